@@ -1,0 +1,158 @@
+#include "util/arena.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_BLOCK = 4096, MAX_BLOCK = 1 << 20, ALIGN = 16 };
+
+struct block {
+    struct block *next;
+    size_t used, size;
+    _Alignas(ALIGN) char bytes[];
+};
+
+struct lpo_arena {
+    struct block *head;
+    size_t total;
+};
+
+_Noreturn static void out_of_memory(size_t size)
+{
+    fprintf(stderr, "lpo: out of memory (asked for %zu bytes)\n", size);
+    _Exit(1);
+}
+
+void *lpo_xmalloc(size_t size)
+{
+    void *p = malloc(size ? size : 1);
+
+    if (!p)
+        out_of_memory(size);
+    return p;
+}
+
+void *lpo_xcalloc(size_t count, size_t size)
+{
+    void *p = calloc(count ? count : 1, size ? size : 1);
+
+    if (!p)
+        out_of_memory(count * size);
+    return p;
+}
+
+void *lpo_xrealloc(void *p, size_t count, size_t size)
+{
+    size_t total;
+
+    if (__builtin_mul_overflow(count, size, &total))
+        out_of_memory(SIZE_MAX);
+    p = realloc(p, total ? total : 1);
+    if (!p)
+        out_of_memory(total);
+    return p;
+}
+
+char *lpo_xstrdup(const char *s)
+{
+    size_t len = strlen(s) + 1;
+
+    return memcpy(lpo_xmalloc(len), s, len);
+}
+
+struct lpo_arena *lpo_arena_create(void)
+{
+    return lpo_xcalloc(1, sizeof(struct lpo_arena));
+}
+
+void lpo_arena_destroy(struct lpo_arena *a)
+{
+    if (!a)
+        return;
+    for (struct block *b = a->head, *next; b; b = next) {
+        next = b->next;
+        free(b);
+    }
+    free(a);
+}
+
+static struct block *grow(struct lpo_arena *a, size_t need)
+{
+    size_t size = a->head ? a->head->size * 2 : FIRST_BLOCK;
+    struct block *b;
+
+    if (size > MAX_BLOCK)
+        size = MAX_BLOCK;
+    if (size < need)
+        size = need;
+    if (size > SIZE_MAX - sizeof *b)
+        out_of_memory(size);
+    b = lpo_xmalloc(sizeof *b + size);
+    b->used = 0;
+    b->size = size;
+    b->next = a->head;
+    a->head = b;
+    return b;
+}
+
+void *lpo_arena_alloc(struct lpo_arena *a, size_t size)
+{
+    struct block *b = a->head;
+    void *p;
+
+    if (size > SIZE_MAX - ALIGN)
+        out_of_memory(size);
+    size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    if (!b || b->size - b->used < size)
+        b = grow(a, size);
+    p = b->bytes + b->used;
+    b->used += size;
+    a->total += size;
+    return memset(p, 0, size);
+}
+
+void *lpo_arena_array(struct lpo_arena *a, size_t count, size_t size)
+{
+    size_t total;
+
+    if (__builtin_mul_overflow(count, size, &total))
+        out_of_memory(SIZE_MAX);
+    return lpo_arena_alloc(a, total);
+}
+
+char *lpo_arena_strndup(struct lpo_arena *a, const char *s, size_t len)
+{
+    char *p = lpo_arena_alloc(a, len + 1);
+
+    memcpy(p, s, len);
+    return p;
+}
+
+char *lpo_arena_strdup(struct lpo_arena *a, const char *s)
+{
+    return lpo_arena_strndup(a, s, strlen(s));
+}
+
+char *lpo_arena_printf(struct lpo_arena *a, const char *fmt, ...)
+{
+    va_list ap, again;
+    char *p;
+    int n;
+
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (n < 0)
+        n = 0;
+    p = lpo_arena_alloc(a, (size_t)n + 1);
+    vsnprintf(p, (size_t)n + 1, fmt, again);
+    va_end(again);
+    return p;
+}
+
+size_t lpo_arena_used(const struct lpo_arena *a)
+{
+    return a->total;
+}

@@ -1,0 +1,27 @@
+/* util/file.h - whole files in, whole files out.
+ *
+ * A file under its final name is always complete: writing goes to a temporary neighbour, is
+ * flushed to disk, then renamed over. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "util/auto.h"
+
+struct lpo_err;
+
+struct lpo_text {
+    char *at; /* NUL-terminated; may hold NUL bytes inside */
+    size_t len;
+};
+
+/* Refuses folders and files over `limit` bytes (0: 1 GiB). */
+int lpo_text_read_limit(const char *path, size_t limit, struct lpo_text **out, struct lpo_err *err);
+int lpo_text_read(const char *path, struct lpo_text **out, struct lpo_err *err);
+void lpo_text_destroy(struct lpo_text *t); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_text);
+
+int lpo_file_write(const char *path, const void *bytes, size_t len, struct lpo_err *err);
+/* mkdir -p */
+int lpo_dirs_make(const char *path, struct lpo_err *err);

@@ -1,0 +1,28 @@
+/* util/path.h - file names as text. Nothing here touches the disk but lpo_path_exists & co. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct lpo_arena;
+struct lpo_str;
+
+/* "a/b"; a second part that starts with '/' stands alone; "" parts vanish. */
+char *lpo_path_join(struct lpo_arena *a, const char *dir, const char *name);
+char *lpo_path_dir(struct lpo_arena *a, const char *path); /* "." when there is none */
+const char *lpo_path_base(const char *path);               /* points into path */
+char *lpo_path_absolute(struct lpo_arena *a, const char *path); /* by the working folder, no links */
+
+bool lpo_path_exists(const char *path);
+bool lpo_path_is_dir(const char *path);
+
+/* The first executable of that name on PATH (or the path itself when it holds a '/'), or NULL. */
+char *lpo_path_which(struct lpo_arena *a, const char *name);
+
+/* Appends `name` made safe as one folder or file name: letters, digits, '.', '_', '-' stay, the
+ * rest becomes '_'; never empty, "." or ".."; at most 80 bytes; when anything was changed, a
+ * short hash of the real name follows so that two names stay apart. */
+void lpo_path_add_safe(struct lpo_str *s, const char *name, size_t len);
+
+/* The folder of the running program, or NULL. */
+char *lpo_path_program_dir(struct lpo_arena *a);

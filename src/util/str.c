@@ -1,0 +1,262 @@
+#include "util/str.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/arena.h"
+
+static void room_for(struct lpo_str *s, size_t more)
+{
+    size_t need, cap = s->cap ? s->cap : 64;
+
+    if (__builtin_add_overflow(s->len, more + 1, &need))
+        need = (size_t)-1;
+    if (need <= s->cap)
+        return;
+    while (cap < need)
+        cap = cap > (size_t)-1 / 2 ? need : cap * 2;
+    s->at = lpo_xrealloc(s->at, cap, 1);
+    s->cap = cap;
+}
+
+void lpo_str_free(struct lpo_str *s)
+{
+    free(s->at);
+    *s = (struct lpo_str){ 0 };
+}
+
+void lpo_str_addn(struct lpo_str *s, const char *bytes, size_t len)
+{
+    room_for(s, len);
+    if (len)
+        memcpy(s->at + s->len, bytes, len);
+    s->len += len;
+    s->at[s->len] = '\0';
+}
+
+void lpo_str_add(struct lpo_str *s, const char *text)
+{
+    lpo_str_addn(s, text, strlen(text));
+}
+
+void lpo_str_addc(struct lpo_str *s, char c)
+{
+    lpo_str_addn(s, &c, 1);
+}
+
+void lpo_str_addf(struct lpo_str *s, const char *fmt, ...)
+{
+    va_list ap, again;
+    int n;
+
+    va_start(ap, fmt);
+    va_copy(again, ap);
+    n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (n > 0) {
+        room_for(s, (size_t)n);
+        vsnprintf(s->at + s->len, (size_t)n + 1, fmt, again);
+        s->len += (size_t)n;
+    }
+    va_end(again);
+}
+
+void lpo_str_clear(struct lpo_str *s)
+{
+    s->len = 0;
+    if (s->at)
+        s->at[0] = '\0';
+}
+
+const char *lpo_str_text(const struct lpo_str *s)
+{
+    return s->at ? s->at : "";
+}
+
+bool lpo_starts(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+bool lpo_ends(const char *text, const char *suffix)
+{
+    size_t n = strlen(text), m = strlen(suffix);
+
+    return n >= m && memcmp(text + n - m, suffix, m) == 0;
+}
+
+bool lpo_streq(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+size_t lpo_utf8_len(const char *text, size_t room)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    unsigned char low = 0x80, high = 0xbf;
+    size_t len;
+
+    if (room == 0)
+        return 0;
+    if (p[0] < 0x80)
+        return 1;
+    if (p[0] < 0xc2 || p[0] > 0xf4)
+        return 0;
+    len = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+    if (room < len)
+        return 0;
+    /* overlong forms, surrogates and values past U+10FFFF show in the second byte */
+    if (p[0] == 0xe0)
+        low = 0xa0;
+    else if (p[0] == 0xed)
+        high = 0x9f;
+    else if (p[0] == 0xf0)
+        low = 0x90;
+    else if (p[0] == 0xf4)
+        high = 0x8f;
+    if (p[1] < low || p[1] > high)
+        return 0;
+    for (size_t i = 2; i < len; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    return len;
+}
+
+bool lpo_utf8_valid(const char *bytes, size_t len, size_t *bad_at)
+{
+    for (size_t i = 0; i < len;) {
+        size_t n = lpo_utf8_len(bytes + i, len - i);
+
+        if (n == 0) {
+            if (bad_at)
+                *bad_at = i;
+            return false;
+        }
+        i += n;
+    }
+    return true;
+}
+
+void lpo_str_add_utf8(struct lpo_str *s, uint32_t cp)
+{
+    char b[4];
+    size_t n;
+
+    if (cp > 0x10ffff || (cp >= 0xd800 && cp <= 0xdfff))
+        cp = 0xfffd;
+    if (cp < 0x80) {
+        b[0] = (char)cp;
+        n = 1;
+    } else if (cp < 0x800) {
+        b[0] = (char)(0xc0 | cp >> 6);
+        b[1] = (char)(0x80 | (cp & 0x3f));
+        n = 2;
+    } else if (cp < 0x10000) {
+        b[0] = (char)(0xe0 | cp >> 12);
+        b[1] = (char)(0x80 | (cp >> 6 & 0x3f));
+        b[2] = (char)(0x80 | (cp & 0x3f));
+        n = 3;
+    } else {
+        b[0] = (char)(0xf0 | cp >> 18);
+        b[1] = (char)(0x80 | (cp >> 12 & 0x3f));
+        b[2] = (char)(0x80 | (cp >> 6 & 0x3f));
+        b[3] = (char)(0x80 | (cp & 0x3f));
+        n = 4;
+    }
+    lpo_str_addn(s, b, n);
+}
+
+uint64_t lpo_hash(const void *bytes, size_t len)
+{
+    const unsigned char *p = bytes;
+    uint64_t h = 0xcbf29ce484222325u ^ len;
+
+    while (len >= 8) {
+        uint64_t w;
+
+        memcpy(&w, p, 8);
+        h = (h ^ w) * 0x9e3779b97f4a7c15u;
+        h ^= h >> 29;
+        p += 8;
+        len -= 8;
+    }
+    while (len-- > 0)
+        h = (h ^ *p++) * 0x100000001b3u;
+    h ^= h >> 32;
+    h *= 0xd6e8feb86659fd93u;
+    return h ^ h >> 32;
+}
+
+void lpo_str_add_shell(struct lpo_str *s, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_@%+=:,./-";
+
+    if (*word && strspn(word, plain) == strlen(word)) {
+        lpo_str_add(s, word);
+        return;
+    }
+    lpo_str_addc(s, '\'');
+    for (; *word; word++) {
+        if (*word == '\'')
+            lpo_str_add(s, "'\\''");
+        else
+            lpo_str_addc(s, *word);
+    }
+    lpo_str_addc(s, '\'');
+}
+
+/* Optimal string alignment: insert, delete, replace, swap of neighbours each cost 1. */
+static unsigned edits(const char *a, size_t n, const char *b, size_t m)
+{
+    enum { MAX = 64 };
+    unsigned row[3][MAX + 1];
+    unsigned *old = row[0], *prev = row[1], *cur = row[2];
+
+    if (n > MAX || m > MAX)
+        return MAX;
+    for (size_t j = 0; j <= m; j++)
+        prev[j] = (unsigned)j;
+    for (size_t i = 1; i <= n; i++) {
+        unsigned *t;
+
+        cur[0] = (unsigned)i;
+        for (size_t j = 1; j <= m; j++) {
+            bool same = tolower((unsigned char)a[i - 1]) == tolower((unsigned char)b[j - 1]);
+            unsigned best = prev[j - 1] + !same;
+
+            if (prev[j] + 1 < best)
+                best = prev[j] + 1;
+            if (cur[j - 1] + 1 < best)
+                best = cur[j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] && old[j - 2] < best)
+                best = old[j - 2] + 1;
+            cur[j] = best;
+        }
+        t = old;
+        old = prev;
+        prev = cur;
+        cur = t;
+    }
+    return prev[m];
+}
+
+const char *lpo_nearest(const char *word, const char *const *candidates, size_t count)
+{
+    size_t len = strlen(word);
+    unsigned best = (unsigned)(len / 3 + 1);
+    const char *found = NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        unsigned d = edits(word, len, candidates[i], strlen(candidates[i]));
+
+        if (d < best || (d == best && !found && d <= 2)) {
+            best = d;
+            found = candidates[i];
+        }
+    }
+    return found;
+}
