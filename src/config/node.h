@@ -79,12 +79,13 @@ struct lpo_node *lpo_node_get(const struct lpo_node *map, const char *key); /* N
 struct lpo_node *lpo_node_get_key(const struct lpo_node *map, const struct lpo_node *key);
 bool lpo_node_remove(struct lpo_node *map, const struct lpo_node *key);
 struct lpo_node *lpo_node_clone(struct lpo_arena *a, const struct lpo_node *node); /* deep */
-bool lpo_node_equal(const struct lpo_node *x, const struct lpo_node *y); /* deep; 1 != 1.0 != true */
+bool lpo_node_equal(const struct lpo_node *x,
+                    const struct lpo_node *y); /* deep; 1 != 1.0 != true */
 
 /* Dotted lookup ("pipeline.ncu.enable"), list indices allowed; NULL when absent. */
 struct lpo_node *lpo_node_at(const struct lpo_node *root, const char *path);
 
-bool lpo_node_is_missing(const struct lpo_node *n); /* the string ??? */
+bool lpo_node_is_missing(const struct lpo_node *n);      /* the string ??? */
 const char *lpo_node_kind_name(enum lpo_node_kind kind); /* "a map", "an integer", … */
 
 /* Reading a resolved config where the schema has already checked types: the fallback is used when

@@ -4,8 +4,7 @@
  * `struct lpo_trace`; every _destroy takes NULL. Set the variable to NULL to hand ownership on. */
 #pragma once
 
-#define LPO_AUTO(type)                                                                             \
-    __attribute__((cleanup(type##_autofree))) struct type *
+#define LPO_AUTO(type) __attribute__((cleanup(type##_autofree))) struct type *
 
 /* Put once in the header that declares `name##_destroy`. */
 #define LPO_AUTO_DEFINE(name)                                                                      \

@@ -38,7 +38,7 @@ struct lpo_err {
  * `err` may be NULL where the caller only wants the code. */
 #define lpo_fail(err, code, ...) lpo_err_fail((err), (code), __FILE__, __LINE__, __VA_ARGS__)
 /* Add one line of context. Returns the code of the cause. */
-#define lpo_ctx(err, ...)        lpo_err_ctx((err), __VA_ARGS__)
+#define lpo_ctx(err, ...) lpo_err_ctx((err), __VA_ARGS__)
 /* As lpo_fail with LPO_E_IO and strerror(errno) at the end of the line. */
 #define lpo_fail_errno(err, ...) lpo_err_fail_errno((err), __FILE__, __LINE__, __VA_ARGS__)
 

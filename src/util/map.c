@@ -80,8 +80,7 @@ uint64_t *lpo_map_put(struct lpo_map *m, const char *key, size_t len, bool *fres
         m->cap = m->cap ? m->cap * 2 : 16;
         m->entries = lpo_xrealloc(m->entries, m->cap, sizeof *m->entries);
     }
-    m->entries[m->count] =
-        (struct entry){ lpo_arena_strndup(m->arena, key, len), len, hash, 0 };
+    m->entries[m->count] = (struct entry){ lpo_arena_strndup(m->arena, key, len), len, hash, 0 };
     m->slots[i] = (uint32_t)++m->count;
     if (m->count * 4 > m->mask * 3)
         rehash(m);

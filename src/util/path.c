@@ -86,8 +86,8 @@ char *lpo_path_which(struct lpo_arena *a, const char *name)
 
 static bool safe_byte(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '.' || c == '_' || c == '-';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+           c == '_' || c == '-';
 }
 
 void lpo_path_add_safe(struct lpo_str *s, const char *name, size_t len)

@@ -11,7 +11,8 @@ struct lpo_str;
 char *lpo_path_join(struct lpo_arena *a, const char *dir, const char *name);
 char *lpo_path_dir(struct lpo_arena *a, const char *path); /* "." when there is none */
 const char *lpo_path_base(const char *path);               /* points into path */
-char *lpo_path_absolute(struct lpo_arena *a, const char *path); /* by the working folder, no links */
+char *lpo_path_absolute(struct lpo_arena *a,
+                        const char *path); /* by the working folder, no links */
 
 bool lpo_path_exists(const char *path);
 bool lpo_path_is_dir(const char *path);

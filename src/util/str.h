@@ -18,7 +18,7 @@ void lpo_str_add(struct lpo_str *s, const char *text);
 void lpo_str_addn(struct lpo_str *s, const char *bytes, size_t len);
 void lpo_str_addc(struct lpo_str *s, char c);
 void lpo_str_addf(struct lpo_str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void lpo_str_clear(struct lpo_str *s);       /* keeps the memory */
+void lpo_str_clear(struct lpo_str *s);             /* keeps the memory */
 const char *lpo_str_text(const struct lpo_str *s); /* never NULL */
 
 #define LPO_STR __attribute__((cleanup(lpo_str_free))) struct lpo_str

@@ -55,7 +55,9 @@ static void add_scaled(struct lpo_str *s, double v, const struct scale *scales, 
 
 void lpo_add_duration(struct lpo_str *s, int64_t ns)
 {
-    static const struct scale scales[] = { { 1e9, "s" }, { 1e6, "ms" }, { 1e3, "us" }, { 1, "ns" } };
+    static const struct scale scales[] = {
+        { 1e9, "s" }, { 1e6, "ms" }, { 1e3, "us" }, { 1, "ns" }
+    };
 
     add_scaled(s, (double)ns, scales, 4, "");
 }

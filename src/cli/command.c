@@ -1,0 +1,123 @@
+#include "cli/command.h"
+
+#include <string.h>
+
+#include "cli/app.h"
+#include "util/err.h"
+#include "util/str.h"
+
+static const struct lpo_command *const commands[] = {
+    NULL,
+};
+
+enum { NCOMMANDS = sizeof commands / sizeof *commands - 1 };
+
+static void print_help(const struct lpo_app *app)
+{
+    fprintf(
+        app->out,
+        "lpo - where the time of an LLM goes on a GPU, how far from the limit, what to fix first\n"
+        "\n"
+        "usage: lpo COMMAND [options] [arguments]\n\n");
+    for (int i = 0; i < NCOMMANDS; i++)
+        fprintf(app->out, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
+    fprintf(app->out,
+            "\n'lpo COMMAND -h' tells more of one; 'lpo --version' the version.\n"
+            "exit codes: 0 done; 1 a stage failed; 2 wrong usage or config; 3 a tool or permission "
+            "is\nmissing; 4 diff found a regression; 130 interrupted.\n");
+}
+
+static void print_option(const struct lpo_app *app, const struct lpo_option *o)
+{
+    char left[80];
+    int n = snprintf(left, sizeof left, "  ");
+
+    if (o->letter)
+        n += snprintf(left + n, sizeof left - (size_t)n, "-%c, ", o->letter);
+    snprintf(left + n, sizeof left - (size_t)n, "--%s%s%s", o->name, o->value ? " " : "",
+             o->value ? o->value : "");
+    fprintf(app->out, "%-28s %s\n", left, o->help);
+}
+
+static void print_command_help(const struct lpo_app *app, const struct lpo_command *c)
+{
+    fprintf(app->out, "lpo %s - %s\n\nusage: lpo %s %s\n\n", c->name, c->summary, c->name,
+            c->usage);
+    if (c->about)
+        fprintf(app->out, "%s\n\n", c->about);
+    for (const struct lpo_option *o = c->options; o->name; o++)
+        print_option(app, o);
+    fprintf(app->out, "  %-26s %s\n", "-h, --help", "this text");
+}
+
+static const struct lpo_command *find(const char *name)
+{
+    for (int i = 0; i < NCOMMANDS; i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+static int unknown_command(const struct lpo_app *app, const char *name)
+{
+    const char *names[NCOMMANDS + 1] = { NULL };
+    const char *near;
+
+    for (int i = 0; i < NCOMMANDS; i++)
+        names[i] = commands[i]->name;
+    near = lpo_nearest(name, names, NCOMMANDS);
+    fprintf(app->log, "lpo: unknown command '%s'%s%s%s; 'lpo -h' lists them\n", name,
+            near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return 2;
+}
+
+static bool asks_for_help(int argc, const char *const *argv)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0)
+            return true;
+    return false;
+}
+
+static int run_command(struct lpo_app *app, const struct lpo_command *c, int argc,
+                       const char *const *argv)
+{
+    struct lpo_err err = { 0 };
+    struct lpo_args args;
+    char who[64];
+    int rc;
+
+    if (asks_for_help(argc, argv)) {
+        print_command_help(app, c);
+        return 0;
+    }
+    rc = lpo_args_parse(app, c->options, argc, argv, &args, &err);
+    if (rc == 0)
+        rc = c->run(app, &args, &err);
+    if (rc >= 0)
+        return rc;
+    snprintf(who, sizeof who, "lpo %s", c->name);
+    lpo_err_print(app->log, who, &err);
+    return lpo_err_exit_code(rc);
+}
+
+int lpo_main(struct lpo_app *app, int argc, const char *const *argv)
+{
+    const struct lpo_command *c;
+
+    if (argc < 2) {
+        print_help(app);
+        return 2;
+    }
+    if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        print_help(app);
+        return 0;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        fprintf(app->out, "lpo %s\n", LPO_VERSION);
+        return 0;
+    }
+    c = find(argv[1]);
+    return c ? run_command(app, c, argc - 2, argv + 2) : unknown_command(app, argv[1]);
+}

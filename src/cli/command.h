@@ -1,0 +1,25 @@
+/* cli/command.h - the table of commands.
+ *
+ * To add one: write cmd_<name>.c with a `const struct lpo_command lpo_cmd_<name>`, name it in the
+ * table of command.c, add docs/<name>.md. */
+#pragma once
+
+#include "cli/options.h"
+
+struct lpo_app;
+struct lpo_err;
+
+struct lpo_command {
+    const char *name;
+    const char *summary; /* one line, for `lpo -h` */
+    const char *usage;   /* "[override…] [-- program args…]" */
+    const char *about;   /* a paragraph or an example, for `lpo <name> -h`; may be NULL */
+    const struct lpo_option *options;
+    /* Returns 0, a negative LPO_E_* (printed by main, mapped to an exit code) or a positive exit
+     * code of the design page for outcomes that are no errors (1 a stage failed, 4 a regression).
+     */
+    int (*run)(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err);
+};
+
+/* Runs the command named in argv[1]; returns the process's exit code. */
+int lpo_main(struct lpo_app *app, int argc, const char *const *argv);

@@ -1,0 +1,19 @@
+/* The program: nothing here but the way into cli/command.c. */
+#include <stdio.h>
+
+#include "cli/app.h"
+#include "cli/command.h"
+#include "util/arena.h"
+
+int main(int argc, char **argv)
+{
+    LPO_AUTO(lpo_arena) arena = lpo_arena_create();
+    struct lpo_app app = { .arena = arena, .out = stdout, .log = stderr, .program = "lpo" };
+    int rc = lpo_main(&app, argc, (const char *const *)argv);
+
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        perror("lpo: cannot write the output");
+        return rc ? rc : 1;
+    }
+    return rc;
+}
