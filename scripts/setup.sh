@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Installs the Debian packages of scripts/packages.txt that are missing. Prints and does nothing
+# when all are there. With sudo where we are not root.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+missing=()
+while read -r name _; do
+    case "$name" in '' | '#'*) continue ;; esac
+    dpkg-query -W -f '${Status}' "$name" 2>/dev/null | grep -q 'ok installed' || missing+=("$name")
+done < packages.txt
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+if ! command -v apt-get >/dev/null; then
+    echo "setup: these packages are needed and there is no apt-get to install them: ${missing[*]}" >&2
+    exit 3
+fi
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || { echo "setup: not root and no sudo; please install: ${missing[*]}" >&2; exit 3; }
+    as_root=(sudo)
+fi
+echo "setup: installing ${missing[*]}" >&2
+export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! { "${as_root[@]}" apt-get update && "${as_root[@]}" apt-get install -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+    tail -20 "$log" >&2
+    echo "setup: the installation failed; its last lines are above" >&2
+    exit 3
+fi

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""Counts TAP lines in Meson's testlog.json and prints `N passed, N failed[, N skipped]`.
+
+Meson's own summary counts programs; a reader wants tests. A program that dies before its plan is
+complete, or fails without a `not ok` line, counts as one failure. Exit code 1 when anything failed.
+"""
+import json
+import re
+import sys
+
+PLAN_SKIP = re.compile(r"^1\.\.0 +# *SKIP\b *(.*)", re.I | re.M)
+LINE = re.compile(r"^(not ok|ok)\b(.*)$", re.M)
+
+
+def count(test: dict) -> tuple[int, int, int]:
+    """(passed, failed, skipped) of one test program."""
+    out = test.get("stdout", "")
+    whole = PLAN_SKIP.search(out)
+    if whole:
+        print(f"skipped: {test['name']}: {whole.group(1)}")
+        return 0, 0, 1
+    passed = failed = skipped = 0
+    for verdict, rest in LINE.findall(out):
+        if re.search(r"#\s*skip", rest, re.I):
+            print(f"skipped: {test['name']}:{rest}")
+            skipped += 1
+        elif verdict == "ok":
+            passed += 1
+        else:
+            failed += 1
+    bad = test["result"] in ("FAIL", "ERROR", "TIMEOUT", "INTERRUPT", "UNEXPECTEDPASS")
+    if bad and not failed:
+        failed = 1
+    if not (passed or failed or skipped):
+        passed = int(test["result"] == "OK")
+    return passed, failed, skipped
+
+
+def main() -> int:
+    with open(sys.argv[1], encoding="utf-8") as log:
+        counts = [count(json.loads(line)) for line in log if line.strip()]
+    passed, failed, skipped = (sum(column) for column in zip(*counts)) if counts else (0, 0, 0)
+    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
