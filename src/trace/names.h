@@ -1,0 +1,17 @@
+/* trace/names.h - interned text: each distinct name once, found by a dense id. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/auto.h"
+
+struct lpo_names;
+
+struct lpo_names *lpo_names_create(void);
+void lpo_names_destroy(struct lpo_names *n); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_names);
+
+uint32_t lpo_names_put(struct lpo_names *n, const char *text, size_t len);
+const char *lpo_names_text(const struct lpo_names *n, uint32_t id, size_t *len /* may be NULL */);
+size_t lpo_names_count(const struct lpo_names *n);

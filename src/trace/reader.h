@@ -1,0 +1,25 @@
+/* trace/reader.h - any file in: the table of formats.
+ *
+ * To add a format: write <format>.c with a `const struct lpo_reader lpo_reader_<format>`, name it
+ * in the table of reader.c, add a fuzz target and a small real file to tests/data. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct lpo_err;
+struct lpo_trace;
+
+struct lpo_reader {
+    const char *name;    /* "kineto" */
+    const char *summary; /* "PyTorch profiler trace (Kineto JSON, .gz too)" */
+    /* Is this file mine? `head` holds its first bytes, after decompression for .gz and zstd. */
+    bool (*sniff)(const char *path, const unsigned char *head, size_t len);
+    /* Appends to `into`. A damaged file gives what can be read and a note; an error only when
+     * nothing can be. */
+    int (*read)(const char *path, struct lpo_trace *into, struct lpo_err *err);
+};
+
+/* The reader for this file, or an error that lists what can be read. */
+int lpo_reader_find(const char *path, const struct lpo_reader **out, struct lpo_err *err);
+int lpo_trace_read(const char *path, struct lpo_trace *into, struct lpo_err *err);

@@ -1,0 +1,198 @@
+/* trace/trace.h - the one event model that every reader fills and every analysis reads.
+ *
+ * Readers append; nothing is ever removed. Events refer to each other by index, and to text by a
+ * name id, so that a million kernels cost 64 MB and not a tree of objects. Several files may be
+ * read into one trace (ranks of one job, stages of one run). After reading, the trace is const.
+ *
+ * Times are integer nanoseconds on one clock per trace; only differences mean anything unless
+ * `epoch_ns` is known. LPO_NONE as an index says "not recorded", which is not the first row. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/auto.h"
+#include "util/vec.h"
+
+struct lpo_err;
+
+#define LPO_NONE    UINT32_MAX
+#define LPO_NO_TIME INT64_MIN
+
+enum lpo_work_kind { LPO_KERNEL, LPO_COPY, LPO_SET };
+
+enum lpo_work_flags {
+    LPO_WORK_UNTIMED = 1,   /* only end - start means something (ncu); start is not on the clock */
+    LPO_WORK_NO_LENGTH = 2, /* not even the duration is known: start == end, do not print 0 */
+    LPO_WORK_GRAPH = 4,     /* came from a CUDA graph launch */
+};
+
+/* One kernel, copy or set on a GPU. */
+struct lpo_work {
+    int64_t start_ns, end_ns; /* end >= start */
+    uint64_t bytes;           /* copies and sets; 0 for kernels */
+    uint32_t name;   /* kernels: demangled as the source prints it; copies: "Memcpy HtoD" … */
+    uint32_t launch; /* into launches; LPO_NONE: no launch record */
+    uint32_t stack;  /* into stacks, when the source itself names the ranges (ncu) */
+    uint32_t capture_stack; /* graphs: the ranges open when the node was captured; or LPO_NONE */
+    uint32_t shape;         /* into shapes; LPO_NONE when unknown */
+    uint32_t metrics;       /* row of the metric matrix; LPO_NONE: none were collected */
+    uint32_t stream;        /* as the source numbers it */
+    uint16_t process;       /* into processes */
+    uint16_t device;        /* into devices */
+    uint8_t kind;           /* enum lpo_work_kind */
+    uint8_t flags;          /* enum lpo_work_flags */
+};
+
+/* A host call that put work on a GPU. A runtime call and the driver call inside it are one launch:
+ * the outer one. One launch may have many works (graphs). */
+struct lpo_launch {
+    int64_t start_ns, end_ns;
+    uint32_t thread; /* into threads */
+    uint32_t stack;  /* into stacks, when the collector noted it at launch time; else LPO_NONE */
+};
+
+enum lpo_range_kind { LPO_PUSH_POP, LPO_START_END };
+
+enum lpo_range_flags {
+    LPO_RANGE_OPEN = 1, /* never closed: ends with its process */
+};
+
+/* One visit of an NVTX range or user annotation. */
+struct lpo_range {
+    int64_t start_ns, end_ns;
+    uint32_t name;
+    uint32_t thread; /* that opened it */
+    uint16_t domain; /* into domains; 0 is the default domain */
+    uint8_t kind;    /* enum lpo_range_kind */
+    uint8_t flags;
+};
+
+/* One entry of a stack: what a region path is made of. */
+struct lpo_frame {
+    uint32_t name;
+    uint16_t domain;
+    uint8_t kind;
+    uint64_t visit; /* tells two visits of one range apart where the source can; else 0 */
+};
+
+/* The ranges open around a launch, outermost first: frames [first, first + count). Push/pop frames
+ * come first, then start/end ones. */
+struct lpo_stack {
+    uint32_t first, count;
+};
+
+/* An operator on the host (aten::mm, a user's function): CPU time that may launch work. */
+struct lpo_op {
+    int64_t start_ns, end_ns;
+    uint32_t name;
+    uint32_t thread;
+    uint32_t shapes;   /* name id of the input shapes as text; LPO_NONE */
+    uint32_t sequence; /* autograd sequence number; LPO_NONE */
+};
+
+/* How a kernel was launched; equal shapes share one row. 0 in a field but grid and block means
+ * "none"; LPO_NONE means unknown. */
+struct lpo_shape {
+    uint32_t grid[3], block[3];
+    uint32_t registers, static_smem, dynamic_smem;
+};
+
+struct lpo_process {
+    int64_t pid;    /* -1 when the source has none */
+    int32_t rank;   /* -1 when not a rank of a job */
+    uint32_t name;  /* LPO_NONE */
+    int64_t end_ns; /* last thing seen; LPO_NO_TIME */
+};
+
+struct lpo_thread {
+    int64_t tid;
+    uint32_t name; /* LPO_NONE */
+    uint16_t process;
+};
+
+/* What the source says of a GPU; 0 means not told. */
+struct lpo_device {
+    int32_t id;    /* as the source numbers it */
+    int32_t rank;  /* of the process that saw it, or -1: device 0 of two hosts is not one GPU */
+    uint32_t name; /* LPO_NONE */
+    uint32_t sms, cc_major, cc_minor;
+    uint64_t memory_bytes, l2_bytes;
+    uint32_t sm_clock_khz, mem_clock_khz, bus_bits;
+};
+
+/* How values of one metric combine over kernels. */
+enum lpo_combine { LPO_SUM, LPO_TIME_WEIGHTED, LPO_MAX, LPO_MIN, LPO_FIRST };
+
+struct lpo_metric {
+    uint32_t name;
+    uint32_t unit; /* name id; LPO_NONE when the source has none */
+    uint8_t combine;
+};
+
+/* Something the reader wants the user to know: lost records, a cut file, an unclosed range. */
+struct lpo_trace_note {
+    uint32_t text;
+    uint64_t count; /* how many records it speaks of; 0: the whole file */
+};
+
+struct lpo_names;
+
+struct lpo_trace {
+    struct lpo_names *names;
+    LPO_VEC(struct lpo_work) works;
+    LPO_VEC(struct lpo_launch) launches;
+    LPO_VEC(struct lpo_range) ranges;
+    LPO_VEC(struct lpo_op) ops;
+    LPO_VEC(struct lpo_stack) stacks;
+    LPO_VEC(struct lpo_frame) frames;
+    LPO_VEC(struct lpo_shape) shapes;
+    LPO_VEC(struct lpo_process) processes;
+    LPO_VEC(struct lpo_thread) threads;
+    LPO_VEC(struct lpo_device) devices;
+    LPO_VEC(uint32_t) domains; /* name ids; row 0 is the default domain, named "" */
+    LPO_VEC(struct lpo_metric) metrics;
+    double *metric_rows; /* row-major, metric_cap wide; NaN is unknown */
+    size_t nmetric_rows, metric_rows_cap, metric_cap;
+    LPO_VEC(struct lpo_trace_note) notes;
+    int64_t epoch_ns; /* unix time of clock 0, or LPO_NO_TIME */
+    uint64_t dropped; /* records the source says it lost */
+    uint32_t sources; /* files read so far */
+    bool has_ranges;  /* the source could have recorded ranges */
+    void *indexes;    /* private to trace.c: deduplication */
+};
+
+struct lpo_trace *lpo_trace_create(void);
+void lpo_trace_destroy(struct lpo_trace *t); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_trace);
+
+/* Names: text to id and back. Ids are dense from 0; equal text gives an equal id. */
+uint32_t lpo_trace_name(struct lpo_trace *t, const char *text);
+uint32_t lpo_trace_namen(struct lpo_trace *t, const char *text, size_t len);
+const char *lpo_trace_text(const struct lpo_trace *t, uint32_t name); /* LPO_NONE gives "" */
+size_t lpo_trace_text_len(const struct lpo_trace *t, uint32_t name);
+size_t lpo_trace_name_count(const struct lpo_trace *t);
+
+/* Find or add; the index stays good. */
+uint16_t lpo_trace_process(struct lpo_trace *t, int64_t pid, int32_t rank);
+uint32_t lpo_trace_thread(struct lpo_trace *t, uint16_t process, int64_t tid);
+uint16_t lpo_trace_device(struct lpo_trace *t, int32_t id, int32_t rank);
+uint16_t lpo_trace_domain(struct lpo_trace *t, const char *name, size_t len);
+uint32_t lpo_trace_shape(struct lpo_trace *t, const struct lpo_shape *shape);
+uint32_t lpo_trace_stack(struct lpo_trace *t, const struct lpo_frame *frames, size_t count);
+/* A metric column by name; the combine rule follows from the name (metric_rules.c). */
+uint32_t lpo_trace_metric(struct lpo_trace *t, const char *name, size_t len, const char *unit);
+/* A fresh row of the metric matrix, all unknown. */
+uint32_t lpo_trace_metric_row(struct lpo_trace *t);
+void lpo_trace_metric_set(struct lpo_trace *t, uint32_t row, uint32_t metric, double value);
+double lpo_trace_metric_get(const struct lpo_trace *t, uint32_t row, uint32_t metric); /* NaN */
+uint32_t lpo_trace_metric_find(const struct lpo_trace *t, const char *name); /* or LPO_NONE */
+
+void lpo_trace_note(struct lpo_trace *t, uint64_t count, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static inline int64_t lpo_work_ns(const struct lpo_work *w)
+{
+    return w->end_ns - w->start_ns;
+}
