@@ -51,6 +51,7 @@ struct lpo_node {
         struct {
             struct lpo_pair *pairs; /* map */
             size_t npairs, pairs_cap;
+            struct lpo_node_index *index; /* large maps only: node_index.h */
         };
     };
 };
@@ -63,9 +64,12 @@ struct lpo_pair {
 struct lpo_node *lpo_node_null(struct lpo_arena *a);
 struct lpo_node *lpo_node_bool(struct lpo_arena *a, bool b);
 struct lpo_node *lpo_node_int(struct lpo_arena *a, int64_t i);
+/* Decimal digits, sign first; becomes LPO_NODE_INT when it fits. */
+struct lpo_node *lpo_node_bigint(struct lpo_arena *a, const char *digits, size_t len);
 struct lpo_node *lpo_node_float(struct lpo_arena *a, double d);
 struct lpo_node *lpo_node_string(struct lpo_arena *a, const char *text);
 struct lpo_node *lpo_node_stringn(struct lpo_arena *a, const char *text, size_t len);
+struct lpo_node *lpo_node_bytes(struct lpo_arena *a, const void *bytes, size_t len);
 struct lpo_node *lpo_node_list(struct lpo_arena *a);
 struct lpo_node *lpo_node_map(struct lpo_arena *a);
 
@@ -76,7 +80,10 @@ void lpo_node_set(struct lpo_arena *a, struct lpo_node *map, const char *key,
 void lpo_node_set_key(struct lpo_arena *a, struct lpo_node *map, struct lpo_node *key,
                       struct lpo_node *value);
 struct lpo_node *lpo_node_get(const struct lpo_node *map, const char *key); /* NULL: absent */
+/* Keys are equal as in Python: 1, 1.0 and true are one key. */
 struct lpo_node *lpo_node_get_key(const struct lpo_node *map, const struct lpo_node *key);
+/* Where a key stands, or -1. */
+ptrdiff_t lpo_node_find(const struct lpo_node *map, const struct lpo_node *key);
 bool lpo_node_remove(struct lpo_node *map, const struct lpo_node *key);
 struct lpo_node *lpo_node_clone(struct lpo_arena *a, const struct lpo_node *node); /* deep */
 bool lpo_node_equal(const struct lpo_node *x,
@@ -85,7 +92,12 @@ bool lpo_node_equal(const struct lpo_node *x,
 /* Dotted lookup ("pipeline.ncu.enable"), list indices allowed; NULL when absent. */
 struct lpo_node *lpo_node_at(const struct lpo_node *root, const char *path);
 
-bool lpo_node_is_missing(const struct lpo_node *n);      /* the string ??? */
+bool lpo_node_is_missing(const struct lpo_node *n);       /* the string ??? */
+bool lpo_node_is_interpolation(const struct lpo_node *n); /* a string with ${ in it */
+bool lpo_node_is_container(const struct lpo_node *n);     /* a map or a list */
+bool lpo_node_is_text(const struct lpo_node *n, const char *text);
+/* As Python's ==, deep: 1 == 1.0 == true, and maps in any order. */
+bool lpo_node_alike(const struct lpo_node *x, const struct lpo_node *y);
 const char *lpo_node_kind_name(enum lpo_node_kind kind); /* "a map", "an integer", … */
 
 /* Reading a resolved config where the schema has already checked types: the fallback is used when
