@@ -1,0 +1,116 @@
+/* The model as files that other programs read: config.json and safetensors. */
+#include <string.h>
+
+#include "toy_metrics.h"
+#include "util/err.h"
+#include "util/file.h"
+#include "util/json_write.h"
+
+void toy_config_add(const struct toy_config *c, struct lpo_json_writer *w, const char *key)
+{
+    lpo_jw_object(w, key);
+    lpo_jw_array(w, "architectures");
+    lpo_jw_text(w, NULL, "LlamaForCausalLM");
+    lpo_jw_end(w);
+    lpo_jw_text(w, "model_type", "llama");
+    lpo_jw_int(w, "vocab_size", c->vocab);
+    lpo_jw_int(w, "hidden_size", c->hidden);
+    lpo_jw_int(w, "intermediate_size", c->ffn);
+    lpo_jw_int(w, "num_hidden_layers", c->layers);
+    lpo_jw_int(w, "num_attention_heads", c->heads);
+    lpo_jw_int(w, "num_key_value_heads", c->kv_heads);
+    lpo_jw_int(w, "head_dim", toy_head_dim(c));
+    lpo_jw_int(w, "max_position_embeddings", c->context);
+    lpo_jw_text(w, "hidden_act", "silu");
+    lpo_jw_real(w, "rms_norm_eps", TOY_NORM_EPS);
+    lpo_jw_real(w, "rope_theta", TOY_ROPE_THETA);
+    lpo_jw_bool(w, "attention_bias", false);
+    lpo_jw_bool(w, "mlp_bias", false);
+    lpo_jw_bool(w, "tie_word_embeddings", false);
+    lpo_jw_null(w, "bos_token_id");
+    lpo_jw_null(w, "eos_token_id");
+    lpo_jw_text(w, "torch_dtype", "float32");
+    lpo_jw_end(w);
+}
+
+void toy_config_write(const struct toy_config *c, struct lpo_str *out)
+{
+    struct lpo_json_writer w = lpo_json_writer(out, 2);
+
+    toy_config_add(c, &w, NULL);
+}
+
+void toy_predictions_write(const struct toy_options *o, const struct toy_results *r,
+                           struct lpo_str *out)
+{
+    for (int b = 0; b < o->batch; b++) {
+        struct lpo_json_writer w = lpo_json_writer(out, 0);
+
+        lpo_jw_object(&w, NULL);
+        lpo_jw_text(&w, "sample", "synthetic-0");
+        lpo_jw_int(&w, "sequence", b);
+        lpo_jw_array(&w, "prompt_tokens");
+        for (int t = 0; t < o->prompt_tokens; t++)
+            lpo_jw_int(&w, NULL, r->prompts[(size_t)b * o->prompt_tokens + t]);
+        lpo_jw_end(&w);
+        lpo_jw_array(&w, "tokens");
+        for (int t = 0; t < o->max_new_tokens; t++)
+            lpo_jw_int(&w, NULL, r->tokens[(size_t)b * o->max_new_tokens + t]);
+        lpo_jw_end(&w);
+        lpo_jw_end(&w);
+    }
+}
+
+/* "name": {"dtype", "shape", "data_offsets"} for every tensor, in storage order. */
+static void write_header(const struct toy_config *c, struct lpo_str *out)
+{
+    struct lpo_json_writer w = lpo_json_writer(out, 0);
+
+    lpo_jw_object(&w, NULL);
+    for (size_t i = 0; i < toy_tensor_count(c); i++) {
+        struct toy_tensor t = toy_tensor_at(c, i);
+        size_t size = (t.rows ? t.rows : 1) * t.cols;
+
+        lpo_jw_object(&w, t.name);
+        lpo_jw_text(&w, "dtype", "F32");
+        lpo_jw_array(&w, "shape");
+        if (t.rows)
+            lpo_jw_uint(&w, NULL, t.rows);
+        lpo_jw_uint(&w, NULL, t.cols);
+        lpo_jw_end(&w);
+        lpo_jw_array(&w, "data_offsets");
+        lpo_jw_uint(&w, NULL, t.offset * sizeof(float));
+        lpo_jw_uint(&w, NULL, (t.offset + size) * sizeof(float));
+        lpo_jw_end(&w);
+        lpo_jw_end(&w);
+    }
+    lpo_jw_end(&w);
+}
+
+int toy_model_write(const struct toy_weights *w, const char *dir, struct lpo_err *err)
+{
+    LPO_STR path = { 0 };
+    LPO_STR text = { 0 };
+    LPO_STR header = { 0 };
+    unsigned char size[8];
+    int rc;
+
+    if ((rc = lpo_dirs_make(dir, err)) < 0)
+        return rc;
+    toy_config_write(&w->config, &text);
+    lpo_str_addf(&path, "%s/config.json", dir);
+    if ((rc = lpo_file_write(path.at, text.at, text.len, err)) < 0)
+        return rc;
+    write_header(&w->config, &header);
+    while (header.len % 8) /* the data begins aligned */
+        lpo_str_addc(&header, ' ');
+    for (int i = 0; i < 8; i++)
+        size[i] = (unsigned char)((uint64_t)header.len >> (8 * i));
+    lpo_str_clear(&text);
+    lpo_str_addn(&text, (const char *)size, sizeof size);
+    lpo_str_addn(&text, header.at, header.len);
+    lpo_str_addn(&text, (const char *)w->at, w->count * sizeof *w->at);
+    lpo_str_clear(&path);
+    lpo_str_addf(&path, "%s/model.safetensors", dir);
+    return lpo_file_write(path.at, text.at, text.len, err);
+}

@@ -1,0 +1,198 @@
+#include "toy_metrics.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "util/arena.h"
+#include "util/json_write.h"
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double percentile(const double *sorted, size_t count, double p)
+{
+    double at = p * (double)(count - 1);
+    size_t below = (size_t)at;
+
+    if (below + 1 >= count)
+        return sorted[count - 1];
+    return sorted[below] + (at - (double)below) * (sorted[below + 1] - sorted[below]);
+}
+
+struct toy_stats toy_stats_of(double *values, size_t count)
+{
+    struct toy_stats s = { .count = count };
+    double squares = 0;
+
+    if (count == 0)
+        return s;
+    qsort(values, count, sizeof *values, compare);
+    for (size_t i = 0; i < count; i++)
+        s.mean += values[i] / (double)count;
+    for (size_t i = 0; i < count; i++)
+        squares += (values[i] - s.mean) * (values[i] - s.mean);
+    s.std = count > 1 ? sqrt(squares / (double)(count - 1)) : 0;
+    s.least = values[0];
+    s.most = values[count - 1];
+    s.p50 = percentile(values, count, 0.50);
+    s.p90 = percentile(values, count, 0.90);
+    s.p99 = percentile(values, count, 0.99);
+    return s;
+}
+
+double toy_tokens_per_s(const struct toy_options *o, const struct toy_timing *t)
+{
+    return t->decode_ms > 0 ? 1e3 * o->batch * t->steps / t->decode_ms : 0;
+}
+
+/* A single value has no spread, and no value has nothing: both are null, not 0. */
+static void write_stats(struct lpo_json_writer *w, const char *key, double *values, size_t count)
+{
+    struct toy_stats s = toy_stats_of(values, count);
+
+    if (count == 0) {
+        lpo_jw_null(w, key);
+        return;
+    }
+    lpo_jw_object(w, key);
+    lpo_jw_uint(w, "count", s.count);
+    lpo_jw_real(w, "mean", s.mean);
+    lpo_jw_real(w, "std", count > 1 ? s.std : NAN);
+    lpo_jw_real(w, "min", s.least);
+    lpo_jw_real(w, "max", s.most);
+    lpo_jw_real(w, "p50", s.p50);
+    lpo_jw_real(w, "p90", s.p90);
+    lpo_jw_real(w, "p99", s.p99);
+    lpo_jw_end(w);
+}
+
+static void write_sample(struct lpo_json_writer *w, const struct toy_options *o,
+                         const struct toy_timing *t, int repeat)
+{
+    const double rate = toy_tokens_per_s(o, t);
+
+    lpo_jw_object(w, NULL);
+    lpo_jw_text(w, "sample", "synthetic-0");
+    lpo_jw_int(w, "repeat", repeat);
+    lpo_jw_int(w, "batch", o->batch);
+    lpo_jw_int(w, "prompt_tokens", (int64_t)o->batch * o->prompt_tokens);
+    lpo_jw_int(w, "tokens", (int64_t)o->batch * o->max_new_tokens);
+    lpo_jw_real(w, "prefill_ms", t->prefill_ms);
+    lpo_jw_real(w, "ttft_ms", t->ttft_ms);
+    lpo_jw_real(w, "decode_ms", t->steps ? t->decode_ms : NAN);
+    lpo_jw_real(w, "total_ms", t->total_ms);
+    lpo_jw_real(w, "tokens_per_s", rate > 0 ? rate : NAN);
+    lpo_jw_array(w, "inter_token_ms");
+    for (int i = 0; i < t->steps; i++)
+        lpo_jw_real(w, NULL, t->step_ms[i]);
+    lpo_jw_end(w);
+    lpo_jw_uint(w, "peak_host_bytes", t->peak_bytes);
+    lpo_jw_end(w);
+}
+
+static double prefill_of(const struct toy_options *o, const struct toy_timing *t)
+{
+    return t->prefill_ms;
+}
+
+static double ttft_of(const struct toy_options *o, const struct toy_timing *t)
+{
+    return t->ttft_ms;
+}
+
+static double decode_of(const struct toy_options *o, const struct toy_timing *t)
+{
+    return t->steps ? t->decode_ms : NAN;
+}
+
+static double total_of(const struct toy_options *o, const struct toy_timing *t)
+{
+    return t->total_ms;
+}
+
+static double rate_of(const struct toy_options *o, const struct toy_timing *t)
+{
+    double rate = toy_tokens_per_s(o, t);
+
+    return rate > 0 ? rate : NAN;
+}
+
+static const struct figure {
+    const char *name;
+    double (*of)(const struct toy_options *, const struct toy_timing *); /* NAN: none */
+} figures[] = {
+    { "prefill_ms", prefill_of }, { "ttft_ms", ttft_of },      { "decode_ms", decode_of },
+    { "total_ms", total_of },     { "tokens_per_s", rate_of },
+};
+
+static void write_aggregate(struct lpo_json_writer *w, const struct toy_options *o,
+                            const struct toy_results *r)
+{
+    const size_t steps = (size_t)o->max_new_tokens - 1;
+    double *values = lpo_xcalloc((size_t)r->count * (steps + 1), sizeof *values);
+
+    lpo_jw_object(w, "aggregate");
+    for (size_t f = 0; f < sizeof figures / sizeof *figures; f++) {
+        size_t n = 0;
+
+        for (int i = 0; i < r->count; i++) {
+            double v = figures[f].of(o, &r->runs[i]);
+
+            if (!isnan(v))
+                values[n++] = v;
+        }
+        write_stats(w, figures[f].name, values, n);
+    }
+    for (int i = 0; i < r->count; i++)
+        for (size_t s = 0; s < steps; s++)
+            values[i * steps + s] = r->runs[i].step_ms[s];
+    write_stats(w, "inter_token_ms", values, r->count * steps);
+    lpo_jw_end(w);
+    free(values);
+}
+
+static void write_model_facts(struct lpo_json_writer *w, const struct toy_options *o,
+                              const char *engine)
+{
+    lpo_jw_object(w, "model");
+    lpo_jw_text(w, "name", "toy_llm");
+    lpo_jw_text(w, "architecture", "LlamaForCausalLM");
+    lpo_jw_uint(w, "parameters", toy_param_count(&o->model));
+    lpo_jw_uint(w, "weight_bytes", toy_param_count(&o->model) * sizeof(float));
+    lpo_jw_text(w, "dtype", "float32");
+    lpo_jw_text(w, "device", engine);
+    toy_config_add(&o->model, w, "config");
+    lpo_jw_end(w);
+}
+
+void toy_metrics_write(const struct toy_options *o, const struct toy_results *r, const char *engine,
+                       struct lpo_str *out)
+{
+    struct lpo_json_writer w = lpo_json_writer(out, 2);
+
+    lpo_jw_object(&w, NULL);
+    lpo_jw_text(&w, "schema", "lpo-workload-metrics");
+    lpo_jw_int(&w, "version", 1);
+    lpo_jw_text(&w, "workload", "toy_llm");
+    write_model_facts(&w, o, engine);
+    lpo_jw_object(&w, "settings");
+    toy_options_write(o, &w);
+    lpo_jw_end(&w);
+    lpo_jw_real(&w, "load_ms", r->load_ms);
+    lpo_jw_uint(&w, "peak_host_bytes", r->runs[r->count - 1].peak_bytes);
+    lpo_jw_real(&w, "peak_device_bytes", r->device_bytes ? (double)r->device_bytes : NAN);
+    write_aggregate(&w, o, r);
+    lpo_jw_array(&w, "samples");
+    for (int i = 0; i < r->count; i++)
+        write_sample(&w, o, &r->runs[i], i);
+    lpo_jw_end(&w);
+    lpo_jw_array(&w, "failures");
+    lpo_jw_end(&w);
+    lpo_jw_array(&w, "notes");
+    lpo_jw_end(&w);
+    lpo_jw_end(&w);
+}

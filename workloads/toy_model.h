@@ -1,0 +1,26 @@
+/* workloads/toy_model.h - the toy decoder on the CPU, with its key/value cache.
+ *
+ * A session holds the cache of `batch` sequences that advance together. Feed it the prompt in one
+ * call and then one token at a time: each call continues where the last one ended. Ranges opened:
+ * `layerN` with `attn` and `mlp` inside, then `lm_head`. */
+#pragma once
+
+#include "toy_ranges.h"
+#include "toy_weights.h"
+
+struct toy_pool;
+struct toy_session;
+
+/* Borrows weights, pool and ranges. */
+struct toy_session *toy_session_create(const struct toy_weights *w, int batch,
+                                       struct toy_pool *pool, const struct toy_ranges *ranges);
+void toy_session_destroy(struct toy_session *s); /* NULL is fine */
+LPO_AUTO_DEFINE(toy_session);
+
+/* Forgets the sequences, keeps the memory. */
+void toy_session_reset(struct toy_session *s);
+
+/* Appends `count` tokens to every sequence (tokens[b * count + t]) and writes the logits that
+ * follow the last one, logits[b * vocab + v]. Fails when the context is full or a token is none. */
+int toy_forward(struct toy_session *s, const int *tokens, int count, float *logits,
+                struct lpo_err *err);

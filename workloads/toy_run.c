@@ -1,0 +1,170 @@
+#include "toy_run.h"
+
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "util/arena.h"
+#include "util/err.h"
+
+double toy_now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+int toy_prompt_token(const struct toy_options *o, int sequence, int position)
+{
+    uint64_t stream = toy_mix(o->model.seed, 0x70726f6d7074u + (uint64_t)sequence);
+
+    return (int)(toy_mix(stream, (uint64_t)position) % (uint64_t)o->model.vocab);
+}
+
+static size_t peak_bytes(void)
+{
+    struct rusage u;
+
+    return getrusage(RUSAGE_SELF, &u) == 0 ? (size_t)u.ru_maxrss * 1024 : 0;
+}
+
+/* What one generation works on. */
+struct work {
+    const struct toy_options *o;
+    const struct toy_engine *e;
+    const struct toy_ranges *ranges;
+    struct toy_results *results;
+    float *logits; /* [batch][vocab] */
+    int *next;     /* [batch] */
+};
+
+static void choose(struct work *w, int step)
+{
+    const struct toy_options *o = w->o;
+
+    for (int b = 0; b < o->batch; b++) {
+        const float *logits = w->logits + (size_t)b * o->model.vocab;
+        int token = toy_sample(&o->sampling, logits, o->model.vocab, b, step);
+
+        w->next[b] = token;
+        w->results->tokens[(size_t)b * o->max_new_tokens + step] = token;
+    }
+}
+
+static int decode(struct work *w, struct toy_timing *t, struct lpo_err *err)
+{
+    uint64_t window = 0;
+    int rc = 0;
+
+    if (w->o->start_end_ranges && w->ranges->on)
+        window = nvtx_lite_start("decode_window");
+    toy_push(w->ranges, "decode");
+    for (int step = 0; step < t->steps && rc == 0; step++) {
+        double from = toy_now_ms();
+
+        toy_push(w->ranges, "step");
+        rc = w->e->forward(w->e->self, w->next, 1, w->logits, err);
+        if (rc == 0)
+            choose(w, step + 1);
+        toy_pop(w->ranges);
+        t->step_ms[step] = toy_now_ms() - from;
+        t->decode_ms += t->step_ms[step];
+    }
+    toy_pop(w->ranges);
+    if (w->o->start_end_ranges && w->ranges->on)
+        nvtx_lite_end(window);
+    return rc;
+}
+
+/* One prompt to its last token. */
+static int generate(struct work *w, struct toy_timing *t, struct lpo_err *err)
+{
+    const struct toy_options *o = w->o;
+    const double from = toy_now_ms();
+    int rc;
+
+    t->decode_ms = 0;
+    w->e->reset(w->e->self);
+    toy_push(w->ranges, "prefill");
+    rc = w->e->forward(w->e->self, w->results->prompts, o->prompt_tokens, w->logits, err);
+    toy_pop(w->ranges);
+    if (rc < 0)
+        return rc;
+    t->prefill_ms = toy_now_ms() - from;
+    choose(w, 0);
+    t->ttft_ms = toy_now_ms() - from;
+    rc = decode(w, t, err);
+    t->total_ms = toy_now_ms() - from;
+    t->peak_bytes = peak_bytes();
+    return rc;
+}
+
+static struct toy_results *results_create(const struct toy_options *o)
+{
+    struct toy_results *r = lpo_xcalloc(1, sizeof *r);
+
+    r->count = o->repeats;
+    r->runs = lpo_xcalloc(o->repeats, sizeof *r->runs);
+    for (int i = 0; i < o->repeats; i++) {
+        r->runs[i].steps = o->max_new_tokens - 1;
+        r->runs[i].step_ms = lpo_xcalloc(o->max_new_tokens, sizeof(double));
+    }
+    r->prompts = lpo_xcalloc((size_t)o->batch * o->prompt_tokens, sizeof *r->prompts);
+    r->tokens = lpo_xcalloc((size_t)o->batch * o->max_new_tokens, sizeof *r->tokens);
+    for (int b = 0; b < o->batch; b++)
+        for (int t = 0; t < o->prompt_tokens; t++)
+            r->prompts[(size_t)b * o->prompt_tokens + t] = toy_prompt_token(o, b, t);
+    return r;
+}
+
+void toy_results_destroy(struct toy_results *r)
+{
+    if (!r)
+        return;
+    for (int i = 0; i < r->count; i++)
+        free(r->runs[i].step_ms);
+    free(r->runs);
+    free(r->prompts);
+    free(r->tokens);
+    free(r);
+}
+
+/* Warm-up borrows the first repeat's room for its times; the repeat writes over them. */
+static int warm_up(struct work *w, struct toy_ranges *ranges, struct lpo_err *err)
+{
+    int rc = 0;
+
+    if (w->o->warmup == 0)
+        return 0;
+    nvtx_lite_push("warmup");
+    ranges->on = false;
+    for (int i = 0; i < w->o->warmup && rc == 0; i++)
+        rc = generate(w, &w->results->runs[0], err);
+    ranges->on = true;
+    nvtx_lite_pop();
+    return rc;
+}
+
+int toy_run(const struct toy_options *o, const struct toy_engine *e, struct toy_ranges *ranges,
+            struct toy_results **out, struct lpo_err *err)
+{
+    LPO_AUTO(toy_results) r = results_create(o);
+    struct work w = { o, e, ranges, r, NULL, NULL };
+    int rc;
+
+    w.logits = lpo_xcalloc((size_t)o->batch * o->model.vocab, sizeof *w.logits);
+    w.next = lpo_xcalloc(o->batch, sizeof *w.next);
+    rc = warm_up(&w, ranges, err);
+    for (int i = 0; i < o->repeats && rc == 0; i++)
+        rc = generate(&w, &r->runs[i], err);
+    free(w.logits);
+    free(w.next);
+    if (rc < 0)
+        return rc;
+    if (e->device_bytes)
+        r->device_bytes = e->device_bytes(e->self);
+    *out = r;
+    r = NULL;
+    return 0;
+}

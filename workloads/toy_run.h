@@ -1,0 +1,51 @@
+/* workloads/toy_run.h - warm-up, measured repeats, and what they took.
+ *
+ * The same loop drives every engine (the CPU one, the CUDA one), so their ranges and metrics mean
+ * the same. Ranges opened here: `warmup` (silent inside), `prefill`, `decode` and `decode/step`;
+ * the engine opens what lies within. */
+#pragma once
+
+#include <stddef.h>
+
+#include "toy_options.h"
+#include "toy_ranges.h"
+
+/* A place where the model runs. The one in toy_llm.c is the CPU, the one in toy_llm.cu a GPU. */
+struct toy_engine {
+    const char *name; /* in the metrics: "cpu", "cuda" */
+    void *self;
+    void (*reset)(void *self); /* forget the sequences */
+    /* As toy_forward(): returns when the logits are on the host. */
+    int (*forward)(void *self, const int *tokens, int count, float *logits, struct lpo_err *err);
+    size_t (*device_bytes)(void *self); /* peak on the device; NULL: it has no memory of its own */
+};
+
+/* One repeat. Times in milliseconds of CLOCK_MONOTONIC. */
+struct toy_timing {
+    double prefill_ms; /* prompt in, logits out */
+    double ttft_ms;    /* prefill and the choice of the first token */
+    double decode_ms;  /* all later tokens */
+    double total_ms;
+    double *step_ms;   /* one per later token */
+    int steps;         /* max_new_tokens - 1 */
+    size_t peak_bytes; /* of the process, so far */
+};
+
+struct toy_results {
+    struct toy_timing *runs; /* options.repeats of them */
+    int count;
+    int *prompts; /* [batch][prompt_tokens] */
+    int *tokens;  /* [batch][max_new_tokens], of the last repeat */
+    double load_ms;
+    size_t device_bytes; /* 0: not known */
+};
+
+/* Token `position` of prompt `sequence`. */
+int toy_prompt_token(const struct toy_options *o, int sequence, int position);
+
+int toy_run(const struct toy_options *o, const struct toy_engine *e, struct toy_ranges *ranges,
+            struct toy_results **out, struct lpo_err *err);
+void toy_results_destroy(struct toy_results *r); /* NULL is fine */
+LPO_AUTO_DEFINE(toy_results);
+
+double toy_now_ms(void);
