@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/app.h"
+#include "run/supervise.h"
 #include "util/err.h"
 #include "util/str.h"
 
@@ -118,6 +119,8 @@ int lpo_main(struct lpo_app *app, int argc, const char *const *argv)
         fprintf(app->out, "lpo %s\n", LPO_VERSION);
         return 0;
     }
+    if (strcmp(argv[1], "__guard") == 0 && argc > 2) /* see run/supervise.h */
+        return lpo_guard_main(argc - 2, argv + 2);
     c = find(argv[1]);
     return c ? run_command(app, c, argc - 2, argv + 2) : unknown_command(app, argv[1]);
 }

@@ -1,0 +1,236 @@
+#include "run/manifest.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "run/rundir.h"
+#include "run/supervise.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/file.h"
+#include "util/json.h"
+#include "util/json_write.h"
+#include "util/path.h"
+
+static const char *const state_names[] = {
+    [LPO_PENDING] = "pending",         [LPO_RUNNING] = "running", [LPO_DONE] = "done",
+    [LPO_FAILED] = "failed",           [LPO_SKIPPED] = "skipped", [LPO_MISSING] = "missing",
+    [LPO_INTERRUPTED] = "interrupted",
+};
+
+enum { NSTATES = sizeof state_names / sizeof *state_names };
+
+const char *lpo_state_name(enum lpo_state state)
+{
+    return state_names[state];
+}
+
+static int state_from(const char *name)
+{
+    for (int i = 0; i < NSTATES; i++)
+        if (name && strcmp(name, state_names[i]) == 0)
+            return i;
+    return -1;
+}
+
+struct lpo_stage_record *lpo_manifest_stage(struct lpo_manifest *m, const char *name)
+{
+    for (size_t i = 0; i < m->nstages; i++)
+        if (strcmp(m->stages[i].name, name) == 0)
+            return &m->stages[i];
+    return NULL;
+}
+
+/* Grows an arena array of `size`-byte rows by one zeroed row. */
+static void *grow(struct lpo_arena *a, void *rows, size_t n, size_t size)
+{
+    char *grown = lpo_arena_array(a, n + 1, size);
+
+    if (n)
+        memcpy(grown, rows, n * size);
+    return grown;
+}
+
+struct lpo_stage_record *lpo_manifest_add(struct lpo_manifest *m, const char *name)
+{
+    m->stages = grow(m->arena, m->stages, m->nstages, sizeof *m->stages);
+    m->stages[m->nstages].name = lpo_arena_strdup(m->arena, name);
+    return &m->stages[m->nstages++];
+}
+
+void lpo_manifest_note(struct lpo_manifest *m, struct lpo_stage_record *s, const char *fmt, ...)
+{
+    char text[1024];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    s->notes = grow(m->arena, s->notes, s->nnotes, sizeof *s->notes);
+    s->notes[s->nnotes++] = lpo_arena_strdup(m->arena, text);
+}
+
+void lpo_manifest_step(struct lpo_manifest *m, struct lpo_stage_record *s, const char *label,
+                       const char *outcome, const struct lpo_result *r)
+{
+    s->steps = grow(m->arena, s->steps, s->nsteps, sizeof *s->steps);
+    s->steps[s->nsteps++] = (struct lpo_step_record){
+        .label = lpo_arena_strdup(m->arena, label),
+        .outcome = lpo_arena_strdup(m->arena, outcome),
+        .exit_code = r->end == LPO_END_EXIT ? r->code : -1,
+        .wall_ns = r->wall_ns,
+        .user_ns = r->user_ns,
+        .system_ns = r->system_ns,
+        .peak_rss_bytes = r->peak_rss_bytes,
+        .lost_bytes = r->lost_bytes,
+    };
+}
+
+static void write_texts(struct lpo_json_writer *w, const char *key, const char **texts, size_t n)
+{
+    lpo_jw_array(w, key);
+    for (size_t i = 0; i < n; i++)
+        lpo_jw_text(w, NULL, texts[i]);
+    lpo_jw_end(w);
+}
+
+static void write_step(struct lpo_json_writer *w, const struct lpo_step_record *s)
+{
+    lpo_jw_object(w, NULL);
+    lpo_jw_text(w, "label", s->label);
+    lpo_jw_text(w, "outcome", s->outcome);
+    if (s->exit_code >= 0)
+        lpo_jw_int(w, "exit_code", s->exit_code);
+    else
+        lpo_jw_null(w, "exit_code");
+    lpo_jw_int(w, "wall_ns", s->wall_ns);
+    lpo_jw_int(w, "user_ns", s->user_ns);
+    lpo_jw_int(w, "system_ns", s->system_ns);
+    lpo_jw_uint(w, "peak_rss_bytes", s->peak_rss_bytes);
+    lpo_jw_uint(w, "lost_output_bytes", s->lost_bytes);
+    lpo_jw_end(w);
+}
+
+static void write_stage(struct lpo_json_writer *w, const struct lpo_stage_record *s)
+{
+    lpo_jw_object(w, NULL);
+    lpo_jw_text(w, "name", s->name);
+    lpo_jw_text(w, "state", state_names[s->state]);
+    lpo_jw_text(w, "message", s->message);
+    lpo_jw_int(w, "started_unix_ns", s->started_ns);
+    lpo_jw_int(w, "wall_ns", s->wall_ns);
+    lpo_jw_array(w, "steps");
+    for (size_t i = 0; i < s->nsteps; i++)
+        write_step(w, &s->steps[i]);
+    lpo_jw_end(w);
+    write_texts(w, "notes", s->notes, s->nnotes);
+    write_texts(w, "files", s->files, s->nfiles);
+    lpo_jw_end(w);
+}
+
+int lpo_manifest_save(const struct lpo_manifest *m, struct lpo_err *err)
+{
+    LPO_STR out = { 0 };
+    struct lpo_json_writer w = lpo_json_writer(&out, 2);
+
+    lpo_jw_object(&w, NULL);
+    lpo_jw_int(&w, "schema", LPO_MANIFEST_SCHEMA);
+    lpo_jw_text(&w, "lpo_version", m->version);
+    lpo_jw_text(&w, "state", state_names[m->state]);
+    lpo_jw_int(&w, "started_unix_ns", m->started_ns);
+    lpo_jw_int(&w, "ended_unix_ns", m->ended_ns);
+    lpo_jw_int(&w, "pid", m->pid);
+    lpo_jw_text(&w, "config_fingerprint", m->fingerprint);
+    lpo_jw_array(&w, "stages");
+    for (size_t i = 0; i < m->nstages; i++)
+        write_stage(&w, &m->stages[i]);
+    lpo_jw_end(&w);
+    lpo_jw_end(&w);
+    if (lpo_rundir_write(m->dir, "run.json", out.at, out.len, err) < 0)
+        return lpo_ctx(err, "cannot save the state of this run");
+    return 0;
+}
+
+static const char **read_texts(struct lpo_arena *a, const struct lpo_json *v, size_t *n)
+{
+    const char **texts = lpo_arena_array(a, (v ? v->count : 0) + 1, sizeof *texts);
+
+    *n = 0;
+    LPO_JSON_EACH(item, v)
+    texts[(*n)++] = lpo_json_text(item, "");
+    return texts;
+}
+
+static void read_steps(struct lpo_manifest *m, struct lpo_stage_record *s, const struct lpo_json *v)
+{
+    LPO_JSON_EACH(item, v)
+    {
+        struct lpo_step_record step = {
+            .label = lpo_json_text(lpo_json_get(item, "label"), ""),
+            .outcome = lpo_json_text(lpo_json_get(item, "outcome"), ""),
+            .exit_code = (int)lpo_json_int(lpo_json_get(item, "exit_code"), -1),
+            .wall_ns = lpo_json_int(lpo_json_get(item, "wall_ns"), 0),
+            .user_ns = lpo_json_int(lpo_json_get(item, "user_ns"), 0),
+            .system_ns = lpo_json_int(lpo_json_get(item, "system_ns"), 0),
+            .peak_rss_bytes = (uint64_t)lpo_json_int(lpo_json_get(item, "peak_rss_bytes"), 0),
+            .lost_bytes = (uint64_t)lpo_json_int(lpo_json_get(item, "lost_output_bytes"), 0),
+        };
+
+        s->steps = grow(m->arena, s->steps, s->nsteps, sizeof *s->steps);
+        s->steps[s->nsteps++] = step;
+    }
+}
+
+static int read_stage(struct lpo_manifest *m, const struct lpo_json *v, struct lpo_err *err)
+{
+    const char *name = lpo_json_text(lpo_json_get(v, "name"), NULL);
+    int state = state_from(lpo_json_text(lpo_json_get(v, "state"), NULL));
+    struct lpo_stage_record *s;
+
+    if (!name || state < 0)
+        return lpo_fail(err, LPO_E_FORMAT, "a stage without a name or a known state");
+    s = lpo_manifest_add(m, name);
+    s->state = (enum lpo_state)state;
+    s->message = lpo_json_text(lpo_json_get(v, "message"), NULL);
+    s->started_ns = lpo_json_int(lpo_json_get(v, "started_unix_ns"), 0);
+    s->wall_ns = lpo_json_int(lpo_json_get(v, "wall_ns"), 0);
+    read_steps(m, s, lpo_json_get(v, "steps"));
+    s->notes = read_texts(m->arena, lpo_json_get(v, "notes"), &s->nnotes);
+    s->files = read_texts(m->arena, lpo_json_get(v, "files"), &s->nfiles);
+    return 0;
+}
+
+static int read_manifest(struct lpo_manifest *m, const struct lpo_json *v, struct lpo_err *err)
+{
+    int64_t schema = lpo_json_int(lpo_json_get(v, "schema"), -1);
+    int state = state_from(lpo_json_text(lpo_json_get(v, "state"), NULL));
+
+    if (schema < 1 || state < 0)
+        return lpo_fail(err, LPO_E_FORMAT, "not the manifest of a run: no schema or state");
+    if (schema > LPO_MANIFEST_SCHEMA)
+        return lpo_fail(err, LPO_E_FORMAT, "schema %d is newer than this lpo, which reads up to %d",
+                        (int)schema, LPO_MANIFEST_SCHEMA);
+    m->state = (enum lpo_state)state;
+    m->version = lpo_json_text(lpo_json_get(v, "lpo_version"), "");
+    m->started_ns = lpo_json_int(lpo_json_get(v, "started_unix_ns"), 0);
+    m->ended_ns = lpo_json_int(lpo_json_get(v, "ended_unix_ns"), 0);
+    m->pid = (long)lpo_json_int(lpo_json_get(v, "pid"), 0);
+    m->fingerprint = lpo_json_text(lpo_json_get(v, "config_fingerprint"), NULL);
+    LPO_JSON_EACH(stage, lpo_json_get(v, "stages"))
+    if (read_stage(m, stage, err) < 0)
+        return err->code;
+    return 0;
+}
+
+int lpo_manifest_load(struct lpo_manifest *m, struct lpo_err *err)
+{
+    const char *path = lpo_path_join(m->arena, m->dir, "run.json");
+    const struct lpo_json *v = NULL;
+
+    if (lpo_json_read_file(m->arena, path, &v, err) < 0)
+        return lpo_ctx(err, "cannot read the manifest of this run");
+    if (read_manifest(m, v, err) < 0)
+        return lpo_ctx(err, "manifest '%s'", path);
+    return 0;
+}

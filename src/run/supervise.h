@@ -1,0 +1,66 @@
+/* run/supervise.h - one child at a time, from start to the last of its descendants.
+ *
+ * The program runs in its own process group under a guard (`lpo __guard`), so that when lpo is
+ * killed with -9 the guard still ends the whole family. Its output is copied to files as it comes.
+ * Interrupts are forwarded, then escalated: INT, TERM, KILL. Nothing here prints; what is going on
+ * reaches the caller through `watch`. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lpo_err;
+struct lpo_step;
+struct lpo_str;
+
+enum lpo_end {
+    LPO_END_EXIT,        /* `code` is the exit code */
+    LPO_END_SIGNAL,      /* `code` is the signal */
+    LPO_END_TIMEOUT,     /* ended by us at the time limit */
+    LPO_END_INTERRUPTED, /* ended by us because the user asked */
+    LPO_END_NOT_STARTED, /* `code` is errno */
+};
+
+struct lpo_result {
+    enum lpo_end end;
+    int code;
+    int64_t started_ns, wall_ns; /* unix time; duration */
+    int64_t user_ns, system_ns;  /* of the program and its waited-for children */
+    uint64_t peak_rss_bytes;
+    uint64_t stdout_bytes, stderr_bytes; /* written by the program */
+    uint64_t lost_bytes;                 /* not kept: over the output limit, or the disk refused */
+    int disk_errno;                      /* why the output could not be kept; 0 */
+    char last_line[200];                 /* of stderr, else stdout: what the tool said last */
+};
+
+/* Called a few times a second and at every new line of output. */
+struct lpo_watch {
+    void (*tick)(void *ctx, const struct lpo_step *step, int64_t elapsed_ns, const char *last_line);
+    void *ctx;
+    int64_t grace_ns;      /* between INT, TERM and KILL; 0 means 5 s */
+    const char *self_path; /* our own program, for the guard; NULL starts without one */
+};
+
+/* Blocks INT, TERM and HUP for the process and reads them from a descriptor; call once before the
+ * first lpo_supervise(). Also makes lpo the reaper of orphans. */
+int lpo_supervise_begin(struct lpo_err *err);
+void lpo_supervise_end(void);
+bool lpo_supervise_interrupted(void); /* did the user ask to stop? */
+
+/* Runs the step to its end. Fails only when supervision itself is impossible; a program that
+ * fails, times out or cannot be started is a result. */
+int lpo_supervise(const struct lpo_step *step, const struct lpo_watch *watch,
+                  struct lpo_result *out, struct lpo_err *err);
+
+/* One line for people: "exit code 3", "killed by signal 9 (Killed)", "time limit of 5 s reached".
+ */
+void lpo_result_describe(const struct lpo_result *r, const struct lpo_step *step,
+                         struct lpo_str *out);
+
+/* Runs a short helper program (`git rev-parse`, `ncu --version`) and keeps its stdout (64 KiB at
+ * most). Returns 0 only when it ended with exit code 0 within the limit. */
+int lpo_capture(const char *const *argv, int64_t timeout_ns, struct lpo_str *out,
+                struct lpo_err *err);
+
+/* The hidden command behind the guard: argv is the program; returns its exit code. */
+int lpo_guard_main(int argc, const char *const *argv);
