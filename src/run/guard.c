@@ -42,9 +42,12 @@ static int end_alike(int status)
 {
     if (WIFSIGNALED(status)) {
         struct rlimit none = { 0, 0 };
+        sigset_t none_blocked;
 
         setrlimit(RLIMIT_CORE, &none);
         signal(WTERMSIG(status), SIG_DFL);
+        sigemptyset(&none_blocked);
+        sigprocmask(SIG_SETMASK, &none_blocked, NULL);
         kill(getpid(), WTERMSIG(status));
         return 128 + WTERMSIG(status);
     }

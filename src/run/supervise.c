@@ -322,12 +322,13 @@ static int supervise(struct lpo_arena *a, struct child *c, struct lpo_err *err)
     if (rc == 0) {
         watch_child(c);
         lpo_family_kill(-1);
-        fill_result(c);
-    } else {
-        not_started(c->result, rc);
     }
     lpo_stream_close(&c->out);
     lpo_stream_close(&c->err);
+    if (rc == 0)
+        fill_result(c);
+    else
+        not_started(c->result, rc);
     close(status[0]);
     return 0;
 }
