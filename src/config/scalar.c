@@ -1,0 +1,417 @@
+#include "config/scalar.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "config/bigint.h"
+#include "config/node.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/str.h"
+
+enum { MAX_DIGITS = 4300 }; /* Python's own limit; the arithmetic below is quadratic */
+
+/* A cursor over one word; each take_* eats what it can and says how much. */
+struct word {
+    const char *at, *end;
+};
+
+static size_t take_of(struct word *w, const char *set)
+{
+    const char *from = w->at;
+
+    while (w->at < w->end && *w->at && strchr(set, *w->at))
+        w->at++;
+    return (size_t)(w->at - from);
+}
+
+static bool take_one(struct word *w, const char *set)
+{
+    if (w->at < w->end && *w->at && strchr(set, *w->at)) {
+        w->at++;
+        return true;
+    }
+    return false;
+}
+
+static bool done(const struct word *w)
+{
+    return w->at == w->end;
+}
+
+#define DIGITS  "0123456789"
+#define DIGITS_ "0123456789_"
+
+static bool is_one_of(const char *text, size_t len, const char *const *words)
+{
+    for (; *words; words++)
+        if (strlen(*words) == len && memcmp(*words, text, len) == 0)
+            return true;
+    return false;
+}
+
+/* (:[0-5]?[0-9])+ */
+static bool take_sixties(struct word *w)
+{
+    bool any = false;
+
+    while (take_one(w, ":")) {
+        const char *from = w->at;
+
+        if (take_of(w, DIGITS) == 0 || w->at - from > 2 || (w->at - from == 2 && *from > '5'))
+            return false;
+        any = true;
+    }
+    return any;
+}
+
+static bool is_int(struct word w)
+{
+    struct word z;
+
+    take_one(&w, "+-");
+    z = w;
+    if (take_one(&z, "0")) {
+        struct word y = z;
+
+        if (done(&y) || (take_of(&y, "01234567_") && done(&y)))
+            return true;
+        y = z;
+        if (take_one(&y, "b") && take_of(&y, "01_") && done(&y))
+            return true;
+        y = z;
+        return take_one(&y, "x") && take_of(&y, "0123456789abcdefABCDEF_") && done(&y);
+    }
+    if (!take_one(&w, "123456789"))
+        return false;
+    take_of(&w, DIGITS_);
+    return done(&w) || (take_sixties(&w) && done(&w));
+}
+
+/* [eE][-+]?[0-9]+ where the sign may be left out only if `bare_ok` */
+static bool take_exponent(struct word *w, bool bare_ok)
+{
+    if (!take_one(w, "eE"))
+        return false;
+    if (!take_one(w, "+-") && !bare_ok)
+        return false;
+    return take_of(w, DIGITS) > 0;
+}
+
+static bool is_special_float(struct word w)
+{
+    static const char *const infs[] = { ".inf", ".Inf", ".INF", NULL };
+    static const char *const nans[] = { ".nan", ".NaN", ".NAN", NULL };
+
+    if (is_one_of(w.at, (size_t)(w.end - w.at), nans))
+        return true;
+    take_one(&w, "+-");
+    return is_one_of(w.at, (size_t)(w.end - w.at), infs);
+}
+
+/* `relaxed` is the reading side: OmegaConf takes 1e3 and ._ where plain YAML 1.1 does not. */
+static bool is_float(struct word w, bool relaxed)
+{
+    struct word v = w;
+
+    if (is_special_float(w))
+        return true;
+    if (take_one(&v, ".")) {
+        if (!relaxed && (v.at == v.end || *v.at == '_'))
+            return false;
+        return take_of(&v, DIGITS_) > 0 && (done(&v) || (take_exponent(&v, false) && done(&v)));
+    }
+    take_one(&w, "+-");
+    if (!take_one(&w, DIGITS))
+        return false;
+    take_of(&w, DIGITS_);
+    v = w;
+    if (take_one(&v, ".")) {
+        take_of(&v, DIGITS_);
+        return done(&v) || (take_exponent(&v, relaxed) && done(&v));
+    }
+    v = w;
+    if (relaxed && take_exponent(&v, true) && done(&v))
+        return true;
+    if (!take_sixties(&w) || !take_one(&w, "."))
+        return false;
+    take_of(&w, DIGITS_);
+    return done(&w);
+}
+
+static bool take_n(struct word *w, size_t least, size_t most)
+{
+    size_t n = 0;
+
+    while (n < most && take_one(w, DIGITS))
+        n++;
+    return n >= least;
+}
+
+/* Dates are text to us, but other YAML 1.1 readers would not leave them so. */
+static bool is_timestamp(struct word w)
+{
+    struct word d = w;
+
+    if (take_n(&d, 4, 4) && take_one(&d, "-") && take_n(&d, 2, 2) && take_one(&d, "-") &&
+        take_n(&d, 2, 2) && done(&d))
+        return true;
+    if (!take_n(&w, 4, 4) || !take_one(&w, "-") || !take_n(&w, 1, 2) || !take_one(&w, "-") ||
+        !take_n(&w, 1, 2))
+        return false;
+    if (!take_one(&w, "Tt") && take_of(&w, " \t") == 0)
+        return false;
+    if (!take_n(&w, 1, 2) || !take_one(&w, ":") || !take_n(&w, 2, 2) || !take_one(&w, ":") ||
+        !take_n(&w, 2, 2))
+        return false;
+    if (take_one(&w, "."))
+        take_of(&w, DIGITS);
+    d = w;
+    take_of(&d, " \t");
+    if (take_one(&d, "Z"))
+        return done(&d);
+    if (take_one(&d, "+-") && take_n(&d, 1, 2))
+        return done(&d) || (take_one(&d, ":") && take_n(&d, 2, 2) && done(&d));
+    return done(&w);
+}
+
+static const char *const bools[] = {
+    "yes",   "Yes",   "YES", "no", "No", "NO",  "true", "True", "TRUE", "false",
+    "False", "FALSE", "on",  "On", "ON", "off", "Off",  "OFF",  NULL,
+};
+static const char *const nulls[] = { "~", "null", "Null", "NULL", "", NULL };
+
+static enum lpo_scalar_tag resolve(const char *text, size_t len, bool relaxed)
+{
+    struct word w = { text, text + len };
+
+    if (is_one_of(text, len, bools))
+        return LPO_TAG_BOOL;
+    if (is_one_of(text, len, nulls))
+        return LPO_TAG_NULL;
+    if (len == 2 && memcmp(text, "<<", 2) == 0)
+        return LPO_TAG_MERGE;
+    if (len == 1 && *text == '=')
+        return LPO_TAG_VALUE;
+    if (!strchr("+-.0123456789", *text))
+        return LPO_TAG_STR;
+    if (is_float(w, relaxed))
+        return LPO_TAG_FLOAT;
+    if (is_int(w))
+        return LPO_TAG_INT;
+    return !relaxed && is_timestamp(w) ? LPO_TAG_TIMESTAMP : LPO_TAG_STR;
+}
+
+enum lpo_scalar_tag lpo_scalar_resolve(const char *text, size_t len)
+{
+    return resolve(text, len, true);
+}
+
+bool lpo_scalar_is_plain_text(const char *text, size_t len)
+{
+    return resolve(text, len, false) == LPO_TAG_STR && resolve(text, len, true) == LPO_TAG_STR;
+}
+
+enum lpo_scalar_tag lpo_scalar_tag_of(const char *tag)
+{
+    static const char prefix[] = "tag:yaml.org,2002:";
+    static const char *const names[] = {
+        [LPO_TAG_STR] = "str",     [LPO_TAG_NULL] = "null",     [LPO_TAG_BOOL] = "bool",
+        [LPO_TAG_INT] = "int",     [LPO_TAG_FLOAT] = "float",   [LPO_TAG_MERGE] = "merge",
+        [LPO_TAG_VALUE] = "value", [LPO_TAG_BINARY] = "binary", [LPO_TAG_TIMESTAMP] = "timestamp",
+        [LPO_TAG_SEQ] = "seq",     [LPO_TAG_MAP] = "map",       [LPO_TAG_SET] = "set",
+        [LPO_TAG_OMAP] = "omap",   [LPO_TAG_PAIRS] = "pairs",
+    };
+
+    if (!lpo_starts(tag, prefix))
+        return LPO_TAG_UNKNOWN;
+    for (int i = 0; i < LPO_TAG_UNKNOWN; i++)
+        if (strcmp(tag + sizeof prefix - 1, names[i]) == 0)
+            return (enum lpo_scalar_tag)i;
+    return LPO_TAG_UNKNOWN;
+}
+
+static int digit_of(char c)
+{
+    if (isdigit((unsigned char)c))
+        return c - '0';
+    return isalpha((unsigned char)c) ? tolower((unsigned char)c) - 'a' + 10 : 99;
+}
+
+/* Digits of `base`, in parts of base 60 where there are colons. */
+static bool push_digits(struct lpo_bigint *n, const char *p, unsigned base)
+{
+    size_t count = 0;
+
+    for (; *p; p++) {
+        if (*p == ':' && base == 10) {
+            unsigned long part = strtoul(p + 1, NULL, 10);
+
+            if (!isdigit((unsigned char)p[1]) || part > 99)
+                return false;
+            lpo_bigint_push(n, 60, (unsigned)part);
+            while (isdigit((unsigned char)p[1]))
+                p++;
+            continue;
+        }
+        if (digit_of(*p) >= (int)base || ++count > MAX_DIGITS)
+            return false;
+        lpo_bigint_push(n, base, (unsigned)digit_of(*p));
+    }
+    return count > 0;
+}
+
+static bool make_int(struct lpo_arena *a, const char *text, struct lpo_node **out)
+{
+    struct lpo_bigint n = { 0 };
+    LPO_STR s = { 0 };
+    unsigned base = 10;
+    bool ok, minus = *text == '-';
+
+    if (*text == '-' || *text == '+')
+        text++;
+    if (text[0] == '0' && (text[1] == 'b' || text[1] == 'B')) {
+        base = 2;
+        text += 2;
+    } else if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X')) {
+        base = 16;
+        text += 2;
+    } else if (text[0] == '0' && text[1]) {
+        base = 8;
+        text += text[1] == 'o' || text[1] == 'O' ? 2 : 1;
+    }
+    if (minus)
+        lpo_str_addc(&s, '-');
+    ok = push_digits(&n, text, base);
+    lpo_bigint_add_text(&n, &s);
+    lpo_bigint_free(&n);
+    if (ok)
+        *out = lpo_node_bigint(a, s.at, s.len);
+    return ok;
+}
+
+static bool make_float(struct lpo_arena *a, const char *text, struct lpo_node **out)
+{
+    double sign = *text == '-' ? -1 : 1, total = 0;
+    char *end;
+
+    if (*text == '-' || *text == '+')
+        text++;
+    if (strcasecmp(text, ".inf") == 0 || strcasecmp(text, ".nan") == 0) {
+        *out = lpo_node_float(a, tolower((unsigned char)text[1]) == 'n' ? NAN : sign * INFINITY);
+        return true;
+    }
+    for (;;) {
+        double part;
+
+        if (!isdigit((unsigned char)*text) && *text != '.')
+            return false;
+        part = strtod(text, &end);
+        if (end == text)
+            return false;
+        total = total * 60 + part;
+        if (*end != ':')
+            break;
+        text = end + 1;
+    }
+    *out = lpo_node_float(a, sign * total);
+    return *end == '\0';
+}
+
+static bool make_bool(struct lpo_arena *a, const char *text, struct lpo_node **out)
+{
+    static const char *const yes[] = { "yes", "true", "on" };
+    static const char *const no[] = { "no", "false", "off" };
+
+    for (size_t i = 0; i < sizeof yes / sizeof *yes; i++) {
+        bool is_yes = strcasecmp(text, yes[i]) == 0;
+
+        if (is_yes || strcasecmp(text, no[i]) == 0) {
+            *out = lpo_node_bool(a, is_yes);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool make_binary(struct lpo_arena *a, const char *text, size_t len, struct lpo_node **out)
+{
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char *bytes = lpo_arena_alloc(a, len + 1);
+    unsigned bits = 0, have = 0, chars = 0, pads = 0;
+    size_t n = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        const char *at = text[i] ? strchr(letters, text[i]) : NULL;
+
+        if (text[i] == '=' && chars % 4 >= 2) {
+            pads++;
+            continue;
+        }
+        if (!at)
+            continue; /* as Python's decoder: what is no letter is passed over */
+        if (pads)
+            break;
+        bits = bits << 6 | (unsigned)(at - letters);
+        have += 6;
+        chars++;
+        if (have >= 8) {
+            have -= 8;
+            bytes[n++] = (char)(bits >> have);
+            bits &= (1u << have) - 1;
+        }
+    }
+    if ((chars + pads) % 4 && !(pads && (chars + pads) % 4 == 0))
+        return false;
+    *out = lpo_node_bytes(a, bytes, n);
+    return true;
+}
+
+static char *without_underscores(struct lpo_arena *a, const char *text, size_t len)
+{
+    char *copy = lpo_arena_alloc(a, len + 1), *to = copy;
+
+    for (size_t i = 0; i < len; i++)
+        if (text[i] != '_')
+            *to++ = text[i];
+    return copy;
+}
+
+int lpo_scalar_make(struct lpo_arena *a, enum lpo_scalar_tag tag, const char *text, size_t len,
+                    struct lpo_node **out, struct lpo_err *err)
+{
+    bool ok = false;
+
+    switch (tag) {
+    case LPO_TAG_STR:
+        *out = lpo_node_stringn(a, text, len);
+        return 0;
+    case LPO_TAG_NULL:
+        *out = lpo_node_null(a);
+        return 0;
+    case LPO_TAG_BOOL:
+        ok = make_bool(a, text, out);
+        break;
+    case LPO_TAG_INT:
+        ok = make_int(a, without_underscores(a, text, len), out);
+        break;
+    case LPO_TAG_FLOAT:
+        ok = make_float(a, without_underscores(a, text, len), out);
+        break;
+    case LPO_TAG_BINARY:
+        ok = make_binary(a, text, len, out);
+        break;
+    case LPO_TAG_TIMESTAMP:
+        return lpo_fail(err, LPO_E_FORMAT, "Value 'datetime' is not a supported primitive type");
+    default:
+        return lpo_fail(err, LPO_E_FORMAT, "a scalar cannot have this tag");
+    }
+    if (!ok)
+        return lpo_fail(err, LPO_E_FORMAT, "'%s' does not fit its tag", text);
+    return 0;
+}
