@@ -1,0 +1,91 @@
+/* CSV: the tables alone, exact values; several tables are set apart by a comment line. */
+#include <string.h>
+
+#include "report/doc.h"
+#include "report/writer.h"
+#include "util/json_write.h"
+#include "util/str.h"
+
+/* Quoted where RFC 4180 asks for it, and where a spreadsheet would take the text for a formula. */
+static void add_field(struct lpo_str *out, const char *text, size_t len)
+{
+    bool formula = len > 0 && strchr("=+-@\t\r", text[0]);
+    bool quote = formula || memchr(text, ',', len) || memchr(text, '"', len) ||
+                 memchr(text, '\n', len) || memchr(text, '\r', len);
+
+    if (!quote) {
+        lpo_str_addn(out, text, len);
+        return;
+    }
+    lpo_str_addc(out, '"');
+    if (formula)
+        lpo_str_addc(out, '\'');
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] == '"')
+            lpo_str_addc(out, '"');
+        lpo_str_addc(out, text[i]);
+    }
+    lpo_str_addc(out, '"');
+}
+
+static void add_cell(struct lpo_str *out, enum lpo_cell_type type, const struct lpo_cell *cell)
+{
+    if (cell->how == LPO_UNKNOWN)
+        return;
+    if (type == LPO_CELL_TEXT)
+        add_field(out, cell->text, cell->len);
+    else if (type == LPO_CELL_COUNT || type == LPO_CELL_NS || type == LPO_CELL_FLAG)
+        lpo_str_addf(out, "%lld", (long long)cell->whole);
+    else
+        lpo_str_add_real(out, cell->real);
+}
+
+static void write_table(const struct lpo_table *t, struct lpo_str *out)
+{
+    for (size_t c = 0; c < t->ncolumns; c++)
+        lpo_str_addf(out, "%s%s", c ? "," : "", t->columns[c].key);
+    lpo_str_add(out, "\r\n");
+    for (size_t r = 0; r < lpo_table_rows(t); r++) {
+        for (size_t c = 0; c < t->ncolumns; c++) {
+            if (c)
+                lpo_str_addc(out, ',');
+            add_cell(out, t->columns[c].type, lpo_table_cell(t, r, c));
+        }
+        lpo_str_add(out, "\r\n");
+    }
+}
+
+static size_t count_tables(const struct lpo_doc *doc)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < doc->sections.len; i++)
+        for (size_t k = 0; k < doc->sections.at[i]->items.len; k++)
+            n += doc->sections.at[i]->items.at[k].kind == LPO_ITEM_TABLE;
+    return n;
+}
+
+static void csv_write(const struct lpo_doc *doc, struct lpo_str *out)
+{
+    bool several = count_tables(doc) > 1;
+
+    for (size_t i = 0; i < doc->sections.len; i++) {
+        const struct lpo_section *s = doc->sections.at[i];
+
+        for (size_t k = 0; k < s->items.len; k++) {
+            if (s->items.at[k].kind != LPO_ITEM_TABLE)
+                continue;
+            if (several)
+                lpo_str_addf(out, "%s# %s/%s\r\n", out->len ? "\r\n" : "", s->id,
+                             s->items.at[k].table->id);
+            write_table(s->items.at[k].table, out);
+        }
+    }
+}
+
+const struct lpo_writer lpo_writer_csv = {
+    .name = "csv",
+    .ext = "csv",
+    .summary = "the tables alone, exact values",
+    .write = csv_write,
+};

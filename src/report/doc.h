@@ -1,0 +1,188 @@
+/* report/doc.h - one typed document, built once, written in many formats.
+ *
+ * A document is a list of sections; a section holds paragraphs, notes, facts, tables and figures in
+ * the order in which they were added. Cells keep their type (nanoseconds stay integers), so that
+ * Markdown can print "1.234 ms" where JSON prints 1234000. Text may come from the profiled program
+ * and is data everywhere: writers escape it.
+ *
+ *     static const struct lpo_column columns[] = {
+ *         { "kernel", "Kernel", LPO_CELL_TEXT, NULL }, { "gpu_ns", "GPU time", LPO_CELL_NS, NULL },
+ *     };
+ *     struct lpo_doc *doc = lpo_doc_create("top", "Top kernels");
+ *     struct lpo_table *t;
+ *     lpo_doc_section(doc, "top", "Top kernels", 1);
+ *     t = lpo_doc_table(doc, "kernels", "By GPU time", columns, 2);
+ *     lpo_row_text(t, name);
+ *     lpo_row_ns(t, ns);           cells fill a row from the left; a full row starts the next
+ *     lpo_doc_note(doc, LPO_NOTE_INFO, "%zu kernels were not shown", n);
+ *
+ * The document owns copies of everything but `columns`, which must outlive it (static tables do).
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/auto.h"
+#include "util/measure.h"
+#include "util/vec.h"
+
+struct lpo_arena;
+
+enum lpo_cell_type {
+    LPO_CELL_TEXT,
+    LPO_CELL_COUNT,   /* a whole number of things */
+    LPO_CELL_NS,      /* a duration in integer nanoseconds */
+    LPO_CELL_BYTES,   /* printed with binary prefixes */
+    LPO_CELL_PERCENT, /* 0 … 100 */
+    LPO_CELL_MEASURE, /* a number with the column's unit */
+    LPO_CELL_FLAG,    /* yes or no */
+};
+
+const char *lpo_cell_type_name(enum lpo_cell_type type); /* "text", "count", "ns", … */
+
+struct lpo_column {
+    const char *key;   /* field name in JSON and CSV: lower case, digits, '_' */
+    const char *title; /* for people */
+    enum lpo_cell_type type;
+    const char *unit; /* LPO_CELL_MEASURE: "FLOP/s"; else NULL */
+};
+
+struct lpo_cell {
+    const char *text; /* LPO_CELL_TEXT; NUL-terminated */
+    size_t len;
+    int64_t whole;    /* COUNT, NS, FLAG */
+    double real;      /* BYTES, PERCENT, MEASURE */
+    enum lpo_how how; /* LPO_UNKNOWN: prints as n/a and null */
+    unsigned indent;  /* TEXT: level in a tree */
+};
+
+struct lpo_table {
+    const char *id, *title; /* title may be "" */
+    const struct lpo_column *columns;
+    size_t ncolumns;
+    LPO_VEC(struct lpo_cell) cells; /* row-major */
+    struct lpo_arena *arena;        /* the document's */
+    size_t total_rows;              /* when only the first were shown; 0: all are here */
+};
+
+size_t lpo_table_rows(const struct lpo_table *t);
+const struct lpo_cell *lpo_table_cell(const struct lpo_table *t, size_t row, size_t column);
+
+/* The next cell of the table; its column must be of that type (checked). */
+void lpo_row_text(struct lpo_table *t, const char *text); /* NULL: unknown */
+void lpo_row_textn(struct lpo_table *t, const char *text, size_t len);
+void lpo_row_tree(struct lpo_table *t, const char *text, size_t len, unsigned indent);
+void lpo_row_textf(struct lpo_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void lpo_row_count(struct lpo_table *t, uint64_t n);
+void lpo_row_ns(struct lpo_table *t, int64_t ns);
+void lpo_row_bytes(struct lpo_table *t, double bytes);
+void lpo_row_percent(struct lpo_table *t, double percent);
+/* part of whole; unknown when the whole is 0 */
+void lpo_row_share(struct lpo_table *t, double part, double whole);
+void lpo_row_measure(struct lpo_table *t, struct lpo_measure m); /* COUNT and NS columns too */
+void lpo_row_flag(struct lpo_table *t, bool yes);
+void lpo_row_unknown(struct lpo_table *t); /* any column */
+
+enum lpo_note_level { LPO_NOTE_INFO, LPO_NOTE_WARNING };
+
+enum lpo_figure_kind { LPO_FIG_BARS, LPO_FIG_SCATTER, LPO_FIG_LANES };
+
+struct lpo_point {
+    const char *series, *label;
+    double x, y;
+};
+
+/* A row of a timeline, "GPU 0 / stream 7". */
+struct lpo_lane {
+    const char *group, *name;
+};
+
+struct lpo_span {
+    int64_t start_ns, end_ns;
+    const char *name; /* owned by the document; equal names may share */
+    uint32_t lane;
+};
+
+/* A picture as data: who draws it is the writer's business. */
+struct lpo_figure {
+    const char *id, *title;
+    enum lpo_figure_kind kind;
+    const char *x_title, *y_title; /* with units; may be NULL */
+    LPO_VEC(struct lpo_point) points;
+    LPO_VEC(struct lpo_lane) lanes;
+    LPO_VEC(struct lpo_span) spans;
+    struct lpo_arena *arena;
+};
+
+void lpo_figure_point(struct lpo_figure *f, const char *series, const char *label, double x,
+                      double y);
+uint32_t lpo_figure_lane(struct lpo_figure *f, const char *group, const char *name);
+/* `name` is not copied: give text that lives as long as the document (lpo_doc_keep). */
+void lpo_figure_span(struct lpo_figure *f, uint32_t lane, const char *name, int64_t start_ns,
+                     int64_t end_ns);
+
+enum lpo_item_kind {
+    LPO_ITEM_PARAGRAPH,
+    LPO_ITEM_NOTE,
+    LPO_ITEM_FACT,
+    LPO_ITEM_TABLE,
+    LPO_ITEM_FIGURE
+};
+
+struct lpo_item {
+    enum lpo_item_kind kind;
+    enum lpo_note_level level; /* NOTE */
+    const char *text;          /* PARAGRAPH, NOTE */
+    const char *key;           /* FACT: for machines */
+    struct lpo_column column;  /* FACT: how to print the cell; title is its label */
+    struct lpo_cell cell;      /* FACT */
+    struct lpo_table *table;
+    struct lpo_figure *figure;
+};
+
+struct lpo_section {
+    const char *id, *title;
+    int level; /* 1 is a chapter */
+    LPO_VEC(struct lpo_item) items;
+};
+
+/* Machine data that only the JSON writer shows, under its key: trusted JSON text. */
+struct lpo_attachment {
+    const char *key, *json;
+    size_t len;
+};
+
+struct lpo_doc {
+    const char *kind; /* "run", "regions", "top", "static" */
+    const char *title;
+    LPO_VEC(struct lpo_section *) sections;
+    LPO_VEC(struct lpo_attachment) attachments;
+    struct lpo_arena *arena;
+};
+
+struct lpo_doc *lpo_doc_create(const char *kind, const char *title);
+void lpo_doc_destroy(struct lpo_doc *doc); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_doc);
+
+/* A copy of text that lives as long as the document. */
+const char *lpo_doc_keep(struct lpo_doc *doc, const char *text, size_t len);
+
+/* What follows goes into this section. */
+void lpo_doc_section(struct lpo_doc *doc, const char *id, const char *title, int level);
+void lpo_doc_paragraph(struct lpo_doc *doc, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+void lpo_doc_note(struct lpo_doc *doc, enum lpo_note_level level, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+struct lpo_table *lpo_doc_table(struct lpo_doc *doc, const char *id, const char *title,
+                                const struct lpo_column *columns, size_t ncolumns);
+struct lpo_figure *lpo_doc_figure(struct lpo_doc *doc, const char *id, const char *title,
+                                  enum lpo_figure_kind kind);
+/* "label: value" lines. */
+void lpo_doc_fact_text(struct lpo_doc *doc, const char *key, const char *label, const char *text);
+void lpo_doc_fact_count(struct lpo_doc *doc, const char *key, const char *label, uint64_t n);
+void lpo_doc_fact_ns(struct lpo_doc *doc, const char *key, const char *label, int64_t ns);
+void lpo_doc_fact_measure(struct lpo_doc *doc, const char *key, const char *label,
+                          struct lpo_measure m, const char *unit);
+void lpo_doc_attach(struct lpo_doc *doc, const char *key, const char *json, size_t len);
