@@ -62,6 +62,7 @@ void lpo_trace_destroy(struct lpo_trace *t)
     lpo_vec_free(&t->devices);
     lpo_vec_free(&t->domains);
     lpo_vec_free(&t->metrics);
+    lpo_vec_free(&t->summaries);
     lpo_vec_free(&t->notes);
     free(t->metric_rows);
     free(t);

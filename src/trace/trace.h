@@ -26,6 +26,8 @@ enum lpo_work_flags {
     LPO_WORK_UNTIMED = 1,   /* only end - start means something (ncu); start is not on the clock */
     LPO_WORK_NO_LENGTH = 2, /* not even the duration is known: start == end, do not print 0 */
     LPO_WORK_GRAPH = 4,     /* came from a CUDA graph launch */
+    LPO_WORK_WHOLE = 8,     /* stands for many kernels: a graph launch traced as one, a replayed
+                             * range */
 };
 
 /* One kernel, copy or set on a GPU. */
@@ -131,6 +133,15 @@ struct lpo_metric {
     uint8_t combine;
 };
 
+/* A source that holds only sums (`nsys stats`): all works of one name. Never both this and works
+ * for the same thing. */
+struct lpo_summary {
+    uint32_t name;
+    uint64_t count;
+    int64_t total_ns, min_ns, max_ns; /* LPO_NO_TIME where the source has none */
+    uint8_t kind;                     /* enum lpo_work_kind */
+};
+
 /* Something the reader wants the user to know: lost records, a cut file, an unclosed range. */
 struct lpo_trace_note {
     uint32_t text;
@@ -155,6 +166,7 @@ struct lpo_trace {
     LPO_VEC(struct lpo_metric) metrics;
     double *metric_rows; /* row-major, metric_cap wide; NaN is unknown */
     size_t nmetric_rows, metric_rows_cap, metric_cap;
+    LPO_VEC(struct lpo_summary) summaries;
     LPO_VEC(struct lpo_trace_note) notes;
     int64_t epoch_ns; /* unix time of clock 0, or LPO_NO_TIME */
     uint64_t dropped; /* records the source says it lost */

@@ -1,0 +1,245 @@
+#include "util/csv.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/unpack.h"
+
+enum { WINDOW = 1 << 20, PAD = 64 }; /* vector loads may read up to PAD bytes past the end */
+
+static struct lpo_csv *create(size_t cap)
+{
+    struct lpo_csv *c = lpo_xcalloc(1, sizeof *c);
+
+    c->cap = cap;
+    c->window = lpo_xcalloc(cap + PAD, 1);
+    c->next_line = 1;
+    return c;
+}
+
+int lpo_csv_open(const char *path, struct lpo_csv **out, struct lpo_err *err)
+{
+    struct lpo_unpacked *file = NULL;
+
+    if (lpo_unpack(path, &file, err) < 0)
+        return err ? err->code : LPO_E_IO;
+    lpo_unpacked_unname(file);
+    *out = create(WINDOW);
+    (*out)->file = file;
+    (*out)->cut = file->cut;
+    return 0;
+}
+
+struct lpo_csv *lpo_csv_text(const char *bytes, size_t len)
+{
+    struct lpo_csv *c = create(len + 1);
+
+    memcpy(c->window, bytes, len);
+    c->len = len;
+    c->eof = true;
+    return c;
+}
+
+void lpo_csv_destroy(struct lpo_csv *c)
+{
+    if (!c)
+        return;
+    lpo_unpacked_destroy(c->file);
+    free(c->window);
+    free(c->cells);
+    free(c);
+}
+
+/* More bytes behind those not yet consumed; at the end of the file sets eof. */
+static int refill(struct lpo_csv *c, struct lpo_err *err)
+{
+    size_t rest = c->len - c->at;
+    ssize_t n;
+
+    if (rest > LPO_CSV_ROW_LIMIT)
+        return lpo_fail(err, LPO_E_LIMIT, "line %llu: a row of more than %zu MiB (a lost quote?)",
+                        (unsigned long long)c->next_line, LPO_CSV_ROW_LIMIT >> 20);
+    memmove(c->window, c->window + c->at, rest);
+    c->at = 0;
+    c->len = rest;
+    if (rest > c->cap / 2) {
+        c->cap *= 2;
+        c->window = lpo_xrealloc(c->window, c->cap + PAD, 1);
+    }
+    do
+        n = read(c->file->fd, c->window + rest, c->cap - rest);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return lpo_fail_errno(err, "cannot read on at line %llu", (unsigned long long)c->next_line);
+    c->len += (size_t)n;
+    memset(c->window + c->len, 0, PAD);
+    c->eof = n == 0;
+    return 0;
+}
+
+/* The first `"` at or after p; `end` when there is none. */
+static const char *find_quote(const char *p, const char *end)
+{
+#ifdef __SSE2__
+    const __m128i quote = _mm_set1_epi8('"');
+
+    for (; p < end; p += 16) {
+        unsigned hit =
+            (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)p), quote));
+
+        if (hit) {
+            p += __builtin_ctz(hit);
+            return p < end ? p : end;
+        }
+    }
+    return end;
+#else
+    const char *q = p < end ? memchr(p, '"', (size_t)(end - p)) : NULL;
+
+    return q ? q : end;
+#endif
+}
+
+/* `p` stands behind the opening quote. Sets *next behind the closing one; false when the window
+ * ends before the cell does. */
+static bool quoted_cell(const struct lpo_csv *c, const char *p, struct lpo_cell *cell,
+                        const char **next)
+{
+    const char *end = c->window + c->len;
+    const char *q = find_quote(p, end);
+    bool doubled = false;
+
+    while (q + 1 < end && q[1] == '"') {
+        doubled = true;
+        q = find_quote(q + 2, end);
+    }
+    if (q + 1 >= end && !c->eof)
+        return false;
+    *cell = (struct lpo_cell){ p, (uint32_t)(q - p), doubled };
+    *next = q < end ? q + 1 : end;
+    return true;
+}
+
+static const char *bare_end(const char *p, const char *end)
+{
+    while (p < end && *p != ',' && *p != '\n')
+        p++;
+    return p;
+}
+
+static void push_cell(struct lpo_csv *c, struct lpo_cell cell)
+{
+    if (c->count == c->cells_cap) {
+        c->cells_cap = c->cells_cap ? c->cells_cap * 2 : 64;
+        c->cells = lpo_xrealloc(c->cells, c->cells_cap, sizeof *c->cells);
+    }
+    c->cells[c->count++] = cell;
+}
+
+/* Splits the row at c->at. False: the window holds only a part of it. */
+static bool split_row(struct lpo_csv *c)
+{
+    const char *p = c->window + c->at, *end = c->window + c->len;
+
+    c->count = 0;
+    for (;;) {
+        struct lpo_cell cell = { p, 0, false };
+
+        if (p < end && *p == '"') {
+            if (!quoted_cell(c, p + 1, &cell, &p))
+                return false;
+            if (p < end && *p != ',')
+                p = bare_end(p, end); /* what stands behind a closing quote is lost */
+        } else {
+            p = bare_end(p, end);
+            cell.len = (uint32_t)(p - cell.at);
+            if ((p == end || *p == '\n') && cell.len && p[-1] == '\r')
+                cell.len--;
+        }
+        if (p == end && !c->eof)
+            return false;
+        push_cell(c, cell);
+        if (p == end || *p == '\n')
+            break;
+        p++;
+    }
+    c->at = (size_t)(p - c->window) + (p < end);
+    return true;
+}
+
+static uint64_t count_lines(const char *p, const char *end)
+{
+    uint64_t n = 0;
+
+    while ((p = memchr(p, '\n', (size_t)(end - p)))) {
+        n++;
+        if (++p == end)
+            break;
+    }
+    return n;
+}
+
+int lpo_csv_next(struct lpo_csv *c, struct lpo_err *err)
+{
+    size_t start;
+
+    for (;;) {
+        if (c->at == c->len) {
+            if (c->eof)
+                return 0;
+            if (refill(c, err) < 0)
+                return err ? err->code : LPO_E_IO;
+            continue;
+        }
+        if (c->lead && c->window[c->at] != c->lead) {
+            c->skipped++;
+            lpo_csv_skip_line(c);
+            continue;
+        }
+        start = c->at;
+        c->line = c->next_line;
+        if (split_row(c))
+            break;
+        if (refill(c, err) < 0)
+            return err ? err->code : LPO_E_IO;
+    }
+    c->next_line += count_lines(c->window + start, c->window + c->at);
+    return 1;
+}
+
+const char *lpo_csv_peek_line(struct lpo_csv *c, size_t *len, struct lpo_err *err)
+{
+    for (;;) {
+        const char *p = c->window + c->at;
+        const char *nl = c->at < c->len ? memchr(p, '\n', c->len - c->at) : NULL;
+
+        if (nl || c->eof) {
+            *len = nl ? (size_t)(nl - p) : c->len - c->at;
+            return nl || *len ? p : NULL;
+        }
+        if (refill(c, err) < 0)
+            return NULL;
+    }
+}
+
+void lpo_csv_skip_line(struct lpo_csv *c)
+{
+    size_t len;
+
+    if (!lpo_csv_peek_line(c, &len, NULL)) {
+        c->at = c->len; /* unreadable or over the limit: give up the window */
+        return;
+    }
+    c->at += len;
+    if (c->at < c->len) {
+        c->at++;
+        c->next_line++;
+    }
+}

@@ -1,0 +1,66 @@
+/* util/csv.h - comma-separated values, one row at a time, as fast as the disk.
+ *
+ *     while ((rc = lpo_csv_next(csv, err)) > 0)
+ *         use(csv->cells[0], csv->count);
+ *
+ * Cells point into the reader's window and are good until the next call. Rows may be ragged; a
+ * quoted cell may hold commas, line ends and doubled quotes. Compressed files are inflated. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/auto.h"
+
+struct lpo_err;
+struct lpo_str;
+struct lpo_unpacked;
+
+/* A longer row is refused: a lost quote would otherwise swallow the file into memory. */
+#define LPO_CSV_ROW_LIMIT ((size_t)16 << 20)
+
+struct lpo_cell {
+    const char *at; /* without the quotes around it; not NUL-terminated */
+    uint32_t len;
+    bool doubled; /* holds doubled quotes: lpo_cell_text() makes them single */
+};
+
+struct lpo_csv {
+    struct lpo_cell *cells;
+    size_t count;
+    uint64_t line;    /* where this row began, from 1 */
+    char lead;        /* lines that do not begin with it are no rows: skipped; 0 takes all */
+    uint64_t skipped; /* by `lead` */
+    bool cut;         /* the compressed file ended early */
+
+    /* private */
+    struct lpo_unpacked *file;
+    char *window;
+    size_t at, len, cap, cells_cap;
+    uint64_t next_line;
+    bool eof;
+};
+
+int lpo_csv_open(const char *path, struct lpo_csv **out, struct lpo_err *err);
+struct lpo_csv *lpo_csv_text(const char *bytes, size_t len); /* copies */
+void lpo_csv_destroy(struct lpo_csv *c);                     /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_csv);
+
+/* 1: a row; 0: the end; negative: cannot be read. Empty lines are rows of one empty cell. */
+int lpo_csv_next(struct lpo_csv *c, struct lpo_err *err);
+/* The raw line that would come next, without its end, or NULL at the end of the file. For files
+ * that begin with something else; lpo_csv_skip_line() passes it over. */
+const char *lpo_csv_peek_line(struct lpo_csv *c, size_t *len, struct lpo_err *err);
+void lpo_csv_skip_line(struct lpo_csv *c);
+
+bool lpo_cell_is(struct lpo_cell cell, const char *text);
+bool lpo_cell_starts(struct lpo_cell cell, const char *prefix);
+/* Replaces what `to` holds; returns its text. */
+const char *lpo_cell_text(struct lpo_cell cell, struct lpo_str *to);
+/* "57,536", "-1.5e3", "12 (3; 4; 5)" (ncu's instances after the total); false for "n/a" and "". */
+bool lpo_cell_number(struct lpo_cell cell, double *out);
+/* Whole numbers, with or without separators; false when it is anything else or does not fit. */
+bool lpo_cell_int(struct lpo_cell cell, int64_t *out);
+/* Decimal text times 10^power as an exact integer; digits beyond are rounded. */
+bool lpo_cell_scaled(struct lpo_cell cell, int power, int64_t *out);

@@ -1,0 +1,29 @@
+/* util/unpack.h - a compressed file as a plain one, for readers that seek or map.
+ *
+ * A plain file is opened as it is. A gzip or zstd file is inflated into a temporary file in TMPDIR
+ * that vanishes with its handle. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "util/auto.h"
+
+struct lpo_err;
+
+/* Inflated files beyond this are refused: a small file can claim any size. */
+#define LPO_UNPACK_LIMIT ((size_t)64 << 30)
+
+struct lpo_unpacked {
+    int fd;           /* for reading, at its start */
+    const char *path; /* of the plain bytes: the file itself or the temporary one */
+    bool cut;         /* the compressed stream ended early; what came before is here */
+    char *temp;       /* private: the temporary name while it exists */
+};
+
+int lpo_unpack(const char *path, struct lpo_unpacked **out, struct lpo_err *err);
+/* Takes the temporary name away now; the handle stays good. For a reader that opens `path` itself
+ * and has done so. */
+void lpo_unpacked_unname(struct lpo_unpacked *u);
+void lpo_unpacked_destroy(struct lpo_unpacked *u); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_unpacked);
