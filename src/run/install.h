@@ -1,0 +1,21 @@
+/* run/install.h - where the files that came with lpo are, relative to the program.
+ *
+ * A build folder inside the source tree, an installation and a folder carried to another machine
+ * all work: the same few places beside the binary are tried in order. */
+#pragma once
+
+#include <stddef.h>
+
+struct lpo_arena;
+
+/* "liblpo-collect.so", "toy_llm", "hf_generate.py", "conf": the absolute path, or NULL. */
+const char *lpo_install_find(struct lpo_arena *a, const char *name);
+
+/* Config folders, first found wins: `given` (--config-dir), $LPO_CONFIG_DIR, the user's own
+ * folder (~/.config/llm-perf-opt), the shipped tree. NULL-terminated. A `given` folder that holds
+ * its own `config_name`.yaml is complete: then it stands alone. */
+const char **lpo_install_config_dirs(struct lpo_arena *a, const char *given,
+                                     const char *config_name);
+
+/* This program's own path, for starting ourselves; NULL when it cannot be told. */
+const char *lpo_install_self(struct lpo_arena *a);

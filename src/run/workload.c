@@ -1,0 +1,280 @@
+#include "run/workload.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/node.h"
+#include "config/node_json.h"
+#include "run/install.h"
+#include "run/plan.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/file.h"
+#include "util/json_write.h"
+#include "util/path.h"
+#include "util/str.h"
+
+struct builder {
+    struct lpo_arena *a;
+    const struct lpo_node *config;
+    const struct lpo_workload_ask *ask;
+    struct lpo_step *step;
+    struct lpo_err *err;
+};
+
+struct kind {
+    const char *name;
+    int (*build)(struct builder *b);
+};
+
+static const char *conf_text(struct builder *b, const char *path, const char *fallback)
+{
+    return lpo_conf_text(b->config, path, fallback);
+}
+
+static int64_t max_new_tokens(const struct lpo_node *config, const struct lpo_workload_ask *ask)
+{
+    int64_t normal = lpo_conf_int(config, "infer.max_new_tokens", 32);
+
+    return ask->profiled ? lpo_conf_int(config, "run.representative_max_new_tokens", normal)
+                         : normal;
+}
+
+static int64_t repeats(const struct lpo_node *config, const struct lpo_workload_ask *ask)
+{
+    return ask->light ? 1 : lpo_conf_int(config, "run.repeats", 1);
+}
+
+/* The words of a list key, each as text. */
+static void add_words(struct builder *b, const char *path)
+{
+    const struct lpo_node *list = lpo_node_at(b->config, path);
+
+    for (size_t i = 0; list && list->kind == LPO_NODE_LIST && i < list->count; i++) {
+        const struct lpo_node *n = list->items[i];
+
+        switch (n->kind) {
+        case LPO_NODE_STRING:
+            lpo_step_arg(b->a, b->step, n->text);
+            break;
+        case LPO_NODE_INT:
+            lpo_step_argf(b->a, b->step, "%lld", (long long)n->integer);
+            break;
+        case LPO_NODE_FLOAT:
+            lpo_step_argf(b->a, b->step, "%.17g", n->real);
+            break;
+        case LPO_NODE_BOOL:
+            lpo_step_arg(b->a, b->step, n->boolean ? "true" : "false");
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+static void add_option(struct builder *b, const char *flag, const char *value)
+{
+    lpo_step_arg(b->a, b->step, flag);
+    lpo_step_arg(b->a, b->step, value);
+}
+
+static void add_number(struct builder *b, const char *flag, int64_t value)
+{
+    add_option(b, flag, lpo_arena_printf(b->a, "%lld", (long long)value));
+}
+
+static void add_outputs(struct builder *b)
+{
+    add_option(b, "--metrics", lpo_path_join(b->a, b->ask->out_dir, "metrics.json"));
+    if (b->ask->predictions)
+        add_option(b, "--predictions", lpo_path_join(b->a, b->ask->out_dir, "predictions.jsonl"));
+}
+
+/* The number behind "cuda:1"; 0 for "cuda". */
+static int64_t device_number(const char *device)
+{
+    const char *colon = strchr(device, ':');
+
+    return colon ? strtoll(colon + 1, NULL, 10) : 0;
+}
+
+static const char *toy_program(struct builder *b, const char *device)
+{
+    const struct lpo_node *cuda = lpo_node_at(b->config, "workload.toy.cuda");
+    bool off = cuda && cuda->kind == LPO_NODE_BOOL && !cuda->boolean;
+    const char *gpu = off || strcmp(device, "cpu") == 0 || !lpo_path_exists("/dev/nvidiactl")
+                          ? NULL
+                          : lpo_install_find(b->a, "toy_llm_cuda");
+
+    return gpu ? gpu : lpo_install_find(b->a, "toy_llm");
+}
+
+static int build_toy(struct builder *b)
+{
+    static const struct {
+        const char *flag, *key;
+    } numbers[] = {
+        { "--layers", "model.layers" },
+        { "--hidden", "model.hidden" },
+        { "--heads", "model.heads" },
+        { "--kv-heads", "model.kv_heads" },
+        { "--ffn", "model.ffn" },
+        { "--vocab", "model.vocab" },
+        { "--seed", "model.seed" },
+        { "--prompt-tokens", "infer.prompt_tokens" },
+        { "--batch", "infer.batch_size" },
+        { "--top-k", "infer.top_k" },
+        { "--sample-seed", "infer.seed" },
+        { "--warmup", "run.warmup" },
+        { "--threads", "workload.toy.threads" },
+    };
+    const char *device = conf_text(b, "run.device", "cpu");
+    const char *program = conf_text(b, "workload.program", NULL);
+
+    if (!program)
+        program = toy_program(b, device);
+    if (!program)
+        return lpo_fail(b->err, LPO_E_MISSING,
+                        "the built-in workload toy_llm is not beside lpo; build it, or set "
+                        "workload.program");
+    lpo_step_arg(b->a, b->step, program);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        int64_t v = lpo_conf_int(b->config, numbers[i].key, -1);
+
+        if (v >= 0)
+            add_number(b, numbers[i].flag, v);
+    }
+    add_number(b, "--max-new-tokens", max_new_tokens(b->config, b->ask));
+    add_number(b, "--repeats", repeats(b->config, b->ask));
+    add_option(b, "--temperature",
+               lpo_arena_printf(b->a, "%g", lpo_conf_real(b->config, "infer.temperature", 0)));
+    if (lpo_starts(device, "cuda"))
+        add_number(b, "--device", device_number(device));
+    add_outputs(b);
+    add_words(b, "workload.toy.extra_args");
+    return 0;
+}
+
+static int build_hf(struct builder *b)
+{
+    const char *program = conf_text(b, "workload.program", NULL);
+    const char *python = conf_text(b, "workload.python", "python3");
+    char *settings = lpo_path_join(b->a, b->ask->out_dir, "settings.json");
+
+    if (!program)
+        program = lpo_install_find(b->a, "hf_generate.py");
+    if (!program)
+        return lpo_fail(b->err, LPO_E_MISSING,
+                        "hf_generate.py is not beside lpo; install lpo whole, or set "
+                        "workload.program");
+    if (!lpo_path_which(b->a, python))
+        return lpo_fail(b->err, LPO_E_MISSING,
+                        "the interpreter '%s' is not here; set workload.python to one with torch "
+                        "and transformers",
+                        python);
+    if (b->ask->write_files) {
+        LPO_STR text = { 0 };
+        struct lpo_json_writer w = lpo_json_writer(&text, 2);
+
+        lpo_workload_settings(b->config, b->ask, &w);
+        if (lpo_file_write(settings, text.at, text.len, b->err) < 0)
+            return b->err->code;
+    }
+    lpo_step_arg(b->a, b->step, python);
+    lpo_step_arg(b->a, b->step, program);
+    add_option(b, "--settings", settings);
+    add_outputs(b);
+    add_words(b, "workload.hf.extra_args");
+    return 0;
+}
+
+static int build_command(struct builder *b)
+{
+    const struct lpo_node *argv = lpo_node_at(b->config, "workload.argv");
+    const char *program;
+
+    if (!argv || argv->kind != LPO_NODE_LIST || argv->count == 0)
+        return lpo_fail(b->err, LPO_E_CONFIG,
+                        "workload.argv is empty; give the program: lpo run -- ./program args");
+    add_words(b, "workload.argv");
+    program = b->step->argv[b->step->argc - argv->count];
+    if (!lpo_path_which(b->a, program))
+        return lpo_fail(b->err, LPO_E_MISSING, "the program '%s' is not here or cannot be run",
+                        program);
+    return 0;
+}
+
+static const struct kind kinds[] = {
+    { "toy", build_toy },
+    { "hf", build_hf },
+    { "command", build_command },
+};
+
+static void add_env(struct builder *b)
+{
+    const struct lpo_node *env = lpo_node_at(b->config, "workload.env");
+
+    for (size_t i = 0; env && env->kind == LPO_NODE_MAP && i < env->npairs; i++) {
+        const struct lpo_node *key = env->pairs[i].key, *v = env->pairs[i].value;
+        char *text = NULL;
+
+        if (key->kind != LPO_NODE_STRING)
+            continue;
+        if (v->kind == LPO_NODE_STRING)
+            text = lpo_arena_strdup(b->a, v->text);
+        else if (v->kind == LPO_NODE_INT)
+            text = lpo_arena_printf(b->a, "%lld", (long long)v->integer);
+        else if (v->kind == LPO_NODE_FLOAT)
+            text = lpo_arena_printf(b->a, "%.17g", v->real);
+        else if (v->kind == LPO_NODE_BOOL)
+            text = lpo_arena_strdup(b->a, v->boolean ? "1" : "0");
+        lpo_step_env(b->a, b->step, key->text, text); /* null removes the variable */
+    }
+}
+
+int lpo_workload_plan(struct lpo_arena *a, const struct lpo_node *config,
+                      const struct lpo_workload_ask *ask, struct lpo_step *step,
+                      struct lpo_err *err)
+{
+    struct builder b = { a, config, ask, step, err };
+    const char *kind = lpo_conf_text(config, "workload.kind", "command");
+    const char *cwd = lpo_conf_text(config, "workload.cwd", NULL);
+
+    step->cwd = cwd ? lpo_path_join(a, ask->call_dir, cwd) : ask->call_dir;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (strcmp(kinds[i].name, kind) != 0)
+            continue;
+        if (kinds[i].build(&b) < 0)
+            return lpo_ctx(err, "cannot plan the workload");
+        add_env(&b);
+        return 0;
+    }
+    return lpo_fail(err, LPO_E_CONFIG, "workload.kind '%s' is unknown; it is toy, hf or command",
+                    kind);
+}
+
+static void write_section(struct lpo_json_writer *w, const struct lpo_node *config, const char *key)
+{
+    const struct lpo_node *n = lpo_node_get(config, key);
+
+    if (n)
+        lpo_node_write_json(w, key, n);
+}
+
+void lpo_workload_settings(const struct lpo_node *config, const struct lpo_workload_ask *ask,
+                           struct lpo_json_writer *w)
+{
+    lpo_jw_object(w, NULL);
+    lpo_jw_int(w, "schema", 1);
+    write_section(w, config, "model");
+    write_section(w, config, "infer");
+    write_section(w, config, "dataset");
+    write_section(w, config, "run");
+    write_section(w, config, "workload");
+    lpo_jw_object(w, "effective"); /* after the rules that depend on the stage */
+    lpo_jw_int(w, "max_new_tokens", max_new_tokens(config, ask));
+    lpo_jw_int(w, "repeats", repeats(config, ask));
+    lpo_jw_bool(w, "profiled", ask->profiled);
+    lpo_jw_end(w);
+    lpo_jw_end(w);
+}
