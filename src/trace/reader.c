@@ -1,30 +1,48 @@
 #include "trace/reader.h"
 
+#include "trace/readers.h"
 #include "trace/trace.h"
 #include "util/err.h"
+#include "util/input.h"
+#include "util/str.h"
 
+/* The first that knows the file reads it. */
 static const struct lpo_reader *const readers[] = {
-    NULL,
+    &lpo_reader_kineto,
 };
 
-enum { NREADERS = sizeof readers / sizeof *readers - 1 };
+enum { NREADERS = sizeof readers / sizeof *readers, HEAD = 64 * 1024 };
 
 int lpo_reader_find(const char *path, const struct lpo_reader **out, struct lpo_err *err)
 {
-    (void)out;
-    for (int i = 0; i < NREADERS; i++)
-        (void)readers[i];
-    return lpo_fail(err, LPO_E_FORMAT, "'%s' is in no format that lpo reads", path);
+    unsigned char head[HEAD];
+    LPO_STR known = { 0 };
+    size_t len = 0;
+    int rc = lpo_input_head(path, head, sizeof head, &len, err);
+
+    if (rc < 0)
+        return rc;
+    for (int i = 0; i < NREADERS; i++) {
+        if (readers[i]->sniff(path, head, len)) {
+            *out = readers[i];
+            return 0;
+        }
+        lpo_str_addf(&known, "\n    %-10s %s", readers[i]->name, readers[i]->summary);
+    }
+    return lpo_fail(err, LPO_E_FORMAT, "'%s' is %s; lpo reads%s", path,
+                    len == 0 ? "empty" : "in no format that lpo knows", lpo_str_text(&known));
 }
 
 int lpo_trace_read(const char *path, struct lpo_trace *into, struct lpo_err *err)
 {
     const struct lpo_reader *r = NULL;
+    int rc = lpo_reader_find(path, &r, err);
 
-    if (lpo_reader_find(path, &r, err) < 0)
-        return err->code;
+    if (rc < 0)
+        return rc;
     into->sources++;
-    if (r->read(path, into, err) < 0)
-        return lpo_ctx(err, "cannot read '%s' as %s", path, r->name);
-    return 0;
+    rc = r->read(path, into, err);
+    if (rc < 0)
+        lpo_ctx(err, "cannot read '%s' as %s", path, r->name);
+    return rc;
 }

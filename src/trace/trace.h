@@ -30,6 +30,13 @@ enum lpo_work_flags {
                              * range */
 };
 
+/* What a caller can do without. A reader may then leave it out and be faster; it need not. */
+enum lpo_skip {
+    LPO_SKIP_OPS = 1,
+    LPO_SKIP_RANGES = 2,
+    LPO_SKIP_LAUNCHES = 4, /* works keep launch == LPO_NONE */
+};
+
 /* One kernel, copy or set on a GPU. */
 struct lpo_work {
     int64_t start_ns, end_ns; /* end >= start */
@@ -171,6 +178,7 @@ struct lpo_trace {
     int64_t epoch_ns; /* unix time of clock 0, or LPO_NO_TIME */
     uint64_t dropped; /* records the source says it lost */
     uint32_t sources; /* files read so far */
+    uint32_t skip;    /* enum lpo_skip, set by the caller before reading */
     bool has_ranges;  /* the source could have recorded ranges */
     void *indexes;    /* private to trace.c: deduplication */
 };

@@ -1,0 +1,453 @@
+/* Ranks and the base time may stand behind the events, so rows first get numbers of this file
+ * (process, thread, device) and relative times; kineto_build_finish() puts both right. */
+#include "trace/kineto.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/link.h"
+#include "trace/trace.h"
+#include "util/map.h"
+#include "util/str.h"
+#include "util/vec.h"
+
+/* What is beyond these is no time (the year 2096) and no duration (31 years); within them, start +
+ * duration + shift of the clock cannot overflow. */
+static const int64_t max_time = 4000000000000000000, max_length = 1000000000000000000;
+/* Before the base time existed, times counted from 1970: such numbers are larger than this. */
+static const int64_t since_1970 = 1000000000000000000;
+
+enum { MAX_LABELS = 65536 };
+
+struct process {
+    int64_t pid;
+    uint64_t calls, others; /* events seen, to find the main process */
+    int64_t end_ns;
+};
+
+struct thread {
+    int64_t tid;
+    uint16_t process;
+};
+
+/* A name for a process or thread, from metadata. */
+struct label {
+    int64_t pid, tid;
+    uint32_t text;
+    bool whole_process;
+};
+
+struct kineto_build {
+    struct lpo_trace *t;
+    struct lpo_links *links;
+    struct lpo_map *process_rows, *thread_rows, *device_rows;
+    LPO_VEC(struct process) processes;
+    LPO_VEC(struct thread) threads;
+    LPO_VEC(int32_t) devices;
+    LPO_VEC(struct label) labels;
+    struct lpo_str scratch;
+    int64_t last_pid, last_tid; /* the thread of the event before, most often the same */
+    uint32_t last_thread;
+    size_t first_work, first_launch, first_range, first_op;
+    int64_t some_ns; /* of any event: tells times since 1970 from relative ones */
+    uint64_t without_time, without_length;
+};
+
+struct kineto_build *kineto_build_create(struct lpo_trace *t)
+{
+    struct kineto_build *b = lpo_xcalloc(1, sizeof *b);
+
+    b->t = t;
+    b->links = lpo_links_create();
+    b->process_rows = lpo_map_create();
+    b->thread_rows = lpo_map_create();
+    b->device_rows = lpo_map_create();
+    b->last_thread = LPO_NONE;
+    b->first_work = t->works.len;
+    b->first_launch = t->launches.len;
+    b->first_range = t->ranges.len;
+    b->first_op = t->ops.len;
+    return b;
+}
+
+void kineto_build_destroy(struct kineto_build *b)
+{
+    if (!b)
+        return;
+    lpo_links_destroy(b->links);
+    lpo_map_destroy(b->process_rows);
+    lpo_map_destroy(b->thread_rows);
+    lpo_map_destroy(b->device_rows);
+    lpo_vec_free(&b->processes);
+    lpo_vec_free(&b->threads);
+    lpo_vec_free(&b->devices);
+    lpo_vec_free(&b->labels);
+    lpo_str_free(&b->scratch);
+    free(b);
+}
+
+static uint32_t text_of(struct kineto_build *b, const struct lpo_pull_text *text)
+{
+    if (!text->escaped)
+        return lpo_trace_namen(b->t, text->at, text->len);
+    lpo_str_clear(&b->scratch);
+    lpo_pull_unescape(text, LPO_PULL_LENIENT, &b->scratch, NULL);
+    return lpo_trace_namen(b->t, lpo_str_text(&b->scratch), b->scratch.len);
+}
+
+/* "[[8, 128], []]" without its spaces, so that all writers give one text. */
+static uint32_t shapes_of(struct kineto_build *b, const struct lpo_pull_text *json)
+{
+    lpo_str_clear(&b->scratch);
+    for (size_t i = 0; i < json->len; i++)
+        if ((unsigned char)json->at[i] > ' ')
+            lpo_str_addc(&b->scratch, json->at[i]);
+    return lpo_trace_namen(b->t, lpo_str_text(&b->scratch), b->scratch.len);
+}
+
+static uint16_t process_of(struct kineto_build *b, int64_t pid)
+{
+    bool fresh;
+    uint64_t *row = lpo_map_put(b->process_rows, (const char *)&pid, sizeof pid, &fresh);
+
+    if (fresh && b->processes.len < UINT16_MAX) {
+        *row = b->processes.len;
+        lpo_vec_push(&b->processes, (struct process){ .pid = pid, .end_ns = LPO_NO_TIME });
+    } else if (fresh) {
+        *row = b->processes.len - 1;
+    }
+    return (uint16_t)*row;
+}
+
+static uint32_t thread_of(struct kineto_build *b, const struct kineto_event *e)
+{
+    int64_t key[2] = { e->pid.number, e->tid.number };
+    uint64_t *row;
+    bool fresh;
+
+    if (b->last_thread != LPO_NONE && key[0] == b->last_pid && key[1] == b->last_tid)
+        return b->last_thread;
+    row = lpo_map_put(b->thread_rows, (const char *)key, sizeof key, &fresh);
+    if (fresh) {
+        uint16_t process = process_of(b, key[0]);
+
+        *row = b->threads.len;
+        lpo_vec_push(&b->threads, (struct thread){ key[1], process });
+    }
+    b->last_pid = key[0];
+    b->last_tid = key[1];
+    b->last_thread = (uint32_t)*row;
+    return b->last_thread;
+}
+
+static uint16_t device_of(struct kineto_build *b, int64_t id)
+{
+    int32_t small = id < INT32_MIN || id > INT32_MAX ? -1 : (int32_t)id;
+    bool fresh;
+    uint64_t *row = lpo_map_put(b->device_rows, (const char *)&small, sizeof small, &fresh);
+
+    if (fresh && b->devices.len < UINT16_MAX) {
+        *row = b->devices.len;
+        lpo_vec_push(&b->devices, small);
+    } else if (fresh) {
+        *row = b->devices.len - 1;
+    }
+    return (uint16_t)*row;
+}
+
+/* Works without args.stream: the tid, or the number at the end of "stream 7". */
+static uint32_t stream_of(const struct kineto_event *e)
+{
+    uint32_t n = 0;
+    size_t i = e->tid.word.len;
+
+    if (e->stream != LPO_NO_TIME)
+        return (uint32_t)e->stream;
+    if (i == 0)
+        return (uint32_t)e->tid.number;
+    while (i > 0 && e->tid.word.at[i - 1] >= '0' && e->tid.word.at[i - 1] <= '9')
+        i--;
+    for (; i < e->tid.word.len; i++)
+        n = n * 10 + (uint32_t)(e->tid.word.at[i] - '0');
+    return n;
+}
+
+static uint32_t small(int64_t v)
+{
+    return v < 0 || v >= LPO_NONE ? LPO_NONE : (uint32_t)v;
+}
+
+static uint32_t shape_row(struct kineto_build *b, const struct kineto_event *e)
+{
+    struct lpo_shape s = { .registers = small(e->registers),
+                           .static_smem = LPO_NONE, /* the source gives the sum alone */
+                           .dynamic_smem = small(e->shared_memory) };
+
+    if (e->grid[0] == LPO_NO_TIME && e->block[0] == LPO_NO_TIME)
+        return LPO_NONE;
+    for (int i = 0; i < 3; i++) {
+        s.grid[i] = small(e->grid[i]);
+        s.block[i] = small(e->block[i]);
+    }
+    return lpo_trace_shape(b->t, &s);
+}
+
+static void add_work(struct kineto_build *b, const struct kineto_event *e, int64_t end_ns)
+{
+    struct lpo_work w = { .start_ns = e->start_ns,
+                          .end_ns = end_ns,
+                          .name = text_of(b, &e->name),
+                          .launch = LPO_NONE,
+                          .stack = LPO_NONE,
+                          .capture_stack = LPO_NONE,
+                          .shape = LPO_NONE,
+                          .metrics = LPO_NONE,
+                          .kind = (uint8_t)(e->kind - KINETO_KERNEL + LPO_KERNEL) };
+
+    if (e->device == LPO_NO_TIME && e->pid.word.len) { /* the legacy profiler: tid is the device */
+        w.device = device_of(b, e->tid.number);
+    } else {
+        w.device = device_of(b, e->device != LPO_NO_TIME ? e->device : e->pid.number);
+        w.stream = stream_of(e);
+    }
+    if (e->kind == KINETO_KERNEL)
+        w.shape = shape_row(b, e);
+    else if (e->bytes > 0)
+        w.bytes = (uint64_t)e->bytes;
+    if (e->dur_ns == LPO_NO_TIME)
+        w.flags |= LPO_WORK_NO_LENGTH;
+    if (e->graph_id != LPO_NO_TIME && e->graph_id != 0)
+        w.flags |= LPO_WORK_GRAPH;
+    if (e->correlation != LPO_NO_TIME && !(b->t->skip & LPO_SKIP_LAUNCHES))
+        w.launch = lpo_links_work(b->links, e->correlation);
+    lpo_vec_push(&b->t->works, w);
+}
+
+static bool holds(const struct lpo_pull_text *text, const char *part)
+{
+    return memmem(text->at, text->len, part, strlen(part)) != NULL;
+}
+
+/* Events of the host side: the thread exists from here on. */
+static void add_host(struct kineto_build *b, const struct kineto_event *e, int64_t end_ns)
+{
+    uint32_t thread = thread_of(b, e);
+    uint16_t process = b->threads.at[thread].process;
+    struct process *p = &b->processes.at[process];
+
+    if (e->kind == KINETO_CALL)
+        p->calls++;
+    else
+        p->others++;
+    if (end_ns > p->end_ns)
+        p->end_ns = end_ns;
+
+    if (e->kind == KINETO_CALL && e->correlation != LPO_NO_TIME) {
+        struct lpo_call call = { e->start_ns, end_ns, thread, process,
+                                 holds(&e->name, "GraphLaunch") };
+
+        lpo_links_call(b->links, e->correlation, &call);
+    } else if (e->kind == KINETO_OP) {
+        lpo_vec_push(&b->t->ops,
+                     (struct lpo_op){ e->start_ns, end_ns, text_of(b, &e->name), thread,
+                                      e->shapes.len ? shapes_of(b, &e->shapes) : LPO_NONE,
+                                      small(e->sequence) });
+    } else if (e->kind == KINETO_RANGE) {
+        lpo_vec_push(&b->t->ranges, (struct lpo_range){
+                                        .start_ns = e->start_ns,
+                                        .end_ns = end_ns,
+                                        .name = text_of(b, &e->name),
+                                        .thread = thread,
+                                        .kind = LPO_PUSH_POP,
+                                        .flags = e->dur_ns == LPO_NO_TIME ? LPO_RANGE_OPEN : 0,
+                                    });
+    }
+}
+
+static void add_label(struct kineto_build *b, const struct kineto_event *e)
+{
+    bool process = lpo_pull_is(&e->name, "process_name");
+
+    if (!e->label.len || b->labels.len >= MAX_LABELS)
+        return;
+    if (process || lpo_pull_is(&e->name, "thread_name"))
+        lpo_vec_push(&b->labels, (struct label){ e->pid.number, e->tid.number,
+                                                 text_of(b, &e->label), process });
+}
+
+void kineto_build_add(struct kineto_build *b, const struct kineto_event *e)
+{
+    struct kineto_event known = *e;
+    int64_t end_ns = 0;
+
+    if (e->kind == KINETO_META) {
+        add_label(b, e);
+        return;
+    }
+    if (e->kind == KINETO_BAD || e->start_ns > max_time || e->start_ns < -max_time ||
+        e->dur_ns > max_length) {
+        b->without_time++;
+        return;
+    }
+    if (e->dur_ns < 0) {
+        known.dur_ns = LPO_NO_TIME;
+        b->without_length++;
+    }
+    end_ns = e->start_ns + (e->dur_ns < 0 ? 0 : e->dur_ns);
+    b->some_ns = e->start_ns;
+    if (e->kind == KINETO_KERNEL || e->kind == KINETO_COPY || e->kind == KINETO_SET)
+        add_work(b, &known, end_ns);
+    else if (e->kind != KINETO_OTHER)
+        add_host(b, &known, end_ns);
+}
+
+/* Works do not name their process: where no launch tells, it is the one that calls the GPU most. */
+static uint16_t main_process(const struct kineto_build *b)
+{
+    size_t best = 0;
+
+    for (size_t i = 1; i < b->processes.len; i++) {
+        const struct process *p = &b->processes.at[i], *m = &b->processes.at[best];
+
+        if (p->calls > m->calls || (p->calls == m->calls && p->others > m->others))
+            best = i;
+    }
+    return (uint16_t)best;
+}
+
+/* Numbers of this file to numbers of the trace. */
+struct renumber {
+    uint16_t *processes, *devices;
+    uint32_t *threads;
+};
+
+static void renumber_create(struct kineto_build *b, int32_t rank, struct renumber *r)
+{
+    r->processes = lpo_xcalloc(b->processes.len + 1, sizeof *r->processes);
+    r->devices = lpo_xcalloc(b->devices.len + 1, sizeof *r->devices);
+    r->threads = lpo_xcalloc(b->threads.len + 1, sizeof *r->threads);
+    if (b->processes.len == 0 && b->t->works.len > b->first_work)
+        r->processes[0] = lpo_trace_process(b->t, -1, rank);
+    for (size_t i = 0; i < b->processes.len; i++)
+        r->processes[i] = lpo_trace_process(b->t, b->processes.at[i].pid, rank);
+    for (size_t i = 0; i < b->devices.len; i++)
+        r->devices[i] = lpo_trace_device(b->t, b->devices.at[i], rank);
+    for (size_t i = 0; i < b->threads.len; i++)
+        r->threads[i] =
+            lpo_trace_thread(b->t, r->processes[b->threads.at[i].process], b->threads.at[i].tid);
+}
+
+static void renumber_free(struct renumber *r)
+{
+    free(r->processes);
+    free(r->devices);
+    free(r->threads);
+}
+
+static void settle_works(struct kineto_build *b, const struct renumber *r, int64_t shift)
+{
+    struct lpo_trace *t = b->t;
+
+    for (size_t i = b->first_work; i < t->works.len; i++) {
+        struct lpo_work *w = &t->works.at[i];
+
+        w->start_ns += shift;
+        w->end_ns += shift;
+        w->process = r->processes[w->process];
+        w->device = r->devices[w->device];
+    }
+    for (size_t i = b->first_launch; i < t->launches.len; i++) {
+        struct lpo_launch *l = &t->launches.at[i];
+
+        l->start_ns += shift;
+        l->end_ns += shift;
+        l->thread = r->threads[l->thread];
+    }
+}
+
+static void settle_host(struct kineto_build *b, const struct renumber *r, int64_t shift)
+{
+    struct lpo_trace *t = b->t;
+
+    for (size_t i = b->first_range; i < t->ranges.len; i++) {
+        struct lpo_range *g = &t->ranges.at[i];
+
+        if (g->flags & LPO_RANGE_OPEN)
+            g->end_ns = b->processes.at[b->threads.at[g->thread].process].end_ns;
+        g->start_ns += shift;
+        g->end_ns += shift;
+        g->thread = r->threads[g->thread];
+    }
+    for (size_t i = b->first_op; i < t->ops.len; i++) {
+        struct lpo_op *o = &t->ops.at[i];
+
+        o->start_ns += shift;
+        o->end_ns += shift;
+        o->thread = r->threads[o->thread];
+    }
+    for (size_t i = 0; i < b->processes.len; i++) {
+        struct lpo_process *p = &t->processes.at[r->processes[i]];
+        int64_t end = b->processes.at[i].end_ns + shift;
+
+        if (p->end_ns == LPO_NO_TIME || end > p->end_ns)
+            p->end_ns = end;
+    }
+}
+
+/* Labels come for every pid and tid there is, streams too: only those of our threads are used. */
+static void settle_labels(struct kineto_build *b, const struct renumber *r)
+{
+    for (size_t i = 0; i < b->labels.len; i++) {
+        const struct label *l = &b->labels.at[i];
+        int64_t key[2] = { l->pid, l->tid };
+        const uint64_t *row =
+            l->whole_process ? lpo_map_find(b->process_rows, (const char *)&l->pid, sizeof l->pid)
+                             : lpo_map_find(b->thread_rows, (const char *)key, sizeof key);
+
+        if (row && l->whole_process)
+            b->t->processes.at[r->processes[*row]].name = l->text;
+        else if (row)
+            b->t->threads.at[r->threads[*row]].name = l->text;
+    }
+}
+
+/* The clock of the trace is that of its first file with a base, so ranks lie side by side. */
+static int64_t clock_shift(const struct kineto_build *b, const struct kineto_facts *facts)
+{
+    struct lpo_trace *t = b->t;
+    int64_t epoch = t->epoch_ns, shift;
+
+    if (!facts->has_base && b->some_ns < since_1970)
+        return 0;
+    if (epoch == LPO_NO_TIME && t->sources <= 1)
+        epoch = t->epoch_ns = 0;
+    if (epoch == LPO_NO_TIME || __builtin_sub_overflow(facts->base_ns, epoch, &shift) ||
+        shift > max_time || shift < -max_time) {
+        lpo_trace_note(t, 0,
+                       "this file's clock cannot be put beside the others': times of "
+                       "different files do not compare");
+        return 0;
+    }
+    return shift;
+}
+
+void kineto_build_finish(struct kineto_build *b, const struct kineto_facts *facts)
+{
+    uint16_t own = main_process(b);
+    struct renumber r;
+    int64_t shift;
+
+    for (size_t i = b->first_work; i < b->t->works.len; i++)
+        b->t->works.at[i].process = own;
+    lpo_links_resolve(b->links, b->t, b->first_work);
+    shift = clock_shift(b, facts);
+    renumber_create(b, facts->rank, &r);
+    settle_works(b, &r, shift);
+    settle_host(b, &r, shift);
+    settle_labels(b, &r);
+    renumber_free(&r);
+    if (b->without_time)
+        lpo_trace_note(b->t, b->without_time, "events without a time that can be read");
+    if (b->without_length)
+        lpo_trace_note(b->t, b->without_length, "events without a duration");
+}

@@ -1,0 +1,394 @@
+#include "trace/kineto.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "trace/trace.h"
+#include "util/err.h"
+#include "util/str.h"
+
+/* Categories since 2021, compared without regard to case. The most frequent come first. */
+static const struct category {
+    const char *name;
+    size_t len;
+    enum kineto_kind kind;
+} categories[] = {
+#define ROW(name, kind)                                                                            \
+    {                                                                                              \
+        name, sizeof name - 1, kind                                                                \
+    }
+    ROW("cpu_op", KINETO_OP),
+    ROW("kernel", KINETO_KERNEL),
+    ROW("cuda_runtime", KINETO_CALL),
+    ROW("cuda_driver", KINETO_CALL),
+    ROW("gpu_memcpy", KINETO_COPY),
+    ROW("gpu_memset", KINETO_SET),
+    ROW("user_annotation", KINETO_RANGE),
+    ROW("Operator", KINETO_OP),
+    ROW("Runtime", KINETO_CALL),
+    ROW("Driver", KINETO_CALL),
+    ROW("Memcpy", KINETO_COPY),
+    ROW("Memset", KINETO_SET),
+    ROW("hip_runtime", KINETO_CALL),
+    ROW("xpu_runtime", KINETO_CALL),
+    ROW("xpu_driver", KINETO_CALL),
+    ROW("privateuse1_runtime", KINETO_CALL),
+    ROW("privateuse1_driver", KINETO_CALL),
+#undef ROW
+};
+
+static enum kineto_kind kind_of(const struct lpo_pull_text *cat)
+{
+    for (size_t i = 0; i < sizeof categories / sizeof *categories; i++) {
+        const struct category *c = &categories[i];
+
+        if (c->len == cat->len && strncasecmp(c->name, cat->at, c->len) == 0)
+            return c->kind;
+    }
+    return KINETO_OTHER;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* value * 10^shift, shift < 0 rounding half to even; `tail`: more digits, not all 0, were cut. */
+static bool shift_decimal(uint64_t value, int shift, bool tail, uint64_t *out)
+{
+    uint64_t unit = 1, rest;
+
+    for (; shift > 0 && value; shift--)
+        if (__builtin_mul_overflow(value, (uint64_t)10, &value))
+            return false;
+    if (shift >= 0) {
+        *out = value;
+        return true;
+    }
+    if (shift < -19) {
+        *out = 0;
+        return true;
+    }
+    for (; shift < 0; shift++)
+        unit *= 10;
+    rest = value % unit;
+    value /= unit;
+    if (rest > unit / 2 || (rest == unit / 2 && (tail || (value & 1))))
+        value++;
+    *out = value;
+    return true;
+}
+
+bool kineto_decimal(const char *at, size_t len, int scale, int64_t *out)
+{
+    const char *p = at, *end = at + len;
+    bool negative = len > 0 && *p == '-', point = false, tail = false, any = false;
+    uint64_t value = 0;
+    long exponent = 0;
+
+    if (len > 0 && (*p == '-' || *p == '+'))
+        p++;
+    for (; p < end && (is_digit(*p) || (*p == '.' && !point)); p++) {
+        if (*p == '.') {
+            point = true;
+            continue;
+        }
+        any = true;
+        if (value >= UINT64_MAX / 10 - 1) { /* full: what follows only shifts or rounds */
+            tail |= *p != '0';
+            exponent += !point;
+            continue;
+        }
+        value = value * 10 + (uint64_t)(*p - '0');
+        exponent -= point;
+    }
+    if (any && p < end && (*p == 'e' || *p == 'E')) {
+        char *stop = NULL;
+        char digits[24];
+        size_t n = (size_t)(end - p) - 1;
+
+        if (n == 0 || n >= sizeof digits)
+            return false;
+        memcpy(digits, p + 1, n);
+        digits[n] = '\0';
+        exponent += strtol(digits, &stop, 10);
+        p += 1 + (stop - digits);
+    }
+    if (!any || p != end || exponent > 1000000 || exponent < -1000000)
+        return false;
+    if (!shift_decimal(value, (int)exponent + scale, tail, &value) || value > INT64_MAX)
+        return false;
+    *out = negative ? -(int64_t)value : (int64_t)value;
+    return true;
+}
+
+/* A number, bare or in quotes; anything else gives LPO_NO_TIME. */
+static int read_number(struct lpo_pull *q, int scale, int64_t *out)
+{
+    struct lpo_pull_text text = { 0 };
+    bool whole;
+    int c = lpo_pull_peek(q);
+    int rc;
+
+    if (c < 0)
+        return c;
+    if (c == '"')
+        rc = lpo_pull_string(q, &text);
+    else if (is_digit((char)c) || (c == '-' && q->end - q->p > 1 && is_digit(q->p[1])))
+        rc = lpo_pull_number(q, &text, &whole);
+    else
+        rc = lpo_pull_skip(q);
+    if (rc == 0 && !kineto_decimal(text.at, text.len, scale, out))
+        *out = LPO_NO_TIME;
+    return rc;
+}
+
+static int read_text(struct lpo_pull *q, struct lpo_pull_text *out)
+{
+    int c = lpo_pull_peek(q);
+
+    return c == '"' ? lpo_pull_string(q, out) : c < 0 ? c : lpo_pull_skip(q);
+}
+
+static int read_id(struct lpo_pull *q, struct kineto_id *id)
+{
+    const char *from;
+    int rc;
+
+    rc = lpo_pull_peek(q);
+    if (rc < 0)
+        return rc;
+    from = q->p;
+    rc = read_number(q, 0, &id->number);
+    if (rc == 0 && id->number == LPO_NO_TIME) {
+        bool quoted = *from == '"';
+
+        id->word.at = from + quoted;
+        id->word.len = (size_t)(q->p - from) - 2 * quoted;
+        /* words become numbers that no process or thread has */
+        id->number = INT64_MIN + 1 + (int64_t)(lpo_hash(id->word.at, id->word.len) >> 2);
+    }
+    return rc;
+}
+
+static int read_triple(struct lpo_pull *q, int64_t out[3])
+{
+    bool first = true;
+    int c = lpo_pull_peek(q), rc;
+
+    if (c != '[')
+        return c < 0 ? c : lpo_pull_skip(q);
+    q->p++;
+    for (int i = 0; (rc = lpo_pull_item(q, &first)) > 0; i++) {
+        rc = i < 3 ? read_number(q, 0, &out[i]) : lpo_pull_skip(q);
+        if (rc < 0)
+            return rc;
+    }
+    return rc;
+}
+
+static int read_span(struct lpo_pull *q, struct lpo_pull_text *out)
+{
+    int rc = lpo_pull_peek(q);
+
+    if (rc < 0)
+        return rc;
+    out->at = q->p;
+    rc = lpo_pull_skip(q);
+    out->len = (size_t)(q->p - out->at);
+    return rc;
+}
+
+/* One entry of args. Old files write some names in lower case. */
+static int read_arg(struct lpo_pull *q, const struct lpo_pull_text *key, struct kineto_event *e)
+{
+    switch (key->len) {
+    case 4:
+        if (lpo_pull_is(key, "grid"))
+            return read_triple(q, e->grid);
+        if (lpo_pull_is(key, "name"))
+            return read_text(q, &e->label);
+        break;
+    case 5:
+        if (lpo_pull_is(key, "block"))
+            return read_triple(q, e->block);
+        if (lpo_pull_is(key, "bytes"))
+            return read_number(q, 0, &e->bytes);
+        break;
+    case 6:
+        if (lpo_pull_is(key, "device"))
+            return read_number(q, 0, &e->device);
+        if (lpo_pull_is(key, "stream"))
+            return read_number(q, 0, &e->stream);
+        break;
+    case 8:
+        if (lpo_pull_is(key, "graph id"))
+            return read_number(q, 0, &e->graph_id);
+        break;
+    case 10:
+        if (strncasecmp(key->at, "Input Dims", 10) == 0)
+            return read_span(q, &e->shapes);
+        break;
+    case 11:
+        if (lpo_pull_is(key, "correlation"))
+            return read_number(q, 0, &e->correlation);
+        break;
+    case 13:
+        if (lpo_pull_is(key, "shared memory"))
+            return read_number(q, 0, &e->shared_memory);
+        break;
+    case 15:
+        if (strncasecmp(key->at, "Sequence number", 15) == 0)
+            return read_number(q, 0, &e->sequence);
+        break;
+    case 20:
+        if (lpo_pull_is(key, "registers per thread"))
+            return read_number(q, 0, &e->registers);
+        break;
+    default:
+        break;
+    }
+    return lpo_pull_skip(q);
+}
+
+static int read_args(struct lpo_pull *q, struct kineto_event *e)
+{
+    struct lpo_pull_text key;
+    bool first = true;
+    int c = lpo_pull_peek(q), rc;
+
+    if (c != '{')
+        return c < 0 ? c : lpo_pull_skip(q);
+    q->p++;
+    while ((rc = lpo_pull_member(q, &first, &key)) > 0) {
+        rc = read_arg(q, &key, e);
+        if (rc < 0)
+            return rc;
+    }
+    return rc;
+}
+
+/* The parts of an event that decide what it is; they may come in any order. */
+struct outline {
+    char ph; /* 0: not seen yet */
+    bool has_cat;
+    enum kineto_kind kind;
+    struct lpo_pull_text args; /* passed over, because the category was still unknown */
+};
+
+/* Known to be nothing for us, so the rest need not be looked at. */
+static bool unwanted(const struct outline *o, unsigned wanted)
+{
+    if (o->ph == 'M')
+        return !(wanted & KINETO_BIT(KINETO_META));
+    return (o->ph && o->ph != 'X') || (o->has_cat && !(wanted & KINETO_BIT(o->kind)));
+}
+
+static int read_field(struct lpo_pull *q, const struct lpo_pull_text *key, struct outline *o,
+                      struct kineto_event *e)
+{
+    struct lpo_pull_text text = { 0 };
+    int rc;
+
+    switch (key->len) {
+    case 2:
+        if (lpo_pull_is(key, "ph")) {
+            rc = read_text(q, &text);
+            o->ph = rc == 0 && text.len == 1 ? text.at[0] : '?';
+            return rc;
+        }
+        if (lpo_pull_is(key, "ts"))
+            return read_number(q, 3, &e->start_ns);
+        break;
+    case 3:
+        if (lpo_pull_is(key, "cat")) {
+            rc = read_text(q, &text);
+            o->has_cat = true;
+            o->kind = kind_of(&text);
+            return rc;
+        }
+        if (lpo_pull_is(key, "pid"))
+            return read_id(q, &e->pid);
+        if (lpo_pull_is(key, "tid"))
+            return read_id(q, &e->tid);
+        if (lpo_pull_is(key, "dur"))
+            return read_number(q, 3, &e->dur_ns);
+        break;
+    case 4:
+        if (lpo_pull_is(key, "name"))
+            return read_text(q, &e->name);
+        if (lpo_pull_is(key, "args"))
+            return o->has_cat || o->ph == 'M' ? read_args(q, e) : read_span(q, &o->args);
+        break;
+    default:
+        break;
+    }
+    return lpo_pull_skip(q);
+}
+
+/* The autograd profiler of before 2021 wrote no categories; its pids tell. */
+static enum kineto_kind legacy_kind(const struct kineto_event *e)
+{
+    if (lpo_pull_is(&e->pid.word, "CPU functions"))
+        return KINETO_OP;
+    return lpo_pull_is(&e->pid.word, "CUDA functions") ? KINETO_KERNEL : KINETO_OTHER;
+}
+
+static int settle(struct lpo_pull *q, const struct outline *o, unsigned wanted,
+                  struct kineto_event *e)
+{
+    if (o->ph == 'M')
+        e->kind = KINETO_META;
+    else if (o->ph == 'X')
+        e->kind = o->has_cat ? o->kind : legacy_kind(e);
+    if (!(wanted & KINETO_BIT(e->kind)))
+        e->kind = KINETO_OTHER;
+    if (e->kind == KINETO_OTHER)
+        return 0;
+    if (o->args.len) {
+        struct lpo_pull inner = { .p = o->args.at,
+                                  .end = o->args.at + o->args.len,
+                                  .mode = q->mode };
+
+        if (read_args(&inner, e) < 0)
+            return LPO_E_FORMAT;
+    }
+    if (e->kind != KINETO_META && e->start_ns == LPO_NO_TIME)
+        e->kind = KINETO_BAD;
+    return 0;
+}
+
+int kineto_event_read(struct lpo_pull *q, unsigned wanted, struct kineto_event *e)
+{
+    static const struct kineto_event empty = {
+        .start_ns = LPO_NO_TIME,
+        .dur_ns = LPO_NO_TIME,
+        .device = LPO_NO_TIME,
+        .stream = LPO_NO_TIME,
+        .correlation = LPO_NO_TIME,
+        .bytes = LPO_NO_TIME,
+        .sequence = LPO_NO_TIME,
+        .graph_id = LPO_NO_TIME,
+        .registers = LPO_NO_TIME,
+        .shared_memory = LPO_NO_TIME,
+        .grid = { LPO_NO_TIME, LPO_NO_TIME, LPO_NO_TIME },
+        .block = { LPO_NO_TIME, LPO_NO_TIME, LPO_NO_TIME },
+    };
+    struct outline o = { 0 };
+    struct lpo_pull_text key;
+    bool first = true;
+    int rc = lpo_pull_open(q, '{');
+
+    *e = empty;
+    if (rc < 0)
+        return rc;
+    while ((rc = lpo_pull_member(q, &first, &key)) > 0) {
+        rc = read_field(q, &key, &o, e);
+        if (rc < 0)
+            return rc;
+        if (unwanted(&o, wanted))
+            return lpo_pull_leave(q);
+    }
+    return rc < 0 ? rc : settle(q, &o, wanted, e);
+}

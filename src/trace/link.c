@@ -1,0 +1,125 @@
+#include "trace/link.h"
+
+#include <stdlib.h>
+
+#include "trace/trace.h"
+#include "util/idmap.h"
+#include "util/vec.h"
+
+/* One call, or the place where one is expected. Those of one id form a chain. */
+struct link {
+    struct lpo_call call; /* start_ns LPO_NO_TIME: only works were seen so far */
+    uint32_t next;        /* same id, another process; LPO_NONE */
+    uint32_t launch;      /* row of t->launches once resolved; LPO_NONE */
+};
+
+struct lpo_links {
+    LPO_VEC(struct link) links;
+    struct lpo_idmap *heads; /* correlation id to the first link of its chain */
+};
+
+enum { MAX_CHAIN = 64 };
+
+struct lpo_links *lpo_links_create(void)
+{
+    struct lpo_links *l = lpo_xcalloc(1, sizeof *l);
+
+    l->heads = lpo_idmap_create(0);
+    return l;
+}
+
+void lpo_links_destroy(struct lpo_links *l)
+{
+    if (!l)
+        return;
+    lpo_vec_free(&l->links);
+    lpo_idmap_destroy(l->heads);
+    free(l);
+}
+
+static uint32_t push(struct lpo_links *l)
+{
+    lpo_vec_push(
+        &l->links,
+        (struct link){ .call = { .start_ns = LPO_NO_TIME }, .next = LPO_NONE, .launch = LPO_NONE });
+    return (uint32_t)l->links.len - 1;
+}
+
+uint32_t lpo_links_work(struct lpo_links *l, int64_t correlation)
+{
+    bool fresh;
+    uint32_t *head = lpo_idmap_put(l->heads, (uint64_t)correlation, &fresh);
+
+    if (fresh)
+        *head = push(l);
+    return *head;
+}
+
+static bool outer(const struct lpo_call *a, const struct lpo_call *b)
+{
+    return a->start_ns < b->start_ns || (a->start_ns == b->start_ns && a->end_ns > b->end_ns);
+}
+
+void lpo_links_call(struct lpo_links *l, int64_t correlation, const struct lpo_call *call)
+{
+    uint32_t at = lpo_links_work(l, correlation);
+    struct link *k = &l->links.at[at];
+
+    for (int n = 0; k->call.start_ns != LPO_NO_TIME && k->call.process != call->process; n++) {
+        if (n == MAX_CHAIN) /* no job has that many processes in one file */
+            return;
+        if (k->next == LPO_NONE) {
+            uint32_t fresh = push(l);
+
+            l->links.at[at].next = fresh; /* push may have moved the rows */
+        }
+        at = l->links.at[at].next;
+        k = &l->links.at[at];
+    }
+    if (k->call.start_ns == LPO_NO_TIME || outer(call, &k->call)) {
+        uint8_t graph = k->call.start_ns == LPO_NO_TIME ? 0 : k->call.graph;
+
+        k->call = *call;
+        k->call.graph |= graph;
+    } else {
+        k->call.graph |= call->graph;
+    }
+}
+
+/* The call of the chain that began last, but not after `start_ns`; else the first of the chain. */
+static uint32_t pick(const struct lpo_links *l, uint32_t head, int64_t start_ns)
+{
+    uint32_t best = head;
+
+    for (uint32_t i = l->links.at[head].next; i != LPO_NONE; i = l->links.at[i].next) {
+        const struct lpo_call *c = &l->links.at[i].call, *b = &l->links.at[best].call;
+
+        if (c->start_ns <= start_ns && (b->start_ns > start_ns || c->start_ns > b->start_ns))
+            best = i;
+    }
+    return best;
+}
+
+void lpo_links_resolve(struct lpo_links *l, struct lpo_trace *t, size_t first)
+{
+    for (size_t i = first; i < t->works.len; i++) {
+        struct lpo_work *w = &t->works.at[i];
+        struct link *k;
+
+        if (w->launch == LPO_NONE)
+            continue;
+        k = &l->links.at[pick(l, w->launch, w->start_ns)];
+        w->launch = LPO_NONE;
+        if (k->call.start_ns == LPO_NO_TIME)
+            continue;
+        if (k->launch == LPO_NONE) {
+            k->launch = (uint32_t)t->launches.len;
+            lpo_vec_push(&t->launches, (struct lpo_launch){ k->call.start_ns, k->call.end_ns,
+                                                            k->call.thread, LPO_NONE });
+        }
+        w->launch = k->launch;
+        w->process = k->call.process;
+        if (k->call.graph)
+            w->flags |= LPO_WORK_GRAPH;
+    }
+}

@@ -1,0 +1,6 @@
+/* trace/readers.h - the rows of the table in reader.c. */
+#pragma once
+
+#include "trace/reader.h"
+
+extern const struct lpo_reader lpo_reader_kineto;

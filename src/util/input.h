@@ -1,0 +1,43 @@
+/* util/input.h - the bytes of a file in one pass, decompressed beside the one who reads them.
+ *
+ *     lpo_input_open(path, &in, err);
+ *     while ((rc = lpo_input_next(in, kept, &w, err)) > 0)
+ *         kept = w.len - use(w.at, w.len);
+ *
+ * Plain, gzip and zstd files are told apart by their first bytes, never by their name. A second
+ * thread reads and inflates ahead, so parsing costs no extra time on a .gz. Memory is constant:
+ * a few blocks, and what the reader asks to keep. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/auto.h"
+
+struct lpo_err;
+struct lpo_input;
+
+/* A piece of the text, good until the next lpo_input_next(). One NUL follows the last byte. */
+struct lpo_window {
+    const char *at;
+    size_t len;
+    uint64_t offset; /* of at[0] in the decompressed text */
+};
+
+int lpo_input_open(const char *path, struct lpo_input **out, struct lpo_err *err);
+void lpo_input_destroy(struct lpo_input *in); /* NULL is fine; stops the thread */
+LPO_AUTO_DEFINE(lpo_input);
+
+/* Moves the window on: its last `keep` bytes stay in front (0 the first time), new bytes follow,
+ * at least as many as were kept where the text has them. Returns 1; 0 at the end, with the kept
+ * bytes alone in the window; LPO_E_IO when the system refuses. */
+int lpo_input_next(struct lpo_input *in, size_t keep, struct lpo_window *w, struct lpo_err *err);
+
+/* After the end: what is wrong with the compressed data ("the gzip data breaks off"), or NULL.
+ * All bytes before the damage were given. */
+const char *lpo_input_damage(const struct lpo_input *in);
+
+/* Up to `room` first bytes of the decompressed text, for telling formats apart. */
+int lpo_input_head(const char *path, unsigned char *head, size_t room, size_t *len,
+                   struct lpo_err *err);

@@ -1,0 +1,251 @@
+#include "util/input_codec.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <zstd.h>
+#ifdef LPO_HAVE_ISAL
+#include <isa-l/igzip_lib.h>
+#else
+#include <zlib.h>
+#endif
+
+#include "util/arena.h"
+
+int lpo_raw_fill(struct lpo_raw *raw)
+{
+    ssize_t n;
+
+    if (raw->len > 0)
+        return 1;
+    if (raw->error)
+        return 0;
+    do
+        n = read(raw->fd, raw->block, LPO_RAW_SIZE);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        raw->error = errno;
+    if (n <= 0)
+        return 0;
+    raw->at = raw->block;
+    raw->len = (size_t)n;
+    return 1;
+}
+
+static void take(struct lpo_raw *raw, size_t n)
+{
+    raw->at += n;
+    raw->len -= n;
+}
+
+static void *plain_create(void)
+{
+    return NULL;
+}
+
+/* What was read to find the magic first; after that straight into the caller's block. */
+static size_t plain_decode(void *state, struct lpo_raw *raw, char *out, size_t room,
+                           const char **damage)
+{
+    size_t n = raw->len < room ? raw->len : room;
+    ssize_t got;
+
+    (void)state;
+    (void)damage;
+    if (n > 0) {
+        memcpy(out, raw->at, n);
+        take(raw, n);
+        return n;
+    }
+    do
+        got = read(raw->fd, out, room);
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+        raw->error = errno;
+    return got > 0 ? (size_t)got : 0;
+}
+
+/* Is there another member after the one that ended? Zeros and other padding are not. */
+static int gzip_goes_on(struct lpo_raw *raw)
+{
+    return lpo_raw_fill(raw) && raw->at[0] == 0x1f;
+}
+
+#ifdef LPO_HAVE_ISAL
+
+struct gzip {
+    struct inflate_state z;
+    int between; /* a member has just ended */
+};
+
+static void *gzip_create(void)
+{
+    struct gzip *g = lpo_xcalloc(1, sizeof *g);
+
+    isal_inflate_init(&g->z);
+    g->z.crc_flag = ISAL_GZIP;
+    return g;
+}
+
+static size_t gzip_decode(void *state, struct lpo_raw *raw, char *out, size_t room,
+                          const char **damage)
+{
+    struct gzip *g = state;
+    uint32_t limit = room < UINT_MAX ? (uint32_t)room : UINT_MAX;
+
+    g->z.next_out = (unsigned char *)out;
+    g->z.avail_out = limit;
+    while (g->z.avail_out == limit) {
+        int rc;
+
+        if (g->between) {
+            if (!gzip_goes_on(raw))
+                return 0;
+            isal_inflate_reset(&g->z);
+            g->z.crc_flag = ISAL_GZIP;
+            g->between = 0;
+        }
+        if (!lpo_raw_fill(raw)) {
+            *damage = "the gzip data breaks off";
+            return 0;
+        }
+        g->z.next_in = raw->at;
+        g->z.avail_in = (uint32_t)raw->len;
+        rc = isal_inflate(&g->z);
+        take(raw, raw->len - g->z.avail_in);
+        g->between = g->z.block_state == ISAL_BLOCK_FINISH;
+        if (rc != ISAL_DECOMP_OK) {
+            *damage = rc == ISAL_INCORRECT_CHECKSUM ? "the gzip data has a wrong checksum"
+                                                    : "the gzip data is damaged";
+            break;
+        }
+    }
+    return limit - g->z.avail_out;
+}
+
+#else
+
+struct gzip {
+    z_stream z;
+    int between;
+};
+
+static void *gzip_create(void)
+{
+    struct gzip *g = lpo_xcalloc(1, sizeof *g);
+
+    inflateInit2(&g->z, 15 + 16);
+    return g;
+}
+
+static size_t gzip_decode(void *state, struct lpo_raw *raw, char *out, size_t room,
+                          const char **damage)
+{
+    struct gzip *g = state;
+    uInt limit = room < UINT_MAX ? (uInt)room : UINT_MAX;
+
+    g->z.next_out = (unsigned char *)out;
+    g->z.avail_out = limit;
+    while (g->z.avail_out == limit) {
+        int rc;
+
+        if (g->between) {
+            if (!gzip_goes_on(raw))
+                return 0;
+            inflateReset(&g->z);
+            g->between = 0;
+        }
+        if (!lpo_raw_fill(raw)) {
+            *damage = "the gzip data breaks off";
+            return 0;
+        }
+        g->z.next_in = raw->at;
+        g->z.avail_in = (uInt)raw->len;
+        rc = inflate(&g->z, Z_NO_FLUSH);
+        take(raw, raw->len - g->z.avail_in);
+        g->between = rc == Z_STREAM_END;
+        if (rc != Z_OK && rc != Z_STREAM_END && rc != Z_BUF_ERROR) {
+            *damage = "the gzip data is damaged";
+            break;
+        }
+    }
+    return limit - g->z.avail_out;
+}
+
+#endif
+
+static void gzip_destroy(void *state)
+{
+#ifndef LPO_HAVE_ISAL
+    if (state)
+        inflateEnd(&((struct gzip *)state)->z);
+#endif
+    free(state);
+}
+
+struct zstd {
+    ZSTD_DCtx *z;
+    size_t pending; /* what the decoder still expects of the frame; 0 between frames */
+};
+
+static void *zstd_create(void)
+{
+    struct zstd *s = lpo_xcalloc(1, sizeof *s);
+
+    s->z = ZSTD_createDCtx();
+    return s;
+}
+
+static void zstd_destroy(void *state)
+{
+    struct zstd *s = state;
+
+    ZSTD_freeDCtx(s->z);
+    free(s);
+}
+
+static size_t zstd_decode(void *state, struct lpo_raw *raw, char *out, size_t room,
+                          const char **damage)
+{
+    struct zstd *s = state;
+    ZSTD_outBuffer o = { out, room, 0 };
+
+    while (o.pos == 0) {
+        ZSTD_inBuffer in;
+        int more = lpo_raw_fill(raw);
+
+        if (!more && s->pending == 0)
+            return 0;
+        in = (ZSTD_inBuffer){ raw->at, raw->len, 0 };
+        s->pending = ZSTD_decompressStream(s->z, &o, &in);
+        take(raw, in.pos);
+        if (ZSTD_isError(s->pending)) {
+            *damage = "the zstd data is damaged";
+            s->pending = 0;
+            break;
+        }
+        if (!more && o.pos == 0) {
+            *damage = "the zstd data breaks off";
+            return 0;
+        }
+    }
+    return o.pos;
+}
+
+static const struct lpo_codec codecs[] = {
+    { "gzip", { 0x1f, 0x8b }, 2, gzip_create, gzip_destroy, gzip_decode },
+    { "zstd", { 0x28, 0xb5, 0x2f, 0xfd }, 4, zstd_create, zstd_destroy, zstd_decode },
+    { "plain", { 0 }, 0, plain_create, free, plain_decode },
+};
+
+const struct lpo_codec *lpo_codec_find(const unsigned char *head, size_t len)
+{
+    const struct lpo_codec *c = codecs;
+
+    while (len < c->magic_len || memcmp(head, c->magic, c->magic_len) != 0)
+        c++;
+    return c;
+}

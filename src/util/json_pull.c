@@ -1,0 +1,404 @@
+#include "util/json_pull.h"
+
+#include <string.h>
+
+#include "util/err.h"
+#include "util/json_scan.h"
+#include "util/str.h"
+
+static int bad(struct lpo_pull *q, const char *at, const char *why)
+{
+    q->p = at;
+    q->why = why;
+    return LPO_E_FORMAT;
+}
+
+static inline bool is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+int lpo_pull_peek(struct lpo_pull *q)
+{
+    /* one space or none is the common case between tokens; indentation comes in long runs */
+    if (q->p < q->end && is_space(*q->p))
+        q->p++;
+    if (q->p < q->end && is_space(*q->p)) {
+        if (q->mode != LPO_PULL_STRICT)
+            q->p = scan_space(q->p, q->end);
+        while (q->p < q->end && is_space(*q->p))
+            q->p++;
+    }
+    return q->p < q->end ? (unsigned char)*q->p : LPO_PULL_MORE;
+}
+
+int lpo_pull_open(struct lpo_pull *q, char which)
+{
+    int c = lpo_pull_peek(q);
+
+    if (c < 0)
+        return c;
+    if (c != which)
+        return bad(q, q->p, which == '{' ? "expected '{'" : "expected '['");
+    q->p++;
+    return 0;
+}
+
+/* The comma before all but the first entry, or the closing bracket: 1, 0. */
+static int next_entry(struct lpo_pull *q, bool *first, char close)
+{
+    int c = lpo_pull_peek(q);
+
+    if (c < 0)
+        return c;
+    if (c == close) {
+        q->p++;
+        return 0;
+    }
+    if (*first) {
+        *first = false;
+        return 1;
+    }
+    if (c != ',')
+        return bad(q, q->p, close == '}' ? "expected ',' or '}'" : "expected ',' or ']'");
+    q->p++;
+    c = lpo_pull_peek(q);
+    if (c < 0)
+        return c;
+    if (c == close) {
+        if (q->mode == LPO_PULL_STRICT)
+            return bad(q, q->p, "nothing follows the ','");
+        q->p++;
+        return 0;
+    }
+    return 1;
+}
+
+int lpo_pull_item(struct lpo_pull *q, bool *first)
+{
+    return next_entry(q, first, ']');
+}
+
+int lpo_pull_member(struct lpo_pull *q, bool *first, struct lpo_pull_text *key)
+{
+    int rc = next_entry(q, first, '}');
+
+    if (rc <= 0)
+        return rc;
+    if (*q->p != '"')
+        return bad(q, q->p, "expected a key in quotes");
+    rc = lpo_pull_string(q, key);
+    if (rc < 0)
+        return rc;
+    rc = lpo_pull_peek(q);
+    if (rc < 0)
+        return rc;
+    if (rc != ':')
+        return bad(q, q->p, "expected ':' after the key");
+    q->p++;
+    return 1;
+}
+
+/* Does the quote at `p` close its string? In a broken file only one before structure does. */
+static int closes(const struct lpo_pull *q, const char *p)
+{
+    if (q->mode != LPO_PULL_REPAIR)
+        return 1;
+    p = scan_space(p + 1, q->end);
+    if (p == q->end)
+        return LPO_PULL_MORE;
+    return *p == ',' || *p == ':' || *p == ']' || *p == '}';
+}
+
+int lpo_pull_string(struct lpo_pull *q, struct lpo_pull_text *out)
+{
+    unsigned char low = q->mode == LPO_PULL_STRICT ? 0x20 : 0;
+    int rc = lpo_pull_peek(q);
+    const char *p;
+
+    if (rc < 0)
+        return rc;
+    if (rc != '"')
+        return bad(q, q->p, "expected a string");
+    out->at = p = q->p + 1;
+    out->escaped = false;
+    for (;;) {
+        p = scan_string(p, q->end, low);
+        if (p == q->end)
+            return LPO_PULL_MORE;
+        if (*p == '"') {
+            rc = closes(q, p);
+            if (rc < 0)
+                return rc;
+            if (rc)
+                break;
+            p++;
+        } else if (*p == '\\') {
+            out->escaped = true;
+            if (q->end - p < 2)
+                return LPO_PULL_MORE;
+            p += 2;
+        } else {
+            return bad(q, p, "control character in a string");
+        }
+    }
+    out->len = (size_t)(p - out->at);
+    q->p = p + 1;
+    return 0;
+}
+
+static const char *digits(const char *p, const char *end)
+{
+    while (p < end && *p >= '0' && *p <= '9')
+        p++;
+    return p;
+}
+
+/* Text that ends right after a number may have cut it: the caller decides at the end of all. */
+int lpo_pull_number(struct lpo_pull *q, struct lpo_pull_text *out, bool *whole)
+{
+    const char *from, *p, *d;
+    int rc = lpo_pull_peek(q);
+
+    if (rc < 0)
+        return rc;
+    from = p = q->p;
+    if (*p == '-')
+        p++;
+    d = digits(p, q->end);
+    if (d == p)
+        return d == q->end ? LPO_PULL_MORE : bad(q, from, "expected a value");
+    if (*p == '0' && d - p > 1)
+        return bad(q, from, "a number starts with 0");
+    *whole = true;
+    p = d;
+    if (p < q->end && *p == '.') {
+        *whole = false;
+        d = digits(++p, q->end);
+        if (d == p)
+            return d == q->end ? LPO_PULL_MORE : bad(q, from, "digits are missing after '.'");
+        p = d;
+    }
+    if (p < q->end && (*p == 'e' || *p == 'E')) {
+        *whole = false;
+        p++;
+        if (p < q->end && (*p == '+' || *p == '-'))
+            p++;
+        d = digits(p, q->end);
+        if (d == p)
+            return d == q->end ? LPO_PULL_MORE : bad(q, from, "digits are missing in the exponent");
+        p = d;
+    }
+    *out = (struct lpo_pull_text){ from, (size_t)(p - from), false };
+    q->p = p;
+    return 0;
+}
+
+int lpo_pull_word(struct lpo_pull *q, struct lpo_pull_text *out)
+{
+    static const char *const words[] = { "null",     "true", "false", "NaN",  "nan",      "-nan",
+                                         "Infinity", "inf",  "-inf",  "-NaN", "-Infinity" };
+    enum { STRICT_WORDS = 3, WORDS = sizeof words / sizeof *words };
+    int count = q->mode == LPO_PULL_STRICT ? STRICT_WORDS : WORDS;
+    int rc = lpo_pull_peek(q);
+    size_t room;
+
+    if (rc < 0)
+        return rc;
+    room = (size_t)(q->end - q->p);
+    for (int i = 0; i < count; i++) {
+        size_t len = strlen(words[i]);
+
+        if (memcmp(q->p, words[i], len < room ? len : room) != 0)
+            continue;
+        if (room < len)
+            return LPO_PULL_MORE;
+        *out = (struct lpo_pull_text){ q->p, len, false };
+        q->p += len;
+        return 0;
+    }
+    return bad(q, q->p, "expected a value");
+}
+
+/* One block of 64 bytes: moves `depth` by the brackets outside strings. Returns the index behind
+ * the bracket that brings depth to 0, or -1. `inside` is all ones within a string, else 0. */
+static int walk_block(struct scan_bits b, uint64_t *inside, unsigned *depth)
+{
+    uint64_t in_string = scan_parity(b.quote) ^ *inside;
+    uint64_t open = b.open & ~in_string, close = b.close & ~in_string;
+
+    *inside = (uint64_t)((int64_t)in_string >> 63);
+    if ((unsigned)__builtin_popcountll(close) < *depth) { /* cannot reach 0 in here */
+        *depth += (unsigned)__builtin_popcountll(open) - (unsigned)__builtin_popcountll(close);
+        return -1;
+    }
+    for (uint64_t both = open | close; both; both &= both - 1) {
+        int i = __builtin_ctzll(both);
+
+        if (open >> i & 1)
+            ++*depth;
+        else if (--*depth == 0)
+            return i + 1;
+    }
+    return -1;
+}
+
+/* Takes escaped quotes out of b.quote. `carry`: the block before ended in a live backslash. */
+static void drop_escaped(struct scan_bits *b, bool *carry)
+{
+    uint64_t slash = b->slash;
+
+    if (*carry) {
+        b->quote &= ~(uint64_t)1;
+        slash &= ~(uint64_t)1;
+    }
+    *carry = false;
+    while (slash) {
+        int i = __builtin_ctzll(slash);
+
+        slash &= slash - 1;
+        if (i == 63) {
+            *carry = true;
+            break;
+        }
+        b->quote &= ~((uint64_t)2 << i);
+        slash &= ~((uint64_t)2 << i);
+    }
+}
+
+/* To behind the bracket that brings `depth` to 0. */
+static int leave(struct lpo_pull *q, unsigned depth)
+{
+    const char *p = q->p;
+    uint64_t inside = 0;
+    bool carry = false;
+
+    while (p < q->end) {
+        char last[64];
+        size_t room = (size_t)(q->end - p);
+        const char *from = p;
+        struct scan_bits b;
+        int at;
+
+        if (room < sizeof last) { /* the rest, padded with spaces */
+            memset(last, ' ', sizeof last);
+            memcpy(last, p, room);
+            from = last;
+        }
+        b = scan_block(from);
+        if (b.slash || carry)
+            drop_escaped(&b, &carry);
+        at = walk_block(b, &inside, &depth);
+        if (at >= 0) {
+            q->p = p + at;
+            return 0;
+        }
+        p += 64;
+    }
+    return LPO_PULL_MORE;
+}
+
+int lpo_pull_leave(struct lpo_pull *q)
+{
+    return leave(q, 1);
+}
+
+int lpo_pull_skip(struct lpo_pull *q)
+{
+    struct lpo_pull_text text;
+    bool whole;
+    int c = lpo_pull_peek(q);
+
+    if (c < 0)
+        return c;
+    if (c == '{' || c == '[')
+        return leave(q, 0);
+    if (c == '"')
+        return lpo_pull_string(q, &text);
+    if ((c >= '0' && c <= '9') ||
+        (c == '-' && q->end - q->p > 1 && q->p[1] >= '0' && q->p[1] <= '9'))
+        return lpo_pull_number(q, &text, &whole);
+    return lpo_pull_word(q, &text);
+}
+
+static const char *hex4(const char *p, const char *end, uint32_t *cp)
+{
+    *cp = 0;
+    if (end - p < 4)
+        return NULL;
+    for (int i = 0; i < 4; i++, p++) {
+        uint32_t d = *p >= '0' && *p <= '9'   ? (uint32_t)(*p - '0')
+                     : *p >= 'a' && *p <= 'f' ? (uint32_t)(*p - 'a' + 10)
+                     : *p >= 'A' && *p <= 'F' ? (uint32_t)(*p - 'A' + 10)
+                                              : 16;
+
+        if (d == 16)
+            return NULL;
+        *cp = *cp << 4 | d;
+    }
+    return p;
+}
+
+/* `p` is behind "\u"; returns behind the escape, or NULL when it is none. */
+static const char *add_unicode(const char *p, const char *end, struct lpo_str *out)
+{
+    uint32_t cp, low;
+    const char *next;
+
+    p = hex4(p, end, &cp);
+    if (!p)
+        return NULL;
+    if (cp >= 0xd800 && cp < 0xdc00 && end - p >= 6 && p[0] == '\\' && p[1] == 'u') {
+        next = hex4(p + 2, end, &low);
+        if (next && low >= 0xdc00 && low < 0xe000) {
+            cp = 0x10000 + ((cp - 0xd800) << 10) + (low - 0xdc00);
+            p = next;
+        }
+    }
+    lpo_str_add_utf8(out, cp);
+    return p;
+}
+
+/* `p` is behind the backslash. */
+static const char *add_escape(const char *p, const char *end, struct lpo_str *out)
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    const char *hit;
+
+    if (p == end || *p == '\0')
+        return NULL;
+    if (*p == 'u')
+        return add_unicode(p + 1, end, out);
+    hit = strchr(from, *p);
+    if (!hit)
+        return NULL;
+    lpo_str_addc(out, to[hit - from]);
+    return p + 1;
+}
+
+int lpo_pull_unescape(const struct lpo_pull_text *text, enum lpo_pull_mode mode,
+                      struct lpo_str *out, const char **bad_at)
+{
+    const char *p = text->at, *end = text->at + text->len;
+
+    while (p < end) {
+        const char *slash = memchr(p, '\\', (size_t)(end - p));
+        const char *next;
+
+        if (!slash) {
+            lpo_str_addn(out, p, (size_t)(end - p));
+            break;
+        }
+        lpo_str_addn(out, p, (size_t)(slash - p));
+        next = add_escape(slash + 1, end, out);
+        if (!next && mode == LPO_PULL_STRICT) {
+            if (bad_at)
+                *bad_at = slash;
+            return LPO_E_FORMAT;
+        }
+        if (!next)
+            lpo_str_addc(out, '\\'); /* a Windows path, most likely */
+        p = next ? next : slash + 1;
+    }
+    return 0;
+}

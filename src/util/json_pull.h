@@ -1,0 +1,72 @@
+/* util/json_pull.h - JSON in one pass, without a tree: the caller asks for what comes next.
+ *
+ *     struct lpo_pull_text key;
+ *     bool first = true;
+ *     if (lpo_pull_open(q, '{') < 0) ...
+ *     while ((rc = lpo_pull_member(q, &first, &key)) > 0)
+ *         rc = is(key, "name") ? lpo_pull_string(q, &name) : lpo_pull_skip(q);
+ *
+ * This is the one tokenizer of the project: util/json builds its tree with it, big traces are read
+ * through util/json_stream, which supplies the text piece by piece. It copies nothing; what it
+ * returns points into the text.
+ *
+ * Every function returns 0 (or 1 where it says so), LPO_E_FORMAT with `why` set and `p` at the
+ * place, or LPO_PULL_MORE when the text ends too early. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct lpo_str;
+
+enum { LPO_PULL_MORE = -100 };
+
+enum lpo_pull_mode {
+    LPO_PULL_STRICT,  /* RFC 8259 */
+    LPO_PULL_LENIENT, /* also bare nan and inf, raw control characters, unknown escapes */
+    LPO_PULL_REPAIR,  /* also quotes inside strings: only a quote before , : ] } closes one */
+};
+
+struct lpo_pull {
+    const char *p, *end; /* what is left of the text */
+    enum lpo_pull_mode mode;
+    const char *why; /* after LPO_E_FORMAT, for people */
+};
+
+/* The inside of a string, escapes as written; or the digits of a number. */
+struct lpo_pull_text {
+    const char *at;
+    size_t len;
+    bool escaped; /* has escapes: see lpo_pull_unescape */
+};
+
+/* Skips space. The next byte, not taken, or LPO_PULL_MORE. */
+int lpo_pull_peek(struct lpo_pull *q);
+/* Takes the '{' or '[' that must come next. */
+int lpo_pull_open(struct lpo_pull *q, char which);
+/* 1: `key` is taken, its value comes next. 0: the object was closed. *first is true before the
+ * first call. */
+int lpo_pull_member(struct lpo_pull *q, bool *first, struct lpo_pull_text *key);
+/* 1: a value comes next. 0: the array was closed. */
+int lpo_pull_item(struct lpo_pull *q, bool *first);
+
+int lpo_pull_string(struct lpo_pull *q, struct lpo_pull_text *out);
+/* *whole: neither fraction nor exponent. */
+int lpo_pull_number(struct lpo_pull *q, struct lpo_pull_text *out, bool *whole);
+/* null, true, false; with LPO_PULL_LENIENT also nan and inf in their usual spellings. */
+int lpo_pull_word(struct lpo_pull *q, struct lpo_pull_text *out);
+
+/* Any value, by its brackets and quotes alone: what is inside is not checked. */
+int lpo_pull_skip(struct lpo_pull *q);
+/* To behind the bracket that closes the container we are in. */
+int lpo_pull_leave(struct lpo_pull *q);
+
+/* Appends the text with its escapes resolved; lone surrogates become U+FFFD. Returns 0, or
+ * LPO_E_FORMAT with *bad (may be NULL) at the escape that is none; lenient modes keep that as it
+ * stands. */
+int lpo_pull_unescape(const struct lpo_pull_text *text, enum lpo_pull_mode mode,
+                      struct lpo_str *out, const char **bad);
+
+/* Whether the text is exactly `word`, a literal. */
+#define lpo_pull_is(text, word)                                                                    \
+    ((text)->len == sizeof(word) - 1 && memcmp((text)->at, word, sizeof(word) - 1) == 0)

@@ -1,0 +1,134 @@
+#include "util/json_stream.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/input.h"
+
+struct lpo_json_stream {
+    struct lpo_input *in;
+    struct lpo_window window;
+    struct lpo_pull q;
+    size_t limit;
+    bool ended;
+};
+
+/* Keeps the text from q.p on and adds more. 1, 0 at the end, or an error. */
+static int refill(struct lpo_json_stream *s, struct lpo_err *err)
+{
+    int rc = lpo_input_next(s->in, (size_t)(s->q.end - s->q.p), &s->window, err);
+
+    s->q.p = s->window.at;
+    s->q.end = s->window.at + s->window.len;
+    s->ended = rc == 0;
+    return rc;
+}
+
+int lpo_json_stream_open(const char *path, enum lpo_pull_mode mode, size_t limit,
+                         struct lpo_json_stream **out, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_json_stream) s = lpo_xcalloc(1, sizeof *s);
+    int rc = lpo_input_open(path, &s->in, err);
+
+    s->q.mode = mode;
+    s->limit = limit;
+    if (rc == 0)
+        rc = refill(s, err);
+    if (rc < 0)
+        return rc;
+    if (s->window.len >= 3 && memcmp(s->q.p, "\xef\xbb\xbf", 3) == 0)
+        s->q.p += 3; /* a byte order mark */
+    *out = s;
+    s = NULL;
+    return 0;
+}
+
+void lpo_json_stream_destroy(struct lpo_json_stream *s)
+{
+    if (!s)
+        return;
+    lpo_input_destroy(s->in);
+    free(s);
+}
+
+int lpo_json_stream_read(struct lpo_json_stream *s, lpo_json_fn fn, void *ctx, struct lpo_err *err)
+{
+    for (;;) {
+        const char *from = s->q.p;
+        int rc = fn(&s->q, ctx);
+
+        if (rc >= 0)
+            return rc;
+        s->q.p = from;
+        if (rc != LPO_PULL_MORE || s->ended)
+            return rc;
+        if ((size_t)(s->q.end - from) > s->limit)
+            return lpo_fail(err, LPO_E_LIMIT, "one value is larger than %zu MiB", s->limit >> 20);
+        rc = refill(s, err);
+        if (rc < 0)
+            return rc;
+    }
+}
+
+int lpo_json_stream_read_as(struct lpo_json_stream *s, enum lpo_pull_mode mode, lpo_json_fn fn,
+                            void *ctx, struct lpo_err *err)
+{
+    enum lpo_pull_mode before = s->q.mode;
+    int rc;
+
+    s->q.mode = mode;
+    rc = lpo_json_stream_read(s, fn, ctx, err);
+    s->q.mode = before;
+    return rc;
+}
+
+/* Is the '{' at p an item of a list: after ',' or '[', and a key follows? */
+static int starts_item(const struct lpo_json_stream *s, const char *p)
+{
+    struct lpo_pull after = { .p = p + 1, .end = s->q.end, .mode = LPO_PULL_LENIENT };
+    const char *before = p;
+
+    while (before > s->window.at && (unsigned char)before[-1] <= ' ')
+        before--;
+    if (before == s->window.at || (before[-1] != ',' && before[-1] != '['))
+        return 0;
+    return lpo_pull_peek(&after) == '"';
+}
+
+int lpo_json_stream_resync(struct lpo_json_stream *s, struct lpo_err *err)
+{
+    enum { MARGIN = 256 }; /* what a candidate needs to see on both sides */
+
+    for (s->q.p += s->q.p < s->q.end;;) {
+        const char *p = s->q.p;
+        const char *stop = s->ended || s->q.end - p < MARGIN ? s->q.end : s->q.end - MARGIN;
+        int rc;
+
+        while ((p = memchr(p, '{', (size_t)(stop - p))) && !starts_item(s, p))
+            p++;
+        if (p) {
+            s->q.p = p;
+            return 1;
+        }
+        if (s->ended) {
+            s->q.p = s->q.end;
+            return 0;
+        }
+        s->q.p = stop - s->q.p > MARGIN ? stop - MARGIN : s->q.p;
+        rc = refill(s, err);
+        if (rc < 0)
+            return rc;
+    }
+}
+
+uint64_t lpo_json_stream_offset(const struct lpo_json_stream *s)
+{
+    return s->window.offset + (uint64_t)(s->q.p - s->window.at);
+}
+
+const char *lpo_json_stream_damage(const struct lpo_json_stream *s)
+{
+    return lpo_input_damage(s->in);
+}

@@ -1,0 +1,186 @@
+/* Prints what a reader made of the files given: the event model in sums that a second, independent
+ * program can work out from the same file. Plain and slow on purpose; see oracle_kineto.py. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/reader.h"
+#include "trace/trace.h"
+#include "util/err.h"
+#include "util/json_write.h"
+
+struct sum {
+    int64_t ns;
+    uint64_t count;
+};
+
+static void text_sum(struct lpo_json_writer *w, const char *name, struct sum s)
+{
+    lpo_jw_array(w, NULL);
+    lpo_jw_text(w, NULL, name);
+    lpo_jw_uint(w, NULL, s.count);
+    lpo_jw_int(w, NULL, s.ns);
+    lpo_jw_end(w);
+}
+
+static void write_kernels(struct lpo_json_writer *w, const struct lpo_trace *t)
+{
+    struct sum *sums = calloc(lpo_trace_name_count(t) + 1, sizeof *sums);
+
+    for (size_t i = 0; i < t->works.len; i++) {
+        const struct lpo_work *k = &t->works.at[i];
+
+        if (k->kind != LPO_KERNEL)
+            continue;
+        sums[k->name].count++;
+        sums[k->name].ns += lpo_work_ns(k);
+    }
+    lpo_jw_array(w, "kernels");
+    for (size_t i = 0; i < lpo_trace_name_count(t); i++)
+        if (sums[i].count)
+            text_sum(w, lpo_trace_text(t, (uint32_t)i), sums[i]);
+    lpo_jw_end(w);
+    free(sums);
+}
+
+static int by_stream(const void *a, const void *b)
+{
+    const struct lpo_work *x = a, *y = b;
+
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    if (x->stream != y->stream)
+        return x->stream < y->stream ? -1 : 1;
+    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+/* [rank, device, stream, works, bytes, busy ns, first start, last end] */
+static void write_streams(struct lpo_json_writer *w, const struct lpo_trace *t)
+{
+    struct lpo_work *works = malloc((t->works.len + 1) * sizeof *works);
+
+    if (t->works.len)
+        memcpy(works, t->works.at, t->works.len * sizeof *works);
+    qsort(works, t->works.len, sizeof *works, by_stream);
+    lpo_jw_array(w, "streams");
+    for (size_t i = 0; i < t->works.len;) {
+        const struct lpo_work *first = &works[i];
+        int64_t busy = 0, end = INT64_MIN;
+        uint64_t count = 0, bytes = 0;
+
+        for (; i < t->works.len && works[i].device == first->device &&
+               works[i].stream == first->stream;
+             i++, count++) {
+            int64_t from = works[i].start_ns > end ? works[i].start_ns : end;
+
+            bytes += works[i].bytes;
+            if (works[i].end_ns > from)
+                busy += works[i].end_ns - from;
+            if (works[i].end_ns > end)
+                end = works[i].end_ns;
+        }
+        lpo_jw_array(w, NULL);
+        lpo_jw_int(w, NULL, t->devices.at[first->device].rank);
+        lpo_jw_int(w, NULL, t->devices.at[first->device].id);
+        lpo_jw_uint(w, NULL, first->stream);
+        lpo_jw_uint(w, NULL, count);
+        lpo_jw_uint(w, NULL, bytes);
+        lpo_jw_int(w, NULL, busy);
+        lpo_jw_int(w, NULL, first->start_ns);
+        lpo_jw_int(w, NULL, end);
+        lpo_jw_end(w);
+    }
+    lpo_jw_end(w);
+    free(works);
+}
+
+/* [name, pid, tid, start, end, kernels whose whole launch call lies in it, their ns] */
+static void write_ranges(struct lpo_json_writer *w, const struct lpo_trace *t)
+{
+    lpo_jw_array(w, "ranges");
+    for (size_t i = 0; i < t->ranges.len; i++) {
+        const struct lpo_range *r = &t->ranges.at[i];
+        const struct lpo_thread *th = &t->threads.at[r->thread];
+        struct sum s = { 0 };
+
+        for (size_t k = 0; k < t->works.len; k++) {
+            const struct lpo_work *x = &t->works.at[k];
+            const struct lpo_launch *l = x->launch == LPO_NONE ? NULL : &t->launches.at[x->launch];
+
+            if (x->kind != LPO_KERNEL || !l || l->thread != r->thread ||
+                l->start_ns < r->start_ns || l->end_ns > r->end_ns)
+                continue;
+            s.count++;
+            s.ns += lpo_work_ns(x);
+        }
+        lpo_jw_array(w, NULL);
+        lpo_jw_text(w, NULL, lpo_trace_text(t, r->name));
+        lpo_jw_int(w, NULL, t->processes.at[th->process].pid);
+        lpo_jw_int(w, NULL, th->tid);
+        lpo_jw_int(w, NULL, r->start_ns);
+        lpo_jw_int(w, NULL, r->end_ns);
+        lpo_jw_uint(w, NULL, s.count);
+        lpo_jw_int(w, NULL, s.ns);
+        lpo_jw_end(w);
+    }
+    lpo_jw_end(w);
+}
+
+/* [name, shapes, calls, ns] */
+static void write_ops(struct lpo_json_writer *w, const struct lpo_trace *t)
+{
+    lpo_jw_array(w, "ops");
+    for (size_t i = 0; i < t->ops.len; i++) {
+        const struct lpo_op *o = &t->ops.at[i];
+
+        lpo_jw_array(w, NULL);
+        lpo_jw_text(w, NULL, lpo_trace_text(t, o->name));
+        lpo_jw_text(w, NULL, o->shapes == LPO_NONE ? NULL : lpo_trace_text(t, o->shapes));
+        lpo_jw_int(w, NULL, o->start_ns);
+        lpo_jw_int(w, NULL, o->end_ns);
+        lpo_jw_int(w, NULL, t->threads.at[o->thread].tid);
+        lpo_jw_end(w);
+    }
+    lpo_jw_end(w);
+}
+
+static void write_totals(struct lpo_json_writer *w, const struct lpo_trace *t)
+{
+    uint64_t unlaunched = 0, graphed = 0;
+
+    for (size_t i = 0; i < t->works.len; i++) {
+        unlaunched += t->works.at[i].launch == LPO_NONE;
+        graphed += (t->works.at[i].flags & LPO_WORK_GRAPH) != 0;
+    }
+    lpo_jw_uint(w, "works", t->works.len);
+    lpo_jw_uint(w, "without_launch", unlaunched);
+    lpo_jw_uint(w, "graph_works", graphed);
+    lpo_jw_uint(w, "launches", t->launches.len);
+    lpo_jw_array(w, "notes");
+    for (size_t i = 0; i < t->notes.len; i++)
+        lpo_jw_text(w, NULL, lpo_trace_text(t, t->notes.at[i].text));
+    lpo_jw_end(w);
+}
+
+int main(int argc, char **argv)
+{
+    LPO_AUTO(lpo_trace) t = lpo_trace_create();
+    struct lpo_err err = { 0 };
+    LPO_STR out = { 0 };
+    struct lpo_json_writer w = lpo_json_writer(&out, 0);
+
+    for (int i = 1; i < argc; i++)
+        if (lpo_trace_read(argv[i], t, &err) < 0) {
+            lpo_err_print(stderr, "dump_trace", &err);
+            return 1;
+        }
+    lpo_jw_object(&w, NULL);
+    write_totals(&w, t);
+    write_kernels(&w, t);
+    write_streams(&w, t);
+    write_ranges(&w, t);
+    write_ops(&w, t);
+    lpo_jw_end(&w);
+    fwrite(out.at, 1, out.len, stdout);
+    return 0;
+}

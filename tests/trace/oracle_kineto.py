@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""What a Kineto trace holds, worked out a second way: the whole JSON in memory, decimals as text,
+the definitions of the design page word by word. Slow, and written without looking at the reader.
+
+    oracle_kineto.py               the test: every file of tests/data and ../shared/data, as TAP
+    oracle_kineto.py FILE          the sums of one file as JSON
+"""
+import glob
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from decimal import Decimal
+
+WORK = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "set", "memcpy": "copy", "memset": "set"}
+CALLS = {"cuda_runtime", "cuda_driver", "runtime", "driver"}
+OPS = {"cpu_op", "operator"}
+
+
+def load(path):
+    with open(path, "rb") as f:
+        magic = f.read(2)
+    with (gzip.open if magic == b"\x1f\x8b" else open)(path, "rb") as f:
+        text = f.read().decode("utf-8", "replace")
+    return json.loads(text, strict=False, parse_float=Decimal, parse_int=int)
+
+
+def ns(us):
+    return int((Decimal(us) * 1000).to_integral_value())
+
+
+def number(v):
+    """pid, tid, stream: numbers, or numbers in quotes."""
+    return int(v) if isinstance(v, int) or str(v).lstrip("-").isdigit() else v
+
+
+def union(spans):
+    total, end = 0, None
+    for a, b in sorted(spans):
+        if end is None or a > end:
+            total, end = total + (b - a), b
+        elif b > end:
+            total, end = total + (b - end), b
+    return total
+
+
+def sums(path):
+    doc = load(path)
+    events = doc["traceEvents"] if isinstance(doc, dict) else doc
+    facts = doc if isinstance(doc, dict) else {}
+    base = int(facts.get("baseTimeNanoseconds", 0))
+    rank = int(facts.get("distributedInfo", {}).get("rank", -1))
+    works, calls, ranges, ops = [], {}, [], []
+    for e in events:
+        if e.get("ph") != "X":
+            continue
+        cat = str(e.get("cat", "")).lower()
+        start = base + ns(e["ts"])
+        end = start + ns(e.get("dur", 0))
+        args = e.get("args", {})
+        if cat in WORK:
+            works.append((WORK[cat], e["name"], int(args.get("device", e["pid"])),
+                          int(args.get("stream", number(e["tid"]))), start, end,
+                          args.get("correlation"), int(args.get("bytes", 0))))
+        elif cat in CALLS and "correlation" in args:
+            call = (start, -end, number(e["pid"]), number(e["tid"]), e["name"])
+            known = calls.get(args["correlation"])
+            calls[args["correlation"]] = min(known, call) if known else call
+        elif cat in OPS:
+            dims = args.get("Input Dims", args.get("Input dims"))
+            shapes = None if dims is None else json.dumps(dims, separators=(",", ":"))
+            ops.append([e["name"], shapes, start, end, number(e["tid"])])
+        elif cat == "user_annotation":
+            ranges.append((e["name"], number(e["pid"]), number(e["tid"]), start, end))
+
+    kernels, streams = defaultdict(lambda: [0, 0]), defaultdict(list)
+    for kind, name, device, stream, start, end, corr, size in works:
+        if kind == "kernel":
+            kernels[name][0] += 1
+            kernels[name][1] += end - start
+        streams[rank, device, stream].append((start, end, size))
+    by_thread = defaultdict(list)
+    for kind, name, device, stream, start, end, corr, size in works:
+        call = calls.get(corr)
+        if kind == "kernel" and call:
+            by_thread[call[2], call[3]].append((call[0], -call[1], end - start))
+    rows = []
+    for name, pid, tid, start, end in ranges:
+        inside = [d for a, b, d in by_thread[pid, tid] if a >= start and b <= end]
+        rows.append([name, pid, tid, start, end, len(inside), sum(inside)])
+    return {
+        "works": len(works),
+        "without_launch": sum(1 for w in works if w[6] not in calls),
+        "graph_works": sum(1 for w in works if w[6] in calls and "GraphLaunch" in calls[w[6]][4]),
+        "launches": len({w[6] for w in works if w[6] in calls}),
+        "kernels": sorted([k, *v] for k, v in kernels.items()),
+        "streams": sorted([*k, len(v), sum(s for _, _, s in v), union([(a, b) for a, b, _ in v]),
+                           min(a for a, _, _ in v), max(b for _, b, _ in v)] for k, v in streams.items()),
+        "ranges": sorted(rows),
+        "ops": ops,
+    }
+
+
+def first_difference(want, got):
+    for key in want:
+        if want[key] != got[key]:
+            if not isinstance(want[key], list):
+                return f"{key}: want {want[key]}, got {got[key]}"
+            for a, b in zip(want[key], got[key]):
+                if a != b:
+                    return f"{key}: want {a}, got {b}"
+            return f"{key}: want {len(want[key])} rows, got {len(got[key])}"
+    return None
+
+
+def check(dump, files):
+    failed = 0
+    print(f"1..{len(files)}")
+    for i, path in enumerate(files, 1):
+        want = sums(path)
+        run = subprocess.run([dump, path], capture_output=True, text=True)
+        why = run.stderr.strip()
+        if run.returncode == 0:
+            got = json.loads(run.stdout)
+            for key in ("kernels", "streams", "ranges"):
+                got[key].sort()
+            why = first_difference(want, got)
+        name = path.rsplit("/", 1)[-1]
+        print(f"not ok {i} - {name}: {why}" if why else f"ok {i} - {name}")
+        failed += bool(why)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 2:
+        json.dump(sums(sys.argv[1]), sys.stdout, indent=1)
+        sys.exit(0)
+    root = os.environ["LPO_SOURCE_ROOT"]
+    files = glob.glob(root + "/tests/data/kineto/*.json*")
+    for folder in ("kineto", "traces/kineto"):
+        files += glob.glob(f"{root}/../shared/data/{folder}/*.json*")
+    sys.exit(check(os.environ["LPO_BUILD_ROOT"] + "/tests/trace/dump_trace", sorted(files)))
