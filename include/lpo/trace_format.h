@@ -1,0 +1,143 @@
+/* lpo/trace_format.h - the trace file of liblpo-collect.so (.lpot), byte by byte.
+ *
+ * One file per process, append-only. A writer adds whole blocks, each framed and checksummed, so
+ * a process killed at any moment leaves a file that reads up to its last whole block. All numbers
+ * are little-endian. docs/trace-format.md tells the same in prose, with an example.
+ *
+ *     file     = preamble block*
+ *     preamble = "LPOTRACE" u16 major u16 minor u32 zero                        (16 bytes)
+ *     block    = header payload                                                 (40 bytes +
+ * payload)
+ *
+ *     header:   0 u32 magic "LPOB"
+ *               4 u16 kind (enum lpot_block)
+ *               6 u16 flags, 0
+ *               8 u32 payload bytes, at most LPOT_PAYLOAD_MAX
+ *              12 u32 CRC-32C of header bytes 0..11, then of bytes 16..end of payload
+ *              16 u32 stream: thread number for THREAD blocks, else 0
+ *              20 u32 sequence: 0, 1, 2 … within (kind, stream)
+ *              24 u64 clock ticks when the block was written
+ *              32 u64 CLOCK_REALTIME in ns at the same moment
+ *
+ * In payloads `v` is an unsigned LEB128 varint of at most 10 bytes, `z` a zigzag varint, `text` a
+ * `v` length and that many bytes. A reader takes a file of its own major version, skips block
+ * kinds and definition tags that it does not know, and refuses a higher major version.
+ *
+ * Clocks. THREAD blocks stamp events with ticks of the counter named by fact "clock" ("tsc",
+ * "cntvct", or "realtime", whose tick is 1 ns). Every header is a pair (ticks, CLOCK_REALTIME);
+ * the first block is written before the first event and each block after its last one, so every
+ * event lies between two pairs: interpolate linearly. GPU times are CLOCK_REALTIME already. */
+#pragma once
+
+#define LPOT_MAGIC          "LPOTRACE"
+#define LPOT_MAJOR          1
+#define LPOT_MINOR          0
+#define LPOT_PREAMBLE_BYTES 16
+#define LPOT_BLOCK_MAGIC    0x424f504cu /* "LPOB" */
+#define LPOT_HEADER_BYTES   40
+#define LPOT_PAYLOAD_MAX    (16u << 20)
+#define LPOT_SUFFIX         ".lpot"
+
+enum lpot_block {
+    LPOT_FACTS = 1,  /* (text key, text value)*: "pid", "clock", "device.0.name" … */
+    LPOT_DEFS = 2,   /* definition* */
+    LPOT_THREAD = 3, /* event*: continues the stream of its thread */
+    LPOT_GPU = 4,    /* record*: continues the one stream of GPU work */
+    LPOT_NOTE = 5,   /* v code (enum lpot_note), v count, text: for people */
+    LPOT_FOOTER = 6, /* (v counter (enum lpot_counter), v value)*: totals so far; the last counts */
+};
+
+/* definition = u8 tag, v bytes, then that many bytes. Ids are given by order, so a definition is
+ * never repeated. String 0 is "no name", domain 0 the default domain. A block only uses ids
+ * that blocks before it define. */
+enum lpot_def {
+    LPOT_DEF_STRING = 1,      /* the bytes themselves; ids 1, 2, 3 … */
+    LPOT_DEF_DOMAIN = 2,      /* v string; ids 1, 2, 3 … */
+    LPOT_DEF_THREAD = 3,      /* v thread number, v OS thread id, v string (the OS's name) */
+    LPOT_DEF_THREAD_NAME = 4, /* v OS thread id, v string: as the program named it */
+    LPOT_DEF_CATEGORY = 5,    /* v domain, v category, v string */
+};
+
+/* event = u8 tag (kind in the low four bits, flags above), v ticks since the last event of this
+ * thread (since 0 for the first), then by kind. What stands in [] is there when its flag is.
+ *
+ *     name = v string                 without LPOT_EV_INLINE
+ *          | text                     with it
+ *     attributes = v mask, then in this order those whose bit is set:
+ *                  1 v category | 2 u32 colour ARGB | 4 u8 payload type and u64 payload bits
+ *
+ * Correlation ids and node ids are differences from the last one in this thread (from 0 at first).
+ * The ranges around a LAUNCH or NODE are those open at its place in the stream. */
+enum lpot_event {
+    LPOT_EV_PUSH = 1,   /* [v domain] name [attributes] */
+    LPOT_EV_POP = 2,    /* [v domain] */
+    LPOT_EV_START = 3,  /* [v domain] v range id, name [attributes] */
+    LPOT_EV_END = 4,    /* v range id */
+    LPOT_EV_MARK = 5,   /* [v domain] name [attributes] */
+    LPOT_EV_LAUNCH = 6, /* z correlation: a call that puts work on a GPU begins */
+    LPOT_EV_RETURN = 7, /* the last LAUNCH of this thread has returned */
+    LPOT_EV_NODE = 8,   /* z node: a CUDA graph node was created (captured) */
+    LPOT_EV_CLONE = 9,  /* z node, z original: a node of a clone or executable graph */
+};
+#define LPOT_EV_KIND 0x0f
+enum lpot_event_flags {
+    LPOT_EV_DOMAIN = 0x10,     /* range events: not the default domain. LAUNCH: of a graph */
+    LPOT_EV_ATTRIBUTES = 0x20, /* category, colour or payload follow */
+    LPOT_EV_INLINE = 0x40,     /* the name stands here: the table of strings was full */
+    LPOT_EV_INHERITED = 0x80,  /* PUSH: was open when fork made this process */
+};
+
+/* record = u8 tag (kind in the low four bits, flags above), then by kind.
+ *
+ *     span = z (start - last start), v duration    ns; nothing with LPOT_GPU_UNTIMED
+ *     corr = z (correlation - last correlation)
+ *     graph = v graph id, z (node - last node)     only with LPOT_GPU_GRAPH
+ *
+ * "last" is the previous record of this stream that has the field, from 0 at first. */
+enum lpot_gpu {
+    LPOT_GPU_PLACE = 1,  /* v device, v context, v stream; ids 0, 1, 2 … */
+    LPOT_GPU_SHAPE = 2,  /* v string, v grid x y z, v block x y z, v registers, v static shared,
+                            v dynamic shared, v local bytes per thread, v place; ids 0, 1, 2 … */
+    LPOT_GPU_KERNEL = 3, /* v shape, span, corr, [graph] */
+    LPOT_GPU_COPY = 4,   /* v place, u8 copy kind, u8 source memory, u8 target memory, v bytes,
+                            span, corr, [graph] */
+    LPOT_GPU_PEER = 5,   /* as COPY, with v source device, v target device before span */
+    LPOT_GPU_SET = 6,    /* v place, u8 memory, v value, v bytes, span, corr, [graph] */
+    LPOT_GPU_WHOLE = 7,  /* v place, v graph id, span, corr: one launch of a whole graph */
+};
+#define LPOT_GPU_KIND 0x0f
+enum lpot_gpu_flags {
+    LPOT_GPU_GRAPH = 0x10,   /* launched by a CUDA graph */
+    LPOT_GPU_UNTIMED = 0x20, /* CUPTI gave no time */
+};
+
+/* Why the trace is less than it could be. The text says it for people; the code for programs. */
+enum lpot_note {
+    LPOT_NOTE_OTHER = 0,
+    LPOT_NOTE_NO_CUPTI = 1,      /* no libcupti could be loaded */
+    LPOT_NOTE_CUPTI_VERSION = 2, /* a CUPTI of a major version not known here */
+    LPOT_NOTE_SUBSCRIBED = 3,    /* another tool holds CUPTI: ranges only */
+    LPOT_NOTE_CUPTI_REFUSED = 4, /* subscribing failed for another reason */
+    LPOT_NOTE_CUPTI_PARTIAL = 5, /* one kind of record or callback could not be enabled */
+    LPOT_NOTE_CUPTI_FATAL = 6,   /* CUPTI stopped while the program ran */
+    LPOT_NOTE_SIZE_LIMIT = 7,    /* the file reached its limit; events after this are lost */
+    LPOT_NOTE_GPU_OFF = 8,       /* GPU tracing was switched off by the user */
+    LPOT_NOTE_NVTX_PARTIAL = 9,  /* an NVTX instance offered no callback table */
+    LPOT_NOTE_FORKED = 10,       /* this process came from fork: no GPU records here */
+};
+
+enum lpot_counter {
+    LPOT_COUNT_EVENTS_LOST = 1,     /* thread events that could not be written */
+    LPOT_COUNT_NAMES_CUT = 2,       /* names longer than 4096 bytes, cut */
+    LPOT_COUNT_NAMES_INLINE = 3,    /* names written in place, the table being full */
+    LPOT_COUNT_REENTERED = 4,       /* events of a signal handler that interrupted the collector */
+    LPOT_COUNT_CUPTI_DROPPED = 5,   /* records CUPTI says it dropped */
+    LPOT_COUNT_BUFFERS_REFUSED = 6, /* buffers that could not be given to CUPTI */
+    LPOT_COUNT_RECORDS_UNKNOWN = 7, /* records of a kind not asked for */
+    LPOT_COUNT_KERNELS = 8,
+    LPOT_COUNT_COPIES = 9,
+    LPOT_COUNT_SETS = 10,
+    LPOT_COUNT_UNTIMED = 11,  /* kernels, copies and sets that CUPTI gave no time for */
+    LPOT_COUNT_GPU_LOST = 12, /* GPU records that could not be written */
+    LPOT_COUNT_EXIT = 13,     /* 1: the program ended in the ordinary way */
+};

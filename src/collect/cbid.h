@@ -1,0 +1,41 @@
+/* collect/cbid.h - the driver calls that put work on a GPU, by CUPTI's callback ids.
+ *
+ * The driver's, not the runtime's: the runtime calls the driver, and Triton, cuBLASLt and others
+ * call the driver alone. Ids never change their meaning; new ones are added at the end. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Ids `first` … `last`. */
+struct lpoc_cbids {
+    uint16_t first, last;
+};
+
+static const struct lpoc_cbids lpoc_kernel_cbids[] = {
+    { 115, 117 },               /* cuLaunch, Grid, GridAsync */
+    { 307, 307 }, { 442, 442 }, /* cuLaunchKernel, _ptsz */
+    { 477, 478 }, { 480, 480 }, /* cooperative, on several devices */
+    { 652, 653 },               /* cuLaunchKernelEx */
+};
+
+static const struct lpoc_cbids lpoc_graph_cbids[] = {
+    { 514, 515 }, /* cuGraphLaunch */
+};
+
+static const struct lpoc_cbids lpoc_copy_cbids[] = {
+    { 248, 254 }, /* cuMemcpy_v2, cuMemset*_v2 */
+    { 216, 216 }, { 218, 218 }, { 220, 220 }, { 222, 222 }, { 224, 224 }, { 226, 226 }, /* sets */
+    { 276, 293 },               /* cuMemcpy*_v2, Async */
+    { 305, 306 },               /* cuMemcpy, cuMemcpyAsync */
+    { 318, 321 },               /* peers */
+    { 397, 416 }, { 418, 433 }, /* the per-thread default stream */
+    { 776, 779 }, { 796, 799 }, /* batches */
+};
+
+#define LPOC_CBIDS(table) (table), sizeof(table) / sizeof *(table)
+
+static inline bool lpoc_is_graph_launch(uint32_t id)
+{
+    return id == 514 || id == 515;
+}

@@ -1,0 +1,65 @@
+/* collect/collect.h - the state of the collector in one process.
+ *
+ * Locks, outermost first: a thread's `writing`, then `lock`. The hot path takes neither. */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "collect/clock.h"
+#include "collect/defs.h"
+#include "collect/file.h"
+#include "collect/knobs.h"
+
+enum { LPOC_COUNTERS = 16 };
+
+enum lpoc_state {
+    LPOC_FRESH = 0, /* nothing was asked of us yet */
+    LPOC_ON,
+    LPOC_FORKED, /* child of fork: opens its own file at its first event */
+    LPOC_OFF,    /* no folder given, or no file could be made: every call is a no-op */
+};
+
+struct lpoc_thread;
+struct lpoc_gpu;
+
+struct lpoc {
+    pthread_mutex_t lock; /* defs, the list of threads, changes of state */
+    int state;            /* enum lpoc_state; atomic */
+    pid_t pid;
+    struct lpoc_knobs knobs;
+    struct lpoc_clock clock;
+    struct lpoc_file file;
+    struct lpoc_defs defs;
+    struct lpoc_thread *threads; /* all ever made; only grows; atomic head */
+    uint32_t nthreads;
+    pthread_key_t key;                /* its destructor writes the buffer of a thread that ends */
+    uint64_t last_range;              /* start/end ids; atomic */
+    uint64_t counters[LPOC_COUNTERS]; /* by enum lpot_counter; atomic */
+    uint32_t notes, footers, facts;   /* sequence numbers; atomic */
+    struct lpoc_gpu *gpu;             /* NULL while no CUDA came up */
+};
+
+/* The one state of this process (inject.c). */
+struct lpoc *lpoc_get(void);
+
+/* Brings the collector to LPOC_ON, once; also in a child of fork. False: it is off. */
+bool lpoc_ready(struct lpoc *c);
+
+/* Definitions that are new since the last block. Takes the lock. */
+void lpoc_write_defs(struct lpoc *c);
+/* (key, value) pairs of text, `count` pairs. */
+void lpoc_write_facts(struct lpoc *c, const char *const (*pairs)[2], unsigned count);
+void lpoc_note(struct lpoc *c, unsigned code, uint64_t count, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/* All buffers, all definitions, and the totals. */
+void lpoc_finish(struct lpoc *c);
+/* In the child, right after fork: forget the parent's file and threads. */
+void lpoc_forked(struct lpoc *c);
+
+static inline void lpoc_count(struct lpoc *c, unsigned counter, uint64_t n)
+{
+    __atomic_fetch_add(&c->counters[counter], n, __ATOMIC_RELAXED);
+}

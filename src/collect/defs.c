@@ -1,0 +1,173 @@
+#include "collect/defs.h"
+
+#include <string.h>
+
+#include "collect/mem.h"
+#include "collect/wire.h"
+#include "lpo/trace_format.h"
+
+enum { LOG_MOST = 64 << 20, LEAST = 64 << 10 };
+
+int lpoc_defs_start(struct lpoc_defs *d)
+{
+    size_t log = LOG_MOST, strings = LPOC_NAMES_MAX * sizeof *d->strings;
+    size_t table = 2 * LPOC_NAMES_MAX * sizeof *d->table;
+
+    memset(d, 0, sizeof *d);
+    d->log = lpoc_map_most(&log, LEAST);
+    d->strings = lpoc_map_most(&strings, LEAST);
+    d->table = lpoc_map_most(&table, LEAST);
+    d->domains = lpoc_map(LPOC_DOMAINS_MAX * sizeof *d->domains);
+    if (!d->log || !d->strings || !d->table || !d->domains)
+        return -1;
+    d->cap = log;
+    d->strings_cap = (uint32_t)(strings / sizeof *d->strings);
+    d->table_cap = (uint32_t)(table / sizeof *d->table); /* a power of two */
+    d->count = d->ndomains = 1;
+    return 0;
+}
+
+uint64_t lpoc_defs_hash(const char *text, size_t len)
+{
+    uint64_t h = len * 0x9e3779b97f4a7c15u;
+
+    for (; len >= 8; text += 8, len -= 8) {
+        uint64_t word;
+        memcpy(&word, text, 8);
+        h = (h ^ word) * 0xff51afd7ed558ccdu;
+        h ^= h >> 32;
+    }
+    for (; len; text++, len--)
+        h = (h ^ (uint8_t)*text) * 0x100000001b3u;
+    h *= 0xc4ceb9fe1a85ec53u;
+    return h ^ (h >> 29);
+}
+
+const char *lpoc_defs_text(const struct lpoc_defs *d, uint32_t id)
+{
+    return (const char *)d->log + d->strings[id].at;
+}
+
+static uint32_t *slot_of(struct lpoc_defs *d, const char *text, size_t len, uint64_t hash)
+{
+    for (uint32_t i = (uint32_t)hash;; i++) {
+        uint32_t *slot = &d->table[i & (d->table_cap - 1)];
+        if (!*slot ||
+            (d->strings[*slot].len == len && memcmp(lpoc_defs_text(d, *slot), text, len) == 0))
+            return slot;
+    }
+}
+
+static bool is_full(const struct lpoc_defs *d, size_t len, bool vital)
+{
+    uint32_t most = d->strings_cap < d->table_cap / 2 ? d->strings_cap : d->table_cap / 2;
+    size_t bytes = d->cap;
+
+    if (!vital) {
+        most -= most / 8;
+        bytes -= bytes / 8;
+    }
+    return d->count >= most || d->used + len + 1 + LPOC_VARINT_MAX > bytes;
+}
+
+uint32_t lpoc_defs_string(struct lpoc_defs *d, const char *text, size_t len, uint64_t hash,
+                          bool vital)
+{
+    uint32_t *slot = slot_of(d, text, len, hash);
+    uint8_t *p = d->log + d->used;
+
+    if (*slot)
+        return *slot;
+    if (is_full(d, len, vital))
+        return LPOC_NAME_FULL;
+    *p++ = LPOT_DEF_STRING;
+    p = lpoc_put_v(p, len);
+    d->strings[d->count] =
+        (struct lpoc_string){ .at = (uint32_t)(p - d->log), .len = (uint32_t)len };
+    p = lpoc_put_bytes(p, text, len);
+    d->used = (size_t)(p - d->log);
+    *slot = d->count;
+    return d->count++;
+}
+
+uint32_t lpoc_defs_domain(struct lpoc_defs *d, uint32_t string)
+{
+    uint64_t number = string;
+
+    for (uint32_t i = 1; i < d->ndomains; i++)
+        if (d->domains[i] == string)
+            return i;
+    if (d->ndomains == LPOC_DOMAINS_MAX || string == LPOC_NAME_FULL ||
+        d->used + 2 + LPOC_VARINT_MAX > d->cap)
+        return 0;
+    lpoc_defs_add(d, LPOT_DEF_DOMAIN, &number, 1);
+    d->domains[d->ndomains] = string;
+    return d->ndomains++;
+}
+
+void lpoc_defs_add(struct lpoc_defs *d, unsigned tag, const uint64_t *numbers, unsigned count)
+{
+    uint8_t body[8 * LPOC_VARINT_MAX], *end = body, *p = d->log + d->used;
+
+    for (unsigned i = 0; i < count && i < 8; i++)
+        end = lpoc_put_v(end, numbers[i]);
+    if (d->used + sizeof body + 1 + LPOC_VARINT_MAX > d->cap)
+        return;
+    *p++ = (uint8_t)tag;
+    p = lpoc_put_v(p, (uint64_t)(end - body));
+    p = lpoc_put_bytes(p, body, (size_t)(end - body));
+    d->used = (size_t)(p - d->log);
+}
+
+void *lpoc_defs_string_handle(const struct lpoc_defs *d, uint32_t id)
+{
+    return id == LPOC_NAME_FULL ? NULL : &d->strings[id];
+}
+
+uint32_t lpoc_defs_string_of(const struct lpoc_defs *d, const void *handle)
+{
+    size_t off = (size_t)((const char *)handle - (const char *)d->strings);
+
+    if (off >= d->strings_cap * sizeof *d->strings || off % sizeof *d->strings)
+        return 0;
+    return (uint32_t)(off / sizeof *d->strings);
+}
+
+void *lpoc_defs_domain_handle(const struct lpoc_defs *d, uint32_t id)
+{
+    return id ? &d->domains[id] : NULL;
+}
+
+uint32_t lpoc_defs_domain_of(const struct lpoc_defs *d, const void *handle)
+{
+    size_t off = (size_t)((const char *)handle - (const char *)d->domains);
+
+    if (off >= LPOC_DOMAINS_MAX * sizeof *d->domains || off % sizeof *d->domains)
+        return 0;
+    return (uint32_t)(off / sizeof *d->domains);
+}
+
+/* Bytes of the definition at p: tag, length, body. */
+static size_t def_bytes(const uint8_t *p)
+{
+    size_t len = 0, i = 1;
+    unsigned shift = 0;
+
+    do {
+        len |= (size_t)(p[i] & 0x7f) << shift;
+        shift += 7;
+    } while (p[i++] & 0x80);
+    return i + len;
+}
+
+size_t lpoc_defs_pending(const struct lpoc_defs *d, size_t most, const uint8_t **at)
+{
+    size_t end = d->written;
+
+    *at = d->log + d->written;
+    if (d->used - d->written <= most)
+        return d->used - d->written;
+    while (end < d->used && end + def_bytes(d->log + end) - d->written <= most)
+        end += def_bytes(d->log + end);
+    return end - d->written;
+}

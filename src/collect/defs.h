@@ -1,0 +1,59 @@
+/* collect/defs.h - names, domains and threads, each written once before its first use.
+ *
+ * Definitions gather in one growing log; whoever writes a block writes the new part of the log
+ * first. The log is kept: strings are compared against it, and a forked child writes all of it
+ * again into its own file. All functions but the lookups of handles want the collector's lock. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    LPOC_NAME_MAX = 4096,     /* longer names are cut */
+    LPOC_NAMES_MAX = 1 << 20, /* then names are written in place */
+    LPOC_DOMAINS_MAX = 4096,
+};
+#define LPOC_NAME_FULL UINT32_MAX /* the table is full: write the name in place */
+
+struct lpoc_string {
+    uint32_t at; /* where its bytes start in the log */
+    uint32_t len;
+};
+
+struct lpoc_defs {
+    uint8_t *log;
+    size_t used, cap;
+    size_t written;              /* already in the file */
+    uint32_t sequence;           /* of the next DEFS block */
+    struct lpoc_string *strings; /* [0] is "no name" */
+    uint32_t count, strings_cap;
+    uint32_t *table; /* open addressing; 0 is empty */
+    uint32_t table_cap;
+    uint32_t *domains; /* string ids; [0] is the default domain */
+    uint32_t ndomains;
+};
+
+int lpoc_defs_start(struct lpoc_defs *d); /* -1: no memory */
+
+/* The id of this text, new or old, or LPOC_NAME_FULL. The last eighth of the table is kept for
+ * names that cannot be written in place (`vital`): kernels, threads, domains. */
+uint32_t lpoc_defs_string(struct lpoc_defs *d, const char *text, size_t len, uint64_t hash,
+                          bool vital);
+uint64_t lpoc_defs_hash(const char *text, size_t len);
+const char *lpoc_defs_text(const struct lpoc_defs *d, uint32_t id);
+
+/* The same name gives the same domain; 0, the default one, when there are too many. */
+uint32_t lpoc_defs_domain(struct lpoc_defs *d, uint32_t string);
+/* Any other definition: `count` numbers after the tag. */
+void lpoc_defs_add(struct lpoc_defs *d, unsigned tag, const uint64_t *numbers, unsigned count);
+
+/* Handles given to the program are addresses in our own tables, so that a wrong one is known. */
+void *lpoc_defs_string_handle(const struct lpoc_defs *d, uint32_t id);
+uint32_t lpoc_defs_string_of(const struct lpoc_defs *d, const void *handle); /* 0: not ours */
+void *lpoc_defs_domain_handle(const struct lpoc_defs *d, uint32_t id);
+uint32_t lpoc_defs_domain_of(const struct lpoc_defs *d, const void *handle); /* 0: default */
+
+/* The next piece of the log that is not in the file yet, ending between two definitions and at
+ * most `most` bytes long; 0 when all is written. */
+size_t lpoc_defs_pending(const struct lpoc_defs *d, size_t most, const uint8_t **at);

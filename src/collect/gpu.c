@@ -1,0 +1,365 @@
+#include "collect/gpu.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/activity.h"
+#include "collect/cbid.h"
+#include "collect/device.h"
+#include "collect/load.h"
+#include "collect/mem.h"
+#include "collect/thread.h"
+
+enum { OLDEST_12 = 17, NEWEST_12 = 99, OLDEST_13 = 130000, NEWEST_13 = 139999, WHO = 128 };
+
+/* What a refusal means to the person who reads the report. */
+static const struct {
+    int result;
+    const char *advice;
+} advices[] = {
+    { CUPTI_NOT_INITIALIZED, "the driver is older than this CUPTI; update the driver" },
+    { CUPTI_HARDWARE_BUSY, "another profiler holds the GPU" },
+    { CUPTI_NOT_SUPPORTED, "this GPU or driver does not offer it" },
+    { CUPTI_VIRTUALIZED_DEVICE, "the virtual GPU does not offer profiling" },
+    { CUPTI_INSUFFICIENT_PRIVILEGES, "the driver keeps profiling to administrators" },
+    { CUPTI_OLD_PROFILER, "the program uses CUPTI's old profiling interface" },
+    { CUPTI_MULTIPLE_SUBSCRIBERS, "another tool (nsys, ncu, a profiler of the framework, a "
+                                  "debugger) is in this process; run without it" },
+    { CUPTI_VIRTUALIZED_PRIVILEGES, "profiling must be enabled for the virtual GPU on its host" },
+    { CUPTI_CONFIDENTIAL_COMPUTING, "confidential computing forbids profiling" },
+    { CUPTI_MIG_DEVICE, "this MIG configuration does not offer profiling" },
+    { CUPTI_WSL_DEVICE, "WSL does not offer profiling on this configuration" },
+};
+
+static const char *advice_for(int result)
+{
+    for (size_t i = 0; i < sizeof advices / sizeof *advices; i++)
+        if (advices[i].result == result)
+            return advices[i].advice;
+    return "see the CUPTI documentation for this code";
+}
+
+static const char *result_text(const struct cupti *api, int result)
+{
+    const char *text = NULL;
+
+    if (api->result_string && api->result_string(result, &text) == CUPTI_OK && text)
+        return text;
+    return "CUPTI error";
+}
+
+/* Notes the refusal; true when there was none. */
+static bool granted(struct lpoc_gpu *g, int result, unsigned code, const char *what)
+{
+    if (result == CUPTI_OK)
+        return true;
+    lpoc_note(g->owner, code, 1, "%s: %s (%d): %s", what, result_text(&g->api, result), result,
+              advice_for(result));
+    return false;
+}
+
+static void on_launch(struct lpoc *c, uint32_t id, const struct cupti_call *call)
+{
+    struct lpoc_thread *t = lpoc_enter();
+    uint64_t now;
+    uint8_t *p;
+
+    if (!t)
+        return;
+    now = lpoc_thread_ticks(t);
+    p = lpoc_event(t, LPOT_EV_LAUNCH | (lpoc_is_graph_launch(id) ? LPOT_EV_DOMAIN : 0), now, 0);
+    p = lpoc_put_z(p, (int32_t)(call->correlation - t->last_corr));
+    t->last_corr = call->correlation;
+    lpoc_commit(t, p);
+    lpoc_leave(t);
+    if (LPOC_RARE(!__atomic_load_n(&c->gpu->devices_told, __ATOMIC_RELAXED)) &&
+        !__atomic_exchange_n(&c->gpu->devices_told, true, __ATOMIC_RELAXED))
+        lpoc_devices_tell(c);
+}
+
+static void on_return(void)
+{
+    struct lpoc_thread *t = lpoc_enter();
+
+    if (!t)
+        return;
+    lpoc_commit(t, lpoc_event(t, LPOT_EV_RETURN, lpoc_thread_ticks(t), 0));
+    lpoc_leave(t);
+}
+
+/* The thread's place in its stream tells which ranges surround the capture. */
+static void on_node(struct lpoc *c, uint32_t id, const struct cupti_resource_data *resource)
+{
+    const struct cupti_graph_data *graph = resource ? resource->descriptor : NULL;
+    const struct cupti *api = &c->gpu->api;
+    uint64_t node = 0, original = 0;
+    struct lpoc_thread *t;
+    uint8_t *p;
+
+    if (!graph || !api->graph_node_id || api->graph_node_id(graph->node, &node) != CUPTI_OK)
+        return;
+    if (id == CUPTI_NODE_CLONED &&
+        (!graph->original_node || api->graph_node_id(graph->original_node, &original) != CUPTI_OK))
+        return;
+    t = lpoc_enter();
+    if (!t)
+        return;
+    p = lpoc_event(t, id == CUPTI_NODE_CLONED ? LPOT_EV_CLONE : LPOT_EV_NODE, lpoc_thread_ticks(t),
+                   0);
+    p = lpoc_put_z(p, (int64_t)(node - t->last_node));
+    t->last_node = node;
+    if (id == CUPTI_NODE_CLONED) {
+        p = lpoc_put_z(p, (int64_t)(original - t->last_original));
+        t->last_original = original;
+    }
+    lpoc_commit(t, p);
+    lpoc_leave(t);
+}
+
+static void on_state(struct lpoc *c, const struct cupti_state_data *state)
+{
+    __atomic_store_n(&c->gpu->stopped, true, __ATOMIC_RELEASE);
+    lpoc_note(c, LPOT_NOTE_CUPTI_FATAL, 1,
+              "CUPTI stopped while the program ran: %s (%d)%s%s; kernels after this are not "
+              "recorded",
+              result_text(&c->gpu->api, state->result), state->result, state->message ? ": " : "",
+              state->message ? state->message : "");
+}
+
+static void on_callback(void *user, int domain, uint32_t id, const void *data)
+{
+    struct lpoc *c = user;
+    const struct cupti_call *call = data;
+
+    if (LPOC_RARE(!c->gpu))
+        return; /* a child of fork */
+    if (domain == CUPTI_DOMAIN_DRIVER) {
+        if (call->site == CUPTI_ENTER)
+            on_launch(c, id, call);
+        else if (c->knobs.returns)
+            on_return();
+    } else if (domain == CUPTI_DOMAIN_RESOURCE) {
+        on_node(c, id, data);
+    } else if (domain == CUPTI_DOMAIN_STATE) {
+        on_state(c, data);
+    }
+}
+
+static void on_request(uint8_t **buffer, size_t *size, size_t *max_records)
+{
+    struct lpoc_gpu *g = lpoc_get()->gpu;
+
+    *max_records = 0;
+    *buffer = NULL;
+    *size = 0;
+    if (g)
+        lpoc_buffer_request(g->records, buffer, size);
+}
+
+static void on_complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+{
+    struct lpoc_gpu *g = lpoc_get()->gpu;
+
+    if (g)
+        lpoc_buffer_complete(g->records, context, stream, buffer, size, valid);
+}
+
+static bool subscribe(struct lpoc_gpu *g)
+{
+    char who[WHO] = "";
+    struct cupti_subscriber_params params = { sizeof params, "llm-perf-opt", who, sizeof who };
+    int result = g->api.subscribe_v2
+                     ? g->api.subscribe_v2(&g->subscriber, on_callback, g->owner, &params)
+                     : g->api.subscribe(&g->subscriber, on_callback, g->owner);
+
+    if (result == CUPTI_OK)
+        return true;
+    if (result == CUPTI_MULTIPLE_SUBSCRIBERS)
+        lpoc_note(g->owner, LPOT_NOTE_SUBSCRIBED, 0,
+                  "CUPTI is held by another tool%s%s%s: ranges are recorded, kernels are not; run "
+                  "without that tool to have both",
+                  who[0] ? " (" : "", who, who[0] ? ")" : "");
+    else
+        granted(g, result, LPOT_NOTE_CUPTI_REFUSED, "CUPTI refused us, kernels are not recorded");
+    return false;
+}
+
+static void set_number(struct lpoc_gpu *g, int attribute, size_t value, const char *what)
+{
+    size_t size = sizeof value;
+
+    if (g->api.set_attribute)
+        granted(g, g->api.set_attribute(attribute, &size, &value), LPOT_NOTE_CUPTI_PARTIAL, what);
+}
+
+static void set_byte(struct lpoc_gpu *g, int attribute, int64_t on, const char *what)
+{
+    uint8_t value = on != 0;
+    size_t size = sizeof value;
+
+    if (g->api.set_attribute)
+        granted(g, g->api.set_attribute(attribute, &size, &value), LPOT_NOTE_CUPTI_PARTIAL, what);
+}
+
+static void set_attributes(struct lpoc_gpu *g)
+{
+    const struct lpoc_knobs *k = &g->owner->knobs;
+
+    if (k->device_buffer_kb)
+        set_number(g, CUPTI_ATTR_DEVICE_BUFFER_SIZE, (size_t)k->device_buffer_kb << 10,
+                   "device buffer size");
+    if (k->device_buffers)
+        set_number(g, CUPTI_ATTR_DEVICE_BUFFERS, (size_t)k->device_buffers, "device buffers");
+    if (k->host_pinned)
+        set_byte(g, CUPTI_ATTR_HOST_PINNED, 1, "device buffers in pinned host memory");
+    if (k->cupti_per_thread >= 0)
+        set_byte(g, CUPTI_ATTR_PER_THREAD, k->cupti_per_thread, "buffers per thread");
+    if (k->cupti_zeroed)
+        set_byte(g, CUPTI_ATTR_ZEROED_BUFFER, 1, "zeroed buffers");
+}
+
+static bool enable_kind(struct lpoc_gpu *g, int64_t wanted, int kind, const char *what)
+{
+    return wanted && granted(g, g->api.enable(kind), LPOT_NOTE_CUPTI_PARTIAL, what);
+}
+
+static void enable_callbacks(struct lpoc_gpu *g, int domain, const struct lpoc_cbids *ids,
+                             size_t count, const char *what)
+{
+    unsigned refused = 0;
+    int last = CUPTI_OK;
+
+    for (size_t i = 0; i < count; i++)
+        for (uint32_t id = ids[i].first; id <= ids[i].last; id++) {
+            int result = g->api.enable_callback(1, g->subscriber, domain, id);
+            /* An older CUPTI does not know the newest calls, and the program cannot make them. */
+            if (result != CUPTI_OK && result != CUPTI_INVALID_PARAMETER)
+                last = result, refused++;
+        }
+    if (refused)
+        granted(g, last, LPOT_NOTE_CUPTI_PARTIAL, what);
+}
+
+static void enable_launches(struct lpoc_gpu *g)
+{
+    static const struct lpoc_cbids nodes[] = { { CUPTI_NODE_CREATED, CUPTI_NODE_CREATED },
+                                               { CUPTI_NODE_CLONED, CUPTI_NODE_CLONED } };
+    static const struct lpoc_cbids fatal[] = { { CUPTI_FATAL_ERROR, CUPTI_FATAL_ERROR } };
+    const struct lpoc_knobs *k = &g->owner->knobs;
+
+    if (k->launches) {
+        enable_callbacks(g, CUPTI_DOMAIN_DRIVER, LPOC_CBIDS(lpoc_kernel_cbids),
+                         "the ranges of kernels are not known");
+        enable_callbacks(g, CUPTI_DOMAIN_DRIVER, LPOC_CBIDS(lpoc_graph_cbids),
+                         "the ranges of CUDA graph launches are not known");
+        if (k->copies)
+            enable_callbacks(g, CUPTI_DOMAIN_DRIVER, LPOC_CBIDS(lpoc_copy_cbids),
+                             "the ranges of copies and sets are not known");
+        if (k->graph_nodes)
+            enable_callbacks(g, CUPTI_DOMAIN_RESOURCE, LPOC_CBIDS(nodes),
+                             "the ranges at graph capture are not known");
+    }
+    g->api.enable_callback(1, g->subscriber, CUPTI_DOMAIN_STATE, fatal[0].first);
+}
+
+static bool enable_records(struct lpoc_gpu *g)
+{
+    const struct lpoc_knobs *k = &g->owner->knobs;
+    bool any = false;
+
+    any |= enable_kind(g, k->kernels, CUPTI_KIND_KERNEL, "kernels are not recorded");
+    any |= enable_kind(g, k->copies, CUPTI_KIND_MEMCPY, "copies are not recorded");
+    any |= enable_kind(g, k->copies, CUPTI_KIND_MEMCPY2, "peer copies are not recorded");
+    any |= enable_kind(g, k->copies, CUPTI_KIND_MEMSET, "sets are not recorded");
+    any |= enable_kind(g, !k->graph_nodes, CUPTI_KIND_GRAPH_TRACE, "graphs are not recorded");
+    return any;
+}
+
+static bool known_version(struct lpoc_gpu *g)
+{
+    uint32_t version = 0;
+    char text[32];
+    Dl_info where = { 0 };
+    const char *pairs[2][2] = { { "cupti.version", text }, { "cupti.path", "" } };
+
+    if (!granted(g, g->api.get_version(&version), LPOT_NOTE_CUPTI_REFUSED,
+                 "CUPTI does not tell its version, kernels are not recorded"))
+        return false;
+    snprintf(text, sizeof text, "%u", version);
+    if (dladdr((void *)(uintptr_t)g->api.get_version, &where) && where.dli_fname)
+        pairs[1][1] = where.dli_fname;
+    lpoc_write_facts(g->owner, (const char *const(*)[2])pairs, 2);
+    if ((version >= OLDEST_12 && version <= NEWEST_12) ||
+        (version >= OLDEST_13 && version <= NEWEST_13))
+        return true;
+    lpoc_note(g->owner, LPOT_NOTE_CUPTI_VERSION, 0,
+              "CUPTI %u at '%s' is neither of CUDA 12 nor 13: kernels are not recorded", version,
+              pairs[1][1]);
+    return false;
+}
+
+static void finish_at_exit(void)
+{
+    lpoc_gpu_finish(lpoc_get());
+}
+
+static bool start(struct lpoc_gpu *g)
+{
+    const struct lpoc_knobs *k = &g->owner->knobs;
+    char why[512];
+
+    if (!lpoc_cupti_load(&g->api, k->cupti, why, sizeof why)) {
+        lpoc_note(g->owner, LPOT_NOTE_NO_CUPTI, 0,
+                  "no usable libcupti: %s; kernels are not recorded (LPO_COLLECT_CUPTI names one)",
+                  why);
+        return false;
+    }
+    if (!known_version(g) || !subscribe(g))
+        return false;
+    g->records = lpoc_records_create(g);
+    g->owner->gpu = g; /* callbacks may come from here on */
+    set_attributes(g);
+    if (!g->records ||
+        !granted(g, g->api.register_callbacks(on_request, on_complete), LPOT_NOTE_CUPTI_REFUSED,
+                 "CUPTI takes no buffers, kernels are not recorded") ||
+        !enable_records(g)) {
+        g->api.unsubscribe(g->subscriber);
+        g->owner->gpu = NULL;
+        return false;
+    }
+    enable_launches(g);
+    if (k->cupti_flush_ms && g->api.flush_period)
+        g->api.flush_period((uint32_t)k->cupti_flush_ms);
+    atexit(finish_at_exit);
+    return true;
+}
+
+void lpoc_gpu_start(struct lpoc *c)
+{
+    struct lpoc_gpu *g;
+
+    if (c->gpu)
+        return; /* the driver was initialised before */
+    if (!c->knobs.gpu) {
+        lpoc_note(c, LPOT_NOTE_GPU_OFF, 0, "LPO_COLLECT_GPU=0: kernels are not recorded");
+        return;
+    }
+    g = lpoc_map(sizeof *g);
+    if (!g)
+        return;
+    g->owner = c;
+    if (!start(g))
+        lpoc_unmap(g, sizeof *g);
+}
+
+void lpoc_gpu_finish(struct lpoc *c)
+{
+    struct lpoc_gpu *g = c->gpu;
+
+    if (!g || __atomic_load_n(&g->stopped, __ATOMIC_ACQUIRE))
+        return;
+    g->api.flush_all(CUPTI_FLUSH_FORCED);
+    lpoc_finish(c);
+}

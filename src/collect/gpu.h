@@ -1,0 +1,28 @@
+/* collect/gpu.h - kernels, copies and sets, through the CUPTI that is in the process.
+ *
+ * CUPTI is found at run time and never linked. It allows one client: where another tool is
+ * subscribed we step back to ranges only and say so in the file. Nothing here can make the
+ * program fail. */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "collect/collect.h"
+#include "collect/cupti_abi.h"
+
+struct lpoc_records;
+
+struct lpoc_gpu {
+    struct lpoc *owner;
+    struct cupti api;
+    void *subscriber;
+    struct lpoc_records *records; /* activity.h: from records to blocks */
+    bool devices_told;            /* atomic */
+    bool stopped;                 /* atomic: CUPTI ended itself */
+};
+
+/* Called by the driver inside cuInit: no CUDA call is allowed yet. */
+void lpoc_gpu_start(struct lpoc *c);
+/* Delivers what CUPTI still holds; at the end of the process. */
+void lpoc_gpu_finish(struct lpoc *c);

@@ -1,0 +1,103 @@
+#include "collect/knobs.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define KNOB(name, field, otherwise, least, most)                                                  \
+    {                                                                                              \
+        "LPO_COLLECT_" name, offsetof(struct lpoc_knobs, field), otherwise, least, most            \
+    }
+
+/* A value out of bounds is brought to the nearest bound, a word that is no number is ignored:
+ * a guest does not refuse to start over a typing error. The file's facts tell what was used. */
+static const struct {
+    const char *env;
+    size_t at;
+    int64_t otherwise, least, most;
+} rows[] = {
+    KNOB("NVTX", nvtx, 1, 0, 1),
+    KNOB("GPU", gpu, 1, 0, 1),
+    KNOB("TSC", tsc, 1, 0, 1),
+    KNOB("BUFFER_KB", buffer_kb, 64, 16, 8192),
+    KNOB("FLUSH_MS", flush_ms, 100, 1, 3600000),
+    KNOB("MAX_MB", max_mb, 4096, 0, 1 << 20),
+    KNOB("KERNELS", kernels, 1, 0, 1),
+    KNOB("COPIES", copies, 1, 0, 1),
+    KNOB("LAUNCHES", launches, 1, 0, 1),
+    KNOB("RETURNS", returns, 0, 0, 1),
+    KNOB("GRAPH_NODES", graph_nodes, 1, 0, 1),
+    KNOB("CUPTI_BUFFER_KB", cupti_buffer_kb, 4096, 64, 65536),
+    KNOB("CUPTI_BUFFERS", cupti_buffers, 2, 0, 64),
+    KNOB("CUPTI_BUFFERS_MAX", cupti_buffers_max, 64, 1, 1024),
+    KNOB("CUPTI_ZEROED", cupti_zeroed, 1, 0, 1),
+    KNOB("CUPTI_PER_THREAD", cupti_per_thread, -1, -1, 1),
+    KNOB("CUPTI_FLUSH_MS", cupti_flush_ms, 1000, 0, 3600000),
+    KNOB("DEVICE_BUFFER_KB", device_buffer_kb, 0, 0, 1 << 20),
+    KNOB("DEVICE_BUFFERS", device_buffers, 0, 0, 4096),
+    KNOB("HOST_PINNED", host_pinned, 0, 0, 1),
+};
+
+static int64_t number_of(const char *text, int64_t otherwise, int64_t least, int64_t most)
+{
+    char *end = NULL;
+    long long value;
+
+    if (!text || !*text)
+        return otherwise;
+    errno = 0;
+    value = strtoll(text, &end, 10);
+    if (*end)
+        return otherwise;
+    return value < least ? least : value > most ? most : value;
+}
+
+/* The program may change its folder later; a forked child opens its file then. */
+static void absolute(char *out, const char *path)
+{
+    size_t len = 0;
+
+    out[0] = 0;
+    if (!path || !*path)
+        return;
+    if (path[0] != '/') {
+        if (!getcwd(out, LPOC_PATH_MAX - 1))
+            return;
+        len = strlen(out);
+        out[len++] = '/';
+    }
+    if (len + strlen(path) + 1 > LPOC_PATH_MAX) {
+        out[0] = 0;
+        return;
+    }
+    strcpy(out + len, path);
+}
+
+static int64_t *field(struct lpoc_knobs *k, size_t at)
+{
+    return (int64_t *)(void *)((char *)k + at);
+}
+
+void lpoc_knobs_read(struct lpoc_knobs *k)
+{
+    const char *cupti = getenv("LPO_COLLECT_CUPTI");
+
+    absolute(k->dir, getenv("LPO_COLLECT_DIR"));
+    k->cupti[0] = 0;
+    if (cupti && strlen(cupti) < sizeof k->cupti)
+        strcpy(k->cupti, cupti);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        *field(k, rows[i].at) =
+            number_of(getenv(rows[i].env), rows[i].otherwise, rows[i].least, rows[i].most);
+}
+
+const char *lpoc_knob_at(const struct lpoc_knobs *k, unsigned i, int64_t *value)
+{
+    if (i >= sizeof rows / sizeof *rows)
+        return NULL;
+    *value = *field((struct lpoc_knobs *)(uintptr_t)k, rows[i].at);
+    return rows[i].env;
+}

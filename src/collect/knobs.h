@@ -1,0 +1,35 @@
+/* collect/knobs.h - what the environment asks of the collector. docs/collector.md lists them. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { LPOC_PATH_MAX = 4096 };
+
+struct lpoc_knobs {
+    char dir[LPOC_PATH_MAX];   /* LPO_COLLECT_DIR, absolute; "" keeps the collector off */
+    char cupti[LPOC_PATH_MAX]; /* LPO_COLLECT_CUPTI: this libcupti and no other; "" searches */
+    int64_t nvtx, gpu, tsc;    /* 0 or 1 */
+    int64_t buffer_kb;         /* per-thread buffer */
+    int64_t flush_ms;          /* a buffer older than this is written at the next event */
+    int64_t max_mb;            /* limit of one file; 0: none */
+    /* GPU */
+    int64_t kernels, copies; /* record them? */
+    int64_t launches;        /* 0: no launch callbacks (kernels lose their ranges) */
+    int64_t returns;         /* note when launch calls return, too */
+    int64_t graph_nodes;     /* 1: every kernel of a graph; 0: one record per graph launch */
+    int64_t cupti_buffer_kb; /* one activity buffer */
+    int64_t cupti_buffers;   /* made beforehand */
+    int64_t cupti_buffers_max;
+    int64_t cupti_zeroed;     /* hand out zeroed buffers and say so */
+    int64_t cupti_per_thread; /* -1: CUPTI's own choice */
+    int64_t cupti_flush_ms;   /* CUPTI delivers at least this often; 0: only full buffers */
+    int64_t device_buffer_kb; /* 0: CUPTI's own choice, as for the two below */
+    int64_t device_buffers;
+    int64_t host_pinned;
+};
+
+void lpoc_knobs_read(struct lpoc_knobs *k);
+
+/* Walks the table: name and value of knob `i`; NULL past the end. */
+const char *lpoc_knob_at(const struct lpoc_knobs *k, unsigned i, int64_t *value);

@@ -1,0 +1,115 @@
+#include "collect/load.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const names[] = { "libcupti.so.13", "libcupti.so.12" };
+static const char *const folders[] = {
+    "/usr/local/cuda/lib64",
+    "/usr/local/cuda/extras/CUPTI/lib64",
+    "/opt/cuda/extras/CUPTI/lib64",
+};
+
+#define ENTRY(field, name, needed)                                                                 \
+    {                                                                                              \
+        name, offsetof(struct cupti, field), needed                                                \
+    }
+
+static const struct {
+    const char *name;
+    size_t at;
+    bool needed;
+} entries[] = {
+    ENTRY(get_version, "cuptiGetVersion", true),
+    ENTRY(subscribe_v2, "cuptiSubscribe_v2", false),
+    ENTRY(subscribe, "cuptiSubscribe", true),
+    ENTRY(unsubscribe, "cuptiUnsubscribe", true),
+    ENTRY(enable_callback, "cuptiEnableCallback", true),
+    ENTRY(register_callbacks, "cuptiActivityRegisterCallbacks", true),
+    ENTRY(enable, "cuptiActivityEnable", true),
+    ENTRY(set_attribute, "cuptiActivitySetAttribute", false),
+    ENTRY(next_record, "cuptiActivityGetNextRecord", true),
+    ENTRY(dropped_records, "cuptiActivityGetNumDroppedRecords", false),
+    ENTRY(flush_all, "cuptiActivityFlushAll", true),
+    ENTRY(flush_period, "cuptiActivityFlushPeriod", false),
+    ENTRY(graph_node_id, "cuptiGetGraphNodeId", false),
+    ENTRY(result_string, "cuptiGetResultString", false),
+};
+
+static int look(struct dl_phdr_info *info, size_t size, void *out)
+{
+    const char *base = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+    void **lib = out;
+
+    (void)size;
+    base = base ? base + 1 : info->dlpi_name;
+    if (base && strncmp(base, "libcupti", 8) == 0 && strstr(base, ".so"))
+        *lib = dlopen(info->dlpi_name, RTLD_NOW | RTLD_NOLOAD);
+    return *lib != NULL;
+}
+
+static void *open_present(void)
+{
+    void *lib = NULL;
+
+    for (size_t i = 0; !lib && i < sizeof names / sizeof *names; i++)
+        lib = dlopen(names[i], RTLD_NOW | RTLD_NOLOAD);
+    if (!lib)
+        dl_iterate_phdr(look, &lib);
+    return lib;
+}
+
+static void *open_in(const char *folder, const char *name)
+{
+    char path[4096];
+    int len = snprintf(path, sizeof path, "%s/%s", folder, name);
+
+    return len > 0 && (size_t)len < sizeof path ? dlopen(path, RTLD_NOW) : NULL;
+}
+
+static void *open_anywhere(void)
+{
+    static const char *const homes[] = { "CUDA_HOME", "CUDA_PATH" };
+    void *lib = NULL;
+
+    for (size_t i = 0; !lib && i < sizeof names / sizeof *names; i++) {
+        lib = dlopen(names[i], RTLD_NOW);
+        for (size_t h = 0; !lib && h < sizeof homes / sizeof *homes; h++) {
+            const char *home = getenv(homes[h]);
+            char folder[3072];
+            if (!home || snprintf(folder, sizeof folder, "%s/extras/CUPTI/lib64", home) < 0)
+                continue;
+            lib = open_in(folder, names[i]);
+            if (!lib && snprintf(folder, sizeof folder, "%s/lib64", home) > 0)
+                lib = open_in(folder, names[i]);
+        }
+        for (size_t f = 0; !lib && f < sizeof folders / sizeof *folders; f++)
+            lib = open_in(folders[f], names[i]);
+    }
+    return lib;
+}
+
+bool lpoc_cupti_load(struct cupti *api, const char *only, char *why, unsigned long room)
+{
+    void *lib = only[0] ? dlopen(only, RTLD_NOW) : open_present();
+
+    if (!lib && !only[0])
+        lib = open_anywhere();
+    if (!lib) {
+        const char *said = only[0] ? dlerror() : NULL;
+        snprintf(why, room, "%s", said ? said : "libcupti.so.13 or .12 is not on this machine");
+        return false;
+    }
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+        void *f = dlsym(lib, entries[i].name);
+        if (!f && entries[i].needed) {
+            snprintf(why, room, "this libcupti has no %s", entries[i].name);
+            return false;
+        }
+        memcpy((char *)api + entries[i].at, &f, sizeof f);
+    }
+    return true;
+}

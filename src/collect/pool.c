@@ -1,0 +1,53 @@
+#include "collect/pool.h"
+
+#include <string.h>
+
+#include "collect/mem.h"
+
+static uint8_t *make(struct lpoc_pool *p)
+{
+    uint8_t *buffer;
+
+    if (p->made >= p->most)
+        return NULL;
+    buffer = lpoc_map(p->bytes);
+    if (buffer)
+        p->made++;
+    return buffer;
+}
+
+void lpoc_pool_start(struct lpoc_pool *p, size_t bytes, unsigned ready, unsigned most, bool zeroed)
+{
+    pthread_mutex_init(&p->lock, NULL);
+    p->bytes = bytes;
+    p->most = most < LPOC_POOL_MAX ? most : LPOC_POOL_MAX;
+    p->zeroed = zeroed;
+    while (p->free_count < ready) {
+        uint8_t *buffer = make(p);
+        if (!buffer)
+            return;
+        for (size_t at = 0; at < bytes; at += 4096)
+            *(volatile uint8_t *)(buffer + at) = 0; /* take the page faults here */
+        p->free[p->free_count++] = buffer;
+    }
+}
+
+uint8_t *lpoc_pool_take(struct lpoc_pool *p)
+{
+    uint8_t *buffer;
+
+    pthread_mutex_lock(&p->lock);
+    buffer = p->free_count ? p->free[--p->free_count] : make(p);
+    pthread_mutex_unlock(&p->lock);
+    return buffer;
+}
+
+void lpoc_pool_give(struct lpoc_pool *p, uint8_t *buffer, size_t used)
+{
+    if (p->zeroed)
+        memset(buffer, 0, used < p->bytes ? used : p->bytes);
+    pthread_mutex_lock(&p->lock);
+    if (p->free_count < LPOC_POOL_MAX)
+        p->free[p->free_count++] = buffer;
+    pthread_mutex_unlock(&p->lock);
+}
