@@ -5,6 +5,7 @@
 
 #include "config/node.h"
 #include "config/node_json.h"
+#include "run/conf.h"
 #include "run/install.h"
 #include "run/plan.h"
 #include "util/arena.h"
@@ -43,33 +44,6 @@ static int64_t max_new_tokens(const struct lpo_node *config, const struct lpo_wo
 static int64_t repeats(const struct lpo_node *config, const struct lpo_workload_ask *ask)
 {
     return ask->light ? 1 : lpo_conf_int(config, "run.repeats", 1);
-}
-
-/* The words of a list key, each as text. */
-static void add_words(struct builder *b, const char *path)
-{
-    const struct lpo_node *list = lpo_node_at(b->config, path);
-
-    for (size_t i = 0; list && list->kind == LPO_NODE_LIST && i < list->count; i++) {
-        const struct lpo_node *n = list->items[i];
-
-        switch (n->kind) {
-        case LPO_NODE_STRING:
-            lpo_step_arg(b->a, b->step, n->text);
-            break;
-        case LPO_NODE_INT:
-            lpo_step_argf(b->a, b->step, "%lld", (long long)n->integer);
-            break;
-        case LPO_NODE_FLOAT:
-            lpo_step_argf(b->a, b->step, "%.17g", n->real);
-            break;
-        case LPO_NODE_BOOL:
-            lpo_step_arg(b->a, b->step, n->boolean ? "true" : "false");
-            break;
-        default:
-            break;
-        }
-    }
 }
 
 static void add_option(struct builder *b, const char *flag, const char *value)
@@ -151,7 +125,7 @@ static int build_toy(struct builder *b)
     if (lpo_starts(device, "cuda"))
         add_number(b, "--device", device_number(device));
     add_outputs(b);
-    add_words(b, "workload.toy.extra_args");
+    lpo_conf_add_words(b->a, b->config, "workload.toy.extra_args", b->step);
     return 0;
 }
 
@@ -184,7 +158,7 @@ static int build_hf(struct builder *b)
     lpo_step_arg(b->a, b->step, program);
     add_option(b, "--settings", settings);
     add_outputs(b);
-    add_words(b, "workload.hf.extra_args");
+    lpo_conf_add_words(b->a, b->config, "workload.hf.extra_args", b->step);
     return 0;
 }
 
@@ -196,7 +170,7 @@ static int build_command(struct builder *b)
     if (!argv || argv->kind != LPO_NODE_LIST || argv->count == 0)
         return lpo_fail(b->err, LPO_E_CONFIG,
                         "workload.argv is empty; give the program: lpo run -- ./program args");
-    add_words(b, "workload.argv");
+    lpo_conf_add_words(b->a, b->config, "workload.argv", b->step);
     program = b->step->argv[b->step->argc - argv->count];
     if (!lpo_path_which(b->a, program))
         return lpo_fail(b->err, LPO_E_MISSING, "the program '%s' is not here or cannot be run",
@@ -215,20 +189,10 @@ static void add_env(struct builder *b)
     const struct lpo_node *env = lpo_node_at(b->config, "workload.env");
 
     for (size_t i = 0; env && env->kind == LPO_NODE_MAP && i < env->npairs; i++) {
-        const struct lpo_node *key = env->pairs[i].key, *v = env->pairs[i].value;
-        char *text = NULL;
+        const struct lpo_node *key = env->pairs[i].key;
 
-        if (key->kind != LPO_NODE_STRING)
-            continue;
-        if (v->kind == LPO_NODE_STRING)
-            text = lpo_arena_strdup(b->a, v->text);
-        else if (v->kind == LPO_NODE_INT)
-            text = lpo_arena_printf(b->a, "%lld", (long long)v->integer);
-        else if (v->kind == LPO_NODE_FLOAT)
-            text = lpo_arena_printf(b->a, "%.17g", v->real);
-        else if (v->kind == LPO_NODE_BOOL)
-            text = lpo_arena_strdup(b->a, v->boolean ? "1" : "0");
-        lpo_step_env(b->a, b->step, key->text, text); /* null removes the variable */
+        if (key->kind == LPO_NODE_STRING) /* null removes the variable */
+            lpo_step_env(b->a, b->step, key->text, lpo_conf_word(b->a, env->pairs[i].value));
     }
 }
 

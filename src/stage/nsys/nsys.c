@@ -6,7 +6,7 @@
 #include "config/node.h"
 #include "run/manifest.h"
 #include "run/supervise.h"
-#include "stage/conf.h"
+#include "run/conf.h"
 #include "stage/nsys/nsys.h"
 #include "stage/stage.h"
 #include "util/arena.h"

@@ -1,4 +1,4 @@
-/* stage/conf.h - config values as the words of a command line. */
+/* run/conf.h - config values as the words of a command line. */
 #pragma once
 
 struct lpo_arena;

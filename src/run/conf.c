@@ -1,4 +1,4 @@
-#include "stage/conf.h"
+#include "run/conf.h"
 
 #include "config/node.h"
 #include "run/plan.h"

@@ -1,0 +1,88 @@
+#include "cli/progress.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "run/clock.h"
+#include "run/manifest.h"
+#include "run/plan.h"
+#include "stage/pipeline.h"
+#include "stage/stage.h"
+#include "util/str.h"
+#include "util/units.h"
+
+static const int64_t redraw_ns = 200000000;
+
+void lpo_progress_init(struct lpo_progress *p, FILE *to, bool quiet)
+{
+    const char *term = getenv("TERM");
+
+    *p = (struct lpo_progress){ .to = to, .quiet = quiet };
+    p->moving = isatty(fileno(to)) && term && strcmp(term, "dumb") != 0;
+}
+
+static void wipe(struct lpo_progress *p)
+{
+    if (p->drawn)
+        fprintf(p->to, "\r\033[K");
+    p->drawn = 0;
+}
+
+static int columns(const struct lpo_progress *p)
+{
+    struct winsize size;
+
+    return ioctl(fileno(p->to), TIOCGWINSZ, &size) == 0 && size.ws_col > 20 ? size.ws_col : 80;
+}
+
+static void on_begin(void *ctx, const struct lpo_stage *stage)
+{
+    struct lpo_progress *p = ctx;
+
+    if (p->quiet)
+        return;
+    wipe(p);
+    if (!p->moving)
+        fprintf(p->to, "%s: %s\n", stage->name, stage->summary);
+    fflush(p->to);
+}
+
+static void on_tick(void *ctx, const struct lpo_step *step, int64_t elapsed_ns, const char *line)
+{
+    struct lpo_progress *p = ctx;
+    int64_t now = lpo_clock_ns();
+    int room;
+
+    if (p->quiet || !p->moving || now - p->last_drawn_ns < redraw_ns)
+        return;
+    p->last_drawn_ns = now;
+    room = columns(p) - 1;
+    wipe(p);
+    p->drawn = 1;
+    fprintf(p->to, "%-18.18s %6.1f s  %.*s", step->label, (double)elapsed_ns / 1e9,
+            room > 30 ? room - 30 : 0, line);
+    fflush(p->to);
+}
+
+static void on_end(void *ctx, const struct lpo_stage_record *r)
+{
+    struct lpo_progress *p = ctx;
+    LPO_STR took = { 0 };
+
+    if (p->quiet)
+        return;
+    wipe(p);
+    lpo_add_duration(&took, r->wall_ns);
+    fprintf(p->to, "%s: %s in %s%s%s\n", r->name, lpo_state_name(r->state), lpo_str_text(&took),
+            r->message ? ": " : "", r->message ? r->message : "");
+    for (size_t i = 0; i < r->nnotes; i++)
+        fprintf(p->to, "  note: %s\n", r->notes[i]);
+    fflush(p->to);
+}
+
+struct lpo_pipeline_events lpo_progress_events(struct lpo_progress *p)
+{
+    return (struct lpo_pipeline_events){ p, on_begin, on_tick, on_end };
+}

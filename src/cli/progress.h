@@ -1,0 +1,19 @@
+/* cli/progress.h - what a long run shows: one moving line on a terminal, plain lines elsewhere. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct lpo_pipeline_events;
+
+struct lpo_progress {
+    FILE *to;
+    bool moving; /* a terminal */
+    bool quiet;
+    int64_t last_drawn_ns;
+    int drawn; /* columns of the moving line on screen */
+};
+
+void lpo_progress_init(struct lpo_progress *p, FILE *to, bool quiet);
+struct lpo_pipeline_events lpo_progress_events(struct lpo_progress *p);
