@@ -94,9 +94,9 @@ static bool look_driver(struct lpo_arena *a, const char **detail)
         *detail = gpus.why ? gpus.why : "no GPU";
         return false;
     }
-    *detail = lpo_arena_printf(a, "%zu x %s, driver %s", gpus.len,
-                               gpus.at[0].name ? gpus.at[0].name : "?",
-                               gpus.driver ? gpus.driver : "?");
+    *detail =
+        lpo_arena_printf(a, "%zu x %s, driver %s", gpus.len,
+                         gpus.at[0].name ? gpus.at[0].name : "?", gpus.driver ? gpus.driver : "?");
     return true;
 }
 
@@ -210,7 +210,8 @@ static int doctor_run(struct lpo_app *app, const struct lpo_args *args, struct l
     struct finding found[NCHECKS];
 
     if (args->nwords)
-        return lpo_fail(err, LPO_E_USAGE, "doctor takes no arguments, but got '%s'", args->words[0]);
+        return lpo_fail(err, LPO_E_USAGE, "doctor takes no arguments, but got '%s'",
+                        args->words[0]);
     for (int i = 0; i < NCHECKS; i++) {
         found[i] = (struct finding){ .name = checks[i].name,
                                      .cost = checks[i].cost,

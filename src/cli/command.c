@@ -7,7 +7,10 @@
 #include "util/err.h"
 #include "util/str.h"
 
+extern const struct lpo_command lpo_cmd_doctor;
+
 static const struct lpo_command *const commands[] = {
+    &lpo_cmd_doctor,
     NULL,
 };
 

@@ -9,11 +9,16 @@
 static const struct {
     const char *key, *flag;
 } scalars[] = {
-    { "target_processes", "--target-processes" }, { "replay_mode", "--replay-mode" },
-    { "set", "--set" },                           { "kernel_name", "--kernel-name" },
-    { "kernel_name_base", "--kernel-name-base" }, { "launch_skip", "--launch-skip" },
-    { "launch_count", "--launch-count" },         { "clock_control", "--clock-control" },
-    { "cache_control", "--cache-control" },       { "graph_profiling", "--graph-profiling" },
+    { "target_processes", "--target-processes" },
+    { "replay_mode", "--replay-mode" },
+    { "set", "--set" },
+    { "kernel_name", "--kernel-name" },
+    { "kernel_name_base", "--kernel-name-base" },
+    { "launch_skip", "--launch-skip" },
+    { "launch_count", "--launch-count" },
+    { "clock_control", "--clock-control" },
+    { "cache_control", "--cache-control" },
+    { "graph_profiling", "--graph-profiling" },
 };
 
 void lpo_ncu_add_flags(struct lpo_arena *a, const struct lpo_node *cli, struct lpo_step *step)

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "config/node.h"
+#include "run/conf.h"
 #include "run/manifest.h"
 #include "run/supervise.h"
-#include "run/conf.h"
 #include "stage/nsys/nsys.h"
 #include "stage/stage.h"
 #include "util/arena.h"
