@@ -1,67 +1,21 @@
 #include "run/gpu.h"
 
-#include <dlfcn.h>
-
+#include "run/nvml.h"
 #include "util/arena.h"
 #include "util/json_write.h"
 
-/* The few entry points of NVML used here; their signatures are part of its stable ABI. */
-struct memory {
-    unsigned long long total, free, used;
-};
-
-struct nvml {
-    int (*init)(void);
-    int (*shutdown)(void);
-    int (*driver)(char *text, unsigned len);
-    int (*count)(unsigned *n);
-    int (*handle)(unsigned i, void **device);
-    int (*name)(void *device, char *text, unsigned len);
-    int (*memory)(void *device, struct memory *m);
-    int (*max_clock)(void *device, int type, unsigned *mhz);
-    int (*capability)(void *device, int *major, int *minor);
-    int (*power_limit)(void *device, unsigned *milliwatts);
-};
-
-static int load(void *lib, struct nvml *n)
+static void read_gpu(struct lpo_arena *a, const struct lpo_nvml *n, void *device, struct lpo_gpu *g)
 {
-    const struct {
-        void *slot;
-        const char *symbol;
-    } rows[] = {
-        { &n->init, "nvmlInit_v2" },
-        { &n->shutdown, "nvmlShutdown" },
-        { &n->driver, "nvmlSystemGetDriverVersion" },
-        { &n->count, "nvmlDeviceGetCount_v2" },
-        { &n->handle, "nvmlDeviceGetHandleByIndex_v2" },
-        { &n->name, "nvmlDeviceGetName" },
-        { &n->memory, "nvmlDeviceGetMemoryInfo" },
-        { &n->max_clock, "nvmlDeviceGetMaxClockInfo" },
-        { &n->capability, "nvmlDeviceGetCudaComputeCapability" },
-        { &n->power_limit, "nvmlDeviceGetPowerManagementLimit" },
-    };
-
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        *(void **)rows[i].slot = dlsym(lib, rows[i].symbol);
-        if (!*(void **)rows[i].slot)
-            return -1;
-    }
-    return 0;
-}
-
-static void read_gpu(struct lpo_arena *a, const struct nvml *n, void *device, struct lpo_gpu *g)
-{
-    enum { SM_CLOCK = 1, MEMORY_CLOCK = 2 };
     char name[128] = "";
-    struct memory m = { 0 };
+    struct lpo_nvml_memory m = { 0 };
 
     if (n->name(device, name, sizeof name) == 0)
         g->name = lpo_arena_strdup(a, name);
     if (n->memory(device, &m) == 0)
         g->memory_bytes = m.total;
-    if (n->max_clock(device, SM_CLOCK, &g->sm_clock_mhz) != 0)
+    if (n->max_clock(device, LPO_NVML_SM_CLOCK, &g->sm_clock_mhz) != 0)
         g->sm_clock_mhz = 0;
-    if (n->max_clock(device, MEMORY_CLOCK, &g->memory_clock_mhz) != 0)
+    if (n->max_clock(device, LPO_NVML_MEMORY_CLOCK, &g->memory_clock_mhz) != 0)
         g->memory_clock_mhz = 0;
     if (n->power_limit(device, &g->power_limit_mw) != 0)
         g->power_limit_mw = 0;
@@ -69,7 +23,7 @@ static void read_gpu(struct lpo_arena *a, const struct nvml *n, void *device, st
         g->cc_major = g->cc_minor = 0;
 }
 
-static void read_all(struct lpo_arena *a, const struct nvml *n, struct lpo_gpus *out)
+static void read_all(struct lpo_arena *a, const struct lpo_nvml *n, struct lpo_gpus *out)
 {
     char driver[96] = "";
     unsigned count = 0;
@@ -91,23 +45,14 @@ static void read_all(struct lpo_arena *a, const struct nvml *n, struct lpo_gpus 
 
 void lpo_gpu_list(struct lpo_arena *a, struct lpo_gpus *out)
 {
-    void *lib = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
-    struct nvml n = { 0 };
+    struct lpo_nvml n;
 
     *out = (struct lpo_gpus){ 0 };
-    if (!lib) {
-        out->why = "no NVIDIA driver (libnvidia-ml.so.1 is not here)";
+    out->why = lpo_nvml_open(&n);
+    if (out->why)
         return;
-    }
-    if (load(lib, &n) < 0)
-        out->why = "libnvidia-ml.so.1 is too old";
-    else if (n.init() != 0)
-        out->why = "the NVIDIA driver does not answer";
-    else {
-        read_all(a, &n, out);
-        n.shutdown();
-    }
-    dlclose(lib);
+    read_all(a, &n, out);
+    lpo_nvml_close(&n);
 }
 
 void lpo_gpu_write(struct lpo_arena *a, struct lpo_json_writer *w, const char *key)

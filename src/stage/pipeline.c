@@ -16,6 +16,8 @@
 #include "util/str.h"
 #include "util/units.h"
 
+enum { MAX_BESIDE = 4 };
+
 static const struct lpo_node *knobs_of(const struct lpo_node *config, const struct lpo_stage *stage)
 {
     const struct lpo_node *pipeline = lpo_node_get(config, "pipeline");
@@ -191,32 +193,69 @@ static const char *one_line(struct lpo_arena *a, const struct lpo_err *err)
     return lpo_arena_strdup(a, lpo_str_text(&text));
 }
 
-static int do_stage(struct lpo_pipeline *p, const struct lpo_stage *stage,
-                    struct lpo_stage_record *r, struct lpo_err *err)
+static int mark_running(struct lpo_pipeline *p, struct lpo_stage_record *r, struct lpo_err *err)
 {
-    struct lpo_stage_ctx ctx;
-    struct lpo_err why = { 0 };
-    int64_t started = lpo_clock_ns();
-    int rc;
-
     r->state = LPO_RUNNING;
     r->started_ns = lpo_clock_unix_ns();
-    if (lpo_manifest_save(p->manifest, err) < 0)
-        return err->code;
-    if (p->events.begin)
-        p->events.begin(p->events.ctx, stage);
-    rc = make_ctx(p, stage, false, &ctx, &why);
-    if (rc == 0)
-        rc = run_stage(p, stage, &ctx, &why);
-    r->wall_ns = lpo_clock_ns() - started;
+    return lpo_manifest_save(p->manifest, err);
+}
+
+static int mark_ended(struct lpo_pipeline *p, struct lpo_stage_record *r, int rc,
+                      const struct lpo_err *why, struct lpo_err *err)
+{
+    r->wall_ns = lpo_clock_unix_ns() - r->started_ns;
     r->state = state_of(rc);
-    r->message = rc < 0 ? one_line(p->arena, &why) : NULL;
+    r->message = rc < 0 ? one_line(p->arena, why) : NULL;
     list_files(p, r);
     lpo_rundir_log(p->run_dir, "%s: %s%s%s", r->name, lpo_state_name(r->state),
                    r->message ? ": " : "", r->message ? r->message : "");
     if (p->events.end)
         p->events.end(p->events.ctx, r);
     return lpo_manifest_save(p->manifest, err);
+}
+
+static int do_stage(struct lpo_pipeline *p, const struct lpo_stage *stage,
+                    struct lpo_stage_record *r, struct lpo_err *err)
+{
+    struct lpo_stage_ctx ctx;
+    struct lpo_err why = { 0 };
+    int rc;
+
+    if (mark_running(p, r, err) < 0)
+        return err->code;
+    if (p->events.begin)
+        p->events.begin(p->events.ctx, stage);
+    rc = make_ctx(p, stage, false, &ctx, &why);
+    if (rc == 0)
+        rc = run_stage(p, stage, &ctx, &why);
+    return mark_ended(p, r, rc, &why, err);
+}
+
+/* A stage that works beside the others. One that cannot begin is over at once. */
+static int begin_beside(struct lpo_pipeline *p, const struct lpo_stage *stage,
+                        struct lpo_stage_ctx *ctx, struct lpo_err *err)
+{
+    struct lpo_stage_record *r = lpo_manifest_stage(p->manifest, stage->name);
+    struct lpo_err why = { 0 };
+    int rc;
+
+    if (mark_running(p, r, err) < 0)
+        return err->code;
+    rc = make_ctx(p, stage, false, ctx, &why);
+    if (rc == 0)
+        rc = stage->begin(ctx, &why);
+    return rc < 0 ? mark_ended(p, r, rc, &why, err) : 0;
+}
+
+static int end_beside(struct lpo_pipeline *p, const struct lpo_stage *stage,
+                      struct lpo_stage_ctx *ctx, struct lpo_err *err)
+{
+    struct lpo_stage_record *r = lpo_manifest_stage(p->manifest, stage->name);
+    struct lpo_err why = { 0 };
+
+    if (!r || r->state != LPO_RUNNING)
+        return 0;
+    return mark_ended(p, r, stage->collect(ctx, &why), &why, err);
 }
 
 /* The worst that happened decides: interrupted, failed, missing. */
@@ -243,12 +282,10 @@ static void skip_the_rest(struct lpo_manifest *m, const char *why)
     }
 }
 
-int lpo_pipeline_run(struct lpo_pipeline *p, struct lpo_err *err)
+static int run_in_order(struct lpo_pipeline *p, struct lpo_err *err)
 {
     bool fail_fast = lpo_conf_bool(p->config, "run.fail_fast", false);
 
-    if (lpo_supervise_begin(err) < 0)
-        return err->code;
     for (const struct lpo_stage *const *s = lpo_stages(); *s; s++) {
         struct lpo_stage_record *r = lpo_manifest_stage(p->manifest, (*s)->name);
 
@@ -265,7 +302,30 @@ int lpo_pipeline_run(struct lpo_pipeline *p, struct lpo_err *err)
             break;
         }
     }
-    return exit_code(p->manifest);
+    return 0;
+}
+
+int lpo_pipeline_run(struct lpo_pipeline *p, struct lpo_err *err)
+{
+    struct lpo_stage_ctx beside[MAX_BESIDE];
+    const struct lpo_stage *begun[MAX_BESIDE];
+    size_t n = 0;
+    int rc = lpo_supervise_begin(err);
+
+    for (const struct lpo_stage *const *s = lpo_stages(); rc == 0 && *s && n < MAX_BESIDE; s++) {
+        struct lpo_stage_record *r = lpo_manifest_stage(p->manifest, (*s)->name);
+
+        if (!(*s)->begin || !r || r->state != LPO_PENDING)
+            continue;
+        rc = begin_beside(p, *s, &beside[n], err);
+        begun[n++] = *s;
+    }
+    if (rc == 0)
+        rc = run_in_order(p, err);
+    for (size_t i = 0; i < n; i++)
+        if (end_beside(p, begun[i], &beside[i], rc < 0 ? NULL : err) < 0 && rc == 0)
+            rc = err->code;
+    return rc < 0 ? rc : exit_code(p->manifest);
 }
 
 int lpo_pipeline_dry_run(struct lpo_pipeline *p, struct lpo_str *out, struct lpo_err *err)

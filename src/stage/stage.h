@@ -48,6 +48,9 @@ struct lpo_stage {
                  const struct lpo_result *r, struct lpo_err *err);
     /* After the last step: turn the tool's files into ours. NULL: nothing to do. */
     int (*collect)(struct lpo_stage_ctx *ctx, struct lpo_err *err);
+    /* A stage with `begin` has no process: it starts before the first stage, works beside all of
+     * them, and its `collect` ends it after the last. */
+    int (*begin)(struct lpo_stage_ctx *ctx, struct lpo_err *err);
 };
 
 /* The table, in the order of a run; NULL-terminated. */
