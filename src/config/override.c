@@ -26,6 +26,7 @@ struct parser {
     bool first; /* inside the first element of the value */
     unsigned depth;
     bool late;
+    bool nested;      /* a sweep stands inside a value; told last */
     const char *mark; /* columns are counted on from here */
     size_t mark_column;
     struct lpo_override *ov;
@@ -156,9 +157,8 @@ static struct lpo_node *plain(struct parser *p, struct lpo_ov_value v)
 {
     if (v.node)
         return v.node;
-    if (!p->late)
-        lpo_fail(p->err, LPO_E_CONFIG, "a sweep cannot stand inside another value");
-    return late_fault(p, LPO_FAULT_VALUE).node;
+    p->nested = true;
+    return lpo_node_null(p->arena);
 }
 
 static int element(struct parser *p, struct lpo_ov_value *out);
@@ -467,8 +467,12 @@ int lpo_override_parse(struct lpo_arena *a, const char *text, struct lpo_overrid
         rc = lpo_fail(err, LPO_E_LIMIT, "%zu bytes are more than an override may have", len);
     } else {
         rc = override(&p);
-        if (rc == 0 && p.late)
+        if (rc == 0 && p.late) {
             rc = LPO_E_CONFIG;
+        } else if (rc == 0 && p.nested) {
+            out->fault = LPO_FAULT_VALUE;
+            rc = lpo_fail(err, LPO_E_CONFIG, "a sweep cannot stand inside another value");
+        }
     }
     if (rc < 0)
         return lpo_ctx(err, "override '%.200s'", out->text);
