@@ -1,6 +1,5 @@
-#include <math.h>
-
 #include "config/node.h"
+#include "config/node_json.h"
 #include "config/override.h"
 #include "config/override_value.h"
 #include "config/pytext.h"
@@ -107,76 +106,6 @@ const char *lpo_override_value_spaced(struct lpo_arena *a, const struct lpo_node
     return value_text(a, value, " ");
 }
 
-static void add_json(struct lpo_str *s, const struct lpo_node *n);
-
-static bool has_text_keys(const struct lpo_node *map)
-{
-    for (size_t i = 0; i < map->npairs; i++)
-        if (map->pairs[i].key->kind != LPO_NODE_STRING)
-            return false;
-    return true;
-}
-
-static void add_json_map(struct lpo_str *s, const struct lpo_node *map)
-{
-    bool plain = has_text_keys(map);
-
-    lpo_str_add(s, plain ? "{" : "{\"$map\": [");
-    for (size_t i = 0; i < map->npairs; i++) {
-        lpo_str_add(s, i ? ", " : "");
-        lpo_str_add(s, plain ? "" : "[");
-        add_json(s, map->pairs[i].key);
-        lpo_str_add(s, plain ? ": " : ", ");
-        add_json(s, map->pairs[i].value);
-        lpo_str_add(s, plain ? "" : "]");
-    }
-    lpo_str_add(s, plain ? "}" : "]}");
-}
-
-/* JSON that keeps what JSON has no word for: floats that are whole, NaN, maps with other keys. */
-static void add_json(struct lpo_str *s, const struct lpo_node *n)
-{
-    switch (n->kind) {
-    case LPO_NODE_NULL:
-        lpo_str_add(s, "null");
-        break;
-    case LPO_NODE_BOOL:
-        lpo_str_add(s, n->boolean ? "true" : "false");
-        break;
-    case LPO_NODE_FLOAT:
-        lpo_str_add(s, isfinite(n->real) ? "" : "{\"$float\": \"");
-        lpo_py_add_float(s, n->real);
-        lpo_str_add(s, isfinite(n->real) ? "" : "\"}");
-        break;
-    case LPO_NODE_INT:
-    case LPO_NODE_BIGINT:
-        lpo_py_add_str(s, n);
-        break;
-    case LPO_NODE_STRING:
-    case LPO_NODE_BYTES:
-        lpo_str_add_json(s, n->text, n->len, false);
-        break;
-    case LPO_NODE_LIST:
-        lpo_str_addc(s, '[');
-        for (size_t i = 0; i < n->count; i++) {
-            lpo_str_add(s, i ? ", " : "");
-            add_json(s, n->items[i]);
-        }
-        lpo_str_addc(s, ']');
-        break;
-    case LPO_NODE_MAP:
-        add_json_map(s, n);
-        break;
-    }
-}
-
-static void write_node(struct lpo_json_writer *w, const char *key, const struct lpo_node *n)
-{
-    LPO_STR s = { 0 };
-    add_json(&s, n);
-    lpo_jw_raw(w, key, lpo_str_text(&s));
-}
-
 static void write_text(struct lpo_json_writer *w, const char *key, const struct lpo_node *n)
 {
     LPO_STR s = { 0 };
@@ -212,17 +141,17 @@ static void write_sweep(struct lpo_json_writer *w, const struct lpo_sweep *s)
 {
     lpo_jw_object(w, "sweep");
     if (s->values) {
-        write_node(w, "values", s->values);
+        lpo_node_write_json(w, "values", s->values);
         write_texts(w, s->values);
         lpo_jw_bool(w, "simple", s->type == LPO_VALUE_SIMPLE_CHOICE);
     } else if (s->type == LPO_VALUE_GLOB) {
-        write_node(w, "include", s->include);
-        write_node(w, "exclude", s->exclude);
+        lpo_node_write_json(w, "include", s->include);
+        lpo_node_write_json(w, "exclude", s->exclude);
     } else {
-        write_node(w, "start", s->start);
-        write_node(w, s->type == LPO_VALUE_INTERVAL ? "end" : "stop", s->stop);
+        lpo_node_write_json(w, "start", s->start);
+        lpo_node_write_json(w, s->type == LPO_VALUE_INTERVAL ? "end" : "stop", s->stop);
         if (s->step)
-            write_node(w, "step", s->step);
+            lpo_node_write_json(w, "step", s->step);
     }
     if (s->ntags) {
         lpo_jw_array(w, "tags");
@@ -265,7 +194,7 @@ void lpo_override_explain(const struct lpo_override *ov, const char *message,
     lpo_jw_text(w, "package", ov->package);
     lpo_jw_text(w, "value_type", value_names[ov->value_type]);
     if (ov->value) {
-        write_node(w, "value", ov->value);
+        lpo_node_write_json(w, "value", ov->value);
         write_text(w, "string", ov->value);
         if (ov->value->quote)
             lpo_jw_text(w, "quoted", ov->value->quote == '\'' ? "single" : "double");

@@ -17,7 +17,7 @@
 #include "util/measure.h"
 #include "util/str.h"
 
-#define LPO_JW_DEPTH 64
+#define LPO_JW_DEPTH 1024 /* three levels for each of a config's 256 */
 
 struct lpo_json_writer {
     struct lpo_str *out;

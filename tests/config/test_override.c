@@ -138,7 +138,6 @@ static const struct lpo_json *explain(struct lpo_arena *a, const char *in)
 
     lpo_override_parse(a, in, &ov, &err);
     lpo_override_explain(&ov, lpo_err_cause(&err), &w);
-    print_message("# %s", text.at);
     assert_int_equal(lpo_json_parse(a, text.at, text.len, &doc, &err), 0);
     return doc;
 }
@@ -202,6 +201,20 @@ static void depth_is_bounded(void **state)
     assert_int_equal(lpo_override_parse(a, text.at, &ov, &err), LPO_E_LIMIT);
 }
 
+static void what_is_deep_can_be_explained(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    LPO_STR text = { 0 };
+
+    lpo_str_add(&text, "a=");
+    for (int i = 0; i < 80; i++)
+        lpo_str_add(&text, "{1:");
+    lpo_str_add(&text, "x");
+    for (int i = 0; i < 80; i++)
+        lpo_str_add(&text, "}");
+    assert_true(lpo_json_bool(lpo_json_get(explain(a, text.at), "ok"), false));
+}
+
 int main(void)
 {
     struct unit u = { 0 };
@@ -211,5 +224,6 @@ int main(void)
     UNIT_ROWS(&u, sweeps, check_sweep);
     UNIT_ROWS(&u, faults, check_fault);
     UNIT_TEST(&u, depth_is_bounded);
+    UNIT_TEST(&u, what_is_deep_can_be_explained);
     return unit_run(&u);
 }
