@@ -4,3 +4,4 @@
 #include "trace/reader.h"
 
 extern const struct lpo_reader lpo_reader_kineto;
+extern const struct lpo_reader lpo_reader_nsys;
