@@ -1,0 +1,45 @@
+/* cli/job.h - one composed and checked config, ready to run; and running it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct lpo_app;
+struct lpo_args;
+struct lpo_err;
+struct lpo_node;
+struct lpo_progress;
+
+struct lpo_job {
+    const struct lpo_node *config; /* resolved */
+    const char **overrides;        /* as given, NULL-terminated */
+    const char *run_dir;           /* wanted; the real one may end in -2 */
+    const char *call_dir;          /* where the workload starts unless told otherwise */
+    bool chdir;                    /* hydra.job.chdir: the workload starts in the run folder */
+};
+
+/* A finished run, for the summary over several. */
+struct lpo_job_result {
+    const char *run_dir;
+    int exit_code;
+};
+
+/* The options that say which config: --config-dir, --config-name. */
+#define LPO_CONFIG_OPTIONS                                                                         \
+    { "config-dir", 0, LPO_OPT_TEXT, "DIR", "a config folder that comes before the shipped one" }, \
+    {                                                                                              \
+        "config-name", 0, LPO_OPT_TEXT, "NAME", "the primary config; default: config"              \
+    }
+
+/* Composes, checks against the schema, resolves. `program` (after `--`) becomes the workload.
+ * Deprecation lines go to app->log. `num` is the job of a multirun, or -1. */
+int lpo_job_compose(struct lpo_app *app, const struct lpo_args *args, const char *const *overrides,
+                    const char *const *program, int num, struct lpo_job *out, struct lpo_err *err);
+
+int lpo_job_dry_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_err *err);
+/* Makes the run folder, runs every stage, writes the reports, prints the closing table. */
+int lpo_job_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_progress *progress,
+                struct lpo_job_result *out, struct lpo_err *err);
+/* Goes on with a run folder: stages that are done stay. */
+int lpo_job_resume(struct lpo_app *app, const char *run_dir, struct lpo_progress *progress,
+                   struct lpo_job_result *out, struct lpo_err *err);

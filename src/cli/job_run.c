@@ -1,0 +1,220 @@
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/app.h"
+#include "cli/job.h"
+#include "cli/progress.h"
+#include "config/node.h"
+#include "config/yaml.h"
+#include "run/clock.h"
+#include "run/inputs.h"
+#include "run/manifest.h"
+#include "run/provenance.h"
+#include "run/rundir.h"
+#include "run/supervise.h"
+#include "stage/pipeline.h"
+#include "stage/stage.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/file.h"
+#include "util/path.h"
+#include "util/str.h"
+#include "util/units.h"
+
+static int write_yaml(const char *run, const char *name, const struct lpo_node *node,
+                      struct lpo_err *err)
+{
+    LPO_STR text = { 0 };
+
+    lpo_yaml_add(&text, node);
+    return lpo_rundir_write(run, name, text.at, text.len, err);
+}
+
+/* The tools of the stages that will run. */
+static const char **tools_of(struct lpo_arena *a, const struct lpo_node *config)
+{
+    const char **tools = lpo_arena_array(a, 32, sizeof *tools);
+    size_t n = 0;
+
+    for (const struct lpo_stage *const *s = lpo_stages(); *s && n < 30; s++) {
+        char *key = lpo_arena_printf(a, "pipeline.%s.%s", (*s)->name, (*s)->tool ? (*s)->tool : "");
+
+        if ((*s)->tool && lpo_pipeline_wants(config, *s))
+            tools[n++] = lpo_conf_text(config, key, (*s)->tool_name);
+    }
+    return tools;
+}
+
+static const char *fingerprint(struct lpo_arena *a, const struct lpo_node *config)
+{
+    LPO_STR text = { 0 };
+
+    lpo_yaml_add(&text, config);
+    return lpo_arena_printf(a, "%016llx", (unsigned long long)lpo_hash(text.at, text.len));
+}
+
+static struct lpo_node *override_list(struct lpo_arena *a, const char *const *overrides)
+{
+    struct lpo_node *list = lpo_node_list(a);
+
+    for (; overrides && *overrides; overrides++)
+        lpo_node_push(a, list, lpo_node_string(a, lpo_provenance_mask_override(a, *overrides)));
+    return list;
+}
+
+/* Everything that lets the run be understood and repeated, before anything is started. */
+static int write_provenance(struct lpo_arena *a, const struct lpo_job *job, const char *run,
+                            struct lpo_manifest *m, struct lpo_err *err)
+{
+    const struct lpo_node *config = lpo_provenance_mask(a, job->config);
+    const char *cwd = lpo_conf_text(job->config, "workload.cwd", NULL);
+    LPO_STR env = { 0 };
+
+    m->fingerprint = fingerprint(a, config);
+    if (write_yaml(run, "config.yaml", config, err) < 0 ||
+        write_yaml(run, "overrides.yaml", override_list(a, job->overrides), err) < 0 ||
+        write_yaml(run, "inputs.yaml", lpo_inputs_describe(a, config, job->call_dir), err) < 0)
+        return err->code;
+    lpo_provenance_env(a, cwd ? lpo_path_join(a, job->call_dir, cwd) : job->call_dir,
+                       tools_of(a, job->config), &env, err);
+    return lpo_rundir_write(run, "env.json", env.at, env.len, err);
+}
+
+static void print_stages(const struct lpo_app *app, const struct lpo_manifest *m)
+{
+    fprintf(app->out, "\n%-17s %-12s %10s\n", "stage", "state", "time");
+    for (size_t i = 0; i < m->nstages; i++) {
+        const struct lpo_stage_record *s = &m->stages[i];
+        LPO_STR took = { 0 };
+
+        if (s->state == LPO_SKIPPED)
+            continue;
+        lpo_add_duration(&took, s->wall_ns);
+        fprintf(app->out, "%-17s %-12s %10s\n", s->name, lpo_state_name(s->state),
+                lpo_str_text(&took));
+    }
+}
+
+static enum lpo_state run_state(int code)
+{
+    return code == 0     ? LPO_DONE
+           : code == 130 ? LPO_INTERRUPTED
+           : code == 3   ? LPO_MISSING
+                         : LPO_FAILED;
+}
+
+static int finish(struct lpo_app *app, struct lpo_pipeline *p, int code, struct lpo_job_result *out,
+                  struct lpo_err *err)
+{
+    struct lpo_manifest *m = p->manifest;
+
+    if (code < 0)
+        return code;
+    m->state = run_state(code);
+    m->ended_ns = lpo_clock_unix_ns();
+    if (lpo_manifest_save(m, err) < 0)
+        return err->code;
+    print_stages(app, m);
+    fprintf(app->out, "\nrun folder: %s\n", p->run_dir);
+    *out = (struct lpo_job_result){ p->run_dir, code };
+    return 0;
+}
+
+static struct lpo_pipeline make_pipeline(struct lpo_app *app, const struct lpo_job *job,
+                                         const char *run, struct lpo_manifest *m,
+                                         struct lpo_progress *progress)
+{
+    return (struct lpo_pipeline){
+        .arena = app->arena,
+        .config = job->config,
+        .run_dir = run,
+        .call_dir = job->chdir ? run : job->call_dir,
+        .manifest = m,
+        .events = progress ? lpo_progress_events(progress) : (struct lpo_pipeline_events){ 0 },
+    };
+}
+
+static int run_pipeline(struct lpo_app *app, const struct lpo_job *job, struct lpo_manifest *m,
+                        struct lpo_progress *progress, struct lpo_job_result *out,
+                        struct lpo_err *err)
+{
+    struct lpo_pipeline p = make_pipeline(app, job, m->dir, m, progress);
+    int code;
+
+    lpo_pipeline_prepare(&p);
+    m->state = LPO_RUNNING;
+    m->pid = getpid();
+    if (lpo_manifest_save(m, err) < 0)
+        return err->code;
+    code = lpo_pipeline_run(&p, err);
+    return finish(app, &p, code, out, err);
+}
+
+int lpo_job_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_progress *progress,
+                struct lpo_job_result *out, struct lpo_err *err)
+{
+    struct lpo_manifest m = {
+        .arena = app->arena,
+        .version = LPO_VERSION,
+        .started_ns = lpo_clock_unix_ns(),
+        .state = LPO_RUNNING,
+        .pid = getpid(),
+    };
+
+    if (lpo_supervise_begin(err) < 0 ||
+        lpo_rundir_create(app->arena, job->run_dir, &m.dir, err) < 0 ||
+        lpo_manifest_save(&m, err) < 0 || write_provenance(app->arena, job, m.dir, &m, err) < 0)
+        return err->code;
+    lpo_rundir_log(m.dir, "lpo %s starts", LPO_VERSION);
+    return run_pipeline(app, job, &m, progress, out, err);
+}
+
+static int load_config(struct lpo_arena *a, const char *run, const struct lpo_node **out,
+                       struct lpo_err *err)
+{
+    const char *path = lpo_path_join(a, run, "config.yaml");
+    LPO_AUTO(lpo_text) text = NULL;
+    struct lpo_node *config = NULL;
+
+    if (lpo_text_read(path, &text, err) < 0 ||
+        lpo_yaml_parse(a, text->at, text->len, path, &config, err) < 0)
+        return lpo_ctx(err, "cannot read the config of this run");
+    *out = config;
+    return 0;
+}
+
+int lpo_job_resume(struct lpo_app *app, const char *run_dir, struct lpo_progress *progress,
+                   struct lpo_job_result *out, struct lpo_err *err)
+{
+    struct lpo_arena *a = app->arena;
+    struct lpo_manifest m = { .arena = a, .dir = lpo_path_absolute(a, run_dir) };
+    struct lpo_job job = { .call_dir = lpo_path_absolute(a, ".") };
+    char here[4096];
+
+    if (lpo_manifest_load(&m, err) < 0 || load_config(a, m.dir, &job.config, err) < 0)
+        return lpo_ctx(err, "'%s' cannot be resumed", run_dir);
+    if (m.state == LPO_RUNNING && m.pid > 0 && m.pid != getpid() && kill((pid_t)m.pid, 0) == 0)
+        return lpo_fail(err, LPO_E_USAGE, "'%s' is still being run by process %ld", run_dir, m.pid);
+    if (getcwd(here, sizeof here))
+        job.call_dir = lpo_arena_strdup(a, here);
+    if (lpo_supervise_begin(err) < 0)
+        return err->code;
+    lpo_rundir_log(m.dir, "lpo %s resumes", LPO_VERSION);
+    return run_pipeline(app, &job, &m, progress, out, err);
+}
+
+int lpo_job_dry_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_err *err)
+{
+    struct lpo_manifest m = { .arena = app->arena };
+    const char *run = lpo_path_absolute(app->arena, job->run_dir);
+    struct lpo_pipeline p = make_pipeline(app, job, run, &m, NULL);
+    LPO_STR text = { 0 };
+
+    lpo_pipeline_prepare(&p);
+    if (lpo_pipeline_dry_run(&p, &text, err) < 0)
+        return err->code;
+    fputs(lpo_str_text(&text), app->out);
+    return 0;
+}
