@@ -161,6 +161,8 @@ int lpo_job_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_progr
         .started_ns = lpo_clock_unix_ns(),
         .state = LPO_RUNNING,
         .pid = getpid(),
+        .call_dir = job->call_dir,
+        .chdir = job->chdir,
     };
 
     if (lpo_supervise_begin(err) < 0 ||
@@ -190,15 +192,17 @@ int lpo_job_resume(struct lpo_app *app, const char *run_dir, struct lpo_progress
 {
     struct lpo_arena *a = app->arena;
     struct lpo_manifest m = { .arena = a, .dir = lpo_path_absolute(a, run_dir) };
-    struct lpo_job job = { .call_dir = lpo_path_absolute(a, ".") };
+    struct lpo_job job = { 0 };
     char here[4096];
 
     if (lpo_manifest_load(&m, err) < 0 || load_config(a, m.dir, &job.config, err) < 0)
         return lpo_ctx(err, "'%s' cannot be resumed", run_dir);
     if (m.state == LPO_RUNNING && m.pid > 0 && m.pid != getpid() && kill((pid_t)m.pid, 0) == 0)
         return lpo_fail(err, LPO_E_USAGE, "'%s' is still being run by process %ld", run_dir, m.pid);
-    if (getcwd(here, sizeof here))
-        job.call_dir = lpo_arena_strdup(a, here);
+    if (!m.call_dir || !lpo_path_is_dir(m.call_dir))
+        m.call_dir = lpo_arena_strdup(a, getcwd(here, sizeof here) ? here : "/");
+    job.call_dir = m.call_dir;
+    job.chdir = m.chdir;
     if (lpo_supervise_begin(err) < 0)
         return err->code;
     lpo_rundir_log(m.dir, "lpo %s resumes", LPO_VERSION);

@@ -142,6 +142,8 @@ int lpo_manifest_save(const struct lpo_manifest *m, struct lpo_err *err)
     lpo_jw_int(&w, "ended_unix_ns", m->ended_ns);
     lpo_jw_int(&w, "pid", m->pid);
     lpo_jw_text(&w, "config_fingerprint", m->fingerprint);
+    lpo_jw_text(&w, "call_dir", m->call_dir);
+    lpo_jw_bool(&w, "chdir", m->chdir);
     lpo_jw_array(&w, "stages");
     for (size_t i = 0; i < m->nstages; i++)
         write_stage(&w, &m->stages[i]);
@@ -217,6 +219,8 @@ static int read_manifest(struct lpo_manifest *m, const struct lpo_json *v, struc
     m->ended_ns = lpo_json_int(lpo_json_get(v, "ended_unix_ns"), 0);
     m->pid = (long)lpo_json_int(lpo_json_get(v, "pid"), 0);
     m->fingerprint = lpo_json_text(lpo_json_get(v, "config_fingerprint"), NULL);
+    m->call_dir = lpo_json_text(lpo_json_get(v, "call_dir"), NULL);
+    m->chdir = lpo_json_bool(lpo_json_get(v, "chdir"), false);
     LPO_JSON_EACH(stage, lpo_json_get(v, "stages"))
     if (read_stage(m, stage, err) < 0)
         return err->code;

@@ -53,6 +53,8 @@ struct lpo_manifest {
     int64_t started_ns, ended_ns;
     long pid;
     const char *fingerprint; /* of config.yaml */
+    const char *call_dir;    /* where lpo was called: a resumed workload starts there again */
+    bool chdir;              /* hydra.job.chdir: it starts in the run folder instead */
     struct lpo_stage_record *stages;
     size_t nstages;
 };

@@ -1,0 +1,119 @@
+/* What each stage would start, from config alone: no tool is needed. */
+#include "../unit.h"
+
+#include "config/node.h"
+#include "config/yaml.h"
+#include "run/manifest.h"
+#include "stage/pipeline.h"
+#include "stage/stage.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/str.h"
+
+#define BASE                                                                                       \
+    "run: {mode: deep, repeats: 2, device: cpu, representative_max_new_tokens: 4}\n"               \
+    "infer: {max_new_tokens: 16}\n"                                                                \
+    "workload: {kind: command, argv: [/bin/echo, hello world], env: {A: 1, GONE: null}, cwd: "     \
+    "sub}\n"
+
+static const struct plan_case {
+    const char *name, *config;
+    const char *want[8];   /* each must stand in the commands, in this order */
+    const char *not_there; /* and this must not */
+} cases[] = {
+    { "direct runs the program bare",
+      BASE "pipeline: {direct_inference: {enable: true}}\n",
+      { "# direct_inference: direct inference", "cd /call/sub", "env A=1 -u GONE",
+        "/bin/echo 'hello world'" },
+      "INJECTION" },
+    { "native injects the collector",
+      BASE "pipeline: {native: {enable: true, library: /bin/sh}}\n",
+      { "# native", "NVTX_INJECTION64_PATH=/bin/sh", "CUDA_INJECTION64_PATH=/bin/sh",
+        "LPO_COLLECT_DIR=/run/native", "/bin/echo" },
+      "nsys" },
+    { "native without the GPU part",
+      BASE "pipeline: {native: {enable: true, library: /bin/sh, gpu: false}}\n",
+      { "NVTX_INJECTION64_PATH=/bin/sh" },
+      "CUDA_INJECTION64_PATH" },
+    { "nsys ungated has no NVTX gate",
+      BASE "pipeline: {nsys: {enable: true, program: nsys, trace: [cuda, nvtx], sample: none, "
+           "gating_nvtx: false, capture_range: nvtx, nvtx_capture: decode, "
+           "cuda_graph_trace: node}}\n",
+      { "nsys profile --trace=cuda,nvtx --sample=none --cuda-graph-trace=node "
+        "--force-overwrite=true --output=/run/nsys/run /bin/echo" },
+      "--capture-range" },
+    { "nsys gated on a range",
+      BASE "pipeline: {nsys: {enable: true, trace: 'cuda,nvtx', gating_nvtx: true, "
+           "capture_range: nvtx, nvtx_capture: decode, capture_range_end: 'repeat:3'}}\n",
+      { "--trace=cuda,nvtx", "--capture-range=nvtx", "--capture-range-end=repeat:3", "--kill=none",
+        "--nvtx-capture=decode", "NSYS_NVTX_PROFILER_REGISTER_ONLY=0" },
+      NULL },
+    { "nsys: no end policy when it is null",
+      BASE "pipeline: {nsys: {enable: true, gating_nvtx: true, capture_range: nvtx, nvtx_capture: "
+           "decode, capture_range_end: null}}\n",
+      { "--nvtx-capture=decode" },
+      "--capture-range-end" },
+    { "nsys domains",
+      BASE "pipeline: {nsys: {enable: true, nvtx_domain_include: [default, LLM]}}\n",
+      { "--nvtx-domain-include=default,LLM" },
+      "exclude" },
+    { "torch injects itself",
+      BASE "pipeline: {torch_profiler: {enable: true}}\n",
+      { "PYTHONPATH=", "lpo_sitecustomize", "LPO_TORCH_PROFILE=/run/torch_profiler/settings.json" },
+      "INJECTION" },
+    { "light mode leaves the dear stages out",
+      "run: {mode: light}\nworkload: {kind: command, argv: [/bin/true]}\n"
+      "pipeline: {direct_inference: {enable: true}, nsys: {enable: true}}\n",
+      { "# direct_inference" },
+      "nsys" },
+    { "order of the stages",
+      BASE "pipeline: {nsys: {enable: true}, native: {enable: true, library: /bin/sh}, "
+           "direct_inference: {enable: true}}\n",
+      { "# direct_inference", "# native", "# nsys" },
+      NULL },
+    { "representative tokens under a profiler only",
+      "run: {repeats: 1, device: cpu, representative_max_new_tokens: 4}\n"
+      "infer: {max_new_tokens: 16}\nworkload: {kind: toy, program: /bin/toy}\n"
+      "pipeline: {direct_inference: {enable: true}, native: {enable: true, library: /bin/sh}}\n",
+      { "# direct_inference", "--max-new-tokens 16", "--predictions", "# native",
+        "--max-new-tokens 4" },
+      NULL },
+    { "nothing enabled plans nothing", BASE "pipeline: {nsys: {enable: false}}\n", { "" }, "#" },
+};
+
+static void check(void **state)
+{
+    const struct plan_case *c = *state;
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_node *config = NULL;
+    struct lpo_manifest m = { .arena = a };
+    struct lpo_pipeline p = { .arena = a, .run_dir = "/run", .call_dir = "/call", .manifest = &m };
+    struct lpo_err err = { 0 };
+    LPO_STR out = { 0 };
+    const char *at;
+
+    assert_int_equal(lpo_yaml_parse(a, c->config, strlen(c->config), "test", &config, &err), 0);
+    p.config = config;
+    lpo_pipeline_prepare(&p);
+    if (lpo_pipeline_dry_run(&p, &out, &err) < 0)
+        fail_msg("%s", lpo_err_cause(&err));
+    at = lpo_str_text(&out);
+    for (int i = 0; c->want[i]; i++) {
+        const char *hit = strstr(at, c->want[i]);
+
+        if (!hit)
+            fail_msg("'%s' is not in (or not in order):\n%s", c->want[i], lpo_str_text(&out));
+        at = hit + strlen(c->want[i]);
+    }
+    if (c->not_there && strstr(lpo_str_text(&out), c->not_there))
+        fail_msg("'%s' should not be in:\n%s", c->not_there, lpo_str_text(&out));
+}
+
+int main(void)
+{
+    struct unit u = { 0 };
+
+    setenv("PYTHONPATH", "/own", 1);
+    UNIT_ROWS(&u, cases, check);
+    return unit_run(&u);
+}
