@@ -1,0 +1,94 @@
+/* model/analysis.h - what a model must compute and move, and how fast that could go.
+ *
+ *     struct lpo_analysis_options o = lpo_analysis_defaults();
+ *     o.seq = 2048;
+ *     o.hardware = &h200;
+ *     lpo_analysis_create(config_json, &o, &analysis, &err);
+ *
+ * Three phases: a prefill of `seq` tokens, one decode step with `context` tokens cached, one pass
+ * of the vision part. For each: operations one by one, sums by kind, bytes, and the least time on
+ * the hardware. Every choice that changes a number is in `options` and printed with the result. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/dtype.h"
+#include "model/hardware.h"
+#include "model/model.h"
+#include "model/op.h"
+#include "util/auto.h"
+
+struct lpo_err;
+struct lpo_json;
+
+enum lpo_mla { LPO_MLA_AUTO, LPO_MLA_ABSORBED, LPO_MLA_EXPANDED };
+
+struct lpo_analysis_options {
+    uint64_t seq, context, batch, image; /* 0: seq 1024, context = seq, batch 1, the config's */
+    enum lpo_counting counting;
+    enum lpo_dtype dtype, kv_dtype;      /* NONE: the config's, else bf16; kv: as dtype */
+    uint64_t tp;                         /* tensor-parallel ranks; 0 and 1: one */
+    enum lpo_mla mla;                    /* AUTO: absorbed in decode, unless framework */
+    bool head_all;                       /* logits of every position (always so in framework) */
+    bool unfused;                        /* attention writes its scores to memory */
+    bool strict;                         /* see struct lpo_model_options */
+    double weight_bytes;                 /* as stored in files; 0: from the dtype */
+    const struct lpo_hardware *hardware; /* NULL: no times; must outlive the analysis */
+};
+
+struct lpo_sums {
+    uint64_t flops;
+    uint64_t by_kind[LPO_OP_KINDS], by_aten[LPO_ATENS];
+    double weight_bytes, activation_bytes, kv_bytes;
+    double seconds;                         /* at the limit; 0 without hardware */
+    double compute_seconds, memory_seconds; /* flops / peak and bytes / bandwidth, each summed */
+};
+
+enum lpo_phase_kind { LPO_PREFILL, LPO_DECODE, LPO_IMAGE, LPO_PHASES };
+
+struct lpo_phase_result {
+    bool present;
+    struct lpo_phase phase;
+    lpo_op_vec ops;
+    struct lpo_sums all;             /* of the whole model */
+    struct lpo_sums rank;            /* of one tensor-parallel rank; equals `all` when tp is 1 */
+    double comm_bytes, comm_seconds; /* a rank sends, and how long on the link; 0 without tp */
+};
+
+struct lpo_memory {
+    double weights, kv_per_token, kv, activations, peak; /* bytes, one rank */
+    uint64_t max_batch, max_context;                     /* that fit; 0 without hardware */
+    bool fits;
+};
+
+struct lpo_analysis {
+    struct lpo_arena *arena;
+    struct lpo_analysis_options options; /* as used: every 0 and NONE resolved */
+    const struct lpo_model *model;
+    lpo_tensor_vec tensors;
+    uint64_t params, active_params;
+    uint64_t kv_elements;         /* one token leaves in the cache */
+    enum lpo_dtype compute_dtype; /* the hardware's unit used for products */
+    struct lpo_phase_result phase[LPO_PHASES];
+    struct lpo_memory memory;
+    uint64_t mla_flops[2]; /* one decode step: absorbed, expanded; 0 without MLA */
+};
+
+struct lpo_analysis_options lpo_analysis_defaults(void);
+
+/* `config` is borrowed: it must outlive the analysis. Fails when the model cannot be read (see
+ * lpo_model_create) or is beyond counting in 64 bits. */
+int lpo_analysis_create(const struct lpo_json *config, const struct lpo_analysis_options *options,
+                        struct lpo_analysis **out, struct lpo_err *err);
+void lpo_analysis_destroy(struct lpo_analysis *a); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_analysis);
+
+/* Sums over the operations that `keep` accepts (NULL: all), for one rank of `tp`. */
+struct lpo_sums lpo_analysis_sum(const struct lpo_analysis *a, const struct lpo_phase_result *p,
+                                 uint64_t tp, bool (*keep)(const struct lpo_op *op, void *arg),
+                                 void *arg);
+
+/* "prefill", "decode", "vision" */
+const char *lpo_phase_name(enum lpo_phase_kind kind);
+double lpo_sums_bytes(const struct lpo_sums *s);

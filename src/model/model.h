@@ -1,0 +1,121 @@
+/* model/model.h - a model's architecture, read from its config and freed of spelling.
+ *
+ * A model is a decoder, vision parts, a projector between them, or any of these alone. It is
+ * plain numbers; lpo_model_walk() turns it into tensors and operations for one phase. Nothing here
+ * touches a file. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/dtype.h"
+#include "model/families.h"
+#include "model/walk.h"
+
+struct lpo_arena;
+struct lpo_err;
+struct lpo_json;
+
+/* A stack of text layers. */
+struct lpo_decoder {
+    const struct lpo_decoder_family *family;
+    struct lpo_fields *fields;
+    const char *root;
+    uint64_t hidden, layers, heads, kv_heads, head_dim, inter, vocab, positions;
+    uint64_t rotary_dim, rotary_products;
+    uint64_t q_rank, kv_rank, nope_dim, rope_dim, v_dim; /* MLA when kv_rank > 0 */
+    uint64_t experts, top_k, expert_inter, shared_inter;
+    uint64_t pooled_out;
+    bool tied;
+    uint64_t *window; /* per layer; 0: all */
+    bool *sparse;     /* per layer: routed experts */
+    int part;
+};
+
+/* A stack of image layers. */
+struct lpo_vision {
+    const struct lpo_vision_family *family;
+    struct lpo_fields *fields;
+    const char *root;
+    uint64_t hidden, layers, heads, inter, image, patch, channels;
+    bool swiglu;
+    uint64_t window, neck; /* SAM */
+    bool *global;          /* per layer: sees the whole image */
+    uint64_t down[2];      /* channels of further convolutions with stride 2; 0: none */
+    uint64_t fed; /* > 0: takes its patches from the part before, one for so many pixels a side */
+    int part;
+};
+
+enum lpo_projector_kind {
+    LPO_PROJECTOR_NONE,
+    LPO_PROJECTOR_LINEAR, /* one product with bias (DeepSeek-OCR) */
+    LPO_PROJECTOR_POOLED, /* average pooling, norm, product (Gemma 3) */
+    LPO_PROJECTOR_MLP,    /* two products (LLaVA) */
+    LPO_PROJECTOR_DUAL,   /* one for image and one for text, on pooled vectors (CLIP) */
+};
+
+struct lpo_projector {
+    enum lpo_projector_kind kind;
+    const char *root;
+    uint64_t in, out, text_in, tokens; /* tokens 0: as many as the vision part gives */
+    int part;
+};
+
+#define LPO_MODEL_PARTS  6
+#define LPO_MODEL_VISION 2
+#define LPO_MODEL_EXTRA  4
+
+struct lpo_model {
+    const char *family;     /* "llama", "deepseek_v2", "generic" */
+    const char *label;      /* "Llama" */
+    const char *model_type; /* as the config says it; may be NULL */
+    bool guessed;           /* unknown family, read as a generic decoder */
+    enum lpo_dtype dtype;   /* LPO_DTYPE_NONE: the config does not say */
+    struct lpo_decoder *decoder;
+    struct lpo_vision *vision[LPO_MODEL_VISION];
+    int visions;
+    struct lpo_projector projector;
+    struct {
+        const char *name;
+        uint64_t count;
+    } extra[LPO_MODEL_EXTRA]; /* single parameters: "logit_scale", "model.image_newline" */
+    const char *parts[LPO_MODEL_PARTS];
+    int nparts;
+};
+
+struct lpo_model_options {
+    bool strict; /* no generic fallback: an unknown family is an error */
+};
+
+/* `config` is a parsed config.json. Everything lives in the arena. */
+int lpo_model_create(struct lpo_arena *a, const struct lpo_json *config,
+                     const struct lpo_model_options *options, struct lpo_model **out,
+                     struct lpo_err *err);
+
+enum lpo_side { LPO_TEXT = 1, LPO_VISION = 2 };
+
+/* Adds tensors and operations of the chosen sides (a sum of enum lpo_side). */
+void lpo_model_walk(const struct lpo_model *m, int sides, struct lpo_walk *w);
+
+/* Pixels a side that the model is made for; 0 without a vision part. */
+uint64_t lpo_model_image(const struct lpo_model *m);
+/* Tokens that one image of that side becomes in the decoder; 0 without a vision part. */
+uint64_t lpo_model_image_tokens(const struct lpo_model *m, uint64_t image);
+
+/* For model.c: the two walks. */
+void lpo_decoder_walk(const struct lpo_decoder *d, struct lpo_walk *w);
+void lpo_vision_walk(const struct lpo_vision *v, struct lpo_walk *w);
+uint64_t lpo_vision_side(const struct lpo_vision *v, uint64_t image);   /* patches a side */
+uint64_t lpo_vision_tokens(const struct lpo_vision *v, uint64_t image); /* of one image */
+
+/* For model.c: the two readings; `root` is the module around (composite models). */
+int lpo_decoder_create(struct lpo_arena *a, const struct lpo_json *config,
+                       const struct lpo_decoder_family *family, struct lpo_decoder **out,
+                       struct lpo_err *err);
+int lpo_vision_create(struct lpo_arena *a, const struct lpo_json *config,
+                      const struct lpo_vision_family *family, struct lpo_vision **out,
+                      struct lpo_err *err);
+
+/* A size from the config, between `least` and `most`; the error names the key. */
+int lpo_model_size(const struct lpo_fields *f, const char *keys, int64_t fallback, int64_t least,
+                   int64_t most, uint64_t *out, struct lpo_err *err);
