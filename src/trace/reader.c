@@ -10,6 +10,7 @@
 static const struct lpo_reader *const readers[] = {
     &lpo_reader_nsys,
     &lpo_reader_kineto,
+    &lpo_reader_native,
 };
 
 enum { NREADERS = sizeof readers / sizeof *readers, HEAD = 64 * 1024 };

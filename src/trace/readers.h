@@ -5,3 +5,4 @@
 
 extern const struct lpo_reader lpo_reader_kineto;
 extern const struct lpo_reader lpo_reader_nsys;
+extern const struct lpo_reader lpo_reader_native;

@@ -1,0 +1,128 @@
+/* trace/native_state.h - what the parts of the native reader share while one file is read. */
+#pragma once
+
+#include "trace/native_blocks.h"
+#include "trace/native_clock.h"
+#include "trace/native_open.h"
+#include "trace/trace.h"
+#include "util/arena.h"
+#include "util/idmap.h"
+
+enum {
+    NATIVE_TOTALS = 32,
+    NATIVE_DEPTH_MOST = 256,       /* frames of one stack; deeper ones are cut and noted */
+    NATIVE_FRAMES_MOST = 16 << 20, /* of all stacks of a file */
+    NATIVE_THREADS_MOST = 1 << 20, /* thread numbers: hostile files name any */
+};
+
+struct native_string {
+    const char *text; /* in the arena */
+    uint32_t len;
+    uint32_t name;   /* name id of the text, once asked for */
+    uint32_t kernel; /* name id of the text demangled */
+};
+
+struct native_thread {
+    uint32_t row; /* into trace->threads; LPO_NONE until its stream starts */
+    int64_t tid;
+    uint32_t os_name; /* name id or LPO_NONE */
+    bool known;       /* defined */
+    bool broken;      /* its stream cannot be followed any further */
+    uint32_t sequence;
+    uint64_t ticks, node, original;
+    uint32_t corr;
+    uint32_t last_launch; /* into native->launches */
+    uint32_t stack;       /* of the ranges open now, when `stack_good` */
+    bool stack_good;
+    struct native_opens open;
+};
+
+struct native_launch {
+    int64_t start_ns, end_ns;
+    uint32_t thread; /* row in trace->threads */
+    uint32_t stack;  /* push/pop frames */
+    uint32_t row;    /* in trace->launches once a work needs it */
+};
+
+/* A node of a CUDA graph: where it was captured, or what it was cloned from. */
+struct native_node {
+    uint64_t original;
+    uint32_t stack;
+    bool clone;
+};
+
+/* A start/end range; `range` is its row in trace->ranges or LPO_NONE. */
+struct native_start {
+    uint64_t id;
+    int64_t start_ns, end_ns;
+    uint32_t name, range;
+    uint16_t domain;
+    bool closed;
+};
+
+struct native_end {
+    uint64_t id;
+    int64_t ns;
+};
+
+struct native_shape {
+    uint32_t name, shape, place;
+};
+
+struct native_place {
+    uint32_t stream;
+    uint16_t device;
+};
+
+struct native {
+    struct lpo_trace *trace;
+    struct lpo_arena *arena;
+    struct lpo_tick_clock clock;
+    int64_t shift_ns; /* taken off every time: the trace's own epoch */
+    uint16_t process;
+    int64_t pid;
+    int32_t rank;
+    int64_t end_ns; /* the last moment the file knows of */
+    LPO_VEC(struct native_string) strings;
+    LPO_VEC(uint16_t) domains;
+    LPO_VEC(struct native_thread) threads; /* by number */
+    LPO_VEC(struct native_launch) launches;
+    struct lpo_idmap *by_corr, *by_node, *by_range;
+    LPO_VEC(struct native_node) nodes;
+    LPO_VEC(struct native_start) starts;
+    LPO_VEC(struct native_end) ends;
+    LPO_VEC(struct native_place) places;
+    LPO_VEC(struct native_shape) shapes;
+    uint64_t gpu_start, gpu_node;
+    uint32_t gpu_corr, gpu_sequence;
+    bool gpu_broken;
+    uint64_t frames; /* of all stacks so far */
+    uint64_t stray_pops, stray_ends, unclosed, unlaunched, cut_stacks, damaged; /* for notes */
+    uint64_t totals[NATIVE_TOTALS]; /* of the last footer, by enum lpot_counter */
+    uint32_t command;               /* name id or LPO_NONE */
+};
+
+/* native_defs.c */
+void native_take_facts(struct native *n, struct lpo_cursor c);
+void native_take_defs(struct native *n, struct lpo_cursor c);
+void native_take_note(struct native *n, struct lpo_cursor c);
+void native_take_footer(struct native *n, struct lpo_cursor c);
+void native_tell_totals(struct native *n);
+/* Names of strings by the file's ids; an id the file never defined is "(unknown)". */
+uint32_t native_name(struct native *n, uint64_t string);
+uint32_t native_kernel_name(struct native *n, uint64_t string);
+uint32_t native_inline_name(struct native *n, const char *text, size_t len);
+struct native_thread *native_thread_at(struct native *n, uint64_t number); /* NULL: too many */
+
+/* native_thread.c */
+void native_take_thread(struct native *n, const struct lpo_block *block);
+uint32_t native_stack_of(struct native *n, struct native_thread *t);
+void native_close_all(struct native *n);
+
+/* native_gpu.c */
+void native_take_gpu(struct native *n, const struct lpo_block *block);
+
+/* native_join.c: start/end ranges onto launches, captures onto graph kernels. */
+void native_join(struct native *n, size_t first_work);
+/* A row of trace->stacks, or LPO_NONE when the file has more frames than is sane. */
+uint32_t native_add_stack(struct native *n, const struct lpo_frame *frames, size_t count);
