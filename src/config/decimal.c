@@ -121,15 +121,17 @@ struct lpo_decimal lpo_decimal_add(const struct lpo_decimal *x, const struct lpo
 
 double lpo_decimal_real(const struct lpo_decimal *x)
 {
-    char text[LPO_DEC_DIGITS + 4], *p = text;
+    char text[LPO_DEC_DIGITS + 16], *p = text;
+    int first = 0, last = LPO_DEC_DIGITS;
 
-    if (x->negative)
-        *p++ = '-';
-    for (int i = 0; i < LPO_DEC_DIGITS; i++) {
-        if (i == LPO_DEC_WHOLE)
-            *p++ = '.';
+    while (first < last && !x->digit[first])
+        first++;
+    while (last > first && !x->digit[last - 1])
+        last--;
+    *p++ = x->negative ? '-' : '+';
+    *p++ = '0';
+    for (int i = first; i < last; i++)
         *p++ = (char)('0' + x->digit[i]);
-    }
-    *p = '\0';
+    snprintf(p, 12, "e%d", LPO_DEC_WHOLE - last);
     return strtod(text, NULL);
 }

@@ -18,7 +18,7 @@ static int fail(struct lpo_range_fault *fault, const char *type, const char *mes
 
 static int endless(struct lpo_range_fault *fault)
 {
-    return fail(fault, NULL, "the range has more than a million values");
+    return fail(fault, NULL, "the range has more than 100,000 values");
 }
 
 static int not_a_number(struct lpo_range_fault *fault)
@@ -105,6 +105,8 @@ static int float_values(struct lpo_arena *a, const struct lpo_sweep *r, struct l
     if (isinf(start) || isinf(stop) || isinf(step))
         return infinite_values(a, start, stop, step, list, fault);
 
+    if (stop / step - start / step > 2.0 * LPO_SWEEP_MAX_VALUES)
+        return endless(fault);
     struct lpo_decimal at = as_decimal(r->start), end = as_decimal(r->stop);
     struct lpo_decimal by = as_decimal(r->step);
     for (;;) {

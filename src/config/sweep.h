@@ -13,8 +13,8 @@ struct lpo_arena;
 struct lpo_err;
 struct lpo_node;
 
-#define LPO_SWEEP_MAX_VALUES 1000000 /* of one sweep */
-#define LPO_SWEEP_MAX_JOBS   1000000 /* of one command line */
+#define LPO_SWEEP_MAX_VALUES 100000 /* of one sweep */
+#define LPO_SWEEP_MAX_JOBS   100000 /* of one command line */
 
 struct lpo_sweep {
     enum lpo_value_type type;

@@ -71,10 +71,12 @@ static const struct sweep_case {
       "{'start':0,'stop':10,'step':3.3,'strings':['0.0','3.3','6.6','9.9']}" },
     { "a range without end is said to be one", "a=range(0,inf)", "range",
       "{'start':0,'stop':{'$float':'inf'},'step':1,'iter_error':{'type':null,'message':"
-      "'the range has more than a million values'}}" },
+      "'the range has more than 100,000 values'}}" },
     { "a step that rounding eats", "a=range(1e300,2e300,1.0)", "range",
       "{'start':1e+300,'stop':2e+300,'step':1.0,'iter_error':{'type':null,'message':"
-      "'the range has more than a million values'}}" },
+      "'the range has more than 100,000 values'}}" },
+    { "a long way in the wrong direction is no way", "a=range(1e9,0,0.5)", "range",
+      "{'start':1000000000.0,'stop':0,'step':0.5,'strings':[]}" },
     { "an interval", "a=interval(1,2.5)", "interval", "{'start':1.0,'end':2.5}" },
     { "a glob", "a=glob([x*,y],exclude=xx)", "glob", "{'include':['x*','y'],'exclude':['xx']}" },
     { "tags once each and sorted", "a=tag(z,b,z,choice(1))", "choice",

@@ -47,7 +47,7 @@ static const struct refuse_case {
     { "hydra's own settings cannot be swept", "hydra.run.dir=a,b", "Sweeping over Hydra's" },
     { "an interval has no values", "x=interval(0,1)", "no single values" },
     { "a step of zero", "x=range(1,5,0)", "must not be zero" },
-    { "too many values", "x=range(100000000)", "more than a million" },
+    { "too many values", "x=range(100000000)", "more than 100,000" },
 };
 
 static const struct glob_case {
