@@ -2,395 +2,39 @@
 
 #include <string.h>
 
-#include "config/lexer.h"
-#include "config/node.h"
-#include "config/override_call.h"
-#include "config/override_value.h"
-#include "config/sweep.h"
+#include "config/override_parser.h"
 #include "util/arena.h"
 #include "util/err.h"
-#include "util/str.h"
-#include "util/vec.h"
 
-#define MAX_DEPTH 100       /* of lists, maps and calls inside each other */
-#define MAX_TEXT  (1 << 20) /* bytes of one override */
-
-/* The parser looks two tokens ahead at most. A fault of the tokens' order ends it at once; a fault
- * of a value (`late`) waits, because the rest of the text may hold a fault of the first kind, and
- * Hydra evaluates nothing before all of the text is read. */
-struct parser {
-    struct lpo_arena *arena;
-    struct lpo_lexer lexer;
-    struct lpo_token ahead[2];
-    unsigned nahead;
-    bool first; /* inside the first element of the value */
-    unsigned depth;
-    bool late;
-    bool nested;      /* a sweep stands inside a value; told last */
-    const char *mark; /* columns are counted on from here */
-    size_t mark_column;
-    struct lpo_override *ov;
-    struct lpo_err *err;
-};
-
-typedef LPO_VEC(struct lpo_ov_arg) arg_vec;
-
-static struct lpo_token look(struct parser *p, unsigned n)
-{
-    while (p->nahead <= n)
-        p->ahead[p->nahead++] = lpo_lexer_next(&p->lexer);
-    return p->ahead[n];
-}
-
-static enum lpo_token_kind next_kind(struct parser *p)
-{
-    return look(p, 0).kind;
-}
-
-static struct lpo_token take(struct parser *p)
-{
-    struct lpo_token t = look(p, 0);
-    p->ahead[0] = p->ahead[1];
-    p->nahead--;
-    return t;
-}
-
-static size_t column_of(struct parser *p, const char *at)
-{
-    if (!p->mark || at < p->mark) {
-        p->mark = p->ov->text;
-        p->mark_column = 0;
-    }
-    for (; p->mark < at; p->mark_column++) {
-        size_t n = lpo_utf8_len(p->mark, (size_t)(at - p->mark));
-        p->mark += n ? n : 1;
-    }
-    return p->mark_column;
-}
-
-static int bad_character(struct parser *p, struct lpo_token t)
-{
-    size_t room = strlen(t.at), n = lpo_utf8_len(t.at, room);
-
-    p->ov->fault = LPO_FAULT_LEXER;
-    p->ov->column = column_of(p, t.at);
-    if (p->lexer.in_value && (*t.at == '\'' || *t.at == '"'))
-        return lpo_fail(p->err, LPO_E_CONFIG,
-                        "column %zu: the quote %c is never closed; escape it inside quotes of the "
-                        "other kind, or close it",
-                        p->ov->column + 1, *t.at);
-    return lpo_fail(p->err, LPO_E_CONFIG, "column %zu: '%.*s' cannot stand here%s",
-                    p->ov->column + 1, (int)(n ? n : 1), t.at,
-                    p->lexer.in_value ? "; put the value in quotes: key='…'"
-                                      : "; a key is made of letters, digits, '_', '-', '.', '/'");
-}
-
-/* How much further Hydra's parser reads before it complains of a token: a bad character in what it
- * reads is what it reports instead. */
-enum peek {
-    PEEK_NONE,
-    PEEK_ONE, /* it tries to go on without the token */
-    PEEK_ALL, /* it found no way at all, and quotes the text up to there */
-};
-
-static struct lpo_token first_bad(struct parser *p, unsigned n, enum peek peek)
-{
-    struct lpo_token t = look(p, n);
-
-    if (peek == PEEK_ONE && t.kind != LPO_TOK_BAD)
-        return look(p, n + 1);
-    while (peek == PEEK_ALL && t.kind != LPO_TOK_BAD && t.kind != LPO_TOK_END)
-        t = n < 1 ? look(p, ++n) : lpo_lexer_next(&p->lexer);
-    return t;
-}
-
-/* The token `n` ahead (0 or 1) is not what may follow. */
-static int refuse_at(struct parser *p, unsigned n, enum peek peek, const char *wanted)
-{
-    struct lpo_token t = look(p, n), bad = first_bad(p, n, p->first ? PEEK_ALL : peek);
-
-    if (bad.kind == LPO_TOK_BAD)
-        return bad_character(p, bad);
-    p->ov->fault = LPO_FAULT_SYNTAX;
-    if (t.kind == LPO_TOK_END)
-        return lpo_fail(p->err, LPO_E_CONFIG, "it ends where %s is expected", wanted);
-    return lpo_fail(p->err, LPO_E_CONFIG, "column %zu: '%.*s' where %s is expected",
-                    column_of(p, t.at) + 1, (int)(t.len > 40 ? 40 : t.len), t.at, wanted);
-}
-
-static int refuse(struct parser *p, enum peek peek, const char *wanted)
-{
-    return refuse_at(p, 0, peek, wanted);
-}
-
-static int expect(struct parser *p, enum lpo_token_kind kind)
-{
-    if (next_kind(p) != kind)
-        return refuse(p, PEEK_ONE, lpo_token_name(kind));
-    take(p);
-    return 0;
-}
-
-/* Remembers the first fault of a value and lets the parser go on. */
-static struct lpo_ov_value late_fault(struct parser *p, enum lpo_override_fault fault)
-{
-    if (!p->late)
-        p->ov->fault = fault;
-    p->late = true;
-    return (struct lpo_ov_value){ .node = lpo_node_null(p->arena) };
-}
-
-static struct lpo_ov_value placed(struct parser *p, struct lpo_node *node, size_t column)
-{
-    node->where.file = p->ov->text;
-    node->where.column = (unsigned)column + 1;
-    return (struct lpo_ov_value){ .node = node };
-}
-
-static size_t column_here(struct parser *p)
-{
-    return column_of(p, look(p, 0).at);
-}
-
-/* Values that stand inside a list, a map or a,b,c: there a sweep has no meaning. */
-static struct lpo_node *plain(struct parser *p, struct lpo_ov_value v)
-{
-    if (v.node)
-        return v.node;
-    p->nested = true;
-    return lpo_node_null(p->arena);
-}
-
-static int element(struct parser *p, struct lpo_ov_value *out);
-
-static bool starts_element(enum lpo_token_kind kind)
-{
-    return kind == LPO_TOK_QUOTED || kind == LPO_TOK_BRACKET_OPEN || kind == LPO_TOK_BRACE_OPEN ||
-           lpo_ov_is_primitive(kind);
-}
-
-static int primitive(struct parser *p, bool is_key, struct lpo_ov_value *out)
-{
-    LPO_VEC(struct lpo_token) tokens = { 0 };
-    size_t column = column_here(p);
-
-    if (next_kind(p) == LPO_TOK_QUOTED) {
-        lpo_vec_push(&tokens, take(p));
-    } else {
-        for (enum lpo_token_kind kind = next_kind(p);
-             lpo_ov_is_primitive(kind) &&
-             !(is_key && (kind == LPO_TOK_COLON || kind == LPO_TOK_INTERPOLATION));
-             kind = next_kind(p))
-            lpo_vec_push(&tokens, take(p));
-    }
-    struct lpo_node *node = lpo_ov_primitive(p->arena, tokens.at, tokens.len);
-    lpo_vec_free(&tokens);
-    if (node) {
-        *out = placed(p, node, column);
-        return 0;
-    }
-    if (!p->late)
-        lpo_fail(p->err, LPO_E_CONFIG, "a value cannot be made of blanks alone");
-    *out = late_fault(p, LPO_FAULT_VALUE);
-    return 0;
-}
-
-/* What the three bracketed forms share: items between commas up to `close`. The parser of Hydra
- * peeks after the first item, not after later ones. */
-static int items(struct parser *p, enum lpo_token_kind close, bool (*starts)(enum lpo_token_kind),
-                 int (*item)(struct parser *p, void *into), void *into)
-{
-    bool first = true;
-
-    if (++p->depth > MAX_DEPTH) {
-        p->ov->fault = LPO_FAULT_SYNTAX;
-        return lpo_fail(p->err, LPO_E_LIMIT, "more than %d brackets inside each other", MAX_DEPTH);
-    }
-    take(p);
-    while (next_kind(p) != close || !first) {
-        if (!starts(next_kind(p)))
-            return refuse(p, PEEK_ONE, first ? "a value or the closing bracket" : "a value");
-        int rc = item(p, into);
-        if (rc < 0)
-            return rc;
-        if (next_kind(p) == close)
-            break;
-        if (next_kind(p) != LPO_TOK_COMMA)
-            return refuse(p, first ? PEEK_ONE : PEEK_NONE, "',' or the closing bracket");
-        take(p);
-        first = false;
-    }
-    take(p);
-    p->depth--;
-    return 0;
-}
-
-static int list_item(struct parser *p, void *into)
-{
-    struct lpo_ov_value v;
-    int rc = element(p, &v);
-
-    if (rc == 0)
-        lpo_node_push(p->arena, into, plain(p, v));
-    return rc;
-}
-
-static int list(struct parser *p, struct lpo_ov_value *out)
-{
-    *out = placed(p, lpo_node_list(p->arena), column_here(p));
-    return items(p, LPO_TOK_BRACKET_CLOSE, starts_element, list_item, out->node);
-}
-
-static bool starts_key(enum lpo_token_kind kind)
-{
-    return lpo_ov_is_primitive(kind) && kind != LPO_TOK_COLON && kind != LPO_TOK_INTERPOLATION;
-}
-
-static int map_item(struct parser *p, void *into)
-{
-    struct lpo_ov_value key, v;
-    int rc = primitive(p, true, &key);
-
-    if (rc == 0)
-        rc = expect(p, LPO_TOK_COLON);
-    if (rc == 0)
-        rc = element(p, &v);
-    if (rc == 0)
-        lpo_node_set_key(p->arena, into, key.node, plain(p, v));
-    return rc;
-}
-
-static int map(struct parser *p, struct lpo_ov_value *out)
-{
-    *out = placed(p, lpo_node_map(p->arena), column_here(p));
-    return items(p, LPO_TOK_BRACE_CLOSE, starts_key, map_item, out->node);
-}
-
-static int argument(struct parser *p, void *into)
-{
-    arg_vec *args = into;
-    struct lpo_ov_arg arg = { 0 };
-
-    if (next_kind(p) == LPO_TOK_ID) {
-        enum lpo_token_kind after = look(p, 1).kind;
-        if (after == LPO_TOK_EQUAL) {
-            struct lpo_token name = take(p);
-            arg.name = lpo_arena_strndup(p->arena, name.at, name.len);
-            take(p);
-        } else if (!lpo_ov_is_primitive(after) && after != LPO_TOK_POPEN &&
-                   after != LPO_TOK_COMMA && after != LPO_TOK_PCLOSE) {
-            return refuse_at(p, 1, PEEK_ALL, "',' or ')'");
-        }
-    }
-    if (!arg.name && args->len && args->at[args->len - 1].name) {
-        if (!p->late)
-            lpo_fail(p->err, LPO_E_CONFIG, "a positional argument follows a named one");
-        late_fault(p, LPO_FAULT_VALUE);
-    }
-    int rc = element(p, &arg.value);
-    if (rc == 0)
-        lpo_vec_push(args, arg);
-    return rc;
-}
-
-static int function(struct parser *p, struct lpo_ov_value *out)
-{
-    size_t column = column_here(p);
-    struct lpo_token name = take(p);
-    arg_vec args = { 0 };
-
-    int rc = items(p, LPO_TOK_PCLOSE, starts_element, argument, &args);
-    if (rc == 0 &&
-        (p->late || lpo_ov_call(p->arena, name.at, name.len, args.at, args.len, out, p->err) < 0))
-        *out = late_fault(p, LPO_FAULT_FUNCTION);
-    if (rc == 0 && out->node && !out->node->where.file)
-        placed(p, out->node, column);
-    lpo_vec_free(&args);
-    return rc;
-}
-
-static int element(struct parser *p, struct lpo_ov_value *out)
-{
-    enum lpo_token_kind kind = next_kind(p);
-
-    if (!starts_element(kind))
-        return refuse(p, PEEK_ONE, "a value");
-    if (kind == LPO_TOK_BRACKET_OPEN)
-        return list(p, out);
-    if (kind == LPO_TOK_BRACE_OPEN)
-        return map(p, out);
-    if (kind == LPO_TOK_ID && look(p, 1).kind == LPO_TOK_POPEN)
-        return function(p, out);
-    return primitive(p, false, out);
-}
-
-static int simple_choice(struct parser *p, struct lpo_ov_value *value)
-{
-    struct lpo_node *values = lpo_node_list(p->arena);
-
-    lpo_node_push(p->arena, values, plain(p, *value));
-    while (next_kind(p) == LPO_TOK_COMMA) {
-        take(p);
-        int rc = list_item(p, values);
-        if (rc < 0)
-            return rc;
-    }
-    value->node = NULL;
-    value->sweep = LPO_NEW(p->arena, struct lpo_sweep);
-    value->sweep->type = LPO_VALUE_SIMPLE_CHOICE;
-    value->sweep->values = values;
-    return 0;
-}
-
-static int value(struct parser *p)
-{
-    struct lpo_ov_value v = { 0 };
-    int rc = 0;
-
-    if (next_kind(p) == LPO_TOK_END) {
-        v = placed(p, lpo_node_string(p->arena, ""), column_here(p));
-    } else if (!starts_element(next_kind(p))) {
-        return refuse(p, PEEK_ONE, "a value");
-    } else {
-        p->first = true; /* here Hydra's parser scans ahead without any repair */
-        rc = element(p, &v);
-        p->first = false;
-        if (rc == 0 && next_kind(p) == LPO_TOK_COMMA)
-            rc = simple_choice(p, &v);
-    }
-    p->ov->value = v.node;
-    p->ov->sweep = v.sweep;
-    p->ov->value_type = v.sweep ? v.sweep->type : LPO_VALUE_ELEMENT;
-    return rc;
-}
+#define MAX_TEXT (1 << 20) /* bytes of one override */
 
 /* Empty, a name or a dotted name. */
-static int package(struct parser *p)
+static int package(struct lpo_ov_parser *p)
 {
-    enum lpo_token_kind kind = next_kind(p);
+    enum lpo_token_kind kind = lpo_ov_next(p);
 
     if (kind == LPO_TOK_ID || kind == LPO_TOK_KEY_SPECIAL || kind == LPO_TOK_DOT_PATH)
-        take(p);
+        lpo_ov_take(p);
     else if (kind != LPO_TOK_END && kind != LPO_TOK_EQUAL && kind != LPO_TOK_AT)
-        return refuse(p, PEEK_ALL, "a key");
+        return lpo_ov_refuse(p, LPO_OV_PEEK_ALL, "a key");
     return 0;
 }
 
-static const char *text_between(struct parser *p, const char *from)
+static const char *text_between(struct lpo_ov_parser *p, const char *from)
 {
-    return lpo_arena_strndup(p->arena, from, (size_t)(look(p, 0).at - from));
+    return lpo_arena_strndup(p->arena, from, (size_t)(lpo_ov_look(p, 0).at - from));
 }
 
-static int key(struct parser *p)
+static int key(struct lpo_ov_parser *p)
 {
-    const char *from = look(p, 0).at;
+    const char *from = lpo_ov_look(p, 0).at;
     int rc = 0;
 
-    if (next_kind(p) == LPO_TOK_ID && look(p, 1).kind == LPO_TOK_SLASH) {
-        take(p);
-        while (rc == 0 && next_kind(p) == LPO_TOK_SLASH) {
-            take(p);
-            rc = expect(p, LPO_TOK_ID);
+    if (lpo_ov_next(p) == LPO_TOK_ID && lpo_ov_look(p, 1).kind == LPO_TOK_SLASH) {
+        lpo_ov_take(p);
+        while (rc == 0 && lpo_ov_next(p) == LPO_TOK_SLASH) {
+            lpo_ov_take(p);
+            rc = lpo_ov_expect(p, LPO_TOK_ID);
         }
     } else {
         rc = package(p);
@@ -398,10 +42,10 @@ static int key(struct parser *p)
     if (rc < 0)
         return rc;
     p->ov->key = text_between(p, from);
-    if (next_kind(p) != LPO_TOK_AT)
+    if (lpo_ov_next(p) != LPO_TOK_AT)
         return 0;
-    take(p);
-    from = look(p, 0).at;
+    lpo_ov_take(p);
+    from = lpo_ov_look(p, 0).at;
     rc = package(p);
     if (rc == 0)
         p->ov->package = text_between(p, from);
@@ -415,28 +59,28 @@ static bool starts_key_or_equal(enum lpo_token_kind kind)
 }
 
 /* The sign before the key. */
-static int prefix(struct parser *p)
+static int prefix(struct lpo_ov_parser *p)
 {
-    enum lpo_token_kind kind = next_kind(p);
+    enum lpo_token_kind kind = lpo_ov_next(p);
 
     if (kind == LPO_TOK_TILDE) {
-        take(p);
+        lpo_ov_take(p);
         p->ov->type = LPO_OV_DEL;
         return 0;
     }
     if (kind == LPO_TOK_PLUS) {
-        take(p);
+        lpo_ov_take(p);
         p->ov->type = LPO_OV_ADD;
-        if (next_kind(p) == LPO_TOK_PLUS) {
-            take(p);
+        if (lpo_ov_next(p) == LPO_TOK_PLUS) {
+            lpo_ov_take(p);
             p->ov->type = LPO_OV_FORCE_ADD;
             return 0;
         }
     }
-    return starts_key_or_equal(next_kind(p)) ? 0 : refuse(p, PEEK_ONE, "a key");
+    return starts_key_or_equal(lpo_ov_next(p)) ? 0 : lpo_ov_refuse(p, LPO_OV_PEEK_ONE, "a key");
 }
 
-static int override(struct parser *p)
+static int override(struct lpo_ov_parser *p)
 {
     int rc = prefix(p);
 
@@ -444,13 +88,13 @@ static int override(struct parser *p)
         rc = key(p);
     if (rc < 0)
         return rc;
-    if (p->ov->type == LPO_OV_DEL && next_kind(p) == LPO_TOK_END)
+    if (p->ov->type == LPO_OV_DEL && lpo_ov_next(p) == LPO_TOK_END)
         return 0;
-    rc = expect(p, LPO_TOK_EQUAL);
+    rc = lpo_ov_expect(p, LPO_TOK_EQUAL);
     if (rc == 0)
-        rc = value(p);
-    if (rc == 0 && next_kind(p) != LPO_TOK_END)
-        rc = refuse(p, PEEK_ONE, "',' or the end");
+        rc = lpo_ov_value(p);
+    if (rc == 0 && lpo_ov_next(p) != LPO_TOK_END)
+        rc = lpo_ov_refuse(p, LPO_OV_PEEK_ONE, "',' or the end");
     return rc;
 }
 
@@ -459,7 +103,9 @@ int lpo_override_parse(struct lpo_arena *a, const char *text, struct lpo_overrid
 {
     size_t len = strlen(text);
     *out = (struct lpo_override){ .text = lpo_arena_strndup(a, text, len), .key = "" };
-    struct parser p = { .arena = a, .lexer = lpo_lexer(out->text, len), .ov = out, .err = err };
+    struct lpo_ov_parser p = {
+        .arena = a, .lexer = lpo_lexer(out->text, len), .ov = out, .err = err
+    };
     int rc;
 
     if (len > MAX_TEXT) {
