@@ -11,6 +11,7 @@ static const struct lpo_stage *const stages[] = {
     &lpo_stage_native,
     &lpo_stage_torch_profiler,
     &lpo_stage_nsys,
+    &lpo_stage_ncu,
     &lpo_stage_nvml,
     NULL,
 };

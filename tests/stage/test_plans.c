@@ -57,6 +57,37 @@ static const struct plan_case {
       BASE "pipeline: {nsys: {enable: true, nvtx_domain_include: [default, LLM]}}\n",
       { "--nvtx-domain-include=default,LLM" },
       "exclude" },
+    { "ncu: flags one to one",
+      BASE "pipeline: {ncu: {enable: true, gating_nvtx: true, ncu_cli: {target_processes: all, "
+           "replay_mode: kernel, nvtx: {include: [decode*, prefill]}, set: roofline, "
+           "metrics: [a.sum, b.avg], sections: [SpeedOfLight, Occupancy], launch_skip: 2, "
+           "launch_count: 5, clock_control: none, extra_args: [--x]}}}\n",
+      { "ncu --list-sections", "ncu --query-metrics",
+        "ncu --config-file off --target-processes all --replay-mode kernel --set roofline "
+        "--launch-skip 2 --launch-count 5 --clock-control none --section SpeedOfLight "
+        "--section Occupancy --metrics a.sum,b.avg --x --nvtx --nvtx-include 'regex:decode.*/' "
+        "--nvtx-include 'regex:decode.*' --nvtx-include prefill/ --nvtx-include prefill "
+        "--force-overwrite --log-file /run/ncu/run.log --export /run/ncu/run /bin/echo" },
+      "--filter-mode" },
+    { "ncu: no metrics, no gate",
+      BASE "pipeline: {ncu: {enable: true, gating_nvtx: false, ncu_cli: {metrics: null, nvtx: "
+           "{include: decode}, sections: []}}}\n",
+      { "ncu --config-file off --force-overwrite" },
+      "--nvtx" },
+    { "ncu: metrics as a comma string",
+      BASE "pipeline: {ncu: {enable: true, ncu_cli: {metrics: 'a.sum,b.sum'}}}\n",
+      { "--metrics a.sum,b.sum" },
+      NULL },
+    { "ncu: region mode measures representatives",
+      BASE "pipeline: {ncu: {enable: true, regions: {enable: true, include: [decode]}, sampling: "
+           "{mode: auto, per_config: 2}}}\n",
+      { "--nvtx --nvtx-include decode/ --nvtx-include decode --filter-mode per-launch-config "
+        "--launch-count 2" },
+      NULL },
+    { "ncu: everything when asked",
+      BASE "pipeline: {ncu: {enable: true, regions: {enable: true}, sampling: {mode: all}}}\n",
+      { "--nvtx" },
+      "--filter-mode" },
     { "torch injects itself",
       BASE "pipeline: {torch_profiler: {enable: true}}\n",
       { "PYTHONPATH=", "lpo_sitecustomize", "LPO_TORCH_PROFILE=/run/torch_profiler/settings.json" },

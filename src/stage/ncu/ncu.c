@@ -1,0 +1,307 @@
+/* Nsight Compute: one capture for all regions, its tables, and a second try where that helps. */
+#include "stage/ncu/ncu.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/node.h"
+#include "run/conf.h"
+#include "run/manifest.h"
+#include "run/supervise.h"
+#include "stage/ncu/expr.h"
+#include "stage/ncu/messages.h"
+#include "stage/ncu/metrics.h"
+#include "stage/ncu/seen.h"
+#include "stage/stage.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/file.h"
+#include "util/path.h"
+#include "util/str.h"
+
+struct state {
+    const char *ncu;
+    const struct lpo_node *cli;
+    size_t main, rerun;  /* indices of steps; (size_t)-1: none */
+    size_t query;        /* the question which metrics exist */
+    const char *cache;   /* where its answer is kept */
+    const char *problem; /* why the capture failed, in plain words */
+    bool tables_planned;
+};
+
+static const size_t none = (size_t)-1;
+
+static bool region_mode(const struct lpo_stage_ctx *ctx)
+{
+    return lpo_conf_bool(ctx->knobs, "regions.enable", false);
+}
+
+static bool representative(const struct lpo_stage_ctx *ctx)
+{
+    const char *mode = lpo_conf_text(ctx->knobs, "sampling.mode", "auto");
+
+    return strcmp(mode, "representative") == 0 || (strcmp(mode, "auto") == 0 && region_mode(ctx));
+}
+
+/* A list or one text as a list of patterns. */
+static size_t patterns_of(struct lpo_stage_ctx *ctx, const struct lpo_node *n, const char ***out)
+{
+    size_t count = !n ? 0 : n->kind == LPO_NODE_LIST ? n->count : 1, len = 0;
+
+    *out = lpo_arena_array(ctx->arena, count + 1, sizeof **out);
+    for (size_t i = 0; i < count; i++) {
+        const char *word = lpo_conf_word(ctx->arena, n->kind == LPO_NODE_LIST ? n->items[i] : n);
+
+        if (word && *word)
+            (*out)[len++] = word;
+    }
+    return len;
+}
+
+static int translate(struct lpo_stage_ctx *ctx, const struct lpo_node *patterns,
+                     const struct lpo_seen_regions *seen, struct lpo_exprs *out,
+                     struct lpo_err *err)
+{
+    const char **words;
+    size_t n = patterns_of(ctx, patterns, &words);
+
+    for (size_t i = 0; i < n; i++)
+        if (lpo_ncu_expr_add(ctx->arena, words[i], seen, out, err) < 0)
+            return err->code;
+    return 0;
+}
+
+static void add_exprs(struct lpo_stage_ctx *ctx, struct lpo_step *step, const char *flag,
+                      const struct lpo_exprs *exprs)
+{
+    for (size_t i = 0; i < exprs->len; i++) {
+        lpo_step_arg(ctx->arena, step, flag);
+        lpo_step_arg(ctx->arena, step, exprs->at[i]);
+    }
+}
+
+/* Region mode names its regions itself; with none named, every outermost region that was seen. */
+static int add_nvtx(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_step *step,
+                    struct lpo_err *err)
+{
+    struct lpo_seen_regions seen = { 0 };
+    struct lpo_exprs include = { 0 }, exclude = { 0 };
+
+    if (!lpo_conf_bool(ctx->knobs, "gating_nvtx", true))
+        return 0;
+    lpo_seen_regions_read(ctx->arena, ctx->run_dir, &seen);
+    if (translate(ctx, lpo_node_at(s->cli, "nvtx.include"), &seen, &include, err) < 0 ||
+        translate(ctx, lpo_node_at(s->cli, "nvtx.exclude"), &seen, &exclude, err) < 0)
+        return lpo_ctx(err, "pipeline.ncu.ncu_cli.nvtx");
+    if (region_mode(ctx)) {
+        if (translate(ctx, lpo_node_at(ctx->knobs, "regions.include"), &seen, &include, err) < 0)
+            return lpo_ctx(err, "pipeline.ncu.regions.include");
+        if (include.len == 0)
+            lpo_seen_add_outermost(ctx->arena, &seen, &include);
+    }
+    if (include.len || exclude.len || region_mode(ctx))
+        lpo_step_arg(ctx->arena, step, "--nvtx");
+    add_exprs(ctx, step, "--nvtx-include", &include);
+    add_exprs(ctx, step, "--nvtx-exclude", &exclude);
+    return 0;
+}
+
+static void add_focus(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_step *step)
+{
+    const char *regex = NULL;
+
+    if (representative(ctx)) {
+        lpo_step_arg(ctx->arena, step, "--filter-mode");
+        lpo_step_arg(ctx->arena, step, "per-launch-config");
+        lpo_step_arg(ctx->arena, step, "--launch-count");
+        lpo_step_argf(ctx->arena, step, "%lld",
+                      (long long)lpo_conf_int(ctx->knobs, "sampling.per_config", 1));
+    }
+    if (lpo_conf_bool(ctx->knobs, "top_kernels", false) &&
+        !lpo_conf_word(ctx->arena, lpo_node_get(s->cli, "kernel_name")))
+        regex = lpo_seen_top_kernels(ctx->arena, ctx->run_dir,
+                                     (size_t)lpo_conf_int(ctx->config, "run.top_n_kernels", 30));
+    if (regex) {
+        lpo_step_arg(ctx->arena, step, "--kernel-name");
+        lpo_step_arg(ctx->arena, step, regex);
+    }
+}
+
+static int add_capture(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_steps *steps,
+                       bool gated, struct lpo_err *err)
+{
+    struct lpo_arena *a = ctx->arena;
+    struct lpo_workload_opts opts = { .profiled = true };
+    struct lpo_step words = { 0 }, *step;
+    const char *base = gated ? "run" : "rerun";
+
+    lpo_step_arg(a, &words, s->ncu);
+    lpo_step_arg(a, &words, "--config-file");
+    lpo_step_arg(a, &words, "off");
+    lpo_ncu_add_flags(a, s->cli, &words);
+    if (gated && add_nvtx(ctx, s, &words, err) < 0)
+        return err->code;
+    add_focus(ctx, s, &words);
+    if (lpo_conf_bool(s->cli, "force_overwrite", true))
+        lpo_step_arg(a, &words, "--force-overwrite");
+    lpo_step_arg(a, &words, "--log-file");
+    lpo_step_argf(a, &words, "%s/%s.log", ctx->dir, base);
+    lpo_step_arg(a, &words, "--export");
+    lpo_step_argf(a, &words, "%s/%s", ctx->dir, base);
+    opts.prefix = words.argv;
+    if (lpo_stage_add_workload(ctx, steps, gated ? "ncu" : "ncu without NVTX filter", &opts, &step,
+                               err) < 0)
+        return err->code;
+    if (!gated)
+        step->cmd_path = lpo_path_join(a, ctx->dir, "cmd-rerun.txt");
+    return 0;
+}
+
+static void add_list_sections(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_steps *steps)
+{
+    struct lpo_step *step = lpo_stage_add_tool(ctx, steps, "ncu --list-sections", "sections");
+
+    lpo_step_arg(ctx->arena, step, s->ncu);
+    lpo_step_arg(ctx->arena, step, "--list-sections");
+    step->stdout_path = lpo_path_join(ctx->arena, ctx->dir, "sections.txt");
+    step->optional = true;
+}
+
+static int ncu_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err)
+{
+    struct state *s = LPO_NEW(ctx->arena, struct state);
+
+    *s = (struct state){ .main = none, .rerun = none, .query = none };
+    ctx->private = s;
+    s->cli = lpo_node_get(ctx->knobs, "ncu_cli");
+    if (!s->cli)
+        s->cli = lpo_node_map(ctx->arena);
+    if (lpo_stage_tool(ctx, &lpo_stage_ncu, &s->ncu, err) < 0)
+        return err->code;
+    add_list_sections(ctx, s, steps);
+    if (lpo_ncu_metrics_plan(ctx, s->ncu, s->cli, steps, &s->cache))
+        s->query = steps->len - 1;
+    s->main = steps->len;
+    return add_capture(ctx, s, steps, true, err);
+}
+
+static const char *report_path(const struct lpo_stage_ctx *ctx, const struct state *s)
+{
+    const char *base = s->rerun != none ? "rerun.ncu-rep" : "run.ncu-rep";
+
+    return lpo_path_join(ctx->arena, ctx->dir, base);
+}
+
+/* The tables that ncu itself makes of a report, beside our own. */
+static void add_tables(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_steps *steps)
+{
+    static const struct {
+        const char *label, *page, *file, *log;
+        bool csv;
+    } tables[] = {
+        { "ncu raw page", "raw", "raw.csv", "raw", true },
+        { "ncu details page", "details", "sections_report.txt", "details", false },
+    };
+    struct lpo_arena *a = ctx->arena;
+
+    if (s->tables_planned || !lpo_conf_bool(s->cli, "export.csv", true))
+        return;
+    s->tables_planned = true;
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
+        struct lpo_step *step = lpo_stage_add_tool(ctx, steps, tables[i].label, tables[i].log);
+
+        lpo_step_arg(a, step, s->ncu);
+        lpo_step_arg(a, step, "--import");
+        lpo_step_arg(a, step, report_path(ctx, s));
+        lpo_step_arg(a, step, "--page");
+        lpo_step_arg(a, step, tables[i].page);
+        lpo_step_arg(a, step, "--print-units");
+        lpo_step_arg(a, step, "base");
+        if (tables[i].csv)
+            lpo_step_arg(a, step, "--csv");
+        step->stdout_path = lpo_path_join(a, ctx->dir, tables[i].file);
+        step->optional = true;
+    }
+}
+
+/* What the log and the program's end mean together; NULL when all is well. */
+static const char *find_problem(struct lpo_stage_ctx *ctx, struct state *s, size_t i,
+                                const struct lpo_result *r, const struct lpo_step *step,
+                                const struct lpo_tool_message **message)
+{
+    const char *log =
+        lpo_arena_printf(ctx->arena, "%s/%s.log", ctx->dir, i == s->rerun ? "rerun" : "run");
+    LPO_AUTO(lpo_text) text = NULL;
+    struct lpo_err err = { 0 };
+
+    *message = NULL;
+    if (lpo_text_read_limit(log, 64 << 20, &text, NULL) == 0)
+        *message = lpo_tool_message_find(text->at);
+    if (*message)
+        return lpo_arena_printf(ctx->arena, "%s: %s", (*message)->meaning, (*message)->remedy);
+    if (lpo_stage_judge(step, r, &err) < 0)
+        return lpo_arena_strdup(ctx->arena, lpo_err_cause(&err));
+    return NULL;
+}
+
+static int after_capture(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_steps *steps,
+                         size_t i, const struct lpo_result *r, struct lpo_err *err)
+{
+    const struct lpo_tool_message *message;
+    struct lpo_step step = steps->at[i];
+    bool made;
+
+    s->problem = find_problem(ctx, s, i, r, &step, &message);
+    made = lpo_path_exists(report_path(ctx, s));
+    if (s->problem && message && message->rerun_ungated && i == s->main && !made &&
+        lpo_conf_bool(ctx->knobs, "gating_nvtx", true)) {
+        lpo_manifest_note(ctx->manifest, ctx->record, "%s; trying again without the NVTX filter",
+                          message->meaning);
+        s->rerun = steps->len;
+        return add_capture(ctx, s, steps, false, err);
+    }
+    if (made)
+        add_tables(ctx, s, steps);
+    return 0; /* collect() tells what is wrong, after what can be saved is saved */
+}
+
+static int ncu_after(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, size_t i,
+                     const struct lpo_result *r, struct lpo_err *err)
+{
+    struct state *s = ctx->private;
+
+    if (i == s->main || i == s->rerun)
+        return after_capture(ctx, s, steps, i, r, err);
+    if (i == s->query) {
+        const struct lpo_step *step = &steps->at[i];
+
+        if (r->end == LPO_END_EXIT && r->code == 0)
+            lpo_ncu_metrics_filter(ctx, step->stdout_path, s->cache, &steps->at[s->main]);
+        return 0;
+    }
+    return lpo_stage_judge(&steps->at[i], r, err);
+}
+
+static int ncu_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
+{
+    struct state *s = ctx->private;
+    bool made = lpo_path_exists(report_path(ctx, s));
+
+    if (!made && s->problem)
+        return lpo_fail(err, LPO_E_CHILD, "%s", s->problem);
+    if (!made)
+        return lpo_fail(err, LPO_E_CHILD, "ncu ended without a report; see %s/run.log", ctx->dir);
+    if (s->problem)
+        return lpo_fail(err, LPO_E_CHILD, "%s (the report was kept)", s->problem);
+    return 0;
+}
+
+const struct lpo_stage lpo_stage_ncu = {
+    .name = "ncu",
+    .summary = "hardware counters per kernel with Nsight Compute",
+    .tool = "program",
+    .tool_name = "ncu",
+    .plan = ncu_plan,
+    .after = ncu_after,
+    .collect = ncu_collect,
+};

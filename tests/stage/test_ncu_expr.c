@@ -1,0 +1,125 @@
+#include "../unit.h"
+
+#include "stage/ncu/expr.h"
+#include "stage/ncu/messages.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/str.h"
+
+static struct lpo_seen_region regions[] = {
+    { "prefill", false },     { "decode", false },
+    { "decode/step", false }, { "decode/step/attn", false },
+    { "LLM@decode", false },  { "window", true },
+    { "a\\/b", false },
+};
+static const struct lpo_seen_regions seen = { regions, sizeof regions / sizeof *regions };
+
+static const struct expr_case {
+    const char *name, *pattern;
+    int known;           /* are the regions known? */
+    const char *want[3]; /* NULL first: refused */
+    const char *says;    /* the error holds this */
+} expr_cases[] = {
+    { "a bare name, kinds unknown", "prefill", 0, { "prefill/", "prefill" }, NULL },
+    { "a bare name that is push/pop", "prefill", 1, { "prefill/" }, NULL },
+    { "a bare name that is start/end", "window", 1, { "window" }, NULL },
+    { "glob", "decode*", 1, { "regex:decode.*/" }, NULL },
+    { "glob, kinds unknown", "dec?de", 0, { "regex:dec.de/", "regex:dec.de" }, NULL },
+    { "nested by colons", "decode::step", 1, { "decode/step/" }, NULL },
+    { "nested by slash", "decode/step", 1, { "decode/step/" }, NULL },
+    { "anywhere below", "decode/**/attn", 1, { "decode/*/attn/" }, NULL },
+    { "domain", "LLM@decode", 1, { "LLM@decode/" }, NULL },
+    { "slash inside a name", "a\\/b", 1, { "a\\/b/" }, NULL },
+    { "special marks are escaped", "op[3]+", 0, { "op[3]+" }, NULL },
+    { "plus in a name", "a+b", 0, { "a\\+b/", "a\\+b" }, NULL },
+    { "already ncu: trailing slash", "A/*/B/", 1, { "A/*/B/" }, NULL },
+    { "already ncu: regex", "regex:x.*/", 1, { "regex:x.*/" }, NULL },
+    { "already ncu: both at once", "A,B", 1, { "A,B" }, NULL },
+    { "no such region, near", "prefil", 1, { NULL }, "prefill" },
+    { "no such region, far", "zzzzzz", 1, { NULL }, "the run has 7" },
+    { "nothing", "", 0, { NULL }, "no region pattern" },
+};
+
+static void check_expr(void **state)
+{
+    const struct expr_case *c = *state;
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_exprs out = { 0 };
+    struct lpo_err err = { 0 };
+    int rc = lpo_ncu_expr_add(a, c->pattern, c->known ? &seen : NULL, &out, &err);
+    size_t n = 0;
+
+    if (!c->want[0]) {
+        assert_int_equal(rc, LPO_E_CONFIG);
+        assert_non_null(strstr(lpo_err_cause(&err), c->says));
+        return;
+    }
+    assert_int_equal(rc, 0);
+    for (; n < 3 && c->want[n]; n++) {
+        assert_true(n < out.len);
+        assert_string_equal(out.at[n], c->want[n]);
+    }
+    assert_int_equal(out.len, n);
+}
+
+static const struct fit_case {
+    const char *name, *pattern, *path;
+    int fits;
+} fit_cases[] = {
+    { "anywhere in the path", "step", "decode/step/attn", 1 },
+    { "a run of names", "step/attn", "decode/step/attn", 1 },
+    { "not with a gap", "decode/attn", "decode/step/attn", 0 },
+    { "gap by stars", "decode/**/attn", "decode/step/attn", 1 },
+    { "stars may be nothing", "decode/**/step", "decode/step", 1 },
+    { "whole names only", "dec", "decode", 0 },
+    { "other domain", "decode", "LLM@decode", 0 },
+    { "any domain", "*@decode", "LLM@decode", 1 },
+};
+
+static void check_fit(void **state)
+{
+    const struct fit_case *c = *state;
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+
+    assert_int_equal(lpo_region_pattern_fits(a, c->pattern, c->path), c->fits);
+}
+
+static const struct message_case {
+    const char *name, *log;
+    const char *meaning; /* NULL: nothing known in it */
+    int rerun;
+} message_cases[] = {
+    { "permission before no kernels",
+      "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission\n"
+      "==WARNING== No kernels were profiled.\n",
+      "may not read", 0 },
+    { "no kernels", "==WARNING== No kernels were profiled.\n", "no kernel passed", 1 },
+    { "range replay in PyTorch",
+      "==ERROR== Unsupported API during capture (cuKernelSetAttribute)\n", "range replay", 0 },
+    { "all is well", "==PROF== Connected to process 3 (x)\n==PROF== Report: run.ncu-rep\n", NULL,
+      0 },
+};
+
+static void check_message(void **state)
+{
+    const struct message_case *c = *state;
+    const struct lpo_tool_message *m = lpo_tool_message_find(c->log);
+
+    if (!c->meaning) {
+        assert_null(m);
+        return;
+    }
+    assert_non_null(m);
+    assert_non_null(strstr(m->meaning, c->meaning));
+    assert_int_equal(m->rerun_ungated, c->rerun);
+}
+
+int main(void)
+{
+    struct unit u = { 0 };
+
+    UNIT_ROWS(&u, expr_cases, check_expr);
+    UNIT_ROWS(&u, fit_cases, check_fit);
+    UNIT_ROWS(&u, message_cases, check_message);
+    return unit_run(&u);
+}
