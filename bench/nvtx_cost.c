@@ -45,10 +45,10 @@ static double best_of(long pairs, const char *const *names)
 int main(int argc, char **argv)
 {
     static const char *const few[] = { "decode", "layer12", "attn", "mlp" };
-    static const char *const lengthy[] = {
-        "model.layers.0.self_attn.q_proj_linear", "model.layers.0.self_attn.k_proj_linear",
-        "model.layers.0.self_attn.v_proj_linear", "model.layers.0.self_attn.o_proj_linear"
-    };
+    static const char *const lengthy[] = { "model.layers.0.self_attn.q_proj_linear",
+                                           "model.layers.0.self_attn.k_proj_linear",
+                                           "model.layers.0.self_attn.v_proj_linear",
+                                           "model.layers.0.self_attn.o_proj_linear" };
     long pairs = argc > 1 ? atol(argv[1]) : 1000000;
 
     printf("{\"short_ns\": %.1f, \"long_ns\": %.1f}\n", best_of(pairs, few),
