@@ -50,9 +50,8 @@ struct kineto_event {
 /* Reads one event object. Kinds outside `wanted` (bits) come back as KINETO_OTHER, unread. */
 int kineto_event_read(struct lpo_pull *q, unsigned wanted, struct kineto_event *e);
 
-/* Decimal text times 10^scale as an exact integer, rounded half to even below the last digit.
- * false: no number, or it does not fit. */
-bool kineto_decimal(const char *at, size_t len, int scale, int64_t *out);
+/* Decimal text times 10^power as an exact integer. false: no number, or it does not fit. */
+bool kineto_decimal(const char *at, size_t len, int power, int64_t *out);
 
 /* Facts that stand outside the events. */
 struct kineto_facts {

@@ -245,7 +245,7 @@ const struct lpo_codec *lpo_codec_find(const unsigned char *head, size_t len)
 {
     const struct lpo_codec *c = codecs;
 
-    while (len < c->magic_len || memcmp(head, c->magic, c->magic_len) != 0)
+    while (c->magic_len && (len < c->magic_len || memcmp(head, c->magic, c->magic_len) != 0))
         c++;
     return c;
 }

@@ -8,158 +8,80 @@
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
+#include "util/json_pull.h"
 #include "util/str.h"
 
 enum { MAX_DEPTH = 256 };
 
 struct parser {
     struct lpo_arena *arena;
-    const char *start, *p, *end;
+    const char *start;
+    struct lpo_pull q;
     struct lpo_err *err;
     struct lpo_str scratch;
 };
 
-static int parse_value(struct parser *q, struct lpo_json *v, int depth);
+static int parse_value(struct parser *t, struct lpo_json *v, int depth);
 
-static int fail_at(struct parser *q, const char *at, const char *what)
+static int fail_at(struct parser *t, const char *at, const char *what)
 {
     size_t line = 1, column = 1;
 
-    for (const char *c = q->start; c < at; c++) {
+    for (const char *c = t->start; c < at; c++) {
         column++;
         if (*c == '\n') {
             line++;
             column = 1;
         }
     }
-    return lpo_fail(q->err, LPO_E_FORMAT, "line %zu, column %zu: %s", line, column, what);
+    return lpo_fail(t->err, LPO_E_FORMAT, "line %zu, column %zu: %s", line, column, what);
 }
 
-static void skip_space(struct parser *q)
+/* What the pull reader says, as an error with its place. */
+static int fail_pull(struct parser *t, int rc)
 {
-    while (q->p < q->end && (*q->p == ' ' || *q->p == '\n' || *q->p == '\t' || *q->p == '\r'))
-        q->p++;
+    if (rc == LPO_PULL_MORE)
+        return fail_at(t, t->q.end, "the text ends too early");
+    return fail_at(t, t->q.p, t->q.why);
 }
 
-static int hex4(struct parser *q, uint32_t *cp)
+static int keep_text(struct parser *t, const struct lpo_pull_text *raw, const char **text,
+                     size_t *len)
 {
-    *cp = 0;
-    if (q->end - q->p < 4)
-        return -1;
-    for (int i = 0; i < 4; i++) {
-        char c = *q->p++;
-        uint32_t d = c >= '0' && c <= '9'   ? (uint32_t)(c - '0')
-                     : c >= 'a' && c <= 'f' ? (uint32_t)(c - 'a' + 10)
-                     : c >= 'A' && c <= 'F' ? (uint32_t)(c - 'A' + 10)
-                                            : 16;
+    const char *bad;
 
-        if (d == 16)
-            return -1;
-        *cp = *cp << 4 | d;
+    if (!raw->escaped) {
+        *text = lpo_arena_strndup(t->arena, raw->at, raw->len);
+        *len = raw->len;
+        return 0;
     }
+    lpo_str_clear(&t->scratch);
+    if (lpo_pull_unescape(raw, LPO_PULL_STRICT, &t->scratch, &bad) < 0)
+        return fail_at(t, bad, "unknown escape");
+    *text = lpo_arena_strndup(t->arena, lpo_str_text(&t->scratch), t->scratch.len);
+    *len = t->scratch.len;
     return 0;
 }
 
-static int parse_unicode_escape(struct parser *q)
+static int parse_string(struct parser *t, struct lpo_json *v)
 {
-    uint32_t cp, low;
+    struct lpo_pull_text raw;
+    int rc = lpo_pull_string(&t->q, &raw);
 
-    if (hex4(q, &cp) < 0)
-        return fail_at(q, q->p, "bad \\u escape");
-    if (cp >= 0xd800 && cp < 0xdc00 && q->end - q->p >= 6 && q->p[0] == '\\' && q->p[1] == 'u') {
-        const char *back = q->p;
-
-        q->p += 2;
-        if (hex4(q, &low) == 0 && low >= 0xdc00 && low < 0xe000)
-            cp = 0x10000 + ((cp - 0xd800) << 10) + (low - 0xdc00);
-        else
-            q->p = back;
-    }
-    lpo_str_add_utf8(&q->scratch, cp);
-    return 0;
+    v->kind = LPO_JSON_STRING;
+    return rc < 0 ? fail_pull(t, rc) : keep_text(t, &raw, &v->text, &v->len);
 }
 
-static int parse_escape(struct parser *q)
+static int parse_number(struct parser *t, struct lpo_json *v)
 {
-    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    const char *hit;
+    struct lpo_pull_text raw;
+    bool whole;
+    int rc = lpo_pull_number(&t->q, &raw, &whole);
 
-    if (q->p == q->end)
-        return fail_at(q, q->p, "text ends inside a string");
-    if (*q->p == 'u') {
-        q->p++;
-        return parse_unicode_escape(q);
-    }
-    hit = *q->p ? strchr(from, *q->p) : NULL;
-    if (!hit)
-        return fail_at(q, q->p, "unknown escape");
-    q->p++;
-    lpo_str_addc(&q->scratch, to[hit - from]);
-    return 0;
-}
-
-static int parse_string(struct parser *q, const char **text, size_t *len)
-{
-    const char *run = ++q->p;
-
-    lpo_str_clear(&q->scratch);
-    for (;;) {
-        if (q->p == q->end)
-            return fail_at(q, run, "string is not closed");
-        if ((unsigned char)*q->p < 0x20)
-            return fail_at(q, q->p, "control character in a string");
-        if (*q->p == '"' || *q->p == '\\') {
-            lpo_str_addn(&q->scratch, run, (size_t)(q->p - run));
-            if (*q->p++ == '"')
-                break;
-            if (parse_escape(q) < 0)
-                return q->err ? q->err->code : LPO_E_FORMAT;
-            run = q->p;
-            continue;
-        }
-        q->p++;
-    }
-    *text = lpo_arena_strndup(q->arena, lpo_str_text(&q->scratch), q->scratch.len);
-    *len = q->scratch.len;
-    return 0;
-}
-
-static bool digits(struct parser *q)
-{
-    const char *from = q->p;
-
-    while (q->p < q->end && *q->p >= '0' && *q->p <= '9')
-        q->p++;
-    return q->p > from;
-}
-
-static int parse_number(struct parser *q, struct lpo_json *v)
-{
-    const char *from = q->p;
-    bool whole = true;
-
-    if (*q->p == '-')
-        q->p++;
-    if (q->p < q->end && *q->p == '0')
-        q->p++;
-    else if (!digits(q))
-        return fail_at(q, from, "expected a value");
-    if (q->p < q->end && *q->p == '.') {
-        whole = false;
-        q->p++;
-        if (!digits(q))
-            return fail_at(q, from, "digits are missing after '.'");
-    }
-    if (q->p < q->end && (*q->p == 'e' || *q->p == 'E')) {
-        whole = false;
-        q->p++;
-        if (q->p < q->end && (*q->p == '+' || *q->p == '-'))
-            q->p++;
-        if (!digits(q))
-            return fail_at(q, from, "digits are missing in the exponent");
-    }
-    v->len = (size_t)(q->p - from);
-    v->text = lpo_arena_strndup(q->arena, from, v->len);
+    if (rc < 0)
+        return fail_pull(t, rc);
+    v->len = raw.len;
+    v->text = lpo_arena_strndup(t->arena, raw.at, raw.len);
     v->kind = LPO_JSON_REAL;
     v->real = strtod(v->text, NULL);
     if (whole) {
@@ -171,102 +93,73 @@ static int parse_number(struct parser *q, struct lpo_json *v)
     return 0;
 }
 
-static int parse_children(struct parser *q, struct lpo_json *v, int depth)
+static int parse_word(struct parser *t, struct lpo_json *v)
 {
-    bool object = *q->p++ == '{';
-    char close = object ? '}' : ']';
+    struct lpo_pull_text raw;
+    int rc = lpo_pull_word(&t->q, &raw);
+
+    if (rc < 0)
+        return fail_pull(t, rc);
+    v->kind = raw.at[0] == 'n' ? LPO_JSON_NULL : LPO_JSON_BOOL;
+    v->boolean = raw.at[0] == 't';
+    return 0;
+}
+
+static int parse_children(struct parser *t, struct lpo_json *v, int depth)
+{
+    bool object = *t->q.p++ == '{', first = true;
     struct lpo_json **tail = &v->first;
+    int rc;
 
     v->kind = object ? LPO_JSON_OBJECT : LPO_JSON_ARRAY;
     if (depth >= MAX_DEPTH)
-        return fail_at(q, q->p, "nested too deeply");
-    skip_space(q);
-    if (q->p < q->end && *q->p == close) {
-        q->p++;
-        return 0;
-    }
+        return fail_at(t, t->q.p, "nested too deeply");
     for (;;) {
-        struct lpo_json *child = LPO_NEW(q->arena, struct lpo_json);
-        int rc;
+        struct lpo_pull_text key = { 0 };
+        struct lpo_json *child;
 
-        skip_space(q);
-        if (object) {
-            if (q->p == q->end || *q->p != '"')
-                return fail_at(q, q->p, "expected a key in quotes");
-            rc = parse_string(q, &child->key, &child->key_len);
-            if (rc < 0)
-                return rc;
-            skip_space(q);
-            if (q->p == q->end || *q->p++ != ':')
-                return fail_at(q, q->p, "expected ':' after the key");
-        }
-        rc = parse_value(q, child, depth + 1);
+        rc = object ? lpo_pull_member(&t->q, &first, &key) : lpo_pull_item(&t->q, &first);
+        if (rc <= 0)
+            return rc < 0 ? fail_pull(t, rc) : 0;
+        child = LPO_NEW(t->arena, struct lpo_json);
+        rc = object ? keep_text(t, &key, &child->key, &child->key_len) : 0;
+        if (rc == 0)
+            rc = parse_value(t, child, depth + 1);
         if (rc < 0)
             return rc;
         *tail = child;
         tail = &child->next;
         v->count++;
-        skip_space(q);
-        if (q->p < q->end && *q->p == close) {
-            q->p++;
-            return 0;
-        }
-        if (q->p == q->end || *q->p++ != ',')
-            return fail_at(q, q->p, object ? "expected ',' or '}'" : "expected ',' or ']'");
     }
 }
 
-static bool word(struct parser *q, const char *w)
+static int parse_value(struct parser *t, struct lpo_json *v, int depth)
 {
-    size_t n = strlen(w);
+    int c = lpo_pull_peek(&t->q);
 
-    if ((size_t)(q->end - q->p) < n || memcmp(q->p, w, n) != 0)
-        return false;
-    q->p += n;
-    return true;
-}
-
-static int parse_value(struct parser *q, struct lpo_json *v, int depth)
-{
-    skip_space(q);
-    if (q->p == q->end)
-        return fail_at(q, q->p, "expected a value, found the end");
-    switch (*q->p) {
-    case '{':
-    case '[':
-        return parse_children(q, v, depth);
-    case '"':
-        v->kind = LPO_JSON_STRING;
-        return parse_string(q, &v->text, &v->len);
-    default:
-        break;
-    }
-    if (word(q, "null"))
-        return 0;
-    v->kind = LPO_JSON_BOOL;
-    v->boolean = word(q, "true");
-    if (v->boolean || word(q, "false"))
-        return 0;
-    return parse_number(q, v);
+    if (c < 0)
+        return fail_pull(t, c);
+    if (c == '{' || c == '[')
+        return parse_children(t, v, depth);
+    if (c == '"')
+        return parse_string(t, v);
+    return c == '-' || (c >= '0' && c <= '9') ? parse_number(t, v) : parse_word(t, v);
 }
 
 int lpo_json_parse(struct lpo_arena *a, const char *text, size_t len, const struct lpo_json **out,
                    struct lpo_err *err)
 {
-    struct parser q = { a, text, text, text + len, err, { 0 } };
+    struct parser t = { a, text, { text, text + len, LPO_PULL_STRICT, NULL }, err, { 0 } };
     struct lpo_json *v = LPO_NEW(a, struct lpo_json);
     size_t bad;
     int rc;
 
     if (!lpo_utf8_valid(text, len, &bad))
-        return fail_at(&q, text + bad, "not valid UTF-8");
-    rc = parse_value(&q, v, 0);
-    if (rc == 0) {
-        skip_space(&q);
-        if (q.p != q.end)
-            rc = fail_at(&q, q.p, "text after the end of the value");
-    }
-    lpo_str_free(&q.scratch);
+        return fail_at(&t, text + bad, "not valid UTF-8");
+    rc = parse_value(&t, v, 0);
+    if (rc == 0 && lpo_pull_peek(&t.q) >= 0)
+        rc = fail_at(&t, t.q.p, "text after the end of the value");
+    lpo_str_free(&t.scratch);
     if (rc == 0)
         *out = v;
     return rc;

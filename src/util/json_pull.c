@@ -18,17 +18,12 @@ static inline bool is_space(char c)
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-int lpo_pull_peek(struct lpo_pull *q)
+int lpo_pull_peek_far(struct lpo_pull *q)
 {
-    /* one space or none is the common case between tokens; indentation comes in long runs */
-    if (q->p < q->end && is_space(*q->p))
+    if (q->mode != LPO_PULL_STRICT)
+        q->p = scan_space(q->p, q->end); /* indentation comes in long runs */
+    while (q->p < q->end && is_space(*q->p))
         q->p++;
-    if (q->p < q->end && is_space(*q->p)) {
-        if (q->mode != LPO_PULL_STRICT)
-            q->p = scan_space(q->p, q->end);
-        while (q->p < q->end && is_space(*q->p))
-            q->p++;
-    }
     return q->p < q->end ? (unsigned char)*q->p : LPO_PULL_MORE;
 }
 
@@ -79,10 +74,47 @@ int lpo_pull_item(struct lpo_pull *q, bool *first)
     return next_entry(q, first, ']');
 }
 
+/* The place behind up to one space: where the next token is, but for indentation. */
+static inline const char *near(const char *p)
+{
+    return p + (*p == ' ');
+}
+
+/* `, "key":` in its usual spelling, with the place in a register all the way. false: look closer,
+ * nothing was taken. */
+static inline bool plain_member(struct lpo_pull *q, bool *first, struct lpo_pull_text *key)
+{
+    enum { ROOM = 64 }; /* what is looked at without asking for the end again */
+    const char *p = q->p, *stop;
+
+    if (q->end - p < ROOM || *first || q->mode == LPO_PULL_REPAIR)
+        return false;
+    p = near(p);
+    if (*p != ',')
+        return false;
+    p = near(p + 1);
+    if ((unsigned char)*p <= ' ' && q->mode != LPO_PULL_STRICT)
+        p = scan_space(p, q->end);
+    if (q->end - p < ROOM || *p != '"')
+        return false;
+    stop = scan_string(p + 1, p + ROOM - 4, 0x20);
+    if (*stop != '"')
+        return false;
+    *key = (struct lpo_pull_text){ p + 1, (size_t)(stop - p) - 1, false };
+    p = near(stop + 1);
+    if (*p != ':')
+        return false;
+    q->p = p + 1;
+    return true;
+}
+
 int lpo_pull_member(struct lpo_pull *q, bool *first, struct lpo_pull_text *key)
 {
-    int rc = next_entry(q, first, '}');
+    int rc;
 
+    if (plain_member(q, first, key))
+        return 1;
+    rc = next_entry(q, first, '}');
     if (rc <= 0)
         return rc;
     if (*q->p != '"')
@@ -218,107 +250,6 @@ int lpo_pull_word(struct lpo_pull *q, struct lpo_pull_text *out)
         return 0;
     }
     return bad(q, q->p, "expected a value");
-}
-
-/* One block of 64 bytes: moves `depth` by the brackets outside strings. Returns the index behind
- * the bracket that brings depth to 0, or -1. `inside` is all ones within a string, else 0. */
-static int walk_block(struct scan_bits b, uint64_t *inside, unsigned *depth)
-{
-    uint64_t in_string = scan_parity(b.quote) ^ *inside;
-    uint64_t open = b.open & ~in_string, close = b.close & ~in_string;
-
-    *inside = (uint64_t)((int64_t)in_string >> 63);
-    if ((unsigned)__builtin_popcountll(close) < *depth) { /* cannot reach 0 in here */
-        *depth += (unsigned)__builtin_popcountll(open) - (unsigned)__builtin_popcountll(close);
-        return -1;
-    }
-    for (uint64_t both = open | close; both; both &= both - 1) {
-        int i = __builtin_ctzll(both);
-
-        if (open >> i & 1)
-            ++*depth;
-        else if (--*depth == 0)
-            return i + 1;
-    }
-    return -1;
-}
-
-/* Takes escaped quotes out of b.quote. `carry`: the block before ended in a live backslash. */
-static void drop_escaped(struct scan_bits *b, bool *carry)
-{
-    uint64_t slash = b->slash;
-
-    if (*carry) {
-        b->quote &= ~(uint64_t)1;
-        slash &= ~(uint64_t)1;
-    }
-    *carry = false;
-    while (slash) {
-        int i = __builtin_ctzll(slash);
-
-        slash &= slash - 1;
-        if (i == 63) {
-            *carry = true;
-            break;
-        }
-        b->quote &= ~((uint64_t)2 << i);
-        slash &= ~((uint64_t)2 << i);
-    }
-}
-
-/* To behind the bracket that brings `depth` to 0. */
-static int leave(struct lpo_pull *q, unsigned depth)
-{
-    const char *p = q->p;
-    uint64_t inside = 0;
-    bool carry = false;
-
-    while (p < q->end) {
-        char last[64];
-        size_t room = (size_t)(q->end - p);
-        const char *from = p;
-        struct scan_bits b;
-        int at;
-
-        if (room < sizeof last) { /* the rest, padded with spaces */
-            memset(last, ' ', sizeof last);
-            memcpy(last, p, room);
-            from = last;
-        }
-        b = scan_block(from);
-        if (b.slash || carry)
-            drop_escaped(&b, &carry);
-        at = walk_block(b, &inside, &depth);
-        if (at >= 0) {
-            q->p = p + at;
-            return 0;
-        }
-        p += 64;
-    }
-    return LPO_PULL_MORE;
-}
-
-int lpo_pull_leave(struct lpo_pull *q)
-{
-    return leave(q, 1);
-}
-
-int lpo_pull_skip(struct lpo_pull *q)
-{
-    struct lpo_pull_text text;
-    bool whole;
-    int c = lpo_pull_peek(q);
-
-    if (c < 0)
-        return c;
-    if (c == '{' || c == '[')
-        return leave(q, 0);
-    if (c == '"')
-        return lpo_pull_string(q, &text);
-    if ((c >= '0' && c <= '9') ||
-        (c == '-' && q->end - q->p > 1 && q->p[1] >= '0' && q->p[1] <= '9'))
-        return lpo_pull_number(q, &text, &whole);
-    return lpo_pull_word(q, &text);
 }
 
 static const char *hex4(const char *p, const char *end, uint32_t *cp)

@@ -40,8 +40,19 @@ struct lpo_pull_text {
     bool escaped; /* has escapes: see lpo_pull_unescape */
 };
 
+int lpo_pull_peek_far(struct lpo_pull *q); /* the rest of lpo_pull_peek */
+
 /* Skips space. The next byte, not taken, or LPO_PULL_MORE. */
-int lpo_pull_peek(struct lpo_pull *q);
+static inline int lpo_pull_peek(struct lpo_pull *q)
+{
+    /* no space or one is the common case between tokens */
+    if (q->end - q->p >= 2) {
+        q->p += *q->p == ' ';
+        if ((unsigned char)*q->p > ' ')
+            return (unsigned char)*q->p;
+    }
+    return lpo_pull_peek_far(q);
+}
 /* Takes the '{' or '[' that must come next. */
 int lpo_pull_open(struct lpo_pull *q, char which);
 /* 1: `key` is taken, its value comes next. 0: the object was closed. *first is true before the
