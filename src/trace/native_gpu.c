@@ -68,7 +68,7 @@ static void on_shape(struct native *n, unsigned flags, struct lpo_cursor *c)
     place = lpo_get_v(c);
     if (!c->bad)
         lpo_vec_push(&n->shapes,
-                     (struct native_shape){ native_kernel_name(n, string),
+                     (struct native_shape){ native_kernel_name(n, string), native_name(n, string),
                                             lpo_trace_shape(n->trace, &shape), (uint32_t)place });
 }
 
@@ -131,6 +131,7 @@ static void on_kernel(struct native *n, unsigned flags, struct lpo_cursor *c)
     w = work_at(n, n->shapes.at[id].place);
     w.kind = LPO_KERNEL;
     w.name = n->shapes.at[id].name;
+    w.linker = n->shapes.at[id].linker;
     w.shape = n->shapes.at[id].shape;
     add_work(n, w, flags, c);
 }

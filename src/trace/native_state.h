@@ -66,7 +66,7 @@ struct native_end {
 };
 
 struct native_shape {
-    uint32_t name, shape, place;
+    uint32_t name, linker, shape, place;
 };
 
 struct native_place {

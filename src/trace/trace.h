@@ -23,11 +23,12 @@ struct lpo_err;
 enum lpo_work_kind { LPO_KERNEL, LPO_COPY, LPO_SET };
 
 enum lpo_work_flags {
-    LPO_WORK_UNTIMED = 1,   /* only end - start means something (ncu); start is not on the clock */
-    LPO_WORK_NO_LENGTH = 2, /* not even the duration is known: start == end, do not print 0 */
-    LPO_WORK_GRAPH = 4,     /* came from a CUDA graph launch */
-    LPO_WORK_WHOLE = 8,     /* stands for many kernels: a graph launch traced as one, a replayed
-                             * range */
+    LPO_WORK_UNTIMED = 1,    /* only end - start means something (ncu); start is not on the clock */
+    LPO_WORK_NO_LENGTH = 2,  /* not even the duration is known: start == end, do not print 0 */
+    LPO_WORK_GRAPH = 4,      /* came from a CUDA graph launch */
+    LPO_WORK_ESTIMATED = 16, /* its metrics are those of a representative, see overlay.h */
+    LPO_WORK_WHOLE = 8,      /* stands for many kernels: a graph launch traced as one, a replayed
+                              * range */
 };
 
 /* What a caller can do without. A reader may then leave it out and be faster; it need not. */
@@ -42,6 +43,7 @@ struct lpo_work {
     int64_t start_ns, end_ns; /* end >= start */
     uint64_t bytes;           /* copies and sets; 0 for kernels */
     uint32_t name;   /* kernels: demangled as the source prints it; copies: "Memcpy HtoD" … */
+    uint32_t linker; /* the mangled name, the same in every source; 0 ("") when not told */
     uint32_t launch; /* into launches; LPO_NONE: no launch record */
     uint32_t stack;  /* into stacks, when the source itself names the ranges (ncu) */
     uint32_t capture_stack; /* graphs: the ranges open when the node was captured; or LPO_NONE */
