@@ -258,12 +258,14 @@ int lpo_compose(struct lpo_arena *a, const struct lpo_compose_in *in, struct lpo
 {
     const char *config = in->config_name ? in->config_name : "config";
     struct lpo_choices choices;
+    struct lpo_scope scope;
     int rc;
 
     *out = (struct lpo_composed){ .arena = a, .env = in->env };
     out->now = in->now ? in->now : time(NULL);
     out->warnings = lpo_node_list(a);
     out->root = lpo_node_map(a);
+    scope = scope_of(out);
     rc = open_repo(out, in, err);
     if (rc == 0)
         rc = read_overrides(out, in, err);
@@ -274,7 +276,8 @@ int lpo_compose(struct lpo_arena *a, const struct lpo_compose_in *in, struct lpo
     if (rc == 0)
         rc = lpo_choices_init(&choices, a, out->repo, out->overrides, out->noverrides, err);
     if (rc == 0)
-        rc = lpo_defaults_list(a, out->repo, config, &choices, in->multirun, &out->defaults, err);
+        rc = lpo_defaults_list(&scope, out->repo, config, &choices, in->multirun, &out->defaults,
+                               err);
     for (size_t i = 0; rc == 0 && i < out->defaults.count; i++)
         rc = merge_row(out, out->root, &out->defaults.rows[i], err);
     if (rc == 0)

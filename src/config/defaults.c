@@ -12,10 +12,15 @@
 #include "util/err.h"
 #include "util/str.h"
 
+#define SELF                                                                                       \
+    "See https://hydra.cc/docs/1.2/upgrades/1.0_to_1.1/default_composition_order for more "        \
+    "information"
+
 enum { MAX_DEPTH = 64, MAX_NODES = 20000 };
 
 struct growing {
     struct lpo_arena *arena;
+    const struct lpo_scope *scope;
     struct lpo_repo *repo;
     struct lpo_choices *choices;
     bool skip_missing;
@@ -125,6 +130,15 @@ static int count_selves(struct growing *g, const struct lpo_entry *e, const stru
     return 0;
 }
 
+/* Anything of its own beside the list: then where _self_ stands makes a difference. */
+static bool has_content(const struct lpo_node *config)
+{
+    for (size_t i = 0; config->kind == LPO_NODE_MAP && i < config->npairs; i++)
+        if (!lpo_node_is_missing(config->pairs[i].value))
+            return true;
+    return false;
+}
+
 static int own_list(struct growing *g, const struct lpo_entry *e, const struct lpo_loaded *l,
                     bool is_root, struct lpo_entry **out, size_t *count)
 {
@@ -135,6 +149,11 @@ static int own_list(struct growing *g, const struct lpo_entry *e, const struct l
 
     if (rc < 0)
         return rc;
+    if (e->primary && !has_self && has_other && has_content(l->config) && g->scope->warn)
+        g->scope->warn(g->scope->with,
+                       lpo_arena_printf(g->arena,
+                                        "In '%s': Defaults list is missing `_self_`. " SELF,
+                                        lpo_entry_config_path(g->arena, e)));
     list = lpo_arena_array(g->arena, n + extra + 1, sizeof(*list));
     if (n)
         memcpy(list, l->entries, n * sizeof(*list));
@@ -262,7 +281,7 @@ static int bad_interpolation(struct growing *g, const char *text, int code)
 
 static int resolve_entry(struct growing *g, struct lpo_entry *e)
 {
-    struct lpo_scope scope = { .arena = g->arena };
+    struct lpo_scope scope = *g->scope;
     struct lpo_spot root = { .node = g->choices->known }, at = { .up = &root };
     const char *text = e->is_group ? e->option : e->path;
     const char *old = e->is_group ? strstr(text, "${defaults.") : NULL;
@@ -366,11 +385,12 @@ static int grow(struct growing *g, struct lpo_tree *t, bool is_root, bool interp
     return grow_list(g, t, l, is_root, interpolated, depth);
 }
 
-int lpo_defaults_list(struct lpo_arena *a, struct lpo_repo *repo, const char *config_name,
+int lpo_defaults_list(const struct lpo_scope *scope, struct lpo_repo *repo, const char *config_name,
                       struct lpo_choices *choices, bool skip_missing, struct lpo_defaults *out,
                       struct lpo_err *err)
 {
-    struct growing g = { a, repo, choices, skip_missing, 0, err };
+    struct lpo_arena *a = scope->arena;
+    struct growing g = { a, scope, repo, choices, skip_missing, 0, err };
     struct lpo_tree *root = new_tree(&g, NULL, NULL);
     struct lpo_entry *hydra = LPO_NEW(a, struct lpo_entry), *main = LPO_NEW(a, struct lpo_entry);
     struct lpo_tree *both[2];

@@ -11,6 +11,7 @@ struct lpo_arena;
 struct lpo_choices;
 struct lpo_err;
 struct lpo_repo;
+struct lpo_scope;
 struct lpo_tree;
 
 /* One config to merge. */
@@ -28,8 +29,9 @@ struct lpo_defaults {
     struct lpo_tree *tree; /* for `--info defaults-tree` */
 };
 
-/* `skip_missing`: an option that is ??? is passed over (while sweeping). */
-int lpo_defaults_list(struct lpo_arena *a, struct lpo_repo *repo, const char *config_name,
+/* `skip_missing`: an option that is ??? is passed over (while sweeping). `scope` is what an
+ * interpolated choice may ask for, and where warnings go. */
+int lpo_defaults_list(const struct lpo_scope *scope, struct lpo_repo *repo, const char *config_name,
                       struct lpo_choices *choices, bool skip_missing, struct lpo_defaults *out,
                       struct lpo_err *err);
 
