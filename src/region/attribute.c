@@ -1,0 +1,246 @@
+/* One sweep per thread: ranges and launches in order of time, with the open ranges on a stack. */
+#include "region/attribute.h"
+
+#include <stdlib.h>
+
+#include "region/group.h"
+#include "region/order.h"
+#include "region/start_end.h"
+#include "region/tree.h"
+
+/* A range on the stack. */
+struct open {
+    int64_t end_ns;
+    uint32_t entered; /* node at which the visit was counted: tells name, domain and kind */
+    uint32_t path;    /* node of the stack up to here; LPO_NONE: not looked up yet */
+    uint32_t visits;  /* row of the visit */
+    bool outlives;    /* ends after the one below it */
+};
+
+struct sweep {
+    struct lpo_region_tree *tree;
+    struct open stack[LPO_REGION_DEPTH];
+    size_t depth;
+    size_t outliving; /* entries with that flag: 0 means that ends fall towards the top */
+};
+
+static uint32_t child_of(struct sweep *s, uint32_t parent, uint32_t like)
+{
+    const struct lpo_node n = s->tree->nodes.at[like];
+
+    return lpo_region_node(s->tree, parent, n.name, n.domain, n.kind);
+}
+
+/* The node of the lowest `count` rows. Looked up late, so that no region is made which nothing
+ * ever lay in. */
+static uint32_t path_of(struct sweep *s, size_t count)
+{
+    size_t known = count;
+    uint32_t node;
+
+    while (known && s->stack[known - 1].path == LPO_NONE)
+        known--;
+    node = known ? s->stack[known - 1].path : LPO_NONE;
+    for (size_t i = known; i < count; i++)
+        node = s->stack[i].path = child_of(s, node, s->stack[i].entered);
+    return node;
+}
+
+/* Takes out what ended before `now` below ranges that go on; the paths above it change. */
+static void compact(struct sweep *s, int64_t now)
+{
+    size_t kept = 0;
+
+    s->outliving = 0;
+    for (size_t i = 0; i < s->depth; i++) {
+        struct open e = s->stack[i];
+
+        if (e.end_ns < now)
+            continue;
+        if (kept != i)
+            e.path = LPO_NONE;
+        e.outlives = kept && e.end_ns > s->stack[kept - 1].end_ns;
+        s->outliving += e.outlives;
+        s->stack[kept++] = e;
+    }
+    s->depth = kept;
+}
+
+static void expire(struct sweep *s, int64_t now)
+{
+    while (s->depth && s->stack[s->depth - 1].end_ns < now)
+        s->outliving -= s->stack[--s->depth].outlives;
+    if (s->outliving)
+        compact(s, now);
+}
+
+/* Is this open range still one when [start, end] begins? One that ends there is not, unless it
+ * holds it all. */
+static bool encloses(const struct open *e, int64_t start_ns, int64_t end_ns)
+{
+    return e->end_ns > start_ns || e->end_ns >= end_ns;
+}
+
+/* The path at which a range is entered; *around is the stack row it began in, or -1. */
+static uint32_t entered_at(struct sweep *s, const struct lpo_range *r, int64_t end_ns, int *around)
+{
+    uint32_t node = LPO_NONE;
+
+    *around = (int)s->depth - 1;
+    if (!s->outliving && (!s->depth || encloses(&s->stack[*around], r->start_ns, end_ns)))
+        return lpo_region_node(s->tree, path_of(s, s->depth), r->name, r->domain, r->kind);
+    *around = -1;
+    for (size_t i = 0; i < s->depth; i++) {
+        if (!encloses(&s->stack[i], r->start_ns, end_ns))
+            continue;
+        node = child_of(s, node, s->stack[i].entered);
+        *around = (int)i;
+    }
+    return lpo_region_node(s->tree, node, r->name, r->domain, r->kind);
+}
+
+static void count_visit(struct lpo_region_tree *tree, uint32_t row, const struct lpo_range *r,
+                        int64_t end_ns)
+{
+    struct lpo_visits *v = &tree->visits.at[row];
+
+    v->count++;
+    v->host_ns += end_ns - r->start_ns;
+    if (r->flags & LPO_RANGE_OPEN) {
+        v->open++;
+        tree->open++;
+    }
+}
+
+static void enter(struct sweep *s, const struct lpo_range *r, uint16_t process, int64_t end_ns)
+{
+    struct lpo_region_tree *tree = s->tree;
+    struct open o = { .end_ns = end_ns };
+    int around;
+
+    expire(s, r->start_ns);
+    if (s->depth == LPO_REGION_DEPTH) {
+        tree->too_deep++;
+        return;
+    }
+    o.entered = entered_at(s, r, end_ns, &around);
+    o.visits = lpo_region_visits_of(tree, o.entered, process);
+    o.path = s->outliving || (size_t)(around + 1) != s->depth ? LPO_NONE : o.entered;
+    o.outlives = s->depth && end_ns > s->stack[s->depth - 1].end_ns;
+    count_visit(tree, o.visits, r, end_ns);
+    if (around >= 0) {
+        int64_t outer_ns = s->stack[around].end_ns;
+
+        tree->visits.at[s->stack[around].visits].child_ns +=
+            (end_ns < outer_ns ? end_ns : outer_ns) - r->start_ns;
+        tree->crooked += end_ns > outer_ns;
+    }
+    s->stack[s->depth++] = o;
+    s->outliving += o.outlives;
+}
+
+/* The innermost of the open ranges that hold the whole call, as a path. */
+static uint32_t leaf_at(struct sweep *s, const struct lpo_launch *l)
+{
+    uint32_t node = LPO_NONE;
+
+    expire(s, l->start_ns);
+    if (!s->outliving) {
+        size_t i = s->depth;
+
+        while (i && s->stack[i - 1].end_ns < l->end_ns)
+            i--;
+        return path_of(s, i);
+    }
+    for (size_t i = 0; i < s->depth; i++)
+        if (s->stack[i].end_ns >= l->end_ns)
+            node = child_of(s, node, s->stack[i].entered);
+    return node;
+}
+
+/* Outer before inner: earlier start, then later end; the sort is stable, so then file order. */
+struct range_order {
+    const struct lpo_region_tree *tree;
+    const struct lpo_ends *ends;
+};
+
+static bool range_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    const struct range_order *o = ctx;
+    const struct lpo_range *ra = &o->tree->trace->ranges.at[a];
+    const struct lpo_range *rb = &o->tree->trace->ranges.at[b];
+
+    if (ra->start_ns != rb->start_ns)
+        return ra->start_ns < rb->start_ns;
+    return lpo_range_end(o->ends, o->tree->trace, ra) > lpo_range_end(o->ends, o->tree->trace, rb);
+}
+
+static void sweep_thread(struct lpo_region_tree *tree, const struct lpo_ends *ends, uint32_t thread,
+                         const struct lpo_group *ranges, const struct lpo_group *launches,
+                         const uint32_t *sets)
+{
+    const struct lpo_trace *t = tree->trace;
+    struct sweep s = { .tree = tree };
+    uint16_t process = t->threads.at[thread].process;
+    uint32_t *r = ranges->rows + ranges->starts[thread];
+    uint32_t *r_end = ranges->rows + ranges->starts[thread + 1];
+    uint32_t *l = launches->rows + launches->starts[thread];
+    uint32_t *l_end = launches->rows + launches->starts[thread + 1];
+
+    lpo_order_sort(r, (size_t)(r_end - r), range_before, &(struct range_order){ tree, ends });
+    lpo_order_sort(l, (size_t)(l_end - l), lpo_launch_before, t);
+    while (r < r_end || l < l_end) {
+        if (l == l_end || (r < r_end && t->ranges.at[*r].start_ns <= t->launches.at[*l].start_ns)) {
+            const struct lpo_range *range = &t->ranges.at[*r++];
+
+            enter(&s, range, process, lpo_range_end(ends, t, range));
+            continue;
+        }
+        tree->launch_place[*l] =
+            lpo_region_place_of(tree, leaf_at(&s, &t->launches.at[*l]), sets ? sets[*l] : 0);
+        l++;
+    }
+}
+
+/* The source named the ranges itself. */
+static uint32_t place_of_stack(struct lpo_region_tree *tree, const struct lpo_stack *stack)
+{
+    const struct lpo_frame *f = tree->trace->frames.at + stack->first;
+    uint32_t leaf = LPO_NONE, set[LPO_REGION_OPEN_SETS];
+    size_t nset = 0;
+
+    for (uint32_t i = 0; i < stack->count; i++, f++) {
+        if (f->kind == LPO_START_END) {
+            nset = lpo_set_add(set, nset, LPO_REGION_OPEN_SETS,
+                               lpo_region_node(tree, LPO_NONE, f->name, f->domain, f->kind));
+            continue;
+        }
+        if (leaf != LPO_NONE && tree->nodes.at[leaf].depth + 1 >= LPO_REGION_DEPTH) {
+            tree->too_deep++;
+            continue;
+        }
+        leaf = lpo_region_node(tree, leaf, f->name, f->domain, f->kind);
+    }
+    return lpo_region_place_of(tree, leaf, lpo_region_set_of(tree, set, nset));
+}
+
+void lpo_attribute(struct lpo_region_tree *tree)
+{
+    const struct lpo_trace *t = tree->trace;
+    struct lpo_group ranges = lpo_group_ranges(t, LPO_PUSH_POP);
+    struct lpo_group launches = lpo_group_launches(t);
+    struct lpo_ends ends = lpo_ends_find(t);
+    uint32_t *sets;
+
+    tree->launch_place = lpo_xcalloc(t->launches.len, sizeof *tree->launch_place);
+    tree->stack_place = lpo_xcalloc(t->stacks.len, sizeof *tree->stack_place);
+    sets = lpo_start_end_sets(tree, &ends);
+    for (uint32_t i = 0; i < t->threads.len; i++)
+        sweep_thread(tree, &ends, i, &ranges, &launches, sets);
+    for (size_t i = 0; i < t->stacks.len; i++)
+        tree->stack_place[i] = place_of_stack(tree, &t->stacks.at[i]);
+    free(sets);
+    lpo_group_free(&ranges);
+    lpo_group_free(&launches);
+    lpo_ends_free(&ends);
+}

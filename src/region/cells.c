@@ -1,0 +1,150 @@
+#include "region/cells.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "region/select.h"
+
+void lpo_sum_add(struct lpo_sum *to, const struct lpo_sum *from)
+{
+    if (from->launches > from->unknown) {
+        if (to->launches == to->unknown || from->min_ns < to->min_ns)
+            to->min_ns = from->min_ns;
+        if (from->max_ns > to->max_ns)
+            to->max_ns = from->max_ns;
+    }
+    to->launches += from->launches;
+    to->unknown += from->unknown;
+    to->ns += from->ns;
+    to->bytes += from->bytes;
+}
+
+void lpo_metric_merge(enum lpo_combine rule, struct lpo_metric_sum *to,
+                      const struct lpo_metric_sum *from)
+{
+    if (from->weight == 0)
+        return;
+    if (to->weight == 0) {
+        *to = *from;
+        return;
+    }
+    switch (rule) {
+    case LPO_SUM:
+    case LPO_TIME_WEIGHTED:
+        to->value += from->value;
+        break;
+    case LPO_MAX:
+        to->value = fmax(to->value, from->value);
+        break;
+    case LPO_MIN:
+        to->value = fmin(to->value, from->value);
+        break;
+    case LPO_FIRST:
+        break;
+    }
+    to->weight += from->weight;
+}
+
+double lpo_metric_value(enum lpo_combine rule, const struct lpo_metric_sum *m)
+{
+    if (m->weight == 0)
+        return NAN;
+    return rule == LPO_TIME_WEIGHTED ? m->value / m->weight : m->value;
+}
+
+static void add_metrics(struct lpo_work_cells *c, struct lpo_work_cell *cell,
+                        const struct lpo_work *w)
+{
+    const struct lpo_trace *t = c->tree->trace;
+    size_t width = t->metrics.len;
+    struct lpo_metric_sum *row;
+    /* a kernel of unknown length must not weigh nothing where all are of unknown length */
+    double weight = lpo_work_ns(w) > 0 ? (double)lpo_work_ns(w) : 1e-9;
+
+    if (cell->metrics == LPO_NONE) {
+        cell->metrics = (uint32_t)(width ? c->metric_sums.len / width : 0);
+        for (size_t i = 0; i < width; i++)
+            lpo_vec_push(&c->metric_sums, (struct lpo_metric_sum){ 0, 0 });
+    }
+    row = c->metric_sums.at + (size_t)cell->metrics * width;
+    for (uint32_t i = 0; i < width; i++) {
+        double v = lpo_trace_metric_get(t, w->metrics, i);
+        enum lpo_combine rule = t->metrics.at[i].combine;
+        struct lpo_metric_sum one = { v, weight };
+
+        if (isnan(v))
+            continue;
+        if (rule == LPO_TIME_WEIGHTED)
+            one.value *= weight;
+        lpo_metric_merge(rule, &row[i], &one);
+    }
+    c->with_metrics++;
+}
+
+/* A row per (place, capture, name, process, device, kind, launch known). */
+static struct lpo_work_cell *cell_of(struct lpo_work_cells *c, const struct lpo_work *w)
+{
+    const struct lpo_trace *t = c->tree->trace;
+    uint32_t place = lpo_region_place(c->tree, w), capture = LPO_NONE;
+    bool lost = w->stack == LPO_NONE && w->launch == LPO_NONE, fresh;
+    uint32_t owner, row;
+
+    if (w->capture_stack != LPO_NONE && w->capture_stack < t->stacks.len)
+        capture = c->tree->stack_place[w->capture_stack];
+    owner = lpo_idmap_put(&c->owners, w->process, w->device, (uint32_t)c->owners.len, &fresh);
+    row = lpo_idmap_put(&c->map, (uint64_t)place << 32 | w->name,
+                        (uint64_t)capture << 32 | owner << 3 | (uint32_t)w->kind << 1 | lost,
+                        (uint32_t)c->cells.len, &fresh);
+    if (fresh)
+        lpo_vec_push(&c->cells, (struct lpo_work_cell){ .place = place,
+                                                        .capture = capture,
+                                                        .name = w->name,
+                                                        .metrics = LPO_NONE,
+                                                        .process = w->process,
+                                                        .device = w->device,
+                                                        .kind = w->kind,
+                                                        .no_launch = lost });
+    return &c->cells.at[row];
+}
+
+static void add_work(struct lpo_work_cells *c, const struct lpo_work *w)
+{
+    struct lpo_work_cell *cell = cell_of(c, w);
+    bool unknown = w->flags & LPO_WORK_NO_LENGTH;
+    int64_t ns = unknown ? 0 : lpo_work_ns(w);
+
+    lpo_sum_add(&cell->sum, &(struct lpo_sum){ 1, unknown, ns, ns, ns, w->bytes });
+    if (w->metrics != LPO_NONE)
+        add_metrics(c, cell, w);
+}
+
+struct lpo_work_cells *lpo_work_cells_create(const struct lpo_region_tree *tree,
+                                             struct lpo_selection *select)
+{
+    const struct lpo_trace *t = tree->trace;
+    struct lpo_work_cells *c = lpo_xcalloc(1, sizeof *c);
+    bool *picked = lpo_selection_kernels(select, t);
+
+    c->tree = tree;
+    for (size_t i = 0; i < t->works.len; i++) {
+        const struct lpo_work *w = &t->works.at[i];
+
+        if (w->kind == LPO_KERNEL && picked && !picked[w->name])
+            c->left_out++;
+        else
+            add_work(c, w);
+    }
+    free(picked);
+    return c;
+}
+
+void lpo_work_cells_destroy(struct lpo_work_cells *c)
+{
+    if (!c)
+        return;
+    lpo_vec_free(&c->cells);
+    lpo_vec_free(&c->metric_sums);
+    lpo_idmap_free(&c->map);
+    lpo_idmap_free(&c->owners);
+    free(c);
+}

@@ -1,0 +1,65 @@
+/* region/cells.h - all GPU work of a trace, summed once by place, name, process and device.
+ *
+ * A million kernels become a few thousand cells; every table of every scope is made from those.
+ * Borrows the tree, and through it the trace. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "region/tree.h"
+#include "util/auto.h"
+#include "util/vec.h"
+
+struct lpo_selection;
+
+struct lpo_sum {
+    uint64_t launches;
+    uint64_t unknown; /* launches whose duration the source does not tell */
+    int64_t ns, min_ns, max_ns;
+    uint64_t bytes;
+};
+
+static inline bool lpo_sum_known(const struct lpo_sum *s)
+{
+    return s->launches == 0 || s->launches > s->unknown;
+}
+
+void lpo_sum_add(struct lpo_sum *to, const struct lpo_sum *from);
+
+/* One metric over some kernels; meaning by enum lpo_combine. weight 0: none had it. */
+struct lpo_metric_sum {
+    double value, weight;
+};
+
+struct lpo_work_cell {
+    struct lpo_sum sum;
+    uint32_t place;   /* into tree->places */
+    uint32_t capture; /* graphs: place of the capture, or LPO_NONE */
+    uint32_t name;
+    uint32_t metrics; /* row of metric_sums, or LPO_NONE */
+    uint16_t process, device;
+    uint8_t kind;   /* enum lpo_work_kind */
+    bool no_launch; /* the source has no launch record: the place is unknown, told as outside */
+};
+
+struct lpo_work_cells {
+    const struct lpo_region_tree *tree;
+    LPO_VEC(struct lpo_work_cell) cells;
+    LPO_VEC(struct lpo_metric_sum) metric_sums; /* rows as wide as the trace has metrics */
+    uint64_t left_out;                          /* kernels that the selection refused */
+    uint64_t with_metrics;                      /* kernels that have metrics */
+    struct lpo_idmap map, owners;
+};
+
+/* `select` may be NULL: every kernel. Copies and sets are never selected away. */
+struct lpo_work_cells *lpo_work_cells_create(const struct lpo_region_tree *tree,
+                                             struct lpo_selection *select);
+void lpo_work_cells_destroy(struct lpo_work_cells *c); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_work_cells);
+
+/* Adds `from` to `to` by the metric's rule. */
+void lpo_metric_merge(enum lpo_combine rule, struct lpo_metric_sum *to,
+                      const struct lpo_metric_sum *from);
+double lpo_metric_value(enum lpo_combine rule, const struct lpo_metric_sum *m); /* NaN: unknown */

@@ -1,0 +1,333 @@
+#include "region/scope.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "region/select.h"
+#include "util/str.h"
+
+/* Everything known of one node while a scope is being put together. */
+struct draft {
+    struct lpo_region_row row;
+    uint32_t first_child, next; /* siblings, in no order yet */
+};
+
+struct builder {
+    struct lpo_scope *scope;
+    const struct lpo_region_tree *tree;
+    struct draft *drafts; /* one per node, then `(outside)` */
+    uint32_t *rows;       /* row that a node got, or LPO_NONE */
+    struct lpo_idmap kernel_map;
+    bool *process_in; /* processes whose visits belong to this scope */
+};
+
+static bool cell_in(const struct lpo_scope *s, const struct lpo_work_cell *c)
+{
+    const struct lpo_trace *t = s->cells->tree->trace;
+
+    switch (s->id.kind) {
+    case LPO_SCOPE_PROCESS:
+        return c->process == s->id.index;
+    case LPO_SCOPE_DEVICE:
+        return c->device == s->id.index;
+    case LPO_SCOPE_RANK:
+        return t->processes.at[c->process].rank == s->id.index;
+    default:
+        return true;
+    }
+}
+
+static struct draft *draft_of(struct builder *b, uint32_t node)
+{
+    return &b->drafts[node == LPO_NODE_OUTSIDE ? b->tree->nodes.len : node];
+}
+
+/* A device has no ranges of its own: it is given those of the processes that gave it work. */
+static void find_processes(struct builder *b)
+{
+    const struct lpo_trace *t = b->tree->trace;
+    const struct lpo_scope *s = b->scope;
+
+    for (size_t p = 0; p < t->processes.len; p++)
+        b->process_in[p] = s->id.kind == LPO_SCOPE_ALL ||
+                           (s->id.kind == LPO_SCOPE_PROCESS && (size_t)s->id.index == p) ||
+                           (s->id.kind == LPO_SCOPE_RANK && t->processes.at[p].rank == s->id.index);
+    if (s->id.kind != LPO_SCOPE_DEVICE)
+        return;
+    for (size_t i = 0; i < s->cells->cells.len; i++)
+        if (cell_in(s, &s->cells->cells.at[i]))
+            b->process_in[s->cells->cells.at[i].process] = true;
+}
+
+static void add_visits(struct builder *b)
+{
+    for (uint32_t n = 0; n < b->tree->nodes.len; n++) {
+        struct lpo_region_row *row = &b->drafts[n].row;
+        uint32_t v = b->tree->nodes.at[n].visits;
+
+        for (; v != LPO_NONE; v = b->tree->visits.at[v].next) {
+            const struct lpo_visits *visits = &b->tree->visits.at[v];
+
+            if (!b->process_in[visits->process])
+                continue;
+            row->visits += visits->count;
+            row->host_ns += visits->host_ns;
+            row->host_self_ns += visits->host_ns - visits->child_ns;
+            row->open += visits->open;
+        }
+        /* a source with ranges tells of every visit; one with stacks alone (ncu) of none */
+        row->visits_known = b->tree->trace->ranges.len > 0;
+    }
+}
+
+static void add_metrics(struct builder *b, struct lpo_region_row *row, uint32_t from)
+{
+    const struct lpo_trace *t = b->tree->trace;
+    struct lpo_scope *s = b->scope;
+    size_t width = t->metrics.len;
+
+    if (!width)
+        return;
+    if (row->metrics == LPO_NONE) {
+        row->metrics = (uint32_t)(s->metric_sums.len / width);
+        for (size_t i = 0; i < width; i++)
+            lpo_vec_push(&s->metric_sums, (struct lpo_metric_sum){ 0, 0 });
+    }
+    for (size_t i = 0; i < width; i++)
+        lpo_metric_merge(t->metrics.at[i].combine,
+                         &s->metric_sums.at[(size_t)row->metrics * width + i],
+                         &s->cells->metric_sums.at[(size_t)from * width + i]);
+}
+
+static void add_kernel(struct builder *b, uint32_t node, const struct lpo_work_cell *c, bool self)
+{
+    struct lpo_scope *s = b->scope;
+    bool fresh;
+    uint32_t row = lpo_idmap_put(&b->kernel_map, node, c->name, (uint32_t)s->kernels.len, &fresh);
+
+    if (fresh)
+        lpo_vec_push(&s->kernels, (struct lpo_kernel_row){ .node = node, .name = c->name });
+    lpo_sum_add(&s->kernels.at[row].all, &c->sum);
+    if (self)
+        lpo_sum_add(&s->kernels.at[row].self, &c->sum);
+}
+
+/* One region's part of one cell. */
+static void add_to_node(struct builder *b, uint32_t node, const struct lpo_work_cell *c, bool self)
+{
+    struct lpo_region_row *row = &draft_of(b, node)->row;
+
+    if (c->kind != LPO_KERNEL) {
+        lpo_sum_add(&row->copies, &c->sum);
+        return;
+    }
+    lpo_sum_add(&row->all, &c->sum);
+    if (self)
+        lpo_sum_add(&row->self, &c->sum);
+    add_kernel(b, node, c, self);
+    if (c->metrics != LPO_NONE)
+        add_metrics(b, row, c->metrics);
+}
+
+static void add_capture(struct builder *b, const struct lpo_work_cell *c)
+{
+    uint32_t node;
+
+    if (c->capture == LPO_NONE || c->kind != LPO_KERNEL)
+        return;
+    node = b->tree->places.at[c->capture].leaf;
+    for (; node != LPO_NONE; node = b->tree->nodes.at[node].parent)
+        lpo_sum_add(&b->drafts[node].row.captured, &c->sum);
+}
+
+static void add_coverage(struct lpo_coverage *cov, const struct lpo_work_cell *c, bool inside)
+{
+    if (c->kind != LPO_KERNEL) {
+        lpo_sum_add(c->kind == LPO_COPY ? &cov->copies : &cov->sets, &c->sum);
+        return;
+    }
+    lpo_sum_add(&cov->total, &c->sum);
+    if (inside)
+        lpo_sum_add(&cov->in_region, &c->sum);
+    else
+        lpo_sum_add(c->no_launch ? &cov->no_launch : &cov->outside, &c->sum);
+    if (c->metrics != LPO_NONE)
+        cov->with_metrics += c->sum.launches;
+}
+
+static void add_cell(struct builder *b, const struct lpo_work_cell *c)
+{
+    const struct lpo_place *place = &b->tree->places.at[c->place];
+    const struct lpo_node_set *set = &b->tree->sets.at[place->set];
+    uint32_t node = place->leaf;
+
+    for (; node != LPO_NONE; node = b->tree->nodes.at[node].parent)
+        add_to_node(b, node, c, node == place->leaf);
+    for (uint32_t i = 0; i < set->count; i++)
+        add_to_node(b, b->tree->set_nodes.at[set->first + i], c, true);
+    if (place->leaf == LPO_NONE && !set->count)
+        add_to_node(b, LPO_NODE_OUTSIDE, c, true);
+    add_capture(b, c);
+    add_coverage(&b->scope->coverage, c, place->leaf != LPO_NONE || set->count);
+}
+
+static int by_cost(const struct lpo_region_row *a, const struct lpo_region_row *b)
+{
+    if (a->all.ns != b->all.ns)
+        return a->all.ns > b->all.ns ? -1 : 1;
+    if (a->all.launches != b->all.launches)
+        return a->all.launches > b->all.launches ? -1 : 1;
+    if (a->host_ns != b->host_ns)
+        return a->host_ns > b->host_ns ? -1 : 1;
+    return a->node < b->node ? -1 : a->node > b->node;
+}
+
+/* Start/end regions after the tree, else dearest first; nodes are numbered as they were met. */
+static int by_place(const void *pa, const void *pb, void *ctx)
+{
+    const struct builder *b = ctx;
+    const uint32_t na = *(const uint32_t *)pa, nb = *(const uint32_t *)pb;
+    int kind = b->tree->nodes.at[na].kind - b->tree->nodes.at[nb].kind;
+
+    return kind ? kind : by_cost(&b->drafts[na].row, &b->drafts[nb].row);
+}
+
+static bool worth_a_row(const struct builder *b, const struct lpo_region_row *row)
+{
+    (void)b;
+    return row->visits || row->all.launches || row->copies.launches || row->captured.launches;
+}
+
+/* Children of `first`'s list in order; returns how many were put at the end of `out`. */
+static size_t push_sorted(struct builder *b, uint32_t first, uint32_t **out, size_t *len,
+                          size_t *cap)
+{
+    size_t from = *len;
+
+    for (uint32_t n = first; n != LPO_NONE; n = b->drafts[n].next) {
+        if (*len == *cap) {
+            *cap = *cap ? *cap * 2 : 64;
+            *out = lpo_xrealloc(*out, *cap, sizeof **out);
+        }
+        (*out)[(*len)++] = n;
+    }
+    qsort_r(*out + from, *len - from, sizeof **out, by_place, b);
+    /* the stack is emptied from its end: the first child must lie on top */
+    for (size_t i = from, k = *len; i + 1 < k; i++, k--) {
+        uint32_t t = (*out)[i];
+
+        (*out)[i] = (*out)[k - 1];
+        (*out)[k - 1] = t;
+    }
+    return *len - from;
+}
+
+static void emit_row(struct builder *b, struct draft *d, uint32_t parent)
+{
+    d->row.parent_row = parent;
+    lpo_vec_push(&b->scope->rows, d->row);
+}
+
+static void emit_rows(struct builder *b, const bool *picked)
+{
+    uint32_t *stack = NULL, root = LPO_NONE;
+    size_t len = 0, cap = 0;
+
+    for (uint32_t n = (uint32_t)b->tree->nodes.len; n-- > 0;) {
+        uint32_t parent = b->tree->nodes.at[n].parent;
+        uint32_t *head = parent == LPO_NONE ? &root : &b->drafts[parent].first_child;
+
+        b->rows[n] = LPO_NONE;
+        b->drafts[n].next = *head;
+        *head = n;
+    }
+    push_sorted(b, root, &stack, &len, &cap);
+    while (len) {
+        uint32_t n = stack[--len], parent = b->tree->nodes.at[n].parent;
+        uint32_t child = b->drafts[n].first_child;
+
+        if (worth_a_row(b, &b->drafts[n].row) && (!picked || picked[n])) {
+            b->rows[n] = (uint32_t)b->scope->rows.len;
+            emit_row(b, &b->drafts[n], parent == LPO_NONE ? LPO_NONE : b->rows[parent]);
+        }
+        push_sorted(b, child, &stack, &len, &cap);
+    }
+    free(stack);
+    if (!picked)
+        emit_row(b, draft_of(b, LPO_NODE_OUTSIDE), LPO_NONE);
+}
+
+static int by_node_and_cost(const void *pa, const void *pb, void *ctx)
+{
+    const struct lpo_kernel_row *a = pa, *b = pb;
+    const struct lpo_trace *t = ctx;
+
+    if (a->node != b->node)
+        return a->node < b->node ? -1 : 1;
+    if (a->all.ns != b->all.ns)
+        return a->all.ns > b->all.ns ? -1 : 1;
+    if (a->all.launches != b->all.launches)
+        return a->all.launches > b->all.launches ? -1 : 1;
+    return strcmp(lpo_trace_text(t, a->name), lpo_trace_text(t, b->name));
+}
+
+/* Every row learns where its kernels are. */
+static void place_kernels(struct builder *b)
+{
+    struct lpo_scope *s = b->scope;
+
+    qsort_r(s->kernels.at, s->kernels.len, sizeof *s->kernels.at, by_node_and_cost,
+            (void *)b->tree->trace);
+    for (size_t i = 0; i < s->kernels.len;) {
+        size_t from = i;
+        uint32_t node = s->kernels.at[i].node;
+        struct lpo_region_row *row = &draft_of(b, node)->row;
+
+        while (i < s->kernels.len && s->kernels.at[i].node == node)
+            i++;
+        row->kernels = (uint32_t)from;
+        row->nkernels = (uint32_t)(i - from);
+    }
+}
+
+struct lpo_scope *lpo_scope_create(const struct lpo_work_cells *cells, struct lpo_scope_id id,
+                                   struct lpo_selection *select)
+{
+    struct lpo_scope *s = lpo_xcalloc(1, sizeof *s);
+    size_t n = cells->tree->nodes.len;
+    struct builder b = { .scope = s, .tree = cells->tree };
+    bool *picked = lpo_selection_regions(select, cells->tree);
+
+    s->id = id;
+    s->cells = cells;
+    b.drafts = lpo_xcalloc(n + 1, sizeof *b.drafts);
+    b.rows = lpo_xcalloc(n + 1, sizeof *b.rows);
+    b.process_in = lpo_xcalloc(cells->tree->trace->processes.len + 1, sizeof *b.process_in);
+    for (uint32_t i = 0; i <= n; i++) {
+        b.drafts[i].row.node = i < n ? i : LPO_NODE_OUTSIDE;
+        b.drafts[i].row.metrics = b.drafts[i].first_child = LPO_NONE;
+    }
+    find_processes(&b);
+    add_visits(&b);
+    for (size_t i = 0; i < cells->cells.len; i++)
+        if (cell_in(s, &cells->cells.at[i]))
+            add_cell(&b, &cells->cells.at[i]);
+    place_kernels(&b);
+    emit_rows(&b, picked);
+    free(picked);
+    free(b.drafts);
+    free(b.rows);
+    free(b.process_in);
+    lpo_idmap_free(&b.kernel_map);
+    return s;
+}
+
+void lpo_scope_destroy(struct lpo_scope *s)
+{
+    if (!s)
+        return;
+    lpo_vec_free(&s->rows);
+    lpo_vec_free(&s->kernels);
+    lpo_vec_free(&s->metric_sums);
+    free(s);
+}

@@ -1,0 +1,88 @@
+/* region/scope.h - the region table of one scope: everything, one process, one device, one rank.
+ *
+ * Rows stand in the order of a walk down the tree, dearest first among siblings, then start/end
+ * regions, and `(outside)` last. GPU time and launches speak of kernels; copies and sets stand
+ * beside them. Inclusive counts children, exclusive does not: a parent's inclusive time is its own
+ * exclusive time plus its children's inclusive times, to the nanosecond. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "region/cells.h"
+#include "util/auto.h"
+#include "util/vec.h"
+
+struct lpo_selection;
+struct lpo_str;
+
+enum lpo_scope_kind { LPO_SCOPE_ALL, LPO_SCOPE_PROCESS, LPO_SCOPE_DEVICE, LPO_SCOPE_RANK };
+
+struct lpo_scope_id {
+    enum lpo_scope_kind kind;
+    int32_t index; /* row of processes or devices; the rank itself */
+};
+
+typedef LPO_VEC(struct lpo_scope_id) lpo_scope_ids;
+
+/* The scopes of a trace that hold anything, aggregate first. The caller frees the vector. */
+void lpo_scopes_list(const struct lpo_work_cells *cells, lpo_scope_ids *out);
+/* Appends "aggregate", "process:123", "device:0", "rank:3". */
+void lpo_scope_add_name(const struct lpo_trace *t, struct lpo_scope_id id, struct lpo_str *out);
+
+/* A kernel inside one region. */
+struct lpo_kernel_row {
+    struct lpo_sum all;  /* in the region and its children */
+    struct lpo_sum self; /* in the region alone */
+    uint32_t node;       /* LPO_NODE_OUTSIDE for `(outside)` */
+    uint32_t name;
+};
+
+#define LPO_NODE_OUTSIDE UINT32_MAX
+
+struct lpo_region_row {
+    struct lpo_sum all, self; /* kernels */
+    struct lpo_sum copies;    /* copies and sets, children included */
+    struct lpo_sum captured;  /* graph kernels that were captured in this region */
+    uint64_t visits;
+    int64_t host_ns, host_self_ns;
+    uint64_t open;       /* visits never closed */
+    uint32_t node;       /* LPO_NODE_OUTSIDE for `(outside)` */
+    uint32_t parent_row; /* LPO_NONE at the top, or when the parent was not selected */
+    uint32_t kernels;    /* first row in `kernels`, dearest first */
+    uint32_t nkernels;   /* distinct kernels, children included */
+    uint32_t metrics;    /* row of metric_sums, or LPO_NONE */
+    bool visits_known;   /* the source told when ranges were entered */
+};
+
+/* What became of the GPU time of a scope. */
+struct lpo_coverage {
+    struct lpo_sum total;     /* kernels; each counted once */
+    struct lpo_sum in_region; /* inside at least one region */
+    struct lpo_sum outside;   /* launched outside every region */
+    struct lpo_sum no_launch; /* no launch record: nobody knows where */
+    struct lpo_sum copies, sets;
+    uint64_t with_metrics; /* kernels in cells that have metrics */
+};
+
+struct lpo_scope {
+    struct lpo_scope_id id;
+    const struct lpo_work_cells *cells;
+    LPO_VEC(struct lpo_region_row) rows;
+    LPO_VEC(struct lpo_kernel_row) kernels;
+    LPO_VEC(struct lpo_metric_sum) metric_sums;
+    struct lpo_coverage coverage;
+};
+
+/* `select` may be NULL. Rows of regions that are not selected are left out; totals stay. */
+struct lpo_scope *lpo_scope_create(const struct lpo_work_cells *cells, struct lpo_scope_id id,
+                                   struct lpo_selection *select);
+void lpo_scope_destroy(struct lpo_scope *s); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_scope);
+
+/* Appends the path of a row: "decode/layer0", "(outside)". */
+void lpo_row_add_path(const struct lpo_scope *s, const struct lpo_region_row *row,
+                      struct lpo_str *out);
+const char *lpo_row_kind(const struct lpo_scope *s, const struct lpo_region_row *row);
+unsigned lpo_row_depth(const struct lpo_scope *s, const struct lpo_region_row *row);

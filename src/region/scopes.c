@@ -1,0 +1,102 @@
+/* Which scopes a trace has, and what scopes and rows are called. */
+#include <stdlib.h>
+
+#include "region/scope.h"
+#include "util/str.h"
+
+static void add_rank(lpo_scope_ids *out, size_t from, int32_t rank)
+{
+    for (size_t i = from; i < out->len; i++)
+        if (out->at[i].index == rank)
+            return;
+    lpo_vec_push(out, (struct lpo_scope_id){ LPO_SCOPE_RANK, rank });
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct lpo_scope_id *x = a, *y = b;
+
+    return x->index < y->index ? -1 : x->index > y->index;
+}
+
+/* Processes and devices that only appear in a header are no scopes. */
+void lpo_scopes_list(const struct lpo_work_cells *cells, lpo_scope_ids *out)
+{
+    const struct lpo_region_tree *tree = cells->tree;
+    const struct lpo_trace *t = tree->trace;
+    bool *processes = lpo_xcalloc(t->processes.len + 1, sizeof *processes);
+    bool *devices = lpo_xcalloc(t->devices.len + 1, sizeof *devices);
+    size_t from;
+
+    for (size_t i = 0; i < cells->cells.len; i++) {
+        processes[cells->cells.at[i].process] = true;
+        devices[cells->cells.at[i].device] = true;
+    }
+    for (size_t i = 0; i < tree->visits.len; i++)
+        processes[tree->visits.at[i].process] = true;
+    lpo_vec_push(out, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 });
+    for (size_t i = 0; i < t->processes.len; i++)
+        if (processes[i])
+            lpo_vec_push(out, (struct lpo_scope_id){ LPO_SCOPE_PROCESS, (int32_t)i });
+    for (size_t i = 0; i < t->devices.len; i++)
+        if (devices[i])
+            lpo_vec_push(out, (struct lpo_scope_id){ LPO_SCOPE_DEVICE, (int32_t)i });
+    from = out->len;
+    for (size_t i = 0; i < t->processes.len; i++)
+        if (processes[i] && t->processes.at[i].rank >= 0)
+            add_rank(out, from, t->processes.at[i].rank);
+    qsort(out->at + from, out->len - from, sizeof *out->at, by_rank);
+    free(processes);
+    free(devices);
+}
+
+/* Two hosts may both have a process 1 or a device 0: then the rank tells them apart. */
+void lpo_scope_add_name(const struct lpo_trace *t, struct lpo_scope_id id, struct lpo_str *out)
+{
+    int32_t rank = -1;
+    bool twice = false;
+
+    if (id.kind == LPO_SCOPE_ALL) {
+        lpo_str_add(out, "aggregate");
+        return;
+    }
+    if (id.kind == LPO_SCOPE_RANK) {
+        lpo_str_addf(out, "rank:%d", id.index);
+        return;
+    }
+    if (id.kind == LPO_SCOPE_PROCESS) {
+        rank = t->processes.at[id.index].rank;
+        lpo_str_addf(out, "process:%lld", (long long)t->processes.at[id.index].pid);
+        for (size_t i = 0; i < t->processes.len; i++)
+            twice |=
+                (int32_t)i != id.index && t->processes.at[i].pid == t->processes.at[id.index].pid;
+    } else {
+        rank = t->devices.at[id.index].rank;
+        lpo_str_addf(out, "device:%d", t->devices.at[id.index].id);
+        for (size_t i = 0; i < t->devices.len; i++)
+            twice |= (int32_t)i != id.index && t->devices.at[i].id == t->devices.at[id.index].id;
+    }
+    if (twice && rank >= 0)
+        lpo_str_addf(out, "@rank:%d", rank);
+}
+
+void lpo_row_add_path(const struct lpo_scope *s, const struct lpo_region_row *row,
+                      struct lpo_str *out)
+{
+    if (row->node == LPO_NODE_OUTSIDE)
+        lpo_str_add(out, "(outside)");
+    else
+        lpo_region_add_path(s->cells->tree, row->node, out);
+}
+
+const char *lpo_row_kind(const struct lpo_scope *s, const struct lpo_region_row *row)
+{
+    if (row->node == LPO_NODE_OUTSIDE)
+        return "outside";
+    return s->cells->tree->nodes.at[row->node].kind == LPO_PUSH_POP ? "push_pop" : "start_end";
+}
+
+unsigned lpo_row_depth(const struct lpo_scope *s, const struct lpo_region_row *row)
+{
+    return row->node == LPO_NODE_OUTSIDE ? 0 : s->cells->tree->nodes.at[row->node].depth;
+}

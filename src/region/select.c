@@ -1,0 +1,172 @@
+#include "region/select.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "region/tree.h"
+#include "util/err.h"
+#include "util/pattern.h"
+#include "util/str.h"
+
+struct entry {
+    struct lpo_pattern *pattern;
+    bool whole_path; /* regions: matched against the path, not the name */
+    uint64_t hits;
+};
+
+struct lpo_selection {
+    LPO_VEC(struct entry) lists[LPO_SELECT_LISTS];
+};
+
+struct lpo_selection *lpo_selection_create(void)
+{
+    return lpo_xcalloc(1, sizeof(struct lpo_selection));
+}
+
+void lpo_selection_destroy(struct lpo_selection *s)
+{
+    if (!s)
+        return;
+    for (int l = 0; l < LPO_SELECT_LISTS; l++) {
+        for (size_t i = 0; i < s->lists[l].len; i++)
+            lpo_pattern_destroy(s->lists[l].at[i].pattern);
+        lpo_vec_free(&s->lists[l]);
+    }
+    free(s);
+}
+
+/* A slash that is not "\/" makes it a path. */
+static bool holds_slash(const char *pattern)
+{
+    for (const char *p = pattern; *p; p++) {
+        if (*p == '\\' && p[1])
+            p++;
+        else if (*p == '/')
+            return true;
+    }
+    return false;
+}
+
+int lpo_selection_add(struct lpo_selection *s, enum lpo_select_list list, const char *pattern,
+                      struct lpo_err *err)
+{
+    static const char *const what[] = { "included regions", "excluded regions", "included kernels",
+                                        "excluded kernels" };
+    bool region = list == LPO_REGIONS_INCLUDE || list == LPO_REGIONS_EXCLUDE;
+    struct entry e = { NULL, holds_slash(pattern), 0 };
+
+    if (lpo_pattern_create(pattern, region ? LPO_PATTERN_PATH : LPO_PATTERN_TEXT, &e.pattern, err) <
+        0)
+        return lpo_ctx(err, "cannot use the list of %s", what[list]);
+    lpo_vec_push(&s->lists[list], e);
+    return 0;
+}
+
+bool lpo_selection_has(const struct lpo_selection *s, enum lpo_select_list list)
+{
+    return s && s->lists[list].len > 0;
+}
+
+/* Asks every pattern, so that each knows whether it matched anything. */
+static bool any_matches(struct lpo_selection *s, enum lpo_select_list list, const char *name,
+                        size_t name_len, const char *path, size_t path_len)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < s->lists[list].len; i++) {
+        struct entry *e = &s->lists[list].at[i];
+        bool hit = lpo_pattern_matches(e->pattern, e->whole_path ? path : name,
+                                       e->whole_path ? path_len : name_len);
+
+        e->hits += hit;
+        any |= hit;
+    }
+    return any;
+}
+
+bool *lpo_selection_kernels(struct lpo_selection *s, const struct lpo_trace *t)
+{
+    size_t n = lpo_trace_name_count(t);
+    bool *picked, *seen;
+
+    if (!lpo_selection_has(s, LPO_KERNELS_INCLUDE) && !lpo_selection_has(s, LPO_KERNELS_EXCLUDE))
+        return NULL;
+    picked = lpo_xcalloc(n, sizeof *picked);
+    seen = lpo_xcalloc(n, sizeof *seen);
+    for (size_t i = 0; i < t->works.len; i++) {
+        uint32_t name = t->works.at[i].name;
+        const char *text;
+        size_t len;
+        bool out, in;
+
+        if (t->works.at[i].kind != LPO_KERNEL || name >= n || seen[name])
+            continue;
+        seen[name] = true;
+        text = lpo_trace_text(t, name);
+        len = lpo_trace_text_len(t, name);
+        out = any_matches(s, LPO_KERNELS_EXCLUDE, text, len, text, len);
+        in = any_matches(s, LPO_KERNELS_INCLUDE, text, len, text, len);
+        picked[name] = !out && (in || !lpo_selection_has(s, LPO_KERNELS_INCLUDE));
+    }
+    free(seen);
+    return picked;
+}
+
+bool *lpo_selection_regions(struct lpo_selection *s, const struct lpo_region_tree *tree)
+{
+    enum { IN = 1, OUT = 2 };
+    unsigned char *state;
+    bool *picked;
+    LPO_STR path = { 0 };
+    LPO_STR name = { 0 };
+
+    if (!lpo_selection_has(s, LPO_REGIONS_INCLUDE) && !lpo_selection_has(s, LPO_REGIONS_EXCLUDE))
+        return NULL;
+    state = lpo_xcalloc(tree->nodes.len, 1);
+    picked = lpo_xcalloc(tree->nodes.len, sizeof *picked);
+    for (uint32_t i = 0; i < tree->nodes.len; i++) { /* parents come before their children */
+        uint32_t parent = tree->nodes.at[i].parent;
+
+        lpo_str_clear(&path);
+        lpo_str_clear(&name);
+        lpo_region_add_path(tree, i, &path);
+        lpo_region_add_name(tree, i, &name);
+        if (parent != LPO_NONE)
+            state[i] = state[parent];
+        if (any_matches(s, LPO_REGIONS_EXCLUDE, lpo_str_text(&name), name.len, lpo_str_text(&path),
+                        path.len))
+            state[i] |= OUT;
+        if (any_matches(s, LPO_REGIONS_INCLUDE, lpo_str_text(&name), name.len, lpo_str_text(&path),
+                        path.len) ||
+            !lpo_selection_has(s, LPO_REGIONS_INCLUDE))
+            state[i] |= IN;
+        picked[i] = state[i] == IN;
+    }
+    free(state);
+    return picked;
+}
+
+void lpo_selection_notes(const struct lpo_selection *s, void (*say)(void *ctx, const char *text),
+                         void *ctx)
+{
+    LPO_STR text = { 0 };
+
+    for (int l = 0; s && l < LPO_SELECT_LISTS; l++) {
+        for (size_t i = 0; i < s->lists[l].len; i++) {
+            const struct entry *e = &s->lists[l].at[i];
+
+            lpo_str_clear(&text);
+            if (lpo_pattern_gave_up(e->pattern))
+                lpo_str_addf(&text,
+                             "the pattern '%s' took too long on some names and was taken as not "
+                             "matching them",
+                             lpo_pattern_text(e->pattern));
+            else if (!e->hits)
+                lpo_str_addf(&text, "the %s pattern '%s' matched nothing",
+                             l < LPO_KERNELS_INCLUDE ? "region" : "kernel",
+                             lpo_pattern_text(e->pattern));
+            if (text.len)
+                say(ctx, text.at);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+/* region/select.h - which regions and kernels a report speaks of.
+ *
+ * Excludes are asked first and win; no include means all. A region pattern without `/` is matched
+ * against the name of every region ("layer*"), one with `/` against the whole path, where two
+ * stars cross levels. A region is in when it or a region around it is included, and out when it
+ * or a region around it is excluded. Kernel patterns are matched against the name as the source
+ * prints it. Every pattern counts its matches, so that one that matched nothing can be told. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/auto.h"
+
+struct lpo_doc;
+struct lpo_err;
+struct lpo_region_tree;
+struct lpo_selection;
+struct lpo_trace;
+
+enum lpo_select_list {
+    LPO_REGIONS_INCLUDE,
+    LPO_REGIONS_EXCLUDE,
+    LPO_KERNELS_INCLUDE,
+    LPO_KERNELS_EXCLUDE,
+    LPO_SELECT_LISTS,
+};
+
+struct lpo_selection *lpo_selection_create(void);
+void lpo_selection_destroy(struct lpo_selection *s); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_selection);
+
+int lpo_selection_add(struct lpo_selection *s, enum lpo_select_list list, const char *pattern,
+                      struct lpo_err *err);
+bool lpo_selection_has(const struct lpo_selection *s, enum lpo_select_list list);
+
+/* One flag per name id of the trace, or NULL when every kernel is in. The caller frees. */
+bool *lpo_selection_kernels(struct lpo_selection *s, const struct lpo_trace *t);
+/* One flag per node of the tree, or NULL when every region is in. The caller frees. */
+bool *lpo_selection_regions(struct lpo_selection *s, const struct lpo_region_tree *tree);
+
+/* Calls `say` for every pattern that matched nothing or gave up, with a sentence about it. */
+void lpo_selection_notes(const struct lpo_selection *s, void (*say)(void *ctx, const char *text),
+                         void *ctx);

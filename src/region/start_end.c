@@ -1,0 +1,150 @@
+#include "region/start_end.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "region/group.h"
+#include "region/order.h"
+#include "region/tree.h"
+
+/* A region with ranges open now. All of them began before, so only the last end matters. */
+struct active {
+    uint32_t node;
+    int64_t end_ns;
+};
+
+struct sweep {
+    struct lpo_region_tree *tree;
+    struct active open[LPO_REGION_OPEN_SETS]; /* by node */
+    size_t count;
+};
+
+static void expire(struct sweep *s, int64_t now)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < s->count; i++)
+        if (s->open[i].end_ns >= now)
+            s->open[kept++] = s->open[i];
+    s->count = kept;
+}
+
+static void enter(struct sweep *s, uint32_t node, int64_t end_ns)
+{
+    size_t i = s->count;
+
+    while (i && s->open[i - 1].node > node)
+        i--;
+    if (i && s->open[i - 1].node == node) {
+        if (end_ns > s->open[i - 1].end_ns)
+            s->open[i - 1].end_ns = end_ns;
+        return;
+    }
+    if (s->count == LPO_REGION_OPEN_SETS) {
+        s->tree->too_many++;
+        return;
+    }
+    memmove(s->open + i + 1, s->open + i, (s->count - i) * sizeof *s->open);
+    s->open[i] = (struct active){ node, end_ns };
+    s->count++;
+}
+
+static uint32_t set_at(struct sweep *s, const struct lpo_launch *l)
+{
+    uint32_t nodes[LPO_REGION_OPEN_SETS];
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->count; i++)
+        if (s->open[i].end_ns >= l->end_ns)
+            nodes[n++] = s->open[i].node;
+    return n ? lpo_region_set_of(s->tree, nodes, n) : 0;
+}
+
+static uint32_t visit(struct lpo_region_tree *tree, const struct lpo_range *r, uint16_t process,
+                      int64_t end_ns)
+{
+    uint32_t node = lpo_region_node(tree, LPO_NONE, r->name, r->domain, LPO_START_END);
+    struct lpo_visits *v = &tree->visits.at[lpo_region_visits_of(tree, node, process)];
+
+    v->count++;
+    v->host_ns += end_ns - r->start_ns;
+    if (r->flags & LPO_RANGE_OPEN) {
+        v->open++;
+        tree->open++;
+    }
+    return node;
+}
+
+static bool range_before(const void *trace, uint32_t a, uint32_t b)
+{
+    const struct lpo_trace *t = trace;
+
+    return t->ranges.at[a].start_ns < t->ranges.at[b].start_ns;
+}
+
+typedef LPO_VEC(uint32_t) row_vec;
+
+/* Rows of the threads of one process, put together and ordered. */
+static void gather(const struct lpo_trace *t, const struct lpo_group *g, uint16_t process,
+                   lpo_before *before, row_vec *out)
+{
+    out->len = 0;
+    for (size_t i = 0; i < t->threads.len; i++)
+        if (t->threads.at[i].process == process)
+            for (size_t k = g->starts[i]; k < g->starts[i + 1]; k++)
+                lpo_vec_push(out, g->rows[k]);
+    lpo_order_sort(out->at, out->len, before, t);
+}
+
+static void sweep_process(struct lpo_region_tree *tree, const struct lpo_ends *ends,
+                          uint16_t process, const row_vec *ranges, const row_vec *launches,
+                          uint32_t *sets)
+{
+    const struct lpo_trace *t = tree->trace;
+    struct sweep *s = lpo_xcalloc(1, sizeof *s);
+    size_t r = 0, l = 0;
+
+    s->tree = tree;
+    while (r < ranges->len || l < launches->len) {
+        if (l == launches->len ||
+            (r < ranges->len &&
+             t->ranges.at[ranges->at[r]].start_ns <= t->launches.at[launches->at[l]].start_ns)) {
+            const struct lpo_range *range = &t->ranges.at[ranges->at[r++]];
+            int64_t end_ns = lpo_range_end(ends, t, range);
+
+            expire(s, range->start_ns);
+            enter(s, visit(tree, range, process, end_ns), end_ns);
+            continue;
+        }
+        expire(s, t->launches.at[launches->at[l]].start_ns);
+        sets[launches->at[l]] = set_at(s, &t->launches.at[launches->at[l]]);
+        l++;
+    }
+    free(s);
+}
+
+uint32_t *lpo_start_end_sets(struct lpo_region_tree *tree, const struct lpo_ends *ends)
+{
+    const struct lpo_trace *t = tree->trace;
+    struct lpo_group ranges = lpo_group_ranges(t, LPO_START_END);
+    struct lpo_group launches = { 0 };
+    row_vec of_ranges = { 0 }, of_launches = { 0 };
+    uint32_t *sets = NULL;
+
+    if (ranges.starts[t->threads.len]) {
+        launches = lpo_group_launches(t);
+        sets = lpo_xcalloc(t->launches.len, sizeof *sets);
+        for (size_t p = 0; p < t->processes.len; p++) {
+            gather(t, &ranges, (uint16_t)p, range_before, &of_ranges);
+            if (!of_ranges.len)
+                continue;
+            gather(t, &launches, (uint16_t)p, lpo_launch_before, &of_launches);
+            sweep_process(tree, ends, (uint16_t)p, &of_ranges, &of_launches, sets);
+        }
+    }
+    lpo_vec_free(&of_ranges);
+    lpo_vec_free(&of_launches);
+    lpo_group_free(&ranges);
+    lpo_group_free(&launches);
+    return sets;
+}

@@ -1,0 +1,141 @@
+#include "region/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "region/attribute.h"
+#include "util/map.h"
+#include "util/str.h"
+
+uint32_t lpo_region_node(struct lpo_region_tree *tree, uint32_t parent, uint32_t name,
+                         uint16_t domain, uint8_t kind)
+{
+    bool fresh;
+    uint32_t row = lpo_idmap_put(&tree->node_map, (uint64_t)parent << 32 | name,
+                                 (uint64_t)domain << 8 | kind, (uint32_t)tree->nodes.len, &fresh);
+
+    if (fresh) {
+        uint16_t depth = parent == LPO_NONE ? 0 : (uint16_t)(tree->nodes.at[parent].depth + 1);
+
+        lpo_vec_push(&tree->nodes,
+                     (struct lpo_node){ parent, name, LPO_NONE, domain, depth, kind });
+    }
+    return row;
+}
+
+uint32_t lpo_region_place_of(struct lpo_region_tree *tree, uint32_t leaf, uint32_t set)
+{
+    bool fresh;
+    uint32_t row = lpo_idmap_put(&tree->place_map, leaf, set, (uint32_t)tree->places.len, &fresh);
+
+    if (fresh)
+        lpo_vec_push(&tree->places, (struct lpo_place){ leaf, set });
+    return row;
+}
+
+uint32_t lpo_region_set_of(struct lpo_region_tree *tree, const uint32_t *nodes, size_t count)
+{
+    bool fresh;
+    uint64_t *slot = lpo_map_put(tree->set_map, (const char *)nodes, count * sizeof *nodes, &fresh);
+
+    if (fresh) {
+        *slot = tree->sets.len;
+        lpo_vec_push(&tree->sets,
+                     (struct lpo_node_set){ (uint32_t)tree->set_nodes.len, (uint32_t)count });
+        for (size_t i = 0; i < count; i++)
+            lpo_vec_push(&tree->set_nodes, nodes[i]);
+    }
+    return (uint32_t)*slot;
+}
+
+/* Rows of one node form a list; the sweep goes process by process, so the first fits at once. */
+uint32_t lpo_region_visits_of(struct lpo_region_tree *tree, uint32_t node, uint16_t process)
+{
+    uint32_t first = tree->nodes.at[node].visits;
+
+    for (uint32_t row = first; row != LPO_NONE; row = tree->visits.at[row].next)
+        if (tree->visits.at[row].process == process)
+            return row;
+    lpo_vec_push(&tree->visits, (struct lpo_visits){ .next = first, .process = process });
+    return tree->nodes.at[node].visits = (uint32_t)tree->visits.len - 1;
+}
+
+struct lpo_region_tree *lpo_region_tree_create(const struct lpo_trace *trace)
+{
+    struct lpo_region_tree *tree = lpo_xcalloc(1, sizeof *tree);
+
+    tree->trace = trace;
+    tree->set_map = lpo_map_create();
+    lpo_region_set_of(tree, &(uint32_t){ 0 }, 0);
+    lpo_region_place_of(tree, LPO_NONE, 0);
+    lpo_attribute(tree);
+    return tree;
+}
+
+void lpo_region_tree_destroy(struct lpo_region_tree *tree)
+{
+    if (!tree)
+        return;
+    lpo_vec_free(&tree->nodes);
+    lpo_vec_free(&tree->visits);
+    lpo_vec_free(&tree->places);
+    lpo_vec_free(&tree->sets);
+    lpo_vec_free(&tree->set_nodes);
+    free(tree->launch_place);
+    free(tree->stack_place);
+    lpo_idmap_free(&tree->node_map);
+    lpo_idmap_free(&tree->place_map);
+    lpo_map_destroy(tree->set_map);
+    free(tree);
+}
+
+uint32_t lpo_region_place(const struct lpo_region_tree *tree, const struct lpo_work *work)
+{
+    const struct lpo_launch *launch;
+
+    if (work->stack != LPO_NONE)
+        return tree->stack_place[work->stack];
+    if (work->launch == LPO_NONE)
+        return 0;
+    launch = &tree->trace->launches.at[work->launch];
+    if (launch->stack != LPO_NONE)
+        return tree->stack_place[launch->stack];
+    return tree->launch_place[work->launch];
+}
+
+void lpo_region_add_name(const struct lpo_region_tree *tree, uint32_t node, struct lpo_str *out)
+{
+    const struct lpo_node *n = &tree->nodes.at[node];
+    const char *text = lpo_trace_text(tree->trace, n->name);
+    size_t len = lpo_trace_text_len(tree->trace, n->name), done = 0;
+
+    if (n->domain) {
+        lpo_str_add(out, lpo_trace_text(tree->trace, tree->trace->domains.at[n->domain]));
+        lpo_str_addc(out, '@');
+    }
+    while (done < len) {
+        const char *slash = memchr(text + done, '/', len - done);
+        size_t part = slash ? (size_t)(slash - text) - done : len - done;
+
+        lpo_str_addn(out, text + done, part);
+        done += part;
+        if (slash) {
+            lpo_str_add(out, "\\/");
+            done++;
+        }
+    }
+}
+
+void lpo_region_add_path(const struct lpo_region_tree *tree, uint32_t node, struct lpo_str *out)
+{
+    uint32_t chain[LPO_REGION_DEPTH];
+    size_t n = 0;
+
+    for (; node != LPO_NONE && n < LPO_REGION_DEPTH; node = tree->nodes.at[node].parent)
+        chain[n++] = node;
+    while (n--) {
+        lpo_region_add_name(tree, chain[n], out);
+        if (n)
+            lpo_str_addc(out, '/');
+    }
+}

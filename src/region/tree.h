@@ -1,0 +1,100 @@
+/* region/tree.h - ranges as a tree of named regions, and the place of every launch in it.
+ *
+ * A region is one place in the program ("decode/layer.3/attn"), however often it ran. The tree
+ * holds the regions and who visited them; region/scope.h lays the kernels over it. Build it once
+ * from a trace; after that it is read-only. It borrows the trace, which must outlive it.
+ *
+ * The rules, the same for every source:
+ * - A launch lies in a push/pop range when the whole call lies in it (borders included), on the
+ *   same process and thread. The path of a launch is every such range, the one that began first
+ *   outermost; of two that began together the one that ends later, then the one first in the file.
+ *   Where ranges nest this is the stack at launch time; where they overlap without nesting
+ *   (A 0…10, B 5…15) a launch at 7 has the path A/B and one at 12 the path B.
+ * - A visit is counted at the path that was open when the range was entered.
+ * - A launch also lies in every start/end range of its process that holds the whole call. Those are
+ *   no part of a path: each name is a region of its own, and counts a launch once.
+ * - Sources that name the ranges themselves (ncu, the native collector) are taken at their word.
+ * - A range never closed ends with its process.
+ * - Nesting beyond LPO_REGION_DEPTH counts with the region at that depth, and is noted. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "region/idmap.h"
+#include "trace/trace.h"
+#include "util/auto.h"
+#include "util/vec.h"
+
+struct lpo_str;
+
+#define LPO_REGION_DEPTH     256  /* levels of push/pop nesting */
+#define LPO_REGION_OPEN_SETS 1024 /* start/end regions open at one time in one process */
+
+struct lpo_node {
+    uint32_t parent; /* LPO_NONE at the top; always a smaller number than the node's own */
+    uint32_t name;
+    uint32_t visits; /* first of this node's rows in `visits`; LPO_NONE: never seen entered */
+    uint16_t domain;
+    uint16_t depth; /* 0 at the top */
+    uint8_t kind;   /* enum lpo_range_kind */
+};
+
+/* What one process did in one region. */
+struct lpo_visits {
+    uint64_t count;
+    int64_t host_ns;  /* time inside, children included */
+    int64_t child_ns; /* part of it inside children */
+    uint32_t open;    /* visits never closed */
+    uint32_t next;    /* another process's row for the same node, or LPO_NONE */
+    uint16_t process;
+};
+
+/* Where a launch lies: a path of push/pop ranges and a set of start/end ranges. */
+struct lpo_place {
+    uint32_t leaf; /* node; LPO_NONE: in no push/pop range */
+    uint32_t set;  /* into sets; 0 is the empty set */
+};
+
+struct lpo_node_set {
+    uint32_t first, count; /* into set_nodes */
+};
+
+struct lpo_region_tree {
+    const struct lpo_trace *trace;
+    LPO_VEC(struct lpo_node) nodes;
+    LPO_VEC(struct lpo_visits) visits;
+    LPO_VEC(struct lpo_place) places; /* row 0 is outside everything */
+    LPO_VEC(struct lpo_node_set) sets;
+    LPO_VEC(uint32_t) set_nodes;
+    uint32_t *launch_place; /* per launch of the trace */
+    uint32_t *stack_place;  /* per stack of the trace */
+    uint64_t too_deep;      /* ranges beyond LPO_REGION_DEPTH */
+    uint64_t too_many;      /* start/end ranges beyond LPO_REGION_OPEN_SETS */
+    uint64_t crooked;       /* push/pop ranges that outlive the range they began in */
+    uint64_t open;          /* ranges never closed */
+    struct lpo_idmap node_map, place_map;
+    struct lpo_map *set_map;
+};
+
+struct lpo_region_tree *lpo_region_tree_create(const struct lpo_trace *trace);
+void lpo_region_tree_destroy(struct lpo_region_tree *tree); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_region_tree);
+
+/* The place of a work: row of `places`. */
+uint32_t lpo_region_place(const struct lpo_region_tree *tree, const struct lpo_work *work);
+
+/* Appends "decode/LLM@layer 3/a\/b". */
+void lpo_region_add_path(const struct lpo_region_tree *tree, uint32_t node, struct lpo_str *out);
+/* Appends the last part of the path alone. */
+void lpo_region_add_name(const struct lpo_region_tree *tree, uint32_t node, struct lpo_str *out);
+
+/* Building: the node under `parent`, made when new. */
+uint32_t lpo_region_node(struct lpo_region_tree *tree, uint32_t parent, uint32_t name,
+                         uint16_t domain, uint8_t kind);
+uint32_t lpo_region_place_of(struct lpo_region_tree *tree, uint32_t leaf, uint32_t set);
+/* `nodes` sorted, no doubles. */
+uint32_t lpo_region_set_of(struct lpo_region_tree *tree, const uint32_t *nodes, size_t count);
+/* The row of (node, process). */
+uint32_t lpo_region_visits_of(struct lpo_region_tree *tree, uint32_t node, uint16_t process);
