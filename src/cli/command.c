@@ -7,9 +7,11 @@
 #include "util/err.h"
 #include "util/str.h"
 
-extern const struct lpo_command lpo_cmd_doctor;
+extern const struct lpo_command lpo_cmd_doctor, lpo_cmd_regions, lpo_cmd_top;
 
 static const struct lpo_command *const commands[] = {
+    &lpo_cmd_regions,
+    &lpo_cmd_top,
     &lpo_cmd_doctor,
     NULL,
 };

@@ -91,10 +91,10 @@ static struct lpo_work_cell *cell_of(struct lpo_work_cells *c, const struct lpo_
 
     if (w->capture_stack != LPO_NONE && w->capture_stack < t->stacks.len)
         capture = c->tree->stack_place[w->capture_stack];
-    owner = lpo_idmap_put(&c->owners, w->process, w->device, (uint32_t)c->owners.len, &fresh);
-    row = lpo_idmap_put(&c->map, (uint64_t)place << 32 | w->name,
-                        (uint64_t)capture << 32 | owner << 3 | (uint32_t)w->kind << 1 | lost,
-                        (uint32_t)c->cells.len, &fresh);
+    owner = lpo_pairmap_put(&c->owners, w->process, w->device, (uint32_t)c->owners.len, &fresh);
+    row = lpo_pairmap_put(&c->map, (uint64_t)place << 32 | w->name,
+                          (uint64_t)capture << 32 | owner << 3 | (uint32_t)w->kind << 1 | lost,
+                          (uint32_t)c->cells.len, &fresh);
     if (fresh)
         lpo_vec_push(&c->cells, (struct lpo_work_cell){ .place = place,
                                                         .capture = capture,
@@ -144,7 +144,7 @@ void lpo_work_cells_destroy(struct lpo_work_cells *c)
         return;
     lpo_vec_free(&c->cells);
     lpo_vec_free(&c->metric_sums);
-    lpo_idmap_free(&c->map);
-    lpo_idmap_free(&c->owners);
+    lpo_pairmap_free(&c->map);
+    lpo_pairmap_free(&c->owners);
     free(c);
 }

@@ -50,7 +50,7 @@ struct lpo_work_cells {
     LPO_VEC(struct lpo_metric_sum) metric_sums; /* rows as wide as the trace has metrics */
     uint64_t left_out;                          /* kernels that the selection refused */
     uint64_t with_metrics;                      /* kernels that have metrics */
-    struct lpo_idmap map, owners;
+    struct lpo_pairmap map, owners;
 };
 
 /* `select` may be NULL: every kernel. Copies and sets are never selected away. */

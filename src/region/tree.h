@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "region/idmap.h"
+#include "region/pairmap.h"
 #include "trace/trace.h"
 #include "util/auto.h"
 #include "util/vec.h"
@@ -74,7 +74,7 @@ struct lpo_region_tree {
     uint64_t too_many;      /* start/end ranges beyond LPO_REGION_OPEN_SETS */
     uint64_t crooked;       /* push/pop ranges that outlive the range they began in */
     uint64_t open;          /* ranges never closed */
-    struct lpo_idmap node_map, place_map;
+    struct lpo_pairmap node_map, place_map;
     struct lpo_map *set_map;
 };
 

@@ -33,7 +33,8 @@ static void add_cell(struct lpo_str *out, enum lpo_cell_type type, const struct 
     if (cell->how == LPO_UNKNOWN)
         return;
     if (type == LPO_CELL_TEXT)
-        add_field(out, cell->text, cell->len);
+        add_field(out, cell->full ? cell->full : cell->text,
+                  cell->full ? strlen(cell->full) : cell->len);
     else if (type == LPO_CELL_COUNT || type == LPO_CELL_NS || type == LPO_CELL_FLAG)
         lpo_str_addf(out, "%lld", (long long)cell->whole);
     else

@@ -56,6 +56,7 @@ struct lpo_cell {
     double real;      /* BYTES, PERCENT, MEASURE */
     enum lpo_how how; /* LPO_UNKNOWN: prints as n/a and null */
     unsigned indent;  /* TEXT: level in a tree */
+    const char *full; /* TEXT: what machines get instead, the whole path; or NULL */
 };
 
 struct lpo_table {
@@ -74,6 +75,8 @@ const struct lpo_cell *lpo_table_cell(const struct lpo_table *t, size_t row, siz
 void lpo_row_text(struct lpo_table *t, const char *text); /* NULL: unknown */
 void lpo_row_textn(struct lpo_table *t, const char *text, size_t len);
 void lpo_row_tree(struct lpo_table *t, const char *text, size_t len, unsigned indent);
+/* `name` indented for people, `path` for machines. */
+void lpo_row_path(struct lpo_table *t, const char *name, const char *path, unsigned indent);
 void lpo_row_textf(struct lpo_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void lpo_row_count(struct lpo_table *t, uint64_t n);
 void lpo_row_ns(struct lpo_table *t, int64_t ns);

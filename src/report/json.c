@@ -15,7 +15,10 @@ static void write_cell(struct lpo_json_writer *w, const char *key, enum lpo_cell
     }
     switch (type) {
     case LPO_CELL_TEXT:
-        lpo_jw_textn(w, key, cell->text, cell->len);
+        if (cell->full)
+            lpo_jw_text(w, key, cell->full);
+        else
+            lpo_jw_textn(w, key, cell->text, cell->len);
         break;
     case LPO_CELL_COUNT:
     case LPO_CELL_NS:

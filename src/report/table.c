@@ -41,6 +41,12 @@ void lpo_row_tree(struct lpo_table *t, const char *text, size_t len, unsigned in
     c->indent = indent;
 }
 
+void lpo_row_path(struct lpo_table *t, const char *name, const char *path, unsigned indent)
+{
+    lpo_row_tree(t, name, strlen(name), indent);
+    t->cells.at[t->cells.len - 1].full = lpo_arena_strdup(t->arena, path);
+}
+
 void lpo_row_textn(struct lpo_table *t, const char *text, size_t len)
 {
     lpo_row_tree(t, text, len, 0);

@@ -1,4 +1,4 @@
-/* region/idmap.h - a table from a pair of numbers to a dense row number.
+/* region/pairmap.h - a table from a pair of numbers to a dense row number.
  *
  * util/map keys on text; the region engine looks up pairs of ids once per range and per kernel,
  * where copying keys would cost more than the rest of the work. Rows are numbered as they are
@@ -9,12 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct lpo_idmap {
+struct lpo_pairmap {
     uint64_t (*keys)[2];
     uint32_t *rows; /* row + 1; 0: empty */
     size_t cap, len;
 };
 
 /* The row of (a, b); when *fresh it is `next`, which must be the number of rows so far. */
-uint32_t lpo_idmap_put(struct lpo_idmap *m, uint64_t a, uint64_t b, uint32_t next, bool *fresh);
-void lpo_idmap_free(struct lpo_idmap *m);
+uint32_t lpo_pairmap_put(struct lpo_pairmap *m, uint64_t a, uint64_t b, uint32_t next, bool *fresh);
+void lpo_pairmap_free(struct lpo_pairmap *m);

@@ -1,4 +1,4 @@
-#include "region/idmap.h"
+#include "region/pairmap.h"
 
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@ static uint64_t mix(uint64_t a, uint64_t b)
     return h ^ h >> 32;
 }
 
-static size_t find_slot(const struct lpo_idmap *m, uint64_t a, uint64_t b)
+static size_t find_slot(const struct lpo_pairmap *m, uint64_t a, uint64_t b)
 {
     size_t i = mix(a, b) & (m->cap - 1);
 
@@ -22,9 +22,9 @@ static size_t find_slot(const struct lpo_idmap *m, uint64_t a, uint64_t b)
     return i;
 }
 
-static void grow(struct lpo_idmap *m)
+static void grow(struct lpo_pairmap *m)
 {
-    struct lpo_idmap old = *m;
+    struct lpo_pairmap old = *m;
 
     m->cap = old.cap ? old.cap * 2 : 64;
     m->keys = lpo_xcalloc(m->cap, sizeof *m->keys);
@@ -43,7 +43,7 @@ static void grow(struct lpo_idmap *m)
     free(old.rows);
 }
 
-uint32_t lpo_idmap_put(struct lpo_idmap *m, uint64_t a, uint64_t b, uint32_t next, bool *fresh)
+uint32_t lpo_pairmap_put(struct lpo_pairmap *m, uint64_t a, uint64_t b, uint32_t next, bool *fresh)
 {
     size_t slot;
 
@@ -60,9 +60,9 @@ uint32_t lpo_idmap_put(struct lpo_idmap *m, uint64_t a, uint64_t b, uint32_t nex
     return m->rows[slot] - 1;
 }
 
-void lpo_idmap_free(struct lpo_idmap *m)
+void lpo_pairmap_free(struct lpo_pairmap *m)
 {
     free(m->keys);
     free(m->rows);
-    *m = (struct lpo_idmap){ 0 };
+    *m = (struct lpo_pairmap){ 0 };
 }

@@ -1,0 +1,83 @@
+#include "cli/trace_options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/app.h"
+#include "region/select.h"
+#include "report/doc.h"
+#include "report/writer.h"
+#include "util/err.h"
+#include "util/str.h"
+
+int lpo_selection_from_args(const struct lpo_args *args, struct lpo_selection **out,
+                            struct lpo_err *err)
+{
+    static const struct {
+        const char *option;
+        enum lpo_select_list list;
+    } lists[] = {
+        { "include", LPO_REGIONS_INCLUDE },
+        { "exclude", LPO_REGIONS_EXCLUDE },
+        { "kernels", LPO_KERNELS_INCLUDE },
+        { "no-kernels", LPO_KERNELS_EXCLUDE },
+    };
+    LPO_AUTO(lpo_selection) s = lpo_selection_create();
+
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        for (const char *const *p = lpo_args_list(args, lists[i].option); *p; p++) {
+            int rc = lpo_selection_add(s, lists[i].list, *p, err);
+
+            if (rc < 0)
+                return lpo_ctx(err, "--%s", lists[i].option);
+        }
+    }
+    *out = s;
+    s = NULL;
+    return 0;
+}
+
+int lpo_writer_from_args(const struct lpo_args *args, const struct lpo_writer **out,
+                         struct lpo_err *err)
+{
+    const char *name = lpo_args_text(args, "format", lpo_args_has(args, "json") ? "json" : "text");
+    const char *names[16] = { NULL };
+    const char *near;
+    size_t n = 0;
+
+    *out = lpo_writer_find(name);
+    if (*out)
+        return 0;
+    for (; n < 16 && lpo_writer_at(n); n++)
+        names[n] = lpo_writer_at(n)->name;
+    near = lpo_nearest(name, names, n);
+    return lpo_fail(err, LPO_E_USAGE, "--format '%s' is not text, md, csv, json or perfetto%s%s%s",
+                    name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+int lpo_count_from_args(const struct lpo_args *args, const char *option, size_t fallback,
+                        size_t *out, struct lpo_err *err)
+{
+    const char *text = lpo_args_text(args, option, NULL);
+    char *end;
+    unsigned long long n;
+
+    *out = fallback;
+    if (!text)
+        return 0;
+    errno = 0;
+    n = strtoull(text, &end, 10);
+    if (errno || *end || end == text || text[0] == '-' || n > 1000000000)
+        return lpo_fail(err, LPO_E_USAGE, "--%s '%s' is not a count", option, text);
+    *out = (size_t)n;
+    return 0;
+}
+
+void lpo_print_doc(struct lpo_app *app, const struct lpo_doc *doc, const struct lpo_writer *writer)
+{
+    LPO_STR out = { 0 };
+
+    writer->write(doc, &out);
+    fwrite(lpo_str_text(&out), 1, out.len, app->out);
+}

@@ -1,0 +1,35 @@
+/* cli/trace_options.h - options that the commands over traces share. */
+#pragma once
+
+#include "cli/options.h"
+
+struct lpo_app;
+struct lpo_doc;
+struct lpo_err;
+struct lpo_selection;
+struct lpo_writer;
+
+#define LPO_SELECT_OPTIONS                                                                         \
+    { "include", 'i', LPO_OPT_LIST, "PATTERN",                                                     \
+      "only these regions (glob or regex:…); repeatable" },                                        \
+        { "exclude", 'x', LPO_OPT_LIST, "PATTERN", "not these regions; wins over --include" },     \
+        { "kernels", 'k', LPO_OPT_LIST, "PATTERN", "only these kernels; repeatable" },             \
+    {                                                                                              \
+        "no-kernels", 0, LPO_OPT_LIST, "PATTERN", "not these kernels; wins over --kernels"         \
+    }
+
+#define LPO_OUTPUT_OPTIONS                                                                         \
+    { "json", 0, LPO_OPT_FLAG, NULL, "JSON on stdout, for scripts" },                              \
+    {                                                                                              \
+        "format", 'f', LPO_OPT_TEXT, "F", "text, md, csv, json or perfetto"                        \
+    }
+
+int lpo_selection_from_args(const struct lpo_args *args, struct lpo_selection **out,
+                            struct lpo_err *err);
+/* The writer that --json and --format name; text when neither is given. */
+int lpo_writer_from_args(const struct lpo_args *args, const struct lpo_writer **out,
+                         struct lpo_err *err);
+/* A count given as text; `fallback` when the option is absent. */
+int lpo_count_from_args(const struct lpo_args *args, const char *option, size_t fallback,
+                        size_t *out, struct lpo_err *err);
+void lpo_print_doc(struct lpo_app *app, const struct lpo_doc *doc, const struct lpo_writer *writer);

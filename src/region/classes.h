@@ -1,0 +1,33 @@
+/* region/classes.h - what kind of work a kernel does, guessed from its name.
+ *
+ * The table knows the names of PyTorch, cuBLAS, CUTLASS, cuDNN, FlashAttention, Triton, vLLM,
+ * SGLang and ROCm's libraries. It is a guess: reports say so, and `other` is an honest answer. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum lpo_kernel_class {
+    LPO_CLASS_GEMM,
+    LPO_CLASS_ATTENTION,
+    LPO_CLASS_CONVOLUTION,
+    LPO_CLASS_NORM,
+    LPO_CLASS_SOFTMAX,
+    LPO_CLASS_ROTARY,
+    LPO_CLASS_ELEMENTWISE,
+    LPO_CLASS_REDUCTION,
+    LPO_CLASS_INDEXING,
+    LPO_CLASS_SORTING,
+    LPO_CLASS_COPY,
+    LPO_CLASS_OPTIMIZER,
+    LPO_CLASS_RANDOM,
+    LPO_CLASS_COLLECTIVE,
+    LPO_CLASS_OTHER,
+    LPO_CLASSES,
+};
+
+enum lpo_kernel_class lpo_kernel_class(const char *name);
+const char *lpo_class_name(enum lpo_kernel_class c); /* "GEMM", "attention", … */
+
+/* Communication by the definition that tools can be compared by: the name holds nccl or rccl. */
+bool lpo_is_communication(const char *kernel_name);

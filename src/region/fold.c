@@ -1,0 +1,286 @@
+#include "region/fold.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/arena.h"
+#include "util/map.h"
+#include "util/str.h"
+
+typedef LPO_VEC(uint32_t) row_vec;
+
+/* Siblings that go into one line, or may. */
+struct family {
+    row_vec rows;
+    const char *name; /* of the line */
+};
+
+typedef LPO_VEC(struct family) family_vec;
+
+struct folder {
+    struct lpo_fold *out;
+    const struct lpo_scope *scope;
+    uint32_t *first_child, *next; /* per row of the scope */
+    size_t over;
+};
+
+static bool digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* Every run of digits as one star. */
+static void add_starred(struct lpo_str *out, const char *name)
+{
+    for (const char *p = name; *p;) {
+        if (!digit(*p)) {
+            lpo_str_addc(out, *p++);
+            continue;
+        }
+        lpo_str_addc(out, '*');
+        while (digit(*p))
+            p++;
+    }
+}
+
+static const char *row_name(struct folder *f, uint32_t row)
+{
+    const struct lpo_region_row *r = &f->scope->rows.at[row];
+    LPO_STR s = { 0 };
+
+    if (r->node == LPO_NODE_OUTSIDE)
+        return "(outside)";
+    /* a row whose parent was not selected stands at the top and needs its whole path */
+    if (r->parent_row == LPO_NONE)
+        lpo_row_add_path(f->scope, r, &s);
+    else
+        lpo_region_add_name(f->scope->cells->tree, r->node, &s);
+    return lpo_arena_strndup(f->out->arena, lpo_str_text(&s), s.len);
+}
+
+/* The common name of a folded family: numbers that all share stay. `names` have the same starred
+ * form, so their runs of digits stand in the same order. */
+static const char *common_name(struct folder *f, const char *const *names, size_t count)
+{
+    LPO_STR s = { 0 };
+    const char **at = lpo_xcalloc(count, sizeof *at);
+
+    memcpy(at, names, count * sizeof *at);
+    while (*at[0]) {
+        size_t run = strspn(at[0], "0123456789");
+        bool same = true;
+
+        if (!run) {
+            lpo_str_addc(&s, *at[0]);
+            for (size_t i = 0; i < count; i++)
+                at[i]++;
+            continue;
+        }
+        for (size_t i = 1; i < count && same; i++)
+            same = strspn(at[i], "0123456789") == run && memcmp(at[i], at[0], run) == 0;
+        if (same)
+            lpo_str_addn(&s, at[0], run);
+        else
+            lpo_str_addc(&s, '*');
+        for (size_t i = 0; i < count; i++)
+            at[i] += strspn(at[i], "0123456789");
+    }
+    free(at);
+    return lpo_arena_strndup(f->out->arena, lpo_str_text(&s), s.len);
+}
+
+/* Rows by a key into families, in order of first appearance. */
+static struct family *family_of(struct lpo_map *map, family_vec *families, const char *kind,
+                                const char *key)
+{
+    LPO_STR text = { 0 };
+    bool fresh;
+    uint64_t *slot;
+
+    lpo_str_addf(&text, "%s:", kind);
+    lpo_str_add(&text, key);
+    slot = lpo_map_put(map, lpo_str_text(&text), text.len, &fresh);
+    if (fresh) {
+        *slot = families->len;
+        lpo_vec_push(families, (struct family){ .name = key });
+    }
+    return &families->at[*slot];
+}
+
+/* Splits a starred family that is too small to fold into its exact names. */
+static void settle(struct folder *f, struct family *starred, family_vec *out)
+{
+    LPO_AUTO(lpo_map) exact = lpo_map_create();
+    family_vec parts = { 0 };
+    const char **names = lpo_xcalloc(starred->rows.len, sizeof *names);
+
+    for (size_t i = 0; i < starred->rows.len; i++) {
+        struct family *part;
+
+        names[i] = row_name(f, starred->rows.at[i]);
+        part = family_of(exact, &parts, "", names[i]);
+        lpo_vec_push(&part->rows, starred->rows.at[i]);
+    }
+    if (parts.len > f->over) {
+        starred->name = common_name(f, names, starred->rows.len);
+        lpo_vec_push(out, *starred);
+        for (size_t i = 0; i < parts.len; i++)
+            lpo_vec_free(&parts.at[i].rows);
+    } else {
+        for (size_t i = 0; i < parts.len; i++)
+            lpo_vec_push(out, parts.at[i]);
+        lpo_vec_free(&starred->rows);
+    }
+    lpo_vec_free(&parts);
+    free(names);
+}
+
+static int by_ns(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static void add_row(struct lpo_region_row *to, const struct lpo_region_row *from)
+{
+    lpo_sum_add(&to->all, &from->all);
+    lpo_sum_add(&to->self, &from->self);
+    lpo_sum_add(&to->copies, &from->copies);
+    lpo_sum_add(&to->captured, &from->captured);
+    to->visits += from->visits;
+    to->host_ns += from->host_ns;
+    to->host_self_ns += from->host_self_ns;
+    to->open += from->open;
+}
+
+static struct lpo_fold_row sum_up(struct folder *f, const struct family *family, const char *parent,
+                                  unsigned depth)
+{
+    const struct lpo_region_row *rows = f->scope->rows.at;
+    struct lpo_fold_row out = { .sum = rows[family->rows.at[0]], .depth = depth };
+    size_t n = family->rows.len;
+    int64_t *costs = lpo_xcalloc(n, sizeof *costs);
+    bool gpu = f->scope->coverage.total.launches > 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct lpo_region_row *r = &rows[family->rows.at[i]];
+
+        costs[i] = gpu ? r->all.ns : r->host_ns;
+        if (i)
+            add_row(&out.sum, r);
+    }
+    qsort(costs, n, sizeof *costs, by_ns);
+    out.members = (uint32_t)n;
+    out.min_ns = costs[0];
+    out.median_ns = costs[(n - 1) / 2];
+    out.max_ns = costs[n - 1];
+    out.name = family->name;
+    out.path =
+        parent ? lpo_arena_printf(f->out->arena, "%s/%s", parent, family->name) : family->name;
+    free(costs);
+    return out;
+}
+
+static int by_cost(const void *pa, const void *pb)
+{
+    const struct lpo_fold_row *a = pa, *b = pb;
+
+    if (a->sum.node == LPO_NODE_OUTSIDE || b->sum.node == LPO_NODE_OUTSIDE)
+        return (a->sum.node == LPO_NODE_OUTSIDE) - (b->sum.node == LPO_NODE_OUTSIDE);
+    if (a->sum.all.ns != b->sum.all.ns)
+        return a->sum.all.ns > b->sum.all.ns ? -1 : 1;
+    if (a->sum.host_ns != b->sum.host_ns)
+        return a->sum.host_ns > b->sum.host_ns ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+static void find_families(struct folder *f, const row_vec *rows, family_vec *out)
+{
+    LPO_AUTO(lpo_map) map = lpo_map_create();
+    family_vec starred = { 0 };
+
+    for (size_t i = 0; i < rows->len; i++) {
+        uint32_t row = rows->at[i];
+        struct family *family;
+        LPO_STR key = { 0 };
+
+        add_starred(&key, row_name(f, row));
+        family = family_of(map, &starred, lpo_row_kind(f->scope, &f->scope->rows.at[row]),
+                           lpo_arena_strndup(f->out->arena, lpo_str_text(&key), key.len));
+        lpo_vec_push(&family->rows, row);
+    }
+    for (size_t i = 0; i < starred.len; i++)
+        settle(f, &starred.at[i], out);
+    lpo_vec_free(&starred);
+}
+
+/* The lines of `rows`, which are siblings in the folded tree, each followed by its children's. */
+static void fold_level(struct folder *f, const row_vec *rows, const char *parent, unsigned depth)
+{
+    family_vec families = { 0 };
+    struct lpo_fold_row *lines;
+
+    find_families(f, rows, &families);
+    lines = lpo_xcalloc(families.len, sizeof *lines);
+    for (size_t i = 0; i < families.len; i++) {
+        lines[i] = sum_up(f, &families.at[i], parent, depth);
+        lines[i].sum.parent_row = (uint32_t)i; /* where its family is, until it is written */
+    }
+    qsort(lines, families.len, sizeof *lines, by_cost);
+    for (size_t i = 0; i < families.len; i++) {
+        struct family *family = &families.at[lines[i].sum.parent_row];
+        row_vec below = { 0 };
+
+        lines[i].sum.parent_row = f->scope->rows.at[family->rows.at[0]].parent_row;
+        lpo_vec_push(&f->out->rows, lines[i]);
+        for (size_t k = 0; k < family->rows.len; k++)
+            for (uint32_t c = f->first_child[family->rows.at[k]]; c != LPO_NONE; c = f->next[c])
+                lpo_vec_push(&below, c);
+        if (below.len)
+            fold_level(f, &below, lines[i].path, depth + 1);
+        lpo_vec_free(&below);
+        lpo_vec_free(&family->rows);
+    }
+    free(lines);
+    lpo_vec_free(&families);
+}
+
+struct lpo_fold *lpo_fold_create(const struct lpo_scope *scope, size_t over)
+{
+    struct lpo_fold *out = lpo_xcalloc(1, sizeof *out);
+    struct folder f = { .out = out, .scope = scope, .over = over };
+    row_vec top = { 0 };
+    size_t n = scope->rows.len;
+
+    out->arena = lpo_arena_create();
+    f.first_child = lpo_xcalloc(n + 1, sizeof *f.first_child);
+    f.next = lpo_xcalloc(n + 1, sizeof *f.next);
+    memset(f.first_child, 0xff, (n + 1) * sizeof *f.first_child);
+    for (size_t i = n; i-- > 0;) {
+        uint32_t parent = scope->rows.at[i].parent_row;
+
+        f.next[i] = LPO_NONE;
+        if (parent == LPO_NONE)
+            continue;
+        f.next[i] = f.first_child[parent];
+        f.first_child[parent] = (uint32_t)i;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (scope->rows.at[i].parent_row == LPO_NONE)
+            lpo_vec_push(&top, (uint32_t)i);
+    fold_level(&f, &top, NULL, 0);
+    lpo_vec_free(&top);
+    free(f.first_child);
+    free(f.next);
+    return out;
+}
+
+void lpo_fold_destroy(struct lpo_fold *f)
+{
+    if (!f)
+        return;
+    lpo_vec_free(&f->rows);
+    lpo_arena_destroy(f->arena);
+    free(f);
+}

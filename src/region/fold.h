@@ -1,0 +1,33 @@
+/* region/fold.h - rows that differ only in numbers, shown as one.
+ *
+ * `layer0` … `layer31` under one region become `layer*`, and what lies under them is put together
+ * by the same rule, so that its part `attn` stands for 32 regions. A family is folded when it has
+ * more than `over` different names; numbers that are the same in all of them stay as they are. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "region/scope.h"
+#include "util/auto.h"
+#include "util/vec.h"
+
+/* One line of a folded table. */
+struct lpo_fold_row {
+    struct lpo_region_row sum; /* node, parent_row and kernels are those of the first member */
+    const char *name;          /* last part of the path, folded */
+    const char *path;          /* the whole path, folded */
+    unsigned depth;
+    uint32_t members;                  /* regions in this line */
+    int64_t min_ns, median_ns, max_ns; /* GPU time of one member; host time where no GPU ran */
+};
+
+struct lpo_fold {
+    LPO_VEC(struct lpo_fold_row) rows;
+    struct lpo_arena *arena;
+};
+
+/* over = SIZE_MAX folds nothing. Borrows the scope. */
+struct lpo_fold *lpo_fold_create(const struct lpo_scope *scope, size_t over);
+void lpo_fold_destroy(struct lpo_fold *f); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_fold);

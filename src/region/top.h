@@ -1,0 +1,23 @@
+/* region/top.h - kernels by name over a whole trace, dearest first. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "region/cells.h"
+#include "util/vec.h"
+
+struct lpo_top_row {
+    struct lpo_sum sum;
+    uint32_t name;
+    double share; /* of the GPU time of all kernels, 0 … 1; 0 when none is known */
+};
+
+typedef LPO_VEC(struct lpo_top_row) lpo_top_rows;
+
+/* Rows of the given kind of work; the caller frees the vector. */
+void lpo_top(const struct lpo_work_cells *cells, enum lpo_work_kind kind, lpo_top_rows *out);
+
+/* The bare function of a demangled kernel name: no return type, namespace, template or parameters.
+ * This is what ncu's --kernel-name matches by default. Points into `name`. */
+const char *lpo_kernel_function(const char *name, size_t *len);

@@ -1,0 +1,86 @@
+#include "report/notes.h"
+
+#include <stdio.h>
+
+#include "region/cells.h"
+#include "region/select.h"
+#include "region/tree.h"
+#include "report/analysis.h"
+#include "report/doc.h"
+#include "trace/trace.h"
+#include "util/str.h"
+
+struct voice {
+    void (*say)(void *ctx, bool warning, const char *text);
+    void *ctx;
+};
+
+static void counted(const struct voice *v, bool warning, uint64_t n, const char *one,
+                    const char *many)
+{
+    LPO_STR s = { 0 };
+
+    if (!n)
+        return;
+    lpo_str_addf(&s, "%llu %s", (unsigned long long)n, n == 1 ? one : many);
+    v->say(v->ctx, warning, s.at);
+}
+
+static void reader_notes(const struct lpo_trace *t, const struct voice *v)
+{
+    for (size_t i = 0; i < t->notes.len; i++)
+        v->say(v->ctx, true, lpo_trace_text(t, t->notes.at[i].text));
+    counted(v, true, t->dropped, "record was lost by the source, by its own count",
+            "records were lost by the source, by its own count");
+}
+
+static void tree_notes(const struct lpo_region_tree *tree, const struct voice *v)
+{
+    counted(v, false, tree->open, "range was never closed and is taken to end with its process",
+            "ranges were never closed and are taken to end with their process");
+    counted(v, false, tree->crooked,
+            "range overlaps the one around it without nesting: a launch counts in all ranges that "
+            "hold it, the earliest outermost",
+            "ranges overlap the one around them without nesting: a launch counts in all ranges "
+            "that hold it, the earliest outermost");
+    counted(v, true, tree->too_deep,
+            "range lies deeper than 256 levels and is counted with the region at that depth",
+            "ranges lie deeper than 256 levels and are counted with the region at that depth");
+    counted(v, true, tree->too_many,
+            "start/end range was opened while 1024 others were, and holds no launches here",
+            "start/end ranges were opened while 1024 others were, and hold no launches here");
+}
+
+static void say_selection(void *ctx, const char *text)
+{
+    const struct voice *v = ctx;
+
+    v->say(v->ctx, false, text);
+}
+
+void lpo_notes_each(const struct lpo_analysis *a, const struct lpo_selection *select,
+                    void (*say)(void *ctx, bool warning, const char *text), void *ctx)
+{
+    struct voice v = { say, ctx };
+
+    reader_notes(a->trace, &v);
+    tree_notes(a->tree, &v);
+    lpo_selection_notes(select, say_selection, &v);
+    counted(&v, false, a->cells->left_out, "kernel launch was left out by the kernel patterns",
+            "kernel launches were left out by the kernel patterns");
+    if (a->tree->nodes.len == 0)
+        say(ctx, false,
+            "there are no ranges in this trace: mark regions with NVTX (torch.cuda.nvtx, "
+            "record_function) to see time by region");
+}
+
+static void say_doc(void *ctx, bool warning, const char *text)
+{
+    lpo_doc_note(ctx, warning ? LPO_NOTE_WARNING : LPO_NOTE_INFO, "%s", text);
+}
+
+void lpo_notes_doc(struct lpo_doc *doc, const struct lpo_analysis *a,
+                   const struct lpo_selection *select)
+{
+    lpo_notes_each(a, select, say_doc, doc);
+}

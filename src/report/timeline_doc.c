@@ -1,0 +1,205 @@
+#include "report/timeline_doc.h"
+
+#include <stdlib.h>
+
+#include "region/group.h"
+#include "region/order.h"
+#include "region/pairmap.h"
+#include "region/timeline.h"
+#include "region/tree.h"
+#include "report/analysis.h"
+#include "report/doc.h"
+#include "util/arena.h"
+#include "util/str.h"
+
+enum { REGION_LEVELS = 6 };
+
+struct builder {
+    const struct lpo_analysis *a;
+    struct lpo_doc *doc;
+    struct lpo_figure *f;
+    int64_t zero_ns; /* the first moment: viewers like small numbers */
+    const char **node_names;
+};
+
+static int64_t first_moment(const struct lpo_trace *t)
+{
+    int64_t ns = INT64_MAX;
+
+    for (size_t i = 0; i < t->works.len; i++)
+        if (!(t->works.at[i].flags & LPO_WORK_UNTIMED) && t->works.at[i].start_ns < ns)
+            ns = t->works.at[i].start_ns;
+    for (size_t i = 0; i < t->ranges.len; i++)
+        if (t->ranges.at[i].start_ns < ns)
+            ns = t->ranges.at[i].start_ns;
+    return ns == INT64_MAX ? 0 : ns;
+}
+
+static const char *node_name(struct builder *b, uint32_t node)
+{
+    LPO_STR s = { 0 };
+
+    if (!b->node_names[node]) {
+        lpo_region_add_name(b->a->tree, node, &s);
+        b->node_names[node] = lpo_doc_keep(b->doc, lpo_str_text(&s), s.len);
+    }
+    return b->node_names[node];
+}
+
+/* The region of one level that the works of a device came from, while it lasts. */
+struct band {
+    uint32_t node, lane;
+    int64_t start_ns, end_ns;
+};
+
+static void close_band(struct builder *b, struct band *band)
+{
+    if (band->node != LPO_NONE)
+        lpo_figure_span(b->f, band->lane, node_name(b, band->node), band->start_ns - b->zero_ns,
+                        band->end_ns - b->zero_ns);
+    band->node = LPO_NONE;
+}
+
+static uint32_t node_at_level(const struct lpo_region_tree *tree, uint32_t node, unsigned level)
+{
+    while (node != LPO_NONE && tree->nodes.at[node].depth > level)
+        node = tree->nodes.at[node].parent;
+    return node != LPO_NONE && tree->nodes.at[node].depth == level ? node : LPO_NONE;
+}
+
+/* Works of one device in order of time. */
+static void add_bands(struct builder *b, const uint32_t *rows, size_t count, const char *group)
+{
+    const struct lpo_region_tree *tree = b->a->tree;
+    struct band bands[REGION_LEVELS];
+
+    for (int i = 0; i < REGION_LEVELS; i++)
+        bands[i] = (struct band){ .node = LPO_NONE, .lane = LPO_NONE };
+    for (size_t i = 0; i < count; i++) {
+        const struct lpo_work *w = &tree->trace->works.at[rows[i]];
+        uint32_t leaf = tree->places.at[lpo_region_place(tree, w)].leaf;
+
+        for (unsigned level = 0; level < REGION_LEVELS; level++) {
+            struct band *band = &bands[level];
+            uint32_t node = node_at_level(tree, leaf, level);
+
+            if (node != band->node)
+                close_band(b, band);
+            if (node == LPO_NONE)
+                continue;
+            if (band->lane == LPO_NONE)
+                band->lane = lpo_figure_lane(
+                    b->f, group, lpo_arena_printf(b->doc->arena, "regions, level %u", level + 1));
+            if (band->node == LPO_NONE)
+                band->start_ns = band->end_ns = w->start_ns;
+            band->node = node;
+            if (w->end_ns > band->end_ns)
+                band->end_ns = w->end_ns;
+        }
+    }
+    for (int i = 0; i < REGION_LEVELS; i++)
+        close_band(b, &bands[i]);
+}
+
+static bool work_before(const void *trace, uint32_t x, uint32_t y)
+{
+    const struct lpo_trace *t = trace;
+    const struct lpo_work *a = &t->works.at[x], *c = &t->works.at[y];
+
+    return a->device != c->device ? a->device < c->device : a->start_ns < c->start_ns;
+}
+
+static const char *device_group(struct builder *b, uint16_t index)
+{
+    const struct lpo_device *d = &b->a->trace->devices.at[index];
+
+    if (d->rank >= 0)
+        return lpo_arena_printf(b->doc->arena, "GPU %d of rank %d", d->id, d->rank);
+    return lpo_arena_printf(b->doc->arena, "GPU %d", d->id);
+}
+
+static void add_device(struct builder *b, const uint32_t *rows, size_t count)
+{
+    const struct lpo_trace *t = b->a->trace;
+    const char *group = device_group(b, t->works.at[rows[0]].device);
+    struct lpo_pairmap streams = { 0 };
+    LPO_VEC(uint32_t) lanes = { 0 };
+
+    add_bands(b, rows, count, group);
+    for (size_t i = 0; i < count; i++) {
+        const struct lpo_work *w = &t->works.at[rows[i]];
+        bool fresh;
+        uint32_t row = lpo_pairmap_put(&streams, w->stream, 0, (uint32_t)lanes.len, &fresh);
+
+        if (fresh)
+            lpo_vec_push(&lanes,
+                         lpo_figure_lane(b->f, group,
+                                         lpo_arena_printf(b->doc->arena, "stream %u", w->stream)));
+        lpo_figure_span(b->f, lanes.at[row], lpo_trace_text(t, w->name), w->start_ns - b->zero_ns,
+                        w->end_ns - b->zero_ns);
+    }
+    lpo_vec_free(&lanes);
+    lpo_pairmap_free(&streams);
+}
+
+static void add_devices(struct builder *b)
+{
+    const struct lpo_trace *t = b->a->trace;
+    uint32_t *rows = lpo_xrealloc(NULL, t->works.len + 1, sizeof *rows);
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->works.len; i++)
+        if (!(t->works.at[i].flags & (LPO_WORK_UNTIMED | LPO_WORK_NO_LENGTH)))
+            rows[n++] = (uint32_t)i;
+    lpo_order_sort(rows, n, work_before, t);
+    for (size_t i = 0; i < n;) {
+        size_t from = i;
+
+        while (i < n && t->works.at[rows[i]].device == t->works.at[rows[from]].device)
+            i++;
+        add_device(b, rows + from, i - from);
+    }
+    free(rows);
+}
+
+static void add_ranges(struct builder *b, enum lpo_range_kind kind)
+{
+    const struct lpo_trace *t = b->a->trace;
+    struct lpo_group ranges = lpo_group_ranges(t, kind);
+    struct lpo_ends ends = lpo_ends_find(t);
+
+    for (size_t i = 0; i < t->threads.len; i++) {
+        const struct lpo_process *p = &t->processes.at[t->threads.at[i].process];
+        uint32_t lane;
+
+        if (ranges.starts[i] == ranges.starts[i + 1])
+            continue;
+        lane = lpo_figure_lane(b->f,
+                               lpo_arena_printf(b->doc->arena, "process %lld", (long long)p->pid),
+                               lpo_arena_printf(b->doc->arena, "thread %lld, %s ranges",
+                                                (long long)t->threads.at[i].tid,
+                                                kind == LPO_PUSH_POP ? "push/pop" : "start/end"));
+        for (size_t k = ranges.starts[i]; k < ranges.starts[i + 1]; k++) {
+            const struct lpo_range *r = &t->ranges.at[ranges.rows[k]];
+
+            lpo_figure_span(b->f, lane, lpo_trace_text(t, r->name), r->start_ns - b->zero_ns,
+                            lpo_range_end(&ends, t, r) - b->zero_ns);
+        }
+    }
+    lpo_ends_free(&ends);
+    lpo_group_free(&ranges);
+}
+
+struct lpo_doc *lpo_timeline_doc(const struct lpo_analysis *a)
+{
+    struct builder b = { .a = a, .doc = lpo_doc_create("timeline", "lpo timeline") };
+
+    b.f = lpo_doc_figure(b.doc, "timeline", "Timeline", LPO_FIG_LANES);
+    b.zero_ns = first_moment(a->trace);
+    b.node_names = lpo_xcalloc(a->tree->nodes.len + 1, sizeof *b.node_names);
+    add_ranges(&b, LPO_PUSH_POP);
+    add_ranges(&b, LPO_START_END);
+    add_devices(&b);
+    free(b.node_names);
+    return b.doc;
+}
