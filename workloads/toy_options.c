@@ -24,28 +24,28 @@ struct option {
 #define AT(field) offsetof(struct toy_options, field)
 
 static const struct option options[] = {
-    { "layers", "workload.toy.layers", NUMBER, AT(model.layers), 1, 1024, "decoder layers" },
-    { "hidden", "workload.toy.hidden", NUMBER, AT(model.hidden), 2, 65536, "hidden size" },
-    { "heads", "workload.toy.heads", NUMBER, AT(model.heads), 1, 1024, "attention heads" },
-    { "kv-heads", "workload.toy.kv_heads", NUMBER, AT(model.kv_heads), 1, 1024,
+    { "layers", "model.layers", NUMBER, AT(model.layers), 1, 1024, "decoder layers" },
+    { "hidden", "model.hidden", NUMBER, AT(model.hidden), 2, 65536, "hidden size" },
+    { "heads", "model.heads", NUMBER, AT(model.heads), 1, 1024, "attention heads" },
+    { "kv-heads", "model.kv_heads", NUMBER, AT(model.kv_heads), 1, 1024,
       "key/value heads, shared by groups of heads" },
-    { "ffn", "workload.toy.ffn", NUMBER, AT(model.ffn), 1, 262144, "width of the SwiGLU block" },
-    { "vocab", "workload.toy.vocab", NUMBER, AT(model.vocab), 2, 1048576, "vocabulary" },
-    { "seed", "workload.toy.seed", SEED, AT(model.seed), 0, 0, "of weights and prompts" },
-    { "prompt-tokens", "workload.toy.prompt_tokens", NUMBER, AT(prompt_tokens), 1, 131072,
+    { "ffn", "model.ffn", NUMBER, AT(model.ffn), 1, 262144, "width of the SwiGLU block" },
+    { "vocab", "model.vocab", NUMBER, AT(model.vocab), 2, 1048576, "vocabulary" },
+    { "seed", "model.seed", SEED, AT(model.seed), 0, 0, "of weights and prompts" },
+    { "prompt-tokens", "infer.prompt_tokens", NUMBER, AT(prompt_tokens), 1, 131072,
       "tokens per prompt" },
     { "max-new-tokens", "infer.max_new_tokens", NUMBER, AT(max_new_tokens), 1, 131072,
       "tokens generated per prompt" },
-    { "batch", "workload.toy.batch", NUMBER, AT(batch), 1, 256, "prompts side by side" },
+    { "batch", "infer.batch_size", NUMBER, AT(batch), 1, 256, "prompts side by side" },
     { "temperature", "infer.temperature", REAL, AT(sampling.temperature), 0, 1000,
       "0 takes the likeliest token" },
     { "top-k", "infer.top_k", NUMBER, AT(sampling.top_k), 0, 1048576,
       "sample among the k likeliest, 0 among all" },
     { "sample-seed", "infer.seed", SEED, AT(sampling.seed), 0, 0, "of the sampling" },
     { "repeats", "run.repeats", NUMBER, AT(repeats), 1, 100000, "measured repeats" },
-    { "warmup", "workload.toy.warmup", NUMBER, AT(warmup), 0, 100000, "repeats before those" },
+    { "warmup", "run.warmup", NUMBER, AT(warmup), 0, 100000, "repeats before those" },
     { "threads", "workload.toy.threads", NUMBER, AT(threads), 1, 64, "CPU threads" },
-    { "device", "workload.toy.device", NUMBER, AT(device), 0, 1023, "CUDA device" },
+    { "device", NULL, NUMBER, AT(device), 0, 1023, "CUDA device" },
     { "start-end-ranges", "workload.toy.start_end_ranges", SWITCH, AT(start_end_ranges), 0, 0,
       "a start/end range decode_window around decode" },
     { "graph", "workload.toy.graph", SWITCH, AT(graph), 0, 0, "CUDA: decode step as a graph" },
@@ -55,8 +55,8 @@ static const struct option options[] = {
       "first compare the logits with the CPU implementation" },
     { "settings", NULL, FILE_NAME, AT(settings), 0, 0,
       "the workload contract, instead of $LPO_WORKLOAD_CONFIG" },
-    { "metrics", "out.metrics", FILE_NAME, AT(metrics), 0, 0, "timings as JSON" },
-    { "predictions", "out.predictions", FILE_NAME, AT(predictions), 0, 0, "tokens as JSON lines" },
+    { "metrics", NULL, FILE_NAME, AT(metrics), 0, 0, "timings as JSON" },
+    { "predictions", NULL, FILE_NAME, AT(predictions), 0, 0, "tokens as JSON lines" },
     { "write-config", NULL, FILE_NAME, AT(write_config), 0, 0,
       "the model's shape as a Hugging Face config.json" },
     { "write-model", NULL, FILE_NAME, AT(write_model), 0, 0,
@@ -70,11 +70,10 @@ static const struct toy_options defaults = {
     .model = { .layers = 4,
                .hidden = 256,
                .heads = 8,
-               .kv_heads = 2,
+               .kv_heads = 4,
                .ffn = 704,
-               .vocab = 4096,
+               .vocab = 2048,
                .seed = 1 },
-    .sampling = { .seed = 1 },
     .prompt_tokens = 64,
     .max_new_tokens = 32,
     .batch = 1,
@@ -146,6 +145,17 @@ static int set_json(struct toy_options *o, const struct option *row, const struc
                     row->key);
 }
 
+/* `effective` holds what the stage's own rules made of a key; it goes before the key itself. */
+static const struct lpo_json *contract_value(const struct lpo_json *root, const char *key)
+{
+    const struct lpo_json *v = NULL;
+
+    if (!key)
+        return NULL;
+    v = lpo_json_get(lpo_json_get(root, "effective"), strrchr(key, '.') + 1);
+    return v ? v : lpo_json_at(root, key);
+}
+
 static int read_contract(struct lpo_arena *a, const char *path, struct toy_options *o,
                          struct lpo_err *err)
 {
@@ -153,7 +163,7 @@ static int read_contract(struct lpo_arena *a, const char *path, struct toy_optio
     int rc = lpo_json_read_file(a, path, &root, err);
 
     for (size_t i = 0; i < OPTIONS && rc == 0; i++) {
-        const struct lpo_json *v = options[i].key ? lpo_json_at(root, options[i].key) : NULL;
+        const struct lpo_json *v = contract_value(root, options[i].key);
 
         if (v && v->kind != LPO_JSON_NULL)
             rc = set_json(o, &options[i], v, err);

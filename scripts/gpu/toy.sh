@@ -2,7 +2,7 @@
 # On a GPU machine: builds toy_llm_cuda both ways and holds its logits to the CPU's in every mode.
 # Metrics go to $OUT; about a minute. Ends with "toy: N passed, N failed".
 set -uo pipefail
-cd "$(dirname "$0")/../.."
+cd "$(dirname "$0")/../.." || exit
 OUT=${OUT:-$(mktemp -d)}
 passed=0 failed=0
 mkdir -p "$OUT"

@@ -58,10 +58,12 @@ static void words_are_refused(void **state)
 static void flags_win_over_the_contract(void **state)
 {
     static const char contract[] =
-        "{\"workload\": {\"name\": \"toy\", \"toy\": {\"layers\": 2, \"heads\": 4, \"graph\": true,"
-        " \"seed\": 18446744073709551615, \"threads\": null}},"
-        " \"infer\": {\"max_new_tokens\": 5, \"temperature\": 0.5}, \"run\": {\"repeats\": 9},"
-        " \"out\": {\"metrics\": \"m.json\"}, \"model\": {\"layers\": 77}}";
+        "{\"schema\": 1, \"model\": {\"name\": \"toy\", \"layers\": 2, \"heads\": 4, \"path\": "
+        "null,"
+        " \"seed\": 18446744073709551615}, \"infer\": {\"max_new_tokens\": 50, \"temperature\": "
+        "0.5},"
+        " \"workload\": {\"kind\": \"toy\", \"toy\": {\"graph\": true, \"threads\": null}},"
+        " \"run\": {\"repeats\": 9, \"warmup\": 0}, \"effective\": {\"max_new_tokens\": 5}}";
     char path[] = "/tmp/lpo-toy-contract-XXXXXX";
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     struct toy_options o;
@@ -74,21 +76,22 @@ static void flags_win_over_the_contract(void **state)
     unlink(path);
     assert_int_equal(o.model.layers, 3);
     assert_int_equal(o.model.heads, 4);
-    assert_int_equal(o.model.kv_heads, 2); /* the default */
+    assert_int_equal(o.model.kv_heads, 4); /* the default */
+    assert_true(o.model.seed == UINT64_MAX);
     assert_int_equal(o.model.context, 15);
     assert_int_equal(o.max_new_tokens, 5);
     assert_int_equal(o.repeats, 9);
+    assert_int_equal(o.warmup, 0);
     assert_int_equal(o.threads, 1); /* null leaves the default */
     assert_true(o.graph);
     assert_true(o.sampling.temperature == 0.5);
-    assert_string_equal(o.metrics, "m.json");
+    assert_null(o.metrics);
 }
 
 static const struct bad_contract {
     const char *name, *text, *says;
 } bad_contracts[] = {
-    { "text for a number", "{\"workload\": {\"toy\": {\"layers\": \"2\"}}}",
-      "workload.toy.layers" },
+    { "text for a number", "{\"model\": {\"layers\": \"2\"}}", "model.layers" },
     { "a number for a switch", "{\"workload\": {\"toy\": {\"graph\": 1}}}", "workload.toy.graph" },
     { "out of range", "{\"run\": {\"repeats\": 0}}", "run.repeats is 0" },
     { "not JSON", "{", "line 1" },

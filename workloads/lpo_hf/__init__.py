@@ -1,0 +1,1 @@
+"""The parts of hf_generate.py. Standard library, torch and transformers only."""

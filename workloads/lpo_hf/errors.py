@@ -1,0 +1,21 @@
+"""Failures that a person can act on: one line each, and the exit code that goes with it."""
+from __future__ import annotations
+
+EXIT_FAILED = 1  # nothing could be measured
+EXIT_SETTINGS = 2  # the settings, the model folder or the data are wrong
+EXIT_MISSING = 3  # torch, transformers or the device is not here
+
+
+class UserError(Exception):
+    """What happened and what to do next, for the person who started the run."""
+
+    def __init__(self, text: str, code: int = EXIT_SETTINGS) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def one_line(error: BaseException) -> str:
+    """The error as one line: its first line, or its kind when it says nothing."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    name = type(error).__name__
+    return f"{name}: {lines[0]}" if lines else name

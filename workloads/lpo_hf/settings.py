@@ -1,0 +1,188 @@
+"""The settings file: the composed config's sections, checked, as one frozen object.
+
+The file is what `lpo run` writes for every stage: `model`, `infer`, `dataset`, `run`, `workload`,
+and `effective` with what the stage's own rules made of them. Keys that are not ours are passed over.
+"""
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Optional, Union
+
+from .errors import UserError
+
+RANGES = ("none", "stages", "layers", "modules")
+DTYPES = ("float32", "float16", "bfloat16")
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Where samples come from and which of them are taken."""
+
+    root: Optional[Path]  # None: synthetic samples
+    filelist: Optional[Path]
+    patterns: tuple[str, ...]
+    epochs: int
+    per_epoch: Optional[int]  # None: all
+    randomize: bool
+    seed: int
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything the program is told."""
+
+    model_path: Path  # a model folder, or a config.json
+    model_name: str
+    random_weights: Union[bool, str]  # "auto": when the folder has no weights
+    trust_remote_code: bool
+    dtype: str
+    attn: Optional[str]
+    compile: bool
+    cuda_graph: bool
+    ranges: str
+    record_function: Union[bool, str]  # "auto": when a profiler was injected
+    device: str
+    batch_size: int
+    prompt_tokens: int
+    max_new_tokens: int
+    temperature: float
+    top_k: int
+    seed: int
+    prompt: str
+    stop_at_eos: bool
+    image_size: Optional[int]
+    repeats: int
+    warmup: int
+    dataset: Dataset
+
+
+class _Reader:
+    """Takes typed values out of nested dictionaries; an error names the key."""
+
+    def __init__(self, root: dict[str, Any]) -> None:
+        self.root = root
+
+    def get(self, key: str) -> Any:
+        value: Any = self.root
+        for part in key.split("."):
+            value = value.get(part) if isinstance(value, dict) else None
+        return value
+
+    def integer(self, key: str, default: Optional[int], least: int) -> Any:
+        value = self.get(key)
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise UserError(f"{key} is {value!r}; it has to be a whole number from {least} on")
+        return value
+
+    def real(self, key: str, default: float) -> float:
+        value = self.get(key)
+        if value is None:
+            return default
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e6:
+            raise UserError(f"{key} is {value!r}; it has to be a number from 0 on")
+        return float(value)
+
+    def boolean(self, key: str, default: bool) -> bool:
+        value = self.get(key)
+        if value is None:
+            return default
+        if not isinstance(value, bool):
+            raise UserError(f"{key} is {value!r}; it has to be true or false")
+        return value
+
+    def auto(self, key: str) -> Union[bool, str]:
+        value = self.get(key)
+        if value is None or value == "auto":
+            return "auto"
+        if not isinstance(value, bool):
+            raise UserError(f"{key} is {value!r}; it has to be auto, true or false")
+        return value
+
+    def text(self, key: str, default: Optional[str]) -> Any:
+        value = self.get(key)
+        if value is None:
+            return default
+        if not isinstance(value, str):
+            raise UserError(f"{key} is {value!r}; it has to be text")
+        return value
+
+    def choice(self, key: str, default: str, choices: tuple[str, ...]) -> str:
+        value = self.text(key, default)
+        if value not in choices:
+            raise UserError(f"{key} is {value!r}; it is one of {', '.join(choices)}")
+        return value
+
+    def path(self, key: str) -> Optional[Path]:
+        value = self.text(key, None)
+        return Path(value).expanduser() if value else None
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        value = self.get(key)
+        if value is None:
+            return ()
+        if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+            raise UserError(f"{key} is {value!r}; it has to be a list of text")
+        return tuple(value)
+
+
+def _dataset(r: _Reader) -> Dataset:
+    return Dataset(
+        root=r.path("dataset.root"),
+        filelist=r.path("run.dataset_subset_filelist") or r.path("dataset.subset_filelist"),
+        patterns=r.texts("dataset.fallback_patterns"),
+        epochs=r.integer("dataset.sampling.num_epochs", 1, 1),
+        per_epoch=r.integer("dataset.sampling.num_samples_per_epoch", None, 1),
+        randomize=r.boolean("dataset.sampling.randomize", False),
+        seed=r.integer("dataset.sampling.seed", 0, 0),
+    )
+
+
+def parse(root: dict[str, Any]) -> Settings:
+    """Checks every value; the first wrong one raises UserError with its key."""
+    r = _Reader(root)
+    path = r.path("model.path")
+    if path is None:
+        raise UserError("model.path is not set; give a model folder or a config.json")
+    return Settings(
+        model_path=path,
+        model_name=r.text("model.name", path.name),
+        random_weights=r.auto("workload.hf.random_weights"),
+        trust_remote_code=r.boolean("workload.hf.trust_remote_code", False),
+        dtype=r.choice("workload.hf.dtype", "bfloat16", DTYPES),
+        attn=r.text("workload.hf.attn", None),
+        compile=r.boolean("workload.hf.compile", False),
+        cuda_graph=r.boolean("workload.hf.cuda_graph", False),
+        ranges=r.choice("workload.hf.ranges", "layers", RANGES),
+        record_function=r.auto("workload.hf.record_function"),
+        device=r.text("run.device", "cuda:0"),
+        batch_size=r.integer("infer.batch_size", 1, 1),
+        prompt_tokens=r.integer("infer.prompt_tokens", 512, 1),
+        max_new_tokens=r.integer("effective.max_new_tokens", None, 1)
+        or r.integer("infer.max_new_tokens", 64, 1),
+        temperature=r.real("infer.temperature", 0.0),
+        top_k=r.integer("infer.top_k", 0, 0),
+        seed=r.integer("infer.seed", 0, 0),
+        prompt=r.text("infer.prompt", "Describe the image."),
+        stop_at_eos=r.boolean("infer.stop_at_eos", False),
+        image_size=r.integer("infer.image_size", None, 1),
+        repeats=r.integer("effective.repeats", None, 1) or r.integer("run.repeats", 1, 1),
+        warmup=r.integer("run.warmup", 1, 0),
+        dataset=_dataset(r),
+    )
+
+
+def load(path: str) -> Settings:
+    """The settings in the JSON file at `path`."""
+    try:
+        root = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"cannot read the settings '{path}': {error.strerror}") from error
+    except ValueError as error:
+        raise UserError(f"the settings '{path}' are not JSON: {error}") from error
+    if not isinstance(root, dict):
+        raise UserError(f"the settings '{path}' are not a JSON object")
+    return parse(root)

@@ -1,0 +1,354 @@
+"""The profiler that sitecustomize installs: waits for torch, records, writes at the end.
+
+The settings file (JSON):
+    out              folder for <pid>.json.gz, and <pid>.status.json beside it
+    activities       ["cpu", "cuda"]; those this torch lacks are left out
+    record_shapes, profile_memory, with_stack       as torch.profiler names them
+    schedule         {"wait", "warmup", "active", "repeat"}: steps; active 0 or absent is the whole program
+    step             what ends a step: "module" (a call of an outermost nn.Module: one forward pass),
+                     "optimizer" (an optimizer's step), "range" (a record_function of the name below)
+    step_range       that name; "step" unless told
+    all_threads      record operators of every thread where torch can (default true)
+
+Recording begins with `import torch`; where a GPU is to be recorded, with the program's first use of CUDA, since
+to begin earlier would fix CUDA_VISIBLE_DEVICES before the program had its say. A module called before that
+means a model on the CPU: it begins there, without the GPU. It ends with the program. With a schedule, every
+finished active phase is one file: <pid>.json.gz, <pid>.1.json.gz and so on. A child made by fork writes nothing:
+it shares its parent's profiler. A child that starts Python anew is a process of its own, with its own files.
+"""
+from __future__ import annotations
+
+import atexit
+import gzip
+import importlib.abc
+import importlib.machinery
+import json
+import os
+import sys
+import threading
+from typing import Any, Callable, Optional
+
+MARKER = "lpo:step:"
+USER_SCOPE = 7  # at::RecordScope::USER_SCOPE
+
+
+class Recorder:
+    """The life of one profiler in one process."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.settings = settings
+        self.out = str(settings["out"])
+        self.pid = os.getpid()
+        self.files: list[str] = []
+        self.state = "waiting for torch"
+        self.error: Optional[str] = None
+        self.torch: Any = None
+        self.profiler: Any = None
+        self.phases = Phases(settings.get("schedule") or {})
+        self.kineto = False
+        self.steps = 0
+        self.depth = 0  # nesting of module calls
+        self.begin_ns = 0
+
+    # Status
+
+    def status(self) -> None:
+        """Says beside the traces how it went; a reader need not guess why a file is missing."""
+        os.makedirs(self.out, exist_ok=True)
+        path = os.path.join(self.out, f"{self.pid}.status.json")
+        with open(path + ".tmp", "w", encoding="utf-8") as file:
+            json.dump({
+                "schema": 1, "pid": self.pid, "argv": list(getattr(sys, "argv", [])), "state": self.state,
+                "error": self.error, "files": self.files, "python": sys.version.split()[0],
+                "torch": getattr(self.torch, "__version__", None), "settings": self.settings,
+            }, file, indent=2)
+        os.replace(path + ".tmp", path)
+
+    def guard(self, action: Callable[[], None]) -> None:
+        """Runs one step of ours; a failure ends the recording, not the program."""
+        if os.getpid() != self.pid or self.state == "failed":
+            return
+        try:
+            action()
+        except Exception as error:
+            self.state, self.error = "failed", f"{type(error).__name__}: {error}"
+            self.profiler = None
+            try:
+                self.status()
+            except Exception:
+                pass
+
+    # Starting
+
+    def torch_is_here(self) -> None:
+        import torch
+
+        self.torch = torch
+        if not self.records_gpu():
+            self.start()
+            return
+        self.state = "waiting for CUDA"
+        torch.cuda._lazy_call(lambda: self.guard(self.start))
+        from torch.nn.modules.module import register_module_forward_pre_hook
+
+        def called(module: Any, inputs: Any) -> None:
+            handle.remove()
+            if not torch.cuda.is_initialized():
+                self.guard(self.start)
+
+        handle = register_module_forward_pre_hook(called)
+
+    def records_gpu(self) -> bool:
+        """A GPU is wanted, this torch can use one, and one is plugged in; asks without touching CUDA."""
+        wanted = [str(a).lower() for a in self.settings.get("activities") or ["cuda"]]
+        here = os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/dxg")
+        return "cuda" in wanted and here and self.torch.version.cuda is not None
+
+    def start(self) -> None:
+        if self.profiler is not None:
+            return
+        import time
+        import warnings
+
+        import torch.profiler as profiler
+
+        self.kineto = profiler.kineto_available()
+        extra: dict[str, Any] = {}
+        if self.phases.active:
+            self.follow(str(self.settings.get("step") or "module"))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a guest does not write to the program's stderr
+            if self.phases.active and self.kineto:
+                extra = {"schedule": profiler.schedule(**vars(self.phases)), "on_trace_ready": self.write}
+            self.profiler = profiler.profile(
+                activities=self.activities(profiler), record_shapes=bool(self.settings.get("record_shapes")),
+                profile_memory=bool(self.settings.get("profile_memory")),
+                with_stack=bool(self.settings.get("with_stack")), **self.threads(), **extra)
+            self.begin_ns = time.time_ns()
+            self.profiler.start()
+        self.state = "recording"
+
+    def activities(self, profiler: Any) -> list[Any]:
+        known = {str(a).rpartition(".")[2].lower(): a for a in profiler.supported_activities()}
+        wanted = [str(a).lower() for a in self.settings.get("activities") or ["cpu", "cuda"]]
+        if self.state == "waiting for CUDA" and not self.cuda_in_use():
+            wanted = [name for name in wanted if name != "cuda"] or ["cpu"]
+        chosen = [known[name] for name in wanted if name in known]
+        return chosen or [known["cpu"]]
+
+    def cuda_in_use(self) -> bool:
+        """Initialised, or just being initialised by this thread."""
+        cuda = self.torch.cuda
+        return cuda.is_initialized() or hasattr(getattr(cuda, "_tls", None), "is_initializing")
+
+    def threads(self) -> dict[str, Any]:
+        """Operators of every thread, where this torch knows how."""
+        if not self.settings.get("all_threads", True):
+            return {}
+        try:
+            from torch._C._profiler import _ExperimentalConfig
+
+            return {"experimental_config": _ExperimentalConfig(profile_all_threads=True)}
+        except Exception:
+            return {}
+
+    # Steps
+
+    def follow(self, what: str) -> None:
+        rules = {"module": self.follow_modules, "optimizer": self.follow_optimizers, "range": self.follow_ranges}
+        if what not in rules:
+            raise ValueError(f"step is '{what}'; it is one of {', '.join(rules)}")
+        rules[what]()
+
+    def step(self) -> None:
+        if self.profiler is None or threading.current_thread() is not threading.main_thread():
+            return
+        self.steps += 1
+        self.guard(self.profiler.step if self.kineto else self.mark)
+
+    def mark(self) -> None:
+        """Without Kineto a profiler must not be stopped inside an open range (1.13 aborts): a marker in the
+        events says where the step ended, and writing cuts there."""
+        with self.torch.autograd.profiler.record_function(f"{MARKER}{self.steps}"):
+            pass
+
+    def follow_modules(self) -> None:
+        from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+
+        main = threading.main_thread()
+
+        def enter(module: Any, inputs: Any) -> None:
+            if threading.current_thread() is main:
+                self.depth += 1
+
+        def leave(module: Any, inputs: Any, output: Any) -> None:
+            if threading.current_thread() is not main:
+                return
+            self.depth = max(0, self.depth - 1)
+            if self.depth == 0:
+                self.step()
+
+        register_module_forward_pre_hook(enter)
+        register_module_forward_hook(leave)
+
+    def follow_optimizers(self) -> None:
+        optimizer = self.torch.optim.Optimizer
+        original = optimizer.__init__
+        recorder = self
+
+        def wrapped(this: Any, *args: Any, **kwargs: Any) -> None:
+            original(this, *args, **kwargs)
+            if getattr(this, "_lpo_followed", False):
+                return
+            this._lpo_followed = True
+            step = this.step
+
+            def counted(*a: Any, **k: Any) -> Any:
+                result = step(*a, **k)
+                recorder.step()
+                return result
+
+            this.step = counted
+
+        optimizer.__init__ = wrapped
+
+    def follow_ranges(self) -> None:
+        name = str(self.settings.get("step_range") or "step")
+        record = self.torch.autograd.profiler.record_function
+        original = record.__exit__
+        recorder = self
+
+        def leave(this: Any, *args: Any) -> Any:
+            result = original(this, *args)
+            if getattr(this, "name", None) == name:
+                recorder.step()
+            return result
+
+        record.__exit__ = leave
+
+    # Ending
+
+    def stop(self) -> None:
+        if self.profiler is None:
+            never = {"waiting for torch": "the program never imported torch",
+                     "waiting for CUDA": "the program imported torch but called nothing with it"}
+            self.state = never.get(self.state, self.state)
+            self.status()
+            return
+        profiler, self.profiler = self.profiler, None
+        profiler.stop()  # with a schedule and Kineto, writes a phase that was cut short
+        if not self.kineto:
+            for events in self.phases.cut(list(profiler.events())):
+                self.write(profiler, events)
+        elif not self.phases.active:
+            self.write(profiler)
+        self.state = "written" if self.files else "no step of the schedule was reached"
+        self.status()
+
+    def write(self, profiler: Any, events: Optional[list[Any]] = None) -> None:
+        """One file more: all that the profiler has, or these events of it."""
+        os.makedirs(self.out, exist_ok=True)
+        number = len(self.files)
+        name = f"{self.pid}.json.gz" if number == 0 else f"{self.pid}.{number}.json.gz"
+        temporary = os.path.join(self.out, f".{name}")
+        if events is None:
+            profiler.export_chrome_trace(temporary)  # gzip by its ending
+        else:
+            write_events(events, temporary, self.begin_ns)
+        os.replace(temporary, os.path.join(self.out, name))
+        self.files.append(name)
+
+
+class Phases:
+    """The schedule: wait, warm up, record, so many times over."""
+
+    def __init__(self, schedule: dict[str, Any]) -> None:
+        self.wait, self.warmup, self.active = (int(schedule.get(k) or 0) for k in ("wait", "warmup", "active"))
+        self.repeat = int(schedule.get("repeat") or 1)
+
+    def cut(self, events: list[Any]) -> list[list[Any]]:
+        """The events of each active phase, by the markers that end the steps; all of them without a schedule."""
+        if not self.active:
+            return [events]
+        ends = sorted(e.time_range.start for e in events if e.name.startswith(MARKER))
+        starts = [float("-inf")] + ends  # of step 0, 1, 2, ...
+        round_length = self.wait + self.warmup + self.active
+        cuts = []
+        for number in range(self.repeat):
+            first = number * round_length + self.wait + self.warmup
+            if first >= len(starts):
+                break
+            last = first + self.active
+            until = starts[last] if last < len(starts) else float("inf")
+            cuts.append([e for e in events if starts[first] <= e.time_range.start < until
+                         and not e.name.startswith(MARKER)])
+        return cuts
+
+
+def write_events(found: list[Any], path: str, begin_ns: int) -> None:
+    """The trace of a torch built without Kineto, in Kineto's shape: operators and annotations with times."""
+    events = []
+    for event in found:
+        name, span = event.name, event.time_range
+        annotation = event.scope == USER_SCOPE
+        args: dict[str, Any] = {"External id": event.id}
+        if event.input_shapes:
+            args["Input Dims"] = event.input_shapes
+        if event.stack:
+            args["Call stack"] = ";".join(event.stack)
+        events.append({
+            "ph": "X", "cat": "user_annotation" if annotation else "cpu_op", "name": name, "pid": os.getpid(),
+            "tid": event.thread, "ts": round(span.start, 3), "dur": round(span.elapsed_us(), 3), "args": args})
+    whole = {"schemaVersion": 1, "deviceProperties": [], "displayTimeUnit": "ms", "baseTimeNanoseconds": begin_ns,
+             "traceEvents": events, "traceName": path}
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        json.dump(whole, file)
+
+
+class _After(importlib.abc.Loader):
+    """A loader that calls back once its module is wholly there."""
+
+    def __init__(self, inner: Any, then: Callable[[], None]) -> None:
+        self.inner, self.then = inner, then
+
+    def create_module(self, spec: Any) -> Any:
+        return self.inner.create_module(spec)
+
+    def exec_module(self, module: Any) -> None:
+        self.inner.exec_module(module)
+        if module.__spec__ is not None:
+            module.__spec__.loader = self.inner
+        module.__loader__ = self.inner
+        self.then()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+class _Watch(importlib.abc.MetaPathFinder):
+    """Waits in front of the finders for `import torch`, then steps aside."""
+
+    def __init__(self, then: Callable[[], None]) -> None:
+        self.then = then
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        if fullname != "torch":
+            return None
+        sys.meta_path.remove(self)
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            spec = find(fullname, path, target) if find else None
+            if spec is not None:
+                if spec.loader is not None:
+                    spec.loader = _After(spec.loader, self.then)
+                return spec
+        return None
+
+
+def install(path: str) -> None:
+    """Reads the settings and waits for torch. Called once, by sitecustomize."""
+    with open(path, encoding="utf-8") as file:
+        settings = json.load(file)
+    recorder = Recorder(settings)
+    sys.meta_path.insert(0, _Watch(lambda: recorder.guard(recorder.torch_is_here)))
+    atexit.register(lambda: recorder.guard(recorder.stop))
