@@ -7,9 +7,14 @@
 #include "util/err.h"
 #include "util/str.h"
 
-extern const struct lpo_command lpo_cmd_doctor, lpo_cmd_regions, lpo_cmd_top;
+/* One line each; the order below is the order of `lpo -h`. */
+extern const struct lpo_command lpo_cmd_doctor;
+extern const struct lpo_command lpo_cmd_regions;
+extern const struct lpo_command lpo_cmd_run;
+extern const struct lpo_command lpo_cmd_top;
 
 static const struct lpo_command *const commands[] = {
+    &lpo_cmd_run,
     &lpo_cmd_regions,
     &lpo_cmd_top,
     &lpo_cmd_doctor,

@@ -6,6 +6,7 @@
 
 struct lpo_app;
 struct lpo_args;
+struct lpo_composed;
 struct lpo_err;
 struct lpo_node;
 struct lpo_progress;
@@ -30,6 +31,10 @@ struct lpo_job_result {
     {                                                                                              \
         "config-name", 0, LPO_OPT_TEXT, "NAME", "the primary config; default: config"              \
     }
+
+/* Composes what --config-dir, --config-name and the overrides say; nothing is resolved yet. */
+int lpo_job_config(struct lpo_app *app, const struct lpo_args *args, const char *const *overrides,
+                   bool multirun, struct lpo_composed *out, struct lpo_err *err);
 
 /* Composes, checks against the schema, resolves. `program` (after `--`) becomes the workload.
  * Deprecation lines go to app->log. `num` is the job of a multirun, or -1. */

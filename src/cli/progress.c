@@ -71,8 +71,8 @@ static void on_end(void *ctx, const struct lpo_stage_record *r)
     struct lpo_progress *p = ctx;
     LPO_STR took = { 0 };
 
-    if (p->quiet)
-        return;
+    if (p->quiet && r->state == LPO_DONE)
+        return; /* failures are told all the same */
     wipe(p);
     lpo_add_duration(&took, r->wall_ns);
     fprintf(p->to, "%s: %s in %s%s%s\n", r->name, lpo_state_name(r->state), lpo_str_text(&took),

@@ -1,0 +1,84 @@
+/* lpo run: the pipeline, once or over a sweep. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/app.h"
+#include "cli/command.h"
+#include "cli/job.h"
+#include "cli/multirun.h"
+#include "cli/progress.h"
+#include "util/arena.h"
+#include "util/err.h"
+
+static int check_usage(const struct lpo_args *args, struct lpo_err *err)
+{
+    bool resume = lpo_args_has(args, "resume");
+
+    if (resume && (args->nwords || args->rest || lpo_args_has(args, "multirun")))
+        return lpo_fail(err, LPO_E_USAGE,
+                        "--resume goes on with the run's own config: it takes no overrides, no "
+                        "program and no --multirun");
+    if (resume && lpo_args_has(args, "dry-run"))
+        return lpo_fail(err, LPO_E_USAGE, "--resume and --dry-run do not go together");
+    if (args->rest && args->nrest == 0)
+        return lpo_fail(err, LPO_E_USAGE, "there is no program after --");
+    return 0;
+}
+
+static int run_once(struct lpo_app *app, const struct lpo_args *args, struct lpo_progress *progress,
+                    struct lpo_err *err)
+{
+    const char *const *program = args->rest ? (const char *const *)args->rest : NULL;
+    const char *const *words = (const char *const *)args->words;
+    struct lpo_job_result result = { 0 };
+    struct lpo_job job;
+
+    if (lpo_job_compose(app, args, words, program, -1, &job, err) < 0)
+        return err->code;
+    if (lpo_args_has(args, "dry-run"))
+        return lpo_job_dry_run(app, &job, err);
+    if (lpo_job_run(app, &job, progress, &result, err) < 0)
+        return err->code;
+    return result.exit_code;
+}
+
+static int run_run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
+{
+    struct lpo_job_result result = { 0 };
+    struct lpo_progress progress;
+
+    if (check_usage(args, err) < 0)
+        return err->code;
+    lpo_progress_init(&progress, app->log, lpo_args_has(args, "quiet"));
+    if (lpo_args_has(args, "resume")) {
+        if (lpo_job_resume(app, lpo_args_text(args, "resume", ""), &progress, &result, err) < 0)
+            return err->code;
+        return result.exit_code;
+    }
+    if (lpo_args_has(args, "multirun"))
+        return lpo_multirun(app, args, &progress, err);
+    return run_once(app, args, &progress, err);
+}
+
+static const struct lpo_option options[] = {
+    LPO_CONFIG_OPTIONS,
+    { "multirun", 'm', LPO_OPT_FLAG, NULL, "one run for every combination of the swept values" },
+    { "dry-run", 'n', LPO_OPT_FLAG, NULL, "print each command that would be started; run nothing" },
+    { "resume", 0, LPO_OPT_TEXT, "DIR", "go on with a run folder: stages that are done stay" },
+    { "json", 0, LPO_OPT_FLAG, NULL, "with --multirun --dry-run: the jobs as JSON" },
+    { "quiet", 'q', LPO_OPT_FLAG, NULL, "no progress on stderr" },
+    { 0 },
+};
+
+const struct lpo_command lpo_cmd_run = {
+    .name = "run",
+    .summary = "the pipeline: profile a workload and write its reports into one folder",
+    .usage = "[override…] [-- program args…]",
+    .about = "examples:\n"
+             "  lpo run                                        the built-in model\n"
+             "  lpo run run.repeats=5 pipeline.nsys.enable=true\n"
+             "  lpo run -- python my_script.py                 any program\n"
+             "  lpo run -m infer.max_new_tokens=16,64          a sweep",
+    .options = options,
+    .run = run_run,
+};

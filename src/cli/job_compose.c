@@ -1,0 +1,119 @@
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/app.h"
+#include "cli/job.h"
+#include "cli/options.h"
+#include "config/compose.h"
+#include "config/node.h"
+#include "run/conf.h"
+#include "run/install.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/path.h"
+#include "util/str.h"
+
+static const char *here(struct lpo_arena *a)
+{
+    char cwd[4096];
+
+    return getcwd(cwd, sizeof cwd) ? lpo_arena_strdup(a, cwd) : ".";
+}
+
+static const char **joined(struct lpo_arena *a, const char *const *first, const char *const *second)
+{
+    size_t n = 0, m = 0;
+    const char **all;
+
+    while (first && first[n])
+        n++;
+    while (second && second[m])
+        m++;
+    all = lpo_arena_array(a, n + m + 1, sizeof *all);
+    for (size_t i = 0; i < n; i++)
+        all[i] = first[i];
+    for (size_t i = 0; i < m; i++)
+        all[n + i] = second[i];
+    return all;
+}
+
+/* `lpo run … -- prog args`: the words are data, so they go in as nodes, not as override text. */
+static void set_program(struct lpo_arena *a, struct lpo_node *root, const char *const *program)
+{
+    struct lpo_node *argv = lpo_node_list(a);
+    struct lpo_node *workload = lpo_node_get(root, "workload");
+
+    for (; *program; program++)
+        lpo_node_push(a, argv, lpo_node_string(a, *program));
+    if (workload && workload->kind == LPO_NODE_MAP)
+        lpo_node_set(a, workload, "argv", argv);
+}
+
+int lpo_job_config(struct lpo_app *app, const struct lpo_args *args, const char *const *overrides,
+                   bool multirun, struct lpo_composed *out, struct lpo_err *err)
+{
+    const char *name = lpo_args_text(args, "config-name", "config");
+    const char *given = lpo_args_text(args, "config-dir", NULL);
+    struct lpo_compose_in in = {
+        .dirs = (const char *const *)lpo_install_config_dirs(app->arena, given, name),
+        .config_name = name,
+        .overrides = overrides,
+        .job_name = getenv("LPO_JOB_NAME"),
+        .multirun = multirun,
+    };
+
+    if (!in.dirs[0])
+        return lpo_fail(err, LPO_E_MISSING,
+                        "no config folder: the shipped one is not beside lpo; --config-dir or "
+                        "LPO_CONFIG_DIR names another");
+    return lpo_compose(app->arena, &in, out, err);
+}
+
+static int hydra_text(struct lpo_composed *c, const char *path, const char **out,
+                      struct lpo_err *err)
+{
+    struct lpo_node *n = NULL;
+
+    if (lpo_compose_hydra(c, path, &n, err) < 0)
+        return lpo_ctx(err, "hydra.%s", path);
+    *out = lpo_conf_word(c->arena, n); /* a subdir may well be a number */
+    return 0;
+}
+
+static int run_folder(struct lpo_app *app, struct lpo_composed *c, int num, struct lpo_job *out,
+                      struct lpo_err *err)
+{
+    const char *dir = NULL, *below = NULL;
+
+    if (hydra_text(c, num < 0 ? "run.dir" : "sweep.dir", &dir, err) < 0 ||
+        (num >= 0 && hydra_text(c, "sweep.subdir", &below, err) < 0))
+        return err->code;
+    if (!dir || !*dir)
+        return lpo_fail(err, LPO_E_CONFIG, "hydra.%s is empty", num < 0 ? "run.dir" : "sweep.dir");
+    out->run_dir = below ? lpo_path_join(app->arena, dir, below) : dir;
+    return 0;
+}
+
+int lpo_job_compose(struct lpo_app *app, const struct lpo_args *args, const char *const *overrides,
+                    const char *const *program, int num, struct lpo_job *out, struct lpo_err *err)
+{
+    static const char *const as_command[] = { "workload=command", NULL };
+    struct lpo_composed c;
+    struct lpo_node *chdir = NULL;
+
+    /* first, so that a user's own workload=… still has the last word */
+    out->overrides =
+        program ? joined(app->arena, as_command, overrides) : joined(app->arena, overrides, NULL);
+    if (lpo_job_config(app, args, out->overrides, false, &c, err) < 0)
+        return err->code;
+    if (program)
+        set_program(app->arena, c.root, program);
+    if (run_folder(app, &c, num, out, err) < 0 || lpo_compose_resolve(&c, err) < 0 ||
+        lpo_compose_hydra(&c, "job.chdir", &chdir, err) < 0)
+        return err->code;
+    out->chdir = chdir && chdir->kind == LPO_NODE_BOOL && chdir->boolean;
+    out->config = c.root;
+    out->call_dir = here(app->arena);
+    return 0;
+}

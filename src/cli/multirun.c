@@ -1,0 +1,168 @@
+#include "cli/multirun.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/app.h"
+#include "cli/job.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "config/compose.h"
+#include "config/node.h"
+#include "run/supervise.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/file.h"
+#include "util/json_write.h"
+#include "util/path.h"
+#include "util/str.h"
+
+static void print_jobs(struct lpo_app *app, const struct lpo_sweep_jobs *jobs)
+{
+    LPO_STR out = { 0 };
+    struct lpo_json_writer w = lpo_json_writer(&out, 2);
+
+    lpo_jw_object(&w, NULL);
+    lpo_jw_array(&w, "jobs");
+    for (size_t i = 0; i < jobs->count; i++) {
+        lpo_jw_object(&w, NULL);
+        lpo_jw_uint(&w, "num", jobs->at[i].num);
+        lpo_jw_array(&w, "overrides");
+        for (size_t k = 0; k < jobs->at[i].count; k++)
+            lpo_jw_text(&w, NULL, jobs->at[i].overrides[k]);
+        lpo_jw_end(&w);
+        lpo_jw_end(&w);
+    }
+    lpo_jw_end(&w);
+    lpo_jw_end(&w);
+    fputs(lpo_str_text(&out), app->out);
+}
+
+/* The job's own overrides, then hydra's, then what only this job knows. */
+static const char **words_of(struct lpo_arena *a, const struct lpo_sweep_jobs *jobs, size_t i,
+                             const char *sweep_dir)
+{
+    const struct lpo_sweep_job *job = &jobs->at[i];
+    const char **words = lpo_arena_array(a, job->count + jobs->nhydra + 3, sizeof *words);
+    size_t n = 0;
+
+    for (size_t k = 0; k < job->count; k++)
+        words[n++] = job->overrides[k];
+    for (size_t k = 0; k < jobs->nhydra; k++)
+        words[n++] = jobs->hydra[k].text;
+    words[n++] = lpo_arena_printf(a, "++hydra.job.num=%zu", job->num);
+    /* every job lies below the one folder, whatever the clock says by then */
+    words[n++] = lpo_arena_printf(a, "++hydra.sweep.dir='%s'", sweep_dir);
+    return words;
+}
+
+struct outcome {
+    struct lpo_job_result result;
+    const char *error; /* the job could not be composed or its folder not made */
+};
+
+static void write_summary(struct lpo_arena *a, const char *dir, const struct lpo_sweep_jobs *jobs,
+                          const struct outcome *outcomes, size_t done)
+{
+    LPO_STR out = { 0 };
+    struct lpo_json_writer w = lpo_json_writer(&out, 2);
+
+    lpo_jw_object(&w, NULL);
+    lpo_jw_int(&w, "schema", 1);
+    lpo_jw_array(&w, "jobs");
+    for (size_t i = 0; i < jobs->count; i++) {
+        lpo_jw_object(&w, NULL);
+        lpo_jw_uint(&w, "num", jobs->at[i].num);
+        lpo_jw_array(&w, "overrides");
+        for (size_t k = 0; k < jobs->at[i].count; k++)
+            lpo_jw_text(&w, NULL, jobs->at[i].overrides[k]);
+        lpo_jw_end(&w);
+        lpo_jw_text(&w, "state", i >= done ? "pending" : outcomes[i].error ? "failed" : "ran");
+        lpo_jw_text(&w, "error", i < done ? outcomes[i].error : NULL);
+        lpo_jw_text(&w, "run_dir", i < done ? outcomes[i].result.run_dir : NULL);
+        if (i < done && !outcomes[i].error)
+            lpo_jw_int(&w, "exit_code", outcomes[i].result.exit_code);
+        else
+            lpo_jw_null(&w, "exit_code");
+        lpo_jw_end(&w);
+    }
+    lpo_jw_end(&w);
+    lpo_jw_end(&w);
+    if (lpo_dirs_make(dir, NULL) == 0)
+        lpo_file_write(lpo_path_join(a, dir, "multirun.json"), out.at, out.len, NULL);
+}
+
+static int run_job(struct lpo_app *app, const struct lpo_args *args, const char **words, size_t num,
+                   struct lpo_progress *progress, struct lpo_job_result *out, struct lpo_err *err)
+{
+    const char *const *program = args->rest ? (const char *const *)args->rest : NULL;
+    struct lpo_job job;
+
+    if (lpo_job_compose(app, args, (const char *const *)words, program, (int)num, &job, err) < 0)
+        return err->code;
+    if (lpo_args_has(args, "dry-run")) {
+        fprintf(app->out, "# job %zu\n", num);
+        return lpo_job_dry_run(app, &job, err);
+    }
+    return lpo_job_run(app, &job, progress, out, err);
+}
+
+static int run_all(struct lpo_app *app, const struct lpo_args *args, struct lpo_sweep_jobs *jobs,
+                   const char *dir, struct lpo_progress *progress)
+{
+    bool dry = lpo_args_has(args, "dry-run");
+    struct outcome *outcomes = lpo_arena_array(app->arena, jobs->count, sizeof *outcomes);
+    int worst = 0;
+
+    for (size_t i = 0; i < jobs->count && !lpo_supervise_interrupted(); i++) {
+        const char **words = words_of(app->arena, jobs, i, dir);
+        struct lpo_err err = { 0 };
+        int rc;
+
+        if (!dry)
+            fprintf(app->log, "job %zu of %zu\n", i + 1, jobs->count);
+        rc = run_job(app, args, words, jobs->at[i].num, progress, &outcomes[i].result, &err);
+        if (rc < 0) {
+            lpo_err_print(app->log, "lpo run", &err);
+            outcomes[i].error = lpo_arena_strdup(app->arena, lpo_err_cause(&err));
+            outcomes[i].result.exit_code = lpo_err_exit_code(rc);
+        }
+        if (outcomes[i].result.exit_code > worst)
+            worst = outcomes[i].result.exit_code;
+        if (!dry)
+            write_summary(app->arena, dir, jobs, outcomes, i + 1);
+    }
+    return worst;
+}
+
+static void print_summary(struct lpo_app *app, const char *dir)
+{
+    fprintf(app->out, "\nsweep folder: %s (multirun.json lists the jobs)\n", dir);
+}
+
+int lpo_multirun(struct lpo_app *app, const struct lpo_args *args, struct lpo_progress *progress,
+                 struct lpo_err *err)
+{
+    const char *const *words = (const char *const *)args->words;
+    struct lpo_composed c;
+    struct lpo_sweep_jobs jobs;
+    struct lpo_node *params = NULL, *dir = NULL;
+    int worst;
+
+    if (lpo_job_config(app, args, words, true, &c, err) < 0 ||
+        lpo_compose_hydra(&c, "sweeper.params", &params, err) < 0 ||
+        lpo_sweep_jobs(app->arena, c.overrides, c.noverrides, params, c.options, &jobs, err) < 0)
+        return err->code;
+    if (lpo_args_has(args, "dry-run") && lpo_args_has(args, "json")) {
+        print_jobs(app, &jobs);
+        return 0;
+    }
+    if (lpo_compose_hydra(&c, "sweep.dir", &dir, err) < 0)
+        return err->code;
+    if (!dir || dir->kind != LPO_NODE_STRING)
+        return lpo_fail(err, LPO_E_CONFIG, "hydra.sweep.dir is not a folder name");
+    worst = run_all(app, args, &jobs, lpo_path_absolute(app->arena, dir->text), progress);
+    if (!lpo_args_has(args, "dry-run"))
+        print_summary(app, dir->text);
+    return worst;
+}
