@@ -1,9 +1,9 @@
 /* model/analysis.h - what a model must compute and move, and how fast that could go.
  *
- *     struct lpo_analysis_options o = lpo_analysis_defaults();
+ *     struct lpo_model_analysis_options o = lpo_model_analysis_defaults();
  *     o.seq = 2048;
  *     o.hardware = &h200;
- *     lpo_analysis_create(config_json, &o, &analysis, &err);
+ *     lpo_model_analysis_create(config_json, &o, &analysis, &err);
  *
  * Three phases: a prefill of `seq` tokens, one decode step with `context` tokens cached, one pass
  * of the vision part. For each: operations one by one, sums by kind, bytes, and the least time on
@@ -24,7 +24,7 @@ struct lpo_json;
 
 enum lpo_mla { LPO_MLA_AUTO, LPO_MLA_ABSORBED, LPO_MLA_EXPANDED };
 
-struct lpo_analysis_options {
+struct lpo_model_analysis_options {
     uint64_t seq, context, batch, image; /* 0: seq 1024, context = seq, batch 1, the config's */
     enum lpo_counting counting;
     enum lpo_dtype dtype, kv_dtype;      /* NONE: the config's, else bf16; kv: as dtype */
@@ -62,9 +62,9 @@ struct lpo_memory {
     bool fits;
 };
 
-struct lpo_analysis {
+struct lpo_model_analysis {
     struct lpo_arena *arena;
-    struct lpo_analysis_options options; /* as used: every 0 and NONE resolved */
+    struct lpo_model_analysis_options options; /* as used: every 0 and NONE resolved */
     const struct lpo_model *model;
     lpo_tensor_vec tensors;
     uint64_t params, active_params;
@@ -75,17 +75,17 @@ struct lpo_analysis {
     uint64_t mla_flops[2]; /* one decode step: absorbed, expanded; 0 without MLA */
 };
 
-struct lpo_analysis_options lpo_analysis_defaults(void);
+struct lpo_model_analysis_options lpo_model_analysis_defaults(void);
 
 /* `config` is borrowed: it must outlive the analysis. Fails when the model cannot be read (see
  * lpo_model_create) or is beyond counting in 64 bits. */
-int lpo_analysis_create(const struct lpo_json *config, const struct lpo_analysis_options *options,
-                        struct lpo_analysis **out, struct lpo_err *err);
-void lpo_analysis_destroy(struct lpo_analysis *a); /* NULL is fine */
-LPO_AUTO_DEFINE(lpo_analysis);
+int lpo_model_analysis_create(const struct lpo_json *config, const struct lpo_model_analysis_options *options,
+                        struct lpo_model_analysis **out, struct lpo_err *err);
+void lpo_model_analysis_destroy(struct lpo_model_analysis *a); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_model_analysis);
 
 /* Sums over the operations that `keep` accepts (NULL: all), for one rank of `tp`. */
-struct lpo_sums lpo_analysis_sum(const struct lpo_analysis *a, const struct lpo_phase_result *p,
+struct lpo_sums lpo_model_analysis_sum(const struct lpo_model_analysis *a, const struct lpo_phase_result *p,
                                  uint64_t tp, bool (*keep)(const struct lpo_op *op, void *arg),
                                  void *arg);
 
