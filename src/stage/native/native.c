@@ -3,6 +3,7 @@
 #include "run/install.h"
 #include "run/manifest.h"
 #include "run/rundir.h"
+#include "stage/native/regions.h"
 #include "stage/stage.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -46,15 +47,25 @@ static int native_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struc
 static int native_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
 {
     struct lpo_paths files = { 0 };
-    size_t traces = 0;
+    const char **traces;
+    size_t n = 0, regions = 0;
 
-    (void)err;
     lpo_rundir_list(ctx->arena, ctx->run_dir, "native", &files);
+    traces = lpo_arena_array(ctx->arena, files.len + 1, sizeof *traces);
     for (size_t i = 0; i < files.len; i++)
-        traces += lpo_ends(files.at[i], ".lpot");
-    if (traces == 0)
+        if (lpo_ends(files.at[i], ".lpot"))
+            traces[n++] = lpo_path_join(ctx->arena, ctx->run_dir, files.at[i]);
+    if (n == 0) {
         lpo_manifest_note(ctx->manifest, ctx->record,
                           "the workload called neither NVTX nor CUDA, so there is no trace");
+        return 0;
+    }
+    if (lpo_native_regions_write(traces, n, lpo_path_join(ctx->arena, ctx->dir, "regions.json"),
+                                 &regions, err) < 0)
+        return lpo_ctx(err, "cannot list the regions of the traces");
+    if (regions == 0)
+        lpo_manifest_note(ctx->manifest, ctx->record,
+                          "the workload entered no NVTX range: everything is (outside)");
     return 0;
 }
 
