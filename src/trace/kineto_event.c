@@ -58,7 +58,7 @@ bool kineto_decimal(const char *at, size_t len, int power, int64_t *out)
 {
     struct lpo_cell cell = { .at = at, .len = (uint32_t)len };
 
-    return len < UINT32_MAX && lpo_cell_scaled(cell, power, out);
+    return len > 0 && len < UINT32_MAX && lpo_cell_scaled(cell, power, out);
 }
 
 /* Plain digits with at most `power` decimals, which nearly all numbers are: one pass, no text.
@@ -67,20 +67,20 @@ static bool read_plain(struct lpo_pull *q, int power, int64_t *out)
 {
     enum { MAX_DIGITS = 17 };
     const char *p = q->p, *from = p, *end = q->end;
-    int64_t v = 0;
+    uint64_t v = 0; /* may wrap before its length is looked at */
 
     for (; p < end && is_digit(*p); p++)
-        v = v * 10 + (*p - '0');
+        v = v * 10 + (uint64_t)(*p - '0');
     if (p == from || p - from > MAX_DIGITS - power)
         return false;
     if (p < end && *p == '.')
         for (p++; p < end && is_digit(*p) && power > 0; p++, power--)
-            v = v * 10 + (*p - '0');
+            v = v * 10 + (uint64_t)(*p - '0');
     if (p == end || (*p != ',' && *p != '}' && *p != ']' && (unsigned char)*p > ' '))
         return false;
     for (; power > 0; power--)
         v *= 10;
-    *out = v;
+    *out = (int64_t)v;
     q->p = p;
     return true;
 }
@@ -330,6 +330,7 @@ static int settle(struct lpo_pull *q, const struct outline *o, unsigned wanted,
 int kineto_event_read(struct lpo_pull *q, unsigned wanted, struct kineto_event *e)
 {
     static const struct kineto_event empty = {
+        .name = { .at = "" },
         .start_ns = LPO_NO_TIME,
         .dur_ns = LPO_NO_TIME,
         .device = LPO_NO_TIME,

@@ -18,7 +18,7 @@
 enum { FRONT = 64 * 1024, BLOCK = 512 * 1024, BLOCKS = 4 };
 
 struct block {
-    char *mem; /* FRONT + BLOCK + 1 bytes */
+    char *mem; /* FRONT + BLOCK + 1 bytes, made on first use */
     size_t len;
 };
 
@@ -49,6 +49,8 @@ static size_t fill_block(struct lpo_input *in, struct block *b)
 {
     size_t len = 0;
 
+    if (!b->mem) /* small files need only the first */
+        b->mem = lpo_xmalloc(FRONT + BLOCK + 1);
     while (len < BLOCK && !in->damage) {
         size_t n =
             in->codec->decode(in->state, &in->raw, b->mem + FRONT + len, BLOCK - len, &in->damage);
@@ -119,8 +121,6 @@ int lpo_input_open(const char *path, struct lpo_input **out, struct lpo_err *err
         return lpo_fail(err, LPO_E_IO, "cannot read '%s': %s", path, strerror(in->raw.error));
     in->codec = lpo_codec_find(in->raw.at, in->raw.len);
     in->state = in->codec->create();
-    for (int i = 0; i < BLOCKS; i++)
-        in->blocks[i].mem = lpo_xmalloc(FRONT + BLOCK + 1);
     if (start_thread(in, err) < 0)
         return err ? err->code : LPO_E_IO;
     *out = in;
