@@ -8,7 +8,7 @@ nvcc=${NVCC:-$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)}
 objects=$(mktemp -d)
 trap 'rm -rf "$objects"' EXIT
 for c in workloads/toy_{files,main,metrics,model,options,pool,run,sample,weights}.c \
-    src/util/{arena,err,file,json,json_write,path,str}.c; do
+    src/util/{arena,err,file,json,json_pull,json_write,path,str}.c; do
     "${CC:-gcc}" -std=gnu17 -D_GNU_SOURCE -O2 -Isrc -Iworkloads -c "$c" -o "$objects/$(basename "$c" .c).o" &
 done
 wait
