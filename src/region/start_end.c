@@ -64,7 +64,8 @@ static uint32_t visit(struct lpo_region_tree *tree, const struct lpo_range *r, u
                       int64_t end_ns)
 {
     uint32_t node = lpo_region_node(tree, LPO_NONE, r->name, r->domain, LPO_START_END);
-    struct lpo_visits *v = &tree->visits.at[lpo_region_visits_of(tree, node, process)];
+    uint32_t row = lpo_region_visits_of(tree, node, process);
+    struct lpo_visits *v = &tree->visits.at[row];
 
     v->count++;
     v->host_ns += end_ns - r->start_ns;

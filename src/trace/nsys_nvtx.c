@@ -97,12 +97,11 @@ static void event_row(struct ranges *s, const struct lpo_nsys_rows *rows)
 }
 
 /* A filtered export may have lost the rows that name its domains; then any process's name for that
- * id will do, and its number where there is none. */
+ * id will do. Where there is none the range stands without a domain, as in nsys's own reports. */
 static uint16_t real_domain(struct ranges *s, const struct domain *d)
 {
     struct lpo_trace *t = s->r->t;
     uint32_t name = d->name;
-    char number[32];
 
     for (size_t i = 1; name == LPO_NONE && i < s->domains.len; i++) {
         if (s->domains.at[i].id == d->id)
@@ -110,7 +109,7 @@ static uint16_t real_domain(struct ranges *s, const struct domain *d)
     }
     if (name != LPO_NONE)
         return lpo_trace_domain(t, lpo_trace_text(t, name), lpo_trace_text_len(t, name));
-    return lpo_trace_domain(t, number, (size_t)snprintf(number, sizeof number, "domain%u", d->id));
+    return 0;
 }
 
 static void settle(struct ranges *s)

@@ -1,0 +1,325 @@
+#!/usr/bin/env python3
+"""A second opinion on regions, top kernels and timelines, written only from the definitions.
+
+Reads Kineto JSON and nsys SQLite with the standard library, compares every number of `lpo regions
+--json` and `lpo top --json` to the nanosecond by brute force, and prints TAP. Slow on purpose: no
+sweep, no index, nothing shared with the program under test.
+
+    oracle.py [FILE…]        without files: the captures under ../shared/data
+"""
+import bisect
+import collections
+import decimal
+import glob
+import gzip
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+Work = collections.namedtuple("Work", "kind name start end device stream bytes launch process")
+Launch = collections.namedtuple("Launch", "thread start end")
+Range = collections.namedtuple("Range", "thread start end name kind process")
+
+
+class Trace:
+    def __init__(self):
+        self.works, self.ranges = [], []
+
+
+def ns(us):
+    return int(decimal.Decimal(us) * 1000)
+
+
+def read_kineto(path):
+    opened = gzip.open(path, "rt") if open(path, "rb").read(2) == b"\x1f\x8b" else open(path)
+    doc = json.load(opened, parse_float=decimal.Decimal)
+    events = doc if isinstance(doc, list) else doc["traceEvents"]
+    trace, calls = Trace(), {}
+    kinds = {"kernel": "kernel", "gpu_memcpy": "copy", "memcpy": "copy", "gpu_memset": "set",
+             "memset": "set"}
+    for e in events:
+        cat = str(e.get("cat", "")).lower()
+        if e.get("ph") != "X" or "dur" not in e:
+            continue
+        start = ns(e["ts"])
+        end = start + ns(e["dur"])
+        args = e.get("args", {})
+        if cat in ("cuda_runtime", "cuda_driver", "runtime") and "correlation" in args:
+            old = calls.get(args["correlation"])
+            new = Launch((e["pid"], e["tid"]), start, end)
+            if not old or (new.start <= old.start and new.end >= old.end):
+                calls[args["correlation"]] = new
+        elif cat == "user_annotation":
+            trace.ranges.append(Range((e["pid"], e["tid"]), start, end, e["name"], "push_pop",
+                                      e["pid"]))
+    for e in events:
+        cat = str(e.get("cat", "")).lower()
+        if e.get("ph") != "X" or cat not in kinds:
+            continue
+        args = e.get("args", {})
+        start = ns(e["ts"])
+        trace.works.append(Work(kinds[cat], e["name"], start, start + ns(e["dur"]),
+                                args.get("device", e["pid"]), args.get("stream", e["tid"]),
+                                args.get("bytes", 0), calls.get(args.get("correlation")), None))
+    return trace
+
+
+def columns(db, table):
+    return [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
+
+
+def read_nsys(path):
+    with tempfile.NamedTemporaryFile(suffix=".sqlite") as plain:
+        if open(path, "rb").read(2) == b"\x1f\x8b":
+            shutil.copyfileobj(gzip.open(path), plain)
+            plain.flush()
+            path = plain.name
+        return read_nsys_db(sqlite3.connect(f"file:{path}?mode=ro", uri=True))
+
+
+def read_nsys_db(db):
+    trace, calls = Trace(), {}
+    tables = {row[0] for row in db.execute("SELECT name FROM sqlite_master")}
+    strings = dict(db.execute("SELECT id, value FROM StringIds"))
+    for start, end, tid, corr in db.execute(
+            "SELECT start, end, globalTid, correlationId FROM CUPTI_ACTIVITY_KIND_RUNTIME"):
+        key = (tid >> 24, corr)
+        old, new = calls.get(key), Launch(tid, start, end)
+        if not old or (start <= old.start and end >= old.end):
+            calls[key] = new
+    name = "demangledName" if "demangledName" in columns(db, "CUPTI_ACTIVITY_KIND_KERNEL") else "shortName"
+    for start, end, device, stream, corr, pid, text in db.execute(
+            f"SELECT start, end, deviceId, streamId, correlationId, globalPid, {name} "
+            "FROM CUPTI_ACTIVITY_KIND_KERNEL"):
+        trace.works.append(Work("kernel", strings[text], start, end, device, stream, 0,
+                                calls.get((pid >> 24, corr)), pid >> 24))
+    for table, kind in (("MEMCPY", "copy"), ("MEMSET", "set")):
+        if f"CUPTI_ACTIVITY_KIND_{table}" not in tables:
+            continue
+        for start, end, device, stream, corr, pid, size in db.execute(
+                "SELECT start, end, deviceId, streamId, correlationId, globalPid, bytes "
+                f"FROM CUPTI_ACTIVITY_KIND_{table}"):
+            trace.works.append(Work(kind, "", start, end, device, stream, size,
+                                    calls.get((pid >> 24, corr)), pid >> 24))
+    if "NVTX_EVENTS" in tables:
+        domains = dict(db.execute(
+            "SELECT domainId, coalesce(text, '') FROM NVTX_EVENTS WHERE eventType = 75"))
+        for start, end, tid, kind, text, text_id, domain in db.execute(
+                "SELECT start, end, globalTid, eventType, text, textId, domainId FROM NVTX_EVENTS "
+                "WHERE eventType IN (59, 60) ORDER BY rowid"):
+            label = (text if text is not None else strings.get(text_id, "")).replace("/", "\\/")
+            if domains.get(domain):
+                label = domains[domain] + "@" + label
+            trace.ranges.append(Range(tid, start, end if end is not None else 1 << 62, label,
+                                      "push_pop" if kind == 59 else "start_end", tid >> 24))
+    return trace
+
+
+def places(trace):
+    """For every work the list of region paths it counts in, the innermost push/pop path first."""
+    by_thread = collections.defaultdict(list)
+    start_end = collections.defaultdict(list)
+    for i, r in enumerate(trace.ranges):
+        if r.kind == "push_pop":
+            by_thread[r.thread].append((r.start, -r.end, i, r.name))
+        else:
+            start_end[r.process].append(r)
+    for rows in by_thread.values():
+        rows.sort()
+    out = []
+    for w in trace.works:
+        if not w.launch:
+            out.append(None)
+            continue
+        rows = by_thread.get(w.launch.thread, [])
+        upto = bisect.bisect_right(rows, (w.launch.start, 1 << 63))
+        path, paths = [], []
+        for start, minus_end, _, name in rows[:upto]:
+            if -minus_end >= w.launch.end:
+                path.append(name)
+                paths.append(("push_pop", "/".join(path)))
+        process = w.process
+        for name in sorted({r.name for r in start_end.get(process, ())
+                            if r.start <= w.launch.start and r.end >= w.launch.end}):
+            paths.append(("start_end", name))
+        out.append(paths or None)
+    return out
+
+
+def region_sums(trace, where, keep):
+    sums = collections.defaultdict(lambda: [0, 0, collections.defaultdict(lambda: [0, 0])])
+    for w, paths in zip(trace.works, where):
+        if w.kind != "kernel" or not keep(w):
+            continue
+        for key in paths or [("outside", "(outside)")]:
+            row = sums[key]
+            row[0] += 1
+            row[1] += w.end - w.start
+            row[2][w.name][0] += 1
+            row[2][w.name][1] += w.end - w.start
+    return sums
+
+
+def union(intervals):
+    total, last = 0, None
+    for start, end in sorted(intervals):
+        if last is None or start > last:
+            total, last = total + end - start, end
+        elif end > last:
+            total, last = total + end - last, end
+    return total
+
+
+def communicates(w):
+    return w.kind == "kernel" and ("nccl" in w.name.lower() or "rccl" in w.name.lower())
+
+
+def device_numbers(works):
+    out = {"span_ns": max(w.end for w in works) - min(w.start for w in works),
+           "busy_ns": union((w.start, w.end) for w in works),
+           "compute_ns": union((w.start, w.end) for w in works
+                               if w.kind == "kernel" and not communicates(w)),
+           "communication_ns": union((w.start, w.end) for w in works if communicates(w))}
+    out["idle_ns"] = out["span_ns"] - out["busy_ns"]
+    out["exposed_communication_ns"] = union(
+        (w.start, w.end) for w in works if w.kind == "kernel") - out["compute_ns"]
+    return out
+
+
+def stream_gaps(works):
+    gaps = {"host": [0, 0], "dependency": [0, 0], "other": [0, 0]}
+    last = None
+    for w in sorted(works, key=lambda w: w.start):
+        if last is not None and w.start > last:
+            late = w.launch is not None and w.launch.start > last
+            cause = "host" if late else "dependency" if w.start - last < 30000 else "other"
+            gaps[cause][0] += 1
+            gaps[cause][1] += w.start - last
+        last = w.end if last is None else max(last, w.end)
+    return gaps
+
+
+def differences(trace, regions, top):
+    where = places(trace)
+    yield from compare_scope("aggregate", trace, where, regions, lambda w: True)
+    for device in sorted({w.device for w in trace.works}):
+        yield from compare_scope(f"device:{device}", trace, where, regions,
+                                 lambda w, d=device: w.device == d)
+        works = [w for w in trace.works if w.device == device]
+        got = [d for d in regions["devices"] if d["device"] == device][0]
+        for key, want in device_numbers(works).items():
+            if got[key] != want:
+                yield f"device {device} {key}: {got[key]}, not {want}"
+        for stream in sorted({w.stream for w in works}):
+            mine = [w for w in works if w.stream == stream]
+            row = [s for s in got["streams"] if s["stream"] == stream][0]
+            if row["busy_ns"] != union((w.start, w.end) for w in mine):
+                yield f"device {device} stream {stream} busy_ns: {row['busy_ns']}"
+            for cause, (count, total) in stream_gaps(mine).items():
+                if [row["gaps"][cause]["count"], row["gaps"][cause]["ns"]] != [count, total]:
+                    yield f"device {device} stream {stream} {cause}: {row['gaps'][cause]}, not {count}, {total}"
+    yield from compare_top(trace, top)
+
+
+def compare_scope(name, trace, where, regions, keep):
+    scope = [s for s in regions["scopes"] if s["scope"] == name]
+    if not scope:
+        if any(keep(w) for w in trace.works):
+            yield f"no scope {name}"
+        return
+    want = region_sums(trace, where, keep)
+    got = {(r["kind"], r["path"]): r for r in scope[0]["regions"]}
+    total = sum(w.end - w.start for w in trace.works if w.kind == "kernel" and keep(w))
+    if scope[0]["gpu_ns"] != total:
+        yield f"{name} gpu_ns: {scope[0]['gpu_ns']}, not {total}"
+    for key, (launches, gpu_ns, kernels) in want.items():
+        row = got.get(key)
+        if not row:
+            yield f"{name}: no region {key}"
+        elif (row["launches"], row["gpu_ns_inclusive"]) != (launches, gpu_ns):
+            yield f"{name} {key}: {row['launches']}, {row['gpu_ns_inclusive']}, not {launches}, {gpu_ns}"
+        elif {k["name"]: [k["launches"], k["gpu_ns"]] for k in row["kernels"]} != kernels:
+            yield f"{name} {key}: kernels differ"
+    for key, row in got.items():
+        if key not in want and row["launches"]:
+            yield f"{name}: region {key} should have no launches, not {row['launches']}"
+    yield from compare_parents(name, scope[0]["regions"])
+
+
+def compare_parents(name, rows):
+    """parent = own + children, for time and launches."""
+    below = collections.defaultdict(lambda: [0, 0])
+    for r in rows:
+        if r["kind"] == "push_pop" and r["parent"] is not None:
+            below[r["parent"]][0] += r["gpu_ns_inclusive"]
+            below[r["parent"]][1] += r["launches"]
+    for r in rows:
+        if r["kind"] != "push_pop":
+            continue
+        if r["gpu_ns_exclusive"] + below[r["path"]][0] != r["gpu_ns_inclusive"]:
+            yield f"{name} {r['path']}: exclusive and children do not add up"
+        if r["launches_exclusive"] + below[r["path"]][1] != r["launches"]:
+            yield f"{name} {r['path']}: launches of children do not add up"
+
+
+def compare_top(trace, top):
+    want = collections.defaultdict(list)
+    for w in trace.works:
+        if w.kind == "kernel":
+            want[w.name].append(w.end - w.start)
+    got = {k["name"]: k for k in top["kernels"]}
+    if set(got) != set(want):
+        yield f"top: names differ: {sorted(set(got) ^ set(want))[:3]}"
+        return
+    for name, times in want.items():
+        k = got[name]
+        if (k["launches"], k["gpu_ns"], k["min_ns"], k["max_ns"]) != (
+                len(times), sum(times), min(times), max(times)):
+            yield f"top {name}: {k}"
+    order = [-k["gpu_ns"] for k in top["kernels"]]
+    if order != sorted(order):
+        yield "top: not largest first"
+
+
+def run(command, path):
+    lpo = os.environ.get("LPO_BIN", "build/lpo")
+    return json.loads(subprocess.run([lpo, command, path, "--json"], check=True,
+                                     stdout=subprocess.PIPE).stdout)
+
+
+def is_nsys(path):
+    with open(path, "rb") as f:
+        head = f.read(16)
+    if head[:2] == b"\x1f\x8b":
+        head = gzip.open(path).read(16)
+    return head.startswith(b"SQLite")
+
+
+def main():
+    root = os.path.join(os.environ.get("LPO_SOURCE_ROOT", "."), "..", "shared", "data")
+    files = sys.argv[1:] or sorted(glob.glob(f"{root}/traces/kineto/*.gz") +
+                                   glob.glob(f"{root}/kineto/*.gz") +
+                                   glob.glob(f"{root}/traces/nsys/*.gz") +
+                                   glob.glob(f"{root}/nsys/*.gz"))
+    if not files:
+        print("1..0 # SKIP no captures: ../shared/data is not here")
+        return
+    print(f"1..{len(files)}")
+    for i, path in enumerate(files, 1):
+        trace = read_nsys(path) if is_nsys(path) else read_kineto(path)
+        try:
+            wrong = list(differences(trace, run("regions", path), run("top", path)))
+        except subprocess.CalledProcessError as e:
+            wrong = [str(e)]
+        print(f"{'not ok' if wrong else 'ok'} {i} - {os.path.basename(path)}")
+        for line in wrong[:8]:
+            print(f"# {line}")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
