@@ -7,10 +7,10 @@
 #include "cli/trace_options.h"
 #include "region/scope.h"
 #include "region/select.h"
+#include "report/analysis.h"
 #include "report/doc.h"
 #include "report/notes.h"
 #include "report/regions_json.h"
-#include "report/study.h"
 #include "report/tables.h"
 #include "report/timeline_doc.h"
 #include "report/writer.h"
@@ -33,8 +33,8 @@ static const struct lpo_option options[] = {
     { NULL, 0, LPO_OPT_FLAG, NULL, NULL },
 };
 
-static void print_json(struct lpo_app *app, const struct lpo_study *a, struct lpo_selection *select,
-                       bool aggregate)
+static void print_json(struct lpo_app *app, const struct lpo_analysis *a,
+                       struct lpo_selection *select, bool aggregate)
 {
     LPO_STR out = { 0 };
     struct lpo_json_writer w = lpo_json_writer(&out, 1);
@@ -59,7 +59,8 @@ static bool scope_asked(const char *const *asked, const char *name)
     return false;
 }
 
-static int check_scopes(const struct lpo_args *args, const struct lpo_study *a, struct lpo_err *err)
+static int check_scopes(const struct lpo_args *args, const struct lpo_analysis *a,
+                        struct lpo_err *err)
 {
     const char *const *asked = lpo_args_list(args, "scope");
     lpo_scope_ids ids = { 0 };
@@ -83,7 +84,7 @@ static int check_scopes(const struct lpo_args *args, const struct lpo_study *a, 
     return rc;
 }
 
-static int build_doc(const struct lpo_args *args, const struct lpo_study *a,
+static int build_doc(const struct lpo_args *args, const struct lpo_analysis *a,
                      struct lpo_selection *select, struct lpo_doc *doc, struct lpo_err *err)
 {
     struct lpo_table_options o = { 0 };
@@ -120,7 +121,7 @@ static int build_doc(const struct lpo_args *args, const struct lpo_study *a,
 static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
 {
     LPO_AUTO(lpo_selection) select = NULL;
-    LPO_AUTO(lpo_study) a = NULL;
+    LPO_AUTO(lpo_analysis) a = NULL;
     LPO_AUTO(lpo_doc) doc = NULL;
     const struct lpo_writer *writer = NULL;
     int rc;
@@ -131,7 +132,7 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
     if (rc == 0)
         rc = lpo_selection_from_args(args, &select, err);
     if (rc == 0)
-        rc = lpo_study_create(args->words, args->nwords, select, &a, err);
+        rc = lpo_analysis_create(args->words, args->nwords, select, &a, err);
     if (rc < 0)
         return rc;
     if (writer == &lpo_writer_json) {

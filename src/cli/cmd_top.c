@@ -6,10 +6,10 @@
 #include "cli/trace_options.h"
 #include "region/select.h"
 #include "region/top.h"
+#include "report/analysis.h"
 #include "report/doc.h"
 #include "report/notes.h"
 #include "report/regions_json.h"
-#include "report/study.h"
 #include "report/tables.h"
 #include "report/top_yaml.h"
 #include "report/writer.h"
@@ -30,7 +30,7 @@ static const struct lpo_option options[] = {
     { NULL, 0, LPO_OPT_FLAG, NULL, NULL },
 };
 
-static void print_json(struct lpo_app *app, const struct lpo_study *a,
+static void print_json(struct lpo_app *app, const struct lpo_analysis *a,
                        const struct lpo_selection *select, const lpo_top_rows *rows, size_t count)
 {
     LPO_STR out = { 0 };
@@ -44,7 +44,7 @@ static void print_json(struct lpo_app *app, const struct lpo_study *a,
     fwrite(lpo_str_text(&out), 1, out.len, app->out);
 }
 
-static void print_table(struct lpo_app *app, const struct lpo_study *a,
+static void print_table(struct lpo_app *app, const struct lpo_analysis *a,
                         const struct lpo_selection *select, const struct lpo_writer *writer,
                         size_t most)
 {
@@ -56,7 +56,7 @@ static void print_table(struct lpo_app *app, const struct lpo_study *a,
     lpo_print_doc(app, doc, writer);
 }
 
-static int show(struct lpo_app *app, const struct lpo_args *args, const struct lpo_study *a,
+static int show(struct lpo_app *app, const struct lpo_args *args, const struct lpo_analysis *a,
                 const struct lpo_selection *select, const struct lpo_writer *writer,
                 struct lpo_err *err)
 {
@@ -84,7 +84,7 @@ static int show(struct lpo_app *app, const struct lpo_args *args, const struct l
 static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
 {
     LPO_AUTO(lpo_selection) select = NULL;
-    LPO_AUTO(lpo_study) a = NULL;
+    LPO_AUTO(lpo_analysis) a = NULL;
     const struct lpo_writer *writer = NULL;
     int rc;
 
@@ -97,7 +97,7 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
     if (rc == 0)
         rc = lpo_selection_from_args(args, &select, err);
     if (rc == 0)
-        rc = lpo_study_create(args->words, args->nwords, select, &a, err);
+        rc = lpo_analysis_create(args->words, args->nwords, select, &a, err);
     return rc < 0 ? rc : show(app, args, a, select, writer, err);
 }
 

@@ -5,8 +5,8 @@
 #include "region/cells.h"
 #include "region/select.h"
 #include "region/tree.h"
+#include "report/analysis.h"
 #include "report/doc.h"
-#include "report/study.h"
 #include "trace/trace.h"
 #include "util/str.h"
 
@@ -58,7 +58,7 @@ static void say_selection(void *ctx, const char *text)
     v->say(v->ctx, false, text);
 }
 
-void lpo_notes_each(const struct lpo_study *a, const struct lpo_selection *select,
+void lpo_notes_each(const struct lpo_analysis *a, const struct lpo_selection *select,
                     void (*say)(void *ctx, bool warning, const char *text), void *ctx)
 {
     struct voice v = { say, ctx };
@@ -79,7 +79,7 @@ static void say_doc(void *ctx, bool warning, const char *text)
     lpo_doc_note(ctx, warning ? LPO_NOTE_WARNING : LPO_NOTE_INFO, "%s", text);
 }
 
-void lpo_notes_doc(struct lpo_doc *doc, const struct lpo_study *a,
+void lpo_notes_doc(struct lpo_doc *doc, const struct lpo_analysis *a,
                    const struct lpo_selection *select)
 {
     lpo_notes_each(a, select, say_doc, doc);

@@ -6,8 +6,8 @@
 #include "region/scope.h"
 #include "region/timeline.h"
 #include "region/top.h"
+#include "report/analysis.h"
 #include "report/notes.h"
-#include "report/study.h"
 #include "trace/metric_rules.h"
 #include "util/json_write.h"
 #include "util/str.h"
@@ -147,7 +147,7 @@ static void write_paths(struct lpo_json_writer *w, const struct lpo_scope *s,
     lpo_jw_textn(w, "parent", lpo_str_text(&path), path.len);
 }
 
-static void write_region(struct lpo_json_writer *w, const struct lpo_study *a,
+static void write_region(struct lpo_json_writer *w, const struct lpo_analysis *a,
                          const struct lpo_scope *s, const struct lpo_region_row *row)
 {
     lpo_jw_object(w, NULL);
@@ -189,7 +189,7 @@ static void write_coverage(struct lpo_json_writer *w, const struct lpo_coverage 
     write_copies(w, "sets", &c->sets);
 }
 
-static void write_scope(struct lpo_json_writer *w, const struct lpo_study *a,
+static void write_scope(struct lpo_json_writer *w, const struct lpo_analysis *a,
                         struct lpo_scope_id id, struct lpo_selection *select)
 {
     LPO_AUTO(lpo_scope) s = lpo_scope_create(a->cells, id, select);
@@ -208,7 +208,7 @@ static void write_scope(struct lpo_json_writer *w, const struct lpo_study *a,
     lpo_jw_end(w);
 }
 
-void lpo_scopes_json(struct lpo_json_writer *w, const struct lpo_study *a,
+void lpo_scopes_json(struct lpo_json_writer *w, const struct lpo_analysis *a,
                      struct lpo_selection *select, bool aggregate)
 {
     lpo_scope_ids ids = { 0 };
@@ -242,7 +242,7 @@ static void write_streams(struct lpo_json_writer *w, const struct lpo_timeline *
     lpo_jw_end(w);
 }
 
-void lpo_devices_json(struct lpo_json_writer *w, const struct lpo_study *a)
+void lpo_devices_json(struct lpo_json_writer *w, const struct lpo_analysis *a)
 {
     lpo_jw_array(w, "devices");
     for (size_t i = 0; i < a->timeline->devices.len; i++) {
@@ -301,7 +301,7 @@ static void say_json(void *ctx, bool warning, const char *text)
     lpo_jw_end(ctx);
 }
 
-void lpo_notes_json(struct lpo_json_writer *w, const struct lpo_study *a,
+void lpo_notes_json(struct lpo_json_writer *w, const struct lpo_analysis *a,
                     const struct lpo_selection *select)
 {
     lpo_jw_array(w, "notes");

@@ -7,20 +7,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct lpo_study;
+struct lpo_analysis;
 struct lpo_json_writer;
 struct lpo_selection;
 struct lpo_top_row;
 struct lpo_trace;
 
 /* "scopes": […] */
-void lpo_scopes_json(struct lpo_json_writer *w, const struct lpo_study *a,
+void lpo_scopes_json(struct lpo_json_writer *w, const struct lpo_analysis *a,
                      struct lpo_selection *select, bool aggregate);
 /* "devices": […]: span, busy, idle, communication, streams and their gaps */
-void lpo_devices_json(struct lpo_json_writer *w, const struct lpo_study *a);
+void lpo_devices_json(struct lpo_json_writer *w, const struct lpo_analysis *a);
 /* "kernels": […], the first `count` of `rows` */
 void lpo_top_json(struct lpo_json_writer *w, const struct lpo_trace *t,
                   const struct lpo_top_row *rows, size_t count);
 /* "notes": […], see report/notes.h */
-void lpo_notes_json(struct lpo_json_writer *w, const struct lpo_study *a,
+void lpo_notes_json(struct lpo_json_writer *w, const struct lpo_analysis *a,
                     const struct lpo_selection *select);

@@ -6,8 +6,8 @@
 #include "region/fold.h"
 #include "region/scope.h"
 #include "region/timeline.h"
+#include "report/analysis.h"
 #include "report/doc.h"
-#include "report/study.h"
 #include "util/str.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -208,8 +208,8 @@ static int by_idle(const void *a, const void *b)
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-void lpo_add_region_idle(struct lpo_doc *doc, const struct lpo_study *a, const struct lpo_scope *s,
-                         size_t most)
+void lpo_add_region_idle(struct lpo_doc *doc, const struct lpo_analysis *a,
+                         const struct lpo_scope *s, size_t most)
 {
     struct lpo_table *t =
         lpo_doc_table(doc, "region_idle", "Idle inside regions", idle_columns, COUNT(idle_columns));

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct lpo_study;
+struct lpo_analysis;
 struct lpo_doc;
 struct lpo_scope;
 struct lpo_top_row;
@@ -19,15 +19,15 @@ void lpo_add_regions(struct lpo_doc *doc, const struct lpo_scope *s,
                      const struct lpo_table_options *options);
 /* Attributed, outside, without a launch record. */
 void lpo_add_coverage(struct lpo_doc *doc, const struct lpo_scope *s);
-void lpo_add_top_kernels(struct lpo_doc *doc, const struct lpo_study *a, size_t most);
-void lpo_add_copies(struct lpo_doc *doc, const struct lpo_study *a);
-void lpo_add_classes(struct lpo_doc *doc, const struct lpo_study *a);
+void lpo_add_top_kernels(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most);
+void lpo_add_copies(struct lpo_doc *doc, const struct lpo_analysis *a);
+void lpo_add_classes(struct lpo_doc *doc, const struct lpo_analysis *a);
 /* Busy and idle per device, then gaps by cause per stream. */
-void lpo_add_devices(struct lpo_doc *doc, const struct lpo_study *a);
-void lpo_add_streams(struct lpo_doc *doc, const struct lpo_study *a, size_t most);
+void lpo_add_devices(struct lpo_doc *doc, const struct lpo_analysis *a);
+void lpo_add_streams(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most);
 /* Idle inside regions by cause. */
-void lpo_add_region_idle(struct lpo_doc *doc, const struct lpo_study *a, const struct lpo_scope *s,
-                         size_t most);
+void lpo_add_region_idle(struct lpo_doc *doc, const struct lpo_analysis *a,
+                         const struct lpo_scope *s, size_t most);
 /* The dearest kernels of the dearest regions. */
 void lpo_add_region_kernels(struct lpo_doc *doc, const struct lpo_scope *s, size_t regions,
                             size_t kernels);

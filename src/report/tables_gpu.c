@@ -5,8 +5,8 @@
 #include "region/scope.h"
 #include "region/timeline.h"
 #include "region/top.h"
+#include "report/analysis.h"
 #include "report/doc.h"
-#include "report/study.h"
 #include "report/tables.h"
 #include "util/str.h"
 
@@ -43,7 +43,7 @@ static void add_kernel(struct lpo_table *t, const struct lpo_trace *trace, uint3
     lpo_row_textn(t, lpo_trace_text(trace, name), lpo_trace_text_len(trace, name));
 }
 
-void lpo_add_top_kernels(struct lpo_doc *doc, const struct lpo_study *a, size_t most)
+void lpo_add_top_kernels(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most)
 {
     struct lpo_table *t = lpo_doc_table(doc, "kernels", "", kernel_columns, COUNT(kernel_columns));
     lpo_top_rows rows = { 0 };
@@ -92,7 +92,7 @@ static const struct lpo_column copy_columns[] = {
     { "bytes_per_second", "Rate", LPO_CELL_MEASURE, "B/s" },
 };
 
-static void add_copies(struct lpo_table *t, const struct lpo_study *a, enum lpo_work_kind kind)
+static void add_copies(struct lpo_table *t, const struct lpo_analysis *a, enum lpo_work_kind kind)
 {
     lpo_top_rows rows = { 0 };
 
@@ -116,7 +116,7 @@ static void add_copies(struct lpo_table *t, const struct lpo_study *a, enum lpo_
     lpo_vec_free(&rows);
 }
 
-void lpo_add_copies(struct lpo_doc *doc, const struct lpo_study *a)
+void lpo_add_copies(struct lpo_doc *doc, const struct lpo_analysis *a)
 {
     struct lpo_table *t = lpo_doc_table(doc, "copies", "", copy_columns, COUNT(copy_columns));
 
@@ -149,7 +149,7 @@ static int by_class_cost(const void *a, const void *b)
     return x->class - y->class;
 }
 
-void lpo_add_classes(struct lpo_doc *doc, const struct lpo_study *a)
+void lpo_add_classes(struct lpo_doc *doc, const struct lpo_analysis *a)
 {
     struct lpo_table *t = lpo_doc_table(doc, "classes", "", class_columns, COUNT(class_columns));
     struct class_sum sums[LPO_CLASSES] = { 0 };
@@ -203,7 +203,7 @@ static void row_device(struct lpo_table *t, const struct lpo_trace *trace, uint1
         lpo_row_textf(t, "%d", d->id);
 }
 
-void lpo_add_devices(struct lpo_doc *doc, const struct lpo_study *a)
+void lpo_add_devices(struct lpo_doc *doc, const struct lpo_analysis *a)
 {
     struct lpo_table *t = lpo_doc_table(doc, "devices", "", device_columns, COUNT(device_columns));
 
@@ -233,7 +233,7 @@ static const struct lpo_column stream_columns[] = {
     { "other_ns", "Other", LPO_CELL_NS, NULL },
 };
 
-void lpo_add_streams(struct lpo_doc *doc, const struct lpo_study *a, size_t most)
+void lpo_add_streams(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most)
 {
     struct lpo_table *t = lpo_doc_table(doc, "streams", "Gaps between works, by stream",
                                         stream_columns, COUNT(stream_columns));

@@ -7,15 +7,15 @@
 #include "region/pairmap.h"
 #include "region/timeline.h"
 #include "region/tree.h"
+#include "report/analysis.h"
 #include "report/doc.h"
-#include "report/study.h"
 #include "util/arena.h"
 #include "util/str.h"
 
 enum { REGION_LEVELS = 6 };
 
 struct builder {
-    const struct lpo_study *a;
+    const struct lpo_analysis *a;
     struct lpo_doc *doc;
     struct lpo_figure *f;
     int64_t zero_ns; /* the first moment: viewers like small numbers */
@@ -190,7 +190,7 @@ static void add_ranges(struct builder *b, enum lpo_range_kind kind)
     lpo_group_free(&ranges);
 }
 
-struct lpo_doc *lpo_timeline_doc(const struct lpo_study *a)
+struct lpo_doc *lpo_timeline_doc(const struct lpo_analysis *a)
 {
     struct builder b = { .a = a, .doc = lpo_doc_create("timeline", "lpo timeline") };
 

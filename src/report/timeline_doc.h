@@ -4,8 +4,8 @@
  * lane per level; process lanes show the ranges of every thread on the host's clock. */
 #pragma once
 
-struct lpo_study;
+struct lpo_analysis;
 struct lpo_doc;
 
 /* The document borrows names from the analysis, which must outlive it. */
-struct lpo_doc *lpo_timeline_doc(const struct lpo_study *a);
+struct lpo_doc *lpo_timeline_doc(const struct lpo_analysis *a);

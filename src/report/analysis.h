@@ -1,4 +1,4 @@
-/* report/study.h - traces read and attributed, ready for tables: what every report starts from.
+/* report/analysis.h - traces read and attributed, ready for tables: what every report starts from.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ struct lpo_timeline;
 struct lpo_trace;
 struct lpo_work_cells;
 
-struct lpo_study {
+struct lpo_analysis {
     struct lpo_trace *trace;
     struct lpo_region_tree *tree;
     struct lpo_work_cells *cells;
@@ -22,7 +22,7 @@ struct lpo_study {
 };
 
 /* Reads all the files into one trace. `select` may be NULL; it must outlive nothing. */
-int lpo_study_create(const char *const *files, size_t count, struct lpo_selection *select,
-                     struct lpo_study **out, struct lpo_err *err);
-void lpo_study_destroy(struct lpo_study *a); /* NULL is fine */
-LPO_AUTO_DEFINE(lpo_study);
+int lpo_analysis_create(const char *const *files, size_t count, struct lpo_selection *select,
+                        struct lpo_analysis **out, struct lpo_err *err);
+void lpo_analysis_destroy(struct lpo_analysis *a); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_analysis);

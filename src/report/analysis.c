@@ -1,4 +1,4 @@
-#include "report/study.h"
+#include "report/analysis.h"
 
 #include <stdlib.h>
 
@@ -8,10 +8,10 @@
 #include "trace/reader.h"
 #include "trace/trace.h"
 
-int lpo_study_create(const char *const *files, size_t count, struct lpo_selection *select,
-                     struct lpo_study **out, struct lpo_err *err)
+int lpo_analysis_create(const char *const *files, size_t count, struct lpo_selection *select,
+                        struct lpo_analysis **out, struct lpo_err *err)
 {
-    LPO_AUTO(lpo_study) a = lpo_xcalloc(1, sizeof *a);
+    LPO_AUTO(lpo_analysis) a = lpo_xcalloc(1, sizeof *a);
 
     a->trace = lpo_trace_create();
     for (size_t i = 0; i < count; i++) {
@@ -28,7 +28,7 @@ int lpo_study_create(const char *const *files, size_t count, struct lpo_selectio
     return 0;
 }
 
-void lpo_study_destroy(struct lpo_study *a)
+void lpo_analysis_destroy(struct lpo_analysis *a)
 {
     if (!a)
         return;
