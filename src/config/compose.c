@@ -177,6 +177,20 @@ static int merge_row(struct lpo_composed *c, struct lpo_node *root,
     return 0;
 }
 
+/* Its type is "a map or nothing", and below nothing of that type Hydra cannot add a key. */
+static int below_null_params(const struct lpo_node *root, const struct lpo_override *ov,
+                             struct lpo_err *err)
+{
+    const struct lpo_node *params = lpo_node_at(root, "hydra.sweeper.params");
+
+    if (!lpo_starts(ov->key, "hydra.sweeper.params.") || !params || params->kind != LPO_NODE_NULL)
+        return 0;
+    return lpo_fail(err, LPO_E_CONFIG,
+                    "override '%s': hydra.sweeper.params is null; give it as a whole: "
+                    "hydra.sweeper.params={key: values}",
+                    ov->text);
+}
+
 static int apply_overrides(struct lpo_composed *c, struct lpo_node *root,
                            const struct lpo_choices *choices, struct lpo_err *err)
 {
@@ -184,8 +198,10 @@ static int apply_overrides(struct lpo_composed *c, struct lpo_node *root,
         const struct lpo_override *ov = choices->config[i];
         struct lpo_scope scope = scope_of(c);
         struct lpo_node *hydra;
-        int rc = lpo_apply(&scope, root, ov, err);
+        int rc = below_null_params(root, ov, err);
 
+        if (rc == 0)
+            rc = lpo_apply(&scope, root, ov, err);
         if (rc < 0)
             return rc;
         hydra = lpo_node_get(root, "hydra");
@@ -323,13 +339,37 @@ int lpo_compose_select(struct lpo_composed *c, const char *path, struct lpo_node
     return select_in(c, c->root, path, out, err);
 }
 
-int lpo_compose_hydra(struct lpo_composed *c, const char *path, struct lpo_node **out,
-                      struct lpo_err *err)
+/* The job's config with hydra's node in it. */
+static struct lpo_node *whole_config(const struct lpo_composed *c, struct lpo_node *hydra)
 {
     struct lpo_node *whole = lpo_node_map(c->arena);
 
     for (size_t i = 0; i < c->root->npairs; i++)
         lpo_node_set_key(c->arena, whole, c->root->pairs[i].key, c->root->pairs[i].value);
-    lpo_node_set(c->arena, whole, "hydra", c->hydra);
-    return select_in(c, whole, lpo_arena_printf(c->arena, "hydra.%s", path), out, err);
+    lpo_node_set(c->arena, whole, "hydra", hydra);
+    return whole;
+}
+
+int lpo_compose_hydra(struct lpo_composed *c, const char *path, struct lpo_node **out,
+                      struct lpo_err *err)
+{
+    const char *full = lpo_arena_printf(c->arena, "hydra.%s", path);
+    struct lpo_node *whole = whole_config(c, c->hydra);
+    int rc = select_in(c, whole, full, out, err);
+
+    if (rc < 0 || !*out || !lpo_node_is_container(*out))
+        return rc;
+    /* a map or a list: with its values, in a copy */
+    whole = whole_config(c, lpo_node_clone(c->arena, c->hydra));
+    struct lpo_scope scope = scope_of(c);
+    struct lpo_spot at = { .node = whole };
+    struct lpo_found f;
+
+    scope.hydra = c->hydra;
+    scope.hydra_root = whole;
+    rc = lpo_interp_select(&scope, &at, full, false, &f, err);
+    if (rc == 0 && f.spot)
+        rc = lpo_interp_resolve(&scope, f.spot, err);
+    *out = rc == 0 ? f.node : NULL;
+    return rc < 0 ? LPO_E_CONFIG : 0;
 }
