@@ -41,7 +41,7 @@ check: setup
 # One binary that runs on another glibc machine: our libraries linked statically.
 portable: setup
 	@[ -f build-portable/build.ninja ] || meson setup build-portable -Dportable=true -Dbuildtype=release >/dev/null
-	@ninja -C build-portable lpo
+	@ninja -C build-portable lpo src/collect/liblpo-collect.so workloads/toy_llm
 
 install: build
 	@meson install -C $(BUILD) --no-rebuild
