@@ -20,6 +20,8 @@ import tempfile
 SOURCE = os.environ.get("LPO_SOURCE_ROOT", os.getcwd())
 LPO = os.environ["LPO_BIN"]
 LIMIT_S = 60
+# Commands of the design: pages may show them before they are built.
+PLANNED = {"run", "config", "report", "regions", "top", "kernels", "analyze", "diff", "doctor"}
 
 
 def blocks(path):
@@ -55,6 +57,11 @@ def steps(lines):
         out.append((command if ours else None, []))
         i += 1
     return out
+
+
+def words(lines):
+    """The lpo commands a block uses."""
+    return [command.split()[1] for command, _ in steps(lines) if command]
 
 
 def pattern(expected):
@@ -116,12 +123,18 @@ class Tap:
 
 def main():
     tap = Tap()
+    listing = subprocess.run([LPO, "-h"], stdout=subprocess.PIPE, text=True, check=True).stdout
+    known = re.findall(r"(?m)^  ([a-z]+) ", listing)
     env = {k: v for k, v in os.environ.items() if not k.startswith("LPO_")}
     pages = [os.path.join(SOURCE, "README.md"), *sorted(glob.glob(os.path.join(SOURCE, "docs", "*.md")))]
     for path in filter(os.path.exists, pages):
         for line, mark, lines in blocks(path):
             name = f"{os.path.relpath(path, SOURCE)}:{line}"
             if not any(command for command, _ in steps(lines)) or "no-run" in mark:
+                continue
+            planned = [w for w in words(lines) if w in PLANNED and w not in known]
+            if planned:
+                tap.row(name, skip=f"lpo {planned[0]} is not there yet")
                 continue
             if "gpu" in mark and os.environ.get("LPO_GPU") != "1":
                 tap.row(name, skip="needs a GPU")
@@ -130,8 +143,7 @@ def main():
                 tap.row(name, run_block(lines, env))
             except subprocess.TimeoutExpired as e:
                 tap.row(name, f"not done after {LIMIT_S} s: {e.cmd}")
-    listing = subprocess.run([LPO, "-h"], stdout=subprocess.PIPE, text=True, check=True).stdout
-    for command in re.findall(r"(?m)^  ([a-z]+) ", listing):
+    for command in known:
         if os.path.exists(os.path.join(SOURCE, "docs", command + ".md")):
             tap.row(f"docs/{command}.md", check_page(command))
         else:
