@@ -320,7 +320,7 @@ void lpo_decoder_walk(const struct lpo_decoder *d, struct lpo_walk *w)
 {
     size_t root;
 
-    w->at = (struct lpo_place){ .part = d->part, .layer = -1, .block = LPO_BLOCK_EMBED };
+    w->at = (struct lpo_model_place){ .part = d->part, .layer = -1, .block = LPO_BLOCK_EMBED };
     root = lpo_walk_enter(w, "%s", d->root);
     walk_embedding(w, d);
     for (int l = 0; l < (int)d->layers; l++) {

@@ -2,13 +2,13 @@
 
 #include <math.h>
 
-#include "model/analysis.h"
 #include "model/count.h"
+#include "model/needs.h"
 
 /* A driver, a context and allocators take some of it; what is left for a model. */
 static const double usable = 0.95;
 
-static double weights_of_rank(const struct lpo_model_analysis *a)
+static double weights_of_rank(const struct lpo_needs *a)
 {
     double elements = 0, each = lpo_dtype_bytes(a->options.dtype);
 
@@ -47,7 +47,7 @@ static double cache_elements(const struct lpo_decoder *d, uint64_t tp, uint64_t 
 }
 
 /* The largest pair of input and output that lives at once, and the residual beside it. */
-static double peak_activations(const struct lpo_model_analysis *a)
+static double peak_activations(const struct lpo_needs *a)
 {
     double most = 0, bytes = lpo_dtype_bytes(a->options.dtype);
 
@@ -65,7 +65,7 @@ static uint64_t floor_count(double n)
     return n >= 1 ? n < 1e15 ? (uint64_t)n : (uint64_t)1e15 : 0;
 }
 
-static uint64_t longest_context(const struct lpo_model_analysis *a, double room)
+static uint64_t longest_context(const struct lpo_needs *a, double room)
 {
     const struct lpo_decoder *d = a->model->decoder;
     double byte = lpo_dtype_bytes(a->options.kv_dtype) * (double)a->options.batch;
@@ -82,10 +82,10 @@ static uint64_t longest_context(const struct lpo_model_analysis *a, double room)
     return d->positions && low > d->positions ? d->positions : low;
 }
 
-void lpo_memory_plan(struct lpo_model_analysis *a)
+void lpo_memory_plan(struct lpo_needs *a)
 {
     const struct lpo_decoder *d = a->model->decoder;
-    const struct lpo_model_analysis_options *o = &a->options;
+    const struct lpo_needs_options *o = &a->options;
     struct lpo_memory *m = &a->memory;
     uint64_t longest = o->context > o->seq ? o->context : o->seq;
     double byte = lpo_dtype_bytes(o->kv_dtype), one = 0, room;

@@ -190,7 +190,7 @@ static void walk_projector(const struct lpo_model *m, struct lpo_walk *w)
     struct lpo_linear l = { .in = p->in, .out = p->out, .kind = LPO_OP_PROJECTION };
     size_t mark = lpo_walk_enter(w, "%s", p->root ? p->root : "");
 
-    w->at = (struct lpo_place){ .part = p->part, .layer = -1, .block = LPO_BLOCK_PROJECTOR };
+    w->at = (struct lpo_model_place){ .part = p->part, .layer = -1, .block = LPO_BLOCK_PROJECTOR };
     switch (p->kind) {
     case LPO_PROJECTOR_NONE:
         break;
@@ -224,7 +224,7 @@ static void walk_projector(const struct lpo_model *m, struct lpo_walk *w)
 
 static void walk_extra(const struct lpo_model *m, struct lpo_walk *w)
 {
-    w->at = (struct lpo_place){ .part = 0, .layer = -1, .block = LPO_BLOCK_OTHER };
+    w->at = (struct lpo_model_place){ .part = 0, .layer = -1, .block = LPO_BLOCK_OTHER };
     for (int i = 0; i < LPO_MODEL_EXTRA && m->extra[i].name; i++)
         lpo_walk_tensor(w, m->extra[i].name, m->extra[i].count, 0, 0, 0);
 }
@@ -240,7 +240,7 @@ void lpo_model_walk(const struct lpo_model *m, int sides, struct lpo_walk *w)
     if ((sides & LPO_TEXT) && m->decoder) {
         lpo_decoder_walk(m->decoder, w);
         if (m->projector.kind == LPO_PROJECTOR_DUAL) {
-            w->at = (struct lpo_place){ m->projector.part, -1, LPO_BLOCK_PROJECTOR };
+            w->at = (struct lpo_model_place){ m->projector.part, -1, LPO_BLOCK_PROJECTOR };
             lpo_walk_linear(w,
                             &(struct lpo_linear){ .name = "text_projection",
                                                   .in = m->projector.text_in,

@@ -51,7 +51,7 @@ const char *lpo_aten_name(enum lpo_aten a);       /* "aten.mm", …; NULL for no
 const char *lpo_block_name(enum lpo_block b);     /* "embed", "attn", "mlp", "lm_head", … */
 
 /* Where a tensor or an operation stands. */
-struct lpo_place {
+struct lpo_model_place {
     int part;  /* into the model's parts: "decoder", "sam", "clip", "projector" … */
     int layer; /* -1: outside the layers */
     enum lpo_block block;
@@ -64,7 +64,7 @@ struct lpo_tensor {
     uint64_t shape[LPO_TENSOR_DIMS];
     int dims;
     uint64_t count; /* elements */
-    struct lpo_place at;
+    struct lpo_model_place at;
     bool tied;        /* another name for weights already counted */
     uint32_t experts; /* > 0: stacked experts, of which … */
     uint32_t active;  /* … this many work for one token */
@@ -73,7 +73,7 @@ struct lpo_tensor {
 
 struct lpo_op {
     const char *name; /* the module that runs it */
-    struct lpo_place at;
+    struct lpo_model_place at;
     enum lpo_op_kind kind;
     enum lpo_aten aten;
     uint64_t flops;               /* 2 per multiply-add */

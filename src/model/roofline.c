@@ -2,8 +2,8 @@
  * at the peak rate and its bytes at the full bandwidth, then added up. */
 #include <math.h>
 
-#include "model/analysis.h"
 #include "model/count.h"
+#include "model/needs.h"
 
 struct cost {
     double flops, bytes;
@@ -23,7 +23,7 @@ static double part_of(double n, uint64_t ways, uint64_t tp)
     return by > 1 ? n / (double)by : n;
 }
 
-static double weight_bytes(const struct lpo_model_analysis *a, double elements)
+static double weight_bytes(const struct lpo_needs *a, double elements)
 {
     double total = (double)a->params;
 
@@ -33,14 +33,14 @@ static double weight_bytes(const struct lpo_model_analysis *a, double elements)
 }
 
 /* Activations travel in the compute format: 16 bits where the weights are narrower. */
-static double activation_bytes(const struct lpo_model_analysis *a)
+static double activation_bytes(const struct lpo_needs *a)
 {
     double bytes = lpo_dtype_bytes(a->options.dtype);
 
     return bytes < 2 ? 2 : bytes;
 }
 
-static void add_time(const struct lpo_model_analysis *a, const struct cost *c, struct lpo_sums *s)
+static void add_time(const struct lpo_needs *a, const struct cost *c, struct lpo_sums *s)
 {
     const struct lpo_hardware *hw = a->options.hardware;
     double peak = hw ? lpo_hardware_peak(hw, a->options.dtype, NULL) : 0;
@@ -55,8 +55,7 @@ static void add_time(const struct lpo_model_analysis *a, const struct cost *c, s
     s->seconds += fmax(compute, memory);
 }
 
-static bool same_kernel(const struct lpo_model_analysis *a, const struct lpo_op *x,
-                        const struct lpo_op *y)
+static bool same_kernel(const struct lpo_needs *a, const struct lpo_op *x, const struct lpo_op *y)
 {
     bool scores = x->kind == LPO_OP_SCORES || x->kind == LPO_OP_VALUES;
 
@@ -65,9 +64,9 @@ static bool same_kernel(const struct lpo_model_analysis *a, const struct lpo_op 
            x->at.layer == y->at.layer;
 }
 
-struct lpo_sums lpo_model_analysis_sum(const struct lpo_model_analysis *a, const struct lpo_phase_result *p,
-                                 uint64_t tp, bool (*keep)(const struct lpo_op *op, void *arg),
-                                 void *arg)
+struct lpo_sums lpo_needs_sum(const struct lpo_needs *a, const struct lpo_phase_result *p,
+                              uint64_t tp, bool (*keep)(const struct lpo_op *op, void *arg),
+                              void *arg)
 {
     double act = activation_bytes(a), kv_byte = lpo_dtype_bytes(a->options.kv_dtype);
     const struct lpo_op *last = NULL;

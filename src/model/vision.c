@@ -236,7 +236,7 @@ void lpo_vision_walk(const struct lpo_vision *v, struct lpo_walk *w)
 {
     size_t root;
 
-    w->at = (struct lpo_place){ .part = v->part, .layer = -1, .block = LPO_BLOCK_EMBED };
+    w->at = (struct lpo_model_place){ .part = v->part, .layer = -1, .block = LPO_BLOCK_EMBED };
     root = lpo_walk_enter(w, "%s", v->root);
     walk_embeddings(w, v);
     for (int l = 0; l < (int)v->layers; l++) {

@@ -5,7 +5,7 @@
 #include <dirent.h>
 
 #include "../unit.h"
-#include "model/analysis.h"
+#include "model/needs.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"
@@ -18,16 +18,16 @@ struct truth {
     const struct lpo_json *json;
 };
 
-static struct lpo_model_analysis *analyse(const struct truth *t, uint64_t size)
+static struct lpo_needs *analyse(const struct truth *t, uint64_t size)
 {
-    struct lpo_model_analysis_options o = lpo_model_analysis_defaults();
-    struct lpo_model_analysis *a = NULL;
+    struct lpo_needs_options o = lpo_needs_defaults();
+    struct lpo_needs *a = NULL;
     struct lpo_err err = { 0 };
 
     o.seq = size;
     o.image = size;
     o.counting = LPO_COUNT_FRAMEWORK;
-    if (lpo_model_analysis_create(lpo_json_get(t->json, "config"), &o, &a, &err) < 0) {
+    if (lpo_needs_create(lpo_json_get(t->json, "config"), &o, &a, &err) < 0) {
         print_message("%s: %s\n", t->name, lpo_err_cause(&err));
         fail();
     }
@@ -37,7 +37,7 @@ static struct lpo_model_analysis *analyse(const struct truth *t, uint64_t size)
 static void check_params(void **state)
 {
     const struct truth *t = *state;
-    LPO_AUTO(lpo_model_analysis) a = analyse(t, 0);
+    LPO_AUTO(lpo_needs) a = analyse(t, 0);
 
     assert_int_equal(a->params, lpo_json_int(lpo_json_get(t->json, "params"), -1));
     assert_false(a->model->guessed);
@@ -61,7 +61,7 @@ static void check_tensors(void **state)
 {
     const struct truth *t = *state;
     const struct lpo_json *tensors = lpo_json_get(t->json, "tensors");
-    LPO_AUTO(lpo_model_analysis) a = analyse(t, 0);
+    LPO_AUTO(lpo_needs) a = analyse(t, 0);
     LPO_AUTO(lpo_map) seen = lpo_map_create();
 
     if (!tensors)
@@ -77,7 +77,7 @@ static void check_tensors(void **state)
     }
 }
 
-static void check_phase(const struct truth *t, const struct lpo_json *want, struct lpo_model_analysis *a)
+static void check_phase(const struct truth *t, const struct lpo_json *want, struct lpo_needs *a)
 {
     bool image = !a->model->decoder;
     const struct lpo_sums *s = &a->phase[image ? LPO_IMAGE : LPO_PREFILL].all;
@@ -103,7 +103,7 @@ static void check_flops(void **state)
 
     LPO_JSON_EACH(size, lpo_json_get(t->json, "flops"))
     {
-        LPO_AUTO(lpo_model_analysis) a = analyse(t, strtoull(size->key, NULL, 10));
+        LPO_AUTO(lpo_needs) a = analyse(t, strtoull(size->key, NULL, 10));
 
         check_phase(t, size, a);
     }

@@ -1,4 +1,4 @@
-#include "model/analysis.h"
+#include "model/needs.h"
 
 #include "model/count.h"
 #include "model/memory.h"
@@ -9,9 +9,9 @@
 enum { USUAL_SEQ = 1024 };
 static const uint64_t max_tokens = (uint64_t)1 << 32;
 
-struct lpo_model_analysis_options lpo_model_analysis_defaults(void)
+struct lpo_needs_options lpo_needs_defaults(void)
 {
-    return (struct lpo_model_analysis_options){ .seq = USUAL_SEQ, .batch = 1, .tp = 1 };
+    return (struct lpo_needs_options){ .seq = USUAL_SEQ, .batch = 1, .tp = 1 };
 }
 
 const char *lpo_phase_name(enum lpo_phase_kind kind)
@@ -29,9 +29,9 @@ static int check_size(const char *what, uint64_t n, uint64_t most, struct lpo_er
                     (unsigned long long)most);
 }
 
-static int resolve_options(struct lpo_model_analysis *a, struct lpo_err *err)
+static int resolve_options(struct lpo_needs *a, struct lpo_err *err)
 {
-    struct lpo_model_analysis_options *o = &a->options;
+    struct lpo_needs_options *o = &a->options;
     int rc;
 
     o->seq = o->seq ? o->seq : USUAL_SEQ;
@@ -59,7 +59,7 @@ static int resolve_options(struct lpo_model_analysis *a, struct lpo_err *err)
     return rc;
 }
 
-static void count_params(struct lpo_model_analysis *a)
+static void count_params(struct lpo_needs *a)
 {
     for (size_t i = 0; i < a->tensors.len; i++) {
         const struct lpo_tensor *t = &a->tensors.at[i];
@@ -72,7 +72,7 @@ static void count_params(struct lpo_model_analysis *a)
     }
 }
 
-static void list_tensors(struct lpo_model_analysis *a)
+static void list_tensors(struct lpo_needs *a)
 {
     struct lpo_phase none = { 0 };
     struct lpo_walk w = { .arena = a->arena, .phase = &none, .tensors = &a->tensors };
@@ -82,8 +82,7 @@ static void list_tensors(struct lpo_model_analysis *a)
     count_params(a);
 }
 
-static void list_ops(struct lpo_model_analysis *a, int side, const struct lpo_phase *phase,
-                     lpo_op_vec *out)
+static void list_ops(struct lpo_needs *a, int side, const struct lpo_phase *phase, lpo_op_vec *out)
 {
     struct lpo_walk w = { .arena = a->arena, .phase = phase, .ops = out };
 
@@ -91,7 +90,7 @@ static void list_ops(struct lpo_model_analysis *a, int side, const struct lpo_ph
     lpo_str_free(&w.path);
 }
 
-static void add_communication(struct lpo_model_analysis *a, struct lpo_phase_result *p)
+static void add_communication(struct lpo_needs *a, struct lpo_phase_result *p)
 {
     const struct lpo_hardware *hw = a->options.hardware;
     const struct lpo_decoder *d = a->model->decoder;
@@ -106,22 +105,21 @@ static void add_communication(struct lpo_model_analysis *a, struct lpo_phase_res
         p->comm_seconds = p->comm_bytes / (hw->link / 2);
 }
 
-static void run_phase(struct lpo_model_analysis *a, enum lpo_phase_kind kind,
-                      const struct lpo_phase *phase)
+static void run_phase(struct lpo_needs *a, enum lpo_phase_kind kind, const struct lpo_phase *phase)
 {
     struct lpo_phase_result *p = &a->phase[kind];
 
     p->present = true;
     p->phase = *phase;
     list_ops(a, kind == LPO_IMAGE ? LPO_VISION : LPO_TEXT, phase, &p->ops);
-    p->all = lpo_model_analysis_sum(a, p, 1, NULL, NULL);
-    p->rank = lpo_model_analysis_sum(a, p, a->options.tp, NULL, NULL);
+    p->all = lpo_needs_sum(a, p, 1, NULL, NULL);
+    p->rank = lpo_needs_sum(a, p, a->options.tp, NULL, NULL);
     if (kind != LPO_IMAGE)
         add_communication(a, p);
 }
 
 /* Both ways of MLA, whatever the options chose, because people compare them. */
-static void count_mla(struct lpo_model_analysis *a, struct lpo_phase phase)
+static void count_mla(struct lpo_needs *a, struct lpo_phase phase)
 {
     for (int expanded = 0; expanded < 2; expanded++) {
         lpo_op_vec ops = { 0 };
@@ -134,9 +132,9 @@ static void count_mla(struct lpo_model_analysis *a, struct lpo_phase phase)
     }
 }
 
-static void run_text(struct lpo_model_analysis *a)
+static void run_text(struct lpo_needs *a)
 {
-    const struct lpo_model_analysis_options *o = &a->options;
+    const struct lpo_needs_options *o = &a->options;
     struct lpo_phase phase = { .batch = o->batch,
                                .tokens = o->seq,
                                .counting = o->counting,
@@ -154,9 +152,9 @@ static void run_text(struct lpo_model_analysis *a)
         count_mla(a, phase);
 }
 
-static int run_all(struct lpo_model_analysis *a, struct lpo_err *err)
+static int run_all(struct lpo_needs *a, struct lpo_err *err)
 {
-    const struct lpo_model_analysis_options *o = &a->options;
+    const struct lpo_needs_options *o = &a->options;
 
     list_tensors(a);
     if (a->model->decoder)
@@ -178,10 +176,10 @@ static int run_all(struct lpo_model_analysis *a, struct lpo_err *err)
     return 0;
 }
 
-int lpo_model_analysis_create(const struct lpo_json *config, const struct lpo_model_analysis_options *options,
-                        struct lpo_model_analysis **out, struct lpo_err *err)
+int lpo_needs_create(const struct lpo_json *config, const struct lpo_needs_options *options,
+                     struct lpo_needs **out, struct lpo_err *err)
 {
-    LPO_AUTO(lpo_model_analysis) a = lpo_xcalloc(1, sizeof *a);
+    LPO_AUTO(lpo_needs) a = lpo_xcalloc(1, sizeof *a);
     struct lpo_model_options how = { .strict = options->strict };
     struct lpo_model *model = NULL;
     int rc;
@@ -205,7 +203,7 @@ int lpo_model_analysis_create(const struct lpo_json *config, const struct lpo_mo
     return 0;
 }
 
-void lpo_model_analysis_destroy(struct lpo_model_analysis *a)
+void lpo_needs_destroy(struct lpo_needs *a)
 {
     if (!a)
         return;

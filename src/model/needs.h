@@ -1,9 +1,9 @@
-/* model/analysis.h - what a model must compute and move, and how fast that could go.
+/* model/needs.h - what a model must compute and move, and how fast that could go.
  *
- *     struct lpo_model_analysis_options o = lpo_model_analysis_defaults();
+ *     struct lpo_needs_options o = lpo_needs_defaults();
  *     o.seq = 2048;
  *     o.hardware = &h200;
- *     lpo_model_analysis_create(config_json, &o, &analysis, &err);
+ *     lpo_needs_create(config_json, &o, &needs, &err);
  *
  * Three phases: a prefill of `seq` tokens, one decode step with `context` tokens cached, one pass
  * of the vision part. For each: operations one by one, sums by kind, bytes, and the least time on
@@ -24,7 +24,7 @@ struct lpo_json;
 
 enum lpo_mla { LPO_MLA_AUTO, LPO_MLA_ABSORBED, LPO_MLA_EXPANDED };
 
-struct lpo_model_analysis_options {
+struct lpo_needs_options {
     uint64_t seq, context, batch, image; /* 0: seq 1024, context = seq, batch 1, the config's */
     enum lpo_counting counting;
     enum lpo_dtype dtype, kv_dtype;      /* NONE: the config's, else bf16; kv: as dtype */
@@ -34,7 +34,7 @@ struct lpo_model_analysis_options {
     bool unfused;                        /* attention writes its scores to memory */
     bool strict;                         /* see struct lpo_model_options */
     double weight_bytes;                 /* as stored in files; 0: from the dtype */
-    const struct lpo_hardware *hardware; /* NULL: no times; must outlive the analysis */
+    const struct lpo_hardware *hardware; /* NULL: no times; must outlive the needs */
 };
 
 struct lpo_sums {
@@ -62,9 +62,9 @@ struct lpo_memory {
     bool fits;
 };
 
-struct lpo_model_analysis {
+struct lpo_needs {
     struct lpo_arena *arena;
-    struct lpo_model_analysis_options options; /* as used: every 0 and NONE resolved */
+    struct lpo_needs_options options; /* as used: every 0 and NONE resolved */
     const struct lpo_model *model;
     lpo_tensor_vec tensors;
     uint64_t params, active_params;
@@ -75,19 +75,19 @@ struct lpo_model_analysis {
     uint64_t mla_flops[2]; /* one decode step: absorbed, expanded; 0 without MLA */
 };
 
-struct lpo_model_analysis_options lpo_model_analysis_defaults(void);
+struct lpo_needs_options lpo_needs_defaults(void);
 
-/* `config` is borrowed: it must outlive the analysis. Fails when the model cannot be read (see
+/* `config` is borrowed: it must outlive the needs. Fails when the model cannot be read (see
  * lpo_model_create) or is beyond counting in 64 bits. */
-int lpo_model_analysis_create(const struct lpo_json *config, const struct lpo_model_analysis_options *options,
-                        struct lpo_model_analysis **out, struct lpo_err *err);
-void lpo_model_analysis_destroy(struct lpo_model_analysis *a); /* NULL is fine */
-LPO_AUTO_DEFINE(lpo_model_analysis);
+int lpo_needs_create(const struct lpo_json *config, const struct lpo_needs_options *options,
+                     struct lpo_needs **out, struct lpo_err *err);
+void lpo_needs_destroy(struct lpo_needs *a); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_needs);
 
 /* Sums over the operations that `keep` accepts (NULL: all), for one rank of `tp`. */
-struct lpo_sums lpo_model_analysis_sum(const struct lpo_model_analysis *a, const struct lpo_phase_result *p,
-                                 uint64_t tp, bool (*keep)(const struct lpo_op *op, void *arg),
-                                 void *arg);
+struct lpo_sums lpo_needs_sum(const struct lpo_needs *a, const struct lpo_phase_result *p,
+                              uint64_t tp, bool (*keep)(const struct lpo_op *op, void *arg),
+                              void *arg);
 
 /* "prefill", "decode", "vision" */
 const char *lpo_phase_name(enum lpo_phase_kind kind);

@@ -1,0 +1,188 @@
+#include "model/read.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/count.h"
+#include "model/read_gguf.h"
+#include "model/read_safetensors.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/json.h"
+#include "util/map.h"
+#include "util/path.h"
+#include "util/str.h"
+
+enum { MAX_SHARDS = 100000 };
+
+static int read_config(struct lpo_arena *a, const char *path, struct lpo_model_files *out,
+                       struct lpo_err *err)
+{
+    int rc = lpo_json_read_file(a, path, &out->config, err);
+
+    out->config_path = lpo_arena_strdup(a, path);
+    return rc < 0 ? lpo_ctx(err, "cannot read the model's config") : 0;
+}
+
+static int read_shard(struct lpo_arena *a, const char *path, struct lpo_model_files *out,
+                      struct lpo_err *err)
+{
+    int rc = lpo_safetensors_read(a, path, &out->tensors, err);
+
+    out->files += rc == 0;
+    return rc;
+}
+
+/* The index names a shard for every tensor; each shard is read once, and must be in the folder. */
+static int read_index(struct lpo_arena *a, const char *path, struct lpo_model_files *out,
+                      struct lpo_err *err)
+{
+    LPO_AUTO(lpo_map) seen = lpo_map_create();
+    const char *dir = lpo_path_dir(a, path);
+    const struct lpo_json *root = NULL;
+    int rc = lpo_json_read_file(a, path, &root, err);
+
+    if (rc < 0)
+        return lpo_ctx(err, "cannot read the index of the weights");
+    LPO_JSON_EACH(item, lpo_json_get(root, "weight_map"))
+    {
+        const char *shard = lpo_json_text(item, "");
+        bool fresh;
+
+        lpo_map_put(seen, shard, strlen(shard), &fresh);
+        if (!fresh)
+            continue;
+        if (!*shard || strchr(shard, '/'))
+            return lpo_fail(err, LPO_E_FORMAT, "'%s': '%s' is no file of this folder", path, shard);
+        if (lpo_map_count(seen) > MAX_SHARDS)
+            return lpo_fail(err, LPO_E_LIMIT, "'%s' names more than %d files", path, MAX_SHARDS);
+        rc = read_shard(a, lpo_path_join(a, dir, shard), out, err);
+        if (rc < 0)
+            return lpo_ctx(err, "the index '%s' names a file that cannot be read", path);
+    }
+    return 0;
+}
+
+static int read_gguf(struct lpo_arena *a, const char *path, struct lpo_model_files *out,
+                     struct lpo_err *err)
+{
+    const struct lpo_json *config = NULL;
+    int rc = lpo_gguf_read(a, path, &config, &out->tensors, err);
+
+    if (rc < 0)
+        return rc;
+    out->files++;
+    if (!out->config) {
+        out->config = config;
+        out->config_path = lpo_arena_strdup(a, path);
+        out->config_made = true;
+    }
+    return 0;
+}
+
+static int is_weights(const struct dirent *e)
+{
+    return lpo_ends(e->d_name, ".safetensors") || lpo_ends(e->d_name, ".gguf");
+}
+
+static int read_weights(struct lpo_arena *a, const char *dir, struct lpo_model_files *out,
+                        struct lpo_err *err)
+{
+    const char *index = lpo_path_join(a, dir, "model.safetensors.index.json");
+    struct dirent **list = NULL;
+    int n, rc = 0;
+
+    /* where a folder holds converted copies beside the shards, the index says which is the model;
+     * a folder without the shards (only configs fetched) is fine too */
+    n = scandir(dir, &list, is_weights, alphasort);
+    if (n > 0 && lpo_path_exists(index))
+        rc = read_index(a, index, out, err);
+    else
+        for (int i = 0; i < n && rc == 0; i++) {
+            const char *path = lpo_path_join(a, dir, list[i]->d_name);
+
+            if (lpo_ends(list[i]->d_name, ".safetensors"))
+                rc = read_shard(a, path, out, err);
+            else if (out->files == 0)
+                rc = read_gguf(a, path, out, err);
+        }
+    for (int i = 0; i < n; i++)
+        free(list[i]);
+    free(list);
+    return rc;
+}
+
+static int read_folder(struct lpo_arena *a, const char *dir, struct lpo_model_files *out,
+                       struct lpo_err *err)
+{
+    const char *config = lpo_path_join(a, dir, "config.json");
+    int rc = lpo_path_exists(config) ? read_config(a, config, out, err) : 0;
+
+    if (rc == 0)
+        rc = read_weights(a, dir, out, err);
+    if (rc == 0 && !out->config && out->files == 0)
+        return lpo_fail(err, LPO_E_NOTFOUND,
+                        "'%s' holds no config.json, no *.safetensors and no *.gguf", dir);
+    return rc;
+}
+
+static void add_up(struct lpo_model_files *f)
+{
+    for (size_t i = 0; i < f->tensors.len; i++) {
+        f->params = lpo_add(f->params, f->tensors.at[i].count);
+        f->bytes = lpo_add(f->bytes, f->tensors.at[i].bytes);
+    }
+}
+
+static int read_any(struct lpo_arena *a, const char *path, struct lpo_model_files *out,
+                    struct lpo_err *err)
+{
+    const char *beside;
+    int rc = 0;
+
+    if (lpo_path_is_dir(path))
+        return read_folder(a, path, out, err);
+    if (!lpo_path_exists(path))
+        return lpo_fail(err, LPO_E_NOTFOUND, "'%s' is not there", path);
+    if (lpo_ends(path, ".gguf"))
+        return read_gguf(a, path, out, err);
+    if (!lpo_ends(path, ".safetensors") && !lpo_ends(path, ".safetensors.index.json"))
+        return read_config(a, path, out, err);
+    beside = lpo_path_join(a, lpo_path_dir(a, path), "config.json");
+    if (lpo_path_exists(beside))
+        rc = read_config(a, beside, out, err);
+    if (rc < 0)
+        return rc;
+    return lpo_ends(path, ".json") ? read_index(a, path, out, err) : read_shard(a, path, out, err);
+}
+
+int lpo_model_read(struct lpo_arena *a, const char *path, struct lpo_model_files *out,
+                   struct lpo_err *err)
+{
+    int rc;
+
+    *out = (struct lpo_model_files){ 0 };
+    rc = read_any(a, path, out, err);
+    if (rc == 0 && !out->config) {
+        out->config = lpo_model_guess(a, out->tensors.at, out->tensors.len);
+        out->config_path = lpo_arena_strdup(a, path);
+        out->config_made = out->config_guessed = true;
+        if (!out->config)
+            rc = lpo_fail(err, LPO_E_FORMAT,
+                          "'%s' has no config, and its tensors do not look like a decoder's: put "
+                          "its config.json beside it",
+                          path);
+    }
+    if (rc < 0) {
+        lpo_model_files_free(out);
+        return rc;
+    }
+    add_up(out);
+    return 0;
+}
+
+void lpo_model_files_free(struct lpo_model_files *f)
+{
+    lpo_vec_free(&f->tensors);
+}
