@@ -8,6 +8,7 @@
 #include "util/str.h"
 
 /* One line each; the order below is the order of `lpo -h`. */
+extern const struct lpo_command lpo_cmd_analyze;
 extern const struct lpo_command lpo_cmd_doctor;
 extern const struct lpo_command lpo_cmd_regions;
 extern const struct lpo_command lpo_cmd_run;
@@ -17,6 +18,7 @@ static const struct lpo_command *const commands[] = {
     &lpo_cmd_run,
     &lpo_cmd_regions,
     &lpo_cmd_top,
+    &lpo_cmd_analyze,
     &lpo_cmd_doctor,
     NULL,
 };

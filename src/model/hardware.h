@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "model/dtype.h"
-#include "util/measure.h"
 
 struct lpo_hardware {
     const char *name;   /* "h200_sxm" */
@@ -23,7 +22,14 @@ struct lpo_hardware {
     double watts;
     uint32_t sms, cc_major, cc_minor;
     double boost_hz, tensor_hz;
+    const struct lpo_hardware *sheet; /* when `source` is not the sheet: the sheet; else NULL */
 };
+
+/* The entry whose rates MFU is counted against. */
+static inline const struct lpo_hardware *lpo_hardware_sheet(const struct lpo_hardware *hw)
+{
+    return hw->sheet ? hw->sheet : hw;
+}
 
 /* The rate for products in this format. When the device has no unit for it, the next wider one
  * that it has; *used (may be NULL) says which. 4-bit integers are weights only: they multiply as

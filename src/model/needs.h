@@ -88,6 +88,9 @@ LPO_AUTO_DEFINE(lpo_needs);
 struct lpo_sums lpo_needs_sum(const struct lpo_needs *a, const struct lpo_phase_result *p,
                               uint64_t tp, bool (*keep)(const struct lpo_op *op, void *arg),
                               void *arg);
+/* Adds operations that follow each other, of the whole model, to `sums`. */
+void lpo_needs_add(const struct lpo_needs *a, const struct lpo_op *ops, size_t count,
+                   struct lpo_sums *sums);
 
 /* "prefill", "decode", "vision" */
 const char *lpo_phase_name(enum lpo_phase_kind kind);

@@ -64,42 +64,67 @@ static bool same_kernel(const struct lpo_needs *a, const struct lpo_op *x, const
            x->at.layer == y->at.layer;
 }
 
+/* A sum under way: the kernel that is being put together, and its last operation. */
+struct summing {
+    const struct lpo_needs *needs;
+    uint64_t tp;
+    const struct lpo_op *last;
+    struct cost pending;
+    struct lpo_sums *sums;
+};
+
+static void finish_kernel(struct summing *s)
+{
+    if (s->last)
+        add_time(s->needs, &s->pending, s->sums);
+    s->pending = (struct cost){ 0 };
+}
+
+static void add_op(struct summing *s, const struct lpo_op *op)
+{
+    const struct lpo_needs *a = s->needs;
+    uint64_t flops = divided(op->flops, op->ways, s->tp);
+    double weights = weight_bytes(a, part_of(op->weights, op->ways, s->tp));
+    double moved =
+        activation_bytes(a) * part_of((double)lpo_add(op->reads, op->writes), op->ways, s->tp);
+    double kv = lpo_dtype_bytes(a->options.kv_dtype) *
+                part_of((double)lpo_add(op->kv_reads, op->kv_writes), op->kv_ways, s->tp);
+
+    if (!s->last || !same_kernel(a, s->last, op))
+        finish_kernel(s);
+    s->last = op;
+    s->pending.flops += (double)flops;
+    s->pending.bytes += weights + moved + kv;
+    s->sums->flops = lpo_add(s->sums->flops, flops);
+    s->sums->by_kind[op->kind] = lpo_add(s->sums->by_kind[op->kind], flops);
+    s->sums->by_aten[op->aten] = lpo_add(s->sums->by_aten[op->aten], flops);
+    s->sums->weight_bytes += weights;
+    s->sums->activation_bytes += moved;
+    s->sums->kv_bytes += kv;
+}
+
 struct lpo_sums lpo_needs_sum(const struct lpo_needs *a, const struct lpo_phase_result *p,
                               uint64_t tp, bool (*keep)(const struct lpo_op *op, void *arg),
                               void *arg)
 {
-    double act = activation_bytes(a), kv_byte = lpo_dtype_bytes(a->options.kv_dtype);
-    const struct lpo_op *last = NULL;
-    struct cost pending = { 0 };
-    struct lpo_sums s = { 0 };
+    struct lpo_sums sums = { 0 };
+    struct summing s = { .needs = a, .tp = tp, .sums = &sums };
 
-    for (size_t i = 0; i < p->ops.len; i++) {
-        const struct lpo_op *op = &p->ops.at[i];
-        uint64_t flops = divided(op->flops, op->ways, tp);
-        double weights = weight_bytes(a, part_of(op->weights, op->ways, tp));
-        double moved = act * part_of((double)lpo_add(op->reads, op->writes), op->ways, tp);
-        double kv =
-            kv_byte * part_of((double)lpo_add(op->kv_reads, op->kv_writes), op->kv_ways, tp);
+    for (size_t i = 0; i < p->ops.len; i++)
+        if (!keep || keep(&p->ops.at[i], arg))
+            add_op(&s, &p->ops.at[i]);
+    finish_kernel(&s);
+    return sums;
+}
 
-        if (keep && !keep(op, arg))
-            continue;
-        if (last && !same_kernel(a, last, op)) {
-            add_time(a, &pending, &s);
-            pending = (struct cost){ 0 };
-        }
-        s.flops = lpo_add(s.flops, flops);
-        s.by_kind[op->kind] = lpo_add(s.by_kind[op->kind], flops);
-        s.by_aten[op->aten] = lpo_add(s.by_aten[op->aten], flops);
-        s.weight_bytes += weights;
-        s.activation_bytes += moved;
-        s.kv_bytes += kv;
-        pending.flops += (double)flops;
-        pending.bytes += weights + moved + kv;
-        last = op;
-    }
-    if (last)
-        add_time(a, &pending, &s);
-    return s;
+void lpo_needs_add(const struct lpo_needs *a, const struct lpo_op *ops, size_t count,
+                   struct lpo_sums *sums)
+{
+    struct summing s = { .needs = a, .tp = 1, .sums = sums };
+
+    for (size_t i = 0; i < count; i++)
+        add_op(&s, &ops[i]);
+    finish_kernel(&s);
 }
 
 double lpo_sums_bytes(const struct lpo_sums *s)

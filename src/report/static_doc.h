@@ -1,0 +1,42 @@
+/* report/static_doc.h - a static analysis as a document and as JSON.
+ *
+ * `lpo analyze` prints one of the two; the stage static_analysis writes both as static_compute. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/vec.h"
+
+struct lpo_doc;
+struct lpo_json_writer;
+struct lpo_model_files;
+struct lpo_needs;
+struct lpo_str;
+
+/* One point of a sweep: what was asked for, and what came out. */
+struct lpo_sweep_row {
+    uint64_t seq, context, batch, tp, image;
+    double prefill_flops, decode_flops, vision_flops;
+    double prefill_s, decode_s, vision_s; /* 0 without hardware */
+    double peak_bytes;
+    int fits; /* -1: unknown */
+};
+
+struct lpo_static_report {
+    const char *path; /* as the user gave it */
+    const struct lpo_needs *needs;
+    const struct lpo_model_files *files; /* NULL: only a config */
+    const struct lpo_sweep_row *sweep;
+    size_t sweeps;
+};
+
+struct lpo_sweep_row lpo_static_sweep_row(const struct lpo_needs *needs);
+
+struct lpo_doc *lpo_static_doc(const struct lpo_static_report *r);
+
+/* The fields are those of docs/analyze.md; scripts rely on them. */
+void lpo_static_json(const struct lpo_static_report *r, struct lpo_str *out);
+
+/* What a reader must know before believing the numbers: appended as text, one note a line. */
+void lpo_static_notes(const struct lpo_static_report *r, struct lpo_str *out);
