@@ -157,10 +157,12 @@ static void take_device_fact(struct native *n, const char *key, const char *valu
     char *end = NULL;
     long id = strtol(key, &end, 10);
     struct lpo_device *d;
+    uint16_t row;
 
     if (end == key || *end != '.' || id < 0 || id > 1024)
         return;
-    d = &n->trace->devices.at[lpo_trace_device(n->trace, (int32_t)id, n->rank)];
+    row = lpo_trace_device(n->trace, (int32_t)id, n->rank); /* may move the rows */
+    d = &n->trace->devices.at[row];
     if (strcmp(end + 1, "name") == 0)
         d->name = clean_name(n, value, strlen(value));
     for (size_t i = 0; i < sizeof device_facts / sizeof *device_facts; i++) {

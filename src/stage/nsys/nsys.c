@@ -175,7 +175,8 @@ static void add_stats(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, const 
         lpo_step_arg(a, step, "stats");
         lpo_step_argf(a, step, "--report=%s", old ? lpo_nsys_old_name(name) : name);
         lpo_step_arg(a, step, "--format=csv");
-        lpo_step_argf(a, step, "--output=-");
+        lpo_step_arg(a, step, "--output=-");
+        lpo_step_arg(a, step, "--force-export=true");
         lpo_step_arg(a, step, report);
         step->stdout_path = lpo_arena_printf(a, "%s/summary_%s.csv", ctx->dir, name);
         step->optional = true;
