@@ -17,7 +17,7 @@ cat >"$work/config.json" <<'J'
  "max_position_embeddings": 2048, "rms_norm_eps": 1e-05, "rope_theta": 10000.0, "torch_dtype": "bfloat16",
  "tie_word_embeddings": false, "bos_token_id": 1, "eos_token_id": 2}
 J
-hf=(workload=hf model/hf/arch@model=default model/hf/infer@infer=default "model.path=$work/config.json"
+hf=(workload=hf model=hf "model.path=$work/config.json"
     infer.prompt_tokens=512 infer.max_new_tokens=16 run.repeats=3 pipeline.static_analysis.enable=false)
 ncu_dir=$(ls -d /opt/nvidia/nsight-compute/*/ 2>/dev/null | tail -1)
 [ -x "$ncu_dir/host/target-linux-x64/nsys" ] && export PATH="$PATH:$ncu_dir/host/target-linux-x64"
