@@ -46,6 +46,7 @@ static int run_run(struct lpo_app *app, const struct lpo_args *args, struct lpo_
 {
     struct lpo_job_result result = { 0 };
     struct lpo_progress progress;
+    bool multirun;
 
     if (check_usage(args, err) < 0)
         return err->code;
@@ -55,7 +56,9 @@ static int run_run(struct lpo_app *app, const struct lpo_args *args, struct lpo_
             return err->code;
         return result.exit_code;
     }
-    if (lpo_args_has(args, "multirun"))
+    if (lpo_multirun_wanted(app, args, &multirun, err) < 0)
+        return err->code;
+    if (multirun)
         return lpo_multirun(app, args, &progress, err);
     return run_once(app, args, &progress, err);
 }

@@ -7,6 +7,7 @@
 #include "cli/options.h"
 #include "config/compose.h"
 #include "config/node.h"
+#include "config/place.h"
 #include "run/conf.h"
 #include "run/install.h"
 #include "util/arena.h"
@@ -101,6 +102,7 @@ int lpo_job_compose(struct lpo_app *app, const struct lpo_args *args, const char
     static const char *const as_command[] = { "workload=command", NULL };
     struct lpo_composed c;
     struct lpo_node *chdir = NULL;
+    const char *full;
 
     /* first, so that a user's own workload=… still has the last word */
     out->overrides =
@@ -109,8 +111,8 @@ int lpo_job_compose(struct lpo_app *app, const struct lpo_args *args, const char
         return err->code;
     if (program)
         set_program(app->arena, c.root, program);
-    if (run_folder(app, &c, num, out, err) < 0 || lpo_compose_resolve(&c, err) < 0 ||
-        lpo_compose_hydra(&c, "job.chdir", &chdir, err) < 0)
+    if (lpo_compose_place(&c, num, &full, err) < 0 || run_folder(app, &c, num, out, err) < 0 ||
+        lpo_compose_resolve(&c, err) < 0 || lpo_compose_hydra(&c, "job.chdir", &chdir, err) < 0)
         return err->code;
     out->chdir = chdir && chdir->kind == LPO_NODE_BOOL && chdir->boolean;
     out->config = c.root;

@@ -9,6 +9,7 @@
 #include "cli/progress.h"
 #include "config/compose.h"
 #include "config/node.h"
+#include "config/place.h"
 #include "run/supervise.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -17,43 +18,68 @@
 #include "util/path.h"
 #include "util/str.h"
 
-static void print_jobs(struct lpo_app *app, const struct lpo_sweep_jobs *jobs)
-{
-    LPO_STR out = { 0 };
-    struct lpo_json_writer w = lpo_json_writer(&out, 2);
-
-    lpo_jw_object(&w, NULL);
-    lpo_jw_array(&w, "jobs");
-    for (size_t i = 0; i < jobs->count; i++) {
-        lpo_jw_object(&w, NULL);
-        lpo_jw_uint(&w, "num", jobs->at[i].num);
-        lpo_jw_array(&w, "overrides");
-        for (size_t k = 0; k < jobs->at[i].count; k++)
-            lpo_jw_text(&w, NULL, jobs->at[i].overrides[k]);
-        lpo_jw_end(&w);
-        lpo_jw_end(&w);
-    }
-    lpo_jw_end(&w);
-    lpo_jw_end(&w);
-    fputs(lpo_str_text(&out), app->out);
-}
-
-/* The job's own overrides, then hydra's, then what only this job knows. */
+/* The job's own overrides, then hydra's, then the folder of them all. */
 static const char **words_of(struct lpo_arena *a, const struct lpo_sweep_jobs *jobs, size_t i,
                              const char *sweep_dir)
 {
     const struct lpo_sweep_job *job = &jobs->at[i];
-    const char **words = lpo_arena_array(a, job->count + jobs->nhydra + 3, sizeof *words);
+    const char **words = lpo_arena_array(a, job->count + jobs->nhydra + 2, sizeof *words);
+    struct lpo_node *dir = lpo_node_string(a, sweep_dir);
     size_t n = 0;
 
     for (size_t k = 0; k < job->count; k++)
         words[n++] = job->overrides[k];
     for (size_t k = 0; k < jobs->nhydra; k++)
         words[n++] = jobs->hydra[k].text;
-    words[n++] = lpo_arena_printf(a, "++hydra.job.num=%zu", job->num);
     /* every job lies below the one folder, whatever the clock says by then */
-    words[n++] = lpo_arena_printf(a, "++hydra.sweep.dir='%s'", sweep_dir);
+    dir->quote = '\'';
+    words[n++] = lpo_arena_printf(a, "++hydra.sweep.dir=%s", lpo_override_value_text(a, dir));
     return words;
+}
+
+/* A job's overrides as its own config shows them: those in quotes may hold interpolations. Fails
+ * where the job cannot be composed, so that a mistake is found before the first job starts. */
+static int check_job(struct lpo_app *app, const struct lpo_args *args, const char **words,
+                     size_t num, struct lpo_json_writer *w, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_app apart = *app; /* its memory goes before the next job */
+    struct lpo_node *task = NULL;
+    struct lpo_composed c;
+    const char *dir;
+
+    apart.arena = a;
+    if (lpo_job_config(&apart, args, (const char *const *)words, false, &c, err) < 0 ||
+        lpo_compose_place(&c, (int)num, &dir, err) < 0 ||
+        lpo_compose_hydra(&c, "overrides.task", &task, err) < 0)
+        return lpo_ctx(err, "job %zu of the sweep", num);
+    lpo_jw_object(w, NULL);
+    lpo_jw_uint(w, "num", num);
+    lpo_jw_array(w, "overrides");
+    for (size_t i = 0; task && i < task->count; i++)
+        lpo_jw_text(w, NULL, task->items[i]->text);
+    lpo_jw_end(w);
+    lpo_jw_end(w);
+    return 0;
+}
+
+static int check_jobs(struct lpo_app *app, const struct lpo_args *args,
+                      const struct lpo_sweep_jobs *jobs, const char *dir, struct lpo_str *json,
+                      struct lpo_err *err)
+{
+    struct lpo_json_writer w = lpo_json_writer(json, 2);
+
+    lpo_jw_object(&w, NULL);
+    lpo_jw_array(&w, "jobs");
+    for (size_t i = 0; i < jobs->count; i++) {
+        const char **words = words_of(app->arena, jobs, i, dir);
+
+        if (check_job(app, args, words, jobs->at[i].num, &w, err) < 0)
+            return err->code;
+    }
+    lpo_jw_end(&w);
+    lpo_jw_end(&w);
+    return 0;
 }
 
 struct outcome {
@@ -144,25 +170,46 @@ int lpo_multirun(struct lpo_app *app, const struct lpo_args *args, struct lpo_pr
                  struct lpo_err *err)
 {
     const char *const *words = (const char *const *)args->words;
+    bool dry = lpo_args_has(args, "dry-run");
     struct lpo_composed c;
     struct lpo_sweep_jobs jobs;
     struct lpo_node *params = NULL, *dir = NULL;
+    const char *full;
+    LPO_STR json = { 0 };
     int worst;
 
     if (lpo_job_config(app, args, words, true, &c, err) < 0 ||
         lpo_compose_hydra(&c, "sweeper.params", &params, err) < 0 ||
-        lpo_sweep_jobs(app->arena, c.overrides, c.noverrides, params, c.options, &jobs, err) < 0)
-        return err->code;
-    if (lpo_args_has(args, "dry-run") && lpo_args_has(args, "json")) {
-        print_jobs(app, &jobs);
-        return 0;
-    }
-    if (lpo_compose_hydra(&c, "sweep.dir", &dir, err) < 0)
+        lpo_sweep_jobs(app->arena, c.overrides, c.noverrides, params, c.options, &jobs, err) < 0 ||
+        lpo_compose_hydra(&c, "sweep.dir", &dir, err) < 0)
         return err->code;
     if (!dir || dir->kind != LPO_NODE_STRING)
         return lpo_fail(err, LPO_E_CONFIG, "hydra.sweep.dir is not a folder name");
-    worst = run_all(app, args, &jobs, lpo_path_absolute(app->arena, dir->text), progress);
-    if (!lpo_args_has(args, "dry-run"))
+    full = lpo_path_absolute(app->arena, dir->text);
+    if (check_jobs(app, args, &jobs, full, &json, err) < 0)
+        return err->code;
+    if (dry && lpo_args_has(args, "json")) {
+        fputs(lpo_str_text(&json), app->out);
+        return 0;
+    }
+    worst = run_all(app, args, &jobs, full, progress);
+    if (!dry)
         print_summary(app, dir->text);
     return worst;
+}
+
+int lpo_multirun_wanted(struct lpo_app *app, const struct lpo_args *args, bool *out,
+                        struct lpo_err *err)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_app apart = *app;
+    struct lpo_composed c;
+
+    *out = lpo_args_has(args, "multirun");
+    if (*out)
+        return 0;
+    apart.arena = a;
+    if (lpo_job_config(&apart, args, (const char *const *)args->words, true, &c, err) < 0)
+        return err->code;
+    return lpo_compose_is_multirun(&c, out, err);
 }
