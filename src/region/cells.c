@@ -7,11 +7,11 @@
 
 void lpo_sum_add(struct lpo_sum *to, const struct lpo_sum *from)
 {
+    bool first = to->launches == to->unknown;
+
     if (from->launches > from->unknown) {
-        if (to->launches == to->unknown || from->min_ns < to->min_ns)
-            to->min_ns = from->min_ns;
-        if (from->max_ns > to->max_ns)
-            to->max_ns = from->max_ns;
+        to->min_ns = first || from->min_ns < to->min_ns ? from->min_ns : to->min_ns;
+        to->max_ns = first || from->max_ns > to->max_ns ? from->max_ns : to->max_ns;
     }
     to->launches += from->launches;
     to->unknown += from->unknown;
@@ -52,37 +52,54 @@ double lpo_metric_value(enum lpo_combine rule, const struct lpo_metric_sum *m)
     return rule == LPO_TIME_WEIGHTED ? m->value / m->weight : m->value;
 }
 
-static void add_metrics(struct lpo_work_cells *c, struct lpo_work_cell *cell,
-                        const struct lpo_work *w)
+/* Representatives share their rows among thousands of launches: those are counted first and
+ * multiplied once. */
+static void use_metrics(struct lpo_work_cells *c, uint32_t cell, const struct lpo_work *w)
+{
+    bool fresh;
+    uint32_t use = lpo_pairmap_put(&c->use_map, cell, w->metrics, (uint32_t)c->uses.len, &fresh);
+
+    if (fresh)
+        lpo_vec_push(&c->uses, (struct lpo_metric_use){ cell, w->metrics, 0, 0 });
+    c->uses.at[use].count++;
+    /* a kernel of unknown length must not weigh nothing where all are of unknown length */
+    c->uses.at[use].weight += lpo_work_ns(w) > 0 ? (double)lpo_work_ns(w) : 1e-9;
+    if (w->flags & LPO_WORK_ESTIMATED)
+        c->cells.at[cell].estimated++;
+    else
+        c->cells.at[cell].measured++;
+}
+
+static void add_use(struct lpo_work_cells *c, const struct lpo_metric_use *use)
 {
     const struct lpo_trace *t = c->tree->trace;
+    struct lpo_work_cell *cell = &c->cells.at[use->cell];
     size_t width = t->metrics.len;
     struct lpo_metric_sum *row;
-    /* a kernel of unknown length must not weigh nothing where all are of unknown length */
-    double weight = lpo_work_ns(w) > 0 ? (double)lpo_work_ns(w) : 1e-9;
 
     if (cell->metrics == LPO_NONE) {
-        cell->metrics = (uint32_t)(width ? c->metric_sums.len / width : 0);
+        cell->metrics = (uint32_t)(c->metric_sums.len / width);
         for (size_t i = 0; i < width; i++)
             lpo_vec_push(&c->metric_sums, (struct lpo_metric_sum){ 0, 0 });
     }
     row = c->metric_sums.at + (size_t)cell->metrics * width;
     for (uint32_t i = 0; i < width; i++) {
-        double v = lpo_trace_metric_get(t, w->metrics, i);
+        double v = lpo_trace_metric_get(t, use->row, i);
         enum lpo_combine rule = t->metrics.at[i].combine;
-        struct lpo_metric_sum one = { v, weight };
+        struct lpo_metric_sum one = { v, use->weight };
 
         if (isnan(v))
             continue;
         if (rule == LPO_TIME_WEIGHTED)
-            one.value *= weight;
+            one.value *= use->weight;
+        else if (rule == LPO_SUM)
+            one.value *= (double)use->count;
         lpo_metric_merge(rule, &row[i], &one);
     }
-    c->with_metrics++;
 }
 
 /* A row per (place, capture, name, process, device, kind, launch known). */
-static struct lpo_work_cell *cell_of(struct lpo_work_cells *c, const struct lpo_work *w)
+static uint32_t cell_of(struct lpo_work_cells *c, const struct lpo_work *w)
 {
     const struct lpo_trace *t = c->tree->trace;
     uint32_t place = lpo_region_place(c->tree, w), capture = LPO_NONE;
@@ -104,18 +121,38 @@ static struct lpo_work_cell *cell_of(struct lpo_work_cells *c, const struct lpo_
                                                         .device = w->device,
                                                         .kind = w->kind,
                                                         .no_launch = lost });
-    return &c->cells.at[row];
+    return row;
 }
 
 static void add_work(struct lpo_work_cells *c, const struct lpo_work *w)
 {
-    struct lpo_work_cell *cell = cell_of(c, w);
+    uint32_t cell = cell_of(c, w);
     bool unknown = w->flags & LPO_WORK_NO_LENGTH;
     int64_t ns = unknown ? 0 : lpo_work_ns(w);
 
-    lpo_sum_add(&cell->sum, &(struct lpo_sum){ 1, unknown, ns, ns, ns, w->bytes });
+    lpo_sum_add(&c->cells.at[cell].sum, &(struct lpo_sum){ 1, unknown, ns, ns, ns, w->bytes });
+    c->whole += (w->flags & LPO_WORK_WHOLE) != 0;
     if (w->metrics != LPO_NONE)
-        add_metrics(c, cell, w);
+        use_metrics(c, cell, w);
+}
+
+/* Sums of a source that kept no single works. */
+static void add_summary(struct lpo_work_cells *c, const struct lpo_summary *s)
+{
+    struct lpo_sum sum = { s->count, 0, s->total_ns, s->min_ns, s->max_ns, 0 };
+
+    if (s->total_ns == LPO_NO_TIME) {
+        sum.unknown = s->count;
+        sum.ns = 0;
+    }
+    lpo_vec_push(&c->cells, (struct lpo_work_cell){ .sum = sum,
+                                                    .capture = LPO_NONE,
+                                                    .name = s->name,
+                                                    .metrics = LPO_NONE,
+                                                    .process = LPO_NO_OWNER,
+                                                    .device = LPO_NO_OWNER,
+                                                    .kind = s->kind,
+                                                    .no_launch = true });
 }
 
 struct lpo_work_cells *lpo_work_cells_create(const struct lpo_region_tree *tree,
@@ -134,6 +171,18 @@ struct lpo_work_cells *lpo_work_cells_create(const struct lpo_region_tree *tree,
         else
             add_work(c, w);
     }
+    for (size_t i = 0; i < t->summaries.len; i++) {
+        const struct lpo_summary *sum = &t->summaries.at[i];
+
+        if (sum->kind == LPO_KERNEL && picked && !picked[sum->name])
+            c->left_out += sum->count;
+        else
+            add_summary(c, sum);
+    }
+    for (size_t i = 0; i < c->uses.len && t->metrics.len; i++)
+        add_use(c, &c->uses.at[i]);
+    lpo_vec_free(&c->uses);
+    lpo_pairmap_free(&c->use_map);
     free(picked);
     return c;
 }

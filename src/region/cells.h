@@ -16,8 +16,8 @@ struct lpo_selection;
 
 struct lpo_sum {
     uint64_t launches;
-    uint64_t unknown; /* launches whose duration the source does not tell */
-    int64_t ns, min_ns, max_ns;
+    uint64_t unknown;           /* launches whose duration the source does not tell */
+    int64_t ns, min_ns, max_ns; /* LPO_NO_TIME in min and max: not told */
     uint64_t bytes;
 };
 
@@ -38,10 +38,20 @@ struct lpo_work_cell {
     uint32_t place;   /* into tree->places */
     uint32_t capture; /* graphs: place of the capture, or LPO_NONE */
     uint32_t name;
-    uint32_t metrics; /* row of metric_sums, or LPO_NONE */
-    uint16_t process, device;
-    uint8_t kind;   /* enum lpo_work_kind */
+    uint32_t metrics;             /* row of metric_sums, or LPO_NONE */
+    uint64_t measured, estimated; /* launches with counters of their own, of a representative */
+    uint16_t process, device;     /* LPO_NO_OWNER: the source holds only sums */
+    uint8_t kind;                 /* enum lpo_work_kind */
     bool no_launch; /* the source has no launch record: the place is unknown, told as outside */
+};
+
+#define LPO_NO_OWNER UINT16_MAX
+
+/* Launches of one cell that share one row of counters. */
+struct lpo_metric_use {
+    uint32_t cell, row;
+    uint64_t count;
+    double weight;
 };
 
 struct lpo_work_cells {
@@ -49,8 +59,9 @@ struct lpo_work_cells {
     LPO_VEC(struct lpo_work_cell) cells;
     LPO_VEC(struct lpo_metric_sum) metric_sums; /* rows as wide as the trace has metrics */
     uint64_t left_out;                          /* kernels that the selection refused */
-    uint64_t with_metrics;                      /* kernels that have metrics */
-    struct lpo_pairmap map, owners;
+    uint64_t whole;                             /* works that stand for many kernels */
+    LPO_VEC(struct lpo_metric_use) uses;        /* while building */
+    struct lpo_pairmap map, owners, use_map;
 };
 
 /* `select` may be NULL: every kernel. Copies and sets are never selected away. */

@@ -152,6 +152,8 @@ static void add_row(struct lpo_region_row *to, const struct lpo_region_row *from
     to->host_ns += from->host_ns;
     to->host_self_ns += from->host_self_ns;
     to->open += from->open;
+    to->measured += from->measured;
+    to->estimated += from->estimated;
 }
 
 static struct lpo_fold_row sum_up(struct folder *f, const struct family *family, const char *parent,

@@ -31,7 +31,7 @@ static bool cell_in(const struct lpo_scope *s, const struct lpo_work_cell *c)
     case LPO_SCOPE_DEVICE:
         return c->device == s->id.index;
     case LPO_SCOPE_RANK:
-        return t->processes.at[c->process].rank == s->id.index;
+        return c->process != LPO_NO_OWNER && t->processes.at[c->process].rank == s->id.index;
     default:
         return true;
     }
@@ -55,7 +55,7 @@ static void find_processes(struct builder *b)
     if (s->id.kind != LPO_SCOPE_DEVICE)
         return;
     for (size_t i = 0; i < s->cells->cells.len; i++)
-        if (cell_in(s, &s->cells->cells.at[i]))
+        if (s->cells->cells.at[i].process != LPO_NO_OWNER && cell_in(s, &s->cells->cells.at[i]))
             b->process_in[s->cells->cells.at[i].process] = true;
 }
 
@@ -125,6 +125,8 @@ static void add_to_node(struct builder *b, uint32_t node, const struct lpo_work_
     if (self)
         lpo_sum_add(&row->self, &c->sum);
     add_kernel(b, node, c, self);
+    row->measured += c->measured;
+    row->estimated += c->estimated;
     if (c->metrics != LPO_NONE)
         add_metrics(b, row, c->metrics);
 }
@@ -151,8 +153,8 @@ static void add_coverage(struct lpo_coverage *cov, const struct lpo_work_cell *c
         lpo_sum_add(&cov->in_region, &c->sum);
     else
         lpo_sum_add(c->no_launch ? &cov->no_launch : &cov->outside, &c->sum);
-    if (c->metrics != LPO_NONE)
-        cov->with_metrics += c->sum.launches;
+    cov->measured += c->measured;
+    cov->estimated += c->estimated;
 }
 
 static void add_cell(struct builder *b, const struct lpo_work_cell *c)

@@ -47,13 +47,14 @@ struct lpo_region_row {
     struct lpo_sum captured;  /* graph kernels that were captured in this region */
     uint64_t visits;
     int64_t host_ns, host_self_ns;
-    uint64_t open;       /* visits never closed */
-    uint32_t node;       /* LPO_NODE_OUTSIDE for `(outside)` */
-    uint32_t parent_row; /* LPO_NONE at the top, or when the parent was not selected */
-    uint32_t kernels;    /* first row in `kernels`, dearest first */
-    uint32_t nkernels;   /* distinct kernels, children included */
-    uint32_t metrics;    /* row of metric_sums, or LPO_NONE */
-    bool visits_known;   /* the source told when ranges were entered */
+    uint64_t open;                /* visits never closed */
+    uint32_t node;                /* LPO_NODE_OUTSIDE for `(outside)` */
+    uint32_t parent_row;          /* LPO_NONE at the top, or when the parent was not selected */
+    uint32_t kernels;             /* first row in `kernels`, dearest first */
+    uint32_t nkernels;            /* distinct kernels, children included */
+    uint32_t metrics;             /* row of metric_sums, or LPO_NONE */
+    uint64_t measured, estimated; /* launches with counters of their own, of a representative */
+    bool visits_known;            /* the source told when ranges were entered */
 };
 
 /* What became of the GPU time of a scope. */
@@ -63,7 +64,7 @@ struct lpo_coverage {
     struct lpo_sum outside;   /* launched outside every region */
     struct lpo_sum no_launch; /* no launch record: nobody knows where */
     struct lpo_sum copies, sets;
-    uint64_t with_metrics; /* kernels in cells that have metrics */
+    uint64_t measured, estimated; /* launches with counters of their own, of a representative */
 };
 
 struct lpo_scope {

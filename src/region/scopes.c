@@ -29,6 +29,8 @@ void lpo_scopes_list(const struct lpo_work_cells *cells, lpo_scope_ids *out)
     size_t from;
 
     for (size_t i = 0; i < cells->cells.len; i++) {
+        if (cells->cells.at[i].process == LPO_NO_OWNER)
+            continue;
         processes[cells->cells.at[i].process] = true;
         devices[cells->cells.at[i].device] = true;
     }

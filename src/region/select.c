@@ -84,6 +84,16 @@ static bool any_matches(struct lpo_selection *s, enum lpo_select_list list, cons
     return any;
 }
 
+static bool pick_kernel(struct lpo_selection *s, const struct lpo_trace *t, uint32_t name)
+{
+    const char *text = lpo_trace_text(t, name);
+    size_t len = lpo_trace_text_len(t, name);
+    bool out = any_matches(s, LPO_KERNELS_EXCLUDE, text, len, text, len);
+    bool in = any_matches(s, LPO_KERNELS_INCLUDE, text, len, text, len);
+
+    return !out && (in || !lpo_selection_has(s, LPO_KERNELS_INCLUDE));
+}
+
 bool *lpo_selection_kernels(struct lpo_selection *s, const struct lpo_trace *t)
 {
     size_t n = lpo_trace_name_count(t);
@@ -91,22 +101,17 @@ bool *lpo_selection_kernels(struct lpo_selection *s, const struct lpo_trace *t)
 
     if (!lpo_selection_has(s, LPO_KERNELS_INCLUDE) && !lpo_selection_has(s, LPO_KERNELS_EXCLUDE))
         return NULL;
-    picked = lpo_xcalloc(n, sizeof *picked);
-    seen = lpo_xcalloc(n, sizeof *seen);
-    for (size_t i = 0; i < t->works.len; i++) {
-        uint32_t name = t->works.at[i].name;
-        const char *text;
-        size_t len;
-        bool out, in;
+    picked = lpo_xcalloc(n + 1, sizeof *picked);
+    seen = lpo_xcalloc(n + 1, sizeof *seen);
+    for (size_t i = 0; i < t->works.len + t->summaries.len; i++) {
+        bool sum = i >= t->works.len;
+        uint32_t name = sum ? t->summaries.at[i - t->works.len].name : t->works.at[i].name;
+        int kind = sum ? t->summaries.at[i - t->works.len].kind : t->works.at[i].kind;
 
-        if (t->works.at[i].kind != LPO_KERNEL || name >= n || seen[name])
+        if (kind != LPO_KERNEL || name >= n || seen[name])
             continue;
         seen[name] = true;
-        text = lpo_trace_text(t, name);
-        len = lpo_trace_text_len(t, name);
-        out = any_matches(s, LPO_KERNELS_EXCLUDE, text, len, text, len);
-        in = any_matches(s, LPO_KERNELS_INCLUDE, text, len, text, len);
-        picked[name] = !out && (in || !lpo_selection_has(s, LPO_KERNELS_INCLUDE));
+        picked[name] = pick_kernel(s, t, name);
     }
     free(seen);
     return picked;

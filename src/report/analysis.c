@@ -8,24 +8,40 @@
 #include "trace/reader.h"
 #include "trace/trace.h"
 
-int lpo_analysis_create(const char *const *files, size_t count, struct lpo_selection *select,
-                        struct lpo_analysis **out, struct lpo_err *err)
+struct lpo_analysis *lpo_analysis_of(struct lpo_trace *trace, struct lpo_selection *select)
 {
-    LPO_AUTO(lpo_analysis) a = lpo_xcalloc(1, sizeof *a);
+    struct lpo_analysis *a = lpo_xcalloc(1, sizeof *a);
 
-    a->trace = lpo_trace_create();
+    a->trace = trace;
+    a->tree = lpo_region_tree_create(trace);
+    a->cells = lpo_work_cells_create(a->tree, select);
+    if (!(trace->skip & LPO_SKIP_LAUNCHES))
+        a->timeline = lpo_timeline_create(a->tree);
+    return a;
+}
+
+int lpo_analysis_create_skip(const char *const *files, size_t count, unsigned skip,
+                             struct lpo_selection *select, struct lpo_analysis **out,
+                             struct lpo_err *err)
+{
+    LPO_AUTO(lpo_trace) trace = lpo_trace_create();
+
+    trace->skip = skip;
     for (size_t i = 0; i < count; i++) {
-        int rc = lpo_trace_read(files[i], a->trace, err);
+        int rc = lpo_trace_read(files[i], trace, err);
 
         if (rc < 0)
             return rc;
     }
-    a->tree = lpo_region_tree_create(a->trace);
-    a->cells = lpo_work_cells_create(a->tree, select);
-    a->timeline = lpo_timeline_create(a->tree);
-    *out = a;
-    a = NULL;
+    *out = lpo_analysis_of(trace, select);
+    trace = NULL;
     return 0;
+}
+
+int lpo_analysis_create(const char *const *files, size_t count, struct lpo_selection *select,
+                        struct lpo_analysis **out, struct lpo_err *err)
+{
+    return lpo_analysis_create_skip(files, count, LPO_SKIP_OPS, select, out, err);
 }
 
 void lpo_analysis_destroy(struct lpo_analysis *a)

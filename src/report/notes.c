@@ -68,7 +68,10 @@ void lpo_notes_each(const struct lpo_analysis *a, const struct lpo_selection *se
     lpo_selection_notes(select, say_selection, &v);
     counted(&v, false, a->cells->left_out, "kernel launch was left out by the kernel patterns",
             "kernel launches were left out by the kernel patterns");
-    if (a->tree->nodes.len == 0)
+    counted(&v, false, a->cells->whole,
+            "work stands for many kernels: a graph or a range that was measured as one",
+            "works stand for many kernels each: graphs or ranges that were measured as one");
+    if (a->tree->nodes.len == 0 && !(a->trace->skip & LPO_SKIP_RANGES))
         say(ctx, false,
             "there are no ranges in this trace: mark regions with NVTX (torch.cuda.nvtx, "
             "record_function) to see time by region");

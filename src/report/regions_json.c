@@ -67,7 +67,7 @@ static void write_name(struct lpo_json_writer *w, const struct lpo_trace *t, uin
 
 static void write_extremes(struct lpo_json_writer *w, const struct lpo_sum *s)
 {
-    if (s->launches > s->unknown) {
+    if (s->launches > s->unknown && s->min_ns != LPO_NO_TIME) {
         lpo_jw_int(w, "min_ns", s->min_ns);
         lpo_jw_int(w, "max_ns", s->max_ns);
     } else {
@@ -171,6 +171,10 @@ static void write_region(struct lpo_json_writer *w, const struct lpo_analysis *a
     if (s->id.kind == LPO_SCOPE_ALL && row->node != LPO_NODE_OUTSIDE &&
         lpo_gaps_ns(&a->timeline->nodes[row->node]))
         write_gaps(w, "idle", &a->timeline->nodes[row->node]);
+    if (row->metrics != LPO_NONE) {
+        lpo_jw_uint(w, "kernels_measured", row->measured);
+        lpo_jw_uint(w, "kernels_estimated", row->estimated);
+    }
     write_metrics(w, s, row);
     write_kernels(w, s, row);
     lpo_jw_end(w);
@@ -183,7 +187,8 @@ static void write_coverage(struct lpo_json_writer *w, const struct lpo_coverage 
     write_part(w, "outside", &c->outside);
     write_part(w, "no_launch_record", &c->no_launch);
     lpo_jw_uint(w, "kernels_without_duration", c->total.unknown);
-    lpo_jw_uint(w, "kernels_with_metrics", c->with_metrics);
+    lpo_jw_uint(w, "kernels_measured", c->measured);
+    lpo_jw_uint(w, "kernels_estimated", c->estimated);
     lpo_jw_end(w);
     write_copies(w, "copies", &c->copies);
     write_copies(w, "sets", &c->sets);

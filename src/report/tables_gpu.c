@@ -14,7 +14,7 @@
 
 static void row_ns_of(struct lpo_table *t, const struct lpo_sum *s, int64_t ns)
 {
-    if (s->launches > s->unknown)
+    if (s->launches > s->unknown && ns != LPO_NO_TIME)
         lpo_row_ns(t, ns);
     else
         lpo_row_unknown(t);
