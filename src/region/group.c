@@ -56,6 +56,17 @@ struct lpo_group lpo_group_launches(const struct lpo_trace *t)
     return group(t, t->launches.len, launch_thread, 0);
 }
 
+static uint32_t op_thread(const struct lpo_trace *t, size_t row, int arg)
+{
+    (void)arg;
+    return t->ops.at[row].thread;
+}
+
+struct lpo_group lpo_group_ops(const struct lpo_trace *t)
+{
+    return group(t, t->ops.len, op_thread, 0);
+}
+
 void lpo_group_free(struct lpo_group *g)
 {
     free(g->rows);

@@ -15,6 +15,7 @@ struct lpo_group {
 
 struct lpo_group lpo_group_ranges(const struct lpo_trace *t, enum lpo_range_kind kind);
 struct lpo_group lpo_group_launches(const struct lpo_trace *t); /* those without a stack */
+struct lpo_group lpo_group_ops(const struct lpo_trace *t);
 void lpo_group_free(struct lpo_group *g);
 
 /* lpo_before for launches, ctx is the trace: by start, then end. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "region/operators.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/err.h"
@@ -144,6 +145,37 @@ static void write_ops(struct lpo_json_writer *w, const struct lpo_trace *t)
     lpo_jw_end(w);
 }
 
+/* [name, shapes, calls, CPU total, CPU self, GPU total, GPU self, [[kernel, count, ns], …]] */
+static void write_operators(struct lpo_json_writer *w, const struct lpo_trace *t)
+{
+    LPO_AUTO(lpo_operators) o = lpo_operators_create(t, true);
+
+    lpo_jw_array(w, "operators");
+    for (size_t i = 0; i < o->rows.len; i++) {
+        const struct lpo_operator *r = &o->rows.at[i];
+
+        lpo_jw_array(w, NULL);
+        lpo_jw_text(w, NULL, lpo_trace_text(t, r->name));
+        lpo_jw_text(w, NULL, lpo_trace_text(t, r->shapes));
+        lpo_jw_uint(w, NULL, r->calls);
+        lpo_jw_int(w, NULL, r->cpu_total_ns);
+        lpo_jw_int(w, NULL, r->cpu_self_ns);
+        lpo_jw_int(w, NULL, r->gpu_total_ns);
+        lpo_jw_int(w, NULL, r->gpu_self_ns);
+        lpo_jw_array(w, NULL);
+        for (uint32_t k = 0; k < r->nkernels; k++) {
+            const struct lpo_operator_kernel *x = &o->kernels.at[r->kernels + k];
+
+            text_sum(w, lpo_trace_text(t, x->name), (struct sum){ x->ns, x->count });
+        }
+        lpo_jw_end(w);
+        lpo_jw_end(w);
+    }
+    lpo_jw_end(w);
+    lpo_jw_int(w, "gpu_outside_operators", o->outside.ns);
+    lpo_jw_int(w, "gpu_without_launch", o->no_launch.ns);
+}
+
 static void write_totals(struct lpo_json_writer *w, const struct lpo_trace *t)
 {
     uint64_t unlaunched = 0, graphed = 0;
@@ -180,6 +212,7 @@ int main(int argc, char **argv)
     write_streams(&w, t);
     write_ranges(&w, t);
     write_ops(&w, t);
+    write_operators(&w, t);
     lpo_jw_end(&w);
     fwrite(out.at, 1, out.len, stdout);
     return 0;

@@ -5,6 +5,7 @@ the definitions of the design page word by word. Slow, and written without looki
     oracle_kineto.py               the test: every file of tests/data and ../shared/data, as TAP
     oracle_kineto.py FILE          the sums of one file as JSON
 """
+import bisect
 import glob
 import gzip
 import json
@@ -46,6 +47,62 @@ def union(spans):
     return total
 
 
+def innermost(ops, highest, start, end, before):
+    """The operator, among the first `before` in order of start, that holds [start, end] and began last."""
+    for i in range(before - 1, -1, -1):
+        if highest[i] < end:
+            return None  # nothing up to here ends late enough
+        if ops[i][1] >= end and ops[i][0] <= start:
+            return i
+    return None
+
+
+def operators(ops, works, calls):
+    """ops: [name, shapes, start, end, tid, pid]; the table by name and shapes."""
+    table = defaultdict(lambda: [0, 0, 0, 0, 0, defaultdict(lambda: [0, 0])])
+    threads, launches = defaultdict(list), defaultdict(list)
+    outside = without = 0
+    for n, (name, shapes, start, end, tid, pid) in enumerate(ops):
+        threads[pid, tid].append((start, end, n))
+    for kind, name, device, stream, start, end, corr, size in works:
+        call = calls.get(corr)
+        if call:
+            launches[call[2], call[3]].append((call[0], -call[1], name, end - start))
+        else:
+            without += end - start
+    for thread in set(threads) | set(launches):
+        mine = sorted(threads[thread], key=lambda o: (o[0], -o[1], o[2]))
+        starts, highest = [o[0] for o in mine], []
+        for o in mine:
+            highest.append(max(o[1], highest[-1] if highest else o[1]))
+        parents, gpu, inside = [], [0] * len(mine), [[] for _ in mine]
+        for i, (start, end, n) in enumerate(mine):
+            parent = innermost(mine, highest, start, end, i)
+            parents.append(parent)
+            if parent is not None:
+                inside[parent].append((start, end))
+        for a, b, kernel, ns_ in launches[thread]:
+            at = innermost(mine, highest, a, b, bisect.bisect_right(starts, a))
+            if at is None:
+                outside += ns_
+                continue
+            row = table[tuple(ops[mine[at][2]][:2])]
+            row[4] += ns_
+            row[5][kernel][0] += 1
+            row[5][kernel][1] += ns_
+            while at is not None:
+                gpu[at] += ns_
+                at = parents[at]
+        for i, (start, end, n) in enumerate(mine):
+            row = table[tuple(ops[n][:2])]
+            row[0] += 1
+            row[1] += end - start
+            row[2] += end - start - union(inside[i])
+            row[3] += gpu[i]
+    rows = [[k[0], k[1] or "", *v[:5], sorted([n, *c] for n, c in v[5].items())] for k, v in table.items()]
+    return sorted(rows), outside, without
+
+
 def sums(path):
     doc = load(path)
     events = doc["traceEvents"] if isinstance(doc, dict) else doc
@@ -71,7 +128,7 @@ def sums(path):
         elif cat in OPS:
             dims = args.get("Input Dims", args.get("Input dims"))
             shapes = None if dims is None else json.dumps(dims, separators=(",", ":"))
-            ops.append([e["name"], shapes, start, end, number(e["tid"])])
+            ops.append([e["name"], shapes, start, end, number(e["tid"]), number(e["pid"])])
         elif cat == "user_annotation":
             ranges.append((e["name"], number(e["pid"]), number(e["tid"]), start, end))
 
@@ -90,6 +147,7 @@ def sums(path):
     for name, pid, tid, start, end in ranges:
         inside = [d for a, b, d in by_thread[pid, tid] if a >= start and b <= end]
         rows.append([name, pid, tid, start, end, len(inside), sum(inside)])
+    table, outside, without = operators(ops, works, calls)
     return {
         "works": len(works),
         "without_launch": sum(1 for w in works if w[6] not in calls),
@@ -99,7 +157,10 @@ def sums(path):
         "streams": sorted([*k, len(v), sum(s for _, _, s in v), union([(a, b) for a, b, _ in v]),
                            min(a for a, _, _ in v), max(b for _, b, _ in v)] for k, v in streams.items()),
         "ranges": sorted(rows),
-        "ops": ops,
+        "ops": [o[:5] for o in ops],
+        "operators": table,
+        "gpu_outside_operators": outside,
+        "gpu_without_launch": without,
     }
 
 
@@ -124,7 +185,9 @@ def check(dump, files):
         why = run.stderr.strip()
         if run.returncode == 0:
             got = json.loads(run.stdout)
-            for key in ("kernels", "streams", "ranges"):
+            for row in got["operators"]:
+                row[-1].sort()
+            for key in ("kernels", "streams", "ranges", "operators"):
                 got[key].sort()
             why = first_difference(want, got)
         name = path.rsplit("/", 1)[-1]
