@@ -4,23 +4,20 @@
 
 #include "cli/app.h"
 #include "cli/command.h"
+#include "model/find_hardware.h"
 #include "model/needs.h"
 #include "model/read.h"
-#include "model/read_hardware.h"
-#include "model/this_machine.h"
 #include "report/doc.h"
 #include "report/static_doc.h"
 #include "report/writer.h"
 #include "run/install.h"
 #include "util/arena.h"
 #include "util/err.h"
-#include "util/file.h"
 #include "util/path.h"
 #include "util/str.h"
 #include "util/vec.h"
 
 enum { MAX_SWEEP = 10000 };
-static const double cpu_seconds = 0.05;
 
 static int parse_size(const char *what, const char *text, uint64_t *out, struct lpo_err *err)
 {
@@ -117,17 +114,8 @@ static int find_hardware(struct lpo_app *app, const char *name, struct lpo_hardw
 {
     const char *const *dirs =
         (const char *const *)lpo_install_config_dirs(app->arena, NULL, "config");
-    int rc = 0;
 
-    if (strcmp(name, "cpu") == 0)
-        lpo_hardware_measure_cpu(app->arena, cpu_seconds, hw);
-    else if (strcmp(name, "this") != 0)
-        rc = lpo_hardware_read(app->arena, dirs, name, hw, err);
-    else if (!lpo_hardware_this_gpu(app->arena, dirs, 0, hw))
-        lpo_hardware_measure_cpu(app->arena, cpu_seconds, hw);
-    if (rc == 0)
-        lpo_hardware_from_env(hw);
-    return rc;
+    return lpo_hardware_find(app->arena, dirs, name, hw, err);
 }
 
 /* "seq=128,1024,batch=1,8": a word with '=' begins the next list. */
@@ -219,23 +207,6 @@ static int sweep(struct lpo_app *app, const struct lpo_args *args, const struct 
     return rc;
 }
 
-static int write_folder(struct lpo_app *app, const char *dir, const struct lpo_static_report *r,
-                        struct lpo_err *err)
-{
-    LPO_AUTO(lpo_doc) doc = lpo_static_doc(r);
-    LPO_STR json = { 0 };
-    int rc = lpo_dirs_make(dir, err);
-
-    lpo_static_json(r, &json);
-    if (rc == 0)
-        rc = lpo_file_write(lpo_path_join(app->arena, dir, "static_compute.json"),
-                            lpo_str_text(&json), json.len, err);
-    if (rc == 0)
-        rc = lpo_doc_write(doc, &lpo_writer_md, lpo_path_join(app->arena, dir, "static_compute.md"),
-                           err);
-    return rc;
-}
-
 static int print(struct lpo_app *app, const struct lpo_args *args,
                  const struct lpo_static_report *r, struct lpo_err *err)
 {
@@ -243,7 +214,7 @@ static int print(struct lpo_app *app, const struct lpo_args *args,
     LPO_STR out = { 0 };
 
     if (dir)
-        return write_folder(app, dir, r, err);
+        return lpo_static_write(app->arena, dir, r, err);
     if (lpo_args_has(args, "json")) {
         lpo_static_json(r, &out);
     } else {

@@ -8,7 +8,9 @@
 
 #include "util/vec.h"
 
+struct lpo_arena;
 struct lpo_doc;
+struct lpo_err;
 struct lpo_json_writer;
 struct lpo_model_files;
 struct lpo_needs;
@@ -37,6 +39,10 @@ struct lpo_doc *lpo_static_doc(const struct lpo_static_report *r);
 
 /* The fields are those of docs/analyze.md; scripts rely on them. */
 void lpo_static_json(const struct lpo_static_report *r, struct lpo_str *out);
+
+/* static_compute.json and static_compute.md into `dir`, which is made. */
+int lpo_static_write(struct lpo_arena *a, const char *dir, const struct lpo_static_report *r,
+                     struct lpo_err *err);
 
 /* What a reader must know before believing the numbers: appended as text, one note a line. */
 void lpo_static_notes(const struct lpo_static_report *r, struct lpo_str *out);

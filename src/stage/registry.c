@@ -7,6 +7,7 @@ extern const struct lpo_stage lpo_stage_static_analysis, lpo_stage_direct_infere
     lpo_stage_native, lpo_stage_torch_profiler, lpo_stage_nsys, lpo_stage_ncu, lpo_stage_nvml;
 
 static const struct lpo_stage *const stages[] = {
+    &lpo_stage_static_analysis,
     &lpo_stage_direct_inference,
     &lpo_stage_native,
     &lpo_stage_torch_profiler,
