@@ -156,8 +156,7 @@ int lpoc_file_block(struct lpoc_file *f, struct lpoc_clock *clock, unsigned kind
     at = __atomic_fetch_add(&f->bytes, total, __ATOMIC_RELAXED);
     if (!fits(f, at, total, kind == LPOT_FOOTER || kind == LPOT_NOTE)) {
         __atomic_fetch_sub(&f->bytes, total, __ATOMIC_RELAXED);
-        __atomic_store_n(&f->full, true, __ATOMIC_RELAXED);
-        if (over_limit)
+        if (!__atomic_exchange_n(&f->full, true, __ATOMIC_RELAXED) && over_limit)
             *over_limit = true;
         return -1;
     }

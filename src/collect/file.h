@@ -30,6 +30,6 @@ int lpoc_file_open(struct lpoc_file *f, const char *dir, uint64_t limit_bytes);
 void lpoc_file_close(struct lpoc_file *f);
 
 /* One block. -1 when it could not be written: the caller counts what it lost. `over_limit` (may be
- * NULL) is set when that is why. */
+ * NULL) is set when that is why, the first time. */
 int lpoc_file_block(struct lpoc_file *f, struct lpoc_clock *clock, unsigned kind, uint32_t stream,
                     uint32_t sequence, const void *payload, size_t len, bool *over_limit);
