@@ -51,7 +51,7 @@ esac
 case " $what " in *" ncu "*)
     run llama-ncu "${hf[@]}" pipeline.direct_inference.enable=false run.repeats=1 run.warmup=0 infer.max_new_tokens=4 \
         pipeline.ncu.enable=true pipeline.ncu.regions.enable=true 'pipeline.ncu.regions.include=[prefill,decode*]'
-    cat "$work"/runs/llama-ncu/ncu/cmd.txt; tail -20 "$work"/runs/llama-ncu/ncu/run.log
+    cat "$work"/runs/llama-ncu/ncu/cmd.txt; tail -6 "$work"/runs/llama-ncu/ncu/run.log
     ls -la "$work"/runs/llama-ncu/ncu
     ;;
 esac
