@@ -6,7 +6,8 @@ cd "$(dirname "$0")/../.." || exit
 OUT=${OUT:-$(mktemp -d)}
 passed=0 failed=0
 mkdir -p "$OUT"
-scripts/build-toy-cuda.sh "$OUT/toy_llm_cuda" && TOY_NO_CUBLAS=1 scripts/build-toy-cuda.sh "$OUT/toy_llm_cuda_plain" || exit 1
+scripts/build-toy-cuda.sh "$OUT/blas/toy_llm_cuda" || exit 1
+TOY_NO_CUBLAS=1 scripts/build-toy-cuda.sh "$OUT/plain/toy_llm_cuda" || exit 1
 
 # try NAME PROGRAM FLAG...: the program must pass its own check and write whole metrics.
 try() {
@@ -19,14 +20,14 @@ try() {
         failed=$((failed + 1)); echo "toy: $name FAILED"
     fi
 }
-try eager toy_llm_cuda
-try plain toy_llm_cuda_plain
-try graph toy_llm_cuda --graph
-try streams toy_llm_cuda --two-streams
-try graph-streams toy_llm_cuda --graph --two-streams --start-end-ranges
-try batch toy_llm_cuda --batch 4 --prompt-tokens 700 --max-new-tokens 8
-try large toy_llm_cuda --layers 8 --hidden 1024 --heads 16 --kv-heads 8 --ffn 2816 --vocab 32000 --prompt-tokens 128 --max-new-tokens 64
-try large-graph toy_llm_cuda --graph --layers 8 --hidden 1024 --heads 16 --kv-heads 8 --ffn 2816 --vocab 32000 --prompt-tokens 128 --max-new-tokens 64
+try eager blas/toy_llm_cuda
+try plain plain/toy_llm_cuda
+try graph blas/toy_llm_cuda --graph
+try streams blas/toy_llm_cuda --two-streams
+try graph-streams blas/toy_llm_cuda --graph --two-streams --start-end-ranges
+try batch blas/toy_llm_cuda --batch 4 --prompt-tokens 700 --max-new-tokens 8
+try large blas/toy_llm_cuda --layers 8 --hidden 1024 --heads 16 --kv-heads 8 --ffn 2816 --vocab 32000 --prompt-tokens 128 --max-new-tokens 64
+try large-graph blas/toy_llm_cuda --graph --layers 8 --hidden 1024 --heads 16 --kv-heads 8 --ffn 2816 --vocab 32000 --prompt-tokens 128 --max-new-tokens 64
 # Greedy tokens do not depend on how the step was launched.
 for other in graph streams graph-streams; do
     if cmp -s "$OUT/toy-eager.jsonl" "$OUT/toy-$other.jsonl"; then
@@ -35,6 +36,6 @@ for other in graph streams graph-streams; do
         failed=$((failed + 1)); echo "toy: tokens of eager and $other differ"
     fi
 done
-rm -f "$OUT"/toy_llm_cuda*
+rm -rf "$OUT/blas" "$OUT/plain"
 echo "toy: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -151,6 +152,14 @@ class TextModel(unittest.TestCase):
                                    "infer.prompt_tokens"])
         self.assertEqual({s["sample"] for s in run.metrics["samples"]}, {"b.txt"})
 
+    def test_prompts_as_json(self):
+        files = {"data/a.json": json.dumps({"tokens": [5, 6, 7]}), "data/b.json": json.dumps({"prompt": "abc"}),
+                 "data/c.json": "[1]", "data/d.json": json.dumps({"tokens": [5, 900]})}
+        run = Run(LLAMA, files=files, dataset={"root": "@/data", "fallback_patterns": ["*.json"]})
+        self.assertEqual(run.code, 0, run.err)
+        self.assertEqual([p["prompt_tokens"] for p in run.predictions], [[5, 6, 7], [97, 98, 99]])
+        self.assertEqual([f["sample"] for f in run.metrics["failures"]], ["c.json", "d.json"])
+
     def test_all_samples_fail(self):
         run = Run(LLAMA, env={"STANDIN_FAIL_LENGTH": "6"})
         self.assertEqual(run.code, 1)
@@ -174,6 +183,24 @@ class TextModel(unittest.TestCase):
         self.assertFalse(loaded.metrics["model"]["random_weights"])
         self.assertNotEqual(loaded.predictions, made.predictions)
         self.assertEqual(forced.predictions, made.predictions)
+
+
+class ToyModel(unittest.TestCase):
+    def test_toy_llm_and_torch_choose_the_same_tokens(self):
+        program = Path(os.environ.get("LPO_BUILD_ROOT", "")) / "workloads" / "toy_llm"
+        if not program.exists():
+            self.skipTest("toy_llm is not built here")
+        with tempfile.TemporaryDirectory() as folder:
+            words = ["--layers", "3", "--hidden", "64", "--heads", "4", "--kv-heads", "2", "--ffn", "96", "--vocab", "200",
+                     "--prompt-tokens", "12", "--max-new-tokens", "16", "--repeats", "1", "--batch", "2"]
+            subprocess.run([str(program), *words, "--write-model", f"{folder}/model", "--predictions", f"{folder}/p"],
+                           check=True, stdout=subprocess.DEVNULL)
+            lines = [json.loads(line) for line in Path(folder, "p").read_text().splitlines()]
+            files = {f"data/{i}.json": json.dumps({"tokens": line["prompt_tokens"]}) for i, line in enumerate(lines)}
+            run = Run(files=files, model_path=f"{folder}/model", infer={"max_new_tokens": 16, "batch_size": 2},
+                      dataset={"root": "@/data", "fallback_patterns": ["*.json"]})
+        self.assertEqual(run.code, 0, run.err)
+        self.assertEqual([p["tokens"] for p in run.predictions], [line["tokens"] for line in lines])
 
 
 class VisionModel(unittest.TestCase):

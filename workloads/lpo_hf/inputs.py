@@ -76,9 +76,13 @@ class Encoder:
     def _text(self, sample: Sample) -> list[int]:
         assert sample.path is not None
         text = sample.path.read_text(encoding="utf-8", errors="replace")
-        if sample.path.suffix == ".json":
+        if sample.path.suffix == ".json":  # {"prompt": text}, or {"tokens": [...]} to pass the tokenizer by
             value = json.loads(text)
-            text = str(value.get("prompt") or value.get("text") or "") if isinstance(value, dict) else ""
+            if not isinstance(value, dict):
+                raise ValueError("not a JSON object with a prompt or tokens")
+            if value.get("tokens"):
+                return [int(token) for token in value["tokens"]]
+            text = str(value.get("prompt") or value.get("text") or "")
         if not text.strip():
             raise ValueError("no text in it")
         return self.tokens_of(text)

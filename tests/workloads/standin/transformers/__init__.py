@@ -56,6 +56,19 @@ class AutoTokenizer:
         return "".join(chr(ord("a") + i % 26) for i in ids)
 
 
+def read_safetensors(path: str) -> dict[str, torch.Tensor]:
+    """Float tensors by name: eight bytes of header length, a JSON header, the numbers."""
+    with open(path, "rb") as file:
+        raw = file.read()
+    size = int.from_bytes(raw[:8], "little")
+    out = {}
+    for name, entry in json.loads(raw[8:8 + size]).items():
+        assert entry["dtype"] == "F32"
+        begin, end = (8 + size + offset for offset in entry["data_offsets"])
+        out[name] = torch.frombuffer(bytearray(raw[begin:end]), dtype=torch.float32).reshape(entry["shape"])
+    return out
+
+
 class PreTrainedModel(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
@@ -74,7 +87,11 @@ class PreTrainedModel(nn.Module):
                         attn_implementation: Optional[str] = None) -> "PreTrainedModel":
         assert local_files_only
         model = cls(AutoConfig.from_pretrained(folder, local_files_only=True))
-        model.load_state_dict(torch.load(os.path.join(folder, "pytorch_model.bin")))
+        path = os.path.join(folder, "model.safetensors")
+        if os.path.exists(path):
+            model.decoder.load_state_dict({k.replace("model.", ""): v for k, v in read_safetensors(path).items()})
+        else:
+            model.load_state_dict(torch.load(os.path.join(folder, "pytorch_model.bin")))
         return model.to(dtype)
 
 
