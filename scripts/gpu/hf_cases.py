@@ -136,7 +136,7 @@ def profiled(report: Report, out: Path, name: str, schedule: dict, step: str) ->
     """The injected profiler around the program as the pipeline starts it."""
     folder = out / f"profile-{name}-{step or 'whole'}"
     folder.mkdir(parents=True, exist_ok=True)
-    chosen = {"out": str(folder), "activities": ["cpu", "cuda"], "record_shapes": True, "schedule": schedule,
+    chosen = {"out_dir": str(folder), "activities": ["cpu", "cuda"], "record_shapes": True, "schedule": schedule,
               "step": step or "module"}
     (folder / "profile.json").write_text(json.dumps(chosen))
     env = dict(os.environ, LPO_TORCH_PROFILE=str(folder / "profile.json"),

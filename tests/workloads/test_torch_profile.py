@@ -29,7 +29,7 @@ class Profiled:
         self.folder = tempfile.TemporaryDirectory(prefix="lpo-torch-")
         root = Path(self.folder.name)
         self.out = root / "out"
-        text = raw if raw is not None else json.dumps(dict({"out": str(self.out), "record_shapes": True},
+        text = raw if raw is not None else json.dumps(dict({"out_dir": str(self.out), "record_shapes": True},
                                                            **(settings or {})))
         (root / "settings.json").write_text(text)
         env = dict(os.environ, LPO_TORCH_PROFILE=str(root / "settings.json"),
@@ -128,7 +128,7 @@ class Schedule(unittest.TestCase):
 class Guest(unittest.TestCase):
     def test_bad_settings_do_not_matter_to_the_program(self):
         for raw, code in (("{", "print(1.0)"), ("[]", "print(1.0)"), ("{}", "print(1.0)"),
-                          ('{"out": "/proc/nonexistent/x"}', "import torch; print(torch.ones(1).item())")):
+                          ('{"out_dir": "/proc/nonexistent/x"}', "import torch; print(torch.ones(1).item())")):
             with self.subTest(raw):
                 run = Profiled(["-c", code], raw=raw)
                 self.assertEqual((run.code, run.stdout, run.stderr), (0, "1.0\n", ""))

@@ -1,7 +1,7 @@
 """The profiler that sitecustomize installs: waits for torch, records, writes at the end.
 
 The settings file (JSON):
-    out              folder for <pid>.json.gz, and <pid>.status.json beside it
+    out_dir          folder for <pid>.json.gz, and <pid>.status.json beside it
     activities       ["cpu", "cuda"]; those this torch lacks are left out
     record_shapes, profile_memory, with_stack       as torch.profiler names them
     schedule         {"wait", "warmup", "active", "repeat"}: steps; active 0 or absent is the whole program
@@ -37,7 +37,7 @@ class Recorder:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
-        self.out = str(settings["out"])
+        self.out = str(settings["out_dir"])
         self.pid = os.getpid()
         self.files: list[str] = []
         self.state = "waiting for torch"

@@ -18,7 +18,7 @@
 static int write_settings(struct lpo_stage_ctx *ctx, const char *path, struct lpo_err *err)
 {
     static const char *const keys[] = { "activities", "record_shapes", "profile_memory",
-                                        "with_stack", "schedule" };
+                                        "with_stack", "schedule",      "step" };
     LPO_STR text = { 0 };
     struct lpo_json_writer w = lpo_json_writer(&text, 2);
 
