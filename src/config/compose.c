@@ -269,6 +269,14 @@ static int open_repo(struct lpo_composed *c, const struct lpo_compose_in *in, st
     return 0;
 }
 
+/* Whatever it was below, for the caller the config is wrong. */
+static int config_fault(int rc, struct lpo_err *err)
+{
+    if (rc < 0 && err)
+        err->code = LPO_E_CONFIG;
+    return rc < 0 ? LPO_E_CONFIG : 0;
+}
+
 int lpo_compose(struct lpo_arena *a, const struct lpo_compose_in *in, struct lpo_composed *out,
                 struct lpo_err *err)
 {
@@ -298,10 +306,11 @@ int lpo_compose(struct lpo_arena *a, const struct lpo_compose_in *in, struct lpo
         rc = merge_row(out, out->root, &out->defaults.rows[i], err);
     if (rc == 0)
         rc = apply_overrides(out, out->root, &choices, err);
-    if (rc < 0)
-        return rc;
-    out->choices = choices.known;
-    return finish(out, in, config, err);
+    if (rc == 0) {
+        out->choices = choices.known;
+        rc = finish(out, in, config, err);
+    }
+    return config_fault(rc, err);
 }
 
 /* Reading the result */
@@ -315,7 +324,7 @@ int lpo_compose_resolve(struct lpo_composed *c, struct lpo_err *err)
     scope.hydra = c->hydra;
     scope.hydra_root = c->root;
     rc = lpo_interp_resolve(&scope, &root, err);
-    return rc < 0 ? LPO_E_CONFIG : 0;
+    return config_fault(rc, err);
 }
 
 static int select_in(struct lpo_composed *c, struct lpo_node *root, const char *path,
@@ -330,7 +339,7 @@ static int select_in(struct lpo_composed *c, struct lpo_node *root, const char *
     scope.hydra_root = root;
     rc = lpo_interp_select(&scope, &at, path, false, &f, err);
     *out = rc == 0 ? f.node : NULL;
-    return rc < 0 ? LPO_E_CONFIG : 0;
+    return config_fault(rc, err);
 }
 
 int lpo_compose_select(struct lpo_composed *c, const char *path, struct lpo_node **out,
@@ -371,5 +380,5 @@ int lpo_compose_hydra(struct lpo_composed *c, const char *path, struct lpo_node 
     if (rc == 0 && f.spot)
         rc = lpo_interp_resolve(&scope, f.spot, err);
     *out = rc == 0 ? f.node : NULL;
-    return rc < 0 ? LPO_E_CONFIG : 0;
+    return config_fault(rc, err);
 }
