@@ -103,14 +103,14 @@ def operators(ops, works, calls):
     return sorted(rows), outside, without
 
 
-def sums(path):
+def events(path):
+    """works, calls by correlation id, ranges, operators, rank."""
     doc = load(path)
-    events = doc["traceEvents"] if isinstance(doc, dict) else doc
     facts = doc if isinstance(doc, dict) else {}
     base = int(facts.get("baseTimeNanoseconds", 0))
     rank = int(facts.get("distributedInfo", {}).get("rank", -1))
     works, calls, ranges, ops = [], {}, [], []
-    for e in events:
+    for e in doc["traceEvents"] if isinstance(doc, dict) else doc:
         if e.get("ph") != "X":
             continue
         cat = str(e.get("cat", "")).lower()
@@ -131,12 +131,22 @@ def sums(path):
             ops.append([e["name"], shapes, start, end, number(e["tid"]), number(e["pid"])])
         elif cat == "user_annotation":
             ranges.append((e["name"], number(e["pid"]), number(e["tid"]), start, end))
+    return works, calls, ranges, ops, rank
 
-    kernels, streams = defaultdict(lambda: [0, 0]), defaultdict(list)
+
+def kernel_sums(works):
+    kernels = defaultdict(lambda: [0, 0])
     for kind, name, device, stream, start, end, corr, size in works:
         if kind == "kernel":
             kernels[name][0] += 1
             kernels[name][1] += end - start
+    return [[k, *v] for k, v in kernels.items()]
+
+
+def sums(path):
+    works, calls, ranges, ops, rank = events(path)
+    streams = defaultdict(list)
+    for kind, name, device, stream, start, end, corr, size in works:
         streams[rank, device, stream].append((start, end, size))
     by_thread = defaultdict(list)
     for kind, name, device, stream, start, end, corr, size in works:
@@ -153,7 +163,7 @@ def sums(path):
         "without_launch": sum(1 for w in works if w[6] not in calls),
         "graph_works": sum(1 for w in works if w[6] in calls and "GraphLaunch" in calls[w[6]][4]),
         "launches": len({w[6] for w in works if w[6] in calls}),
-        "kernels": sorted([k, *v] for k, v in kernels.items()),
+        "kernels": sorted(kernel_sums(works)),
         "streams": sorted([*k, len(v), sum(s for _, _, s in v), union([(a, b) for a, b, _ in v]),
                            min(a for a, _, _ in v), max(b for _, b, _ in v)] for k, v in streams.items()),
         "ranges": sorted(rows),
@@ -176,10 +186,10 @@ def first_difference(want, got):
     return None
 
 
-def check(dump, files):
+def check(dump, paths):
     failed = 0
-    print(f"1..{len(files)}")
-    for i, path in enumerate(files, 1):
+    print(f"1..{len(paths)}")
+    for i, path in enumerate(paths, 1):
         want = sums(path)
         run = subprocess.run([dump, path], capture_output=True, text=True)
         why = run.stderr.strip()
@@ -196,12 +206,15 @@ def check(dump, files):
     return 1 if failed else 0
 
 
+def files(root):
+    found = glob.glob(root + "/tests/data/kineto/*.json*")
+    for folder in ("kineto", "traces/kineto"):
+        found += glob.glob(f"{root}/../shared/data/{folder}/*.json*")
+    return sorted(found)
+
+
 if __name__ == "__main__":
     if len(sys.argv) == 2:
         json.dump(sums(sys.argv[1]), sys.stdout, indent=1)
         sys.exit(0)
-    root = os.environ["LPO_SOURCE_ROOT"]
-    files = glob.glob(root + "/tests/data/kineto/*.json*")
-    for folder in ("kineto", "traces/kineto"):
-        files += glob.glob(f"{root}/../shared/data/{folder}/*.json*")
-    sys.exit(check(os.environ["LPO_BUILD_ROOT"] + "/tests/trace/dump_trace", sorted(files)))
+    sys.exit(check(os.environ["LPO_BUILD_ROOT"] + "/tests/trace/dump_trace", files(os.environ["LPO_SOURCE_ROOT"])))
