@@ -14,6 +14,7 @@ if ! command -v clang >/dev/null || ! ls /usr/lib/llvm-*/lib/clang/*/lib/linux/l
 fi
 [ -f $build/build.ninja ] ||
     CC=clang meson setup $build -Dfuzzers=true -Db_sanitize=address,undefined -Db_lundef=false >/dev/null
+ninja -C $build build.ninja >/dev/null # new rows since it was set up
 mapfile -t all < <(meson introspect $build --targets | python3 -c '
 import json, sys
 print("\n".join(sorted(t["name"][5:] for t in json.load(sys.stdin) if t["name"].startswith("fuzz_"))))')
