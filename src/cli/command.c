@@ -9,6 +9,7 @@
 
 /* One line each; the order below is the order of `lpo -h`. */
 extern const struct lpo_command lpo_cmd_analyze;
+extern const struct lpo_command lpo_cmd_config;
 extern const struct lpo_command lpo_cmd_doctor;
 extern const struct lpo_command lpo_cmd_regions;
 extern const struct lpo_command lpo_cmd_run;
@@ -16,6 +17,7 @@ extern const struct lpo_command lpo_cmd_top;
 
 static const struct lpo_command *const commands[] = {
     &lpo_cmd_run,
+    &lpo_cmd_config,
     &lpo_cmd_regions,
     &lpo_cmd_top,
     &lpo_cmd_analyze,

@@ -32,7 +32,11 @@ struct lpo_job_result {
         "config-name", 0, LPO_OPT_TEXT, "NAME", "the primary config; default: config"              \
     }
 
-/* Composes what --config-dir, --config-name and the overrides say; nothing is resolved yet. */
+/* Is the shipped tree part of the search path? A --config-dir with a primary config of its own
+ * stands alone: then `lpo config` follows Hydra's rules and nothing else. */
+bool lpo_job_config_is_ours(struct lpo_app *app, const struct lpo_args *args);
+/* Composes what --config-dir, --config-name and the overrides say; nothing is resolved yet.
+ * Warnings and deprecations go to app->log, a line each. */
 int lpo_job_config(struct lpo_app *app, const struct lpo_args *args, const char *const *overrides,
                    bool multirun, struct lpo_composed *out, struct lpo_err *err);
 

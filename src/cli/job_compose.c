@@ -8,6 +8,8 @@
 #include "config/compose.h"
 #include "config/node.h"
 #include "config/place.h"
+#include "config/schema.h"
+#include "config/spelling.h"
 #include "run/conf.h"
 #include "run/install.h"
 #include "util/arena.h"
@@ -51,24 +53,59 @@ static void set_program(struct lpo_arena *a, struct lpo_node *root, const char *
         lpo_node_set(a, workload, "argv", argv);
 }
 
+bool lpo_job_config_is_ours(struct lpo_app *app, const struct lpo_args *args)
+{
+    const char *given = lpo_args_text(args, "config-dir", NULL);
+    const char **dirs =
+        lpo_install_config_dirs(app->arena, given, lpo_args_text(args, "config-name", "config"));
+
+    return !given || !dirs[0] || dirs[1];
+}
+
+static void print_warnings(struct lpo_app *app, const struct lpo_composed *c)
+{
+    for (size_t i = 0; c->warnings && i < c->warnings->count; i++)
+        fprintf(app->log, "lpo: warning: %s\n", c->warnings->items[i]->text);
+}
+
+/* An old name of the primary config; a file of that name is still meant by it. */
+static const char *todays_name(struct lpo_app *app, const char *given, const char *name)
+{
+    const char *now = lpo_spelling_config(name);
+    const char **dirs = lpo_install_config_dirs(app->arena, given, name);
+
+    for (size_t i = 0; now && dirs[i]; i++)
+        if (lpo_path_exists(lpo_arena_printf(app->arena, "%s/%s.yaml", dirs[i], name)))
+            return name;
+    if (!now)
+        return name;
+    fprintf(app->log, "lpo: warning: the config '%s' is deprecated; '%s' is used instead\n", name,
+            now);
+    return now;
+}
+
 int lpo_job_config(struct lpo_app *app, const struct lpo_args *args, const char *const *overrides,
                    bool multirun, struct lpo_composed *out, struct lpo_err *err)
 {
-    const char *name = lpo_args_text(args, "config-name", "config");
     const char *given = lpo_args_text(args, "config-dir", NULL);
+    const char *name = todays_name(app, given, lpo_args_text(args, "config-name", "config"));
     struct lpo_compose_in in = {
         .dirs = (const char *const *)lpo_install_config_dirs(app->arena, given, name),
         .config_name = name,
         .overrides = overrides,
         .job_name = getenv("LPO_JOB_NAME"),
+        .spellings = lpo_job_config_is_ours(app, args) ? lpo_spellings() : NULL,
         .multirun = multirun,
     };
+    int rc;
 
     if (!in.dirs[0])
         return lpo_fail(err, LPO_E_MISSING,
                         "no config folder: the shipped one is not beside lpo; --config-dir or "
                         "LPO_CONFIG_DIR names another");
-    return lpo_compose(app->arena, &in, out, err);
+    rc = lpo_compose(app->arena, &in, out, err);
+    print_warnings(app, out);
+    return rc;
 }
 
 static int hydra_text(struct lpo_composed *c, const char *path, const char **out,
@@ -112,7 +149,8 @@ int lpo_job_compose(struct lpo_app *app, const struct lpo_args *args, const char
     if (program)
         set_program(app->arena, c.root, program);
     if (lpo_compose_place(&c, num, &full, err) < 0 || run_folder(app, &c, num, out, err) < 0 ||
-        lpo_compose_resolve(&c, err) < 0 || lpo_compose_hydra(&c, "job.chdir", &chdir, err) < 0)
+        lpo_compose_resolve(&c, err) < 0 || lpo_schema_check(app->arena, c.root, err) < 0 ||
+        lpo_compose_hydra(&c, "job.chdir", &chdir, err) < 0)
         return err->code;
     out->chdir = chdir && chdir->kind == LPO_NODE_BOOL && chdir->boolean;
     out->config = c.root;

@@ -5,31 +5,18 @@
 
 #include "config/apply.h"
 #include "config/choices.h"
+#include "config/compose_scope.h"
 #include "config/hydra_node.h"
-#include "config/interp.h"
 #include "config/merge.h"
 #include "config/node.h"
 #include "config/override.h"
 #include "config/pytext.h"
 #include "config/repo.h"
+#include "config/spelling.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
 #include "util/str.h"
-
-static void warn(void *with, const char *text)
-{
-    struct lpo_composed *c = with;
-
-    lpo_node_push(c->arena, c->warnings, lpo_node_string(c->arena, text));
-}
-
-static struct lpo_scope scope_of(struct lpo_composed *c)
-{
-    return (struct lpo_scope){
-        .arena = c->arena, .env = c->env, .now = c->now, .warn = warn, .with = c
-    };
-}
 
 /* Overrides */
 
@@ -102,8 +89,8 @@ static int add_searchpath(struct lpo_composed *c, const struct lpo_node *list, c
             dir += strlen("file://");
         lpo_repo_add(c->repo, provider, dir);
         if (!lpo_path_is_dir(dir))
-            warn(c, lpo_arena_printf(c->arena, "provider=%s, path=%s is not available.", provider,
-                                     dir));
+            lpo_compose_warn(c, lpo_arena_printf(c->arena, "provider=%s, path=%s is not available.",
+                                                 provider, dir));
     }
     return 0;
 }
@@ -111,7 +98,7 @@ static int add_searchpath(struct lpo_composed *c, const struct lpo_node *list, c
 /* hydra.searchpath of the command line, else of the primary config. */
 static int set_searchpath(struct lpo_composed *c, const char *config, struct lpo_err *err)
 {
-    struct lpo_scope scope = scope_of(c);
+    struct lpo_scope scope = lpo_compose_scope(c);
     struct lpo_spot root = { 0 };
     struct lpo_loaded *l;
     struct lpo_found f;
@@ -153,7 +140,7 @@ static struct lpo_node *wrap(struct lpo_arena *a, const char *package, struct lp
 static int merge_row(struct lpo_composed *c, struct lpo_node *root,
                      const struct lpo_default_row *row, struct lpo_err *err)
 {
-    struct lpo_scope scope = scope_of(c);
+    struct lpo_scope scope = lpo_compose_scope(c);
     struct lpo_spot at = { .node = root };
     struct lpo_loaded *l;
     struct lpo_node *config, *path;
@@ -196,7 +183,7 @@ static int apply_overrides(struct lpo_composed *c, struct lpo_node *root,
 {
     for (size_t i = 0; i < choices->nconfig; i++) {
         const struct lpo_override *ov = choices->config[i];
-        struct lpo_scope scope = scope_of(c);
+        struct lpo_scope scope = lpo_compose_scope(c);
         struct lpo_node *hydra;
         int rc = below_null_params(root, ov, err);
 
@@ -269,14 +256,6 @@ static int open_repo(struct lpo_composed *c, const struct lpo_compose_in *in, st
     return 0;
 }
 
-/* Whatever it was below, for the caller the config is wrong. */
-static int config_fault(int rc, struct lpo_err *err)
-{
-    if (rc < 0 && err)
-        err->code = LPO_E_CONFIG;
-    return rc < 0 ? LPO_E_CONFIG : 0;
-}
-
 int lpo_compose(struct lpo_arena *a, const struct lpo_compose_in *in, struct lpo_composed *out,
                 struct lpo_err *err)
 {
@@ -289,12 +268,14 @@ int lpo_compose(struct lpo_arena *a, const struct lpo_compose_in *in, struct lpo
     out->now = in->now ? in->now : time(NULL);
     out->warnings = lpo_node_list(a);
     out->root = lpo_node_map(a);
-    scope = scope_of(out);
+    scope = lpo_compose_scope(out);
     rc = open_repo(out, in, err);
     if (rc == 0)
         rc = read_overrides(out, in, err);
     if (rc == 0)
         rc = set_searchpath(out, config, err);
+    if (rc == 0 && in->spellings)
+        lpo_spelling_rename(a, in->spellings, out->overrides, out->noverrides, out->warnings);
     if (rc == 0)
         rc = check_sweeps(out, in->multirun, err);
     if (rc == 0)
@@ -304,81 +285,13 @@ int lpo_compose(struct lpo_arena *a, const struct lpo_compose_in *in, struct lpo
                                err);
     for (size_t i = 0; rc == 0 && i < out->defaults.count; i++)
         rc = merge_row(out, out->root, &out->defaults.rows[i], err);
+    if (rc == 0 && in->spellings)
+        lpo_spelling_move(a, in->spellings, out->root, out->warnings);
     if (rc == 0)
         rc = apply_overrides(out, out->root, &choices, err);
     if (rc == 0) {
         out->choices = choices.known;
         rc = finish(out, in, config, err);
     }
-    return config_fault(rc, err);
-}
-
-/* Reading the result */
-
-int lpo_compose_resolve(struct lpo_composed *c, struct lpo_err *err)
-{
-    struct lpo_scope scope = scope_of(c);
-    struct lpo_spot root = { .node = c->root };
-    int rc;
-
-    scope.hydra = c->hydra;
-    scope.hydra_root = c->root;
-    rc = lpo_interp_resolve(&scope, &root, err);
-    return config_fault(rc, err);
-}
-
-static int select_in(struct lpo_composed *c, struct lpo_node *root, const char *path,
-                     struct lpo_node **out, struct lpo_err *err)
-{
-    struct lpo_scope scope = scope_of(c);
-    struct lpo_spot at = { .node = root };
-    struct lpo_found f;
-    int rc;
-
-    scope.hydra = c->hydra;
-    scope.hydra_root = root;
-    rc = lpo_interp_select(&scope, &at, path, false, &f, err);
-    *out = rc == 0 ? f.node : NULL;
-    return config_fault(rc, err);
-}
-
-int lpo_compose_select(struct lpo_composed *c, const char *path, struct lpo_node **out,
-                       struct lpo_err *err)
-{
-    return select_in(c, c->root, path, out, err);
-}
-
-/* The job's config with hydra's node in it. */
-static struct lpo_node *whole_config(const struct lpo_composed *c, struct lpo_node *hydra)
-{
-    struct lpo_node *whole = lpo_node_map(c->arena);
-
-    for (size_t i = 0; i < c->root->npairs; i++)
-        lpo_node_set_key(c->arena, whole, c->root->pairs[i].key, c->root->pairs[i].value);
-    lpo_node_set(c->arena, whole, "hydra", hydra);
-    return whole;
-}
-
-int lpo_compose_hydra(struct lpo_composed *c, const char *path, struct lpo_node **out,
-                      struct lpo_err *err)
-{
-    const char *full = lpo_arena_printf(c->arena, "hydra.%s", path);
-    struct lpo_node *whole = whole_config(c, c->hydra);
-    int rc = select_in(c, whole, full, out, err);
-
-    if (rc < 0 || !*out || !lpo_node_is_container(*out))
-        return rc;
-    /* a map or a list: with its values, in a copy */
-    whole = whole_config(c, lpo_node_clone(c->arena, c->hydra));
-    struct lpo_scope scope = scope_of(c);
-    struct lpo_spot at = { .node = whole };
-    struct lpo_found f;
-
-    scope.hydra = c->hydra;
-    scope.hydra_root = whole;
-    rc = lpo_interp_select(&scope, &at, full, false, &f, err);
-    if (rc == 0 && f.spot)
-        rc = lpo_interp_resolve(&scope, f.spot, err);
-    *out = rc == 0 ? f.node : NULL;
-    return config_fault(rc, err);
+    return lpo_compose_fault(rc, err);
 }

@@ -20,16 +20,18 @@ struct lpo_err;
 struct lpo_node;
 struct lpo_override;
 struct lpo_repo;
+struct lpo_spelling;
 
 struct lpo_compose_in {
-    const char *const *dirs;      /* search path, NULL-terminated; the first must exist */
-    const char *config_name;      /* NULL: "config" */
-    const char *const *overrides; /* NULL-terminated; NULL: none */
-    const char *job_name;         /* NULL: "lpo" */
-    const char *cwd;              /* hydra.runtime.cwd; NULL: the working folder */
-    const char *const *env;       /* "NAME=value", NULL-terminated; NULL: the process's */
-    time_t now;                   /* for ${now:…}; 0: the present */
-    bool multirun;                /* sweeps are welcome and a missing choice may wait */
+    const char *const *dirs;              /* search path, NULL-terminated; the first must exist */
+    const char *config_name;              /* NULL: "config" */
+    const char *const *overrides;         /* NULL-terminated; NULL: none */
+    const char *job_name;                 /* NULL: "lpo" */
+    const char *cwd;                      /* hydra.runtime.cwd; NULL: the working folder */
+    const char *const *env;               /* "NAME=value", NULL-terminated; NULL: the process's */
+    time_t now;                           /* for ${now:…}; 0: the present */
+    const struct lpo_spelling *spellings; /* older names that still work; NULL: none */
+    bool multirun;                        /* sweeps are welcome and a missing choice may wait */
 };
 
 struct lpo_composed {
@@ -58,6 +60,15 @@ int lpo_compose_resolve(struct lpo_composed *c, struct lpo_err *err);
  * "sweep.subdir". *out is NULL when it is not there or missing. */
 int lpo_compose_hydra(struct lpo_composed *c, const char *path, struct lpo_node **out,
                       struct lpo_err *err);
+
+/* A part of the result as one tree: "job", "hydra" (below the key hydra) or "all". */
+int lpo_compose_view(struct lpo_composed *c, const char *part, struct lpo_node **out,
+                     struct lpo_err *err);
+/* In a view: OmegaConf.select(), and resolving everything below a node of it in place. */
+int lpo_compose_pick(struct lpo_composed *c, struct lpo_node *root, const char *path,
+                     struct lpo_node **out, struct lpo_err *err);
+int lpo_compose_resolve_in(struct lpo_composed *c, struct lpo_node *root, struct lpo_node *node,
+                           struct lpo_err *err);
 
 /* OmegaConf.select() on the job's config: *out NULL when there is nothing. */
 int lpo_compose_select(struct lpo_composed *c, const char *path, struct lpo_node **out,

@@ -44,7 +44,8 @@ static void add_text(struct lpo_stage_ctx *ctx, struct lpo_step *step, const cha
  * the capture: --kill=none lets it finish. */
 static void add_gating(struct lpo_stage_ctx *ctx, struct lpo_step *step)
 {
-    const char *range = lpo_conf_text(ctx->knobs, "capture_range", "nvtx");
+    const char *capture = lpo_conf_text(ctx->knobs, "nvtx_capture", "");
+    const char *range = lpo_conf_text(ctx->knobs, "capture_range", *capture ? "nvtx" : "none");
 
     if (!lpo_conf_bool(ctx->knobs, "gating_nvtx", false) || strcmp(range, "none") == 0)
         return;
@@ -233,7 +234,7 @@ static int explain_no_report(struct lpo_stage_ctx *ctx, struct state *s, struct 
         return lpo_nsys_explain_importer(ctx->arena, s->nsys, err);
     if (s->workload_failed)
         return lpo_fail(err, LPO_E_CHILD, "%s; nsys made no report", s->workload_failed);
-    if (lpo_conf_bool(ctx->knobs, "gating_nvtx", false))
+    if (lpo_conf_bool(ctx->knobs, "gating_nvtx", false) && *range)
         return lpo_fail(
             err, LPO_E_CHILD,
             "nsys made no report: the range '%s' was never entered. Check its name "
