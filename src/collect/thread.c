@@ -71,7 +71,7 @@ static void introduce(struct lpoc *c, struct lpoc_thread *t)
 static void start_over(struct lpoc_thread *t)
 {
     t->used = t->flushed = 0;
-    t->events = 0;
+    __atomic_store_n(&t->events, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&t->committed, 0, __ATOMIC_RELEASE);
 }
 
@@ -220,7 +220,8 @@ void lpoc_thread_write_committed(struct lpoc_thread *t)
     if (__atomic_load_n(&t->taken, __ATOMIC_ACQUIRE) != TAKEN)
         return;
     pthread_mutex_lock(&t->writing);
-    write_block(t, __atomic_load_n(&t->committed, __ATOMIC_ACQUIRE));
+    if (write_block(t, __atomic_load_n(&t->committed, __ATOMIC_ACQUIRE)) < 0)
+        lpoc_count(t->owner, LPOT_COUNT_EVENTS_LOST, __atomic_load_n(&t->events, __ATOMIC_RELAXED));
     pthread_mutex_unlock(&t->writing);
 }
 

@@ -125,7 +125,7 @@ static inline uint8_t *lpoc_event(struct lpoc_thread *t, unsigned tag, uint64_t 
 static inline void lpoc_commit(struct lpoc_thread *t, const uint8_t *end)
 {
     t->used = (uint32_t)(end - t->at);
-    t->events++;
+    __atomic_store_n(&t->events, t->events + 1, __ATOMIC_RELAXED);
     __atomic_store_n(&t->committed, t->used, __ATOMIC_RELEASE);
 }
 
