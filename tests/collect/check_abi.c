@@ -1,0 +1,207 @@
+/* Our own declarations of CUPTI and NVTX against the real headers: it compiles or it does not. */
+#include <stddef.h>
+
+#include <cupti.h>
+#include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtPayload.h>
+
+#include "collect/cbid.h"
+
+/* The enumerators have the names of the real ones. */
+#define CUPTI_MULTIPLE_SUBSCRIBERS OUR_MULTIPLE_SUBSCRIBERS
+#include "collect/cupti_abi.h"
+#include "collect/nvtx_abi.h"
+
+#define SAME(what, ours, theirs) _Static_assert((ours) == (theirs), what)
+#define AT(our_type, our_field, type, field)                                                       \
+    SAME(#type "." #field, offsetof(struct our_type, our_field), offsetof(type, field));           \
+    SAME(#type "." #field " size", sizeof(((struct our_type *)0)->our_field),                      \
+         sizeof(((type *)0)->field))
+#define FIRST(our_type, our_field, type, field)                                                    \
+    SAME(#type "." #field, offsetof(struct our_type, our_field), offsetof(type, field))
+
+/* Records. */
+#define KERNEL(a, b) AT(cupti_kernel, a, CUpti_ActivityKernel10, b)
+KERNEL(kind, kind);
+KERNEL(registers, registersPerThread);
+KERNEL(start, start);
+KERNEL(end, end);
+KERNEL(device, deviceId);
+KERNEL(context, contextId);
+KERNEL(stream, streamId);
+FIRST(cupti_kernel, grid, CUpti_ActivityKernel10, gridX);
+FIRST(cupti_kernel, block, CUpti_ActivityKernel10, blockX);
+KERNEL(static_shared, staticSharedMemory);
+KERNEL(dynamic_shared, dynamicSharedMemory);
+KERNEL(local_per_thread, localMemoryPerThread);
+KERNEL(correlation, correlationId);
+KERNEL(name, name);
+KERNEL(graph_node, graphNodeId);
+KERNEL(graph, graphId);
+
+#define COPY(a, b) AT(cupti_memcpy, a, CUpti_ActivityMemcpy6, b)
+COPY(copy, copyKind);
+COPY(source, srcKind);
+COPY(target, dstKind);
+COPY(bytes, bytes);
+COPY(start, start);
+COPY(end, end);
+COPY(device, deviceId);
+COPY(context, contextId);
+COPY(stream, streamId);
+COPY(correlation, correlationId);
+COPY(graph_node, graphNodeId);
+COPY(graph, graphId);
+
+#define PEER(a, b) AT(cupti_memcpy2, a, CUpti_ActivityMemcpyPtoP4, b)
+PEER(copy, copyKind);
+PEER(bytes, bytes);
+PEER(start, start);
+PEER(end, end);
+PEER(device, deviceId);
+PEER(stream, streamId);
+PEER(source_device, srcDeviceId);
+PEER(target_device, dstDeviceId);
+PEER(correlation, correlationId);
+PEER(graph_node, graphNodeId);
+PEER(graph, graphId);
+
+#define SET(a, b) AT(cupti_memset, a, CUpti_ActivityMemset4, b)
+SET(value, value);
+SET(bytes, bytes);
+SET(start, start);
+SET(end, end);
+SET(device, deviceId);
+SET(context, contextId);
+SET(stream, streamId);
+SET(correlation, correlationId);
+SET(memory, memoryKind);
+SET(graph_node, graphNodeId);
+SET(graph, graphId);
+
+#define WHOLE(a, b) AT(cupti_graph_trace, a, CUpti_ActivityGraphTrace2, b)
+WHOLE(correlation, correlationId);
+WHOLE(start, start);
+WHOLE(end, end);
+WHOLE(device, deviceId);
+WHOLE(graph, graphId);
+WHOLE(context, contextId);
+WHOLE(stream, streamId);
+
+/* Callbacks. */
+AT(cupti_call, site, CUpti_CallbackData, callbackSite);
+AT(cupti_call, correlation, CUpti_CallbackData, correlationId);
+AT(cupti_resource_data, descriptor, CUpti_ResourceData, resourceDescriptor);
+AT(cupti_graph_data, node, CUpti_GraphData, node);
+AT(cupti_graph_data, original_node, CUpti_GraphData, originalNode);
+AT(cupti_state_data, result, CUpti_StateData, notification.result);
+AT(cupti_state_data, message, CUpti_StateData, notification.message);
+AT(cupti_subscriber_params, size, CUpti_SubscriberParams, structSize);
+AT(cupti_subscriber_params, name, CUpti_SubscriberParams, subscriberName);
+AT(cupti_subscriber_params, old_name, CUpti_SubscriberParams, oldSubscriberName);
+AT(cupti_subscriber_params, old_size, CUpti_SubscriberParams, oldSubscriberSize);
+SAME("params", sizeof(struct cupti_subscriber_params), CUpti_SubscriberParams_STRUCT_SIZE);
+
+#define NUMBER(ours, theirs) SAME(#theirs, (int)(ours), (int)(theirs))
+NUMBER(CUPTI_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY);
+NUMBER(CUPTI_KIND_MEMSET, CUPTI_ACTIVITY_KIND_MEMSET);
+NUMBER(CUPTI_KIND_KERNEL, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+NUMBER(CUPTI_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMCPY2);
+NUMBER(CUPTI_KIND_GRAPH_TRACE, CUPTI_ACTIVITY_KIND_GRAPH_TRACE);
+NUMBER(CUPTI_ATTR_DEVICE_BUFFER_SIZE, CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE);
+NUMBER(CUPTI_ATTR_ZEROED_BUFFER, CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER);
+NUMBER(CUPTI_ATTR_DEVICE_BUFFERS, CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE);
+NUMBER(CUPTI_ATTR_HOST_PINNED, CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED);
+NUMBER(CUPTI_ATTR_PER_THREAD, CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER);
+NUMBER(CUPTI_DOMAIN_DRIVER, CUPTI_CB_DOMAIN_DRIVER_API);
+NUMBER(CUPTI_DOMAIN_RESOURCE, CUPTI_CB_DOMAIN_RESOURCE);
+NUMBER(CUPTI_DOMAIN_STATE, CUPTI_CB_DOMAIN_STATE);
+NUMBER(CUPTI_NODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
+NUMBER(CUPTI_NODE_CLONED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED);
+NUMBER(CUPTI_FATAL_ERROR, CUPTI_CBID_STATE_FATAL_ERROR);
+NUMBER(CUPTI_ENTER, CUPTI_API_ENTER);
+NUMBER(CUPTI_FLUSH_FORCED, CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+NUMBER(CUPTI_MAX_LIMIT_REACHED, CUPTI_ERROR_MAX_LIMIT_REACHED);
+NUMBER(CUPTI_NOT_INITIALIZED, CUPTI_ERROR_NOT_INITIALIZED);
+NUMBER(CUPTI_HARDWARE_BUSY, CUPTI_ERROR_HARDWARE_BUSY);
+NUMBER(CUPTI_NOT_SUPPORTED, CUPTI_ERROR_NOT_SUPPORTED);
+NUMBER(CUPTI_VIRTUALIZED_DEVICE, CUPTI_ERROR_VIRTUALIZED_DEVICE_NOT_SUPPORTED);
+NUMBER(CUPTI_INSUFFICIENT_PRIVILEGES, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
+NUMBER(CUPTI_OLD_PROFILER, CUPTI_ERROR_OLD_PROFILER_API_INITIALIZED);
+NUMBER(OUR_MULTIPLE_SUBSCRIBERS, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+NUMBER(CUPTI_CONFIDENTIAL_COMPUTING, CUPTI_ERROR_CONFIDENTIAL_COMPUTING_NOT_SUPPORTED);
+NUMBER(CUPTI_MIG_DEVICE, CUPTI_ERROR_MIG_DEVICE_NOT_SUPPORTED);
+NUMBER(CUPTI_WSL_DEVICE, CUPTI_ERROR_WSL_DEVICE_NOT_SUPPORTED);
+
+/* The ends of our ranges of callback ids. */
+#define CBID(number, name) NUMBER(number, CUPTI_DRIVER_TRACE_CBID_##name)
+CBID(115, cuLaunch);
+CBID(117, cuLaunchGridAsync);
+CBID(307, cuLaunchKernel);
+CBID(442, cuLaunchKernel_ptsz);
+CBID(477, cuLaunchCooperativeKernel);
+CBID(478, cuLaunchCooperativeKernel_ptsz);
+CBID(480, cuLaunchCooperativeKernelMultiDevice);
+CBID(652, cuLaunchKernelEx);
+CBID(653, cuLaunchKernelEx_ptsz);
+CBID(514, cuGraphLaunch);
+CBID(515, cuGraphLaunch_ptsz);
+CBID(248, cuMemcpy_v2);
+CBID(254, cuMemsetD2D32_v2);
+CBID(216, cuMemsetD8Async);
+CBID(226, cuMemsetD2D32Async);
+CBID(276, cuMemcpyHtoD_v2);
+CBID(293, cuMemcpyHtoAAsync_v2);
+CBID(305, cuMemcpy);
+CBID(306, cuMemcpyAsync);
+CBID(318, cuMemcpyPeer);
+CBID(321, cuMemcpy3DPeerAsync);
+CBID(397, cuMemcpyHtoD_v2_ptds);
+CBID(416, cuMemsetD2D32_v2_ptds);
+CBID(418, cuMemcpyAsync_ptsz);
+CBID(433, cuMemsetD2D32Async_ptsz);
+CBID(776, cuMemcpyBatchAsync);
+CBID(799, cuMemcpy3DBatchAsync_v2_ptsz);
+
+/* NVTX. */
+#define EVENT(a, b) AT(nvtx_attributes, a, nvtxEventAttributes_t, b)
+EVENT(version, version);
+EVENT(size, size);
+EVENT(category, category);
+EVENT(color_type, colorType);
+EVENT(color, color);
+EVENT(payload_type, payloadType);
+EVENT(payload, payload);
+EVENT(text_type, messageType);
+EVENT(text, message);
+SAME("attributes", sizeof(struct nvtx_attributes), sizeof(nvtxEventAttributes_t));
+AT(nvtx_resource, type, nvtxResourceAttributes_t, identifierType);
+AT(nvtx_resource, id, nvtxResourceAttributes_t, identifier);
+AT(nvtx_resource, text, nvtxResourceAttributes_t, message);
+NUMBER(NVTX_RESOURCE_THREAD_NATIVE, NVTX_RESOURCE_TYPE_GENERIC_THREAD_NATIVE);
+AT(nvtx_callbacks, get_module, NvtxExportTableCallbacks, GetModuleFunctionTable);
+AT(nvtx_version, set, NvtxExportTableVersionInfo, SetInjectionNvtxVersion);
+NUMBER(NVTX_TABLE_CALLBACKS, NVTX_ETID_CALLBACKS);
+NUMBER(NVTX_TABLE_VERSION, NVTX_ETID_VERSIONINFO);
+NUMBER(NVTX_MODULE_CORE, NVTX_CB_MODULE_CORE);
+NUMBER(NVTX_MODULE_CORE2, NVTX_CB_MODULE_CORE2);
+NUMBER(NVTX_NO_TRACKING, NVTX_NO_PUSH_POP_TRACKING);
+NUMBER(NVTX_MARK_EX, NVTX_CBID_CORE_MarkEx);
+NUMBER(NVTX_START_EX, NVTX_CBID_CORE_RangeStartEx);
+NUMBER(NVTX_END, NVTX_CBID_CORE_RangeEnd);
+NUMBER(NVTX_PUSH_EX, NVTX_CBID_CORE_RangePushEx);
+NUMBER(NVTX_PUSH_A, NVTX_CBID_CORE_RangePushA);
+NUMBER(NVTX_POP, NVTX_CBID_CORE_RangePop);
+NUMBER(NVTX_NAME_THREAD_W, NVTX_CBID_CORE_NameOsThreadW);
+NUMBER(NVTX_DOMAIN_MARK_EX, NVTX_CBID_CORE2_DomainMarkEx);
+NUMBER(NVTX_DOMAIN_POP, NVTX_CBID_CORE2_DomainRangePop);
+NUMBER(NVTX_DOMAIN_REGISTER_A, NVTX_CBID_CORE2_DomainRegisterStringA);
+NUMBER(NVTX_DOMAIN_CREATE_A, NVTX_CBID_CORE2_DomainCreateA);
+NUMBER(NVTX_INITIALIZE, NVTX_CBID_CORE2_Initialize);
+NUMBER(NVTX_EXT_PAYLOAD, NVTX_EXT_PAYLOAD_MODULEID);
+NUMBER(NVTX_PAYLOAD_PUSH, NVTX3EXT_CBID_nvtxRangePushPayload);
+NUMBER(NVTX_PAYLOAD_ENABLED, NVTX3EXT_CBID_nvtxDomainIsEnabled);
+NUMBER(NVTX_PAYLOAD_SCOPE, NVTX3EXT_CBID_nvtxScopeRegister);
+AT(nvtx_ext_segment, slots, nvtxExtModuleSegment_t, functionSlots);
+AT(nvtx_ext_module, module, nvtxExtModuleInfo_t, moduleId);
+AT(nvtx_ext_module, segments, nvtxExtModuleInfo_t, segments);

@@ -1,0 +1,39 @@
+/* tests/collect/fake_cupti.h - a CUDA driver and a CUPTI in one library, with no GPU.
+ *
+ * It has CUPTI's entry points, callback order and record layouts, and does nothing but remember
+ * and deliver. What goes wrong is chosen by the environment:
+ *
+ *     FAKE_FAIL=cuptiSubscribe_v2:39,cuptiActivityEnable.10:27   a call, or a call with this first
+ *                                                                argument, gives this code
+ *     FAKE_VERSION=130001     FAKE_HOLDER=name of the tool that holds the slot (with code 39)
+ *     FAKE_HOLD=1     buffers complete only when all are full, the last one first */
+#pragma once
+
+#include <stdint.h>
+
+struct fake_kernel {
+    const char *name;
+    uint32_t grid, block, device, stream;
+    int untimed; /* CUPTI lost its times */
+};
+
+enum { FAKE_IN_ORDER, FAKE_REVERSED };
+
+int cuInit(unsigned flags); /* loads CUDA_INJECTION64_PATH, as the driver does */
+
+void fake_launch(const struct fake_kernel *k);
+void fake_copy(unsigned kind, uint64_t bytes);
+void fake_peer(uint32_t from, uint32_t to, uint64_t bytes);
+void fake_set(uint64_t bytes);
+/* A launch with no call seen before it: another thread's, or one before we were there. */
+void fake_silent_launch(const struct fake_kernel *k);
+
+/* Graphs: capture nodes, make an executable copy (node + 1000 for each), launch it. */
+void fake_capture(uint64_t node);
+void fake_instantiate(const uint64_t *nodes, unsigned count);
+void fake_graph_launch(const uint64_t *nodes, unsigned count, const struct fake_kernel *k);
+
+/* Delivers all that was launched, from a thread of its own. */
+void fake_complete(int order);
+void fake_fatal(int result);
+int fake_errors(void); /* rules of CUPTI that the client broke: a buffer that is not zeroed … */
