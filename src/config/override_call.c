@@ -1,5 +1,6 @@
 #include "config/override_call.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "config/node.h"
@@ -171,17 +172,21 @@ static int glob(struct lpo_ov_call *c, struct lpo_ov_value *out, struct lpo_err 
     return 0;
 }
 
-/* Keeps tags sorted and each once. */
-static void add_tag(struct lpo_sweep *s, const char *tag)
+static int by_text(const void *x, const void *y)
 {
-    size_t i = 0;
-    while (i < s->ntags && strcmp(s->tags[i], tag) < 0)
-        i++;
-    if (i < s->ntags && strcmp(s->tags[i], tag) == 0)
-        return;
-    memmove(s->tags + i + 1, s->tags + i, (s->ntags - i) * sizeof *s->tags);
-    s->tags[i] = tag;
-    s->ntags++;
+    return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+/* Sorted, each once. */
+static void tidy_tags(struct lpo_sweep *s)
+{
+    size_t kept = 0;
+
+    qsort(s->tags, s->ntags, sizeof *s->tags, by_text);
+    for (size_t i = 0; i < s->ntags; i++)
+        if (!kept || strcmp(s->tags[kept - 1], s->tags[i]) != 0)
+            s->tags[kept++] = s->tags[i];
+    s->ntags = kept;
 }
 
 static int tag(struct lpo_ov_call *c, struct lpo_ov_value *out, struct lpo_err *err)
@@ -203,8 +208,9 @@ static int tag(struct lpo_ov_call *c, struct lpo_ov_value *out, struct lpo_err *
     for (size_t i = 0; i < ntags; i++) {
         if (!c->args[i].node)
             return lpo_fail(err, LPO_E_CONFIG, "a tag is a string, not %s", type_name(c->args[i]));
-        add_tag(s, c->args[i].node->text);
+        s->tags[s->ntags++] = c->args[i].node->text;
     }
+    tidy_tags(s);
     *out = last;
     return 0;
 }
