@@ -41,9 +41,9 @@ static void print_json(struct lpo_app *app, const struct lpo_analysis *a,
 
     lpo_jw_object(&w, NULL);
     lpo_jw_text(&w, "schema", REGIONS_SCHEMA);
-    lpo_scopes_json(&w, a, select, aggregate);
-    lpo_devices_json(&w, a);
-    lpo_notes_json(&w, a, select);
+    lpo_scopes_json(&w, "scopes", a, select, aggregate);
+    lpo_devices_json(&w, "devices", a);
+    lpo_notes_json(&w, "notes", a, select);
     lpo_jw_end(&w);
     fwrite(lpo_str_text(&out), 1, out.len, app->out);
 }

@@ -12,12 +12,14 @@ extern const struct lpo_command lpo_cmd_analyze;
 extern const struct lpo_command lpo_cmd_config;
 extern const struct lpo_command lpo_cmd_doctor;
 extern const struct lpo_command lpo_cmd_regions;
+extern const struct lpo_command lpo_cmd_report;
 extern const struct lpo_command lpo_cmd_run;
 extern const struct lpo_command lpo_cmd_top;
 
 static const struct lpo_command *const commands[] = {
     &lpo_cmd_run,
     &lpo_cmd_config,
+    &lpo_cmd_report,
     &lpo_cmd_regions,
     &lpo_cmd_top,
     &lpo_cmd_analyze,

@@ -26,7 +26,7 @@ struct sweep {
 
 static uint32_t child_of(struct sweep *s, uint32_t parent, uint32_t like)
 {
-    const struct lpo_node n = s->tree->nodes.at[like];
+    const struct lpo_region n = s->tree->nodes.at[like];
 
     return lpo_region_node(s->tree, parent, n.name, n.domain, n.kind);
 }

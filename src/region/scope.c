@@ -160,7 +160,7 @@ static void add_coverage(struct lpo_coverage *cov, const struct lpo_work_cell *c
 static void add_cell(struct builder *b, const struct lpo_work_cell *c)
 {
     const struct lpo_place *place = &b->tree->places.at[c->place];
-    const struct lpo_node_set *set = &b->tree->sets.at[place->set];
+    const struct lpo_region_set *set = &b->tree->sets.at[place->set];
     uint32_t node = place->leaf;
 
     for (; node != LPO_NONE; node = b->tree->nodes.at[node].parent)

@@ -98,7 +98,7 @@ static void gap_in_regions(struct builder *b, uint32_t before, uint32_t after,
 {
     const struct lpo_region_tree *t = b->tree;
     const struct lpo_place *pa = &t->places.at[before], *pb = &t->places.at[after];
-    const struct lpo_node_set *sa = &t->sets.at[pa->set], *sb = &t->sets.at[pb->set];
+    const struct lpo_region_set *sa = &t->sets.at[pa->set], *sb = &t->sets.at[pb->set];
     uint32_t x = pa->leaf, y = pb->leaf;
 
     while (x != y) { /* parents have smaller numbers than their children */

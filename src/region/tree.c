@@ -18,7 +18,7 @@ uint32_t lpo_region_node(struct lpo_region_tree *tree, uint32_t parent, uint32_t
         uint16_t depth = parent == LPO_NONE ? 0 : (uint16_t)(tree->nodes.at[parent].depth + 1);
 
         lpo_vec_push(&tree->nodes,
-                     (struct lpo_node){ parent, name, LPO_NONE, domain, depth, kind });
+                     (struct lpo_region){ parent, name, LPO_NONE, domain, depth, kind });
     }
     return row;
 }
@@ -41,7 +41,7 @@ uint32_t lpo_region_set_of(struct lpo_region_tree *tree, const uint32_t *nodes, 
     if (fresh) {
         *slot = tree->sets.len;
         lpo_vec_push(&tree->sets,
-                     (struct lpo_node_set){ (uint32_t)tree->set_nodes.len, (uint32_t)count });
+                     (struct lpo_region_set){ (uint32_t)tree->set_nodes.len, (uint32_t)count });
         for (size_t i = 0; i < count; i++)
             lpo_vec_push(&tree->set_nodes, nodes[i]);
     }
@@ -105,7 +105,7 @@ uint32_t lpo_region_place(const struct lpo_region_tree *tree, const struct lpo_w
 
 void lpo_region_add_name(const struct lpo_region_tree *tree, uint32_t node, struct lpo_str *out)
 {
-    const struct lpo_node *n = &tree->nodes.at[node];
+    const struct lpo_region *n = &tree->nodes.at[node];
     const char *text = lpo_trace_text(tree->trace, n->name);
     size_t len = lpo_trace_text_len(tree->trace, n->name), done = 0;
 

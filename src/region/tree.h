@@ -32,7 +32,7 @@ struct lpo_str;
 #define LPO_REGION_DEPTH     256  /* levels of push/pop nesting */
 #define LPO_REGION_OPEN_SETS 1024 /* start/end regions open at one time in one process */
 
-struct lpo_node {
+struct lpo_region {
     uint32_t parent; /* LPO_NONE at the top; always a smaller number than the node's own */
     uint32_t name;
     uint32_t visits; /* first of this node's rows in `visits`; LPO_NONE: never seen entered */
@@ -57,16 +57,16 @@ struct lpo_place {
     uint32_t set;  /* into sets; 0 is the empty set */
 };
 
-struct lpo_node_set {
+struct lpo_region_set {
     uint32_t first, count; /* into set_nodes */
 };
 
 struct lpo_region_tree {
     const struct lpo_trace *trace;
-    LPO_VEC(struct lpo_node) nodes;
+    LPO_VEC(struct lpo_region) nodes;
     LPO_VEC(struct lpo_visits) visits;
     LPO_VEC(struct lpo_place) places; /* row 0 is outside everything */
-    LPO_VEC(struct lpo_node_set) sets;
+    LPO_VEC(struct lpo_region_set) sets;
     LPO_VEC(uint32_t) set_nodes;
     uint32_t *launch_place; /* per launch of the trace */
     uint32_t *stack_place;  /* per stack of the trace */

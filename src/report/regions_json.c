@@ -213,13 +213,13 @@ static void write_scope(struct lpo_json_writer *w, const struct lpo_analysis *a,
     lpo_jw_end(w);
 }
 
-void lpo_scopes_json(struct lpo_json_writer *w, const struct lpo_analysis *a,
+void lpo_scopes_json(struct lpo_json_writer *w, const char *key, const struct lpo_analysis *a,
                      struct lpo_selection *select, bool aggregate)
 {
     lpo_scope_ids ids = { 0 };
 
     lpo_scopes_list(a->cells, &ids);
-    lpo_jw_array(w, "scopes");
+    lpo_jw_array(w, key);
     for (size_t i = 0; i < ids.len; i++)
         if (aggregate || ids.at[i].kind != LPO_SCOPE_ALL)
             write_scope(w, a, ids.at[i], select);
@@ -247,9 +247,9 @@ static void write_streams(struct lpo_json_writer *w, const struct lpo_timeline *
     lpo_jw_end(w);
 }
 
-void lpo_devices_json(struct lpo_json_writer *w, const struct lpo_analysis *a)
+void lpo_devices_json(struct lpo_json_writer *w, const char *key, const struct lpo_analysis *a)
 {
-    lpo_jw_array(w, "devices");
+    lpo_jw_array(w, key);
     for (size_t i = 0; i < a->timeline->devices.len; i++) {
         const struct lpo_device_time *d = &a->timeline->devices.at[i];
         const struct lpo_device *device = &a->trace->devices.at[d->device];
@@ -276,10 +276,10 @@ void lpo_devices_json(struct lpo_json_writer *w, const struct lpo_analysis *a)
     lpo_jw_end(w);
 }
 
-void lpo_top_json(struct lpo_json_writer *w, const struct lpo_trace *t,
+void lpo_top_json(struct lpo_json_writer *w, const char *key, const struct lpo_trace *t,
                   const struct lpo_top_row *rows, size_t count)
 {
-    lpo_jw_array(w, "kernels");
+    lpo_jw_array(w, key);
     for (size_t i = 0; i < count; i++) {
         const struct lpo_top_row *r = &rows[i];
 
@@ -306,10 +306,10 @@ static void say_json(void *ctx, bool warning, const char *text)
     lpo_jw_end(ctx);
 }
 
-void lpo_notes_json(struct lpo_json_writer *w, const struct lpo_analysis *a,
+void lpo_notes_json(struct lpo_json_writer *w, const char *key, const struct lpo_analysis *a,
                     const struct lpo_selection *select)
 {
-    lpo_jw_array(w, "notes");
+    lpo_jw_array(w, key);
     lpo_notes_each(a, select, say_json, w);
     lpo_jw_end(w);
 }

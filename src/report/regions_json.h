@@ -13,14 +13,16 @@ struct lpo_selection;
 struct lpo_top_row;
 struct lpo_trace;
 
-/* "scopes": […] */
-void lpo_scopes_json(struct lpo_json_writer *w, const struct lpo_analysis *a,
+/* Arrays under `key`, which is NULL where the array is the whole text. */
+
+/* Every scope with its regions. */
+void lpo_scopes_json(struct lpo_json_writer *w, const char *key, const struct lpo_analysis *a,
                      struct lpo_selection *select, bool aggregate);
-/* "devices": […]: span, busy, idle, communication, streams and their gaps */
-void lpo_devices_json(struct lpo_json_writer *w, const struct lpo_analysis *a);
-/* "kernels": […], the first `count` of `rows` */
-void lpo_top_json(struct lpo_json_writer *w, const struct lpo_trace *t,
+/* Every GPU: span, busy, idle, communication, streams and their gaps. */
+void lpo_devices_json(struct lpo_json_writer *w, const char *key, const struct lpo_analysis *a);
+/* The first `count` of `rows`. */
+void lpo_top_json(struct lpo_json_writer *w, const char *key, const struct lpo_trace *t,
                   const struct lpo_top_row *rows, size_t count);
-/* "notes": […], see report/notes.h */
-void lpo_notes_json(struct lpo_json_writer *w, const struct lpo_analysis *a,
+/* See report/notes.h. */
+void lpo_notes_json(struct lpo_json_writer *w, const char *key, const struct lpo_analysis *a,
                     const struct lpo_selection *select);

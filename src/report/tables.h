@@ -6,6 +6,7 @@
 
 struct lpo_analysis;
 struct lpo_doc;
+struct lpo_region_row;
 struct lpo_scope;
 struct lpo_top_row;
 
@@ -31,3 +32,6 @@ void lpo_add_region_idle(struct lpo_doc *doc, const struct lpo_analysis *a,
 /* The dearest kernels of the dearest regions. */
 void lpo_add_region_kernels(struct lpo_doc *doc, const struct lpo_scope *s, size_t regions,
                             size_t kernels);
+/* The kernels of one region, dearest first; most = 0: all. */
+void lpo_add_row_kernels(struct lpo_doc *doc, const struct lpo_scope *s,
+                         const struct lpo_region_row *row, size_t most);

@@ -59,27 +59,38 @@ void lpo_add_top_kernels(struct lpo_doc *doc, const struct lpo_analysis *a, size
     lpo_vec_free(&rows);
 }
 
+static void row_kernels(struct lpo_table *t, const struct lpo_scope *s,
+                        const struct lpo_region_row *row, size_t most)
+{
+    for (uint32_t k = 0; k < row->nkernels && (!most || k < most); k++)
+        add_kernel(t, s->cells->tree->trace, s->kernels.at[row->kernels + k].name,
+                   &s->kernels.at[row->kernels + k].all, row->all.ns);
+    if (lpo_table_rows(t) < row->nkernels)
+        t->total_rows = row->nkernels;
+}
+
+void lpo_add_row_kernels(struct lpo_doc *doc, const struct lpo_scope *s,
+                         const struct lpo_region_row *row, size_t most)
+{
+    row_kernels(lpo_doc_table(doc, "kernels", "Kernels", kernel_columns, COUNT(kernel_columns)), s,
+                row, most);
+}
+
 void lpo_add_region_kernels(struct lpo_doc *doc, const struct lpo_scope *s, size_t regions,
                             size_t kernels)
 {
-    const struct lpo_trace *trace = s->cells->tree->trace;
     size_t done = 0;
 
     for (size_t i = 0; i < s->rows.len && done < regions; i++) {
         const struct lpo_region_row *r = &s->rows.at[i];
-        struct lpo_table *t;
         LPO_STR path = { 0 };
 
         if (!r->nkernels)
             continue;
         lpo_row_add_path(s, r, &path);
-        t = lpo_doc_table(doc, "region_kernels", lpo_str_text(&path), kernel_columns,
-                          COUNT(kernel_columns));
-        for (uint32_t k = 0; k < r->nkernels && k < kernels; k++)
-            add_kernel(t, trace, s->kernels.at[r->kernels + k].name,
-                       &s->kernels.at[r->kernels + k].all, r->all.ns);
-        if (r->nkernels > kernels)
-            t->total_rows = r->nkernels;
+        row_kernels(lpo_doc_table(doc, "region_kernels", lpo_str_text(&path), kernel_columns,
+                                  COUNT(kernel_columns)),
+                    s, r, kernels);
         done++;
     }
 }

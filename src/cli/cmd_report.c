@@ -1,0 +1,39 @@
+/* lpo report: every report of a run, rebuilt from its artifacts. */
+#include <stdio.h>
+
+#include "cli/app.h"
+#include "cli/command.h"
+#include "report/build.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/path.h"
+
+static const struct lpo_option options[] = {
+    { NULL, 0, LPO_OPT_FLAG, NULL, NULL },
+};
+
+static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
+{
+    struct lpo_report_options o = { NULL };
+    int rc;
+
+    if (!args->nwords)
+        return lpo_fail(err, LPO_E_USAGE, "which run? usage: lpo report DIR [report.KEY=VALUE…]");
+    o.overrides = args->words + 1;
+    rc = lpo_report_build(args->words[0], &o, err);
+    if (rc < 0)
+        return rc;
+    fprintf(app->out, "%s\n", lpo_path_join(app->arena, args->words[0], "report.md"));
+    return 0;
+}
+
+const struct lpo_command lpo_cmd_report = {
+    .name = "report",
+    .summary = "rebuild every report of a run from its artifacts",
+    .usage = "DIR [report.KEY=VALUE…]",
+    .about = "Needs no GPU and no NVIDIA tool: it reads what the run left in its folder.\n\n"
+             "  lpo report tmp/profile-output/20250101-120000\n"
+             "  lpo report DIR report.private=true report.top=50",
+    .options = options,
+    .run = run,
+};

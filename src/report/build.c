@@ -1,0 +1,93 @@
+#include "report/build.h"
+
+#include <string.h>
+
+#include "config/node.h"
+#include "report/analysis.h"
+#include "report/chapters.h"
+#include "report/doc.h"
+#include "report/ncu_regions.h"
+#include "report/run_data.h"
+#include "report/writer.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/path.h"
+
+static const char *title(const struct lpo_run_data *d)
+{
+    const char *model = d->config ? lpo_conf_text(d->config, "model.name", NULL) : NULL;
+
+    return model ? lpo_arena_printf(d->arena, "Profile of %s", model) : "Profile";
+}
+
+static struct lpo_doc *report_doc(const struct lpo_run_data *d, const struct lpo_source *s)
+{
+    struct lpo_doc *doc = lpo_doc_create("run", title(d));
+
+    lpo_chapter_run(doc, d);
+    if (s) {
+        lpo_chapter_regions(doc, d, s);
+        lpo_chapter_gpu(doc, d, s);
+    } else {
+        lpo_doc_section(doc, "regions", "Time by region", 1);
+        lpo_doc_paragraph(doc, "This run holds no trace that can be read: no stage that records "
+                               "one (native, nsys, torch_profiler, ncu) has run.");
+    }
+    lpo_chapter_coverage(doc, d, s);
+    if (s)
+        lpo_attach_analysis(doc, d, s);
+    return doc;
+}
+
+static int write_doc(const struct lpo_run_data *d, struct lpo_doc *doc,
+                     const struct lpo_writer *writer, const char *name, struct lpo_err *err)
+{
+    int rc = lpo_doc_write(doc, writer, lpo_path_join(d->arena, d->dir, name), err);
+
+    lpo_doc_destroy(doc);
+    return rc;
+}
+
+/* report.<ext> in every format asked for that this program can write. */
+static int write_report(const struct lpo_run_data *d, const struct lpo_source *s,
+                        struct lpo_err *err)
+{
+    LPO_AUTO(lpo_doc) doc = report_doc(d, s);
+    const struct lpo_node *formats = lpo_node_at(d->config, "report.formats");
+    static const char *const usual[] = { "md", "json" };
+    size_t n = formats && formats->kind == LPO_NODE_LIST ? formats->count : 2;
+
+    for (size_t i = 0; i < n; i++) {
+        const char *name =
+            formats && formats->kind == LPO_NODE_LIST
+                ? (formats->items[i]->kind == LPO_NODE_STRING ? formats->items[i]->text : "")
+                : usual[i];
+        const struct lpo_writer *w = lpo_writer_find(name);
+        const char *file;
+
+        if (!w || w == &lpo_writer_perfetto)
+            continue;
+        file = lpo_arena_printf(d->arena, "report.%s", w->ext);
+        if (lpo_doc_write(doc, w, lpo_path_join(d->arena, d->dir, file), err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+int lpo_report_build(const char *run_dir, const struct lpo_report_options *options,
+                     struct lpo_err *err)
+{
+    LPO_AUTO(lpo_run_data) d = NULL;
+    const struct lpo_source *s;
+
+    if (lpo_run_data_create(run_dir, options, &d, err) < 0)
+        return lpo_ctx(err, "cannot report on '%s'", run_dir);
+    s = lpo_run_main(d);
+    if (write_report(d, s, err) < 0 ||
+        write_doc(d, lpo_kernels_doc(d, s), &lpo_writer_md, "kernels.md", err) < 0 ||
+        write_doc(d, lpo_operators_doc(d, lpo_run_source(d, "torch_profiler")), &lpo_writer_md,
+                  "operators.md", err) < 0 ||
+        write_doc(d, lpo_summary_doc(d, s), &lpo_writer_md, "stakeholder_summary.md", err) < 0)
+        return err->code;
+    return lpo_ncu_regions_write(d, err);
+}

@@ -1,0 +1,178 @@
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "config/node.h"
+#include "report/chapters.h"
+#include "report/doc.h"
+#include "report/run_data.h"
+#include "util/arena.h"
+#include "util/json.h"
+#include "util/str.h"
+#include "util/units.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+static const char *utc(struct lpo_arena *a, int64_t unix_ns)
+{
+    time_t t = (time_t)(unix_ns / 1000000000);
+    struct tm tm;
+    char text[40];
+
+    if (unix_ns <= 0 || !gmtime_r(&t, &tm) || !strftime(text, sizeof text, "%F %T UTC", &tm))
+        return NULL;
+    return lpo_arena_strdup(a, text);
+}
+
+static void gpu_facts(struct lpo_doc *doc, const struct lpo_run_data *d)
+{
+    const struct lpo_json *devices = lpo_json_at(d->env, "gpus.devices");
+    const char *note = lpo_json_text(lpo_json_at(d->env, "gpus.note"), NULL);
+    LPO_STR names = { 0 };
+
+    LPO_JSON_EACH(device, devices)
+    {
+        if (names.len)
+            lpo_str_add(&names, ", ");
+        lpo_str_add(&names, lpo_json_text(lpo_json_get(device, "name"), "unknown GPU"));
+    }
+    if (names.len)
+        lpo_doc_fact_text(doc, "gpus", "GPUs", names.at);
+    else if (note)
+        lpo_doc_fact_text(doc, "gpus", "GPUs", note);
+    if (lpo_json_text(lpo_json_at(d->env, "gpus.driver"), NULL))
+        lpo_doc_fact_text(doc, "driver", "Driver",
+                          lpo_json_text(lpo_json_at(d->env, "gpus.driver"), NULL));
+}
+
+static void host_facts(struct lpo_doc *doc, const struct lpo_run_data *d)
+{
+    const char *cpu = lpo_json_text(lpo_json_at(d->env, "host.cpu"), NULL);
+    int64_t cpus = lpo_json_int(lpo_json_at(d->env, "host.cpus"), 0);
+    double memory = lpo_json_real(lpo_json_at(d->env, "host.memory_bytes"), 0);
+    LPO_STR text = { 0 };
+
+    if (cpu && cpus > 0) {
+        lpo_str_addf(&text, "%s, %" PRId64 " cores", cpu, cpus);
+        if (memory > 0) {
+            lpo_str_add(&text, ", ");
+            lpo_add_bytes(&text, memory);
+        }
+        lpo_doc_fact_text(doc, "cpu", "CPU", text.at);
+    }
+    /* names of machines and what stands in the environment are nobody else's business */
+    if (!d->private_too)
+        return;
+    lpo_doc_fact_text(doc, "host", "Host", lpo_json_text(lpo_json_at(d->env, "host.name"), NULL));
+    LPO_JSON_EACH(v, lpo_json_get(d->env, "variables"))
+    if (v->kind == LPO_JSON_STRING)
+        lpo_doc_fact_text(doc, "variable", v->key, v->text);
+}
+
+static void run_facts(struct lpo_doc *doc, const struct lpo_run_data *d)
+{
+    const struct lpo_manifest *m = &d->manifest;
+    const char *model = lpo_conf_text(d->config, "model.name", NULL);
+    const char *kind = lpo_conf_text(d->config, "workload.kind", NULL);
+    const char *commit = lpo_json_text(lpo_json_at(d->env, "git.commit"), NULL);
+
+    if (kind)
+        lpo_doc_fact_text(doc, "workload", "Workload", kind);
+    if (model)
+        lpo_doc_fact_text(doc, "model", "Model", model);
+    gpu_facts(doc, d);
+    host_facts(doc, d);
+    if (d->has_manifest) {
+        lpo_doc_fact_text(doc, "state", "State of the run", lpo_state_name(m->state));
+        if (utc(d->arena, m->started_ns))
+            lpo_doc_fact_text(doc, "started", "Started", utc(d->arena, m->started_ns));
+        if (m->started_ns > 0 && m->ended_ns > m->started_ns)
+            lpo_doc_fact_ns(doc, "wall_ns", "Took", m->ended_ns - m->started_ns);
+        if (m->version)
+            lpo_doc_fact_text(doc, "lpo_version", "lpo", m->version);
+    }
+    if (commit)
+        lpo_doc_fact_text(doc, "git_commit", "Git commit", commit);
+    if (d->fingerprint)
+        lpo_doc_fact_text(doc, "config_fingerprint", "Config fingerprint", d->fingerprint);
+}
+
+static const struct lpo_column stage_columns[] = {
+    { "stage", "Stage", LPO_CELL_TEXT, NULL },
+    { "state", "State", LPO_CELL_TEXT, NULL },
+    { "wall_ns", "Took", LPO_CELL_NS, NULL },
+    { "message", "Message", LPO_CELL_TEXT, NULL },
+};
+
+static void stage_table(struct lpo_doc *doc, const struct lpo_run_data *d)
+{
+    struct lpo_table *t;
+
+    if (!d->has_manifest || !d->manifest.nstages)
+        return;
+    t = lpo_doc_table(doc, "stages", "Stages", stage_columns, COUNT(stage_columns));
+    for (size_t i = 0; i < d->manifest.nstages; i++) {
+        const struct lpo_stage_record *s = &d->manifest.stages[i];
+
+        lpo_row_text(t, s->name);
+        lpo_row_text(t, lpo_state_name(s->state));
+        if (s->started_ns)
+            lpo_row_ns(t, s->wall_ns);
+        else
+            lpo_row_unknown(t);
+        lpo_row_text(t, s->message ? s->message : "");
+    }
+}
+
+static const struct lpo_column speed_columns[] = {
+    { "stage", "Under", LPO_CELL_TEXT, NULL },
+    { "prefill_ns", "Prefill", LPO_CELL_NS, NULL },
+    { "ttft_ns", "First token", LPO_CELL_NS, NULL },
+    { "inter_token_ns", "Next token", LPO_CELL_NS, NULL },
+    { "total_ns", "Total", LPO_CELL_NS, NULL },
+    { "tokens_per_s", "Tokens/s", LPO_CELL_MEASURE, "/s" },
+    { "repeats", "Repeats", LPO_CELL_COUNT, NULL },
+};
+
+static struct lpo_measure median(const struct lpo_speed *s, const char *key, double scale)
+{
+    LPO_STR path = { 0 };
+    double v;
+
+    lpo_str_addf(&path, "aggregate.%s.p50", key);
+    v = lpo_json_real(lpo_json_at(s->metrics, path.at), NAN);
+    return isnan(v) ? lpo_unknown() : lpo_measured(v * scale);
+}
+
+static void speed_table(struct lpo_doc *doc, const struct lpo_run_data *d)
+{
+    struct lpo_table *t = NULL;
+
+    for (size_t i = 0; i < d->speeds.len; i++) {
+        const struct lpo_speed *s = &d->speeds.at[i];
+
+        if (!lpo_json_get(s->metrics, "aggregate"))
+            continue;
+        if (!t)
+            t = lpo_doc_table(doc, "speed", "Speed, medians over repeats", speed_columns,
+                              COUNT(speed_columns));
+        lpo_row_text(t, s->stage);
+        lpo_row_measure(t, median(s, "prefill_ms", 1e6));
+        lpo_row_measure(t, median(s, "ttft_ms", 1e6));
+        lpo_row_measure(t, median(s, "inter_token_ms", 1e6));
+        lpo_row_measure(t, median(s, "total_ms", 1e6));
+        lpo_row_measure(t, median(s, "tokens_per_s", 1));
+        lpo_row_count(
+            t, (uint64_t)lpo_json_int(lpo_json_at(s->metrics, "aggregate.total_ms.count"), 0));
+    }
+}
+
+void lpo_chapter_run(struct lpo_doc *doc, const struct lpo_run_data *d)
+{
+    lpo_doc_section(doc, "run", "What ran", 1);
+    run_facts(doc, d);
+    speed_table(doc, d);
+    stage_table(doc, d);
+}

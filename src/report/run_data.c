@@ -1,0 +1,384 @@
+#include "report/run_data.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/node.h"
+#include "config/override.h"
+#include "config/yaml.h"
+#include "region/select.h"
+#include "report/analysis.h"
+#include "report/build.h"
+#include "run/rundir.h"
+#include "trace/overlay.h"
+#include "trace/reader.h"
+#include "trace/trace.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/file.h"
+#include "util/json.h"
+#include "util/path.h"
+#include "util/str.h"
+
+static bool is_native(const char *name)
+{
+    return lpo_ends(name, ".lpot");
+}
+
+static bool is_sqlite(const char *name)
+{
+    return lpo_ends(name, ".sqlite") || lpo_ends(name, ".sqlite.gz");
+}
+
+static bool is_kineto(const char *name)
+{
+    return strstr(name, "trace") && (lpo_ends(name, ".json") || lpo_ends(name, ".json.gz"));
+}
+
+static bool is_ncu_report(const char *name)
+{
+    return lpo_ends(name, ".ncu-rep") || lpo_ends(name, ".ncu-repz");
+}
+
+static bool is_ncu_csv(const char *name)
+{
+    return lpo_ends(name, "raw.csv") || lpo_ends(name, "raw.csv.gz");
+}
+
+/* In the order in which they are trusted with the question where time goes. */
+static const struct kind {
+    const char *stage, *what;
+    bool (*mine)(const char *name);
+    bool (*instead)(const char *name); /* when none of the first kind is there or readable */
+    unsigned skip;
+} kinds[] = {
+    { "native", "the trace of lpo's own collector", is_native, NULL, LPO_SKIP_OPS },
+    { "nsys", "the export of Nsight Systems", is_sqlite, NULL, LPO_SKIP_OPS },
+    { "torch_profiler", "the trace of the PyTorch profiler", is_kineto, NULL, 0 },
+    { "ncu", "the report of Nsight Compute", is_ncu_report, is_ncu_csv, LPO_SKIP_OPS },
+};
+
+enum { NKINDS = sizeof kinds / sizeof *kinds };
+
+static void pick_files(struct lpo_run_data *d, struct lpo_source *s, bool (*mine)(const char *name))
+{
+    struct lpo_paths all = { 0 };
+
+    lpo_rundir_list(d->arena, d->dir, s->stage, &all);
+    s->files = lpo_arena_array(d->arena, all.len + 1, sizeof *s->files);
+    s->nfiles = 0;
+    for (size_t i = 0; i < all.len; i++)
+        if (mine(lpo_path_base(all.at[i])))
+            s->files[s->nfiles++] = all.at[i];
+}
+
+static int add_patterns(struct lpo_selection *s, enum lpo_select_list list,
+                        const struct lpo_node *config, const char *path, struct lpo_err *err)
+{
+    const struct lpo_node *patterns = config ? lpo_node_at(config, path) : NULL;
+
+    if (!patterns || patterns->kind != LPO_NODE_LIST)
+        return 0;
+    for (size_t i = 0; i < patterns->count; i++) {
+        const struct lpo_node *p = patterns->items[i];
+
+        if (p->kind == LPO_NODE_STRING && lpo_selection_add(s, list, p->text, err) < 0)
+            return lpo_ctx(err, "config key %s", path);
+    }
+    return 0;
+}
+
+/* report.* for every source; ncu's region mode has patterns of its own. */
+static int make_selection(struct lpo_run_data *d, const char *stage, struct lpo_selection **out,
+                          struct lpo_err *err)
+{
+    static const struct {
+        const char *report, *ncu;
+        enum lpo_select_list list;
+    } keys[] = {
+        { "report.regions.include", "pipeline.ncu.regions.include", LPO_REGIONS_INCLUDE },
+        { "report.regions.exclude", "pipeline.ncu.regions.exclude", LPO_REGIONS_EXCLUDE },
+        { "report.kernels.include", "pipeline.ncu.regions.kernels.include", LPO_KERNELS_INCLUDE },
+        { "report.kernels.exclude", "pipeline.ncu.regions.kernels.exclude", LPO_KERNELS_EXCLUDE },
+    };
+    LPO_AUTO(lpo_selection) s = lpo_selection_create();
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        if (add_patterns(s, keys[i].list, d->config, keys[i].report, err) < 0)
+            return err->code;
+        if (strcmp(stage, "ncu") == 0 &&
+            add_patterns(s, keys[i].list, d->config, keys[i].ncu, err) < 0)
+            return err->code;
+    }
+    *out = s;
+    s = NULL;
+    return 0;
+}
+
+static struct lpo_trace *read_trace(struct lpo_run_data *d, struct lpo_source *s, unsigned skip)
+{
+    struct lpo_trace *t = lpo_trace_create();
+    size_t good = 0;
+
+    t->skip = skip;
+    for (size_t i = 0; i < s->nfiles; i++) {
+        struct lpo_err err = { 0 };
+
+        if (lpo_trace_read(lpo_path_join(d->arena, d->dir, s->files[i]), t, &err) == 0) {
+            good++;
+            continue;
+        }
+        s->problem =
+            lpo_arena_printf(d->arena, "%s cannot be read: %s", s->files[i], lpo_err_cause(&err));
+        lpo_vec_push(&d->problems, s->problem);
+    }
+    if (good)
+        return t;
+    lpo_trace_destroy(t);
+    return NULL;
+}
+
+static bool has_kernels(const struct lpo_trace *t)
+{
+    for (size_t i = 0; i < t->works.len; i++)
+        if (t->works.at[i].kind == LPO_KERNEL)
+            return true;
+    return false;
+}
+
+/* Representatives: counters of a few launches are laid over the trace of all. */
+static void overlay(struct lpo_run_data *d, struct lpo_trace **traces)
+{
+    const char *mode =
+        d->config ? lpo_conf_text(d->config, "pipeline.ncu.sampling.mode", "auto") : "auto";
+    struct lpo_trace *base = traces[0], *counters = traces[NKINDS - 1];
+    struct lpo_overlay o;
+
+    if (!base || !counters || strcmp(mode, "all") == 0 || !has_kernels(base) ||
+        !has_kernels(counters))
+        return;
+    o = lpo_trace_overlay(base, counters);
+    d->overlay = (struct lpo_overlay_facts){ o.launches,  o.by_shape, o.by_name,
+                                             o.uncovered, o.configs,  o.measured };
+}
+
+static int read_sources(struct lpo_run_data *d, struct lpo_err *err)
+{
+    struct lpo_trace *traces[NKINDS] = { NULL };
+    int rc = 0;
+
+    for (size_t i = 0; i < NKINDS; i++) {
+        struct lpo_source s = { .stage = kinds[i].stage, .what = kinds[i].what };
+
+        pick_files(d, &s, kinds[i].mine);
+        traces[i] = s.nfiles ? read_trace(d, &s, kinds[i].skip) : NULL;
+        if (!traces[i] && kinds[i].instead) {
+            pick_files(d, &s, kinds[i].instead);
+            traces[i] = s.nfiles ? read_trace(d, &s, kinds[i].skip) : NULL;
+        }
+        lpo_vec_push(&d->sources, s);
+    }
+    overlay(d, traces);
+    for (size_t i = 0; i < NKINDS; i++) {
+        struct lpo_source *s = &d->sources.at[i];
+
+        if (rc == 0 && traces[i])
+            rc = make_selection(d, s->stage, &s->select, err);
+        if (rc == 0 && traces[i])
+            s->analysis = lpo_analysis_of(traces[i], s->select);
+        else
+            lpo_trace_destroy(traces[i]);
+    }
+    return rc;
+}
+
+static void read_speeds(struct lpo_run_data *d)
+{
+    struct lpo_paths all = { 0 };
+
+    lpo_rundir_list(d->arena, d->dir, "workload", &all);
+    for (size_t i = 0; i < all.len; i++) {
+        struct lpo_err err = { 0 };
+        struct lpo_speed s = { NULL, NULL };
+        const char *name = all.at[i] + strlen("workload/");
+        const char *slash = strchr(name, '/');
+
+        if (!slash || strcmp(slash + 1, "metrics.json") != 0)
+            continue;
+        s.stage = lpo_arena_strndup(d->arena, name, (size_t)(slash - name));
+        if (lpo_json_read_file(d->arena, lpo_path_join(d->arena, d->dir, all.at[i]), &s.metrics,
+                               &err) < 0)
+            lpo_vec_push(&d->problems, lpo_arena_printf(d->arena, "%s cannot be read: %s",
+                                                        all.at[i], lpo_err_cause(&err)));
+        else
+            lpo_vec_push(&d->speeds, s);
+    }
+}
+
+static int read_config(struct lpo_run_data *d, struct lpo_err *err)
+{
+    const char *path = lpo_path_join(d->arena, d->dir, "config.yaml");
+    LPO_AUTO(lpo_text) text = NULL;
+    struct lpo_node *config = NULL;
+
+    if (!lpo_path_exists(path))
+        return 0;
+    if (lpo_text_read(path, &text, err) < 0 ||
+        lpo_yaml_parse(d->arena, text->at, text->len, "config.yaml", &config, err) < 0)
+        return lpo_ctx(err, "cannot read the config of this run");
+    if (config->kind == LPO_NODE_MAP)
+        d->config = config;
+    d->fingerprint =
+        lpo_arena_printf(d->arena, "%016llx", (unsigned long long)lpo_hash(text->at, text->len));
+    return 0;
+}
+
+/* "report.top=5" over the run's own config: only report.* can be changed afterwards. */
+static int apply_override(struct lpo_run_data *d, const char *text, struct lpo_err *err)
+{
+    struct lpo_node *config = (struct lpo_node *)d->config;
+    struct lpo_override ov;
+    struct lpo_node *report;
+    const char *dot;
+
+    if (lpo_override_parse(d->arena, text, &ov, err) < 0)
+        return err->code;
+    if (!lpo_starts(ov.key, "report.") || ov.value_type != LPO_VALUE_ELEMENT)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "'%s': a finished run takes only report.* (report.private=true, …)", text);
+    report = lpo_node_get(config, "report");
+    if (!report || report->kind != LPO_NODE_MAP) {
+        report = lpo_node_map(d->arena);
+        lpo_node_set(d->arena, config, "report", report);
+    }
+    dot = ov.key + strlen("report.");
+    for (const char *next; (next = strchr(dot, '.')); dot = next + 1) {
+        char *part = lpo_arena_strndup(d->arena, dot, (size_t)(next - dot));
+        struct lpo_node *inner = lpo_node_get(report, part);
+
+        if (!inner || inner->kind != LPO_NODE_MAP) {
+            inner = lpo_node_map(d->arena);
+            lpo_node_set(d->arena, report, part, inner);
+        }
+        report = inner;
+    }
+    lpo_node_set(d->arena, report, dot, ov.value);
+    return 0;
+}
+
+static int read_options(struct lpo_run_data *d, const struct lpo_report_options *options,
+                        struct lpo_err *err)
+{
+    const char *const *overrides = options ? options->overrides : NULL;
+    const char *fold;
+    int64_t top;
+
+    if (!d->config)
+        d->config = lpo_node_map(d->arena);
+    for (; overrides && *overrides; overrides++)
+        if (apply_override(d, *overrides, err) < 0)
+            return err->code;
+    fold = lpo_conf_text(d->config, "report.fold", "auto");
+    top = lpo_conf_int(d->config, "report.top", 20);
+    d->private_too = lpo_conf_bool(d->config, "report.private", false);
+    d->aggregate = lpo_conf_bool(d->config, "report.aggregate", true);
+    d->fold_over = strcmp(fold, "never") == 0 ? SIZE_MAX : strcmp(fold, "always") == 0 ? 1 : 8;
+    d->top = top > 0 && top < 100000 ? (size_t)top : 20;
+    return 0;
+}
+
+static void read_manifest(struct lpo_run_data *d)
+{
+    struct lpo_err err = { 0 };
+    const char *env = lpo_path_join(d->arena, d->dir, "env.json");
+
+    d->manifest.arena = d->arena;
+    d->manifest.dir = d->dir;
+    if (lpo_path_exists(lpo_path_join(d->arena, d->dir, "run.json"))) {
+        if (lpo_manifest_load(&d->manifest, &err) == 0)
+            d->has_manifest = true;
+        else
+            lpo_vec_push(&d->problems, lpo_arena_printf(d->arena, "run.json cannot be read: %s",
+                                                        lpo_err_cause(&err)));
+    }
+    if (lpo_path_exists(env) && lpo_json_read_file(d->arena, env, &d->env, &err) < 0)
+        lpo_vec_push(&d->problems, lpo_arena_printf(d->arena, "env.json cannot be read: %s",
+                                                    lpo_err_cause(&err)));
+    if (d->has_manifest && d->manifest.fingerprint)
+        d->fingerprint = d->manifest.fingerprint;
+}
+
+static bool holds_anything(const struct lpo_run_data *d)
+{
+    for (size_t i = 0; i < d->sources.len; i++)
+        if (d->sources.at[i].nfiles)
+            return true;
+    return d->has_manifest || d->speeds.len || d->fingerprint;
+}
+
+int lpo_run_data_create(const char *dir, const struct lpo_report_options *options,
+                        struct lpo_run_data **out, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_run_data) d = lpo_xcalloc(1, sizeof *d);
+
+    d->arena = lpo_arena_create();
+    if (!lpo_path_is_dir(dir))
+        return lpo_fail(err, LPO_E_NOTFOUND, "'%s' is no folder; give the folder of a run", dir);
+    d->dir = lpo_path_absolute(d->arena, dir);
+    if (read_config(d, err) < 0)
+        return err->code;
+    read_manifest(d);
+    if (read_options(d, options, err) < 0 || read_sources(d, err) < 0)
+        return err->code;
+    read_speeds(d);
+    if (!holds_anything(d))
+        return lpo_fail(err, LPO_E_NOTFOUND,
+                        "'%s' holds no run: neither run.json nor traces under native/, nsys/, "
+                        "torch_profiler/ or ncu/",
+                        dir);
+    *out = d;
+    d = NULL;
+    return 0;
+}
+
+void lpo_run_data_destroy(struct lpo_run_data *d)
+{
+    if (!d)
+        return;
+    for (size_t i = 0; i < d->sources.len; i++) {
+        lpo_analysis_destroy(d->sources.at[i].analysis);
+        lpo_selection_destroy(d->sources.at[i].select);
+    }
+    lpo_vec_free(&d->sources);
+    lpo_vec_free(&d->speeds);
+    lpo_vec_free(&d->problems);
+    lpo_arena_destroy(d->arena);
+    free(d);
+}
+
+const struct lpo_source *lpo_run_source(const struct lpo_run_data *d, const char *stage)
+{
+    for (size_t i = 0; i < d->sources.len; i++)
+        if (d->sources.at[i].analysis && strcmp(d->sources.at[i].stage, stage) == 0)
+            return &d->sources.at[i];
+    return NULL;
+}
+
+/* A trace with kernels before one without, then the order of the table. */
+const struct lpo_source *lpo_run_main(const struct lpo_run_data *d)
+{
+    const struct lpo_source *first = NULL;
+
+    for (size_t i = 0; i < d->sources.len; i++) {
+        const struct lpo_source *s = &d->sources.at[i];
+
+        if (!s->analysis)
+            continue;
+        if (s->analysis->trace->works.len)
+            return s;
+        first = first ? first : s;
+    }
+    return first;
+}

@@ -1,0 +1,67 @@
+/* report/run_data.h - what a run folder holds, read for its reports. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "run/manifest.h"
+#include "util/auto.h"
+#include "util/vec.h"
+
+struct lpo_analysis;
+struct lpo_arena;
+struct lpo_err;
+struct lpo_json;
+struct lpo_node;
+struct lpo_report_options;
+struct lpo_selection;
+
+/* The traces of one stage. */
+struct lpo_source {
+    const char *stage;  /* "native" */
+    const char *what;   /* "lpo's own trace" */
+    const char **files; /* relative to the run folder, sorted */
+    size_t nfiles;
+    struct lpo_analysis *analysis; /* NULL when it could not be read: `problem` says why */
+    struct lpo_selection *select;
+    const char *problem;
+};
+
+/* workload/<stage>/metrics.json */
+struct lpo_speed {
+    const char *stage;
+    const struct lpo_json *metrics;
+};
+
+/* How the run's counters were laid over its trace; launches 0: they were not. */
+struct lpo_overlay_facts {
+    unsigned long long launches, by_shape, by_name, uncovered, configs, measured;
+};
+
+struct lpo_run_data {
+    struct lpo_arena *arena;
+    const char *dir;
+    struct lpo_manifest manifest;
+    bool has_manifest;
+    const struct lpo_json *env;    /* NULL: absent */
+    const struct lpo_node *config; /* NULL: absent */
+    const char *fingerprint;       /* of the config; NULL without one */
+    LPO_VEC(struct lpo_source) sources;
+    LPO_VEC(struct lpo_speed) speeds;
+    LPO_VEC(const char *) problems; /* artifacts that could not be read */
+    struct lpo_overlay_facts overlay;
+
+    /* report.* of the config, then of the overrides */
+    bool private_too, aggregate;
+    size_t fold_over, top;
+};
+
+int lpo_run_data_create(const char *dir, const struct lpo_report_options *options,
+                        struct lpo_run_data **out, struct lpo_err *err);
+void lpo_run_data_destroy(struct lpo_run_data *d); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_run_data);
+
+/* The readable source of this stage, or NULL. */
+const struct lpo_source *lpo_run_source(const struct lpo_run_data *d, const char *stage);
+/* The source that tells most of where time goes: native, else nsys, else torch, else ncu. */
+const struct lpo_source *lpo_run_main(const struct lpo_run_data *d);
