@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""`lpo run` from the outside: run folders, provenance, failures, interrupts, resuming. Prints TAP."""
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "workloads"))
+import tap  # noqa: E402
+
+LPO = os.environ["LPO_BIN"]
+QUIET = ["pipeline.static_analysis.enable=false"]
+ONLY_DIRECT = [*QUIET, "pipeline.native.enable=false"]
+
+
+class Scratch(unittest.TestCase):
+    """A folder of its own for each test; the run folder is always `run` in it."""
+
+    def setUp(self) -> None:
+        self.temp = tempfile.TemporaryDirectory(prefix="lpo-run-")
+        self.cwd = self.temp.name
+        self.run = os.path.join(self.cwd, "run")
+
+    def tearDown(self) -> None:
+        self.temp.cleanup()
+
+    def lpo(self, *words: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess:
+        return subprocess.run([LPO, "run", "hydra.run.dir=run", *words], cwd=self.cwd, text=True,
+                              env=os.environ | (env or {}), capture_output=True, timeout=120)
+
+    def start(self, *words: str) -> subprocess.Popen:
+        return subprocess.Popen([LPO, "run", "hydra.run.dir=run", *words], cwd=self.cwd, text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def manifest(self, folder: str | None = None) -> dict:
+        with open(os.path.join(folder or self.run, "run.json"), encoding="utf-8") as f:
+            return json.load(f)
+
+    def stage(self, name: str) -> dict:
+        return next(s for s in self.manifest()["stages"] if s["name"] == name)
+
+    def text(self, *path: str) -> str:
+        with open(os.path.join(self.run, *path), encoding="utf-8") as f:
+            return f.read()
+
+    def wait_for(self, condition, seconds: float = 20) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            try:
+                if condition():
+                    return
+            except (OSError, ValueError, StopIteration):
+                pass
+            time.sleep(0.02)
+        self.fail("waited in vain")
+
+
+class WholeRuns(Scratch):
+    def test_the_embedded_workload_runs_and_leaves_a_whole_folder(self) -> None:
+        done = self.lpo("run.repeats=1", "infer.max_new_tokens=4")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("run folder", done.stdout)
+        for name in ("run.json", "config.yaml", "overrides.yaml", "env.json", "inputs.yaml", "lpo.log",
+                     "static_analysis/static_compute.json", "native/regions.json", "native/cmd.txt",
+                     "workload/direct_inference/metrics.json", "workload/native/stdout.log"):
+            self.assertTrue(os.path.exists(os.path.join(self.run, name)), name)
+        manifest = self.manifest()
+        self.assertEqual(manifest["state"], "done")
+        self.assertEqual(len(manifest["config_fingerprint"]), 16)
+        self.assertIn("native/regions.json", self.stage("native")["files"])
+        self.assertGreater(self.stage("native")["steps"][0]["peak_rss_bytes"], 1 << 20)
+
+    def test_regions_of_the_toy_nest(self) -> None:
+        self.assertEqual(self.lpo("run.repeats=1", "infer.max_new_tokens=4", *QUIET).returncode, 0)
+        regions = {r["path"]: r for r in json.loads(self.text("native", "regions.json"))["regions"]}
+        self.assertEqual(regions["decode"]["visits"], 1)
+        self.assertGreater(regions["decode/step/layer0/attn"]["visits"], 0)
+        self.assertGreaterEqual(regions["decode"]["host_ns"], regions["decode/step"]["host_ns"])
+
+    def test_any_program_after_two_dashes(self) -> None:
+        done = self.lpo(*QUIET, "--", "sh", "-c", "echo \"$0 $1\" >out.txt; pwd", "two words", "*")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(os.path.join(self.cwd, "out.txt"), encoding="utf-8") as f:
+            self.assertEqual(f.read(), "two words *\n")
+        self.assertEqual(self.text("workload", "direct_inference", "stdout.log").strip(), os.path.realpath(self.cwd))
+
+    def test_chdir_starts_the_workload_in_the_run_folder(self) -> None:
+        done = self.lpo(*ONLY_DIRECT, "hydra.job.chdir=true", "--", "pwd")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.text("workload", "direct_inference", "stdout.log").strip(), os.path.realpath(self.run))
+
+    def test_two_runs_into_one_place_get_two_folders(self) -> None:
+        self.assertEqual(self.lpo(*ONLY_DIRECT, "--", "true").returncode, 0)
+        self.assertEqual(self.lpo(*ONLY_DIRECT, "--", "true").returncode, 0)
+        self.assertEqual(self.manifest(self.run + "-2")["state"], "done")
+
+    def test_cmd_txt_can_be_pasted(self) -> None:
+        self.lpo(*ONLY_DIRECT, "+workload.env.GREETING=hi there", "--", "sh", "-c", "echo \"$GREETING 'x'\"")
+        again = subprocess.run(["sh", os.path.join(self.run, "direct_inference", "cmd.txt")], text=True,
+                               capture_output=True)
+        self.assertEqual(again.stdout, "hi there 'x'\n", again.stderr)
+
+    def test_a_sweep_makes_a_folder_per_job(self) -> None:
+        done = subprocess.run([LPO, "run", "-m", "hydra.sweep.dir=sweep", "infer.max_new_tokens=2,3", *ONLY_DIRECT,
+                               "run.repeats=1"], cwd=self.cwd, text=True, capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(os.path.join(self.cwd, "sweep", "multirun.json"), encoding="utf-8") as f:
+            jobs = json.load(f)["jobs"]
+        self.assertEqual([j["exit_code"] for j in jobs], [0, 0])
+        self.assertEqual(jobs[1]["overrides"][0], "infer.max_new_tokens=3")
+        self.assertTrue(os.path.exists(os.path.join(self.cwd, "sweep", "1", "run.json")))
+
+    def test_a_dry_run_writes_nothing(self) -> None:
+        done = self.lpo("--dry-run", "pipeline.nsys.enable=true", "pipeline.ncu.enable=true")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("nsys profile", done.stdout)
+        self.assertEqual(os.listdir(self.cwd), [])
+
+
+class Secrets(Scratch):
+    def test_secrets_never_reach_a_file(self) -> None:
+        done = self.lpo(*ONLY_DIRECT, "+workload.env.HF_TOKEN=hf_sekrit1", "--", "sh", "-c",
+                        'test "$HF_TOKEN" = hf_sekrit1 && test "$MY_API_KEY" = sekrit2',
+                        env={"MY_API_KEY": "sekrit2", "HF_HUB_TOKEN": "sekrit3"})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for folder, _, names in os.walk(self.run):
+            for name in names:
+                with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as f:
+                    text = f.read()
+                # the program's own words are in its argv; the values of variables are nowhere
+                self.assertNotIn("sekrit2", text.replace("= sekrit2", ""), name)
+                self.assertNotIn("sekrit3", text, name)
+                self.assertNotIn("hf_sekrit1", text.replace("= hf_sekrit1", ""), name)
+
+
+class Failures(Scratch):
+    def test_a_failed_stage_does_not_stop_the_others(self) -> None:
+        done = self.lpo(*QUIET, "--", "sh", "-c", "echo why >&2; exit 3")
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(self.stage("direct_inference")["state"], "failed")
+        self.assertEqual(self.stage("direct_inference")["steps"][0]["exit_code"], 3)
+        self.assertIn("why", self.stage("direct_inference")["message"])
+        self.assertEqual(self.stage("native")["state"], "failed")
+
+    def test_fail_fast_stops_at_the_first(self) -> None:
+        self.assertEqual(self.lpo(*QUIET, "run.fail_fast=true", "--", "false").returncode, 1)
+        self.assertEqual(self.stage("native")["state"], "skipped")
+
+    def test_a_missing_tool_is_exit_code_3(self) -> None:
+        done = self.lpo(*ONLY_DIRECT, "pipeline.nsys.enable=true", "pipeline.nsys.program=no-such-nsys", "--", "true")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(self.stage("direct_inference")["state"], "done")
+        self.assertEqual(self.stage("nsys")["state"], "missing")
+        self.assertIn("lpo doctor", self.stage("nsys")["message"])
+
+    def test_a_missing_program_is_told_before_anything_starts(self) -> None:
+        done = self.lpo(*ONLY_DIRECT, "--", "./no-such-program")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("no-such-program", done.stderr)
+
+    def test_the_time_limit_of_a_stage(self) -> None:
+        done = self.lpo(*ONLY_DIRECT, "pipeline.direct_inference.timeout=200ms", "run.grace=200ms", "--", "sh", "-c",
+                        "trap '' TERM; while :; do sleep 0.1; done")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("time limit", self.stage("direct_inference")["message"])
+
+    def test_a_place_that_cannot_be_written(self) -> None:
+        done = subprocess.run([LPO, "run", "hydra.run.dir=/proc/nowhere"], cwd=self.cwd, text=True, capture_output=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("hydra.run.dir", done.stderr)
+
+    def test_output_beyond_the_limit_is_noted(self) -> None:
+        done = self.lpo(*ONLY_DIRECT, "run.max_output_bytes=1000", "--", "head", "-c", "100000", "/dev/zero")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("99000 bytes", self.stage("direct_inference")["notes"][0])
+
+    def test_wrong_usage_is_exit_code_2(self) -> None:
+        for words in (["--resum", "x"], ["--resume", "x", "run.repeats=1"], ["no_such_key=1"], ["--"]):
+            with self.subTest(words):
+                self.assertEqual(self.lpo(*words).returncode, 2)
+
+
+class Interrupts(Scratch):
+    def pids(self, mark: str) -> str:
+        return subprocess.run(["pgrep", "-f", mark], text=True, capture_output=True).stdout.strip()
+
+    def test_an_interrupt_is_passed_on_and_leaves_nobody(self) -> None:
+        child = self.start(*QUIET, "--", "sh", "-c", "setsid sleep 987651 & sleep 987651")
+        self.wait_for(lambda: self.pids("[s]leep 987651"))
+        child.send_signal(signal.SIGINT)
+        child.communicate(timeout=30)
+        self.assertEqual(child.returncode, 130)
+        self.assertEqual(self.manifest()["state"], "interrupted")
+        self.assertEqual(self.stage("native")["state"], "pending")
+        self.wait_for(lambda: not self.pids("[s]leep 987651"))
+
+    def test_killed_with_9_the_folder_tells_and_the_run_can_go_on(self) -> None:
+        flag = os.path.join(self.cwd, "go")
+        child = self.start(*QUIET, "--", "sh", "-c", f"test -e {flag} || sleep 987652")
+        self.wait_for(lambda: self.stage("direct_inference")["state"] == "running" and self.pids("[s]leep 987652"))
+        child.kill()
+        child.communicate()
+        self.assertEqual(self.manifest()["state"], "running")
+        self.wait_for(lambda: not self.pids("[s]leep 987652"))
+        with open(flag, "w", encoding="utf-8"):
+            pass
+        again = subprocess.run([LPO, "run", "--resume", self.run], cwd="/", text=True, capture_output=True)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual(self.manifest()["state"], "done")
+
+    def test_resuming_keeps_what_is_done(self) -> None:
+        flag = os.path.join(self.cwd, "go")
+        count = os.path.join(self.cwd, "count")
+        program = f"echo x >>{count}; test -z \"$NVTX_INJECTION64_PATH\" || test -e {flag}"
+        self.assertEqual(self.lpo(*QUIET, "--", "sh", "-c", program).returncode, 1)
+        with open(flag, "w", encoding="utf-8"):
+            pass
+        again = subprocess.run([LPO, "run", "--resume", "run"], cwd=self.cwd, text=True, capture_output=True)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        with open(count, encoding="utf-8") as f:
+            self.assertEqual(len(f.readlines()), 3)  # direct once, native twice
+
+
+if __name__ == "__main__":
+    tap.main()
