@@ -21,10 +21,13 @@ static void row_ns_of(struct lpo_table *t, const struct lpo_sum *s, int64_t ns)
 }
 
 static const struct lpo_column kernel_columns[] = {
-    { "kernel", "Kernel", LPO_CELL_TEXT, NULL }, { "launches", "Launches", LPO_CELL_COUNT, NULL },
-    { "gpu_ns", "GPU time", LPO_CELL_NS, NULL }, { "share", "Share", LPO_CELL_PERCENT, NULL },
-    { "mean_ns", "Mean", LPO_CELL_NS, NULL },    { "min_ns", "Min", LPO_CELL_NS, NULL },
-    { "max_ns", "Max", LPO_CELL_NS, NULL },      { "class", "Class", LPO_CELL_TEXT, NULL },
+    { "launches", "Launches", LPO_CELL_COUNT, NULL },
+    { "gpu_ns", "GPU time", LPO_CELL_NS, NULL },
+    { "share", "Share", LPO_CELL_PERCENT, NULL },
+    { "mean_ns", "Mean", LPO_CELL_NS, NULL },
+    { "min_ns", "Min", LPO_CELL_NS, NULL },
+    { "max_ns", "Max", LPO_CELL_NS, NULL },
+    { "class", "Class", LPO_CELL_TEXT, NULL },
     { "kernel", "Kernel", LPO_CELL_TEXT, NULL }, /* last: names are long */
 };
 
