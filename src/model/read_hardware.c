@@ -106,13 +106,18 @@ static int load(struct lpo_arena *a, const char *const *dirs, const char *path,
     return read_measured(a, dirs, out, err);
 }
 
-/* The next word of a name: letters and digits. */
+/* '_' belongs to a word, so that a mistyped entry ("h200_smx") is not taken for a GPU's name. */
+static bool in_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
 static const char *word(const char *p, size_t *len)
 {
-    while (*p && !isalnum((unsigned char)*p))
+    while (*p && !in_word(*p))
         p++;
     *len = 0;
-    while (isalnum((unsigned char)p[*len]))
+    while (in_word(p[*len]))
         (*len)++;
     return p;
 }
