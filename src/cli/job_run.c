@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include "cli/app.h"
+#include "cli/closing.h"
 #include "cli/job.h"
 #include "cli/progress.h"
 #include "config/node.h"
 #include "config/yaml.h"
+#include "report/build.h"
 #include "run/clock.h"
 #include "run/inputs.h"
 #include "run/manifest.h"
@@ -21,7 +23,6 @@
 #include "util/file.h"
 #include "util/path.h"
 #include "util/str.h"
-#include "util/units.h"
 
 static int write_yaml(const char *run, const char *name, const struct lpo_node *node,
                       struct lpo_err *err)
@@ -82,21 +83,6 @@ static int write_provenance(struct lpo_arena *a, const struct lpo_job *job, cons
     return lpo_rundir_write(run, "env.json", env.at, env.len, err);
 }
 
-static void print_stages(const struct lpo_app *app, const struct lpo_manifest *m)
-{
-    fprintf(app->out, "\n%-17s %-12s %10s\n", "stage", "state", "time");
-    for (size_t i = 0; i < m->nstages; i++) {
-        const struct lpo_stage_record *s = &m->stages[i];
-        LPO_STR took = { 0 };
-
-        if (s->state == LPO_SKIPPED)
-            continue;
-        lpo_add_duration(&took, s->wall_ns);
-        fprintf(app->out, "%-17s %-12s %10s\n", s->name, lpo_state_name(s->state),
-                lpo_str_text(&took));
-    }
-}
-
 static enum lpo_state run_state(int code)
 {
     return code == 0     ? LPO_DONE
@@ -109,6 +95,7 @@ static int finish(struct lpo_app *app, struct lpo_pipeline *p, int code, struct 
                   struct lpo_err *err)
 {
     struct lpo_manifest *m = p->manifest;
+    struct lpo_err why = { 0 };
 
     if (code < 0)
         return code;
@@ -116,8 +103,12 @@ static int finish(struct lpo_app *app, struct lpo_pipeline *p, int code, struct 
     m->ended_ns = lpo_clock_unix_ns();
     if (lpo_manifest_save(m, err) < 0)
         return err->code;
-    print_stages(app, m);
-    fprintf(app->out, "\nrun folder: %s\n", p->run_dir);
+    /* what was made is reported, whatever else failed */
+    if (lpo_report_build(p->run_dir, &(struct lpo_report_options){ 0 }, &why) < 0) {
+        lpo_err_print(app->log, "lpo run: the reports could not be built", &why);
+        code = code ? code : 1;
+    }
+    lpo_closing_print(app, m);
     *out = (struct lpo_job_result){ p->run_dir, code };
     return 0;
 }

@@ -65,10 +65,11 @@ class WholeRuns(Scratch):
     def test_the_embedded_workload_runs_and_leaves_a_whole_folder(self) -> None:
         done = self.lpo("run.repeats=1", "infer.max_new_tokens=4")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("run folder", done.stdout)
+        self.assertIn("report.md", done.stdout)
         for name in ("run.json", "config.yaml", "overrides.yaml", "env.json", "inputs.yaml", "lpo.log",
                      "static_analysis/static_compute.json", "native/regions.json", "native/cmd.txt",
-                     "workload/direct_inference/metrics.json", "workload/native/stdout.log"):
+                     "workload/direct_inference/metrics.json", "workload/native/stdout.log",
+                     "report.md", "report.json", "stakeholder_summary.md", "kernels.md"):
             self.assertTrue(os.path.exists(os.path.join(self.run, name)), name)
         manifest = self.manifest()
         self.assertEqual(manifest["state"], "done")
