@@ -278,8 +278,9 @@ static void place_kernels(struct builder *b)
 {
     struct lpo_scope *s = b->scope;
 
-    qsort_r(s->kernels.at, s->kernels.len, sizeof *s->kernels.at, by_node_and_cost,
-            (void *)b->tree->trace);
+    if (s->kernels.len)
+        qsort_r(s->kernels.at, s->kernels.len, sizeof *s->kernels.at, by_node_and_cost,
+                (void *)b->tree->trace);
     for (size_t i = 0; i < s->kernels.len;) {
         size_t from = i;
         uint32_t node = s->kernels.at[i].node;

@@ -218,7 +218,8 @@ struct lpo_timeline *lpo_timeline_create(const struct lpo_region_tree *tree)
             i++;
         build_device(&b, rows + from, i - from);
     }
-    qsort(out->streams.at, out->streams.len, sizeof *out->streams.at, by_device_and_stream);
+    if (out->streams.len)
+        qsort(out->streams.at, out->streams.len, sizeof *out->streams.at, by_device_and_stream);
     free(rows);
     free(b.kinds);
     lpo_pairmap_free(&b.stream_map);
