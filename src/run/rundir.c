@@ -140,6 +140,7 @@ void lpo_rundir_list(struct lpo_arena *a, const char *run, const char *name, str
 static int remove_tree(struct lpo_arena *a, const char *path, int depth, struct lpo_err *err)
 {
     struct stat st;
+    int rc = 0;
     DIR *d;
 
     if (lstat(path, &st) < 0)
@@ -151,15 +152,12 @@ static int remove_tree(struct lpo_arena *a, const char *path, int depth, struct 
     d = opendir(path);
     if (!d)
         return lpo_fail_errno(err, "cannot open '%s'", path);
-    for (struct dirent *e; (e = readdir(d));) {
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-            continue;
-        if (remove_tree(a, lpo_path_join(a, path, e->d_name), depth + 1, err) < 0)
-            break;
-    }
+    for (struct dirent *e; rc == 0 && (e = readdir(d));)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            rc = remove_tree(a, lpo_path_join(a, path, e->d_name), depth + 1, err);
     closedir(d);
-    if (err->code)
-        return err->code;
+    if (rc < 0)
+        return rc;
     return rmdir(path) < 0 ? lpo_fail_errno(err, "cannot remove '%s'", path) : 0;
 }
 

@@ -6,16 +6,19 @@
 #include "config/node.h"
 #include "run/conf.h"
 #include "run/manifest.h"
+#include "run/rundir.h"
 #include "run/supervise.h"
 #include "stage/nsys/nsys.h"
 #include "stage/stage.h"
 #include "util/arena.h"
 #include "util/err.h"
+#include "util/file.h"
 #include "util/path.h"
 #include "util/str.h"
 
 struct state {
     const char *nsys;
+    const char *temp;            /* where nsys keeps its raw stream */
     size_t profile;              /* index of the main step */
     bool exported;               /* the follow-up steps were added */
     bool imported;               /* QdstrmImporter was tried */
@@ -92,7 +95,12 @@ static int nsys_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct 
     add_profile_words(ctx, &words, s->nsys);
     opts.prefix = words.argv;
     s->profile = steps->len;
-    return lpo_stage_add_workload(ctx, steps, "nsys profile", &opts, &step, err);
+    if (lpo_stage_add_workload(ctx, steps, "nsys profile", &opts, &step, err) < 0)
+        return err->code;
+    /* nsys keeps its raw stream in the temporary folder: that stays inside the run, too */
+    s->temp = lpo_path_join(ctx->arena, ctx->dir, "tmp");
+    lpo_step_env(ctx->arena, step, "TMPDIR", s->temp);
+    return ctx->dry_run ? 0 : lpo_dirs_make(s->temp, err);
 }
 
 /* Files of the stage folder that match, sorted; the arena owns them. */
@@ -249,6 +257,7 @@ static int nsys_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
     struct state *s = ctx->private;
     const char **files;
 
+    lpo_rundir_remove(ctx->arena, ctx->dir, "tmp", NULL);
     if (find_reports(ctx, &files) == 0)
         return explain_no_report(ctx, s, err);
     if (s->workload_failed)

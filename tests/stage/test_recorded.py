@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""The whole path of the nsys and ncu stages on tools that replay what the real ones were seen to do. Prints TAP."""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "workloads"))
+import tap  # noqa: E402
+
+LPO = os.environ["LPO_BIN"]
+TOOLS = os.path.join(HERE, "tools")
+NSYS = os.path.join(TOOLS, "nsight", "target-linux-x64", "nsys")
+BARE = ["pipeline.static_analysis.enable=false", "pipeline.direct_inference.enable=false"]
+NSYS_ON = [*BARE, "pipeline.native.enable=false", "pipeline.nsys.enable=true", f"pipeline.nsys.program={NSYS}"]
+NCU_ON = [*BARE, "pipeline.ncu.enable=true", f"pipeline.ncu.program={os.path.join(TOOLS, 'ncu')}",
+          "run.repeats=1", "infer.max_new_tokens=2"]
+
+
+class Recorded(unittest.TestCase):
+    def setUp(self) -> None:
+        self.temp = tempfile.TemporaryDirectory(prefix="lpo-recorded-")
+        self.cwd = self.temp.name
+
+    def tearDown(self) -> None:
+        self.temp.cleanup()
+
+    def path(self, *parts: str) -> str:
+        return os.path.join(self.cwd, "run", *parts)
+
+    def lpo(self, *words: str, **env: str) -> subprocess.CompletedProcess:
+        full = os.environ | {"XDG_CACHE_HOME": os.path.join(self.cwd, "cache"), "FAKE_NCU_CALLS": self.path("..", "calls")}
+        return subprocess.run([LPO, "run", "hydra.run.dir=run", *words], cwd=self.cwd, env=full | env, text=True,
+                              capture_output=True, timeout=120)
+
+    def stage(self, name: str) -> dict:
+        with open(self.path("run.json"), encoding="utf-8") as f:
+            return next(s for s in json.load(f)["stages"] if s["name"] == name)
+
+    def has(self, *names: str) -> None:
+        for name in names:
+            self.assertTrue(os.path.exists(self.path(name)), name)
+
+    def calls(self) -> list[list[str]]:
+        with open(os.path.join(self.cwd, "calls"), encoding="utf-8") as f:
+            return [line.rstrip("\n").split("\t") for line in f]
+
+
+class Nsys(Recorded):
+    def test_a_capture_is_exported_and_summarised(self) -> None:
+        done = self.lpo(*NSYS_ON)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.has("nsys/run.nsys-rep", "nsys/run.sqlite", "nsys/summary_cuda_gpu_kern_sum.csv", "nsys/cmd.txt",
+                 "workload/nsys/metrics.json")
+        self.assertEqual(self.stage("nsys")["notes"], [])
+
+    def test_a_qdstrm_is_finished_with_the_importer(self) -> None:
+        done = self.lpo(*NSYS_ON, FAKE_NSYS="qdstrm")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.has("nsys/run.nsys-rep", "nsys/run.sqlite")
+
+    def test_an_importer_that_does_not_start_is_explained(self) -> None:
+        done = self.lpo(*NSYS_ON, FAKE_NSYS="qdstrm", FAKE_IMPORTER="broken")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(".qdstrm", self.stage("nsys")["message"])
+
+    def test_a_range_that_never_came_says_what_to_check(self) -> None:
+        done = self.lpo(*NSYS_ON, "pipeline.nsys.gating_nvtx=true", "pipeline.nsys.nvtx_capture=decod", FAKE_NSYS="none")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("'decod' was never entered", self.stage("nsys")["message"])
+
+    def test_registered_strings_are_not_required_when_gated(self) -> None:
+        done = self.lpo(*NSYS_ON, "pipeline.nsys.gating_nvtx=true", "pipeline.nsys.nvtx_capture=decode", "--", "sh", "-c",
+                        'echo "$NSYS_NVTX_PROFILER_REGISTER_ONLY"')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(self.path("workload/nsys/stdout.log"), encoding="utf-8") as f:
+            self.assertEqual(f.read().splitlines()[0], "0")
+
+    def test_the_workload_failing_keeps_the_report(self) -> None:
+        done = self.lpo(*NSYS_ON, "--", "sh", "-c", "exit 5")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("exit code 5", self.stage("nsys")["message"])
+        self.has("nsys/run.sqlite")
+
+
+class Ncu(Recorded):
+    def test_a_capture_leaves_report_and_tables(self) -> None:
+        done = self.lpo(*NCU_ON)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.has("ncu/run.ncu-rep", "ncu/raw.csv", "ncu/sections_report.txt", "ncu/sections.txt", "ncu/cmd.txt")
+
+    def test_unknown_metrics_are_dropped_with_a_note_and_the_answer_is_kept(self) -> None:
+        extra = "pipeline.ncu.ncu_cli.metrics=[dram__bytes.sum,no__such.sum]"
+        self.assertEqual(self.lpo(*NCU_ON, extra).returncode, 0)
+        capture = next(c for c in self.calls() if "--export" in c)
+        self.assertEqual(capture[capture.index("--metrics") + 1], "dram__bytes.sum")
+        self.assertIn("no__such.sum", " ".join(self.stage("ncu")["notes"]))
+        before = sum("--query-metrics" in c for c in self.calls())
+        self.assertEqual(self.lpo(*NCU_ON, extra).returncode, 0)
+        self.assertEqual(sum("--query-metrics" in c for c in self.calls()), before)
+
+    def test_no_kernels_is_tried_again_without_the_filter(self) -> None:
+        done = self.lpo(*NCU_ON, "pipeline.ncu.ncu_cli.nvtx.include=decode", FAKE_NCU="no-kernels")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.has("ncu/cmd-rerun.txt", "ncu/rerun.ncu-rep", "ncu/raw.csv")
+        with open(self.path("ncu/cmd-rerun.txt"), encoding="utf-8") as f:
+            self.assertNotIn("--nvtx", f.read())
+
+    def test_other_failures_are_not_tried_again(self) -> None:
+        done = self.lpo(*NCU_ON, "pipeline.ncu.ncu_cli.nvtx.include=decode", FAKE_NCU="permission")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("performance counters", self.stage("ncu")["message"])
+        self.assertFalse(os.path.exists(self.path("ncu/cmd-rerun.txt")))
+
+    def test_range_replay_that_the_driver_refuses_is_explained(self) -> None:
+        done = self.lpo(*NCU_ON, "pipeline.ncu.ncu_cli.replay_mode=range", FAKE_NCU="range-replay")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("app-range", self.stage("ncu")["message"])
+
+    def test_a_pattern_that_fits_no_region_stops_before_ncu(self) -> None:
+        done = self.lpo(*NCU_ON, "pipeline.ncu.ncu_cli.nvtx.include=decod")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("did you mean 'decode'", self.stage("ncu")["message"])
+        self.assertFalse([c for c in self.calls() if c != ["--version"]])
+
+    def test_region_mode_is_one_capture_over_the_regions_seen(self) -> None:
+        done = self.lpo(*NCU_ON, "pipeline.ncu.regions.enable=true", "pipeline.ncu.regions.include=[prefill,'decode/**/attn']")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        captures = [c for c in self.calls() if "--export" in c]
+        self.assertEqual(len(captures), 1)
+        words = captures[0]
+        self.assertEqual([words[i + 1] for i, w in enumerate(words) if w == "--nvtx-include"],
+                         ["prefill/", "decode/*/attn/"])
+        self.assertIn("per-launch-config", words)
+
+
+if __name__ == "__main__":
+    tap.main()
