@@ -4,5 +4,6 @@
 #include "trace/reader.h"
 
 extern const struct lpo_reader lpo_reader_kineto;
+extern const struct lpo_reader lpo_reader_ncu_csv;
 extern const struct lpo_reader lpo_reader_nsys;
 extern const struct lpo_reader lpo_reader_native;

@@ -21,6 +21,17 @@ static inline void dump_stack(struct lpo_str *s, const struct lpo_trace *t, uint
     }
 }
 
+static inline void dump_metrics(struct lpo_str *s, const struct lpo_trace *t, uint32_t row)
+{
+    for (uint32_t m = 0; m < t->metrics.len; m++) {
+        double v = lpo_trace_metric_get(t, row, m);
+
+        if (!isnan(v))
+            lpo_str_addf(s, " %s=%.9g%s", lpo_trace_text(t, t->metrics.at[m].name), v,
+                         lpo_trace_text(t, t->metrics.at[m].unit));
+    }
+}
+
 static inline void dump_work(struct lpo_str *s, const struct lpo_trace *t, const struct lpo_work *w)
 {
     static const char *const kinds[] = { "kernel", "copy", "set" };
@@ -53,6 +64,8 @@ static inline void dump_work(struct lpo_str *s, const struct lpo_trace *t, const
     }
     if (w->flags)
         lpo_str_addf(s, " flags=%u", w->flags);
+    if (w->metrics != LPO_NONE)
+        dump_metrics(s, t, w->metrics);
     lpo_str_addc(s, '\n');
 }
 

@@ -243,55 +243,64 @@ static const struct sql_case {
       "copy Memcpy pid=5 dev=0 stream=0 4+1 bytes=7\n"
       "set Memset pid=5 dev=0 stream=0 6+3 bytes=8\n" },
     { "ranges: registered names, domains named late, two kinds, marks are none",
-      STRINGS
-          NVTX "INSERT INTO NVTX_EVENTS VALUES (1, 9, 59, NULL, 'plain', " TID(
-              5, 6) ", NULL, 0), (2, 8, 59, NULL, NULL, " TID(5, 6) ", 3, 2), (3, 7, 60, 1, "
-                                                                    "'S', " TID(5, 7) ", NULL, "
-                                                                                      "NULL), (4, "
-                                                                                      "NULL, 34, "
+      STRINGS NVTX "INSERT INTO NVTX_EVENTS VALUES (1, 9, 59, NULL, 'plain', " TID(
+          5,
+          6) ", NULL, 0), (2, 8, 59, NULL, NULL, " TID(5,
+                                                       6) ", 3, 2), (3, 7, 60, 1, "
+                                                          "'S', " TID(
+                                                              5,
+                                                              7) ", NULL, "
+                                                                 "NULL), (4, "
+                                                                 "NULL, 34, "
+                                                                 "NULL, "
+                                                                 "'mark',"
+                                                                 " " TID(
+                                                                     5,
+                                                                     6) ","
+                                                                        " "
+                                                                        "N"
+                                                                        "U"
+                                                                        "L"
+                                                                        "L"
+                                                                        ","
+                                                                        " "
+                                                                        "0"
+                                                                        ")"
+                                                                        ","
+                                                                        " "
+                                                                        "("
+                                                                        "5"
+                                                                        ","
+                                                                        " "
+                                                                        "N"
+                                                                        "U"
+                                                                        "L"
+                                                                        "L"
+                                                                        ","
+                                                                        " "
+                                                                        "7"
+                                                                        "5"
+                                                                        ","
+                                                                        " "
+                                                                        "N"
+                                                                        "U"
+                                                                        "L"
+                                                                        "L"
+                                                                        ","
+                                                                        " "
+                                                                        "N"
+                                                                        "U"
+                                                                        "L"
+                                                                        "L"
+                                                                        ","
+                                                                        " " TID(5, 6) ", 4, 2), "
+                                                                                      "(6, 7, 59, "
                                                                                       "NULL, "
-                                                                                      "'mark',"
-                                                                                      " " TID(5,
-                                                                                              6) ","
-                                                                                                 " "
-                                                                                                 "N"
-                                                                                                 "U"
-                                                                                                 "L"
-                                                                                                 "L"
-                                                                                                 ","
-                                                                                                 " "
-                                                                                                 "0"
-                                                                                                 ")"
-                                                                                                 ","
-                                                                                                 " "
-                                                                                                 "("
-                                                                                                 "5"
-                                                                                                 ","
-                                                                                                 " "
-                                                                                                 "N"
-                                                                                                 "U"
-                                                                                                 "L"
-                                                                                                 "L"
-                                                                                                 ","
-                                                                                                 " "
-                                                                                                 "7"
-                                                                                                 "5"
-                                                                                                 ","
-                                                                                                 " "
-                                                                                                 "N"
-                                                                                                 "U"
-                                                                                                 "L"
-                                                                                                 "L"
-                                                                                                 ","
-                                                                                                 " "
-                                                                                                 "N"
-                                                                                                 "U"
-                                                                                                 "L"
-                                                                                                 "L"
-                                                                                                 ","
-                                                                                                 " " TID(5, 6) ", 4, 2), (6, 7, 59, NULL, 'x', " TID(
-                                                                                                     6,
-                                                                                                     6) ", NULL, 3);",
+                                                                                      "'x', " TID(
+                                                                                          6,
+                                                                                          6) ", "
+                                                                                             "NULL,"
+                                                                                             " 3);",
       "push plain pid=5 tid=6 1..9\n"
       "push dom@reg pid=5 tid=6 2..8\n"
       "start S pid=5 tid=7 3..7\n"
@@ -309,17 +318,17 @@ static const struct sql_case {
       "note 1 ranges were never closed: they end with their process\n"
       "note 1 ranges have no name\n" },
     { "a whole graph counts only where its nodes are not known",
-      STRINGS KERNELS("start, end, correlationId, globalPid, demangledName, graphNodeId")
-          CALLS "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE(start, end, deviceId, streamId, "
-                "correlationId, globalPid, graphId);"
-                "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (10, 30, 9, " TID(
-                    5, 0) ", 1, 77);"
-                          "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (10, 30, 0, 7, "
-                          "9, " TID(5, 0) ", 1), (40, 90, 0, 7, 10, " TID(
-                              5, 0) ", 1);"
-                                    "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1, 2, 0, " TID(
-                                        5, 6) ", 9, 0),"
-                                              "(31, 32, 0, " TID(5, 6) ", 10, 0);",
+      STRINGS KERNELS("start, end, correlationId, globalPid, demangledName, graphNodeId") CALLS
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE(start, end, deviceId, streamId, "
+      "correlationId, globalPid, graphId);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (10, 30, 9, " TID(
+          5, 0) ", 1, 77);"
+                "INSERT INTO CUPTI_ACTIVITY_KIND_GRAPH_TRACE VALUES (10, 30, 0, 7, "
+                "9, " TID(5, 0) ", 1), (40, 90, 0, 7, 10, " TID(
+                    5, 0) ", 1);"
+                          "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1, 2, 0, " TID(
+                              5, 6) ", 9, 0),"
+                                    "(31, 32, 0, " TID(5, 6) ", 10, 0);",
       "kernel k1(int) pid=5 dev=0 stream=0 10+20 launch=1..2@6 flags=4\n"
       "kernel CUDA graph 1 (whole launch) pid=5 dev=0 stream=7 40+50 launch=31..32@6 flags=12\n"
       "note 1 CUDA graph launches were traced as a whole (--cuda-graph-trace=graph): their "
