@@ -9,6 +9,7 @@
 /* The first that knows the file reads it. */
 static const struct lpo_reader *const readers[] = {
     &lpo_reader_nsys,
+    &lpo_reader_ncu_rep,
     &lpo_reader_ncu_csv,
     &lpo_reader_kineto,
     &lpo_reader_native,

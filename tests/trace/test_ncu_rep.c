@@ -1,0 +1,490 @@
+#include "../unit.h"
+
+#include <math.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include "dump.h"
+#include "trace/ncu.h"
+#include "trace/readers.h"
+#include "util/csv.h"
+#include "util/err.h"
+#include "util/file.h"
+#include "util/path.h"
+#include "util/unpack.h"
+
+/* --- the report against ncu's own CSV of it --------------------------------------------------- */
+
+static const struct pair_case {
+    const char *name, *report, *csv;
+    size_t kernels, least_values;
+} pair_cases[] = {
+    { "ranges, cut to what is read", "tests/data/ncu/ranges.ncu-rep.gz",
+      "tests/data/ncu/ranges_raw.csv.gz", 12, 12 * 1100 },
+    { "ranges, as ncu wrote it", "../shared/data/ncu/ranges.ncu-rep.gz",
+      "../shared/data/ncu/ranges_raw.csv", 12, 12 * 1100 },
+    { "a Llama in PyTorch", "../shared/data/ncu/llm_roof.ncu-rep.gz",
+      "../shared/data/ncu/llm_roof_raw.csv.gz", 23, 23 * 1100 },
+};
+
+static const char *at_root(struct lpo_str *to, const char *path)
+{
+    lpo_str_clear(to);
+    lpo_str_addf(to, "%s/%s", unit_env("LPO_SOURCE_ROOT", "."), path);
+    return lpo_str_text(to);
+}
+
+static struct lpo_trace *read_with(const struct lpo_reader *reader, const char *path)
+{
+    struct lpo_trace *t = lpo_trace_create();
+    struct lpo_err err = { 0 };
+
+    if (reader->read(path, t, &err) < 0)
+        fail_msg("%s: %s", path, lpo_err_cause(&err));
+    return t;
+}
+
+/* Half a unit of the last digit printed, in base units. */
+static double print_rounding(struct lpo_cell cell, double scale)
+{
+    const char *dot = memchr(cell.at, '.', cell.len);
+    int decimals = dot ? (int)(cell.at + cell.len - dot - 1) : 0;
+
+    return 0.5000001 * scale * pow(10, -decimals);
+}
+
+struct columns {
+    uint32_t metric[4096]; /* of the report's trace */
+    double scale[4096];
+    size_t count;
+};
+
+static void set_columns(struct columns *c, struct lpo_csv *csv, const struct lpo_trace *t)
+{
+    LPO_STR name = { 0 };
+    struct lpo_err err = { 0 };
+    char base[LPO_NCU_UNIT];
+
+    assert_int_equal(lpo_csv_next(csv, &err), 1);
+    c->count = csv->count;
+    assert_true(c->count < 4096);
+    for (size_t i = 0; i < c->count; i++)
+        c->metric[i] = lpo_trace_metric_find(t, lpo_cell_text(csv->cells[i], &name));
+    assert_int_equal(lpo_csv_next(csv, &err), 1);
+    for (size_t i = 0; i < c->count; i++)
+        c->scale[i] = lpo_ncu_unit_scale(csv->cells[i].at, csv->cells[i].len, base);
+}
+
+static size_t compare_row(const struct columns *c, const struct lpo_csv *csv,
+                          const struct lpo_trace *t, uint32_t row)
+{
+    size_t compared = 0;
+
+    for (size_t i = 0; i < c->count; i++) {
+        double printed, exact = lpo_trace_metric_get(t, row, c->metric[i]);
+
+        if (c->metric[i] == LPO_NONE || !lpo_cell_number(csv->cells[i], &printed))
+            continue;
+        printed *= c->scale[i];
+        if (!(fabs(printed - exact) <=
+              print_rounding(csv->cells[i], c->scale[i]) + fabs(exact) * 1e-12))
+            fail_msg("%s: %.17g in the report, %.17g in the CSV",
+                     lpo_trace_text(t, t->metrics.at[c->metric[i]].name), exact, printed);
+        compared++;
+    }
+    return compared;
+}
+
+static void compare_shapes(const struct lpo_trace *a, const struct lpo_trace *b, size_t i)
+{
+    const struct lpo_work *x = &a->works.at[i], *y = &b->works.at[i];
+
+    assert_memory_equal(a->shapes.at[x->shape].grid, b->shapes.at[y->shape].grid, 12);
+    assert_memory_equal(a->shapes.at[x->shape].block, b->shapes.at[y->shape].block, 12);
+    assert_int_equal(a->shapes.at[x->shape].registers, b->shapes.at[y->shape].registers);
+    assert_int_equal(x->stream, y->stream);
+    assert_int_equal(a->processes.at[x->process].pid, b->processes.at[y->process].pid);
+    assert_true(llabs(lpo_work_ns(x) - lpo_work_ns(y)) <= 1);
+}
+
+/* The same path of names; only the report tells visits of push/pop ranges apart. */
+static void compare_stacks(const struct lpo_trace *a, const struct lpo_trace *b, size_t i)
+{
+    const struct lpo_stack *x = &a->stacks.at[a->works.at[i].stack];
+    const struct lpo_stack *y = &b->stacks.at[b->works.at[i].stack];
+
+    assert_int_equal(x->count, y->count);
+    for (uint32_t k = 0; k < x->count; k++) {
+        const struct lpo_frame *f = &a->frames.at[x->first + k], *g = &b->frames.at[y->first + k];
+
+        assert_string_equal(lpo_trace_text(a, f->name), lpo_trace_text(b, g->name));
+        assert_int_equal(f->kind, g->kind);
+        assert_int_equal(f->domain, g->domain);
+        assert_true(f->visit != 0);
+        if (f->kind == LPO_START_END)
+            assert_int_equal(f->visit, g->visit);
+    }
+}
+
+static void check_pair(void **state)
+{
+    const struct pair_case *c = *state;
+    LPO_STR path = { 0 };
+    LPO_AUTO(lpo_trace) report = NULL;
+    LPO_AUTO(lpo_trace) csv = NULL;
+    LPO_AUTO(lpo_csv) cells = NULL;
+    struct columns *columns = calloc(1, sizeof *columns);
+    struct lpo_err err = { 0 };
+    size_t compared = 0;
+
+    report = read_with(&lpo_reader_ncu_rep, at_root(&path, c->report));
+    csv = read_with(&lpo_reader_ncu_csv, at_root(&path, c->csv));
+    assert_int_equal(report->works.len, c->kernels);
+    assert_int_equal(csv->works.len, c->kernels);
+    assert_int_equal(lpo_csv_open(at_root(&path, c->csv), &cells, &err), 0);
+    set_columns(columns, cells, report);
+    for (size_t i = 0; i < c->kernels; i++) {
+        assert_int_equal(lpo_csv_next(cells, &err), 1);
+        compared += compare_row(columns, cells, report, report->works.at[i].metrics);
+        compare_shapes(report, csv, i);
+        compare_stacks(report, csv, i);
+    }
+    assert_true(compared >= c->least_values);
+    assert_int_equal(report->metrics.len, csv->metrics.len);
+    assert_string_equal(lpo_trace_text(report, report->devices.at[0].name), "NVIDIA H200");
+    assert_int_equal(report->devices.at[0].sms, csv->devices.at[0].sms);
+    assert_int_equal(report->devices.at[0].memory_bytes, csv->devices.at[0].memory_bytes);
+    assert_int_equal(report->notes.len, 0);
+    free(columns);
+}
+
+/* Units are not in the report: those we give by name must be those that ncu prints. */
+static void units_are_those_of_the_csv(void **state)
+{
+    LPO_STR path = { 0 };
+    LPO_AUTO(lpo_trace) report = NULL;
+    LPO_AUTO(lpo_trace) csv = NULL;
+
+    (void)state;
+    report = read_with(&lpo_reader_ncu_rep, at_root(&path, "tests/data/ncu/ranges.ncu-rep.gz"));
+    csv = read_with(&lpo_reader_ncu_csv, at_root(&path, "tests/data/ncu/ranges_raw.csv.gz"));
+    for (uint32_t i = 0; i < csv->metrics.len; i++) {
+        const char *name = lpo_trace_text(csv, csv->metrics.at[i].name);
+        uint32_t m = lpo_trace_metric_find(report, name);
+        const char *want = lpo_trace_text(csv, csv->metrics.at[i].unit);
+        const char *got =
+            m == LPO_NONE ? "(absent)" : lpo_trace_text(report, report->metrics.at[m].unit);
+
+        if (strcmp(want, got) != 0 &&
+            strcmp(name, "derived__l1tex__lsu_writeback_bytes_mem_lgds.sum.peak_sustained") != 0 &&
+            strcmp(name, "derived__l1tex__lsu_writeback_bytes_mem_lgds.sum.per_second") != 0)
+            fail_msg("%s: '%s', ncu prints '%s'", name, got, want);
+    }
+}
+
+static void visits_are_told_apart(void **state)
+{
+    LPO_STR path = { 0 }, got = { 0 };
+    LPO_AUTO(lpo_trace) t = NULL;
+
+    (void)state;
+    t = read_with(&lpo_reader_ncu_rep, at_root(&path, "tests/data/ncu/ranges.ncu-rep.gz"));
+    for (size_t i = 0; i < t->works.len; i++) {
+        dump_stack(&got, t, t->works.at[i].stack);
+        lpo_str_addc(&got, ' ');
+    }
+    assert_string_equal(lpo_str_text(&got), "A#572 A#572/A1#575 A#572/A1#575 A#572 B#582 ~S#1 "
+                                            "A#586 A#586/A1#588 A#586/A1#588 A#586 B#594 ~S#2 ");
+}
+
+/* --- reports made up byte by byte ----------------------------------------------------------- */
+
+static void varint(struct lpo_str *s, uint64_t v)
+{
+    for (; v >= 0x80; v >>= 7)
+        lpo_str_addc(s, (char)(v | 0x80));
+    lpo_str_addc(s, (char)v);
+}
+
+static void put_int(struct lpo_str *s, unsigned field, uint64_t v)
+{
+    varint(s, field << 3);
+    varint(s, v);
+}
+
+static void put_bytes(struct lpo_str *s, unsigned field, const void *bytes, size_t len)
+{
+    varint(s, field << 3 | 2);
+    varint(s, len);
+    lpo_str_addn(s, bytes, len);
+}
+
+static void put_text(struct lpo_str *s, unsigned field, const char *text)
+{
+    put_bytes(s, field, text, strlen(text));
+}
+
+static void put_double(struct lpo_str *s, unsigned field, double v)
+{
+    varint(s, field << 3 | 1);
+    lpo_str_addn(s, (const char *)&v, sizeof v);
+}
+
+static void put_sized(struct lpo_str *s, const struct lpo_str *message)
+{
+    uint32_t len = (uint32_t)message->len;
+
+    lpo_str_addn(s, (const char *)&len, sizeof len);
+    lpo_str_addn(s, lpo_str_text(message), message->len);
+}
+
+static void put_header(struct lpo_str *s, uint64_t version)
+{
+    LPO_STR h = { 0 };
+
+    lpo_str_addn(s, "NVR", 4);
+    put_int(&h, 1, version);
+    put_sized(s, &h);
+}
+
+static void put_metric(struct lpo_str *result, uint64_t name, double v)
+{
+    LPO_STR m = { 0 }, value = { 0 };
+
+    put_double(&value, 3, v);
+    put_int(&m, 1, name);
+    put_bytes(&m, 2, value.at, value.len);
+    put_bytes(result, 13, m.at, m.len);
+}
+
+/* A block with one result of two metrics; its own strings, or none. */
+static void put_block(struct lpo_str *s, const char *kernel, bool strings,
+                      const struct lpo_str *nvtx)
+{
+    LPO_STR result = { 0 }, payload = { 0 }, table = { 0 }, header = { 0 }, grid = { 0 };
+
+    put_int(&grid, 1, 4);
+    put_int(&grid, 2, 1);
+    put_int(&grid, 3, 1);
+    put_int(&result, 1, 77);
+    put_text(&result, 6, "short");
+    put_text(&result, 7, kernel);
+    put_bytes(&result, 10, grid.at, grid.len);
+    put_bytes(&result, 11, grid.at, grid.len);
+    put_metric(&result, 0, 1500);
+    put_metric(&result, 1, 0);
+    put_text(&result, 17, "a section that nobody wants");
+    if (nvtx)
+        put_bytes(&result, 21, nvtx->at, nvtx->len);
+    put_sized(&payload, &result);
+    put_text(&table, 1, "gpu__time_duration.sum");
+    put_text(&table, 1, "dram__bytes.sum");
+    put_int(&header, 2, 1);
+    if (strings)
+        put_bytes(&header, 4, table.at, table.len);
+    put_int(&header, 5, payload.len);
+    put_sized(s, &header);
+    lpo_str_addn(s, payload.at, payload.len);
+}
+
+#define ONE                                                                                        \
+    "kernel k pid=-1 dev=0 stream=0 0+1500 4x1x1,4x1x1%s flags=1 gpu__time_duration.sum=1500ns "   \
+    "dram__bytes.sum=0byte\n"
+
+static int read_bytes(const struct lpo_str *s, struct lpo_trace *t, struct lpo_err *err)
+{
+    char path[] = "/tmp/lpo-rep-XXXXXX";
+    int rc;
+
+    close(mkstemp(path));
+    assert_int_equal(lpo_file_write(path, lpo_str_text(s), s->len, err), 0);
+    rc = lpo_reader_ncu_rep.read(path, t, err);
+    unlink(path);
+    return rc;
+}
+
+static void expect(const struct lpo_str *s, const char *want)
+{
+    LPO_AUTO(lpo_trace) t = lpo_trace_create();
+    LPO_STR got = { 0 };
+    struct lpo_err err = { 0 };
+
+    /* processes come from the block; these reports have none */
+    lpo_trace_process(t, -1, -1);
+    if (read_bytes(s, t, &err) < 0)
+        fail_msg("%s", lpo_err_cause(&err));
+    dump_trace(&got, t);
+    assert_string_equal(lpo_str_text(&got), want);
+}
+
+static const char *one(struct lpo_str *to, const char *in)
+{
+    lpo_str_addf(to, ONE, in);
+    return lpo_str_text(to);
+}
+
+static void made_up_report_is_read(void **state)
+{
+    LPO_STR s = { 0 }, want = { 0 };
+
+    (void)state;
+    put_header(&s, 7);
+    put_block(&s, "k", true, NULL);
+    put_block(&s, "k", false, NULL);
+    one(&want, "");
+    expect(&s, one(&want, ""));
+}
+
+static void cut_report_keeps_what_came_before(void **state)
+{
+    LPO_STR s = { 0 }, want = { 0 };
+    size_t whole;
+
+    (void)state;
+    put_header(&s, 7);
+    put_block(&s, "k", true, NULL);
+    whole = s.len;
+    put_block(&s, "k", false, NULL);
+    one(&want, "");
+    lpo_str_add(&want, "note 0 the report was cut short: the kernels before were read\n");
+    for (size_t len = whole + 1; len < s.len; len += 7) {
+        struct lpo_str cut = { s.at, len, len };
+
+        expect(&cut, lpo_str_text(&want));
+    }
+}
+
+static void zstd_is_inflated(void **state)
+{
+    LPO_STR s = { 0 }, want = { 0 };
+    char packed[4096];
+    size_t n;
+
+    (void)state;
+    put_header(&s, 7);
+    put_block(&s, "k", true, NULL);
+    n = ZSTD_compress(packed, sizeof packed, s.at, s.len, 3);
+    assert_false(ZSTD_isError(n));
+    expect(&(struct lpo_str){ packed, n, n }, one(&want, ""));
+}
+
+static void put_range(struct lpo_str *scope, unsigned name_field, const char *name,
+                      unsigned visit_field, uint64_t visit)
+{
+    LPO_STR r = { 0 };
+
+    if (visit_field < name_field)
+        put_int(&r, visit_field, visit);
+    if (name)
+        put_text(&r, name_field, name);
+    else
+        put_text(&r, name_field + 1, "\x0a\x03msg"); /* attributes that hold a text */
+    if (visit_field > name_field)
+        put_int(&r, visit_field, visit);
+    put_bytes(scope, 3, r.at, r.len);
+}
+
+static void put_thread(struct lpo_str *state, uint64_t id, uint64_t domain, const char *a,
+                       const char *b)
+{
+    LPO_STR scope = { 0 }, thread = { 0 };
+
+    put_int(&scope, 1, domain);
+    put_range(&scope, 1, a, 3, 10);
+    put_range(&scope, 1, b, 3, 12);
+    put_int(&thread, 1, id);
+    put_bytes(&thread, 2, scope.at, scope.len);
+    put_bytes(state, 2, thread.at, thread.len);
+}
+
+static void ranges_of_the_launching_thread_count(void **state)
+{
+    LPO_STR s = { 0 }, want = { 0 }, nvtx = { 0 }, domain = { 0 }, scope = { 0 };
+
+    (void)state;
+    put_thread(&nvtx, 76, 5, "other", "thread");
+    put_thread(&nvtx, 77, 5, "decode", NULL);
+    put_int(&domain, 1, 5);
+    put_text(&domain, 2, "LLM");
+    put_bytes(&nvtx, 1, domain.at, domain.len);
+    put_int(&scope, 1, 0);
+    put_range(&scope, 2, "S", 1, 3);
+    put_bytes(&nvtx, 3, scope.at, scope.len);
+    put_header(&s, 7);
+    put_block(&s, "k", true, &nvtx);
+    expect(&s, one(&want, " in=LLM@decode#11/LLM@msg#13/~S#4"));
+}
+
+static void range_results_are_named(void **state)
+{
+    LPO_STR s = { 0 }, want = { 0 }, header = { 0 };
+
+    (void)state;
+    put_header(&s, 7);
+    put_block(&s, "k", true, NULL);
+    put_int(&header, 5, 4);
+    put_int(&header, 7, 1);
+    put_sized(&s, &header);
+    lpo_str_addn(&s, "\0\0\0", 4);
+    one(&want, "");
+    lpo_str_add(&want, "note 1 range results (range replay) cannot be read from the report: export "
+                       "them with ncu --import FILE --page raw --csv\n");
+    expect(&s, lpo_str_text(&want));
+}
+
+static void other_version_names_the_way_out(void **state)
+{
+    LPO_AUTO(lpo_trace) t = lpo_trace_create();
+    LPO_STR s = { 0 };
+    struct lpo_err err = { 0 };
+
+    (void)state;
+    put_header(&s, 8);
+    assert_int_equal(read_bytes(&s, t, &err), LPO_E_FORMAT);
+    assert_non_null(strstr(lpo_err_cause(&err), "version 8"));
+    assert_non_null(strstr(lpo_err_cause(&err), "ncu --import"));
+}
+
+static const struct hostile_case {
+    const char *name, *bytes;
+    size_t len;
+} hostile_cases[] = {
+    { "empty", "", 0 },
+    { "magic alone", "NVR\0", 4 },
+    { "header larger than the file", "NVR\0\xff\xff\xff\xff", 8 },
+    { "endless varint", "NVR\0\x0b\0\0\0\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 19 },
+    { "another file", "PK\3\4....", 8 },
+};
+
+static void check_hostile(void **state)
+{
+    const struct hostile_case *c = *state;
+    LPO_AUTO(lpo_trace) t = lpo_trace_create();
+    struct lpo_str s = { (char *)c->bytes, c->len, c->len };
+    struct lpo_err err = { 0 };
+
+    assert_int_equal(read_bytes(&s, t, &err), LPO_E_FORMAT);
+    assert_true(strlen(lpo_err_cause(&err)) > 10);
+}
+
+int main(void)
+{
+    struct unit u = { 0 };
+
+    for (size_t i = 0; i < sizeof pair_cases / sizeof *pair_cases; i++) {
+        LPO_STR path = { 0 };
+
+        if (lpo_path_exists(at_root(&path, pair_cases[i].report)))
+            unit_add(&u, pair_cases[i].name, check_pair, &pair_cases[i]);
+    }
+    UNIT_TEST(&u, units_are_those_of_the_csv);
+    UNIT_TEST(&u, visits_are_told_apart);
+    UNIT_TEST(&u, made_up_report_is_read);
+    UNIT_TEST(&u, cut_report_keeps_what_came_before);
+    UNIT_TEST(&u, zstd_is_inflated);
+    UNIT_TEST(&u, ranges_of_the_launching_thread_count);
+    UNIT_TEST(&u, range_results_are_named);
+    UNIT_TEST(&u, other_version_names_the_way_out);
+    UNIT_ROWS(&u, hostile_cases, check_hostile);
+    return unit_run(&u);
+}
