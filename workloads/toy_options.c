@@ -135,6 +135,8 @@ static int set_json(struct toy_options *o, const struct option *row, const struc
         *(bool *)field(o, row) = v->boolean;
         return 0;
     }
+    if (row->kind == SWITCH && lpo_streq(lpo_json_text(v, NULL), "auto"))
+        return 0; /* whoever starts the program decides, by the flag */
     if ((row->kind == NUMBER || row->kind == REAL) &&
         (v->kind == LPO_JSON_INT || v->kind == LPO_JSON_REAL))
         return set_number(o, row, v->real, row->key, err);

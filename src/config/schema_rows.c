@@ -51,6 +51,8 @@ static const struct lpo_schema_row rows[] = {
     { "infer.top_k", LPO_S_INT, false, NULL, 0, "0: all tokens" },
     { "infer.seed", LPO_S_INT, false, NULL, NONE, "of sampling" },
     { "infer.image_size", LPO_S_INT, true, NULL, 1, "edge of synthetic images in pixels" },
+    { "infer.prompt", LPO_S_TEXT, true, NULL, NONE, "text that goes with each image" },
+    { "infer.stop_at_eos", LPO_S_BOOL, false, NULL, NONE, "end a sequence at its end token" },
 
     { "dataset", LPO_S_OPEN, false, NULL, NONE, "what the workload is fed" },
     { "dataset.name", LPO_S_TEXT, false, NULL, NONE, "for reports" },
@@ -90,6 +92,10 @@ static const struct lpo_schema_row rows[] = {
     { "workload.hf.cuda_graph", LPO_S_BOOL, false, NULL, NONE, "decode from a CUDA graph" },
     { "workload.hf.random_weights", LPO_S_TEXT, false, "auto|true|false", NONE,
       "auto: when the folder has no weights" },
+    { "workload.hf.trust_remote_code", LPO_S_BOOL, false, NULL, NONE,
+      "run the Python code of a model folder" },
+    { "workload.hf.record_function", LPO_S_TEXT, false, "auto|true|false", NONE,
+      "ranges for torch.profiler too; auto: when it is injected" },
     { "workload.hf.extra_args", LPO_S_WORDS, false, NULL, NONE, "more words for the program" },
 
     { "pipeline", LPO_S_MAP, false, NULL, NONE, "the stages of a run" },

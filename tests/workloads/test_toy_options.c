@@ -62,7 +62,8 @@ static void flags_win_over_the_contract(void **state)
         "null,"
         " \"seed\": 18446744073709551615}, \"infer\": {\"max_new_tokens\": 50, \"temperature\": "
         "0.5},"
-        " \"workload\": {\"kind\": \"toy\", \"toy\": {\"graph\": true, \"threads\": null}},"
+        " \"workload\": {\"kind\": \"toy\", \"toy\": {\"graph\": true, \"threads\": null,"
+        " \"two_streams\": \"auto\"}},"
         " \"run\": {\"repeats\": 9, \"warmup\": 0}, \"effective\": {\"max_new_tokens\": 5}}";
     char path[] = "/tmp/lpo-toy-contract-XXXXXX";
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
@@ -84,6 +85,7 @@ static void flags_win_over_the_contract(void **state)
     assert_int_equal(o.warmup, 0);
     assert_int_equal(o.threads, 1); /* null leaves the default */
     assert_true(o.graph);
+    assert_false(o.two_streams);
     assert_true(o.sampling.temperature == 0.5);
     assert_null(o.metrics);
 }

@@ -98,6 +98,8 @@ class _Reader:
         value = self.get(key)
         if value is None or value == "auto":
             return "auto"
+        if value in ("true", "false"):
+            return value == "true"
         if not isinstance(value, bool):
             raise UserError(f"{key} is {value!r}; it has to be auto, true or false")
         return value
