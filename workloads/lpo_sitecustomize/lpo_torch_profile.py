@@ -127,6 +127,8 @@ class Recorder:
             self.begin_ns = time.time_ns()
             self.profiler.start()
         self.state = "recording"
+        atexit.unregister(self.at_exit)  # handlers run last in, first out: stop before those that torch leans on
+        atexit.register(self.at_exit)
 
     def activities(self, profiler: Any) -> list[Any]:
         known = {str(a).rpartition(".")[2].lower(): a for a in profiler.supported_activities()}
@@ -227,6 +229,9 @@ class Recorder:
         record.__exit__ = leave
 
     # Ending
+
+    def at_exit(self) -> None:
+        self.guard(self.stop)
 
     def stop(self) -> None:
         if self.profiler is None:
@@ -351,4 +356,4 @@ def install(path: str) -> None:
         settings = json.load(file)
     recorder = Recorder(settings)
     sys.meta_path.insert(0, _Watch(lambda: recorder.guard(recorder.torch_is_here)))
-    atexit.register(lambda: recorder.guard(recorder.stop))
+    atexit.register(recorder.at_exit)
