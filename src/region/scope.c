@@ -213,7 +213,8 @@ static size_t push_sorted(struct builder *b, uint32_t first, uint32_t **out, siz
         }
         (*out)[(*len)++] = n;
     }
-    qsort_r(*out + from, *len - from, sizeof **out, by_place, b);
+    if (*len - from > 1)
+        qsort_r(*out + from, *len - from, sizeof **out, by_place, b);
     /* the stack is emptied from its end: the first child must lie on top */
     for (size_t i = from, k = *len; i + 1 < k; i++, k--) {
         uint32_t t = (*out)[i];
