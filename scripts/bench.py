@@ -20,6 +20,7 @@ import sys
 import tomllib
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROW_SECONDS = 10  # a slow command is run fewer times, at least 5
 FIELDS = {"name", "what", "command", "baseline", "make", "needs", "repeats", "max_ms", "max_ratio",
           "max_mib", "min_mib_s", "input", "exit", "env"}
 
@@ -86,7 +87,8 @@ class Bench:
         command = [self.fill(word, row) for word in row["command"]]
         baseline = [self.fill(word, row) for word in row["baseline"]] if "baseline" in row else nothing
         runs, bases = [], []
-        self.sample(command, row, row.get("exit", 0))  # the first one warms the file cache
+        first, _ = self.sample(command, row, row.get("exit", 0))  # warms the file cache too
+        repeats = max(5, min(repeats, int(ROW_SECONDS * 1e9 / first)))
         for _ in range(repeats):
             runs.append(self.sample(command, row, row.get("exit", 0)))
             bases.append(self.sample(baseline, row, 0))
@@ -133,7 +135,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build")
     parser.add_argument("--only", nargs="+", metavar="NAME")
-    parser.add_argument("--repeats", type=int, help="instead of each row's own (30)")
+    parser.add_argument("--repeats", type=int, help="at most, instead of each row's own (30)")
     parser.add_argument("--strict", action="store_true", help="fail when a target is missed")
     args = parser.parse_args()
 
