@@ -75,11 +75,17 @@ static const struct row {
 
 enum { ROWS = sizeof rows / sizeof *rows };
 
-static const struct row *find_row(const char *path)
+/* The member `key` of a struct: all that is below a row follows it at once. */
+static const struct row *find_member(const struct row *row, const char *key)
 {
-    for (int i = 0; i < ROWS; i++)
-        if (strcmp(rows[i].path, path) == 0)
-            return &rows[i];
+    size_t len = strlen(row->path), skip = len + (len > 0);
+
+    for (const struct row *r = row + 1; r < rows + ROWS; r++) {
+        if (strncmp(r->path, row->path, len) != 0 || (len && r->path[len] != '.'))
+            break;
+        if (strcmp(r->path + skip, key) == 0)
+            return r;
+    }
     return NULL;
 }
 
@@ -229,8 +235,7 @@ static int check_struct(struct lpo_arena *a, struct lpo_node *v, const struct ro
         int rc;
 
         if (key->kind == LPO_NODE_STRING && !strchr(key->text, '.'))
-            member = find_row(*row->path ? lpo_arena_printf(a, "%s.%s", row->path, key->text)
-                                         : key->text);
+            member = find_member(row, key->text);
         if (!member && closed)
             return unknown_key(row, key, err);
         rc = member ? check_value(a, &v->pairs[i].value, member, closed, err) : 0;

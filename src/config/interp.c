@@ -255,6 +255,8 @@ static int resolve_value(struct lpo_scope *s, const struct lpo_spot *at, struct 
     }
     if (rc == 0 && f.spot && lpo_node_is_container(f.node))
         rc = lpo_interp_resolve(s, f.spot, err);
+    else if (rc == 0 && lpo_node_is_interpolation(f.node)) /* \${…} without its backslash */
+        rc = lpo_interp_check(s->arena, f.node->text, f.node->len, err);
     if (rc < 0)
         return locate(at, rc, err);
     *slot = lpo_node_clone(s->arena, f.node);

@@ -34,9 +34,11 @@ struct lpo_schema_row {
     const char *doc;
 };
 
-/* The table; a map stands before its keys. */
+/* The table; a map stands before its keys, and all that is below it follows at once. */
 const struct lpo_schema_row *lpo_schema_rows(size_t *count);
 const struct lpo_schema_row *lpo_schema_find(const char *path); /* NULL: no such key */
+/* The row of a key of the map `row`, or NULL. */
+const struct lpo_schema_row *lpo_schema_member(const struct lpo_schema_row *row, const char *key);
 
 /* Checks a resolved config: unknown keys, types, values, and keys that contradict each other. The
  * error says where the value was written and what is right. */

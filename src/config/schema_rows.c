@@ -270,3 +270,16 @@ const struct lpo_schema_row *lpo_schema_find(const char *path)
             return &rows[i];
     return NULL;
 }
+
+const struct lpo_schema_row *lpo_schema_member(const struct lpo_schema_row *row, const char *key)
+{
+    size_t len = strlen(row->path), skip = len + (len > 0);
+
+    for (const struct lpo_schema_row *r = row + 1; r < rows + ROWS; r++) {
+        if (strncmp(r->path, row->path, len) != 0 || (len && r->path[len] != '.'))
+            break;
+        if (strcmp(r->path + skip, key) == 0)
+            return r;
+    }
+    return NULL;
+}

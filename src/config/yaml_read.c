@@ -4,6 +4,7 @@
 #include <yaml.h>
 
 #include "config/yaml.h"
+#include "config/yaml_tabs.h"
 #include "config/yaml_tree.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -17,6 +18,7 @@ struct reading {
     struct lpo_map *anchors; /* name to struct lpo_ynode * */
     size_t values;
     bool aliases;
+    struct lpo_ytabs tabs;
     struct lpo_err *err;
 };
 
@@ -68,9 +70,25 @@ static int parse_error(const struct reading *r)
                     "");
 }
 
+/* Only texts that hold a tab are looked at. */
+static int check_tabs(struct reading *r, const yaml_event_t *ev)
+{
+    bool plain = ev->type == YAML_SCALAR_EVENT && ev->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+
+    if (!r->tabs.text || (!lpo_ytabs_between(&r->tabs, ev->start_mark.index) &&
+                          !lpo_ytabs_over(&r->tabs, ev->end_mark.index, plain)))
+        return 0;
+    return lpo_fail(r->err, LPO_E_FORMAT, "%s:%u:%u: a tab cannot stand here; use blanks", r->file,
+                    r->tabs.line, r->tabs.column);
+}
+
 static int next(struct reading *r, yaml_event_t *ev)
 {
-    return yaml_parser_parse(&r->parser, ev) ? 0 : parse_error(r);
+    int rc = yaml_parser_parse(&r->parser, ev) ? check_tabs(r, ev) : parse_error(r);
+
+    if (rc < 0)
+        yaml_event_delete(ev);
+    return rc;
 }
 
 static struct lpo_ynode *fresh(struct reading *r, enum lpo_ykind kind, const yaml_event_t *ev)
@@ -85,6 +103,8 @@ static struct lpo_ynode *fresh(struct reading *r, enum lpo_ykind kind, const yam
 static void set_tag(struct reading *r, struct lpo_ynode *n, const yaml_char_t *tag,
                     enum lpo_scalar_tag fallback)
 {
+    if (tag && strcmp((const char *)tag, "!") == 0)
+        tag = NULL; /* a lone '!' names no tag */
     n->tag = tag ? lpo_scalar_tag_of((const char *)tag) : fallback;
     if (n->tag == LPO_TAG_UNKNOWN)
         n->tag_text = lpo_arena_strdup(r->arena, (const char *)tag);
@@ -102,7 +122,7 @@ static struct lpo_ynode *scalar(struct reading *r, const yaml_event_t *ev)
         n->quote = '\'';
     else if (ev->data.scalar.style == YAML_DOUBLE_QUOTED_SCALAR_STYLE)
         n->quote = '"';
-    if (ev->data.scalar.plain_implicit)
+    if (ev->data.scalar.plain_implicit || ev->data.scalar.tag)
         bare = lpo_scalar_resolve(n->text, n->len);
     set_tag(r, n, ev->data.scalar.tag, bare);
     return n;
@@ -196,10 +216,11 @@ static int skip(struct reading *r, yaml_event_type_t type, const char *otherwise
     yaml_event_t ev;
     int rc = next(r, &ev);
 
-    if (rc == 0 && ev.type != type)
+    if (rc < 0)
+        return rc;
+    if (ev.type != type)
         rc = fail_at(r, ev.start_mark, otherwise, "");
-    if (rc == 0 || ev.type != YAML_NO_EVENT)
-        yaml_event_delete(&ev);
+    yaml_event_delete(&ev);
     return rc;
 }
 
@@ -241,6 +262,12 @@ int lpo_ytree_read(struct lpo_arena *a, const char *text, size_t len, const char
     *out = NULL;
     if (!yaml_parser_initialize(&r.parser))
         return lpo_fail(err, LPO_E_LIMIT, "%s: no memory for the YAML parser", file);
+    if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+        text += 3; /* a byte order mark */
+        len -= 3;
+    }
+    if (memchr(text, '\t', len))
+        r.tabs = (struct lpo_ytabs){ .text = text, .len = len, .line = 1, .column = 1 };
     yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, len);
     rc = read_document(&r, out);
