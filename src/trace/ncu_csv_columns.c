@@ -120,25 +120,6 @@ void lpo_ncu_set_value(struct lpo_ncu_page *p, struct lpo_ncu_column *c, uint32_
         set_metric(p, c, row, v);
 }
 
-/* "(128, 1, 1)" */
-static bool three(struct lpo_cell cell, uint32_t out[3])
-{
-    const char *p = cell.at, *end = cell.at + cell.len;
-
-    for (int i = 0; i < 3; i++) {
-        uint64_t v = 0;
-
-        while (p < end && (*p < '0' || *p > '9'))
-            p++;
-        if (p == end)
-            return false;
-        for (; p < end && *p >= '0' && *p <= '9'; p++)
-            v = v < UINT32_MAX ? v * 10 + (uint64_t)(*p - '0') : v;
-        out[i] = v < UINT32_MAX ? (uint32_t)v : UINT32_MAX;
-    }
-    return true;
-}
-
 static uint16_t process_of(struct lpo_ncu_page *p)
 {
     int64_t pid;
@@ -203,8 +184,8 @@ struct lpo_work lpo_ncu_row_work(struct lpo_ncu_page *p, struct lpo_ncu_result *
         r->fact[LPO_NCU_CC_MAJOR] = floor(cc);
         r->fact[LPO_NCU_CC_MINOR] = round((cc - floor(cc)) * 10);
     }
-    r->has_shape = three(lpo_ncu_cell(p, LPO_NCU_GRID), r->grid) &&
-                   three(lpo_ncu_cell(p, LPO_NCU_BLOCK), r->block);
+    r->has_shape = lpo_cell_three(lpo_ncu_cell(p, LPO_NCU_GRID), r->grid) &&
+                   lpo_cell_three(lpo_ncu_cell(p, LPO_NCU_BLOCK), r->block);
     if (!kernel.doubled && kernel.len) /* the usual case, without a copy */
         w.name = lpo_trace_namen(p->t, kernel.at, kernel.len);
     else

@@ -11,6 +11,7 @@ static const struct lpo_reader *const readers[] = {
     &lpo_reader_nsys,
     &lpo_reader_ncu_rep,
     &lpo_reader_ncu_csv,
+    &lpo_reader_nsys_stats,
     &lpo_reader_kineto,
     &lpo_reader_native,
 };

@@ -64,3 +64,5 @@ bool lpo_cell_number(struct lpo_cell cell, double *out);
 bool lpo_cell_int(struct lpo_cell cell, int64_t *out);
 /* Decimal text times 10^power as an exact integer; digits beyond are rounded. */
 bool lpo_cell_scaled(struct lpo_cell cell, int power, int64_t *out);
+/* Three numbers with anything between them: "(128, 1, 1)", "  16    1    1". */
+bool lpo_cell_three(struct lpo_cell cell, uint32_t out[3]);

@@ -174,3 +174,21 @@ bool lpo_cell_int(struct lpo_cell cell, int64_t *out)
     *out = d.negative ? -(int64_t)d.digits : (int64_t)d.digits;
     return true;
 }
+
+bool lpo_cell_three(struct lpo_cell cell, uint32_t out[3])
+{
+    const char *p = cell.at, *end = cell.at + cell.len;
+
+    for (int i = 0; i < 3; i++) {
+        uint64_t v = 0;
+
+        while (p < end && !is_digit(*p))
+            p++;
+        if (p == end)
+            return false;
+        for (; p < end && is_digit(*p); p++)
+            v = v < UINT32_MAX ? v * 10 + (uint64_t)(*p - '0') : v;
+        out[i] = v < UINT32_MAX ? (uint32_t)v : UINT32_MAX;
+    }
+    return true;
+}
