@@ -103,6 +103,15 @@ class TorchTest(unittest.TestCase):
         events = json.load(gzip.open(trace))["traceEvents"]
         names = {e["name"] for e in events}
         self.assertTrue({"prefill", "decode", "step", "layer1", "aten::linear"} <= names)
+        tables = (run.folder / "operators.md").read_text()
+        self.assertIn("aten::linear", tables)
+
+    def test_a_program_without_torch_is_told(self):
+        """torch.profiler asked for, and the program never imports torch"""
+        run = Pipeline("pipeline.torch_profiler.enable=true", "pipeline.native.enable=false",
+                       "pipeline.direct_inference.enable=false", "--", PYTHON, "-c", "print(1)")
+        self.assertEqual(run.code, 0, run.out)
+        self.assertIn("the program never imported torch", run.out)
 
     def test_no_torch_is_one_clear_line(self):
         """an interpreter without torch: the stage fails, the run says why"""

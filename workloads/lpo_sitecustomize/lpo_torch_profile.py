@@ -1,7 +1,7 @@
 """The profiler that sitecustomize installs: waits for torch, records, writes at the end.
 
 The settings file (JSON):
-    out_dir          folder for <pid>.json.gz, and <pid>.status.json beside it
+    out_dir          folder for <pid>.trace.json.gz, and <pid>.status.json beside it
     activities       ["cpu", "cuda"]; those this torch lacks are left out
     record_shapes, profile_memory, with_stack       as torch.profiler names them
     schedule         {"wait", "warmup", "active", "repeat"}: steps; active 0 or absent is the whole program
@@ -13,7 +13,7 @@ The settings file (JSON):
 Recording begins with `import torch`; where a GPU is to be recorded, with the program's first use of CUDA, since
 to begin earlier would fix CUDA_VISIBLE_DEVICES before the program had its say. A module called before that
 means a model on the CPU: it begins there, without the GPU. It ends with the program. With a schedule, every
-finished active phase is one file: <pid>.json.gz, <pid>.1.json.gz and so on. A child made by fork writes nothing:
+finished active phase is one file: <pid>.trace.json.gz, <pid>.1.trace.json.gz and so on. A child made by fork writes nothing:
 it shares its parent's profiler. A child that starts Python anew is a process of its own, with its own files.
 """
 from __future__ import annotations
@@ -254,7 +254,7 @@ class Recorder:
         """One file more: all that the profiler has, or these events of it."""
         os.makedirs(self.out, exist_ok=True)
         number = len(self.files)
-        name = f"{self.pid}.json.gz" if number == 0 else f"{self.pid}.{number}.json.gz"
+        name = f"{self.pid}.trace.json.gz" if number == 0 else f"{self.pid}.{number}.trace.json.gz"
         temporary = os.path.join(self.out, f".{name}")
         if events is None:
             profiler.export_chrome_trace(temporary)  # gzip by its ending

@@ -11,6 +11,7 @@
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
+#include "util/json.h"
 #include "util/json_write.h"
 #include "util/path.h"
 #include "util/str.h"
@@ -59,16 +60,37 @@ static int torch_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct
     return 0;
 }
 
+/* Every process says beside its traces how it went; one that failed is worth a note. */
+static bool note_status(struct lpo_stage_ctx *ctx, const char *file)
+{
+    const struct lpo_json *status = NULL;
+    const char *state, *error;
+
+    if (lpo_json_read_file(ctx->arena, lpo_path_join(ctx->arena, ctx->run_dir, file), &status,
+                           NULL) < 0)
+        return false;
+    state = lpo_json_text(lpo_json_get(status, "state"), "written");
+    error = lpo_json_text(lpo_json_get(status, "error"), NULL);
+    if (lpo_streq(state, "written"))
+        return false;
+    lpo_manifest_note(ctx->manifest, ctx->record, "process %lld: %s%s%s",
+                      (long long)lpo_json_int(lpo_json_get(status, "pid"), 0), state,
+                      error ? ": " : "", error ? error : "");
+    return true;
+}
+
 static int torch_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
 {
     struct lpo_paths files = { 0 };
-    size_t traces = 0;
+    size_t traces = 0, told = 0;
 
     (void)err;
     lpo_rundir_list(ctx->arena, ctx->run_dir, "torch_profiler", &files);
-    for (size_t i = 0; i < files.len; i++)
+    for (size_t i = 0; i < files.len; i++) {
         traces += lpo_ends(files.at[i], ".json.gz");
-    if (traces == 0)
+        told += lpo_ends(files.at[i], ".status.json") && note_status(ctx, files.at[i]);
+    }
+    if (traces == 0 && told == 0)
         lpo_manifest_note(ctx->manifest, ctx->record,
                           "no trace was written: the workload is not a Python program that imports "
                           "torch, or ended before it could");
