@@ -11,7 +11,12 @@
 #include "util/json.h"
 #include "util/json_stream.h"
 
-enum { MAX_VALUE = 64 << 20, KEY_ROOM = 64 };
+enum {
+    MAX_VALUE = 64 << 20, /* bytes of a fact around the events */
+    MAX_EVENT = 4 << 20,  /* of an event: a stray quote must not swallow the rest of the file */
+    MAX_BROKEN = 1000,    /* events given up before the file is */
+    KEY_ROOM = 64,
+};
 
 struct file {
     struct lpo_trace *t;
@@ -34,9 +39,8 @@ struct entry {
     struct kineto_event event;
 };
 
-static int read_entry(struct lpo_pull *q, void *ctx)
+static int read_event(struct lpo_pull *q, struct entry *n)
 {
-    struct entry *n = ctx;
     bool first = n->first;
     int rc = lpo_pull_item(q, &first);
 
@@ -51,35 +55,52 @@ static int read_entry(struct lpo_pull *q, void *ctx)
         return rc;
     /* an event torn by a stray quote shows in what follows it */
     rc = lpo_pull_peek(q);
-    if (rc >= 0 && rc != ',' && rc != ']') {
-        q->why = "expected ',' or ']'";
+    if (rc >= 0 && rc != ',' && rc != ']')
         return LPO_E_FORMAT;
-    }
     n->first = false;
     return 1;
+}
+
+static int read_entry(struct lpo_pull *q, void *ctx)
+{
+    const char *end = q->end;
+    bool clipped = end - q->p > MAX_EVENT;
+    int rc;
+
+    if (clipped)
+        q->end = q->p + MAX_EVENT;
+    rc = read_event(q, ctx);
+    q->end = end;
+    return rc == LPO_PULL_MORE && clipped ? LPO_E_FORMAT : rc;
+}
+
+static bool torn(int rc)
+{
+    return rc == LPO_E_FORMAT || rc == LPO_E_LIMIT || rc == LPO_PULL_MORE;
 }
 
 /* 1: n->event is filled. 0: the list has ended. */
 static int next_entry(struct file *f, struct entry *n)
 {
     for (;;) {
-        int rc = lpo_json_stream_read(f->s, read_entry, n, f->err);
+        int rc = lpo_json_stream_read(f->s, read_entry, n, f->err), found;
 
-        if (rc == LPO_E_FORMAT || rc == LPO_E_LIMIT) {
+        if (torn(rc)) {
             rc = lpo_json_stream_read_as(f->s, LPO_PULL_REPAIR, read_entry, n, f->err);
             f->repaired += rc > 0;
         }
-        if (rc != LPO_E_FORMAT && rc != LPO_E_LIMIT)
+        if (!torn(rc) || f->broken == MAX_BROKEN)
             return rc;
-        f->broken++;
-        rc = lpo_json_stream_resync(f->s, f->err);
-        if (rc <= 0)
-            return rc < 0 ? rc : LPO_PULL_MORE;
+        /* an event that never ends is the file's end only when no other comes after it */
+        found = lpo_json_stream_resync(f->s, f->err);
+        f->broken += found > 0 || rc != LPO_PULL_MORE;
+        if (found <= 0)
+            return found < 0 ? found : LPO_PULL_MORE;
         n->first = true;
     }
 }
 
-/* `inside`: the opening bracket is behind us. */
+/* The opening bracket is behind us. */
 static int read_list(struct file *f)
 {
     struct entry n = { .wanted = f->wanted, .first = true };

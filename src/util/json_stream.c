@@ -101,7 +101,10 @@ int lpo_json_stream_resync(struct lpo_json_stream *s, struct lpo_err *err)
 {
     enum { MARGIN = 256 }; /* what a candidate needs to see on both sides */
 
-    for (s->q.p += s->q.p < s->q.end;;) {
+    while (s->q.p < s->q.end && (*s->q.p == ',' || (unsigned char)*s->q.p <= ' '))
+        s->q.p++;                /* to the broken value itself, */
+    s->q.p += s->q.p < s->q.end; /* and behind its first byte */
+    for (;;) {
         const char *p = s->q.p;
         const char *stop = s->ended || s->q.end - p < MARGIN ? s->q.end : s->q.end - MARGIN;
         int rc;

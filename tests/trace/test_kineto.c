@@ -66,7 +66,8 @@ static void describe(const struct lpo_trace *t, struct lpo_str *out)
                      lpo_trace_text(t, o->shapes), (long long)o->start_ns, (long long)o->end_ns);
     }
     for (size_t i = 0; i < t->notes.len; i++)
-        lpo_str_addf(out, "N(%s)", lpo_trace_text(t, t->notes.at[i].text));
+        lpo_str_addf(out, "N(%llu %s)", (unsigned long long)t->notes.at[i].count,
+                     lpo_trace_text(t, t->notes.at[i].text));
 }
 
 #define X(cat, name, pid, tid, ts, dur, args)                                                      \
@@ -137,11 +138,11 @@ static const struct kineto_case {
               "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"r\",\"pid\":3,\"tid\":3,\"ts\":"
               "1}," X("cpu_op", "o", "3", "5", "1", "9", "")),
       "K(k 1000+0 p3 d0 s7 no-length)R(r 1000-10000 t3 open)O(o  1000-10000)"
-      "N(events without a duration)" },
+      "N(2 events without a duration)" },
     { "no time",
       FILE_OF(X("kernel", "k", "0", "7", "null", "1", GPU) "," X("kernel", "k", "0", "7", "1e30",
                                                                  "1", GPU)),
-      "N(events without a time that can be read)" },
+      "N(2 events without a time that can be read)" },
     { "args before the category",
       FILE_OF("{\"args\": {\"stream\": 3, \"device\": 2}, \"name\": \"k\", \"dur\": 1, \"ts\": 2, "
               "\"tid\": 0, \"pid\": 0, \"cat\": \"kernel\", \"ph\": \"X\"}"),
@@ -158,15 +159,24 @@ static const struct kineto_case {
     { "quotes inside a name",
       FILE_OF(X("cpu_op", "f(\"x\") a", "3", "3", "1", "1", "") "," X("cpu_op", "b", "3", "3", "1",
                                                                       "1", "")),
-      "O(f(\"x\") a  1000-2000)O(b  1000-2000)N(events with unescaped quotes, read nevertheless)" },
+      "O(f(\"x\") a  1000-2000)O(b  1000-2000)N(1 events with unescaped quotes, read "
+      "nevertheless)" },
     { "a broken event costs itself",
       FILE_OF(X("cpu_op", "a", "3", "3", "1", "1",
                 "") ", {\"ph\": \"X\", @@@ }, " X("cpu_op", "b", "3", "3", "1", "1", "")),
-      "O(a  1000-2000)O(b  1000-2000)N(places that are not JSON, passed over)" },
+      "O(a  1000-2000)O(b  1000-2000)N(1 places that are not JSON, passed over)" },
+    { "a bracket too many in an event nobody needs",
+      FILE_OF("{\"ph\": \"X\", \"cat\": \"python_function\", \"args\": {{}, \"ts\": 1}, " X(
+          "cpu_op", "b", "3", "3", "1", "1", "")),
+      "O(b  1000-2000)N(1 places that are not JSON, passed over)" },
+    { "an odd quote in an event nobody needs",
+      FILE_OF("{\"ph\": \"X\", \"cat\": \"python_function\", \"name\": \"a\"b\", \"ts\": 1}, " X(
+          "cpu_op", "b", "3", "3", "1", "1", "")),
+      "O(b  1000-2000)N(1 events with unescaped quotes, read nevertheless)" },
     { "cut inside an event",
       "{\"traceEvents\": [" X("kernel", "k", "0", "7", "1", "1",
                               GPU) ", {\"ph\": \"X\", \"cat\": \"ker",
-      "K(k 1000+1000 p-1 d0 s7)N(the file is cut off: the 1 events before that were read)" },
+      "K(k 1000+1000 p-1 d0 s7)N(0 the file is cut off: the 1 events before that were read)" },
     { "metadata that is not JSON",
       "{\"job\": {a=1}, \"traceEvents\": [" X("kernel", "k", "0", "7", "1", "1", GPU) "]}",
       "K(k 1000+1000 p-1 d0 s7)" },
