@@ -129,7 +129,7 @@ void lpo_add_regions(struct lpo_doc *doc, const struct lpo_scope *s,
                      const struct lpo_table_options *options)
 {
     LPO_AUTO(lpo_fold) fold = lpo_fold_create(s, options->fold_over);
-    bool gpu = s->coverage.total.launches > 0, spread = false;
+    bool gpu = s->coverage.total.launches || s->cells->left_out, spread = false;
     int64_t total_ns = gpu ? s->coverage.total.ns : host_total(s);
     size_t columns = gpu ? COUNT(gpu_columns) : COUNT(host_columns), all = 0, n = 0;
     struct lpo_table *t;
