@@ -39,7 +39,7 @@ static void print_json(struct lpo_app *app, const struct lpo_analysis *a,
 
     lpo_jw_object(&w, NULL);
     lpo_jw_text(&w, "schema", TOP_SCHEMA);
-    lpo_top_json(&w, "kernels", a->trace, rows->at, count);
+    lpo_top_json(&w, "kernels", a->cells, rows->at, count);
     lpo_notes_json(&w, "notes", a, select);
     lpo_jw_end(&w);
     fwrite(lpo_str_text(&out), 1, out.len, app->out);

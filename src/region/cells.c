@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "region/select.h"
 
@@ -155,6 +156,26 @@ static void add_summary(struct lpo_work_cells *c, const struct lpo_summary *s)
                                                     .no_launch = true });
 }
 
+/* Once per name: the rules are many and the names long. */
+static void find_classes(struct lpo_work_cells *c)
+{
+    const struct lpo_trace *t = c->tree->trace;
+
+    c->classes = lpo_xcalloc(lpo_trace_name_count(t) + 1, sizeof *c->classes);
+    memset(c->classes, LPO_CLASSES, lpo_trace_name_count(t) + 1);
+    for (size_t i = 0; i < c->cells.len; i++) {
+        uint32_t name = c->cells.at[i].name;
+
+        if (c->cells.at[i].kind == LPO_KERNEL && c->classes[name] == LPO_CLASSES)
+            c->classes[name] = (unsigned char)lpo_kernel_class(lpo_trace_text(t, name));
+    }
+}
+
+enum lpo_kernel_class lpo_cells_class(const struct lpo_work_cells *c, uint32_t name)
+{
+    return c->classes[name] < LPO_CLASSES ? c->classes[name] : LPO_CLASS_OTHER;
+}
+
 struct lpo_work_cells *lpo_work_cells_create(const struct lpo_region_tree *tree,
                                              struct lpo_selection *select)
 {
@@ -184,6 +205,7 @@ struct lpo_work_cells *lpo_work_cells_create(const struct lpo_region_tree *tree,
     lpo_vec_free(&c->uses);
     lpo_pairmap_free(&c->use_map);
     free(picked);
+    find_classes(c);
     return c;
 }
 
@@ -193,6 +215,7 @@ void lpo_work_cells_destroy(struct lpo_work_cells *c)
         return;
     lpo_vec_free(&c->cells);
     lpo_vec_free(&c->metric_sums);
+    free(c->classes);
     lpo_pairmap_free(&c->map);
     lpo_pairmap_free(&c->owners);
     free(c);

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "region/classes.h"
 #include "region/tree.h"
 #include "util/auto.h"
 #include "util/vec.h"
@@ -60,6 +61,7 @@ struct lpo_work_cells {
     LPO_VEC(struct lpo_metric_sum) metric_sums; /* rows as wide as the trace has metrics */
     uint64_t left_out;                          /* kernels that the selection refused */
     uint64_t whole;                             /* works that stand for many kernels */
+    unsigned char *classes;                     /* per name of the trace; kernels only */
     LPO_VEC(struct lpo_metric_use) uses;        /* while building */
     struct lpo_pairmap map, owners, use_map;
 };
@@ -69,6 +71,9 @@ struct lpo_work_cells *lpo_work_cells_create(const struct lpo_region_tree *tree,
                                              struct lpo_selection *select);
 void lpo_work_cells_destroy(struct lpo_work_cells *c); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_work_cells);
+
+/* Of a kernel that some cell names. */
+enum lpo_kernel_class lpo_cells_class(const struct lpo_work_cells *c, uint32_t name);
 
 /* Adds `from` to `to` by the metric's rule. */
 void lpo_metric_merge(enum lpo_combine rule, struct lpo_metric_sum *to,

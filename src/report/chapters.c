@@ -158,7 +158,7 @@ void lpo_attach_analysis(struct lpo_doc *doc, const struct lpo_run_data *d,
     lpo_devices_json(&w, NULL, s->analysis);
     attach(doc, "devices", &out);
     lpo_top(s->analysis->cells, LPO_KERNEL, &top);
-    lpo_top_json(&w, NULL, s->analysis->trace, top.at, top.len);
+    lpo_top_json(&w, NULL, s->analysis->cells, top.at, top.len);
     attach(doc, "kernels", &out);
     lpo_notes_json(&w, NULL, s->analysis, s->select);
     attach(doc, "notes", &out);

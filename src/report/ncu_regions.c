@@ -37,11 +37,25 @@ static const struct lpo_column metric_columns[] = {
     { "how", "Combined by", LPO_CELL_TEXT, NULL },
 };
 
+/* Facts of the device and of the launch are the same everywhere and no measure of a region; the
+ * JSON has them. */
+static bool is_fact(const char *metric)
+{
+    static const char *const prefixes[] = { "device__", "launch__",   "nvlink__",
+                                            "numa__",   "profiler__", "c2clink__" };
+
+    for (size_t i = 0; i < COUNT(prefixes); i++)
+        if (lpo_starts(metric, prefixes[i]))
+            return true;
+    return false;
+}
+
 static void add_metrics(struct lpo_doc *doc, const struct lpo_scope *s,
-                        const struct lpo_region_row *row)
+                        const struct lpo_region_row *row, size_t most)
 {
     const struct lpo_trace *t = s->cells->tree->trace;
     struct lpo_table *table;
+    size_t n = 0;
 
     if (row->metrics == LPO_NONE)
         return;
@@ -52,13 +66,15 @@ static void add_metrics(struct lpo_doc *doc, const struct lpo_scope *s,
             &s->metric_sums.at[(size_t)row->metrics * t->metrics.len + i];
         double v = lpo_metric_value(m->combine, sum);
 
-        if (sum->weight == 0)
+        if (sum->weight == 0 || is_fact(lpo_trace_text(t, m->name)) || (most && n++ >= most))
             continue;
         lpo_row_text(table, lpo_trace_text(t, m->name));
         lpo_row_measure(table, row->estimated ? lpo_estimated(v) : lpo_measured(v));
         lpo_row_text(table, m->unit == LPO_NONE ? "" : lpo_trace_text(t, m->unit));
         lpo_row_text(table, lpo_combine_name(m->combine));
     }
+    if (most && n > most)
+        table->total_rows = n;
 }
 
 static void add_facts(struct lpo_doc *doc, const struct lpo_region_row *row)
@@ -89,7 +105,71 @@ static void add_region(struct lpo_doc *doc, const struct lpo_scope *s,
     }
     add_facts(doc, row);
     lpo_add_row_kernels(doc, s, row, single ? 0 : 10);
-    add_metrics(doc, s, row);
+    add_metrics(doc, s, row, single ? 0 : 40);
+}
+
+/* What people look at first, each with the names that ncu has for it; the first found counts. */
+static const struct key_metric {
+    const char *names[3];
+} key_metrics[] = {
+    { { "dram__bytes.sum", NULL } },
+    { { "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+        "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", NULL } },
+    { { "sm__throughput.avg.pct_of_peak_sustained_elapsed", NULL } },
+    { { "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", NULL } },
+    { { "sm__warps_active.avg.pct_of_peak_sustained_active", NULL } },
+};
+
+static const struct lpo_column key_columns[] = {
+    { "region", "Region", LPO_CELL_TEXT, NULL },
+    { "gpu_ns", "GPU time", LPO_CELL_NS, NULL },
+    { "dram_bytes", "DRAM traffic", LPO_CELL_BYTES, NULL },
+    { "dram_pct", "DRAM of peak", LPO_CELL_PERCENT, NULL },
+    { "sm_pct", "SM of peak", LPO_CELL_PERCENT, NULL },
+    { "memory_pct", "Memory of peak", LPO_CELL_PERCENT, NULL },
+    { "warps_pct", "Warps active", LPO_CELL_PERCENT, NULL },
+};
+
+static struct lpo_measure key_value(const struct lpo_scope *s, const struct lpo_region_row *row,
+                                    const struct key_metric *key)
+{
+    const struct lpo_trace *t = s->cells->tree->trace;
+
+    for (int i = 0; row->metrics != LPO_NONE && i < 3 && key->names[i]; i++) {
+        uint32_t m = lpo_trace_metric_find(t, key->names[i]);
+        const struct lpo_metric_sum *sum;
+
+        if (m == LPO_NONE)
+            continue;
+        sum = &s->metric_sums.at[(size_t)row->metrics * t->metrics.len + m];
+        if (sum->weight != 0) {
+            double v = lpo_metric_value(t->metrics.at[m].combine, sum);
+
+            return row->estimated ? lpo_estimated(v) : lpo_measured(v);
+        }
+    }
+    return lpo_unknown();
+}
+
+static void add_overview(struct lpo_doc *doc, const struct lpo_scope *s)
+{
+    struct lpo_table *t = lpo_doc_table(doc, "counters", "", key_columns, COUNT(key_columns));
+
+    for (size_t i = 0; i < s->rows.len && i < MOST_FOLDERS; i++) {
+        const struct lpo_region_row *row = &s->rows.at[i];
+        LPO_STR path = { 0 };
+
+        if (!row->all.launches)
+            continue;
+        lpo_row_add_path(s, row, &path);
+        lpo_row_textn(t, path.at, path.len);
+        if (lpo_sum_known(&row->all))
+            lpo_row_ns(t, row->all.ns);
+        else
+            lpo_row_unknown(t);
+        for (size_t k = 0; k < COUNT(key_metrics); k++)
+            lpo_row_measure(t, key_value(s, row, &key_metrics[k]));
+    }
 }
 
 static const char *folder_of(const struct lpo_run_data *d, const char *path)
@@ -185,6 +265,8 @@ int lpo_ncu_regions_write(const struct lpo_run_data *d, struct lpo_err *err)
     if (!src->analysis->tree->nodes.len)
         lpo_doc_paragraph(doc, "The measured kernels lie in no NVTX region.");
     add_scopes(doc, d, src);
+    lpo_doc_section(doc, "counters", "Counters at a glance", 1);
+    add_overview(doc, all);
     lpo_doc_section(doc, "coverage", "Coverage", 1);
     lpo_add_coverage(doc, all);
     lpo_notes_doc(doc, src->analysis, src->select);

@@ -276,9 +276,11 @@ void lpo_devices_json(struct lpo_json_writer *w, const char *key, const struct l
     lpo_jw_end(w);
 }
 
-void lpo_top_json(struct lpo_json_writer *w, const char *key, const struct lpo_trace *t,
+void lpo_top_json(struct lpo_json_writer *w, const char *key, const struct lpo_work_cells *cells,
                   const struct lpo_top_row *rows, size_t count)
 {
+    const struct lpo_trace *t = cells->tree->trace;
+
     lpo_jw_array(w, key);
     for (size_t i = 0; i < count; i++) {
         const struct lpo_top_row *r = &rows[i];
@@ -292,7 +294,7 @@ void lpo_top_json(struct lpo_json_writer *w, const char *key, const struct lpo_t
             lpo_jw_real(w, "share", r->share);
         else
             lpo_jw_null(w, "share");
-        lpo_jw_text(w, "class", lpo_class_name(lpo_kernel_class(lpo_trace_text(t, r->name))));
+        lpo_jw_text(w, "class", lpo_class_name(lpo_cells_class(cells, r->name)));
         lpo_jw_end(w);
     }
     lpo_jw_end(w);

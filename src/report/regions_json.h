@@ -11,7 +11,7 @@ struct lpo_analysis;
 struct lpo_json_writer;
 struct lpo_selection;
 struct lpo_top_row;
-struct lpo_trace;
+struct lpo_work_cells;
 
 /* Arrays under `key`, which is NULL where the array is the whole text. */
 
@@ -21,7 +21,7 @@ void lpo_scopes_json(struct lpo_json_writer *w, const char *key, const struct lp
 /* Every GPU: span, busy, idle, communication, streams and their gaps. */
 void lpo_devices_json(struct lpo_json_writer *w, const char *key, const struct lpo_analysis *a);
 /* The first `count` of `rows`. */
-void lpo_top_json(struct lpo_json_writer *w, const char *key, const struct lpo_trace *t,
+void lpo_top_json(struct lpo_json_writer *w, const char *key, const struct lpo_work_cells *cells,
                   const struct lpo_top_row *rows, size_t count);
 /* See report/notes.h. */
 void lpo_notes_json(struct lpo_json_writer *w, const char *key, const struct lpo_analysis *a,

@@ -86,9 +86,7 @@ static void measure_kernels(struct story *t)
     lpo_top(t->s->analysis->cells, LPO_KERNEL, &rows);
     for (size_t i = 0; i < rows.len; i++) {
         const struct lpo_sum *sum = &rows.at[i].sum;
-        const char *name = lpo_trace_text(t->s->analysis->trace, rows.at[i].name);
-
-        t->class_ns[lpo_kernel_class(name)] += sum->ns;
+        t->class_ns[lpo_cells_class(t->s->analysis->cells, rows.at[i].name)] += sum->ns;
         t->kernel_ns += sum->ns;
         t->launches += sum->launches;
         if (sum->launches > sum->unknown &&

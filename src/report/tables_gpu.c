@@ -31,9 +31,10 @@ static const struct lpo_column kernel_columns[] = {
     { "kernel", "Kernel", LPO_CELL_TEXT, NULL }, /* last: names are long */
 };
 
-static void add_kernel(struct lpo_table *t, const struct lpo_trace *trace, uint32_t name,
+static void add_kernel(struct lpo_table *t, const struct lpo_work_cells *cells, uint32_t name,
                        const struct lpo_sum *s, int64_t total_ns)
 {
+    const struct lpo_trace *trace = cells->tree->trace;
     uint64_t timed = s->launches - s->unknown;
 
     lpo_row_count(t, s->launches);
@@ -42,7 +43,7 @@ static void add_kernel(struct lpo_table *t, const struct lpo_trace *trace, uint3
     row_ns_of(t, s, timed ? s->ns / (int64_t)timed : 0);
     row_ns_of(t, s, s->min_ns);
     row_ns_of(t, s, s->max_ns);
-    lpo_row_text(t, lpo_class_name(lpo_kernel_class(lpo_trace_text(trace, name))));
+    lpo_row_text(t, lpo_class_name(lpo_cells_class(cells, name)));
     lpo_row_textn(t, lpo_trace_text(trace, name), lpo_trace_text_len(trace, name));
 }
 
@@ -56,7 +57,7 @@ void lpo_add_top_kernels(struct lpo_doc *doc, const struct lpo_analysis *a, size
     for (size_t i = 0; i < rows.len; i++)
         total_ns += rows.at[i].sum.ns;
     for (size_t i = 0; i < rows.len && (!most || i < most); i++)
-        add_kernel(t, a->trace, rows.at[i].name, &rows.at[i].sum, total_ns);
+        add_kernel(t, a->cells, rows.at[i].name, &rows.at[i].sum, total_ns);
     if (lpo_table_rows(t) < rows.len)
         t->total_rows = rows.len;
     lpo_vec_free(&rows);
@@ -66,7 +67,7 @@ static void row_kernels(struct lpo_table *t, const struct lpo_scope *s,
                         const struct lpo_region_row *row, size_t most)
 {
     for (uint32_t k = 0; k < row->nkernels && (!most || k < most); k++)
-        add_kernel(t, s->cells->tree->trace, s->kernels.at[row->kernels + k].name,
+        add_kernel(t, s->cells, s->kernels.at[row->kernels + k].name,
                    &s->kernels.at[row->kernels + k].all, row->all.ns);
     if (lpo_table_rows(t) < row->nkernels)
         t->total_rows = row->nkernels;
@@ -172,7 +173,7 @@ void lpo_add_classes(struct lpo_doc *doc, const struct lpo_analysis *a)
 
     lpo_top(a->cells, LPO_KERNEL, &rows);
     for (size_t i = 0; i < rows.len; i++) { /* dearest first */
-        struct class_sum *c = &sums[lpo_kernel_class(lpo_trace_text(a->trace, rows.at[i].name))];
+        struct class_sum *c = &sums[lpo_cells_class(a->cells, rows.at[i].name)];
 
         if (!c->kernels++)
             c->dearest = rows.at[i].name;

@@ -33,7 +33,7 @@ int lpo_doc_write(const struct lpo_doc *doc, const struct lpo_writer *writer, co
     LPO_STR out = { 0 };
 
     writer->write(doc, &out);
-    if (lpo_file_write(path, lpo_str_text(&out), out.len, err) < 0)
+    if (lpo_file_write_quick(path, lpo_str_text(&out), out.len, err) < 0)
         return lpo_ctx(err, "cannot write the report '%s'", path);
     return 0;
 }

@@ -92,7 +92,8 @@ static int write_all(int fd, const char *bytes, size_t len)
     return 0;
 }
 
-int lpo_file_write(const char *path, const void *bytes, size_t len, struct lpo_err *err)
+static int replace_file(const char *path, const void *bytes, size_t len, bool flush,
+                        struct lpo_err *err)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     char *temp = lpo_arena_printf(a, "%s.tmp-%d", path, (int)getpid());
@@ -101,7 +102,7 @@ int lpo_file_write(const char *path, const void *bytes, size_t len, struct lpo_e
 
     if (fd < 0)
         return lpo_fail_errno(err, "cannot write '%s'", path);
-    if (write_all(fd, bytes, len) < 0 || fsync(fd) < 0)
+    if (write_all(fd, bytes, len) < 0 || (flush && fsync(fd) < 0))
         rc = lpo_fail_errno(err, "cannot write '%s'", path);
     if (close(fd) < 0 && rc == 0)
         rc = lpo_fail_errno(err, "cannot write '%s'", path);
@@ -110,6 +111,16 @@ int lpo_file_write(const char *path, const void *bytes, size_t len, struct lpo_e
     if (rc < 0)
         unlink(temp);
     return rc;
+}
+
+int lpo_file_write(const char *path, const void *bytes, size_t len, struct lpo_err *err)
+{
+    return replace_file(path, bytes, len, true, err);
+}
+
+int lpo_file_write_quick(const char *path, const void *bytes, size_t len, struct lpo_err *err)
+{
+    return replace_file(path, bytes, len, false, err);
 }
 
 int lpo_dirs_make(const char *path, struct lpo_err *err)

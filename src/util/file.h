@@ -23,5 +23,7 @@ void lpo_text_destroy(struct lpo_text *t); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_text);
 
 int lpo_file_write(const char *path, const void *bytes, size_t len, struct lpo_err *err);
+/* The same without waiting for the disk: for what can be made again from other files. */
+int lpo_file_write_quick(const char *path, const void *bytes, size_t len, struct lpo_err *err);
 /* mkdir -p */
 int lpo_dirs_make(const char *path, struct lpo_err *err);
