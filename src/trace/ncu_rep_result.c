@@ -25,7 +25,7 @@ struct result {
     struct lpo_ncu_rep *rep;
     struct lpo_ncu_result facts;
     struct lpo_work work;
-    struct lpo_proto_field name, nvtx;
+    struct lpo_proto_field name, mangled, nvtx;
     uint64_t thread;
     uint32_t name_rank; /* how good the name is that we have */
     unsigned sizes;     /* grid and block seen */
@@ -145,6 +145,8 @@ static void one_field(struct result *r, const struct lpo_proto_field *f)
     } else if (f->number == R_THREAD) {
         r->thread = f->value;
     } else if (f->number >= R_MANGLED && f->number <= R_DEMANGLED) {
+        if (f->wire == LPO_WIRE_BYTES && f->number == R_MANGLED)
+            r->mangled = *f;
         if (f->wire == LPO_WIRE_BYTES && f->value && f->number > r->name_rank) {
             r->name = *f;
             r->name_rank = f->number;
@@ -172,6 +174,9 @@ void lpo_ncu_rep_result(struct lpo_ncu_rep *rep, const unsigned char *bytes, siz
     while (lpo_proto_next(&m, &f))
         one_field(&r, &f);
     rep->bad_results += m.bad;
+    if (r.mangled.value)
+        r.work.linker =
+            lpo_trace_namen(rep->t, (const char *)r.mangled.bytes, (size_t)r.mangled.value);
     r.work.name = r.name.value
                       ? lpo_trace_namen(rep->t, (const char *)r.name.bytes, (size_t)r.name.value)
                       : lpo_trace_name(rep->t, "(range)");
