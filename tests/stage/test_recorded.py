@@ -16,10 +16,12 @@ import tap  # noqa: E402
 LPO = os.environ["LPO_BIN"]
 TOOLS = os.path.join(HERE, "tools")
 NSYS = os.path.join(TOOLS, "nsight", "target-linux-x64", "nsys")
+TINY = ["run.repeats=1", "run.warmup=0", "infer.max_new_tokens=2", "infer.prompt_tokens=4", "model.layers=1"]
 BARE = ["pipeline.static_analysis.enable=false", "pipeline.direct_inference.enable=false"]
-NSYS_ON = [*BARE, "pipeline.native.enable=false", "pipeline.nsys.enable=true", f"pipeline.nsys.program={NSYS}"]
+NSYS_ON = [*BARE, "pipeline.native.enable=false", "pipeline.nsys.enable=true", f"pipeline.nsys.program={NSYS}",
+           *TINY]
 NCU_ON = [*BARE, "pipeline.ncu.enable=true", f"pipeline.ncu.program={os.path.join(TOOLS, 'ncu')}",
-          "run.repeats=1", "infer.max_new_tokens=2"]
+          *TINY]
 
 
 class Recorded(unittest.TestCase):
