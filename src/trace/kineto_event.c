@@ -1,5 +1,6 @@
 #include "trace/kineto.h"
 
+#include <stddef.h>
 #include <string.h>
 #include <strings.h>
 
@@ -164,54 +165,58 @@ static int read_span(struct lpo_pull *q, struct lpo_pull_text *out)
     return rc;
 }
 
-/* One entry of args. Old files write some names in lower case. */
+static int arg_number(struct lpo_pull *q, void *to)
+{
+    return read_number(q, 0, to);
+}
+
+static int arg_triple(struct lpo_pull *q, void *to)
+{
+    return read_triple(q, to);
+}
+
+static int arg_text(struct lpo_pull *q, void *to)
+{
+    return read_text(q, to);
+}
+
+static int arg_span(struct lpo_pull *q, void *to)
+{
+    return read_span(q, to);
+}
+
+/* What we take of args, compared without regard to case: old files write some in lower case. */
+static const struct arg {
+    const char *key;
+    size_t len, at; /* at: the field of struct kineto_event */
+    int (*read)(struct lpo_pull *q, void *to);
+} known_args[] = {
+#define ROW(key, field, read)                                                                      \
+    {                                                                                              \
+        key, sizeof key - 1, offsetof(struct kineto_event, field), read                            \
+    }
+    ROW("Input Dims", shapes, arg_span),
+    ROW("Sequence number", sequence, arg_number),
+    ROW("correlation", correlation, arg_number),
+    ROW("device", device, arg_number),
+    ROW("stream", stream, arg_number),
+    ROW("grid", grid, arg_triple),
+    ROW("block", block, arg_triple),
+    ROW("registers per thread", registers, arg_number),
+    ROW("shared memory", shared_memory, arg_number),
+    ROW("bytes", bytes, arg_number),
+    ROW("graph id", graph_id, arg_number),
+    ROW("name", label, arg_text),
+#undef ROW
+};
+
 static int read_arg(struct lpo_pull *q, const struct lpo_pull_text *key, struct kineto_event *e)
 {
-    switch (key->len) {
-    case 4:
-        if (lpo_pull_is(key, "grid"))
-            return read_triple(q, e->grid);
-        if (lpo_pull_is(key, "name"))
-            return read_text(q, &e->label);
-        break;
-    case 5:
-        if (lpo_pull_is(key, "block"))
-            return read_triple(q, e->block);
-        if (lpo_pull_is(key, "bytes"))
-            return read_number(q, 0, &e->bytes);
-        break;
-    case 6:
-        if (lpo_pull_is(key, "device"))
-            return read_number(q, 0, &e->device);
-        if (lpo_pull_is(key, "stream"))
-            return read_number(q, 0, &e->stream);
-        break;
-    case 8:
-        if (lpo_pull_is(key, "graph id"))
-            return read_number(q, 0, &e->graph_id);
-        break;
-    case 10:
-        if (strncasecmp(key->at, "Input Dims", 10) == 0)
-            return read_span(q, &e->shapes);
-        break;
-    case 11:
-        if (lpo_pull_is(key, "correlation"))
-            return read_number(q, 0, &e->correlation);
-        break;
-    case 13:
-        if (lpo_pull_is(key, "shared memory"))
-            return read_number(q, 0, &e->shared_memory);
-        break;
-    case 15:
-        if (strncasecmp(key->at, "Sequence number", 15) == 0)
-            return read_number(q, 0, &e->sequence);
-        break;
-    case 20:
-        if (lpo_pull_is(key, "registers per thread"))
-            return read_number(q, 0, &e->registers);
-        break;
-    default:
-        break;
+    for (size_t i = 0; i < sizeof known_args / sizeof *known_args; i++) {
+        const struct arg *a = &known_args[i];
+
+        if (a->len == key->len && strncasecmp(a->key, key->at, a->len) == 0)
+            return a->read(q, (char *)e + a->at);
     }
     return lpo_pull_skip(q);
 }
