@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# On a GPU machine: counters of representatives laid over a native trace, against every kernel measured.
+# A random-weight Llama in PyTorch; LAYERS and TOKENS choose its size. Prints, per region, the error of DRAM
+# bytes, tensor operations and time, and the wall times. Numbers in $OUT/representative.json.
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit
+OUT=${OUT:-$(mktemp -d)}
+lpo=$PWD/build-portable/lpo
+work=$(mktemp -d)
+LAYERS=${LAYERS:-2} TOKENS=${TOKENS:-8}
+cat >"$work/config.json" <<J
+{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 1024, "intermediate_size": 2816,
+ "num_hidden_layers": $LAYERS, "num_attention_heads": 16, "num_key_value_heads": 8, "vocab_size": 32000,
+ "max_position_embeddings": 2048, "torch_dtype": "bfloat16", "tie_word_embeddings": false}
+J
+base=(workload=hf model=hf "model.path=$work/config.json" infer.prompt_tokens=512 run.repeats=1 run.warmup=1
+    pipeline.static_analysis.enable=false pipeline.direct_inference.enable=false pipeline.ncu.enable=true
+    pipeline.ncu.regions.enable=true 'pipeline.ncu.regions.include=[prefill,decode]' pipeline.ncu.ncu_cli.sections=[]
+    'pipeline.ncu.ncu_cli.metrics=[gpu__time_duration.sum,dram__bytes.sum,sm__ops_path_tensor_src_bf16_dst_fp32.sum]'
+    pipeline.ncu.ncu_cli.export.csv=false)
+run() { "$lpo" run -q "hydra.run.dir=$work/$1" "${base[@]}" "${@:2}" | grep -E '^(native|ncu) '; }
+echo "representative, $TOKENS tokens"; run rep infer.max_new_tokens=$TOKENS
+echo "representative, $((TOKENS * 4)) tokens"; run rep4 infer.max_new_tokens=$((TOKENS * 4))
+echo "representative, 4 per configuration"; run repk infer.max_new_tokens=$TOKENS pipeline.ncu.sampling.per_config=4
+echo "every kernel, $TOKENS tokens"; run all infer.max_new_tokens=$TOKENS pipeline.ncu.sampling.mode=all
+for name in rep rep4 repk all; do cp "$work/$name/report.json" "$OUT/$name.json"; done
+"$lpo" regions --json "$work"/all/ncu/run.ncu-rep >"$OUT/all-ncu.json"
+python3 - "$OUT" "$work" <<'P'
+import json, sys
+out, work = sys.argv[1:]
+def walls(name):
+    m = json.load(open(f"{work}/{name}/run.json"))
+    return {s["name"]: s["wall_ns"] / 1e9 for s in m["stages"] if s["state"] == "done"}
+def regions(path):
+    doc = json.load(open(path))
+    scope = next(s for s in doc["scopes"] if s["scope"] == "aggregate")
+    return {r["path"]: r for r in scope["regions"]}
+def metric(r, name):
+    m = r["metrics"].get(name)
+    return m["value"] if m else None
+truth = regions(f"{out}/all-ncu.json")
+result = {"walls": {n: walls(n) for n in ("rep", "rep4", "repk", "all")}, "regions": {}}
+for name in ("rep", "repk"):
+    for path, r in sorted(regions(f"{out}/{name}.json").items()):
+        t = truth.get(path)
+        if not t or not path.startswith(("prefill", "decode")):
+            continue
+        row = {"launches": [r["launches"], t["launches"]]}
+        for key in ("dram__bytes.sum", "sm__ops_path_tensor_src_bf16_dst_fp32.sum"):
+            a, b = metric(r, key), metric(t, key)
+            row[key] = round(100 * (a / b - 1), 2) if a is not None and b else None
+        row["native time against ncu's"] = round(100 * (r["gpu_ns_inclusive"] / t["gpu_ns_inclusive"] - 1), 2)
+        result["regions"][f"{name} {path}"] = row
+        print(name, path, row)
+print(json.dumps(result["walls"]))
+json.dump(result, open(f"{out}/representative.json", "w"), indent=1)
+P
