@@ -184,12 +184,16 @@ static struct lpo_fold_row sum_up(struct folder *f, const struct family *family,
     return out;
 }
 
-static int by_cost(const void *pa, const void *pb)
+/* As in the scope: start/end regions after the tree, `(outside)` last, else dearest first. */
+static int by_cost(const void *pa, const void *pb, void *tree)
 {
     const struct lpo_fold_row *a = pa, *b = pb;
+    const struct lpo_region *nodes = ((const struct lpo_region_tree *)tree)->nodes.at;
 
     if (a->sum.node == LPO_NODE_OUTSIDE || b->sum.node == LPO_NODE_OUTSIDE)
         return (a->sum.node == LPO_NODE_OUTSIDE) - (b->sum.node == LPO_NODE_OUTSIDE);
+    if (nodes[a->sum.node].kind != nodes[b->sum.node].kind)
+        return nodes[a->sum.node].kind - nodes[b->sum.node].kind;
     if (a->sum.all.ns != b->sum.all.ns)
         return a->sum.all.ns > b->sum.all.ns ? -1 : 1;
     if (a->sum.host_ns != b->sum.host_ns)
@@ -229,7 +233,7 @@ static void fold_level(struct folder *f, const row_vec *rows, const char *parent
         lines[i] = sum_up(f, &families.at[i], parent, depth);
         lines[i].sum.parent_row = (uint32_t)i; /* where its family is, until it is written */
     }
-    qsort(lines, families.len, sizeof *lines, by_cost);
+    qsort_r(lines, families.len, sizeof *lines, by_cost, (void *)f->scope->cells->tree);
     for (size_t i = 0; i < families.len; i++) {
         struct family *family = &families.at[lines[i].sum.parent_row];
         row_vec below = { 0 };

@@ -194,9 +194,11 @@ static int by_place(const void *pa, const void *pb, void *ctx)
     return kind ? kind : by_cost(&b->drafts[na].row, &b->drafts[nb].row);
 }
 
+/* Where visits are not recorded (ncu), a region is known by its kernels, selected or not. */
 static bool worth_a_row(const struct builder *b, const struct lpo_region_row *row)
 {
-    (void)b;
+    if (!row->visits_known && b->scope->id.kind == LPO_SCOPE_ALL)
+        return true;
     return row->visits || row->all.launches || row->copies.launches || row->captured.launches;
 }
 

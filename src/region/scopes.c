@@ -12,11 +12,25 @@ static void add_rank(lpo_scope_ids *out, size_t from, int32_t rank)
     lpo_vec_push(out, (struct lpo_scope_id){ LPO_SCOPE_RANK, rank });
 }
 
-static int by_rank(const void *a, const void *b)
+/* The number people know a scope by, then its rank. */
+static int by_number(const void *pa, const void *pb, void *trace)
 {
-    const struct lpo_scope_id *x = a, *y = b;
+    const struct lpo_trace *t = trace;
+    const struct lpo_scope_id *a = pa, *b = pb;
+    int64_t na = a->index, nb = b->index, ra = 0, rb = 0;
 
-    return x->index < y->index ? -1 : x->index > y->index;
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    if (a->kind == LPO_SCOPE_PROCESS) {
+        na = t->processes.at[a->index].pid, nb = t->processes.at[b->index].pid;
+        ra = t->processes.at[a->index].rank, rb = t->processes.at[b->index].rank;
+    } else if (a->kind == LPO_SCOPE_DEVICE) {
+        na = t->devices.at[a->index].id, nb = t->devices.at[b->index].id;
+        ra = t->devices.at[a->index].rank, rb = t->devices.at[b->index].rank;
+    }
+    if (na != nb)
+        return na < nb ? -1 : 1;
+    return ra < rb ? -1 : ra > rb;
 }
 
 /* Processes and devices that only appear in a header are no scopes. */
@@ -47,7 +61,7 @@ void lpo_scopes_list(const struct lpo_work_cells *cells, lpo_scope_ids *out)
     for (size_t i = 0; i < t->processes.len; i++)
         if (processes[i] && t->processes.at[i].rank >= 0)
             add_rank(out, from, t->processes.at[i].rank);
-    qsort(out->at + from, out->len - from, sizeof *out->at, by_rank);
+    qsort_r(out->at, out->len, sizeof *out->at, by_number, (void *)(uintptr_t)t);
     free(processes);
     free(devices);
 }

@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""lpo regions and lpo top as people call them: whole outputs, exit codes, other formats. Prints TAP.
+
+Each row is a command line over tests/data; what it prints must equal tests/cli/golden/<name>. Run with
+--write to make the golden files again, and read the difference before committing it.
+"""
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+SOURCE = os.environ.get("LPO_SOURCE_ROOT", os.getcwd())
+LPO = os.environ["LPO_BIN"]
+GOLDEN = os.path.join(SOURCE, "tests", "cli", "golden")
+NSYS = "tests/data/nsys/h200_ranges.sqlite.gz"
+TWO = "tests/data/nsys/h100_2gpu_cut.sqlite.gz"
+KINETO = "tests/data/kineto/mi250_train.json.gz"
+NCU = "tests/data/ncu/ranges_raw.csv.gz"
+
+# name, words, exit code
+ROWS = [
+    ("regions-nsys", ["regions", NSYS], 0),
+    ("regions-kineto", ["regions", KINETO], 0),
+    ("regions-ncu", ["regions", NCU], 0),
+    ("regions-scopes", ["regions", TWO, "--scope", "all", "-n", "4"], 0),
+    ("regions-no-fold", ["regions", TWO, "--no-fold", "-n", "5"], 0),
+    ("regions-md", ["regions", NSYS, "-f", "md"], 0),
+    ("regions-csv", ["regions", NSYS, "--format=csv", "--include", "A"], 0),
+    ("regions-note", ["regions", NSYS, "--include", "decode*"], 0),
+    ("regions-json", ["regions", NSYS, "--json", "--include", "A1"], 0),
+    ("top-nsys", ["top", NSYS], 0),
+    ("top-kineto", ["top", KINETO, "-n", "3"], 0),
+    ("top-json", ["top", NSYS, "--json", "--kernels", "axpy*"], 0),
+    ("no-file", ["regions"], 2),
+    ("absent-file", ["top", "nothing.json"], 1),
+    ("bad-pattern", ["regions", NSYS, "--include", "regex:("], 2),
+    ("bad-scope", ["regions", NSYS, "--scope", "device:7"], 2),
+    ("bad-writer", ["regions", NSYS, "-f", "jsn"], 2),
+    ("bad-count", ["top", NSYS, "-n", "many"], 2),
+]
+
+
+def run(words, want=0):
+    done = subprocess.run([LPO, *words], cwd=SOURCE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == want, f"exit {done.returncode}, not {want}: {done.stdout[-800:]}"
+    return done.stdout
+
+
+def place_free(text):
+    """Error lines end in [file:line]; line numbers are nobody's contract."""
+    return "\n".join(line.split("  [src/")[0] for line in text.split("\n"))
+
+
+def golden(name, words, code):
+    path = os.path.join(GOLDEN, name)
+    got = place_free(run(words, code))
+    if "--write" in sys.argv:
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(got)
+    with open(path, encoding="utf-8") as f:
+        want = f.read()
+    assert got == want, f"prints:\n{got}\nnot:\n{want}"
+
+
+def formats_agree():
+    """CSV, JSON and Markdown tell the same numbers."""
+    rows = list(csv.DictReader(io.StringIO(run(["top", NSYS, "-f", "csv"]))))
+    kernels = json.loads(run(["top", NSYS, "--json"]))["kernels"]
+    assert [(r["kernel"], int(r["gpu_ns"])) for r in rows] == [(k["name"], k["gpu_ns"]) for k in kernels]
+
+
+def perfetto_has_region_lanes():
+    events = json.loads(run(["regions", NSYS, "-f", "perfetto"]))["traceEvents"]
+    names = {e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    assert "regions, level 1" in names and "regions, level 2" in names, names
+    lanes = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    bands = [e["name"] for e in events if e["ph"] == "X" and lanes[e["pid"], e["tid"]] == "regions, level 1"]
+    assert bands == ["A", "B", "A", "B"], bands
+    kernels = [e for e in events if e["ph"] == "X" and lanes[e["pid"], e["tid"]].startswith("stream")]
+    assert sum(round(e["dur"] * 1000) for e in kernels if not e["name"].startswith("Mem")) == 1034302
+
+
+def yaml_feeds_kernels():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "top.yaml")
+        run(["top", NSYS, "-o", path])
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+    assert '  - name: "axpy(float *, const float *, float, int)"\n    regex: "^axpy$"\n' in text, text
+
+
+def ranks_side_by_side():
+    """Two files are one job; what they hold adds up."""
+    one = json.loads(run(["top", NSYS, "--json"]))["kernels"]
+    two = json.loads(run(["top", NSYS, NSYS, "--json"]))["kernels"]
+    assert [k["launches"] * 2 for k in one] == [k["launches"] for k in two]
+
+
+def other_files_are_refused():
+    assert "in no format that lpo knows" in run(["top", "meson.build"], 1)
+
+
+CHECKS = [other_files_are_refused, formats_agree, perfetto_has_region_lanes, yaml_feeds_kernels, ranks_side_by_side]
+
+
+def main():
+    checks = [(name, lambda n=name, w=words, c=code: golden(n, w, c)) for name, words, code in ROWS]
+    checks += [(check.__name__.replace("_", " "), check) for check in CHECKS]
+    print(f"1..{len(checks)}")
+    for i, (name, check) in enumerate(checks, 1):
+        problem = None
+        try:
+            check()
+        except Exception as e:
+            problem = f"{type(e).__name__}: {e}"
+        print(f"{'not ok' if problem else 'ok'} {i} - {name}")
+        for line in (problem or "").splitlines()[:40]:
+            print("# " + line[:300])
+
+
+if __name__ == "__main__":
+    main()
