@@ -126,6 +126,7 @@ def main():
     listing = subprocess.run([LPO, "-h"], stdout=subprocess.PIPE, text=True, check=True).stdout
     known = re.findall(r"(?m)^  ([a-z]+) ", listing)
     env = {k: v for k, v in os.environ.items() if not k.startswith("LPO_")}
+    env["ASAN_OPTIONS"] = "detect_leaks=0"  # of libraries that examples load; ours are looked for in the unit tests
     pages = [os.path.join(SOURCE, "README.md"), *sorted(glob.glob(os.path.join(SOURCE, "docs", "*.md")))]
     for path in filter(os.path.exists, pages):
         for line, mark, lines in blocks(path):
