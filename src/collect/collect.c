@@ -228,7 +228,6 @@ void lpoc_forked(struct lpoc *c)
 {
     struct lpoc_thread *self = lpoc_tls.self;
 
-    pthread_mutex_init(&c->lock, NULL);
     if (c->state != LPOC_ON && c->state != LPOC_FORKED)
         return;
     lpoc_file_close(&c->file);

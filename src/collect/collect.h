@@ -56,7 +56,7 @@ void lpoc_note(struct lpoc *c, unsigned code, uint64_t count, const char *fmt, .
     __attribute__((format(printf, 4, 5)));
 /* All buffers, all definitions, and the totals. */
 void lpoc_finish(struct lpoc *c);
-/* In the child, right after fork: forget the parent's file and threads. */
+/* In the child, right after fork and with the lock held: forget the parent's file and threads. */
 void lpoc_forked(struct lpoc *c);
 
 static inline void lpoc_count(struct lpoc *c, unsigned counter, uint64_t n)

@@ -39,6 +39,7 @@ static void after_fork_parent(void)
 static void after_fork_child(void)
 {
     lpoc_forked(&state);
+    pthread_mutex_unlock(&state.lock);
 }
 
 __attribute__((constructor)) static void on_load(void)
