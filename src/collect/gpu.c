@@ -264,6 +264,7 @@ static void enable_launches(struct lpoc_gpu *g)
     g->api.enable_callback(1, g->subscriber, CUPTI_DOMAIN_STATE, fatal[0].first);
 }
 
+/* False when records were wanted and CUPTI gives none at all. */
 static bool enable_records(struct lpoc_gpu *g)
 {
     const struct lpoc_knobs *k = &g->owner->knobs;
@@ -274,7 +275,7 @@ static bool enable_records(struct lpoc_gpu *g)
     any |= enable_kind(g, k->copies, CUPTI_KIND_MEMCPY2, "peer copies are not recorded");
     any |= enable_kind(g, k->copies, CUPTI_KIND_MEMSET, "sets are not recorded");
     any |= enable_kind(g, !k->graph_nodes, CUPTI_KIND_GRAPH_TRACE, "graphs are not recorded");
-    return any;
+    return any || !(k->kernels || k->copies || !k->graph_nodes);
 }
 
 static bool known_version(struct lpoc_gpu *g)
