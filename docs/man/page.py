@@ -37,6 +37,18 @@ def definitions(rows):
     return "\n\n".join(f"*{escape(left)}*\n\t{escape(right) or escape(left)}" for left, right in rows)
 
 
+def paragraphs(text):
+    """Prose, and indented lines as they stand."""
+    out, literal = [], False
+    for line in text.splitlines():
+        indented = line.startswith("  ") and bool(line.strip())
+        if indented != literal:
+            out.append("```" if not indented else "\n```")
+            literal = indented
+        out.append(line.strip().replace("\\", "\\\\") if indented else escape(line.strip()))
+    return "\n".join(out + ["```"] * literal)
+
+
 def command_parts(lpo, command):
     text = help_of(lpo, command)
     head, _, rest = text.partition("\n\n")
@@ -44,10 +56,12 @@ def command_parts(lpo, command):
     lines = rest.splitlines()
     first = next((i for i, l in enumerate(lines) if re.match(r"  (-\w, )?--", l) or l.startswith("  -h,")), len(lines))
     summary = head.partition(" - ")[2] or "see lpo(1)"
-    about = "\n".join(lines[:first]).strip()
+    about = "\n".join(lines[:first]).strip("\n")
+    if not about or about.startswith(" "):
+        about = summary + "\n" + about
     return {"NAME": escape(summary),
             "SYNOPSIS": escape(usage.removeprefix("usage: ") or f"lpo {command}"),
-            "ABOUT": escape(re.sub(r"(?m)^[ \t]+", "", about or summary)),
+            "ABOUT": paragraphs(about),
             "OPTIONS": definitions(entries(lines[first:])) or "See *lpo -h*."}
 
 
