@@ -160,6 +160,8 @@ static void write_hardware(struct lpo_json_writer *w, const struct lpo_needs *n)
     lpo_jw_text(w, "label", hw->label);
     lpo_jw_text(w, "source", hw->source);
     lpo_jw_real(w, "peak_flops", lpo_hardware_peak(hw, n->options.dtype, NULL));
+    lpo_jw_real(w, "sheet_peak_flops",
+                lpo_hardware_peak(lpo_hardware_sheet(hw), n->options.dtype, NULL));
     lpo_jw_text(w, "peak_dtype", lpo_dtype_name(n->compute_dtype));
     lpo_jw_real(w, "bandwidth", hw->bandwidth);
     lpo_jw_real(w, "memory", hw->memory);

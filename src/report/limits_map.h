@@ -1,0 +1,21 @@
+/* report/limits_map.h - from the name of a region to a part of the model. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct lpo_limits_mapping;
+
+/* What one path stands for. */
+struct lpo_meaning {
+    int phase;         /* enum lpo_phase_kind; -1: none */
+    const char *part;  /* "decoder", "sam", "vision" (all of it); NULL: every part of the phase */
+    int layer;         /* -1: all */
+    const char *block; /* "attn", "mlp", "lm_head", …; NULL: all */
+    bool step;         /* the last name is one decode step */
+    bool is_phase;     /* the last name is the phase itself, or the vision part itself */
+};
+
+/* `text` lives where the caller puts it: parts and blocks point to static text. */
+struct lpo_meaning lpo_region_meaning(const char *path, const struct lpo_limits_mapping *mappings,
+                                      size_t nmappings);

@@ -1,0 +1,257 @@
+/* Needed, measured, possible: on made-up regions, against arithmetic done by hand. */
+#include <math.h>
+
+#include "../unit.h"
+#include "model/needs.h"
+#include "report/limits.h"
+#include "report/limits_map.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/json.h"
+
+static const struct meaning_case {
+    const char *name, *path; /* the name is the row's */
+    int phase;
+    const char *part;
+    int layer;
+    const char *block;
+} meanings[] = {
+    { "a phase", "prefill", LPO_PREFILL, NULL, -1, NULL },
+    { "a layer's attention", "prefill/layer3/attn", LPO_PREFILL, NULL, 3, "attn" },
+    { "a step of decode", "decode/step/layer.12/mlp", LPO_DECODE, NULL, 12, "mlp" },
+    { "numbered steps", "decode/step 7/lm_head", LPO_DECODE, NULL, -1, "lm_head" },
+    { "a domain before the name", "LLM@decode/layers[0]", -1, NULL, -1, NULL },
+    { "vision inside prefill", "prefill/sam", LPO_IMAGE, "sam", -1, NULL },
+    { "vision alone", "clip/layer4/mlp", LPO_IMAGE, "clip", 4, "mlp" },
+    { "projector", "prefill/projector", LPO_IMAGE, "projector", -1, NULL },
+    { "a name that says nothing", "prefill/warmup", -1, NULL, -1, NULL },
+    { "a layer of nothing", "layer3", -1, NULL, -1, NULL },
+    { "a kernel's range below a part", "decode/step/layer0/attn/matmul", -1, NULL, -1, NULL },
+    { "mapped by config", "generate/forward/layer2", LPO_PREFILL, NULL, 2, NULL },
+    { "mapped whole", "generate/next", LPO_DECODE, NULL, -1, NULL },
+};
+
+static const struct lpo_limits_mapping mappings[] = {
+    { "generate/forward", "prefill" },
+    { "generate/next", "decode/step" },
+};
+
+static void check_meaning(void **state)
+{
+    const struct meaning_case *c = *state;
+    struct lpo_meaning m = lpo_region_meaning(c->path, mappings, 2);
+
+    assert_int_equal(m.phase, c->phase);
+    if (c->phase < 0)
+        return;
+    assert_int_equal(m.layer, c->layer);
+    assert_string_equal(m.part ? m.part : "", c->part ? c->part : "");
+    assert_string_equal(m.block ? m.block : "", c->block ? c->block : "");
+}
+
+/* Two layers; peak 1 TFLOP/s, sheet 2 TFLOP/s, 1 GB/s. */
+static const char analysis[] =
+    "{\"hardware\":{\"label\":\"Test GPU\",\"source\":\"measured\",\"peak_flops\":1e12,"
+    "\"sheet_peak_flops\":2e12,\"bandwidth\":1e9,\"peak_dtype\":\"bf16\"},\"modules\":["
+    "{\"part\":\"sam\",\"block\":\"embed\",\"vision\":{\"flops\":4000000000,\"bytes\":1000,"
+    "\"seconds\":0.004}},"
+    "{\"part\":\"decoder\",\"layer\":0,\"block\":\"attn\","
+    "\"prefill\":{\"flops\":1000000000,\"bytes\":100000,\"seconds\":0.001},"
+    "\"decode\":{\"flops\":1000000,\"bytes\":100000,\"seconds\":0.0001}},"
+    "{\"part\":\"decoder\",\"layer\":0,\"block\":\"mlp\","
+    "\"prefill\":{\"flops\":2000000000,\"bytes\":100000,\"seconds\":0.002},"
+    "\"decode\":{\"flops\":2000000,\"bytes\":200000,\"seconds\":0.0002}},"
+    "{\"part\":\"decoder\",\"layer\":1,\"block\":\"mlp\","
+    "\"prefill\":{\"flops\":2000000000,\"bytes\":100000,\"seconds\":0.002},"
+    "\"decode\":{\"flops\":2000000,\"bytes\":200000,\"seconds\":0.0002}}]}";
+
+enum { MS = 1000000, NONE = -1 };
+
+/* Two prompts, each of one image; two decodes of five steps together. */
+static const struct lpo_limits_region regions[] = {
+    { .path = "prefill", .parent = UINT32_MAX, .visits = 2, .gpu_ns = 36 * MS, .host_ns = NONE },
+    { .path = "prefill/sam", .parent = 0, .visits = 2, .gpu_ns = 16 * MS, .host_ns = NONE },
+    { .path = "prefill/layer0", .parent = 0, .visits = 2, .gpu_ns = 10 * MS, .host_ns = NONE },
+    { .path = "decode",
+      .parent = UINT32_MAX,
+      .visits = 2,
+      .gpu_ns = 5 * MS,
+      .host_gap_ns = 14 * MS,
+      .other_gap_ns = 1 * MS },
+    { .path = "decode/step", .parent = 3, .visits = 5, .gpu_ns = 5 * MS },
+    { .path = "decode/step/layer0", .parent = 4, .visits = 5, .gpu_ns = 2 * MS },
+    { .path = "decode/step/layer0/attn", .parent = 5, .visits = 5, .gpu_ns = 1 * MS },
+    { .path = "load", .parent = UINT32_MAX, .visits = 1, .gpu_ns = 3 * MS },
+};
+
+enum { PREFILL, SAM, LAYER0, DECODE, STEP, STEP_LAYER0, STEP_ATTN, LOAD };
+
+static struct lpo_limits *join(struct lpo_arena *a, const struct lpo_limits_region *r, size_t n,
+                               uint64_t steps)
+{
+    struct lpo_limits_input in = { .regions = r, .nregions = n, .steps = steps };
+    struct lpo_limits *l = NULL;
+    struct lpo_err err = { 0 };
+
+    assert_int_equal(lpo_json_parse(a, analysis, sizeof analysis - 1, &in.needed, &err), 0);
+    assert_int_equal(lpo_limits_create(&in, &l, &err), 0);
+    return l;
+}
+
+static void near(struct lpo_measure m, double want)
+{
+    assert_true(lpo_known(m));
+    if (fabs(m.value - want) > 1e-9 * fabs(want))
+        fail_msg("%.12g is not %.12g", m.value, want);
+}
+
+static void check_by_hand(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    LPO_AUTO(lpo_limits) l = join(a, regions, sizeof regions / sizeof *regions, 0);
+    const struct lpo_limit_row *r = l->rows.at;
+
+    (void)state;
+    /* two passes of 5 GFLOP, and two images of 4 GFLOP inside */
+    near(r[PREFILL].needed_flops, 2 * 5e9 + 2 * 4e9);
+    near(r[PREFILL].limit_ns, 2 * 5e6 + 2 * 4e6);
+    near(r[PREFILL].measured_ns, 36e6);
+    near(r[PREFILL].flop_rate, 18e9 / 36e-3);
+    near(r[PREFILL].mfu, 18e9 / 36e-3 / 2e12); /* MFU is told against the sheet */
+    near(r[PREFILL].share, 0.5);               /* the share against the measured ceiling */
+    near(r[PREFILL].won_ns, 18e6);
+    assert_int_equal(r[PREFILL].held, LPO_HELD_COMPUTE);
+    near(r[SAM].needed_flops, 2 * 4e9);
+    near(r[SAM].share, 0.5);
+    near(r[LAYER0].needed_flops, 2 * 3e9);
+    /* five steps, whichever region of decode asks */
+    near(r[DECODE].needed_flops, 5 * 5e6);
+    near(r[DECODE].limit_ns, 5 * 0.5e6);
+    near(r[DECODE].measured_ns, 20e6);
+    assert_int_equal(r[DECODE].held, LPO_HELD_LAUNCH);
+    assert_non_null(strstr(r[DECODE].evidence, "75 %"));
+    near(r[STEP].needed_flops, 5 * 5e6);
+    near(r[STEP_LAYER0].needed_bytes, 5 * 300000.0);
+    near(r[STEP_ATTN].limit_ns, 5 * 0.1e6);
+    assert_false(lpo_known(r[LOAD].needed_flops));
+    near(r[LOAD].measured_ns, 3e6);
+    assert_null(r[LOAD].means);
+}
+
+/* Vision nested in prefill is not counted again beside it. */
+static void check_model_counts_once(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    LPO_AUTO(lpo_limits) l = join(a, regions, sizeof regions / sizeof *regions, 0);
+
+    (void)state;
+    near(l->model.needed_flops, 18e9 + 25e6);
+    near(l->model.measured_ns, 36e6 + 20e6);
+    near(l->model.mfu, (18e9 + 25e6) / 56e-3 / 2e12);
+}
+
+static void check_ranked_by_time_to_win(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    LPO_AUTO(lpo_limits) l = join(a, regions, sizeof regions / sizeof *regions, 0);
+
+    (void)state;
+    assert_int_equal(l->ranked, 7);
+    assert_int_equal(l->by_won[0], PREFILL);
+    assert_int_equal(l->by_won[1], DECODE);
+    for (size_t i = 1; i < l->ranked; i++)
+        assert_true(l->rows.at[l->by_won[i - 1]].won_ns.value >=
+                    l->rows.at[l->by_won[i]].won_ns.value);
+}
+
+static void check_steps_must_be_known(void **state)
+{
+    static const struct lpo_limits_region bare[] = {
+        { .path = "decode", .parent = UINT32_MAX, .visits = 2, .gpu_ns = 5 * MS },
+    };
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    LPO_AUTO(lpo_limits) unknown = join(a, bare, 1, 0);
+    LPO_AUTO(lpo_limits) told = join(a, bare, 1, 31);
+
+    (void)state;
+    assert_false(lpo_known(unknown->rows.at[0].needed_flops));
+    assert_int_equal(unknown->notes.len, 1);
+    near(told->rows.at[0].needed_flops, 2 * 31 * 5e6);
+}
+
+static void check_host_time_without_gpu(void **state)
+{
+    static const struct lpo_limits_region cpu[] = {
+        { .path = "prefill",
+          .parent = UINT32_MAX,
+          .visits = 1,
+          .gpu_ns = NONE,
+          .host_ns = 10 * MS },
+    };
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    LPO_AUTO(lpo_limits) l = join(a, cpu, 1, 0);
+
+    (void)state;
+    near(l->rows.at[0].measured_ns, 10e6);
+    near(l->rows.at[0].share, 0.5);
+    assert_false(lpo_known(l->rows.at[0].busy_ns));
+}
+
+static const struct held_case {
+    const char *name;
+    struct lpo_limits_region region;
+    enum lpo_held held;
+} helds[] = {
+    { "counters say memory",
+      { .path = "prefill",
+        .visits = 1,
+        .gpu_ns = 10 * MS,
+        .counters = { .sm_percent = { 30, LPO_MEASURED }, .dram_percent = { 85, LPO_MEASURED } } },
+      LPO_HELD_MEMORY },
+    { "counters say compute",
+      { .path = "prefill",
+        .visits = 1,
+        .gpu_ns = 10 * MS,
+        .counters = { .sm_percent = { 80, LPO_MEASURED }, .dram_percent = { 40, LPO_MEASURED } } },
+      LPO_HELD_COMPUTE },
+    { "few warps",
+      { .path = "prefill",
+        .visits = 1,
+        .gpu_ns = 100 * MS,
+        .counters = { .sm_percent = { 20, LPO_MEASURED },
+                      .dram_percent = { 10, LPO_MEASURED },
+                      .occupancy_percent = { 12, LPO_MEASURED } } },
+      LPO_HELD_OCCUPANCY },
+    { "idle, but not for the host",
+      { .path = "prefill", .visits = 1, .gpu_ns = 10 * MS, .other_gap_ns = 10 * MS },
+      LPO_HELD_IDLE },
+    { "slow kernels", { .path = "prefill", .visits = 1, .gpu_ns = 500 * MS }, LPO_HELD_OVERHEAD },
+    { "nothing measured", { .path = "prefill", .visits = 1 }, LPO_HELD_UNKNOWN },
+};
+
+static void check_held(void **state)
+{
+    const struct held_case *c = *state;
+    struct lpo_limits_region r = c->region;
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    LPO_AUTO(lpo_limits) l = NULL;
+
+    r.parent = UINT32_MAX;
+    l = join(a, &r, 1, 0);
+    assert_int_equal(l->rows.at[0].held, c->held);
+    assert_int_equal(l->rows.at[0].evidence == NULL, c->held == LPO_HELD_UNKNOWN);
+}
+
+int main(void)
+{
+    struct unit u = { 0 };
+
+    UNIT_ROWS(&u, meanings, check_meaning);
+    UNIT_TEST(&u, check_by_hand);
+    UNIT_TEST(&u, check_model_counts_once);
+    UNIT_TEST(&u, check_ranked_by_time_to_win);
+    UNIT_TEST(&u, check_steps_must_be_known);
+    UNIT_TEST(&u, check_host_time_without_gpu);
+    UNIT_ROWS(&u, helds, check_held);
+    return unit_run(&u);
+}
