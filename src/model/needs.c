@@ -82,7 +82,8 @@ static void list_tensors(struct lpo_needs *a)
     count_params(a);
 }
 
-static void list_ops(struct lpo_needs *a, int side, const struct lpo_phase *phase, lpo_op_vec *out)
+static void list_ops(struct lpo_needs *a, int side, const struct lpo_phase *phase,
+                     lpo_model_op_vec *out)
 {
     struct lpo_walk w = { .arena = a->arena, .phase = phase, .ops = out };
 
@@ -122,7 +123,7 @@ static void run_phase(struct lpo_needs *a, enum lpo_phase_kind kind, const struc
 static void count_mla(struct lpo_needs *a, struct lpo_phase phase)
 {
     for (int expanded = 0; expanded < 2; expanded++) {
-        lpo_op_vec ops = { 0 };
+        lpo_model_op_vec ops = { 0 };
 
         phase.absorb = !expanded;
         list_ops(a, LPO_TEXT, &phase, &ops);

@@ -50,7 +50,7 @@ enum lpo_phase_kind { LPO_PREFILL, LPO_DECODE, LPO_IMAGE, LPO_PHASES };
 struct lpo_phase_result {
     bool present;
     struct lpo_phase phase;
-    lpo_op_vec ops;
+    lpo_model_op_vec ops;
     struct lpo_sums all;             /* of the whole model */
     struct lpo_sums rank;            /* of one tensor-parallel rank; equals `all` when tp is 1 */
     double comm_bytes, comm_seconds; /* a rank sends, and how long on the link; 0 without tp */
@@ -86,10 +86,10 @@ LPO_AUTO_DEFINE(lpo_needs);
 
 /* Sums over the operations that `keep` accepts (NULL: all), for one rank of `tp`. */
 struct lpo_sums lpo_needs_sum(const struct lpo_needs *a, const struct lpo_phase_result *p,
-                              uint64_t tp, bool (*keep)(const struct lpo_op *op, void *arg),
+                              uint64_t tp, bool (*keep)(const struct lpo_model_op *op, void *arg),
                               void *arg);
 /* Adds operations that follow each other, of the whole model, to `sums`. */
-void lpo_needs_add(const struct lpo_needs *a, const struct lpo_op *ops, size_t count,
+void lpo_needs_add(const struct lpo_needs *a, const struct lpo_model_op *ops, size_t count,
                    struct lpo_sums *sums);
 
 /* "prefill", "decode", "vision" */

@@ -71,7 +71,7 @@ struct lpo_tensor {
     uint64_t ways;    /* tensor parallelism can divide it at most this often */
 };
 
-struct lpo_op {
+struct lpo_model_op {
     const char *name; /* the module that runs it */
     struct lpo_model_place at;
     enum lpo_op_kind kind;
@@ -85,4 +85,4 @@ struct lpo_op {
 };
 
 typedef LPO_VEC(struct lpo_tensor) lpo_tensor_vec;
-typedef LPO_VEC(struct lpo_op) lpo_op_vec;
+typedef LPO_VEC(struct lpo_model_op) lpo_model_op_vec;

@@ -55,7 +55,8 @@ static void add_time(const struct lpo_needs *a, const struct cost *c, struct lpo
     s->seconds += fmax(compute, memory);
 }
 
-static bool same_kernel(const struct lpo_needs *a, const struct lpo_op *x, const struct lpo_op *y)
+static bool same_kernel(const struct lpo_needs *a, const struct lpo_model_op *x,
+                        const struct lpo_model_op *y)
 {
     bool scores = x->kind == LPO_OP_SCORES || x->kind == LPO_OP_VALUES;
 
@@ -68,7 +69,7 @@ static bool same_kernel(const struct lpo_needs *a, const struct lpo_op *x, const
 struct summing {
     const struct lpo_needs *needs;
     uint64_t tp;
-    const struct lpo_op *last;
+    const struct lpo_model_op *last;
     struct cost pending;
     struct lpo_sums *sums;
 };
@@ -80,7 +81,7 @@ static void finish_kernel(struct summing *s)
     s->pending = (struct cost){ 0 };
 }
 
-static void add_op(struct summing *s, const struct lpo_op *op)
+static void add_op(struct summing *s, const struct lpo_model_op *op)
 {
     const struct lpo_needs *a = s->needs;
     uint64_t flops = divided(op->flops, op->ways, s->tp);
@@ -104,7 +105,7 @@ static void add_op(struct summing *s, const struct lpo_op *op)
 }
 
 struct lpo_sums lpo_needs_sum(const struct lpo_needs *a, const struct lpo_phase_result *p,
-                              uint64_t tp, bool (*keep)(const struct lpo_op *op, void *arg),
+                              uint64_t tp, bool (*keep)(const struct lpo_model_op *op, void *arg),
                               void *arg)
 {
     struct lpo_sums sums = { 0 };
@@ -117,7 +118,7 @@ struct lpo_sums lpo_needs_sum(const struct lpo_needs *a, const struct lpo_phase_
     return sums;
 }
 
-void lpo_needs_add(const struct lpo_needs *a, const struct lpo_op *ops, size_t count,
+void lpo_needs_add(const struct lpo_needs *a, const struct lpo_model_op *ops, size_t count,
                    struct lpo_sums *sums)
 {
     struct summing s = { .needs = a, .tp = 1, .sums = sums };

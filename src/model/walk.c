@@ -74,7 +74,7 @@ void lpo_walk_linear(struct lpo_walk *w, const struct lpo_linear *l, uint64_t ro
     if (!w->ops || rows == 0)
         return;
     lpo_vec_push(w->ops,
-                 (struct lpo_op){
+                 (struct lpo_model_op){
                      .name = full_name(w, l->name, ""),
                      .at = w->at,
                      .kind = l->kind,
@@ -91,13 +91,13 @@ static void add_move(struct lpo_walk *w, const char *name, double weights, uint6
                      uint64_t writes)
 {
     if (w->ops)
-        lpo_vec_push(w->ops, (struct lpo_op){ .name = full_name(w, name, ""),
-                                              .at = w->at,
-                                              .kind = LPO_OP_MOVE,
-                                              .weights = weights,
-                                              .reads = reads,
-                                              .writes = writes,
-                                              .ways = 1 });
+        lpo_vec_push(w->ops, (struct lpo_model_op){ .name = full_name(w, name, ""),
+                                                    .at = w->at,
+                                                    .kind = LPO_OP_MOVE,
+                                                    .weights = weights,
+                                                    .reads = reads,
+                                                    .writes = writes,
+                                                    .ways = 1 });
 }
 
 void lpo_walk_norm(struct lpo_walk *w, const char *name, uint64_t width, bool bias, uint64_t rows)
@@ -136,15 +136,15 @@ void lpo_walk_conv(struct lpo_walk *w, const struct lpo_conv *c, uint64_t pixels
         return;
     pixels = lpo_mul(pixels, w->phase->batch);
     lpo_vec_push(w->ops,
-                 (struct lpo_op){ .name = full_name(w, c->name, ""),
-                                  .at = w->at,
-                                  .kind = LPO_OP_CONV,
-                                  .aten = LPO_ATEN_CONV,
-                                  .flops = lpo_mul(2, lpo_mul(pixels, weights)),
-                                  .weights = (double)weights + (c->bias ? (double)c->out : 0),
-                                  .reads = lpo_mul(pixels, c->in),
-                                  .writes = lpo_mul(pixels, c->out),
-                                  .ways = 1 });
+                 (struct lpo_model_op){ .name = full_name(w, c->name, ""),
+                                        .at = w->at,
+                                        .kind = LPO_OP_CONV,
+                                        .aten = LPO_ATEN_CONV,
+                                        .flops = lpo_mul(2, lpo_mul(pixels, weights)),
+                                        .weights = (double)weights + (c->bias ? (double)c->out : 0),
+                                        .reads = lpo_mul(pixels, c->in),
+                                        .writes = lpo_mul(pixels, c->out),
+                                        .ways = 1 });
 }
 
 /* The framework's sliding cache holds window - 1 tokens and hands out those and the new ones. */
@@ -188,7 +188,7 @@ static void add_attention(struct lpo_walk *w, const struct lpo_attention *a, boo
     uint64_t dim = scores ? a->qk_dim : a->v_dim;
     uint64_t vectors = lpo_mul(lpo_mul3(batch, a->tokens, a->heads), dim);
     uint64_t keys = lpo_mul(batch, lpo_attention_keys(a));
-    struct lpo_op op = {
+    struct lpo_model_op op = {
         .name = full_name(w, scores ? "scores" : "values", ""),
         .at = w->at,
         .kind = scores ? LPO_OP_SCORES : LPO_OP_VALUES,
@@ -225,10 +225,10 @@ void lpo_walk_product(struct lpo_walk *w, const char *name, enum lpo_op_kind kin
                       enum lpo_aten aten, uint64_t flops, uint64_t ways)
 {
     if (w->ops && flops)
-        lpo_vec_push(w->ops, (struct lpo_op){ .name = full_name(w, name, ""),
-                                              .at = w->at,
-                                              .kind = kind,
-                                              .aten = aten,
-                                              .flops = flops,
-                                              .ways = ways });
+        lpo_vec_push(w->ops, (struct lpo_model_op){ .name = full_name(w, name, ""),
+                                                    .at = w->at,
+                                                    .kind = kind,
+                                                    .aten = aten,
+                                                    .flops = flops,
+                                                    .ways = ways });
 }

@@ -33,7 +33,7 @@ struct lpo_walk {
     struct lpo_arena *arena;
     const struct lpo_phase *phase;
     lpo_tensor_vec *tensors; /* NULL: not wanted */
-    lpo_op_vec *ops;         /* NULL: not wanted */
+    lpo_model_op_vec *ops;   /* NULL: not wanted */
     struct lpo_model_place at;
     struct lpo_str path; /* of the module around: "model.layers.3." */
 };

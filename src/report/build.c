@@ -6,8 +6,10 @@
 #include "report/analysis.h"
 #include "report/chapters.h"
 #include "report/doc.h"
+#include "report/limits_run.h"
 #include "report/ncu_regions.h"
 #include "report/run_data.h"
+#include "report/svg.h"
 #include "report/writer.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -20,12 +22,28 @@ static const char *title(const struct lpo_run_data *d)
     return model ? lpo_arena_printf(d->arena, "Profile of %s", model) : "Profile";
 }
 
+static void add_limits(struct lpo_doc *doc, const struct lpo_run_data *d,
+                       const struct lpo_source *s)
+{
+    struct lpo_err err = { 0 };
+    LPO_AUTO(lpo_limits) limits = lpo_limits_of_run(d, s, &err);
+
+    if (limits) {
+        lpo_chapter_limits(doc, limits);
+        lpo_attach_limits(doc, limits);
+    } else if (err.code) {
+        lpo_doc_note(doc, LPO_NOTE_WARNING, "the static analysis cannot be read: %s",
+                     lpo_err_cause(&err));
+    }
+}
+
 static struct lpo_doc *report_doc(const struct lpo_run_data *d, const struct lpo_source *s)
 {
     struct lpo_doc *doc = lpo_doc_create("run", title(d));
 
     lpo_chapter_run(doc, d);
     if (s) {
+        add_limits(doc, d, s);
         lpo_chapter_regions(doc, d, s);
         lpo_chapter_gpu(doc, d, s);
     } else {
@@ -71,7 +89,7 @@ static int write_report(const struct lpo_run_data *d, const struct lpo_source *s
         if (lpo_doc_write(doc, w, lpo_path_join(d->arena, d->dir, file), err) < 0)
             return err->code;
     }
-    return 0;
+    return lpo_svg_write_all(doc, d->dir, err);
 }
 
 int lpo_report_build(const char *run_dir, const struct lpo_report_options *options,

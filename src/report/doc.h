@@ -90,7 +90,8 @@ void lpo_row_unknown(struct lpo_table *t); /* any column */
 
 enum lpo_note_level { LPO_NOTE_INFO, LPO_NOTE_WARNING };
 
-enum lpo_figure_kind { LPO_FIG_BARS, LPO_FIG_SCATTER, LPO_FIG_LANES };
+/* STACKED: points with one label are one bar, laid end to end. */
+enum lpo_figure_kind { LPO_FIG_BARS, LPO_FIG_SCATTER, LPO_FIG_LANES, LPO_FIG_STACKED };
 
 struct lpo_point {
     const char *series, *label;

@@ -117,6 +117,8 @@ static void set_measured(const struct lpo_limits_region *r, struct lpo_limit_row
     int64_t idle = r->host_gap_ns + r->other_gap_ns;
 
     out->counters = r->counters;
+    out->host_gap_ns = (double)r->host_gap_ns;
+    out->other_gap_ns = (double)r->other_gap_ns;
     if (r->gpu_ns > 0) {
         out->busy_ns = lpo_measured((double)r->gpu_ns);
         out->idle_ns = lpo_measured((double)idle);
@@ -149,50 +151,73 @@ static double value_or(struct lpo_measure m, double fallback)
     return lpo_known(m) ? m.value : fallback;
 }
 
-#define EVIDENCE(l, ...) lpo_arena_printf((l)->arena, __VA_ARGS__)
-
-/* Idle time first, because no kernel can be improved while the GPU waits; then what the counters
- * saw; then which roof the need itself is nearer to. */
-static void set_held(struct lpo_limits *l, const struct lpo_limits_region *m,
-                     struct lpo_limit_row *r)
+/* Idle time first, because no kernel can be improved while the GPU waits. */
+static bool held_by_waiting(struct lpo_arena *a, struct lpo_limit_row *r)
 {
-    double whole = value_or(r->measured_ns, 0), idle = value_or(r->idle_ns, 0);
+    double whole = r->measured_ns.value, idle = value_or(r->idle_ns, 0);
+    bool host = r->host_gap_ns >= r->other_gap_ns;
+
+    if (idle < 0.3 * whole)
+        return false;
+    r->held = host ? LPO_HELD_LAUNCH : LPO_HELD_IDLE;
+    r->evidence =
+        lpo_arena_printf(a, "the GPU is idle for %.0f %% of it, %s", 100 * idle / whole,
+                         host ? "waiting for the host to launch" : "not for lack of launches");
+    return true;
+}
+
+static bool held_by_counters(struct lpo_arena *a, struct lpo_limit_row *r)
+{
     double sm = value_or(r->counters.sm_percent, -1), dram = value_or(r->counters.dram_percent, -1);
     double warps = value_or(r->counters.occupancy_percent, -1);
-    bool memory = r->need_memory_ns >= r->need_compute_ns;
 
-    if (whole <= 0)
-        return;
-    if (idle >= 0.3 * whole) {
-        bool host = m->host_gap_ns >= m->other_gap_ns;
-
-        r->held = host ? LPO_HELD_LAUNCH : LPO_HELD_IDLE;
-        r->evidence =
-            EVIDENCE(l, "the GPU is idle for %.0f %% of it, %s", 100 * idle / whole,
-                     host ? "waiting for the host to launch" : "not for lack of launches");
-    } else if (sm >= 60 || dram >= 60) {
+    if (sm >= 60 || dram >= 60) {
         r->held = dram >= sm ? LPO_HELD_MEMORY : LPO_HELD_COMPUTE;
-        r->evidence = EVIDENCE(l, "counters: SMs at %.0f %%, DRAM at %.0f %% of their peaks",
-                               fmax(sm, 0), fmax(dram, 0));
-    } else if (warps >= 0 && warps < 25 && (sm >= 0 || dram >= 0)) {
-        r->held = LPO_HELD_OCCUPANCY;
-        r->evidence = EVIDENCE(l,
-                               "counters: %.0f %% of the warps active, SMs at %.0f %%, DRAM at "
-                               "%.0f %%",
-                               warps, fmax(sm, 0), fmax(dram, 0));
-    } else if (lpo_known(r->share) && r->share.value >= 0.4) {
+        r->evidence =
+            lpo_arena_printf(a, "counters: SMs at %.0f %%, DRAM at %.0f %% of their peaks",
+                             fmax(sm, 0), fmax(dram, 0));
+        return true;
+    }
+    if (warps < 0 || warps >= 25 || (sm < 0 && dram < 0))
+        return false;
+    r->held = LPO_HELD_OCCUPANCY;
+    r->evidence = lpo_arena_printf(
+        a, "counters: %.0f %% of the warps active, SMs at %.0f %%, DRAM at %.0f %%", warps,
+        fmax(sm, 0), fmax(dram, 0));
+    return true;
+}
+
+/* Which roof the need itself is nearer to, when the region comes near it at all. */
+static void held_by_roof(struct lpo_arena *a, struct lpo_limit_row *r)
+{
+    bool memory = r->need_memory_ns >= r->need_compute_ns;
+    const char *roof = memory ? "memory" : "compute";
+
+    if (!lpo_known(r->share))
+        return;
+    if (r->share.value >= 0.4) {
         r->held = memory ? LPO_HELD_MEMORY : LPO_HELD_COMPUTE;
-        r->evidence = EVIDENCE(l, "at %.0f %% of the %s roof that its %.3g FLOP/B allow",
-                               100 * r->share.value, memory ? "memory" : "compute",
-                               r->needed_flops.value / r->needed_bytes.value);
-    } else if (lpo_known(r->share)) {
+        r->evidence = lpo_arena_printf(a, "at %.0f %% of the %s roof that its %.3g FLOP/B allow",
+                                       100 * r->share.value, roof,
+                                       r->needed_flops.value / r->needed_bytes.value);
+    } else {
         r->held = LPO_HELD_OVERHEAD;
         r->evidence =
-            EVIDENCE(l,
-                     "at %.1f %% of its roof (%s), with %.0f %% idle: the kernels "
-                     "themselves are far from it",
-                     100 * r->share.value, memory ? "memory" : "compute", 100 * idle / whole);
+            lpo_arena_printf(a, "at %.1f %% of its %s roof%s: %s far from it", 100 * r->share.value,
+                             roof, lpo_known(r->busy_ns) ? " with the GPU busy" : "",
+                             lpo_known(r->busy_ns) ? "its kernels are" : "its code is");
     }
+}
+
+void lpo_limit_row_judge(const struct lpo_limits *l, struct lpo_arena *a, struct lpo_limit_row *r)
+{
+    set_rates(l, r);
+    r->held = LPO_HELD_UNKNOWN;
+    r->evidence = NULL;
+    if (!lpo_known(r->measured_ns) || r->measured_ns.value <= 0)
+        return;
+    if (!held_by_waiting(a, r) && !held_by_counters(a, r))
+        held_by_roof(a, r);
 }
 
 static const char *describe(struct lpo_limits *l, const struct lpo_meaning *m)
@@ -233,8 +258,7 @@ static void join_row(struct joining *j, uint32_t row)
     r.top = r.phase >= 0 && !has_mapped_ancestor(j, row);
     set_need(j, row, &r);
     set_measured(m, &r);
-    set_rates(l, &r);
-    set_held(l, m, &r);
+    lpo_limit_row_judge(l, l->arena, &r);
     lpo_vec_push(&l->rows, r);
 }
 
@@ -265,8 +289,10 @@ static void add_up(struct lpo_limits *l)
         all->idle_ns = plus(all->idle_ns, r->idle_ns);
         all->need_compute_ns += r->need_compute_ns;
         all->need_memory_ns += r->need_memory_ns;
+        all->host_gap_ns += r->host_gap_ns;
+        all->other_gap_ns += r->other_gap_ns;
     }
-    set_rates(l, all);
+    lpo_limit_row_judge(l, l->arena, all);
 }
 
 static int more_to_win(const void *x, const void *y, void *arg)

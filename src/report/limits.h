@@ -76,6 +76,7 @@ struct lpo_limit_row {
     double need_compute_ns, need_memory_ns; /* the two roofs, summed; 0 without hardware */
     struct lpo_measure measured_ns; /* GPU work and the idle time inside; host time without a GPU */
     struct lpo_measure busy_ns, idle_ns;
+    double host_gap_ns, other_gap_ns;             /* the parts of idle_ns */
     struct lpo_measure flop_rate, byte_rate;      /* needed over measured: what was achieved */
     struct lpo_measure mfu, bandwidth_use, share; /* 0 … 1; share is limit over measured */
     struct lpo_measure won_ns;
@@ -100,3 +101,6 @@ int lpo_limits_create(const struct lpo_limits_input *in, struct lpo_limits **out
                       struct lpo_err *err);
 void lpo_limits_destroy(struct lpo_limits *l); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_limits);
+
+/* Rates, shares and what holds a row back, from its sums: for rows that were put together. */
+void lpo_limit_row_judge(const struct lpo_limits *l, struct lpo_arena *a, struct lpo_limit_row *r);

@@ -87,9 +87,15 @@ static void write_table(const struct lpo_table *t, struct lpo_str *out)
     lpo_str_addc(out, '\n');
 }
 
-/* Markdown has no figures: the points become a small table, lanes are left to other writers. */
+/* Bars become a small table; plots are pictures beside the page (report/svg.h); lanes are left to
+ * other writers. */
 static void write_figure(const struct lpo_figure *f, struct lpo_str *out)
 {
+    if ((f->kind == LPO_FIG_SCATTER || f->kind == LPO_FIG_STACKED) && f->points.len) {
+        lpo_str_add(out, "![");
+        add_escaped(out, f->title, strlen(f->title), 0);
+        lpo_str_addf(out, "](figures/%s.svg)\n\n", f->id);
+    }
     if (f->kind != LPO_FIG_BARS || f->points.len == 0)
         return;
     lpo_str_add(out, "**");

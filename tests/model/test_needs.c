@@ -88,7 +88,7 @@ static void check_decode_sums_to_prefill(void **state)
     assert_int_equal(sum, whole->phase[LPO_PREFILL].all.flops);
 }
 
-static bool whole_on_every_rank(const struct lpo_op *op, void *arg)
+static bool whole_on_every_rank(const struct lpo_model_op *op, void *arg)
 {
     return op->ways < *(uint64_t *)arg;
 }

@@ -1,0 +1,155 @@
+#include "report/limits_counters.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "region/scope.h"
+#include "trace/trace.h"
+#include "util/str.h"
+
+/* Instructions of the CUDA cores and how many operations each does. */
+static const struct {
+    const char *metric;
+    double each;
+} core_ops[] = {
+    { "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum", 1 },
+    { "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum", 1 },
+    { "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", 2 },
+    { "smsp__sass_thread_inst_executed_op_dadd_pred_on.sum", 1 },
+    { "smsp__sass_thread_inst_executed_op_dmul_pred_on.sum", 1 },
+    { "smsp__sass_thread_inst_executed_op_dfma_pred_on.sum", 2 },
+};
+
+double lpo_metric_unit_scale(const char *unit)
+{
+    static const struct {
+        const char *unit;
+        double scale;
+    } times[] = { { "ns", 1e-9 },      { "us", 1e-6 },      { "ms", 1e-3 },      { "s", 1 },
+                  { "nsecond", 1e-9 }, { "usecond", 1e-6 }, { "msecond", 1e-3 }, { "second", 1 } };
+    static const char prefixes[] = "KMGTP";
+    const char *at;
+
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        if (strcmp(unit, times[i].unit) == 0)
+            return times[i].scale;
+    at = *unit ? strchr(prefixes, *unit) : NULL;
+    if (at && (lpo_starts(unit + 1, "byte") || lpo_starts(unit + 1, "hz")))
+        return pow(1000, (double)(at - prefixes + 1));
+    return 1;
+}
+
+/* The region's value in base units; NaN: not collected. */
+static double value_at(const struct lpo_scope *scope, const struct lpo_region_row *row, uint32_t m)
+{
+    const struct lpo_trace *t = scope->cells->tree->trace;
+    const struct lpo_metric *metric = &t->metrics.at[m];
+    const struct lpo_metric_sum *sum =
+        &scope->metric_sums.at[(size_t)row->metrics * t->metrics.len + m];
+    double scale =
+        metric->unit == LPO_NONE ? 1 : lpo_metric_unit_scale(lpo_trace_text(t, metric->unit));
+
+    return lpo_metric_value(metric->combine, sum) * scale;
+}
+
+static double value_of(const struct lpo_scope *scope, const struct lpo_region_row *row,
+                       const char *name)
+{
+    uint32_t m = lpo_trace_metric_find(scope->cells->tree->trace, name);
+
+    return m == LPO_NONE ? NAN : value_at(scope, row, m);
+}
+
+static struct lpo_measure first_of(const struct lpo_scope *scope, const struct lpo_region_row *row,
+                                   const char *const *names)
+{
+    for (; *names; names++) {
+        double v = value_of(scope, row, *names);
+
+        if (!isnan(v))
+            return lpo_estimated(v); /* a mean over kernels, or of representatives */
+    }
+    return lpo_unknown();
+}
+
+bool lpo_is_dense_tensor_ops(const char *metric)
+{
+    if (!lpo_starts(metric, "sm__ops_path_tensor_src_") || !lpo_ends(metric, ".sum"))
+        return false;
+    /* tf32, fp64 and the integers have no sparse twin with its own name in every version */
+    return strstr(metric, "_sparsity_off.sum") != NULL || strstr(metric, "src_fp64") != NULL;
+}
+
+/* Operations that were counted as such, and those told only per cycle (the roofline set). */
+static double core_flops(const struct lpo_scope *scope, const struct lpo_region_row *row,
+                         double seconds, bool *known)
+{
+    double clock = value_of(scope, row, "smsp__cycles_elapsed.avg.per_second"), sum = 0;
+
+    for (size_t i = 0; i < sizeof core_ops / sizeof *core_ops; i++) {
+        double n = value_of(scope, row, core_ops[i].metric);
+        char rate[128];
+
+        if (isnan(n) && !isnan(clock) && !isnan(seconds)) {
+            snprintf(rate, sizeof rate, "%s.per_cycle_elapsed", core_ops[i].metric);
+            n = value_of(scope, row, rate) * clock * seconds;
+        }
+        if (!isnan(n)) {
+            sum += n * core_ops[i].each;
+            *known = true;
+        }
+    }
+    return sum;
+}
+
+static struct lpo_measure count_flops(const struct lpo_scope *scope,
+                                      const struct lpo_region_row *row, double seconds)
+{
+    const struct lpo_trace *t = scope->cells->tree->trace;
+    bool known = false;
+    double sum = core_flops(scope, row, seconds, &known);
+
+    for (uint32_t m = 0; m < t->metrics.len; m++) {
+        double v;
+
+        if (!lpo_is_dense_tensor_ops(lpo_trace_text(t, t->metrics.at[m].name)))
+            continue;
+        v = value_at(scope, row, m);
+        if (!isnan(v)) {
+            sum += v;
+            known = true;
+        }
+    }
+    return known ? lpo_estimated(sum) : lpo_unknown();
+}
+
+struct lpo_counters lpo_region_counters(const struct lpo_scope *scope,
+                                        const struct lpo_region_row *row)
+{
+    static const char *const sm[] = { "sm__throughput.avg.pct_of_peak_sustained_elapsed", NULL };
+    static const char *const dram[] = { "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
+                                        "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+                                        NULL };
+    static const char *const warps[] = { "sm__warps_active.avg.pct_of_peak_sustained_active",
+                                         NULL };
+    static const char *const bytes[] = { "dram__bytes.sum", NULL };
+    struct lpo_counters c = { 0 };
+    double seconds;
+
+    if (row->metrics == LPO_NONE || scope->cells->tree->trace->metrics.len == 0)
+        return c;
+    seconds = value_of(scope, row, "gpu__time_duration.sum");
+    c.sm_percent = first_of(scope, row, sm);
+    c.dram_percent = first_of(scope, row, dram);
+    c.occupancy_percent = first_of(scope, row, warps);
+    c.dram_bytes = first_of(scope, row, bytes);
+    if (!lpo_known(c.dram_bytes)) {
+        double rate = value_of(scope, row, "dram__bytes.sum.per_second");
+
+        if (!isnan(rate) && !isnan(seconds))
+            c.dram_bytes = lpo_estimated(rate * seconds);
+    }
+    c.flops = count_flops(scope, row, seconds);
+    return c;
+}

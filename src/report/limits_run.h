@@ -1,0 +1,29 @@
+/* report/limits_run.h - the limits of a run: its regions, its static analysis, its config.
+ *
+ * The chapter that a report's reader should look at first: what could be won, and where. */
+#pragma once
+
+#include "report/limits.h"
+
+struct lpo_analysis;
+struct lpo_doc;
+struct lpo_err;
+struct lpo_run_data;
+struct lpo_selection;
+struct lpo_source;
+
+typedef LPO_VEC(struct lpo_limits_region) lpo_limits_regions;
+
+/* All regions of a trace, as the join wants them. Paths live in the arena; free the vector. */
+void lpo_limits_regions_of(struct lpo_arena *a, const struct lpo_analysis *analysis,
+                           struct lpo_selection *select, lpo_limits_regions *out);
+
+/* NULL when the run has no static analysis or no trace; a static analysis that cannot be read is
+ * added to the run's problems by the caller from `err`. */
+struct lpo_limits *lpo_limits_of_run(const struct lpo_run_data *d, const struct lpo_source *s,
+                                     struct lpo_err *err);
+
+/* Tables, figures and notes. */
+void lpo_chapter_limits(struct lpo_doc *doc, const struct lpo_limits *l);
+/* Every row, unfolded, as JSON under "limits". */
+void lpo_attach_limits(struct lpo_doc *doc, const struct lpo_limits *l);
