@@ -61,6 +61,8 @@ static size_t series_of(const struct lpo_figure *f, const char **names)
     for (size_t i = 0; i < f->points.len; i++) {
         size_t k = 0;
 
+        if (strcmp(f->points.at[i].series, "roof") == 0)
+            continue;
         while (k < n && strcmp(names[k], f->points.at[i].series) != 0)
             k++;
         if (k == n && n < MOST_SERIES)
@@ -141,12 +143,41 @@ static void ticks(struct lpo_str *s, const struct axis *a, bool vertical)
     }
 }
 
+/* Names of points that lie close would cover each other: the first stays, the rest have tips. */
+struct spots {
+    double x[64], y[64];
+    size_t n;
+};
+
+static bool is_free(struct spots *t, double x, double y)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (fabs(t->x[i] - x) < 110 && fabs(t->y[i] - y) < 11)
+            return false;
+    if (t->n == 64)
+        return false;
+    t->x[t->n] = x;
+    t->y[t->n++] = y;
+    return true;
+}
+
+static void dot(struct lpo_str *s, double x, double y, const char *colour, const char *name,
+                struct spots *taken)
+{
+    lpo_str_addf(s, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\"><title>", x, y, colour);
+    add_text(s, name);
+    lpo_str_add(s, "</title></circle>\n");
+    if (is_free(taken, x, y))
+        label(s, x + 6, y - 5, "start", 9, name);
+}
+
 /* The series "roof" is a line; every other point is a dot with its name. */
 static void scatter(const struct lpo_figure *f, struct lpo_str *s)
 {
     struct axis x = log_axis(f, false), y = log_axis(f, true);
     const char *names[MOST_SERIES];
     size_t n = series_of(f, names);
+    struct spots taken = { .n = 0 };
     bool started = false;
 
     open_svg(s, f, HEIGHT);
@@ -167,11 +198,8 @@ static void scatter(const struct lpo_figure *f, struct lpo_str *s)
 
         if (strcmp(p->series, "roof") == 0 || !(p->x > 0) || !(p->y > 0))
             continue;
-        lpo_str_addf(s, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\"><title>",
-                     place_x(&x, p->x), place_y(&y, p->y), colours[index_of(names, n, p->series)]);
-        add_text(s, p->label);
-        lpo_str_add(s, "</title></circle>\n");
-        label(s, place_x(&x, p->x) + 6, place_y(&y, p->y) - 5, "start", 9, p->label);
+        dot(s, place_x(&x, p->x), place_y(&y, p->y), colours[index_of(names, n, p->series)],
+            p->label, &taken);
     }
     if (f->x_title)
         label(s, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 26, "middle", 12, f->x_title);
