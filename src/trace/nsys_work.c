@@ -202,6 +202,29 @@ static int read_table(struct lpo_nsys_reading *r, const struct work_table *table
     return rc < 0 ? rc : 0;
 }
 
+/* How far ahead of the join its keys are known. */
+enum { AHEAD = 16 };
+
+static uint64_t work_key(const struct lpo_work *w)
+{
+    return launch_key(w->process, w->launch);
+}
+
+/* The ids that works ask for, with no call yet. */
+static void expect_launches(struct lpo_nsys_reading *r)
+{
+    const struct lpo_work *w = r->t->works.at + r->first_work;
+    size_t count = r->t->works.len - r->first_work;
+
+    r->launches = lpo_idmap_create(count);
+    for (size_t i = 0; i < count; i++) {
+        if (i + AHEAD < count)
+            lpo_idmap_prefetch(r->launches, work_key(&w[i + AHEAD]));
+        if (w[i].launch != LPO_NONE)
+            lpo_idmap_put(r->launches, work_key(&w[i]), NULL);
+    }
+}
+
 int lpo_nsys_read_works(struct lpo_nsys_reading *r, struct lpo_err *err)
 {
     const struct lpo_trace *t = r->t;
@@ -211,18 +234,12 @@ int lpo_nsys_read_works(struct lpo_nsys_reading *r, struct lpo_err *err)
         if (read_table(r, &work_tables[i], err) < 0)
             return err->code;
     }
-    r->launches = lpo_idmap_create(t->works.len - r->first_work);
-    for (size_t i = r->first_work; i < t->works.len; i++) {
-        const struct lpo_work *w = &t->works.at[i];
-
-        if (w->launch != LPO_NONE)
-            lpo_idmap_put(r->launches, launch_key(w->process, w->launch), NULL);
-    }
+    expect_launches(r);
     before = t->works.len;
     if (read_table(r, &graph_table, err) < 0)
         return err->code;
     for (size_t i = before; i < t->works.len; i++)
-        lpo_idmap_put(r->launches, launch_key(t->works.at[i].process, t->works.at[i].launch), NULL);
+        lpo_idmap_put(r->launches, work_key(&t->works.at[i]), NULL);
     if (t->works.len > before)
         lpo_trace_note(r->t, t->works.len - before,
                        "CUDA graph launches were traced as a whole (--cuda-graph-trace=graph): "
@@ -230,27 +247,32 @@ int lpo_nsys_read_works(struct lpo_nsys_reading *r, struct lpo_err *err)
     return 0;
 }
 
+/* A row of the call table, held back until the memory of its id is near. */
+struct call {
+    int64_t start_ns, end_ns, tid;
+    uint64_t key;
+};
+
 /* A runtime call and the driver call inside it share an id: the outer one is the launch. */
-static void api_row(struct lpo_nsys_reading *r, uint32_t *slot, const struct lpo_nsys_rows *rows)
+static void join_call(struct lpo_nsys_reading *r, const struct call *c)
 {
-    struct lpo_launch call = { .start_ns = lpo_nsys_time(r, rows, 0),
-                               .end_ns = lpo_nsys_time(r, rows, 1),
-                               .stack = LPO_NONE };
+    uint32_t *slot = lpo_idmap_find(r->launches, c->key);
+    struct lpo_launch l = { c->start_ns, c->end_ns < c->start_ns ? c->start_ns : c->end_ns, 0,
+                            LPO_NONE };
     struct lpo_launch *have;
 
-    if (call.end_ns < call.start_ns)
-        call.end_ns = call.start_ns;
+    if (!slot)
+        return;
     if (*slot == LPO_NONE) {
-        call.thread = lpo_nsys_thread(r, lpo_nsys_int(rows, 2));
+        l.thread = lpo_nsys_thread(r, c->tid);
         *slot = (uint32_t)r->t->launches.len;
-        lpo_vec_push(&r->t->launches, call);
+        lpo_vec_push(&r->t->launches, l);
         return;
     }
     have = &r->t->launches.at[*slot];
-    if (call.start_ns < have->start_ns ||
-        (call.start_ns == have->start_ns && call.end_ns > have->end_ns)) {
-        call.thread = lpo_nsys_thread(r, lpo_nsys_int(rows, 2));
-        *have = call;
+    if (l.start_ns < have->start_ns || (l.start_ns == have->start_ns && l.end_ns > have->end_ns)) {
+        l.thread = lpo_nsys_thread(r, c->tid);
+        *have = l;
     }
 }
 
@@ -258,38 +280,53 @@ static int read_calls(struct lpo_nsys_reading *r, const char *table, struct lpo_
 {
     static const char *const names[] = { "start", "end", "globalTid", "correlationId", NULL };
     struct lpo_nsys_rows rows;
+    struct call held[AHEAD];
+    size_t n = 0;
     int rc = lpo_nsys_begin(r->db, &rows, table, names, NULL, err);
 
     while (rc > 0 && lpo_nsys_step(r->db, &rows, r->t)) {
-        uint16_t process = lpo_nsys_process(r, lpo_nsys_int(&rows, 2));
+        struct call c = { lpo_nsys_time(r, &rows, 0), lpo_nsys_time(r, &rows, 1),
+                          lpo_nsys_int(&rows, 2), 0 };
+        uint16_t process = lpo_nsys_process(r, c.tid);
         int64_t correlation = lpo_nsys_int(&rows, 3);
-        uint32_t *slot = NULL;
 
-        lpo_nsys_alive(r, process, lpo_nsys_time(r, &rows, 1));
-        if (correlation > 0 && correlation < LPO_NONE)
-            slot = lpo_idmap_find(r->launches, launch_key(process, (uint32_t)correlation));
-        if (slot)
-            api_row(r, slot, &rows);
+        lpo_nsys_alive(r, process, c.end_ns);
+        if (correlation <= 0 || correlation >= LPO_NONE)
+            continue;
+        c.key = launch_key(process, (uint32_t)correlation);
+        lpo_idmap_prefetch(r->launches, c.key);
+        if (n >= AHEAD)
+            join_call(r, &held[n % AHEAD]);
+        held[n++ % AHEAD] = c;
     }
+    for (size_t i = n > AHEAD ? n - AHEAD : 0; i < n; i++)
+        join_call(r, &held[i % AHEAD]);
     lpo_nsys_end(&rows);
     return rc < 0 ? rc : 0;
 }
 
+static void settle_launches(struct lpo_nsys_reading *r)
+{
+    struct lpo_work *w = r->t->works.at + r->first_work;
+    size_t count = r->t->works.len - r->first_work;
+
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t *slot = NULL;
+
+        if (i + AHEAD < count)
+            lpo_idmap_prefetch(r->launches, work_key(&w[i + AHEAD]));
+        if (w[i].launch != LPO_NONE)
+            slot = lpo_idmap_find(r->launches, work_key(&w[i]));
+        w[i].launch = slot ? *slot : LPO_NONE;
+    }
+}
+
 int lpo_nsys_read_launches(struct lpo_nsys_reading *r, struct lpo_err *err)
 {
-    struct lpo_trace *t = r->t;
-
     if (read_calls(r, "CUPTI_ACTIVITY_KIND_RUNTIME", err) < 0 ||
         read_calls(r, "CUPTI_ACTIVITY_KIND_DRIVER", err) < 0)
         return err->code;
-    for (size_t i = r->first_work; i < t->works.len; i++) {
-        struct lpo_work *w = &t->works.at[i];
-        const uint32_t *slot = NULL;
-
-        if (w->launch != LPO_NONE)
-            slot = lpo_idmap_find(r->launches, launch_key(w->process, w->launch));
-        w->launch = slot ? *slot : LPO_NONE;
-    }
+    settle_launches(r);
     lpo_idmap_destroy(r->launches); /* the ranges need the room */
     r->launches = NULL;
     return 0;

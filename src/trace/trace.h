@@ -20,6 +20,10 @@ struct lpo_err;
 #define LPO_NONE    UINT32_MAX
 #define LPO_NO_TIME INT64_MIN
 
+/* A time inside a row: aligned like its neighbours, so that five million ranges take 140 MB and not
+ * 160. */
+typedef int64_t lpo_event_ns __attribute__((aligned(4)));
+
 enum lpo_work_kind { LPO_KERNEL, LPO_COPY, LPO_SET };
 
 enum lpo_work_flags {
@@ -72,7 +76,7 @@ enum lpo_range_flags {
 
 /* One visit of an NVTX range or user annotation. */
 struct lpo_range {
-    int64_t start_ns, end_ns;
+    lpo_event_ns start_ns, end_ns;
     uint32_t name;
     uint32_t thread; /* that opened it */
     uint16_t domain; /* into domains; 0 is the default domain */

@@ -44,9 +44,15 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 32;
 }
 
+/* Neighbours stay neighbours, eight to a run, since joins ask for ids in order. */
+static size_t place(const struct lpo_idmap *m, uint64_t key)
+{
+    return (mix(key >> 3) + (key & 7)) & m->mask;
+}
+
 static struct slot *probe(const struct lpo_idmap *m, uint64_t key)
 {
-    size_t i = mix(key) & m->mask;
+    size_t i = place(m, key);
 
     while (m->slots[i].used && m->slots[i].key != key)
         i = (i + 1) & m->mask;
@@ -89,6 +95,11 @@ uint32_t *lpo_idmap_find(const struct lpo_idmap *m, uint64_t key)
     struct slot *s = probe(m, key);
 
     return s->used ? &s->value : NULL;
+}
+
+void lpo_idmap_prefetch(const struct lpo_idmap *m, uint64_t key)
+{
+    __builtin_prefetch(&m->slots[place(m, key)], 1);
 }
 
 size_t lpo_idmap_count(const struct lpo_idmap *m)

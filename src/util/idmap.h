@@ -19,4 +19,7 @@ LPO_AUTO_DEFINE(lpo_idmap);
  * The pointer is good until the next put. */
 uint32_t *lpo_idmap_put(struct lpo_idmap *m, uint64_t key, bool *fresh);
 uint32_t *lpo_idmap_find(const struct lpo_idmap *m, uint64_t key); /* NULL: absent */
+/* This key is wanted soon. A table of millions is far larger than the cache; asked for a few keys
+ * ahead, the memory comes while other work goes on. */
+void lpo_idmap_prefetch(const struct lpo_idmap *m, uint64_t key);
 size_t lpo_idmap_count(const struct lpo_idmap *m);

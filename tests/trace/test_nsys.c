@@ -304,7 +304,7 @@ static const struct sql_case {
       "push plain pid=5 tid=6 1..9\n"
       "push dom@reg pid=5 tid=6 2..8\n"
       "start S pid=5 tid=7 3..7\n"
-      "push domain3@x pid=6 tid=6 6..7\n" },
+      "push x pid=6 tid=6 6..7\n" },
     { "a range never closed ends with its process",
       STRINGS KERNELS("start, end, correlationId, globalPid, demangledName") NVTX
       "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (10, 300, 9, " TID(
