@@ -10,6 +10,7 @@
 
 #include "util/err.h"
 #include "util/input.h"
+#include "util/json_pull.h"
 #include "util/str.h"
 #include "util/vec.h"
 
@@ -109,7 +110,7 @@ int main(int argc, char **argv)
 {
     LPO_STR text = { 0 };
     LPO_STR events = { 0 };
-    char *open, *close;
+    const char *open, *close = NULL;
     int64_t low = INT64_MAX, high = 0, ids = 0;
     size_t target, wrote = 0;
     FILE *out;
@@ -122,7 +123,11 @@ int main(int argc, char **argv)
         return 1;
     open = strstr(lpo_str_text(&text), "\"traceEvents\"");
     open = open ? strchr(open, '[') : NULL;
-    close = open ? strrchr(open, ']') : NULL;
+    if (open) {
+        struct lpo_pull q = { .p = open, .end = text.at + text.len, .mode = LPO_PULL_LENIENT };
+
+        close = lpo_pull_skip(&q) == 0 ? q.p - 1 : NULL;
+    }
     out = fopen(argv[2], "w");
     if (!close || !out) {
         fprintf(stderr, "make_kineto: cannot use '%s' or write '%s'\n", argv[1], argv[2]);

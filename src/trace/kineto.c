@@ -6,13 +6,11 @@
 
 #include "trace/readers.h"
 #include "trace/trace.h"
-#include "util/arena.h"
 #include "util/err.h"
-#include "util/json.h"
 #include "util/json_stream.h"
 
 enum {
-    MAX_VALUE = 64 << 20, /* bytes of a fact around the events */
+    MAX_VALUE = 16 << 20, /* bytes of a value that is looked into */
     MAX_EVENT = 4 << 20,  /* of an event: a stray quote must not swallow the rest of the file */
     MAX_BROKEN = 1000,    /* events given up before the file is */
     KEY_ROOM = 64,
@@ -21,10 +19,8 @@ enum {
 struct file {
     struct lpo_trace *t;
     struct lpo_json_stream *s;
-    struct lpo_arena *arena;
     struct kineto_build *build;
     struct kineto_facts facts;
-    const struct lpo_json *devices; /* "deviceProperties"; NULL */
     unsigned wanted;
     bool seen_events;          /* the list was found */
     uint64_t events;           /* read whole */
@@ -115,27 +111,6 @@ static int read_list(struct file *f)
     return rc;
 }
 
-/* Any value as a tree in the file's arena; NULL when it is not quite JSON. */
-struct tree {
-    struct lpo_arena *arena;
-    const struct lpo_json *root;
-};
-
-static int read_tree(struct lpo_pull *q, void *ctx)
-{
-    struct tree *n = ctx;
-    const char *from;
-    int rc = lpo_pull_peek(q);
-
-    if (rc < 0)
-        return rc;
-    from = q->p;
-    rc = lpo_pull_skip(q);
-    if (rc == 0 && lpo_json_parse(n->arena, from, (size_t)(q->p - from), &n->root, NULL) < 0)
-        n->root = NULL;
-    return rc;
-}
-
 static int take_bracket(struct lpo_pull *q, void *ctx)
 {
     int c = lpo_pull_peek(q);
@@ -146,13 +121,7 @@ static int take_bracket(struct lpo_pull *q, void *ctx)
     return c;
 }
 
-static int skip_value(struct lpo_pull *q, void *ctx)
-{
-    (void)ctx;
-    return lpo_pull_skip(q);
-}
-
-static int fact_events(struct file *f)
+static int read_events(struct file *f)
 {
     int rc = lpo_json_stream_read(f->s, take_bracket, NULL, f->err);
 
@@ -161,56 +130,28 @@ static int fact_events(struct file *f)
     return rc < 0 ? rc : LPO_E_FORMAT;
 }
 
-static int fact_tree(struct file *f, const struct lpo_json **root)
-{
-    struct tree n = { f->arena, NULL };
-    int rc = lpo_json_stream_read(f->s, read_tree, &n, f->err);
-
-    *root = n.root;
-    return rc;
-}
-
-static int fact_base(struct file *f)
-{
-    const struct lpo_json *v;
-    int rc = fact_tree(f, &v);
-
-    if (v && v->text && kineto_decimal(v->text, v->len, 0, &f->facts.base_ns))
-        f->facts.has_base = true;
-    return rc;
-}
-
-static int fact_distributed(struct file *f)
-{
-    const struct lpo_json *v;
-    int rc = fact_tree(f, &v);
-    int64_t rank = lpo_json_int(lpo_json_get(v, "rank"), -1);
-
-    if (rank >= 0 && rank <= INT32_MAX)
-        f->facts.rank = (int32_t)rank;
-    return rc;
-}
-
-static int fact_devices(struct file *f)
-{
-    return fact_tree(f, &f->devices);
-}
-
-static int fact_other(struct file *f)
-{
-    return lpo_json_stream_read(f->s, skip_value, NULL, f->err);
-}
-
 static const struct fact {
     const char *key;
-    int (*read)(struct file *f);
+    lpo_json_fn read;
 } facts[] = {
-    { "traceEvents", fact_events },
-    { "baseTimeNanoseconds", fact_base },
-    { "distributedInfo", fact_distributed },
-    { "deviceProperties", fact_devices },
-    { NULL, fact_other },
+    { "baseTimeNanoseconds", kineto_read_base },
+    { "distributedInfo", kineto_read_distributed },
+    { "deviceProperties", kineto_read_devices },
+    { NULL, kineto_read_other },
 };
+
+static int read_fact(struct file *f, const char *key)
+{
+    const struct fact *row = facts;
+    int rc;
+
+    if (strcmp(key, "traceEvents") == 0)
+        return read_events(f);
+    while (row->key && strcmp(row->key, key) != 0)
+        row++;
+    rc = lpo_json_stream_read(f->s, row->read, &f->facts, f->err);
+    return rc == LPO_E_LIMIT ? lpo_json_stream_skip(f->s, f->err) : rc;
+}
 
 struct key {
     bool first;
@@ -242,11 +183,7 @@ static int read_object(struct file *f)
     int rc;
 
     while ((rc = lpo_json_stream_read(f->s, read_key, &k, f->err)) > 0) {
-        const struct fact *row = facts;
-
-        while (row->key && strcmp(row->key, k.text) != 0)
-            row++;
-        rc = row->read(f);
+        rc = read_fact(f, k.text);
         if (rc == LPO_E_FORMAT && !f->seen_events && lpo_json_stream_resync(f->s, f->err) > 0)
             rc = read_list(f);
         if (rc < 0)
@@ -262,15 +199,16 @@ static void name_devices(struct file *f)
 
         if (d->rank != f->facts.rank || d->name != LPO_NONE)
             continue;
-        LPO_JSON_EACH(v, f->devices)
-        {
-            if (lpo_json_int(lpo_json_get(v, "id"), -1) != d->id)
+        for (size_t k = 0; k < f->facts.ndevices; k++) {
+            const struct kineto_device *v = &f->facts.devices[k];
+
+            if (v->id != d->id)
                 continue;
-            d->name = lpo_trace_name(f->t, lpo_json_text(lpo_json_get(v, "name"), ""));
-            d->sms = (uint32_t)lpo_json_int(lpo_json_get(v, "numSms"), 0);
-            d->cc_major = (uint32_t)lpo_json_int(lpo_json_get(v, "computeMajor"), 0);
-            d->cc_minor = (uint32_t)lpo_json_int(lpo_json_get(v, "computeMinor"), 0);
-            d->memory_bytes = (uint64_t)lpo_json_int(lpo_json_get(v, "totalGlobalMem"), 0);
+            d->name = lpo_trace_name(f->t, v->name);
+            d->sms = v->sms;
+            d->cc_major = v->cc_major;
+            d->cc_minor = v->cc_minor;
+            d->memory_bytes = v->memory_bytes;
         }
     }
 }
@@ -332,9 +270,8 @@ static unsigned wanted_kinds(uint32_t skip)
 static int kineto_read(const char *path, struct lpo_trace *into, struct lpo_err *err)
 {
     LPO_AUTO(lpo_json_stream) s = NULL;
-    LPO_AUTO(lpo_arena) arena = lpo_arena_create();
     struct lpo_err scratch = { 0 };
-    struct file f = { .t = into, .arena = arena, .facts = { .rank = -1 }, .err = &scratch };
+    struct file f = { .t = into, .facts = { .rank = -1 }, .err = &scratch };
     int rc = lpo_json_stream_open(path, LPO_PULL_LENIENT, MAX_VALUE, &s, err);
 
     if (rc < 0)

@@ -1,10 +1,11 @@
 /* trace/kineto.h - private to kineto*.c: the pieces of the Kineto reader.
  *
- * kineto_event.c reads one event of the text into a struct kineto_event; kineto_build.c turns
- * events into the event model; kineto.c walks the file around them. */
+ * kineto.c walks the file; kineto_event.c reads one event of the text, kineto_facts.c what stands
+ * around them; kineto_build.c turns events into the event model. */
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "util/json_pull.h"
@@ -50,15 +51,34 @@ struct kineto_event {
 /* Reads one event object. Kinds outside `wanted` (bits) come back as KINETO_OTHER, unread. */
 int kineto_event_read(struct lpo_pull *q, unsigned wanted, struct kineto_event *e);
 
-/* Decimal text times 10^power as an exact integer. false: no number, or it does not fit. */
-bool kineto_decimal(const char *at, size_t len, int power, int64_t *out);
+/* The number that comes next, bare or in quotes, times 10^power, exactly. Any other value is
+ * passed over and gives LPO_NO_TIME. */
+int kineto_number(struct lpo_pull *q, int power, int64_t *out);
 
-/* Facts that stand outside the events. */
+/* A GPU as "deviceProperties" tells of it; 0 means not told. */
+struct kineto_device {
+    int64_t id;
+    uint32_t sms, cc_major, cc_minor;
+    uint64_t memory_bytes;
+    char name[96];
+};
+
+enum { KINETO_DEVICES = 64 };
+
+/* Facts that stand around the events. */
 struct kineto_facts {
     int64_t base_ns; /* 0 when absent */
     bool has_base;
     int32_t rank; /* -1 when absent */
+    struct kineto_device devices[KINETO_DEVICES];
+    size_t ndevices;
 };
+
+/* Each reads one value (an lpo_json_fn); `facts` is a struct kineto_facts. */
+int kineto_read_base(struct lpo_pull *q, void *facts);
+int kineto_read_distributed(struct lpo_pull *q, void *facts);
+int kineto_read_devices(struct lpo_pull *q, void *facts);
+int kineto_read_other(struct lpo_pull *q, void *facts); /* passes over it */
 
 struct kineto_build;
 

@@ -55,11 +55,11 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-bool kineto_decimal(const char *at, size_t len, int power, int64_t *out)
+static bool decimal(const struct lpo_pull_text *text, int power, int64_t *out)
 {
-    struct lpo_cell cell = { .at = at, .len = (uint32_t)len };
+    struct lpo_cell cell = { .at = text->at, .len = (uint32_t)text->len };
 
-    return len > 0 && len < UINT32_MAX && lpo_cell_scaled(cell, power, out);
+    return text->len > 0 && text->len < UINT32_MAX && lpo_cell_scaled(cell, power, out);
 }
 
 /* Plain digits with at most `power` decimals, which nearly all numbers are: one pass, no text.
@@ -86,8 +86,7 @@ static bool read_plain(struct lpo_pull *q, int power, int64_t *out)
     return true;
 }
 
-/* A number, bare or in quotes; anything else gives LPO_NO_TIME. */
-static int read_number(struct lpo_pull *q, int power, int64_t *out)
+int kineto_number(struct lpo_pull *q, int power, int64_t *out)
 {
     struct lpo_pull_text text = { 0 };
     bool whole;
@@ -104,7 +103,7 @@ static int read_number(struct lpo_pull *q, int power, int64_t *out)
         rc = lpo_pull_number(q, &text, &whole);
     else
         rc = lpo_pull_skip(q);
-    if (rc == 0 && !kineto_decimal(text.at, text.len, power, out))
+    if (rc == 0 && !decimal(&text, power, out))
         *out = LPO_NO_TIME;
     return rc;
 }
@@ -125,7 +124,7 @@ static int read_id(struct lpo_pull *q, struct kineto_id *id)
     if (rc < 0)
         return rc;
     from = q->p;
-    rc = read_number(q, 0, &id->number);
+    rc = kineto_number(q, 0, &id->number);
     if (rc == 0 && id->number == LPO_NO_TIME) {
         bool quoted = *from == '"';
 
@@ -146,7 +145,7 @@ static int read_triple(struct lpo_pull *q, int64_t out[3])
         return c < 0 ? c : lpo_pull_skip(q);
     q->p++;
     for (int i = 0; (rc = lpo_pull_item(q, &first)) > 0; i++) {
-        rc = i < 3 ? read_number(q, 0, &out[i]) : lpo_pull_skip(q);
+        rc = i < 3 ? kineto_number(q, 0, &out[i]) : lpo_pull_skip(q);
         if (rc < 0)
             return rc;
     }
@@ -167,7 +166,7 @@ static int read_span(struct lpo_pull *q, struct lpo_pull_text *out)
 
 static int arg_number(struct lpo_pull *q, void *to)
 {
-    return read_number(q, 0, to);
+    return kineto_number(q, 0, to);
 }
 
 static int arg_triple(struct lpo_pull *q, void *to)
@@ -268,7 +267,7 @@ static int read_field(struct lpo_pull *q, const struct lpo_pull_text *key, struc
             return rc;
         }
         if (lpo_pull_is(key, "ts"))
-            return read_number(q, 3, &e->start_ns);
+            return kineto_number(q, 3, &e->start_ns);
         break;
     case 3:
         if (lpo_pull_is(key, "cat")) {
@@ -286,7 +285,7 @@ static int read_field(struct lpo_pull *q, const struct lpo_pull_text *key, struc
         if (lpo_pull_is(key, "tid"))
             return read_id(q, &e->tid);
         if (lpo_pull_is(key, "dur"))
-            return read_number(q, 3, &e->dur_ns);
+            return kineto_number(q, 3, &e->dur_ns);
         break;
     case 4:
         if (lpo_pull_is(key, "name"))

@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct lpo_str;
 
@@ -71,6 +72,17 @@ int lpo_pull_word(struct lpo_pull *q, struct lpo_pull_text *out);
 int lpo_pull_skip(struct lpo_pull *q);
 /* To behind the bracket that closes the container we are in. */
 int lpo_pull_leave(struct lpo_pull *q);
+
+/* An object or list of any size, passed over piece by piece; starts as { 0 } before its bracket. */
+struct lpo_pull_passing {
+    uint64_t inside; /* all ones within a string */
+    unsigned depth;
+    bool carry; /* the piece before ended in a backslash */
+};
+
+/* LPO_PULL_MORE: what was looked at is taken; go on with the text from q->p and more. `last`: no
+ * more comes. */
+int lpo_pull_pass(struct lpo_pull *q, bool last, struct lpo_pull_passing *at);
 
 /* Appends the text with its escapes resolved; lone surrogates become U+FFFD. Returns 0, or
  * LPO_E_FORMAT with *bad (may be NULL) at the escape that is none; lenient modes keep that as it

@@ -48,36 +48,47 @@ static void drop_escaped(struct scan_bits *b, bool *carry)
     }
 }
 
+/* One block of at most 64 bytes at p; the index behind the bracket that ends it all, or -1. */
+static int pass_block(const char *p, size_t room, struct lpo_pull_passing *at)
+{
+    char last[64];
+    struct scan_bits b;
+
+    if (room < sizeof last) { /* the rest, padded with spaces */
+        memset(last, ' ', sizeof last);
+        memcpy(last, p, room);
+        p = last;
+    }
+    b = scan_block(p);
+    if (b.slash || at->carry)
+        drop_escaped(&b, &at->carry);
+    return walk_block(b, &at->inside, &at->depth);
+}
+
+int lpo_pull_pass(struct lpo_pull *q, bool last, struct lpo_pull_passing *at)
+{
+    while (q->p < q->end) {
+        size_t room = (size_t)(q->end - q->p);
+        int behind;
+
+        if (room < 64 && !last)
+            break;
+        behind = pass_block(q->p, room, at);
+        if (behind >= 0) {
+            q->p += behind;
+            return 0;
+        }
+        q->p += room < 64 ? room : 64;
+    }
+    return LPO_PULL_MORE;
+}
+
 /* To behind the bracket that brings `depth` to 0. */
 static int leave(struct lpo_pull *q, unsigned depth)
 {
-    const char *p = q->p;
-    uint64_t inside = 0;
-    bool carry = false;
+    struct lpo_pull_passing at = { .depth = depth };
 
-    while (p < q->end) {
-        char last[64];
-        size_t room = (size_t)(q->end - p);
-        const char *from = p;
-        struct scan_bits b;
-        int at;
-
-        if (room < sizeof last) { /* the rest, padded with spaces */
-            memset(last, ' ', sizeof last);
-            memcpy(last, p, room);
-            from = last;
-        }
-        b = scan_block(from);
-        if (b.slash || carry)
-            drop_escaped(&b, &carry);
-        at = walk_block(b, &inside, &depth);
-        if (at >= 0) {
-            q->p = p + at;
-            return 0;
-        }
-        p += 64;
-    }
-    return LPO_PULL_MORE;
+    return lpo_pull_pass(q, true, &at);
 }
 
 /* The same token by token, for text whose quotes cannot be trusted. */

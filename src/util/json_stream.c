@@ -84,6 +84,33 @@ int lpo_json_stream_read_as(struct lpo_json_stream *s, enum lpo_pull_mode mode, 
     return rc;
 }
 
+static int peek(struct lpo_pull *q, void *ctx)
+{
+    (void)ctx;
+    return lpo_pull_peek(q);
+}
+
+static int skip(struct lpo_pull *q, void *ctx)
+{
+    (void)ctx;
+    return lpo_pull_skip(q);
+}
+
+int lpo_json_stream_skip(struct lpo_json_stream *s, struct lpo_err *err)
+{
+    struct lpo_pull_passing at = { 0 };
+    int rc = lpo_json_stream_read(s, peek, NULL, err);
+
+    if (rc != '{' && rc != '[')
+        return rc < 0 ? rc : lpo_json_stream_read(s, skip, NULL, err);
+    while ((rc = lpo_pull_pass(&s->q, s->ended, &at)) == LPO_PULL_MORE && !s->ended) {
+        rc = refill(s, err);
+        if (rc < 0)
+            return rc;
+    }
+    return rc;
+}
+
 /* Is the '{' at p an item of a list: after ',' or '[', and a key follows? */
 static int starts_item(const struct lpo_json_stream *s, const char *p)
 {

@@ -31,6 +31,9 @@ int lpo_json_stream_read(struct lpo_json_stream *s, lpo_json_fn fn, void *ctx, s
 int lpo_json_stream_read_as(struct lpo_json_stream *s, enum lpo_pull_mode mode, lpo_json_fn fn,
                             void *ctx, struct lpo_err *err);
 
+/* Passes over one value of any size, in constant memory. */
+int lpo_json_stream_skip(struct lpo_json_stream *s, struct lpo_err *err);
+
 /* After a broken value, at it or at the comma before it: goes on to the next place that looks like
  * the start of an object in a list. Returns 1 there (as before lpo_pull_item() took the comma: the
  * comma is behind us), 0 when the text ends first. */

@@ -180,6 +180,10 @@ static const struct kineto_case {
     { "metadata that is not JSON",
       "{\"job\": {a=1}, \"traceEvents\": [" X("kernel", "k", "0", "7", "1", "1", GPU) "]}",
       "K(k 1000+1000 p-1 d0 s7)" },
+    { "metadata with a stray quote",
+      "{\"job\": {\"a\": \"x\"y\"}, \"traceEvents\": [" X("kernel", "k", "0", "7", "1", "1",
+                                                          GPU) "]}",
+      "K(k 1000+1000 p-1 d0 s7)" },
     { "a bare list",
       "[{\"name\": \"mm\", \"ph\": \"X\", \"ts\": 1.5, \"dur\": 4, \"tid\": 1, \"pid\": \"CPU "
       "functions\", "

@@ -224,6 +224,36 @@ static void check_stream(void **state)
     assert_int_equal(longest, c->size);
 }
 
+static int take_number(struct lpo_pull *q, void *ctx)
+{
+    struct lpo_pull_text text;
+    bool whole;
+    int rc = lpo_pull_number(q, &text, &whole);
+
+    *(char *)ctx = rc == 0 ? text.at[0] : '?';
+    return rc;
+}
+
+/* Passed over piece by piece, with escapes and brackets across the seams. */
+static void skips_values_over_the_limit(void **state)
+{
+    LPO_AUTO(lpo_json_stream) s = NULL;
+    char path[] = "/tmp/lpo-test-stream-XXXXXX", got = '?';
+    FILE *f = fdopen(mkstemp(path), "w");
+
+    (void)state;
+    fputs("[[", f);
+    for (int i = 0; i < 200000; i++)
+        fprintf(f, "{\"k%d\\\\\\\"}\": [\"]%*s\"]},", i, i % 40, "\\\\");
+    fputs("{}]] 7 ", f);
+    fclose(f);
+    assert_int_equal(lpo_json_stream_open(path, LPO_PULL_LENIENT, 1 << 20, &s, NULL), 0);
+    assert_int_equal(lpo_json_stream_skip(s, NULL), 0);
+    assert_int_equal(lpo_json_stream_read(s, take_number, &got, NULL), 0);
+    assert_int_equal(got, '7');
+    unlink(path);
+}
+
 int main(void)
 {
     struct unit u = { 0 };
@@ -232,5 +262,6 @@ int main(void)
     UNIT_ROWS(&u, cases, check_skip);
     UNIT_TEST(&u, skip_at_every_offset);
     UNIT_ROWS(&u, stream_cases, check_stream);
+    UNIT_TEST(&u, skips_values_over_the_limit);
     return unit_run(&u);
 }
