@@ -71,7 +71,7 @@ struct nvtx_lite_resource_attributes {
     union nvtx_lite_message message;
 };
 
-enum { NVTX_LITE_CORE_SLOTS = 16, NVTX_LITE_CORE2_SLOTS = 16 };
+enum { NVTX_LITE_CORE_SLOTS = 16, NVTX_LITE_CORE2_SLOTS = 16, NVTX_LITE_SPARE_SLOTS = 16 };
 enum { NVTX_LITE_FRESH, NVTX_LITE_STARTING, NVTX_LITE_READY };
 
 typedef void (*nvtx_lite_fn)(void);
@@ -82,6 +82,8 @@ struct nvtx_lite_state {
     nvtx_lite_fn core2[NVTX_LITE_CORE2_SLOTS];
     nvtx_lite_fn *core_table[NVTX_LITE_CORE_SLOTS];
     nvtx_lite_fn *core2_table[NVTX_LITE_CORE2_SLOTS];
+    nvtx_lite_fn spare[NVTX_LITE_SPARE_SLOTS];
+    nvtx_lite_fn *spare_table[NVTX_LITE_SPARE_SLOTS];
 };
 
 /* One per program or shared library, however many files include this. */
@@ -99,7 +101,14 @@ static inline int nvtx_lite_get_table(int module, nvtx_lite_fn ***out, unsigned 
         *out_size = NVTX_LITE_CORE2_SLOTS;
         return 1;
     }
-    return 0; /* CUDA, OpenCL and sync naming: not in this client */
+    if (module >= 2 && module <= 6) {
+        /* CUDA, OpenCL and sync naming are not in this client, but a tool may refuse a program that
+         * has no room for them: what is put there is never called */
+        *out = nvtx_lite_global.spare_table;
+        *out_size = NVTX_LITE_SPARE_SLOTS;
+        return 1;
+    }
+    return 0;
 }
 
 static inline void nvtx_lite_set_version(uint32_t version)
@@ -132,6 +141,8 @@ static inline void nvtx_lite_attach(void)
         nvtx_lite_global.core_table[i] = &nvtx_lite_global.core[i];
     for (int i = 0; i < NVTX_LITE_CORE2_SLOTS; i++)
         nvtx_lite_global.core2_table[i] = &nvtx_lite_global.core2[i];
+    for (int i = 0; i < NVTX_LITE_SPARE_SLOTS; i++)
+        nvtx_lite_global.spare_table[i] = &nvtx_lite_global.spare[i];
     if (!lib)
         return;
     *(void **)&init = dlsym(lib, "InitializeInjectionNvtx2");

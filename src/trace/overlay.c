@@ -5,76 +5,52 @@
 #include <string.h>
 
 #include "trace/metric_rules.h"
+#include "trace/overlay_match.h"
 #include "trace/trace.h"
 #include "util/map.h"
 #include "util/str.h"
 
-/* What is known of one configuration: sums over its measurements, per metric of `counters`. */
-struct config {
-    double *sum, *square;
-    uint32_t *count;
-    double ns; /* mean duration when measured */
-    uint32_t launches;
-    uint32_t row; /* in the base's matrix; LPO_NONE until made */
-};
+/* Within this factor of the measured time a launch counts as the same work. */
+static const double same_work = 1.25;
+/* Beyond it, proportions are rounded to steps of this size, so that launches can share rows. */
+static const double step = 1.01;
 
-struct work_key {
-    uint32_t grid[3], block[3];
+/* What was measured of one configuration, or of one kernel in all its configurations. */
+struct config {
+    double *sum, *square; /* per metric of the counters; squares of values at the mean time */
+    uint32_t *count;
+    double ns; /* of the measured launches, in the base trace */
+    uint32_t readings;
 };
 
 struct overlay {
     struct lpo_trace *base;
     const struct lpo_trace *counters;
+    struct lpo_match *match;
     size_t nmetrics;
     uint32_t *column, *sd_column; /* metric of counters -> columns of base */
-    struct lpo_map *shapes, *names;
+    struct lpo_map *shapes, *names, *rows;
     LPO_VEC(struct config) configs;
-    bool any_linker;
 };
 
-/* Both traces must name kernels alike: by linker name where the counters have it. */
-static const char *name_of(const struct overlay *o, const struct lpo_trace *t,
-                           const struct lpo_work *w, size_t *len)
-{
-    uint32_t id = o->any_linker && w->linker ? w->linker : w->name;
-
-    *len = lpo_trace_text_len(t, id);
-    return lpo_trace_text(t, id);
-}
-
-static void shape_key(struct lpo_str *key, const struct lpo_trace *t, const struct lpo_work *w,
-                      const char *name, size_t len)
-{
-    struct work_key k = { 0 };
-
-    if (w->shape != LPO_NONE) {
-        memcpy(k.grid, t->shapes.at[w->shape].grid, sizeof k.grid);
-        memcpy(k.block, t->shapes.at[w->shape].block, sizeof k.block);
-    }
-    lpo_str_clear(key);
-    lpo_str_addn(key, (const char *)&k, sizeof k);
-    lpo_str_addn(key, name, len);
-}
-
-static struct config *config_at(struct overlay *o, struct lpo_map *map, const char *key, size_t len)
+static struct config *config_at(struct overlay *o, struct lpo_map *map, const struct lpo_str *key)
 {
     bool fresh;
-    uint64_t *slot = lpo_map_put(map, key, len, &fresh);
+    uint64_t *slot = lpo_map_put(map, lpo_str_text(key), key->len, &fresh);
 
     if (fresh) {
         *slot = o->configs.len;
-        lpo_vec_push(&o->configs,
-                     (struct config){ lpo_xcalloc(o->nmetrics, sizeof(double)),
-                                      lpo_xcalloc(o->nmetrics, sizeof(double)),
-                                      lpo_xcalloc(o->nmetrics, sizeof(uint32_t)), 0, 0, LPO_NONE });
+        lpo_vec_push(&o->configs, (struct config){ lpo_xcalloc(o->nmetrics, sizeof(double)),
+                                                   lpo_xcalloc(o->nmetrics, sizeof(double)),
+                                                   lpo_xcalloc(o->nmetrics, sizeof(uint32_t)) });
     }
     return &o->configs.at[*slot];
 }
 
-static void add_measurement(struct overlay *o, struct config *c, const struct lpo_work *w)
+static void add_reading(struct overlay *o, struct config *c, const struct lpo_work *w, double ns)
 {
-    c->launches++;
-    c->ns += (double)lpo_work_ns(w);
+    c->readings++;
+    c->ns += ns;
     for (size_t m = 0; m < o->nmetrics; m++) {
         double v = lpo_trace_metric_get(o->counters, w->metrics, (uint32_t)m);
 
@@ -86,29 +62,48 @@ static void add_measurement(struct overlay *o, struct config *c, const struct lp
     }
 }
 
-static void gather(struct overlay *o)
+/* A row with the values of this very launch. */
+static uint32_t exact_row(struct overlay *o, const struct lpo_work *reading)
+{
+    uint32_t row = lpo_trace_metric_row(o->base);
+
+    for (size_t m = 0; m < o->nmetrics; m++)
+        lpo_trace_metric_set(o->base, row, o->column[m],
+                             lpo_trace_metric_get(o->counters, reading->metrics, (uint32_t)m));
+    return row;
+}
+
+static void gather(struct overlay *o, struct lpo_overlay *out)
 {
     LPO_STR key = { 0 };
 
-    for (size_t i = 0; i < o->counters->works.len; i++)
-        o->any_linker |= o->counters->works.at[i].linker != 0;
     for (size_t i = 0; i < o->counters->works.len; i++) {
-        const struct lpo_work *w = &o->counters->works.at[i];
-        size_t len;
-        const char *name = name_of(o, o->counters, w, &len);
+        const struct lpo_work *reading = &o->counters->works.at[i];
+        double ns = (double)lpo_work_ns(reading);
+        uint32_t same;
 
-        if (w->kind != LPO_KERNEL || w->metrics == LPO_NONE)
+        if (reading->kind != LPO_KERNEL || reading->metrics == LPO_NONE)
             continue;
-        shape_key(&key, o->counters, w, name, len);
-        add_measurement(o, config_at(o, o->shapes, key.at, key.len), w);
-        add_measurement(o, config_at(o, o->names, name, len), w);
+        out->readings++;
+        same = lpo_match_take(o->match, reading);
+        if (same != LPO_NONE) {
+            struct lpo_work *w = &o->base->works.at[same];
+
+            ns = (double)lpo_work_ns(w);
+            w->metrics = exact_row(o, reading);
+            out->measured++;
+            out->measured_ns += lpo_work_ns(w);
+        }
+        lpo_match_shape_key(o->match, o->counters, reading, &key);
+        add_reading(o, config_at(o, o->shapes, &key), reading, ns);
+        lpo_match_name_key(o->match, o->counters, reading, &key);
+        add_reading(o, config_at(o, o->names, &key), reading, ns);
     }
+    out->configs = lpo_map_count(o->shapes);
 }
 
 static void make_columns(struct overlay *o)
 {
-    LPO_STR sd = { 0 };
-
     o->nmetrics = o->counters->metrics.len;
     o->column = lpo_xcalloc(o->nmetrics, sizeof *o->column);
     o->sd_column = lpo_xcalloc(o->nmetrics, sizeof *o->sd_column);
@@ -121,15 +116,23 @@ static void make_columns(struct overlay *o)
         o->column[m] = lpo_trace_metric(o->base, name, strlen(name), unit);
         o->sd_column[m] = LPO_NONE;
     }
-    for (size_t i = 0; i < o->configs.len; i++) {
-        for (size_t m = 0; m < o->nmetrics; m++) {
-            const char *name = lpo_trace_text(o->counters, o->counters->metrics.at[m].name);
+}
 
-            if (o->configs.at[i].count[m] < 2 || o->sd_column[m] != LPO_NONE)
+/* Columns for the spread, only of metrics that were read twice somewhere. */
+static void make_sd_columns(struct overlay *o)
+{
+    LPO_STR name = { 0 };
+
+    for (size_t i = 0; i < lpo_map_count(o->shapes); i++) {
+        const struct config *c = &o->configs.at[lpo_map_value(o->shapes, i)];
+
+        for (size_t m = 0; m < o->nmetrics; m++) {
+            if (c->count[m] < 2 || o->sd_column[m] != LPO_NONE)
                 continue;
-            lpo_str_clear(&sd);
-            lpo_str_addf(&sd, "%s:sd", name);
-            o->sd_column[m] = lpo_trace_metric(o->base, sd.at, sd.len, NULL);
+            lpo_str_clear(&name);
+            lpo_str_addf(&name, "%s:sd",
+                         lpo_trace_text(o->counters, o->counters->metrics.at[m].name));
+            o->sd_column[m] = lpo_trace_metric(o->base, name.at, name.len, NULL);
         }
     }
 }
@@ -141,29 +144,47 @@ static double deviation(const struct config *c, size_t m)
     return v > 0 ? sqrt(v) : 0;
 }
 
-/* A row of mean values; sums are scaled when another configuration stands in. */
-static uint32_t make_row(struct overlay *o, const struct config *c, double scale)
+/* How much more work than the measured launches: 1 when the time says the same. */
+static double proportion(const struct config *c, int64_t ns)
 {
-    uint32_t row = lpo_trace_metric_row(o->base);
+    double mean = c->ns / c->readings, r = mean > 0 ? (double)ns / mean : 1;
 
+    if (r < same_work && r > 1 / same_work)
+        return 1;
+    return r > 0 ? pow(step, round(log(r) / log(step))) : 0;
+}
+
+/* Launches of one configuration and proportion share a row of mean values. */
+static uint32_t shared_row(struct overlay *o, const struct config *c, double scale)
+{
+    struct {
+        uint64_t config;
+        double scale;
+    } key = { (uint64_t)(c - o->configs.at), scale };
+    bool fresh;
+    uint64_t *slot = lpo_map_put(o->rows, (const char *)&key, sizeof key, &fresh);
+    uint32_t row;
+
+    if (!fresh)
+        return (uint32_t)*slot;
+    row = lpo_trace_metric_row(o->base);
+    *slot = row;
     for (size_t m = 0; m < o->nmetrics; m++) {
-        bool adds = o->counters->metrics.at[m].combine == LPO_SUM;
+        double by = o->counters->metrics.at[m].combine == LPO_SUM ? scale : 1;
 
         if (c->count[m] == 0)
             continue;
-        lpo_trace_metric_set(o->base, row, o->column[m],
-                             c->sum[m] / c->count[m] * (adds ? scale : 1));
+        lpo_trace_metric_set(o->base, row, o->column[m], c->sum[m] / c->count[m] * by);
         if (c->count[m] > 1 && o->sd_column[m] != LPO_NONE)
-            lpo_trace_metric_set(o->base, row, o->sd_column[m],
-                                 deviation(c, m) * (adds ? scale : 1));
+            lpo_trace_metric_set(o->base, row, o->sd_column[m], deviation(c, m) * by);
     }
     return row;
 }
 
-static struct config *find(struct overlay *o, const struct lpo_map *map, const char *key,
-                           size_t len)
+static const struct config *find(const struct overlay *o, const struct lpo_map *map,
+                                 const struct lpo_str *key)
 {
-    const uint64_t *slot = lpo_map_find(map, key, len);
+    const uint64_t *slot = lpo_map_find(map, lpo_str_text(key), key->len);
 
     return slot ? &o->configs.at[*slot] : NULL;
 }
@@ -171,34 +192,45 @@ static struct config *find(struct overlay *o, const struct lpo_map *map, const c
 static void cover(struct overlay *o, struct lpo_work *w, struct lpo_str *key,
                   struct lpo_overlay *out)
 {
-    size_t len;
-    const char *name = name_of(o, o->base, w, &len);
     int64_t ns = lpo_work_ns(w);
-    struct config *c;
+    const struct config *c;
 
     out->launches++;
     out->ns += ns;
-    shape_key(key, o->base, w, name, len);
-    c = find(o, o->shapes, key->at, key->len);
+    lpo_match_shape_key(o->match, o->base, w, key);
+    c = find(o, o->shapes, key);
     if (c) {
-        if (c->row == LPO_NONE)
-            c->row = make_row(o, c, 1);
-        w->metrics = c->row; /* shared by all launches of this configuration */
-        w->flags |= LPO_WORK_ESTIMATED;
         out->by_shape++;
         out->by_shape_ns += ns;
-        return;
+    } else {
+        lpo_match_name_key(o->match, o->base, w, key);
+        c = find(o, o->names, key);
+        out->by_name += c != NULL;
+        out->by_name_ns += c ? ns : 0;
     }
-    c = find(o, o->names, name, len);
-    if (c && c->ns > 0) {
-        w->metrics = make_row(o, c, (double)ns * c->launches / c->ns);
+    if (!c) {
+        out->uncovered++;
+        out->uncovered_ns += ns;
+    } else if (w->metrics == LPO_NONE) {
+        w->metrics = shared_row(o, c, proportion(c, ns));
         w->flags |= LPO_WORK_ESTIMATED;
-        out->by_name++;
-        out->by_name_ns += ns;
-        return;
     }
-    out->uncovered++;
-    out->uncovered_ns += ns;
+}
+
+static void release(struct overlay *o)
+{
+    for (size_t i = 0; i < o->configs.len; i++) {
+        free(o->configs.at[i].sum);
+        free(o->configs.at[i].square);
+        free(o->configs.at[i].count);
+    }
+    lpo_vec_free(&o->configs);
+    lpo_map_destroy(o->shapes);
+    lpo_map_destroy(o->names);
+    lpo_map_destroy(o->rows);
+    lpo_match_destroy(o->match);
+    free(o->column);
+    free(o->sd_column);
 }
 
 struct lpo_overlay lpo_trace_overlay(struct lpo_trace *base, const struct lpo_trace *counters)
@@ -207,26 +239,16 @@ struct lpo_overlay lpo_trace_overlay(struct lpo_trace *base, const struct lpo_tr
     struct lpo_overlay out = { 0 };
     LPO_STR key = { 0 };
 
-    o.nmetrics = counters->metrics.len;
     o.shapes = lpo_map_create();
     o.names = lpo_map_create();
-    gather(&o);
+    o.rows = lpo_map_create();
+    o.match = lpo_match_create(base, counters);
     make_columns(&o);
-    out.configs = lpo_map_count(o.shapes);
-    for (size_t i = 0; i < lpo_map_count(o.shapes); i++)
-        out.measured += o.configs.at[lpo_map_value(o.shapes, i)].launches;
+    gather(&o, &out);
+    make_sd_columns(&o);
     for (size_t i = 0; i < base->works.len; i++)
         if (base->works.at[i].kind == LPO_KERNEL)
             cover(&o, &base->works.at[i], &key, &out);
-    for (size_t i = 0; i < o.configs.len; i++) {
-        free(o.configs.at[i].sum);
-        free(o.configs.at[i].square);
-        free(o.configs.at[i].count);
-    }
-    lpo_vec_free(&o.configs);
-    lpo_map_destroy(o.shapes);
-    lpo_map_destroy(o.names);
-    free(o.column);
-    free(o.sd_column);
+    release(&o);
     return out;
 }

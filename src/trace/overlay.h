@@ -1,9 +1,14 @@
 /* trace/overlay.h - hardware counters of a few launches laid over a trace of all of them.
  *
- * One launch of each distinct (kernel, grid, block) is measured by ncu; every launch of that
+ * ncu measures the first launches of each distinct (kernel, grid, block); every launch of that
  * configuration in the base trace gets its values. Counts and times stay the base's own, exact.
- * Where a configuration was not measured, one of the same kernel stands in, its sums scaled by
- * time; where the kernel was not measured either, the launch stays without metrics. */
+ *
+ * One configuration may hold launches of different size: a persistent matrix kernel fills the GPU
+ * whatever its problem. Their times tell them apart, so each measured launch is found again in the
+ * base trace (same configuration, same ranges, same order), and a launch that took clearly longer
+ * or shorter than those gets sums in proportion to its time. Rates and percentages are taken over.
+ * Where a configuration was not measured, the same kernel in another one stands in, in proportion;
+ * where the kernel was not measured either, the launch stays without metrics. */
 #pragma once
 
 #include <stdint.h>
@@ -12,15 +17,16 @@ struct lpo_trace;
 
 struct lpo_overlay {
     uint64_t launches; /* kernels of the base trace */
-    uint64_t by_shape; /* covered by the same configuration */
+    uint64_t measured; /* of these, the very ones that were measured */
+    uint64_t by_shape; /* covered by the same configuration, the measured ones too */
     uint64_t by_name;  /* covered by another configuration of the same kernel */
     uint64_t uncovered;
-    int64_t ns, by_shape_ns, by_name_ns, uncovered_ns; /* the same by GPU time */
-    uint64_t configs;                                  /* distinct configurations measured */
-    uint64_t measured;                                 /* launches measured */
+    int64_t ns, measured_ns, by_shape_ns, by_name_ns, uncovered_ns; /* the same by GPU time */
+    uint64_t configs;  /* distinct configurations measured */
+    uint64_t readings; /* launches that ncu measured */
 };
 
-/* Adds metric rows to `base` and points its kernels at them; sets LPO_WORK_ESTIMATED. With several
- * measurements of a configuration their mean is used, and the standard deviation is added as the
- * metric "<name>:sd". Returns what was covered. */
+/* Adds metric rows to `base` and points its kernels at them; sets LPO_WORK_ESTIMATED on all but
+ * the measured ones. Where a configuration was measured several times the standard deviation is
+ * added as the metric "<name>:sd". Returns what was covered. */
 struct lpo_overlay lpo_trace_overlay(struct lpo_trace *base, const struct lpo_trace *counters);

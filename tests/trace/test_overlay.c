@@ -16,7 +16,8 @@ struct row {
 static void add(struct lpo_trace *t, const struct row *r, bool with_metrics)
 {
     struct lpo_shape shape = { .grid = { r->grid, 1, 1 }, .block = { 128, 1, 1 } };
-    struct lpo_work w = { .end_ns = r->ns,
+    struct lpo_work w = { .start_ns = (int64_t)t->works.len * 1000,
+                          .end_ns = (int64_t)t->works.len * 1000 + r->ns,
                           .name = lpo_trace_name(t, r->kernel),
                           .linker = lpo_trace_name(t, r->linker),
                           .launch = LPO_NONE,
@@ -44,51 +45,61 @@ static const struct row measured[] = {
 };
 
 static const struct row all[] = {
-    { "at::native::gemm", "_gemm", 8, 90, 0, 0 }, /* same configuration, other spelling */
-    { "at::native::gemm", "_gemm", 8, 95, 0, 0 },
-    { "at::native::gemm", "_gemm", 16, 220, 0, 0 }, /* same kernel, other grid */
+    { "at::native::gemm", "_gemm", 8, 90, 0, 0 },   /* the first measured one: other spelling */
+    { "at::native::gemm", "_gemm", 8, 110, 0, 0 },  /* the second */
+    { "at::native::gemm", "_gemm", 8, 105, 0, 0 },  /* like them */
+    { "at::native::gemm", "_gemm", 8, 200, 0, 0 },  /* same configuration, twice the time */
+    { "at::native::gemm", "_gemm", 16, 300, 0, 0 }, /* same kernel, other grid */
     { "at::native::add", "_add", 4, 11, 0, 0 },
     { "at::native::other", "_other", 4, 5, 0, 0 }, /* never measured */
 };
+
+static double value(const struct lpo_trace *t, size_t work, const char *metric)
+{
+    return lpo_trace_metric_get(t, t->works.at[work].metrics, lpo_trace_metric_find(t, metric));
+}
 
 static void representatives_cover_the_trace(void **state)
 {
     LPO_AUTO(lpo_trace) base = lpo_trace_create();
     LPO_AUTO(lpo_trace) counters = lpo_trace_create();
     struct lpo_overlay o;
-    uint32_t sum, pct, sd;
 
     (void)state;
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < sizeof measured / sizeof *measured; i++)
         add(counters, &measured[i], true);
-    for (size_t i = 0; i < 5; i++)
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         add(base, &all[i], false);
     o = lpo_trace_overlay(base, counters);
-    assert_int_equal(o.launches, 5);
-    assert_int_equal(o.by_shape, 3);
+    assert_int_equal(o.launches, 7);
+    assert_int_equal(o.measured, 3);
+    assert_int_equal(o.by_shape, 5);
     assert_int_equal(o.by_name, 1);
     assert_int_equal(o.uncovered, 1);
-    assert_int_equal(o.by_shape_ns, 90 + 95 + 11);
+    assert_int_equal(o.measured_ns, 90 + 110 + 11);
+    assert_int_equal(o.by_shape_ns, 90 + 110 + 105 + 200 + 11);
     assert_int_equal(o.uncovered_ns, 5);
     assert_int_equal(o.configs, 2);
-    assert_int_equal(o.measured, 3);
+    assert_int_equal(o.readings, 3);
 
-    sum = lpo_trace_metric_find(base, "x.sum");
-    pct = lpo_trace_metric_find(base, "y.pct");
-    sd = lpo_trace_metric_find(base, "x.sum:sd");
-    assert_true(lpo_trace_metric_get(base, base->works.at[0].metrics, sum) == 1100);
-    assert_true(lpo_trace_metric_get(base, base->works.at[0].metrics, pct) == 55);
-    assert_true(fabs(lpo_trace_metric_get(base, base->works.at[0].metrics, sd) - 141.42) < 0.01);
-    assert_int_equal(base->works.at[0].metrics, base->works.at[1].metrics);
-    /* twice the time of the mean 110 ns: twice the bytes, the same percentage */
-    assert_true(fabs(lpo_trace_metric_get(base, base->works.at[2].metrics, sum) - 2200) < 1e-9);
-    assert_true(lpo_trace_metric_get(base, base->works.at[2].metrics, pct) == 55);
-    /* one measurement has no spread, an unknown metric stays unknown */
-    assert_true(isnan(lpo_trace_metric_get(base, base->works.at[3].metrics, sd)));
-    assert_true(isnan(lpo_trace_metric_get(base, base->works.at[3].metrics, pct)));
-    assert_int_equal(base->works.at[4].metrics, LPO_NONE);
-    assert_true(base->works.at[0].flags & LPO_WORK_ESTIMATED);
-    assert_false(base->works.at[4].flags & LPO_WORK_ESTIMATED);
+    /* the measured launches keep their own values */
+    assert_true(value(base, 0, "x.sum") == 1000);
+    assert_true(value(base, 1, "x.sum") == 1200);
+    assert_false(base->works.at[0].flags & LPO_WORK_ESTIMATED);
+    /* a launch like them gets their mean and their spread */
+    assert_true(value(base, 2, "x.sum") == 1100);
+    assert_true(value(base, 2, "y.pct") == 55);
+    assert_true(fabs(value(base, 2, "x.sum:sd") - 141.42) < 0.01);
+    assert_true(base->works.at[2].flags & LPO_WORK_ESTIMATED);
+    /* twice the time of the measured ones: twice the bytes (in steps of 1 %), the same percentage
+     */
+    assert_true(fabs(value(base, 3, "x.sum") - 2200) < 22);
+    assert_true(value(base, 3, "y.pct") == 55);
+    assert_true(fabs(value(base, 4, "x.sum") - 3300) < 33);
+    /* one reading has no spread, an unknown metric stays unknown, an unmeasured kernel too */
+    assert_true(isnan(value(base, 5, "x.sum:sd")));
+    assert_true(isnan(value(base, 5, "y.pct")));
+    assert_int_equal(base->works.at[6].metrics, LPO_NONE);
 }
 
 int main(void)
