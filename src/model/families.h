@@ -117,8 +117,8 @@ const struct lpo_vision_family *lpo_vision_family_find(const char *model_type,
 const struct lpo_decoder_family *lpo_decoder_family_generic(void);
 
 /* All rows, for help and tests. */
-const struct lpo_decoder_family *lpo_decoder_families(size_t *count);
-const struct lpo_vision_family *lpo_vision_families(size_t *count);
+const struct lpo_decoder_family *lpo_decoder_family_at(size_t i); /* NULL past the last */
+const struct lpo_vision_family *lpo_vision_family_at(size_t i);
 
 /* A "key or yes" of a row. */
 bool lpo_family_says(const struct lpo_fields *fields, const char *key_or_yes);

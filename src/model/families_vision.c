@@ -170,8 +170,7 @@ const struct lpo_vision_family *lpo_vision_family_find(const char *model_type,
     return NULL;
 }
 
-const struct lpo_vision_family *lpo_vision_families(size_t *count)
+const struct lpo_vision_family *lpo_vision_family_at(size_t i)
 {
-    *count = COUNT;
-    return families;
+    return i < COUNT ? &families[i] : NULL;
 }

@@ -85,20 +85,21 @@ static size_t prefix_len(const char *architecture, const char *model_type)
 
 static const char *type_of_architecture(const char *architecture)
 {
+    const struct lpo_decoder_family *d;
+    const struct lpo_vision_family *v;
     const char *best = "";
-    size_t decoders, visions, longest = 0;
-    const struct lpo_decoder_family *d = lpo_decoder_families(&decoders);
-    const struct lpo_vision_family *v = lpo_vision_families(&visions);
+    size_t longest = 0;
 
-    for (size_t i = 0; i < decoders + visions; i++) {
-        const char *type = i < decoders ? d[i].model_type : v[i - decoders].model_type;
-        size_t len = prefix_len(architecture, type);
-
-        if (len > longest) {
-            longest = len;
-            best = type;
+    for (size_t i = 0; (d = lpo_decoder_family_at(i)); i++)
+        if (prefix_len(architecture, d->model_type) > longest) {
+            longest = prefix_len(architecture, d->model_type);
+            best = d->model_type;
         }
-    }
+    for (size_t i = 0; (v = lpo_vision_family_at(i)); i++)
+        if (prefix_len(architecture, v->model_type) > longest) {
+            longest = prefix_len(architecture, v->model_type);
+            best = v->model_type;
+        }
     return best;
 }
 

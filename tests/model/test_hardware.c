@@ -104,7 +104,7 @@ static void check_unknown_names_the_nearest(void **state)
 
     (void)state;
     assert_int_equal(lpo_hardware_read(a, (const char *const *)conf_dirs(a), "h200_smx", &hw, &err),
-                     LPO_E_NOTFOUND);
+                     LPO_E_CONFIG);
     assert_non_null(strstr(lpo_err_cause(&err), "did you mean 'h200_sxm'"));
 }
 
