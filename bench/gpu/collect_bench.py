@@ -99,36 +99,51 @@ def generate(model, ids, tokens):
     return middle - start, time.perf_counter() - middle
 
 
-def capture_step(model, config, ids):
-    """A decode step as a CUDA graph, with a static cache where this transformers has one we can call."""
+def static_arguments(model, config, ids):
+    """A step into a static cache: everything that would change from step to step is a tensor that stays."""
+    import torch
+    from transformers import StaticCache
+
+    limit = PROMPT + TOKENS
+    cache = StaticCache(config=config, max_cache_len=limit)
+    position = torch.tensor([PROMPT], device="cuda")
+    mask = torch.zeros((1, 1, 1, limit), dtype=torch.bfloat16, device="cuda")
+    mask[..., PROMPT + 1:] = torch.finfo(torch.bfloat16).min
+    model(input_ids=ids, past_key_values=cache, use_cache=True, cache_position=torch.arange(PROMPT, device="cuda"))
+    return {"past_key_values": cache, "use_cache": True, "cache_position": position, "position_ids": position[None],
+            "attention_mask": mask}
+
+
+def capture_with(model, token, kwargs):
     import torch
     from torch.cuda import nvtx
 
-    token = ids[:, :1].clone()
-    how, kwargs = "no cache", {"use_cache": False}
-    try:
-        from transformers import StaticCache
-        cache = StaticCache(config=config, max_cache_len=PROMPT + TOKENS)
-        position = torch.tensor([PROMPT], device="cuda")
-        model(input_ids=ids, past_key_values=cache, use_cache=True, cache_position=torch.arange(ids.shape[1], device="cuda"))
-        how, kwargs = "static cache", {"past_key_values": cache, "use_cache": True, "cache_position": position,
-                                       "position_ids": position[None]}
-    except Exception as error:
-        print(f"  static cache: {error}", file=sys.stderr)
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
-        for _ in range(3):
+        for _ in range(2):
             model(input_ids=token, **kwargs)
     torch.cuda.current_stream().wait_stream(side)
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     nvtx.range_push("capture")
-    with torch.cuda.graph(graph):
-        model(input_ids=token, **kwargs)
-    nvtx.range_pop()
+    try:
+        with torch.cuda.graph(graph):
+            model(input_ids=token, **kwargs)
+    finally:
+        nvtx.range_pop()
     torch.cuda.synchronize()
-    return graph, how
+    return graph
+
+
+def capture_step(model, config, ids):
+    """A decode step as a CUDA graph; without a cache where this transformers' cannot be captured."""
+    token = ids[:, :1].clone()
+    try:
+        return capture_with(model, token, static_arguments(model, config, ids)), "static cache"
+    except Exception as error:
+        print(f"  static cache: {str(error)[:300]}", file=sys.stderr)
+    return capture_with(model, token, {"use_cache": False}), "no cache"
 
 
 def replay(graph):
