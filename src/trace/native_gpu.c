@@ -73,7 +73,7 @@ static void on_shape(struct native *n, unsigned flags, struct lpo_cursor *c)
 }
 
 /* A work at this place, with nothing else known. */
-static struct lpo_work work_at(const struct native *n, uint64_t place)
+static struct lpo_work work_at(const struct native *n, uint64_t place, struct lpo_cursor *c)
 {
     struct lpo_work w = { .launch = LPO_NONE,
                           .stack = LPO_NONE,
@@ -85,6 +85,8 @@ static struct lpo_work work_at(const struct native *n, uint64_t place)
     if (place < n->places.len) {
         w.stream = n->places.at[place].stream;
         w.device = n->places.at[place].device;
+    } else {
+        c->bad = true;
     }
     return w;
 }
@@ -128,7 +130,7 @@ static void on_kernel(struct native *n, unsigned flags, struct lpo_cursor *c)
         c->bad = true;
         return;
     }
-    w = work_at(n, n->shapes.at[id].place);
+    w = work_at(n, n->shapes.at[id].place, c);
     w.kind = LPO_KERNEL;
     w.name = n->shapes.at[id].name;
     w.linker = n->shapes.at[id].linker;
@@ -138,7 +140,7 @@ static void on_kernel(struct native *n, unsigned flags, struct lpo_cursor *c)
 
 static void take_copy(struct native *n, unsigned flags, struct lpo_cursor *c, bool peer)
 {
-    struct lpo_work w = work_at(n, lpo_get_v(c));
+    struct lpo_work w = work_at(n, lpo_get_v(c), c);
     unsigned kind = lpo_get_byte(c), source = lpo_get_byte(c), target = lpo_get_byte(c);
 
     w.kind = LPO_COPY;
@@ -163,7 +165,7 @@ static void on_peer(struct native *n, unsigned flags, struct lpo_cursor *c)
 
 static void on_set(struct native *n, unsigned flags, struct lpo_cursor *c)
 {
-    struct lpo_work w = work_at(n, lpo_get_v(c));
+    struct lpo_work w = work_at(n, lpo_get_v(c), c);
 
     w.kind = LPO_SET;
     w.name = set_name(n, lpo_get_byte(c));
@@ -174,7 +176,7 @@ static void on_set(struct native *n, unsigned flags, struct lpo_cursor *c)
 
 static void on_whole(struct native *n, unsigned flags, struct lpo_cursor *c)
 {
-    struct lpo_work w = work_at(n, lpo_get_v(c));
+    struct lpo_work w = work_at(n, lpo_get_v(c), c);
 
     w.kind = LPO_KERNEL;
     w.flags = LPO_WORK_GRAPH | LPO_WORK_WHOLE;
