@@ -89,6 +89,7 @@ static void free_native(struct native *n)
     lpo_vec_free(&n->ends);
     lpo_vec_free(&n->places);
     lpo_vec_free(&n->shapes);
+    lpo_idmap_destroy(n->by_number);
     lpo_idmap_destroy(n->by_corr);
     lpo_idmap_destroy(n->by_node);
     lpo_idmap_destroy(n->by_range);
@@ -110,6 +111,7 @@ static int read_blocks(struct lpo_blocks *blocks, struct lpo_trace *into)
     if (into->epoch_ns == LPO_NO_TIME)
         into->epoch_ns = 0;
     n.shift_ns = into->epoch_ns;
+    n.by_number = lpo_idmap_create(0);
     n.by_corr = lpo_idmap_create(0);
     n.by_node = lpo_idmap_create(0);
     n.by_range = lpo_idmap_create(0);

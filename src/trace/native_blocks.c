@@ -29,7 +29,8 @@ static bool bytes_at(struct lpo_blocks *b, uint64_t at, void *out, size_t len)
     if (b->fd < 0) {
         if (at > b->len || b->len - at < len)
             return false;
-        memcpy(out, b->bytes + at, len);
+        if (len)
+            memcpy(out, b->bytes + at, len);
         return true;
     }
     while (got < len) {
@@ -123,9 +124,9 @@ static bool load_payload(struct lpo_blocks *b, size_t len)
 {
     if (bytes_left(b) < LPOT_HEADER_BYTES + (uint64_t)len)
         return false;
-    if (len > b->cap) {
-        b->payload = lpo_xrealloc(b->payload, len, 1);
-        b->cap = len;
+    if (len >= b->cap) { /* a payload of no bytes still has an address */
+        b->payload = lpo_xrealloc(b->payload, len + 1, 1);
+        b->cap = len + 1;
     }
     return bytes_at(b, b->at + LPOT_HEADER_BYTES, b->payload, len);
 }

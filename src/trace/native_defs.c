@@ -60,11 +60,14 @@ uint32_t native_kernel_name(struct native *n, uint64_t string)
 
 struct native_thread *native_thread_at(struct native *n, uint64_t number)
 {
-    if (number >= NATIVE_THREADS_MOST)
-        return NULL;
-    while (n->threads.len <= number)
+    bool fresh;
+    uint32_t *row = lpo_idmap_put(n->by_number, number, &fresh);
+
+    if (fresh) {
+        *row = (uint32_t)n->threads.len;
         lpo_vec_push(&n->threads, (struct native_thread){ .row = LPO_NONE, .os_name = LPO_NONE });
-    return &n->threads.at[number];
+    }
+    return &n->threads.at[*row];
 }
 
 static void define_string(struct native *n, struct lpo_cursor *c)
@@ -89,7 +92,7 @@ static void define_thread(struct native *n, struct lpo_cursor *c)
     struct native_thread *t = native_thread_at(n, lpo_get_v(c));
     uint64_t tid = lpo_get_v(c), string = lpo_get_v(c);
 
-    if (!t || c->bad || t->known)
+    if (c->bad || t->known)
         return;
     t->known = true;
     t->tid = (int64_t)(tid & INT64_MAX);
@@ -125,10 +128,11 @@ void native_take_defs(struct native *n, struct lpo_cursor c)
         unsigned tag = lpo_get_byte(&c);
         size_t len;
         const char *body = lpo_get_text(&c, &len);
-        struct lpo_cursor inner = { (const uint8_t *)body, (const uint8_t *)body + len, false };
+        struct lpo_cursor inner;
 
         if (!body)
             break;
+        inner = (struct lpo_cursor){ (const uint8_t *)body, (const uint8_t *)body + len, false };
         for (size_t i = 0; i < sizeof defs / sizeof *defs; i++)
             if (defs[i].tag == tag)
                 defs[i].take(n, &inner);

@@ -12,7 +12,6 @@ enum {
     NATIVE_TOTALS = 32,
     NATIVE_DEPTH_MOST = 256,       /* frames of one stack; deeper ones are cut and noted */
     NATIVE_FRAMES_MOST = 16 << 20, /* of all stacks of a file */
-    NATIVE_THREADS_MOST = 1 << 20, /* thread numbers: hostile files name any */
 };
 
 struct native_string {
@@ -85,9 +84,9 @@ struct native {
     int64_t end_ns; /* the last moment the file knows of */
     LPO_VEC(struct native_string) strings;
     LPO_VEC(uint16_t) domains;
-    LPO_VEC(struct native_thread) threads; /* by number */
+    LPO_VEC(struct native_thread) threads;
     LPO_VEC(struct native_launch) launches;
-    struct lpo_idmap *by_corr, *by_node, *by_range;
+    struct lpo_idmap *by_number, *by_corr, *by_node, *by_range;
     LPO_VEC(struct native_node) nodes;
     LPO_VEC(struct native_start) starts;
     LPO_VEC(struct native_end) ends;
@@ -112,7 +111,7 @@ void native_tell_totals(struct native *n);
 uint32_t native_name(struct native *n, uint64_t string);
 uint32_t native_kernel_name(struct native *n, uint64_t string);
 uint32_t native_inline_name(struct native *n, const char *text, size_t len);
-struct native_thread *native_thread_at(struct native *n, uint64_t number); /* NULL: too many */
+struct native_thread *native_thread_at(struct native *n, uint64_t number); /* good until the next */
 
 /* native_thread.c */
 void native_take_thread(struct native *n, const struct lpo_block *block);

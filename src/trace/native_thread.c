@@ -225,7 +225,7 @@ void native_take_thread(struct native *n, const struct lpo_block *block)
     struct native_thread *t = native_thread_at(n, block->stream);
     struct lpo_cursor c = { block->payload, block->payload + block->len, false };
 
-    if (!t || t->broken)
+    if (t->broken)
         return;
     if (block->sequence != t->sequence++) {
         t->broken = true; /* a block of this thread is missing: its stack is not known any more */
