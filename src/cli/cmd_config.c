@@ -41,9 +41,17 @@ static int print_schema(struct lpo_app *app)
 
 /* --info */
 
+static void print_line(struct lpo_app *app, int width)
+{
+    while (width-- > 0)
+        fputc('-', app->out);
+    fputc('\n', app->out);
+}
+
 static void print_rows(struct lpo_app *app, const struct lpo_composed *c)
 {
     size_t wide[3] = { strlen("Config path"), strlen("Package"), strlen("Parent") };
+    int width;
 
     for (size_t i = 0; i < c->defaults.count; i++) {
         const struct lpo_default_row *r = &c->defaults.rows[i];
@@ -53,14 +61,17 @@ static void print_rows(struct lpo_app *app, const struct lpo_composed *c)
             if (strlen(cells[k]) > wide[k])
                 wide[k] = strlen(cells[k]);
     }
-    fprintf(app->out, "| %-*s | %-*s | _self_ | %-*s |\n", (int)wide[0], "Config path",
-            (int)wide[1], "Package", (int)wide[2], "Parent");
+    fputs("\nDefaults List\n*************\n", app->out);
+    width = fprintf(app->out, "| %-*s | %-*s | _self_ | %-*s | \n", (int)wide[0], "Config path",
+                    (int)wide[1], "Package", (int)wide[2], "Parent");
+    print_line(app, width - 1);
     for (size_t i = 0; i < c->defaults.count; i++) {
         const struct lpo_default_row *r = &c->defaults.rows[i];
 
         fprintf(app->out, "| %-*s | %-*s | %-6s | %-*s |\n", (int)wide[0], r->config, (int)wide[1],
                 r->package, r->is_self ? "True" : "False", (int)wide[2], r->parent);
     }
+    print_line(app, width - 1);
 }
 
 static void print_rows_json(struct lpo_app *app, const struct lpo_composed *c)
@@ -98,7 +109,7 @@ static int print_info(struct lpo_app *app, const struct lpo_args *args, struct l
         print_rows(app, c);
     } else if (strcmp(what, "defaults-tree") == 0) {
         lpo_defaults_add_tree(app->arena, c->defaults.tree, &tree);
-        fputs(lpo_str_text(&tree), app->out);
+        fprintf(app->out, "\nDefaults Tree\n*************\n%s", lpo_str_text(&tree));
     } else if (strcmp(what, "searchpath") == 0) {
         struct lpo_node *sources = lpo_node_at(c->hydra, "runtime.config_sources");
 
@@ -157,6 +168,18 @@ static int print_config(struct lpo_app *app, const struct lpo_args *args, struct
     return rc;
 }
 
+/* Words after `--` are overrides too: there is no program to pass them to. */
+static const char *const *all_words(struct lpo_app *app, const struct lpo_args *args)
+{
+    const char **all = lpo_arena_array(app->arena, args->nwords + args->nrest + 1, sizeof(*all));
+
+    for (size_t i = 0; i < args->nwords; i++)
+        all[i] = args->words[i];
+    for (size_t i = 0; i < args->nrest; i++)
+        all[args->nwords + i] = args->rest[i];
+    return (const char *const *)all;
+}
+
 static int config_run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
 {
     const char *text = lpo_args_text(args, "explain", NULL);
@@ -169,7 +192,7 @@ static int config_run(struct lpo_app *app, const struct lpo_args *args, struct l
     if (lpo_args_has(args, "schema"))
         return print_schema(app);
     ours = lpo_job_config_is_ours(app, args);
-    rc = lpo_job_config(app, args, (const char *const *)args->words, false, &c, err);
+    rc = lpo_job_config(app, args, all_words(app, args), false, &c, err);
     if (rc < 0)
         return rc;
     if (lpo_args_has(args, "info"))
