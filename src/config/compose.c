@@ -111,7 +111,8 @@ static int set_searchpath(struct lpo_composed *c, const char *config, struct lpo
                         "primary config '%s' must be a DictConfig, got ListConfig", config);
     for (size_t i = 0; i < c->noverrides; i++)
         if (strcmp(c->overrides[i].key, "hydra.searchpath") == 0 && !c->overrides[i].package &&
-            c->overrides[i].type == LPO_OV_CHANGE && c->overrides[i].value)
+            c->overrides[i].type == LPO_OV_CHANGE && c->overrides[i].value &&
+            c->overrides[i].value->kind != LPO_NODE_NULL)
             return add_searchpath(c, c->overrides[i].value, "hydra.searchpath in command-line",
                                   err);
     if (!l)
@@ -192,7 +193,9 @@ static int apply_overrides(struct lpo_composed *c, struct lpo_node *root,
         if (rc < 0)
             return rc;
         hydra = lpo_node_get(root, "hydra");
-        if (lpo_override_is_hydra(ov) && hydra && hydra->kind == LPO_NODE_MAP)
+        if (lpo_override_is_hydra(ov) && ov->type == LPO_OV_DEL)
+            rc = lpo_hydra_check_delete(c->arena, ov->key, err);
+        else if (lpo_override_is_hydra(ov) && hydra && hydra->kind == LPO_NODE_MAP)
             rc = lpo_hydra_check(c->arena, hydra, false, err);
         if (rc < 0)
             return lpo_ctx(err, "Error merging override %s", ov->text);

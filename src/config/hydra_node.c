@@ -250,6 +250,18 @@ int lpo_hydra_check(struct lpo_arena *a, struct lpo_node *hydra, bool closed, st
     return check_struct(a, hydra, &rows[0], closed, err);
 }
 
+int lpo_hydra_check_delete(struct lpo_arena *a, const char *path, struct lpo_err *err)
+{
+    const char *below = path + strlen("hydra."), *dot = strrchr(below, '.');
+    const char *parent = lpo_arena_strndup(a, below, dot ? (size_t)(dot - below) : 0);
+
+    for (int i = 0; i < ROWS; i++)
+        if (rows[i].type == STRUCT && strcmp(rows[i].path, parent) == 0)
+            return lpo_fail(err, LPO_E_CONFIG, "%s does not support deletion ('%s')", rows[i].name,
+                            path);
+    return 0;
+}
+
 /* What composing fills in */
 
 static int by_name(const void *x, const void *y)

@@ -15,6 +15,9 @@ struct lpo_repo;
  * a key that Hydra does not have is an error too. */
 int lpo_hydra_check(struct lpo_arena *a, struct lpo_node *hydra, bool closed, struct lpo_err *err);
 
+/* A member of one of Hydra's structs cannot be deleted. `path` begins with "hydra.". */
+int lpo_hydra_check_delete(struct lpo_arena *a, const char *path, struct lpo_err *err);
+
 struct lpo_hydra_facts {
     const struct lpo_override *overrides;
     size_t noverrides;

@@ -165,7 +165,9 @@ static int take_defaults(struct lpo_repo *r, const char *path, struct lpo_loaded
 
     if (!list)
         return 0;
-    rc = lpo_entries_read(r->arena, list, path, &l->entries, &l->count, err);
+    rc = lpo_node_is_missing(list) /* ??? is as good as no list */
+             ? 0
+             : lpo_entries_read(r->arena, list, path, &l->entries, &l->count, err);
     lpo_node_remove(l->config, key);
     return rc;
 }
