@@ -83,7 +83,7 @@ class Trace:
             raise ValueError(f"{path} is no trace of liblpo-collect.so, version 1")
         self.bytes = len(data)
         self.facts, self.notes, self.totals = {}, [], {}
-        self.strings, self.domains, self.threads, self.thread_names = [""], [""], {}, {}
+        self.strings, self.domains, self.threads, self.thread_names = ["(unnamed)"], [""], {}, {}
         self.pairs, self.ranges, self.starts, self.ends = [], [], [], {}
         self.launches, self.nodes, self.clones, self.works = {}, {}, {}, []
         self.stray_pops = 0

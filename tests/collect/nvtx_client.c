@@ -303,6 +303,21 @@ static int fork_storm(void)
     return 0;
 }
 
+/* The program ends while its threads still record: all that was committed is written. */
+static int exit_busy(void)
+{
+    pthread_t t[4];
+
+    nvtx_lite_push("main");
+    nvtx_lite_pop();
+    for (int i = 0; i < 4; i++) {
+        CHECK(pthread_create(&t[i], NULL, pusher, NULL) == 0);
+        pthread_detach(t[i]);
+    }
+    nap_ms(50);
+    return 0;
+}
+
 static int die(void (*how)(void))
 {
     nvtx_lite_push("kept");
@@ -537,6 +552,7 @@ static const struct {
     { "long_names", long_names }, { "keeps_errno", keeps_errno },
     { "file_limit", file_limit }, { "off", off },
     { "two_copies", two_copies }, { "destructors", destructors },
+    { "exit_busy", exit_busy },
 };
 
 int main(int argc, char **argv)

@@ -368,6 +368,20 @@ static void check_deep(void **state)
     traced_free(&t);
 }
 
+/* Written by the thread that ends the process, from under the hands of those that record. */
+static void check_exit_busy(void **state)
+{
+    struct traced t;
+
+    (void)state;
+    run_scenario("exit_busy", &t);
+    assert_int_equal(visits(t.trace, "main"), 1);
+    assert_true(t.trace->ranges.len > 100);
+    assert_int_equal(note_count(t.trace, "damaged"), 0);
+    assert_int_equal(note_count(t.trace, "no open range"), 0);
+    traced_free(&t);
+}
+
 static void check_many_threads(void **state)
 {
     struct traced t;
@@ -397,5 +411,6 @@ int main(void)
     UNIT_TEST(&u, check_many_names);
     UNIT_TEST(&u, check_deep);
     UNIT_TEST(&u, check_many_threads);
+    UNIT_TEST(&u, check_exit_busy);
     return unit_run(&u);
 }

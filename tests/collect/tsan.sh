@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# The collector and its clients under ThreadSanitizer, in a build of their own: a race must fail the tests wherever they
+# are run, and this sanitizer cannot share a build with the others.
+set -uo pipefail
+root=${LPO_SOURCE_ROOT:?}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export NVTX_INJECTION64_PATH=$work/liblpo-collect.so CUDA_INJECTION64_PATH=$work/liblpo-collect.so
+export TSAN_OPTIONS=exitcode=66:halt_on_error=0
+build() { ${CC:-cc} -std=gnu17 -O1 -g -D_GNU_SOURCE -fsanitize=thread -fPIC -I"$root/src" -I"$root/include" "$@" -ldl -lpthread; }
+if ! build -fvisibility=hidden -shared -Wl,-z,nodelete -o "$work/liblpo-collect.so" "$root"/src/collect/*.c "$root/src/util/crc32c.c" 2>"$work/log" ||
+    ! build -shared -Wl,-soname,libcupti.so.13 -o "$work/libcupti.so.13" "$root/tests/collect/fake_cupti.c" 2>"$work/log" ||
+    ! build -o "$work/nvtx_client" "$root/tests/collect/nvtx_client.c" 2>"$work/log" ||
+    ! build -o "$work/gpu_client" "$root/tests/collect/gpu_client.c" "$work/libcupti.so.13" -Wl,-rpath,"$work" 2>"$work/log"; then
+    echo "1..0 # SKIP no ThreadSanitizer with this compiler: $(grep -m1 -E 'error|cannot' "$work/log")"
+    exit 0
+fi
+# scenario and settings, one per line
+rows=(
+    "nvtx_client plain"
+    "nvtx_client every"
+    "nvtx_client threads"
+    "nvtx_client threads LPO_COLLECT_FLUSH_MS=1 LPO_COLLECT_BUFFER_KB=16"
+    "nvtx_client many_threads"
+    "nvtx_client across"
+    "nvtx_client destructors"
+    "nvtx_client forks"
+    "nvtx_client exit_busy"
+    "gpu_client threads"
+    "gpu_client threads LPO_COLLECT_FLUSH_MS=1 LPO_COLLECT_CUPTI_BUFFER_KB=64 FAKE_HOLD=1"
+    "gpu_client reversed"
+    "gpu_client graphs"
+)
+echo "1..${#rows[@]}"
+failed=0
+for i in "${!rows[@]}"; do
+    read -r program scenario settings <<<"${rows[$i]}"
+    mkdir -p "$work/out"
+    # shellcheck disable=SC2086
+    output=$(env LPO_COLLECT_DIR="$work/out" $settings timeout 120 "$work/$program" "$scenario" 2>&1)
+    code=$?
+    if [ $code -eq 0 ] && [ -z "$output" ] && ls "$work"/out/*.lpot >/dev/null 2>&1; then
+        echo "ok $((i + 1)) - ${rows[$i]}"
+    else
+        echo "not ok $((i + 1)) - ${rows[$i]} (exit $code)"
+        echo "${output//$'\n'/$'\n'# }" | head -40 | sed 's/^/# /'
+        failed=1
+    fi
+    rm -rf "$work/out"
+done
+exit $failed
