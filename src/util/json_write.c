@@ -11,13 +11,31 @@ struct lpo_json_writer lpo_json_writer(struct lpo_str *out, int indent)
     return (struct lpo_json_writer){ .out = out, .indent = indent };
 }
 
+/* How many bytes from here need no escape: nearly always all of them. */
+static size_t plain_run(const char *text, size_t len)
+{
+    size_t i = 0;
+
+    while (i < len && text[i] >= 0x20 && text[i] < 0x7f && text[i] != '"' && text[i] != '\\' &&
+           text[i] != '<')
+        i++;
+    return i;
+}
+
 void lpo_str_add_json(struct lpo_str *s, const char *text, size_t len, bool html)
 {
     lpo_str_addc(s, '"');
     for (size_t i = 0; i < len;) {
-        unsigned char c = (unsigned char)text[i];
-        size_t n = lpo_utf8_len(text + i, len - i);
+        size_t run = plain_run(text + i, len - i), n;
+        unsigned char c;
 
+        if (run) {
+            lpo_str_addn(s, text + i, run);
+            i += run;
+            continue;
+        }
+        c = (unsigned char)text[i];
+        n = lpo_utf8_len(text + i, len - i);
         if (c == '"' || c == '\\')
             lpo_str_addf(s, "\\%c", c);
         else if (c == '\n')
@@ -58,8 +76,8 @@ static void new_line(struct lpo_json_writer *w)
     if (w->indent == 0)
         return;
     lpo_str_addc(w->out, '\n');
-    for (int i = 0; i < w->depth * w->indent; i++)
-        lpo_str_addc(w->out, ' ');
+    for (int left = w->depth * w->indent; left > 0; left -= 32)
+        lpo_str_addn(w->out, "                                ", left < 32 ? (size_t)left : 32);
 }
 
 static void begin(struct lpo_json_writer *w, const char *key)
@@ -127,14 +145,18 @@ void lpo_jw_bool(struct lpo_json_writer *w, const char *key, bool v)
 
 void lpo_jw_int(struct lpo_json_writer *w, const char *key, int64_t v)
 {
+    char digits[24];
+
     begin(w, key);
-    lpo_str_addf(w->out, "%" PRId64, v);
+    lpo_str_addn(w->out, digits, (size_t)snprintf(digits, sizeof digits, "%" PRId64, v));
 }
 
 void lpo_jw_uint(struct lpo_json_writer *w, const char *key, uint64_t v)
 {
+    char digits[24];
+
     begin(w, key);
-    lpo_str_addf(w->out, "%" PRIu64, v);
+    lpo_str_addn(w->out, digits, (size_t)snprintf(digits, sizeof digits, "%" PRIu64, v));
 }
 
 void lpo_jw_real(struct lpo_json_writer *w, const char *key, double v)
