@@ -2,9 +2,10 @@
  *
  *     NVTX_INJECTION64_PATH=…/liblpo-collect.so LPO_COLLECT_DIR=/tmp/x nvtx_cost [pairs]
  *
- * Without the variables it measures NVTX alone. */
+ * Without the variables it measures NVTX alone. `nvtx_cost --once N` only makes N pairs. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "../workloads/nvtx_lite.h"
@@ -51,6 +52,10 @@ int main(int argc, char **argv)
                                            "model.layers.0.self_attn.o_proj_linear" };
     long pairs = argc > 1 ? atol(argv[1]) : 1000000;
 
+    if (argc > 2 && strcmp(argv[1], "--once") == 0) {
+        pairs_of(atol(argv[2]), few);
+        return 0;
+    }
     printf("{\"short_ns\": %.1f, \"long_ns\": %.1f}\n", best_of(pairs, few),
            best_of(pairs, lengthy));
     return 0;
