@@ -204,7 +204,7 @@ static int map_file(const struct lpo_unpacked *file, struct lpo_ncu_rep *rep, st
 static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
 {
     LPO_AUTO(lpo_unpacked) file = NULL;
-    struct lpo_ncu_rep rep = { .t = into };
+    struct lpo_ncu_rep rep = { .t = into, .process = LPO_NONE };
     int rc;
 
     if (lpo_unpack(path, &file, err) < 0 || map_file(file, &rep, err) < 0)

@@ -20,7 +20,7 @@ struct lpo_ncu_rep {
     size_t len;
     LPO_VEC(struct lpo_ncu_string) strings;
     struct lpo_map *stacks; /* thread and NVTX state to stack */
-    uint16_t process;
+    uint32_t process;       /* of the block; LPO_NONE: it names none */
     uint64_t range_results, bad_results, bare_results, other_strings;
 };
 

@@ -165,11 +165,12 @@ static void one_field(struct result *r, const struct lpo_proto_field *f)
 void lpo_ncu_rep_result(struct lpo_ncu_rep *rep, const unsigned char *bytes, size_t len)
 {
     struct lpo_proto m = lpo_proto(bytes, len);
-    struct result r = {
-        .rep = rep, .work = { .process = rep->process, .stack = LPO_NONE, .metrics = LPO_NONE }
-    };
+    struct result r = { .rep = rep, .work = { .stack = LPO_NONE, .metrics = LPO_NONE } };
     struct lpo_proto_field f;
 
+    if (rep->process == LPO_NONE)
+        rep->process = lpo_trace_process(rep->t, -1, -1);
+    r.work.process = (uint16_t)rep->process;
     lpo_ncu_result_reset(&r.facts);
     while (lpo_proto_next(&m, &f))
         one_field(&r, &f);

@@ -213,8 +213,8 @@ static uint64_t work_key(const struct lpo_work *w)
 /* The ids that works ask for, with no call yet. */
 static void expect_launches(struct lpo_nsys_reading *r)
 {
-    const struct lpo_work *w = r->t->works.at + r->first_work;
     size_t count = r->t->works.len - r->first_work;
+    const struct lpo_work *w = count ? &r->t->works.at[r->first_work] : NULL;
 
     r->launches = lpo_idmap_create(count);
     for (size_t i = 0; i < count; i++) {
@@ -307,8 +307,8 @@ static int read_calls(struct lpo_nsys_reading *r, const char *table, struct lpo_
 
 static void settle_launches(struct lpo_nsys_reading *r)
 {
-    struct lpo_work *w = r->t->works.at + r->first_work;
     size_t count = r->t->works.len - r->first_work;
+    struct lpo_work *w = count ? &r->t->works.at[r->first_work] : NULL;
 
     for (size_t i = 0; i < count; i++) {
         const uint32_t *slot = NULL;

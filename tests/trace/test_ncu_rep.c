@@ -309,8 +309,6 @@ static void expect(const struct lpo_str *s, const char *want)
     LPO_STR got = { 0 };
     struct lpo_err err = { 0 };
 
-    /* processes come from the block; these reports have none */
-    lpo_trace_process(t, -1, -1);
     if (read_bytes(s, t, &err) < 0)
         fail_msg("%s", lpo_err_cause(&err));
     dump_trace(&got, t);

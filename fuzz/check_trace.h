@@ -1,0 +1,51 @@
+/* fuzz/check_trace.h - what must hold for any trace, whatever bytes it was read from. */
+#pragma once
+
+#include <stdlib.h>
+
+#include "trace/trace.h"
+
+static inline void insist(int truth)
+{
+    if (!truth)
+        abort();
+}
+
+static inline void check_works(const struct lpo_trace *t)
+{
+    for (size_t i = 0; i < t->works.len; i++) {
+        const struct lpo_work *w = &t->works.at[i];
+
+        insist(w->name < lpo_trace_name_count(t) && w->end_ns >= w->start_ns);
+        insist(w->device < t->devices.len && w->process < t->processes.len);
+        insist(w->launch == LPO_NONE || w->launch < t->launches.len);
+        insist(w->stack == LPO_NONE || w->stack < t->stacks.len);
+        insist(w->capture_stack == LPO_NONE || w->capture_stack < t->stacks.len);
+        insist(w->shape == LPO_NONE || w->shape < t->shapes.len);
+        insist(w->metrics == LPO_NONE || w->metrics < t->nmetric_rows);
+    }
+}
+
+static inline void check_trace(const struct lpo_trace *t)
+{
+    size_t names = lpo_trace_name_count(t);
+
+    check_works(t);
+    for (size_t i = 0; i < t->launches.len; i++)
+        insist(t->launches.at[i].thread < t->threads.len &&
+               t->launches.at[i].end_ns >= t->launches.at[i].start_ns);
+    for (size_t i = 0; i < t->ranges.len; i++)
+        insist(t->ranges.at[i].thread < t->threads.len && t->ranges.at[i].name < names &&
+               t->ranges.at[i].domain < t->domains.len &&
+               t->ranges.at[i].end_ns >= t->ranges.at[i].start_ns);
+    for (size_t i = 0; i < t->stacks.len; i++)
+        insist((size_t)t->stacks.at[i].first + t->stacks.at[i].count <= t->frames.len);
+    for (size_t i = 0; i < t->frames.len; i++)
+        insist(t->frames.at[i].name < names && t->frames.at[i].domain < t->domains.len);
+    for (size_t i = 0; i < t->threads.len; i++)
+        insist(t->threads.at[i].process < t->processes.len);
+    for (size_t i = 0; i < t->summaries.len; i++)
+        insist(t->summaries.at[i].name < names);
+    for (size_t i = 0; i < t->notes.len; i++)
+        insist(t->notes.at[i].text < names);
+}

@@ -1,0 +1,24 @@
+/* CSVs of nsys stats, of any bytes. */
+#include "check_trace.h"
+#include "memory_file.h"
+
+#include "trace/readers.h"
+#include "util/err.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    LPO_AUTO(lpo_trace) t = lpo_trace_create();
+    struct lpo_err err = { 0 };
+    char path[64];
+    int fd = memory_file(data, size, path, sizeof path);
+
+    lpo_reader_nsys_stats.sniff(path, data, size);
+    if (lpo_reader_nsys_stats.read(path, t, &err) < 0)
+        insist(lpo_err_cause(&err)[0] != '\0');
+    else
+        check_trace(t);
+    close(fd);
+    return 0;
+}
