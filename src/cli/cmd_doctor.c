@@ -5,6 +5,7 @@
 
 #include "cli/app.h"
 #include "cli/command.h"
+#include "cli/doctor_calibrate.h"
 #include "run/gpu.h"
 #include "run/install.h"
 #include "run/supervise.h"
@@ -212,6 +213,8 @@ static int doctor_run(struct lpo_app *app, const struct lpo_args *args, struct l
     if (args->nwords)
         return lpo_fail(err, LPO_E_USAGE, "doctor takes no arguments, but got '%s'",
                         args->words[0]);
+    if (lpo_args_has(args, "calibrate"))
+        return lpo_doctor_calibrate(app, lpo_args_has(args, "json"), err);
     for (int i = 0; i < NCHECKS; i++) {
         found[i] = (struct finding){ .name = checks[i].name,
                                      .cost = checks[i].cost,
@@ -227,13 +230,15 @@ static int doctor_run(struct lpo_app *app, const struct lpo_args *args, struct l
 
 static const struct lpo_option options[] = {
     { "json", 0, LPO_OPT_FLAG, NULL, "print JSON" },
+    { "calibrate", 0, LPO_OPT_FLAG, NULL,
+      "measure this GPU's copy and matrix rate, and keep them" },
     { 0 },
 };
 
 const struct lpo_command lpo_cmd_doctor = {
     .name = "doctor",
     .summary = "which tools, permissions and libraries are here, what each missing one costs",
-    .usage = "[--json]",
+    .usage = "[--json] [--calibrate]",
     .options = options,
     .run = doctor_run,
 };

@@ -271,8 +271,8 @@ static int unknown(struct lpo_arena *a, const char *const *dirs, const char *nam
     near = lpo_nearest(name, names, n);
     if (n == 0)
         return lpo_fail(err, LPO_E_NOTFOUND, "no hardware entries: conf/hardware is missing");
-    return lpo_fail(err, LPO_E_CONFIG, "no hardware entry '%s'%s%s%s; there are: %s, this", name,
-                    near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "",
+    return lpo_fail(err, LPO_E_CONFIG, "no hardware entry '%s'%s%s%s There are: %s, this, cpu",
+                    name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : ".",
                     lpo_str_text(&all));
 }
 

@@ -40,7 +40,7 @@ const char *lpo_install_find(struct lpo_arena *a, const char *name)
     return NULL;
 }
 
-static const char *user_folder(struct lpo_arena *a)
+const char *lpo_install_user_dir(struct lpo_arena *a)
 {
     const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
 
@@ -53,7 +53,7 @@ const char **lpo_install_config_dirs(struct lpo_arena *a, const char *given,
                                      const char *config_name)
 {
     const char **dirs = lpo_arena_array(a, 5, sizeof *dirs);
-    const char *others[] = { getenv("LPO_CONFIG_DIR"), user_folder(a),
+    const char *others[] = { getenv("LPO_CONFIG_DIR"), lpo_install_user_dir(a),
                              lpo_install_find(a, "conf") };
     size_t n = 0;
 

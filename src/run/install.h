@@ -17,5 +17,8 @@ const char *lpo_install_find(struct lpo_arena *a, const char *name);
 const char **lpo_install_config_dirs(struct lpo_arena *a, const char *given,
                                      const char *config_name);
 
+/* The user's own config folder, there or not; NULL when there is no home. */
+const char *lpo_install_user_dir(struct lpo_arena *a);
+
 /* This program's own path, for starting ourselves; NULL when it cannot be told. */
 const char *lpo_install_self(struct lpo_arena *a);

@@ -1,0 +1,75 @@
+#include "cli/doctor_calibrate.h"
+
+#include "cli/app.h"
+#include "model/calibrate.h"
+#include "model/read_hardware.h"
+#include "run/install.h"
+#include "util/err.h"
+#include "util/json_write.h"
+#include "util/str.h"
+
+static const double seconds = 1;
+
+static void print_json(struct lpo_app *app, const struct lpo_calibration *c,
+                       const struct lpo_hardware *sheet, const char *path)
+{
+    LPO_STR out = { 0 };
+    struct lpo_json_writer w = lpo_json_writer(&out, 2);
+
+    lpo_jw_object(&w, NULL);
+    lpo_jw_text(&w, "gpu", c->gpu);
+    lpo_jw_text(&w, "entry", sheet->name);
+    lpo_jw_text(&w, "written", path);
+    lpo_jw_real(&w, "bandwidth", c->bandwidth);
+    lpo_jw_real(&w, "sheet_bandwidth", lpo_hardware_sheet(sheet)->bandwidth);
+    lpo_jw_object(&w, "flops");
+    for (int t = 1; t < LPO_DTYPES; t++)
+        if (c->flops[t] > 0)
+            lpo_jw_real(&w, lpo_dtype_name((enum lpo_dtype)t), c->flops[t]);
+    lpo_jw_end(&w);
+    lpo_jw_end(&w);
+    fputs(lpo_str_text(&out), app->out);
+}
+
+static void print_text(struct lpo_app *app, const struct lpo_calibration *c,
+                       const struct lpo_hardware *entry, const char *path)
+{
+    const struct lpo_hardware *sheet = lpo_hardware_sheet(entry);
+
+    fprintf(app->out, "%s (%s)\n", c->gpu, entry->name);
+    fprintf(app->out, "  %-5s %8.1f GB/s     %5.1f %% of the sheet's %.0f\n", "copy",
+            c->bandwidth / 1e9, 100 * c->bandwidth / sheet->bandwidth, sheet->bandwidth / 1e9);
+    for (int t = 1; t < LPO_DTYPES; t++)
+        if (c->flops[t] > 0 && sheet->flops[t] > 0)
+            fprintf(app->out, "  %-5s %8.1f TFLOP/s  %5.1f %% of the sheet's %.0f\n",
+                    lpo_dtype_name((enum lpo_dtype)t), c->flops[t] / 1e12,
+                    100 * c->flops[t] / sheet->flops[t], sheet->flops[t] / 1e12);
+    fprintf(app->out, "written to %s\n", path);
+}
+
+int lpo_doctor_calibrate(struct lpo_app *app, bool json, struct lpo_err *err)
+{
+    const char *const *dirs =
+        (const char *const *)lpo_install_config_dirs(app->arena, NULL, "config");
+    const char *home = lpo_install_user_dir(app->arena), *path = NULL;
+    struct lpo_calibration c;
+    struct lpo_hardware entry;
+    int rc = lpo_calibrate_gpu(app->arena, 0, seconds, &c, err);
+
+    if (rc < 0)
+        return rc;
+    if (!lpo_hardware_match(app->arena, dirs, c.gpu, &entry))
+        return lpo_fail(
+            err, LPO_E_NOTFOUND,
+            "no entry of conf/hardware matches '%s': write one first (docs/hardware.md)", c.gpu);
+    if (!home)
+        return lpo_fail(err, LPO_E_MISSING, "no home folder to keep the measurements in: set HOME");
+    rc = lpo_calibration_write(app->arena, home, entry.name, &c, &path, err);
+    if (rc < 0)
+        return rc;
+    if (json)
+        print_json(app, &c, &entry, path);
+    else
+        print_text(app, &c, &entry, path);
+    return 0;
+}

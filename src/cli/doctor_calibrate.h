@@ -1,0 +1,9 @@
+/* cli/doctor_calibrate.h - `lpo doctor --calibrate`. */
+#pragma once
+
+#include <stdbool.h>
+
+struct lpo_app;
+struct lpo_err;
+
+int lpo_doctor_calibrate(struct lpo_app *app, bool json, struct lpo_err *err);
