@@ -123,11 +123,13 @@ static bool has_glob(const struct parts *p)
     return strpbrk(p->domain, "*?") != NULL;
 }
 
-/* A name as a regular expression (globs become ".*") or with ncu's own marks escaped. */
+/* A name as a regular expression (globs become ".*") or with ncu's own marks escaped. ncu takes
+ * a part of a name for a match (measured), so the expression is anchored. */
 static void add_name(struct lpo_str *out, const char *name, bool regex)
 {
     const char *special = regex ? "\\.^$|()[]{}+" : "@,[]/*+$";
 
+    lpo_str_add(out, regex ? "^" : "");
     for (; *name; name++) {
         if (regex && *name == '*') {
             lpo_str_add(out, ".*");
@@ -139,6 +141,7 @@ static void add_name(struct lpo_str *out, const char *name, bool regex)
             lpo_str_addc(out, *name);
         }
     }
+    lpo_str_add(out, regex ? "$" : "");
 }
 
 static void push(struct lpo_arena *a, struct lpo_exprs *out, const struct lpo_str *text)
