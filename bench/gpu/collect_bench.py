@@ -43,11 +43,13 @@ VARIANTS = [
     ("buffers 512 KiB", {"CUPTI_BUFFER_KB": 512, "CUPTI_BUFFERS": 8}, False),
     ("buffers 16 MiB", {"CUPTI_BUFFER_KB": 16384}, False),
     ("device buffers", {"DEVICE_BUFFER_KB": 16384, "DEVICE_BUFFERS": 8}, False),
+    ("CUPTI's own buffers", {"DEVICE_BUFFER_KB": 0, "DEVICE_BUFFERS": 0, "CUPTI_BUFFER_KB": 4096}, False),
+    ("device buffer 64 MiB", {"DEVICE_BUFFER_KB": 65536, "DEVICE_BUFFERS": 2}, False),
     ("host pinned", {"HOST_PINNED": 1}, False),
     ("whole graphs", {"GRAPH_NODES": 0}, False),
 ]
 MAIN = ("none", "ours", "torch.profiler", "nvtx only", "callbacks only", "no callbacks")
-GRAPH_VARIANTS = {"none", "ours", "torch.profiler", "whole graphs", "no callbacks", "callbacks only"}
+GRAPH_VARIANTS = {"none", "ours", "torch.profiler", "whole graphs"}
 
 
 MODELS = {}
@@ -99,21 +101,6 @@ def generate(model, ids, tokens):
     return middle - start, time.perf_counter() - middle
 
 
-def static_arguments(model, config, ids):
-    """A step into a static cache: everything that would change from step to step is a tensor that stays."""
-    import torch
-    from transformers import StaticCache
-
-    limit = PROMPT + TOKENS
-    cache = StaticCache(config=config, max_cache_len=limit)
-    position = torch.tensor([PROMPT], device="cuda")
-    mask = torch.zeros((1, 1, 1, limit), dtype=torch.bfloat16, device="cuda")
-    mask[..., PROMPT + 1:] = torch.finfo(torch.bfloat16).min
-    model(input_ids=ids, past_key_values=cache, use_cache=True, cache_position=torch.arange(PROMPT, device="cuda"))
-    return {"past_key_values": cache, "use_cache": True, "cache_position": position, "position_ids": position[None],
-            "attention_mask": mask}
-
-
 def capture_with(model, token, kwargs):
     import torch
     from torch.cuda import nvtx
@@ -137,13 +124,9 @@ def capture_with(model, token, kwargs):
 
 
 def capture_step(model, config, ids):
-    """A decode step as a CUDA graph; without a cache where this transformers' cannot be captured."""
-    token = ids[:, :1].clone()
-    try:
-        return capture_with(model, token, static_arguments(model, config, ids)), "static cache"
-    except Exception as error:
-        print(f"  static cache: {str(error)[:300]}", file=sys.stderr)
-    return capture_with(model, token, {"use_cache": False}), "no cache"
+    """A decode step as a CUDA graph, without a cache: transformers' static cache counts its own length on the GPU, so
+    that replaying one step again and again runs off its end."""
+    return capture_with(model, ids[:, :1].clone(), {"use_cache": False}), "no cache"
 
 
 def replay(graph):
@@ -162,7 +145,41 @@ def replay(graph):
     return time.perf_counter() - start
 
 
-def measure(name, profile):
+def settle():
+    """Keeps the launching thread on one core from here on; the helpers of CUDA and CUPTI, already started, stay free.
+    Without it the same program varied by a third from process to process."""
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[len(cores) // 2]})
+
+
+def profiled(wanted):
+    from torch.profiler import ProfilerActivity, profile
+
+    return profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) if wanted else contextlib.nullcontext()
+
+
+def eager_times(model, ids, profile, result):
+    with profiled(profile):
+        for i in range(WARMUP + REPEATS):
+            prefill, decode = generate(model, ids, TOKENS)
+            if i == 0:
+                settle()
+            if i >= WARMUP:
+                result["prefill_ms"].append(prefill * 1e3)
+                result["decode_ms"].append(decode * 1e3)
+
+
+def graph_times(model, config, ids, profile, result):
+    graph, result["graph_kind"] = capture_step(model, config, ids)
+    settle()
+    with profiled(profile):
+        for i in range(2 + GRAPH_REPEATS):
+            took = replay(graph) * 1e3
+            if i >= 2:
+                result["graph_ms"].append(took)
+
+
+def measure(name, profile, graph):
     import torch
 
     result = {"variant": name, "prefill_ms": [], "decode_ms": [], "graph_ms": []}
@@ -172,32 +189,14 @@ def measure(name, profile):
         ids = torch.randint(0, 32000, (1, PROMPT), device="cuda")
         gc.collect()
         gc.disable()
-        with contextlib.ExitStack() as stack:
-            if profile:
-                from torch.profiler import ProfilerActivity
-                stack.enter_context(torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]))
-            for i in range(WARMUP + REPEATS):
-                prefill, decode = generate(model, ids, TOKENS)
-                if i >= WARMUP:
-                    result["prefill_ms"].append(prefill * 1e3)
-                    result["decode_ms"].append(decode * 1e3)
-        if name in GRAPH_VARIANTS:
-            try:
-                graph, result["graph_kind"] = capture_step(model, config, ids)
-                with contextlib.ExitStack() as stack:
-                    if profile:
-                        from torch.profiler import ProfilerActivity
-                        stack.enter_context(torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]))
-                    for i in range(2 + GRAPH_REPEATS):
-                        took = replay(graph) * 1e3
-                        if i >= 2:
-                            result["graph_ms"].append(took)
-            except Exception as error:
-                result["graph_error"] = str(error)
+        if graph:
+            graph_times(model, config, ids, profile, result)
+        else:
+            eager_times(model, ids, profile, result)
     return result
 
 
-def in_fork(name, settings, profile, library, folder):
+def in_fork(name, settings, profile, graph, library, folder):
     """Runs one measurement in a child; the collector is loaded there by CUDA and NVTX themselves."""
     read, write = os.pipe()
     pid = os.fork()
@@ -205,7 +204,7 @@ def in_fork(name, settings, profile, library, folder):
         os.close(read)
         os.environ.update(environment(settings, library, folder))
         try:
-            answer = measure(name, profile)
+            answer = measure(name, profile, graph)
         except BaseException:
             answer = {"variant": name, "error": traceback.format_exc()[-2000:], "decode_ms": [], "graph_ms": [], "prefill_ms": []}
         with os.fdopen(write, "w") as f:
@@ -226,9 +225,9 @@ def environment(settings, library, folder):
             **{f"LPO_COLLECT_{key}": str(value) for key, value in settings.items()}}
 
 
-def in_new(name, settings, profile, library, folder):
+def in_new(name, settings, profile, graph, library, folder):
     """The same in a fresh process: slower, for a machine where the forks cannot start CUDA."""
-    done = subprocess.run([sys.executable, __file__, "--one", name], capture_output=True, text=True,
+    done = subprocess.run([sys.executable, __file__, "--one", name, *(["--graph"] if graph else [])], capture_output=True, text=True,
                           env={**os.environ, **environment(settings, library, folder)})
     lines = done.stdout.strip().splitlines()
     if done.returncode == 0 and lines:
@@ -252,7 +251,7 @@ def table(results):
             cells += [median, min(values), over]
         if cells[1] is None:
             continue
-        prefill = statistics.median(v for r in results if r["variant"] == name for v in r["prefill_ms"])
+        prefill = statistics.median([v for r in results if r["variant"] == name for v in r["prefill_ms"]] or [0])
         line = f"{name:18} {cells[1]:10.1f} {cells[2]:8.1f} {cells[3]:+8.1f}%   {prefill:8.2f}"
         if cells[4] is not None:
             line += f"   {cells[4]:9.2f} {cells[6]:+8.1f}%"
@@ -279,6 +278,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--one", help="measure one variant here and print it")
+    parser.add_argument("--graph", action="store_true", help="with --one: the graph, not the eager decode")
     parser.add_argument("--library")
     parser.add_argument("--out", default=".")
     parser.add_argument("--rounds", type=int, default=2)
@@ -289,7 +289,7 @@ def main():
         list_run()
         return
     if args.one:
-        print(json.dumps(measure(args.one, args.one == "torch.profiler")))
+        print(json.dumps(measure(args.one, args.one == "torch.profiler", args.graph)))
         return
     started = time.time()
     import torch  # noqa: F401  before the forks; CUDA is not started here
@@ -309,18 +309,21 @@ def main():
                 continue
             if time.time() - started > 1.3 * args.seconds:
                 continue
-            folder = os.path.join(args.out, "traces", f"{round_}-{name.replace(' ', '_')}")
-            began = time.time()
-            result = run(name, settings, profile, library, folder)
-            if not results and "error" in result:
-                print(f"  a fork cannot start CUDA, going on with fresh processes: {result['error'][-300:]}", flush=True)
-                run, chosen = in_new, [v for v in chosen if v[0] in MAIN]
-                result = run(name, settings, profile, library, folder)
-            result["round"], result["wall_s"] = round_, time.time() - began
-            results.append(result)
-            print(f"  round {round_} {name}: {result['wall_s']:.1f} s, decode {[round(v, 1) for v in result['decode_ms']]}", flush=True)
-            with open(os.path.join(args.out, "overhead.json"), "w") as f:
-                json.dump(results, f, indent=1)
+            # one round of graphs is enough: they hardly vary
+            for graph in ([False, True] if name in GRAPH_VARIANTS and round_ == 0 else [False]):
+                folder = os.path.join(args.out, "traces", f"{round_}-{name.replace(' ', '_')}{'-graph' if graph else ''}")
+                began = time.time()
+                result = run(name, settings, profile, graph, library, folder)
+                if not results and "error" in result:
+                    print(f"  a fork cannot start CUDA, going on with fresh processes: {result['error'][-300:]}", flush=True)
+                    run, chosen = in_new, [v for v in chosen if v[0] in MAIN]
+                    result = run(name, settings, profile, graph, library, folder)
+                result["round"], result["wall_s"] = round_, time.time() - began
+                results.append(result)
+                times = [round(v, 1) for v in result["graph_ms" if graph else "decode_ms"]]
+                print(f"  round {round_} {name}{' graph' if graph else ''}: {result['wall_s']:.1f} s, {times}", flush=True)
+                with open(os.path.join(args.out, "overhead.json"), "w") as f:
+                    json.dump(results, f, indent=1)
     table(results)
 
 

@@ -20,13 +20,15 @@ base=(workload=hf model=hf "model.path=$work/config.json" infer.prompt_tokens=51
     pipeline.ncu.ncu_cli.export.csv=false)
 run() { "$lpo" run -q "hydra.run.dir=$work/$1" "${base[@]}" "${@:2}" | grep -E '^(native|ncu) '; }
 echo "representative, $TOKENS tokens"; run rep infer.max_new_tokens=$TOKENS
-echo "representative, $((TOKENS * 4)) tokens"; run rep4 infer.max_new_tokens=$((TOKENS * 4))
-echo "representative, 4 per configuration"; run repk infer.max_new_tokens=$TOKENS pipeline.ncu.sampling.per_config=4
+if [ -z "${SHORT:-}" ]; then
+    echo "representative, $((TOKENS * 4)) tokens"; run rep4 infer.max_new_tokens=$((TOKENS * 4))
+    echo "representative, 4 per configuration"; run repk infer.max_new_tokens=$TOKENS pipeline.ncu.sampling.per_config=4
+fi
 echo "every kernel, $TOKENS tokens"; run all infer.max_new_tokens=$TOKENS pipeline.ncu.sampling.mode=all
-for name in rep rep4 repk all; do cp "$work/$name/report.json" "$OUT/$name.json"; done
+for name in rep repk; do cp "$work/$name/report.json" "$OUT/$name.json"; done 2>/dev/null
 "$lpo" regions --json "$work"/all/ncu/run.ncu-rep >"$OUT/all-ncu.json"
 python3 - "$OUT" "$work" <<'P'
-import json, sys
+import json, os, sys
 out, work = sys.argv[1:]
 def walls(name):
     m = json.load(open(f"{work}/{name}/run.json"))
@@ -39,8 +41,9 @@ def metric(r, name):
     m = r["metrics"].get(name)
     return m["value"] if m else None
 truth = regions(f"{out}/all-ncu.json")
-result = {"walls": {n: walls(n) for n in ("rep", "rep4", "repk", "all")}, "regions": {}}
-for name in ("rep", "repk"):
+ran = [n for n in ("rep", "rep4", "repk", "all") if os.path.exists(f"{work}/{n}/run.json")]
+result = {"walls": {n: walls(n) for n in ran}, "regions": {}}
+for name in [n for n in ("rep", "repk") if n in ran]:
     for path, r in sorted(regions(f"{out}/{name}.json").items()):
         t = truth.get(path)
         if not t or not path.startswith(("prefill", "decode")):

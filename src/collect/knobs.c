@@ -30,14 +30,14 @@ static const struct {
     KNOB("LAUNCHES", launches, 1, 0, 1),
     KNOB("RETURNS", returns, 0, 0, 1),
     KNOB("GRAPH_NODES", graph_nodes, 1, 0, 1),
-    KNOB("CUPTI_BUFFER_KB", cupti_buffer_kb, 4096, 64, 65536),
+    KNOB("CUPTI_BUFFER_KB", cupti_buffer_kb, 16384, 64, 65536),
     KNOB("CUPTI_BUFFERS", cupti_buffers, 2, 0, 64),
     KNOB("CUPTI_BUFFERS_MAX", cupti_buffers_max, 64, 1, 1024),
     KNOB("CUPTI_ZEROED", cupti_zeroed, 1, 0, 1),
     KNOB("CUPTI_PER_THREAD", cupti_per_thread, -1, -1, 1),
     KNOB("CUPTI_FLUSH_MS", cupti_flush_ms, 1000, 0, 3600000),
-    KNOB("DEVICE_BUFFER_KB", device_buffer_kb, 0, 0, 1 << 20),
-    KNOB("DEVICE_BUFFERS", device_buffers, 0, 0, 4096),
+    KNOB("DEVICE_BUFFER_KB", device_buffer_kb, 16384, 0, 1 << 20),
+    KNOB("DEVICE_BUFFERS", device_buffers, 8, 0, 4096),
     KNOB("HOST_PINNED", host_pinned, 0, 0, 1),
 };
 
