@@ -41,31 +41,28 @@ double lpo_metric_unit_scale(const char *unit)
 }
 
 /* The region's value in base units; NaN: not collected. */
-static double value_at(const struct lpo_scope *scope, const struct lpo_region_row *row, uint32_t m)
+static double value_at(const struct lpo_trace *t, const struct lpo_metric_sum *row, uint32_t m)
 {
-    const struct lpo_trace *t = scope->cells->tree->trace;
     const struct lpo_metric *metric = &t->metrics.at[m];
-    const struct lpo_metric_sum *sum =
-        &scope->metric_sums.at[(size_t)row->metrics * t->metrics.len + m];
     double scale =
         metric->unit == LPO_NONE ? 1 : lpo_metric_unit_scale(lpo_trace_text(t, metric->unit));
 
-    return lpo_metric_value(metric->combine, sum) * scale;
+    return lpo_metric_value(metric->combine, &row[m]) * scale;
 }
 
-static double value_of(const struct lpo_scope *scope, const struct lpo_region_row *row,
+static double value_of(const struct lpo_trace *t, const struct lpo_metric_sum *row,
                        const char *name)
 {
-    uint32_t m = lpo_trace_metric_find(scope->cells->tree->trace, name);
+    uint32_t m = lpo_trace_metric_find(t, name);
 
-    return m == LPO_NONE ? NAN : value_at(scope, row, m);
+    return m == LPO_NONE ? NAN : value_at(t, row, m);
 }
 
-static struct lpo_measure first_of(const struct lpo_scope *scope, const struct lpo_region_row *row,
+static struct lpo_measure first_of(const struct lpo_trace *t, const struct lpo_metric_sum *row,
                                    const char *const *names)
 {
     for (; *names; names++) {
-        double v = value_of(scope, row, *names);
+        double v = value_of(t, row, *names);
 
         if (!isnan(v))
             return lpo_estimated(v); /* a mean over kernels, or of representatives */
@@ -82,18 +79,18 @@ bool lpo_is_dense_tensor_ops(const char *metric)
 }
 
 /* Operations that were counted as such, and those told only per cycle (the roofline set). */
-static double core_flops(const struct lpo_scope *scope, const struct lpo_region_row *row,
+static double core_flops(const struct lpo_trace *t, const struct lpo_metric_sum *row,
                          double seconds, bool *known)
 {
-    double clock = value_of(scope, row, "smsp__cycles_elapsed.avg.per_second"), sum = 0;
+    double clock = value_of(t, row, "smsp__cycles_elapsed.avg.per_second"), sum = 0;
 
     for (size_t i = 0; i < sizeof core_ops / sizeof *core_ops; i++) {
-        double n = value_of(scope, row, core_ops[i].metric);
+        double n = value_of(t, row, core_ops[i].metric);
         char rate[128];
 
         if (isnan(n) && !isnan(clock) && !isnan(seconds)) {
             snprintf(rate, sizeof rate, "%s.per_cycle_elapsed", core_ops[i].metric);
-            n = value_of(scope, row, rate) * clock * seconds;
+            n = value_of(t, row, rate) * clock * seconds;
         }
         if (!isnan(n)) {
             sum += n * core_ops[i].each;
@@ -103,19 +100,18 @@ static double core_flops(const struct lpo_scope *scope, const struct lpo_region_
     return sum;
 }
 
-static struct lpo_measure count_flops(const struct lpo_scope *scope,
-                                      const struct lpo_region_row *row, double seconds)
+static struct lpo_measure count_flops(const struct lpo_trace *t, const struct lpo_metric_sum *row,
+                                      double seconds)
 {
-    const struct lpo_trace *t = scope->cells->tree->trace;
     bool known = false;
-    double sum = core_flops(scope, row, seconds, &known);
+    double sum = core_flops(t, row, seconds, &known);
 
     for (uint32_t m = 0; m < t->metrics.len; m++) {
         double v;
 
         if (!lpo_is_dense_tensor_ops(lpo_trace_text(t, t->metrics.at[m].name)))
             continue;
-        v = value_at(scope, row, m);
+        v = value_at(t, row, m);
         if (!isnan(v)) {
             sum += v;
             known = true;
@@ -124,8 +120,7 @@ static struct lpo_measure count_flops(const struct lpo_scope *scope,
     return known ? lpo_estimated(sum) : lpo_unknown();
 }
 
-struct lpo_counters lpo_region_counters(const struct lpo_scope *scope,
-                                        const struct lpo_region_row *row)
+struct lpo_counters lpo_counters_of(const struct lpo_trace *t, const struct lpo_metric_sum *row)
 {
     static const char *const sm[] = { "sm__throughput.avg.pct_of_peak_sustained_elapsed", NULL };
     static const char *const dram[] = { "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
@@ -137,19 +132,27 @@ struct lpo_counters lpo_region_counters(const struct lpo_scope *scope,
     struct lpo_counters c = { 0 };
     double seconds;
 
-    if (row->metrics == LPO_NONE || scope->cells->tree->trace->metrics.len == 0)
-        return c;
-    seconds = value_of(scope, row, "gpu__time_duration.sum");
-    c.sm_percent = first_of(scope, row, sm);
-    c.dram_percent = first_of(scope, row, dram);
-    c.occupancy_percent = first_of(scope, row, warps);
-    c.dram_bytes = first_of(scope, row, bytes);
+    seconds = value_of(t, row, "gpu__time_duration.sum");
+    c.sm_percent = first_of(t, row, sm);
+    c.dram_percent = first_of(t, row, dram);
+    c.occupancy_percent = first_of(t, row, warps);
+    c.dram_bytes = first_of(t, row, bytes);
     if (!lpo_known(c.dram_bytes)) {
-        double rate = value_of(scope, row, "dram__bytes.sum.per_second");
+        double rate = value_of(t, row, "dram__bytes.sum.per_second");
 
         if (!isnan(rate) && !isnan(seconds))
             c.dram_bytes = lpo_estimated(rate * seconds);
     }
-    c.flops = count_flops(scope, row, seconds);
+    c.flops = count_flops(t, row, seconds);
     return c;
+}
+
+struct lpo_counters lpo_region_counters(const struct lpo_scope *scope,
+                                        const struct lpo_region_row *row)
+{
+    const struct lpo_trace *t = scope->cells->tree->trace;
+
+    if (row->metrics == LPO_NONE || t->metrics.len == 0)
+        return (struct lpo_counters){ 0 };
+    return lpo_counters_of(t, &scope->metric_sums.at[(size_t)row->metrics * t->metrics.len]);
 }

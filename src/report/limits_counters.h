@@ -6,8 +6,13 @@
 
 #include "report/limits.h"
 
+struct lpo_metric_sum;
 struct lpo_region_row;
 struct lpo_scope;
+struct lpo_trace;
+
+/* `row` holds a sum for each metric of the trace. */
+struct lpo_counters lpo_counters_of(const struct lpo_trace *t, const struct lpo_metric_sum *row);
 
 struct lpo_counters lpo_region_counters(const struct lpo_scope *scope,
                                         const struct lpo_region_row *row);

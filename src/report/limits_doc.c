@@ -258,6 +258,27 @@ void lpo_chapter_limits(struct lpo_doc *doc, const struct lpo_limits *l)
     lpo_vec_free(&rows);
 }
 
+void lpo_limits_in_words(struct lpo_doc *doc, const struct lpo_limits *l)
+{
+    const struct lpo_limit_row *m = &l->model, *worst = NULL;
+
+    if (!lpo_known(m->share))
+        return;
+    lpo_doc_section(doc, "limits", "How far from what the hardware allows", 1);
+    lpo_doc_paragraph(doc,
+                      "Measured against %s, the model's own work could take %.3g ms instead of "
+                      "%.4g ms: it runs at %.1f %% of what the hardware allows.",
+                      l->hardware, m->limit_ns.value / 1e6, m->measured_ns.value / 1e6,
+                      100 * m->share.value);
+    for (size_t i = 0; i < l->ranked && !worst; i++)
+        if (l->rows.at[l->by_won[i]].top)
+            worst = &l->rows.at[l->by_won[i]];
+    if (worst && worst->evidence)
+        lpo_doc_paragraph(doc, "Most of it could be won in \"%s\" (%.4g ms), held back by %s: %s.",
+                          worst->path, worst->won_ns.value / 1e6, lpo_held_name(worst->held),
+                          worst->evidence);
+}
+
 static void write_row(struct lpo_json_writer *w, const char *key, const struct lpo_limit_row *r)
 {
     lpo_jw_object(w, key);

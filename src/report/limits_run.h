@@ -25,5 +25,10 @@ struct lpo_limits *lpo_limits_of_run(const struct lpo_run_data *d, const struct 
 
 /* Tables, figures and notes. */
 void lpo_chapter_limits(struct lpo_doc *doc, const struct lpo_limits *l);
+/* The measured roofline of the dearest `most` kernels; nothing where ncu counted nothing. */
+void lpo_chapter_kernel_roofline(struct lpo_doc *doc, const struct lpo_limits *l,
+                                 const struct lpo_analysis *analysis, size_t most);
+/* One or two sentences for people who do not know what a roofline is. */
+void lpo_limits_in_words(struct lpo_doc *doc, const struct lpo_limits *l);
 /* Every row, unfolded, as JSON under "limits". */
 void lpo_attach_limits(struct lpo_doc *doc, const struct lpo_limits *l);

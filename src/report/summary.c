@@ -13,9 +13,11 @@
 #include "report/analysis.h"
 #include "report/chapters.h"
 #include "report/doc.h"
+#include "report/limits_run.h"
 #include "report/run_data.h"
 #include "trace/trace.h"
 #include "util/arena.h"
+#include "util/err.h"
 #include "util/json.h"
 #include "util/str.h"
 #include "util/units.h"
@@ -326,6 +328,15 @@ static void tell_speed(struct story *t)
     }
 }
 
+static void tell_limits(struct story *t)
+{
+    struct lpo_err ignored = { 0 }; /* the report tells what is wrong with the analysis */
+    LPO_AUTO(lpo_limits) limits = lpo_limits_of_run(t->d, t->s, &ignored);
+
+    if (limits)
+        lpo_limits_in_words(t->doc, limits);
+}
+
 struct lpo_doc *lpo_summary_doc(const struct lpo_run_data *d, const struct lpo_source *s)
 {
     struct story t = { .doc = lpo_doc_create("summary", "Summary"), .d = d, .s = s };
@@ -354,6 +365,7 @@ struct lpo_doc *lpo_summary_doc(const struct lpo_run_data *d, const struct lpo_s
         tell_classes(&t);
         tell_waste(&t);
     }
+    tell_limits(&t);
     gather_ideas(&t, gpu);
     tell_ideas(&t);
     lpo_fold_destroy(t.fold);
