@@ -73,11 +73,11 @@ static bool is_full(const struct lpoc_defs *d, size_t len, bool vital)
 uint32_t lpoc_defs_string(struct lpoc_defs *d, const char *text, size_t len, uint64_t hash,
                           bool vital)
 {
-    uint32_t *slot = slot_of(d, text, len, hash);
+    uint32_t *slot = slot_of(d, text, len, hash), known = *slot;
     uint8_t *p = d->log + d->used;
 
-    if (*slot)
-        return *slot;
+    if (known)
+        return known;
     if (is_full(d, len, vital))
         return LPOC_NAME_FULL;
     *p++ = LPOT_DEF_STRING;
@@ -92,7 +92,7 @@ uint32_t lpoc_defs_string(struct lpoc_defs *d, const char *text, size_t len, uin
 
 uint32_t lpoc_defs_domain(struct lpoc_defs *d, uint32_t string)
 {
-    uint64_t number = string;
+    const uint64_t number[1] = { string };
 
     for (uint32_t i = 1; i < d->ndomains; i++)
         if (d->domains[i] == string)
@@ -100,7 +100,7 @@ uint32_t lpoc_defs_domain(struct lpoc_defs *d, uint32_t string)
     if (d->ndomains == LPOC_DOMAINS_MAX || string == LPOC_NAME_FULL ||
         d->used + 2 + LPOC_VARINT_MAX > d->cap)
         return 0;
-    lpoc_defs_add(d, LPOT_DEF_DOMAIN, &number, 1);
+    lpoc_defs_add(d, LPOT_DEF_DOMAIN, number, 1);
     d->domains[d->ndomains] = string;
     return d->ndomains++;
 }

@@ -18,7 +18,7 @@ static inline uint8_t *lpoc_put_v(uint8_t *p, uint64_t value)
 
 static inline uint8_t *lpoc_put_z(uint8_t *p, int64_t value)
 {
-    return lpoc_put_v(p, ((uint64_t)value << 1) ^ (uint64_t)(value >> 63));
+    return lpoc_put_v(p, ((uint64_t)value << 1) ^ (0 - (uint64_t)(value < 0)));
 }
 
 static inline uint8_t *lpoc_put_bytes(uint8_t *p, const void *bytes, size_t len)

@@ -254,7 +254,7 @@ static void check_bytes(void **state)
     run("steady", NULL, &t, &text);
     assert_int_equal(t.trace->works.len, 99000);
     assert_int_equal(t.trace->notes.len, 0);
-    print_message("%.1f bytes per kernel\n", (double)t.bytes / 99000);
+    print_message("# %.1f bytes per kernel\n", (double)t.bytes / 99000);
     assert_true(t.bytes < 40 * 99000);
     traced_free(&t);
 }
