@@ -123,7 +123,6 @@ enum lpot_note {
     LPOT_NOTE_SIZE_LIMIT = 7,    /* the file reached its limit; events after this are lost */
     LPOT_NOTE_GPU_OFF = 8,       /* GPU tracing was switched off by the user */
     LPOT_NOTE_NVTX_PARTIAL = 9,  /* an NVTX instance offered no callback table */
-    LPOT_NOTE_FORKED = 10,       /* this process came from fork: no GPU records here */
 };
 
 enum lpot_counter {

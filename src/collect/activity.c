@@ -1,37 +1,15 @@
 #include "collect/activity.h"
 
-#include <string.h>
-
 #include "collect/gpu.h"
 #include "collect/mem.h"
 #include "collect/pool.h"
+#include "collect/shape.h"
 #include "collect/wire.h"
 #include "lpo/trace_format.h"
 
 enum {
     OUT_BYTES = 256 << 10,
     RECORD_MAX = 256,
-    SHAPES = 1 << 15, /* slots; the table is emptied at three quarters, ids go on */
-    PLACES = 1 << 10,
-    KERNEL_NAME_MAX = 32 << 10,
-};
-
-/* Without padding, so that shapes compare as bytes. */
-struct shape {
-    const char *name; /* CUPTI's copy: the same address for the same kernel */
-    uint32_t grid[3], block[3];
-    uint32_t registers, static_shared, dynamic_shared, local, place, zero;
-};
-
-struct shape_slot {
-    struct shape key;
-    uint32_t id;     /* + 1; 0: empty */
-    uint32_t string; /* to see that the memory of a name was not used again for another */
-};
-
-struct place {
-    uint32_t device, context, stream;
-    uint32_t id; /* + 1; 0: empty */
 };
 
 struct lpoc_records {
@@ -44,10 +22,7 @@ struct lpoc_records {
     uint64_t last_start, last_node;
     uint32_t last_corr;
     uint64_t in_block;
-    struct shape_slot *shapes;
-    uint32_t nshapes, shape_ids;
-    struct place *places;
-    uint32_t nplaces, place_ids;
+    struct lpoc_shapes shapes;
 };
 
 struct lpoc_records *lpoc_records_create(struct lpoc_gpu *gpu)
@@ -59,10 +34,8 @@ struct lpoc_records *lpoc_records_create(struct lpoc_gpu *gpu)
         return NULL;
     r->gpu = gpu;
     r->out = lpoc_map(OUT_BYTES);
-    r->shapes = lpoc_map(SHAPES * sizeof *r->shapes);
-    r->places = lpoc_map(PLACES * sizeof *r->places);
     pthread_mutex_init(&r->lock, NULL);
-    if (!r->out || !r->shapes || !r->places)
+    if (!r->out || lpoc_shapes_start(&r->shapes, gpu->owner) < 0)
         return NULL;
     lpoc_pool_start(&r->pool, (size_t)k->cupti_buffer_kb << 10, (unsigned)k->cupti_buffers,
                     (unsigned)k->cupti_buffers_max, k->cupti_zeroed != 0);
@@ -105,115 +78,23 @@ static void end(struct lpoc_records *r, const uint8_t *p)
     r->used = (size_t)(p - r->out);
 }
 
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-    h = (h ^ v) * 0xff51afd7ed558ccdu;
-    return h ^ (h >> 31);
-}
-
+/* Definitions go out before the record that uses them, which may be in the same block. */
 static uint32_t place_of(struct lpoc_records *r, uint32_t device, uint32_t context, uint32_t stream)
 {
-    uint64_t h = mix(mix(mix(1, device), context), stream);
-    struct place *slot;
-    uint8_t *p;
+    uint8_t *p = begin(r);
+    uint32_t id = lpoc_place_id(&r->shapes, device, context, stream, &p);
 
-    if (r->nplaces > PLACES / 4 * 3) {
-        memset(r->places, 0, PLACES * sizeof *r->places);
-        r->nplaces = 0;
-    }
-    for (;; h++) {
-        slot = &r->places[h % PLACES];
-        if (!slot->id)
-            break;
-        if (slot->device == device && slot->context == context && slot->stream == stream)
-            return slot->id - 1;
-    }
-    *slot = (struct place){ device, context, stream, ++r->place_ids };
-    r->nplaces++;
-    p = begin(r);
-    *p++ = LPOT_GPU_PLACE;
-    p = lpoc_put_v(p, device);
-    p = lpoc_put_v(p, context);
-    end(r, lpoc_put_v(p, stream));
-    return r->place_ids - 1;
+    end(r, p);
+    return id;
 }
 
-static uint32_t string_of(struct lpoc *c, const char *name)
-{
-    size_t len = name ? strnlen(name, KERNEL_NAME_MAX) : 0;
-    uint32_t id;
-
-    if (!len)
-        return 0;
-    pthread_mutex_lock(&c->lock);
-    id = lpoc_defs_string(&c->defs, name, len, lpoc_defs_hash(name, len), true);
-    pthread_mutex_unlock(&c->lock);
-    return id == LPOC_NAME_FULL ? 0 : id;
-}
-
-static bool same_name(const struct lpoc *c, const struct shape_slot *slot)
-{
-    const struct lpoc_string *s = &c->defs.strings[slot->string];
-
-    return !slot->string ||
-           (strncmp(slot->key.name, lpoc_defs_text(&c->defs, slot->string), s->len) == 0 &&
-            (s->len == KERNEL_NAME_MAX || !slot->key.name[s->len]));
-}
-
-static uint64_t shape_hash(const struct shape *s)
-{
-    uint64_t h = 7, word;
-
-    for (size_t i = 0; i < sizeof *s; i += 8) {
-        memcpy(&word, (const char *)s + i, 8);
-        h = mix(h, word);
-    }
-    return h;
-}
-
-static void write_shape(struct lpoc_records *r, const struct shape *s, uint32_t string)
+static uint32_t shape_of(struct lpoc_records *r, const struct lpoc_shape *s)
 {
     uint8_t *p = begin(r);
+    uint32_t id = lpoc_shape_id(&r->shapes, s, &p);
 
-    *p++ = LPOT_GPU_SHAPE;
-    p = lpoc_put_v(p, string);
-    for (int i = 0; i < 3; i++)
-        p = lpoc_put_v(p, s->grid[i]);
-    for (int i = 0; i < 3; i++)
-        p = lpoc_put_v(p, s->block[i]);
-    p = lpoc_put_v(p, s->registers);
-    p = lpoc_put_v(p, s->static_shared);
-    p = lpoc_put_v(p, s->dynamic_shared);
-    p = lpoc_put_v(p, s->local);
-    end(r, lpoc_put_v(p, s->place));
-}
-
-static uint32_t shape_of(struct lpoc_records *r, const struct shape *s)
-{
-    struct lpoc *c = r->gpu->owner;
-    struct shape_slot *slot;
-
-    if (r->nshapes > SHAPES / 4 * 3) {
-        memset(r->shapes, 0, SHAPES * sizeof *r->shapes);
-        r->nshapes = 0;
-    }
-    for (uint64_t h = shape_hash(s);; h++) {
-        slot = &r->shapes[h % SHAPES];
-        if (!slot->id) {
-            r->nshapes++;
-            break;
-        }
-        if (memcmp(&slot->key, s, sizeof *s) != 0)
-            continue;
-        if (same_name(c, slot))
-            return slot->id - 1;
-        break;
-    }
-    slot->key = *s;
-    slot->string = string_of(c, s->name);
-    slot->id = ++r->shape_ids;
-    write_shape(r, s, slot->string);
-    return slot->id - 1;
+    end(r, p);
+    return id;
 }
 
 struct timing {
@@ -255,11 +136,11 @@ static void on_kernel(struct lpoc_records *r, const struct cupti_record *record)
 {
     const struct cupti_kernel *k = (const void *)record;
     struct timing t = { k->start, k->end, k->graph_node, k->correlation, k->graph };
-    struct shape s = { .name = k->name,
-                       .registers = k->registers,
-                       .static_shared = (uint32_t)k->static_shared,
-                       .dynamic_shared = (uint32_t)k->dynamic_shared,
-                       .local = k->local_per_thread };
+    struct lpoc_shape s = { .name = k->name,
+                            .registers = k->registers,
+                            .static_shared = (uint32_t)k->static_shared,
+                            .dynamic_shared = (uint32_t)k->dynamic_shared,
+                            .local = k->local_per_thread };
     unsigned flags = timing_flags(r, &t);
     uint32_t shape;
     uint8_t *p;

@@ -21,7 +21,7 @@
 
 struct lpoc_clock {
     bool counter;           /* else ticks are CLOCK_REALTIME ns */
-    uint64_t ticks_per_ms;  /* a guess until the first blocks are written; only paces flushes */
+    uint64_t ticks_per_ms;  /* roughly: it only paces flushes */
     uint64_t ticks0, real0; /* the first pair */
 };
 

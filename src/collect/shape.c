@@ -1,0 +1,137 @@
+#include "collect/shape.h"
+
+#include <string.h>
+
+#include "collect/collect.h"
+#include "collect/mem.h"
+#include "collect/wire.h"
+#include "lpo/trace_format.h"
+
+/* A table is emptied at three quarters and its numbers go on: memory stays bounded, and a program
+ * with that many shapes pays a few bytes more. */
+enum { SHAPES = 1 << 15, PLACES = 1 << 10, KERNEL_NAME_MAX = 32 << 10 };
+
+struct lpoc_shape_slot {
+    struct lpoc_shape key;
+    uint32_t id;     /* + 1; 0: empty */
+    uint32_t string; /* to see that the memory of a name was not used again for another */
+};
+
+struct lpoc_place_slot {
+    uint32_t device, context, stream;
+    uint32_t id; /* + 1; 0: empty */
+};
+
+int lpoc_shapes_start(struct lpoc_shapes *s, struct lpoc *owner)
+{
+    s->owner = owner;
+    s->shapes = lpoc_map(SHAPES * sizeof *s->shapes);
+    s->places = lpoc_map(PLACES * sizeof *s->places);
+    return s->shapes && s->places ? 0 : -1;
+}
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+    h = (h ^ v) * 0xff51afd7ed558ccdu;
+    return h ^ (h >> 31);
+}
+
+uint32_t lpoc_place_id(struct lpoc_shapes *s, uint32_t device, uint32_t context, uint32_t stream,
+                       uint8_t **p)
+{
+    struct lpoc_place_slot *slot;
+
+    if (s->nplaces > PLACES / 4 * 3) {
+        memset(s->places, 0, PLACES * sizeof *s->places);
+        s->nplaces = 0;
+    }
+    for (uint64_t h = mix(mix(mix(1, device), context), stream);; h++) {
+        slot = &s->places[h % PLACES];
+        if (!slot->id)
+            break;
+        if (slot->device == device && slot->context == context && slot->stream == stream)
+            return slot->id - 1;
+    }
+    *slot = (struct lpoc_place_slot){ device, context, stream, ++s->place_ids };
+    s->nplaces++;
+    *(*p)++ = LPOT_GPU_PLACE;
+    *p = lpoc_put_v(*p, device);
+    *p = lpoc_put_v(*p, context);
+    *p = lpoc_put_v(*p, stream);
+    return s->place_ids - 1;
+}
+
+static uint32_t string_of(struct lpoc *c, const char *name)
+{
+    size_t len = name ? strnlen(name, KERNEL_NAME_MAX) : 0;
+    uint32_t id;
+
+    if (!len)
+        return 0;
+    pthread_mutex_lock(&c->lock);
+    id = lpoc_defs_string(&c->defs, name, len, lpoc_defs_hash(name, len), true);
+    pthread_mutex_unlock(&c->lock);
+    return id == LPOC_NAME_FULL ? 0 : id;
+}
+
+static bool same_name(const struct lpoc *c, const struct lpoc_shape_slot *slot)
+{
+    const struct lpoc_string *s = &c->defs.strings[slot->string];
+
+    return !slot->string ||
+           (strncmp(slot->key.name, lpoc_defs_text(&c->defs, slot->string), s->len) == 0 &&
+            (s->len == KERNEL_NAME_MAX || !slot->key.name[s->len]));
+}
+
+static uint64_t shape_hash(const struct lpoc_shape *shape)
+{
+    uint64_t h = 7, word;
+
+    for (size_t i = 0; i < sizeof *shape; i += 8) {
+        memcpy(&word, (const char *)shape + i, 8);
+        h = mix(h, word);
+    }
+    return h;
+}
+
+static uint8_t *put_shape(uint8_t *p, const struct lpoc_shape *shape, uint32_t string)
+{
+    *p++ = LPOT_GPU_SHAPE;
+    p = lpoc_put_v(p, string);
+    for (int i = 0; i < 3; i++)
+        p = lpoc_put_v(p, shape->grid[i]);
+    for (int i = 0; i < 3; i++)
+        p = lpoc_put_v(p, shape->block[i]);
+    p = lpoc_put_v(p, shape->registers);
+    p = lpoc_put_v(p, shape->static_shared);
+    p = lpoc_put_v(p, shape->dynamic_shared);
+    p = lpoc_put_v(p, shape->local);
+    return lpoc_put_v(p, shape->place);
+}
+
+uint32_t lpoc_shape_id(struct lpoc_shapes *s, const struct lpoc_shape *shape, uint8_t **p)
+{
+    struct lpoc_shape_slot *slot;
+
+    if (s->nshapes > SHAPES / 4 * 3) {
+        memset(s->shapes, 0, SHAPES * sizeof *s->shapes);
+        s->nshapes = 0;
+    }
+    for (uint64_t h = shape_hash(shape);; h++) {
+        slot = &s->shapes[h % SHAPES];
+        if (!slot->id) {
+            s->nshapes++;
+            break;
+        }
+        if (memcmp(&slot->key, shape, sizeof *shape) != 0)
+            continue;
+        if (same_name(s->owner, slot))
+            return slot->id - 1;
+        break;
+    }
+    slot->key = *shape;
+    slot->string = string_of(s->owner, shape->name);
+    slot->id = ++s->shape_ids;
+    *p = put_shape(*p, shape, slot->string);
+    return slot->id - 1;
+}
