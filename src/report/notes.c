@@ -1,6 +1,7 @@
 #include "report/notes.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "region/cells.h"
 #include "region/select.h"
@@ -26,18 +27,35 @@ static void counted(const struct voice *v, bool warning, uint64_t n, const char 
     v->say(v->ctx, warning, s.at);
 }
 
+/* Readers count what they speak of: "ranges have no name", 12 of them. */
 static void reader_notes(const struct lpo_trace *t, const struct voice *v)
 {
-    for (size_t i = 0; i < t->notes.len; i++)
-        v->say(v->ctx, true, lpo_trace_text(t, t->notes.at[i].text));
+    for (size_t i = 0; i < t->notes.len; i++) {
+        const struct lpo_trace_note *note = &t->notes.at[i];
+        LPO_STR s = { 0 };
+
+        if (note->count)
+            lpo_str_addf(&s, "%llu ", (unsigned long long)note->count);
+        lpo_str_add(&s, lpo_trace_text(t, note->text));
+        v->say(v->ctx, true, s.at);
+    }
     counted(v, true, t->dropped, "record was lost by the source, by its own count",
             "records were lost by the source, by its own count");
 }
 
+static bool told(const struct lpo_trace *t, const char *part)
+{
+    for (size_t i = 0; i < t->notes.len; i++)
+        if (strstr(lpo_trace_text(t, t->notes.at[i].text), part))
+            return true;
+    return false;
+}
+
 static void tree_notes(const struct lpo_region_tree *tree, const struct voice *v)
 {
-    counted(v, false, tree->open, "range was never closed and is taken to end with its process",
-            "ranges were never closed and are taken to end with their process");
+    if (!told(tree->trace, "never closed"))
+        counted(v, false, tree->open, "range was never closed and is taken to end with its process",
+                "ranges were never closed and are taken to end with their process");
     counted(v, false, tree->crooked,
             "range overlaps the one around it without nesting: a launch counts in all ranges that "
             "hold it, the earliest outermost",

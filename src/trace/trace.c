@@ -116,7 +116,7 @@ uint16_t lpo_trace_process(struct lpo_trace *t, int64_t pid, int32_t rank)
 
     /* a trace with more processes than fit folds the rest into the last one, and says so */
     if (fresh && t->processes.len >= UINT16_MAX) {
-        lpo_trace_note(t, 1, "more than %d processes: the rest is counted with the last",
+        lpo_trace_note(t, 0, "more than %d processes: the rest is counted with the last",
                        UINT16_MAX);
         return UINT16_MAX - 1;
     }
