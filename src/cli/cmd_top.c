@@ -53,6 +53,7 @@ static void print_table(struct lpo_app *app, const struct lpo_analysis *a,
 
     lpo_doc_section(doc, "top", "", 1);
     lpo_add_top_kernels(doc, a, most);
+    lpo_add_total(doc, a);
     lpo_notes_doc(doc, a, select);
     lpo_print_doc(app, doc, writer);
 }

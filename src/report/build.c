@@ -10,6 +10,7 @@
 #include "report/ncu_regions.h"
 #include "report/run_data.h"
 #include "report/svg.h"
+#include "report/timeline_doc.h"
 #include "report/writer.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -84,8 +85,13 @@ static int write_report(const struct lpo_run_data *d, const struct lpo_source *s
         const struct lpo_writer *w = lpo_writer_find(name);
         const char *file;
 
-        if (!w || w == &lpo_writer_perfetto)
+        if (!w || (w == &lpo_writer_perfetto && !s))
             continue;
+        if (w == &lpo_writer_perfetto) {
+            if (write_doc(d, lpo_timeline_doc(s->analysis), w, "timeline.perfetto.json", err) < 0)
+                return err->code;
+            continue;
+        }
         file = lpo_arena_printf(d->arena, "report.%s", w->ext);
         if (lpo_doc_write(doc, w, lpo_path_join(d->arena, d->dir, file), err) < 0)
             return err->code;

@@ -21,6 +21,8 @@ void lpo_add_regions(struct lpo_doc *doc, const struct lpo_scope *s,
 /* Attributed, outside, without a launch record. */
 void lpo_add_coverage(struct lpo_doc *doc, const struct lpo_scope *s);
 void lpo_add_top_kernels(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most);
+/* One sentence: how many kernels there are in all, and their time. */
+void lpo_add_total(struct lpo_doc *doc, const struct lpo_analysis *a);
 void lpo_add_copies(struct lpo_doc *doc, const struct lpo_analysis *a);
 void lpo_add_classes(struct lpo_doc *doc, const struct lpo_analysis *a);
 /* Busy and idle per device, then gaps by cause per stream. */

@@ -9,6 +9,7 @@
 #include "report/doc.h"
 #include "report/tables.h"
 #include "util/str.h"
+#include "util/units.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
@@ -61,6 +62,27 @@ void lpo_add_top_kernels(struct lpo_doc *doc, const struct lpo_analysis *a, size
     if (lpo_table_rows(t) < rows.len)
         t->total_rows = rows.len;
     lpo_vec_free(&rows);
+}
+
+void lpo_add_total(struct lpo_doc *doc, const struct lpo_analysis *a)
+{
+    struct lpo_sum sum = { 0 };
+    LPO_STR text = { 0 };
+
+    for (size_t i = 0; i < a->cells->cells.len; i++)
+        if (a->cells->cells.at[i].kind == LPO_KERNEL)
+            lpo_sum_add(&sum, &a->cells->cells.at[i].sum);
+    lpo_str_add(&text, "In all ");
+    lpo_add_count(&text, sum.launches);
+    lpo_str_add(&text, sum.launches == 1 ? " launch" : " launches");
+    if (sum.launches > sum.unknown) {
+        lpo_str_add(&text, ", ");
+        lpo_add_duration(&text, sum.ns);
+        lpo_str_add(&text, " of GPU time");
+    }
+    if (sum.unknown)
+        lpo_str_addf(&text, ", %llu of unknown duration", (unsigned long long)sum.unknown);
+    lpo_doc_paragraph(doc, "%s.", text.at);
 }
 
 static void row_kernels(struct lpo_table *t, const struct lpo_scope *s,
