@@ -298,6 +298,7 @@ def main():
     print(f"imports {time.time() - started:.1f} s", flush=True)
     run = in_fork
     library = os.path.abspath(args.library)
+    os.makedirs(args.out, exist_ok=True)
     chosen = [v for v in VARIANTS if not args.only or v[0] in args.only.split(",")]
     results = []
     for round_ in range(args.rounds):
