@@ -1,7 +1,7 @@
 /* report/limits_counters.h - FLOPs, bytes and shares of peaks, out of ncu's metrics.
  *
- * Tensor operations are taken from the dense names alone ("_sparsity_off"): those without the
- * suffix are told against a peak twice as high. */
+ * Counts only: ncu's own shares of tensor peaks without "_sparsity_off" are of the sparse peak,
+ * twice as high, and are not used. */
 #pragma once
 
 #include "report/limits.h"
@@ -20,5 +20,5 @@ struct lpo_counters lpo_region_counters(const struct lpo_scope *scope,
 /* What one unit of a metric is in base units: "Gbyte/s" 1e9, "us" 1e-6, "%" 1. */
 double lpo_metric_unit_scale(const char *unit);
 
-/* Is this the name of dense tensor operations, "sm__ops_path_tensor_src_…"? */
-bool lpo_is_dense_tensor_ops(const char *metric);
+/* Does this metric count tensor operations, each once? */
+bool lpo_is_tensor_ops(const struct lpo_trace *t, const char *metric);
