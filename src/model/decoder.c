@@ -296,7 +296,7 @@ static void walk_head(struct lpo_walk *w, const struct lpo_decoder *d)
     uint64_t drawn = w->phase->head_all ? rows(w) : w->phase->batch;
 
     w->at.block = LPO_BLOCK_HEAD;
-    if (f->head)
+    if (f->head && !d->headless)
         lpo_walk_linear(w,
                         &(struct lpo_linear){ .name = f->head,
                                               .in = d->hidden,

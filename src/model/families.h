@@ -105,7 +105,9 @@ struct lpo_vision_family {
     const char *pooler;                                /* a dense layer on the first token */
     const char *pool_head;                             /* attention pooling (SigLIP) */
     const char *pool_when;
-    bool windowed; /* SAM: windows, relative positions, a neck */
+    bool windowed;               /* SAM: windows, relative positions, a neck */
+    const char *classifier_root; /* the module around it under a classifier: "vit" */
+    bool classifier_doubled;     /* takes the first token and the mean of the others */
 };
 
 /* The row for a config of this model_type, or NULL. */

@@ -103,24 +103,51 @@ static const char *type_of_architecture(const char *architecture)
     return best;
 }
 
+static const char *first_architecture(const struct lpo_json *config)
+{
+    const struct lpo_json *list = lpo_json_get(config, "architectures");
+
+    return list && list->kind == LPO_JSON_ARRAY ? lpo_json_text(list->first, "") : "";
+}
+
 static const char *find_type(const struct lpo_json *config)
 {
     const char *type = lpo_json_text(lpo_json_get(config, "model_type"), "");
-    const struct lpo_json *archs = lpo_json_get(config, "architectures");
 
-    if (*type || !archs || archs->kind != LPO_JSON_ARRAY)
-        return type;
-    return type_of_architecture(lpo_json_text(archs->first, ""));
+    return *type ? type : type_of_architecture(first_architecture(config));
+}
+
+/* What `architectures` changes: a base model has no head, a classifier has one of its own. */
+static void apply_architecture(const struct lpo_json *config, struct lpo_model *m)
+{
+    const char *name = first_architecture(config);
+    const struct lpo_json *labels = lpo_json_get(config, "id2label");
+    struct lpo_vision *v = m->visions == 1 ? m->vision[0] : NULL;
+
+    if (m->decoder && lpo_ends(name, "Model") && !lpo_ends(name, "LMHeadModel")) {
+        m->decoder->headless = true;
+        m->decoder->root = "";
+    }
+    if (v && v->family->classifier_root && lpo_ends(name, "ForImageClassification")) {
+        int64_t n = lpo_json_int(lpo_json_get(config, "num_labels"),
+                                 labels && labels->count ? (int64_t)labels->count : 2);
+
+        v->classes = n > 0 && n < 1 << 24 ? (uint64_t)n : 0;
+        v->root = v->family->classifier_root;
+    }
 }
 
 static int create_single(struct lpo_arena *a, const struct lpo_json *config, struct lpo_model *m,
                          struct lpo_err *err)
 {
     struct lpo_fields fields = { config, NULL };
+    int rc = lpo_vision_family_find(m->model_type, &fields)
+                 ? lpo_model_add_vision(a, m, config, m->model_type, err)
+                 : lpo_model_add_decoder(a, m, config, m->model_type, err);
 
-    if (lpo_vision_family_find(m->model_type, &fields))
-        return lpo_model_add_vision(a, m, config, m->model_type, err);
-    return lpo_model_add_decoder(a, m, config, m->model_type, err);
+    if (rc == 0)
+        apply_architecture(config, m);
+    return rc;
 }
 
 static int refuse_guess(const struct lpo_model *m, struct lpo_err *err)

@@ -26,9 +26,9 @@ struct lpo_decoder {
     uint64_t q_rank, kv_rank, nope_dim, rope_dim, v_dim; /* MLA when kv_rank > 0 */
     uint64_t experts, top_k, expert_inter, shared_inter;
     uint64_t pooled_out;
-    bool tied;
-    uint64_t *window; /* per layer; 0: all */
-    bool *sparse;     /* per layer: routed experts */
+    bool tied, headless; /* headless: the base model alone, as "LlamaModel" is */
+    uint64_t *window;    /* per layer; 0: all */
+    bool *sparse;        /* per layer: routed experts */
     int part;
 };
 
@@ -43,6 +43,7 @@ struct lpo_vision {
     bool *global;          /* per layer: sees the whole image */
     uint64_t down[2];      /* channels of further convolutions with stride 2; 0: none */
     uint64_t fed; /* > 0: takes its patches from the part before, one for so many pixels a side */
+    uint64_t classes; /* > 0: a classifier instead of a pooler */
     int part;
 };
 

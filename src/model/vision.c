@@ -222,7 +222,7 @@ static void walk_after(struct lpo_walk *w, const struct lpo_vision *v)
     if (f->post_norm)
         lpo_walk_norm(w, f->post_norm, v->hidden, true, lpo_mul(w->phase->batch, vectors));
     w->at.block = LPO_BLOCK_HEAD;
-    if (f->pooler)
+    if (f->pooler && !v->classes)
         dense(w, f->pooler, v->hidden,
               (uint64_t)lpo_field_int(v->fields, "pooler_output_size", (int64_t)v->hidden), true,
               LPO_OP_HEAD, 1, w->phase->batch);
@@ -249,4 +249,9 @@ void lpo_vision_walk(const struct lpo_vision *v, struct lpo_walk *w)
     w->at.layer = -1;
     walk_after(w, v);
     lpo_walk_leave(w, root);
+    if (v->classes) {
+        w->at.block = LPO_BLOCK_HEAD;
+        dense(w, "classifier", v->family->classifier_doubled ? 2 * v->hidden : v->hidden,
+              v->classes, true, LPO_OP_HEAD, 1, w->phase->batch);
+    }
 }

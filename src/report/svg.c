@@ -143,6 +143,12 @@ static void ticks(struct lpo_str *s, const struct axis *a, bool vertical)
     }
 }
 
+/* A logarithm has no place for what is not above 0 and finite. */
+static bool can_place(const struct lpo_point *p)
+{
+    return p->x > 0 && p->y > 0 && isfinite(p->x) && isfinite(p->y);
+}
+
 /* Names of points that lie close would cover each other: the first stays, the rest have tips. */
 struct spots {
     double x[64], y[64];
@@ -187,7 +193,7 @@ static void scatter(const struct lpo_figure *f, struct lpo_str *s)
     for (size_t i = 0; i < f->points.len; i++) {
         const struct lpo_point *p = &f->points.at[i];
 
-        if (strcmp(p->series, "roof") != 0 || p->x <= 0 || p->y <= 0)
+        if (strcmp(p->series, "roof") != 0 || !can_place(p))
             continue;
         lpo_str_addf(s, "%c%.1f %.1f", started ? 'L' : 'M', place_x(&x, p->x), place_y(&y, p->y));
         started = true;
@@ -196,7 +202,7 @@ static void scatter(const struct lpo_figure *f, struct lpo_str *s)
     for (size_t i = 0; i < f->points.len; i++) {
         const struct lpo_point *p = &f->points.at[i];
 
-        if (strcmp(p->series, "roof") == 0 || !(p->x > 0) || !(p->y > 0))
+        if (strcmp(p->series, "roof") == 0 || !can_place(p))
             continue;
         dot(s, place_x(&x, p->x), place_y(&y, p->y), colours[index_of(names, n, p->series)],
             p->label, &taken);
@@ -211,6 +217,11 @@ static void scatter(const struct lpo_figure *f, struct lpo_str *s)
 
 enum { BAR = 26, LABEL = 220 };
 
+static double length(const struct lpo_point *p)
+{
+    return p->y > 0 && isfinite(p->y) ? p->y : 0;
+}
+
 /* Points with the same label are one bar, laid end to end in the order they came. */
 static void bars(const struct lpo_figure *f, struct lpo_str *s)
 {
@@ -223,7 +234,7 @@ static void bars(const struct lpo_figure *f, struct lpo_str *s)
         bool fresh = !last || strcmp(last, f->points.at[i].label) != 0;
 
         count += fresh;
-        sum = (fresh ? 0 : sum) + fmax(0, f->points.at[i].y);
+        sum = (fresh ? 0 : sum) + length(&f->points.at[i]);
         longest = fmax(longest, sum);
         last = f->points.at[i].label;
     }
@@ -233,7 +244,7 @@ static void bars(const struct lpo_figure *f, struct lpo_str *s)
     for (size_t i = 0; i < f->points.len; i++) {
         const struct lpo_point *p = &f->points.at[i];
         bool fresh = !last || strcmp(last, p->label) != 0;
-        double width = fmax(0, p->y) * scale;
+        double width = length(p) * scale;
 
         if (fresh) {
             y = last ? y + BAR : y;
@@ -246,9 +257,9 @@ static void bars(const struct lpo_figure *f, struct lpo_str *s)
                      "fill=\"%s\"><title>",
                      x, y + 2, width, BAR - 6, colours[index_of(names, n, p->series)]);
         add_text(s, p->series);
-        lpo_str_addf(s, ": %.4g</title></rect>\n", p->y);
+        lpo_str_addf(s, ": %.4g</title></rect>\n", length(p));
         x += width;
-        sum += fmax(0, p->y);
+        sum += length(p);
         last = p->label;
         if (i + 1 == f->points.len || strcmp(f->points.at[i + 1].label, p->label) != 0) {
             LPO_STR total = { 0 };

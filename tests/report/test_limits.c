@@ -3,11 +3,14 @@
 
 #include "../unit.h"
 #include "model/needs.h"
+#include "report/doc.h"
 #include "report/limits.h"
 #include "report/limits_map.h"
+#include "report/svg.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"
+#include "util/str.h"
 
 static const struct meaning_case {
     const char *name, *path; /* the name is the row's */
@@ -242,6 +245,32 @@ static void check_held(void **state)
     assert_int_equal(l->rows.at[0].evidence == NULL, c->held == LPO_HELD_UNKNOWN);
 }
 
+/* Names come from the profiled program: nothing of them may become part of the picture's markup. */
+static void check_picture_escapes(void **state)
+{
+    static const enum lpo_figure_kind kinds[] = { LPO_FIG_SCATTER, LPO_FIG_STACKED };
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        LPO_AUTO(lpo_doc) doc = lpo_doc_create("test", "test");
+        struct lpo_figure *f;
+        LPO_STR svg = { 0 };
+
+        lpo_doc_section(doc, "x", "x", 1);
+        f = lpo_doc_figure(doc, "x", "<b>", kinds[i]);
+        lpo_figure_point(f, "a\"b", "</text><script>", 2, 3);
+        lpo_figure_point(f, "roof", "r", 1, 1);
+        lpo_figure_point(f, "zero", "z", 0, 0);
+        lpo_figure_point(f, "bad", "b", NAN, INFINITY);
+        assert_true(lpo_svg_write(f, &svg));
+        assert_null(strstr(svg.at, "<script"));
+        assert_null(strstr(svg.at, "<b>"));
+        assert_null(strstr(svg.at, "nan"));
+        assert_null(strstr(svg.at, "inf"));
+        assert_non_null(strstr(svg.at, "&lt;script&gt;"));
+    }
+}
+
 int main(void)
 {
     struct unit u = { 0 };
@@ -253,5 +282,6 @@ int main(void)
     UNIT_TEST(&u, check_steps_must_be_known);
     UNIT_TEST(&u, check_host_time_without_gpu);
     UNIT_ROWS(&u, helds, check_held);
+    UNIT_TEST(&u, check_picture_escapes);
     return unit_run(&u);
 }
