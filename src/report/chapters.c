@@ -104,7 +104,7 @@ static void add_overlay(struct lpo_doc *doc, const struct lpo_run_data *d)
 {
     const struct lpo_overlay_facts *o = &d->overlay;
 
-    if (!o->launches)
+    if (!o->stage)
         return;
     lpo_doc_paragraph(doc,
                       "Hardware counters were read for %llu launches of %llu distinct launch "

@@ -24,10 +24,10 @@
 
 enum { MOST_FOLDERS = 500 };
 
-/* Where the counters are: laid over the native trace, else in ncu's own. */
+/* Where the counters are: laid over another trace, else in ncu's own. */
 static const struct lpo_source *counters(const struct lpo_run_data *d)
 {
-    return d->overlay.launches ? lpo_run_source(d, "native") : lpo_run_source(d, "ncu");
+    return lpo_run_source(d, d->overlay.stage ? d->overlay.stage : "ncu");
 }
 
 static const struct lpo_column metric_columns[] = {

@@ -148,20 +148,33 @@ static bool has_kernels(const struct lpo_trace *t)
     return false;
 }
 
-/* Representatives: counters of a few launches are laid over the trace of all. */
+/* The rule by which the ncu stage decides to measure representatives alone. */
+static bool representatives(const struct lpo_node *config)
+{
+    const char *mode = lpo_conf_text(config, "pipeline.ncu.sampling.mode", "auto");
+
+    return strcmp(mode, "representative") == 0 ||
+           (strcmp(mode, "auto") == 0 &&
+            lpo_conf_bool(config, "pipeline.ncu.regions.enable", false));
+}
+
+/* Counters of a few launches are laid over the first trace that has all of them on a clock. */
 static void overlay(struct lpo_run_data *d, struct lpo_trace **traces)
 {
-    const char *mode =
-        d->config ? lpo_conf_text(d->config, "pipeline.ncu.sampling.mode", "auto") : "auto";
-    struct lpo_trace *base = traces[0], *counters = traces[NKINDS - 1];
-    struct lpo_overlay o;
+    struct lpo_trace *counters = traces[NKINDS - 1];
 
-    if (!base || !counters || strcmp(mode, "all") == 0 || !has_kernels(base) ||
-        !has_kernels(counters))
+    if (!representatives(d->config) || !counters || !has_kernels(counters))
         return;
-    o = lpo_trace_overlay(base, counters);
-    d->overlay = (struct lpo_overlay_facts){ o.launches,  o.by_shape, o.by_name,
-                                             o.uncovered, o.configs,  o.measured };
+    for (size_t i = 0; i + 1 < NKINDS; i++) {
+        struct lpo_overlay o;
+
+        if (!traces[i] || !has_kernels(traces[i]))
+            continue;
+        o = lpo_trace_overlay(traces[i], counters);
+        d->overlay = (struct lpo_overlay_facts){ kinds[i].stage, o.launches, o.by_shape, o.by_name,
+                                                 o.uncovered,    o.configs,  o.measured };
+        return;
+    }
 }
 
 static int read_sources(struct lpo_run_data *d, struct lpo_err *err)

@@ -33,8 +33,9 @@ struct lpo_speed {
     const struct lpo_json *metrics;
 };
 
-/* How the run's counters were laid over its trace; launches 0: they were not. */
+/* How the run's counters were laid over its trace; stage NULL: they were not. */
 struct lpo_overlay_facts {
+    const char *stage; /* whose trace they were laid over */
     unsigned long long launches, by_shape, by_name, uncovered, configs, measured;
 };
 

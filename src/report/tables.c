@@ -119,10 +119,10 @@ static int64_t host_total(const struct lpo_scope *s)
     return ns;
 }
 
-/* `(outside)` is shown where something is in it; the JSON has it always. */
+/* `(outside)` is shown where a kernel is in it; the JSON has it always. */
 static bool shown(const struct lpo_fold_row *r)
 {
-    return r->sum.node != LPO_NODE_OUTSIDE || r->sum.all.launches || r->sum.copies.launches;
+    return r->sum.node != LPO_NODE_OUTSIDE || r->sum.all.launches;
 }
 
 void lpo_add_regions(struct lpo_doc *doc, const struct lpo_scope *s,

@@ -194,7 +194,24 @@ def counters_are_combined_by_rule(folder):
     assert by_path["A"]["launches"] == 8 and by_path["A"]["kernels_measured"] == 8
 
 
-CHECKS = [hostile_names, same_bytes_twice, private_things_stay_out, fingerprint_is_there, no_ranges_is_a_success,
+def representatives_are_laid_over_the_trace(folder):
+    put(folder, "config.yaml", "pipeline:\n  ncu:\n    regions: {enable: true}\n    sampling: {mode: auto}\n")
+    for kind, name in (("nsys", "h200_ranges.sqlite.gz"), ("ncu", "ranges_raw.csv.gz")):
+        os.makedirs(os.path.join(folder, kind))
+        shutil.copy(os.path.join(DATA, kind, name), os.path.join(folder, kind, name.replace("ranges_raw", "raw")))
+    report(folder)
+    by_path = {r["path"]: r for r in json.loads(files(folder)["ncu/regions/report.json"])["scopes"][0]["regions"]}
+    # times and counts are those of nsys, counters those of ncu
+    assert by_path["A"]["gpu_ns_inclusive"] == 739455 and by_path["A"]["launches"] == 8
+    for row in by_path.values():
+        assert row["kernels_measured"] + row["kernels_estimated"] == row["launches"], row["path"]
+    assert sum(by_path[p]["kernels_estimated"] for p in ("A", "B", "S", "(outside)")) == 1
+    assert "sm__throughput.avg.pct_of_peak_sustained_elapsed" in by_path["B"]["metrics"]
+    assert "laid over 13 launches" in files(folder)["report.md"].decode()
+    assert "| ~" in files(folder)["ncu/regions/report.md"].decode()
+
+
+CHECKS = [representatives_are_laid_over_the_trace, hostile_names, same_bytes_twice, private_things_stay_out, fingerprint_is_there, no_ranges_is_a_success,
           damaged_artifacts_are_told, nothing_there_is_an_error, regions_agree_with_the_command,
           counters_are_combined_by_rule]
 
