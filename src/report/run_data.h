@@ -66,3 +66,6 @@ LPO_AUTO_DEFINE(lpo_run_data);
 const struct lpo_source *lpo_run_source(const struct lpo_run_data *d, const char *stage);
 /* The source that tells most of where time goes: native, else nsys, else torch, else ncu. */
 const struct lpo_source *lpo_run_main(const struct lpo_run_data *d);
+
+/* Part of lpo_run_data_create(): fills `sources`, `problems` and `overlay`. */
+int lpo_run_sources_read(struct lpo_run_data *d, struct lpo_err *err);

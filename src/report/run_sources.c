@@ -1,0 +1,200 @@
+/* The traces of a run folder: found, read, and counters laid over them. */
+#include <string.h>
+
+#include "config/node.h"
+#include "region/select.h"
+#include "report/analysis.h"
+#include "report/run_data.h"
+#include "run/rundir.h"
+#include "trace/overlay.h"
+#include "trace/reader.h"
+#include "trace/trace.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/path.h"
+#include "util/str.h"
+
+static bool is_native(const char *name)
+{
+    return lpo_ends(name, ".lpot");
+}
+
+static bool is_sqlite(const char *name)
+{
+    return lpo_ends(name, ".sqlite") || lpo_ends(name, ".sqlite.gz");
+}
+
+static bool is_kineto(const char *name)
+{
+    return strstr(name, "trace") && (lpo_ends(name, ".json") || lpo_ends(name, ".json.gz"));
+}
+
+static bool is_ncu_report(const char *name)
+{
+    return lpo_ends(name, ".ncu-rep") || lpo_ends(name, ".ncu-repz");
+}
+
+static bool is_ncu_csv(const char *name)
+{
+    return lpo_ends(name, "raw.csv") || lpo_ends(name, "raw.csv.gz");
+}
+
+/* In the order in which they are trusted with the question where time goes. */
+static const struct kind {
+    const char *stage, *what;
+    bool (*mine)(const char *name);
+    bool (*instead)(const char *name); /* when none of the first kind is there or readable */
+    unsigned skip;
+} kinds[] = {
+    { "native", "the trace of lpo's own collector", is_native, NULL, LPO_SKIP_OPS },
+    { "nsys", "the export of Nsight Systems", is_sqlite, NULL, LPO_SKIP_OPS },
+    { "torch_profiler", "the trace of the PyTorch profiler", is_kineto, NULL, 0 },
+    { "ncu", "the report of Nsight Compute", is_ncu_report, is_ncu_csv, LPO_SKIP_OPS },
+};
+
+enum { NKINDS = sizeof kinds / sizeof *kinds };
+
+static void pick_files(struct lpo_run_data *d, struct lpo_source *s, bool (*mine)(const char *name))
+{
+    struct lpo_paths all = { 0 };
+
+    lpo_rundir_list(d->arena, d->dir, s->stage, &all);
+    s->files = lpo_arena_array(d->arena, all.len + 1, sizeof *s->files);
+    s->nfiles = 0;
+    for (size_t i = 0; i < all.len; i++)
+        if (mine(lpo_path_base(all.at[i])))
+            s->files[s->nfiles++] = all.at[i];
+}
+
+static int add_patterns(struct lpo_selection *s, enum lpo_select_list list,
+                        const struct lpo_node *config, const char *path, struct lpo_err *err)
+{
+    const struct lpo_node *patterns = config ? lpo_node_at(config, path) : NULL;
+
+    if (!patterns || patterns->kind != LPO_NODE_LIST)
+        return 0;
+    for (size_t i = 0; i < patterns->count; i++) {
+        const struct lpo_node *p = patterns->items[i];
+
+        if (p->kind == LPO_NODE_STRING && lpo_selection_add(s, list, p->text, err) < 0)
+            return lpo_ctx(err, "config key %s", path);
+    }
+    return 0;
+}
+
+/* report.* for every source; ncu's region mode has patterns of its own. */
+static int make_selection(struct lpo_run_data *d, const char *stage, struct lpo_selection **out,
+                          struct lpo_err *err)
+{
+    static const struct {
+        const char *report, *ncu;
+        enum lpo_select_list list;
+    } keys[] = {
+        { "report.regions.include", "pipeline.ncu.regions.include", LPO_REGIONS_INCLUDE },
+        { "report.regions.exclude", "pipeline.ncu.regions.exclude", LPO_REGIONS_EXCLUDE },
+        { "report.kernels.include", "pipeline.ncu.regions.kernels.include", LPO_KERNELS_INCLUDE },
+        { "report.kernels.exclude", "pipeline.ncu.regions.kernels.exclude", LPO_KERNELS_EXCLUDE },
+    };
+    LPO_AUTO(lpo_selection) s = lpo_selection_create();
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        if (add_patterns(s, keys[i].list, d->config, keys[i].report, err) < 0)
+            return err->code;
+        if (strcmp(stage, "ncu") == 0 &&
+            add_patterns(s, keys[i].list, d->config, keys[i].ncu, err) < 0)
+            return err->code;
+    }
+    *out = s;
+    s = NULL;
+    return 0;
+}
+
+static struct lpo_trace *read_trace(struct lpo_run_data *d, struct lpo_source *s, unsigned skip)
+{
+    struct lpo_trace *t = lpo_trace_create();
+    size_t good = 0;
+
+    t->skip = skip;
+    for (size_t i = 0; i < s->nfiles; i++) {
+        struct lpo_err err = { 0 };
+
+        if (lpo_trace_read(lpo_path_join(d->arena, d->dir, s->files[i]), t, &err) == 0) {
+            good++;
+            continue;
+        }
+        s->problem =
+            lpo_arena_printf(d->arena, "%s cannot be read: %s", s->files[i], lpo_err_cause(&err));
+        lpo_vec_push(&d->problems, s->problem);
+    }
+    if (good)
+        return t;
+    lpo_trace_destroy(t);
+    return NULL;
+}
+
+static bool has_kernels(const struct lpo_trace *t)
+{
+    for (size_t i = 0; i < t->works.len; i++)
+        if (t->works.at[i].kind == LPO_KERNEL)
+            return true;
+    return false;
+}
+
+/* The rule by which the ncu stage decides to measure representatives alone. */
+static bool representatives(const struct lpo_node *config)
+{
+    const char *mode = lpo_conf_text(config, "pipeline.ncu.sampling.mode", "auto");
+
+    return strcmp(mode, "representative") == 0 ||
+           (strcmp(mode, "auto") == 0 &&
+            lpo_conf_bool(config, "pipeline.ncu.regions.enable", false));
+}
+
+/* Counters of a few launches are laid over the first trace that has all of them on a clock. */
+static void overlay(struct lpo_run_data *d, struct lpo_trace **traces)
+{
+    struct lpo_trace *counters = traces[NKINDS - 1];
+
+    if (!representatives(d->config) || !counters || !has_kernels(counters))
+        return;
+    for (size_t i = 0; i + 1 < NKINDS; i++) {
+        struct lpo_overlay o;
+
+        if (!traces[i] || !has_kernels(traces[i]))
+            continue;
+        o = lpo_trace_overlay(traces[i], counters);
+        d->overlay = (struct lpo_overlay_facts){ kinds[i].stage, o.launches, o.by_shape, o.by_name,
+                                                 o.uncovered,    o.configs,  o.measured };
+        return;
+    }
+}
+
+int lpo_run_sources_read(struct lpo_run_data *d, struct lpo_err *err)
+{
+    struct lpo_trace *traces[NKINDS] = { NULL };
+    int rc = 0;
+
+    for (size_t i = 0; i < NKINDS; i++) {
+        struct lpo_source s = { .stage = kinds[i].stage, .what = kinds[i].what };
+
+        pick_files(d, &s, kinds[i].mine);
+        traces[i] = s.nfiles ? read_trace(d, &s, kinds[i].skip) : NULL;
+        if (!traces[i] && kinds[i].instead) {
+            pick_files(d, &s, kinds[i].instead);
+            traces[i] = s.nfiles ? read_trace(d, &s, kinds[i].skip) : NULL;
+        }
+        lpo_vec_push(&d->sources, s);
+    }
+    overlay(d, traces);
+    for (size_t i = 0; i < NKINDS; i++) {
+        struct lpo_source *s = &d->sources.at[i];
+
+        if (rc == 0 && traces[i])
+            rc = make_selection(d, s->stage, &s->select, err);
+        if (rc == 0 && traces[i])
+            s->analysis = lpo_analysis_of(traces[i], s->select);
+        else
+            lpo_trace_destroy(traces[i]);
+    }
+    return rc;
+}
