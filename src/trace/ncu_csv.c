@@ -48,9 +48,14 @@ static void raw_row(struct lpo_ncu_page *p)
     w.metrics = lpo_trace_metric_row(p->t);
     for (size_t i = 0; i < n; i++) {
         struct lpo_ncu_column *c = &p->columns.at[i];
+        double v;
 
-        if (c->role == LPO_NCU_METRIC || c->role == LPO_NCU_FACT)
+        if (c->role == LPO_NCU_METRIC && c->metric != LPO_NONE) { /* ten million times */
+            if (lpo_cell_number(csv->cells[i], &v))
+                p->t->metric_rows[w.metrics * p->t->metric_cap + c->metric] = v * c->scale;
+        } else if (c->role == LPO_NCU_METRIC || c->role == LPO_NCU_FACT) {
             lpo_ncu_set_value(p, c, w.metrics, &r, csv->cells[i]);
+        }
     }
     lpo_ncu_push(p->t, w, &r, device);
 }

@@ -67,6 +67,8 @@ static struct lpo_ncu_column column_of(struct lpo_ncu_page *p, const char *name)
 
 void lpo_ncu_set_header(struct lpo_ncu_page *p)
 {
+    size_t metrics = 0;
+
     p->columns.len = 0;
     for (int i = 0; i < LPO_NCU_ROLES; i++)
         p->at[i] = -1;
@@ -75,8 +77,11 @@ void lpo_ncu_set_header(struct lpo_ncu_page *p)
 
         if (p->at[c.role] < 0)
             p->at[c.role] = (int)i;
+        metrics += c.role == LPO_NCU_METRIC ||
+                   (c.role == LPO_NCU_FACT && lpo_ncu_is_metric((enum lpo_ncu_fact)c.fact));
         lpo_vec_push(&p->columns, c);
     }
+    lpo_trace_metric_expect(p->t, metrics);
     if (p->at[LPO_NCU_PUSH_POP] >= 0 || p->at[LPO_NCU_START_END] >= 0)
         p->t->has_ranges = true;
 }

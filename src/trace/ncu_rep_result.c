@@ -104,11 +104,42 @@ static void set_value(struct result *r, struct lpo_ncu_string *s, const struct l
         lpo_trace_metric_set(t, r->work.metrics, s->metric, v);
 }
 
+/* Nearly every metric is a known name and a double, laid out in these bytes:
+ * 08 <id, one or two bytes> 12 09 19 <8 bytes>. False: look closer. */
+static bool plain_metric(struct result *r, const struct lpo_proto *m)
+{
+    const unsigned char *p = m->at;
+    struct lpo_trace *t = r->rep->t;
+    const struct lpo_ncu_string *s;
+    uint32_t id;
+    double v;
+
+    if (m->end - p < 14 || p[0] != 0x08)
+        return false;
+    id = p[1] & 0x7f;
+    if (p[1] >= 0x80) {
+        id |= (uint32_t)p[2] << 7;
+        if (p[2] >= 0x80)
+            return false;
+        p++;
+    }
+    if (p[2] != 0x12 || p[3] != 9 || p[4] != 0x19 || id >= r->rep->strings.len)
+        return false;
+    s = &r->rep->strings.at[id];
+    if (s->fact != LPO_NCU_NONE || s->metric == LPO_NONE || r->work.metrics == LPO_NONE)
+        return false;
+    memcpy(&v, p + 5, sizeof v);
+    t->metric_rows[r->work.metrics * t->metric_cap + s->metric] = v;
+    return true;
+}
+
 static void metric_field(struct result *r, struct lpo_proto m)
 {
     struct lpo_proto_field f, v;
     struct lpo_ncu_string *s = NULL;
 
+    if (plain_metric(r, &m))
+        return;
     while (lpo_proto_next(&m, &f)) {
         if (f.number == METRIC_NAME && f.wire == LPO_WIRE_VARINT) {
             if (f.value >= r->rep->strings.len) {

@@ -235,6 +235,15 @@ uint32_t lpo_trace_metric(struct lpo_trace *t, const char *name, size_t len, con
     return row;
 }
 
+void lpo_trace_metric_expect(struct lpo_trace *t, size_t columns)
+{
+    if (t->nmetric_rows > 0 || columns <= t->metric_cap || columns > 65536)
+        return;
+    t->metric_cap = columns;
+    t->metric_rows_cap = 1;
+    t->metric_rows = lpo_xrealloc(t->metric_rows, columns, sizeof *t->metric_rows);
+}
+
 uint32_t lpo_trace_metric_row(struct lpo_trace *t)
 {
     if (t->metric_cap == 0)

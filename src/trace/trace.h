@@ -209,6 +209,9 @@ uint32_t lpo_trace_shape(struct lpo_trace *t, const struct lpo_shape *shape);
 uint32_t lpo_trace_stack(struct lpo_trace *t, const struct lpo_frame *frames, size_t count);
 /* A metric column by name; the combine rule follows from the name (metric_rules.c). */
 uint32_t lpo_trace_metric(struct lpo_trace *t, const char *name, size_t len, const char *unit);
+/* About that many columns will come: a hint before the first row, so that the matrix is not half
+ * as wide again as it must be. */
+void lpo_trace_metric_expect(struct lpo_trace *t, size_t columns);
 /* A fresh row of the metric matrix, all unknown. */
 uint32_t lpo_trace_metric_row(struct lpo_trace *t);
 void lpo_trace_metric_set(struct lpo_trace *t, uint32_t row, uint32_t metric, double value);

@@ -1,47 +1,43 @@
 #include "util/csv.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
 
 #include "util/arena.h"
 #include "util/err.h"
-#include "util/unpack.h"
+#include "util/input.h"
 
-enum { WINDOW = 1 << 20, PAD = 64 }; /* vector loads may read up to PAD bytes past the end */
-
-static struct lpo_csv *create(size_t cap)
+static struct lpo_csv *create(void)
 {
     struct lpo_csv *c = lpo_xcalloc(1, sizeof *c);
 
-    c->cap = cap;
-    c->window = lpo_xcalloc(cap + PAD, 1);
+    c->window = "";
     c->next_line = 1;
     return c;
 }
 
 int lpo_csv_open(const char *path, struct lpo_csv **out, struct lpo_err *err)
 {
-    struct lpo_unpacked *file = NULL;
+    struct lpo_input *in = NULL;
+    int rc = lpo_input_open(path, &in, err);
 
-    if (lpo_unpack(path, &file, err) < 0)
-        return err ? err->code : LPO_E_IO;
-    lpo_unpacked_unname(file);
-    *out = create(WINDOW);
-    (*out)->file = file;
-    (*out)->cut = file->cut;
+    if (rc < 0)
+        return rc;
+    *out = create();
+    (*out)->in = in;
     return 0;
 }
 
 struct lpo_csv *lpo_csv_text(const char *bytes, size_t len)
 {
-    struct lpo_csv *c = create(len + 1);
+    struct lpo_csv *c = create();
 
-    memcpy(c->window, bytes, len);
+    c->copy = lpo_xmalloc(len);
+    memcpy(c->copy, bytes, len);
+    c->window = c->copy;
     c->len = len;
     c->eof = true;
     return c;
@@ -51,8 +47,8 @@ void lpo_csv_destroy(struct lpo_csv *c)
 {
     if (!c)
         return;
-    lpo_unpacked_destroy(c->file);
-    free(c->window);
+    lpo_input_destroy(c->in);
+    free(c->copy);
     free(c->cells);
     free(c);
 }
@@ -60,27 +56,20 @@ void lpo_csv_destroy(struct lpo_csv *c)
 /* More bytes behind those not yet consumed; at the end of the file sets eof. */
 static int refill(struct lpo_csv *c, struct lpo_err *err)
 {
-    size_t rest = c->len - c->at;
-    ssize_t n;
+    struct lpo_window w;
+    int rc;
 
-    if (rest > LPO_CSV_ROW_LIMIT)
+    if (c->len - c->at > LPO_CSV_ROW_LIMIT)
         return lpo_fail(err, LPO_E_LIMIT, "line %llu: a row of more than %zu MiB (a lost quote?)",
                         (unsigned long long)c->next_line, LPO_CSV_ROW_LIMIT >> 20);
-    memmove(c->window, c->window + c->at, rest);
+    rc = lpo_input_next(c->in, c->len - c->at, &w, err);
+    if (rc < 0)
+        return rc;
+    c->window = w.at;
+    c->len = w.len;
     c->at = 0;
-    c->len = rest;
-    if (rest > c->cap / 2) {
-        c->cap *= 2;
-        c->window = lpo_xrealloc(c->window, c->cap + PAD, 1);
-    }
-    do
-        n = read(c->file->fd, c->window + rest, c->cap - rest);
-    while (n < 0 && errno == EINTR);
-    if (n < 0)
-        return lpo_fail_errno(err, "cannot read on at line %llu", (unsigned long long)c->next_line);
-    c->len += (size_t)n;
-    memset(c->window + c->len, 0, PAD);
-    c->eof = n == 0;
+    c->eof = rc == 0;
+    c->cut = c->eof && lpo_input_damage(c->in) != NULL;
     return 0;
 }
 
@@ -90,21 +79,17 @@ static const char *find_quote(const char *p, const char *end)
 #ifdef __SSE2__
     const __m128i quote = _mm_set1_epi8('"');
 
-    for (; p < end; p += 16) {
+    for (; end - p >= 16; p += 16) {
         unsigned hit =
             (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)p), quote));
 
-        if (hit) {
-            p += __builtin_ctz(hit);
-            return p < end ? p : end;
-        }
+        if (hit)
+            return p + __builtin_ctz(hit);
     }
-    return end;
-#else
-    const char *q = p < end ? memchr(p, '"', (size_t)(end - p)) : NULL;
-
-    return q ? q : end;
 #endif
+    while (p < end && *p != '"')
+        p++;
+    return p;
 }
 
 /* `p` stands behind the opening quote. Sets *next behind the closing one; false when the window
@@ -116,11 +101,11 @@ static bool quoted_cell(const struct lpo_csv *c, const char *p, struct lpo_cell 
     const char *q = find_quote(p, end);
     bool doubled = false;
 
-    while (q + 1 < end && q[1] == '"') {
+    while (end - q > 1 && q[1] == '"') {
         doubled = true;
         q = find_quote(q + 2, end);
     }
-    if (q + 1 >= end && !c->eof)
+    if (end - q <= 1 && !c->eof)
         return false;
     *cell = (struct lpo_cell){ p, (uint32_t)(q - p), doubled };
     *next = q < end ? q + 1 : end;

@@ -4,7 +4,8 @@
  *         use(csv->cells[0], csv->count);
  *
  * Cells point into the reader's window and are good until the next call. Rows may be ragged; a
- * quoted cell may hold commas, line ends and doubled quotes. Compressed files are inflated. */
+ * quoted cell may hold commas, line ends and doubled quotes. Compressed files are inflated
+ * on the way. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,7 +16,7 @@
 
 struct lpo_err;
 struct lpo_str;
-struct lpo_unpacked;
+struct lpo_input;
 
 /* A longer row is refused: a lost quote would otherwise swallow the file into memory. */
 #define LPO_CSV_ROW_LIMIT ((size_t)16 << 20)
@@ -32,12 +33,13 @@ struct lpo_csv {
     uint64_t line;    /* where this row began, from 1 */
     char lead;        /* lines that do not begin with it are no rows: skipped; 0 takes all */
     uint64_t skipped; /* by `lead` */
-    bool cut;         /* the compressed file ended early */
+    bool cut;         /* the compressed file ended early; known at the end */
 
     /* private */
-    struct lpo_unpacked *file;
-    char *window;
-    size_t at, len, cap, cells_cap;
+    struct lpo_input *in; /* NULL: the text is `copy` */
+    char *copy;
+    const char *window;
+    size_t at, len, cells_cap;
     uint64_t next_line;
     bool eof;
 };
@@ -59,7 +61,33 @@ bool lpo_cell_starts(struct lpo_cell cell, const char *prefix);
 /* Replaces what `to` holds; returns its text. */
 const char *lpo_cell_text(struct lpo_cell cell, struct lpo_str *to);
 /* "57,536", "-1.5e3", "12 (3; 4; 5)" (ncu's instances after the total); false for "n/a" and "". */
-bool lpo_cell_number(struct lpo_cell cell, double *out);
+bool lpo_cell_number_slow(struct lpo_cell cell, double *out);
+extern const double lpo_cell_tens[19]; /* powers of ten */
+
+/* Nearly every cell is a number below 2^53 with separators and a point: digits and power are exact
+ * doubles then, and the one division gives the nearest. */
+static inline bool lpo_cell_number(struct lpo_cell cell, double *out)
+{
+    uint64_t v = 0;
+    uint32_t digits = 0, point = UINT32_MAX;
+
+    for (uint32_t i = 0; i < cell.len; i++) {
+        unsigned d = (unsigned)(unsigned char)cell.at[i] - '0';
+
+        if (d <= 9) {
+            v = v * 10 + d;
+            digits++;
+        } else if (cell.at[i] == '.' && point == UINT32_MAX) {
+            point = digits;
+        } else if (cell.at[i] != ',' || digits == 0 || point != UINT32_MAX) {
+            return lpo_cell_number_slow(cell, out);
+        }
+    }
+    if (digits == 0 || digits > 18 || v >= (uint64_t)1 << 53)
+        return lpo_cell_number_slow(cell, out);
+    *out = point >= digits ? (double)v : (double)v / lpo_cell_tens[digits - point];
+    return true;
+}
 /* Whole numbers, with or without separators; false when it is anything else or does not fit. */
 bool lpo_cell_int(struct lpo_cell cell, int64_t *out);
 /* Decimal text times 10^power as an exact integer; digits beyond are rounded. */

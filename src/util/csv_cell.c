@@ -121,20 +121,20 @@ static double slow_number(const struct lpo_cell cell)
     return strtod(text, NULL);
 }
 
-bool lpo_cell_number(struct lpo_cell cell, double *out)
+const double lpo_cell_tens[19] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
+                                   1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18 };
+
+bool lpo_cell_number_slow(struct lpo_cell cell, double *out)
 {
-    static const double tens[] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
-                                   1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
-                                   1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22 };
     struct decimal d;
     int power;
 
     if (!scan_decimal(cell, &d))
         return false;
     power = d.exponent - d.decimals;
-    /* both factors are exact doubles, so one rounding gives the nearest double */
-    if (d.digits < (uint64_t)1 << 53 && !d.inexact && power >= -22 && power <= 22)
-        *out = power < 0 ? (double)d.digits / tens[-power] : (double)d.digits * tens[power];
+    if (d.digits < (uint64_t)1 << 53 && !d.inexact && power >= -18 && power <= 18)
+        *out = power < 0 ? (double)d.digits / lpo_cell_tens[-power]
+                         : (double)d.digits * lpo_cell_tens[power];
     else
         *out = slow_number(cell) * (d.negative ? -1 : 1);
     if (d.negative)
