@@ -8,6 +8,7 @@
 #include "report/doc.h"
 #include "report/limits_run.h"
 #include "report/ncu_regions.h"
+#include "report/numbers.h"
 #include "report/run_data.h"
 #include "report/svg.h"
 #include "report/timeline_doc.h"
@@ -44,6 +45,7 @@ static struct lpo_doc *report_doc(const struct lpo_run_data *d, const struct lpo
     struct lpo_doc *doc = lpo_doc_create("run", title(d));
 
     lpo_chapter_run(doc, d);
+    lpo_chapter_speed(doc, d);
     if (s) {
         add_limits(doc, d, s);
         lpo_chapter_regions(doc, d, s);

@@ -15,6 +15,7 @@
 #include "report/chapters.h"
 #include "report/doc.h"
 #include "report/limits_run.h"
+#include "report/numbers.h"
 #include "report/run_data.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -357,6 +358,7 @@ struct lpo_doc *lpo_summary_doc(const struct lpo_run_data *d, const struct lpo_s
 
     tell_what_ran(&t);
     tell_speed(&t);
+    lpo_summary_speed(t.doc, d);
     if (!s) {
         tell_ideas(&t);
         return t.doc;

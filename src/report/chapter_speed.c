@@ -1,0 +1,247 @@
+/* Speed with its spread, whether repeats agree, what profilers added, peak memory. */
+#include <math.h>
+#include <string.h>
+
+#include "report/doc.h"
+#include "report/numbers.h"
+#include "report/run_data.h"
+#include "util/json.h"
+#include "util/str.h"
+#include "util/units.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+static const char truth[] = "direct_inference"; /* the stage that no profiler disturbs */
+
+static const struct figure {
+    const char *key, *title;
+} times[] = {
+    { "prefill_ms", "Prefill" },
+    { "ttft_ms", "First token" },
+    { "inter_token_ms", "Between tokens" },
+    { "decode_ms", "Decode" },
+    { "total_ms", "Total" },
+};
+
+/* What figure_row() asks the aggregate for, in the order of the columns. */
+static const char *const spread[] = { "mean", "std", "p50", "p90", "p99" };
+
+static const struct lpo_column time_columns[] = {
+    { "stage", "Under", LPO_CELL_TEXT, NULL },   { "figure", "Figure", LPO_CELL_TEXT, NULL },
+    { "count", "Values", LPO_CELL_COUNT, NULL }, { "mean_ns", "Mean", LPO_CELL_NS, NULL },
+    { "std_ns", "Std", LPO_CELL_NS, NULL },      { "p50_ns", "p50", LPO_CELL_NS, NULL },
+    { "p90_ns", "p90", LPO_CELL_NS, NULL },      { "p99_ns", "p99", LPO_CELL_NS, NULL },
+};
+
+static const struct lpo_column rate_columns[] = {
+    { "stage", "Under", LPO_CELL_TEXT, NULL },   { "figure", "Figure", LPO_CELL_TEXT, NULL },
+    { "count", "Values", LPO_CELL_COUNT, NULL }, { "mean", "Mean", LPO_CELL_MEASURE, "/s" },
+    { "std", "Std", LPO_CELL_MEASURE, "/s" },    { "p50", "p50", LPO_CELL_MEASURE, "/s" },
+    { "p90", "p90", LPO_CELL_MEASURE, "/s" },    { "p99", "p99", LPO_CELL_MEASURE, "/s" },
+};
+
+/* Beyond 2^53 no figure of a run is exact, nor is it one. */
+static struct lpo_measure known(double v)
+{
+    return isfinite(v) && fabs(v) < 0x1p53 ? lpo_measured(v) : lpo_unknown();
+}
+
+struct lpo_measure lpo_speed_figure(const struct lpo_json *metrics, const char *figure,
+                                    const char *what, double scale)
+{
+    const struct lpo_json *row = lpo_json_get(lpo_json_get(metrics, "aggregate"), figure);
+    double v = lpo_json_real(lpo_json_get(row, what), NAN);
+
+    return known(v * scale);
+}
+
+static void figure_row(struct lpo_table *t, const struct lpo_speed *s, const struct figure *f,
+                       double scale)
+{
+    if (!lpo_known(lpo_speed_figure(s->metrics, f->key, "mean", 1)))
+        return; /* a model that does not generate has no decode */
+    lpo_row_text(t, s->stage);
+    lpo_row_text(t, f->title);
+    lpo_row_measure(t, lpo_speed_figure(s->metrics, f->key, "count", 1));
+    for (size_t i = 0; i < COUNT(spread); i++)
+        lpo_row_measure(t, lpo_speed_figure(s->metrics, f->key, spread[i], scale));
+}
+
+static void spread_tables(struct lpo_doc *doc, const struct lpo_run_data *d)
+{
+    static const struct figure rate = { "tokens_per_s", "Tokens/s" };
+    struct lpo_table *t =
+        lpo_doc_table(doc, "speed_times", "Times over repeats", time_columns, COUNT(time_columns));
+
+    for (size_t i = 0; i < d->speeds.len; i++)
+        for (size_t k = 0; k < COUNT(times); k++)
+            figure_row(t, &d->speeds.at[i], &times[k], 1e6);
+    t = lpo_doc_table(doc, "speed_rates", "Tokens per second over repeats", rate_columns,
+                      COUNT(rate_columns));
+    for (size_t i = 0; i < d->speeds.len; i++)
+        figure_row(t, &d->speeds.at[i], &rate, 1);
+}
+
+static void stability(struct lpo_doc *doc, const struct lpo_run_data *d)
+{
+    double most = lpo_run_max_cv(d);
+    struct lpo_variation worst = lpo_run_variation(d);
+
+    if (!worst.repeats) {
+        lpo_doc_fact_text(doc, "stable", "Stable", NULL);
+        lpo_doc_note(doc, LPO_NOTE_INFO,
+                     "Nothing was measured twice, so its spread is unknown "
+                     "(run.repeats).");
+        return;
+    }
+    lpo_doc_fact_text(doc, "stable", "Stable", worst.cv > most ? "no" : "yes");
+    lpo_doc_fact_text(doc, "variation_figure", "Varies most", worst.figure);
+    lpo_doc_fact_text(doc, "variation_stage", "Under", worst.stage);
+    lpo_doc_fact_measure(doc, "variation", "Variation (std / mean)", lpo_computed(worst.cv * 100),
+                         "%");
+    for (size_t i = 0; i < d->speeds.len; i++) {
+        struct lpo_variation v =
+            lpo_speed_variation(d->speeds.at[i].metrics, d->speeds.at[i].stage);
+
+        if (v.repeats && v.cv > most)
+            lpo_doc_note(doc, LPO_NOTE_WARNING,
+                         "unstable: under %s, %s varies by %.1f %% (std / mean) between %zu "
+                         "repeats of one sample; run.max_cv allows %.1f %%. More run.warmup and "
+                         "run.repeats, or a quiet machine, may help.",
+                         v.stage, v.figure, v.cv * 100, v.repeats, most * 100);
+    }
+}
+
+static const struct lpo_column overhead_columns[] = {
+    { "stage", "Under", LPO_CELL_TEXT, NULL },
+    { "prefill_ns", "Prefill", LPO_CELL_NS, NULL },
+    { "prefill_ratio", "to direct", LPO_CELL_MEASURE, "x" },
+    { "inter_token_ns", "Between tokens", LPO_CELL_NS, NULL },
+    { "decode_ratio", "to direct", LPO_CELL_MEASURE, "x" },
+    { "total_ns", "Total", LPO_CELL_NS, NULL },
+};
+
+static struct lpo_measure ratio(struct lpo_measure with, struct lpo_measure without)
+{
+    if (!lpo_known(with) || !lpo_known(without) || without.value <= 0)
+        return lpo_unknown();
+    return lpo_computed(with.value / without.value);
+}
+
+static const struct lpo_json *metrics_of(const struct lpo_run_data *d, const char *stage)
+{
+    for (size_t i = 0; i < d->speeds.len; i++)
+        if (strcmp(d->speeds.at[i].stage, stage) == 0)
+            return d->speeds.at[i].metrics;
+    return NULL;
+}
+
+/* Tokens are compared one by one: a profiler's stage may have generated fewer. */
+static void overhead_table(struct lpo_doc *doc, const struct lpo_run_data *d)
+{
+    const struct lpo_json *direct = metrics_of(d, truth);
+    struct lpo_table *t = NULL;
+
+    for (size_t i = 0; i < d->speeds.len; i++) {
+        const struct lpo_json *m = d->speeds.at[i].metrics;
+        struct lpo_measure prefill = lpo_speed_figure(m, "prefill_ms", "p50", 1e6);
+        struct lpo_measure token = lpo_speed_figure(m, "inter_token_ms", "p50", 1e6);
+
+        if (m == direct)
+            continue;
+        if (!t)
+            t = lpo_doc_table(doc, "overhead", "What each profiler added, medians",
+                              overhead_columns, COUNT(overhead_columns));
+        lpo_row_text(t, d->speeds.at[i].stage);
+        lpo_row_measure(t, prefill);
+        lpo_row_measure(t, ratio(prefill, lpo_speed_figure(direct, "prefill_ms", "p50", 1e6)));
+        lpo_row_measure(t, token);
+        lpo_row_measure(t, ratio(token, lpo_speed_figure(direct, "inter_token_ms", "p50", 1e6)));
+        lpo_row_measure(t, lpo_speed_figure(m, "total_ms", "p50", 1e6));
+    }
+    if (t && !direct)
+        lpo_doc_note(doc, LPO_NOTE_INFO,
+                     "The run without a profiler is not here (pipeline.direct_inference.enable), "
+                     "so overhead is unknown.");
+}
+
+static const struct lpo_column memory_columns[] = {
+    { "stage", "Under", LPO_CELL_TEXT, NULL },
+    { "peak_device_bytes", "GPU memory", LPO_CELL_BYTES, NULL },
+    { "peak_host_bytes", "Host memory", LPO_CELL_BYTES, NULL },
+    { "load_ns", "Loading took", LPO_CELL_NS, NULL },
+};
+
+static void row_real(struct lpo_table *t, const struct lpo_json *m, const char *key, double scale)
+{
+    double v = lpo_json_real(lpo_json_get(m, key), NAN);
+
+    lpo_row_measure(t, known(v * scale));
+}
+
+static void memory_table(struct lpo_doc *doc, const struct lpo_run_data *d)
+{
+    struct lpo_table *t = lpo_doc_table(doc, "peak_memory", "Peak memory of the workload",
+                                        memory_columns, COUNT(memory_columns));
+
+    for (size_t i = 0; i < d->speeds.len; i++) {
+        const struct lpo_json *m = d->speeds.at[i].metrics;
+
+        lpo_row_text(t, d->speeds.at[i].stage);
+        row_real(t, m, "peak_device_bytes", 1);
+        row_real(t, m, "peak_host_bytes", 1);
+        row_real(t, m, "load_ms", 1e6);
+    }
+}
+
+static void tell_failures(struct lpo_doc *doc, const struct lpo_run_data *d)
+{
+    for (size_t i = 0; i < d->speeds.len; i++) {
+        const struct lpo_json *f = lpo_json_get(d->speeds.at[i].metrics, "failures");
+
+        if (f && f->kind == LPO_JSON_ARRAY && f->count)
+            lpo_doc_note(doc, LPO_NOTE_WARNING,
+                         "%zu samples failed under %s and count in no figure; see 'failures' in "
+                         "workload/%s/metrics.json",
+                         f->count, d->speeds.at[i].stage, d->speeds.at[i].stage);
+    }
+}
+
+void lpo_chapter_speed(struct lpo_doc *doc, const struct lpo_run_data *d)
+{
+    if (!d->speeds.len)
+        return;
+    lpo_doc_section(doc, "numbers", "Speed", 1);
+    lpo_doc_paragraph(
+        doc, "What the workload says of itself (metrics.json of each stage under workload/): over "
+             "measured repeats; between tokens over all steps of all repeats.");
+    stability(doc, d);
+    spread_tables(doc, d);
+    overhead_table(doc, d);
+    memory_table(doc, d);
+    tell_failures(doc, d);
+}
+
+void lpo_summary_speed(struct lpo_doc *doc, const struct lpo_run_data *d)
+{
+    const struct lpo_json *m = metrics_of(d, truth);
+    struct lpo_measure p50 = lpo_speed_figure(m, "inter_token_ms", "p50", 1);
+    struct lpo_measure p99 = lpo_speed_figure(m, "inter_token_ms", "p99", 1);
+    struct lpo_variation worst = lpo_run_variation(d);
+    double bytes = lpo_json_real(lpo_json_get(m, "peak_device_bytes"), NAN);
+    LPO_STR memory = { 0 };
+
+    if (lpo_known(p50) && lpo_known(p99))
+        lpo_doc_paragraph(doc,
+                          "Each further token took %.4g ms; one in a hundred took %.4g ms or more.",
+                          p50.value, p99.value);
+    if (bytes > 0) {
+        lpo_add_bytes(&memory, bytes);
+        lpo_doc_paragraph(doc, "It needed %s of GPU memory at its peak.", memory.at);
+    }
+    if (worst.repeats && worst.cv > lpo_run_max_cv(d))
+        lpo_doc_note(doc, LPO_NOTE_WARNING,
+                     "The measurement was unsteady: the same work varied by %.0f %% from one time "
+                     "to the next, so small differences on this page mean nothing.",
+                     worst.cv * 100);
+}
