@@ -55,6 +55,7 @@ static struct lpo_doc *report_doc(const struct lpo_run_data *d, const struct lpo
         lpo_doc_paragraph(doc, "This run holds no trace that can be read: no stage that records "
                                "one (native, nsys, torch_profiler, ncu) has run.");
     }
+    lpo_chapter_power(doc, d, s);
     lpo_chapter_coverage(doc, d, s);
     if (s)
         lpo_attach_analysis(doc, d, s);

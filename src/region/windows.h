@@ -1,0 +1,28 @@
+/* region/windows.h - when the outer regions were open, on the clock of the trace.
+ *
+ * For joining a trace with something sampled beside it. Windows of one region that overlap
+ * (threads, ranks) are one; so the time of all its windows is time that passed. Push/pop regions
+ * only. */
+#pragma once
+
+#include <stdint.h>
+
+#include "util/auto.h"
+#include "util/vec.h"
+
+struct lpo_region_tree;
+
+struct lpo_window {
+    uint32_t node; /* of the tree */
+    int64_t start_ns, end_ns;
+};
+
+struct lpo_windows {
+    LPO_VEC(struct lpo_window) rows; /* by node, then time; none overlap */
+};
+
+/* Of regions up to `depth` levels below the top ones (0: only those). Where ranges overlap without
+ * nesting, a range lies in the one that was entered last and is still open. */
+struct lpo_windows *lpo_windows_create(const struct lpo_region_tree *tree, unsigned depth);
+void lpo_windows_destroy(struct lpo_windows *w); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_windows);

@@ -1,0 +1,224 @@
+/* Power, energy, clocks and throttling, from what NVML told while the run went on. */
+#include <string.h>
+
+#include "region/tree.h"
+#include "region/windows.h"
+#include "report/analysis.h"
+#include "report/doc.h"
+#include "report/numbers.h"
+#include "report/power_regions.h"
+#include "report/run_data.h"
+#include "trace/power.h"
+#include "util/err.h"
+#include "util/path.h"
+#include "util/str.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+static const struct lpo_column stage_columns[] = {
+    { "stage", "During", LPO_CELL_TEXT, NULL },
+    { "gpu", "GPU", LPO_CELL_COUNT, NULL },
+    { "samples", "Samples", LPO_CELL_COUNT, NULL },
+    { "energy_j", "Energy", LPO_CELL_MEASURE, "J" },
+    { "power_mean_w", "Mean power", LPO_CELL_MEASURE, "W" },
+    { "power_max_w", "Max power", LPO_CELL_MEASURE, "W" },
+    { "sm_hz", "SM clock", LPO_CELL_MEASURE, "Hz" },
+    { "memory_hz", "Memory clock", LPO_CELL_MEASURE, "Hz" },
+    { "temperature_max_c", "Max temperature", LPO_CELL_MEASURE, "°C" },
+    { "memory_max_bytes", "Max memory", LPO_CELL_BYTES, NULL },
+    { "gpu_percent", "GPU in use", LPO_CELL_PERCENT, NULL },
+    { "slowed_share", "Slowed", LPO_CELL_PERCENT, NULL },
+    { "reasons", "Reasons", LPO_CELL_TEXT, NULL },
+};
+
+static void row_scaled(struct lpo_table *t, struct lpo_measure m, double scale)
+{
+    m.value *= scale;
+    lpo_row_measure(t, m);
+}
+
+static void row_slowed(struct lpo_table *t, const struct lpo_power_window *w)
+{
+    LPO_STR text = { 0 };
+
+    if (!lpo_known(w->max[LPO_POWER_THROTTLE])) {
+        lpo_row_unknown(t);
+        lpo_row_unknown(t);
+        return;
+    }
+    lpo_throttle_add(&text, w->reasons);
+    lpo_row_share(t, (double)w->slowed, (double)w->samples);
+    lpo_row_text(t, text.at);
+}
+
+static void stage_row(struct lpo_table *t, const char *stage, const struct lpo_power_gpu *g,
+                      int64_t from_ns, int64_t to_ns)
+{
+    struct lpo_power_window w;
+
+    lpo_power_look(g, from_ns, to_ns, &w);
+    lpo_row_text(t, stage);
+    lpo_row_count(t, g->gpu);
+    lpo_row_count(t, w.samples);
+    lpo_row_measure(t, lpo_power_joules(g, from_ns, to_ns));
+    row_scaled(t, w.mean[LPO_POWER_MW], 1e-3);
+    row_scaled(t, w.max[LPO_POWER_MW], 1e-3);
+    row_scaled(t, w.mean[LPO_POWER_SM_MHZ], 1e6);
+    row_scaled(t, w.mean[LPO_POWER_MEMORY_MHZ], 1e6);
+    lpo_row_measure(t, w.max[LPO_POWER_CELSIUS]);
+    lpo_row_measure(t, w.max[LPO_POWER_MEMORY_BYTES]);
+    lpo_row_measure(t, w.mean[LPO_POWER_GPU_PERCENT]);
+    row_slowed(t, &w);
+}
+
+/* nvml runs beside the others, and what ran inside lpo left the GPU alone. */
+static bool is_window(const struct lpo_stage_record *s)
+{
+    return s->started_ns > 0 && s->wall_ns > 0 && s->nsteps > 0 && s->started_ns < INT64_MAX / 4 &&
+           s->wall_ns < INT64_MAX / 4;
+}
+
+static void stage_table(struct lpo_doc *doc, const struct lpo_run_data *d,
+                        const struct lpo_power *p)
+{
+    struct lpo_table *t = lpo_doc_table(doc, "power_stages", "Each stage from its start to its end",
+                                        stage_columns, COUNT(stage_columns));
+    size_t windows = 0;
+
+    for (size_t i = 0; d->has_manifest && i < d->manifest.nstages; i++) {
+        const struct lpo_stage_record *s = &d->manifest.stages[i];
+
+        if (!is_window(s))
+            continue;
+        windows++;
+        for (size_t g = 0; g < p->gpus.len; g++)
+            stage_row(t, s->name, &p->gpus.at[g], s->started_ns, s->started_ns + s->wall_ns);
+    }
+    for (size_t g = 0; !windows && g < p->gpus.len; g++) {
+        const struct lpo_power_gpu *gpu = &p->gpus.at[g];
+
+        if (gpu->samples.len)
+            stage_row(t, "all samples", gpu, gpu->samples.at[0].unix_ns,
+                      gpu->samples.at[gpu->samples.len - 1].unix_ns);
+    }
+}
+
+static const struct lpo_column region_columns[] = {
+    { "region", "Region", LPO_CELL_TEXT, NULL },
+    { "host_ns", "Host time", LPO_CELL_NS, NULL },
+    { "windows", "Windows", LPO_CELL_COUNT, NULL },
+    { "energy_j", "Energy", LPO_CELL_MEASURE, "J" },
+    { "energy_per_window_j", "Per window", LPO_CELL_MEASURE, "J" },
+    { "power_mean_w", "Mean power", LPO_CELL_MEASURE, "W" },
+    { "reasons", "Slowed by", LPO_CELL_TEXT, NULL },
+};
+
+static struct lpo_measure over(struct lpo_measure m, double n)
+{
+    if (!lpo_known(m) || n <= 0)
+        return lpo_unknown();
+    m.value /= n;
+    return m;
+}
+
+static void region_row(struct lpo_table *t, const struct lpo_region_tree *tree,
+                       const struct lpo_region_power *r)
+{
+    LPO_STR path = { 0 };
+    LPO_STR slowed = { 0 };
+
+    lpo_region_add_path(tree, r->node, &path);
+    lpo_row_text(t, lpo_str_text(&path));
+    lpo_row_ns(t, r->host_ns);
+    lpo_row_count(t, r->windows);
+    lpo_row_measure(t, r->joules);
+    lpo_row_measure(t, over(r->joules, (double)r->windows));
+    lpo_row_measure(t, over(r->joules, (double)r->host_ns * 1e-9));
+    lpo_throttle_add(&slowed, r->slowed);
+    lpo_row_text(t, r->reasons_known ? slowed.at : NULL);
+}
+
+/* Nobody measures these two. */
+static bool is_measured(const char *path)
+{
+    return !lpo_starts(path, "warmup") && !lpo_starts(path, "load");
+}
+
+static void warn_slowed(struct lpo_doc *doc, const struct lpo_region_tree *tree,
+                        const struct lpo_region_power *r)
+{
+    LPO_STR path = { 0 };
+    LPO_STR why = { 0 };
+
+    lpo_region_add_path(tree, r->node, &path);
+    if (!r->slowed || tree->nodes.at[r->node].depth > 0 || !is_measured(lpo_str_text(&path)))
+        return;
+    lpo_throttle_add(&why, r->slowed);
+    lpo_doc_note(doc, LPO_NOTE_WARNING,
+                 "clocks were throttled during \"%s\" (%s): its times are longer than this GPU "
+                 "needs when it is not held back",
+                 path.at, why.at);
+}
+
+static void token_facts(struct lpo_doc *doc, const struct lpo_run_data *d,
+                        const struct lpo_source *s, const struct lpo_power_join *join)
+{
+    struct lpo_token_energy e = lpo_token_energy(d, s, join);
+
+    lpo_doc_fact_measure(doc, "energy_per_token_j", "Energy per token, prefill and decode", e.all,
+                         "J");
+    lpo_doc_fact_measure(doc, "energy_per_decode_token_j", "Energy per token, decode alone",
+                         e.decode, "J");
+}
+
+static void region_table(struct lpo_doc *doc, const struct lpo_run_data *d,
+                         const struct lpo_source *s, const struct lpo_power *p)
+{
+    LPO_AUTO(lpo_power_join) join = lpo_power_join_create(p, s->analysis->tree);
+    struct lpo_table *t;
+
+    if (!join || !join->rows.len)
+        return;
+    lpo_doc_section(doc, "energy", "Energy by region", 2);
+    lpo_doc_paragraph(doc,
+                      "From %s: power over the time in which the host was inside a region, of the "
+                      "GPUs that were in use. Regions shorter than the time between two samples "
+                      "get what is between them, so they are estimates.",
+                      s->what);
+    token_facts(doc, d, s, join);
+    t = lpo_doc_table(doc, "energy_regions", "", region_columns, COUNT(region_columns));
+    for (size_t i = 0; i < join->rows.len && i < d->top; i++)
+        region_row(t, s->analysis->tree, &join->rows.at[i]);
+    if (join->rows.len > d->top)
+        t->total_rows = join->rows.len;
+    for (size_t i = 0; i < join->rows.len; i++)
+        warn_slowed(doc, s->analysis->tree, &join->rows.at[i]);
+}
+
+void lpo_chapter_power(struct lpo_doc *doc, const struct lpo_run_data *d,
+                       const struct lpo_source *s)
+{
+    const char *path = lpo_path_join(d->arena, d->dir, "nvml/samples.csv");
+    LPO_AUTO(lpo_power) p = NULL;
+    struct lpo_err err = { 0 };
+
+    if (!lpo_path_exists(path))
+        return;
+    lpo_doc_section(doc, "power", "Power and clocks", 1);
+    if (lpo_power_read(path, &p, &err) < 0) {
+        lpo_doc_note(doc, LPO_NOTE_WARNING, "nvml/samples.csv cannot be read: %s",
+                     lpo_err_cause(&err));
+        return;
+    }
+    if (p->skipped)
+        lpo_doc_note(doc, LPO_NOTE_WARNING,
+                     "%llu lines of nvml/samples.csv are no samples, and were passed over",
+                     (unsigned long long)p->skipped);
+    if (!p->gpus.len) {
+        lpo_doc_paragraph(doc, "NVML was asked, but no sample was written.");
+        return;
+    }
+    stage_table(doc, d, p);
+    if (s)
+        region_table(doc, d, s, p);
+}
