@@ -35,6 +35,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct lpo_static_report r = { .path = "x", .needs = needs };
         LPO_AUTO(lpo_doc) doc = lpo_static_doc(&r);
 
+        if (!doc->sections.len)
+            abort();
         lpo_static_json(&r, &json);
         err = (struct lpo_err){ 0 };
         if (lpo_json_parse(arena, lpo_str_text(&json), json.len, &config, &err) < 0)
