@@ -29,7 +29,7 @@ struct overlay {
     struct lpo_match *match;
     size_t nmetrics;
     uint32_t *column, *sd_column; /* metric of counters -> columns of base */
-    struct lpo_map *shapes, *names, *rows;
+    struct lpo_map *peers, *shapes, *names, *rows;
     LPO_VEC(struct config) configs;
 };
 
@@ -73,13 +73,19 @@ static uint32_t exact_row(struct overlay *o, const struct lpo_work *reading)
     return row;
 }
 
+static void peers_key(uint32_t peers, struct lpo_str *key)
+{
+    lpo_str_clear(key);
+    lpo_str_addn(key, (const char *)&peers, sizeof peers);
+}
+
 static void gather(struct overlay *o, struct lpo_overlay *out)
 {
     LPO_STR key = { 0 };
 
     for (size_t i = 0; i < o->counters->works.len; i++) {
         const struct lpo_work *reading = &o->counters->works.at[i];
-        double ns = (double)lpo_work_ns(reading);
+        int64_t ns = lpo_work_ns(reading);
         uint32_t same;
 
         if (reading->kind != LPO_KERNEL || reading->metrics == LPO_NONE)
@@ -88,16 +94,19 @@ static void gather(struct overlay *o, struct lpo_overlay *out)
         same = lpo_match_take(o->match, reading);
         if (same != LPO_NONE) {
             struct lpo_work *w = &o->base->works.at[same];
+            uint32_t peers = lpo_match_peers(o->match, same);
 
-            ns = (double)lpo_work_ns(w);
+            ns = lpo_match_peers_ns(o->match, peers);
             w->metrics = exact_row(o, reading);
             out->measured++;
             out->measured_ns += lpo_work_ns(w);
+            peers_key(peers, &key);
+            add_reading(o, config_at(o, o->peers, &key), reading, (double)ns);
         }
         lpo_match_shape_key(o->match, o->counters, reading, &key);
-        add_reading(o, config_at(o, o->shapes, &key), reading, ns);
+        add_reading(o, config_at(o, o->shapes, &key), reading, (double)ns);
         lpo_match_name_key(o->match, o->counters, reading, &key);
-        add_reading(o, config_at(o, o->names, &key), reading, ns);
+        add_reading(o, config_at(o, o->names, &key), reading, (double)ns);
     }
     out->configs = lpo_map_count(o->shapes);
 }
@@ -189,30 +198,47 @@ static const struct config *find(const struct overlay *o, const struct lpo_map *
     return slot ? &o->configs.at[*slot] : NULL;
 }
 
-static void cover(struct overlay *o, struct lpo_work *w, struct lpo_str *key,
-                  struct lpo_overlay *out)
+/* Who speaks for this launch: a peer, its configuration, its kernel; NULL: nobody. */
+static const struct config *speaker(struct overlay *o, uint32_t work, struct lpo_str *key,
+                                    struct lpo_overlay *out)
 {
+    const struct lpo_work *w = &o->base->works.at[work];
     int64_t ns = lpo_work_ns(w);
     const struct config *c;
 
-    out->launches++;
-    out->ns += ns;
-    lpo_match_shape_key(o->match, o->base, w, key);
-    c = find(o, o->shapes, key);
+    peers_key(lpo_match_peers(o->match, work), key);
+    c = find(o, o->peers, key);
+    out->by_peers += c != NULL;
+    if (!c) {
+        lpo_match_shape_key(o->match, o->base, w, key);
+        c = find(o, o->shapes, key);
+    }
     if (c) {
         out->by_shape++;
         out->by_shape_ns += ns;
-    } else {
-        lpo_match_name_key(o->match, o->base, w, key);
-        c = find(o, o->names, key);
-        out->by_name += c != NULL;
-        out->by_name_ns += c ? ns : 0;
+        return c;
     }
+    lpo_match_name_key(o->match, o->base, w, key);
+    c = find(o, o->names, key);
+    out->by_name += c != NULL;
+    out->by_name_ns += c ? ns : 0;
+    return c;
+}
+
+static void cover(struct overlay *o, uint32_t work, struct lpo_str *key, struct lpo_overlay *out)
+{
+    struct lpo_work *w = &o->base->works.at[work];
+    const struct config *c = speaker(o, work, key, out);
+
+    out->launches++;
+    out->ns += lpo_work_ns(w);
     if (!c) {
         out->uncovered++;
-        out->uncovered_ns += ns;
+        out->uncovered_ns += lpo_work_ns(w);
     } else if (w->metrics == LPO_NONE) {
-        w->metrics = shared_row(o, c, proportion(c, ns));
+        int64_t typical = lpo_match_peers_ns(o->match, lpo_match_peers(o->match, work));
+
+        w->metrics = shared_row(o, c, proportion(c, typical));
         w->flags |= LPO_WORK_ESTIMATED;
     }
 }
@@ -225,6 +251,7 @@ static void release(struct overlay *o)
         free(o->configs.at[i].count);
     }
     lpo_vec_free(&o->configs);
+    lpo_map_destroy(o->peers);
     lpo_map_destroy(o->shapes);
     lpo_map_destroy(o->names);
     lpo_map_destroy(o->rows);
@@ -239,6 +266,7 @@ struct lpo_overlay lpo_trace_overlay(struct lpo_trace *base, const struct lpo_tr
     struct lpo_overlay out = { 0 };
     LPO_STR key = { 0 };
 
+    o.peers = lpo_map_create();
     o.shapes = lpo_map_create();
     o.names = lpo_map_create();
     o.rows = lpo_map_create();
@@ -248,7 +276,7 @@ struct lpo_overlay lpo_trace_overlay(struct lpo_trace *base, const struct lpo_tr
     make_sd_columns(&o);
     for (size_t i = 0; i < base->works.len; i++)
         if (base->works.at[i].kind == LPO_KERNEL)
-            cover(&o, &base->works.at[i], &key, &out);
+            cover(&o, (uint32_t)i, &key, &out);
     release(&o);
     return out;
 }

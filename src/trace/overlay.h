@@ -4,10 +4,11 @@
  * configuration in the base trace gets its values. Counts and times stay the base's own, exact.
  *
  * One configuration may hold launches of different size: a persistent matrix kernel fills the GPU
- * whatever its problem. Their times tell them apart, so each measured launch is found again in the
- * base trace (same configuration, same ranges, same order), and a launch that took clearly longer
- * or shorter than those gets sums in proportion to its time. Rates and percentages are taken over.
- * Where a configuration was not measured, the same kernel in another one stands in, in proportion;
+ * whatever its problem. So each measured launch is found again in the base trace (same
+ * configuration, same ranges, same order), and speaks first for its peers: the launches at the same
+ * place of other layers and steps. For other launches of its configuration it speaks in proportion
+ * to their time where that clearly differs: sums are scaled, rates and percentages taken over.
+ * Where a configuration was not measured the same kernel in another one stands in, in proportion;
  * where the kernel was not measured either, the launch stays without metrics. */
 #pragma once
 
@@ -18,7 +19,8 @@ struct lpo_trace;
 struct lpo_overlay {
     uint64_t launches; /* kernels of the base trace */
     uint64_t measured; /* of these, the very ones that were measured */
-    uint64_t by_shape; /* covered by the same configuration, the measured ones too */
+    uint64_t by_peers; /* covered by a peer, the measured ones too */
+    uint64_t by_shape; /* covered by the same configuration, those above too */
     uint64_t by_name;  /* covered by another configuration of the same kernel */
     uint64_t uncovered;
     int64_t ns, measured_ns, by_shape_ns, by_name_ns, uncovered_ns; /* the same by GPU time */

@@ -13,6 +13,11 @@ struct queue {
     size_t next;
 };
 
+struct peers {
+    LPO_VEC(int64_t) ns;
+    int64_t median;
+};
+
 struct lpo_match {
     const struct lpo_trace *base, *counters;
     bool by_linker;
@@ -20,6 +25,9 @@ struct lpo_match {
     struct lpo_map *with_path, *any; /* key -> queue */
     LPO_VEC(struct queue) queues;
     bool *taken;
+    struct lpo_map *places; /* configuration, folded path, ordinal -> group of peers */
+    uint32_t *peers_of;     /* per work of base */
+    LPO_VEC(struct peers) peers;
 };
 
 void lpo_match_name_key(const struct lpo_match *m, const struct lpo_trace *t,
@@ -60,6 +68,21 @@ static void add_path(const struct lpo_trace *t, const struct lpo_work *w, struct
         lpo_str_addc(key, '\0');
         lpo_str_addn(key, lpo_trace_text(t, f->name), lpo_trace_text_len(t, f->name));
     }
+}
+
+/* The same with every run of digits as one '#'. */
+static void fold_digits(struct lpo_str *path)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < path->len; i++) {
+        bool digit = path->at[i] >= '0' && path->at[i] <= '9';
+
+        if (digit && n && path->at[n - 1] == '#')
+            continue;
+        path->at[n++] = digit ? '#' : path->at[i];
+    }
+    path->len = n;
 }
 
 static struct queue *queue_at(struct lpo_match *m, struct lpo_map *map, const struct lpo_str *key)
@@ -133,6 +156,77 @@ static void fill_queues(struct lpo_match *m)
     free(order);
 }
 
+static int by_ns(const void *x, const void *y)
+{
+    int64_t p = *(const int64_t *)x, q = *(const int64_t *)y;
+
+    return p < q ? -1 : p > q;
+}
+
+static void add_peer(struct lpo_match *m, uint32_t work, const struct lpo_str *key)
+{
+    bool fresh;
+    uint64_t *slot = lpo_map_put(m->places, key->at, key->len, &fresh);
+
+    if (fresh) {
+        *slot = m->peers.len;
+        lpo_vec_push(&m->peers, (struct peers){ 0 });
+    }
+    m->peers_of[work] = (uint32_t)*slot;
+    lpo_vec_push(&m->peers.at[*slot].ns, lpo_work_ns(&m->base->works.at[work]));
+}
+
+/* How often this configuration came since the path last changed; the counts die with the path. */
+struct ordinals {
+    struct lpo_str path;
+    struct lpo_map *seen;
+};
+
+static uint32_t next_ordinal(struct ordinals *o, const struct lpo_str *path,
+                             const struct lpo_str *shape)
+{
+    if (!o->seen || path->len != o->path.len ||
+        (path->len && memcmp(path->at, o->path.at, path->len) != 0)) {
+        lpo_map_destroy(o->seen);
+        o->seen = lpo_map_create();
+        lpo_str_clear(&o->path);
+        lpo_str_addn(&o->path, lpo_str_text(path), path->len);
+    }
+    return (uint32_t)(*lpo_map_put(o->seen, shape->at, shape->len, NULL))++;
+}
+
+static void group_peers(struct lpo_match *m)
+{
+    LPO_STR path = { 0 };
+    LPO_STR key = { 0 };
+    struct ordinals o = { 0 };
+    size_t count;
+    struct moment *order = kernels_in_order(m->base, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct lpo_work *w = &m->base->works.at[order[i].work];
+        uint32_t ordinal;
+
+        lpo_str_clear(&path);
+        add_path(m->base, w, &path);
+        lpo_match_shape_key(m, m->base, w, &key);
+        ordinal = next_ordinal(&o, &path, &key);
+        fold_digits(&path);
+        lpo_str_addn(&key, lpo_str_text(&path), path.len);
+        lpo_str_addn(&key, (const char *)&ordinal, sizeof ordinal);
+        add_peer(m, order[i].work, &key);
+    }
+    for (size_t i = 0; i < m->peers.len; i++) {
+        struct peers *p = &m->peers.at[i];
+
+        qsort(p->ns.at, p->ns.len, sizeof *p->ns.at, by_ns);
+        p->median = p->ns.at[p->ns.len / 2];
+    }
+    lpo_map_destroy(o.seen);
+    lpo_str_free(&o.path);
+    free(order);
+}
+
 struct lpo_match *lpo_match_create(const struct lpo_trace *base, const struct lpo_trace *counters)
 {
     struct lpo_match *m = lpo_xcalloc(1, sizeof *m);
@@ -145,7 +239,11 @@ struct lpo_match *lpo_match_create(const struct lpo_trace *base, const struct lp
     m->taken = lpo_xcalloc(base->works.len, sizeof *m->taken);
     for (size_t i = 0; i < counters->works.len; i++)
         m->by_linker |= counters->works.at[i].linker != 0;
+    m->places = lpo_map_create();
+    m->peers_of = lpo_xmalloc((base->works.len + 1) * sizeof *m->peers_of);
+    memset(m->peers_of, 0xff, (base->works.len + 1) * sizeof *m->peers_of);
     fill_queues(m);
+    group_peers(m);
     return m;
 }
 
@@ -159,6 +257,11 @@ void lpo_match_destroy(struct lpo_match *m)
     lpo_map_destroy(m->wanted);
     lpo_map_destroy(m->with_path);
     lpo_map_destroy(m->any);
+    for (size_t i = 0; i < m->peers.len; i++)
+        lpo_vec_free(&m->peers.at[i].ns);
+    lpo_vec_free(&m->peers);
+    lpo_map_destroy(m->places);
+    free(m->peers_of);
     free(m->taken);
     free(m);
 }
@@ -191,4 +294,14 @@ uint32_t lpo_match_take(struct lpo_match *m, const struct lpo_work *reading)
         return found;
     lpo_match_shape_key(m, m->counters, reading, &key);
     return take_from(m, m->any, &key);
+}
+
+uint32_t lpo_match_peers(const struct lpo_match *m, uint32_t work)
+{
+    return m->peers_of[work];
+}
+
+int64_t lpo_match_peers_ns(const struct lpo_match *m, uint32_t peers)
+{
+    return m->peers.at[peers].median;
 }

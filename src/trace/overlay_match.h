@@ -27,3 +27,10 @@ void lpo_match_name_key(const struct lpo_match *m, const struct lpo_trace *t,
 
 /* The work of the base trace that `reading` measured; each is given once. LPO_NONE: none left. */
 uint32_t lpo_match_take(struct lpo_match *m, const struct lpo_work *reading);
+
+/* Peers: kernels of the base trace with one configuration at one place of the program, that is the
+ * nth of their kind since the path last changed, on paths that differ in numbers only ("layer3",
+ * "layer7"). They do the same work. LPO_NONE for what is no kernel. */
+uint32_t lpo_match_peers(const struct lpo_match *m, uint32_t work);
+/* The median time of a group of peers, free of the odd slow launch. */
+int64_t lpo_match_peers_ns(const struct lpo_match *m, uint32_t peers);

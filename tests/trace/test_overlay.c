@@ -3,7 +3,12 @@
 #include <math.h>
 
 #include "trace/overlay.h"
+#include "trace/overlay_match.h"
+#include "trace/reader.h"
 #include "trace/trace.h"
+#include "util/err.h"
+#include "util/map.h"
+#include "util/str.h"
 
 /* name, linker name, grid x, duration, value of x.sum, value of y.pct (NAN: not measured) */
 struct row {
@@ -102,10 +107,94 @@ static void representatives_cover_the_trace(void **state)
     assert_int_equal(base->works.at[6].metrics, LPO_NONE);
 }
 
+/* A real capture of every kernel (tests/data/ncu/llm_light_raw.csv.gz: a 2-layer Llama, 316
+ * kernels): the first K of each configuration are taken for all that ncu measured, the whole for
+ * the trace, and what is laid over it is held against what was read. */
+static const struct real_case {
+    const char *name;
+    uint64_t per_config;
+    const char *region, *metric;
+    double within; /* per cent */
+} real_cases[] = {
+    { "one each: prefill, time", 1, "prefill", "gpu__time_duration.sum", 2 },
+    { "one each: prefill, DRAM bytes", 1, "prefill", "dram__bytes.sum", 5 },
+    { "one each: decode, time", 1, "decode", "gpu__time_duration.sum", 2 },
+    { "one each: decode, DRAM bytes", 1, "decode", "dram__bytes.sum", 5 },
+    { "four each: prefill, time", 4, "prefill", "gpu__time_duration.sum", 1 },
+    { "four each: prefill, DRAM bytes", 4, "prefill", "dram__bytes.sum", 1 },
+    { "four each: decode, time", 4, "decode", "gpu__time_duration.sum", 1 },
+    { "four each: decode, DRAM bytes", 4, "decode", "dram__bytes.sum", 3 },
+};
+
+static struct lpo_trace *read_capture(void)
+{
+    struct lpo_trace *t = lpo_trace_create();
+    struct lpo_err err = { 0 };
+    char path[1024];
+
+    snprintf(path, sizeof path, "%s/tests/data/ncu/llm_light_raw.csv.gz",
+             unit_env("LPO_SOURCE_ROOT", "."));
+    if (lpo_trace_read(path, t, &err) < 0)
+        fail_msg("%s", lpo_err_cause(&err));
+    for (size_t i = 0; i < t->works.len; i++) { /* ncu gives lengths only: lay them side by side */
+        int64_t ns = lpo_work_ns(&t->works.at[i]);
+
+        t->works.at[i].start_ns = (int64_t)i * 1000000;
+        t->works.at[i].end_ns = t->works.at[i].start_ns + ns;
+    }
+    return t;
+}
+
+static void keep_first(struct lpo_trace *t, uint64_t per_config)
+{
+    LPO_AUTO(lpo_match) match = lpo_match_create(t, t);
+    LPO_AUTO(lpo_map) seen = lpo_map_create();
+    LPO_STR key = { 0 };
+
+    for (size_t i = 0; i < t->works.len; i++) {
+        lpo_match_shape_key(match, t, &t->works.at[i], &key);
+        if ((*lpo_map_put(seen, key.at, key.len, NULL))++ >= per_config)
+            t->works.at[i].metrics = LPO_NONE;
+    }
+}
+
+static double region_sum(const struct lpo_trace *t, const char *region, const char *metric)
+{
+    uint32_t column = lpo_trace_metric_find(t, metric);
+    double sum = 0;
+
+    for (size_t i = 0; i < t->works.len; i++) {
+        const struct lpo_stack *s = &t->stacks.at[t->works.at[i].stack];
+
+        if (s->count && strcmp(lpo_trace_text(t, t->frames.at[s->first].name), region) == 0)
+            sum += lpo_trace_metric_get(t, t->works.at[i].metrics, column);
+    }
+    return sum;
+}
+
+static void check_real(void **state)
+{
+    const struct real_case *c = *state;
+    LPO_AUTO(lpo_trace) truth = read_capture();
+    LPO_AUTO(lpo_trace) base = read_capture();
+    LPO_AUTO(lpo_trace) counters = read_capture();
+    double want, have;
+
+    keep_first(counters, c->per_config);
+    for (size_t i = 0; i < base->works.len; i++)
+        base->works.at[i].metrics = LPO_NONE;
+    assert_int_equal(lpo_trace_overlay(base, counters).uncovered, 0);
+    want = region_sum(truth, c->region, c->metric);
+    have = region_sum(base, c->region, c->metric);
+    if (!(fabs(have / want - 1) * 100 <= c->within))
+        fail_msg("%g instead of %g: %.2f %%", have, want, (have / want - 1) * 100);
+}
+
 int main(void)
 {
     struct unit u = { 0 };
 
     UNIT_TEST(&u, representatives_cover_the_trace);
+    UNIT_ROWS(&u, real_cases, check_real);
     return unit_run(&u);
 }
