@@ -93,17 +93,28 @@ static int read_diagnostics(struct lpo_nsys_reading *r, struct lpo_err *err)
 
 /* In this order: works tell which calls matter, ranges need the room that the join took, and open
  * ranges end with what was seen last. */
-static int (*const steps[])(struct lpo_nsys_reading *r, struct lpo_err *err) = {
-    read_clock,           lpo_nsys_read_gpus,  lpo_nsys_read_works, lpo_nsys_read_launches,
-    lpo_nsys_read_ranges, lpo_nsys_read_nodes, lpo_nsys_read_names, read_diagnostics,
+static const struct step {
+    int (*read)(struct lpo_nsys_reading *r, struct lpo_err *err);
+    uint32_t skip; /* left out when the caller does without these */
+} steps[] = {
+    { read_clock, 0 },
+    { lpo_nsys_read_gpus, 0 },
+    { lpo_nsys_read_works, 0 },
+    { lpo_nsys_read_launches, LPO_SKIP_LAUNCHES },
+    { lpo_nsys_read_ranges, LPO_SKIP_RANGES },
+    { lpo_nsys_read_nodes, 0 },
+    { lpo_nsys_read_names, 0 },
+    { read_diagnostics, 0 },
 };
 
 static int read_all(struct lpo_nsys_reading *r, struct lpo_err *err)
 {
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        if (steps[i](r, err) < 0)
+        if (!(r->t->skip & steps[i].skip) && steps[i].read(r, err) < 0)
             return err->code;
     }
+    if (r->t->skip & LPO_SKIP_LAUNCHES)
+        lpo_nsys_forget_launches(r);
     if (lpo_nsys_cut(r->db))
         lpo_trace_note(r->t, 0, "the file was cut short: what is there was read");
     return 0;

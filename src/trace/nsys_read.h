@@ -50,6 +50,8 @@ int lpo_nsys_read_gpus(struct lpo_nsys_reading *r, struct lpo_err *err);  /* bef
 int lpo_nsys_read_names(struct lpo_nsys_reading *r, struct lpo_err *err); /* after all else */
 int lpo_nsys_read_works(struct lpo_nsys_reading *r, struct lpo_err *err);
 int lpo_nsys_read_launches(struct lpo_nsys_reading *r, struct lpo_err *err);
+/* Instead: works carry correlation ids in `launch` until one of the two is called. */
+void lpo_nsys_forget_launches(struct lpo_nsys_reading *r);
 int lpo_nsys_read_ranges(struct lpo_nsys_reading *r, struct lpo_err *err);
 /* Where graph nodes were captured; works carry node numbers in capture_stack until then. */
 int lpo_nsys_read_nodes(struct lpo_nsys_reading *r, struct lpo_err *err);

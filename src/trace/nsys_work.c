@@ -321,6 +321,12 @@ static void settle_launches(struct lpo_nsys_reading *r)
     }
 }
 
+void lpo_nsys_forget_launches(struct lpo_nsys_reading *r)
+{
+    for (size_t i = r->first_work; i < r->t->works.len; i++)
+        r->t->works.at[i].launch = LPO_NONE;
+}
+
 int lpo_nsys_read_launches(struct lpo_nsys_reading *r, struct lpo_err *err)
 {
     if (read_calls(r, "CUPTI_ACTIVITY_KIND_RUNTIME", err) < 0 ||

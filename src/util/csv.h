@@ -88,6 +88,7 @@ static inline bool lpo_cell_number(struct lpo_cell cell, double *out)
     *out = point >= digits ? (double)v : (double)v / lpo_cell_tens[digits - point];
     return true;
 }
+
 /* Whole numbers, with or without separators; false when it is anything else or does not fit. */
 bool lpo_cell_int(struct lpo_cell cell, int64_t *out);
 /* Decimal text times 10^power as an exact integer; digits beyond are rounded. */

@@ -1,6 +1,7 @@
 /* What a cell says: text, numbers as ncu and nsys print them. */
 #include "util/csv.h"
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,18 +125,38 @@ static double slow_number(const struct lpo_cell cell)
 const double lpo_cell_tens[19] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
                                    1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18 };
 
+/* Up to 19 digits divided with 64 bits of mantissa: rounding that to a double gives the nearest
+ * unless it lies just between two. False then, and where there are no more bits than a double's. */
+static bool wide_number(const struct decimal *d, int power, double *out)
+{
+#if LDBL_MANT_DIG == 64
+    long double v = (long double)d->digits;
+    uint64_t mantissa;
+
+    v = power < 0 ? v / lpo_cell_tens[-power] : v * lpo_cell_tens[power];
+    memcpy(&mantissa, &v, sizeof mantissa);
+    *out = (double)v;
+    return (mantissa & 0x7ff) != 0x400;
+#else
+    (void)d, (void)power, (void)out;
+    return false;
+#endif
+}
+
 bool lpo_cell_number_slow(struct lpo_cell cell, double *out)
 {
     struct decimal d;
     int power;
+    bool small;
 
     if (!scan_decimal(cell, &d))
         return false;
     power = d.exponent - d.decimals;
-    if (d.digits < (uint64_t)1 << 53 && !d.inexact && power >= -18 && power <= 18)
+    small = !d.inexact && power >= -18 && power <= 18;
+    if (small && d.digits < (uint64_t)1 << 53)
         *out = power < 0 ? (double)d.digits / lpo_cell_tens[-power]
                          : (double)d.digits * lpo_cell_tens[power];
-    else
+    else if (!small || !wide_number(&d, power, out))
         *out = slow_number(cell) * (d.negative ? -1 : 1);
     if (d.negative)
         *out = -*out;

@@ -174,6 +174,25 @@ static void two_files_share_a_clock(void **state)
     assert_int_equal(t->processes.len, 2);
 }
 
+/* lpo top needs neither ranges nor launches; what is left must not change. */
+static void what_is_not_wanted_is_not_read(void **state)
+{
+    LPO_AUTO(lpo_trace) t = lpo_trace_create();
+    LPO_STR path = { 0 };
+    struct lpo_err err = { 0 };
+
+    (void)state;
+    t->skip = LPO_SKIP_LAUNCHES | LPO_SKIP_RANGES;
+    lpo_str_addf(&path, "%s/tests/data/nsys/h200_ranges.sqlite.gz",
+                 unit_env("LPO_SOURCE_ROOT", "."));
+    assert_int_equal(lpo_reader_nsys.read(lpo_str_text(&path), t, &err), 0);
+    assert_int_equal(t->works.len, 15);
+    assert_int_equal(t->launches.len, 0);
+    assert_int_equal(t->ranges.len, 0);
+    for (size_t i = 0; i < t->works.len; i++)
+        assert_int_equal(t->works.at[i].launch, LPO_NONE);
+}
+
 /* --- Schemas that were made up to be awkward ----------------------------------------------- */
 
 #define TID(pid, tid) "(" #pid " * 16777216 + " #tid ")"
@@ -244,56 +263,56 @@ static const struct sql_case {
       "set Memset pid=5 dev=0 stream=0 6+3 bytes=8\n" },
     { "ranges: registered names, domains named late, two kinds, marks are none",
       STRINGS NVTX "INSERT INTO NVTX_EVENTS VALUES (1, 9, 59, NULL, 'plain', " TID(
-          5,
-          6) ", NULL, 0), (2, 8, 59, NULL, NULL, " TID(5,
-                                                       6) ", 3, 2), (3, 7, 60, 1, "
-                                                          "'S', " TID(
-                                                              5,
-                                                              7) ", NULL, "
-                                                                 "NULL), (4, "
-                                                                 "NULL, 34, "
-                                                                 "NULL, "
-                                                                 "'mark',"
-                                                                 " " TID(
-                                                                     5,
-                                                                     6) ","
-                                                                        " "
-                                                                        "N"
-                                                                        "U"
-                                                                        "L"
-                                                                        "L"
-                                                                        ","
-                                                                        " "
-                                                                        "0"
-                                                                        ")"
-                                                                        ","
-                                                                        " "
-                                                                        "("
-                                                                        "5"
-                                                                        ","
-                                                                        " "
-                                                                        "N"
-                                                                        "U"
-                                                                        "L"
-                                                                        "L"
-                                                                        ","
-                                                                        " "
-                                                                        "7"
-                                                                        "5"
-                                                                        ","
-                                                                        " "
-                                                                        "N"
-                                                                        "U"
-                                                                        "L"
-                                                                        "L"
-                                                                        ","
-                                                                        " "
-                                                                        "N"
-                                                                        "U"
-                                                                        "L"
-                                                                        "L"
-                                                                        ","
-                                                                        " " TID(5, 6) ", 4, 2), "
+          5, 6) ", NULL, 0), (2, 8, 59, NULL, NULL, " TID(5,
+                                                          6) ", 3, 2), (3, 7, 60, 1, "
+                                                             "'S', " TID(
+                                                                 5,
+                                                                 7) ", NULL, "
+                                                                    "NULL), (4, "
+                                                                    "NULL, 34, "
+                                                                    "NULL, "
+                                                                    "'mark',"
+                                                                    " " TID(5,
+                                                                            6) ","
+                                                                               " "
+                                                                               "N"
+                                                                               "U"
+                                                                               "L"
+                                                                               "L"
+                                                                               ","
+                                                                               " "
+                                                                               "0"
+                                                                               ")"
+                                                                               ","
+                                                                               " "
+                                                                               "("
+                                                                               "5"
+                                                                               ","
+                                                                               " "
+                                                                               "N"
+                                                                               "U"
+                                                                               "L"
+                                                                               "L"
+                                                                               ","
+                                                                               " "
+                                                                               "7"
+                                                                               "5"
+                                                                               ","
+                                                                               " "
+                                                                               "N"
+                                                                               "U"
+                                                                               "L"
+                                                                               "L"
+                                                                               ","
+                                                                               " "
+                                                                               "N"
+                                                                               "U"
+                                                                               "L"
+                                                                               "L"
+                                                                               ","
+                                                                               " " TID(
+                                                                                   5,
+                                                                                   6) ", 4, 2), "
                                                                                       "(6, 7, 59, "
                                                                                       "NULL, "
                                                                                       "'x', " TID(
@@ -480,6 +499,7 @@ int main(void)
     UNIT_ROWS(&u, member_cases, check_member);
     UNIT_TEST(&u, device_facts_are_told);
     UNIT_TEST(&u, two_files_share_a_clock);
+    UNIT_TEST(&u, what_is_not_wanted_is_not_read);
     UNIT_ROWS(&u, sql_cases, check_sql);
     UNIT_TEST(&u, other_sqlite_is_refused);
     UNIT_TEST(&u, cut_file_gives_what_is_there);
