@@ -99,9 +99,9 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
     if (rc == 0)
         rc = lpo_selection_from_args(args, &select, err);
     if (rc == 0)
-        rc = lpo_analysis_create_skip(args->words, args->nwords,
-                                      LPO_SKIP_OPS | LPO_SKIP_RANGES | LPO_SKIP_LAUNCHES, select,
-                                      &a, err);
+        rc = lpo_analysis_create_skip(
+            args->words, args->nwords,
+            LPO_SKIP_OPS | LPO_SKIP_RANGES | LPO_SKIP_LAUNCHES | LPO_SKIP_METRICS, select, &a, err);
     return rc < 0 ? rc : show(app, args, a, select, writer, err);
 }
 

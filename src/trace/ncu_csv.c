@@ -45,7 +45,8 @@ static void raw_row(struct lpo_ncu_page *p)
 
     lpo_ncu_result_reset(&r);
     w = lpo_ncu_row_work(p, &r, &device);
-    w.metrics = lpo_trace_metric_row(p->t);
+    if (!(p->t->skip & LPO_SKIP_METRICS))
+        w.metrics = lpo_trace_metric_row(p->t);
     for (size_t i = 0; i < n; i++) {
         struct lpo_ncu_column *c = &p->columns.at[i];
         double v;
@@ -81,7 +82,8 @@ static uint32_t details_work(struct lpo_ncu_page *p)
     *slot = p->results.len;
     lpo_ncu_result_reset(&r);
     w = lpo_ncu_row_work(p, &r, &device);
-    w.metrics = lpo_trace_metric_row(p->t);
+    if (!(p->t->skip & LPO_SKIP_METRICS))
+        w.metrics = lpo_trace_metric_row(p->t);
     lpo_ncu_push(p->t, w, &r, device);
     lpo_vec_push(&p->results, r);
     return (uint32_t)p->results.len - 1;

@@ -77,6 +77,8 @@ void lpo_ncu_set_header(struct lpo_ncu_page *p)
 
         if (p->at[c.role] < 0)
             p->at[c.role] = (int)i;
+        if (c.role == LPO_NCU_METRIC && (p->t->skip & LPO_SKIP_METRICS))
+            c.role = LPO_NCU_SKIP;
         metrics += c.role == LPO_NCU_METRIC ||
                    (c.role == LPO_NCU_FACT && lpo_ncu_is_metric((enum lpo_ncu_fact)c.fact));
         lpo_vec_push(&p->columns, c);
@@ -121,7 +123,7 @@ void lpo_ncu_set_value(struct lpo_ncu_page *p, struct lpo_ncu_column *c, uint32_
         return;
     v *= c->scale;
     r->fact[c->fact] = v; /* [LPO_NCU_NONE] is a place like another that nobody reads */
-    if (lpo_ncu_is_metric((enum lpo_ncu_fact)c->fact))
+    if (row != LPO_NONE && lpo_ncu_is_metric((enum lpo_ncu_fact)c->fact))
         set_metric(p, c, row, v);
 }
 

@@ -69,7 +69,7 @@ static bool start_row(struct result *r)
 {
     struct lpo_trace *t = r->rep->t;
 
-    if (r->bare)
+    if (r->bare || (t->skip & LPO_SKIP_METRICS))
         return false;
     if (!fits(r->rep, t->nmetric_rows + 1, t->metric_cap)) {
         r->bare = true;
@@ -126,6 +126,8 @@ static bool plain_metric(struct result *r, const struct lpo_proto *m)
     if (p[2] != 0x12 || p[3] != 9 || p[4] != 0x19 || id >= r->rep->strings.len)
         return false;
     s = &r->rep->strings.at[id];
+    if (s->fact == LPO_NCU_NONE && (t->skip & LPO_SKIP_METRICS))
+        return true;
     if (s->fact != LPO_NCU_NONE || s->metric == LPO_NONE || r->work.metrics == LPO_NONE)
         return false;
     memcpy(&v, p + 5, sizeof v);

@@ -40,6 +40,7 @@ enum lpo_skip {
     LPO_SKIP_OPS = 1,
     LPO_SKIP_RANGES = 2,
     LPO_SKIP_LAUNCHES = 4, /* works keep launch == LPO_NONE */
+    LPO_SKIP_METRICS = 8,  /* works keep metrics == LPO_NONE; durations are read */
 };
 
 /* One kernel, copy or set on a GPU. */

@@ -182,6 +182,34 @@ static void units_are_those_of_the_csv(void **state)
     }
 }
 
+/* lpo top does without metrics; names, durations and devices stay. */
+static void without_metrics_durations_stay(void **state)
+{
+    static const struct lpo_reader *const readers[] = { &lpo_reader_ncu_rep, &lpo_reader_ncu_csv,
+                                                        &lpo_reader_ncu_csv };
+    static const char *const files[] = { "tests/data/ncu/ranges.ncu-rep.gz",
+                                         "tests/data/ncu/ranges_raw.csv.gz",
+                                         "tests/data/ncu/ranges_details.csv.gz" };
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        LPO_AUTO(lpo_trace) t = lpo_trace_create();
+        LPO_STR path = { 0 };
+        struct lpo_err err = { 0 };
+        int64_t ns = 0;
+
+        t->skip = LPO_SKIP_METRICS;
+        assert_int_equal(readers[i]->read(at_root(&path, files[i]), t, &err), 0);
+        for (size_t k = 0; k < t->works.len; k++) {
+            ns += lpo_work_ns(&t->works.at[k]);
+            assert_int_equal(t->works.at[k].metrics, LPO_NONE);
+        }
+        assert_true(llabs(ns - 888096) < 50); /* the details page rounds to 10 ns */
+        assert_int_equal(t->metrics.len, 0);
+        assert_true(i == 2 || t->devices.at[0].sms == 132);
+    }
+}
+
 static void visits_are_told_apart(void **state)
 {
     LPO_STR path = { 0 }, got = { 0 };
@@ -476,6 +504,7 @@ int main(void)
             unit_add(&u, pair_cases[i].name, check_pair, &pair_cases[i]);
     }
     UNIT_TEST(&u, units_are_those_of_the_csv);
+    UNIT_TEST(&u, without_metrics_durations_stay);
     UNIT_TEST(&u, visits_are_told_apart);
     UNIT_TEST(&u, made_up_report_is_read);
     UNIT_TEST(&u, cut_report_keeps_what_came_before);
