@@ -1,0 +1,78 @@
+/* Which ranges a capture is limited to, as ncu's flags. */
+#include "stage/ncu/ncu.h"
+
+#include "config/node.h"
+#include "run/conf.h"
+#include "stage/ncu/expr.h"
+#include "stage/ncu/seen.h"
+#include "stage/stage.h"
+#include "util/arena.h"
+#include "util/err.h"
+
+bool lpo_ncu_region_mode(const struct lpo_stage_ctx *ctx)
+{
+    return lpo_conf_bool(ctx->knobs, "regions.enable", false);
+}
+
+/* A list or one text as a list of patterns. */
+static size_t patterns_of(struct lpo_stage_ctx *ctx, const struct lpo_node *n, const char ***out)
+{
+    size_t count = !n ? 0 : n->kind == LPO_NODE_LIST ? n->count : 1, len = 0;
+
+    *out = lpo_arena_array(ctx->arena, count + 1, sizeof **out);
+    for (size_t i = 0; i < count; i++) {
+        const char *word = lpo_conf_word(ctx->arena, n->kind == LPO_NODE_LIST ? n->items[i] : n);
+
+        if (word && *word)
+            (*out)[len++] = word;
+    }
+    return len;
+}
+
+static int translate(struct lpo_stage_ctx *ctx, const struct lpo_node *patterns,
+                     const struct lpo_seen_regions *seen, struct lpo_exprs *out,
+                     struct lpo_err *err)
+{
+    const char **words;
+    size_t n = patterns_of(ctx, patterns, &words);
+
+    for (size_t i = 0; i < n; i++)
+        if (lpo_ncu_expr_add(ctx->arena, words[i], seen, out, err) < 0)
+            return err->code;
+    return 0;
+}
+
+static void add_exprs(struct lpo_stage_ctx *ctx, struct lpo_step *step, const char *flag,
+                      const struct lpo_exprs *exprs)
+{
+    for (size_t i = 0; i < exprs->len; i++) {
+        lpo_step_arg(ctx->arena, step, flag);
+        lpo_step_arg(ctx->arena, step, exprs->at[i]);
+    }
+}
+
+/* Region mode names its regions itself; with none named, every outermost region that was seen. */
+int lpo_ncu_add_nvtx(struct lpo_stage_ctx *ctx, const struct lpo_node *cli, struct lpo_step *step,
+                     struct lpo_err *err)
+{
+    struct lpo_seen_regions seen = { 0 };
+    struct lpo_exprs include = { 0 }, exclude = { 0 };
+
+    if (!lpo_conf_bool(ctx->knobs, "gating_nvtx", true))
+        return 0;
+    lpo_seen_regions_read(ctx->arena, ctx->run_dir, &seen);
+    if (translate(ctx, lpo_node_at(cli, "nvtx.include"), &seen, &include, err) < 0 ||
+        translate(ctx, lpo_node_at(cli, "nvtx.exclude"), &seen, &exclude, err) < 0)
+        return lpo_ctx(err, "pipeline.ncu.ncu_cli.nvtx");
+    if (lpo_ncu_region_mode(ctx)) {
+        if (translate(ctx, lpo_node_at(ctx->knobs, "regions.include"), &seen, &include, err) < 0)
+            return lpo_ctx(err, "pipeline.ncu.regions.include");
+        if (include.len == 0)
+            lpo_seen_add_outermost(ctx->arena, &seen, &include);
+    }
+    if (include.len || exclude.len || lpo_ncu_region_mode(ctx))
+        lpo_step_arg(ctx->arena, step, "--nvtx");
+    add_exprs(ctx, step, "--nvtx-include", &include);
+    add_exprs(ctx, step, "--nvtx-exclude", &exclude);
+    return 0;
+}
