@@ -42,8 +42,8 @@ static const char *proc_value(struct lpo_arena *a, const char *path, const char 
     return lpo_arena_strndup(a, line, strcspn(line, "\n"));
 }
 
-/* What a tool prints of itself, one line, the first that holds a digit. */
-static const char *version_of(struct lpo_arena *a, const char *tool)
+/* The first line that holds a digit. */
+const char *lpo_provenance_version(struct lpo_arena *a, const char *tool)
 {
     const char *const argv[] = { tool, "--version", NULL };
     LPO_STR out = { 0 };
@@ -145,7 +145,7 @@ int lpo_provenance_env(struct lpo_arena *a, const char *work_dir, const char *co
     lpo_gpu_write(a, &w, "gpus");
     lpo_jw_object(&w, "tools");
     for (; *tools; tools++)
-        lpo_jw_text(&w, lpo_path_base(*tools), version_of(a, *tools));
+        lpo_jw_text(&w, lpo_path_base(*tools), lpo_provenance_version(a, *tools));
     lpo_jw_end(&w);
     write_git(a, &w, work_dir);
     write_variables(a, &w);

@@ -15,6 +15,9 @@ struct lpo_str;
 int lpo_provenance_env(struct lpo_arena *a, const char *work_dir, const char *const *tools,
                        struct lpo_str *out, struct lpo_err *err);
 
+/* What a tool prints of its version, one line; NULL when it is not here or does not say. */
+const char *lpo_provenance_version(struct lpo_arena *a, const char *tool);
+
 /* A copy of the config with secret values in workload.env replaced by "(hidden)". */
 struct lpo_node *lpo_provenance_mask(struct lpo_arena *a, const struct lpo_node *config);
 /* The override as it may be written: "workload.env.HF_TOKEN=(hidden)". */

@@ -19,9 +19,9 @@
 enum { MAX_TRIES = 10000, MAX_DEPTH = 16, MAX_FILES = 20000 };
 
 /* 1 claimed, 0 taken by another run, negative an error. */
-static int claim(struct lpo_arena *a, const char *dir, struct lpo_err *err)
+static int claim(struct lpo_arena *a, const char *dir, const char *file, struct lpo_err *err)
 {
-    char *manifest = lpo_path_join(a, dir, "run.json");
+    char *manifest = lpo_path_join(a, dir, file);
     int fd;
 
     if (lpo_dirs_make(dir, err) < 0)
@@ -36,17 +36,17 @@ static int claim(struct lpo_arena *a, const char *dir, struct lpo_err *err)
     return lpo_fail_errno(err, "cannot write into the run folder '%s'", dir);
 }
 
-int lpo_rundir_create(struct lpo_arena *a, const char *wanted, const char **out,
-                      struct lpo_err *err)
+int lpo_rundir_claim(struct lpo_arena *a, const char *wanted, const char *file, const char **out,
+                     struct lpo_err *err)
 {
     char *absolute = lpo_path_absolute(a, wanted);
 
     for (int i = 1; i <= MAX_TRIES; i++) {
         char *dir = i == 1 ? absolute : lpo_arena_printf(a, "%s-%d", absolute, i);
-        int rc = claim(a, dir, err);
+        int rc = claim(a, dir, file, err);
 
         if (rc < 0)
-            return lpo_ctx(err, "cannot make the run folder; hydra.run.dir chooses another place");
+            return rc;
         if (rc == 1) {
             *out = dir;
             return 0;
@@ -54,6 +54,14 @@ int lpo_rundir_create(struct lpo_arena *a, const char *wanted, const char **out,
     }
     return lpo_fail(err, LPO_E_LIMIT, "'%s' and its %d numbered neighbours are all taken", wanted,
                     MAX_TRIES);
+}
+
+int lpo_rundir_create(struct lpo_arena *a, const char *wanted, const char **out,
+                      struct lpo_err *err)
+{
+    if (lpo_rundir_claim(a, wanted, "run.json", out, err) < 0)
+        return lpo_ctx(err, "cannot make the run folder; hydra.run.dir chooses another place");
+    return 0;
 }
 
 int lpo_rundir_sub(struct lpo_arena *a, const char *run, const char *name, const char **out,

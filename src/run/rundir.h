@@ -1,7 +1,7 @@
 /* run/rundir.h - the folder of one run.
  *
- * Claimed by creating run.json exclusively, so two runs of the same second get two folders: the
- * second one's name ends in "-2". */
+ * Claimed by creating its main file exclusively, so two runs of the same second get two folders:
+ * the second one's name ends in "-2". */
 #pragma once
 
 struct lpo_arena;
@@ -10,6 +10,9 @@ struct lpo_err;
 /* Makes `wanted` (or wanted-2, -3, …) and claims it. *out is absolute, in the arena. */
 int lpo_rundir_create(struct lpo_arena *a, const char *wanted, const char **out,
                       struct lpo_err *err);
+/* The same for a folder whose main file is another than run.json. */
+int lpo_rundir_claim(struct lpo_arena *a, const char *wanted, const char *file, const char **out,
+                     struct lpo_err *err);
 /* mkdir -p of run/name; returns the absolute path. */
 int lpo_rundir_sub(struct lpo_arena *a, const char *run, const char *name, const char **out,
                    struct lpo_err *err);

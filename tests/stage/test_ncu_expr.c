@@ -111,7 +111,7 @@ static void check_message(void **state)
     }
     assert_non_null(m);
     assert_non_null(strstr(m->meaning, c->meaning));
-    assert_int_equal(m->rerun_ungated, c->rerun);
+    assert_int_equal((m->what & LPO_TOOL_FILTERED) != 0, c->rerun);
 }
 
 int main(void)

@@ -14,9 +14,7 @@
 #include "stage/stage.h"
 #include "util/arena.h"
 #include "util/err.h"
-#include "util/file.h"
 #include "util/path.h"
-#include "util/str.h"
 
 struct state {
     const char *ncu;
@@ -67,19 +65,11 @@ static int add_capture(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_st
     struct lpo_step words = { 0 }, *step;
     const char *base = gated ? "run" : "rerun";
 
-    lpo_step_arg(a, &words, s->ncu);
-    lpo_step_arg(a, &words, "--config-file");
-    lpo_step_arg(a, &words, "off");
-    lpo_ncu_add_flags(a, s->cli, &words);
+    lpo_ncu_add_start(a, s->ncu, s->cli, &words);
     if (gated && lpo_ncu_add_nvtx(ctx, s->cli, &words, err) < 0)
         return err->code;
     add_focus(ctx, s, &words);
-    if (lpo_conf_bool(s->cli, "force_overwrite", true))
-        lpo_step_arg(a, &words, "--force-overwrite");
-    lpo_step_arg(a, &words, "--log-file");
-    lpo_step_argf(a, &words, "%s/%s.log", ctx->dir, base);
-    lpo_step_arg(a, &words, "--export");
-    lpo_step_argf(a, &words, "%s/%s", ctx->dir, base);
+    lpo_ncu_add_outputs(a, s->cli, lpo_path_join(a, ctx->dir, base), &words);
     opts.prefix = words.argv;
     if (lpo_stage_add_workload(ctx, steps, gated ? "ncu" : "ncu without NVTX filter", &opts, &step,
                                err) < 0)
@@ -124,56 +114,18 @@ static const char *report_path(const struct lpo_stage_ctx *ctx, const struct sta
     return lpo_path_join(ctx->arena, ctx->dir, base);
 }
 
-/* The tables that ncu itself makes of a report, beside our own. */
 static void add_tables(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_steps *steps)
 {
-    static const struct {
-        const char *label, *page, *file, *log;
-        bool csv;
-    } tables[] = {
-        { "ncu raw page", "raw", "raw.csv", "raw", true },
-        { "ncu details page", "details", "sections_report.txt", "details", false },
+    static const struct lpo_ncu_table tables[] = {
+        { "ncu raw page", "raw", "raw.csv", "raw", NULL, true },
+        { "ncu details page", "details", "sections_report.txt", "details", NULL, false },
     };
-    struct lpo_arena *a = ctx->arena;
 
     if (s->tables_planned || !lpo_conf_bool(s->cli, "export.csv", true))
         return;
     s->tables_planned = true;
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
-        struct lpo_step *step = lpo_stage_add_tool(ctx, steps, tables[i].label, tables[i].log);
-
-        lpo_step_arg(a, step, s->ncu);
-        lpo_step_arg(a, step, "--import");
-        lpo_step_arg(a, step, report_path(ctx, s));
-        lpo_step_arg(a, step, "--page");
-        lpo_step_arg(a, step, tables[i].page);
-        lpo_step_arg(a, step, "--print-units");
-        lpo_step_arg(a, step, "base");
-        if (tables[i].csv)
-            lpo_step_arg(a, step, "--csv");
-        step->stdout_path = lpo_path_join(a, ctx->dir, tables[i].file);
-        step->optional = true;
-    }
-}
-
-/* What the log and the program's end mean together; NULL when all is well. */
-static const char *find_problem(struct lpo_stage_ctx *ctx, struct state *s, size_t i,
-                                const struct lpo_result *r, const struct lpo_step *step,
-                                const struct lpo_tool_message **message)
-{
-    const char *log =
-        lpo_arena_printf(ctx->arena, "%s/%s.log", ctx->dir, i == s->rerun ? "rerun" : "run");
-    LPO_AUTO(lpo_text) text = NULL;
-    struct lpo_err err = { 0 };
-
-    *message = NULL;
-    if (lpo_text_read_limit(log, 64 << 20, &text, NULL) == 0)
-        *message = lpo_tool_message_find(text->at);
-    if (*message)
-        return lpo_arena_printf(ctx->arena, "%s: %s", (*message)->meaning, (*message)->remedy);
-    if (lpo_stage_judge(step, r, &err) < 0)
-        return lpo_arena_strdup(ctx->arena, lpo_err_cause(&err));
-    return NULL;
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        lpo_ncu_add_table(ctx, steps, s->ncu, report_path(ctx, s), &tables[i]);
 }
 
 static int after_capture(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_steps *steps,
@@ -181,11 +133,12 @@ static int after_capture(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_
 {
     const struct lpo_tool_message *message;
     struct lpo_step step = steps->at[i];
+    const char *log = lpo_path_join(ctx->arena, ctx->dir, i == s->rerun ? "rerun.log" : "run.log");
     bool made;
 
-    s->problem = find_problem(ctx, s, i, r, &step, &message);
+    s->problem = lpo_ncu_problem(ctx->arena, log, &step, r, &message);
     made = lpo_path_exists(report_path(ctx, s));
-    if (s->problem && message && message->rerun_ungated && i == s->main && !made &&
+    if (s->problem && message && (message->what & LPO_TOOL_FILTERED) && i == s->main && !made &&
         lpo_conf_bool(ctx->knobs, "gating_nvtx", true)) {
         lpo_manifest_note(ctx->manifest, ctx->record, "%s; trying again without the NVTX filter",
                           message->meaning);
