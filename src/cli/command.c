@@ -11,6 +11,7 @@
 extern const struct lpo_command lpo_cmd_analyze;
 extern const struct lpo_command lpo_cmd_config;
 extern const struct lpo_command lpo_cmd_doctor;
+extern const struct lpo_command lpo_cmd_kernels;
 extern const struct lpo_command lpo_cmd_regions;
 extern const struct lpo_command lpo_cmd_report;
 extern const struct lpo_command lpo_cmd_run;
@@ -22,6 +23,7 @@ static const struct lpo_command *const commands[] = {
     &lpo_cmd_report,
     &lpo_cmd_regions,
     &lpo_cmd_top,
+    &lpo_cmd_kernels,
     &lpo_cmd_analyze,
     &lpo_cmd_doctor,
     NULL,

@@ -1,5 +1,6 @@
 #include "cli/progress.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -79,6 +80,20 @@ static void on_end(void *ctx, const struct lpo_stage_record *r)
             r->message ? ": " : "", r->message ? r->message : "");
     for (size_t i = 0; i < r->nnotes; i++)
         fprintf(p->to, "  note: %s\n", r->notes[i]);
+    fflush(p->to);
+}
+
+void lpo_progress_say(struct lpo_progress *p, const char *fmt, ...)
+{
+    va_list ap;
+
+    if (p->quiet)
+        return;
+    wipe(p);
+    va_start(ap, fmt);
+    vfprintf(p->to, fmt, ap);
+    va_end(ap);
+    fputc('\n', p->to);
     fflush(p->to);
 }
 

@@ -17,3 +17,6 @@ struct lpo_progress {
 
 void lpo_progress_init(struct lpo_progress *p, FILE *to, bool quiet);
 struct lpo_pipeline_events lpo_progress_events(struct lpo_progress *p);
+/* A line that stays; nothing when quiet. */
+void lpo_progress_say(struct lpo_progress *p, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));

@@ -1,0 +1,189 @@
+/* lpo kernels: the hardware counters of a few kernels of any program, and what holds each back. */
+#include <string.h>
+
+#include "cli/app.h"
+#include "cli/command.h"
+#include "cli/job.h"
+#include "cli/kernels_run.h"
+#include "cli/progress.h"
+#include "cli/trace_options.h"
+#include "config/node.h"
+#include "run/conf.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/path.h"
+#include "util/str.h"
+
+static const struct lpo_option options[] = {
+    { "kernel-regex", 'k', LPO_OPT_LIST, "REGEX", "kernels whose function name fits; repeatable" },
+    { "kernel-config", 'c', LPO_OPT_TEXT, "FILE", "the list that `lpo top -o FILE` writes" },
+    { "topk", 'n', LPO_OPT_TEXT, "N", "only the first N of that list" },
+    { "set", 0, LPO_OPT_TEXT, "NAME", "a set of ncu instead of the preset's sections" },
+    { "section", 0, LPO_OPT_LIST, "NAME", "these sections instead of the preset's; repeatable" },
+    { "metrics", 0, LPO_OPT_TEXT, "LIST", "metrics besides, joined by commas; default: none" },
+    { "launch-skip", 0, LPO_OPT_TEXT, "N", "matching launches to let pass first; default: 0" },
+    { "launch-count", 0, LPO_OPT_TEXT, "N", "matching launches to measure; default: 1" },
+    { "per-config", 0, LPO_OPT_FLAG, NULL, "count launches per (kernel, grid, block)" },
+    { "output", 'o', LPO_OPT_TEXT, "DIR", "the folder to write; default: tmp/kernels/<time>" },
+    { "ncu", 0, LPO_OPT_TEXT, "PROGRAM", "Nsight Compute, by name or path; default: ncu" },
+    { "json", 0, LPO_OPT_FLAG, NULL, "the summary as JSON on stdout" },
+    { "dry-run", 0, LPO_OPT_FLAG, NULL, "print each command that would be started; run nothing" },
+    { "quiet", 'q', LPO_OPT_FLAG, NULL, "no progress on stderr" },
+    LPO_CONFIG_OPTIONS,
+    { NULL, 0, LPO_OPT_FLAG, NULL, NULL },
+};
+
+static int check_usage(const struct lpo_args *args, struct lpo_err *err)
+{
+    bool workload = false;
+
+    for (size_t i = 0; i < args->nwords; i++)
+        workload |= lpo_starts(args->words[i], "workload");
+    if (args->rest ? args->nrest == 0 : !workload)
+        return lpo_fail(err, LPO_E_USAGE,
+                        "which program? usage: lpo kernels --kernel-regex R -- program args…");
+    if (!*lpo_args_list(args, "kernel-regex") && !lpo_args_has(args, "kernel-config"))
+        return lpo_fail(err, LPO_E_USAGE,
+                        "which kernels? --kernel-regex R, or --kernel-config FILE as 'lpo top -o "
+                        "FILE' writes it");
+    if (lpo_args_has(args, "topk") && !lpo_args_has(args, "kernel-config"))
+        return lpo_fail(err, LPO_E_USAGE, "--topk takes the first of --kernel-config");
+    return 0;
+}
+
+static int read_asks(struct lpo_app *app, const struct lpo_args *args, struct lpo_kernel_asks *out,
+                     struct lpo_err *err)
+{
+    const char *file = lpo_args_text(args, "kernel-config", NULL);
+    size_t most = 0;
+
+    for (const char *const *r = lpo_args_list(args, "kernel-regex"); *r; r++)
+        if (lpo_kernel_asks_add(app->arena, out, NULL, *r, err) < 0)
+            return lpo_ctx(err, "--kernel-regex");
+    if (lpo_count_from_args(args, "topk", 0, &most, err) < 0)
+        return err->code;
+    if (file && lpo_kernel_asks_read(app->arena, out, file, most, err) < 0)
+        return lpo_ctx(err, "--kernel-config");
+    return 0;
+}
+
+/* The preset decides, except for what a standalone look does otherwise. First in the list, so that
+ * what the user writes has the last word. */
+static const char **overrides_of(struct lpo_arena *a, const struct lpo_args *args)
+{
+    static const char *const own[] = {
+        "hydra.run.dir=tmp/kernels/${now:%Y%m%d-%H%M%S}",
+        "pipeline.ncu.ncu_cli.metrics=null",
+        "pipeline.ncu.ncu_cli.launch_count=1",
+    };
+    const size_t n = sizeof own / sizeof *own;
+    const char **all = lpo_arena_array(a, n + args->nwords + 1, sizeof *all);
+
+    memcpy(all, own, sizeof own);
+    for (size_t i = 0; i < args->nwords; i++)
+        all[n + i] = args->words[i];
+    return all;
+}
+
+static int set_count(struct lpo_arena *a, struct lpo_node *cli, const struct lpo_args *args,
+                     const char *option, const char *key, struct lpo_err *err)
+{
+    size_t n = 0;
+
+    if (!lpo_args_has(args, option))
+        return 0;
+    if (lpo_count_from_args(args, option, 0, &n, err) < 0)
+        return err->code;
+    lpo_node_set(a, cli, key, lpo_node_int(a, (int64_t)n));
+    return 0;
+}
+
+static int set_options(struct lpo_arena *a, struct lpo_node *cli, const struct lpo_args *args,
+                       struct lpo_err *err)
+{
+    const char *const *sections = lpo_args_list(args, "section");
+    const char *set = lpo_args_text(args, "set", NULL);
+    const char *metrics = lpo_args_text(args, "metrics", NULL);
+    struct lpo_node *list = lpo_node_list(a);
+
+    for (; *sections; sections++)
+        lpo_node_push(a, list, lpo_node_string(a, *sections));
+    if (list->count || set) /* what is asked for, and not the preset's choice besides */
+        lpo_node_set(a, cli, "sections", list);
+    if (set)
+        lpo_node_set(a, cli, "set", lpo_node_string(a, set));
+    if (metrics)
+        lpo_node_set(a, cli, "metrics", lpo_node_string(a, metrics));
+    if (set_count(a, cli, args, "launch-skip", "launch_skip", err) < 0 ||
+        set_count(a, cli, args, "launch-count", "launch_count", err) < 0)
+        return err->code;
+    return 0;
+}
+
+static int find_ncu(struct lpo_app *app, const struct lpo_args *args, const struct lpo_job *job,
+                    const char **out, struct lpo_err *err)
+{
+    const char *name = lpo_args_text(args, "ncu", NULL);
+
+    if (!name)
+        name = lpo_conf_text(job->config, "pipeline.ncu.program", "ncu");
+    *out = lpo_path_which(app->arena, name);
+    if (!*out && lpo_args_has(args, "dry-run"))
+        *out = name; /* the command is shown even where the tool is not */
+    if (!*out)
+        return lpo_fail(err, LPO_E_MISSING,
+                        "'%s' is not here; --ncu names another place, 'lpo doctor' says how to "
+                        "get it",
+                        name);
+    return 0;
+}
+
+static int make_job(struct lpo_app *app, const struct lpo_args *args, struct lpo_job *job,
+                    struct lpo_kernels_job *k, struct lpo_err *err)
+{
+    const char *const *program = (const char *const *)args->rest;
+    const struct lpo_node *preset;
+    struct lpo_node *cli;
+
+    if (check_usage(args, err) < 0 || read_asks(app, args, &k->asks, err) < 0 ||
+        lpo_job_compose(app, args, overrides_of(app->arena, args), program, -1, job, err) < 0 ||
+        find_ncu(app, args, job, &k->ncu, err) < 0)
+        return err->code;
+    job->run_dir = lpo_args_text(args, "output", job->run_dir);
+    preset = lpo_node_at(job->config, "pipeline.ncu.ncu_cli");
+    cli = preset ? lpo_node_clone(app->arena, preset) : lpo_node_map(app->arena);
+    k->job = job;
+    k->cli = cli;
+    k->per_config = lpo_args_has(args, "per-config");
+    return set_options(app->arena, cli, args, err);
+}
+
+static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
+{
+    struct lpo_kernels_job k = { 0 };
+    struct lpo_progress progress;
+    struct lpo_job job = { 0 };
+    LPO_STR plan = { 0 };
+
+    if (make_job(app, args, &job, &k, err) < 0)
+        return err->code;
+    if (lpo_args_has(args, "dry-run")) {
+        if (lpo_kernels_dry_run(app, &k, &plan, err) < 0)
+            return err->code;
+        fwrite(lpo_str_text(&plan), 1, plan.len, app->out);
+        return 0;
+    }
+    lpo_progress_init(&progress, app->log, lpo_args_has(args, "quiet"));
+    return lpo_kernels_run(app, &k, &progress, lpo_args_has(args, "json"), err);
+}
+
+const struct lpo_command lpo_cmd_kernels = {
+    .name = "kernels",
+    .summary = "hardware counters of chosen kernels of any program, and what holds each back",
+    .usage = "[--kernel-regex R | --kernel-config FILE [--topk N]] [override…] -- program args…",
+    .about = "  lpo kernels --kernel-regex 'flash_fwd.*' -- ./bench --size 2048\n"
+             "  lpo top trace.json.gz -o top.yaml\n"
+             "  lpo kernels --kernel-config top.yaml --topk 5 -- python generate.py",
+    .options = options,
+    .run = run,
+};

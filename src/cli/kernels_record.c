@@ -1,0 +1,98 @@
+#include "cli/kernels_record.h"
+
+#include <time.h>
+
+#include "cli/job.h"
+#include "cli/kernels_run.h"
+#include "config/node.h"
+#include "config/yaml.h"
+#include "report/kernel_summary.h"
+#include "run/gpu.h"
+#include "run/plan.h"
+#include "run/supervise.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/file.h"
+#include "util/path.h"
+#include "util/str.h"
+
+static const char *now_text(struct lpo_arena *a)
+{
+    time_t now = time(NULL);
+    char text[32];
+    struct tm tm;
+
+    gmtime_r(&now, &tm);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    return lpo_arena_strdup(a, text);
+}
+
+static void set_text(struct lpo_arena *a, struct lpo_node *map, const char *key, const char *text)
+{
+    lpo_node_set(a, map, key, text ? lpo_node_string(a, text) : lpo_node_null(a));
+}
+
+static void set_copy(struct lpo_arena *a, struct lpo_node *map, const char *key,
+                     const struct lpo_node *from)
+{
+    lpo_node_set(a, map, key, from ? lpo_node_clone(a, from) : lpo_node_null(a));
+}
+
+static struct lpo_node *words_node(struct lpo_arena *a, const char *const *words)
+{
+    struct lpo_node *list = lpo_node_list(a);
+
+    for (; words && *words; words++)
+        lpo_node_push(a, list, lpo_node_string(a, *words));
+    return list;
+}
+
+static struct lpo_node *gpus_node(struct lpo_arena *a, const struct lpo_kernels_facts *f)
+{
+    struct lpo_node *list = lpo_node_list(a);
+
+    for (size_t i = 0; i < f->gpus->len; i++)
+        lpo_node_push(a, list, lpo_node_string(a, f->gpus->at[i].name));
+    return list;
+}
+
+static struct lpo_node *ncu_node(struct lpo_arena *a, const struct lpo_kernels_facts *f)
+{
+    static const char *const keys[] = {
+        "set",          "sections",    "metrics",         "launch_skip",
+        "launch_count", "replay_mode", "kernel_name_base"
+    };
+    struct lpo_node *map = lpo_node_map(a);
+
+    set_text(a, map, "program", f->k->ncu);
+    set_text(a, map, "version", f->ncu_version);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        set_copy(a, map, keys[i], lpo_node_get(f->k->cli, keys[i]));
+    lpo_node_set(a, map, "per_config", lpo_node_bool(a, f->k->per_config));
+    return map;
+}
+
+int lpo_kernels_record(struct lpo_arena *a, const struct lpo_kernels_facts *f,
+                       const struct lpo_kernels_end *end, const char *dir, struct lpo_err *err)
+{
+    struct lpo_node *map = lpo_node_map(a);
+    LPO_STR text = { 0 }, how = { 0 };
+
+    lpo_result_describe(end->result, end->step, &how);
+    set_text(a, map, "date", now_text(a));
+    set_text(a, map, "lpo", LPO_VERSION);
+    set_text(a, map, "kernel", end->ask->name);
+    set_text(a, map, "regex", end->ask->regex);
+    set_copy(a, map, "program", lpo_node_at(f->k->job->config, "workload.argv"));
+    set_text(a, map, "folder", end->step->cwd);
+    lpo_node_set(a, map, "ncu", ncu_node(a, f));
+    set_text(a, map, "driver", f->gpus->driver);
+    lpo_node_set(a, map, "gpus", gpus_node(a, f));
+    lpo_node_set(a, map, "command", words_node(a, end->step->argv));
+    set_text(a, map, "outcome", lpo_kernel_state_name(end->outcome->state));
+    set_text(a, map, "message", end->outcome->message);
+    set_text(a, map, "ended", lpo_str_text(&how));
+    lpo_node_set(a, map, "wall_ns", lpo_node_int(a, end->result->wall_ns));
+    lpo_yaml_add(&text, map);
+    return lpo_file_write(lpo_path_join(a, dir, "command.yaml"), text.at, text.len, err);
+}

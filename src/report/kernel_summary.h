@@ -1,0 +1,41 @@
+/* report/kernel_summary.h - what `lpo kernels` found, as a document and as JSON. */
+#pragma once
+
+#include <stddef.h>
+
+#include "report/kernel_profile.h"
+
+struct lpo_doc;
+struct lpo_str;
+
+enum lpo_kernel_state {
+    LPO_KERNEL_NOT_TRIED, /* something before it made going on pointless */
+    LPO_KERNEL_DONE,
+    LPO_KERNEL_NO_MATCH, /* the program launched nothing of that name */
+    LPO_KERNEL_FAILED,
+};
+
+const char *lpo_kernel_state_name(enum lpo_kernel_state state); /* "done", "no match", … */
+
+/* One kernel that was asked for. */
+struct lpo_kernel_outcome {
+    const char *name;   /* as the user or `lpo top` names it */
+    const char *regex;  /* over the bare function name */
+    const char *folder; /* under the output folder */
+    enum lpo_kernel_state state;
+    const char *message; /* why not done, or what else to know; NULL */
+    struct lpo_kernel_profiles profiles;
+};
+
+struct lpo_kernel_summary {
+    const char *folder;  /* the output folder */
+    const char *program; /* for people: quoted for a shell */
+    const char *ncu;     /* its version; NULL unknown */
+    const char *gpu;     /* NULL unknown */
+    const struct lpo_kernel_outcome *at;
+    size_t len;
+};
+
+void lpo_kernel_summary_doc(const struct lpo_kernel_summary *s, struct lpo_doc *doc);
+/* {"schema", "folder", "program", "ncu", "gpu", "kernels": [{… "launches": [{… "class"}]}]} */
+void lpo_kernel_summary_json(const struct lpo_kernel_summary *s, struct lpo_str *out);
