@@ -79,7 +79,7 @@ static int add_row(struct lpo_arena *a, struct lpo_kernel_asks *asks, const stru
         regex = lpo_str_text(&made);
     }
     if (!regex)
-        return lpo_fail(err, LPO_E_FORMAT, "a kernel is a map with 'regex' or 'name', or a text");
+        return lpo_fail(err, LPO_E_CONFIG, "a kernel is a map with 'regex' or 'name', or a text");
     return lpo_kernel_asks_add(a, asks, name, regex, err);
 }
 
@@ -95,11 +95,11 @@ int lpo_kernel_asks_read(struct lpo_arena *a, struct lpo_kernel_asks *asks, cons
         return lpo_ctx(err, "cannot read the list of kernels");
     list = root->kind == LPO_NODE_MAP ? lpo_node_get(root, "kernels") : root;
     if (!list || list->kind != LPO_NODE_LIST)
-        return lpo_fail(err, LPO_E_FORMAT,
+        return lpo_fail(err, LPO_E_CONFIG,
                         "'%s' holds no list 'kernels:'; 'lpo top FILE -o %s' writes one", path,
                         lpo_path_base(path));
     if (list->count == 0)
-        return lpo_fail(err, LPO_E_FORMAT, "the list of kernels in '%s' is empty", path);
+        return lpo_fail(err, LPO_E_CONFIG, "the list of kernels in '%s' is empty", path);
     for (size_t i = 0; i < list->count && (most == 0 || i < most); i++)
         if (add_row(a, asks, list->items[i], err) < 0)
             return lpo_ctx(err, "%s:%u: kernel %zu", path, list->items[i]->where.line, i + 1);
