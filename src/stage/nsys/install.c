@@ -1,6 +1,7 @@
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "run/supervise.h"
 #include "stage/nsys/nsys.h"
@@ -8,6 +9,8 @@
 #include "util/err.h"
 #include "util/path.h"
 #include "util/str.h"
+
+enum { MAX_LINKS = 16 };
 
 static const int64_t ask_limit_ns = 30000000000;
 
@@ -47,24 +50,35 @@ bool lpo_nsys_has_old_names(struct lpo_arena *a, const char *nsys)
     return at && atoi(at + 8) > 0 && atoi(at + 8) < 2023;
 }
 
-const char *lpo_nsys_importer(struct lpo_arena *a, const char *nsys)
+/* <root>/target-linux-x64/nsys and <root>/host-…/QdstrmImporter */
+static const char *importer_beside(struct lpo_arena *a, const char *nsys)
 {
-    char *real = realpath(nsys, NULL);
-    const char *found = NULL;
-    char *pattern;
+    const char *root = lpo_path_dir(a, lpo_path_dir(a, nsys)), *found = NULL;
     glob_t g = { 0 };
 
-    if (!real)
-        return NULL;
-    /* <root>/target-linux-x64/nsys and <root>/host-…/QdstrmImporter */
-    pattern = lpo_path_join(a, lpo_path_dir(a, lpo_path_dir(a, real)), "*/QdstrmImporter");
-    free(real);
-    if (glob(pattern, 0, NULL, &g) == 0)
+    if (glob(lpo_path_join(a, root, "*/QdstrmImporter"), 0, NULL, &g) == 0)
         found = lpo_arena_strdup(a, g.gl_pathv[0]);
     globfree(&g);
-    if (!found && lpo_path_exists("/usr/lib/nsight-systems/host-linux-x64/QdstrmImporter"))
-        found = "/usr/lib/nsight-systems/host-linux-x64/QdstrmImporter";
     return found;
+}
+
+/* Debian keeps the two parts in two trees: /usr/bin/nsys is a link into the host's, which holds a
+ * link into the target's. So every stop on the way is looked at. */
+const char *lpo_nsys_importer(struct lpo_arena *a, const char *nsys)
+{
+    const char *at = lpo_path_absolute(a, nsys);
+
+    for (int i = 0; i < MAX_LINKS; i++) {
+        const char *found = importer_beside(a, at);
+        char to[4096];
+        ssize_t n = found ? -1 : readlink(at, to, sizeof to - 1);
+
+        if (n < 0)
+            return found;
+        to[n] = 0;
+        at = lpo_path_join(a, lpo_path_dir(a, at), to);
+    }
+    return NULL;
 }
 
 int lpo_nsys_explain_importer(struct lpo_arena *a, const char *nsys, struct lpo_err *err)
