@@ -57,10 +57,12 @@ static int end_alike(int status)
 int lpo_guard_main(int argc, const char *const *argv)
 {
     sigset_t set;
-    pid_t parent = getppid(), child;
+    pid_t parent = argc > 1 ? (pid_t)atoi(argv[0]) : -1, child;
     int rc;
 
-    (void)argc;
+    if (parent <= 0)
+        return 2;
+    argv++;
     fcntl(STATUS_FD, F_SETFD, FD_CLOEXEC);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     prctl(PR_SET_PDEATHSIG, SIGUSR1);
@@ -72,7 +74,7 @@ int lpo_guard_main(int argc, const char *const *argv)
     sigaddset(&set, SIGHUP);
     sigprocmask(SIG_BLOCK, &set, NULL);
     if (getppid() != parent)
-        return 1; /* lpo died before we could ask to be told */
+        return 1; /* lpo died before we could ask to be told: its pid is our first word */
     rc = start(argv, &child);
     if (rc != 0) {
         ssize_t ignored = write(STATUS_FD, &rc, sizeof rc);

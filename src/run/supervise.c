@@ -114,15 +114,16 @@ static char **make_environment(struct lpo_arena *a, const struct lpo_step *step)
     return env;
 }
 
-/* lpo __guard prog args…, or the bare program where there is no guard. */
+/* lpo __guard PID prog args…, or the bare program where there is no guard. */
 static const char **make_argv(struct lpo_arena *a, const struct lpo_step *step, const char *guard)
 {
-    const char **argv = lpo_arena_array(a, step->argc + 3, sizeof *argv);
+    const char **argv = lpo_arena_array(a, step->argc + 4, sizeof *argv);
     size_t n = 0;
 
     if (guard) {
         argv[n++] = guard;
         argv[n++] = "__guard";
+        argv[n++] = lpo_arena_printf(a, "%d", (int)getpid());
     }
     memcpy(argv + n, step->argv, step->argc * sizeof *argv);
     return argv;

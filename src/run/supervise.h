@@ -62,5 +62,5 @@ void lpo_result_describe(const struct lpo_result *r, const struct lpo_step *step
 int lpo_capture(const char *const *argv, int64_t timeout_ns, struct lpo_str *out,
                 struct lpo_err *err);
 
-/* The hidden command behind the guard: argv is the program; returns its exit code. */
+/* The hidden command behind the guard: argv is lpo's pid and the program; returns its exit code. */
 int lpo_guard_main(int argc, const char *const *argv);

@@ -188,27 +188,30 @@ class Failures(Scratch):
 
 
 class Interrupts(Scratch):
-    def pids(self, mark: str) -> str:
-        return subprocess.run(["pgrep", "-f", mark], text=True, capture_output=True).stdout.strip()
+    def pids(self, command: str) -> str:
+        """Processes with just this command line: not those that carry it as a word."""
+        return subprocess.run(["pgrep", "-xf", command], text=True, capture_output=True).stdout.strip()
 
     def test_an_interrupt_is_passed_on_and_leaves_nobody(self) -> None:
-        child = self.start(*QUIET, "--", "sh", "-c", "setsid sleep 987651 & sleep 987651")
-        self.wait_for(lambda: self.pids("[s]leep 987651"))
+        nap = f"sleep 1{os.getpid()}"  # a length of our own: other runs of this test do not count
+        child = self.start(*QUIET, "--", "sh", "-c", f"setsid {nap} & {nap}")
+        self.wait_for(lambda: self.pids(nap))
         child.send_signal(signal.SIGINT)
         child.communicate(timeout=30)
         self.assertEqual(child.returncode, 130)
         self.assertEqual(self.manifest()["state"], "interrupted")
         self.assertEqual(self.stage("native")["state"], "pending")
-        self.wait_for(lambda: not self.pids("[s]leep 987651"))
+        self.wait_for(lambda: not self.pids(nap))
 
     def test_killed_with_9_the_folder_tells_and_the_run_can_go_on(self) -> None:
         flag = os.path.join(self.cwd, "go")
-        child = self.start(*QUIET, "--", "sh", "-c", f"test -e {flag} || sleep 987652")
-        self.wait_for(lambda: self.stage("direct_inference")["state"] == "running" and self.pids("[s]leep 987652"))
+        nap = f"sleep 2{os.getpid()}"
+        child = self.start(*QUIET, "--", "sh", "-c", f"test -e {flag} || {nap}")
+        self.wait_for(lambda: self.stage("direct_inference")["state"] == "running" and self.pids(nap))
         child.kill()
         child.communicate()
         self.assertEqual(self.manifest()["state"], "running")
-        self.wait_for(lambda: not self.pids("[s]leep 987652"))
+        self.wait_for(lambda: not self.pids(nap))
         with open(flag, "w", encoding="utf-8"):
             pass
         again = subprocess.run([LPO, "run", "--resume", self.run], cwd="/", text=True, capture_output=True)

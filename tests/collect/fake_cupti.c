@@ -192,8 +192,7 @@ int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, struct cupti_recor
 int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *dropped)
 {
     (void)context, (void)stream;
-    *dropped = fake.dropped;
-    fake.dropped = 0;
+    *dropped = __atomic_exchange_n(&fake.dropped, 0, __ATOMIC_RELAXED);
     return CUPTI_OK;
 }
 
@@ -497,7 +496,7 @@ static void *deliver(void *order)
     pthread_mutex_unlock(&fake.lock);
     while (next < count && fake.request && fake.complete && nheld < HELD_MAX) {
         if (!fill(all, count, &next, *(int *)order, &held[nheld])) {
-            fake.dropped += count - next;
+            __atomic_add_fetch(&fake.dropped, count - next, __ATOMIC_RELAXED);
             break;
         }
         nheld++;

@@ -129,12 +129,21 @@ static void full_disk_does_not_block(void **state)
     assert_int_equal(r.lost_bytes, 3000000);
 }
 
-/* A process whose command line holds `mark`, waited for up to two seconds to vanish. */
-static int still_there(const char *mark)
+/* A nap of a length that no other run of this test uses. */
+static const char *nap(void)
+{
+    static char text[40];
+
+    snprintf(text, sizeof text, "sleep 9%d", (int)getpid());
+    return text;
+}
+
+/* Is a process with this command line there, after up to two seconds to vanish? */
+static int still_there(const char *command)
 {
     char line[200];
 
-    snprintf(line, sizeof line, "pgrep -f '%s' >/dev/null", mark);
+    snprintf(line, sizeof line, "pgrep -xf '%s' >/dev/null", command);
     for (int i = 0; i < 40; i++) {
         if (system(line) != 0)
             return 0;
@@ -147,36 +156,41 @@ static void daemons_end_with_their_stage(void **state)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     struct lpo_steps steps = { .arena = a };
-    struct lpo_step *step = shell_step(&steps, "setsid sh -c 'sleep 98761' & sleep 0.2");
+    struct lpo_step *step = shell_step(&steps, lpo_arena_printf(a, "setsid %s & sleep 0.2", nap()));
     struct lpo_result r;
     struct lpo_err err = { 0 };
 
     (void)state;
     assert_int_equal(lpo_supervise(step, guarded(), &r, &err), 0);
-    assert_false(still_there("[s]leep 98761"));
+    assert_false(still_there(nap()));
 }
 
 /* The parent dies with -9; its guard must end the whole family. */
 static void nothing_survives_kill_9(void **state)
 {
+    const char *sleeper = nap();
+    char there[80];
     pid_t pid = fork();
 
     (void)state;
     if (pid == 0) {
         struct lpo_arena *a = lpo_arena_create();
         struct lpo_steps steps = { .arena = a };
-        struct lpo_step *step = shell_step(&steps, "setsid sh -c 'sleep 98762' & sleep 98762");
+        struct lpo_step *step =
+            shell_step(&steps, lpo_arena_printf(a, "setsid %s & %s", sleeper, sleeper));
         struct lpo_result r;
 
         lpo_supervise_end();
         lpo_supervise(step, guarded(), &r, NULL);
         _exit(0);
     }
-    usleep(500000);
-    assert_int_equal(system("pgrep -f '[s]leep 98762' >/dev/null"), 0);
+    snprintf(there, sizeof there, "pgrep -xf '%s' >/dev/null", sleeper);
+    for (int i = 0; i < 200 && system(there) != 0; i++)
+        usleep(50000);
+    assert_int_equal(system(there), 0);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
-    assert_false(still_there("[s]leep 98762"));
+    assert_false(still_there(sleeper));
 }
 
 static void capture_keeps_stdout(void **state)
