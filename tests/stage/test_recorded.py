@@ -68,6 +68,18 @@ class Nsys(Recorded):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.has("nsys/run.nsys-rep", "nsys/run.sqlite")
 
+    def test_every_capture_of_a_repeat_is_finished(self) -> None:
+        done = self.lpo(*NSYS_ON, "pipeline.nsys.gating_nvtx=true", "pipeline.nsys.nvtx_capture=decode",
+                        "pipeline.nsys.capture_range_end=repeat:3", FAKE_NSYS="qdstrm")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.has(*(f"nsys/run.{i}.{ending}" for i in (1, 2, 3) for ending in ("nsys-rep", "sqlite")))
+        self.assertFalse([f for f in os.listdir(self.path("nsys")) if f.endswith(".qdstrm")])
+
+    def test_summaries_hold_nothing_but_the_table(self) -> None:
+        self.assertEqual(self.lpo(*NSYS_ON).returncode, 0)
+        with open(self.path("nsys/summary_cuda_gpu_kern_sum.csv"), encoding="utf-8") as f:
+            self.assertTrue(f.readline().startswith("Time (%),"))
+
     def test_an_importer_that_does_not_start_is_explained(self) -> None:
         done = self.lpo(*NSYS_ON, FAKE_NSYS="qdstrm", FAKE_IMPORTER="broken")
         self.assertEqual(done.returncode, 1)

@@ -2,6 +2,7 @@
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "config/node.h"
 #include "run/conf.h"
@@ -21,7 +22,7 @@ struct state {
     const char *temp;            /* where nsys keeps its raw stream */
     size_t profile;              /* index of the main step */
     bool exported;               /* the follow-up steps were added */
-    bool imported;               /* QdstrmImporter was tried */
+    size_t last_import;          /* index of the last step that makes a report */
     const char *workload_failed; /* what the program did, when it failed under the profiler */
 };
 
@@ -138,9 +139,10 @@ static char *with_ending(struct lpo_arena *a, const char *path, const char *endi
 }
 
 static void add_importer(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, const char *importer,
-                         const char *stream)
+                         const char *stream, size_t number)
 {
-    struct lpo_step *step = lpo_stage_add_tool(ctx, steps, "nsys importer", "import");
+    const char *log = number ? lpo_arena_printf(ctx->arena, "import-%zu", number + 1) : "import";
+    struct lpo_step *step = lpo_stage_add_tool(ctx, steps, "nsys importer", log);
 
     lpo_step_arg(ctx->arena, step, importer);
     lpo_step_arg(ctx->arena, step, "-i");
@@ -148,6 +150,38 @@ static void add_importer(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, con
     lpo_step_arg(ctx->arena, step, "-o");
     lpo_step_arg(ctx->arena, step, with_ending(ctx->arena, stream, ".nsys-rep"));
     step->optional = true;
+}
+
+static bool has_report(struct lpo_stage_ctx *ctx, const char *stream)
+{
+    return lpo_path_exists(with_ending(ctx->arena, stream, ".nsys-rep"));
+}
+
+/* nsys could not start its importer: it left one stream for each capture it made. */
+static void add_importers(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct state *s)
+{
+    const char *importer = lpo_nsys_importer(ctx->arena, s->nsys);
+    const char **streams;
+    size_t n = find_files(ctx, "*.qdstrm", &streams);
+
+    s->last_import = s->profile;
+    for (size_t i = 0; importer && i < n; i++) {
+        if (has_report(ctx, streams[i]))
+            continue;
+        add_importer(ctx, steps, importer, streams[i], i);
+        s->last_import = steps->len - 1;
+    }
+}
+
+/* The raw streams of reports that are there; nsys removes them itself when its importer works. */
+static void remove_streams(struct lpo_stage_ctx *ctx)
+{
+    const char **streams;
+    size_t n = find_files(ctx, "*.qdstrm", &streams);
+
+    for (size_t i = 0; i < n; i++)
+        if (has_report(ctx, streams[i]))
+            unlink(streams[i]);
 }
 
 static void add_export(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, const char *nsys,
@@ -186,6 +220,7 @@ static void add_stats(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, const 
         lpo_step_arg(a, step, "--format=csv");
         lpo_step_arg(a, step, "--output=-");
         lpo_step_arg(a, step, "--force-export=true");
+        lpo_step_arg(a, step, "--quiet"); /* else older versions tell what they do in the CSV */
         lpo_step_arg(a, step, report);
         step->stdout_path = lpo_arena_printf(a, "%s/summary_%s.csv", ctx->dir, name);
         step->optional = true;
@@ -211,7 +246,6 @@ static int nsys_after(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, size_t
                       const struct lpo_result *r, struct lpo_err *err)
 {
     struct state *s = ctx->private;
-    const char **files;
     int rc = lpo_stage_judge(&steps->at[i], r, err);
 
     if (i == s->profile && rc < 0) {
@@ -219,16 +253,10 @@ static int nsys_after(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, size_t
         *err = (struct lpo_err){ 0 };
         rc = 0; /* a report may be there all the same; collect() tells */
     }
-    if (!s->exported && !s->imported && find_reports(ctx, &files) == 0 &&
-        find_files(ctx, "*.qdstrm", &files) > 0) {
-        const char *importer = lpo_nsys_importer(ctx->arena, s->nsys);
-
-        s->imported = true;
-        if (importer)
-            add_importer(ctx, steps, importer, files[0]);
-    } else {
+    if (i == s->profile)
+        add_importers(ctx, steps, s);
+    if (i >= s->last_import)
         add_follow_ups(ctx, steps, s);
-    }
     return rc;
 }
 
@@ -260,6 +288,10 @@ static int nsys_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
     lpo_rundir_remove(ctx->arena, ctx->dir, "tmp", NULL);
     if (find_reports(ctx, &files) == 0)
         return explain_no_report(ctx, s, err);
+    remove_streams(ctx);
+    if (find_files(ctx, "*.qdstrm", &files) > 0)
+        lpo_manifest_note(ctx->manifest, ctx->record,
+                          "%s could not be imported, see import*.err.log", files[0]);
     if (s->workload_failed)
         return lpo_fail(err, LPO_E_CHILD,
                         "the workload failed under nsys (the report was kept): %s",

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""The nsys stage on a real Nsight Systems: the built-in model's ranges, no GPU needed. Prints TAP; skipped where none is on PATH.
+
+Seen to pass with 2022.4.2 (Debian's nsight-systems), whose importer does not start by itself."""
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "workloads"))
+import tap  # noqa: E402
+
+LPO = os.environ["LPO_BIN"]
+ON = ["pipeline.static_analysis.enable=false", "pipeline.direct_inference.enable=false", "pipeline.native.enable=false",
+      "pipeline.nsys.enable=true", "pipeline.nsys.trace=[nvtx,osrt]", "run.repeats=2", "run.warmup=0",
+      "infer.max_new_tokens=3", "infer.prompt_tokens=4", "model.layers=1"]
+GATED = ["pipeline.nsys.gating_nvtx=true", "pipeline.nsys.nvtx_capture=decode"]
+
+
+class Nsys(unittest.TestCase):
+    def setUp(self) -> None:
+        self.temp = tempfile.TemporaryDirectory(prefix="lpo-nsys-")
+
+    def tearDown(self) -> None:
+        self.temp.cleanup()
+
+    def lpo(self, *words: str) -> subprocess.CompletedProcess:
+        return subprocess.run([LPO, *words], cwd=self.temp.name, text=True, capture_output=True, timeout=200)
+
+    def stage(self, *words: str, code: int = 0) -> dict:
+        done = self.lpo("run", "hydra.run.dir=run", *ON, *words)
+        self.assertEqual(done.returncode, code, done.stderr)
+        with open(os.path.join(self.temp.name, "run", "run.json"), encoding="utf-8") as f:
+            return next(s for s in json.load(f)["stages"] if s["name"] == "nsys")
+
+    def visits(self, name: str) -> dict[str, int]:
+        """Visits of each region of an export."""
+        done = self.lpo("regions", "--json", os.path.join("run", "nsys", name))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return {r["path"]: r["visits"] for r in json.loads(done.stdout)["scopes"][0]["regions"]}
+
+    def test_the_whole_program(self) -> None:
+        stage = self.stage()
+        self.assertEqual((stage["state"], stage["notes"]), ("done", []))
+        visits = self.visits("run.sqlite")
+        self.assertEqual((visits["prefill"], visits["decode"]), (2, 2))
+        with open(os.path.join(self.temp.name, "run", "nsys", "summary_nvtx_sum.csv"), encoding="utf-8") as f:
+            self.assertTrue(f.readline().startswith("Time (%),"))
+
+    def test_gated_on_a_range(self) -> None:
+        self.stage(*GATED)
+        visits = self.visits("run.sqlite")
+        self.assertEqual(visits["decode"], 1)
+        self.assertNotIn("prefill", visits)
+
+    def test_a_repeat_makes_a_report_for_each(self) -> None:
+        self.stage(*GATED, "pipeline.nsys.capture_range_end=repeat:2")
+        for name in ("run.1.sqlite", "run.2.sqlite"):
+            self.assertEqual(self.visits(name)["decode"], 1)
+
+    def test_a_range_that_never_came(self) -> None:
+        stage = self.stage("pipeline.nsys.gating_nvtx=true", "pipeline.nsys.nvtx_capture=decod", code=1)
+        self.assertIn("'decod' was never entered", stage["message"])
+
+
+if __name__ == "__main__":
+    if not shutil.which("nsys"):
+        print("1..0 # SKIP no nsys on PATH")
+        sys.exit(0)
+    tap.main()
