@@ -9,6 +9,7 @@
 #include "report/limits_run.h"
 #include "report/ncu_regions.h"
 #include "report/numbers.h"
+#include "report/operators_doc.h"
 #include "report/run_data.h"
 #include "report/svg.h"
 #include "report/timeline_doc.h"
@@ -116,6 +117,8 @@ int lpo_report_build(const char *run_dir, const struct lpo_report_options *optio
         write_doc(d, lpo_operators_doc(d, lpo_run_source(d, "torch_profiler")), &lpo_writer_md,
                   "operators.md", err) < 0 ||
         write_doc(d, lpo_summary_doc(d, s), &lpo_writer_md, "stakeholder_summary.md", err) < 0)
+        return err->code;
+    if (lpo_torch_write(d, err) < 0)
         return err->code;
     return lpo_ncu_regions_write(d, err);
 }

@@ -1,0 +1,149 @@
+/* operators.md: what the host called, and the GPU work inside. */
+#include "report/operators_doc.h"
+
+#include <stdlib.h>
+
+#include "region/operators.h"
+#include "report/analysis.h"
+#include "report/chapters.h"
+#include "report/doc.h"
+#include "report/run_data.h"
+#include "trace/trace.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+enum { OPERATORS = 200, WITH_KERNELS = 40, KERNELS_EACH = 8 };
+
+static const struct lpo_column operator_columns[] = {
+    { "calls", "Calls", LPO_CELL_COUNT, NULL },
+    { "cpu_total_ns", "CPU total", LPO_CELL_NS, NULL },
+    { "cpu_self_ns", "CPU self", LPO_CELL_NS, NULL },
+    { "cpu_mean_ns", "CPU mean", LPO_CELL_NS, NULL },
+    { "gpu_total_ns", "GPU total", LPO_CELL_NS, NULL },
+    { "gpu_self_ns", "GPU self", LPO_CELL_NS, NULL },
+    { "gpu_mean_ns", "GPU mean", LPO_CELL_NS, NULL },
+    { "share", "GPU share", LPO_CELL_PERCENT, NULL },
+    { "works", "Works", LPO_CELL_COUNT, NULL },
+    { "operator", "Operator", LPO_CELL_TEXT, NULL },
+    { "shapes", "Input shapes", LPO_CELL_TEXT, NULL },
+};
+
+static void row_gpu(struct lpo_table *t, const struct lpo_operator *o,
+                    const struct lpo_trace *trace, int64_t all_ns)
+{
+    if (!trace->works.len) {
+        for (int i = 0; i < 5; i++)
+            lpo_row_unknown(t);
+        return;
+    }
+    lpo_row_ns(t, o->gpu_total_ns);
+    lpo_row_ns(t, o->gpu_self_ns);
+    if (o->calls)
+        lpo_row_ns(t, o->gpu_total_ns / (int64_t)o->calls);
+    else
+        lpo_row_unknown(t);
+    lpo_row_share(t, (double)o->gpu_self_ns, (double)all_ns);
+    lpo_row_count(t, o->works_self);
+}
+
+void lpo_add_operators(struct lpo_doc *doc, const struct lpo_trace *trace, const char *id,
+                       bool by_shapes, size_t most)
+{
+    LPO_AUTO(lpo_operators) ops = lpo_operators_create(trace, by_shapes);
+    struct lpo_table *t =
+        lpo_doc_table(doc, id, "", operator_columns, COUNT(operator_columns) - (by_shapes ? 0 : 1));
+
+    for (size_t i = 0; i < ops->rows.len && i < most; i++) {
+        const struct lpo_operator *o = &ops->rows.at[i];
+
+        lpo_row_count(t, o->calls);
+        lpo_row_ns(t, o->cpu_total_ns);
+        lpo_row_ns(t, o->cpu_self_ns);
+        if (o->calls)
+            lpo_row_ns(t, o->cpu_total_ns / (int64_t)o->calls);
+        else
+            lpo_row_unknown(t);
+        row_gpu(t, o, trace, ops->all.ns);
+        lpo_row_textn(t, lpo_trace_text(trace, o->name), lpo_trace_text_len(trace, o->name));
+        if (by_shapes)
+            lpo_row_text(t, o->shapes == LPO_NONE ? NULL : lpo_trace_text(trace, o->shapes));
+    }
+    if (ops->rows.len > most)
+        t->total_rows = ops->rows.len;
+}
+
+static const struct lpo_column kernel_columns[] = {
+    { "operator", "Operator", LPO_CELL_TEXT, NULL },
+    { "launches", "Launches", LPO_CELL_COUNT, NULL },
+    { "gpu_ns", "GPU time", LPO_CELL_NS, NULL },
+    { "mean_ns", "Mean", LPO_CELL_NS, NULL },
+    { "share", "Share", LPO_CELL_PERCENT, NULL },
+    { "kernel", "Work", LPO_CELL_TEXT, NULL },
+};
+
+static int by_own_gpu_time(const void *a, const void *b)
+{
+    const struct lpo_operator *x = *(const struct lpo_operator *const *)a;
+    const struct lpo_operator *y = *(const struct lpo_operator *const *)b;
+
+    if (x->gpu_self_ns != y->gpu_self_ns)
+        return x->gpu_self_ns > y->gpu_self_ns ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+void lpo_add_operator_kernels(struct lpo_doc *doc, const struct lpo_trace *trace,
+                              const struct lpo_operators *ops, size_t most, size_t kernels)
+{
+    struct lpo_table *t =
+        lpo_doc_table(doc, "operator_kernels", "", kernel_columns, COUNT(kernel_columns));
+    const struct lpo_operator **order = lpo_xcalloc(ops->rows.len + 1, sizeof *order);
+
+    for (size_t i = 0; i < ops->rows.len; i++)
+        order[i] = &ops->rows.at[i];
+    qsort(order, ops->rows.len, sizeof *order, by_own_gpu_time);
+    for (size_t i = 0; i < ops->rows.len && i < most; i++) {
+        const struct lpo_operator *o = order[i];
+
+        for (size_t k = 0; k < o->nkernels && k < kernels; k++) {
+            const struct lpo_operator_kernel *w = &ops->kernels.at[o->kernels + k];
+
+            lpo_row_textn(t, lpo_trace_text(trace, o->name), lpo_trace_text_len(trace, o->name));
+            lpo_row_count(t, w->count);
+            lpo_row_ns(t, w->ns);
+            lpo_row_ns(t, w->ns / (int64_t)(w->count ? w->count : 1));
+            lpo_row_share(t, (double)w->ns, (double)ops->all.ns);
+            lpo_row_textn(t, lpo_trace_text(trace, w->name), lpo_trace_text_len(trace, w->name));
+        }
+    }
+    free(order);
+}
+
+struct lpo_doc *lpo_operators_doc(const struct lpo_run_data *d, const struct lpo_source *s)
+{
+    struct lpo_doc *doc = lpo_doc_create("operators", "Operators");
+
+    (void)d;
+    if (!s || !s->analysis->trace->ops.len) {
+        lpo_doc_paragraph(doc, "No operators were recorded in this run: they come from the PyTorch "
+                               "profiler (pipeline.torch_profiler.enable=true).");
+        return doc;
+    }
+    lpo_doc_section(doc, "operators", "By operator", 1);
+    lpo_doc_paragraph(doc,
+                      "From %s. Total includes the operators called inside, self does not; "
+                      "GPU time is that of the work launched inside.",
+                      s->what);
+    if (!s->analysis->trace->works.len)
+        lpo_doc_note(doc, LPO_NOTE_INFO, "No GPU work was recorded, so GPU times are not known.");
+    lpo_add_operators(doc, s->analysis->trace, "operators", false, OPERATORS);
+    lpo_doc_section(doc, "shapes", "By operator and input shapes", 1);
+    lpo_add_operators(doc, s->analysis->trace, "operator_shapes", true, OPERATORS);
+    if (s->analysis->trace->works.len) {
+        LPO_AUTO(lpo_operators) ops = lpo_operators_create(s->analysis->trace, false);
+
+        lpo_doc_section(doc, "operator_kernels", "Work by operator", 1);
+        lpo_doc_paragraph(doc, "What an operator launched itself, not through others.");
+        lpo_add_operator_kernels(doc, s->analysis->trace, ops, WITH_KERNELS, KERNELS_EACH);
+    }
+    return doc;
+}
