@@ -110,8 +110,10 @@ def write_report(out, report, count, names):
         parts = []
         for number, value, raw in fields(result):
             if number == 13:
+                # name and total; the parts by instruction or opcode are not in the CSV
+                kept = b"".join(r for f, _, r in fields(value) if f in (1, 2))
                 if next(v for f, v, _ in fields(value) if f == 1) in wanted:
-                    parts.append(raw)
+                    parts.append(b"\x6a" + coded(len(kept)) + kept)
             elif number not in (15, 17, 18, 19):
                 parts.append(raw)
         packed.append(sized(b"".join(parts)))

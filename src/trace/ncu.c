@@ -105,6 +105,16 @@ void lpo_ncu_update(struct lpo_trace *t, uint32_t work, const struct lpo_ncu_res
     set_duration(w, isnan(ns) ? r->fact[LPO_NCU_DURATION_OTHER] : ns);
 }
 
+/* A machine has few GPUs: looked at one by one they are found before a hash is made. */
+static uint16_t device_row(struct lpo_trace *t, int32_t id)
+{
+    for (size_t i = 0; i < t->devices.len && i < 16; i++) {
+        if (t->devices.at[i].id == id && t->devices.at[i].rank == -1)
+            return (uint16_t)i;
+    }
+    return lpo_trace_device(t, id, -1);
+}
+
 uint32_t lpo_ncu_push(struct lpo_trace *t, struct lpo_work w, const struct lpo_ncu_result *r,
                       int32_t device)
 {
@@ -112,7 +122,7 @@ uint32_t lpo_ncu_push(struct lpo_trace *t, struct lpo_work w, const struct lpo_n
 
     w.launch = w.capture_stack = LPO_NONE;
     w.kind = LPO_KERNEL;
-    w.device = lpo_trace_device(t, (int32_t)whole(r, LPO_NCU_DEVICE_ID, (uint32_t)device), -1);
+    w.device = device_row(t, (int32_t)whole(r, LPO_NCU_DEVICE_ID, (uint32_t)device));
     lpo_vec_push(&t->works, w);
     lpo_ncu_update(t, at, r);
     return at;

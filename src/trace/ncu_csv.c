@@ -8,6 +8,8 @@
 #include "util/err.h"
 #include "util/map.h"
 
+enum { MANY = 1000 }; /* rows after which a second thread pays */
+
 /* Is this line the header? Quoted by ncu; programs that rewrite CSV may drop the quotes. */
 static bool is_header(const char *line, size_t len)
 {
@@ -220,8 +222,11 @@ static int read_page(struct lpo_ncu_page *p, struct lpo_err *err)
 
     if (find_header(p, err) < 0 || check_header(p, err) < 0)
         return err->code;
-    while ((rc = lpo_csv_next(p->csv, &broken)) > 0)
+    for (size_t rows = 0; (rc = lpo_csv_next(p->csv, &broken)) > 0; rows++) {
         one_row(p);
+        if (rows == MANY)
+            lpo_csv_read_ahead(p->csv);
+    }
     if (rc < 0 && p->t->works.len == before)
         return lpo_fail(err, broken.code, "%s", lpo_err_cause(&broken));
     add_notes(p, rc < 0 ? lpo_err_cause(&broken) : NULL);

@@ -170,10 +170,17 @@ uint32_t lpo_ncu_rep_stack(struct lpo_ncu_rep *rep, const struct lpo_proto_field
     uint64_t *slot;
     bool fresh;
 
+    if (rep->last_state.bytes && rep->last_state.value == state->value &&
+        rep->last_thread == thread &&
+        memcmp(rep->last_state.bytes, state->bytes, (size_t)state->value) == 0)
+        return rep->last_stack;
+    rep->last_state = *state;
+    rep->last_thread = thread;
     lpo_str_addn(&key, (const char *)&thread, sizeof thread);
     lpo_str_addn(&key, (const char *)state->bytes, (size_t)state->value);
     slot = lpo_map_put(rep->stacks, key.at, key.len, &fresh);
     if (fresh)
         *slot = parse_state(rep->t, lpo_proto_inner(state), thread);
-    return (uint32_t)*slot;
+    rep->last_stack = (uint32_t)*slot;
+    return rep->last_stack;
 }

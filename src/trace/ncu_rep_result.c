@@ -8,6 +8,7 @@
  * every result: stepped over by its length. */
 enum {
     R_THREAD = 1,
+    R_KERNEL_ID = 4,
     R_MANGLED = 5,
     R_FUNCTION = 6,
     R_DEMANGLED = 7,
@@ -26,7 +27,7 @@ struct result {
     struct lpo_ncu_result facts;
     struct lpo_work work;
     struct lpo_proto_field name, mangled, nvtx;
-    uint64_t thread;
+    uint64_t thread, kernel_id;
     uint32_t name_rank; /* how good the name is that we have */
     unsigned sizes;     /* grid and block seen */
     bool bare;          /* metrics are not kept */
@@ -104,44 +105,11 @@ static void set_value(struct result *r, struct lpo_ncu_string *s, const struct l
         lpo_trace_metric_set(t, r->work.metrics, s->metric, v);
 }
 
-/* Nearly every metric is a known name and a double, laid out in these bytes:
- * 08 <id, one or two bytes> 12 09 19 <8 bytes>. False: look closer. */
-static bool plain_metric(struct result *r, const struct lpo_proto *m)
-{
-    const unsigned char *p = m->at;
-    struct lpo_trace *t = r->rep->t;
-    const struct lpo_ncu_string *s;
-    uint32_t id;
-    double v;
-
-    if (m->end - p < 14 || p[0] != 0x08)
-        return false;
-    id = p[1] & 0x7f;
-    if (p[1] >= 0x80) {
-        id |= (uint32_t)p[2] << 7;
-        if (p[2] >= 0x80)
-            return false;
-        p++;
-    }
-    if (p[2] != 0x12 || p[3] != 9 || p[4] != 0x19 || id >= r->rep->strings.len)
-        return false;
-    s = &r->rep->strings.at[id];
-    if (s->fact == LPO_NCU_NONE && (t->skip & LPO_SKIP_METRICS))
-        return true;
-    if (s->fact != LPO_NCU_NONE || s->metric == LPO_NONE || r->work.metrics == LPO_NONE)
-        return false;
-    memcpy(&v, p + 5, sizeof v);
-    t->metric_rows[r->work.metrics * t->metric_cap + s->metric] = v;
-    return true;
-}
-
 static void metric_field(struct result *r, struct lpo_proto m)
 {
     struct lpo_proto_field f, v;
     struct lpo_ncu_string *s = NULL;
 
-    if (plain_metric(r, &m))
-        return;
     while (lpo_proto_next(&m, &f)) {
         if (f.number == METRIC_NAME && f.wire == LPO_WIRE_VARINT) {
             if (f.value >= r->rep->strings.len) {
@@ -156,6 +124,58 @@ static void metric_field(struct result *r, struct lpo_proto m)
                 set_value(r, s, &v);
             return; /* what follows is the value's parts, by instruction or opcode */
         }
+    }
+}
+
+/* Nearly every metric is a name that was seen before and a double or a whole number below 128, in
+ * these bytes: 08 <id, one or two> 12 09 19 <8>, or 12 02 28 <1>. False: look closer. */
+static bool plain_metric(struct result *r, const unsigned char *p, size_t len)
+{
+    struct lpo_trace *t = r->rep->t;
+    const struct lpo_ncu_string *s;
+    uint32_t id;
+    double v;
+
+    if (len < 7 || p[0] != 0x08)
+        return false;
+    id = p[1] & 0x7f;
+    if (p[1] >= 0x80) {
+        id |= (uint32_t)p[2] << 7;
+        if (p[2] >= 0x80)
+            return false;
+        p++;
+        len--;
+    }
+    if (p[2] != 0x12 || id >= r->rep->strings.len)
+        return false;
+    if (p[3] == 9 && p[4] == 0x19 && len >= 13)
+        memcpy(&v, p + 5, sizeof v);
+    else if (p[3] == 2 && p[4] == 0x28 && len >= 6 && p[5] < 0x80)
+        v = p[5];
+    else
+        return false;
+    s = &r->rep->strings.at[id];
+    if (s->fact == LPO_NCU_NONE && (t->skip & LPO_SKIP_METRICS))
+        return true;
+    if (s->fact != LPO_NCU_NONE || s->metric == LPO_NONE || r->work.metrics == LPO_NONE)
+        return false;
+    t->metric_rows[r->work.metrics * t->metric_cap + s->metric] = v;
+    return true;
+}
+
+/* Metrics stand one behind the other, each under its key 6a and a length of one byte. */
+static void metric_run(struct result *r, struct lpo_proto *m)
+{
+    enum { KEY = R_METRIC << 3 | LPO_WIRE_BYTES };
+
+    while (m->end - m->at > 2 && m->at[0] == KEY && m->at[1] < 0x80 &&
+           m->at[1] <= m->end - m->at - 2) {
+        const unsigned char *p = m->at + 2;
+        size_t len = m->at[1];
+
+        if (!plain_metric(r, p, len))
+            metric_field(r, lpo_proto(p, len));
+        m->at = p + len;
     }
 }
 
@@ -177,6 +197,8 @@ static void one_field(struct result *r, const struct lpo_proto_field *f)
         metric_field(r, lpo_proto_inner(f));
     } else if (f->number == R_THREAD) {
         r->thread = f->value;
+    } else if (f->number == R_KERNEL_ID) {
+        r->kernel_id = f->value;
     } else if (f->number >= R_MANGLED && f->number <= R_DEMANGLED) {
         if (f->wire == LPO_WIRE_BYTES && f->number == R_MANGLED)
             r->mangled = *f;
@@ -195,6 +217,37 @@ static void one_field(struct result *r, const struct lpo_proto_field *f)
     }
 }
 
+static uint32_t name_of(struct result *r, const struct lpo_proto_field *text, int which)
+{
+    uint64_t slot = (r->kernel_id ^ r->kernel_id >> 8 ^ r->kernel_id >> 16) % LPO_NCU_KNOWN;
+    struct lpo_ncu_known *k = &r->rep->known[slot][which];
+
+    if (k->len != text->value || memcmp(k->at, text->bytes, k->len) != 0)
+        *k = (struct lpo_ncu_known){ text->bytes, text->value,
+                                     lpo_trace_namen(r->rep->t, (const char *)text->bytes,
+                                                     (size_t)text->value) };
+    return k->name;
+}
+
+/* How many metrics the first result has: later ones are alike. */
+static void expect_metrics(struct lpo_ncu_rep *rep, struct lpo_proto m)
+{
+    struct lpo_proto_field f, name;
+    size_t count = 0;
+
+    while (lpo_proto_next(&m, &f)) {
+        struct lpo_proto metric = lpo_proto_inner(&f);
+        const struct lpo_ncu_string *s;
+
+        if (f.number != R_METRIC || !lpo_proto_next(&metric, &name) ||
+            name.value >= rep->strings.len)
+            continue;
+        s = &rep->strings.at[name.value];
+        count += lpo_ncu_is_metric(lpo_ncu_fact_of((const char *)s->at, s->len));
+    }
+    lpo_trace_metric_expect(rep->t, count);
+}
+
 void lpo_ncu_rep_result(struct lpo_ncu_rep *rep, const unsigned char *bytes, size_t len)
 {
     struct lpo_proto m = lpo_proto(bytes, len);
@@ -204,16 +257,16 @@ void lpo_ncu_rep_result(struct lpo_ncu_rep *rep, const unsigned char *bytes, siz
     if (rep->process == LPO_NONE)
         rep->process = lpo_trace_process(rep->t, -1, -1);
     r.work.process = (uint16_t)rep->process;
+    if (rep->t->nmetric_rows == 0)
+        expect_metrics(rep, m);
     lpo_ncu_result_reset(&r.facts);
-    while (lpo_proto_next(&m, &f))
+    while (lpo_proto_next(&m, &f)) {
         one_field(&r, &f);
+        metric_run(&r, &m);
+    }
     rep->bad_results += m.bad;
-    if (r.mangled.value)
-        r.work.linker =
-            lpo_trace_namen(rep->t, (const char *)r.mangled.bytes, (size_t)r.mangled.value);
-    r.work.name = r.name.value
-                      ? lpo_trace_namen(rep->t, (const char *)r.name.bytes, (size_t)r.name.value)
-                      : lpo_trace_name(rep->t, "(range)");
+    r.work.linker = r.mangled.value ? name_of(&r, &r.mangled, 1) : 0;
+    r.work.name = r.name.value ? name_of(&r, &r.name, 0) : lpo_trace_name(rep->t, "(range)");
     if (r.nvtx.wire == LPO_WIRE_BYTES) {
         r.work.stack = lpo_ncu_rep_stack(rep, &r.nvtx, r.thread);
         rep->t->has_ranges = true;

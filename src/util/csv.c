@@ -7,6 +7,7 @@
 #endif
 
 #include "util/arena.h"
+#include "util/csv_ahead.h"
 #include "util/err.h"
 #include "util/input.h"
 
@@ -47,10 +48,34 @@ void lpo_csv_destroy(struct lpo_csv *c)
 {
     if (!c)
         return;
+    if (c->ahead)
+        lpo_csv_ahead_stop(c->ahead); /* the cells are its */
+    else
+        free(c->cells);
     lpo_input_destroy(c->in);
     free(c->copy);
-    free(c->cells);
     free(c);
+}
+
+void lpo_csv_read_ahead(struct lpo_csv *c)
+{
+    struct lpo_csv *from = lpo_xmalloc(sizeof *from);
+
+    if (c->ahead)
+        return;
+    *from = *c;
+    from->cells = NULL; /* the present row stays with its reader */
+    from->cells_cap = 0;
+    c->ahead = lpo_csv_ahead_start(from);
+    if (!c->ahead) {
+        free(from);
+        return;
+    }
+    c->in = NULL;
+    c->copy = NULL;
+    free(c->cells);
+    c->cells = NULL;
+    c->count = 0;
 }
 
 /* More bytes behind those not yet consumed; at the end of the file sets eof. */
@@ -175,6 +200,8 @@ int lpo_csv_next(struct lpo_csv *c, struct lpo_err *err)
 {
     size_t start;
 
+    if (c->ahead)
+        return lpo_csv_ahead_next(c->ahead, c, err);
     for (;;) {
         if (c->at == c->len) {
             if (c->eof)

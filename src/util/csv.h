@@ -16,6 +16,7 @@
 
 struct lpo_err;
 struct lpo_str;
+struct lpo_csv_ahead;
 struct lpo_input;
 
 /* A longer row is refused: a lost quote would otherwise swallow the file into memory. */
@@ -36,6 +37,7 @@ struct lpo_csv {
     bool cut;         /* the compressed file ended early; known at the end */
 
     /* private */
+    struct lpo_csv_ahead *ahead;
     struct lpo_input *in; /* NULL: the text is `copy` */
     char *copy;
     const char *window;
@@ -55,6 +57,10 @@ int lpo_csv_next(struct lpo_csv *c, struct lpo_err *err);
  * that begin with something else; lpo_csv_skip_line() passes it over. */
 const char *lpo_csv_peek_line(struct lpo_csv *c, size_t *len, struct lpo_err *err);
 void lpo_csv_skip_line(struct lpo_csv *c);
+
+/* From here on rows are split on a second thread, ahead of the reader; only lpo_csv_next() may
+ * follow. For large files whose cells take time to use. */
+void lpo_csv_read_ahead(struct lpo_csv *c);
 
 bool lpo_cell_is(struct lpo_cell cell, const char *text);
 bool lpo_cell_starts(struct lpo_cell cell, const char *prefix);

@@ -126,7 +126,6 @@ static void rows_across_windows(void **state)
     int64_t n;
     uint64_t rows = 0;
 
-    (void)state;
     assert_true(fd >= 0);
     for (int i = 0; i < 200000; i++)
         lpo_str_addf(&text, "\"%d\",\"na\"\"me,%d\"\n", i, i);
@@ -140,6 +139,10 @@ static void rows_across_windows(void **state)
     assert_int_equal(lpo_csv_open(path, &csv, &err), 0);
     unlink(path);
     for (; lpo_csv_next(csv, &err) > 0; rows++) {
+        if (rows == 1000 && *state)
+            lpo_csv_read_ahead(csv);
+        if (rows == 1000 && *state)
+            continue; /* the row in hand is gone */
         assert_int_equal(csv->count, 2);
         assert_true(lpo_cell_int(csv->cells[0], &n));
         assert_int_equal(n, rows);
@@ -147,6 +150,51 @@ static void rows_across_windows(void **state)
     }
     assert_int_equal(rows, 200001);
     assert_false(csv->cut);
+}
+
+static void rows_across_windows_ahead(void **state)
+{
+    (void)state;
+    rows_across_windows((void *[]){ "ahead" });
+}
+
+/* Leaving early must not wait for a thread that waits for us. */
+static void reading_ahead_can_be_left(void **state)
+{
+    LPO_AUTO(lpo_csv) csv = NULL;
+    LPO_STR text = { 0 };
+    struct lpo_err err = { 0 };
+
+    (void)state;
+    for (int i = 0; i < 300000; i++)
+        lpo_str_addf(&text, "%d,row\n", i);
+    csv = lpo_csv_text(text.at, text.len);
+    lpo_csv_read_ahead(csv);
+    assert_int_equal(lpo_csv_next(csv, &err), 1);
+    assert_true(lpo_cell_is(csv->cells[1], "row"));
+}
+
+static void a_row_too_long_ahead_is_an_error(void **state)
+{
+    LPO_AUTO(lpo_csv) csv = NULL;
+    struct lpo_err err = { 0 };
+    char path[] = "/tmp/lpo-test-XXXXXX";
+    int fd = mkstemp(path);
+    char *block = calloc(1, 1 << 20);
+
+    (void)state;
+    memset(block, 'x', 1 << 20);
+    assert_int_equal(write(fd, "a,b\n\"", 5), 5);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(write(fd, block, 1 << 20), 1 << 20);
+    close(fd);
+    free(block);
+    assert_int_equal(lpo_csv_open(path, &csv, &err), 0);
+    unlink(path);
+    lpo_csv_read_ahead(csv);
+    assert_int_equal(lpo_csv_next(csv, &err), 1);
+    assert_int_equal(lpo_csv_next(csv, &err), LPO_E_LIMIT);
+    assert_non_null(strstr(lpo_err_cause(&err), "line 2"));
 }
 
 static void cut_gzip_keeps_its_start(void **state)
@@ -207,6 +255,9 @@ int main(void)
     UNIT_ROWS(&u, number_cases, check_number);
     UNIT_ROWS(&u, scaled_cases, check_scaled);
     UNIT_TEST(&u, rows_across_windows);
+    UNIT_TEST(&u, rows_across_windows_ahead);
+    UNIT_TEST(&u, reading_ahead_can_be_left);
+    UNIT_TEST(&u, a_row_too_long_ahead_is_an_error);
     UNIT_TEST(&u, cut_gzip_keeps_its_start);
     UNIT_TEST(&u, missing_file_is_named);
     UNIT_TEST(&u, idmap_holds_runs_and_strides);
