@@ -261,14 +261,17 @@ static int write_md(const struct lpo_run_data *d, struct lpo_doc *made, const ch
     return lpo_doc_write(doc, &lpo_writer_md, lpo_path_join(d->arena, d->dir, name), err);
 }
 
-/* Another pass over the traces, so only where memory was asked for or nobody can say. */
+/* Another pass over the traces, so only where memory was asked for, or the trace says so itself. */
 static void read_memory(struct torch *t)
 {
-    if (!lpo_conf_bool(t->d->config, "pipeline.torch_profiler.profile_memory", true))
-        return;
-    for (size_t i = 0; i < t->s->nfiles; i++) /* what cannot be read is told with the trace */
-        lpo_kineto_memory(lpo_path_join(t->d->arena, t->d->dir, t->s->files[i]), &t->memory,
-                          &(struct lpo_err){ 0 });
+    bool asked = lpo_conf_bool(t->d->config, "pipeline.torch_profiler.profile_memory", false);
+
+    for (size_t i = 0; i < t->s->nfiles; i++) {
+        const char *path = lpo_path_join(t->d->arena, t->d->dir, t->s->files[i]);
+
+        if (asked || lpo_kineto_has_memory(path)) /* what cannot be read is told with the trace */
+            lpo_kineto_memory(path, &t->memory, &(struct lpo_err){ 0 });
+    }
 }
 
 int lpo_torch_write(const struct lpo_run_data *d, struct lpo_err *err)

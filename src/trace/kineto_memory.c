@@ -7,6 +7,7 @@
 #include "trace/kineto.h"
 #include "trace/trace.h"
 #include "util/err.h"
+#include "util/input.h"
 #include "util/json_stream.h"
 
 enum { MAX_VALUE = 4 << 20, MAX_DEVICES = 64 };
@@ -212,6 +213,16 @@ static int by_device(const void *a, const void *b)
     if (x->type != y->type)
         return x->type > y->type ? 1 : -1;
     return (x->device > y->device) - (x->device < y->device);
+}
+
+bool lpo_kineto_has_memory(const char *path)
+{
+    static const char mark[] = "\"profile_memory\"";
+    unsigned char head[16384];
+    size_t len = 0;
+
+    return lpo_input_head(path, head, sizeof head, &len, NULL) == 0 &&
+           memmem(head, len, mark, sizeof mark - 1) != NULL;
 }
 
 int lpo_kineto_memory(const char *path, struct lpo_memory *into, struct lpo_err *err)

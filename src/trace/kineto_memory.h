@@ -5,6 +5,7 @@
  * pass of their own, by those who do. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "util/measure.h"
@@ -26,6 +27,9 @@ struct lpo_memory {
     LPO_VEC(struct lpo_memory_peak) rows; /* by type and device; at most 64 */
     uint64_t events;
 };
+
+/* Does the beginning of the file say that memory was recorded? Writers since 2021 do. */
+bool lpo_kineto_has_memory(const char *path);
 
 /* Adds what the file says; a file that is cut or torn gives what was read before. The caller frees
  * with lpo_memory_free. */
