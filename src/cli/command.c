@@ -18,15 +18,9 @@ extern const struct lpo_command lpo_cmd_run;
 extern const struct lpo_command lpo_cmd_top;
 
 static const struct lpo_command *const commands[] = {
-    &lpo_cmd_run,
-    &lpo_cmd_config,
-    &lpo_cmd_report,
-    &lpo_cmd_regions,
-    &lpo_cmd_top,
-    &lpo_cmd_kernels,
-    &lpo_cmd_analyze,
-    &lpo_cmd_doctor,
-    NULL,
+    &lpo_cmd_run,     &lpo_cmd_config, &lpo_cmd_report,
+    &lpo_cmd_regions, &lpo_cmd_top,    &lpo_cmd_kernels,
+    &lpo_cmd_analyze, &lpo_cmd_doctor, NULL,
 };
 
 enum { NCOMMANDS = sizeof commands / sizeof *commands - 1 };

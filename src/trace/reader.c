@@ -8,12 +8,8 @@
 
 /* The first that knows the file reads it. */
 static const struct lpo_reader *const readers[] = {
-    &lpo_reader_nsys,
-    &lpo_reader_ncu_rep,
-    &lpo_reader_ncu_csv,
-    &lpo_reader_nsys_stats,
-    &lpo_reader_kineto,
-    &lpo_reader_native,
+    &lpo_reader_nsys,       &lpo_reader_ncu_rep, &lpo_reader_ncu_csv,
+    &lpo_reader_nsys_stats, &lpo_reader_kineto,  &lpo_reader_native,
 };
 
 enum { NREADERS = sizeof readers / sizeof *readers, HEAD = 64 * 1024 };

@@ -137,44 +137,48 @@ static const struct page_case {
       "kernel k pid=5 dev=1 stream=7 0+0 4x1x1,32x2x1 flags=3 launch__registers_per_thread=32\n" },
     { "details: labels become metrics, units are scaled back, rules are no metrics",
       HEAD KERNEL DETAILS ROW(
-          "0", "k") "\"GPU Speed Of Light Throughput\",\"Duration\",\"us\","
-                    "\"6.75\",\n" ROW(
-                        "0", "k") "\"GPU Speed Of Light "
-                                  "Throughput\",\"Memory Throughput\",\"%\",\"19.66\",\n" ROW(
-                                      "0",
-                                      "k") "\"SpeedOfLight\",\"\",\"\",\"\","
-                                           "\"SOLBottleneck\"\n" ROW("0",
-                                                                     "k") "\"Memory Workload "
-                                                                          "Analysis\",\"Memory "
-                                                                          "Throughput\",\"Gbyte/"
-                                                                          "s\",\"345.14\",\n" ROW(
-                                                                              "1",
-                                                                              "k") "\"Command line "
-                                                                                   "profiler "
-                                                                                   "metrics\","
-                                                                                   "\"flop_count_"
-                                                                                   "hp.sum\",\"\","
-                                                                                   "\"n/a\",\n" ROW(
-                                                                                       "1",
-                                                                                       "k") "\"Comm"
-                                                                                            "and "
-                                                                                            "line "
-                                                                                            "profil"
-                                                                                            "er "
-                                                                                            "metric"
-                                                                                            "s\","
-                                                                                            "\"dram"
-                                                                                            "__"
-                                                                                            "bytes_"
-                                                                                            "read."
-                                                                                            "sum\","
-                                                                                            "\"Kbyt"
-                                                                                            "e\","
-                                                                                            "\"2."
-                                                                                            "5\","
-                                                                                            "\n" ROW(
-                                                                                                "1",
-                                                                                                "k") "\"New Section\",\"Some Label\",\"warp\",\"1.5\",\n",
+          "0",
+          "k") "\"GPU Speed Of Light Throughput\",\"Duration\",\"us\","
+               "\"6.75\",\n" ROW(
+                   "0",
+                   "k") "\"GPU Speed Of Light "
+                        "Throughput\",\"Memory Throughput\",\"%\",\"19.66\",\n" ROW(
+                            "0",
+                            "k") "\"SpeedOfLight\",\"\",\"\",\"\","
+                                 "\"SOLBottleneck\"\n" ROW(
+                                     "0",
+                                     "k") "\"Memory Workload "
+                                          "Analysis\",\"Memory "
+                                          "Throughput\",\"Gbyte/"
+                                          "s\",\"345.14\",\n" ROW(
+                                              "1",
+                                              "k") "\"Command line "
+                                                   "profiler "
+                                                   "metrics\","
+                                                   "\"flop_count_"
+                                                   "hp.sum\",\"\","
+                                                   "\"n/a\",\n" ROW(
+                                                       "1",
+                                                       "k") "\"Comm"
+                                                            "and "
+                                                            "line "
+                                                            "profil"
+                                                            "er "
+                                                            "metric"
+                                                            "s\","
+                                                            "\"dram"
+                                                            "__"
+                                                            "bytes_"
+                                                            "read."
+                                                            "sum\","
+                                                            "\"Kbyt"
+                                                            "e\","
+                                                            "\"2."
+                                                            "5\","
+                                                            "\n" ROW(
+                                                                "1",
+                                                                "k") "\"New Section\",\"Some "
+                                                                     "Label\",\"warp\",\"1.5\",\n",
       "kernel k pid=5 dev=1 stream=7 0+6750 4x1x1,32x2x1 flags=1 gpu__time_duration.sum=6750ns "
       "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed=19.66% "
       "dram__bytes.sum.per_second=3.4514e+11byte/s\n"
