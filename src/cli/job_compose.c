@@ -36,7 +36,7 @@ static const char **joined(struct lpo_arena *a, const char *const *first, const 
     all = lpo_arena_array(a, n + m + 1, sizeof *all);
     for (size_t i = 0; i < n; i++)
         all[i] = first[i];
-    for (size_t i = 0; i < m; i++)
+    for (size_t i = 0; second && i < m; i++)
         all[n + i] = second[i];
     return all;
 }

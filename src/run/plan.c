@@ -79,7 +79,7 @@ bool lpo_env_is_secret(const char *name)
     char upper[256];
     size_t i = 0;
 
-    for (; name[i] && i < sizeof upper - 1; i++)
+    for (; i < sizeof upper - 1 && name[i]; i++)
         upper[i] = (char)toupper((unsigned char)name[i]);
     upper[i] = '\0';
     for (i = 0; i < sizeof marks / sizeof *marks; i++)

@@ -183,6 +183,7 @@ int lpo_csv_ahead_next(struct lpo_csv_ahead *a, struct lpo_csv *to, struct lpo_e
         if (b)
             give_back(a);
         b = a->reading = current(a);
+        /* cppcheck-suppress nullPointerRedundantCheck ; current() waits for one */
         to->skipped = b->skipped;
     }
     to->cells = b->cells.at + b->rows.at[a->next].first;
