@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 SOURCE = os.environ.get("LPO_SOURCE_ROOT", os.getcwd())
-sys.path.insert(0, os.path.join(SOURCE, "tests", "workloads"))
+sys.path.insert(0, os.path.join(SOURCE, "tests"))
 import tap  # noqa: E402
 
 LPO = os.environ["LPO_BIN"]

@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "workloads"))
+sys.path.insert(0, os.path.join(HERE, ".."))
 import tap  # noqa: E402
 
 LPO = os.environ["LPO_BIN"]

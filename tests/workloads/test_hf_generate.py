@@ -14,7 +14,7 @@ from pathlib import Path
 from unittest import mock
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE / "standin"), str(HERE.parent.parent / "workloads")]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE / "standin"), str(HERE.parent.parent / "workloads")]
 
 import tap  # noqa: E402
 import torch_python  # noqa: E402

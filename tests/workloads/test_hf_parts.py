@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent.parent / "workloads")]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent / "workloads")]
 
 import tap  # noqa: E402
 from lpo_hf import metrics, ranges, samples, settings  # noqa: E402

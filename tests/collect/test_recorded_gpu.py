@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Traces that the collector wrote on an H200, cut small: what they hold, and ncu's own list of the same program. Prints TAP.
+
+`torch_llama`: a 2-layer Llama in PyTorch, prefill and 2 tokens; `toy`, `toy_graph`: the toy CUDA model, eager and with its decode
+step as a graph. Paths and the GPU's number were replaced.
+"""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, ".."), HERE]
+import tap  # noqa: E402
+from lpot import Trace  # noqa: E402
+
+LPO = os.environ["LPO_BIN"]
+DATA = os.path.join(HERE, "..", "data", "native")
+
+
+def regions(name: str) -> dict[str, dict]:
+    done = subprocess.run([LPO, "regions", "--json", os.path.join(DATA, name)], capture_output=True, text=True, check=True)
+    scope = next(s for s in json.loads(done.stdout)["scopes"] if s["scope"] == "aggregate")
+    return {r["path"]: r for r in scope["regions"]}
+
+
+class Recorded(unittest.TestCase):
+    def test_every_kernel_of_ncus_list_in_its_region(self) -> None:
+        ours, ncu = regions("torch_llama.lpot"), regions("torch_llama_ncu.csv.gz")
+        launches = {path: r["launches"] for path, r in ours.items() if r["launches"]}
+        self.assertEqual(launches, {path: r["launches"] for path, r in ncu.items() if r["launches"]})
+        self.assertEqual(sum(r["launches"] for path, r in ours.items() if "/" not in path), 315)
+
+    def test_names_grids_and_ranges_one_by_one(self) -> None:
+        done = subprocess.run([sys.executable, os.path.join(HERE, "compare_ncu.py"), os.path.join(DATA, "torch_llama.lpot"),
+                               os.path.join(DATA, "torch_llama_ncu.csv.gz")], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("equal and in the same place 315, missing 0, extra 0", done.stdout)
+
+    def test_the_toy_model_eager(self) -> None:
+        r = regions("toy.lpot")
+        self.assertEqual((r["prefill"]["launches"], r["decode"]["launches"]), (38, 76))
+        self.assertEqual(r["decode/step/layer1/attn"]["launches"], 22)
+        self.assertEqual(r["decode"]["gpu_ns_inclusive"], r["decode/step"]["gpu_ns_inclusive"])
+
+    def test_a_graph_belongs_to_the_range_that_launched_it(self) -> None:
+        r = regions("toy_graph.lpot")
+        self.assertEqual(r["decode/step"]["visits"], 7)
+        self.assertEqual(r["decode/step"]["launches"], 266)
+        self.assertEqual(r["decode/step"]["gpu_ns_exclusive"], r["decode"]["gpu_ns_inclusive"])
+
+    def test_two_readers_agree_on_every_work(self) -> None:
+        for name in ("toy.lpot", "toy_graph.lpot", "torch_llama.lpot"):
+            with self.subTest(name):
+                trace = Trace(os.path.join(DATA, name))
+                kernels = sum(r["launches"] for path, r in regions(name).items() if "/" not in path)
+                self.assertEqual(kernels, sum(1 for w in trace.works if w["kind"] == 3))
+
+    def test_a_steady_program_costs_few_bytes_a_kernel(self) -> None:
+        size = os.path.getsize(os.path.join(DATA, "torch_llama.lpot"))
+        self.assertLess(size / 315, 45)  # names and facts weigh more in so short a run; a long one takes 13.7
+
+
+if __name__ == "__main__":
+    tap.main()
