@@ -31,6 +31,7 @@ test: build $(SAN)/build.ninja
 
 bench: build
 	@scripts/bench.py $(BUILD)
+	@scripts/bench-gpu.sh $(BUILD)
 
 fuzz: setup
 	@scripts/fuzz.sh

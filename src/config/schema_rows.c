@@ -240,7 +240,8 @@ static const struct lpo_schema_row rows[] = {
     { "pipeline.nvml.interval_ms", LPO_S_INT, false, NULL, 1, "between samples" },
 
     { "report", LPO_S_MAP, false, NULL, NONE, "what is told, and how" },
-    { "report.formats", LPO_S_WORDS, false, NULL, NONE, "writers of the main report" },
+    { "report.formats", LPO_S_WORDS, false, "md|json|csv|perfetto|text", NONE,
+      "writers of the main report" },
     { "report.aggregate", LPO_S_BOOL, false, NULL, NONE, "a scope over all processes and devices" },
     { "report.fold", LPO_S_TEXT, false, "auto|always|never", NONE, "layer0…layer31 as layer*" },
     { "report.top", LPO_S_INT, false, NULL, 1, "rows of the kernel tables" },
