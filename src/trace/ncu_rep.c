@@ -9,37 +9,16 @@
 #include "trace/readers.h"
 #include "util/err.h"
 #include "util/map.h"
+#include "util/ring.h"
 #include "util/unpack.h"
 
-enum { KNOWN_VERSION = 7, MAX_STRINGS = 1 << 20 };
-
-/* Field numbers of BlockHeader. */
-enum { B_SOURCES = 1, B_RESULTS = 2, B_STRINGS = 4, B_PAYLOAD = 5, B_PROCESS = 6, B_RANGES = 7 };
+enum { KNOWN_VERSION = 7, MAX_STRINGS = 1 << 20, LARGE = 8 << 20 };
 enum { PROCESS_ID = 1, PROCESS_NAME = 3 }; /* 2, the host's name, is not read */
-
-struct block {
-    uint64_t sources, results, payload, ranges;
-};
 
 static bool sniff(const char *path, const unsigned char *head, size_t len)
 {
     (void)path;
     return len >= 4 && memcmp(head, "NVR", 4) == 0;
-}
-
-/* A message behind its size at *at; false when it does not lie within `end`. */
-static bool sized(const struct lpo_ncu_rep *rep, size_t *at, size_t end, struct lpo_proto *m)
-{
-    uint32_t size;
-
-    if (end - *at < sizeof size)
-        return false;
-    memcpy(&size, rep->bytes + *at, sizeof size);
-    if (size > end - *at - sizeof size)
-        return false;
-    *m = lpo_proto(rep->bytes + *at + sizeof size, size);
-    *at += sizeof size + size;
-    return true;
 }
 
 /* Tables are appended to each other: ids count through the file. */
@@ -73,66 +52,77 @@ static void set_process(struct lpo_ncu_rep *rep, struct lpo_proto m)
     }
 }
 
-static struct block block_header(struct lpo_ncu_rep *rep, struct lpo_proto m)
+static void begin_block(struct lpo_ncu_rep *rep, struct lpo_proto header)
 {
-    struct block b = { 0 };
     struct lpo_proto_field f;
 
-    while (lpo_proto_next(&m, &f)) {
-        if (f.number == B_SOURCES)
-            b.sources = f.value;
-        else if (f.number == B_RESULTS)
-            b.results = f.value;
-        else if (f.number == B_PAYLOAD)
-            b.payload = f.value;
-        else if (f.number == B_RANGES)
-            b.ranges = f.value;
-        else if (f.number == B_STRINGS)
+    while (lpo_proto_next(&header, &f)) {
+        if (f.number == LPO_NCU_B_STRINGS)
             add_strings(rep, lpo_proto_inner(&f));
-        else if (f.number == B_PROCESS)
+        else if (f.number == LPO_NCU_B_PROCESS)
             set_process(rep, lpo_proto_inner(&f));
     }
-    return b;
 }
 
-/* One block; false when the file ends in it. */
-static bool read_block(struct lpo_ncu_rep *rep, size_t *at)
+static void use_batch(struct lpo_ncu_rep *rep, const struct lpo_ncu_batch *b)
 {
-    struct lpo_proto m;
-    struct block b;
-    size_t end;
-    bool whole;
+    for (size_t i = 0; i < b->results.len; i++) {
+        const struct lpo_ncu_decoded *d = &b->results.at[i];
 
-    if (!sized(rep, at, rep->len, &m))
-        return false;
-    b = block_header(rep, m);
-    whole = b.payload <= rep->len - *at;
-    end = whole ? *at + (size_t)b.payload : rep->len;
-    for (uint64_t i = 0; i < b.sources; i++) {
-        if (!sized(rep, at, end, &m))
-            return false;
+        if (d->header.at)
+            begin_block(rep, d->header);
+        if (d->has_result)
+            lpo_ncu_rep_result(rep, d, b->values.at + d->first_value);
     }
-    for (uint64_t i = 0; i < b.results; i++) {
-        if (!sized(rep, at, end, &m))
-            return false;
-        lpo_ncu_rep_result(rep, m.at, (size_t)(m.end - m.at));
-    }
-    rep->range_results += b.ranges;
-    *at = end;
-    return whole;
 }
 
-static int check_version(struct lpo_ncu_rep *rep, size_t *at, struct lpo_err *err)
+static bool fill(void *walk, void *batch)
+{
+    return lpo_ncu_decode(walk, batch);
+}
+
+static void release(void *batch)
+{
+    struct lpo_ncu_batch *b = batch;
+
+    lpo_vec_free(&b->results);
+    lpo_vec_free(&b->values);
+}
+
+/* Large files are decoded ahead by a second thread. */
+static void read_blocks(struct lpo_ncu_rep *rep, struct lpo_ncu_walk *w)
+{
+    struct lpo_ring *ring = NULL;
+    struct lpo_ncu_batch one = { 0 }, *b;
+    bool more = true;
+
+    if (w->len >= LARGE)
+        ring = lpo_ring_start(sizeof one, fill, w);
+    while (ring && (b = lpo_ring_next(ring)))
+        use_batch(rep, b);
+    if (ring) {
+        lpo_ring_stop(ring, release);
+        return;
+    }
+    while (more) {
+        more = lpo_ncu_decode(w, &one);
+        use_batch(rep, &one);
+    }
+    release(&one);
+}
+
+static int check_version(struct lpo_ncu_walk *w, struct lpo_err *err)
 {
     struct lpo_proto m;
     struct lpo_proto_field f;
     uint64_t version = 0;
 
-    *at = 4;
-    if (rep->len < 4 || memcmp(rep->bytes, "NVR", 4) != 0)
+    if (w->len < 4 || memcmp(w->bytes, "NVR", 4) != 0)
         return lpo_fail(err, LPO_E_FORMAT, "not a report of Nsight Compute");
-    if (!sized(rep, at, rep->len, &m))
+    w->at = 4;
+    if (!lpo_ncu_sized(w, w->len, &m))
         return lpo_fail(err, LPO_E_FORMAT, "the report ends in its first bytes: nothing to read");
+    w->block_end = w->at;
     while (lpo_proto_next(&m, &f)) {
         if (f.number == 1)
             version = f.value;
@@ -145,7 +135,7 @@ static int check_version(struct lpo_ncu_rep *rep, size_t *at, struct lpo_err *er
     return 0;
 }
 
-static void add_notes(struct lpo_ncu_rep *rep, bool cut)
+static void add_notes(struct lpo_ncu_rep *rep, uint64_t range_results, bool cut)
 {
     if (cut)
         lpo_trace_note(rep->t, 0, "the report was cut short: the kernels before were read");
@@ -158,33 +148,27 @@ static void add_notes(struct lpo_ncu_rep *rep, bool cut)
     if (rep->other_strings)
         lpo_trace_note(rep->t, rep->other_strings,
                        "metrics of the report have no name or are too many: left out");
-    if (rep->range_results)
-        lpo_trace_note(rep->t, rep->range_results,
+    if (range_results)
+        lpo_trace_note(rep->t, range_results,
                        "range results (range replay) cannot be read from the report: export them "
                        "with ncu --import FILE --page raw --csv");
 }
 
-static int read_report(struct lpo_ncu_rep *rep, bool cut, struct lpo_err *err)
+static int read_report(struct lpo_ncu_rep *rep, struct lpo_ncu_walk *w, struct lpo_err *err)
 {
-    size_t at, before = rep->t->works.len;
+    size_t before = rep->t->works.len;
 
-    if (check_version(rep, &at, err) < 0)
+    if (check_version(w, err) < 0)
         return err->code;
-    while (at < rep->len) {
-        if (!read_block(rep, &at)) {
-            cut = true;
-            break;
-        }
-    }
-    if (cut && rep->t->works.len == before)
+    read_blocks(rep, w);
+    if (w->cut && rep->t->works.len == before)
         return lpo_fail(err, LPO_E_FORMAT,
-                        "the report was cut short before its first kernel (byte %zu of %zu)", at,
-                        rep->len);
-    add_notes(rep, cut);
+                        "the report was cut short before its first kernel (byte %zu of %zu)", w->at,
+                        w->len);
     return 0;
 }
 
-static int map_file(const struct lpo_unpacked *file, struct lpo_ncu_rep *rep, struct lpo_err *err)
+static int map_file(const struct lpo_unpacked *file, struct lpo_ncu_walk *w, struct lpo_err *err)
 {
     struct stat st;
     void *p;
@@ -196,8 +180,8 @@ static int map_file(const struct lpo_unpacked *file, struct lpo_ncu_rep *rep, st
     p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, file->fd, 0);
     if (p == MAP_FAILED)
         return lpo_fail_errno(err, "cannot map the file");
-    rep->bytes = p;
-    rep->len = (size_t)st.st_size;
+    w->bytes = p;
+    w->len = (size_t)st.st_size;
     return 0;
 }
 
@@ -205,14 +189,18 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
 {
     LPO_AUTO(lpo_unpacked) file = NULL;
     struct lpo_ncu_rep rep = { .t = into, .process = LPO_NONE };
+    struct lpo_ncu_walk walk = { 0 };
     int rc;
 
-    if (lpo_unpack(path, &file, err) < 0 || map_file(file, &rep, err) < 0)
+    if (lpo_unpack(path, &file, err) < 0 || map_file(file, &walk, err) < 0)
         return err->code;
     lpo_unpacked_unname(file);
+    rep.bytes = walk.len;
     rep.stacks = lpo_map_create();
-    rc = read_report(&rep, file->cut, err);
-    munmap((void *)rep.bytes, rep.len);
+    rc = read_report(&rep, &walk, err);
+    if (rc == 0)
+        add_notes(&rep, walk.range_results, walk.cut || file->cut);
+    munmap((void *)walk.bytes, walk.len);
     lpo_map_destroy(rep.stacks);
     lpo_vec_free(&rep.strings);
     return rc;

@@ -1,16 +1,16 @@
 /* Splitting rows on a second thread, a few hundred kilobytes ahead of whoever reads them. */
 #include "util/csv_ahead.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "util/arena.h"
 #include "util/csv.h"
 #include "util/err.h"
+#include "util/ring.h"
 #include "util/vec.h"
 
-enum { BATCHES = 3, BATCH_BYTES = 256 << 10 };
+enum { BATCH_BYTES = 256 << 10 };
 
 struct row {
     uint32_t first, count; /* cells */
@@ -24,20 +24,14 @@ struct batch {
     LPO_VEC(struct lpo_cell) cells;
     LPO_VEC(struct row) rows;
     uint64_t skipped;
-    bool last;
-    int code; /* of the last batch: 0, or why it is the last */
+    int code; /* 1: more batches follow; 0: the end; negative: cannot be read on */
 };
 
 struct lpo_csv_ahead {
     struct lpo_csv *from; /* the thread's */
     bool waiting;         /* a row of `from` that did not fit into the batch before */
     struct lpo_err err;
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t moved;
-    struct batch batches[BATCHES];
-    uint64_t filled, emptied; /* batches ever */
-    bool stop;
+    struct lpo_ring *ring;
     struct batch *reading; /* the reader's; NULL before the first */
     size_t next;           /* its row that comes next */
 };
@@ -76,45 +70,29 @@ static bool add_row(struct batch *b, const struct lpo_csv *c)
     return true;
 }
 
-static void fill(struct lpo_csv_ahead *a, struct batch *b)
+static bool fill(void *ctx, void *batch)
 {
-    int rc = 1;
+    struct lpo_csv_ahead *a = ctx;
+    struct batch *b = batch;
 
     b->len = b->cells.len = b->rows.len = 0;
-    b->last = false;
+    b->code = 1;
     if (a->waiting)
         add_row(b, a->from);
     a->waiting = false;
-    while (!a->waiting && (rc = lpo_csv_next(a->from, &a->err)) > 0)
+    while (!a->waiting && (b->code = lpo_csv_next(a->from, &a->err)) > 0)
         a->waiting = !add_row(b, a->from);
     b->skipped = a->from->skipped;
-    b->last = rc <= 0;
-    b->code = rc;
+    return b->code > 0;
 }
 
-static void *run(void *arg)
+static void release(void *batch)
 {
-    struct lpo_csv_ahead *a = arg;
-    bool last = false;
+    struct batch *b = batch;
 
-    while (!last) {
-        struct batch *b = &a->batches[a->filled % BATCHES];
-
-        pthread_mutex_lock(&a->lock);
-        while (!a->stop && a->filled - a->emptied == BATCHES)
-            pthread_cond_wait(&a->moved, &a->lock);
-        last = a->stop;
-        pthread_mutex_unlock(&a->lock);
-        if (last)
-            break;
-        fill(a, b);
-        last = b->last;
-        pthread_mutex_lock(&a->lock);
-        a->filled++;
-        pthread_cond_broadcast(&a->moved);
-        pthread_mutex_unlock(&a->lock);
-    }
-    return NULL;
+    free(b->text);
+    lpo_vec_free(&b->cells);
+    lpo_vec_free(&b->rows);
 }
 
 struct lpo_csv_ahead *lpo_csv_ahead_start(struct lpo_csv *from)
@@ -122,51 +100,18 @@ struct lpo_csv_ahead *lpo_csv_ahead_start(struct lpo_csv *from)
     struct lpo_csv_ahead *a = lpo_xcalloc(1, sizeof *a);
 
     a->from = from;
-    pthread_mutex_init(&a->lock, NULL);
-    pthread_cond_init(&a->moved, NULL);
-    if (pthread_create(&a->thread, NULL, run, a) == 0)
+    a->ring = lpo_ring_start(sizeof(struct batch), fill, a);
+    if (a->ring)
         return a;
-    pthread_mutex_destroy(&a->lock);
-    pthread_cond_destroy(&a->moved);
     free(a);
     return NULL;
 }
 
 void lpo_csv_ahead_stop(struct lpo_csv_ahead *a)
 {
-    pthread_mutex_lock(&a->lock);
-    a->stop = true;
-    pthread_cond_broadcast(&a->moved);
-    pthread_mutex_unlock(&a->lock);
-    pthread_join(a->thread, NULL);
+    lpo_ring_stop(a->ring, release);
     lpo_csv_destroy(a->from);
-    for (int i = 0; i < BATCHES; i++) {
-        free(a->batches[i].text);
-        lpo_vec_free(&a->batches[i].cells);
-        lpo_vec_free(&a->batches[i].rows);
-    }
-    pthread_mutex_destroy(&a->lock);
-    pthread_cond_destroy(&a->moved);
     free(a);
-}
-
-/* The batch being read, once it is there. */
-static struct batch *current(struct lpo_csv_ahead *a)
-{
-    pthread_mutex_lock(&a->lock);
-    while (a->filled == a->emptied)
-        pthread_cond_wait(&a->moved, &a->lock);
-    pthread_mutex_unlock(&a->lock);
-    return &a->batches[a->emptied % BATCHES];
-}
-
-static void give_back(struct lpo_csv_ahead *a)
-{
-    pthread_mutex_lock(&a->lock);
-    a->emptied++;
-    pthread_cond_broadcast(&a->moved);
-    pthread_mutex_unlock(&a->lock);
-    a->next = 0;
 }
 
 int lpo_csv_ahead_next(struct lpo_csv_ahead *a, struct lpo_csv *to, struct lpo_err *err)
@@ -174,16 +119,16 @@ int lpo_csv_ahead_next(struct lpo_csv_ahead *a, struct lpo_csv *to, struct lpo_e
     struct batch *b = a->reading;
 
     while (!b || a->next == b->rows.len) {
-        if (b && b->last) {
+        if (b && b->code <= 0) {
             to->cut = a->from->cut; /* the thread is done with it */
             if (b->code < 0 && err)
                 *err = a->err;
             return b->code;
         }
-        if (b)
-            give_back(a);
-        b = a->reading = current(a);
-        /* cppcheck-suppress nullPointerRedundantCheck ; current() waits for one */
+        b = a->reading = lpo_ring_next(a->ring);
+        if (!b)
+            return 0;
+        a->next = 0;
         to->skipped = b->skipped;
     }
     to->cells = b->cells.at + b->rows.at[a->next].first;
