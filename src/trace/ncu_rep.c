@@ -72,7 +72,7 @@ static void use_batch(struct lpo_ncu_rep *rep, const struct lpo_ncu_batch *b)
         if (d->header.at)
             begin_block(rep, d->header);
         if (d->has_result)
-            lpo_ncu_rep_result(rep, d, b->values.at + d->first_value);
+            lpo_ncu_rep_result(rep, d, d->value_count ? &b->values.at[d->first_value] : NULL);
     }
 }
 
