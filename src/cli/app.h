@@ -13,4 +13,5 @@ struct lpo_app {
     struct lpo_arena *arena; /* lives as long as the command */
     FILE *out, *log;         /* stdout and stderr, or a test's files */
     const char *program;     /* "lpo" */
+    bool advised;            /* deprecations were told: once is enough, however often we compose */
 };

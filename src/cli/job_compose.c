@@ -64,8 +64,9 @@ bool lpo_job_config_is_ours(struct lpo_app *app, const struct lpo_args *args)
 
 static void print_warnings(struct lpo_app *app, const struct lpo_composed *c)
 {
-    for (size_t i = 0; c->warnings && i < c->warnings->count; i++)
+    for (size_t i = 0; !app->advised && c->warnings && i < c->warnings->count; i++)
         fprintf(app->log, "lpo: warning: %s\n", c->warnings->items[i]->text);
+    app->advised = true;
 }
 
 /* An old name of the primary config; a file of that name is still meant by it. */
@@ -79,8 +80,9 @@ static const char *todays_name(struct lpo_app *app, const char *given, const cha
             return name;
     if (!now)
         return name;
-    fprintf(app->log, "lpo: warning: the config '%s' is deprecated; '%s' is used instead\n", name,
-            now);
+    if (!app->advised)
+        fprintf(app->log, "lpo: warning: the config '%s' is deprecated; '%s' is used instead\n",
+                name, now);
     return now;
 }
 

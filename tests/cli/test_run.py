@@ -181,6 +181,11 @@ class Failures(Scratch):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("99000 bytes", self.stage("direct_inference")["notes"][0])
 
+    def test_an_older_spelling_is_told_once(self) -> None:
+        done = self.lpo("--dry-run", "run.stage1_repeats=2", "torch_profiler.enabled=false")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 2, done.stderr)
+
     def test_wrong_usage_is_exit_code_2(self) -> None:
         for words in (["--resum", "x"], ["--resume", "x", "run.repeats=1"], ["no_such_key=1"], ["--"]):
             with self.subTest(words):
