@@ -49,6 +49,7 @@ static int check_job(struct lpo_app *app, const struct lpo_args *args, const cha
     const char *dir;
 
     apart.arena = a;
+    apart.advised = true; /* the job's own turn tells */
     if (lpo_job_config(&apart, args, (const char *const *)words, false, &c, err) < 0 ||
         lpo_compose_place(&c, (int)num, &dir, err) < 0 ||
         lpo_compose_hydra(&c, "overrides.task", &task, err) < 0)
@@ -209,6 +210,7 @@ int lpo_multirun_wanted(struct lpo_app *app, const struct lpo_args *args, bool *
     if (*out)
         return 0;
     apart.arena = a;
+    apart.advised = true;
     if (lpo_job_config(&apart, args, (const char *const *)args->words, true, &c, err) < 0)
         return err->code;
     return lpo_compose_is_multirun(&c, out, err);
