@@ -37,7 +37,7 @@ static void print_help(const struct lpo_app *app)
     fprintf(app->out,
             "\n'lpo COMMAND -h' tells more of one; 'lpo --version' the version.\n"
             "exit codes: 0 done; 1 a stage failed; 2 wrong usage or config; 3 a tool or permission "
-            "is\nmissing; 4 diff found a regression; 130 interrupted.\n");
+            "is\nmissing; 130 interrupted.\n");
 }
 
 static void print_option(const struct lpo_app *app, const struct lpo_option *o)
