@@ -161,10 +161,9 @@ static void push(struct lpo_arena *a, struct lpo_exprs *out, const struct lpo_st
     out->at[out->len++] = lpo_arena_strdup(a, text->at);
 }
 
-static void add_expression(struct lpo_arena *a, const struct parts *p, bool start_end,
+static void add_expression(struct lpo_arena *a, const struct parts *p, bool regex, bool start_end,
                            struct lpo_exprs *out)
 {
-    bool regex = has_glob(p);
     LPO_STR text = { 0 };
 
     lpo_str_add(&text, regex ? "regex:" : "");
@@ -181,6 +180,51 @@ static void add_expression(struct lpo_arena *a, const struct parts *p, bool star
             lpo_str_addc(&text, '/');
     }
     push(a, out, &text);
+}
+
+/* Do pattern parts from p on fit path parts from i on, to the last? */
+static bool fits_to_end(const struct parts *pattern, size_t p, const struct parts *path, size_t i)
+{
+    if (p == pattern->len)
+        return i == path->len;
+    if (any_depth(pattern->at[p])) {
+        for (size_t k = i; k <= path->len; k++)
+            if (fits_to_end(pattern, p + 1, path, k))
+                return true;
+        return false;
+    }
+    return i < path->len && fnmatch(pattern->at[p], path->at[i], 0) == 0 &&
+           fits_to_end(pattern, p + 1, path, i + 1);
+}
+
+/* What ncu makes of any number of levels inside a regular expression is not known, so where the
+ * regions are, those that fit are named one by one. */
+static void add_by_name(struct lpo_arena *a, const struct parts *want,
+                        const struct lpo_seen_regions *seen, struct lpo_exprs *out)
+{
+    for (size_t r = 0; r < seen->len; r++) {
+        struct parts have, run = { 0 };
+
+        if (seen->at[r].start_end || split(a, seen->at[r].path, false, &have) < 0 ||
+            fnmatch(want->domain, have.domain, 0) != 0)
+            continue;
+        for (size_t i = 0; i < have.len && run.len == 0; i++) {
+            if (!fits_to_end(want, 0, &have, i))
+                continue;
+            run.domain = have.domain;
+            run.len = have.len - i;
+            memcpy(run.at, have.at + i, run.len * sizeof *run.at);
+            add_expression(a, &run, false, false, out);
+        }
+    }
+}
+
+static bool has_any_depth(const struct parts *p)
+{
+    for (size_t i = 0; i < p->len; i++)
+        if (any_depth(p->at[i]))
+            return true;
+    return false;
 }
 
 static int no_such_region(struct lpo_arena *a, const char *pattern,
@@ -233,9 +277,11 @@ int lpo_ncu_expr_add(struct lpo_arena *a, const char *pattern, const struct lpo_
     }
     if (!push_pop && !start_end)
         return no_such_region(a, pattern, seen, err);
-    if (push_pop)
-        add_expression(a, &p, false, out);
+    if (push_pop && has_glob(&p) && has_any_depth(&p) && seen && seen->at)
+        add_by_name(a, &p, seen, out);
+    else if (push_pop)
+        add_expression(a, &p, has_glob(&p), false, out);
     if (start_end && p.len == 1) /* a start/end range has no parents */
-        add_expression(a, &p, true, out);
+        add_expression(a, &p, has_glob(&p), true, out);
     return 0;
 }
