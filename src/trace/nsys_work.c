@@ -112,6 +112,11 @@ static void kernel_row(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *r
     struct lpo_work *w = push_work(r, rows, LPO_KERNEL);
 
     w->name = kernel_name(r, rows);
+    if (sqlite3_column_type(rows->stmt, K_MANGLED) == SQLITE_INTEGER) {
+        uint32_t linker = lpo_nsys_string(r->db, r->t, lpo_nsys_int(rows, K_MANGLED));
+
+        w->linker = linker == LPO_NONE ? 0 : linker;
+    }
     w->shape = kernel_shape(r, rows);
     note_node(r, rows, w);
 }

@@ -141,6 +141,22 @@ static void check_member(void **state)
     assert_int_equal(ns, c->ns);
 }
 
+/* The linker's name is the same in every source: what lays ncu's counters over this trace. */
+static void kernels_have_their_linker_names(void **state)
+{
+    LPO_AUTO(lpo_trace) t = read_file("h200_ranges.sqlite.gz");
+
+    (void)state;
+    for (size_t i = 0; i < t->works.len; i++) {
+        const struct lpo_work *w = &t->works.at[i];
+
+        if (w->kind == LPO_KERNEL)
+            assert_true(strncmp(lpo_trace_text(t, w->linker), "_Z", 2) == 0);
+        else
+            assert_int_equal(w->linker, 0);
+    }
+}
+
 static void device_facts_are_told(void **state)
 {
     LPO_AUTO(lpo_trace) t = read_file("h200_ranges.sqlite.gz");
@@ -497,6 +513,7 @@ int main(void)
 
     UNIT_ROWS(&u, file_cases, check_file);
     UNIT_ROWS(&u, member_cases, check_member);
+    UNIT_TEST(&u, kernels_have_their_linker_names);
     UNIT_TEST(&u, device_facts_are_told);
     UNIT_TEST(&u, two_files_share_a_clock);
     UNIT_TEST(&u, what_is_not_wanted_is_not_read);
