@@ -205,11 +205,12 @@ static void sweep_thread(struct lpo_region_tree *tree, const struct lpo_ends *en
 /* The source named the ranges itself. */
 static uint32_t place_of_stack(struct lpo_region_tree *tree, const struct lpo_stack *stack)
 {
-    const struct lpo_frame *f = tree->trace->frames.at + stack->first;
     uint32_t leaf = LPO_NONE, set[LPO_REGION_OPEN_SETS];
     size_t nset = 0;
 
-    for (uint32_t i = 0; i < stack->count; i++, f++) {
+    for (uint32_t i = 0; i < stack->count; i++) { /* a trace of empty stacks has no frames at all */
+        const struct lpo_frame *f = &tree->trace->frames.at[stack->first + i];
+
         if (f->kind == LPO_START_END) {
             nset = lpo_set_add(set, nset, LPO_REGION_OPEN_SETS,
                                lpo_region_node(tree, LPO_NONE, f->name, f->domain, f->kind));
