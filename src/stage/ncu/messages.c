@@ -46,8 +46,6 @@ static const struct lpo_tool_message rows[] = {
       "exclude that kernel, or change ncu_cli.replay_mode", 0 },
     { "Failed to profile \"", "one kernel could not be profiled; the others were",
       "the log names it: exclude it, or change ncu_cli.replay_mode", 0 },
-    { "Running with unmodified GPU clocks", "the clocks were not fixed",
-      "read times with that in mind; on MIG and virtual GPUs it cannot be helped", 0 },
     { "Cannot lock GPU clock frequencies", "the clocks could not be fixed",
       "read times with that in mind; ncu_cli.clock_control=none does not try", 0 },
     { "The application returned an error code", "the workload failed under the profiler",
