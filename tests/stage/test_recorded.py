@@ -127,6 +127,11 @@ class Ncu(Recorded):
         with open(self.path("ncu/cmd-rerun.txt"), encoding="utf-8") as f:
             self.assertNotIn("--nvtx", f.read())
 
+    def test_advice_is_a_note_and_no_failure(self) -> None:
+        done = self.lpo(*NCU_ON, FAKE_NCU="clocks")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("clocks could not be fixed", " ".join(self.stage("ncu")["notes"]))
+
     def test_other_failures_are_not_tried_again(self) -> None:
         done = self.lpo(*NCU_ON, "pipeline.ncu.ncu_cli.nvtx.include=decode", FAKE_NCU="permission")
         self.assertEqual(done.returncode, 1)

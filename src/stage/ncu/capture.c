@@ -67,6 +67,8 @@ const char *lpo_ncu_problem(struct lpo_arena *a, const char *log, const struct l
     *message = NULL;
     if (lpo_text_read_limit(log, MAX_LOG, &text, NULL) == 0)
         *message = lpo_tool_message_find(text->at);
+    if (*message && ((*message)->what & LPO_TOOL_ADVICE) && lpo_stage_judge(step, r, NULL) == 0)
+        return NULL;
     if (*message)
         return lpo_arena_printf(a, "%s: %s", (*message)->meaning, (*message)->remedy);
     if (lpo_stage_judge(step, r, &err) < 0)

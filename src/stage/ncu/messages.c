@@ -20,8 +20,6 @@ static const struct lpo_tool_message rows[] = {
       "sandboxed kernels such as gVisor have no counters; run on the host", LPO_TOOL_FATAL },
     { "Failed to open/create lock file", "another user's ncu left its lock in the temporary folder",
       "remove it, or set TMPDIR to a folder of your own", LPO_TOOL_FATAL },
-    { "Could not deploy stock files", "the home folder is not writable",
-      "set NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT=1 in workload.env", 0 },
     { "No space left on device", "the disk is full",
       "free space, or set artifacts.root to another disk", LPO_TOOL_FATAL },
     { "Unsupported API during capture",
@@ -46,10 +44,13 @@ static const struct lpo_tool_message rows[] = {
       "exclude that kernel, or change ncu_cli.replay_mode", 0 },
     { "Failed to profile \"", "one kernel could not be profiled; the others were",
       "the log names it: exclude it, or change ncu_cli.replay_mode", 0 },
-    { "Cannot lock GPU clock frequencies", "the clocks could not be fixed",
-      "read times with that in mind; ncu_cli.clock_control=none does not try", 0 },
     { "The application returned an error code", "the workload failed under the profiler",
       "see its stderr.log; run the direct_inference stage alone first", 0 },
+    /* advice last: what explains a failure comes first */
+    { "Could not deploy stock files", "the home folder is not writable",
+      "set NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT=1 in workload.env", LPO_TOOL_ADVICE },
+    { "Cannot lock GPU clock frequencies", "the clocks could not be fixed",
+      "read times with that in mind; ncu_cli.clock_control=none does not try", LPO_TOOL_ADVICE },
 };
 
 const struct lpo_tool_message *lpo_tool_message_find(const char *log)

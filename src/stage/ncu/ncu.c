@@ -145,6 +145,8 @@ static int after_capture(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_
         s->rerun = steps->len;
         return add_capture(ctx, s, steps, false, err);
     }
+    if (!s->problem && message)
+        lpo_manifest_note(ctx->manifest, ctx->record, "%s: %s", message->meaning, message->remedy);
     if (made)
         add_tables(ctx, s, steps);
     return 0; /* collect() tells what is wrong, after what can be saved is saved */
