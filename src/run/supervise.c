@@ -67,6 +67,11 @@ void lpo_supervise_end(void)
     sigprocmask(SIG_SETMASK, &signals.before, NULL);
 }
 
+bool lpo_supervise_active(void)
+{
+    return signals.fd >= 0;
+}
+
 bool lpo_supervise_interrupted(void)
 {
     return signals.interrupted;

@@ -45,6 +45,7 @@ struct lpo_watch {
  * first lpo_supervise(). Also makes lpo the reaper of orphans. */
 int lpo_supervise_begin(struct lpo_err *err);
 void lpo_supervise_end(void);
+bool lpo_supervise_active(void);      /* between the two */
 bool lpo_supervise_interrupted(void); /* did the user ask to stop? */
 
 /* Runs the step to its end. Fails only when supervision itself is impossible; a program that

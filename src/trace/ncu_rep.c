@@ -1,5 +1,6 @@
 /* Nsight Compute reports, read natively: mapped, decoded in place, nine tenths skipped. */
 #include "trace/ncu_rep.h"
+#include "trace/ncu_import.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -127,7 +128,8 @@ static int check_version(struct lpo_ncu_walk *w, struct lpo_err *err)
         if (f.number == 1)
             version = f.value;
     }
-    if (version != KNOWN_VERSION)
+    w->other_version = version != KNOWN_VERSION;
+    if (w->other_version)
         return lpo_fail(err, LPO_E_FORMAT,
                         "the report has format version %llu; this lpo reads %d (let ncu convert "
                         "it: ncu --import FILE --page raw --csv --print-units base > raw.csv)",
@@ -198,7 +200,9 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
     rep.bytes = walk.len;
     rep.stacks = lpo_map_create();
     rc = read_report(&rep, &walk, err);
-    if (rc == 0)
+    if (rc < 0 && walk.other_version && lpo_ncu_can_import())
+        rc = lpo_ncu_import(path, into, err);
+    else if (rc == 0)
         add_notes(&rep, walk.range_results, walk.cut || file->cut);
     munmap((void *)walk.bytes, walk.len);
     lpo_map_destroy(rep.stacks);

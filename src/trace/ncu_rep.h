@@ -47,6 +47,7 @@ struct lpo_ncu_walk {
     uint64_t results_left; /* in this block */
     bool block_cut;        /* the block ends behind the file */
     bool cut;              /* the file ends in the middle of something */
+    bool other_version;    /* the format is one we do not know */
     uint64_t range_results;
 };
 

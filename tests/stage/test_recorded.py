@@ -2,6 +2,7 @@
 """The whole path of the nsys and ncu stages on tools that replay what the real ones were seen to do. Prints TAP."""
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -102,6 +103,26 @@ class Nsys(Recorded):
         self.assertEqual(done.returncode, 1)
         self.assertIn("exit code 5", self.stage("nsys")["message"])
         self.has("nsys/run.sqlite")
+
+
+class Import(Recorded):
+    def test_a_report_of_another_version_is_read_through_ncu(self) -> None:
+        with gzip.open(os.path.join(HERE, "..", "data", "ncu", "ranges.ncu-rep.gz")) as f:
+            data = bytearray(f.read())
+        self.assertEqual(data[8:10], b"\x08\x07")  # the header's version, 7
+        data[9] = 9
+        report = os.path.join(self.cwd, "new.ncu-rep")
+        with open(report, "wb") as f:
+            f.write(data)
+        alone = subprocess.run([LPO, "regions", report], env=os.environ | {"PATH": "/usr/bin:/bin"}, text=True, capture_output=True)
+        self.assertEqual(alone.returncode, 1)
+        self.assertIn("version 9", alone.stderr)
+        done = subprocess.run([LPO, "regions", "--json", report], text=True, capture_output=True,
+                              env=os.environ | {"PATH": TOOLS + os.pathsep + os.environ["PATH"]})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        scope = json.loads(done.stdout)["scopes"][0]
+        self.assertEqual(scope["launches"], 12)
+        self.assertIn("through ncu", done.stdout)
 
 
 class Ncu(Recorded):
