@@ -10,6 +10,7 @@
 #include "config/compose.h"
 #include "config/node.h"
 #include "config/place.h"
+#include "run/provenance.h"
 #include "run/supervise.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -102,7 +103,7 @@ static void write_summary(struct lpo_arena *a, const char *dir, const struct lpo
         lpo_jw_uint(&w, "num", jobs->at[i].num);
         lpo_jw_array(&w, "overrides");
         for (size_t k = 0; k < jobs->at[i].count; k++)
-            lpo_jw_text(&w, NULL, jobs->at[i].overrides[k]);
+            lpo_jw_text(&w, NULL, lpo_provenance_mask_override(a, jobs->at[i].overrides[k]));
         lpo_jw_end(&w);
         lpo_jw_text(&w, "state", i >= done ? "pending" : outcomes[i].error ? "failed" : "ran");
         lpo_jw_text(&w, "error", i < done ? outcomes[i].error : NULL);

@@ -8,6 +8,7 @@
 #include "run/conf.h"
 #include "run/install.h"
 #include "run/plan.h"
+#include "run/provenance.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -150,7 +151,8 @@ static int build_hf(struct builder *b)
         LPO_STR text = { 0 };
         struct lpo_json_writer w = lpo_json_writer(&text, 2);
 
-        lpo_workload_settings(b->config, b->ask, &w);
+        /* the program gets its variables from its environment, never from this file */
+        lpo_workload_settings(lpo_provenance_mask(b->a, b->config), b->ask, &w);
         if (lpo_file_write(settings, text.at, text.len, b->err) < 0)
             return b->err->code;
     }

@@ -140,6 +140,32 @@ class Secrets(Scratch):
                 self.assertNotIn("hf_sekrit1", text.replace("= hf_sekrit1", ""), name)
 
 
+    def leaks(self, folder: str, secret: str) -> list[str]:
+        found = []
+        for base, _, names in os.walk(folder):
+            for name in names:
+                with open(os.path.join(base, name), encoding="utf-8", errors="replace") as f:
+                    found += [name] if secret in f.read() else []
+        return found
+
+    def test_the_settings_of_a_model_hold_no_secret(self) -> None:
+        program = os.path.join(self.cwd, "program.py")
+        with open(program, "w", encoding="utf-8") as f:
+            f.write("import os, sys\nsys.exit(os.environ.get('HF_TOKEN') != 'hf_' + 'sekrit4')\n")
+        done = self.lpo(*ONLY_DIRECT, "workload=hf", "model=hf", "model.path=x", f"workload.program={program}",
+                        f"workload.python={sys.executable}", "+workload.env.HF_TOKEN=hf_sekrit4")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(os.path.exists(os.path.join(self.run, "workload/direct_inference/settings.json")))
+        self.assertEqual(self.leaks(self.run, "hf_sekrit4"), [])
+
+    def test_a_sweep_keeps_secrets_too(self) -> None:
+        done = subprocess.run([LPO, "run", "-m", "hydra.sweep.dir=sweep", *ONLY_DIRECT, "run.repeats=1",
+                               "+workload.env.HF_TOKEN=hf_sekrit5", "infer.max_new_tokens=2,3"], cwd=self.cwd, text=True,
+                              capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.leaks(os.path.join(self.cwd, "sweep"), "hf_sekrit5"), [])
+
+
 class Failures(Scratch):
     def test_a_failed_stage_does_not_stop_the_others(self) -> None:
         done = self.lpo(*QUIET, "--", "sh", "-c", "echo why >&2; exit 3")
