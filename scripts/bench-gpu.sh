@@ -8,5 +8,4 @@ python=${PYTHON:-python3}
 "$python" -c 'import torch, transformers' 2>/dev/null || { echo "bench-gpu: skipped, $python has no torch and transformers (PYTHON names another)"; exit 0; }
 out=$build/bench/gpu
 mkdir -p "$out"
-exec "$python" bench/gpu/collect_bench.py --library "$build/src/collect/liblpo-collect.so" --out "$out" --rounds 3 --seconds 300 \
-    --only "none,ours,torch.profiler,nvtx only,callbacks only,no callbacks,whole graphs"
+exec "$python" bench/gpu/collect_bench.py --library "$build/src/collect/liblpo-collect.so" --out "$out" --rounds 15

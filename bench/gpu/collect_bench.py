@@ -1,21 +1,22 @@
 #!/usr/bin/env python3
 """What the collector costs a launch-bound decode, against nothing and against torch.profiler.
 
-    collect_bench.py --library liblpo-collect.so --out DIR [--rounds 2] [--seconds 170]
+    collect_bench.py --library liblpo-collect.so --out DIR [--rounds 12] [--seconds 200] [--only NAME,NAME]
     collect_bench.py --list         one short prefill and decode, for comparing kernel lists
 
 An 8-layer random-weight Llama (hidden 1024, 16 heads, 8 KV heads, bf16): prefill of 512 tokens, 64 tokens of greedy
-decode, eager; then the decode step as a CUDA graph. Importing torch takes 20 s and CUDA cannot be started twice in a
-process, so one parent imports and every measurement is a fork of it that starts CUDA under its own environment.
-Rounds go through all variants in turn; a variant's figure is the median over all its repeats.
+decode, eager; then the decode step as a CUDA graph, 256 replays. Two runs of one program may differ by a third, and one
+process by a tenth from the next, so every variant lives in processes of its own, all forked from one parent that has
+imported torch, warmed up and waiting; a round lets each of them do one repeat in turn, all on the same core. A
+variant's cost is the median over rounds of its time against the mean of the processes without a collector in that round.
 """
 import argparse
 import contextlib
 import gc
 import json
 import os
+import random
 import statistics
-import subprocess
 import sys
 import time
 import traceback
@@ -23,8 +24,7 @@ import traceback
 # torch.cuda.is_available() would start CUDA in the parent of the forks; asked through NVML it does not.
 os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
 
-PROMPT, TOKENS, REPEATS, WARMUP = 512, 64, 5, 2
-REPLAYS, GRAPH_REPEATS = 256, 7
+PROMPT, TOKENS, REPLAYS, WARMUP = 512, 64, 256, 2
 
 # name, settings of the collector (None: not loaded), torch.profiler?
 VARIANTS = [
@@ -46,10 +46,14 @@ VARIANTS = [
     ("CUPTI's own buffers", {"DEVICE_BUFFER_KB": 0, "DEVICE_BUFFERS": 0, "CUPTI_BUFFER_KB": 4096}, False),
     ("device buffer 64 MiB", {"DEVICE_BUFFER_KB": 65536, "DEVICE_BUFFERS": 2}, False),
     ("host pinned", {"HOST_PINNED": 1}, False),
-    ("whole graphs", {"GRAPH_NODES": 0}, False),
+    ("graphs by node", {"GRAPH_LAUNCHES": -1}, False),
+    ("graphs whole", {"GRAPH_LAUNCHES": 0}, False),
+    ("graphs 8 by node", {"GRAPH_LAUNCHES": 8}, False),
 ]
-MAIN = ("none", "ours", "torch.profiler", "nvtx only", "callbacks only", "no callbacks")
-GRAPH_VARIANTS = {"none", "ours", "torch.profiler", "whole graphs"}
+# Without --only: what the docs show. The first two decide, so they have two processes each.
+MAIN = ("none", "ours", "torch.profiler", "nvtx only", "subscriber only", "callbacks only", "no callbacks",
+        "graphs by node", "graphs whole")
+TWICE = ("none", "ours")
 
 
 MODELS = {}
@@ -123,10 +127,10 @@ def capture_with(model, token, kwargs):
     return graph
 
 
-def capture_step(model, config, ids):
+def capture_step(model, ids):
     """A decode step as a CUDA graph, without a cache: transformers' static cache counts its own length on the GPU, so
     that replaying one step again and again runs off its end."""
-    return capture_with(model, ids[:, :1].clone(), {"use_cache": False}), "no cache"
+    return capture_with(model, ids[:, :1].clone(), {"use_cache": False})
 
 
 def replay(graph):
@@ -158,63 +162,87 @@ def profiled(wanted):
     return profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) if wanted else contextlib.nullcontext()
 
 
-def eager_times(model, ids, profile, result):
-    with profiled(profile):
-        for i in range(WARMUP + REPEATS):
-            prefill, decode = generate(model, ids, TOKENS)
-            if i == 0:
-                settle()
-            if i >= WARMUP:
-                result["prefill_ms"].append(prefill * 1e3)
-                result["decode_ms"].append(decode * 1e3)
+def eager(state):
+    with profiled(state["profile"]):
+        return generate(state["model"], state["ids"], TOKENS)[1] * 1e3
 
 
-def graph_times(model, config, ids, profile, result):
-    graph, result["graph_kind"] = capture_step(model, config, ids)
-    settle()
-    with profiled(profile):
-        for i in range(2 + GRAPH_REPEATS):
-            took = replay(graph) * 1e3
-            if i >= 2:
-                result["graph_ms"].append(took)
+def graphed(state):
+    with profiled(state["profile"]):
+        return replay(state["graph"]) * 1e3
 
 
-def measure(name, profile, graph):
+KINDS = {"eager": eager, "graph": graphed}
+
+
+def prepare(profile):
     import torch
 
-    result = {"variant": name, "prefill_ms": [], "decode_ms": [], "graph_ms": []}
-    with torch.inference_mode():
-        model, config = make_model(8)
-        range_hooks(model)
-        ids = torch.randint(0, 32000, (1, PROMPT), device="cuda")
-        gc.collect()
-        gc.disable()
-        if graph:
-            graph_times(model, config, ids, profile, result)
-        else:
-            eager_times(model, ids, profile, result)
-    return result
+    model, _ = make_model(8)
+    range_hooks(model)
+    state = {"model": model, "profile": profile, "ids": torch.randint(0, 32000, (1, PROMPT), device="cuda")}
+    for _ in range(WARMUP):
+        eager(state)
+    state["graph"] = capture_step(model, state["ids"])
+    graphed(state)
+    gc.collect()
+    gc.disable()
+    settle()
+    return state
 
 
-def in_fork(name, settings, profile, graph, library, folder):
-    """Runs one measurement in a child; the collector is loaded there by CUDA and NVTX themselves."""
-    read, write = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        os.close(read)
-        os.environ.update(environment(settings, library, folder))
+def serve(profile, commands, answers):
+    """A process of one variant: one repeat for every line it gets."""
+    import torch
+
+    try:
+        with torch.inference_mode():
+            state = prepare(profile)
+            print("ready", file=answers, flush=True)
+            while (kind := commands.readline().strip()) in KINDS:
+                print(KINDS[kind](state), file=answers, flush=True)
+    except BaseException:
+        print(traceback.format_exc().replace("\n", " | ")[-1500:], file=answers, flush=True)
+
+
+class Child:
+    """A fork that has started CUDA under its own environment, so that CUDA and NVTX load the collector there."""
+
+    def __init__(self, name, settings, profile, library, folder):
+        self.name, self.times = name, {kind: [] for kind in KINDS}
+        command_read, command_write = os.pipe()
+        answer_read, answer_write = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            os.close(command_write)
+            os.close(answer_read)
+            os.environ.update(environment(settings, library, folder))
+            with os.fdopen(command_read) as commands, os.fdopen(answer_write, "w") as answers:
+                serve(profile, commands, answers)
+            sys.exit(0)  # the ordinary way out: the collector writes its last blocks there
+        os.close(command_read)
+        os.close(answer_write)
+        self.commands, self.answers = os.fdopen(command_write, "w"), os.fdopen(answer_read)
+        self.error = None
+
+    def ready(self):
+        line = self.answers.readline().strip()
+        self.error = None if line == "ready" else line or "died"
+        return self.error is None
+
+    def repeat(self, kind):
+        print(kind, file=self.commands, flush=True)
+        line = self.answers.readline().strip()
         try:
-            answer = measure(name, profile, graph)
-        except BaseException:
-            answer = {"variant": name, "error": traceback.format_exc()[-2000:], "decode_ms": [], "graph_ms": [], "prefill_ms": []}
-        with os.fdopen(write, "w") as f:
-            json.dump(answer, f)
-        sys.exit(0)  # the ordinary way out: the collector writes its last blocks there
-    os.close(write)
-    with os.fdopen(read) as f:
-        text = f.read()
-    os.waitpid(pid, 0)
-    return json.loads(text) if text else {"variant": name, "error": "died", "decode_ms": [], "graph_ms": [], "prefill_ms": []}
+            self.times[kind].append(float(line))
+        except ValueError:
+            self.error = line or "died"
+
+    def end(self):
+        """By a line, not by closing the pipe: the later children hold its other end as well."""
+        if not self.error:
+            print("end", file=self.commands, flush=True)
+        os.waitpid(self.pid, 0)
 
 
 def environment(settings, library, folder):
@@ -225,43 +253,37 @@ def environment(settings, library, folder):
             **{f"LPO_COLLECT_{key}": str(value) for key, value in settings.items()}}
 
 
-def in_new(name, settings, profile, graph, library, folder):
-    """The same in a fresh process: slower, for a machine where the forks cannot start CUDA."""
-    done = subprocess.run([sys.executable, __file__, "--one", name, *(["--graph"] if graph else [])], capture_output=True, text=True,
-                          env={**os.environ, **environment(settings, library, folder)})
-    lines = done.stdout.strip().splitlines()
-    if done.returncode == 0 and lines:
-        return json.loads(lines[-1])
-    return {"variant": name, "error": done.stderr[-2000:], "decode_ms": [], "graph_ms": [], "prefill_ms": []}
+def ratios(children, name, kind):
+    """Per round, the variant's time over the mean of the processes without a collector."""
+    def rounds(wanted):
+        rows = [c.times[kind] for c in children if c.name == wanted]
+        return [statistics.mean(row) for row in zip(*rows)]
+
+    return [a / b for a, b in zip(rounds(name), rounds("none"))]
 
 
-def table(results):
-    print(f"{'variant':18} {'decode ms':>10} {'min':>8} {'over none':>9}   {'prefill':>8}   {'graph ms':>9} {'over none':>9}")
-    base = {}
-    for name, _, _ in VARIANTS:
-        cells = [name]
-        for key in ("decode_ms", "graph_ms"):
-            values = [v for r in results if r["variant"] == name for v in r[key]]
-            if not values:
-                cells += [None, None, None]
-                continue
-            median = statistics.median(values)
-            base.setdefault(key, median if name == "none" else None)
-            over = 100 * (median / base[key] - 1) if base[key] else None
-            cells += [median, min(values), over]
-        if cells[1] is None:
+def table(children, kind, what):
+    print(f"\n{what}\n{'variant':22} {'median ms':>10} {'best':>8}  {'over none':>9}  {'middle half of rounds':>22}")
+    for name in dict.fromkeys(c.name for c in children):
+        values = [v for c in children if c.name == name for v in c.times[kind]]
+        over = sorted(ratios(children, name, kind))
+        if not over:
             continue
-        prefill = statistics.median([v for r in results if r["variant"] == name for v in r["prefill_ms"]] or [0])
-        line = f"{name:18} {cells[1]:10.1f} {cells[2]:8.1f} {cells[3]:+8.1f}%   {prefill:8.2f}"
-        if cells[4] is not None:
-            line += f"   {cells[4]:9.2f} {cells[6]:+8.1f}%"
-        print(line)
-    for r in results:
-        for key in ("error", "graph_error"):
-            if key in r:
-                print(f"{r['variant']}: {key}: {r[key]}")
-    kinds = {r["graph_kind"] for r in results if "graph_kind" in r}
-    print(f"graph: {REPLAYS} replays of one decode step ({', '.join(sorted(kinds)) or 'not measured'})")
+        quarter = len(over) // 4
+        print(f"{name:22} {statistics.median(values):10.1f} {min(values):8.1f}  {100 * statistics.median(over) - 100:+8.1f}%"
+              f"  {100 * over[quarter] - 100:+10.1f}% … {100 * over[-1 - quarter] - 100:+.1f}%")
+
+
+def run_rounds(children, rounds, until):
+    order = random.Random(0)
+    for round_ in range(rounds):
+        if time.time() > until:
+            return round_
+        for kind in KINDS:
+            for child in order.sample(children, len(children)):
+                if not child.error:
+                    child.repeat(kind)
+    return rounds
 
 
 def list_run():
@@ -277,55 +299,37 @@ def list_run():
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--list", action="store_true")
-    parser.add_argument("--one", help="measure one variant here and print it")
-    parser.add_argument("--graph", action="store_true", help="with --one: the graph, not the eager decode")
     parser.add_argument("--library")
     parser.add_argument("--out", default=".")
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=170)
-    parser.add_argument("--only", default="", help="comma-separated variants")
+    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--seconds", type=float, default=200, help="no new round after so many")
+    parser.add_argument("--only", default=",".join(MAIN), help="comma-separated variants")
     args = parser.parse_args()
     if args.list:
         list_run()
-        return
-    if args.one:
-        print(json.dumps(measure(args.one, args.one == "torch.profiler", args.graph)))
         return
     started = time.time()
     import torch  # noqa: F401  before the forks; CUDA is not started here
     from transformers import LlamaConfig, LlamaForCausalLM  # noqa: F401
     make_model(8, stay=True)
     print(f"imports {time.time() - started:.1f} s", flush=True)
-    run = in_fork
-    library = os.path.abspath(args.library)
-    os.makedirs(args.out, exist_ok=True)
-    chosen = [v for v in VARIANTS if not args.only or v[0] in args.only.split(",")]
-    results = []
-    for round_ in range(args.rounds):
-        for name, settings, profile in list(chosen):
-            if (name, settings, profile) not in chosen:
-                continue
-            # Past the time for all of them, the later rounds repeat the three that matter.
-            if time.time() - started > args.seconds and (round_ == 0 or name not in ("none", "ours", "torch.profiler")):
-                continue
-            if time.time() - started > 1.3 * args.seconds:
-                continue
-            # one round of graphs is enough: they hardly vary
-            for graph in ([False, True] if name in GRAPH_VARIANTS and round_ == 0 else [False]):
-                folder = os.path.join(args.out, "traces", f"{round_}-{name.replace(' ', '_')}{'-graph' if graph else ''}")
-                began = time.time()
-                result = run(name, settings, profile, graph, library, folder)
-                if not results and "error" in result:
-                    print(f"  a fork cannot start CUDA, going on with fresh processes: {result['error'][-300:]}", flush=True)
-                    run, chosen = in_new, [v for v in chosen if v[0] in MAIN]
-                    result = run(name, settings, profile, graph, library, folder)
-                result["round"], result["wall_s"] = round_, time.time() - began
-                results.append(result)
-                times = [round(v, 1) for v in result["graph_ms" if graph else "decode_ms"]]
-                print(f"  round {round_} {name}{' graph' if graph else ''}: {result['wall_s']:.1f} s, {times}", flush=True)
-                with open(os.path.join(args.out, "overhead.json"), "w") as f:
-                    json.dump(results, f, indent=1)
-    table(results)
+    children = []
+    for name, settings, profile in [v for v in VARIANTS if v[0] in args.only.split(",")]:
+        for copy in range(2 if name in TWICE else 1):
+            folder = os.path.join(args.out, "traces", f"{name.replace(' ', '_')}-{copy}")
+            children.append(Child(name, settings, profile, os.path.abspath(args.library), folder))
+    for child in children:
+        if not child.ready():
+            print(f"{child.name}: {child.error}", flush=True)
+    print(f"{len(children)} processes ready after {time.time() - started:.1f} s", flush=True)
+    done = run_rounds(children, args.rounds, started + args.seconds)
+    for child in children:
+        child.end()
+    print(f"{done} rounds, {time.time() - started:.0f} s")
+    with open(os.path.join(args.out, "overhead.json"), "w") as f:
+        json.dump([{"variant": c.name, "error": c.error, **c.times} for c in children], f, indent=1)
+    table(children, "eager", f"eager decode, {TOKENS} tokens")
+    table(children, "graph", f"a decode step without a cache as a CUDA graph, {REPLAYS} replays")
 
 
 if __name__ == "__main__":

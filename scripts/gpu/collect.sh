@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The collector on a GPU machine with gcc, nvcc, ncu and PyTorch: what it costs, and whether its list of kernels is
 # ncu's. Everything worth keeping goes to $OUT: overhead.json and log.txt, traces and ncu lists of the same programs.
-#   PYTHON=python3   ROUNDS=2   SECONDS_MAX=170   SKIP_NCU=1 SKIP_BENCH=1 SKIP_TOY=1
+#   PYTHON=python3   ROUNDS=15   SECONDS_MAX=200   SKIP_NCU=1 SKIP_BENCH=1 SKIP_TOY=1
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 OUT=${OUT:-$(mktemp -d)}
@@ -26,11 +26,11 @@ biggest() { ls -S "$1"/*.lpot 2>/dev/null | head -1; }
 
 echo "== bench (PyTorch)"
 if [ -z "${SKIP_BENCH:-}" ]; then
-    "$PYTHON" bench/gpu/collect_bench.py --library "$lib" --out "$WORK" --rounds "${ROUNDS:-2}" --seconds "${SECONDS_MAX:-170}" || failed=1
+    "$PYTHON" bench/gpu/collect_bench.py --library "$lib" --out "$WORK" --rounds "${ROUNDS:-15}" --seconds "${SECONDS_MAX:-200}" || failed=1
     cp "$WORK/overhead.json" "$OUT/" 2>/dev/null
-    t=$(biggest "$WORK/traces/0-ours")
+    t=$(biggest "$WORK/traces/ours-0")
     [ -n "$t" ] && { "$PYTHON" tests/collect/lpot.py "$t"; gzip -c "$t" >"$OUT/decode.lpot.gz"; ls -l "$t"; }
-    for d in "$WORK"/traces/0-*; do
+    for d in "$WORK"/traces/*; do
         t=$(biggest "$d")
         [ -n "$t" ] && { echo "-- $d: $(stat -c %s "$t") bytes"; "$PYTHON" tests/collect/lpot.py "$t" | grep -E 'note|totals|works|without'; }
     done
@@ -55,6 +55,13 @@ if [ -z "${SKIP_TOY:-}" ] && [ -f workloads/toy_llm.cu ]; then
         t=$(biggest "$WORK/toy_graph")
         [ -n "$t" ] && { cp "$t" "$OUT/toy_graph.lpot"; "$PYTHON" tests/collect/lpot.py "$t" | grep -v '='; }
     fi
+fi
+
+echo "== CUDA graphs, the first four launches of each in detail"
+if [ -z "${SKIP_GRAPHS:-}" ]; then
+    LPO_COLLECT_GRAPH_LAUNCHES=4 traced "$WORK/graphs" "$PYTHON" scripts/gpu/graphs.py || failed=1
+    t=$(biggest "$WORK/graphs")
+    [ -n "$t" ] && { cp "$t" "$OUT/graphs.lpot"; "$PYTHON" scripts/gpu/graphs_check.py "$t" || failed=1; }
 fi
 
 echo "== PyTorch, kernel by kernel against ncu"

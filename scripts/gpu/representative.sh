@@ -1,31 +1,41 @@
 #!/usr/bin/env bash
 # On a GPU machine: counters of representatives laid over a native trace, against every kernel measured.
-# A random-weight Llama in PyTorch; LAYERS and TOKENS choose its size. Prints, per region, the error of DRAM
-# bytes, tensor operations and time, and the wall times. Numbers in $OUT/representative.json.
+# A random-weight Llama in PyTorch; LAYERS and TOKENS choose its size, METRICS what ncu counts. Prints, per region, the
+# error of DRAM bytes, tensor operations and time, and the wall times. Numbers in $OUT/representative.json.
+#   scripts/gpu/representative.sh [rep] [rep1] [rep4] [all]    the preset; one per configuration; 4 x TOKENS; everything
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 OUT=${OUT:-$(mktemp -d)}
 lpo=$PWD/build-portable/lpo
 work=$(mktemp -d)
-LAYERS=${LAYERS:-2} TOKENS=${TOKENS:-8}
+LAYERS=${LAYERS:-8} TOKENS=${TOKENS:-16}
 cat >"$work/config.json" <<J
 {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 1024, "intermediate_size": 2816,
  "num_hidden_layers": $LAYERS, "num_attention_heads": 16, "num_key_value_heads": 8, "vocab_size": 32000,
  "max_position_embeddings": 2048, "torch_dtype": "bfloat16", "tie_word_embeddings": false}
 J
+counted=gpu__time_duration.sum,dram__bytes.sum,sm__ops_path_tensor_src_bf16_dst_fp32.sum
 base=(workload=hf model=hf "model.path=$work/config.json" infer.prompt_tokens=512 run.repeats=1 run.warmup=1
     pipeline.static_analysis.enable=false pipeline.direct_inference.enable=false pipeline.ncu.enable=true
     pipeline.ncu.regions.enable=true 'pipeline.ncu.regions.include=[prefill,decode]' pipeline.ncu.ncu_cli.sections=[]
-    'pipeline.ncu.ncu_cli.metrics=[gpu__time_duration.sum,dram__bytes.sum,sm__ops_path_tensor_src_bf16_dst_fp32.sum]'
+    "pipeline.ncu.ncu_cli.metrics=[${METRICS:-$counted}]"
     pipeline.ncu.ncu_cli.export.csv=false)
 run() { "$lpo" run -q "hydra.run.dir=$work/$1" "${base[@]}" "${@:2}" | grep -E '^(native|ncu) '; }
-echo "representative, $TOKENS tokens"; run rep infer.max_new_tokens=$TOKENS
-if [ -z "${SHORT:-}" ]; then
-    echo "representative, $((TOKENS * 4)) tokens"; run rep4 infer.max_new_tokens=$((TOKENS * 4))
-    echo "representative, 4 per configuration"; run repk infer.max_new_tokens=$TOKENS pipeline.ncu.sampling.per_config=4
-fi
-echo "every kernel, $TOKENS tokens"; run all infer.max_new_tokens=$TOKENS pipeline.ncu.sampling.mode=all
-for name in rep repk; do cp "$work/$name/report.json" "$OUT/$name.json"; done 2>/dev/null
+what=${*:-rep rep1 rep4 all}
+for name in $what; do
+    echo "$name"
+    case $name in
+    rep) run rep infer.max_new_tokens=$TOKENS ;;
+    rep1) run rep1 infer.max_new_tokens=$TOKENS pipeline.ncu.sampling.per_config=1 ;;
+    rep4) run rep4 infer.max_new_tokens=$((TOKENS * 4)) ;;
+    all) run all infer.max_new_tokens=$TOKENS pipeline.ncu.sampling.mode=all ;;
+    esac
+    grep -ao '[0-9]* pass.*' "$work/$name/ncu/run.log" | sort | uniq -c
+    cp "$work/$name/report.json" "$OUT/$name.json"
+done
+# Reports and traces, so that the rule can be tried again without a GPU.
+(cd "$work" && tar -czf "$OUT/readings.tgz" */ncu/run.ncu-rep */native/*.lpot)
+[ -d "$work/all" ] || exit 0
 "$lpo" regions --json "$work"/all/ncu/run.ncu-rep >"$OUT/all-ncu.json"
 python3 - "$OUT" "$work" <<'P'
 import json, os, sys
@@ -41,9 +51,9 @@ def metric(r, name):
     m = r["metrics"].get(name)
     return m["value"] if m else None
 truth = regions(f"{out}/all-ncu.json")
-ran = [n for n in ("rep", "rep4", "repk", "all") if os.path.exists(f"{work}/{n}/run.json")]
+ran = [n for n in ("rep", "rep1", "rep4", "all") if os.path.exists(f"{work}/{n}/run.json")]
 result = {"walls": {n: walls(n) for n in ran}, "regions": {}}
-for name in [n for n in ("rep", "repk") if n in ran]:
+for name in [n for n in ("rep", "rep1") if n in ran]:
     for path, r in sorted(regions(f"{out}/{name}.json").items()):
         t = truth.get(path)
         if not t or not path.startswith(("prefill", "decode")):
