@@ -117,6 +117,7 @@ static uint32_t cell_of(struct lpo_work_cells *c, const struct lpo_work *w)
         lpo_vec_push(&c->cells, (struct lpo_work_cell){ .place = place,
                                                         .capture = capture,
                                                         .name = w->name,
+                                                        .linker = w->linker,
                                                         .metrics = LPO_NONE,
                                                         .process = w->process,
                                                         .device = w->device,
@@ -171,9 +172,27 @@ static void find_classes(struct lpo_work_cells *c)
     }
 }
 
+/* Two kernels may read the same once demangled; then the name alone cannot say which. */
+static void find_linkers(struct lpo_work_cells *c)
+{
+    c->linkers = lpo_xcalloc(lpo_trace_name_count(c->tree->trace) + 1, sizeof *c->linkers);
+    for (size_t i = 0; i < c->cells.len; i++) {
+        const struct lpo_work_cell *cell = &c->cells.at[i];
+        uint32_t *at = &c->linkers[cell->name];
+
+        if (cell->kind == LPO_KERNEL && cell->linker && *at != cell->linker)
+            *at = *at ? LPO_NONE : cell->linker;
+    }
+}
+
 enum lpo_kernel_class lpo_cells_class(const struct lpo_work_cells *c, uint32_t name)
 {
     return c->classes[name] < LPO_CLASSES ? c->classes[name] : LPO_CLASS_OTHER;
+}
+
+uint32_t lpo_cells_linker(const struct lpo_work_cells *c, uint32_t name)
+{
+    return c->linkers[name] == LPO_NONE ? 0 : c->linkers[name];
 }
 
 struct lpo_work_cells *lpo_work_cells_create(const struct lpo_region_tree *tree,
@@ -206,6 +225,7 @@ struct lpo_work_cells *lpo_work_cells_create(const struct lpo_region_tree *tree,
     lpo_pairmap_free(&c->use_map);
     free(picked);
     find_classes(c);
+    find_linkers(c);
     return c;
 }
 
@@ -216,6 +236,7 @@ void lpo_work_cells_destroy(struct lpo_work_cells *c)
     lpo_vec_free(&c->cells);
     lpo_vec_free(&c->metric_sums);
     free(c->classes);
+    free(c->linkers);
     lpo_pairmap_free(&c->map);
     lpo_pairmap_free(&c->owners);
     free(c);

@@ -36,9 +36,9 @@ struct lpo_metric_sum {
 
 struct lpo_work_cell {
     struct lpo_sum sum;
-    uint32_t place;   /* into tree->places */
-    uint32_t capture; /* graphs: place of the capture, or LPO_NONE */
-    uint32_t name;
+    uint32_t place;               /* into tree->places */
+    uint32_t capture;             /* graphs: place of the capture, or LPO_NONE */
+    uint32_t name, linker;        /* linker: of its first work, 0 ("") when not told */
     uint32_t metrics;             /* row of metric_sums, or LPO_NONE */
     uint64_t measured, estimated; /* launches with counters of their own, of a representative */
     uint16_t process, device;     /* LPO_NO_OWNER: the source holds only sums */
@@ -62,6 +62,7 @@ struct lpo_work_cells {
     uint64_t left_out;                          /* kernels that the selection refused */
     uint64_t whole;                             /* works that stand for many kernels */
     unsigned char *classes;                     /* per name of the trace; kernels only */
+    uint32_t *linkers;                          /* the same; LPO_NONE: one name for several */
     LPO_VEC(struct lpo_metric_use) uses;        /* while building */
     struct lpo_pairmap map, owners, use_map;
 };
@@ -74,6 +75,8 @@ LPO_AUTO_DEFINE(lpo_work_cells);
 
 /* Of a kernel that some cell names. */
 enum lpo_kernel_class lpo_cells_class(const struct lpo_work_cells *c, uint32_t name);
+/* Its linker name, by which one kernel is the same in every source; 0 ("") when not told. */
+uint32_t lpo_cells_linker(const struct lpo_work_cells *c, uint32_t name);
 
 /* Adds `from` to `to` by the metric's rule. */
 void lpo_metric_merge(enum lpo_combine rule, struct lpo_metric_sum *to,

@@ -65,6 +65,14 @@ static void write_name(struct lpo_json_writer *w, const struct lpo_trace *t, uin
     lpo_jw_textn(w, "name", lpo_trace_text(t, name), lpo_trace_text_len(t, name));
 }
 
+/* Sources spell a demangled name each in its own way; this one is the same in all. */
+static void write_linker(struct lpo_json_writer *w, const struct lpo_trace *t, uint32_t name,
+                         uint32_t linker)
+{
+    if (linker && linker != name)
+        lpo_jw_textn(w, "linker", lpo_trace_text(t, linker), lpo_trace_text_len(t, linker));
+}
+
 static void write_extremes(struct lpo_json_writer *w, const struct lpo_sum *s)
 {
     if (s->launches > s->unknown && s->min_ns != LPO_NO_TIME) {
@@ -87,6 +95,7 @@ static void write_kernels(struct lpo_json_writer *w, const struct lpo_scope *s,
 
         lpo_jw_object(w, NULL);
         write_name(w, t, k->name);
+        write_linker(w, t, k->name, lpo_cells_linker(s->cells, k->name));
         lpo_jw_uint(w, "launches", k->all.launches);
         write_ns(w, "gpu_ns", &k->all);
         write_extremes(w, &k->all);
