@@ -59,6 +59,7 @@ def pick_device(torch: Any, name: str) -> Any:
         raise UserError(f"run.device is '{name}' but {count} are visible"
                         + (f" (CUDA_VISIBLE_DEVICES={visible})" if visible else ""), EXIT_MISSING)
     torch.cuda.set_device(device)
+    torch.cuda.init()
     return device
 
 
@@ -196,9 +197,8 @@ def _facts(torch: Any, loaded: Loaded, settings: Settings, random: bool) -> dict
     }
 
 
-def load(torch: Any, transformers: Any, settings: Settings) -> Loaded:
-    """The whole of it: device, config, weights, tokenizer, processor."""
-    device = pick_device(torch, settings.device)
+def load(torch: Any, transformers: Any, settings: Settings, device: Any) -> Loaded:
+    """The whole of it: config, weights, tokenizer, processor."""
     begin = time.perf_counter()
     folder, temporary = _config_folder(settings.model_path)
     remote = {"trust_remote_code": True} if settings.trust_remote_code else {}
