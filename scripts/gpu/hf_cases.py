@@ -13,26 +13,8 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "workloads"))
-
-LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "vocab_size": 32000, "hidden_size": 1024,
-         "num_hidden_layers": 8, "num_attention_heads": 16, "num_key_value_heads": 8, "intermediate_size": 2816,
-         "max_position_embeddings": 4096, "rms_norm_eps": 1e-5}
-QWEN3 = {"architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "vocab_size": 32000, "hidden_size": 512,
-         "num_hidden_layers": 4, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 64,
-         "intermediate_size": 1536, "max_position_embeddings": 4096, "tie_word_embeddings": True}
-DEEPSEEK = {"architectures": ["DeepseekV2ForCausalLM"], "model_type": "deepseek_v2", "vocab_size": 1000,
-            "hidden_size": 256, "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 4,
-            "intermediate_size": 688, "moe_intermediate_size": 128, "n_routed_experts": 16, "n_shared_experts": 2,
-            "num_experts_per_tok": 4, "first_k_dense_replace": 1, "kv_lora_rank": 64, "q_lora_rank": None,
-            "qk_nope_head_dim": 32, "qk_rope_head_dim": 16, "v_head_dim": 32, "head_dim": 16, "topk_method": "greedy",
-            "n_group": 1, "topk_group": 1, "max_position_embeddings": 2048}
-VISION = {"model_type": "clip_vision_model", "hidden_size": 256, "intermediate_size": 1024, "num_hidden_layers": 4,
-          "num_attention_heads": 4, "image_size": 224, "patch_size": 14, "projection_dim": 256}
-LLAVA = {"architectures": ["LlavaForConditionalGeneration"], "model_type": "llava", "image_token_index": 31999,
-         "projector_hidden_act": "gelu", "vision_feature_layer": -2, "vision_feature_select_strategy": "default",
-         "text_config": dict(LLAMA, num_hidden_layers=2), "vision_config": VISION}
-CLIP = dict(VISION, architectures=["CLIPVisionModel"])
+sys.path[:0] = [str(ROOT / "workloads"), str(ROOT / "scripts" / "gpu")]
+from hf_models import CLIP, DEEPSEEK, LLAMA, LLAVA, QWEN3  # noqa: E402
 
 # name, config, changes to the settings
 CASES = [
