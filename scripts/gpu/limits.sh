@@ -9,6 +9,7 @@ OUT=${OUT:-$(mktemp -d)}
 lpo=$PWD/build-portable/lpo
 work=$(mktemp -d)
 what=${*:-calibrate gemm llama}
+failed=0
 export XDG_CONFIG_HOME=$work/config # the measurements stay out of the user's own folder
 log() { printf '\n== %s (%s s)\n' "$*" "$SECONDS"; }
 [ -d gpu-carry ] && export LD_LIBRARY_PATH="$PWD/gpu-carry${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
@@ -23,21 +24,15 @@ case " $what " in *" calibrate "*)
     ;;
 esac
 case " $what " in *" gemm "*)
-    log "a bf16 product in torch, for comparison"
-    python3 - <<'P'
-import torch
-a, b = (torch.randn(8192, 8192, device="cuda", dtype=torch.bfloat16) for _ in range(2))
-for _ in range(5):
-    a @ b
-start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-start.record()
-for _ in range(200):
-    a @ b
-end.record()
-torch.cuda.synchronize()
-t = start.elapsed_time(end) / 200e3
-print(f"torch: {2 * 8192**3 / t / 1e12:.1f} TFLOP/s, MFU {2 * 8192**3 / t / 989e12:.1%} of the sheet's 989")
-P
+    log "large bf16 products: MFU of a region without a model"
+    "$lpo" run "hydra.run.dir=$work/gemm" pipeline.static_analysis.enable=false \
+        "$(python3 scripts/gpu/gemm.py needs)" -- python3 scripts/gpu/gemm.py run
+    sed -n '/How far from the limit/,/^## Time/p' "$work/gemm/report.md" | head -30
+    mkdir -p "$OUT/gemm"
+    cp "$work"/gemm/{report.md,report.json,hardware.json,config.yaml} "$work/gemm/workload/native/stdout.log" "$OUT/gemm"/
+    python3 scripts/gpu/gemm.py compare "$work/gemm" || failed=1
+    "$lpo" report "$work/gemm" >/dev/null && cmp "$work/gemm/report.json" "$OUT/gemm/report.json" &&
+        echo "lpo report rebuilds the same report from the folder alone"
     ;;
 esac
 case " $what " in *" llama "*)
@@ -69,3 +64,4 @@ P
     ;;
 esac
 echo "kept in $OUT"
+exit "$failed"

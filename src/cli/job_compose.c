@@ -10,6 +10,7 @@
 #include "config/place.h"
 #include "config/schema.h"
 #include "config/spelling.h"
+#include "report/limits_stated.h"
 #include "run/conf.h"
 #include "run/install.h"
 #include "util/arena.h"
@@ -141,6 +142,7 @@ int lpo_job_compose(struct lpo_app *app, const struct lpo_args *args, const char
     static const char *const as_command[] = { "workload=command", NULL };
     struct lpo_composed c;
     struct lpo_node *chdir = NULL;
+    struct lpo_stated_needs needs;
     const char *full;
 
     /* first, so that a user's own workload=… still has the last word */
@@ -152,6 +154,7 @@ int lpo_job_compose(struct lpo_app *app, const struct lpo_args *args, const char
         set_program(app->arena, c.root, program);
     if (lpo_compose_place(&c, num, &full, err) < 0 || run_folder(app, &c, num, out, err) < 0 ||
         lpo_compose_resolve(&c, err) < 0 || lpo_schema_check(app->arena, c.root, err) < 0 ||
+        lpo_stated_needs_read(app->arena, c.root, &needs, err) < 0 ||
         lpo_compose_hydra(&c, "job.chdir", &chdir, err) < 0)
         return err->code;
     out->chdir = chdir && chdir->kind == LPO_NODE_BOOL && chdir->boolean;

@@ -9,6 +9,7 @@
 #include "cli/progress.h"
 #include "config/node.h"
 #include "config/yaml.h"
+#include "model/run_hardware.h"
 #include "report/build.h"
 #include "run/clock.h"
 #include "run/inputs.h"
@@ -146,6 +147,7 @@ static int run_pipeline(struct lpo_app *app, const struct lpo_job *job, struct l
 int lpo_job_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_progress *progress,
                 struct lpo_job_result *out, struct lpo_err *err)
 {
+    struct lpo_hardware hw;
     struct lpo_manifest m = {
         .arena = app->arena,
         .version = LPO_VERSION,
@@ -156,9 +158,12 @@ int lpo_job_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_progr
         .chdir = job->chdir,
     };
 
+    /* before the folder is made: a wrong name of a GPU is a wrong config */
     if (lpo_supervise_begin(err) < 0 ||
+        lpo_run_hardware_find(app->arena, job->config, &hw, err) < 0 ||
         lpo_rundir_create(app->arena, job->run_dir, &m.dir, err) < 0 ||
-        lpo_manifest_save(&m, err) < 0 || write_provenance(app->arena, job, m.dir, &m, err) < 0)
+        lpo_manifest_save(&m, err) < 0 || write_provenance(app->arena, job, m.dir, &m, err) < 0 ||
+        lpo_run_hardware_save(m.dir, &hw, err) < 0)
         return err->code;
     lpo_rundir_log(m.dir, "lpo %s starts", LPO_VERSION);
     return run_pipeline(app, job, &m, progress, out, err);

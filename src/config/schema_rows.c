@@ -254,6 +254,8 @@ static const struct lpo_schema_row rows[] = {
     { "report.kernels.include", LPO_S_WORDS, true, NULL, NONE, "patterns; none means all" },
     { "report.kernels.exclude", LPO_S_WORDS, true, NULL, NONE, "exclude wins" },
     { "report.mapping", LPO_S_OPEN, false, NULL, NONE, "region path to model part" },
+    { "report.needs", LPO_S_OPEN, true, NULL, NONE,
+      "region path to what a visit needs: {flops: N, bytes: N, dtype: bf16}" },
 };
 
 enum { ROWS = sizeof rows / sizeof *rows };

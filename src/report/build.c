@@ -36,7 +36,7 @@ static void add_limits(struct lpo_doc *doc, const struct lpo_run_data *d,
         lpo_chapter_kernel_roofline(doc, limits, s->analysis, d->top);
         lpo_attach_limits(doc, limits);
     } else if (err.code) {
-        lpo_doc_note(doc, LPO_NOTE_WARNING, "the static analysis cannot be read: %s",
+        lpo_doc_note(doc, LPO_NOTE_WARNING, "how far regions are from the limit is not known: %s",
                      lpo_err_cause(&err));
     }
 }

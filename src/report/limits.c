@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/hardware.h"
 #include "model/needs.h"
 #include "report/limits_map.h"
 #include "report/limits_needed.h"
@@ -11,19 +12,12 @@
 #include "util/err.h"
 #include "util/str.h"
 
-const char *lpo_held_name(enum lpo_held h)
-{
-    static const char *const names[] = { "unknown", "compute",   "memory",  "launch gaps",
-                                         "idle",    "occupancy", "overhead" };
-
-    return names[h];
-}
-
 struct joining {
     const struct lpo_limits_input *in;
     struct lpo_needed needed;
     struct lpo_limits *limits;
     struct lpo_meaning *meanings; /* per region */
+    uint32_t *stated;             /* per region: which of in->stated, or LPO_NOT_STATED */
     double *steps;                /* per region that is `decode`: its steps; -1: not yet counted */
 };
 
@@ -90,7 +84,27 @@ static void add_nested_vision(const struct joining *j, uint32_t row, struct lpo_
     }
 }
 
-static void set_need(struct joining *j, uint32_t row, struct lpo_limit_row *out)
+static struct lpo_measure known(double x)
+{
+    return isnan(x) ? lpo_unknown() : lpo_computed(x);
+}
+
+static void put_need(struct lpo_limit_row *out, const struct lpo_need *need,
+                     const struct lpo_roof *roof)
+{
+    out->dtype = roof->dtype;
+    out->peak = roof->peak;
+    out->sheet_peak = roof->sheet_peak;
+    out->needed_flops = known(need->flops);
+    out->needed_bytes = known(need->bytes);
+    out->limit_ns = known(need->seconds * 1e9);
+    out->sheet_ns = known(need->sheet_seconds * 1e9);
+    out->need_compute_ns = known(need->compute_seconds * 1e9).value;
+    out->need_memory_ns = known(need->memory_seconds * 1e9).value;
+}
+
+/* The first source of needs: the model. */
+static void set_model_need(struct joining *j, uint32_t row, struct lpo_limit_row *out)
 {
     const struct lpo_meaning *m = &j->meanings[row];
     struct lpo_need one, need = { 0 };
@@ -104,12 +118,22 @@ static void set_need(struct joining *j, uint32_t row, struct lpo_limit_row *out)
     lpo_need_add(&need, &one, out->runs);
     if (m->phase == LPO_PREFILL && m->is_phase)
         add_nested_vision(j, row, &need);
-    out->needed_flops = lpo_computed(need.flops);
-    out->needed_bytes = lpo_computed(need.bytes);
-    out->need_compute_ns = need.compute_seconds * 1e9;
-    out->need_memory_ns = need.memory_seconds * 1e9;
-    if (need.seconds > 0)
-        out->limit_ns = lpo_computed(need.seconds * 1e9);
+    put_need(out, &need, &j->needed.roof);
+}
+
+/* The second: the user. */
+static void set_stated_need(struct joining *j, uint32_t row, struct lpo_limit_row *out)
+{
+    const struct lpo_stated_need *s = &j->in->stated.at[j->stated[row]];
+    struct lpo_roof roof = lpo_roof_of(j->in->hardware, &j->needed,
+                                       s->dtype == LPO_DTYPE_NONE ? j->in->dtype : s->dtype);
+    struct lpo_need one = lpo_need_stated(s, &roof), need = { 0 };
+
+    out->runs = (double)j->in->regions[row].visits;
+    if (out->runs <= 0)
+        return;
+    lpo_need_add(&need, &one, out->runs);
+    put_need(out, &need, &roof);
 }
 
 static void set_measured(const struct lpo_limits_region *r, struct lpo_limit_row *out)
@@ -128,98 +152,6 @@ static void set_measured(const struct lpo_limits_region *r, struct lpo_limit_row
     }
 }
 
-static struct lpo_measure ratio(struct lpo_measure a, double b)
-{
-    return lpo_known(a) && b > 0 ? lpo_computed(a.value / b) : lpo_unknown();
-}
-
-static void set_rates(const struct lpo_limits *l, struct lpo_limit_row *r)
-{
-    double seconds = lpo_known(r->measured_ns) ? r->measured_ns.value / 1e9 : 0;
-
-    r->flop_rate = ratio(r->needed_flops, seconds);
-    r->byte_rate = ratio(r->needed_bytes, seconds);
-    r->mfu = ratio(r->flop_rate, l->sheet_peak);
-    r->bandwidth_use = ratio(r->byte_rate, l->bandwidth);
-    r->share = ratio(r->limit_ns, seconds * 1e9);
-    if (lpo_known(r->limit_ns) && seconds > 0)
-        r->won_ns = lpo_computed(fmax(0, r->measured_ns.value - r->limit_ns.value));
-}
-
-static double value_or(struct lpo_measure m, double fallback)
-{
-    return lpo_known(m) ? m.value : fallback;
-}
-
-/* Idle time first, because no kernel can be improved while the GPU waits. */
-static bool held_by_waiting(struct lpo_arena *a, struct lpo_limit_row *r)
-{
-    double whole = r->measured_ns.value, idle = value_or(r->idle_ns, 0);
-    bool host = r->host_gap_ns >= r->other_gap_ns;
-
-    if (idle < 0.3 * whole)
-        return false;
-    r->held = host ? LPO_HELD_LAUNCH : LPO_HELD_IDLE;
-    r->evidence =
-        lpo_arena_printf(a, "the GPU is idle for %.0f %% of it, %s", 100 * idle / whole,
-                         host ? "waiting for the host to launch" : "not for lack of launches");
-    return true;
-}
-
-static bool held_by_counters(struct lpo_arena *a, struct lpo_limit_row *r)
-{
-    double sm = value_or(r->counters.sm_percent, -1), dram = value_or(r->counters.dram_percent, -1);
-    double warps = value_or(r->counters.occupancy_percent, -1);
-
-    if (sm >= 60 || dram >= 60) {
-        r->held = dram >= sm ? LPO_HELD_MEMORY : LPO_HELD_COMPUTE;
-        r->evidence =
-            lpo_arena_printf(a, "counters: SMs at %.0f %%, DRAM at %.0f %% of their peaks",
-                             fmax(sm, 0), fmax(dram, 0));
-        return true;
-    }
-    if (warps < 0 || warps >= 25 || (sm < 0 && dram < 0))
-        return false;
-    r->held = LPO_HELD_OCCUPANCY;
-    r->evidence = lpo_arena_printf(
-        a, "counters: %.0f %% of the warps active, SMs at %.0f %%, DRAM at %.0f %%", warps,
-        fmax(sm, 0), fmax(dram, 0));
-    return true;
-}
-
-/* Which roof the need itself is nearer to, when the region comes near it at all. */
-static void held_by_roof(struct lpo_arena *a, struct lpo_limit_row *r)
-{
-    bool memory = r->need_memory_ns >= r->need_compute_ns;
-    const char *roof = memory ? "memory" : "compute";
-
-    if (!lpo_known(r->share))
-        return;
-    if (r->share.value >= 0.4) {
-        r->held = memory ? LPO_HELD_MEMORY : LPO_HELD_COMPUTE;
-        r->evidence = lpo_arena_printf(a, "at %.0f %% of the %s roof that its %.3g FLOP/B allow",
-                                       100 * r->share.value, roof,
-                                       r->needed_flops.value / r->needed_bytes.value);
-    } else {
-        r->held = LPO_HELD_OVERHEAD;
-        r->evidence =
-            lpo_arena_printf(a, "at %.1f %% of its %s roof%s: %s far from it", 100 * r->share.value,
-                             roof, lpo_known(r->busy_ns) ? " with the GPU busy" : "",
-                             lpo_known(r->busy_ns) ? "its kernels are" : "its code is");
-    }
-}
-
-void lpo_limit_row_judge(const struct lpo_limits *l, struct lpo_arena *a, struct lpo_limit_row *r)
-{
-    set_rates(l, r);
-    r->held = LPO_HELD_UNKNOWN;
-    r->evidence = NULL;
-    if (!lpo_known(r->measured_ns) || r->measured_ns.value <= 0)
-        return;
-    if (!held_by_waiting(a, r) && !held_by_counters(a, r))
-        held_by_roof(a, r);
-}
-
 static const char *describe(struct lpo_limits *l, const struct lpo_meaning *m)
 {
     LPO_STR s = { 0 };
@@ -236,12 +168,20 @@ static const char *describe(struct lpo_limits *l, const struct lpo_meaning *m)
     return lpo_arena_strdup(l->arena, lpo_str_text(&s));
 }
 
-static bool has_mapped_ancestor(const struct joining *j, uint32_t row)
+/* Does anybody say what this region needs? */
+static bool is_spoken_of(const struct joining *j, uint32_t row)
 {
+    return j->stated[row] != LPO_NOT_STATED || j->meanings[row].phase >= 0;
+}
+
+static bool is_top(const struct joining *j, uint32_t row)
+{
+    if (!is_spoken_of(j, row))
+        return false;
     for (uint32_t r = j->in->regions[row].parent; r != UINT32_MAX; r = j->in->regions[r].parent)
-        if (j->meanings[r].phase >= 0)
-            return true;
-    return false;
+        if (is_spoken_of(j, r))
+            return false;
+    return true;
 }
 
 static void join_row(struct joining *j, uint32_t row)
@@ -250,67 +190,44 @@ static void join_row(struct joining *j, uint32_t row)
     struct lpo_limits *l = j->limits;
     struct lpo_limit_row r = {
         .path = lpo_arena_strdup(l->arena, m->path),
-        .means = describe(l, &j->meanings[row]),
         .parent = m->parent,
         .phase = j->meanings[row].phase,
+        .stated = j->stated[row] != LPO_NOT_STATED,
+        .top = is_top(j, row),
     };
 
-    r.top = r.phase >= 0 && !has_mapped_ancestor(j, row);
-    set_need(j, row, &r);
+    r.means = r.stated ? "stated in report.needs" : describe(l, &j->meanings[row]);
+    if (r.stated)
+        set_stated_need(j, row, &r);
+    else
+        set_model_need(j, row, &r);
     set_measured(m, &r);
     lpo_limit_row_judge(l, l->arena, &r);
     lpo_vec_push(&l->rows, r);
 }
 
-static struct lpo_measure plus(struct lpo_measure a, struct lpo_measure b)
+static void note_stated(struct joining *j, const struct lpo_stated_need *s, uint32_t entry)
 {
-    return lpo_known(a) && lpo_known(b) ? lpo_computed(a.value + b.value) : lpo_known(a) ? a : b;
-}
+    struct lpo_limits *l = j->limits;
+    bool matched = false, visited = false;
 
-/* The whole model: the top rows that have both a need and a time, so that the shares mean what
- * they say. */
-static void add_up(struct lpo_limits *l)
-{
-    struct lpo_limit_row *all = &l->model;
-
-    all->path = "(model)";
-    all->parent = UINT32_MAX;
-    all->phase = -1;
-    for (size_t i = 0; i < l->rows.len; i++) {
-        const struct lpo_limit_row *r = &l->rows.at[i];
-
-        if (!r->top || !lpo_known(r->needed_flops) || !lpo_known(r->measured_ns))
-            continue;
-        all->needed_flops = plus(all->needed_flops, r->needed_flops);
-        all->needed_bytes = plus(all->needed_bytes, r->needed_bytes);
-        all->limit_ns = plus(all->limit_ns, r->limit_ns);
-        all->measured_ns = plus(all->measured_ns, r->measured_ns);
-        all->busy_ns = plus(all->busy_ns, r->busy_ns);
-        all->idle_ns = plus(all->idle_ns, r->idle_ns);
-        all->need_compute_ns += r->need_compute_ns;
-        all->need_memory_ns += r->need_memory_ns;
-        all->host_gap_ns += r->host_gap_ns;
-        all->other_gap_ns += r->other_gap_ns;
+    for (size_t i = 0; i < j->in->nregions; i++) {
+        matched |= j->stated[i] == entry;
+        visited |= j->stated[i] == entry && j->in->regions[i].visits > 0;
     }
-    lpo_limit_row_judge(l, l->arena, all);
-}
-
-static int more_to_win(const void *x, const void *y, void *arg)
-{
-    const struct lpo_limits *l = arg;
-    uint32_t i = *(const uint32_t *)x, k = *(const uint32_t *)y;
-    double a = l->rows.at[i].won_ns.value, b = l->rows.at[k].won_ns.value;
-
-    return a != b ? (a < b) - (a > b) : (i > k) - (i < k);
-}
-
-static void rank(struct lpo_limits *l)
-{
-    l->by_won = lpo_arena_array(l->arena, l->rows.len + 1, sizeof *l->by_won);
-    for (uint32_t i = 0; i < l->rows.len; i++)
-        if (lpo_known(l->rows.at[i].won_ns))
-            l->by_won[l->ranked++] = i;
-    qsort_r(l->by_won, l->ranked, sizeof *l->by_won, more_to_win, l);
+    if (!matched)
+        lpo_vec_push(&l->notes,
+                     lpo_stated_need_unmatched(l->arena, s, j->in->regions, j->in->nregions));
+    else if (!visited)
+        lpo_vec_push(&l->notes, lpo_arena_printf(l->arena,
+                                                 "how often '%s' was visited is not in this trace: "
+                                                 "what report.needs states of it cannot be used",
+                                                 s->region));
+    else if (lpo_known(s->flops) && s->dtype == LPO_DTYPE_NONE && j->in->dtype == LPO_DTYPE_NONE)
+        lpo_vec_push(&l->notes, lpo_arena_printf(l->arena,
+                                                 "report.needs of '%s' names no dtype and the run "
+                                                 "has none: its MFU is not known",
+                                                 s->region));
 }
 
 static void add_notes(struct joining *j)
@@ -319,30 +236,44 @@ static void add_notes(struct joining *j)
     bool steps_unknown = false, mapped = false;
 
     for (size_t i = 0; i < l->rows.len; i++) {
-        mapped |= l->rows.at[i].phase >= 0;
-        steps_unknown |= l->rows.at[i].phase == LPO_DECODE && l->rows.at[i].runs <= 0;
+        const struct lpo_limit_row *r = &l->rows.at[i];
+
+        mapped |= r->phase >= 0;
+        steps_unknown |= !r->stated && r->phase == LPO_DECODE && r->runs <= 0;
     }
-    if (!mapped)
+    for (uint32_t i = 0; i < j->in->stated.len; i++)
+        note_stated(j, &j->in->stated.at[i], i);
+    if (j->in->needed && !mapped && !j->in->stated.len)
         lpo_vec_push(&l->notes, "no region is named after a part of the model (prefill, decode, "
-                                "layerN, attn, …): report.mapping can say which is which");
-    if (steps_unknown)
+                                "layerN, attn, …): report.mapping can say which is which, "
+                                "report.needs what a region needs");
+    if (j->in->needed && steps_unknown)
         lpo_vec_push(&l->notes, "how many steps 'decode' holds is not known: mark each with a "
                                 "range 'step'");
     if (!l->hardware)
-        lpo_vec_push(&l->notes, "the analysis names no hardware: needs are shown without limits");
+        lpo_vec_push(&l->notes, "no hardware is known: needs are shown without limits");
 }
 
-static void copy_hardware(struct joining *j)
+/* The ceilings that the chapter names first: the model's, else those of what is stated first. */
+static void set_hardware(struct joining *j)
 {
     const struct lpo_needed *n = &j->needed;
+    const struct lpo_hardware *hw = j->in->hardware;
+    const char *label = n->hardware ? n->hardware : hw ? hw->label : NULL;
+    const char *source = n->hardware ? n->source : hw ? hw->source : NULL;
+    enum lpo_dtype dtype = j->in->dtype;
     struct lpo_limits *l = j->limits;
+    struct lpo_roof roof;
 
-    l->hardware = n->hardware ? lpo_arena_strdup(l->arena, n->hardware) : NULL;
-    l->source = n->source ? lpo_arena_strdup(l->arena, n->source) : NULL;
-    l->dtype = n->dtype ? lpo_arena_strdup(l->arena, n->dtype) : NULL;
-    l->peak = n->peak;
-    l->sheet_peak = n->sheet_peak;
-    l->bandwidth = n->bandwidth;
+    for (size_t i = 0; i < j->in->stated.len && dtype == LPO_DTYPE_NONE; i++)
+        dtype = j->in->stated.at[i].dtype;
+    roof = n->hardware ? n->roof : lpo_roof_of(hw, n, dtype);
+    l->hardware = label ? lpo_arena_strdup(l->arena, label) : NULL;
+    l->source = source ? lpo_arena_strdup(l->arena, source) : NULL;
+    l->dtype = roof.dtype ? lpo_arena_strdup(l->arena, roof.dtype) : NULL;
+    l->peak = roof.peak;
+    l->sheet_peak = roof.sheet_peak;
+    l->bandwidth = roof.bandwidth;
 }
 
 int lpo_limits_create(const struct lpo_limits_input *in, struct lpo_limits **out,
@@ -356,8 +287,10 @@ int lpo_limits_create(const struct lpo_limits_input *in, struct lpo_limits **out
     rc = lpo_needed_read(l->arena, in->needed, &j.needed, err);
     if (rc < 0)
         return rc;
-    copy_hardware(&j);
+    l->has_model = in->needed != NULL;
+    set_hardware(&j);
     j.meanings = lpo_arena_array(l->arena, in->nregions + 1, sizeof *j.meanings);
+    j.stated = lpo_stated_needs_match(l->arena, &in->stated, in->regions, in->nregions);
     j.steps = lpo_arena_array(l->arena, in->nregions + 1, sizeof *j.steps);
     for (size_t i = 0; i < in->nregions; i++) {
         j.meanings[i] = lpo_region_meaning(in->regions[i].path, in->mappings, in->nmappings);
@@ -365,8 +298,7 @@ int lpo_limits_create(const struct lpo_limits_input *in, struct lpo_limits **out
     }
     for (size_t i = 0; i < in->nregions; i++)
         join_row(&j, (uint32_t)i);
-    add_up(l);
-    rank(l);
+    lpo_limits_sum(l);
     add_notes(&j);
     *out = l;
     l = NULL;

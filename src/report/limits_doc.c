@@ -58,16 +58,7 @@ static void merge(struct folded *to, const struct lpo_limit_row *r)
         mean(t->counters.occupancy_percent, had, r->counters.occupancy_percent, adds);
     t->counters.flops = plus(t->counters.flops, r->counters.flops);
     t->counters.dram_bytes = plus(t->counters.dram_bytes, r->counters.dram_bytes);
-    t->needed_flops = plus(t->needed_flops, r->needed_flops);
-    t->needed_bytes = plus(t->needed_bytes, r->needed_bytes);
-    t->limit_ns = plus(t->limit_ns, r->limit_ns);
-    t->measured_ns = plus(t->measured_ns, r->measured_ns);
-    t->busy_ns = plus(t->busy_ns, r->busy_ns);
-    t->idle_ns = plus(t->idle_ns, r->idle_ns);
-    t->host_gap_ns += r->host_gap_ns;
-    t->other_gap_ns += r->other_gap_ns;
-    t->need_compute_ns += r->need_compute_ns;
-    t->need_memory_ns += r->need_memory_ns;
+    lpo_limit_row_add(t, r);
     to->members++;
 }
 
@@ -108,11 +99,14 @@ static int more_to_win(const void *x, const void *y)
     const struct folded *a = x, *b = y;
     double d = a->row.won_ns.value - b->row.won_ns.value;
 
+    if (lpo_known(a->row.won_ns) != lpo_known(b->row.won_ns))
+        return lpo_known(a->row.won_ns) ? -1 : 1;
     return d != 0 ? (d < 0) - (d > 0) : strcmp(a->row.path, b->row.path);
 }
 
 static const struct lpo_column columns[] = {
     { "region", "Region", LPO_CELL_TEXT, NULL },
+    { "need_from", "Need from", LPO_CELL_TEXT, NULL },
     { "measured_ns", "Measured", LPO_CELL_NS, NULL },
     { "limit_ns", "At the limit", LPO_CELL_NS, NULL },
     { "won_ns", "Could be won", LPO_CELL_NS, NULL },
@@ -151,6 +145,7 @@ static void add_row(struct lpo_table *t, const struct lpo_limit_row *r, uint32_t
         lpo_row_textf(t, "%s (%u)", r->path, members);
     else
         lpo_row_text(t, r->path);
+    lpo_row_text(t, r->stated ? "report.needs" : "model");
     lpo_row_measure(t, r->measured_ns);
     lpo_row_measure(t, r->limit_ns);
     lpo_row_measure(t, r->won_ns);
@@ -198,7 +193,7 @@ static void add_bars(struct lpo_doc *doc, const folded_vec *rows)
 
     f->x_title = "region";
     f->y_title = "ms";
-    for (size_t i = 0; i < rows->len && i < 12; i++) {
+    for (size_t i = 0; i < rows->len && i < 12 && lpo_known(rows->at[i].row.limit_ns); i++) {
         const struct lpo_limit_row *r = &rows->at[i].row;
         double idle = lpo_known(r->idle_ns) ? r->idle_ns.value : 0;
         double limit = fmin(r->limit_ns.value, r->measured_ns.value);
@@ -211,28 +206,73 @@ static void add_bars(struct lpo_doc *doc, const folded_vec *rows)
     }
 }
 
-static void add_words(struct lpo_doc *doc, const struct lpo_limits *l)
+/* Rates of formats that rows were set against, besides the one that is told first. */
+static void add_other_rates(struct lpo_doc *doc, const struct lpo_limits *l)
 {
-    const struct lpo_limit_row *m = &l->model;
+    const char *told[8];
+    size_t n = 0;
 
-    lpo_doc_paragraph(
-        doc,
-        "What the model needs, what its regions took, and the least time that the hardware allows: "
-        "for every module the larger of its FLOPs at the peak rate and its bytes at the full "
-        "bandwidth. A region's time includes the regions inside it and the time the GPU waited "
-        "in it.");
-    if (l->hardware)
+    for (size_t i = 0; i < l->ranked && n < sizeof told / sizeof *told; i++) {
+        const struct lpo_limit_row *r = &l->rows.at[l->by_won[i]];
+        bool fresh = r->dtype && (!l->dtype || strcmp(r->dtype, l->dtype) != 0);
+
+        for (size_t k = 0; k < n && fresh; k++)
+            fresh = strcmp(told[k], r->dtype) != 0;
+        if (!fresh)
+            continue;
+        told[n++] = r->dtype;
+        lpo_doc_paragraph(doc, "In %s: %.4g TFLOP/s; MFU is counted against %.4g.", r->dtype,
+                          r->peak / 1e12, r->sheet_peak / 1e12);
+    }
+}
+
+static void add_ceilings(struct lpo_doc *doc, const struct lpo_limits *l)
+{
+    if (!l->hardware)
+        return;
+    if (l->dtype)
         lpo_doc_paragraph(doc, "Ceilings of %s (%s): %.4g TFLOP/s in %s, %.4g GB/s.", l->hardware,
                           l->source, l->peak / 1e12, l->dtype, l->bandwidth / 1e9);
-    if (l->hardware && l->sheet_peak != l->peak)
+    else
+        lpo_doc_paragraph(doc, "Ceilings of %s (%s): %.4g GB/s.", l->hardware, l->source,
+                          l->bandwidth / 1e9);
+    if (l->sheet_peak != l->peak)
         lpo_doc_paragraph(doc, "MFU is counted against the sheet's %.4g TFLOP/s.",
                           l->sheet_peak / 1e12);
-    if (lpo_known(m->share))
-        lpo_doc_paragraph(doc,
-                          "The model as a whole runs at %.1f %% of its roof, with an MFU of "
-                          "%.2f %% and %.1f %% of the bandwidth: %.4g of %.4g ms could be won.",
-                          100 * m->share.value, 100 * m->mfu.value, 100 * m->bandwidth_use.value,
-                          m->won_ns.value / 1e6, m->measured_ns.value / 1e6);
+    add_other_rates(doc, l);
+}
+
+/* "with an MFU of 12.3 % and 4.5 % of the bandwidth", of which each may be unknown. */
+static void add_whole(struct lpo_doc *doc, const struct lpo_limits *l)
+{
+    const struct lpo_limit_row *m = &l->model;
+    LPO_STR s = { 0 };
+
+    if (!lpo_known(m->share))
+        return;
+    lpo_str_addf(&s, "%s as a whole runs at %.1f %% of its roof",
+                 m->stated ? "What is stated in report.needs" : "The model", 100 * m->share.value);
+    if (lpo_known(m->mfu))
+        lpo_str_addf(&s, ", with an MFU of %.2f %%", 100 * m->mfu.value);
+    if (lpo_known(m->bandwidth_use))
+        lpo_str_addf(&s, " %s %.1f %% of the bandwidth", lpo_known(m->mfu) ? "and" : ", with",
+                     100 * m->bandwidth_use.value);
+    lpo_doc_paragraph(doc, "%s: %.4g of %.4g ms could be won.", lpo_str_text(&s),
+                      m->won_ns.value / 1e6, m->measured_ns.value / 1e6);
+}
+
+static void add_words(struct lpo_doc *doc, const struct lpo_limits *l)
+{
+    lpo_doc_paragraph(
+        doc,
+        "What %s, what %s regions took, and the least time that the hardware allows: "
+        "for every %s the larger of its FLOPs at the peak rate and its bytes at the full "
+        "bandwidth. A region's time includes the regions inside it and the time the GPU waited "
+        "in it.",
+        l->has_model ? "the model needs" : "report.needs states", l->has_model ? "its" : "the",
+        l->has_model ? "module" : "region");
+    add_ceilings(doc, l);
+    add_whole(doc, l);
     for (size_t i = 0; i < l->notes.len; i++)
         lpo_doc_note(doc, LPO_NOTE_INFO, "%s", l->notes.at[i]);
 }
@@ -266,10 +306,11 @@ void lpo_limits_in_words(struct lpo_doc *doc, const struct lpo_limits *l)
         return;
     lpo_doc_section(doc, "limits", "How far from what the hardware allows", 1);
     lpo_doc_paragraph(doc,
-                      "Measured against %s, the model's own work could take %.3g ms instead of "
+                      "Measured against %s, %s could take %.3g ms instead of "
                       "%.4g ms: it runs at %.1f %% of what the hardware allows.",
-                      l->hardware, m->limit_ns.value / 1e6, m->measured_ns.value / 1e6,
-                      100 * m->share.value);
+                      l->hardware,
+                      l->has_model ? "the model's own work" : "the work stated in report.needs",
+                      m->limit_ns.value / 1e6, m->measured_ns.value / 1e6, 100 * m->share.value);
     for (size_t i = 0; i < l->ranked && !worst; i++)
         if (l->rows.at[l->by_won[i]].top)
             worst = &l->rows.at[l->by_won[i]];
@@ -284,8 +325,11 @@ static void write_row(struct lpo_json_writer *w, const char *key, const struct l
     lpo_jw_object(w, key);
     lpo_jw_text(w, "path", r->path);
     lpo_jw_text(w, "means", r->means);
+    lpo_jw_text(w, "need_from", r->stated ? "report.needs" : "model");
     lpo_jw_bool(w, "top", r->top);
     lpo_jw_real(w, "runs", r->runs);
+    lpo_jw_text(w, "dtype", r->dtype);
+    lpo_jw_real(w, "sheet_peak_flops", r->sheet_peak > 0 ? r->sheet_peak : NAN);
     lpo_jw_measure(w, "needed_flops", r->needed_flops);
     lpo_jw_measure(w, "needed_bytes", r->needed_bytes);
     lpo_jw_measure(w, "limit_ns", r->limit_ns);

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "config/node.h"
-#include "model/needs.h"
+#include "model/dtype.h"
+#include "model/run_hardware.h"
 #include "region/scope.h"
 #include "region/timeline.h"
 #include "report/analysis.h"
@@ -68,18 +69,53 @@ static void read_mappings(const struct lpo_node *config, mapping_vec *out)
     }
 }
 
+/* The number format of the run's products, as its config has it. */
+static enum lpo_dtype dtype_of(const struct lpo_node *config)
+{
+    static const struct {
+        const char *kind, *key, *fallback; /* kind NULL: any workload */
+    } rows[] = {
+        { NULL, "infer.dtype", NULL },
+        { "hf", "workload.hf.dtype", NULL },
+        { "toy", "workload.toy.dtype", "fp32" },
+    };
+    const char *kind = config ? lpo_conf_text(config, "workload.kind", "") : "";
+
+    for (size_t i = 0; config && i < sizeof rows / sizeof *rows; i++) {
+        const char *text = rows[i].kind && strcmp(rows[i].kind, kind) != 0
+                               ? NULL
+                               : lpo_conf_text(config, rows[i].key, rows[i].fallback);
+
+        if (text && lpo_dtype_parse(text) != LPO_DTYPE_NONE)
+            return lpo_dtype_parse(text);
+    }
+    return LPO_DTYPE_NONE;
+}
+
+/* The folder's analysis and hardware, where it has them. */
+static int read_artifacts(const struct lpo_run_data *d, struct lpo_limits_input *in,
+                          struct lpo_err *err)
+{
+    const char *path = lpo_path_join(d->arena, d->dir, "static_analysis/static_compute.json");
+    struct lpo_hardware *hw = NULL;
+
+    if (lpo_path_exists(path) && lpo_json_read_file(d->arena, path, &in->needed, err) < 0)
+        return lpo_ctx(err, "the static analysis cannot be read");
+    if (lpo_run_hardware_load(d->arena, d->dir, &hw, err) < 0)
+        return err->code;
+    in->hardware = hw;
+    return 0;
+}
+
 struct lpo_limits *lpo_limits_of_run(const struct lpo_run_data *d, const struct lpo_source *s,
                                      struct lpo_err *err)
 {
-    const char *path = lpo_path_join(d->arena, d->dir, "static_analysis/static_compute.json");
-    struct lpo_limits_input in = { 0 };
+    struct lpo_limits_input in = { .stated = d->stated, .dtype = dtype_of(d->config) };
     struct lpo_limits *limits = NULL;
     lpo_limits_regions regions = { 0 };
     mapping_vec mappings = { 0 };
 
-    if (!s || !s->analysis || !lpo_path_exists(path))
-        return NULL;
-    if (lpo_json_read_file(d->arena, path, &in.needed, err) < 0)
+    if (!s || !s->analysis || read_artifacts(d, &in, err) < 0 || (!in.needed && !in.stated.len))
         return NULL;
     lpo_limits_regions_of(d->arena, s->analysis, s->select, &regions);
     read_mappings(d->config, &mappings);

@@ -18,8 +18,8 @@ typedef LPO_VEC(struct lpo_limits_region) lpo_limits_regions;
 void lpo_limits_regions_of(struct lpo_arena *a, const struct lpo_analysis *analysis,
                            struct lpo_selection *select, lpo_limits_regions *out);
 
-/* NULL when the run has no static analysis or no trace; a static analysis that cannot be read is
- * added to the run's problems by the caller from `err`. */
+/* NULL when the run has no trace, or neither a static analysis nor report.needs; with `err` set
+ * when one of its files cannot be read. */
 struct lpo_limits *lpo_limits_of_run(const struct lpo_run_data *d, const struct lpo_source *s,
                                      struct lpo_err *err);
 

@@ -112,7 +112,7 @@ static int read_options(struct lpo_run_data *d, const struct lpo_report_options 
     d->aggregate = lpo_conf_bool(d->config, "report.aggregate", true);
     d->fold_over = strcmp(fold, "never") == 0 ? SIZE_MAX : strcmp(fold, "always") == 0 ? 1 : 8;
     d->top = top > 0 && top < 100000 ? (size_t)top : 20;
-    return 0;
+    return lpo_stated_needs_read(d->arena, d->config, &d->stated, err);
 }
 
 static void read_manifest(struct lpo_run_data *d)

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "report/limits_stated.h"
 #include "run/manifest.h"
 #include "util/auto.h"
 #include "util/vec.h"
@@ -55,6 +56,7 @@ struct lpo_run_data {
     /* report.* of the config, then of the overrides */
     bool private_too, aggregate;
     size_t fold_over, top;
+    struct lpo_stated_needs stated;
 };
 
 int lpo_run_data_create(const char *dir, const struct lpo_report_options *options,

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "../unit.h"
+#include "model/hardware.h"
 #include "model/needs.h"
 #include "report/doc.h"
 #include "report/limits.h"
@@ -200,6 +201,143 @@ static void check_host_time_without_gpu(void **state)
     assert_false(lpo_known(l->rows.at[0].busy_ns));
 }
 
+/* A device of 1 TFLOP/s in bf16 as measured, 2 on its sheet; half of it in fp32; 1 GB/s. */
+static const struct lpo_hardware sheet = { .label = "Test GPU",
+                                           .source = "sheet",
+                                           .flops = { [LPO_FP32] = 1e12, [LPO_BF16] = 2e12 },
+                                           .bandwidth = 1e9 };
+static const struct lpo_hardware device = { .label = "Test GPU",
+                                            .source = "measured",
+                                            .flops = { [LPO_FP32] = 0.5e12, [LPO_BF16] = 1e12 },
+                                            .bandwidth = 1e9,
+                                            .sheet = &sheet };
+
+static struct lpo_limits *state_needs(struct lpo_stated_need *needs, size_t n, enum lpo_dtype dtype,
+                                      const struct lpo_hardware *hw, const struct lpo_json *model)
+{
+    struct lpo_limits_input in = { .regions = regions,
+                                   .nregions = sizeof regions / sizeof *regions,
+                                   .stated = { needs, n },
+                                   .needed = model,
+                                   .hardware = hw,
+                                   .dtype = dtype };
+    struct lpo_limits *l = NULL;
+    struct lpo_err err = { 0 };
+
+    assert_int_equal(lpo_limits_create(&in, &l, &err), 0);
+    return l;
+}
+
+/* No model at all: two visits of 18 ms in prefill, one of 3 ms in load. */
+static void check_stated_by_hand(void **state)
+{
+    static struct lpo_stated_need needs[] = {
+        { "prefill", { 9e9, LPO_COMPUTED }, { 1e6, LPO_COMPUTED }, LPO_BF16 },
+        { "load", { 0, LPO_UNKNOWN }, { 1.5e6, LPO_COMPUTED }, LPO_DTYPE_NONE },
+    };
+    LPO_AUTO(lpo_limits) l = state_needs(needs, 2, LPO_DTYPE_NONE, &device, NULL);
+    const struct lpo_limit_row *r = l->rows.at;
+
+    (void)state;
+    near(r[PREFILL].needed_flops, 18e9);
+    near(r[PREFILL].needed_bytes, 2e6);
+    near(r[PREFILL].limit_ns, 18e6); /* 9 ms of products, longer than 1 ms of memory, twice */
+    near(r[PREFILL].share, 0.5);
+    near(r[PREFILL].flop_rate, 18e9 / 36e-3);
+    near(r[PREFILL].mfu, 0.25); /* of the sheet's 2 TFLOP/s */
+    near(r[PREFILL].bandwidth_use, 2e6 / 36e-3 / 1e9);
+    near(r[PREFILL].won_ns, 18e6);
+    assert_string_equal(r[PREFILL].means, "stated in report.needs");
+    assert_string_equal(r[PREFILL].dtype, "bf16");
+    assert_int_equal(r[PREFILL].held, LPO_HELD_COMPUTE);
+    near(r[LOAD].limit_ns, 1.5e6);
+    near(r[LOAD].bandwidth_use, 0.5);
+    assert_false(lpo_known(r[LOAD].needed_flops));
+    assert_false(lpo_known(r[LOAD].mfu));
+    assert_false(lpo_known(r[LAYER0].needed_flops)); /* a part of prefill that nobody stated */
+    assert_int_equal(l->ranked, 2);
+    assert_int_equal(l->by_won[0], PREFILL);
+    near(l->model.measured_ns, 39e6);
+    near(l->model.limit_ns, 19.5e6);
+    assert_false(lpo_known(l->model.needed_flops)); /* a sum with an unknown part */
+    assert_string_equal(l->hardware, "Test GPU");
+    assert_int_equal(l->notes.len, 0);
+}
+
+/* Each need against the rate of its own format; together by the time at those rates. */
+static void check_stated_formats(void **state)
+{
+    static struct lpo_stated_need needs[] = {
+        { "prefill", { 9e9, LPO_COMPUTED }, { 0, LPO_UNKNOWN }, LPO_BF16 },
+        { "load", { 1.5e9, LPO_COMPUTED }, { 0, LPO_UNKNOWN }, LPO_DTYPE_NONE },
+    };
+    LPO_AUTO(lpo_limits) l = state_needs(needs, 2, LPO_FP32, &device, NULL);
+
+    (void)state;
+    near(l->rows.at[PREFILL].mfu, 0.25);
+    near(l->rows.at[LOAD].mfu, 0.5); /* 1.5 GFLOP in 3 ms, of 1 TFLOP/s */
+    near(l->model.mfu, (9e-3 + 1.5e-3) / 39e-3);
+    assert_null(l->model.dtype);
+    assert_false(lpo_known(l->model.needed_bytes));
+    assert_string_equal(l->dtype, "fp32");
+}
+
+/* What is stated of a region wins over the model; the regions around and inside keep theirs. */
+static void check_stated_over_model(void **state)
+{
+    static struct lpo_stated_need needs[] = {
+        { "decode", { 1e9, LPO_COMPUTED }, { 0, LPO_UNKNOWN }, LPO_BF16 },
+    };
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    const struct lpo_json *model = NULL;
+    struct lpo_err err = { 0 };
+    LPO_AUTO(lpo_limits) l = NULL;
+
+    (void)state;
+    assert_int_equal(lpo_json_parse(a, analysis, sizeof analysis - 1, &model, &err), 0);
+    l = state_needs(needs, 1, LPO_DTYPE_NONE, NULL, model); /* the rate of the analysis itself */
+    near(l->rows.at[DECODE].needed_flops, 2e9);
+    near(l->rows.at[DECODE].mfu, 2e9 / 20e-3 / 2e12);
+    assert_true(l->rows.at[DECODE].stated);
+    near(l->rows.at[STEP].needed_flops, 5 * 5e6);
+    assert_false(l->rows.at[STEP].stated);
+    assert_string_equal(l->rows.at[STEP].means, "decode");
+    near(l->rows.at[PREFILL].needed_flops, 18e9);
+    near(l->model.needed_flops, 18e9 + 2e9);
+    assert_false(l->model.stated);
+}
+
+static const struct note_case {
+    const char *name;
+    struct lpo_stated_need need;
+    bool hardware;
+    const char *words;
+} stated_notes[] = {
+    { "a region that was never entered",
+      { "prefil", { 1, LPO_COMPUTED }, { 0 }, LPO_BF16 },
+      true,
+      "no region 'prefil'; did you mean 'prefill'?" },
+    { "no format", { "load", { 1, LPO_COMPUTED }, { 0 }, LPO_DTYPE_NONE }, true, "names no dtype" },
+    { "no hardware",
+      { "load", { 1, LPO_COMPUTED }, { 0 }, LPO_BF16 },
+      false,
+      "no hardware is known" },
+};
+
+static void check_stated_notes(void **state)
+{
+    const struct note_case *c = *state;
+    struct lpo_stated_need need = c->need;
+    LPO_AUTO(lpo_limits)
+    l = state_needs(&need, 1, LPO_DTYPE_NONE, c->hardware ? &device : NULL, NULL);
+
+    assert_int_equal(l->notes.len, 1);
+    if (!strstr(l->notes.at[0], c->words))
+        fail_msg("'%s' does not say '%s'", l->notes.at[0], c->words);
+    assert_false(lpo_known(l->rows.at[LOAD].mfu));
+    assert_false(lpo_known(l->rows.at[LOAD].limit_ns));
+}
+
 static const struct held_case {
     const char *name;
     struct lpo_limits_region region;
@@ -281,6 +419,10 @@ int main(void)
     UNIT_TEST(&u, check_ranked_by_time_to_win);
     UNIT_TEST(&u, check_steps_must_be_known);
     UNIT_TEST(&u, check_host_time_without_gpu);
+    UNIT_TEST(&u, check_stated_by_hand);
+    UNIT_TEST(&u, check_stated_formats);
+    UNIT_TEST(&u, check_stated_over_model);
+    UNIT_ROWS(&u, stated_notes, check_stated_notes);
     UNIT_ROWS(&u, helds, check_held);
     UNIT_TEST(&u, check_picture_escapes);
     return unit_run(&u);

@@ -2,11 +2,10 @@
 #include <string.h>
 
 #include "config/node.h"
-#include "model/find_hardware.h"
 #include "model/needs.h"
 #include "model/read.h"
+#include "model/run_hardware.h"
 #include "report/static_doc.h"
-#include "run/install.h"
 #include "run/manifest.h"
 #include "stage/stage.h"
 #include "util/arena.h"
@@ -77,18 +76,6 @@ static struct lpo_needs_options options_of(const struct lpo_stage_ctx *ctx)
     return o;
 }
 
-static int find_hardware(struct lpo_stage_ctx *ctx, struct lpo_hardware *hw, struct lpo_err *err)
-{
-    const char *name = lpo_conf_text(ctx->knobs, "hardware", "auto");
-    const char *device = lpo_conf_text(ctx->config, "run.device", "cuda:0");
-    const char *const *dirs =
-        (const char *const *)lpo_install_config_dirs(ctx->arena, NULL, "config");
-
-    if (strcmp(name, "auto") == 0)
-        name = strcmp(device, "cpu") == 0 ? "cpu" : "this";
-    return lpo_hardware_find(ctx->arena, dirs, name, hw, err);
-}
-
 static int analyse(struct lpo_stage_ctx *ctx, const char *path, struct lpo_model_files *files,
                    struct lpo_err *err)
 {
@@ -96,7 +83,8 @@ static int analyse(struct lpo_stage_ctx *ctx, const char *path, struct lpo_model
     LPO_AUTO(lpo_needs) needs = NULL;
     struct lpo_hardware hw;
 
-    if (lpo_model_read(ctx->arena, path, files, err) < 0 || find_hardware(ctx, &hw, err) < 0)
+    if (lpo_model_read(ctx->arena, path, files, err) < 0 ||
+        lpo_run_hardware(ctx->arena, ctx->run_dir, ctx->config, &hw, err) < 0)
         return err->code;
     o.hardware = &hw;
     if (files->bytes && o.dtype == LPO_DTYPE_NONE)
