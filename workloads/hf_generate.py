@@ -21,7 +21,7 @@ from lpo_hf import metrics, ranges, samples, settings
 from lpo_hf.decode import Decoder
 from lpo_hf.errors import EXIT_FAILED, EXIT_MISSING, UserError, one_line
 from lpo_hf.inputs import Batch, Encoder
-from lpo_hf.model import Loaded, load, pick_device
+from lpo_hf.model import Loaded, choose, load, pick_device, start_device
 
 
 class Session:
@@ -34,11 +34,12 @@ class Session:
         self.runs: list[metrics.Measurement] = []
         self.failures: list[dict[str, str]] = []
         self.predictions: list[dict[str, Any]] = []
-        # Before the first range: a profiler that waits for CUDA would miss the range CUDA starts in.
         device = pick_device(self.torch, given.device)
+        chosen = choose(self.transformers, given)
+        start_device(self.torch, device)
         self.ranges = ranges.Ranges(self.torch, given.ranges != "none", given.record_function)
         with self.ranges.span("load"):
-            self.loaded = load(self.torch, self.transformers, given, device)
+            self.loaded = load(self.torch, self.transformers, given, chosen, device)
         self._shape_model()
         self.encoder = Encoder(self.torch, self.loaded, given)
         self.decoder = Decoder(self.torch, self.transformers, self.loaded, given, self.ranges)

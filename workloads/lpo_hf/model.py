@@ -43,7 +43,7 @@ class Loaded:
 
 
 def pick_device(torch: Any, name: str) -> Any:
-    """The torch device of run.device, or one clear line why there is none."""
+    """The torch device of run.device, or one clear line why there is none. CUDA is asked, not yet started."""
     try:
         device = torch.device(name)
     except RuntimeError as error:
@@ -58,9 +58,14 @@ def pick_device(torch: Any, name: str) -> Any:
         visible = os.environ.get("CUDA_VISIBLE_DEVICES")
         raise UserError(f"run.device is '{name}' but {count} are visible"
                         + (f" (CUDA_VISIBLE_DEVICES={visible})" if visible else ""), EXIT_MISSING)
-    torch.cuda.set_device(device)
-    torch.cuda.init()
     return device
+
+
+def start_device(torch: Any, device: Any) -> None:
+    """From here on a profiler that waits for CUDA records; so before the first range, and after the imports."""
+    if device.type == "cuda":
+        torch.cuda.init()
+        torch.cuda.set_device(device)
 
 
 def _config_folder(path: Path) -> tuple[Path, Optional[tempfile.TemporaryDirectory]]:
@@ -197,26 +202,40 @@ def _facts(torch: Any, loaded: Loaded, settings: Settings, random: bool) -> dict
     }
 
 
-def load(torch: Any, transformers: Any, settings: Settings, device: Any) -> Loaded:
-    """The whole of it: config, weights, tokenizer, processor."""
-    begin = time.perf_counter()
-    folder, temporary = _config_folder(settings.model_path)
-    remote = {"trust_remote_code": True} if settings.trust_remote_code else {}
-    random = wants_random(settings)
+@contextmanager
+def _told(settings: Settings) -> Iterator[None]:
+    """What fails in here is told as the model's fault, in one line."""
     try:
-        config = transformers.AutoConfig.from_pretrained(str(folder), local_files_only=True, **remote)
-        cls = _class_of(transformers, config, settings.trust_remote_code)
-        model = (_random(cls, config, torch, settings, device) if random
-                 else _pretrained(cls, transformers, torch, settings))
-        model = model.to(device).eval()
+        yield
     except UserError:
         raise
     except Exception as error:
         code = EXIT_FAILED if "out of memory" in str(error).lower() else 2
         raise UserError(f"cannot make the model of '{settings.model_path}': {one_line(error)}", code) from error
+
+
+def choose(transformers: Any, settings: Settings) -> tuple[Any, Any]:
+    """The config and the class it asks for. Imports the class's code, which takes seconds, and touches no device."""
+    folder, temporary = _config_folder(settings.model_path)
+    remote = {"trust_remote_code": True} if settings.trust_remote_code else {}
+    try:
+        with _told(settings):
+            config = transformers.AutoConfig.from_pretrained(str(folder), local_files_only=True, **remote)
+            return config, _class_of(transformers, config, settings.trust_remote_code)
     finally:
         if temporary:
             temporary.cleanup()
+
+
+def load(torch: Any, transformers: Any, settings: Settings, chosen: tuple[Any, Any], device: Any) -> Loaded:
+    """Weights on the device, tokenizer, processor."""
+    config, cls = chosen
+    begin = time.perf_counter()
+    random = wants_random(settings)
+    with _told(settings):
+        model = (_random(cls, config, torch, settings, device) if random
+                 else _pretrained(cls, transformers, torch, settings))
+        model = model.to(device).eval()
     loaded = Loaded(model, model.config, _kind(model, model.config), device)
     loaded.tokenizer = _helper(transformers, "AutoTokenizer", _TOKENIZER_FILES, settings, loaded.notes)
     loaded.processor = _helper(transformers, "AutoProcessor", _PROCESSOR_FILES, settings, loaded.notes)
