@@ -12,14 +12,18 @@ What is not compared, and why:
 - copies and sets: ncu does not list them; lpo counts them apart from kernels.
 - kernels outside every range: told in the table, and no more. Profilers begin and end at different moments.
 - ncu measures what it was asked to (prefill and decode here); other regions are compared without it.
-- ranges of another domain (CCCL inside PyTorch's sort and scan): torch.profiler does not record them, so what
-  lies in one is counted with the region around it.
+- ranges of another domain (CCCL inside PyTorch's sort and scan), which torch.profiler does not record, and
+  torch.profiler's own ("Torch-Compiled Region: 0/0"), which nobody else does: what lies in one is counted with the
+  region around it.
+- the warm-up of a compiled model: compiling times kernels of its own, as many as it finds time for.
 A kernel is the same by its linker name. The PyTorch profiler tells demangled names only (and leaves names over 1024
-characters as they are): those are compared with how the native trace reads the linker name.
+characters as they are): linker names are demangled by the same C++ runtime.
 """
 from __future__ import annotations
 
 import argparse
+import ctypes
+import functools
 import json
 import os
 import re
@@ -70,6 +74,24 @@ def spell(name: str) -> str:
     return re.sub(r"\s+", "", name)
 
 
+@functools.lru_cache(maxsize=None)
+def demangler() -> Any:
+    """The C++ runtime's, which the PyTorch profiler asks too; None where there is none."""
+    try:
+        found = ctypes.CDLL("libstdc++.so.6").__cxa_demangle
+    except (OSError, AttributeError):
+        return None
+    found.restype = ctypes.c_void_p
+    found.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int)]
+    return found
+
+
+def demangle(linker: str) -> Optional[str]:
+    status = ctypes.c_int()
+    plain = demangler()(linker.encode(), None, None, status) if demangler() else None
+    return ctypes.string_at(plain).decode() if plain else None  # not freed: a few hundred names, once
+
+
 class Names:
     """One spelling of each kernel, whatever the source calls it."""
 
@@ -83,7 +105,10 @@ class Names:
 
     def of(self, kernel: dict[str, Any]) -> str:
         name = kernel["name"]
-        return spell(self.by_linker.get(kernel.get("linker") or name, name))
+        linker = kernel.get("linker") or (name if name.startswith("_Z") else None)
+        if linker:
+            name = demangle(linker) or self.by_linker.get(linker, name)
+        return spell(name)
 
 
 # Regions
@@ -96,26 +121,49 @@ class Region:
     own: Counter = field(default_factory=Counter)  # kernel to launches in this region itself
 
 
-def own_path(path: str) -> str:
-    """Without the ranges of other domains ('domain@name')."""
-    parts = re.split(r"(?<!\\)/", path)
-    return "/".join(part for part in parts if not re.match(r"[^@]+@", part))
+def parts_of(path: str) -> list[str]:
+    return re.split(r"(?<!\\)/", path)
 
 
-def read_regions(document: dict[str, Any], names: Names) -> dict[str, Region]:
+def own_path(path: str, strange: frozenset = frozenset()) -> str:
+    """Without the ranges of other domains ('domain@name'), and those called strange."""
+    return "/".join(part for part in parts_of(path) if not re.match(r"[^@]+@", part) and part not in strange)
+
+
+def rows_of(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return next(s for s in document["scopes"] if s["scope"] == "aggregate")["regions"]
+
+
+def only_of(column: str, documents: dict[str, dict[str, Any]]) -> frozenset:
+    """Names of ranges that no other source knows anywhere."""
+    names = {c: {part for row in rows_of(d) for part in parts_of(row["path"])} for c, d in documents.items()}
+    others = set().union(*(n for c, n in names.items() if c != column))
+    return frozenset(names.get(column, set()) - others)
+
+
+def read_regions(document: dict[str, Any], names: Names, strange: frozenset = frozenset()) -> dict[str, Region]:
     """Of the aggregate of `lpo regions --json`."""
-    scope = next(s for s in document["scopes"] if s["scope"] == "aggregate")
     regions: dict[str, Region] = {}
-    for row in scope["regions"]:
-        path = own_path(row["path"])
-        foreign = path != row["path"]
+    for row in rows_of(document):
+        path = own_path(row["path"], strange)
         region = regions.setdefault(path or OUTSIDE, Region())
         for kernel in row["kernels"]:
             if kernel["launches_exclusive"]:
                 region.own[names.of(kernel)] += kernel["launches_exclusive"]
-        if not foreign:
+        if path == row["path"]:
             region.launches, region.visits = row["launches"], row["visits"]
     return regions
+
+
+def read_all(documents: dict[str, dict[str, Any]]) -> dict[str, dict[str, Region]]:
+    """Column to regions. Ranges that are torch.profiler's own are told, and taken out."""
+    names = Names()
+    for document in documents.values():
+        names.learn(k for row in rows_of(document) for k in row["kernels"])
+    strange = only_of("torch", documents) if len(documents) > 1 else frozenset()
+    if strange:
+        print(f"    ranges of torch.profiler alone, counted with what is around them: {', '.join(sorted(strange)[:8])}")
+    return {c: read_regions(d, names, strange if c == "torch" else frozenset()) for c, d in documents.items()}
 
 
 def by_path(paths: Iterable[str]) -> list[str]:
@@ -142,8 +190,9 @@ def differences(sources: dict[str, dict[str, Region]], path: str) -> list[str]:
     return lines
 
 
-def compare(sources: dict[str, dict[str, Region]], report: Report, name: str, gpu: bool = True) -> dict[str, Any]:
-    """The table of one run, and its checks. Returns what is worth keeping."""
+def compare(sources: dict[str, dict[str, Region]], report: Report, name: str, gpu: bool = True,
+            aside: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The table of one run, and its checks; outermost regions set aside are only told. Returns what to keep."""
     every = by_path(set().union(*(set(s) for s in sources.values())))
     wide = max(len(p) for p in every)
     print(f"\n{'region':{wide}} " + " ".join(f"{c:>8}" for c in sources) + "  visits  equal")
@@ -152,7 +201,7 @@ def compare(sources: dict[str, dict[str, Region]], report: Report, name: str, gp
         told = {c: sources[c].get(path, Region()) for c in sources if takes_part(c, path)}
         counts = {c: r.launches for c, r in told.items()}
         seen = {c: r.visits for c, r in told.items() if c != "ncu"}
-        outside = path == OUTSIDE
+        outside = path == OUTSIDE or path.split("/")[0] in aside
         same = len(set(counts.values())) == 1
         others = [] if outside else differences(sources, path)
         if not outside:
@@ -336,12 +385,10 @@ def check_run(run: Run, report: Report) -> dict[str, Any]:
     kept: dict[str, Any] = {"stages": {n: {"state": s["state"], "wall_ns": s.get("wall_ns")}
                                        for n, s in run.stages.items()}}
     documents = run.documents(report)
-    names = Names()
-    for document in documents.values():  # native first: it reads linker names as the PyTorch profiler does
-        names.learn(k for s in document["scopes"] for r in s["regions"] for k in r["kernels"])
-    sources = {column: read_regions(document, names) for column, document in documents.items()}
+    sources = read_all(documents)
     if len(sources) > 1:
-        kept.update(compare(sources, report, run.name, not run.asked("run.device=cpu")))
+        aside = ("warmup",) if run.asked("hf.compile=true") else ()
+        kept.update(compare(sources, report, run.name, not run.asked("run.device=cpu"), aside))
     kept["outside"] = {c: dict(s[OUTSIDE].own) for c, s in sources.items() if OUTSIDE in s}
     kept["workload"] = check_workload(run, report)
     if run.on("torch_profiler"):

@@ -30,13 +30,11 @@ def regions(name: str) -> dict:
     return json.loads(done.stdout)
 
 
-def compared(documents: dict) -> tuple[cr.Report, str]:
+def compared(documents: dict, aside: tuple = ()) -> tuple[cr.Report, str]:
     """All of a comparison: what it counted, what it printed."""
-    names, report, out = cr.Names(), cr.Report(), io.StringIO()
-    for document in documents.values():
-        names.learn(k for s in document["scopes"] for r in s["regions"] for k in r["kernels"])
+    report, out = cr.Report(), io.StringIO()
     with contextlib.redirect_stdout(out):
-        cr.compare({c: cr.read_regions(d, names) for c, d in documents.items()}, report, "run")
+        cr.compare(cr.read_all(documents), report, "run", aside=aside)
     return report, out.getvalue()
 
 
@@ -104,6 +102,25 @@ class Rules(unittest.TestCase):
         self.assertEqual(read["prefill"].own, Counter(a=1, scan=2))
         self.assertEqual(read["(outside)"].own, Counter(b=1))
         self.assertEqual(compared({"native": native, "torch": made(("prefill", 1, {"a": 1, "scan": 2}))})[0].failed, 0)
+
+    def test_ranges_that_torch_alone_has_count_with_what_is_around_them(self) -> None:
+        native = made(("prefill", 1, {"a": 2}), ("(outside)", None, {}))
+        torch = made(("prefill", 1, {"a": 1}), ("prefill/Torch-Compiled Region: 0\\/0", 1, {"a": 1}), ("(outside)", None, {}))
+        torch["scopes"][0]["regions"][0]["launches"] = 2
+        report, out = compared({"native": native, "torch": torch})
+        self.assertEqual(report.failed, 0, out)
+        self.assertIn("alone, counted with what is around them: Torch-Compiled", out)
+
+    def test_a_range_that_torch_lacks_is_not_folded_away(self) -> None:
+        native = made(("prefill", 1, {}), ("prefill/layer0", 1, {"a": 1}))
+        native["scopes"][0]["regions"][0]["launches"] = 1
+        self.assertTrue(compared({"native": native, "torch": made(("prefill", 1, {"a": 1}))})[0].failed)
+
+    def test_what_is_set_aside_is_told_and_not_compared(self) -> None:
+        documents = {"native": made(("warmup", 1, {"a": 5}), ("prefill", 1, {"a": 1})),
+                     "torch": made(("warmup", 1, {"a": 7}), ("prefill", 1, {"a": 1}))}
+        self.assertEqual(compared(documents, ("warmup",))[0].failed, 0)
+        self.assertTrue(compared(documents)[0].failed)
 
     def test_ncu_answers_only_for_what_it_measured_and_nobody_for_outside(self) -> None:
         native = made(("load", 1, {"fill": 9}), ("prefill", 1, {"a": 1}), ("(outside)", None, {"cat": 1}))
