@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # On a GPU machine: the whole pipeline on the toy CUDA model and on a small Llama in PyTorch, from
 # a portable build carried there (make portable). Run folders, cut small, go to $OUT.
-#   scripts/gpu/pipeline.sh [toy] [llama] [ncu] [nsys] [kernels]
+# nsys and kernels by themselves: nsight.sh.
+#   scripts/gpu/pipeline.sh [toy] [llama] [ncu]
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 OUT=${OUT:-$(mktemp -d)}
 lpo=$PWD/build-portable/lpo
 work=$(mktemp -d)
-what=${*:-toy llama ncu nsys kernels}
+what=${*:-toy llama ncu}
 log() { printf '\n== %s (%s s)\n' "$*" "$SECONDS"; }
 
 # An 8-layer Llama with random weights: nothing is downloaded.
@@ -19,9 +20,6 @@ cat >"$work/config.json" <<'J'
 J
 hf=(workload=hf model=hf "model.path=$work/config.json"
     infer.prompt_tokens=512 infer.max_new_tokens=16 run.repeats=3 pipeline.static_analysis.enable=false)
-ncu_dir=$(ls -d /opt/nvidia/nsight-compute/*/ 2>/dev/null | tail -1)
-[ -x "$ncu_dir/host/target-linux-x64/nsys" ] && export PATH="$PATH:$ncu_dir/host/target-linux-x64"
-[ -d gpu-carry ] && export LD_LIBRARY_PATH="$PWD/gpu-carry${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 
 run() { # run NAME override…: one lpo run into its own folder
     local name=$1
@@ -53,32 +51,6 @@ case " $what " in *" ncu "*)
         pipeline.ncu.enable=true pipeline.ncu.regions.enable=true 'pipeline.ncu.regions.include=[prefill,decode*]'
     cat "$work"/runs/llama-ncu/ncu/cmd.txt; tail -6 "$work"/runs/llama-ncu/ncu/run.log
     ls -la "$work"/runs/llama-ncu/ncu
-    ;;
-esac
-case " $what " in *" nsys "*)
-    run toy-nsys pipeline.static_analysis.enable=false pipeline.direct_inference.enable=false pipeline.native.enable=false \
-        pipeline.nsys.enable=true
-    run toy-nsys-gated pipeline.static_analysis.enable=false pipeline.direct_inference.enable=false \
-        pipeline.native.enable=false pipeline.nsys.enable=true pipeline.nsys.gating_nvtx=true pipeline.nsys.nvtx_capture=decode
-    ls -la "$work"/runs/toy-nsys*/nsys
-    "$lpo" regions "$work"/runs/toy-nsys/nsys/*.sqlite | head -20
-    ;;
-esac
-case " $what " in *" kernels "*)
-    log kernels
-    toy=build-portable/workloads/toy_llm_cuda
-    [ -x "$toy" ] || scripts/build-toy-cuda.sh "$toy"
-    small=(--device 0 --layers 2 --prompt-tokens 64 --max-new-tokens 4 --repeats 1 --warmup 0)
-    run toy-native pipeline.static_analysis.enable=false pipeline.direct_inference.enable=false run.repeats=1 run.warmup=0
-    "$lpo" top "$work"/runs/toy-native/native/*.lpot -o "$work/top.yaml"
-    "$lpo" kernels --kernel-config "$work/top.yaml" --topk 3 -o "$work/runs/kernels-top" -- "$toy" "${small[@]}"
-    echo "exit code $? (0 wanted)"
-    "$lpo" kernels -k . --per-config -o "$work/runs/kernels-all" -- "$toy" "${small[@]}"
-    echo "exit code $? (0 wanted)"
-    "$lpo" kernels -k no_such_kernel -o "$work/runs/kernels-none" -- "$toy" "${small[@]}"
-    echo "exit code $? (1 wanted)"
-    cat "$work"/runs/kernels-none/*/ncu.log "$work"/runs/kernels-top/kernel_0001*/command.yaml
-    ls -la "$work"/runs/kernels-top/kernel_0001*
     ;;
 esac
 log "packing"

@@ -10,9 +10,13 @@ static struct lpo_seen_region regions[] = {
     { "prefill", false },     { "decode", false },
     { "decode/step", false }, { "decode/step/attn", false },
     { "LLM@decode", false },  { "window", true },
-    { "a\\/b", false },
+    { "a\\/b", false },       { "outer/LLM@inner", false },
+    { "x[0]", false },        { "c,d", false },
+    { "m@n", false },         { "LLM@decode/LLM@attn", false },
 };
-static const struct lpo_seen_regions seen = { regions, sizeof regions / sizeof *regions };
+static const char *domains[] = { "LLM" };
+static const struct lpo_seen_regions seen = { regions, sizeof regions / sizeof *regions, domains,
+                                              1 };
 
 static const struct expr_case {
     const char *name, *pattern;
@@ -43,13 +47,33 @@ static const struct expr_case {
       NULL },
     { "domain", "LLM@decode", 1, { "LLM@decode/" }, NULL },
     { "slash inside a name", "a\\/b", 1, { "a\\/b/" }, NULL },
-    { "special marks are escaped", "op[3]+", 0, { "op[3]+" }, NULL },
+    { "a domain inside another's range", "LLM@inner", 1, { "LLM@inner/" }, NULL },
+    { "the same as reports print it", "outer/LLM@inner", 1, { "LLM@inner/" }, NULL },
+    { "a domain holds for the levels behind it",
+      "LLM@decode/attn",
+      1,
+      { "LLM@decode/attn/" },
+      NULL },
+    { "each level with its domain", "LLM@decode/LLM@attn", 0, { "LLM@decode/attn/" }, NULL },
+    { "a glob for the domain",
+      "L*@decode",
+      0,
+      { "regex:^L.*$@^decode$/", "regex:^L.*$@^decode$" },
+      NULL },
+    { "a region with brackets, by its path", "x[0]", 1, { "x\\[0\\]/" }, NULL },
+    { "a region with a comma, by its path", "c,d", 1, { "c\\,d/" }, NULL },
+    { "an at sign that ends no domain", "m@n", 1, { "m\\@n/" }, NULL },
+    { "marks behind backslashes are names", "op\\[3\\]", 0, { "op\\[3\\]/", "op\\[3\\]" }, NULL },
+    { "a star behind a backslash", "p\\*q", 0, { "p\\*q/", "p\\*q" }, NULL },
+    { "the same beside a glob", "p\\*q*", 0, { "regex:^p\\*q.*$/", "regex:^p\\*q.*$" }, NULL },
+    { "ncu's marks in a regular expression", "a\\/b*", 1, { "regex:^a.b.*$/" }, NULL },
+    { "brackets are ncu's own", "op[3]+", 0, { "op[3]+" }, NULL },
     { "plus in a name", "a+b", 0, { "a\\+b/", "a\\+b" }, NULL },
     { "already ncu: trailing slash", "A/*/B/", 1, { "A/*/B/" }, NULL },
     { "already ncu: regex", "regex:x.*/", 1, { "regex:x.*/" }, NULL },
     { "already ncu: both at once", "A,B", 1, { "A,B" }, NULL },
     { "no such region, near", "prefil", 1, { NULL }, "prefill" },
-    { "no such region, far", "zzzzzz", 1, { NULL }, "the run has 7" },
+    { "no such region, far", "zzzzzz", 1, { NULL }, "the run has 12" },
     { "nothing", "", 0, { NULL }, "no region pattern" },
 };
 
@@ -87,6 +111,10 @@ static const struct fit_case {
     { "whole names only", "dec", "decode", 0 },
     { "other domain", "decode", "LLM@decode", 0 },
     { "any domain", "*@decode", "LLM@decode", 1 },
+    { "a domain's own stack", "LLM@a/b", "LLM@a/x/LLM@b", 1 },
+    { "another's range between", "a/c", "a/LLM@b/c", 1 },
+    { "many depths end soon", "**/a/**/a/**/a/**/a/**/a/**/b",
+      "a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a", 0 },
 };
 
 static void check_fit(void **state)

@@ -1,147 +1,88 @@
 #include "stage/ncu/expr.h"
 
-#include <fnmatch.h>
 #include <string.h>
 
+#include "stage/ncu/parts.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
 
-enum { MAX_PARTS = 64 };
-
-/* A pattern or a path, taken apart: its domain and the names from the outside in. */
-struct parts {
-    const char *domain; /* "" is the default domain */
-    const char *at[MAX_PARTS];
-    size_t len;
-};
-
-/* The next separator: '/' not behind a backslash, or "::" in a pattern. */
-static const char *next_separator(const char *p, bool pattern, size_t *width)
-{
-    for (; *p; p++) {
-        if (*p == '\\' && p[1]) {
-            p++;
-        } else if (*p == '/') {
-            *width = 1;
-            return p;
-        } else if (pattern && p[0] == ':' && p[1] == ':') {
-            *width = 2;
-            return p;
-        }
-    }
-    *width = 0;
-    return p;
-}
-
-/* Copies a name with `\/` made plain. */
-static char *plain(struct lpo_arena *a, const char *from, size_t len)
-{
-    char *out = lpo_arena_alloc(a, len + 1);
-    size_t n = 0;
-
-    for (size_t i = 0; i < len; i++) {
-        if (from[i] == '\\' && i + 1 < len && from[i + 1] == '/')
-            i++;
-        out[n++] = from[i];
-    }
-    return out;
-}
-
-static int split(struct lpo_arena *a, const char *text, bool pattern, struct parts *out)
-{
-    const char *at = strchr(text, '@');
-
-    *out = (struct parts){ .domain = "" };
-    if (at) {
-        out->domain = lpo_arena_strndup(a, text, (size_t)(at - text));
-        text = at + 1;
-    }
-    for (;;) {
-        size_t width;
-        const char *end = next_separator(text, pattern, &width);
-
-        if (end > text) {
-            if (out->len == MAX_PARTS)
-                return -1;
-            out->at[out->len++] = plain(a, text, (size_t)(end - text));
-        }
-        if (width == 0)
-            return 0;
-        text = end + width;
-    }
-}
-
-static bool any_depth(const char *part)
-{
-    return strcmp(part, "**") == 0 || strcmp(part, "...") == 0;
-}
-
-/* Do pattern parts from p on fit path parts from i on, as a run that may end anywhere? */
-static bool fits_from(const struct parts *pattern, size_t p, const struct parts *path, size_t i)
-{
-    if (p == pattern->len)
-        return true;
-    if (any_depth(pattern->at[p])) {
-        for (size_t k = i; k <= path->len; k++)
-            if (fits_from(pattern, p + 1, path, k))
-                return true;
-        return false;
-    }
-    return i < path->len && fnmatch(pattern->at[p], path->at[i], 0) == 0 &&
-           fits_from(pattern, p + 1, path, i + 1);
-}
-
 bool lpo_region_pattern_fits(struct lpo_arena *a, const char *pattern, const char *path)
 {
-    struct parts want, have;
+    struct lpo_levels want, have;
 
-    if (split(a, pattern, true, &want) < 0 || split(a, path, false, &have) < 0)
+    if (lpo_levels_of_pattern(a, pattern, &want) < 0 ||
+        lpo_levels_of_path(a, path, NULL, 0, &have) < 0)
         return false;
-    if (fnmatch(want.domain, have.domain, 0) != 0)
-        return false;
-    for (size_t i = 0; i < have.len; i++)
-        if (fits_from(&want, 0, &have, i))
-            return true;
-    return false;
+    lpo_levels_of_last_domain(&want);
+    return lpo_levels_fit(&want, &have, false);
 }
 
-/* Written by someone who knows ncu: leave it alone. */
+/* Written by someone who knows ncu: leave it alone. Behind a backslash a mark is part of a name. */
 static bool is_native(const char *pattern)
 {
     size_t n = strlen(pattern);
 
-    return lpo_starts(pattern, "regex:") || strpbrk(pattern, "[],") || strstr(pattern, "/+/") ||
-           (n > 0 && pattern[n - 1] == '/');
-}
-
-static bool has_glob(const struct parts *p)
-{
-    for (size_t i = 0; i < p->len; i++)
-        if (!any_depth(p->at[i]) && strpbrk(p->at[i], "*?"))
+    if (lpo_starts(pattern, "regex:") || strstr(pattern, "/+/"))
+        return true;
+    for (size_t i = 0; i < n; i++) {
+        if (pattern[i] == '\\' && pattern[i + 1])
+            i++;
+        else if (strchr("[],", pattern[i]) || (pattern[i] == '/' && i + 1 == n))
             return true;
-    return strpbrk(p->domain, "*?") != NULL;
+    }
+    return false;
 }
 
-/* A name as a regular expression (globs become ".*") or with ncu's own marks escaped. ncu takes
- * a part of a name for a match (measured), so the expression is anchored. */
-static void add_name(struct lpo_str *out, const char *name, bool regex)
+/* Names that ncu's own grammar cannot say for certain: globs, and a backslash. */
+static bool wants_regex(const struct lpo_levels *levels)
 {
-    const char *special = regex ? "\\.^$|()[]{}+" : "@,[]/*+$";
+    for (size_t i = 0; i < levels->len; i++) {
+        const struct lpo_level *l = &levels->at[i];
 
-    lpo_str_add(out, regex ? "^" : "");
-    for (; *name; name++) {
-        if (regex && *name == '*') {
-            lpo_str_add(out, ".*");
-        } else if (regex && *name == '?') {
-            lpo_str_addc(out, '.');
-        } else {
-            if (strchr(special, *name))
-                lpo_str_addc(out, '\\');
-            lpo_str_addc(out, *name);
-        }
+        if (!l->any_depth && (l->glob || strchr(l->name, '\\')))
+            return true;
+        if (strpbrk(l->domain, "*?\\"))
+            return true;
     }
-    lpo_str_add(out, regex ? "$" : "");
+    return false;
+}
+
+/* ncu takes a part of a name for a match (measured), so the expression is anchored. Its own marks
+ * cannot be told from a regular expression's there: any character stands for one. */
+static void add_regex(struct lpo_str *out, const char *name, bool glob)
+{
+    lpo_str_addc(out, '^');
+    for (; *name; name++) {
+        bool literal = !glob;
+
+        if (glob && *name == '\\' && name[1]) {
+            literal = true;
+            name++;
+        }
+        if (!literal && *name == '*')
+            lpo_str_add(out, ".*");
+        else if ((!literal && *name == '?') || strchr("@,/", *name))
+            lpo_str_addc(out, '.');
+        else if (strchr("\\.^$|()[]{}+*?", *name))
+            lpo_str_addf(out, "\\%c", *name);
+        else
+            lpo_str_addc(out, *name);
+    }
+    lpo_str_addc(out, '$');
+}
+
+static void add_name(struct lpo_str *out, const char *name, bool regex, bool glob)
+{
+    if (regex) {
+        add_regex(out, name, glob);
+        return;
+    }
+    for (; *name; name++) {
+        if (strchr("@,[]/*+$", *name))
+            lpo_str_addc(out, '\\');
+        lpo_str_addc(out, *name);
+    }
 }
 
 static void push(struct lpo_arena *a, struct lpo_exprs *out, const struct lpo_str *text)
@@ -161,70 +102,58 @@ static void push(struct lpo_arena *a, struct lpo_exprs *out, const struct lpo_st
     out->at[out->len++] = lpo_arena_strdup(a, text->at);
 }
 
-static void add_expression(struct lpo_arena *a, const struct parts *p, bool regex, bool start_end,
+/* The levels are of one domain. */
+static void add_expression(struct lpo_arena *a, const struct lpo_levels *levels, bool start_end,
                            struct lpo_exprs *out)
 {
+    const char *domain = levels->len ? levels->at[0].domain : "";
+    bool regex = wants_regex(levels);
     LPO_STR text = { 0 };
 
     lpo_str_add(&text, regex ? "regex:" : "");
-    if (*p->domain) {
-        add_name(&text, p->domain, regex);
+    if (*domain) {
+        add_name(&text, domain, regex, strpbrk(domain, "*?") != NULL);
         lpo_str_addc(&text, '@');
     }
-    for (size_t i = 0; i < p->len; i++) {
-        if (any_depth(p->at[i]))
+    for (size_t i = 0; i < levels->len; i++) {
+        if (levels->at[i].any_depth)
             lpo_str_addc(&text, '*');
         else
-            add_name(&text, p->at[i], regex);
+            add_name(&text, levels->at[i].name, regex, levels->at[i].glob);
         if (!start_end)
             lpo_str_addc(&text, '/');
     }
     push(a, out, &text);
 }
 
-/* Do pattern parts from p on fit path parts from i on, to the last? */
-static bool fits_to_end(const struct parts *pattern, size_t p, const struct parts *path, size_t i)
+static bool has_any_depth(const struct lpo_levels *levels)
 {
-    if (p == pattern->len)
-        return i == path->len;
-    if (any_depth(pattern->at[p])) {
-        for (size_t k = i; k <= path->len; k++)
-            if (fits_to_end(pattern, p + 1, path, k))
-                return true;
-        return false;
-    }
-    return i < path->len && fnmatch(pattern->at[p], path->at[i], 0) == 0 &&
-           fits_to_end(pattern, p + 1, path, i + 1);
+    for (size_t i = 0; i < levels->len; i++)
+        if (levels->at[i].any_depth)
+            return true;
+    return false;
+}
+
+static bool levels_of(struct lpo_arena *a, const struct lpo_seen_regions *seen, size_t i,
+                      struct lpo_levels *out)
+{
+    return lpo_levels_of_path(a, seen->at[i].path, seen->domains, seen->ndomains, out) == 0;
 }
 
 /* What ncu makes of any number of levels inside a regular expression is not known, so where the
  * regions are, those that fit are named one by one. */
-static void add_by_name(struct lpo_arena *a, const struct parts *want,
+static void add_by_name(struct lpo_arena *a, const struct lpo_levels *want,
                         const struct lpo_seen_regions *seen, struct lpo_exprs *out)
 {
-    for (size_t r = 0; r < seen->len; r++) {
-        struct parts have, run = { 0 };
+    for (size_t i = 0; i < seen->len; i++) {
+        struct lpo_levels have;
 
-        if (seen->at[r].start_end || split(a, seen->at[r].path, false, &have) < 0 ||
-            fnmatch(want->domain, have.domain, 0) != 0)
+        if (seen->at[i].start_end || !levels_of(a, seen, i, &have) ||
+            !lpo_levels_fit(want, &have, true))
             continue;
-        for (size_t i = 0; i < have.len && run.len == 0; i++) {
-            if (!fits_to_end(want, 0, &have, i))
-                continue;
-            run.domain = have.domain;
-            run.len = have.len - i;
-            memcpy(run.at, have.at + i, run.len * sizeof *run.at);
-            add_expression(a, &run, false, false, out);
-        }
+        lpo_levels_of_last_domain(&have);
+        add_expression(a, &have, false, out);
     }
-}
-
-static bool has_any_depth(const struct parts *p)
-{
-    for (size_t i = 0; i < p->len; i++)
-        if (any_depth(p->at[i]))
-            return true;
-    return false;
 }
 
 static int no_such_region(struct lpo_arena *a, const char *pattern,
@@ -253,12 +182,41 @@ static int no_such_region(struct lpo_arena *a, const char *pattern,
                     seen->len, lpo_str_text(&some), seen->len > 8 ? ", …" : "");
 }
 
+static void add_kinds(struct lpo_arena *a, const struct lpo_levels *levels, bool push_pop,
+                      bool start_end, struct lpo_exprs *out)
+{
+    if (push_pop)
+        add_expression(a, levels, false, out);
+    if (start_end && levels->len == 1) /* a start/end range has no parents */
+        add_expression(a, levels, true, out);
+}
+
+/* A path exactly as reports print it, whatever characters it holds. */
+static bool add_path(struct lpo_arena *a, const char *path, const struct lpo_seen_regions *seen,
+                     struct lpo_exprs *out)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < seen->len; i++) {
+        struct lpo_levels levels;
+
+        if (strcmp(seen->at[i].path, path) != 0 || !levels_of(a, seen, i, &levels))
+            continue;
+        found = true;
+        lpo_levels_of_last_domain(&levels);
+        add_kinds(a, &levels, !seen->at[i].start_end, seen->at[i].start_end, out);
+    }
+    return found;
+}
+
 int lpo_ncu_expr_add(struct lpo_arena *a, const char *pattern, const struct lpo_seen_regions *seen,
                      struct lpo_exprs *out, struct lpo_err *err)
 {
-    bool push_pop = !seen || !seen->at, start_end = push_pop;
-    struct parts p;
+    bool known = seen && seen->at, push_pop = !known, start_end = !known;
+    struct lpo_levels want;
 
+    if (known && add_path(a, pattern, seen, out))
+        return 0;
     if (is_native(pattern)) {
         LPO_STR text = { 0 };
 
@@ -266,22 +224,24 @@ int lpo_ncu_expr_add(struct lpo_arena *a, const char *pattern, const struct lpo_
         push(a, out, &text);
         return 0;
     }
-    if (split(a, pattern, true, &p) < 0 || p.len == 0)
+    if (lpo_levels_of_pattern(a, pattern, &want) < 0 || want.len == 0)
         return lpo_fail(err, LPO_E_CONFIG, "'%s' is no region pattern; try prefill, decode* or a/b",
                         pattern);
-    for (size_t i = 0; seen && i < seen->len; i++) {
-        if (!lpo_region_pattern_fits(a, pattern, seen->at[i].path))
+    lpo_levels_of_last_domain(&want);
+    for (size_t i = 0; known && i < seen->len; i++) {
+        struct lpo_levels have;
+
+        if (!levels_of(a, seen, i, &have) || !lpo_levels_fit(&want, &have, false))
             continue;
         start_end |= seen->at[i].start_end;
         push_pop |= !seen->at[i].start_end;
     }
     if (!push_pop && !start_end)
         return no_such_region(a, pattern, seen, err);
-    if (push_pop && has_glob(&p) && has_any_depth(&p) && seen && seen->at)
-        add_by_name(a, &p, seen, out);
-    else if (push_pop)
-        add_expression(a, &p, has_glob(&p), false, out);
-    if (start_end && p.len == 1) /* a start/end range has no parents */
-        add_expression(a, &p, has_glob(&p), true, out);
+    if (known && push_pop && wants_regex(&want) && has_any_depth(&want)) {
+        add_by_name(a, &want, seen, out);
+        push_pop = false;
+    }
+    add_kinds(a, &want, push_pop, start_end, out);
     return 0;
 }

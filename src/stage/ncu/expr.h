@@ -4,7 +4,8 @@
  *     prefill           the range prefill, push/pop or start/end: two expressions
  *     A::A1 or A/A1     A1 directly inside A
  *     decode/.../attn   attn anywhere inside decode; "**" may be written for "..."
- *     LLM@decode        the range of domain LLM
+ *     LLM@decode/attn   ranges of domain LLM
+ *     x\[0\]            a mark behind a backslash is part of the name
  *
  * What is already written in ncu's grammar (a trailing '/', '[' or ']', "regex:", '+' levels, ','
  * lists) passes through. Several expressions are OR-ed by ncu, so one capture serves them all. */
@@ -18,14 +19,15 @@ struct lpo_err;
 
 /* A region that is known to exist, from native/regions.json. */
 struct lpo_seen_region {
-    const char
-        *path; /* "decode/step/attn", '/' inside a name as "\/", other domains "domain@" first */
+    const char *path; /* "decode/LLM@step": '/' inside a name as "\/", other domains "domain@" */
     bool start_end;
 };
 
 struct lpo_seen_regions {
     struct lpo_seen_region *at; /* NULL: nothing is known */
     size_t len;
+    const char **domains; /* those besides the default one; NULL: every '@' ends a domain */
+    size_t ndomains;
 };
 
 struct lpo_exprs {

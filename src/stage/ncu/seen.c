@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/top_yaml.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -11,6 +12,17 @@
 #include "util/json.h"
 #include "util/path.h"
 #include "util/str.h"
+
+enum { MAX_DOMAINS = 256 };
+
+static void add_domain(struct lpo_seen_regions *seen, const char *domain)
+{
+    for (size_t i = 0; i < seen->ndomains; i++)
+        if (strcmp(seen->domains[i], domain) == 0)
+            return;
+    if (*domain && seen->ndomains < MAX_DOMAINS)
+        seen->domains[seen->ndomains++] = domain;
+}
 
 void lpo_seen_regions_read(struct lpo_arena *a, const char *run_dir, struct lpo_seen_regions *out)
 {
@@ -23,6 +35,7 @@ void lpo_seen_regions_read(struct lpo_arena *a, const char *run_dir, struct lpo_
     if (!list || list->count == 0)
         return;
     out->at = lpo_arena_array(a, list->count, sizeof *out->at);
+    out->domains = lpo_arena_array(a, MAX_DOMAINS, sizeof *out->domains);
     LPO_JSON_EACH(item, list)
     {
         const char *path = lpo_json_text(lpo_json_get(item, "path"), NULL);
@@ -30,6 +43,7 @@ void lpo_seen_regions_read(struct lpo_arena *a, const char *run_dir, struct lpo_
 
         if (path && strcmp(kind, "outside") != 0)
             out->at[out->len++] = (struct lpo_seen_region){ path, strcmp(kind, "start_end") == 0 };
+        add_domain(out, lpo_json_text(lpo_json_get(item, "domain"), ""));
     }
 }
 
@@ -64,14 +78,14 @@ static int by_time(const void *x, const void *y)
     return p->ns < q->ns ? 1 : p->ns > q->ns ? -1 : strcmp(p->name, q->name);
 }
 
-/* "void ns::gemm<float>(int)" is the function gemm to ncu's --kernel-name. */
-static char *function_name(struct lpo_arena *a, const char *full)
+/* "void ns::gemm<float>(int)" is the function gemm to ncu's --kernel-name; as a regular expression,
+ * without its anchors. */
+static const char *function_regex(struct lpo_arena *a, const char *full)
 {
-    const char *end = full + strcspn(full, "<("), *start;
+    LPO_STR regex = { 0 };
 
-    for (start = end; start > full && start[-1] != ' ' && start[-1] != ':'; start--)
-        ;
-    return lpo_arena_strndup(a, start, (size_t)(end - start));
+    lpo_kernel_regex(&regex, full);
+    return regex.len > 2 ? lpo_arena_strndup(a, regex.at + 1, regex.len - 2) : "";
 }
 
 static int read_traces(struct lpo_arena *a, const char *run_dir, const char *pattern,
@@ -106,7 +120,7 @@ static const char *regex_of(struct lpo_arena *a, const struct lpo_trace *t, size
     }
     qsort(hot, found, sizeof *hot, by_time);
     for (size_t i = 0; i < found && used < n; i++) {
-        char *name = function_name(a, hot[i].name);
+        const char *name = function_regex(a, hot[i].name);
         char *bounded = lpo_arena_printf(a, "|%s|", name);
 
         if (!*name || strstr(lpo_str_text(&text), bounded))

@@ -1,0 +1,63 @@
+"""Every form of NVTX range under ncu: nvtx_forms.cu numbers its places, so a capture tells which it took."""
+from __future__ import annotations
+
+import collections
+
+from nsight_lab import DRY, EVERY, FORMS, NCU, NO_NATIVE, Lab, rows_of
+
+ONE = ["pipeline.ncu.ncu_cli.metrics=[gpu__time_duration.sum]"]
+# place: launches
+PLACES = {1: 1, 2: 2, 3: 1, 4: 1, 5: 2, 6: 1, 7: 1, 8: 2, 9: 1, 10: 1, 11: 2, 12: 3, 13: 2, 14: 1, 15: 3, 16: 2, 17: 1,
+          18: 1, 19: 1, 20: 1, 21: 1, 22: 1, 23: 1, 24: 2, 25: 1, 26: 2, 27: 3}
+# Patterns of one capture and the places that they name. No two name the same place, so each is held to its own.
+CAPTURES = [
+    ("plain text, globs, levels, domains, start/end", {
+        "plain": [2], "decode/**/attn": [5, 8], "decode_*": [10, 11], "LLM@decode": [13, 14], "LLM@span": [12],
+        "A::A1": [26], "registered": [15], "wide": [16], "right": [27]}),
+    ("a glob over a tree, a nested domain, other alphabets", {
+        "decode*": [3, 4, 5, 6, 7, 8, 9, 10, 11], "LLM@inner": [24], "größe": [17], "left": [25, 26]}),
+    ("globs at every level", {"d*/layer?/a*": [5, 8], "dec*/**/mlp": [6, 9], "L*@decode/attn": [14]}),
+    ("names that hold ncu's own marks", {
+        "a\\/b": [18], "x\\[0\\]": [19], "m\\@n": [20], "c\\,d": [21], "p\\*q\\+r": [22], "u$v": [23]}),
+]
+# Expressions in ncu's own grammar: what they match is not documented, so this tells and does not judge.
+PROBES = ["regex:^dec.*$/*/^attn$/", "regex:^decode$/*/^attn$/", "regex:^dec.*$/+/^attn$/", "regex:dec/+/attn/",
+          "regex:^L.*$@^decode$/^attn$/", "regex:^L.*$@^decode$/", "attn]", "[decode/+/attn]", "m\\@n/", "u\\$v/", "u$v/",
+          "c\\,d/", "p\\*q\\+r/", "x\\[0\\]/", "a\\/b/", "regex:^a/b$/", "regex:^m@n$/", "regex:^c,d$/"]
+
+
+def places_of(rows: list[dict[str, str]]) -> dict[int, int]:
+    return dict(sorted(collections.Counter(int(r["Grid Size"].strip("() ").split(",")[0]) for r in rows).items()))
+
+
+def quoted(patterns: list[str]) -> str:
+    """A list as an override: each in quotes, backslashes as they are."""
+    return "[" + ",".join(f"'{p}'" for p in patterns) + "]"
+
+
+def part_forms(lab: Lab) -> None:
+    program = [FORMS, *(["--dry"] if DRY else [])]
+    for native in (True, False):
+        for i, (name, patterns) in enumerate(CAPTURES):
+            if not native and "**" in "".join(patterns) and i:
+                continue  # globs with any depth need the regions that native saw
+            run = lab.run(f"forms-{i}{'' if native else '-alone'}", *([] if native else [NO_NATIVE]), *NCU, *ONE,
+                          f"pipeline.ncu.ncu_cli.nvtx.include={quoted(list(patterns))}", program=program)
+            want = {p: PLACES[p] for p in sorted(p for places in patterns.values() for p in places)}
+            have = places_of(rows_of(run.text("ncu/raw.csv")))
+            wrong = [pattern for pattern, places in patterns.items() if any(have.get(p) != PLACES[p] for p in places)]
+            lab.check(f"forms, {name}{'' if native else ', regions not known'}", have == want,
+                      f"{have}, not {want}; wrong: {wrong}; {run.said('ncu')}")
+    run = lab.run("forms-all", *NCU, *ONE, *EVERY, program=program)
+    native = lab.launches(*run.files("native/*.lpot"))
+    outside = native.pop("(outside)", 0)
+    lab.equal("forms, every region: native's launches", sum(PLACES.values()) - outside,
+              sum(places_of(rows_of(run.text("ncu/raw.csv"))).values()))
+    lab.equal("forms, every region: the report has native's table", lab.launches(run.path / "ncu/run.ncu-rep"), native)
+    lab.equal("forms, every region: ncu's CSV has native's table", lab.launches(run.path / "ncu/raw.csv"), native)
+    for expression in PROBES if not DRY else []:
+        done = lab.call(["ncu", "--config-file", "off", "--clock-control", "none", "--metrics", "gpu__time_duration.sum", "--nvtx",
+                         "--nvtx-include", expression, "--csv", "--page", "raw", *program])
+        found = places_of(rows_of(done.stdout))
+        lab.numbers.setdefault("probes", {})[expression] = found
+        print(f"    probe {expression:32} {found or next((x for x in done.stdout.splitlines() if 'WARN' in x or 'ERR' in x), '')}")

@@ -1,0 +1,39 @@
+/* stage/ncu/parts.h - region patterns and paths, taken apart into levels.
+ *
+ * A level is a name in an NVTX domain. Every domain has a stack of its own: that is how NVTX and
+ * ncu see it, and so do patterns. Of a path through several domains the levels of the last one's
+ * count. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct lpo_arena;
+
+enum { LPO_MAX_LEVELS = 64 };
+
+struct lpo_level {
+    const char *domain; /* "" is the default one */
+    const char *name;   /* of a glob as written, with its backslashes; else the name itself */
+    bool glob;
+    bool any_depth; /* "**" or "...": any number of levels */
+};
+
+struct lpo_levels {
+    struct lpo_level at[LPO_MAX_LEVELS];
+    size_t len;
+};
+
+/* "LLM@decode/attn" as a user writes it: "::" separates as '/' does, a domain holds for the levels
+ * behind it as well, a backslash takes the next character as it is. -1: too many levels. */
+int lpo_levels_of_pattern(struct lpo_arena *a, const char *text, struct lpo_levels *out);
+/* "outer/LLM@inner" as reports print it: nothing but "\/" is special, every level names its domain.
+ * A level "m@n" is in domain m if that is one of `domains`, or if those are not known (NULL). */
+int lpo_levels_of_path(struct lpo_arena *a, const char *path, const char *const *domains,
+                       size_t count, struct lpo_levels *out);
+
+/* Only the levels in the domain of the last one. */
+void lpo_levels_of_last_domain(struct lpo_levels *levels);
+
+/* Does a run of the path's levels fit the pattern? With `to_end` the run must end the path. */
+bool lpo_levels_fit(const struct lpo_levels *pattern, const struct lpo_levels *path, bool to_end);
