@@ -15,6 +15,7 @@
 struct joining {
     const struct lpo_limits_input *in;
     struct lpo_needed needed;
+    enum lpo_dtype dtype; /* of the run's products, where anything says so */
     struct lpo_limits *limits;
     struct lpo_meaning *meanings; /* per region */
     uint32_t *stated;             /* per region: which of in->stated, or LPO_NOT_STATED */
@@ -121,12 +122,16 @@ static void set_model_need(struct joining *j, uint32_t row, struct lpo_limit_row
     put_need(out, &need, &j->needed.roof);
 }
 
+static enum lpo_dtype dtype_of(const struct joining *j, const struct lpo_stated_need *s)
+{
+    return s->dtype == LPO_DTYPE_NONE ? j->dtype : s->dtype;
+}
+
 /* The second: the user. */
 static void set_stated_need(struct joining *j, uint32_t row, struct lpo_limit_row *out)
 {
     const struct lpo_stated_need *s = &j->in->stated.at[j->stated[row]];
-    struct lpo_roof roof = lpo_roof_of(j->in->hardware, &j->needed,
-                                       s->dtype == LPO_DTYPE_NONE ? j->in->dtype : s->dtype);
+    struct lpo_roof roof = lpo_roof_of(j->in->hardware, &j->needed, dtype_of(j, s));
     struct lpo_need one = lpo_need_stated(s, &roof), need = { 0 };
 
     out->runs = (double)j->in->regions[row].visits;
@@ -223,7 +228,7 @@ static void note_stated(struct joining *j, const struct lpo_stated_need *s, uint
                                                  "how often '%s' was visited is not in this trace: "
                                                  "what report.needs states of it cannot be used",
                                                  s->region));
-    else if (lpo_known(s->flops) && s->dtype == LPO_DTYPE_NONE && j->in->dtype == LPO_DTYPE_NONE)
+    else if (lpo_known(s->flops) && dtype_of(j, s) == LPO_DTYPE_NONE)
         lpo_vec_push(&l->notes, lpo_arena_printf(l->arena,
                                                  "report.needs of '%s' names no dtype and the run "
                                                  "has none: its MFU is not known",
@@ -261,12 +266,13 @@ static void set_hardware(struct joining *j)
     const struct lpo_hardware *hw = j->in->hardware;
     const char *label = n->hardware ? n->hardware : hw ? hw->label : NULL;
     const char *source = n->hardware ? n->source : hw ? hw->source : NULL;
-    enum lpo_dtype dtype = j->in->dtype;
+    enum lpo_dtype dtype = LPO_DTYPE_NONE;
     struct lpo_limits *l = j->limits;
     struct lpo_roof roof;
 
     for (size_t i = 0; i < j->in->stated.len && dtype == LPO_DTYPE_NONE; i++)
-        dtype = j->in->stated.at[i].dtype;
+        if (lpo_known(j->in->stated.at[i].flops))
+            dtype = dtype_of(j, &j->in->stated.at[i]);
     roof = n->hardware ? n->roof : lpo_roof_of(hw, n, dtype);
     l->hardware = label ? lpo_arena_strdup(l->arena, label) : NULL;
     l->source = source ? lpo_arena_strdup(l->arena, source) : NULL;
@@ -288,6 +294,9 @@ int lpo_limits_create(const struct lpo_limits_input *in, struct lpo_limits **out
     if (rc < 0)
         return rc;
     l->has_model = in->needed != NULL;
+    j.dtype = in->dtype == LPO_DTYPE_NONE && j.needed.roof.dtype
+                  ? lpo_dtype_parse(j.needed.roof.dtype)
+                  : in->dtype;
     set_hardware(&j);
     j.meanings = lpo_arena_array(l->arena, in->nregions + 1, sizeof *j.meanings);
     j.stated = lpo_stated_needs_match(l->arena, &in->stated, in->regions, in->nregions);

@@ -124,10 +124,10 @@ struct lpo_roof lpo_roof_of(const struct lpo_hardware *hw, const struct lpo_need
     struct lpo_roof r = { .bandwidth = hw ? hw->bandwidth : n->roof.bandwidth };
     enum lpo_dtype used = LPO_DTYPE_NONE;
 
-    if (dtype == LPO_DTYPE_NONE)
+    if (dtype != LPO_DTYPE_NONE && n->roof.dtype && lpo_dtype_parse(n->roof.dtype) == dtype)
+        return n->roof; /* one format, one rate in one report */
+    if (!hw || dtype == LPO_DTYPE_NONE)
         return r;
-    if (!hw)
-        return n->roof.dtype && lpo_dtype_parse(n->roof.dtype) == dtype ? n->roof : r;
     r.peak = lpo_hardware_peak(hw, dtype, &used);
     r.sheet_peak = lpo_hardware_peak(lpo_hardware_sheet(hw), dtype, NULL);
     r.dtype = r.peak > 0 ? lpo_dtype_name(used) : NULL;

@@ -49,8 +49,8 @@ void lpo_need_add(struct lpo_need *to, const struct lpo_need *more, double times
 /* One pass of the phase: one prefill, one decode step, one image. */
 struct lpo_need lpo_needed_of(const struct lpo_needed *n, const struct lpo_meaning *m);
 
-/* The roof for products in this format; without an entry (NULL) only the analysis' own, when it is
- * of the same format. */
+/* The roof for products in this format: the analysis' own where it is of the same format, else the
+ * entry's (NULL: there is none). */
 struct lpo_roof lpo_roof_of(const struct lpo_hardware *hw, const struct lpo_needed *n,
                             enum lpo_dtype dtype);
 /* One visit, as stated. The least time is known when every figure stated has a roof. */

@@ -5,11 +5,11 @@
 
 #include "config/node.h"
 #include "model/dtype.h"
-#include "model/run_hardware.h"
 #include "region/scope.h"
 #include "region/timeline.h"
 #include "report/analysis.h"
 #include "report/limits_counters.h"
+#include "report/limits_hardware.h"
 #include "report/run_data.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -93,18 +93,14 @@ static enum lpo_dtype dtype_of(const struct lpo_node *config)
 }
 
 /* The folder's analysis and hardware, where it has them. */
-static int read_artifacts(const struct lpo_run_data *d, struct lpo_limits_input *in,
-                          struct lpo_err *err)
+static int read_artifacts(const struct lpo_run_data *d, const struct lpo_source *s,
+                          struct lpo_limits_input *in, struct lpo_err *err)
 {
     const char *path = lpo_path_join(d->arena, d->dir, "static_analysis/static_compute.json");
-    struct lpo_hardware *hw = NULL;
 
     if (lpo_path_exists(path) && lpo_json_read_file(d->arena, path, &in->needed, err) < 0)
         return lpo_ctx(err, "the static analysis cannot be read");
-    if (lpo_run_hardware_load(d->arena, d->dir, &hw, err) < 0)
-        return err->code;
-    in->hardware = hw;
-    return 0;
+    return in->needed || in->stated.len ? lpo_limits_hardware(d, s, &in->hardware, err) : 0;
 }
 
 struct lpo_limits *lpo_limits_of_run(const struct lpo_run_data *d, const struct lpo_source *s,
@@ -115,7 +111,7 @@ struct lpo_limits *lpo_limits_of_run(const struct lpo_run_data *d, const struct 
     lpo_limits_regions regions = { 0 };
     mapping_vec mappings = { 0 };
 
-    if (!s || !s->analysis || read_artifacts(d, &in, err) < 0 || (!in.needed && !in.stated.len))
+    if (!s || !s->analysis || read_artifacts(d, s, &in, err) < 0 || (!in.needed && !in.stated.len))
         return NULL;
     lpo_limits_regions_of(d->arena, s->analysis, s->select, &regions);
     read_mappings(d->config, &mappings);

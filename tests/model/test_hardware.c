@@ -4,10 +4,13 @@
 #include "../unit.h"
 #include "model/hardware.h"
 #include "model/read_hardware.h"
+#include "model/run_hardware.h"
 #include "model/this_machine.h"
 #include "util/arena.h"
 #include "util/err.h"
+#include "util/json.h"
 #include "util/path.h"
+#include "util/str.h"
 
 static const char **conf_dirs(struct lpo_arena *a)
 {
@@ -149,6 +152,39 @@ static void check_cpu_is_plausible(void **state)
     assert_string_equal(hw.source, "measured");
 }
 
+/* What a run writes down of its hardware is what its reports read. */
+static void check_kept_in_a_run(void **state)
+{
+    static const struct lpo_hardware sheet = {
+        .name = "x",
+        .label = "X",
+        .source = "sheet",
+        .flops = { [LPO_BF16] = 989e12, [LPO_FP8] = 1979e12 },
+        .bandwidth = 4800e9
+    };
+    struct lpo_hardware measured = sheet, back;
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    const struct lpo_json *root = NULL;
+    struct lpo_err err = { 0 };
+    LPO_STR text = { 0 };
+
+    (void)state;
+    measured.source = "measured";
+    measured.flops[LPO_BF16] = 714.25e12;
+    measured.memory = 151e9;
+    measured.sheet = &sheet;
+    lpo_run_hardware_write(&measured, &text);
+    assert_int_equal(lpo_json_parse(a, text.at, text.len, &root, &err), 0);
+    assert_int_equal(lpo_run_hardware_read(a, root, &back, &err), 0);
+    assert_memory_equal(back.flops, measured.flops, sizeof back.flops);
+    assert_memory_equal(back.sheet->flops, sheet.flops, sizeof sheet.flops);
+    assert_true(back.bandwidth == measured.bandwidth && back.memory == measured.memory);
+    assert_string_equal(back.label, "X");
+    assert_string_equal(back.source, "measured");
+    assert_int_equal(lpo_run_hardware_read(a, lpo_json_get(root, "name"), &back, &err),
+                     LPO_E_FORMAT);
+}
+
 int main(void)
 {
     struct unit u = { 0 };
@@ -158,6 +194,7 @@ int main(void)
     UNIT_TEST(&u, check_unknown_names_the_nearest);
     UNIT_TEST(&u, check_wider_unit);
     UNIT_TEST(&u, check_h200_computed);
+    UNIT_TEST(&u, check_kept_in_a_run);
     UNIT_TEST(&u, check_cpu_is_plausible);
     return unit_run(&u);
 }
