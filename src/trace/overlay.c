@@ -15,11 +15,17 @@ static const double same_work = 1.25;
 /* Beyond it, proportions are rounded to steps of this size, so that launches can share rows. */
 static const double step = 1.01;
 
+/* How much of a reading a launch is: of its work, and of its time. */
+struct scale {
+    double work, time;
+};
+
 /* What was measured of one configuration, or of one kernel in all its configurations. */
 struct config {
     double *sum, *square; /* per metric of the counters; squares of values at the mean time */
     uint32_t *count;
-    double ns; /* of the measured launches, in the base trace */
+    double ns;      /* of the measured launches, in the base trace */
+    double threads; /* of the measured launches */
     uint32_t readings;
 };
 
@@ -29,7 +35,8 @@ struct overlay {
     struct lpo_match *match;
     size_t nmetrics;
     uint32_t *column, *sd_column; /* metric of counters -> columns of base */
-    struct lpo_map *peers, *shapes, *names, *rows;
+    bool *timed;                  /* metric of counters: it counts time or cycles */
+    struct lpo_map *peers, *shapes, *names, *families, *rows;
     LPO_VEC(struct config) configs;
 };
 
@@ -47,10 +54,20 @@ static struct config *config_at(struct overlay *o, struct lpo_map *map, const st
     return &o->configs.at[*slot];
 }
 
+static double threads_of(const struct lpo_trace *t, const struct lpo_work *w)
+{
+    const struct lpo_shape *s = w->shape == LPO_NONE ? NULL : &t->shapes.at[w->shape];
+
+    return s ? (double)s->grid[0] * s->grid[1] * s->grid[2] * s->block[0] * s->block[1] *
+                   s->block[2]
+             : 0;
+}
+
 static void add_reading(struct overlay *o, struct config *c, const struct lpo_work *w, double ns)
 {
     c->readings++;
     c->ns += ns;
+    c->threads += threads_of(o->counters, w);
     for (size_t m = 0; m < o->nmetrics; m++) {
         double v = lpo_trace_metric_get(o->counters, w->metrics, (uint32_t)m);
 
@@ -107,8 +124,22 @@ static void gather(struct overlay *o, struct lpo_overlay *out)
         add_reading(o, config_at(o, o->shapes, &key), reading, (double)ns);
         lpo_match_name_key(o->match, o->counters, reading, &key);
         add_reading(o, config_at(o, o->names, &key), reading, (double)ns);
+        lpo_match_family_key(o->counters, reading, &key);
+        add_reading(o, config_at(o, o->families, &key), reading, (double)ns);
     }
     out->configs = lpo_map_count(o->shapes);
+}
+
+static bool is_time(const char *unit)
+{
+    static const char *const units[] = { "ns",      "us",         "ms",         "s",     "nsecond",
+                                         "usecond", "msecond",    "second",     "cycle", "cycles",
+                                         "cycle/s", "nanosecond", "microsecond" };
+
+    for (size_t i = 0; unit && i < sizeof units / sizeof *units; i++)
+        if (strcmp(unit, units[i]) == 0)
+            return true;
+    return false;
 }
 
 static void make_columns(struct overlay *o)
@@ -116,6 +147,7 @@ static void make_columns(struct overlay *o)
     o->nmetrics = o->counters->metrics.len;
     o->column = lpo_xcalloc(o->nmetrics, sizeof *o->column);
     o->sd_column = lpo_xcalloc(o->nmetrics, sizeof *o->sd_column);
+    o->timed = lpo_xcalloc(o->nmetrics, sizeof *o->timed);
     for (size_t m = 0; m < o->nmetrics; m++) {
         const struct lpo_metric *metric = &o->counters->metrics.at[m];
         const char *name = lpo_trace_text(o->counters, metric->name);
@@ -124,6 +156,7 @@ static void make_columns(struct overlay *o)
 
         o->column[m] = lpo_trace_metric(o->base, name, strlen(name), unit);
         o->sd_column[m] = LPO_NONE;
+        o->timed[m] = is_time(unit);
     }
 }
 
@@ -153,22 +186,34 @@ static double deviation(const struct config *c, size_t m)
     return v > 0 ? sqrt(v) : 0;
 }
 
-/* How much more work than the measured launches: 1 when the time says the same. */
-static double proportion(const struct config *c, int64_t ns)
+static double rounded(double r)
 {
-    double mean = c->ns / c->readings, r = mean > 0 ? (double)ns / mean : 1;
-
-    if (r < same_work && r > 1 / same_work)
-        return 1;
     return r > 0 ? pow(step, round(log(r) / log(step))) : 0;
 }
 
+/* How much more work than the measured launches: 1 when the time says the same. */
+static double by_time(const struct config *c, int64_t ns)
+{
+    double mean = c->ns / c->readings, r = mean > 0 ? (double)ns / mean : 1;
+
+    return r < same_work && r > 1 / same_work ? 1 : rounded(r);
+}
+
+/* Of another configuration: by its threads. The time of a small launch is the launch itself, and
+ * says nothing of its work. */
+static double by_threads(const struct config *c, double threads)
+{
+    double mean = c->threads / c->readings;
+
+    return mean > 0 && threads > 0 ? rounded(threads / mean) : 1;
+}
+
 /* Launches of one configuration and proportion share a row of mean values. */
-static uint32_t shared_row(struct overlay *o, const struct config *c, double scale)
+static uint32_t shared_row(struct overlay *o, const struct config *c, struct scale scale)
 {
     struct {
         uint64_t config;
-        double scale;
+        struct scale scale;
     } key = { (uint64_t)(c - o->configs.at), scale };
     bool fresh;
     uint64_t *slot = lpo_map_put(o->rows, (const char *)&key, sizeof key, &fresh);
@@ -179,7 +224,9 @@ static uint32_t shared_row(struct overlay *o, const struct config *c, double sca
     row = lpo_trace_metric_row(o->base);
     *slot = row;
     for (size_t m = 0; m < o->nmetrics; m++) {
-        double by = o->counters->metrics.at[m].combine == LPO_SUM ? scale : 1;
+        double by = o->counters->metrics.at[m].combine != LPO_SUM ? 1
+                    : o->timed[m]                                 ? scale.time
+                                                                  : scale.work;
 
         if (c->count[m] == 0)
             continue;
@@ -198,15 +245,17 @@ static const struct config *find(const struct overlay *o, const struct lpo_map *
     return slot ? &o->configs.at[*slot] : NULL;
 }
 
-/* Who speaks for this launch: a peer, its configuration, its kernel; NULL: nobody. */
+/* Who speaks for this launch: a peer, its configuration, its kernel; NULL: nobody. `scale` tells
+ * how much of it. */
 static const struct config *speaker(struct overlay *o, uint32_t work, struct lpo_str *key,
-                                    struct lpo_overlay *out)
+                                    struct lpo_overlay *out, struct scale *scale)
 {
+    uint32_t peers = lpo_match_peers(o->match, work);
     const struct lpo_work *w = &o->base->works.at[work];
     int64_t ns = lpo_work_ns(w);
     const struct config *c;
 
-    peers_key(lpo_match_peers(o->match, work), key);
+    peers_key(peers, key);
     c = find(o, o->peers, key);
     out->by_peers += c != NULL;
     if (!c) {
@@ -216,19 +265,30 @@ static const struct config *speaker(struct overlay *o, uint32_t work, struct lpo
     if (c) {
         out->by_shape++;
         out->by_shape_ns += ns;
+        scale->time = by_time(c, lpo_match_peers_ns(o->match, peers));
+        scale->work = scale->time;
         return c;
     }
     lpo_match_name_key(o->match, o->base, w, key);
     c = find(o, o->names, key);
-    out->by_name += c != NULL;
-    out->by_name_ns += c ? ns : 0;
+    if (!c) {
+        lpo_match_family_key(o->base, w, key);
+        c = find(o, o->families, key);
+    }
+    if (!c)
+        return NULL;
+    out->by_name++;
+    out->by_name_ns += ns;
+    scale->time = by_time(c, lpo_match_peers_ns(o->match, peers));
+    scale->work = by_threads(c, threads_of(o->base, w));
     return c;
 }
 
 static void cover(struct overlay *o, uint32_t work, struct lpo_str *key, struct lpo_overlay *out)
 {
     struct lpo_work *w = &o->base->works.at[work];
-    const struct config *c = speaker(o, work, key, out);
+    struct scale scale = { 1, 1 };
+    const struct config *c = speaker(o, work, key, out, &scale);
 
     out->launches++;
     out->ns += lpo_work_ns(w);
@@ -236,9 +296,7 @@ static void cover(struct overlay *o, uint32_t work, struct lpo_str *key, struct 
         out->uncovered++;
         out->uncovered_ns += lpo_work_ns(w);
     } else if (w->metrics == LPO_NONE) {
-        int64_t typical = lpo_match_peers_ns(o->match, lpo_match_peers(o->match, work));
-
-        w->metrics = shared_row(o, c, proportion(c, typical));
+        w->metrics = shared_row(o, c, scale);
         w->flags |= LPO_WORK_ESTIMATED;
     }
 }
@@ -254,10 +312,12 @@ static void release(struct overlay *o)
     lpo_map_destroy(o->peers);
     lpo_map_destroy(o->shapes);
     lpo_map_destroy(o->names);
+    lpo_map_destroy(o->families);
     lpo_map_destroy(o->rows);
     lpo_match_destroy(o->match);
     free(o->column);
     free(o->sd_column);
+    free(o->timed);
 }
 
 struct lpo_overlay lpo_trace_overlay(struct lpo_trace *base, const struct lpo_trace *counters)
@@ -269,6 +329,7 @@ struct lpo_overlay lpo_trace_overlay(struct lpo_trace *base, const struct lpo_tr
     o.peers = lpo_map_create();
     o.shapes = lpo_map_create();
     o.names = lpo_map_create();
+    o.families = lpo_map_create();
     o.rows = lpo_map_create();
     o.match = lpo_match_create(base, counters);
     make_columns(&o);

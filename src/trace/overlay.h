@@ -8,8 +8,9 @@
  * configuration, same ranges, same order), and speaks first for its peers: the launches at the same
  * place of other layers and steps. For other launches of its configuration it speaks in proportion
  * to their time where that clearly differs: sums are scaled, rates and percentages taken over.
- * Where a configuration was not measured the same kernel in another one stands in, in proportion;
- * where the kernel was not measured either, the launch stays without metrics. */
+ * Where a configuration was not measured the same kernel in another one stands in, in proportion to
+ * its threads; then another instance of the same template in this configuration (element-wise
+ * kernels of one size do much the same). Where there is none either, the launch stays without. */
 #pragma once
 
 #include <stdint.h>
@@ -21,7 +22,7 @@ struct lpo_overlay {
     uint64_t measured; /* of these, the very ones that were measured */
     uint64_t by_peers; /* covered by a peer, the measured ones too */
     uint64_t by_shape; /* covered by the same configuration, those above too */
-    uint64_t by_name;  /* covered by another configuration of the same kernel */
+    uint64_t by_name;  /* covered by another configuration of the kernel or its template */
     uint64_t uncovered;
     int64_t ns, measured_ns, by_shape_ns, by_name_ns, uncovered_ns; /* the same by GPU time */
     uint64_t configs;  /* distinct configurations measured */

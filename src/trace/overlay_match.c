@@ -39,18 +39,44 @@ void lpo_match_name_key(const struct lpo_match *m, const struct lpo_trace *t,
     lpo_str_addn(key, lpo_trace_text(t, id), lpo_trace_text_len(t, id));
 }
 
-void lpo_match_shape_key(const struct lpo_match *m, const struct lpo_trace *t,
-                         const struct lpo_work *w, struct lpo_str *key)
+static void add_shape(const struct lpo_trace *t, const struct lpo_work *w, struct lpo_str *key)
 {
     uint32_t shape[6] = { 0 };
 
-    lpo_match_name_key(m, t, w, key);
     if (w->shape != LPO_NONE) {
         memcpy(shape, t->shapes.at[w->shape].grid, 3 * sizeof *shape);
         memcpy(shape + 3, t->shapes.at[w->shape].block, 3 * sizeof *shape);
     }
     lpo_str_addc(key, '\0');
     lpo_str_addn(key, (const char *)shape, sizeof shape);
+}
+
+void lpo_match_shape_key(const struct lpo_match *m, const struct lpo_trace *t,
+                         const struct lpo_work *w, struct lpo_str *key)
+{
+    lpo_match_name_key(m, t, w, key);
+    add_shape(t, w, key);
+}
+
+/* "void at::native::reduce_kernel<512, 1>(…)" to "reduce_kernel". */
+static void add_function(struct lpo_str *key, const char *name, size_t len)
+{
+    const char *end = memchr(name, '<', len);
+    size_t n = end ? (size_t)(end - name) : len, from;
+
+    if (!end && n && name[n - 1] == ')')
+        while (n && name[--n] != '(')
+            ;
+    for (from = n; from && name[from - 1] != ':' && name[from - 1] != ' '; from--)
+        ;
+    lpo_str_addn(key, name + from, n - from);
+}
+
+void lpo_match_family_key(const struct lpo_trace *t, const struct lpo_work *w, struct lpo_str *key)
+{
+    lpo_str_clear(key);
+    add_function(key, lpo_trace_text(t, w->name), lpo_trace_text_len(t, w->name));
+    add_shape(t, w, key);
 }
 
 /* The ranges around the launch, as the source noted them. */

@@ -24,6 +24,8 @@ void lpo_match_shape_key(const struct lpo_match *m, const struct lpo_trace *t,
                          const struct lpo_work *w, struct lpo_str *key);
 void lpo_match_name_key(const struct lpo_match *m, const struct lpo_trace *t,
                         const struct lpo_work *w, struct lpo_str *key);
+/* The same for the kernel's template (its bare function name) and configuration. */
+void lpo_match_family_key(const struct lpo_trace *t, const struct lpo_work *w, struct lpo_str *key);
 
 /* The work of the base trace that `reading` measured; each is given once. LPO_NONE: none left. */
 uint32_t lpo_match_take(struct lpo_match *m, const struct lpo_work *reading);

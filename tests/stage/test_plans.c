@@ -81,7 +81,8 @@ static const struct plan_case {
     { "ncu: region mode measures representatives",
       BASE "pipeline: {ncu: {enable: true, regions: {enable: true, include: [decode]}, sampling: "
            "{mode: auto, per_config: 2}}}\n",
-      { "--nvtx --nvtx-include decode/ --nvtx-include decode --filter-mode per-launch-config "
+      { "--nvtx --nvtx-include decode/ --nvtx-include decode --kernel-name-base mangled "
+        "--filter-mode per-launch-config "
         "--launch-count 2" },
       NULL },
     { "ncu: everything when asked",

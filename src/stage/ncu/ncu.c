@@ -36,11 +36,27 @@ static bool representative(const struct lpo_stage_ctx *ctx)
            (strcmp(mode, "auto") == 0 && lpo_ncu_region_mode(ctx));
 }
 
+/* ncu tells configurations apart by its own short names, where all instances of a template are one
+ * kernel; by linker names they are apart. Not where the user's filters go by the short ones. */
+static void add_whole_names(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_step *step)
+{
+    static const char *const by_name[] = { "kernel_name", "kernel_name_base", "kernel_id" };
+
+    for (size_t i = 0; i < sizeof by_name / sizeof *by_name; i++)
+        if (lpo_conf_word(ctx->arena, lpo_node_get(s->cli, by_name[i])))
+            return;
+    if (lpo_conf_bool(ctx->knobs, "top_kernels", false))
+        return;
+    lpo_step_arg(ctx->arena, step, "--kernel-name-base");
+    lpo_step_arg(ctx->arena, step, "mangled");
+}
+
 static void add_focus(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_step *step)
 {
     const char *regex = NULL;
 
     if (representative(ctx)) {
+        add_whole_names(ctx, s, step);
         lpo_step_arg(ctx->arena, step, "--filter-mode");
         lpo_step_arg(ctx->arena, step, "per-launch-config");
         lpo_step_arg(ctx->arena, step, "--launch-count");
