@@ -128,9 +128,10 @@ def capture_with(model, token, kwargs):
 
 
 def capture_step(model, ids):
-    """A decode step as a CUDA graph, without a cache: transformers' static cache counts its own length on the GPU, so
-    that replaying one step again and again runs off its end."""
-    return capture_with(model, ids[:, :1].clone(), {"use_cache": False})
+    """A decode step as a CUDA graph, and the token it reads, which must live as long. Without a cache: transformers'
+    static cache counts its own length on the GPU, so that replaying one step again and again runs off its end."""
+    token = ids[:, :1].clone()
+    return capture_with(model, token, {"use_cache": False}), token
 
 
 def replay(graph):
@@ -183,7 +184,7 @@ def prepare(profile):
     state = {"model": model, "profile": profile, "ids": torch.randint(0, 32000, (1, PROMPT), device="cuda")}
     for _ in range(WARMUP):
         eager(state)
-    state["graph"] = capture_step(model, state["ids"])
+    state["graph"], state["token"] = capture_step(model, state["ids"])
     graphed(state)
     gc.collect()
     gc.disable()
