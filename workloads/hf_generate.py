@@ -19,7 +19,7 @@ from typing import Any, Optional
 
 from lpo_hf import metrics, ranges, samples, settings
 from lpo_hf.decode import Decoder
-from lpo_hf.errors import EXIT_FAILED, EXIT_MISSING, UserError, one_line
+from lpo_hf.errors import EXIT_FAILED, EXIT_MISSING, UserError, memory_ran_out, one_line
 from lpo_hf.inputs import Batch, Encoder
 from lpo_hf.model import Loaded, choose, load, pick_device, start_device
 
@@ -76,7 +76,7 @@ class Session:
                     self.torch.cuda.empty_cache()
 
     def _why(self, error: Exception) -> str:
-        if "out of memory" in str(error).lower():
+        if memory_ran_out(error):
             return f"out of memory on {self.given.device}; lower infer.batch_size or infer.prompt_tokens"
         return one_line(error)
 

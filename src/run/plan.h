@@ -29,6 +29,7 @@ struct lpo_step {
     int64_t timeout_ns;    /* 0: no limit */
     uint64_t output_limit; /* bytes kept per stream; 0: no limit */
     bool optional;         /* its failure is a note, not the stage's failure */
+    bool tells_missing;    /* its exit code 3 means that something it needs is not here */
 };
 
 /* A list of steps that grows in an arena. */

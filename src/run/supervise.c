@@ -365,6 +365,8 @@ void lpo_result_describe(const struct lpo_result *r, const struct lpo_step *step
         break;
     case LPO_END_SIGNAL:
         lpo_str_addf(out, "killed by signal %d (%s)", r->code, strsignal(r->code));
+        if (r->code == SIGKILL) /* nobody who is asked to stop is sent this first */
+            lpo_str_add(out, ", as the kernel does when memory runs out");
         break;
     case LPO_END_TIMEOUT:
         lpo_str_addf(out, "time limit of %.4g s reached", (double)step->timeout_ns / 1e9);

@@ -6,6 +6,7 @@
 #include "config/node.h"
 #include "config/node_json.h"
 #include "run/conf.h"
+#include "run/hf_inputs.h"
 #include "run/install.h"
 #include "run/plan.h"
 #include "run/provenance.h"
@@ -27,6 +28,7 @@ struct builder {
 struct kind {
     const char *name;
     int (*build)(struct builder *b);
+    bool ours; /* a program with our exit codes */
 };
 
 static const char *conf_text(struct builder *b, const char *path, const char *fallback)
@@ -133,6 +135,7 @@ static int build_toy(struct builder *b)
 static int build_hf(struct builder *b)
 {
     const char *program = conf_text(b, "workload.program", NULL);
+    bool ours = !program;
     const char *python = conf_text(b, "workload.python", "python3");
     char *settings = lpo_path_join(b->a, b->ask->out_dir, "settings.json");
 
@@ -147,6 +150,9 @@ static int build_hf(struct builder *b)
                         "the interpreter '%s' is not here; set workload.python to one with torch "
                         "and transformers",
                         python);
+    if (b->ask->write_files && ours &&
+        lpo_hf_inputs_check(b->a, b->config, b->step->cwd, b->err) < 0)
+        return b->err->code;
     if (b->ask->write_files) {
         LPO_STR text = { 0 };
         struct lpo_json_writer w = lpo_json_writer(&text, 2);
@@ -181,9 +187,9 @@ static int build_command(struct builder *b)
 }
 
 static const struct kind kinds[] = {
-    { "toy", build_toy },
-    { "hf", build_hf },
-    { "command", build_command },
+    { "toy", build_toy, true },
+    { "hf", build_hf, true },
+    { "command", build_command, false },
 };
 
 static void add_env(struct builder *b)
@@ -213,6 +219,7 @@ int lpo_workload_plan(struct lpo_arena *a, const struct lpo_node *config,
         if (kinds[i].build(&b) < 0)
             return lpo_ctx(err, "cannot plan the workload");
         add_env(&b);
+        step->tells_missing = kinds[i].ours;
         return 0;
     }
     return lpo_fail(err, LPO_E_CONFIG, "workload.kind '%s' is unknown; it is toy, hf or command",

@@ -153,6 +153,7 @@ static int run_stage(struct lpo_pipeline *p, const struct lpo_stage *stage,
     if (stage->plan && stage->plan(ctx, &steps, err) < 0)
         return err->code;
     rc = run_steps(p, stage, ctx, &steps, err);
+    lpo_stage_tell_workload(ctx);
     if (rc == 0 && stage->collect)
         rc = stage->collect(ctx, err);
     return rc;

@@ -78,3 +78,6 @@ int lpo_stage_tool(struct lpo_stage_ctx *ctx, const struct lpo_stage *stage, con
 
 /* The default judgement of a step: 0, or LPO_E_CHILD with what happened and where to look. */
 int lpo_stage_judge(const struct lpo_step *step, const struct lpo_result *r, struct lpo_err *err);
+
+/* Notes for what the workload's metrics.json says went wrong, where it wrote one. */
+void lpo_stage_tell_workload(struct lpo_stage_ctx *ctx);

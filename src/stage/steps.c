@@ -12,6 +12,8 @@
 #include "util/str.h"
 #include "util/units.h"
 
+enum { EXIT_MISSING = 3 }; /* of toy_llm and hf_generate.py: docs/workloads.md */
+
 static void set_limits(const struct lpo_stage_ctx *ctx, struct lpo_step *step)
 {
     const char *timeout = lpo_conf_text(ctx->knobs, "timeout", NULL);
@@ -91,5 +93,7 @@ int lpo_stage_judge(const struct lpo_step *step, const struct lpo_result *r, str
         lpo_str_addf(&how, "; it last said: %s", r->last_line);
     if (step->stderr_path)
         lpo_str_addf(&how, " (see %s)", step->stderr_path);
+    if (step->tells_missing && r->end == LPO_END_EXIT && r->code == EXIT_MISSING)
+        return lpo_fail(err, LPO_E_MISSING, "%s: %s", step->label, lpo_str_text(&how));
     return lpo_fail(err, LPO_E_CHILD, "%s: %s", step->label, lpo_str_text(&how));
 }

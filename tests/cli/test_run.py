@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -48,6 +49,10 @@ class Scratch(unittest.TestCase):
     def text(self, *path: str) -> str:
         with open(os.path.join(self.run, *path), encoding="utf-8") as f:
             return f.read()
+
+    def write(self, name: str, text: str) -> None:
+        with open(os.path.join(self.cwd, name), "w", encoding="utf-8") as f:
+            f.write(text)
 
     def wait_for(self, condition, seconds: float = 20) -> None:
         end = time.monotonic() + seconds
@@ -190,6 +195,54 @@ class Failures(Scratch):
         done = self.lpo(*ONLY_DIRECT, "--", "./no-such-program")
         self.assertEqual(done.returncode, 3)
         self.assertIn("no-such-program", done.stderr)
+
+    def hf(self, *words: str, program: str = "") -> subprocess.CompletedProcess:
+        """The workload hf in a python without torch: what is told before it starts, or by a program of ours."""
+        if program:
+            self.write("program.py", program)
+            words = (*words, "workload.program=program.py")
+        return self.lpo("workload=hf", "model=hf", f"workload.python={sys.executable}", *words)
+
+    def test_what_a_model_lacks_is_told_before_it_starts(self) -> None:
+        os.makedirs(os.path.join(self.cwd, "model"))
+        self.write("config.json", "{}")
+        self.write("list.txt", "# none\n\n")
+        for words, why in (
+            (["model.path=nowhere"], "model.path 'nowhere' is neither a folder nor a file"),
+            (["model.path=model"], "the model folder 'model' has no config.json"),
+            (["model.path=config.json", "dataset.root=nodata"], "dataset.root 'nodata' is not a folder"),
+            (["model.path=config.json", "dataset.subset_filelist=list.txt"], "the file list 'list.txt' names no sample"),
+            (["model.path=config.json", "run.dataset_subset_filelist=no.txt"], "cannot read the file list 'no.txt'"),
+            (["model.path=config.json", "workload.python=no-python"], "the interpreter 'no-python' is not here"),
+        ):
+            with self.subTest(why=why):
+                done = self.hf(*ONLY_DIRECT, *words)
+                self.assertIn(done.returncode, (1, 3))
+                self.assertEqual([line for line in done.stderr.splitlines() if why in line][1:], [])
+                self.assertIn(why, self.stage("direct_inference")["message"])
+                self.assertEqual(self.stage("direct_inference")["steps"], [])
+                shutil.rmtree(self.run)
+
+    def test_something_missing_in_the_program_is_exit_code_3(self) -> None:
+        done = self.hf(*ONLY_DIRECT, "model.path=x", program="raise SystemExit(3)\n")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(self.stage("direct_inference")["state"], "missing")
+
+    def test_samples_that_failed_are_told_once_for_all_stages(self) -> None:
+        metrics = {"failures": [{"sample": "a", "error": "no text"}, {"sample": "b", "error": "too long"}],
+                   "notes": ["compile: no ranges"]}
+        program = f"import sys\nopen(sys.argv[sys.argv.index('--metrics') + 1], 'w').write({json.dumps(metrics)!r})\n"
+        done = self.hf(*QUIET, "model.path=x", program=program)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        notes = self.stage("direct_inference")["notes"]
+        self.assertEqual(len(notes), 2, notes)
+        self.assertTrue(notes[0].startswith("2 samples failed, the first 'a': no text"), notes)
+        self.assertEqual(done.stderr.count("2 samples failed"), 1)
+        self.assertIn("2 samples failed", self.text("report.md"))
+
+    def test_the_kernel_s_way_with_memory_is_told(self) -> None:
+        self.assertEqual(self.lpo(*ONLY_DIRECT, "--", "sh", "-c", "kill -9 $$").returncode, 1)
+        self.assertIn("memory runs out", self.stage("direct_inference")["message"])
 
     def test_the_time_limit_of_a_stage(self) -> None:
         done = self.lpo(*ONLY_DIRECT, "pipeline.direct_inference.timeout=200ms", "run.grace=200ms", "--", "sh", "-c",

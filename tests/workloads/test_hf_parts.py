@@ -14,7 +14,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent / "workloads
 
 import tap  # noqa: E402
 from lpo_hf import metrics, ranges, samples, settings  # noqa: E402
-from lpo_hf.errors import UserError, one_line  # noqa: E402
+from lpo_hf.errors import UserError, memory_ran_out, one_line  # noqa: E402
 
 
 def parsed(**sections):
@@ -159,6 +159,19 @@ class Module:
 
 def layers(count, **children):
     return Module("ModuleList", **{str(i): Module("Layer", **{n: Module() for n in children}) for i in range(count)})
+
+
+class MemoryTest(unittest.TestCase):
+    def test_out_of_memory_in_the_words_of_every_allocator(self):
+        for error, want in (
+            (RuntimeError("CUDA out of memory. Tried to allocate 20.00 GiB."), True),
+            (RuntimeError("[enforce fail at alloc_cpu.cpp:66] . DefaultCPUAllocator: can't allocate memory: you tried to "
+                          "allocate 4000000000000 bytes. Error code 12 (Cannot allocate memory)"), True),
+            (RuntimeError("DefaultCPUAllocator: not enough memory: you tried to allocate 8 bytes."), True),
+            (MemoryError(), True),
+            (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), False),
+        ):
+            self.assertEqual(memory_ran_out(error), want, error)
 
 
 class NamesTest(unittest.TestCase):

@@ -19,3 +19,10 @@ def one_line(error: BaseException) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     name = type(error).__name__
     return f"{name}: {lines[0]}" if lines else name
+
+
+def memory_ran_out(error: BaseException) -> bool:
+    """On the device, or on the host (torch's allocator for the CPU has words of its own)."""
+    text = str(error).lower()
+    return isinstance(error, MemoryError) or "out of memory" in text or "allocate memory" in text \
+        or "not enough memory" in text

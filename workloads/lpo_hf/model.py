@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Iterator, Optional
 
-from .errors import EXIT_FAILED, EXIT_MISSING, UserError, one_line
+from .errors import EXIT_FAILED, EXIT_MISSING, UserError, memory_ran_out, one_line
 from .settings import Settings
 
 _AUTO = ("AutoModelForCausalLM", "AutoModelForImageTextToText", "AutoModelForVision2Seq", "AutoModel")
@@ -210,8 +210,10 @@ def _told(settings: Settings) -> Iterator[None]:
     except UserError:
         raise
     except Exception as error:
-        code = EXIT_FAILED if "out of memory" in str(error).lower() else 2
-        raise UserError(f"cannot make the model of '{settings.model_path}': {one_line(error)}", code) from error
+        if memory_ran_out(error):
+            raise UserError(f"cannot make the model of '{settings.model_path}': out of memory on {settings.device}; "
+                            "a smaller model or workload.hf.dtype, or another run.device", EXIT_FAILED) from error
+        raise UserError(f"cannot make the model of '{settings.model_path}': {one_line(error)}") from error
 
 
 def choose(transformers: Any, settings: Settings) -> tuple[Any, Any]:
