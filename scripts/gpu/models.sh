@@ -39,7 +39,7 @@ common=(workload=hf model=hf "workload.python=$python" "run.device=$device" work
     infer.prompt_tokens=64 infer.max_new_tokens=3 infer.seed=0 pipeline.native.enable=true)
 deep=(run.warmup=0 pipeline.direct_inference.enable=true pipeline.torch_profiler.enable=true
     pipeline.nvml.enable=true pipeline.nvml.interval_ms=20)
-tools=(pipeline.nsys.enable=true pipeline.nsys.timeout=150s
+tools=(pipeline.nsys.enable=true pipeline.nsys.timeout=150s 'pipeline.nsys.stats=[cuda_gpu_kern_sum]'
     pipeline.ncu.enable=true pipeline.ncu.timeout=200s "pipeline.ncu.program=$work/bin/ncu"
     pipeline.ncu.regions.enable=true pipeline.ncu.sampling.mode=all pipeline.ncu.ncu_cli.sections=[]
     'pipeline.ncu.ncu_cli.metrics=[gpu__time_duration.sum]' pipeline.ncu.ncu_cli.export.csv=false)
@@ -69,7 +69,7 @@ run() { # run NAME: one lpo run, its words and exit code in a log of its own
 began=$SECONDS
 log "running ${all[*]}"
 for name in "${all[@]}"; do
-    while [ "$(jobs -rp | wc -l)" -ge $((${JOBS:-8} + 1)) ]; do wait -n; done # tee is one of them
+    while [ "$(jobs -rp | wc -l)" -ge "${JOBS:-8}" ]; do wait -n; done
     run "$name" &
     children+=($!)
 done

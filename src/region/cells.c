@@ -117,7 +117,6 @@ static uint32_t cell_of(struct lpo_work_cells *c, const struct lpo_work *w)
         lpo_vec_push(&c->cells, (struct lpo_work_cell){ .place = place,
                                                         .capture = capture,
                                                         .name = w->name,
-                                                        .linker = w->linker,
                                                         .metrics = LPO_NONE,
                                                         .process = w->process,
                                                         .device = w->device,
@@ -175,13 +174,15 @@ static void find_classes(struct lpo_work_cells *c)
 /* Two kernels may read the same once demangled; then the name alone cannot say which. */
 static void find_linkers(struct lpo_work_cells *c)
 {
-    c->linkers = lpo_xcalloc(lpo_trace_name_count(c->tree->trace) + 1, sizeof *c->linkers);
-    for (size_t i = 0; i < c->cells.len; i++) {
-        const struct lpo_work_cell *cell = &c->cells.at[i];
-        uint32_t *at = &c->linkers[cell->name];
+    const struct lpo_trace *t = c->tree->trace;
 
-        if (cell->kind == LPO_KERNEL && cell->linker && *at != cell->linker)
-            *at = *at ? LPO_NONE : cell->linker;
+    c->linkers = lpo_xcalloc(lpo_trace_name_count(t) + 1, sizeof *c->linkers);
+    for (size_t i = 0; i < t->works.len; i++) {
+        const struct lpo_work *w = &t->works.at[i];
+        uint32_t *at = &c->linkers[w->name];
+
+        if (w->kind == LPO_KERNEL && w->linker && *at != w->linker)
+            *at = *at ? LPO_NONE : w->linker;
     }
 }
 

@@ -36,9 +36,9 @@ struct lpo_metric_sum {
 
 struct lpo_work_cell {
     struct lpo_sum sum;
-    uint32_t place;               /* into tree->places */
-    uint32_t capture;             /* graphs: place of the capture, or LPO_NONE */
-    uint32_t name, linker;        /* linker: of its first work, 0 ("") when not told */
+    uint32_t place;   /* into tree->places */
+    uint32_t capture; /* graphs: place of the capture, or LPO_NONE */
+    uint32_t name;
     uint32_t metrics;             /* row of metric_sums, or LPO_NONE */
     uint64_t measured, estimated; /* launches with counters of their own, of a representative */
     uint16_t process, device;     /* LPO_NO_OWNER: the source holds only sums */

@@ -124,8 +124,11 @@ struct lpo_doc *lpo_operators_doc(const struct lpo_run_data *d, const struct lpo
 
     (void)d;
     if (!s || !s->analysis->trace->ops.len) {
-        lpo_doc_paragraph(doc, "No operators were recorded in this run: they come from the PyTorch "
-                               "profiler (pipeline.torch_profiler.enable=true).");
+        lpo_doc_paragraph(doc,
+                          s ? "The PyTorch profiler recorded no operators: they need cpu among "
+                              "pipeline.torch_profiler.activities."
+                            : "No operators were recorded in this run: they come from the "
+                              "PyTorch profiler (pipeline.torch_profiler.enable=true).");
         return doc;
     }
     lpo_doc_section(doc, "operators", "By operator", 1);

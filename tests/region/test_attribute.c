@@ -123,11 +123,40 @@ static void stacks_are_taken_at_their_word(void **state)
     assert_int_equal(tree->sets.at[place->set].count, 1);
 }
 
+/* Linker names of the kernels "f", in order; "-" is none told. */
+static const struct linker_case {
+    const char *name, *linkers, *want;
+} linker_cases[] = {
+    { "linker: told", "_Z1fi _Z1fi", "_Z1fi" },
+    { "linker: never told", "- -", "" },
+    { "linker: told by some", "- _Z1fi", "_Z1fi" },
+    { "linker: two that read the same", "_Z1fi _Z1gi _Z1fi", "" },
+};
+
+static void check_linker(void **state)
+{
+    const struct linker_case *c = *state;
+    LPO_AUTO(lpo_trace) t = build_trace("A 0-100 k:f 1-2=1 k:f 3-4=1 k:f 5-6=1");
+    LPO_AUTO(lpo_region_tree) tree = NULL;
+    LPO_AUTO(lpo_work_cells) cells = NULL;
+    char *copy = strdup(c->linkers), *save = NULL;
+    size_t i = 0;
+
+    for (char *w = strtok_r(copy, " ", &save); w; w = strtok_r(NULL, " ", &save))
+        t->works.at[i++].linker = *w == '-' ? 0 : lpo_trace_name(t, w);
+    tree = lpo_region_tree_create(t);
+    cells = lpo_work_cells_create(tree, NULL);
+    assert_string_equal(lpo_trace_text(t, lpo_cells_linker(cells, lpo_trace_name(t, "f"))),
+                        c->want);
+    free(copy);
+}
+
 int main(void)
 {
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, cases, check_tree);
+    UNIT_ROWS(&u, linker_cases, check_linker);
     UNIT_TEST(&u, paths_escape_slashes_and_name_domains);
     UNIT_TEST(&u, depth_is_bounded);
     UNIT_TEST(&u, stacks_are_taken_at_their_word);
