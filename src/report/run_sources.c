@@ -2,9 +2,11 @@
 #include <string.h>
 
 #include "config/node.h"
+#include "region/levels.h"
 #include "region/select.h"
 #include "report/analysis.h"
 #include "report/run_data.h"
+#include "run/conf.h"
 #include "run/rundir.h"
 #include "trace/overlay.h"
 #include "trace/reader.h"
@@ -66,17 +68,38 @@ static void pick_files(struct lpo_run_data *d, struct lpo_source *s, bool (*mine
             s->files[s->nfiles++] = all.at[i];
 }
 
-static int add_patterns(struct lpo_selection *s, enum lpo_select_list list,
-                        const struct lpo_node *config, const char *path, struct lpo_err *err)
+static int add_patterns(struct lpo_run_data *d, struct lpo_selection *s, enum lpo_select_list list,
+                        const char *path, struct lpo_err *err)
 {
-    const struct lpo_node *patterns = config ? lpo_node_at(config, path) : NULL;
+    const char **patterns;
+    size_t n = d->config ? lpo_conf_list(d->arena, d->config, path, false, &patterns) : 0;
 
-    if (!patterns || patterns->kind != LPO_NODE_LIST)
-        return 0;
-    for (size_t i = 0; i < patterns->count; i++) {
-        const struct lpo_node *p = patterns->items[i];
+    for (size_t i = 0; i < n; i++)
+        if (lpo_selection_add(s, list, patterns[i], err) < 0)
+            return lpo_ctx(err, "config key %s", path);
+    return 0;
+}
 
-        if (p->kind == LPO_NODE_STRING && lpo_selection_add(s, list, p->text, err) < 0)
+/* Patterns of the capture, which say more than a report's. What is in ncu's own grammar needs no
+ * second look: the capture holds nothing else. */
+static int add_captured(struct lpo_run_data *d, struct lpo_selection *s, enum lpo_select_list list,
+                        const char *path, struct lpo_err *err)
+{
+    const char **patterns;
+    size_t n = d->config ? lpo_conf_list(d->arena, d->config, path, false, &patterns) : 0;
+
+    for (size_t i = 0; i < n && list == LPO_REGIONS_INCLUDE; i++)
+        if (lpo_levels_ncu_grammar(patterns[i]))
+            return 0;
+    for (size_t i = 0; i < n; i++) {
+        struct lpo_levels levels;
+        LPO_STR text = { 0 };
+
+        if (lpo_levels_ncu_grammar(patterns[i]) ||
+            lpo_levels_of_pattern(d->arena, patterns[i], &levels) < 0)
+            continue;
+        lpo_levels_add_selection(&levels, &text);
+        if (lpo_selection_add(s, list, lpo_str_text(&text), err) < 0)
             return lpo_ctx(err, "config key %s", path);
     }
     return 0;
@@ -89,19 +112,24 @@ static int make_selection(struct lpo_run_data *d, const char *stage, struct lpo_
     static const struct {
         const char *report, *ncu;
         enum lpo_select_list list;
+        int (*add)(struct lpo_run_data *d, struct lpo_selection *s, enum lpo_select_list list,
+                   const char *path, struct lpo_err *err);
     } keys[] = {
-        { "report.regions.include", "pipeline.ncu.regions.include", LPO_REGIONS_INCLUDE },
-        { "report.regions.exclude", "pipeline.ncu.regions.exclude", LPO_REGIONS_EXCLUDE },
-        { "report.kernels.include", "pipeline.ncu.regions.kernels.include", LPO_KERNELS_INCLUDE },
-        { "report.kernels.exclude", "pipeline.ncu.regions.kernels.exclude", LPO_KERNELS_EXCLUDE },
+        { "report.regions.include", "pipeline.ncu.regions.include", LPO_REGIONS_INCLUDE,
+          add_captured },
+        { "report.regions.exclude", "pipeline.ncu.regions.exclude", LPO_REGIONS_EXCLUDE,
+          add_captured },
+        { "report.kernels.include", "pipeline.ncu.regions.kernels.include", LPO_KERNELS_INCLUDE,
+          add_patterns },
+        { "report.kernels.exclude", "pipeline.ncu.regions.kernels.exclude", LPO_KERNELS_EXCLUDE,
+          add_patterns },
     };
     LPO_AUTO(lpo_selection) s = lpo_selection_create();
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        if (add_patterns(s, keys[i].list, d->config, keys[i].report, err) < 0)
+        if (add_patterns(d, s, keys[i].list, keys[i].report, err) < 0)
             return err->code;
-        if (strcmp(stage, "ncu") == 0 &&
-            add_patterns(s, keys[i].list, d->config, keys[i].ncu, err) < 0)
+        if (strcmp(stage, "ncu") == 0 && keys[i].add(d, s, keys[i].list, keys[i].ncu, err) < 0)
             return err->code;
     }
     *out = s;

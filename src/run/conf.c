@@ -1,5 +1,7 @@
 #include "run/conf.h"
 
+#include <string.h>
+
 #include "config/node.h"
 #include "run/plan.h"
 #include "util/arena.h"
@@ -22,36 +24,71 @@ const char *lpo_conf_word(struct lpo_arena *a, const struct lpo_node *n)
     }
 }
 
-const char *lpo_conf_joined(struct lpo_arena *a, const struct lpo_node *knobs, const char *key)
+static const char *trimmed(struct lpo_arena *a, const char *from, size_t n)
+{
+    size_t skip = strspn(from, " \t\n");
+
+    if (skip >= n)
+        return "";
+    for (from += skip, n -= skip; strchr(" \t\n", from[n - 1]); n--)
+        ;
+    return lpo_arena_strndup(a, from, n);
+}
+
+/* One more word; lists are short. */
+static void add(struct lpo_arena *a, const char ***words, size_t *len, const char *word)
+{
+    const char **grown = lpo_arena_array(a, *len + 1, sizeof *grown);
+
+    if (!*word)
+        return;
+    if (*len)
+        memcpy(grown, *words, *len * sizeof *grown);
+    grown[(*len)++] = word;
+    *words = grown;
+}
+
+size_t lpo_conf_list(struct lpo_arena *a, const struct lpo_node *knobs, const char *key,
+                     bool commas, const char ***out)
 {
     const struct lpo_node *n = lpo_node_at(knobs, key);
+    size_t count = !n ? 0 : n->kind == LPO_NODE_LIST ? n->count : 1, len = 0;
+
+    *out = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const char *p = lpo_conf_word(a, n->kind == LPO_NODE_LIST ? n->items[i] : n);
+
+        while (p && *p) {
+            size_t end = commas ? strcspn(p, ",") : strlen(p);
+
+            add(a, out, &len, commas ? trimmed(a, p, end) : p);
+            p += end + (p[end] == ',');
+        }
+    }
+    return len;
+}
+
+const char *lpo_conf_joined(struct lpo_arena *a, const struct lpo_node *knobs, const char *key)
+{
+    const char **words;
+    size_t n = lpo_conf_list(a, knobs, key, true, &words);
     LPO_STR out = { 0 };
 
-    if (!n)
-        return NULL;
-    if (n->kind != LPO_NODE_LIST) {
-        const char *word = lpo_conf_word(a, n);
-
-        return word && *word ? word : NULL;
-    }
-    for (size_t i = 0; i < n->count; i++) {
-        const char *word = lpo_conf_word(a, n->items[i]);
-
-        if (word && *word)
-            lpo_str_addf(&out, "%s%s", out.len ? "," : "", word);
-    }
-    return out.len ? lpo_arena_strdup(a, out.at) : NULL;
+    for (size_t i = 0; i < n; i++)
+        lpo_str_addf(&out, "%s%s", i ? "," : "", words[i]);
+    return n ? lpo_arena_strdup(a, out.at) : NULL;
 }
 
 void lpo_conf_add_words(struct lpo_arena *a, const struct lpo_node *knobs, const char *key,
                         struct lpo_step *step)
 {
     const struct lpo_node *n = lpo_node_at(knobs, key);
+    size_t count = !n ? 0 : n->kind == LPO_NODE_LIST ? n->count : 1;
 
-    for (size_t i = 0; n && n->kind == LPO_NODE_LIST && i < n->count; i++) {
-        const char *word = lpo_conf_word(a, n->items[i]);
+    for (size_t i = 0; i < count; i++) {
+        const char *word = lpo_conf_word(a, n->kind == LPO_NODE_LIST ? n->items[i] : n);
 
-        if (word)
+        if (word) /* an empty one is a word, too */
             lpo_step_arg(a, step, word);
     }
 }

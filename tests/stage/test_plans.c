@@ -78,6 +78,11 @@ static const struct plan_case {
       BASE "pipeline: {ncu: {enable: true, ncu_cli: {metrics: 'a.sum,b.sum'}}}\n",
       { "--metrics a.sum,b.sum" },
       NULL },
+    { "ncu: blanks between metrics, sections as one text",
+      BASE "pipeline: {ncu: {enable: true, ncu_cli: {metrics: ['a.sum, b.sum ', c], "
+           "sections: 'Occupancy, SpeedOfLight', extra_args: --x}}}\n",
+      { "--section Occupancy --section SpeedOfLight --metrics a.sum,b.sum,c --x --force" },
+      NULL },
     { "ncu: region mode measures representatives",
       BASE "pipeline: {ncu: {enable: true, regions: {enable: true, include: [decode]}, sampling: "
            "{mode: auto, per_config: 2}}}\n",

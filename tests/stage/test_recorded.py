@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,7 @@ NSYS_ON = [*BARE, "pipeline.native.enable=false", "pipeline.nsys.enable=true", f
 NSYS_ANY = [word for word in NSYS_ON if not word.startswith("model.")]
 NCU_ON = [*BARE, "pipeline.ncu.enable=true", f"pipeline.ncu.program={os.path.join(TOOLS, 'ncu')}",
           *TINY]
+ANY = [*(word for word in NCU_ON if not word.startswith("model.")), "pipeline.native.enable=false"]
 
 
 class Recorded(unittest.TestCase):
@@ -46,6 +48,11 @@ class Recorded(unittest.TestCase):
     def stage(self, name: str) -> dict:
         with open(self.path("run.json"), encoding="utf-8") as f:
             return next(s for s in json.load(f)["stages"] if s["name"] == name)
+
+    def regions(self, name: str) -> dict[str, int]:
+        """Launches of each region of a report."""
+        with open(self.path(name), encoding="utf-8") as f:
+            return {r["path"]: r["launches"] for r in json.load(f)["scopes"][0]["regions"]}
 
     def has(self, *names: str) -> None:
         for name in names:
@@ -75,6 +82,7 @@ class Nsys(Recorded):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.has(*(f"nsys/run.{i}.{ending}" for i in (1, 2, 3) for ending in ("nsys-rep", "sqlite")))
         self.assertFalse([f for f in os.listdir(self.path("nsys")) if f.endswith(".qdstrm")])
+        self.assertEqual(self.regions("report.json"), {"A": 24, "A/A1": 12, "B": 6, "S": 6, "(outside)": 3})
 
     def test_summaries_hold_nothing_but_the_table(self) -> None:
         self.assertEqual(self.lpo(*NSYS_ON).returncode, 0)
@@ -179,6 +187,37 @@ class Ncu(Recorded):
         self.assertEqual([words[i + 1] for i, w in enumerate(words) if w == "--nvtx-include"],
                          ["prefill/", "decode/*/attn/"])
         self.assertIn("per-launch-config", words)
+
+    def test_the_report_of_region_mode_takes_the_patterns_of_the_capture(self) -> None:
+        inner, both = {"A/A1": 4}, {"A": 8, "A/A1": 4}
+        everything = both | {"B": 2, "S": 2, "(outside)": 0}  # ncu's own grammar: the capture holds nothing else
+        for pattern, want in (("A::A1", inner), ("A/A1", inner), ("A1", inner), ("A*", both), ("**/A1", inner), ("A/...", inner),
+                              ("A/A1/", everything), ("regex:^A1$/", everything), ("nowhere", {})):
+            with self.subTest(pattern):
+                done = self.lpo(*ANY, "pipeline.ncu.regions.enable=true", f"pipeline.ncu.regions.include='{pattern}'", "--", "true")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(self.regions("ncu/regions/report.json"), want)
+                shutil.rmtree(self.path())
+
+    def focus(self, *words: str) -> str | None:
+        """--kernel-name of the capture, when only the two hottest kernels are asked for. The program stands in for one
+        with a GPU: it leaves a trace where the collector would."""
+        trace = os.path.join(HERE, "..", "data", "native", "toy.lpot")
+        done = self.lpo(*ANY, "pipeline.ncu.top_kernels=true", "run.top_n_kernels=3", *words, "--", "sh", "-c",
+                        f'[ -z "$LPO_COLLECT_DIR" ] || cp "{trace}" "$LPO_COLLECT_DIR"')
+        capture = next(c for c in self.calls() if "--export" in c)
+        return capture[capture.index("--kernel-name") + 1] if "--kernel-name" in capture else None
+
+    def test_focus_on_what_native_saw(self) -> None:
+        names = self.focus("pipeline.native.enable=true") or ""
+        self.assertRegex(names, r"^regex:\^\(sm80_xmma_gemm_\w+\|sm80_xmma_gemm_\w+\|kernel\)\$$")
+
+    def test_focus_on_what_nsys_saw(self) -> None:
+        names = self.focus("pipeline.nsys.enable=true", f"pipeline.nsys.program={NSYS}")
+        self.assertEqual(names, "regex:^(axpy|fma_loop|square)$")
+
+    def test_no_focus_where_nothing_was_seen(self) -> None:
+        self.assertIsNone(self.focus())
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "stage/ncu/parts.h"
+#include "region/levels.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
@@ -16,22 +16,6 @@ bool lpo_region_pattern_fits(struct lpo_arena *a, const char *pattern, const cha
         return false;
     lpo_levels_of_last_domain(&want);
     return lpo_levels_fit(&want, &have, false);
-}
-
-/* Written by someone who knows ncu: leave it alone. Behind a backslash a mark is part of a name. */
-static bool is_native(const char *pattern)
-{
-    size_t n = strlen(pattern);
-
-    if (lpo_starts(pattern, "regex:") || strstr(pattern, "/+/"))
-        return true;
-    for (size_t i = 0; i < n; i++) {
-        if (pattern[i] == '\\' && pattern[i + 1])
-            i++;
-        else if (strchr("[],", pattern[i]) || (pattern[i] == '/' && i + 1 == n))
-            return true;
-    }
-    return false;
 }
 
 /* Names that ncu's own grammar cannot say for certain: globs, and a backslash. */
@@ -217,7 +201,7 @@ int lpo_ncu_expr_add(struct lpo_arena *a, const char *pattern, const struct lpo_
 
     if (known && add_path(a, pattern, seen, out))
         return 0;
-    if (is_native(pattern)) {
+    if (lpo_levels_ncu_grammar(pattern)) {
         LPO_STR text = { 0 };
 
         lpo_str_add(&text, pattern);

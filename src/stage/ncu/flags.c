@@ -23,8 +23,8 @@ static const struct {
 
 void lpo_ncu_add_flags(struct lpo_arena *a, const struct lpo_node *cli, struct lpo_step *step)
 {
-    const struct lpo_node *sections = lpo_node_get(cli, "sections");
-    const char *metrics = lpo_conf_joined(a, cli, "metrics");
+    const char *metrics = lpo_conf_joined(a, cli, "metrics"), **sections;
+    size_t n = lpo_conf_list(a, cli, "sections", true, &sections);
 
     for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++) {
         const char *word = lpo_conf_word(a, lpo_node_get(cli, scalars[i].key));
@@ -34,13 +34,9 @@ void lpo_ncu_add_flags(struct lpo_arena *a, const struct lpo_node *cli, struct l
         lpo_step_arg(a, step, scalars[i].flag);
         lpo_step_arg(a, step, word);
     }
-    for (size_t i = 0; sections && sections->kind == LPO_NODE_LIST && i < sections->count; i++) {
-        const char *word = lpo_conf_word(a, sections->items[i]);
-
-        if (!word || !*word)
-            continue;
+    for (size_t i = 0; i < n; i++) {
         lpo_step_arg(a, step, "--section");
-        lpo_step_arg(a, step, word);
+        lpo_step_arg(a, step, sections[i]);
     }
     if (metrics) {
         lpo_step_arg(a, step, "--metrics");

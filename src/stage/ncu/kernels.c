@@ -175,18 +175,16 @@ static void add_table(struct lpo_stage_ctx *ctx, const char *ncu, const char *se
 void lpo_kernel_plan_tables(struct lpo_stage_ctx *ctx, const char *ncu, const struct lpo_node *cli,
                             struct lpo_steps *steps)
 {
-    const struct lpo_node *sections = lpo_node_get(cli, "sections");
+    const char **sections;
+    size_t n = lpo_conf_list(ctx->arena, cli, "sections", true, &sections);
 
     add_table(ctx, ncu, NULL, LPO_KERNEL_DETAILS, steps);
-    for (size_t i = 0; sections && sections->kind == LPO_NODE_LIST && i < sections->count; i++) {
-        const char *section = lpo_conf_word(ctx->arena, sections->items[i]);
+    for (size_t i = 0; i < n; i++) {
         LPO_STR file = { 0 };
 
-        if (!section || !*section)
-            continue;
         lpo_str_add(&file, "ncu.section_");
-        lpo_path_add_safe(&file, section, strlen(section));
+        lpo_path_add_safe(&file, sections[i], strlen(sections[i]));
         lpo_str_add(&file, ".csv");
-        add_table(ctx, ncu, section, lpo_arena_strdup(ctx->arena, lpo_str_text(&file)), steps);
+        add_table(ctx, ncu, sections[i], lpo_arena_strdup(ctx->arena, lpo_str_text(&file)), steps);
     }
 }

@@ -14,30 +14,15 @@ bool lpo_ncu_region_mode(const struct lpo_stage_ctx *ctx)
     return lpo_conf_bool(ctx->knobs, "regions.enable", false);
 }
 
-/* A list or one text as a list of patterns. */
-static size_t patterns_of(struct lpo_stage_ctx *ctx, const struct lpo_node *n, const char ***out)
-{
-    size_t count = !n ? 0 : n->kind == LPO_NODE_LIST ? n->count : 1, len = 0;
-
-    *out = lpo_arena_array(ctx->arena, count + 1, sizeof **out);
-    for (size_t i = 0; i < count; i++) {
-        const char *word = lpo_conf_word(ctx->arena, n->kind == LPO_NODE_LIST ? n->items[i] : n);
-
-        if (word && *word)
-            (*out)[len++] = word;
-    }
-    return len;
-}
-
-static int translate(struct lpo_stage_ctx *ctx, const struct lpo_node *patterns,
+static int translate(struct lpo_stage_ctx *ctx, const struct lpo_node *node, const char *key,
                      const struct lpo_seen_regions *seen, struct lpo_exprs *out,
                      struct lpo_err *err)
 {
-    const char **words;
-    size_t n = patterns_of(ctx, patterns, &words);
+    const char **patterns;
+    size_t n = lpo_conf_list(ctx->arena, node, key, false, &patterns);
 
     for (size_t i = 0; i < n; i++)
-        if (lpo_ncu_expr_add(ctx->arena, words[i], seen, out, err) < 0)
+        if (lpo_ncu_expr_add(ctx->arena, patterns[i], seen, out, err) < 0)
             return err->code;
     return 0;
 }
@@ -61,11 +46,11 @@ int lpo_ncu_add_nvtx(struct lpo_stage_ctx *ctx, const struct lpo_node *cli, stru
     if (!lpo_conf_bool(ctx->knobs, "gating_nvtx", true))
         return 0;
     lpo_seen_regions_read(ctx->arena, ctx->run_dir, &seen);
-    if (translate(ctx, lpo_node_at(cli, "nvtx.include"), &seen, &include, err) < 0 ||
-        translate(ctx, lpo_node_at(cli, "nvtx.exclude"), &seen, &exclude, err) < 0)
+    if (translate(ctx, cli, "nvtx.include", &seen, &include, err) < 0 ||
+        translate(ctx, cli, "nvtx.exclude", &seen, &exclude, err) < 0)
         return lpo_ctx(err, "pipeline.ncu.ncu_cli.nvtx");
     if (lpo_ncu_region_mode(ctx)) {
-        if (translate(ctx, lpo_node_at(ctx->knobs, "regions.include"), &seen, &include, err) < 0)
+        if (translate(ctx, ctx->knobs, "regions.include", &seen, &include, err) < 0)
             return lpo_ctx(err, "pipeline.ncu.regions.include");
         if (include.len == 0)
             lpo_seen_add_outermost(ctx->arena, &seen, &include);

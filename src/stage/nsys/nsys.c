@@ -203,17 +203,15 @@ static void add_stats(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, const 
                       const char *report)
 {
     struct lpo_arena *a = ctx->arena;
-    const struct lpo_node *list = lpo_node_get(ctx->knobs, "stats");
     bool old = lpo_nsys_has_old_names(a, nsys);
+    const char **names;
+    size_t n = lpo_conf_list(a, ctx->knobs, "stats", true, &names);
 
-    for (size_t i = 0; list && list->kind == LPO_NODE_LIST && i < list->count; i++) {
-        const char *name = list->items[i]->kind == LPO_NODE_STRING ? list->items[i]->text : "";
-        struct lpo_step *step;
-
-        if (!*name)
-            continue;
-        step = lpo_stage_add_tool(ctx, steps, lpo_arena_printf(a, "nsys stats %s", name),
-                                  lpo_arena_printf(a, "stats-%s", name));
+    for (size_t i = 0; i < n; i++) {
+        const char *name = names[i];
+        struct lpo_step *step =
+            lpo_stage_add_tool(ctx, steps, lpo_arena_printf(a, "nsys stats %s", name),
+                               lpo_arena_printf(a, "stats-%s", name));
         lpo_step_arg(a, step, nsys);
         lpo_step_arg(a, step, "stats");
         lpo_step_argf(a, step, "--report=%s", old ? lpo_nsys_old_name(name) : name);

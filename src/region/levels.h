@@ -1,4 +1,4 @@
-/* stage/ncu/parts.h - region patterns and paths, taken apart into levels.
+/* region/levels.h - patterns of a capture and paths of regions, taken apart into levels.
  *
  * A level is a name in an NVTX domain. Every domain has a stack of its own: that is how NVTX and
  * ncu see it, and so do patterns. Of a path through several domains the levels of the last one's
@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 struct lpo_arena;
+struct lpo_str;
 
 enum { LPO_MAX_LEVELS = 64 };
 
@@ -24,6 +25,10 @@ struct lpo_levels {
     size_t len;
 };
 
+/* Is it an expression in ncu's own grammar: a trailing '/', '[', ']', ',', "/+/" or "regex:"?
+ * Behind a backslash such a mark is part of a name. */
+bool lpo_levels_ncu_grammar(const char *pattern);
+
 /* "LLM@decode/attn" as a user writes it: "::" separates as '/' does, a domain holds for the levels
  * behind it as well, a backslash takes the next character as it is. -1: too many levels. */
 int lpo_levels_of_pattern(struct lpo_arena *a, const char *text, struct lpo_levels *out);
@@ -37,3 +42,6 @@ void lpo_levels_of_last_domain(struct lpo_levels *levels);
 
 /* Does a run of the path's levels fit the pattern? With `to_end` the run must end the path. */
 bool lpo_levels_fit(const struct lpo_levels *pattern, const struct lpo_levels *path, bool to_end);
+
+/* The same as a pattern of region/select.h, for the report of what was captured. */
+void lpo_levels_add_selection(const struct lpo_levels *pattern, struct lpo_str *out);

@@ -1,10 +1,25 @@
-#include "stage/ncu/parts.h"
+#include "region/levels.h"
 
 #include <fnmatch.h>
 #include <string.h>
 
 #include "util/arena.h"
 #include "util/str.h"
+
+bool lpo_levels_ncu_grammar(const char *pattern)
+{
+    size_t n = strlen(pattern);
+
+    if (lpo_starts(pattern, "regex:") || strstr(pattern, "/+/"))
+        return true;
+    for (size_t i = 0; i < n; i++) {
+        if (pattern[i] == '\\' && pattern[i + 1])
+            i++;
+        else if (strchr("[],", pattern[i]) || (pattern[i] == '/' && i + 1 == n))
+            return true;
+    }
+    return false;
+}
 
 /* The first `stop` (a character, or "::") not behind a backslash, or the end. */
 static const char *find_bare(const char *p, const char *end, const char *stop)
@@ -168,4 +183,33 @@ bool lpo_levels_fit(const struct lpo_levels *pattern, const struct lpo_levels *p
         if (fits_from(pattern, &own, i, to_end))
             return true;
     return false;
+}
+
+static void add_glob(struct lpo_str *out, const char *name, bool glob)
+{
+    for (; *name; name++) {
+        if (!glob && strchr("*?[]\\/", *name))
+            lpo_str_addc(out, '\\');
+        lpo_str_addc(out, *name);
+    }
+}
+
+void lpo_levels_add_selection(const struct lpo_levels *pattern, struct lpo_str *out)
+{
+    if (pattern->len > 1)
+        lpo_str_add(out, "**/"); /* a run of levels may begin anywhere */
+    for (size_t i = 0; i < pattern->len; i++) {
+        const struct lpo_level *l = &pattern->at[i];
+
+        lpo_str_add(out, i ? "/" : "");
+        if (l->any_depth) {
+            lpo_str_add(out, "**");
+            continue;
+        }
+        if (*l->domain) {
+            add_glob(out, l->domain, strpbrk(l->domain, "*?") != NULL);
+            lpo_str_addc(out, '@');
+        }
+        add_glob(out, l->name, l->glob);
+    }
 }
