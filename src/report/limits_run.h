@@ -25,6 +25,8 @@ struct lpo_limits *lpo_limits_of_run(const struct lpo_run_data *d, const struct 
 
 /* Tables, figures and notes. */
 void lpo_chapter_limits(struct lpo_doc *doc, const struct lpo_limits *l);
+/* Its first sentences: ceilings, the whole, notes. */
+void lpo_limits_words(struct lpo_doc *doc, const struct lpo_limits *l);
 /* The measured roofline of the dearest `most` kernels; nothing where ncu counted nothing. */
 void lpo_chapter_kernel_roofline(struct lpo_doc *doc, const struct lpo_limits *l,
                                  const struct lpo_analysis *analysis, size_t most);
