@@ -115,7 +115,8 @@ class Schedule(unittest.TestCase):
 
     def test_never_reached(self):
         run = self.check("optimizer", {"wait": 1, "warmup": 0, "active": 1}, [])
-        self.assertEqual(run.statuses()[0]["state"], "no step of the schedule was reached")
+        self.assertEqual(run.statuses()[0]["state"],
+                         "no step of the schedule was reached: the program made 0, recording begins after 1")
 
     def test_optimizer(self):
         code = ("import torch\np = torch.nn.Parameter(torch.ones(3))\no = torch.optim.SGD([p], lr=0.1)\n"

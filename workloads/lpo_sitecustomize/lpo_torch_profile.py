@@ -247,7 +247,9 @@ class Recorder:
                 self.write(profiler, events)
         elif not self.phases.active:
             self.write(profiler)
-        self.state = "written" if self.files else "no step of the schedule was reached"
+        self.state = "written" if self.files else (
+            f"no step of the schedule was reached: the program made {self.steps}, recording begins after "
+            f"{self.phases.wait + self.phases.warmup}")
         self.status()
 
     def write(self, profiler: Any, events: Optional[list[Any]] = None) -> None:
