@@ -2,6 +2,7 @@
 """The cases of scripts/gpu/nsight.sh: each part is a function; a part that raises is one failed check."""
 from __future__ import annotations
 
+import json
 import os
 import statistics
 import sys
@@ -237,6 +238,26 @@ def part_failures(lab: Lab) -> None:
     lab.check("the second try has kernels", rows_of(run.text("ncu/raw.csv")))
 
 
+def part_presets(lab: Lab) -> None:
+    """Every preset names sections, sets and metrics that exist on its hardware."""
+    def table(name: str, *words: str) -> set[str]:
+        text = lab.call(["ncu", *words]).stdout
+        kept = lab.work / "runs" / "presets" / f"{name}.txt"
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(text)
+        return {line.split()[0] for line in text.splitlines() if line.split()}
+
+    sections, sets = table("sections", "--list-sections"), table("sets", "--list-sets")
+    known = {chip: table(chip, "--query-metrics", "--chips", chip) for chip in ("ga102", "gh100")}
+    for preset in sorted((ROOT / "conf/profiling/ncu").glob("*.yaml")):
+        done = lab.call([LPO, "config", f"profiling/ncu@pipeline.ncu={preset.stem}", "--package", "pipeline.ncu.ncu_cli", "--json"])
+        cli = json.loads(done.stdout)
+        chips = ["ga102"] if "3090" in preset.stem else ["gh100"] if ".h" in preset.stem and "high" not in preset.stem else list(known)
+        missing = [f"{m} on {chip}" for chip in chips for m in cli["metrics"] or [] if m.split(".")[0] not in known[chip]]
+        missing += [s for s in cli["sections"] if s not in sections] + [s for s in [cli["set"]] if s and s not in sets]
+        lab.equal(f"preset {preset.stem} on {', '.join(chips)}", missing, [])
+
+
 def part_focus(lab: Lab) -> None:
     base = lab.base()
     focus = ["pipeline.ncu.top_kernels=true", "run.top_n_kernels=2"]
@@ -275,7 +296,7 @@ def part_torch(lab: Lab) -> None:
 
 
 PARTS = {"nsys": part_nsys, "forms": nsight_forms.part_forms, "failures": part_failures, "focus": part_focus,
-         "processes": part_processes, "kernels": part_kernels, "cost": part_cost, "torch": part_torch}
+         "processes": part_processes, "kernels": part_kernels, "cost": part_cost, "presets": part_presets, "torch": part_torch}
 
 
 def main() -> int:

@@ -15,7 +15,7 @@
 #include "run/provenance.h"
 #include "run/rundir.h"
 #include "run/supervise.h"
-#include "stage/ncu/messages.h"
+#include "stage/messages.h"
 #include "stage/ncu/ncu.h"
 #include "stage/pipeline.h"
 #include "stage/stage.h"

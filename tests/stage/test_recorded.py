@@ -99,6 +99,11 @@ class Nsys(Recorded):
         self.assertEqual(done.returncode, 1)
         self.assertIn("'decod' was never entered", self.stage("nsys")["message"])
 
+    def test_a_helper_that_went_away_is_not_the_range_s_fault(self) -> None:
+        done = self.lpo(*NSYS_ON, "pipeline.nsys.gating_nvtx=true", "pipeline.nsys.nvtx_capture=decode", FAKE_NSYS="agent")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("lost its own helper", self.stage("nsys")["message"])
+
     def test_registered_strings_are_not_required_when_gated(self) -> None:
         done = self.lpo(*NSYS_ANY, "pipeline.nsys.gating_nvtx=true", "pipeline.nsys.nvtx_capture=decode", "--", "sh", "-c",
                         'echo "$NSYS_NVTX_PROFILER_REGISTER_ONLY"')
@@ -163,7 +168,7 @@ class Ncu(Recorded):
 
     def test_other_failures_are_not_tried_again(self) -> None:
         done = self.lpo(*NCU_ON, "pipeline.ncu.ncu_cli.nvtx.include=decode", FAKE_NCU="permission")
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual((done.returncode, self.stage("ncu")["state"]), (3, "missing"))
         self.assertIn("performance counters", self.stage("ncu")["message"])
         self.assertFalse(os.path.exists(self.path("ncu/cmd-rerun.txt")))
 

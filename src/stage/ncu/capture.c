@@ -4,7 +4,7 @@
 #include "config/node.h"
 #include "run/plan.h"
 #include "run/supervise.h"
-#include "stage/ncu/messages.h"
+#include "stage/messages.h"
 #include "stage/stage.h"
 #include "util/arena.h"
 #include "util/err.h"

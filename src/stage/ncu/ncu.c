@@ -8,7 +8,7 @@
 #include "run/conf.h"
 #include "run/manifest.h"
 #include "run/supervise.h"
-#include "stage/ncu/messages.h"
+#include "stage/messages.h"
 #include "stage/ncu/metrics.h"
 #include "stage/ncu/seen.h"
 #include "stage/stage.h"
@@ -23,6 +23,7 @@ struct state {
     size_t query;        /* the question which metrics exist */
     const char *cache;   /* where its answer is kept */
     const char *problem; /* why the capture failed, in plain words */
+    bool missing;        /* for want of a permission */
     bool tables_planned;
 };
 
@@ -153,6 +154,7 @@ static int after_capture(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_
     bool made;
 
     s->problem = lpo_ncu_problem(ctx->arena, log, &step, r, &message);
+    s->missing = message && (message->what & LPO_TOOL_MISSING);
     made = lpo_path_exists(report_path(ctx, s));
     if (s->problem && message && (message->what & LPO_TOOL_FILTERED) && i == s->main && !made &&
         lpo_conf_bool(ctx->knobs, "gating_nvtx", true)) {
@@ -191,7 +193,7 @@ static int ncu_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
     bool made = lpo_path_exists(report_path(ctx, s));
 
     if (!made && s->problem)
-        return lpo_fail(err, LPO_E_CHILD, "%s", s->problem);
+        return lpo_fail(err, s->missing ? LPO_E_MISSING : LPO_E_CHILD, "%s", s->problem);
     if (!made)
         return lpo_fail(err, LPO_E_CHILD, "ncu ended without a report; see %s/run.log", ctx->dir);
     if (s->problem)

@@ -9,6 +9,7 @@
 #include "run/manifest.h"
 #include "run/rundir.h"
 #include "run/supervise.h"
+#include "stage/messages.h"
 #include "stage/nsys/nsys.h"
 #include "stage/stage.h"
 #include "util/arena.h"
@@ -258,14 +259,29 @@ static int nsys_after(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, size_t
     return rc;
 }
 
+/* What nsys itself complained of, on the stream that it shares with the program; NULL: nothing
+ * known. */
+static const struct lpo_tool_message *complaint(struct lpo_stage_ctx *ctx)
+{
+    enum { MAX_LOG = 64 << 20 };
+    const char *log = lpo_path_join(ctx->arena, ctx->workload_dir, "stderr.log");
+    LPO_AUTO(lpo_text) text = NULL;
+
+    return lpo_text_read_limit(log, MAX_LOG, &text, NULL) == 0 ? lpo_tool_message_find(text->at)
+                                                               : NULL;
+}
+
 /* No report: what to check, in the order that finds it soonest. */
 static int explain_no_report(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_err *err)
 {
     const char *range = lpo_conf_text(ctx->knobs, "nvtx_capture", "");
+    const struct lpo_tool_message *m = complaint(ctx);
     const char **files;
 
     if (find_files(ctx, "*.qdstrm", &files) > 0)
         return lpo_nsys_explain_importer(ctx->arena, s->nsys, err);
+    if (m)
+        return lpo_fail(err, LPO_E_CHILD, "nsys made no report: %s: %s", m->meaning, m->remedy);
     if (s->workload_failed)
         return lpo_fail(err, LPO_E_CHILD, "%s; nsys made no report", s->workload_failed);
     if (lpo_conf_bool(ctx->knobs, "gating_nvtx", false) && *range)

@@ -1,4 +1,4 @@
-#include "stage/ncu/messages.h"
+#include "stage/messages.h"
 
 #include <string.h>
 
@@ -46,6 +46,10 @@ static const struct lpo_tool_message rows[] = {
       "the log names it: exclude it, or change ncu_cli.replay_mode", 0 },
     { "The application returned an error code", "the workload failed under the profiler",
       "see its stderr.log; run the direct_inference stage alone first", 0 },
+    { "Connection to the Agent lost", "nsys lost its own helper before the program ran",
+      "run the stage again: lpo run --resume", LPO_TOOL_FATAL },
+    { "Local Endpoint is not available", "nsys could not start its own helper",
+      "another nsys may hold it: wait for that one, then lpo run --resume", LPO_TOOL_FATAL },
     /* advice last: what explains a failure comes first */
     { "Could not deploy stock files", "the home folder is not writable",
       "set NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT=1 in workload.env", LPO_TOOL_ADVICE },

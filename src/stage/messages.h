@@ -1,4 +1,4 @@
-/* stage/ncu/messages.h - what Nsight's tools say when something is wrong, in plain words.
+/* stage/messages.h - what Nsight's tools say when something is wrong, in plain words.
  *
  * Both tools print long logs in which one line matters. Each known line is a row: a piece of its
  * text, what it means, what to do, and what follows from it. */
