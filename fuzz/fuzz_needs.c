@@ -29,7 +29,7 @@ static const struct lpo_limits_region regions[] = {
 
 static void check(struct lpo_measure m)
 {
-    insist(!lpo_known(m) || (!isnan(m.value) && m.value >= 0));
+    insist(!lpo_known(m) || (isfinite(m.value) && m.value >= 0));
 }
 
 static void join(const struct lpo_stated_needs *needs, const struct lpo_hardware *hw)

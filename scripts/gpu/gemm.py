@@ -64,8 +64,11 @@ def own_seconds(folder: str, stage: str) -> dict:
 
 def compare(args: argparse.Namespace) -> int:
     with open(os.path.join(args.run, "report.json"), encoding="utf-8") as f:
-        limits = json.load(f)["limits"]
-    row = next(r for r in limits["regions"] if r["path"] == "gemm")
+        limits = json.load(f).get("limits", {"regions": []})
+    row = next((r for r in limits["regions"] if r["path"] == "gemm"), None)
+    if not row or row["mfu"] is None:
+        print(f"{args.run}/report.json has no MFU of region 'gemm': see its report.md and workload/native/stderr.log")
+        return 1
     own = own_seconds(args.run, "native")
     by_hand = flops_of(own["size"]) / own["seconds_per_product"] / (args.peak_tflops * 1e12)
     off = row["mfu"] / by_hand - 1

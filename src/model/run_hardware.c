@@ -69,12 +69,12 @@ void lpo_run_hardware_write(const struct lpo_hardware *hw, struct lpo_str *out)
     lpo_jw_end(&w);
 }
 
-/* A rate that somebody's editor made negative or infinite is no rate. */
+/* A rate that somebody's editor made negative, endless or next to nothing is no rate. */
 static double rate(const struct lpo_json *v)
 {
     double x = lpo_json_real(v, 0);
 
-    return isfinite(x) && x > 0 ? x : 0;
+    return x >= 1 && x <= 1e30 ? x : 0;
 }
 
 static void read_ceilings(const struct lpo_json *from, struct lpo_hardware *hw)

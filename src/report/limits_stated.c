@@ -11,6 +11,7 @@
 #include "util/pattern.h"
 #include "util/str.h"
 
+static const double most = 1e30; /* times any number of visits it stays a number */
 static const char shape[] = "{flops: N, bytes: N, dtype: bf16}";
 
 /* One entry while it is read: where its figures go, and what an error calls it. */
@@ -46,6 +47,8 @@ static int read_amount(const struct reading *r, const char *key, const struct lp
         return 0; /* not known, which is not 0 */
     if (!isfinite(x) || x < 0)
         return wrong(r, key, v, "a number of at least 0");
+    if (x > most)
+        return wrong(r, key, v, "a number of at most 1e30");
     *out = lpo_computed(x);
     return 0;
 }

@@ -189,6 +189,13 @@ class ByHand(Scratch):
         self.assertIn("MFU 0.1000 by lpo, 0.1000 by hand: +0.000%", same.stdout)
         self.assertIn("MORE THAN 2 %", off.stdout)
 
+    def test_a_run_without_the_region_is_told(self) -> None:
+        self.compare(0.1)
+        self.write(os.path.join(self.run_dir, "report.json"), "{}")
+        done = subprocess.run([sys.executable, GEMM, "compare", self.run_dir], text=True, capture_output=True)
+        self.assertEqual((done.returncode, done.stderr), (1, ""))
+        self.assertIn("no MFU of region 'gemm'", done.stdout)
+
     def test_its_needs_are_a_config(self) -> None:
         needs = subprocess.run([sys.executable, GEMM, "needs", "--size", "8192", "--products", "1"], text=True,
                                capture_output=True, check=True).stdout.strip()

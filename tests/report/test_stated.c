@@ -41,6 +41,8 @@ static const struct refused_case {
       "report.needs of 'gemm': 'flops' must be a number of at least 0, not -1" },
     { "bytes without end", "report: {needs: {gemm: {flops: 1, bytes: .inf}}}",
       "'bytes' must be a number of at least 0, not inf" },
+    { "more than there is", "report: {needs: {gemm: {flops: 1e308}}}",
+      "'flops' must be a number of at most 1e30, not 1e+308" },
     { "FLOPs that are none", "report: {needs: {gemm: {flops: .nan}}}", "not nan" },
     { "FLOPs in words", "report: {needs: {gemm: {flops: 1 TFLOP}}}", "not '1 TFLOP'" },
     { "a flag for a number", "report: {needs: {gemm: {flops: true}}}", "not True" },
