@@ -82,6 +82,7 @@ class Nsys(Recorded):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.has(*(f"nsys/run.{i}.{ending}" for i in (1, 2, 3) for ending in ("nsys-rep", "sqlite")))
         self.assertFalse([f for f in os.listdir(self.path("nsys")) if f.endswith(".qdstrm")])
+        self.has(*(f"nsys/summary_cuda_gpu_kern_sum.{i}.csv" for i in (1, 2, 3)), "nsys/cmd-export.3.txt")
         self.assertEqual(self.regions("report.json"), {"A": 24, "A/A1": 12, "B": 6, "S": 6, "(outside)": 3})
 
     def test_summaries_hold_nothing_but_the_table(self) -> None:
@@ -98,6 +99,21 @@ class Nsys(Recorded):
         done = self.lpo(*NSYS_ON, "pipeline.nsys.gating_nvtx=true", "pipeline.nsys.nvtx_capture=decod", FAKE_NSYS="none")
         self.assertEqual(done.returncode, 1)
         self.assertIn("'decod' was never entered", self.stage("nsys")["message"])
+
+    def test_a_range_that_native_did_not_see_stops_before_nsys(self) -> None:
+        on = [word for word in NSYS_ON if "native" not in word]
+        for range_, near in (("decod", "'decode'"), ("decode@LLM", "'decode'"), ("stepp@*", "'step'")):
+            with self.subTest(range_):
+                done = self.lpo(*on, "pipeline.nsys.gating_nvtx=true", f"pipeline.nsys.nvtx_capture='{range_}'")
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(near, self.stage("nsys")["message"])
+                self.assertFalse(os.path.exists(self.path("nsys", "cmd.txt")))
+                shutil.rmtree(self.path())
+        for range_ in ("decode", "attn", "step@*"):
+            with self.subTest(range_):
+                done = self.lpo(*on, "pipeline.nsys.gating_nvtx=true", f"pipeline.nsys.nvtx_capture='{range_}'")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                shutil.rmtree(self.path())
 
     def test_a_helper_that_went_away_is_not_the_range_s_fault(self) -> None:
         done = self.lpo(*NSYS_ON, "pipeline.nsys.gating_nvtx=true", "pipeline.nsys.nvtx_capture=decode", FAKE_NSYS="agent")
@@ -160,6 +176,27 @@ class Ncu(Recorded):
         self.has("ncu/cmd-rerun.txt", "ncu/rerun.ncu-rep", "ncu/raw.csv")
         with open(self.path("ncu/cmd-rerun.txt"), encoding="utf-8") as f:
             self.assertNotIn("--nvtx", f.read())
+
+    def test_the_second_try_is_the_same_but_for_the_filter(self) -> None:
+        done = self.lpo(*ANY, "pipeline.ncu.ncu_cli.nvtx.include=decode", "pipeline.ncu.ncu_cli.metrics=[dram__bytes.sum,no__such.sum]",
+                        "--", "echo", "--nvtx-include", "mine", FAKE_NCU="no-kernels")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        first, second = (c for c in self.calls() if "--export" in c)
+        cut = first.index("--nvtx")
+        rest = [w.replace("/ncu/run", "/ncu/rerun") for w in first[:cut] + first[first.index("--force-overwrite"):]]
+        self.assertEqual(second, rest)
+        self.assertEqual(second[second.index("--metrics") + 1], "dram__bytes.sum")
+
+    def test_without_an_nvtx_filter_there_is_no_second_try(self) -> None:
+        done = self.lpo(*ANY, "pipeline.ncu.ncu_cli.kernel_name=nothing_like_it", "--", "true")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no kernel passed", self.stage("ncu")["message"])
+        self.assertFalse(os.path.exists(self.path("ncu/cmd-rerun.txt")))
+
+    def test_an_exclude_that_fits_nothing_is_a_note(self) -> None:
+        done = self.lpo(*NCU_ON, "pipeline.ncu.ncu_cli.nvtx.exclude=decod")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("did you mean 'decode'", " ".join(self.stage("ncu")["notes"]))
 
     def test_advice_is_a_note_and_no_failure(self) -> None:
         done = self.lpo(*NCU_ON, FAKE_NCU="clocks")

@@ -74,25 +74,67 @@ static void add_focus(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_ste
     }
 }
 
-static int add_capture(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_steps *steps,
-                       bool gated, struct lpo_err *err)
+/* The workload behind the words of ncu, into the report `base`. */
+static int add_workload(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_steps *steps,
+                        struct lpo_step *words, const char *base, struct lpo_step **out,
+                        struct lpo_err *err)
 {
-    struct lpo_arena *a = ctx->arena;
     struct lpo_workload_opts opts = { .profiled = true };
-    struct lpo_step words = { 0 }, *step;
-    const char *base = gated ? "run" : "rerun";
 
-    lpo_ncu_add_start(a, s->ncu, s->cli, &words);
-    if (gated && lpo_ncu_add_nvtx(ctx, s->cli, &words, err) < 0)
+    lpo_ncu_add_outputs(ctx->arena, s->cli, lpo_path_join(ctx->arena, ctx->dir, base), words);
+    opts.prefix = words->argv;
+    return lpo_stage_add_workload(ctx, steps, "ncu", &opts, out, err);
+}
+
+static int add_capture(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_steps *steps,
+                       struct lpo_err *err)
+{
+    struct lpo_step words = { 0 }, *step;
+
+    lpo_ncu_add_start(ctx->arena, s->ncu, s->cli, &words);
+    if (lpo_ncu_add_nvtx(ctx, s->cli, &words, err) < 0)
         return err->code;
     add_focus(ctx, s, &words);
-    lpo_ncu_add_outputs(a, s->cli, lpo_path_join(a, ctx->dir, base), &words);
-    opts.prefix = words.argv;
-    if (lpo_stage_add_workload(ctx, steps, gated ? "ncu" : "ncu without NVTX filter", &opts, &step,
-                               err) < 0)
+    return add_workload(ctx, s, steps, &words, "run", &step, err);
+}
+
+static bool is_nvtx_filter(const char *word)
+{
+    return strcmp(word, "--nvtx-include") == 0 || strcmp(word, "--nvtx-exclude") == 0;
+}
+
+/* Where its outputs are named, a capture's own words end. */
+static bool ends_words(const char *word)
+{
+    return strcmp(word, "--force-overwrite") == 0 || strcmp(word, "--log-file") == 0;
+}
+
+/* Did the capture have a filter that another try can go without? */
+static bool has_nvtx_filter(const struct lpo_step *capture)
+{
+    for (size_t i = 0; i < capture->argc && !ends_words(capture->argv[i]); i++)
+        if (is_nvtx_filter(capture->argv[i]))
+            return true;
+    return false;
+}
+
+/* The same capture, word by word, without the NVTX filter. Ranges are still noted in region mode.
+ */
+static int add_rerun(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_steps *steps,
+                     struct lpo_err *err)
+{
+    struct lpo_step main = steps->at[s->main], words = { 0 }, *step;
+
+    for (size_t i = 0; i < main.argc && !ends_words(main.argv[i]); i++) {
+        if (is_nvtx_filter(main.argv[i]))
+            i++; /* and its expression */
+        else if (strcmp(main.argv[i], "--nvtx") != 0 || lpo_ncu_region_mode(ctx))
+            lpo_step_arg(ctx->arena, &words, main.argv[i]);
+    }
+    if (add_workload(ctx, s, steps, &words, "rerun", &step, err) < 0)
         return err->code;
-    if (!gated)
-        step->cmd_path = lpo_path_join(a, ctx->dir, "cmd-rerun.txt");
+    step->label = "ncu without NVTX filter";
+    step->cmd_path = lpo_path_join(ctx->arena, ctx->dir, "cmd-rerun.txt");
     return 0;
 }
 
@@ -121,7 +163,7 @@ static int ncu_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct l
     if (lpo_ncu_metrics_plan(ctx, s->ncu, s->cli, steps, &s->cache))
         s->query = steps->len - 1;
     s->main = steps->len;
-    return add_capture(ctx, s, steps, true, err);
+    return add_capture(ctx, s, steps, err);
 }
 
 static const char *report_path(const struct lpo_stage_ctx *ctx, const struct state *s)
@@ -157,11 +199,11 @@ static int after_capture(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_
     s->missing = message && (message->what & LPO_TOOL_MISSING);
     made = lpo_path_exists(report_path(ctx, s));
     if (s->problem && message && (message->what & LPO_TOOL_FILTERED) && i == s->main && !made &&
-        lpo_conf_bool(ctx->knobs, "gating_nvtx", true)) {
+        has_nvtx_filter(&step)) {
         lpo_manifest_note(ctx->manifest, ctx->record, "%s; trying again without the NVTX filter",
                           message->meaning);
         s->rerun = steps->len;
-        return add_capture(ctx, s, steps, false, err);
+        return add_rerun(ctx, s, steps, err);
     }
     if (!s->problem && message)
         lpo_manifest_note(ctx->manifest, ctx->record, "%s: %s", message->meaning, message->remedy);

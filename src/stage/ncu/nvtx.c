@@ -3,6 +3,7 @@
 
 #include "config/node.h"
 #include "run/conf.h"
+#include "run/manifest.h"
 #include "stage/ncu/expr.h"
 #include "stage/ncu/seen.h"
 #include "stage/stage.h"
@@ -36,6 +37,22 @@ static void add_exprs(struct lpo_stage_ctx *ctx, struct lpo_step *step, const ch
     }
 }
 
+/* To take away what is not there is no mistake: a note. */
+static void translate_excludes(struct lpo_stage_ctx *ctx, const struct lpo_node *cli,
+                               const struct lpo_seen_regions *seen, struct lpo_exprs *out)
+{
+    const char **patterns;
+    size_t n = lpo_conf_list(ctx->arena, cli, "nvtx.exclude", false, &patterns);
+
+    for (size_t i = 0; i < n; i++) {
+        struct lpo_err err = { 0 };
+
+        if (lpo_ncu_expr_add(ctx->arena, patterns[i], seen, out, &err) < 0 && ctx->manifest)
+            lpo_manifest_note(ctx->manifest, ctx->record, "ncu_cli.nvtx.exclude: %s",
+                              lpo_err_cause(&err));
+    }
+}
+
 /* Region mode names its regions itself; with none named, every outermost region that was seen. */
 int lpo_ncu_add_nvtx(struct lpo_stage_ctx *ctx, const struct lpo_node *cli, struct lpo_step *step,
                      struct lpo_err *err)
@@ -46,9 +63,9 @@ int lpo_ncu_add_nvtx(struct lpo_stage_ctx *ctx, const struct lpo_node *cli, stru
     if (!lpo_conf_bool(ctx->knobs, "gating_nvtx", true))
         return 0;
     lpo_seen_regions_read(ctx->arena, ctx->run_dir, &seen);
-    if (translate(ctx, cli, "nvtx.include", &seen, &include, err) < 0 ||
-        translate(ctx, cli, "nvtx.exclude", &seen, &exclude, err) < 0)
-        return lpo_ctx(err, "pipeline.ncu.ncu_cli.nvtx");
+    if (translate(ctx, cli, "nvtx.include", &seen, &include, err) < 0)
+        return lpo_ctx(err, "pipeline.ncu.ncu_cli.nvtx.include");
+    translate_excludes(ctx, cli, &seen, &exclude);
     if (lpo_ncu_region_mode(ctx)) {
         if (translate(ctx, ctx->knobs, "regions.include", &seen, &include, err) < 0)
             return lpo_ctx(err, "pipeline.ncu.regions.include");

@@ -45,26 +45,8 @@ static void add_text(struct lpo_stage_ctx *ctx, struct lpo_step *step, const cha
         lpo_step_argf(ctx->arena, step, "--%s=%s", flag, value);
 }
 
-/* Capture only inside a range. `stop-shutdown`, the tool's default end, would end the program with
- * the capture: --kill=none lets it finish. */
-static void add_gating(struct lpo_stage_ctx *ctx, struct lpo_step *step)
-{
-    const char *capture = lpo_conf_text(ctx->knobs, "nvtx_capture", "");
-    const char *range = lpo_conf_text(ctx->knobs, "capture_range", *capture ? "nvtx" : "none");
-
-    if (!lpo_conf_bool(ctx->knobs, "gating_nvtx", false) || strcmp(range, "none") == 0)
-        return;
-    lpo_step_argf(ctx->arena, step, "--capture-range=%s", range);
-    add_text(ctx, step, "capture-range-end", "capture_range_end");
-    lpo_step_arg(ctx->arena, step, "--kill=none");
-    if (strcmp(range, "nvtx") != 0)
-        return;
-    add_text(ctx, step, "nvtx-capture", "nvtx_capture");
-    /* names pushed as plain text count too, not only registered strings */
-    lpo_step_arg(ctx->arena, step, "--env-var=NSYS_NVTX_PROFILER_REGISTER_ONLY=0");
-}
-
-static void add_profile_words(struct lpo_stage_ctx *ctx, struct lpo_step *step, const char *nsys)
+static int add_profile_words(struct lpo_stage_ctx *ctx, struct lpo_step *step, const char *nsys,
+                             struct lpo_err *err)
 {
     struct lpo_arena *a = ctx->arena;
     const char *trace = lpo_conf_joined(a, ctx->knobs, "trace");
@@ -77,12 +59,14 @@ static void add_profile_words(struct lpo_stage_ctx *ctx, struct lpo_step *step, 
     add_text(ctx, step, "cpuctxsw", "cpuctxsw");
     if (trace && strstr(trace, "cuda"))
         add_text(ctx, step, "cuda-graph-trace", "cuda_graph_trace");
-    add_gating(ctx, step);
+    if (lpo_nsys_add_gate(ctx, step, err) < 0)
+        return err->code;
     add_list(ctx, step, "nvtx-domain-include", "nvtx_domain_include");
     add_list(ctx, step, "nvtx-domain-exclude", "nvtx_domain_exclude");
     lpo_conf_add_words(a, ctx->knobs, "extra_args", step);
     lpo_step_arg(a, step, "--force-overwrite=true");
     lpo_step_argf(a, step, "--output=%s/run", ctx->dir);
+    return 0;
 }
 
 static int nsys_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err)
@@ -94,7 +78,8 @@ static int nsys_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct 
     ctx->private = s;
     if (lpo_stage_tool(ctx, &lpo_stage_nsys, &s->nsys, err) < 0)
         return err->code;
-    add_profile_words(ctx, &words, s->nsys);
+    if (add_profile_words(ctx, &words, s->nsys, err) < 0)
+        return err->code;
     opts.prefix = words.argv;
     s->profile = steps->len;
     if (lpo_stage_add_workload(ctx, steps, "nsys profile", &opts, &step, err) < 0)
@@ -139,11 +124,20 @@ static char *with_ending(struct lpo_arena *a, const char *path, const char *endi
     return lpo_arena_printf(a, "%.*s%s", (int)keep, path, ending);
 }
 
-static void add_importer(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, const char *importer,
-                         const char *stream, size_t number)
+/* "export" for run.nsys-rep, "export.2" for run.2.nsys-rep: the second capture of a repeat. */
+static const char *named_after(struct lpo_arena *a, const char *what, const char *report)
 {
-    const char *log = number ? lpo_arena_printf(ctx->arena, "import-%zu", number + 1) : "import";
-    struct lpo_step *step = lpo_stage_add_tool(ctx, steps, "nsys importer", log);
+    const char *base = lpo_path_base(report), *first = strchr(base, '.'),
+               *last = strrchr(base, '.');
+
+    return first == last ? what : lpo_arena_printf(a, "%s%.*s", what, (int)(last - first), first);
+}
+
+static void add_importer(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, const char *importer,
+                         const char *stream)
+{
+    struct lpo_step *step =
+        lpo_stage_add_tool(ctx, steps, "nsys importer", named_after(ctx->arena, "import", stream));
 
     lpo_step_arg(ctx->arena, step, importer);
     lpo_step_arg(ctx->arena, step, "-i");
@@ -169,7 +163,7 @@ static void add_importers(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, st
     for (size_t i = 0; importer && i < n; i++) {
         if (has_report(ctx, streams[i]))
             continue;
-        add_importer(ctx, steps, importer, streams[i], i);
+        add_importer(ctx, steps, importer, streams[i]);
         s->last_import = steps->len - 1;
     }
 }
@@ -189,7 +183,8 @@ static void add_export(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, const
                        const char *report)
 {
     struct lpo_arena *a = ctx->arena;
-    struct lpo_step *step = lpo_stage_add_tool(ctx, steps, "nsys export", "export");
+    struct lpo_step *step =
+        lpo_stage_add_tool(ctx, steps, "nsys export", named_after(a, "export", report));
 
     lpo_step_arg(a, step, nsys);
     lpo_step_arg(a, step, "export");
@@ -201,10 +196,9 @@ static void add_export(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, const
 }
 
 static void add_stats(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, const char *nsys,
-                      const char *report)
+                      const char *report, bool old_names)
 {
     struct lpo_arena *a = ctx->arena;
-    bool old = lpo_nsys_has_old_names(a, nsys);
     const char **names;
     size_t n = lpo_conf_list(a, ctx->knobs, "stats", true, &names);
 
@@ -212,16 +206,17 @@ static void add_stats(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, const 
         const char *name = names[i];
         struct lpo_step *step =
             lpo_stage_add_tool(ctx, steps, lpo_arena_printf(a, "nsys stats %s", name),
-                               lpo_arena_printf(a, "stats-%s", name));
+                               named_after(a, lpo_arena_printf(a, "stats-%s", name), report));
         lpo_step_arg(a, step, nsys);
         lpo_step_arg(a, step, "stats");
-        lpo_step_argf(a, step, "--report=%s", old ? lpo_nsys_old_name(name) : name);
+        lpo_step_argf(a, step, "--report=%s", old_names ? lpo_nsys_old_name(name) : name);
         lpo_step_arg(a, step, "--format=csv");
         lpo_step_arg(a, step, "--output=-");
         lpo_step_arg(a, step, "--force-export=true");
         lpo_step_arg(a, step, "--quiet"); /* else older versions tell what they do in the CSV */
         lpo_step_arg(a, step, report);
-        step->stdout_path = lpo_arena_printf(a, "%s/summary_%s.csv", ctx->dir, name);
+        step->stdout_path =
+            lpo_arena_printf(a, "%s/summary_%s.csv", ctx->dir, named_after(a, name, report));
         step->optional = true;
     }
 }
@@ -231,14 +226,17 @@ static void add_follow_ups(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, s
 {
     const char **reports;
     size_t n = find_reports(ctx, &reports);
+    bool old_names;
 
     if (s->exported || n == 0)
         return;
     s->exported = true;
-    for (size_t i = 0; i < n; i++)
+    old_names = lpo_nsys_has_old_names(ctx->arena, s->nsys);
+    for (size_t i = 0; i < n; i++) {
         if (lpo_conf_bool(ctx->knobs, "export_sqlite", true))
             add_export(ctx, steps, s->nsys, reports[i]);
-    add_stats(ctx, steps, s->nsys, reports[0]);
+        add_stats(ctx, steps, s->nsys, reports[i], old_names);
+    }
 }
 
 static int nsys_after(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, size_t i,
