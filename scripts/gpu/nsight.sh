@@ -2,7 +2,7 @@
 # On a GPU machine with ncu and nsys: the Nsight stages, lpo kernels and lpo top on the real tools, from a
 # portable build carried there (make portable). About four minutes; ends with "nsight: N passed, N failed".
 # $OUT gets nsight.txt, nsight.json (figures) and runs.tgz (what was made, files over 1 MB left out).
-#   scripts/gpu/nsight.sh [nsys] [forms] [failures] [focus] [processes] [kernels] [cost] [presets] [torch]
+#   scripts/gpu/nsight.sh [nsys] [forms] [failures] [processes] [kernels] [cost] [focus] [presets] [torch]
 # NSIGHT_SECONDS=235: no part begins later. LPO_DRY=1: no GPU; every command that lpo would run is printed.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit

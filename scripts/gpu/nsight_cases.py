@@ -102,7 +102,7 @@ def part_kernels(lab: Lab) -> None:
     lab.equal("lpo kernels, no such kernel: state", [k["state"] for k in summary.get("kernels", [])], ["no match"])
 
 
-def compare_processes(lab: Lab, what: str, run, only: str = "") -> None:
+def compare_processes(lab: Lab, what: str, run, first: str = "", holds: str = "") -> None:
     """Native against ncu's report and, without lpo, ncu's own page of it: per process and region."""
     native = lab.scopes(*run.files("native/*.lpot"))
     ncu = lab.scopes(*run.files("ncu/run.ncu-rep"))
@@ -110,7 +110,7 @@ def compare_processes(lab: Lab, what: str, run, only: str = "") -> None:
 
     def table(scopes: dict) -> list:
         rows = [counts(rows) for scope, rows in scopes.items() if scope.startswith("process:")]
-        return sorted(sorted((p, n) for p, n in r.items() if only in p and p != "(outside)") for r in rows)
+        return sorted(sorted((p, n) for p, n in r.items() if p.startswith(first) and holds in p and p != "(outside)") for r in rows)
 
     by_pid: dict = {}
     for (pid, path), cell in own.items():
@@ -178,7 +178,7 @@ def part_cost(lab: Lab) -> None:
         return
     first, _ = by_hand("warm")  # also loads what the first capture of a machine loads
     first, _ = by_hand("size")
-    sizes["tokens"] = max(2, min(8, 1 + round(5 / max(first - 1.5, 0.2))))  # about six seconds a capture
+    sizes["tokens"] = max(2, min(8, 1 + round(3 / max(first - 1.5, 0.2))))  # about four seconds a capture
     print(f"    a capture of one step takes {first:.1f} s; measured with {sizes['tokens'] - 1} steps")
     rows = []
     for i in range(3):
@@ -292,11 +292,11 @@ def part_torch(lab: Lab) -> None:
     two = together([*DECODER, "--layers", "1", "--max-new-tokens", "2"], [*DECODER, "--layers", "2", "--max-new-tokens", "2"])
     run = lab.run("two-torch", *NCU, *EVERY, "pipeline.ncu.regions.include=['decode/**/mlp']", program=two)
     lab.equal("two PyTorch processes: done", [run.stage(s)["state"] for s in ("native", "ncu")], ["done"] * 2)
-    compare_processes(lab, "two PyTorch processes", run, "/mlp")
+    compare_processes(lab, "two PyTorch processes", run, "decode", "/mlp")
 
 
-PARTS = {"nsys": part_nsys, "forms": nsight_forms.part_forms, "failures": part_failures, "focus": part_focus,
-         "processes": part_processes, "kernels": part_kernels, "cost": part_cost, "presets": part_presets, "torch": part_torch}
+PARTS = {"nsys": part_nsys, "forms": nsight_forms.part_forms, "failures": part_failures, "processes": part_processes,
+         "kernels": part_kernels, "cost": part_cost, "focus": part_focus, "presets": part_presets, "torch": part_torch}
 
 
 def main() -> int:

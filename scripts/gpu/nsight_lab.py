@@ -167,6 +167,7 @@ def paths_of(row: dict[str, str]) -> list[str]:
     for key, value in row.items():
         names = []
         for text in re.findall(r'"([^"]*)"', value) if "_Range:" in key else []:
+            text = text if "Push/Pop" in key else text.split(":", 1)[1]  # a start/end range has its id before it
             domain, name = text.rsplit(":", 6)[0].split(":", 1)
             name = name.replace("/", "\\/")
             names.append(name if domain == "<default domain>" else f"{domain}@{name}")
