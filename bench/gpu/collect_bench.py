@@ -46,13 +46,11 @@ VARIANTS = [
     ("CUPTI's own buffers", {"DEVICE_BUFFER_KB": 0, "DEVICE_BUFFERS": 0, "CUPTI_BUFFER_KB": 4096}, False),
     ("device buffer 64 MiB", {"DEVICE_BUFFER_KB": 65536, "DEVICE_BUFFERS": 2}, False),
     ("host pinned", {"HOST_PINNED": 1}, False),
-    ("graphs by node", {"GRAPH_LAUNCHES": -1}, False),
-    ("graphs whole", {"GRAPH_LAUNCHES": 0}, False),
-    ("graphs 8 by node", {"GRAPH_LAUNCHES": 8}, False),
+    ("graphs whole", {"GRAPH_NODES": 0}, False),
 ]
 # Without --only: what the docs show. The first two decide, so they have two processes each.
 MAIN = ("none", "ours", "torch.profiler", "nvtx only", "subscriber only", "callbacks only", "no callbacks",
-        "graphs by node", "graphs whole")
+        "graphs whole")
 TWICE = ("none", "ours")
 
 

@@ -57,13 +57,6 @@ if [ -z "${SKIP_TOY:-}" ] && [ -f workloads/toy_llm.cu ]; then
     fi
 fi
 
-echo "== CUDA graphs, the first four launches of each in detail"
-if [ -z "${SKIP_GRAPHS:-}" ]; then
-    LPO_COLLECT_GRAPH_LAUNCHES=4 traced "$WORK/graphs" "$PYTHON" scripts/gpu/graphs.py || failed=1
-    t=$(biggest "$WORK/graphs")
-    [ -n "$t" ] && { cp "$t" "$OUT/graphs.lpot"; "$PYTHON" scripts/gpu/graphs_check.py "$t" || failed=1; }
-fi
-
 echo "== PyTorch, kernel by kernel against ncu"
 if [ -z "${SKIP_NCU:-}" ] && [ -n "$ncu" ]; then
     traced "$WORK/list" "$PYTHON" bench/gpu/collect_bench.py --list || failed=1

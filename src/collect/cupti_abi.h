@@ -48,11 +48,7 @@ enum cupti_domain {
     CUPTI_DOMAIN_STATE = 6,
 };
 
-enum cupti_resource {
-    CUPTI_NODE_CREATED = 13,
-    CUPTI_EXEC_CREATED = 18,
-    CUPTI_NODE_CLONED = 20,
-};
+enum cupti_resource { CUPTI_NODE_CREATED = 13, CUPTI_NODE_CLONED = 20 };
 enum cupti_state { CUPTI_FATAL_ERROR = 1 };
 enum { CUPTI_ENTER = 0, CUPTI_EXIT = 1 };
 enum { CUPTI_FLUSH_FORCED = 1 };
@@ -175,7 +171,6 @@ struct cupti {
     int (*enable_callback)(uint32_t enable, void *subscriber, int domain, uint32_t id);
     int (*register_callbacks)(cupti_request request, cupti_complete complete);
     int (*enable)(int kind);
-    int (*disable)(int kind);
     int (*set_attribute)(int attribute, size_t *size, void *value);
     int (*next_record)(uint8_t *buffer, size_t valid, struct cupti_record **record);
     int (*dropped_records)(void *context, uint32_t stream, size_t *dropped);

@@ -8,7 +8,6 @@
 #include "collect/activity.h"
 #include "collect/cbid.h"
 #include "collect/device.h"
-#include "collect/graphs.h"
 #include "collect/load.h"
 #include "collect/mem.h"
 #include "collect/thread.h"
@@ -119,16 +118,6 @@ static void on_node(struct lpoc *c, uint32_t id, const struct cupti_resource_dat
     lpoc_leave(t);
 }
 
-static void on_resource(struct lpoc *c, uint32_t id, const struct cupti_resource_data *resource)
-{
-    const struct cupti_graph_data *graph = resource ? resource->descriptor : NULL;
-
-    if (id == CUPTI_EXEC_CREATED && graph)
-        lpoc_graph_made(c->gpu, (uintptr_t)graph->exec);
-    else if (id != CUPTI_EXEC_CREATED)
-        on_node(c, id, resource);
-}
-
 static void on_state(struct lpoc *c, const struct cupti_state_data *state)
 {
     __atomic_store_n(&c->gpu->stopped, true, __ATOMIC_RELEASE);
@@ -147,14 +136,12 @@ static void on_callback(void *user, int domain, uint32_t id, const void *data)
     if (LPOC_RARE(!c->gpu))
         return; /* a child of fork */
     if (domain == CUPTI_DOMAIN_DRIVER) {
-        if (call->site == CUPTI_ENTER) {
-            if (lpoc_is_graph_launch(id) && call->params)
-                lpoc_graph_launch(c->gpu, *(const uintptr_t *)call->params); /* its first word */
+        if (call->site == CUPTI_ENTER)
             on_launch(c, id, call);
-        } else if (c->knobs.returns)
+        else if (c->knobs.returns)
             on_return();
     } else if (domain == CUPTI_DOMAIN_RESOURCE) {
-        on_resource(c, id, data);
+        on_node(c, id, data);
     } else if (domain == CUPTI_DOMAIN_STATE) {
         on_state(c, data);
     }
@@ -259,7 +246,6 @@ static void enable_launches(struct lpoc_gpu *g)
 {
     static const struct lpoc_cbids nodes[] = { { CUPTI_NODE_CREATED, CUPTI_NODE_CREATED },
                                                { CUPTI_NODE_CLONED, CUPTI_NODE_CLONED } };
-    static const struct lpoc_cbids made[] = { { CUPTI_EXEC_CREATED, CUPTI_EXEC_CREATED } };
     static const struct lpoc_cbids fatal[] = { { CUPTI_FATAL_ERROR, CUPTI_FATAL_ERROR } };
     const struct lpoc_knobs *k = &g->owner->knobs;
 
@@ -271,12 +257,9 @@ static void enable_launches(struct lpoc_gpu *g)
         if (k->copies)
             enable_callbacks(g, CUPTI_DOMAIN_DRIVER, LPOC_CBIDS(lpoc_copy_cbids),
                              "the ranges of copies and sets are not known");
-        if (k->graph_launches)
+        if (k->graph_nodes)
             enable_callbacks(g, CUPTI_DOMAIN_RESOURCE, LPOC_CBIDS(nodes),
                              "the ranges at graph capture are not known");
-        if (g->graphs)
-            enable_callbacks(g, CUPTI_DOMAIN_RESOURCE, LPOC_CBIDS(made),
-                             "a graph made where another was is recorded as one piece");
     }
     g->api.enable_callback(1, g->subscriber, CUPTI_DOMAIN_STATE, fatal[0].first);
 }
@@ -291,8 +274,8 @@ static bool enable_records(struct lpoc_gpu *g)
     any |= enable_kind(g, k->copies, CUPTI_KIND_MEMCPY, "copies are not recorded");
     any |= enable_kind(g, k->copies, CUPTI_KIND_MEMCPY2, "peer copies are not recorded");
     any |= enable_kind(g, k->copies, CUPTI_KIND_MEMSET, "sets are not recorded");
-    any |= enable_kind(g, !k->graph_launches, CUPTI_KIND_GRAPH_TRACE, "graphs are not recorded");
-    return any || !(k->kernels || k->copies || !k->graph_launches);
+    any |= enable_kind(g, !k->graph_nodes, CUPTI_KIND_GRAPH_TRACE, "graphs are not recorded");
+    return any || !(k->kernels || k->copies || !k->graph_nodes);
 }
 
 static bool known_version(struct lpoc_gpu *g)
@@ -337,8 +320,6 @@ static bool start(struct lpoc_gpu *g)
     if (!known_version(g) || !subscribe(g))
         return false;
     g->records = lpoc_records_create(g);
-    if (k->graph_launches > 0 && k->launches && g->api.disable)
-        g->graphs = lpoc_map(sizeof *g->graphs);
     g->owner->gpu = g; /* callbacks may come from here on */
     set_attributes(g);
     if (!g->records ||

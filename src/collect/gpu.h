@@ -11,7 +11,6 @@
 #include "collect/collect.h"
 #include "collect/cupti_abi.h"
 
-struct lpoc_graphs;
 struct lpoc_records;
 
 struct lpoc_gpu {
@@ -19,7 +18,6 @@ struct lpoc_gpu {
     struct cupti api;
     void *subscriber;
     struct lpoc_records *records; /* activity.h: from records to blocks */
-    struct lpoc_graphs *graphs;   /* graphs.h; NULL: every launch kernel by kernel, or none */
     bool devices_told;            /* atomic */
     bool stopped;                 /* atomic: CUPTI ended itself */
 };

@@ -30,7 +30,6 @@ static const struct {
     ENTRY(enable_callback, "cuptiEnableCallback", true),
     ENTRY(register_callbacks, "cuptiActivityRegisterCallbacks", true),
     ENTRY(enable, "cuptiActivityEnable", true),
-    ENTRY(disable, "cuptiActivityDisable", false),
     ENTRY(set_attribute, "cuptiActivitySetAttribute", false),
     ENTRY(next_record, "cuptiActivityGetNextRecord", true),
     ENTRY(dropped_records, "cuptiActivityGetNumDroppedRecords", false),

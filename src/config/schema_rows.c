@@ -127,6 +127,8 @@ static const struct lpo_schema_row rows[] = {
     { "pipeline.native.timeout", LPO_S_DURATION, true, NULL, NONE, "null: no limit" },
     { "pipeline.native.library", LPO_S_TEXT, true, NULL, NONE, "null: the one beside lpo" },
     { "pipeline.native.gpu", LPO_S_BOOL, false, NULL, NONE, "record kernels through CUPTI" },
+    { "pipeline.native.graphs", LPO_S_TEXT, false, "nodes|whole", NONE,
+      "CUDA graphs kernel by kernel, or a launch as one piece" },
     { "pipeline.native.buffer_kb", LPO_S_INT, false, NULL, 1, "per-thread buffer" },
     { "pipeline.native.flush_ms", LPO_S_INT, false, NULL, 1,
       "at most so much is lost when the program is killed" },

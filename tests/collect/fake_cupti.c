@@ -92,7 +92,6 @@ EXPORT int cuptiUnsubscribe(void *subscriber);
 EXPORT int cuptiEnableCallback(uint32_t enable, void *subscriber, int domain, uint32_t id);
 EXPORT int cuptiActivityRegisterCallbacks(cupti_request request, cupti_complete complete);
 EXPORT int cuptiActivityEnable(int kind);
-EXPORT int cuptiActivityDisable(int kind);
 EXPORT int cuptiActivitySetAttribute(int attribute, size_t *size, void *value);
 EXPORT int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, struct cupti_record **record);
 EXPORT int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *dropped);
@@ -165,13 +164,6 @@ int cuptiActivityEnable(int kind)
     if (!fake.callback)
         fake.errors++; /* subscribe first */
     fake.kinds[kind % KINDS] = true;
-    return CUPTI_OK;
-}
-
-int cuptiActivityDisable(int kind)
-{
-    VERDICT(kind);
-    fake.kinds[kind % KINDS] = false;
     return CUPTI_OK;
 }
 
@@ -301,12 +293,10 @@ static uint64_t now_ns(void)
 }
 
 /* The two callbacks of one call, with `kind`'s record between them. */
-static uint32_t call_with(uint32_t id, bool silent, const void *params)
+static uint32_t call(uint32_t id, bool silent)
 {
     uint32_t correlation = __atomic_add_fetch(&fake.correlation, 3, __ATOMIC_RELAXED);
-    struct cupti_call c = {
-        .site = CUPTI_ENTER, .function = "cuCall", .params = params, .correlation = correlation
-    };
+    struct cupti_call c = { .site = CUPTI_ENTER, .function = "cuCall", .correlation = correlation };
 
     if (!silent && fake.callback && fake.ids[CUPTI_DOMAIN_DRIVER][id]) {
         fake.callback(fake.user, CUPTI_DOMAIN_DRIVER, id, &c);
@@ -314,11 +304,6 @@ static uint32_t call_with(uint32_t id, bool silent, const void *params)
         fake.callback(fake.user, CUPTI_DOMAIN_DRIVER, id, &c);
     }
     return correlation;
-}
-
-static uint32_t call(uint32_t id, bool silent)
-{
-    return call_with(id, silent, NULL);
 }
 
 static void record(const union record *r)
@@ -413,22 +398,10 @@ EXPORT void fake_set(uint64_t bytes)
     record(&r);
 }
 
-/* The handle of the executable graph that starts with this node, and its number. */
-static void *exec_of(uint64_t first)
-{
-    return (void *)(uintptr_t)(first + 5000);
-}
-
-static uint32_t graph_of(uint64_t first)
-{
-    return (uint32_t)first + 4;
-}
-
 static void resource(uint32_t id, uint64_t node, uint64_t original)
 {
     struct cupti_graph_data g = { .node = (void *)(uintptr_t)node,
-                                  .original_node = (void *)(uintptr_t)original,
-                                  .exec = exec_of(original) };
+                                  .original_node = (void *)(uintptr_t)original };
     struct cupti_resource_data r = { .descriptor = &g };
 
     if (fake.callback && fake.ids[CUPTI_DOMAIN_RESOURCE][id])
@@ -444,19 +417,17 @@ EXPORT void fake_instantiate(const uint64_t *nodes, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
         resource(CUPTI_NODE_CLONED, nodes[i] + 1000, nodes[i]);
-    resource(CUPTI_EXEC_CREATED, 0, nodes[0]);
 }
 
 EXPORT void fake_graph_launch(const uint64_t *nodes, unsigned count, const struct fake_kernel *k)
 {
-    void *params[] = { exec_of(nodes[0]), NULL }; /* the graph and the stream */
-    uint32_t correlation = call_with(514, false, params);
+    uint32_t correlation = call(514, false);
     uint64_t start = now_ns();
     union record whole = { .graph = { .kind = CUPTI_KIND_GRAPH_TRACE,
                                       .correlation = correlation,
                                       .start = start,
                                       .end = start + 5000,
-                                      .graph = graph_of(nodes[0]),
+                                      .graph = 9,
                                       .context = 1,
                                       .stream = 7 } };
 
@@ -466,7 +437,7 @@ EXPORT void fake_graph_launch(const uint64_t *nodes, unsigned count, const struc
     }
     for (unsigned i = 0; i < count; i++) {
         union record r = kernel_record(&k[i], correlation);
-        r.kernel.graph = graph_of(nodes[0]);
+        r.kernel.graph = 9;
         r.kernel.graph_node = nodes[i] + 1000;
         record(&r);
     }

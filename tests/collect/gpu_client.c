@@ -86,31 +86,6 @@ static int graphs(void)
     return 0;
 }
 
-static void replay(const char *range, uint64_t node, const struct fake_kernel *k, int times)
-{
-    nvtx_lite_push(range);
-    for (int i = 0; i < times; i++)
-        fake_graph_launch(&node, 1, k);
-    nvtx_lite_pop();
-}
-
-/* Two graphs in turn; then one more that gets the first one's handle. */
-static int two_graphs(void)
-{
-    uint64_t nodes[] = { 5, 6 };
-
-    fake_capture(nodes[0]);
-    fake_instantiate(&nodes[0], 1);
-    replay("one", nodes[0], &norm, 3);
-    fake_capture(nodes[1]);
-    fake_instantiate(&nodes[1], 1);
-    replay("two", nodes[1], &gemm, 5);
-    replay("one again", nodes[0], &norm, 4);
-    fake_instantiate(&nodes[0], 1);
-    replay("made anew", nodes[0], &norm, 3);
-    return 0;
-}
-
 /* A module is unloaded and its memory taken by another kernel's name. */
 static int reused_name(void)
 {
@@ -212,18 +187,10 @@ static const struct {
     const char *name;
     int (*run)(void);
 } scenarios[] = {
-    { "decode", decode },
-    { "reversed", reversed },
-    { "kinds", kinds },
-    { "graphs", graphs },
-    { "two_graphs", two_graphs },
-    { "reused_name", reused_name },
-    { "many_shapes", many_shapes },
-    { "steady", steady },
-    { "threads", threads },
-    { "forks", forks },
-    { "fatal", fatal },
-    { "killed", killed },
+    { "decode", decode }, { "reversed", reversed },       { "kinds", kinds },
+    { "graphs", graphs }, { "reused_name", reused_name }, { "many_shapes", many_shapes },
+    { "steady", steady }, { "threads", threads },         { "forks", forks },
+    { "fatal", fatal },   { "killed", killed },
 };
 
 int main(int argc, char **argv)

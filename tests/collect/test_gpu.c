@@ -57,28 +57,13 @@ static const struct row {
       "replay (graph) captured in capture/norm x3\n" },
     { "graphs as a whole",
       "graphs",
-      { "LPO_COLLECT_GRAPH_LAUNCHES=0" },
+      { "LPO_COLLECT_GRAPH_NODES=0" },
       "thread gpu_client\n"
       "  capture x1\n"
       "    norm x1\n"
       "    mlp x1\n"
       "  replay x3\n"
       "kernel CUDA graph 9 dev 0 stream 7 in replay (whole graph) x3\n" },
-    { "the first two launches of each graph in detail",
-      "two_graphs",
-      { "LPO_COLLECT_GRAPH_LAUNCHES=2" },
-      "thread gpu_client\n"
-      "  one x1\n"
-      "  two x1\n"
-      "  one again x1\n"
-      "  made anew x1\n"
-      "kernel CUDA graph 10 dev 0 stream 7 in two (whole graph) x3\n"
-      "kernel CUDA graph 9 dev 0 stream 7 in made anew (whole graph) x1\n"
-      "kernel CUDA graph 9 dev 0 stream 7 in one (whole graph) x1\n"
-      "kernel CUDA graph 9 dev 0 stream 7 in one again (whole graph) x4\n" GEMM
-      "two (graph) captured in (outside) x2\n" NORM
-      "made anew (graph) captured in (outside) x2\n" NORM
-      "one (graph) captured in (outside) x2\n" },
     { "a name whose memory is used again",
       "reused_name",
       { 0 },
