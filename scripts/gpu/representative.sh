@@ -2,6 +2,7 @@
 # On a GPU machine: counters of representatives laid over a native trace, against every kernel measured.
 # A random-weight Llama in PyTorch; LAYERS and TOKENS choose its size, METRICS what ncu counts. Prints, per region, the
 # error of DRAM bytes, tensor operations and time, and the wall times. Numbers in $OUT/representative.json.
+# LIMIT stops a run after so many seconds and tells how many kernels it had.
 #   scripts/gpu/representative.sh [rep] [rep1] [rep4] [all]    the preset; one per configuration; 4 x TOKENS; everything
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
@@ -20,22 +21,31 @@ base=(workload=hf model=hf "model.path=$work/config.json" infer.prompt_tokens=51
     pipeline.ncu.regions.enable=true 'pipeline.ncu.regions.include=[prefill,decode]' pipeline.ncu.ncu_cli.sections=[]
     "pipeline.ncu.ncu_cli.metrics=[${METRICS:-$counted}]"
     pipeline.ncu.ncu_cli.export.csv=false)
-run() { "$lpo" run -q "hydra.run.dir=$work/$1" "${base[@]}" "${@:2}" | grep -E '^(native|ncu) '; }
+run() { # NAME override…
+    local began=$SECONDS
+    timeout "${LIMIT:-600}" "$lpo" run -q "hydra.run.dir=$work/$1" "${base[@]}" "${@:2}" >"$work/$1.txt" 2>&1
+    local code=$?
+    grep -E '^(native|ncu)' "$work/$1.txt"
+    [ $code = 124 ] && echo "stopped after $((SECONDS - began)) s"
+    echo "$(grep -ac '==PROF== Profiling' "$work/$1/ncu/run.log") kernels: $(grep -ao '[0-9]* pass.*' "$work/$1/ncu/run.log" | sort | uniq -c | tr '\n' ';')"
+    cp "$work/$1/report.json" "$OUT/$1.json"
+}
 what=${*:-rep rep1 rep4 all}
+alone=pipeline.native.enable=false # where only the wall time of ncu, or its report, is wanted
 for name in $what; do
     echo "$name"
     case $name in
     rep) run rep infer.max_new_tokens=$TOKENS ;;
     rep1) run rep1 infer.max_new_tokens=$TOKENS pipeline.ncu.sampling.per_config=1 ;;
-    rep4) run rep4 infer.max_new_tokens=$((TOKENS * 4)) ;;
-    all) run all infer.max_new_tokens=$TOKENS pipeline.ncu.sampling.mode=all ;;
+    rep4) run rep4 infer.max_new_tokens=$((TOKENS * 4)) $alone ;;
+    all) run all infer.max_new_tokens=$TOKENS pipeline.ncu.sampling.mode=all $alone ;;
     esac
-    grep -ao '[0-9]* pass.*' "$work/$name/ncu/run.log" | sort | uniq -c
-    cp "$work/$name/report.json" "$OUT/$name.json"
 done
 # Reports and traces, so that the rule can be tried again without a GPU.
-(cd "$work" && tar -czf "$OUT/readings.tgz" */ncu/run.ncu-rep */native/*.lpot)
-[ -d "$work/all" ] || exit 0
+for name in rep rep1; do
+    [ -d "$work/$name" ] && (cd "$work" && tar -czf "$OUT/$name.tgz" $name/ncu/run.ncu-rep $name/native/*.lpot)
+done
+[ -f "$work/all/ncu/run.ncu-rep" ] || exit 0
 "$lpo" regions --json "$work"/all/ncu/run.ncu-rep >"$OUT/all-ncu.json"
 python3 - "$OUT" "$work" <<'P'
 import json, os, sys
