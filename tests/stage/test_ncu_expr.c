@@ -1,7 +1,7 @@
 #include "../unit.h"
 
-#include "stage/ncu/expr.h"
 #include "stage/messages.h"
+#include "stage/ncu/expr.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
