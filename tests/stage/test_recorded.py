@@ -214,6 +214,42 @@ class Ncu(Recorded):
         self.assertEqual(done.returncode, 1)
         self.assertIn("app-range", self.stage("ncu")["message"])
 
+    def test_a_section_that_this_ncu_has_not_stops_before_the_capture(self) -> None:
+        for section, near in (("SpeedOfLigt", "did you mean 'SpeedOfLight'?"), ("NoSuchSectionAtAll", "sections.txt lists all 24")):
+            with self.subTest(section):
+                done = self.lpo(*ANY, f"pipeline.ncu.ncu_cli.sections=[Occupancy,{section}]", "--", "true")
+                self.assertEqual((done.returncode, self.stage("ncu")["state"]), (1, "failed"))
+                self.assertIn(f"no section '{section}'", self.stage("ncu")["message"])
+                self.assertIn(near, self.stage("ncu")["message"])
+                self.assertFalse([c for c in self.calls() if "--export" in c])
+                shutil.rmtree(self.path())
+
+    def test_sections_that_cannot_be_judged_are_ncu_s_to_judge(self) -> None:
+        for words, mode in ((["pipeline.ncu.ncu_cli.sections=['regex:Speed.*']"], "ok"),
+                            (["pipeline.ncu.ncu_cli.sections=[Mine]", "pipeline.ncu.ncu_cli.extra_args=['--section-folder=mine']"], "ok"),
+                            (["pipeline.ncu.ncu_cli.sections=[Mine]"], "no-list")):
+            with self.subTest(words, mode=mode):
+                done = self.lpo(*ANY, *words, "--", "true", FAKE_NCU=mode)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.has("ncu/run.ncu-rep")
+                shutil.rmtree(self.path())
+
+    def test_range_replay_is_reported_from_ncu_s_own_page(self) -> None:
+        done = self.lpo(*ANY, "pipeline.ncu.ncu_cli.replay_mode=range", "pipeline.ncu.regions.enable=true", "--", "true", FAKE_NCU="ranges")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(self.path("ncu/regions/report.json"), encoding="utf-8") as f:
+            region = next(r for r in json.load(f)["scopes"][0]["regions"] if r["path"] == "A")
+        self.assertEqual(region["metrics"]["dram__bytes.sum"]["value"], 4096)
+        with open(self.path("report.md"), encoding="utf-8") as f:
+            self.assertNotIn("cannot be read", f.read())
+        alone = subprocess.run([LPO, "regions", self.path("ncu/run.ncu-rep")], text=True, capture_output=True,
+                               env=os.environ | {"PATH": "/usr/bin:/bin"})
+        self.assertIn("1 range results", alone.stdout)
+        with_ncu = subprocess.run([LPO, "regions", "--json", self.path("ncu/run.ncu-rep")], text=True, capture_output=True,
+                                  env=os.environ | {"PATH": TOOLS + os.pathsep + os.environ["PATH"], "FAKE_NCU": "ranges"})
+        self.assertIn("range results were read through ncu", with_ncu.stdout)
+        self.assertEqual(json.loads(with_ncu.stdout)["scopes"][0]["launches"], 1)
+
     def test_a_pattern_that_fits_no_region_stops_before_ncu(self) -> None:
         done = self.lpo(*NCU_ON, "pipeline.ncu.ncu_cli.nvtx.include=decod")
         self.assertEqual(done.returncode, 1)

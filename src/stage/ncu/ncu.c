@@ -10,6 +10,7 @@
 #include "run/supervise.h"
 #include "stage/messages.h"
 #include "stage/ncu/metrics.h"
+#include "stage/ncu/sections.h"
 #include "stage/ncu/seen.h"
 #include "stage/stage.h"
 #include "util/arena.h"
@@ -20,6 +21,7 @@ struct state {
     const char *ncu;
     const struct lpo_node *cli;
     size_t main, rerun;  /* indices of steps; (size_t)-1: none */
+    size_t list;         /* the question which sections exist */
     size_t query;        /* the question which metrics exist */
     const char *cache;   /* where its answer is kept */
     const char *problem; /* why the capture failed, in plain words */
@@ -145,20 +147,20 @@ static void add_list_sections(struct lpo_stage_ctx *ctx, struct state *s, struct
     lpo_step_arg(ctx->arena, step, s->ncu);
     lpo_step_arg(ctx->arena, step, "--list-sections");
     step->stdout_path = lpo_path_join(ctx->arena, ctx->dir, "sections.txt");
-    step->optional = true;
 }
 
 static int ncu_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err)
 {
     struct state *s = LPO_NEW(ctx->arena, struct state);
 
-    *s = (struct state){ .main = none, .rerun = none, .query = none };
+    *s = (struct state){ .main = none, .rerun = none, .list = none, .query = none };
     ctx->private = s;
     s->cli = lpo_node_get(ctx->knobs, "ncu_cli");
     if (!s->cli)
         s->cli = lpo_node_map(ctx->arena);
     if (lpo_stage_tool(ctx, &lpo_stage_ncu, &s->ncu, err) < 0)
         return err->code;
+    s->list = steps->len;
     add_list_sections(ctx, s, steps);
     if (lpo_ncu_metrics_plan(ctx, s->ncu, s->cli, steps, &s->cache))
         s->query = steps->len - 1;
@@ -212,6 +214,18 @@ static int after_capture(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_
     return 0; /* collect() tells what is wrong, after what can be saved is saved */
 }
 
+/* A list that cannot be had is no failure; a section that is not in it is one. */
+static int after_list(struct lpo_stage_ctx *ctx, const struct state *s, const struct lpo_step *step,
+                      const struct lpo_result *r, struct lpo_err *err)
+{
+    struct lpo_err why = { 0 };
+
+    if (lpo_stage_judge(step, r, &why) == 0)
+        return lpo_ncu_sections_check(ctx, s->cli, step->stdout_path, err);
+    lpo_manifest_note(ctx->manifest, ctx->record, "%s", lpo_err_cause(&why));
+    return 0;
+}
+
 static int ncu_after(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, size_t i,
                      const struct lpo_result *r, struct lpo_err *err)
 {
@@ -219,6 +233,8 @@ static int ncu_after(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, size_t 
 
     if (i == s->main || i == s->rerun)
         return after_capture(ctx, s, steps, i, r, err);
+    if (i == s->list)
+        return after_list(ctx, s, &steps->at[i], r, err);
     if (i == s->query) {
         const struct lpo_step *step = &steps->at[i];
 
