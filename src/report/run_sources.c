@@ -45,7 +45,7 @@ static bool is_ncu_csv(const char *name)
 static const struct kind {
     const char *stage, *what;
     bool (*mine)(const char *name);
-    bool (*instead)(const char *name); /* when none of the first kind is there or readable */
+    bool (*instead)(const char *name); /* when the first kind is not there or tells no kernel */
     unsigned skip;
 } kinds[] = {
     { "native", "the trace of lpo's own collector", is_native, NULL, LPO_SKIP_OPS },
@@ -168,6 +168,29 @@ static bool has_kernels(const struct lpo_trace *t)
     return false;
 }
 
+/* The trace of one stage. A report of range replay holds results that only ncu itself can read: its
+ * own page of them is beside it. */
+static struct lpo_trace *read_kind(struct lpo_run_data *d, const struct kind *k,
+                                   struct lpo_source *s)
+{
+    struct lpo_source other = { .stage = k->stage, .what = k->what };
+    struct lpo_trace *t, *second;
+
+    pick_files(d, s, k->mine);
+    t = s->nfiles ? read_trace(d, s, k->skip) : NULL;
+    if (!k->instead || (t && has_kernels(t)))
+        return t;
+    pick_files(d, &other, k->instead);
+    second = other.nfiles ? read_trace(d, &other, k->skip) : NULL;
+    if (!second || (t && !has_kernels(second))) {
+        lpo_trace_destroy(second);
+        return t;
+    }
+    lpo_trace_destroy(t);
+    *s = other;
+    return second;
+}
+
 /* The rule by which the ncu stage decides to measure representatives alone. */
 static bool representatives(const struct lpo_node *config)
 {
@@ -205,12 +228,7 @@ int lpo_run_sources_read(struct lpo_run_data *d, struct lpo_err *err)
     for (size_t i = 0; i < NKINDS; i++) {
         struct lpo_source s = { .stage = kinds[i].stage, .what = kinds[i].what };
 
-        pick_files(d, &s, kinds[i].mine);
-        traces[i] = s.nfiles ? read_trace(d, &s, kinds[i].skip) : NULL;
-        if (!traces[i] && kinds[i].instead) {
-            pick_files(d, &s, kinds[i].instead);
-            traces[i] = s.nfiles ? read_trace(d, &s, kinds[i].skip) : NULL;
-        }
+        traces[i] = read_kind(d, &kinds[i], &s);
         lpo_vec_push(&d->sources, s);
     }
     overlay(d, traces);

@@ -58,8 +58,5 @@ int lpo_ncu_import(const char *path, struct lpo_trace *into, struct lpo_err *err
     if (rc == 0)
         rc = lpo_reader_ncu_csv.read(csv, into, err);
     unlink(csv);
-    if (rc == 0)
-        lpo_trace_note(into, 0,
-                       "this report's format is not known to lpo: it was read through ncu");
     return rc;
 }

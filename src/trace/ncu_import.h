@@ -1,4 +1,4 @@
-/* trace/ncu_import.h - a report in a format this lpo does not know, by way of ncu's own CSV. */
+/* trace/ncu_import.h - what this lpo cannot read of a report, by way of ncu's own CSV. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,5 +8,5 @@ struct lpo_trace;
 
 /* Is there an ncu on PATH that could convert it? */
 bool lpo_ncu_can_import(void);
-/* ncu --import path --page raw --csv, read as ncu-csv. Leaves a note that it came that way. */
+/* ncu --import path --page raw --csv, read as ncu-csv. */
 int lpo_ncu_import(const char *path, struct lpo_trace *into, struct lpo_err *err);

@@ -170,6 +170,17 @@ static int read_report(struct lpo_ncu_rep *rep, struct lpo_ncu_walk *w, struct l
     return 0;
 }
 
+/* What only ncu can read of a report, where ncu is here: another format, and range results. */
+static int read_through_ncu(const char *path, struct lpo_trace *t, bool ranges, struct lpo_err *err)
+{
+    if (lpo_ncu_import(path, t, err) < 0)
+        return err->code;
+    lpo_trace_note(t, 0,
+                   ranges ? "range results were read through ncu"
+                          : "this report's format is not known to lpo: it was read through ncu");
+    return 0;
+}
+
 static int map_file(const struct lpo_unpacked *file, struct lpo_ncu_walk *w, struct lpo_err *err)
 {
     struct stat st;
@@ -192,6 +203,7 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
     LPO_AUTO(lpo_unpacked) file = NULL;
     struct lpo_ncu_rep rep = { .t = into, .process = LPO_NONE };
     struct lpo_ncu_walk walk = { 0 };
+    size_t before = into->works.len;
     int rc;
 
     if (lpo_unpack(path, &file, err) < 0 || map_file(file, &walk, err) < 0)
@@ -201,9 +213,14 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
     rep.stacks = lpo_map_create();
     rc = read_report(&rep, &walk, err);
     if (rc < 0 && walk.other_version && lpo_ncu_can_import())
-        rc = lpo_ncu_import(path, into, err);
-    else if (rc == 0)
-        add_notes(&rep, walk.range_results, walk.cut || file->cut);
+        rc = read_through_ncu(path, into, false, err);
+    else if (rc == 0) {
+        struct lpo_err why = { 0 };
+        bool ranges = walk.range_results && into->works.len == before && lpo_ncu_can_import() &&
+                      read_through_ncu(path, into, true, &why) == 0;
+
+        add_notes(&rep, ranges ? 0 : walk.range_results, walk.cut || file->cut);
+    }
     munmap((void *)walk.bytes, walk.len);
     lpo_map_destroy(rep.stacks);
     lpo_vec_free(&rep.strings);
