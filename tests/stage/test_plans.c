@@ -65,8 +65,9 @@ static const struct plan_case {
       { "ncu --list-sections", "ncu --query-metrics",
         "ncu --config-file off --target-processes all --replay-mode kernel --set roofline "
         "--launch-skip 2 --launch-count 5 --clock-control none --section SpeedOfLight "
-        "--section Occupancy --metrics a.sum,b.avg --x --nvtx --nvtx-include 'regex:^decode.*$/' "
-        "--nvtx-include 'regex:^decode.*$' --nvtx-include prefill/ --nvtx-include prefill "
+        "--section Occupancy --metrics a.sum,b.avg --x --nvtx --nvtx-include prefill/ "
+        "--nvtx-include prefill --nvtx-include 'regex:^decode.*$/' --nvtx-include "
+        "'regex:^decode.*$' "
         "--force-overwrite --log-file /run/ncu/run.log --export /run/ncu/run /bin/echo" },
       "--filter-mode" },
     { "ncu: no metrics, no gate",

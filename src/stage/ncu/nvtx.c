@@ -1,6 +1,8 @@
 /* Which ranges a capture is limited to, as ncu's flags. */
 #include "stage/ncu/ncu.h"
 
+#include <string.h>
+
 #include "config/node.h"
 #include "run/conf.h"
 #include "run/manifest.h"
@@ -28,12 +30,18 @@ static int translate(struct lpo_stage_ctx *ctx, const struct lpo_node *node, con
     return 0;
 }
 
+/* ncu passed over names that stood behind a regular expression (measured), so names go first. */
 static void add_exprs(struct lpo_stage_ctx *ctx, struct lpo_step *step, const char *flag,
                       const struct lpo_exprs *exprs)
 {
-    for (size_t i = 0; i < exprs->len; i++) {
+    for (size_t i = 0; i < 2 * exprs->len; i++) {
+        const char *expr = exprs->at[i % exprs->len];
+        bool regex = strncmp(expr, "regex:", strlen("regex:")) == 0;
+
+        if (regex != (i >= exprs->len))
+            continue;
         lpo_step_arg(ctx->arena, step, flag);
-        lpo_step_arg(ctx->arena, step, exprs->at[i]);
+        lpo_step_arg(ctx->arena, step, expr);
     }
 }
 
