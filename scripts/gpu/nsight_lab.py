@@ -68,17 +68,36 @@ class Lab:
         self.work = Path(tempfile.mkdtemp(prefix="lpo-nsight-"))
         self.env = os.environ | {"XDG_CACHE_HOME": str(self.work / "cache")}
         self.shared: Run | None = None
+        self.last: Path | None = None  # the run that the checks are about
+        self.waited = 0.0
         self.numbers: dict = {}
 
     def elapsed(self) -> float:
-        return time.monotonic() - self.begin
+        return time.monotonic() - self.begin - self.waited
+
+    def wait_for(self, file: str, most_s: float = 400) -> None:
+        """Until the file is there: a machine that others load is no place for timings."""
+        begin = time.monotonic()
+        while not Path(file).exists() and time.monotonic() - begin < most_s:
+            time.sleep(0.5)
+        self.waited += time.monotonic() - begin
+        print(f"    waited {time.monotonic() - begin:.0f} s; {file} is {'here' if Path(file).exists() else 'NOT here'}", flush=True)
 
     def check(self, what: str, good: object, why: object = "") -> bool:
         if DRY:
             return True
         self.passed, self.failed = self.passed + bool(good), self.failed + (not good)
         print(f"{self.passed + self.failed:3} {'ok    ' if good else 'FAILED'} {what}" + ("" if good else f": {why}"), flush=True)
+        if not good:
+            self.tell_logs()
         return bool(good)
+
+    def tell_logs(self) -> None:
+        """The ends of ncu's and the program's logs, once for a run."""
+        path, self.last = self.last, None
+        for name in ("ncu/run.log", "workload/ncu/stdout.log", "workload/ncu/stderr.log") if path else ():
+            lines = Run(path, 0, 0).text(name).splitlines()[-8:]
+            print(f"      {path.name}/{name}:" + "".join(f"\n        | {line[:300]}" for line in lines), flush=True)
 
     def equal(self, what: str, have: object, want: object) -> bool:
         return self.check(what, have == want, f"{have!r}, not {want!r}")
@@ -97,7 +116,7 @@ class Lab:
         full += ["--", *program] if program else []
         begin = time.monotonic()
         done = self.call(full, env=env)
-        made = Run(path, done.returncode, time.monotonic() - begin)
+        made, self.last = Run(path, done.returncode, time.monotonic() - begin), path
         print(f"    {name}: exit {done.returncode}, {made.seconds:.1f} s, at {self.elapsed():.0f} s", flush=True)
         if DRY:
             print(done.stdout + done.stderr)
