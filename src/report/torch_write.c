@@ -121,7 +121,8 @@ static void memory(struct lpo_doc *doc, const struct torch *t)
 
     lpo_doc_section(doc, "memory", "Memory", 1);
     if (!t->memory.events) {
-        lpo_doc_paragraph(doc, "Not recorded (pipeline.torch_profiler.profile_memory).");
+        lpo_doc_paragraph(doc, "No allocation is in the trace: they are recorded with "
+                               "pipeline.torch_profiler.profile_memory=true.");
         return;
     }
     table = lpo_doc_table(doc, "memory", "", memory_columns, COUNT(memory_columns));

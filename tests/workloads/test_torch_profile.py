@@ -7,9 +7,11 @@ import os
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 from collections import Counter
 from pathlib import Path
+from unittest import mock
 
 HERE = Path(__file__).resolve().parent
 WORKLOADS = HERE.parent.parent / "workloads"
@@ -124,6 +126,29 @@ class Schedule(unittest.TestCase):
         run = Profiled(["-c", code], {"step": "optimizer", "schedule": {"wait": 1, "warmup": 1, "active": 2}})
         self.assertEqual((run.code, run.stderr), (0, ""))
         self.assertEqual([names(events, "cpu_op")["aten::exp"] for events in run.traces()], [2])
+
+
+class Threads(unittest.TestCase):
+    """torch records allocations or every thread's operators, not both."""
+
+    def asked(self, settings):
+        sys.path.insert(0, str(WORKLOADS / "lpo_sitecustomize"))
+        import lpo_torch_profile
+
+        stub = types.ModuleType("torch._C._profiler")
+        stub._ExperimentalConfig = dict
+        chain = {"torch": types.ModuleType("torch"), "torch._C": types.ModuleType("torch._C"), "torch._C._profiler": stub}
+        with mock.patch.dict(sys.modules, chain):
+            return lpo_torch_profile.Recorder(dict(settings, out_dir="/nowhere")).threads()
+
+    def test_every_thread(self):
+        self.assertEqual(self.asked({}), {"experimental_config": {"profile_all_threads": True}})
+
+    def test_not_when_told(self):
+        self.assertEqual(self.asked({"all_threads": False}), {})
+
+    def test_not_with_memory(self):
+        self.assertEqual(self.asked({"profile_memory": True}), {})
 
 
 class Guest(unittest.TestCase):

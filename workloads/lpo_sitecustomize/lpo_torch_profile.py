@@ -8,7 +8,8 @@ The settings file (JSON):
     step             what ends a step: "module" (a call of an outermost nn.Module: one forward pass),
                      "optimizer" (an optimizer's step), "range" (a record_function of the name below)
     step_range       that name; "step" unless told
-    all_threads      record operators of every thread where torch can (default true)
+    all_threads      record operators of every thread where torch can (default true; not with profile_memory, which
+                     records nothing then)
 
 Recording begins with `import torch`; where a GPU is to be recorded, with the program's first use of CUDA, since
 to begin earlier would fix CUDA_VISIBLE_DEVICES before the program had its say. A module called before that
@@ -144,8 +145,9 @@ class Recorder:
         return cuda.is_initialized() or hasattr(getattr(cuda, "_tls", None), "is_initializing")
 
     def threads(self) -> dict[str, Any]:
-        """Operators of every thread, where this torch knows how."""
-        if not self.settings.get("all_threads", True):
+        """Operators of every thread, where this torch knows how. Allocations are reported to the thread that started the
+        profiler alone: asked for both, torch 2.11 records no allocation at all."""
+        if not self.settings.get("all_threads", True) or self.settings.get("profile_memory"):
             return {}
         try:
             from torch._C._profiler import _ExperimentalConfig
