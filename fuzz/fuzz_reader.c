@@ -1,4 +1,4 @@
-/* Nsight Compute reports of any bytes: sizes, ids and nesting that lie. */
+/* A trace reader given any bytes: READER, which fuzz/meson.build names for each target. */
 #include "check_trace.h"
 #include "memory_file.h"
 
@@ -14,8 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char path[64];
     int fd = memory_file(data, size, path, sizeof path);
 
-    lpo_reader_ncu_rep.sniff(path, data, size);
-    if (lpo_reader_ncu_rep.read(path, t, &err) < 0)
+    READER.sniff(path, data, size);
+    if (READER.read(path, t, &err) < 0)
         insist(lpo_err_cause(&err)[0] != '\0');
     else
         check_trace(t);
