@@ -145,9 +145,10 @@ static bool level_fits(const struct lpo_level *pattern, const struct lpo_level *
                          : strcmp(pattern->name, level->name) == 0;
 }
 
-/* As a glob over levels: the last any-depth takes one level more until the rest fits. */
+/* As a glob over levels: the last any-depth takes one level more until the rest fits. `where` gets
+ * the path's level for each of the pattern's, any-depth ones aside. */
 static bool fits_from(const struct lpo_levels *pattern, const struct lpo_levels *path, size_t i,
-                      bool to_end)
+                      bool to_end, size_t *where)
 {
     size_t p = 0, after = 0, taken = 0; /* `after` the last any-depth, 0: none was met */
 
@@ -158,8 +159,7 @@ static bool fits_from(const struct lpo_levels *pattern, const struct lpo_levels 
             after = ++p;
             taken = i;
         } else if (p < pattern->len && i < path->len && level_fits(&pattern->at[p], &path->at[i])) {
-            p++;
-            i++;
+            where[p++] = i++;
         } else if (after && taken < path->len) {
             p = after;
             i = ++taken;
@@ -173,6 +173,7 @@ bool lpo_levels_fit(const struct lpo_levels *pattern, const struct lpo_levels *p
 {
     const char *domain = pattern->len ? pattern->at[pattern->len - 1].domain : "";
     struct lpo_levels own = { 0 };
+    size_t where[LPO_MAX_LEVELS];
 
     if (to_end && path->len && fnmatch(domain, path->at[path->len - 1].domain, 0) != 0)
         return false;
@@ -180,9 +181,51 @@ bool lpo_levels_fit(const struct lpo_levels *pattern, const struct lpo_levels *p
         if (fnmatch(domain, path->at[i].domain, 0) == 0)
             own.at[own.len++] = path->at[i];
     for (size_t i = 0; i < own.len; i++)
-        if (fits_from(pattern, &own, i, to_end))
+        if (fits_from(pattern, &own, i, to_end, where))
             return true;
     return false;
+}
+
+void lpo_levels_tidy(struct lpo_levels *pattern)
+{
+    struct lpo_level *at = pattern->at;
+    const char *domain = pattern->len ? at[0].domain : "";
+    size_t n = 0;
+
+    for (size_t i = 0; i < pattern->len; i++)
+        if (!at[i].any_depth || (n && !at[n - 1].any_depth))
+            at[n++] = at[i];
+    if (n && at[n - 1].any_depth)
+        n--;
+    if (!n && pattern->len)
+        at[n++] = (struct lpo_level){ .domain = domain, .name = "*", .glob = true };
+    pattern->len = n;
+}
+
+bool lpo_levels_instance(const struct lpo_levels *pattern, const struct lpo_levels *path,
+                         struct lpo_levels *out)
+{
+    const char *domain = pattern->len ? pattern->at[pattern->len - 1].domain : "";
+    struct lpo_levels own = *path, head = { 0 };
+    size_t where[LPO_MAX_LEVELS], i;
+
+    lpo_levels_of_last_domain(&own);
+    if (own.len == 0 || fnmatch(domain, own.at[0].domain, 0) != 0)
+        return false;
+    do { /* the outermost end first, of its runs the shortest */
+        head.at[head.len] = own.at[head.len];
+        head.len++;
+        for (i = head.len; i > 0 && !fits_from(pattern, &head, i - 1, true, where);)
+            i--;
+    } while (i == 0 && head.len < own.len);
+    out->len = 0;
+    for (size_t p = 0; i > 0 && p < pattern->len; p++) {
+        if (!pattern->at[p].any_depth)
+            out->at[out->len++] = own.at[where[p]];
+        else if (where[p + 1] > where[p - 1] + 1) /* tidy: names on both sides */
+            out->at[out->len++] = pattern->at[p];
+    }
+    return i > 0;
 }
 
 static void add_glob(struct lpo_str *out, const char *name, bool glob)

@@ -43,5 +43,15 @@ void lpo_levels_of_last_domain(struct lpo_levels *levels);
 /* Does a run of the path's levels fit the pattern? With `to_end` the run must end the path. */
 bool lpo_levels_fit(const struct lpo_levels *pattern, const struct lpo_levels *path, bool to_end);
 
+/* Without the "**" that say nothing: at either end, since a run may begin anywhere and holds all
+ * below it, and beside another. Of "**" alone "*" is left. */
+void lpo_levels_tidy(struct lpo_levels *pattern);
+
+/* The outermost run of the path's levels, in its last domain, that fits the pattern: the pattern
+ * with the path's own names for its globs. A "**" that stands for no level here is left out.
+ * `pattern` is tidy. */
+bool lpo_levels_instance(const struct lpo_levels *pattern, const struct lpo_levels *path,
+                         struct lpo_levels *out);
+
 /* The same as a pattern of region/select.h, for the report of what was captured. */
 void lpo_levels_add_selection(const struct lpo_levels *pattern, struct lpo_str *out);

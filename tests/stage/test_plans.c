@@ -65,11 +65,15 @@ static const struct plan_case {
       { "ncu --list-sections", "ncu --query-metrics",
         "ncu --config-file off --target-processes all --replay-mode kernel --set roofline "
         "--launch-skip 2 --launch-count 5 --clock-control none --section SpeedOfLight "
-        "--section Occupancy --metrics a.sum,b.avg --x --nvtx --nvtx-include prefill/ "
-        "--nvtx-include prefill --nvtx-include 'regex:^decode.*$/' --nvtx-include "
-        "'regex:^decode.*$' "
+        "--section Occupancy --metrics a.sum,b.avg --x --nvtx --nvtx-include "
+        "'regex:^decode.*$/' --nvtx-include 'regex:^(decode.*|prefill)$' --nvtx-include prefill/ "
         "--force-overwrite --log-file /run/ncu/run.log --export /run/ncu/run /bin/echo" },
       "--filter-mode" },
+    { "ncu: globs that native's regions will stand for, before they are known",
+      BASE "pipeline: {native: {enable: true, library: /bin/sh}, ncu: {enable: true, ncu_cli: "
+           "{nvtx: {include: ['a*/x', 'b*/y']}}}}\n",
+      { "--nvtx-include 'regex:^a.*$/^x$/' --nvtx-include 'regex:^b.*$/^y$/'" },
+      NULL },
     { "ncu: no metrics, no gate",
       BASE "pipeline: {ncu: {enable: true, gating_nvtx: false, ncu_cli: {metrics: null, nvtx: "
            "{include: decode}, sections: []}}}\n",

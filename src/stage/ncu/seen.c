@@ -58,12 +58,19 @@ static bool outermost(const char *path)
     return true;
 }
 
-void lpo_seen_add_outermost(struct lpo_arena *a, const struct lpo_seen_regions *seen,
+bool lpo_seen_add_outermost(struct lpo_arena *a, const struct lpo_seen_regions *seen,
                             struct lpo_exprs *out)
 {
-    for (size_t i = 0; i < seen->len; i++)
+    struct lpo_exprs all = { 0 };
+
+    for (size_t i = 0; i < seen->len; i++) {
         if (outermost(seen->at[i].path))
-            lpo_ncu_expr_add(a, seen->at[i].path, seen, out, NULL);
+            lpo_ncu_expr_add(a, seen->at[i].path, seen, &all, NULL);
+        if (all.len > LPO_MAX_EXPRS || all.bytes > LPO_MAX_EXPR_BYTES)
+            return false;
+    }
+    *out = all;
+    return true;
 }
 
 struct hot {
