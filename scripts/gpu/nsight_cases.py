@@ -315,6 +315,7 @@ def part_torch(lab: Lab) -> None:
 PARTS = {"forms": nsight_forms.part_forms, "failures": part_failures, "presets": part_presets, "torch": part_torch,
          "nsys": part_nsys, "mistakes": part_mistakes, "focus": part_focus, "processes": part_processes, "kernels": part_kernels,
          "cost": part_cost}
+ASKED = {"forms-quick": nsight_forms.part_forms_quick}  # only when named
 
 
 class Stopped(BaseException):
@@ -332,7 +333,7 @@ def run_parts(lab: Lab, names: list[str]) -> None:
             continue
         print(f"\n== {name} (at {lab.elapsed():.0f} s)", flush=True)
         try:
-            PARTS[name](lab)
+            (PARTS | ASKED)[name](lab)
         except Exception:  # the other parts still tell something
             lab.check(f"{name} ran to its end", False, traceback.format_exc())
 

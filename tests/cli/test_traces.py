@@ -72,6 +72,19 @@ def formats_agree():
     assert [(r["kernel"], int(r["gpu_ns"])) for r in rows] == [(k["name"], k["gpu_ns"]) for k in kernels]
 
 
+def forms_agree():
+    """Names that hold marks, nested domains, start/end ranges, threads: native, ncu's report and ncu's page of one program.
+    The capture had not found u$v, which was asked for with a backslash."""
+    def launches(path):
+        rows = json.loads(run(["regions", "--json", path]))["scopes"][0]["regions"]
+        return {r["path"]: r["launches"] for r in rows if r["launches"]}
+
+    native = launches("tests/data/native/forms.lpot")
+    assert native.pop("(outside)") == 1 and native.pop("u$v") == 1, native
+    for path in ("tests/data/ncu/forms.ncu-rep.gz", "tests/data/ncu/forms_raw.csv.gz"):
+        assert launches(path) == native, (path, launches(path), native)
+
+
 def perfetto_has_region_lanes():
     events = json.loads(run(["regions", NSYS, "-f", "perfetto"]))["traceEvents"]
     names = {e["args"]["name"] for e in events if e["name"] == "thread_name"}
@@ -103,7 +116,7 @@ def other_files_are_refused():
     assert "in no format that lpo knows" in run(["top", "meson.build"], 1)
 
 
-CHECKS = [other_files_are_refused, formats_agree, perfetto_has_region_lanes, yaml_feeds_kernels, ranks_side_by_side]
+CHECKS = [other_files_are_refused, formats_agree, forms_agree, perfetto_has_region_lanes, yaml_feeds_kernels, ranks_side_by_side]
 
 
 def main():

@@ -225,6 +225,18 @@ static void check_join(void **state)
     assert_true(c->says ? note && strstr(note, c->says) : !note);
 }
 
+static void no_ranges_at_all(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_seen_regions none = { regions, 0, NULL, 0 };
+    struct lpo_exprs out = { 0 };
+    struct lpo_err err = { 0 };
+
+    (void)state;
+    assert_int_equal(lpo_ncu_expr_add(a, "decode*", &none, &out, &err), LPO_E_CONFIG);
+    assert_non_null(strstr(lpo_err_cause(&err), "no NVTX range"));
+}
+
 /* Steps with a name each: within the bound by name, beyond it by a regular expression. */
 static const struct many_case {
     const char *name;
@@ -317,6 +329,7 @@ int main(void)
     UNIT_ROWS(&u, expr_cases, check_expr);
     UNIT_ROWS(&u, join_cases, check_join);
     UNIT_ROWS(&u, many_cases, check_many);
+    UNIT_TEST(&u, no_ranges_at_all);
     UNIT_ROWS(&u, fit_cases, check_fit);
     UNIT_ROWS(&u, message_cases, check_message);
     return unit_run(&u);

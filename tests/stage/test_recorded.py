@@ -238,8 +238,8 @@ class Ncu(Recorded):
         done = self.lpo(*ANY, "pipeline.ncu.ncu_cli.replay_mode=range", "pipeline.ncu.regions.enable=true", "--", "true", FAKE_NCU="ranges")
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(self.path("ncu/regions/report.json"), encoding="utf-8") as f:
-            region = next(r for r in json.load(f)["scopes"][0]["regions"] if r["path"] == "A")
-        self.assertEqual(region["metrics"]["dram__bytes.sum"]["value"], 4096)
+            region = next(r for r in json.load(f)["scopes"][0]["regions"] if r["path"] == "plain")
+        self.assertEqual(region["metrics"]["sm__cycles_elapsed.max"]["value"], 382024)
         with open(self.path("report.md"), encoding="utf-8") as f:
             self.assertNotIn("cannot be read", f.read())
         alone = subprocess.run([LPO, "regions", self.path("ncu/run.ncu-rep")], text=True, capture_output=True,
@@ -255,6 +255,28 @@ class Ncu(Recorded):
         self.assertEqual(done.returncode, 1)
         self.assertIn("did you mean 'decode'", self.stage("ncu")["message"])
         self.assertFalse([c for c in self.calls() if c != ["--version"]])
+
+    def includes(self) -> list[str]:
+        words = next(c for c in self.calls() if "--export" in c)
+        return [words[i + 1] for i, w in enumerate(words) if w == "--nvtx-include"]
+
+    def test_globs_are_the_names_that_native_saw(self) -> None:
+        done = self.lpo(*NCU_ON, "pipeline.ncu.ncu_cli.nvtx.include=['pre*','d*/**/at*','*/**/mlp']")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("decode/*/attn/", self.includes())
+        self.assertFalse([e for e in self.includes() if e.startswith("regex:")], self.includes())
+
+    def test_globs_that_ncu_would_pass_over_stop_before_it(self) -> None:
+        done = self.lpo(*ANY, "pipeline.ncu.ncu_cli.nvtx.include=['decode_*','LLM@span']", "--", "true")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("'decode_*' and 'LLM@span' in one capture", self.stage("ncu")["message"])
+        self.assertFalse([c for c in self.calls() if "--export" in c])
+
+    def test_two_regular_expressions_of_one_s_own_are_told_of(self) -> None:
+        done = self.lpo(*ANY, "pipeline.ncu.ncu_cli.nvtx.include=['regex:^a$/','regex:^b$/']", "--", "true")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.includes(), ["regex:^a$/", "regex:^b$/"])
+        self.assertIn("passes over the other", " ".join(self.stage("ncu")["notes"]))
 
     def test_region_mode_is_one_capture_over_the_regions_seen(self) -> None:
         done = self.lpo(*NCU_ON, "pipeline.ncu.regions.enable=true", "pipeline.ncu.regions.include=[prefill,'decode/**/attn']")

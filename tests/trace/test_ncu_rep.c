@@ -21,6 +21,8 @@ static const struct pair_case {
 } pair_cases[] = {
     { "ranges, cut to what is read", "tests/data/ncu/ranges.ncu-rep.gz",
       "tests/data/ncu/ranges_raw.csv.gz", 12, 12 * 1100 },
+    { "every form of NVTX range", "tests/data/ncu/forms.ncu-rep.gz",
+      "tests/data/ncu/forms_raw.csv.gz", 37, 37 * 40 },
     { "ranges, as ncu wrote it", "../shared/data/ncu/ranges.ncu-rep.gz",
       "../shared/data/ncu/ranges_raw.csv", 12, 12 * 1100 },
     { "a Llama in PyTorch", "../shared/data/ncu/llm_roof.ncu-rep.gz",

@@ -41,6 +41,9 @@ static int no_such_region(struct lpo_arena *a, const char *pattern,
         if (i < 8)
             lpo_str_addf(&some, "%s%s", i ? ", " : "", seen->at[i].path);
     }
+    if (!seen->len)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "no region fits '%s': native saw no NVTX range in this program", pattern);
     near = lpo_nearest(pattern, names, n);
     if (near)
         return lpo_fail(err, LPO_E_CONFIG,
