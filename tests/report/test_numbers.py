@@ -245,7 +245,7 @@ class Torch(Report):
         self.assertEqual(m["memory"], [{"type": "GPU", "device": 0, "allocations": 2, "frees": 1, "peak_allocated_bytes": 1500,
                                         "peak_reserved_bytes": 4096, "growth_bytes": 500, "largest_bytes": 400}])
         self.assertIsNone(self.trace(OPS)["memory"])
-        self.assertIn("Not recorded", self.get("torch_profiler/report.md"))
+        self.assertIn("No allocation is in the trace", self.get("torch_profiler/report.md"))
 
     def test_where_the_stage_did_not_run_nothing_is_written(self) -> None:
         self.put("workload/native/metrics.json", {"aggregate": {}, "samples": []})
