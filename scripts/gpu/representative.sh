@@ -31,6 +31,10 @@ run() { # run NAME LIMIT override…
     grep -E '^(native|ncu)' "$work/$1.txt"
     [ -f "$log" ] && echo "$(grep -ac '==PROF== Profiling' "$log") kernels: $(grep -ao '[0-9]* pass.*' "$log" | sort | uniq -c | tr '\n' ';')"
     cp "$work/$1/report.json" "$OUT/$1.json"
+    [ "$1" = all ] || keep "$1"
+}
+keep() { # reports and traces, so that the rule can be tried again without a GPU
+    (cd "$work" && ls "$1"/ncu/run.ncu-rep "$1"/native/*.lpot 2>/dev/null | tar -c -T - | gzip -1 >"$OUT/$1.tgz")
 }
 for name in ${*:-rep rep1 long all}; do
     case $name in
@@ -42,10 +46,6 @@ for name in ${*:-rep rep1 long all}; do
         [ -n "${BUDGET:-}" ] && limit=$(python3 scripts/gpu/representative.py limit "$work" $((BUDGET - SECONDS)))
         run all "$limit" infer.max_new_tokens=$TOKENS pipeline.ncu.sampling.mode=all ;;
     esac
-done
-# Reports and traces, so that the rule can be tried again without a GPU.
-for name in native rep rep1; do
-    (cd "$work" && tar -czf "$OUT/$name.tgz" $(ls $name/ncu/run.ncu-rep $name/native/*.lpot 2>/dev/null)) 2>/dev/null
 done
 [ -f "$OUT/all.json" ] && [ -f "$work/all/ncu/run.ncu-rep" ] || exit 0
 "$lpo" regions --json "$work"/all/ncu/run.ncu-rep >"$OUT/all-ncu.json"
