@@ -235,6 +235,8 @@ static const struct lpo_schema_row rows[] = {
       "auto: representative in region mode" },
     { "pipeline.ncu.sampling.per_config", LPO_S_INT, false, NULL, 1,
       "launches measured of each distinct (kernel, grid, block)" },
+    { "pipeline.ncu.sampling.max_new_tokens", LPO_S_INT, true, NULL, 1,
+      "tokens that representatives are taken from; null: as many as the other stages generate" },
 
     { "pipeline.nvml", LPO_S_MAP, false, NULL, NONE, "power and clocks beside the stages" },
     { "pipeline.nvml.description", LPO_S_TEXT, true, NULL, NONE, "what the preset is for" },

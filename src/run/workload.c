@@ -38,10 +38,11 @@ static const char *conf_text(struct builder *b, const char *path, const char *fa
 
 static int64_t max_new_tokens(const struct lpo_node *config, const struct lpo_workload_ask *ask)
 {
-    int64_t normal = lpo_conf_int(config, "infer.max_new_tokens", 32);
+    int64_t n = lpo_conf_int(config, "infer.max_new_tokens", 32);
 
-    return ask->profiled ? lpo_conf_int(config, "run.representative_max_new_tokens", normal)
-                         : normal;
+    if (ask->profiled)
+        n = lpo_conf_int(config, "run.representative_max_new_tokens", n);
+    return ask->most_tokens && ask->most_tokens < n ? ask->most_tokens : n;
 }
 
 static int64_t repeats(const struct lpo_node *config, const struct lpo_workload_ask *ask)

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct lpo_arena;
 struct lpo_err;
@@ -16,6 +17,7 @@ struct lpo_workload_ask {
     const char *out_dir;  /* absolute: metrics.json, predictions.jsonl, settings.json go here */
     const char *call_dir; /* absolute: where lpo was called */
     bool profiled;        /* run.representative_max_new_tokens applies */
+    int64_t most_tokens;  /* no more than these; 0: as the config says */
     bool predictions;     /* write predictions.jsonl */
     bool light;           /* one repeat */
     bool write_files;     /* false in a dry run: nothing is written */

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "run/plan.h"
 
@@ -62,6 +63,7 @@ const struct lpo_stage *lpo_stage_find(const char *name); /* or NULL */
  * given). `profiled` says whether run.representative_max_new_tokens applies. */
 struct lpo_workload_opts {
     bool profiled, predictions;
+    int64_t most_tokens;       /* fewer than the other stages generate; 0: as many */
     const char *const *prefix; /* words before the program, NULL-terminated; or NULL */
 };
 int lpo_stage_add_workload(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, const char *label,

@@ -32,6 +32,7 @@ int lpo_stage_add_workload(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, c
         .out_dir = ctx->workload_dir,
         .call_dir = ctx->call_dir,
         .profiled = opts->profiled,
+        .most_tokens = opts->most_tokens,
         .predictions = opts->predictions,
         .light = ctx->light,
         .write_files = !ctx->dry_run,

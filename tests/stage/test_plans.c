@@ -95,6 +95,19 @@ static const struct plan_case {
         "--filter-mode per-launch-config "
         "--launch-count 2" },
       NULL },
+    { "ncu: representatives from the first tokens, the others from all",
+      "run: {repeats: 1, device: cpu}\ninfer: {max_new_tokens: 64}\n"
+      "workload: {kind: toy, program: /bin/toy}\npipeline: {native: {enable: true, library: "
+      "/bin/sh}, ncu: {enable: true, regions: {enable: true, include: [decode]}, sampling: {mode: "
+      "auto, per_config: 1, max_new_tokens: 4}}}\n",
+      { "# native", "--max-new-tokens 64", "# ncu", "--launch-count 1", "--max-new-tokens 4 " },
+      NULL },
+    { "ncu: everything has all tokens",
+      "run: {repeats: 1, device: cpu}\ninfer: {max_new_tokens: 64}\n"
+      "workload: {kind: toy, program: /bin/toy}\npipeline: {ncu: {enable: true, regions: {enable: "
+      "true}, sampling: {mode: all, max_new_tokens: 4}}}\n",
+      { "--max-new-tokens 64" },
+      "--max-new-tokens 4 " },
     { "ncu: everything when asked",
       BASE "pipeline: {ncu: {enable: true, regions: {enable: true}, sampling: {mode: all}}}\n",
       { "--nvtx" },

@@ -76,12 +76,30 @@ static void add_focus(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_ste
     }
 }
 
+/* ncu slows down with every launch it must look at, the more so the more there were before; the
+ * first tokens have nearly every configuration of the later ones. 0: all tokens. */
+static int64_t few_tokens(struct lpo_stage_ctx *ctx)
+{
+    int64_t all = lpo_conf_int(ctx->config, "infer.max_new_tokens", 0);
+    int64_t few = lpo_conf_int(ctx->knobs, "sampling.max_new_tokens", 0);
+    const char *kind = lpo_conf_text(ctx->config, "workload.kind", "command");
+
+    if (!few || !representative(ctx) || strcmp(kind, "command") == 0 ||
+        few >= lpo_conf_int(ctx->config, "run.representative_max_new_tokens", all))
+        return 0;
+    lpo_manifest_note(ctx->manifest, ctx->record,
+                      "representatives are taken from %lld of %lld tokens "
+                      "(pipeline.ncu.sampling.max_new_tokens)",
+                      (long long)few, (long long)all);
+    return few;
+}
+
 /* The workload behind the words of ncu, into the report `base`. */
 static int add_workload(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_steps *steps,
                         struct lpo_step *words, const char *base, struct lpo_step **out,
                         struct lpo_err *err)
 {
-    struct lpo_workload_opts opts = { .profiled = true };
+    struct lpo_workload_opts opts = { .profiled = true, .most_tokens = few_tokens(ctx) };
 
     lpo_ncu_add_outputs(ctx->arena, s->cli, lpo_path_join(ctx->arena, ctx->dir, base), words);
     opts.prefix = words->argv;
