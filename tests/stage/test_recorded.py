@@ -224,6 +224,16 @@ class Ncu(Recorded):
                 self.assertFalse([c for c in self.calls() if "--export" in c])
                 shutil.rmtree(self.path())
 
+    def test_what_ncu_says_before_its_log_is_told(self) -> None:
+        for mode, words in (("no-section", "a section of this name does not exist in this ncu: ncu --list-sections"),
+                            ("bad-word", "ncu says: unrecognised option '--mine'")):
+            with self.subTest(mode):
+                done = self.lpo(*ANY, "pipeline.ncu.ncu_cli.extra_args=['--section-folder=mine','--section','Mine']",
+                                "--", "true", FAKE_NCU=mode)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(words, self.stage("ncu")["message"])
+                shutil.rmtree(self.path())
+
     def test_sections_that_cannot_be_judged_are_ncu_s_to_judge(self) -> None:
         for words, mode in ((["pipeline.ncu.ncu_cli.sections=['regex:Speed.*']"], "ok"),
                             (["pipeline.ncu.ncu_cli.sections=[Mine]", "pipeline.ncu.ncu_cli.extra_args=['--section-folder=mine']"], "ok"),
