@@ -4,6 +4,7 @@
 #include "report/doc.h"
 #include "report/limits_run.h"
 #include "util/str.h"
+#include "util/units.h"
 
 /* Rates of formats that rows were set against, besides the one that is told first. */
 static void add_other_rates(struct lpo_doc *doc, const struct lpo_limits *l)
@@ -41,6 +42,13 @@ static void add_ceilings(struct lpo_doc *doc, const struct lpo_limits *l)
     add_other_rates(doc, l);
 }
 
+/* Two digits, since it is compared with others' figures; where it is small, two that tell
+ * something. */
+static void add_mfu(struct lpo_str *s, double percent)
+{
+    lpo_str_addf(s, percent > 0 && percent < 0.1 ? "%.2g %%" : "%.2f %%", percent);
+}
+
 /* "with an MFU of 12.3 % and 4.5 % of the bandwidth", of which each may be unknown. */
 static void add_whole(struct lpo_doc *doc, const struct lpo_limits *l)
 {
@@ -49,13 +57,19 @@ static void add_whole(struct lpo_doc *doc, const struct lpo_limits *l)
 
     if (!lpo_known(m->share))
         return;
-    lpo_str_addf(&s, "%s as a whole runs at %.1f %% of its roof",
-                 m->stated ? "What is stated in report.needs" : "The model", 100 * m->share.value);
-    if (lpo_known(m->mfu))
-        lpo_str_addf(&s, ", with an MFU of %.2f %%", 100 * m->mfu.value);
-    if (lpo_known(m->bandwidth_use))
-        lpo_str_addf(&s, " %s %.1f %% of the bandwidth", lpo_known(m->mfu) ? "and" : ", with",
-                     100 * m->bandwidth_use.value);
+    lpo_str_addf(&s, "%s as a whole runs at ",
+                 m->stated ? "What is stated in report.needs" : "The model");
+    lpo_add_percent(&s, 100 * m->share.value);
+    lpo_str_add(&s, " of its roof");
+    if (lpo_known(m->mfu)) {
+        lpo_str_add(&s, ", with an MFU of ");
+        add_mfu(&s, 100 * m->mfu.value);
+    }
+    if (lpo_known(m->bandwidth_use)) {
+        lpo_str_add(&s, lpo_known(m->mfu) ? " and " : ", with ");
+        lpo_add_percent(&s, 100 * m->bandwidth_use.value);
+        lpo_str_add(&s, " of the bandwidth");
+    }
     lpo_doc_paragraph(doc, "%s: %.4g of %.4g ms could be won.", lpo_str_text(&s),
                       m->won_ns.value / 1e6, m->measured_ns.value / 1e6);
 }
@@ -79,16 +93,18 @@ void lpo_limits_words(struct lpo_doc *doc, const struct lpo_limits *l)
 void lpo_limits_in_words(struct lpo_doc *doc, const struct lpo_limits *l)
 {
     const struct lpo_limit_row *m = &l->model, *worst = NULL;
+    LPO_STR share = { 0 };
 
     if (!lpo_known(m->share))
         return;
+    lpo_add_percent(&share, 100 * m->share.value);
     lpo_doc_section(doc, "limits", "How far from what the hardware allows", 1);
     lpo_doc_paragraph(doc,
                       "Measured against %s, %s could take %.3g ms instead of "
-                      "%.4g ms: it runs at %.1f %% of what the hardware allows.",
+                      "%.4g ms: it runs at %s of what the hardware allows.",
                       l->hardware,
                       l->has_model ? "the model's own work" : "the work stated in report.needs",
-                      m->limit_ns.value / 1e6, m->measured_ns.value / 1e6, 100 * m->share.value);
+                      m->limit_ns.value / 1e6, m->measured_ns.value / 1e6, lpo_str_text(&share));
     for (size_t i = 0; i < l->ranked && !worst; i++)
         if (l->rows.at[l->by_won[i]].top)
             worst = &l->rows.at[l->by_won[i]];

@@ -68,7 +68,7 @@ void lpo_cell_print(const struct lpo_column *column, const struct lpo_cell *cell
         lpo_add_bytes(out, cell->real);
         break;
     case LPO_CELL_PERCENT:
-        lpo_str_addf(out, "%.1f %%", cell->real);
+        lpo_add_percent(out, cell->real);
         break;
     case LPO_CELL_MEASURE:
         lpo_add_si(out, cell->real, column->unit ? column->unit : "");

@@ -82,6 +82,14 @@ void lpo_add_si(struct lpo_str *s, double value, const char *unit)
     add_scaled(s, value, scales, 7, unit);
 }
 
+void lpo_add_percent(struct lpo_str *s, double percent)
+{
+    if (percent > 0 && percent < 0.05)
+        lpo_str_add(s, "<0.1 %");
+    else
+        lpo_str_addf(s, "%.1f %%", percent);
+}
+
 void lpo_add_count(struct lpo_str *s, uint64_t n)
 {
     char digits[24];

@@ -14,6 +14,8 @@ void lpo_add_duration(struct lpo_str *s, int64_t ns);
 void lpo_add_bytes(struct lpo_str *s, double bytes);
 /* "989.4 TFLOP", "12.3 G": decimal prefixes before `unit`. */
 void lpo_add_si(struct lpo_str *s, double value, const char *unit);
+/* "12.3 %"; "<0.1 %" for what is there and would read as nothing. */
+void lpo_add_percent(struct lpo_str *s, double percent);
 /* Digits in groups of three: "1,234,567". */
 void lpo_add_count(struct lpo_str *s, uint64_t n);
 

@@ -134,6 +134,25 @@ static void check_print(void **state)
     assert_string_equal(lpo_str_text(&s), c->want);
 }
 
+static const struct percent_case {
+    const char *name;
+    double percent;
+    const char *want;
+} percents[] = {
+    { "nothing", 0, "0.0 %" },       { "next to nothing", 0.00704, "<0.1 %" },
+    { "just told", 0.05, "0.1 %" },  { "a share", 12.34, "12.3 %" },
+    { "all of it", 100, "100.0 %" }, { "less than before", -0.01, "-0.0 %" },
+};
+
+static void check_percent(void **state)
+{
+    const struct percent_case *c = *state;
+    LPO_STR s = { 0 };
+
+    lpo_add_percent(&s, c->percent);
+    assert_string_equal(lpo_str_text(&s), c->want);
+}
+
 static void error_gathers_context(void **state)
 {
     struct lpo_err err = { 0 };
@@ -154,6 +173,7 @@ int main(void)
 {
     struct unit u = { 0 };
 
+    UNIT_ROWS(&u, percents, check_percent);
     UNIT_ROWS(&u, shell_cases, check_shell);
     UNIT_ROWS(&u, safe_cases, check_safe);
     UNIT_ROWS(&u, nearest_cases, check_nearest);
