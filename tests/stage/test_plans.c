@@ -172,11 +172,85 @@ static void check(void **state)
         fail_msg("'%s' should not be in:\n%s", c->not_there, lpo_str_text(&out));
 }
 
+static size_t count(const char *text, const char *part)
+{
+    size_t n = 0;
+
+    for (const char *at = text; (at = strstr(at, part)); at += strlen(part))
+        n++;
+    return n;
+}
+
+/* What a stage leaves in the commands and no other does; the program it runs under. */
+static const struct toggle {
+    const char *stage, *knobs, *mark;
+    bool runs_workload;
+} toggles[] = {
+    { "static_analysis", "", "# static_analysis: inside lpo", false },
+    { "direct_inference", "", "# direct_inference: direct inference", true },
+    { "native", ", library: /bin/sh", "NVTX_INJECTION64_PATH=/bin/sh", true },
+    { "torch_profiler", "", "LPO_TORCH_PROFILE=", true },
+    { "nsys", ", program: /bin/true, trace: [nvtx]", "/bin/true profile", true },
+    { "ncu", ", program: /bin/false", "/bin/false --config-file", true },
+    { "nvml", "", "# nvml: inside lpo", false },
+};
+
+enum { STAGES = sizeof toggles / sizeof *toggles };
+
+static void plan_of(unsigned mask, const char *mode, struct lpo_str *out)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_manifest m = { .arena = a };
+    struct lpo_pipeline p = { .arena = a, .run_dir = "/run", .call_dir = "/call", .manifest = &m };
+    struct lpo_node *config = NULL;
+    struct lpo_err err = { 0 };
+    LPO_STR yaml = { 0 };
+
+    lpo_str_addf(
+        &yaml, "run: {mode: %s}\nworkload: {kind: command, argv: [/bin/echo]}\npipeline:\n", mode);
+    for (unsigned i = 0; i < STAGES; i++)
+        lpo_str_addf(&yaml, "  %s: {enable: %s%s}\n", toggles[i].stage,
+                     mask >> i & 1 ? "true" : "false", toggles[i].knobs);
+    assert_int_equal(lpo_yaml_parse(a, yaml.at, yaml.len, "test", &config, &err), 0);
+    p.config = config;
+    lpo_pipeline_prepare(&p);
+    if (lpo_pipeline_dry_run(&p, out, &err) < 0)
+        fail_msg("%s", lpo_err_cause(&err));
+}
+
+/* Every combination of stages plans exactly its own, in the order of the table, and runs the
+ * program once for each that profiles it; light mode takes the light ones of them. */
+static void every_combination_of_toggles(void **state)
+{
+    (void)state;
+    for (unsigned mask = 0; mask < 2 << STAGES; mask++) {
+        bool light = mask >> STAGES & 1;
+        const char *last = NULL;
+        size_t runs = 0;
+        LPO_STR out = { 0 };
+
+        plan_of(mask, light ? "light" : "deep", &out);
+        for (unsigned i = 0; i < STAGES; i++) {
+            const char *at = strstr(lpo_str_text(&out), toggles[i].mark);
+            bool wanted = mask >> i & 1 && (!light || lpo_stage_find(toggles[i].stage)->light);
+
+            if (!at != !wanted)
+                fail_msg("%s is %s %#x:\n%s", toggles[i].stage, at ? "in" : "not in", mask, out.at);
+            if (at && last && at < last)
+                fail_msg("%s comes too early in %#x:\n%s", toggles[i].stage, mask, out.at);
+            last = at ? at : last;
+            runs += wanted && toggles[i].runs_workload;
+        }
+        assert_int_equal(count(lpo_str_text(&out), "/bin/echo"), runs);
+    }
+}
+
 int main(void)
 {
     struct unit u = { 0 };
 
     setenv("PYTHONPATH", "/own", 1);
     UNIT_ROWS(&u, cases, check);
+    UNIT_TEST(&u, every_combination_of_toggles);
     return unit_run(&u);
 }
