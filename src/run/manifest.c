@@ -67,6 +67,9 @@ void lpo_manifest_note(struct lpo_manifest *m, struct lpo_stage_record *s, const
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    for (size_t i = 0; i < s->nnotes; i++)
+        if (strcmp(s->notes[i], text) == 0)
+            return; /* a second try has the same to say */
     s->notes = grow(m->arena, s->notes, s->nnotes, sizeof *s->notes);
     s->notes[s->nnotes++] = lpo_arena_strdup(m->arena, text);
 }

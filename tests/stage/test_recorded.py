@@ -224,6 +224,17 @@ class Ncu(Recorded):
                 self.assertFalse([c for c in self.calls() if "--export" in c])
                 shutil.rmtree(self.path())
 
+    def test_representatives_are_taken_from_the_first_tokens(self) -> None:
+        done = self.lpo(*NCU_ON, "infer.max_new_tokens=16", "pipeline.ncu.regions.enable=true",
+                        "pipeline.ncu.regions.include=[decode]", FAKE_NCU="no-kernels")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.has("ncu/cmd-rerun.txt")
+        told = [n for n in self.stage("ncu")["notes"] if "4 of 16 tokens" in n]
+        self.assertEqual(len(told), 1, self.stage("ncu")["notes"])  # once for two tries
+        for stage, tokens in (("native", 16), ("ncu", 4)):
+            with open(self.path("workload", stage, "metrics.json"), encoding="utf-8") as f:
+                self.assertEqual({s["tokens"] for s in json.load(f)["samples"]}, {tokens}, stage)
+
     def test_what_ncu_says_before_its_log_is_told(self) -> None:
         for mode, words in (("no-section", "a section of this name does not exist in this ncu: ncu --list-sections"),
                             ("bad-word", "ncu says: unrecognised option '--mine'")):
