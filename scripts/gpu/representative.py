@@ -19,8 +19,8 @@ def walls(work, name):
 
 
 def limit(work, left):
-    """Ten times what one launch per configuration took: enough to tell."""
-    took = walls(work, "rep1").get("ncu")
+    """Ten times what representatives took: enough to tell."""
+    took = walls(work, "rep").get("ncu") or walls(work, "rep1").get("ncu")
     print(int(min(10.05 * took + 2, left) if took else left))
 
 
@@ -38,7 +38,8 @@ def value(region, name):
 def compare(work, out):
     truth = regions(f"{out}/all-ncu.json")
     result = {"walls": {n: walls(work, n) for n in ("native", "rep", "rep1", "long", "all")}, "regions": {}}
-    for name in [n for n in ("rep", "rep1") if os.path.exists(f"{out}/{n}.json")]:
+    # Without a trace below them, representatives are no totals.
+    for name in [n for n in ("rep", "rep1") if os.path.exists(f"{out}/{n}.json") and "native" in walls(work, n)]:
         for path, r in sorted(regions(f"{out}/{name}.json").items()):
             t = truth.get(path)
             if not t or not path.startswith(("prefill", "decode")):

@@ -3,9 +3,9 @@
 # A random-weight Llama in PyTorch; LAYERS and TOKENS choose its size, METRICS what ncu counts. Prints, per region, the
 # error of DRAM bytes, tensor operations and time, and the wall times. Numbers in $OUT/representative.json.
 #   scripts/gpu/representative.sh [native] [rep] [rep1] [long] [all]
-# native: the trace alone, for runs of ncu alone (ALONE=1). rep: the preset. rep1: one launch per configuration. long: that
-# with four times the tokens. all: everything; with BUDGET=SECONDS it is stopped after ten times rep1, or when the budget for
-# the whole script is spent, and then tells how many kernels it had.
+# native: the trace alone, for runs of ncu alone (ALONE=1). rep: the preset. rep1: one launch per configuration. long: the
+# preset with four times the tokens. all: everything; with BUDGET=SECONDS it is stopped after ten times rep (or rep1), or when
+# the budget for the whole script is spent, and then tells how many kernels it had.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 OUT=${OUT:-$(mktemp -d)}
@@ -41,7 +41,7 @@ for name in ${*:-rep rep1 long all}; do
     native) run native 100 infer.max_new_tokens=$TOKENS pipeline.ncu.enable=false pipeline.native.enable=true ;;
     rep) run rep 400 infer.max_new_tokens=$TOKENS ;;
     rep1) run rep1 300 infer.max_new_tokens=$TOKENS pipeline.ncu.sampling.per_config=1 ;;
-    long) run long 300 infer.max_new_tokens=$((TOKENS * 4)) pipeline.ncu.sampling.per_config=1 ;;
+    long) run long 300 infer.max_new_tokens=$((TOKENS * 4)) ;;
     all) limit=3600
         [ -n "${BUDGET:-}" ] && limit=$(python3 scripts/gpu/representative.py limit "$work" $((BUDGET - SECONDS)))
         run all "$limit" infer.max_new_tokens=$TOKENS pipeline.ncu.sampling.mode=all ;;
