@@ -47,6 +47,17 @@ def made(*rows: tuple) -> dict:
         for path, visits, own in rows]}]}
 
 
+class Families(unittest.TestCase):
+    """Models with experts and with a vision tower on an H200 (scripts/gpu/models.sh), by the collector and by torch."""
+
+    def test_native_and_torch_agree_kernel_by_kernel(self) -> None:
+        for name, found in (("deepseek_v2", "503 kernels in 27 regions"), ("llava", "513 kernels in 39 regions")):
+            with self.subTest(name):
+                report, out = compared({"native": regions(f"native/{name}.lpot"), "torch": regions(f"kineto/h200_{name}.json.gz")})
+                self.assertEqual(report.failed, 0, out)
+                self.assertIn(found, out)
+
+
 class Recorded(unittest.TestCase):
     """A Llama in PyTorch on an H200, by the collector and by ncu."""
 
