@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct lpo_arena;
 struct lpo_err;
 struct lpo_step;
 struct lpo_str;
@@ -62,6 +63,10 @@ void lpo_result_describe(const struct lpo_result *r, const struct lpo_step *step
  * most). Returns 0 only when it ended with exit code 0 within the limit. */
 int lpo_capture(const char *const *argv, int64_t timeout_ns, struct lpo_str *out,
                 struct lpo_err *err);
+
+/* The same, its stdout in a temporary file that the caller removes; `limit` 0: all of it. */
+int lpo_capture_file(struct lpo_arena *a, const char *const *argv, int64_t timeout_ns,
+                     uint64_t limit, const char **out, struct lpo_err *err);
 
 /* The hidden command behind the guard: argv is lpo's pid and the program; returns its exit code. */
 int lpo_guard_main(int argc, const char *const *argv);
