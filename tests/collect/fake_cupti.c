@@ -1,18 +1,14 @@
+/* CUPTI's half of fake_cupti.h: what the client asked for, and the records on their way to it. */
 #include "fake_cupti.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "collect/cupti_abi.h"
+#include "fake_record.h"
 
-#define EXPORT __attribute__((visibility("default")))
-
-enum { RECORDS_MAX = 1 << 20, RECORD_ROOM = 216, KINDS = 64, IDS = 1024, HELD_MAX = 4096 };
+enum { RECORDS_MAX = 1 << 20, KINDS = 64, IDS = 1024, HELD_MAX = 4096 };
 
 /* Sizes as in CUDA 13.0: larger than the beginnings that the collector declares. */
 static size_t record_bytes(uint32_t kind)
@@ -31,16 +27,6 @@ static size_t record_bytes(uint32_t kind)
     }
 }
 
-union record {
-    struct cupti_record head;
-    struct cupti_kernel kernel;
-    struct cupti_memcpy copy;
-    struct cupti_memcpy2 peer;
-    struct cupti_memset set;
-    struct cupti_graph_trace graph;
-    uint8_t bytes[RECORD_ROOM];
-};
-
 static struct {
     pthread_mutex_t lock;
     cupti_callback callback;
@@ -48,9 +34,8 @@ static struct {
     cupti_request request;
     cupti_complete complete;
     bool kinds[KINDS], ids[8][IDS], zeroed;
-    union record *pending;
+    union fake_record *pending;
     size_t count, dropped;
-    uint32_t correlation;
     int errors;
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -81,8 +66,6 @@ static int verdict(const char *name, int argument)
         if (code_ != CUPTI_OK)                                                                     \
             return code_;                                                                          \
     } while (0)
-
-/* CUPTI. */
 
 EXPORT int cuptiGetVersion(uint32_t *version);
 EXPORT int cuptiSubscribe_v2(void **subscriber, cupti_callback f, void *user,
@@ -226,89 +209,20 @@ int cuptiGetResultString(int result, const char **text)
     return CUPTI_OK;
 }
 
-/* The driver. */
-
-EXPORT int cuDriverGetVersion(int *version);
-EXPORT int cuDeviceGetCount(int *count);
-EXPORT int cuDeviceGet(int *device, int ordinal);
-EXPORT int cuDeviceGetName(char *name, int len, int device);
-EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device);
-EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device);
-
-int cuDriverGetVersion(int *version)
+void fake_tell(int domain, uint32_t id, const void *data)
 {
-    *version = 13000;
-    return 0;
+    if (fake.callback && fake.ids[domain][id])
+        fake.callback(fake.user, domain, id, data);
 }
 
-int cuDeviceGetCount(int *count)
+bool fake_wants(int kind)
 {
-    *count = 2;
-    return 0;
+    return fake.kinds[kind % KINDS];
 }
 
-int cuDeviceGet(int *device, int ordinal)
+void fake_keep(const union fake_record *r)
 {
-    *device = ordinal;
-    return 0;
-}
-
-int cuDeviceGetName(char *name, int len, int device)
-{
-    snprintf(name, (size_t)len, "Fake GPU %d", device);
-    return 0;
-}
-
-int cuDeviceGetAttribute(int *value, int attribute, int device)
-{
-    (void)device;
-    *value = attribute * 10;
-    return attribute == 34; /* one that is not known here */
-}
-
-int cuDeviceTotalMem_v2(size_t *bytes, int device)
-{
-    *bytes = (size_t)(device + 1) << 40;
-    return 0;
-}
-
-EXPORT int cuInit(unsigned flags)
-{
-    const char *path = getenv("CUDA_INJECTION64_PATH");
-    void *lib = path ? dlopen(path, RTLD_NOW) : NULL;
-    int (*init)(void) = NULL;
-
-    (void)flags;
-    if (lib)
-        *(void **)&init = dlsym(lib, "InitializeInjection");
-    return init && init() != 1;
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/* The two callbacks of one call, with `kind`'s record between them. */
-static uint32_t call(uint32_t id, bool silent)
-{
-    uint32_t correlation = __atomic_add_fetch(&fake.correlation, 3, __ATOMIC_RELAXED);
-    struct cupti_call c = { .site = CUPTI_ENTER, .function = "cuCall", .correlation = correlation };
-
-    if (!silent && fake.callback && fake.ids[CUPTI_DOMAIN_DRIVER][id]) {
-        fake.callback(fake.user, CUPTI_DOMAIN_DRIVER, id, &c);
-        c.site = CUPTI_EXIT;
-        fake.callback(fake.user, CUPTI_DOMAIN_DRIVER, id, &c);
-    }
-    return correlation;
-}
-
-static void record(const union record *r)
-{
-    if (!fake.kinds[r->head.kind % KINDS])
+    if (!fake_wants((int)r->head.kind))
         return;
     pthread_mutex_lock(&fake.lock);
     if (!fake.pending)
@@ -316,131 +230,6 @@ static void record(const union record *r)
     if (fake.count < RECORDS_MAX)
         fake.pending[fake.count++] = *r;
     pthread_mutex_unlock(&fake.lock);
-}
-
-static union record kernel_record(const struct fake_kernel *k, uint32_t correlation)
-{
-    uint64_t start = k->untimed ? 0 : now_ns();
-    union record r = { .kernel = { .kind = CUPTI_KIND_KERNEL,
-                                   .registers = 32,
-                                   .start = start,
-                                   .end = start ? start + 1500 : 0,
-                                   .device = k->device,
-                                   .context = 1,
-                                   .stream = k->stream,
-                                   .grid = { (int32_t)k->grid, 1, 1 },
-                                   .block = { (int32_t)k->block, 1, 1 },
-                                   .dynamic_shared = 4096,
-                                   .correlation = correlation,
-                                   .name = k->name } };
-    return r;
-}
-
-EXPORT void fake_launch(const struct fake_kernel *k)
-{
-    union record r = kernel_record(k, call(307, false));
-    record(&r);
-}
-
-EXPORT void fake_silent_launch(const struct fake_kernel *k)
-{
-    union record r = kernel_record(k, call(307, true));
-    record(&r);
-}
-
-EXPORT void fake_copy(unsigned kind, uint64_t bytes)
-{
-    uint64_t start = now_ns();
-    union record r = { .copy = { .kind = CUPTI_KIND_MEMCPY,
-                                 .copy = (uint8_t)kind,
-                                 .source = 1,
-                                 .target = 3,
-                                 .bytes = bytes,
-                                 .start = start,
-                                 .end = start + 900,
-                                 .context = 1,
-                                 .stream = 7,
-                                 .correlation = call(277, false) } };
-    record(&r);
-}
-
-EXPORT void fake_peer(uint32_t from, uint32_t to, uint64_t bytes)
-{
-    uint64_t start = now_ns();
-    union record r = { .peer = { .kind = CUPTI_KIND_MEMCPY2,
-                                 .copy = 10,
-                                 .source = 3,
-                                 .target = 3,
-                                 .bytes = bytes,
-                                 .start = start,
-                                 .end = start + 900,
-                                 .device = from,
-                                 .context = 1,
-                                 .stream = 7,
-                                 .source_device = from,
-                                 .target_device = to,
-                                 .correlation = call(319, false) } };
-    record(&r);
-}
-
-EXPORT void fake_set(uint64_t bytes)
-{
-    uint64_t start = now_ns();
-    union record r = { .set = { .kind = CUPTI_KIND_MEMSET,
-                                .value = 255,
-                                .bytes = bytes,
-                                .start = start,
-                                .end = start + 400,
-                                .context = 1,
-                                .stream = 7,
-                                .memory = 3,
-                                .correlation = call(220, false) } };
-    record(&r);
-}
-
-static void resource(uint32_t id, uint64_t node, uint64_t original)
-{
-    struct cupti_graph_data g = { .node = (void *)(uintptr_t)node,
-                                  .original_node = (void *)(uintptr_t)original };
-    struct cupti_resource_data r = { .descriptor = &g };
-
-    if (fake.callback && fake.ids[CUPTI_DOMAIN_RESOURCE][id])
-        fake.callback(fake.user, CUPTI_DOMAIN_RESOURCE, id, &r);
-}
-
-EXPORT void fake_capture(uint64_t node)
-{
-    resource(CUPTI_NODE_CREATED, node, 0);
-}
-
-EXPORT void fake_instantiate(const uint64_t *nodes, unsigned count)
-{
-    for (unsigned i = 0; i < count; i++)
-        resource(CUPTI_NODE_CLONED, nodes[i] + 1000, nodes[i]);
-}
-
-EXPORT void fake_graph_launch(const uint64_t *nodes, unsigned count, const struct fake_kernel *k)
-{
-    uint32_t correlation = call(514, false);
-    uint64_t start = now_ns();
-    union record whole = { .graph = { .kind = CUPTI_KIND_GRAPH_TRACE,
-                                      .correlation = correlation,
-                                      .start = start,
-                                      .end = start + 5000,
-                                      .graph = 9,
-                                      .context = 1,
-                                      .stream = 7 } };
-
-    if (fake.kinds[CUPTI_KIND_GRAPH_TRACE]) {
-        record(&whole);
-        return;
-    }
-    for (unsigned i = 0; i < count; i++) {
-        union record r = kernel_record(&k[i], correlation);
-        r.kernel.graph = 9;
-        r.kernel.graph_node = nodes[i] + 1000;
-        record(&r);
-    }
 }
 
 static bool is_zero(const uint8_t *p, size_t len)
@@ -458,7 +247,8 @@ struct full {
 };
 
 /* Takes a buffer and fills it from record *next on; false when none is to be had. */
-static bool fill(const union record *all, size_t count, size_t *next, int order, struct full *out)
+static bool fill(const union fake_record *all, size_t count, size_t *next, int order,
+                 struct full *out)
 {
     size_t most = 0;
 
@@ -469,7 +259,7 @@ static bool fill(const union record *all, size_t count, size_t *next, int order,
     if ((uintptr_t)out->at % 8 || (fake.zeroed && !is_zero(out->at, out->size)))
         fake.errors++;
     for (; *next < count; (*next)++) {
-        const union record *r = &all[order == FAKE_REVERSED ? count - 1 - *next : *next];
+        const union fake_record *r = &all[order == FAKE_REVERSED ? count - 1 - *next : *next];
         size_t bytes = record_bytes(r->head.kind);
         if (out->used + bytes > out->size)
             break;
@@ -486,7 +276,7 @@ static void *deliver(void *order)
     struct full held[HELD_MAX];
     size_t count, next = 0, nheld = 0;
     bool hold = getenv("FAKE_HOLD") != NULL;
-    union record *all;
+    union fake_record *all;
 
     pthread_mutex_lock(&fake.lock);
     all = fake.pending;
@@ -523,8 +313,7 @@ EXPORT void fake_fatal(int result)
 {
     struct cupti_state_data s = { result, "the device fell off" };
 
-    if (fake.callback && fake.ids[CUPTI_DOMAIN_STATE][CUPTI_FATAL_ERROR])
-        fake.callback(fake.user, CUPTI_DOMAIN_STATE, CUPTI_FATAL_ERROR, &s);
+    fake_tell(CUPTI_DOMAIN_STATE, CUPTI_FATAL_ERROR, &s);
 }
 
 EXPORT int fake_errors(void)

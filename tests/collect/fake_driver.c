@@ -1,0 +1,211 @@
+/* The driver's half of fake_cupti.h: devices, and work that is done as soon as it is asked for. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "fake_cupti.h"
+#include "fake_record.h"
+
+EXPORT int cuDriverGetVersion(int *version);
+EXPORT int cuDeviceGetCount(int *count);
+EXPORT int cuDeviceGet(int *device, int ordinal);
+EXPORT int cuDeviceGetName(char *name, int len, int device);
+EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device);
+EXPORT int cuDeviceTotalMem_v2(size_t *bytes, int device);
+
+int cuDriverGetVersion(int *version)
+{
+    *version = 13000;
+    return 0;
+}
+
+int cuDeviceGetCount(int *count)
+{
+    *count = 2;
+    return 0;
+}
+
+int cuDeviceGet(int *device, int ordinal)
+{
+    *device = ordinal;
+    return 0;
+}
+
+int cuDeviceGetName(char *name, int len, int device)
+{
+    snprintf(name, (size_t)len, "Fake GPU %d", device);
+    return 0;
+}
+
+int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+    (void)device;
+    *value = attribute * 10;
+    return attribute == 34; /* one that is not known here */
+}
+
+int cuDeviceTotalMem_v2(size_t *bytes, int device)
+{
+    *bytes = (size_t)(device + 1) << 40;
+    return 0;
+}
+
+EXPORT int cuInit(unsigned flags)
+{
+    const char *path = getenv("CUDA_INJECTION64_PATH");
+    void *lib = path ? dlopen(path, RTLD_NOW) : NULL;
+    int (*init)(void) = NULL;
+
+    (void)flags;
+    if (lib)
+        *(void **)&init = dlsym(lib, "InitializeInjection");
+    return init && init() != 1;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* The two callbacks of one call, unless it is silent; the correlation is what its records carry. */
+static uint32_t call(uint32_t id, bool silent)
+{
+    static uint32_t last;
+    uint32_t correlation = __atomic_add_fetch(&last, 3, __ATOMIC_RELAXED);
+    struct cupti_call c = { .site = CUPTI_ENTER, .function = "cuCall", .correlation = correlation };
+
+    if (!silent) {
+        fake_tell(CUPTI_DOMAIN_DRIVER, id, &c);
+        c.site = CUPTI_EXIT;
+        fake_tell(CUPTI_DOMAIN_DRIVER, id, &c);
+    }
+    return correlation;
+}
+
+static union fake_record kernel_record(const struct fake_kernel *k, uint32_t correlation)
+{
+    uint64_t start = k->untimed ? 0 : now_ns();
+    union fake_record r = { .kernel = { .kind = CUPTI_KIND_KERNEL,
+                                        .registers = 32,
+                                        .start = start,
+                                        .end = start ? start + 1500 : 0,
+                                        .device = k->device,
+                                        .context = 1,
+                                        .stream = k->stream,
+                                        .grid = { (int32_t)k->grid, 1, 1 },
+                                        .block = { (int32_t)k->block, 1, 1 },
+                                        .dynamic_shared = 4096,
+                                        .correlation = correlation,
+                                        .name = k->name } };
+    return r;
+}
+
+EXPORT void fake_launch(const struct fake_kernel *k)
+{
+    union fake_record r = kernel_record(k, call(307, false));
+    fake_keep(&r);
+}
+
+EXPORT void fake_silent_launch(const struct fake_kernel *k)
+{
+    union fake_record r = kernel_record(k, call(307, true));
+    fake_keep(&r);
+}
+
+EXPORT void fake_copy(unsigned kind, uint64_t bytes)
+{
+    uint64_t start = now_ns();
+    union fake_record r = { .copy = { .kind = CUPTI_KIND_MEMCPY,
+                                      .copy = (uint8_t)kind,
+                                      .source = 1,
+                                      .target = 3,
+                                      .bytes = bytes,
+                                      .start = start,
+                                      .end = start + 900,
+                                      .context = 1,
+                                      .stream = 7,
+                                      .correlation = call(277, false) } };
+    fake_keep(&r);
+}
+
+EXPORT void fake_peer(uint32_t from, uint32_t to, uint64_t bytes)
+{
+    uint64_t start = now_ns();
+    union fake_record r = { .peer = { .kind = CUPTI_KIND_MEMCPY2,
+                                      .copy = 10,
+                                      .source = 3,
+                                      .target = 3,
+                                      .bytes = bytes,
+                                      .start = start,
+                                      .end = start + 900,
+                                      .device = from,
+                                      .context = 1,
+                                      .stream = 7,
+                                      .source_device = from,
+                                      .target_device = to,
+                                      .correlation = call(319, false) } };
+    fake_keep(&r);
+}
+
+EXPORT void fake_set(uint64_t bytes)
+{
+    uint64_t start = now_ns();
+    union fake_record r = { .set = { .kind = CUPTI_KIND_MEMSET,
+                                     .value = 255,
+                                     .bytes = bytes,
+                                     .start = start,
+                                     .end = start + 400,
+                                     .context = 1,
+                                     .stream = 7,
+                                     .memory = 3,
+                                     .correlation = call(220, false) } };
+    fake_keep(&r);
+}
+
+static void resource(uint32_t id, uint64_t node, uint64_t original)
+{
+    struct cupti_graph_data g = { .node = (void *)(uintptr_t)node,
+                                  .original_node = (void *)(uintptr_t)original };
+    struct cupti_resource_data r = { .descriptor = &g };
+
+    fake_tell(CUPTI_DOMAIN_RESOURCE, id, &r);
+}
+
+EXPORT void fake_capture(uint64_t node)
+{
+    resource(CUPTI_NODE_CREATED, node, 0);
+}
+
+EXPORT void fake_instantiate(const uint64_t *nodes, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        resource(CUPTI_NODE_CLONED, nodes[i] + 1000, nodes[i]);
+}
+
+EXPORT void fake_graph_launch(const uint64_t *nodes, unsigned count, const struct fake_kernel *k)
+{
+    uint32_t correlation = call(514, false);
+    uint64_t start = now_ns();
+    union fake_record whole = { .graph = { .kind = CUPTI_KIND_GRAPH_TRACE,
+                                           .correlation = correlation,
+                                           .start = start,
+                                           .end = start + 5000,
+                                           .graph = 9,
+                                           .context = 1,
+                                           .stream = 7 } };
+
+    if (fake_wants(CUPTI_KIND_GRAPH_TRACE)) {
+        fake_keep(&whole);
+        return;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        union fake_record r = kernel_record(&k[i], correlation);
+        r.kernel.graph = 9;
+        r.kernel.graph_node = nodes[i] + 1000;
+        fake_keep(&r);
+    }
+}

@@ -1,0 +1,32 @@
+/* tests/collect/fake_record.h - what the fake driver hands to the fake CUPTI.
+ *
+ * The driver does the work and makes the records of it; CUPTI knows what its client asked for,
+ * keeps that, and delivers it. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "collect/cupti_abi.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+enum { FAKE_RECORD_ROOM = 216 }; /* bytes of the largest */
+
+union fake_record {
+    struct cupti_record head;
+    struct cupti_kernel kernel;
+    struct cupti_memcpy copy;
+    struct cupti_memcpy2 peer;
+    struct cupti_memset set;
+    struct cupti_graph_trace graph;
+    uint8_t bytes[FAKE_RECORD_ROOM];
+};
+
+/* Calls the client back with what its callback takes, where it enabled this one. */
+void fake_tell(int domain, uint32_t id, const void *data);
+
+/* Whether the client enabled records of this kind. */
+bool fake_wants(int kind);
+
+/* Keeps a copy for fake_complete(); a kind that nobody wants is forgotten. */
+void fake_keep(const union fake_record *r);

@@ -1,0 +1,168 @@
+/* Scenarios of a process and its end: fork, exec, exit, and death. */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "nvtx_client.h"
+
+static int wait_for(pid_t pid)
+{
+    int status = 0;
+
+    CHECK(waitpid(pid, &status, 0) == pid);
+    return status;
+}
+
+/* As a data loader does: workers by fork, ended by _exit. */
+static int forks(void)
+{
+    nvtx_lite_push("epoch");
+    for (int i = 0; i < 3; i++) {
+        pid_t pid = fork();
+        CHECK(pid >= 0);
+        if (pid == 0) {
+            CHECK(nvtx_lite_push("load") == 1);
+            nap_ms(2);
+            nvtx_lite_pop();
+            _exit(0);
+        }
+        CHECK(wait_for(pid) == 0);
+    }
+    nvtx_lite_pop();
+    if (fork() == 0)
+        _exit(0); /* a child that records nothing leaves no file */
+    wait(NULL);
+    return 0;
+}
+
+static int execs(void)
+{
+    char *argv[] = { program_invocation_name, (char *)(uintptr_t) "plain", NULL };
+    pid_t pid;
+
+    nvtx_lite_push("before");
+    nvtx_lite_pop();
+    pid = fork();
+    if (pid == 0) {
+        execv(program_invocation_name, argv);
+        _exit(9);
+    }
+    CHECK(wait_for(pid) == 0);
+    nap_ms(120); /* older than the flush period: the next event writes the buffer */
+    nvtx_lite_push("after");
+    execv(program_invocation_name, argv); /* the same pid again: its file must not be taken */
+    return 9;
+}
+
+/* Many threads record while another forks: no lock may stay behind in a child. */
+static int stop;
+
+static void *pusher(void *arg)
+{
+    char name[32];
+
+    (void)arg;
+    for (int i = 0; !__atomic_load_n(&stop, __ATOMIC_RELAXED); i++) {
+        snprintf(name, sizeof name, "n%d", i % 100000); /* new names take the lock */
+        nvtx_lite_push(name);
+        nvtx_lite_pop();
+        if (i % 64 == 0)
+            nap_ms(1);
+    }
+    return NULL;
+}
+
+static int fork_storm(void)
+{
+    pthread_t t[4];
+
+    nvtx_lite_initialize(NULL); /* NVTX itself does not bear a fork while it loads its tool */
+    for (int i = 0; i < 4; i++)
+        CHECK(pthread_create(&t[i], NULL, pusher, NULL) == 0);
+    for (int i = 0; i < 50; i++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            alarm(60);
+            nvtx_lite_push("child");
+            nvtx_lite_push("a name only the child has");
+            nvtx_lite_pop();
+            nvtx_lite_pop();
+            exit(0);
+        }
+        CHECK(wait_for(pid) == 0);
+    }
+    __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < 4; i++)
+        pthread_join(t[i], NULL);
+    return 0;
+}
+
+/* The program ends while its threads still record: all that was committed is written. */
+static int exit_busy(void)
+{
+    pthread_t t[4];
+
+    nvtx_lite_push("main");
+    nvtx_lite_pop();
+    for (int i = 0; i < 4; i++) {
+        CHECK(pthread_create(&t[i], NULL, pusher, NULL) == 0);
+        pthread_detach(t[i]);
+    }
+    nap_ms(50);
+    return 0;
+}
+
+static int die(void (*how)(void))
+{
+    nvtx_lite_push("kept");
+    nvtx_lite_pop();
+    nap_ms(120);
+    nvtx_lite_push("kept too"); /* writes what came before */
+    nvtx_lite_pop();
+    how();
+    return 9;
+}
+
+static void by_kill(void)
+{
+    kill(getpid(), SIGKILL);
+}
+
+static void by_exit_now(void)
+{
+    _exit(3);
+}
+
+static int killed(void)
+{
+    return die(by_kill);
+}
+
+static int aborted(void)
+{
+    struct rlimit none = { 0, 0 };
+
+    setrlimit(RLIMIT_CORE, &none);
+    return die(abort);
+}
+
+static int exits_now(void)
+{
+    return die(by_exit_now);
+}
+
+static int exit_code(void)
+{
+    nvtx_lite_push("a");
+    nvtx_lite_pop();
+    return 42;
+}
+
+const struct scenario process_scenarios[] = {
+    { "forks", forks },         { "execs", execs },         { "fork_storm", fork_storm },
+    { "exit_busy", exit_busy }, { "killed", killed },       { "aborted", aborted },
+    { "exits_now", exits_now }, { "exit_code", exit_code }, { NULL, NULL },
+};
