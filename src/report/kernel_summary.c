@@ -27,14 +27,6 @@ static const struct lpo_column columns[] = {
     { "kernel", "Kernel", LPO_CELL_TEXT, NULL }, /* last: names are long */
 };
 
-static void row_percent(struct lpo_table *t, struct lpo_measure m)
-{
-    if (lpo_known(m))
-        lpo_row_percent(t, m.value);
-    else
-        lpo_row_unknown(t);
-}
-
 static void row_dims(struct lpo_table *t, bool known, const uint32_t *d)
 {
     if (known)
@@ -48,11 +40,11 @@ static void add_row(struct lpo_table *t, size_t number, const struct lpo_kernel_
     lpo_row_count(t, number);
     lpo_row_text(t, lpo_bound_name(p->bound));
     lpo_row_measure(t, p->duration_ns);
-    row_percent(t, p->compute_percent);
-    row_percent(t, p->memory_percent);
-    row_percent(t, p->dram_percent);
+    lpo_row_measure(t, p->compute_percent);
+    lpo_row_measure(t, p->memory_percent);
+    lpo_row_measure(t, p->dram_percent);
     lpo_row_measure(t, p->dram_bytes_per_second);
-    row_percent(t, p->occupancy_percent);
+    lpo_row_measure(t, p->occupancy_percent);
     row_dims(t, p->shaped, p->grid);
     row_dims(t, p->shaped, p->block);
     lpo_row_text(t, p->kernel);

@@ -123,20 +123,11 @@ static const struct lpo_column columns[] = {
 
 enum { NCOLUMNS = sizeof columns / sizeof *columns, MOST_ROWS = 40 };
 
-static void percent_cell(struct lpo_table *t, struct lpo_measure m)
+/* A part of 1 in a column of per cent. */
+static void share_cell(struct lpo_table *t, struct lpo_measure m)
 {
-    if (lpo_known(m))
-        lpo_row_percent(t, 100 * m.value);
-    else
-        lpo_row_unknown(t);
-}
-
-static void bytes_cell(struct lpo_table *t, struct lpo_measure m)
-{
-    if (lpo_known(m))
-        lpo_row_bytes(t, m.value);
-    else
-        lpo_row_unknown(t);
+    m.value *= 100;
+    lpo_row_measure(t, m);
 }
 
 static void add_row(struct lpo_table *t, const struct lpo_limit_row *r, uint32_t members)
@@ -149,13 +140,13 @@ static void add_row(struct lpo_table *t, const struct lpo_limit_row *r, uint32_t
     lpo_row_measure(t, r->measured_ns);
     lpo_row_measure(t, r->limit_ns);
     lpo_row_measure(t, r->won_ns);
-    percent_cell(t, r->share);
+    share_cell(t, r->share);
     lpo_row_measure(t, r->needed_flops);
-    bytes_cell(t, r->needed_bytes);
+    lpo_row_measure(t, r->needed_bytes);
     lpo_row_measure(t, r->flop_rate);
     lpo_row_measure(t, r->byte_rate);
-    percent_cell(t, r->mfu);
-    percent_cell(t, r->bandwidth_use);
+    share_cell(t, r->mfu);
+    share_cell(t, r->bandwidth_use);
     lpo_row_text(t, r->held == LPO_HELD_UNKNOWN ? NULL : lpo_held_name(r->held));
     lpo_row_text(t, r->evidence);
 }

@@ -78,14 +78,6 @@ static const struct lpo_column columns[] = {
     { "dram", "DRAM use", LPO_CELL_PERCENT, NULL },
 };
 
-static void percent(struct lpo_table *t, struct lpo_measure m)
-{
-    if (lpo_known(m))
-        lpo_row_percent(t, m.value);
-    else
-        lpo_row_unknown(t);
-}
-
 /* The roof over a kernel: the lower of the compute peak and what its bytes allow. */
 static struct lpo_measure share_of_roof(const struct lpo_limits *l, const struct kernel *k)
 {
@@ -108,17 +100,14 @@ static void add_row(struct lpo_table *t, const struct lpo_limits *l, const struc
     lpo_row_count(t, k->launches);
     lpo_row_ns(t, k->ns);
     lpo_row_measure(t, c->flops);
-    if (lpo_known(c->dram_bytes))
-        lpo_row_bytes(t, c->dram_bytes.value);
-    else
-        lpo_row_unknown(t);
+    lpo_row_measure(t, c->dram_bytes);
     lpo_row_measure(t, both ? lpo_estimated(c->flops.value / c->dram_bytes.value) : lpo_unknown());
     lpo_row_measure(t, lpo_known(c->flops) && k->ns > 0
                            ? lpo_estimated(c->flops.value / ((double)k->ns / 1e9))
                            : lpo_unknown());
-    percent(t, share_of_roof(l, k));
-    percent(t, c->sm_percent);
-    percent(t, c->dram_percent);
+    lpo_row_measure(t, share_of_roof(l, k));
+    lpo_row_measure(t, c->sm_percent);
+    lpo_row_measure(t, c->dram_percent);
 }
 
 void lpo_chapter_kernel_roofline(struct lpo_doc *doc, const struct lpo_limits *l,
