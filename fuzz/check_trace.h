@@ -11,6 +11,11 @@ static inline void insist(int truth)
         abort();
 }
 
+static inline void check_stack(const struct lpo_trace *t, uint32_t stack)
+{
+    insist(stack == LPO_NONE || stack < t->stacks.len);
+}
+
 static inline void check_works(const struct lpo_trace *t)
 {
     for (size_t i = 0; i < t->works.len; i++) {
@@ -19,8 +24,8 @@ static inline void check_works(const struct lpo_trace *t)
         insist(w->name < lpo_trace_name_count(t) && w->end_ns >= w->start_ns);
         insist(w->device < t->devices.len && w->process < t->processes.len);
         insist(w->launch == LPO_NONE || w->launch < t->launches.len);
-        insist(w->stack == LPO_NONE || w->stack < t->stacks.len);
-        insist(w->capture_stack == LPO_NONE || w->capture_stack < t->stacks.len);
+        check_stack(t, w->stack);
+        check_stack(t, w->capture_stack);
         insist(w->shape == LPO_NONE || w->shape < t->shapes.len);
         insist(w->metrics == LPO_NONE || w->metrics < t->nmetric_rows);
     }
@@ -31,13 +36,18 @@ static inline void check_trace(const struct lpo_trace *t)
     size_t names = lpo_trace_name_count(t);
 
     check_works(t);
-    for (size_t i = 0; i < t->launches.len; i++)
+    for (size_t i = 0; i < t->launches.len; i++) {
         insist(t->launches.at[i].thread < t->threads.len &&
                t->launches.at[i].end_ns >= t->launches.at[i].start_ns);
+        check_stack(t, t->launches.at[i].stack);
+    }
     for (size_t i = 0; i < t->ranges.len; i++)
         insist(t->ranges.at[i].thread < t->threads.len && t->ranges.at[i].name < names &&
                t->ranges.at[i].domain < t->domains.len &&
                t->ranges.at[i].end_ns >= t->ranges.at[i].start_ns);
+    for (size_t i = 0; i < t->ops.len; i++)
+        insist(t->ops.at[i].thread < t->threads.len && t->ops.at[i].name < names &&
+               t->ops.at[i].end_ns >= t->ops.at[i].start_ns);
     for (size_t i = 0; i < t->stacks.len; i++)
         insist((size_t)t->stacks.at[i].first + t->stacks.at[i].count <= t->frames.len);
     for (size_t i = 0; i < t->frames.len; i++)

@@ -14,6 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char path[64];
     int fd = memory_file(data, size, path, sizeof path);
 
+    t->sources = 1; /* as lpo_trace_read() counts */
     READER.sniff(path, data, size);
     if (READER.read(path, t, &err) < 0)
         insist(lpo_err_cause(&err)[0] != '\0');
