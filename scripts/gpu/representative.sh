@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # On a GPU machine: counters of representatives laid over a native trace, against every kernel measured.
-# A random-weight Llama in PyTorch; LAYERS and TOKENS choose its size, METRICS what ncu counts. Prints, per region, the
+# A random-weight Llama in PyTorch; LAYERS and TOKENS choose its size, METRICS what ncu counts, OVERRIDES more words for lpo. Prints, per region, the
 # error of DRAM bytes, tensor operations and time, and the wall times. Numbers in $OUT/representative.json.
 #   scripts/gpu/representative.sh [native] [rep] [rep1] [long] [all]
 # native: the trace alone, for runs of ncu alone (ALONE=1). rep: the preset. rep1: one launch per configuration. long: the
@@ -23,6 +23,7 @@ base=(workload=hf model=hf "model.path=$work/config.json" infer.prompt_tokens=51
     pipeline.ncu.regions.enable=true 'pipeline.ncu.regions.include=[prefill,decode]' pipeline.ncu.ncu_cli.sections=[]
     "pipeline.ncu.ncu_cli.metrics=[${METRICS:-$counted}]" pipeline.ncu.ncu_cli.export.csv=false)
 [ -n "${ALONE:-}" ] && base+=(pipeline.native.enable=false)
+base+=(${OVERRIDES:-})
 
 run() { # run NAME LIMIT override…
     local log=$work/$1/ncu/run.log
