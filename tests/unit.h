@@ -1,7 +1,7 @@
 /* tests/unit.h - a table of named rows as cmocka tests.
  *
- *     UNIT_ROWS(rows, check)   one test per row of `rows` (a struct with .name first), run by
- * `check`
+ *     UNIT_ROWS(&u, rows, check)     one test per row of `rows` (a struct with .name), run by check
+ *     unit_file(bytes, len, path)    a temporary file with these bytes
  *
  * Use: int main(void) { struct unit u = { 0 }; UNIT_ROWS(&u, cases, check); return unit_run(&u); }
  */
@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -55,4 +56,16 @@ static inline const char *unit_env(const char *name, const char *fallback)
     const char *v = getenv(name);
 
     return v ? v : fallback;
+}
+
+enum { UNIT_PATH = sizeof "/tmp/lpo-test-XXXXXX" };
+
+/* Makes a new file with these bytes and says where; the test unlinks it. */
+static inline void unit_file(const void *bytes, size_t len, char path[UNIT_PATH])
+{
+    int fd = mkstemp(strcpy(path, "/tmp/lpo-test-XXXXXX"));
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, bytes, len), (ssize_t)len);
+    close(fd);
 }

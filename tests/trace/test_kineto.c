@@ -1,8 +1,6 @@
 /* Quirks of Kineto files that the real ones under tests/data do not show. */
 #include "../unit.h"
 
-#include <unistd.h>
-
 #include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/err.h"
@@ -11,11 +9,10 @@
 static struct lpo_trace *read_text(const char *text, uint32_t skip, struct lpo_err *err)
 {
     struct lpo_trace *t = lpo_trace_create();
-    char path[] = "/tmp/lpo-test-kineto-XXXXXX";
-    int fd = mkstemp(path), rc;
+    char path[UNIT_PATH];
+    int rc;
 
-    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-    close(fd);
+    unit_file(text, strlen(text), path);
     t->skip = skip;
     rc = lpo_trace_read(path, t, err);
     unlink(path);
@@ -259,11 +256,9 @@ static void ranks_stay_apart(void **state)
 
     (void)state;
     for (int i = 0; i < 2; i++) {
-        char path[] = "/tmp/lpo-test-kineto-XXXXXX";
-        int fd = mkstemp(path);
+        char path[UNIT_PATH];
 
-        assert_true(write(fd, files[i], strlen(files[i])) > 0);
-        close(fd);
+        unit_file(files[i], strlen(files[i]), path);
         assert_int_equal(lpo_trace_read(path, t, &err), 0);
         unlink(path);
     }

@@ -1,12 +1,9 @@
 #include "../unit.h"
 
-#include <unistd.h>
-
 #include "dump.h"
 #include "trace/ncu.h"
 #include "trace/readers.h"
 #include "util/err.h"
-#include "util/file.h"
 
 /* --- units ---------------------------------------------------------------------------------- */
 
@@ -203,13 +200,11 @@ static const struct page_case {
 
 static int read_text(const char *text, struct lpo_trace *t, struct lpo_err *err)
 {
-    char path[] = "/tmp/lpo-csv-XXXXXX";
+    char path[UNIT_PATH];
     int rc;
 
-    close(mkstemp(path));
-    rc = lpo_file_write(path, text, strlen(text), err);
-    if (rc == 0)
-        rc = lpo_reader_ncu_csv.read(path, t, err);
+    unit_file(text, strlen(text), path);
+    rc = lpo_reader_ncu_csv.read(path, t, err);
     unlink(path);
     return rc;
 }

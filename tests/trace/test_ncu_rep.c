@@ -1,7 +1,6 @@
 #include "../unit.h"
 
 #include <math.h>
-#include <unistd.h>
 #include <zstd.h>
 
 #include "dump.h"
@@ -9,7 +8,6 @@
 #include "trace/readers.h"
 #include "util/csv.h"
 #include "util/err.h"
-#include "util/file.h"
 #include "util/path.h"
 #include "util/unpack.h"
 
@@ -323,11 +321,10 @@ static void put_block(struct lpo_str *s, const char *kernel, bool strings,
 
 static int read_bytes(const struct lpo_str *s, struct lpo_trace *t, struct lpo_err *err)
 {
-    char path[] = "/tmp/lpo-rep-XXXXXX";
+    char path[UNIT_PATH];
     int rc;
 
-    close(mkstemp(path));
-    assert_int_equal(lpo_file_write(path, lpo_str_text(s), s->len, err), 0);
+    unit_file(s->at, s->len, path);
     rc = lpo_reader_ncu_rep.read(path, t, err);
     unlink(path);
     return rc;

@@ -1,7 +1,6 @@
 #include "../unit.h"
 
 #include <sqlite3.h>
-#include <unistd.h>
 
 #include "dump.h"
 #include "trace/readers.h"
@@ -458,9 +457,9 @@ static void check_sql(void **state)
     LPO_AUTO(lpo_trace) t = lpo_trace_create();
     LPO_STR got = { 0 };
     struct lpo_err err = { 0 };
-    char path[] = "/tmp/lpo-nsys-XXXXXX";
+    char path[UNIT_PATH];
 
-    close(mkstemp(path));
+    unit_file("", 0, path);
     make_db(path, c->sql);
     if (lpo_reader_nsys.read(path, t, &err) < 0)
         fail_msg("%s", lpo_err_cause(&err));
@@ -475,10 +474,10 @@ static void other_sqlite_is_refused(void **state)
 {
     LPO_AUTO(lpo_trace) t = lpo_trace_create();
     struct lpo_err err = { 0 };
-    char path[] = "/tmp/lpo-nsys-XXXXXX";
+    char path[UNIT_PATH];
 
     (void)state;
-    close(mkstemp(path));
+    unit_file("", 0, path);
     make_db(path, "CREATE TABLE bookmarks(url);");
     assert_int_equal(lpo_reader_nsys.read(path, t, &err), LPO_E_FORMAT);
     assert_non_null(strstr(lpo_err_cause(&err), "nsys export"));
@@ -490,14 +489,14 @@ static void cut_file_gives_what_is_there(void **state)
     LPO_AUTO(lpo_trace) t = lpo_trace_create();
     LPO_STR sql = { 0 }, notes = { 0 };
     struct lpo_err err = { 0 };
-    char path[] = "/tmp/lpo-nsys-XXXXXX";
+    char path[UNIT_PATH];
 
     (void)state;
     lpo_str_add(&sql, STRINGS KERNELS("start, end, correlationId, globalPid, demangledName"));
     lpo_str_add(&sql, "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000) "
                       "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT i, i + 1, i, 83886080, 1 "
                       "FROM n;");
-    close(mkstemp(path));
+    unit_file("", 0, path);
     make_db(path, lpo_str_text(&sql));
     assert_int_equal(truncate(path, 200000), 0);
     assert_int_equal(lpo_reader_nsys.read(path, t, &err), 0);

@@ -1,12 +1,9 @@
 #include "../unit.h"
 
-#include <unistd.h>
-
 #include "dump.h"
 #include "trace/reader.h"
 #include "trace/readers.h"
 #include "util/err.h"
-#include "util/file.h"
 #include "util/path.h"
 
 static const struct csv_case {
@@ -66,12 +63,11 @@ static const struct csv_case {
 
 static int read_text(const char *text, struct lpo_trace *t, struct lpo_err *err)
 {
-    char path[] = "/tmp/lpo-stats-XXXXXX";
+    char path[UNIT_PATH];
     const struct lpo_reader *reader = NULL;
     int rc;
 
-    close(mkstemp(path));
-    assert_int_equal(lpo_file_write(path, text, strlen(text), err), 0);
+    unit_file(text, strlen(text), path);
     rc = lpo_reader_find(path, &reader, err);
     if (rc == 0) {
         assert_ptr_equal(reader, &lpo_reader_nsys_stats);

@@ -33,7 +33,7 @@ static const struct live_case {
 enum { FEW_LAUNCHES = 10 };
 static const double few_within = 7;
 
-static struct lpo_trace *read(const char *name)
+static struct lpo_trace *read_file(const char *name)
 {
     struct lpo_trace *t = lpo_trace_create();
     struct lpo_err err = { 0 };
@@ -134,14 +134,14 @@ static void check_live(void **state)
 {
     const struct live_case *c = *state;
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    LPO_AUTO(lpo_trace) base = read("native/llama8.lpot");
+    LPO_AUTO(lpo_trace) base = read_file("native/llama8.lpot");
     LPO_AUTO(lpo_trace) counters = NULL;
     const struct lpo_json *truth = NULL;
     struct lpo_err err = { 0 };
     char path[1024];
 
     snprintf(path, sizeof path, "ncu/%s", c->readings);
-    counters = read(path);
+    counters = read_file(path);
     snprintf(path, sizeof path, "%s/tests/data/ncu/llama8_all.json",
              unit_env("LPO_SOURCE_ROOT", "."));
     assert_int_equal(lpo_json_read_file(a, path, &truth, &err), 0);

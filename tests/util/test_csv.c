@@ -1,7 +1,6 @@
 #include "../unit.h"
 
 #include <math.h>
-#include <unistd.h>
 #include <zlib.h>
 
 #include "util/csv.h"
@@ -120,20 +119,19 @@ static void rows_across_windows(void **state)
     LPO_AUTO(lpo_csv) csv = NULL;
     LPO_STR text = { 0 };
     struct lpo_err err = { 0 };
-    char path[] = "/tmp/lpo-test-XXXXXX";
-    int fd = mkstemp(path);
+    char path[UNIT_PATH];
     gzFile gz;
     int64_t n;
     uint64_t rows = 0;
 
-    assert_true(fd >= 0);
     for (int i = 0; i < 200000; i++)
         lpo_str_addf(&text, "\"%d\",\"na\"\"me,%d\"\n", i, i);
     lpo_str_add(&text, "\"200000\",\"");
     for (int i = 0; i < 3000000; i++)
         lpo_str_addc(&text, 'x');
     lpo_str_add(&text, "\"\n");
-    gz = gzdopen(fd, "wb1");
+    unit_file("", 0, path);
+    gz = gzopen(path, "wb1");
     assert_int_equal(gzwrite(gz, text.at, (unsigned)text.len), (int)text.len);
     gzclose(gz);
     assert_int_equal(lpo_csv_open(path, &csv, &err), 0);
@@ -178,17 +176,14 @@ static void a_row_too_long_ahead_is_an_error(void **state)
 {
     LPO_AUTO(lpo_csv) csv = NULL;
     struct lpo_err err = { 0 };
-    char path[] = "/tmp/lpo-test-XXXXXX";
-    int fd = mkstemp(path);
-    char *block = calloc(1, 1 << 20);
+    size_t len = 20 << 20;
+    char path[UNIT_PATH], *text = malloc(len);
 
     (void)state;
-    memset(block, 'x', 1 << 20);
-    assert_int_equal(write(fd, "a,b\n\"", 5), 5);
-    for (int i = 0; i < 20; i++)
-        assert_int_equal(write(fd, block, 1 << 20), 1 << 20);
-    close(fd);
-    free(block);
+    memset(text, 'x', len);
+    memcpy(text, "a,b\n\"", 5);
+    unit_file(text, len, path);
+    free(text);
     assert_int_equal(lpo_csv_open(path, &csv, &err), 0);
     unlink(path);
     lpo_csv_read_ahead(csv);
@@ -202,18 +197,17 @@ static void cut_gzip_keeps_its_start(void **state)
     LPO_AUTO(lpo_unpacked) u = NULL;
     LPO_STR text = { 0 };
     struct lpo_err err = { 0 };
-    char path[] = "/tmp/lpo-test-XXXXXX";
-    int fd = mkstemp(path);
-    gzFile gz = gzdopen(dup(fd), "wb");
-    char first[8] = { 0 };
+    char path[UNIT_PATH], first[8] = { 0 };
+    gzFile gz;
 
     (void)state;
+    unit_file("", 0, path);
+    gz = gzopen(path, "wb");
     for (int i = 0; i < 100000; i++)
         lpo_str_addf(&text, "%d,", i * 7919);
     gzwrite(gz, text.at, (unsigned)text.len);
     gzclose(gz);
-    assert_int_equal(ftruncate(fd, 100000), 0);
-    close(fd);
+    assert_int_equal(truncate(path, 100000), 0);
     assert_int_equal(lpo_unpack(path, &u, &err), 0);
     unlink(path);
     assert_true(u->cut);

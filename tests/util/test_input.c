@@ -1,6 +1,5 @@
 #include "../unit.h"
 
-#include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
@@ -113,8 +112,7 @@ static void check(void **state)
     LPO_STR want = { 0 };
     LPO_STR packed = { 0 };
     LPO_STR got = { 0 };
-    char path[] = "/tmp/lpo-test-input-XXXXXX", damage[200];
-    int fd = mkstemp(path);
+    char path[UNIT_PATH], damage[200];
 
     fill_text(&want, c->len * (size_t)c->members);
     for (int i = 0; i < c->members; i++)
@@ -122,8 +120,7 @@ static void check(void **state)
     for (size_t i = 0; i < c->padding; i++)
         lpo_str_addc(&packed, '\0');
     packed.len -= c->cut;
-    assert_int_equal(write(fd, lpo_str_text(&packed), packed.len), (ssize_t)packed.len);
-    close(fd);
+    unit_file(lpo_str_text(&packed), packed.len, path);
     assert_int_equal(read_back(path, c->keep, &got, damage, sizeof damage), 0);
     unlink(path);
     assert_string_equal(damage, c->damage);
@@ -138,15 +135,13 @@ static void damaged_gzip_is_told(void **state)
     LPO_STR want = { 0 };
     LPO_STR packed = { 0 };
     LPO_STR got = { 0 };
-    char path[] = "/tmp/lpo-test-input-XXXXXX", damage[200];
-    int fd = mkstemp(path);
+    char path[UNIT_PATH], damage[200];
 
     (void)state;
     fill_text(&want, 3000000);
     pack_gzip(&packed, want.at, want.len);
     memset(packed.at + packed.len / 2, 0xff, 64);
-    assert_int_equal(write(fd, packed.at, packed.len), (ssize_t)packed.len);
-    close(fd);
+    unit_file(packed.at, packed.len, path);
     assert_int_equal(read_back(path, 0, &got, damage, sizeof damage), 0);
     unlink(path);
     assert_non_null(strstr(damage, "gzip data"));
@@ -156,15 +151,13 @@ static void damaged_gzip_is_told(void **state)
 static void left_early(void **state)
 {
     LPO_STR text = { 0 };
-    char path[] = "/tmp/lpo-test-input-XXXXXX";
+    char path[UNIT_PATH];
     unsigned char head[100];
     size_t len;
-    int fd = mkstemp(path);
 
     (void)state;
     fill_text(&text, 9000000);
-    assert_int_equal(write(fd, text.at, text.len), (ssize_t)text.len);
-    close(fd);
+    unit_file(text.at, text.len, path);
     for (int i = 0; i < 20; i++) {
         assert_int_equal(lpo_input_head(path, head, sizeof head, &len, NULL), 0);
         assert_int_equal(len, sizeof head);

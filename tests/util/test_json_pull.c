@@ -1,7 +1,5 @@
 #include "../unit.h"
 
-#include <unistd.h>
-
 #include "util/err.h"
 #include "util/json_pull.h"
 #include "util/json_stream.h"
@@ -200,14 +198,14 @@ static void check_stream(void **state)
 {
     const struct stream_case *c = *state;
     LPO_AUTO(lpo_json_stream) s = NULL;
-    char path[] = "/tmp/lpo-test-stream-XXXXXX";
-    FILE *f = fdopen(mkstemp(path), "w");
+    LPO_STR text = { 0 };
+    char path[UNIT_PATH];
     size_t longest = 0, seen = 0;
     int rc;
 
     for (size_t i = 0; i < c->values; i++)
-        fprintf(f, "[%zu, \"%*s\"],\n", i, (int)(c->size - i % 7), "x");
-    fclose(f);
+        lpo_str_addf(&text, "[%zu, \"%*s\"],\n", i, (int)(c->size - i % 7), "x");
+    unit_file(text.at, text.len, path);
     assert_int_equal(lpo_json_stream_open(path, LPO_PULL_LENIENT, c->limit, &s, NULL), 0);
     while ((rc = lpo_json_stream_read(s, sum_items, &longest, NULL)) > 0) {
         seen++;
@@ -238,15 +236,15 @@ static int take_number(struct lpo_pull *q, void *ctx)
 static void skips_values_over_the_limit(void **state)
 {
     LPO_AUTO(lpo_json_stream) s = NULL;
-    char path[] = "/tmp/lpo-test-stream-XXXXXX", got = '?';
-    FILE *f = fdopen(mkstemp(path), "w");
+    LPO_STR text = { 0 };
+    char path[UNIT_PATH], got = '?';
 
     (void)state;
-    fputs("[[", f);
+    lpo_str_add(&text, "[[");
     for (int i = 0; i < 200000; i++)
-        fprintf(f, "{\"k%d\\\\\\\"}\": [\"]%*s\"]},", i, i % 40, "\\\\");
-    fputs("{}]] 7 ", f);
-    fclose(f);
+        lpo_str_addf(&text, "{\"k%d\\\\\\\"}\": [\"]%*s\"]},", i, i % 40, "\\\\");
+    lpo_str_add(&text, "{}]] 7 ");
+    unit_file(text.at, text.len, path);
     assert_int_equal(lpo_json_stream_open(path, LPO_PULL_LENIENT, 1 << 20, &s, NULL), 0);
     assert_int_equal(lpo_json_stream_skip(s, NULL), 0);
     assert_int_equal(lpo_json_stream_read(s, take_number, &got, NULL), 0);
