@@ -148,12 +148,12 @@ static bool level_fits(const struct lpo_level *pattern, const struct lpo_level *
 /* As a glob over levels: the last any-depth takes one level more until the rest fits. `where` gets
  * the path's level for each of the pattern's, any-depth ones aside. */
 static bool fits_from(const struct lpo_levels *pattern, const struct lpo_levels *path, size_t i,
-                      bool to_end, size_t *where)
+                      size_t *where)
 {
     size_t p = 0, after = 0, taken = 0; /* `after` the last any-depth, 0: none was met */
 
     for (;;) {
-        if (p == pattern->len && (!to_end || i == path->len))
+        if (p == pattern->len && i == path->len)
             return true;
         if (p < pattern->len && pattern->at[p].any_depth) {
             after = ++p;
@@ -167,23 +167,6 @@ static bool fits_from(const struct lpo_levels *pattern, const struct lpo_levels 
             return false;
         }
     }
-}
-
-bool lpo_levels_fit(const struct lpo_levels *pattern, const struct lpo_levels *path, bool to_end)
-{
-    const char *domain = pattern->len ? pattern->at[pattern->len - 1].domain : "";
-    struct lpo_levels own = { 0 };
-    size_t where[LPO_MAX_LEVELS];
-
-    if (to_end && path->len && fnmatch(domain, path->at[path->len - 1].domain, 0) != 0)
-        return false;
-    for (size_t i = 0; i < path->len; i++)
-        if (fnmatch(domain, path->at[i].domain, 0) == 0)
-            own.at[own.len++] = path->at[i];
-    for (size_t i = 0; i < own.len; i++)
-        if (fits_from(pattern, &own, i, to_end, where))
-            return true;
-    return false;
 }
 
 void lpo_levels_tidy(struct lpo_levels *pattern)
@@ -215,7 +198,7 @@ bool lpo_levels_instance(const struct lpo_levels *pattern, const struct lpo_leve
     do { /* the outermost end first, of its runs the shortest */
         head.at[head.len] = own.at[head.len];
         head.len++;
-        for (i = head.len; i > 0 && !fits_from(pattern, &head, i - 1, true, where);)
+        for (i = head.len; i > 0 && !fits_from(pattern, &head, i - 1, where);)
             i--;
     } while (i == 0 && head.len < own.len);
     out->len = 0;

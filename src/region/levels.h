@@ -40,9 +40,6 @@ int lpo_levels_of_path(struct lpo_arena *a, const char *path, const char *const 
 /* Only the levels in the domain of the last one. */
 void lpo_levels_of_last_domain(struct lpo_levels *levels);
 
-/* Does a run of the path's levels fit the pattern? With `to_end` the run must end the path. */
-bool lpo_levels_fit(const struct lpo_levels *pattern, const struct lpo_levels *path, bool to_end);
-
 /* Without the "**" that say nothing: at either end, since a run may begin anywhere and holds all
  * below it, and beside another. Of "**" alone "*" is left. */
 void lpo_levels_tidy(struct lpo_levels *pattern);

@@ -1,6 +1,5 @@
 #include "../unit.h"
 
-#include "stage/messages.h"
 #include "stage/ncu/expr.h"
 #include "stage/ncu/seen.h"
 #include "util/arena.h"
@@ -265,63 +264,6 @@ static void check_many(void **state)
     assert_int_equal(all.len, c->regions <= LPO_MAX_EXPRS ? c->regions : 0);
 }
 
-static const struct fit_case {
-    const char *name, *pattern, *path;
-    int fits;
-} fit_cases[] = {
-    { "anywhere in the path", "step", "decode/step/attn", 1 },
-    { "a run of names", "step/attn", "decode/step/attn", 1 },
-    { "not with a gap", "decode/attn", "decode/step/attn", 0 },
-    { "gap by stars", "decode/**/attn", "decode/step/attn", 1 },
-    { "stars may be nothing", "decode/**/step", "decode/step", 1 },
-    { "whole names only", "dec", "decode", 0 },
-    { "other domain", "decode", "LLM@decode", 0 },
-    { "any domain", "*@decode", "LLM@decode", 1 },
-    { "a domain's own stack", "LLM@a/b", "LLM@a/x/LLM@b", 1 },
-    { "another's range between", "a/c", "a/LLM@b/c", 1 },
-    { "many depths end soon", "**/a/**/a/**/a/**/a/**/a/**/b",
-      "a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a", 0 },
-};
-
-static void check_fit(void **state)
-{
-    const struct fit_case *c = *state;
-    LPO_AUTO(lpo_arena) a = lpo_arena_create();
-
-    assert_int_equal(lpo_region_pattern_fits(a, c->pattern, c->path), c->fits);
-}
-
-static const struct message_case {
-    const char *name, *log;
-    const char *meaning; /* NULL: nothing known in it */
-    int rerun;
-} message_cases[] = {
-    { "permission before no kernels",
-      "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission\n"
-      "==WARNING== No kernels were profiled.\n",
-      "may not read", 0 },
-    { "no kernels", "==WARNING== No kernels were profiled.\n", "no kernel passed", 1 },
-    { "range replay in PyTorch",
-      "==ERROR== Unsupported API during capture (cuKernelSetAttribute)\n", "range replay", 0 },
-    { "one kernel failed", "==ERROR== Failed to profile \"k\" in process 3\n", "one kernel", 0 },
-    { "all is well", "==PROF== Connected to process 3 (x)\n==PROF== Report: run.ncu-rep\n", NULL,
-      0 },
-};
-
-static void check_message(void **state)
-{
-    const struct message_case *c = *state;
-    const struct lpo_tool_message *m = lpo_tool_message_find(c->log);
-
-    if (!c->meaning) {
-        assert_null(m);
-        return;
-    }
-    assert_non_null(m);
-    assert_non_null(strstr(m->meaning, c->meaning));
-    assert_int_equal((m->what & LPO_TOOL_FILTERED) != 0, c->rerun);
-}
-
 int main(void)
 {
     struct unit u = { 0 };
@@ -330,7 +272,5 @@ int main(void)
     UNIT_ROWS(&u, join_cases, check_join);
     UNIT_ROWS(&u, many_cases, check_many);
     UNIT_TEST(&u, no_ranges_at_all);
-    UNIT_ROWS(&u, fit_cases, check_fit);
-    UNIT_ROWS(&u, message_cases, check_message);
     return unit_run(&u);
 }

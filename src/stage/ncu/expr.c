@@ -7,17 +7,6 @@
 #include "util/err.h"
 #include "util/str.h"
 
-bool lpo_region_pattern_fits(struct lpo_arena *a, const char *pattern, const char *path)
-{
-    struct lpo_levels want, have;
-
-    if (lpo_levels_of_pattern(a, pattern, &want) < 0 ||
-        lpo_levels_of_path(a, path, NULL, 0, &have) < 0)
-        return false;
-    lpo_levels_of_last_domain(&want);
-    return lpo_levels_fit(&want, &have, false);
-}
-
 static bool levels_of(struct lpo_arena *a, const struct lpo_seen_regions *seen, size_t i,
                       struct lpo_levels *out)
 {

@@ -64,10 +64,6 @@ int lpo_ncu_expr_add(struct lpo_arena *a, const char *pattern, const struct lpo_
 int lpo_ncu_exprs_join(struct lpo_arena *a, struct lpo_exprs *exprs, const char **note,
                        struct lpo_err *err);
 
-/* Does the region at `path` lie in a range that fits the pattern? Used to choose regions in reports
- * the same way. */
-bool lpo_region_pattern_fits(struct lpo_arena *a, const char *pattern, const char *path);
-
 struct lpo_levels;
 /* For the files of this module. The part that stands for any number of levels: no name's, whose
  * stars are ".*" or behind a backslash. */

@@ -1,0 +1,44 @@
+/* Patterns of a capture against paths of regions. */
+#include "../unit.h"
+
+#include "region/levels.h"
+#include "util/arena.h"
+
+static const struct fit_case {
+    const char *name, *pattern, *path;
+    int fits;
+} fit_cases[] = {
+    { "anywhere in the path", "step", "decode/step/attn", 1 },
+    { "a run of names", "step/attn", "decode/step/attn", 1 },
+    { "not with a gap", "decode/attn", "decode/step/attn", 0 },
+    { "gap by stars", "decode/**/attn", "decode/step/attn", 1 },
+    { "stars may be nothing", "decode/**/step", "decode/step", 1 },
+    { "whole names only", "dec", "decode", 0 },
+    { "other domain", "decode", "LLM@decode", 0 },
+    { "any domain", "*@decode", "LLM@decode", 1 },
+    { "a domain's own stack", "LLM@a/b", "LLM@a/x/LLM@b", 1 },
+    { "another's range between", "a/c", "a/LLM@b/c", 1 },
+    { "many depths end soon", "**/a/**/a/**/a/**/a/**/a/**/b",
+      "a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a/a", 0 },
+};
+
+static void check_fit(void **state)
+{
+    const struct fit_case *c = *state;
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_levels want, have, found;
+
+    assert_int_equal(lpo_levels_of_pattern(a, c->pattern, &want), 0);
+    assert_int_equal(lpo_levels_of_path(a, c->path, NULL, 0, &have), 0);
+    lpo_levels_of_last_domain(&want);
+    lpo_levels_tidy(&want);
+    assert_int_equal(lpo_levels_instance(&want, &have, &found), c->fits);
+}
+
+int main(void)
+{
+    struct unit u = { 0 };
+
+    UNIT_ROWS(&u, fit_cases, check_fit);
+    return unit_run(&u);
+}
