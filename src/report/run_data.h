@@ -64,6 +64,10 @@ int lpo_run_data_create(const char *dir, const struct lpo_report_options *option
 void lpo_run_data_destroy(struct lpo_run_data *d); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_run_data);
 
+/* Does ncu measure representatives alone under this config? The stage and the reports of what it
+ * left must say the same. */
+bool lpo_run_representatives(const struct lpo_node *config);
+
 /* The readable source of this stage, or NULL. */
 const struct lpo_source *lpo_run_source(const struct lpo_run_data *d, const char *stage);
 /* The source that tells most of where time goes: native, else nsys, else torch, else ncu. */

@@ -191,8 +191,7 @@ static struct lpo_trace *read_kind(struct lpo_run_data *d, const struct kind *k,
     return second;
 }
 
-/* The rule by which the ncu stage decides to measure representatives alone. */
-static bool representatives(const struct lpo_node *config)
+bool lpo_run_representatives(const struct lpo_node *config)
 {
     const char *mode = lpo_conf_text(config, "pipeline.ncu.sampling.mode", "auto");
 
@@ -206,7 +205,7 @@ static void overlay(struct lpo_run_data *d, struct lpo_trace **traces)
 {
     struct lpo_trace *counters = traces[NKINDS - 1];
 
-    if (!representatives(d->config) || !counters || !has_kernels(counters))
+    if (!lpo_run_representatives(d->config) || !counters || !has_kernels(counters))
         return;
     for (size_t i = 0; i + 1 < NKINDS; i++) {
         struct lpo_overlay o;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config/node.h"
+#include "report/run_data.h"
 #include "run/conf.h"
 #include "run/manifest.h"
 #include "run/supervise.h"
@@ -31,14 +32,6 @@ struct state {
 
 static const size_t none = (size_t)-1;
 
-static bool representative(const struct lpo_stage_ctx *ctx)
-{
-    const char *mode = lpo_conf_text(ctx->knobs, "sampling.mode", "auto");
-
-    return strcmp(mode, "representative") == 0 ||
-           (strcmp(mode, "auto") == 0 && lpo_ncu_region_mode(ctx));
-}
-
 /* ncu tells configurations apart by its own short names, where all instances of a template are one
  * kernel; by linker names they are apart. Not where the user's filters go by the short ones. */
 static void add_whole_names(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_step *step)
@@ -58,7 +51,7 @@ static void add_focus(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_ste
 {
     const char *regex = NULL;
 
-    if (representative(ctx)) {
+    if (lpo_run_representatives(ctx->config)) {
         add_whole_names(ctx, s, step);
         lpo_step_arg(ctx->arena, step, "--filter-mode");
         lpo_step_arg(ctx->arena, step, "per-launch-config");
@@ -84,7 +77,7 @@ static int64_t few_tokens(struct lpo_stage_ctx *ctx)
     int64_t few = lpo_conf_int(ctx->knobs, "sampling.max_new_tokens", 0);
     const char *kind = lpo_conf_text(ctx->config, "workload.kind", "command");
 
-    if (!few || !representative(ctx) || strcmp(kind, "command") == 0 ||
+    if (!few || !lpo_run_representatives(ctx->config) || strcmp(kind, "command") == 0 ||
         few >= lpo_conf_int(ctx->config, "run.representative_max_new_tokens", all))
         return 0;
     lpo_manifest_note(ctx->manifest, ctx->record,
