@@ -69,7 +69,3 @@ int lpo_compose_pick(struct lpo_composed *c, struct lpo_node *root, const char *
                      struct lpo_node **out, struct lpo_err *err);
 int lpo_compose_resolve_in(struct lpo_composed *c, struct lpo_node *root, struct lpo_node *node,
                            struct lpo_err *err);
-
-/* OmegaConf.select() on the job's config: *out NULL when there is nothing. */
-int lpo_compose_select(struct lpo_composed *c, const char *path, struct lpo_node **out,
-                       struct lpo_err *err);

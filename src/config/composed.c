@@ -77,12 +77,6 @@ int lpo_compose_pick(struct lpo_composed *c, struct lpo_node *root, const char *
     return lpo_compose_fault(rc, err);
 }
 
-int lpo_compose_select(struct lpo_composed *c, const char *path, struct lpo_node **out,
-                       struct lpo_err *err)
-{
-    return lpo_compose_pick(c, c->root, path, out, err);
-}
-
 /* Hydra's node below its key, with the job's config beside it if asked. */
 static struct lpo_node *around(struct lpo_composed *c, struct lpo_node *hydra, bool with_job)
 {

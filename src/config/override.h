@@ -70,8 +70,6 @@ const char *lpo_override_key_text(struct lpo_arena *a, const struct lpo_override
 
 /* A value written so that the grammar reads it back: quotes kept, special characters escaped. */
 const char *lpo_override_value_text(struct lpo_arena *a, const struct lpo_node *value);
-/* The same with a blank after ',' and ':', as Hydra's messages show it. */
-const char *lpo_override_value_spaced(struct lpo_arena *a, const struct lpo_node *value);
 
 /* How it was understood: the object that `lpo config --explain` prints, in the shape of the
  * `override` cases of Hydra's data. After a failed parse it is {"ok": false, "error": …} with

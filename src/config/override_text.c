@@ -51,7 +51,7 @@ const char *lpo_override_key_text(struct lpo_arena *a, const struct lpo_override
                             ov->package ? ov->package : "");
 }
 
-static void add_value(struct lpo_str *s, const struct lpo_node *n, const char *blank)
+static void add_value(struct lpo_str *s, const struct lpo_node *n)
 {
     switch (n->kind) {
     case LPO_NODE_NULL:
@@ -68,8 +68,8 @@ static void add_value(struct lpo_str *s, const struct lpo_node *n, const char *b
         lpo_str_addc(s, '[');
         for (size_t i = 0; i < n->count; i++) {
             if (i)
-                lpo_str_addf(s, ",%s", blank);
-            add_value(s, n->items[i], blank);
+                lpo_str_addc(s, ',');
+            add_value(s, n->items[i]);
         }
         lpo_str_addc(s, ']');
         break;
@@ -77,10 +77,10 @@ static void add_value(struct lpo_str *s, const struct lpo_node *n, const char *b
         lpo_str_addc(s, '{');
         for (size_t i = 0; i < n->npairs; i++) {
             if (i)
-                lpo_str_addf(s, ",%s", blank);
-            add_value(s, n->pairs[i].key, blank);
-            lpo_str_addf(s, ":%s", blank);
-            add_value(s, n->pairs[i].value, blank);
+                lpo_str_addc(s, ',');
+            add_value(s, n->pairs[i].key);
+            lpo_str_addc(s, ':');
+            add_value(s, n->pairs[i].value);
         }
         lpo_str_addc(s, '}');
         break;
@@ -89,27 +89,18 @@ static void add_value(struct lpo_str *s, const struct lpo_node *n, const char *b
     }
 }
 
-static const char *value_text(struct lpo_arena *a, const struct lpo_node *value, const char *blank)
-{
-    LPO_STR s = { 0 };
-    add_value(&s, value, blank);
-    return lpo_arena_strndup(a, lpo_str_text(&s), s.len);
-}
-
 const char *lpo_override_value_text(struct lpo_arena *a, const struct lpo_node *value)
 {
-    return value_text(a, value, "");
-}
+    LPO_STR s = { 0 };
 
-const char *lpo_override_value_spaced(struct lpo_arena *a, const struct lpo_node *value)
-{
-    return value_text(a, value, " ");
+    add_value(&s, value);
+    return lpo_arena_strndup(a, lpo_str_text(&s), s.len);
 }
 
 static void write_text(struct lpo_json_writer *w, const char *key, const struct lpo_node *n)
 {
     LPO_STR s = { 0 };
-    add_value(&s, n, "");
+    add_value(&s, n);
     lpo_jw_textn(w, key, lpo_str_text(&s), s.len);
 }
 

@@ -127,13 +127,6 @@ bool lpo_field_bool(const struct lpo_fields *f, const char *keys, bool fallback)
     return strcmp(v.word, "true") == 0;
 }
 
-const char *lpo_field_text(const struct lpo_fields *f, const char *keys, const char *fallback)
-{
-    struct value v = look_up(f, keys);
-
-    return v.json ? lpo_json_text(v.json, fallback) : fallback;
-}
-
 static bool term_holds(const struct lpo_fields *f, const char *key, const char *want)
 {
     if (strcmp(want, "null") == 0)

@@ -22,7 +22,6 @@ bool lpo_field_has(const struct lpo_fields *f, const char *keys);
 int64_t lpo_field_int(const struct lpo_fields *f, const char *keys, int64_t fallback);
 double lpo_field_real(const struct lpo_fields *f, const char *keys, double fallback);
 bool lpo_field_bool(const struct lpo_fields *f, const char *keys, bool fallback);
-const char *lpo_field_text(const struct lpo_fields *f, const char *keys, const char *fallback);
 /* From the config alone; NULL when absent or null. */
 const struct lpo_json *lpo_field_json(const struct lpo_fields *f, const char *keys);
 

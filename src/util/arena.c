@@ -15,7 +15,6 @@ struct block {
 
 struct lpo_arena {
     struct block *head;
-    size_t total;
 };
 
 _Noreturn static void out_of_memory(size_t size)
@@ -108,7 +107,6 @@ void *lpo_arena_alloc(struct lpo_arena *a, size_t size)
         b = grow(a, size);
     p = b->bytes + b->used;
     b->used += size;
-    a->total += size;
     return memset(p, 0, size);
 }
 
@@ -150,9 +148,4 @@ char *lpo_arena_printf(struct lpo_arena *a, const char *fmt, ...)
     vsnprintf(p, (size_t)n + 1, fmt, again);
     va_end(again);
     return p;
-}
-
-size_t lpo_arena_used(const struct lpo_arena *a)
-{
-    return a->total;
 }

@@ -22,7 +22,6 @@ char *lpo_arena_strndup(struct lpo_arena *a, const char *s, size_t len);
 char *lpo_arena_strdup(struct lpo_arena *a, const char *s);
 char *lpo_arena_printf(struct lpo_arena *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-size_t lpo_arena_used(const struct lpo_arena *a);
 
 #define LPO_NEW(arena, type) ((type *)lpo_arena_alloc((arena), sizeof(type)))
 

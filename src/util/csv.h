@@ -63,7 +63,6 @@ void lpo_csv_skip_line(struct lpo_csv *c);
 void lpo_csv_read_ahead(struct lpo_csv *c);
 
 bool lpo_cell_is(struct lpo_cell cell, const char *text);
-bool lpo_cell_starts(struct lpo_cell cell, const char *prefix);
 /* Replaces what `to` holds; returns its text. */
 const char *lpo_cell_text(struct lpo_cell cell, struct lpo_str *to);
 /* "57,536", "-1.5e3", "12 (3; 4; 5)" (ncu's instances after the total); false for "n/a" and "". */

@@ -14,13 +14,6 @@ bool lpo_cell_is(struct lpo_cell cell, const char *text)
     return cell.len == len && memcmp(cell.at, text, len) == 0;
 }
 
-bool lpo_cell_starts(struct lpo_cell cell, const char *prefix)
-{
-    size_t len = strlen(prefix);
-
-    return cell.len >= len && memcmp(cell.at, prefix, len) == 0;
-}
-
 const char *lpo_cell_text(struct lpo_cell cell, struct lpo_str *to)
 {
     lpo_str_clear(to);

@@ -7,7 +7,7 @@
 #include "util/str.h"
 
 struct entry {
-    const char *key; /* NULL once removed */
+    const char *key;
     size_t len;
     uint64_t hash, value;
 };
@@ -47,7 +47,7 @@ static size_t probe(const struct lpo_map *m, uint64_t hash, const char *key, siz
     for (; m->slots[i]; i = (i + 1) & m->mask) {
         const struct entry *e = &m->entries[m->slots[i] - 1];
 
-        if (e->key && e->hash == hash && e->len == len && memcmp(e->key, key, len) == 0)
+        if (e->hash == hash && e->len == len && memcmp(e->key, key, len) == 0)
             break;
     }
     return i;
@@ -92,16 +92,6 @@ uint64_t *lpo_map_find(const struct lpo_map *m, const char *key, size_t len)
     size_t i = probe(m, lpo_hash(key, len), key, len);
 
     return m->slots[i] ? &m->entries[m->slots[i] - 1].value : NULL;
-}
-
-bool lpo_map_remove(struct lpo_map *m, const char *key, size_t len)
-{
-    size_t i = probe(m, lpo_hash(key, len), key, len);
-
-    if (!m->slots[i])
-        return false;
-    m->entries[m->slots[i] - 1].key = NULL; /* the slot stays taken, so chains hold */
-    return true;
 }
 
 size_t lpo_map_count(const struct lpo_map *m)

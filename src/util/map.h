@@ -1,8 +1,7 @@
 /* util/map.h - text to number or pointer, remembering the order of insertion.
  *
  * Keys are copied. Values are a uint64_t; store an index into your own array, or a pointer cast
- * through uintptr_t. Iterate with i = 0 … lpo_map_count(): insertion order, removed keys skipped by
- * lpo_map_key() returning NULL. */
+ * through uintptr_t. Iterate with i = 0 … lpo_map_count(): insertion order. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,8 +20,7 @@ LPO_AUTO_DEFINE(lpo_map);
  * The pointer is good until the next put. */
 uint64_t *lpo_map_put(struct lpo_map *m, const char *key, size_t len, bool *fresh);
 uint64_t *lpo_map_find(const struct lpo_map *m, const char *key, size_t len); /* NULL: absent */
-bool lpo_map_remove(struct lpo_map *m, const char *key, size_t len);
 
-size_t lpo_map_count(const struct lpo_map *m); /* slots ever made, removed ones included */
+size_t lpo_map_count(const struct lpo_map *m);
 const char *lpo_map_key(const struct lpo_map *m, size_t i, size_t *len /* may be NULL */);
 uint64_t lpo_map_value(const struct lpo_map *m, size_t i);

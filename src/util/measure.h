@@ -43,6 +43,3 @@ static inline bool lpo_known(struct lpo_measure m)
 {
     return m.how != LPO_UNKNOWN;
 }
-
-/* "measured", "computed", "estimated", "unknown" */
-const char *lpo_how_name(enum lpo_how how);

@@ -15,13 +15,6 @@ struct scale {
     const char *name;
 };
 
-const char *lpo_how_name(enum lpo_how how)
-{
-    static const char *const names[] = { "unknown", "measured", "computed", "estimated" };
-
-    return names[how];
-}
-
 /* Four significant digits, no exponent, no trailing point. */
 static void add_digits(struct lpo_str *s, double v)
 {
