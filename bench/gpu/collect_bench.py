@@ -295,6 +295,29 @@ def list_run():
         generate(model, ids, 2)
 
 
+def imports():
+    """Before the forks, so that they share it all; CUDA is not started here."""
+    started = time.time()
+    import torch  # noqa: F401
+    from transformers import LlamaConfig, LlamaForCausalLM  # noqa: F401
+    make_model(8, stay=True)
+    print(f"imports {time.time() - started:.1f} s", flush=True)
+
+
+def start_children(args):
+    """A warmed-up process, or two, for each variant of --only."""
+    started, children = time.time(), []
+    for name, settings, profile in [v for v in VARIANTS if v[0] in args.only.split(",")]:
+        for copy in range(2 if name in TWICE else 1):
+            folder = os.path.join(args.out, "traces", f"{name.replace(' ', '_')}-{copy}")
+            children.append(Child(name, settings, profile, os.path.abspath(args.library), folder))
+    for child in children:
+        if not child.ready():
+            print(f"{child.name}: {child.error}", flush=True)
+    print(f"{len(children)} processes ready after {time.time() - started:.1f} s", flush=True)
+    return children
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--list", action="store_true")
@@ -308,19 +331,8 @@ def main():
         list_run()
         return
     started = time.time()
-    import torch  # noqa: F401  before the forks; CUDA is not started here
-    from transformers import LlamaConfig, LlamaForCausalLM  # noqa: F401
-    make_model(8, stay=True)
-    print(f"imports {time.time() - started:.1f} s", flush=True)
-    children = []
-    for name, settings, profile in [v for v in VARIANTS if v[0] in args.only.split(",")]:
-        for copy in range(2 if name in TWICE else 1):
-            folder = os.path.join(args.out, "traces", f"{name.replace(' ', '_')}-{copy}")
-            children.append(Child(name, settings, profile, os.path.abspath(args.library), folder))
-    for child in children:
-        if not child.ready():
-            print(f"{child.name}: {child.error}", flush=True)
-    print(f"{len(children)} processes ready after {time.time() - started:.1f} s", flush=True)
+    imports()
+    children = start_children(args)
     done = run_rounds(children, args.rounds, started + args.seconds)
     for child in children:
         child.end()

@@ -1,0 +1,101 @@
+/* where.c - in which library a thread spends its time: a sampler for bench/gpu/where.py.
+ *
+ *     gcc -O2 -shared -fPIC -o where.so where.c
+ *
+ * A signal every `period_us` of wall time, to the calling thread alone, notes the program counter;
+ * where_tell() turns the counters into bytes "library count\n", the most first. No stack: a
+ * function of libc counts as libc, whoever called it. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+enum { SAMPLES = 1 << 20, LIBRARIES = 512, NAME = 64 };
+
+static uintptr_t samples[SAMPLES];
+static volatile size_t count;
+static timer_t timer;
+
+static void on_signal(int signal, siginfo_t *info, void *context)
+{
+    const ucontext_t *u = context;
+
+    (void)signal, (void)info;
+    if (count < SAMPLES)
+        samples[count++] = (uintptr_t)u->uc_mcontext.gregs[REG_RIP];
+}
+
+int where_start(long period_us)
+{
+    struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART };
+    struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN + 7 };
+    struct itimerspec every = { { 0, period_us * 1000 }, { 0, period_us * 1000 } };
+
+    event.sigev_notify_thread_id = (int)syscall(SYS_gettid);
+    if (sigaction(SIGRTMIN + 7, &action, NULL) < 0 ||
+        timer_create(CLOCK_MONOTONIC, &event, &timer) < 0)
+        return -1;
+    return timer_settime(timer, 0, &every, NULL);
+}
+
+void where_stop(void)
+{
+    timer_delete(timer);
+}
+
+struct library {
+    char name[NAME];
+    size_t count;
+};
+
+static void name_of(uintptr_t at, char *out)
+{
+    Dl_info info;
+    const char *path = dladdr((void *)at, &info) && info.dli_fname ? info.dli_fname : "other";
+    const char *base = strrchr(path, '/');
+
+    snprintf(out, NAME, "%s", base ? base + 1 : path);
+}
+
+static int by_count(const void *a, const void *b)
+{
+    const struct library *x = a, *y = b;
+
+    return (x->count < y->count) - (x->count > y->count);
+}
+
+/* All samples since the program began. */
+size_t where_tell(char *out, size_t room)
+{
+    static struct library all[LIBRARIES];
+    size_t n = 0, len = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        char name[NAME];
+        size_t k = 0;
+        name_of(samples[i], name);
+        while (k < n && strcmp(all[k].name, name) != 0)
+            k++;
+        if (k == LIBRARIES)
+            continue;
+        if (k == n)
+            snprintf(all[n++].name, NAME, "%s", name);
+        all[k].count++;
+    }
+    qsort(all, n, sizeof *all, by_count);
+    for (size_t k = 0; k < n && len + NAME + 32 < room; k++)
+        len += (size_t)snprintf(out + len, room - len, "%s %zu\n", all[k].name, all[k].count);
+    memset(all, 0, sizeof all);
+    return len;
+}
