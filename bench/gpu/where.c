@@ -3,8 +3,8 @@
  *     gcc -O2 -shared -fPIC -o where.so where.c
  *
  * A signal every `period_us` of wall time, to the calling thread alone, notes the program counter;
- * where_tell() turns the counters into bytes "library count\n", the most first. No stack: a
- * function of libc counts as libc, whoever called it. */
+ * where_tell() makes lines "library count" of them, the most first. No stack: a function of libc
+ * counts as libc, whoever called it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
@@ -21,7 +21,7 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 
-enum { SAMPLES = 1 << 20, LIBRARIES = 512, NAME = 64 };
+enum { SAMPLES = 1 << 20, BINS = 1 << 13, NAME = 64 };
 
 static uintptr_t samples[SAMPLES];
 static volatile size_t count;
@@ -54,48 +54,56 @@ void where_stop(void)
     timer_delete(timer);
 }
 
-struct library {
+struct bin {
     char name[NAME];
     size_t count;
 };
 
-static void name_of(uintptr_t at, char *out)
+/* The library of an address; with `inside` the 64-byte piece of that library, "" elsewhere. */
+static void name_of(uintptr_t at, const char *inside, char *out)
 {
-    Dl_info info;
+    Dl_info info = { .dli_fname = NULL };
     const char *path = dladdr((void *)at, &info) && info.dli_fname ? info.dli_fname : "other";
     const char *base = strrchr(path, '/');
 
-    snprintf(out, NAME, "%s", base ? base + 1 : path);
+    base = base ? base + 1 : path;
+    if (!inside)
+        snprintf(out, NAME, "%s", base);
+    else if (strncmp(base, inside, strlen(inside)) == 0)
+        snprintf(out, NAME, "%#lx", (unsigned long)(at - (uintptr_t)info.dli_fbase) & ~63ul);
+    else
+        out[0] = 0;
 }
 
 static int by_count(const void *a, const void *b)
 {
-    const struct library *x = a, *y = b;
+    const struct bin *x = a, *y = b;
 
     return (x->count < y->count) - (x->count > y->count);
 }
 
-/* All samples since the program began. */
-size_t where_tell(char *out, size_t room)
+/* All samples since the program began, by library, or by place inside the library of this name. */
+size_t where_tell(const char *inside, char *out, size_t room)
 {
-    static struct library all[LIBRARIES];
+    struct bin *bins = calloc(BINS, sizeof *bins);
     size_t n = 0, len = 0;
 
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; bins && i < count; i++) {
         char name[NAME];
         size_t k = 0;
-        name_of(samples[i], name);
-        while (k < n && strcmp(all[k].name, name) != 0)
+        name_of(samples[i], inside, name);
+        while (k < n && strcmp(bins[k].name, name) != 0)
             k++;
-        if (k == LIBRARIES)
+        if (!name[0] || k == BINS)
             continue;
         if (k == n)
-            snprintf(all[n++].name, NAME, "%s", name);
-        all[k].count++;
+            memcpy(bins[n++].name, name, sizeof name);
+        bins[k].count++;
     }
-    qsort(all, n, sizeof *all, by_count);
+    if (n)
+        qsort(bins, n, sizeof *bins, by_count);
     for (size_t k = 0; k < n && len + NAME + 32 < room; k++)
-        len += (size_t)snprintf(out + len, room - len, "%s %zu\n", all[k].name, all[k].count);
-    memset(all, 0, sizeof all);
+        len += (size_t)snprintf(out + len, room - len, "%s %zu\n", bins[k].name, bins[k].count);
+    free(bins);
     return len;
 }

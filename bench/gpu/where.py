@@ -55,13 +55,16 @@ class Sampler:
         self.write()
         return took
 
-    def write(self):
+    def told(self, inside):
         room = ctypes.create_string_buffer(1 << 16)
-        self.lib.where_tell(room, ctypes.c_size_t(len(room)))
+        self.lib.where_tell(inside, room, ctypes.c_size_t(len(room)))
         rows = [line.rsplit(" ", 1) for line in room.value.decode().splitlines()]
+        return {name: int(count) for name, count in rows}
+
+    def write(self):
         with open(f"{self.out}/{os.getpid()}.json", "w") as f:
-            json.dump({"wall_ms": self.wall, "repeats": self.repeats, "samples": {k: int(v) for k, v in rows},
-                       "threads_s": self.cpu}, f)
+            json.dump({"wall_ms": self.wall, "repeats": self.repeats, "samples": self.told(None),
+                       "threads_s": self.cpu, "hot": dict(list(self.told(b"libcupti").items())[:60])}, f)
 
 
 def load(out, child):
