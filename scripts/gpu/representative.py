@@ -7,7 +7,8 @@ import json
 import os
 import sys
 
-METRICS = ("gpu__time_duration.sum", "dram__bytes.sum", "sm__ops_path_tensor_src_bf16_dst_fp32.sum")
+METRICS = ("gpu__time_duration.sum", "dram__bytes.sum", "sm__ops_path_tensor_src_bf16_dst_fp32.sum",
+           "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum")
 
 
 def walls(work, name):
@@ -47,7 +48,8 @@ def compare(work, out):
             row = {"launches": [r["launches"], t["launches"]]}
             for key in METRICS:
                 a, b = value(r, key), value(t, key)
-                row[key] = round(100 * (a / b - 1), 2) if a is not None and b else None
+                if a is not None and b:
+                    row[key] = round(100 * (a / b - 1), 2)
             result["regions"][f"{name} {path}"] = row
             print(name, path, row)
     print(json.dumps(result["walls"]))

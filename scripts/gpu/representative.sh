@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # On a GPU machine: counters of representatives laid over a native trace, against every kernel measured.
-# A random-weight Llama in PyTorch; LAYERS and TOKENS choose its size, METRICS what ncu counts, OVERRIDES more words for lpo. Prints, per region, the
-# error of DRAM bytes, tensor operations and time, and the wall times. Numbers in $OUT/representative.json.
+# A random-weight Llama in PyTorch (WORKLOAD=toy: the CUDA build of toy_llm, of the same sizes; it starts at once, so that the wall times are ncu's); LAYERS and TOKENS choose its size,
+# METRICS what ncu counts, SECTIONS=preset the preset's sections with them, OVERRIDES more words for lpo. Prints, per region, the error of DRAM bytes, operations and time, and
+# the wall times. Numbers in $OUT/representative.json.
 #   scripts/gpu/representative.sh [native] [rep] [rep1] [long] [all]
 # native: the trace alone, for runs of ncu alone (ALONE=1). rep: the preset. rep1: one launch per configuration. long: the
 # preset with four times the tokens. all: everything; with BUDGET=SECONDS it is stopped after ten times rep (or rep1), or when
@@ -18,9 +19,17 @@ cat >"$work/config.json" <<J
  "max_position_embeddings": 2048, "torch_dtype": "bfloat16", "tie_word_embeddings": false}
 J
 counted=gpu__time_duration.sum,dram__bytes.sum,sm__ops_path_tensor_src_bf16_dst_fp32.sum
-base=(workload=hf model=hf "model.path=$work/config.json" infer.prompt_tokens=512 run.repeats=1 run.warmup=1
+sizes=("model.layers=$LAYERS" model.hidden=1024 model.ffn=2816 model.heads=16 model.kv_heads=8 model.vocab=32000)
+case ${WORKLOAD:-hf} in
+toy) counted=gpu__time_duration.sum,dram__bytes.sum,smsp__sass_thread_inst_executed_op_ffma_pred_on.sum
+    [ -x build-portable/workloads/toy_llm_cuda ] || scripts/build-toy-cuda.sh build-portable/workloads/toy_llm_cuda
+    base=(workload.toy.cuda=true "${sizes[@]}") ;;
+*) base=(workload=hf model=hf "model.path=$work/config.json") ;;
+esac
+[ "${SECTIONS:-}" = preset ] || base+=(pipeline.ncu.ncu_cli.sections=[])
+base+=(infer.prompt_tokens=512 run.repeats=1 run.warmup=1
     pipeline.static_analysis.enable=false pipeline.direct_inference.enable=false pipeline.ncu.enable=true
-    pipeline.ncu.regions.enable=true 'pipeline.ncu.regions.include=[prefill,decode]' pipeline.ncu.ncu_cli.sections=[]
+    pipeline.ncu.regions.enable=true 'pipeline.ncu.regions.include=[prefill,decode]'
     "pipeline.ncu.ncu_cli.metrics=[${METRICS:-$counted}]" pipeline.ncu.ncu_cli.export.csv=false)
 [ -n "${ALONE:-}" ] && base+=(pipeline.native.enable=false)
 base+=(${OVERRIDES:-})
