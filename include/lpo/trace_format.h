@@ -31,7 +31,7 @@
 
 #define LPOT_MAGIC          "LPOTRACE"
 #define LPOT_MAJOR          1
-#define LPOT_MINOR          0
+#define LPOT_MINOR          1
 #define LPOT_PREAMBLE_BYTES 16
 #define LPOT_BLOCK_MAGIC    0x424f504cu /* "LPOB" */
 #define LPOT_HEADER_BYTES   40
@@ -56,6 +56,19 @@ enum lpot_def {
     LPOT_DEF_THREAD = 3,      /* v thread number, v OS thread id, v string (the OS's name) */
     LPOT_DEF_THREAD_NAME = 4, /* v OS thread id, v string: as the program named it */
     LPOT_DEF_CATEGORY = 5,    /* v domain, v category, v string */
+    LPOT_DEF_GRAPH = 6,       /* v graph id, u8 enum lpot_graph_state, node*: what a CUDA graph that
+                                 is recorded by whole launches runs, in the order of the driver */
+};
+
+/* A long list is several definitions of the same graph. One without its last is not complete. */
+enum lpot_graph_state { LPOT_GRAPH_LAST = 0, LPOT_GRAPH_MORE = 1 };
+
+/* node = u8 type, z (node id - last of this definition), then by type. Node ids are those of NODE
+ * and CLONE events; 0 is none. */
+enum lpot_node {
+    LPOT_NODE_KERNEL = 1, /* v string, v grid x y z, v block x y z, v dynamic shared */
+    LPOT_NODE_COPY = 2,   /* v bytes */
+    LPOT_NODE_SET = 3,    /* v bytes */
 };
 
 /* event = u8 tag (kind in the low four bits, flags above), v ticks since the last event of this
@@ -139,4 +152,6 @@ enum lpot_counter {
     LPOT_COUNT_UNTIMED = 11,  /* kernels, copies and sets that CUPTI gave no time for */
     LPOT_COUNT_GPU_LOST = 12, /* GPU records that could not be written */
     LPOT_COUNT_EXIT = 13,     /* 1: the program ended in the ordinary way */
+    LPOT_COUNT_GRAPHS_UNLISTED = 14, /* CUDA graphs whose kernels could not be told */
+    LPOT_COUNT_GRAPHS_CHANGED = 15,  /* changes of CUDA graphs after they were told */
 };

@@ -23,6 +23,16 @@ static const struct lpoc_cbids lpoc_graph_cbids[] = {
     { 514, 515 }, /* cuGraphLaunch */
 };
 
+/* Where graphs are timed as a whole: calls that make one ready, and calls that change it then. */
+static const struct lpoc_cbids lpoc_made_cbids[] = {
+    { 513, 513 }, { 578, 578 }, { 643, 643 }, { 656, 657 }, /* cuGraphInstantiate… */
+};
+
+static const struct lpoc_cbids lpoc_changed_cbids[] = {
+    { 538, 538 }, { 692, 692 }, { 714, 714 }, /* cuGraphExecKernelNodeSetParams, …NodeSetParams */
+    { 561, 561 }, { 696, 696 },               /* cuGraphExecUpdate */
+};
+
 static const struct lpoc_cbids lpoc_copy_cbids[] = {
     { 248, 254 }, /* cuMemcpy_v2, cuMemset*_v2 */
     { 216, 216 }, { 218, 218 }, { 220, 220 }, { 222, 222 }, { 224, 224 }, { 226, 226 }, /* sets */
@@ -34,6 +44,14 @@ static const struct lpoc_cbids lpoc_copy_cbids[] = {
 };
 
 #define LPOC_CBIDS(table) (table), sizeof(table) / sizeof *(table)
+
+static inline bool lpoc_cbid_in(uint32_t id, const struct lpoc_cbids *ids, unsigned long count)
+{
+    for (unsigned long i = 0; i < count; i++)
+        if (id >= ids[i].first && id <= ids[i].last)
+            return true;
+    return false;
+}
 
 static inline bool lpoc_is_graph_launch(uint32_t id)
 {

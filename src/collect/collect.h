@@ -13,7 +13,7 @@
 #include "collect/file.h"
 #include "collect/knobs.h"
 
-enum { LPOC_COUNTERS = 16 };
+enum { LPOC_COUNTERS = 32 };
 
 enum lpoc_state {
     LPOC_FRESH = 0, /* nothing was asked of us yet */

@@ -105,18 +105,26 @@ uint32_t lpoc_defs_domain(struct lpoc_defs *d, uint32_t string)
     return d->ndomains++;
 }
 
-void lpoc_defs_add(struct lpoc_defs *d, unsigned tag, const uint64_t *numbers, unsigned count)
+bool lpoc_defs_add(struct lpoc_defs *d, unsigned tag, const uint64_t *numbers, unsigned count)
 {
-    uint8_t body[8 * LPOC_VARINT_MAX], *end = body, *p = d->log + d->used;
+    uint8_t body[8 * LPOC_VARINT_MAX], *end = body;
 
     for (unsigned i = 0; i < count && i < 8; i++)
         end = lpoc_put_v(end, numbers[i]);
-    if (d->used + sizeof body + 1 + LPOC_VARINT_MAX > d->cap)
-        return;
+    return lpoc_defs_put(d, tag, body, (size_t)(end - body));
+}
+
+bool lpoc_defs_put(struct lpoc_defs *d, unsigned tag, const void *body, size_t len)
+{
+    uint8_t *p = d->log + d->used;
+
+    if (d->used + len + 1 + LPOC_VARINT_MAX > d->cap)
+        return false;
     *p++ = (uint8_t)tag;
-    p = lpoc_put_v(p, (uint64_t)(end - body));
-    p = lpoc_put_bytes(p, body, (size_t)(end - body));
+    p = lpoc_put_v(p, len);
+    p = lpoc_put_bytes(p, body, len);
     d->used = (size_t)(p - d->log);
+    return true;
 }
 
 void *lpoc_defs_string_handle(const struct lpoc_defs *d, uint32_t id)

@@ -45,8 +45,9 @@ const char *lpoc_defs_text(const struct lpoc_defs *d, uint32_t id);
 
 /* The same name gives the same domain; 0, the default one, when there are too many. */
 uint32_t lpoc_defs_domain(struct lpoc_defs *d, uint32_t string);
-/* Any other definition: `count` numbers after the tag. */
-void lpoc_defs_add(struct lpoc_defs *d, unsigned tag, const uint64_t *numbers, unsigned count);
+/* Any other definition: `count` numbers after the tag, or any bytes. False when the log is full. */
+bool lpoc_defs_add(struct lpoc_defs *d, unsigned tag, const uint64_t *numbers, unsigned count);
+bool lpoc_defs_put(struct lpoc_defs *d, unsigned tag, const void *body, size_t len);
 
 /* Handles given to the program are addresses in our own tables, so that a wrong one is known. */
 void *lpoc_defs_string_handle(const struct lpoc_defs *d, uint32_t id);

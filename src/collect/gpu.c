@@ -8,6 +8,7 @@
 #include "collect/activity.h"
 #include "collect/cbid.h"
 #include "collect/device.h"
+#include "collect/graph.h"
 #include "collect/load.h"
 #include "collect/mem.h"
 #include "collect/thread.h"
@@ -128,6 +129,23 @@ static void on_state(struct lpoc *c, const struct cupti_state_data *state)
               state->message ? state->message : "");
 }
 
+/* Calls about graphs that put no work on a GPU; true when this is one. They are asked for only
+ * where graphs are timed as a whole. */
+static bool is_about_graph(struct lpoc *c, uint32_t id, const struct cupti_call *call)
+{
+    bool made = lpoc_cbid_in(id, LPOC_CBIDS(lpoc_made_cbids));
+
+    if (!made && !lpoc_cbid_in(id, LPOC_CBIDS(lpoc_changed_cbids)))
+        return false;
+    if (call->site == CUPTI_ENTER)
+        return true;
+    if (made)
+        lpoc_graph_list(c, call);
+    else
+        lpoc_count(c, LPOT_COUNT_GRAPHS_CHANGED, 1);
+    return true;
+}
+
 static void on_callback(void *user, int domain, uint32_t id, const void *data)
 {
     struct lpoc *c = user;
@@ -136,6 +154,8 @@ static void on_callback(void *user, int domain, uint32_t id, const void *data)
     if (LPOC_RARE(!c->gpu))
         return; /* a child of fork */
     if (domain == CUPTI_DOMAIN_DRIVER) {
+        if (!c->knobs.graph_nodes && LPOC_RARE(is_about_graph(c, id, call)))
+            return;
         if (call->site == CUPTI_ENTER)
             on_launch(c, id, call);
         else if (c->knobs.returns)
@@ -257,9 +277,14 @@ static void enable_launches(struct lpoc_gpu *g)
         if (k->copies)
             enable_callbacks(g, CUPTI_DOMAIN_DRIVER, LPOC_CBIDS(lpoc_copy_cbids),
                              "the ranges of copies and sets are not known");
-        if (k->graph_nodes)
-            enable_callbacks(g, CUPTI_DOMAIN_RESOURCE, LPOC_CBIDS(nodes),
-                             "the ranges at graph capture are not known");
+        enable_callbacks(g, CUPTI_DOMAIN_RESOURCE, LPOC_CBIDS(nodes),
+                         "the ranges at graph capture are not known");
+    }
+    if (!k->graph_nodes) {
+        enable_callbacks(g, CUPTI_DOMAIN_DRIVER, LPOC_CBIDS(lpoc_made_cbids),
+                         "the kernels of CUDA graphs are not known");
+        enable_callbacks(g, CUPTI_DOMAIN_DRIVER, LPOC_CBIDS(lpoc_changed_cbids),
+                         "it is not known whether CUDA graphs were changed");
     }
     g->api.enable_callback(1, g->subscriber, CUPTI_DOMAIN_STATE, fatal[0].first);
 }

@@ -36,6 +36,7 @@ static const struct {
     ENTRY(flush_all, "cuptiActivityFlushAll", true),
     ENTRY(flush_period, "cuptiActivityFlushPeriod", false),
     ENTRY(graph_node_id, "cuptiGetGraphNodeId", false),
+    ENTRY(graph_exec_id, "cuptiGetGraphExecId", false),
     ENTRY(result_string, "cuptiGetResultString", false),
 };
 

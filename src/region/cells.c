@@ -6,16 +6,25 @@
 
 #include "region/select.h"
 
+/* Does any launch have a time of its own? */
+static bool timed(const struct lpo_sum *s)
+{
+    return s->launches > s->unknown + s->shares;
+}
+
 void lpo_sum_add(struct lpo_sum *to, const struct lpo_sum *from)
 {
-    bool first = to->launches == to->unknown;
+    bool first = !timed(to);
 
-    if (from->launches > from->unknown) {
+    if (timed(from)) {
         to->min_ns = first || from->min_ns < to->min_ns ? from->min_ns : to->min_ns;
         to->max_ns = first || from->max_ns > to->max_ns ? from->max_ns : to->max_ns;
+    } else if (first && from->shares) {
+        to->min_ns = to->max_ns = LPO_NO_TIME;
     }
     to->launches += from->launches;
     to->unknown += from->unknown;
+    to->shares += from->shares;
     to->ns += from->ns;
     to->bytes += from->bytes;
 }
@@ -129,10 +138,13 @@ static void add_work(struct lpo_work_cells *c, const struct lpo_work *w)
 {
     uint32_t cell = cell_of(c, w);
     bool unknown = w->flags & LPO_WORK_NO_LENGTH;
+    bool share = w->flags & LPO_WORK_SHARE;
     int64_t ns = unknown ? 0 : lpo_work_ns(w);
+    struct lpo_sum one = { 1, unknown, share && !unknown, ns, ns, ns, w->bytes };
 
-    lpo_sum_add(&c->cells.at[cell].sum, &(struct lpo_sum){ 1, unknown, ns, ns, ns, w->bytes });
+    lpo_sum_add(&c->cells.at[cell].sum, &one);
     c->whole += (w->flags & LPO_WORK_WHOLE) != 0;
+    c->shares += share && w->kind == LPO_KERNEL;
     if (w->metrics != LPO_NONE)
         use_metrics(c, cell, w);
 }
@@ -140,7 +152,10 @@ static void add_work(struct lpo_work_cells *c, const struct lpo_work *w)
 /* Sums of a source that kept no single works. */
 static void add_summary(struct lpo_work_cells *c, const struct lpo_summary *s)
 {
-    struct lpo_sum sum = { s->count, 0, s->total_ns, s->min_ns, s->max_ns, 0 };
+    struct lpo_sum sum = { .launches = s->count,
+                           .ns = s->total_ns,
+                           .min_ns = s->min_ns,
+                           .max_ns = s->max_ns };
 
     if (s->total_ns == LPO_NO_TIME) {
         sum.unknown = s->count;

@@ -18,13 +18,22 @@ struct lpo_selection;
 struct lpo_sum {
     uint64_t launches;
     uint64_t unknown;           /* launches whose duration the source does not tell */
-    int64_t ns, min_ns, max_ns; /* LPO_NO_TIME in min and max: not told */
+    uint64_t shares;            /* launches whose duration is a share of their CUDA graph's */
+    int64_t ns;
+    int64_t min_ns, max_ns; /* of launches with a time of their own; LPO_NO_TIME: not told */
     uint64_t bytes;
 };
 
 static inline bool lpo_sum_known(const struct lpo_sum *s)
 {
     return s->launches == 0 || s->launches > s->unknown;
+}
+
+/* Is the time put together of shares? Where every kernel counts, a graph's shares add up to its
+ * measured time again; for one kernel, or some, the sum is an estimate. */
+static inline bool lpo_sum_estimated(const struct lpo_sum *s)
+{
+    return s->shares > 0;
 }
 
 void lpo_sum_add(struct lpo_sum *to, const struct lpo_sum *from);
@@ -61,6 +70,7 @@ struct lpo_work_cells {
     LPO_VEC(struct lpo_metric_sum) metric_sums; /* rows as wide as the trace has metrics */
     uint64_t left_out;                          /* kernels that the selection refused */
     uint64_t whole;                             /* works that stand for many kernels */
+    uint64_t shares;                            /* kernels timed by their share of a CUDA graph */
     unsigned char *classes;                     /* per name of the trace; kernels only */
     uint32_t *linkers;                          /* the same; LPO_NONE: one name for several */
     LPO_VEC(struct lpo_metric_use) uses;        /* while building */

@@ -15,6 +15,7 @@ struct kernel {
     uint32_t name;
     uint64_t launches;
     int64_t ns;
+    uint64_t shares; /* launches whose time is a share of a CUDA graph's */
     struct lpo_metric_sum *sums; /* one for each metric */
     struct lpo_counters counters;
 };
@@ -37,6 +38,7 @@ static void add_cell(struct lpo_arena *arena, const struct lpo_work_cells *cells
     k = &out->at[index[c->name] - 1];
     k->launches += c->sum.launches;
     k->ns += c->sum.ns;
+    k->shares += c->sum.shares;
     for (size_t m = 0; m < t->metrics.len; m++)
         lpo_metric_merge(t->metrics.at[m].combine, &k->sums[m], &from[m]);
 }
@@ -98,7 +100,7 @@ static void add_row(struct lpo_table *t, const struct lpo_limits *l, const struc
 
     lpo_row_text(t, lpo_trace_text(trace, k->name));
     lpo_row_count(t, k->launches);
-    lpo_row_ns(t, k->ns);
+    lpo_row_measure(t, k->shares ? lpo_estimated((double)k->ns) : lpo_measured((double)k->ns));
     lpo_row_measure(t, c->flops);
     lpo_row_measure(t, c->dram_bytes);
     lpo_row_measure(t, both ? lpo_estimated(c->flops.value / c->dram_bytes.value) : lpo_unknown());

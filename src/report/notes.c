@@ -89,6 +89,12 @@ void lpo_notes_each(const struct lpo_analysis *a, const struct lpo_selection *se
     counted(&v, false, a->cells->whole,
             "work stands for many kernels: a graph or a range that was measured as one",
             "works stand for many kernels each: graphs or ranges that were measured as one");
+    counted(&v, false, a->cells->shares,
+            "kernel ran in a CUDA graph that was timed as a whole: its time is its share of the "
+            "graph's, an estimate",
+            "kernels ran in CUDA graphs that were timed as a whole: their number is exact, the "
+            "time of each is its share of its graph's, an estimate (~); "
+            "pipeline.native.graphs=nodes times every kernel");
     if (a->tree->nodes.len == 0 && !(a->trace->skip & LPO_SKIP_RANGES))
         say(ctx, false,
             "there are no ranges in this trace: mark regions with NVTX (torch.cuda.nvtx, "

@@ -21,11 +21,19 @@ static void write_ns(struct lpo_json_writer *w, const char *key, const struct lp
         lpo_jw_null(w, key);
 }
 
+/* Launches whose time is a share of their CUDA graph's. */
+static void write_shares(struct lpo_json_writer *w, const struct lpo_sum *s)
+{
+    if (s->shares)
+        lpo_jw_uint(w, "launches_time_estimated", s->shares);
+}
+
 static void write_part(struct lpo_json_writer *w, const char *key, const struct lpo_sum *s)
 {
     lpo_jw_object(w, key);
     lpo_jw_uint(w, "launches", s->launches);
     write_ns(w, "gpu_ns", s);
+    write_shares(w, s);
     lpo_jw_end(w);
 }
 
@@ -101,6 +109,7 @@ static void write_kernels(struct lpo_json_writer *w, const struct lpo_scope *s,
         write_extremes(w, &k->all);
         lpo_jw_uint(w, "launches_exclusive", k->self.launches);
         write_ns(w, "gpu_ns_exclusive", &k->self);
+        write_shares(w, &k->all);
         lpo_jw_end(w);
     }
     lpo_jw_end(w);
@@ -299,6 +308,7 @@ void lpo_top_json(struct lpo_json_writer *w, const char *key, const struct lpo_w
         lpo_jw_uint(w, "launches", r->sum.launches);
         write_ns(w, "gpu_ns", &r->sum);
         write_extremes(w, &r->sum);
+        write_shares(w, &r->sum);
         if (lpo_sum_known(&r->sum))
             lpo_jw_real(w, "share", r->share);
         else

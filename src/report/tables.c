@@ -42,12 +42,15 @@ static const struct lpo_column host_columns[] = {
     { "max_ns", "Max", LPO_CELL_NS, NULL },
 };
 
-static void row_gpu_ns(struct lpo_table *t, const struct lpo_sum *s)
+/* `some`: kernels were left out, so that shares of a CUDA graph no longer add up to its time. */
+static void row_gpu_ns(struct lpo_table *t, const struct lpo_sum *s, bool some)
 {
-    if (lpo_sum_known(s))
-        lpo_row_ns(t, s->ns);
-    else
+    if (!lpo_sum_known(s))
         lpo_row_unknown(t);
+    else if (some && lpo_sum_estimated(s))
+        lpo_row_measure(t, lpo_estimated((double)s->ns));
+    else
+        lpo_row_ns(t, s->ns);
 }
 
 static void row_visits(struct lpo_table *t, const struct lpo_region_row *r)
@@ -74,23 +77,26 @@ static void row_spread(struct lpo_table *t, const struct lpo_fold_row *r)
     lpo_row_ns(t, r->max_ns);
 }
 
-static void add_gpu_row(struct lpo_table *t, const struct lpo_fold_row *r, int64_t total_ns,
-                        bool spread)
+static void add_gpu_row(struct lpo_table *t, const struct lpo_scope *s,
+                        const struct lpo_fold_row *r, int64_t total_ns, bool spread)
 {
+    bool some = s->cells->left_out > 0;
+
     lpo_row_path(t, r->name, r->path, r->depth);
     row_visits(t, &r->sum);
     lpo_row_count(t, r->sum.all.launches);
-    row_gpu_ns(t, &r->sum.all);
+    row_gpu_ns(t, &r->sum.all, some);
     lpo_row_share(t, (double)r->sum.all.ns, (double)total_ns);
-    row_gpu_ns(t, &r->sum.self);
+    row_gpu_ns(t, &r->sum.self, some);
     row_host_ns(t, &r->sum, r->sum.host_ns);
     if (spread)
         row_spread(t, r);
 }
 
-static void add_host_row(struct lpo_table *t, const struct lpo_fold_row *r, int64_t total_ns,
-                         bool spread)
+static void add_host_row(struct lpo_table *t, const struct lpo_scope *s,
+                         const struct lpo_fold_row *r, int64_t total_ns, bool spread)
 {
+    (void)s;
     lpo_row_path(t, r->name, r->path, r->depth);
     row_visits(t, &r->sum);
     row_host_ns(t, &r->sum, r->sum.host_ns);
@@ -145,7 +151,7 @@ void lpo_add_regions(struct lpo_doc *doc, const struct lpo_scope *s,
             continue;
         if (options->most_rows && n++ == options->most_rows)
             break;
-        (gpu ? add_gpu_row : add_host_row)(t, &fold->rows.at[i], total_ns, spread);
+        (gpu ? add_gpu_row : add_host_row)(t, s, &fold->rows.at[i], total_ns, spread);
     }
     if (lpo_table_rows(t) < all)
         t->total_rows = all;
@@ -179,7 +185,7 @@ void lpo_add_coverage(struct lpo_doc *doc, const struct lpo_scope *s)
             continue;
         lpo_row_text(t, parts[i].name);
         lpo_row_count(t, parts[i].sum->launches);
-        row_gpu_ns(t, parts[i].sum);
+        row_gpu_ns(t, parts[i].sum, s->cells->left_out > 0);
         lpo_row_share(t, (double)parts[i].sum->ns, (double)c->total.ns);
     }
 }

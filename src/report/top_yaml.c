@@ -37,7 +37,9 @@ void lpo_top_yaml(struct lpo_str *out, const struct lpo_trace *t, const struct l
         lpo_str_add_json(out, regex.at, regex.len, false); /* a JSON string is a YAML one */
         lpo_str_addf(out, "\n    launches: %llu\n", (unsigned long long)rows[i].sum.launches);
         if (lpo_sum_known(&rows[i].sum)) {
-            lpo_str_addf(out, "    gpu_ns: %lld\n    share: ", (long long)rows[i].sum.ns);
+            lpo_str_addf(out, "    gpu_ns: %lld%s\n    share: ", (long long)rows[i].sum.ns,
+                         lpo_sum_estimated(&rows[i].sum) ? " # of a CUDA graph's time: estimated"
+                                                         : "");
             lpo_str_add_real(out, rows[i].share);
             lpo_str_addc(out, '\n');
         }

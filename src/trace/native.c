@@ -68,6 +68,10 @@ static void tell(struct native *n, uint64_t ignored)
         { n->unclosed, "ranges were never closed and end with their process" },
         { n->unlaunched, "GPU works have no launch record, so their range is not known" },
         { n->cut_stacks, "launches lie in more ranges than are kept for one launch" },
+        { n->unlaid, "CUDA graph launches are shown as one kernel each: the trace has too many to "
+                     "show what they ran" },
+        { n->unseen_shares, "kernels in CUDA graphs were never seen outside one: their share of "
+                            "the graph's time is a guess" },
     };
 
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
@@ -89,10 +93,14 @@ static void free_native(struct native *n)
     lpo_vec_free(&n->ends);
     lpo_vec_free(&n->places);
     lpo_vec_free(&n->shapes);
+    for (size_t i = 0; i < n->graphs.len; i++)
+        lpo_vec_free(&n->graphs.at[i].nodes);
+    lpo_vec_free(&n->graphs);
     lpo_idmap_destroy(n->by_number);
     lpo_idmap_destroy(n->by_corr);
     lpo_idmap_destroy(n->by_node);
     lpo_idmap_destroy(n->by_range);
+    lpo_idmap_destroy(n->by_graph);
     lpo_tick_clock_free(&n->clock);
     lpo_arena_destroy(n->arena);
 }
@@ -115,6 +123,7 @@ static int read_blocks(struct lpo_blocks *blocks, struct lpo_trace *into)
     n.by_corr = lpo_idmap_create(0);
     n.by_node = lpo_idmap_create(0);
     n.by_range = lpo_idmap_create(0);
+    n.by_graph = lpo_idmap_create(0);
     first_pass(&n, blocks);
     ignored = lpo_blocks_ignored(blocks);
     into->has_ranges = true;
@@ -122,6 +131,7 @@ static int read_blocks(struct lpo_blocks *blocks, struct lpo_trace *into)
     second_pass(&n, blocks, LPOT_THREAD);
     second_pass(&n, blocks, LPOT_GPU);
     native_close_all(&n);
+    native_lay_out_graphs(&n, first_work);
     native_join(&n, first_work);
     if (into->processes.len > n.process) {
         struct lpo_process *p = &into->processes.at[n.process];

@@ -120,6 +120,7 @@ static const struct {
     { LPOT_DEF_DOMAIN, define_domain },
     { LPOT_DEF_THREAD, define_thread },
     { LPOT_DEF_THREAD_NAME, name_thread },
+    { LPOT_DEF_GRAPH, native_define_graph },
 };
 
 void native_take_defs(struct native *n, struct lpo_cursor c)
@@ -235,6 +236,12 @@ static const struct {
       "times CUPTI asked for a buffer and none was left (LPO_COLLECT_CUPTI_BUFFERS_MAX)" },
     { LPOT_COUNT_GPU_LOST, true, "GPU records could not be written to the trace" },
     { LPOT_COUNT_UNTIMED, false, "GPU works have no time: CUPTI recorded none for them" },
+    { LPOT_COUNT_GRAPHS_UNLISTED, false,
+      "CUDA graphs could not be listed (conditional nodes, or a driver before CUDA 12.3): their "
+      "launches are shown as one kernel each; pipeline.native.graphs=nodes records every kernel" },
+    { LPOT_COUNT_GRAPHS_CHANGED, false,
+      "times a CUDA graph was changed after its kernels were listed: those are shown as they were "
+      "first; pipeline.native.graphs=nodes records every kernel as it ran" },
 };
 
 void native_take_footer(struct native *n, struct lpo_cursor c)

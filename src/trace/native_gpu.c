@@ -177,10 +177,13 @@ static void on_set(struct native *n, unsigned flags, struct lpo_cursor *c)
 static void on_whole(struct native *n, unsigned flags, struct lpo_cursor *c)
 {
     struct lpo_work w = work_at(n, lpo_get_v(c), c);
+    uint64_t graph = lpo_get_v(c);
+    const uint32_t *row = lpo_idmap_find(n->by_graph, graph);
 
     w.kind = LPO_KERNEL;
     w.flags = LPO_WORK_GRAPH | LPO_WORK_WHOLE;
-    w.name = graph_name(n, lpo_get_v(c));
+    w.name = graph_name(n, graph);
+    w.capture_stack = row ? *row : LPO_NONE;
     add_work(n, w, flags & ~(unsigned)LPOT_GPU_GRAPH, c);
 }
 

@@ -68,6 +68,20 @@ struct native_shape {
     uint32_t name, linker, shape, place;
 };
 
+/* What a CUDA graph recorded by whole launches runs, in order. */
+struct native_graph_node {
+    uint64_t id, bytes;
+    double until; /* where its share of a launch ends: a weight first, then 0 … 1 */
+    uint32_t name, linker, shape;
+    uint8_t kind; /* enum lpo_work_kind */
+};
+
+struct native_graph {
+    LPO_VEC(struct native_graph_node) nodes;
+    uint32_t unseen; /* kernels never launched outside a graph: their share is a guess */
+    bool complete;
+};
+
 struct native_place {
     uint32_t stream;
     uint16_t device;
@@ -86,17 +100,20 @@ struct native {
     LPO_VEC(uint16_t) domains;
     LPO_VEC(struct native_thread) threads;
     LPO_VEC(struct native_launch) launches;
-    struct lpo_idmap *by_number, *by_corr, *by_node, *by_range;
+    struct lpo_idmap *by_number, *by_corr, *by_node, *by_range, *by_graph;
     LPO_VEC(struct native_node) nodes;
     LPO_VEC(struct native_start) starts;
     LPO_VEC(struct native_end) ends;
     LPO_VEC(struct native_place) places;
     LPO_VEC(struct native_shape) shapes;
+    LPO_VEC(struct native_graph) graphs;
     uint64_t gpu_start, gpu_node;
     uint32_t gpu_corr, gpu_sequence;
     bool gpu_broken;
     uint64_t frames; /* of all stacks so far */
-    uint64_t stray_pops, stray_ends, unclosed, unlaunched, cut_stacks, damaged; /* for notes */
+    /* for notes */
+    uint64_t stray_pops, stray_ends, unclosed, unlaunched, cut_stacks, damaged;
+    uint64_t unlaid, unseen_shares;
     uint64_t totals[NATIVE_TOTALS]; /* of the last footer, by enum lpot_counter */
     uint32_t command;               /* name id or LPO_NONE */
 };
@@ -120,6 +137,13 @@ void native_close_all(struct native *n);
 
 /* native_gpu.c */
 void native_take_gpu(struct native *n, const struct lpo_block *block);
+
+/* native_graph.c: what graphs consist of; then every whole launch of a listed one becomes its
+ * kernels, before the join. Until then `capture_stack` of a whole launch is the row of its graph. */
+void native_define_graph(struct native *n, struct lpo_cursor *c);
+void native_lay_out_graphs(struct native *n, size_t first_work);
+/* native_share.c */
+void native_weigh_graphs(struct native *n, size_t first_work);
 
 /* native_join.c: start/end ranges onto launches, captures onto graph kernels. */
 void native_join(struct native *n, size_t first_work);

@@ -31,6 +31,7 @@ enum lpo_work_flags {
     LPO_WORK_NO_LENGTH = 2,  /* not even the duration is known: start == end, do not print 0 */
     LPO_WORK_GRAPH = 4,      /* came from a CUDA graph launch */
     LPO_WORK_ESTIMATED = 16, /* its metrics are those of a representative, see overlay.h */
+    LPO_WORK_SHARE = 32,     /* its time is a share of its CUDA graph's, which alone was measured */
     LPO_WORK_WHOLE = 8,      /* stands for many kernels: a graph launch traced as one, a replayed
                               * range */
 };

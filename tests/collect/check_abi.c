@@ -10,6 +10,7 @@
 /* The enumerators have the names of the real ones. */
 #define CUPTI_MULTIPLE_SUBSCRIBERS OUR_MULTIPLE_SUBSCRIBERS
 #include "collect/cupti_abi.h"
+#include "collect/driver_abi.h"
 #include "collect/nvtx_abi.h"
 
 #define SAME(what, ours, theirs) _Static_assert((ours) == (theirs), what)
@@ -88,6 +89,29 @@ WHOLE(graph, graphId);
 WHOLE(context, contextId);
 WHOLE(stream, streamId);
 
+/* The driver's graphs. */
+#define KERNEL_NODE(a, b) AT(cu_kernel_node, a, CUDA_KERNEL_NODE_PARAMS_v2, b)
+KERNEL_NODE(function, func);
+FIRST(cu_kernel_node, grid, CUDA_KERNEL_NODE_PARAMS_v2, gridDimX);
+FIRST(cu_kernel_node, block, CUDA_KERNEL_NODE_PARAMS_v2, blockDimX);
+KERNEL_NODE(dynamic_shared, sharedMemBytes);
+SAME("kernel node", sizeof(struct cu_kernel_node), sizeof(CUDA_KERNEL_NODE_PARAMS_v2));
+AT(cu_copy_node, width, CUDA_MEMCPY3D, WidthInBytes);
+AT(cu_copy_node, depth, CUDA_MEMCPY3D, Depth);
+SAME("copy node", sizeof(struct cu_copy_node), sizeof(CUDA_MEMCPY3D));
+AT(cu_set_node, element, CUDA_MEMSET_NODE_PARAMS, elementSize);
+AT(cu_set_node, width, CUDA_MEMSET_NODE_PARAMS, width);
+AT(cu_set_node, height, CUDA_MEMSET_NODE_PARAMS, height);
+SAME("set node", sizeof(struct cu_set_node), sizeof(CUDA_MEMSET_NODE_PARAMS));
+#define INSTANTIATE(call)                                                                          \
+    AT(cu_instantiate_params, exec, call##_params, phGraphExec);                                   \
+    AT(cu_instantiate_params, graph, call##_params, hGraph)
+INSTANTIATE(cuGraphInstantiate);
+INSTANTIATE(cuGraphInstantiate_v2);
+INSTANTIATE(cuGraphInstantiateWithFlags);
+INSTANTIATE(cuGraphInstantiateWithParams);
+INSTANTIATE(cuGraphInstantiateWithParams_ptsz);
+
 /* Callbacks. */
 AT(cupti_call, site, CUpti_CallbackData, callbackSite);
 AT(cupti_call, correlation, CUpti_CallbackData, correlationId);
@@ -103,6 +127,11 @@ AT(cupti_subscriber_params, old_size, CUpti_SubscriberParams, oldSubscriberSize)
 SAME("params", sizeof(struct cupti_subscriber_params), CUpti_SubscriberParams_STRUCT_SIZE);
 
 #define NUMBER(ours, theirs) SAME(#theirs, (int)(ours), (int)(theirs))
+NUMBER(CU_NODE_KERNEL, CU_GRAPH_NODE_TYPE_KERNEL);
+NUMBER(CU_NODE_COPY, CU_GRAPH_NODE_TYPE_MEMCPY);
+NUMBER(CU_NODE_SET, CU_GRAPH_NODE_TYPE_MEMSET);
+NUMBER(CU_NODE_GRAPH, CU_GRAPH_NODE_TYPE_GRAPH);
+NUMBER(CU_NODE_CONDITIONAL, CU_GRAPH_NODE_TYPE_CONDITIONAL);
 NUMBER(CUPTI_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY);
 NUMBER(CUPTI_KIND_MEMSET, CUPTI_ACTIVITY_KIND_MEMSET);
 NUMBER(CUPTI_KIND_KERNEL, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
@@ -146,6 +175,16 @@ CBID(652, cuLaunchKernelEx);
 CBID(653, cuLaunchKernelEx_ptsz);
 CBID(514, cuGraphLaunch);
 CBID(515, cuGraphLaunch_ptsz);
+CBID(513, cuGraphInstantiate);
+CBID(578, cuGraphInstantiate_v2);
+CBID(643, cuGraphInstantiateWithFlags);
+CBID(656, cuGraphInstantiateWithParams);
+CBID(657, cuGraphInstantiateWithParams_ptsz);
+CBID(538, cuGraphExecKernelNodeSetParams);
+CBID(692, cuGraphExecKernelNodeSetParams_v2);
+CBID(714, cuGraphExecNodeSetParams);
+CBID(561, cuGraphExecUpdate);
+CBID(696, cuGraphExecUpdate_v2);
 CBID(248, cuMemcpy_v2);
 CBID(254, cuMemsetD2D32_v2);
 CBID(216, cuMemsetD8Async);

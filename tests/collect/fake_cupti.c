@@ -39,8 +39,7 @@ static struct {
     int errors;
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* The code FAKE_FAIL wants of this call; `argument` -1: none to tell by. */
-static int verdict(const char *name, int argument)
+int fake_verdict(const char *name, int argument)
 {
     const char *at = getenv("FAKE_FAIL");
     char with[96], line[512], *save = NULL;
@@ -62,7 +61,7 @@ static int verdict(const char *name, int argument)
 
 #define VERDICT(argument)                                                                          \
     do {                                                                                           \
-        int code_ = verdict(__func__, (argument));                                                 \
+        int code_ = fake_verdict(__func__, (argument));                                                 \
         if (code_ != CUPTI_OK)                                                                     \
             return code_;                                                                          \
     } while (0)

@@ -15,6 +15,22 @@ struct fake_kernel {
     const char *name;
     uint32_t grid, block, device, stream;
     int untimed; /* CUPTI lost its times */
+    uint32_t ns; /* how long it takes; 0: 1500 */
+};
+
+/* A node of a graph, of the driver's types: a kernel, a copy or set of `bytes`, a graph inside it. */
+struct fake_node {
+    uint64_t id;
+    int type;
+    struct fake_kernel kernel;
+    uint64_t bytes;
+    const struct fake_graph *child;
+};
+
+struct fake_graph {
+    uint32_t id; /* of its executable copy */
+    unsigned count;
+    const struct fake_node *nodes;
 };
 
 enum { FAKE_IN_ORDER, FAKE_REVERSED };
@@ -28,10 +44,12 @@ void fake_set(uint64_t bytes);
 /* A launch with no call seen before it: another thread's, or one before we were there. */
 void fake_silent_launch(const struct fake_kernel *k);
 
-/* Graphs: capture nodes, make an executable copy (node + 1000 for each), launch it. */
+/* Graphs: capture nodes, make an executable copy (node + 1000 for each), change it, launch it. A
+ * launch that is traced as a whole takes 5000 ns. */
 void fake_capture(uint64_t node);
-void fake_instantiate(const uint64_t *nodes, unsigned count);
-void fake_graph_launch(const uint64_t *nodes, unsigned count, const struct fake_kernel *k);
+void fake_instantiate(const struct fake_graph *g);
+void fake_graph_change(void);
+void fake_graph_launch(const struct fake_graph *g);
 
 /* Delivers all that was launched, from a thread of its own. */
 void fake_complete(int order);

@@ -63,7 +63,7 @@ EXPORT int cuInit(unsigned flags)
     return init && init() != 1;
 }
 
-static uint64_t now_ns(void)
+uint64_t fake_now(void)
 {
     struct timespec t;
 
@@ -71,14 +71,18 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* The two callbacks of one call, unless it is silent; the correlation is what its records carry. */
-static uint32_t call(uint32_t id, bool silent)
+uint32_t fake_call(uint32_t id, const void *params)
 {
     static uint32_t last;
+    static int success;
     uint32_t correlation = __atomic_add_fetch(&last, 3, __ATOMIC_RELAXED);
-    struct cupti_call c = { .site = CUPTI_ENTER, .function = "cuCall", .correlation = correlation };
+    struct cupti_call c = { .site = CUPTI_ENTER,
+                            .function = "cuCall",
+                            .params = params,
+                            .result = &success,
+                            .correlation = correlation };
 
-    if (!silent) {
+    if (id) {
         fake_tell(CUPTI_DOMAIN_DRIVER, id, &c);
         c.site = CUPTI_EXIT;
         fake_tell(CUPTI_DOMAIN_DRIVER, id, &c);
@@ -86,13 +90,13 @@ static uint32_t call(uint32_t id, bool silent)
     return correlation;
 }
 
-static union fake_record kernel_record(const struct fake_kernel *k, uint32_t correlation)
+union fake_record fake_kernel_record(const struct fake_kernel *k, uint32_t correlation)
 {
-    uint64_t start = k->untimed ? 0 : now_ns();
+    uint64_t start = k->untimed ? 0 : fake_now();
     union fake_record r = { .kernel = { .kind = CUPTI_KIND_KERNEL,
                                         .registers = 32,
                                         .start = start,
-                                        .end = start ? start + 1500 : 0,
+                                        .end = start ? start + (k->ns ? k->ns : 1500) : 0,
                                         .device = k->device,
                                         .context = 1,
                                         .stream = k->stream,
@@ -106,19 +110,19 @@ static union fake_record kernel_record(const struct fake_kernel *k, uint32_t cor
 
 EXPORT void fake_launch(const struct fake_kernel *k)
 {
-    union fake_record r = kernel_record(k, call(307, false));
+    union fake_record r = fake_kernel_record(k, fake_call(307, NULL));
     fake_keep(&r);
 }
 
 EXPORT void fake_silent_launch(const struct fake_kernel *k)
 {
-    union fake_record r = kernel_record(k, call(307, true));
+    union fake_record r = fake_kernel_record(k, fake_call(0, NULL));
     fake_keep(&r);
 }
 
 EXPORT void fake_copy(unsigned kind, uint64_t bytes)
 {
-    uint64_t start = now_ns();
+    uint64_t start = fake_now();
     union fake_record r = { .copy = { .kind = CUPTI_KIND_MEMCPY,
                                       .copy = (uint8_t)kind,
                                       .source = 1,
@@ -128,13 +132,13 @@ EXPORT void fake_copy(unsigned kind, uint64_t bytes)
                                       .end = start + 900,
                                       .context = 1,
                                       .stream = 7,
-                                      .correlation = call(277, false) } };
+                                      .correlation = fake_call(277, NULL) } };
     fake_keep(&r);
 }
 
 EXPORT void fake_peer(uint32_t from, uint32_t to, uint64_t bytes)
 {
-    uint64_t start = now_ns();
+    uint64_t start = fake_now();
     union fake_record r = { .peer = { .kind = CUPTI_KIND_MEMCPY2,
                                       .copy = 10,
                                       .source = 3,
@@ -147,13 +151,13 @@ EXPORT void fake_peer(uint32_t from, uint32_t to, uint64_t bytes)
                                       .stream = 7,
                                       .source_device = from,
                                       .target_device = to,
-                                      .correlation = call(319, false) } };
+                                      .correlation = fake_call(319, NULL) } };
     fake_keep(&r);
 }
 
 EXPORT void fake_set(uint64_t bytes)
 {
-    uint64_t start = now_ns();
+    uint64_t start = fake_now();
     union fake_record r = { .set = { .kind = CUPTI_KIND_MEMSET,
                                      .value = 255,
                                      .bytes = bytes,
@@ -162,50 +166,6 @@ EXPORT void fake_set(uint64_t bytes)
                                      .context = 1,
                                      .stream = 7,
                                      .memory = 3,
-                                     .correlation = call(220, false) } };
+                                     .correlation = fake_call(220, NULL) } };
     fake_keep(&r);
-}
-
-static void resource(uint32_t id, uint64_t node, uint64_t original)
-{
-    struct cupti_graph_data g = { .node = (void *)(uintptr_t)node,
-                                  .original_node = (void *)(uintptr_t)original };
-    struct cupti_resource_data r = { .descriptor = &g };
-
-    fake_tell(CUPTI_DOMAIN_RESOURCE, id, &r);
-}
-
-EXPORT void fake_capture(uint64_t node)
-{
-    resource(CUPTI_NODE_CREATED, node, 0);
-}
-
-EXPORT void fake_instantiate(const uint64_t *nodes, unsigned count)
-{
-    for (unsigned i = 0; i < count; i++)
-        resource(CUPTI_NODE_CLONED, nodes[i] + 1000, nodes[i]);
-}
-
-EXPORT void fake_graph_launch(const uint64_t *nodes, unsigned count, const struct fake_kernel *k)
-{
-    uint32_t correlation = call(514, false);
-    uint64_t start = now_ns();
-    union fake_record whole = { .graph = { .kind = CUPTI_KIND_GRAPH_TRACE,
-                                           .correlation = correlation,
-                                           .start = start,
-                                           .end = start + 5000,
-                                           .graph = 9,
-                                           .context = 1,
-                                           .stream = 7 } };
-
-    if (fake_wants(CUPTI_KIND_GRAPH_TRACE)) {
-        fake_keep(&whole);
-        return;
-    }
-    for (unsigned i = 0; i < count; i++) {
-        union fake_record r = kernel_record(&k[i], correlation);
-        r.kernel.graph = 9;
-        r.kernel.graph_node = nodes[i] + 1000;
-        fake_keep(&r);
-    }
 }

@@ -22,8 +22,17 @@ union fake_record {
     uint8_t bytes[FAKE_RECORD_ROOM];
 };
 
+/* The two callbacks of one driver call (id 0: none); the correlation is what its records carry. */
+uint32_t fake_call(uint32_t id, const void *params);
+struct fake_kernel;
+union fake_record fake_kernel_record(const struct fake_kernel *k, uint32_t correlation);
+uint64_t fake_now(void);
+
 /* Calls the client back with what its callback takes, where it enabled this one. */
 void fake_tell(int domain, uint32_t id, const void *data);
+
+/* The code that FAKE_FAIL wants of this call; `argument` -1: none to tell by. */
+int fake_verdict(const char *name, int argument);
 
 /* Whether the client enabled records of this kind. */
 bool fake_wants(int kind);

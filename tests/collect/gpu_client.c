@@ -9,8 +9,8 @@
 #include "../../workloads/nvtx_lite.h"
 #include "fake_cupti.h"
 
-static const struct fake_kernel gemm = { "_Z4gemmPf", 128, 256, 0, 7, 0 };
-static const struct fake_kernel norm = { "rms_norm", 64, 128, 0, 7, 0 };
+static const struct fake_kernel gemm = { "_Z4gemmPf", 128, 256, 0, 7, 0, 0 };
+static const struct fake_kernel norm = { "rms_norm", 64, 128, 0, 7, 0, 0 };
 
 /* The shape of a decode: what a kernel costs in the file is measured on it. */
 static void step(int layers)
@@ -66,23 +66,76 @@ static int kinds(void)
 
 static int graphs(void)
 {
-    uint64_t nodes[] = { 5, 6 };
-    struct fake_kernel kernels[2] = { norm, gemm };
+    const struct fake_node nodes[] = { { .id = 5, .kernel = norm }, { .id = 6, .kernel = gemm } };
+    const struct fake_graph graph = { 9, 2, nodes };
 
     nvtx_lite_push("capture");
     nvtx_lite_push("norm");
-    fake_capture(nodes[0]);
+    fake_capture(5);
     nvtx_lite_pop();
     nvtx_lite_push("mlp");
-    fake_capture(nodes[1]);
+    fake_capture(6);
     nvtx_lite_pop();
     nvtx_lite_pop();
-    fake_instantiate(nodes, 2);
+    fake_instantiate(&graph);
     for (int i = 0; i < 3; i++) {
         nvtx_lite_push("replay");
-        fake_graph_launch(nodes, 2, kernels);
+        fake_graph_launch(&graph);
         nvtx_lite_pop();
     }
+    return 0;
+}
+
+/* Kernels seen before they are captured, a copy, a set, an event, a graph inside the graph. */
+static int warm_graph(void)
+{
+    struct fake_kernel slow = gemm, other = { "never_seen", 1, 1, 0, 7, 0, 0 };
+    const struct fake_node inner[] = { { .id = 21, .kernel = slow }, { .id = 22, .kernel = other } };
+    const struct fake_graph child = { 1, 2, inner };
+    const struct fake_node nodes[] = { { .id = 11, .kernel = norm },
+                                       { .id = 12, .type = 1, .bytes = 64 },
+                                       { .id = 13, .type = 2, .bytes = 32 },
+                                       { .id = 14, .type = 7 },
+                                       { .id = 15, .type = 4, .child = &child } };
+    const struct fake_graph graph = { 9, 5, nodes };
+
+    slow.ns = 4500;
+    fake_launch(&norm);
+    fake_launch(&slow);
+    nvtx_lite_push("capture");
+    fake_capture(11);
+    fake_capture(21);
+    nvtx_lite_pop();
+    fake_instantiate(&graph);
+    nvtx_lite_push("replay");
+    fake_graph_launch(&graph);
+    nvtx_lite_pop();
+    fake_graph_change();
+    return 0;
+}
+
+/* Whose body runs as often as the GPU decides. */
+static int conditional_graph(void)
+{
+    const struct fake_node nodes[] = { { .id = 31, .kernel = gemm }, { .id = 32, .type = 13 } };
+    const struct fake_graph graph = { 4, 2, nodes };
+
+    fake_instantiate(&graph);
+    fake_graph_launch(&graph);
+    return 0;
+}
+
+/* More nodes than one definition holds. */
+static int large_graph(void)
+{
+    enum { COUNT = 2500 };
+    static struct fake_node nodes[COUNT];
+    static const struct fake_graph graph = { 70000, COUNT, nodes };
+
+    for (int i = 0; i < COUNT; i++)
+        nodes[i] = (struct fake_node){ .id = 100 + (uint64_t)i, .kernel = i % 2 ? gemm : norm };
+    fake_instantiate(&graph);
+    fake_graph_launch(&graph);
     return 0;
 }
 
@@ -90,7 +143,7 @@ static int graphs(void)
 static int reused_name(void)
 {
     char name[32] = "first";
-    struct fake_kernel k = { name, 1, 1, 0, 7, 0 };
+    struct fake_kernel k = { name, 1, 1, 0, 7, 0, 0 };
 
     fake_launch(&k);
     fake_launch(&k);
@@ -188,7 +241,8 @@ static const struct {
     int (*run)(void);
 } scenarios[] = {
     { "decode", decode }, { "reversed", reversed },       { "kinds", kinds },
-    { "graphs", graphs }, { "reused_name", reused_name }, { "many_shapes", many_shapes },
+    { "graphs", graphs }, { "warm_graph", warm_graph },
+    { "conditional_graph", conditional_graph }, { "large_graph", large_graph }, { "reused_name", reused_name }, { "many_shapes", many_shapes },
     { "steady", steady }, { "threads", threads },         { "forks", forks },
     { "fatal", fatal },   { "killed", killed },
 };

@@ -15,6 +15,10 @@
     DECODE_THREAD GEMM "(outside) x1\n" GEMM "decode/step/layer x12\n" NORM "decode/step/layer "   \
                        "x6\n"
 
+#define UNLISTED                                                                                   \
+    "CUDA graphs could not be listed (conditional nodes, or a driver before CUDA 12.3): their "    \
+    "launches are shown as one kernel each; pipeline.native.graphs=nodes records every kernel\n"
+
 static const struct row {
     const char *name, *scenario;
     const char *env[4];
@@ -62,8 +66,48 @@ static const struct row {
       "  capture x1\n"
       "    norm x1\n"
       "    mlp x1\n"
+      "  replay x3\n" GEMM "replay (graph) (a share of 2500 ns) captured in capture/mlp x3\n" NORM
+      "replay (graph) (a share of 2500 ns) captured in capture/norm x3\n"
+      "note 6 kernels in CUDA graphs were never seen outside one: their share of the graph's time "
+      "is a guess\n" },
+    { "graphs as a whole, by a driver that cannot name them",
+      "graphs",
+      { "LPO_COLLECT_GRAPH_NODES=0", "FAKE_FAIL=cuptiGetGraphExecId:27" },
+      "thread gpu_client\n"
+      "  capture x1\n"
+      "    norm x1\n"
+      "    mlp x1\n"
       "  replay x3\n"
-      "kernel CUDA graph 9 dev 0 stream 7 in replay (whole graph) x3\n" },
+      "kernel CUDA graph 9 dev 0 stream 7 in replay (whole graph) x3\n"
+      "note 1 " UNLISTED },
+    { "a graph of seen kernels, copies and another graph",
+      "warm_graph",
+      { "LPO_COLLECT_GRAPH_NODES=0" },
+      "thread gpu_client\n"
+      "  capture x1\n"
+      "  replay x1\n"
+      "copy Memcpy (CUDA graph) 64 bytes dev 0 stream 7 in replay (graph) (a share of 1000 ns) x1\n" GEMM
+      "(outside) x1\n" GEMM "replay (graph) (a share of 1500 ns) captured in capture x1\n"
+      "kernel never_seen <<<1,1,1|1,1,1>>> dev 0 stream 7 in replay (graph) (a share of 1000 ns) "
+      "x1\n" NORM "(outside) x1\n" NORM
+      "replay (graph) (a share of 500 ns) captured in capture x1\n"
+      "set Memset (CUDA graph) 32 bytes dev 0 stream 7 in replay (graph) (a share of 1000 ns) x1\n"
+      "note 1 kernels in CUDA graphs were never seen outside one: their share of the graph's time "
+      "is a guess\n"
+      "note 1 times a CUDA graph was changed after its kernels were listed: those are shown as they "
+      "were first; pipeline.native.graphs=nodes records every kernel as it ran\n" },
+    { "a graph with a conditional node",
+      "conditional_graph",
+      { "LPO_COLLECT_GRAPH_NODES=0" },
+      "kernel CUDA graph 4 dev 0 stream 7 in (outside) (whole graph) x1\n"
+      "note 1 " UNLISTED },
+    { "a graph of 2500 nodes",
+      "large_graph",
+      { "LPO_COLLECT_GRAPH_NODES=0" },
+      GEMM "(outside) (graph) (a share of 2 ns) x1250\n" NORM
+           "(outside) (graph) (a share of 2 ns) x1250\n"
+           "note 2500 kernels in CUDA graphs were never seen outside one: their share of the "
+           "graph's time is a guess\n" },
     { "a name whose memory is used again",
       "reused_name",
       { 0 },

@@ -313,6 +313,8 @@ static void add_works(const struct lpo_trace *t, struct lpo_str *out)
             lpo_str_add(&s, w->flags & LPO_WORK_WHOLE ? " (whole graph)" : " (graph)");
         if (w->flags & LPO_WORK_NO_LENGTH)
             lpo_str_add(&s, " (no time)");
+        if (w->flags & LPO_WORK_SHARE)
+            lpo_str_addf(&s, " (a share of %lld ns)", (long long)lpo_work_ns(w));
         if (w->capture_stack != LPO_NONE) {
             lpo_str_add(&s, " captured in ");
             add_stack(t, w->capture_stack, &s);

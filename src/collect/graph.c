@@ -1,0 +1,211 @@
+#include "collect/graph.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "collect/driver_abi.h"
+#include "collect/gpu.h"
+#include "collect/mem.h"
+#include "collect/wire.h"
+#include "lpo/trace_format.h"
+
+enum {
+    PIECE = 8 << 10,       /* bytes of one definition: it is put together on the program's stack */
+    ENTRY = 128,           /* the longest entry of a node */
+    NODES_MOST = 1 << 18,  /* of one graph */
+    DEPTH_MOST = 8,        /* of child graphs */
+    NAME_MOST = 32 << 10,
+};
+
+static const struct {
+    const char *name;
+    size_t at;
+} entries[] = {
+    { "cuGraphGetNodes", offsetof(struct cu_graphs, nodes) },
+    { "cuGraphNodeGetType", offsetof(struct cu_graphs, type) },
+    { "cuGraphKernelNodeGetParams_v2", offsetof(struct cu_graphs, kernel) },
+    { "cuGraphMemcpyNodeGetParams", offsetof(struct cu_graphs, copy) },
+    { "cuGraphMemsetNodeGetParams", offsetof(struct cu_graphs, set) },
+    { "cuGraphChildGraphNodeGetGraph", offsetof(struct cu_graphs, child) },
+    { "cuFuncGetName", offsetof(struct cu_graphs, function_name) },
+};
+
+/* All or nothing: every call here is in the driver of CUDA 12.3 and later. */
+static bool load(struct cu_graphs *api)
+{
+    void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+
+    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
+        void *f = dlsym(lib ? lib : RTLD_DEFAULT, entries[i].name);
+        if (!f)
+            return false;
+        memcpy((char *)api + entries[i].at, &f, sizeof f);
+    }
+    return true;
+}
+
+/* A graph while it is being told. */
+struct list {
+    struct lpoc *owner;
+    struct cu_graphs api;
+    uint32_t graph;
+    uint32_t nodes;
+    uint64_t last_node; /* of this piece */
+    uint8_t *end;
+    uint8_t piece[PIECE];
+};
+
+static void begin_piece(struct list *l)
+{
+    l->end = lpoc_put_v(l->piece, l->graph);
+    *l->end++ = LPOT_GRAPH_MORE;
+    l->last_node = 0;
+}
+
+static bool write_piece(struct list *l, unsigned state)
+{
+    struct lpoc *c = l->owner;
+    uint8_t head[LPOC_VARINT_MAX];
+    bool kept;
+
+    l->piece[lpoc_put_v(head, l->graph) - head] = (uint8_t)state;
+    pthread_mutex_lock(&c->lock);
+    kept = lpoc_defs_put(&c->defs, LPOT_DEF_GRAPH, l->piece, (size_t)(l->end - l->piece));
+    pthread_mutex_unlock(&c->lock);
+    begin_piece(l);
+    return kept;
+}
+
+/* Type and id of a node; its own fields follow. */
+static bool begin_node(struct list *l, void *node, unsigned type)
+{
+    uint64_t id = 0;
+
+    if (l->end + ENTRY > l->piece + PIECE && !write_piece(l, LPOT_GRAPH_MORE))
+        return false;
+    l->owner->gpu->api.graph_node_id(node, &id); /* 0: the range of its capture is not known */
+    *l->end++ = (uint8_t)type;
+    l->end = lpoc_put_z(l->end, (int64_t)(id - l->last_node));
+    l->last_node = id;
+    return true;
+}
+
+static uint32_t name_id(struct lpoc *c, const char *name)
+{
+    size_t len = strnlen(name, NAME_MOST);
+    uint32_t id;
+
+    pthread_mutex_lock(&c->lock);
+    id = lpoc_defs_string(&c->defs, name, len, lpoc_defs_hash(name, len), true);
+    pthread_mutex_unlock(&c->lock);
+    return id == LPOC_NAME_FULL ? 0 : id;
+}
+
+static bool add_kernel(struct list *l, void *node)
+{
+    struct cu_kernel_node k = { .function = NULL };
+    const char *name = NULL;
+
+    if (l->api.kernel(node, &k) != 0 || !k.function ||
+        l->api.function_name(&name, k.function) != 0 || !name ||
+        !begin_node(l, node, LPOT_NODE_KERNEL))
+        return false;
+    l->end = lpoc_put_v(l->end, name_id(l->owner, name));
+    for (int i = 0; i < 3; i++)
+        l->end = lpoc_put_v(l->end, k.grid[i]);
+    for (int i = 0; i < 3; i++)
+        l->end = lpoc_put_v(l->end, k.block[i]);
+    l->end = lpoc_put_v(l->end, k.dynamic_shared);
+    return true;
+}
+
+static bool add_bytes(struct list *l, void *node, unsigned type, uint64_t bytes)
+{
+    if (!begin_node(l, node, type))
+        return false;
+    l->end = lpoc_put_v(l->end, bytes);
+    return true;
+}
+
+static bool add_copy(struct list *l, void *node)
+{
+    struct cu_copy_node m = { .width = 0 };
+
+    return l->api.copy(node, &m) == 0 &&
+           add_bytes(l, node, LPOT_NODE_COPY, (uint64_t)m.width * m.height * m.depth);
+}
+
+static bool add_set(struct list *l, void *node)
+{
+    struct cu_set_node m = { .width = 0 };
+
+    return l->api.set(node, &m) == 0 &&
+           add_bytes(l, node, LPOT_NODE_SET, (uint64_t)m.width * m.height * m.element);
+}
+
+static bool add_graph(struct list *l, void *graph, unsigned depth);
+
+static bool add_node(struct list *l, void *node, unsigned depth)
+{
+    void *child = NULL;
+    int type = 0;
+
+    if (l->api.type(node, &type) != 0)
+        return false;
+    switch (type) {
+    case CU_NODE_KERNEL:
+        return add_kernel(l, node);
+    case CU_NODE_COPY:
+        return add_copy(l, node);
+    case CU_NODE_SET:
+        return add_set(l, node);
+    case CU_NODE_GRAPH:
+        return depth < DEPTH_MOST && l->api.child(node, &child) == 0 &&
+               add_graph(l, child, depth + 1);
+    case CU_NODE_CONDITIONAL: /* how often its body runs is decided on the GPU */
+        return false;
+    default: /* events, host calls, memory: nothing that CUPTI would time */
+        return true;
+    }
+}
+
+static bool add_graph(struct list *l, void *graph, unsigned depth)
+{
+    size_t count = 0, room;
+    bool whole = true;
+    void **nodes;
+
+    if (l->api.nodes(graph, NULL, &count) != 0 || count > NODES_MOST - l->nodes)
+        return false;
+    if (!count)
+        return true;
+    room = count * sizeof *nodes;
+    nodes = lpoc_map(room);
+    if (!nodes)
+        return false;
+    whole = l->api.nodes(graph, nodes, &count) == 0;
+    l->nodes += (uint32_t)count;
+    for (size_t i = 0; whole && i < count; i++)
+        whole = add_node(l, nodes[i], depth);
+    lpoc_unmap(nodes, room);
+    return whole;
+}
+
+void lpoc_graph_list(struct lpoc *c, const struct cupti_call *call)
+{
+    const struct cu_instantiate_params *p = call->params;
+    const int *result = call->result;
+    struct list l = { .owner = c };
+
+    if (!p || !p->exec || !*p->exec || (result && *result != 0))
+        return; /* the call failed, and the program knows */
+    if (!c->gpu->api.graph_exec_id || !c->gpu->api.graph_node_id || !load(&l.api) ||
+        c->gpu->api.graph_exec_id(*p->exec, &l.graph) != CUPTI_OK) {
+        lpoc_count(c, LPOT_COUNT_GRAPHS_UNLISTED, 1);
+        return;
+    }
+    begin_piece(&l);
+    if (!add_graph(&l, p->graph, 0) || !write_piece(&l, LPOT_GRAPH_LAST))
+        lpoc_count(c, LPOT_COUNT_GRAPHS_UNLISTED, 1);
+}
