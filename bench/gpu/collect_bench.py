@@ -46,11 +46,11 @@ VARIANTS = [
     ("CUPTI's own buffers", {"DEVICE_BUFFER_KB": 0, "DEVICE_BUFFERS": 0, "CUPTI_BUFFER_KB": 4096}, False),
     ("device buffer 64 MiB", {"DEVICE_BUFFER_KB": 65536, "DEVICE_BUFFERS": 2}, False),
     ("host pinned", {"HOST_PINNED": 1}, False),
-    ("graphs whole", {"GRAPH_NODES": 0}, False),
+    ("graphs by node", {"GRAPH_NODES": 1}, False),
 ]
 # Without --only: what the docs show. The first two decide, so they have two processes each.
 MAIN = ("none", "ours", "torch.profiler", "nvtx only", "subscriber only", "callbacks only", "no callbacks",
-        "graphs whole")
+        "graphs by node")
 TWICE = ("none", "ours")
 
 

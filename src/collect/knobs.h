@@ -17,7 +17,7 @@ struct lpoc_knobs {
     int64_t kernels, copies; /* record them? */
     int64_t launches;        /* 0: no launch callbacks (kernels lose their ranges) */
     int64_t returns;         /* note when launch calls return, too */
-    int64_t graph_nodes;     /* 1: every kernel of a graph; 0: one record per graph launch */
+    int64_t graph_nodes;     /* 1: a record of every kernel of a graph; 0: one per launch */
     int64_t cupti_buffer_kb; /* one activity buffer */
     int64_t cupti_buffers;   /* made beforehand */
     int64_t cupti_buffers_max;

@@ -86,6 +86,7 @@ class Trace:
         self.strings, self.domains, self.threads, self.thread_names = ["(unnamed)"], [""], {}, {}
         self.pairs, self.ranges, self.starts, self.ends = [], [], [], {}
         self.launches, self.nodes, self.clones, self.works = {}, {}, {}, []
+        self.graphs, self.listed = {}, set()
         self.stray_pops = 0
         streams, gpu = {}, b""
         for kind, stream, sequence, ticks, real, payload in blocks(data, len(data) < 1 << 20 if check_crc is None else check_crc):
@@ -130,6 +131,22 @@ class Trace:
             elif tag == 4:
                 tid = body.v()
                 self.thread_names[tid] = self.strings[body.v()]
+            elif tag == 6:
+                self.take_graph(body)
+
+    def take_graph(self, c):
+        """Nodes of a CUDA graph: kernels, copies (2) and sets (3)."""
+        graph, more = c.v(), c.byte()
+        nodes, node = self.graphs.setdefault(graph, []), 0
+        while c.more():
+            kind, node = c.byte(), node + c.z()
+            if kind == 1:
+                name, numbers = self.strings[c.v()], [c.v() for _ in range(7)]
+                nodes.append({"kind": 3, "node": node, "name": name, "grid": tuple(numbers[:3]), "block": tuple(numbers[3:6])})
+            else:
+                nodes.append({"kind": {2: 4, 3: 6}[kind], "node": node, "bytes": c.v()})
+        if not more:
+            self.listed.add(graph)
 
     def name(self, c, flags):
         return c.text().decode("utf-8", "replace") if flags & 0x40 else self.strings[c.v()]
@@ -230,7 +247,16 @@ class Trace:
                 work["node"] = node
             self.works.append(work)
 
+    def laid_out(self, work):
+        """A whole launch of a graph as the works it stands for, without times; anything else as it is."""
+        if work["kind"] != 7 or work["graph_id"] not in self.listed:
+            return [work]
+        return [{**node, **{k: work[k] for k in ("corr", "place", "graph_id")}, "graph": True, "whole": work}
+                for node in self.graphs[work["graph_id"]]]
+
     def join(self):
+        self.spans = [w["end"] - w["start"] for w in self.works if "end" in w]
+        self.works = [part for work in self.works for part in self.laid_out(work)]
         for work in self.works:
             launch = self.launches.get(work["corr"])
             work["launched"] = launch[0] if launch else None
@@ -245,7 +271,7 @@ class Trace:
     def kernels(self):
         """In the order of their launches; those of one graph launch in the order they ran."""
         found = [w for w in self.works if w["kind"] == 3]
-        return sorted(found, key=lambda w: (w["launched"] or 0, w.get("start", 0)))
+        return sorted(found, key=lambda w: (w["launched"] or 0, w.get("whole", w).get("start", 0)))
 
 
 def main():

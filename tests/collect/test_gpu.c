@@ -52,7 +52,7 @@ static const struct row {
       "note 1 GPU works have no time: CUPTI recorded none for them\n" },
     { "graphs, node by node",
       "graphs",
-      { 0 },
+      { "LPO_COLLECT_GRAPH_NODES=1" },
       "thread gpu_client\n"
       "  capture x1\n"
       "    norm x1\n"
@@ -61,7 +61,7 @@ static const struct row {
       "replay (graph) captured in capture/norm x3\n" },
     { "graphs as a whole",
       "graphs",
-      { "LPO_COLLECT_GRAPH_NODES=0" },
+      { 0 },
       "thread gpu_client\n"
       "  capture x1\n"
       "    norm x1\n"
@@ -72,7 +72,7 @@ static const struct row {
       "is a guess\n" },
     { "graphs as a whole, by a driver that cannot name them",
       "graphs",
-      { "LPO_COLLECT_GRAPH_NODES=0", "FAKE_FAIL=cuptiGetGraphExecId:27" },
+      { "FAKE_FAIL=cuptiGetGraphExecId:27" },
       "thread gpu_client\n"
       "  capture x1\n"
       "    norm x1\n"
@@ -82,7 +82,7 @@ static const struct row {
       "note 1 " UNLISTED },
     { "a graph of seen kernels, copies and another graph",
       "warm_graph",
-      { "LPO_COLLECT_GRAPH_NODES=0" },
+      { 0 },
       "thread gpu_client\n"
       "  capture x1\n"
       "  replay x1\n"
@@ -98,12 +98,12 @@ static const struct row {
       "were first; pipeline.native.graphs=nodes records every kernel as it ran\n" },
     { "a graph with a conditional node",
       "conditional_graph",
-      { "LPO_COLLECT_GRAPH_NODES=0" },
+      { 0 },
       "kernel CUDA graph 4 dev 0 stream 7 in (outside) (whole graph) x1\n"
       "note 1 " UNLISTED },
     { "a graph of 2500 nodes",
       "large_graph",
-      { "LPO_COLLECT_GRAPH_NODES=0" },
+      { 0 },
       GEMM "(outside) (graph) (a share of 2 ns) x1250\n" NORM
            "(outside) (graph) (a share of 2 ns) x1250\n"
            "note 2500 kernels in CUDA graphs were never seen outside one: their share of the "

@@ -15,7 +15,8 @@ from lpot import Trace  # noqa: E402
 BUILD = Path(os.environ["LPO_BUILD_ROOT"])
 ROWS = [("nvtx_client", "plain"), ("nvtx_client", "every"), ("nvtx_client", "wrong"), ("nvtx_client", "threads"),
         ("nvtx_client", "two_copies"), ("nvtx_client", "long_names"), ("gpu_client", "decode"),
-        ("gpu_client", "reversed"), ("gpu_client", "threads"), ("gpu_client", "graphs"), ("gpu_client", "many_shapes")]
+        ("gpu_client", "reversed"), ("gpu_client", "threads"), ("gpu_client", "graphs"), ("gpu_client", "large_graph"),
+        ("gpu_client", "many_shapes")]
 
 
 def trace_of(program, scenario, folder):
@@ -36,7 +37,7 @@ def from_python(path):
     trace = Trace(path)
     launches = Counter("/".join(escaped(n) for n in k["path"]) or "(outside)" for k in trace.kernels())
     visits = Counter((f"{r[1]}@" if r[1] else "") + escaped(r[2]) for r in trace.ranges)
-    return launches, visits, sum(w["end"] - w["start"] for w in trace.works if "end" in w)
+    return launches, visits, sum(trace.spans)
 
 
 def from_lpo(path):
