@@ -164,13 +164,18 @@ static void on_return(struct native *n, struct native_thread *t, const struct ev
         n->launches.at[t->last_launch].end_ns = e->ns;
 }
 
+/* CUPTI tells of a node that is a copy twice: created, where the graph is made ready, then cloned.
+ * What it was copied from leads to the range that captured it. */
 static void add_node(struct native *n, uint64_t id, struct native_node node)
 {
     bool fresh;
     uint32_t *slot = lpo_idmap_put(n->by_node, id, &fresh);
 
-    if (!fresh)
+    if (!fresh) {
+        if (node.clone && !n->nodes.at[*slot].clone)
+            n->nodes.at[*slot] = node;
         return;
+    }
     *slot = (uint32_t)n->nodes.len;
     lpo_vec_push(&n->nodes, node);
 }

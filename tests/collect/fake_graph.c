@@ -111,8 +111,10 @@ EXPORT void fake_instantiate(const struct fake_graph *g)
     void *exec = (void *)(uintptr_t)g;
     struct cu_instantiate_params params = { &exec, exec };
 
-    for (unsigned i = 0; i < g->count; i++)
+    for (unsigned i = 0; i < g->count; i++) { /* as CUPTI 13.0 does: both */
+        resource(CUPTI_NODE_CREATED, g->nodes[i].id + 1000, 0);
         resource(CUPTI_NODE_CLONED, g->nodes[i].id + 1000, g->nodes[i].id);
+    }
     made = g;
     fake_call(INSTANTIATE, &params);
 }
