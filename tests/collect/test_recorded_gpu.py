@@ -52,8 +52,33 @@ class Recorded(unittest.TestCase):
         self.assertEqual(r["decode/step"]["launches"], 266)
         self.assertEqual(r["decode/step"]["gpu_ns_exclusive"], r["decode"]["gpu_ns_inclusive"])
 
+    def test_a_graph_timed_as_a_whole_tells_what_its_nodes_tell(self) -> None:
+        whole, nodes = regions("toy_small_whole.lpot"), regions("toy_small_nodes.lpot")
+        self.assertEqual(whole.keys(), nodes.keys())
+        for path, r in whole.items():
+            with self.subTest(path):
+                self.assertEqual({k["name"]: k["launches"] for k in r["kernels"]},
+                                 {k["name"]: k["launches"] for k in nodes[path]["kernels"]})
+                self.assertEqual(r.get("captured_here", {}).get("launches"), nodes[path].get("captured_here", {}).get("launches"))
+
+    def test_the_shares_of_a_graph_are_its_time_and_told_as_estimates(self) -> None:
+        step = regions("toy_small_whole.lpot")["decode/step"]
+        self.assertEqual(step["launches"], 152)
+        self.assertEqual(sum(k["gpu_ns"] for k in step["kernels"]), step["gpu_ns_inclusive"])
+        self.assertEqual(sum(k["launches_time_estimated"] for k in step["kernels"]), 152)
+        launches = [w["whole"] for w in Trace(os.path.join(DATA, "toy_small_whole.lpot")).works if "whole" in w]
+        whole_ns = sum({id(w): w["end"] - w["start"] for w in launches}.values())
+        copies = step["copies"]["ns"] if "copies" in step else 0
+        self.assertEqual(step["gpu_ns_inclusive"] + copies, whole_ns + self.eager_copies_ns(step))
+
+    def eager_copies_ns(self, step: dict) -> int:
+        """Copies that the step makes outside its graph."""
+        trace = Trace(os.path.join(DATA, "toy_small_whole.lpot"))
+        return sum(w["end"] - w["start"] for w in trace.works
+                   if w["kind"] in (4, 6) and "end" in w and "/".join(w["path"] or ()) == step["path"])
+
     def test_two_readers_agree_on_every_work(self) -> None:
-        for name in ("toy.lpot", "toy_graph.lpot", "torch_llama.lpot"):
+        for name in ("toy.lpot", "toy_graph.lpot", "torch_llama.lpot", "toy_small_whole.lpot"):
             with self.subTest(name):
                 trace = Trace(os.path.join(DATA, name))
                 kernels = sum(r["launches"] for path, r in regions(name).items() if "/" not in path)
