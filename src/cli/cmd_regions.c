@@ -110,6 +110,7 @@ static int build_doc(const struct lpo_args *args, const struct lpo_analysis *a,
         s = lpo_scope_create(a->cells, ids.at[i], select);
         lpo_doc_section(doc, "regions", name.at, 1);
         lpo_add_regions(doc, s, &o);
+        lpo_add_captured(doc, s, &o);
         if (s->coverage.total.launches)
             lpo_add_coverage(doc, s);
     }

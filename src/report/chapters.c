@@ -24,6 +24,7 @@ static void add_scope(struct lpo_doc *doc, const struct lpo_run_data *d, const s
     lpo_scope_add_name(s->analysis->trace, id, &name);
     lpo_doc_section(doc, "regions", name.at, 2);
     lpo_add_regions(doc, scope, &options);
+    lpo_add_captured(doc, scope, &options);
 }
 
 /* Is there more than one of the kind? Then each gets its table; else it equals the aggregate. */

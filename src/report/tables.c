@@ -8,6 +8,7 @@
 #include "region/timeline.h"
 #include "report/analysis.h"
 #include "report/doc.h"
+#include "report/sum_cells.h"
 #include "util/str.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -42,17 +43,6 @@ static const struct lpo_column host_columns[] = {
     { "max_ns", "Max", LPO_CELL_NS, NULL },
 };
 
-/* `some`: kernels were left out, so that shares of a CUDA graph no longer add up to its time. */
-static void row_gpu_ns(struct lpo_table *t, const struct lpo_sum *s, bool some)
-{
-    if (!lpo_sum_known(s))
-        lpo_row_unknown(t);
-    else if (some && lpo_sum_estimated(s))
-        lpo_row_measure(t, lpo_estimated((double)s->ns));
-    else
-        lpo_row_ns(t, s->ns);
-}
-
 static void row_visits(struct lpo_table *t, const struct lpo_region_row *r)
 {
     if (r->visits_known)
@@ -85,9 +75,9 @@ static void add_gpu_row(struct lpo_table *t, const struct lpo_scope *s,
     lpo_row_path(t, r->name, r->path, r->depth);
     row_visits(t, &r->sum);
     lpo_row_count(t, r->sum.all.launches);
-    row_gpu_ns(t, &r->sum.all, some);
-    lpo_row_share(t, (double)r->sum.all.ns, (double)total_ns);
-    row_gpu_ns(t, &r->sum.self, some);
+    lpo_row_sum_ns(t, &r->sum.all, r->sum.all.ns, some);
+    lpo_row_sum_share(t, &r->sum.all, total_ns, some);
+    lpo_row_sum_ns(t, &r->sum.self, r->sum.self.ns, some);
     row_host_ns(t, &r->sum, r->sum.host_ns);
     if (spread)
         row_spread(t, r);
@@ -167,6 +157,7 @@ static const struct lpo_column coverage_columns[] = {
 void lpo_add_coverage(struct lpo_doc *doc, const struct lpo_scope *s)
 {
     const struct lpo_coverage *c = &s->coverage;
+    bool some = s->cells->left_out > 0;
     const struct {
         const char *name;
         const struct lpo_sum *sum;
@@ -185,8 +176,8 @@ void lpo_add_coverage(struct lpo_doc *doc, const struct lpo_scope *s)
             continue;
         lpo_row_text(t, parts[i].name);
         lpo_row_count(t, parts[i].sum->launches);
-        row_gpu_ns(t, parts[i].sum, s->cells->left_out > 0);
-        lpo_row_share(t, (double)parts[i].sum->ns, (double)c->total.ns);
+        lpo_row_sum_ns(t, parts[i].sum, parts[i].sum->ns, some);
+        lpo_row_sum_share(t, parts[i].sum, c->total.ns, some);
     }
 }
 

@@ -18,6 +18,9 @@ struct lpo_table_options {
 /* The region tree. GPU columns where the scope has kernels, host columns where it has visits. */
 void lpo_add_regions(struct lpo_doc *doc, const struct lpo_scope *s,
                      const struct lpo_table_options *options);
+/* Kernels of CUDA graphs by the regions that captured them; nothing where none is known. */
+void lpo_add_captured(struct lpo_doc *doc, const struct lpo_scope *s,
+                      const struct lpo_table_options *options);
 /* Attributed, outside, without a launch record. */
 void lpo_add_coverage(struct lpo_doc *doc, const struct lpo_scope *s);
 void lpo_add_top_kernels(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most);

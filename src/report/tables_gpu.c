@@ -7,35 +7,12 @@
 #include "region/top.h"
 #include "report/analysis.h"
 #include "report/doc.h"
+#include "report/sum_cells.h"
 #include "report/tables.h"
 #include "util/str.h"
 #include "util/units.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
-
-static void row_extreme(struct lpo_table *t, const struct lpo_sum *s, int64_t ns)
-{
-    if (s->launches <= s->unknown || ns == LPO_NO_TIME)
-        lpo_row_unknown(t);
-    else
-        lpo_row_ns(t, ns);
-}
-
-static void row_ns_of(struct lpo_table *t, const struct lpo_sum *s, int64_t ns)
-{
-    if (s->launches > s->unknown && lpo_sum_estimated(s))
-        lpo_row_measure(t, lpo_estimated((double)ns));
-    else
-        row_extreme(t, s, ns);
-}
-
-static void row_share_of(struct lpo_table *t, const struct lpo_sum *s, int64_t total_ns)
-{
-    if (lpo_sum_estimated(s) && total_ns > 0)
-        lpo_row_measure(t, lpo_estimated(100 * (double)s->ns / (double)total_ns));
-    else
-        lpo_row_share(t, (double)s->ns, (double)total_ns);
-}
 
 static const struct lpo_column kernel_columns[] = {
     { "launches", "Launches", LPO_CELL_COUNT, NULL },
@@ -55,11 +32,11 @@ static void add_kernel(struct lpo_table *t, const struct lpo_work_cells *cells, 
     uint64_t timed = s->launches - s->unknown;
 
     lpo_row_count(t, s->launches);
-    row_ns_of(t, s, s->ns);
-    row_share_of(t, s, total_ns);
-    row_ns_of(t, s, timed ? s->ns / (int64_t)timed : 0);
-    row_extreme(t, s, s->min_ns);
-    row_extreme(t, s, s->max_ns);
+    lpo_row_sum_ns(t, s, s->ns, true);
+    lpo_row_sum_share(t, s, total_ns, true);
+    lpo_row_sum_ns(t, s, timed ? s->ns / (int64_t)timed : 0, true);
+    lpo_row_sum_extreme(t, s, s->min_ns);
+    lpo_row_sum_extreme(t, s, s->max_ns);
     lpo_row_text(t, lpo_class_name(lpo_cells_class(cells, name)));
     lpo_row_textn(t, lpo_trace_text(trace, name), lpo_trace_text_len(trace, name));
 }
@@ -156,7 +133,7 @@ static void add_copies(struct lpo_table *t, const struct lpo_analysis *a, enum l
         lpo_row_textn(t, lpo_trace_text(a->trace, rows.at[i].name),
                       lpo_trace_text_len(a->trace, rows.at[i].name));
         lpo_row_count(t, s->launches);
-        row_ns_of(t, s, s->ns);
+        lpo_row_sum_ns(t, s, s->ns, true);
         /* 0 bytes in all is what a source prints that does not know */
         if (s->bytes)
             lpo_row_bytes(t, (double)s->bytes);
@@ -227,8 +204,8 @@ void lpo_add_classes(struct lpo_doc *doc, const struct lpo_analysis *a)
         lpo_row_text(t, lpo_class_name(sums[i].class));
         lpo_row_count(t, sums[i].kernels);
         lpo_row_count(t, sums[i].sum.launches);
-        row_ns_of(t, &sums[i].sum, sums[i].sum.ns);
-        row_share_of(t, &sums[i].sum, total_ns);
+        lpo_row_sum_ns(t, &sums[i].sum, sums[i].sum.ns, true);
+        lpo_row_sum_share(t, &sums[i].sum, total_ns, true);
         lpo_row_textn(t, lpo_trace_text(a->trace, sums[i].dearest),
                       lpo_trace_text_len(a->trace, sums[i].dearest));
     }

@@ -71,6 +71,19 @@ class Recorded(unittest.TestCase):
         copies = step["copies"]["ns"] if "copies" in step else 0
         self.assertEqual(step["gpu_ns_inclusive"] + copies, whole_ns + self.eager_copies_ns(step))
 
+    def test_a_table_tells_what_was_captured_where(self) -> None:
+        path = os.path.join(DATA, "toy_small_whole.lpot")
+        done = subprocess.run([LPO, "regions", path], capture_output=True, text=True, check=True)
+        table = done.stdout.partition("by where they were captured")[2].split("\n\n")[0].splitlines()
+        rows = [line.split() for line in table if line]
+        self.assertEqual([r[:2] for r in rows[1:5]], [["load", "152"], ["capture", "152"], ["layer0", "68"]]
+                         + [["attn", "44"]])
+        self.assertTrue(all("~" in r[2] for r in rows[1:]), rows)
+        some = subprocess.run([LPO, "regions", path, "--kernels", "*rms_norm*"], capture_output=True, text=True, check=True)
+        step = next(line for line in some.stdout.splitlines() if line.split()[:1] == ["step"])
+        self.assertIn("~", step)  # a part of a graph's time is no longer measured
+        self.assertNotIn("~", next(line for line in done.stdout.splitlines() if line.split()[:1] == ["step"]))
+
     def eager_copies_ns(self, step: dict) -> int:
         """Copies that the step makes outside its graph."""
         trace = Trace(os.path.join(DATA, "toy_small_whole.lpot"))
