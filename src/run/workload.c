@@ -76,15 +76,25 @@ static int64_t device_number(const char *device)
     return colon ? strtoll(colon + 1, NULL, 10) : 0;
 }
 
-static const char *toy_program(struct builder *b, const char *device)
+/* workload.toy.cuda: true wants the CUDA build and nothing else, auto takes it where it can run. */
+static int toy_program(struct builder *b, const char *device, const char **out)
 {
     const struct lpo_node *cuda = lpo_node_at(b->config, "workload.toy.cuda");
-    bool off = cuda && cuda->kind == LPO_NODE_BOOL && !cuda->boolean;
-    const char *gpu = off || strcmp(device, "cpu") == 0 || !lpo_path_exists("/dev/nvidiactl")
-                          ? NULL
-                          : lpo_install_find(b->a, "toy_llm_cuda");
+    bool told = cuda && cuda->kind == LPO_NODE_BOOL;
+    bool wanted = told ? cuda->boolean
+                       : strcmp(device, "cpu") != 0 && lpo_path_exists("/dev/nvidiactl");
+    const char *gpu = wanted ? lpo_install_find(b->a, "toy_llm_cuda") : NULL;
 
-    return gpu ? gpu : lpo_install_find(b->a, "toy_llm");
+    if (told && wanted && !gpu)
+        return lpo_fail(b->err, LPO_E_MISSING,
+                        "workload.toy.cuda is true, but toy_llm_cuda is not beside lpo; "
+                        "scripts/build-toy-cuda.sh builds it where nvcc is");
+    *out = gpu ? gpu : lpo_install_find(b->a, "toy_llm");
+    if (*out)
+        return 0;
+    return lpo_fail(b->err, LPO_E_MISSING,
+                    "the built-in workload toy_llm is not beside lpo; build it, or set "
+                    "workload.program");
 }
 
 static int build_toy(struct builder *b)
@@ -109,12 +119,8 @@ static int build_toy(struct builder *b)
     const char *device = conf_text(b, "run.device", "cpu");
     const char *program = conf_text(b, "workload.program", NULL);
 
-    if (!program)
-        program = toy_program(b, device);
-    if (!program)
-        return lpo_fail(b->err, LPO_E_MISSING,
-                        "the built-in workload toy_llm is not beside lpo; build it, or set "
-                        "workload.program");
+    if (!program && toy_program(b, device, &program) < 0)
+        return b->err->code;
     lpo_step_arg(b->a, b->step, program);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         int64_t v = lpo_conf_int(b->config, numbers[i].key, -1);

@@ -203,6 +203,12 @@ class Failures(Scratch):
             words = (*words, "workload.program=program.py")
         return self.lpo("workload=hf", "model=hf", f"workload.python={sys.executable}", *words)
 
+    @unittest.skipIf(os.path.exists(os.path.join(os.path.dirname(LPO), "workloads", "toy_llm_cuda")), "its CUDA build is here")
+    def test_the_cuda_build_asked_for_is_not_replaced_by_another(self) -> None:
+        done = self.lpo(*ONLY_DIRECT, "workload.toy.cuda=true")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("toy_llm_cuda is not beside lpo", done.stderr)
+
     def test_what_a_model_lacks_is_told_before_it_starts(self) -> None:
         os.makedirs(os.path.join(self.cwd, "model"))
         self.write("config.json", "{}")
