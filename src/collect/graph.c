@@ -71,7 +71,9 @@ static bool write_piece(struct list *l, unsigned state)
 
     l->piece[lpoc_put_v(head, l->graph) - head] = (uint8_t)state;
     pthread_mutex_lock(&c->lock);
-    kept = lpoc_defs_put(&c->defs, LPOT_DEF_GRAPH, l->piece, (size_t)(l->end - l->piece));
+    /* Half of the log is for names: a program that makes a graph for every step must not fill it. */
+    kept = c->defs.used < c->defs.cap / 2 &&
+           lpoc_defs_put(&c->defs, LPOT_DEF_GRAPH, l->piece, (size_t)(l->end - l->piece));
     pthread_mutex_unlock(&c->lock);
     begin_piece(l);
     return kept;

@@ -47,7 +47,7 @@ void native_define_graph(struct native *n, struct lpo_cursor *c)
     unsigned state = lpo_get_byte(c);
     uint64_t id = 0;
 
-    while (!c->bad && c->at < c->end && !g->complete) {
+    while (!c->bad && c->at < c->end && !g->complete) { /* what comes after the last is ignored */
         unsigned type = lpo_get_byte(c);
         struct native_graph_node node = { .shape = LPO_NONE };
 
@@ -66,7 +66,17 @@ void native_define_graph(struct native *n, struct lpo_cursor *c)
         if (!c->bad)
             lpo_vec_push(&g->nodes, node);
     }
-    g->complete |= !c->bad && state == LPOT_GRAPH_LAST;
+    g->broken |= c->bad;
+    g->complete |= state == LPOT_GRAPH_LAST;
+}
+
+/* Between the end of the node before it and the end of the launch, whatever rounding says. */
+static int64_t end_of(const struct lpo_work *launch, const struct native_graph_node *node,
+                      int64_t start)
+{
+    int64_t end = launch->start_ns + (int64_t)(node->until * (double)lpo_work_ns(launch) + 0.5);
+
+    return end < start ? start : end > launch->end_ns ? launch->end_ns : end;
 }
 
 static struct lpo_work part_of(const struct native *n, const struct lpo_work *launch,
@@ -83,7 +93,7 @@ static struct lpo_work part_of(const struct native *n, const struct lpo_work *la
     w.bytes = node->bytes;
     w.capture_stack = row ? *row : LPO_NONE;
     w.start_ns = start;
-    w.end_ns = launch->start_ns + (int64_t)(node->until * (double)lpo_work_ns(launch) + 0.5);
+    w.end_ns = end_of(launch, node, start);
     return w;
 }
 
@@ -110,7 +120,7 @@ static const struct native_graph *listed(struct native *n, const struct lpo_work
     if (!(w->flags & LPO_WORK_WHOLE) || w->capture_stack >= n->graphs.len)
         return NULL;
     g = &n->graphs.at[w->capture_stack];
-    if (!g->complete || g->nodes.len == 0)
+    if (!g->complete || g->broken || g->nodes.len == 0)
         return NULL;
     if (laid + g->nodes.len > WORKS_MOST) {
         n->unlaid++;

@@ -8,8 +8,8 @@
 
 /* Means over works outside graphs, by a key of some bytes. */
 struct mean {
-    int64_t ns;
-    uint64_t count;
+    double ns; /* a hostile file may have more than an integer holds */
+    double count;
 };
 
 struct means {
@@ -17,7 +17,7 @@ struct means {
     LPO_VEC(struct mean) at;
 };
 
-static void mean_add(struct means *m, const void *key, size_t len, int64_t ns)
+static void mean_add(struct means *m, const void *key, size_t len, const struct mean *add)
 {
     bool fresh;
     uint64_t *row = lpo_map_put(m->rows, key, len, &fresh);
@@ -26,8 +26,8 @@ static void mean_add(struct means *m, const void *key, size_t len, int64_t ns)
         *row = m->at.len;
         lpo_vec_push(&m->at, (struct mean){ 0, 0 });
     }
-    m->at.at[*row].ns += ns;
-    m->at.at[*row].count++;
+    m->at.at[*row].ns += add->ns;
+    m->at.at[*row].count += add->count;
 }
 
 /* Negative when there is none. */
@@ -36,7 +36,7 @@ static double mean_get(const struct means *m, const void *key, size_t len)
     const uint64_t *row = lpo_map_find(m->rows, key, len);
     const struct mean *at = row ? &m->at.at[*row] : NULL;
 
-    return at && at->ns > 0 ? (double)at->ns / (double)at->count : -1;
+    return at && at->ns > 0 ? at->ns / at->count : -1;
 }
 
 /* What tells one launch shape from another, as far as a graph node knows it. */
@@ -64,22 +64,56 @@ struct eager {
     struct lpo_map *full; /* shape_key to a shape that knows its registers */
 };
 
-static void learn(struct native *n, size_t first_work, struct eager *e)
+/* Works of one kernel in one shape, or of one kind where they have none. */
+struct group {
+    struct mean mean;
+    uint32_t linker, shape;
+    uint8_t kind;
+};
+
+typedef LPO_VEC(struct group) groups;
+
+/* Millions of works, a few hundred groups. */
+static void gather(const struct native *n, size_t first_work, groups *out)
 {
+    LPO_AUTO(lpo_idmap) rows = lpo_idmap_create(0);
+
     for (size_t i = first_work; i < n->trace->works.len; i++) {
         const struct lpo_work *w = &n->trace->works.at[i];
-        struct shape_key key;
+        uint64_t key = w->kind == LPO_KERNEL ? (uint64_t)w->linker << 32 | w->shape
+                                             : UINT64_MAX - w->kind;
+        uint32_t *row;
+        bool fresh;
 
         if (w->flags & (LPO_WORK_GRAPH | LPO_WORK_NO_LENGTH))
             continue;
-        mean_add(&e->kinds, &w->kind, sizeof w->kind, lpo_work_ns(w));
-        if (w->kind != LPO_KERNEL)
-            continue;
-        key = key_of(n->trace, w->linker, w->shape);
-        mean_add(&e->shapes, &key, sizeof key, lpo_work_ns(w));
-        mean_add(&e->names, &w->linker, sizeof w->linker, lpo_work_ns(w));
-        *lpo_map_put(e->full, (const char *)&key, sizeof key, NULL) = w->shape;
+        row = lpo_idmap_put(rows, key, &fresh);
+        if (fresh) {
+            *row = (uint32_t)out->len;
+            lpo_vec_push(out, (struct group){ { 0, 0 }, w->linker, w->shape, w->kind });
+        }
+        out->at[*row].mean.ns += (double)lpo_work_ns(w);
+        out->at[*row].mean.count++;
     }
+}
+
+static void learn(const struct native *n, size_t first_work, struct eager *e)
+{
+    groups all = { 0 };
+
+    gather(n, first_work, &all);
+    for (size_t i = 0; i < all.len; i++) {
+        const struct group *g = &all.at[i];
+        struct shape_key key = key_of(n->trace, g->linker, g->shape);
+
+        mean_add(&e->kinds, &g->kind, sizeof g->kind, &g->mean);
+        if (g->kind != LPO_KERNEL)
+            continue;
+        mean_add(&e->shapes, &key, sizeof key, &g->mean);
+        mean_add(&e->names, &g->linker, sizeof g->linker, &g->mean);
+        *lpo_map_put(e->full, (const char *)&key, sizeof key, NULL) = g->shape;
+    }
+    lpo_vec_free(&all);
 }
 
 static double weight_of(struct native *n, struct native_graph_node *node, const struct eager *e,

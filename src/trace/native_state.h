@@ -79,7 +79,7 @@ struct native_graph_node {
 struct native_graph {
     LPO_VEC(struct native_graph_node) nodes;
     uint32_t unseen; /* kernels never launched outside a graph: their share is a guess */
-    bool complete;
+    bool complete, broken;
 };
 
 struct native_place {

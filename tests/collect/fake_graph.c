@@ -17,7 +17,7 @@ EXPORT int cuGraphChildGraphNodeGetGraph(void *node, const struct fake_graph **c
 EXPORT int cuFuncGetName(const char **name, const void *function);
 EXPORT int cuptiGetGraphExecId(const struct fake_graph *exec, uint32_t *id);
 
-static const struct fake_graph *made; /* the last: the one that is being asked about */
+static __thread const struct fake_graph *made; /* the last: the one that is being asked about */
 
 static const struct fake_node *find(const struct fake_graph *g, uint64_t id, int depth)
 {

@@ -186,17 +186,45 @@ static void *launcher(void *name)
     return NULL;
 }
 
-static int threads(void)
+/* Each thread makes graphs of its own and launches them. */
+static void *grapher(void *name)
+{
+    const uint64_t base = 1000u * (uint64_t)(((const char *)name)[1] - '0') + 5000;
+    const struct fake_node nodes[] = { { .id = base, .kernel = norm },
+                                       { .id = base + 1, .kernel = gemm } };
+
+    for (uint32_t i = 0; i < 20; i++) {
+        const struct fake_graph graph = { (uint32_t)base + i, 2, nodes };
+
+        nvtx_lite_push(name);
+        fake_instantiate(&graph);
+        fake_graph_launch(&graph);
+        nvtx_lite_pop();
+    }
+    return NULL;
+}
+
+static int four_times(void *(*work)(void *))
 {
     static char names[4][8] = { "t0", "t1", "t2", "t3" };
     pthread_t t[4];
 
     for (int i = 0; i < 4; i++)
-        if (pthread_create(&t[i], NULL, launcher, names[i]) != 0)
+        if (pthread_create(&t[i], NULL, work, names[i]) != 0)
             return 1;
     for (int i = 0; i < 4; i++)
         pthread_join(t[i], NULL);
     return 0;
+}
+
+static int threads(void)
+{
+    return four_times(launcher);
+}
+
+static int graph_threads(void)
+{
+    return four_times(grapher);
 }
 
 static int forks(void)
@@ -242,7 +270,8 @@ static const struct {
 } scenarios[] = {
     { "decode", decode }, { "reversed", reversed },       { "kinds", kinds },
     { "graphs", graphs }, { "warm_graph", warm_graph },
-    { "conditional_graph", conditional_graph }, { "large_graph", large_graph }, { "reused_name", reused_name }, { "many_shapes", many_shapes },
+    { "conditional_graph", conditional_graph }, { "large_graph", large_graph },
+    { "graph_threads", graph_threads }, { "reused_name", reused_name }, { "many_shapes", many_shapes },
     { "steady", steady }, { "threads", threads },         { "forks", forks },
     { "fatal", fatal },   { "killed", killed },
 };

@@ -108,6 +108,23 @@ static const struct row {
            "(outside) (graph) (a share of 2 ns) x1250\n"
            "note 2500 kernels in CUDA graphs were never seen outside one: their share of the "
            "graph's time is a guess\n" },
+    { "graphs of four threads",
+      "graph_threads",
+      { 0 },
+      "thread gpu_client\n"
+      "  t0 x20\n"
+      "thread gpu_client\n"
+      "  t1 x20\n"
+      "thread gpu_client\n"
+      "  t2 x20\n"
+      "thread gpu_client\n"
+      "  t3 x20\n" GEMM "t0 (graph) (a share of 2500 ns) x20\n" GEMM
+      "t1 (graph) (a share of 2500 ns) x20\n" GEMM "t2 (graph) (a share of 2500 ns) x20\n" GEMM
+      "t3 (graph) (a share of 2500 ns) x20\n" NORM "t0 (graph) (a share of 2500 ns) x20\n" NORM
+      "t1 (graph) (a share of 2500 ns) x20\n" NORM "t2 (graph) (a share of 2500 ns) x20\n" NORM
+      "t3 (graph) (a share of 2500 ns) x20\n"
+      "note 160 kernels in CUDA graphs were never seen outside one: their share of the graph's time "
+      "is a guess\n" },
     { "a name whose memory is used again",
       "reused_name",
       { 0 },

@@ -30,6 +30,8 @@ rows=(
     "gpu_client threads LPO_COLLECT_FLUSH_MS=1 LPO_COLLECT_CUPTI_BUFFER_KB=64 FAKE_HOLD=1"
     "gpu_client reversed"
     "gpu_client graphs"
+    "gpu_client graphs LPO_COLLECT_GRAPH_NODES=1"
+    "gpu_client graph_threads"
 )
 echo "1..${#rows[@]}"
 failed=0
