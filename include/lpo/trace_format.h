@@ -149,9 +149,9 @@ enum lpot_counter {
     LPOT_COUNT_KERNELS = 8,
     LPOT_COUNT_COPIES = 9,
     LPOT_COUNT_SETS = 10,
-    LPOT_COUNT_UNTIMED = 11,  /* kernels, copies and sets that CUPTI gave no time for */
-    LPOT_COUNT_GPU_LOST = 12, /* GPU records that could not be written */
-    LPOT_COUNT_EXIT = 13,     /* 1: the program ended in the ordinary way */
+    LPOT_COUNT_UNTIMED = 11,         /* kernels, copies and sets that CUPTI gave no time for */
+    LPOT_COUNT_GPU_LOST = 12,        /* GPU records that could not be written */
+    LPOT_COUNT_EXIT = 13,            /* 1: the program ended in the ordinary way */
     LPOT_COUNT_GRAPHS_UNLISTED = 14, /* CUDA graphs whose kernels could not be told */
     LPOT_COUNT_GRAPHS_CHANGED = 15,  /* changes of CUDA graphs after they were told */
 };

@@ -22,8 +22,8 @@ struct cu_kernel_node { /* CUDA_KERNEL_NODE_PARAMS_v2 */
     void *kernel, *context;
 };
 
-struct cu_copy_node { /* CUDA_MEMCPY3D */
-    uint8_t ends[176];  /* source and target */
+struct cu_copy_node {  /* CUDA_MEMCPY3D */
+    uint8_t ends[176]; /* source and target */
     size_t width, height, depth;
 };
 

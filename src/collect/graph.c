@@ -11,10 +11,10 @@
 #include "lpo/trace_format.h"
 
 enum {
-    PIECE = 8 << 10,       /* bytes of one definition: it is put together on the program's stack */
-    ENTRY = 128,           /* the longest entry of a node */
-    NODES_MOST = 1 << 18,  /* of one graph */
-    DEPTH_MOST = 8,        /* of child graphs */
+    PIECE = 8 << 10,      /* bytes of one definition: it is put together on the program's stack */
+    ENTRY = 128,          /* the longest entry of a node */
+    NODES_MOST = 1 << 18, /* of one graph */
+    DEPTH_MOST = 8,       /* of child graphs */
     NAME_MOST = 32 << 10,
 };
 
@@ -71,7 +71,8 @@ static bool write_piece(struct list *l, unsigned state)
 
     l->piece[lpoc_put_v(head, l->graph) - head] = (uint8_t)state;
     pthread_mutex_lock(&c->lock);
-    /* Half of the log is for names: a program that makes a graph for every step must not fill it. */
+    /* Half of the log is for names: a program that makes a graph for every step must not fill it.
+     */
     kept = c->defs.used < c->defs.cap / 2 &&
            lpoc_defs_put(&c->defs, LPOT_DEF_GRAPH, l->piece, (size_t)(l->end - l->piece));
     pthread_mutex_unlock(&c->lock);

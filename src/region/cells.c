@@ -152,10 +152,9 @@ static void add_work(struct lpo_work_cells *c, const struct lpo_work *w)
 /* Sums of a source that kept no single works. */
 static void add_summary(struct lpo_work_cells *c, const struct lpo_summary *s)
 {
-    struct lpo_sum sum = { .launches = s->count,
-                           .ns = s->total_ns,
-                           .min_ns = s->min_ns,
-                           .max_ns = s->max_ns };
+    struct lpo_sum sum = {
+        .launches = s->count, .ns = s->total_ns, .min_ns = s->min_ns, .max_ns = s->max_ns
+    };
 
     if (s->total_ns == LPO_NO_TIME) {
         sum.unknown = s->count;

@@ -17,8 +17,8 @@ struct lpo_selection;
 
 struct lpo_sum {
     uint64_t launches;
-    uint64_t unknown;           /* launches whose duration the source does not tell */
-    uint64_t shares;            /* launches whose duration is a share of their CUDA graph's */
+    uint64_t unknown; /* launches whose duration the source does not tell */
+    uint64_t shares;  /* launches whose duration is a share of their CUDA graph's */
     int64_t ns;
     int64_t min_ns, max_ns; /* of launches with a time of their own; LPO_NO_TIME: not told */
     uint64_t bytes;

@@ -15,7 +15,7 @@ struct kernel {
     uint32_t name;
     uint64_t launches;
     int64_t ns;
-    uint64_t shares; /* launches whose time is a share of a CUDA graph's */
+    uint64_t shares;             /* launches whose time is a share of a CUDA graph's */
     struct lpo_metric_sum *sums; /* one for each metric */
     struct lpo_counters counters;
 };

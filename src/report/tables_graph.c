@@ -29,8 +29,8 @@ void lpo_add_captured(struct lpo_doc *doc, const struct lpo_scope *s,
     }
     if (!all)
         return;
-    t = lpo_doc_table(doc, "captured", "Kernels of CUDA graphs, by where they were captured", columns,
-                      sizeof columns / sizeof *columns);
+    t = lpo_doc_table(doc, "captured", "Kernels of CUDA graphs, by where they were captured",
+                      columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < fold->rows.len; i++) {
         const struct lpo_fold_row *r = &fold->rows.at[i];
 

@@ -81,8 +81,8 @@ static int toy_program(struct builder *b, const char *device, const char **out)
 {
     const struct lpo_node *cuda = lpo_node_at(b->config, "workload.toy.cuda");
     bool told = cuda && cuda->kind == LPO_NODE_BOOL;
-    bool wanted = told ? cuda->boolean
-                       : strcmp(device, "cpu") != 0 && lpo_path_exists("/dev/nvidiactl");
+    bool wanted =
+        told ? cuda->boolean : strcmp(device, "cpu") != 0 && lpo_path_exists("/dev/nvidiactl");
     const char *gpu = wanted ? lpo_install_find(b->a, "toy_llm_cuda") : NULL;
 
     if (told && wanted && !gpu)

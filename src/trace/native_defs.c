@@ -116,10 +116,8 @@ static const struct {
     unsigned tag;
     void (*take)(struct native *n, struct lpo_cursor *c);
 } defs[] = {
-    { LPOT_DEF_STRING, define_string },
-    { LPOT_DEF_DOMAIN, define_domain },
-    { LPOT_DEF_THREAD, define_thread },
-    { LPOT_DEF_THREAD_NAME, name_thread },
+    { LPOT_DEF_STRING, define_string },      { LPOT_DEF_DOMAIN, define_domain },
+    { LPOT_DEF_THREAD, define_thread },      { LPOT_DEF_THREAD_NAME, name_thread },
     { LPOT_DEF_GRAPH, native_define_graph },
 };
 

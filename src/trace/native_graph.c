@@ -58,7 +58,8 @@ void native_define_graph(struct native *n, struct lpo_cursor *c)
             bool copy = type == LPOT_NODE_COPY;
             node.id = id;
             node.kind = copy ? LPO_COPY : LPO_SET;
-            node.name = lpo_trace_name(n->trace, copy ? "Memcpy (CUDA graph)" : "Memset (CUDA graph)");
+            node.name =
+                lpo_trace_name(n->trace, copy ? "Memcpy (CUDA graph)" : "Memset (CUDA graph)");
             node.bytes = lpo_get_v(c);
         } else {
             c->bad = true; /* a later version's: the list would not be complete */

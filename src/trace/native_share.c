@@ -80,8 +80,8 @@ static void gather(const struct native *n, size_t first_work, groups *out)
 
     for (size_t i = first_work; i < n->trace->works.len; i++) {
         const struct lpo_work *w = &n->trace->works.at[i];
-        uint64_t key = w->kind == LPO_KERNEL ? (uint64_t)w->linker << 32 | w->shape
-                                             : UINT64_MAX - w->kind;
+        uint64_t key =
+            w->kind == LPO_KERNEL ? (uint64_t)w->linker << 32 | w->shape : UINT64_MAX - w->kind;
         uint32_t *row;
         bool fresh;
 

@@ -139,7 +139,8 @@ void native_close_all(struct native *n);
 void native_take_gpu(struct native *n, const struct lpo_block *block);
 
 /* native_graph.c: what graphs consist of; then every whole launch of a listed one becomes its
- * kernels, before the join. Until then `capture_stack` of a whole launch is the row of its graph. */
+ * kernels, before the join. Until then `capture_stack` of a whole launch is the row of its graph.
+ */
 void native_define_graph(struct native *n, struct lpo_cursor *c);
 void native_lay_out_graphs(struct native *n, size_t first_work);
 /* native_share.c */

@@ -61,7 +61,7 @@ int fake_verdict(const char *name, int argument)
 
 #define VERDICT(argument)                                                                          \
     do {                                                                                           \
-        int code_ = fake_verdict(__func__, (argument));                                                 \
+        int code_ = fake_verdict(__func__, (argument));                                            \
         if (code_ != CUPTI_OK)                                                                     \
             return code_;                                                                          \
     } while (0)

@@ -18,7 +18,8 @@ struct fake_kernel {
     uint32_t ns; /* how long it takes; 0: 1500 */
 };
 
-/* A node of a graph, of the driver's types: a kernel, a copy or set of `bytes`, a graph inside it. */
+/* A node of a graph, of the driver's types: a kernel, a copy or set of `bytes`, a graph inside it.
+ */
 struct fake_node {
     uint64_t id;
     int type;

@@ -90,7 +90,8 @@ static int graphs(void)
 static int warm_graph(void)
 {
     struct fake_kernel slow = gemm, other = { "never_seen", 1, 1, 0, 7, 0, 0 };
-    const struct fake_node inner[] = { { .id = 21, .kernel = slow }, { .id = 22, .kernel = other } };
+    const struct fake_node inner[] = { { .id = 21, .kernel = slow },
+                                       { .id = 22, .kernel = other } };
     const struct fake_graph child = { 1, 2, inner };
     const struct fake_node nodes[] = { { .id = 11, .kernel = norm },
                                        { .id = 12, .type = 1, .bytes = 64 },
@@ -268,12 +269,21 @@ static const struct {
     const char *name;
     int (*run)(void);
 } scenarios[] = {
-    { "decode", decode }, { "reversed", reversed },       { "kinds", kinds },
-    { "graphs", graphs }, { "warm_graph", warm_graph },
-    { "conditional_graph", conditional_graph }, { "large_graph", large_graph },
-    { "graph_threads", graph_threads }, { "reused_name", reused_name }, { "many_shapes", many_shapes },
-    { "steady", steady }, { "threads", threads },         { "forks", forks },
-    { "fatal", fatal },   { "killed", killed },
+    { "decode", decode },
+    { "reversed", reversed },
+    { "kinds", kinds },
+    { "graphs", graphs },
+    { "warm_graph", warm_graph },
+    { "conditional_graph", conditional_graph },
+    { "large_graph", large_graph },
+    { "graph_threads", graph_threads },
+    { "reused_name", reused_name },
+    { "many_shapes", many_shapes },
+    { "steady", steady },
+    { "threads", threads },
+    { "forks", forks },
+    { "fatal", fatal },
+    { "killed", killed },
 };
 
 int main(int argc, char **argv)

@@ -86,15 +86,17 @@ static const struct row {
       "thread gpu_client\n"
       "  capture x1\n"
       "  replay x1\n"
-      "copy Memcpy (CUDA graph) 64 bytes dev 0 stream 7 in replay (graph) (a share of 1000 ns) x1\n" GEMM
-      "(outside) x1\n" GEMM "replay (graph) (a share of 1500 ns) captured in capture x1\n"
+      "copy Memcpy (CUDA graph) 64 bytes dev 0 stream 7 in replay (graph) (a share of 1000 ns) "
+      "x1\n" GEMM "(outside) x1\n" GEMM
+      "replay (graph) (a share of 1500 ns) captured in capture x1\n"
       "kernel never_seen <<<1,1,1|1,1,1>>> dev 0 stream 7 in replay (graph) (a share of 1000 ns) "
       "x1\n" NORM "(outside) x1\n" NORM
       "replay (graph) (a share of 500 ns) captured in capture x1\n"
       "set Memset (CUDA graph) 32 bytes dev 0 stream 7 in replay (graph) (a share of 1000 ns) x1\n"
       "note 1 kernels in CUDA graphs were never seen outside one: their share of the graph's time "
       "is a guess\n"
-      "note 1 times a CUDA graph was changed after its kernels were listed: those are shown as they "
+      "note 1 times a CUDA graph was changed after its kernels were listed: those are shown as "
+      "they "
       "were first; pipeline.native.graphs=nodes records every kernel as it ran\n" },
     { "a graph with a conditional node",
       "conditional_graph",
@@ -123,7 +125,8 @@ static const struct row {
       "t3 (graph) (a share of 2500 ns) x20\n" NORM "t0 (graph) (a share of 2500 ns) x20\n" NORM
       "t1 (graph) (a share of 2500 ns) x20\n" NORM "t2 (graph) (a share of 2500 ns) x20\n" NORM
       "t3 (graph) (a share of 2500 ns) x20\n"
-      "note 160 kernels in CUDA graphs were never seen outside one: their share of the graph's time "
+      "note 160 kernels in CUDA graphs were never seen outside one: their share of the graph's "
+      "time "
       "is a guess\n" },
     { "a name whose memory is used again",
       "reused_name",
