@@ -41,16 +41,44 @@ static void add_cell(struct lpo_str *out, enum lpo_cell_type type, const struct 
         lpo_str_add_real(out, cell->real);
 }
 
+static bool any_estimated(const struct lpo_table *t)
+{
+    for (size_t r = 0; r < lpo_table_rows(t); r++)
+        for (size_t c = 0; c < t->ncolumns; c++)
+            if (lpo_table_cell(t, r, c)->how == LPO_ESTIMATED)
+                return true;
+    return false;
+}
+
+/* The keys of a row's cells that are estimates, a space between them. */
+static void add_estimated(struct lpo_str *out, const struct lpo_table *t, size_t row)
+{
+    const char *between = "";
+
+    for (size_t c = 0; c < t->ncolumns; c++)
+        if (lpo_table_cell(t, row, c)->how == LPO_ESTIMATED) {
+            lpo_str_addf(out, "%s%s", between, t->columns[c].key);
+            between = " ";
+        }
+}
+
+/* A table with estimates has one column more, which names them row by row: values stay numbers. */
 static void write_table(const struct lpo_table *t, struct lpo_str *out)
 {
+    bool marked = any_estimated(t);
+
     for (size_t c = 0; c < t->ncolumns; c++)
         lpo_str_addf(out, "%s%s", c ? "," : "", t->columns[c].key);
-    lpo_str_add(out, "\r\n");
+    lpo_str_add(out, marked ? ",_estimated\r\n" : "\r\n");
     for (size_t r = 0; r < lpo_table_rows(t); r++) {
         for (size_t c = 0; c < t->ncolumns; c++) {
             if (c)
                 lpo_str_addc(out, ',');
             add_cell(out, t->columns[c].type, lpo_table_cell(t, r, c));
+        }
+        if (marked) {
+            lpo_str_addc(out, ',');
+            add_estimated(out, t, r);
         }
         lpo_str_add(out, "\r\n");
     }

@@ -20,6 +20,7 @@ struct builder {
     struct lpo_figure *f;
     int64_t zero_ns; /* the first moment: viewers like small numbers */
     const char **node_names;
+    const char **share_names; /* by name id: works whose time is estimated */
 };
 
 static int64_t first_moment(const struct lpo_trace *t)
@@ -44,6 +45,18 @@ static const char *node_name(struct builder *b, uint32_t node)
         b->node_names[node] = lpo_doc_keep(b->doc, lpo_str_text(&s), s.len);
     }
     return b->node_names[node];
+}
+
+/* As everywhere: '~' before what is estimated. */
+static const char *work_name(struct builder *b, const struct lpo_work *w)
+{
+    const char *name = lpo_trace_text(b->a->trace, w->name);
+
+    if (!(w->flags & LPO_WORK_SHARE))
+        return name;
+    if (!b->share_names[w->name])
+        b->share_names[w->name] = lpo_arena_printf(b->doc->arena, "~%s", name);
+    return b->share_names[w->name];
 }
 
 /* The region of one level that the works of a device came from, while it lasts. */
@@ -135,7 +148,7 @@ static void add_device(struct builder *b, const uint32_t *rows, size_t count)
             lpo_vec_push(&lanes,
                          lpo_figure_lane(b->f, group,
                                          lpo_arena_printf(b->doc->arena, "stream %u", w->stream)));
-        lpo_figure_span(b->f, lanes.at[row], lpo_trace_text(t, w->name), w->start_ns - b->zero_ns,
+        lpo_figure_span(b->f, lanes.at[row], work_name(b, w), w->start_ns - b->zero_ns,
                         w->end_ns - b->zero_ns);
     }
     lpo_vec_free(&lanes);
@@ -197,9 +210,11 @@ struct lpo_doc *lpo_timeline_doc(const struct lpo_analysis *a)
     b.f = lpo_doc_figure(b.doc, "timeline", "Timeline", LPO_FIG_LANES);
     b.zero_ns = first_moment(a->trace);
     b.node_names = lpo_xcalloc(a->tree->nodes.len + 1, sizeof *b.node_names);
+    b.share_names = lpo_xcalloc(lpo_trace_name_count(a->trace) + 1, sizeof *b.share_names);
     add_ranges(&b, LPO_PUSH_POP);
     add_ranges(&b, LPO_START_END);
     add_devices(&b);
     free(b.node_names);
+    free(b.share_names);
     return b.doc;
 }
