@@ -154,7 +154,7 @@ static void on_callback(void *user, int domain, uint32_t id, const void *data)
     if (LPOC_RARE(!c->gpu))
         return; /* a child of fork */
     if (domain == CUPTI_DOMAIN_DRIVER) {
-        if (!c->knobs.graph_nodes && LPOC_RARE(is_about_graph(c, id, call)))
+        if (c->gpu->whole_graphs && LPOC_RARE(is_about_graph(c, id, call)))
             return;
         if (call->site == CUPTI_ENTER)
             on_launch(c, id, call);
@@ -280,7 +280,7 @@ static void enable_launches(struct lpoc_gpu *g)
         enable_callbacks(g, CUPTI_DOMAIN_RESOURCE, LPOC_CBIDS(nodes),
                          "the ranges at graph capture are not known");
     }
-    if (!k->graph_nodes) {
+    if (g->whole_graphs) {
         enable_callbacks(g, CUPTI_DOMAIN_DRIVER, LPOC_CBIDS(lpoc_made_cbids),
                          "the kernels of CUDA graphs are not known");
         enable_callbacks(g, CUPTI_DOMAIN_DRIVER, LPOC_CBIDS(lpoc_changed_cbids),
@@ -299,8 +299,8 @@ static bool enable_records(struct lpoc_gpu *g)
     any |= enable_kind(g, k->copies, CUPTI_KIND_MEMCPY, "copies are not recorded");
     any |= enable_kind(g, k->copies, CUPTI_KIND_MEMCPY2, "peer copies are not recorded");
     any |= enable_kind(g, k->copies, CUPTI_KIND_MEMSET, "sets are not recorded");
-    any |= enable_kind(g, !k->graph_nodes, CUPTI_KIND_GRAPH_TRACE, "graphs are not recorded");
-    return any || !(k->kernels || k->copies || !k->graph_nodes);
+    any |= enable_kind(g, g->whole_graphs, CUPTI_KIND_GRAPH_TRACE, "graphs are not recorded");
+    return any || !(k->kernels || k->copies || g->whole_graphs);
 }
 
 static bool known_version(struct lpoc_gpu *g)
@@ -331,6 +331,16 @@ static void finish_at_exit(void)
     lpoc_gpu_finish(lpoc_get());
 }
 
+/* One way for the whole run: CUPTI crashes when it is changed between two launches of a graph. */
+static void choose_graphs(struct lpoc_gpu *g)
+{
+    bool whole = !g->owner->knobs.graph_nodes && lpoc_graph_can_list(g);
+    const char *const fact[1][2] = { { "cuda.graphs", whole ? "whole" : "nodes" } };
+
+    g->whole_graphs = whole;
+    lpoc_write_facts(g->owner, fact, 1);
+}
+
 static bool start(struct lpoc_gpu *g)
 {
     const struct lpoc_knobs *k = &g->owner->knobs;
@@ -344,6 +354,7 @@ static bool start(struct lpoc_gpu *g)
     }
     if (!known_version(g) || !subscribe(g))
         return false;
+    choose_graphs(g);
     g->records = lpoc_records_create(g);
     g->owner->gpu = g; /* callbacks may come from here on */
     set_attributes(g);

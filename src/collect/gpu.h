@@ -10,12 +10,15 @@
 
 #include "collect/collect.h"
 #include "collect/cupti_abi.h"
+#include "collect/driver_abi.h"
 
 struct lpoc_records;
 
 struct lpoc_gpu {
     struct lpoc *owner;
     struct cupti api;
+    struct cu_graphs driver; /* where graphs are timed as a whole */
+    bool whole_graphs;
     void *subscriber;
     struct lpoc_records *records; /* activity.h: from records to blocks */
     bool devices_told;            /* atomic */

@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "collect/driver_abi.h"
 #include "collect/gpu.h"
 #include "collect/mem.h"
 #include "collect/wire.h"
@@ -31,16 +30,17 @@ static const struct {
     { "cuFuncGetName", offsetof(struct cu_graphs, function_name) },
 };
 
-/* All or nothing: every call here is in the driver of CUDA 12.3 and later. */
-static bool load(struct cu_graphs *api)
+bool lpoc_graph_can_list(struct lpoc_gpu *g)
 {
     void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
 
+    if (!g->api.graph_exec_id || !g->api.graph_node_id)
+        return false;
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
         void *f = dlsym(lib ? lib : RTLD_DEFAULT, entries[i].name);
         if (!f)
             return false;
-        memcpy((char *)api + entries[i].at, &f, sizeof f);
+        memcpy((char *)&g->driver + entries[i].at, &f, sizeof f);
     }
     return true;
 }
@@ -48,7 +48,7 @@ static bool load(struct cu_graphs *api)
 /* A graph while it is being told. */
 struct list {
     struct lpoc *owner;
-    struct cu_graphs api;
+    const struct cu_graphs *driver;
     uint32_t graph;
     uint32_t nodes;
     uint64_t last_node; /* of this piece */
@@ -110,8 +110,8 @@ static bool add_kernel(struct list *l, void *node)
     struct cu_kernel_node k = { .function = NULL };
     const char *name = NULL;
 
-    if (l->api.kernel(node, &k) != 0 || !k.function ||
-        l->api.function_name(&name, k.function) != 0 || !name ||
+    if (l->driver->kernel(node, &k) != 0 || !k.function ||
+        l->driver->function_name(&name, k.function) != 0 || !name ||
         !begin_node(l, node, LPOT_NODE_KERNEL))
         return false;
     l->end = lpoc_put_v(l->end, name_id(l->owner, name));
@@ -135,7 +135,7 @@ static bool add_copy(struct list *l, void *node)
 {
     struct cu_copy_node m = { .width = 0 };
 
-    return l->api.copy(node, &m) == 0 &&
+    return l->driver->copy(node, &m) == 0 &&
            add_bytes(l, node, LPOT_NODE_COPY, (uint64_t)m.width * m.height * m.depth);
 }
 
@@ -143,7 +143,7 @@ static bool add_set(struct list *l, void *node)
 {
     struct cu_set_node m = { .width = 0 };
 
-    return l->api.set(node, &m) == 0 &&
+    return l->driver->set(node, &m) == 0 &&
            add_bytes(l, node, LPOT_NODE_SET, (uint64_t)m.width * m.height * m.element);
 }
 
@@ -154,7 +154,7 @@ static bool add_node(struct list *l, void *node, unsigned depth)
     void *child = NULL;
     int type = 0;
 
-    if (l->api.type(node, &type) != 0)
+    if (l->driver->type(node, &type) != 0)
         return false;
     switch (type) {
     case CU_NODE_KERNEL:
@@ -164,7 +164,7 @@ static bool add_node(struct list *l, void *node, unsigned depth)
     case CU_NODE_SET:
         return add_set(l, node);
     case CU_NODE_GRAPH:
-        return depth < DEPTH_MOST && l->api.child(node, &child) == 0 &&
+        return depth < DEPTH_MOST && l->driver->child(node, &child) == 0 &&
                add_graph(l, child, depth + 1);
     case CU_NODE_CONDITIONAL: /* how often its body runs is decided on the GPU */
         return false;
@@ -179,7 +179,7 @@ static bool add_graph(struct list *l, void *graph, unsigned depth)
     bool whole = true;
     void **nodes;
 
-    if (l->api.nodes(graph, NULL, &count) != 0 || count > NODES_MOST - l->nodes)
+    if (l->driver->nodes(graph, NULL, &count) != 0 || count > NODES_MOST - l->nodes)
         return false;
     if (!count)
         return true;
@@ -187,7 +187,7 @@ static bool add_graph(struct list *l, void *graph, unsigned depth)
     nodes = lpoc_map(room);
     if (!nodes)
         return false;
-    whole = l->api.nodes(graph, nodes, &count) == 0;
+    whole = l->driver->nodes(graph, nodes, &count) == 0;
     l->nodes += (uint32_t)count;
     for (size_t i = 0; whole && i < count; i++)
         whole = add_node(l, nodes[i], depth);
@@ -199,12 +199,11 @@ void lpoc_graph_list(struct lpoc *c, const struct cupti_call *call)
 {
     const struct cu_instantiate_params *p = call->params;
     const int *result = call->result;
-    struct list l = { .owner = c };
+    struct list l = { .owner = c, .driver = &c->gpu->driver };
 
     if (!p || !p->exec || !*p->exec || (result && *result != 0))
         return; /* the call failed, and the program knows */
-    if (!c->gpu->api.graph_exec_id || !c->gpu->api.graph_node_id || !load(&l.api) ||
-        c->gpu->api.graph_exec_id(*p->exec, &l.graph) != CUPTI_OK) {
+    if (c->gpu->api.graph_exec_id(*p->exec, &l.graph) != CUPTI_OK) {
         lpoc_count(c, LPOT_COUNT_GRAPHS_UNLISTED, 1);
         return;
     }

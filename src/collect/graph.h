@@ -5,12 +5,16 @@
  * cost to its launches. */
 #pragma once
 
-#include <stdint.h>
+#include <stdbool.h>
 
-struct lpoc;
 struct cupti_call;
+struct lpoc;
+struct lpoc_gpu;
+
+/* Finds the calls that listing takes; false when this driver (before CUDA 12.3) or CUPTI lacks
+ * one. Then every kernel is recorded instead: dearer, but nothing is lost. */
+bool lpoc_graph_can_list(struct lpoc_gpu *g);
 
 /* A cuGraphInstantiate… of this thread has returned: one definition, or several, of its nodes. A
- * graph that cannot be told in full (conditional nodes, a driver without the names of kernels, no
- * room) is counted and not told at all. */
+ * graph that cannot be told in full (conditional nodes, no room) is counted and not told at all. */
 void lpoc_graph_list(struct lpoc *c, const struct cupti_call *call);

@@ -235,8 +235,8 @@ static const struct {
     { LPOT_COUNT_GPU_LOST, true, "GPU records could not be written to the trace" },
     { LPOT_COUNT_UNTIMED, false, "GPU works have no time: CUPTI recorded none for them" },
     { LPOT_COUNT_GRAPHS_UNLISTED, false,
-      "CUDA graphs could not be listed (conditional nodes, or a driver before CUDA 12.3): their "
-      "launches are shown as one kernel each; pipeline.native.graphs=nodes records every kernel" },
+      "CUDA graphs could not be listed (conditional nodes, or too many graphs): their launches are "
+      "shown as one kernel each; pipeline.native.graphs=nodes records every kernel" },
     { LPOT_COUNT_GRAPHS_CHANGED, false,
       "times a CUDA graph was changed after its kernels were listed: those are shown as they were "
       "first; pipeline.native.graphs=nodes records every kernel as it ran" },

@@ -8,6 +8,9 @@
 
 enum { INSTANTIATE = 643, LAUNCH = 514, UPDATE = 696, WHOLE_NS = 5000, DEPTH = 16 };
 
+static __thread const struct fake_graph *made; /* the last: the one that is being asked about */
+
+#ifndef FAKE_OLD /* a driver before CUDA 12.3 cannot name kernels */
 EXPORT int cuGraphGetNodes(const struct fake_graph *g, void **nodes, size_t *count);
 EXPORT int cuGraphNodeGetType(void *node, int *type);
 EXPORT int cuGraphKernelNodeGetParams_v2(void *node, struct cu_kernel_node *out);
@@ -16,8 +19,6 @@ EXPORT int cuGraphMemsetNodeGetParams(void *node, struct cu_set_node *out);
 EXPORT int cuGraphChildGraphNodeGetGraph(void *node, const struct fake_graph **child);
 EXPORT int cuFuncGetName(const char **name, const void *function);
 EXPORT int cuptiGetGraphExecId(const struct fake_graph *exec, uint32_t *id);
-
-static __thread const struct fake_graph *made; /* the last: the one that is being asked about */
 
 static const struct fake_node *find(const struct fake_graph *g, uint64_t id, int depth)
 {
@@ -91,6 +92,7 @@ int cuptiGetGraphExecId(const struct fake_graph *exec, uint32_t *id)
     *id = exec->id;
     return fake_verdict(__func__, -1);
 }
+#endif
 
 static void resource(uint32_t id, uint64_t node, uint64_t original)
 {

@@ -16,8 +16,8 @@
                        "x6\n"
 
 #define UNLISTED                                                                                   \
-    "CUDA graphs could not be listed (conditional nodes, or a driver before CUDA 12.3): their "    \
-    "launches are shown as one kernel each; pipeline.native.graphs=nodes records every kernel\n"
+    "CUDA graphs could not be listed (conditional nodes, or too many graphs): their launches are " \
+    "shown as one kernel each; pipeline.native.graphs=nodes records every kernel\n"
 
 static const struct row {
     const char *name, *scenario;
@@ -70,7 +70,7 @@ static const struct row {
       "replay (graph) (a share of 2500 ns) captured in capture/norm x3\n"
       "note 6 kernels in CUDA graphs were never seen outside one: their share of the graph's time "
       "is a guess\n" },
-    { "graphs as a whole, by a driver that cannot name them",
+    { "graphs as a whole, and one that has no id",
       "graphs",
       { "FAKE_FAIL=cuptiGetGraphExecId:27" },
       "thread gpu_client\n"
@@ -80,6 +80,15 @@ static const struct row {
       "  replay x3\n"
       "kernel CUDA graph 9 dev 0 stream 7 in replay (whole graph) x3\n"
       "note 1 " UNLISTED },
+    { "graphs under a driver that cannot list them: node by node",
+      "old:graphs",
+      { 0 },
+      "thread gpu_client_old\n"
+      "  capture x1\n"
+      "    norm x1\n"
+      "    mlp x1\n"
+      "  replay x3\n" GEMM "replay (graph) captured in capture/mlp x3\n" NORM
+      "replay (graph) captured in capture/norm x3\n" },
     { "a graph of seen kernels, copies and another graph",
       "warm_graph",
       { 0 },
@@ -207,7 +216,8 @@ static const struct row {
 static void run(const char *scenario, const char *const *env, struct traced *t,
                 struct lpo_str *text)
 {
-    const char *argv[] = { "gpu_client", scenario, NULL };
+    bool old = lpo_starts(scenario, "old:");
+    const char *argv[] = { old ? "gpu_client_old" : "gpu_client", scenario + (old ? 4 : 0), NULL };
 
     traced_run(argv, env, t);
     if (strcmp(t->output, "") != 0)
