@@ -23,14 +23,20 @@ static const struct lpoc_cbids lpoc_graph_cbids[] = {
     { 514, 515 }, /* cuGraphLaunch */
 };
 
-/* Where graphs are timed as a whole: calls that make one ready, and calls that change it then. */
-static const struct lpoc_cbids lpoc_made_cbids[] = {
-    { 513, 513 }, { 578, 578 }, { 643, 643 }, { 656, 657 }, /* cuGraphInstantiate… */
-};
-
-static const struct lpoc_cbids lpoc_changed_cbids[] = {
-    { 538, 538 }, { 692, 692 }, { 714, 714 }, /* cuGraphExecKernelNodeSetParams, …NodeSetParams */
-    { 561, 561 }, { 696, 696 },               /* cuGraphExecUpdate */
+/* Where graphs are timed as a whole: calls that make one ready, and calls that change it then. By
+ * id, as every launch is looked up here. */
+enum lpoc_about { LPOC_LAUNCHES, LPOC_MAKES_GRAPH, LPOC_CHANGES_GRAPH };
+static const uint8_t lpoc_about[] = {
+    [513] = LPOC_MAKES_GRAPH,   /* cuGraphInstantiate */
+    [578] = LPOC_MAKES_GRAPH,   /* …_v2 */
+    [643] = LPOC_MAKES_GRAPH,   /* …WithFlags */
+    [656] = LPOC_MAKES_GRAPH,   /* …WithParams */
+    [657] = LPOC_MAKES_GRAPH,   /* …WithParams_ptsz */
+    [538] = LPOC_CHANGES_GRAPH, /* cuGraphExecKernelNodeSetParams */
+    [692] = LPOC_CHANGES_GRAPH, /* …_v2 */
+    [714] = LPOC_CHANGES_GRAPH, /* cuGraphExecNodeSetParams */
+    [561] = LPOC_CHANGES_GRAPH, /* cuGraphExecUpdate */
+    [696] = LPOC_CHANGES_GRAPH, /* …_v2 */
 };
 
 static const struct lpoc_cbids lpoc_copy_cbids[] = {
@@ -45,12 +51,9 @@ static const struct lpoc_cbids lpoc_copy_cbids[] = {
 
 #define LPOC_CBIDS(table) (table), sizeof(table) / sizeof *(table)
 
-static inline bool lpoc_cbid_in(uint32_t id, const struct lpoc_cbids *ids, unsigned long count)
+static inline enum lpoc_about lpoc_call_is(uint32_t id)
 {
-    for (unsigned long i = 0; i < count; i++)
-        if (id >= ids[i].first && id <= ids[i].last)
-            return true;
-    return false;
+    return id < sizeof lpoc_about ? lpoc_about[id] : LPOC_LAUNCHES;
 }
 
 static inline bool lpoc_is_graph_launch(uint32_t id)

@@ -7,11 +7,10 @@
 
 #include "collect/activity.h"
 #include "collect/cbid.h"
-#include "collect/device.h"
 #include "collect/graph.h"
 #include "collect/load.h"
 #include "collect/mem.h"
-#include "collect/thread.h"
+#include "lpo/trace_format.h"
 
 enum { OLDEST_12 = 17, NEWEST_12 = 99, OLDEST_13 = 130000, NEWEST_13 = 139999, WHO = 128 };
 
@@ -42,7 +41,7 @@ static const char *advice_for(int result)
     return "see the CUPTI documentation for this code";
 }
 
-static const char *result_text(const struct cupti *api, int result)
+const char *lpoc_result_text(const struct cupti *api, int result)
 {
     const char *text = NULL;
 
@@ -56,115 +55,9 @@ static bool granted(struct lpoc_gpu *g, int result, unsigned code, const char *w
 {
     if (result == CUPTI_OK)
         return true;
-    lpoc_note(g->owner, code, 1, "%s: %s (%d): %s", what, result_text(&g->api, result), result,
+    lpoc_note(g->owner, code, 1, "%s: %s (%d): %s", what, lpoc_result_text(&g->api, result), result,
               advice_for(result));
     return false;
-}
-
-static void on_launch(struct lpoc *c, uint32_t id, const struct cupti_call *call)
-{
-    struct lpoc_thread *t = lpoc_enter();
-    uint64_t now;
-    uint8_t *p;
-
-    if (!t)
-        return;
-    now = lpoc_thread_ticks(t);
-    p = lpoc_event(t, LPOT_EV_LAUNCH | (lpoc_is_graph_launch(id) ? LPOT_EV_DOMAIN : 0), now, 0);
-    p = lpoc_put_z(p, (int32_t)(call->correlation - t->last_corr));
-    t->last_corr = call->correlation;
-    lpoc_commit(t, p);
-    lpoc_leave(t);
-    if (LPOC_RARE(!__atomic_load_n(&c->gpu->devices_told, __ATOMIC_RELAXED)) &&
-        !__atomic_exchange_n(&c->gpu->devices_told, true, __ATOMIC_RELAXED))
-        lpoc_devices_tell(c);
-}
-
-static void on_return(void)
-{
-    struct lpoc_thread *t = lpoc_enter();
-
-    if (!t)
-        return;
-    lpoc_commit(t, lpoc_event(t, LPOT_EV_RETURN, lpoc_thread_ticks(t), 0));
-    lpoc_leave(t);
-}
-
-/* The thread's place in its stream tells which ranges surround the capture. */
-static void on_node(struct lpoc *c, uint32_t id, const struct cupti_resource_data *resource)
-{
-    const struct cupti_graph_data *graph = resource ? resource->descriptor : NULL;
-    const struct cupti *api = &c->gpu->api;
-    uint64_t node = 0, original = 0;
-    struct lpoc_thread *t;
-    uint8_t *p;
-
-    if (!graph || !api->graph_node_id || api->graph_node_id(graph->node, &node) != CUPTI_OK)
-        return;
-    if (id == CUPTI_NODE_CLONED &&
-        (!graph->original_node || api->graph_node_id(graph->original_node, &original) != CUPTI_OK))
-        return;
-    t = lpoc_enter();
-    if (!t)
-        return;
-    p = lpoc_event(t, id == CUPTI_NODE_CLONED ? LPOT_EV_CLONE : LPOT_EV_NODE, lpoc_thread_ticks(t),
-                   0);
-    p = lpoc_put_z(p, (int64_t)(node - t->last_node));
-    t->last_node = node;
-    if (id == CUPTI_NODE_CLONED) {
-        p = lpoc_put_z(p, (int64_t)(original - t->last_original));
-        t->last_original = original;
-    }
-    lpoc_commit(t, p);
-    lpoc_leave(t);
-}
-
-static void on_state(struct lpoc *c, const struct cupti_state_data *state)
-{
-    __atomic_store_n(&c->gpu->stopped, true, __ATOMIC_RELEASE);
-    lpoc_note(c, LPOT_NOTE_CUPTI_FATAL, 1,
-              "CUPTI stopped while the program ran: %s (%d)%s%s; kernels after this are not "
-              "recorded",
-              result_text(&c->gpu->api, state->result), state->result, state->message ? ": " : "",
-              state->message ? state->message : "");
-}
-
-/* Calls about graphs that put no work on a GPU; true when this is one. They are asked for only
- * where graphs are timed as a whole. */
-static bool is_about_graph(struct lpoc *c, uint32_t id, const struct cupti_call *call)
-{
-    bool made = lpoc_cbid_in(id, LPOC_CBIDS(lpoc_made_cbids));
-
-    if (!made && !lpoc_cbid_in(id, LPOC_CBIDS(lpoc_changed_cbids)))
-        return false;
-    if (call->site == CUPTI_ENTER)
-        return true;
-    if (made)
-        lpoc_graph_list(c, call);
-    else
-        lpoc_count(c, LPOT_COUNT_GRAPHS_CHANGED, 1);
-    return true;
-}
-
-static void on_callback(void *user, int domain, uint32_t id, const void *data)
-{
-    struct lpoc *c = user;
-    const struct cupti_call *call = data;
-
-    if (LPOC_RARE(!c->gpu))
-        return; /* a child of fork */
-    if (domain == CUPTI_DOMAIN_DRIVER) {
-        if (c->gpu->whole_graphs && LPOC_RARE(is_about_graph(c, id, call)))
-            return;
-        if (call->site == CUPTI_ENTER)
-            on_launch(c, id, call);
-        else if (c->knobs.returns)
-            on_return();
-    } else if (domain == CUPTI_DOMAIN_RESOURCE) {
-        on_node(c, id, data);
-    } else if (domain == CUPTI_DOMAIN_STATE) {
-        on_state(c, data);
-    }
 }
 
 static void on_request(uint8_t **buffer, size_t *size, size_t *max_records)
@@ -191,8 +84,8 @@ static bool subscribe(struct lpoc_gpu *g)
     char who[WHO] = "";
     struct cupti_subscriber_params params = { sizeof params, "llm-perf-opt", who, sizeof who };
     int result = g->api.subscribe_v2
-                     ? g->api.subscribe_v2(&g->subscriber, on_callback, g->owner, &params)
-                     : g->api.subscribe(&g->subscriber, on_callback, g->owner);
+                     ? g->api.subscribe_v2(&g->subscriber, lpoc_on_callback, g->owner, &params)
+                     : g->api.subscribe(&g->subscriber, lpoc_on_callback, g->owner);
 
     if (result == CUPTI_OK)
         return true;
@@ -280,12 +173,10 @@ static void enable_launches(struct lpoc_gpu *g)
         enable_callbacks(g, CUPTI_DOMAIN_RESOURCE, LPOC_CBIDS(nodes),
                          "the ranges at graph capture are not known");
     }
-    if (g->whole_graphs) {
-        enable_callbacks(g, CUPTI_DOMAIN_DRIVER, LPOC_CBIDS(lpoc_made_cbids),
-                         "the kernels of CUDA graphs are not known");
-        enable_callbacks(g, CUPTI_DOMAIN_DRIVER, LPOC_CBIDS(lpoc_changed_cbids),
-                         "it is not known whether CUDA graphs were changed");
-    }
+    for (uint16_t id = 0; g->whole_graphs && id < sizeof lpoc_about; id++)
+        if (lpoc_about[id] != LPOC_LAUNCHES)
+            enable_callbacks(g, CUPTI_DOMAIN_DRIVER, &(struct lpoc_cbids){ id, id }, 1,
+                             "what CUDA graphs run is not known");
     g->api.enable_callback(1, g->subscriber, CUPTI_DOMAIN_STATE, fatal[0].first);
 }
 

@@ -25,6 +25,10 @@ struct lpoc_gpu {
     bool stopped;                 /* atomic: CUPTI ended itself */
 };
 
+/* callback.c */
+void lpoc_on_callback(void *user, int domain, uint32_t id, const void *data);
+const char *lpoc_result_text(const struct cupti *api, int result);
+
 /* Called by the driver inside cuInit: no CUDA call is allowed yet. */
 void lpoc_gpu_start(struct lpoc *c);
 /* Delivers what CUPTI still holds; at the end of the process. */

@@ -1,0 +1,111 @@
+/* What CUPTI calls us for while the program runs: launches, graphs, and its own end. */
+#include "collect/cbid.h"
+#include "collect/device.h"
+#include "collect/gpu.h"
+#include "collect/graph.h"
+#include "collect/thread.h"
+
+static void on_launch(struct lpoc *c, uint32_t id, const struct cupti_call *call)
+{
+    struct lpoc_thread *t = lpoc_enter();
+    uint64_t now;
+    uint8_t *p;
+
+    if (!t)
+        return;
+    now = lpoc_thread_ticks(t);
+    p = lpoc_event(t, LPOT_EV_LAUNCH | (lpoc_is_graph_launch(id) ? LPOT_EV_DOMAIN : 0), now, 0);
+    p = lpoc_put_z(p, (int32_t)(call->correlation - t->last_corr));
+    t->last_corr = call->correlation;
+    lpoc_commit(t, p);
+    lpoc_leave(t);
+    if (LPOC_RARE(!__atomic_load_n(&c->gpu->devices_told, __ATOMIC_RELAXED)) &&
+        !__atomic_exchange_n(&c->gpu->devices_told, true, __ATOMIC_RELAXED))
+        lpoc_devices_tell(c);
+}
+
+static void on_return(void)
+{
+    struct lpoc_thread *t = lpoc_enter();
+
+    if (!t)
+        return;
+    lpoc_commit(t, lpoc_event(t, LPOT_EV_RETURN, lpoc_thread_ticks(t), 0));
+    lpoc_leave(t);
+}
+
+/* The thread's place in its stream tells which ranges surround the capture. */
+static void on_node(struct lpoc *c, uint32_t id, const struct cupti_resource_data *resource)
+{
+    const struct cupti_graph_data *graph = resource ? resource->descriptor : NULL;
+    const struct cupti *api = &c->gpu->api;
+    uint64_t node = 0, original = 0;
+    struct lpoc_thread *t;
+    uint8_t *p;
+
+    if (!graph || !api->graph_node_id || api->graph_node_id(graph->node, &node) != CUPTI_OK)
+        return;
+    if (id == CUPTI_NODE_CLONED &&
+        (!graph->original_node || api->graph_node_id(graph->original_node, &original) != CUPTI_OK))
+        return;
+    t = lpoc_enter();
+    if (!t)
+        return;
+    p = lpoc_event(t, id == CUPTI_NODE_CLONED ? LPOT_EV_CLONE : LPOT_EV_NODE, lpoc_thread_ticks(t),
+                   0);
+    p = lpoc_put_z(p, (int64_t)(node - t->last_node));
+    t->last_node = node;
+    if (id == CUPTI_NODE_CLONED) {
+        p = lpoc_put_z(p, (int64_t)(original - t->last_original));
+        t->last_original = original;
+    }
+    lpoc_commit(t, p);
+    lpoc_leave(t);
+}
+
+static void on_state(struct lpoc *c, const struct cupti_state_data *state)
+{
+    __atomic_store_n(&c->gpu->stopped, true, __ATOMIC_RELEASE);
+    lpoc_note(c, LPOT_NOTE_CUPTI_FATAL, 1,
+              "CUPTI stopped while the program ran: %s (%d)%s%s; kernels after this are not "
+              "recorded",
+              lpoc_result_text(&c->gpu->api, state->result), state->result,
+              state->message ? ": " : "", state->message ? state->message : "");
+}
+
+/* A call that puts no work on a GPU. These are asked for only where graphs are timed as a whole. */
+static void on_graph_call(struct lpoc *c, enum lpoc_about what, const struct cupti_call *call)
+{
+    if (call->site == CUPTI_ENTER)
+        return;
+    if (what == LPOC_MAKES_GRAPH)
+        lpoc_graph_list(c, call);
+    else
+        lpoc_count(c, LPOT_COUNT_GRAPHS_CHANGED, 1);
+}
+
+static void on_call(struct lpoc *c, uint32_t id, const struct cupti_call *call)
+{
+    enum lpoc_about what = lpoc_call_is(id);
+
+    if (LPOC_RARE(what != LPOC_LAUNCHES))
+        on_graph_call(c, what, call);
+    else if (call->site == CUPTI_ENTER)
+        on_launch(c, id, call);
+    else if (c->knobs.returns)
+        on_return();
+}
+
+void lpoc_on_callback(void *user, int domain, uint32_t id, const void *data)
+{
+    struct lpoc *c = user;
+
+    if (LPOC_RARE(!c->gpu))
+        return; /* a child of fork */
+    if (domain == CUPTI_DOMAIN_DRIVER)
+        on_call(c, id, data);
+    else if (domain == CUPTI_DOMAIN_RESOURCE)
+        on_node(c, id, data);
+    else if (domain == CUPTI_DOMAIN_STATE)
+        on_state(c, data);
+}
