@@ -25,6 +25,7 @@ static const struct rule rules[] = {
     { "flash_fwd", LPO_CLASS_ATTENTION },
     { "flash_bwd", LPO_CLASS_ATTENTION },
     { "flash::", LPO_CLASS_ATTENTION },
+    { "sdpa", LPO_CLASS_ATTENTION }, /* cudnn's, whose names say fprop too */
     { "fmha", LPO_CLASS_ATTENTION },
     { "attention", LPO_CLASS_ATTENTION },
     { "_attn", LPO_CLASS_ATTENTION },

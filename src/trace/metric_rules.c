@@ -22,7 +22,7 @@ static const struct rule rules[] = {
     { "_ratio", false, LPO_TIME_WEIGHTED },
     { "per_cycle", false, LPO_TIME_WEIGHTED },
     { "peak_sustained", false, LPO_MAX },
-    { "__time_duration", false, LPO_SUM },
+    { "__time_duration", true, LPO_SUM },
     { ".sum", false, LPO_SUM },
     { ".max", true, LPO_MAX },
     { ".min", true, LPO_MIN },

@@ -112,11 +112,35 @@ def ranks_side_by_side():
     assert [k["launches"] * 2 for k in one] == [k["launches"] for k in two]
 
 
+def one_process_told_twice_is_noted():
+    """The same file two times nests ranges in themselves; two ranks, or one process in two windows of time, do not."""
+    assert "tell of process 1046 at the same time" in run(["regions", NSYS, NSYS])
+    assert "at the same time" not in run(["regions", NSYS])
+    assert "at the same time" not in run(["regions", NSYS, "tests/data/native/toy.lpot"])
+
+
+def durations_of_kernels_add_up_but_not_their_extremes():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "raw.csv")
+        names = ["gpu__time_duration.sum", "gpu__time_duration.min", "gpu__time_duration.max", "gpu__time_duration.avg"]
+        with open(path, "w", encoding="utf-8") as f:
+            w = csv.writer(f, quoting=csv.QUOTE_ALL)
+            w.writerow(["ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size",
+                        "Device", "CC", *names])
+            w.writerow([""] * 11 + ["ns"] * 4)
+            for i, ns in enumerate((100, 300)):
+                w.writerow([i, 7, "p", "h", "k", 1, 7, "(1, 1, 1)", "(1, 1, 1)", 0, "9.0", *[ns] * 4])
+        scope = json.loads(run(["regions", "--json", path]))["scopes"][0]
+        found = scope["regions"][0]["metrics"]
+    assert [found[n]["value"] for n in names] == [400, 100, 300, 250], found
+
+
 def other_files_are_refused():
     assert "in no format that lpo knows" in run(["top", "meson.build"], 1)
 
 
-CHECKS = [other_files_are_refused, formats_agree, forms_agree, perfetto_has_region_lanes, yaml_feeds_kernels, ranks_side_by_side]
+CHECKS = [other_files_are_refused, formats_agree, forms_agree, perfetto_has_region_lanes, yaml_feeds_kernels, ranks_side_by_side,
+          one_process_told_twice_is_noted, durations_of_kernels_add_up_but_not_their_extremes]
 
 
 def main():

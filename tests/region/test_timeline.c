@@ -194,6 +194,10 @@ static const struct class_case {
       "nvjet_sm90_tst_8x64_64x16_2x1_v_bz_TNN" },
     { "void cutlass::Kernel2<cutlass_80_wmma_tensorop_bf16_s161616gemm>(T1::Params)",
       LPO_CLASS_GEMM, "Kernel2" },
+    { "cudnn_generated_fort_native_sdpa_sm80_flash_fprop_wmma_f16_knob_3_64x64x64_4x1x1_kernel0_0",
+      LPO_CLASS_ATTENTION,
+      "cudnn_generated_fort_native_sdpa_sm80_flash_fprop_wmma_f16_knob_3_64x64x64_4x1x1_kernel0_"
+      "0" },
     { "void flash_fwd_kernel<Flash_fwd_kernel_traits<128, 64>, false>(Flash_fwd_params)",
       LPO_CLASS_ATTENTION, "flash_fwd_kernel" },
     { "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<float>(int, float*)",
