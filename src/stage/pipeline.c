@@ -329,6 +329,16 @@ int lpo_pipeline_run(struct lpo_pipeline *p, struct lpo_err *err)
     return rc < 0 ? rc : exit_code(p->manifest);
 }
 
+/* The folders that a run would have made: pasted commands write there. */
+static void print_folders(const struct lpo_stage_ctx *ctx, struct lpo_str *out)
+{
+    lpo_str_add(out, "mkdir -p ");
+    lpo_str_add_shell(out, ctx->dir);
+    lpo_str_addc(out, ' ');
+    lpo_str_add_shell(out, ctx->workload_dir);
+    lpo_str_addc(out, '\n');
+}
+
 int lpo_pipeline_dry_run(struct lpo_pipeline *p, struct lpo_str *out, struct lpo_err *err)
 {
     for (const struct lpo_stage *const *s = lpo_stages(); *s; s++) {
@@ -343,6 +353,8 @@ int lpo_pipeline_dry_run(struct lpo_pipeline *p, struct lpo_str *out, struct lpo
         }
         if (make_ctx(p, *s, true, &ctx, err) < 0 || (*s)->plan(&ctx, &steps, err) < 0)
             return lpo_ctx(err, "stage %s", (*s)->name);
+        if (steps.len)
+            print_folders(&ctx, out);
         for (size_t i = 0; i < steps.len; i++) {
             lpo_str_addf(out, "# %s: %s\n", (*s)->name, steps.at[i].label);
             lpo_step_print(&steps.at[i], out);

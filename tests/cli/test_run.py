@@ -122,6 +122,13 @@ class WholeRuns(Scratch):
         self.assertEqual(jobs[1]["overrides"][0], "infer.max_new_tokens=3")
         self.assertTrue(os.path.exists(os.path.join(self.cwd, "sweep", "1", "run.json")))
 
+    def test_what_a_dry_run_prints_can_be_run(self) -> None:
+        done = self.lpo("--dry-run", "run.repeats=1", "infer.max_new_tokens=2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        shell = subprocess.run(["bash", "-e"], input=done.stdout, cwd=self.cwd, text=True, capture_output=True, timeout=120)
+        self.assertEqual(shell.returncode, 0, shell.stderr)
+        self.assertTrue(os.path.exists(os.path.join(self.run, "workload", "direct_inference", "metrics.json")))
+
     def test_a_dry_run_writes_nothing(self) -> None:
         done = self.lpo("--dry-run", "pipeline.nsys.enable=true", "pipeline.ncu.enable=true")
         self.assertEqual(done.returncode, 0, done.stderr)
