@@ -4,9 +4,11 @@
 #include "cli/app.h"
 #include "cli/command.h"
 #include "report/build.h"
+#include "run/rundir.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
+#include "util/vec.h"
 
 static const struct lpo_option options[] = {
     { NULL, 0, LPO_OPT_FLAG, NULL, NULL },
@@ -15,16 +17,18 @@ static const struct lpo_option options[] = {
 static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
 {
     struct lpo_report_options o = { NULL };
+    struct lpo_paths files = { 0 };
+    const struct lpo_report_out out = { app->arena, &files };
     int rc;
 
     if (!args->nwords)
         return lpo_fail(err, LPO_E_USAGE, "which run? usage: lpo report DIR [report.KEY=VALUE…]");
     o.overrides = args->words + 1;
-    rc = lpo_report_build(args->words[0], &o, err);
-    if (rc < 0)
-        return rc;
-    fprintf(app->out, "%s\n", lpo_path_join(app->arena, args->words[0], "report.md"));
-    return 0;
+    rc = lpo_report_build(args->words[0], &o, &out, err);
+    for (size_t i = 0; rc == 0 && i < files.len; i++)
+        fprintf(app->out, "%s\n", lpo_path_join(app->arena, args->words[0], files.at[i]));
+    lpo_vec_free(&files);
+    return rc;
 }
 
 const struct lpo_command lpo_cmd_report = {

@@ -105,7 +105,7 @@ static int finish(struct lpo_app *app, struct lpo_pipeline *p, int code, struct 
     if (lpo_manifest_save(m, err) < 0)
         return err->code;
     /* what was made is reported, whatever else failed */
-    if (lpo_report_build(p->run_dir, &(struct lpo_report_options){ 0 }, &why) < 0) {
+    if (lpo_report_build(p->run_dir, &(struct lpo_report_options){ 0 }, NULL, &why) < 0) {
         lpo_err_print(app->log, "lpo run: the reports could not be built", &why);
         code = code ? code : 1;
     }

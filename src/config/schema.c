@@ -101,11 +101,31 @@ static int check_text(struct lpo_arena *a, const struct lpo_schema_row *row,
     return wrong(row, n, "a string", err);
 }
 
+/* "md, json": one text may hold several words. */
+static int check_joined(struct lpo_arena *a, const struct lpo_schema_row *row,
+                        const struct lpo_node *n, struct lpo_err *err)
+{
+    int rc = 0;
+
+    for (const char *at = n->text; row->values && rc == 0 && *at;) {
+        size_t len = strcspn(at, ","), skip = strspn(at, " \t");
+        size_t end = len;
+
+        skip = skip < len ? skip : len;
+        while (end > skip && strchr(" \t", at[end - 1]))
+            end--;
+        if (end > skip)
+            rc = check_allowed(a, row, n, lpo_arena_strndup(a, at + skip, end - skip), err);
+        at += len + (at[len] == ',');
+    }
+    return rc;
+}
+
 static int check_words(struct lpo_arena *a, const struct lpo_schema_row *row,
                        const struct lpo_node *n, struct lpo_err *err)
 {
     if (n->kind == LPO_NODE_STRING && row->type == LPO_S_WORDS)
-        return 0;
+        return check_joined(a, row, n, err);
     if (n->kind != LPO_NODE_LIST)
         return wrong(row, n,
                      row->type == LPO_S_WORDS ? "a list of strings or one string"

@@ -14,6 +14,7 @@
 #include "report/svg.h"
 #include "report/timeline_doc.h"
 #include "report/writer.h"
+#include "run/rundir.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
@@ -72,39 +73,35 @@ static int write_doc(const struct lpo_run_data *d, struct lpo_doc *doc,
     return rc;
 }
 
-/* report.<ext> in every format asked for that this program can write. */
+/* report.<ext> in every format asked for that this run has something for. */
 static int write_report(const struct lpo_run_data *d, const struct lpo_source *s,
-                        struct lpo_err *err)
+                        const struct lpo_report_out *out, struct lpo_err *err)
 {
     LPO_AUTO(lpo_doc) doc = report_doc(d, s);
-    const struct lpo_node *formats = lpo_node_at(d->config, "report.formats");
-    static const char *const usual[] = { "md", "json" };
-    size_t n = formats && formats->kind == LPO_NODE_LIST ? formats->count : 2;
 
-    for (size_t i = 0; i < n; i++) {
-        const char *name =
-            formats && formats->kind == LPO_NODE_LIST
-                ? (formats->items[i]->kind == LPO_NODE_STRING ? formats->items[i]->text : "")
-                : usual[i];
-        const struct lpo_writer *w = lpo_writer_find(name);
-        const char *file;
+    for (size_t i = 0; i < d->formats.len; i++) {
+        const struct lpo_writer *w = d->formats.at[i];
+        const char *file = "timeline.perfetto.json";
+        int rc;
 
-        if (!w || (w == &lpo_writer_perfetto && !s))
+        if (w == &lpo_writer_perfetto && !s)
             continue;
         if (w == &lpo_writer_perfetto) {
-            if (write_doc(d, lpo_timeline_doc(s->analysis), w, "timeline.perfetto.json", err) < 0)
-                return err->code;
-            continue;
+            rc = write_doc(d, lpo_timeline_doc(s->analysis), w, file, err);
+        } else {
+            file = lpo_arena_printf(d->arena, "report.%s", w->ext);
+            rc = lpo_doc_write(doc, w, lpo_path_join(d->arena, d->dir, file), err);
         }
-        file = lpo_arena_printf(d->arena, "report.%s", w->ext);
-        if (lpo_doc_write(doc, w, lpo_path_join(d->arena, d->dir, file), err) < 0)
-            return err->code;
+        if (rc < 0)
+            return rc;
+        if (out)
+            lpo_vec_push(out->files, lpo_arena_strdup(out->arena, file));
     }
     return lpo_svg_write_all(doc, d->dir, err);
 }
 
 int lpo_report_build(const char *run_dir, const struct lpo_report_options *options,
-                     struct lpo_err *err)
+                     const struct lpo_report_out *out, struct lpo_err *err)
 {
     LPO_AUTO(lpo_run_data) d = NULL;
     const struct lpo_source *s;
@@ -112,7 +109,7 @@ int lpo_report_build(const char *run_dir, const struct lpo_report_options *optio
     if (lpo_run_data_create(run_dir, options, &d, err) < 0)
         return lpo_ctx(err, "cannot report on '%s'", run_dir);
     s = lpo_run_main(d);
-    if (write_report(d, s, err) < 0 ||
+    if (write_report(d, s, out, err) < 0 ||
         write_doc(d, lpo_kernels_doc(d, s), &lpo_writer_md, "kernels.md", err) < 0 ||
         write_doc(d, lpo_operators_doc(d, lpo_run_source(d, "torch_profiler")), &lpo_writer_md,
                   "operators.md", err) < 0 ||

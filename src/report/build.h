@@ -9,12 +9,21 @@
 
 #include <stddef.h>
 
+struct lpo_arena;
 struct lpo_err;
+struct lpo_paths;
 
 struct lpo_report_options {
     const char *const *overrides; /* "report.private=true", NULL-terminated; may be NULL */
 };
 
-/* LPO_E_NOTFOUND when `run_dir` is no folder or holds nothing that lpo made. */
+/* The files of the main report that were written, relative to the run folder. */
+struct lpo_report_out {
+    struct lpo_arena *arena; /* owns the names */
+    struct lpo_paths *files; /* run/rundir.h; appended to */
+};
+
+/* LPO_E_NOTFOUND when `run_dir` is no folder or holds nothing that lpo made; LPO_E_CONFIG for an
+ * override that `lpo run` would refuse too. `out` may be NULL. */
 int lpo_report_build(const char *run_dir, const struct lpo_report_options *options,
-                     struct lpo_err *err);
+                     const struct lpo_report_out *out, struct lpo_err *err);

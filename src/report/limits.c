@@ -221,8 +221,8 @@ static void note_stated(struct joining *j, const struct lpo_stated_need *s, uint
         visited |= j->stated[i] == entry && j->in->regions[i].visits > 0;
     }
     if (!matched)
-        lpo_vec_push(&l->notes,
-                     lpo_stated_need_unmatched(l->arena, s, j->in->regions, j->in->nregions));
+        lpo_vec_push(&l->notes, lpo_region_unmatched(l->arena, "report.needs", s->region,
+                                                     j->in->regions, j->in->nregions));
     else if (!visited)
         lpo_vec_push(&l->notes, lpo_arena_printf(l->arena,
                                                  "how often '%s' was visited is not in this trace: "
@@ -248,6 +248,13 @@ static void add_notes(struct joining *j)
     }
     for (uint32_t i = 0; i < j->in->stated.len; i++)
         note_stated(j, &j->in->stated.at[i], i);
+    for (size_t i = 0; j->in->needed && i < j->in->nmappings; i++) {
+        const char *fault =
+            lpo_mapping_fault(l->arena, &j->in->mappings[i], j->in->regions, j->in->nregions);
+
+        if (fault)
+            lpo_vec_push(&l->notes, fault);
+    }
     if (j->in->needed && !mapped && !j->in->stated.len)
         lpo_vec_push(&l->notes, "no region is named after a part of the model (prefill, decode, "
                                 "layerN, attn, …): report.mapping can say which is which, "

@@ -6,6 +6,7 @@
 
 #include "model/needs.h"
 #include "report/limits.h"
+#include "util/arena.h"
 #include "util/str.h"
 
 enum word_kind { WORD_PHASE, WORD_STEP, WORD_PART, WORD_BLOCK };
@@ -151,6 +152,14 @@ static bool take_path(struct lpo_meaning *m, const char *path)
     return true;
 }
 
+/* The region itself, or one inside it. */
+static bool speaks_of(const struct lpo_limits_mapping *m, const char *path)
+{
+    size_t len = strlen(m->region);
+
+    return strncmp(path, m->region, len) == 0 && (path[len] == '\0' || path[len] == '/');
+}
+
 struct lpo_meaning lpo_region_meaning(const char *path, const struct lpo_limits_mapping *mappings,
                                       size_t nmappings)
 {
@@ -162,8 +171,7 @@ struct lpo_meaning lpo_region_meaning(const char *path, const struct lpo_limits_
     for (size_t i = 0; i < nmappings; i++) {
         size_t len = strlen(mappings[i].region);
 
-        if (len >= longest && strncmp(path, mappings[i].region, len) == 0 &&
-            (path[len] == '\0' || path[len] == '/')) {
+        if (len >= longest && speaks_of(&mappings[i], path)) {
             longest = len;
             best = &mappings[i];
         }
@@ -175,4 +183,26 @@ struct lpo_meaning lpo_region_meaning(const char *path, const struct lpo_limits_
         path += *path == '/';
     }
     return take_path(&m, path) && m.phase >= 0 ? m : nothing;
+}
+
+const char *lpo_mapping_fault(struct lpo_arena *a, const struct lpo_limits_mapping *mapping,
+                              const struct lpo_limits_region *regions, size_t nregions)
+{
+    const char *names[sizeof words / sizeof *words], *near;
+    size_t n = 0;
+
+    if (lpo_region_meaning(mapping->means, NULL, 0).phase < 0) {
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            if (words[i].kind != WORD_STEP && words[i].kind != WORD_BLOCK)
+                names[n++] = words[i].name;
+        near = lpo_nearest(mapping->means, names, n);
+        return lpo_arena_printf(
+            a, "report.mapping of '%s': '%s' is no part of the model; %s%s%s", mapping->region,
+            mapping->means, near ? "did you mean '" : "write prefill, decode, decode/step, ",
+            near ? near : "prefill/layer3/attn, vision, projector, …", near ? "'?" : "");
+    }
+    for (size_t i = 0; i < nregions; i++)
+        if (speaks_of(mapping, regions[i].path))
+            return NULL;
+    return lpo_region_unmatched(a, "report.mapping", mapping->region, regions, nregions);
 }

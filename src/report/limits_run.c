@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "config/node.h"
+#include "config/pytext.h"
 #include "model/dtype.h"
 #include "region/scope.h"
 #include "region/timeline.h"
@@ -55,17 +56,21 @@ void lpo_limits_regions_of(struct lpo_arena *a, const struct lpo_analysis *analy
 typedef LPO_VEC(struct lpo_limits_mapping) mapping_vec;
 
 /* report.mapping: { "generate/forward": prefill, … } */
-static void read_mappings(const struct lpo_node *config, mapping_vec *out)
+static void read_mappings(struct lpo_arena *a, const struct lpo_node *config, mapping_vec *out)
 {
     const struct lpo_node *map = config ? lpo_node_at(config, "report.mapping") : NULL;
 
     if (!map || map->kind != LPO_NODE_MAP)
         return;
     for (size_t i = 0; i < map->npairs; i++) {
-        const struct lpo_pair *p = &map->pairs[i];
+        LPO_STR region = { 0 }, means = { 0 };
 
-        if (p->key->kind == LPO_NODE_STRING && p->value->kind == LPO_NODE_STRING)
-            lpo_vec_push(out, (struct lpo_limits_mapping){ p->key->text, p->value->text });
+        lpo_py_add_str(&region, map->pairs[i].key); /* a range may be called 0 */
+        lpo_py_add_str(&means, map->pairs[i].value);
+        lpo_vec_push(out, (struct lpo_limits_mapping){
+                              lpo_arena_strdup(a, lpo_str_text(&region)),
+                              lpo_arena_strdup(a, lpo_str_text(&means)),
+                          });
     }
 }
 
@@ -111,10 +116,18 @@ struct lpo_limits *lpo_limits_of_run(const struct lpo_run_data *d, const struct 
     lpo_limits_regions regions = { 0 };
     mapping_vec mappings = { 0 };
 
-    if (!s || !s->analysis || read_artifacts(d, s, &in, err) < 0 || (!in.needed && !in.stated.len))
+    if (!s || !s->analysis || read_artifacts(d, s, &in, err) < 0)
         return NULL;
+    read_mappings(d->arena, d->config, &mappings);
+    if (!in.needed && !in.stated.len) {
+        if (mappings.len)
+            lpo_fail(err, LPO_E_NOTFOUND,
+                     "report.mapping names parts of a model, but this run has no static analysis "
+                     "of one");
+        lpo_vec_free(&mappings);
+        return NULL;
+    }
     lpo_limits_regions_of(d->arena, s->analysis, s->select, &regions);
-    read_mappings(d->config, &mappings);
     in.regions = regions.at;
     in.nregions = regions.len;
     in.mappings = mappings.at;

@@ -214,8 +214,8 @@ uint32_t *lpo_stated_needs_match(struct lpo_arena *a, const struct lpo_stated_ne
     return which;
 }
 
-const char *lpo_stated_need_unmatched(struct lpo_arena *a, const struct lpo_stated_need *s,
-                                      const struct lpo_limits_region *regions, size_t nregions)
+const char *lpo_region_unmatched(struct lpo_arena *a, const char *key, const char *region,
+                                 const struct lpo_limits_region *regions, size_t nregions)
 {
     enum { SHOWN = 8 };
     const char **names = lpo_arena_array(a, nregions + 1, sizeof *names), *near;
@@ -224,8 +224,8 @@ const char *lpo_stated_need_unmatched(struct lpo_arena *a, const struct lpo_stat
 
     for (size_t i = 0; i < nregions; i++)
         names[i] = regions[i].path;
-    near = lpo_nearest(s->region, names, nregions);
-    lpo_str_addf(&text, "report.needs: this run has no region '%s'", s->region);
+    near = lpo_nearest(region, names, nregions);
+    lpo_str_addf(&text, "%s: this run has no region '%s'", key, region);
     if (near) {
         lpo_str_addf(&text, "; did you mean '%s'?", near);
     } else {

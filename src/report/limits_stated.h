@@ -43,6 +43,6 @@ int lpo_stated_needs_read(struct lpo_arena *a, const struct lpo_node *config,
 uint32_t *lpo_stated_needs_match(struct lpo_arena *a, const struct lpo_stated_needs *s,
                                  const struct lpo_limits_region *regions, size_t nregions);
 
-/* A sentence about an entry that speaks of no region, with the nearest that there is. */
-const char *lpo_stated_need_unmatched(struct lpo_arena *a, const struct lpo_stated_need *s,
-                                      const struct lpo_limits_region *regions, size_t nregions);
+/* A sentence about an entry of a config key that speaks of no region, with the nearest there is. */
+const char *lpo_region_unmatched(struct lpo_arena *a, const char *key, const char *region,
+                                 const struct lpo_limits_region *regions, size_t nregions);

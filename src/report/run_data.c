@@ -6,11 +6,9 @@
 #include <string.h>
 
 #include "config/node.h"
-#include "config/override.h"
 #include "config/yaml.h"
 #include "region/select.h"
 #include "report/analysis.h"
-#include "report/build.h"
 #include "run/rundir.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -61,60 +59,6 @@ static int read_config(struct lpo_run_data *d, struct lpo_err *err)
     return 0;
 }
 
-/* "report.top=5" over the run's own config: only report.* can be changed afterwards. */
-static int apply_override(struct lpo_run_data *d, const char *text, struct lpo_err *err)
-{
-    struct lpo_node *config = (struct lpo_node *)d->config;
-    struct lpo_override ov;
-    struct lpo_node *report;
-    const char *dot;
-
-    if (lpo_override_parse(d->arena, text, &ov, err) < 0)
-        return err->code;
-    if (!lpo_starts(ov.key, "report.") || ov.value_type != LPO_VALUE_ELEMENT)
-        return lpo_fail(err, LPO_E_CONFIG,
-                        "'%s': a finished run takes only report.* (report.private=true, …)", text);
-    report = lpo_node_get(config, "report");
-    if (!report || report->kind != LPO_NODE_MAP) {
-        report = lpo_node_map(d->arena);
-        lpo_node_set(d->arena, config, "report", report);
-    }
-    dot = ov.key + strlen("report.");
-    for (const char *next; (next = strchr(dot, '.')); dot = next + 1) {
-        char *part = lpo_arena_strndup(d->arena, dot, (size_t)(next - dot));
-        struct lpo_node *inner = lpo_node_get(report, part);
-
-        if (!inner || inner->kind != LPO_NODE_MAP) {
-            inner = lpo_node_map(d->arena);
-            lpo_node_set(d->arena, report, part, inner);
-        }
-        report = inner;
-    }
-    lpo_node_set(d->arena, report, dot, ov.value);
-    return 0;
-}
-
-static int read_options(struct lpo_run_data *d, const struct lpo_report_options *options,
-                        struct lpo_err *err)
-{
-    const char *const *overrides = options ? options->overrides : NULL;
-    const char *fold;
-    int64_t top;
-
-    if (!d->config)
-        d->config = lpo_node_map(d->arena);
-    for (; overrides && *overrides; overrides++)
-        if (apply_override(d, *overrides, err) < 0)
-            return err->code;
-    fold = lpo_conf_text(d->config, "report.fold", "auto");
-    top = lpo_conf_int(d->config, "report.top", 20);
-    d->private_too = lpo_conf_bool(d->config, "report.private", false);
-    d->aggregate = lpo_conf_bool(d->config, "report.aggregate", true);
-    d->fold_over = strcmp(fold, "never") == 0 ? SIZE_MAX : strcmp(fold, "always") == 0 ? 1 : 8;
-    d->top = top > 0 && top < 100000 ? (size_t)top : 20;
-    return lpo_stated_needs_read(d->arena, d->config, &d->stated, err);
-}
-
 static void read_manifest(struct lpo_run_data *d)
 {
     struct lpo_err err = { 0 };
@@ -156,7 +100,7 @@ int lpo_run_data_create(const char *dir, const struct lpo_report_options *option
     if (read_config(d, err) < 0)
         return err->code;
     read_manifest(d);
-    if (read_options(d, options, err) < 0 || lpo_run_sources_read(d, err) < 0)
+    if (lpo_run_options_read(d, options, err) < 0 || lpo_run_sources_read(d, err) < 0)
         return err->code;
     read_speeds(d);
     if (!holds_anything(d))
@@ -180,6 +124,7 @@ void lpo_run_data_destroy(struct lpo_run_data *d)
     lpo_vec_free(&d->sources);
     lpo_vec_free(&d->speeds);
     lpo_vec_free(&d->problems);
+    lpo_vec_free(&d->formats);
     lpo_arena_destroy(d->arena);
     free(d);
 }

@@ -16,6 +16,7 @@ struct lpo_json;
 struct lpo_node;
 struct lpo_report_options;
 struct lpo_selection;
+struct lpo_writer;
 
 /* The traces of one stage. */
 struct lpo_source {
@@ -56,6 +57,7 @@ struct lpo_run_data {
     /* report.* of the config, then of the overrides */
     bool private_too, aggregate;
     size_t fold_over, top;
+    LPO_VEC(const struct lpo_writer *) formats; /* of the main report, each once */
     struct lpo_stated_needs stated;
 };
 
@@ -73,5 +75,9 @@ const struct lpo_source *lpo_run_source(const struct lpo_run_data *d, const char
 /* The source that tells most of where time goes: native, else nsys, else torch, else ncu. */
 const struct lpo_source *lpo_run_main(const struct lpo_run_data *d);
 
+/* Part of lpo_run_data_create(): what the run's config and the overrides say of report.*. An
+ * override is checked by the schema, as before a run; a recorded config is taken as it is. */
+int lpo_run_options_read(struct lpo_run_data *d, const struct lpo_report_options *options,
+                         struct lpo_err *err);
 /* Part of lpo_run_data_create(): fills `sources`, `problems` and `overlay`. */
 int lpo_run_sources_read(struct lpo_run_data *d, struct lpo_err *err);

@@ -251,8 +251,11 @@ const char *lpo_nearest(const char *word, const char *const *candidates, size_t 
     const char *found = NULL;
 
     for (size_t i = 0; i < count; i++) {
-        unsigned d = edits(word, len, candidates[i], strlen(candidates[i]));
+        size_t theirs = strlen(candidates[i]), longer = len > theirs ? len : theirs;
+        unsigned d = edits(word, len, candidates[i], theirs);
 
+        if (2 * (size_t)d > longer)
+            continue; /* "xml" is not meant by who could have written "md" */
         if (d < best || (d == best && !found && d <= 2)) {
             best = d;
             found = candidates[i];

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""report.needs from the outside: MFU of regions without a model, the run's hardware, and what is refused. Prints TAP."""
+"""report.* from the outside: MFU of regions without a model, the run's hardware, and what is refused. Prints TAP."""
 from __future__ import annotations
 
 import json
@@ -168,6 +168,75 @@ class Refused(Scratch):
         done = self.lpo("report", "run", "report.needs={decode: {flops: -1}}")
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("must be a number of at least 0", done.stderr)
+
+
+class Overrides(Scratch):
+    """What `lpo report` takes on its command line is what `lpo run` takes: one schema for both."""
+    CASES = [
+        ("report.tp=3", "unknown key 'report.tp' (from 'report.tp=3'); did you mean 'report.top'?"),
+        ("+report.tp=3", "did you mean 'report.top'?"),
+        ("report.formats=[pdf]", "'report.formats' is 'pdf', but must be one of md, json, csv, perfetto, text ("),
+        ("report.formats=pdf", "'report.formats' is 'pdf'"),
+        ("report.formats='md, jsn'", "did you mean 'json'?"),
+        ("report.fold=maybe", "'report.fold' is 'maybe', but must be one of auto, always, never"),
+        ("report.top=abc", "'report.top' must be an integer, not a string ('abc')"),
+        ("report.top=0", "an integer of at least 1"),
+        ("report.top.x=1", "'report.top' must be an integer, not a map"),
+        ("report.top=1,2", "a report takes one value of a key: report.top=VALUE"),
+        ("~report.mapping", "a report takes one value of a key"),
+        ("report.top=${run.repeat}", "Interpolation key 'run.repeat' not found"),
+        ("report.private=maybe", "'report.private' must be a boolean"),
+        ("report.regions.inclde=[x]", "did you mean 'report.regions.include'?"),
+        ("run.repeats=3", "a finished run takes only report.*"),
+    ]
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.profile("pipeline.static_analysis.hardware=h200_sxm")
+
+    def test_a_wrong_one_is_refused(self) -> None:
+        before = self.text("report.md")
+        for word, says in self.CASES:
+            done = self.lpo("report", "run", word)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), f"{word}: {done.stderr}")
+            self.assertIn(says, done.stderr)
+        self.assertEqual(before, self.text("report.md"))
+
+    def test_both_commands_refuse_one_text_alike(self) -> None:
+        done = self.lpo("run", "--dry-run", "report.formats=pdf")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("'report.formats' is 'pdf'", done.stderr)
+
+    def test_a_config_of_another_version_is_read(self) -> None:
+        path = os.path.join(self.run_dir, "config.yaml")
+        self.write(path, self.text("config.yaml").replace("report:\n", "report:\n  of_tomorrow: 1\n"))
+        self.assertEqual(self.lpo("report", "run", "report.top=3").returncode, 0)
+
+    def test_what_is_printed_is_what_was_written(self) -> None:
+        for word, names in (("report.formats=[json]", ["report.json"]), ("report.formats=csv", ["report.csv"]),
+                            ("report.formats=[perfetto,md,md]", ["timeline.perfetto.json", "report.md"]),
+                            ("report.top=${run.repeats}", ["report.md", "report.json"]), ("report.formats=[]", [])):
+            for name in ("report.md", "report.json", "report.csv", "timeline.perfetto.json"):
+                if os.path.exists(os.path.join(self.run_dir, name)):
+                    os.remove(os.path.join(self.run_dir, name))
+            done = self.lpo("report", "run", word)
+            self.assertEqual((done.returncode, done.stdout.split()), (0, [f"run/{n}" for n in names]), done.stderr)
+            there = {n for n in os.listdir(self.run_dir) if n.startswith(("report.", "timeline."))}
+            self.assertEqual(there, set(names), word)
+
+    def test_a_mapping_that_does_nothing_is_noted(self) -> None:
+        for mapping, says in (("{decod: prefill}", "report.mapping: this run has no region 'decod'; did you mean 'decode'?"),
+                              ("{decode: foo}", "report.mapping of 'decode': 'foo' is no part of the model; write prefill"),
+                              ("{decode: {a: b}}", "is no part of the model"),
+                              ("{decode: prefil}", "did you mean 'prefill'?"), ("{decode: prefill}", None)):
+            self.assertEqual(self.lpo("report", "run", f"report.mapping={mapping}").returncode, 0)
+            if says:
+                self.assertIn(says, self.text("report.md"))
+            else:
+                self.assertNotIn("report.mapping", self.text("report.md"))
+        shutil.rmtree(os.path.join(self.run_dir, "static_analysis"))
+        self.assertEqual(self.lpo("report", "run", "report.mapping={decode: prefill}").returncode, 0)
+        self.assertIn("this run has no static analysis", self.text("report.md"))
 
 
 class ByHand(Scratch):

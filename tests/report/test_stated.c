@@ -150,8 +150,7 @@ static void check_unmatched(void **state)
     };
     const struct unmatched_case *c = *state;
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    const struct lpo_stated_need s = { .region = c->region };
-    const char *said = lpo_stated_need_unmatched(a, &s, r, 3);
+    const char *said = lpo_region_unmatched(a, "report.needs", c->region, r, 3);
 
     if (!strstr(said, c->words))
         fail_msg("'%s' does not say '%s'", said, c->words);

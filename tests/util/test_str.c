@@ -56,13 +56,15 @@ static const struct nearest_case {
     { "one missing", "sectons", "sections" },
     { "case", "Metrics", "metrics" },
     { "far away", "zebra", NULL },
+    { "more than half of a short word", "xml", NULL },
+    { "half of a short word", "mt", "md" },
 };
 
 static void check_nearest(void **state)
 {
-    static const char *const words[] = { "sections", "metrics", "set", "export" };
+    static const char *const words[] = { "sections", "metrics", "set", "export", "md" };
     const struct nearest_case *c = *state;
-    const char *got = lpo_nearest(c->word, words, 4);
+    const char *got = lpo_nearest(c->word, words, 5);
 
     if (c->want)
         assert_string_equal(got, c->want);
