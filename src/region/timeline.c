@@ -45,6 +45,7 @@ struct builder {
     struct lpo_timeline *out;
     const struct lpo_region_tree *tree;
     const struct lpo_trace *trace;
+    const bool *aside;    /* per place, or NULL */
     unsigned char *kinds; /* per name: enum name_kind */
     struct lpo_pairmap stream_map;
     struct cover covers[COVERS];
@@ -61,6 +62,11 @@ static enum name_kind kind_of(struct builder *b, uint32_t name)
                      : lpo_kernel_class(text) == LPO_CLASS_COLLECTIVE ? NAME_COLLECTIVE
                                                                       : NAME_COMPUTE;
     return b->kinds[name];
+}
+
+static bool is_aside(const struct builder *b, uint32_t place)
+{
+    return b->aside && b->aside[place];
 }
 
 static void cover_work(struct builder *b, const struct lpo_work *w)
@@ -134,7 +140,9 @@ static void stream_work(struct builder *b, struct lpo_device_time *d, const stru
                                                                  .device = w->device,
                                                                  .last_place = place });
     s = &b->out->streams.at[row];
-    if (w->start_ns > s->end_ns) {
+    if (w->start_ns > s->end_ns && (is_aside(b, place) || is_aside(b, s->last_place))) {
+        s->end_ns = w->start_ns;
+    } else if (w->start_ns > s->end_ns) {
         enum lpo_gap_cause cause = cause_of(b, w, s->end_ns);
         int64_t ns = w->start_ns - s->end_ns;
 
@@ -143,9 +151,9 @@ static void stream_work(struct builder *b, struct lpo_device_time *d, const stru
         gap_in_regions(b, s->last_place, place, cause, ns);
         s->end_ns = w->start_ns;
     }
-    s->works++;
+    s->works += !is_aside(b, place);
     if (w->end_ns >= s->end_ns) {
-        s->busy_ns += w->end_ns - s->end_ns;
+        s->busy_ns += is_aside(b, place) ? 0 : w->end_ns - s->end_ns;
         s->end_ns = w->end_ns;
         s->last_place = place;
     }
@@ -168,25 +176,49 @@ static int by_device_and_stream(const void *a, const void *b)
     return x->stream < y->stream ? -1 : x->stream > y->stream;
 }
 
+/* The latest end so far on a device, of works set aside too. */
+struct edge {
+    int64_t end_ns;
+    bool aside;
+};
+
+/* Idle time before `w`: none where a work set aside borders on it. */
+static int64_t edge_move(struct edge *e, const struct lpo_work *w, bool aside)
+{
+    int64_t idle_ns = w->start_ns > e->end_ns && !aside && !e->aside ? w->start_ns - e->end_ns : 0;
+
+    if (w->start_ns > e->end_ns)
+        e->end_ns = w->start_ns;
+    if (w->end_ns >= e->end_ns)
+        *e = (struct edge){ w->end_ns, aside };
+    return idle_ns;
+}
+
 /* rows[0, count) are the works of one device in order. */
 static void build_device(struct builder *b, const uint32_t *rows, size_t count)
 {
-    struct lpo_device_time d = { .works = count };
+    struct lpo_device_time d = { .device = b->trace->works.at[rows[0]].device };
+    struct edge edge = { b->trace->works.at[rows[0]].start_ns, false };
 
-    d.device = b->trace->works.at[rows[0]].device;
-    d.start_ns = b->trace->works.at[rows[0]].start_ns;
     for (int i = 0; i < COVERS; i++)
         b->covers[i] = (struct cover){ INT64_MIN, 0 };
     for (size_t i = 0; i < count; i++) {
         const struct lpo_work *w = &b->trace->works.at[rows[i]];
+        bool aside = is_aside(b, lpo_region_place(b->tree, w));
 
-        cover_work(b, w);
+        d.idle_ns += edge_move(&edge, w, aside);
         stream_work(b, &d, w);
+        if (aside)
+            continue;
+        if (!d.works++)
+            d.start_ns = w->start_ns;
+        cover_work(b, w);
     }
+    if (!d.works)
+        return;
     d.end_ns = b->covers[ALL].end_ns;
-    d.span_ns = d.end_ns - d.start_ns;
     d.busy_ns = b->covers[ALL].sum_ns;
-    d.idle_ns = d.span_ns - d.busy_ns;
+    d.span_ns = d.busy_ns + d.idle_ns;
     d.compute_ns = b->covers[COMPUTE].sum_ns;
     d.communication_ns = b->covers[COMMUNICATION].sum_ns;
     d.exposed_ns = b->covers[KERNELS].sum_ns - d.compute_ns;
@@ -196,9 +228,15 @@ static void build_device(struct builder *b, const uint32_t *rows, size_t count)
 
 struct lpo_timeline *lpo_timeline_create(const struct lpo_region_tree *tree)
 {
+    return lpo_timeline_create_without(tree, NULL);
+}
+
+struct lpo_timeline *lpo_timeline_create_without(const struct lpo_region_tree *tree,
+                                                 const bool *aside)
+{
     const struct lpo_trace *t = tree->trace;
     struct lpo_timeline *out = lpo_xcalloc(1, sizeof *out);
-    struct builder b = { .out = out, .tree = tree, .trace = t };
+    struct builder b = { .out = out, .tree = tree, .trace = t, .aside = aside };
     uint32_t *rows = lpo_xrealloc(NULL, t->works.len ? t->works.len : 1, sizeof *rows);
     size_t n = 0;
 

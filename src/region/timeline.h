@@ -12,6 +12,7 @@
  * A gap lies inside a region when the works on both sides of it do. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -62,5 +63,10 @@ struct lpo_timeline {
 };
 
 struct lpo_timeline *lpo_timeline_create(const struct lpo_region_tree *tree);
+/* The same without the works at the places of `aside` (one per place of the tree; NULL: none) and
+ * without the idle time that borders on one of them: span is then busy and idle together, and a
+ * device or stream that did nothing else is not listed or has no works. */
+struct lpo_timeline *lpo_timeline_create_without(const struct lpo_region_tree *tree,
+                                                 const bool *aside);
 void lpo_timeline_destroy(struct lpo_timeline *t); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_timeline);

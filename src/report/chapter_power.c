@@ -8,6 +8,7 @@
 #include "report/numbers.h"
 #include "report/power_regions.h"
 #include "report/run_data.h"
+#include "report/waited.h"
 #include "trace/power.h"
 #include "util/err.h"
 #include "util/path.h"
@@ -138,12 +139,6 @@ static void region_row(struct lpo_table *t, const struct lpo_region_tree *tree,
     lpo_row_text(t, r->reasons_known ? slowed.at : NULL);
 }
 
-/* Nobody measures these two. */
-static bool is_measured(const char *path)
-{
-    return !lpo_starts(path, "warmup") && !lpo_starts(path, "load");
-}
-
 static void warn_slowed(struct lpo_doc *doc, const struct lpo_region_tree *tree,
                         const struct lpo_region_power *r)
 {
@@ -151,7 +146,7 @@ static void warn_slowed(struct lpo_doc *doc, const struct lpo_region_tree *tree,
     LPO_STR why = { 0 };
 
     lpo_region_add_path(tree, r->node, &path);
-    if (!r->slowed || tree->nodes.at[r->node].depth > 0 || !is_measured(lpo_str_text(&path)))
+    if (!r->slowed || tree->nodes.at[r->node].depth > 0 || lpo_path_prepares(lpo_str_text(&path)))
         return;
     lpo_throttle_add(&why, r->slowed);
     lpo_doc_note(doc, LPO_NOTE_WARNING,

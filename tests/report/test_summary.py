@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""stakeholder_summary.md: what it counts, and what it says where there is little to say. Prints TAP."""
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE = os.environ.get("LPO_SOURCE_ROOT", os.getcwd())
+sys.path.insert(0, os.path.join(SOURCE, "tests"))
+import tap  # noqa: E402
+
+LPO = os.environ["LPO_BIN"]
+UNIT = {"ns": 1, "us": 1000, "ms": 1000000, "s": 1000000000}
+
+
+def ns(text: str) -> float:
+    number, unit = text.split()
+    return float(number) * UNIT[unit]
+
+
+def range_of(name: str, start: int, end: int) -> dict:
+    return {"ph": "X", "cat": "user_annotation", "name": name, "pid": 1, "tid": 1, "ts": start, "dur": end - start}
+
+
+def launch(number: int, at: int, start: int, end: int, name: str = "gemm") -> list[dict]:
+    """A kernel and the call that launched it; times in microseconds."""
+    return [{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": at, "dur": 1,
+             "args": {"correlation": number}},
+            {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": start, "dur": end - start,
+             "args": {"correlation": number, "device": 0, "stream": 7}}]
+
+
+class Summary(unittest.TestCase):
+    def setUp(self) -> None:
+        self.temp = tempfile.TemporaryDirectory(prefix="lpo-summary-")
+        self.dir = os.path.join(self.temp.name, "run")
+
+    def tearDown(self) -> None:
+        self.temp.cleanup()
+
+    def put(self, name: str, value) -> None:
+        path = os.path.join(self.dir, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(value if isinstance(value, str) else json.dumps(value))
+
+    def get(self, name: str) -> str:
+        with open(os.path.join(self.dir, name), encoding="utf-8") as f:
+            return f.read()
+
+    def report(self) -> str:
+        done = subprocess.run([LPO, "report", self.dir], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.text = self.get("report.md")
+        return self.get("stakeholder_summary.md")
+
+    def of_trace(self, *events: dict) -> str:
+        self.put("torch_profiler/1.trace.json", {"schemaVersion": 1, "traceEvents": list(events)})
+        return self.report()
+
+    def fact(self, pattern: str, text: str) -> float:
+        found = re.search(pattern, text)
+        self.assertIsNotNone(found, f"{pattern} is not in:\n{text}")
+        return ns(found[1])
+
+
+class GettingReady(Summary):
+    """load 0…2000, warmup 2000…10000, decode 10000…11000 us: 300 us of work and 200 us of waiting that count."""
+
+    def steps(self, first: str = "load", second: str = "warmup") -> str:
+        return self.of_trace(
+            range_of(first, 0, 2000), *launch(1, 100, 110, 200, "fill_elementwise_kernel"),
+            range_of(second, 2000, 10000), *launch(2, 2100, 2110, 2200, "add_elementwise_kernel"),
+            *launch(3, 9000, 9010, 9900, "add_elementwise_kernel"),
+            range_of("decode", 10000, 11000), *launch(4, 10100, 10110, 10210), *launch(5, 10300, 10310, 10410),
+            *launch(6, 10500, 10510, 10610))
+
+    def test_a_real_trace_promises_what_prefill_and_decode_hold(self) -> None:
+        os.makedirs(os.path.join(self.dir, "native"))
+        shutil.copy(os.path.join(SOURCE, "tests", "data", "native", "llama8.lpot"), os.path.join(self.dir, "native"))
+        text = self.report()
+        rows = {r["path"]: r for r in json.loads(self.get("report.json"))["scopes"][0]["regions"]}
+        waited = rows["decode"]["host_ns"] + rows["prefill"]["host_ns"]
+        self.assertLess(self.fact(r"up to (\S+ \S+) of waiting", text), waited)
+        self.assertLess(self.fact(r"did nothing for \d+ % of the time \(\S+ \S+ of (\S+ \S+)\)", text), 1.1 * waited)
+        work = rows["decode"]["gpu_ns_inclusive"] + rows["prefill"]["gpu_ns_inclusive"]
+        self.assertAlmostEqual(self.fact(r"work together is (\S+ \S+)\.", text), work, delta=0.001 * work)
+        self.assertLess(self.fact(r"half of it, (\S+ \S+), is", text), work / 2)
+        self.assertNotIn('part called "warmup"', text)
+        self.assertIn('Getting ready ("warmup", "load": 3.090 s) is left out', text)
+
+    def test_only_the_rest_is_counted(self) -> None:
+        text = self.steps()
+        self.assertIn("All the GPU's work together is 300 us.", text)
+        self.assertIn("did nothing for 40 % of the time (200 us of 500 us)", text)
+        self.assertIn("up to 200 us of waiting can go", text)
+        self.assertIn('"decode" takes 100 % of it (300 us)', text)
+        self.assertIn('("warmup", "load": 10 ms)', text)
+        self.assertNotIn("Melt small steps", text)  # all of them were in load and warmup
+
+    def test_names_that_get_ready_and_names_that_do_not(self) -> None:
+        for first, second, left_out in (("Loading", "warm-up 3", 2), ("load_weights", "warm up", 2), ("model_load", "WARMUP_0", 2),
+                                        ("loader", "warmup", 1), ("load_balance", "preload", 0), ("upload", "warmups of x", 0)):
+            with self.subTest(first=first, second=second):
+                text = self.steps(first, second)
+                told = re.search(r"Getting ready \((.*): ", text)
+                self.assertEqual(told[1].count('"') // 2 if told else 0, left_out, text)
+
+    def test_nothing_but_a_warm_up_is_said_to_be_so(self) -> None:
+        text = self.of_trace(range_of("warmup", 0, 1000), *launch(1, 10, 20, 30), *launch(2, 500, 520, 530))
+        self.assertIn("Nothing else was recorded", text)
+        self.assertIn("Let the program do some of the work", text)
+        for word in ("did nothing", "Hand the GPU", "Look at", "takes 1"):
+            self.assertNotIn(word, text)
+
+    def test_the_host_alone_is_ranked_by_the_same_rule(self) -> None:
+        text = self.of_trace(range_of("warmup", 0, 9000), range_of("prefill", 9000, 9300), range_of("decode", 9300, 10000))
+        self.assertIn('"decode" takes 70 % of it (700 us)', text)
+        self.assertNotIn('part called "warmup"', text)
+
+
+if __name__ == "__main__":
+    tap.main()
