@@ -16,6 +16,8 @@
 #include "util/path.h"
 #include "util/str.h"
 
+#define DOCTOR_SCHEMA "lpo.doctor/1"
+
 struct finding {
     const char *name;
     bool here;
@@ -26,47 +28,49 @@ struct finding {
 
 struct check {
     const char *name, *cost, *remedy;
-    bool (*look)(struct lpo_arena *a, const char **detail);
+    /* fills in `detail`, and another remedy where the usual one is not what helps */
+    bool (*look)(struct lpo_arena *a, struct finding *f);
 };
 
+static const char with_a_gpu[] = "run on a machine with an NVIDIA GPU and driver";
 static const int64_t ask_limit_ns = 20000000000;
 
 /* The first line with a digit that `tool --version` prints. */
-static bool tool_version(struct lpo_arena *a, const char *tool, const char **detail)
+static bool tool_version(struct lpo_arena *a, const char *tool, struct finding *f)
 {
     const char *const argv[] = { tool, "--version", NULL };
     const char *path = lpo_path_which(a, tool);
     LPO_STR out = { 0 };
 
     if (!path) {
-        *detail = "not on PATH";
+        f->detail = "not on PATH";
         return false;
     }
-    *detail = path;
+    f->detail = path;
     if (lpo_capture(argv, ask_limit_ns, &out, NULL) < 0)
         return true;
     for (const char *p = lpo_str_text(&out); *p; p += strcspn(p, "\n"), p += *p == '\n') {
         size_t n = strcspn(p, "\n");
 
         if (memchr(p, '.', n) && strpbrk(p, "0123456789") < p + n) {
-            *detail = lpo_arena_printf(a, "%s (%.*s)", path, (int)n, p);
+            f->detail = lpo_arena_printf(a, "%s (%.*s)", path, (int)n, p);
             break;
         }
     }
     return true;
 }
 
-static bool look_ncu(struct lpo_arena *a, const char **detail)
+static bool look_ncu(struct lpo_arena *a, struct finding *f)
 {
-    return tool_version(a, "ncu", detail);
+    return tool_version(a, "ncu", f);
 }
 
-static bool look_nsys(struct lpo_arena *a, const char **detail)
+static bool look_nsys(struct lpo_arena *a, struct finding *f)
 {
-    return tool_version(a, "nsys", detail);
+    return tool_version(a, "nsys", f);
 }
 
-static bool look_python(struct lpo_arena *a, const char **detail)
+static bool look_python(struct lpo_arena *a, struct finding *f)
 {
     static const char *const argv[] = { "python3", "-c",
                                         "import torch; print(torch.__version__, "
@@ -75,41 +79,41 @@ static bool look_python(struct lpo_arena *a, const char **detail)
     LPO_STR out = { 0 };
 
     if (!lpo_path_which(a, "python3")) {
-        *detail = "python3 is not on PATH";
+        f->detail = "python3 is not on PATH";
         return false;
     }
     if (lpo_capture(argv, 60000000000, &out, NULL) < 0) {
-        *detail = "python3 is here, but 'import torch' fails";
+        f->detail = "python3 is here, but 'import torch' fails";
         return false;
     }
-    *detail = lpo_arena_printf(a, "torch %.*s", (int)strcspn(out.at, " \n"), out.at);
+    f->detail = lpo_arena_printf(a, "torch %.*s", (int)strcspn(out.at, " \n"), out.at);
     return true;
 }
 
-static bool look_driver(struct lpo_arena *a, const char **detail)
+static bool look_driver(struct lpo_arena *a, struct finding *f)
 {
     struct lpo_gpus gpus;
 
     lpo_gpu_list(a, &gpus);
     if (gpus.len == 0) {
-        *detail = gpus.why ? gpus.why : "no GPU";
+        f->detail = gpus.why ? gpus.why : "no GPU";
         return false;
     }
-    *detail =
+    f->detail =
         lpo_arena_printf(a, "%zu x %s, driver %s", gpus.len,
                          gpus.at[0].name ? gpus.at[0].name : "?", gpus.driver ? gpus.driver : "?");
     return true;
 }
 
-static bool look_collector(struct lpo_arena *a, const char **detail)
+static bool look_collector(struct lpo_arena *a, struct finding *f)
 {
     const char *path = lpo_install_find(a, "liblpo-collect.so");
 
-    *detail = path ? path : "liblpo-collect.so is not beside lpo";
+    f->detail = path ? path : "liblpo-collect.so is not beside lpo";
     return path != NULL;
 }
 
-static bool look_cupti(struct lpo_arena *a, const char **detail)
+static bool look_cupti(struct lpo_arena *a, struct finding *f)
 {
     static const char *const names[] = { "libcupti.so.13", "libcupti.so.12", "libcupti.so",
                                          "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so" };
@@ -120,45 +124,46 @@ static bool look_cupti(struct lpo_arena *a, const char **detail)
 
         if (lib) {
             dlclose(lib);
-            *detail = names[i];
+            f->detail = names[i];
             return true;
         }
     }
-    *detail = "libcupti is not on the library path (PyTorch brings its own: then this is fine)";
+    f->detail = "libcupti is not on the library path (PyTorch brings its own: then this is fine)";
     return false;
 }
 
 /* Counters are for root unless the driver was told otherwise. */
-static bool look_counters(struct lpo_arena *a, const char **detail)
+static bool look_counters(struct lpo_arena *a, struct finding *f)
 {
     LPO_AUTO(lpo_text) text = NULL;
 
     (void)a;
     if (lpo_text_read("/proc/driver/nvidia/params", &text, NULL) < 0) {
-        *detail = "no NVIDIA driver";
+        f->detail = "no NVIDIA driver";
+        f->remedy = with_a_gpu;
         return false;
     }
     if (strstr(text->at, "RmProfilingAdminOnly: 0") || geteuid() == 0) {
-        *detail = geteuid() == 0 ? "root" : "open to all users";
+        f->detail = geteuid() == 0 ? "root" : "open to all users";
         return true;
     }
-    *detail = "only for administrators";
+    f->detail = "only for administrators";
     return false;
 }
 
-static bool look_conf(struct lpo_arena *a, const char **detail)
+static bool look_conf(struct lpo_arena *a, struct finding *f)
 {
-    *detail = lpo_install_find(a, "conf");
-    if (!*detail)
-        *detail = "the shipped config tree is not beside lpo";
-    return lpo_path_is_dir(*detail);
+    f->detail = lpo_install_find(a, "conf");
+    if (!f->detail)
+        f->detail = "the shipped config tree is not beside lpo";
+    return lpo_path_is_dir(f->detail);
 }
 
 static const struct check checks[] = {
     { "config", "nothing runs", "install lpo whole, or set LPO_CONFIG_DIR", look_conf },
     { "collector", "no region times (stage native)", "build or install lpo whole", look_collector },
-    { "gpu", "no GPU work is traced; CPU regions and all reports still work",
-      "run on a machine with an NVIDIA GPU and driver", look_driver },
+    { "gpu", "no GPU work is traced; CPU regions and all reports still work", with_a_gpu,
+      look_driver },
     { "cupti", "the collector sees NVTX ranges but no kernels",
       "install the CUDA toolkit's CUPTI, or put its folder on LD_LIBRARY_PATH", look_cupti },
     { "counters", "ncu cannot read hardware counters; tracing still works",
@@ -181,6 +186,7 @@ static void print_json(struct lpo_app *app, const struct finding *f)
     struct lpo_json_writer w = lpo_json_writer(&out, 2);
 
     lpo_jw_object(&w, NULL);
+    lpo_jw_text(&w, "schema", DOCTOR_SCHEMA);
     lpo_jw_array(&w, "checks");
     for (int i = 0; i < NCHECKS; i++) {
         lpo_jw_object(&w, NULL);
@@ -219,7 +225,7 @@ static int doctor_run(struct lpo_app *app, const struct lpo_args *args, struct l
         found[i] = (struct finding){ .name = checks[i].name,
                                      .cost = checks[i].cost,
                                      .remedy = checks[i].remedy };
-        found[i].here = checks[i].look(app->arena, &found[i].detail);
+        found[i].here = checks[i].look(app->arena, &found[i]);
     }
     if (lpo_args_has(args, "json"))
         print_json(app, found);

@@ -10,6 +10,16 @@
 #include "util/arena.h"
 #include "util/err.h"
 
+/* A sweep may also be asked for by the config, so this is known once that is read. */
+static int check_json(const struct lpo_args *args, bool multirun, struct lpo_err *err)
+{
+    if (lpo_args_has(args, "json") && !(multirun && lpo_args_has(args, "dry-run")))
+        return lpo_fail(err, LPO_E_USAGE,
+                        "--json prints the jobs of a sweep: it goes with --multirun --dry-run "
+                        "only; a run leaves report.json in its folder");
+    return 0;
+}
+
 static int check_usage(const struct lpo_args *args, struct lpo_err *err)
 {
     bool resume = lpo_args_has(args, "resume");
@@ -20,6 +30,8 @@ static int check_usage(const struct lpo_args *args, struct lpo_err *err)
                         "program and no --multirun");
     if (resume && lpo_args_has(args, "dry-run"))
         return lpo_fail(err, LPO_E_USAGE, "--resume and --dry-run do not go together");
+    if (resume && check_json(args, false, err) < 0)
+        return err->code;
     if (args->rest && args->nrest == 0)
         return lpo_fail(err, LPO_E_USAGE, "there is no program after --");
     return 0;
@@ -56,7 +68,7 @@ static int run_run(struct lpo_app *app, const struct lpo_args *args, struct lpo_
             return err->code;
         return result.exit_code;
     }
-    if (lpo_multirun_wanted(app, args, &multirun, err) < 0)
+    if (lpo_multirun_wanted(app, args, &multirun, err) < 0 || check_json(args, multirun, err) < 0)
         return err->code;
     if (multirun)
         return lpo_multirun(app, args, &progress, err);

@@ -8,6 +8,8 @@
 #include "util/json_write.h"
 #include "util/str.h"
 
+#define CALIBRATION_SCHEMA "lpo.calibration/1"
+
 static const double seconds = 1;
 
 static void print_json(struct lpo_app *app, const struct lpo_calibration *c,
@@ -17,6 +19,7 @@ static void print_json(struct lpo_app *app, const struct lpo_calibration *c,
     struct lpo_json_writer w = lpo_json_writer(&out, 2);
 
     lpo_jw_object(&w, NULL);
+    lpo_jw_text(&w, "schema", CALIBRATION_SCHEMA);
     lpo_jw_text(&w, "gpu", c->gpu);
     lpo_jw_text(&w, "entry", sheet->name);
     lpo_jw_text(&w, "written", path);

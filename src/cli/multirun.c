@@ -19,6 +19,8 @@
 #include "util/path.h"
 #include "util/str.h"
 
+#define JOBS_SCHEMA "lpo.jobs/1"
+
 /* The job's own overrides, then hydra's, then the folder of them all. */
 static const char **words_of(struct lpo_arena *a, const struct lpo_sweep_jobs *jobs, size_t i,
                              const char *sweep_dir)
@@ -72,6 +74,7 @@ static int check_jobs(struct lpo_app *app, const struct lpo_args *args,
     struct lpo_json_writer w = lpo_json_writer(json, 2);
 
     lpo_jw_object(&w, NULL);
+    lpo_jw_text(&w, "schema", JOBS_SCHEMA);
     lpo_jw_array(&w, "jobs");
     for (size_t i = 0; i < jobs->count; i++) {
         const char **words = words_of(app->arena, jobs, i, dir);

@@ -32,6 +32,8 @@ def check(case, tree):
         return None if fine else f"ends with {done.returncode}, says {done.stderr!r}"
     if done.returncode != 0:
         return f"ends with {done.returncode}: {done.stderr}"
+    if json.loads(done.stdout)["schema"] != "lpo.jobs/1":
+        return "no schema"
     have = [(job["num"], job["overrides"]) for job in json.loads(done.stdout)["jobs"]]
     want = [(job["num"], job["overrides"]) for job in expect["jobs"]]
     return None if have == want else f"jobs {have}\nnot {want}"

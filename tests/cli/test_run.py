@@ -279,9 +279,27 @@ class Failures(Scratch):
         self.assertEqual(len(done.stderr.splitlines()), 2, done.stderr)
 
     def test_wrong_usage_is_exit_code_2(self) -> None:
-        for words in (["--resum", "x"], ["--resume", "x", "run.repeats=1"], ["no_such_key=1"], ["--"]):
+        for words in (["--resum", "x"], ["--resume", "x", "run.repeats=1"], ["no_such_key=1"], ["--"],
+                      ["--json"], ["-n", "--json"], ["-m", "--json"]):
             with self.subTest(words):
                 self.assertEqual(self.lpo(*words).returncode, 2)
+                self.assertFalse(os.path.exists(self.run))
+        done = subprocess.run([LPO, "run", "--resume", "x", "--json"], text=True, capture_output=True)
+        self.assertIn("--json prints the jobs of a sweep", done.stderr)
+
+    def test_json_of_the_jobs_of_a_sweep(self) -> None:
+        for words in (["-m"], ["hydra.mode=MULTIRUN"]):
+            done = self.lpo("-n", "--json", *words, "infer.max_new_tokens=2,3")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            jobs = json.loads(done.stdout)
+            self.assertEqual((jobs["schema"], len(jobs["jobs"])), ("lpo.jobs/1", 2))
+
+    def test_the_doctor_does_not_advise_settings_of_a_driver_that_is_not_here(self) -> None:
+        done = json.loads(subprocess.run([LPO, "doctor", "--json"], text=True, capture_output=True).stdout)
+        self.assertEqual(done["schema"], "lpo.doctor/1")
+        counters = next(c for c in done["checks"] if c["name"] == "counters")
+        if counters["detail"] == "no NVIDIA driver":
+            self.assertEqual(counters["remedy"], "run on a machine with an NVIDIA GPU and driver")
 
 
 class Interrupts(Scratch):
