@@ -4,6 +4,7 @@
 
 #include "model/count.h"
 #include "model/needs.h"
+#include "model/rank.h"
 
 /* A driver, a context and allocators take some of it; what is left for a model. */
 static const double usable = 0.95;
@@ -14,10 +15,9 @@ static double weights_of_rank(const struct lpo_needs *a)
 
     for (size_t i = 0; i < a->tensors.len; i++) {
         const struct lpo_tensor *t = &a->tensors.at[i];
-        uint64_t by = t->ways < a->options.tp ? t->ways : a->options.tp;
 
         if (!t->tied)
-            elements += (double)t->count / (double)(by ? by : 1);
+            elements += lpo_rank_real((double)t->count, t->ways, a->options.tp);
     }
     if (a->options.weight_bytes > 0 && a->params)
         each = a->options.weight_bytes / (double)a->params;
@@ -26,11 +26,9 @@ static double weights_of_rank(const struct lpo_needs *a)
 
 static uint64_t layer_width(const struct lpo_decoder *d, uint64_t tp)
 {
-    uint64_t heads = (d->kv_heads + tp - 1) / tp;
-
     if (d->kv_rank)
         return d->kv_rank + d->rope_dim;
-    return lpo_mul(lpo_mul(2, heads), d->head_dim);
+    return lpo_mul3(2, lpo_rank_pieces(d->kv_heads, tp), d->head_dim);
 }
 
 /* Cache elements of one sequence with so many tokens: a window keeps no more than itself. */
@@ -54,8 +52,12 @@ static double peak_activations(const struct lpo_needs *a)
     for (int k = 0; k < LPO_PHASES; k++) {
         const struct lpo_phase_result *p = &a->phase[k];
 
-        for (size_t i = 0; i < p->ops.len; i++)
-            most = fmax(most, (double)lpo_add(p->ops.at[i].reads, p->ops.at[i].writes));
+        for (size_t i = 0; i < p->ops.len; i++) {
+            const struct lpo_model_op *op = &p->ops.at[i];
+
+            most = fmax(most, lpo_rank_real((double)lpo_add(op->reads, op->writes), op->ways,
+                                            a->options.tp));
+        }
     }
     return most * (bytes < 2 ? 2 : bytes);
 }
@@ -97,6 +99,7 @@ void lpo_memory_plan(struct lpo_needs *a)
         m->kv_per_token = (double)lpo_mul(d->layers, layer_width(d, o->tp)) * byte;
         one = cache_elements(d, o->tp, longest) * byte;
         m->kv = one * (double)o->batch;
+        m->kv_model = cache_elements(d, 1, longest) * byte * (double)o->batch;
     }
     m->peak = m->weights + m->kv + m->activations;
     if (!o->hardware || o->hardware->memory <= 0)

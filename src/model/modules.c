@@ -50,7 +50,8 @@ void lpo_modules_list(struct lpo_arena *a, const struct lpo_needs *needs, lpo_mo
             for (first = i; first < p->ops.len; first++)
                 if (!same_place(&p->ops.at[first].at, &p->ops.at[i].at))
                     break;
-            lpo_needs_add(needs, &p->ops.at[i], first - i, &m->sums[k]);
+            lpo_needs_add(needs, &p->ops.at[i], first - i, 1, &m->sums[k]);
+            lpo_needs_add(needs, &p->ops.at[i], first - i, needs->options.tp, &m->rank[k]);
         }
     }
 }

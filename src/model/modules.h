@@ -10,7 +10,8 @@ struct lpo_module {
     const char *name;
     struct lpo_model_place at;
     uint64_t params, active_params;
-    struct lpo_sums sums[LPO_PHASES]; /* of the whole model, not of one rank */
+    struct lpo_sums sums[LPO_PHASES]; /* of the whole model */
+    struct lpo_sums rank[LPO_PHASES]; /* of the busiest rank; the same when tp is 1 */
 };
 
 typedef LPO_VEC(struct lpo_module) lpo_module_vec;

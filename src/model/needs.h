@@ -52,12 +52,13 @@ struct lpo_phase_result {
     struct lpo_phase phase;
     lpo_model_op_vec ops;
     struct lpo_sums all;             /* of the whole model */
-    struct lpo_sums rank;            /* of one tensor-parallel rank; equals `all` when tp is 1 */
-    double comm_bytes, comm_seconds; /* a rank sends, and how long on the link; 0 without tp */
+    struct lpo_sums rank;            /* of the busiest rank (rank.h); equals `all` when tp is 1 */
+    double comm_bytes, comm_seconds; /* a rank sends, and how long on the link; 0: not known */
 };
 
 struct lpo_memory {
     double weights, kv_per_token, kv, activations, peak; /* bytes, one rank */
+    double kv_model;                                     /* the cache of the whole model */
     uint64_t max_batch, max_context;                     /* that fit; 0 without hardware */
     bool fits;
 };
@@ -88,9 +89,9 @@ LPO_AUTO_DEFINE(lpo_needs);
 struct lpo_sums lpo_needs_sum(const struct lpo_needs *a, const struct lpo_phase_result *p,
                               uint64_t tp, bool (*keep)(const struct lpo_model_op *op, void *arg),
                               void *arg);
-/* Adds operations that follow each other, of the whole model, to `sums`. */
+/* Adds operations that follow each other to `sums`, for one rank of `tp`. */
 void lpo_needs_add(const struct lpo_needs *a, const struct lpo_model_op *ops, size_t count,
-                   struct lpo_sums *sums);
+                   uint64_t tp, struct lpo_sums *sums);
 
 /* "prefill", "decode", "vision" */
 const char *lpo_phase_name(enum lpo_phase_kind kind);

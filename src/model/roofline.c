@@ -4,24 +4,11 @@
 
 #include "model/count.h"
 #include "model/needs.h"
+#include "model/rank.h"
 
 struct cost {
     double flops, bytes;
 };
-
-static uint64_t divided(uint64_t n, uint64_t ways, uint64_t tp)
-{
-    uint64_t by = ways < tp ? ways : tp;
-
-    return by > 1 && n != LPO_COUNT_MAX ? n / by + (n % by != 0) : n;
-}
-
-static double part_of(double n, uint64_t ways, uint64_t tp)
-{
-    uint64_t by = ways < tp ? ways : tp;
-
-    return by > 1 ? n / (double)by : n;
-}
 
 static double weight_bytes(const struct lpo_needs *a, double elements)
 {
@@ -84,12 +71,12 @@ static void finish_kernel(struct summing *s)
 static void add_op(struct summing *s, const struct lpo_model_op *op)
 {
     const struct lpo_needs *a = s->needs;
-    uint64_t flops = divided(op->flops, op->ways, s->tp);
-    double weights = weight_bytes(a, part_of(op->weights, op->ways, s->tp));
-    double moved =
-        activation_bytes(a) * part_of((double)lpo_add(op->reads, op->writes), op->ways, s->tp);
+    uint64_t flops = lpo_rank_count(op->flops, op->ways, s->tp);
+    double weights = weight_bytes(a, lpo_rank_real(op->weights, op->ways, s->tp));
+    double moved = activation_bytes(a) *
+                   lpo_rank_real((double)lpo_add(op->reads, op->writes), op->ways, s->tp);
     double kv = lpo_dtype_bytes(a->options.kv_dtype) *
-                part_of((double)lpo_add(op->kv_reads, op->kv_writes), op->kv_ways, s->tp);
+                lpo_rank_real((double)lpo_add(op->kv_reads, op->kv_writes), op->kv_ways, s->tp);
 
     if (!s->last || !same_kernel(a, s->last, op))
         finish_kernel(s);
@@ -119,9 +106,9 @@ struct lpo_sums lpo_needs_sum(const struct lpo_needs *a, const struct lpo_phase_
 }
 
 void lpo_needs_add(const struct lpo_needs *a, const struct lpo_model_op *ops, size_t count,
-                   struct lpo_sums *sums)
+                   uint64_t tp, struct lpo_sums *sums)
 {
-    struct summing s = { .needs = a, .tp = 1, .sums = sums };
+    struct summing s = { .needs = a, .tp = tp, .sums = sums };
 
     for (size_t i = 0; i < count; i++)
         add_op(&s, &ops[i]);

@@ -16,41 +16,21 @@ static struct lpo_measure known(double v)
     return v > 0 ? lpo_computed(v) : lpo_unknown();
 }
 
+/* "Needed", or whose need it is: "Needed by one of 2 ranks". Kept by the document. */
+static const char *titled(struct lpo_doc *doc, const struct lpo_needs *n, const char *alone,
+                          const char *before, const char *after)
+{
+    LPO_STR title = { 0 };
+
+    if (n->options.tp < 2)
+        return alone;
+    lpo_str_addf(&title, "%s one of %" PRIu64 " ranks%s", before, n->options.tp, after);
+    return lpo_doc_keep(doc, lpo_str_text(&title), title.len);
+}
+
 static struct lpo_measure ns_of(double seconds)
 {
     return seconds > 0 ? lpo_estimated(seconds * 1e9) : lpo_unknown();
-}
-
-void lpo_static_notes(const struct lpo_static_report *r, struct lpo_str *out)
-{
-    const struct lpo_needs *n = r->needs;
-    const struct lpo_model_files *f = r->files;
-    const struct lpo_needs_options *o = &n->options;
-
-    if (n->model->guessed)
-        lpo_str_addf(out,
-                     "model_type '%s' is no known family: analysed as a generic decoder "
-                     "(use_analytic_fallback)\n",
-                     n->model->model_type);
-    if (f && f->config_guessed)
-        lpo_str_add(out, "no config: the architecture was guessed from names and shapes of "
-                         "tensors; the number of heads and of active experts is a guess\n");
-    if (f && f->files && f->params != n->params)
-        lpo_str_addf(out,
-                     "the files hold %" PRIu64 " elements, the architecture has %" PRIu64
-                     " parameters: tied, quantised or extra tensors\n",
-                     f->params, n->params);
-    if (n->model->dtype == LPO_DTYPE_NONE && !(f && f->files))
-        lpo_str_addf(out, "the config names no dtype: %s is assumed\n", lpo_dtype_name(o->dtype));
-    if (n->model->decoder && n->model->decoder->positions &&
-        (o->seq > n->model->decoder->positions || o->context > n->model->decoder->positions))
-        lpo_str_addf(out, "beyond the model's %" PRIu64 " positions\n",
-                     n->model->decoder->positions);
-    if (n->model->decoder && n->model->decoder->experts && o->counting == LPO_COUNT_MODEL)
-        lpo_str_add(out, "weights read by routed experts are a mean over uniform routing\n");
-    if (strcmp(n->model->family, "sam") == 0)
-        lpo_str_add(out, "SAM: the image encoder alone; prompt encoder and mask decoder are not "
-                         "counted\n");
 }
 
 static void add_facts(struct lpo_doc *doc, const struct lpo_static_report *r)
@@ -63,7 +43,9 @@ static void add_facts(struct lpo_doc *doc, const struct lpo_static_report *r)
     lpo_doc_fact_count(doc, "parameters", "Parameters", n->params);
     lpo_doc_fact_count(doc, "active_parameters", "Active per token", n->active_params);
     lpo_doc_fact_text(doc, "dtype", "Weights", lpo_dtype_name(n->options.dtype));
-    lpo_doc_fact_measure(doc, "kv_bytes_per_token", "KV cache per token",
+    lpo_doc_fact_measure(doc, "kv_bytes_per_token",
+                         n->options.tp > 1 ? "KV cache per token, whole model"
+                                           : "KV cache per token",
                          known((double)n->kv_elements * lpo_dtype_bytes(n->options.kv_dtype)), "B");
     if (hw)
         lpo_doc_fact_text(doc, "hardware", "Hardware", hw->label);
@@ -116,13 +98,15 @@ static void phase_label(const struct lpo_phase_result *p, int kind, char *out, s
 
 static void add_phases(struct lpo_doc *doc, const struct lpo_needs *n)
 {
-    struct lpo_table *t = lpo_doc_table(doc, "phases", "Needed", phase_columns,
-                                        sizeof phase_columns / sizeof *phase_columns);
+    struct lpo_table *t = lpo_doc_table(
+        doc, "phases", titled(doc, n, "Needed", "Needed by", ", communication in the least time"),
+        phase_columns, sizeof phase_columns / sizeof *phase_columns);
 
     for (int k = 0; k < LPO_PHASES; k++) {
         const struct lpo_phase_result *p = &n->phase[k];
         const struct lpo_sums *s = &p->rank;
-        double bytes = lpo_sums_bytes(s), least = s->seconds + p->comm_seconds;
+        double bytes = lpo_sums_bytes(s);
+        double least = s->seconds > 0 ? s->seconds + p->comm_seconds : 0;
         char label[64];
 
         if (!p->present)
@@ -151,19 +135,20 @@ static const struct lpo_column kind_columns[] = {
 
 static void add_kinds(struct lpo_doc *doc, const struct lpo_needs *n)
 {
-    struct lpo_table *t = lpo_doc_table(doc, "kinds", "FLOPs by kind", kind_columns, 4);
+    struct lpo_table *t = lpo_doc_table(
+        doc, "kinds", titled(doc, n, "FLOPs by kind", "FLOPs by kind,", ""), kind_columns, 4);
 
     for (int k = 0; k < LPO_OP_KINDS; k++) {
         uint64_t any = 0;
 
         for (int p = 0; p < LPO_PHASES; p++)
-            any |= n->phase[p].all.by_kind[k];
+            any |= n->phase[p].rank.by_kind[k];
         if (!any)
             continue;
         lpo_row_text(t, lpo_op_kind_name((enum lpo_op_kind)k));
         for (int p = 0; p < LPO_PHASES; p++)
             lpo_row_measure(t, n->phase[p].present
-                                   ? lpo_computed((double)n->phase[p].all.by_kind[k])
+                                   ? lpo_computed((double)n->phase[p].rank.by_kind[k])
                                    : lpo_unknown());
     }
 }
@@ -183,7 +168,9 @@ static void add_memory(struct lpo_doc *doc, const struct lpo_needs *n)
                  { "KV cache", m->kv },
                  { "activations (largest pair)", m->activations },
                  { "together", m->peak } };
-    struct lpo_table *t = lpo_doc_table(doc, "memory", "Needed on one device", memory_columns, 2);
+    struct lpo_table *t = lpo_doc_table(
+        doc, "memory", titled(doc, n, "Needed on one device", "Needed on the device of", ""),
+        memory_columns, 2);
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         lpo_row_text(t, rows[i].what);
@@ -226,7 +213,7 @@ static void module_row(struct lpo_table *t, const struct lpo_needs *n, const str
         lpo_row_text(t, m->name);
     lpo_row_count(t, m->params * (uint64_t)layers);
     for (int k = 0; k < LPO_PHASES; k++) {
-        const struct lpo_sums *s = &m->sums[k];
+        const struct lpo_sums *s = &m->rank[k];
 
         lpo_row_measure(t, s->flops ? lpo_computed((double)s->flops * layers) : lpo_unknown());
         lpo_row_measure(t, ns_of(s->seconds * layers));
@@ -236,8 +223,11 @@ static void module_row(struct lpo_table *t, const struct lpo_needs *n, const str
 static void add_modules(struct lpo_doc *doc, const struct lpo_needs *n)
 {
     LPO_AUTO(lpo_arena) arena = lpo_arena_create();
-    struct lpo_table *t = lpo_doc_table(doc, "modules", "By module", module_columns,
-                                        sizeof module_columns / sizeof *module_columns);
+    struct lpo_table *t =
+        lpo_doc_table(doc, "modules",
+                      titled(doc, n, "By module", "By module, FLOPs and times of",
+                             " without communication, parameters of the whole model"),
+                      module_columns, sizeof module_columns / sizeof *module_columns);
     lpo_module_vec rows = { 0 };
     bool *done;
 
@@ -283,9 +273,11 @@ struct lpo_sweep_row lpo_static_sweep_row(const struct lpo_needs *n)
         .batch = n->options.batch,
         .tp = n->options.tp,
         .image = n->model->visions ? n->options.image : 0,
-        .prefill_flops = (double)p[LPO_PREFILL].all.flops,
-        .decode_flops = (double)p[LPO_DECODE].all.flops,
-        .vision_flops = (double)p[LPO_IMAGE].all.flops,
+        .prefill_flops = p[LPO_PREFILL].all.flops,
+        .decode_flops = p[LPO_DECODE].all.flops,
+        .vision_flops = p[LPO_IMAGE].all.flops,
+        .rank_flops = { p[LPO_PREFILL].rank.flops, p[LPO_DECODE].rank.flops,
+                        p[LPO_IMAGE].rank.flops },
         .prefill_s = p[LPO_PREFILL].rank.seconds + p[LPO_PREFILL].comm_seconds,
         .decode_s = p[LPO_DECODE].rank.seconds + p[LPO_DECODE].comm_seconds,
         .vision_s = p[LPO_IMAGE].rank.seconds,
@@ -296,11 +288,15 @@ struct lpo_sweep_row lpo_static_sweep_row(const struct lpo_needs *n)
 
 static void add_sweep(struct lpo_doc *doc, const struct lpo_static_report *r)
 {
+    const char *title = "Sweep";
     struct lpo_table *t;
 
     if (!r->sweeps)
         return;
-    t = lpo_doc_table(doc, "sweep", "Sweep", sweep_columns,
+    for (size_t i = 0; i < r->sweeps; i++)
+        if (r->sweep[i].tp > 1)
+            title = "Sweep, FLOPs and memory of one rank, times of all ranks side by side";
+    t = lpo_doc_table(doc, "sweep", title, sweep_columns,
                       sizeof sweep_columns / sizeof *sweep_columns);
     for (size_t i = 0; i < r->sweeps; i++) {
         const struct lpo_sweep_row *s = &r->sweep[i];
@@ -309,11 +305,11 @@ static void add_sweep(struct lpo_doc *doc, const struct lpo_static_report *r)
         lpo_row_count(t, s->context);
         lpo_row_count(t, s->batch);
         lpo_row_count(t, s->tp);
-        lpo_row_measure(t, known(s->prefill_flops));
+        lpo_row_measure(t, known((double)s->rank_flops[LPO_PREFILL]));
         lpo_row_measure(t, ns_of(s->prefill_s));
-        lpo_row_measure(t, known(s->decode_flops));
+        lpo_row_measure(t, known((double)s->rank_flops[LPO_DECODE]));
         lpo_row_measure(t, ns_of(s->decode_s));
-        lpo_row_measure(t, known(s->vision_flops));
+        lpo_row_measure(t, known((double)s->rank_flops[LPO_IMAGE]));
         lpo_row_bytes(t, s->peak_bytes);
         lpo_row_text(t, s->fits < 0 ? NULL : s->fits ? "yes" : "no");
     }

@@ -19,10 +19,11 @@ struct lpo_str;
 /* One point of a sweep: what was asked for, and what came out. */
 struct lpo_sweep_row {
     uint64_t seq, context, batch, tp, image;
-    double prefill_flops, decode_flops, vision_flops;
-    double prefill_s, decode_s, vision_s; /* 0 without hardware */
-    double peak_bytes;
-    int fits; /* -1: unknown */
+    uint64_t prefill_flops, decode_flops, vision_flops; /* of the whole model */
+    uint64_t rank_flops[3];                             /* of one rank, by enum lpo_phase_kind */
+    double prefill_s, decode_s, vision_s;               /* ranks side by side; 0 without hardware */
+    double peak_bytes;                                  /* of one rank */
+    int fits;                                           /* -1: unknown */
 };
 
 struct lpo_static_report {

@@ -1,3 +1,4 @@
+#include <math.h>
 #include <string.h>
 
 #include "model/modules.h"
@@ -16,15 +17,22 @@ static void seconds_or_null(struct lpo_json_writer *w, const char *key, double s
         lpo_jw_null(w, key);
 }
 
+static void write_bytes(struct lpo_json_writer *w, const char *key, double bytes)
+{
+    lpo_jw_whole(w, key, lpo_computed(bytes));
+}
+
+/* Each part is rounded to whole bytes, and the sum is that of the parts as they are printed. */
 static void write_sums(struct lpo_json_writer *w, const struct lpo_sums *s)
 {
-    double bytes = lpo_sums_bytes(s);
+    double bytes =
+        nearbyint(s->weight_bytes) + nearbyint(s->activation_bytes) + nearbyint(s->kv_bytes);
 
     lpo_jw_uint(w, "flops", s->flops);
-    lpo_jw_real(w, "bytes", bytes);
-    lpo_jw_real(w, "weight_bytes", s->weight_bytes);
-    lpo_jw_real(w, "activation_bytes", s->activation_bytes);
-    lpo_jw_real(w, "kv_bytes", s->kv_bytes);
+    write_bytes(w, "bytes", bytes);
+    write_bytes(w, "weight_bytes", s->weight_bytes);
+    write_bytes(w, "activation_bytes", s->activation_bytes);
+    write_bytes(w, "kv_bytes", s->kv_bytes);
     if (bytes > 0)
         lpo_jw_real(w, "intensity", (double)s->flops / bytes);
     else
@@ -46,15 +54,33 @@ static void write_kinds(struct lpo_json_writer *w, const struct lpo_sums *s)
     lpo_jw_end(w);
 }
 
-static void write_rank(struct lpo_json_writer *w, const struct lpo_needs *n,
-                       const struct lpo_phase_result *p)
+/* What holds `s` back, and the rate at `seconds`, which are those written beside it. */
+static void write_rate(struct lpo_json_writer *w, const struct lpo_phase_result *p,
+                       enum lpo_phase_kind kind, const struct lpo_sums *s, double seconds)
 {
+    const char *key = kind == LPO_IMAGE ? "images_per_second" : "tokens_per_second";
+    double things = (double)p->phase.batch * (double)(kind == LPO_IMAGE ? 1 : p->phase.tokens);
+    const char *bound = s->compute_seconds > s->memory_seconds ? "compute" : "memory";
+
+    lpo_jw_text(w, "bound", seconds > 0 ? bound : NULL);
+    lpo_jw_real(w, key, seconds > 0 ? things / seconds : NAN);
+}
+
+static void write_rank(struct lpo_json_writer *w, const struct lpo_needs *n,
+                       enum lpo_phase_kind kind)
+{
+    const struct lpo_phase_result *p = &n->phase[kind];
+    double step = p->rank.seconds > 0 ? p->rank.seconds + p->comm_seconds : 0;
+
     if (n->options.tp < 2)
         return;
     lpo_jw_object(w, "rank");
+    lpo_jw_text(w, "scope", "rank");
     write_sums(w, &p->rank);
-    lpo_jw_real(w, "comm_bytes", p->comm_bytes);
+    lpo_jw_whole(w, "comm_bytes", p->comm_bytes > 0 ? lpo_computed(p->comm_bytes) : lpo_unknown());
     seconds_or_null(w, "comm_seconds", p->comm_seconds);
+    seconds_or_null(w, "step_seconds", step);
+    write_rate(w, p, kind, &p->rank, step);
     lpo_jw_end(w);
 }
 
@@ -63,13 +89,13 @@ static void write_phase(struct lpo_json_writer *w, const struct lpo_static_repor
 {
     const struct lpo_needs *n = r->needs;
     const struct lpo_phase_result *p = &n->phase[kind];
-    double step = p->rank.seconds + p->comm_seconds;
 
     if (!p->present) {
         lpo_jw_null(w, lpo_phase_name(kind));
         return;
     }
     lpo_jw_object(w, lpo_phase_name(kind));
+    lpo_jw_text(w, "scope", "model");
     if (kind == LPO_PREFILL)
         lpo_jw_uint(w, "tokens", p->phase.tokens);
     if (kind == LPO_DECODE)
@@ -81,14 +107,8 @@ static void write_phase(struct lpo_json_writer *w, const struct lpo_static_repor
     lpo_jw_uint(w, "batch", p->phase.batch);
     write_sums(w, &p->all);
     write_kinds(w, &p->all);
-    if (step > 0) {
-        lpo_jw_text(w, "bound",
-                    p->rank.compute_seconds > p->rank.memory_seconds ? "compute" : "memory");
-        lpo_jw_real(w, kind == LPO_IMAGE ? "images_per_second" : "tokens_per_second",
-                    (double)p->phase.batch * (double)(kind == LPO_IMAGE ? 1 : p->phase.tokens) /
-                        step);
-    }
-    write_rank(w, n, p);
+    write_rate(w, p, kind, &p->all, p->all.seconds);
+    write_rank(w, n, kind);
     if (kind == LPO_DECODE && n->mla_flops[0]) {
         lpo_jw_object(w, "mla");
         lpo_jw_uint(w, "absorbed_flops", n->mla_flops[0]);
@@ -123,22 +143,37 @@ static void write_choices(struct lpo_json_writer *w, const struct lpo_needs *n)
     lpo_jw_end(w);
 }
 
+static void write_cache(struct lpo_json_writer *w, const struct lpo_needs *n)
+{
+    const struct lpo_memory *m = &n->memory;
+
+    lpo_jw_object(w, "kv_cache");
+    lpo_jw_text(w, "scope", "model");
+    write_bytes(w, "bytes_per_token",
+                (double)n->kv_elements * lpo_dtype_bytes(n->options.kv_dtype));
+    lpo_jw_uint(w, "elements_per_token", n->kv_elements);
+    write_bytes(w, "bytes", m->kv_model);
+    if (n->options.tp > 1) {
+        lpo_jw_object(w, "rank");
+        lpo_jw_text(w, "scope", "rank");
+        write_bytes(w, "bytes_per_token", m->kv_per_token);
+        write_bytes(w, "bytes", m->kv);
+        lpo_jw_end(w);
+    }
+    lpo_jw_end(w);
+}
+
 static void write_memory(struct lpo_json_writer *w, const struct lpo_needs *n)
 {
     const struct lpo_memory *m = &n->memory;
     bool known = n->options.hardware && n->options.hardware->memory > 0;
 
-    lpo_jw_object(w, "kv_cache");
-    lpo_jw_real(w, "bytes_per_token",
-                (double)n->kv_elements * lpo_dtype_bytes(n->options.kv_dtype));
-    lpo_jw_uint(w, "elements_per_token", n->kv_elements);
-    lpo_jw_real(w, "bytes", m->kv);
-    lpo_jw_end(w);
     lpo_jw_object(w, "memory");
-    lpo_jw_real(w, "weights", m->weights);
-    lpo_jw_real(w, "kv", m->kv);
-    lpo_jw_real(w, "activations", m->activations);
-    lpo_jw_real(w, "peak", m->peak);
+    lpo_jw_text(w, "scope", "rank");
+    write_bytes(w, "weights", m->weights);
+    write_bytes(w, "kv", m->kv);
+    write_bytes(w, "activations", m->activations);
+    write_bytes(w, "peak", nearbyint(m->weights) + nearbyint(m->kv) + nearbyint(m->activations));
     if (known) {
         lpo_jw_bool(w, "fits", m->fits);
         lpo_jw_uint(w, "max_batch", m->max_batch);
@@ -164,7 +199,7 @@ static void write_hardware(struct lpo_json_writer *w, const struct lpo_needs *n)
                 lpo_hardware_peak(lpo_hardware_sheet(hw), n->options.dtype, NULL));
     lpo_jw_text(w, "peak_dtype", lpo_dtype_name(n->compute_dtype));
     lpo_jw_real(w, "bandwidth", hw->bandwidth);
-    lpo_jw_real(w, "memory", hw->memory);
+    lpo_jw_whole(w, "memory", hw->memory > 0 ? lpo_computed(hw->memory) : lpo_unknown());
     lpo_jw_real(w, "ridge", lpo_hardware_ridge(hw, n->options.dtype));
     lpo_jw_end(w);
 }
@@ -192,6 +227,11 @@ static void write_modules(struct lpo_json_writer *w, const struct lpo_needs *n)
                 continue;
             lpo_jw_object(w, lpo_phase_name((enum lpo_phase_kind)k));
             write_sums(w, &m->sums[k]);
+            if (n->options.tp > 1) {
+                lpo_jw_object(w, "rank");
+                write_sums(w, &m->rank[k]);
+                lpo_jw_end(w);
+            }
             lpo_jw_end(w);
         }
         lpo_jw_end(w);
@@ -215,13 +255,16 @@ static void write_sweep(struct lpo_json_writer *w, const struct lpo_static_repor
         lpo_jw_uint(w, "tp", s->tp);
         if (s->image)
             lpo_jw_uint(w, "image", s->image);
-        lpo_jw_uint(w, "prefill_flops", (uint64_t)s->prefill_flops);
-        lpo_jw_uint(w, "decode_flops", (uint64_t)s->decode_flops);
-        lpo_jw_uint(w, "vision_flops", (uint64_t)s->vision_flops);
+        lpo_jw_uint(w, "prefill_flops", s->prefill_flops);
+        lpo_jw_uint(w, "decode_flops", s->decode_flops);
+        lpo_jw_uint(w, "vision_flops", s->vision_flops);
+        lpo_jw_uint(w, "rank_prefill_flops", s->rank_flops[LPO_PREFILL]);
+        lpo_jw_uint(w, "rank_decode_flops", s->rank_flops[LPO_DECODE]);
+        lpo_jw_uint(w, "rank_vision_flops", s->rank_flops[LPO_IMAGE]);
         seconds_or_null(w, "prefill_seconds", s->prefill_s);
         seconds_or_null(w, "decode_seconds", s->decode_s);
         seconds_or_null(w, "vision_seconds", s->vision_s);
-        lpo_jw_real(w, "peak_bytes", s->peak_bytes);
+        write_bytes(w, "peak_bytes", s->peak_bytes);
         if (s->fits >= 0)
             lpo_jw_bool(w, "fits", s->fits != 0);
         lpo_jw_end(w);
@@ -280,6 +323,7 @@ void lpo_static_json(const struct lpo_static_report *r, struct lpo_str *out)
     write_choices(&w, n);
     for (int k = 0; k < LPO_PHASES; k++)
         write_phase(&w, r, (enum lpo_phase_kind)k);
+    write_cache(&w, n);
     write_memory(&w, n);
     write_hardware(&w, n);
     write_modules(&w, n);

@@ -71,6 +71,14 @@ void lpo_str_add_real(struct lpo_str *s, double v)
     lpo_str_add(s, digits);
 }
 
+void lpo_str_add_whole(struct lpo_str *s, double v)
+{
+    if (isfinite(v))
+        lpo_str_addf(s, "%.0f", nearbyint(v) + 0.0); /* no "-0" */
+    else
+        lpo_str_add(s, "null");
+}
+
 static void new_line(struct lpo_json_writer *w)
 {
     if (w->indent == 0)
@@ -168,6 +176,12 @@ void lpo_jw_real(struct lpo_json_writer *w, const char *key, double v)
 void lpo_jw_measure(struct lpo_json_writer *w, const char *key, struct lpo_measure v)
 {
     lpo_jw_real(w, key, lpo_known(v) ? v.value : NAN);
+}
+
+void lpo_jw_whole(struct lpo_json_writer *w, const char *key, struct lpo_measure v)
+{
+    begin(w, key);
+    lpo_str_add_whole(w->out, lpo_known(v) ? v.value : NAN);
 }
 
 void lpo_jw_textn(struct lpo_json_writer *w, const char *key, const char *v, size_t len)

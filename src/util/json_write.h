@@ -40,6 +40,8 @@ void lpo_jw_int(struct lpo_json_writer *w, const char *key, int64_t v);
 void lpo_jw_uint(struct lpo_json_writer *w, const char *key, uint64_t v);
 void lpo_jw_real(struct lpo_json_writer *w, const char *key, double v);
 void lpo_jw_measure(struct lpo_json_writer *w, const char *key, struct lpo_measure v);
+/* The nearest integer: for nanoseconds, bytes and counts that arithmetic left as a double. */
+void lpo_jw_whole(struct lpo_json_writer *w, const char *key, struct lpo_measure v);
 void lpo_jw_text(struct lpo_json_writer *w, const char *key, const char *v); /* NULL: null */
 void lpo_jw_textn(struct lpo_json_writer *w, const char *key, const char *v, size_t len);
 void lpo_jw_raw(struct lpo_json_writer *w, const char *key, const char *json); /* trusted text */
@@ -48,3 +50,5 @@ void lpo_jw_raw(struct lpo_json_writer *w, const char *key, const char *json); /
 void lpo_str_add_json(struct lpo_str *s, const char *text, size_t len, bool html);
 /* The shortest digits that read back as v; "null" when not finite. */
 void lpo_str_add_real(struct lpo_str *s, double v);
+/* The nearest integer, without a point; "null" when not finite. */
+void lpo_str_add_whole(struct lpo_str *s, double v);

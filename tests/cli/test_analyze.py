@@ -38,6 +38,7 @@ def fields():
 def no_hardware_no_times():
     d = analyze(MODEL)
     assert d["hardware"] is None and d["prefill"]["seconds"] is None
+    assert d["prefill"]["bound"] is None and d["decode"]["tokens_per_second"] is None
     assert "fits" not in d["memory"]
 
 
@@ -57,6 +58,49 @@ def tensor_parallel():
     assert d["hardware"]["name"] == "h100_sxm"
     assert d["prefill"]["rank"]["flops"] * 4 == d["prefill"]["flops"]
     assert d["prefill"]["rank"]["comm_bytes"] > 0
+
+
+def every_member_says_whose_it_is():
+    d = analyze(MODEL, "--tp", "2", "--hardware", "h200_sxm")
+    for key in ("prefill", "decode"):
+        p = d[key]
+        tokens = p.get("tokens", 1)
+        assert (p["scope"], p["rank"]["scope"]) == ("model", "rank")
+        assert abs(p["tokens_per_second"] * p["seconds"] - tokens) < 1e-6
+        assert abs(p["rank"]["tokens_per_second"] * p["rank"]["step_seconds"] - tokens) < 1e-6
+        assert p["rank"]["step_seconds"] == p["rank"]["seconds"] + p["rank"]["comm_seconds"]
+        assert sum(m[key]["flops"] for m in d["modules"] if key in m) == p["flops"]
+        assert sum(m[key]["rank"]["flops"] for m in d["modules"] if key in m) == p["rank"]["flops"]
+    cache = d["kv_cache"]
+    assert cache["bytes"] == cache["bytes_per_token"] * 1024 == 2 * cache["rank"]["bytes"]
+    assert d["memory"]["scope"] == "rank" and d["memory"]["kv"] == cache["rank"]["bytes"]
+
+
+def tables_of_ranks_say_so():
+    out = run(MODEL, "--tp", "2", "--hardware", "h200_sxm", "--sweep", "tp=1,2").stdout
+    for title in ("Needed by one of 2 ranks", "FLOPs by kind, one of 2 ranks", "Needed on the device of one of 2 ranks",
+                  "By module, FLOPs and times of one of 2 ranks", "Sweep, FLOPs and memory of one rank"):
+        assert f"\n{title}" in out, (title, out)
+    alone = run(MODEL, "--hardware", "h200_sxm", "--sweep", "seq=64").stdout
+    assert "rank" not in alone.replace("1 tensor-parallel rank", ""), alone
+
+
+def ranks_that_do_not_divide():
+    for tp, words in ((2, []), (3, ["32 attention heads do not divide by 3", "8 KV heads do not divide by 3"]),
+                      (16, ["8 KV heads on 16 ranks"])):
+        notes = " ".join(analyze(MODEL, "--tp", str(tp))["notes"])
+        assert all(w in notes for w in words) and bool(notes) == bool(words), (tp, notes)
+        assert notes == " ".join(analyze(MODEL, "--sweep", f"tp={tp}")["notes"])
+
+
+def bytes_are_whole():
+    def walk(value, path=""):
+        for k, v in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+            walk(v, f"{path}/{k}")
+            if str(k).endswith("bytes") or "bytes_per" in str(k) or path.endswith("/memory") and not isinstance(v, str):
+                assert isinstance(v, int), (path, k, v)
+
+    walk(analyze(MODEL, "--tp", "3", "--dtype", "int4", "--hardware", "h200_sxm", "--sweep", "tp=2,3"))
 
 
 def narrow_weights():
@@ -137,6 +181,7 @@ def check(name, fn, *args):
 def main():
     print("TAP version 13")
     for fn in (fields, no_hardware_no_times, config_alone_is_the_same_as_its_folder, sweep, tensor_parallel,
+               every_member_says_whose_it_is, tables_of_ranks_say_so, ranks_that_do_not_divide, bytes_are_whole,
                narrow_weights, ceilings_from_the_environment, output_folder, errors_name_what_is_wrong,
                unknown_family):
         check(fn.__name__.replace("_", " "), fn)

@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "../unit.h"
 
 #include "util/arena.h"
@@ -75,6 +77,33 @@ static void check(void **state)
     assert_string_equal(lpo_str_text(&out), c->out);
 }
 
+static const struct whole_case {
+    const char *name;
+    struct lpo_measure value;
+    const char *out;
+} wholes[] = {
+    { "whole number without a point", { 151397597184.0, LPO_COMPUTED }, "151397597184" },
+    { "rounded to the nearest", { 11617554.102779984, LPO_ESTIMATED }, "11617554" },
+    { "no minus before zero", { -0.25, LPO_COMPUTED }, "0" },
+    { "large stays digits", { 9.223372036854776e18, LPO_COMPUTED }, "9223372036854775808" },
+    { "unknown is null", { 0, LPO_UNKNOWN }, "null" },
+    { "beyond numbers is null", { INFINITY, LPO_MEASURED }, "null" },
+};
+
+static void check_whole(void **state)
+{
+    const struct whole_case *c = *state;
+    LPO_STR out = { 0 };
+    LPO_STR want = { 0 };
+    struct lpo_json_writer w = lpo_json_writer(&out, 0);
+
+    lpo_jw_array(&w, NULL);
+    lpo_jw_whole(&w, NULL, c->value);
+    lpo_jw_end(&w);
+    lpo_str_addf(&want, "[%s]\n", c->out);
+    assert_string_equal(lpo_str_text(&out), lpo_str_text(&want));
+}
+
 static void depth_is_bounded(void **state)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
@@ -102,6 +131,7 @@ int main(void)
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, cases, check);
+    UNIT_ROWS(&u, wholes, check_whole);
     UNIT_TEST(&u, depth_is_bounded);
     UNIT_TEST(&u, errors_name_the_place);
     return unit_run(&u);
