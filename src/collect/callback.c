@@ -1,4 +1,6 @@
 /* What CUPTI calls us for while the program runs: launches, graphs, and its own end. */
+#include <errno.h>
+
 #include "collect/cbid.h"
 #include "collect/device.h"
 #include "collect/gpu.h"
@@ -18,10 +20,10 @@ static void on_launch(struct lpoc *c, uint32_t id, const struct cupti_call *call
     p = lpoc_put_z(p, (int32_t)(call->correlation - t->last_corr));
     t->last_corr = call->correlation;
     lpoc_commit(t, p);
-    lpoc_leave(t);
     if (LPOC_RARE(!__atomic_load_n(&c->gpu->devices_told, __ATOMIC_RELAXED)) &&
         !__atomic_exchange_n(&c->gpu->devices_told, true, __ATOMIC_RELAXED))
-        lpoc_devices_tell(c);
+        lpoc_devices_tell(c); /* before we leave: it takes the lock that a signal handler wants */
+    lpoc_leave(t);
 }
 
 static void on_return(void)
@@ -73,13 +75,31 @@ static void on_state(struct lpoc *c, const struct cupti_state_data *state)
               state->message ? ": " : "", state->message ? state->message : "");
 }
 
+/* A graph was made ready. Busy meanwhile: a signal handler's NVTX call must not wait for a lock
+ * that this very thread holds. */
+static void on_made(struct lpoc *c, const struct cupti_call *call)
+{
+    struct lpoc_thread *t = lpoc_enter();
+    int saved = errno;
+
+    if (!t) {
+        lpoc_count(c, LPOT_COUNT_GRAPHS_UNLISTED, 1);
+        return;
+    }
+    lpoc_graph_list(c, call);
+    errno = saved;
+    lpoc_leave(t);
+}
+
 /* A call that puts no work on a GPU. These are asked for only where graphs are timed as a whole. */
 static void on_graph_call(struct lpoc *c, enum lpoc_about what, const struct cupti_call *call)
 {
-    if (call->site == CUPTI_ENTER)
-        return;
+    const int *result = call->result;
+
+    if (call->site == CUPTI_ENTER || (result && *result != 0))
+        return; /* what failed changed nothing */
     if (what == LPOC_MAKES_GRAPH)
-        lpoc_graph_list(c, call);
+        on_made(c, call);
     else
         lpoc_count(c, LPOT_COUNT_GRAPHS_CHANGED, 1);
 }

@@ -35,6 +35,10 @@ static const uint8_t lpoc_about[] = {
     [538] = LPOC_CHANGES_GRAPH, /* cuGraphExecKernelNodeSetParams */
     [692] = LPOC_CHANGES_GRAPH, /* …_v2 */
     [714] = LPOC_CHANGES_GRAPH, /* cuGraphExecNodeSetParams */
+    [562] = LPOC_CHANGES_GRAPH, /* cuGraphExecMemcpyNodeSetParams */
+    [563] = LPOC_CHANGES_GRAPH, /* cuGraphExecMemsetNodeSetParams */
+    [586] = LPOC_CHANGES_GRAPH, /* cuGraphExecChildGraphNodeSetParams */
+    [650] = LPOC_CHANGES_GRAPH, /* cuGraphNodeSetEnabled */
     [561] = LPOC_CHANGES_GRAPH, /* cuGraphExecUpdate */
     [696] = LPOC_CHANGES_GRAPH, /* …_v2 */
 };

@@ -142,6 +142,7 @@ static bool open_file(struct lpoc *c, pid_t forked_from)
     c->notes = c->footers = c->facts = 0;
     c->nthreads = 0;
     c->defs.written = 0;
+    c->defs.inherited = forked_from ? c->defs.used : 0;
     c->defs.sequence = 0;
     write_first_facts(c, forked_from);
     return true;

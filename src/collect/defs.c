@@ -168,14 +168,23 @@ static size_t def_bytes(const uint8_t *p)
     return i + len;
 }
 
-size_t lpoc_defs_pending(const struct lpoc_defs *d, size_t most, const uint8_t **at)
+/* A child has no GPU records; its parent's lists of graphs would be dead weight in its file. */
+static bool left_out(const struct lpoc_defs *d, size_t at)
 {
-    size_t end = d->written;
+    return at < d->inherited && d->log[at] == LPOT_DEF_GRAPH;
+}
 
+size_t lpoc_defs_pending(struct lpoc_defs *d, size_t most, const uint8_t **at)
+{
+    size_t end;
+
+    while (d->written < d->used && left_out(d, d->written))
+        d->written += def_bytes(d->log + d->written);
     *at = d->log + d->written;
-    if (d->used - d->written <= most)
+    if (d->used - d->written <= most && d->written >= d->inherited)
         return d->used - d->written;
-    while (end < d->used && end + def_bytes(d->log + end) - d->written <= most)
+    end = d->written;
+    while (end < d->used && !left_out(d, end) && end + def_bytes(d->log + end) - d->written <= most)
         end += def_bytes(d->log + end);
     return end - d->written;
 }

@@ -24,8 +24,9 @@ struct lpoc_string {
 struct lpoc_defs {
     uint8_t *log;
     size_t used, cap;
-    size_t written;              /* already in the file */
-    uint32_t sequence;           /* of the next DEFS block */
+    size_t written;    /* already in the file */
+    size_t inherited;  /* of a forked child: lists of graphs before this are not its own */
+    uint32_t sequence; /* of the next DEFS block */
     struct lpoc_string *strings; /* [0] is "no name" */
     uint32_t count, strings_cap;
     uint32_t *table; /* open addressing; 0 is empty */
@@ -57,4 +58,4 @@ uint32_t lpoc_defs_domain_of(const struct lpoc_defs *d, const void *handle); /* 
 
 /* The next piece of the log that is not in the file yet, ending between two definitions and at
  * most `most` bytes long; 0 when all is written. */
-size_t lpoc_defs_pending(const struct lpoc_defs *d, size_t most, const uint8_t **at);
+size_t lpoc_defs_pending(struct lpoc_defs *d, size_t most, const uint8_t **at);

@@ -180,6 +180,18 @@ static void enable_launches(struct lpoc_gpu *g)
     g->api.enable_callback(1, g->subscriber, CUPTI_DOMAIN_STATE, fatal[0].first);
 }
 
+/* One way for the whole run: CUPTI crashes when it is changed between two launches of a graph. */
+static void choose_graphs(struct lpoc_gpu *g)
+{
+    const struct lpoc_knobs *k = &g->owner->knobs;
+    bool whole = !k->graph_nodes && k->kernels && lpoc_graph_can_list(g) &&
+                 g->api.enable(CUPTI_KIND_GRAPH_TRACE) == CUPTI_OK;
+    const char *const fact[1][2] = { { "cuda.graphs", whole ? "whole" : "nodes" } };
+
+    g->whole_graphs = whole;
+    lpoc_write_facts(g->owner, fact, 1);
+}
+
 /* False when records were wanted and CUPTI gives none at all. */
 static bool enable_records(struct lpoc_gpu *g)
 {
@@ -190,8 +202,8 @@ static bool enable_records(struct lpoc_gpu *g)
     any |= enable_kind(g, k->copies, CUPTI_KIND_MEMCPY, "copies are not recorded");
     any |= enable_kind(g, k->copies, CUPTI_KIND_MEMCPY2, "peer copies are not recorded");
     any |= enable_kind(g, k->copies, CUPTI_KIND_MEMSET, "sets are not recorded");
-    any |= enable_kind(g, g->whole_graphs, CUPTI_KIND_GRAPH_TRACE, "graphs are not recorded");
-    return any || !(k->kernels || k->copies || g->whole_graphs);
+    choose_graphs(g);
+    return any || !(k->kernels || k->copies);
 }
 
 static bool known_version(struct lpoc_gpu *g)
@@ -222,16 +234,6 @@ static void finish_at_exit(void)
     lpoc_gpu_finish(lpoc_get());
 }
 
-/* One way for the whole run: CUPTI crashes when it is changed between two launches of a graph. */
-static void choose_graphs(struct lpoc_gpu *g)
-{
-    bool whole = !g->owner->knobs.graph_nodes && lpoc_graph_can_list(g);
-    const char *const fact[1][2] = { { "cuda.graphs", whole ? "whole" : "nodes" } };
-
-    g->whole_graphs = whole;
-    lpoc_write_facts(g->owner, fact, 1);
-}
-
 static bool start(struct lpoc_gpu *g)
 {
     const struct lpoc_knobs *k = &g->owner->knobs;
@@ -245,7 +247,6 @@ static bool start(struct lpoc_gpu *g)
     }
     if (!known_version(g) || !subscribe(g))
         return false;
-    choose_graphs(g);
     g->records = lpoc_records_create(g);
     g->owner->gpu = g; /* callbacks may come from here on */
     set_attributes(g);

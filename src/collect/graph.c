@@ -10,7 +10,7 @@
 #include "lpo/trace_format.h"
 
 enum {
-    PIECE = 8 << 10,      /* bytes of one definition: it is put together on the program's stack */
+    PIECE = 8 << 10,      /* bytes of one definition */
     ENTRY = 128,          /* the longest entry of a node */
     NODES_MOST = 1 << 18, /* of one graph */
     DEPTH_MOST = 8,       /* of child graphs */
@@ -160,9 +160,9 @@ static bool add_node(struct list *l, void *node, unsigned depth)
     case CU_NODE_KERNEL:
         return add_kernel(l, node);
     case CU_NODE_COPY:
-        return add_copy(l, node);
+        return !l->owner->knobs.copies || add_copy(l, node);
     case CU_NODE_SET:
-        return add_set(l, node);
+        return !l->owner->knobs.copies || add_set(l, node);
     case CU_NODE_GRAPH:
         return depth < DEPTH_MOST && l->driver->child(node, &child) == 0 &&
                add_graph(l, child, depth + 1);
@@ -198,16 +198,18 @@ static bool add_graph(struct list *l, void *graph, unsigned depth)
 void lpoc_graph_list(struct lpoc *c, const struct cupti_call *call)
 {
     const struct cu_instantiate_params *p = call->params;
-    const int *result = call->result;
-    struct list l = { .owner = c, .driver = &c->gpu->driver };
+    struct list *l = lpoc_map(sizeof *l); /* not on the program's stack: it may be small */
+    bool told = false;
 
-    if (!p || !p->exec || !*p->exec || (result && *result != 0))
-        return; /* the call failed, and the program knows */
-    if (c->gpu->api.graph_exec_id(*p->exec, &l.graph) != CUPTI_OK) {
-        lpoc_count(c, LPOT_COUNT_GRAPHS_UNLISTED, 1);
-        return;
+    if (l && p && p->exec && *p->exec) {
+        l->owner = c;
+        l->driver = &c->gpu->driver;
+        told = c->gpu->api.graph_exec_id(*p->exec, &l->graph) == CUPTI_OK;
+        begin_piece(l);
+        told = told && add_graph(l, p->graph, 0) && write_piece(l, LPOT_GRAPH_LAST);
     }
-    begin_piece(&l);
-    if (!add_graph(&l, p->graph, 0) || !write_piece(&l, LPOT_GRAPH_LAST))
+    if (!told)
         lpoc_count(c, LPOT_COUNT_GRAPHS_UNLISTED, 1);
+    if (l)
+        lpoc_unmap(l, sizeof *l);
 }

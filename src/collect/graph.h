@@ -15,6 +15,7 @@ struct lpoc_gpu;
  * one. Then every kernel is recorded instead: dearer, but nothing is lost. */
 bool lpoc_graph_can_list(struct lpoc_gpu *g);
 
-/* A cuGraphInstantiate… of this thread has returned: one definition, or several, of its nodes. A
- * graph that cannot be told in full (conditional nodes, no room) is counted and not told at all. */
+/* A cuGraphInstantiate… of this thread has done its work: one definition, or several, of its nodes.
+ * A graph that cannot be told in full (conditional nodes, no room) is counted and not told at all.
+ */
 void lpoc_graph_list(struct lpoc *c, const struct cupti_call *call);

@@ -49,7 +49,7 @@ void fake_silent_launch(const struct fake_kernel *k);
  * launch that is traced as a whole takes 5000 ns. */
 void fake_capture(uint64_t node);
 void fake_instantiate(const struct fake_graph *g);
-void fake_graph_change(void);
+void fake_graph_change(uint32_t id, int result); /* a driver call and what it answers */
 void fake_graph_launch(const struct fake_graph *g);
 
 /* Delivers all that was launched, from a thread of its own. */

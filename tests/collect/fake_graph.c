@@ -6,7 +6,7 @@
 #include "fake_cupti.h"
 #include "fake_record.h"
 
-enum { INSTANTIATE = 643, LAUNCH = 514, UPDATE = 696, WHOLE_NS = 5000, DEPTH = 16 };
+enum { INSTANTIATE = 643, LAUNCH = 514, WHOLE_NS = 5000, DEPTH = 16 };
 
 static __thread const struct fake_graph *made; /* the last: the one that is being asked about */
 
@@ -121,9 +121,15 @@ EXPORT void fake_instantiate(const struct fake_graph *g)
     fake_call(INSTANTIATE, &params);
 }
 
-EXPORT void fake_graph_change(void)
+EXPORT void fake_graph_change(uint32_t id, int result)
 {
-    fake_call(UPDATE, NULL);
+    struct cupti_call c = { .site = CUPTI_ENTER,
+                            .function = "cuGraphExecChange",
+                            .result = &result };
+
+    fake_tell(CUPTI_DOMAIN_DRIVER, id, &c);
+    c.site = CUPTI_EXIT;
+    fake_tell(CUPTI_DOMAIN_DRIVER, id, &c);
 }
 
 EXPORT void fake_graph_launch(const struct fake_graph *g)

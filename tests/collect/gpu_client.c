@@ -1,8 +1,10 @@
 /* A program that uses the fake driver, one scenario per run, for test_gpu.c to trace. */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -111,7 +113,53 @@ static int warm_graph(void)
     nvtx_lite_push("replay");
     fake_graph_launch(&graph);
     nvtx_lite_pop();
-    fake_graph_change();
+    fake_graph_change(696, 0);
+    return 0;
+}
+
+static volatile sig_atomic_t signals;
+
+static void on_signal(int signal)
+{
+    char name[32] = "handler ";
+
+    (void)signal;
+    name[8] = (char)('a' + signals % 26); /* a name that is often new */
+    name[9] = (char)('a' + signals / 26 % 26);
+    nvtx_lite_push(name);
+    nvtx_lite_pop();
+    signals++;
+}
+
+/* A signal handler that marks ranges while graphs are listed, which takes a lock. */
+static int graph_signals(void)
+{
+    static struct fake_node nodes[200];
+    const struct itimerval every = { { 0, 300 }, { 0, 300 } };
+    const struct itimerval never = { { 0, 0 }, { 0, 0 } };
+
+    for (int i = 0; i < 200; i++)
+        nodes[i] = (struct fake_node){ .id = 100 + (uint64_t)i, .kernel = i % 2 ? gemm : norm };
+    signal(SIGALRM, on_signal);
+    setitimer(ITIMER_REAL, &every, NULL);
+    for (uint32_t i = 0; i < 20000 && signals < 200; i++) {
+        const struct fake_graph graph = { 100 + i, 200, nodes };
+        fake_instantiate(&graph);
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    return 0;
+}
+
+/* What was refused changes nothing; a kernel switched off does. */
+static int changed_graph(void)
+{
+    const struct fake_node nodes[] = { { .id = 41, .kernel = gemm } };
+    const struct fake_graph graph = { 4, 1, nodes };
+
+    fake_instantiate(&graph);
+    fake_graph_change(696, 910);
+    fake_graph_change(650, 0);
+    fake_graph_launch(&graph);
     return 0;
 }
 
@@ -185,6 +233,22 @@ static void *launcher(void *name)
             fake_complete(FAKE_IN_ORDER);
     }
     return NULL;
+}
+
+/* The child's file has no need of its parent's graphs. */
+static int forked_graphs(void)
+{
+    int status = 0;
+    pid_t child;
+
+    large_graph();
+    child = fork();
+    if (child == 0) {
+        nvtx_lite_push("child");
+        nvtx_lite_pop();
+        exit(0);
+    }
+    return waitpid(child, &status, 0) != child || status != 0;
 }
 
 /* Each thread makes graphs of its own and launches them. */
@@ -277,6 +341,9 @@ static const struct {
     { "conditional_graph", conditional_graph },
     { "large_graph", large_graph },
     { "graph_threads", graph_threads },
+    { "graph_signals", graph_signals },
+    { "changed_graph", changed_graph },
+    { "forked_graphs", forked_graphs },
     { "reused_name", reused_name },
     { "many_shapes", many_shapes },
     { "steady", steady },

@@ -202,7 +202,51 @@ static const struct row {
       { "LPO_COLLECT_LAUNCHES=0" },
       DECODE_THREAD GEMM "(no launch) x13\n" NORM "(no launch) x6\n"
                          "note 19 GPU works have no launch record, so their range is not known\n" },
-    { "kernels off", "kinds", { "LPO_COLLECT_KERNELS=0", "LPO_COLLECT_COPIES=0" }, NULL },
+    { "kernels and copies off",
+      "kinds",
+      { "LPO_COLLECT_KERNELS=0", "LPO_COLLECT_COPIES=0" },
+      "thread gpu_client\n"
+      "  A x1\n"
+      "start/end S x1\n" },
+    { "kernels off, those of graphs too",
+      "graphs",
+      { "LPO_COLLECT_KERNELS=0" },
+      "thread gpu_client\n"
+      "  capture x1\n"
+      "    norm x1\n"
+      "    mlp x1\n"
+      "  replay x3\n" },
+    { "copies off, those of graphs too",
+      "warm_graph",
+      { "LPO_COLLECT_COPIES=0" },
+      "thread gpu_client\n"
+      "  capture x1\n"
+      "  replay x1\n" GEMM "(outside) x1\n" GEMM
+      "replay (graph) (a share of 2500 ns) captured in capture x1\n"
+      "kernel never_seen <<<1,1,1|1,1,1>>> dev 0 stream 7 in replay (graph) (a share of 1667 ns) "
+      "x1\n" NORM "(outside) x1\n" NORM
+      "replay (graph) (a share of 833 ns) captured in capture x1\n"
+      "note 1 kernels in CUDA graphs were never seen outside one: their share of the graph's time "
+      "is a guess\n"
+      "note 1 times a CUDA graph was changed after its kernels were listed: those are shown as "
+      "they were first; pipeline.native.graphs=nodes records every kernel as it ran\n" },
+    { "whole graphs refused: node by node",
+      "graphs",
+      { "FAKE_FAIL=cuptiActivityEnable.51:27" },
+      "thread gpu_client\n"
+      "  capture x1\n"
+      "    norm x1\n"
+      "    mlp x1\n"
+      "  replay x3\n" GEMM "replay (graph) captured in capture/mlp x3\n" NORM
+      "replay (graph) captured in capture/norm x3\n" },
+    { "a graph whose kernel was switched off, and a change that was refused",
+      "changed_graph",
+      { 0 },
+      GEMM "(outside) (graph) (a share of 5000 ns) x1\n"
+           "note 1 kernels in CUDA graphs were never seen outside one: their share of the graph's "
+           "time is a guess\n"
+           "note 1 times a CUDA graph was changed after its kernels were listed: those are shown "
+           "as they were first; pipeline.native.graphs=nodes records every kernel as it ran\n" },
     { "the GPU off",
       "decode",
       { "LPO_COLLECT_GPU=0" },
@@ -268,6 +312,32 @@ static void check_every_code(void **state)
             assert_int_equal(t.trace->works.len, 0);
             traced_free(&t);
         }
+}
+
+/* A handler's NVTX calls while a graph is listed are counted or recorded, and never wait. */
+static void check_signals(void **state)
+{
+    struct traced t;
+    LPO_STR text = { 0 };
+
+    (void)state;
+    run("graph_signals", NULL, &t, &text); /* fails when the program does not end */
+    traced_free(&t);
+}
+
+/* A list is in the file of the process that launches the graph, and in no child's. */
+static void check_forked_lists(void **state)
+{
+    struct traced t;
+    LPO_STR text = { 0 };
+
+    (void)state;
+    run("forked_graphs", NULL, &t, &text);
+    assert_non_null(strstr(text.at, "  child x1\n"));
+    assert_int_equal(t.files, 2);
+    assert_int_equal(t.trace->works.len, 2500);
+    assert_true(t.bytes > 40000 && t.bytes < 70000); /* the list of 2500 nodes once */
+    traced_free(&t);
 }
 
 /* Small buffers, many of them out at once, and completed the last one first. */
@@ -382,6 +452,8 @@ int main(void)
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, rows, check_row);
+    UNIT_TEST(&u, check_signals);
+    UNIT_TEST(&u, check_forked_lists);
     UNIT_TEST(&u, check_every_code);
     UNIT_TEST(&u, check_buffers_held);
     UNIT_TEST(&u, check_buffers_full);

@@ -39,8 +39,8 @@ static int native_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struc
     if (lpo_conf_bool(ctx->knobs, "gpu", true))
         lpo_step_env(a, step, "CUDA_INJECTION64_PATH", library);
     lpo_step_env(a, step, "LPO_COLLECT_DIR", ctx->dir);
-    if (strcmp(lpo_conf_text(ctx->knobs, "graphs", "whole"), "nodes") == 0)
-        lpo_step_env(a, step, "LPO_COLLECT_GRAPH_NODES", "1");
+    lpo_step_env(a, step, "LPO_COLLECT_GRAPH_NODES",
+                 strcmp(lpo_conf_text(ctx->knobs, "graphs", "whole"), "nodes") == 0 ? "1" : "0");
     lpo_step_env(a, step, "LPO_COLLECT_BUFFER_KB",
                  lpo_arena_printf(a, "%lld", (long long)lpo_conf_int(ctx->knobs, "buffer_kb", 64)));
     lpo_step_env(a, step, "LPO_COLLECT_FLUSH_MS",
