@@ -129,7 +129,9 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
 
     if (!args->nwords)
         return lpo_fail(err, LPO_E_USAGE, "which file? usage: lpo regions FILE…");
-    rc = lpo_writer_from_args(args, &writer, err);
+    rc = lpo_trace_files_check(app, args, err);
+    if (rc == 0)
+        rc = lpo_writer_from_args(args, &writer, err);
     if (rc == 0)
         rc = lpo_selection_from_args(args, &select, err);
     if (rc == 0)

@@ -92,7 +92,9 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
 
     if (!args->nwords)
         return lpo_fail(err, LPO_E_USAGE, "which file? usage: lpo top FILE…");
-    rc = lpo_writer_from_args(args, &writer, err);
+    rc = lpo_trace_files_check(app, args, err);
+    if (rc == 0)
+        rc = lpo_writer_from_args(args, &writer, err);
     if (rc == 0 && writer == &lpo_writer_perfetto)
         rc =
             lpo_fail(err, LPO_E_USAGE, "a table is no timeline; see lpo regions --format perfetto");

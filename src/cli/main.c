@@ -11,8 +11,12 @@ int main(int argc, char **argv)
     struct lpo_app app = { .arena = arena, .out = stdout, .log = stderr, .program = "lpo" };
     int rc = lpo_main(&app, argc, (const char *const *)argv);
 
-    if (fflush(stdout) != 0 || ferror(stdout)) {
+    if (fflush(stdout) != 0) {
         perror("lpo: cannot write the output");
+        return rc ? rc : 1;
+    }
+    if (ferror(stdout)) { /* an earlier write; its errno is gone */
+        fputs("lpo: cannot write all of the output: is the disk full?\n", stderr);
         return rc ? rc : 1;
     }
     return rc;

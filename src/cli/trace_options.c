@@ -9,6 +9,7 @@
 #include "report/doc.h"
 #include "report/writer.h"
 #include "util/err.h"
+#include "util/path.h"
 #include "util/str.h"
 
 int lpo_selection_from_args(const struct lpo_args *args, struct lpo_selection **out,
@@ -35,6 +36,36 @@ int lpo_selection_from_args(const struct lpo_args *args, struct lpo_selection **
     }
     *out = s;
     s = NULL;
+    return 0;
+}
+
+int lpo_trace_files_check(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
+{
+    static const struct {
+        const char *stage, *files;
+    } kinds[] = {
+        { "native", "*.lpot" },
+        { "nsys", "*.sqlite" },
+        { "torch_profiler", "*trace*.json*" },
+        { "ncu", "*.ncu-rep" },
+    };
+
+    for (size_t i = 0; i < args->nwords; i++) {
+        const char *word = args->words[i];
+
+        if (!lpo_path_is_dir(word))
+            continue;
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+            const char *dir = lpo_path_join(app->arena, word, kinds[k].stage);
+
+            if (lpo_path_is_dir(dir))
+                return lpo_fail(err, LPO_E_USAGE,
+                                "'%s' is a folder: give the traces in it (%s/%s), or rebuild the "
+                                "reports of a run with lpo report %s",
+                                word, dir, kinds[k].files, word);
+        }
+        return lpo_fail(err, LPO_E_USAGE, "'%s' is a folder: give the trace files in it", word);
+    }
     return 0;
 }
 

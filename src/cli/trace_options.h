@@ -26,6 +26,8 @@ struct lpo_writer;
 
 int lpo_selection_from_args(const struct lpo_args *args, struct lpo_selection **out,
                             struct lpo_err *err);
+/* The words of the command line are files; of a folder it is told what in it can be read. */
+int lpo_trace_files_check(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err);
 /* The writer that --json and --format name; text when neither is given. */
 int lpo_writer_from_args(const struct lpo_args *args, const struct lpo_writer **out,
                          struct lpo_err *err);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "region/tree.h"
+#include "util/arena.h"
 #include "util/err.h"
 #include "util/pattern.h"
 #include "util/str.h"
@@ -151,8 +152,36 @@ bool *lpo_selection_regions(struct lpo_selection *s, const struct lpo_region_tre
     return picked;
 }
 
-void lpo_selection_notes(const struct lpo_selection *s, void (*say)(void *ctx, const char *text),
-                         void *ctx)
+/* "; did you mean 'decode'?", else the names at the top of the tree. */
+static void add_meant(const struct lpo_region_tree *tree, const struct entry *e,
+                      struct lpo_str *text)
+{
+    enum { MOST = 20000, SHOWN = 8 };
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    size_t n = tree->nodes.len < MOST ? tree->nodes.len : MOST, tops = 0;
+    const char **names = lpo_arena_array(a, n + 1, sizeof *names), *near;
+
+    for (uint32_t i = 0; i < n; i++) {
+        LPO_STR name = { 0 };
+
+        if (e->whole_path)
+            lpo_region_add_path(tree, i, &name);
+        else
+            lpo_region_add_name(tree, i, &name);
+        names[i] = lpo_arena_strdup(a, lpo_str_text(&name));
+    }
+    near = lpo_nearest(lpo_pattern_text(e->pattern), names, n);
+    if (near)
+        lpo_str_addf(text, "; did you mean '%s'?", near);
+    for (uint32_t i = 0; !near && i < n && tops <= SHOWN; i++)
+        if (tree->nodes.at[i].parent == LPO_NONE && tops++ < SHOWN)
+            lpo_str_addf(text, "%s%s", tops == 1 ? "; there are: " : ", ", names[i]);
+    if (tops > SHOWN)
+        lpo_str_add(text, ", …");
+}
+
+void lpo_selection_notes(const struct lpo_selection *s, const struct lpo_region_tree *tree,
+                         void (*say)(void *ctx, const char *text), void *ctx)
 {
     LPO_STR text = { 0 };
 
@@ -170,6 +199,8 @@ void lpo_selection_notes(const struct lpo_selection *s, void (*say)(void *ctx, c
                 lpo_str_addf(&text, "the %s pattern '%s' matched nothing",
                              l < LPO_KERNELS_INCLUDE ? "region" : "kernel",
                              lpo_pattern_text(e->pattern));
+            if (text.len && !e->hits && l < LPO_KERNELS_INCLUDE)
+                add_meant(tree, e, &text);
             if (text.len)
                 say(ctx, text.at);
         }

@@ -40,6 +40,7 @@ bool *lpo_selection_kernels(struct lpo_selection *s, const struct lpo_trace *t);
 /* One flag per node of the tree, or NULL when every region is in. The caller frees. */
 bool *lpo_selection_regions(struct lpo_selection *s, const struct lpo_region_tree *tree);
 
-/* Calls `say` for every pattern that matched nothing or gave up, with a sentence about it. */
-void lpo_selection_notes(const struct lpo_selection *s, void (*say)(void *ctx, const char *text),
-                         void *ctx);
+/* Calls `say` for every pattern that matched nothing or gave up, with a sentence about it; of a
+ * region's, with the nearest name in `tree`. */
+void lpo_selection_notes(const struct lpo_selection *s, const struct lpo_region_tree *tree,
+                         void (*say)(void *ctx, const char *text), void *ctx);

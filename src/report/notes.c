@@ -69,6 +69,17 @@ static void tree_notes(const struct lpo_region_tree *tree, const struct voice *v
             "start/end ranges were opened while 1024 others were, and hold no launches here");
 }
 
+/* ncu measures what it is told to, and durations are not always among it. */
+static uint64_t untimed(const struct lpo_work_cells *cells)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < cells->cells.len; i++)
+        if (cells->cells.at[i].kind == LPO_KERNEL)
+            n += cells->cells.at[i].sum.unknown;
+    return n;
+}
+
 static void say_selection(void *ctx, const char *text)
 {
     const struct voice *v = ctx;
@@ -83,9 +94,14 @@ void lpo_notes_each(const struct lpo_analysis *a, const struct lpo_selection *se
 
     reader_notes(a->trace, &v);
     tree_notes(a->tree, &v);
-    lpo_selection_notes(select, say_selection, &v);
+    lpo_selection_notes(select, a->tree, say_selection, &v);
     counted(&v, false, a->cells->left_out, "kernel launch was left out by the kernel patterns",
             "kernel launches were left out by the kernel patterns");
+    counted(&v, false, untimed(a->cells),
+            "kernel launch has no duration in this file; of ncu, collect gpu__time_duration.sum "
+            "(--metrics, or --set basic)",
+            "kernel launches have no duration in this file; of ncu, collect "
+            "gpu__time_duration.sum (--metrics, or --set basic)");
     counted(&v, false, a->cells->whole,
             "work stands for many kernels: a graph or a range that was measured as one",
             "works stand for many kernels each: graphs or ranges that were measured as one");

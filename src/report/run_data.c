@@ -18,6 +18,21 @@
 #include "util/path.h"
 #include "util/str.h"
 
+const char *lpo_run_problem(struct lpo_run_data *d, const char *file, const struct lpo_err *err)
+{
+    const char *why = lpo_err_cause(err), *at;
+    LPO_STR text = { 0 };
+
+    lpo_str_addf(&text, "%s cannot be read: ", file);
+    while ((at = strstr(why, d->dir)) && at < why + strcspn(why, "\n")) {
+        lpo_str_addn(&text, why, (size_t)(at - why));
+        why = at + strlen(d->dir);
+        why += *why == '/';
+    }
+    lpo_str_addn(&text, why, strcspn(why, "\n"));
+    return lpo_arena_strdup(d->arena, lpo_str_text(&text));
+}
+
 static void read_speeds(struct lpo_run_data *d)
 {
     struct lpo_paths all = { 0 };
@@ -34,8 +49,7 @@ static void read_speeds(struct lpo_run_data *d)
         s.stage = lpo_arena_strndup(d->arena, name, (size_t)(slash - name));
         if (lpo_json_read_file(d->arena, lpo_path_join(d->arena, d->dir, all.at[i]), &s.metrics,
                                &err) < 0)
-            lpo_vec_push(&d->problems, lpo_arena_printf(d->arena, "%s cannot be read: %s",
-                                                        all.at[i], lpo_err_cause(&err)));
+            lpo_vec_push(&d->problems, lpo_run_problem(d, all.at[i], &err));
         else
             lpo_vec_push(&d->speeds, s);
     }
@@ -70,12 +84,10 @@ static void read_manifest(struct lpo_run_data *d)
         if (lpo_manifest_load(&d->manifest, &err) == 0)
             d->has_manifest = true;
         else
-            lpo_vec_push(&d->problems, lpo_arena_printf(d->arena, "run.json cannot be read: %s",
-                                                        lpo_err_cause(&err)));
+            lpo_vec_push(&d->problems, lpo_run_problem(d, "run.json", &err));
     }
     if (lpo_path_exists(env) && lpo_json_read_file(d->arena, env, &d->env, &err) < 0)
-        lpo_vec_push(&d->problems, lpo_arena_printf(d->arena, "env.json cannot be read: %s",
-                                                    lpo_err_cause(&err)));
+        lpo_vec_push(&d->problems, lpo_run_problem(d, "env.json", &err));
     if (d->has_manifest && d->manifest.fingerprint)
         d->fingerprint = d->manifest.fingerprint;
 }

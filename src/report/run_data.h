@@ -75,6 +75,10 @@ const struct lpo_source *lpo_run_source(const struct lpo_run_data *d, const char
 /* The source that tells most of where time goes: native, else nsys, else torch, else ncu. */
 const struct lpo_source *lpo_run_main(const struct lpo_run_data *d);
 
+/* A file of the folder that could not be read, for `problems`: one line that would be the same
+ * wherever the folder lay. */
+const char *lpo_run_problem(struct lpo_run_data *d, const char *file, const struct lpo_err *err);
+
 /* Part of lpo_run_data_create(): what the run's config and the overrides say of report.*. An
  * override is checked by the schema, as before a run; a recorded config is taken as it is. */
 int lpo_run_options_read(struct lpo_run_data *d, const struct lpo_report_options *options,

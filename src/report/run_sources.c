@@ -150,8 +150,7 @@ static struct lpo_trace *read_trace(struct lpo_run_data *d, struct lpo_source *s
             good++;
             continue;
         }
-        s->problem =
-            lpo_arena_printf(d->arena, "%s cannot be read: %s", s->files[i], lpo_err_cause(&err));
+        s->problem = lpo_run_problem(d, s->files[i], &err);
         lpo_vec_push(&d->problems, s->problem);
     }
     if (good)

@@ -65,6 +65,11 @@ void lpo_add_total(struct lpo_doc *doc, const struct lpo_analysis *a)
     for (size_t i = 0; i < a->cells->cells.len; i++)
         if (a->cells->cells.at[i].kind == LPO_KERNEL)
             lpo_sum_add(&sum, &a->cells->cells.at[i].sum);
+    if (!a->trace->works.len && !a->trace->summaries.len) {
+        lpo_doc_paragraph(doc, "No GPU work is recorded here: the program ran on the CPU, or what "
+                               "recorded it did not look at the GPU.");
+        return;
+    }
     lpo_str_add(&text, "In all ");
     lpo_add_count(&text, sum.launches);
     lpo_str_add(&text, sum.launches == 1 ? " launch" : " launches");

@@ -30,7 +30,7 @@ int lpo_reader_find(const char *path, const struct lpo_reader **out, struct lpo_
         }
         lpo_str_addf(&known, "\n    %-10s %s", readers[i]->name, readers[i]->summary);
     }
-    return lpo_fail(err, LPO_E_FORMAT, "'%s' is %s; lpo reads%s", path,
+    return lpo_fail(err, LPO_E_FORMAT, "'%s' is %s\nlpo reads%s", path,
                     len == 0 ? "empty" : "in no format that lpo knows", lpo_str_text(&known));
 }
 

@@ -30,15 +30,21 @@ ROWS = [
     ("regions-md", ["regions", NSYS, "-f", "md"], 0),
     ("regions-csv", ["regions", NSYS, "--format=csv", "--include", "A"], 0),
     ("regions-note", ["regions", NSYS, "--include", "decode*"], 0),
+    ("regions-near", ["regions", NSYS, "--include", "A/A2", "--exclude", "Z"], 0),
+    ("regions-untimed", ["regions", "tests/data/native/torch_llama_ncu.csv.gz", "-n", "1"], 0),
     ("regions-json", ["regions", NSYS, "--json", "--include", "A1"], 0),
     ("top-nsys", ["top", NSYS], 0),
     ("top-kineto", ["top", KINETO, "-n", "3"], 0),
     ("top-json", ["top", NSYS, "--json", "--kernels", "axpy*"], 0),
+    ("top-no-gpu", ["top", "tests/data/kineto/h200_llama_memory.json.gz"], 0),
     ("no-file", ["regions"], 2),
     ("absent-file", ["top", "nothing.json"], 1),
+    ("a-folder", ["regions", "tests/cli"], 2),
+    ("a-folder-of-traces", ["top", NSYS, "tests/data"], 2),
     ("bad-pattern", ["regions", NSYS, "--include", "regex:("], 2),
     ("bad-scope", ["regions", NSYS, "--scope", "device:7"], 2),
     ("bad-writer", ["regions", NSYS, "-f", "jsn"], 2),
+    ("bad-writer-far", ["regions", NSYS, "-f", "xml"], 2),
     ("bad-count", ["top", NSYS, "-n", "many"], 2),
 ]
 
@@ -135,11 +141,18 @@ def durations_of_kernels_add_up_but_not_their_extremes():
     assert [found[n]["value"] for n in names] == [400, 100, 300, 250], found
 
 
+def output_that_cannot_be_written_is_told():
+    for words, says in ((["-h"], "No space left"), (["regions", "--json", NSYS], "cannot write all of the output")):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([LPO, *words], cwd=SOURCE, stdout=full, stderr=subprocess.PIPE, text=True)
+        assert done.returncode == 1 and says in done.stderr and "Success" not in done.stderr, done.stderr
+
+
 def other_files_are_refused():
     assert "in no format that lpo knows" in run(["top", "meson.build"], 1)
 
 
-CHECKS = [other_files_are_refused, formats_agree, forms_agree, perfetto_has_region_lanes, yaml_feeds_kernels, ranks_side_by_side,
+CHECKS = [output_that_cannot_be_written_is_told, other_files_are_refused, formats_agree, forms_agree, perfetto_has_region_lanes, yaml_feeds_kernels, ranks_side_by_side,
           one_process_told_twice_is_noted, durations_of_kernels_add_up_but_not_their_extremes]
 
 

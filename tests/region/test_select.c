@@ -34,8 +34,12 @@ static const struct select_case {
     { "kernels left out", "decode", NULL, NULL, "gemm",
       "decode=1 decode/layer0=1 decode/layer0/attn=0 decode/layer1=0 decode/layer1/attn=0", "" },
     { "nothing matched", "decoder", NULL, "regex:^cutlass", NULL, "",
-      "the region pattern 'decoder' matched nothing;the kernel pattern 'regex:^cutlass' matched "
-      "nothing;" },
+      "the region pattern 'decoder' matched nothing; did you mean 'decode'?;the kernel pattern "
+      "'regex:^cutlass' matched nothing;" },
+    { "nothing of that path matched", "prefill/atn", NULL, NULL, NULL, "",
+      "the region pattern 'prefill/atn' matched nothing; did you mean 'prefill/attn'?;" },
+    { "nothing like it", "backward*", NULL, NULL, NULL, "",
+      "the region pattern 'backward*' matched nothing; there are: decode, prefill;" },
 };
 
 static void say(void *ctx, const char *text)
@@ -72,7 +76,7 @@ static void check_select(void **state)
         lpo_str_addf(&got, "=%llu", (unsigned long long)s->rows.at[i].all.launches);
     }
     assert_string_equal(lpo_str_text(&got), c->want);
-    lpo_selection_notes(select, say, &notes);
+    lpo_selection_notes(select, tree, say, &notes);
     assert_string_equal(lpo_str_text(&notes), c->notes);
 }
 

@@ -149,9 +149,15 @@ def no_ranges_is_a_success(folder):
 def damaged_artifacts_are_told(folder):
     put(folder, "torch_profiler/trace.json", kineto(["decode"]))
     put(folder, "nsys/run.sqlite", "this is no database")
+    put(folder, "native/1.lpot", "nor is this a trace")
+    put(folder, "env.json", "{")
     report(folder)
     text = files(folder)["report.md"].decode()
     assert "nsys/run.sqlite cannot be read" in text and "| decode |" in text
+    told = [line for line in text.split("\n") if "cannot be read" in line]
+    assert any(line.endswith("native/1.lpot cannot be read: 'native/1.lpot' is in no format that lpo knows") for line in told), told
+    assert "env.json cannot be read" in text
+    assert not any("\\n" in line or folder in line for line in told), told
 
 
 def nothing_there_is_an_error(folder):
