@@ -281,7 +281,7 @@ static const struct lpo_option options[] = {
     { "batch", 0, LPO_OPT_TEXT, "B", "sequences, or images, together (1)" },
     { "image", 0, LPO_OPT_TEXT, "PX", "pixels a side (as the config says)" },
     { "dtype", 0, LPO_OPT_TEXT, "T",
-      "of the weights: fp32 fp16 bf16 fp8 int8 int4 (the config's)" },
+      "of the weights: fp32 fp16 bf16 fp8 fp4 int8 int4 (the config's)" },
     { "kv-dtype", 0, LPO_OPT_TEXT, "T", "of the cache (as the weights, at least 16 bits)" },
     { "tp", 0, LPO_OPT_TEXT, "N", "tensor-parallel ranks (1)" },
     { "hardware", 0, LPO_OPT_TEXT, "H", "entry of conf/hardware, a GPU's name, cpu or this" },

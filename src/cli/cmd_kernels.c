@@ -17,7 +17,7 @@
 static const struct lpo_option options[] = {
     { "kernel-regex", 'k', LPO_OPT_LIST, "REGEX", "kernels whose function name fits; repeatable" },
     { "kernel-config", 'c', LPO_OPT_TEXT, "FILE", "the list that `lpo top -o FILE` writes" },
-    { "topk", 'n', LPO_OPT_TEXT, "N", "only the first N of that list" },
+    { "topk", 'n', LPO_OPT_TEXT, "N", "only the first N of that list (default, and 0: all)" },
     { "set", 0, LPO_OPT_TEXT, "NAME", "a set of ncu instead of the preset's sections" },
     { "section", 0, LPO_OPT_LIST, "NAME", "these sections instead of the preset's; repeatable" },
     { "metrics", 0, LPO_OPT_TEXT, "LIST", "metrics besides, joined by commas; default: none" },

@@ -21,12 +21,12 @@
 #define REGIONS_SCHEMA "lpo.regions/1"
 
 static const struct lpo_option options[] = {
-    LPO_OUTPUT_OPTIONS,
+    LPO_OUTPUT_OPTIONS("text, md, csv, json or perfetto"),
     LPO_SELECT_OPTIONS,
     { "scope", 's', LPO_OPT_LIST, "S",
       "aggregate (default), process:PID, device:ID, rank:N, or all; repeatable" },
     { "no-aggregate", 0, LPO_OPT_FLAG, NULL, "leave the aggregate out of the JSON" },
-    { "rows", 'n', LPO_OPT_TEXT, "N", "at most N lines per table (default: all)" },
+    { "rows", 'n', LPO_OPT_TEXT, "N", "at most N lines per table (default, and 0: all)" },
     { "fold-over", 0, LPO_OPT_TEXT, "N",
       "show more than N names that differ in a number as one (default 8)" },
     { "no-fold", 0, LPO_OPT_FLAG, NULL, "every region on a line of its own" },

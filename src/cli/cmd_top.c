@@ -22,11 +22,11 @@
 #define TOP_SCHEMA "lpo.top/1"
 
 static const struct lpo_option options[] = {
-    LPO_OUTPUT_OPTIONS,
+    LPO_OUTPUT_OPTIONS("text, md, csv or json"),
     { "kernels", 'k', LPO_OPT_LIST, "PATTERN", "only these kernels (glob or regex:…); repeatable" },
     { "no-kernels", 0, LPO_OPT_LIST, "PATTERN", "not these kernels; wins over --kernels" },
     { "rows", 'n', LPO_OPT_TEXT, "N",
-      "the first N (default: 20 on a terminal, all in JSON and YAML)" },
+      "the first N; 0: all (default: 20 in a table, all in JSON and YAML)" },
     { "output", 'o', LPO_OPT_TEXT, "FILE", "also write a YAML list for `lpo kernels`" },
     { NULL, 0, LPO_OPT_FLAG, NULL, NULL },
 };
@@ -78,7 +78,7 @@ static int show(struct lpo_app *app, const struct lpo_args *args, const struct l
     if (rc == 0 && writer == &lpo_writer_json)
         print_json(app, a, select, &rows, count);
     else if (rc == 0)
-        print_table(app, a, select, writer, most ? most : 20);
+        print_table(app, a, select, writer, lpo_args_has(args, "rows") ? most : 20);
     lpo_vec_free(&rows);
     return rc;
 }
@@ -95,9 +95,6 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
     rc = lpo_trace_files_check(app, args, err);
     if (rc == 0)
         rc = lpo_writer_from_args(args, &writer, err);
-    if (rc == 0 && writer == &lpo_writer_perfetto)
-        rc =
-            lpo_fail(err, LPO_E_USAGE, "a table is no timeline; see lpo regions --format perfetto");
     if (rc == 0)
         rc = lpo_selection_from_args(args, &select, err);
     if (rc == 0)

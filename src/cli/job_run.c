@@ -17,6 +17,7 @@
 #include "run/provenance.h"
 #include "run/rundir.h"
 #include "run/supervise.h"
+#include "run/workload.h"
 #include "stage/pipeline.h"
 #include "stage/stage.h"
 #include "util/arena.h"
@@ -144,6 +145,16 @@ static int run_pipeline(struct lpo_app *app, const struct lpo_job *job, struct l
     return finish(app, &p, code, out, err);
 }
 
+/* What the workload lacks, where a stage would start it. With hydra.job.chdir it starts in a folder
+ * that is not there yet. */
+static int check_workload(struct lpo_arena *a, const struct lpo_job *job, struct lpo_err *err)
+{
+    for (const struct lpo_stage *const *s = lpo_stages(); !job->chdir && *s; s++)
+        if ((*s)->plan && lpo_pipeline_wants(job->config, *s))
+            return lpo_workload_check(a, job->config, job->call_dir, err);
+    return 0;
+}
+
 int lpo_job_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_progress *progress,
                 struct lpo_job_result *out, struct lpo_err *err)
 {
@@ -158,8 +169,8 @@ int lpo_job_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_progr
         .chdir = job->chdir,
     };
 
-    /* before the folder is made: a wrong name of a GPU is a wrong config */
-    if (lpo_supervise_begin(err) < 0 ||
+    /* before the folder is made: a wrong name of a GPU or of a model is a wrong config */
+    if (lpo_supervise_begin(err) < 0 || check_workload(app->arena, job, err) < 0 ||
         lpo_run_hardware_find(app->arena, job->config, &hw, err) < 0 ||
         lpo_rundir_create(app->arena, job->run_dir, &m.dir, err) < 0 ||
         lpo_manifest_save(&m, err) < 0 || write_provenance(app->arena, job, m.dir, &m, err) < 0 ||

@@ -74,17 +74,21 @@ int lpo_writer_from_args(const struct lpo_args *args, const struct lpo_writer **
 {
     const char *name = lpo_args_text(args, "format", lpo_args_has(args, "json") ? "json" : "text");
     const char *names[16] = { NULL };
-    const char *near;
+    const char *near, *formats = "";
     size_t n = 0;
 
+    for (const struct lpo_option *o = args->table; o->name; o++)
+        if (strcmp(o->name, "format") == 0)
+            formats = o->help;
     *out = lpo_writer_find(name);
-    if (*out)
+    if (*out && strstr(formats, name))
         return 0;
-    for (; n < 16 && lpo_writer_at(n); n++)
-        names[n] = lpo_writer_at(n)->name;
+    for (size_t i = 0; n < 16 && lpo_writer_at(i); i++)
+        if (strstr(formats, lpo_writer_at(i)->name))
+            names[n++] = lpo_writer_at(i)->name;
     near = lpo_nearest(name, names, n);
-    return lpo_fail(err, LPO_E_USAGE, "--format '%s' is not text, md, csv, json or perfetto%s%s%s",
-                    name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return lpo_fail(err, LPO_E_USAGE, "--format '%s' is not %s%s%s%s", name, formats,
+                    near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 int lpo_count_from_args(const struct lpo_args *args, const char *option, size_t fallback,

@@ -18,10 +18,11 @@ struct lpo_writer;
         "no-kernels", 0, LPO_OPT_LIST, "PATTERN", "not these kernels; wins over --kernels"         \
     }
 
-#define LPO_OUTPUT_OPTIONS                                                                         \
+/* `formats` is the list that -h and messages show: what is not in it is refused. */
+#define LPO_OUTPUT_OPTIONS(formats)                                                                \
     { "json", 0, LPO_OPT_FLAG, NULL, "JSON on stdout, for scripts" },                              \
     {                                                                                              \
-        "format", 'f', LPO_OPT_TEXT, "F", "text, md, csv, json or perfetto"                        \
+        "format", 'f', LPO_OPT_TEXT, "F", formats                                                  \
     }
 
 int lpo_selection_from_args(const struct lpo_args *args, struct lpo_selection **out,

@@ -28,7 +28,8 @@ struct builder {
 struct kind {
     const char *name;
     int (*build)(struct builder *b);
-    bool ours; /* a program with our exit codes */
+    int (*check)(struct builder *b); /* before anything is made; NULL: nothing to check */
+    bool ours;                       /* a program with our exit codes */
 };
 
 static const char *conf_text(struct builder *b, const char *path, const char *fallback)
@@ -139,10 +140,17 @@ static int build_toy(struct builder *b)
     return 0;
 }
 
+/* A program of the user's reads these settings in its own way. */
+static int check_hf(struct builder *b)
+{
+    if (conf_text(b, "workload.program", NULL))
+        return 0;
+    return lpo_hf_inputs_check(b->a, b->config, b->step->cwd, b->err);
+}
+
 static int build_hf(struct builder *b)
 {
     const char *program = conf_text(b, "workload.program", NULL);
-    bool ours = !program;
     const char *python = conf_text(b, "workload.python", "python3");
     char *settings = lpo_path_join(b->a, b->ask->out_dir, "settings.json");
 
@@ -157,8 +165,7 @@ static int build_hf(struct builder *b)
                         "the interpreter '%s' is not here; set workload.python to one with torch "
                         "and transformers",
                         python);
-    if (b->ask->write_files && ours &&
-        lpo_hf_inputs_check(b->a, b->config, b->step->cwd, b->err) < 0)
+    if (b->ask->write_files && check_hf(b) < 0)
         return b->err->code;
     if (b->ask->write_files) {
         LPO_STR text = { 0 };
@@ -177,14 +184,23 @@ static int build_hf(struct builder *b)
     return 0;
 }
 
+static int check_command(struct builder *b)
+{
+    const struct lpo_node *argv = lpo_node_at(b->config, "workload.argv");
+
+    if (!argv || argv->kind != LPO_NODE_LIST || argv->count == 0)
+        return lpo_fail(b->err, LPO_E_CONFIG,
+                        "workload.argv is empty; give the program: lpo run -- ./program args");
+    return 0;
+}
+
 static int build_command(struct builder *b)
 {
     const struct lpo_node *argv = lpo_node_at(b->config, "workload.argv");
     const char *program;
 
-    if (!argv || argv->kind != LPO_NODE_LIST || argv->count == 0)
-        return lpo_fail(b->err, LPO_E_CONFIG,
-                        "workload.argv is empty; give the program: lpo run -- ./program args");
+    if (check_command(b) < 0)
+        return b->err->code;
     lpo_conf_add_words(b->a, b->config, "workload.argv", b->step);
     program = b->step->argv[b->step->argc - argv->count];
     if (!lpo_path_which(b->a, program))
@@ -194,10 +210,43 @@ static int build_command(struct builder *b)
 }
 
 static const struct kind kinds[] = {
-    { "toy", build_toy, true },
-    { "hf", build_hf, true },
-    { "command", build_command, false },
+    { "toy", build_toy, NULL, true },
+    { "hf", build_hf, check_hf, true },
+    { "command", build_command, check_command, false },
 };
+
+static const struct kind *find_kind(const struct lpo_node *config, struct lpo_err *err)
+{
+    const char *kind = lpo_conf_text(config, "workload.kind", "command");
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i].name, kind) == 0)
+            return &kinds[i];
+    lpo_fail(err, LPO_E_CONFIG, "workload.kind '%s' is unknown; it is toy, hf or command", kind);
+    return NULL;
+}
+
+static const char *cwd_of(struct lpo_arena *a, const struct lpo_node *config, const char *call_dir)
+{
+    const char *cwd = lpo_conf_text(config, "workload.cwd", NULL);
+
+    return cwd ? lpo_path_join(a, call_dir, cwd) : call_dir;
+}
+
+int lpo_workload_check(struct lpo_arena *a, const struct lpo_node *config, const char *call_dir,
+                       struct lpo_err *err)
+{
+    struct lpo_step step = { .cwd = cwd_of(a, config, call_dir) };
+    struct builder b = { a, config, NULL, &step, err };
+    const struct kind *k = find_kind(config, err);
+
+    if (!k)
+        return err->code;
+    if (!k->check || k->check(&b) == 0)
+        return 0;
+    err->code = LPO_E_CONFIG; /* also where a file that the config names cannot be opened */
+    return err->code;
+}
 
 static void add_env(struct builder *b)
 {
@@ -216,21 +265,16 @@ int lpo_workload_plan(struct lpo_arena *a, const struct lpo_node *config,
                       struct lpo_err *err)
 {
     struct builder b = { a, config, ask, step, err };
-    const char *kind = lpo_conf_text(config, "workload.kind", "command");
-    const char *cwd = lpo_conf_text(config, "workload.cwd", NULL);
+    const struct kind *k = find_kind(config, err);
 
-    step->cwd = cwd ? lpo_path_join(a, ask->call_dir, cwd) : ask->call_dir;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (strcmp(kinds[i].name, kind) != 0)
-            continue;
-        if (kinds[i].build(&b) < 0)
-            return lpo_ctx(err, "cannot plan the workload");
-        add_env(&b);
-        step->tells_missing = kinds[i].ours;
-        return 0;
-    }
-    return lpo_fail(err, LPO_E_CONFIG, "workload.kind '%s' is unknown; it is toy, hf or command",
-                    kind);
+    if (!k)
+        return err->code;
+    step->cwd = cwd_of(a, config, ask->call_dir);
+    if (k->build(&b) < 0)
+        return lpo_ctx(err, "cannot plan the workload");
+    add_env(&b);
+    step->tells_missing = k->ours;
+    return 0;
 }
 
 static void write_section(struct lpo_json_writer *w, const struct lpo_node *config, const char *key)

@@ -226,15 +226,27 @@ class Failures(Scratch):
             (["model.path=config.json", "dataset.root=nodata"], "dataset.root 'nodata' is not a folder"),
             (["model.path=config.json", "dataset.subset_filelist=list.txt"], "the file list 'list.txt' names no sample"),
             (["model.path=config.json", "run.dataset_subset_filelist=no.txt"], "cannot read the file list 'no.txt'"),
-            (["model.path=config.json", "workload.python=no-python"], "the interpreter 'no-python' is not here"),
+            (["model.path=model", "workload.cwd=/"], "model.path 'model' is neither a folder nor a file"),
         ):
             with self.subTest(why=why):
                 done = self.hf(*ONLY_DIRECT, *words)
-                self.assertIn(done.returncode, (1, 3))
-                self.assertEqual([line for line in done.stderr.splitlines() if why in line][1:], [])
-                self.assertIn(why, self.stage("direct_inference")["message"])
-                self.assertEqual(self.stage("direct_inference")["steps"], [])
-                shutil.rmtree(self.run)
+                self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+                self.assertIn(why, done.stderr)
+                self.assertFalse(os.path.exists(self.run))
+        done = self.hf(*ONLY_DIRECT, "model.path=config.json", "workload.python=no-python")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("the interpreter 'no-python' is not here", self.stage("direct_inference")["message"])
+        self.assertEqual(self.stage("direct_inference")["steps"], [])
+
+    def test_a_command_without_a_program_is_told_before_it_starts(self) -> None:
+        done = self.lpo("workload=command")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("workload.argv is empty", done.stderr)
+        self.assertFalse(os.path.exists(self.run))
+
+    def test_what_no_stage_would_start_need_not_be_there(self) -> None:
+        done = self.lpo("workload=command", "pipeline.direct_inference.enable=false", "pipeline.native.enable=false")
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_something_missing_in_the_program_is_exit_code_3(self) -> None:
         done = self.hf(*ONLY_DIRECT, "model.path=x", program="raise SystemExit(3)\n")

@@ -45,6 +45,7 @@ ROWS = [
     ("bad-scope", ["regions", NSYS, "--scope", "device:7"], 2),
     ("bad-writer", ["regions", NSYS, "-f", "jsn"], 2),
     ("bad-writer-far", ["regions", NSYS, "-f", "xml"], 2),
+    ("no-timeline", ["top", NSYS, "-f", "perfetto"], 2),
     ("bad-count", ["top", NSYS, "-n", "many"], 2),
 ]
 
@@ -148,11 +149,18 @@ def output_that_cannot_be_written_is_told():
         assert done.returncode == 1 and says in done.stderr and "Success" not in done.stderr, done.stderr
 
 
+def rows_0_is_all():
+    kernels = "tests/data/native/llama8.lpot"
+    few, all_of_them = (run(["top", kernels, "-f", "csv", *words]).splitlines() for words in ([], ["-n", "0"]))
+    assert len(few) == 21 and len(all_of_them) == 1 + len(json.loads(run(["top", kernels, "--json"]))["kernels"])
+    assert run(["regions", kernels, "-n", "0"]) == run(["regions", kernels])
+
+
 def other_files_are_refused():
     assert "in no format that lpo knows" in run(["top", "meson.build"], 1)
 
 
-CHECKS = [output_that_cannot_be_written_is_told, other_files_are_refused, formats_agree, forms_agree, perfetto_has_region_lanes, yaml_feeds_kernels, ranks_side_by_side,
+CHECKS = [rows_0_is_all, output_that_cannot_be_written_is_told, other_files_are_refused, formats_agree, forms_agree, perfetto_has_region_lanes, yaml_feeds_kernels, ranks_side_by_side,
           one_process_told_twice_is_noted, durations_of_kernels_add_up_but_not_their_extremes]
 
 

@@ -46,7 +46,7 @@ PLANS = [
      []),
 ]
 WRONG = [
-    ("no program", ["-k", "a"]), ("an empty program", ["-k", "a", "--"]), ("no kernel", ECHO),
+    ("no program", ["-k", "a"]), ("an empty program", ["-k", "a", "--"]), ("no kernel", ECHO), ("a list that is not there", ["-c", "nofile.yaml", *ECHO]),
     ("a broken regex", ["-k", "a(", *ECHO]), ("an empty regex", ["-k", "", *ECHO]),
     ("topk without a list", ["-k", "a", "--topk", "3", *ECHO]), ("topk no number", ["-c", TRACE, "--topk", "x", *ECHO]),
     ("an unknown key", ["-k", "a", "pipeline.ncu.ncu_cli.sectoins=[]", *ECHO]),

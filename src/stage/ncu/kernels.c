@@ -90,9 +90,8 @@ int lpo_kernel_asks_read(struct lpo_arena *a, struct lpo_kernel_asks *asks, cons
     const struct lpo_node *list;
     struct lpo_node *root = NULL;
 
-    if (lpo_text_read_limit(path, LPO_YAML_MAX_BYTES, &text, err) < 0)
-        return lpo_ctx(err, "cannot read the list of kernels");
-    if (lpo_yaml_parse(a, text->at, text->len, path, &root, err) < 0) {
+    if (lpo_text_read_limit(path, LPO_YAML_MAX_BYTES, &text, err) < 0 ||
+        lpo_yaml_parse(a, text->at, text->len, path, &root, err) < 0) {
         err->code = LPO_E_CONFIG; /* the user's file, not a tool's */
         return lpo_ctx(err, "cannot read the list of kernels");
     }
