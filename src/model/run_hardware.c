@@ -60,7 +60,7 @@ void lpo_run_hardware_write(const struct lpo_hardware *hw, struct lpo_str *out)
     lpo_jw_text(&w, "label", hw->label);
     lpo_jw_text(&w, "source", hw->source);
     write_ceilings(&w, hw);
-    lpo_jw_real(&w, "memory", hw->memory > 0 ? hw->memory : NAN);
+    lpo_jw_whole(&w, "memory", hw->memory > 0 ? lpo_computed(hw->memory) : lpo_unknown());
     if (hw->sheet) {
         lpo_jw_object(&w, "sheet");
         write_ceilings(&w, hw->sheet);

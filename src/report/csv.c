@@ -37,6 +37,8 @@ static void add_cell(struct lpo_str *out, enum lpo_cell_type type, const struct 
                   cell->full ? strlen(cell->full) : cell->len);
     else if (type == LPO_CELL_COUNT || type == LPO_CELL_NS || type == LPO_CELL_FLAG)
         lpo_str_addf(out, "%lld", (long long)cell->whole);
+    else if (type == LPO_CELL_BYTES)
+        lpo_str_add_whole(out, cell->real);
     else
         lpo_str_add_real(out, cell->real);
 }

@@ -24,6 +24,9 @@ static void write_cell(struct lpo_json_writer *w, const char *key, enum lpo_cell
     case LPO_CELL_NS:
         lpo_jw_int(w, key, cell->whole);
         break;
+    case LPO_CELL_BYTES:
+        lpo_jw_whole(w, key, (struct lpo_measure){ cell->real, cell->how });
+        break;
     case LPO_CELL_FLAG:
         lpo_jw_bool(w, key, cell->whole != 0);
         break;

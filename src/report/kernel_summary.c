@@ -91,7 +91,7 @@ static void json_launch(struct lpo_json_writer *w, const struct lpo_kernel_profi
     lpo_jw_text(w, "class", lpo_bound_name(p->bound));
     json_dims(w, "grid", p->shaped, p->grid);
     json_dims(w, "block", p->shaped, p->block);
-    lpo_jw_measure(w, "duration_ns", p->duration_ns);
+    lpo_jw_whole(w, "duration_ns", p->duration_ns);
     lpo_jw_measure(w, "compute_percent", p->compute_percent);
     lpo_jw_measure(w, "memory_percent", p->memory_percent);
     lpo_jw_measure(w, "dram_percent", p->dram_percent);

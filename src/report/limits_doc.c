@@ -218,6 +218,12 @@ void lpo_chapter_limits(struct lpo_doc *doc, const struct lpo_limits *l)
     lpo_vec_free(&rows);
 }
 
+/* A rate that nobody knows, or that differs from row to row, is 0 in the document. */
+static void write_rate(struct lpo_json_writer *w, const char *key, double rate)
+{
+    lpo_jw_real(w, key, rate > 0 ? rate : NAN);
+}
+
 static void write_row(struct lpo_json_writer *w, const char *key, const struct lpo_limit_row *r)
 {
     lpo_jw_object(w, key);
@@ -225,23 +231,23 @@ static void write_row(struct lpo_json_writer *w, const char *key, const struct l
     lpo_jw_text(w, "means", r->means);
     lpo_jw_text(w, "need_from", r->stated ? "report.needs" : "model");
     lpo_jw_bool(w, "top", r->top);
-    lpo_jw_real(w, "runs", r->runs);
+    lpo_jw_whole(w, "runs", r->runs > 0 ? lpo_computed(r->runs) : lpo_unknown());
     lpo_jw_text(w, "dtype", r->dtype);
-    lpo_jw_real(w, "sheet_peak_flops", r->sheet_peak > 0 ? r->sheet_peak : NAN);
-    lpo_jw_measure(w, "needed_flops", r->needed_flops);
-    lpo_jw_measure(w, "needed_bytes", r->needed_bytes);
-    lpo_jw_measure(w, "limit_ns", r->limit_ns);
-    lpo_jw_measure(w, "measured_ns", r->measured_ns);
-    lpo_jw_measure(w, "busy_ns", r->busy_ns);
-    lpo_jw_measure(w, "idle_ns", r->idle_ns);
-    lpo_jw_measure(w, "won_ns", r->won_ns);
+    write_rate(w, "sheet_peak_flops", r->sheet_peak);
+    lpo_jw_whole(w, "needed_flops", r->needed_flops);
+    lpo_jw_whole(w, "needed_bytes", r->needed_bytes);
+    lpo_jw_whole(w, "limit_ns", r->limit_ns);
+    lpo_jw_whole(w, "measured_ns", r->measured_ns);
+    lpo_jw_whole(w, "busy_ns", r->busy_ns);
+    lpo_jw_whole(w, "idle_ns", r->idle_ns);
+    lpo_jw_whole(w, "won_ns", r->won_ns);
     lpo_jw_measure(w, "flop_rate", r->flop_rate);
     lpo_jw_measure(w, "byte_rate", r->byte_rate);
     lpo_jw_measure(w, "mfu", r->mfu);
     lpo_jw_measure(w, "bandwidth_use", r->bandwidth_use);
     lpo_jw_measure(w, "share", r->share);
-    lpo_jw_measure(w, "counted_flops", r->counters.flops);
-    lpo_jw_measure(w, "counted_dram_bytes", r->counters.dram_bytes);
+    lpo_jw_whole(w, "counted_flops", r->counters.flops);
+    lpo_jw_whole(w, "counted_dram_bytes", r->counters.dram_bytes);
     lpo_jw_text(w, "held_by", r->held == LPO_HELD_UNKNOWN ? NULL : lpo_held_name(r->held));
     lpo_jw_text(w, "evidence", r->evidence);
     lpo_jw_end(w);
@@ -255,9 +261,9 @@ void lpo_attach_limits(struct lpo_doc *doc, const struct lpo_limits *l)
     lpo_jw_object(&w, NULL);
     lpo_jw_text(&w, "hardware", l->hardware);
     lpo_jw_text(&w, "source", l->source);
-    lpo_jw_real(&w, "peak_flops", l->peak);
-    lpo_jw_real(&w, "sheet_peak_flops", l->sheet_peak);
-    lpo_jw_real(&w, "bandwidth", l->bandwidth);
+    write_rate(&w, "peak_flops", l->peak);
+    write_rate(&w, "sheet_peak_flops", l->sheet_peak);
+    write_rate(&w, "bandwidth", l->bandwidth);
     write_row(&w, "model", &l->model);
     lpo_jw_array(&w, "regions");
     for (size_t i = 0; i < l->ranked; i++)

@@ -276,6 +276,8 @@ void lpo_devices_json(struct lpo_json_writer *w, const char *key, const struct l
         lpo_jw_int(w, "device", device->id);
         if (device->rank >= 0)
             lpo_jw_int(w, "rank", device->rank);
+        else
+            lpo_jw_null(w, "rank");
         lpo_jw_text(w, "name",
                     device->name == LPO_NONE ? NULL : lpo_trace_text(a->trace, device->name));
         lpo_jw_uint(w, "works", d->works);

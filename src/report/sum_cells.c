@@ -21,7 +21,9 @@ void lpo_row_sum_ns(struct lpo_table *t, const struct lpo_sum *s, int64_t ns, bo
 
 void lpo_row_sum_share(struct lpo_table *t, const struct lpo_sum *s, int64_t total_ns, bool some)
 {
-    if (some && lpo_sum_estimated(s) && total_ns > 0)
+    if (!lpo_sum_known(s))
+        lpo_row_unknown(t);
+    else if (some && lpo_sum_estimated(s) && total_ns > 0)
         lpo_row_measure(t, lpo_estimated(100 * (double)s->ns / (double)total_ns));
     else
         lpo_row_share(t, (double)s->ns, (double)total_ns);

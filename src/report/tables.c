@@ -1,6 +1,7 @@
 /* Tables of regions; tables of kernels and of time have their own files. */
 #include "report/tables.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "region/fold.h"
@@ -59,12 +60,17 @@ static void row_host_ns(struct lpo_table *t, const struct lpo_region_row *r, int
         lpo_row_unknown(t);
 }
 
-static void row_spread(struct lpo_table *t, const struct lpo_fold_row *r)
+/* Of members whose time nobody told nothing is told either: that is not 0. */
+static void row_spread(struct lpo_table *t, const struct lpo_fold_row *r, bool known)
 {
+    const int64_t ns[] = { r->min_ns, r->median_ns, r->max_ns };
+
     lpo_row_count(t, r->members);
-    lpo_row_ns(t, r->min_ns);
-    lpo_row_ns(t, r->median_ns);
-    lpo_row_ns(t, r->max_ns);
+    for (size_t i = 0; i < COUNT(ns); i++)
+        if (known)
+            lpo_row_ns(t, ns[i]);
+        else
+            lpo_row_unknown(t);
 }
 
 static void add_gpu_row(struct lpo_table *t, const struct lpo_scope *s,
@@ -80,7 +86,7 @@ static void add_gpu_row(struct lpo_table *t, const struct lpo_scope *s,
     lpo_row_sum_ns(t, &r->sum.self, r->sum.self.ns, some);
     row_host_ns(t, &r->sum, r->sum.host_ns);
     if (spread)
-        row_spread(t, r);
+        row_spread(t, r, lpo_sum_known(&r->sum.all));
 }
 
 static void add_host_row(struct lpo_table *t, const struct lpo_scope *s,
@@ -90,14 +96,14 @@ static void add_host_row(struct lpo_table *t, const struct lpo_scope *s,
     lpo_row_path(t, r->name, r->path, r->depth);
     row_visits(t, &r->sum);
     row_host_ns(t, &r->sum, r->sum.host_ns);
-    lpo_row_share(t, (double)r->sum.host_ns, (double)total_ns);
+    lpo_row_share(t, r->sum.visits_known ? (double)r->sum.host_ns : NAN, (double)total_ns);
     row_host_ns(t, &r->sum, r->sum.host_self_ns);
     if (r->sum.visits)
         lpo_row_ns(t, r->sum.host_ns / (int64_t)r->sum.visits);
     else
         lpo_row_unknown(t);
     if (spread)
-        row_spread(t, r);
+        row_spread(t, r, r->sum.visits_known);
 }
 
 /* Host time is shared out among the outermost push/pop regions. */

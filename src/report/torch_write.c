@@ -212,8 +212,8 @@ static void write_memory(struct lpo_json_writer *w, const struct torch *t)
         lpo_jw_int(w, "device", m->device);
         lpo_jw_uint(w, "allocations", m->allocations);
         lpo_jw_uint(w, "frees", m->frees);
-        lpo_jw_measure(w, "peak_allocated_bytes", m->allocated);
-        lpo_jw_measure(w, "peak_reserved_bytes", m->reserved);
+        lpo_jw_whole(w, "peak_allocated_bytes", m->allocated);
+        lpo_jw_whole(w, "peak_reserved_bytes", m->reserved);
         lpo_jw_int(w, "growth_bytes", m->growth_bytes);
         lpo_jw_int(w, "largest_bytes", m->largest_bytes);
         lpo_jw_end(w);

@@ -79,6 +79,14 @@ def formats_agree():
     assert [(r["kernel"], int(r["gpu_ns"])) for r in rows] == [(k["name"], k["gpu_ns"]) for k in kernels]
 
 
+def unknown_times_have_no_extremes():
+    """No duration was collected: families of regions have no shortest and longest either."""
+    text = run(["regions", "tests/data/native/torch_llama_ncu.csv.gz", "--fold-over", "1", "-f", "csv"])
+    rows = list(csv.DictReader(io.StringIO(text.split("\n\n")[0].split("\n", 1)[1])))
+    assert any(int(r["members"]) > 1 for r in rows), rows
+    assert all(not r[k] for r in rows for k in ("min_ns", "median_ns", "max_ns", "share")), rows
+
+
 def forms_agree():
     """Names that hold marks, nested domains, start/end ranges, threads: native, ncu's report and ncu's page of one program.
     The capture had not found u$v, which was asked for with a backslash."""
@@ -161,7 +169,7 @@ def other_files_are_refused():
 
 
 CHECKS = [rows_0_is_all, output_that_cannot_be_written_is_told, other_files_are_refused, formats_agree, forms_agree, perfetto_has_region_lanes, yaml_feeds_kernels, ranks_side_by_side,
-          one_process_told_twice_is_noted, durations_of_kernels_add_up_but_not_their_extremes]
+          unknown_times_have_no_extremes, one_process_told_twice_is_noted, durations_of_kernels_add_up_but_not_their_extremes]
 
 
 def main():

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -217,7 +218,61 @@ def representatives_are_laid_over_the_trace(folder):
     assert "| ~" in files(folder)["ncu/regions/report.md"].decode()
 
 
-CHECKS = [representatives_are_laid_over_the_trace, hostile_names, same_bytes_twice, private_things_stay_out, fingerprint_is_there, no_ranges_is_a_success,
+def members(value, path=""):
+    """(path, name, value) of every member; columns of tables and names of metrics are no members."""
+    if isinstance(value, list):
+        for v in value:
+            yield from members(v, path + "[]")
+    elif isinstance(value, dict):
+        for k, v in value.items():
+            if not path.endswith(("/rows[]", "/metrics")):
+                yield path, k, v
+            yield from members(v, f"{path}/{'*' if path.endswith('/metrics') else k}")
+
+
+def told(folder):
+    """A run with a need of its own, on the device that the trace names."""
+    os.makedirs(os.path.join(folder, "native"))
+    shutil.copy(os.path.join(DATA, "native", "torch_llama.lpot"), os.path.join(folder, "native"))
+    report(folder, "report.needs={prefill: {flops: 1e9, bytes: 1000001, dtype: fp8}}")
+    return json.loads(files(folder)["report.json"])
+
+
+def times_and_bytes_are_whole(folder):
+    built = told(folder)
+    for path, name, value in members(built):
+        if name.endswith(("_ns", "bytes", "_flops")) and name not in ("peak_flops", "sheet_peak_flops") or name in ("ns", "runs", "count"):
+            assert value is None or isinstance(value, int), (path, name, value)
+    types = {(t["id"], c["key"]): c["type"] for s in built["sections"] for t in s["items"] if t["type"] == "table" for c in t["columns"]}
+    for s in built["sections"]:
+        for t in (i for i in s["items"] if i["type"] == "table"):
+            for key, value in ((k, v) for r in t["rows"] for k, v in r.items()):
+                if types.get((t["id"], key)) in ("ns", "bytes", "count"):
+                    assert value is None or isinstance(value, int), (t["id"], key, value)
+    assert ("bytes" in types.values()) and built["limits"]["regions"][0]["limit_ns"] > 0
+
+
+def unknown_is_null_and_there(folder):
+    built = told(folder)
+    assert built["limits"]["model"]["runs"] is None and built["limits"]["regions"][0]["runs"] == 1
+    assert all(d["rank"] is None for d in built["devices"]), built["devices"]
+    os.makedirs(os.path.join(folder, "ncu"))
+    shutil.rmtree(os.path.join(folder, "native"))
+    put(folder, "ncu/raw.csv", ncu_csv(["a"]))
+    report(folder, "report.needs={a: {flops: 1}}")
+    limits = json.loads(files(folder)["report.json"])["limits"]
+    assert [limits[k] for k in ("hardware", "peak_flops", "sheet_peak_flops", "bandwidth")] == [None] * 4, limits
+
+
+def every_member_is_documented(folder):
+    with open(os.path.join(SOURCE, "docs", "report-json.md"), encoding="utf-8") as f:
+        page = f.read()
+    words = set(re.findall(r"\w+", " ".join(re.findall(r"```.*?```|`[^`\n]+`", page, re.S))))
+    missing = {f"{path}/{name}" for path, name, _ in members(told(folder)) if name not in words}
+    assert not missing, missing
+
+
+CHECKS = [times_and_bytes_are_whole, unknown_is_null_and_there, every_member_is_documented, representatives_are_laid_over_the_trace, hostile_names, same_bytes_twice, private_things_stay_out, fingerprint_is_there, no_ranges_is_a_success,
           damaged_artifacts_are_told, nothing_there_is_an_error, regions_agree_with_the_command,
           counters_are_combined_by_rule]
 

@@ -61,7 +61,7 @@ static const struct writer_case {
     { "csv quotes and defuses formulas",
       "csv",
       { "name,n,gpu_ns,bytes,share,rate,seen,_estimated\r\n",
-        "a|b`c`<script>,1234567,1234000,1536.0,12.5,2000000000000.0,1,rate\r\n",
+        "a|b`c`<script>,1234567,1234000,1536,12.5,2000000000000.0,1,rate\r\n",
         "\"'=cmd()\n,x\",,,,,,,\r\n" } },
     { "text aligns",
       "text",
