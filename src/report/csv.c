@@ -1,16 +1,20 @@
-/* CSV: the tables alone, exact values; several tables are set apart by a comment line. */
+/* CSV: the tables alone, exact values; several tables are set apart by a mark, which is a line of
+ * one field that begins with '#'. No row of a table is that. */
 #include <string.h>
 
 #include "report/doc.h"
+#include "report/visible.h"
 #include "report/writer.h"
 #include "util/json_write.h"
 #include "util/str.h"
 
-/* Quoted where RFC 4180 asks for it, and where a spreadsheet would take the text for a formula. */
+/* Quoted where RFC 4180 asks for it, where a spreadsheet would take the text for a formula, and
+ * where a reader of lines would take it for a mark. */
 static void add_field(struct lpo_str *out, const char *text, size_t len)
 {
     bool formula = len > 0 && strchr("=+-@\t\r", text[0]);
-    bool quote = formula || memchr(text, ',', len) || memchr(text, '"', len) ||
+    bool mark = len > 0 && text[0] == '#';
+    bool quote = formula || mark || memchr(text, ',', len) || memchr(text, '"', len) ||
                  memchr(text, '\n', len) || memchr(text, '\r', len);
 
     if (!quote) {
@@ -86,6 +90,21 @@ static void write_table(const struct lpo_table *t, struct lpo_str *out)
     }
 }
 
+/* "# regions/coverage process:1046": section and table, and the section's title, which names the
+ * scope. One field and one line, whatever the title holds. */
+static void add_mark(struct lpo_str *out, const struct lpo_section *s, const struct lpo_table *t)
+{
+    LPO_STR title = { 0 };
+
+    lpo_str_addf(out, "%s# %s/%s", out->len ? "\r\n" : "", s->id, t->id);
+    lpo_str_add_visible(&title, s->title, strlen(s->title), 0);
+    if (title.len)
+        lpo_str_addc(out, ' ');
+    for (size_t i = 0; i < title.len; i++)
+        lpo_str_addc(out, strchr(",\"", title.at[i]) ? ' ' : title.at[i]);
+    lpo_str_add(out, "\r\n");
+}
+
 static size_t count_tables(const struct lpo_doc *doc)
 {
     size_t n = 0;
@@ -107,8 +126,7 @@ static void csv_write(const struct lpo_doc *doc, struct lpo_str *out)
             if (s->items.at[k].kind != LPO_ITEM_TABLE)
                 continue;
             if (several)
-                lpo_str_addf(out, "%s# %s/%s\r\n", out->len ? "\r\n" : "", s->id,
-                             s->items.at[k].table->id);
+                add_mark(out, s, s->items.at[k].table);
             write_table(s->items.at[k].table, out);
         }
     }

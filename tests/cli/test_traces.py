@@ -87,6 +87,20 @@ def unknown_times_have_no_extremes():
     assert all(not r[k] for r in rows for k in ("min_ns", "median_ns", "max_ns", "share")), rows
 
 
+def csv_of_all_scopes_can_be_told_apart():
+    """Every table under its mark, whichever way the text is taken apart; the rows are those of the scope."""
+    path = "tests/data/native/llama8.lpot"
+    want = {s["scope"]: s["gpu_ns"] for s in json.loads(run(["regions", path, "--json"]))["scopes"]}
+    text, found, at = run(["regions", path, "-s", "all", "-f", "csv"]), {}, ""
+    for row in csv.reader(io.StringIO(text)):
+        if len(row) == 1:
+            at = row[0]
+        elif row[:1] == ["all"] and at.startswith("# regions/coverage "):
+            found[at.split(" ", 2)[2]] = int(row[2])
+    assert len(want) > 1 and found == want, (found, want)
+    assert [l for l in text.splitlines() if l.startswith("#")] == [f"# regions/{t} {s}" for s in want for t in ("regions", "coverage")]
+
+
 def forms_agree():
     """Names that hold marks, nested domains, start/end ranges, threads: native, ncu's report and ncu's page of one program.
     The capture had not found u$v, which was asked for with a backslash."""
@@ -169,7 +183,7 @@ def other_files_are_refused():
 
 
 CHECKS = [rows_0_is_all, output_that_cannot_be_written_is_told, other_files_are_refused, formats_agree, forms_agree, perfetto_has_region_lanes, yaml_feeds_kernels, ranks_side_by_side,
-          unknown_times_have_no_extremes, one_process_told_twice_is_noted, durations_of_kernels_add_up_but_not_their_extremes]
+          csv_of_all_scopes_can_be_told_apart, unknown_times_have_no_extremes, one_process_told_twice_is_noted, durations_of_kernels_add_up_but_not_their_extremes]
 
 
 def main():

@@ -81,6 +81,28 @@ static void check_writer(void **state)
             fail_msg("no '%s' in:\n%s", c->holds[i], lpo_str_text(&out));
 }
 
+/* Two scopes in sections of one id, and a row that looks like a mark. */
+static void csv_marks_name_the_scope(void **state)
+{
+    static const char *const scopes[] = { "aggregate", "a, \"b\"\n# c" };
+    static const char want[] = "# regions/rows aggregate\r\nname,n\r\n\"## encoder\",1\r\n\r\n"
+                               "# regions/rows a   b \\n# c\r\nname,n\r\n\"## encoder\",1\r\n";
+    LPO_AUTO(lpo_doc) doc = lpo_doc_create("test", "t");
+    LPO_STR out = { 0 };
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct lpo_table *t;
+
+        lpo_doc_section(doc, "regions", scopes[i], 1);
+        t = lpo_doc_table(doc, "rows", "", columns, 2);
+        lpo_row_text(t, "## encoder");
+        lpo_row_count(t, 1);
+    }
+    lpo_writer_find("csv")->write(doc, &out);
+    assert_string_equal(lpo_str_text(&out), want);
+}
+
 static void json_parses(void **state)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
@@ -145,6 +167,7 @@ int main(void)
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, writer_cases, check_writer);
+    UNIT_TEST(&u, csv_marks_name_the_scope);
     UNIT_TEST(&u, json_parses);
     UNIT_TEST(&u, perfetto_parses);
     UNIT_ROWS(&u, visible_cases, check_visible);
