@@ -34,7 +34,7 @@ struct lpo_step_record {
 struct lpo_stage_record {
     const char *name;
     enum lpo_state state;
-    const char *message; /* one line: why it failed or was skipped; NULL */
+    const char *message; /* one line: why it failed, was skipped or recorded nothing; NULL */
     int64_t started_ns;  /* unix; 0: never */
     int64_t wall_ns;
     struct lpo_step_record *steps;

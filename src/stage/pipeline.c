@@ -206,7 +206,8 @@ static int mark_ended(struct lpo_pipeline *p, struct lpo_stage_record *r, int rc
 {
     r->wall_ns = lpo_clock_unix_ns() - r->started_ns;
     r->state = state_of(rc);
-    r->message = rc < 0 ? one_line(p->arena, why) : NULL;
+    if (rc < 0)
+        r->message = one_line(p->arena, why);
     list_files(p, r);
     lpo_rundir_log(p->run_dir, "%s: %s%s%s", r->name, lpo_state_name(r->state),
                    r->message ? ": " : "", r->message ? r->message : "");

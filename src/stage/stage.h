@@ -47,7 +47,8 @@ struct lpo_stage {
      * explanation in err when it is a failure. NULL: exit code 0 is fine, all else fails. */
     int (*after)(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, size_t i,
                  const struct lpo_result *r, struct lpo_err *err);
-    /* After the last step: turn the tool's files into ours. NULL: nothing to do. */
+    /* After the last step: turn the tool's files into ours; where there is none although nothing
+     * failed, record->message says why. NULL: nothing to do. */
     int (*collect)(struct lpo_stage_ctx *ctx, struct lpo_err *err);
     /* A stage with `begin` has no process: it starts before the first stage, works beside all of
      * them, and its `collect` ends it after the last. */

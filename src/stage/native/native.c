@@ -60,8 +60,7 @@ static int native_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
         if (lpo_ends(files.at[i], ".lpot"))
             traces[n++] = lpo_path_join(ctx->arena, ctx->run_dir, files.at[i]);
     if (n == 0) {
-        lpo_manifest_note(ctx->manifest, ctx->record,
-                          "the workload called neither NVTX nor CUDA, so there is no trace");
+        ctx->record->message = "no trace: the workload called neither NVTX nor CUDA";
         return 0;
     }
     if (lpo_native_regions_write(traces, n, lpo_path_join(ctx->arena, ctx->dir, "regions.json"),

@@ -90,10 +90,11 @@ static int torch_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
         traces += lpo_ends(files.at[i], ".json.gz");
         told += lpo_ends(files.at[i], ".status.json") && note_status(ctx, files.at[i]);
     }
-    if (traces == 0 && told == 0)
-        lpo_manifest_note(ctx->manifest, ctx->record,
-                          "no trace was written: the workload is not a Python program that imports "
-                          "torch, or ended before it could");
+    if (traces == 0)
+        ctx->record->message =
+            told ? "no trace: none of its processes wrote one, see the notes"
+                 : "no trace: the workload is not a Python program that imports torch, or ended "
+                   "before it could";
     return 0;
 }
 
