@@ -7,10 +7,11 @@
 #include "region/scope.h"
 #include "report/analysis.h"
 #include "report/doc.h"
+#include "report/run_data.h"
 #include "report/tables.h"
 #include "report/writer.h"
 #include "run/manifest.h"
-#include "run/rundir.h"
+#include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
@@ -29,36 +30,48 @@ static void print_stages(const struct lpo_app *app, const struct lpo_manifest *m
         if (s->state == LPO_SKIPPED)
             continue;
         lpo_add_duration(&took, s->wall_ns);
-        fprintf(app->out, "%-17s %-12s %10s\n", s->name, lpo_state_name(s->state),
-                s->state == LPO_PENDING ? "" : lpo_str_text(&took));
+        /* why a stage failed was told when it did */
+        fprintf(app->out, "%-17s %-12s %10s%s%s\n", s->name, lpo_state_name(s->state),
+                s->state == LPO_PENDING ? "" : lpo_str_text(&took),
+                s->state == LPO_DONE && s->message ? "  " : "",
+                s->state == LPO_DONE && s->message ? s->message : "");
     }
 }
 
-static size_t find_traces(struct lpo_arena *a, const char *run, const char ***out)
+/* The trace that the report takes its regions from: the first with GPU work, else the first. */
+static struct lpo_analysis *read_traces(const struct lpo_app *app, const char *run)
 {
-    struct lpo_paths files = { 0 };
-    size_t n = 0;
+    struct lpo_analysis *first = NULL;
+    const char **files;
+    size_t n;
 
-    lpo_rundir_list(a, run, "native", &files);
-    *out = lpo_arena_array(a, files.len + 1, sizeof **out);
-    for (size_t i = 0; i < files.len; i++)
-        if (lpo_ends(files.at[i], ".lpot"))
-            (*out)[n++] = lpo_path_join(a, run, files.at[i]);
-    return n;
+    for (size_t k = 0; lpo_run_trace_files(app->arena, run, k, &files, &n); k++) {
+        struct lpo_analysis *a = NULL;
+        struct lpo_err err = { 0 }; /* the report tells which file cannot be read */
+
+        if (n == 0 || lpo_analysis_create_skip(files, n, LPO_SKIP_OPS, NULL, &a, &err) < 0)
+            continue;
+        if (a->trace->works.len) {
+            lpo_analysis_destroy(first);
+            return a;
+        }
+        if (first)
+            lpo_analysis_destroy(a);
+        else
+            first = a;
+    }
+    return first;
 }
 
 static void print_regions(const struct lpo_app *app, const char *run)
 {
     struct lpo_table_options o = { .fold_over = FOLD_OVER, .most_rows = ROWS };
-    LPO_AUTO(lpo_analysis) a = NULL;
+    LPO_AUTO(lpo_analysis) a = read_traces(app, run);
     LPO_AUTO(lpo_scope) s = NULL;
     LPO_AUTO(lpo_doc) doc = NULL;
-    struct lpo_err err = { 0 };
-    const char **traces;
-    size_t n = find_traces(app->arena, run, &traces);
     LPO_STR text = { 0 };
 
-    if (n == 0 || lpo_analysis_create(traces, n, NULL, &a, &err) < 0)
+    if (!a)
         return;
     s = lpo_scope_create(a->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, NULL);
     doc = lpo_doc_create("closing", "Regions");

@@ -10,6 +10,7 @@
 #include "report/ncu_regions.h"
 #include "report/numbers.h"
 #include "report/operators_doc.h"
+#include "report/outcome.h"
 #include "report/run_data.h"
 #include "report/svg.h"
 #include "report/timeline_doc.h"
@@ -21,9 +22,10 @@
 
 static const char *title(const struct lpo_run_data *d)
 {
-    const char *model = d->config ? lpo_conf_text(d->config, "model.name", NULL) : NULL;
+    const char *program = lpo_run_program(d);
+    const char *what = program ? program : lpo_run_model(d);
 
-    return model ? lpo_arena_printf(d->arena, "Profile of %s", model) : "Profile";
+    return what ? lpo_arena_printf(d->arena, "Profile of %s", what) : "Profile";
 }
 
 static void add_limits(struct lpo_doc *doc, const struct lpo_run_data *d,
@@ -54,8 +56,7 @@ static struct lpo_doc *report_doc(const struct lpo_run_data *d, const struct lpo
         lpo_chapter_gpu(doc, d, s);
     } else {
         lpo_doc_section(doc, "regions", "Time by region", 1);
-        lpo_doc_paragraph(doc, "This run holds no trace that can be read: no stage that records "
-                               "one (native, nsys, torch_profiler, ncu) has run.");
+        lpo_doc_paragraph(doc, "%s", lpo_why_no_trace(d));
     }
     lpo_chapter_power(doc, d, s);
     lpo_chapter_coverage(doc, d, s);

@@ -7,6 +7,7 @@
 #include "config/node.h"
 #include "report/chapters.h"
 #include "report/doc.h"
+#include "report/outcome.h"
 #include "report/run_data.h"
 #include "util/arena.h"
 #include "util/json.h"
@@ -74,12 +75,14 @@ static void host_facts(struct lpo_doc *doc, const struct lpo_run_data *d)
 static void run_facts(struct lpo_doc *doc, const struct lpo_run_data *d)
 {
     const struct lpo_manifest *m = &d->manifest;
-    const char *model = lpo_conf_text(d->config, "model.name", NULL);
+    const char *model = lpo_run_model(d), *command = lpo_run_command(d);
     const char *kind = lpo_conf_text(d->config, "workload.kind", NULL);
     const char *commit = lpo_json_text(lpo_json_at(d->env, "git.commit"), NULL);
 
     if (kind)
         lpo_doc_fact_text(doc, "workload", "Workload", kind);
+    if (command)
+        lpo_doc_fact_text(doc, "command", "Command", command);
     if (model)
         lpo_doc_fact_text(doc, "model", "Model", model);
     gpu_facts(doc, d);
@@ -122,7 +125,7 @@ static void stage_table(struct lpo_doc *doc, const struct lpo_run_data *d)
             lpo_row_ns(t, s->wall_ns);
         else
             lpo_row_unknown(t);
-        lpo_row_text(t, s->message ? s->message : "");
+        lpo_row_text(t, s->message ? lpo_stage_says(d, s) : "");
     }
 }
 
@@ -173,6 +176,7 @@ void lpo_chapter_run(struct lpo_doc *doc, const struct lpo_run_data *d)
 {
     lpo_doc_section(doc, "run", "What ran", 1);
     run_facts(doc, d);
+    lpo_tell_outcome(doc, d);
     speed_table(doc, d);
     stage_table(doc, d);
 }

@@ -4,6 +4,7 @@
 
 #include "report/doc.h"
 #include "report/numbers.h"
+#include "report/outcome.h"
 #include "report/run_data.h"
 #include "util/json.h"
 #include "util/str.h"
@@ -146,6 +147,9 @@ static void overhead_table(struct lpo_doc *doc, const struct lpo_run_data *d)
         const struct lpo_json *m = d->speeds.at[i].metrics;
         struct lpo_measure prefill = lpo_speed_figure(m, "prefill_ms", "p50", 1e6);
         struct lpo_measure token = lpo_speed_figure(m, "inter_token_ms", "p50", 1e6);
+        /* a stage whose profiler was not at work is a second plain run */
+        const struct lpo_json *plain =
+            lpo_stage_left_nothing(d, d->speeds.at[i].stage) ? NULL : direct;
 
         if (m == direct)
             continue;
@@ -154,10 +158,17 @@ static void overhead_table(struct lpo_doc *doc, const struct lpo_run_data *d)
                               overhead_columns, COUNT(overhead_columns));
         lpo_row_text(t, d->speeds.at[i].stage);
         lpo_row_measure(t, prefill);
-        lpo_row_measure(t, ratio(prefill, lpo_speed_figure(direct, "prefill_ms", "p50", 1e6)));
+        lpo_row_measure(t, ratio(prefill, lpo_speed_figure(plain, "prefill_ms", "p50", 1e6)));
         lpo_row_measure(t, token);
-        lpo_row_measure(t, ratio(token, lpo_speed_figure(direct, "inter_token_ms", "p50", 1e6)));
+        lpo_row_measure(t, ratio(token, lpo_speed_figure(plain, "inter_token_ms", "p50", 1e6)));
         lpo_row_measure(t, lpo_speed_figure(m, "total_ms", "p50", 1e6));
+    }
+    for (size_t i = 0; i < d->speeds.len; i++) {
+        const char *why = lpo_stage_left_nothing(d, d->speeds.at[i].stage);
+
+        if (why)
+            lpo_doc_note(doc, LPO_NOTE_INFO, "What %s added is not known: %s.",
+                         d->speeds.at[i].stage, why);
     }
     if (t && !direct)
         lpo_doc_note(doc, LPO_NOTE_INFO,

@@ -7,6 +7,7 @@
 #include "report/analysis.h"
 #include "report/chapters.h"
 #include "report/doc.h"
+#include "report/outcome.h"
 #include "report/run_data.h"
 #include "trace/trace.h"
 
@@ -122,7 +123,11 @@ struct lpo_doc *lpo_operators_doc(const struct lpo_run_data *d, const struct lpo
 {
     struct lpo_doc *doc = lpo_doc_create("operators", "Operators");
 
-    (void)d;
+    if (!s && lpo_stage_left_nothing(d, "torch_profiler")) {
+        lpo_doc_paragraph(doc, "No operators were recorded in this run. torch_profiler: %s.",
+                          lpo_stage_left_nothing(d, "torch_profiler"));
+        return doc;
+    }
     if (!s || !s->analysis->trace->ops.len) {
         lpo_doc_paragraph(doc,
                           s ? "The PyTorch profiler recorded no operators: they need cpu among "

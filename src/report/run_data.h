@@ -70,6 +70,11 @@ LPO_AUTO_DEFINE(lpo_run_data);
  * left must say the same. */
 bool lpo_run_representatives(const struct lpo_node *config);
 
+/* The trace files of the `kind`th stage that records any, in the order in which they are trusted
+ * with the question where time goes. False: there are no more stages. */
+bool lpo_run_trace_files(struct lpo_arena *a, const char *dir, size_t kind, const char ***out,
+                         size_t *count);
+
 /* The readable source of this stage, or NULL. */
 const struct lpo_source *lpo_run_source(const struct lpo_run_data *d, const char *stage);
 /* The source that tells most of where time goes: native, else nsys, else torch, else ncu. */

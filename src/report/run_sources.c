@@ -56,16 +56,34 @@ static const struct kind {
 
 enum { NKINDS = sizeof kinds / sizeof *kinds };
 
-static void pick_files(struct lpo_run_data *d, struct lpo_source *s, bool (*mine)(const char *name))
+static size_t list_files(struct lpo_arena *a, const char *dir, const char *stage,
+                         bool (*mine)(const char *name), const char ***out)
 {
     struct lpo_paths all = { 0 };
+    size_t n = 0;
 
-    lpo_rundir_list(d->arena, d->dir, s->stage, &all);
-    s->files = lpo_arena_array(d->arena, all.len + 1, sizeof *s->files);
-    s->nfiles = 0;
+    lpo_rundir_list(a, dir, stage, &all);
+    *out = lpo_arena_array(a, all.len + 1, sizeof **out);
     for (size_t i = 0; i < all.len; i++)
         if (mine(lpo_path_base(all.at[i])))
-            s->files[s->nfiles++] = all.at[i];
+            (*out)[n++] = all.at[i];
+    return n;
+}
+
+bool lpo_run_trace_files(struct lpo_arena *a, const char *dir, size_t kind, const char ***out,
+                         size_t *count)
+{
+    if (kind >= NKINDS)
+        return false;
+    *count = list_files(a, dir, kinds[kind].stage, kinds[kind].mine, out);
+    for (size_t i = 0; i < *count; i++)
+        (*out)[i] = lpo_path_join(a, dir, (*out)[i]);
+    return true;
+}
+
+static void pick_files(struct lpo_run_data *d, struct lpo_source *s, bool (*mine)(const char *name))
+{
+    s->nfiles = list_files(d->arena, d->dir, s->stage, mine, &s->files);
 }
 
 static int add_patterns(struct lpo_run_data *d, struct lpo_selection *s, enum lpo_select_list list,

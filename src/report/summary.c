@@ -14,6 +14,7 @@
 #include "report/doc.h"
 #include "report/limits_run.h"
 #include "report/numbers.h"
+#include "report/outcome.h"
 #include "report/run_data.h"
 #include "report/story.h"
 #include "report/waited.h"
@@ -78,16 +79,26 @@ static void measure_kernels(struct lpo_story *t)
 
 static void tell_what_ran(struct lpo_story *t)
 {
-    const char *model = lpo_conf_text(t->d->config, "model.name", NULL);
+    const char *program = lpo_run_program(t->d), *model = lpo_run_model(t->d);
+    const char *command = lpo_run_command(t->d);
     const struct lpo_json *gpus = lpo_json_at(t->d->env, "gpus.devices");
     const struct lpo_json *first = gpus ? gpus->first : NULL;
 
     lpo_doc_section(t->doc, "what", "What was measured", 1);
-    lpo_doc_paragraph(t->doc, "%s%s%s.", model ? "The model " : "A program", model ? model : "",
+    lpo_doc_paragraph(t->doc, "%s%s%s.",
+                      program ? "The program "
+                      : model ? "The model "
+                              : "A program",
+                      program ? program
+                      : model ? model
+                              : "",
                       first  ? lpo_arena_printf(t->doc->arena, " on %zu x %s", gpus->count,
                                                 lpo_json_text(lpo_json_get(first, "name"), "GPU"))
                       : gpus ? " on a machine without a GPU"
                              : "");
+    if (command)
+        lpo_doc_paragraph(t->doc, "It was started as: %s", command);
+    lpo_tell_outcome(t->doc, t->d);
 }
 
 /* "load" and "warmup": their time on the clock where it is known, else the GPU's. */
@@ -244,8 +255,7 @@ static void tell_ideas(struct lpo_story *t)
 {
     lpo_doc_section(t->doc, "todo", "What to do first", 1);
     if (!t->s)
-        lpo_doc_paragraph(t->doc, "Nothing can be advised from what was recorded: enable a stage "
-                                  "that traces (native, nsys or torch_profiler).");
+        lpo_doc_paragraph(t->doc, "%s", lpo_how_to_get_a_trace(t->d));
     else if (!has_waited(t))
         lpo_doc_paragraph(t->doc, "Let the program do some of the work it is for while it is "
                                   "profiled, in parts (NVTX ranges) of their own.");

@@ -125,5 +125,64 @@ class GettingReady(Summary):
         self.assertNotIn('part called "warmup"', text)
 
 
+STAGE = {"message": None, "started_unix_ns": 1, "wall_ns": 1, "steps": [], "notes": [], "files": []}
+
+
+class Endings(Summary):
+    def run_of(self, state: str, **stages: tuple[str, str | None]) -> None:
+        rows = [STAGE | {"name": name, "state": how, "message": why, "started_unix_ns": int(how not in ("skipped", "pending"))}
+                for name, (how, why) in stages.items()]
+        self.put("run.json", {"schema": 1, "state": state, "stages": rows})
+
+    def test_a_run_that_was_killed(self) -> None:
+        self.run_of("running", direct_inference=("running", None), native=("pending", None))
+        text = self.report()
+        self.assertIn("The run was cut short in direct_inference: lpo was killed, or is still at work.", text)
+        self.assertIn("Not begun: native.", text)
+        self.assertIn("lpo run --resume", text)
+
+    def test_what_is_missing_is_named(self) -> None:
+        self.run_of("missing", nsys=("missing", "'nsys' is not on PATH"))
+        text = self.report()
+        self.assertIn("Something is missing for nsys: 'nsys' is not on PATH", text)
+        self.assertIn("nsys: 'nsys' is not on PATH", self.text)
+        self.assertIn("lpo doctor", text.split("## What to do first")[1])
+
+    def test_a_failure_beside_a_trace_does_not_hide_what_was_recorded(self) -> None:
+        self.run_of("failed", native=("done", None), nsys=("failed", "nsys made no report; see /a b/run/workload/nsys/stderr.log"))
+        text = self.of_trace(range_of("decode", 0, 900))
+        self.assertIn("The run failed in nsys: nsys made no report; see ", text)
+        self.assertIn('"decode" takes 100 %', text)
+
+    def test_a_trace_that_was_taken_away_is_not_a_stage_that_never_ran(self) -> None:
+        self.run_of("done", native=("done", None))
+        self.report()
+        self.assertIn("native: its trace is not in the folder.", self.text)
+
+    def test_a_trace_that_cannot_be_read_is_named_once(self) -> None:
+        self.run_of("done", native=("done", None))
+        self.put("native/1.lpot", "broken")
+        text = self.report()
+        self.assertIn("native/1.lpot cannot be read", text)
+        self.assertNotIn("native: native", text)
+        self.assertNotIn("NVTX", text)
+
+    def test_a_folder_without_a_manifest(self) -> None:
+        self.put("workload/native/metrics.json", {"aggregate": {}, "samples": []})
+        self.report()
+        self.assertIn("This folder holds no trace that lpo knows", self.text)
+        self.assertTrue(self.text.startswith("# Profile\n"))
+
+    def test_the_program_is_named_by_what_it_runs(self) -> None:
+        for argv, name in ((["/usr/bin/python3", "/x/my.py", "-v"], "my.py"), (["python", "-m", "vllm.bench"], "vllm.bench"),
+                           (["python3", "-c", "1"], "python3"), (["./bench"], "bench"), ([], None)):
+            with self.subTest(argv=argv):
+                self.put("config.yaml", "model: {name: none}\nworkload: {kind: command, argv: " + json.dumps(argv) + "}\n")
+                self.put("workload/native/metrics.json", {"aggregate": {}, "samples": []})
+                text = self.report()
+                self.assertTrue(self.text.startswith(f"# Profile of {name}\n" if name else "# Profile\n"), self.text[:40])
+                self.assertIn(f"The program {name}." if name else "A program.", text)
+
+
 if __name__ == "__main__":
     tap.main()

@@ -1,0 +1,117 @@
+/* What a run was about: a model, or somebody's program. */
+#include <string.h>
+
+#include "config/node.h"
+#include "report/outcome.h"
+#include "report/run_data.h"
+#include "run/conf.h"
+#include "run/plan.h"
+#include "util/arena.h"
+#include "util/path.h"
+#include "util/str.h"
+
+enum { MOST_BYTES = 400 }; /* of a command: a script given to sh -c may be long */
+
+const char *lpo_run_model(const struct lpo_run_data *d)
+{
+    const char *name = d->config ? lpo_conf_text(d->config, "model.name", NULL) : NULL;
+
+    return name && strcmp(name, "none") != 0 ? name : NULL; /* conf/model/none.yaml */
+}
+
+static size_t words_of(const struct lpo_run_data *d, const char ***out)
+{
+    const char *kind = d->config ? lpo_conf_text(d->config, "workload.kind", "") : "";
+
+    return strcmp(kind, "command") == 0
+               ? lpo_conf_list(d->arena, d->config, "workload.argv", false, out)
+               : 0;
+}
+
+const char *lpo_run_program(const struct lpo_run_data *d)
+{
+    const char **words, *name;
+    size_t n = words_of(d, &words);
+
+    if (n == 0)
+        return NULL;
+    name = lpo_path_base(words[0]);
+    if (n > 2 && lpo_starts(name, "python") && strcmp(words[1], "-m") == 0)
+        return words[2];
+    return n > 1 && lpo_starts(name, "python") && words[1][0] != '-' ? lpo_path_base(words[1])
+                                                                     : name;
+}
+
+static bool is_number(const char *text)
+{
+    return *text && text[strspn(text, "0123456789.,")] == '\0';
+}
+
+/* Absolute paths in it by their last part alone: where things lie is nobody else's business. */
+static const char *short_paths(struct lpo_arena *a, const char *text)
+{
+    LPO_STR out = { 0 };
+
+    for (const char *p = text; *p;) {
+        size_t len = strcspn(p, " \t\n'\":;,|&<>()`"), from = len;
+
+        if (*p != '/' || p[1] == '/' || (p > text && !strchr(" \t\n=:'\":;,|&<>(`", p[-1]))) {
+            len = strncmp(p, "//", 2) == 0 ? 2 : 1; /* of https:// */
+            lpo_str_addn(&out, p, len);
+            p += len;
+            continue;
+        }
+        while (from > 1 && p[from - 1] == '/')
+            from--;
+        while (from > 1 && p[from - 1] != '/')
+            from--;
+        lpo_str_addn(&out, p + from, len - from);
+        p += len;
+    }
+    return lpo_arena_strdup(a, lpo_str_text(&out));
+}
+
+/* One word as it may be shown to others. `option`: the word before, where this is its value. */
+static const char *shown(const struct lpo_run_data *d, const char *word, const char *option)
+{
+    const char *equals = strchr(word, '=');
+    size_t key = equals ? (size_t)(equals - word) + 1 : 0;
+    const char *name = equals ? lpo_arena_strndup(d->arena, word, key - 1) : option;
+    const char *value = word + key;
+
+    if (d->private_too)
+        return word;
+    if (name && lpo_env_is_secret(name) && !is_number(value))
+        value = "…"; /* --max-new-tokens 8 is none */
+    else
+        value = short_paths(d->arena, value);
+    return lpo_arena_printf(d->arena, "%.*s%s", (int)key, word, value);
+}
+
+const char *lpo_run_command(const struct lpo_run_data *d)
+{
+    const char **words;
+    size_t n = words_of(d, &words);
+    LPO_STR text = { 0 };
+
+    for (size_t i = 0; i < n && text.len < MOST_BYTES; i++) {
+        const char *before =
+            i && words[i - 1][0] == '-' && words[i][0] != '-' ? words[i - 1] : NULL;
+        const char *word = shown(d, words[i], before);
+
+        if (i)
+            lpo_str_addc(&text, ' ');
+        if (strcmp(word, "…") == 0)
+            lpo_str_add(&text, word);
+        else
+            lpo_str_add_shell(&text, word);
+    }
+    if (text.len > MOST_BYTES) {
+        size_t cut = MOST_BYTES;
+
+        while (cut && ((unsigned char)text.at[cut] & 0xc0) == 0x80)
+            cut--; /* not inside a character */
+        return lpo_arena_printf(d->arena, "%.*s…", (int)cut, text.at);
+    }
+    return n ? lpo_arena_strdup(d->arena, text.at) : NULL;
+}
