@@ -144,7 +144,8 @@ static void add_work(struct lpo_work_cells *c, const struct lpo_work *w)
 
     lpo_sum_add(&c->cells.at[cell].sum, &one);
     c->whole += (w->flags & LPO_WORK_WHOLE) != 0;
-    c->shares += share && w->kind == LPO_KERNEL;
+    if (share)
+        *(w->kind == LPO_KERNEL ? &c->shares : &c->shared_copies) += 1;
     if (w->metrics != LPO_NONE)
         use_metrics(c, cell, w);
 }

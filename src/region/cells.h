@@ -71,6 +71,7 @@ struct lpo_work_cells {
     uint64_t left_out;                          /* kernels that the selection refused */
     uint64_t whole;                             /* works that stand for many kernels */
     uint64_t shares;                            /* kernels timed by their share of a CUDA graph */
+    uint64_t shared_copies;                     /* copies and sets likewise */
     unsigned char *classes;                     /* per name of the trace; kernels only */
     uint32_t *linkers;                          /* the same; LPO_NONE: one name for several */
     LPO_VEC(struct lpo_metric_use) uses;        /* while building */
@@ -82,6 +83,13 @@ struct lpo_work_cells *lpo_work_cells_create(const struct lpo_region_tree *tree,
                                              struct lpo_selection *select);
 void lpo_work_cells_destroy(struct lpo_work_cells *c); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_work_cells);
+
+/* Do the kernels that count leave out a part of some CUDA graph? Then the shares of the others are
+ * no measured time. */
+static inline bool lpo_cells_parted(const struct lpo_work_cells *c)
+{
+    return c->left_out || c->shared_copies;
+}
 
 /* Of a kernel that some cell names. */
 enum lpo_kernel_class lpo_cells_class(const struct lpo_work_cells *c, uint32_t name);

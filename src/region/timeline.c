@@ -45,8 +45,9 @@ struct builder {
     struct lpo_timeline *out;
     const struct lpo_region_tree *tree;
     const struct lpo_trace *trace;
-    const bool *aside;    /* per place, or NULL */
-    unsigned char *kinds; /* per name: enum name_kind */
+    const bool *aside;         /* per place, or NULL */
+    unsigned char *kinds;      /* per name: enum name_kind */
+    bool shared_communication; /* on this device */
     struct lpo_pairmap stream_map;
     struct cover covers[COVERS];
 };
@@ -79,6 +80,7 @@ static void cover_work(struct builder *b, const struct lpo_work *w)
     kind = kind_of(b, w->name);
     cover_add(&b->covers[KERNELS], w);
     cover_add(&b->covers[kind == NAME_COMMUNICATION ? COMMUNICATION : COMPUTE], w);
+    b->shared_communication |= kind == NAME_COMMUNICATION && (w->flags & LPO_WORK_SHARE);
     if (kind == NAME_COLLECTIVE)
         cover_add(&b->covers[COLLECTIVES], w);
 }
@@ -202,6 +204,7 @@ static void build_device(struct builder *b, const uint32_t *rows, size_t count)
 
     for (int i = 0; i < COVERS; i++)
         b->covers[i] = (struct cover){ INT64_MIN, 0 };
+    b->shared_communication = false;
     for (size_t i = 0; i < count; i++) {
         const struct lpo_work *w = &b->trace->works.at[rows[i]];
         bool aside = is_aside(b, lpo_region_place(b->tree, w));
@@ -221,7 +224,8 @@ static void build_device(struct builder *b, const uint32_t *rows, size_t count)
     d.span_ns = d.busy_ns + d.idle_ns;
     d.compute_ns = b->covers[COMPUTE].sum_ns;
     d.communication_ns = b->covers[COMMUNICATION].sum_ns;
-    d.exposed_ns = b->covers[KERNELS].sum_ns - d.compute_ns;
+    d.overlap_unknown = b->shared_communication;
+    d.exposed_ns = d.overlap_unknown ? 0 : b->covers[KERNELS].sum_ns - d.compute_ns;
     d.collectives_ns = b->covers[COLLECTIVES].sum_ns;
     lpo_vec_push(&b->out->devices, d);
 }

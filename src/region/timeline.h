@@ -50,6 +50,8 @@ struct lpo_device_time {
     struct lpo_gaps gaps; /* of all its streams */
     int64_t start_ns, end_ns, span_ns, busy_ns, idle_ns;
     int64_t compute_ns, communication_ns, exposed_ns;
+    bool overlap_unknown;   /* communication ran in CUDA graphs timed as a whole: the three above do
+                               not tell how it lay beside the computing, and exposed_ns is 0 */
     int64_t collectives_ns; /* kernels of class collective that are not communication */
     uint64_t works;
     uint16_t device;

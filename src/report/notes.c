@@ -5,6 +5,7 @@
 
 #include "region/cells.h"
 #include "region/select.h"
+#include "region/timeline.h"
 #include "region/tree.h"
 #include "report/analysis.h"
 #include "report/doc.h"
@@ -87,6 +88,14 @@ static void say_selection(void *ctx, const char *text)
     v->say(v->ctx, false, text);
 }
 
+static bool overlap_unknown(const struct lpo_analysis *a)
+{
+    for (size_t i = 0; a->timeline && i < a->timeline->devices.len; i++)
+        if (a->timeline->devices.at[i].overlap_unknown)
+            return true;
+    return false;
+}
+
 void lpo_notes_each(const struct lpo_analysis *a, const struct lpo_selection *select,
                     void (*say)(void *ctx, bool warning, const char *text), void *ctx)
 {
@@ -111,6 +120,10 @@ void lpo_notes_each(const struct lpo_analysis *a, const struct lpo_selection *se
             "kernels ran in CUDA graphs that were timed as a whole: their number is exact, the "
             "time of each is its share of its graph's, an estimate (~); "
             "pipeline.native.graphs=nodes times every kernel");
+    if (overlap_unknown(a))
+        say(ctx, false,
+            "communication ran in CUDA graphs that were timed as a whole: how much of it computing "
+            "hides is not known; pipeline.native.graphs=nodes tells");
     if (a->tree->nodes.len == 0 && !(a->trace->skip & LPO_SKIP_RANGES))
         say(ctx, false,
             "there are no ranges in this trace: mark regions with NVTX (torch.cuda.nvtx, "

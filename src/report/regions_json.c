@@ -178,6 +178,8 @@ static void write_region(struct lpo_json_writer *w, const struct lpo_analysis *a
     write_host(w, row);
     write_ns(w, "gpu_ns_inclusive", &row->all);
     write_ns(w, "gpu_ns_exclusive", &row->self);
+    if (s->cells->left_out || row->copies.shares) /* else the shares are whole graphs again */
+        write_shares(w, &row->all);
     lpo_jw_uint(w, "distinct_kernels", row->nkernels);
     if (row->open)
         lpo_jw_uint(w, "never_closed", row->open);
@@ -222,6 +224,8 @@ static void write_scope(struct lpo_json_writer *w, const struct lpo_analysis *a,
     lpo_jw_object(w, NULL);
     lpo_jw_text(w, "scope", lpo_str_text(&name));
     write_ns(w, "gpu_ns", &s->coverage.total);
+    if (lpo_cells_parted(s->cells))
+        write_shares(w, &s->coverage.total);
     lpo_jw_uint(w, "launches", s->coverage.total.launches);
     write_coverage(w, &s->coverage);
     lpo_jw_array(w, "regions");
@@ -265,6 +269,15 @@ static void write_streams(struct lpo_json_writer *w, const struct lpo_timeline *
     lpo_jw_end(w);
 }
 
+static void write_overlap(struct lpo_json_writer *w, const struct lpo_device_time *d,
+                          const char *key, int64_t ns)
+{
+    if (d->overlap_unknown)
+        lpo_jw_null(w, key);
+    else
+        lpo_jw_int(w, key, ns);
+}
+
 void lpo_devices_json(struct lpo_json_writer *w, const char *key, const struct lpo_analysis *a)
 {
     lpo_jw_array(w, key);
@@ -284,10 +297,10 @@ void lpo_devices_json(struct lpo_json_writer *w, const char *key, const struct l
         lpo_jw_int(w, "span_ns", d->span_ns);
         lpo_jw_int(w, "busy_ns", d->busy_ns);
         lpo_jw_int(w, "idle_ns", d->idle_ns);
-        lpo_jw_int(w, "compute_ns", d->compute_ns);
-        lpo_jw_int(w, "communication_ns", d->communication_ns);
-        lpo_jw_int(w, "exposed_communication_ns", d->exposed_ns);
-        lpo_jw_int(w, "hidden_communication_ns", d->communication_ns - d->exposed_ns);
+        write_overlap(w, d, "compute_ns", d->compute_ns);
+        write_overlap(w, d, "communication_ns", d->communication_ns);
+        write_overlap(w, d, "exposed_communication_ns", d->exposed_ns);
+        write_overlap(w, d, "hidden_communication_ns", d->communication_ns - d->exposed_ns);
         lpo_jw_int(w, "other_collectives_ns", d->collectives_ns);
         write_gaps(w, "gaps", &d->gaps);
         write_streams(w, a->timeline, d->device);

@@ -76,7 +76,7 @@ static void row_spread(struct lpo_table *t, const struct lpo_fold_row *r, bool k
 static void add_gpu_row(struct lpo_table *t, const struct lpo_scope *s,
                         const struct lpo_fold_row *r, int64_t total_ns, bool spread)
 {
-    bool some = s->cells->left_out > 0;
+    bool some = s->cells->left_out || r->sum.copies.shares;
 
     lpo_row_path(t, r->name, r->path, r->depth);
     row_visits(t, &r->sum);
@@ -163,7 +163,7 @@ static const struct lpo_column coverage_columns[] = {
 void lpo_add_coverage(struct lpo_doc *doc, const struct lpo_scope *s)
 {
     const struct lpo_coverage *c = &s->coverage;
-    bool some = s->cells->left_out > 0;
+    bool some = lpo_cells_parted(s->cells);
     const struct {
         const char *name;
         const struct lpo_sum *sum;

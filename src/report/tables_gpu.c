@@ -74,7 +74,7 @@ void lpo_add_total(struct lpo_doc *doc, const struct lpo_analysis *a)
     lpo_add_count(&text, sum.launches);
     lpo_str_add(&text, sum.launches == 1 ? " launch" : " launches");
     if (sum.launches > sum.unknown) {
-        lpo_str_add(&text, ", ");
+        lpo_str_add(&text, lpo_cells_parted(a->cells) && lpo_sum_estimated(&sum) ? ", ~" : ", ");
         lpo_add_duration(&text, sum.ns);
         lpo_str_add(&text, " of GPU time");
     }
@@ -127,6 +127,13 @@ static const struct lpo_column copy_columns[] = {
     { "bytes_per_second", "Rate", LPO_CELL_MEASURE, "B/s" },
 };
 
+static struct lpo_measure rate_of(const struct lpo_sum *s)
+{
+    double rate = (double)s->bytes / ((double)s->ns * 1e-9);
+
+    return lpo_sum_estimated(s) ? lpo_estimated(rate) : lpo_computed(rate);
+}
+
 static void add_copies(struct lpo_table *t, const struct lpo_analysis *a, enum lpo_work_kind kind)
 {
     lpo_top_rows rows = { 0 };
@@ -144,9 +151,7 @@ static void add_copies(struct lpo_table *t, const struct lpo_analysis *a, enum l
             lpo_row_bytes(t, (double)s->bytes);
         else
             lpo_row_unknown(t);
-        lpo_row_measure(t, s->bytes && s->ns > 0
-                               ? lpo_computed((double)s->bytes / ((double)s->ns * 1e-9))
-                               : lpo_unknown());
+        lpo_row_measure(t, s->bytes && s->ns > 0 ? rate_of(s) : lpo_unknown());
     }
     lpo_vec_free(&rows);
 }
@@ -238,6 +243,14 @@ static void row_device(struct lpo_table *t, const struct lpo_trace *trace, uint1
         lpo_row_textf(t, "%d", d->id);
 }
 
+static void row_overlap(struct lpo_table *t, const struct lpo_device_time *d, int64_t ns)
+{
+    if (d->overlap_unknown)
+        lpo_row_unknown(t);
+    else
+        lpo_row_ns(t, ns);
+}
+
 void lpo_add_devices(struct lpo_doc *doc, const struct lpo_analysis *a)
 {
     struct lpo_table *t = lpo_doc_table(doc, "devices", "", device_columns, COUNT(device_columns));
@@ -250,9 +263,9 @@ void lpo_add_devices(struct lpo_doc *doc, const struct lpo_analysis *a)
         lpo_row_ns(t, d->busy_ns);
         lpo_row_share(t, (double)d->busy_ns, (double)d->span_ns);
         lpo_row_ns(t, d->idle_ns);
-        lpo_row_ns(t, d->compute_ns);
-        lpo_row_ns(t, d->communication_ns);
-        lpo_row_ns(t, d->exposed_ns);
+        row_overlap(t, d, d->compute_ns);
+        row_overlap(t, d, d->communication_ns);
+        row_overlap(t, d, d->exposed_ns);
     }
 }
 

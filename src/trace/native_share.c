@@ -2,7 +2,7 @@
  *
  * A node gets its share of every launch of its graph: in proportion to the mean time of the same
  * launch shape outside graphs (a program warms up before it captures), else of the same kernel,
- * else of all kernels. */
+ * else of all kernels; copies and sets by their bytes. */
 #include "trace/native_state.h"
 #include "util/map.h"
 
@@ -60,8 +60,11 @@ static struct shape_key key_of(const struct lpo_trace *t, uint32_t linker, uint3
 }
 
 struct eager {
-    struct means shapes, names, kinds;
+    struct means shapes, names;
+    struct mean all;      /* kernels */
     struct lpo_map *full; /* shape_key to a shape that knows its registers */
+    double least_ns;      /* mean of the shortest shape; negative: none */
+    double rate;          /* of device memory, bytes in a nanosecond; 0: not told */
 };
 
 /* Works of one kernel in one shape, or of one kind where they have none. */
@@ -97,18 +100,37 @@ static void gather(const struct native *n, size_t first_work, groups *out)
     }
 }
 
+/* Bytes in a nanosecond that the memory of the fastest device moves at best; 0: not told. */
+static double bandwidth(const struct lpo_trace *t)
+{
+    double best = 0;
+
+    for (size_t i = 0; i < t->devices.len; i++) {
+        const struct lpo_device *d = &t->devices.at[i];
+        double now = 2e-6 * d->mem_clock_khz * d->bus_bits / 8;
+        best = now > best ? now : best;
+    }
+    return best;
+}
+
 static void learn(const struct native *n, size_t first_work, struct eager *e)
 {
     groups all = { 0 };
 
+    e->least_ns = -1;
+    e->rate = bandwidth(n->trace);
     gather(n, first_work, &all);
     for (size_t i = 0; i < all.len; i++) {
         const struct group *g = &all.at[i];
         struct shape_key key = key_of(n->trace, g->linker, g->shape);
+        double ns = g->mean.ns / g->mean.count;
 
-        mean_add(&e->kinds, &g->kind, sizeof g->kind, &g->mean);
         if (g->kind != LPO_KERNEL)
             continue;
+        e->all.ns += g->mean.ns;
+        e->all.count += g->mean.count;
+        if (ns > 0 && (e->least_ns < 0 || ns < e->least_ns))
+            e->least_ns = ns;
         mean_add(&e->shapes, &key, sizeof key, &g->mean);
         mean_add(&e->names, &g->linker, sizeof g->linker, &g->mean);
         *lpo_map_put(e->full, (const char *)&key, sizeof key, NULL) = g->shape;
@@ -116,12 +138,20 @@ static void learn(const struct native *n, size_t first_work, struct eager *e)
     lpo_vec_free(&all);
 }
 
+/* Copies and sets inside graphs move device memory; those outside, to and from the host, say
+ * nothing of them. As long as the shortest kernel, and what the bytes take; negative: unknown. */
+static double move_ns(const struct native_graph_node *node, const struct eager *e)
+{
+    if (e->least_ns < 0 || e->rate <= 0)
+        return -1;
+    return e->least_ns + (double)node->bytes * (node->kind == LPO_COPY ? 2 : 1) / e->rate;
+}
+
 static double weight_of(struct native *n, struct native_graph_node *node, const struct eager *e,
                         bool *own)
 {
     struct shape_key key = key_of(n->trace, node->linker, node->shape);
     const uint64_t *full = lpo_map_find(e->full, (const char *)&key, sizeof key);
-    uint8_t kind = node->kind, kernel = LPO_KERNEL;
     double ns = -1;
 
     if (node->kind == LPO_KERNEL) {
@@ -132,10 +162,10 @@ static double weight_of(struct native *n, struct native_graph_node *node, const 
             ns = mean_get(&e->names, &node->linker, sizeof node->linker);
     }
     *own = ns >= 0;
-    if (ns < 0)
-        ns = mean_get(&e->kinds, &kind, sizeof kind);
-    if (ns < 0)
-        ns = mean_get(&e->kinds, &kernel, sizeof kernel);
+    if (node->kind != LPO_KERNEL)
+        ns = move_ns(node, e);
+    if (ns < 0 && e->all.ns > 0)
+        ns = e->all.ns / e->all.count;
     return ns < 0 ? 1 : ns;
 }
 
@@ -160,7 +190,7 @@ static void weigh(struct native *n, struct native_graph *g, const struct eager *
 
 static void eager_free(struct eager *e)
 {
-    struct means *all[] = { &e->shapes, &e->names, &e->kinds };
+    struct means *all[] = { &e->shapes, &e->names };
 
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         lpo_map_destroy(all[i]->rows);
@@ -171,10 +201,9 @@ static void eager_free(struct eager *e)
 
 void native_weigh_graphs(struct native *n, size_t first_work)
 {
-    struct eager e = { { .rows = lpo_map_create() },
-                       { .rows = lpo_map_create() },
-                       { .rows = lpo_map_create() },
-                       lpo_map_create() };
+    struct eager e = { .shapes = { .rows = lpo_map_create() },
+                       .names = { .rows = lpo_map_create() },
+                       .full = lpo_map_create() };
 
     learn(n, first_work, &e);
     for (size_t i = 0; i < n->graphs.len; i++)

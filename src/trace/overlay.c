@@ -245,6 +245,13 @@ static const struct config *find(const struct overlay *o, const struct lpo_map *
     return slot ? &o->configs.at[*slot] : NULL;
 }
 
+/* A share of a CUDA graph's time is no sign that the kernel had more or less to do. */
+static double time_scale(const struct overlay *o, const struct config *c, const struct lpo_work *w,
+                         uint32_t peers)
+{
+    return w->flags & LPO_WORK_SHARE ? 1 : by_time(c, lpo_match_peers_ns(o->match, peers));
+}
+
 /* Who speaks for this launch: a peer, its configuration, its kernel; NULL: nobody. `scale` tells
  * how much of it. */
 static const struct config *speaker(struct overlay *o, uint32_t work, struct lpo_str *key,
@@ -265,7 +272,7 @@ static const struct config *speaker(struct overlay *o, uint32_t work, struct lpo
     if (c) {
         out->by_shape++;
         out->by_shape_ns += ns;
-        scale->time = by_time(c, lpo_match_peers_ns(o->match, peers));
+        scale->time = time_scale(o, c, w, peers);
         scale->work = scale->time;
         return c;
     }
@@ -279,7 +286,7 @@ static const struct config *speaker(struct overlay *o, uint32_t work, struct lpo
         return NULL;
     out->by_name++;
     out->by_name_ns += ns;
-    scale->time = by_time(c, lpo_match_peers_ns(o->match, peers));
+    scale->time = time_scale(o, c, w, peers);
     scale->work = by_threads(c, threads_of(o->base, w));
     return c;
 }

@@ -178,12 +178,26 @@ def rows_0_is_all():
     assert run(["regions", kernels, "-n", "0"]) == run(["regions", kernels])
 
 
+def a_part_of_a_graph_is_an_estimate():
+    """A graph with a copy and a set: what its kernels took alone was not measured, in any form."""
+    path = "fuzz/seeds/native/whole.lpot"
+    text = run(["regions", path])
+    assert "~" in next(line for line in text.splitlines() if line.startswith("replay")), text
+    assert "~" in next(line for line in text.splitlines() if line.startswith("all ")), text
+    assert ", ~" in run(["top", path]), run(["top", path])
+    scope = json.loads(run(["regions", "--json", path]))["scopes"][0]
+    replay = next(r for r in scope["regions"] if r["path"] == "replay")
+    assert scope["launches_time_estimated"] == replay["launches_time_estimated"] == 3, scope
+    whole = json.loads(run(["regions", "--json", "tests/data/native/toy_small_whole.lpot"]))["scopes"][0]
+    assert "launches_time_estimated" not in next(r for r in whole["regions"] if r["path"] == "decode"), whole
+
+
 def other_files_are_refused():
     assert "in no format that lpo knows" in run(["top", "meson.build"], 1)
 
 
 CHECKS = [rows_0_is_all, output_that_cannot_be_written_is_told, other_files_are_refused, formats_agree, forms_agree, perfetto_has_region_lanes, yaml_feeds_kernels, ranks_side_by_side,
-          csv_of_all_scopes_can_be_told_apart, unknown_times_have_no_extremes, one_process_told_twice_is_noted, durations_of_kernels_add_up_but_not_their_extremes]
+          csv_of_all_scopes_can_be_told_apart, unknown_times_have_no_extremes, a_part_of_a_graph_is_an_estimate, one_process_told_twice_is_noted, durations_of_kernels_add_up_but_not_their_extremes]
 
 
 def main():

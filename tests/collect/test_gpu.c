@@ -95,13 +95,13 @@ static const struct row {
       "thread gpu_client\n"
       "  capture x1\n"
       "  replay x1\n"
-      "copy Memcpy (CUDA graph) 64 bytes dev 0 stream 7 in replay (graph) (a share of 1000 ns) "
+      "copy Memcpy (CUDA graph) 64 bytes dev 0 stream 7 in replay (graph) (a share of 1590 ns) "
       "x1\n" GEMM "(outside) x1\n" GEMM
-      "replay (graph) (a share of 1500 ns) captured in capture x1\n"
-      "kernel never_seen <<<1,1,1|1,1,1>>> dev 0 stream 7 in replay (graph) (a share of 1000 ns) "
+      "replay (graph) (a share of 1339 ns) captured in capture x1\n"
+      "kernel never_seen <<<1,1,1|1,1,1>>> dev 0 stream 7 in replay (graph) (a share of 893 ns) "
       "x1\n" NORM "(outside) x1\n" NORM
-      "replay (graph) (a share of 500 ns) captured in capture x1\n"
-      "set Memset (CUDA graph) 32 bytes dev 0 stream 7 in replay (graph) (a share of 1000 ns) x1\n"
+      "replay (graph) (a share of 446 ns) captured in capture x1\n"
+      "set Memset (CUDA graph) 32 bytes dev 0 stream 7 in replay (graph) (a share of 732 ns) x1\n"
       "note 1 kernels in CUDA graphs were never seen outside one: their share of the graph's time "
       "is a guess\n"
       "note 1 times a CUDA graph was changed after its kernels were listed: those are shown as "

@@ -169,6 +169,25 @@ static void check_time(void **state)
     assert_int_equal(d->gaps.by[LPO_GAP_OTHER].ns, c->other);
 }
 
+/* Shares of a CUDA graph are laid end to end: how its communication lay beside its computing is not
+ * in them. */
+static void communication_in_whole_graphs(void **state)
+{
+    (void)state;
+    for (int shared = 0; shared < 2; shared++) {
+        LPO_AUTO(lpo_trace) t = build_trace("A 0-9 k 1-2=5 k 3-4=5");
+        LPO_AUTO(lpo_region_tree) tree = NULL;
+        LPO_AUTO(lpo_timeline) line = NULL;
+
+        t->works.at[1].name = lpo_trace_name(t, "ncclDevKernel");
+        t->works.at[1].flags |= shared ? LPO_WORK_GRAPH | LPO_WORK_SHARE : 0;
+        tree = lpo_region_tree_create(t);
+        line = lpo_timeline_create(tree);
+        assert_int_equal(line->devices.at[0].overlap_unknown, shared);
+        assert_int_equal(line->devices.at[0].exposed_ns, shared ? 0 : 5);
+    }
+}
+
 /* A gap is inside the regions that hold the works on both sides of it. */
 static void gaps_lie_in_common_regions(void **state)
 {
@@ -235,6 +254,7 @@ int main(void)
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, cases, check_time);
+    UNIT_TEST(&u, communication_in_whole_graphs);
     UNIT_TEST(&u, gaps_lie_in_common_regions);
     UNIT_ROWS(&u, class_cases, check_class);
     return unit_run(&u);

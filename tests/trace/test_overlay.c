@@ -113,6 +113,22 @@ static void representatives_cover_the_trace(void **state)
     assert_int_equal(base->works.at[6].metrics, LPO_NONE);
 }
 
+/* Time that is a share of a CUDA graph's says nothing of how much a kernel had to do. */
+static void shares_do_not_scale_counters(void **state)
+{
+    LPO_AUTO(lpo_trace) base = lpo_trace_create();
+    LPO_AUTO(lpo_trace) counters = lpo_trace_create();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof measured / sizeof *measured; i++)
+        add(counters, &measured[i], true);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        add(base, &all[i], false);
+    base->works.at[3].flags |= LPO_WORK_GRAPH | LPO_WORK_SHARE; /* twice the time */
+    lpo_trace_overlay(base, counters);
+    assert_true(value(base, 3, "x.sum") == 1100);
+}
+
 /* A real capture of every kernel (tests/data/ncu/llm_light_raw.csv.gz: a 2-layer Llama, 316
  * kernels): the first K of each configuration are taken for all that ncu measured, the whole for
  * the trace, and what is laid over it is held against what was read. */
@@ -232,6 +248,7 @@ int main(void)
     struct unit u = { 0 };
 
     UNIT_TEST(&u, representatives_cover_the_trace);
+    UNIT_TEST(&u, shares_do_not_scale_counters);
     UNIT_ROWS(&u, real_cases, check_real);
     return unit_run(&u);
 }
