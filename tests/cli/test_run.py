@@ -383,13 +383,14 @@ class Told(Scratch):
 
     def test_regions_of_the_torch_profiler_alone_are_printed(self) -> None:
         """The program writes what torch's profiler would have: one range."""
-        self.write("my.py", "import json, os\n"
+        self.write("my.py", "import gzip, json, os\n"
                    "if 'LPO_TORCH_PROFILE' in os.environ:\n"
                    "    out = json.load(open(os.environ['LPO_TORCH_PROFILE']))['out_dir']\n"
                    "    event = dict(ph='X', cat='user_annotation', name='think', pid=1, tid=1, ts=0, dur=900)\n"
-                   "    json.dump(dict(schemaVersion=1, traceEvents=[event]), open(out + '/1.trace.json', 'w'))\n")
+                   "    json.dump(dict(schemaVersion=1, traceEvents=[event]), gzip.open(out + '/1.trace.json.gz', 'wt'))\n")
         done = self.lpo("pipeline.torch_profiler.enable=true", "--", sys.executable, "my.py")
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIsNone(self.stage("torch_profiler")["message"])
         self.assertRegex(done.stdout, r"(?m)^think +1 +900 us")
         self.assertIn("| think |", self.text("report.md"))
 

@@ -204,6 +204,76 @@ static void gaps_lie_in_common_regions(void **state)
         assert_int_equal(lpo_gaps_ns(&line->nodes[i]), tree->nodes.at[i].depth == 0 ? 40 : 0);
 }
 
+/* Works of one stream and whether each is set aside; then what is left of the device. */
+static const struct aside_case {
+    const char *name;
+    struct {
+        int64_t start, end;
+        bool aside;
+    } works[5];
+    uint64_t devices, counted;
+    int64_t busy, idle, gaps;
+} aside_cases[] = {
+    { "nothing aside", { { 0, 10, false }, { 30, 40, false } }, 1, 2, 20, 20, 20 },
+    { "all aside leaves no device", { { 0, 10, true }, { 30, 40, true } }, 0, 0, 0, 0, 0 },
+    { "no gap borders on what is aside",
+      { { 0, 10, true },
+        { 30, 40, false },
+        { 45, 50, false },
+        { 70, 80, true },
+        { 90, 95, false } },
+      1,
+      3,
+      20,
+      5,
+      5 },
+    { "a work under one aside does not open a gap",
+      { { 0, 100, true }, { 20, 30, false }, { 150, 160, false } },
+      1,
+      2,
+      20,
+      0,
+      0 },
+    { "what is aside between two others is no gap",
+      { { 0, 10, false }, { 10, 90, true }, { 90, 100, false } },
+      1,
+      2,
+      20,
+      0,
+      0 },
+};
+
+static void check_aside(void **state)
+{
+    const struct aside_case *c = *state;
+    LPO_AUTO(lpo_trace) t = build_trace("k 0-1=1 A 2-9 k 3-4=1"); /* one place out, one in A */
+    LPO_AUTO(lpo_region_tree) tree = NULL;
+    LPO_AUTO(lpo_timeline) line = NULL;
+    struct lpo_work out = t->works.at[0], in = t->works.at[1];
+    bool aside[8] = { false };
+
+    t->works.len = 0;
+    for (int i = 0; i < 5 && c->works[i].end; i++) {
+        struct lpo_work w = c->works[i].aside ? in : out;
+
+        w.start_ns = c->works[i].start;
+        w.end_ns = c->works[i].end;
+        lpo_vec_push(&t->works, w);
+    }
+    tree = lpo_region_tree_create(t);
+    assert_true(tree->places.len <= 8);
+    aside[lpo_region_place(tree, &in)] = true;
+    line = lpo_timeline_create_without(tree, aside);
+    assert_int_equal(line->devices.len, c->devices);
+    if (!c->devices)
+        return;
+    assert_int_equal(line->devices.at[0].works, c->counted);
+    assert_int_equal(line->devices.at[0].busy_ns, c->busy);
+    assert_int_equal(line->devices.at[0].idle_ns, c->idle);
+    assert_int_equal(line->devices.at[0].span_ns, c->busy + c->idle);
+    assert_int_equal(lpo_gaps_ns(&line->devices.at[0].gaps), c->gaps);
+}
+
 static const struct class_case {
     const char *name;
     enum lpo_kernel_class want;
@@ -256,6 +326,7 @@ int main(void)
     UNIT_ROWS(&u, cases, check_time);
     UNIT_TEST(&u, communication_in_whole_graphs);
     UNIT_TEST(&u, gaps_lie_in_common_regions);
+    UNIT_ROWS(&u, aside_cases, check_aside);
     UNIT_ROWS(&u, class_cases, check_class);
     return unit_run(&u);
 }
