@@ -94,7 +94,8 @@ static void tell_ending(struct lpo_doc *doc, const struct lpo_run_data *d, const
         if (r->state != e->state)
             continue;
         lpo_str_addf(&names, "%s%s", names.len ? ", " : "", r->name);
-        said = said ? said : lpo_stage_says(d, r);
+        if (!said && r->message && strcmp(r->message, lpo_state_name(r->state)) != 0)
+            said = lpo_stage_says(d, r);
     }
     lpo_str_addn(&words, e->words, (size_t)(strstr(e->words, "%s") - e->words));
     lpo_str_add(&words, lpo_str_text(&names));

@@ -344,7 +344,7 @@ class Told(Scratch):
         self.assertEqual(child.returncode, 130)
         self.assertTrue(self.text("report.md").startswith("# Profile of sleep\n"))
         for page in (self.summary(), self.text("report.md")):
-            self.assertIn("The run was interrupted in direct_inference: ", page)
+            self.assertIn("The run was interrupted in direct_inference.", page)
             self.assertIn("Not begun: native.", page)
         self.assertIn("lpo run --resume", self.summary().split("## What to do first")[1])
 
