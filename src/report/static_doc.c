@@ -71,7 +71,8 @@ static void add_choices(struct lpo_doc *doc, const struct lpo_needs *n)
                       o->tp == 1 ? "" : "s");
     if (n->mla_flops[0])
         lpo_doc_paragraph(doc,
-                          "One decode step: %.4g GFLOP with MLA absorbed, %.4g GFLOP when every "
+                          "One decode step of the whole model: %.4g GFLOP with MLA absorbed, %.4g "
+                          "GFLOP when every "
                           "cached latent is expanded again.",
                           (double)n->mla_flops[0] / 1e9, (double)n->mla_flops[1] / 1e9);
 }
@@ -96,17 +97,34 @@ static void phase_label(const struct lpo_phase_result *p, int kind, char *out, s
         snprintf(out, room, "vision, %" PRIu64 " pixels a side", p->phase.image);
 }
 
+/* Of the ranks side by side; 0: not known, whatever is known of the link. */
+static double least_seconds(const struct lpo_phase_result *p)
+{
+    return p->rank.seconds > 0 ? p->rank.seconds + p->comm_seconds : 0;
+}
+
+const char *lpo_static_bound(const struct lpo_sums *s, double comm_seconds)
+{
+    if (s->seconds <= 0)
+        return NULL;
+    if (comm_seconds > s->seconds)
+        return "communication";
+    return s->compute_seconds > s->memory_seconds ? "compute" : "memory";
+}
+
 static void add_phases(struct lpo_doc *doc, const struct lpo_needs *n)
 {
+    bool comm = n->phase[LPO_PREFILL].comm_seconds > 0;
     struct lpo_table *t = lpo_doc_table(
-        doc, "phases", titled(doc, n, "Needed", "Needed by", ", communication in the least time"),
+        doc, "phases",
+        titled(doc, n, "Needed", "Needed by", comm ? ", communication in the least time" : ""),
         phase_columns, sizeof phase_columns / sizeof *phase_columns);
 
     for (int k = 0; k < LPO_PHASES; k++) {
         const struct lpo_phase_result *p = &n->phase[k];
         const struct lpo_sums *s = &p->rank;
         double bytes = lpo_sums_bytes(s);
-        double least = s->seconds > 0 ? s->seconds + p->comm_seconds : 0;
+        double least = least_seconds(p);
         char label[64];
 
         if (!p->present)
@@ -117,9 +135,7 @@ static void add_phases(struct lpo_doc *doc, const struct lpo_needs *n)
         lpo_row_bytes(t, bytes);
         lpo_row_measure(t, bytes > 0 ? lpo_computed((double)s->flops / bytes) : lpo_unknown());
         lpo_row_measure(t, ns_of(least));
-        lpo_row_text(t, least <= 0                               ? NULL
-                        : s->compute_seconds > s->memory_seconds ? "compute"
-                                                                 : "memory");
+        lpo_row_text(t, lpo_static_bound(s, p->comm_seconds));
         lpo_row_measure(
             t, least > 0 ? lpo_estimated((double)p->phase.batch * (double)p->phase.tokens / least)
                          : lpo_unknown());
@@ -278,9 +294,9 @@ struct lpo_sweep_row lpo_static_sweep_row(const struct lpo_needs *n)
         .vision_flops = p[LPO_IMAGE].all.flops,
         .rank_flops = { p[LPO_PREFILL].rank.flops, p[LPO_DECODE].rank.flops,
                         p[LPO_IMAGE].rank.flops },
-        .prefill_s = p[LPO_PREFILL].rank.seconds + p[LPO_PREFILL].comm_seconds,
-        .decode_s = p[LPO_DECODE].rank.seconds + p[LPO_DECODE].comm_seconds,
-        .vision_s = p[LPO_IMAGE].rank.seconds,
+        .prefill_s = least_seconds(&p[LPO_PREFILL]),
+        .decode_s = least_seconds(&p[LPO_DECODE]),
+        .vision_s = least_seconds(&p[LPO_IMAGE]),
         .peak_bytes = n->memory.peak,
         .fits = known_memory ? n->memory.fits : -1,
     };

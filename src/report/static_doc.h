@@ -15,6 +15,7 @@ struct lpo_json_writer;
 struct lpo_model_files;
 struct lpo_needs;
 struct lpo_str;
+struct lpo_sums;
 
 /* One point of a sweep: what was asked for, and what came out. */
 struct lpo_sweep_row {
@@ -35,6 +36,10 @@ struct lpo_static_report {
 };
 
 struct lpo_sweep_row lpo_static_sweep_row(const struct lpo_needs *needs);
+
+/* "compute", "memory", or "communication" where that takes longer than both; NULL without
+ * hardware. */
+const char *lpo_static_bound(const struct lpo_sums *s, double comm_seconds);
 
 struct lpo_doc *lpo_static_doc(const struct lpo_static_report *r);
 

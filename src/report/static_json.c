@@ -54,16 +54,15 @@ static void write_kinds(struct lpo_json_writer *w, const struct lpo_sums *s)
     lpo_jw_end(w);
 }
 
-/* What holds `s` back, and the rate at `seconds`, which are those written beside it. */
+/* What holds `s` back, and the rate at its seconds and those of communication. */
 static void write_rate(struct lpo_json_writer *w, const struct lpo_phase_result *p,
-                       enum lpo_phase_kind kind, const struct lpo_sums *s, double seconds)
+                       enum lpo_phase_kind kind, const struct lpo_sums *s, double comm_seconds)
 {
     const char *key = kind == LPO_IMAGE ? "images_per_second" : "tokens_per_second";
     double things = (double)p->phase.batch * (double)(kind == LPO_IMAGE ? 1 : p->phase.tokens);
-    const char *bound = s->compute_seconds > s->memory_seconds ? "compute" : "memory";
 
-    lpo_jw_text(w, "bound", seconds > 0 ? bound : NULL);
-    lpo_jw_real(w, key, seconds > 0 ? things / seconds : NAN);
+    lpo_jw_text(w, "bound", lpo_static_bound(s, comm_seconds));
+    lpo_jw_real(w, key, s->seconds > 0 ? things / (s->seconds + comm_seconds) : NAN);
 }
 
 static void write_rank(struct lpo_json_writer *w, const struct lpo_needs *n,
@@ -80,7 +79,7 @@ static void write_rank(struct lpo_json_writer *w, const struct lpo_needs *n,
     lpo_jw_whole(w, "comm_bytes", p->comm_bytes > 0 ? lpo_computed(p->comm_bytes) : lpo_unknown());
     seconds_or_null(w, "comm_seconds", p->comm_seconds);
     seconds_or_null(w, "step_seconds", step);
-    write_rate(w, p, kind, &p->rank, step);
+    write_rate(w, p, kind, &p->rank, p->comm_seconds);
     lpo_jw_end(w);
 }
 
@@ -107,7 +106,7 @@ static void write_phase(struct lpo_json_writer *w, const struct lpo_static_repor
     lpo_jw_uint(w, "batch", p->phase.batch);
     write_sums(w, &p->all);
     write_kinds(w, &p->all);
-    write_rate(w, p, kind, &p->all, p->all.seconds);
+    write_rate(w, p, kind, &p->all, 0);
     write_rank(w, n, kind);
     if (kind == LPO_DECODE && n->mla_flops[0]) {
         lpo_jw_object(w, "mla");

@@ -101,15 +101,21 @@ void lpo_row_share(struct lpo_table *t, double part, double whole)
 
 void lpo_row_measure(struct lpo_table *t, struct lpo_measure m)
 {
+    enum lpo_cell_type type = t->columns[t->cells.len % t->ncolumns].type;
+    bool whole = type == LPO_CELL_COUNT || type == LPO_CELL_NS;
     struct lpo_cell *c =
         next_cell(t, ONLY(LPO_CELL_COUNT) | ONLY(LPO_CELL_NS) | ONLY(LPO_CELL_BYTES) |
                          ONLY(LPO_CELL_PERCENT) | ONLY(LPO_CELL_MEASURE));
 
     c->how = isfinite(m.value) ? m.how : LPO_UNKNOWN;
     c->real = m.value;
+    if (c->how == LPO_UNKNOWN)
+        return;
     /* 2^63 and beyond do not fit a whole number, and no count or duration is that large */
-    if (c->how != LPO_UNKNOWN && fabs(m.value) < 0x1p63)
+    if (fabs(m.value) < 0x1p63)
         c->whole = (int64_t)llround(m.value);
+    else if (whole)
+        c->how = LPO_UNKNOWN;
 }
 
 void lpo_row_flag(struct lpo_table *t, bool yes)

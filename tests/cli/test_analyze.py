@@ -76,6 +76,16 @@ def every_member_says_whose_it_is():
     assert d["memory"]["scope"] == "rank" and d["memory"]["kv"] == cache["rank"]["bytes"]
 
 
+def communication_can_be_the_bound():
+    for tp, words in (("2", ("compute", "memory")), ("16", ("communication", "memory"))):
+        d = analyze(MODEL, "--tp", tp, "--hardware", "h200_sxm")
+        assert (d["prefill"]["rank"]["bound"], d["decode"]["rank"]["bound"]) == words, tp
+        assert (d["prefill"]["bound"], d["decode"]["bound"]) == ("compute", "memory")
+    assert "  communication  " in run(MODEL, "--tp", "16", "--hardware", "h200_sxm").stdout
+    assert "without communication" in " ".join(analyze(MODEL, "--tp", "2", "--hardware", "cpu")["notes"])
+    assert "communication in the least time" not in run(MODEL, "--tp", "2", "--hardware", "cpu").stdout
+
+
 def tables_of_ranks_say_so():
     out = run(MODEL, "--tp", "2", "--hardware", "h200_sxm", "--sweep", "tp=1,2").stdout
     for title in ("Needed by one of 2 ranks", "FLOPs by kind, one of 2 ranks", "Needed on the device of one of 2 ranks",
@@ -181,7 +191,7 @@ def check(name, fn, *args):
 def main():
     print("TAP version 13")
     for fn in (fields, no_hardware_no_times, config_alone_is_the_same_as_its_folder, sweep, tensor_parallel,
-               every_member_says_whose_it_is, tables_of_ranks_say_so, ranks_that_do_not_divide, bytes_are_whole,
+               every_member_says_whose_it_is, communication_can_be_the_bound, tables_of_ranks_say_so, ranks_that_do_not_divide, bytes_are_whole,
                narrow_weights, ceilings_from_the_environment, output_folder, errors_name_what_is_wrong,
                unknown_family):
         check(fn.__name__.replace("_", " "), fn)

@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "../unit.h"
 
 #include "report/doc.h"
@@ -103,6 +105,38 @@ static void csv_marks_name_the_scope(void **state)
     assert_string_equal(lpo_str_text(&out), want);
 }
 
+static const struct measure_case {
+    const char *name;
+    struct lpo_measure value;
+    const char *want; /* the same value as count, as duration, as bytes and as measure */
+} measure_cases[] = {
+    { "a real is rounded where the column is whole",
+      { 2.5e3 + 0.75, LPO_COMPUTED },
+      "2501,2501,2501,2500.75\r\n" },
+    { "unknown is empty everywhere", { 7, LPO_UNKNOWN }, ",,,\r\n" },
+    { "beyond a whole number is not 0",
+      { 1e19, LPO_COMPUTED },
+      ",,10000000000000000000,1e+19\r\n" },
+    { "endless is unknown", { INFINITY, LPO_COMPUTED }, ",,,\r\n" },
+};
+
+static void check_measure(void **state)
+{
+    static const struct lpo_column kinds[] = { { "n", "", LPO_CELL_COUNT, NULL },
+                                               { "ns", "", LPO_CELL_NS, NULL },
+                                               { "bytes", "", LPO_CELL_BYTES, NULL },
+                                               { "rate", "", LPO_CELL_MEASURE, "" } };
+    const struct measure_case *c = *state;
+    LPO_AUTO(lpo_doc) doc = lpo_doc_create("test", "t");
+    struct lpo_table *t = lpo_doc_table(doc, "rows", "", kinds, 4);
+    LPO_STR out = { 0 };
+
+    for (int i = 0; i < 4; i++)
+        lpo_row_measure(t, c->value);
+    lpo_writer_find("csv")->write(doc, &out);
+    assert_string_equal(strchr(lpo_str_text(&out), '\n') + 1, c->want);
+}
+
 static void json_parses(void **state)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
@@ -167,6 +201,7 @@ int main(void)
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, writer_cases, check_writer);
+    UNIT_ROWS(&u, measure_cases, check_measure);
     UNIT_TEST(&u, csv_marks_name_the_scope);
     UNIT_TEST(&u, json_parses);
     UNIT_TEST(&u, perfetto_parses);
