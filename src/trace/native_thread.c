@@ -211,8 +211,10 @@ static void take_event(struct native *n, struct native_thread *t, struct lpo_cur
 {
     unsigned tag = lpo_get_byte(c);
     struct event e = { .kind = tag & LPOT_EV_KIND, .flags = tag & ~(unsigned)LPOT_EV_KIND };
+    uint64_t later = lpo_get_v(c);
 
-    t->ticks += lpo_get_v(c);
+    /* time never runs back in a thread, whatever a file says */
+    t->ticks = later > UINT64_MAX - t->ticks ? UINT64_MAX : t->ticks + later;
     e.ns = lpo_tick_clock_ns(&n->clock, t->ticks) - n->shift_ns;
     if ((e.flags & LPOT_EV_DOMAIN) && e.kind <= LPOT_EV_MARK)
         e.domain = domain_row(n, lpo_get_v(c));
