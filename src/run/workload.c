@@ -1,5 +1,6 @@
 #include "run/workload.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,6 +76,20 @@ static int64_t device_number(const char *device)
     const char *colon = strchr(device, ':');
 
     return colon ? strtoll(colon + 1, NULL, 10) : 0;
+}
+
+/* The toy model knows no other device; PyTorch knows more, and judges for itself. */
+static int check_toy(struct builder *b)
+{
+    const char *device = conf_text(b, "run.device", "cpu"), *number = device + strlen("cuda");
+
+    if (strcmp(device, "cpu") == 0 || strcmp(device, "cuda") == 0)
+        return 0;
+    if (lpo_starts(device, "cuda:") && isdigit((unsigned char)number[1]) &&
+        strspn(number + 1, "0123456789") == strlen(number + 1) && device_number(device) < 1024)
+        return 0;
+    return lpo_fail(b->err, LPO_E_CONFIG,
+                    "run.device is '%s'; the built-in model runs on cpu, cuda or cuda:N", device);
 }
 
 /* workload.toy.cuda: true wants the CUDA build and nothing else, auto takes it where it can run. */
@@ -210,7 +225,7 @@ static int build_command(struct builder *b)
 }
 
 static const struct kind kinds[] = {
-    { "toy", build_toy, NULL, true },
+    { "toy", build_toy, check_toy, true },
     { "hf", build_hf, check_hf, true },
     { "command", build_command, check_command, false },
 };

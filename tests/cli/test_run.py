@@ -216,6 +216,13 @@ class Failures(Scratch):
         self.assertEqual(done.returncode, 3)
         self.assertIn("toy_llm_cuda is not beside lpo", done.stderr)
 
+    def test_a_device_that_is_none_is_refused_before_anything_starts(self) -> None:
+        for device in ("gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:99999"):
+            done = self.lpo(f"run.device={device}")
+            self.assertEqual(done.returncode, 2, device)
+            self.assertIn("run.device is", done.stderr)
+        self.assertFalse(os.path.exists(self.run))
+
     def test_what_a_model_lacks_is_told_before_it_starts(self) -> None:
         os.makedirs(os.path.join(self.cwd, "model"))
         self.write("config.json", "{}")
