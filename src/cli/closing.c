@@ -65,7 +65,7 @@ static struct lpo_analysis *read_traces(const struct lpo_app *app, const char *r
 
 static void print_regions(const struct lpo_app *app, const char *run)
 {
-    struct lpo_table_options o = { .fold_over = FOLD_OVER, .most_rows = ROWS };
+    struct lpo_table_options o = { .fold_over = FOLD_OVER, .most_rows = ROWS, .no_spread = true };
     LPO_AUTO(lpo_analysis) a = read_traces(app, run);
     LPO_AUTO(lpo_scope) s = NULL;
     LPO_AUTO(lpo_doc) doc = NULL;

@@ -137,7 +137,7 @@ void lpo_add_regions(struct lpo_doc *doc, const struct lpo_scope *s,
     struct lpo_table *t;
 
     for (size_t i = 0; i < fold->rows.len; i++) {
-        spread |= fold->rows.at[i].members > 1;
+        spread |= fold->rows.at[i].members > 1 && !options->no_spread;
         all += shown(&fold->rows.at[i]);
     }
     t = lpo_doc_table(doc, "regions", "", gpu ? gpu_columns : host_columns,

@@ -13,6 +13,7 @@ struct lpo_top_row;
 struct lpo_table_options {
     size_t fold_over; /* families larger than this are folded; SIZE_MAX: none */
     size_t most_rows; /* 0: all */
+    bool no_spread;   /* without the columns about the members of a family: a narrow table */
 };
 
 /* The region tree. GPU columns where the scope has kernels, host columns where it has visits. */
