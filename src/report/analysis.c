@@ -5,7 +5,6 @@
 #include "region/cells.h"
 #include "region/timeline.h"
 #include "region/tree.h"
-#include "trace/overlap.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
 
@@ -26,7 +25,6 @@ int lpo_analysis_create_skip(const char *const *files, size_t count, unsigned sk
                              struct lpo_err *err)
 {
     LPO_AUTO(lpo_trace) trace = lpo_trace_create();
-    LPO_AUTO(lpo_overlap) overlap = lpo_overlap_create();
 
     trace->skip = skip;
     for (size_t i = 0; i < count; i++) {
@@ -34,8 +32,6 @@ int lpo_analysis_create_skip(const char *const *files, size_t count, unsigned sk
 
         if (rc < 0)
             return rc;
-        if (count > 1)
-            lpo_overlap_look(overlap, trace, files[i]);
     }
     *out = lpo_analysis_of(trace, select);
     trace = NULL;

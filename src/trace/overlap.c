@@ -17,11 +17,6 @@ struct lpo_overlap {
     size_t works, ranges;           /* rows of those files */
 };
 
-struct lpo_overlap *lpo_overlap_create(void)
-{
-    return lpo_xcalloc(1, sizeof(struct lpo_overlap));
-}
-
 void lpo_overlap_destroy(struct lpo_overlap *o)
 {
     if (!o)
@@ -79,8 +74,9 @@ static void compare(const struct lpo_overlap *o, struct lpo_trace *t, const stru
     }
 }
 
-void lpo_overlap_look(struct lpo_overlap *o, struct lpo_trace *t, const char *path)
+void lpo_overlap_look(struct lpo_trace *t, const char *path)
 {
+    struct lpo_overlap *o = t->overlap ? t->overlap : lpo_xcalloc(1, sizeof *o);
     struct window *now = windows_of_rows(o, t);
     size_t count = t->processes.len;
 
@@ -90,6 +86,7 @@ void lpo_overlap_look(struct lpo_overlap *o, struct lpo_trace *t, const char *pa
     for (size_t i = 0; i < count; i++)
         if (now[i].start_ns <= now[i].end_ns)
             lpo_vec_push(&o->windows, now[i]);
+    t->overlap = o;
     o->works = t->works.len;
     o->ranges = t->ranges.len;
     free(now);

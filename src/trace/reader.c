@@ -1,5 +1,6 @@
 #include "trace/reader.h"
 
+#include "trace/overlap.h"
 #include "trace/readers.h"
 #include "trace/trace.h"
 #include "util/err.h"
@@ -41,9 +42,12 @@ int lpo_trace_read(const char *path, struct lpo_trace *into, struct lpo_err *err
 
     if (rc < 0)
         return rc;
-    into->sources++;
+    if (into->sources++ == 1)
+        lpo_overlap_look(into, path); /* at the first, which has nothing to be compared with */
     rc = r->read(path, into, err);
     if (rc < 0)
         lpo_ctx(err, "cannot read '%s' as %s", path, r->name);
+    else if (into->sources > 1)
+        lpo_overlap_look(into, path);
     return rc;
 }
