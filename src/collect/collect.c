@@ -167,6 +167,19 @@ bool lpoc_ready(struct lpoc *c)
     return state == LPOC_ON;
 }
 
+uint32_t lpoc_kernel_name(struct lpoc *c, const char *name)
+{
+    size_t len = name ? strnlen(name, LPOC_KERNEL_NAME_MAX) : 0;
+    uint32_t id;
+
+    if (!len)
+        return 0;
+    pthread_mutex_lock(&c->lock);
+    id = lpoc_defs_string(&c->defs, name, len, lpoc_defs_hash(name, len), true);
+    pthread_mutex_unlock(&c->lock);
+    return id == LPOC_NAME_FULL ? 0 : id;
+}
+
 void lpoc_write_defs(struct lpoc *c)
 {
     const uint8_t *at;

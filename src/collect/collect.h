@@ -48,6 +48,10 @@ struct lpoc *lpoc_get(void);
 /* Brings the collector to LPOC_ON, once; also in a child of fork. False: it is off. */
 bool lpoc_ready(struct lpoc *c);
 
+/* The string id of a kernel's name, cut at LPOC_KERNEL_NAME_MAX; 0 for none. Takes the lock. */
+enum { LPOC_KERNEL_NAME_MAX = 32 << 10 };
+uint32_t lpoc_kernel_name(struct lpoc *c, const char *name);
+
 /* Definitions that are new since the last block. Takes the lock. */
 void lpoc_write_defs(struct lpoc *c);
 /* (key, value) pairs of text, `count` pairs. */

@@ -1,11 +1,11 @@
 #include "collect/device.h"
 
-#include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "collect/collect.h"
+#include "collect/load.h"
 
 enum { DEVICES_MAX = 64, KEY = 48, VALUE = 256, PAIRS = 16 };
 
@@ -19,17 +19,14 @@ struct driver {
     int (*uuid)(unsigned char *uuid, int device);
 };
 
-static const struct {
-    const char *name;
-    size_t at;
-} entries[] = {
-    { "cuDriverGetVersion", offsetof(struct driver, version) },
-    { "cuDeviceGetCount", offsetof(struct driver, count) },
-    { "cuDeviceGet", offsetof(struct driver, get) },
-    { "cuDeviceGetName", offsetof(struct driver, name) },
-    { "cuDeviceGetAttribute", offsetof(struct driver, attribute) },
-    { "cuDeviceTotalMem_v2", offsetof(struct driver, memory) },
-    { "cuDeviceGetUuid", offsetof(struct driver, uuid) },
+static const struct lpoc_entry entries[] = {
+    { "cuDriverGetVersion", offsetof(struct driver, version), false },
+    { "cuDeviceGetCount", offsetof(struct driver, count), false },
+    { "cuDeviceGet", offsetof(struct driver, get), false },
+    { "cuDeviceGetName", offsetof(struct driver, name), false },
+    { "cuDeviceGetAttribute", offsetof(struct driver, attribute), false },
+    { "cuDeviceTotalMem_v2", offsetof(struct driver, memory), false },
+    { "cuDeviceGetUuid", offsetof(struct driver, uuid), false },
 };
 
 /* CUdevice_attribute numbers. */
@@ -106,14 +103,10 @@ static void tell_version(struct lpoc *c, const struct driver *d)
 
 void lpoc_devices_tell(struct lpoc *c)
 {
-    void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     struct driver d = { 0 };
     int count = 0;
 
-    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
-        void *f = dlsym(lib ? lib : RTLD_DEFAULT, entries[i].name);
-        memcpy((char *)&d + entries[i].at, &f, sizeof f);
-    }
+    lpoc_entries_find(lpoc_driver(), LPOC_ENTRIES(entries), &d);
     tell_version(c, &d);
     if (!d.count || !d.get || d.count(&count) != 0)
         return;

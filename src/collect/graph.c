@@ -1,10 +1,9 @@
 #include "collect/graph.h"
 
-#include <dlfcn.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "collect/gpu.h"
+#include "collect/load.h"
 #include "collect/mem.h"
 #include "collect/wire.h"
 #include "lpo/trace_format.h"
@@ -14,35 +13,27 @@ enum {
     ENTRY = 128,          /* the longest entry of a node */
     NODES_MOST = 1 << 18, /* of one graph */
     DEPTH_MOST = 8,       /* of child graphs */
-    NAME_MOST = 32 << 10,
 };
 
-static const struct {
-    const char *name;
-    size_t at;
-} entries[] = {
-    { "cuGraphGetNodes", offsetof(struct cu_graphs, nodes) },
-    { "cuGraphNodeGetType", offsetof(struct cu_graphs, type) },
-    { "cuGraphKernelNodeGetParams_v2", offsetof(struct cu_graphs, kernel) },
-    { "cuGraphMemcpyNodeGetParams", offsetof(struct cu_graphs, copy) },
-    { "cuGraphMemsetNodeGetParams", offsetof(struct cu_graphs, set) },
-    { "cuGraphChildGraphNodeGetGraph", offsetof(struct cu_graphs, child) },
-    { "cuFuncGetName", offsetof(struct cu_graphs, function_name) },
+#define NEEDED(field, name)                                                                        \
+    {                                                                                              \
+        name, offsetof(struct cu_graphs, field), true                                              \
+    }
+
+static const struct lpoc_entry entries[] = {
+    NEEDED(nodes, "cuGraphGetNodes"),
+    NEEDED(type, "cuGraphNodeGetType"),
+    NEEDED(kernel, "cuGraphKernelNodeGetParams_v2"),
+    NEEDED(copy, "cuGraphMemcpyNodeGetParams"),
+    NEEDED(set, "cuGraphMemsetNodeGetParams"),
+    NEEDED(child, "cuGraphChildGraphNodeGetGraph"),
+    NEEDED(function_name, "cuFuncGetName"),
 };
 
 bool lpoc_graph_can_list(struct lpoc_gpu *g)
 {
-    void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-
-    if (!g->api.graph_exec_id || !g->api.graph_node_id)
-        return false;
-    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
-        void *f = dlsym(lib ? lib : RTLD_DEFAULT, entries[i].name);
-        if (!f)
-            return false;
-        memcpy((char *)&g->driver + entries[i].at, &f, sizeof f);
-    }
-    return true;
+    return g->api.graph_exec_id && g->api.graph_node_id &&
+           !lpoc_entries_find(lpoc_driver(), LPOC_ENTRIES(entries), &g->driver);
 }
 
 /* A graph while it is being told. */
@@ -94,27 +85,17 @@ static bool begin_node(struct list *l, void *node, unsigned type)
     return true;
 }
 
-static uint32_t name_id(struct lpoc *c, const char *name)
-{
-    size_t len = strnlen(name, NAME_MOST);
-    uint32_t id;
-
-    pthread_mutex_lock(&c->lock);
-    id = lpoc_defs_string(&c->defs, name, len, lpoc_defs_hash(name, len), true);
-    pthread_mutex_unlock(&c->lock);
-    return id == LPOC_NAME_FULL ? 0 : id;
-}
-
-static bool add_kernel(struct list *l, void *node)
+static bool add_kernel(struct list *l, void *node, unsigned depth)
 {
     struct cu_kernel_node k = { .function = NULL };
     const char *name = NULL;
 
+    (void)depth;
     if (l->driver->kernel(node, &k) != 0 || !k.function ||
         l->driver->function_name(&name, k.function) != 0 || !name ||
         !begin_node(l, node, LPOT_NODE_KERNEL))
         return false;
-    l->end = lpoc_put_v(l->end, name_id(l->owner, name));
+    l->end = lpoc_put_v(l->end, lpoc_kernel_name(l->owner, name));
     for (int i = 0; i < 3; i++)
         l->end = lpoc_put_v(l->end, k.grid[i]);
     for (int i = 0; i < 3; i++)
@@ -131,46 +112,62 @@ static bool add_bytes(struct list *l, void *node, unsigned type, uint64_t bytes)
     return true;
 }
 
-static bool add_copy(struct list *l, void *node)
+static bool add_copy(struct list *l, void *node, unsigned depth)
 {
     struct cu_copy_node m = { .width = 0 };
 
-    return l->driver->copy(node, &m) == 0 &&
-           add_bytes(l, node, LPOT_NODE_COPY, (uint64_t)m.width * m.height * m.depth);
+    (void)depth;
+    return !l->owner->knobs.copies ||
+           (l->driver->copy(node, &m) == 0 &&
+            add_bytes(l, node, LPOT_NODE_COPY, (uint64_t)m.width * m.height * m.depth));
 }
 
-static bool add_set(struct list *l, void *node)
+static bool add_set(struct list *l, void *node, unsigned depth)
 {
     struct cu_set_node m = { .width = 0 };
 
-    return l->driver->set(node, &m) == 0 &&
-           add_bytes(l, node, LPOT_NODE_SET, (uint64_t)m.width * m.height * m.element);
+    (void)depth;
+    return !l->owner->knobs.copies ||
+           (l->driver->set(node, &m) == 0 &&
+            add_bytes(l, node, LPOT_NODE_SET, (uint64_t)m.width * m.height * m.element));
 }
 
 static bool add_graph(struct list *l, void *graph, unsigned depth);
 
-static bool add_node(struct list *l, void *node, unsigned depth)
+static bool add_child(struct list *l, void *node, unsigned depth)
 {
     void *child = NULL;
+
+    return depth < DEPTH_MOST && l->driver->child(node, &child) == 0 &&
+           add_graph(l, child, depth + 1);
+}
+
+/* How often the body of a conditional node runs is decided on the GPU. */
+static bool refuse(struct list *l, void *node, unsigned depth)
+{
+    (void)l, (void)node, (void)depth;
+    return false;
+}
+
+static const struct {
+    int type;
+    bool (*add)(struct list *l, void *node, unsigned depth);
+} types[] = {
+    { CU_NODE_KERNEL, add_kernel }, { CU_NODE_COPY, add_copy },      { CU_NODE_SET, add_set },
+    { CU_NODE_GRAPH, add_child },   { CU_NODE_CONDITIONAL, refuse },
+};
+
+/* Events, host calls, memory: nothing that CUPTI would time, and not told. */
+static bool add_node(struct list *l, void *node, unsigned depth)
+{
     int type = 0;
 
     if (l->driver->type(node, &type) != 0)
         return false;
-    switch (type) {
-    case CU_NODE_KERNEL:
-        return add_kernel(l, node);
-    case CU_NODE_COPY:
-        return !l->owner->knobs.copies || add_copy(l, node);
-    case CU_NODE_SET:
-        return !l->owner->knobs.copies || add_set(l, node);
-    case CU_NODE_GRAPH:
-        return depth < DEPTH_MOST && l->driver->child(node, &child) == 0 &&
-               add_graph(l, child, depth + 1);
-    case CU_NODE_CONDITIONAL: /* how often its body runs is decided on the GPU */
-        return false;
-    default: /* events, host calls, memory: nothing that CUPTI would time */
-        return true;
-    }
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (types[i].type == type)
+            return types[i].add(l, node, depth);
+    return true;
 }
 
 static bool add_graph(struct list *l, void *graph, unsigned depth)

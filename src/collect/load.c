@@ -18,11 +18,7 @@ static const char *const folders[] = {
         name, offsetof(struct cupti, field), needed                                                \
     }
 
-static const struct {
-    const char *name;
-    size_t at;
-    bool needed;
-} entries[] = {
+static const struct lpoc_entry entries[] = {
     ENTRY(get_version, "cuptiGetVersion", true),
     ENTRY(subscribe_v2, "cuptiSubscribe_v2", false),
     ENTRY(subscribe, "cuptiSubscribe", true),
@@ -39,6 +35,26 @@ static const struct {
     ENTRY(graph_exec_id, "cuptiGetGraphExecId", false),
     ENTRY(result_string, "cuptiGetResultString", false),
 };
+
+const char *lpoc_entries_find(void *lib, const struct lpoc_entry *table, size_t count, void *out)
+{
+    const char *missing = NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        void *f = dlsym(lib, table[i].name);
+        memcpy((char *)out + table[i].at, &f, sizeof f);
+        if (!f && table[i].needed && !missing)
+            missing = table[i].name;
+    }
+    return missing;
+}
+
+void *lpoc_driver(void)
+{
+    void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+
+    return lib ? lib : RTLD_DEFAULT;
+}
 
 static int look(struct dl_phdr_info *info, size_t size, void *out)
 {
@@ -96,6 +112,7 @@ static void *open_anywhere(void)
 bool lpoc_cupti_load(struct cupti *api, const char *only, char *why, unsigned long room)
 {
     void *lib = only[0] ? dlopen(only, RTLD_NOW) : open_present();
+    const char *missing;
 
     if (!lib && !only[0])
         lib = open_anywhere();
@@ -104,13 +121,10 @@ bool lpoc_cupti_load(struct cupti *api, const char *only, char *why, unsigned lo
         snprintf(why, room, "%s", said ? said : "libcupti.so.13 or .12 is not on this machine");
         return false;
     }
-    for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
-        void *f = dlsym(lib, entries[i].name);
-        if (!f && entries[i].needed) {
-            snprintf(why, room, "this libcupti has no %s", entries[i].name);
-            return false;
-        }
-        memcpy((char *)api + entries[i].at, &f, sizeof f);
+    missing = lpoc_entries_find(lib, LPOC_ENTRIES(entries), api);
+    if (missing) {
+        snprintf(why, room, "this libcupti has no %s", missing);
+        return false;
     }
     return true;
 }

@@ -9,7 +9,7 @@
 
 /* A table is emptied at three quarters and its numbers go on: memory stays bounded, and a program
  * with that many shapes pays a few bytes more. */
-enum { SHAPES = 1 << 15, PLACES = 1 << 10, KERNEL_NAME_MAX = 32 << 10 };
+enum { SHAPES = 1 << 15, PLACES = 1 << 10 };
 
 struct lpoc_shape_slot {
     struct lpoc_shape key;
@@ -61,26 +61,13 @@ uint32_t lpoc_place_id(struct lpoc_shapes *s, uint32_t device, uint32_t context,
     return s->place_ids - 1;
 }
 
-static uint32_t string_of(struct lpoc *c, const char *name)
-{
-    size_t len = name ? strnlen(name, KERNEL_NAME_MAX) : 0;
-    uint32_t id;
-
-    if (!len)
-        return 0;
-    pthread_mutex_lock(&c->lock);
-    id = lpoc_defs_string(&c->defs, name, len, lpoc_defs_hash(name, len), true);
-    pthread_mutex_unlock(&c->lock);
-    return id == LPOC_NAME_FULL ? 0 : id;
-}
-
 static bool same_name(const struct lpoc *c, const struct lpoc_shape_slot *slot)
 {
     const struct lpoc_string *s = &c->defs.strings[slot->string];
 
     return !slot->string ||
            (strncmp(slot->key.name, lpoc_defs_text(&c->defs, slot->string), s->len) == 0 &&
-            (s->len == KERNEL_NAME_MAX || !slot->key.name[s->len]));
+            (s->len == LPOC_KERNEL_NAME_MAX || !slot->key.name[s->len]));
 }
 
 static uint64_t shape_hash(const struct lpoc_shape *shape)
@@ -130,7 +117,7 @@ uint32_t lpoc_shape_id(struct lpoc_shapes *s, const struct lpoc_shape *shape, ui
         break;
     }
     slot->key = *shape;
-    slot->string = string_of(s->owner, shape->name);
+    slot->string = lpoc_kernel_name(s->owner, shape->name);
     slot->id = ++s->shape_ids;
     *p = put_shape(*p, shape, slot->string);
     return slot->id - 1;
