@@ -2,28 +2,18 @@
 #include <sys/wait.h>
 
 #include "../unit.h"
-#include "traced.h"
+#include "gpu_case.h"
 
 #define DECODE_THREAD                                                                              \
     "thread gpu_client\n"                                                                          \
     "  decode x1\n"                                                                                \
     "    step x2\n"                                                                                \
     "      layer x6\n"
-#define GEMM "kernel gemm(float*) <<<128,1,1|256,1,1>>> dev 0 stream 7 in "
-#define NORM "kernel rms_norm <<<64,1,1|128,1,1>>> dev 0 stream 7 in "
 #define DECODE                                                                                     \
     DECODE_THREAD GEMM "(outside) x1\n" GEMM "decode/step/layer x12\n" NORM "decode/step/layer "   \
                        "x6\n"
 
-#define UNLISTED                                                                                   \
-    "CUDA graphs could not be listed (conditional nodes, or too many graphs): their launches are " \
-    "shown as one kernel each; pipeline.native.graphs=nodes records every kernel\n"
-
-static const struct row {
-    const char *name, *scenario;
-    const char *env[4];
-    const char *want;
-} rows[] = {
+static const struct gpu_case cases[] = {
     { "kernels in their ranges", "decode", { 0 }, DECODE },
     { "launch calls that return", "decode", { "LPO_COLLECT_RETURNS=1" }, DECODE },
     { "small buffers", "decode", { "LPO_COLLECT_CUPTI_BUFFER_KB=64" }, DECODE },
@@ -50,93 +40,6 @@ static const struct row {
       "set Memset (Device) 64 bytes dev 0 stream 7 in A/~S x1\n"
       "note 1 GPU works have no launch record, so their range is not known\n"
       "note 1 GPU works have no time: CUPTI recorded none for them\n" },
-    { "graphs, node by node",
-      "graphs",
-      { "LPO_COLLECT_GRAPH_NODES=1" },
-      "thread gpu_client\n"
-      "  capture x1\n"
-      "    norm x1\n"
-      "    mlp x1\n"
-      "  replay x3\n" GEMM "replay (graph) captured in capture/mlp x3\n" NORM
-      "replay (graph) captured in capture/norm x3\n" },
-    { "graphs as a whole",
-      "graphs",
-      { 0 },
-      "thread gpu_client\n"
-      "  capture x1\n"
-      "    norm x1\n"
-      "    mlp x1\n"
-      "  replay x3\n" GEMM "replay (graph) (a share of 2500 ns) captured in capture/mlp x3\n" NORM
-      "replay (graph) (a share of 2500 ns) captured in capture/norm x3\n"
-      "note 6 kernels in CUDA graphs were never seen outside one: their share of the graph's time "
-      "is a guess\n" },
-    { "graphs as a whole, and one that has no id",
-      "graphs",
-      { "FAKE_FAIL=cuptiGetGraphExecId:27" },
-      "thread gpu_client\n"
-      "  capture x1\n"
-      "    norm x1\n"
-      "    mlp x1\n"
-      "  replay x3\n"
-      "kernel CUDA graph 9 dev 0 stream 7 in replay (whole graph) x3\n"
-      "note 1 " UNLISTED },
-    { "graphs under a driver that cannot list them: node by node",
-      "old:graphs",
-      { 0 },
-      "thread gpu_client_old\n"
-      "  capture x1\n"
-      "    norm x1\n"
-      "    mlp x1\n"
-      "  replay x3\n" GEMM "replay (graph) captured in capture/mlp x3\n" NORM
-      "replay (graph) captured in capture/norm x3\n" },
-    { "a graph of seen kernels, copies and another graph",
-      "warm_graph",
-      { 0 },
-      "thread gpu_client\n"
-      "  capture x1\n"
-      "  replay x1\n"
-      "copy Memcpy (CUDA graph) 64 bytes dev 0 stream 7 in replay (graph) (a share of 1590 ns) "
-      "x1\n" GEMM "(outside) x1\n" GEMM
-      "replay (graph) (a share of 1339 ns) captured in capture x1\n"
-      "kernel never_seen <<<1,1,1|1,1,1>>> dev 0 stream 7 in replay (graph) (a share of 893 ns) "
-      "x1\n" NORM "(outside) x1\n" NORM
-      "replay (graph) (a share of 446 ns) captured in capture x1\n"
-      "set Memset (CUDA graph) 32 bytes dev 0 stream 7 in replay (graph) (a share of 732 ns) x1\n"
-      "note 1 kernels in CUDA graphs were never seen outside one: their share of the graph's time "
-      "is a guess\n"
-      "note 1 times a CUDA graph was changed after its kernels were listed: those are shown as "
-      "they "
-      "were first; pipeline.native.graphs=nodes records every kernel as it ran\n" },
-    { "a graph with a conditional node",
-      "conditional_graph",
-      { 0 },
-      "kernel CUDA graph 4 dev 0 stream 7 in (outside) (whole graph) x1\n"
-      "note 1 " UNLISTED },
-    { "a graph of 2500 nodes",
-      "large_graph",
-      { 0 },
-      GEMM "(outside) (graph) (a share of 2 ns) x1250\n" NORM
-           "(outside) (graph) (a share of 2 ns) x1250\n"
-           "note 2500 kernels in CUDA graphs were never seen outside one: their share of the "
-           "graph's time is a guess\n" },
-    { "graphs of four threads",
-      "graph_threads",
-      { 0 },
-      "thread gpu_client\n"
-      "  t0 x20\n"
-      "thread gpu_client\n"
-      "  t1 x20\n"
-      "thread gpu_client\n"
-      "  t2 x20\n"
-      "thread gpu_client\n"
-      "  t3 x20\n" GEMM "t0 (graph) (a share of 2500 ns) x20\n" GEMM
-      "t1 (graph) (a share of 2500 ns) x20\n" GEMM "t2 (graph) (a share of 2500 ns) x20\n" GEMM
-      "t3 (graph) (a share of 2500 ns) x20\n" NORM "t0 (graph) (a share of 2500 ns) x20\n" NORM
-      "t1 (graph) (a share of 2500 ns) x20\n" NORM "t2 (graph) (a share of 2500 ns) x20\n" NORM
-      "t3 (graph) (a share of 2500 ns) x20\n"
-      "note 160 kernels in CUDA graphs were never seen outside one: their share of the graph's "
-      "time "
-      "is a guess\n" },
     { "a name whose memory is used again",
       "reused_name",
       { 0 },
@@ -208,45 +111,6 @@ static const struct row {
       "thread gpu_client\n"
       "  A x1\n"
       "start/end S x1\n" },
-    { "kernels off, those of graphs too",
-      "graphs",
-      { "LPO_COLLECT_KERNELS=0" },
-      "thread gpu_client\n"
-      "  capture x1\n"
-      "    norm x1\n"
-      "    mlp x1\n"
-      "  replay x3\n" },
-    { "copies off, those of graphs too",
-      "warm_graph",
-      { "LPO_COLLECT_COPIES=0" },
-      "thread gpu_client\n"
-      "  capture x1\n"
-      "  replay x1\n" GEMM "(outside) x1\n" GEMM
-      "replay (graph) (a share of 2500 ns) captured in capture x1\n"
-      "kernel never_seen <<<1,1,1|1,1,1>>> dev 0 stream 7 in replay (graph) (a share of 1667 ns) "
-      "x1\n" NORM "(outside) x1\n" NORM
-      "replay (graph) (a share of 833 ns) captured in capture x1\n"
-      "note 1 kernels in CUDA graphs were never seen outside one: their share of the graph's time "
-      "is a guess\n"
-      "note 1 times a CUDA graph was changed after its kernels were listed: those are shown as "
-      "they were first; pipeline.native.graphs=nodes records every kernel as it ran\n" },
-    { "whole graphs refused: node by node",
-      "graphs",
-      { "FAKE_FAIL=cuptiActivityEnable.51:27" },
-      "thread gpu_client\n"
-      "  capture x1\n"
-      "    norm x1\n"
-      "    mlp x1\n"
-      "  replay x3\n" GEMM "replay (graph) captured in capture/mlp x3\n" NORM
-      "replay (graph) captured in capture/norm x3\n" },
-    { "a graph whose kernel was switched off, and a change that was refused",
-      "changed_graph",
-      { 0 },
-      GEMM "(outside) (graph) (a share of 5000 ns) x1\n"
-           "note 1 kernels in CUDA graphs were never seen outside one: their share of the graph's "
-           "time is a guess\n"
-           "note 1 times a CUDA graph was changed after its kernels were listed: those are shown "
-           "as they were first; pipeline.native.graphs=nodes records every kernel as it ran\n" },
     { "the GPU off",
       "decode",
       { "LPO_COLLECT_GPU=0" },
@@ -256,33 +120,6 @@ static const struct row {
       { "LPO_COLLECT_CUPTI=/nowhere/libcupti.so.13" },
       NULL },
 };
-
-static void run(const char *scenario, const char *const *env, struct traced *t,
-                struct lpo_str *text)
-{
-    bool old = lpo_starts(scenario, "old:");
-    const char *argv[] = { old ? "gpu_client_old" : "gpu_client", scenario + (old ? 4 : 0), NULL };
-
-    traced_run(argv, env, t);
-    if (strcmp(t->output, "") != 0)
-        fail_msg("output: %s", t->output);
-    assert_int_equal(t->status, 0);
-    traced_text(t->trace, text);
-}
-
-static void check_row(void **state)
-{
-    const struct row *r = *state;
-    struct traced t;
-    LPO_STR text = { 0 };
-
-    run(r->scenario, r->env, &t, &text);
-    if (r->want)
-        assert_string_equal(lpo_str_text(&text), r->want);
-    else if (strcmp(r->scenario, "decode") == 0)
-        assert_non_null(strstr(lpo_str_text(&text), "\nnote "));
-    traced_free(&t);
-}
 
 /* Whatever a call answers, the program runs on, its ranges are there, and the file says why the
  * kernels are not. */
@@ -305,39 +142,13 @@ static void check_every_code(void **state)
 
             snprintf(fail, sizeof fail, "FAKE_FAIL=%s:%d", calls[i], codes[k]);
             snprintf(code, sizeof code, "(%d)", codes[k]);
-            run("decode", env, &t, &text);
+            gpu_run("decode", env, &t, &text);
             assert_memory_equal(text.at, DECODE_THREAD "note ", sizeof DECODE_THREAD "note " - 1);
             if (codes[k] != 39)
                 assert_non_null(strstr(text.at, code));
             assert_int_equal(t.trace->works.len, 0);
             traced_free(&t);
         }
-}
-
-/* A handler's NVTX calls while a graph is listed are counted or recorded, and never wait. */
-static void check_signals(void **state)
-{
-    struct traced t;
-    LPO_STR text = { 0 };
-
-    (void)state;
-    run("graph_signals", NULL, &t, &text); /* fails when the program does not end */
-    traced_free(&t);
-}
-
-/* A list is in the file of the process that launches the graph, and in no child's. */
-static void check_forked_lists(void **state)
-{
-    struct traced t;
-    LPO_STR text = { 0 };
-
-    (void)state;
-    run("forked_graphs", NULL, &t, &text);
-    assert_non_null(strstr(text.at, "  child x1\n"));
-    assert_int_equal(t.files, 2);
-    assert_int_equal(t.trace->works.len, 2500);
-    assert_true(t.bytes > 40000 && t.bytes < 70000); /* the list of 2500 nodes once */
-    traced_free(&t);
 }
 
 /* Small buffers, many of them out at once, and completed the last one first. */
@@ -349,7 +160,7 @@ static void check_buffers_held(void **state)
     LPO_STR text = { 0 };
 
     (void)state;
-    run("steady", env, &t, &text);
+    gpu_run("steady", env, &t, &text);
     assert_int_equal(t.trace->works.len, 99000);
     assert_int_equal(t.trace->notes.len, 0);
     traced_free(&t);
@@ -364,7 +175,7 @@ static void check_buffers_full(void **state)
     LPO_STR text = { 0 };
 
     (void)state;
-    run("steady", env, &t, &text);
+    gpu_run("steady", env, &t, &text);
     assert_int_equal(t.trace->works.len, 3 * 303);
     assert_int_equal(t.trace->dropped, 99000 - 3 * 303);
     assert_non_null(strstr(text.at, "note 98091 GPU records were dropped by CUPTI\n"));
@@ -378,7 +189,7 @@ static void check_many_shapes(void **state)
     LPO_STR text = { 0 };
 
     (void)state;
-    run("many_shapes", NULL, &t, &text);
+    gpu_run("many_shapes", NULL, &t, &text);
     assert_int_equal(t.trace->works.len, 60000);
     for (size_t i = 0; i < t.trace->works.len; i++) {
         const struct lpo_work *w = &t.trace->works.at[i];
@@ -395,7 +206,7 @@ static void check_bytes(void **state)
     LPO_STR text = { 0 };
 
     (void)state;
-    run("steady", NULL, &t, &text);
+    gpu_run("steady", NULL, &t, &text);
     assert_int_equal(t.trace->works.len, 99000);
     assert_int_equal(t.trace->notes.len, 0);
     print_message("# %.1f bytes per kernel\n", (double)t.bytes / 99000);
@@ -421,7 +232,7 @@ static void check_devices(void **state)
     LPO_STR text = { 0 };
 
     (void)state;
-    run("decode", NULL, &t, &text);
+    gpu_run("decode", NULL, &t, &text);
     assert_int_equal(t.trace->devices.len, 2);
     assert_string_equal(lpo_trace_text(t.trace, t.trace->devices.at[1].name), "Fake GPU 1");
     assert_int_equal(t.trace->devices.at[0].sms, 160);
@@ -438,7 +249,7 @@ static void check_one_clock(void **state)
     LPO_STR text = { 0 };
 
     (void)state;
-    run("decode", NULL, &t, &text);
+    gpu_run("decode", NULL, &t, &text);
     for (size_t i = 0; i < t.trace->works.len; i++) {
         const struct lpo_work *w = &t.trace->works.at[i];
         const struct lpo_launch *l = &t.trace->launches.at[w->launch];
@@ -451,9 +262,7 @@ int main(void)
 {
     struct unit u = { 0 };
 
-    UNIT_ROWS(&u, rows, check_row);
-    UNIT_TEST(&u, check_signals);
-    UNIT_TEST(&u, check_forked_lists);
+    UNIT_ROWS(&u, cases, gpu_check);
     UNIT_TEST(&u, check_every_code);
     UNIT_TEST(&u, check_buffers_held);
     UNIT_TEST(&u, check_buffers_full);
