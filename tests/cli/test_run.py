@@ -1,69 +1,18 @@
 #!/usr/bin/env python3
-"""`lpo run` from the outside: run folders, provenance, failures, interrupts, resuming. Prints TAP."""
+"""`lpo run` from the outside: run folders, provenance, secrets, failures. Prints TAP."""
 from __future__ import annotations
 
 import json
 import os
-import shutil
-import signal
 import subprocess
 import sys
-import tempfile
-import time
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..")]
+sys.dont_write_bytecode = True
 import tap  # noqa: E402
-
-LPO = os.environ["LPO_BIN"]
-QUIET = ["pipeline.static_analysis.enable=false"]
-ONLY_DIRECT = [*QUIET, "pipeline.native.enable=false"]
-
-
-class Scratch(unittest.TestCase):
-    """A folder of its own for each test; the run folder is always `run` in it."""
-
-    def setUp(self) -> None:
-        self.temp = tempfile.TemporaryDirectory(prefix="lpo-run-")
-        self.cwd = self.temp.name
-        self.run = os.path.join(self.cwd, "run")
-
-    def tearDown(self) -> None:
-        self.temp.cleanup()
-
-    def lpo(self, *words: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess:
-        return subprocess.run([LPO, "run", "hydra.run.dir=run", *words], cwd=self.cwd, text=True,
-                              env=os.environ | (env or {}), capture_output=True, timeout=120)
-
-    def start(self, *words: str) -> subprocess.Popen:
-        return subprocess.Popen([LPO, "run", "hydra.run.dir=run", *words], cwd=self.cwd, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-    def manifest(self, folder: str | None = None) -> dict:
-        with open(os.path.join(folder or self.run, "run.json"), encoding="utf-8") as f:
-            return json.load(f)
-
-    def stage(self, name: str) -> dict:
-        return next(s for s in self.manifest()["stages"] if s["name"] == name)
-
-    def text(self, *path: str) -> str:
-        with open(os.path.join(self.run, *path), encoding="utf-8") as f:
-            return f.read()
-
-    def write(self, name: str, text: str) -> None:
-        with open(os.path.join(self.cwd, name), "w", encoding="utf-8") as f:
-            f.write(text)
-
-    def wait_for(self, condition, seconds: float = 20) -> None:
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            try:
-                if condition():
-                    return
-            except (OSError, ValueError, StopIteration):
-                pass
-            time.sleep(0.02)
-        self.fail("waited in vain")
+from scratch import LPO, ONLY_DIRECT, QUIET, Scratch  # noqa: E402
 
 
 class WholeRuns(Scratch):
@@ -319,143 +268,6 @@ class Failures(Scratch):
         counters = next(c for c in done["checks"] if c["name"] == "counters")
         if counters["detail"] == "no NVIDIA driver":
             self.assertEqual(counters["remedy"], "run on a machine with an NVIDIA GPU and driver")
-
-
-class Told(Scratch):
-    """What the reports of a run say where something did not go as it should."""
-
-    def summary(self) -> str:
-        return self.text("stakeholder_summary.md")
-
-    def test_a_failed_run_says_so_with_its_command(self) -> None:
-        done = self.lpo("--", sys.executable, "nofile.py", "--size", "3")
-        self.assertEqual(done.returncode, 1)
-        name = os.path.basename(sys.executable)
-        for page in (self.summary(), self.text("report.md")):
-            self.assertIn(f"{name} nofile.py --size 3", page)
-            self.assertIn("The run failed in direct_inference, native: direct inference: exit code 2; it last said: ", page)
-            self.assertIn("(see workload/direct_inference/stderr.log)", page)
-            self.assertNotIn(self.run, page)
-            self.assertNotIn("none", page)
-        self.assertTrue(self.text("report.md").startswith("# Profile of nofile.py\n"))
-        self.assertIn("Get it to run to its end first", self.summary())
-        self.assertNotIn("enable a stage", self.summary())
-        self.assertNotIn("has run", self.text("report.md"))
-
-    def test_an_interrupted_run_says_so_and_how_to_go_on(self) -> None:
-        child = self.start(*QUIET, "--", "sleep", "60")
-        self.wait_for(lambda: self.stage("direct_inference")["state"] == "running")
-        time.sleep(0.2)
-        child.send_signal(signal.SIGINT)
-        child.communicate(timeout=30)
-        self.assertEqual(child.returncode, 130)
-        self.assertTrue(self.text("report.md").startswith("# Profile of sleep\n"))
-        for page in (self.summary(), self.text("report.md")):
-            self.assertIn("The run was interrupted in direct_inference.", page)
-            self.assertIn("Not begun: native.", page)
-        self.assertIn("lpo run --resume", self.summary().split("## What to do first")[1])
-
-    def test_a_stage_that_recorded_nothing_says_so_everywhere(self) -> None:
-        done = self.lpo("--", "echo", "hi")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        says = "no trace: the workload called neither NVTX nor CUDA"
-        self.assertEqual((self.stage("native")["state"], self.stage("native")["message"]), ("done", says))
-        self.assertRegex(done.stdout, f"native +done +[^ ]+ .s  {says}")
-        self.assertIn(f"| {says} |", self.text("report.md"))
-        self.assertIn(f"This run holds no trace that can be read. native: {says}.", self.text("report.md"))
-        self.assertIn(says, self.summary())
-        for page in (self.summary(), self.text("report.md")):
-            self.assertNotIn("enable a stage", page)
-            self.assertNotIn("has run", page)
-
-    def test_where_no_stage_records_the_advice_is_to_enable_one(self) -> None:
-        self.assertEqual(self.lpo(*ONLY_DIRECT, "--", "true").returncode, 0)
-        self.assertIn("enable a stage that traces", self.summary())
-        self.assertIn("no stage that records one", self.text("report.md"))
-
-    def test_a_profiler_that_was_not_there_added_nothing_known(self) -> None:
-        done = self.lpo("pipeline.torch_profiler.enable=true", "run.repeats=1", "infer.max_new_tokens=4")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        says = "no trace: the workload is not a Python program that imports torch"
-        self.assertIn(says, self.stage("torch_profiler")["message"])
-        self.assertIn(says, self.text("operators.md"))
-        self.assertNotIn("enable=true", self.text("operators.md"))
-        report = json.loads(self.text("report.json"))
-        rows = {r["stage"]: r for section in report["sections"] for item in section["items"]
-                if item["type"] == "table" and item["id"] == "overhead" for r in item["rows"]}
-        self.assertIsNone(rows["torch_profiler"]["prefill_ratio"])
-        self.assertIsNone(rows["torch_profiler"]["decode_ratio"])
-        self.assertIsNotNone(rows["torch_profiler"]["prefill_ns"])
-        self.assertIsNotNone(rows["native"]["prefill_ratio"])
-
-    def test_regions_of_the_torch_profiler_alone_are_printed(self) -> None:
-        """The program writes what torch's profiler would have: one range."""
-        self.write("my.py", "import gzip, json, os\n"
-                   "if 'LPO_TORCH_PROFILE' in os.environ:\n"
-                   "    out = json.load(open(os.environ['LPO_TORCH_PROFILE']))['out_dir']\n"
-                   "    event = dict(ph='X', cat='user_annotation', name='think', pid=1, tid=1, ts=0, dur=900)\n"
-                   "    json.dump(dict(schemaVersion=1, traceEvents=[event]), gzip.open(out + '/1.trace.json.gz', 'wt'))\n")
-        done = self.lpo("pipeline.torch_profiler.enable=true", "--", sys.executable, "my.py")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIsNone(self.stage("torch_profiler")["message"])
-        self.assertRegex(done.stdout, r"(?m)^think +1 +900 us")
-        self.assertIn("| think |", self.text("report.md"))
-
-    def test_what_is_private_in_a_command_stays_out(self) -> None:
-        done = self.lpo(*ONLY_DIRECT, "--", "true", "/home/alice/data", "--out=/home/alice/x", "--api-key", "sekrit6",
-                        "--hub_token=sekrit7", "--max-new-tokens", "8", "test -e '/home/alice/a b' || x >/home/alice/y; curl https://host/z")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        for name in ("report.md", "report.json", "stakeholder_summary.md"):
-            self.assertNotRegex(self.text(name), "alice|sekrit", name)
-        self.assertIn("true data --out=x --api-key … '--hub", self.text("stakeholder_summary.md"))
-        self.assertIn("--max-new-tokens 8", self.text("stakeholder_summary.md"))
-        self.assertIn("x >y; curl https://host/z", json.loads(self.text("report.json"))["sections"][0]["items"][1]["value"])
-        subprocess.run([LPO, "report", self.run, "report.private=true"], check=True, stdout=subprocess.DEVNULL)
-        self.assertIn("/home/alice/data", self.text("report.md"))
-
-
-class Interrupts(Scratch):
-    def pids(self, command: str) -> str:
-        """Processes with just this command line: not those that carry it as a word."""
-        return subprocess.run(["pgrep", "-xf", command], text=True, capture_output=True).stdout.strip()
-
-    def test_an_interrupt_is_passed_on_and_leaves_nobody(self) -> None:
-        nap = f"sleep 1{os.getpid()}"  # a length of our own: other runs of this test do not count
-        child = self.start(*QUIET, "--", "sh", "-c", f"setsid {nap} & {nap}")
-        self.wait_for(lambda: self.pids(nap))
-        child.send_signal(signal.SIGINT)
-        child.communicate(timeout=30)
-        self.assertEqual(child.returncode, 130)
-        self.assertEqual(self.manifest()["state"], "interrupted")
-        self.assertEqual(self.stage("native")["state"], "pending")
-        self.wait_for(lambda: not self.pids(nap))
-
-    def test_killed_with_9_the_folder_tells_and_the_run_can_go_on(self) -> None:
-        flag = os.path.join(self.cwd, "go")
-        nap = f"sleep 2{os.getpid()}"
-        child = self.start(*QUIET, "--", "sh", "-c", f"test -e {flag} || {nap}")
-        self.wait_for(lambda: self.stage("direct_inference")["state"] == "running" and self.pids(nap))
-        child.kill()
-        child.communicate()
-        self.assertEqual(self.manifest()["state"], "running")
-        self.wait_for(lambda: not self.pids(nap))
-        with open(flag, "w", encoding="utf-8"):
-            pass
-        again = subprocess.run([LPO, "run", "--resume", self.run], cwd="/", text=True, capture_output=True)
-        self.assertEqual(again.returncode, 0, again.stderr)
-        self.assertEqual(self.manifest()["state"], "done")
-
-    def test_resuming_keeps_what_is_done(self) -> None:
-        flag = os.path.join(self.cwd, "go")
-        count = os.path.join(self.cwd, "count")
-        program = f"echo x >>{count}; test -z \"$NVTX_INJECTION64_PATH\" || test -e {flag}"
-        self.assertEqual(self.lpo(*QUIET, "--", "sh", "-c", program).returncode, 1)
-        with open(flag, "w", encoding="utf-8"):
-            pass
-        again = subprocess.run([LPO, "run", "--resume", "run"], cwd=self.cwd, text=True, capture_output=True)
-        self.assertEqual(again.returncode, 0, again.stderr)
-        with open(count, encoding="utf-8") as f:
-            self.assertEqual(len(f.readlines()), 3)  # direct once, native twice
 
 
 if __name__ == "__main__":

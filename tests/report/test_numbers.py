@@ -8,43 +8,23 @@ import json
 import os
 import shutil
 import statistics
-import subprocess
 import sys
-import tempfile
-import unittest
 
 SOURCE = os.environ.get("LPO_SOURCE_ROOT", os.getcwd())
-sys.path.insert(0, os.path.join(SOURCE, "tests"))
+sys.path[:0] = [os.path.join(SOURCE, "tests", "report"), os.path.join(SOURCE, "tests")]
+sys.dont_write_bytecode = True
 import tap  # noqa: E402
+from run_folder import RunFolder  # noqa: E402
 
-LPO = os.environ["LPO_BIN"]
 RUN = os.path.join(SOURCE, "tests", "data", "runs", "h200_llama")
 
 
-class Report(unittest.TestCase):
-    def setUp(self) -> None:
-        self.temp = tempfile.TemporaryDirectory(prefix="lpo-numbers-")
-        self.dir = os.path.join(self.temp.name, "run")
-
-    def tearDown(self) -> None:
-        self.temp.cleanup()
-
+class Report(RunFolder):
     def recorded(self) -> None:
         shutil.copytree(RUN, self.dir)
 
-    def put(self, name: str, value) -> None:
-        path = os.path.join(self.dir, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(value if isinstance(value, str) else json.dumps(value))
-
-    def get(self, name: str) -> str:
-        with open(os.path.join(self.dir, name), encoding="utf-8") as f:
-            return f.read()
-
     def report(self) -> None:
-        done = subprocess.run([LPO, "report", self.dir], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        self.assertEqual(done.returncode, 0, done.stdout)
+        self.build()
         self.tables, self.facts = {}, {}
         for section in json.loads(self.get("report.json"))["sections"]:
             for item in section["items"]:
@@ -52,7 +32,6 @@ class Report(unittest.TestCase):
                     self.tables[item["id"]] = item["rows"]
                 elif item["type"] == "fact":
                     self.facts[item["key"]] = item["value"]
-        self.text = self.get("report.md")
 
 
 class Speed(Report):

@@ -6,16 +6,14 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
-import tempfile
-import unittest
 
 SOURCE = os.environ.get("LPO_SOURCE_ROOT", os.getcwd())
-sys.path.insert(0, os.path.join(SOURCE, "tests"))
+sys.path[:0] = [os.path.join(SOURCE, "tests", "report"), os.path.join(SOURCE, "tests")]
+sys.dont_write_bytecode = True
 import tap  # noqa: E402
+from run_folder import RunFolder  # noqa: E402
 
-LPO = os.environ["LPO_BIN"]
 UNIT = {"ns": 1, "us": 1000, "ms": 1000000, "s": 1000000000}
 
 
@@ -36,28 +34,9 @@ def launch(number: int, at: int, start: int, end: int, name: str = "gemm") -> li
              "args": {"correlation": number, "device": 0, "stream": 7}}]
 
 
-class Summary(unittest.TestCase):
-    def setUp(self) -> None:
-        self.temp = tempfile.TemporaryDirectory(prefix="lpo-summary-")
-        self.dir = os.path.join(self.temp.name, "run")
-
-    def tearDown(self) -> None:
-        self.temp.cleanup()
-
-    def put(self, name: str, value) -> None:
-        path = os.path.join(self.dir, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(value if isinstance(value, str) else json.dumps(value))
-
-    def get(self, name: str) -> str:
-        with open(os.path.join(self.dir, name), encoding="utf-8") as f:
-            return f.read()
-
+class Summary(RunFolder):
     def report(self) -> str:
-        done = subprocess.run([LPO, "report", self.dir], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        self.assertEqual(done.returncode, 0, done.stdout)
-        self.text = self.get("report.md")
+        self.build()
         return self.get("stakeholder_summary.md")
 
     def of_trace(self, *events: dict) -> str:
