@@ -7,7 +7,9 @@
 #include "cli/app.h"
 #include "region/select.h"
 #include "report/doc.h"
+#include "report/run_data.h"
 #include "report/writer.h"
+#include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
 #include "util/str.h"
@@ -39,31 +41,34 @@ int lpo_selection_from_args(const struct lpo_args *args, struct lpo_selection **
     return 0;
 }
 
+/* A pattern for the first traces that a report of the folder would read; NULL: there are none. */
+static const char *traces_in(struct lpo_arena *a, const char *dir)
+{
+    const char **files;
+    size_t n;
+
+    for (size_t k = 0; lpo_run_trace_files(a, dir, k, &files, &n); k++) {
+        const char *base = n ? lpo_path_base(files[0]) : "", *dot = strchr(base, '.');
+
+        if (n)
+            return lpo_arena_printf(a, "%.*s*%s", (int)(base - files[0]), files[0], dot ? dot : "");
+    }
+    return NULL;
+}
+
 int lpo_trace_files_check(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
 {
-    static const struct {
-        const char *stage, *files;
-    } kinds[] = {
-        { "native", "*.lpot" },
-        { "nsys", "*.sqlite" },
-        { "torch_profiler", "*trace*.json*" },
-        { "ncu", "*.ncu-rep" },
-    };
-
     for (size_t i = 0; i < args->nwords; i++) {
-        const char *word = args->words[i];
+        const char *word = args->words[i], *traces;
 
         if (!lpo_path_is_dir(word))
             continue;
-        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-            const char *dir = lpo_path_join(app->arena, word, kinds[k].stage);
-
-            if (lpo_path_is_dir(dir))
-                return lpo_fail(err, LPO_E_USAGE,
-                                "'%s' is a folder: give the traces in it (%s/%s), or rebuild the "
-                                "reports of a run with lpo report %s",
-                                word, dir, kinds[k].files, word);
-        }
+        traces = traces_in(app->arena, word);
+        if (traces)
+            return lpo_fail(err, LPO_E_USAGE,
+                            "'%s' is a folder: give the traces in it (%s), or rebuild the reports "
+                            "of a run with lpo report %s",
+                            word, traces, word);
         return lpo_fail(err, LPO_E_USAGE, "'%s' is a folder: give the trace files in it", word);
     }
     return 0;
