@@ -9,12 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "config/compose.h"
-#include "config/node.h"
-#include "config/node_json.h"
-#include "config/schema.h"
-#include "config/spelling.h"
-#include "config/yaml.h"
+#include "hydra/compose.h"
+#include "hydra/node.h"
+#include "hydra/node_json.h"
+#include "settings/schema.h"
+#include "settings/spelling.h"
+#include "hydra/yaml/yaml.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json_write.h"

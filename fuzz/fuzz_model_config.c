@@ -4,7 +4,7 @@
 
 #include "model/needs.h"
 #include "report/doc.h"
-#include "report/static_doc.h"
+#include "report/static/static.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lpo/trace_format.h"
-#include "trace/native.h"
+#include "trace/native/native.h"
 #include "util/crc32c.h"
 #include "util/err.h"
 #include "util/str.h"

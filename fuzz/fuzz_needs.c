@@ -4,10 +4,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "config/node.h"
-#include "config/yaml.h"
-#include "model/run_hardware.h"
-#include "report/limits.h"
+#include "hydra/node.h"
+#include "hydra/yaml/yaml.h"
+#include "gpu/run_hardware.h"
+#include "analysis/limits/limits.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"

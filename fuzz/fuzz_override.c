@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/node.h"
-#include "config/override.h"
-#include "config/sweep.h"
+#include "hydra/node.h"
+#include "hydra/override/override.h"
+#include "hydra/override/sweep.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json_write.h"

@@ -6,7 +6,7 @@
 #include "cli/app.h"
 #include "cli/command.h"
 #include "cli/doctor_calibrate.h"
-#include "run/gpu.h"
+#include "gpu/gpu.h"
 #include "run/install.h"
 #include "run/supervise.h"
 #include "util/arena.h"

@@ -7,7 +7,7 @@
 #include "cli/kernels_run.h"
 #include "cli/progress.h"
 #include "cli/trace_options.h"
-#include "config/node.h"
+#include "hydra/node.h"
 #include "run/conf.h"
 #include "util/arena.h"
 #include "util/err.h"

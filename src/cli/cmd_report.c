@@ -3,7 +3,7 @@
 
 #include "cli/app.h"
 #include "cli/command.h"
-#include "report/build.h"
+#include "writer/build.h"
 #include "run/rundir.h"
 #include "util/arena.h"
 #include "util/err.h"

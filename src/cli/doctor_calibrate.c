@@ -1,8 +1,8 @@
 #include "cli/doctor_calibrate.h"
 
 #include "cli/app.h"
-#include "model/calibrate.h"
-#include "model/read_hardware.h"
+#include "gpu/calibrate.h"
+#include "gpu/read_hardware.h"
 #include "run/install.h"
 #include "util/err.h"
 #include "util/json_write.h"

@@ -4,10 +4,10 @@
 
 #include "cli/job.h"
 #include "cli/kernels_run.h"
-#include "config/node.h"
-#include "config/yaml.h"
+#include "hydra/node.h"
+#include "hydra/yaml/yaml.h"
 #include "report/kernel_summary.h"
-#include "run/gpu.h"
+#include "gpu/gpu.h"
 #include "run/plan.h"
 #include "run/supervise.h"
 #include "util/arena.h"

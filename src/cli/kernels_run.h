@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "stage/ncu/kernels.h"
+#include "pipeline/ncu/kernels.h"
 
 struct lpo_app;
 struct lpo_err;

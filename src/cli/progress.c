@@ -9,8 +9,8 @@
 #include "run/clock.h"
 #include "run/manifest.h"
 #include "run/plan.h"
-#include "stage/pipeline.h"
-#include "stage/stage.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/stage.h"
 #include "util/str.h"
 #include "util/units.h"
 

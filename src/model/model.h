@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/dtype.h"
+#include "util/dtype.h"
 #include "model/families.h"
 #include "model/walk.h"
 

@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/dtype.h"
-#include "model/hardware.h"
+#include "util/dtype.h"
+#include "gpu/hardware.h"
 #include "model/model.h"
 #include "model/op.h"
 #include "util/auto.h"

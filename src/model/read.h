@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/dtype.h"
+#include "util/dtype.h"
 #include "util/vec.h"
 
 struct lpo_arena;

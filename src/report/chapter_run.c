@@ -4,11 +4,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "config/node.h"
+#include "hydra/node.h"
 #include "report/chapters.h"
 #include "report/doc.h"
 #include "report/outcome.h"
-#include "report/run_data.h"
+#include "rundir/rundir.h"
 #include "util/arena.h"
 #include "util/json.h"
 #include "util/str.h"

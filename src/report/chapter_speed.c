@@ -5,7 +5,7 @@
 #include "report/doc.h"
 #include "report/numbers.h"
 #include "report/outcome.h"
-#include "report/run_data.h"
+#include "rundir/rundir.h"
 #include "util/json.h"
 #include "util/str.h"
 #include "util/units.h"

@@ -3,14 +3,14 @@
 #include <stdint.h>
 
 #include "region/scope.h"
-#include "region/timeline.h"
+#include "analysis/wall/timeline.h"
 #include "region/top.h"
-#include "report/analysis.h"
+#include "analysis/analysis.h"
 #include "report/doc.h"
 #include "report/notes.h"
 #include "report/regions_json.h"
-#include "report/run_data.h"
-#include "report/tables.h"
+#include "rundir/rundir.h"
+#include "report/tables/tables.h"
 #include "util/json_write.h"
 #include "util/str.h"
 

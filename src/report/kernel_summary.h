@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "report/kernel_profile.h"
+#include "analysis/counters/kernel_profile.h"
 
 struct lpo_doc;
 struct lpo_str;

@@ -1,10 +1,10 @@
 /* kernels.md: the long table. */
 #include "region/scope.h"
-#include "report/analysis.h"
+#include "analysis/analysis.h"
 #include "report/chapters.h"
 #include "report/doc.h"
-#include "report/run_data.h"
-#include "report/tables.h"
+#include "rundir/rundir.h"
+#include "report/tables/tables.h"
 #include "trace/trace.h"
 
 enum { REGIONS = 40, KERNELS_OF_REGION = 10 };

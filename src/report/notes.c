@@ -5,9 +5,9 @@
 
 #include "region/cells.h"
 #include "region/select.h"
-#include "region/timeline.h"
+#include "analysis/wall/timeline.h"
 #include "region/tree.h"
-#include "report/analysis.h"
+#include "analysis/analysis.h"
 #include "report/doc.h"
 #include "trace/trace.h"
 #include "util/str.h"

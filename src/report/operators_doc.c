@@ -3,12 +3,12 @@
 
 #include <stdlib.h>
 
-#include "region/operators.h"
-#include "report/analysis.h"
+#include "analysis/operators/operators.h"
+#include "analysis/analysis.h"
 #include "report/chapters.h"
 #include "report/doc.h"
 #include "report/outcome.h"
-#include "report/run_data.h"
+#include "rundir/rundir.h"
 #include "trace/trace.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "report/doc.h"
-#include "report/run_data.h"
+#include "rundir/rundir.h"
 #include "run/manifest.h"
 #include "util/arena.h"
 #include "util/str.h"

@@ -4,9 +4,9 @@
 
 #include "region/classes.h"
 #include "region/scope.h"
-#include "region/timeline.h"
+#include "analysis/wall/timeline.h"
 #include "region/top.h"
-#include "report/analysis.h"
+#include "analysis/analysis.h"
 #include "report/notes.h"
 #include "trace/metric_rules.h"
 #include "util/json_write.h"

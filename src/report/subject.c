@@ -1,9 +1,9 @@
 /* What a run was about: a model, or somebody's program. */
 #include <string.h>
 
-#include "config/node.h"
+#include "hydra/node.h"
 #include "report/outcome.h"
-#include "report/run_data.h"
+#include "rundir/rundir.h"
 #include "run/conf.h"
 #include "run/plan.h"
 #include "util/arena.h"

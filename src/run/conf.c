@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "config/node.h"
+#include "hydra/node.h"
 #include "run/plan.h"
 #include "util/arena.h"
 #include "util/str.h"

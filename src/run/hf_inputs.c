@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "config/node.h"
+#include "hydra/node.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"

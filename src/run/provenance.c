@@ -7,8 +7,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "config/node.h"
-#include "run/gpu.h"
+#include "hydra/node.h"
+#include "gpu/gpu.h"
 #include "run/plan.h"
 #include "run/supervise.h"
 #include "util/arena.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/node.h"
-#include "config/node_json.h"
+#include "hydra/node.h"
+#include "hydra/node_json.h"
 #include "run/conf.h"
 #include "run/hf_inputs.h"
 #include "run/install.h"

@@ -240,7 +240,7 @@ class Overrides(Scratch):
 
 
 class ByHand(Scratch):
-    """The comparison of scripts/gpu/gemm.py, on a run written by hand: 10 products of 2 * 1000^3 in 20 ms."""
+    """The comparison of tests/gpu/gemm.py, on a run written by hand: 10 products of 2 * 1000^3 in 20 ms."""
 
     def compare(self, mfu: float) -> subprocess.CompletedProcess:
         row = {"path": "gemm", "mfu": mfu, "runs": 2.0, "measured_ns": 20e6, "dtype": "bf16", "sheet_peak_flops": 10e12,

@@ -4,7 +4,7 @@
 
 #include "region/cells.h"
 #include "region/scope.h"
-#include "region/timeline.h"
+#include "analysis/wall/timeline.h"
 #include "util/str.h"
 
 static uint32_t next(uint32_t *seed)

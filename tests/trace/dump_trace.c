@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "region/operators.h"
+#include "analysis/operators/operators.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/err.h"

@@ -1,9 +1,9 @@
 /* The reader of our own format on files cut, flipped and made by hand. */
 #include "../unit.h"
 #include "lpo/trace_format.h"
-#include "trace/native.h"
-#include "trace/native_blocks.h"
-#include "trace/native_clock.h"
+#include "trace/native/native.h"
+#include "trace/native/blocks.h"
+#include "trace/native/clock.h"
 #include "trace/trace.h"
 #include "util/crc32c.h"
 #include "util/err.h"

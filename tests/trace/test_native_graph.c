@@ -1,7 +1,7 @@
 /* CUDA graphs timed as a whole: lists of nodes that are right, cut short, or made up. */
 #include "../unit.h"
 #include "lpo/trace_format.h"
-#include "trace/native.h"
+#include "trace/native/native.h"
 #include "trace/trace.h"
 #include "util/crc32c.h"
 #include "util/str.h"

@@ -1,0 +1,95 @@
+#include "analysis/counters/kernel_profile.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "analysis/limits/counters.h"
+#include "trace/reader.h"
+#include "trace/trace.h"
+#include "util/arena.h"
+#include "util/err.h"
+
+enum lpo_bound lpo_bound_of(struct lpo_measure compute, struct lpo_measure memory)
+{
+    if (!lpo_known(compute) || !lpo_known(memory))
+        return LPO_BOUND_UNKNOWN;
+    if (compute.value < LPO_BOUND_LOW_PERCENT && memory.value < LPO_BOUND_LOW_PERCENT)
+        return LPO_BOUND_LATENCY;
+    if (fabs(compute.value - memory.value) < LPO_BOUND_NEAR_POINTS)
+        return LPO_BOUND_BALANCED;
+    return compute.value > memory.value ? LPO_BOUND_COMPUTE : LPO_BOUND_MEMORY;
+}
+
+const char *lpo_bound_name(enum lpo_bound bound)
+{
+    static const char *const names[] = { NULL, "latency", "balanced", "memory", "compute" };
+
+    return names[bound];
+}
+
+/* The first of these metrics that was collected, in base units. */
+static struct lpo_measure metric_of(const struct lpo_trace *t, const struct lpo_work *w,
+                                    const char *const *names)
+{
+    for (; w->metrics != LPO_NONE && *names; names++) {
+        uint32_t m = lpo_trace_metric_find(t, *names);
+        double v = m == LPO_NONE ? NAN : lpo_trace_metric_get(t, w->metrics, m);
+
+        if (isnan(v))
+            continue;
+        if (t->metrics.at[m].unit != LPO_NONE)
+            v *= lpo_metric_unit_scale(lpo_trace_text(t, t->metrics.at[m].unit));
+        return lpo_measured(v);
+    }
+    return lpo_unknown();
+}
+
+static struct lpo_kernel_profile profile_of(struct lpo_arena *a, const struct lpo_trace *t,
+                                            const struct lpo_work *w)
+{
+    static const char *const compute[] = { "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+                                           NULL };
+    static const char *const memory[] = {
+        "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed", NULL
+    };
+    static const char *const dram[] = { "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
+                                        "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+                                        NULL };
+    static const char *const rate[] = { "dram__bytes.sum.per_second", NULL };
+    static const char *const warps[] = { "sm__warps_active.avg.pct_of_peak_sustained_active",
+                                         NULL };
+    struct lpo_kernel_profile p = {
+        .kernel = lpo_arena_strdup(a, lpo_trace_text(t, w->name)),
+        .shaped = w->shape != LPO_NONE,
+        .compute_percent = metric_of(t, w, compute),
+        .memory_percent = metric_of(t, w, memory),
+        .dram_percent = metric_of(t, w, dram),
+        .dram_bytes_per_second = metric_of(t, w, rate),
+        .occupancy_percent = metric_of(t, w, warps),
+    };
+
+    if (p.shaped) {
+        memcpy(p.grid, t->shapes.at[w->shape].grid, sizeof p.grid);
+        memcpy(p.block, t->shapes.at[w->shape].block, sizeof p.block);
+    }
+    if (!(w->flags & LPO_WORK_NO_LENGTH))
+        p.duration_ns = lpo_measured((double)lpo_work_ns(w));
+    p.bound = lpo_bound_of(p.compute_percent, p.memory_percent);
+    return p;
+}
+
+int lpo_kernel_profiles_read(struct lpo_arena *a, const char *path, struct lpo_kernel_profiles *out,
+                             struct lpo_err *err)
+{
+    LPO_AUTO(lpo_trace) t = lpo_trace_create();
+    struct lpo_kernel_profiles got = { 0 };
+
+    if (lpo_trace_read(path, t, err) < 0)
+        return err->code;
+    got.at = lpo_arena_array(a, t->works.len + 1, sizeof *got.at);
+    for (size_t i = 0; i < t->works.len; i++)
+        if (t->works.at[i].kind == LPO_KERNEL)
+            got.at[got.len++] = profile_of(a, t, &t->works.at[i]);
+    *out = got;
+    return 0;
+}

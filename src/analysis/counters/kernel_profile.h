@@ -1,0 +1,50 @@
+/* analysis/counters/kernel_profile.h - one measured kernel, and what it was held back by.
+ *
+ * The class follows from the two figures of ncu's SpeedOfLight section, as percentages of what the
+ * device sustains: compute (SM) and memory. Neither high: latency. Both high and near each other:
+ * balanced. Else the higher one. Unknown figures give no class. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/measure.h"
+
+struct lpo_arena;
+struct lpo_err;
+
+#define LPO_BOUND_LOW_PERCENT 60.0 /* below it, neither is the limit */
+#define LPO_BOUND_NEAR_POINTS 10.0 /* nearer than this, both are */
+
+enum lpo_bound {
+    LPO_BOUND_UNKNOWN,
+    LPO_BOUND_LATENCY,
+    LPO_BOUND_BALANCED,
+    LPO_BOUND_MEMORY,
+    LPO_BOUND_COMPUTE,
+};
+
+enum lpo_bound lpo_bound_of(struct lpo_measure compute_percent, struct lpo_measure memory_percent);
+const char *lpo_bound_name(enum lpo_bound bound); /* "memory", …; NULL when unknown */
+
+/* One launch that ncu measured. */
+struct lpo_kernel_profile {
+    const char *kernel; /* demangled */
+    bool shaped;        /* grid and block are known */
+    uint32_t grid[3], block[3];
+    struct lpo_measure duration_ns;
+    struct lpo_measure compute_percent, memory_percent, dram_percent; /* of peak */
+    struct lpo_measure dram_bytes_per_second;
+    struct lpo_measure occupancy_percent; /* achieved */
+    enum lpo_bound bound;
+};
+
+struct lpo_kernel_profiles {
+    struct lpo_kernel_profile *at;
+    size_t len;
+};
+
+/* Of a .ncu-rep or of ncu's CSV, raw or details page; the arena owns what it gives. */
+int lpo_kernel_profiles_read(struct lpo_arena *a, const char *path, struct lpo_kernel_profiles *out,
+                             struct lpo_err *err);

@@ -1,0 +1,333 @@
+#include "analysis/counters/match.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/trace.h"
+#include "util/map.h"
+#include "util/str.h"
+
+/* Works of the base trace in one queue, in the order of their launches. */
+struct queue {
+    LPO_VEC(uint32_t) works;
+    size_t next;
+};
+
+struct peers {
+    LPO_VEC(int64_t) ns;
+    int64_t median;
+};
+
+struct lpo_match {
+    const struct lpo_trace *base, *counters;
+    bool by_linker;
+    struct lpo_map *wanted;          /* shape keys that were measured */
+    struct lpo_map *with_path, *any; /* key -> queue */
+    LPO_VEC(struct queue) queues;
+    bool *taken;
+    struct lpo_map *places; /* configuration, folded path, ordinal -> group of peers */
+    uint32_t *peers_of;     /* per work of base */
+    LPO_VEC(struct peers) peers;
+};
+
+void lpo_match_name_key(const struct lpo_match *m, const struct lpo_trace *t,
+                        const struct lpo_work *w, struct lpo_str *key)
+{
+    uint32_t id = m->by_linker && w->linker ? w->linker : w->name;
+
+    lpo_str_clear(key);
+    lpo_str_addn(key, lpo_trace_text(t, id), lpo_trace_text_len(t, id));
+}
+
+static void add_shape(const struct lpo_trace *t, const struct lpo_work *w, struct lpo_str *key)
+{
+    uint32_t shape[6] = { 0 };
+
+    if (w->shape != LPO_NONE) {
+        memcpy(shape, t->shapes.at[w->shape].grid, 3 * sizeof *shape);
+        memcpy(shape + 3, t->shapes.at[w->shape].block, 3 * sizeof *shape);
+    }
+    lpo_str_addc(key, '\0');
+    lpo_str_addn(key, (const char *)shape, sizeof shape);
+}
+
+void lpo_match_shape_key(const struct lpo_match *m, const struct lpo_trace *t,
+                         const struct lpo_work *w, struct lpo_str *key)
+{
+    lpo_match_name_key(m, t, w, key);
+    add_shape(t, w, key);
+}
+
+/* "void at::native::reduce_kernel<512, 1>(…)" to "reduce_kernel". */
+static void add_function(struct lpo_str *key, const char *name, size_t len)
+{
+    const char *end = memchr(name, '<', len);
+    size_t n = end ? (size_t)(end - name) : len, from;
+
+    if (!end && n && name[n - 1] == ')')
+        while (n && name[--n] != '(')
+            ;
+    for (from = n; from && name[from - 1] != ':' && name[from - 1] != ' '; from--)
+        ;
+    lpo_str_addn(key, name + from, n - from);
+}
+
+void lpo_match_family_key(const struct lpo_trace *t, const struct lpo_work *w, struct lpo_str *key)
+{
+    lpo_str_clear(key);
+    add_function(key, lpo_trace_text(t, w->name), lpo_trace_text_len(t, w->name));
+    add_shape(t, w, key);
+}
+
+/* The ranges around the launch, as the source noted them. */
+static void add_path(const struct lpo_trace *t, const struct lpo_work *w, struct lpo_str *key)
+{
+    uint32_t stack = w->stack;
+
+    if (stack == LPO_NONE && w->launch != LPO_NONE)
+        stack = t->launches.at[w->launch].stack;
+    for (uint32_t i = 0; stack != LPO_NONE && i < t->stacks.at[stack].count; i++) {
+        const struct lpo_frame *f = &t->frames.at[t->stacks.at[stack].first + i];
+
+        if (f->kind != LPO_PUSH_POP)
+            continue;
+        lpo_str_addc(key, '\0');
+        lpo_str_addn(key, lpo_trace_text(t, f->name), lpo_trace_text_len(t, f->name));
+    }
+}
+
+/* The same with every run of digits as one '#'. */
+static void fold_digits(struct lpo_str *path)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < path->len; i++) {
+        bool digit = path->at[i] >= '0' && path->at[i] <= '9';
+
+        if (digit && n && path->at[n - 1] == '#')
+            continue;
+        path->at[n++] = digit ? '#' : path->at[i];
+    }
+    path->len = n;
+}
+
+static struct queue *queue_at(struct lpo_match *m, struct lpo_map *map, const struct lpo_str *key)
+{
+    bool fresh;
+    uint64_t *slot = lpo_map_put(map, key->at, key->len, &fresh);
+
+    if (fresh) {
+        *slot = m->queues.len;
+        lpo_vec_push(&m->queues, (struct queue){ 0 });
+    }
+    return &m->queues.at[*slot];
+}
+
+/* A launch and its moment: traces hold works in the order of their completion. */
+struct moment {
+    int64_t launched, started;
+    uint32_t work;
+};
+
+static int by_moment(const void *x, const void *y)
+{
+    const struct moment *p = x, *q = y;
+
+    if (p->launched != q->launched)
+        return p->launched < q->launched ? -1 : 1;
+    return p->started < q->started ? -1 : p->started > q->started;
+}
+
+static struct moment *kernels_in_order(const struct lpo_trace *t, size_t *count)
+{
+    struct moment *at = lpo_xcalloc(t->works.len + 1, sizeof *at);
+
+    *count = 0;
+    for (size_t i = 0; i < t->works.len; i++) {
+        const struct lpo_work *w = &t->works.at[i];
+
+        if (w->kind == LPO_KERNEL)
+            at[(*count)++] =
+                (struct moment){ w->launch == LPO_NONE ? w->start_ns
+                                                       : t->launches.at[w->launch].start_ns,
+                                 w->start_ns, (uint32_t)i };
+    }
+    qsort(at, *count, sizeof *at, by_moment);
+    return at;
+}
+
+static void fill_queues(struct lpo_match *m)
+{
+    LPO_STR key = { 0 };
+    size_t count;
+    struct moment *order = kernels_in_order(m->base, &count);
+
+    for (size_t i = 0; i < m->counters->works.len; i++) {
+        lpo_match_shape_key(m, m->counters, &m->counters->works.at[i], &key);
+        lpo_map_put(m->wanted, key.at, key.len, NULL);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct lpo_work *w = &m->base->works.at[order[i].work];
+        struct queue *q;
+
+        lpo_match_shape_key(m, m->base, w, &key);
+        if (!lpo_map_find(m->wanted, key.at, key.len))
+            continue;
+        q = queue_at(m, m->any, &key);
+        lpo_vec_push(&q->works, order[i].work);
+        add_path(m->base, w, &key);
+        q = queue_at(m, m->with_path, &key);
+        lpo_vec_push(&q->works, order[i].work);
+    }
+    free(order);
+}
+
+static int by_ns(const void *x, const void *y)
+{
+    int64_t p = *(const int64_t *)x, q = *(const int64_t *)y;
+
+    return p < q ? -1 : p > q;
+}
+
+static void add_peer(struct lpo_match *m, uint32_t work, const struct lpo_str *key)
+{
+    bool fresh;
+    uint64_t *slot = lpo_map_put(m->places, key->at, key->len, &fresh);
+
+    if (fresh) {
+        *slot = m->peers.len;
+        lpo_vec_push(&m->peers, (struct peers){ 0 });
+    }
+    m->peers_of[work] = (uint32_t)*slot;
+    lpo_vec_push(&m->peers.at[*slot].ns, lpo_work_ns(&m->base->works.at[work]));
+}
+
+/* How often this configuration came since the path last changed; the counts die with the path. */
+struct ordinals {
+    struct lpo_str path;
+    struct lpo_map *seen;
+};
+
+static uint32_t next_ordinal(struct ordinals *o, const struct lpo_str *path,
+                             const struct lpo_str *shape)
+{
+    if (!o->seen || path->len != o->path.len ||
+        (path->len && memcmp(path->at, o->path.at, path->len) != 0)) {
+        lpo_map_destroy(o->seen);
+        o->seen = lpo_map_create();
+        lpo_str_clear(&o->path);
+        lpo_str_addn(&o->path, lpo_str_text(path), path->len);
+    }
+    return (uint32_t)(*lpo_map_put(o->seen, shape->at, shape->len, NULL))++;
+}
+
+static void group_peers(struct lpo_match *m)
+{
+    LPO_STR path = { 0 };
+    LPO_STR key = { 0 };
+    struct ordinals o = { 0 };
+    size_t count;
+    struct moment *order = kernels_in_order(m->base, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        const struct lpo_work *w = &m->base->works.at[order[i].work];
+        uint32_t ordinal;
+
+        lpo_str_clear(&path);
+        add_path(m->base, w, &path);
+        lpo_match_shape_key(m, m->base, w, &key);
+        ordinal = next_ordinal(&o, &path, &key);
+        fold_digits(&path);
+        lpo_str_addn(&key, lpo_str_text(&path), path.len);
+        lpo_str_addn(&key, (const char *)&ordinal, sizeof ordinal);
+        add_peer(m, order[i].work, &key);
+    }
+    for (size_t i = 0; i < m->peers.len; i++) {
+        struct peers *p = &m->peers.at[i];
+
+        qsort(p->ns.at, p->ns.len, sizeof *p->ns.at, by_ns);
+        p->median = p->ns.at[p->ns.len / 2];
+    }
+    lpo_map_destroy(o.seen);
+    lpo_str_free(&o.path);
+    free(order);
+}
+
+struct lpo_match *lpo_match_create(const struct lpo_trace *base, const struct lpo_trace *counters)
+{
+    struct lpo_match *m = lpo_xcalloc(1, sizeof *m);
+
+    m->base = base;
+    m->counters = counters;
+    m->wanted = lpo_map_create();
+    m->with_path = lpo_map_create();
+    m->any = lpo_map_create();
+    m->taken = lpo_xcalloc(base->works.len, sizeof *m->taken);
+    for (size_t i = 0; i < counters->works.len; i++)
+        m->by_linker |= counters->works.at[i].linker != 0;
+    m->places = lpo_map_create();
+    m->peers_of = lpo_xmalloc((base->works.len + 1) * sizeof *m->peers_of);
+    memset(m->peers_of, 0xff, (base->works.len + 1) * sizeof *m->peers_of);
+    fill_queues(m);
+    group_peers(m);
+    return m;
+}
+
+void lpo_match_destroy(struct lpo_match *m)
+{
+    if (!m)
+        return;
+    for (size_t i = 0; i < m->queues.len; i++)
+        lpo_vec_free(&m->queues.at[i].works);
+    lpo_vec_free(&m->queues);
+    lpo_map_destroy(m->wanted);
+    lpo_map_destroy(m->with_path);
+    lpo_map_destroy(m->any);
+    for (size_t i = 0; i < m->peers.len; i++)
+        lpo_vec_free(&m->peers.at[i].ns);
+    lpo_vec_free(&m->peers);
+    lpo_map_destroy(m->places);
+    free(m->peers_of);
+    free(m->taken);
+    free(m);
+}
+
+static uint32_t take_from(struct lpo_match *m, struct lpo_map *map, const struct lpo_str *key)
+{
+    const uint64_t *slot = lpo_map_find(map, key->at, key->len);
+    struct queue *q = slot ? &m->queues.at[*slot] : NULL;
+
+    while (q && q->next < q->works.len) {
+        uint32_t i = q->works.at[q->next++];
+
+        if (!m->taken[i]) {
+            m->taken[i] = true;
+            return i;
+        }
+    }
+    return LPO_NONE;
+}
+
+uint32_t lpo_match_take(struct lpo_match *m, const struct lpo_work *reading)
+{
+    LPO_STR key = { 0 };
+    uint32_t found;
+
+    lpo_match_shape_key(m, m->counters, reading, &key);
+    add_path(m->counters, reading, &key);
+    found = take_from(m, m->with_path, &key);
+    if (found != LPO_NONE)
+        return found;
+    lpo_match_shape_key(m, m->counters, reading, &key);
+    return take_from(m, m->any, &key);
+}
+
+uint32_t lpo_match_peers(const struct lpo_match *m, uint32_t work)
+{
+    return m->peers_of[work];
+}
+
+int64_t lpo_match_peers_ns(const struct lpo_match *m, uint32_t peers)
+{
+    return m->peers.at[peers].median;
+}

@@ -1,0 +1,166 @@
+#include "analysis/limits/counters.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "region/scope.h"
+#include "trace/trace.h"
+#include "util/str.h"
+
+/* Instructions of the CUDA cores and how many operations each does. */
+static const struct {
+    const char *metric;
+    double each;
+} core_ops[] = {
+    { "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum", 1 },
+    { "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum", 1 },
+    { "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", 2 },
+    { "smsp__sass_thread_inst_executed_op_dadd_pred_on.sum", 1 },
+    { "smsp__sass_thread_inst_executed_op_dmul_pred_on.sum", 1 },
+    { "smsp__sass_thread_inst_executed_op_dfma_pred_on.sum", 2 },
+};
+
+double lpo_metric_unit_scale(const char *unit)
+{
+    static const struct {
+        const char *unit;
+        double scale;
+    } times[] = { { "ns", 1e-9 },      { "us", 1e-6 },      { "ms", 1e-3 },      { "s", 1 },
+                  { "nsecond", 1e-9 }, { "usecond", 1e-6 }, { "msecond", 1e-3 }, { "second", 1 } };
+    static const char prefixes[] = "KMGTP";
+    const char *at;
+
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+        if (strcmp(unit, times[i].unit) == 0)
+            return times[i].scale;
+    at = *unit ? strchr(prefixes, *unit) : NULL;
+    if (at && (lpo_starts(unit + 1, "byte") || lpo_starts(unit + 1, "hz")))
+        return pow(1000, (double)(at - prefixes + 1));
+    return 1;
+}
+
+/* The region's value in base units; NaN: not collected. */
+static double value_at(const struct lpo_trace *t, const struct lpo_metric_sum *row, uint32_t m)
+{
+    const struct lpo_metric *metric = &t->metrics.at[m];
+    double scale =
+        metric->unit == LPO_NONE ? 1 : lpo_metric_unit_scale(lpo_trace_text(t, metric->unit));
+
+    return lpo_metric_value(metric->combine, &row[m]) * scale;
+}
+
+static double value_of(const struct lpo_trace *t, const struct lpo_metric_sum *row,
+                       const char *name)
+{
+    uint32_t m = lpo_trace_metric_find(t, name);
+
+    return m == LPO_NONE ? NAN : value_at(t, row, m);
+}
+
+static struct lpo_measure first_of(const struct lpo_trace *t, const struct lpo_metric_sum *row,
+                                   const char *const *names)
+{
+    for (; *names; names++) {
+        double v = value_of(t, row, *names);
+
+        if (!isnan(v))
+            return lpo_estimated(v); /* a mean over kernels, or of representatives */
+    }
+    return lpo_unknown();
+}
+
+/* "sm__ops_path_tensor_src_bf16_dst_fp32.sum" sums over every instruction that multiplies bf16; a
+ * known product of 512 x 1024 x 32000 counted 33,554,432,000: two for a multiply-add. Some formats
+ * are told only apart, dense and sparse; of those the dense ones are taken. */
+bool lpo_is_tensor_ops(const struct lpo_trace *t, const char *metric)
+{
+    const char *suffix = strstr(metric, "_sparsity_off.sum");
+    char whole[128];
+
+    if (!lpo_starts(metric, "sm__ops_path_tensor_src_") || !lpo_ends(metric, ".sum"))
+        return false;
+    if (!suffix)
+        return strstr(metric, "_sparsity_") == NULL;
+    snprintf(whole, sizeof whole, "%.*s.sum", (int)(suffix - metric), metric);
+    return lpo_trace_metric_find(t, whole) == LPO_NONE;
+}
+
+/* Operations that were counted as such, and those told only per cycle (the roofline set). */
+static double core_flops(const struct lpo_trace *t, const struct lpo_metric_sum *row,
+                         double seconds, bool *known)
+{
+    double clock = value_of(t, row, "smsp__cycles_elapsed.avg.per_second"), sum = 0;
+
+    for (size_t i = 0; i < sizeof core_ops / sizeof *core_ops; i++) {
+        double n = value_of(t, row, core_ops[i].metric);
+        char rate[128];
+
+        if (isnan(n) && !isnan(clock) && !isnan(seconds)) {
+            snprintf(rate, sizeof rate, "%s.per_cycle_elapsed", core_ops[i].metric);
+            n = value_of(t, row, rate) * clock * seconds;
+        }
+        if (!isnan(n)) {
+            sum += n * core_ops[i].each;
+            *known = true;
+        }
+    }
+    return sum;
+}
+
+static struct lpo_measure count_flops(const struct lpo_trace *t, const struct lpo_metric_sum *row,
+                                      double seconds)
+{
+    bool known = false;
+    double sum = core_flops(t, row, seconds, &known);
+
+    for (uint32_t m = 0; m < t->metrics.len; m++) {
+        double v;
+
+        if (!lpo_is_tensor_ops(t, lpo_trace_text(t, t->metrics.at[m].name)))
+            continue;
+        v = value_at(t, row, m);
+        if (!isnan(v)) {
+            sum += v;
+            known = true;
+        }
+    }
+    return known ? lpo_estimated(sum) : lpo_unknown();
+}
+
+struct lpo_counters lpo_counters_of(const struct lpo_trace *t, const struct lpo_metric_sum *row)
+{
+    static const char *const sm[] = { "sm__throughput.avg.pct_of_peak_sustained_elapsed", NULL };
+    static const char *const dram[] = { "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
+                                        "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+                                        NULL };
+    static const char *const warps[] = { "sm__warps_active.avg.pct_of_peak_sustained_active",
+                                         NULL };
+    static const char *const bytes[] = { "dram__bytes.sum", NULL };
+    struct lpo_counters c = { 0 };
+    double seconds;
+
+    seconds = value_of(t, row, "gpu__time_duration.sum");
+    c.sm_percent = first_of(t, row, sm);
+    c.dram_percent = first_of(t, row, dram);
+    c.occupancy_percent = first_of(t, row, warps);
+    c.dram_bytes = first_of(t, row, bytes);
+    if (!lpo_known(c.dram_bytes)) {
+        double rate = value_of(t, row, "dram__bytes.sum.per_second");
+
+        if (!isnan(rate) && !isnan(seconds))
+            c.dram_bytes = lpo_estimated(rate * seconds);
+    }
+    c.flops = count_flops(t, row, seconds);
+    return c;
+}
+
+struct lpo_counters lpo_region_counters(const struct lpo_scope *scope,
+                                        const struct lpo_region_row *row)
+{
+    const struct lpo_trace *t = scope->cells->tree->trace;
+
+    if (row->metrics == LPO_NONE || t->metrics.len == 0)
+        return (struct lpo_counters){ 0 };
+    return lpo_counters_of(t, &scope->metric_sums.at[(size_t)row->metrics * t->metrics.len]);
+}

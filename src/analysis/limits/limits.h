@@ -1,0 +1,124 @@
+/* analysis/limits/limits.h - needed, measured, possible: how far each region is from what the hardware
+ * allows.
+ *
+ * The static analysis (static_compute.json) says what a part of the model needs; the regions say
+ * what it took. A region maps to a part of the model by its name: `prefill` and `decode` are
+ * phases, `step` one decode step, `layer3`, `attn`, `mlp`, `lm_head` parts of the decoder, `sam`,
+ * `clip`, `vision`, `projector` parts of the vision side; config `report.mapping` renames others.
+ * For any other program the user states what regions need (config `report.needs`); what is stated
+ * wins over the model. A region of which nobody says anything keeps its measurements and has no
+ * need.
+ *
+ * Everything comes from artifacts, so the report of a run can be rebuilt anywhere. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/limits/stated.h"
+#include "util/auto.h"
+#include "util/measure.h"
+#include "util/vec.h"
+
+struct lpo_arena;
+struct lpo_err;
+struct lpo_hardware;
+struct lpo_json;
+
+/* What ncu counted in a region; unknown where it did not. */
+struct lpo_counters {
+    struct lpo_measure flops, dram_bytes;
+    struct lpo_measure sm_percent, dram_percent, occupancy_percent; /* of their peaks, 0 … 100 */
+};
+
+/* A region as measured. Rows stand parents first. */
+struct lpo_limits_region {
+    const char *path;
+    uint32_t parent;                   /* row, or UINT32_MAX */
+    uint64_t visits;                   /* 0: not known */
+    int64_t gpu_ns;                    /* kernels, children included; -1: no GPU work recorded */
+    int64_t host_ns;                   /* -1: not known */
+    int64_t host_gap_ns, other_gap_ns; /* GPU idle inside the region: the host was late, or not */
+    struct lpo_counters counters;
+};
+
+/* A config entry: the region path (or its beginning) and what it stands for ("decode/step"). */
+struct lpo_limits_mapping {
+    const char *region, *means;
+};
+
+struct lpo_limits_input {
+    const struct lpo_json *needed;       /* static_compute.json, parsed; NULL: no model */
+    struct lpo_stated_needs stated;      /* report.needs */
+    const struct lpo_hardware *hardware; /* hardware.json; NULL: only what `needed` says of it */
+    enum lpo_dtype dtype;                /* of stated needs that name none */
+    const struct lpo_limits_region *regions;
+    size_t nregions;
+    const struct lpo_limits_mapping *mappings;
+    size_t nmappings;
+    uint64_t steps; /* decode steps of one visit to `decode`, when no `step` tells; 0: unknown */
+};
+
+enum lpo_held {
+    LPO_HELD_UNKNOWN,
+    LPO_HELD_COMPUTE,
+    LPO_HELD_MEMORY,
+    LPO_HELD_LAUNCH, /* the GPU waits for the host */
+    LPO_HELD_IDLE,   /* the GPU waits for something else */
+    LPO_HELD_OCCUPANCY,
+    LPO_HELD_OVERHEAD, /* far from both roofs, and no counter says why */
+};
+
+const char *lpo_held_name(enum lpo_held h); /* "launch gaps", … */
+
+struct lpo_limit_row {
+    const char *path;  /* as measured */
+    const char *means; /* "prefill: decoder/layer3/attn", "stated in report.needs"; NULL: nothing */
+    bool stated;       /* its need was, by the user */
+    uint32_t parent;   /* row of `rows`, or UINT32_MAX */
+    bool top;          /* mapped or stated, and no region around it is */
+    int phase;         /* of enum lpo_phase_kind, or -1 */
+    double runs;       /* passes of the phase, or visits, that the need was multiplied by */
+    const char *dtype; /* whose dense rate is the roof; NULL: not known, or several */
+    double peak, sheet_peak; /* that rate; 0: not known, or several */
+    struct lpo_measure needed_flops, needed_bytes, limit_ns;
+    struct lpo_measure sheet_ns;            /* the FLOPs alone at the sheet's rate: MFU */
+    double need_compute_ns, need_memory_ns; /* the two roofs, summed; 0 without hardware */
+    struct lpo_measure measured_ns; /* GPU work and the idle time inside; host time without a GPU */
+    struct lpo_measure busy_ns, idle_ns;
+    double host_gap_ns, other_gap_ns;             /* the parts of idle_ns */
+    struct lpo_measure flop_rate, byte_rate;      /* needed over measured: what was achieved */
+    struct lpo_measure mfu, bandwidth_use, share; /* 0 … 1; share is limit over measured */
+    struct lpo_measure won_ns;
+    struct lpo_counters counters;
+    enum lpo_held held;
+    const char *evidence;
+};
+
+struct lpo_limits {
+    struct lpo_arena *arena;
+    LPO_VEC(struct lpo_limit_row) rows; /* in the regions' order */
+    uint32_t *by_won; /* rows with a need and a time, most to win first; `ranked` of them */
+    size_t ranked;
+    struct lpo_limit_row model;            /* all top rows together */
+    bool has_model;                        /* a static analysis was given */
+    const char *hardware, *source, *dtype; /* NULL without hardware */
+    double peak, sheet_peak, bandwidth;    /* per second; 0 without hardware */
+    LPO_VEC(const char *) notes;
+};
+
+/* Copies what it keeps. Fails only when a `needed` that was given is not a static analysis. */
+int lpo_limits_create(const struct lpo_limits_input *in, struct lpo_limits **out,
+                      struct lpo_err *err);
+void lpo_limits_destroy(struct lpo_limits *l); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_limits);
+
+/* Part of lpo_limits_create(), once all rows are there: `model`, `by_won`, `ranked`. */
+void lpo_limits_sum(struct lpo_limits *l);
+
+/* Puts the sums of another row to those of the first: what is not known of one is not known of
+ * both. Judge the row when it is complete. */
+void lpo_limit_row_add(struct lpo_limit_row *to, const struct lpo_limit_row *r);
+/* Rates, shares and what holds a row back, from its sums: for rows that were put together. */
+void lpo_limit_row_judge(const struct lpo_limits *l, struct lpo_arena *a, struct lpo_limit_row *r);

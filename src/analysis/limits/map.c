@@ -1,0 +1,208 @@
+#include "analysis/limits/map.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/needs.h"
+#include "analysis/limits/limits.h"
+#include "util/arena.h"
+#include "util/str.h"
+
+enum word_kind { WORD_PHASE, WORD_STEP, WORD_PART, WORD_BLOCK };
+
+/* Names people give to ranges, and what they mean. */
+static const struct word {
+    const char *name;
+    enum word_kind kind;
+    int phase;
+    const char *means;
+} words[] = {
+    { "prefill", WORD_PHASE, LPO_PREFILL, NULL },
+    { "prompt", WORD_PHASE, LPO_PREFILL, NULL },
+    { "decode", WORD_PHASE, LPO_DECODE, NULL },
+    { "step", WORD_STEP, LPO_DECODE, NULL },
+    { "token", WORD_STEP, LPO_DECODE, NULL },
+    { "sam", WORD_PART, LPO_IMAGE, "sam" },
+    { "clip", WORD_PART, LPO_IMAGE, "clip" },
+    { "siglip", WORD_PART, LPO_IMAGE, "siglip" },
+    { "vit", WORD_PART, LPO_IMAGE, "vit" },
+    { "dinov2", WORD_PART, LPO_IMAGE, "dinov2" },
+    { "vision", WORD_PART, LPO_IMAGE, "vision" },
+    { "vision_tower", WORD_PART, LPO_IMAGE, "vision" },
+    { "vision_encoder", WORD_PART, LPO_IMAGE, "vision" },
+    { "projector", WORD_PART, LPO_IMAGE, "projector" },
+    { "multi_modal_projector", WORD_PART, LPO_IMAGE, "projector" },
+    { "attn", WORD_BLOCK, -1, "attn" },
+    { "attention", WORD_BLOCK, -1, "attn" },
+    { "self_attn", WORD_BLOCK, -1, "attn" },
+    { "mlp", WORD_BLOCK, -1, "mlp" },
+    { "ffn", WORD_BLOCK, -1, "mlp" },
+    { "feed_forward", WORD_BLOCK, -1, "mlp" },
+    { "moe", WORD_BLOCK, -1, "mlp" },
+    { "lm_head", WORD_BLOCK, -1, "lm_head" },
+    { "head", WORD_BLOCK, -1, "lm_head" },
+    { "logits", WORD_BLOCK, -1, "lm_head" },
+    { "embed", WORD_BLOCK, -1, "embed" },
+    { "embed_tokens", WORD_BLOCK, -1, "embed" },
+    { "neck", WORD_BLOCK, -1, "neck" },
+};
+
+/* The name without its number: "layer3", "layer.3", "layers 3", "step 17"; -1: it has none. */
+static size_t stem(const char *name, size_t len, int *number)
+{
+    size_t end = len, digits;
+
+    while (end > 0 && isdigit((unsigned char)name[end - 1]))
+        end--;
+    digits = len - end;
+    *number = digits > 0 && digits < 7 ? atoi(name + end) : -1;
+    if (digits)
+        while (end > 0 && strchr("._- :[#", name[end - 1]))
+            end--;
+    return end;
+}
+
+static bool is(const char *name, size_t len, const char *word)
+{
+    return strlen(word) == len && strncasecmp(name, word, len) == 0;
+}
+
+static bool is_layer(const char *name, size_t len)
+{
+    return is(name, len, "layer") || is(name, len, "layers") || is(name, len, "block") ||
+           is(name, len, "blocks") || is(name, len, "h") || is(name, len, "decoder_layer");
+}
+
+static const struct word *find_word(const char *name, size_t len)
+{
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (is(name, len, words[i].name))
+            return &words[i];
+    return NULL;
+}
+
+/* A vision part or a block inside a phase; false when the name means nothing here. */
+static bool take_word(struct lpo_meaning *m, const struct word *w)
+{
+    m->step = m->is_phase = false;
+    switch (w->kind) {
+    case WORD_PHASE:
+        if (m->phase >= 0)
+            return false;
+        m->phase = w->phase;
+        m->is_phase = true;
+        return true;
+    case WORD_STEP:
+        m->step = true;
+        return m->phase == LPO_DECODE && m->layer < 0 && !m->block;
+    case WORD_PART:
+        /* an image is encoded before or inside the prefill: the same part of the model */
+        if (m->layer >= 0 || m->block || m->phase == LPO_DECODE)
+            return false;
+        m->phase = LPO_IMAGE;
+        m->part = w->means;
+        m->is_phase = true;
+        return true;
+    case WORD_BLOCK:
+        if (m->phase < 0 || m->block)
+            return false;
+        m->block = w->means;
+        return true;
+    }
+    return false;
+}
+
+static bool take_name(struct lpo_meaning *m, const char *name, size_t len)
+{
+    const char *at = memchr(name, '@', len); /* "domain@name" */
+    const struct word *w;
+    size_t short_len;
+    int number;
+
+    if (at) {
+        len -= (size_t)(at + 1 - name);
+        name = at + 1;
+    }
+    short_len = stem(name, len, &number);
+    w = find_word(name, len);
+    w = w ? w : find_word(name, short_len);
+    if (w)
+        return take_word(m, w);
+    if (number >= 0 && is_layer(name, short_len) && m->phase >= 0 && m->layer < 0 && !m->block) {
+        m->layer = number;
+        m->step = m->is_phase = false;
+        return true;
+    }
+    return false;
+}
+
+static bool take_path(struct lpo_meaning *m, const char *path)
+{
+    while (*path) {
+        size_t len = 0;
+
+        while (path[len] && path[len] != '/') /* "\/" is a slash inside a name */
+            len += path[len] == '\\' && path[len + 1] ? 2 : 1;
+        if (!take_name(m, path, len))
+            return false;
+        path += len;
+        path += *path == '/';
+    }
+    return true;
+}
+
+/* The region itself, or one inside it. */
+static bool speaks_of(const struct lpo_limits_mapping *m, const char *path)
+{
+    size_t len = strlen(m->region);
+
+    return strncmp(path, m->region, len) == 0 && (path[len] == '\0' || path[len] == '/');
+}
+
+struct lpo_meaning lpo_region_meaning(const char *path, const struct lpo_limits_mapping *mappings,
+                                      size_t nmappings)
+{
+    static const struct lpo_meaning nothing = { .phase = -1, .layer = -1 };
+    struct lpo_meaning m = nothing;
+    const struct lpo_limits_mapping *best = NULL;
+    size_t longest = 0;
+
+    for (size_t i = 0; i < nmappings; i++) {
+        size_t len = strlen(mappings[i].region);
+
+        if (len >= longest && speaks_of(&mappings[i], path)) {
+            longest = len;
+            best = &mappings[i];
+        }
+    }
+    if (best) {
+        if (!take_path(&m, best->means))
+            return nothing;
+        path += longest;
+        path += *path == '/';
+    }
+    return take_path(&m, path) && m.phase >= 0 ? m : nothing;
+}
+
+const char *lpo_mapping_fault(struct lpo_arena *a, const struct lpo_limits_mapping *mapping,
+                              const struct lpo_limits_region *regions, size_t nregions)
+{
+    const char *names[sizeof words / sizeof *words], *near;
+    size_t n = 0;
+
+    if (lpo_region_meaning(mapping->means, NULL, 0).phase < 0) {
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            if (words[i].kind != WORD_STEP && words[i].kind != WORD_BLOCK)
+                names[n++] = words[i].name;
+        near = lpo_nearest(mapping->means, names, n);
+        return lpo_arena_printf(
+            a, "report.mapping of '%s': '%s' is no part of the model; %s%s%s", mapping->region,
+            mapping->means, near ? "did you mean '" : "write prefill, decode, decode/step, ",
+            near ? near : "prefill/layer3/attn, vision, projector, …", near ? "'?" : "");
+    }
+    for (size_t i = 0; i < nregions; i++)
+        if (speaks_of(mapping, regions[i].path))
+            return NULL;
+    return lpo_region_unmatched(a, "report.mapping", mapping->region, regions, nregions);
+}

@@ -1,0 +1,260 @@
+/* One sweep per thread: operators and launches in order of time, the open operators on a stack.
+ * What an operator cost is known when it leaves the stack and goes to the one below. */
+#include "analysis/operators/operators.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "region/group.h"
+#include "region/order.h"
+#include "region/pairmap.h"
+#include "trace/trace.h"
+
+/* An operator on the stack. */
+struct open {
+    int64_t start_ns, end_ns;
+    int64_t covered_ns;  /* time inside operators inside */
+    int64_t covered_end; /* up to where it is covered */
+    struct lpo_operator_sum gpu;
+    uint32_t row;
+};
+
+struct sweep {
+    const struct lpo_trace *t;
+    struct lpo_operators *out;
+    bool by_shapes;
+    LPO_VEC(struct open) stack;
+    struct lpo_operator_sum *launched; /* per launch: its works */
+    uint32_t *owner;                   /* per launch: the row it lies in, or LPO_NONE */
+    struct lpo_pairmap rows, kernels;
+};
+
+static void add(struct lpo_operator_sum *to, const struct lpo_operator_sum *from)
+{
+    to->works += from->works;
+    to->ns += from->ns;
+}
+
+static uint32_t row_of(struct sweep *s, const struct lpo_op *op)
+{
+    uint32_t shapes = s->by_shapes ? op->shapes : LPO_NONE;
+    bool fresh;
+    uint32_t row = lpo_pairmap_put(&s->rows, op->name, shapes, (uint32_t)s->out->rows.len, &fresh);
+
+    if (fresh)
+        lpo_vec_push(
+            &s->out->rows,
+            (struct lpo_operator){ .name = op->name, .shapes = shapes, .cpu_min_ns = INT64_MAX });
+    return row;
+}
+
+static void leave(struct sweep *s)
+{
+    const struct open *o = &s->stack.at[--s->stack.len];
+    struct lpo_operator *row = &s->out->rows.at[o->row];
+    int64_t ns = o->end_ns - o->start_ns;
+
+    row->calls++;
+    row->cpu_total_ns += ns;
+    row->cpu_self_ns += ns - o->covered_ns;
+    row->cpu_min_ns = ns < row->cpu_min_ns ? ns : row->cpu_min_ns;
+    row->cpu_max_ns = ns > row->cpu_max_ns ? ns : row->cpu_max_ns;
+    row->gpu_total_ns += o->gpu.ns;
+    row->works_total += o->gpu.works;
+    if (s->stack.len)
+        add(&s->stack.at[s->stack.len - 1].gpu, &o->gpu);
+}
+
+static void enter(struct sweep *s, const struct lpo_op *op)
+{
+    struct open o = { .start_ns = op->start_ns, .end_ns = op->end_ns, .covered_end = INT64_MIN };
+
+    /* what ends before this one cannot hold it, nor anything that is still to come inside it */
+    while (s->stack.len && s->stack.at[s->stack.len - 1].end_ns < op->end_ns)
+        leave(s);
+    if (s->stack.len) {
+        struct open *below = &s->stack.at[s->stack.len - 1];
+        int64_t from = op->start_ns > below->covered_end ? op->start_ns : below->covered_end;
+
+        if (op->end_ns > from) {
+            below->covered_ns += op->end_ns - from;
+            below->covered_end = op->end_ns;
+        }
+    }
+    o.row = row_of(s, op);
+    lpo_vec_push(&s->stack, o);
+    s->out->calls++;
+}
+
+/* The innermost open operator that holds the whole call. */
+static void launch(struct sweep *s, uint32_t row)
+{
+    const struct lpo_launch *l = &s->t->launches.at[row];
+    size_t i = s->stack.len;
+
+    while (i && s->stack.at[i - 1].end_ns < l->end_ns)
+        i--;
+    if (!i)
+        return;
+    s->owner[row] = s->stack.at[i - 1].row;
+    add(&s->stack.at[i - 1].gpu, &s->launched[row]);
+}
+
+/* Outer before inner; equal times stay in the order of the file. */
+static bool op_before(const void *trace, uint32_t a, uint32_t b)
+{
+    const struct lpo_trace *t = trace;
+    const struct lpo_op *x = &t->ops.at[a], *y = &t->ops.at[b];
+
+    return x->start_ns != y->start_ns ? x->start_ns < y->start_ns : x->end_ns > y->end_ns;
+}
+
+static void sweep_thread(struct sweep *s, const struct lpo_group *ops,
+                         const struct lpo_group *launches, uint32_t thread)
+{
+    const struct lpo_trace *t = s->t;
+    uint32_t *o = ops->rows + ops->starts[thread];
+    uint32_t *o_end = ops->rows + ops->starts[thread + 1];
+    uint32_t *l = launches->rows + launches->starts[thread];
+    uint32_t *l_end = launches->rows + launches->starts[thread + 1];
+
+    lpo_order_sort(o, (size_t)(o_end - o), op_before, t);
+    lpo_order_sort(l, (size_t)(l_end - l), lpo_launch_before, t);
+    while (o < o_end || l < l_end) {
+        if (l == l_end || (o < o_end && t->ops.at[*o].start_ns <= t->launches.at[*l].start_ns))
+            enter(s, &t->ops.at[*o++]);
+        else
+            launch(s, *l++);
+    }
+    while (s->stack.len)
+        leave(s);
+}
+
+static void sum_launches(struct sweep *s)
+{
+    const struct lpo_trace *t = s->t;
+
+    s->launched = lpo_xcalloc(t->launches.len, sizeof *s->launched);
+    s->owner = lpo_xmalloc(t->launches.len * sizeof *s->owner);
+    for (size_t i = 0; i < t->launches.len; i++)
+        s->owner[i] = LPO_NONE;
+    for (size_t i = 0; i < t->works.len; i++) {
+        const struct lpo_work *w = &t->works.at[i];
+        struct lpo_operator_sum one = { 1, lpo_work_ns(w) };
+
+        add(&s->out->all, &one);
+        add(w->launch == LPO_NONE ? &s->out->no_launch : &s->launched[w->launch], &one);
+    }
+}
+
+/* Works by the operator that launched them: its own time, and the names in it. */
+static void share_works(struct sweep *s)
+{
+    const struct lpo_trace *t = s->t;
+
+    for (size_t i = 0; i < t->works.len; i++) {
+        const struct lpo_work *w = &t->works.at[i];
+        uint32_t row = w->launch == LPO_NONE ? LPO_NONE : s->owner[w->launch];
+        struct lpo_operator_kernel *k;
+        uint32_t at;
+        bool fresh;
+
+        if (row == LPO_NONE) {
+            if (w->launch != LPO_NONE)
+                add(&s->out->outside, &(struct lpo_operator_sum){ 1, lpo_work_ns(w) });
+            continue;
+        }
+        s->out->rows.at[row].gpu_self_ns += lpo_work_ns(w);
+        s->out->rows.at[row].works_self++;
+        at = lpo_pairmap_put(&s->kernels, row, w->name, (uint32_t)s->out->kernels.len, &fresh);
+        if (fresh)
+            lpo_vec_push(&s->out->kernels, (struct lpo_operator_kernel){ row, w->name, 0, 0 });
+        k = &s->out->kernels.at[at];
+        k->count++;
+        k->ns += lpo_work_ns(w);
+    }
+}
+
+static int by_cost(const void *a, const void *b, void *trace)
+{
+    const struct lpo_operator *x = a, *y = b;
+    int by_name;
+
+    if (x->gpu_total_ns != y->gpu_total_ns)
+        return x->gpu_total_ns < y->gpu_total_ns ? 1 : -1;
+    if (x->cpu_self_ns != y->cpu_self_ns)
+        return x->cpu_self_ns < y->cpu_self_ns ? 1 : -1;
+    by_name = strcmp(lpo_trace_text(trace, x->name), lpo_trace_text(trace, y->name));
+    return by_name ? by_name
+                   : strcmp(lpo_trace_text(trace, x->shapes), lpo_trace_text(trace, y->shapes));
+}
+
+static int by_operator(const void *a, const void *b, void *trace)
+{
+    const struct lpo_operator_kernel *x = a, *y = b;
+
+    if (x->operator_row != y->operator_row)
+        return x->operator_row < y->operator_row ? -1 : 1;
+    if (x->ns != y->ns)
+        return x->ns < y->ns ? 1 : -1;
+    return strcmp(lpo_trace_text(trace, x->name), lpo_trace_text(trace, y->name));
+}
+
+/* Rows dearest first, their kernels behind them in the same order. */
+static void put_in_order(struct sweep *s)
+{
+    struct lpo_operators *out = s->out;
+    void *t = (void *)(uintptr_t)s->t; /* qsort_r knows no const */
+    uint32_t *moved = lpo_xmalloc(out->rows.len * sizeof *moved);
+
+    for (size_t i = 0; i < out->rows.len; i++)
+        out->rows.at[i].kernels = (uint32_t)i; /* its number so far */
+    if (out->rows.len)
+        qsort_r(out->rows.at, out->rows.len, sizeof *out->rows.at, by_cost, t);
+    for (size_t i = 0; i < out->rows.len; i++)
+        moved[out->rows.at[i].kernels] = (uint32_t)i;
+    for (size_t i = 0; i < out->kernels.len; i++) {
+        struct lpo_operator_kernel *k = &out->kernels.at[i];
+
+        k->operator_row = moved[k->operator_row];
+        out->rows.at[k->operator_row].nkernels++;
+    }
+    free(moved);
+    if (out->kernels.len)
+        qsort_r(out->kernels.at, out->kernels.len, sizeof *out->kernels.at, by_operator, t);
+    for (size_t i = 0, first = 0; i < out->rows.len; i++) {
+        out->rows.at[i].kernels = (uint32_t)first;
+        first += out->rows.at[i].nkernels;
+    }
+}
+
+struct lpo_operators *lpo_operators_create(const struct lpo_trace *trace, bool by_shapes)
+{
+    struct sweep s = { .t = trace, .by_shapes = by_shapes };
+    struct lpo_group ops = lpo_group_ops(trace);
+    struct lpo_group launches = lpo_group_launches(trace);
+
+    s.out = lpo_xcalloc(1, sizeof *s.out);
+    sum_launches(&s);
+    for (uint32_t i = 0; i < trace->threads.len; i++)
+        sweep_thread(&s, &ops, &launches, i);
+    lpo_group_free(&ops);
+    lpo_group_free(&launches);
+    share_works(&s);
+    put_in_order(&s);
+    free(s.launched);
+    free(s.owner);
+    lpo_vec_free(&s.stack);
+    lpo_pairmap_free(&s.rows);
+    lpo_pairmap_free(&s.kernels);
+    return s.out;
+}
+
+void lpo_operators_destroy(struct lpo_operators *o)
+{
+    if (!o)
+        return;
+    lpo_vec_free(&o->rows);
+    lpo_vec_free(&o->kernels);
+    free(o);
+}

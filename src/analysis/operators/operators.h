@@ -1,0 +1,63 @@
+/* analysis/operators/operators.h - operators of the host (aten::mm, a user's function) and what they cost.
+ *
+ * The numbers mean what torch.profiler's own table means by them, taken from times alone:
+ * - An operator is inside another when its whole time is, on the same thread; of two with equal
+ *   times the first in the file is the outer one. Where two overlap without nesting, the one that
+ *   began later takes over.
+ * - CPU total is the sum of the durations of all calls; CPU self leaves out what is inside other
+ *   operators.
+ * - GPU self is the work whose whole launch call lies in the operator and in none inside it; GPU
+ *   total adds the operators inside. All work counts: kernels, copies, sets.
+ * - An operator that calls itself counts the inner call again in its totals, never in its selfs.
+ *
+ * The selfs therefore add up: CPU self over all rows is the time spent in operators (where they
+ * nest), GPU self plus `outside` plus `no_launch` is all GPU time. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/auto.h"
+#include "util/vec.h"
+
+struct lpo_trace;
+
+struct lpo_operator {
+    uint32_t name;
+    uint32_t shapes; /* name id of the input shapes; LPO_NONE when unknown or not asked for */
+    uint64_t calls;
+    int64_t cpu_total_ns, cpu_self_ns, cpu_min_ns, cpu_max_ns;
+    int64_t gpu_total_ns, gpu_self_ns;
+    uint64_t works_total, works_self;
+    uint32_t kernels; /* first row in `kernels`: the work of gpu_self_ns by name, dearest first */
+    uint32_t nkernels;
+};
+
+/* Work launched by one operator itself, under one name. */
+struct lpo_operator_kernel {
+    uint32_t operator_row;
+    uint32_t name;
+    uint64_t count;
+    int64_t ns;
+};
+
+struct lpo_operator_sum {
+    uint64_t works;
+    int64_t ns;
+};
+
+struct lpo_operators {
+    LPO_VEC(struct lpo_operator) rows; /* dearest first: GPU total, then CPU self, then name */
+    LPO_VEC(struct lpo_operator_kernel) kernels;
+    uint64_t calls;                    /* of all operators */
+    struct lpo_operator_sum all;       /* GPU work of the trace */
+    struct lpo_operator_sum outside;   /* launched outside every operator */
+    struct lpo_operator_sum no_launch; /* without a launch record */
+};
+
+/* `by_shapes` makes one row of each operator and input shapes, else one of each operator. Copies
+ * what it keeps but the names, which stay the trace's. */
+struct lpo_operators *lpo_operators_create(const struct lpo_trace *trace, bool by_shapes);
+void lpo_operators_destroy(struct lpo_operators *o); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_operators);

@@ -1,0 +1,42 @@
+/* analysis/power/regions.h - samples of NVML laid over the regions of a trace. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "util/auto.h"
+#include "util/measure.h"
+#include "util/vec.h"
+
+struct lpo_power;
+struct lpo_region_tree;
+struct lpo_run_data;
+struct lpo_source;
+
+struct lpo_region_power {
+    uint32_t node;
+    int64_t host_ns;           /* time that passed with the region open */
+    uint64_t windows;          /* stretches of it */
+    struct lpo_measure joules; /* of all GPUs in use; unknown where samples are missing */
+    uint64_t slowed;           /* throttle reasons that were seen and make the GPU slower */
+    bool reasons_known;
+};
+
+struct lpo_power_join {
+    const struct lpo_region_tree *tree;
+    LPO_VEC(struct lpo_region_power) rows; /* dearest first */
+};
+
+/* Of the two outermost levels. NULL when the trace's clock is not that of the samples. */
+struct lpo_power_join *lpo_power_join_create(const struct lpo_power *p,
+                                             const struct lpo_region_tree *tree);
+void lpo_power_join_destroy(struct lpo_power_join *j); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_power_join);
+
+/* Energy over the tokens that the same stage generated, from the regions `prefill` and `decode`. */
+struct lpo_token_energy {
+    struct lpo_measure all, decode; /* joules per token; of decode: the first token left out */
+};
+
+struct lpo_token_energy lpo_token_energy(const struct lpo_run_data *d, const struct lpo_source *s,
+                                         const struct lpo_power_join *join);

@@ -1,0 +1,107 @@
+/* How much repeats of one sample differ. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hydra/node.h"
+#include "report/numbers.h"
+#include "rundir/rundir.h"
+#include "util/arena.h"
+#include "util/json.h"
+#include "util/str.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+/* Steps of one repeat differ by nature, so inter_token_ms is not among them. */
+static const char *const figures[] = { "prefill_ms", "ttft_ms", "decode_ms", "total_ms",
+                                       "tokens_per_s" };
+
+struct repeat {
+    const char *sample;
+    double value;
+};
+
+static int by_sample(const void *a, const void *b)
+{
+    const struct repeat *x = a, *y = b;
+    int order = strcmp(x->sample, y->sample);
+
+    return order ? order : (x->value > y->value) - (x->value < y->value);
+}
+
+static double cv_of(const struct repeat *r, size_t n)
+{
+    double sum = 0, squares = 0, mean;
+
+    for (size_t i = 0; i < n; i++)
+        sum += r[i].value;
+    mean = sum / (double)n;
+    for (size_t i = 0; i < n; i++)
+        squares += (r[i].value - mean) * (r[i].value - mean);
+    return mean > 0 ? sqrt(squares / (double)(n - 1)) / mean : NAN;
+}
+
+static void figure_variation(const struct lpo_json *samples, struct repeat *rows,
+                             const char *figure, struct lpo_variation *worst)
+{
+    size_t n = 0;
+
+    LPO_JSON_EACH(s, samples)
+    {
+        const struct lpo_json *name = lpo_json_get(s, "sample");
+        double value = lpo_json_real(lpo_json_get(s, figure), NAN);
+
+        if (isfinite(value)) /* the name of a sample is a number or text; both have digits */
+            rows[n++] = (struct repeat){ name && name->text ? name->text : "", value };
+    }
+    if (n)
+        qsort(rows, n, sizeof *rows, by_sample);
+    for (size_t i = 0, end; i < n; i = end) {
+        double cv;
+
+        for (end = i + 1; end < n && strcmp(rows[end].sample, rows[i].sample) == 0;)
+            end++;
+        cv = end - i > 1 ? cv_of(rows + i, end - i) : NAN;
+        if (isfinite(cv) && (!worst->repeats || cv > worst->cv)) {
+            worst->cv = cv;
+            worst->figure = figure;
+            worst->repeats = end - i;
+        }
+    }
+}
+
+struct lpo_variation lpo_speed_variation(const struct lpo_json *metrics, const char *stage)
+{
+    const struct lpo_json *samples = lpo_json_get(metrics, "samples");
+    struct lpo_variation worst = { .stage = stage };
+    struct repeat *rows;
+
+    if (!samples || samples->kind != LPO_JSON_ARRAY || !samples->count)
+        return worst;
+    rows = lpo_xcalloc(samples->count, sizeof *rows);
+    for (size_t i = 0; i < COUNT(figures); i++)
+        figure_variation(samples, rows, figures[i], &worst);
+    free(rows);
+    return worst;
+}
+
+struct lpo_variation lpo_run_variation(const struct lpo_run_data *d)
+{
+    struct lpo_variation worst = { 0 };
+
+    for (size_t i = 0; i < d->speeds.len; i++) {
+        struct lpo_variation v =
+            lpo_speed_variation(d->speeds.at[i].metrics, d->speeds.at[i].stage);
+
+        if (v.repeats && (!worst.repeats || v.cv > worst.cv))
+            worst = v;
+    }
+    return worst;
+}
+
+double lpo_run_max_cv(const struct lpo_run_data *d)
+{
+    double most = lpo_conf_real(d->config, "run.max_cv", 0.1);
+
+    return isfinite(most) && most >= 0 ? most : 0.1;
+}

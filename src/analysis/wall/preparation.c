@@ -1,0 +1,101 @@
+#include "analysis/wall/preparation.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/wall/timeline.h"
+#include "analysis/analysis.h"
+#include "util/str.h"
+
+/* Does the text begin with this name, whichever of _ - and space joins its words? */
+static size_t match(const char *text, const char *name)
+{
+    size_t n = 0;
+
+    for (; name[n]; n++) {
+        bool joint = name[n] == '_' && (text[n] == '-' || text[n] == ' ');
+
+        if (!joint && tolower((unsigned char)text[n]) != name[n])
+            return 0;
+    }
+    return n;
+}
+
+bool lpo_path_prepares(const char *path)
+{
+    static const char *const names[] = {
+        "load", "loading", "load_model", "load_weights", "model_load", "warmup", "warm_up",
+    };
+    size_t len = strcspn(path, "/");
+    const char *domain = memchr(path, '@', len);
+    const char *name = domain ? domain + 1 : path;
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *rest = name + match(name, names[i]);
+
+        if (rest == name)
+            continue;
+        while (rest < path + len && !isalpha((unsigned char)*rest))
+            rest++; /* "warmup_2" is one; "loader" and "load_balance" are not */
+        if (rest >= path + len)
+            return true;
+    }
+    return false;
+}
+
+static void find_nodes(struct lpo_waited *w, const struct lpo_region_tree *t)
+{
+    for (uint32_t n = 0; n < t->nodes.len; n++) { /* parents come before their children */
+        LPO_STR name = { 0 };
+
+        if (t->nodes.at[n].parent != LPO_NONE) {
+            w->nodes[n] = w->nodes[t->nodes.at[n].parent];
+            continue;
+        }
+        lpo_region_add_name(t, n, &name);
+        w->nodes[n] = lpo_path_prepares(lpo_str_text(&name));
+        w->any |= w->nodes[n];
+    }
+}
+
+static void find_places(struct lpo_waited *w, const struct lpo_region_tree *t)
+{
+    for (uint32_t p = 0; p < t->places.len; p++) {
+        const struct lpo_place *place = &t->places.at[p];
+        const struct lpo_region_set *set = &t->sets.at[place->set];
+
+        w->places[p] = place->leaf != LPO_NONE && w->nodes[place->leaf];
+        for (uint32_t i = 0; i < set->count; i++)
+            w->places[p] |= w->nodes[t->set_nodes.at[set->first + i]];
+    }
+}
+
+struct lpo_waited *lpo_waited_create(const struct lpo_analysis *a)
+{
+    struct lpo_waited *w = lpo_xcalloc(1, sizeof *w);
+
+    w->nodes = lpo_xcalloc(a->tree->nodes.len + 1, sizeof *w->nodes);
+    w->places = lpo_xcalloc(a->tree->places.len + 1, sizeof *w->places);
+    find_nodes(w, a->tree);
+    find_places(w, a->tree);
+    w->cells = *a->cells;
+    memset(&w->cells.cells, 0, sizeof w->cells.cells);
+    for (size_t i = 0; i < a->cells->cells.len; i++)
+        if (!w->places[a->cells->cells.at[i].place])
+            lpo_vec_push(&w->cells.cells, a->cells->cells.at[i]);
+    if (a->timeline)
+        w->timeline = lpo_timeline_create_without(a->tree, w->places);
+    return w;
+}
+
+void lpo_waited_destroy(struct lpo_waited *w)
+{
+    if (!w)
+        return;
+    lpo_vec_free(&w->cells.cells);
+    lpo_timeline_destroy(w->timeline);
+    free(w->nodes);
+    free(w->places);
+    free(w);
+}

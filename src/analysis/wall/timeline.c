@@ -1,0 +1,279 @@
+#include "analysis/wall/timeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "region/classes.h"
+#include "region/order.h"
+
+const char *lpo_gap_name(enum lpo_gap_cause cause)
+{
+    static const char *const names[] = { "host", "dependency", "other" };
+
+    return names[cause];
+}
+
+int64_t lpo_gaps_ns(const struct lpo_gaps *g)
+{
+    int64_t ns = 0;
+
+    for (int i = 0; i < LPO_GAP_CAUSES; i++)
+        ns += g->by[i].ns;
+    return ns;
+}
+
+/* A union of intervals that come in order of their starts. */
+struct cover {
+    int64_t end_ns, sum_ns;
+};
+
+static void cover_add(struct cover *c, const struct lpo_work *w)
+{
+    if (w->start_ns > c->end_ns)
+        c->end_ns = w->start_ns;
+    if (w->end_ns > c->end_ns) {
+        c->sum_ns += w->end_ns - c->end_ns;
+        c->end_ns = w->end_ns;
+    }
+}
+
+enum { ALL, KERNELS, COMPUTE, COMMUNICATION, COLLECTIVES, COVERS };
+
+enum name_kind { NAME_UNSEEN, NAME_COMPUTE, NAME_COMMUNICATION, NAME_COLLECTIVE };
+
+struct builder {
+    struct lpo_timeline *out;
+    const struct lpo_region_tree *tree;
+    const struct lpo_trace *trace;
+    const bool *aside;         /* per place, or NULL */
+    unsigned char *kinds;      /* per name: enum name_kind */
+    bool shared_communication; /* on this device */
+    struct lpo_pairmap stream_map;
+    struct cover covers[COVERS];
+};
+
+static enum name_kind kind_of(struct builder *b, uint32_t name)
+{
+    const char *text;
+
+    if (b->kinds[name] != NAME_UNSEEN)
+        return b->kinds[name];
+    text = lpo_trace_text(b->trace, name);
+    b->kinds[name] = lpo_is_communication(text)                       ? NAME_COMMUNICATION
+                     : lpo_kernel_class(text) == LPO_CLASS_COLLECTIVE ? NAME_COLLECTIVE
+                                                                      : NAME_COMPUTE;
+    return b->kinds[name];
+}
+
+static bool is_aside(const struct builder *b, uint32_t place)
+{
+    return b->aside && b->aside[place];
+}
+
+static void cover_work(struct builder *b, const struct lpo_work *w)
+{
+    enum name_kind kind;
+
+    cover_add(&b->covers[ALL], w);
+    if (w->kind != LPO_KERNEL)
+        return;
+    kind = kind_of(b, w->name);
+    cover_add(&b->covers[KERNELS], w);
+    cover_add(&b->covers[kind == NAME_COMMUNICATION ? COMMUNICATION : COMPUTE], w);
+    b->shared_communication |= kind == NAME_COMMUNICATION && (w->flags & LPO_WORK_SHARE);
+    if (kind == NAME_COLLECTIVE)
+        cover_add(&b->covers[COLLECTIVES], w);
+}
+
+static enum lpo_gap_cause cause_of(const struct builder *b, const struct lpo_work *next,
+                                   int64_t gap_start_ns)
+{
+    if (next->launch != LPO_NONE && b->trace->launches.at[next->launch].start_ns > gap_start_ns)
+        return LPO_GAP_HOST;
+    return next->start_ns - gap_start_ns < LPO_DEPENDENCY_NS ? LPO_GAP_DEPENDENCY : LPO_GAP_OTHER;
+}
+
+static void gap_add(struct lpo_gaps *g, enum lpo_gap_cause cause, int64_t ns)
+{
+    g->by[cause].count++;
+    g->by[cause].ns += ns;
+}
+
+/* The regions that hold the works on both sides: the common part of the two paths, and the
+ * start/end regions that are in both sets (which are sorted). */
+static void gap_in_regions(struct builder *b, uint32_t before, uint32_t after,
+                           enum lpo_gap_cause cause, int64_t ns)
+{
+    const struct lpo_region_tree *t = b->tree;
+    const struct lpo_place *pa = &t->places.at[before], *pb = &t->places.at[after];
+    const struct lpo_region_set *sa = &t->sets.at[pa->set], *sb = &t->sets.at[pb->set];
+    uint32_t x = pa->leaf, y = pb->leaf;
+
+    while (x != y) { /* parents have smaller numbers than their children */
+        if (y == LPO_NONE || (x != LPO_NONE && x > y))
+            x = t->nodes.at[x].parent;
+        else
+            y = t->nodes.at[y].parent;
+    }
+    for (; x != LPO_NONE; x = t->nodes.at[x].parent)
+        gap_add(&b->out->nodes[x], cause, ns);
+    for (uint32_t i = 0, k = 0; i < sa->count && k < sb->count;) {
+        uint32_t na = t->set_nodes.at[sa->first + i], nb = t->set_nodes.at[sb->first + k];
+
+        if (na == nb)
+            gap_add(&b->out->nodes[na], cause, ns);
+        i += na <= nb;
+        k += nb <= na;
+    }
+}
+
+static void stream_work(struct builder *b, struct lpo_device_time *d, const struct lpo_work *w)
+{
+    uint32_t place = lpo_region_place(b->tree, w);
+    bool fresh;
+    uint32_t row = lpo_pairmap_put(&b->stream_map, w->device, w->stream,
+                                   (uint32_t)b->out->streams.len, &fresh);
+    struct lpo_stream_time *s;
+
+    if (fresh)
+        lpo_vec_push(&b->out->streams, (struct lpo_stream_time){ .start_ns = w->start_ns,
+                                                                 .end_ns = w->start_ns,
+                                                                 .stream = w->stream,
+                                                                 .device = w->device,
+                                                                 .last_place = place });
+    s = &b->out->streams.at[row];
+    if (w->start_ns > s->end_ns && (is_aside(b, place) || is_aside(b, s->last_place))) {
+        s->end_ns = w->start_ns;
+    } else if (w->start_ns > s->end_ns) {
+        enum lpo_gap_cause cause = cause_of(b, w, s->end_ns);
+        int64_t ns = w->start_ns - s->end_ns;
+
+        gap_add(&s->gaps, cause, ns);
+        gap_add(&d->gaps, cause, ns);
+        gap_in_regions(b, s->last_place, place, cause, ns);
+        s->end_ns = w->start_ns;
+    }
+    s->works += !is_aside(b, place);
+    if (w->end_ns >= s->end_ns) {
+        s->busy_ns += is_aside(b, place) ? 0 : w->end_ns - s->end_ns;
+        s->end_ns = w->end_ns;
+        s->last_place = place;
+    }
+}
+
+static bool work_before(const void *trace, uint32_t a, uint32_t b)
+{
+    const struct lpo_trace *t = trace;
+    const struct lpo_work *wa = &t->works.at[a], *wb = &t->works.at[b];
+
+    return wa->device != wb->device ? wa->device < wb->device : wa->start_ns < wb->start_ns;
+}
+
+static int by_device_and_stream(const void *a, const void *b)
+{
+    const struct lpo_stream_time *x = a, *y = b;
+
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    return x->stream < y->stream ? -1 : x->stream > y->stream;
+}
+
+/* The latest end so far on a device, of works set aside too. */
+struct edge {
+    int64_t end_ns;
+    bool aside;
+};
+
+/* Idle time before `w`: none where a work set aside borders on it. */
+static int64_t edge_move(struct edge *e, const struct lpo_work *w, bool aside)
+{
+    int64_t idle_ns = w->start_ns > e->end_ns && !aside && !e->aside ? w->start_ns - e->end_ns : 0;
+
+    if (w->start_ns > e->end_ns)
+        e->end_ns = w->start_ns;
+    if (w->end_ns >= e->end_ns)
+        *e = (struct edge){ w->end_ns, aside };
+    return idle_ns;
+}
+
+/* rows[0, count) are the works of one device in order. */
+static void build_device(struct builder *b, const uint32_t *rows, size_t count)
+{
+    struct lpo_device_time d = { .device = b->trace->works.at[rows[0]].device };
+    struct edge edge = { b->trace->works.at[rows[0]].start_ns, false };
+
+    for (int i = 0; i < COVERS; i++)
+        b->covers[i] = (struct cover){ INT64_MIN, 0 };
+    b->shared_communication = false;
+    for (size_t i = 0; i < count; i++) {
+        const struct lpo_work *w = &b->trace->works.at[rows[i]];
+        bool aside = is_aside(b, lpo_region_place(b->tree, w));
+
+        d.idle_ns += edge_move(&edge, w, aside);
+        stream_work(b, &d, w);
+        if (aside)
+            continue;
+        if (!d.works++)
+            d.start_ns = w->start_ns;
+        cover_work(b, w);
+    }
+    if (!d.works)
+        return;
+    d.end_ns = b->covers[ALL].end_ns;
+    d.busy_ns = b->covers[ALL].sum_ns;
+    d.span_ns = d.busy_ns + d.idle_ns;
+    d.compute_ns = b->covers[COMPUTE].sum_ns;
+    d.communication_ns = b->covers[COMMUNICATION].sum_ns;
+    d.overlap_unknown = b->shared_communication;
+    d.exposed_ns = d.overlap_unknown ? 0 : b->covers[KERNELS].sum_ns - d.compute_ns;
+    d.collectives_ns = b->covers[COLLECTIVES].sum_ns;
+    lpo_vec_push(&b->out->devices, d);
+}
+
+struct lpo_timeline *lpo_timeline_create(const struct lpo_region_tree *tree)
+{
+    return lpo_timeline_create_without(tree, NULL);
+}
+
+struct lpo_timeline *lpo_timeline_create_without(const struct lpo_region_tree *tree,
+                                                 const bool *aside)
+{
+    const struct lpo_trace *t = tree->trace;
+    struct lpo_timeline *out = lpo_xcalloc(1, sizeof *out);
+    struct builder b = { .out = out, .tree = tree, .trace = t, .aside = aside };
+    uint32_t *rows = lpo_xrealloc(NULL, t->works.len ? t->works.len : 1, sizeof *rows);
+    size_t n = 0;
+
+    out->nodes = lpo_xcalloc(tree->nodes.len + 1, sizeof *out->nodes);
+    b.kinds = lpo_xcalloc(lpo_trace_name_count(t) + 1, 1);
+    for (size_t i = 0; i < t->works.len; i++) {
+        if (t->works.at[i].flags & (LPO_WORK_UNTIMED | LPO_WORK_NO_LENGTH))
+            out->untimed++;
+        else
+            rows[n++] = (uint32_t)i;
+    }
+    lpo_order_sort(rows, n, work_before, t);
+    for (size_t i = 0; i < n;) {
+        size_t from = i;
+
+        while (i < n && t->works.at[rows[i]].device == t->works.at[rows[from]].device)
+            i++;
+        build_device(&b, rows + from, i - from);
+    }
+    if (out->streams.len)
+        qsort(out->streams.at, out->streams.len, sizeof *out->streams.at, by_device_and_stream);
+    free(rows);
+    free(b.kinds);
+    lpo_pairmap_free(&b.stream_map);
+    return out;
+}
+
+void lpo_timeline_destroy(struct lpo_timeline *t)
+{
+    if (!t)
+        return;
+    lpo_vec_free(&t->devices);
+    lpo_vec_free(&t->streams);
+    free(t->nodes);
+    free(t);
+}

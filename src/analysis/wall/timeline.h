@@ -1,0 +1,74 @@
+/* analysis/wall/timeline.h - when the GPUs were busy, and why they were not.
+ *
+ * Per device: span is first start to last end; busy the union of all work; idle the rest of the
+ * span; compute the union of kernels that are not communication; communication the union of those
+ * whose name holds nccl or rccl; exposed what of it no compute covers. Collectives known by other
+ * names count as compute by that definition and are told apart.
+ *
+ * Per (device, stream): a gap lies between the latest end so far and the next start. Its cause is
+ * *host* when the launch call of the next work began after that end, else *dependency* when it is
+ * shorter than 30 us, else *other*; without a launch record it is never *host*.
+ *
+ * A gap lies inside a region when the works on both sides of it do. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "region/tree.h"
+#include "util/auto.h"
+#include "util/vec.h"
+
+#define LPO_DEPENDENCY_NS 30000
+
+enum lpo_gap_cause { LPO_GAP_HOST, LPO_GAP_DEPENDENCY, LPO_GAP_OTHER, LPO_GAP_CAUSES };
+
+const char *lpo_gap_name(enum lpo_gap_cause cause); /* "host", "dependency", "other" */
+
+struct lpo_gap_sum {
+    uint64_t count;
+    int64_t ns;
+};
+
+struct lpo_gaps {
+    struct lpo_gap_sum by[LPO_GAP_CAUSES];
+};
+
+int64_t lpo_gaps_ns(const struct lpo_gaps *g);
+
+struct lpo_stream_time {
+    struct lpo_gaps gaps;
+    int64_t start_ns, end_ns, busy_ns;
+    uint64_t works;
+    uint32_t stream;
+    uint16_t device;
+    uint32_t last_place; /* of the work that ended last; while building */
+};
+
+struct lpo_device_time {
+    struct lpo_gaps gaps; /* of all its streams */
+    int64_t start_ns, end_ns, span_ns, busy_ns, idle_ns;
+    int64_t compute_ns, communication_ns, exposed_ns;
+    bool overlap_unknown;   /* communication ran in CUDA graphs timed as a whole: the three above do
+                               not tell how it lay beside the computing, and exposed_ns is 0 */
+    int64_t collectives_ns; /* kernels of class collective that are not communication */
+    uint64_t works;
+    uint16_t device;
+};
+
+struct lpo_timeline {
+    LPO_VEC(struct lpo_device_time) devices;
+    LPO_VEC(struct lpo_stream_time) streams; /* by device, then stream */
+    struct lpo_gaps *nodes;                  /* per node of the tree: gaps inside it */
+    uint64_t untimed;                        /* works without a place on the clock (ncu) */
+};
+
+struct lpo_timeline *lpo_timeline_create(const struct lpo_region_tree *tree);
+/* The same without the works at the places of `aside` (one per place of the tree; NULL: none) and
+ * without the idle time that borders on one of them: span is then busy and idle together, and a
+ * device or stream that did nothing else is not listed or has no works. */
+struct lpo_timeline *lpo_timeline_create_without(const struct lpo_region_tree *tree,
+                                                 const bool *aside);
+void lpo_timeline_destroy(struct lpo_timeline *t); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_timeline);

@@ -1,7 +1,0 @@
-/* config/glob.h - shell patterns on names, as Python's fnmatch reads them: * ? [a-z] [!a-z]. */
-#pragma once
-
-#include <stdbool.h>
-
-/* Characters are code points. A '[' without its ']' stands for itself. */
-bool lpo_glob_match(const char *pattern, const char *name);

@@ -1,0 +1,314 @@
+#include "gpu/read_hardware.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hydra/node.h"
+#include "hydra/yaml/yaml.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/file.h"
+#include "util/path.h"
+#include "util/str.h"
+#include "util/vec.h"
+
+enum { MAX_FILE = 1 << 16 };
+static const double gib = 1024.0 * 1024 * 1024;
+
+static int read_yaml(struct lpo_arena *a, const char *path, struct lpo_node **out,
+                     struct lpo_err *err)
+{
+    LPO_AUTO(lpo_text) text = NULL;
+    int rc = lpo_text_read_limit(path, MAX_FILE, &text, err);
+
+    if (rc == 0)
+        rc = lpo_yaml_parse(a, text->at, text->len, path, out, err);
+    if (rc == 0 && (*out)->kind != LPO_NODE_MAP)
+        rc = lpo_fail(err, LPO_E_FORMAT, "'%s' is not a hardware entry", path);
+    return rc;
+}
+
+static void read_rates(const struct lpo_node *root, struct lpo_hardware *hw)
+{
+    for (int t = 1; t < LPO_DTYPES; t++) {
+        char key[32];
+        double rate;
+
+        snprintf(key, sizeof key, "tflops.%s", lpo_dtype_name((enum lpo_dtype)t));
+        rate = lpo_conf_real(root, key, 0);
+        if (rate > 0)
+            hw->flops[t] = rate * 1e12;
+    }
+    if (lpo_conf_real(root, "bandwidth_gbs", 0) > 0)
+        hw->bandwidth = lpo_conf_real(root, "bandwidth_gbs", 0) * 1e9;
+}
+
+static void read_entry(struct lpo_arena *a, const struct lpo_node *root, struct lpo_hardware *hw)
+{
+    const char *cc = lpo_conf_text(root, "compute_capability", "");
+
+    *hw = (struct lpo_hardware){
+        .name = lpo_arena_strdup(a, lpo_conf_text(root, "name", "unnamed")),
+        .source = "sheet",
+        .memory = lpo_conf_real(root, "memory_gib", 0) * gib,
+        .l2_bytes = lpo_conf_real(root, "l2_mib", 0) * 1024 * 1024,
+        .link = lpo_conf_real(root, "nvlink_gbs", 0) * 1e9,
+        .watts = lpo_conf_real(root, "watts", 0),
+        .sms = (uint32_t)lpo_conf_int(root, "sms", 0),
+        .boost_hz = lpo_conf_real(root, "boost_mhz", 0) * 1e6,
+    };
+    hw->label = lpo_arena_strdup(a, lpo_conf_text(root, "label", hw->name));
+    hw->tensor_hz = lpo_conf_real(root, "tensor_mhz", hw->boost_hz / 1e6) * 1e6;
+    if (sscanf(cc, "%u.%u", &hw->cc_major, &hw->cc_minor) != 2)
+        hw->cc_major = hw->cc_minor = 0;
+    read_rates(root, hw);
+}
+
+/* The ceilings somebody measured on the machine, when they did. */
+static int read_measured(struct lpo_arena *a, const char *const *dirs, struct lpo_hardware *hw,
+                         struct lpo_err *err)
+{
+    for (; *dirs; dirs++) {
+        const char *path = lpo_arena_printf(a, "%s/hardware/%s.measured.yaml", *dirs, hw->name);
+        struct lpo_hardware *sheet;
+        struct lpo_node *root = NULL;
+        int rc;
+
+        if (!lpo_path_exists(path))
+            continue;
+        rc = read_yaml(a, path, &root, err);
+        if (rc < 0)
+            return rc;
+        sheet = LPO_NEW(a, struct lpo_hardware);
+        *sheet = *hw;
+        hw->sheet = sheet;
+        hw->source = "measured";
+        read_rates(root, hw);
+        break;
+    }
+    return 0;
+}
+
+static int load(struct lpo_arena *a, const char *const *dirs, const char *path,
+                struct lpo_hardware *out, struct lpo_err *err)
+{
+    struct lpo_node *root = NULL;
+    int rc = read_yaml(a, path, &root, err);
+
+    if (rc < 0)
+        return rc;
+    read_entry(a, root, out);
+    if (out->bandwidth <= 0)
+        return lpo_fail(err, LPO_E_FORMAT, "'%s' has no bandwidth_gbs", path);
+    return read_measured(a, dirs, out, err);
+}
+
+/* '_' belongs to a word, so that a mistyped entry ("h200_smx") is not taken for a GPU's name. */
+static bool in_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+static const char *word(const char *p, size_t *len)
+{
+    while (*p && !in_word(*p))
+        p++;
+    *len = 0;
+    while (in_word(p[*len]))
+        (*len)++;
+    return p;
+}
+
+static unsigned words_from(const char *name, const char *pattern)
+{
+    size_t n, m;
+    unsigned letters = 0;
+
+    for (;;) {
+        name = word(name, &n);
+        pattern = word(pattern, &m);
+        if (m == 0)
+            return letters;
+        if (n != m || strncasecmp(name, pattern, n) != 0)
+            return 0;
+        letters += (unsigned)n;
+        name += n;
+        pattern += m;
+    }
+}
+
+unsigned lpo_hardware_name_score(const char *name, const char *pattern)
+{
+    size_t len;
+
+    for (name = word(name, &len); len > 0; name = word(name + len, &len)) {
+        unsigned letters = words_from(name, pattern);
+
+        if (letters)
+            return letters;
+    }
+    return 0;
+}
+
+static unsigned best_in_list(const struct lpo_node *list, const char *name)
+{
+    unsigned best = 0;
+
+    if (!list || list->kind != LPO_NODE_LIST)
+        return 0;
+    for (size_t i = 0; i < list->count; i++) {
+        unsigned score = list->items[i]->kind == LPO_NODE_STRING
+                             ? lpo_hardware_name_score(name, list->items[i]->text)
+                             : 0;
+
+        best = score > best ? score : best;
+    }
+    return best;
+}
+
+static int is_entry(const struct dirent *e)
+{
+    return lpo_ends(e->d_name, ".yaml") && !lpo_ends(e->d_name, ".measured.yaml");
+}
+
+/* Calls `visit` for every entry of every folder; an entry of an earlier folder hides later ones by
+ * being visited first. */
+static void each_entry(struct lpo_arena *a, const char *const *dirs,
+                       void (*visit)(const char *path, const char *file, void *arg), void *arg)
+{
+    for (; *dirs; dirs++) {
+        const char *dir = lpo_path_join(a, *dirs, "hardware");
+        struct dirent **list = NULL;
+        int n = scandir(dir, &list, is_entry, alphasort);
+
+        for (int i = 0; i < n; i++) {
+            visit(lpo_path_join(a, dir, list[i]->d_name), list[i]->d_name, arg);
+            free(list[i]);
+        }
+        free(list);
+    }
+}
+
+struct search {
+    struct lpo_arena *arena;
+    const char *gpu;
+    const char *path;
+    unsigned score;
+};
+
+static void consider(const char *path, const char *file, void *arg)
+{
+    struct search *s = arg;
+    struct lpo_node *root = NULL;
+    struct lpo_err ignored = { 0 };
+    unsigned score;
+
+    (void)file;
+    if (read_yaml(s->arena, path, &root, &ignored) < 0)
+        return; /* naming this entry tells what is wrong with it; other GPUs must not suffer */
+    score = best_in_list(lpo_node_at(root, "match"), s->gpu);
+    if (score > s->score && !best_in_list(lpo_node_at(root, "unlike"), s->gpu)) {
+        s->score = score;
+        s->path = path;
+    }
+}
+
+bool lpo_hardware_match(struct lpo_arena *a, const char *const *dirs, const char *gpu_name,
+                        struct lpo_hardware *out)
+{
+    struct search s = { .arena = a, .gpu = gpu_name };
+    struct lpo_err ignored = { 0 };
+
+    each_entry(a, dirs, consider, &s);
+    return s.path && load(a, dirs, s.path, out, &ignored) == 0;
+}
+
+typedef LPO_VEC(const char *) name_vec;
+
+struct listing {
+    struct lpo_arena *arena;
+    name_vec names;
+};
+
+static void note_name(const char *path, const char *file, void *arg)
+{
+    struct listing *l = arg;
+    const char *name = lpo_arena_strndup(l->arena, file, strlen(file) - strlen(".yaml"));
+
+    (void)path;
+    for (size_t i = 0; i < l->names.len; i++)
+        if (strcmp(l->names.at[i], name) == 0)
+            return;
+    lpo_vec_push(&l->names, name);
+}
+
+const char **lpo_hardware_list(struct lpo_arena *a, const char *const *dirs)
+{
+    struct listing l = { .arena = a };
+    const char **out;
+
+    each_entry(a, dirs, note_name, &l);
+    out = lpo_arena_array(a, l.names.len + 1, sizeof *out);
+    if (l.names.len)
+        memcpy(out, l.names.at, l.names.len * sizeof *out);
+    lpo_vec_free(&l.names);
+    return out;
+}
+
+static int unknown(struct lpo_arena *a, const char *const *dirs, const char *name,
+                   struct lpo_err *err)
+{
+    const char **names = lpo_hardware_list(a, dirs);
+    const char *near;
+    size_t n = 0;
+    LPO_STR all = { 0 };
+
+    for (; names[n]; n++)
+        lpo_str_addf(&all, "%s%s", n ? ", " : "", names[n]);
+    near = lpo_nearest(name, names, n);
+    if (n == 0)
+        return lpo_fail(err, LPO_E_NOTFOUND, "no hardware entries: conf/hardware is missing");
+    return lpo_fail(err, LPO_E_CONFIG, "no hardware entry '%s'%s%s%s There are: %s, this, cpu",
+                    name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : ".",
+                    lpo_str_text(&all));
+}
+
+int lpo_hardware_read(struct lpo_arena *a, const char *const *dirs, const char *name,
+                      struct lpo_hardware *out, struct lpo_err *err)
+{
+    if (strchr(name, '/') || lpo_ends(name, ".yaml"))
+        return load(a, dirs, name, out, err);
+    for (const char *const *dir = dirs; *dir; dir++) {
+        const char *path = lpo_arena_printf(a, "%s/hardware/%s.yaml", *dir, name);
+
+        if (lpo_path_exists(path))
+            return load(a, dirs, path, out, err);
+    }
+    if (lpo_hardware_match(a, dirs, name, out))
+        return 0;
+    return unknown(a, dirs, name, err);
+}
+
+static double positive(const char *variable)
+{
+    const char *text = getenv(variable);
+    char *end;
+    double v = text ? strtod(text, &end) : 0;
+
+    return text && *text && !*end && v > 0 && v < 1e9 ? v : 0;
+}
+
+void lpo_hardware_from_env(struct lpo_hardware *hw)
+{
+    double rate = positive("MFU_PEAK_TFLOPS"), bandwidth = positive("MFU_PEAK_GBS");
+
+    if (rate > 0)
+        hw->flops[LPO_BF16] = hw->flops[LPO_FP16] = rate * 1e12;
+    if (bandwidth > 0)
+        hw->bandwidth = bandwidth * 1e9;
+    if (rate > 0 || bandwidth > 0)
+        hw->source = "given in MFU_PEAK_*";
+}

@@ -1,0 +1,300 @@
+#include "hydra/compose.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "hydra/apply.h"
+#include "hydra/defaults/choices.h"
+#include "hydra/compose_scope.h"
+#include "hydra/hydra_node.h"
+#include "hydra/merge.h"
+#include "hydra/node.h"
+#include "hydra/override/override.h"
+#include "hydra/yaml/pytext.h"
+#include "hydra/defaults/repo.h"
+#include "settings/spelling.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/path.h"
+#include "util/str.h"
+
+/* Overrides */
+
+static int read_overrides(struct lpo_composed *c, const struct lpo_compose_in *in,
+                          struct lpo_err *err)
+{
+    size_t n = 0;
+
+    while (in->overrides && in->overrides[n]) {
+        if (!lpo_utf8_valid(in->overrides[n], strlen(in->overrides[n]), NULL))
+            return lpo_fail(err, LPO_E_CONFIG, "override %zu is not UTF-8", n + 1);
+        n++;
+    }
+    c->noverrides = n;
+    return lpo_override_parse_all(c->arena, in->overrides, n, &c->overrides, err);
+}
+
+static int check_sweeps(const struct lpo_composed *c, bool multirun, struct lpo_err *err)
+{
+    for (size_t i = 0; i < c->noverrides; i++) {
+        const struct lpo_override *ov = &c->overrides[i];
+
+        if (!ov->sweep)
+            continue;
+        if (multirun && lpo_override_is_hydra(ov))
+            return lpo_fail(err, LPO_E_CONFIG,
+                            "Sweeping over Hydra's configuration is not supported : '%s'",
+                            ov->text);
+        if (multirun)
+            continue;
+        if (ov->value_type == LPO_VALUE_SIMPLE_CHOICE)
+            return lpo_fail(err, LPO_E_CONFIG,
+                            "Ambiguous value for argument '%s'\n"
+                            "1. To use it as a list, use key=[value1,value2]\n"
+                            "2. To use it as string, quote the value: key=\\'value1,value2\\'\n"
+                            "3. To sweep over it, add --multirun to your command line",
+                            ov->text);
+        return lpo_fail(err, LPO_E_CONFIG, "Sweep parameters '%s' requires --multirun", ov->text);
+    }
+    return 0;
+}
+
+/* The search path */
+
+static int bad_searchpath(const struct lpo_node *v, struct lpo_err *err)
+{
+    LPO_STR s = { 0 };
+
+    lpo_py_add_str(&s, v);
+    return lpo_fail(err, LPO_E_CONFIG, "hydra.searchpath must be a list of strings. Got: %s",
+                    lpo_str_text(&s));
+}
+
+static int add_searchpath(struct lpo_composed *c, const struct lpo_node *list, const char *provider,
+                          struct lpo_err *err)
+{
+    if (!list || list->kind == LPO_NODE_NULL)
+        return 0;
+    if (list->kind != LPO_NODE_LIST)
+        return bad_searchpath(list, err);
+    for (size_t i = 0; i < list->count; i++)
+        if (list->items[i]->kind != LPO_NODE_STRING)
+            return bad_searchpath(list, err);
+    for (size_t i = 0; i < list->count; i++) {
+        const char *dir = list->items[i]->text;
+
+        if (lpo_starts(dir, "pkg://"))
+            continue; /* a Python package: nothing to look into */
+        if (lpo_starts(dir, "file://"))
+            dir += strlen("file://");
+        lpo_repo_add(c->repo, provider, dir);
+        if (!lpo_path_is_dir(dir))
+            lpo_compose_warn(c, lpo_arena_printf(c->arena, "provider=%s, path=%s is not available.",
+                                                 provider, dir));
+    }
+    return 0;
+}
+
+/* hydra.searchpath of the command line, else of the primary config. */
+static int set_searchpath(struct lpo_composed *c, const char *config, struct lpo_err *err)
+{
+    struct lpo_scope scope = lpo_compose_scope(c);
+    struct lpo_spot root = { 0 };
+    struct lpo_loaded *l;
+    struct lpo_found f;
+    int rc = lpo_repo_load(c->repo, config, &l, err);
+
+    if (rc < 0)
+        return rc;
+    if (l && l->config->kind != LPO_NODE_MAP)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "primary config '%s' must be a DictConfig, got ListConfig", config);
+    for (size_t i = 0; i < c->noverrides; i++)
+        if (strcmp(c->overrides[i].key, "hydra.searchpath") == 0 && !c->overrides[i].package &&
+            c->overrides[i].type == LPO_OV_CHANGE && c->overrides[i].value &&
+            c->overrides[i].value->kind != LPO_NODE_NULL)
+            return add_searchpath(c, c->overrides[i].value, "hydra.searchpath in command-line",
+                                  err);
+    if (!l)
+        return 0;
+    root.node = l->config;
+    rc = lpo_interp_select(&scope, &root, "hydra.searchpath", false, &f, err);
+    return rc < 0 ? rc : add_searchpath(c, f.node, "hydra.searchpath in main", err);
+}
+
+/* Merging */
+
+static struct lpo_node *wrap(struct lpo_arena *a, const char *package, struct lpo_node *config)
+{
+    const char **keys;
+    size_t n = lpo_key_split(a, package, &keys);
+
+    while (*package && n > 0) {
+        struct lpo_node *map = lpo_node_map(a);
+
+        lpo_node_set(a, map, keys[--n], config);
+        config = map;
+    }
+    return config;
+}
+
+static int merge_row(struct lpo_composed *c, struct lpo_node *root,
+                     const struct lpo_default_row *row, struct lpo_err *err)
+{
+    struct lpo_scope scope = lpo_compose_scope(c);
+    struct lpo_spot at = { .node = root };
+    struct lpo_loaded *l;
+    struct lpo_node *config, *path;
+    int rc = lpo_repo_load(c->repo, row->config, &l, err);
+
+    if (rc < 0 || !l)
+        return rc;
+    config = wrap(c->arena, row->package, l->config);
+    path = lpo_node_at(config, "hydra.searchpath");
+    if (!row->primary && strcmp(row->config, "hydra/config") != 0 && path &&
+        path->kind != LPO_NODE_NULL)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "In '%s': Overriding hydra.searchpath is only supported from the primary "
+                        "config",
+                        row->config);
+    rc = lpo_merge(&scope, &at, config, false, err);
+    if (rc == 0 && lpo_node_get(config, "hydra"))
+        rc = lpo_hydra_check(c->arena, lpo_node_get(root, "hydra"), true, err);
+    if (rc < 0)
+        return lpo_ctx(err, "In '%s' (%s): cannot be merged", row->config, l->file);
+    return 0;
+}
+
+/* Its type is "a map or nothing", and below nothing of that type Hydra cannot add a key. */
+static int below_null_params(const struct lpo_node *root, const struct lpo_override *ov,
+                             struct lpo_err *err)
+{
+    const struct lpo_node *params = lpo_node_at(root, "hydra.sweeper.params");
+
+    if (!lpo_starts(ov->key, "hydra.sweeper.params.") || !params || params->kind != LPO_NODE_NULL)
+        return 0;
+    return lpo_fail(err, LPO_E_CONFIG,
+                    "override '%s': hydra.sweeper.params is null; give it as a whole: "
+                    "hydra.sweeper.params={key: values}",
+                    ov->text);
+}
+
+static int apply_overrides(struct lpo_composed *c, struct lpo_node *root,
+                           const struct lpo_choices *choices, struct lpo_err *err)
+{
+    for (size_t i = 0; i < choices->nconfig; i++) {
+        const struct lpo_override *ov = choices->config[i];
+        struct lpo_scope scope = lpo_compose_scope(c);
+        struct lpo_node *hydra;
+        int rc = below_null_params(root, ov, err);
+
+        if (rc == 0)
+            rc = lpo_apply(&scope, root, ov, err);
+        if (rc < 0)
+            return rc;
+        hydra = lpo_node_get(root, "hydra");
+        if (lpo_override_is_hydra(ov) && ov->type == LPO_OV_DEL)
+            rc = lpo_hydra_check_delete(c->arena, ov->key, err);
+        else if (lpo_override_is_hydra(ov) && hydra && hydra->kind == LPO_NODE_MAP)
+            rc = lpo_hydra_check(c->arena, hydra, false, err);
+        if (rc < 0)
+            return lpo_ctx(err, "Error merging override %s", ov->text);
+    }
+    return 0;
+}
+
+static int finish(struct lpo_composed *c, const struct lpo_compose_in *in, const char *config_name,
+                  struct lpo_err *err)
+{
+    struct lpo_node *key = lpo_node_string(c->arena, "hydra");
+    struct lpo_hydra_facts facts = {
+        .overrides = c->overrides,
+        .noverrides = c->noverrides,
+        .choices = c->choices,
+        .repo = c->repo,
+        .job_name = in->job_name ? in->job_name : "lpo",
+        .config_name = config_name,
+        .env = in->env,
+    };
+    char cwd[4096];
+
+    facts.cwd = in->cwd ? in->cwd : getcwd(cwd, sizeof cwd);
+    if (!facts.cwd)
+        return lpo_fail_errno(err, "cannot tell the working folder");
+    c->hydra = lpo_node_get(c->root, "hydra");
+    if (!c->hydra || c->hydra->kind != LPO_NODE_MAP)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "the key 'hydra' belongs to the run's own settings and "
+                        "must be a map");
+    lpo_node_remove(c->root, key);
+    return lpo_hydra_fill(c->arena, c->hydra, &facts, err);
+}
+
+/* glob() over the options of a group */
+static int list_options(void *with, struct lpo_arena *a, const char *group, const char ***names,
+                        size_t *count, struct lpo_err *err)
+{
+    (void)a;
+    (void)err;
+    *count = lpo_repo_options(with, group, names);
+    return 0;
+}
+
+static int open_repo(struct lpo_composed *c, const struct lpo_compose_in *in, struct lpo_err *err)
+{
+    struct lpo_sweep_options *options = LPO_NEW(c->arena, struct lpo_sweep_options);
+
+    c->repo = lpo_repo_new(c->arena);
+    if (!in->dirs || !in->dirs[0])
+        return lpo_fail(err, LPO_E_CONFIG, "no config folder was given");
+    if (!lpo_path_is_dir(in->dirs[0]))
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "Primary config directory not found.\n"
+                        "Check that the config directory '%s' exists and readable",
+                        in->dirs[0]);
+    for (size_t i = 0; in->dirs[i]; i++)
+        lpo_repo_add(c->repo, i ? "command-line" : "main", in->dirs[i]);
+    *options = (struct lpo_sweep_options){ c->repo, list_options };
+    c->options = options;
+    return 0;
+}
+
+int lpo_compose(struct lpo_arena *a, const struct lpo_compose_in *in, struct lpo_composed *out,
+                struct lpo_err *err)
+{
+    const char *config = in->config_name ? in->config_name : "config";
+    struct lpo_choices choices;
+    struct lpo_scope scope;
+    int rc;
+
+    *out = (struct lpo_composed){ .arena = a, .env = in->env };
+    out->now = in->now ? in->now : time(NULL);
+    out->warnings = lpo_node_list(a);
+    out->root = lpo_node_map(a);
+    scope = lpo_compose_scope(out);
+    rc = open_repo(out, in, err);
+    if (rc == 0)
+        rc = read_overrides(out, in, err);
+    if (rc == 0)
+        rc = set_searchpath(out, config, err);
+    if (rc == 0 && in->spellings)
+        lpo_spelling_rename(a, in->spellings, out->overrides, out->noverrides, out->warnings);
+    if (rc == 0)
+        rc = check_sweeps(out, in->multirun, err);
+    if (rc == 0)
+        rc = lpo_choices_init(&choices, a, out->repo, out->overrides, out->noverrides, err);
+    if (rc == 0)
+        rc = lpo_defaults_list(&scope, out->repo, config, &choices, in->multirun, &out->defaults,
+                               err);
+    for (size_t i = 0; rc == 0 && i < out->defaults.count; i++)
+        rc = merge_row(out, out->root, &out->defaults.rows[i], err);
+    if (rc == 0 && in->spellings)
+        lpo_spelling_move(a, in->spellings, out->root, out->warnings);
+    if (rc == 0)
+        rc = apply_overrides(out, out->root, &choices, err);
+    if (rc == 0) {
+        out->choices = choices.known;
+        rc = finish(out, in, config, err);
+    }
+    return lpo_compose_fault(rc, err);
+}

@@ -1,0 +1,71 @@
+/* hydra/compose.h - from config files and overrides to the config of one run.
+ *
+ * Hydra 1.3's rules: defaults lists, packages, overrides. Composing leaves interpolations as they
+ * are written; lpo_compose_resolve() replaces them by their values. Everything lives in the arena.
+ *
+ *     struct lpo_compose_in in = { .dirs = dirs, .config_name = "config", .overrides = words };
+ *     struct lpo_composed c;
+ *     if (lpo_compose(arena, &in, &c, err) < 0 || lpo_compose_resolve(&c, err) < 0) … */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <time.h>
+
+#include "hydra/defaults/defaults.h"
+#include "hydra/override/sweep.h"
+
+struct lpo_arena;
+struct lpo_err;
+struct lpo_node;
+struct lpo_override;
+struct lpo_repo;
+struct lpo_spelling;
+
+struct lpo_compose_in {
+    const char *const *dirs;              /* search path, NULL-terminated; the first must exist */
+    const char *config_name;              /* NULL: "config" */
+    const char *const *overrides;         /* NULL-terminated; NULL: none */
+    const char *job_name;                 /* NULL: "lpo" */
+    const char *cwd;                      /* hydra.runtime.cwd; NULL: the working folder */
+    const char *const *env;               /* "NAME=value", NULL-terminated; NULL: the process's */
+    time_t now;                           /* for ${now:…}; 0: the present */
+    const struct lpo_spelling *spellings; /* older names that still work; NULL: none */
+    bool multirun;                        /* sweeps are welcome and a missing choice may wait */
+};
+
+struct lpo_composed {
+    struct lpo_arena *arena;
+    struct lpo_node *root;    /* the config of the job */
+    struct lpo_node *hydra;   /* hydra.run.dir, hydra.job, … */
+    struct lpo_node *choices; /* group key to option, Hydra's own groups too */
+    struct lpo_defaults defaults;
+    struct lpo_override *overrides; /* as read, sweeps too */
+    size_t noverrides;
+    struct lpo_node *warnings;               /* a list of texts for stderr */
+    const struct lpo_sweep_options *options; /* for lpo_sweep_jobs() */
+    struct lpo_repo *repo;
+    const char *const *env;
+    time_t now;
+};
+
+int lpo_compose(struct lpo_arena *a, const struct lpo_compose_in *in, struct lpo_composed *out,
+                struct lpo_err *err);
+
+/* Replaces every interpolation of c->root in place. `${hydra:…}` sees hydra's node; ${hydra.x} does
+ * not exist for the job, as in Hydra. */
+int lpo_compose_resolve(struct lpo_composed *c, struct lpo_err *err);
+
+/* One value of hydra's node, interpolations resolved against the whole config: "run.dir",
+ * "sweep.subdir". *out is NULL when it is not there or missing. */
+int lpo_compose_hydra(struct lpo_composed *c, const char *path, struct lpo_node **out,
+                      struct lpo_err *err);
+
+/* A part of the result as one tree: "job", "hydra" (below the key hydra) or "all". */
+int lpo_compose_view(struct lpo_composed *c, const char *part, struct lpo_node **out,
+                     struct lpo_err *err);
+/* In a view: OmegaConf.select(), and resolving everything below a node of it in place. */
+int lpo_compose_pick(struct lpo_composed *c, struct lpo_node *root, const char *path,
+                     struct lpo_node **out, struct lpo_err *err);
+int lpo_compose_resolve_in(struct lpo_composed *c, struct lpo_node *root, struct lpo_node *node,
+                           struct lpo_err *err);

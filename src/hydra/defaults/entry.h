@@ -1,0 +1,60 @@
+/* hydra/defaults/entry.h - one entry of a defaults list, and the names that follow from it.
+ *
+ *     - db: mysql            a group entry: group `db`, option `mysql`
+ *     - db@backup: mysql     the same, placed at package `backup`
+ *     - optional db: x       - override db: x       - db: [a, b]
+ *     - other                a config entry: the file other.yaml
+ *     - _self_               where the file's own content stands
+ *
+ * Paths and packages of an entry depend on the file that holds it: lpo_entry_adopt() tells. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "hydra/node.h"
+
+struct lpo_arena;
+struct lpo_err;
+
+struct lpo_entry {
+    bool is_group;
+    const char *group;    /* of a group entry, as written */
+    const char *path;     /* of a config entry, as written */
+    const char *package;  /* after '@', or NULL */
+    const char *option;   /* the choice; NULL is none */
+    const char **options; /* a list of choices, then `option` means nothing */
+    size_t noptions;
+    bool is_list;
+    bool optional, override;
+
+    bool primary;  /* the config that was asked for */
+    bool external; /* +group=option on the command line */
+    bool deleted;
+    const char *base_dir;       /* group of the file that holds the entry; NULL: not adopted yet */
+    const char *parent_package; /* package of that file */
+    const char *header;         /* @package of the entry's own file, absolute, or NULL */
+    struct lpo_where where;
+};
+
+/* Reads `defaults:` of a file; `config` is the name for messages. */
+int lpo_entries_read(struct lpo_arena *a, const struct lpo_node *list, const char *config,
+                     struct lpo_entry **out, size_t *count, struct lpo_err *err);
+
+void lpo_entry_adopt(struct lpo_arena *a, struct lpo_entry *e, const char *base_dir,
+                     const char *parent_package);
+/* `package` as in the file's header, or NULL. */
+void lpo_entry_set_header(struct lpo_arena *a, struct lpo_entry *e, const char *package);
+
+bool lpo_entry_is_self(const struct lpo_entry *e);
+bool lpo_entry_is_missing(const struct lpo_entry *e);
+bool lpo_entry_is_interpolation(struct lpo_arena *a, const struct lpo_entry *e);
+const char *lpo_entry_name(const struct lpo_entry *e); /* the option or file name; may be NULL */
+const char *lpo_entry_group_path(struct lpo_arena *a, const struct lpo_entry *e);
+const char *lpo_entry_config_path(struct lpo_arena *a, const struct lpo_entry *e);
+/* Where its content goes; with `header`, the file's @package counts. */
+const char *lpo_entry_final_package(struct lpo_arena *a, const struct lpo_entry *e, bool header);
+/* The package or header as given, before the parent's is put before it; may be NULL. */
+const char *lpo_entry_package(const struct lpo_entry *e);
+/* "db" or "db@backup": what an override must say to mean this entry. */
+const char *lpo_entry_key(struct lpo_arena *a, const struct lpo_entry *e);

@@ -1,0 +1,305 @@
+#include "hydra/defaults/repo.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "hydra/defaults/entry.h"
+#include "hydra/defaults/header.h"
+#include "hydra/interp/interp.h"
+#include "hydra/node.h"
+#include "hydra/yaml/yaml.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/file.h"
+#include "util/map.h"
+#include "util/path.h"
+#include "util/str.h"
+
+enum { MAX_SOURCES = 64 };
+
+struct source {
+    const char *provider;
+    const char *dir; /* NULL: the built-in one */
+};
+
+struct cached {
+    const char *path;
+    struct lpo_loaded *loaded; /* NULL: not there */
+    struct cached *next;
+};
+
+struct lpo_repo {
+    struct lpo_arena *arena;
+    struct source sources[MAX_SOURCES];
+    size_t count;
+    struct cached *cache;
+};
+
+struct lpo_repo *lpo_repo_new(struct lpo_arena *a)
+{
+    struct lpo_repo *r = LPO_NEW(a, struct lpo_repo);
+
+    r->arena = a;
+    r->sources[r->count++] = (struct source){ "hydra", NULL };
+    return r;
+}
+
+void lpo_repo_add(struct lpo_repo *r, const char *provider, const char *dir)
+{
+    if (r->count < MAX_SOURCES)
+        r->sources[r->count++] = (struct source){ provider, lpo_arena_strdup(r->arena, dir) };
+}
+
+/* Files */
+
+static const char *file_of(const struct lpo_repo *r, const struct source *s, const char *path)
+{
+    return lpo_arena_printf(r->arena, "%s/%s%s", s->dir, path,
+                            lpo_ends(path, ".yaml") ? "" : ".yaml");
+}
+
+static bool is_file(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static bool source_has(const struct lpo_repo *r, const struct source *s, const char *path)
+{
+    return s->dir ? is_file(file_of(r, s, path)) : lpo_builtin_text(path) != NULL;
+}
+
+static const struct source *find_source(const struct lpo_repo *r, const char *path)
+{
+    for (size_t i = 0; i < r->count; i++)
+        if (source_has(r, &r->sources[i], path))
+            return &r->sources[i];
+    return NULL;
+}
+
+bool lpo_repo_has_config(const struct lpo_repo *r, const char *path)
+{
+    return find_source(r, path) != NULL;
+}
+
+bool lpo_repo_has_group(const struct lpo_repo *r, const char *path)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        const struct source *s = &r->sources[i];
+
+        if (s->dir ? lpo_path_is_dir(lpo_arena_printf(r->arena, "%s/%s", s->dir, path))
+                   : lpo_builtin_has_group(path))
+            return true;
+    }
+    return false;
+}
+
+/* Loading */
+
+/* Every string that holds ${ must be well-formed, and no key may be null. */
+static int check_values(struct lpo_arena *a, const struct lpo_spot *at, struct lpo_err *err)
+{
+    const struct lpo_node *n = at->node;
+    LPO_STR key = { 0 };
+    int rc = 0;
+
+    if (lpo_node_is_interpolation(n)) {
+        if (lpo_interp_check(a, n->text, n->len, err) == 0)
+            return 0;
+        lpo_spot_add_key(&key, at);
+        return lpo_ctx(err, "%s:%u:%u: '%s' is not a valid interpolation", n->where.file,
+                       n->where.line, n->where.column, lpo_str_text(&key));
+    }
+    for (size_t i = 0; n->kind == LPO_NODE_LIST && rc == 0 && i < n->count; i++)
+        rc = lpo_node_is_container(n->items[i]) || lpo_node_is_interpolation(n->items[i])
+                 ? check_values(a, lpo_spot_child(a, at, NULL, i, n->items[i]), err)
+                 : 0;
+    for (size_t i = 0; n->kind == LPO_NODE_MAP && rc == 0 && i < n->npairs; i++) {
+        const struct lpo_pair *p = &n->pairs[i];
+
+        if (p->key->kind == LPO_NODE_NULL) {
+            lpo_spot_add_key(&key, at);
+            return lpo_fail(
+                err, LPO_E_CONFIG, "%s:%u:%u: Incompatible key type 'NoneType' (in '%s')",
+                p->key->where.file, p->key->where.line, p->key->where.column, lpo_str_text(&key));
+        }
+        if (lpo_node_is_container(p->value) || lpo_node_is_interpolation(p->value))
+            rc = check_values(a, lpo_spot_child(a, at, p->key, 0, p->value), err);
+    }
+    return rc;
+}
+
+/* What OmegaConf makes of a document that is no map or list: nothing is an empty map, text is read
+ * once more as YAML and, when it is still text, is a key without a value. */
+static int as_config(struct lpo_arena *a, const char *file, struct lpo_node **root,
+                     struct lpo_err *err)
+{
+    struct lpo_node *map = lpo_node_map(a), *again;
+
+    if ((*root)->kind == LPO_NODE_STRING) {
+        int rc = lpo_yaml_parse(a, (*root)->text, (*root)->len, file, &again, err);
+
+        if (rc < 0)
+            return rc;
+        if (again->kind == LPO_NODE_STRING)
+            lpo_node_set_key(a, map, again, lpo_node_null(a));
+        *root = again->kind == LPO_NODE_STRING ? map : again;
+    }
+    if ((*root)->kind == LPO_NODE_NULL)
+        *root = map;
+    if (!lpo_node_is_container(*root))
+        return lpo_fail(err, LPO_E_CONFIG, "%s: a config must be a map, not %s", file,
+                        lpo_node_kind_name((*root)->kind));
+    return 0;
+}
+
+static int take_defaults(struct lpo_repo *r, const char *path, struct lpo_loaded *l,
+                         struct lpo_err *err)
+{
+    struct lpo_node *list = lpo_node_get(l->config, "defaults");
+    struct lpo_node *key = lpo_node_string(r->arena, "defaults");
+    int rc;
+
+    if (!list)
+        return 0;
+    rc = lpo_node_is_missing(list) /* ??? is as good as no list */
+             ? 0
+             : lpo_entries_read(r->arena, list, path, &l->entries, &l->count, err);
+    lpo_node_remove(l->config, key);
+    return rc;
+}
+
+static int parse(struct lpo_repo *r, const char *path, const char *text, size_t len,
+                 struct lpo_loaded *l, struct lpo_err *err)
+{
+    struct lpo_spot root = { 0 };
+    int rc = lpo_header_read(r->arena, text, len, &l->package, err);
+
+    if (rc < 0)
+        return lpo_ctx(err, "%s", l->file);
+    rc = lpo_yaml_parse(r->arena, text, len, l->file, &l->config, err);
+    if (rc == 0)
+        rc = as_config(r->arena, l->file, &l->config, err);
+    if (rc < 0)
+        return rc;
+    root.node = l->config;
+    rc = check_values(r->arena, &root, err);
+    return rc < 0 ? rc : take_defaults(r, path, l, err);
+}
+
+static int load(struct lpo_repo *r, const struct source *s, const char *path,
+                struct lpo_loaded **out, struct lpo_err *err)
+{
+    struct lpo_loaded *l = LPO_NEW(r->arena, struct lpo_loaded);
+    LPO_AUTO(lpo_text) text = NULL;
+    int rc;
+
+    if (!s->dir) {
+        const char *builtin = lpo_builtin_text(path);
+
+        l->file = lpo_arena_printf(r->arena, "<lpo>/%s.yaml", path);
+        rc = parse(r, path, builtin, strlen(builtin), l, err);
+    } else {
+        l->file = file_of(r, s, path);
+        rc = lpo_text_read_limit(l->file, LPO_YAML_MAX_BYTES, &text, err);
+        if (rc == 0)
+            rc = parse(r, path, text->at, text->len, l, err);
+    }
+    *out = rc < 0 ? NULL : l;
+    return rc;
+}
+
+int lpo_repo_load(struct lpo_repo *r, const char *path, struct lpo_loaded **out,
+                  struct lpo_err *err)
+{
+    const struct source *s;
+    struct cached *c;
+    int rc = 0;
+
+    for (c = r->cache; c; c = c->next)
+        if (strcmp(c->path, path) == 0) {
+            *out = c->loaded;
+            return 0;
+        }
+    *out = NULL;
+    s = find_source(r, path);
+    if (s)
+        rc = load(r, s, path, out, err);
+    if (rc < 0)
+        return rc;
+    c = LPO_NEW(r->arena, struct cached);
+    *c = (struct cached){ lpo_arena_strdup(r->arena, path), *out, r->cache };
+    r->cache = c;
+    return 0;
+}
+
+/* Listing */
+
+static int by_name(const void *x, const void *y)
+{
+    return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+static void list_dir(const struct lpo_repo *r, const char *dir, struct lpo_map *names)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+
+    while (d && (e = readdir(d))) {
+        size_t len = strlen(e->d_name);
+
+        if (len > 5 && lpo_ends(e->d_name, ".yaml") &&
+            is_file(lpo_arena_printf(r->arena, "%s/%s", dir, e->d_name)))
+            lpo_map_put(names, e->d_name, len - 5, NULL);
+    }
+    if (d)
+        closedir(d);
+}
+
+size_t lpo_repo_options(const struct lpo_repo *r, const char *group, const char ***out)
+{
+    LPO_AUTO(lpo_map) names = lpo_map_create();
+    const char *name;
+    size_t n;
+
+    for (size_t i = 0; i < r->count; i++) {
+        if (r->sources[i].dir)
+            list_dir(r, lpo_arena_printf(r->arena, "%s/%s", r->sources[i].dir, group), names);
+        else
+            for (size_t j = 0; (name = lpo_builtin_option(group, j)); j++)
+                lpo_map_put(names, name, strlen(name), NULL);
+    }
+    n = lpo_map_count(names);
+    *out = lpo_arena_array(r->arena, n, sizeof(**out));
+    for (size_t i = 0; i < n; i++)
+        (*out)[i] = lpo_arena_strdup(r->arena, lpo_map_key(names, i, NULL));
+    if (n)
+        qsort(*out, n, sizeof(**out), by_name);
+    return n;
+}
+
+size_t lpo_repo_source_count(const struct lpo_repo *r)
+{
+    return r->count;
+}
+
+void lpo_repo_source(const struct lpo_repo *r, size_t i, const char **scheme, const char **path,
+                     const char **provider)
+{
+    *scheme = r->sources[i].dir ? "file" : "pkg";
+    *path = r->sources[i].dir ? r->sources[i].dir : "hydra.conf";
+    *provider = r->sources[i].provider;
+}
+
+void lpo_repo_add_sources(const struct lpo_repo *r, struct lpo_str *s)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        const char *scheme, *path, *provider;
+
+        lpo_repo_source(r, i, &scheme, &path, &provider);
+        lpo_str_addf(s, "\n\tprovider=%s, path=%s://%s", provider, scheme, path);
+    }
+}

@@ -1,0 +1,378 @@
+#include "hydra/node.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hydra/node_index.h"
+#include "util/arena.h"
+
+static struct lpo_node *fresh(struct lpo_arena *a, enum lpo_node_kind kind)
+{
+    struct lpo_node *n = LPO_NEW(a, struct lpo_node);
+
+    n->kind = kind;
+    return n;
+}
+
+struct lpo_node *lpo_node_null(struct lpo_arena *a)
+{
+    return fresh(a, LPO_NODE_NULL);
+}
+
+struct lpo_node *lpo_node_bool(struct lpo_arena *a, bool b)
+{
+    struct lpo_node *n = fresh(a, LPO_NODE_BOOL);
+
+    n->boolean = b;
+    return n;
+}
+
+struct lpo_node *lpo_node_int(struct lpo_arena *a, int64_t i)
+{
+    struct lpo_node *n = fresh(a, LPO_NODE_INT);
+
+    n->integer = i;
+    return n;
+}
+
+struct lpo_node *lpo_node_bigint(struct lpo_arena *a, const char *digits, size_t len)
+{
+    char *text = lpo_arena_strndup(a, digits, len);
+    struct lpo_node *n;
+    long long small;
+
+    errno = 0;
+    small = strtoll(text, NULL, 10);
+    if (errno == 0)
+        return lpo_node_int(a, small);
+    n = fresh(a, LPO_NODE_BIGINT);
+    n->text = text;
+    n->len = len;
+    return n;
+}
+
+struct lpo_node *lpo_node_float(struct lpo_arena *a, double d)
+{
+    struct lpo_node *n = fresh(a, LPO_NODE_FLOAT);
+
+    n->real = d;
+    return n;
+}
+
+static struct lpo_node *bytes_of(struct lpo_arena *a, enum lpo_node_kind kind, const char *text,
+                                 size_t len)
+{
+    struct lpo_node *n = fresh(a, kind);
+
+    n->text = lpo_arena_strndup(a, text, len);
+    n->len = len;
+    return n;
+}
+
+struct lpo_node *lpo_node_string(struct lpo_arena *a, const char *text)
+{
+    return bytes_of(a, LPO_NODE_STRING, text, strlen(text));
+}
+
+struct lpo_node *lpo_node_stringn(struct lpo_arena *a, const char *text, size_t len)
+{
+    return bytes_of(a, LPO_NODE_STRING, text, len);
+}
+
+struct lpo_node *lpo_node_bytes(struct lpo_arena *a, const void *bytes, size_t len)
+{
+    return bytes_of(a, LPO_NODE_BYTES, bytes, len);
+}
+
+struct lpo_node *lpo_node_list(struct lpo_arena *a)
+{
+    return fresh(a, LPO_NODE_LIST);
+}
+
+struct lpo_node *lpo_node_map(struct lpo_arena *a)
+{
+    return fresh(a, LPO_NODE_MAP);
+}
+
+void lpo_node_push(struct lpo_arena *a, struct lpo_node *list, struct lpo_node *item)
+{
+    if (list->count == list->cap) {
+        size_t cap = list->cap ? list->cap * 2 : 4;
+        struct lpo_node **items = lpo_arena_array(a, cap, sizeof *items);
+
+        if (list->count)
+            memcpy(items, list->items, list->count * sizeof *items);
+        list->items = items;
+        list->cap = cap;
+    }
+    list->items[list->count++] = item;
+}
+
+ptrdiff_t lpo_node_find(const struct lpo_node *map, const struct lpo_node *key)
+{
+    if (!map || map->kind != LPO_NODE_MAP)
+        return -1;
+    if (map->index)
+        return lpo_node_index_find(map, key);
+    for (size_t i = 0; i < map->npairs; i++)
+        if (lpo_node_same_key(map->pairs[i].key, key))
+            return (ptrdiff_t)i;
+    return -1;
+}
+
+static void append_pair(struct lpo_arena *a, struct lpo_node *map, struct lpo_node *key,
+                        struct lpo_node *value)
+{
+    if (map->npairs == map->pairs_cap) {
+        size_t cap = map->pairs_cap ? map->pairs_cap * 2 : 4;
+        struct lpo_pair *pairs = lpo_arena_array(a, cap, sizeof *pairs);
+
+        if (map->npairs)
+            memcpy(pairs, map->pairs, map->npairs * sizeof *pairs);
+        map->pairs = pairs;
+        map->pairs_cap = cap;
+    }
+    map->pairs[map->npairs++] = (struct lpo_pair){ key, value };
+    lpo_node_index_added(a, map);
+}
+
+void lpo_node_set_key(struct lpo_arena *a, struct lpo_node *map, struct lpo_node *key,
+                      struct lpo_node *value)
+{
+    ptrdiff_t at = lpo_node_find(map, key);
+
+    if (at >= 0)
+        map->pairs[at].value = value;
+    else
+        append_pair(a, map, key, value);
+}
+
+static struct lpo_node key_view(const char *key)
+{
+    struct lpo_node k = { .kind = LPO_NODE_STRING };
+
+    k.text = key;
+    k.len = strlen(key);
+    return k;
+}
+
+void lpo_node_set(struct lpo_arena *a, struct lpo_node *map, const char *key,
+                  struct lpo_node *value)
+{
+    struct lpo_node view = key_view(key);
+    ptrdiff_t at = lpo_node_find(map, &view);
+
+    if (at >= 0)
+        map->pairs[at].value = value;
+    else
+        append_pair(a, map, lpo_node_string(a, key), value);
+}
+
+struct lpo_node *lpo_node_get_key(const struct lpo_node *map, const struct lpo_node *key)
+{
+    ptrdiff_t at = lpo_node_find(map, key);
+
+    return at >= 0 ? map->pairs[at].value : NULL;
+}
+
+struct lpo_node *lpo_node_get(const struct lpo_node *map, const char *key)
+{
+    struct lpo_node view = key_view(key);
+
+    return lpo_node_get_key(map, &view);
+}
+
+bool lpo_node_remove(struct lpo_node *map, const struct lpo_node *key)
+{
+    ptrdiff_t at = lpo_node_find(map, key);
+
+    if (at < 0)
+        return false;
+    map->index = NULL; /* built again by the next key that is added */
+    map->npairs--;
+    memmove(map->pairs + at, map->pairs + at + 1, (map->npairs - (size_t)at) * sizeof *map->pairs);
+    return true;
+}
+
+struct lpo_node *lpo_node_clone(struct lpo_arena *a, const struct lpo_node *node)
+{
+    struct lpo_node *n = LPO_NEW(a, struct lpo_node);
+
+    *n = *node;
+    if (n->kind == LPO_NODE_LIST) {
+        n->cap = n->count;
+        n->items = lpo_arena_array(a, n->count, sizeof *n->items);
+        for (size_t i = 0; i < n->count; i++)
+            n->items[i] = lpo_node_clone(a, node->items[i]);
+    } else if (n->kind == LPO_NODE_MAP) {
+        n->index = NULL;
+        n->pairs_cap = n->npairs;
+        n->pairs = lpo_arena_array(a, n->npairs, sizeof *n->pairs);
+        for (size_t i = 0; i < n->npairs; i++)
+            n->pairs[i] =
+                (struct lpo_pair){ node->pairs[i].key, lpo_node_clone(a, node->pairs[i].value) };
+        lpo_node_index_added(a, n);
+    }
+    return n; /* texts and keys are never written to, so they stay shared */
+}
+
+static bool same_text(const struct lpo_node *x, const struct lpo_node *y)
+{
+    return x->len == y->len && memcmp(x->text, y->text, x->len) == 0;
+}
+
+static bool lists_equal(const struct lpo_node *x, const struct lpo_node *y,
+                        bool (*same)(const struct lpo_node *, const struct lpo_node *))
+{
+    if (x->count != y->count)
+        return false;
+    for (size_t i = 0; i < x->count; i++)
+        if (!same(x->items[i], y->items[i]))
+            return false;
+    return true;
+}
+
+bool lpo_node_equal(const struct lpo_node *x, const struct lpo_node *y)
+{
+    if (!x || !y || x->kind != y->kind)
+        return x == y;
+    switch (x->kind) {
+    case LPO_NODE_NULL:
+        return true;
+    case LPO_NODE_BOOL:
+        return x->boolean == y->boolean;
+    case LPO_NODE_INT:
+        return x->integer == y->integer;
+    case LPO_NODE_FLOAT:
+        return x->real == y->real || (x->real != x->real && y->real != y->real);
+    case LPO_NODE_LIST:
+        return lists_equal(x, y, lpo_node_equal);
+    case LPO_NODE_MAP:
+        if (x->npairs != y->npairs)
+            return false;
+        for (size_t i = 0; i < x->npairs; i++)
+            if (!lpo_node_equal(x->pairs[i].key, y->pairs[i].key) ||
+                !lpo_node_equal(x->pairs[i].value, y->pairs[i].value))
+                return false;
+        return true;
+    default:
+        return same_text(x, y);
+    }
+}
+
+bool lpo_node_alike(const struct lpo_node *x, const struct lpo_node *y)
+{
+    if (x->kind == LPO_NODE_LIST && y->kind == LPO_NODE_LIST)
+        return lists_equal(x, y, lpo_node_alike);
+    if (x->kind != LPO_NODE_MAP || y->kind != LPO_NODE_MAP)
+        return !lpo_node_is_container(x) && !lpo_node_is_container(y) && lpo_node_same_key(x, y);
+    if (x->npairs != y->npairs)
+        return false;
+    for (size_t i = 0; i < x->npairs; i++) {
+        const struct lpo_node *other = lpo_node_get_key(y, x->pairs[i].key);
+
+        if (!other || !lpo_node_alike(x->pairs[i].value, other))
+            return false;
+    }
+    return true;
+}
+
+static struct lpo_node *child(const struct lpo_node *n, const char *key, size_t len)
+{
+    struct lpo_node view = { .kind = LPO_NODE_STRING };
+    size_t index = 0;
+
+    if (n->kind == LPO_NODE_MAP) {
+        view.text = key;
+        view.len = len;
+        return lpo_node_get_key(n, &view);
+    }
+    if (n->kind != LPO_NODE_LIST || len == 0 || len > 9)
+        return NULL;
+    for (size_t i = 0; i < len; i++) {
+        if (key[i] < '0' || key[i] > '9')
+            return NULL;
+        index = index * 10 + (size_t)(key[i] - '0');
+    }
+    return index < n->count ? n->items[index] : NULL;
+}
+
+struct lpo_node *lpo_node_at(const struct lpo_node *root, const char *path)
+{
+    const struct lpo_node *n = root;
+
+    while (n && *path) {
+        size_t len = strcspn(path, ".");
+
+        n = child(n, path, len);
+        path += len;
+        if (*path == '.')
+            path++;
+    }
+    return (struct lpo_node *)n;
+}
+
+bool lpo_node_is_text(const struct lpo_node *n, const char *text)
+{
+    return n && n->kind == LPO_NODE_STRING && n->len == strlen(text) &&
+           memcmp(n->text, text, n->len) == 0;
+}
+
+bool lpo_node_is_missing(const struct lpo_node *n)
+{
+    return lpo_node_is_text(n, "???");
+}
+
+bool lpo_node_is_interpolation(const struct lpo_node *n)
+{
+    return n && n->kind == LPO_NODE_STRING && memmem(n->text, n->len, "${", 2);
+}
+
+bool lpo_node_is_container(const struct lpo_node *n)
+{
+    return n && (n->kind == LPO_NODE_MAP || n->kind == LPO_NODE_LIST);
+}
+
+const char *lpo_node_kind_name(enum lpo_node_kind kind)
+{
+    static const char *const names[] = {
+        [LPO_NODE_NULL] = "null",          [LPO_NODE_BOOL] = "a boolean",
+        [LPO_NODE_INT] = "an integer",     [LPO_NODE_BIGINT] = "an integer",
+        [LPO_NODE_FLOAT] = "a number",     [LPO_NODE_STRING] = "a string",
+        [LPO_NODE_BYTES] = "binary bytes", [LPO_NODE_LIST] = "a list",
+        [LPO_NODE_MAP] = "a map",
+    };
+
+    return names[kind];
+}
+
+bool lpo_conf_bool(const struct lpo_node *root, const char *path, bool fallback)
+{
+    const struct lpo_node *n = lpo_node_at(root, path);
+
+    return n && n->kind == LPO_NODE_BOOL ? n->boolean : fallback;
+}
+
+int64_t lpo_conf_int(const struct lpo_node *root, const char *path, int64_t fallback)
+{
+    const struct lpo_node *n = lpo_node_at(root, path);
+
+    return n && n->kind == LPO_NODE_INT ? n->integer : fallback;
+}
+
+double lpo_conf_real(const struct lpo_node *root, const char *path, double fallback)
+{
+    const struct lpo_node *n = lpo_node_at(root, path);
+
+    if (n && n->kind == LPO_NODE_INT)
+        return (double)n->integer;
+    return n && n->kind == LPO_NODE_FLOAT ? n->real : fallback;
+}
+
+const char *lpo_conf_text(const struct lpo_node *root, const char *path, const char *fallback)
+{
+    const struct lpo_node *n = lpo_node_at(root, path);
+
+    return n && n->kind == LPO_NODE_STRING ? n->text : fallback;
+}

@@ -1,0 +1,108 @@
+/* hydra/node.h - a config value: what YAML, overrides and interpolation all produce.
+ *
+ * Nodes live in an arena and are never freed singly. Maps keep the order of their keys; keys are
+ * nodes too, because Hydra allows int, float, bool and null keys. The string "???" is Hydra's
+ * "missing"; a string holding ${…} is an interpolation until interp.c resolves it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct lpo_arena;
+
+enum lpo_node_kind {
+    LPO_NODE_NULL,
+    LPO_NODE_BOOL,
+    LPO_NODE_INT,    /* fits int64_t; larger ones are LPO_NODE_BIGINT */
+    LPO_NODE_BIGINT, /* decimal digits in `text`, sign first */
+    LPO_NODE_FLOAT,
+    LPO_NODE_STRING,
+    LPO_NODE_BYTES, /* !!binary */
+    LPO_NODE_LIST,
+    LPO_NODE_MAP,
+};
+
+/* Where a value was written; line and column count from 1; file NULL means "not from a file"
+ * (then `file` of an override is the override's own text, with line 0). */
+struct lpo_where {
+    const char *file;
+    unsigned line, column;
+};
+
+struct lpo_pair;
+
+struct lpo_node {
+    enum lpo_node_kind kind;
+    char quote; /* strings: '\'' or '"' as written, else 0 */
+    struct lpo_where where;
+    union {
+        bool boolean;
+        int64_t integer;
+        double real;
+        struct {
+            const char *text; /* NUL-terminated; may hold NUL inside, `len` counts */
+            size_t len;
+        };
+        struct {
+            struct lpo_node **items; /* list */
+            size_t count, cap;
+        };
+        struct {
+            struct lpo_pair *pairs; /* map */
+            size_t npairs, pairs_cap;
+            struct lpo_node_index *index; /* large maps only: node_index.h */
+        };
+    };
+};
+
+struct lpo_pair {
+    struct lpo_node *key;
+    struct lpo_node *value;
+};
+
+struct lpo_node *lpo_node_null(struct lpo_arena *a);
+struct lpo_node *lpo_node_bool(struct lpo_arena *a, bool b);
+struct lpo_node *lpo_node_int(struct lpo_arena *a, int64_t i);
+/* Decimal digits, sign first; becomes LPO_NODE_INT when it fits. */
+struct lpo_node *lpo_node_bigint(struct lpo_arena *a, const char *digits, size_t len);
+struct lpo_node *lpo_node_float(struct lpo_arena *a, double d);
+struct lpo_node *lpo_node_string(struct lpo_arena *a, const char *text);
+struct lpo_node *lpo_node_stringn(struct lpo_arena *a, const char *text, size_t len);
+struct lpo_node *lpo_node_bytes(struct lpo_arena *a, const void *bytes, size_t len);
+struct lpo_node *lpo_node_list(struct lpo_arena *a);
+struct lpo_node *lpo_node_map(struct lpo_arena *a);
+
+void lpo_node_push(struct lpo_arena *a, struct lpo_node *list, struct lpo_node *item);
+/* Replaces in place when the key is there (order kept), else appends. */
+void lpo_node_set(struct lpo_arena *a, struct lpo_node *map, const char *key,
+                  struct lpo_node *value);
+void lpo_node_set_key(struct lpo_arena *a, struct lpo_node *map, struct lpo_node *key,
+                      struct lpo_node *value);
+struct lpo_node *lpo_node_get(const struct lpo_node *map, const char *key); /* NULL: absent */
+/* Keys are equal as in Python: 1, 1.0 and true are one key. */
+struct lpo_node *lpo_node_get_key(const struct lpo_node *map, const struct lpo_node *key);
+/* Where a key stands, or -1. */
+ptrdiff_t lpo_node_find(const struct lpo_node *map, const struct lpo_node *key);
+bool lpo_node_remove(struct lpo_node *map, const struct lpo_node *key);
+struct lpo_node *lpo_node_clone(struct lpo_arena *a, const struct lpo_node *node); /* deep */
+bool lpo_node_equal(const struct lpo_node *x,
+                    const struct lpo_node *y); /* deep; 1 != 1.0 != true */
+
+/* Dotted lookup ("pipeline.ncu.enable"), list indices allowed; NULL when absent. */
+struct lpo_node *lpo_node_at(const struct lpo_node *root, const char *path);
+
+bool lpo_node_is_missing(const struct lpo_node *n);       /* the string ??? */
+bool lpo_node_is_interpolation(const struct lpo_node *n); /* a string with ${ in it */
+bool lpo_node_is_container(const struct lpo_node *n);     /* a map or a list */
+bool lpo_node_is_text(const struct lpo_node *n, const char *text);
+/* As Python's ==, deep: 1 == 1.0 == true, and maps in any order. */
+bool lpo_node_alike(const struct lpo_node *x, const struct lpo_node *y);
+const char *lpo_node_kind_name(enum lpo_node_kind kind); /* "a map", "an integer", … */
+
+/* Reading a resolved config where the schema has already checked types: the fallback is used when
+ * the key is absent or null. */
+bool lpo_conf_bool(const struct lpo_node *root, const char *path, bool fallback);
+int64_t lpo_conf_int(const struct lpo_node *root, const char *path, int64_t fallback);
+double lpo_conf_real(const struct lpo_node *root, const char *path, double fallback);
+const char *lpo_conf_text(const struct lpo_node *root, const char *path, const char *fallback);

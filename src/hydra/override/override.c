@@ -1,0 +1,138 @@
+#include "hydra/override/override.h"
+
+#include <string.h>
+
+#include "hydra/override/parser.h"
+#include "util/arena.h"
+#include "util/err.h"
+
+#define MAX_TEXT (1 << 20) /* bytes of one override */
+
+/* Empty, a name or a dotted name. */
+static int package(struct lpo_ov_parser *p)
+{
+    enum lpo_token_kind kind = lpo_ov_next(p);
+
+    if (kind == LPO_TOK_ID || kind == LPO_TOK_KEY_SPECIAL || kind == LPO_TOK_DOT_PATH)
+        lpo_ov_take(p);
+    else if (kind != LPO_TOK_END && kind != LPO_TOK_EQUAL && kind != LPO_TOK_AT)
+        return lpo_ov_refuse(p, LPO_OV_PEEK_ALL, "a key");
+    return 0;
+}
+
+static const char *text_between(struct lpo_ov_parser *p, const char *from)
+{
+    return lpo_arena_strndup(p->arena, from, (size_t)(lpo_ov_look(p, 0).at - from));
+}
+
+static int key(struct lpo_ov_parser *p)
+{
+    const char *from = lpo_ov_look(p, 0).at;
+    int rc = 0;
+
+    if (lpo_ov_next(p) == LPO_TOK_ID && lpo_ov_look(p, 1).kind == LPO_TOK_SLASH) {
+        lpo_ov_take(p);
+        while (rc == 0 && lpo_ov_next(p) == LPO_TOK_SLASH) {
+            lpo_ov_take(p);
+            rc = lpo_ov_expect(p, LPO_TOK_ID);
+        }
+    } else {
+        rc = package(p);
+    }
+    if (rc < 0)
+        return rc;
+    p->ov->key = text_between(p, from);
+    if (lpo_ov_next(p) != LPO_TOK_AT)
+        return 0;
+    lpo_ov_take(p);
+    from = lpo_ov_look(p, 0).at;
+    rc = package(p);
+    if (rc == 0)
+        p->ov->package = text_between(p, from);
+    return rc;
+}
+
+static bool starts_key_or_equal(enum lpo_token_kind kind)
+{
+    return kind == LPO_TOK_EQUAL || kind == LPO_TOK_AT || kind == LPO_TOK_ID ||
+           kind == LPO_TOK_KEY_SPECIAL || kind == LPO_TOK_DOT_PATH;
+}
+
+/* The sign before the key. */
+static int prefix(struct lpo_ov_parser *p)
+{
+    enum lpo_token_kind kind = lpo_ov_next(p);
+
+    if (kind == LPO_TOK_TILDE) {
+        lpo_ov_take(p);
+        p->ov->type = LPO_OV_DEL;
+        return 0;
+    }
+    if (kind == LPO_TOK_PLUS) {
+        lpo_ov_take(p);
+        p->ov->type = LPO_OV_ADD;
+        if (lpo_ov_next(p) == LPO_TOK_PLUS) {
+            lpo_ov_take(p);
+            p->ov->type = LPO_OV_FORCE_ADD;
+            return 0;
+        }
+    }
+    return starts_key_or_equal(lpo_ov_next(p)) ? 0 : lpo_ov_refuse(p, LPO_OV_PEEK_ONE, "a key");
+}
+
+static int override(struct lpo_ov_parser *p)
+{
+    int rc = prefix(p);
+
+    if (rc == 0)
+        rc = key(p);
+    if (rc < 0)
+        return rc;
+    if (p->ov->type == LPO_OV_DEL && lpo_ov_next(p) == LPO_TOK_END)
+        return 0;
+    rc = lpo_ov_expect(p, LPO_TOK_EQUAL);
+    if (rc == 0)
+        rc = lpo_ov_value(p);
+    if (rc == 0 && lpo_ov_next(p) != LPO_TOK_END)
+        rc = lpo_ov_refuse(p, LPO_OV_PEEK_ONE, "',' or the end");
+    return rc;
+}
+
+int lpo_override_parse(struct lpo_arena *a, const char *text, struct lpo_override *out,
+                       struct lpo_err *err)
+{
+    size_t len = strlen(text);
+    *out = (struct lpo_override){ .text = lpo_arena_strndup(a, text, len), .key = "" };
+    struct lpo_ov_parser p = {
+        .arena = a, .lexer = lpo_lexer(out->text, len), .ov = out, .err = err
+    };
+    int rc;
+
+    if (len > MAX_TEXT) {
+        out->fault = LPO_FAULT_SYNTAX;
+        rc = lpo_fail(err, LPO_E_LIMIT, "%zu bytes are more than an override may have", len);
+    } else {
+        rc = override(&p);
+        if (rc == 0 && p.late) {
+            rc = LPO_E_CONFIG;
+        } else if (rc == 0 && p.nested) {
+            out->fault = LPO_FAULT_VALUE;
+            rc = lpo_fail(err, LPO_E_CONFIG, "a sweep cannot stand inside another value");
+        }
+    }
+    if (rc < 0)
+        return lpo_ctx(err, "override '%.200s'", out->text);
+    return 0;
+}
+
+int lpo_override_parse_all(struct lpo_arena *a, const char *const *texts, size_t count,
+                           struct lpo_override **out, struct lpo_err *err)
+{
+    struct lpo_override *all = lpo_arena_array(a, count, sizeof *all);
+
+    for (size_t i = 0; i < count; i++)
+        if (lpo_override_parse(a, texts[i], &all[i], err) < 0)
+            return err ? err->code : LPO_E_CONFIG;
+    *out = all;
+    return 0;
+}

@@ -1,0 +1,196 @@
+#include "hydra/node.h"
+#include "hydra/node_json.h"
+#include "hydra/override/override.h"
+#include "hydra/override/value.h"
+#include "hydra/yaml/pytext.h"
+#include "hydra/override/range.h"
+#include "hydra/override/sweep.h"
+#include "util/arena.h"
+#include "util/json_write.h"
+#include "util/str.h"
+
+static const char *const type_names[] = {
+    [LPO_OV_CHANGE] = "change",
+    [LPO_OV_ADD] = "add",
+    [LPO_OV_FORCE_ADD] = "force_add",
+    [LPO_OV_DEL] = "del",
+};
+
+static const char *const prefixes[] = {
+    [LPO_OV_CHANGE] = "",
+    [LPO_OV_ADD] = "+",
+    [LPO_OV_FORCE_ADD] = "++",
+    [LPO_OV_DEL] = "~",
+};
+
+static const char *const value_names[] = {
+    [LPO_VALUE_NONE] = NULL,           [LPO_VALUE_ELEMENT] = "element",
+    [LPO_VALUE_GLOB] = "glob",         [LPO_VALUE_SIMPLE_CHOICE] = "simple_choice",
+    [LPO_VALUE_RANGE] = "range",       [LPO_VALUE_CHOICE] = "choice",
+    [LPO_VALUE_INTERVAL] = "interval",
+};
+
+static const char *const fault_names[] = {
+    [LPO_FAULT_NONE] = "none",         [LPO_FAULT_LEXER] = "lexer", [LPO_FAULT_SYNTAX] = "syntax",
+    [LPO_FAULT_FUNCTION] = "function", [LPO_FAULT_VALUE] = "value",
+};
+
+const char *lpo_override_fault_name(enum lpo_override_fault fault)
+{
+    return fault_names[fault];
+}
+
+bool lpo_override_is_hydra(const struct lpo_override *ov)
+{
+    return lpo_starts(ov->key, "hydra.") || lpo_starts(ov->key, "hydra/");
+}
+
+const char *lpo_override_key_text(struct lpo_arena *a, const struct lpo_override *ov)
+{
+    return lpo_arena_printf(a, "%s%s%s%s", prefixes[ov->type], ov->key, ov->package ? "@" : "",
+                            ov->package ? ov->package : "");
+}
+
+static void add_value(struct lpo_str *s, const struct lpo_node *n)
+{
+    switch (n->kind) {
+    case LPO_NODE_NULL:
+        lpo_str_add(s, "null");
+        break;
+    case LPO_NODE_STRING:
+    case LPO_NODE_BYTES:
+        if (n->quote)
+            lpo_ov_add_quoted(s, n->text, n->len, n->quote);
+        else
+            lpo_ov_add_escaped(s, n->text, n->len);
+        break;
+    case LPO_NODE_LIST:
+        lpo_str_addc(s, '[');
+        for (size_t i = 0; i < n->count; i++) {
+            if (i)
+                lpo_str_addc(s, ',');
+            add_value(s, n->items[i]);
+        }
+        lpo_str_addc(s, ']');
+        break;
+    case LPO_NODE_MAP:
+        lpo_str_addc(s, '{');
+        for (size_t i = 0; i < n->npairs; i++) {
+            if (i)
+                lpo_str_addc(s, ',');
+            add_value(s, n->pairs[i].key);
+            lpo_str_addc(s, ':');
+            add_value(s, n->pairs[i].value);
+        }
+        lpo_str_addc(s, '}');
+        break;
+    default:
+        lpo_py_add_str(s, n);
+    }
+}
+
+const char *lpo_override_value_text(struct lpo_arena *a, const struct lpo_node *value)
+{
+    LPO_STR s = { 0 };
+
+    add_value(&s, value);
+    return lpo_arena_strndup(a, lpo_str_text(&s), s.len);
+}
+
+static void write_text(struct lpo_json_writer *w, const char *key, const struct lpo_node *n)
+{
+    LPO_STR s = { 0 };
+    add_value(&s, n);
+    lpo_jw_textn(w, key, lpo_str_text(&s), s.len);
+}
+
+static void write_texts(struct lpo_json_writer *w, const struct lpo_node *list)
+{
+    lpo_jw_array(w, "strings");
+    for (size_t i = 0; i < list->count; i++)
+        write_text(w, NULL, list->items[i]);
+    lpo_jw_end(w);
+}
+
+static void write_range_texts(struct lpo_json_writer *w, const struct lpo_sweep *s)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_range_fault fault;
+    struct lpo_node *values;
+
+    if (lpo_range_values(a, s, &values, &fault) == 0) {
+        write_texts(w, values);
+        return;
+    }
+    lpo_jw_object(w, "iter_error");
+    lpo_jw_text(w, "type", fault.type);
+    lpo_jw_text(w, "message", fault.message);
+    lpo_jw_end(w);
+}
+
+static void write_sweep(struct lpo_json_writer *w, const struct lpo_sweep *s)
+{
+    lpo_jw_object(w, "sweep");
+    if (s->values) {
+        lpo_node_write_json(w, "values", s->values);
+        write_texts(w, s->values);
+        lpo_jw_bool(w, "simple", s->type == LPO_VALUE_SIMPLE_CHOICE);
+    } else if (s->type == LPO_VALUE_GLOB) {
+        lpo_node_write_json(w, "include", s->include);
+        lpo_node_write_json(w, "exclude", s->exclude);
+    } else {
+        lpo_node_write_json(w, "start", s->start);
+        lpo_node_write_json(w, s->type == LPO_VALUE_INTERVAL ? "end" : "stop", s->stop);
+        if (s->step)
+            lpo_node_write_json(w, "step", s->step);
+    }
+    if (s->ntags) {
+        lpo_jw_array(w, "tags");
+        for (size_t i = 0; i < s->ntags; i++)
+            lpo_jw_text(w, NULL, s->tags[i]);
+        lpo_jw_end(w);
+    }
+    if (s->shuffle)
+        lpo_jw_bool(w, "shuffle", true);
+    else if (s->type == LPO_VALUE_RANGE)
+        write_range_texts(w, s);
+    lpo_jw_end(w);
+}
+
+static void write_fault(struct lpo_json_writer *w, const struct lpo_override *ov,
+                        const char *message)
+{
+    lpo_jw_bool(w, "ok", false);
+    lpo_jw_object(w, "error");
+    lpo_jw_text(w, "class", fault_names[ov->fault]);
+    if (ov->fault == LPO_FAULT_LEXER)
+        lpo_jw_uint(w, "column", ov->column);
+    if (message)
+        lpo_jw_text(w, "message", message);
+    lpo_jw_end(w);
+}
+
+void lpo_override_explain(const struct lpo_override *ov, const char *message,
+                          struct lpo_json_writer *w)
+{
+    lpo_jw_object(w, NULL);
+    if (ov->fault != LPO_FAULT_NONE) {
+        write_fault(w, ov, message);
+        lpo_jw_end(w);
+        return;
+    }
+    lpo_jw_bool(w, "ok", true);
+    lpo_jw_text(w, "type", type_names[ov->type]);
+    lpo_jw_text(w, "key", ov->key);
+    lpo_jw_text(w, "package", ov->package);
+    lpo_jw_text(w, "value_type", value_names[ov->value_type]);
+    if (ov->value) {
+        lpo_node_write_json(w, "value", ov->value);
+        write_text(w, "string", ov->value);
+        if (ov->value->quote)
+            lpo_jw_text(w, "quoted", ov->value->quote == '\'' ? "single" : "double");
+    }
+    if (ov->sweep)
+        write_sweep(w, ov->sweep);
+    lpo_jw_end(w);
+}

@@ -1,0 +1,12 @@
+/* pipeline/native/regions.h - native/regions.json: every region the workload entered.
+ *
+ * Other stages use it to know which regions exist; docs/run.md lists its fields. */
+#pragma once
+
+#include <stddef.h>
+
+struct lpo_err;
+
+/* From the traces given, into `path`. *regions is how many there were. */
+int lpo_native_regions_write(const char *const *traces, size_t count, const char *path,
+                             size_t *regions, struct lpo_err *err);

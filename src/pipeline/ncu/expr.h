@@ -1,0 +1,79 @@
+/* pipeline/ncu/expr.h - region patterns that mean what people think, in ncu's own grammar.
+ *
+ *     decode*           ranges whose names start with decode
+ *     prefill           the range prefill, push/pop or start/end: two expressions
+ *     A::A1 or A/A1     A1 directly inside A
+ *     decode/.../attn   attn anywhere inside decode; "**" may be written for "..."
+ *     LLM@decode/attn   ranges of domain LLM
+ *     x\[0\]            a mark behind a backslash is part of the name
+ *
+ * What is already written in ncu's grammar (a trailing '/', '[' or ']', "regex:", '+' levels, ','
+ * lists) passes through. Several expressions are OR-ed by ncu, so one capture serves them all.
+ *
+ * Regular expressions do not add up in ncu 2025.3.1 (docs/benchmarks.md): of two for push/pop
+ * ranges the first alone counts, and beside one for start/end ranges other names of that kind do
+ * not. So globs become the names that fit where the regions are known, and where they are not, one
+ * regular expression for each kind of range; what that cannot say is an error. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct lpo_arena;
+struct lpo_err;
+
+enum {
+    LPO_MAX_EXPRS = 256,           /* names that a capture's globs may become */
+    LPO_MAX_EXPR_BYTES = 64 * 1024 /* of all together: they stand on a command line */
+};
+
+/* A region that is known to exist, from native/regions.json. */
+struct lpo_seen_region {
+    const char *path; /* "decode/LLM@step": '/' inside a name as "\/", other domains "domain@" */
+    bool start_end;
+};
+
+struct lpo_seen_regions {
+    struct lpo_seen_region *at; /* NULL: nothing is known */
+    size_t len;
+    const char **domains; /* those besides the default one; NULL: every '@' ends a domain */
+    size_t ndomains;
+};
+
+struct lpo_expr {
+    const char *text;    /* for --nvtx-include */
+    const char *pattern; /* that it is of */
+    const char **parts;  /* domain and levels, each a regular expression; NULL: ncu's own grammar */
+    size_t nparts;
+    bool start_end, regex;
+};
+
+struct lpo_exprs {
+    struct lpo_expr *at;
+    size_t len, cap, bytes;
+};
+
+/* Appends the expressions of one pattern. When regions are known, a pattern that fits none is an
+ * error that names the nearest, and only the kinds that exist are asked for. */
+int lpo_ncu_expr_add(struct lpo_arena *a, const char *pattern, const struct lpo_seen_regions *seen,
+                     struct lpo_exprs *out, struct lpo_err *err);
+
+/* After the last pattern: makes one regular expression of several where it says the same.
+ * LPO_E_CONFIG where ncu would pass over one of ours; *note where it will pass over one that was
+ * written in its own grammar, else NULL. */
+int lpo_ncu_exprs_join(struct lpo_arena *a, struct lpo_exprs *exprs, const char **note,
+                       struct lpo_err *err);
+
+struct lpo_levels;
+/* For the files of this module. The part that stands for any number of levels: no name's, whose
+ * stars are ".*" or behind a backslash. */
+#define LPO_PART_ANY_DEPTH "*"
+/* Appends the levels, which are of one domain, for one kind of range; nothing where it is there
+ * already. */
+void lpo_ncu_expr_push(struct lpo_arena *a, const char *pattern, const struct lpo_levels *levels,
+                       bool start_end, struct lpo_exprs *out);
+/* The same of an expression in ncu's own grammar. */
+void lpo_ncu_expr_push_own(struct lpo_arena *a, const char *text, struct lpo_exprs *out);
+/* The parts as one regular expression; each is anchored, since ncu takes a part of a name for a
+ * match (measured). */
+const char *lpo_ncu_expr_regex(struct lpo_arena *a, const struct lpo_expr *e);

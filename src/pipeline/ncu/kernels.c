@@ -1,0 +1,189 @@
+#include "pipeline/ncu/kernels.h"
+
+#include <string.h>
+
+#include "hydra/node.h"
+#include "hydra/yaml/yaml.h"
+#include "region/top.h"
+#include "writer/top_yaml.h"
+#include "run/conf.h"
+#include "pipeline/ncu/ncu.h"
+#include "pipeline/stage.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/file.h"
+#include "util/path.h"
+#include "util/pattern.h"
+#include "util/str.h"
+
+enum { MAX_ASKS = 9999 }; /* four digits in the folder's name; each is a run of the program */
+
+/* --- which ---------------------------------------------------------------------------------- */
+
+static int check_regex(struct lpo_arena *a, const char *regex, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_pattern) pattern = NULL;
+
+    if (!*regex)
+        return lpo_fail(err, LPO_E_USAGE,
+                        "an empty kernel regex would match every kernel; '.' "
+                        "says so");
+    return lpo_pattern_create(lpo_arena_printf(a, "regex:%s", regex), LPO_PATTERN_TEXT, &pattern,
+                              err);
+}
+
+int lpo_kernel_asks_add(struct lpo_arena *a, struct lpo_kernel_asks *asks, const char *name,
+                        const char *regex, struct lpo_err *err)
+{
+    if (lpo_starts(regex, "regex:")) /* as ncu itself wants it */
+        regex += strlen("regex:");
+    if (check_regex(a, regex, err) < 0)
+        return err->code;
+    for (size_t i = 0; i < asks->len; i++) {
+        if (strcmp(asks->at[i].regex, regex) == 0) {
+            asks->at[i].merged++;
+            return 0;
+        }
+    }
+    if (asks->len == MAX_ASKS)
+        return lpo_fail(err, LPO_E_LIMIT, "more than %d kernels; --topk takes the first", MAX_ASKS);
+    if (asks->len == asks->cap) {
+        struct lpo_kernel_ask *old = asks->at;
+
+        asks->cap = asks->cap ? asks->cap * 2 : 16;
+        asks->at = lpo_arena_array(a, asks->cap, sizeof *asks->at);
+        if (asks->len)
+            memcpy(asks->at, old, asks->len * sizeof *old);
+    }
+    asks->at[asks->len++] = (struct lpo_kernel_ask){
+        .name = lpo_arena_strdup(a, name ? name : regex),
+        .regex = lpo_arena_strdup(a, regex),
+    };
+    return 0;
+}
+
+static int add_row(struct lpo_arena *a, struct lpo_kernel_asks *asks, const struct lpo_node *row,
+                   struct lpo_err *err)
+{
+    const char *name = NULL, *regex = NULL;
+    LPO_STR made = { 0 };
+
+    if (row->kind == LPO_NODE_STRING) {
+        regex = row->text;
+    } else if (row->kind == LPO_NODE_MAP) {
+        name = lpo_conf_text(row, "name", NULL);
+        regex = lpo_conf_text(row, "regex", NULL);
+    }
+    if (!regex && name) {
+        lpo_kernel_regex(&made, name);
+        regex = lpo_str_text(&made);
+    }
+    if (!regex)
+        return lpo_fail(err, LPO_E_CONFIG, "a kernel is a map with 'regex' or 'name', or a text");
+    return lpo_kernel_asks_add(a, asks, name, regex, err);
+}
+
+int lpo_kernel_asks_read(struct lpo_arena *a, struct lpo_kernel_asks *asks, const char *path,
+                         size_t most, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_text) text = NULL;
+    const struct lpo_node *list;
+    struct lpo_node *root = NULL;
+
+    if (lpo_text_read_limit(path, LPO_YAML_MAX_BYTES, &text, err) < 0 ||
+        lpo_yaml_parse(a, text->at, text->len, path, &root, err) < 0) {
+        err->code = LPO_E_CONFIG; /* the user's file, not a tool's */
+        return lpo_ctx(err, "cannot read the list of kernels");
+    }
+    list = root->kind == LPO_NODE_MAP ? lpo_node_get(root, "kernels") : root;
+    if (!list || list->kind != LPO_NODE_LIST)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "'%s' holds no list 'kernels:'; 'lpo top FILE -o %s' writes one", path,
+                        lpo_path_base(path));
+    if (list->count == 0)
+        return lpo_fail(err, LPO_E_CONFIG, "the list of kernels in '%s' is empty", path);
+    for (size_t i = 0; i < list->count && (most == 0 || i < most); i++)
+        if (add_row(a, asks, list->items[i], err) < 0)
+            return lpo_ctx(err, "%s:%u: kernel %zu", path, list->items[i]->where.line, i + 1);
+    return 0;
+}
+
+const char *lpo_kernel_folder(struct lpo_arena *a, size_t number, const struct lpo_kernel_ask *ask)
+{
+    LPO_STR out = { 0 };
+    size_t len;
+    const char *function = lpo_kernel_function(ask->name, &len);
+
+    if (strcmp(ask->name, ask->regex) == 0) { /* no name but the regex itself */
+        function = ask->name;
+        len = strlen(function);
+    }
+    lpo_str_addf(&out, "kernel_%04zu_", number);
+    lpo_path_add_safe(&out, function, len);
+    return lpo_arena_strdup(a, lpo_str_text(&out));
+}
+
+/* --- the plan ------------------------------------------------------------------------------- */
+
+static struct lpo_node *with_kernel(struct lpo_arena *a, const struct lpo_node *cli,
+                                    const char *regex)
+{
+    struct lpo_node *own = lpo_node_clone(a, cli);
+
+    lpo_node_set(a, own, "kernel_name", lpo_node_string(a, lpo_arena_printf(a, "regex:%s", regex)));
+    return own;
+}
+
+int lpo_kernel_plan(struct lpo_stage_ctx *ctx, const char *ncu, const struct lpo_node *cli,
+                    bool per_config, const struct lpo_kernel_ask *ask, struct lpo_steps *steps,
+                    struct lpo_err *err)
+{
+    struct lpo_arena *a = ctx->arena;
+    struct lpo_workload_opts opts = { .profiled = true };
+    struct lpo_step words = { 0 }, *step;
+
+    lpo_ncu_add_start(a, ncu, with_kernel(a, cli, ask->regex), &words);
+    if (lpo_ncu_add_nvtx(ctx, cli, &words, err) < 0)
+        return err->code;
+    if (per_config) {
+        lpo_step_arg(a, &words, "--filter-mode");
+        lpo_step_arg(a, &words, "per-launch-config");
+    }
+    lpo_ncu_add_outputs(a, cli, lpo_path_join(a, ctx->dir, "ncu"), &words);
+    opts.prefix = words.argv;
+    return lpo_stage_add_workload(ctx, steps, ask->name, &opts, &step, err);
+}
+
+static void add_table(struct lpo_stage_ctx *ctx, const char *ncu, const char *section,
+                      const char *file, struct lpo_steps *steps)
+{
+    struct lpo_ncu_table table = { .label = lpo_arena_printf(ctx->arena, "table %s", file),
+                                   .page = "details",
+                                   .file = file,
+                                   .log = file,
+                                   .section = section,
+                                   .csv = true };
+    struct lpo_step *step = lpo_ncu_add_table(
+        ctx, steps, ncu, lpo_path_join(ctx->arena, ctx->dir, LPO_KERNEL_REPORT), &table);
+
+    /* five tables would leave ten files that say nothing; dry-run shows their commands */
+    step->cmd_path = NULL;
+    step->stderr_path = NULL;
+}
+
+void lpo_kernel_plan_tables(struct lpo_stage_ctx *ctx, const char *ncu, const struct lpo_node *cli,
+                            struct lpo_steps *steps)
+{
+    const char **sections;
+    size_t n = lpo_conf_list(ctx->arena, cli, "sections", true, &sections);
+
+    add_table(ctx, ncu, NULL, LPO_KERNEL_DETAILS, steps);
+    for (size_t i = 0; i < n; i++) {
+        LPO_STR file = { 0 };
+
+        lpo_str_add(&file, "ncu.section_");
+        lpo_path_add_safe(&file, sections[i], strlen(sections[i]));
+        lpo_str_add(&file, ".csv");
+        add_table(ctx, ncu, sections[i], lpo_arena_strdup(ctx->arena, lpo_str_text(&file)), steps);
+    }
+}

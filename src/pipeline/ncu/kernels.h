@@ -1,0 +1,48 @@
+/* pipeline/ncu/kernels.h - which kernels `lpo kernels` is asked for, and the plan for one of them.
+ *
+ * Each kernel is a capture of its own, in a folder of its own, so that the count of launches is
+ * per kernel and one that fails does not take the others with it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct lpo_arena;
+struct lpo_err;
+struct lpo_node;
+struct lpo_stage_ctx;
+struct lpo_steps;
+
+struct lpo_kernel_ask {
+    const char *name;  /* for people */
+    const char *regex; /* over the bare function name, or what ncu_cli.kernel_name_base says */
+    unsigned merged;   /* rows of the file that had the same regex, besides the first */
+};
+
+struct lpo_kernel_asks {
+    struct lpo_kernel_ask *at;
+    size_t len, cap;
+};
+
+/* A regex that cannot be compiled is an error. One that is already there is counted as merged. */
+int lpo_kernel_asks_add(struct lpo_arena *a, struct lpo_kernel_asks *asks, const char *name,
+                        const char *regex, struct lpo_err *err);
+/* The first `most` rows (0: all) of the file that `lpo top -o` writes: a list, below `kernels:` or
+ * bare, of maps with `regex`, `name` or both; a bare text is a regex. */
+int lpo_kernel_asks_read(struct lpo_arena *a, struct lpo_kernel_asks *asks, const char *path,
+                         size_t most, struct lpo_err *err);
+
+/* "kernel_0001_flash_fwd_kernel" */
+const char *lpo_kernel_folder(struct lpo_arena *a, size_t number, const struct lpo_kernel_ask *ask);
+
+#define LPO_KERNEL_REPORT  "ncu.ncu-rep"
+#define LPO_KERNEL_LOG     "ncu.log"
+#define LPO_KERNEL_DETAILS "ncu.details.csv"
+
+/* The capture into ctx->dir. `ncu_cli` holds everything but the kernel's name. */
+int lpo_kernel_plan(struct lpo_stage_ctx *ctx, const char *ncu, const struct lpo_node *ncu_cli,
+                    bool per_config, const struct lpo_kernel_ask *ask, struct lpo_steps *steps,
+                    struct lpo_err *err);
+/* The tables of its report: details, and one per section that was asked for by name. */
+void lpo_kernel_plan_tables(struct lpo_stage_ctx *ctx, const char *ncu,
+                            const struct lpo_node *ncu_cli, struct lpo_steps *steps);

@@ -1,0 +1,136 @@
+#include "pipeline/ncu/metrics.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "hydra/node.h"
+#include "run/conf.h"
+#include "gpu/gpu.h"
+#include "run/manifest.h"
+#include "pipeline/stage.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/file.h"
+#include "util/map.h"
+#include "util/path.h"
+#include "util/str.h"
+
+static const char *cache_folder(struct lpo_arena *a)
+{
+    const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+    if (base && *base)
+        return lpo_path_join(a, base, "llm-perf-opt");
+    return home && *home ? lpo_path_join(a, home, ".cache/llm-perf-opt") : NULL;
+}
+
+/* One answer per tool (its path, size and age stand for its version) and device. */
+static const char *cache_path(struct lpo_arena *a, const char *ncu)
+{
+    const char *folder = cache_folder(a);
+    char *real = realpath(ncu, NULL);
+    struct lpo_gpus gpus;
+    struct stat st = { 0 };
+    LPO_STR key = { 0 };
+
+    if (real)
+        stat(real, &st);
+    lpo_gpu_list(a, &gpus);
+    lpo_str_addf(&key, "%s %lld %lld %s", real ? real : ncu, (long long)st.st_size,
+                 (long long)st.st_mtime, gpus.len && gpus.at[0].name ? gpus.at[0].name : "");
+    free(real);
+    if (!folder)
+        return NULL;
+    return lpo_arena_printf(a, "%s/ncu-metrics-%016llx.txt", folder,
+                            (unsigned long long)lpo_hash(key.at, key.len));
+}
+
+bool lpo_ncu_metrics_plan(struct lpo_stage_ctx *ctx, const char *ncu, const struct lpo_node *cli,
+                          struct lpo_steps *steps, const char **cache)
+{
+    struct lpo_arena *a = ctx->arena;
+    struct lpo_step *step;
+
+    if (!lpo_conf_joined(a, cli, "metrics"))
+        return false;
+    *cache = ctx->dry_run ? NULL : cache_path(a, ncu);
+    step = lpo_stage_add_tool(ctx, steps, "ncu --query-metrics", "metrics");
+    if (*cache && lpo_path_exists(*cache)) {
+        lpo_step_arg(a, step, "cat");
+        lpo_step_arg(a, step, *cache);
+    } else {
+        lpo_step_arg(a, step, ncu);
+        lpo_step_arg(a, step, "--query-metrics");
+    }
+    step->stdout_path = lpo_path_join(a, ctx->dir, "available_metrics.txt");
+    step->optional = true;
+    return true;
+}
+
+/* The first word of every line of the table. */
+static struct lpo_map *known_metrics(const char *text)
+{
+    struct lpo_map *known = lpo_map_create();
+
+    for (const char *p = text; *p; p += strcspn(p, "\n"), p += *p == '\n') {
+        size_t n = strcspn(p, " \t\r\n");
+
+        if (n > 2 && memchr(p, '_', n))
+            lpo_map_put(known, p, n, NULL);
+    }
+    return known;
+}
+
+/* "dram__bytes.sum.per_second" is known by its base name dram__bytes. */
+static bool is_known(const struct lpo_map *known, const char *metric, size_t len)
+{
+    const char *dot = memchr(metric, '.', len);
+
+    if (memchr(metric, ':', len)) /* regex:, group:, breakdown:, pmsampling: are ncu's to judge */
+        return true;
+    return lpo_map_find(known, metric, dot ? (size_t)(dot - metric) : len) != NULL;
+}
+
+static void keep_answer(const char *cache, const struct lpo_text *text)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+
+    if (cache && !lpo_path_exists(cache) && lpo_dirs_make(lpo_path_dir(a, cache), NULL) == 0)
+        lpo_file_write(cache, text->at, text->len, NULL);
+}
+
+void lpo_ncu_metrics_filter(struct lpo_stage_ctx *ctx, const char *answer, const char *cache,
+                            struct lpo_step *capture)
+{
+    LPO_AUTO(lpo_map) known = NULL;
+    LPO_AUTO(lpo_text) text = NULL;
+    LPO_STR kept = { 0 };
+    size_t at = 0;
+
+    while (at < capture->argc && strcmp(capture->argv[at], "--metrics") != 0)
+        at++;
+    if (at + 1 >= capture->argc || lpo_text_read(answer, &text, NULL) < 0)
+        return;
+    known = known_metrics(text->at);
+    if (lpo_map_count(known) < 50)
+        return; /* not the table we expected: let ncu decide */
+    keep_answer(cache, text);
+    for (const char *p = capture->argv[at + 1]; *p;) {
+        size_t n = strcspn(p, ",");
+
+        if (is_known(known, p, n))
+            lpo_str_addf(&kept, "%s%.*s", kept.len ? "," : "", (int)n, p);
+        else
+            lpo_manifest_note(ctx->manifest, ctx->record,
+                              "metric %.*s is not known to this ncu and GPU; left out", (int)n, p);
+        p += n + (p[n] == ',');
+    }
+    if (kept.len) {
+        capture->argv[at + 1] = lpo_arena_strdup(ctx->arena, kept.at);
+        return;
+    }
+    memmove(&capture->argv[at], &capture->argv[at + 2],
+            (capture->argc - at - 1) * sizeof *capture->argv);
+    capture->argc -= 2;
+}

@@ -1,0 +1,326 @@
+/* Nsight Systems: profile, finish the report where its importer did not start, export, stats. */
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hydra/node.h"
+#include "run/conf.h"
+#include "run/manifest.h"
+#include "run/rundir.h"
+#include "run/supervise.h"
+#include "pipeline/messages.h"
+#include "pipeline/nsys/nsys.h"
+#include "pipeline/stage.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/file.h"
+#include "util/path.h"
+#include "util/str.h"
+
+struct state {
+    const char *nsys;
+    const char *temp;            /* where nsys keeps its raw stream */
+    size_t profile;              /* index of the main step */
+    bool exported;               /* the follow-up steps were added */
+    size_t last_import;          /* index of the last step that makes a report */
+    const char *workload_failed; /* what the program did, when it failed under the profiler */
+};
+
+static void add_list(struct lpo_stage_ctx *ctx, struct lpo_step *step, const char *flag,
+                     const char *key)
+{
+    const char *joined = lpo_conf_joined(ctx->arena, ctx->knobs, key);
+
+    if (joined)
+        lpo_step_argf(ctx->arena, step, "--%s=%s", flag, joined);
+}
+
+static void add_text(struct lpo_stage_ctx *ctx, struct lpo_step *step, const char *flag,
+                     const char *key)
+{
+    const char *value = lpo_conf_text(ctx->knobs, key, NULL);
+
+    if (value && *value)
+        lpo_step_argf(ctx->arena, step, "--%s=%s", flag, value);
+}
+
+static int add_profile_words(struct lpo_stage_ctx *ctx, struct lpo_step *step, const char *nsys,
+                             struct lpo_err *err)
+{
+    struct lpo_arena *a = ctx->arena;
+    const char *trace = lpo_conf_joined(a, ctx->knobs, "trace");
+
+    lpo_step_arg(a, step, nsys);
+    lpo_step_arg(a, step, "profile");
+    if (trace)
+        lpo_step_argf(a, step, "--trace=%s", trace);
+    add_text(ctx, step, "sample", "sample");
+    add_text(ctx, step, "cpuctxsw", "cpuctxsw");
+    if (trace && strstr(trace, "cuda"))
+        add_text(ctx, step, "cuda-graph-trace", "cuda_graph_trace");
+    if (lpo_nsys_add_gate(ctx, step, err) < 0)
+        return err->code;
+    add_list(ctx, step, "nvtx-domain-include", "nvtx_domain_include");
+    add_list(ctx, step, "nvtx-domain-exclude", "nvtx_domain_exclude");
+    lpo_conf_add_words(a, ctx->knobs, "extra_args", step);
+    lpo_step_arg(a, step, "--force-overwrite=true");
+    lpo_step_argf(a, step, "--output=%s/run", ctx->dir);
+    return 0;
+}
+
+static int nsys_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err)
+{
+    struct state *s = LPO_NEW(ctx->arena, struct state);
+    struct lpo_workload_opts opts = { .profiled = true };
+    struct lpo_step words = { 0 }, *step;
+
+    ctx->private = s;
+    if (lpo_stage_tool(ctx, &lpo_stage_nsys, &s->nsys, err) < 0)
+        return err->code;
+    if (add_profile_words(ctx, &words, s->nsys, err) < 0)
+        return err->code;
+    opts.prefix = words.argv;
+    s->profile = steps->len;
+    if (lpo_stage_add_workload(ctx, steps, "nsys profile", &opts, &step, err) < 0)
+        return err->code;
+    /* nsys keeps its raw stream in the temporary folder: that stays inside the run, too */
+    s->temp = lpo_path_join(ctx->arena, ctx->dir, "tmp");
+    lpo_step_env(ctx->arena, step, "TMPDIR", s->temp);
+    return ctx->dry_run ? 0 : lpo_dirs_make(s->temp, err);
+}
+
+/* Files of the stage folder that match, sorted; the arena owns them. */
+static size_t find_files(struct lpo_stage_ctx *ctx, const char *pattern, const char ***out)
+{
+    glob_t g = { 0 };
+    size_t n = 0;
+
+    *out = NULL;
+    if (glob(lpo_path_join(ctx->arena, ctx->dir, pattern), 0, NULL, &g) == 0) {
+        *out = lpo_arena_array(ctx->arena, g.gl_pathc, sizeof **out);
+        for (; n < g.gl_pathc; n++)
+            (*out)[n] = lpo_arena_strdup(ctx->arena, g.gl_pathv[n]);
+    }
+    globfree(&g);
+    return n;
+}
+
+/* Reports under either name: newer versions write .nsys-rep, older ones .qdrep. */
+static size_t find_reports(struct lpo_stage_ctx *ctx, const char ***out)
+{
+    size_t n = find_files(ctx, "*.nsys-rep", out);
+
+    return n ? n : find_files(ctx, "*.qdrep", out);
+}
+
+/* "run.nsys-rep" with another ending. */
+static char *with_ending(struct lpo_arena *a, const char *path, const char *ending)
+{
+    const char *base = lpo_path_base(path);
+    const char *dot = strrchr(base, '.');
+    size_t keep = dot ? (size_t)(dot - path) : strlen(path);
+
+    return lpo_arena_printf(a, "%.*s%s", (int)keep, path, ending);
+}
+
+/* "export" for run.nsys-rep, "export.2" for run.2.nsys-rep: the second capture of a repeat. */
+static const char *named_after(struct lpo_arena *a, const char *what, const char *report)
+{
+    const char *base = lpo_path_base(report), *first = strchr(base, '.'),
+               *last = strrchr(base, '.');
+
+    return first == last ? what : lpo_arena_printf(a, "%s%.*s", what, (int)(last - first), first);
+}
+
+static void add_importer(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, const char *importer,
+                         const char *stream)
+{
+    struct lpo_step *step =
+        lpo_stage_add_tool(ctx, steps, "nsys importer", named_after(ctx->arena, "import", stream));
+
+    lpo_step_arg(ctx->arena, step, importer);
+    lpo_step_arg(ctx->arena, step, "-i");
+    lpo_step_arg(ctx->arena, step, stream);
+    lpo_step_arg(ctx->arena, step, "-o");
+    lpo_step_arg(ctx->arena, step, with_ending(ctx->arena, stream, ".nsys-rep"));
+    step->optional = true;
+}
+
+static bool has_report(struct lpo_stage_ctx *ctx, const char *stream)
+{
+    return lpo_path_exists(with_ending(ctx->arena, stream, ".nsys-rep"));
+}
+
+/* nsys could not start its importer: it left one stream for each capture it made. */
+static void add_importers(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct state *s)
+{
+    const char *importer = lpo_nsys_importer(ctx->arena, s->nsys);
+    const char **streams;
+    size_t n = find_files(ctx, "*.qdstrm", &streams);
+
+    s->last_import = s->profile;
+    for (size_t i = 0; importer && i < n; i++) {
+        if (has_report(ctx, streams[i]))
+            continue;
+        add_importer(ctx, steps, importer, streams[i]);
+        s->last_import = steps->len - 1;
+    }
+}
+
+/* The raw streams of reports that are there; nsys removes them itself when its importer works. */
+static void remove_streams(struct lpo_stage_ctx *ctx)
+{
+    const char **streams;
+    size_t n = find_files(ctx, "*.qdstrm", &streams);
+
+    for (size_t i = 0; i < n; i++)
+        if (has_report(ctx, streams[i]))
+            unlink(streams[i]);
+}
+
+static void add_export(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, const char *nsys,
+                       const char *report)
+{
+    struct lpo_arena *a = ctx->arena;
+    struct lpo_step *step =
+        lpo_stage_add_tool(ctx, steps, "nsys export", named_after(a, "export", report));
+
+    lpo_step_arg(a, step, nsys);
+    lpo_step_arg(a, step, "export");
+    lpo_step_arg(a, step, "--type=sqlite");
+    lpo_step_arg(a, step, "--force-overwrite=true");
+    lpo_step_argf(a, step, "--output=%s", with_ending(a, report, ".sqlite"));
+    lpo_step_arg(a, step, report);
+    step->optional = true;
+}
+
+static void add_stats(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, const char *nsys,
+                      const char *report, bool old_names)
+{
+    struct lpo_arena *a = ctx->arena;
+    const char **names;
+    size_t n = lpo_conf_list(a, ctx->knobs, "stats", true, &names);
+
+    for (size_t i = 0; i < n; i++) {
+        const char *name = names[i];
+        struct lpo_step *step =
+            lpo_stage_add_tool(ctx, steps, lpo_arena_printf(a, "nsys stats %s", name),
+                               named_after(a, lpo_arena_printf(a, "stats-%s", name), report));
+        lpo_step_arg(a, step, nsys);
+        lpo_step_arg(a, step, "stats");
+        lpo_step_argf(a, step, "--report=%s", old_names ? lpo_nsys_old_name(name) : name);
+        lpo_step_arg(a, step, "--format=csv");
+        lpo_step_arg(a, step, "--output=-");
+        lpo_step_arg(a, step, "--force-export=true");
+        lpo_step_arg(a, step, "--quiet"); /* else older versions tell what they do in the CSV */
+        lpo_step_arg(a, step, report);
+        step->stdout_path =
+            lpo_arena_printf(a, "%s/summary_%s.csv", ctx->dir, named_after(a, name, report));
+        step->optional = true;
+    }
+}
+
+/* The report is there: everything that reads it. */
+static void add_follow_ups(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct state *s)
+{
+    const char **reports;
+    size_t n = find_reports(ctx, &reports);
+    bool old_names;
+
+    if (s->exported || n == 0)
+        return;
+    s->exported = true;
+    old_names = lpo_nsys_has_old_names(ctx->arena, s->nsys);
+    for (size_t i = 0; i < n; i++) {
+        if (lpo_conf_bool(ctx->knobs, "export_sqlite", true))
+            add_export(ctx, steps, s->nsys, reports[i]);
+        add_stats(ctx, steps, s->nsys, reports[i], old_names);
+    }
+}
+
+static int nsys_after(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, size_t i,
+                      const struct lpo_result *r, struct lpo_err *err)
+{
+    struct state *s = ctx->private;
+    int rc = lpo_stage_judge(&steps->at[i], r, err);
+
+    if (i == s->profile && rc < 0) {
+        s->workload_failed = lpo_arena_strdup(ctx->arena, lpo_err_cause(err));
+        *err = (struct lpo_err){ 0 };
+        rc = 0; /* a report may be there all the same; collect() tells */
+    }
+    if (i == s->profile)
+        add_importers(ctx, steps, s);
+    if (i >= s->last_import)
+        add_follow_ups(ctx, steps, s);
+    return rc;
+}
+
+/* What nsys itself complained of, on the stream that it shares with the program; NULL: nothing
+ * known. */
+static const struct lpo_tool_message *complaint(struct lpo_stage_ctx *ctx)
+{
+    enum { MAX_LOG = 64 << 20 };
+    const char *log = lpo_path_join(ctx->arena, ctx->workload_dir, "stderr.log");
+    LPO_AUTO(lpo_text) text = NULL;
+
+    return lpo_text_read_limit(log, MAX_LOG, &text, NULL) == 0 ? lpo_tool_message_find(text->at)
+                                                               : NULL;
+}
+
+/* No report: what to check, in the order that finds it soonest. */
+static int explain_no_report(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_err *err)
+{
+    const char *range = lpo_conf_text(ctx->knobs, "nvtx_capture", "");
+    const struct lpo_tool_message *m = complaint(ctx);
+    const char **files;
+
+    if (find_files(ctx, "*.qdstrm", &files) > 0)
+        return lpo_nsys_explain_importer(ctx->arena, s->nsys, err);
+    if (m)
+        return lpo_fail(err, LPO_E_CHILD, "nsys made no report: %s: %s", m->meaning, m->remedy);
+    if (s->workload_failed)
+        return lpo_fail(err, LPO_E_CHILD, "%s; nsys made no report", s->workload_failed);
+    if (lpo_conf_bool(ctx->knobs, "gating_nvtx", false) && *range)
+        return lpo_fail(
+            err, LPO_E_CHILD,
+            "nsys made no report: the range '%s' was never entered. Check its name "
+            "(native/regions.json lists those that exist) and domain (Range@Domain), then "
+            "compare with pipeline.nsys.gating_nvtx=false",
+            range);
+    return lpo_fail(err, LPO_E_CHILD, "nsys made no report; see %s/stderr.log", ctx->workload_dir);
+}
+
+static int nsys_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
+{
+    struct state *s = ctx->private;
+    const char **files;
+
+    lpo_rundir_remove(ctx->arena, ctx->dir, "tmp", NULL);
+    if (find_reports(ctx, &files) == 0)
+        return explain_no_report(ctx, s, err);
+    remove_streams(ctx);
+    if (find_files(ctx, "*.qdstrm", &files) > 0)
+        lpo_manifest_note(ctx->manifest, ctx->record,
+                          "%s could not be imported, see import*.err.log", files[0]);
+    if (s->workload_failed)
+        return lpo_fail(err, LPO_E_CHILD,
+                        "the workload failed under nsys (the report was kept): %s",
+                        s->workload_failed);
+    if (find_files(ctx, "*.sqlite", &files) == 0 &&
+        lpo_conf_bool(ctx->knobs, "export_sqlite", true))
+        lpo_manifest_note(ctx->manifest, ctx->record,
+                          "no SQLite export was made, so reports cannot use this capture");
+    return 0;
+}
+
+const struct lpo_stage lpo_stage_nsys = {
+    .name = "nsys",
+    .summary = "system timeline with Nsight Systems",
+    .tool = "program",
+    .tool_name = "nsys",
+    .plan = nsys_plan,
+    .after = nsys_after,
+    .collect = nsys_collect,
+};

@@ -1,0 +1,365 @@
+#include "pipeline/pipeline.h"
+
+#include <string.h>
+
+#include "hydra/node.h"
+#include "run/clock.h"
+#include "run/install.h"
+#include "run/manifest.h"
+#include "run/rundir.h"
+#include "run/supervise.h"
+#include "pipeline/stage.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/file.h"
+#include "util/path.h"
+#include "util/str.h"
+#include "util/units.h"
+
+enum { MAX_BESIDE = 4 };
+
+static const struct lpo_node *knobs_of(const struct lpo_node *config, const struct lpo_stage *stage)
+{
+    const struct lpo_node *pipeline = lpo_node_get(config, "pipeline");
+
+    return pipeline && pipeline->kind == LPO_NODE_MAP ? lpo_node_get(pipeline, stage->name) : NULL;
+}
+
+static bool is_light(const struct lpo_node *config)
+{
+    return strcmp(lpo_conf_text(config, "run.mode", "deep"), "light") == 0;
+}
+
+static bool enabled(const struct lpo_node *config, const struct lpo_stage *stage)
+{
+    const struct lpo_node *knobs = knobs_of(config, stage);
+
+    return knobs && lpo_conf_bool(knobs, "enable", false);
+}
+
+bool lpo_pipeline_wants(const struct lpo_node *config, const struct lpo_stage *stage)
+{
+    return enabled(config, stage) && (stage->light || !is_light(config));
+}
+
+void lpo_pipeline_prepare(struct lpo_pipeline *p)
+{
+    for (const struct lpo_stage *const *s = lpo_stages(); *s; s++) {
+        struct lpo_stage_record *r = lpo_manifest_stage(p->manifest, (*s)->name);
+
+        if (r && r->state == LPO_DONE)
+            continue; /* resumed: keep what is done */
+        if (!r)
+            r = lpo_manifest_add(p->manifest, (*s)->name);
+        *r = (struct lpo_stage_record){ .name = r->name };
+        if (lpo_pipeline_wants(p->config, *s))
+            continue;
+        r->state = LPO_SKIPPED;
+        r->message = enabled(p->config, *s) ? "not part of run.mode=light" : "not enabled";
+    }
+}
+
+static int make_ctx(struct lpo_pipeline *p, const struct lpo_stage *stage, bool dry_run,
+                    struct lpo_stage_ctx *ctx, struct lpo_err *err)
+{
+    const char *below = lpo_path_join(p->arena, "workload", stage->name);
+
+    *ctx = (struct lpo_stage_ctx){
+        .arena = p->arena,
+        .config = p->config,
+        .knobs = knobs_of(p->config, stage),
+        .run_dir = p->run_dir,
+        .dir = lpo_path_join(p->arena, p->run_dir, stage->name),
+        .workload_dir = lpo_path_join(p->arena, p->run_dir, below),
+        .call_dir = p->call_dir,
+        .light = is_light(p->config),
+        .dry_run = dry_run,
+        .manifest = p->manifest,
+        .record = lpo_manifest_stage(p->manifest, stage->name),
+    };
+    if (dry_run)
+        return 0;
+    if (lpo_rundir_remove(p->arena, p->run_dir, stage->name, err) < 0 ||
+        lpo_rundir_remove(p->arena, p->run_dir, below, err) < 0 ||
+        lpo_dirs_make(ctx->dir, err) < 0 || lpo_dirs_make(ctx->workload_dir, err) < 0)
+        return lpo_ctx(err, "cannot prepare the folders of stage %s", stage->name);
+    return 0;
+}
+
+static int write_command(const struct lpo_step *step, struct lpo_err *err)
+{
+    LPO_STR text = { 0 };
+
+    if (!step->cmd_path)
+        return 0;
+    lpo_step_print(step, &text);
+    return lpo_file_write(step->cmd_path, text.at, text.len, err);
+}
+
+static void record_step(struct lpo_stage_ctx *ctx, const struct lpo_step *step,
+                        const struct lpo_result *r)
+{
+    LPO_STR how = { 0 };
+
+    lpo_result_describe(r, step, &how);
+    lpo_manifest_step(ctx->manifest, ctx->record, step->label, lpo_str_text(&how), r);
+    lpo_rundir_log(ctx->run_dir, "%s: %s: %s", ctx->record->name, step->label, lpo_str_text(&how));
+    if (r->disk_errno)
+        lpo_manifest_note(ctx->manifest, ctx->record, "%s: its output could not be kept: %s",
+                          step->label, strerror(r->disk_errno));
+    else if (r->lost_bytes)
+        lpo_manifest_note(ctx->manifest, ctx->record,
+                          "%s: %llu bytes of output beyond run.max_output_bytes were not kept",
+                          step->label, (unsigned long long)r->lost_bytes);
+}
+
+static int run_steps(struct lpo_pipeline *p, const struct lpo_stage *stage,
+                     struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err)
+{
+    struct lpo_watch watch = {
+        .tick = p->events.tick,
+        .ctx = p->events.ctx,
+        .self_path = lpo_install_self(p->arena),
+    };
+
+    lpo_duration_parse(lpo_conf_text(p->config, "run.grace", "5s"), &watch.grace_ns, NULL);
+    for (size_t i = 0; i < steps->len; i++) {
+        struct lpo_step step = steps->at[i]; /* `after` may move the list */
+        struct lpo_result r;
+        int rc;
+
+        if (write_command(&step, err) < 0 || lpo_supervise(&step, &watch, &r, err) < 0)
+            return err->code;
+        record_step(ctx, &step, &r);
+        if (r.end == LPO_END_INTERRUPTED)
+            return lpo_stage_judge(&step, &r, err);
+        rc = stage->after ? stage->after(ctx, steps, i, &r, err) : lpo_stage_judge(&step, &r, err);
+        if (rc < 0 && !step.optional)
+            return rc;
+        if (rc < 0) {
+            lpo_manifest_note(ctx->manifest, ctx->record, "%s", lpo_err_cause(err));
+            *err = (struct lpo_err){ 0 };
+        }
+    }
+    return 0;
+}
+
+static int run_stage(struct lpo_pipeline *p, const struct lpo_stage *stage,
+                     struct lpo_stage_ctx *ctx, struct lpo_err *err)
+{
+    struct lpo_steps steps = { .arena = p->arena };
+    int rc = 0;
+
+    if (stage->plan && stage->plan(ctx, &steps, err) < 0)
+        return err->code;
+    rc = run_steps(p, stage, ctx, &steps, err);
+    lpo_stage_tell_workload(ctx);
+    if (rc == 0 && stage->collect)
+        rc = stage->collect(ctx, err);
+    return rc;
+}
+
+/* What became of the stage, from the error code. */
+static enum lpo_state state_of(int rc)
+{
+    switch (rc) {
+    case 0:
+        return LPO_DONE;
+    case LPO_E_MISSING:
+        return LPO_MISSING;
+    case LPO_E_INTERRUPTED:
+        return LPO_INTERRUPTED;
+    default:
+        return LPO_FAILED;
+    }
+}
+
+static void list_files(struct lpo_pipeline *p, struct lpo_stage_record *r)
+{
+    struct lpo_paths files = { 0 };
+
+    lpo_rundir_list(p->arena, p->run_dir, r->name, &files);
+    lpo_rundir_list(p->arena, p->run_dir, lpo_path_join(p->arena, "workload", r->name), &files);
+    r->files = files.at;
+    r->nfiles = files.len;
+}
+
+/* The explanation of a failure, all its lines in one. */
+static const char *one_line(struct lpo_arena *a, const struct lpo_err *err)
+{
+    LPO_STR text = { 0 };
+
+    for (unsigned i = err->lines; i-- > 0;)
+        lpo_str_addf(&text, "%s%s", text.len ? ": " : "", err->text + err->at[i]);
+    return lpo_arena_strdup(a, lpo_str_text(&text));
+}
+
+static int mark_running(struct lpo_pipeline *p, struct lpo_stage_record *r, struct lpo_err *err)
+{
+    r->state = LPO_RUNNING;
+    r->started_ns = lpo_clock_unix_ns();
+    return lpo_manifest_save(p->manifest, err);
+}
+
+static int mark_ended(struct lpo_pipeline *p, struct lpo_stage_record *r, int rc,
+                      const struct lpo_err *why, struct lpo_err *err)
+{
+    r->wall_ns = lpo_clock_unix_ns() - r->started_ns;
+    r->state = state_of(rc);
+    if (rc < 0)
+        r->message = one_line(p->arena, why);
+    list_files(p, r);
+    lpo_rundir_log(p->run_dir, "%s: %s%s%s", r->name, lpo_state_name(r->state),
+                   r->message ? ": " : "", r->message ? r->message : "");
+    if (p->events.end)
+        p->events.end(p->events.ctx, r);
+    return lpo_manifest_save(p->manifest, err);
+}
+
+static int do_stage(struct lpo_pipeline *p, const struct lpo_stage *stage,
+                    struct lpo_stage_record *r, struct lpo_err *err)
+{
+    struct lpo_stage_ctx ctx;
+    struct lpo_err why = { 0 };
+    int rc;
+
+    if (mark_running(p, r, err) < 0)
+        return err->code;
+    if (p->events.begin)
+        p->events.begin(p->events.ctx, stage);
+    rc = make_ctx(p, stage, false, &ctx, &why);
+    if (rc == 0)
+        rc = run_stage(p, stage, &ctx, &why);
+    return mark_ended(p, r, rc, &why, err);
+}
+
+/* A stage that works beside the others. One that cannot begin is over at once. */
+static int begin_beside(struct lpo_pipeline *p, const struct lpo_stage *stage,
+                        struct lpo_stage_ctx *ctx, struct lpo_err *err)
+{
+    struct lpo_stage_record *r = lpo_manifest_stage(p->manifest, stage->name);
+    struct lpo_err why = { 0 };
+    int rc;
+
+    if (mark_running(p, r, err) < 0)
+        return err->code;
+    rc = make_ctx(p, stage, false, ctx, &why);
+    if (rc == 0)
+        rc = stage->begin(ctx, &why);
+    return rc < 0 ? mark_ended(p, r, rc, &why, err) : 0;
+}
+
+static int end_beside(struct lpo_pipeline *p, const struct lpo_stage *stage,
+                      struct lpo_stage_ctx *ctx, struct lpo_err *err)
+{
+    struct lpo_stage_record *r = lpo_manifest_stage(p->manifest, stage->name);
+    struct lpo_err why = { 0 };
+
+    if (!r || r->state != LPO_RUNNING)
+        return 0;
+    return mark_ended(p, r, stage->collect(ctx, &why), &why, err);
+}
+
+/* The worst that happened decides: interrupted, failed, missing. */
+static int exit_code(const struct lpo_manifest *m)
+{
+    bool failed = false, missing = false;
+
+    for (size_t i = 0; i < m->nstages; i++) {
+        if (m->stages[i].state == LPO_INTERRUPTED)
+            return 130;
+        failed |= m->stages[i].state == LPO_FAILED;
+        missing |= m->stages[i].state == LPO_MISSING;
+    }
+    return failed ? 1 : missing ? 3 : 0;
+}
+
+static void skip_the_rest(struct lpo_manifest *m, const char *why)
+{
+    for (size_t i = 0; i < m->nstages; i++) {
+        if (m->stages[i].state == LPO_PENDING) {
+            m->stages[i].state = LPO_SKIPPED;
+            m->stages[i].message = why;
+        }
+    }
+}
+
+static int run_in_order(struct lpo_pipeline *p, struct lpo_err *err)
+{
+    bool fail_fast = lpo_conf_bool(p->config, "run.fail_fast", false);
+
+    for (const struct lpo_stage *const *s = lpo_stages(); *s; s++) {
+        struct lpo_stage_record *r = lpo_manifest_stage(p->manifest, (*s)->name);
+
+        if (!r || r->state != LPO_PENDING)
+            continue;
+        if (do_stage(p, *s, r, err) < 0)
+            return err->code;
+        if (r->state == LPO_INTERRUPTED || lpo_supervise_interrupted()) {
+            r->state = LPO_INTERRUPTED;
+            break; /* the others stay pending, for --resume */
+        }
+        if (fail_fast && r->state != LPO_DONE) {
+            skip_the_rest(p->manifest, "run.fail_fast: an earlier stage failed");
+            break;
+        }
+    }
+    return 0;
+}
+
+int lpo_pipeline_run(struct lpo_pipeline *p, struct lpo_err *err)
+{
+    struct lpo_stage_ctx beside[MAX_BESIDE];
+    const struct lpo_stage *begun[MAX_BESIDE];
+    size_t n = 0;
+    int rc = lpo_supervise_begin(err);
+
+    for (const struct lpo_stage *const *s = lpo_stages(); rc == 0 && *s && n < MAX_BESIDE; s++) {
+        struct lpo_stage_record *r = lpo_manifest_stage(p->manifest, (*s)->name);
+
+        if (!(*s)->begin || !r || r->state != LPO_PENDING)
+            continue;
+        rc = begin_beside(p, *s, &beside[n], err);
+        begun[n++] = *s;
+    }
+    if (rc == 0)
+        rc = run_in_order(p, err);
+    for (size_t i = 0; i < n; i++)
+        if (end_beside(p, begun[i], &beside[i], rc < 0 ? NULL : err) < 0 && rc == 0)
+            rc = err->code;
+    return rc < 0 ? rc : exit_code(p->manifest);
+}
+
+/* The folders that a run would have made: pasted commands write there. */
+static void print_folders(const struct lpo_stage_ctx *ctx, struct lpo_str *out)
+{
+    lpo_str_add(out, "mkdir -p ");
+    lpo_str_add_shell(out, ctx->dir);
+    lpo_str_addc(out, ' ');
+    lpo_str_add_shell(out, ctx->workload_dir);
+    lpo_str_addc(out, '\n');
+}
+
+int lpo_pipeline_dry_run(struct lpo_pipeline *p, struct lpo_str *out, struct lpo_err *err)
+{
+    for (const struct lpo_stage *const *s = lpo_stages(); *s; s++) {
+        struct lpo_steps steps = { .arena = p->arena };
+        struct lpo_stage_ctx ctx;
+
+        if (!lpo_pipeline_wants(p->config, *s))
+            continue;
+        if (!(*s)->plan) {
+            lpo_str_addf(out, "# %s: inside lpo\n", (*s)->name);
+            continue;
+        }
+        if (make_ctx(p, *s, true, &ctx, err) < 0 || (*s)->plan(&ctx, &steps, err) < 0)
+            return lpo_ctx(err, "stage %s", (*s)->name);
+        if (steps.len)
+            print_folders(&ctx, out);
+        for (size_t i = 0; i < steps.len; i++) {
+            lpo_str_addf(out, "# %s: %s\n", (*s)->name, steps.at[i].label);
+            lpo_step_print(&steps.at[i], out);
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,47 @@
+/* pipeline/pipeline.h - the stages of one run, in order, with everything written down.
+ *
+ * The manifest is saved at every change of state. A failed stage does not stop the others unless
+ * run.fail_fast is set; an interrupt stops all. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lpo_arena;
+struct lpo_err;
+struct lpo_manifest;
+struct lpo_node;
+struct lpo_stage;
+struct lpo_stage_record;
+struct lpo_step;
+struct lpo_str;
+
+/* What the pipeline tells while it works; any may be NULL. */
+struct lpo_pipeline_events {
+    void *ctx;
+    void (*begin)(void *ctx, const struct lpo_stage *stage);
+    void (*tick)(void *ctx, const struct lpo_step *step, int64_t elapsed_ns, const char *line);
+    void (*end)(void *ctx, const struct lpo_stage_record *record);
+};
+
+struct lpo_pipeline {
+    struct lpo_arena *arena;
+    const struct lpo_node *config; /* resolved and checked */
+    const char *run_dir;           /* absolute; in a dry run it is never made */
+    const char *call_dir;          /* absolute */
+    struct lpo_manifest *manifest; /* with a record for every stage that shall run or is done */
+    struct lpo_pipeline_events events;
+};
+
+/* Is the stage switched on, and does run.mode let it run? */
+bool lpo_pipeline_wants(const struct lpo_node *config, const struct lpo_stage *stage);
+
+/* Fills manifest->stages: pending for those wanted, skipped with a reason for the others. */
+void lpo_pipeline_prepare(struct lpo_pipeline *p);
+
+/* Runs every stage that is not done. Returns 0, or the exit code of the design: 1 a stage failed,
+ * 3 only tools were missing, 130 interrupted. Negative when the run folder itself failed us. */
+int lpo_pipeline_run(struct lpo_pipeline *p, struct lpo_err *err);
+
+/* Every command of every wanted stage, as it would be started: "# stage: label\ncommand". */
+int lpo_pipeline_dry_run(struct lpo_pipeline *p, struct lpo_str *out, struct lpo_err *err);

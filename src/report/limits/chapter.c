@@ -1,0 +1,274 @@
+/* The chapter on limits: what could be won, region by region, and two pictures of it. */
+#include <math.h>
+#include <string.h>
+
+#include "model/needs.h"
+#include "report/doc.h"
+#include "analysis/limits/run.h"
+#include "util/arena.h"
+#include "util/json_write.h"
+#include "util/map.h"
+#include "util/str.h"
+
+/* Rows with the same name but for their numbers, put together: layer0 … layer31 are "layer*". */
+struct folded {
+    struct lpo_limit_row row;
+    uint32_t members;
+};
+
+typedef LPO_VEC(struct folded) folded_vec;
+
+static void add_folded_path(struct lpo_str *s, const char *path)
+{
+    for (const char *p = path; *p;) {
+        size_t digits = strspn(p, "0123456789");
+
+        if (digits) {
+            lpo_str_addc(s, '*');
+            p += digits;
+        } else {
+            lpo_str_addc(s, *p++);
+        }
+    }
+}
+
+static struct lpo_measure plus(struct lpo_measure a, struct lpo_measure b)
+{
+    if (!lpo_known(a) || !lpo_known(b))
+        return lpo_known(a) ? a : b;
+    return (struct lpo_measure){ a.value + b.value, a.how > b.how ? a.how : b.how };
+}
+
+/* A share of a peak over both: the mean, weighted by time. */
+static struct lpo_measure mean(struct lpo_measure a, double wa, struct lpo_measure b, double wb)
+{
+    if (!lpo_known(a) || !lpo_known(b) || wa + wb <= 0)
+        return lpo_unknown();
+    return lpo_estimated((a.value * wa + b.value * wb) / (wa + wb));
+}
+
+static void merge(struct folded *to, const struct lpo_limit_row *r)
+{
+    struct lpo_limit_row *t = &to->row;
+    double had = t->measured_ns.value, adds = r->measured_ns.value;
+
+    t->counters.sm_percent = mean(t->counters.sm_percent, had, r->counters.sm_percent, adds);
+    t->counters.dram_percent = mean(t->counters.dram_percent, had, r->counters.dram_percent, adds);
+    t->counters.occupancy_percent =
+        mean(t->counters.occupancy_percent, had, r->counters.occupancy_percent, adds);
+    t->counters.flops = plus(t->counters.flops, r->counters.flops);
+    t->counters.dram_bytes = plus(t->counters.dram_bytes, r->counters.dram_bytes);
+    lpo_limit_row_add(t, r);
+    to->members++;
+}
+
+static void fold(const struct lpo_limits *l, struct lpo_arena *arena, folded_vec *out)
+{
+    LPO_AUTO(lpo_map) seen = lpo_map_create();
+
+    for (size_t i = 0; i < l->ranked; i++) {
+        const struct lpo_limit_row *r = &l->rows.at[l->by_won[i]];
+        LPO_STR path = { 0 };
+        uint64_t *slot;
+        bool fresh;
+
+        add_folded_path(&path, r->path);
+        slot = lpo_map_put(seen, lpo_str_text(&path), path.len, &fresh);
+        if (fresh) {
+            *slot = out->len;
+            lpo_vec_push(out, (struct folded){ .row = *r, .members = 1 });
+        } else {
+            merge(&out->at[*slot], r);
+            out->at[*slot].row.path = lpo_arena_strdup(arena, lpo_str_text(&path));
+        }
+    }
+    for (size_t i = 0; i < out->len; i++)
+        if (out->at[i].members > 1)
+            lpo_limit_row_judge(l, arena, &out->at[i].row);
+}
+
+static struct lpo_measure over(struct lpo_measure a, struct lpo_measure b, double scale)
+{
+    if (!lpo_known(a) || !lpo_known(b) || b.value <= 0)
+        return lpo_unknown();
+    return lpo_computed(a.value / b.value * scale);
+}
+
+static int more_to_win(const void *x, const void *y)
+{
+    const struct folded *a = x, *b = y;
+    double d = a->row.won_ns.value - b->row.won_ns.value;
+
+    if (lpo_known(a->row.won_ns) != lpo_known(b->row.won_ns))
+        return lpo_known(a->row.won_ns) ? -1 : 1;
+    return d != 0 ? (d < 0) - (d > 0) : strcmp(a->row.path, b->row.path);
+}
+
+static const struct lpo_column columns[] = {
+    { "region", "Region", LPO_CELL_TEXT, NULL },
+    { "need_from", "Need from", LPO_CELL_TEXT, NULL },
+    { "measured_ns", "Measured", LPO_CELL_NS, NULL },
+    { "limit_ns", "At the limit", LPO_CELL_NS, NULL },
+    { "won_ns", "Could be won", LPO_CELL_NS, NULL },
+    { "share", "Of its roof", LPO_CELL_PERCENT, NULL },
+    { "needed_flops", "Needs", LPO_CELL_MEASURE, "FLOP" },
+    { "needed_bytes", "and moves", LPO_CELL_BYTES, NULL },
+    { "flop_rate", "Achieved", LPO_CELL_MEASURE, "FLOP/s" },
+    { "byte_rate", "and", LPO_CELL_MEASURE, "B/s" },
+    { "mfu", "MFU", LPO_CELL_PERCENT, NULL },
+    { "bandwidth_use", "Bandwidth", LPO_CELL_PERCENT, NULL },
+    { "held_by", "Held back by", LPO_CELL_TEXT, NULL },
+    { "evidence", "Because", LPO_CELL_TEXT, NULL },
+};
+
+enum { NCOLUMNS = sizeof columns / sizeof *columns, MOST_ROWS = 40 };
+
+/* A part of 1 in a column of per cent. */
+static void share_cell(struct lpo_table *t, struct lpo_measure m)
+{
+    m.value *= 100;
+    lpo_row_measure(t, m);
+}
+
+static void add_row(struct lpo_table *t, const struct lpo_limit_row *r, uint32_t members)
+{
+    if (members > 1)
+        lpo_row_textf(t, "%s (%u)", r->path, members);
+    else
+        lpo_row_text(t, r->path);
+    lpo_row_text(t, r->stated ? "report.needs" : "model");
+    lpo_row_measure(t, r->measured_ns);
+    lpo_row_measure(t, r->limit_ns);
+    lpo_row_measure(t, r->won_ns);
+    share_cell(t, r->share);
+    lpo_row_measure(t, r->needed_flops);
+    lpo_row_measure(t, r->needed_bytes);
+    lpo_row_measure(t, r->flop_rate);
+    lpo_row_measure(t, r->byte_rate);
+    share_cell(t, r->mfu);
+    share_cell(t, r->bandwidth_use);
+    lpo_row_text(t, r->held == LPO_HELD_UNKNOWN ? NULL : lpo_held_name(r->held));
+    lpo_row_text(t, r->evidence);
+}
+
+/* Where each region stands under the roof: by what it needs, and by what ncu counted. */
+static void add_roofline(struct lpo_doc *doc, const struct lpo_limits *l, const folded_vec *rows)
+{
+    struct lpo_figure *f = lpo_doc_figure(doc, "roofline", "Roofline", LPO_FIG_SCATTER);
+    double ridge = l->bandwidth > 0 ? l->peak / l->bandwidth : 0;
+
+    f->x_title = "FLOP/B";
+    f->y_title = "FLOP/s";
+    if (ridge > 0) {
+        lpo_figure_point(f, "roof", "memory", ridge / 1000, l->peak / 1000);
+        lpo_figure_point(f, "roof", "ridge", ridge, l->peak);
+        lpo_figure_point(f, "roof", "compute", ridge * 100, l->peak);
+    }
+    for (size_t i = 0; i < rows->len && i < MOST_ROWS; i++) {
+        const struct lpo_limit_row *r = &rows->at[i].row;
+        struct lpo_measure x = over(r->needed_flops, r->needed_bytes, 1);
+        struct lpo_measure seen = over(r->counters.flops, r->counters.dram_bytes, 1);
+        struct lpo_measure rate = over(r->counters.flops, r->busy_ns, 1e9);
+
+        if (lpo_known(x) && lpo_known(r->flop_rate) && r->flop_rate.value > 0)
+            lpo_figure_point(f, "needed", r->path, x.value, r->flop_rate.value);
+        if (lpo_known(seen) && lpo_known(rate) && rate.value > 0)
+            lpo_figure_point(f, "counted by ncu", r->path, seen.value, rate.value);
+    }
+}
+
+/* Of each region's time: what the limit asks for, what kernels take beyond it, what is idle. */
+static void add_bars(struct lpo_doc *doc, const folded_vec *rows)
+{
+    struct lpo_figure *f = lpo_doc_figure(doc, "limits", "Time against the limit", LPO_FIG_STACKED);
+
+    f->x_title = "region";
+    f->y_title = "ms";
+    for (size_t i = 0; i < rows->len && i < 12 && lpo_known(rows->at[i].row.limit_ns); i++) {
+        const struct lpo_limit_row *r = &rows->at[i].row;
+        double idle = lpo_known(r->idle_ns) ? r->idle_ns.value : 0;
+        double limit = fmin(r->limit_ns.value, r->measured_ns.value);
+
+        lpo_figure_point(f, "at the limit", r->path, (double)i, limit / 1e6);
+        lpo_figure_point(f, "beyond the limit", r->path, (double)i,
+                         fmax(0, r->measured_ns.value - idle - limit) / 1e6);
+        lpo_figure_point(f, "idle", r->path, (double)i,
+                         fmin(idle, r->measured_ns.value - limit) / 1e6);
+    }
+}
+
+void lpo_chapter_limits(struct lpo_doc *doc, const struct lpo_limits *l)
+{
+    folded_vec rows = { 0 };
+    struct lpo_table *t;
+
+    lpo_doc_section(doc, "limits", "How far from the limit", 1);
+    lpo_limits_words(doc, l);
+    if (l->ranked == 0)
+        return;
+    fold(l, doc->arena, &rows);
+    qsort(rows.at, rows.len, sizeof *rows.at, more_to_win);
+    t = lpo_doc_table(doc, "limits", "By the time that could be won", columns, NCOLUMNS);
+    for (size_t i = 0; i < rows.len && i < MOST_ROWS; i++)
+        add_row(t, &rows.at[i].row, rows.at[i].members);
+    if (rows.len > MOST_ROWS)
+        t->total_rows = rows.len;
+    add_roofline(doc, l, &rows);
+    add_bars(doc, &rows);
+    lpo_vec_free(&rows);
+}
+
+/* A rate that nobody knows, or that differs from row to row, is 0 in the document. */
+static void write_rate(struct lpo_json_writer *w, const char *key, double rate)
+{
+    lpo_jw_real(w, key, rate > 0 ? rate : NAN);
+}
+
+static void write_row(struct lpo_json_writer *w, const char *key, const struct lpo_limit_row *r)
+{
+    lpo_jw_object(w, key);
+    lpo_jw_text(w, "path", r->path);
+    lpo_jw_text(w, "means", r->means);
+    lpo_jw_text(w, "need_from", r->stated ? "report.needs" : "model");
+    lpo_jw_bool(w, "top", r->top);
+    lpo_jw_whole(w, "runs", r->runs > 0 ? lpo_computed(r->runs) : lpo_unknown());
+    lpo_jw_text(w, "dtype", r->dtype);
+    write_rate(w, "sheet_peak_flops", r->sheet_peak);
+    lpo_jw_whole(w, "needed_flops", r->needed_flops);
+    lpo_jw_whole(w, "needed_bytes", r->needed_bytes);
+    lpo_jw_whole(w, "limit_ns", r->limit_ns);
+    lpo_jw_whole(w, "measured_ns", r->measured_ns);
+    lpo_jw_whole(w, "busy_ns", r->busy_ns);
+    lpo_jw_whole(w, "idle_ns", r->idle_ns);
+    lpo_jw_whole(w, "won_ns", r->won_ns);
+    lpo_jw_measure(w, "flop_rate", r->flop_rate);
+    lpo_jw_measure(w, "byte_rate", r->byte_rate);
+    lpo_jw_measure(w, "mfu", r->mfu);
+    lpo_jw_measure(w, "bandwidth_use", r->bandwidth_use);
+    lpo_jw_measure(w, "share", r->share);
+    lpo_jw_whole(w, "counted_flops", r->counters.flops);
+    lpo_jw_whole(w, "counted_dram_bytes", r->counters.dram_bytes);
+    lpo_jw_text(w, "held_by", r->held == LPO_HELD_UNKNOWN ? NULL : lpo_held_name(r->held));
+    lpo_jw_text(w, "evidence", r->evidence);
+    lpo_jw_end(w);
+}
+
+void lpo_attach_limits(struct lpo_doc *doc, const struct lpo_limits *l)
+{
+    LPO_STR out = { 0 };
+    struct lpo_json_writer w = lpo_json_writer(&out, 0);
+
+    lpo_jw_object(&w, NULL);
+    lpo_jw_text(&w, "hardware", l->hardware);
+    lpo_jw_text(&w, "source", l->source);
+    write_rate(&w, "peak_flops", l->peak);
+    write_rate(&w, "sheet_peak_flops", l->sheet_peak);
+    write_rate(&w, "bandwidth", l->bandwidth);
+    write_row(&w, "model", &l->model);
+    lpo_jw_array(&w, "regions");
+    for (size_t i = 0; i < l->ranked; i++)
+        write_row(&w, NULL, &l->rows.at[l->by_won[i]]);
+    lpo_jw_end(&w);
+    lpo_jw_end(&w);
+    lpo_doc_attach(doc, "limits", lpo_str_text(&out), out.len ? out.len - 1 : 0);
+}

@@ -1,0 +1,115 @@
+/* What the chapter on limits says before its tables, and the summary about it. */
+#include <string.h>
+
+#include "report/doc.h"
+#include "analysis/limits/run.h"
+#include "util/str.h"
+#include "util/units.h"
+
+/* Rates of formats that rows were set against, besides the one that is told first. */
+static void add_other_rates(struct lpo_doc *doc, const struct lpo_limits *l)
+{
+    const char *told[8];
+    size_t n = 0;
+
+    for (size_t i = 0; i < l->ranked && n < sizeof told / sizeof *told; i++) {
+        const struct lpo_limit_row *r = &l->rows.at[l->by_won[i]];
+        bool fresh = r->dtype && (!l->dtype || strcmp(r->dtype, l->dtype) != 0);
+
+        for (size_t k = 0; k < n && fresh; k++)
+            fresh = strcmp(told[k], r->dtype) != 0;
+        if (!fresh)
+            continue;
+        told[n++] = r->dtype;
+        lpo_doc_paragraph(doc, "In %s: %.4g TFLOP/s; MFU is counted against %.4g.", r->dtype,
+                          r->peak / 1e12, r->sheet_peak / 1e12);
+    }
+}
+
+static void add_ceilings(struct lpo_doc *doc, const struct lpo_limits *l)
+{
+    if (!l->hardware)
+        return;
+    if (l->dtype)
+        lpo_doc_paragraph(doc, "Ceilings of %s (%s): %.4g TFLOP/s in %s, %.4g GB/s.", l->hardware,
+                          l->source, l->peak / 1e12, l->dtype, l->bandwidth / 1e9);
+    else
+        lpo_doc_paragraph(doc, "Ceilings of %s (%s): %.4g GB/s.", l->hardware, l->source,
+                          l->bandwidth / 1e9);
+    if (l->sheet_peak != l->peak)
+        lpo_doc_paragraph(doc, "MFU is counted against the sheet's %.4g TFLOP/s.",
+                          l->sheet_peak / 1e12);
+    add_other_rates(doc, l);
+}
+
+/* Two digits, since it is compared with others' figures; where it is small, two that tell
+ * something. */
+static void add_mfu(struct lpo_str *s, double percent)
+{
+    lpo_str_addf(s, percent > 0 && percent < 0.1 ? "%.2g %%" : "%.2f %%", percent);
+}
+
+/* "with an MFU of 12.3 % and 4.5 % of the bandwidth", of which each may be unknown. */
+static void add_whole(struct lpo_doc *doc, const struct lpo_limits *l)
+{
+    const struct lpo_limit_row *m = &l->model;
+    LPO_STR s = { 0 };
+
+    if (!lpo_known(m->share))
+        return;
+    lpo_str_addf(&s, "%s as a whole runs at ",
+                 m->stated ? "What is stated in report.needs" : "The model");
+    lpo_add_percent(&s, 100 * m->share.value);
+    lpo_str_add(&s, " of its roof");
+    if (lpo_known(m->mfu)) {
+        lpo_str_add(&s, ", with an MFU of ");
+        add_mfu(&s, 100 * m->mfu.value);
+    }
+    if (lpo_known(m->bandwidth_use)) {
+        lpo_str_add(&s, lpo_known(m->mfu) ? " and " : ", with ");
+        lpo_add_percent(&s, 100 * m->bandwidth_use.value);
+        lpo_str_add(&s, " of the bandwidth");
+    }
+    lpo_doc_paragraph(doc, "%s: %.4g of %.4g ms could be won.", lpo_str_text(&s),
+                      m->won_ns.value / 1e6, m->measured_ns.value / 1e6);
+}
+
+void lpo_limits_words(struct lpo_doc *doc, const struct lpo_limits *l)
+{
+    lpo_doc_paragraph(
+        doc,
+        "What %s, what %s regions took, and the least time that the hardware allows: "
+        "for every %s the larger of its FLOPs at the peak rate and its bytes at the full "
+        "bandwidth. A region's time includes the regions inside it and the time the GPU waited "
+        "in it.",
+        l->has_model ? "the model needs" : "report.needs states", l->has_model ? "its" : "the",
+        l->has_model ? "module" : "region");
+    add_ceilings(doc, l);
+    add_whole(doc, l);
+    for (size_t i = 0; i < l->notes.len; i++)
+        lpo_doc_note(doc, LPO_NOTE_INFO, "%s", l->notes.at[i]);
+}
+
+void lpo_limits_in_words(struct lpo_doc *doc, const struct lpo_limits *l)
+{
+    const struct lpo_limit_row *m = &l->model, *worst = NULL;
+    LPO_STR share = { 0 };
+
+    if (!lpo_known(m->share))
+        return;
+    lpo_add_percent(&share, 100 * m->share.value);
+    lpo_doc_section(doc, "limits", "How far from what the hardware allows", 1);
+    lpo_doc_paragraph(doc,
+                      "Measured against %s, %s could take %.3g ms instead of "
+                      "%.4g ms: it runs at %s of what the hardware allows.",
+                      l->hardware,
+                      l->has_model ? "the model's own work" : "the work stated in report.needs",
+                      m->limit_ns.value / 1e6, m->measured_ns.value / 1e6, lpo_str_text(&share));
+    for (size_t i = 0; i < l->ranked && !worst; i++)
+        if (l->rows.at[l->by_won[i]].top)
+            worst = &l->rows.at[l->by_won[i]];
+    if (worst && worst->evidence)
+        lpo_doc_paragraph(doc, "Most of it could be won in \"%s\" (%.4g ms), held back by %s: %s.",
+                          worst->path, worst->won_ns.value / 1e6, lpo_held_name(worst->held),
+                          worst->evidence);
+}

@@ -1,0 +1,54 @@
+/* report/static/static.h - a static analysis as a document and as JSON.
+ *
+ * `lpo analyze` prints one of the two; the stage static_analysis writes both as static_compute. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/vec.h"
+
+struct lpo_arena;
+struct lpo_doc;
+struct lpo_err;
+struct lpo_json_writer;
+struct lpo_model_files;
+struct lpo_needs;
+struct lpo_str;
+struct lpo_sums;
+
+/* One point of a sweep: what was asked for, and what came out. */
+struct lpo_sweep_row {
+    uint64_t seq, context, batch, tp, image;
+    uint64_t prefill_flops, decode_flops, vision_flops; /* of the whole model */
+    uint64_t rank_flops[3];                             /* of one rank, by enum lpo_phase_kind */
+    double prefill_s, decode_s, vision_s;               /* ranks side by side; 0 without hardware */
+    double peak_bytes;                                  /* of one rank */
+    int fits;                                           /* -1: unknown */
+};
+
+struct lpo_static_report {
+    const char *path; /* as the user gave it */
+    const struct lpo_needs *needs;
+    const struct lpo_model_files *files; /* NULL: only a config */
+    const struct lpo_sweep_row *sweep;
+    size_t sweeps;
+};
+
+struct lpo_sweep_row lpo_static_sweep_row(const struct lpo_needs *needs);
+
+/* "compute", "memory", or "communication" where that takes longer than both; NULL without
+ * hardware. */
+const char *lpo_static_bound(const struct lpo_sums *s, double comm_seconds);
+
+struct lpo_doc *lpo_static_doc(const struct lpo_static_report *r);
+
+/* The fields are those of docs/analyze.md; scripts rely on them. */
+void lpo_static_json(const struct lpo_static_report *r, struct lpo_str *out);
+
+/* static_compute.json and static_compute.md into `dir`, which is made. */
+int lpo_static_write(struct lpo_arena *a, const char *dir, const struct lpo_static_report *r,
+                     struct lpo_err *err);
+
+/* What a reader must know before believing the numbers: appended as text, one note a line. */
+void lpo_static_notes(const struct lpo_static_report *r, struct lpo_str *out);

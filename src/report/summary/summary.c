@@ -1,0 +1,325 @@
+/* stakeholder_summary.md: half a page for someone who does not know what a kernel is. Every
+ * sentence is made from a number of this run; nothing is said that was not measured. */
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "hydra/node.h"
+#include "region/fold.h"
+#include "region/scope.h"
+#include "analysis/wall/timeline.h"
+#include "region/top.h"
+#include "analysis/analysis.h"
+#include "report/chapters.h"
+#include "report/doc.h"
+#include "analysis/limits/run.h"
+#include "report/numbers.h"
+#include "report/outcome.h"
+#include "rundir/rundir.h"
+#include "report/summary/summary.h"
+#include "analysis/wall/preparation.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/json.h"
+#include "util/str.h"
+#include "util/units.h"
+
+const char *lpo_story_percent(struct lpo_story *t, int64_t part, int64_t whole)
+{
+    return lpo_arena_printf(t->doc->arena, "%.0f %%",
+                            whole > 0 ? 100.0 * (double)part / (double)whole : 0.0);
+}
+
+const char *lpo_story_duration(struct lpo_story *t, int64_t ns)
+{
+    LPO_STR s = { 0 };
+
+    lpo_add_duration(&s, ns);
+    return lpo_arena_strdup(t->doc->arena, s.at);
+}
+
+bool lpo_story_counts(const struct lpo_story *t, const struct lpo_fold_row *r)
+{
+    return r->sum.node != LPO_NODE_OUTSIDE && !t->waited->nodes[r->sum.node];
+}
+
+static void measure_devices(struct lpo_story *t)
+{
+    const struct lpo_timeline *line = t->waited->timeline;
+
+    for (size_t i = 0; line && i < line->devices.len; i++) {
+        const struct lpo_device_time *dev = &line->devices.at[i];
+
+        t->span_ns += dev->span_ns;
+        t->busy_ns += dev->busy_ns;
+        t->exposed_ns += dev->exposed_ns;
+        for (int c = 0; c < LPO_GAP_CAUSES; c++)
+            t->gaps.by[c].ns += dev->gaps.by[c].ns;
+    }
+    t->copy_ns = t->all->coverage.copies.ns;
+}
+
+/* A launch costs the host and the GPU some microseconds: kernels under five hardly pay for it. */
+static void measure_kernels(struct lpo_story *t)
+{
+    lpo_top_rows rows = { 0 };
+
+    lpo_top(&t->waited->cells, LPO_KERNEL, &rows);
+    for (size_t i = 0; i < rows.len; i++) {
+        const struct lpo_sum *sum = &rows.at[i].sum;
+        t->class_ns[lpo_cells_class(&t->waited->cells, rows.at[i].name)] += sum->ns;
+        t->kernel_ns += sum->ns;
+        t->launches += sum->launches;
+        if (sum->launches > sum->unknown &&
+            sum->ns / (int64_t)(sum->launches - sum->unknown) < 5000)
+            t->short_launches += sum->launches;
+    }
+    lpo_vec_free(&rows);
+}
+
+static void tell_what_ran(struct lpo_story *t)
+{
+    const char *program = lpo_run_program(t->d), *model = lpo_run_model(t->d);
+    const char *command = lpo_run_command(t->d);
+    const struct lpo_json *gpus = lpo_json_at(t->d->env, "gpus.devices");
+    const struct lpo_json *first = gpus ? gpus->first : NULL;
+
+    lpo_doc_section(t->doc, "what", "What was measured", 1);
+    lpo_doc_paragraph(t->doc, "%s%s%s.",
+                      program ? "The program "
+                      : model ? "The model "
+                              : "A program",
+                      program ? program
+                      : model ? model
+                              : "",
+                      first  ? lpo_arena_printf(t->doc->arena, " on %zu x %s", gpus->count,
+                                                lpo_json_text(lpo_json_get(first, "name"), "GPU"))
+                      : gpus ? " on a machine without a GPU"
+                             : "");
+    if (command)
+        lpo_doc_paragraph(t->doc, "It was started as: %s", command);
+    lpo_tell_outcome(t->doc, t->d);
+}
+
+/* "load" and "warmup": their time on the clock where it is known, else the GPU's. */
+static void tell_left_out(struct lpo_story *t)
+{
+    LPO_AUTO(lpo_scope)
+    whole = lpo_scope_create(t->s->analysis->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 },
+                             t->s->select);
+    LPO_AUTO(lpo_fold) fold = lpo_fold_create(whole, 1);
+    LPO_STR names = { 0 };
+    int64_t host_ns = 0, gpu_ns = 0;
+
+    for (size_t i = 0; i < fold->rows.len; i++) {
+        const struct lpo_fold_row *r = &fold->rows.at[i];
+
+        if (r->depth > 0 || r->sum.node == LPO_NODE_OUTSIDE || lpo_story_counts(t, r))
+            continue;
+        lpo_str_addf(&names, "%s\"%s\"", names.len ? ", " : "", r->path);
+        host_ns += r->sum.visits_known ? r->sum.host_ns : 0;
+        gpu_ns += r->sum.all.ns;
+    }
+    if (names.len)
+        lpo_doc_paragraph(t->doc,
+                          "Getting ready (%s: %s%s) is left out of all that follows: nobody waits "
+                          "for it again.",
+                          names.at, lpo_story_duration(t, host_ns ? host_ns : gpu_ns),
+                          host_ns ? "" : " of the GPU's work");
+}
+
+static bool is_told(const struct lpo_story *t, const struct lpo_fold_row *r)
+{
+    return r->depth == 0 && lpo_story_counts(t, r) && (t->gpu ? r->sum.all.ns : r->sum.host_ns) > 0;
+}
+
+static void tell_regions(struct lpo_story *t)
+{
+    int64_t whole = t->gpu ? t->all->coverage.total.ns : 0;
+    size_t told = 0;
+
+    for (size_t i = 0; !t->gpu && i < t->fold->rows.len; i++)
+        if (is_told(t, &t->fold->rows.at[i]))
+            whole += t->fold->rows.at[i].sum.host_ns;
+    for (size_t i = 0; i < t->fold->rows.len && told < LPO_STORY_WORST; i++) {
+        const struct lpo_fold_row *r = &t->fold->rows.at[i];
+        int64_t ns = t->gpu ? r->sum.all.ns : r->sum.host_ns;
+
+        if (!is_told(t, r))
+            continue;
+        lpo_doc_paragraph(t->doc, "- The part called \"%s\" takes %s of it (%s).", r->path,
+                          lpo_story_percent(t, ns, whole), lpo_story_duration(t, ns));
+        told++;
+    }
+}
+
+static void tell_classes(struct lpo_story *t)
+{
+    static const struct {
+        enum lpo_kernel_class class;
+        const char *words;
+    } words[] = {
+        { LPO_CLASS_GEMM, "multiplying matrices, the real work of a model" },
+        { LPO_CLASS_ATTENTION, "attention, where tokens look at each other" },
+        { LPO_CLASS_CONVOLUTION, "convolutions, the real work on images" },
+        { LPO_CLASS_ELEMENTWISE, "small element by element steps" },
+        { LPO_CLASS_COPY, "moving data from one place to another" },
+        { LPO_CLASS_COLLECTIVE, "talking to other GPUs" },
+        { LPO_CLASS_NORM, "normalising values" },
+    };
+    size_t best = 0;
+
+    for (size_t i = 1; i < sizeof words / sizeof *words; i++)
+        if (t->class_ns[words[i].class] > t->class_ns[words[best].class])
+            best = i;
+    if (t->class_ns[words[best].class] > 0)
+        lpo_doc_paragraph(t->doc, "- By kind of work, most of it (%s) is %s.",
+                          lpo_story_percent(t, t->class_ns[words[best].class], t->kernel_ns),
+                          words[best].words);
+}
+
+static void tell_waste(struct lpo_story *t)
+{
+    int64_t idle_ns = t->span_ns - t->busy_ns, gaps_ns = lpo_gaps_ns(&t->gaps);
+    bool any = false;
+
+    lpo_doc_section(t->doc, "waste", "What is wasteful", 1);
+    if (t->span_ns > 0 && idle_ns * 20 > t->span_ns) {
+        lpo_doc_paragraph(t->doc, "- The GPU did nothing for %s of the time (%s of %s).",
+                          lpo_story_percent(t, idle_ns, t->span_ns), lpo_story_duration(t, idle_ns),
+                          lpo_story_duration(t, t->span_ns));
+        any = true;
+        if (gaps_ns > 0 && t->gaps.by[LPO_GAP_HOST].ns * 2 > gaps_ns)
+            lpo_doc_paragraph(t->doc,
+                              "- Most of that (%s of the gaps) is because the program gave it the "
+                              "next job too late.",
+                              lpo_story_percent(t, t->gaps.by[LPO_GAP_HOST].ns, gaps_ns));
+    }
+    if (t->launches && t->short_launches * 2 > t->launches) {
+        lpo_doc_paragraph(t->doc,
+                          "- %s of the jobs it was given are so short (under 5 us) that "
+                          "handing them out costs more than doing them.",
+                          lpo_story_percent(t, (int64_t)t->short_launches, (int64_t)t->launches));
+        any = true;
+    }
+    if (t->exposed_ns * 50 > t->span_ns && t->exposed_ns > 0) {
+        lpo_doc_paragraph(t->doc, "- It waited %s (%s) for other GPUs with nothing else to do.",
+                          lpo_story_duration(t, t->exposed_ns),
+                          lpo_story_percent(t, t->exposed_ns, t->span_ns));
+        any = true;
+    }
+    if (t->copy_ns * 20 > t->busy_ns && t->copy_ns > 0) {
+        lpo_doc_paragraph(t->doc, "- Copying data took %s, as much as %s of its working time.",
+                          lpo_story_duration(t, t->copy_ns),
+                          lpo_story_percent(t, t->copy_ns, t->busy_ns));
+        any = true;
+    }
+    if (!any)
+        lpo_doc_paragraph(t->doc, t->span_ns > 0 ? "- Nothing stands out: the GPU was busy nearly "
+                                                   "all the time."
+                                                 : "- GPU time was not recorded, so idle time "
+                                                   "cannot be told.");
+}
+
+static void tell_speed(struct lpo_story *t)
+{
+    for (size_t i = 0; i < t->d->speeds.len; i++) {
+        const struct lpo_json *m = t->d->speeds.at[i].metrics;
+        double rate = lpo_json_real(lpo_json_at(m, "aggregate.tokens_per_s.p50"), NAN);
+        double first = lpo_json_real(lpo_json_at(m, "aggregate.ttft_ms.p50"), NAN);
+
+        /* the plain run is the one that counts */
+        if (strcmp(t->d->speeds.at[i].stage, "direct_inference") != 0 || isnan(rate))
+            continue;
+        if (isnan(first))
+            lpo_doc_paragraph(t->doc, "It produced %.4g tokens per second.", rate);
+        else
+            lpo_doc_paragraph(t->doc,
+                              "It produced %.4g tokens per second, the first after %.4g ms.", rate,
+                              first);
+    }
+}
+
+/* Was anything recorded that somebody waits for? */
+static bool has_waited(const struct lpo_story *t)
+{
+    if (!t->waited->any || t->waited->cells.cells.len)
+        return true;
+    for (size_t i = 0; i < t->fold->rows.len; i++)
+        if (is_told(t, &t->fold->rows.at[i]))
+            return true;
+    return false;
+}
+
+static void tell_ideas(struct lpo_story *t)
+{
+    lpo_doc_section(t->doc, "todo", "What to do first", 1);
+    if (!t->s)
+        lpo_doc_paragraph(t->doc, "%s", lpo_how_to_get_a_trace(t->d));
+    else if (!has_waited(t))
+        lpo_doc_paragraph(t->doc, "Let the program do some of the work it is for while it is "
+                                  "profiled, in parts (NVTX ranges) of their own.");
+    else if (!lpo_story_advise(t))
+        lpo_doc_paragraph(t->doc, "Nothing can be advised from what was recorded.");
+}
+
+static void tell_limits(struct lpo_story *t)
+{
+    struct lpo_err ignored = { 0 }; /* the report tells what is wrong with the analysis */
+    LPO_AUTO(lpo_limits) limits = lpo_limits_of_run(t->d, t->s, &ignored);
+
+    if (limits)
+        lpo_limits_in_words(t->doc, limits);
+}
+
+static void tell_time(struct lpo_story *t)
+{
+    lpo_doc_section(t->doc, "time", "What takes the time", 1);
+    tell_left_out(t);
+    if (!has_waited(t)) {
+        lpo_doc_paragraph(t->doc, "Nothing else was recorded: what this program does for those who "
+                                  "use it cannot be told from this run.");
+        return;
+    }
+    if (t->gpu)
+        lpo_doc_paragraph(t->doc, "All the GPU's work together is %s.",
+                          lpo_story_duration(t, t->kernel_ns));
+    else
+        lpo_doc_paragraph(t->doc, "The marked parts of the program on the host:");
+    tell_regions(t);
+    if (t->gpu) {
+        tell_classes(t);
+        tell_waste(t);
+    }
+}
+
+static void tell_trace(struct lpo_story *t)
+{
+    t->waited = lpo_waited_create(t->s->analysis);
+    t->all = lpo_scope_create(&t->waited->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 },
+                              t->s->select);
+    t->fold = lpo_fold_create(t->all, 1); /* "layer*" is one thing to a reader of this page */
+    t->gpu = t->all->coverage.total.ns > 0;
+    measure_devices(t);
+    measure_kernels(t);
+    tell_time(t);
+    tell_limits(t);
+    tell_ideas(t);
+    lpo_fold_destroy(t->fold);
+    lpo_scope_destroy(t->all);
+    lpo_waited_destroy(t->waited);
+}
+
+struct lpo_doc *lpo_summary_doc(const struct lpo_run_data *d, const struct lpo_source *s)
+{
+    struct lpo_story t = { .doc = lpo_doc_create("summary", "Summary"), .d = d, .s = s };
+
+    tell_what_ran(&t);
+    tell_speed(&t);
+    lpo_summary_speed(t.doc, d);
+    if (s)
+        tell_trace(&t);
+    else
+        tell_ideas(&t);
+    return t.doc;
+}

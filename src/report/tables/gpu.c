@@ -1,0 +1,303 @@
+/* Tables of kernels, copies, kernel classes, devices and streams. */
+#include <stdlib.h>
+
+#include "region/classes.h"
+#include "region/scope.h"
+#include "analysis/wall/timeline.h"
+#include "region/top.h"
+#include "analysis/analysis.h"
+#include "report/doc.h"
+#include "report/sum_cells.h"
+#include "report/tables/tables.h"
+#include "util/str.h"
+#include "util/units.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+static const struct lpo_column kernel_columns[] = {
+    { "launches", "Launches", LPO_CELL_COUNT, NULL },
+    { "gpu_ns", "GPU time", LPO_CELL_NS, NULL },
+    { "share", "Share", LPO_CELL_PERCENT, NULL },
+    { "mean_ns", "Mean", LPO_CELL_NS, NULL },
+    { "min_ns", "Min", LPO_CELL_NS, NULL },
+    { "max_ns", "Max", LPO_CELL_NS, NULL },
+    { "class", "Class", LPO_CELL_TEXT, NULL },
+    { "kernel", "Kernel", LPO_CELL_TEXT, NULL }, /* last: names are long */
+};
+
+static void add_kernel(struct lpo_table *t, const struct lpo_work_cells *cells, uint32_t name,
+                       const struct lpo_sum *s, int64_t total_ns)
+{
+    const struct lpo_trace *trace = cells->tree->trace;
+    uint64_t timed = s->launches - s->unknown;
+
+    lpo_row_count(t, s->launches);
+    lpo_row_sum_ns(t, s, s->ns, true);
+    lpo_row_sum_share(t, s, total_ns, true);
+    lpo_row_sum_ns(t, s, timed ? s->ns / (int64_t)timed : 0, true);
+    lpo_row_sum_extreme(t, s, s->min_ns);
+    lpo_row_sum_extreme(t, s, s->max_ns);
+    lpo_row_text(t, lpo_class_name(lpo_cells_class(cells, name)));
+    lpo_row_textn(t, lpo_trace_text(trace, name), lpo_trace_text_len(trace, name));
+}
+
+void lpo_add_top_kernels(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most)
+{
+    struct lpo_table *t = lpo_doc_table(doc, "kernels", "", kernel_columns, COUNT(kernel_columns));
+    lpo_top_rows rows = { 0 };
+    int64_t total_ns = 0;
+
+    lpo_top(a->cells, LPO_KERNEL, &rows);
+    for (size_t i = 0; i < rows.len; i++)
+        total_ns += rows.at[i].sum.ns;
+    for (size_t i = 0; i < rows.len && (!most || i < most); i++)
+        add_kernel(t, a->cells, rows.at[i].name, &rows.at[i].sum, total_ns);
+    if (lpo_table_rows(t) < rows.len)
+        t->total_rows = rows.len;
+    lpo_vec_free(&rows);
+}
+
+void lpo_add_total(struct lpo_doc *doc, const struct lpo_analysis *a)
+{
+    struct lpo_sum sum = { 0 };
+    LPO_STR text = { 0 };
+
+    for (size_t i = 0; i < a->cells->cells.len; i++)
+        if (a->cells->cells.at[i].kind == LPO_KERNEL)
+            lpo_sum_add(&sum, &a->cells->cells.at[i].sum);
+    if (!a->trace->works.len && !a->trace->summaries.len) {
+        lpo_doc_paragraph(doc, "No GPU work is recorded here: the program ran on the CPU, or what "
+                               "recorded it did not look at the GPU.");
+        return;
+    }
+    lpo_str_add(&text, "In all ");
+    lpo_add_count(&text, sum.launches);
+    lpo_str_add(&text, sum.launches == 1 ? " launch" : " launches");
+    if (sum.launches > sum.unknown) {
+        lpo_str_add(&text, lpo_cells_parted(a->cells) && lpo_sum_estimated(&sum) ? ", ~" : ", ");
+        lpo_add_duration(&text, sum.ns);
+        lpo_str_add(&text, " of GPU time");
+    }
+    if (sum.unknown)
+        lpo_str_addf(&text, ", %llu of unknown duration", (unsigned long long)sum.unknown);
+    lpo_doc_paragraph(doc, "%s.", text.at);
+}
+
+static void row_kernels(struct lpo_table *t, const struct lpo_scope *s,
+                        const struct lpo_region_row *row, size_t most)
+{
+    for (uint32_t k = 0; k < row->nkernels && (!most || k < most); k++)
+        add_kernel(t, s->cells, s->kernels.at[row->kernels + k].name,
+                   &s->kernels.at[row->kernels + k].all, row->all.ns);
+    if (lpo_table_rows(t) < row->nkernels)
+        t->total_rows = row->nkernels;
+}
+
+void lpo_add_row_kernels(struct lpo_doc *doc, const struct lpo_scope *s,
+                         const struct lpo_region_row *row, size_t most)
+{
+    row_kernels(lpo_doc_table(doc, "kernels", "Kernels", kernel_columns, COUNT(kernel_columns)), s,
+                row, most);
+}
+
+void lpo_add_region_kernels(struct lpo_doc *doc, const struct lpo_scope *s, size_t regions,
+                            size_t kernels)
+{
+    size_t done = 0;
+
+    for (size_t i = 0; i < s->rows.len && done < regions; i++) {
+        const struct lpo_region_row *r = &s->rows.at[i];
+        LPO_STR path = { 0 };
+
+        if (!r->nkernels)
+            continue;
+        lpo_row_add_path(s, r, &path);
+        row_kernels(lpo_doc_table(doc, "region_kernels", lpo_str_text(&path), kernel_columns,
+                                  COUNT(kernel_columns)),
+                    s, r, kernels);
+        done++;
+    }
+}
+
+static const struct lpo_column copy_columns[] = {
+    { "kind", "Copy or set", LPO_CELL_TEXT, NULL },
+    { "count", "Count", LPO_CELL_COUNT, NULL },
+    { "ns", "Time", LPO_CELL_NS, NULL },
+    { "bytes", "Bytes", LPO_CELL_BYTES, NULL },
+    { "bytes_per_second", "Rate", LPO_CELL_MEASURE, "B/s" },
+};
+
+static struct lpo_measure rate_of(const struct lpo_sum *s)
+{
+    double rate = (double)s->bytes / ((double)s->ns * 1e-9);
+
+    return lpo_sum_estimated(s) ? lpo_estimated(rate) : lpo_computed(rate);
+}
+
+static void add_copies(struct lpo_table *t, const struct lpo_analysis *a, enum lpo_work_kind kind)
+{
+    lpo_top_rows rows = { 0 };
+
+    lpo_top(a->cells, kind, &rows);
+    for (size_t i = 0; i < rows.len; i++) {
+        const struct lpo_sum *s = &rows.at[i].sum;
+
+        lpo_row_textn(t, lpo_trace_text(a->trace, rows.at[i].name),
+                      lpo_trace_text_len(a->trace, rows.at[i].name));
+        lpo_row_count(t, s->launches);
+        lpo_row_sum_ns(t, s, s->ns, true);
+        /* 0 bytes in all is what a source prints that does not know */
+        if (s->bytes)
+            lpo_row_bytes(t, (double)s->bytes);
+        else
+            lpo_row_unknown(t);
+        lpo_row_measure(t, s->bytes && s->ns > 0 ? rate_of(s) : lpo_unknown());
+    }
+    lpo_vec_free(&rows);
+}
+
+void lpo_add_copies(struct lpo_doc *doc, const struct lpo_analysis *a)
+{
+    struct lpo_table *t = lpo_doc_table(doc, "copies", "", copy_columns, COUNT(copy_columns));
+
+    add_copies(t, a, LPO_COPY);
+    add_copies(t, a, LPO_SET);
+}
+
+static const struct lpo_column class_columns[] = {
+    { "class", "Class", LPO_CELL_TEXT, NULL },
+    { "kernels", "Kernels", LPO_CELL_COUNT, NULL },
+    { "launches", "Launches", LPO_CELL_COUNT, NULL },
+    { "gpu_ns", "GPU time", LPO_CELL_NS, NULL },
+    { "share", "Share", LPO_CELL_PERCENT, NULL },
+    { "dearest", "Dearest kernel", LPO_CELL_TEXT, NULL },
+};
+
+struct class_sum {
+    struct lpo_sum sum;
+    uint64_t kernels;
+    uint32_t dearest;
+    int class;
+};
+
+static int by_class_cost(const void *a, const void *b)
+{
+    const struct class_sum *x = a, *y = b;
+
+    if (x->sum.ns != y->sum.ns)
+        return x->sum.ns > y->sum.ns ? -1 : 1;
+    return x->class - y->class;
+}
+
+void lpo_add_classes(struct lpo_doc *doc, const struct lpo_analysis *a)
+{
+    struct lpo_table *t = lpo_doc_table(doc, "classes", "", class_columns, COUNT(class_columns));
+    struct class_sum sums[LPO_CLASSES] = { 0 };
+    lpo_top_rows rows = { 0 };
+    int64_t total_ns = 0;
+
+    lpo_top(a->cells, LPO_KERNEL, &rows);
+    for (size_t i = 0; i < rows.len; i++) { /* dearest first */
+        struct class_sum *c = &sums[lpo_cells_class(a->cells, rows.at[i].name)];
+
+        if (!c->kernels++)
+            c->dearest = rows.at[i].name;
+        lpo_sum_add(&c->sum, &rows.at[i].sum);
+        total_ns += rows.at[i].sum.ns;
+    }
+    for (int i = 0; i < LPO_CLASSES; i++)
+        sums[i].class = i;
+    qsort(sums, LPO_CLASSES, sizeof *sums, by_class_cost);
+    for (int i = 0; i < LPO_CLASSES; i++) {
+        if (!sums[i].kernels)
+            continue;
+        lpo_row_text(t, lpo_class_name(sums[i].class));
+        lpo_row_count(t, sums[i].kernels);
+        lpo_row_count(t, sums[i].sum.launches);
+        lpo_row_sum_ns(t, &sums[i].sum, sums[i].sum.ns, true);
+        lpo_row_sum_share(t, &sums[i].sum, total_ns, true);
+        lpo_row_textn(t, lpo_trace_text(a->trace, sums[i].dearest),
+                      lpo_trace_text_len(a->trace, sums[i].dearest));
+    }
+    lpo_vec_free(&rows);
+}
+
+static const struct lpo_column device_columns[] = {
+    { "device", "GPU", LPO_CELL_TEXT, NULL },
+    { "span_ns", "Span", LPO_CELL_NS, NULL },
+    { "busy_ns", "Busy", LPO_CELL_NS, NULL },
+    { "busy_share", "Busy share", LPO_CELL_PERCENT, NULL },
+    { "idle_ns", "Idle", LPO_CELL_NS, NULL },
+    { "compute_ns", "Compute", LPO_CELL_NS, NULL },
+    { "communication_ns", "Communication", LPO_CELL_NS, NULL },
+    { "exposed_ns", "of it exposed", LPO_CELL_NS, NULL },
+};
+
+static void row_device(struct lpo_table *t, const struct lpo_trace *trace, uint16_t index)
+{
+    const struct lpo_device *d = &trace->devices.at[index];
+
+    if (d->rank >= 0)
+        lpo_row_textf(t, "%d (rank %d)", d->id, d->rank);
+    else
+        lpo_row_textf(t, "%d", d->id);
+}
+
+static void row_overlap(struct lpo_table *t, const struct lpo_device_time *d, int64_t ns)
+{
+    if (d->overlap_unknown)
+        lpo_row_unknown(t);
+    else
+        lpo_row_ns(t, ns);
+}
+
+void lpo_add_devices(struct lpo_doc *doc, const struct lpo_analysis *a)
+{
+    struct lpo_table *t = lpo_doc_table(doc, "devices", "", device_columns, COUNT(device_columns));
+
+    for (size_t i = 0; i < a->timeline->devices.len; i++) {
+        const struct lpo_device_time *d = &a->timeline->devices.at[i];
+
+        row_device(t, a->trace, d->device);
+        lpo_row_ns(t, d->span_ns);
+        lpo_row_ns(t, d->busy_ns);
+        lpo_row_share(t, (double)d->busy_ns, (double)d->span_ns);
+        lpo_row_ns(t, d->idle_ns);
+        row_overlap(t, d, d->compute_ns);
+        row_overlap(t, d, d->communication_ns);
+        row_overlap(t, d, d->exposed_ns);
+    }
+}
+
+static const struct lpo_column stream_columns[] = {
+    { "device", "GPU", LPO_CELL_TEXT, NULL },
+    { "stream", "Stream", LPO_CELL_COUNT, NULL },
+    { "works", "Works", LPO_CELL_COUNT, NULL },
+    { "busy_ns", "Busy", LPO_CELL_NS, NULL },
+    { "gaps", "Gaps", LPO_CELL_COUNT, NULL },
+    { "idle_ns", "Idle", LPO_CELL_NS, NULL },
+    { "host_ns", "Host too late", LPO_CELL_NS, NULL },
+    { "dependency_ns", "Dependency", LPO_CELL_NS, NULL },
+    { "other_ns", "Other", LPO_CELL_NS, NULL },
+};
+
+void lpo_add_streams(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most)
+{
+    struct lpo_table *t = lpo_doc_table(doc, "streams", "Gaps between works, by stream",
+                                        stream_columns, COUNT(stream_columns));
+
+    for (size_t i = 0; i < a->timeline->streams.len && (!most || i < most); i++) {
+        const struct lpo_stream_time *s = &a->timeline->streams.at[i];
+
+        row_device(t, a->trace, s->device);
+        lpo_row_count(t, s->stream);
+        lpo_row_count(t, s->works);
+        lpo_row_ns(t, s->busy_ns);
+        lpo_row_count(t, s->gaps.by[0].count + s->gaps.by[1].count + s->gaps.by[2].count);
+        lpo_row_ns(t, lpo_gaps_ns(&s->gaps));
+        for (int c = 0; c < LPO_GAP_CAUSES; c++)
+            lpo_row_ns(t, s->gaps.by[c].ns);
+    }
+    if (lpo_table_rows(t) < a->timeline->streams.len)
+        t->total_rows = a->timeline->streams.len;
+}

@@ -1,0 +1,128 @@
+#include <stdint.h>
+#include <string.h>
+
+#include "hydra/interp/interp.h"
+#include "hydra/node.h"
+#include "hydra/override/override.h"
+#include "settings/schema.h"
+#include "writer/build.h"
+#include "rundir/rundir.h"
+#include "writer/writer.h"
+#include "run/conf.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/str.h"
+
+static int parse_override(struct lpo_arena *a, const char *text, struct lpo_override *out,
+                          struct lpo_err *err)
+{
+    if (lpo_override_parse(a, text, out, err) < 0)
+        return err->code;
+    if (!lpo_starts(out->key, "report.") || out->package)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "'%s': a finished run takes only report.* (report.private=true, …)", text);
+    if (out->value_type != LPO_VALUE_ELEMENT)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "'%s': a report takes one value of a key: %s=VALUE; a list is written "
+                        "[a,b]",
+                        text, out->key);
+    return 0;
+}
+
+/* ${…} in a value speaks of the run's config. */
+static int resolve(struct lpo_run_data *d, struct lpo_node *config, struct lpo_override *ov,
+                   struct lpo_err *err)
+{
+    struct lpo_scope scope = { .arena = d->arena };
+    struct lpo_node *holder = lpo_node_map(d->arena), *name = lpo_node_string(d->arena, "value");
+    struct lpo_spot top = { .node = config };
+    const struct lpo_spot *at = lpo_spot_child(d->arena, &top, name, 0, holder);
+
+    lpo_node_set_key(d->arena, holder, name, ov->value);
+    if (lpo_interp_resolve(&scope, at, err) < 0) {
+        err->code = LPO_E_CONFIG;
+        return lpo_ctx(err, "'%s'", ov->text);
+    }
+    ov->value = lpo_node_get(holder, "value");
+    return 0;
+}
+
+/* Replaces what is at "a.b.c" below `map`, and makes the maps on the way. */
+static void set_at(struct lpo_arena *a, struct lpo_node *map, const char *path,
+                   struct lpo_node *value)
+{
+    for (const char *next; (next = strchr(path, '.')); path = next + 1) {
+        char *part = lpo_arena_strndup(a, path, (size_t)(next - path));
+        struct lpo_node *inner = lpo_node_get(map, part);
+
+        if (!inner || inner->kind != LPO_NODE_MAP) {
+            inner = lpo_node_map(a);
+            lpo_node_set(a, map, part, inner);
+        }
+        map = inner;
+    }
+    lpo_node_set(a, map, path, value);
+}
+
+/* Overrides over the run's own config. They alone are checked: a config that another version of
+ * lpo wrote may well have keys which this one does not know. */
+static int apply_overrides(struct lpo_run_data *d, struct lpo_node *config,
+                           const char *const *overrides, struct lpo_err *err)
+{
+    for (; overrides && *overrides; overrides++) {
+        struct lpo_node *alone = lpo_node_map(d->arena);
+        struct lpo_override ov;
+
+        if (parse_override(d->arena, *overrides, &ov, err) < 0 || resolve(d, config, &ov, err) < 0)
+            return err->code;
+        set_at(d->arena, alone, ov.key, ov.value);
+        if (lpo_schema_check(d->arena, alone, err) < 0)
+            return err->code;
+        set_at(d->arena, config, ov.key, ov.value);
+    }
+    return 0;
+}
+
+static void read_formats(struct lpo_run_data *d)
+{
+    static const char *const usual[] = { "md", "json" };
+    const struct lpo_node *report = lpo_node_get(d->config, "report");
+    const char **given = NULL;
+    const char *const *names = usual;
+    size_t n = sizeof usual / sizeof *usual;
+
+    if (report && lpo_node_get(report, "formats")) {
+        n = lpo_conf_list(d->arena, report, "formats", true, &given);
+        names = given;
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct lpo_writer *w = lpo_writer_find(names[i]);
+        bool had = !w;
+
+        for (size_t k = 0; k < d->formats.len; k++)
+            had |= d->formats.at[k] == w;
+        if (!had)
+            lpo_vec_push(&d->formats, w);
+    }
+}
+
+int lpo_run_options_read(struct lpo_run_data *d, const struct lpo_report_options *options,
+                         struct lpo_err *err)
+{
+    struct lpo_node *config =
+        d->config ? (struct lpo_node *)d->config : lpo_node_map(d->arena); /* read by us */
+    const char *fold;
+    int64_t top;
+
+    d->config = config;
+    if (apply_overrides(d, config, options ? options->overrides : NULL, err) < 0)
+        return err->code;
+    fold = lpo_conf_text(config, "report.fold", "auto");
+    top = lpo_conf_int(config, "report.top", 20);
+    d->private_too = lpo_conf_bool(config, "report.private", false);
+    d->aggregate = lpo_conf_bool(config, "report.aggregate", true);
+    d->fold_over = strcmp(fold, "never") == 0 ? SIZE_MAX : strcmp(fold, "always") == 0 ? 1 : 8;
+    d->top = top > 0 && top < 100000 ? (size_t)top : 20;
+    read_formats(d);
+    return lpo_stated_needs_read(d->arena, config, &d->stated, err);
+}

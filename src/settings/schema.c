@@ -1,0 +1,322 @@
+#include "settings/schema.h"
+
+#include <string.h>
+
+#include "hydra/node.h"
+#include "hydra/yaml/pytext.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/str.h"
+#include "util/units.h"
+
+/* " (config.yaml:3:5)" or " (from 'run.repeats=x')". */
+static void add_place(struct lpo_str *s, const struct lpo_node *n)
+{
+    if (n->where.file && n->where.line)
+        lpo_str_addf(s, " (%s:%u:%u)", n->where.file, n->where.line, n->where.column);
+    else if (n->where.file)
+        lpo_str_addf(s, " (from '%s')", n->where.file);
+}
+
+static void add_value(struct lpo_str *s, const struct lpo_node *n)
+{
+    LPO_STR shown = { 0 };
+
+    lpo_py_add_repr(&shown, n);
+    lpo_str_addf(s, "%s", lpo_node_kind_name(n->kind));
+    if (n->kind != LPO_NODE_NULL && shown.len < 80)
+        lpo_str_addf(s, " (%s)", shown.at);
+}
+
+static int wrong(const struct lpo_schema_row *row, const struct lpo_node *n, const char *wanted,
+                 struct lpo_err *err)
+{
+    LPO_STR s = { 0 };
+
+    lpo_str_addf(&s, "'%s' must be %s%s, not ", row->path, wanted, row->nullable ? " or null" : "");
+    add_value(&s, n);
+    add_place(&s, n);
+    return lpo_fail(err, LPO_E_CONFIG, "%s", lpo_str_text(&s));
+}
+
+/* Values */
+
+/* Calls back with each of "a|b|c". */
+static bool next_value(const char **values, const char **word, size_t *len)
+{
+    if (!*values)
+        return false;
+    *word = *values;
+    *len = strcspn(*values, "|");
+    *values = (*values)[*len] ? *values + *len + 1 : NULL;
+    return true;
+}
+
+static bool is_allowed(const char *values, const char *text)
+{
+    const char *word;
+    size_t len;
+
+    while (next_value(&values, &word, &len)) {
+        if (len && word[len - 1] == '*' && strncmp(text, word, len - 1) == 0)
+            return true;
+        if (strlen(text) == len && strncmp(text, word, len) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int check_allowed(struct lpo_arena *a, const struct lpo_schema_row *row,
+                         const struct lpo_node *n, const char *text, struct lpo_err *err)
+{
+    const char *values = row->values, *word, *names[32], *near;
+    LPO_STR s = { 0 };
+    size_t len, count = 0;
+
+    if (!values || is_allowed(values, text))
+        return 0;
+    lpo_str_addf(&s, "'%s' is '%s', but must be one of", row->path, text);
+    while (next_value(&values, &word, &len)) {
+        if (len == 0)
+            continue;
+        lpo_str_addf(&s, "%s%.*s", count ? ", " : " ", (int)len, word);
+        if (count < 32)
+            names[count++] = lpo_arena_strndup(a, word, len);
+    }
+    near = lpo_nearest(text, names, count);
+    if (near)
+        lpo_str_addf(&s, "; did you mean '%s'?", near);
+    add_place(&s, n);
+    return lpo_fail(err, LPO_E_CONFIG, "%s", lpo_str_text(&s));
+}
+
+/* A text, or a bare number or boolean that stands for one (`auto|true|false`). */
+static int check_text(struct lpo_arena *a, const struct lpo_schema_row *row,
+                      const struct lpo_node *n, struct lpo_err *err)
+{
+    if (n->kind == LPO_NODE_STRING)
+        return check_allowed(a, row, n, n->text, err);
+    if (n->kind == LPO_NODE_BOOL && row->values)
+        return check_allowed(a, row, n, n->boolean ? "true" : "false", err);
+    return wrong(row, n, "a string", err);
+}
+
+/* "md, json": one text may hold several words. */
+static int check_joined(struct lpo_arena *a, const struct lpo_schema_row *row,
+                        const struct lpo_node *n, struct lpo_err *err)
+{
+    int rc = 0;
+
+    for (const char *at = n->text; row->values && rc == 0 && *at;) {
+        size_t len = strcspn(at, ","), skip = strspn(at, " \t");
+        size_t end = len;
+
+        skip = skip < len ? skip : len;
+        while (end > skip && strchr(" \t", at[end - 1]))
+            end--;
+        if (end > skip)
+            rc = check_allowed(a, row, n, lpo_arena_strndup(a, at + skip, end - skip), err);
+        at += len + (at[len] == ',');
+    }
+    return rc;
+}
+
+static int check_words(struct lpo_arena *a, const struct lpo_schema_row *row,
+                       const struct lpo_node *n, struct lpo_err *err)
+{
+    if (n->kind == LPO_NODE_STRING && row->type == LPO_S_WORDS)
+        return check_joined(a, row, n, err);
+    if (n->kind != LPO_NODE_LIST)
+        return wrong(row, n,
+                     row->type == LPO_S_WORDS ? "a list of strings or one string"
+                                              : "a list of strings",
+                     err);
+    for (size_t i = 0; i < n->count; i++) {
+        const struct lpo_node *item = n->items[i];
+        int rc = 0;
+
+        if (lpo_node_is_container(item) || item->kind == LPO_NODE_NULL)
+            return wrong(row, item, "a list of strings", err);
+        if (item->kind == LPO_NODE_STRING)
+            rc = check_allowed(a, row, item, item->text, err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int check_number(const struct lpo_schema_row *row, const struct lpo_node *n,
+                        struct lpo_err *err)
+{
+    double value = n->kind == LPO_NODE_FLOAT ? n->real : (double)n->integer;
+    char wanted[64];
+
+    if (n->kind != LPO_NODE_INT && !(row->type == LPO_S_REAL && n->kind == LPO_NODE_FLOAT))
+        return wrong(row, n, row->type == LPO_S_INT ? "an integer" : "a number", err);
+    if (row->min == INT64_MIN || value >= (double)row->min)
+        return 0;
+    snprintf(wanted, sizeof wanted, "%s of at least %lld",
+             row->type == LPO_S_INT ? "an integer" : "a number", (long long)row->min);
+    return wrong(row, n, wanted, err);
+}
+
+static int check_duration(const struct lpo_schema_row *row, const struct lpo_node *n,
+                          struct lpo_err *err)
+{
+    struct lpo_err why = { 0 };
+    int64_t ns;
+
+    if (n->kind != LPO_NODE_STRING || lpo_duration_parse(n->text, &ns, &why) < 0)
+        return wrong(row, n, "a duration such as 90s or 10m", err);
+    return 0;
+}
+
+/* Keys */
+
+static bool is_child(const char *path, const char *parent, const char **name)
+{
+    size_t len = strlen(parent);
+
+    if (strncmp(path, parent, len) != 0 || (len && path[len] != '.') || !path[len])
+        return false;
+    *name = path + len + (len > 0);
+    return !strchr(*name, '.');
+}
+
+/* The right name may also be one that lives elsewhere: `enabled` for enable, a key of ncu_cli. */
+static const char *suggest(struct lpo_arena *a, const char *parent, const char *key)
+{
+    size_t count, n = 0;
+    const struct lpo_schema_row *rows = lpo_schema_rows(&count);
+    const char **names = lpo_arena_array(a, count, sizeof(*names)), *name, *near;
+
+    for (size_t i = 0; i < count; i++)
+        if (is_child(rows[i].path, parent, &name))
+            names[n++] = name;
+    near = lpo_nearest(key, names, n);
+    if (near)
+        return *parent ? lpo_arena_printf(a, "%s.%s", parent, near) : near;
+    for (size_t i = 0; i < count; i++) {
+        const char *last = strrchr(rows[i].path, '.');
+
+        if (last && strcmp(last + 1, key) == 0 && lpo_starts(rows[i].path, parent))
+            return rows[i].path;
+    }
+    return NULL;
+}
+
+static int unknown_key(struct lpo_arena *a, const char *parent, const struct lpo_node *key,
+                       const struct lpo_node *value, struct lpo_err *err)
+{
+    LPO_STR name = { 0 }, s = { 0 };
+    const char *near;
+
+    lpo_py_add_str(&name, key);
+    near = suggest(a, parent, lpo_str_text(&name));
+    lpo_str_addf(&s, "unknown key '%s%s%s'", parent, *parent ? "." : "", lpo_str_text(&name));
+    add_place(&s, key->where.file ? key : value);
+    if (near)
+        lpo_str_addf(&s, "; did you mean '%s'?", near);
+    else
+        lpo_str_add(&s, "; `lpo config --schema` lists the keys");
+    return lpo_fail(err, LPO_E_CONFIG, "%s", lpo_str_text(&s));
+}
+
+static int check_value(struct lpo_arena *a, const struct lpo_schema_row *row,
+                       const struct lpo_node *n, struct lpo_err *err);
+
+static int check_map(struct lpo_arena *a, const struct lpo_schema_row *row,
+                     const struct lpo_node *n, struct lpo_err *err)
+{
+    if (n->kind != LPO_NODE_MAP)
+        return wrong(row, n, "a map", err);
+    for (size_t i = 0; i < n->npairs; i++) {
+        const struct lpo_node *key = n->pairs[i].key;
+        const struct lpo_schema_row *member = NULL;
+        int rc = 0;
+
+        if (key->kind == LPO_NODE_STRING && !strchr(key->text, '.'))
+            member = lpo_schema_find(*row->path ? lpo_arena_printf(a, "%s.%s", row->path, key->text)
+                                                : key->text);
+        if (member)
+            rc = check_value(a, member, n->pairs[i].value, err);
+        else if (row->type == LPO_S_MAP ||
+                 (*row->path == '\0' && key->kind == LPO_NODE_STRING && suggest(a, "", key->text)))
+            rc = unknown_key(a, row->path, key, n->pairs[i].value, err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int check_value(struct lpo_arena *a, const struct lpo_schema_row *row,
+                       const struct lpo_node *n, struct lpo_err *err)
+{
+    if (lpo_node_is_missing(n)) {
+        LPO_STR s = { 0 };
+
+        lpo_str_addf(&s, "'%s' has no value yet; give it one: %s=… (%s)", row->path, row->path,
+                     row->doc);
+        add_place(&s, n);
+        return lpo_fail(err, LPO_E_CONFIG, "%s", lpo_str_text(&s));
+    }
+    if (n->kind == LPO_NODE_NULL && row->nullable)
+        return 0;
+    switch (row->type) {
+    case LPO_S_BOOL:
+        return n->kind == LPO_NODE_BOOL ? 0 : wrong(row, n, "a boolean (true or false)", err);
+    case LPO_S_INT:
+    case LPO_S_REAL:
+        return check_number(row, n, err);
+    case LPO_S_TEXT:
+        return check_text(a, row, n, err);
+    case LPO_S_DURATION:
+        return check_duration(row, n, err);
+    case LPO_S_WORDS:
+    case LPO_S_TEXTS:
+        return check_words(a, row, n, err);
+    case LPO_S_MAP:
+    case LPO_S_OPEN:
+        return check_map(a, row, n, err);
+    }
+    return 0;
+}
+
+/* Keys that contradict each other */
+
+static bool has_words(const struct lpo_node *n)
+{
+    if (!n || n->kind == LPO_NODE_NULL)
+        return false;
+    return n->kind == LPO_NODE_LIST ? n->count > 0 : n->kind != LPO_NODE_STRING || n->len > 0;
+}
+
+static int check_nsys(const struct lpo_node *nsys, struct lpo_err *err)
+{
+    const struct lpo_node *range = lpo_node_get(nsys, "capture_range");
+    LPO_STR s = { 0 };
+
+    if (lpo_conf_bool(nsys, "gating_nvtx", true) && lpo_node_is_text(range, "nvtx") &&
+        !has_words(lpo_node_get(nsys, "nvtx_capture"))) {
+        lpo_str_add(&s, "'pipeline.nsys.capture_range' is nvtx, but 'pipeline.nsys.nvtx_capture' "
+                        "names no range");
+        add_place(&s, range);
+        lpo_str_add(&s, "; give it one (pipeline.nsys.nvtx_capture=decode) or set "
+                        "pipeline.nsys.capture_range=none");
+        return lpo_fail(err, LPO_E_CONFIG, "%s", lpo_str_text(&s));
+    }
+    if (has_words(lpo_node_get(nsys, "nvtx_domain_include")) &&
+        has_words(lpo_node_get(nsys, "nvtx_domain_exclude")))
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "'pipeline.nsys.nvtx_domain_include' and "
+                        "'pipeline.nsys.nvtx_domain_exclude' cannot both be given: nsys takes one");
+    return 0;
+}
+
+int lpo_schema_check(struct lpo_arena *a, const struct lpo_node *config, struct lpo_err *err)
+{
+    const struct lpo_node *nsys = lpo_node_at(config, "pipeline.nsys");
+    int rc = check_value(a, lpo_schema_find(""), config, err);
+
+    return rc < 0 || !nsys ? rc : check_nsys(nsys, err);
+}

@@ -1,0 +1,48 @@
+/* settings/schema.h - the keys of the shipped config: their types, allowed values and meaning.
+ *
+ * One table (schema_rows.c) serves the check before a run, the JSON Schema for editors and the
+ * reference page. To add a key: a row there, a line in conf/. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct lpo_arena;
+struct lpo_err;
+struct lpo_json_writer;
+struct lpo_node;
+
+enum lpo_schema_type {
+    LPO_S_BOOL,
+    LPO_S_INT,
+    LPO_S_REAL, /* integers too */
+    LPO_S_TEXT,
+    LPO_S_DURATION, /* "10m" */
+    LPO_S_WORDS,    /* a list of texts, or one text */
+    LPO_S_TEXTS,    /* a list of texts */
+    LPO_S_MAP,      /* closed: only keys that have rows */
+    LPO_S_OPEN,     /* a map that may hold anything besides its rows */
+};
+
+struct lpo_schema_row {
+    const char *path;
+    enum lpo_schema_type type;
+    bool nullable;
+    const char *values; /* "a|b|c": the only ones; "repeat:*" stands for a prefix; or NULL */
+    int64_t min;        /* numbers: the least; INT64_MIN: none */
+    const char *doc;
+};
+
+/* The table; a map stands before its keys, and all that is below it follows at once. */
+const struct lpo_schema_row *lpo_schema_rows(size_t *count);
+const struct lpo_schema_row *lpo_schema_find(const char *path); /* NULL: no such key */
+/* The row of a key of the map `row`, or NULL. */
+const struct lpo_schema_row *lpo_schema_member(const struct lpo_schema_row *row, const char *key);
+
+/* Checks a resolved config: unknown keys, types, values, and keys that contradict each other. The
+ * error says where the value was written and what is right. */
+int lpo_schema_check(struct lpo_arena *a, const struct lpo_node *config, struct lpo_err *err);
+
+/* The table as JSON Schema. */
+void lpo_schema_write_json(struct lpo_json_writer *w);

@@ -1,0 +1,367 @@
+#include "trace/kineto/kineto.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+#include "trace/trace.h"
+#include "util/csv.h"
+#include "util/err.h"
+#include "util/str.h"
+
+/* Categories since 2021, compared without regard to case. The most frequent come first. */
+static const struct category {
+    const char *name;
+    size_t len;
+    enum kineto_kind kind;
+} categories[] = {
+#define ROW(name, kind)                                                                            \
+    {                                                                                              \
+        name, sizeof name - 1, kind                                                                \
+    }
+    ROW("cpu_op", KINETO_OP),
+    ROW("kernel", KINETO_KERNEL),
+    ROW("cuda_runtime", KINETO_CALL),
+    ROW("cuda_driver", KINETO_CALL),
+    ROW("gpu_memcpy", KINETO_COPY),
+    ROW("gpu_memset", KINETO_SET),
+    ROW("user_annotation", KINETO_RANGE),
+    ROW("Operator", KINETO_OP),
+    ROW("Runtime", KINETO_CALL),
+    ROW("Driver", KINETO_CALL),
+    ROW("Memcpy", KINETO_COPY),
+    ROW("Memset", KINETO_SET),
+    ROW("hip_runtime", KINETO_CALL),
+    ROW("xpu_runtime", KINETO_CALL),
+    ROW("xpu_driver", KINETO_CALL),
+    ROW("privateuse1_runtime", KINETO_CALL),
+    ROW("privateuse1_driver", KINETO_CALL),
+#undef ROW
+};
+
+static enum kineto_kind kind_of(const struct lpo_pull_text *cat)
+{
+    for (size_t i = 0; i < sizeof categories / sizeof *categories; i++) {
+        const struct category *c = &categories[i];
+
+        if (c->len == cat->len && strncasecmp(c->name, cat->at, c->len) == 0)
+            return c->kind;
+    }
+    return KINETO_OTHER;
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool decimal(const struct lpo_pull_text *text, int power, int64_t *out)
+{
+    struct lpo_cell cell = { .at = text->at, .len = (uint32_t)text->len };
+
+    return text->len > 0 && text->len < UINT32_MAX && lpo_cell_scaled(cell, power, out);
+}
+
+/* Plain digits with at most `power` decimals, which nearly all numbers are: one pass, no text.
+ * false leaves the place as it was. */
+static bool read_plain(struct lpo_pull *q, int power, int64_t *out)
+{
+    enum { MAX_DIGITS = 17 };
+    const char *p = q->p, *from = p, *end = q->end;
+    uint64_t v = 0; /* may wrap before its length is looked at */
+
+    for (; p < end && is_digit(*p); p++)
+        v = v * 10 + (uint64_t)(*p - '0');
+    if (p == from || p - from > MAX_DIGITS - power)
+        return false;
+    if (p < end && *p == '.')
+        for (p++; p < end && is_digit(*p) && power > 0; p++, power--)
+            v = v * 10 + (uint64_t)(*p - '0');
+    if (p == end || (*p != ',' && *p != '}' && *p != ']' && (unsigned char)*p > ' '))
+        return false;
+    for (; power > 0; power--)
+        v *= 10;
+    *out = (int64_t)v;
+    q->p = p;
+    return true;
+}
+
+int kineto_number(struct lpo_pull *q, int power, int64_t *out)
+{
+    struct lpo_pull_text text = { 0 };
+    bool whole;
+    int c = lpo_pull_peek(q);
+    int rc;
+
+    if (c < 0)
+        return c;
+    if (read_plain(q, power, out))
+        return 0;
+    if (c == '"')
+        rc = lpo_pull_string(q, &text);
+    else if (is_digit((char)c) || (c == '-' && q->end - q->p > 1 && is_digit(q->p[1])))
+        rc = lpo_pull_number(q, &text, &whole);
+    else
+        rc = lpo_pull_skip(q);
+    if (rc == 0 && !decimal(&text, power, out))
+        *out = LPO_NO_TIME;
+    return rc;
+}
+
+static int read_text(struct lpo_pull *q, struct lpo_pull_text *out)
+{
+    int c = lpo_pull_peek(q);
+
+    return c == '"' ? lpo_pull_string(q, out) : c < 0 ? c : lpo_pull_skip(q);
+}
+
+static int read_id(struct lpo_pull *q, struct kineto_id *id)
+{
+    const char *from;
+    int rc;
+
+    rc = lpo_pull_peek(q);
+    if (rc < 0)
+        return rc;
+    from = q->p;
+    rc = kineto_number(q, 0, &id->number);
+    if (rc == 0 && id->number == LPO_NO_TIME) {
+        bool quoted = *from == '"';
+
+        id->word.at = from + quoted;
+        id->word.len = (size_t)(q->p - from) - 2 * quoted;
+        /* words become numbers that no process or thread has */
+        id->number = INT64_MIN + 1 + (int64_t)(lpo_hash(id->word.at, id->word.len) >> 2);
+    }
+    return rc;
+}
+
+static int read_triple(struct lpo_pull *q, int64_t out[3])
+{
+    bool first = true;
+    int c = lpo_pull_peek(q), rc;
+
+    if (c != '[')
+        return c < 0 ? c : lpo_pull_skip(q);
+    q->p++;
+    for (int i = 0; (rc = lpo_pull_item(q, &first)) > 0; i++) {
+        rc = i < 3 ? kineto_number(q, 0, &out[i]) : lpo_pull_skip(q);
+        if (rc < 0)
+            return rc;
+    }
+    return rc;
+}
+
+static int read_span(struct lpo_pull *q, struct lpo_pull_text *out)
+{
+    int rc = lpo_pull_peek(q);
+
+    if (rc < 0)
+        return rc;
+    out->at = q->p;
+    rc = lpo_pull_skip(q);
+    out->len = (size_t)(q->p - out->at);
+    return rc;
+}
+
+static int arg_number(struct lpo_pull *q, void *to)
+{
+    return kineto_number(q, 0, to);
+}
+
+static int arg_triple(struct lpo_pull *q, void *to)
+{
+    return read_triple(q, to);
+}
+
+static int arg_text(struct lpo_pull *q, void *to)
+{
+    return read_text(q, to);
+}
+
+static int arg_span(struct lpo_pull *q, void *to)
+{
+    return read_span(q, to);
+}
+
+/* What we take of args, compared without regard to case: old files write some in lower case. */
+static const struct arg {
+    const char *key;
+    size_t len, at; /* at: the field of struct kineto_event */
+    int (*read)(struct lpo_pull *q, void *to);
+} known_args[] = {
+#define ROW(key, field, read)                                                                      \
+    {                                                                                              \
+        key, sizeof key - 1, offsetof(struct kineto_event, field), read                            \
+    }
+    ROW("Input Dims", shapes, arg_span),
+    ROW("Sequence number", sequence, arg_number),
+    ROW("correlation", correlation, arg_number),
+    ROW("device", device, arg_number),
+    ROW("stream", stream, arg_number),
+    ROW("grid", grid, arg_triple),
+    ROW("block", block, arg_triple),
+    ROW("registers per thread", registers, arg_number),
+    ROW("shared memory", shared_memory, arg_number),
+    ROW("bytes", bytes, arg_number),
+    ROW("graph id", graph_id, arg_number),
+    ROW("name", label, arg_text),
+#undef ROW
+};
+
+static int read_arg(struct lpo_pull *q, const struct lpo_pull_text *key, struct kineto_event *e)
+{
+    for (size_t i = 0; i < sizeof known_args / sizeof *known_args; i++) {
+        const struct arg *a = &known_args[i];
+
+        if (a->len == key->len && strncasecmp(a->key, key->at, a->len) == 0)
+            return a->read(q, (char *)e + a->at);
+    }
+    return lpo_pull_skip(q);
+}
+
+static int read_args(struct lpo_pull *q, struct kineto_event *e)
+{
+    struct lpo_pull_text key;
+    bool first = true;
+    int c = lpo_pull_peek(q), rc;
+
+    if (c != '{')
+        return c < 0 ? c : lpo_pull_skip(q);
+    q->p++;
+    while ((rc = lpo_pull_member(q, &first, &key)) > 0) {
+        rc = read_arg(q, &key, e);
+        if (rc < 0)
+            return rc;
+    }
+    return rc;
+}
+
+/* The parts of an event that decide what it is; they may come in any order. */
+struct outline {
+    char ph; /* 0: not seen yet */
+    bool has_cat;
+    enum kineto_kind kind;
+    struct lpo_pull_text args; /* passed over, because the category was still unknown */
+};
+
+/* Known to be nothing for us, so the rest need not be looked at. */
+static bool unwanted(const struct outline *o, unsigned wanted)
+{
+    if (o->ph == 'M')
+        return !(wanted & KINETO_BIT(KINETO_META));
+    return (o->ph && o->ph != 'X') || (o->has_cat && !(wanted & KINETO_BIT(o->kind)));
+}
+
+static int read_field(struct lpo_pull *q, const struct lpo_pull_text *key, struct outline *o,
+                      struct kineto_event *e)
+{
+    struct lpo_pull_text text = { 0 };
+    int rc;
+
+    switch (key->len) {
+    case 2:
+        if (lpo_pull_is(key, "ph")) {
+            rc = read_text(q, &text);
+            o->ph = rc == 0 && text.len == 1 ? text.at[0] : '?';
+            return rc;
+        }
+        if (lpo_pull_is(key, "ts"))
+            return kineto_number(q, 3, &e->start_ns);
+        break;
+    case 3:
+        if (lpo_pull_is(key, "cat")) {
+            rc = read_text(q, &text);
+            o->has_cat = true;
+            o->kind = kind_of(&text);
+            return rc;
+        }
+        if (lpo_pull_is(key, "pid")) {
+            rc = read_id(q, &e->pid);
+            if (e->pid.word.len)
+                e->pid.number = -1; /* "CPU functions": no process told */
+            return rc;
+        }
+        if (lpo_pull_is(key, "tid"))
+            return read_id(q, &e->tid);
+        if (lpo_pull_is(key, "dur"))
+            return kineto_number(q, 3, &e->dur_ns);
+        break;
+    case 4:
+        if (lpo_pull_is(key, "name"))
+            return read_text(q, &e->name);
+        if (lpo_pull_is(key, "args"))
+            return o->has_cat || o->ph == 'M' ? read_args(q, e) : read_span(q, &o->args);
+        break;
+    default:
+        break;
+    }
+    return lpo_pull_skip(q);
+}
+
+/* The autograd profiler of before 2021 wrote no categories; its pids tell. */
+static enum kineto_kind legacy_kind(const struct kineto_event *e)
+{
+    if (lpo_pull_is(&e->pid.word, "CPU functions"))
+        return KINETO_OP;
+    return lpo_pull_is(&e->pid.word, "CUDA functions") ? KINETO_KERNEL : KINETO_OTHER;
+}
+
+static int settle(struct lpo_pull *q, const struct outline *o, unsigned wanted,
+                  struct kineto_event *e)
+{
+    if (o->ph == 'M')
+        e->kind = KINETO_META;
+    else if (o->ph == 'X')
+        e->kind = o->has_cat ? o->kind : legacy_kind(e);
+    if (!(wanted & KINETO_BIT(e->kind)))
+        e->kind = KINETO_OTHER;
+    if (e->kind == KINETO_OTHER)
+        return 0;
+    if (o->args.len) {
+        struct lpo_pull inner = { .p = o->args.at,
+                                  .end = o->args.at + o->args.len,
+                                  .mode = q->mode };
+
+        if (read_args(&inner, e) < 0)
+            return LPO_E_FORMAT;
+    }
+    if (e->kind != KINETO_META && e->start_ns == LPO_NO_TIME)
+        e->kind = KINETO_BAD;
+    return 0;
+}
+
+int kineto_event_read(struct lpo_pull *q, unsigned wanted, struct kineto_event *e)
+{
+    static const struct kineto_event empty = {
+        .name = { .at = "" },
+        .start_ns = LPO_NO_TIME,
+        .dur_ns = LPO_NO_TIME,
+        .device = LPO_NO_TIME,
+        .stream = LPO_NO_TIME,
+        .correlation = LPO_NO_TIME,
+        .bytes = LPO_NO_TIME,
+        .sequence = LPO_NO_TIME,
+        .graph_id = LPO_NO_TIME,
+        .registers = LPO_NO_TIME,
+        .shared_memory = LPO_NO_TIME,
+        .grid = { LPO_NO_TIME, LPO_NO_TIME, LPO_NO_TIME },
+        .block = { LPO_NO_TIME, LPO_NO_TIME, LPO_NO_TIME },
+    };
+    struct outline o = { 0 };
+    struct lpo_pull_text key;
+    bool first = true;
+    int rc = lpo_pull_open(q, '{');
+
+    *e = empty;
+    if (rc < 0)
+        return rc;
+    while ((rc = lpo_pull_member(q, &first, &key)) > 0) {
+        rc = read_field(q, &key, &o, e);
+        if (rc < 0)
+            return rc;
+        if (unwanted(&o, wanted))
+            return lpo_pull_leave(q);
+    }
+    return rc < 0 ? rc : settle(q, &o, wanted, e);
+}

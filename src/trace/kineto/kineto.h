@@ -1,0 +1,89 @@
+/* trace/kineto/kineto.h - private to kineto*.c: the pieces of the Kineto reader.
+ *
+ * kineto.c walks the file; kineto_event.c reads one event of the text, kineto_facts.c what stands
+ * around them; kineto_build.c turns events into the event model. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/json_pull.h"
+
+struct lpo_trace;
+
+/* What an event is to us, by its category. */
+enum kineto_kind {
+    KINETO_OTHER, /* flows, instants, python_function, cuda_sync, …: not kept */
+    KINETO_KERNEL,
+    KINETO_COPY,
+    KINETO_SET,
+    KINETO_CALL, /* runtime and driver calls */
+    KINETO_OP,
+    KINETO_RANGE,
+    KINETO_META, /* names of processes and threads */
+    KINETO_BAD,  /* one of ours, but without a time that can be read */
+};
+
+#define KINETO_BIT(kind) (1u << (kind))
+
+/* pid and tid are numbers, numbers in quotes, or words. */
+struct kineto_id {
+    int64_t number;
+    struct lpo_pull_text word; /* len 0 unless it is a word */
+};
+
+/* Text points into the window: good until the next event is read. */
+struct kineto_event {
+    enum kineto_kind kind;
+    struct lpo_pull_text name;
+    struct kineto_id pid, tid;
+    int64_t start_ns; /* before the base time is added */
+    int64_t dur_ns;   /* LPO_NO_TIME: not recorded */
+    /* of args; LPO_NO_TIME where absent */
+    int64_t device, stream, correlation, bytes, sequence, graph_id;
+    int64_t registers, shared_memory;
+    int64_t grid[3], block[3];
+    struct lpo_pull_text shapes; /* the JSON of "Input Dims", len 0 when absent */
+    struct lpo_pull_text label;  /* args.name of metadata */
+};
+
+/* Reads one event object. Kinds outside `wanted` (bits) come back as KINETO_OTHER, unread. */
+int kineto_event_read(struct lpo_pull *q, unsigned wanted, struct kineto_event *e);
+
+/* The number that comes next, bare or in quotes, times 10^power, exactly. Any other value is
+ * passed over and gives LPO_NO_TIME. */
+int kineto_number(struct lpo_pull *q, int power, int64_t *out);
+
+/* A GPU as "deviceProperties" tells of it; 0 means not told. */
+struct kineto_device {
+    int64_t id;
+    uint32_t sms, cc_major, cc_minor;
+    uint64_t memory_bytes;
+    char name[96];
+};
+
+enum { KINETO_DEVICES = 64 };
+
+/* Facts that stand around the events. */
+struct kineto_facts {
+    int64_t base_ns; /* 0 when absent */
+    bool has_base;
+    int32_t rank; /* -1 when absent */
+    struct kineto_device devices[KINETO_DEVICES];
+    size_t ndevices;
+};
+
+/* Each reads one value (an lpo_json_fn); `facts` is a struct kineto_facts. */
+int kineto_read_base(struct lpo_pull *q, void *facts);
+int kineto_read_distributed(struct lpo_pull *q, void *facts);
+int kineto_read_devices(struct lpo_pull *q, void *facts);
+int kineto_read_other(struct lpo_pull *q, void *facts); /* passes over it */
+
+struct kineto_build;
+
+struct kineto_build *kineto_build_create(struct lpo_trace *t);
+void kineto_build_destroy(struct kineto_build *b);
+void kineto_build_add(struct kineto_build *b, const struct kineto_event *e);
+/* Joins launches, puts ranks, devices and the clock in place. Call once, after the last event. */
+void kineto_build_finish(struct kineto_build *b, const struct kineto_facts *facts);

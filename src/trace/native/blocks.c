@@ -1,0 +1,227 @@
+#include "trace/native/blocks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lpo/trace_format.h"
+#include "util/arena.h"
+#include "util/crc32c.h"
+#include "util/err.h"
+
+struct lpo_blocks {
+    int fd; /* -1: from memory */
+    const uint8_t *bytes;
+    size_t len;
+    uint64_t at;
+    uint8_t *payload;
+    size_t cap;
+    uint64_t ignored;
+};
+
+/* Exactly `len` bytes at `at`, or false. */
+static bool bytes_at(struct lpo_blocks *b, uint64_t at, void *out, size_t len)
+{
+    size_t got = 0;
+
+    if (b->fd < 0) {
+        if (at > b->len || b->len - at < len)
+            return false;
+        if (len)
+            memcpy(out, b->bytes + at, len);
+        return true;
+    }
+    while (got < len) {
+        ssize_t n = pread(b->fd, (uint8_t *)out + got, len - got, (off_t)(at + got));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        got += (size_t)n;
+    }
+    return true;
+}
+
+static int check_preamble(struct lpo_blocks *b, struct lpo_err *err)
+{
+    uint8_t preamble[LPOT_PREAMBLE_BYTES];
+
+    if (!bytes_at(b, 0, preamble, sizeof preamble) || memcmp(preamble, LPOT_MAGIC, 8) != 0)
+        return lpo_fail(err, LPO_E_FORMAT, "not a trace of liblpo-collect.so");
+    if (preamble[8] + 256u * preamble[9] != LPOT_MAJOR)
+        return lpo_fail(err, LPO_E_FORMAT, "trace format %u; this lpo reads format %d",
+                        preamble[8] + 256u * preamble[9], LPOT_MAJOR);
+    b->at = LPOT_PREAMBLE_BYTES;
+    return 0;
+}
+
+static int opened(struct lpo_blocks *b, struct lpo_blocks **out, struct lpo_err *err)
+{
+    if (check_preamble(b, err) < 0) {
+        lpo_blocks_destroy(b);
+        return err ? err->code : LPO_E_FORMAT;
+    }
+    *out = b;
+    return 0;
+}
+
+int lpo_blocks_open(const char *path, struct lpo_blocks **out, struct lpo_err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct lpo_blocks *b;
+
+    if (fd < 0)
+        return lpo_fail_errno(err, "cannot open '%s'", path);
+    b = lpo_xcalloc(1, sizeof *b);
+    b->fd = fd;
+    return opened(b, out, err);
+}
+
+int lpo_blocks_over(const void *bytes, size_t len, struct lpo_blocks **out, struct lpo_err *err)
+{
+    struct lpo_blocks *b = lpo_xcalloc(1, sizeof *b);
+
+    b->fd = -1;
+    b->bytes = bytes;
+    b->len = len;
+    return opened(b, out, err);
+}
+
+void lpo_blocks_destroy(struct lpo_blocks *b)
+{
+    if (!b)
+        return;
+    if (b->fd >= 0)
+        close(b->fd);
+    free(b->payload);
+    free(b);
+}
+
+static uint64_t fixed(const uint8_t *p, unsigned bytes)
+{
+    uint64_t v = 0;
+
+    for (unsigned i = 0; i < bytes; i++)
+        v |= (uint64_t)p[i] << (8 * i);
+    return v;
+}
+
+static uint64_t bytes_left(struct lpo_blocks *b)
+{
+    off_t end;
+
+    if (b->fd < 0)
+        return b->len - b->at;
+    end = lseek(b->fd, 0, SEEK_END);
+    return end < 0 || (uint64_t)end < b->at ? 0 : (uint64_t)end - b->at;
+}
+
+/* The header's payload into memory; false when the file ends first. The length is the file's
+ * claim: nothing is allocated that the file could not hold. */
+static bool load_payload(struct lpo_blocks *b, size_t len)
+{
+    if (bytes_left(b) < LPOT_HEADER_BYTES + (uint64_t)len)
+        return false;
+    if (len >= b->cap) { /* a payload of no bytes still has an address */
+        b->payload = lpo_xrealloc(b->payload, len + 1, 1);
+        b->cap = len + 1;
+    }
+    return bytes_at(b, b->at + LPOT_HEADER_BYTES, b->payload, len);
+}
+
+bool lpo_blocks_next(struct lpo_blocks *b, struct lpo_block *out)
+{
+    uint8_t head[LPOT_HEADER_BYTES];
+    uint32_t crc;
+    size_t len;
+
+    b->ignored = bytes_left(b);
+    if (!bytes_at(b, b->at, head, sizeof head) || fixed(head, 4) != LPOT_BLOCK_MAGIC)
+        return false;
+    len = (size_t)fixed(head + 8, 4);
+    if (len > LPOT_PAYLOAD_MAX || !load_payload(b, len))
+        return false;
+    crc = lpo_crc32c(0, head, 12);
+    crc = lpo_crc32c(crc, head + 16, sizeof head - 16);
+    if (lpo_crc32c(crc, b->payload, len) != fixed(head + 12, 4))
+        return false;
+    *out = (struct lpo_block){
+        .kind = (unsigned)fixed(head + 4, 2),
+        .stream = (uint32_t)fixed(head + 16, 4),
+        .sequence = (uint32_t)fixed(head + 20, 4),
+        .ticks = fixed(head + 24, 8),
+        .real_ns = fixed(head + 32, 8),
+        .payload = b->payload,
+        .len = len,
+    };
+    b->at += sizeof head + len;
+    b->ignored = 0;
+    return true;
+}
+
+void lpo_blocks_rewind(struct lpo_blocks *b)
+{
+    b->at = LPOT_PREAMBLE_BYTES;
+}
+
+uint64_t lpo_blocks_ignored(const struct lpo_blocks *b)
+{
+    return b->ignored;
+}
+
+uint8_t lpo_get_byte(struct lpo_cursor *c)
+{
+    if (c->bad || c->at == c->end) {
+        c->bad = true;
+        return 0;
+    }
+    return *c->at++;
+}
+
+uint64_t lpo_get_v(struct lpo_cursor *c)
+{
+    uint64_t value = 0;
+
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+        uint8_t byte = lpo_get_byte(c);
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80))
+            return c->bad ? 0 : value;
+    }
+    c->bad = true;
+    return 0;
+}
+
+int64_t lpo_get_z(struct lpo_cursor *c)
+{
+    uint64_t v = lpo_get_v(c);
+
+    return (int64_t)((v >> 1) ^ (0 - (v & 1)));
+}
+
+uint64_t lpo_get_fixed(struct lpo_cursor *c, unsigned bytes)
+{
+    const char *p = lpo_get_bytes(c, bytes);
+
+    return p ? fixed((const uint8_t *)p, bytes) : 0;
+}
+
+const char *lpo_get_bytes(struct lpo_cursor *c, size_t len)
+{
+    const uint8_t *p = c->at;
+
+    if (c->bad || (size_t)(c->end - c->at) < len) {
+        c->bad = true;
+        return NULL;
+    }
+    c->at += len;
+    return (const char *)p;
+}
+
+const char *lpo_get_text(struct lpo_cursor *c, size_t *len)
+{
+    *len = (size_t)lpo_get_v(c);
+    return lpo_get_bytes(c, *len);
+}

@@ -1,0 +1,46 @@
+/* trace/native/blocks.h - the frame of our own trace file (lpo/trace_format.h): blocks and bytes.
+ *
+ * Blocks come one at a time, checked. A file cut off in the middle of a block ends before that
+ * block: whatever killed the writer, all before it is good. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/auto.h"
+
+struct lpo_err;
+struct lpo_blocks;
+
+struct lpo_block {
+    unsigned kind; /* enum lpot_block */
+    uint32_t stream, sequence;
+    uint64_t ticks, real_ns;
+    const uint8_t *payload; /* good until the next call */
+    size_t len;
+};
+
+/* Refuses a file that is none of ours, or of a later major version. */
+int lpo_blocks_open(const char *path, struct lpo_blocks **out, struct lpo_err *err);
+/* The same from memory, which must outlive it. */
+int lpo_blocks_over(const void *bytes, size_t len, struct lpo_blocks **out, struct lpo_err *err);
+void lpo_blocks_destroy(struct lpo_blocks *b); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_blocks);
+
+bool lpo_blocks_next(struct lpo_blocks *b, struct lpo_block *out); /* false: the end */
+void lpo_blocks_rewind(struct lpo_blocks *b);
+uint64_t lpo_blocks_ignored(const struct lpo_blocks *b); /* bytes after the last whole block */
+
+/* A place in a payload. Reading past the end, or a malformed varint, sets `bad` and gives 0. */
+struct lpo_cursor {
+    const uint8_t *at, *end;
+    bool bad;
+};
+
+uint8_t lpo_get_byte(struct lpo_cursor *c);
+uint64_t lpo_get_v(struct lpo_cursor *c);
+int64_t lpo_get_z(struct lpo_cursor *c);
+uint64_t lpo_get_fixed(struct lpo_cursor *c, unsigned bytes); /* little-endian */
+const char *lpo_get_bytes(struct lpo_cursor *c, size_t len);  /* NULL when not there */
+const char *lpo_get_text(struct lpo_cursor *c, size_t *len);

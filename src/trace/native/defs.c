@@ -1,0 +1,265 @@
+/* Definitions, facts, notes and totals of a native trace. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lpo/trace_format.h"
+#include "trace/demangle.h"
+#include "trace/native/state.h"
+#include "util/str.h"
+
+static uint32_t clean_name(struct native *n, const char *text, size_t len)
+{
+    LPO_STR s = { 0 };
+
+    if (lpo_utf8_valid(text, len, NULL))
+        return lpo_trace_namen(n->trace, text, len);
+    for (size_t i = 0; i < len;) {
+        size_t step = lpo_utf8_len(text + i, len - i);
+        if (step)
+            lpo_str_addn(&s, text + i, step);
+        else
+            lpo_str_add_utf8(&s, 0xfffd);
+        i += step ? step : 1;
+    }
+    return lpo_trace_namen(n->trace, lpo_str_text(&s), s.len);
+}
+
+uint32_t native_inline_name(struct native *n, const char *text, size_t len)
+{
+    return clean_name(n, text, len);
+}
+
+uint32_t native_name(struct native *n, uint64_t string)
+{
+    struct native_string *s;
+
+    if (string == 0)
+        return lpo_trace_name(n->trace, "(unnamed)");
+    if (string > n->strings.len)
+        return lpo_trace_name(n->trace, "(unknown)");
+    s = &n->strings.at[string - 1];
+    if (s->name == LPO_NONE)
+        s->name = clean_name(n, s->text, s->len);
+    return s->name;
+}
+
+uint32_t native_kernel_name(struct native *n, uint64_t string)
+{
+    struct native_string *s;
+
+    if (string == 0 || string > n->strings.len)
+        return native_name(n, string);
+    s = &n->strings.at[string - 1];
+    if (s->kernel == LPO_NONE) {
+        LPO_STR plain = { 0 };
+        s->kernel = lpo_demangle(s->text, &plain) ? clean_name(n, plain.at, plain.len)
+                                                  : native_name(n, string);
+    }
+    return s->kernel;
+}
+
+struct native_thread *native_thread_at(struct native *n, uint64_t number)
+{
+    bool fresh;
+    uint32_t *row = lpo_idmap_put(n->by_number, number, &fresh);
+
+    if (fresh) {
+        *row = (uint32_t)n->threads.len;
+        lpo_vec_push(&n->threads, (struct native_thread){ .row = LPO_NONE, .os_name = LPO_NONE });
+    }
+    return &n->threads.at[*row];
+}
+
+static void define_string(struct native *n, struct lpo_cursor *c)
+{
+    size_t len = (size_t)(c->end - c->at);
+
+    lpo_vec_push(&n->strings,
+                 (struct native_string){ lpo_arena_strndup(n->arena, (const char *)c->at, len),
+                                         (uint32_t)len, LPO_NONE, LPO_NONE });
+}
+
+static void define_domain(struct native *n, struct lpo_cursor *c)
+{
+    uint32_t name = native_name(n, lpo_get_v(c));
+
+    lpo_vec_push(&n->domains, lpo_trace_domain(n->trace, lpo_trace_text(n->trace, name),
+                                               lpo_trace_text_len(n->trace, name)));
+}
+
+static void define_thread(struct native *n, struct lpo_cursor *c)
+{
+    struct native_thread *t = native_thread_at(n, lpo_get_v(c));
+    uint64_t tid = lpo_get_v(c), string = lpo_get_v(c);
+
+    if (c->bad || t->known)
+        return;
+    t->known = true;
+    t->tid = (int64_t)(tid & INT64_MAX);
+    t->os_name = string ? native_name(n, string) : LPO_NONE;
+    t->row = lpo_trace_thread(n->trace, n->process, t->tid);
+    if (n->trace->threads.at[t->row].name == LPO_NONE)
+        n->trace->threads.at[t->row].name = t->os_name;
+}
+
+static void name_thread(struct native *n, struct lpo_cursor *c)
+{
+    uint64_t tid = lpo_get_v(c), string = lpo_get_v(c);
+
+    if (!c->bad && string) {
+        uint32_t row = lpo_trace_thread(n->trace, n->process, (int64_t)(tid & INT64_MAX));
+        n->trace->threads.at[row].name = native_name(n, string);
+    }
+}
+
+static const struct {
+    unsigned tag;
+    void (*take)(struct native *n, struct lpo_cursor *c);
+} defs[] = {
+    { LPOT_DEF_STRING, define_string },      { LPOT_DEF_DOMAIN, define_domain },
+    { LPOT_DEF_THREAD, define_thread },      { LPOT_DEF_THREAD_NAME, name_thread },
+    { LPOT_DEF_GRAPH, native_define_graph },
+};
+
+void native_take_defs(struct native *n, struct lpo_cursor c)
+{
+    while (!c.bad && c.at < c.end) {
+        unsigned tag = lpo_get_byte(&c);
+        size_t len;
+        const char *body = lpo_get_text(&c, &len);
+        struct lpo_cursor inner;
+
+        if (!body)
+            break;
+        inner = (struct lpo_cursor){ (const uint8_t *)body, (const uint8_t *)body + len, false };
+        for (size_t i = 0; i < sizeof defs / sizeof *defs; i++)
+            if (defs[i].tag == tag)
+                defs[i].take(n, &inner);
+    }
+    n->damaged += c.bad;
+}
+
+/* "device.0.sms" and the like. */
+static const struct {
+    const char *key;
+    size_t at;
+    bool wide;
+} device_facts[] = {
+    { "sms", offsetof(struct lpo_device, sms), false },
+    { "cc_major", offsetof(struct lpo_device, cc_major), false },
+    { "cc_minor", offsetof(struct lpo_device, cc_minor), false },
+    { "sm_clock_khz", offsetof(struct lpo_device, sm_clock_khz), false },
+    { "mem_clock_khz", offsetof(struct lpo_device, mem_clock_khz), false },
+    { "bus_bits", offsetof(struct lpo_device, bus_bits), false },
+    { "memory_bytes", offsetof(struct lpo_device, memory_bytes), true },
+    { "l2_bytes", offsetof(struct lpo_device, l2_bytes), true },
+};
+
+static void take_device_fact(struct native *n, const char *key, const char *value)
+{
+    char *end = NULL;
+    long id = strtol(key, &end, 10);
+    struct lpo_device *d;
+    uint16_t row;
+
+    if (end == key || *end != '.' || id < 0 || id > 1024)
+        return;
+    row = lpo_trace_device(n->trace, (int32_t)id, n->rank); /* may move the rows */
+    d = &n->trace->devices.at[row];
+    if (strcmp(end + 1, "name") == 0)
+        d->name = clean_name(n, value, strlen(value));
+    for (size_t i = 0; i < sizeof device_facts / sizeof *device_facts; i++) {
+        uint64_t number = strtoull(value, NULL, 10);
+        uint32_t narrow = number > UINT32_MAX ? 0 : (uint32_t)number;
+        if (strcmp(end + 1, device_facts[i].key) != 0)
+            continue;
+        if (device_facts[i].wide)
+            memcpy((char *)d + device_facts[i].at, &number, sizeof number);
+        else
+            memcpy((char *)d + device_facts[i].at, &narrow, sizeof narrow);
+    }
+}
+
+static void take_fact(struct native *n, const char *key, const char *value)
+{
+    if (strcmp(key, "pid") == 0)
+        n->pid = strtoll(value, NULL, 10);
+    else if (strcmp(key, "rank") == 0)
+        n->rank = (int32_t)strtol(value, NULL, 10);
+    else if (strcmp(key, "clock") == 0)
+        n->clock.ticks_are_ns = strcmp(value, "realtime") == 0;
+    else if (strcmp(key, "command") == 0)
+        n->command = clean_name(n, value, strlen(value));
+    else if (lpo_starts(key, "device."))
+        take_device_fact(n, key + 7, value);
+}
+
+void native_take_facts(struct native *n, struct lpo_cursor c)
+{
+    while (!c.bad && c.at < c.end) {
+        size_t klen, vlen;
+        const char *key = lpo_get_text(&c, &klen), *value = lpo_get_text(&c, &vlen);
+
+        if (key && value)
+            take_fact(n, lpo_arena_strndup(n->arena, key, klen),
+                      lpo_arena_strndup(n->arena, value, vlen));
+    }
+    n->damaged += c.bad;
+}
+
+void native_take_note(struct native *n, struct lpo_cursor c)
+{
+    size_t len;
+    const char *text;
+    uint64_t count;
+
+    lpo_get_v(&c); /* the code: for programs that act on it */
+    count = lpo_get_v(&c);
+    text = lpo_get_text(&c, &len);
+    if (text)
+        lpo_trace_note(n->trace, count, "%s", lpo_trace_text(n->trace, clean_name(n, text, len)));
+}
+
+/* What the totals mean to the reader of a report; NULL where a total is no loss. */
+static const struct {
+    unsigned counter;
+    bool lost;
+    const char *text;
+} totals[] = {
+    { LPOT_COUNT_EVENTS_LOST, true, "range or launch events could not be written to the trace" },
+    { LPOT_COUNT_NAMES_CUT, false, "range names were longer than 4096 bytes and were cut" },
+    { LPOT_COUNT_REENTERED, true, "NVTX calls inside a signal handler were not recorded" },
+    { LPOT_COUNT_CUPTI_DROPPED, true, "GPU records were dropped by CUPTI" },
+    { LPOT_COUNT_BUFFERS_REFUSED, false,
+      "times CUPTI asked for a buffer and none was left (LPO_COLLECT_CUPTI_BUFFERS_MAX)" },
+    { LPOT_COUNT_GPU_LOST, true, "GPU records could not be written to the trace" },
+    { LPOT_COUNT_UNTIMED, false, "GPU works have no time: CUPTI recorded none for them" },
+    { LPOT_COUNT_GRAPHS_UNLISTED, false,
+      "CUDA graphs could not be listed (conditional nodes, or too many graphs): their launches are "
+      "shown as one kernel each; pipeline.native.graphs=nodes records every kernel" },
+    { LPOT_COUNT_GRAPHS_CHANGED, false,
+      "times a CUDA graph was changed after its kernels were listed: those are shown as they were "
+      "first; pipeline.native.graphs=nodes records every kernel as it ran" },
+};
+
+void native_take_footer(struct native *n, struct lpo_cursor c)
+{
+    memset(n->totals, 0, sizeof n->totals);
+    while (!c.bad && c.at < c.end) {
+        uint64_t counter = lpo_get_v(&c), value = lpo_get_v(&c);
+        if (!c.bad && counter < NATIVE_TOTALS)
+            n->totals[counter] = value;
+    }
+}
+
+void native_tell_totals(struct native *n)
+{
+    for (size_t i = 0; i < sizeof totals / sizeof *totals; i++) {
+        uint64_t value = n->totals[totals[i].counter];
+        if (!value)
+            continue;
+        lpo_trace_note(n->trace, value, "%s", totals[i].text);
+        if (totals[i].lost)
+            n->trace->dropped += value;
+    }
+}

@@ -1,0 +1,217 @@
+/* The stream of GPU work. */
+#include "lpo/trace_format.h"
+#include "trace/native/state.h"
+#include "util/str.h"
+
+static const char *const copy_names[] = { "?",    "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
+                                          "AtoD", "DtoA", "DtoD", "HtoH", "PtoP" };
+static const char *const memory_names[] = {
+    "Unknown", "Pageable", "Pinned", "Device", "Array", "Managed", "Device Static", "Managed Static"
+};
+
+#define NAME_AT(table, i) ((i) < sizeof(table) / sizeof *(table) ? (table)[i] : (table)[0])
+
+/* The names that PyTorch's profiler uses, so that two traces of one program can be compared. */
+static uint32_t copy_name(struct native *n, unsigned kind, unsigned source, unsigned target)
+{
+    LPO_STR s = { 0 };
+
+    lpo_str_addf(&s, "Memcpy %s (%s -> %s)", NAME_AT(copy_names, kind),
+                 NAME_AT(memory_names, source), NAME_AT(memory_names, target));
+    return lpo_trace_namen(n->trace, s.at, s.len);
+}
+
+static uint32_t set_name(struct native *n, unsigned memory)
+{
+    LPO_STR s = { 0 };
+
+    lpo_str_addf(&s, "Memset (%s)", NAME_AT(memory_names, memory));
+    return lpo_trace_namen(n->trace, s.at, s.len);
+}
+
+static uint32_t graph_name(struct native *n, uint64_t graph)
+{
+    LPO_STR s = { 0 };
+
+    lpo_str_addf(&s, "CUDA graph %llu", (unsigned long long)graph);
+    return lpo_trace_namen(n->trace, s.at, s.len);
+}
+
+static void on_place(struct native *n, unsigned flags, struct lpo_cursor *c)
+{
+    uint64_t device = lpo_get_v(c), stream;
+
+    (void)flags;
+    lpo_get_v(c); /* the context: one per process and device in practice */
+    stream = lpo_get_v(c);
+    if (!c->bad)
+        lpo_vec_push(&n->places,
+                     (struct native_place){
+                         (uint32_t)stream,
+                         lpo_trace_device(n->trace, (int32_t)(device & INT32_MAX), n->rank) });
+}
+
+static void on_shape(struct native *n, unsigned flags, struct lpo_cursor *c)
+{
+    struct lpo_shape shape;
+    uint64_t string = lpo_get_v(c), place;
+
+    (void)flags;
+    for (int i = 0; i < 3; i++)
+        shape.grid[i] = (uint32_t)lpo_get_v(c);
+    for (int i = 0; i < 3; i++)
+        shape.block[i] = (uint32_t)lpo_get_v(c);
+    shape.registers = (uint32_t)lpo_get_v(c);
+    shape.static_smem = (uint32_t)lpo_get_v(c);
+    shape.dynamic_smem = (uint32_t)lpo_get_v(c);
+    lpo_get_v(c); /* local memory per thread */
+    place = lpo_get_v(c);
+    if (!c->bad)
+        lpo_vec_push(&n->shapes,
+                     (struct native_shape){ native_kernel_name(n, string), native_name(n, string),
+                                            lpo_trace_shape(n->trace, &shape), (uint32_t)place });
+}
+
+/* A work at this place, with nothing else known. */
+static struct lpo_work work_at(const struct native *n, uint64_t place, struct lpo_cursor *c)
+{
+    struct lpo_work w = { .launch = LPO_NONE,
+                          .stack = LPO_NONE,
+                          .capture_stack = LPO_NONE,
+                          .shape = LPO_NONE,
+                          .metrics = LPO_NONE,
+                          .process = n->process };
+
+    if (place < n->places.len) {
+        w.stream = n->places.at[place].stream;
+        w.device = n->places.at[place].device;
+    } else {
+        c->bad = true;
+    }
+    return w;
+}
+
+/* span, corr and graph; then the work is complete. Until the join, `launch` is the correlation id
+ * and `capture_stack` the row of the node. */
+static void add_work(struct native *n, struct lpo_work w, unsigned flags, struct lpo_cursor *c)
+{
+    if (flags & LPOT_GPU_UNTIMED) {
+        w.flags |= LPO_WORK_UNTIMED | LPO_WORK_NO_LENGTH;
+        w.start_ns = w.end_ns = lpo_native_ns(n->gpu_start) - n->shift_ns;
+    } else {
+        n->gpu_start += (uint64_t)lpo_get_z(c);
+        w.start_ns = lpo_native_ns(n->gpu_start);
+        w.end_ns = w.start_ns + lpo_native_ns(lpo_get_v(c)) - n->shift_ns;
+        w.start_ns -= n->shift_ns;
+    }
+    n->gpu_corr += (uint32_t)lpo_get_z(c);
+    w.launch = n->gpu_corr;
+    if (flags & LPOT_GPU_GRAPH) {
+        const uint32_t *node;
+        w.flags |= LPO_WORK_GRAPH;
+        lpo_get_v(c);
+        n->gpu_node += (uint64_t)lpo_get_z(c);
+        node = lpo_idmap_find(n->by_node, n->gpu_node);
+        w.capture_stack = node ? *node : LPO_NONE;
+    }
+    if (c->bad)
+        return;
+    if (w.end_ns > n->end_ns)
+        n->end_ns = w.end_ns;
+    lpo_vec_push(&n->trace->works, w);
+}
+
+static void on_kernel(struct native *n, unsigned flags, struct lpo_cursor *c)
+{
+    uint64_t id = lpo_get_v(c);
+    struct lpo_work w;
+
+    if (id >= n->shapes.len) {
+        c->bad = true;
+        return;
+    }
+    w = work_at(n, n->shapes.at[id].place, c);
+    w.kind = LPO_KERNEL;
+    w.name = n->shapes.at[id].name;
+    w.linker = n->shapes.at[id].linker;
+    w.shape = n->shapes.at[id].shape;
+    add_work(n, w, flags, c);
+}
+
+static void take_copy(struct native *n, unsigned flags, struct lpo_cursor *c, bool peer)
+{
+    struct lpo_work w = work_at(n, lpo_get_v(c), c);
+    unsigned kind = lpo_get_byte(c), source = lpo_get_byte(c), target = lpo_get_byte(c);
+
+    w.kind = LPO_COPY;
+    w.bytes = lpo_get_v(c);
+    w.name = copy_name(n, kind, source, target);
+    if (peer) {
+        lpo_get_v(c);
+        lpo_get_v(c);
+    }
+    add_work(n, w, flags, c);
+}
+
+static void on_copy(struct native *n, unsigned flags, struct lpo_cursor *c)
+{
+    take_copy(n, flags, c, false);
+}
+
+static void on_peer(struct native *n, unsigned flags, struct lpo_cursor *c)
+{
+    take_copy(n, flags, c, true);
+}
+
+static void on_set(struct native *n, unsigned flags, struct lpo_cursor *c)
+{
+    struct lpo_work w = work_at(n, lpo_get_v(c), c);
+
+    w.kind = LPO_SET;
+    w.name = set_name(n, lpo_get_byte(c));
+    lpo_get_v(c); /* the value */
+    w.bytes = lpo_get_v(c);
+    add_work(n, w, flags, c);
+}
+
+static void on_whole(struct native *n, unsigned flags, struct lpo_cursor *c)
+{
+    struct lpo_work w = work_at(n, lpo_get_v(c), c);
+    uint64_t graph = lpo_get_v(c);
+    const uint32_t *row = lpo_idmap_find(n->by_graph, graph);
+
+    w.kind = LPO_KERNEL;
+    w.flags = LPO_WORK_GRAPH | LPO_WORK_WHOLE;
+    w.name = graph_name(n, graph);
+    w.capture_stack = row ? *row : LPO_NONE;
+    add_work(n, w, flags & ~(unsigned)LPOT_GPU_GRAPH, c);
+}
+
+static void (*const takers[16])(struct native *n, unsigned flags, struct lpo_cursor *c) = {
+    [LPOT_GPU_PLACE] = on_place, [LPOT_GPU_SHAPE] = on_shape, [LPOT_GPU_KERNEL] = on_kernel,
+    [LPOT_GPU_COPY] = on_copy,   [LPOT_GPU_PEER] = on_peer,   [LPOT_GPU_SET] = on_set,
+    [LPOT_GPU_WHOLE] = on_whole,
+};
+
+void native_take_gpu(struct native *n, const struct lpo_block *block)
+{
+    struct lpo_cursor c = { block->payload, block->payload + block->len, false };
+
+    if (n->gpu_broken)
+        return;
+    if (block->sequence != n->gpu_sequence++)
+        c.bad = true;
+    while (!c.bad && c.at < c.end) {
+        unsigned tag = lpo_get_byte(&c);
+        void (*take)(struct native *, unsigned, struct lpo_cursor *) = takers[tag & LPOT_GPU_KIND];
+
+        if (take)
+            take(n, tag & ~(unsigned)LPOT_GPU_KIND, &c);
+        else
+            c.bad = true;
+    }
+    if (c.bad) {
+        n->gpu_broken = true;
+        n->damaged++;
+    }
+}

@@ -1,0 +1,197 @@
+#include "trace/native/native.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "lpo/trace_format.h"
+#include "trace/native/state.h"
+#include "trace/readers.h"
+#include "util/err.h"
+#include "util/input.h"
+#include "util/str.h"
+
+static struct lpo_cursor payload_of(const struct lpo_block *b)
+{
+    return (struct lpo_cursor){ b->payload, b->payload + b->len, false };
+}
+
+/* Names, facts, notes, clock: all that the streams refer to. */
+static void first_pass(struct native *n, struct lpo_blocks *blocks)
+{
+    struct lpo_block b;
+    bool first = true;
+
+    while (lpo_blocks_next(blocks, &b)) {
+        if (b.kind == LPOT_FACTS)
+            native_take_facts(n, payload_of(&b));
+        if (first)
+            n->process = lpo_trace_process(n->trace, n->pid, n->rank);
+        first = false;
+        if (b.kind == LPOT_DEFS)
+            native_take_defs(n, payload_of(&b));
+        else if (b.kind == LPOT_NOTE)
+            native_take_note(n, payload_of(&b));
+        else if (b.kind == LPOT_FOOTER)
+            native_take_footer(n, payload_of(&b));
+        lpo_tick_clock_add(&n->clock, b.ticks, b.real_ns);
+        if (lpo_native_ns(b.real_ns) - n->shift_ns > n->end_ns)
+            n->end_ns = lpo_native_ns(b.real_ns) - n->shift_ns;
+    }
+    lpo_tick_clock_settle(&n->clock);
+}
+
+static void second_pass(struct native *n, struct lpo_blocks *blocks, unsigned kind)
+{
+    struct lpo_block b;
+
+    lpo_blocks_rewind(blocks);
+    while (lpo_blocks_next(blocks, &b))
+        if (b.kind != kind)
+            continue;
+        else if (kind == LPOT_THREAD)
+            native_take_thread(n, &b);
+        else
+            native_take_gpu(n, &b);
+}
+
+static void tell(struct native *n, uint64_t ignored)
+{
+    const struct {
+        uint64_t count;
+        const char *text;
+    } notes[] = {
+        { ignored, "bytes at the end of the trace are not a whole block: the program was killed "
+                   "while writing it, and the last moments are missing" },
+        { n->damaged, "streams of the trace break off in the middle: the file is damaged" },
+        { n->stray_pops, "range pops had no open range in their thread" },
+        { n->stray_ends, "range ends named no open range" },
+        { n->unclosed, "ranges were never closed and end with their process" },
+        { n->unlaunched, "GPU works have no launch record, so their range is not known" },
+        { n->cut_stacks, "launches lie in more ranges than are kept for one launch" },
+        { n->unlaid, "CUDA graph launches are shown as one kernel each: the trace has too many to "
+                     "show what they ran" },
+        { n->unseen_shares, "kernels in CUDA graphs were never seen outside one: their share of "
+                            "the graph's time is a guess" },
+    };
+
+    for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
+        if (notes[i].count)
+            lpo_trace_note(n->trace, notes[i].count, "%s", notes[i].text);
+    native_tell_totals(n);
+}
+
+static void free_native(struct native *n)
+{
+    for (size_t i = 0; i < n->threads.len; i++)
+        native_opens_free(&n->threads.at[i].open);
+    lpo_vec_free(&n->strings);
+    lpo_vec_free(&n->domains);
+    lpo_vec_free(&n->threads);
+    lpo_vec_free(&n->launches);
+    lpo_vec_free(&n->nodes);
+    lpo_vec_free(&n->starts);
+    lpo_vec_free(&n->ends);
+    lpo_vec_free(&n->places);
+    lpo_vec_free(&n->shapes);
+    for (size_t i = 0; i < n->graphs.len; i++)
+        lpo_vec_free(&n->graphs.at[i].nodes);
+    lpo_vec_free(&n->graphs);
+    lpo_idmap_destroy(n->by_number);
+    lpo_idmap_destroy(n->by_corr);
+    lpo_idmap_destroy(n->by_node);
+    lpo_idmap_destroy(n->by_range);
+    lpo_idmap_destroy(n->by_graph);
+    lpo_tick_clock_free(&n->clock);
+    lpo_arena_destroy(n->arena);
+}
+
+static int read_blocks(struct lpo_blocks *blocks, struct lpo_trace *into)
+{
+    struct native n = { .trace = into,
+                        .arena = lpo_arena_create(),
+                        .pid = -1,
+                        .rank = -1,
+                        .end_ns = LPO_NO_TIME,
+                        .command = LPO_NONE };
+    size_t first_work = into->works.len;
+    uint64_t ignored;
+
+    if (into->epoch_ns == LPO_NO_TIME)
+        into->epoch_ns = 0;
+    n.shift_ns = into->epoch_ns;
+    n.by_number = lpo_idmap_create(0);
+    n.by_corr = lpo_idmap_create(0);
+    n.by_node = lpo_idmap_create(0);
+    n.by_range = lpo_idmap_create(0);
+    n.by_graph = lpo_idmap_create(0);
+    first_pass(&n, blocks);
+    ignored = lpo_blocks_ignored(blocks);
+    into->has_ranges = true;
+    /* Threads first: GPU records look up the graph nodes that these announce. */
+    second_pass(&n, blocks, LPOT_THREAD);
+    second_pass(&n, blocks, LPOT_GPU);
+    native_close_all(&n);
+    native_lay_out_graphs(&n, first_work);
+    native_join(&n, first_work);
+    if (into->processes.len > n.process) {
+        struct lpo_process *p = &into->processes.at[n.process];
+        if (p->end_ns == LPO_NO_TIME || n.end_ns > p->end_ns)
+            p->end_ns = n.end_ns;
+        if (p->name == LPO_NONE)
+            p->name = n.command;
+    }
+    tell(&n, ignored);
+    free_native(&n);
+    return 0;
+}
+
+int lpo_native_read_bytes(const void *bytes, size_t len, struct lpo_trace *into,
+                          struct lpo_err *err)
+{
+    LPO_AUTO(lpo_blocks) blocks = NULL;
+    int rc = lpo_blocks_over(bytes, len, &blocks, err);
+
+    return rc < 0 ? rc : read_blocks(blocks, into);
+}
+
+/* A compressed trace is small: it was packed to be sent or kept. */
+static int read_packed(const char *path, struct lpo_trace *into, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_input) in = NULL;
+    LPO_STR all = { 0 };
+    struct lpo_window w = { 0 };
+    int rc = lpo_input_open(path, &in, err);
+
+    if (rc < 0)
+        return rc;
+    while ((rc = lpo_input_next(in, 0, &w, err)) > 0)
+        lpo_str_addn(&all, w.at, w.len);
+    if (rc < 0)
+        return rc;
+    if (lpo_input_damage(in))
+        lpo_trace_note(into, 0, "%s: the rest of the trace is missing", lpo_input_damage(in));
+    return lpo_native_read_bytes(lpo_str_text(&all), all.len, into, err);
+}
+
+static int native_read(const char *path, struct lpo_trace *into, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_blocks) blocks = NULL;
+    struct lpo_err first = { 0 };
+
+    if (lpo_blocks_open(path, &blocks, &first) < 0)
+        return read_packed(path, into, err);
+    return read_blocks(blocks, into);
+}
+
+static bool native_sniff(const char *path, const unsigned char *head, size_t len)
+{
+    (void)path;
+    return len >= LPOT_PREAMBLE_BYTES && memcmp(head, LPOT_MAGIC, 8) == 0;
+}
+
+const struct lpo_reader lpo_reader_native = {
+    .name = "native",
+    .summary = "trace of lpo's own collector (.lpot)",
+    .sniff = native_sniff,
+    .read = native_read,
+};

@@ -1,0 +1,212 @@
+/* How long the kernels of a CUDA graph took, where only its launches were timed.
+ *
+ * A node gets its share of every launch of its graph: in proportion to the mean time of the same
+ * launch shape outside graphs (a program warms up before it captures), else of the same kernel,
+ * else of all kernels; copies and sets by their bytes. */
+#include "trace/native/state.h"
+#include "util/map.h"
+
+/* Means over works outside graphs, by a key of some bytes. */
+struct mean {
+    double ns; /* a hostile file may have more than an integer holds */
+    double count;
+};
+
+struct means {
+    struct lpo_map *rows;
+    LPO_VEC(struct mean) at;
+};
+
+static void mean_add(struct means *m, const void *key, size_t len, const struct mean *add)
+{
+    bool fresh;
+    uint64_t *row = lpo_map_put(m->rows, key, len, &fresh);
+
+    if (fresh) {
+        *row = m->at.len;
+        lpo_vec_push(&m->at, (struct mean){ 0, 0 });
+    }
+    m->at.at[*row].ns += add->ns;
+    m->at.at[*row].count += add->count;
+}
+
+/* Negative when there is none. */
+static double mean_get(const struct means *m, const void *key, size_t len)
+{
+    const uint64_t *row = lpo_map_find(m->rows, key, len);
+    const struct mean *at = row ? &m->at.at[*row] : NULL;
+
+    return at && at->ns > 0 ? at->ns / at->count : -1;
+}
+
+/* What tells one launch shape from another, as far as a graph node knows it. */
+struct shape_key {
+    uint32_t name, grid[3], block[3], dynamic_smem;
+};
+
+static struct shape_key key_of(const struct lpo_trace *t, uint32_t linker, uint32_t shape)
+{
+    struct shape_key k = { .name = linker };
+
+    if (shape < t->shapes.len) {
+        const struct lpo_shape *s = &t->shapes.at[shape];
+        for (int i = 0; i < 3; i++) {
+            k.grid[i] = s->grid[i];
+            k.block[i] = s->block[i];
+        }
+        k.dynamic_smem = s->dynamic_smem;
+    }
+    return k;
+}
+
+struct eager {
+    struct means shapes, names;
+    struct mean all;      /* kernels */
+    struct lpo_map *full; /* shape_key to a shape that knows its registers */
+    double least_ns;      /* mean of the shortest shape; negative: none */
+    double rate;          /* of device memory, bytes in a nanosecond; 0: not told */
+};
+
+/* Works of one kernel in one shape, or of one kind where they have none. */
+struct group {
+    struct mean mean;
+    uint32_t linker, shape;
+    uint8_t kind;
+};
+
+typedef LPO_VEC(struct group) groups;
+
+/* Millions of works, a few hundred groups. */
+static void gather(const struct native *n, size_t first_work, groups *out)
+{
+    LPO_AUTO(lpo_idmap) rows = lpo_idmap_create(0);
+
+    for (size_t i = first_work; i < n->trace->works.len; i++) {
+        const struct lpo_work *w = &n->trace->works.at[i];
+        uint64_t key =
+            w->kind == LPO_KERNEL ? (uint64_t)w->linker << 32 | w->shape : UINT64_MAX - w->kind;
+        uint32_t *row;
+        bool fresh;
+
+        if (w->flags & (LPO_WORK_GRAPH | LPO_WORK_NO_LENGTH))
+            continue;
+        row = lpo_idmap_put(rows, key, &fresh);
+        if (fresh) {
+            *row = (uint32_t)out->len;
+            lpo_vec_push(out, (struct group){ { 0, 0 }, w->linker, w->shape, w->kind });
+        }
+        out->at[*row].mean.ns += (double)lpo_work_ns(w);
+        out->at[*row].mean.count++;
+    }
+}
+
+/* Bytes in a nanosecond that the memory of the fastest device moves at best; 0: not told. */
+static double bandwidth(const struct lpo_trace *t)
+{
+    double best = 0;
+
+    for (size_t i = 0; i < t->devices.len; i++) {
+        const struct lpo_device *d = &t->devices.at[i];
+        double now = 2e-6 * d->mem_clock_khz * d->bus_bits / 8;
+        best = now > best ? now : best;
+    }
+    return best;
+}
+
+static void learn(const struct native *n, size_t first_work, struct eager *e)
+{
+    groups all = { 0 };
+
+    e->least_ns = -1;
+    e->rate = bandwidth(n->trace);
+    gather(n, first_work, &all);
+    for (size_t i = 0; i < all.len; i++) {
+        const struct group *g = &all.at[i];
+        struct shape_key key = key_of(n->trace, g->linker, g->shape);
+        double ns = g->mean.ns / g->mean.count;
+
+        if (g->kind != LPO_KERNEL)
+            continue;
+        e->all.ns += g->mean.ns;
+        e->all.count += g->mean.count;
+        if (ns > 0 && (e->least_ns < 0 || ns < e->least_ns))
+            e->least_ns = ns;
+        mean_add(&e->shapes, &key, sizeof key, &g->mean);
+        mean_add(&e->names, &g->linker, sizeof g->linker, &g->mean);
+        *lpo_map_put(e->full, (const char *)&key, sizeof key, NULL) = g->shape;
+    }
+    lpo_vec_free(&all);
+}
+
+/* Copies and sets inside graphs move device memory; those outside, to and from the host, say
+ * nothing of them. As long as the shortest kernel, and what the bytes take; negative: unknown. */
+static double move_ns(const struct native_graph_node *node, const struct eager *e)
+{
+    if (e->least_ns < 0 || e->rate <= 0)
+        return -1;
+    return e->least_ns + (double)node->bytes * (node->kind == LPO_COPY ? 2 : 1) / e->rate;
+}
+
+static double weight_of(struct native *n, struct native_graph_node *node, const struct eager *e,
+                        bool *own)
+{
+    struct shape_key key = key_of(n->trace, node->linker, node->shape);
+    const uint64_t *full = lpo_map_find(e->full, (const char *)&key, sizeof key);
+    double ns = -1;
+
+    if (node->kind == LPO_KERNEL) {
+        if (full)
+            node->shape = (uint32_t)*full;
+        ns = mean_get(&e->shapes, &key, sizeof key);
+        if (ns < 0)
+            ns = mean_get(&e->names, &node->linker, sizeof node->linker);
+    }
+    *own = ns >= 0;
+    if (node->kind != LPO_KERNEL)
+        ns = move_ns(node, e);
+    if (ns < 0 && e->all.ns > 0)
+        ns = e->all.ns / e->all.count;
+    return ns < 0 ? 1 : ns;
+}
+
+/* Each node's end as a part of the launch, 0 … 1. */
+static void weigh(struct native *n, struct native_graph *g, const struct eager *e)
+{
+    double sum = 0, before = 0;
+
+    for (size_t i = 0; i < g->nodes.len; i++) {
+        bool own;
+        g->nodes.at[i].until = weight_of(n, &g->nodes.at[i], e, &own);
+        g->unseen += g->nodes.at[i].kind == LPO_KERNEL && !own;
+        sum += g->nodes.at[i].until;
+    }
+    for (size_t i = 0; i < g->nodes.len; i++) {
+        before += g->nodes.at[i].until;
+        g->nodes.at[i].until = before / sum;
+    }
+    if (g->nodes.len)
+        g->nodes.at[g->nodes.len - 1].until = 1;
+}
+
+static void eager_free(struct eager *e)
+{
+    struct means *all[] = { &e->shapes, &e->names };
+
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        lpo_map_destroy(all[i]->rows);
+        lpo_vec_free(&all[i]->at);
+    }
+    lpo_map_destroy(e->full);
+}
+
+void native_weigh_graphs(struct native *n, size_t first_work)
+{
+    struct eager e = { .shapes = { .rows = lpo_map_create() },
+                       .names = { .rows = lpo_map_create() },
+                       .full = lpo_map_create() };
+
+    learn(n, first_work, &e);
+    for (size_t i = 0; i < n->graphs.len; i++)
+        weigh(n, &n->graphs.at[i], &e);
+    eager_free(&e);
+}

@@ -1,0 +1,129 @@
+#include "trace/ncu/ncu.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "util/str.h"
+
+#define DEVICE "device__attribute_"
+
+static const struct fact_row {
+    const char *name;
+    enum lpo_ncu_fact fact;
+} facts[] = {
+    { "gpu__time_duration.sum", LPO_NCU_DURATION },
+    { "gpu__time_duration.avg", LPO_NCU_DURATION_OTHER },
+    { "gpu__time_duration.max", LPO_NCU_DURATION_OTHER },
+    { "gpu__time_duration.min", LPO_NCU_DURATION_OTHER },
+    { "launch__registers_per_thread", LPO_NCU_REGISTERS },
+    { "launch__shared_mem_per_block_static", LPO_NCU_STATIC_SMEM },
+    { "launch__shared_mem_per_block_dynamic", LPO_NCU_DYNAMIC_SMEM },
+    { "launch__device_id", LPO_NCU_DEVICE_ID },
+    { DEVICE "display_name", LPO_NCU_DEVICE_NAME },
+    { DEVICE "multiprocessor_count", LPO_NCU_SMS },
+    { DEVICE "compute_capability_major", LPO_NCU_CC_MAJOR },
+    { DEVICE "compute_capability_minor", LPO_NCU_CC_MINOR },
+    { DEVICE "total_memory", LPO_NCU_MEMORY },
+    { DEVICE "l2_cache_size", LPO_NCU_L2 },
+    { DEVICE "clock_rate", LPO_NCU_SM_CLOCK },
+    { DEVICE "memory_clock_rate", LPO_NCU_MEM_CLOCK },
+    { DEVICE "global_memory_bus_width", LPO_NCU_BUS },
+};
+
+enum lpo_ncu_fact lpo_ncu_fact_of(const char *name, size_t len)
+{
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        if (strlen(facts[i].name) == len && memcmp(facts[i].name, name, len) == 0)
+            return facts[i].fact;
+    }
+    if (len >= strlen(DEVICE) && memcmp(name, DEVICE, strlen(DEVICE)) == 0)
+        return LPO_NCU_DEVICE_OTHER;
+    return LPO_NCU_NONE;
+}
+
+void lpo_ncu_result_reset(struct lpo_ncu_result *r)
+{
+    *r = (struct lpo_ncu_result){ .device_name = LPO_NONE };
+    for (size_t i = 0; i < sizeof r->fact / sizeof *r->fact; i++)
+        r->fact[i] = NAN;
+}
+
+/* A fact as a whole number; `missing` when it is not told or out of bounds. */
+static uint64_t whole(const struct lpo_ncu_result *r, enum lpo_ncu_fact fact, uint64_t missing)
+{
+    double v = r->fact[fact];
+
+    return v >= 0 && v < 1e18 ? (uint64_t)(v + 0.5) : missing;
+}
+
+static void fill_device(struct lpo_trace *t, uint16_t row, const struct lpo_ncu_result *r)
+{
+    struct lpo_device *d = &t->devices.at[row];
+
+    if (d->name == LPO_NONE)
+        d->name = r->device_name;
+    d->sms = (uint32_t)whole(r, LPO_NCU_SMS, d->sms);
+    d->cc_major = (uint32_t)whole(r, LPO_NCU_CC_MAJOR, d->cc_major);
+    d->cc_minor = (uint32_t)whole(r, LPO_NCU_CC_MINOR, d->cc_minor);
+    d->memory_bytes = whole(r, LPO_NCU_MEMORY, d->memory_bytes);
+    d->l2_bytes = whole(r, LPO_NCU_L2, d->l2_bytes);
+    d->sm_clock_khz = (uint32_t)whole(r, LPO_NCU_SM_CLOCK, d->sm_clock_khz);
+    d->mem_clock_khz = (uint32_t)whole(r, LPO_NCU_MEM_CLOCK, d->mem_clock_khz);
+    d->bus_bits = (uint32_t)whole(r, LPO_NCU_BUS, d->bus_bits);
+}
+
+static uint32_t shape_of(struct lpo_trace *t, const struct lpo_ncu_result *r)
+{
+    struct lpo_shape shape = { .registers = (uint32_t)whole(r, LPO_NCU_REGISTERS, LPO_NONE),
+                               .static_smem = (uint32_t)whole(r, LPO_NCU_STATIC_SMEM, LPO_NONE),
+                               .dynamic_smem = (uint32_t)whole(r, LPO_NCU_DYNAMIC_SMEM, LPO_NONE) };
+
+    if (!r->has_shape)
+        return LPO_NONE;
+    memcpy(shape.grid, r->grid, sizeof shape.grid);
+    memcpy(shape.block, r->block, sizeof shape.block);
+    return lpo_trace_shape(t, &shape);
+}
+
+static void set_duration(struct lpo_work *w, double ns)
+{
+    w->flags = (uint8_t)((w->flags | LPO_WORK_UNTIMED) & ~LPO_WORK_NO_LENGTH);
+    w->start_ns = w->end_ns = 0;
+    if (ns >= 0 && ns < 1e18)
+        w->end_ns = (int64_t)(ns + 0.5);
+    else
+        w->flags |= LPO_WORK_NO_LENGTH;
+}
+
+void lpo_ncu_update(struct lpo_trace *t, uint32_t work, const struct lpo_ncu_result *r)
+{
+    struct lpo_work *w = &t->works.at[work];
+    double ns = r->fact[LPO_NCU_DURATION];
+
+    fill_device(t, w->device, r);
+    w->shape = shape_of(t, r);
+    set_duration(w, isnan(ns) ? r->fact[LPO_NCU_DURATION_OTHER] : ns);
+}
+
+/* A machine has few GPUs: looked at one by one they are found before a hash is made. */
+static uint16_t device_row(struct lpo_trace *t, int32_t id)
+{
+    for (size_t i = 0; i < t->devices.len && i < 16; i++) {
+        if (t->devices.at[i].id == id && t->devices.at[i].rank == -1)
+            return (uint16_t)i;
+    }
+    return lpo_trace_device(t, id, -1);
+}
+
+uint32_t lpo_ncu_push(struct lpo_trace *t, struct lpo_work w, const struct lpo_ncu_result *r,
+                      int32_t device)
+{
+    uint32_t at = (uint32_t)t->works.len;
+
+    w.launch = w.capture_stack = LPO_NONE;
+    w.kind = LPO_KERNEL;
+    w.device = device_row(t, (int32_t)whole(r, LPO_NCU_DEVICE_ID, (uint32_t)device));
+    lpo_vec_push(&t->works, w);
+    lpo_ncu_update(t, at, r);
+    return at;
+}

@@ -1,0 +1,159 @@
+/* The SQLite export of Nsight Systems, of any version. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trace/nsys/read.h"
+#include "trace/readers.h"
+#include "util/err.h"
+#include "util/idmap.h"
+#include "util/str.h"
+
+static bool sniff(const char *path, const unsigned char *head, size_t len)
+{
+    static const char magic[] = "SQLite format 3";
+
+    (void)path;
+    return len >= sizeof magic && memcmp(head, magic, sizeof magic) == 0;
+}
+
+/* A clock that is decades off is damage, not another machine's. */
+static void set_shift(struct lpo_nsys_reading *r, int64_t epoch)
+{
+    const int64_t bound = (int64_t)1 << 60;
+    int64_t shift;
+
+    if (!__builtin_sub_overflow(epoch, r->t->epoch_ns, &shift) && shift < bound && shift > -bound)
+        r->shift_ns = shift;
+}
+
+/* Times count from the session's start, or from the clock that `systemClockNs` shows at it. Files
+ * read into one trace share the clock of the first that knows its epoch. */
+static int read_clock(struct lpo_nsys_reading *r, struct lpo_err *err)
+{
+    static const char *const names[] = { "utcEpochNs", "systemClockNs", NULL };
+    const int64_t bound = (int64_t)1 << 60;
+    struct lpo_nsys_rows rows;
+    int64_t epoch = LPO_NO_TIME;
+    int rc = lpo_nsys_begin(r->db, &rows, "TARGET_INFO_SESSION_START_TIME", names, NULL, err);
+
+    if (rc > 0 && lpo_nsys_step(r->db, &rows, r->t) && !lpo_nsys_null(&rows, 0)) {
+        int64_t utc = lpo_nsys_int(&rows, 0), clock = lpo_nsys_int(&rows, 1);
+
+        if (utc > 0 && utc / 2 < bound && clock >= 0 && clock < bound)
+            epoch = utc - clock;
+    }
+    lpo_nsys_end(&rows);
+    if (rc < 0 || epoch == LPO_NO_TIME)
+        return rc < 0 ? rc : 0;
+    if (r->t->epoch_ns == LPO_NO_TIME && r->t->works.len == 0 && r->t->ranges.len == 0)
+        r->t->epoch_ns = epoch;
+    else if (r->t->epoch_ns != LPO_NO_TIME)
+        set_shift(r, epoch);
+    return 0;
+}
+
+/* Paths in messages tell users and hosts: words with a slash are left out. */
+static void note_message(struct lpo_trace *t, const char *text)
+{
+    LPO_STR kept = { 0 };
+
+    for (const char *p = text; *p;) {
+        size_t len = strcspn(p, " \t\n");
+
+        if (len && !memchr(p, '/', len))
+            lpo_str_addf(&kept, "%s%.*s", kept.len ? " " : "", (int)(len < 200 ? len : 200), p);
+        p += len + strspn(p + len, " \t\n");
+    }
+    if (kept.len)
+        lpo_trace_note(t, 0, "nsys says: %s", lpo_str_text(&kept));
+}
+
+/* What nsys itself warned of while it recorded: lost events, missing permissions. */
+static int read_diagnostics(struct lpo_nsys_reading *r, struct lpo_err *err)
+{
+    static const char *const names[] = { "text", NULL };
+    enum { WARNING = 2, MOST = 8 };
+    struct lpo_nsys_rows rows;
+    char where[32];
+    int rc;
+
+    snprintf(where, sizeof where, "severity >= %d", WARNING);
+    rc = lpo_nsys_begin(r->db, &rows, "DIAGNOSTIC_EVENT", names, where, NULL);
+    for (int n = 0; rc > 0 && n < MOST && lpo_nsys_step(r->db, &rows, r->t); n++) {
+        const char *text = (const char *)sqlite3_column_text(rows.stmt, 0);
+
+        if (text)
+            note_message(r->t, text);
+    }
+    lpo_nsys_end(&rows);
+    (void)err; /* without a severity column there is nothing to tell */
+    return 0;
+}
+
+/* In this order: works tell which calls matter, ranges need the room that the join took, and open
+ * ranges end with what was seen last. */
+static const struct step {
+    int (*read)(struct lpo_nsys_reading *r, struct lpo_err *err);
+    uint32_t skip; /* left out when the caller does without these */
+} steps[] = {
+    { read_clock, 0 },
+    { lpo_nsys_read_gpus, 0 },
+    { lpo_nsys_read_works, 0 },
+    { lpo_nsys_read_launches, LPO_SKIP_LAUNCHES },
+    { lpo_nsys_read_ranges, LPO_SKIP_RANGES },
+    { lpo_nsys_read_nodes, 0 },
+    { lpo_nsys_read_names, 0 },
+    { read_diagnostics, 0 },
+};
+
+static int read_all(struct lpo_nsys_reading *r, struct lpo_err *err)
+{
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        if (!(r->t->skip & steps[i].skip) && steps[i].read(r, err) < 0)
+            return err->code;
+    }
+    if (r->t->skip & LPO_SKIP_LAUNCHES)
+        lpo_nsys_forget_launches(r);
+    if (lpo_nsys_cut(r->db))
+        lpo_trace_note(r->t, 0, "the file was cut short: what is there was read");
+    return 0;
+}
+
+static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_nsys) db = NULL;
+    struct lpo_nsys_reading r = { .t = into, .last_process = LPO_NONE, .last_thread = LPO_NONE };
+    int rc;
+
+    if (lpo_nsys_open(path, &db, err) < 0)
+        return err->code;
+    if (lpo_nsys_count_tables(db) == 0)
+        return lpo_fail(err, LPO_E_FORMAT,
+                        "a SQLite file, but not an export of nsys: no table of its kind "
+                        "(make one with: nsys export -t sqlite REPORT.nsys-rep)");
+    r.db = db;
+    r.first_work = into->works.len;
+    r.first_range = into->ranges.len;
+    r.processes = lpo_idmap_create(0);
+    r.pids = lpo_idmap_create(0);
+    r.threads = lpo_idmap_create(0);
+    r.gpus = lpo_idmap_create(0);
+    r.node_numbers = lpo_idmap_create(0);
+    rc = read_all(&r, err);
+    lpo_idmap_destroy(r.processes);
+    lpo_idmap_destroy(r.pids);
+    lpo_idmap_destroy(r.threads);
+    lpo_idmap_destroy(r.gpus);
+    lpo_idmap_destroy(r.node_numbers);
+    lpo_idmap_destroy(r.launches);
+    lpo_vec_free(&r.nodes);
+    return rc;
+}
+
+const struct lpo_reader lpo_reader_nsys = {
+    .name = "nsys",
+    .summary = "Nsight Systems SQLite export (.gz too)",
+    .sniff = sniff,
+    .read = read,
+};

@@ -1,0 +1,57 @@
+/* trace/nsys/read.h - what the parts of the nsys reader share while one file is read. */
+#pragma once
+
+#include "trace/nsys/db.h"
+#include "trace/trace.h"
+
+struct lpo_idmap;
+
+struct lpo_nsys_reading {
+    struct lpo_nsys *db;
+    struct lpo_trace *t;
+    int64_t shift_ns; /* from this file's clock to the trace's */
+    size_t first_work, first_range;
+
+    struct lpo_idmap *processes; /* globalPid >> 24 to row of t->processes */
+    struct lpo_idmap *pids;      /* pid to the machine (hardware and vm bits) that has it */
+    struct lpo_idmap *threads;   /* globalTid to row of t->threads */
+    uint64_t last_gid, last_gtid;
+    uint32_t last_process, last_thread;
+
+    struct lpo_idmap *gpus;         /* process << 32 | CUDA ordinal to the GPU's own id */
+    bool by_gpu;                    /* ordinals of processes clash: devices go by GPU id */
+    struct lpo_idmap *launches;     /* process << 32 | correlation id to row of t->launches */
+    struct lpo_idmap *node_numbers; /* graph node id to its place in `nodes` */
+    LPO_VEC(uint64_t) nodes;        /* graph node ids that ran */
+};
+
+/* A time on the trace's clock. Damaged rows may hold any number: bounded, so that sums fit. */
+static inline int64_t lpo_nsys_time(const struct lpo_nsys_reading *r,
+                                    const struct lpo_nsys_rows *rows, int column)
+{
+    const int64_t bound = (int64_t)1 << 61;
+    int64_t v = lpo_nsys_int(rows, column);
+
+    if (v > bound)
+        v = bound;
+    if (v < -bound)
+        v = -bound;
+    return v + r->shift_ns;
+}
+
+/* globalTid and globalPid: hardware:8 vm:8 pid:24 tid:24. */
+uint16_t lpo_nsys_process(struct lpo_nsys_reading *r, int64_t global_id);
+uint32_t lpo_nsys_thread(struct lpo_nsys_reading *r, int64_t global_tid);
+/* The process was alive then. */
+void lpo_nsys_alive(struct lpo_nsys_reading *r, uint16_t process, int64_t ns);
+uint16_t lpo_nsys_device(struct lpo_nsys_reading *r, uint16_t process, int64_t ordinal);
+
+int lpo_nsys_read_gpus(struct lpo_nsys_reading *r, struct lpo_err *err);  /* before works */
+int lpo_nsys_read_names(struct lpo_nsys_reading *r, struct lpo_err *err); /* after all else */
+int lpo_nsys_read_works(struct lpo_nsys_reading *r, struct lpo_err *err);
+int lpo_nsys_read_launches(struct lpo_nsys_reading *r, struct lpo_err *err);
+/* Instead: works carry correlation ids in `launch` until one of the two is called. */
+void lpo_nsys_forget_launches(struct lpo_nsys_reading *r);
+int lpo_nsys_read_ranges(struct lpo_nsys_reading *r, struct lpo_err *err);
+/* Where graph nodes were captured; works carry node numbers in capture_stack until then. */
+int lpo_nsys_read_nodes(struct lpo_nsys_reading *r, struct lpo_err *err);

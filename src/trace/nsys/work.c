@@ -1,0 +1,344 @@
+/* Kernels, copies, sets and the calls that launched them. */
+#include "trace/nsys/read.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "util/err.h"
+#include "util/idmap.h"
+
+/* Every work table begins with these. */
+enum { W_START, W_END, W_DEVICE, W_STREAM, W_CORRELATION, W_PID, W_NODE, W_OWN };
+
+#define WORK_COLUMNS                                                                               \
+    "start", "end", "deviceId", "streamId", "correlationId", "globalPid", "graphNodeId"
+
+enum {
+    K_DEMANGLED = W_OWN,
+    K_SHORT,
+    K_MANGLED,
+    K_GRID, /* X, Y, Z, then the block's */
+    K_REGISTERS = K_GRID + 6,
+    K_STATIC,
+    K_DYNAMIC,
+};
+
+static uint64_t launch_key(uint16_t process, uint32_t correlation)
+{
+    return (uint64_t)process << 32 | correlation;
+}
+
+/* `launch` holds the correlation id until the calls are read. */
+static struct lpo_work *push_work(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows,
+                                  enum lpo_work_kind kind)
+{
+    struct lpo_work w = { .name = LPO_NONE,
+                          .launch = LPO_NONE,
+                          .stack = LPO_NONE,
+                          .capture_stack = LPO_NONE,
+                          .shape = LPO_NONE,
+                          .metrics = LPO_NONE,
+                          .kind = (uint8_t)kind };
+    int64_t correlation = lpo_nsys_int(rows, W_CORRELATION);
+
+    w.start_ns = lpo_nsys_time(r, rows, W_START);
+    w.end_ns = lpo_nsys_time(r, rows, W_END);
+    if (lpo_nsys_null(rows, W_END) || w.end_ns < w.start_ns) {
+        w.end_ns = w.start_ns;
+        w.flags |= LPO_WORK_NO_LENGTH;
+    }
+    w.stream = (uint32_t)lpo_nsys_int(rows, W_STREAM);
+    w.process = lpo_nsys_process(r, lpo_nsys_int(rows, W_PID));
+    w.device = lpo_nsys_device(r, w.process, lpo_nsys_int(rows, W_DEVICE));
+    if (correlation > 0 && correlation < LPO_NONE)
+        w.launch = (uint32_t)correlation;
+    lpo_nsys_alive(r, w.process, w.end_ns);
+    lpo_vec_push(&r->t->works, w);
+    return &r->t->works.at[r->t->works.len - 1];
+}
+
+static void note_node(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows,
+                      struct lpo_work *w)
+{
+    int64_t node = lpo_nsys_int(rows, W_NODE);
+    uint32_t *slot;
+    bool fresh;
+
+    if (node == 0)
+        return;
+    w->flags |= LPO_WORK_GRAPH;
+    slot = lpo_idmap_put(r->node_numbers, (uint64_t)node, &fresh);
+    if (fresh) {
+        *slot = (uint32_t)r->nodes.len;
+        lpo_vec_push(&r->nodes, (uint64_t)node);
+    }
+    w->capture_stack = *slot;
+}
+
+static uint32_t kernel_name(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows)
+{
+    for (int c = K_DEMANGLED; c <= K_MANGLED; c++) {
+        uint32_t name = LPO_NONE;
+
+        if (sqlite3_column_type(rows->stmt, c) == SQLITE_TEXT)
+            name = lpo_nsys_text(rows, r->t, c);
+        else if (!lpo_nsys_null(rows, c))
+            name = lpo_nsys_string(r->db, r->t, lpo_nsys_int(rows, c));
+        if (name != LPO_NONE)
+            return name;
+    }
+    return lpo_trace_name(r->t, "(kernel without a name)");
+}
+
+static uint32_t kernel_shape(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows)
+{
+    uint32_t v[9];
+    struct lpo_shape shape;
+
+    if (!rows->has[K_GRID])
+        return LPO_NONE;
+    for (int i = 0; i < 9; i++)
+        v[i] = rows->has[K_GRID + i] ? (uint32_t)lpo_nsys_int(rows, K_GRID + i) : LPO_NONE;
+    memcpy(shape.grid, v, sizeof shape.grid);
+    memcpy(shape.block, v + 3, sizeof shape.block);
+    shape.registers = v[6];
+    shape.static_smem = v[7];
+    shape.dynamic_smem = v[8];
+    return lpo_trace_shape(r->t, &shape);
+}
+
+static void kernel_row(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows)
+{
+    struct lpo_work *w = push_work(r, rows, LPO_KERNEL);
+
+    w->name = kernel_name(r, rows);
+    if (sqlite3_column_type(rows->stmt, K_MANGLED) == SQLITE_INTEGER) {
+        uint32_t linker = lpo_nsys_string(r->db, r->t, lpo_nsys_int(rows, K_MANGLED));
+
+        w->linker = linker == LPO_NONE ? 0 : linker;
+    }
+    w->shape = kernel_shape(r, rows);
+    note_node(r, rows, w);
+}
+
+static void copy_row(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows)
+{
+    static const char *const kinds[] = {
+        "Memcpy",
+        "Memcpy HtoD",
+        "Memcpy DtoH",
+        "Memcpy HtoA",
+        "Memcpy AtoH",
+        "Memcpy AtoA",
+        "Memcpy AtoD",
+        "Memcpy DtoA",
+        "Memcpy DtoD",
+        "Memcpy HtoH",
+        "Memcpy PtoP",
+        "Memcpy HtoD (unified)",
+        "Memcpy DtoH (unified)",
+        "Memcpy DtoD (unified)",
+    };
+    struct lpo_work *w = push_work(r, rows, LPO_COPY);
+    int64_t kind = lpo_nsys_int(rows, W_OWN + 1);
+
+    w->bytes = (uint64_t)lpo_nsys_int(rows, W_OWN);
+    if (kind < 0 || kind >= (int64_t)(sizeof kinds / sizeof *kinds))
+        kind = 0;
+    w->name = lpo_trace_name(r->t, kinds[kind]);
+    note_node(r, rows, w);
+}
+
+static void set_row(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows)
+{
+    struct lpo_work *w = push_work(r, rows, LPO_SET);
+
+    w->bytes = (uint64_t)lpo_nsys_int(rows, W_OWN);
+    w->name = lpo_trace_name(r->t, "Memset");
+    note_node(r, rows, w);
+}
+
+/* A graph launch traced as one span: kept only where no node of that launch has a row. */
+static void graph_row(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows)
+{
+    int64_t correlation = lpo_nsys_int(rows, W_CORRELATION);
+    uint16_t process = lpo_nsys_process(r, lpo_nsys_int(rows, W_PID));
+    struct lpo_work *w;
+    char name[64];
+
+    if (correlation > 0 && lpo_idmap_find(r->launches, launch_key(process, (uint32_t)correlation)))
+        return;
+    w = push_work(r, rows, LPO_KERNEL);
+    snprintf(name, sizeof name, "CUDA graph %lld (whole launch)",
+             (long long)lpo_nsys_int(rows, W_OWN));
+    w->name = lpo_trace_name(r->t, name);
+    w->flags |= LPO_WORK_GRAPH | LPO_WORK_WHOLE;
+}
+
+static const struct work_table {
+    const char *table;
+    const char *const names[LPO_NSYS_COLUMNS];
+    void (*row)(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows);
+} work_tables[] = {
+    { "CUPTI_ACTIVITY_KIND_KERNEL",
+      { WORK_COLUMNS, "demangledName", "shortName", "mangledName", "gridX", "gridY", "gridZ",
+        "blockX", "blockY", "blockZ", "registersPerThread", "staticSharedMemory",
+        "dynamicSharedMemory" },
+      kernel_row },
+    { "CUPTI_ACTIVITY_KIND_MEMCPY", { WORK_COLUMNS, "bytes", "copyKind" }, copy_row },
+    { "CUPTI_ACTIVITY_KIND_MEMSET", { WORK_COLUMNS, "bytes" }, set_row },
+};
+
+static const struct work_table graph_table = { "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+                                               { WORK_COLUMNS, "graphId" },
+                                               graph_row };
+
+static int read_table(struct lpo_nsys_reading *r, const struct work_table *table,
+                      struct lpo_err *err)
+{
+    struct lpo_nsys_rows rows;
+    int rc = lpo_nsys_begin(r->db, &rows, table->table, table->names, NULL, err);
+
+    while (rc > 0 && lpo_nsys_step(r->db, &rows, r->t)) {
+        if (!lpo_nsys_null(&rows, W_START))
+            table->row(r, &rows);
+    }
+    lpo_nsys_end(&rows);
+    return rc < 0 ? rc : 0;
+}
+
+/* How far ahead of the join its keys are known. */
+enum { AHEAD = 16 };
+
+static uint64_t work_key(const struct lpo_work *w)
+{
+    return launch_key(w->process, w->launch);
+}
+
+/* The ids that works ask for, with no call yet. */
+static void expect_launches(struct lpo_nsys_reading *r)
+{
+    size_t count = r->t->works.len - r->first_work;
+    const struct lpo_work *w = count ? &r->t->works.at[r->first_work] : NULL;
+
+    r->launches = lpo_idmap_create(count);
+    for (size_t i = 0; i < count; i++) {
+        if (i + AHEAD < count)
+            lpo_idmap_prefetch(r->launches, work_key(&w[i + AHEAD]));
+        if (w[i].launch != LPO_NONE)
+            lpo_idmap_put(r->launches, work_key(&w[i]), NULL);
+    }
+}
+
+int lpo_nsys_read_works(struct lpo_nsys_reading *r, struct lpo_err *err)
+{
+    const struct lpo_trace *t = r->t;
+    size_t before;
+
+    for (size_t i = 0; i < sizeof work_tables / sizeof *work_tables; i++) {
+        if (read_table(r, &work_tables[i], err) < 0)
+            return err->code;
+    }
+    expect_launches(r);
+    before = t->works.len;
+    if (read_table(r, &graph_table, err) < 0)
+        return err->code;
+    for (size_t i = before; i < t->works.len; i++)
+        lpo_idmap_put(r->launches, work_key(&t->works.at[i]), NULL);
+    if (t->works.len > before)
+        lpo_trace_note(r->t, t->works.len - before,
+                       "CUDA graph launches were traced as a whole (--cuda-graph-trace=graph): "
+                       "their kernels are not known one by one");
+    return 0;
+}
+
+/* A row of the call table, held back until the memory of its id is near. */
+struct call {
+    int64_t start_ns, end_ns, tid;
+    uint64_t key;
+};
+
+/* A runtime call and the driver call inside it share an id: the outer one is the launch. */
+static void join_call(struct lpo_nsys_reading *r, const struct call *c)
+{
+    uint32_t *slot = lpo_idmap_find(r->launches, c->key);
+    struct lpo_launch l = { c->start_ns, c->end_ns < c->start_ns ? c->start_ns : c->end_ns, 0,
+                            LPO_NONE };
+    struct lpo_launch *have;
+
+    if (!slot)
+        return;
+    if (*slot == LPO_NONE) {
+        l.thread = lpo_nsys_thread(r, c->tid);
+        *slot = (uint32_t)r->t->launches.len;
+        lpo_vec_push(&r->t->launches, l);
+        return;
+    }
+    have = &r->t->launches.at[*slot];
+    if (l.start_ns < have->start_ns || (l.start_ns == have->start_ns && l.end_ns > have->end_ns)) {
+        l.thread = lpo_nsys_thread(r, c->tid);
+        *have = l;
+    }
+}
+
+static int read_calls(struct lpo_nsys_reading *r, const char *table, struct lpo_err *err)
+{
+    static const char *const names[] = { "start", "end", "globalTid", "correlationId", NULL };
+    struct lpo_nsys_rows rows;
+    struct call held[AHEAD];
+    size_t n = 0;
+    int rc = lpo_nsys_begin(r->db, &rows, table, names, NULL, err);
+
+    while (rc > 0 && lpo_nsys_step(r->db, &rows, r->t)) {
+        struct call c = { lpo_nsys_time(r, &rows, 0), lpo_nsys_time(r, &rows, 1),
+                          lpo_nsys_int(&rows, 2), 0 };
+        uint16_t process = lpo_nsys_process(r, c.tid);
+        int64_t correlation = lpo_nsys_int(&rows, 3);
+
+        lpo_nsys_alive(r, process, c.end_ns);
+        if (correlation <= 0 || correlation >= LPO_NONE)
+            continue;
+        c.key = launch_key(process, (uint32_t)correlation);
+        lpo_idmap_prefetch(r->launches, c.key);
+        if (n >= AHEAD)
+            join_call(r, &held[n % AHEAD]);
+        held[n++ % AHEAD] = c;
+    }
+    for (size_t i = n > AHEAD ? n - AHEAD : 0; i < n; i++)
+        join_call(r, &held[i % AHEAD]);
+    lpo_nsys_end(&rows);
+    return rc < 0 ? rc : 0;
+}
+
+static void settle_launches(struct lpo_nsys_reading *r)
+{
+    size_t count = r->t->works.len - r->first_work;
+    struct lpo_work *w = count ? &r->t->works.at[r->first_work] : NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t *slot = NULL;
+
+        if (i + AHEAD < count)
+            lpo_idmap_prefetch(r->launches, work_key(&w[i + AHEAD]));
+        if (w[i].launch != LPO_NONE)
+            slot = lpo_idmap_find(r->launches, work_key(&w[i]));
+        w[i].launch = slot ? *slot : LPO_NONE;
+    }
+}
+
+void lpo_nsys_forget_launches(struct lpo_nsys_reading *r)
+{
+    for (size_t i = r->first_work; i < r->t->works.len; i++)
+        r->t->works.at[i].launch = LPO_NONE;
+}
+
+int lpo_nsys_read_launches(struct lpo_nsys_reading *r, struct lpo_err *err)
+{
+    if (read_calls(r, "CUPTI_ACTIVITY_KIND_RUNTIME", err) < 0 ||
+        read_calls(r, "CUPTI_ACTIVITY_KIND_DRIVER", err) < 0)
+        return err->code;
+    settle_launches(r);
+    lpo_idmap_destroy(r->launches); /* the ranges need the room */
+    r->launches = NULL;
+    return 0;
+}

@@ -1,0 +1,29 @@
+/* writer/build.h - every report of a run, from the artifacts in its folder alone.
+ *
+ * Reads what is there (run.json, env.json, config.yaml, traces, metrics.json) and writes
+ *     report.{md,json}  kernels.md  operators.md  stakeholder_summary.md
+ *     ncu/regions/report.{md,json} and a folder per region, where ncu measured something
+ * A file that cannot be read is told in the report, not an error. Building twice gives the same
+ * bytes: nothing in a report comes from the clock, the machine or the place of the folder. */
+#pragma once
+
+#include <stddef.h>
+
+struct lpo_arena;
+struct lpo_err;
+struct lpo_paths;
+
+struct lpo_report_options {
+    const char *const *overrides; /* "report.private=true", NULL-terminated; may be NULL */
+};
+
+/* The files of the main report that were written, relative to the run folder. */
+struct lpo_report_out {
+    struct lpo_arena *arena; /* owns the names */
+    struct lpo_paths *files; /* run/rundir.h; appended to */
+};
+
+/* LPO_E_NOTFOUND when `run_dir` is no folder or holds nothing that lpo made; LPO_E_CONFIG for an
+ * override that `lpo run` would refuse too. `out` may be NULL. */
+int lpo_report_build(const char *run_dir, const struct lpo_report_options *options,
+                     const struct lpo_report_out *out, struct lpo_err *err);

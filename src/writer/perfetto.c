@@ -1,0 +1,89 @@
+/* Chrome's trace format, which Perfetto opens: the lanes of a document's timelines. */
+#include <string.h>
+
+#include "report/doc.h"
+#include "writer/writer.h"
+#include "util/json_write.h"
+#include "util/str.h"
+
+/* Microseconds with three decimals are exact nanoseconds. */
+static void add_us(struct lpo_str *out, int64_t ns)
+{
+    uint64_t n = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns;
+
+    lpo_str_addf(out, "%s%llu.%03u", ns < 0 ? "-" : "", (unsigned long long)(n / 1000),
+                 (unsigned)(n % 1000));
+}
+
+static void add_meta(struct lpo_str *out, const char *what, size_t pid, size_t tid,
+                     const char *name)
+{
+    lpo_str_addf(
+        out, ",\n{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%zu,\"tid\":%zu,\"args\":{\"name\":", what,
+        pid, tid);
+    lpo_str_add_json(out, name, strlen(name), false);
+    lpo_str_add(out, "}}");
+}
+
+/* Lanes of one group share a process in the viewer: the group's number is that of its first lane.
+ */
+static size_t group_of(const struct lpo_figure *f, size_t lane)
+{
+    for (size_t i = 0; i < lane; i++)
+        if (strcmp(f->lanes.at[i].group, f->lanes.at[lane].group) == 0)
+            return i;
+    return lane;
+}
+
+static void write_lanes(const struct lpo_figure *f, struct lpo_str *out)
+{
+    size_t *groups = lpo_xcalloc(f->lanes.len, sizeof *groups);
+
+    for (size_t i = 0; i < f->lanes.len; i++) {
+        groups[i] = group_of(f, i);
+        if (groups[i] == i)
+            add_meta(out, "process_name", i + 1, 0, f->lanes.at[i].group);
+        add_meta(out, "thread_name", groups[i] + 1, i + 1, f->lanes.at[i].name);
+        lpo_str_addf(out,
+                     ",\n{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":%zu,\"tid\":%zu,"
+                     "\"args\":{\"sort_index\":%zu}}",
+                     groups[i] + 1, i + 1, i);
+    }
+    for (size_t i = 0; i < f->spans.len; i++) {
+        const struct lpo_span *s = &f->spans.at[i];
+
+        lpo_str_add(out, ",\n{\"ph\":\"X\",\"name\":");
+        lpo_str_add_json(out, s->name, strlen(s->name), false);
+        lpo_str_addf(out, ",\"pid\":%zu,\"tid\":%u,\"ts\":", groups[s->lane] + 1, s->lane + 1);
+        add_us(out, s->start_ns);
+        lpo_str_add(out, ",\"dur\":");
+        add_us(out, s->end_ns - s->start_ns);
+        lpo_str_addc(out, '}');
+    }
+    free(groups);
+}
+
+static void perfetto_write(const struct lpo_doc *doc, struct lpo_str *out)
+{
+    lpo_str_add(out,
+                "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
+                "{\"ph\":\"M\",\"name\":\"trace_title\",\"pid\":0,\"tid\":0,\"args\":{\"name\":");
+    lpo_str_add_json(out, doc->title, strlen(doc->title), false);
+    lpo_str_add(out, "}}");
+    for (size_t i = 0; i < doc->sections.len; i++) {
+        const struct lpo_section *s = doc->sections.at[i];
+
+        for (size_t k = 0; k < s->items.len; k++)
+            if (s->items.at[k].kind == LPO_ITEM_FIGURE &&
+                s->items.at[k].figure->kind == LPO_FIG_LANES)
+                write_lanes(s->items.at[k].figure, out);
+    }
+    lpo_str_add(out, "\n]}\n");
+}
+
+const struct lpo_writer lpo_writer_perfetto = {
+    .name = "perfetto",
+    .ext = "perfetto.json",
+    .summary = "timelines for ui.perfetto.dev and chrome://tracing",
+    .write = perfetto_write,
+};

@@ -1,0 +1,304 @@
+#include "writer/svg.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "report/doc.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/file.h"
+#include "util/path.h"
+#include "util/str.h"
+#include "util/units.h"
+
+enum { WIDTH = 760, HEIGHT = 420, LEFT = 80, RIGHT = 20, TOP = 40, BOTTOM = 60, MOST_SERIES = 8 };
+
+static const char *const colours[MOST_SERIES] = { "#1f6feb", "#d1553d", "#8b949e", "#2da44e",
+                                                  "#bf8700", "#8250df", "#0e7490", "#57606a" };
+
+static void add_text(struct lpo_str *s, const char *text)
+{
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+
+        if (c == '<')
+            lpo_str_add(s, "&lt;");
+        else if (c == '>')
+            lpo_str_add(s, "&gt;");
+        else if (c == '&')
+            lpo_str_add(s, "&amp;");
+        else if (c == '"')
+            lpo_str_add(s, "&quot;");
+        else if (c >= 0x20)
+            lpo_str_addc(s, (char)c);
+    }
+}
+
+static void label(struct lpo_str *s, double x, double y, const char *anchor, int size,
+                  const char *text)
+{
+    lpo_str_addf(s, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" font-size=\"%d\">", x, y,
+                 anchor, size);
+    add_text(s, text);
+    lpo_str_add(s, "</text>\n");
+}
+
+static void open_svg(struct lpo_str *s, const struct lpo_figure *f, int height)
+{
+    lpo_str_addf(s,
+                 "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
+                 "font-family=\"sans-serif\" fill=\"#24292f\">\n"
+                 "<rect width=\"%d\" height=\"%d\" fill=\"white\"/>\n",
+                 WIDTH, height, WIDTH, height);
+    label(s, WIDTH / 2.0, 22, "middle", 15, f->title);
+}
+
+/* The order in which series first appear; at most MOST_SERIES are told apart. */
+static size_t series_of(const struct lpo_figure *f, const char **names)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < f->points.len; i++) {
+        size_t k = 0;
+
+        if (strcmp(f->points.at[i].series, "roof") == 0)
+            continue;
+        while (k < n && strcmp(names[k], f->points.at[i].series) != 0)
+            k++;
+        if (k == n && n < MOST_SERIES)
+            names[n++] = f->points.at[i].series;
+    }
+    return n;
+}
+
+static size_t index_of(const char *const *names, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    return n ? n - 1 : 0;
+}
+
+static void legend(struct lpo_str *s, const char *const *names, size_t n, double y)
+{
+    double x = LEFT;
+
+    for (size_t i = 0; i < n; i++) {
+        lpo_str_addf(s, "<rect x=\"%.1f\" y=\"%.1f\" width=\"10\" height=\"10\" fill=\"%s\"/>\n", x,
+                     y - 9, colours[i]);
+        label(s, x + 14, y, "start", 11, names[i]);
+        x += 30 + 7.0 * (double)strlen(names[i]);
+    }
+}
+
+struct axis {
+    double low, high; /* powers of ten */
+};
+
+static struct axis log_axis(const struct lpo_figure *f, bool vertical)
+{
+    double low = INFINITY, high = -INFINITY;
+
+    for (size_t i = 0; i < f->points.len; i++) {
+        double v = vertical ? f->points.at[i].y : f->points.at[i].x;
+
+        if (v > 0 && isfinite(v)) {
+            low = fmin(low, log10(v));
+            high = fmax(high, log10(v));
+        }
+    }
+    if (!(low <= high))
+        return (struct axis){ 0, 1 };
+    return (struct axis){ floor(low), fmax(ceil(high), floor(low) + 1) };
+}
+
+static double place_x(const struct axis *a, double v)
+{
+    return LEFT + (log10(v) - a->low) / (a->high - a->low) * (WIDTH - LEFT - RIGHT);
+}
+
+static double place_y(const struct axis *a, double v)
+{
+    return HEIGHT - BOTTOM - (log10(v) - a->low) / (a->high - a->low) * (HEIGHT - TOP - BOTTOM);
+}
+
+static void ticks(struct lpo_str *s, const struct axis *a, bool vertical)
+{
+    int step = a->high - a->low > 12 ? 3 : 1;
+
+    for (int e = (int)a->low; e <= (int)a->high; e += step) {
+        double v = pow(10, e), at = vertical ? place_y(a, v) : place_x(a, v);
+        LPO_STR text = { 0 };
+
+        lpo_add_si(&text, v, "");
+        if (vertical) {
+            lpo_str_addf(s, "<path d=\"M%d %.1fH%d\" stroke=\"#d0d7de\"/>\n", LEFT, at,
+                         WIDTH - RIGHT);
+            label(s, LEFT - 6, at + 4, "end", 11, lpo_str_text(&text));
+        } else {
+            lpo_str_addf(s, "<path d=\"M%.1f %dV%d\" stroke=\"#d0d7de\"/>\n", at, TOP,
+                         HEIGHT - BOTTOM);
+            label(s, at, HEIGHT - BOTTOM + 16, "middle", 11, lpo_str_text(&text));
+        }
+    }
+}
+
+/* A logarithm has no place for what is not above 0 and finite. */
+static bool can_place(const struct lpo_point *p)
+{
+    return p->x > 0 && p->y > 0 && isfinite(p->x) && isfinite(p->y);
+}
+
+/* Names of points that lie close would cover each other: the first stays, the rest have tips. */
+struct spots {
+    double x[64], y[64];
+    size_t n;
+};
+
+static bool is_free(struct spots *t, double x, double y)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (fabs(t->x[i] - x) < 110 && fabs(t->y[i] - y) < 11)
+            return false;
+    if (t->n == 64)
+        return false;
+    t->x[t->n] = x;
+    t->y[t->n++] = y;
+    return true;
+}
+
+static void dot(struct lpo_str *s, double x, double y, const char *colour, const char *name,
+                struct spots *taken)
+{
+    lpo_str_addf(s, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\"><title>", x, y, colour);
+    add_text(s, name);
+    lpo_str_add(s, "</title></circle>\n");
+    if (is_free(taken, x, y))
+        label(s, x + 6, y - 5, "start", 9, name);
+}
+
+/* The series "roof" is a line; every other point is a dot with its name. */
+static void scatter(const struct lpo_figure *f, struct lpo_str *s)
+{
+    struct axis x = log_axis(f, false), y = log_axis(f, true);
+    const char *names[MOST_SERIES];
+    size_t n = series_of(f, names);
+    struct spots taken = { .n = 0 };
+    bool started = false;
+
+    open_svg(s, f, HEIGHT);
+    ticks(s, &x, false);
+    ticks(s, &y, true);
+    lpo_str_add(s, "<path fill=\"none\" stroke=\"#24292f\" stroke-width=\"2\" d=\"");
+    for (size_t i = 0; i < f->points.len; i++) {
+        const struct lpo_point *p = &f->points.at[i];
+
+        if (strcmp(p->series, "roof") != 0 || !can_place(p))
+            continue;
+        lpo_str_addf(s, "%c%.1f %.1f", started ? 'L' : 'M', place_x(&x, p->x), place_y(&y, p->y));
+        started = true;
+    }
+    lpo_str_add(s, started ? "\"/>\n" : "M0 0\"/>\n");
+    for (size_t i = 0; i < f->points.len; i++) {
+        const struct lpo_point *p = &f->points.at[i];
+
+        if (strcmp(p->series, "roof") == 0 || !can_place(p))
+            continue;
+        dot(s, place_x(&x, p->x), place_y(&y, p->y), colours[index_of(names, n, p->series)],
+            p->label, &taken);
+    }
+    if (f->x_title)
+        label(s, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 26, "middle", 12, f->x_title);
+    if (f->y_title)
+        label(s, 8, TOP - 8, "start", 12, f->y_title);
+    legend(s, names, n, HEIGHT - 8);
+    lpo_str_add(s, "</svg>\n");
+}
+
+enum { BAR = 26, LABEL = 220 };
+
+static double length(const struct lpo_point *p)
+{
+    return p->y > 0 && isfinite(p->y) ? p->y : 0;
+}
+
+/* Points with the same label are one bar, laid end to end in the order they came. */
+static void bars(const struct lpo_figure *f, struct lpo_str *s)
+{
+    const char *names[MOST_SERIES];
+    size_t n = series_of(f, names), count = 0;
+    const char *last = NULL;
+    double longest = 0, sum = 0, scale, x = 0, y = TOP;
+
+    for (size_t i = 0; i < f->points.len; i++) {
+        bool fresh = !last || strcmp(last, f->points.at[i].label) != 0;
+
+        count += fresh;
+        sum = (fresh ? 0 : sum) + length(&f->points.at[i]);
+        longest = fmax(longest, sum);
+        last = f->points.at[i].label;
+    }
+    scale = longest > 0 ? (WIDTH - LABEL - 90) / longest : 0;
+    open_svg(s, f, TOP + (int)count * BAR + 40);
+    last = NULL;
+    for (size_t i = 0; i < f->points.len; i++) {
+        const struct lpo_point *p = &f->points.at[i];
+        bool fresh = !last || strcmp(last, p->label) != 0;
+        double width = length(p) * scale;
+
+        if (fresh) {
+            y = last ? y + BAR : y;
+            x = LABEL;
+            sum = 0;
+            label(s, LABEL - 8, y + 15, "end", 11, p->label);
+        }
+        lpo_str_addf(s,
+                     "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" "
+                     "fill=\"%s\"><title>",
+                     x, y + 2, width, BAR - 6, colours[index_of(names, n, p->series)]);
+        add_text(s, p->series);
+        lpo_str_addf(s, ": %.4g</title></rect>\n", length(p));
+        x += width;
+        sum += length(p);
+        last = p->label;
+        if (i + 1 == f->points.len || strcmp(f->points.at[i + 1].label, p->label) != 0) {
+            LPO_STR total = { 0 };
+
+            lpo_str_addf(&total, "%.4g %s", sum, f->y_title ? f->y_title : "");
+            label(s, x + 6, y + 15, "start", 11, lpo_str_text(&total));
+        }
+    }
+    legend(s, names, n, TOP + (double)count * BAR + 24);
+    lpo_str_add(s, "</svg>\n");
+}
+
+bool lpo_svg_write(const struct lpo_figure *f, struct lpo_str *out)
+{
+    if (f->points.len == 0 || f->kind == LPO_FIG_LANES)
+        return false;
+    if (f->kind == LPO_FIG_SCATTER)
+        scatter(f, out);
+    else
+        bars(f, out);
+    return true;
+}
+
+int lpo_svg_write_all(const struct lpo_doc *doc, const char *dir, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    const char *folder = lpo_path_join(a, dir, "figures");
+
+    for (size_t i = 0; i < doc->sections.len; i++)
+        for (size_t k = 0; k < doc->sections.at[i]->items.len; k++) {
+            const struct lpo_item *item = &doc->sections.at[i]->items.at[k];
+            LPO_STR svg = { 0 };
+
+            if (item->kind != LPO_ITEM_FIGURE || !lpo_svg_write(item->figure, &svg))
+                continue;
+            if (lpo_dirs_make(folder, err) < 0 ||
+                lpo_file_write(lpo_arena_printf(a, "%s/%s.svg", folder, item->figure->id), svg.at,
+                               svg.len, err) < 0)
+                return err ? err->code : LPO_E_IO;
+        }
+    return 0;
+}

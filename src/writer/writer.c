@@ -1,0 +1,80 @@
+#include "writer/writer.h"
+
+#include <string.h>
+
+#include "report/doc.h"
+#include "util/err.h"
+#include "util/file.h"
+#include "util/str.h"
+#include "util/units.h"
+
+static const struct lpo_writer *const writers[] = {
+    &lpo_writer_text, &lpo_writer_md, &lpo_writer_json, &lpo_writer_csv, &lpo_writer_perfetto,
+};
+
+enum { NWRITERS = sizeof writers / sizeof *writers };
+
+const struct lpo_writer *lpo_writer_at(size_t i)
+{
+    return i < NWRITERS ? writers[i] : NULL;
+}
+
+const struct lpo_writer *lpo_writer_find(const char *name)
+{
+    for (size_t i = 0; i < NWRITERS; i++)
+        if (strcmp(writers[i]->name, name) == 0)
+            return writers[i];
+    return NULL;
+}
+
+int lpo_doc_write(const struct lpo_doc *doc, const struct lpo_writer *writer, const char *path,
+                  struct lpo_err *err)
+{
+    LPO_STR out = { 0 };
+
+    writer->write(doc, &out);
+    if (lpo_file_write_quick(path, lpo_str_text(&out), out.len, err) < 0)
+        return lpo_ctx(err, "cannot write the report '%s'", path);
+    return 0;
+}
+
+static void print_count(const struct lpo_cell *cell, struct lpo_str *out)
+{
+    if (cell->whole < 0)
+        lpo_str_addc(out, '-');
+    lpo_add_count(out, cell->whole < 0 ? 0 - (uint64_t)cell->whole : (uint64_t)cell->whole);
+}
+
+void lpo_cell_print(const struct lpo_column *column, const struct lpo_cell *cell,
+                    struct lpo_str *out)
+{
+    if (cell->how == LPO_UNKNOWN) {
+        lpo_str_add(out, "n/a");
+        return;
+    }
+    if (cell->how == LPO_ESTIMATED)
+        lpo_str_addc(out, '~');
+    switch (column->type) {
+    case LPO_CELL_TEXT:
+        lpo_str_addn(out, cell->text, cell->len);
+        break;
+    case LPO_CELL_COUNT:
+        print_count(cell, out);
+        break;
+    case LPO_CELL_NS:
+        lpo_add_duration(out, cell->whole);
+        break;
+    case LPO_CELL_BYTES:
+        lpo_add_bytes(out, cell->real);
+        break;
+    case LPO_CELL_PERCENT:
+        lpo_add_percent(out, cell->real);
+        break;
+    case LPO_CELL_MEASURE:
+        lpo_add_si(out, cell->real, column->unit ? column->unit : "");
+        break;
+    case LPO_CELL_FLAG:
+        lpo_str_add(out, cell->whole ? "yes" : "no");
+        break;
+    }
+}

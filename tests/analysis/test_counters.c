@@ -1,0 +1,111 @@
+/* FLOPs and bytes out of a real capture, against the same sums made by hand from its CSV. */
+#include <math.h>
+
+#include "../unit.h"
+#include "analysis/analysis.h"
+#include "report/doc.h"
+#include "analysis/limits/counters.h"
+#include "analysis/limits/run.h"
+#include "trace/trace.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/path.h"
+
+static const struct unit_case {
+    const char *name, *unit;
+    double scale;
+} units[] = {
+    { "nanoseconds", "ns", 1e-9 },
+    { "bytes", "byte", 1 },
+    { "gigabytes a second", "Gbyte/s", 1e9 },
+    { "terabytes", "Tbyte", 1e12 },
+    { "gigahertz", "Ghz", 1e9 },
+    { "percent", "%", 1 },
+    { "nothing", "", 1 },
+    { "instructions", "inst", 1 },
+};
+
+static void check_unit(void **state)
+{
+    const struct unit_case *c = *state;
+
+    assert_true(fabs(lpo_metric_unit_scale(c->unit) / c->scale - 1) < 1e-12);
+}
+
+static const char *capture; /* NULL: the shared data is not here */
+
+static struct lpo_analysis *read_capture(void)
+{
+    struct lpo_analysis *x = NULL;
+    struct lpo_err err = { 0 };
+
+    if (lpo_analysis_create(&capture, 1, NULL, &x, &err) < 0)
+        fail_msg("%s", lpo_err_cause(&err));
+    return x;
+}
+
+/* Sums over the kernels of `prefill` in llm_roof_raw.csv: tensor operations, those of the cores by
+ * their rate, and DRAM bytes by theirs. */
+static void check_region(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    LPO_AUTO(lpo_analysis) x = read_capture();
+    lpo_limits_regions regions = { 0 };
+    bool found = false;
+
+    (void)state;
+    lpo_limits_regions_of(a, x, NULL, &regions);
+    for (size_t i = 0; i < regions.len; i++) {
+        const struct lpo_counters *c = &regions.at[i].counters;
+
+        if (strcmp(regions.at[i].path, "prefill") != 0)
+            continue;
+        found = true;
+        assert_true(lpo_known(c->flops) && lpo_known(c->dram_bytes) && lpo_known(c->sm_percent));
+        if (fabs(c->flops.value / (38856032256.0 + 11567615.0) - 1) > 0.01)
+            fail_msg("%.6g FLOPs", c->flops.value);
+        if (fabs(c->dram_bytes.value / 105457401.0 - 1) > 0.01)
+            fail_msg("%.6g bytes", c->dram_bytes.value);
+    }
+    assert_true(found);
+    lpo_vec_free(&regions);
+}
+
+/* The head of the model: 512 tokens of width 1024 into 32,000 logits, to the last operation. */
+static void check_known_product(void **state)
+{
+    LPO_AUTO(lpo_analysis) x = read_capture();
+    struct lpo_limits l = { .peak = 989e12, .bandwidth = 4.8e12 };
+    LPO_AUTO(lpo_doc) doc = lpo_doc_create("test", "test");
+    const struct lpo_table *t;
+    bool found = false;
+
+    (void)state;
+    lpo_chapter_kernel_roofline(doc, &l, x, 100);
+    t = doc->sections.at[0]->items.at[1].table;
+    for (size_t row = 0; row < lpo_table_rows(t); row++) {
+        if (!strstr(lpo_table_cell(t, row, 0)->text, "256x128_64x4"))
+            continue;
+        found = true;
+        assert_true(lpo_table_cell(t, row, 3)->real >= 2.0 * 512 * 1024 * 32000);
+        assert_true(lpo_table_cell(t, row, 3)->real < 2.0 * 512 * 1024 * 32000 * 1.001);
+        assert_true(lpo_table_cell(t, row, 7)->real > 20 && lpo_table_cell(t, row, 7)->real < 100);
+    }
+    assert_true(found);
+}
+
+int main(void)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    const char *path = lpo_path_join(a, unit_env("LPO_SOURCE_ROOT", "."),
+                                     "../shared/data/ncu/llm_roof_raw.csv.gz");
+    struct unit u = { 0 };
+
+    UNIT_ROWS(&u, units, check_unit);
+    capture = lpo_path_exists(path) ? path : NULL;
+    if (capture) {
+        UNIT_TEST(&u, check_region);
+        UNIT_TEST(&u, check_known_product);
+    }
+    return unit_run(&u);
+}

@@ -1,0 +1,144 @@
+/* What holds a kernel back: the rule itself, and on kernels that ncu measured. */
+#include "../unit.h"
+
+#include <math.h>
+
+#include "analysis/counters/kernel_profile.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/file.h"
+#include "util/path.h"
+
+static const struct bound_case {
+    const char *name;
+    double compute, memory; /* NAN: unknown */
+    const char *want;       /* NULL: no class */
+} bounds[] = {
+    { "nothing is used", 0, 0, "latency" },
+    { "both below the low mark", 59.9, 59.9, "latency" },
+    { "memory at the low mark", 20, 60, "memory" },
+    { "compute at the low mark", 60, 20, "compute" },
+    { "memory far above", 12, 94, "memory" },
+    { "compute far above", 96, 12, "compute" },
+    { "both high and near", 85, 80, "balanced" },
+    { "one below the mark, but near", 59, 61, "balanced" },
+    { "ten points apart is not near", 70, 60, "compute" },
+    { "no compute figure", NAN, 90, NULL },
+    { "no memory figure", 90, NAN, NULL },
+};
+
+static struct lpo_measure measure(double v)
+{
+    return isnan(v) ? lpo_unknown() : lpo_measured(v);
+}
+
+static void check_bound(void **state)
+{
+    const struct bound_case *c = *state;
+    const char *got = lpo_bound_name(lpo_bound_of(measure(c->compute), measure(c->memory)));
+
+    if (!c->want)
+        assert_null(got);
+    else
+        assert_string_equal(got, c->want);
+}
+
+/* Real captures, kernel by kernel. `advice` stands in what ncu itself says of them, so that our
+ * class and its advice cannot drift apart. */
+static const struct file_case {
+    const char *name; /* the folder under shared data */
+    const char *want, *advice;
+    double compute, memory, duration_us;
+} files[] = {
+    { "dsocr_kernel_0001", "latency", "grid is too small", 9.15, 19.66, 6.75 },
+    { "dsocr_kernel_0002", "latency", "low compute throughput and memory", 22.47, 54.36, 0 },
+    { "dsocr_kernel_0003", "memory", "Memory is more heavily utilized", 41.49, 61.83, 0 },
+    { "dsocr_kernel_0004", "latency", "grid is too small", 0.02, 6.32, 0 },
+    { "dsocr_kernel_0005", "latency", "low compute throughput and memory", 32.10, 27.74, 0 },
+    { "dsocr_kernel_0006", "latency", "grid is too small", 0.28, 10.47, 0 },
+    { "dsocr_kernel_0007", "latency", "grid is too small", 0.64, 9.57, 0 },
+    { "dsocr_kernel_0008", "latency", "grid is too small", 2.66, 49.42, 0 },
+    { "dsocr_kernel_0009", "latency", "low compute throughput and memory", 36.75, 37.26, 0 },
+    { "dsocr_kernel_0010", "memory", "greater than 80.0%", 12.07, 93.99, 0 },
+};
+
+static const char *shared(struct lpo_arena *a, const char *kernel, const char *file)
+{
+    const char *root = getenv("LPO_SOURCE_ROOT");
+
+    return lpo_arena_printf(a, "%s/../shared/data/traces/ncu_csv/%s/%s", root ? root : ".", kernel,
+                            file);
+}
+
+static void check_file(void **state)
+{
+    const struct file_case *c = *state;
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    const char *path = shared(a, c->name, "ncu.details.csv");
+    struct lpo_kernel_profiles got = { 0 };
+    LPO_AUTO(lpo_text) text = NULL;
+    struct lpo_err err = { 0 };
+
+    if (lpo_kernel_profiles_read(a, path, &got, &err) < 0)
+        fail_msg("%s", lpo_err_cause(&err));
+    assert_int_equal(got.len, 1);
+    assert_string_equal(lpo_bound_name(got.at[0].bound), c->want);
+    assert_true(fabs(got.at[0].compute_percent.value - c->compute) < 1e-9);
+    assert_true(fabs(got.at[0].memory_percent.value - c->memory) < 1e-9);
+    assert_true(lpo_known(got.at[0].duration_ns) && got.at[0].shaped);
+    if (c->duration_us > 0)
+        assert_int_equal((int64_t)got.at[0].duration_ns.value, (int64_t)(c->duration_us * 1e3));
+    assert_int_equal(lpo_text_read(path, &text, &err), 0);
+    assert_non_null(strstr(text->at, c->advice));
+}
+
+/* The report and ncu's own page of it tell the same. */
+static void report_and_page_agree(void **state)
+{
+    const char *root = getenv("LPO_SOURCE_ROOT");
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_kernel_profiles rep = { 0 }, page = { 0 };
+    struct lpo_err err = { 0 };
+
+    (void)state;
+    assert_int_equal(lpo_kernel_profiles_read(
+                         a, lpo_path_join(a, root, "tests/data/ncu/ranges.ncu-rep.gz"), &rep, &err),
+                     0);
+    assert_int_equal(
+        lpo_kernel_profiles_read(a, lpo_path_join(a, root, "tests/data/ncu/ranges_details.csv.gz"),
+                                 &page, &err),
+        0);
+    assert_int_equal(rep.len, page.len);
+    for (size_t i = 0; i < rep.len; i++) {
+        assert_string_equal(rep.at[i].kernel, page.at[i].kernel);
+        assert_int_equal(rep.at[i].bound, page.at[i].bound);
+        assert_true(fabs(rep.at[i].memory_percent.value - page.at[i].memory_percent.value) < 0.006);
+    }
+}
+
+static void not_a_report(void **state)
+{
+    const char *root = getenv("LPO_SOURCE_ROOT");
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_kernel_profiles got = { 0 };
+    struct lpo_err err = { 0 };
+
+    (void)state;
+    assert_true(lpo_kernel_profiles_read(a, lpo_path_join(a, root, "meson.build"), &got, &err) < 0);
+    assert_null(got.at);
+}
+
+int main(void)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct unit u = { 0 };
+
+    UNIT_ROWS(&u, bounds, check_bound);
+    if (lpo_path_exists(shared(a, files[0].name, "ncu.details.csv")))
+        UNIT_ROWS(&u, files, check_file);
+    else
+        printf("# the recorded kernels of the shared data are not here: left out\n");
+    UNIT_TEST(&u, report_and_page_agree);
+    UNIT_TEST(&u, not_a_report);
+    return unit_run(&u);
+}

@@ -1,0 +1,151 @@
+#include "../unit.h"
+
+#include "analysis/operators/operators.h"
+#include "trace/trace.h"
+#include "util/str.h"
+
+enum { MOST = 8 };
+
+struct op {
+    const char *name, *shapes;
+    int64_t start, end;
+    int tid;
+};
+
+/* A launch call and the work it put on the GPU; a call before 0 was not recorded. */
+struct launched {
+    const char *name;
+    int64_t start, end;
+    int tid;
+    int64_t ns;
+};
+
+static const struct operator_case {
+    const char *name;
+    struct op ops[MOST];
+    struct launched works[MOST];
+    bool by_shapes;
+    const char *want; /* name calls cpu_total/self gpu_total/self{kernels} */
+} cases[] = {
+    { "nothing", { { 0 } }, { { 0 } }, false, "" },
+    { "nested",
+      { { "linear", "", 0, 100, 1 }, { "mm", "", 20, 60, 1 }, { "add", "", 70, 80, 1 } },
+      { { "gemm", 30, 40, 1, 500 }, { "plus", 72, 75, 1, 7 }, { "late", 90, 95, 1, 1 } },
+      false,
+      "linear 1 100/50 508/1{late 1 1} mm 1 40/40 500/500{gemm 1 500} add 1 10/10 7/7{plus 1 7} " },
+    { "the whole call must lie inside",
+      { { "mm", "", 0, 50, 1 } },
+      { { "gemm", 40, 51, 1, 9 }, { "gemm", 40, 50, 1, 3 } },
+      false,
+      "mm 1 50/50 3/3{gemm 1 3} outside 9 " },
+    { "another thread launches nothing for us",
+      { { "mm", "", 0, 50, 1 } },
+      { { "gemm", 10, 20, 2, 9 } },
+      false,
+      "mm 1 50/50 0/0{} outside 9 " },
+    { "no launch record",
+      { { "mm", "", 0, 50, 1 } },
+      { { "gemm", -1, -1, 1, 9 } },
+      false,
+      "mm 1 50/50 0/0{} unlaunched 9 " },
+    { "by name: calls are added",
+      { { "mm", "[1]", 0, 10, 1 }, { "mm", "[2]", 20, 50, 1 } },
+      { { "a", 1, 2, 1, 5 }, { "b", 21, 22, 1, 6 }, { "b", 23, 24, 1, 6 } },
+      false,
+      "mm 2 40/40 17/17{b 2 12,a 1 5} " },
+    { "by shapes: calls are told apart",
+      { { "mm", "[1]", 0, 10, 1 }, { "mm", "[2]", 20, 50, 1 } },
+      { { "a", 1, 2, 1, 5 }, { "b", 21, 22, 1, 6 } },
+      true,
+      "mm[2] 1 30/30 6/6{b 1 6} mm[1] 1 10/10 5/5{a 1 5} " },
+    { "an operator that calls itself",
+      { { "to", "", 0, 100, 1 }, { "to", "", 10, 90, 1 } },
+      { { "copy", 20, 30, 1, 5 } },
+      false,
+      "to 2 180/100 10/5{copy 1 5} " },
+    { "equal times: the first in the file is outside",
+      { { "outer", "", 0, 10, 1 }, { "inner", "", 0, 10, 1 } },
+      { { "k", 0, 10, 1, 5 } },
+      false,
+      "inner 1 10/10 5/5{k 1 5} outer 1 10/0 5/0{} " },
+    { "overlap without nesting: the later takes over",
+      { { "p", "", 0, 100, 1 }, { "a", "", 10, 50, 1 }, { "b", "", 40, 80, 1 } },
+      { { "x", 20, 30, 1, 1 }, { "y", 42, 45, 1, 10 }, { "z", 85, 86, 1, 100 } },
+      false,
+      "p 1 100/30 111/100{z 1 100} b 1 40/40 10/10{y 1 10} a 1 40/40 1/1{x 1 1} " },
+    { "neighbours that touch",
+      { { "a", "", 0, 10, 1 }, { "b", "", 10, 20, 1 } },
+      { { "k", 10, 12, 1, 5 } },
+      false,
+      "b 1 10/10 5/5{k 1 5} a 1 10/10 0/0{} " },
+};
+
+static struct lpo_trace *make_trace(const struct operator_case *c)
+{
+    struct lpo_trace *t = lpo_trace_create();
+    uint16_t p = lpo_trace_process(t, 1, -1), d = lpo_trace_device(t, 0, -1);
+
+    for (int i = 0; i < MOST && c->ops[i].name; i++) {
+        const struct op *x = &c->ops[i];
+
+        lpo_vec_push(&t->ops, (struct lpo_op){ x->start, x->end, lpo_trace_name(t, x->name),
+                                               lpo_trace_thread(t, p, x->tid),
+                                               lpo_trace_name(t, x->shapes), LPO_NONE });
+    }
+    for (int i = 0; i < MOST && c->works[i].name; i++) {
+        const struct launched *x = &c->works[i];
+        struct lpo_work w = { .start_ns = 1000, .end_ns = 1000 + x->ns, .launch = LPO_NONE };
+
+        w.name = lpo_trace_name(t, x->name);
+        w.process = p;
+        w.device = d;
+        if (x->start >= 0) {
+            w.launch = (uint32_t)t->launches.len;
+            lpo_vec_push(
+                &t->launches,
+                (struct lpo_launch){ x->start, x->end, lpo_trace_thread(t, p, x->tid), LPO_NONE });
+        }
+        lpo_vec_push(&t->works, w);
+    }
+    return t;
+}
+
+static void check(void **state)
+{
+    const struct operator_case *c = *state;
+    LPO_AUTO(lpo_trace) t = make_trace(c);
+    LPO_AUTO(lpo_operators) o = lpo_operators_create(t, c->by_shapes);
+    LPO_STR got = { 0 };
+    int64_t self = 0;
+
+    for (size_t i = 0; i < o->rows.len; i++) {
+        const struct lpo_operator *r = &o->rows.at[i];
+
+        lpo_str_addf(&got, "%s%s %llu %lld/%lld %lld/%lld{", lpo_trace_text(t, r->name),
+                     lpo_trace_text(t, r->shapes), (unsigned long long)r->calls,
+                     (long long)r->cpu_total_ns, (long long)r->cpu_self_ns,
+                     (long long)r->gpu_total_ns, (long long)r->gpu_self_ns);
+        for (uint32_t k = 0; k < r->nkernels; k++) {
+            const struct lpo_operator_kernel *x = &o->kernels.at[r->kernels + k];
+
+            lpo_str_addf(&got, "%s%s %llu %lld", k ? "," : "", lpo_trace_text(t, x->name),
+                         (unsigned long long)x->count, (long long)x->ns);
+        }
+        lpo_str_add(&got, "} ");
+        self += r->gpu_self_ns;
+    }
+    if (o->outside.works)
+        lpo_str_addf(&got, "outside %lld ", (long long)o->outside.ns);
+    if (o->no_launch.works)
+        lpo_str_addf(&got, "unlaunched %lld ", (long long)o->no_launch.ns);
+    assert_string_equal(lpo_str_text(&got), c->want);
+    assert_int_equal(self + o->outside.ns + o->no_launch.ns, o->all.ns);
+}
+
+int main(void)
+{
+    struct unit u = { 0 };
+
+    UNIT_ROWS(&u, cases, check);
+    return unit_run(&u);
+}

@@ -1,0 +1,103 @@
+/* Calibration against a driver that keeps time by itself, and what comes of it. */
+#include <math.h>
+#include <unistd.h>
+
+#include "../unit.h"
+#include "gpu/calibrate.h"
+#include "gpu/read_hardware.h"
+#include "gpu/this_machine.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/path.h"
+
+static void check_measures(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_calibration c;
+    struct lpo_err err = { 0 };
+
+    (void)state;
+    if (lpo_calibrate_gpu(a, 0, 0.05, &c, &err) < 0)
+        fail_msg("%s", lpo_err_cause(&err));
+    assert_string_equal(c.gpu, "NVIDIA H200");
+    assert_true(fabs(c.bandwidth / (2.0 * (1 << 30) / 0.5e-3) - 1) < 1e-3);
+    assert_true(fabs(c.flops[LPO_BF16] / (2.0 * 8192 * 8192 * 8192 / 1.4e-3) - 1) < 1e-3);
+    assert_true(c.flops[LPO_FP32] == 0); /* refused, which is not 0 TFLOP/s */
+}
+
+static void check_no_such_gpu(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_calibration c;
+    struct lpo_err err = { 0 };
+
+    (void)state;
+    assert_int_equal(lpo_calibrate_gpu(a, 1, 0.05, &c, &err), LPO_E_MISSING);
+}
+
+static void check_no_driver(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    const char *was = getenv("LPO_LIBCUDA");
+    char *kept = strdup(was ? was : "");
+    struct lpo_calibration c;
+    struct lpo_err err = { 0 };
+
+    (void)state;
+    setenv("LPO_LIBCUDA", "/nowhere/libcuda.so", 1);
+    assert_int_equal(lpo_calibrate_gpu(a, 0, 0.05, &c, &err), LPO_E_MISSING);
+    setenv("LPO_LIBCUDA", kept, 1);
+    free(kept);
+}
+
+/* What was written is what the entry then uses, with the sheet still behind it. */
+static void check_round_trip(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    char dir[] = "/tmp/lpo-calibrate-XXXXXX";
+    const char *dirs[] = { dir, NULL, NULL }, *path = NULL;
+    struct lpo_calibration c = { .gpu = "NVIDIA H200", .bandwidth = 4.3e12 };
+    struct lpo_hardware hw;
+    struct lpo_err err = { 0 };
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    dirs[1] = lpo_path_join(a, unit_env("LPO_SOURCE_ROOT", "."), "conf");
+    c.flops[LPO_BF16] = 785e12;
+    assert_int_equal(lpo_calibration_write(a, dir, "h200_sxm", &c, &path, &err), 0);
+    assert_int_equal(lpo_hardware_read(a, dirs, "h200_sxm", &hw, &err), 0);
+    assert_string_equal(hw.source, "measured");
+    assert_true(hw.flops[LPO_BF16] == 785e12 && hw.bandwidth == 4.3e12);
+    assert_true(hw.flops[LPO_FP8] == 1979e12); /* not measured: the sheet's */
+    assert_true(lpo_hardware_sheet(&hw)->flops[LPO_BF16] == 989e12);
+    unlink(path);
+    rmdir(lpo_path_join(a, dir, "hardware"));
+    rmdir(dir);
+}
+
+static void check_this_gpu(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    const char *dirs[] = { lpo_path_join(a, unit_env("LPO_SOURCE_ROOT", "."), "conf"), NULL };
+    struct lpo_hardware hw;
+
+    (void)state;
+    assert_true(lpo_hardware_this_gpu(a, dirs, 0, &hw));
+    assert_string_equal(hw.name, "h200_sxm");
+    assert_true(hw.memory == 150.0 * (1 << 30)); /* the device's own, not the sheet's */
+    assert_true(hw.l2_bytes == 62914560);
+}
+
+int main(void)
+{
+    struct unit u = { 0 };
+
+    setenv("LPO_LIBCUDA", FAKE_CUDA, 1);
+    setenv("LPO_LIBCUBLAS", FAKE_CUDA, 1);
+    UNIT_TEST(&u, check_measures);
+    UNIT_TEST(&u, check_no_such_gpu);
+    UNIT_TEST(&u, check_no_driver);
+    UNIT_TEST(&u, check_round_trip);
+    UNIT_TEST(&u, check_this_gpu);
+    return unit_run(&u);
+}

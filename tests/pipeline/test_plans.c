@@ -1,0 +1,256 @@
+/* What each stage would start, from config alone: no tool is needed. */
+#include "../unit.h"
+
+#include "hydra/node.h"
+#include "hydra/yaml/yaml.h"
+#include "run/manifest.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/stage.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/str.h"
+
+#define BASE                                                                                       \
+    "run: {mode: deep, repeats: 2, device: cpu, representative_max_new_tokens: 4}\n"               \
+    "infer: {max_new_tokens: 16}\n"                                                                \
+    "workload: {kind: command, argv: [/bin/echo, hello world], env: {A: 1, GONE: null}, cwd: "     \
+    "sub}\n"
+
+static const struct plan_case {
+    const char *name, *config;
+    const char *want[8];   /* each must stand in the commands, in this order */
+    const char *not_there; /* and this must not */
+} cases[] = {
+    { "direct runs the program bare",
+      BASE "pipeline: {direct_inference: {enable: true}}\n",
+      { "# direct_inference: direct inference", "cd /call/sub", "env A=1 -u GONE",
+        "/bin/echo 'hello world'" },
+      "INJECTION" },
+    { "native injects the collector",
+      BASE "pipeline: {native: {enable: true, library: /bin/sh}}\n",
+      { "# native", "NVTX_INJECTION64_PATH=/bin/sh", "CUDA_INJECTION64_PATH=/bin/sh",
+        "LPO_COLLECT_DIR=/run/native", "/bin/echo" },
+      "nsys" },
+    { "native without the GPU part",
+      BASE "pipeline: {native: {enable: true, library: /bin/sh, gpu: false}}\n",
+      { "NVTX_INJECTION64_PATH=/bin/sh" },
+      "CUDA_INJECTION64_PATH" },
+    { "nsys ungated has no NVTX gate",
+      BASE "pipeline: {nsys: {enable: true, program: nsys, trace: [cuda, nvtx], sample: none, "
+           "gating_nvtx: false, capture_range: nvtx, nvtx_capture: decode, "
+           "cuda_graph_trace: node}}\n",
+      { "nsys profile --trace=cuda,nvtx --sample=none --cuda-graph-trace=node "
+        "--force-overwrite=true --output=/run/nsys/run /bin/echo" },
+      "--capture-range" },
+    { "nsys gated on a range",
+      BASE "pipeline: {nsys: {enable: true, trace: 'cuda,nvtx', gating_nvtx: true, "
+           "capture_range: nvtx, nvtx_capture: decode, capture_range_end: 'repeat:3'}}\n",
+      { "--trace=cuda,nvtx", "--capture-range=nvtx", "--capture-range-end=repeat:3", "--kill=none",
+        "--nvtx-capture=decode", "NSYS_NVTX_PROFILER_REGISTER_ONLY=0" },
+      NULL },
+    { "nsys: no end policy when it is null",
+      BASE "pipeline: {nsys: {enable: true, gating_nvtx: true, capture_range: nvtx, nvtx_capture: "
+           "decode, capture_range_end: null}}\n",
+      { "--nvtx-capture=decode" },
+      "--capture-range-end" },
+    { "nsys domains",
+      BASE "pipeline: {nsys: {enable: true, nvtx_domain_include: [default, LLM]}}\n",
+      { "--nvtx-domain-include=default,LLM" },
+      "exclude" },
+    { "ncu: flags one to one",
+      BASE "pipeline: {ncu: {enable: true, gating_nvtx: true, ncu_cli: {target_processes: all, "
+           "replay_mode: kernel, nvtx: {include: [decode*, prefill]}, set: roofline, "
+           "metrics: [a.sum, b.avg], sections: [SpeedOfLight, Occupancy], launch_skip: 2, "
+           "launch_count: 5, clock_control: none, extra_args: [--x]}}}\n",
+      { "ncu --list-sections", "ncu --query-metrics",
+        "ncu --config-file off --target-processes all --replay-mode kernel --set roofline "
+        "--launch-skip 2 --launch-count 5 --clock-control none --section SpeedOfLight "
+        "--section Occupancy --metrics a.sum,b.avg --x --nvtx --nvtx-include "
+        "'regex:^decode.*$/' --nvtx-include 'regex:^(decode.*|prefill)$' --nvtx-include prefill/ "
+        "--force-overwrite --log-file /run/ncu/run.log --export /run/ncu/run /bin/echo" },
+      "--filter-mode" },
+    { "ncu: globs that native's regions will stand for, before they are known",
+      BASE "pipeline: {native: {enable: true, library: /bin/sh}, ncu: {enable: true, ncu_cli: "
+           "{nvtx: {include: ['a*/x', 'b*/y']}}}}\n",
+      { "--nvtx-include 'regex:^a.*$/^x$/' --nvtx-include 'regex:^b.*$/^y$/'" },
+      NULL },
+    { "ncu: no metrics, no gate",
+      BASE "pipeline: {ncu: {enable: true, gating_nvtx: false, ncu_cli: {metrics: null, nvtx: "
+           "{include: decode}, sections: []}}}\n",
+      { "ncu --config-file off --force-overwrite" },
+      "--nvtx" },
+    { "ncu: metrics as a comma string",
+      BASE "pipeline: {ncu: {enable: true, ncu_cli: {metrics: 'a.sum,b.sum'}}}\n",
+      { "--metrics a.sum,b.sum" },
+      NULL },
+    { "ncu: blanks between metrics, sections as one text",
+      BASE "pipeline: {ncu: {enable: true, ncu_cli: {metrics: ['a.sum, b.sum ', c], "
+           "sections: 'Occupancy, SpeedOfLight', extra_args: --x}}}\n",
+      { "--section Occupancy --section SpeedOfLight --metrics a.sum,b.sum,c --x --force" },
+      NULL },
+    { "ncu: region mode measures representatives",
+      BASE "pipeline: {ncu: {enable: true, regions: {enable: true, include: [decode]}, sampling: "
+           "{mode: auto, per_config: 2}}}\n",
+      { "--nvtx --nvtx-include decode/ --nvtx-include decode --kernel-name-base mangled "
+        "--filter-mode per-launch-config "
+        "--launch-count 2" },
+      NULL },
+    { "ncu: representatives from the first tokens, the others from all",
+      "run: {repeats: 1, device: cpu}\ninfer: {max_new_tokens: 64}\n"
+      "workload: {kind: toy, program: /bin/toy}\npipeline: {native: {enable: true, library: "
+      "/bin/sh}, ncu: {enable: true, regions: {enable: true, include: [decode]}, sampling: {mode: "
+      "auto, per_config: 1, max_new_tokens: 4}}}\n",
+      { "# native", "--max-new-tokens 64", "# ncu", "--launch-count 1", "--max-new-tokens 4 " },
+      NULL },
+    { "ncu: everything has all tokens",
+      "run: {repeats: 1, device: cpu}\ninfer: {max_new_tokens: 64}\n"
+      "workload: {kind: toy, program: /bin/toy}\npipeline: {ncu: {enable: true, regions: {enable: "
+      "true}, sampling: {mode: all, max_new_tokens: 4}}}\n",
+      { "--max-new-tokens 64" },
+      "--max-new-tokens 4 " },
+    { "ncu: everything when asked",
+      BASE "pipeline: {ncu: {enable: true, regions: {enable: true}, sampling: {mode: all}}}\n",
+      { "--nvtx" },
+      "--filter-mode" },
+    { "native: whole graphs",
+      BASE "pipeline: {native: {enable: true, library: /bin/sh, graphs: whole}}\n",
+      { "LPO_COLLECT_GRAPH_NODES=0" },
+      NULL },
+    { "native: every kernel of a graph",
+      BASE "pipeline: {native: {enable: true, library: /bin/sh, graphs: nodes}}\n",
+      { "LPO_COLLECT_GRAPH_NODES=1" },
+      NULL },
+    { "torch injects itself",
+      BASE "pipeline: {torch_profiler: {enable: true}}\n",
+      { "PYTHONPATH=", "lpo_sitecustomize", "LPO_TORCH_PROFILE=/run/torch_profiler/settings.json" },
+      "INJECTION" },
+    { "light mode leaves the dear stages out",
+      "run: {mode: light}\nworkload: {kind: command, argv: [/bin/true]}\n"
+      "pipeline: {direct_inference: {enable: true}, nsys: {enable: true}}\n",
+      { "# direct_inference" },
+      "nsys" },
+    { "order of the stages",
+      BASE "pipeline: {nsys: {enable: true}, native: {enable: true, library: /bin/sh}, "
+           "direct_inference: {enable: true}}\n",
+      { "# direct_inference", "# native", "# nsys" },
+      NULL },
+    { "representative tokens under a profiler only",
+      "run: {repeats: 1, device: cpu, representative_max_new_tokens: 4}\n"
+      "infer: {max_new_tokens: 16}\nworkload: {kind: toy, program: /bin/toy}\n"
+      "pipeline: {direct_inference: {enable: true}, native: {enable: true, library: /bin/sh}}\n",
+      { "# direct_inference", "--max-new-tokens 16", "--predictions", "# native",
+        "--max-new-tokens 4" },
+      NULL },
+    { "nothing enabled plans nothing", BASE "pipeline: {nsys: {enable: false}}\n", { "" }, "#" },
+};
+
+static void check(void **state)
+{
+    const struct plan_case *c = *state;
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_node *config = NULL;
+    struct lpo_manifest m = { .arena = a };
+    struct lpo_pipeline p = { .arena = a, .run_dir = "/run", .call_dir = "/call", .manifest = &m };
+    struct lpo_err err = { 0 };
+    LPO_STR out = { 0 };
+    const char *at;
+
+    assert_int_equal(lpo_yaml_parse(a, c->config, strlen(c->config), "test", &config, &err), 0);
+    p.config = config;
+    lpo_pipeline_prepare(&p);
+    if (lpo_pipeline_dry_run(&p, &out, &err) < 0)
+        fail_msg("%s", lpo_err_cause(&err));
+    at = lpo_str_text(&out);
+    for (int i = 0; c->want[i]; i++) {
+        const char *hit = strstr(at, c->want[i]);
+
+        if (!hit)
+            fail_msg("'%s' is not in (or not in order):\n%s", c->want[i], lpo_str_text(&out));
+        at = hit + strlen(c->want[i]);
+    }
+    if (c->not_there && strstr(lpo_str_text(&out), c->not_there))
+        fail_msg("'%s' should not be in:\n%s", c->not_there, lpo_str_text(&out));
+}
+
+static size_t count(const char *text, const char *part)
+{
+    size_t n = 0;
+
+    for (const char *at = text; (at = strstr(at, part)); at += strlen(part))
+        n++;
+    return n;
+}
+
+/* What a stage leaves in the commands and no other does; the program it runs under. */
+static const struct toggle {
+    const char *stage, *knobs, *mark;
+    bool runs_workload;
+} toggles[] = {
+    { "static_analysis", "", "# static_analysis: inside lpo", false },
+    { "direct_inference", "", "# direct_inference: direct inference", true },
+    { "native", ", library: /bin/sh", "NVTX_INJECTION64_PATH=/bin/sh", true },
+    { "torch_profiler", "", "LPO_TORCH_PROFILE=", true },
+    { "nsys", ", program: /bin/true, trace: [nvtx]", "/bin/true profile", true },
+    { "ncu", ", program: /bin/false", "/bin/false --config-file", true },
+    { "nvml", "", "# nvml: inside lpo", false },
+};
+
+enum { STAGES = sizeof toggles / sizeof *toggles };
+
+static void plan_of(unsigned mask, const char *mode, struct lpo_str *out)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_manifest m = { .arena = a };
+    struct lpo_pipeline p = { .arena = a, .run_dir = "/run", .call_dir = "/call", .manifest = &m };
+    struct lpo_node *config = NULL;
+    struct lpo_err err = { 0 };
+    LPO_STR yaml = { 0 };
+
+    lpo_str_addf(
+        &yaml, "run: {mode: %s}\nworkload: {kind: command, argv: [/bin/echo]}\npipeline:\n", mode);
+    for (unsigned i = 0; i < STAGES; i++)
+        lpo_str_addf(&yaml, "  %s: {enable: %s%s}\n", toggles[i].stage,
+                     mask >> i & 1 ? "true" : "false", toggles[i].knobs);
+    assert_int_equal(lpo_yaml_parse(a, yaml.at, yaml.len, "test", &config, &err), 0);
+    p.config = config;
+    lpo_pipeline_prepare(&p);
+    if (lpo_pipeline_dry_run(&p, out, &err) < 0)
+        fail_msg("%s", lpo_err_cause(&err));
+}
+
+/* Every combination of stages plans exactly its own, in the order of the table, and runs the
+ * program once for each that profiles it; light mode takes the light ones of them. */
+static void every_combination_of_toggles(void **state)
+{
+    (void)state;
+    for (unsigned mask = 0; mask < 2 << STAGES; mask++) {
+        bool light = mask >> STAGES & 1;
+        const char *last = NULL;
+        size_t runs = 0;
+        LPO_STR out = { 0 };
+
+        plan_of(mask, light ? "light" : "deep", &out);
+        for (unsigned i = 0; i < STAGES; i++) {
+            const char *at = strstr(lpo_str_text(&out), toggles[i].mark);
+            bool wanted = mask >> i & 1 && (!light || lpo_stage_find(toggles[i].stage)->light);
+
+            if (!at != !wanted)
+                fail_msg("%s is %s %#x:\n%s", toggles[i].stage, at ? "in" : "not in", mask, out.at);
+            if (at && last && at < last)
+                fail_msg("%s comes too early in %#x:\n%s", toggles[i].stage, mask, out.at);
+            last = at ? at : last;
+            runs += wanted && toggles[i].runs_workload;
+        }
+        assert_int_equal(count(lpo_str_text(&out), "/bin/echo"), runs);
+    }
+}
+
+int main(void)
+{
+    struct unit u = { 0 };
+
+    setenv("PYTHONPATH", "/own", 1);
+    UNIT_ROWS(&u, cases, check);
+    UNIT_TEST(&u, every_combination_of_toggles);
+    return unit_run(&u);
+}
