@@ -59,14 +59,14 @@ static void find_slots(const char *text)
 {
     for (const char *p = strchr(text, '"'); p; p = strchr(p + 1, '"'))
         for (size_t f = 0; f < sizeof fields / sizeof *fields; f++)
-            if (lpo_starts(p, fields[f].key))
+            if (lpo_str_starts(p, fields[f].key))
                 add_slot(text, p + strlen(fields[f].key), fields[f].time);
 }
 
 static int read_whole(const char *path, struct lpo_str *to)
 {
     LPO_AUTO(lpo_input) in = NULL;
-    struct lpo_window w;
+    struct lpo_input_window w;
     struct lpo_err err = { 0 };
     int rc = lpo_input_open(path, &in, &err);
 
@@ -126,7 +126,7 @@ int main(int argc, char **argv)
     if (open) {
         struct lpo_pull q = { .p = open, .end = text.at + text.len, .mode = LPO_PULL_LENIENT };
 
-        close = lpo_pull_skip(&q) == 0 ? q.p - 1 : NULL;
+        close = lpo_json_pull_skip(&q) == 0 ? q.p - 1 : NULL;
     }
     out = fopen(argv[2], "w");
     if (!close || !out) {

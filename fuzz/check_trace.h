@@ -16,10 +16,10 @@ static inline void check_stack(const struct lpo_trace *t, uint32_t stack)
     insist(stack == LPO_NONE || stack < t->stacks.len);
 }
 
-static inline void check_works(const struct lpo_trace *t)
+static inline void check_gpu_ops(const struct lpo_trace *t)
 {
-    for (size_t i = 0; i < t->works.len; i++) {
-        const struct lpo_work *w = &t->works.at[i];
+    for (size_t i = 0; i < t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *w = &t->gpu_ops.at[i];
 
         insist(w->name < lpo_trace_name_count(t) && w->end_ns >= w->start_ns);
         insist(w->device < t->devices.len && w->process < t->processes.len);
@@ -35,7 +35,7 @@ static inline void check_trace(const struct lpo_trace *t)
 {
     size_t names = lpo_trace_name_count(t);
 
-    check_works(t);
+    check_gpu_ops(t);
     for (size_t i = 0; i < t->launches.len; i++) {
         insist(t->launches.at[i].thread < t->threads.len &&
                t->launches.at[i].end_ns >= t->launches.at[i].start_ns);

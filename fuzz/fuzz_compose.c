@@ -12,9 +12,9 @@
 #include "hydra/compose.h"
 #include "hydra/node.h"
 #include "hydra/node_json.h"
+#include "hydra/yaml/yaml.h"
 #include "settings/schema.h"
 #include "settings/spelling.h"
-#include "hydra/yaml/yaml.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json_write.h"
@@ -111,7 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     in.overrides = lay_out(a, (const char *)data, size);
-    in.spellings = size % 2 ? lpo_spellings() : NULL;
+    in.spellings = size % 2 ? lpo_settings_spellings() : NULL;
     if (lpo_compose(a, &in, &c, &err) < 0) {
         insist(lpo_err_cause(&err)[0], "no reason given", "compose");
         return 0;
@@ -122,7 +122,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     check_result(a, &c);
-    if (lpo_schema_check(a, c.root, &err) < 0)
+    if (lpo_settings_schema_check(a, c.root, &err) < 0)
         insist(lpo_err_cause(&err)[0], "no reason given", "schema");
     return 0;
 }

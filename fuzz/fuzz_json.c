@@ -20,28 +20,29 @@ static void insist(int truth)
 
 static int walk(struct lpo_pull *q, int depth)
 {
-    struct lpo_pull_text text;
+    struct lpo_json_pull_text text;
     bool first = true, whole;
-    int c = lpo_pull_peek(q), rc;
+    int c = lpo_json_pull_peek(q), rc;
     LPO_STR out = { 0 };
 
     if (c < 0 || depth > 100)
         return LPO_PULL_MORE;
     if (c == '{' || c == '[') {
         q->p++;
-        while ((rc = c == '{' ? lpo_pull_member(q, &first, &text) : lpo_pull_item(q, &first)) > 0)
+        while ((rc = c == '{' ? lpo_json_pull_member(q, &first, &text)
+                              : lpo_json_pull_item(q, &first)) > 0)
             if ((rc = walk(q, depth + 1)) < 0)
                 return rc;
         return rc;
     }
     if (c == '"') {
-        rc = lpo_pull_string(q, &text);
+        rc = lpo_json_pull_string(q, &text);
         if (rc == 0)
-            lpo_pull_unescape(&text, q->mode, &out, NULL);
+            lpo_json_pull_unescape(&text, q->mode, &out, NULL);
         return rc;
     }
-    return c == '-' || (c >= '0' && c <= '9') ? lpo_pull_number(q, &text, &whole)
-                                              : lpo_pull_word(q, &text);
+    return c == '-' || (c >= '0' && c <= '9') ? lpo_json_pull_number(q, &text, &whole)
+                                              : lpo_json_pull_word(q, &text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -58,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     insist((rc == 0) == (v != NULL) && (rc == 0 || lpo_err_cause(&err)[0]));
     for (int mode = LPO_PULL_STRICT; mode <= LPO_PULL_REPAIR; mode++) {
         struct lpo_pull q = { text, text + size, mode, NULL }, s = q;
-        int walked = walk(&q, 0), skipped = lpo_pull_skip(&s);
+        int walked = walk(&q, 0), skipped = lpo_json_pull_skip(&s);
 
         insist(walked != LPO_E_FORMAT || q.why != NULL);
         insist(q.p >= text && q.p <= text + size && s.p >= text && s.p <= text + size);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "model/needs.h"
-#include "report/doc.h"
+#include "report/doc/doc.h"
 #include "report/static/static.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct lpo_hardware hw = { .name = "x", .label = "x", .source = "sheet", .bandwidth = 1e12 };
     struct lpo_needs_options o = { .seq = 64, .tp = 2, .hardware = &hw };
     const struct lpo_json *config = NULL;
-    LPO_AUTO(lpo_needs) needs = NULL;
+    LPO_AUTO(lpo_model_needs) needs = NULL;
     struct lpo_err err = { 0 };
     LPO_STR json = { 0 };
 
@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     hw.memory = 1e11;
     if (lpo_json_parse(arena, (const char *)data, size, &config, &err) < 0)
         return 0;
-    if (lpo_needs_create(config, &o, &needs, &err) < 0) {
+    if (lpo_model_needs_create(config, &o, &needs, &err) < 0) {
         if (!*lpo_err_cause(&err))
             abort();
         return 0;

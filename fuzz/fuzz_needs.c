@@ -4,10 +4,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "analysis/limits/limits.h"
+#include "gpu/run_hardware.h"
 #include "hydra/node.h"
 #include "hydra/yaml/yaml.h"
-#include "gpu/run_hardware.h"
-#include "analysis/limits/limits.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"
@@ -29,7 +29,7 @@ static const struct lpo_limits_region regions[] = {
 
 static void check(struct lpo_measure m)
 {
-    insist(!lpo_known(m) || (isfinite(m.value) && m.value >= 0));
+    insist(!lpo_measure_known(m) || (isfinite(m.value) && m.value >= 0));
 }
 
 static void join(const struct lpo_stated_needs *needs, const struct lpo_hardware *hw)
@@ -46,7 +46,7 @@ static void join(const struct lpo_stated_needs *needs, const struct lpo_hardware
         check(l->rows.at[i].mfu);
         check(l->rows.at[i].share);
         check(l->rows.at[i].bandwidth_use);
-        insist(l->rows.at[i].stated || !lpo_known(l->rows.at[i].needed_flops));
+        insist(l->rows.at[i].stated || !lpo_measure_known(l->rows.at[i].needed_flops));
     }
 }
 
@@ -66,10 +66,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct lpo_err err = { 0 };
 
     if (lpo_json_parse(a, (const char *)data, size, &json, &err) == 0 &&
-        lpo_run_hardware_read(a, json, &hw, &err) == 0)
+        lpo_gpu_run_hardware_read(a, json, &hw, &err) == 0)
         join(&needs, &hw);
     if (lpo_yaml_parse(a, (const char *)data, size, "fuzz", &config, &err) == 0 &&
-        lpo_stated_needs_read(a, config, &needs, &err) == 0)
+        lpo_limits_stated_read(a, config, &needs, &err) == 0)
         join(&needs, &known);
     return 0;
 }

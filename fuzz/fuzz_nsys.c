@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     insist(fd >= 0 && write(fd, data, size) == (ssize_t)size);
     close(fd);
-    if (lpo_reader_nsys.read(path, t, &err) < 0)
+    if (lpo_nsys_reader.read(path, t, &err) < 0)
         insist(lpo_err_cause(&err)[0] != '\0');
     else
         check_trace(t);

@@ -49,10 +49,10 @@ static void check_round_trip(struct lpo_arena *a, const struct lpo_override *ov)
 static void check_jobs(struct lpo_arena *a, const struct lpo_override *ov)
 {
     struct lpo_sweep_options from = { .list = options };
-    struct lpo_sweep_jobs jobs = { 0 };
+    struct lpo_override_sweep_jobs jobs = { 0 };
     struct lpo_err err = { 0 };
 
-    if (lpo_sweep_jobs(a, ov, 1, NULL, &from, &jobs, &err) < 0)
+    if (lpo_override_sweep_jobs(a, ov, 1, NULL, &from, &jobs, &err) < 0)
         insist(lpo_err_cause(&err)[0], "no reason given", ov->text);
 }
 

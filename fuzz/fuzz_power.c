@@ -19,7 +19,7 @@ static void look(const struct lpo_power_gpu *g, int64_t from_ns, int64_t to_ns)
     struct lpo_measure joules = lpo_power_joules(g, from_ns, to_ns);
     struct lpo_power_window w;
 
-    insist(!lpo_known(joules) || joules.value >= -1e-6 * (1 + joules.value));
+    insist(!lpo_measure_known(joules) || joules.value >= -1e-6 * (1 + joules.value));
     lpo_power_look(g, from_ns, to_ns, &w);
     insist(w.slowed <= w.samples && w.samples <= g->samples.len);
 }

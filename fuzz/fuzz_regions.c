@@ -4,17 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/analysis.h"
 #include "region/fold.h"
 #include "region/select.h"
-#include "analysis/analysis.h"
-#include "report/doc.h"
+#include "report/doc/doc.h"
 #include "report/regions_json.h"
 #include "report/tables/tables.h"
 #include "report/timeline_doc.h"
-#include "writer/writer.h"
 #include "trace/trace.h"
 #include "util/json_write.h"
 #include "util/str.h"
+#include "writer/writer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -26,24 +26,24 @@ static uint32_t name_of(struct lpo_trace *t, uint8_t n)
     return lpo_trace_name(t, names[n % (sizeof names / sizeof *names)]);
 }
 
-static void add_work(struct lpo_trace *t, const uint8_t *p, uint32_t launch, uint32_t stack)
+static void add_gpu_op(struct lpo_trace *t, const uint8_t *p, uint32_t launch, uint32_t stack)
 {
     uint16_t process = lpo_trace_process(t, p[5] % 2, p[5] % 3 - 1);
 
-    lpo_vec_push(&t->works, (struct lpo_work){ .start_ns = p[2] * 100,
-                                               .end_ns = p[2] * 100 + p[3],
-                                               .bytes = p[4],
-                                               .name = name_of(t, p[1]),
-                                               .launch = launch,
-                                               .stack = stack,
-                                               .capture_stack = stack,
-                                               .shape = LPO_NONE,
-                                               .metrics = LPO_NONE,
-                                               .stream = p[4] % 3,
-                                               .process = process,
-                                               .device = lpo_trace_device(t, p[5] % 2, -1),
-                                               .kind = p[4] % 3,
-                                               .flags = p[4] & 3 });
+    lpo_vec_push(&t->gpu_ops, (struct lpo_gpu_op){ .start_ns = p[2] * 100,
+                                                   .end_ns = p[2] * 100 + p[3],
+                                                   .bytes = p[4],
+                                                   .name = name_of(t, p[1]),
+                                                   .launch = launch,
+                                                   .stack = stack,
+                                                   .capture_stack = stack,
+                                                   .shape = LPO_NONE,
+                                                   .metrics = LPO_NONE,
+                                                   .stream = p[4] % 3,
+                                                   .process = process,
+                                                   .device = lpo_trace_device(t, p[5] % 2, -1),
+                                                   .kind = p[4] % 3,
+                                                   .flags = p[4] & 3 });
 }
 
 static void add_record(struct lpo_trace *t, const uint8_t *p)
@@ -58,13 +58,13 @@ static void add_record(struct lpo_trace *t, const uint8_t *p)
                                                      domain, p[0] % 4 == 0, p[0] % 16 == 1 });
     } else if (p[0] < 200) {
         lpo_vec_push(&t->launches, (struct lpo_launch){ p[2], p[2] + p[3] % 8, thread, LPO_NONE });
-        add_work(t, p, (uint32_t)t->launches.len - 1, LPO_NONE);
+        add_gpu_op(t, p, (uint32_t)t->launches.len - 1, LPO_NONE);
     } else {
-        add_work(t, p, LPO_NONE, p[0] % 2 ? lpo_trace_stack(t, &frame, 1) : LPO_NONE);
+        add_gpu_op(t, p, LPO_NONE, p[0] % 2 ? lpo_trace_stack(t, &frame, 1) : LPO_NONE);
     }
 }
 
-static void check_parts(const struct lpo_scope *s)
+static void check_parts(const struct lpo_region_scope *s)
 {
     int64_t *below = calloc(s->rows.len + 1, sizeof *below);
 
@@ -79,34 +79,34 @@ static void check_parts(const struct lpo_scope *s)
     free(below);
 }
 
-static void write_all(struct lpo_analysis *a, struct lpo_selection *select)
+static void write_all(struct lpo_analysis *a, struct lpo_region_selection *select)
 {
     struct lpo_table_options options = { 1, 0 };
     LPO_AUTO(lpo_doc) doc = lpo_doc_create("regions", "fuzz");
-    LPO_AUTO(lpo_doc) line = lpo_timeline_doc(a);
+    LPO_AUTO(lpo_doc) line = lpo_report_timeline_doc(a);
     lpo_scope_ids ids = { 0 };
     LPO_STR out = { 0 };
     struct lpo_json_writer w = lpo_json_writer(&out, 1);
 
-    lpo_scopes_list(a->cells, &ids);
+    lpo_region_scopes_list(a->cells, &ids);
     for (size_t i = 0; i < ids.len; i++) {
-        LPO_AUTO(lpo_scope) s = lpo_scope_create(a->cells, ids.at[i], select);
+        LPO_AUTO(lpo_region_scope) s = lpo_region_scope_create(a->cells, ids.at[i], select);
 
         check_parts(s);
-        lpo_add_regions(doc, s, &options);
-        lpo_add_region_idle(doc, a, s, 5);
+        lpo_report_add_regions(doc, s, &options);
+        lpo_report_add_region_idle(doc, a, s, 5);
     }
     lpo_vec_free(&ids);
-    lpo_add_top_kernels(doc, a, 0);
-    lpo_add_devices(doc, a);
-    lpo_scopes_json(&w, NULL, a, select, true);
+    lpo_report_add_top_kernels(doc, a, 0);
+    lpo_report_add_devices(doc, a);
+    lpo_report_scopes_json(&w, NULL, a, select, true);
     for (size_t i = 0; lpo_writer_at(i); i++)
         lpo_writer_at(i)->write(lpo_writer_at(i) == &lpo_writer_perfetto ? line : doc, &out);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    LPO_AUTO(lpo_selection) select = lpo_selection_create();
+    LPO_AUTO(lpo_region_selection) select = lpo_region_selection_create();
     LPO_AUTO(lpo_analysis) a = NULL;
     struct lpo_trace *t = lpo_trace_create();
     const uint8_t *end = memchr(data, 255, size);
@@ -118,8 +118,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size_t len = (size_t)(data + size - end) - 1;
         char *pattern = strndup((const char *)end + 1, len < 60 ? len : 60);
 
-        lpo_selection_add(select, LPO_REGIONS_INCLUDE, pattern, NULL);
-        lpo_selection_add(select, LPO_KERNELS_EXCLUDE, pattern, NULL);
+        lpo_region_selection_add(select, LPO_REGIONS_INCLUDE, pattern, NULL);
+        lpo_region_selection_add(select, LPO_KERNELS_EXCLUDE, pattern, NULL);
         free(pattern);
     }
     a = lpo_analysis_of(t, select);

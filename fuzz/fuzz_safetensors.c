@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     lpo_stored_vec out = { 0 };
     struct lpo_err err = { 0 };
     uint64_t room = size ? (uint64_t)data[0] << 4 : 0;
-    int rc = lpo_safetensors_parse(arena, (const char *)data, size, room, &out, &err);
+    int rc = lpo_model_safetensors_parse(arena, (const char *)data, size, room, &out, &err);
 
     if (rc < 0 && !*lpo_err_cause(&err))
         abort();

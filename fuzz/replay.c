@@ -14,11 +14,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static size_t replay_file(struct lpo_arena *a, const char *path, bool by_line)
 {
-    LPO_AUTO(lpo_text) text = NULL;
+    LPO_AUTO(lpo_file_text) text = NULL;
     struct lpo_err err = { 0 };
     size_t count = 0;
 
-    if (lpo_text_read(path, &text, &err) < 0) {
+    if (lpo_file_text_read(path, &text, &err) < 0) {
         printf("Bail out! %s: %s\n", path, lpo_err_cause(&err));
         return 0;
     }

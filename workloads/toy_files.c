@@ -95,7 +95,7 @@ int toy_model_write(const struct toy_weights *w, const char *dir, struct lpo_err
     unsigned char size[8];
     int rc;
 
-    if ((rc = lpo_dirs_make(dir, err)) < 0)
+    if ((rc = lpo_file_make_dirs(dir, err)) < 0)
         return rc;
     toy_config_write(&w->config, &text);
     lpo_str_addf(&path, "%s/config.json", dir);

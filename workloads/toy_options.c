@@ -187,7 +187,7 @@ static int unknown(const char *arg, struct lpo_err *err)
 
     for (size_t i = 0; i < OPTIONS; i++)
         flags[i] = options[i].flag;
-    near = lpo_nearest(lpo_starts(arg, "--") ? arg + 2 : arg, flags, OPTIONS);
+    near = lpo_str_nearest(lpo_str_starts(arg, "--") ? arg + 2 : arg, flags, OPTIONS);
     if (near)
         return lpo_fail(err, LPO_E_USAGE, "no option '%s'; did you mean --%s?", arg, near);
     return lpo_fail(err, LPO_E_USAGE, "no option '%s'; --help lists them", arg);
@@ -196,7 +196,8 @@ static int unknown(const char *arg, struct lpo_err *err)
 static int read_argv(int argc, char **argv, struct toy_options *o, struct lpo_err *err)
 {
     for (int i = 0; i < argc; i++) {
-        const char *name = lpo_starts(argv[i], "--") ? argv[i] + 2 : "", *eq = strchr(name, '=');
+        const char *name = lpo_str_starts(argv[i], "--") ? argv[i] + 2 : "",
+                   *eq = strchr(name, '=');
         const struct option *row = find(name, eq ? (size_t)(eq - name) : strlen(name));
         int rc;
 

@@ -2,26 +2,26 @@
 
 #include <stdlib.h>
 
-#include "region/cells.h"
 #include "analysis/wall/timeline.h"
+#include "region/cells.h"
 #include "region/tree.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
 
-struct lpo_analysis *lpo_analysis_of(struct lpo_trace *trace, struct lpo_selection *select)
+struct lpo_analysis *lpo_analysis_of(struct lpo_trace *trace, struct lpo_region_selection *select)
 {
     struct lpo_analysis *a = lpo_xcalloc(1, sizeof *a);
 
     a->trace = trace;
     a->tree = lpo_region_tree_create(trace);
-    a->cells = lpo_work_cells_create(a->tree, select);
+    a->cells = lpo_region_cells_create(a->tree, select);
     if (!(trace->skip & LPO_SKIP_LAUNCHES))
-        a->timeline = lpo_timeline_create(a->tree);
+        a->timeline = lpo_wall_timeline_create(a->tree);
     return a;
 }
 
 int lpo_analysis_create_skip(const char *const *files, size_t count, unsigned skip,
-                             struct lpo_selection *select, struct lpo_analysis **out,
+                             struct lpo_region_selection *select, struct lpo_analysis **out,
                              struct lpo_err *err)
 {
     LPO_AUTO(lpo_trace) trace = lpo_trace_create();
@@ -38,7 +38,7 @@ int lpo_analysis_create_skip(const char *const *files, size_t count, unsigned sk
     return 0;
 }
 
-int lpo_analysis_create(const char *const *files, size_t count, struct lpo_selection *select,
+int lpo_analysis_create(const char *const *files, size_t count, struct lpo_region_selection *select,
                         struct lpo_analysis **out, struct lpo_err *err)
 {
     return lpo_analysis_create_skip(files, count, LPO_SKIP_OPS, select, out, err);
@@ -48,8 +48,8 @@ void lpo_analysis_destroy(struct lpo_analysis *a)
 {
     if (!a)
         return;
-    lpo_timeline_destroy(a->timeline);
-    lpo_work_cells_destroy(a->cells);
+    lpo_wall_timeline_destroy(a->timeline);
+    lpo_region_cells_destroy(a->cells);
     lpo_region_tree_destroy(a->tree);
     lpo_trace_destroy(a->trace);
     free(a);

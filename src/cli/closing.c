@@ -3,20 +3,20 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "analysis/analysis.h"
 #include "cli/app.h"
 #include "region/scope.h"
-#include "analysis/analysis.h"
-#include "report/doc.h"
-#include "rundir/rundir.h"
+#include "report/doc/doc.h"
 #include "report/tables/tables.h"
-#include "writer/writer.h"
 #include "run/manifest.h"
+#include "rundir/rundir.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
 #include "util/str.h"
 #include "util/units.h"
+#include "writer/writer.h"
 
 enum { ROWS = 16, FOLD_OVER = 1 };
 
@@ -29,9 +29,9 @@ static void print_stages(const struct lpo_app *app, const struct lpo_manifest *m
 
         if (s->state == LPO_SKIPPED)
             continue;
-        lpo_add_duration(&took, s->wall_ns);
+        lpo_units_add_duration(&took, s->wall_ns);
         /* why a stage failed was told when it did */
-        fprintf(app->out, "%-17s %-12s %10s%s%s\n", s->name, lpo_state_name(s->state),
+        fprintf(app->out, "%-17s %-12s %10s%s%s\n", s->name, lpo_run_state_name(s->state),
                 s->state == LPO_PENDING ? "" : lpo_str_text(&took),
                 s->state == LPO_DONE && s->message ? "  " : "",
                 s->state == LPO_DONE && s->message ? s->message : "");
@@ -45,13 +45,13 @@ static struct lpo_analysis *read_traces(const struct lpo_app *app, const char *r
     const char **files;
     size_t n;
 
-    for (size_t k = 0; lpo_run_trace_files(app->arena, run, k, &files, &n); k++) {
+    for (size_t k = 0; lpo_rundir_trace_files(app->arena, run, k, &files, &n); k++) {
         struct lpo_analysis *a = NULL;
         struct lpo_err err = { 0 }; /* the report tells which file cannot be read */
 
         if (n == 0 || lpo_analysis_create_skip(files, n, LPO_SKIP_OPS, NULL, &a, &err) < 0)
             continue;
-        if (a->trace->works.len) {
+        if (a->trace->gpu_ops.len) {
             lpo_analysis_destroy(first);
             return a;
         }
@@ -67,21 +67,21 @@ static void print_regions(const struct lpo_app *app, const char *run)
 {
     struct lpo_table_options o = { .fold_over = FOLD_OVER, .most_rows = ROWS, .no_spread = true };
     LPO_AUTO(lpo_analysis) a = read_traces(app, run);
-    LPO_AUTO(lpo_scope) s = NULL;
+    LPO_AUTO(lpo_region_scope) s = NULL;
     LPO_AUTO(lpo_doc) doc = NULL;
     LPO_STR text = { 0 };
 
     if (!a)
         return;
-    s = lpo_scope_create(a->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, NULL);
+    s = lpo_region_scope_create(a->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, NULL);
     doc = lpo_doc_create("closing", "Regions");
     lpo_doc_section(doc, "regions", "time by region", 1);
-    lpo_add_regions(doc, s, &o);
+    lpo_report_add_regions(doc, s, &o);
     lpo_writer_text.write(doc, &text);
     fprintf(app->out, "\n%s", lpo_str_text(&text));
 }
 
-void lpo_closing_print(struct lpo_app *app, const struct lpo_manifest *m)
+void lpo_cli_closing_print(struct lpo_app *app, const struct lpo_manifest *m)
 {
     const char *report = lpo_path_join(app->arena, m->dir, "report.md");
 

@@ -5,4 +5,4 @@
 struct lpo_app;
 struct lpo_manifest;
 
-void lpo_closing_print(struct lpo_app *app, const struct lpo_manifest *m);
+void lpo_cli_closing_print(struct lpo_app *app, const struct lpo_manifest *m);

@@ -7,15 +7,15 @@
 #include "gpu/find_hardware.h"
 #include "model/needs.h"
 #include "model/read.h"
-#include "report/doc.h"
+#include "report/doc/doc.h"
 #include "report/static/static.h"
-#include "writer/writer.h"
 #include "run/install.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
 #include "util/str.h"
 #include "util/vec.h"
+#include "writer/writer.h"
 
 enum { MAX_SWEEP = 10000 };
 
@@ -53,7 +53,7 @@ static uint64_t *size_at(struct lpo_needs_options *o, int i)
 static int read_word(const struct lpo_args *args, const char *name, const char *const *words,
                      int *out, struct lpo_err *err)
 {
-    const char *text = lpo_args_text(args, name, NULL);
+    const char *text = lpo_cli_args_text(args, name, NULL);
 
     for (int i = 0; text && words[i]; i++)
         if (strcmp(words[i], text) == 0) {
@@ -68,7 +68,7 @@ static int read_word(const struct lpo_args *args, const char *name, const char *
 static int read_dtype(const struct lpo_args *args, const char *name, enum lpo_dtype *out,
                       struct lpo_err *err)
 {
-    const char *text = lpo_args_text(args, name, NULL);
+    const char *text = lpo_cli_args_text(args, name, NULL);
 
     if (!text)
         return 0;
@@ -88,7 +88,7 @@ static int read_options(const struct lpo_args *args, struct lpo_needs_options *o
     int counting = 0, mla = -1, rc = 0;
 
     for (int i = 0; i < NSIZES && rc == 0; i++) {
-        const char *text = lpo_args_text(args, sizes[i].name, NULL);
+        const char *text = lpo_cli_args_text(args, sizes[i].name, NULL);
 
         if (text)
             rc = parse_size(sizes[i].name, text, size_at(o, i), err);
@@ -103,9 +103,9 @@ static int read_options(const struct lpo_args *args, struct lpo_needs_options *o
         rc = read_dtype(args, "kv-dtype", &o->kv_dtype, err);
     o->counting = counting ? LPO_COUNT_FRAMEWORK : LPO_COUNT_MODEL;
     o->mla = mla < 0 ? LPO_MLA_AUTO : mla ? LPO_MLA_EXPANDED : LPO_MLA_ABSORBED;
-    o->strict = lpo_args_has(args, "strict");
-    o->unfused = lpo_args_has(args, "unfused");
-    o->head_all = lpo_args_has(args, "head-all");
+    o->strict = lpo_cli_args_has(args, "strict");
+    o->unfused = lpo_cli_args_has(args, "unfused");
+    o->head_all = lpo_cli_args_has(args, "head-all");
     return rc;
 }
 
@@ -113,9 +113,9 @@ static int find_hardware(struct lpo_app *app, const char *name, struct lpo_hardw
                          struct lpo_err *err)
 {
     const char *const *dirs =
-        (const char *const *)lpo_install_config_dirs(app->arena, NULL, "config");
+        (const char *const *)lpo_run_install_config_dirs(app->arena, NULL, "config");
 
-    return lpo_hardware_find(app->arena, dirs, name, hw, err);
+    return lpo_gpu_hardware_find(app->arena, dirs, name, hw, err);
 }
 
 /* "seq=128,1024,batch=1,8": a word with '=' begins the next list. */
@@ -177,13 +177,13 @@ static int run_sweep(const struct lpo_json *config, const struct lpo_needs_optio
         return lpo_fail(err, LPO_E_LIMIT, "a sweep of more than %d points", MAX_SWEEP);
     for (size_t point = 0; point < total; point++) {
         struct lpo_needs_options o = *base;
-        LPO_AUTO(lpo_needs) needs = NULL;
+        LPO_AUTO(lpo_model_needs) needs = NULL;
         size_t rest = point;
         int rc;
 
         for (size_t i = count; i-- > 0; rest /= axes[i].values.len)
             *size_at(&o, axes[i].size) = axes[i].values.at[rest % axes[i].values.len];
-        rc = lpo_needs_create(config, &o, &needs, err);
+        rc = lpo_model_needs_create(config, &o, &needs, err);
         if (rc < 0)
             return rc;
         lpo_vec_push(rows, lpo_static_sweep_row(needs));
@@ -198,7 +198,7 @@ static int sweep(struct lpo_app *app, const struct lpo_args *args, const struct 
     size_t count = 0;
     int rc = 0;
 
-    for (const char *const *s = lpo_args_list(args, "sweep"); *s && rc == 0; s++)
+    for (const char *const *s = lpo_cli_args_list(args, "sweep"); *s && rc == 0; s++)
         rc = parse_axes(app->arena, *s, axes, &count, err);
     if (rc == 0 && count)
         rc = run_sweep(config, base, axes, count, rows, err);
@@ -210,12 +210,12 @@ static int sweep(struct lpo_app *app, const struct lpo_args *args, const struct 
 static int print(struct lpo_app *app, const struct lpo_args *args,
                  const struct lpo_static_report *r, struct lpo_err *err)
 {
-    const char *dir = lpo_args_text(args, "output", NULL);
+    const char *dir = lpo_cli_args_text(args, "output", NULL);
     LPO_STR out = { 0 };
 
     if (dir)
-        return lpo_static_write(app->arena, dir, r, err);
-    if (lpo_args_has(args, "json")) {
+        return lpo_writer_static_write(app->arena, dir, r, err);
+    if (lpo_cli_args_has(args, "json")) {
         lpo_static_json(r, &out);
     } else {
         LPO_AUTO(lpo_doc) doc = lpo_static_doc(r);
@@ -229,9 +229,9 @@ static int print(struct lpo_app *app, const struct lpo_args *args,
 static int analyze(struct lpo_app *app, const struct lpo_args *args, struct lpo_model_files *files,
                    struct lpo_err *err)
 {
-    struct lpo_needs_options o = lpo_needs_defaults();
-    const char *name = lpo_args_text(args, "hardware", NULL);
-    LPO_AUTO(lpo_needs) needs = NULL;
+    struct lpo_needs_options o = lpo_model_needs_defaults();
+    const char *name = lpo_cli_args_text(args, "hardware", NULL);
+    LPO_AUTO(lpo_model_needs) needs = NULL;
     struct lpo_hardware hw;
     row_vec rows = { 0 };
     int rc = read_options(args, &o, err);
@@ -246,7 +246,7 @@ static int analyze(struct lpo_app *app, const struct lpo_args *args, struct lpo_
         return rc;
     if (files->bytes && o.dtype == LPO_DTYPE_NONE)
         o.weight_bytes = (double)files->bytes;
-    rc = lpo_needs_create(files->config, &o, &needs, err);
+    rc = lpo_model_needs_create(files->config, &o, &needs, err);
     if (rc < 0)
         return lpo_ctx(err, "cannot analyse '%s'", files->config_path);
     rc = sweep(app, args, files->config, &o, &rows, err);
@@ -296,7 +296,7 @@ static const struct lpo_option options[] = {
     { 0 },
 };
 
-const struct lpo_command lpo_cmd_analyze = {
+const struct lpo_command lpo_cli_cmd_analyze = {
     .name = "analyze",
     .summary = "what a model must compute and move, and the least time that takes",
     .usage = "MODEL [--seq L] [--context L] [--batch B] [--image PX] [--hardware H] [--json]",

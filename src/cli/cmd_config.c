@@ -9,8 +9,8 @@
 #include "hydra/node_json.h"
 #include "hydra/override/override.h"
 #include "hydra/yaml/pytext.h"
-#include "settings/schema.h"
 #include "hydra/yaml/yaml.h"
+#include "settings/schema.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json_write.h"
@@ -34,7 +34,7 @@ static int print_schema(struct lpo_app *app)
     LPO_STR out = { 0 };
     struct lpo_json_writer w = lpo_json_writer(&out, 2);
 
-    lpo_schema_write_json(&w);
+    lpo_settings_schema_write_json(&w);
     fwrite(out.at, 1, out.len, app->out);
     return 0;
 }
@@ -100,10 +100,10 @@ static void print_rows_json(struct lpo_app *app, const struct lpo_composed *c)
 static int print_info(struct lpo_app *app, const struct lpo_args *args, struct lpo_composed *c,
                       struct lpo_err *err)
 {
-    const char *what = lpo_args_text(args, "info", "");
+    const char *what = lpo_cli_args_text(args, "info", "");
     LPO_STR tree = { 0 };
 
-    if (strcmp(what, "defaults") == 0 && lpo_args_has(args, "json")) {
+    if (strcmp(what, "defaults") == 0 && lpo_cli_args_has(args, "json")) {
         print_rows_json(app, c);
     } else if (strcmp(what, "defaults") == 0) {
         print_rows(app, c);
@@ -114,9 +114,10 @@ static int print_info(struct lpo_app *app, const struct lpo_args *args, struct l
         struct lpo_node *sources = lpo_node_at(c->hydra, "runtime.config_sources");
 
         for (size_t i = 0; sources && i < sources->count; i++)
-            fprintf(app->out, "%-34s %s://%s\n", lpo_conf_text(sources->items[i], "provider", ""),
-                    lpo_conf_text(sources->items[i], "schema", ""),
-                    lpo_conf_text(sources->items[i], "path", ""));
+            fprintf(app->out, "%-34s %s://%s\n",
+                    lpo_node_conf_text(sources->items[i], "provider", ""),
+                    lpo_node_conf_text(sources->items[i], "schema", ""),
+                    lpo_node_conf_text(sources->items[i], "path", ""));
     } else {
         return lpo_fail(err, LPO_E_USAGE, "--info is defaults, defaults-tree or searchpath");
     }
@@ -135,7 +136,7 @@ static void print_node(struct lpo_app *app, const struct lpo_node *n, bool json)
     else if (lpo_node_is_container(n))
         lpo_yaml_add(&out, n);
     else
-        lpo_py_add_str(&out, n);
+        lpo_yaml_py_add_str(&out, n);
     fwrite(lpo_str_text(&out), 1, out.len, app->out);
     if (out.len == 0 || out.at[out.len - 1] != '\n')
         fputc('\n', app->out);
@@ -144,10 +145,10 @@ static void print_node(struct lpo_app *app, const struct lpo_node *n, bool json)
 static int print_config(struct lpo_app *app, const struct lpo_args *args, struct lpo_composed *c,
                         struct lpo_err *err)
 {
-    const char *package = lpo_args_text(args, "package", NULL);
-    bool json = lpo_args_has(args, "json"), resolve = lpo_args_has(args, "resolve");
+    const char *package = lpo_cli_args_text(args, "package", NULL);
+    bool json = lpo_cli_args_has(args, "json"), resolve = lpo_cli_args_has(args, "resolve");
     struct lpo_node *root, *n;
-    int rc = lpo_compose_view(c, lpo_args_text(args, "cfg", "job"), &root, err);
+    int rc = lpo_compose_view(c, lpo_cli_args_text(args, "cfg", "job"), &root, err);
 
     if (rc < 0)
         return rc;
@@ -182,20 +183,20 @@ static const char *const *all_words(struct lpo_app *app, const struct lpo_args *
 
 static int config_run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
 {
-    const char *text = lpo_args_text(args, "explain", NULL);
+    const char *text = lpo_cli_args_text(args, "explain", NULL);
     struct lpo_composed c;
     bool ours;
     int rc;
 
     if (text)
         return explain(app, text, err);
-    if (lpo_args_has(args, "schema"))
+    if (lpo_cli_args_has(args, "schema"))
         return print_schema(app);
-    ours = lpo_job_config_is_ours(app, args);
-    rc = lpo_job_config(app, args, all_words(app, args), false, &c, err);
+    ours = lpo_cli_job_config_is_ours(app, args);
+    rc = lpo_cli_job_config(app, args, all_words(app, args), false, &c, err);
     if (rc < 0)
         return rc;
-    if (lpo_args_has(args, "info"))
+    if (lpo_cli_args_has(args, "info"))
         return print_info(app, args, &c, err);
     rc = print_config(app, args, &c, err);
     if (rc < 0 || !ours)
@@ -203,7 +204,7 @@ static int config_run(struct lpo_app *app, const struct lpo_args *args, struct l
     /* what is printed may be looked at even when a run would refuse it */
     fflush(app->out);
     rc = lpo_compose_resolve(&c, err);
-    return rc < 0 ? rc : lpo_schema_check(app->arena, c.root, err);
+    return rc < 0 ? rc : lpo_settings_schema_check(app->arena, c.root, err);
 }
 
 static const struct lpo_option options[] = {
@@ -218,7 +219,7 @@ static const struct lpo_option options[] = {
     { NULL },
 };
 
-const struct lpo_command lpo_cmd_config = {
+const struct lpo_command lpo_cli_cmd_config = {
     .name = "config",
     .summary = "print the composed config, its origin or its schema",
     .usage = "[override…]",

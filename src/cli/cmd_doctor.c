@@ -47,7 +47,7 @@ static bool tool_version(struct lpo_arena *a, const char *tool, struct finding *
         return false;
     }
     f->detail = path;
-    if (lpo_capture(argv, ask_limit_ns, &out, NULL) < 0)
+    if (lpo_run_capture(argv, ask_limit_ns, &out, NULL) < 0)
         return true;
     for (const char *p = lpo_str_text(&out); *p; p += strcspn(p, "\n"), p += *p == '\n') {
         size_t n = strcspn(p, "\n");
@@ -82,7 +82,7 @@ static bool look_python(struct lpo_arena *a, struct finding *f)
         f->detail = "python3 is not on PATH";
         return false;
     }
-    if (lpo_capture(argv, 60000000000, &out, NULL) < 0) {
+    if (lpo_run_capture(argv, 60000000000, &out, NULL) < 0) {
         f->detail = "python3 is here, but 'import torch' fails";
         return false;
     }
@@ -107,7 +107,7 @@ static bool look_driver(struct lpo_arena *a, struct finding *f)
 
 static bool look_collector(struct lpo_arena *a, struct finding *f)
 {
-    const char *path = lpo_install_find(a, "liblpo-collect.so");
+    const char *path = lpo_run_install_find(a, "liblpo-collect.so");
 
     f->detail = path ? path : "liblpo-collect.so is not beside lpo";
     return path != NULL;
@@ -135,10 +135,10 @@ static bool look_cupti(struct lpo_arena *a, struct finding *f)
 /* Counters are for root unless the driver was told otherwise. */
 static bool look_counters(struct lpo_arena *a, struct finding *f)
 {
-    LPO_AUTO(lpo_text) text = NULL;
+    LPO_AUTO(lpo_file_text) text = NULL;
 
     (void)a;
-    if (lpo_text_read("/proc/driver/nvidia/params", &text, NULL) < 0) {
+    if (lpo_file_text_read("/proc/driver/nvidia/params", &text, NULL) < 0) {
         f->detail = "no NVIDIA driver";
         f->remedy = with_a_gpu;
         return false;
@@ -153,7 +153,7 @@ static bool look_counters(struct lpo_arena *a, struct finding *f)
 
 static bool look_conf(struct lpo_arena *a, struct finding *f)
 {
-    f->detail = lpo_install_find(a, "conf");
+    f->detail = lpo_run_install_find(a, "conf");
     if (!f->detail)
         f->detail = "the shipped config tree is not beside lpo";
     return lpo_path_is_dir(f->detail);
@@ -219,15 +219,15 @@ static int doctor_run(struct lpo_app *app, const struct lpo_args *args, struct l
     if (args->nwords)
         return lpo_fail(err, LPO_E_USAGE, "doctor takes no arguments, but got '%s'",
                         args->words[0]);
-    if (lpo_args_has(args, "calibrate"))
-        return lpo_doctor_calibrate(app, lpo_args_has(args, "json"), err);
+    if (lpo_cli_args_has(args, "calibrate"))
+        return lpo_cli_doctor_calibrate(app, lpo_cli_args_has(args, "json"), err);
     for (int i = 0; i < NCHECKS; i++) {
         found[i] = (struct finding){ .name = checks[i].name,
                                      .cost = checks[i].cost,
                                      .remedy = checks[i].remedy };
         found[i].here = checks[i].look(app->arena, &found[i]);
     }
-    if (lpo_args_has(args, "json"))
+    if (lpo_cli_args_has(args, "json"))
         print_json(app, found);
     else
         print_text(app, found);
@@ -241,7 +241,7 @@ static const struct lpo_option options[] = {
     { 0 },
 };
 
-const struct lpo_command lpo_cmd_doctor = {
+const struct lpo_command lpo_cli_cmd_doctor = {
     .name = "doctor",
     .summary = "which tools, permissions and libraries are here, what each missing one costs",
     .usage = "[--json] [--calibrate]",

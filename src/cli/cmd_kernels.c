@@ -38,15 +38,15 @@ static int check_usage(const struct lpo_args *args, struct lpo_err *err)
     bool workload = false;
 
     for (size_t i = 0; i < args->nwords; i++)
-        workload |= lpo_starts(args->words[i], "workload");
+        workload |= lpo_str_starts(args->words[i], "workload");
     if (args->rest ? args->nrest == 0 : !workload)
         return lpo_fail(err, LPO_E_USAGE,
                         "which program? usage: lpo kernels --kernel-regex R -- program args…");
-    if (!*lpo_args_list(args, "kernel-regex") && !lpo_args_has(args, "kernel-config"))
+    if (!*lpo_cli_args_list(args, "kernel-regex") && !lpo_cli_args_has(args, "kernel-config"))
         return lpo_fail(err, LPO_E_USAGE,
                         "which kernels? --kernel-regex R, or --kernel-config FILE as 'lpo top -o "
                         "FILE' writes it");
-    if (lpo_args_has(args, "topk") && !lpo_args_has(args, "kernel-config"))
+    if (lpo_cli_args_has(args, "topk") && !lpo_cli_args_has(args, "kernel-config"))
         return lpo_fail(err, LPO_E_USAGE, "--topk takes the first of --kernel-config");
     return 0;
 }
@@ -54,15 +54,15 @@ static int check_usage(const struct lpo_args *args, struct lpo_err *err)
 static int read_asks(struct lpo_app *app, const struct lpo_args *args, struct lpo_kernel_asks *out,
                      struct lpo_err *err)
 {
-    const char *file = lpo_args_text(args, "kernel-config", NULL);
+    const char *file = lpo_cli_args_text(args, "kernel-config", NULL);
     size_t most = 0;
 
-    for (const char *const *r = lpo_args_list(args, "kernel-regex"); *r; r++)
-        if (lpo_kernel_asks_add(app->arena, out, NULL, *r, err) < 0)
+    for (const char *const *r = lpo_cli_args_list(args, "kernel-regex"); *r; r++)
+        if (lpo_pipeline_ncu_kernel_asks_add(app->arena, out, NULL, *r, err) < 0)
             return lpo_ctx(err, "--kernel-regex");
-    if (lpo_count_from_args(args, "topk", 0, &most, err) < 0)
+    if (lpo_cli_count_from_args(args, "topk", 0, &most, err) < 0)
         return err->code;
-    if (file && lpo_kernel_asks_read(app->arena, out, file, most, err) < 0)
+    if (file && lpo_pipeline_ncu_kernel_asks_read(app->arena, out, file, most, err) < 0)
         return lpo_ctx(err, "--kernel-config");
     return 0;
 }
@@ -90,9 +90,9 @@ static int set_count(struct lpo_arena *a, struct lpo_node *cli, const struct lpo
 {
     size_t n = 0;
 
-    if (!lpo_args_has(args, option))
+    if (!lpo_cli_args_has(args, option))
         return 0;
-    if (lpo_count_from_args(args, option, 0, &n, err) < 0)
+    if (lpo_cli_count_from_args(args, option, 0, &n, err) < 0)
         return err->code;
     lpo_node_set(a, cli, key, lpo_node_int(a, (int64_t)n));
     return 0;
@@ -101,9 +101,9 @@ static int set_count(struct lpo_arena *a, struct lpo_node *cli, const struct lpo
 static int set_options(struct lpo_arena *a, struct lpo_node *cli, const struct lpo_args *args,
                        struct lpo_err *err)
 {
-    const char *const *sections = lpo_args_list(args, "section");
-    const char *set = lpo_args_text(args, "set", NULL);
-    const char *metrics = lpo_args_text(args, "metrics", NULL);
+    const char *const *sections = lpo_cli_args_list(args, "section");
+    const char *set = lpo_cli_args_text(args, "set", NULL);
+    const char *metrics = lpo_cli_args_text(args, "metrics", NULL);
     struct lpo_node *list = lpo_node_list(a);
 
     for (; *sections; sections++)
@@ -123,12 +123,12 @@ static int set_options(struct lpo_arena *a, struct lpo_node *cli, const struct l
 static int find_ncu(struct lpo_app *app, const struct lpo_args *args, const struct lpo_job *job,
                     const char **out, struct lpo_err *err)
 {
-    const char *name = lpo_args_text(args, "ncu", NULL);
+    const char *name = lpo_cli_args_text(args, "ncu", NULL);
 
     if (!name)
-        name = lpo_conf_text(job->config, "pipeline.ncu.program", "ncu");
+        name = lpo_node_conf_text(job->config, "pipeline.ncu.program", "ncu");
     *out = lpo_path_which(app->arena, name);
-    if (!*out && lpo_args_has(args, "dry-run"))
+    if (!*out && lpo_cli_args_has(args, "dry-run"))
         *out = name; /* the command is shown even where the tool is not */
     if (!*out)
         return lpo_fail(err, LPO_E_MISSING,
@@ -146,15 +146,15 @@ static int make_job(struct lpo_app *app, const struct lpo_args *args, struct lpo
     struct lpo_node *cli;
 
     if (check_usage(args, err) < 0 || read_asks(app, args, &k->asks, err) < 0 ||
-        lpo_job_compose(app, args, overrides_of(app->arena, args), program, -1, job, err) < 0 ||
+        lpo_cli_job_compose(app, args, overrides_of(app->arena, args), program, -1, job, err) < 0 ||
         find_ncu(app, args, job, &k->ncu, err) < 0)
         return err->code;
-    job->run_dir = lpo_args_text(args, "output", job->run_dir);
+    job->run_dir = lpo_cli_args_text(args, "output", job->run_dir);
     preset = lpo_node_at(job->config, "pipeline.ncu.ncu_cli");
     cli = preset ? lpo_node_clone(app->arena, preset) : lpo_node_map(app->arena);
     k->job = job;
     k->cli = cli;
-    k->per_config = lpo_args_has(args, "per-config");
+    k->per_config = lpo_cli_args_has(args, "per-config");
     return set_options(app->arena, cli, args, err);
 }
 
@@ -167,17 +167,17 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
 
     if (make_job(app, args, &job, &k, err) < 0)
         return err->code;
-    if (lpo_args_has(args, "dry-run")) {
-        if (lpo_kernels_dry_run(app, &k, &plan, err) < 0)
+    if (lpo_cli_args_has(args, "dry-run")) {
+        if (lpo_cli_kernels_dry_run(app, &k, &plan, err) < 0)
             return err->code;
         fwrite(lpo_str_text(&plan), 1, plan.len, app->out);
         return 0;
     }
-    lpo_progress_init(&progress, app->log, lpo_args_has(args, "quiet"));
-    return lpo_kernels_run(app, &k, &progress, lpo_args_has(args, "json"), err);
+    lpo_cli_progress_init(&progress, app->log, lpo_cli_args_has(args, "quiet"));
+    return lpo_cli_kernels_run(app, &k, &progress, lpo_cli_args_has(args, "json"), err);
 }
 
-const struct lpo_command lpo_cmd_kernels = {
+const struct lpo_command lpo_cli_cmd_kernels = {
     .name = "kernels",
     .summary = "hardware counters of chosen kernels of any program, and what holds each back",
     .usage = "[--kernel-regex R | --kernel-config FILE [--topk N]] [override…] -- program args…",

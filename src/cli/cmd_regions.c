@@ -2,21 +2,21 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "analysis/analysis.h"
 #include "cli/app.h"
 #include "cli/command.h"
 #include "cli/trace_options.h"
 #include "region/scope.h"
 #include "region/select.h"
-#include "analysis/analysis.h"
-#include "report/doc.h"
+#include "report/doc/doc.h"
 #include "report/notes.h"
 #include "report/regions_json.h"
 #include "report/tables/tables.h"
 #include "report/timeline_doc.h"
-#include "writer/writer.h"
 #include "util/err.h"
 #include "util/json_write.h"
 #include "util/str.h"
+#include "writer/writer.h"
 
 #define REGIONS_SCHEMA "lpo.regions/1"
 
@@ -34,16 +34,16 @@ static const struct lpo_option options[] = {
 };
 
 static void print_json(struct lpo_app *app, const struct lpo_analysis *a,
-                       struct lpo_selection *select, bool aggregate)
+                       struct lpo_region_selection *select, bool aggregate)
 {
     LPO_STR out = { 0 };
     struct lpo_json_writer w = lpo_json_writer(&out, 1);
 
     lpo_jw_object(&w, NULL);
     lpo_jw_text(&w, "schema", REGIONS_SCHEMA);
-    lpo_scopes_json(&w, "scopes", a, select, aggregate);
-    lpo_devices_json(&w, "devices", a);
-    lpo_notes_json(&w, "notes", a, select);
+    lpo_report_scopes_json(&w, "scopes", a, select, aggregate);
+    lpo_report_devices_json(&w, "devices", a);
+    lpo_report_notes_json(&w, "notes", a, select);
     lpo_jw_end(&w);
     fwrite(lpo_str_text(&out), 1, out.len, app->out);
 }
@@ -62,15 +62,15 @@ static bool scope_asked(const char *const *asked, const char *name)
 static int check_scopes(const struct lpo_args *args, const struct lpo_analysis *a,
                         struct lpo_err *err)
 {
-    const char *const *asked = lpo_args_list(args, "scope");
+    const char *const *asked = lpo_cli_args_list(args, "scope");
     lpo_scope_ids ids = { 0 };
     LPO_STR names = { 0 };
     int rc = 0;
 
-    lpo_scopes_list(a->cells, &ids);
+    lpo_region_scopes_list(a->cells, &ids);
     for (size_t i = 0; i < ids.len; i++) {
         lpo_str_add(&names, " ");
-        lpo_scope_add_name(a->trace, ids.at[i], &names);
+        lpo_region_scope_add_name(a->trace, ids.at[i], &names);
     }
     lpo_str_add(&names, " all ");
     for (; *asked && rc == 0; asked++) {
@@ -85,43 +85,43 @@ static int check_scopes(const struct lpo_args *args, const struct lpo_analysis *
 }
 
 static int build_doc(const struct lpo_args *args, const struct lpo_analysis *a,
-                     struct lpo_selection *select, struct lpo_doc *doc, struct lpo_err *err)
+                     struct lpo_region_selection *select, struct lpo_doc *doc, struct lpo_err *err)
 {
     struct lpo_table_options o = { 0 };
     lpo_scope_ids ids = { 0 };
     int rc = check_scopes(args, a, err);
 
     if (rc == 0)
-        rc = lpo_count_from_args(args, "rows", 0, &o.most_rows, err);
+        rc = lpo_cli_count_from_args(args, "rows", 0, &o.most_rows, err);
     if (rc == 0)
-        rc = lpo_count_from_args(args, "fold-over", 8, &o.fold_over, err);
+        rc = lpo_cli_count_from_args(args, "fold-over", 8, &o.fold_over, err);
     if (rc < 0)
         return rc;
-    if (lpo_args_has(args, "no-fold"))
+    if (lpo_cli_args_has(args, "no-fold"))
         o.fold_over = SIZE_MAX;
-    lpo_scopes_list(a->cells, &ids);
+    lpo_region_scopes_list(a->cells, &ids);
     for (size_t i = 0; i < ids.len; i++) {
-        LPO_AUTO(lpo_scope) s = NULL;
+        LPO_AUTO(lpo_region_scope) s = NULL;
         LPO_STR name = { 0 };
 
-        lpo_scope_add_name(a->trace, ids.at[i], &name);
-        if (!scope_asked(lpo_args_list(args, "scope"), name.at))
+        lpo_region_scope_add_name(a->trace, ids.at[i], &name);
+        if (!scope_asked(lpo_cli_args_list(args, "scope"), name.at))
             continue;
-        s = lpo_scope_create(a->cells, ids.at[i], select);
+        s = lpo_region_scope_create(a->cells, ids.at[i], select);
         lpo_doc_section(doc, "regions", name.at, 1);
-        lpo_add_regions(doc, s, &o);
-        lpo_add_captured(doc, s, &o);
+        lpo_report_add_regions(doc, s, &o);
+        lpo_report_add_captured(doc, s, &o);
         if (s->coverage.total.launches)
-            lpo_add_coverage(doc, s);
+            lpo_report_add_coverage(doc, s);
     }
     lpo_vec_free(&ids);
-    lpo_notes_doc(doc, a, select);
+    lpo_report_notes_doc(doc, a, select);
     return 0;
 }
 
 static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
 {
-    LPO_AUTO(lpo_selection) select = NULL;
+    LPO_AUTO(lpo_region_selection) select = NULL;
     LPO_AUTO(lpo_analysis) a = NULL;
     LPO_AUTO(lpo_doc) doc = NULL;
     const struct lpo_writer *writer = NULL;
@@ -129,32 +129,32 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
 
     if (!args->nwords)
         return lpo_fail(err, LPO_E_USAGE, "which file? usage: lpo regions FILE…");
-    rc = lpo_trace_files_check(app, args, err);
+    rc = lpo_cli_trace_files_check(app, args, err);
     if (rc == 0)
-        rc = lpo_writer_from_args(args, &writer, err);
+        rc = lpo_cli_writer_from_args(args, &writer, err);
     if (rc == 0)
-        rc = lpo_selection_from_args(args, &select, err);
+        rc = lpo_cli_selection_from_args(args, &select, err);
     if (rc == 0)
         rc = lpo_analysis_create(args->words, args->nwords, select, &a, err);
     if (rc < 0)
         return rc;
     if (writer == &lpo_writer_json) {
-        print_json(app, a, select, !lpo_args_has(args, "no-aggregate"));
+        print_json(app, a, select, !lpo_cli_args_has(args, "no-aggregate"));
         return 0;
     }
     if (writer == &lpo_writer_perfetto) {
-        doc = lpo_timeline_doc(a);
+        doc = lpo_report_timeline_doc(a);
     } else {
         doc = lpo_doc_create("regions", "Time by region");
         rc = build_doc(args, a, select, doc, err);
         if (rc < 0)
             return rc;
     }
-    lpo_print_doc(app, doc, writer);
+    lpo_cli_print_doc(app, doc, writer);
     return 0;
 }
 
-const struct lpo_command lpo_cmd_regions = {
+const struct lpo_command lpo_cli_cmd_regions = {
     .name = "regions",
     .summary = "time by region of any trace or report that lpo reads",
     .usage = "FILE… [--json]",

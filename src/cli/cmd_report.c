@@ -3,12 +3,12 @@
 
 #include "cli/app.h"
 #include "cli/command.h"
-#include "writer/build.h"
-#include "run/rundir.h"
+#include "run/folder.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
 #include "util/vec.h"
+#include "writer/build.h"
 
 static const struct lpo_option options[] = {
     { NULL, 0, LPO_OPT_FLAG, NULL, NULL },
@@ -24,14 +24,14 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
     if (!args->nwords)
         return lpo_fail(err, LPO_E_USAGE, "which run? usage: lpo report DIR [report.KEY=VALUE…]");
     o.overrides = args->words + 1;
-    rc = lpo_report_build(args->words[0], &o, &out, err);
+    rc = lpo_writer_all_reports(args->words[0], &o, &out, err);
     for (size_t i = 0; rc == 0 && i < files.len; i++)
         fprintf(app->out, "%s\n", lpo_path_join(app->arena, args->words[0], files.at[i]));
     lpo_vec_free(&files);
     return rc;
 }
 
-const struct lpo_command lpo_cmd_report = {
+const struct lpo_command lpo_cli_cmd_report = {
     .name = "report",
     .summary = "rebuild every report of a run from its artifacts",
     .usage = "DIR [report.KEY=VALUE…]",

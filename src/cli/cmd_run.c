@@ -13,7 +13,7 @@
 /* A sweep may also be asked for by the config, so this is known once that is read. */
 static int check_json(const struct lpo_args *args, bool multirun, struct lpo_err *err)
 {
-    if (lpo_args_has(args, "json") && !(multirun && lpo_args_has(args, "dry-run")))
+    if (lpo_cli_args_has(args, "json") && !(multirun && lpo_cli_args_has(args, "dry-run")))
         return lpo_fail(err, LPO_E_USAGE,
                         "--json prints the jobs of a sweep: it goes with --multirun --dry-run "
                         "only; a run leaves report.json in its folder");
@@ -22,13 +22,13 @@ static int check_json(const struct lpo_args *args, bool multirun, struct lpo_err
 
 static int check_usage(const struct lpo_args *args, struct lpo_err *err)
 {
-    bool resume = lpo_args_has(args, "resume");
+    bool resume = lpo_cli_args_has(args, "resume");
 
-    if (resume && (args->nwords || args->rest || lpo_args_has(args, "multirun")))
+    if (resume && (args->nwords || args->rest || lpo_cli_args_has(args, "multirun")))
         return lpo_fail(err, LPO_E_USAGE,
                         "--resume goes on with the run's own config: it takes no overrides, no "
                         "program and no --multirun");
-    if (resume && lpo_args_has(args, "dry-run"))
+    if (resume && lpo_cli_args_has(args, "dry-run"))
         return lpo_fail(err, LPO_E_USAGE, "--resume and --dry-run do not go together");
     if (resume && check_json(args, false, err) < 0)
         return err->code;
@@ -45,11 +45,11 @@ static int run_once(struct lpo_app *app, const struct lpo_args *args, struct lpo
     struct lpo_job_result result = { 0 };
     struct lpo_job job;
 
-    if (lpo_job_compose(app, args, words, program, -1, &job, err) < 0)
+    if (lpo_cli_job_compose(app, args, words, program, -1, &job, err) < 0)
         return err->code;
-    if (lpo_args_has(args, "dry-run"))
-        return lpo_job_dry_run(app, &job, err);
-    if (lpo_job_run(app, &job, progress, &result, err) < 0)
+    if (lpo_cli_args_has(args, "dry-run"))
+        return lpo_cli_job_dry_run(app, &job, err);
+    if (lpo_cli_job_run(app, &job, progress, &result, err) < 0)
         return err->code;
     return result.exit_code;
 }
@@ -62,16 +62,18 @@ static int run_run(struct lpo_app *app, const struct lpo_args *args, struct lpo_
 
     if (check_usage(args, err) < 0)
         return err->code;
-    lpo_progress_init(&progress, app->log, lpo_args_has(args, "quiet"));
-    if (lpo_args_has(args, "resume")) {
-        if (lpo_job_resume(app, lpo_args_text(args, "resume", ""), &progress, &result, err) < 0)
+    lpo_cli_progress_init(&progress, app->log, lpo_cli_args_has(args, "quiet"));
+    if (lpo_cli_args_has(args, "resume")) {
+        if (lpo_cli_job_resume(app, lpo_cli_args_text(args, "resume", ""), &progress, &result,
+                               err) < 0)
             return err->code;
         return result.exit_code;
     }
-    if (lpo_multirun_wanted(app, args, &multirun, err) < 0 || check_json(args, multirun, err) < 0)
+    if (lpo_cli_multirun_wanted(app, args, &multirun, err) < 0 ||
+        check_json(args, multirun, err) < 0)
         return err->code;
     if (multirun)
-        return lpo_multirun(app, args, &progress, err);
+        return lpo_cli_multirun(app, args, &progress, err);
     return run_once(app, args, &progress, err);
 }
 
@@ -85,7 +87,7 @@ static const struct lpo_option options[] = {
     { 0 },
 };
 
-const struct lpo_command lpo_cmd_run = {
+const struct lpo_command lpo_cli_cmd_run = {
     .name = "run",
     .summary = "the pipeline: profile a workload and write its reports into one folder",
     .usage = "[override…] [-- program args…]",

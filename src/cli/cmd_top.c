@@ -1,23 +1,23 @@
 /* lpo top: the kernels that take the time, and the file that `lpo kernels` starts from. */
 #include <string.h>
 
+#include "analysis/analysis.h"
 #include "cli/app.h"
 #include "cli/command.h"
 #include "cli/trace_options.h"
 #include "region/select.h"
 #include "region/top.h"
-#include "analysis/analysis.h"
-#include "report/doc.h"
+#include "report/doc/doc.h"
 #include "report/notes.h"
 #include "report/regions_json.h"
 #include "report/tables/tables.h"
-#include "writer/top_yaml.h"
-#include "writer/writer.h"
 #include "trace/trace.h"
 #include "util/err.h"
 #include "util/file.h"
 #include "util/json_write.h"
 #include "util/str.h"
+#include "writer/top_yaml.h"
+#include "writer/writer.h"
 
 #define TOP_SCHEMA "lpo.top/1"
 
@@ -32,71 +32,72 @@ static const struct lpo_option options[] = {
 };
 
 static void print_json(struct lpo_app *app, const struct lpo_analysis *a,
-                       const struct lpo_selection *select, const lpo_top_rows *rows, size_t count)
+                       const struct lpo_region_selection *select, const lpo_top_rows *rows,
+                       size_t count)
 {
     LPO_STR out = { 0 };
     struct lpo_json_writer w = lpo_json_writer(&out, 1);
 
     lpo_jw_object(&w, NULL);
     lpo_jw_text(&w, "schema", TOP_SCHEMA);
-    lpo_top_json(&w, "kernels", a->cells, rows->at, count);
-    lpo_notes_json(&w, "notes", a, select);
+    lpo_report_top_json(&w, "kernels", a->cells, rows->at, count);
+    lpo_report_notes_json(&w, "notes", a, select);
     lpo_jw_end(&w);
     fwrite(lpo_str_text(&out), 1, out.len, app->out);
 }
 
 static void print_table(struct lpo_app *app, const struct lpo_analysis *a,
-                        const struct lpo_selection *select, const struct lpo_writer *writer,
+                        const struct lpo_region_selection *select, const struct lpo_writer *writer,
                         size_t most)
 {
     LPO_AUTO(lpo_doc) doc = lpo_doc_create("top", "Top kernels");
 
     lpo_doc_section(doc, "top", "", 1);
-    lpo_add_top_kernels(doc, a, most);
-    lpo_add_total(doc, a);
-    lpo_notes_doc(doc, a, select);
-    lpo_print_doc(app, doc, writer);
+    lpo_report_add_top_kernels(doc, a, most);
+    lpo_report_add_total(doc, a);
+    lpo_report_notes_doc(doc, a, select);
+    lpo_cli_print_doc(app, doc, writer);
 }
 
 static int show(struct lpo_app *app, const struct lpo_args *args, const struct lpo_analysis *a,
-                const struct lpo_selection *select, const struct lpo_writer *writer,
+                const struct lpo_region_selection *select, const struct lpo_writer *writer,
                 struct lpo_err *err)
 {
-    const char *output = lpo_args_text(args, "output", NULL);
+    const char *output = lpo_cli_args_text(args, "output", NULL);
     lpo_top_rows rows = { 0 };
     size_t most = 0, count;
-    int rc = lpo_count_from_args(args, "rows", 0, &most, err);
+    int rc = lpo_cli_count_from_args(args, "rows", 0, &most, err);
 
-    lpo_top(a->cells, LPO_KERNEL, &rows);
+    lpo_region_top(a->cells, LPO_KERNEL, &rows);
     count = most && most < rows.len ? most : rows.len;
     if (rc == 0 && output) {
         LPO_STR yaml = { 0 };
 
-        lpo_top_yaml(&yaml, a->trace, rows.at, count);
+        lpo_writer_top_yaml(&yaml, a->trace, rows.at, count);
         rc = lpo_file_write(output, lpo_str_text(&yaml), yaml.len, err);
     }
     if (rc == 0 && writer == &lpo_writer_json)
         print_json(app, a, select, &rows, count);
     else if (rc == 0)
-        print_table(app, a, select, writer, lpo_args_has(args, "rows") ? most : 20);
+        print_table(app, a, select, writer, lpo_cli_args_has(args, "rows") ? most : 20);
     lpo_vec_free(&rows);
     return rc;
 }
 
 static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
 {
-    LPO_AUTO(lpo_selection) select = NULL;
+    LPO_AUTO(lpo_region_selection) select = NULL;
     LPO_AUTO(lpo_analysis) a = NULL;
     const struct lpo_writer *writer = NULL;
     int rc;
 
     if (!args->nwords)
         return lpo_fail(err, LPO_E_USAGE, "which file? usage: lpo top FILE…");
-    rc = lpo_trace_files_check(app, args, err);
+    rc = lpo_cli_trace_files_check(app, args, err);
     if (rc == 0)
-        rc = lpo_writer_from_args(args, &writer, err);
+        rc = lpo_cli_writer_from_args(args, &writer, err);
     if (rc == 0)
-        rc = lpo_selection_from_args(args, &select, err);
+        rc = lpo_cli_selection_from_args(args, &select, err);
     if (rc == 0)
         rc = lpo_analysis_create_skip(
             args->words, args->nwords,
@@ -104,7 +105,7 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
     return rc < 0 ? rc : show(app, args, a, select, writer, err);
 }
 
-const struct lpo_command lpo_cmd_top = {
+const struct lpo_command lpo_cli_cmd_top = {
     .name = "top",
     .summary = "the kernels that take the time, of any trace or report that lpo reads",
     .usage = "FILE… [-n N] [--json] [-o top.yaml]",

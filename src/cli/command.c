@@ -8,19 +8,19 @@
 #include "util/str.h"
 
 /* One line each; the order below is the order of `lpo -h`. */
-extern const struct lpo_command lpo_cmd_analyze;
-extern const struct lpo_command lpo_cmd_config;
-extern const struct lpo_command lpo_cmd_doctor;
-extern const struct lpo_command lpo_cmd_kernels;
-extern const struct lpo_command lpo_cmd_regions;
-extern const struct lpo_command lpo_cmd_report;
-extern const struct lpo_command lpo_cmd_run;
-extern const struct lpo_command lpo_cmd_top;
+extern const struct lpo_command lpo_cli_cmd_analyze;
+extern const struct lpo_command lpo_cli_cmd_config;
+extern const struct lpo_command lpo_cli_cmd_doctor;
+extern const struct lpo_command lpo_cli_cmd_kernels;
+extern const struct lpo_command lpo_cli_cmd_regions;
+extern const struct lpo_command lpo_cli_cmd_report;
+extern const struct lpo_command lpo_cli_cmd_run;
+extern const struct lpo_command lpo_cli_cmd_top;
 
 static const struct lpo_command *const commands[] = {
-    &lpo_cmd_run,     &lpo_cmd_config, &lpo_cmd_report,
-    &lpo_cmd_regions, &lpo_cmd_top,    &lpo_cmd_kernels,
-    &lpo_cmd_analyze, &lpo_cmd_doctor, NULL,
+    &lpo_cli_cmd_run,     &lpo_cli_cmd_config, &lpo_cli_cmd_report,
+    &lpo_cli_cmd_regions, &lpo_cli_cmd_top,    &lpo_cli_cmd_kernels,
+    &lpo_cli_cmd_analyze, &lpo_cli_cmd_doctor, NULL,
 };
 
 enum { NCOMMANDS = sizeof commands / sizeof *commands - 1 };
@@ -78,7 +78,7 @@ static int unknown_command(const struct lpo_app *app, const char *name)
 
     for (int i = 0; i < NCOMMANDS; i++)
         names[i] = commands[i]->name;
-    near = lpo_nearest(name, names, NCOMMANDS);
+    near = lpo_str_nearest(name, names, NCOMMANDS);
     fprintf(app->log, "lpo: unknown command '%s'%s%s%s; 'lpo -h' lists them\n", name,
             near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
     return 2;
@@ -104,7 +104,7 @@ static int run_command(struct lpo_app *app, const struct lpo_command *c, int arg
         print_command_help(app, c);
         return 0;
     }
-    rc = lpo_args_parse(app, c->options, argc, argv, &args, &err);
+    rc = lpo_cli_args_parse(app, c->options, argc, argv, &args, &err);
     if (rc == 0)
         rc = c->run(app, &args, &err);
     if (rc >= 0)
@@ -114,7 +114,7 @@ static int run_command(struct lpo_app *app, const struct lpo_command *c, int arg
     return lpo_err_exit_code(rc);
 }
 
-int lpo_main(struct lpo_app *app, int argc, const char *const *argv)
+int lpo_cli_main(struct lpo_app *app, int argc, const char *const *argv)
 {
     const struct lpo_command *c;
 
@@ -132,7 +132,7 @@ int lpo_main(struct lpo_app *app, int argc, const char *const *argv)
         return 0;
     }
     if (strcmp(argv[1], "__guard") == 0 && argc > 2) /* see run/supervise.h */
-        return lpo_guard_main(argc - 2, argv + 2);
+        return lpo_run_guard_main(argc - 2, argv + 2);
     c = find(argv[1]);
     return c ? run_command(app, c, argc - 2, argv + 2) : unknown_command(app, argv[1]);
 }

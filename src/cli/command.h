@@ -22,4 +22,4 @@ struct lpo_command {
 };
 
 /* Runs the command named in argv[1]; returns the process's exit code. */
-int lpo_main(struct lpo_app *app, int argc, const char *const *argv);
+int lpo_cli_main(struct lpo_app *app, int argc, const char *const *argv);

@@ -24,7 +24,7 @@ static void print_json(struct lpo_app *app, const struct lpo_calibration *c,
     lpo_jw_text(&w, "entry", sheet->name);
     lpo_jw_text(&w, "written", path);
     lpo_jw_real(&w, "bandwidth", c->bandwidth);
-    lpo_jw_real(&w, "sheet_bandwidth", lpo_hardware_sheet(sheet)->bandwidth);
+    lpo_jw_real(&w, "sheet_bandwidth", lpo_gpu_hardware_sheet(sheet)->bandwidth);
     lpo_jw_object(&w, "flops");
     for (int t = 1; t < LPO_DTYPES; t++)
         if (c->flops[t] > 0)
@@ -37,7 +37,7 @@ static void print_json(struct lpo_app *app, const struct lpo_calibration *c,
 static void print_text(struct lpo_app *app, const struct lpo_calibration *c,
                        const struct lpo_hardware *entry, const char *path)
 {
-    const struct lpo_hardware *sheet = lpo_hardware_sheet(entry);
+    const struct lpo_hardware *sheet = lpo_gpu_hardware_sheet(entry);
 
     fprintf(app->out, "%s (%s)\n", c->gpu, entry->name);
     fprintf(app->out, "  %-5s %8.1f GB/s     %5.1f %% of the sheet's %.0f\n", "copy",
@@ -50,24 +50,24 @@ static void print_text(struct lpo_app *app, const struct lpo_calibration *c,
     fprintf(app->out, "written to %s\n", path);
 }
 
-int lpo_doctor_calibrate(struct lpo_app *app, bool json, struct lpo_err *err)
+int lpo_cli_doctor_calibrate(struct lpo_app *app, bool json, struct lpo_err *err)
 {
     const char *const *dirs =
-        (const char *const *)lpo_install_config_dirs(app->arena, NULL, "config");
-    const char *home = lpo_install_user_dir(app->arena), *path = NULL;
+        (const char *const *)lpo_run_install_config_dirs(app->arena, NULL, "config");
+    const char *home = lpo_run_install_user_dir(app->arena), *path = NULL;
     struct lpo_calibration c;
     struct lpo_hardware entry;
-    int rc = lpo_calibrate_gpu(app->arena, 0, seconds, &c, err);
+    int rc = lpo_gpu_calibrate(app->arena, 0, seconds, &c, err);
 
     if (rc < 0)
         return rc;
-    if (!lpo_hardware_match(app->arena, dirs, c.gpu, &entry))
+    if (!lpo_gpu_hardware_match(app->arena, dirs, c.gpu, &entry))
         return lpo_fail(
             err, LPO_E_NOTFOUND,
             "no entry of conf/hardware matches '%s': write one first (docs/hardware.md)", c.gpu);
     if (!home)
         return lpo_fail(err, LPO_E_MISSING, "no home folder to keep the measurements in: set HOME");
-    rc = lpo_calibration_write(app->arena, home, entry.name, &c, &path, err);
+    rc = lpo_gpu_calibration_write(app->arena, home, entry.name, &c, &path, err);
     if (rc < 0)
         return rc;
     if (json)

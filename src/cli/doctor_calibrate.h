@@ -6,4 +6,4 @@
 struct lpo_app;
 struct lpo_err;
 
-int lpo_doctor_calibrate(struct lpo_app *app, bool json, struct lpo_err *err);
+int lpo_cli_doctor_calibrate(struct lpo_app *app, bool json, struct lpo_err *err);

@@ -34,21 +34,23 @@ struct lpo_job_result {
 
 /* Is the shipped tree part of the search path? A --config-dir with a primary config of its own
  * stands alone: then `lpo config` follows Hydra's rules and nothing else. */
-bool lpo_job_config_is_ours(struct lpo_app *app, const struct lpo_args *args);
+bool lpo_cli_job_config_is_ours(struct lpo_app *app, const struct lpo_args *args);
 /* Composes what --config-dir, --config-name and the overrides say; nothing is resolved yet.
  * Warnings and deprecations go to app->log, a line each. */
-int lpo_job_config(struct lpo_app *app, const struct lpo_args *args, const char *const *overrides,
-                   bool multirun, struct lpo_composed *out, struct lpo_err *err);
+int lpo_cli_job_config(struct lpo_app *app, const struct lpo_args *args,
+                       const char *const *overrides, bool multirun, struct lpo_composed *out,
+                       struct lpo_err *err);
 
 /* Composes, checks against the schema, resolves. `program` (after `--`) becomes the workload.
  * Deprecation lines go to app->log. `num` is the job of a multirun, or -1. */
-int lpo_job_compose(struct lpo_app *app, const struct lpo_args *args, const char *const *overrides,
-                    const char *const *program, int num, struct lpo_job *out, struct lpo_err *err);
+int lpo_cli_job_compose(struct lpo_app *app, const struct lpo_args *args,
+                        const char *const *overrides, const char *const *program, int num,
+                        struct lpo_job *out, struct lpo_err *err);
 
-int lpo_job_dry_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_err *err);
+int lpo_cli_job_dry_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_err *err);
 /* Makes the run folder, runs every stage, writes the reports, prints the closing table. */
-int lpo_job_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_progress *progress,
-                struct lpo_job_result *out, struct lpo_err *err);
+int lpo_cli_job_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_progress *progress,
+                    struct lpo_job_result *out, struct lpo_err *err);
 /* Goes on with a run folder: stages that are done stay. */
-int lpo_job_resume(struct lpo_app *app, const char *run_dir, struct lpo_progress *progress,
-                   struct lpo_job_result *out, struct lpo_err *err);
+int lpo_cli_job_resume(struct lpo_app *app, const char *run_dir, struct lpo_progress *progress,
+                       struct lpo_job_result *out, struct lpo_err *err);

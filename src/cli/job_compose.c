@@ -2,17 +2,17 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/limits/stated.h"
 #include "cli/app.h"
 #include "cli/job.h"
 #include "cli/options.h"
 #include "hydra/compose.h"
-#include "hydra/node.h"
 #include "hydra/interp/place.h"
-#include "settings/schema.h"
-#include "settings/spelling.h"
-#include "analysis/limits/stated.h"
+#include "hydra/node.h"
 #include "run/conf.h"
 #include "run/install.h"
+#include "settings/schema.h"
+#include "settings/spelling.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
@@ -54,11 +54,11 @@ static void set_program(struct lpo_arena *a, struct lpo_node *root, const char *
         lpo_node_set(a, workload, "argv", argv);
 }
 
-bool lpo_job_config_is_ours(struct lpo_app *app, const struct lpo_args *args)
+bool lpo_cli_job_config_is_ours(struct lpo_app *app, const struct lpo_args *args)
 {
-    const char *given = lpo_args_text(args, "config-dir", NULL);
-    const char **dirs =
-        lpo_install_config_dirs(app->arena, given, lpo_args_text(args, "config-name", "config"));
+    const char *given = lpo_cli_args_text(args, "config-dir", NULL);
+    const char **dirs = lpo_run_install_config_dirs(
+        app->arena, given, lpo_cli_args_text(args, "config-name", "config"));
 
     return !given || !dirs[0] || dirs[1];
 }
@@ -73,8 +73,8 @@ static void print_warnings(struct lpo_app *app, const struct lpo_composed *c)
 /* An old name of the primary config; a file of that name is still meant by it. */
 static const char *todays_name(struct lpo_app *app, const char *given, const char *name)
 {
-    const char *now = lpo_spelling_config(name);
-    const char **dirs = lpo_install_config_dirs(app->arena, given, name);
+    const char *now = lpo_settings_spelling_config(name);
+    const char **dirs = lpo_run_install_config_dirs(app->arena, given, name);
 
     for (size_t i = 0; now && dirs[i]; i++)
         if (lpo_path_exists(lpo_arena_printf(app->arena, "%s/%s.yaml", dirs[i], name)))
@@ -87,17 +87,18 @@ static const char *todays_name(struct lpo_app *app, const char *given, const cha
     return now;
 }
 
-int lpo_job_config(struct lpo_app *app, const struct lpo_args *args, const char *const *overrides,
-                   bool multirun, struct lpo_composed *out, struct lpo_err *err)
+int lpo_cli_job_config(struct lpo_app *app, const struct lpo_args *args,
+                       const char *const *overrides, bool multirun, struct lpo_composed *out,
+                       struct lpo_err *err)
 {
-    const char *given = lpo_args_text(args, "config-dir", NULL);
-    const char *name = todays_name(app, given, lpo_args_text(args, "config-name", "config"));
+    const char *given = lpo_cli_args_text(args, "config-dir", NULL);
+    const char *name = todays_name(app, given, lpo_cli_args_text(args, "config-name", "config"));
     struct lpo_compose_in in = {
-        .dirs = (const char *const *)lpo_install_config_dirs(app->arena, given, name),
+        .dirs = (const char *const *)lpo_run_install_config_dirs(app->arena, given, name),
         .config_name = name,
         .overrides = overrides,
         .job_name = getenv("LPO_JOB_NAME"),
-        .spellings = lpo_job_config_is_ours(app, args) ? lpo_spellings() : NULL,
+        .spellings = lpo_cli_job_config_is_ours(app, args) ? lpo_settings_spellings() : NULL,
         .multirun = multirun,
     };
     int rc;
@@ -118,7 +119,7 @@ static int hydra_text(struct lpo_composed *c, const char *path, const char **out
 
     if (lpo_compose_hydra(c, path, &n, err) < 0)
         return lpo_ctx(err, "hydra.%s", path);
-    *out = lpo_conf_word(c->arena, n); /* a subdir may well be a number */
+    *out = lpo_run_conf_word(c->arena, n); /* a subdir may well be a number */
     return 0;
 }
 
@@ -136,8 +137,9 @@ static int run_folder(struct lpo_app *app, struct lpo_composed *c, int num, stru
     return 0;
 }
 
-int lpo_job_compose(struct lpo_app *app, const struct lpo_args *args, const char *const *overrides,
-                    const char *const *program, int num, struct lpo_job *out, struct lpo_err *err)
+int lpo_cli_job_compose(struct lpo_app *app, const struct lpo_args *args,
+                        const char *const *overrides, const char *const *program, int num,
+                        struct lpo_job *out, struct lpo_err *err)
 {
     static const char *const as_command[] = { "workload=command", NULL };
     struct lpo_composed c;
@@ -148,13 +150,14 @@ int lpo_job_compose(struct lpo_app *app, const struct lpo_args *args, const char
     /* first, so that a user's own workload=… still has the last word */
     out->overrides =
         program ? joined(app->arena, as_command, overrides) : joined(app->arena, overrides, NULL);
-    if (lpo_job_config(app, args, out->overrides, false, &c, err) < 0)
+    if (lpo_cli_job_config(app, args, out->overrides, false, &c, err) < 0)
         return err->code;
     if (program)
         set_program(app->arena, c.root, program);
-    if (lpo_compose_place(&c, num, &full, err) < 0 || run_folder(app, &c, num, out, err) < 0 ||
-        lpo_compose_resolve(&c, err) < 0 || lpo_schema_check(app->arena, c.root, err) < 0 ||
-        lpo_stated_needs_read(app->arena, c.root, &needs, err) < 0 ||
+    if (lpo_interp_place(&c, num, &full, err) < 0 || run_folder(app, &c, num, out, err) < 0 ||
+        lpo_compose_resolve(&c, err) < 0 ||
+        lpo_settings_schema_check(app->arena, c.root, err) < 0 ||
+        lpo_limits_stated_read(app->arena, c.root, &needs, err) < 0 ||
         lpo_compose_hydra(&c, "job.chdir", &chdir, err) < 0)
         return err->code;
     out->chdir = chdir && chdir->kind == LPO_NODE_BOOL && chdir->boolean;

@@ -7,24 +7,24 @@
 #include "cli/closing.h"
 #include "cli/job.h"
 #include "cli/progress.h"
+#include "gpu/run_hardware.h"
 #include "hydra/node.h"
 #include "hydra/yaml/yaml.h"
-#include "gpu/run_hardware.h"
-#include "writer/build.h"
+#include "pipeline/pipeline.h"
+#include "pipeline/stage.h"
 #include "run/clock.h"
+#include "run/folder.h"
 #include "run/inputs.h"
 #include "run/manifest.h"
 #include "run/provenance.h"
-#include "run/rundir.h"
 #include "run/supervise.h"
 #include "run/workload.h"
-#include "pipeline/pipeline.h"
-#include "pipeline/stage.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
 #include "util/str.h"
+#include "writer/build.h"
 
 static int write_yaml(const char *run, const char *name, const struct lpo_node *node,
                       struct lpo_err *err)
@@ -32,7 +32,7 @@ static int write_yaml(const char *run, const char *name, const struct lpo_node *
     LPO_STR text = { 0 };
 
     lpo_yaml_add(&text, node);
-    return lpo_rundir_write(run, name, text.at, text.len, err);
+    return lpo_run_folder_write(run, name, text.at, text.len, err);
 }
 
 /* The tools of the stages that will run. */
@@ -41,11 +41,11 @@ static const char **tools_of(struct lpo_arena *a, const struct lpo_node *config)
     const char **tools = lpo_arena_array(a, 32, sizeof *tools);
     size_t n = 0;
 
-    for (const struct lpo_stage *const *s = lpo_stages(); *s && n < 30; s++) {
+    for (const struct lpo_stage *const *s = lpo_pipeline_stages(); *s && n < 30; s++) {
         char *key = lpo_arena_printf(a, "pipeline.%s.%s", (*s)->name, (*s)->tool ? (*s)->tool : "");
 
         if ((*s)->tool && lpo_pipeline_wants(config, *s))
-            tools[n++] = lpo_conf_text(config, key, (*s)->tool_name);
+            tools[n++] = lpo_node_conf_text(config, key, (*s)->tool_name);
     }
     return tools;
 }
@@ -55,7 +55,7 @@ static const char *fingerprint(struct lpo_arena *a, const struct lpo_node *confi
     LPO_STR text = { 0 };
 
     lpo_yaml_add(&text, config);
-    return lpo_arena_printf(a, "%016llx", (unsigned long long)lpo_hash(text.at, text.len));
+    return lpo_arena_printf(a, "%016llx", (unsigned long long)lpo_str_hash(text.at, text.len));
 }
 
 static struct lpo_node *override_list(struct lpo_arena *a, const char *const *overrides)
@@ -63,7 +63,7 @@ static struct lpo_node *override_list(struct lpo_arena *a, const char *const *ov
     struct lpo_node *list = lpo_node_list(a);
 
     for (; overrides && *overrides; overrides++)
-        lpo_node_push(a, list, lpo_node_string(a, lpo_provenance_mask_override(a, *overrides)));
+        lpo_node_push(a, list, lpo_node_string(a, lpo_run_provenance_mask_override(a, *overrides)));
     return list;
 }
 
@@ -71,18 +71,18 @@ static struct lpo_node *override_list(struct lpo_arena *a, const char *const *ov
 static int write_provenance(struct lpo_arena *a, const struct lpo_job *job, const char *run,
                             struct lpo_manifest *m, struct lpo_err *err)
 {
-    const struct lpo_node *config = lpo_provenance_mask(a, job->config);
-    const char *cwd = lpo_conf_text(job->config, "workload.cwd", NULL);
+    const struct lpo_node *config = lpo_run_provenance_mask(a, job->config);
+    const char *cwd = lpo_node_conf_text(job->config, "workload.cwd", NULL);
     LPO_STR env = { 0 };
 
     m->fingerprint = fingerprint(a, config);
     if (write_yaml(run, "config.yaml", config, err) < 0 ||
         write_yaml(run, "overrides.yaml", override_list(a, job->overrides), err) < 0 ||
-        write_yaml(run, "inputs.yaml", lpo_inputs_describe(a, config, job->call_dir), err) < 0)
+        write_yaml(run, "inputs.yaml", lpo_run_inputs_describe(a, config, job->call_dir), err) < 0)
         return err->code;
-    lpo_provenance_env(a, cwd ? lpo_path_join(a, job->call_dir, cwd) : job->call_dir,
-                       tools_of(a, job->config), &env, err);
-    return lpo_rundir_write(run, "env.json", env.at, env.len, err);
+    lpo_run_provenance_env(a, cwd ? lpo_path_join(a, job->call_dir, cwd) : job->call_dir,
+                           tools_of(a, job->config), &env, err);
+    return lpo_run_folder_write(run, "env.json", env.at, env.len, err);
 }
 
 static enum lpo_state run_state(int code)
@@ -102,15 +102,15 @@ static int finish(struct lpo_app *app, struct lpo_pipeline *p, int code, struct 
     if (code < 0)
         return code;
     m->state = run_state(code);
-    m->ended_ns = lpo_clock_unix_ns();
-    if (lpo_manifest_save(m, err) < 0)
+    m->ended_ns = lpo_run_clock_unix_ns();
+    if (lpo_run_manifest_save(m, err) < 0)
         return err->code;
     /* what was made is reported, whatever else failed */
-    if (lpo_report_build(p->run_dir, &(struct lpo_report_options){ 0 }, NULL, &why) < 0) {
+    if (lpo_writer_all_reports(p->run_dir, &(struct lpo_report_options){ 0 }, NULL, &why) < 0) {
         lpo_err_print(app->log, "lpo run: the reports could not be built", &why);
         code = code ? code : 1;
     }
-    lpo_closing_print(app, m);
+    lpo_cli_closing_print(app, m);
     *out = (struct lpo_job_result){ p->run_dir, code };
     return 0;
 }
@@ -125,7 +125,7 @@ static struct lpo_pipeline make_pipeline(struct lpo_app *app, const struct lpo_j
         .run_dir = run,
         .call_dir = job->chdir ? run : job->call_dir,
         .manifest = m,
-        .events = progress ? lpo_progress_events(progress) : (struct lpo_pipeline_events){ 0 },
+        .events = progress ? lpo_cli_progress_events(progress) : (struct lpo_pipeline_events){ 0 },
     };
 }
 
@@ -139,7 +139,7 @@ static int run_pipeline(struct lpo_app *app, const struct lpo_job *job, struct l
     lpo_pipeline_prepare(&p);
     m->state = LPO_RUNNING;
     m->pid = getpid();
-    if (lpo_manifest_save(m, err) < 0)
+    if (lpo_run_manifest_save(m, err) < 0)
         return err->code;
     code = lpo_pipeline_run(&p, err);
     return finish(app, &p, code, out, err);
@@ -149,20 +149,20 @@ static int run_pipeline(struct lpo_app *app, const struct lpo_job *job, struct l
  * that is not there yet. */
 static int check_workload(struct lpo_arena *a, const struct lpo_job *job, struct lpo_err *err)
 {
-    for (const struct lpo_stage *const *s = lpo_stages(); !job->chdir && *s; s++)
+    for (const struct lpo_stage *const *s = lpo_pipeline_stages(); !job->chdir && *s; s++)
         if ((*s)->plan && lpo_pipeline_wants(job->config, *s))
-            return lpo_workload_check(a, job->config, job->call_dir, err);
+            return lpo_run_workload_check(a, job->config, job->call_dir, err);
     return 0;
 }
 
-int lpo_job_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_progress *progress,
-                struct lpo_job_result *out, struct lpo_err *err)
+int lpo_cli_job_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_progress *progress,
+                    struct lpo_job_result *out, struct lpo_err *err)
 {
     struct lpo_hardware hw;
     struct lpo_manifest m = {
         .arena = app->arena,
         .version = LPO_VERSION,
-        .started_ns = lpo_clock_unix_ns(),
+        .started_ns = lpo_run_clock_unix_ns(),
         .state = LPO_RUNNING,
         .pid = getpid(),
         .call_dir = job->call_dir,
@@ -170,13 +170,14 @@ int lpo_job_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_progr
     };
 
     /* before the folder is made: a wrong name of a GPU or of a model is a wrong config */
-    if (lpo_supervise_begin(err) < 0 || check_workload(app->arena, job, err) < 0 ||
-        lpo_run_hardware_find(app->arena, job->config, &hw, err) < 0 ||
-        lpo_rundir_create(app->arena, job->run_dir, &m.dir, err) < 0 ||
-        lpo_manifest_save(&m, err) < 0 || write_provenance(app->arena, job, m.dir, &m, err) < 0 ||
-        lpo_run_hardware_save(m.dir, &hw, err) < 0)
+    if (lpo_run_supervise_begin(err) < 0 || check_workload(app->arena, job, err) < 0 ||
+        lpo_gpu_run_hardware_find(app->arena, job->config, &hw, err) < 0 ||
+        lpo_run_folder_create(app->arena, job->run_dir, &m.dir, err) < 0 ||
+        lpo_run_manifest_save(&m, err) < 0 ||
+        write_provenance(app->arena, job, m.dir, &m, err) < 0 ||
+        lpo_gpu_run_hardware_save(m.dir, &hw, err) < 0)
         return err->code;
-    lpo_rundir_log(m.dir, "lpo %s starts", LPO_VERSION);
+    lpo_run_folder_log(m.dir, "lpo %s starts", LPO_VERSION);
     return run_pipeline(app, job, &m, progress, out, err);
 }
 
@@ -184,25 +185,25 @@ static int load_config(struct lpo_arena *a, const char *run, const struct lpo_no
                        struct lpo_err *err)
 {
     const char *path = lpo_path_join(a, run, "config.yaml");
-    LPO_AUTO(lpo_text) text = NULL;
+    LPO_AUTO(lpo_file_text) text = NULL;
     struct lpo_node *config = NULL;
 
-    if (lpo_text_read(path, &text, err) < 0 ||
+    if (lpo_file_text_read(path, &text, err) < 0 ||
         lpo_yaml_parse(a, text->at, text->len, path, &config, err) < 0)
         return lpo_ctx(err, "cannot read the config of this run");
     *out = config;
     return 0;
 }
 
-int lpo_job_resume(struct lpo_app *app, const char *run_dir, struct lpo_progress *progress,
-                   struct lpo_job_result *out, struct lpo_err *err)
+int lpo_cli_job_resume(struct lpo_app *app, const char *run_dir, struct lpo_progress *progress,
+                       struct lpo_job_result *out, struct lpo_err *err)
 {
     struct lpo_arena *a = app->arena;
     struct lpo_manifest m = { .arena = a, .dir = lpo_path_absolute(a, run_dir) };
     struct lpo_job job = { 0 };
     char here[4096];
 
-    if (lpo_manifest_load(&m, err) < 0 || load_config(a, m.dir, &job.config, err) < 0)
+    if (lpo_run_manifest_load(&m, err) < 0 || load_config(a, m.dir, &job.config, err) < 0)
         return lpo_ctx(err, "'%s' cannot be resumed", run_dir);
     if (m.state == LPO_RUNNING && m.pid > 0 && m.pid != getpid() && kill((pid_t)m.pid, 0) == 0)
         return lpo_fail(err, LPO_E_USAGE, "'%s' is still being run by process %ld", run_dir, m.pid);
@@ -210,13 +211,13 @@ int lpo_job_resume(struct lpo_app *app, const char *run_dir, struct lpo_progress
         m.call_dir = lpo_arena_strdup(a, getcwd(here, sizeof here) ? here : "/");
     job.call_dir = m.call_dir;
     job.chdir = m.chdir;
-    if (lpo_supervise_begin(err) < 0)
+    if (lpo_run_supervise_begin(err) < 0)
         return err->code;
-    lpo_rundir_log(m.dir, "lpo %s resumes", LPO_VERSION);
+    lpo_run_folder_log(m.dir, "lpo %s resumes", LPO_VERSION);
     return run_pipeline(app, &job, &m, progress, out, err);
 }
 
-int lpo_job_dry_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_err *err)
+int lpo_cli_job_dry_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_err *err)
 {
     struct lpo_manifest m = { .arena = app->arena };
     const char *run = lpo_path_absolute(app->arena, job->run_dir);

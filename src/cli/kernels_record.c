@@ -4,10 +4,10 @@
 
 #include "cli/job.h"
 #include "cli/kernels_run.h"
+#include "gpu/gpu.h"
 #include "hydra/node.h"
 #include "hydra/yaml/yaml.h"
 #include "report/kernel_summary.h"
-#include "gpu/gpu.h"
 #include "run/plan.h"
 #include "run/supervise.h"
 #include "util/arena.h"
@@ -72,13 +72,13 @@ static struct lpo_node *ncu_node(struct lpo_arena *a, const struct lpo_kernels_f
     return map;
 }
 
-int lpo_kernels_record(struct lpo_arena *a, const struct lpo_kernels_facts *f,
-                       const struct lpo_kernels_end *end, const char *dir, struct lpo_err *err)
+int lpo_cli_kernels_record(struct lpo_arena *a, const struct lpo_kernels_facts *f,
+                           const struct lpo_kernels_end *end, const char *dir, struct lpo_err *err)
 {
     struct lpo_node *map = lpo_node_map(a);
     LPO_STR text = { 0 }, how = { 0 };
 
-    lpo_result_describe(end->result, end->step, &how);
+    lpo_run_result_describe(end->result, end->step, &how);
     set_text(a, map, "date", now_text(a));
     set_text(a, map, "lpo", LPO_VERSION);
     set_text(a, map, "kernel", end->ask->name);
@@ -89,7 +89,7 @@ int lpo_kernels_record(struct lpo_arena *a, const struct lpo_kernels_facts *f,
     set_text(a, map, "driver", f->gpus->driver);
     lpo_node_set(a, map, "gpus", gpus_node(a, f));
     lpo_node_set(a, map, "command", words_node(a, end->step->argv));
-    set_text(a, map, "outcome", lpo_kernel_state_name(end->outcome->state));
+    set_text(a, map, "outcome", lpo_report_kernel_state_name(end->outcome->state));
     set_text(a, map, "message", end->outcome->message);
     set_text(a, map, "ended", lpo_str_text(&how));
     lpo_node_set(a, map, "wall_ns", lpo_node_int(a, end->result->wall_ns));

@@ -26,5 +26,5 @@ struct lpo_kernels_end {
     const struct lpo_kernel_outcome *outcome;
 };
 
-int lpo_kernels_record(struct lpo_arena *a, const struct lpo_kernels_facts *facts,
-                       const struct lpo_kernels_end *end, const char *dir, struct lpo_err *err);
+int lpo_cli_kernels_record(struct lpo_arena *a, const struct lpo_kernels_facts *facts,
+                           const struct lpo_kernels_end *end, const char *dir, struct lpo_err *err);

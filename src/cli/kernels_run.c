@@ -5,26 +5,26 @@
 #include "cli/kernels_record.h"
 #include "cli/progress.h"
 #include "cli/trace_options.h"
-#include "hydra/node.h"
-#include "report/doc.h"
-#include "report/kernel_summary.h"
-#include "writer/writer.h"
-#include "run/conf.h"
 #include "gpu/gpu.h"
-#include "run/install.h"
-#include "run/provenance.h"
-#include "run/rundir.h"
-#include "run/supervise.h"
+#include "hydra/node.h"
 #include "pipeline/messages.h"
 #include "pipeline/ncu/ncu.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/stage.h"
+#include "report/doc/doc.h"
+#include "report/kernel_summary.h"
+#include "run/conf.h"
+#include "run/folder.h"
+#include "run/install.h"
+#include "run/provenance.h"
+#include "run/supervise.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
 #include "util/str.h"
 #include "util/units.h"
+#include "writer/writer.h"
 
 struct session {
     const struct lpo_kernels_job *k;
@@ -40,7 +40,8 @@ struct session {
 static struct lpo_stage_ctx make_ctx(struct lpo_arena *a, const struct lpo_kernels_job *k,
                                      const char *out, size_t i, bool dry_run)
 {
-    const char *dir = lpo_path_join(a, out, lpo_kernel_folder(a, i + 1, &k->asks.at[i]));
+    const char *dir =
+        lpo_path_join(a, out, lpo_pipeline_ncu_kernel_folder(a, i + 1, &k->asks.at[i]));
 
     return (struct lpo_stage_ctx){
         .arena = a,
@@ -54,8 +55,8 @@ static struct lpo_stage_ctx make_ctx(struct lpo_arena *a, const struct lpo_kerne
     };
 }
 
-int lpo_kernels_dry_run(struct lpo_app *app, const struct lpo_kernels_job *k, struct lpo_str *out,
-                        struct lpo_err *err)
+int lpo_cli_kernels_dry_run(struct lpo_app *app, const struct lpo_kernels_job *k,
+                            struct lpo_str *out, struct lpo_err *err)
 {
     struct lpo_arena *a = app->arena;
     const char *folder = lpo_path_absolute(a, k->job->run_dir);
@@ -64,12 +65,13 @@ int lpo_kernels_dry_run(struct lpo_app *app, const struct lpo_kernels_job *k, st
         struct lpo_stage_ctx ctx = make_ctx(a, k, folder, i, true);
         struct lpo_steps steps = { .arena = a };
 
-        if (lpo_kernel_plan(&ctx, k->ncu, k->cli, k->per_config, &k->asks.at[i], &steps, err) < 0)
+        if (lpo_pipeline_ncu_kernel_plan(&ctx, k->ncu, k->cli, k->per_config, &k->asks.at[i],
+                                         &steps, err) < 0)
             return err->code;
-        lpo_kernel_plan_tables(&ctx, k->ncu, k->cli, &steps);
+        lpo_pipeline_ncu_kernel_plan_tables(&ctx, k->ncu, k->cli, &steps);
         for (size_t s = 0; s < steps.len; s++) {
             lpo_str_addf(out, "# kernel %zu: %s\n", i + 1, steps.at[s].label);
-            lpo_step_print(&steps.at[s], out);
+            lpo_run_step_print(&steps.at[s], out);
         }
     }
     return 0;
@@ -86,11 +88,11 @@ static int run_step(struct session *s, const struct lpo_step *step, struct lpo_r
     LPO_STR text = { 0 };
 
     if (step->cmd_path) {
-        lpo_step_print(step, &text);
+        lpo_run_step_print(step, &text);
         if (lpo_file_write(step->cmd_path, text.at, text.len, err) < 0)
             return err->code;
     }
-    return lpo_supervise(step, &s->watch, r, err);
+    return lpo_run_supervise(step, &s->watch, r, err);
 }
 
 /* What became of the capture; the report may be there although something went wrong. */
@@ -103,8 +105,8 @@ static void judge(struct session *s, const struct lpo_stage_ctx *ctx,
     bool made = lpo_path_exists(lpo_path_join(s->arena, ctx->dir, LPO_KERNEL_REPORT));
     bool ended_well = r->end == LPO_END_EXIT && r->code == 0;
 
-    o->message = lpo_ncu_problem(s->arena, log, step, r, &m);
-    s->interrupted = r->end == LPO_END_INTERRUPTED || lpo_supervise_interrupted();
+    o->message = lpo_pipeline_ncu_problem(s->arena, log, step, r, &m);
+    s->interrupted = r->end == LPO_END_INTERRUPTED || lpo_run_supervise_interrupted();
     if (made && ended_well) {
         o->state = LPO_KERNEL_DONE;
     } else if (!made && ended_well && (!m || (m->what & LPO_TOOL_FILTERED))) {
@@ -136,20 +138,20 @@ static int read_report(struct session *s, struct lpo_stage_ctx *ctx, struct lpo_
     struct lpo_steps steps = { .arena = a };
     struct lpo_err why = { 0 };
 
-    lpo_kernel_plan_tables(ctx, s->k->ncu, s->k->cli, &steps);
+    lpo_pipeline_ncu_kernel_plan_tables(ctx, s->k->ncu, s->k->cli, &steps);
     for (size_t i = 0; i < steps.len && !s->interrupted; i++) {
         struct lpo_result r;
 
         if (run_step(s, &steps.at[i], &r, err) < 0)
             return err->code;
         s->interrupted = r.end == LPO_END_INTERRUPTED;
-        if (lpo_stage_judge(&steps.at[i], &r, &why) < 0)
+        if (lpo_pipeline_stage_judge(&steps.at[i], &r, &why) < 0)
             o->message = joined(a, o->message, lpo_arena_strdup(a, lpo_err_cause(&why)));
     }
-    if (lpo_kernel_profiles_read(a, lpo_path_join(a, ctx->dir, LPO_KERNEL_REPORT), &o->profiles,
-                                 &why) < 0 &&
-        lpo_kernel_profiles_read(a, lpo_path_join(a, ctx->dir, LPO_KERNEL_DETAILS), &o->profiles,
-                                 &why) < 0)
+    if (lpo_counters_kernel_profiles_read(a, lpo_path_join(a, ctx->dir, LPO_KERNEL_REPORT),
+                                          &o->profiles, &why) < 0 &&
+        lpo_counters_kernel_profiles_read(a, lpo_path_join(a, ctx->dir, LPO_KERNEL_DETAILS),
+                                          &o->profiles, &why) < 0)
         o->message = joined(a, o->message, lpo_arena_strdup(a, lpo_err_cause(&why)));
     return 0;
 }
@@ -161,10 +163,11 @@ static int run_kernel(struct session *s, size_t i, struct lpo_err *err)
     struct lpo_stage_ctx ctx = make_ctx(s->arena, s->k, s->summary.folder, i, false);
     struct lpo_steps steps = { .arena = s->arena };
     struct lpo_result r;
-    int rc = lpo_dirs_make(ctx.dir, err);
+    int rc = lpo_file_make_dirs(ctx.dir, err);
 
     if (rc == 0)
-        rc = lpo_kernel_plan(&ctx, s->k->ncu, s->k->cli, s->k->per_config, ask, &steps, err);
+        rc = lpo_pipeline_ncu_kernel_plan(&ctx, s->k->ncu, s->k->cli, s->k->per_config, ask, &steps,
+                                          err);
     if (rc == 0)
         rc = run_step(s, &steps.at[0], &r, err);
     if (rc < 0)
@@ -173,7 +176,7 @@ static int run_kernel(struct session *s, size_t i, struct lpo_err *err)
     if (lpo_path_exists(lpo_path_join(s->arena, ctx.dir, LPO_KERNEL_REPORT)) && !s->interrupted)
         rc = read_report(s, &ctx, o, err);
     if (rc == 0)
-        rc = lpo_kernels_record(
+        rc = lpo_cli_kernels_record(
             s->arena, &(struct lpo_kernels_facts){ s->k, &s->gpus, s->summary.ncu },
             &(struct lpo_kernels_end){ ask, &steps.at[0], &r, o }, ctx.dir, err);
     return rc;
@@ -187,26 +190,26 @@ static const char *program_text(struct lpo_arena *a, const struct lpo_node *conf
     LPO_STR text = { 0 };
 
     for (size_t i = 0; argv && argv->kind == LPO_NODE_LIST && i < argv->count; i++) {
-        const char *word = lpo_conf_word(a, argv->items[i]);
+        const char *word = lpo_run_conf_word(a, argv->items[i]);
 
         lpo_str_add(&text, i ? " " : "");
         lpo_str_add_shell(&text, word ? word : "");
     }
     return text.len ? lpo_arena_strdup(a, lpo_str_text(&text))
-                    : lpo_conf_text(config, "workload.kind", NULL);
+                    : lpo_node_conf_text(config, "workload.kind", NULL);
 }
 
 static int begin(struct session *s, struct lpo_err *err)
 {
     struct lpo_arena *a = s->arena;
 
-    if (lpo_supervise_begin(err) < 0)
+    if (lpo_run_supervise_begin(err) < 0)
         return err->code;
-    if (lpo_rundir_claim(a, s->k->job->run_dir, "summary.json", &s->summary.folder, err) < 0)
+    if (lpo_run_folder_claim(a, s->k->job->run_dir, "summary.json", &s->summary.folder, err) < 0)
         return lpo_ctx(err, "cannot make the output folder; --output names another place");
     lpo_gpu_list(a, &s->gpus);
     s->summary.program = program_text(a, s->k->job->config);
-    s->summary.ncu = lpo_provenance_version(a, s->k->ncu);
+    s->summary.ncu = lpo_run_provenance_version(a, s->k->ncu);
     s->summary.gpu = s->gpus.len ? s->gpus.at[0].name : NULL;
     s->summary.len = s->k->asks.len;
     s->outcomes = lpo_arena_array(a, s->k->asks.len, sizeof *s->outcomes);
@@ -215,7 +218,7 @@ static int begin(struct session *s, struct lpo_err *err)
         s->outcomes[i] = (struct lpo_kernel_outcome){
             .name = s->k->asks.at[i].name,
             .regex = s->k->asks.at[i].regex,
-            .folder = lpo_kernel_folder(a, i + 1, &s->k->asks.at[i]),
+            .folder = lpo_pipeline_ncu_kernel_folder(a, i + 1, &s->k->asks.at[i]),
         };
     return 0;
 }
@@ -225,17 +228,17 @@ static int write_summary(struct session *s, struct lpo_app *app, bool json, stru
     LPO_AUTO(lpo_doc) doc = lpo_doc_create("kernels", "Kernels");
     LPO_STR text = { 0 };
 
-    lpo_kernel_summary_doc(&s->summary, doc);
-    lpo_kernel_summary_json(&s->summary, &text);
-    if (lpo_doc_write(doc, &lpo_writer_md, lpo_path_join(s->arena, s->summary.folder, "summary.md"),
-                      err) < 0 ||
-        lpo_rundir_write(s->summary.folder, "summary.json", text.at, text.len, err) < 0)
+    lpo_report_kernel_summary_doc(&s->summary, doc);
+    lpo_report_kernel_summary_json(&s->summary, &text);
+    if (lpo_writer_write(doc, &lpo_writer_md,
+                         lpo_path_join(s->arena, s->summary.folder, "summary.md"), err) < 0 ||
+        lpo_run_folder_write(s->summary.folder, "summary.json", text.at, text.len, err) < 0)
         return err->code;
     if (json)
         fwrite(text.at, 1, text.len, app->out);
     else
-        lpo_print_doc(app, doc, &lpo_writer_text);
-    lpo_progress_say(s->progress, "written to %s", s->summary.folder);
+        lpo_cli_print_doc(app, doc, &lpo_writer_text);
+    lpo_cli_progress_say(s->progress, "written to %s", s->summary.folder);
     return 0;
 }
 
@@ -250,24 +253,26 @@ static int exit_code(const struct session *s)
     return s->missing ? 3 : s->failed || done == 0 ? 1 : 0;
 }
 
-int lpo_kernels_run(struct lpo_app *app, const struct lpo_kernels_job *k,
-                    struct lpo_progress *progress, bool json, struct lpo_err *err)
+int lpo_cli_kernels_run(struct lpo_app *app, const struct lpo_kernels_job *k,
+                        struct lpo_progress *progress, bool json, struct lpo_err *err)
 {
-    struct lpo_pipeline_events events = lpo_progress_events(progress);
+    struct lpo_pipeline_events events = lpo_cli_progress_events(progress);
     struct session s = {
         .k = k,
         .arena = app->arena,
         .progress = progress,
         .watch = { .tick = events.tick,
                    .ctx = events.ctx,
-                   .self_path = lpo_install_self(app->arena) },
+                   .self_path = lpo_run_install_self(app->arena) },
     };
 
-    lpo_duration_parse(lpo_conf_text(k->job->config, "run.grace", "5s"), &s.watch.grace_ns, NULL);
+    lpo_units_parse_duration(lpo_node_conf_text(k->job->config, "run.grace", "5s"),
+                             &s.watch.grace_ns, NULL);
     if (begin(&s, err) < 0)
         return err->code;
     for (size_t i = 0; i < k->asks.len && !s.stop && !s.interrupted; i++) {
-        lpo_progress_say(progress, "kernel %zu of %zu: %s", i + 1, k->asks.len, k->asks.at[i].name);
+        lpo_cli_progress_say(progress, "kernel %zu of %zu: %s", i + 1, k->asks.len,
+                             k->asks.at[i].name);
         if (run_kernel(&s, i, err) < 0)
             return err->code;
     }

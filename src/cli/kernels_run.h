@@ -21,9 +21,9 @@ struct lpo_kernels_job {
 };
 
 /* Every command, as it would be started: "# kernel 1: name\ncommand". */
-int lpo_kernels_dry_run(struct lpo_app *app, const struct lpo_kernels_job *k, struct lpo_str *out,
-                        struct lpo_err *err);
+int lpo_cli_kernels_dry_run(struct lpo_app *app, const struct lpo_kernels_job *k,
+                            struct lpo_str *out, struct lpo_err *err);
 /* Returns the exit code of the design: 0, 1 something failed or nothing matched, 3 a permission is
  * missing, 130 interrupted; negative when the folder itself failed us. */
-int lpo_kernels_run(struct lpo_app *app, const struct lpo_kernels_job *k,
-                    struct lpo_progress *progress, bool json, struct lpo_err *err);
+int lpo_cli_kernels_run(struct lpo_app *app, const struct lpo_kernels_job *k,
+                        struct lpo_progress *progress, bool json, struct lpo_err *err);

@@ -9,7 +9,7 @@ int main(int argc, char **argv)
 {
     LPO_AUTO(lpo_arena) arena = lpo_arena_create();
     struct lpo_app app = { .arena = arena, .out = stdout, .log = stderr, .program = "lpo" };
-    int rc = lpo_main(&app, argc, (const char *const *)argv);
+    int rc = lpo_cli_main(&app, argc, (const char *const *)argv);
 
     if (fflush(stdout) != 0) {
         perror("lpo: cannot write the output");

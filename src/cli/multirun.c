@@ -8,8 +8,8 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "hydra/compose.h"
-#include "hydra/node.h"
 #include "hydra/interp/place.h"
+#include "hydra/node.h"
 #include "run/provenance.h"
 #include "run/supervise.h"
 #include "util/arena.h"
@@ -22,8 +22,8 @@
 #define JOBS_SCHEMA "lpo.jobs/1"
 
 /* The job's own overrides, then hydra's, then the folder of them all. */
-static const char **words_of(struct lpo_arena *a, const struct lpo_sweep_jobs *jobs, size_t i,
-                             const char *sweep_dir)
+static const char **words_of(struct lpo_arena *a, const struct lpo_override_sweep_jobs *jobs,
+                             size_t i, const char *sweep_dir)
 {
     const struct lpo_sweep_job *job = &jobs->at[i];
     const char **words = lpo_arena_array(a, job->count + jobs->nhydra + 2, sizeof *words);
@@ -53,8 +53,8 @@ static int check_job(struct lpo_app *app, const struct lpo_args *args, const cha
 
     apart.arena = a;
     apart.advised = true; /* the job's own turn tells */
-    if (lpo_job_config(&apart, args, (const char *const *)words, false, &c, err) < 0 ||
-        lpo_compose_place(&c, (int)num, &dir, err) < 0 ||
+    if (lpo_cli_job_config(&apart, args, (const char *const *)words, false, &c, err) < 0 ||
+        lpo_interp_place(&c, (int)num, &dir, err) < 0 ||
         lpo_compose_hydra(&c, "overrides.task", &task, err) < 0)
         return lpo_ctx(err, "job %zu of the sweep", num);
     lpo_jw_object(w, NULL);
@@ -68,8 +68,8 @@ static int check_job(struct lpo_app *app, const struct lpo_args *args, const cha
 }
 
 static int check_jobs(struct lpo_app *app, const struct lpo_args *args,
-                      const struct lpo_sweep_jobs *jobs, const char *dir, struct lpo_str *json,
-                      struct lpo_err *err)
+                      const struct lpo_override_sweep_jobs *jobs, const char *dir,
+                      struct lpo_str *json, struct lpo_err *err)
 {
     struct lpo_json_writer w = lpo_json_writer(json, 2);
 
@@ -92,7 +92,8 @@ struct outcome {
     const char *error; /* the job could not be composed or its folder not made */
 };
 
-static void write_summary(struct lpo_arena *a, const char *dir, const struct lpo_sweep_jobs *jobs,
+static void write_summary(struct lpo_arena *a, const char *dir,
+                          const struct lpo_override_sweep_jobs *jobs,
                           const struct outcome *outcomes, size_t done)
 {
     LPO_STR out = { 0 };
@@ -106,7 +107,7 @@ static void write_summary(struct lpo_arena *a, const char *dir, const struct lpo
         lpo_jw_uint(&w, "num", jobs->at[i].num);
         lpo_jw_array(&w, "overrides");
         for (size_t k = 0; k < jobs->at[i].count; k++)
-            lpo_jw_text(&w, NULL, lpo_provenance_mask_override(a, jobs->at[i].overrides[k]));
+            lpo_jw_text(&w, NULL, lpo_run_provenance_mask_override(a, jobs->at[i].overrides[k]));
         lpo_jw_end(&w);
         lpo_jw_text(&w, "state", i >= done ? "pending" : outcomes[i].error ? "failed" : "ran");
         lpo_jw_text(&w, "error", i < done ? outcomes[i].error : NULL);
@@ -119,7 +120,7 @@ static void write_summary(struct lpo_arena *a, const char *dir, const struct lpo
     }
     lpo_jw_end(&w);
     lpo_jw_end(&w);
-    if (lpo_dirs_make(dir, NULL) == 0)
+    if (lpo_file_make_dirs(dir, NULL) == 0)
         lpo_file_write(lpo_path_join(a, dir, "multirun.json"), out.at, out.len, NULL);
 }
 
@@ -129,23 +130,25 @@ static int run_job(struct lpo_app *app, const struct lpo_args *args, const char 
     const char *const *program = args->rest ? (const char *const *)args->rest : NULL;
     struct lpo_job job;
 
-    if (lpo_job_compose(app, args, (const char *const *)words, program, (int)num, &job, err) < 0)
+    if (lpo_cli_job_compose(app, args, (const char *const *)words, program, (int)num, &job, err) <
+        0)
         return err->code;
-    if (lpo_args_has(args, "dry-run")) {
+    if (lpo_cli_args_has(args, "dry-run")) {
         fprintf(app->out, "# job %zu\n", num);
-        return lpo_job_dry_run(app, &job, err);
+        return lpo_cli_job_dry_run(app, &job, err);
     }
-    return lpo_job_run(app, &job, progress, out, err);
+    return lpo_cli_job_run(app, &job, progress, out, err);
 }
 
-static int run_all(struct lpo_app *app, const struct lpo_args *args, struct lpo_sweep_jobs *jobs,
-                   const char *dir, struct lpo_progress *progress)
+static int run_all(struct lpo_app *app, const struct lpo_args *args,
+                   struct lpo_override_sweep_jobs *jobs, const char *dir,
+                   struct lpo_progress *progress)
 {
-    bool dry = lpo_args_has(args, "dry-run");
+    bool dry = lpo_cli_args_has(args, "dry-run");
     struct outcome *outcomes = lpo_arena_array(app->arena, jobs->count, sizeof *outcomes);
     int worst = 0;
 
-    for (size_t i = 0; i < jobs->count && !lpo_supervise_interrupted(); i++) {
+    for (size_t i = 0; i < jobs->count && !lpo_run_supervise_interrupted(); i++) {
         const char **words = words_of(app->arena, jobs, i, dir);
         struct lpo_err err = { 0 };
         int rc;
@@ -171,21 +174,22 @@ static void print_summary(struct lpo_app *app, const char *dir)
     fprintf(app->out, "\nsweep folder: %s (multirun.json lists the jobs)\n", dir);
 }
 
-int lpo_multirun(struct lpo_app *app, const struct lpo_args *args, struct lpo_progress *progress,
-                 struct lpo_err *err)
+int lpo_cli_multirun(struct lpo_app *app, const struct lpo_args *args,
+                     struct lpo_progress *progress, struct lpo_err *err)
 {
     const char *const *words = (const char *const *)args->words;
-    bool dry = lpo_args_has(args, "dry-run");
+    bool dry = lpo_cli_args_has(args, "dry-run");
     struct lpo_composed c;
-    struct lpo_sweep_jobs jobs;
+    struct lpo_override_sweep_jobs jobs;
     struct lpo_node *params = NULL, *dir = NULL;
     const char *full;
     LPO_STR json = { 0 };
     int worst;
 
-    if (lpo_job_config(app, args, words, true, &c, err) < 0 ||
+    if (lpo_cli_job_config(app, args, words, true, &c, err) < 0 ||
         lpo_compose_hydra(&c, "sweeper.params", &params, err) < 0 ||
-        lpo_sweep_jobs(app->arena, c.overrides, c.noverrides, params, c.options, &jobs, err) < 0 ||
+        lpo_override_sweep_jobs(app->arena, c.overrides, c.noverrides, params, c.options, &jobs,
+                                err) < 0 ||
         lpo_compose_hydra(&c, "sweep.dir", &dir, err) < 0)
         return err->code;
     if (!dir || dir->kind != LPO_NODE_STRING)
@@ -193,7 +197,7 @@ int lpo_multirun(struct lpo_app *app, const struct lpo_args *args, struct lpo_pr
     full = lpo_path_absolute(app->arena, dir->text);
     if (check_jobs(app, args, &jobs, full, &json, err) < 0)
         return err->code;
-    if (dry && lpo_args_has(args, "json")) {
+    if (dry && lpo_cli_args_has(args, "json")) {
         fputs(lpo_str_text(&json), app->out);
         return 0;
     }
@@ -203,19 +207,19 @@ int lpo_multirun(struct lpo_app *app, const struct lpo_args *args, struct lpo_pr
     return worst;
 }
 
-int lpo_multirun_wanted(struct lpo_app *app, const struct lpo_args *args, bool *out,
-                        struct lpo_err *err)
+int lpo_cli_multirun_wanted(struct lpo_app *app, const struct lpo_args *args, bool *out,
+                            struct lpo_err *err)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     struct lpo_app apart = *app;
     struct lpo_composed c;
 
-    *out = lpo_args_has(args, "multirun");
+    *out = lpo_cli_args_has(args, "multirun");
     if (*out)
         return 0;
     apart.arena = a;
     apart.advised = true;
-    if (lpo_job_config(&apart, args, (const char *const *)args->words, true, &c, err) < 0)
+    if (lpo_cli_job_config(&apart, args, (const char *const *)args->words, true, &c, err) < 0)
         return err->code;
-    return lpo_compose_is_multirun(&c, out, err);
+    return lpo_interp_is_multirun(&c, out, err);
 }

@@ -11,9 +11,9 @@ struct lpo_progress;
 /* Every job is composed before the first one starts, so that a mistake is found at once.
  * Returns 0, the worst exit code of the jobs, or a negative code. With --dry-run nothing runs:
  * --json prints {"jobs": [{"num", "overrides": […]}]}, else each job's commands. */
-int lpo_multirun(struct lpo_app *app, const struct lpo_args *args, struct lpo_progress *progress,
-                 struct lpo_err *err);
+int lpo_cli_multirun(struct lpo_app *app, const struct lpo_args *args,
+                     struct lpo_progress *progress, struct lpo_err *err);
 
 /* By --multirun, or by hydra.mode of the config. */
-int lpo_multirun_wanted(struct lpo_app *app, const struct lpo_args *args, bool *out,
-                        struct lpo_err *err);
+int lpo_cli_multirun_wanted(struct lpo_app *app, const struct lpo_args *args, bool *out,
+                            struct lpo_err *err);

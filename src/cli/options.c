@@ -27,7 +27,7 @@ static int unknown(const struct lpo_option *table, const char *word, struct lpo_
     for (size_t i = 0; i < n; i++)
         names[i] = table[i].name;
     names[n] = "help";
-    near = lpo_nearest(bare, names, n + 1);
+    near = lpo_str_nearest(bare, names, n + 1);
     if (near)
         return lpo_fail(err, LPO_E_USAGE, "unknown option --%s; did you mean --%s?", bare, near);
     return lpo_fail(err, LPO_E_USAGE, "unknown option --%s; -h lists the options", bare);
@@ -101,8 +101,8 @@ static int take_option(struct lpo_arena *a, struct lpo_args *out, int argc, cons
     return 0;
 }
 
-int lpo_args_parse(struct lpo_app *app, const struct lpo_option *table, int argc,
-                   const char *const *argv, struct lpo_args *out, struct lpo_err *err)
+int lpo_cli_args_parse(struct lpo_app *app, const struct lpo_option *table, int argc,
+                       const char *const *argv, struct lpo_args *out, struct lpo_err *err)
 {
     struct lpo_arena *a = app->arena;
     size_t n = table_size(table);
@@ -137,21 +137,21 @@ static int row_of(const struct lpo_args *args, const char *name)
     return find_long(args->table, name);
 }
 
-bool lpo_args_has(const struct lpo_args *args, const char *name)
+bool lpo_cli_args_has(const struct lpo_args *args, const char *name)
 {
     int row = row_of(args, name);
 
     return row >= 0 && args->values[row];
 }
 
-const char *lpo_args_text(const struct lpo_args *args, const char *name, const char *fallback)
+const char *lpo_cli_args_text(const struct lpo_args *args, const char *name, const char *fallback)
 {
     int row = row_of(args, name);
 
     return row >= 0 && args->values[row] ? args->values[row] : fallback;
 }
 
-const char *const *lpo_args_list(const struct lpo_args *args, const char *name)
+const char *const *lpo_cli_args_list(const struct lpo_args *args, const char *name)
 {
     static const char *const none[] = { NULL };
     int row = row_of(args, name);

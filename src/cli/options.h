@@ -35,9 +35,10 @@ struct lpo_args {
 };
 
 /* argv excludes the command's own name. Unknown options name the nearest known one. */
-int lpo_args_parse(struct lpo_app *app, const struct lpo_option *table, int argc,
-                   const char *const *argv, struct lpo_args *out, struct lpo_err *err);
+int lpo_cli_args_parse(struct lpo_app *app, const struct lpo_option *table, int argc,
+                       const char *const *argv, struct lpo_args *out, struct lpo_err *err);
 
-bool lpo_args_has(const struct lpo_args *args, const char *name);
-const char *lpo_args_text(const struct lpo_args *args, const char *name, const char *fallback);
-const char *const *lpo_args_list(const struct lpo_args *args, const char *name); /* never NULL */
+bool lpo_cli_args_has(const struct lpo_args *args, const char *name);
+const char *lpo_cli_args_text(const struct lpo_args *args, const char *name, const char *fallback);
+const char *const *lpo_cli_args_list(const struct lpo_args *args,
+                                     const char *name); /* never NULL */

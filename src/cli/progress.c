@@ -6,17 +6,17 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "pipeline/pipeline.h"
+#include "pipeline/stage.h"
 #include "run/clock.h"
 #include "run/manifest.h"
 #include "run/plan.h"
-#include "pipeline/pipeline.h"
-#include "pipeline/stage.h"
 #include "util/str.h"
 #include "util/units.h"
 
 static const int64_t redraw_ns = 200000000;
 
-void lpo_progress_init(struct lpo_progress *p, FILE *to, bool quiet)
+void lpo_cli_progress_init(struct lpo_progress *p, FILE *to, bool quiet)
 {
     const char *term = getenv("TERM");
 
@@ -53,7 +53,7 @@ static void on_begin(void *ctx, const struct lpo_stage *stage)
 static void on_tick(void *ctx, const struct lpo_step *step, int64_t elapsed_ns, const char *line)
 {
     struct lpo_progress *p = ctx;
-    int64_t now = lpo_clock_ns();
+    int64_t now = lpo_run_clock_ns();
     int room;
 
     if (p->quiet || !p->moving || now - p->last_drawn_ns < redraw_ns)
@@ -75,15 +75,15 @@ static void on_end(void *ctx, const struct lpo_stage_record *r)
     if (p->quiet && r->state == LPO_DONE)
         return; /* failures are told all the same */
     wipe(p);
-    lpo_add_duration(&took, r->wall_ns);
-    fprintf(p->to, "%s: %s in %s%s%s\n", r->name, lpo_state_name(r->state), lpo_str_text(&took),
+    lpo_units_add_duration(&took, r->wall_ns);
+    fprintf(p->to, "%s: %s in %s%s%s\n", r->name, lpo_run_state_name(r->state), lpo_str_text(&took),
             r->message ? ": " : "", r->message ? r->message : "");
     for (size_t i = 0; i < r->nnotes; i++)
         fprintf(p->to, "  note: %s\n", r->notes[i]);
     fflush(p->to);
 }
 
-void lpo_progress_say(struct lpo_progress *p, const char *fmt, ...)
+void lpo_cli_progress_say(struct lpo_progress *p, const char *fmt, ...)
 {
     va_list ap;
 
@@ -97,7 +97,7 @@ void lpo_progress_say(struct lpo_progress *p, const char *fmt, ...)
     fflush(p->to);
 }
 
-struct lpo_pipeline_events lpo_progress_events(struct lpo_progress *p)
+struct lpo_pipeline_events lpo_cli_progress_events(struct lpo_progress *p)
 {
     return (struct lpo_pipeline_events){ p, on_begin, on_tick, on_end };
 }

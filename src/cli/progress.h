@@ -15,8 +15,8 @@ struct lpo_progress {
     int drawn; /* columns of the moving line on screen */
 };
 
-void lpo_progress_init(struct lpo_progress *p, FILE *to, bool quiet);
-struct lpo_pipeline_events lpo_progress_events(struct lpo_progress *p);
+void lpo_cli_progress_init(struct lpo_progress *p, FILE *to, bool quiet);
+struct lpo_pipeline_events lpo_cli_progress_events(struct lpo_progress *p);
 /* A line that stays; nothing when quiet. */
-void lpo_progress_say(struct lpo_progress *p, const char *fmt, ...)
+void lpo_cli_progress_say(struct lpo_progress *p, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

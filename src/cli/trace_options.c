@@ -6,16 +6,16 @@
 
 #include "cli/app.h"
 #include "region/select.h"
-#include "report/doc.h"
+#include "report/doc/doc.h"
 #include "rundir/rundir.h"
-#include "writer/writer.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
 #include "util/str.h"
+#include "writer/writer.h"
 
-int lpo_selection_from_args(const struct lpo_args *args, struct lpo_selection **out,
-                            struct lpo_err *err)
+int lpo_cli_selection_from_args(const struct lpo_args *args, struct lpo_region_selection **out,
+                                struct lpo_err *err)
 {
     static const struct {
         const char *option;
@@ -26,11 +26,11 @@ int lpo_selection_from_args(const struct lpo_args *args, struct lpo_selection **
         { "kernels", LPO_KERNELS_INCLUDE },
         { "no-kernels", LPO_KERNELS_EXCLUDE },
     };
-    LPO_AUTO(lpo_selection) s = lpo_selection_create();
+    LPO_AUTO(lpo_region_selection) s = lpo_region_selection_create();
 
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        for (const char *const *p = lpo_args_list(args, lists[i].option); *p; p++) {
-            int rc = lpo_selection_add(s, lists[i].list, *p, err);
+        for (const char *const *p = lpo_cli_args_list(args, lists[i].option); *p; p++) {
+            int rc = lpo_region_selection_add(s, lists[i].list, *p, err);
 
             if (rc < 0)
                 return lpo_ctx(err, "--%s", lists[i].option);
@@ -47,7 +47,7 @@ static const char *traces_in(struct lpo_arena *a, const char *dir)
     const char **files;
     size_t n;
 
-    for (size_t k = 0; lpo_run_trace_files(a, dir, k, &files, &n); k++) {
+    for (size_t k = 0; lpo_rundir_trace_files(a, dir, k, &files, &n); k++) {
         const char *base = n ? lpo_path_base(files[0]) : "", *dot = strchr(base, '.');
 
         if (n)
@@ -56,7 +56,7 @@ static const char *traces_in(struct lpo_arena *a, const char *dir)
     return NULL;
 }
 
-int lpo_trace_files_check(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
+int lpo_cli_trace_files_check(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
 {
     for (size_t i = 0; i < args->nwords; i++) {
         const char *word = args->words[i], *traces;
@@ -74,10 +74,11 @@ int lpo_trace_files_check(struct lpo_app *app, const struct lpo_args *args, stru
     return 0;
 }
 
-int lpo_writer_from_args(const struct lpo_args *args, const struct lpo_writer **out,
-                         struct lpo_err *err)
+int lpo_cli_writer_from_args(const struct lpo_args *args, const struct lpo_writer **out,
+                             struct lpo_err *err)
 {
-    const char *name = lpo_args_text(args, "format", lpo_args_has(args, "json") ? "json" : "text");
+    const char *name =
+        lpo_cli_args_text(args, "format", lpo_cli_args_has(args, "json") ? "json" : "text");
     const char *names[16] = { NULL };
     const char *near, *formats = "";
     size_t n = 0;
@@ -91,15 +92,15 @@ int lpo_writer_from_args(const struct lpo_args *args, const struct lpo_writer **
     for (size_t i = 0; n < 16 && lpo_writer_at(i); i++)
         if (strstr(formats, lpo_writer_at(i)->name))
             names[n++] = lpo_writer_at(i)->name;
-    near = lpo_nearest(name, names, n);
+    near = lpo_str_nearest(name, names, n);
     return lpo_fail(err, LPO_E_USAGE, "--format '%s' is not %s%s%s%s", name, formats,
                     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-int lpo_count_from_args(const struct lpo_args *args, const char *option, size_t fallback,
-                        size_t *out, struct lpo_err *err)
+int lpo_cli_count_from_args(const struct lpo_args *args, const char *option, size_t fallback,
+                            size_t *out, struct lpo_err *err)
 {
-    const char *text = lpo_args_text(args, option, NULL);
+    const char *text = lpo_cli_args_text(args, option, NULL);
     char *end;
     unsigned long long n;
 
@@ -114,7 +115,8 @@ int lpo_count_from_args(const struct lpo_args *args, const char *option, size_t 
     return 0;
 }
 
-void lpo_print_doc(struct lpo_app *app, const struct lpo_doc *doc, const struct lpo_writer *writer)
+void lpo_cli_print_doc(struct lpo_app *app, const struct lpo_doc *doc,
+                       const struct lpo_writer *writer)
 {
     LPO_STR out = { 0 };
 

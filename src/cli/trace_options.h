@@ -6,7 +6,7 @@
 struct lpo_app;
 struct lpo_doc;
 struct lpo_err;
-struct lpo_selection;
+struct lpo_region_selection;
 struct lpo_writer;
 
 #define LPO_SELECT_OPTIONS                                                                         \
@@ -25,14 +25,16 @@ struct lpo_writer;
         "format", 'f', LPO_OPT_TEXT, "F", formats                                                  \
     }
 
-int lpo_selection_from_args(const struct lpo_args *args, struct lpo_selection **out,
-                            struct lpo_err *err);
+int lpo_cli_selection_from_args(const struct lpo_args *args, struct lpo_region_selection **out,
+                                struct lpo_err *err);
 /* The words of the command line are files; of a folder it is told what in it can be read. */
-int lpo_trace_files_check(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err);
+int lpo_cli_trace_files_check(struct lpo_app *app, const struct lpo_args *args,
+                              struct lpo_err *err);
 /* The writer that --json and --format name; text when neither is given. */
-int lpo_writer_from_args(const struct lpo_args *args, const struct lpo_writer **out,
-                         struct lpo_err *err);
+int lpo_cli_writer_from_args(const struct lpo_args *args, const struct lpo_writer **out,
+                             struct lpo_err *err);
 /* A count given as text; `fallback` when the option is absent. */
-int lpo_count_from_args(const struct lpo_args *args, const char *option, size_t fallback,
-                        size_t *out, struct lpo_err *err);
-void lpo_print_doc(struct lpo_app *app, const struct lpo_doc *doc, const struct lpo_writer *writer);
+int lpo_cli_count_from_args(const struct lpo_args *args, const char *option, size_t fallback,
+                            size_t *out, struct lpo_err *err);
+void lpo_cli_print_doc(struct lpo_app *app, const struct lpo_doc *doc,
+                       const struct lpo_writer *writer);

@@ -92,10 +92,10 @@ static bool open_blas(struct driver *d)
 }
 
 /* One piece of work put on the GPU; 0 when it was taken. */
-typedef int work_fn(struct driver *d, void *arg);
+typedef int gpu_op_fn(struct driver *d, void *arg);
 
 /* Seconds of one round: warmed up, then as many rounds as fill the time. 0: refused. */
-static double time_work(struct driver *d, work_fn *work, void *arg, double seconds)
+static double time_gpu_op(struct driver *d, gpu_op_fn *gpu_op, void *arg, double seconds)
 {
     void *start = NULL, *end = NULL;
     double once, result = 0;
@@ -107,7 +107,7 @@ static double time_work(struct driver *d, work_fn *work, void *arg, double secon
     for (rounds = 1; rounds <= 3; rounds += 2) { /* the first round loads kernels */
         d->event_record(start, NULL);
         for (int i = 0; i < rounds; i++)
-            if (work(d, arg) != 0)
+            if (gpu_op(d, arg) != 0)
                 goto out;
         d->event_record(end, NULL);
         if (d->event_wait(end) != 0 || d->event_ms(&ms, start, end) != 0)
@@ -117,7 +117,7 @@ static double time_work(struct driver *d, work_fn *work, void *arg, double secon
     rounds = seconds / once < MOST_ROUNDS ? (int)(seconds / once) + 1 : MOST_ROUNDS;
     d->event_record(start, NULL);
     for (int i = 0; i < rounds; i++)
-        work(d, arg);
+        gpu_op(d, arg);
     d->event_record(end, NULL);
     if (d->event_wait(end) == 0 && d->event_ms(&ms, start, end) == 0 && ms > 0)
         result = (double)ms / 1e3 / rounds;
@@ -197,7 +197,7 @@ static void measure_products(struct driver *d, struct buffers *m, double seconds
         fill_random(d, m->a, formats[i].type);
         fill_random(d, m->b, formats[i].type);
         m->type = formats[i].number;
-        t = time_work(d, multiply_once, m, seconds);
+        t = time_gpu_op(d, multiply_once, m, seconds);
         if (t > 0)
             out->flops[formats[i].type] = 2.0 * SIDE * SIDE * SIDE / t;
     }
@@ -215,7 +215,7 @@ static int measure(struct driver *d, double seconds, struct lpo_calibration *out
         d->mem_alloc(&m.c, copy_bytes) != 0) {
         rc = lpo_fail(err, LPO_E_MISSING, "the GPU has no 3 GiB free: end what runs on it");
     } else {
-        t = time_work(d, copy_once, &m, seconds);
+        t = time_gpu_op(d, copy_once, &m, seconds);
         if (t > 0)
             out->bandwidth = 2.0 * (double)copy_bytes / t;
         else
@@ -232,7 +232,7 @@ static int measure(struct driver *d, double seconds, struct lpo_calibration *out
     return rc;
 }
 
-int lpo_calibrate_gpu(struct lpo_arena *a, int device, double seconds, struct lpo_calibration *out,
+int lpo_gpu_calibrate(struct lpo_arena *a, int device, double seconds, struct lpo_calibration *out,
                       struct lpo_err *err)
 {
     struct driver d = { 0 };
@@ -259,8 +259,9 @@ int lpo_calibrate_gpu(struct lpo_arena *a, int device, double seconds, struct lp
     return rc;
 }
 
-int lpo_calibration_write(struct lpo_arena *a, const char *dir, const char *entry,
-                          const struct lpo_calibration *c, const char **path, struct lpo_err *err)
+int lpo_gpu_calibration_write(struct lpo_arena *a, const char *dir, const char *entry,
+                              const struct lpo_calibration *c, const char **path,
+                              struct lpo_err *err)
 {
     const char *folder = lpo_path_join(a, dir, "hardware");
     LPO_STR text = { 0 };
@@ -276,7 +277,7 @@ int lpo_calibration_write(struct lpo_arena *a, const char *dir, const char *entr
         lpo_str_addf(&text, "  %s: %.2f\n", lpo_dtype_name((enum lpo_dtype)t), c->flops[t] / 1e12);
         first = 0;
     }
-    if (lpo_dirs_make(folder, err) < 0)
+    if (lpo_file_make_dirs(folder, err) < 0)
         return err->code;
     *path = lpo_arena_printf(a, "%s/%s.measured.yaml", folder, entry);
     return lpo_file_write(*path, text.at, text.len, err);

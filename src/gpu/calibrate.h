@@ -19,9 +19,10 @@ struct lpo_calibration {
 
 /* About `seconds` for each of the measurements. LPO_E_MISSING without a driver or a GPU; a format
  * that cuBLAS does not take is left at 0, and so are all when there is no cuBLAS. */
-int lpo_calibrate_gpu(struct lpo_arena *a, int device, double seconds, struct lpo_calibration *out,
+int lpo_gpu_calibrate(struct lpo_arena *a, int device, double seconds, struct lpo_calibration *out,
                       struct lpo_err *err);
 
-/* Writes <dir>/hardware/<entry>.measured.yaml, where lpo_hardware_read() finds it. */
-int lpo_calibration_write(struct lpo_arena *a, const char *dir, const char *entry,
-                          const struct lpo_calibration *c, const char **path, struct lpo_err *err);
+/* Writes <dir>/hardware/<entry>.measured.yaml, where lpo_gpu_hardware_read() finds it. */
+int lpo_gpu_calibration_write(struct lpo_arena *a, const char *dir, const char *entry,
+                              const struct lpo_calibration *c, const char **path,
+                              struct lpo_err *err);

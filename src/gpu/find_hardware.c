@@ -7,18 +7,18 @@
 
 static const double cpu_seconds = 0.05;
 
-int lpo_hardware_find(struct lpo_arena *a, const char *const *dirs, const char *name,
-                      struct lpo_hardware *out, struct lpo_err *err)
+int lpo_gpu_hardware_find(struct lpo_arena *a, const char *const *dirs, const char *name,
+                          struct lpo_hardware *out, struct lpo_err *err)
 {
     int rc = 0;
 
     if (strcmp(name, "cpu") == 0)
-        lpo_hardware_measure_cpu(a, cpu_seconds, out);
+        lpo_gpu_hardware_measure_cpu(a, cpu_seconds, out);
     else if (strcmp(name, "this") != 0)
-        rc = lpo_hardware_read(a, dirs, name, out, err);
-    else if (!lpo_hardware_this_gpu(a, dirs, 0, out))
-        lpo_hardware_measure_cpu(a, cpu_seconds, out);
+        rc = lpo_gpu_hardware_read(a, dirs, name, out, err);
+    else if (!lpo_gpu_hardware_this_gpu(a, dirs, 0, out))
+        lpo_gpu_hardware_measure_cpu(a, cpu_seconds, out);
     if (rc == 0)
-        lpo_hardware_from_env(out);
+        lpo_gpu_hardware_from_env(out);
     return rc;
 }

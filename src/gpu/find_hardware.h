@@ -7,5 +7,5 @@ struct lpo_hardware;
 
 /* "this" is the GPU that is here, else this CPU, measured; "cpu" the CPU in any case; all else an
  * entry of conf/hardware or a GPU's name. Ceilings in the environment come last. */
-int lpo_hardware_find(struct lpo_arena *a, const char *const *dirs, const char *name,
-                      struct lpo_hardware *out, struct lpo_err *err);
+int lpo_gpu_hardware_find(struct lpo_arena *a, const char *const *dirs, const char *name,
+                          struct lpo_hardware *out, struct lpo_err *err);

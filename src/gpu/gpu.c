@@ -48,11 +48,11 @@ void lpo_gpu_list(struct lpo_arena *a, struct lpo_gpus *out)
     struct lpo_nvml n;
 
     *out = (struct lpo_gpus){ 0 };
-    out->why = lpo_nvml_open(&n);
+    out->why = lpo_gpu_nvml_open(&n);
     if (out->why)
         return;
     read_all(a, &n, out);
-    lpo_nvml_close(&n);
+    lpo_gpu_nvml_close(&n);
 }
 
 void lpo_gpu_write(struct lpo_arena *a, struct lpo_json_writer *w, const char *key)

@@ -29,7 +29,8 @@ static const enum lpo_dtype wider[LPO_DTYPES] = {
     [LPO_TF32] = LPO_FP32, [LPO_FP64] = LPO_DTYPE_NONE,
 };
 
-double lpo_hardware_peak(const struct lpo_hardware *hw, enum lpo_dtype dtype, enum lpo_dtype *used)
+double lpo_gpu_hardware_peak(const struct lpo_hardware *hw, enum lpo_dtype dtype,
+                             enum lpo_dtype *used)
 {
     enum lpo_dtype t = dtype;
 
@@ -42,9 +43,9 @@ double lpo_hardware_peak(const struct lpo_hardware *hw, enum lpo_dtype dtype, en
     return t == LPO_DTYPE_NONE ? 0 : hw->flops[t];
 }
 
-double lpo_hardware_ridge(const struct lpo_hardware *hw, enum lpo_dtype dtype)
+double lpo_gpu_hardware_ridge(const struct lpo_hardware *hw, enum lpo_dtype dtype)
 {
-    return hw->bandwidth > 0 ? lpo_hardware_peak(hw, dtype, NULL) / hw->bandwidth : 0;
+    return hw->bandwidth > 0 ? lpo_gpu_hardware_peak(hw, dtype, NULL) / hw->bandwidth : 0;
 }
 
 static const struct rate_row *find_row(const struct lpo_gpu_attributes *gpu)
@@ -62,7 +63,7 @@ static const struct rate_row *find_row(const struct lpo_gpu_attributes *gpu)
     return found;
 }
 
-bool lpo_hardware_compute(const struct lpo_gpu_attributes *gpu, struct lpo_hardware *out)
+bool lpo_gpu_hardware_compute(const struct lpo_gpu_attributes *gpu, struct lpo_hardware *out)
 {
     const struct rate_row *r = find_row(gpu);
     double cycles = (double)gpu->sms * gpu->clock_hz;

@@ -26,7 +26,7 @@ struct lpo_hardware {
 };
 
 /* The entry whose rates MFU is counted against. */
-static inline const struct lpo_hardware *lpo_hardware_sheet(const struct lpo_hardware *hw)
+static inline const struct lpo_hardware *lpo_gpu_hardware_sheet(const struct lpo_hardware *hw)
 {
     return hw->sheet ? hw->sheet : hw;
 }
@@ -34,10 +34,11 @@ static inline const struct lpo_hardware *lpo_hardware_sheet(const struct lpo_har
 /* The rate for products in this format. When the device has no unit for it, the next wider one
  * that it has; *used (may be NULL) says which. 4-bit integers are weights only: they multiply as
  * bf16. Returns 0 when nothing fits. */
-double lpo_hardware_peak(const struct lpo_hardware *hw, enum lpo_dtype dtype, enum lpo_dtype *used);
+double lpo_gpu_hardware_peak(const struct lpo_hardware *hw, enum lpo_dtype dtype,
+                             enum lpo_dtype *used);
 
 /* FLOPs per byte at which the device turns from memory-bound to compute-bound. */
-double lpo_hardware_ridge(const struct lpo_hardware *hw, enum lpo_dtype dtype);
+double lpo_gpu_hardware_ridge(const struct lpo_hardware *hw, enum lpo_dtype dtype);
 
 /* The attributes a driver or a report tells of a GPU. */
 struct lpo_gpu_attributes {
@@ -50,4 +51,4 @@ struct lpo_gpu_attributes {
 /* Rates by the formula SMs x clock x operations per clock; marked as computed. GeForce boards are
  * told by their name; when in doubt the lower row is taken. `out->name` borrows `gpu->name`.
  * False when the compute capability is not in the table. */
-bool lpo_hardware_compute(const struct lpo_gpu_attributes *gpu, struct lpo_hardware *out);
+bool lpo_gpu_hardware_compute(const struct lpo_gpu_attributes *gpu, struct lpo_hardware *out);

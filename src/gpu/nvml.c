@@ -38,7 +38,7 @@ static bool load(struct lpo_nvml *n)
     return true;
 }
 
-const char *lpo_nvml_open(struct lpo_nvml *n)
+const char *lpo_gpu_nvml_open(struct lpo_nvml *n)
 {
     const char *given = getenv("LPO_NVML");
     const char *why = NULL;
@@ -58,7 +58,7 @@ const char *lpo_nvml_open(struct lpo_nvml *n)
     return why;
 }
 
-void lpo_nvml_close(struct lpo_nvml *n)
+void lpo_gpu_nvml_close(struct lpo_nvml *n)
 {
     if (!n->library)
         return;

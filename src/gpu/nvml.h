@@ -35,5 +35,5 @@ struct lpo_nvml {
 };
 
 /* Opens and initialises it. Returns NULL when it works, else why not, in a few words. */
-const char *lpo_nvml_open(struct lpo_nvml *n);
-void lpo_nvml_close(struct lpo_nvml *n);
+const char *lpo_gpu_nvml_open(struct lpo_nvml *n);
+void lpo_gpu_nvml_close(struct lpo_nvml *n);

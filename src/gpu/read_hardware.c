@@ -21,8 +21,8 @@ static const double gib = 1024.0 * 1024 * 1024;
 static int read_yaml(struct lpo_arena *a, const char *path, struct lpo_node **out,
                      struct lpo_err *err)
 {
-    LPO_AUTO(lpo_text) text = NULL;
-    int rc = lpo_text_read_limit(path, MAX_FILE, &text, err);
+    LPO_AUTO(lpo_file_text) text = NULL;
+    int rc = lpo_file_text_read_limit(path, MAX_FILE, &text, err);
 
     if (rc == 0)
         rc = lpo_yaml_parse(a, text->at, text->len, path, out, err);
@@ -38,30 +38,30 @@ static void read_rates(const struct lpo_node *root, struct lpo_hardware *hw)
         double rate;
 
         snprintf(key, sizeof key, "tflops.%s", lpo_dtype_name((enum lpo_dtype)t));
-        rate = lpo_conf_real(root, key, 0);
+        rate = lpo_node_conf_real(root, key, 0);
         if (rate > 0)
             hw->flops[t] = rate * 1e12;
     }
-    if (lpo_conf_real(root, "bandwidth_gbs", 0) > 0)
-        hw->bandwidth = lpo_conf_real(root, "bandwidth_gbs", 0) * 1e9;
+    if (lpo_node_conf_real(root, "bandwidth_gbs", 0) > 0)
+        hw->bandwidth = lpo_node_conf_real(root, "bandwidth_gbs", 0) * 1e9;
 }
 
 static void read_entry(struct lpo_arena *a, const struct lpo_node *root, struct lpo_hardware *hw)
 {
-    const char *cc = lpo_conf_text(root, "compute_capability", "");
+    const char *cc = lpo_node_conf_text(root, "compute_capability", "");
 
     *hw = (struct lpo_hardware){
-        .name = lpo_arena_strdup(a, lpo_conf_text(root, "name", "unnamed")),
+        .name = lpo_arena_strdup(a, lpo_node_conf_text(root, "name", "unnamed")),
         .source = "sheet",
-        .memory = lpo_conf_real(root, "memory_gib", 0) * gib,
-        .l2_bytes = lpo_conf_real(root, "l2_mib", 0) * 1024 * 1024,
-        .link = lpo_conf_real(root, "nvlink_gbs", 0) * 1e9,
-        .watts = lpo_conf_real(root, "watts", 0),
-        .sms = (uint32_t)lpo_conf_int(root, "sms", 0),
-        .boost_hz = lpo_conf_real(root, "boost_mhz", 0) * 1e6,
+        .memory = lpo_node_conf_real(root, "memory_gib", 0) * gib,
+        .l2_bytes = lpo_node_conf_real(root, "l2_mib", 0) * 1024 * 1024,
+        .link = lpo_node_conf_real(root, "nvlink_gbs", 0) * 1e9,
+        .watts = lpo_node_conf_real(root, "watts", 0),
+        .sms = (uint32_t)lpo_node_conf_int(root, "sms", 0),
+        .boost_hz = lpo_node_conf_real(root, "boost_mhz", 0) * 1e6,
     };
-    hw->label = lpo_arena_strdup(a, lpo_conf_text(root, "label", hw->name));
-    hw->tensor_hz = lpo_conf_real(root, "tensor_mhz", hw->boost_hz / 1e6) * 1e6;
+    hw->label = lpo_arena_strdup(a, lpo_node_conf_text(root, "label", hw->name));
+    hw->tensor_hz = lpo_node_conf_real(root, "tensor_mhz", hw->boost_hz / 1e6) * 1e6;
     if (sscanf(cc, "%u.%u", &hw->cc_major, &hw->cc_minor) != 2)
         hw->cc_major = hw->cc_minor = 0;
     read_rates(root, hw);
@@ -140,7 +140,7 @@ static unsigned words_from(const char *name, const char *pattern)
     }
 }
 
-unsigned lpo_hardware_name_score(const char *name, const char *pattern)
+unsigned lpo_gpu_hardware_name_score(const char *name, const char *pattern)
 {
     size_t len;
 
@@ -161,7 +161,7 @@ static unsigned best_in_list(const struct lpo_node *list, const char *name)
         return 0;
     for (size_t i = 0; i < list->count; i++) {
         unsigned score = list->items[i]->kind == LPO_NODE_STRING
-                             ? lpo_hardware_name_score(name, list->items[i]->text)
+                             ? lpo_gpu_hardware_name_score(name, list->items[i]->text)
                              : 0;
 
         best = score > best ? score : best;
@@ -171,7 +171,7 @@ static unsigned best_in_list(const struct lpo_node *list, const char *name)
 
 static int is_entry(const struct dirent *e)
 {
-    return lpo_ends(e->d_name, ".yaml") && !lpo_ends(e->d_name, ".measured.yaml");
+    return lpo_str_ends(e->d_name, ".yaml") && !lpo_str_ends(e->d_name, ".measured.yaml");
 }
 
 /* Calls `visit` for every entry of every folder; an entry of an earlier folder hides later ones by
@@ -216,8 +216,8 @@ static void consider(const char *path, const char *file, void *arg)
     }
 }
 
-bool lpo_hardware_match(struct lpo_arena *a, const char *const *dirs, const char *gpu_name,
-                        struct lpo_hardware *out)
+bool lpo_gpu_hardware_match(struct lpo_arena *a, const char *const *dirs, const char *gpu_name,
+                            struct lpo_hardware *out)
 {
     struct search s = { .arena = a, .gpu = gpu_name };
     struct lpo_err ignored = { 0 };
@@ -245,7 +245,7 @@ static void note_name(const char *path, const char *file, void *arg)
     lpo_vec_push(&l->names, name);
 }
 
-const char **lpo_hardware_list(struct lpo_arena *a, const char *const *dirs)
+const char **lpo_gpu_hardware_list(struct lpo_arena *a, const char *const *dirs)
 {
     struct listing l = { .arena = a };
     const char **out;
@@ -261,14 +261,14 @@ const char **lpo_hardware_list(struct lpo_arena *a, const char *const *dirs)
 static int unknown(struct lpo_arena *a, const char *const *dirs, const char *name,
                    struct lpo_err *err)
 {
-    const char **names = lpo_hardware_list(a, dirs);
+    const char **names = lpo_gpu_hardware_list(a, dirs);
     const char *near;
     size_t n = 0;
     LPO_STR all = { 0 };
 
     for (; names[n]; n++)
         lpo_str_addf(&all, "%s%s", n ? ", " : "", names[n]);
-    near = lpo_nearest(name, names, n);
+    near = lpo_str_nearest(name, names, n);
     if (n == 0)
         return lpo_fail(err, LPO_E_NOTFOUND, "no hardware entries: conf/hardware is missing");
     return lpo_fail(err, LPO_E_CONFIG, "no hardware entry '%s'%s%s%s There are: %s, this, cpu",
@@ -276,10 +276,10 @@ static int unknown(struct lpo_arena *a, const char *const *dirs, const char *nam
                     lpo_str_text(&all));
 }
 
-int lpo_hardware_read(struct lpo_arena *a, const char *const *dirs, const char *name,
-                      struct lpo_hardware *out, struct lpo_err *err)
+int lpo_gpu_hardware_read(struct lpo_arena *a, const char *const *dirs, const char *name,
+                          struct lpo_hardware *out, struct lpo_err *err)
 {
-    if (strchr(name, '/') || lpo_ends(name, ".yaml"))
+    if (strchr(name, '/') || lpo_str_ends(name, ".yaml"))
         return load(a, dirs, name, out, err);
     for (const char *const *dir = dirs; *dir; dir++) {
         const char *path = lpo_arena_printf(a, "%s/hardware/%s.yaml", *dir, name);
@@ -287,7 +287,7 @@ int lpo_hardware_read(struct lpo_arena *a, const char *const *dirs, const char *
         if (lpo_path_exists(path))
             return load(a, dirs, path, out, err);
     }
-    if (lpo_hardware_match(a, dirs, name, out))
+    if (lpo_gpu_hardware_match(a, dirs, name, out))
         return 0;
     return unknown(a, dirs, name, err);
 }
@@ -301,7 +301,7 @@ static double positive(const char *variable)
     return text && *text && !*end && v > 0 && v < 1e9 ? v : 0;
 }
 
-void lpo_hardware_from_env(struct lpo_hardware *hw)
+void lpo_gpu_hardware_from_env(struct lpo_hardware *hw)
 {
     double rate = positive("MFU_PEAK_TFLOPS"), bandwidth = positive("MFU_PEAK_GBS");
 

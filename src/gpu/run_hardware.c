@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "hydra/node.h"
 #include "gpu/find_hardware.h"
+#include "hydra/node.h"
+#include "run/folder.h"
 #include "run/install.h"
-#include "run/rundir.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"
@@ -16,26 +16,26 @@
 
 static const char file[] = "hardware.json";
 
-int lpo_run_hardware_find(struct lpo_arena *a, const struct lpo_node *config,
-                          struct lpo_hardware *out, struct lpo_err *err)
+int lpo_gpu_run_hardware_find(struct lpo_arena *a, const struct lpo_node *config,
+                              struct lpo_hardware *out, struct lpo_err *err)
 {
-    const char *name = lpo_conf_text(config, "pipeline.static_analysis.hardware", "auto");
-    const char *device = lpo_conf_text(config, "run.device", "cuda:0");
-    const char *const *dirs = (const char *const *)lpo_install_config_dirs(a, NULL, "config");
+    const char *name = lpo_node_conf_text(config, "pipeline.static_analysis.hardware", "auto");
+    const char *device = lpo_node_conf_text(config, "run.device", "cuda:0");
+    const char *const *dirs = (const char *const *)lpo_run_install_config_dirs(a, NULL, "config");
 
     if (strcmp(name, "auto") == 0)
         name = strcmp(device, "cpu") == 0 ? "cpu" : "this";
-    return lpo_hardware_find(a, dirs, name, out, err);
+    return lpo_gpu_hardware_find(a, dirs, name, out, err);
 }
 
-int lpo_run_hardware(struct lpo_arena *a, const char *run_dir, const struct lpo_node *config,
-                     struct lpo_hardware *out, struct lpo_err *err)
+int lpo_gpu_run_hardware(struct lpo_arena *a, const char *run_dir, const struct lpo_node *config,
+                         struct lpo_hardware *out, struct lpo_err *err)
 {
     struct lpo_hardware *kept = NULL;
-    int rc = lpo_run_hardware_load(a, run_dir, &kept, err);
+    int rc = lpo_gpu_run_hardware_load(a, run_dir, &kept, err);
 
     if (rc < 0 || !kept)
-        return rc < 0 ? rc : lpo_run_hardware_find(a, config, out, err);
+        return rc < 0 ? rc : lpo_gpu_run_hardware_find(a, config, out, err);
     *out = *kept;
     return 0;
 }
@@ -50,7 +50,7 @@ static void write_ceilings(struct lpo_json_writer *w, const struct lpo_hardware 
     lpo_jw_real(w, "bandwidth", hw->bandwidth);
 }
 
-void lpo_run_hardware_write(const struct lpo_hardware *hw, struct lpo_str *out)
+void lpo_gpu_run_hardware_write(const struct lpo_hardware *hw, struct lpo_str *out)
 {
     struct lpo_json_writer w = lpo_json_writer(out, 2);
 
@@ -60,7 +60,8 @@ void lpo_run_hardware_write(const struct lpo_hardware *hw, struct lpo_str *out)
     lpo_jw_text(&w, "label", hw->label);
     lpo_jw_text(&w, "source", hw->source);
     write_ceilings(&w, hw);
-    lpo_jw_whole(&w, "memory", hw->memory > 0 ? lpo_computed(hw->memory) : lpo_unknown());
+    lpo_jw_whole(&w, "memory",
+                 hw->memory > 0 ? lpo_measure_computed(hw->memory) : lpo_measure_unknown());
     if (hw->sheet) {
         lpo_jw_object(&w, "sheet");
         write_ceilings(&w, hw->sheet);
@@ -86,8 +87,8 @@ static void read_ceilings(const struct lpo_json *from, struct lpo_hardware *hw)
     hw->bandwidth = rate(lpo_json_get(from, "bandwidth"));
 }
 
-int lpo_run_hardware_read(struct lpo_arena *a, const struct lpo_json *root,
-                          struct lpo_hardware *out, struct lpo_err *err)
+int lpo_gpu_run_hardware_read(struct lpo_arena *a, const struct lpo_json *root,
+                              struct lpo_hardware *out, struct lpo_err *err)
 {
     const struct lpo_json *sheet = lpo_json_get(root, "sheet");
 
@@ -111,16 +112,17 @@ int lpo_run_hardware_read(struct lpo_arena *a, const struct lpo_json *root,
     return 0;
 }
 
-int lpo_run_hardware_save(const char *run_dir, const struct lpo_hardware *hw, struct lpo_err *err)
+int lpo_gpu_run_hardware_save(const char *run_dir, const struct lpo_hardware *hw,
+                              struct lpo_err *err)
 {
     LPO_STR text = { 0 };
 
-    lpo_run_hardware_write(hw, &text);
-    return lpo_rundir_write(run_dir, file, text.at, text.len, err);
+    lpo_gpu_run_hardware_write(hw, &text);
+    return lpo_run_folder_write(run_dir, file, text.at, text.len, err);
 }
 
-int lpo_run_hardware_load(struct lpo_arena *a, const char *run_dir, struct lpo_hardware **out,
-                          struct lpo_err *err)
+int lpo_gpu_run_hardware_load(struct lpo_arena *a, const char *run_dir, struct lpo_hardware **out,
+                              struct lpo_err *err)
 {
     const char *path = lpo_path_join(a, run_dir, file);
     const struct lpo_json *root = NULL;
@@ -130,7 +132,8 @@ int lpo_run_hardware_load(struct lpo_arena *a, const char *run_dir, struct lpo_h
     if (!lpo_path_exists(path))
         return 0;
     hw = LPO_NEW(a, struct lpo_hardware);
-    if (lpo_json_read_file(a, path, &root, err) < 0 || lpo_run_hardware_read(a, root, hw, err) < 0)
+    if (lpo_json_read_file(a, path, &root, err) < 0 ||
+        lpo_gpu_run_hardware_read(a, root, hw, err) < 0)
         return lpo_ctx(err, "'%s' cannot be read", path);
     *out = hw;
     return 0;

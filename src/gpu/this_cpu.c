@@ -109,7 +109,7 @@ static void run_stream(struct worker *w)
     free(to);
 }
 
-static void *work(void *arg)
+static void *gpu_op(void *arg)
 {
     struct worker *w = arg;
 
@@ -128,7 +128,7 @@ static double measure(int threads, double seconds, bool stream)
 
     for (; started < threads; started++) {
         w[started] = (struct worker){ .seconds = seconds, .stream = stream };
-        if (pthread_create(&w[started].thread, NULL, work, &w[started]) != 0)
+        if (pthread_create(&w[started].thread, NULL, gpu_op, &w[started]) != 0)
             break;
     }
     for (int i = 0; i < started; i++) {
@@ -155,7 +155,7 @@ static const char *model_name(struct lpo_arena *a)
     const char *name = "CPU";
 
     while (f && fgets(line, sizeof line, f))
-        if (lpo_starts(line, "model name")) {
+        if (lpo_str_starts(line, "model name")) {
             char *at = strchr(line, ':');
 
             line[strcspn(line, "\n")] = '\0';
@@ -167,7 +167,7 @@ static const char *model_name(struct lpo_arena *a)
     return name;
 }
 
-void lpo_hardware_measure_cpu(struct lpo_arena *a, double seconds, struct lpo_hardware *out)
+void lpo_gpu_hardware_measure_cpu(struct lpo_arena *a, double seconds, struct lpo_hardware *out)
 {
     int threads = cores();
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);

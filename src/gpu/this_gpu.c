@@ -82,14 +82,14 @@ bool lpo_gpu_ask(struct lpo_arena *a, int device, struct lpo_gpu_attributes *out
     return known;
 }
 
-bool lpo_hardware_this_gpu(struct lpo_arena *a, const char *const *dirs, int device,
-                           struct lpo_hardware *out)
+bool lpo_gpu_hardware_this_gpu(struct lpo_arena *a, const char *const *dirs, int device,
+                               struct lpo_hardware *out)
 {
     struct lpo_gpu_attributes gpu;
 
     if (!lpo_gpu_ask(a, device, &gpu))
         return false;
-    if (!lpo_hardware_match(a, dirs, gpu.name, out) && !lpo_hardware_compute(&gpu, out))
+    if (!lpo_gpu_hardware_match(a, dirs, gpu.name, out) && !lpo_gpu_hardware_compute(&gpu, out))
         return false;
     if (gpu.memory > 0)
         out->memory = gpu.memory;

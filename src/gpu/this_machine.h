@@ -15,8 +15,8 @@ struct lpo_arena;
 bool lpo_gpu_ask(struct lpo_arena *a, int device, struct lpo_gpu_attributes *out);
 
 /* Asks, looks up, computes; the device's own memory and L2 replace the sheet's. */
-bool lpo_hardware_this_gpu(struct lpo_arena *a, const char *const *dirs, int device,
-                           struct lpo_hardware *out);
+bool lpo_gpu_hardware_this_gpu(struct lpo_arena *a, const char *const *dirs, int device,
+                               struct lpo_hardware *out);
 
 /* Measures on all cores that this process may use. `seconds` for each of the two parts. */
-void lpo_hardware_measure_cpu(struct lpo_arena *a, double seconds, struct lpo_hardware *out);
+void lpo_gpu_hardware_measure_cpu(struct lpo_arena *a, double seconds, struct lpo_hardware *out);

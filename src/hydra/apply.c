@@ -12,7 +12,7 @@
 #include "util/str.h"
 
 /* The value at a path, resolved; NULL when there is none, it is null, or it is ???. */
-static int current(struct lpo_scope *s, struct lpo_node *root, const char *path,
+static int current(struct lpo_interp_scope *s, struct lpo_node *root, const char *path,
                    struct lpo_node **out, struct lpo_err *err)
 {
     struct lpo_spot at = { .node = root };
@@ -48,7 +48,7 @@ static struct lpo_node *marked(struct lpo_arena *a, const struct lpo_override *o
     return v;
 }
 
-static int remove_value(struct lpo_scope *s, struct lpo_node *root, const char *path,
+static int remove_value(struct lpo_interp_scope *s, struct lpo_node *root, const char *path,
                         struct lpo_err *err)
 {
     const char *dot = strrchr(path, '.');
@@ -66,8 +66,8 @@ static int remove_value(struct lpo_scope *s, struct lpo_node *root, const char *
     return 0;
 }
 
-static int apply_delete(struct lpo_scope *s, struct lpo_node *root, const struct lpo_override *ov,
-                        struct lpo_err *err)
+static int apply_delete(struct lpo_interp_scope *s, struct lpo_node *root,
+                        const struct lpo_override *ov, struct lpo_err *err)
 {
     struct lpo_node *now;
     int rc = current(s, root, ov->key, &now, err);
@@ -80,8 +80,8 @@ static int apply_delete(struct lpo_scope *s, struct lpo_node *root, const struct
     if (ov->value && ov->value->kind != LPO_NODE_NULL && !lpo_node_alike(ov->value, now)) {
         LPO_STR is = { 0 }, said = { 0 };
 
-        lpo_py_add_str(&is, now);
-        lpo_py_add_str(&said, ov->value);
+        lpo_yaml_py_add_str(&is, now);
+        lpo_yaml_py_add_str(&said, ov->value);
         return lpo_fail(err, LPO_E_CONFIG,
                         "Could not delete from config. The value of '%s' is %s and not %s.",
                         ov->key, lpo_str_text(&is), lpo_str_text(&said));
@@ -90,21 +90,21 @@ static int apply_delete(struct lpo_scope *s, struct lpo_node *root, const struct
     return rc < 0 ? lpo_ctx(err, "Error merging override %s", ov->text) : 0;
 }
 
-static int apply_set(struct lpo_scope *s, struct lpo_node *root, const struct lpo_override *ov,
-                     bool force, struct lpo_err *err)
+static int apply_set(struct lpo_interp_scope *s, struct lpo_node *root,
+                     const struct lpo_override *ov, bool force, struct lpo_err *err)
 {
     int rc = check(s->arena, ov->value, err);
 
     if (rc == 0)
-        rc = lpo_update(s, root, ov->key, marked(s->arena, ov), force, err);
+        rc = lpo_merge_update(s, root, ov->key, marked(s->arena, ov), force, err);
     if (rc == LPO_E_NOTFOUND && !force)
         return lpo_ctx(err, "Could not override '%s'.\nTo append to your config use +%s", ov->key,
                        ov->text);
     return rc < 0 ? lpo_ctx(err, "Error merging override %s", ov->text) : 0;
 }
 
-static int apply_add(struct lpo_scope *s, struct lpo_node *root, const struct lpo_override *ov,
-                     struct lpo_err *err)
+static int apply_add(struct lpo_interp_scope *s, struct lpo_node *root,
+                     const struct lpo_override *ov, struct lpo_err *err)
 {
     struct lpo_node *now;
     int rc = current(s, root, ov->key, &now, err);
@@ -120,7 +120,7 @@ static int apply_add(struct lpo_scope *s, struct lpo_node *root, const struct lp
     return apply_set(s, root, ov, true, err);
 }
 
-int lpo_apply(struct lpo_scope *s, struct lpo_node *root, const struct lpo_override *ov,
+int lpo_apply(struct lpo_interp_scope *s, struct lpo_node *root, const struct lpo_override *ov,
               struct lpo_err *err)
 {
     if (ov->package)

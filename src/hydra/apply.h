@@ -4,7 +4,7 @@
 struct lpo_err;
 struct lpo_node;
 struct lpo_override;
-struct lpo_scope;
+struct lpo_interp_scope;
 
-int lpo_apply(struct lpo_scope *s, struct lpo_node *root, const struct lpo_override *ov,
+int lpo_apply(struct lpo_interp_scope *s, struct lpo_node *root, const struct lpo_override *ov,
               struct lpo_err *err);

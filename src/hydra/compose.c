@@ -4,14 +4,14 @@
 #include <unistd.h>
 
 #include "hydra/apply.h"
-#include "hydra/defaults/choices.h"
 #include "hydra/compose_scope.h"
+#include "hydra/defaults/choices.h"
+#include "hydra/defaults/repo.h"
 #include "hydra/hydra_node.h"
 #include "hydra/merge.h"
 #include "hydra/node.h"
 #include "hydra/override/override.h"
 #include "hydra/yaml/pytext.h"
-#include "hydra/defaults/repo.h"
 #include "settings/spelling.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -26,7 +26,7 @@ static int read_overrides(struct lpo_composed *c, const struct lpo_compose_in *i
     size_t n = 0;
 
     while (in->overrides && in->overrides[n]) {
-        if (!lpo_utf8_valid(in->overrides[n], strlen(in->overrides[n]), NULL))
+        if (!lpo_str_utf8_valid(in->overrides[n], strlen(in->overrides[n]), NULL))
             return lpo_fail(err, LPO_E_CONFIG, "override %zu is not UTF-8", n + 1);
         n++;
     }
@@ -65,7 +65,7 @@ static int bad_searchpath(const struct lpo_node *v, struct lpo_err *err)
 {
     LPO_STR s = { 0 };
 
-    lpo_py_add_str(&s, v);
+    lpo_yaml_py_add_str(&s, v);
     return lpo_fail(err, LPO_E_CONFIG, "hydra.searchpath must be a list of strings. Got: %s",
                     lpo_str_text(&s));
 }
@@ -83,11 +83,11 @@ static int add_searchpath(struct lpo_composed *c, const struct lpo_node *list, c
     for (size_t i = 0; i < list->count; i++) {
         const char *dir = list->items[i]->text;
 
-        if (lpo_starts(dir, "pkg://"))
+        if (lpo_str_starts(dir, "pkg://"))
             continue; /* a Python package: nothing to look into */
-        if (lpo_starts(dir, "file://"))
+        if (lpo_str_starts(dir, "file://"))
             dir += strlen("file://");
-        lpo_repo_add(c->repo, provider, dir);
+        lpo_defaults_repo_add(c->repo, provider, dir);
         if (!lpo_path_is_dir(dir))
             lpo_compose_warn(c, lpo_arena_printf(c->arena, "provider=%s, path=%s is not available.",
                                                  provider, dir));
@@ -98,11 +98,11 @@ static int add_searchpath(struct lpo_composed *c, const struct lpo_node *list, c
 /* hydra.searchpath of the command line, else of the primary config. */
 static int set_searchpath(struct lpo_composed *c, const char *config, struct lpo_err *err)
 {
-    struct lpo_scope scope = lpo_compose_scope(c);
+    struct lpo_interp_scope scope = lpo_compose_scope(c);
     struct lpo_spot root = { 0 };
     struct lpo_loaded *l;
     struct lpo_found f;
-    int rc = lpo_repo_load(c->repo, config, &l, err);
+    int rc = lpo_defaults_repo_load(c->repo, config, &l, err);
 
     if (rc < 0)
         return rc;
@@ -127,7 +127,7 @@ static int set_searchpath(struct lpo_composed *c, const char *config, struct lpo
 static struct lpo_node *wrap(struct lpo_arena *a, const char *package, struct lpo_node *config)
 {
     const char **keys;
-    size_t n = lpo_key_split(a, package, &keys);
+    size_t n = lpo_interp_key_split(a, package, &keys);
 
     while (*package && n > 0) {
         struct lpo_node *map = lpo_node_map(a);
@@ -141,11 +141,11 @@ static struct lpo_node *wrap(struct lpo_arena *a, const char *package, struct lp
 static int merge_row(struct lpo_composed *c, struct lpo_node *root,
                      const struct lpo_default_row *row, struct lpo_err *err)
 {
-    struct lpo_scope scope = lpo_compose_scope(c);
+    struct lpo_interp_scope scope = lpo_compose_scope(c);
     struct lpo_spot at = { .node = root };
     struct lpo_loaded *l;
     struct lpo_node *config, *path;
-    int rc = lpo_repo_load(c->repo, row->config, &l, err);
+    int rc = lpo_defaults_repo_load(c->repo, row->config, &l, err);
 
     if (rc < 0 || !l)
         return rc;
@@ -171,7 +171,8 @@ static int below_null_params(const struct lpo_node *root, const struct lpo_overr
 {
     const struct lpo_node *params = lpo_node_at(root, "hydra.sweeper.params");
 
-    if (!lpo_starts(ov->key, "hydra.sweeper.params.") || !params || params->kind != LPO_NODE_NULL)
+    if (!lpo_str_starts(ov->key, "hydra.sweeper.params.") || !params ||
+        params->kind != LPO_NODE_NULL)
         return 0;
     return lpo_fail(err, LPO_E_CONFIG,
                     "override '%s': hydra.sweeper.params is null; give it as a whole: "
@@ -184,7 +185,7 @@ static int apply_overrides(struct lpo_composed *c, struct lpo_node *root,
 {
     for (size_t i = 0; i < choices->nconfig; i++) {
         const struct lpo_override *ov = choices->config[i];
-        struct lpo_scope scope = lpo_compose_scope(c);
+        struct lpo_interp_scope scope = lpo_compose_scope(c);
         struct lpo_node *hydra;
         int rc = below_null_params(root, ov, err);
 
@@ -236,7 +237,7 @@ static int list_options(void *with, struct lpo_arena *a, const char *group, cons
 {
     (void)a;
     (void)err;
-    *count = lpo_repo_options(with, group, names);
+    *count = lpo_defaults_repo_options(with, group, names);
     return 0;
 }
 
@@ -244,7 +245,7 @@ static int open_repo(struct lpo_composed *c, const struct lpo_compose_in *in, st
 {
     struct lpo_sweep_options *options = LPO_NEW(c->arena, struct lpo_sweep_options);
 
-    c->repo = lpo_repo_new(c->arena);
+    c->repo = lpo_defaults_repo_new(c->arena);
     if (!in->dirs || !in->dirs[0])
         return lpo_fail(err, LPO_E_CONFIG, "no config folder was given");
     if (!lpo_path_is_dir(in->dirs[0]))
@@ -253,7 +254,7 @@ static int open_repo(struct lpo_composed *c, const struct lpo_compose_in *in, st
                         "Check that the config directory '%s' exists and readable",
                         in->dirs[0]);
     for (size_t i = 0; in->dirs[i]; i++)
-        lpo_repo_add(c->repo, i ? "command-line" : "main", in->dirs[i]);
+        lpo_defaults_repo_add(c->repo, i ? "command-line" : "main", in->dirs[i]);
     *options = (struct lpo_sweep_options){ c->repo, list_options };
     c->options = options;
     return 0;
@@ -264,7 +265,7 @@ int lpo_compose(struct lpo_arena *a, const struct lpo_compose_in *in, struct lpo
 {
     const char *config = in->config_name ? in->config_name : "config";
     struct lpo_choices choices;
-    struct lpo_scope scope;
+    struct lpo_interp_scope scope;
     int rc;
 
     *out = (struct lpo_composed){ .arena = a, .env = in->env };
@@ -278,18 +279,20 @@ int lpo_compose(struct lpo_arena *a, const struct lpo_compose_in *in, struct lpo
     if (rc == 0)
         rc = set_searchpath(out, config, err);
     if (rc == 0 && in->spellings)
-        lpo_spelling_rename(a, in->spellings, out->overrides, out->noverrides, out->warnings);
+        lpo_settings_spelling_rename(a, in->spellings, out->overrides, out->noverrides,
+                                     out->warnings);
     if (rc == 0)
         rc = check_sweeps(out, in->multirun, err);
     if (rc == 0)
-        rc = lpo_choices_init(&choices, a, out->repo, out->overrides, out->noverrides, err);
+        rc =
+            lpo_defaults_choices_init(&choices, a, out->repo, out->overrides, out->noverrides, err);
     if (rc == 0)
         rc = lpo_defaults_list(&scope, out->repo, config, &choices, in->multirun, &out->defaults,
                                err);
     for (size_t i = 0; rc == 0 && i < out->defaults.count; i++)
         rc = merge_row(out, out->root, &out->defaults.rows[i], err);
     if (rc == 0 && in->spellings)
-        lpo_spelling_move(a, in->spellings, out->root, out->warnings);
+        lpo_settings_spelling_move(a, in->spellings, out->root, out->warnings);
     if (rc == 0)
         rc = apply_overrides(out, out->root, &choices, err);
     if (rc == 0) {

@@ -43,7 +43,7 @@ struct lpo_composed {
     struct lpo_override *overrides; /* as read, sweeps too */
     size_t noverrides;
     struct lpo_node *warnings;               /* a list of texts for stderr */
-    const struct lpo_sweep_options *options; /* for lpo_sweep_jobs() */
+    const struct lpo_sweep_options *options; /* for lpo_override_sweep_jobs() */
     struct lpo_repo *repo;
     const char *const *env;
     time_t now;

@@ -14,9 +14,9 @@ void lpo_compose_warn(void *composed, const char *text)
     lpo_node_push(c->arena, c->warnings, lpo_node_string(c->arena, text));
 }
 
-struct lpo_scope lpo_compose_scope(struct lpo_composed *c)
+struct lpo_interp_scope lpo_compose_scope(struct lpo_composed *c)
 {
-    return (struct lpo_scope){
+    return (struct lpo_interp_scope){
         .arena = c->arena, .env = c->env, .now = c->now, .warn = lpo_compose_warn, .with = c
     };
 }
@@ -36,16 +36,17 @@ static const struct lpo_spot *find_spot(struct lpo_arena *a, const struct lpo_sp
     const struct lpo_spot *found = n == node ? at : NULL;
 
     for (size_t i = 0; !found && n->kind == LPO_NODE_LIST && i < n->count; i++)
-        found = find_spot(a, lpo_spot_child(a, at, NULL, i, n->items[i]), node);
+        found = find_spot(a, lpo_interp_spot_child(a, at, NULL, i, n->items[i]), node);
     for (size_t i = 0; !found && n->kind == LPO_NODE_MAP && i < n->npairs; i++)
-        found = find_spot(a, lpo_spot_child(a, at, n->pairs[i].key, 0, n->pairs[i].value), node);
+        found =
+            find_spot(a, lpo_interp_spot_child(a, at, n->pairs[i].key, 0, n->pairs[i].value), node);
     return found;
 }
 
 int lpo_compose_resolve_in(struct lpo_composed *c, struct lpo_node *root, struct lpo_node *node,
                            struct lpo_err *err)
 {
-    struct lpo_scope scope = lpo_compose_scope(c);
+    struct lpo_interp_scope scope = lpo_compose_scope(c);
     struct lpo_spot top = { .node = root };
     const struct lpo_spot *at = find_spot(c->arena, &top, node);
     int rc;
@@ -65,7 +66,7 @@ int lpo_compose_resolve(struct lpo_composed *c, struct lpo_err *err)
 int lpo_compose_pick(struct lpo_composed *c, struct lpo_node *root, const char *path,
                      struct lpo_node **out, struct lpo_err *err)
 {
-    struct lpo_scope scope = lpo_compose_scope(c);
+    struct lpo_interp_scope scope = lpo_compose_scope(c);
     struct lpo_spot at = { .node = root };
     struct lpo_found f;
     int rc;

@@ -5,10 +5,10 @@
 #include <strings.h>
 
 #include "hydra/defaults/choices.h"
+#include "hydra/defaults/repo.h"
 #include "hydra/node.h"
 #include "hydra/override/override.h"
 #include "hydra/yaml/pytext.h"
-#include "hydra/defaults/repo.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
@@ -94,7 +94,7 @@ static int bad_value(const struct lpo_node *v, const char *path, const char *wan
 {
     LPO_STR shown = { 0 };
 
-    lpo_py_add_str(&shown, v);
+    lpo_yaml_py_add_str(&shown, v);
     lpo_fail(err, LPO_E_CONFIG, "Invalid value '%s' for 'hydra.%s', expected %s",
              lpo_str_text(&shown), path, wanted);
     if (v->where.line)
@@ -112,7 +112,7 @@ static int to_text(struct lpo_arena *a, struct lpo_node **slot, const char *path
         return 0;
     if (lpo_node_is_container(*slot))
         return bad_value(*slot, path, "a string", err);
-    lpo_py_add_str(&s, *slot);
+    lpo_yaml_py_add_str(&s, *slot);
     *slot = lpo_node_string(a, lpo_str_text(&s));
     (*slot)->where = where;
     return 0;
@@ -146,7 +146,7 @@ static int to_int(struct lpo_arena *a, struct lpo_node **slot, const char *path,
 
     if (v->kind == LPO_NODE_INT)
         return 0;
-    if (v->kind != LPO_NODE_STRING || !lpo_py_is_int(v->text, v->len))
+    if (v->kind != LPO_NODE_STRING || !lpo_yaml_py_is_int(v->text, v->len))
         return bad_value(v, path, "an integer", err);
     *slot = lpo_node_int(a, strtoll(v->text, NULL, 10));
     return 0;
@@ -214,8 +214,8 @@ static int unknown_key(const struct row *row, const struct lpo_node *key, struct
             !strchr(tail + (len > 0), '.'))
             names[n++] = tail + (len > 0);
     }
-    lpo_py_add_str(&name, key);
-    near = lpo_nearest(lpo_str_text(&name), names, n);
+    lpo_yaml_py_add_str(&name, key);
+    near = lpo_str_nearest(lpo_str_text(&name), names, n);
     lpo_fail(err, LPO_E_CONFIG, "Key '%s' not in '%s' (full key: hydra.%s%s%s)%s%s%s",
              lpo_str_text(&name), row->name, row->path, len ? "." : "", lpo_str_text(&name),
              near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
@@ -283,8 +283,8 @@ static void add_dirname(struct lpo_arena *a, const struct lpo_node *hydra,
 {
     const struct lpo_node *conf = lpo_node_at(hydra, "job.config.override_dirname");
     const char **lines = lpo_arena_array(a, f->noverrides, sizeof(*lines));
-    const char *kv = lpo_conf_text(conf, "kv_sep", "="),
-               *item = lpo_conf_text(conf, "item_sep", ",");
+    const char *kv = lpo_node_conf_text(conf, "kv_sep", "="),
+               *item = lpo_node_conf_text(conf, "item_sep", ",");
     LPO_STR s = { 0 };
     size_t n = 0;
 
@@ -343,11 +343,11 @@ static void fill_runtime(struct lpo_arena *a, struct lpo_node *hydra,
     lpo_node_set(a, rt, "version", lpo_node_string(a, "1.3.2")); /* whose rules we follow */
     lpo_node_set(a, rt, "version_base", lpo_node_string(a, "1.3"));
     lpo_node_set(a, rt, "cwd", lpo_node_string(a, f->cwd));
-    for (size_t i = 0; i < lpo_repo_source_count(f->repo); i++) {
+    for (size_t i = 0; i < lpo_defaults_repo_source_count(f->repo); i++) {
         const char *scheme, *path, *provider;
         struct lpo_node *s = lpo_node_map(a);
 
-        lpo_repo_source(f->repo, i, &scheme, &path, &provider);
+        lpo_defaults_repo_source(f->repo, i, &scheme, &path, &provider);
         lpo_node_set(a, s, "path", lpo_node_string(a, path));
         lpo_node_set(a, s, "schema", lpo_node_string(a, scheme));
         lpo_node_set(a, s, "provider", lpo_node_string(a, provider));

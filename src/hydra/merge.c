@@ -11,7 +11,7 @@
 #include "util/str.h"
 
 /* A key that is not there, with the nearest that is. */
-static int no_such_key(struct lpo_scope *s, const struct lpo_spot *map, const char *key,
+static int no_such_key(struct lpo_interp_scope *s, const struct lpo_spot *map, const char *key,
                        struct lpo_err *err)
 {
     const struct lpo_node *n = map->node;
@@ -23,8 +23,8 @@ static int no_such_key(struct lpo_scope *s, const struct lpo_spot *map, const ch
     for (size_t i = 0; i < n->npairs; i++)
         if (n->pairs[i].key->kind == LPO_NODE_STRING)
             names[count++] = n->pairs[i].key->text;
-    near = lpo_nearest(key, names, count);
-    lpo_spot_add_key(&full, map);
+    near = lpo_str_nearest(key, names, count);
+    lpo_interp_spot_add_key(&full, map);
     return lpo_fail(err, LPO_E_NOTFOUND, "Key '%s' is not in struct (full key: %s%s%s)%s%s%s", key,
                     lpo_str_text(&full), full.len ? "." : "", key, near ? "; did you mean '" : "",
                     near ? near : "", near ? "'?" : "");
@@ -34,7 +34,7 @@ static int mixed(const struct lpo_spot *dest, struct lpo_err *err)
 {
     LPO_STR full = { 0 };
 
-    lpo_spot_add_key(&full, dest);
+    lpo_interp_spot_add_key(&full, dest);
     return lpo_fail(err, LPO_E_CONFIG, "Cannot merge DictConfig with ListConfig (full key: %s)",
                     lpo_str_text(&full));
 }
@@ -57,7 +57,7 @@ static int check_keys(const struct lpo_spot *at, const struct lpo_node *value, s
         int rc;
 
         if (value->pairs[i].key->kind == LPO_NODE_NULL) {
-            lpo_spot_add_key(&full, at);
+            lpo_interp_spot_add_key(&full, at);
             return lpo_fail(err, LPO_E_CONFIG, "Incompatible key type 'NoneType' (full key: %s)",
                             lpo_str_text(&full));
         }
@@ -69,7 +69,7 @@ static int check_keys(const struct lpo_spot *at, const struct lpo_node *value, s
 }
 
 /* A reference to a container is replaced by a copy of it; one that cannot be followed stays. */
-static struct lpo_node *unfold(struct lpo_scope *s, const struct lpo_spot *at)
+static struct lpo_node *unfold(struct lpo_interp_scope *s, const struct lpo_spot *at)
 {
     struct lpo_err ignored = { 0 };
     struct lpo_found f;
@@ -80,24 +80,24 @@ static struct lpo_node *unfold(struct lpo_scope *s, const struct lpo_spot *at)
     return lpo_node_clone(s->arena, f.node);
 }
 
-static int merge_key(struct lpo_scope *s, const struct lpo_spot *dest, size_t at,
+static int merge_key(struct lpo_interp_scope *s, const struct lpo_spot *dest, size_t at,
                      struct lpo_node *src, bool closed, struct lpo_err *err)
 {
     struct lpo_pair *pair = &dest->node->pairs[at];
 
     if (lpo_node_is_interpolation(pair->value))
-        pair->value = unfold(s, lpo_spot_child(s->arena, dest, pair->key, 0, pair->value));
+        pair->value = unfold(s, lpo_interp_spot_child(s->arena, dest, pair->key, 0, pair->value));
     if (lpo_node_is_missing(src))
         return 0;
     if (lpo_node_is_container(pair->value) && lpo_node_is_container(src))
-        return lpo_merge(s, lpo_spot_child(s->arena, dest, pair->key, 0, pair->value), src, closed,
-                         err);
+        return lpo_merge(s, lpo_interp_spot_child(s->arena, dest, pair->key, 0, pair->value), src,
+                         closed, err);
     pair->value = lpo_node_clone(s->arena, src);
     return 0;
 }
 
-static int merge_maps(struct lpo_scope *s, const struct lpo_spot *dest, const struct lpo_node *src,
-                      bool closed, struct lpo_err *err)
+static int merge_maps(struct lpo_interp_scope *s, const struct lpo_spot *dest,
+                      const struct lpo_node *src, bool closed, struct lpo_err *err)
 {
     for (size_t i = 0; i < src->npairs; i++) {
         const struct lpo_pair *from = &src->pairs[i];
@@ -113,7 +113,7 @@ static int merge_maps(struct lpo_scope *s, const struct lpo_spot *dest, const st
         if (closed) {
             LPO_STR key = { 0 };
 
-            lpo_py_add_str(&key, from->key);
+            lpo_yaml_py_add_str(&key, from->key);
             return no_such_key(s, dest, lpo_str_text(&key), err);
         }
         lpo_node_set_key(s->arena, dest->node, from->key, lpo_node_clone(s->arena, from->value));
@@ -121,7 +121,7 @@ static int merge_maps(struct lpo_scope *s, const struct lpo_spot *dest, const st
     return 0;
 }
 
-int lpo_merge(struct lpo_scope *s, const struct lpo_spot *dest, const struct lpo_node *src,
+int lpo_merge(struct lpo_interp_scope *s, const struct lpo_spot *dest, const struct lpo_node *src,
               bool closed, struct lpo_err *err)
 {
     struct lpo_node *to = dest->node;
@@ -142,12 +142,12 @@ static int list_index(const struct lpo_spot *list, const char *key, size_t *inde
     LPO_STR full = { 0 };
     long at;
 
-    if (!lpo_py_is_int(key, strlen(key)))
+    if (!lpo_yaml_py_is_int(key, strlen(key)))
         return lpo_fail(err, LPO_E_CONFIG, "Index '%s' (str) is not an int", key);
     at = strtol(key, NULL, 10);
     if (at < 0)
         at += (long)list->node->count;
-    lpo_spot_add_key(&full, list);
+    lpo_interp_spot_add_key(&full, list);
     if (at < 0 || (size_t)at >= list->node->count)
         return lpo_fail(err, LPO_E_CONFIG, "list index out of range (full key: %s[%s])",
                         lpo_str_text(&full), key);
@@ -156,8 +156,9 @@ static int list_index(const struct lpo_spot *list, const char *key, size_t *inde
 }
 
 /* The slot of `key` in a container; a new key is made if `force`. */
-static int slot_of(struct lpo_scope *s, const struct lpo_spot *in, const char *key, bool force,
-                   struct lpo_node ***slot, const struct lpo_spot **spot, struct lpo_err *err)
+static int slot_of(struct lpo_interp_scope *s, const struct lpo_spot *in, const char *key,
+                   bool force, struct lpo_node ***slot, const struct lpo_spot **spot,
+                   struct lpo_err *err)
 {
     struct lpo_node *n = in->node, *name = lpo_node_string(s->arena, key);
     ptrdiff_t at;
@@ -169,7 +170,7 @@ static int slot_of(struct lpo_scope *s, const struct lpo_spot *in, const char *k
         if (rc < 0)
             return rc;
         *slot = &n->items[index];
-        *spot = lpo_spot_child(s->arena, in, NULL, index, **slot);
+        *spot = lpo_interp_spot_child(s->arena, in, NULL, index, **slot);
         return 0;
     }
     at = lpo_node_find(n, name);
@@ -180,16 +181,16 @@ static int slot_of(struct lpo_scope *s, const struct lpo_spot *in, const char *k
         at = (ptrdiff_t)n->npairs - 1;
     }
     *slot = &n->pairs[at].value;
-    *spot = lpo_spot_child(s->arena, in, n->pairs[at].key, 0, **slot);
+    *spot = lpo_interp_spot_child(s->arena, in, n->pairs[at].key, 0, **slot);
     return 0;
 }
 
-int lpo_update(struct lpo_scope *s, struct lpo_node *root, const char *path,
-               const struct lpo_node *value, bool force, struct lpo_err *err)
+int lpo_merge_update(struct lpo_interp_scope *s, struct lpo_node *root, const char *path,
+                     const struct lpo_node *value, bool force, struct lpo_err *err)
 {
-    const struct lpo_spot *at = lpo_spot_child(s->arena, NULL, NULL, 0, root), *next;
+    const struct lpo_spot *at = lpo_interp_spot_child(s->arena, NULL, NULL, 0, root), *next;
     const char **keys;
-    size_t n = lpo_key_split(s->arena, path, &keys);
+    size_t n = lpo_interp_key_split(s->arena, path, &keys);
     struct lpo_node **slot;
     int rc;
 
@@ -199,7 +200,7 @@ int lpo_update(struct lpo_scope *s, struct lpo_node *root, const char *path,
             return rc;
         if (!lpo_node_is_container(*slot)) {
             *slot = lpo_node_map(s->arena); /* what is no container gives way to one */
-            next = lpo_spot_child(s->arena, at, next->key, next->index, *slot);
+            next = lpo_interp_spot_child(s->arena, at, next->key, next->index, *slot);
         }
         at = next;
     }

@@ -9,14 +9,14 @@
 
 struct lpo_err;
 struct lpo_node;
-struct lpo_scope;
+struct lpo_interp_scope;
 struct lpo_spot;
 
 /* Merges `src` into the container at `dest`. `closed`: no new keys (Hydra's struct mode). */
-int lpo_merge(struct lpo_scope *s, const struct lpo_spot *dest, const struct lpo_node *src,
+int lpo_merge(struct lpo_interp_scope *s, const struct lpo_spot *dest, const struct lpo_node *src,
               bool closed, struct lpo_err *err);
 
 /* Sets the value at a dotted path below root; maps and lists are merged into what is there. With
  * `force`, what is missing on the way is made; without, a new key is LPO_E_NOTFOUND. */
-int lpo_update(struct lpo_scope *s, struct lpo_node *root, const char *path,
-               const struct lpo_node *value, bool force, struct lpo_err *err);
+int lpo_merge_update(struct lpo_interp_scope *s, struct lpo_node *root, const char *path,
+                     const struct lpo_node *value, bool force, struct lpo_err *err);

@@ -347,21 +347,21 @@ const char *lpo_node_kind_name(enum lpo_node_kind kind)
     return names[kind];
 }
 
-bool lpo_conf_bool(const struct lpo_node *root, const char *path, bool fallback)
+bool lpo_node_conf_bool(const struct lpo_node *root, const char *path, bool fallback)
 {
     const struct lpo_node *n = lpo_node_at(root, path);
 
     return n && n->kind == LPO_NODE_BOOL ? n->boolean : fallback;
 }
 
-int64_t lpo_conf_int(const struct lpo_node *root, const char *path, int64_t fallback)
+int64_t lpo_node_conf_int(const struct lpo_node *root, const char *path, int64_t fallback)
 {
     const struct lpo_node *n = lpo_node_at(root, path);
 
     return n && n->kind == LPO_NODE_INT ? n->integer : fallback;
 }
 
-double lpo_conf_real(const struct lpo_node *root, const char *path, double fallback)
+double lpo_node_conf_real(const struct lpo_node *root, const char *path, double fallback)
 {
     const struct lpo_node *n = lpo_node_at(root, path);
 
@@ -370,7 +370,7 @@ double lpo_conf_real(const struct lpo_node *root, const char *path, double fallb
     return n && n->kind == LPO_NODE_FLOAT ? n->real : fallback;
 }
 
-const char *lpo_conf_text(const struct lpo_node *root, const char *path, const char *fallback)
+const char *lpo_node_conf_text(const struct lpo_node *root, const char *path, const char *fallback)
 {
     const struct lpo_node *n = lpo_node_at(root, path);
 

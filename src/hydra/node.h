@@ -102,7 +102,7 @@ const char *lpo_node_kind_name(enum lpo_node_kind kind); /* "a map", "an integer
 
 /* Reading a resolved config where the schema has already checked types: the fallback is used when
  * the key is absent or null. */
-bool lpo_conf_bool(const struct lpo_node *root, const char *path, bool fallback);
-int64_t lpo_conf_int(const struct lpo_node *root, const char *path, int64_t fallback);
-double lpo_conf_real(const struct lpo_node *root, const char *path, double fallback);
-const char *lpo_conf_text(const struct lpo_node *root, const char *path, const char *fallback);
+bool lpo_node_conf_bool(const struct lpo_node *root, const char *path, bool fallback);
+int64_t lpo_node_conf_int(const struct lpo_node *root, const char *path, int64_t fallback);
+double lpo_node_conf_real(const struct lpo_node *root, const char *path, double fallback);
+const char *lpo_node_conf_text(const struct lpo_node *root, const char *path, const char *fallback);

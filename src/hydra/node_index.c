@@ -45,11 +45,11 @@ static uint64_t hash_key(const struct lpo_node *n)
     if (n->kind == LPO_NODE_NULL || lpo_node_is_container(n))
         return 7;
     if (!is_number(n))
-        return lpo_hash(n->text, n->len);
+        return lpo_str_hash(n->text, n->len);
     d = n->kind == LPO_NODE_FLOAT ? n->real : (double)whole(n);
     if (d == 0)
         d = 0; /* -0.0 and 0 are one key */
-    return lpo_hash(&d, sizeof d);
+    return lpo_str_hash(&d, sizeof d);
 }
 
 static void put(struct lpo_node_index *ix, const struct lpo_node *map, size_t pair)

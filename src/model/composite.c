@@ -64,7 +64,7 @@ static const struct composite any = { .label = "nested config" };
 static const struct lpo_json *nested(const struct lpo_json *config, const char *keys)
 {
     struct lpo_fields f = { config, NULL };
-    const struct lpo_json *found = lpo_field_json(&f, keys);
+    const struct lpo_json *found = lpo_model_field_json(&f, keys);
 
     return found && found->kind == LPO_JSON_OBJECT ? found : NULL;
 }
@@ -109,9 +109,9 @@ static int add_nested(struct lpo_arena *a, const struct lpo_json *config, const 
     if (vision || c->vision_type) {
         const char *type = type_or(vision, c->vision_type);
 
-        if (!lpo_vision_family_find(type, &f) && c->vision_type)
+        if (!lpo_model_vision_family_find(type, &f) && c->vision_type)
             type = c->vision_type;
-        if (lpo_vision_family_find(type, &f))
+        if (lpo_model_vision_family_find(type, &f))
             rc = lpo_model_add_vision(a, m, vision ? vision : &empty, type, err);
         if (rc == 0 && m->visions && c->vision_root)
             m->vision[0]->root = c->vision_root;
@@ -175,8 +175,8 @@ static int create_ocr(struct lpo_arena *a, const struct lpo_json *config,
     return 0;
 }
 
-int lpo_composite_create(struct lpo_arena *a, const struct lpo_json *config, struct lpo_model *m,
-                         struct lpo_err *err)
+int lpo_model_composite_create(struct lpo_arena *a, const struct lpo_json *config,
+                               struct lpo_model *m, struct lpo_err *err)
 {
     const struct lpo_json *widths = lpo_json_at(config, "vision_config.width");
     const struct composite *c = NULL;

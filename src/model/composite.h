@@ -10,8 +10,8 @@ struct lpo_model;
 struct lpo_projector;
 
 /* Fills `m` when the config is one of several parts; leaves it without parts when it is not. */
-int lpo_composite_create(struct lpo_arena *a, const struct lpo_json *config, struct lpo_model *m,
-                         struct lpo_err *err);
+int lpo_model_composite_create(struct lpo_arena *a, const struct lpo_json *config,
+                               struct lpo_model *m, struct lpo_err *err);
 
 /* From model.c, for the rows: one more part of the model. */
 int lpo_model_add_decoder(struct lpo_arena *a, struct lpo_model *m, const struct lpo_json *config,

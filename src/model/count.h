@@ -8,19 +8,19 @@
 
 #define LPO_COUNT_MAX UINT64_MAX
 
-static inline uint64_t lpo_mul(uint64_t a, uint64_t b)
+static inline uint64_t lpo_model_mul(uint64_t a, uint64_t b)
 {
     uint64_t r;
 
     return __builtin_mul_overflow(a, b, &r) ? LPO_COUNT_MAX : r;
 }
 
-static inline uint64_t lpo_mul3(uint64_t a, uint64_t b, uint64_t c)
+static inline uint64_t lpo_model_mul3(uint64_t a, uint64_t b, uint64_t c)
 {
-    return lpo_mul(lpo_mul(a, b), c);
+    return lpo_model_mul(lpo_model_mul(a, b), c);
 }
 
-static inline uint64_t lpo_add(uint64_t a, uint64_t b)
+static inline uint64_t lpo_model_add(uint64_t a, uint64_t b)
 {
     uint64_t r;
 

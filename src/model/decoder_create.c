@@ -14,9 +14,9 @@ int lpo_model_size(const struct lpo_fields *f, const char *keys, int64_t fallbac
                    int64_t most, uint64_t *out, struct lpo_err *err)
 {
     int first = (int)strcspn(keys, "|");
-    int64_t n = lpo_field_int(f, keys, fallback);
+    int64_t n = lpo_model_field_int(f, keys, fallback);
 
-    if (!lpo_field_has(f, keys) && fallback < least)
+    if (!lpo_model_field_has(f, keys) && fallback < least)
         return lpo_fail(err, LPO_E_FORMAT, "the config has no '%.*s'", first, keys);
     if (n < least || n > most)
         return lpo_fail(err, LPO_E_RANGE, "'%.*s' is %lld; expected %lld to %lld", first, keys,
@@ -25,7 +25,7 @@ int lpo_model_size(const struct lpo_fields *f, const char *keys, int64_t fallbac
     return 0;
 }
 
-static int read_sizes(struct lpo_decoder *d, struct lpo_err *err)
+static int read_sizes(struct lpo_model_decoder *d, struct lpo_err *err)
 {
     const struct lpo_fields *f = d->fields;
     int rc = lpo_model_size(f, "hidden_size|n_embd|d_model|n_embed|dim", 0, 1, MAX_SIZE, &d->hidden,
@@ -48,17 +48,17 @@ static int read_sizes(struct lpo_decoder *d, struct lpo_err *err)
     return rc;
 }
 
-static int read_attention(struct lpo_decoder *d, struct lpo_err *err)
+static int read_attention(struct lpo_model_decoder *d, struct lpo_err *err)
 {
     const struct lpo_fields *f = d->fields;
     int64_t kv = (int64_t)d->heads;
     int rc;
 
-    if (lpo_field_bool(f, "multi_query", false) &&
-        !lpo_field_bool(f, "new_decoder_architecture", false))
+    if (lpo_model_field_bool(f, "multi_query", false) &&
+        !lpo_model_field_bool(f, "new_decoder_architecture", false))
         kv = 1;
     else
-        kv = lpo_field_int(f, "num_key_value_heads|num_kv_heads|n_head_kv|n_kv_heads", kv);
+        kv = lpo_model_field_int(f, "num_key_value_heads|num_kv_heads|n_head_kv|n_kv_heads", kv);
     if (kv < 1 || kv > (int64_t)d->heads)
         return lpo_fail(err, LPO_E_RANGE, "%lld key and value heads for %llu heads", (long long)kv,
                         (unsigned long long)d->heads);
@@ -69,12 +69,12 @@ static int read_attention(struct lpo_decoder *d, struct lpo_err *err)
     return rc;
 }
 
-static int read_mla(struct lpo_decoder *d, struct lpo_err *err)
+static int read_mla(struct lpo_model_decoder *d, struct lpo_err *err)
 {
     const struct lpo_fields *f = d->fields;
     int rc = lpo_model_size(f, "kv_lora_rank", 0, 0, MAX_SIZE, &d->kv_rank, err);
 
-    if (rc < 0 || d->kv_rank == 0 || !lpo_field_bool(f, "use_mla", true)) {
+    if (rc < 0 || d->kv_rank == 0 || !lpo_model_field_bool(f, "use_mla", true)) {
         d->kv_rank = 0;
         return rc;
     }
@@ -89,11 +89,11 @@ static int read_mla(struct lpo_decoder *d, struct lpo_err *err)
     return rc;
 }
 
-static void read_rotary(struct lpo_decoder *d)
+static void read_rotary(struct lpo_model_decoder *d)
 {
     const struct lpo_fields *f = d->fields;
-    const struct lpo_json *rope = lpo_field_json(f, "rope_parameters|rope_scaling");
-    double part = lpo_field_real(f, "partial_rotary_factor|rotary_pct|rope_pct", 1.0);
+    const struct lpo_json *rope = lpo_model_field_json(f, "rope_parameters|rope_scaling");
+    double part = lpo_model_field_real(f, "partial_rotary_factor|rotary_pct|rope_pct", 1.0);
 
     if (d->family->no_rotary)
         return;
@@ -104,7 +104,7 @@ static void read_rotary(struct lpo_decoder *d)
     d->rotary_products = 1;
 }
 
-static int read_experts(struct lpo_decoder *d, struct lpo_err *err)
+static int read_experts(struct lpo_model_decoder *d, struct lpo_err *err)
 {
     const struct lpo_fields *f = d->fields;
     uint64_t shared = 0;
@@ -125,7 +125,7 @@ static int read_experts(struct lpo_decoder *d, struct lpo_err *err)
                             MAX_EXPERTS, &shared, err);
     if (rc == 0)
         rc = lpo_model_size(f, "shared_expert_intermediate_size",
-                            (int64_t)lpo_mul(shared, d->expert_inter), 0, INT64_MAX,
+                            (int64_t)lpo_model_mul(shared, d->expert_inter), 0, INT64_MAX,
                             &d->shared_inter, err);
     return rc;
 }
@@ -139,13 +139,13 @@ static bool in_list(const struct lpo_json *list, int64_t n)
 }
 
 /* Every rule of the known families at once: the ones a config does not use change nothing. */
-static void mark_sparse(struct lpo_decoder *d)
+static void mark_sparse(struct lpo_model_decoder *d)
 {
     const struct lpo_fields *f = d->fields;
-    const struct lpo_json *dense = lpo_field_json(f, "mlp_only_layers");
-    int64_t first = lpo_field_int(f, "first_k_dense_replace|moe_layer_start_index", 0);
-    int64_t last = lpo_field_int(f, "moe_layer_end_index", -1);
-    int64_t step = lpo_field_int(f, "decoder_sparse_step|moe_layer_interval", 1);
+    const struct lpo_json *dense = lpo_model_field_json(f, "mlp_only_layers");
+    int64_t first = lpo_model_field_int(f, "first_k_dense_replace|moe_layer_start_index", 0);
+    int64_t last = lpo_model_field_int(f, "moe_layer_end_index", -1);
+    int64_t step = lpo_model_field_int(f, "decoder_sparse_step|moe_layer_interval", 1);
 
     last = last < 0 ? (int64_t)d->layers - 1 : last;
     step = step < 1 ? 1 : step;
@@ -154,31 +154,31 @@ static void mark_sparse(struct lpo_decoder *d)
             d->experts > 0 && l >= first && l <= last && (l + 1) % step == 0 && !in_list(dense, l);
 }
 
-static bool rule_says_window(const struct lpo_decoder *d, int64_t l)
+static bool rule_says_window(const struct lpo_model_decoder *d, int64_t l)
 {
     const struct lpo_fields *f = d->fields;
-    int64_t every =
-        lpo_field_int(f, "sliding_window_pattern|_sliding_window_pattern", d->family->window_every);
+    int64_t every = lpo_model_field_int(f, "sliding_window_pattern|_sliding_window_pattern",
+                                        d->family->window_every);
 
     switch (d->family->window) {
     case LPO_WINDOW_ALL:
-        return lpo_field_bool(f, "use_sliding_window", true);
+        return lpo_model_field_bool(f, "use_sliding_window", true);
     case LPO_WINDOW_PATTERN:
         return every > 0 && (l + 1) % every != 0;
     case LPO_WINDOW_ABOVE:
-        return lpo_field_bool(f, "use_sliding_window", false) &&
-               l >= lpo_field_int(f, "max_window_layers", 0);
+        return lpo_model_field_bool(f, "use_sliding_window", false) &&
+               l >= lpo_model_field_int(f, "max_window_layers", 0);
     case LPO_WINDOW_NONE:
         break;
     }
     return false;
 }
 
-static void mark_windows(struct lpo_decoder *d)
+static void mark_windows(struct lpo_model_decoder *d)
 {
-    const struct lpo_json *types = lpo_field_json(d->fields, "layer_types");
+    const struct lpo_json *types = lpo_model_field_json(d->fields, "layer_types");
     const struct lpo_json *type = types && types->kind == LPO_JSON_ARRAY ? types->first : NULL;
-    int64_t window = lpo_field_int(d->fields, "sliding_window", 0);
+    int64_t window = lpo_model_field_int(d->fields, "sliding_window", 0);
     bool some = false, all = true;
 
     for (int64_t l = 0; l < (int64_t)d->layers; l++) {
@@ -194,11 +194,11 @@ static void mark_windows(struct lpo_decoder *d)
         d->rotary_products = 2;
 }
 
-int lpo_decoder_create(struct lpo_arena *a, const struct lpo_json *config,
-                       const struct lpo_decoder_family *family, struct lpo_decoder **out,
-                       struct lpo_err *err)
+int lpo_model_decoder_create(struct lpo_arena *a, const struct lpo_json *config,
+                             const struct lpo_decoder_family *family,
+                             struct lpo_model_decoder **out, struct lpo_err *err)
 {
-    struct lpo_decoder *d = LPO_NEW(a, struct lpo_decoder);
+    struct lpo_model_decoder *d = LPO_NEW(a, struct lpo_model_decoder);
     int rc;
 
     d->family = family;
@@ -215,8 +215,8 @@ int lpo_decoder_create(struct lpo_arena *a, const struct lpo_json *config,
     if (rc < 0)
         return rc;
     read_rotary(d);
-    d->tied = lpo_field_bool(d->fields, "tie_word_embeddings", false);
-    d->pooled_out = (uint64_t)lpo_field_int(d->fields, "projection_size", (int64_t)d->hidden);
+    d->tied = lpo_model_field_bool(d->fields, "tie_word_embeddings", false);
+    d->pooled_out = (uint64_t)lpo_model_field_int(d->fields, "projection_size", (int64_t)d->hidden);
     d->window = lpo_arena_array(a, d->layers, sizeof *d->window);
     d->sparse = lpo_arena_array(a, d->layers, sizeof *d->sparse);
     mark_sparse(d);

@@ -5,7 +5,8 @@
 #include "model/families_like.h"
 #include "model/fields.h"
 
-static const struct lpo_decoder_rows *const tables[] = { &lpo_dense_families, &lpo_moe_families };
+static const struct lpo_decoder_rows *const tables[] = { &lpo_model_dense_families,
+                                                         &lpo_model_moe_families };
 
 enum { TABLES = sizeof tables / sizeof *tables };
 
@@ -25,7 +26,7 @@ static const struct lpo_decoder_family generic = {
     .moe = &generic_moe,
 };
 
-const struct lpo_decoder_family *lpo_decoder_family_at(size_t i)
+const struct lpo_decoder_family *lpo_model_decoder_family_at(size_t i)
 {
     for (int t = 0; t < TABLES; t++) {
         if (i < tables[t]->count)
@@ -35,28 +36,28 @@ const struct lpo_decoder_family *lpo_decoder_family_at(size_t i)
     return NULL;
 }
 
-const struct lpo_decoder_family *lpo_decoder_family_find(const char *model_type,
-                                                         const struct lpo_fields *fields)
+const struct lpo_decoder_family *lpo_model_decoder_family_find(const char *model_type,
+                                                               const struct lpo_fields *fields)
 {
     const struct lpo_decoder_family *f;
 
-    for (size_t i = 0; (f = lpo_decoder_family_at(i)); i++) {
+    for (size_t i = 0; (f = lpo_model_decoder_family_at(i)); i++) {
         struct lpo_fields with = { fields->config, f->defaults };
 
-        if (strcmp(f->model_type, model_type) == 0 && lpo_field_match(&with, f->when))
+        if (strcmp(f->model_type, model_type) == 0 && lpo_model_field_match(&with, f->when))
             return f;
     }
     return NULL;
 }
 
-const struct lpo_decoder_family *lpo_decoder_family_generic(void)
+const struct lpo_decoder_family *lpo_model_decoder_family_generic(void)
 {
     return &generic;
 }
 
-bool lpo_family_says(const struct lpo_fields *fields, const char *key_or_yes)
+bool lpo_model_family_says(const struct lpo_fields *fields, const char *key_or_yes)
 {
     if (!key_or_yes)
         return false;
-    return strcmp(key_or_yes, "yes") == 0 || lpo_field_bool(fields, key_or_yes, false);
+    return strcmp(key_or_yes, "yes") == 0 || lpo_model_field_bool(fields, key_or_yes, false);
 }

@@ -111,16 +111,16 @@ struct lpo_vision_family {
 };
 
 /* The row for a config of this model_type, or NULL. */
-const struct lpo_decoder_family *lpo_decoder_family_find(const char *model_type,
-                                                         const struct lpo_fields *fields);
-const struct lpo_vision_family *lpo_vision_family_find(const char *model_type,
-                                                       const struct lpo_fields *fields);
+const struct lpo_decoder_family *lpo_model_decoder_family_find(const char *model_type,
+                                                               const struct lpo_fields *fields);
+const struct lpo_vision_family *lpo_model_vision_family_find(const char *model_type,
+                                                             const struct lpo_fields *fields);
 /* The row any unknown decoder is read by: Llama's, with no defaults. */
-const struct lpo_decoder_family *lpo_decoder_family_generic(void);
+const struct lpo_decoder_family *lpo_model_decoder_family_generic(void);
 
 /* All rows, for help and tests. */
-const struct lpo_decoder_family *lpo_decoder_family_at(size_t i); /* NULL past the last */
-const struct lpo_vision_family *lpo_vision_family_at(size_t i);
+const struct lpo_decoder_family *lpo_model_decoder_family_at(size_t i); /* NULL past the last */
+const struct lpo_vision_family *lpo_model_vision_family_at(size_t i);
 
 /* A "key or yes" of a row. */
-bool lpo_family_says(const struct lpo_fields *fields, const char *key_or_yes);
+bool lpo_model_family_says(const struct lpo_fields *fields, const char *key_or_yes);

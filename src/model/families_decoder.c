@@ -283,4 +283,5 @@ static const struct lpo_decoder_family families[] = {
       .bidirectional = true },
 };
 
-const struct lpo_decoder_rows lpo_dense_families = { families, sizeof families / sizeof *families };
+const struct lpo_decoder_rows lpo_model_dense_families = { families,
+                                                           sizeof families / sizeof *families };

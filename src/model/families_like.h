@@ -21,4 +21,4 @@ struct lpo_decoder_rows {
     size_t count;
 };
 
-extern const struct lpo_decoder_rows lpo_dense_families, lpo_moe_families;
+extern const struct lpo_decoder_rows lpo_model_dense_families, lpo_model_moe_families;

@@ -149,4 +149,5 @@ static const struct lpo_decoder_family families[] = {
       .moe = &oss_moe },
 };
 
-const struct lpo_decoder_rows lpo_moe_families = { families, sizeof families / sizeof *families };
+const struct lpo_decoder_rows lpo_model_moe_families = { families,
+                                                         sizeof families / sizeof *families };

@@ -162,20 +162,20 @@ static const struct lpo_vision_family families[] = {
 
 enum { COUNT = sizeof families / sizeof *families };
 
-const struct lpo_vision_family *lpo_vision_family_find(const char *model_type,
-                                                       const struct lpo_fields *fields)
+const struct lpo_vision_family *lpo_model_vision_family_find(const char *model_type,
+                                                             const struct lpo_fields *fields)
 {
     for (int i = 0; i < COUNT; i++) {
         struct lpo_fields with = { fields->config, families[i].defaults };
 
         if (strcmp(families[i].model_type, model_type) == 0 &&
-            lpo_field_match(&with, families[i].when))
+            lpo_model_field_match(&with, families[i].when))
             return &families[i];
     }
     return NULL;
 }
 
-const struct lpo_vision_family *lpo_vision_family_at(size_t i)
+const struct lpo_vision_family *lpo_model_vision_family_at(size_t i)
 {
     return i < COUNT ? &families[i] : NULL;
 }

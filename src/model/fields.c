@@ -68,21 +68,21 @@ static bool is_null(const struct value *v)
     return v->json ? v->json->kind == LPO_JSON_NULL : strcmp(v->word, "null") == 0;
 }
 
-bool lpo_field_has(const struct lpo_fields *f, const char *keys)
+bool lpo_model_field_has(const struct lpo_fields *f, const char *keys)
 {
     struct value v = look_up(f, keys);
 
     return !is_null(&v);
 }
 
-const struct lpo_json *lpo_field_json(const struct lpo_fields *f, const char *keys)
+const struct lpo_json *lpo_model_field_json(const struct lpo_fields *f, const char *keys)
 {
     struct value v = look_up(f, keys);
 
     return v.json && v.json->kind != LPO_JSON_NULL ? v.json : NULL;
 }
 
-double lpo_field_real(const struct lpo_fields *f, const char *keys, double fallback)
+double lpo_model_field_real(const struct lpo_fields *f, const char *keys, double fallback)
 {
     struct value v = look_up(f, keys);
     char *end;
@@ -98,7 +98,7 @@ double lpo_field_real(const struct lpo_fields *f, const char *keys, double fallb
     return *end ? fallback : d;
 }
 
-int64_t lpo_field_int(const struct lpo_fields *f, const char *keys, int64_t fallback)
+int64_t lpo_model_field_int(const struct lpo_fields *f, const char *keys, int64_t fallback)
 {
     struct value v = look_up(f, keys);
     char *end;
@@ -114,7 +114,7 @@ int64_t lpo_field_int(const struct lpo_fields *f, const char *keys, int64_t fall
     return *end ? fallback : n;
 }
 
-bool lpo_field_bool(const struct lpo_fields *f, const char *keys, bool fallback)
+bool lpo_model_field_bool(const struct lpo_fields *f, const char *keys, bool fallback)
 {
     struct value v = look_up(f, keys);
 
@@ -130,13 +130,13 @@ bool lpo_field_bool(const struct lpo_fields *f, const char *keys, bool fallback)
 static bool term_holds(const struct lpo_fields *f, const char *key, const char *want)
 {
     if (strcmp(want, "null") == 0)
-        return !lpo_field_has(f, key);
+        return !lpo_model_field_has(f, key);
     if (strcmp(want, "true") == 0 || strcmp(want, "false") == 0)
-        return lpo_field_bool(f, key, false) == (strcmp(want, "true") == 0);
-    return lpo_field_has(f, key) && lpo_field_real(f, key, -1) == strtod(want, NULL);
+        return lpo_model_field_bool(f, key, false) == (strcmp(want, "true") == 0);
+    return lpo_model_field_has(f, key) && lpo_model_field_real(f, key, -1) == strtod(want, NULL);
 }
 
-bool lpo_field_match(const struct lpo_fields *f, const char *terms)
+bool lpo_model_field_match(const struct lpo_fields *f, const char *terms)
 {
     for (const char *p = terms; p && *p; p += strspn(p, " ")) {
         size_t term = strcspn(p, " "), name = strcspn(p, "=");

@@ -17,13 +17,13 @@ struct lpo_fields {
 };
 
 /* Is there a value that is not null, in the config or among the defaults? */
-bool lpo_field_has(const struct lpo_fields *f, const char *keys);
+bool lpo_model_field_has(const struct lpo_fields *f, const char *keys);
 /* The fallback stands for absent and for null. A list gives its first item ([224, 224]). */
-int64_t lpo_field_int(const struct lpo_fields *f, const char *keys, int64_t fallback);
-double lpo_field_real(const struct lpo_fields *f, const char *keys, double fallback);
-bool lpo_field_bool(const struct lpo_fields *f, const char *keys, bool fallback);
+int64_t lpo_model_field_int(const struct lpo_fields *f, const char *keys, int64_t fallback);
+double lpo_model_field_real(const struct lpo_fields *f, const char *keys, double fallback);
+bool lpo_model_field_bool(const struct lpo_fields *f, const char *keys, bool fallback);
 /* From the config alone; NULL when absent or null. */
-const struct lpo_json *lpo_field_json(const struct lpo_fields *f, const char *keys);
+const struct lpo_json *lpo_model_field_json(const struct lpo_fields *f, const char *keys);
 
 /* Do all terms of "key=value key=value" hold? Values: true, false, null or a number. */
-bool lpo_field_match(const struct lpo_fields *f, const char *terms);
+bool lpo_model_field_match(const struct lpo_fields *f, const char *terms);

@@ -133,8 +133,8 @@ static void add_from_tensors(struct lpo_json_writer *w, const lpo_gguf_values *v
     lpo_jw_bool(w, "use_qk_norm", tensor(tensors, "blk.0.attn_q_norm.weight") != NULL);
 }
 
-const struct lpo_json *lpo_gguf_config(struct lpo_arena *a, const lpo_gguf_values *values,
-                                       const lpo_stored_vec *tensors)
+const struct lpo_json *lpo_model_gguf_config(struct lpo_arena *a, const lpo_gguf_values *values,
+                                             const lpo_stored_vec *tensors)
 {
     const struct lpo_gguf_value *named = find(values, "", "general.architecture");
     const char *arch = named && named->text ? named->text : "";

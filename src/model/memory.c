@@ -9,7 +9,7 @@
 /* A driver, a context and allocators take some of it; what is left for a model. */
 static const double usable = 0.95;
 
-static double weights_of_rank(const struct lpo_needs *a)
+static double weights_of_rank(const struct lpo_model_needs *a)
 {
     double elements = 0, each = lpo_dtype_bytes(a->options.dtype);
 
@@ -17,22 +17,22 @@ static double weights_of_rank(const struct lpo_needs *a)
         const struct lpo_tensor *t = &a->tensors.at[i];
 
         if (!t->tied)
-            elements += lpo_rank_real((double)t->count, t->ways, a->options.tp);
+            elements += lpo_model_rank_real((double)t->count, t->ways, a->options.tp);
     }
     if (a->options.weight_bytes > 0 && a->params)
         each = a->options.weight_bytes / (double)a->params;
     return elements * each;
 }
 
-static uint64_t layer_width(const struct lpo_decoder *d, uint64_t tp)
+static uint64_t layer_width(const struct lpo_model_decoder *d, uint64_t tp)
 {
     if (d->kv_rank)
         return d->kv_rank + d->rope_dim;
-    return lpo_mul3(2, lpo_rank_pieces(d->kv_heads, tp), d->head_dim);
+    return lpo_model_mul3(2, lpo_model_rank_pieces(d->kv_heads, tp), d->head_dim);
 }
 
 /* Cache elements of one sequence with so many tokens: a window keeps no more than itself. */
-static double cache_elements(const struct lpo_decoder *d, uint64_t tp, uint64_t tokens)
+static double cache_elements(const struct lpo_model_decoder *d, uint64_t tp, uint64_t tokens)
 {
     double sum = 0;
 
@@ -45,7 +45,7 @@ static double cache_elements(const struct lpo_decoder *d, uint64_t tp, uint64_t 
 }
 
 /* The largest pair of input and output that lives at once, and the residual beside it. */
-static double peak_activations(const struct lpo_needs *a)
+static double peak_activations(const struct lpo_model_needs *a)
 {
     double most = 0, bytes = lpo_dtype_bytes(a->options.dtype);
 
@@ -55,8 +55,8 @@ static double peak_activations(const struct lpo_needs *a)
         for (size_t i = 0; i < p->ops.len; i++) {
             const struct lpo_model_op *op = &p->ops.at[i];
 
-            most = fmax(most, lpo_rank_real((double)lpo_add(op->reads, op->writes), op->ways,
-                                            a->options.tp));
+            most = fmax(most, lpo_model_rank_real((double)lpo_model_add(op->reads, op->writes),
+                                                  op->ways, a->options.tp));
         }
     }
     return most * (bytes < 2 ? 2 : bytes);
@@ -67,9 +67,9 @@ static uint64_t floor_count(double n)
     return n >= 1 ? n < 1e15 ? (uint64_t)n : (uint64_t)1e15 : 0;
 }
 
-static uint64_t longest_context(const struct lpo_needs *a, double room)
+static uint64_t longest_context(const struct lpo_model_needs *a, double room)
 {
-    const struct lpo_decoder *d = a->model->decoder;
+    const struct lpo_model_decoder *d = a->model->decoder;
     double byte = lpo_dtype_bytes(a->options.kv_dtype) * (double)a->options.batch;
     uint64_t low = 0, high = (uint64_t)1 << 40;
 
@@ -84,19 +84,19 @@ static uint64_t longest_context(const struct lpo_needs *a, double room)
     return d->positions && low > d->positions ? d->positions : low;
 }
 
-void lpo_memory_plan(struct lpo_needs *a)
+void lpo_model_memory_plan(struct lpo_model_needs *a)
 {
-    const struct lpo_decoder *d = a->model->decoder;
+    const struct lpo_model_decoder *d = a->model->decoder;
     const struct lpo_needs_options *o = &a->options;
-    struct lpo_memory *m = &a->memory;
+    struct lpo_model_memory *m = &a->memory;
     uint64_t longest = o->context > o->seq ? o->context : o->seq;
     double byte = lpo_dtype_bytes(o->kv_dtype), one = 0, room;
 
     m->weights = weights_of_rank(a);
     m->activations = peak_activations(a);
     if (d && !d->family->no_cache) {
-        a->kv_elements = lpo_mul(d->layers, layer_width(d, 1));
-        m->kv_per_token = (double)lpo_mul(d->layers, layer_width(d, o->tp)) * byte;
+        a->kv_elements = lpo_model_mul(d->layers, layer_width(d, 1));
+        m->kv_per_token = (double)lpo_model_mul(d->layers, layer_width(d, o->tp)) * byte;
         one = cache_elements(d, o->tp, longest) * byte;
         m->kv = one * (double)o->batch;
         m->kv_model = cache_elements(d, 1, longest) * byte * (double)o->batch;

@@ -21,14 +21,14 @@ int lpo_model_add_decoder(struct lpo_arena *a, struct lpo_model *m, const struct
                           const char *model_type, struct lpo_err *err)
 {
     struct lpo_fields fields = { config, NULL };
-    const struct lpo_decoder_family *f = lpo_decoder_family_find(model_type, &fields);
+    const struct lpo_decoder_family *f = lpo_model_decoder_family_find(model_type, &fields);
     int rc;
 
     if (!f) {
-        f = lpo_decoder_family_generic();
+        f = lpo_model_decoder_family_generic();
         m->guessed = true;
     }
-    rc = lpo_decoder_create(a, config, f, &m->decoder, err);
+    rc = lpo_model_decoder_create(a, config, f, &m->decoder, err);
     if (rc < 0)
         return rc;
     m->decoder->part = add_part(m, "decoder");
@@ -43,12 +43,12 @@ int lpo_model_add_vision(struct lpo_arena *a, struct lpo_model *m, const struct 
                          const char *model_type, struct lpo_err *err)
 {
     struct lpo_fields fields = { config, NULL };
-    const struct lpo_vision_family *f = lpo_vision_family_find(model_type, &fields);
+    const struct lpo_vision_family *f = lpo_model_vision_family_find(model_type, &fields);
     int rc;
 
     if (!f)
         return lpo_fail(err, LPO_E_NOTFOUND, "no vision family is called '%s'", model_type);
-    rc = lpo_vision_create(a, config, f, &m->vision[m->visions], err);
+    rc = lpo_model_vision_create(a, config, f, &m->vision[m->visions], err);
     if (rc < 0)
         return rc;
     m->vision[m->visions++]->part = add_part(m, f->part);
@@ -90,12 +90,12 @@ static const char *type_of_architecture(const char *architecture)
     const char *best = "";
     size_t longest = 0;
 
-    for (size_t i = 0; (d = lpo_decoder_family_at(i)); i++)
+    for (size_t i = 0; (d = lpo_model_decoder_family_at(i)); i++)
         if (prefix_len(architecture, d->model_type) > longest) {
             longest = prefix_len(architecture, d->model_type);
             best = d->model_type;
         }
-    for (size_t i = 0; (v = lpo_vision_family_at(i)); i++)
+    for (size_t i = 0; (v = lpo_model_vision_family_at(i)); i++)
         if (prefix_len(architecture, v->model_type) > longest) {
             longest = prefix_len(architecture, v->model_type);
             best = v->model_type;
@@ -122,13 +122,13 @@ static void apply_architecture(const struct lpo_json *config, struct lpo_model *
 {
     const char *name = first_architecture(config);
     const struct lpo_json *labels = lpo_json_get(config, "id2label");
-    struct lpo_vision *v = m->visions == 1 ? m->vision[0] : NULL;
+    struct lpo_model_vision *v = m->visions == 1 ? m->vision[0] : NULL;
 
-    if (m->decoder && lpo_ends(name, "Model") && !lpo_ends(name, "LMHeadModel")) {
+    if (m->decoder && lpo_str_ends(name, "Model") && !lpo_str_ends(name, "LMHeadModel")) {
         m->decoder->headless = true;
         m->decoder->root = "";
     }
-    if (v && v->family->classifier_root && lpo_ends(name, "ForImageClassification")) {
+    if (v && v->family->classifier_root && lpo_str_ends(name, "ForImageClassification")) {
         int64_t n = lpo_json_int(lpo_json_get(config, "num_labels"),
                                  labels && labels->count ? (int64_t)labels->count : 2);
 
@@ -141,7 +141,7 @@ static int create_single(struct lpo_arena *a, const struct lpo_json *config, str
                          struct lpo_err *err)
 {
     struct lpo_fields fields = { config, NULL };
-    int rc = lpo_vision_family_find(m->model_type, &fields)
+    int rc = lpo_model_vision_family_find(m->model_type, &fields)
                  ? lpo_model_add_vision(a, m, config, m->model_type, err)
                  : lpo_model_add_decoder(a, m, config, m->model_type, err);
 
@@ -186,7 +186,7 @@ int lpo_model_create(struct lpo_arena *a, const struct lpo_json *config,
         return lpo_fail(err, LPO_E_FORMAT, "a model config is an object");
     m->model_type = find_type(config);
     m->dtype = find_dtype(config);
-    rc = lpo_composite_create(a, config, m, err);
+    rc = lpo_model_composite_create(a, config, m, err);
     if (rc == 0 && m->nparts == 0)
         rc = create_single(a, config, m, err);
     if (rc < 0)
@@ -205,18 +205,18 @@ uint64_t lpo_model_image(const struct lpo_model *m)
 
 uint64_t lpo_model_image_tokens(const struct lpo_model *m, uint64_t image)
 {
-    const struct lpo_vision *last = m->visions ? m->vision[m->visions - 1] : NULL;
-    uint64_t side = last ? lpo_vision_side(last, image) : 0;
+    const struct lpo_model_vision *last = m->visions ? m->vision[m->visions - 1] : NULL;
+    uint64_t side = last ? lpo_model_vision_side(last, image) : 0;
 
-    return m->projector.tokens ? m->projector.tokens : lpo_mul(side, side);
+    return m->projector.tokens ? m->projector.tokens : lpo_model_mul(side, side);
 }
 
 static void walk_projector(const struct lpo_model *m, struct lpo_walk *w)
 {
     const struct lpo_projector *p = &m->projector;
-    uint64_t vectors = lpo_mul(w->phase->batch, lpo_model_image_tokens(m, w->phase->image));
+    uint64_t vectors = lpo_model_mul(w->phase->batch, lpo_model_image_tokens(m, w->phase->image));
     struct lpo_linear l = { .in = p->in, .out = p->out, .kind = LPO_OP_PROJECTION };
-    size_t mark = lpo_walk_enter(w, "%s", p->root ? p->root : "");
+    size_t mark = lpo_model_walk_enter(w, "%s", p->root ? p->root : "");
 
     w->at = (struct lpo_model_place){ .part = p->part, .layer = -1, .block = LPO_BLOCK_PROJECTOR };
     switch (p->kind) {
@@ -225,56 +225,56 @@ static void walk_projector(const struct lpo_model *m, struct lpo_walk *w)
     case LPO_PROJECTOR_LINEAR:
         l.name = "layers";
         l.bias = true;
-        lpo_walk_linear(w, &l, vectors);
+        lpo_model_walk_linear(w, &l, vectors);
         break;
     case LPO_PROJECTOR_POOLED:
         l.name = "mm_input_projection";
         l.weight = "mm_input_projection_weight";
         l.in_first = true;
-        lpo_walk_norm(w, "mm_soft_emb_norm", p->in, false, vectors);
-        lpo_walk_linear(w, &l, vectors);
+        lpo_model_walk_norm(w, "mm_soft_emb_norm", p->in, false, vectors);
+        lpo_model_walk_linear(w, &l, vectors);
         break;
     case LPO_PROJECTOR_MLP:
         l.name = "linear_1";
         l.bias = true;
-        lpo_walk_linear(w, &l, vectors);
+        lpo_model_walk_linear(w, &l, vectors);
         l.name = "linear_2";
         l.in = p->out;
-        lpo_walk_linear(w, &l, vectors);
+        lpo_model_walk_linear(w, &l, vectors);
         break;
     case LPO_PROJECTOR_DUAL:
         l.name = "visual_projection";
-        lpo_walk_linear(w, &l, w->phase->batch);
+        lpo_model_walk_linear(w, &l, w->phase->batch);
         break;
     }
-    lpo_walk_leave(w, mark);
+    lpo_model_walk_leave(w, mark);
 }
 
 static void walk_extra(const struct lpo_model *m, struct lpo_walk *w)
 {
     w->at = (struct lpo_model_place){ .part = 0, .layer = -1, .block = LPO_BLOCK_OTHER };
     for (int i = 0; i < LPO_MODEL_EXTRA && m->extra[i].name; i++)
-        lpo_walk_tensor(w, m->extra[i].name, m->extra[i].count, 0, 0, 0);
+        lpo_model_walk_tensor(w, m->extra[i].name, m->extra[i].count, 0, 0, 0);
 }
 
 void lpo_model_walk(const struct lpo_model *m, int sides, struct lpo_walk *w)
 {
     if (sides & LPO_VISION) {
         for (int i = 0; i < m->visions; i++)
-            lpo_vision_walk(m->vision[i], w);
+            lpo_model_vision_walk(m->vision[i], w);
         if (m->projector.kind != LPO_PROJECTOR_NONE)
             walk_projector(m, w);
     }
     if ((sides & LPO_TEXT) && m->decoder) {
-        lpo_decoder_walk(m->decoder, w);
+        lpo_model_decoder_walk(m->decoder, w);
         if (m->projector.kind == LPO_PROJECTOR_DUAL) {
             w->at = (struct lpo_model_place){ m->projector.part, -1, LPO_BLOCK_PROJECTOR };
-            lpo_walk_linear(w,
-                            &(struct lpo_linear){ .name = "text_projection",
-                                                  .in = m->projector.text_in,
-                                                  .out = m->projector.out,
-                                                  .kind = LPO_OP_PROJECTION },
-                            w->phase->tokens ? w->phase->batch : 0);
+            lpo_model_walk_linear(w,
+                                  &(struct lpo_linear){ .name = "text_projection",
+                                                        .in = m->projector.text_in,
+                                                        .out = m->projector.out,
+                                                        .kind = LPO_OP_PROJECTION },
+                                  w->phase->tokens ? w->phase->batch : 0);
         }
     }
     if ((sides & LPO_TEXT) || !m->decoder)

@@ -8,16 +8,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "util/dtype.h"
 #include "model/families.h"
 #include "model/walk.h"
+#include "util/dtype.h"
 
 struct lpo_arena;
 struct lpo_err;
 struct lpo_json;
 
 /* A stack of text layers. */
-struct lpo_decoder {
+struct lpo_model_decoder {
     const struct lpo_decoder_family *family;
     struct lpo_fields *fields;
     const char *root;
@@ -33,7 +33,7 @@ struct lpo_decoder {
 };
 
 /* A stack of image layers. */
-struct lpo_vision {
+struct lpo_model_vision {
     const struct lpo_vision_family *family;
     struct lpo_fields *fields;
     const char *root;
@@ -72,8 +72,8 @@ struct lpo_model {
     const char *model_type; /* as the config says it; may be NULL */
     bool guessed;           /* unknown family, read as a generic decoder */
     enum lpo_dtype dtype;   /* LPO_DTYPE_NONE: the config does not say */
-    struct lpo_decoder *decoder;
-    struct lpo_vision *vision[LPO_MODEL_VISION];
+    struct lpo_model_decoder *decoder;
+    struct lpo_model_vision *vision[LPO_MODEL_VISION];
     int visions;
     struct lpo_projector projector;
     struct {
@@ -104,18 +104,20 @@ uint64_t lpo_model_image(const struct lpo_model *m);
 uint64_t lpo_model_image_tokens(const struct lpo_model *m, uint64_t image);
 
 /* For model.c: the two walks. */
-void lpo_decoder_walk(const struct lpo_decoder *d, struct lpo_walk *w);
-void lpo_vision_walk(const struct lpo_vision *v, struct lpo_walk *w);
-uint64_t lpo_vision_side(const struct lpo_vision *v, uint64_t image);   /* patches a side */
-uint64_t lpo_vision_tokens(const struct lpo_vision *v, uint64_t image); /* of one image */
+void lpo_model_decoder_walk(const struct lpo_model_decoder *d, struct lpo_walk *w);
+void lpo_model_vision_walk(const struct lpo_model_vision *v, struct lpo_walk *w);
+uint64_t lpo_model_vision_side(const struct lpo_model_vision *v,
+                               uint64_t image); /* patches a side */
+uint64_t lpo_model_vision_tokens(const struct lpo_model_vision *v,
+                                 uint64_t image); /* of one image */
 
 /* For model.c: the two readings; `root` is the module around (composite models). */
-int lpo_decoder_create(struct lpo_arena *a, const struct lpo_json *config,
-                       const struct lpo_decoder_family *family, struct lpo_decoder **out,
-                       struct lpo_err *err);
-int lpo_vision_create(struct lpo_arena *a, const struct lpo_json *config,
-                      const struct lpo_vision_family *family, struct lpo_vision **out,
-                      struct lpo_err *err);
+int lpo_model_decoder_create(struct lpo_arena *a, const struct lpo_json *config,
+                             const struct lpo_decoder_family *family,
+                             struct lpo_model_decoder **out, struct lpo_err *err);
+int lpo_model_vision_create(struct lpo_arena *a, const struct lpo_json *config,
+                            const struct lpo_vision_family *family, struct lpo_model_vision **out,
+                            struct lpo_err *err);
 
 /* A size from the config, between `least` and `most`; the error names the key. */
 int lpo_model_size(const struct lpo_fields *f, const char *keys, int64_t fallback, int64_t least,

@@ -9,10 +9,10 @@ static bool same_place(const struct lpo_model_place *x, const struct lpo_model_p
 }
 
 /* Places come in runs, so the row sought is nearly always the last one seen. */
-static struct lpo_module *row_of(struct lpo_arena *a, const struct lpo_needs *n,
+static struct lpo_module *row_of(struct lpo_arena *a, const struct lpo_model_needs *n,
                                  lpo_module_vec *out, const struct lpo_model_place *at)
 {
-    const char *part = n->model->parts[at->part], *block = lpo_block_name(at->block);
+    const char *part = n->model->parts[at->part], *block = lpo_model_block_name(at->block);
     struct lpo_module m = { .at = *at };
 
     for (size_t i = out->len; i-- > 0;)
@@ -24,19 +24,20 @@ static struct lpo_module *row_of(struct lpo_arena *a, const struct lpo_needs *n,
     return &out->at[out->len - 1];
 }
 
-static void add_tensors(struct lpo_arena *a, const struct lpo_needs *n, lpo_module_vec *out)
+static void add_tensors(struct lpo_arena *a, const struct lpo_model_needs *n, lpo_module_vec *out)
 {
     for (size_t i = 0; i < n->tensors.len; i++) {
         const struct lpo_tensor *t = &n->tensors.at[i];
         struct lpo_module *m = row_of(a, n, out, &t->at);
-        uint64_t active = t->experts ? lpo_mul(t->count / t->experts, t->active) : t->count;
+        uint64_t active = t->experts ? lpo_model_mul(t->count / t->experts, t->active) : t->count;
 
-        m->params = lpo_add(m->params, t->tied ? 0 : t->count);
-        m->active_params = lpo_add(m->active_params, t->tied ? 0 : active);
+        m->params = lpo_model_add(m->params, t->tied ? 0 : t->count);
+        m->active_params = lpo_model_add(m->active_params, t->tied ? 0 : active);
     }
 }
 
-void lpo_modules_list(struct lpo_arena *a, const struct lpo_needs *needs, lpo_module_vec *out)
+void lpo_model_modules_list(struct lpo_arena *a, const struct lpo_model_needs *needs,
+                            lpo_module_vec *out)
 {
     add_tensors(a, needs, out);
     for (int k = 0; k < LPO_PHASES; k++) {
@@ -50,8 +51,8 @@ void lpo_modules_list(struct lpo_arena *a, const struct lpo_needs *needs, lpo_mo
             for (first = i; first < p->ops.len; first++)
                 if (!same_place(&p->ops.at[first].at, &p->ops.at[i].at))
                     break;
-            lpo_needs_add(needs, &p->ops.at[i], first - i, 1, &m->sums[k]);
-            lpo_needs_add(needs, &p->ops.at[i], first - i, needs->options.tp, &m->rank[k]);
+            lpo_model_needs_add(needs, &p->ops.at[i], first - i, 1, &m->sums[k]);
+            lpo_model_needs_add(needs, &p->ops.at[i], first - i, needs->options.tp, &m->rank[k]);
         }
     }
 }

@@ -17,4 +17,5 @@ struct lpo_module {
 typedef LPO_VEC(struct lpo_module) lpo_module_vec;
 
 /* Names live in the arena; free the rows with lpo_vec_free(). */
-void lpo_modules_list(struct lpo_arena *a, const struct lpo_needs *needs, lpo_module_vec *out);
+void lpo_model_modules_list(struct lpo_arena *a, const struct lpo_model_needs *needs,
+                            lpo_module_vec *out);

@@ -9,12 +9,12 @@
 enum { USUAL_SEQ = 1024 };
 static const uint64_t max_tokens = (uint64_t)1 << 32;
 
-struct lpo_needs_options lpo_needs_defaults(void)
+struct lpo_needs_options lpo_model_needs_defaults(void)
 {
     return (struct lpo_needs_options){ .seq = USUAL_SEQ, .batch = 1, .tp = 1 };
 }
 
-const char *lpo_phase_name(enum lpo_phase_kind kind)
+const char *lpo_model_phase_name(enum lpo_phase_kind kind)
 {
     static const char *const names[LPO_PHASES] = { "prefill", "decode", "vision" };
 
@@ -29,7 +29,7 @@ static int check_size(const char *what, uint64_t n, uint64_t most, struct lpo_er
                     (unsigned long long)most);
 }
 
-static int resolve_options(struct lpo_needs *a, struct lpo_err *err)
+static int resolve_options(struct lpo_model_needs *a, struct lpo_err *err)
 {
     struct lpo_needs_options *o = &a->options;
     int rc;
@@ -59,20 +59,20 @@ static int resolve_options(struct lpo_needs *a, struct lpo_err *err)
     return rc;
 }
 
-static void count_params(struct lpo_needs *a)
+static void count_params(struct lpo_model_needs *a)
 {
     for (size_t i = 0; i < a->tensors.len; i++) {
         const struct lpo_tensor *t = &a->tensors.at[i];
-        uint64_t active = t->experts ? lpo_mul(t->count / t->experts, t->active) : t->count;
+        uint64_t active = t->experts ? lpo_model_mul(t->count / t->experts, t->active) : t->count;
 
         if (t->tied)
             continue;
-        a->params = lpo_add(a->params, t->count);
-        a->active_params = lpo_add(a->active_params, active);
+        a->params = lpo_model_add(a->params, t->count);
+        a->active_params = lpo_model_add(a->active_params, active);
     }
 }
 
-static void list_tensors(struct lpo_needs *a)
+static void list_tensors(struct lpo_model_needs *a)
 {
     struct lpo_phase none = { 0 };
     struct lpo_walk w = { .arena = a->arena, .phase = &none, .tensors = &a->tensors };
@@ -82,7 +82,7 @@ static void list_tensors(struct lpo_needs *a)
     count_params(a);
 }
 
-static void list_ops(struct lpo_needs *a, int side, const struct lpo_phase *phase,
+static void list_ops(struct lpo_model_needs *a, int side, const struct lpo_phase *phase,
                      lpo_model_op_vec *out)
 {
     struct lpo_walk w = { .arena = a->arena, .phase = phase, .ops = out };
@@ -91,10 +91,10 @@ static void list_ops(struct lpo_needs *a, int side, const struct lpo_phase *phas
     lpo_str_free(&w.path);
 }
 
-static void add_communication(struct lpo_needs *a, struct lpo_phase_result *p)
+static void add_communication(struct lpo_model_needs *a, struct lpo_phase_result *p)
 {
     const struct lpo_hardware *hw = a->options.hardware;
-    const struct lpo_decoder *d = a->model->decoder;
+    const struct lpo_model_decoder *d = a->model->decoder;
     double ranks = (double)a->options.tp, bytes = lpo_dtype_bytes(a->options.dtype);
 
     if (a->options.tp < 2 || !d)
@@ -106,21 +106,22 @@ static void add_communication(struct lpo_needs *a, struct lpo_phase_result *p)
         p->comm_seconds = p->comm_bytes / (hw->link / 2);
 }
 
-static void run_phase(struct lpo_needs *a, enum lpo_phase_kind kind, const struct lpo_phase *phase)
+static void run_phase(struct lpo_model_needs *a, enum lpo_phase_kind kind,
+                      const struct lpo_phase *phase)
 {
     struct lpo_phase_result *p = &a->phase[kind];
 
     p->present = true;
     p->phase = *phase;
     list_ops(a, kind == LPO_IMAGE ? LPO_VISION : LPO_TEXT, phase, &p->ops);
-    p->all = lpo_needs_sum(a, p, 1, NULL, NULL);
-    p->rank = lpo_needs_sum(a, p, a->options.tp, NULL, NULL);
+    p->all = lpo_model_needs_sum(a, p, 1, NULL, NULL);
+    p->rank = lpo_model_needs_sum(a, p, a->options.tp, NULL, NULL);
     if (kind != LPO_IMAGE)
         add_communication(a, p);
 }
 
 /* Both ways of MLA, whatever the options chose, because people compare them. */
-static void count_mla(struct lpo_needs *a, struct lpo_phase phase)
+static void count_mla(struct lpo_model_needs *a, struct lpo_phase phase)
 {
     for (int expanded = 0; expanded < 2; expanded++) {
         lpo_model_op_vec ops = { 0 };
@@ -128,12 +129,12 @@ static void count_mla(struct lpo_needs *a, struct lpo_phase phase)
         phase.absorb = !expanded;
         list_ops(a, LPO_TEXT, &phase, &ops);
         for (size_t i = 0; i < ops.len; i++)
-            a->mla_flops[expanded] = lpo_add(a->mla_flops[expanded], ops.at[i].flops);
+            a->mla_flops[expanded] = lpo_model_add(a->mla_flops[expanded], ops.at[i].flops);
         lpo_vec_free(&ops);
     }
 }
 
-static void run_text(struct lpo_needs *a)
+static void run_text(struct lpo_model_needs *a)
 {
     const struct lpo_needs_options *o = &a->options;
     struct lpo_phase phase = { .batch = o->batch,
@@ -153,7 +154,7 @@ static void run_text(struct lpo_needs *a)
         count_mla(a, phase);
 }
 
-static int run_all(struct lpo_needs *a, struct lpo_err *err)
+static int run_all(struct lpo_model_needs *a, struct lpo_err *err)
 {
     const struct lpo_needs_options *o = &a->options;
 
@@ -170,17 +171,17 @@ static int run_all(struct lpo_needs *a, struct lpo_err *err)
     for (int k = 0; k < LPO_PHASES; k++)
         if (a->phase[k].all.flops == LPO_COUNT_MAX)
             return lpo_fail(err, LPO_E_RANGE, "the FLOPs of the %s do not fit 64 bits",
-                            lpo_phase_name((enum lpo_phase_kind)k));
+                            lpo_model_phase_name((enum lpo_phase_kind)k));
     if (a->params == LPO_COUNT_MAX)
         return lpo_fail(err, LPO_E_RANGE, "the parameters do not fit 64 bits");
-    lpo_memory_plan(a);
+    lpo_model_memory_plan(a);
     return 0;
 }
 
-int lpo_needs_create(const struct lpo_json *config, const struct lpo_needs_options *options,
-                     struct lpo_needs **out, struct lpo_err *err)
+int lpo_model_needs_create(const struct lpo_json *config, const struct lpo_needs_options *options,
+                           struct lpo_model_needs **out, struct lpo_err *err)
 {
-    LPO_AUTO(lpo_needs) a = lpo_xcalloc(1, sizeof *a);
+    LPO_AUTO(lpo_model_needs) a = lpo_xcalloc(1, sizeof *a);
     struct lpo_model_options how = { .strict = options->strict };
     struct lpo_model *model = NULL;
     int rc;
@@ -198,13 +199,13 @@ int lpo_needs_create(const struct lpo_json *config, const struct lpo_needs_optio
         return rc;
     a->compute_dtype = a->options.dtype;
     if (a->options.hardware)
-        lpo_hardware_peak(a->options.hardware, a->options.dtype, &a->compute_dtype);
+        lpo_gpu_hardware_peak(a->options.hardware, a->options.dtype, &a->compute_dtype);
     *out = a;
     a = NULL;
     return 0;
 }
 
-void lpo_needs_destroy(struct lpo_needs *a)
+void lpo_model_needs_destroy(struct lpo_model_needs *a)
 {
     if (!a)
         return;

@@ -1,9 +1,9 @@
 /* model/needs.h - what a model must compute and move, and how fast that could go.
  *
- *     struct lpo_needs_options o = lpo_needs_defaults();
+ *     struct lpo_needs_options o = lpo_model_needs_defaults();
  *     o.seq = 2048;
  *     o.hardware = &h200;
- *     lpo_needs_create(config_json, &o, &needs, &err);
+ *     lpo_model_needs_create(config_json, &o, &needs, &err);
  *
  * Three phases: a prefill of `seq` tokens, one decode step with `context` tokens cached, one pass
  * of the vision part. For each: operations one by one, sums by kind, bytes, and the least time on
@@ -13,11 +13,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "util/dtype.h"
 #include "gpu/hardware.h"
 #include "model/model.h"
 #include "model/op.h"
 #include "util/auto.h"
+#include "util/dtype.h"
 
 struct lpo_err;
 struct lpo_json;
@@ -56,14 +56,14 @@ struct lpo_phase_result {
     double comm_bytes, comm_seconds; /* a rank sends, and how long on the link; 0: not known */
 };
 
-struct lpo_memory {
+struct lpo_model_memory {
     double weights, kv_per_token, kv, activations, peak; /* bytes, one rank */
     double kv_model;                                     /* the cache of the whole model */
     uint64_t max_batch, max_context;                     /* that fit; 0 without hardware */
     bool fits;
 };
 
-struct lpo_needs {
+struct lpo_model_needs {
     struct lpo_arena *arena;
     struct lpo_needs_options options; /* as used: every 0 and NONE resolved */
     const struct lpo_model *model;
@@ -72,27 +72,28 @@ struct lpo_needs {
     uint64_t kv_elements;         /* one token leaves in the cache */
     enum lpo_dtype compute_dtype; /* the hardware's unit used for products */
     struct lpo_phase_result phase[LPO_PHASES];
-    struct lpo_memory memory;
+    struct lpo_model_memory memory;
     uint64_t mla_flops[2]; /* one decode step: absorbed, expanded; 0 without MLA */
 };
 
-struct lpo_needs_options lpo_needs_defaults(void);
+struct lpo_needs_options lpo_model_needs_defaults(void);
 
 /* `config` is borrowed: it must outlive the needs. Fails when the model cannot be read (see
  * lpo_model_create) or is beyond counting in 64 bits. */
-int lpo_needs_create(const struct lpo_json *config, const struct lpo_needs_options *options,
-                     struct lpo_needs **out, struct lpo_err *err);
-void lpo_needs_destroy(struct lpo_needs *a); /* NULL is fine */
-LPO_AUTO_DEFINE(lpo_needs);
+int lpo_model_needs_create(const struct lpo_json *config, const struct lpo_needs_options *options,
+                           struct lpo_model_needs **out, struct lpo_err *err);
+void lpo_model_needs_destroy(struct lpo_model_needs *a); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_model_needs);
 
 /* Sums over the operations that `keep` accepts (NULL: all), for one rank of `tp`. */
-struct lpo_sums lpo_needs_sum(const struct lpo_needs *a, const struct lpo_phase_result *p,
-                              uint64_t tp, bool (*keep)(const struct lpo_model_op *op, void *arg),
-                              void *arg);
+struct lpo_sums lpo_model_needs_sum(const struct lpo_model_needs *a,
+                                    const struct lpo_phase_result *p, uint64_t tp,
+                                    bool (*keep)(const struct lpo_model_op *op, void *arg),
+                                    void *arg);
 /* Adds operations that follow each other to `sums`, for one rank of `tp`. */
-void lpo_needs_add(const struct lpo_needs *a, const struct lpo_model_op *ops, size_t count,
-                   uint64_t tp, struct lpo_sums *sums);
+void lpo_model_needs_add(const struct lpo_model_needs *a, const struct lpo_model_op *ops,
+                         size_t count, uint64_t tp, struct lpo_sums *sums);
 
 /* "prefill", "decode", "vision" */
-const char *lpo_phase_name(enum lpo_phase_kind kind);
-double lpo_sums_bytes(const struct lpo_sums *s);
+const char *lpo_model_phase_name(enum lpo_phase_kind kind);
+double lpo_model_sums_bytes(const struct lpo_sums *s);

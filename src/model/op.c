@@ -26,17 +26,17 @@ static const char *const blocks[LPO_BLOCKS] = {
     [LPO_BLOCK_PROJECTOR] = "projector", [LPO_BLOCK_OTHER] = "other",
 };
 
-const char *lpo_op_kind_name(enum lpo_op_kind k)
+const char *lpo_model_op_kind_name(enum lpo_op_kind k)
 {
     return kinds[k];
 }
 
-const char *lpo_aten_name(enum lpo_aten a)
+const char *lpo_model_aten_name(enum lpo_aten a)
 {
     return atens[a];
 }
 
-const char *lpo_block_name(enum lpo_block b)
+const char *lpo_model_block_name(enum lpo_model_block b)
 {
     return blocks[b];
 }

@@ -34,7 +34,7 @@ enum lpo_aten {
     LPO_ATENS
 };
 
-enum lpo_block {
+enum lpo_model_block {
     LPO_BLOCK_EMBED,
     LPO_BLOCK_ATTN,
     LPO_BLOCK_MLP,
@@ -46,15 +46,15 @@ enum lpo_block {
     LPO_BLOCKS,
 };
 
-const char *lpo_op_kind_name(enum lpo_op_kind k); /* "projection", "scores", … */
-const char *lpo_aten_name(enum lpo_aten a);       /* "aten.mm", …; NULL for none */
-const char *lpo_block_name(enum lpo_block b);     /* "embed", "attn", "mlp", "lm_head", … */
+const char *lpo_model_op_kind_name(enum lpo_op_kind k);   /* "projection", "scores", … */
+const char *lpo_model_aten_name(enum lpo_aten a);         /* "aten.mm", …; NULL for none */
+const char *lpo_model_block_name(enum lpo_model_block b); /* "embed", "attn", "mlp", "lm_head", … */
 
 /* Where a tensor or an operation stands. */
 struct lpo_model_place {
     int part;  /* into the model's parts: "decoder", "sam", "clip", "projector" … */
     int layer; /* -1: outside the layers */
-    enum lpo_block block;
+    enum lpo_model_block block;
 };
 
 #define LPO_TENSOR_DIMS 4

@@ -10,7 +10,7 @@
 #include "model/count.h"
 
 /* Pieces of the busiest of `tp` ranks: at least one. */
-static inline uint64_t lpo_rank_pieces(uint64_t ways, uint64_t tp)
+static inline uint64_t lpo_model_rank_pieces(uint64_t ways, uint64_t tp)
 {
     if (ways < 2 || tp < 2)
         return ways ? ways : 1;
@@ -18,18 +18,18 @@ static inline uint64_t lpo_rank_pieces(uint64_t ways, uint64_t tp)
 }
 
 /* Its part of a whole number, rounded up; what saturated stays so. */
-static inline uint64_t lpo_rank_count(uint64_t n, uint64_t ways, uint64_t tp)
+static inline uint64_t lpo_model_rank_count(uint64_t n, uint64_t ways, uint64_t tp)
 {
-    uint64_t pieces = lpo_rank_pieces(ways, tp), rest;
+    uint64_t pieces = lpo_model_rank_pieces(ways, tp), rest;
 
     if (ways < 2 || pieces == ways || n == LPO_COUNT_MAX)
         return n;
-    rest = lpo_mul(n % ways, pieces);
+    rest = lpo_model_mul(n % ways, pieces);
     return n / ways * pieces + rest / ways + (rest % ways != 0);
 }
 
 /* The same for a mean or for bytes, not rounded. */
-static inline double lpo_rank_real(double n, uint64_t ways, uint64_t tp)
+static inline double lpo_model_rank_real(double n, uint64_t ways, uint64_t tp)
 {
-    return ways > 1 ? n * ((double)lpo_rank_pieces(ways, tp) / (double)ways) : n;
+    return ways > 1 ? n * ((double)lpo_model_rank_pieces(ways, tp) / (double)ways) : n;
 }

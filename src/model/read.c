@@ -28,7 +28,7 @@ static int read_config(struct lpo_arena *a, const char *path, struct lpo_model_f
 static int read_shard(struct lpo_arena *a, const char *path, struct lpo_model_files *out,
                       struct lpo_err *err)
 {
-    int rc = lpo_safetensors_read(a, path, &out->tensors, err);
+    int rc = lpo_model_safetensors_read(a, path, &out->tensors, err);
 
     out->files += rc == 0;
     return rc;
@@ -68,7 +68,7 @@ static int read_gguf(struct lpo_arena *a, const char *path, struct lpo_model_fil
                      struct lpo_err *err)
 {
     const struct lpo_json *config = NULL;
-    int rc = lpo_gguf_read(a, path, &config, &out->tensors, err);
+    int rc = lpo_model_gguf_read(a, path, &config, &out->tensors, err);
 
     if (rc < 0)
         return rc;
@@ -83,7 +83,7 @@ static int read_gguf(struct lpo_arena *a, const char *path, struct lpo_model_fil
 
 static int is_weights(const struct dirent *e)
 {
-    return lpo_ends(e->d_name, ".safetensors") || lpo_ends(e->d_name, ".gguf");
+    return lpo_str_ends(e->d_name, ".safetensors") || lpo_str_ends(e->d_name, ".gguf");
 }
 
 static int read_weights(struct lpo_arena *a, const char *dir, struct lpo_model_files *out,
@@ -102,7 +102,7 @@ static int read_weights(struct lpo_arena *a, const char *dir, struct lpo_model_f
         for (int i = 0; i < n && rc == 0; i++) {
             const char *path = lpo_path_join(a, dir, list[i]->d_name);
 
-            if (lpo_ends(list[i]->d_name, ".safetensors"))
+            if (lpo_str_ends(list[i]->d_name, ".safetensors"))
                 rc = read_shard(a, path, out, err);
             else if (out->files == 0)
                 rc = read_gguf(a, path, out, err);
@@ -130,8 +130,8 @@ static int read_folder(struct lpo_arena *a, const char *dir, struct lpo_model_fi
 static void add_up(struct lpo_model_files *f)
 {
     for (size_t i = 0; i < f->tensors.len; i++) {
-        f->params = lpo_add(f->params, f->tensors.at[i].count);
-        f->bytes = lpo_add(f->bytes, f->tensors.at[i].bytes);
+        f->params = lpo_model_add(f->params, f->tensors.at[i].count);
+        f->bytes = lpo_model_add(f->bytes, f->tensors.at[i].bytes);
     }
 }
 
@@ -145,16 +145,17 @@ static int read_any(struct lpo_arena *a, const char *path, struct lpo_model_file
         return read_folder(a, path, out, err);
     if (!lpo_path_exists(path))
         return lpo_fail(err, LPO_E_NOTFOUND, "'%s' is not there", path);
-    if (lpo_ends(path, ".gguf"))
+    if (lpo_str_ends(path, ".gguf"))
         return read_gguf(a, path, out, err);
-    if (!lpo_ends(path, ".safetensors") && !lpo_ends(path, ".safetensors.index.json"))
+    if (!lpo_str_ends(path, ".safetensors") && !lpo_str_ends(path, ".safetensors.index.json"))
         return read_config(a, path, out, err);
     beside = lpo_path_join(a, lpo_path_dir(a, path), "config.json");
     if (lpo_path_exists(beside))
         rc = read_config(a, beside, out, err);
     if (rc < 0)
         return rc;
-    return lpo_ends(path, ".json") ? read_index(a, path, out, err) : read_shard(a, path, out, err);
+    return lpo_str_ends(path, ".json") ? read_index(a, path, out, err)
+                                       : read_shard(a, path, out, err);
 }
 
 int lpo_model_read(struct lpo_arena *a, const char *path, struct lpo_model_files *out,

@@ -12,7 +12,7 @@
 #include "util/err.h"
 #include "util/str.h"
 
-static const struct lpo_gguf_type types[] = {
+static const struct lpo_model_gguf_type types[] = {
     [0] = { "F32", 1, 4 },         [1] = { "F16", 1, 2 },         [2] = { "Q4_0", 32, 18 },
     [3] = { "Q4_1", 32, 20 },      [6] = { "Q5_0", 32, 22 },      [7] = { "Q5_1", 32, 24 },
     [8] = { "Q8_0", 32, 34 },      [9] = { "Q8_1", 32, 36 },      [10] = { "Q2_K", 256, 84 },
@@ -26,7 +26,7 @@ static const struct lpo_gguf_type types[] = {
     [35] = { "TQ2_0", 256, 66 },   [39] = { "MXFP4", 32, 17 },
 };
 
-const struct lpo_gguf_type *lpo_gguf_type(uint32_t id)
+const struct lpo_model_gguf_type *lpo_model_gguf_type(uint32_t id)
 {
     if (id >= sizeof types / sizeof *types || !types[id].name)
         return NULL;
@@ -183,7 +183,7 @@ static int take_value(struct cursor *c, struct lpo_gguf_value *v)
 static int take_tensor(struct cursor *c, uint64_t file_bytes, struct lpo_stored *t)
 {
     uint64_t dims = 0, type = 0, offset = 0, reversed[LPO_STORED_DIMS];
-    const struct lpo_gguf_type *known;
+    const struct lpo_model_gguf_type *known;
     int rc = take_string(c, &t->name);
 
     if (rc == 0)
@@ -197,7 +197,7 @@ static int take_tensor(struct cursor *c, uint64_t file_bytes, struct lpo_stored 
     for (uint64_t i = 0; i < dims && rc == 0; i++) {
         rc = take_count(c, &reversed[i]);
         if (rc == 0)
-            t->count = lpo_mul(t->count, reversed[i]);
+            t->count = lpo_model_mul(t->count, reversed[i]);
     }
     for (uint64_t i = 0; i < dims && rc == 0; i++) /* ggml counts the innermost first */
         t->shape[t->dims++] = reversed[dims - 1 - i];
@@ -207,13 +207,13 @@ static int take_tensor(struct cursor *c, uint64_t file_bytes, struct lpo_stored 
         rc = take(c, 8, &offset);
     if (rc < 0)
         return rc;
-    known = lpo_gguf_type((uint32_t)type);
+    known = lpo_model_gguf_type((uint32_t)type);
     if (!known)
         return lpo_fail(c->err, LPO_E_FORMAT, "tensor '%s' has unknown type %" PRIu64, t->name,
                         type);
     t->type = known->name;
     t->bytes =
-        lpo_mul(t->count / known->elements + (t->count % known->elements != 0), known->bytes);
+        lpo_model_mul(t->count / known->elements + (t->count % known->elements != 0), known->bytes);
     if (t->bytes > file_bytes || offset > file_bytes - t->bytes)
         return lpo_fail(c->err, LPO_E_FORMAT, "tensor '%s' lies outside the file: is it cut short?",
                         t->name);
@@ -245,9 +245,9 @@ static int take_head(struct cursor *c, uint64_t *tensors, uint64_t *values)
     return rc;
 }
 
-int lpo_gguf_parse(struct lpo_arena *a, const void *bytes, size_t len, uint64_t file_bytes,
-                   lpo_gguf_values *values, lpo_stored_vec *tensors, bool *more,
-                   struct lpo_err *err)
+int lpo_model_gguf_parse(struct lpo_arena *a, const void *bytes, size_t len, uint64_t file_bytes,
+                         lpo_gguf_values *values, lpo_stored_vec *tensors, bool *more,
+                         struct lpo_err *err)
 {
     struct cursor c = { bytes, (const unsigned char *)bytes + len, 0, false, a, err };
     uint64_t ntensors = 0, nvalues = 0;
@@ -306,15 +306,15 @@ static int read_header(struct lpo_arena *a, int fd, uint64_t file_bytes, lpo_ggu
         values->len = 0;
         tensors->len = first;
         if (rc == 0)
-            rc = lpo_gguf_parse(a, bytes, got, file_bytes, values, tensors, &more, err);
+            rc = lpo_model_gguf_parse(a, bytes, got, file_bytes, values, tensors, &more, err);
         free(bytes);
         if (rc == 0 || !more || len >= file_bytes || len >= 1u << 30)
             return rc;
     }
 }
 
-int lpo_gguf_read(struct lpo_arena *a, const char *path, const struct lpo_json **config,
-                  lpo_stored_vec *tensors, struct lpo_err *err)
+int lpo_model_gguf_read(struct lpo_arena *a, const char *path, const struct lpo_json **config,
+                        lpo_stored_vec *tensors, struct lpo_err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC), rc;
     lpo_gguf_values values = { 0 };
@@ -328,7 +328,7 @@ int lpo_gguf_read(struct lpo_arena *a, const char *path, const struct lpo_json *
         rc = read_header(a, fd, (uint64_t)st.st_size, &values, tensors, err);
     close(fd);
     if (rc == 0)
-        *config = lpo_gguf_config(a, &values, tensors);
+        *config = lpo_model_gguf_config(a, &values, tensors);
     lpo_vec_free(&values);
     return rc < 0 ? lpo_ctx(err, "'%s'", path) : 0;
 }

@@ -23,20 +23,20 @@ typedef LPO_VEC(struct lpo_gguf_value) lpo_gguf_values;
 #define LPO_GGUF_MAX_ITEMS 1000000u /* metadata keys, and tensors */
 
 /* LPO_E_LIMIT with *more set says that `len` bytes were not enough: give more of the file. */
-int lpo_gguf_parse(struct lpo_arena *a, const void *bytes, size_t len, uint64_t file_bytes,
-                   lpo_gguf_values *values, lpo_stored_vec *tensors, bool *more,
-                   struct lpo_err *err);
+int lpo_model_gguf_parse(struct lpo_arena *a, const void *bytes, size_t len, uint64_t file_bytes,
+                         lpo_gguf_values *values, lpo_stored_vec *tensors, bool *more,
+                         struct lpo_err *err);
 
 /* The config.json that this metadata stands for. */
-const struct lpo_json *lpo_gguf_config(struct lpo_arena *a, const lpo_gguf_values *values,
-                                       const lpo_stored_vec *tensors);
+const struct lpo_json *lpo_model_gguf_config(struct lpo_arena *a, const lpo_gguf_values *values,
+                                             const lpo_stored_vec *tensors);
 
-int lpo_gguf_read(struct lpo_arena *a, const char *path, const struct lpo_json **config,
-                  lpo_stored_vec *tensors, struct lpo_err *err);
+int lpo_model_gguf_read(struct lpo_arena *a, const char *path, const struct lpo_json **config,
+                        lpo_stored_vec *tensors, struct lpo_err *err);
 
 /* "Q4_K" and its block, by number; NULL for an unknown one. */
-struct lpo_gguf_type {
+struct lpo_model_gguf_type {
     const char *name;
     unsigned elements, bytes;
 };
-const struct lpo_gguf_type *lpo_gguf_type(uint32_t id);
+const struct lpo_model_gguf_type *lpo_model_gguf_type(uint32_t id);

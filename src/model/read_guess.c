@@ -14,7 +14,7 @@ static const struct lpo_stored *ending(const struct lpo_stored *t, size_t n,
 {
     for (; *ends; ends++)
         for (size_t i = 0; i < n; i++)
-            if (t[i].dims >= 1 && lpo_ends(t[i].name, *ends))
+            if (t[i].dims >= 1 && lpo_str_ends(t[i].name, *ends))
                 return &t[i];
     return NULL;
 }

@@ -25,7 +25,7 @@ static int read_shape(const struct lpo_json *shape, struct lpo_stored *t, struct
         if (dim->kind != LPO_JSON_INT || dim->integer < 0)
             return lpo_fail(err, LPO_E_FORMAT, "tensor '%s' has a bad shape", t->name);
         t->shape[t->dims++] = (uint64_t)dim->integer;
-        t->count = lpo_mul(t->count, (uint64_t)dim->integer);
+        t->count = lpo_model_mul(t->count, (uint64_t)dim->integer);
     }
     if (t->count == LPO_COUNT_MAX)
         return lpo_fail(err, LPO_E_RANGE, "tensor '%s' has too many elements to count", t->name);
@@ -53,7 +53,7 @@ static int read_offsets(const struct lpo_json *offsets, uint64_t data_bytes, str
 static int check_bytes(const struct lpo_stored *t, struct lpo_err *err)
 {
     unsigned bits = lpo_dtype_bits(lpo_dtype_parse(t->type));
-    uint64_t want = lpo_mul(t->count, bits);
+    uint64_t want = lpo_model_mul(t->count, bits);
 
     if (bits == 0) /* a format newer than this program: its size is taken as written */
         return 0;
@@ -86,8 +86,8 @@ static int read_tensor(struct lpo_arena *a, const struct lpo_json *item, uint64_
     return 0;
 }
 
-int lpo_safetensors_parse(struct lpo_arena *a, const char *header, size_t len, uint64_t data_bytes,
-                          lpo_stored_vec *out, struct lpo_err *err)
+int lpo_model_safetensors_parse(struct lpo_arena *a, const char *header, size_t len,
+                                uint64_t data_bytes, lpo_stored_vec *out, struct lpo_err *err)
 {
     LPO_AUTO(lpo_arena) scratch = lpo_arena_create();
     const struct lpo_json *root = NULL;
@@ -149,14 +149,14 @@ static int read_header(struct lpo_arena *a, int fd, lpo_stored_vec *out, struct 
     text = lpo_xmalloc(len);
     rc = read_exactly(fd, text, len, sizeof head, err);
     if (rc == 0)
-        rc =
-            lpo_safetensors_parse(a, text, len, (uint64_t)st.st_size - sizeof head - len, out, err);
+        rc = lpo_model_safetensors_parse(a, text, len, (uint64_t)st.st_size - sizeof head - len,
+                                         out, err);
     free(text);
     return rc;
 }
 
-int lpo_safetensors_read(struct lpo_arena *a, const char *path, lpo_stored_vec *out,
-                         struct lpo_err *err)
+int lpo_model_safetensors_read(struct lpo_arena *a, const char *path, lpo_stored_vec *out,
+                               struct lpo_err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC), rc;
 

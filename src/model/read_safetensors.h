@@ -14,7 +14,7 @@
 /* `header` is the JSON alone; `data_bytes` is what follows it in the file. Appends to `out`.
  * Offsets outside the file, shapes that overflow and sizes that do not fit their dtype are
  * errors. */
-int lpo_safetensors_parse(struct lpo_arena *a, const char *header, size_t len, uint64_t data_bytes,
-                          lpo_stored_vec *out, struct lpo_err *err);
-int lpo_safetensors_read(struct lpo_arena *a, const char *path, lpo_stored_vec *out,
-                         struct lpo_err *err);
+int lpo_model_safetensors_parse(struct lpo_arena *a, const char *header, size_t len,
+                                uint64_t data_bytes, lpo_stored_vec *out, struct lpo_err *err);
+int lpo_model_safetensors_read(struct lpo_arena *a, const char *path, lpo_stored_vec *out,
+                               struct lpo_err *err);

@@ -10,7 +10,7 @@ struct cost {
     double flops, bytes;
 };
 
-static double weight_bytes(const struct lpo_needs *a, double elements)
+static double weight_bytes(const struct lpo_model_needs *a, double elements)
 {
     double total = (double)a->params;
 
@@ -20,17 +20,17 @@ static double weight_bytes(const struct lpo_needs *a, double elements)
 }
 
 /* Activations travel in the compute format: 16 bits where the weights are narrower. */
-static double activation_bytes(const struct lpo_needs *a)
+static double activation_bytes(const struct lpo_model_needs *a)
 {
     double bytes = lpo_dtype_bytes(a->options.dtype);
 
     return bytes < 2 ? 2 : bytes;
 }
 
-static void add_time(const struct lpo_needs *a, const struct cost *c, struct lpo_sums *s)
+static void add_time(const struct lpo_model_needs *a, const struct cost *c, struct lpo_sums *s)
 {
     const struct lpo_hardware *hw = a->options.hardware;
-    double peak = hw ? lpo_hardware_peak(hw, a->options.dtype, NULL) : 0;
+    double peak = hw ? lpo_gpu_hardware_peak(hw, a->options.dtype, NULL) : 0;
     double compute, memory;
 
     if (!hw || peak <= 0 || hw->bandwidth <= 0)
@@ -42,7 +42,7 @@ static void add_time(const struct lpo_needs *a, const struct cost *c, struct lpo
     s->seconds += fmax(compute, memory);
 }
 
-static bool same_kernel(const struct lpo_needs *a, const struct lpo_model_op *x,
+static bool same_kernel(const struct lpo_model_needs *a, const struct lpo_model_op *x,
                         const struct lpo_model_op *y)
 {
     bool scores = x->kind == LPO_OP_SCORES || x->kind == LPO_OP_VALUES;
@@ -54,7 +54,7 @@ static bool same_kernel(const struct lpo_needs *a, const struct lpo_model_op *x,
 
 /* A sum under way: the kernel that is being put together, and its last operation. */
 struct summing {
-    const struct lpo_needs *needs;
+    const struct lpo_model_needs *needs;
     uint64_t tp;
     const struct lpo_model_op *last;
     struct cost pending;
@@ -70,30 +70,33 @@ static void finish_kernel(struct summing *s)
 
 static void add_op(struct summing *s, const struct lpo_model_op *op)
 {
-    const struct lpo_needs *a = s->needs;
-    uint64_t flops = lpo_rank_count(op->flops, op->ways, s->tp);
-    double weights = weight_bytes(a, lpo_rank_real(op->weights, op->ways, s->tp));
-    double moved = activation_bytes(a) *
-                   lpo_rank_real((double)lpo_add(op->reads, op->writes), op->ways, s->tp);
-    double kv = lpo_dtype_bytes(a->options.kv_dtype) *
-                lpo_rank_real((double)lpo_add(op->kv_reads, op->kv_writes), op->kv_ways, s->tp);
+    const struct lpo_model_needs *a = s->needs;
+    uint64_t flops = lpo_model_rank_count(op->flops, op->ways, s->tp);
+    double weights = weight_bytes(a, lpo_model_rank_real(op->weights, op->ways, s->tp));
+    double moved =
+        activation_bytes(a) *
+        lpo_model_rank_real((double)lpo_model_add(op->reads, op->writes), op->ways, s->tp);
+    double kv =
+        lpo_dtype_bytes(a->options.kv_dtype) *
+        lpo_model_rank_real((double)lpo_model_add(op->kv_reads, op->kv_writes), op->kv_ways, s->tp);
 
     if (!s->last || !same_kernel(a, s->last, op))
         finish_kernel(s);
     s->last = op;
     s->pending.flops += (double)flops;
     s->pending.bytes += weights + moved + kv;
-    s->sums->flops = lpo_add(s->sums->flops, flops);
-    s->sums->by_kind[op->kind] = lpo_add(s->sums->by_kind[op->kind], flops);
-    s->sums->by_aten[op->aten] = lpo_add(s->sums->by_aten[op->aten], flops);
+    s->sums->flops = lpo_model_add(s->sums->flops, flops);
+    s->sums->by_kind[op->kind] = lpo_model_add(s->sums->by_kind[op->kind], flops);
+    s->sums->by_aten[op->aten] = lpo_model_add(s->sums->by_aten[op->aten], flops);
     s->sums->weight_bytes += weights;
     s->sums->activation_bytes += moved;
     s->sums->kv_bytes += kv;
 }
 
-struct lpo_sums lpo_needs_sum(const struct lpo_needs *a, const struct lpo_phase_result *p,
-                              uint64_t tp, bool (*keep)(const struct lpo_model_op *op, void *arg),
-                              void *arg)
+struct lpo_sums lpo_model_needs_sum(const struct lpo_model_needs *a,
+                                    const struct lpo_phase_result *p, uint64_t tp,
+                                    bool (*keep)(const struct lpo_model_op *op, void *arg),
+                                    void *arg)
 {
     struct lpo_sums sums = { 0 };
     struct summing s = { .needs = a, .tp = tp, .sums = &sums };
@@ -105,8 +108,8 @@ struct lpo_sums lpo_needs_sum(const struct lpo_needs *a, const struct lpo_phase_
     return sums;
 }
 
-void lpo_needs_add(const struct lpo_needs *a, const struct lpo_model_op *ops, size_t count,
-                   uint64_t tp, struct lpo_sums *sums)
+void lpo_model_needs_add(const struct lpo_model_needs *a, const struct lpo_model_op *ops,
+                         size_t count, uint64_t tp, struct lpo_sums *sums)
 {
     struct summing s = { .needs = a, .tp = tp, .sums = sums };
 
@@ -115,7 +118,7 @@ void lpo_needs_add(const struct lpo_needs *a, const struct lpo_model_op *ops, si
     finish_kernel(&s);
 }
 
-double lpo_sums_bytes(const struct lpo_sums *s)
+double lpo_model_sums_bytes(const struct lpo_sums *s)
 {
     return s->weight_bytes + s->activation_bytes + s->kv_bytes;
 }

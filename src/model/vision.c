@@ -4,45 +4,45 @@
 #include "model/model.h"
 #include "util/arena.h"
 
-uint64_t lpo_vision_side(const struct lpo_vision *v, uint64_t image)
+uint64_t lpo_model_vision_side(const struct lpo_model_vision *v, uint64_t image)
 {
     return image / (v->fed ? v->fed : v->patch);
 }
 
-uint64_t lpo_vision_tokens(const struct lpo_vision *v, uint64_t image)
+uint64_t lpo_model_vision_tokens(const struct lpo_model_vision *v, uint64_t image)
 {
-    uint64_t side = lpo_vision_side(v, image);
+    uint64_t side = lpo_model_vision_side(v, image);
 
-    return lpo_mul(side, side) + (v->family->cls ? 1 : 0);
+    return lpo_model_mul(side, side) + (v->family->cls ? 1 : 0);
 }
 
 /* What the weights were made for: positions a side. */
-static uint64_t stored_side(const struct lpo_vision *v)
+static uint64_t stored_side(const struct lpo_model_vision *v)
 {
     return v->image / v->patch;
 }
 
 /* Tokens that go through the layers, of one image; 0 when nothing runs. */
-static uint64_t tokens_of(const struct lpo_vision *v, const struct lpo_walk *w)
+static uint64_t tokens_of(const struct lpo_model_vision *v, const struct lpo_walk *w)
 {
-    return w->phase->batch ? lpo_vision_tokens(v, w->phase->image) : 0;
+    return w->phase->batch ? lpo_model_vision_tokens(v, w->phase->image) : 0;
 }
 
 static void dense(struct lpo_walk *w, const char *name, uint64_t in, uint64_t out, bool bias,
                   enum lpo_op_kind kind, uint64_t ways, uint64_t vectors)
 {
-    lpo_walk_linear(
+    lpo_model_walk_linear(
         w,
         &(struct lpo_linear){
             .name = name, .in = in, .out = out, .bias = bias, .kind = kind, .ways = ways },
         vectors);
 }
 
-static void walk_embeddings(struct lpo_walk *w, const struct lpo_vision *v)
+static void walk_embeddings(struct lpo_walk *w, const struct lpo_model_vision *v)
 {
     const struct lpo_vision_family *f = v->family;
-    uint64_t side = lpo_vision_side(v, w->phase->image), own = stored_side(v);
-    uint64_t places = lpo_mul(own, own) + (f->cls ? 1 : 0);
+    uint64_t side = lpo_model_vision_side(v, w->phase->image), own = stored_side(v);
+    uint64_t places = lpo_model_mul(own, own) + (f->cls ? 1 : 0);
     struct lpo_conv patch = { .name = f->patch,
                               .in = v->channels,
                               .out = v->hidden,
@@ -50,55 +50,57 @@ static void walk_embeddings(struct lpo_walk *w, const struct lpo_vision *v)
                               .bias = f->patch_bias };
 
     w->at.block = LPO_BLOCK_EMBED;
-    lpo_walk_conv(w, &patch, v->fed || w->phase->batch == 0 ? 0 : lpo_mul(side, side));
+    lpo_model_walk_conv(w, &patch, v->fed || w->phase->batch == 0 ? 0 : lpo_model_mul(side, side));
     if (f->cls)
-        lpo_walk_tensor(w, f->cls, f->cls_flat ? v->hidden : 1, f->cls_flat ? 0 : 1,
-                        f->cls_flat ? 0 : v->hidden, 0);
-    if (f->mask && lpo_family_says(v->fields, f->mask_when))
-        lpo_walk_tensor(w, f->mask, 1, f->mask_flat ? v->hidden : 1, f->mask_flat ? 0 : v->hidden,
-                        0);
+        lpo_model_walk_tensor(w, f->cls, f->cls_flat ? v->hidden : 1, f->cls_flat ? 0 : 1,
+                              f->cls_flat ? 0 : v->hidden, 0);
+    if (f->mask && lpo_model_family_says(v->fields, f->mask_when))
+        lpo_model_walk_tensor(w, f->mask, 1, f->mask_flat ? v->hidden : 1,
+                              f->mask_flat ? 0 : v->hidden, 0);
     if (f->positions && f->positions_embedding)
-        lpo_walk_embedding(w, f->positions, places, v->hidden, 0);
+        lpo_model_walk_embedding(w, f->positions, places, v->hidden, 0);
     else if (f->positions)
-        lpo_walk_tensor(w, f->positions, 1, places, v->hidden, 0);
-    else if (f->windowed && lpo_field_bool(v->fields, "use_abs_pos", true))
-        lpo_walk_tensor(w, "pos_embed", 1, own, own, v->hidden);
+        lpo_model_walk_tensor(w, f->positions, 1, places, v->hidden, 0);
+    else if (f->windowed && lpo_model_field_bool(v->fields, "use_abs_pos", true))
+        lpo_model_walk_tensor(w, "pos_embed", 1, own, own, v->hidden);
     if (f->pre_norm)
-        lpo_walk_norm(w, f->pre_norm, v->hidden, true, lpo_mul(w->phase->batch, tokens_of(v, w)));
+        lpo_model_walk_norm(w, f->pre_norm, v->hidden, true,
+                            lpo_model_mul(w->phase->batch, tokens_of(v, w)));
 }
 
 /* SAM's decomposed relative positions: every query times a row of heights and one of widths. */
-static void relative_positions(struct lpo_walk *w, const struct lpo_vision *v, uint64_t stored,
-                               uint64_t side, uint64_t groups)
+static void relative_positions(struct lpo_walk *w, const struct lpo_model_vision *v,
+                               uint64_t stored, uint64_t side, uint64_t groups)
 {
-    uint64_t dim = v->hidden / v->heads, queries = lpo_mul3(groups, side, side);
+    uint64_t dim = v->hidden / v->heads, queries = lpo_model_mul3(groups, side, side);
 
-    if (!lpo_field_bool(v->fields, "use_rel_pos", true))
+    if (!lpo_model_field_bool(v->fields, "use_rel_pos", true))
         return;
-    lpo_walk_tensor(w, "rel_pos_h", 2 * stored - 1, dim, 0, 0);
-    lpo_walk_tensor(w, "rel_pos_w", 2 * stored - 1, dim, 0, 0);
-    lpo_walk_product(
+    lpo_model_walk_tensor(w, "rel_pos_h", 2 * stored - 1, dim, 0, 0);
+    lpo_model_walk_tensor(w, "rel_pos_w", 2 * stored - 1, dim, 0, 0);
+    lpo_model_walk_product(
         w, "rel_pos", LPO_OP_SCORES, LPO_ATEN_BMM,
-        lpo_mul(2 * 2, lpo_mul(lpo_mul3(w->phase->batch, v->heads, queries), lpo_mul(side, dim))),
+        lpo_model_mul(2 * 2, lpo_model_mul(lpo_model_mul3(w->phase->batch, v->heads, queries),
+                                           lpo_model_mul(side, dim))),
         v->heads);
 }
 
-static void walk_attention(struct lpo_walk *w, const struct lpo_vision *v, int layer)
+static void walk_attention(struct lpo_walk *w, const struct lpo_model_vision *v, int layer)
 {
     const struct lpo_vision_family *f = v->family;
     bool windowed = f->windowed && v->window && !v->global[layer];
-    uint64_t side = lpo_vision_side(v, w->phase->image), tokens = tokens_of(v, w), groups = 1;
+    uint64_t side = lpo_model_vision_side(v, w->phase->image), tokens = tokens_of(v, w), groups = 1;
     uint64_t stored = stored_side(v), vectors;
-    bool bias = lpo_family_says(v->fields, f->qkv_bias);
+    bool bias = lpo_model_family_says(v->fields, f->qkv_bias);
 
     if (windowed) { /* the image is padded to whole windows */
         uint64_t across = (side + v->window - 1) / v->window;
 
-        groups = w->phase->batch ? lpo_mul(across, across) : 0;
+        groups = w->phase->batch ? lpo_model_mul(across, across) : 0;
         side = stored = v->window;
-        tokens = groups ? lpo_mul(side, side) : 0;
+        tokens = groups ? lpo_model_mul(side, side) : 0;
     }
-    vectors = lpo_mul3(w->phase->batch, groups, tokens);
+    vectors = lpo_model_mul3(w->phase->batch, groups, tokens);
     if (f->qkv) {
         dense(w, f->qkv, v->hidden, 3 * v->hidden, bias, LPO_OP_PROJECTION, v->heads, vectors);
     } else {
@@ -108,16 +110,16 @@ static void walk_attention(struct lpo_walk *w, const struct lpo_vision *v, int l
     }
     if (f->windowed)
         relative_positions(w, v, stored, side, tokens ? groups : 0);
-    lpo_walk_attention(w, &(struct lpo_attention){ .heads = v->heads,
-                                                   .kv_heads = v->heads,
-                                                   .qk_dim = v->hidden / v->heads,
-                                                   .v_dim = v->hidden / v->heads,
-                                                   .tokens = tokens,
-                                                   .groups = groups });
+    lpo_model_walk_attention(w, &(struct lpo_attention){ .heads = v->heads,
+                                                         .kv_heads = v->heads,
+                                                         .qk_dim = v->hidden / v->heads,
+                                                         .v_dim = v->hidden / v->heads,
+                                                         .tokens = tokens,
+                                                         .groups = groups });
     dense(w, f->o, v->hidden, v->hidden, true, LPO_OP_PROJECTION, v->heads, vectors);
 }
 
-static void walk_mlp(struct lpo_walk *w, const struct lpo_vision *v, uint64_t vectors)
+static void walk_mlp(struct lpo_walk *w, const struct lpo_model_vision *v, uint64_t vectors)
 {
     const struct lpo_vision_family *f = v->family;
 
@@ -130,125 +132,127 @@ static void walk_mlp(struct lpo_walk *w, const struct lpo_vision *v, uint64_t ve
     }
 }
 
-static void walk_layer(struct lpo_walk *w, const struct lpo_vision *v, int layer)
+static void walk_layer(struct lpo_walk *w, const struct lpo_model_vision *v, int layer)
 {
     const struct lpo_vision_family *f = v->family;
-    uint64_t vectors = lpo_mul(w->phase->batch, tokens_of(v, w));
+    uint64_t vectors = lpo_model_mul(w->phase->batch, tokens_of(v, w));
     size_t mark;
 
     w->at.block = LPO_BLOCK_NORM;
-    lpo_walk_norm(w, f->norm1, v->hidden, true, vectors);
-    lpo_walk_norm(w, f->norm2, v->hidden, true, vectors);
+    lpo_model_walk_norm(w, f->norm1, v->hidden, true, vectors);
+    lpo_model_walk_norm(w, f->norm2, v->hidden, true, vectors);
     if (f->scale1) {
-        lpo_walk_tensor(w, f->scale1, v->hidden, 0, 0, 0);
-        lpo_walk_tensor(w, f->scale2, v->hidden, 0, 0, 0);
+        lpo_model_walk_tensor(w, f->scale1, v->hidden, 0, 0, 0);
+        lpo_model_walk_tensor(w, f->scale2, v->hidden, 0, 0, 0);
     }
     w->at.block = LPO_BLOCK_ATTN;
-    mark = lpo_walk_enter(w, "%s", f->attn);
+    mark = lpo_model_walk_enter(w, "%s", f->attn);
     walk_attention(w, v, layer);
-    lpo_walk_leave(w, mark);
+    lpo_model_walk_leave(w, mark);
     w->at.block = LPO_BLOCK_MLP;
-    mark = lpo_walk_enter(w, "%s", f->mlp);
+    mark = lpo_model_walk_enter(w, "%s", f->mlp);
     walk_mlp(w, v, vectors);
-    lpo_walk_leave(w, mark);
+    lpo_model_walk_leave(w, mark);
 }
 
 /* SAM's neck, and the two convolutions that DeepSeek-OCR puts after it. */
-static void walk_neck(struct lpo_walk *w, const struct lpo_vision *v)
+static void walk_neck(struct lpo_walk *w, const struct lpo_model_vision *v)
 {
-    uint64_t side = w->phase->batch ? lpo_vision_side(v, w->phase->image) : 0;
-    uint64_t pixels = lpo_mul(side, side), vectors = lpo_mul(w->phase->batch, pixels);
+    uint64_t side = w->phase->batch ? lpo_model_vision_side(v, w->phase->image) : 0;
+    uint64_t pixels = lpo_model_mul(side, side), vectors = lpo_model_mul(w->phase->batch, pixels);
     uint64_t from = v->neck;
     bool numbered = v->down[0]; /* a plain list of modules in DeepSeek-OCR's code */
 
     w->at.block = LPO_BLOCK_NECK;
-    lpo_walk_conv(w,
-                  &(struct lpo_conv){ .name = numbered ? "neck.0" : "neck.conv1",
-                                      .in = v->hidden,
-                                      .out = v->neck,
-                                      .kernel = 1 },
-                  pixels);
-    lpo_walk_norm(w, numbered ? "neck.1" : "neck.layer_norm1", v->neck, true, vectors);
-    lpo_walk_conv(w,
-                  &(struct lpo_conv){ .name = numbered ? "neck.2" : "neck.conv2",
-                                      .in = v->neck,
-                                      .out = v->neck,
-                                      .kernel = 3 },
-                  pixels);
-    lpo_walk_norm(w, numbered ? "neck.3" : "neck.layer_norm2", v->neck, true, vectors);
+    lpo_model_walk_conv(w,
+                        &(struct lpo_conv){ .name = numbered ? "neck.0" : "neck.conv1",
+                                            .in = v->hidden,
+                                            .out = v->neck,
+                                            .kernel = 1 },
+                        pixels);
+    lpo_model_walk_norm(w, numbered ? "neck.1" : "neck.layer_norm1", v->neck, true, vectors);
+    lpo_model_walk_conv(w,
+                        &(struct lpo_conv){ .name = numbered ? "neck.2" : "neck.conv2",
+                                            .in = v->neck,
+                                            .out = v->neck,
+                                            .kernel = 3 },
+                        pixels);
+    lpo_model_walk_norm(w, numbered ? "neck.3" : "neck.layer_norm2", v->neck, true, vectors);
     for (int i = 0; i < 2 && v->down[i]; i++) {
         side = (side + 1) / 2;
-        lpo_walk_conv(
+        lpo_model_walk_conv(
             w,
             &(struct lpo_conv){
                 .name = i ? "net_3" : "net_2", .in = from, .out = v->down[i], .kernel = 3 },
-            lpo_mul(side, side));
+            lpo_model_mul(side, side));
         from = v->down[i];
     }
 }
 
 /* A probe attends to all tokens, then an MLP: torch's MultiheadAttention, so the query is one
  * product and keys with values another. */
-static void walk_pool_head(struct lpo_walk *w, const struct lpo_vision *v)
+static void walk_pool_head(struct lpo_walk *w, const struct lpo_model_vision *v)
 {
     uint64_t d = v->hidden, batch = w->phase->batch, tokens = tokens_of(v, w);
-    size_t mark = lpo_walk_enter(w, "%s", v->family->pool_head), inner;
+    size_t mark = lpo_model_walk_enter(w, "%s", v->family->pool_head), inner;
 
-    lpo_walk_tensor(w, "probe", 1, 1, d, 0);
-    lpo_walk_tensor(w, "attention.in_proj_weight", 3 * d, d, 0, 0);
-    lpo_walk_tensor(w, "attention.in_proj_bias", 3 * d, 0, 0, 0);
-    lpo_walk_product(w, "attention.in_proj", LPO_OP_PROJECTION, LPO_ATEN_ADDMM,
-                     lpo_mul(2, lpo_mul3(batch, d, lpo_mul(d, 1 + 2 * tokens))), v->heads);
+    lpo_model_walk_tensor(w, "probe", 1, 1, d, 0);
+    lpo_model_walk_tensor(w, "attention.in_proj_weight", 3 * d, d, 0, 0);
+    lpo_model_walk_tensor(w, "attention.in_proj_bias", 3 * d, 0, 0, 0);
+    lpo_model_walk_product(
+        w, "attention.in_proj", LPO_OP_PROJECTION, LPO_ATEN_ADDMM,
+        lpo_model_mul(2, lpo_model_mul3(batch, d, lpo_model_mul(d, 1 + 2 * tokens))), v->heads);
     if (tokens && w->ops) {
-        lpo_walk_product(w, "attention.scores", LPO_OP_SCORES, LPO_ATEN_BMM,
-                         lpo_mul(2, lpo_mul3(batch, tokens, d)), v->heads);
-        lpo_walk_product(w, "attention.values", LPO_OP_VALUES, LPO_ATEN_BMM,
-                         lpo_mul(2, lpo_mul3(batch, tokens, d)), v->heads);
+        lpo_model_walk_product(w, "attention.scores", LPO_OP_SCORES, LPO_ATEN_BMM,
+                               lpo_model_mul(2, lpo_model_mul3(batch, tokens, d)), v->heads);
+        lpo_model_walk_product(w, "attention.values", LPO_OP_VALUES, LPO_ATEN_BMM,
+                               lpo_model_mul(2, lpo_model_mul3(batch, tokens, d)), v->heads);
     }
     dense(w, "attention.out_proj", d, d, true, LPO_OP_PROJECTION, v->heads, batch);
-    lpo_walk_norm(w, "layernorm", d, true, batch);
-    inner = lpo_walk_enter(w, "mlp");
+    lpo_model_walk_norm(w, "layernorm", d, true, batch);
+    inner = lpo_model_walk_enter(w, "mlp");
     walk_mlp(w, v, batch);
-    lpo_walk_leave(w, inner);
-    lpo_walk_leave(w, mark);
+    lpo_model_walk_leave(w, inner);
+    lpo_model_walk_leave(w, mark);
 }
 
-static void walk_after(struct lpo_walk *w, const struct lpo_vision *v)
+static void walk_after(struct lpo_walk *w, const struct lpo_model_vision *v)
 {
     const struct lpo_vision_family *f = v->family;
     uint64_t vectors = f->post_norm_pooled ? 1 : tokens_of(v, w);
 
     w->at.block = LPO_BLOCK_NORM;
     if (f->post_norm)
-        lpo_walk_norm(w, f->post_norm, v->hidden, true, lpo_mul(w->phase->batch, vectors));
+        lpo_model_walk_norm(w, f->post_norm, v->hidden, true,
+                            lpo_model_mul(w->phase->batch, vectors));
     w->at.block = LPO_BLOCK_HEAD;
     if (f->pooler && !v->classes)
         dense(w, f->pooler, v->hidden,
-              (uint64_t)lpo_field_int(v->fields, "pooler_output_size", (int64_t)v->hidden), true,
-              LPO_OP_HEAD, 1, w->phase->batch);
-    if (f->pool_head && lpo_family_says(v->fields, f->pool_when))
+              (uint64_t)lpo_model_field_int(v->fields, "pooler_output_size", (int64_t)v->hidden),
+              true, LPO_OP_HEAD, 1, w->phase->batch);
+    if (f->pool_head && lpo_model_family_says(v->fields, f->pool_when))
         walk_pool_head(w, v);
     if (f->windowed)
         walk_neck(w, v);
 }
 
-void lpo_vision_walk(const struct lpo_vision *v, struct lpo_walk *w)
+void lpo_model_vision_walk(const struct lpo_model_vision *v, struct lpo_walk *w)
 {
     size_t root;
 
     w->at = (struct lpo_model_place){ .part = v->part, .layer = -1, .block = LPO_BLOCK_EMBED };
-    root = lpo_walk_enter(w, "%s", v->root);
+    root = lpo_model_walk_enter(w, "%s", v->root);
     walk_embeddings(w, v);
     for (int l = 0; l < (int)v->layers; l++) {
-        size_t mark = lpo_walk_enter(w, "%s.%d", v->family->layers, l);
+        size_t mark = lpo_model_walk_enter(w, "%s.%d", v->family->layers, l);
 
         w->at.layer = l;
         walk_layer(w, v, l);
-        lpo_walk_leave(w, mark);
+        lpo_model_walk_leave(w, mark);
     }
     w->at.layer = -1;
     walk_after(w, v);
-    lpo_walk_leave(w, root);
+    lpo_model_walk_leave(w, root);
     if (v->classes) {
         w->at.block = LPO_BLOCK_HEAD;
         dense(w, "classifier", v->family->classifier_doubled ? 2 * v->hidden : v->hidden,

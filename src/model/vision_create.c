@@ -9,25 +9,25 @@
 
 enum { MAX_LAYERS = 1024, MAX_HEADS = 1024, MAX_SIZE = 1 << 26, MAX_IMAGE = 1 << 20 };
 
-static int read_inter(struct lpo_vision *v, struct lpo_err *err)
+static int read_inter(struct lpo_model_vision *v, struct lpo_err *err)
 {
     const struct lpo_fields *f = v->fields;
-    double wide = (double)v->hidden * lpo_field_real(f, "mlp_ratio", 4);
+    double wide = (double)v->hidden * lpo_model_field_real(f, "mlp_ratio", 4);
     int rc;
 
     if (!(wide >= 1 && wide < MAX_SIZE))
         return lpo_fail(err, LPO_E_RANGE, "'mlp_ratio' gives a width of %g", wide);
     rc = lpo_model_size(f, "intermediate_size|mlp_dim", (int64_t)wide, 1, MAX_SIZE, &v->inter, err);
-    v->swiglu = v->family->swiglu_when && lpo_family_says(f, v->family->swiglu_when);
+    v->swiglu = v->family->swiglu_when && lpo_model_family_says(f, v->family->swiglu_when);
     if (rc == 0 && v->swiglu) /* two thirds, rounded up to a multiple of eight, as DINOv2 does */
         v->inter = ((uint64_t)((double)v->inter * 2 / 3) + 7) / 8 * 8;
     return rc;
 }
 
-static int read_windows(struct lpo_arena *a, struct lpo_vision *v, struct lpo_err *err)
+static int read_windows(struct lpo_arena *a, struct lpo_model_vision *v, struct lpo_err *err)
 {
     const struct lpo_fields *f = v->fields;
-    const struct lpo_json *list = lpo_field_json(f, "global_attn_indexes");
+    const struct lpo_json *list = lpo_model_field_json(f, "global_attn_indexes");
     int rc = lpo_model_size(f, "window_size", 14, 0, MAX_IMAGE, &v->window, err);
 
     if (rc == 0)
@@ -46,11 +46,11 @@ static int read_windows(struct lpo_arena *a, struct lpo_vision *v, struct lpo_er
     return rc;
 }
 
-int lpo_vision_create(struct lpo_arena *a, const struct lpo_json *config,
-                      const struct lpo_vision_family *family, struct lpo_vision **out,
-                      struct lpo_err *err)
+int lpo_model_vision_create(struct lpo_arena *a, const struct lpo_json *config,
+                            const struct lpo_vision_family *family, struct lpo_model_vision **out,
+                            struct lpo_err *err)
 {
-    struct lpo_vision *v = LPO_NEW(a, struct lpo_vision);
+    struct lpo_model_vision *v = LPO_NEW(a, struct lpo_model_vision);
     const struct lpo_fields *f;
     int rc;
 

@@ -6,7 +6,7 @@
 #include "model/count.h"
 #include "util/arena.h"
 
-size_t lpo_walk_enter(struct lpo_walk *w, const char *fmt, ...)
+size_t lpo_model_walk_enter(struct lpo_walk *w, const char *fmt, ...)
 {
     size_t mark = w->path.len;
     char name[128];
@@ -21,7 +21,7 @@ size_t lpo_walk_enter(struct lpo_walk *w, const char *fmt, ...)
     return mark;
 }
 
-void lpo_walk_leave(struct lpo_walk *w, size_t mark)
+void lpo_model_walk_leave(struct lpo_walk *w, size_t mark)
 {
     if (!w->path.at)
         return;
@@ -42,13 +42,13 @@ static void add_tensor(struct lpo_walk *w, const char *name, const uint64_t *sha
         return;
     for (; t.dims < LPO_TENSOR_DIMS && shape[t.dims]; t.dims++) {
         t.shape[t.dims] = shape[t.dims];
-        t.count = lpo_mul(t.count, shape[t.dims]);
+        t.count = lpo_model_mul(t.count, shape[t.dims]);
     }
     lpo_vec_push(w->tensors, t);
 }
 
-void lpo_walk_tensor(struct lpo_walk *w, const char *name, uint64_t a, uint64_t b, uint64_t c,
-                     uint64_t d)
+void lpo_model_walk_tensor(struct lpo_walk *w, const char *name, uint64_t a, uint64_t b, uint64_t c,
+                           uint64_t d)
 {
     if (w->tensors)
         add_tensor(w, full_name(w, name, ""), (uint64_t[]){ a, b, c, d }, 1);
@@ -68,7 +68,7 @@ static void linear_tensors(struct lpo_walk *w, const struct lpo_linear *l)
         add_tensor(w, full_name(w, l->name, ".bias"), (uint64_t[]){ l->out, 0, 0, 0 }, 1);
 }
 
-void lpo_walk_linear(struct lpo_walk *w, const struct lpo_linear *l, uint64_t rows)
+void lpo_model_walk_linear(struct lpo_walk *w, const struct lpo_linear *l, uint64_t rows)
 {
     linear_tensors(w, l);
     if (!w->ops || rows == 0)
@@ -79,10 +79,10 @@ void lpo_walk_linear(struct lpo_walk *w, const struct lpo_linear *l, uint64_t ro
                      .at = w->at,
                      .kind = l->kind,
                      .aten = l->bias && !l->bias_after ? LPO_ATEN_ADDMM : LPO_ATEN_MM,
-                     .flops = lpo_mul(2, lpo_mul3(rows, l->in, l->out)),
+                     .flops = lpo_model_mul(2, lpo_model_mul3(rows, l->in, l->out)),
                      .weights = (double)l->in * (double)l->out + (l->bias ? (double)l->out : 0),
-                     .reads = lpo_mul(rows, l->in),
-                     .writes = lpo_mul(rows, l->out),
+                     .reads = lpo_model_mul(rows, l->in),
+                     .writes = lpo_model_mul(rows, l->out),
                      .ways = l->ways ? l->ways : 1,
                  });
 }
@@ -100,9 +100,10 @@ static void add_move(struct lpo_walk *w, const char *name, double weights, uint6
                                                     .ways = 1 });
 }
 
-void lpo_walk_norm(struct lpo_walk *w, const char *name, uint64_t width, bool bias, uint64_t rows)
+void lpo_model_walk_norm(struct lpo_walk *w, const char *name, uint64_t width, bool bias,
+                         uint64_t rows)
 {
-    uint64_t moved = lpo_mul(rows, width);
+    uint64_t moved = lpo_model_mul(rows, width);
 
     if (w->tensors) {
         add_tensor(w, full_name(w, name, ".weight"), (uint64_t[]){ width, 0, 0, 0 }, 1);
@@ -113,18 +114,19 @@ void lpo_walk_norm(struct lpo_walk *w, const char *name, uint64_t width, bool bi
         add_move(w, name, (double)width * (bias ? 2 : 1), moved, moved);
 }
 
-void lpo_walk_embedding(struct lpo_walk *w, const char *name, uint64_t count, uint64_t width,
-                        uint64_t rows)
+void lpo_model_walk_embedding(struct lpo_walk *w, const char *name, uint64_t count, uint64_t width,
+                              uint64_t rows)
 {
     if (w->tensors)
         add_tensor(w, full_name(w, name, ".weight"), (uint64_t[]){ count, width, 0, 0 }, count);
     if (rows)
-        add_move(w, name, (double)rows * (double)width, 0, lpo_mul(rows, width));
+        add_move(w, name, (double)rows * (double)width, 0, lpo_model_mul(rows, width));
 }
 
-void lpo_walk_conv(struct lpo_walk *w, const struct lpo_conv *c, uint64_t pixels)
+void lpo_model_walk_conv(struct lpo_walk *w, const struct lpo_conv *c, uint64_t pixels)
 {
-    uint64_t area = lpo_mul(c->kernel, c->kernel), weights = lpo_mul3(c->in, c->out, area);
+    uint64_t area = lpo_model_mul(c->kernel, c->kernel),
+             weights = lpo_model_mul3(c->in, c->out, area);
 
     if (w->tensors) {
         add_tensor(w, full_name(w, c->name, ".weight"),
@@ -134,16 +136,16 @@ void lpo_walk_conv(struct lpo_walk *w, const struct lpo_conv *c, uint64_t pixels
     }
     if (!w->ops || pixels == 0)
         return;
-    pixels = lpo_mul(pixels, w->phase->batch);
+    pixels = lpo_model_mul(pixels, w->phase->batch);
     lpo_vec_push(w->ops,
                  (struct lpo_model_op){ .name = full_name(w, c->name, ""),
                                         .at = w->at,
                                         .kind = LPO_OP_CONV,
                                         .aten = LPO_ATEN_CONV,
-                                        .flops = lpo_mul(2, lpo_mul(pixels, weights)),
+                                        .flops = lpo_model_mul(2, lpo_model_mul(pixels, weights)),
                                         .weights = (double)weights + (c->bias ? (double)c->out : 0),
-                                        .reads = lpo_mul(pixels, c->in),
-                                        .writes = lpo_mul(pixels, c->out),
+                                        .reads = lpo_model_mul(pixels, c->in),
+                                        .writes = lpo_model_mul(pixels, c->out),
                                         .ways = 1 });
 }
 
@@ -160,60 +162,62 @@ static uint64_t causal_pairs(uint64_t tokens, uint64_t cached, uint64_t window)
 {
     uint64_t full, rest;
 
-    if (window == 0 || lpo_add(cached, tokens) <= window)
+    if (window == 0 || lpo_model_add(cached, tokens) <= window)
         full = tokens;
     else
         full = cached >= window ? 0 : window - cached;
-    rest = lpo_mul(tokens - full, window);
+    rest = lpo_model_mul(tokens - full, window);
     /* full terms: cached + 1 … cached + full */
-    return lpo_add(lpo_add(lpo_mul(full, cached), lpo_mul(full, full + 1) / 2), rest);
+    return lpo_model_add(
+        lpo_model_add(lpo_model_mul(full, cached), lpo_model_mul(full, full + 1) / 2), rest);
 }
 
-uint64_t lpo_attention_pairs(const struct lpo_attention *a, enum lpo_counting counting)
+uint64_t lpo_model_attention_pairs(const struct lpo_attention *a, enum lpo_counting counting)
 {
     if (counting == LPO_COUNT_MODEL && a->causal)
         return causal_pairs(a->tokens, a->cached, a->window);
-    return lpo_mul(a->tokens, lpo_add(cached_keys(a), a->tokens));
+    return lpo_model_mul(a->tokens, lpo_model_add(cached_keys(a), a->tokens));
 }
 
-uint64_t lpo_attention_keys(const struct lpo_attention *a)
+uint64_t lpo_model_attention_keys(const struct lpo_attention *a)
 {
-    return lpo_add(cached_keys(a), a->tokens);
+    return lpo_model_add(cached_keys(a), a->tokens);
 }
 
 static void add_attention(struct lpo_walk *w, const struct lpo_attention *a, bool scores)
 {
-    uint64_t batch = lpo_mul(w->phase->batch, a->groups);
-    uint64_t pairs = lpo_mul3(batch, a->heads, lpo_attention_pairs(a, w->phase->counting));
+    uint64_t batch = lpo_model_mul(w->phase->batch, a->groups);
+    uint64_t pairs =
+        lpo_model_mul3(batch, a->heads, lpo_model_attention_pairs(a, w->phase->counting));
     uint64_t dim = scores ? a->qk_dim : a->v_dim;
-    uint64_t vectors = lpo_mul(lpo_mul3(batch, a->tokens, a->heads), dim);
-    uint64_t keys = lpo_mul(batch, lpo_attention_keys(a));
+    uint64_t vectors = lpo_model_mul(lpo_model_mul3(batch, a->tokens, a->heads), dim);
+    uint64_t keys = lpo_model_mul(batch, lpo_model_attention_keys(a));
     struct lpo_model_op op = {
         .name = full_name(w, scores ? "scores" : "values", ""),
         .at = w->at,
         .kind = scores ? LPO_OP_SCORES : LPO_OP_VALUES,
         .aten = LPO_ATEN_BMM,
-        .flops = lpo_mul(2, lpo_mul(pairs, dim)),
+        .flops = lpo_model_mul(2, lpo_model_mul(pairs, dim)),
         .ways = a->heads,
     };
 
     op.reads = scores ? vectors : 0;
     op.writes = scores ? 0 : vectors;
     if (!w->phase->flash) { /* the square of scores goes to memory and back */
-        op.writes = lpo_add(op.writes, scores ? pairs : 0);
-        op.reads = lpo_add(op.reads, scores ? 0 : pairs);
+        op.writes = lpo_model_add(op.writes, scores ? pairs : 0);
+        op.reads = lpo_model_add(op.reads, scores ? 0 : pairs);
     }
     if (a->kv_width == 0) {
-        op.reads = lpo_add(op.reads, lpo_mul3(keys, a->kv_heads, dim));
+        op.reads = lpo_model_add(op.reads, lpo_model_mul3(keys, a->kv_heads, dim));
     } else if (scores) { /* one read and one write of the cache, told with the scores */
-        op.kv_reads = lpo_mul(keys, a->kv_width);
-        op.kv_writes = lpo_mul3(batch, a->tokens, a->kv_width);
+        op.kv_reads = lpo_model_mul(keys, a->kv_width);
+        op.kv_writes = lpo_model_mul3(batch, a->tokens, a->kv_width);
         op.kv_ways = a->kv_heads;
     }
     lpo_vec_push(w->ops, op);
 }
 
-void lpo_walk_attention(struct lpo_walk *w, const struct lpo_attention *a)
+void lpo_model_walk_attention(struct lpo_walk *w, const struct lpo_attention *a)
 {
     if (!w->ops || a->tokens == 0)
         return;
@@ -221,8 +225,8 @@ void lpo_walk_attention(struct lpo_walk *w, const struct lpo_attention *a)
     add_attention(w, a, false);
 }
 
-void lpo_walk_product(struct lpo_walk *w, const char *name, enum lpo_op_kind kind,
-                      enum lpo_aten aten, uint64_t flops, uint64_t ways)
+void lpo_model_walk_product(struct lpo_walk *w, const char *name, enum lpo_op_kind kind,
+                            enum lpo_aten aten, uint64_t flops, uint64_t ways)
 {
     if (w->ops && flops)
         lpo_vec_push(w->ops, (struct lpo_model_op){ .name = full_name(w, name, ""),

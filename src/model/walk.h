@@ -39,13 +39,13 @@ struct lpo_walk {
 };
 
 /* Enter "layers.3" below the current module; hand what it returns to leave(). */
-size_t lpo_walk_enter(struct lpo_walk *w, const char *fmt, ...)
+size_t lpo_model_walk_enter(struct lpo_walk *w, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-void lpo_walk_leave(struct lpo_walk *w, size_t mark);
+void lpo_model_walk_leave(struct lpo_walk *w, size_t mark);
 
 /* A bare tensor; unused dimensions are 0. */
-void lpo_walk_tensor(struct lpo_walk *w, const char *name, uint64_t a, uint64_t b, uint64_t c,
-                     uint64_t d);
+void lpo_model_walk_tensor(struct lpo_walk *w, const char *name, uint64_t a, uint64_t b, uint64_t c,
+                           uint64_t d);
 
 struct lpo_linear {
     const char *name;
@@ -60,14 +60,15 @@ struct lpo_linear {
 };
 
 /* A matrix product over `rows` vectors; rows 0 stores the weights and runs nothing. */
-void lpo_walk_linear(struct lpo_walk *w, const struct lpo_linear *l, uint64_t rows);
+void lpo_model_walk_linear(struct lpo_walk *w, const struct lpo_linear *l, uint64_t rows);
 
 /* Root-mean-square (weight) or layer norm (weight and bias) over `width`, for `rows` vectors. */
-void lpo_walk_norm(struct lpo_walk *w, const char *name, uint64_t width, bool bias, uint64_t rows);
+void lpo_model_walk_norm(struct lpo_walk *w, const char *name, uint64_t width, bool bias,
+                         uint64_t rows);
 
 /* A lookup of `rows` rows. */
-void lpo_walk_embedding(struct lpo_walk *w, const char *name, uint64_t count, uint64_t width,
-                        uint64_t rows);
+void lpo_model_walk_embedding(struct lpo_walk *w, const char *name, uint64_t count, uint64_t width,
+                              uint64_t rows);
 
 struct lpo_conv {
     const char *name;
@@ -76,7 +77,7 @@ struct lpo_conv {
 };
 
 /* `pixels` output positions a sequence; 0 stores the weights and runs nothing. */
-void lpo_walk_conv(struct lpo_walk *w, const struct lpo_conv *c, uint64_t pixels);
+void lpo_model_walk_conv(struct lpo_walk *w, const struct lpo_conv *c, uint64_t pixels);
 
 /* Scores and values of one attention layer. */
 struct lpo_attention {
@@ -88,13 +89,13 @@ struct lpo_attention {
     uint64_t kv_width; /* cache elements a token leaves in this layer; 0: no cache */
 };
 
-void lpo_walk_attention(struct lpo_walk *w, const struct lpo_attention *a);
+void lpo_model_walk_attention(struct lpo_walk *w, const struct lpo_attention *a);
 
 /* Query-key pairs of one sequence, and the keys read for them: the two numbers that causal
  * halving, windows and caches change. */
-uint64_t lpo_attention_pairs(const struct lpo_attention *a, enum lpo_counting counting);
-uint64_t lpo_attention_keys(const struct lpo_attention *a);
+uint64_t lpo_model_attention_pairs(const struct lpo_attention *a, enum lpo_counting counting);
+uint64_t lpo_model_attention_keys(const struct lpo_attention *a);
 
 /* Any other product. */
-void lpo_walk_product(struct lpo_walk *w, const char *name, enum lpo_op_kind kind,
-                      enum lpo_aten aten, uint64_t flops, uint64_t ways);
+void lpo_model_walk_product(struct lpo_walk *w, const char *name, enum lpo_op_kind kind,
+                            enum lpo_aten aten, uint64_t flops, uint64_t ways);

@@ -55,7 +55,7 @@ static const struct lpo_tool_message rows[] = {
       "read times with that in mind; ncu_cli.clock_control=none does not try", LPO_TOOL_ADVICE },
 };
 
-const struct lpo_tool_message *lpo_tool_message_find(const char *log)
+const struct lpo_tool_message *lpo_pipeline_tool_message_find(const char *log)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (strstr(log, rows[i].text))

@@ -19,4 +19,4 @@ struct lpo_tool_message {
 };
 
 /* The first row whose text stands in `log`, by the order of the table; NULL: none. */
-const struct lpo_tool_message *lpo_tool_message_find(const char *log);
+const struct lpo_tool_message *lpo_pipeline_tool_message_find(const char *log);

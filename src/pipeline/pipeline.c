@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "hydra/node.h"
+#include "pipeline/stage.h"
 #include "run/clock.h"
+#include "run/folder.h"
 #include "run/install.h"
 #include "run/manifest.h"
-#include "run/rundir.h"
 #include "run/supervise.h"
-#include "pipeline/stage.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -27,14 +27,14 @@ static const struct lpo_node *knobs_of(const struct lpo_node *config, const stru
 
 static bool is_light(const struct lpo_node *config)
 {
-    return strcmp(lpo_conf_text(config, "run.mode", "deep"), "light") == 0;
+    return strcmp(lpo_node_conf_text(config, "run.mode", "deep"), "light") == 0;
 }
 
 static bool enabled(const struct lpo_node *config, const struct lpo_stage *stage)
 {
     const struct lpo_node *knobs = knobs_of(config, stage);
 
-    return knobs && lpo_conf_bool(knobs, "enable", false);
+    return knobs && lpo_node_conf_bool(knobs, "enable", false);
 }
 
 bool lpo_pipeline_wants(const struct lpo_node *config, const struct lpo_stage *stage)
@@ -44,13 +44,13 @@ bool lpo_pipeline_wants(const struct lpo_node *config, const struct lpo_stage *s
 
 void lpo_pipeline_prepare(struct lpo_pipeline *p)
 {
-    for (const struct lpo_stage *const *s = lpo_stages(); *s; s++) {
-        struct lpo_stage_record *r = lpo_manifest_stage(p->manifest, (*s)->name);
+    for (const struct lpo_stage *const *s = lpo_pipeline_stages(); *s; s++) {
+        struct lpo_stage_record *r = lpo_run_manifest_stage(p->manifest, (*s)->name);
 
         if (r && r->state == LPO_DONE)
             continue; /* resumed: keep what is done */
         if (!r)
-            r = lpo_manifest_add(p->manifest, (*s)->name);
+            r = lpo_run_manifest_add(p->manifest, (*s)->name);
         *r = (struct lpo_stage_record){ .name = r->name };
         if (lpo_pipeline_wants(p->config, *s))
             continue;
@@ -75,13 +75,13 @@ static int make_ctx(struct lpo_pipeline *p, const struct lpo_stage *stage, bool 
         .light = is_light(p->config),
         .dry_run = dry_run,
         .manifest = p->manifest,
-        .record = lpo_manifest_stage(p->manifest, stage->name),
+        .record = lpo_run_manifest_stage(p->manifest, stage->name),
     };
     if (dry_run)
         return 0;
-    if (lpo_rundir_remove(p->arena, p->run_dir, stage->name, err) < 0 ||
-        lpo_rundir_remove(p->arena, p->run_dir, below, err) < 0 ||
-        lpo_dirs_make(ctx->dir, err) < 0 || lpo_dirs_make(ctx->workload_dir, err) < 0)
+    if (lpo_run_folder_remove(p->arena, p->run_dir, stage->name, err) < 0 ||
+        lpo_run_folder_remove(p->arena, p->run_dir, below, err) < 0 ||
+        lpo_file_make_dirs(ctx->dir, err) < 0 || lpo_file_make_dirs(ctx->workload_dir, err) < 0)
         return lpo_ctx(err, "cannot prepare the folders of stage %s", stage->name);
     return 0;
 }
@@ -92,7 +92,7 @@ static int write_command(const struct lpo_step *step, struct lpo_err *err)
 
     if (!step->cmd_path)
         return 0;
-    lpo_step_print(step, &text);
+    lpo_run_step_print(step, &text);
     return lpo_file_write(step->cmd_path, text.at, text.len, err);
 }
 
@@ -101,16 +101,17 @@ static void record_step(struct lpo_stage_ctx *ctx, const struct lpo_step *step,
 {
     LPO_STR how = { 0 };
 
-    lpo_result_describe(r, step, &how);
-    lpo_manifest_step(ctx->manifest, ctx->record, step->label, lpo_str_text(&how), r);
-    lpo_rundir_log(ctx->run_dir, "%s: %s: %s", ctx->record->name, step->label, lpo_str_text(&how));
+    lpo_run_result_describe(r, step, &how);
+    lpo_run_manifest_step(ctx->manifest, ctx->record, step->label, lpo_str_text(&how), r);
+    lpo_run_folder_log(ctx->run_dir, "%s: %s: %s", ctx->record->name, step->label,
+                       lpo_str_text(&how));
     if (r->disk_errno)
-        lpo_manifest_note(ctx->manifest, ctx->record, "%s: its output could not be kept: %s",
-                          step->label, strerror(r->disk_errno));
+        lpo_run_manifest_note(ctx->manifest, ctx->record, "%s: its output could not be kept: %s",
+                              step->label, strerror(r->disk_errno));
     else if (r->lost_bytes)
-        lpo_manifest_note(ctx->manifest, ctx->record,
-                          "%s: %llu bytes of output beyond run.max_output_bytes were not kept",
-                          step->label, (unsigned long long)r->lost_bytes);
+        lpo_run_manifest_note(ctx->manifest, ctx->record,
+                              "%s: %llu bytes of output beyond run.max_output_bytes were not kept",
+                              step->label, (unsigned long long)r->lost_bytes);
 }
 
 static int run_steps(struct lpo_pipeline *p, const struct lpo_stage *stage,
@@ -119,25 +120,27 @@ static int run_steps(struct lpo_pipeline *p, const struct lpo_stage *stage,
     struct lpo_watch watch = {
         .tick = p->events.tick,
         .ctx = p->events.ctx,
-        .self_path = lpo_install_self(p->arena),
+        .self_path = lpo_run_install_self(p->arena),
     };
 
-    lpo_duration_parse(lpo_conf_text(p->config, "run.grace", "5s"), &watch.grace_ns, NULL);
+    lpo_units_parse_duration(lpo_node_conf_text(p->config, "run.grace", "5s"), &watch.grace_ns,
+                             NULL);
     for (size_t i = 0; i < steps->len; i++) {
         struct lpo_step step = steps->at[i]; /* `after` may move the list */
         struct lpo_result r;
         int rc;
 
-        if (write_command(&step, err) < 0 || lpo_supervise(&step, &watch, &r, err) < 0)
+        if (write_command(&step, err) < 0 || lpo_run_supervise(&step, &watch, &r, err) < 0)
             return err->code;
         record_step(ctx, &step, &r);
         if (r.end == LPO_END_INTERRUPTED)
-            return lpo_stage_judge(&step, &r, err);
-        rc = stage->after ? stage->after(ctx, steps, i, &r, err) : lpo_stage_judge(&step, &r, err);
+            return lpo_pipeline_stage_judge(&step, &r, err);
+        rc = stage->after ? stage->after(ctx, steps, i, &r, err)
+                          : lpo_pipeline_stage_judge(&step, &r, err);
         if (rc < 0 && !step.optional)
             return rc;
         if (rc < 0) {
-            lpo_manifest_note(ctx->manifest, ctx->record, "%s", lpo_err_cause(err));
+            lpo_run_manifest_note(ctx->manifest, ctx->record, "%s", lpo_err_cause(err));
             *err = (struct lpo_err){ 0 };
         }
     }
@@ -153,7 +156,7 @@ static int run_stage(struct lpo_pipeline *p, const struct lpo_stage *stage,
     if (stage->plan && stage->plan(ctx, &steps, err) < 0)
         return err->code;
     rc = run_steps(p, stage, ctx, &steps, err);
-    lpo_stage_tell_workload(ctx);
+    lpo_pipeline_stage_tell_workload(ctx);
     if (rc == 0 && stage->collect)
         rc = stage->collect(ctx, err);
     return rc;
@@ -178,8 +181,8 @@ static void list_files(struct lpo_pipeline *p, struct lpo_stage_record *r)
 {
     struct lpo_paths files = { 0 };
 
-    lpo_rundir_list(p->arena, p->run_dir, r->name, &files);
-    lpo_rundir_list(p->arena, p->run_dir, lpo_path_join(p->arena, "workload", r->name), &files);
+    lpo_run_folder_list(p->arena, p->run_dir, r->name, &files);
+    lpo_run_folder_list(p->arena, p->run_dir, lpo_path_join(p->arena, "workload", r->name), &files);
     r->files = files.at;
     r->nfiles = files.len;
 }
@@ -197,23 +200,23 @@ static const char *one_line(struct lpo_arena *a, const struct lpo_err *err)
 static int mark_running(struct lpo_pipeline *p, struct lpo_stage_record *r, struct lpo_err *err)
 {
     r->state = LPO_RUNNING;
-    r->started_ns = lpo_clock_unix_ns();
-    return lpo_manifest_save(p->manifest, err);
+    r->started_ns = lpo_run_clock_unix_ns();
+    return lpo_run_manifest_save(p->manifest, err);
 }
 
 static int mark_ended(struct lpo_pipeline *p, struct lpo_stage_record *r, int rc,
                       const struct lpo_err *why, struct lpo_err *err)
 {
-    r->wall_ns = lpo_clock_unix_ns() - r->started_ns;
+    r->wall_ns = lpo_run_clock_unix_ns() - r->started_ns;
     r->state = state_of(rc);
     if (rc < 0)
         r->message = one_line(p->arena, why);
     list_files(p, r);
-    lpo_rundir_log(p->run_dir, "%s: %s%s%s", r->name, lpo_state_name(r->state),
-                   r->message ? ": " : "", r->message ? r->message : "");
+    lpo_run_folder_log(p->run_dir, "%s: %s%s%s", r->name, lpo_run_state_name(r->state),
+                       r->message ? ": " : "", r->message ? r->message : "");
     if (p->events.end)
         p->events.end(p->events.ctx, r);
-    return lpo_manifest_save(p->manifest, err);
+    return lpo_run_manifest_save(p->manifest, err);
 }
 
 static int do_stage(struct lpo_pipeline *p, const struct lpo_stage *stage,
@@ -237,7 +240,7 @@ static int do_stage(struct lpo_pipeline *p, const struct lpo_stage *stage,
 static int begin_beside(struct lpo_pipeline *p, const struct lpo_stage *stage,
                         struct lpo_stage_ctx *ctx, struct lpo_err *err)
 {
-    struct lpo_stage_record *r = lpo_manifest_stage(p->manifest, stage->name);
+    struct lpo_stage_record *r = lpo_run_manifest_stage(p->manifest, stage->name);
     struct lpo_err why = { 0 };
     int rc;
 
@@ -252,7 +255,7 @@ static int begin_beside(struct lpo_pipeline *p, const struct lpo_stage *stage,
 static int end_beside(struct lpo_pipeline *p, const struct lpo_stage *stage,
                       struct lpo_stage_ctx *ctx, struct lpo_err *err)
 {
-    struct lpo_stage_record *r = lpo_manifest_stage(p->manifest, stage->name);
+    struct lpo_stage_record *r = lpo_run_manifest_stage(p->manifest, stage->name);
     struct lpo_err why = { 0 };
 
     if (!r || r->state != LPO_RUNNING)
@@ -286,16 +289,16 @@ static void skip_the_rest(struct lpo_manifest *m, const char *why)
 
 static int run_in_order(struct lpo_pipeline *p, struct lpo_err *err)
 {
-    bool fail_fast = lpo_conf_bool(p->config, "run.fail_fast", false);
+    bool fail_fast = lpo_node_conf_bool(p->config, "run.fail_fast", false);
 
-    for (const struct lpo_stage *const *s = lpo_stages(); *s; s++) {
-        struct lpo_stage_record *r = lpo_manifest_stage(p->manifest, (*s)->name);
+    for (const struct lpo_stage *const *s = lpo_pipeline_stages(); *s; s++) {
+        struct lpo_stage_record *r = lpo_run_manifest_stage(p->manifest, (*s)->name);
 
         if (!r || r->state != LPO_PENDING)
             continue;
         if (do_stage(p, *s, r, err) < 0)
             return err->code;
-        if (r->state == LPO_INTERRUPTED || lpo_supervise_interrupted()) {
+        if (r->state == LPO_INTERRUPTED || lpo_run_supervise_interrupted()) {
             r->state = LPO_INTERRUPTED;
             break; /* the others stay pending, for --resume */
         }
@@ -312,10 +315,11 @@ int lpo_pipeline_run(struct lpo_pipeline *p, struct lpo_err *err)
     struct lpo_stage_ctx beside[MAX_BESIDE];
     const struct lpo_stage *begun[MAX_BESIDE];
     size_t n = 0;
-    int rc = lpo_supervise_begin(err);
+    int rc = lpo_run_supervise_begin(err);
 
-    for (const struct lpo_stage *const *s = lpo_stages(); rc == 0 && *s && n < MAX_BESIDE; s++) {
-        struct lpo_stage_record *r = lpo_manifest_stage(p->manifest, (*s)->name);
+    for (const struct lpo_stage *const *s = lpo_pipeline_stages(); rc == 0 && *s && n < MAX_BESIDE;
+         s++) {
+        struct lpo_stage_record *r = lpo_run_manifest_stage(p->manifest, (*s)->name);
 
         if (!(*s)->begin || !r || r->state != LPO_PENDING)
             continue;
@@ -342,7 +346,7 @@ static void print_folders(const struct lpo_stage_ctx *ctx, struct lpo_str *out)
 
 int lpo_pipeline_dry_run(struct lpo_pipeline *p, struct lpo_str *out, struct lpo_err *err)
 {
-    for (const struct lpo_stage *const *s = lpo_stages(); *s; s++) {
+    for (const struct lpo_stage *const *s = lpo_pipeline_stages(); *s; s++) {
         struct lpo_steps steps = { .arena = p->arena };
         struct lpo_stage_ctx ctx;
 
@@ -358,7 +362,7 @@ int lpo_pipeline_dry_run(struct lpo_pipeline *p, struct lpo_str *out, struct lpo
             print_folders(&ctx, out);
         for (size_t i = 0; i < steps.len; i++) {
             lpo_str_addf(out, "# %s: %s\n", (*s)->name, steps.at[i].label);
-            lpo_step_print(&steps.at[i], out);
+            lpo_run_step_print(&steps.at[i], out);
         }
     }
     return 0;

@@ -3,26 +3,27 @@
 
 #include <string.h>
 
-extern const struct lpo_stage lpo_stage_static_analysis, lpo_stage_direct_inference,
-    lpo_stage_native, lpo_stage_torch_profiler, lpo_stage_nsys, lpo_stage_ncu, lpo_stage_nvml;
+extern const struct lpo_stage lpo_pipeline_static_analysis, lpo_pipeline_direct_inference,
+    lpo_pipeline_native, lpo_pipeline_torch_profiler, lpo_pipeline_nsys, lpo_pipeline_ncu,
+    lpo_pipeline_nvml;
 
 static const struct lpo_stage *const stages[] = {
-    &lpo_stage_static_analysis,
-    &lpo_stage_direct_inference,
-    &lpo_stage_native,
-    &lpo_stage_torch_profiler,
-    &lpo_stage_nsys,
-    &lpo_stage_ncu,
-    &lpo_stage_nvml,
+    &lpo_pipeline_static_analysis,
+    &lpo_pipeline_direct_inference,
+    &lpo_pipeline_native,
+    &lpo_pipeline_torch_profiler,
+    &lpo_pipeline_nsys,
+    &lpo_pipeline_ncu,
+    &lpo_pipeline_nvml,
     NULL,
 };
 
-const struct lpo_stage *const *lpo_stages(void)
+const struct lpo_stage *const *lpo_pipeline_stages(void)
 {
     return stages;
 }
 
-const struct lpo_stage *lpo_stage_find(const char *name)
+const struct lpo_stage *lpo_pipeline_stage_find(const char *name)
 {
     for (size_t i = 0; stages[i]; i++)
         if (strcmp(stages[i]->name, name) == 0)

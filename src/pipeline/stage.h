@@ -56,8 +56,8 @@ struct lpo_stage {
 };
 
 /* The table, in the order of a run; NULL-terminated. */
-const struct lpo_stage *const *lpo_stages(void);
-const struct lpo_stage *lpo_stage_find(const char *name); /* or NULL */
+const struct lpo_stage *const *lpo_pipeline_stages(void);
+const struct lpo_stage *lpo_pipeline_stage_find(const char *name); /* or NULL */
 
 /* Adds a step that runs the workload bare, its logs under workload/<stage>; a wrapping stage puts
  * its own words first (argv of the returned step is complete up to the program when `prefix` is
@@ -67,20 +67,21 @@ struct lpo_workload_opts {
     int64_t most_tokens;       /* fewer than the other stages generate; 0: as many */
     const char *const *prefix; /* words before the program, NULL-terminated; or NULL */
 };
-int lpo_stage_add_workload(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, const char *label,
-                           const struct lpo_workload_opts *opts, struct lpo_step **out,
-                           struct lpo_err *err);
+int lpo_pipeline_stage_add_workload(struct lpo_stage_ctx *ctx, struct lpo_steps *steps,
+                                    const char *label, const struct lpo_workload_opts *opts,
+                                    struct lpo_step **out, struct lpo_err *err);
 
 /* A step for a tool's own work (export, stats): logs to <dir>/<log>.log. */
-struct lpo_step *lpo_stage_add_tool(struct lpo_stage_ctx *ctx, struct lpo_steps *steps,
-                                    const char *label, const char *log);
+struct lpo_step *lpo_pipeline_stage_add_tool(struct lpo_stage_ctx *ctx, struct lpo_steps *steps,
+                                             const char *label, const char *log);
 
 /* The tool's program by its config key, or LPO_E_MISSING with how to get it. */
-int lpo_stage_tool(struct lpo_stage_ctx *ctx, const struct lpo_stage *stage, const char **out,
-                   struct lpo_err *err);
+int lpo_pipeline_stage_tool(struct lpo_stage_ctx *ctx, const struct lpo_stage *stage,
+                            const char **out, struct lpo_err *err);
 
 /* The default judgement of a step: 0, or LPO_E_CHILD with what happened and where to look. */
-int lpo_stage_judge(const struct lpo_step *step, const struct lpo_result *r, struct lpo_err *err);
+int lpo_pipeline_stage_judge(const struct lpo_step *step, const struct lpo_result *r,
+                             struct lpo_err *err);
 
 /* Notes for what the workload's metrics.json says went wrong, where it wrote one. */
-void lpo_stage_tell_workload(struct lpo_stage_ctx *ctx);
+void lpo_pipeline_stage_tell_workload(struct lpo_stage_ctx *ctx);

@@ -16,18 +16,18 @@ enum { EXIT_MISSING = 3 }; /* of toy_llm and hf_generate.py: docs/workloads.md *
 
 static void set_limits(const struct lpo_stage_ctx *ctx, struct lpo_step *step)
 {
-    const char *timeout = lpo_conf_text(ctx->knobs, "timeout", NULL);
+    const char *timeout = lpo_node_conf_text(ctx->knobs, "timeout", NULL);
 
     if (timeout)
-        lpo_duration_parse(timeout, &step->timeout_ns, NULL); /* the schema has checked it */
-    step->output_limit = (uint64_t)lpo_conf_int(ctx->config, "run.max_output_bytes", 1 << 30);
+        lpo_units_parse_duration(timeout, &step->timeout_ns, NULL); /* the schema has checked it */
+    step->output_limit = (uint64_t)lpo_node_conf_int(ctx->config, "run.max_output_bytes", 1 << 30);
 }
 
-int lpo_stage_add_workload(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, const char *label,
-                           const struct lpo_workload_opts *opts, struct lpo_step **out,
-                           struct lpo_err *err)
+int lpo_pipeline_stage_add_workload(struct lpo_stage_ctx *ctx, struct lpo_steps *steps,
+                                    const char *label, const struct lpo_workload_opts *opts,
+                                    struct lpo_step **out, struct lpo_err *err)
 {
-    struct lpo_step *step = lpo_steps_add(steps, label);
+    struct lpo_step *step = lpo_run_steps_add(steps, label);
     struct lpo_workload_ask ask = {
         .out_dir = ctx->workload_dir,
         .call_dir = ctx->call_dir,
@@ -39,8 +39,8 @@ int lpo_stage_add_workload(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, c
     };
 
     if (opts->prefix)
-        lpo_step_args(ctx->arena, step, opts->prefix);
-    if (lpo_workload_plan(ctx->arena, ctx->config, &ask, step, err) < 0)
+        lpo_run_step_args(ctx->arena, step, opts->prefix);
+    if (lpo_run_workload_plan(ctx->arena, ctx->config, &ask, step, err) < 0)
         return err->code;
     set_limits(ctx, step);
     step->stdout_path = lpo_path_join(ctx->arena, ctx->workload_dir, "stdout.log");
@@ -50,10 +50,10 @@ int lpo_stage_add_workload(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, c
     return 0;
 }
 
-struct lpo_step *lpo_stage_add_tool(struct lpo_stage_ctx *ctx, struct lpo_steps *steps,
-                                    const char *label, const char *log)
+struct lpo_step *lpo_pipeline_stage_add_tool(struct lpo_stage_ctx *ctx, struct lpo_steps *steps,
+                                             const char *label, const char *log)
 {
-    struct lpo_step *step = lpo_steps_add(steps, label);
+    struct lpo_step *step = lpo_run_steps_add(steps, label);
 
     set_limits(ctx, step);
     step->cwd = ctx->dir;
@@ -63,10 +63,10 @@ struct lpo_step *lpo_stage_add_tool(struct lpo_stage_ctx *ctx, struct lpo_steps 
     return step;
 }
 
-int lpo_stage_tool(struct lpo_stage_ctx *ctx, const struct lpo_stage *stage, const char **out,
-                   struct lpo_err *err)
+int lpo_pipeline_stage_tool(struct lpo_stage_ctx *ctx, const struct lpo_stage *stage,
+                            const char **out, struct lpo_err *err)
 {
-    const char *name = lpo_conf_text(ctx->knobs, stage->tool, stage->tool_name);
+    const char *name = lpo_node_conf_text(ctx->knobs, stage->tool, stage->tool_name);
     const char *path = lpo_path_which(ctx->arena, name);
 
     if (!path && ctx->dry_run)
@@ -81,13 +81,14 @@ int lpo_stage_tool(struct lpo_stage_ctx *ctx, const struct lpo_stage *stage, con
     return 0;
 }
 
-int lpo_stage_judge(const struct lpo_step *step, const struct lpo_result *r, struct lpo_err *err)
+int lpo_pipeline_stage_judge(const struct lpo_step *step, const struct lpo_result *r,
+                             struct lpo_err *err)
 {
     LPO_STR how = { 0 };
 
     if (r->end == LPO_END_EXIT && r->code == 0)
         return 0;
-    lpo_result_describe(r, step, &how);
+    lpo_run_result_describe(r, step, &how);
     if (r->end == LPO_END_INTERRUPTED)
         return lpo_fail(err, LPO_E_INTERRUPTED, "%s", lpo_str_text(&how));
     if (r->last_line[0])

@@ -2,8 +2,8 @@
  * could not honour. The same words under five stages are told once. */
 #include <string.h>
 
-#include "run/manifest.h"
 #include "pipeline/stage.h"
+#include "run/manifest.h"
 #include "util/arena.h"
 #include "util/json.h"
 #include "util/path.h"
@@ -20,7 +20,7 @@ static bool told_before(const struct lpo_manifest *m, const char *text)
 static void tell(struct lpo_stage_ctx *ctx, const char *text)
 {
     if (!told_before(ctx->manifest, text))
-        lpo_manifest_note(ctx->manifest, ctx->record, "%s", text);
+        lpo_run_manifest_note(ctx->manifest, ctx->record, "%s", text);
 }
 
 static void tell_failures(struct lpo_stage_ctx *ctx, const struct lpo_json *failures)
@@ -41,7 +41,7 @@ static void tell_failures(struct lpo_stage_ctx *ctx, const struct lpo_json *fail
                                    failures->count, name, why));
 }
 
-void lpo_stage_tell_workload(struct lpo_stage_ctx *ctx)
+void lpo_pipeline_stage_tell_workload(struct lpo_stage_ctx *ctx)
 {
     const char *path = lpo_path_join(ctx->arena, ctx->workload_dir, "metrics.json");
     const struct lpo_json *metrics = NULL;

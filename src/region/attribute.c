@@ -161,7 +161,7 @@ static uint32_t leaf_at(struct sweep *s, const struct lpo_launch *l)
 /* Outer before inner: earlier start, then later end; the sort is stable, so then file order. */
 struct range_order {
     const struct lpo_region_tree *tree;
-    const struct lpo_ends *ends;
+    const struct lpo_str_ends *ends;
 };
 
 static bool range_before(const void *ctx, uint32_t a, uint32_t b)
@@ -172,12 +172,13 @@ static bool range_before(const void *ctx, uint32_t a, uint32_t b)
 
     if (ra->start_ns != rb->start_ns)
         return ra->start_ns < rb->start_ns;
-    return lpo_range_end(o->ends, o->tree->trace, ra) > lpo_range_end(o->ends, o->tree->trace, rb);
+    return lpo_region_range_end(o->ends, o->tree->trace, ra) >
+           lpo_region_range_end(o->ends, o->tree->trace, rb);
 }
 
-static void sweep_thread(struct lpo_region_tree *tree, const struct lpo_ends *ends, uint32_t thread,
-                         const struct lpo_group *ranges, const struct lpo_group *launches,
-                         const uint32_t *sets)
+static void sweep_thread(struct lpo_region_tree *tree, const struct lpo_str_ends *ends,
+                         uint32_t thread, const struct lpo_group *ranges,
+                         const struct lpo_group *launches, const uint32_t *sets)
 {
     const struct lpo_trace *t = tree->trace;
     struct sweep s = { .tree = tree };
@@ -187,13 +188,14 @@ static void sweep_thread(struct lpo_region_tree *tree, const struct lpo_ends *en
     uint32_t *l = launches->rows + launches->starts[thread];
     uint32_t *l_end = launches->rows + launches->starts[thread + 1];
 
-    lpo_order_sort(r, (size_t)(r_end - r), range_before, &(struct range_order){ tree, ends });
-    lpo_order_sort(l, (size_t)(l_end - l), lpo_launch_before, t);
+    lpo_region_order_sort(r, (size_t)(r_end - r), range_before,
+                          &(struct range_order){ tree, ends });
+    lpo_region_order_sort(l, (size_t)(l_end - l), lpo_region_launch_before, t);
     while (r < r_end || l < l_end) {
         if (l == l_end || (r < r_end && t->ranges.at[*r].start_ns <= t->launches.at[*l].start_ns)) {
             const struct lpo_range *range = &t->ranges.at[*r++];
 
-            enter(&s, range, process, lpo_range_end(ends, t, range));
+            enter(&s, range, process, lpo_region_range_end(ends, t, range));
             continue;
         }
         tree->launch_place[*l] =
@@ -212,8 +214,8 @@ static uint32_t place_of_stack(struct lpo_region_tree *tree, const struct lpo_st
         const struct lpo_frame *f = &tree->trace->frames.at[stack->first + i];
 
         if (f->kind == LPO_START_END) {
-            nset = lpo_set_add(set, nset, LPO_REGION_OPEN_SETS,
-                               lpo_region_node(tree, LPO_NONE, f->name, f->domain, f->kind));
+            nset = lpo_region_set_add(set, nset, LPO_REGION_OPEN_SETS,
+                                      lpo_region_node(tree, LPO_NONE, f->name, f->domain, f->kind));
             continue;
         }
         if (leaf != LPO_NONE && tree->nodes.at[leaf].depth + 1 >= LPO_REGION_DEPTH) {
@@ -225,23 +227,23 @@ static uint32_t place_of_stack(struct lpo_region_tree *tree, const struct lpo_st
     return lpo_region_place_of(tree, leaf, lpo_region_set_of(tree, set, nset));
 }
 
-void lpo_attribute(struct lpo_region_tree *tree)
+void lpo_region_attribute(struct lpo_region_tree *tree)
 {
     const struct lpo_trace *t = tree->trace;
-    struct lpo_group ranges = lpo_group_ranges(t, LPO_PUSH_POP);
-    struct lpo_group launches = lpo_group_launches(t);
-    struct lpo_ends ends = lpo_ends_find(t);
+    struct lpo_group ranges = lpo_region_group_ranges(t, LPO_PUSH_POP);
+    struct lpo_group launches = lpo_region_group_launches(t);
+    struct lpo_str_ends ends = lpo_region_ends_find(t);
     uint32_t *sets;
 
     tree->launch_place = lpo_xcalloc(t->launches.len, sizeof *tree->launch_place);
     tree->stack_place = lpo_xcalloc(t->stacks.len, sizeof *tree->stack_place);
-    sets = lpo_start_end_sets(tree, &ends);
+    sets = lpo_region_start_end_sets(tree, &ends);
     for (uint32_t i = 0; i < t->threads.len; i++)
         sweep_thread(tree, &ends, i, &ranges, &launches, sets);
     for (size_t i = 0; i < t->stacks.len; i++)
         tree->stack_place[i] = place_of_stack(tree, &t->stacks.at[i]);
     free(sets);
-    lpo_group_free(&ranges);
-    lpo_group_free(&launches);
-    lpo_ends_free(&ends);
+    lpo_region_group_free(&ranges);
+    lpo_region_group_free(&launches);
+    lpo_region_ends_free(&ends);
 }

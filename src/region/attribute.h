@@ -4,4 +4,4 @@
 struct lpo_region_tree;
 
 /* Called once, by lpo_region_tree_create(). n log n in ranges and launches. */
-void lpo_attribute(struct lpo_region_tree *tree);
+void lpo_region_attribute(struct lpo_region_tree *tree);

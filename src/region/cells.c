@@ -12,7 +12,7 @@ static bool timed(const struct lpo_sum *s)
     return s->launches > s->unknown + s->shares;
 }
 
-void lpo_sum_add(struct lpo_sum *to, const struct lpo_sum *from)
+void lpo_region_sum_add(struct lpo_sum *to, const struct lpo_sum *from)
 {
     bool first = !timed(to);
 
@@ -29,8 +29,8 @@ void lpo_sum_add(struct lpo_sum *to, const struct lpo_sum *from)
     to->bytes += from->bytes;
 }
 
-void lpo_metric_merge(enum lpo_combine rule, struct lpo_metric_sum *to,
-                      const struct lpo_metric_sum *from)
+void lpo_region_metric_merge(enum lpo_combine rule, struct lpo_metric_sum *to,
+                             const struct lpo_metric_sum *from)
 {
     if (from->weight == 0)
         return;
@@ -55,7 +55,7 @@ void lpo_metric_merge(enum lpo_combine rule, struct lpo_metric_sum *to,
     to->weight += from->weight;
 }
 
-double lpo_metric_value(enum lpo_combine rule, const struct lpo_metric_sum *m)
+double lpo_region_metric_value(enum lpo_combine rule, const struct lpo_metric_sum *m)
 {
     if (m->weight == 0)
         return NAN;
@@ -64,26 +64,27 @@ double lpo_metric_value(enum lpo_combine rule, const struct lpo_metric_sum *m)
 
 /* Representatives share their rows among thousands of launches: those are counted first and
  * multiplied once. */
-static void use_metrics(struct lpo_work_cells *c, uint32_t cell, const struct lpo_work *w)
+static void use_metrics(struct lpo_region_cells *c, uint32_t cell, const struct lpo_gpu_op *w)
 {
     bool fresh;
-    uint32_t use = lpo_pairmap_put(&c->use_map, cell, w->metrics, (uint32_t)c->uses.len, &fresh);
+    uint32_t use =
+        lpo_region_pairmap_put(&c->use_map, cell, w->metrics, (uint32_t)c->uses.len, &fresh);
 
     if (fresh)
         lpo_vec_push(&c->uses, (struct lpo_metric_use){ cell, w->metrics, 0, 0 });
     c->uses.at[use].count++;
     /* a kernel of unknown length must not weigh nothing where all are of unknown length */
-    c->uses.at[use].weight += lpo_work_ns(w) > 0 ? (double)lpo_work_ns(w) : 1e-9;
+    c->uses.at[use].weight += lpo_trace_gpu_op_ns(w) > 0 ? (double)lpo_trace_gpu_op_ns(w) : 1e-9;
     if (w->flags & LPO_WORK_ESTIMATED)
         c->cells.at[cell].estimated++;
     else
         c->cells.at[cell].measured++;
 }
 
-static void add_use(struct lpo_work_cells *c, const struct lpo_metric_use *use)
+static void add_use(struct lpo_region_cells *c, const struct lpo_metric_use *use)
 {
     const struct lpo_trace *t = c->tree->trace;
-    struct lpo_work_cell *cell = &c->cells.at[use->cell];
+    struct lpo_region_cell *cell = &c->cells.at[use->cell];
     size_t width = t->metrics.len;
     struct lpo_metric_sum *row;
 
@@ -104,12 +105,12 @@ static void add_use(struct lpo_work_cells *c, const struct lpo_metric_use *use)
             one.value *= use->weight;
         else if (rule == LPO_SUM)
             one.value *= (double)use->count;
-        lpo_metric_merge(rule, &row[i], &one);
+        lpo_region_metric_merge(rule, &row[i], &one);
     }
 }
 
 /* A row per (place, capture, name, process, device, kind, launch known). */
-static uint32_t cell_of(struct lpo_work_cells *c, const struct lpo_work *w)
+static uint32_t cell_of(struct lpo_region_cells *c, const struct lpo_gpu_op *w)
 {
     const struct lpo_trace *t = c->tree->trace;
     uint32_t place = lpo_region_place(c->tree, w), capture = LPO_NONE;
@@ -118,31 +119,33 @@ static uint32_t cell_of(struct lpo_work_cells *c, const struct lpo_work *w)
 
     if (w->capture_stack != LPO_NONE && w->capture_stack < t->stacks.len)
         capture = c->tree->stack_place[w->capture_stack];
-    owner = lpo_pairmap_put(&c->owners, w->process, w->device, (uint32_t)c->owners.len, &fresh);
-    row = lpo_pairmap_put(&c->map, (uint64_t)place << 32 | w->name,
-                          (uint64_t)capture << 32 | owner << 3 | (uint32_t)w->kind << 1 | lost,
-                          (uint32_t)c->cells.len, &fresh);
+    owner =
+        lpo_region_pairmap_put(&c->owners, w->process, w->device, (uint32_t)c->owners.len, &fresh);
+    row =
+        lpo_region_pairmap_put(&c->map, (uint64_t)place << 32 | w->name,
+                               (uint64_t)capture << 32 | owner << 3 | (uint32_t)w->kind << 1 | lost,
+                               (uint32_t)c->cells.len, &fresh);
     if (fresh)
-        lpo_vec_push(&c->cells, (struct lpo_work_cell){ .place = place,
-                                                        .capture = capture,
-                                                        .name = w->name,
-                                                        .metrics = LPO_NONE,
-                                                        .process = w->process,
-                                                        .device = w->device,
-                                                        .kind = w->kind,
-                                                        .no_launch = lost });
+        lpo_vec_push(&c->cells, (struct lpo_region_cell){ .place = place,
+                                                          .capture = capture,
+                                                          .name = w->name,
+                                                          .metrics = LPO_NONE,
+                                                          .process = w->process,
+                                                          .device = w->device,
+                                                          .kind = w->kind,
+                                                          .no_launch = lost });
     return row;
 }
 
-static void add_work(struct lpo_work_cells *c, const struct lpo_work *w)
+static void add_gpu_op(struct lpo_region_cells *c, const struct lpo_gpu_op *w)
 {
     uint32_t cell = cell_of(c, w);
     bool unknown = w->flags & LPO_WORK_NO_LENGTH;
     bool share = w->flags & LPO_WORK_SHARE;
-    int64_t ns = unknown ? 0 : lpo_work_ns(w);
+    int64_t ns = unknown ? 0 : lpo_trace_gpu_op_ns(w);
     struct lpo_sum one = { 1, unknown, share && !unknown, ns, ns, ns, w->bytes };
 
-    lpo_sum_add(&c->cells.at[cell].sum, &one);
+    lpo_region_sum_add(&c->cells.at[cell].sum, &one);
     c->whole += (w->flags & LPO_WORK_WHOLE) != 0;
     if (share)
         *(w->kind == LPO_KERNEL ? &c->shares : &c->shared_copies) += 1;
@@ -151,7 +154,7 @@ static void add_work(struct lpo_work_cells *c, const struct lpo_work *w)
 }
 
 /* Sums of a source that kept no single works. */
-static void add_summary(struct lpo_work_cells *c, const struct lpo_summary *s)
+static void add_summary(struct lpo_region_cells *c, const struct lpo_summary *s)
 {
     struct lpo_sum sum = {
         .launches = s->count, .ns = s->total_ns, .min_ns = s->min_ns, .max_ns = s->max_ns
@@ -161,18 +164,18 @@ static void add_summary(struct lpo_work_cells *c, const struct lpo_summary *s)
         sum.unknown = s->count;
         sum.ns = 0;
     }
-    lpo_vec_push(&c->cells, (struct lpo_work_cell){ .sum = sum,
-                                                    .capture = LPO_NONE,
-                                                    .name = s->name,
-                                                    .metrics = LPO_NONE,
-                                                    .process = LPO_NO_OWNER,
-                                                    .device = LPO_NO_OWNER,
-                                                    .kind = s->kind,
-                                                    .no_launch = true });
+    lpo_vec_push(&c->cells, (struct lpo_region_cell){ .sum = sum,
+                                                      .capture = LPO_NONE,
+                                                      .name = s->name,
+                                                      .metrics = LPO_NONE,
+                                                      .process = LPO_NO_OWNER,
+                                                      .device = LPO_NO_OWNER,
+                                                      .kind = s->kind,
+                                                      .no_launch = true });
 }
 
 /* Once per name: the rules are many and the names long. */
-static void find_classes(struct lpo_work_cells *c)
+static void find_classes(struct lpo_region_cells *c)
 {
     const struct lpo_trace *t = c->tree->trace;
 
@@ -182,18 +185,18 @@ static void find_classes(struct lpo_work_cells *c)
         uint32_t name = c->cells.at[i].name;
 
         if (c->cells.at[i].kind == LPO_KERNEL && c->classes[name] == LPO_CLASSES)
-            c->classes[name] = (unsigned char)lpo_kernel_class(lpo_trace_text(t, name));
+            c->classes[name] = (unsigned char)lpo_region_kernel_class(lpo_trace_text(t, name));
     }
 }
 
 /* Two kernels may read the same once demangled; then the name alone cannot say which. */
-static void find_linkers(struct lpo_work_cells *c)
+static void find_linkers(struct lpo_region_cells *c)
 {
     const struct lpo_trace *t = c->tree->trace;
 
     c->linkers = lpo_xcalloc(lpo_trace_name_count(t) + 1, sizeof *c->linkers);
-    for (size_t i = 0; i < t->works.len; i++) {
-        const struct lpo_work *w = &t->works.at[i];
+    for (size_t i = 0; i < t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *w = &t->gpu_ops.at[i];
         uint32_t *at = &c->linkers[w->name];
 
         if (w->kind == LPO_KERNEL && w->linker && *at != w->linker)
@@ -201,31 +204,31 @@ static void find_linkers(struct lpo_work_cells *c)
     }
 }
 
-enum lpo_kernel_class lpo_cells_class(const struct lpo_work_cells *c, uint32_t name)
+enum lpo_region_kernel_class lpo_region_cells_class(const struct lpo_region_cells *c, uint32_t name)
 {
     return c->classes[name] < LPO_CLASSES ? c->classes[name] : LPO_CLASS_OTHER;
 }
 
-uint32_t lpo_cells_linker(const struct lpo_work_cells *c, uint32_t name)
+uint32_t lpo_region_cells_linker(const struct lpo_region_cells *c, uint32_t name)
 {
     return c->linkers[name] == LPO_NONE ? 0 : c->linkers[name];
 }
 
-struct lpo_work_cells *lpo_work_cells_create(const struct lpo_region_tree *tree,
-                                             struct lpo_selection *select)
+struct lpo_region_cells *lpo_region_cells_create(const struct lpo_region_tree *tree,
+                                                 struct lpo_region_selection *select)
 {
     const struct lpo_trace *t = tree->trace;
-    struct lpo_work_cells *c = lpo_xcalloc(1, sizeof *c);
-    bool *picked = lpo_selection_kernels(select, t);
+    struct lpo_region_cells *c = lpo_xcalloc(1, sizeof *c);
+    bool *picked = lpo_region_selection_kernels(select, t);
 
     c->tree = tree;
-    for (size_t i = 0; i < t->works.len; i++) {
-        const struct lpo_work *w = &t->works.at[i];
+    for (size_t i = 0; i < t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *w = &t->gpu_ops.at[i];
 
         if (w->kind == LPO_KERNEL && picked && !picked[w->name])
             c->left_out++;
         else
-            add_work(c, w);
+            add_gpu_op(c, w);
     }
     for (size_t i = 0; i < t->summaries.len; i++) {
         const struct lpo_summary *sum = &t->summaries.at[i];
@@ -238,14 +241,14 @@ struct lpo_work_cells *lpo_work_cells_create(const struct lpo_region_tree *tree,
     for (size_t i = 0; i < c->uses.len && t->metrics.len; i++)
         add_use(c, &c->uses.at[i]);
     lpo_vec_free(&c->uses);
-    lpo_pairmap_free(&c->use_map);
+    lpo_region_pairmap_free(&c->use_map);
     free(picked);
     find_classes(c);
     find_linkers(c);
     return c;
 }
 
-void lpo_work_cells_destroy(struct lpo_work_cells *c)
+void lpo_region_cells_destroy(struct lpo_region_cells *c)
 {
     if (!c)
         return;
@@ -253,7 +256,7 @@ void lpo_work_cells_destroy(struct lpo_work_cells *c)
     lpo_vec_free(&c->metric_sums);
     free(c->classes);
     free(c->linkers);
-    lpo_pairmap_free(&c->map);
-    lpo_pairmap_free(&c->owners);
+    lpo_region_pairmap_free(&c->map);
+    lpo_region_pairmap_free(&c->owners);
     free(c);
 }

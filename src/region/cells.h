@@ -13,7 +13,7 @@
 #include "util/auto.h"
 #include "util/vec.h"
 
-struct lpo_selection;
+struct lpo_region_selection;
 
 struct lpo_sum {
     uint64_t launches;
@@ -24,26 +24,26 @@ struct lpo_sum {
     uint64_t bytes;
 };
 
-static inline bool lpo_sum_known(const struct lpo_sum *s)
+static inline bool lpo_region_sum_known(const struct lpo_sum *s)
 {
     return s->launches == 0 || s->launches > s->unknown;
 }
 
 /* Is the time put together of shares? Where every kernel counts, a graph's shares add up to its
  * measured time again; for one kernel, or some, the sum is an estimate. */
-static inline bool lpo_sum_estimated(const struct lpo_sum *s)
+static inline bool lpo_region_sum_estimated(const struct lpo_sum *s)
 {
     return s->shares > 0;
 }
 
-void lpo_sum_add(struct lpo_sum *to, const struct lpo_sum *from);
+void lpo_region_sum_add(struct lpo_sum *to, const struct lpo_sum *from);
 
 /* One metric over some kernels; meaning by enum lpo_combine. weight 0: none had it. */
 struct lpo_metric_sum {
     double value, weight;
 };
 
-struct lpo_work_cell {
+struct lpo_region_cell {
     struct lpo_sum sum;
     uint32_t place;   /* into tree->places */
     uint32_t capture; /* graphs: place of the capture, or LPO_NONE */
@@ -51,7 +51,7 @@ struct lpo_work_cell {
     uint32_t metrics;             /* row of metric_sums, or LPO_NONE */
     uint64_t measured, estimated; /* launches with counters of their own, of a representative */
     uint16_t process, device;     /* LPO_NO_OWNER: the source holds only sums */
-    uint8_t kind;                 /* enum lpo_work_kind */
+    uint8_t kind;                 /* enum lpo_gpu_op_kind */
     bool no_launch; /* the source has no launch record: the place is unknown, told as outside */
 };
 
@@ -64,9 +64,9 @@ struct lpo_metric_use {
     double weight;
 };
 
-struct lpo_work_cells {
+struct lpo_region_cells {
     const struct lpo_region_tree *tree;
-    LPO_VEC(struct lpo_work_cell) cells;
+    LPO_VEC(struct lpo_region_cell) cells;
     LPO_VEC(struct lpo_metric_sum) metric_sums; /* rows as wide as the trace has metrics */
     uint64_t left_out;                          /* kernels that the selection refused */
     uint64_t whole;                             /* works that stand for many kernels */
@@ -79,24 +79,26 @@ struct lpo_work_cells {
 };
 
 /* `select` may be NULL: every kernel. Copies and sets are never selected away. */
-struct lpo_work_cells *lpo_work_cells_create(const struct lpo_region_tree *tree,
-                                             struct lpo_selection *select);
-void lpo_work_cells_destroy(struct lpo_work_cells *c); /* NULL is fine */
-LPO_AUTO_DEFINE(lpo_work_cells);
+struct lpo_region_cells *lpo_region_cells_create(const struct lpo_region_tree *tree,
+                                                 struct lpo_region_selection *select);
+void lpo_region_cells_destroy(struct lpo_region_cells *c); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_region_cells);
 
 /* Do the kernels that count leave out a part of some CUDA graph? Then the shares of the others are
  * no measured time. */
-static inline bool lpo_cells_parted(const struct lpo_work_cells *c)
+static inline bool lpo_region_cells_parted(const struct lpo_region_cells *c)
 {
     return c->left_out || c->shared_copies;
 }
 
 /* Of a kernel that some cell names. */
-enum lpo_kernel_class lpo_cells_class(const struct lpo_work_cells *c, uint32_t name);
+enum lpo_region_kernel_class lpo_region_cells_class(const struct lpo_region_cells *c,
+                                                    uint32_t name);
 /* Its linker name, by which one kernel is the same in every source; 0 ("") when not told. */
-uint32_t lpo_cells_linker(const struct lpo_work_cells *c, uint32_t name);
+uint32_t lpo_region_cells_linker(const struct lpo_region_cells *c, uint32_t name);
 
 /* Adds `from` to `to` by the metric's rule. */
-void lpo_metric_merge(enum lpo_combine rule, struct lpo_metric_sum *to,
-                      const struct lpo_metric_sum *from);
-double lpo_metric_value(enum lpo_combine rule, const struct lpo_metric_sum *m); /* NaN: unknown */
+void lpo_region_metric_merge(enum lpo_combine rule, struct lpo_metric_sum *to,
+                             const struct lpo_metric_sum *from);
+double lpo_region_metric_value(enum lpo_combine rule,
+                               const struct lpo_metric_sum *m); /* NaN: unknown */

@@ -4,7 +4,7 @@
 
 struct rule {
     const char *part; /* in any case */
-    enum lpo_kernel_class class;
+    enum lpo_region_kernel_class class;
 };
 
 /* The first row whose part is in the name decides: the narrow names stand before the wide ones. */
@@ -141,7 +141,7 @@ static bool holds(const char *name, const char *part)
     return false;
 }
 
-enum lpo_kernel_class lpo_kernel_class(const char *name)
+enum lpo_region_kernel_class lpo_region_kernel_class(const char *name)
 {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (holds(name, rules[i].part))
@@ -149,7 +149,7 @@ enum lpo_kernel_class lpo_kernel_class(const char *name)
     return LPO_CLASS_OTHER;
 }
 
-const char *lpo_class_name(enum lpo_kernel_class c)
+const char *lpo_region_class_name(enum lpo_region_kernel_class c)
 {
     static const char *const names[] = {
         "GEMM",   "attention",   "convolution", "norm",       "softmax",
@@ -160,7 +160,7 @@ const char *lpo_class_name(enum lpo_kernel_class c)
     return names[c];
 }
 
-bool lpo_is_communication(const char *kernel_name)
+bool lpo_region_is_communication(const char *kernel_name)
 {
     return holds(kernel_name, "nccl") || holds(kernel_name, "rccl");
 }

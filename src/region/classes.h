@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum lpo_kernel_class {
+enum lpo_region_kernel_class {
     LPO_CLASS_GEMM,
     LPO_CLASS_ATTENTION,
     LPO_CLASS_CONVOLUTION,
@@ -26,8 +26,8 @@ enum lpo_kernel_class {
     LPO_CLASSES,
 };
 
-enum lpo_kernel_class lpo_kernel_class(const char *name);
-const char *lpo_class_name(enum lpo_kernel_class c); /* "GEMM", "attention", … */
+enum lpo_region_kernel_class lpo_region_kernel_class(const char *name);
+const char *lpo_region_class_name(enum lpo_region_kernel_class c); /* "GEMM", "attention", … */
 
 /* Communication by the definition that tools can be compared by: the name holds nccl or rccl. */
-bool lpo_is_communication(const char *kernel_name);
+bool lpo_region_is_communication(const char *kernel_name);

@@ -18,8 +18,8 @@ struct family {
 typedef LPO_VEC(struct family) family_vec;
 
 struct folder {
-    struct lpo_fold *out;
-    const struct lpo_scope *scope;
+    struct lpo_region_fold *out;
+    const struct lpo_region_scope *scope;
     uint32_t *first_child, *next; /* per row of the scope */
     size_t over;
 };
@@ -52,7 +52,7 @@ static const char *row_name(struct folder *f, uint32_t row)
         return "(outside)";
     /* a row whose parent was not selected stands at the top and needs its whole path */
     if (r->parent_row == LPO_NONE)
-        lpo_row_add_path(f->scope, r, &s);
+        lpo_region_row_add_path(f->scope, r, &s);
     else
         lpo_region_add_name(f->scope->cells->tree, r->node, &s);
     return lpo_arena_strndup(f->out->arena, lpo_str_text(&s), s.len);
@@ -144,10 +144,10 @@ static int by_ns(const void *a, const void *b)
 
 static void add_row(struct lpo_region_row *to, const struct lpo_region_row *from)
 {
-    lpo_sum_add(&to->all, &from->all);
-    lpo_sum_add(&to->self, &from->self);
-    lpo_sum_add(&to->copies, &from->copies);
-    lpo_sum_add(&to->captured, &from->captured);
+    lpo_region_sum_add(&to->all, &from->all);
+    lpo_region_sum_add(&to->self, &from->self);
+    lpo_region_sum_add(&to->copies, &from->copies);
+    lpo_region_sum_add(&to->captured, &from->captured);
     to->visits += from->visits;
     to->host_ns += from->host_ns;
     to->host_self_ns += from->host_self_ns;
@@ -212,7 +212,7 @@ static void find_families(struct folder *f, const row_vec *rows, family_vec *out
         LPO_STR key = { 0 };
 
         add_starred(&key, row_name(f, row));
-        family = family_of(map, &starred, lpo_row_kind(f->scope, &f->scope->rows.at[row]),
+        family = family_of(map, &starred, lpo_region_row_kind(f->scope, &f->scope->rows.at[row]),
                            lpo_arena_strndup(f->out->arena, lpo_str_text(&key), key.len));
         lpo_vec_push(&family->rows, row);
     }
@@ -252,9 +252,9 @@ static void fold_level(struct folder *f, const row_vec *rows, const char *parent
     lpo_vec_free(&families);
 }
 
-struct lpo_fold *lpo_fold_create(const struct lpo_scope *scope, size_t over)
+struct lpo_region_fold *lpo_region_fold_create(const struct lpo_region_scope *scope, size_t over)
 {
-    struct lpo_fold *out = lpo_xcalloc(1, sizeof *out);
+    struct lpo_region_fold *out = lpo_xcalloc(1, sizeof *out);
     struct folder f = { .out = out, .scope = scope, .over = over };
     row_vec top = { 0 };
     size_t n = scope->rows.len;
@@ -282,7 +282,7 @@ struct lpo_fold *lpo_fold_create(const struct lpo_scope *scope, size_t over)
     return out;
 }
 
-void lpo_fold_destroy(struct lpo_fold *f)
+void lpo_region_fold_destroy(struct lpo_region_fold *f)
 {
     if (!f)
         return;

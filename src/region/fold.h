@@ -22,12 +22,12 @@ struct lpo_fold_row {
     int64_t min_ns, median_ns, max_ns; /* GPU time of one member; host time where no GPU ran */
 };
 
-struct lpo_fold {
+struct lpo_region_fold {
     LPO_VEC(struct lpo_fold_row) rows;
     struct lpo_arena *arena;
 };
 
 /* over = SIZE_MAX folds nothing. Borrows the scope. */
-struct lpo_fold *lpo_fold_create(const struct lpo_scope *scope, size_t over);
-void lpo_fold_destroy(struct lpo_fold *f); /* NULL is fine */
-LPO_AUTO_DEFINE(lpo_fold);
+struct lpo_region_fold *lpo_region_fold_create(const struct lpo_region_scope *scope, size_t over);
+void lpo_region_fold_destroy(struct lpo_region_fold *f); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_region_fold);

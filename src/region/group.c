@@ -46,12 +46,12 @@ static uint32_t launch_thread(const struct lpo_trace *t, size_t row, int arg)
     return l->stack == LPO_NONE ? l->thread : LPO_NONE;
 }
 
-struct lpo_group lpo_group_ranges(const struct lpo_trace *t, enum lpo_range_kind kind)
+struct lpo_group lpo_region_group_ranges(const struct lpo_trace *t, enum lpo_range_kind kind)
 {
     return group(t, t->ranges.len, range_thread, kind);
 }
 
-struct lpo_group lpo_group_launches(const struct lpo_trace *t)
+struct lpo_group lpo_region_group_launches(const struct lpo_trace *t)
 {
     return group(t, t->launches.len, launch_thread, 0);
 }
@@ -62,19 +62,19 @@ static uint32_t op_thread(const struct lpo_trace *t, size_t row, int arg)
     return t->ops.at[row].thread;
 }
 
-struct lpo_group lpo_group_ops(const struct lpo_trace *t)
+struct lpo_group lpo_region_group_ops(const struct lpo_trace *t)
 {
     return group(t, t->ops.len, op_thread, 0);
 }
 
-void lpo_group_free(struct lpo_group *g)
+void lpo_region_group_free(struct lpo_group *g)
 {
     free(g->rows);
     free(g->starts);
     *g = (struct lpo_group){ 0 };
 }
 
-bool lpo_launch_before(const void *trace, uint32_t a, uint32_t b)
+bool lpo_region_launch_before(const void *trace, uint32_t a, uint32_t b)
 {
     const struct lpo_trace *t = trace;
     const struct lpo_launch *la = &t->launches.at[a], *lb = &t->launches.at[b];
@@ -88,9 +88,9 @@ static void see(int64_t *ends, uint16_t process, int64_t ns)
         ends[process] = ns;
 }
 
-struct lpo_ends lpo_ends_find(const struct lpo_trace *t)
+struct lpo_str_ends lpo_region_ends_find(const struct lpo_trace *t)
 {
-    struct lpo_ends e = { NULL };
+    struct lpo_str_ends e = { NULL };
     bool any = false;
 
     for (size_t i = 0; i < t->ranges.len && !any; i++)
@@ -103,9 +103,9 @@ struct lpo_ends lpo_ends_find(const struct lpo_trace *t)
     for (size_t i = 0; i < t->launches.len; i++)
         see(e.process_ns, t->threads.at[t->launches.at[i].thread].process,
             t->launches.at[i].end_ns);
-    for (size_t i = 0; i < t->works.len; i++)
-        if (!(t->works.at[i].flags & LPO_WORK_UNTIMED))
-            see(e.process_ns, t->works.at[i].process, t->works.at[i].end_ns);
+    for (size_t i = 0; i < t->gpu_ops.len; i++)
+        if (!(t->gpu_ops.at[i].flags & LPO_WORK_UNTIMED))
+            see(e.process_ns, t->gpu_ops.at[i].process, t->gpu_ops.at[i].end_ns);
     for (size_t i = 0; i < t->ranges.len; i++) {
         const struct lpo_range *r = &t->ranges.at[i];
 
@@ -115,21 +115,21 @@ struct lpo_ends lpo_ends_find(const struct lpo_trace *t)
     return e;
 }
 
-void lpo_ends_free(struct lpo_ends *ends)
+void lpo_region_ends_free(struct lpo_str_ends *ends)
 {
     free(ends->process_ns);
     ends->process_ns = NULL;
 }
 
-int64_t lpo_range_end(const struct lpo_ends *ends, const struct lpo_trace *t,
-                      const struct lpo_range *r)
+int64_t lpo_region_range_end(const struct lpo_str_ends *ends, const struct lpo_trace *t,
+                             const struct lpo_range *r)
 {
     if (!(r->flags & LPO_RANGE_OPEN))
         return r->end_ns;
     return ends->process_ns[t->threads.at[r->thread].process];
 }
 
-size_t lpo_set_add(uint32_t *set, size_t count, size_t room, uint32_t node)
+size_t lpo_region_set_add(uint32_t *set, size_t count, size_t room, uint32_t node)
 {
     size_t i = count;
 

@@ -13,23 +13,23 @@ struct lpo_group {
     size_t *starts; /* one more than there are threads */
 };
 
-struct lpo_group lpo_group_ranges(const struct lpo_trace *t, enum lpo_range_kind kind);
-struct lpo_group lpo_group_launches(const struct lpo_trace *t); /* those without a stack */
-struct lpo_group lpo_group_ops(const struct lpo_trace *t);
-void lpo_group_free(struct lpo_group *g);
+struct lpo_group lpo_region_group_ranges(const struct lpo_trace *t, enum lpo_range_kind kind);
+struct lpo_group lpo_region_group_launches(const struct lpo_trace *t); /* those without a stack */
+struct lpo_group lpo_region_group_ops(const struct lpo_trace *t);
+void lpo_region_group_free(struct lpo_group *g);
 
 /* lpo_before for launches, ctx is the trace: by start, then end. */
-bool lpo_launch_before(const void *trace, uint32_t a, uint32_t b);
+bool lpo_region_launch_before(const void *trace, uint32_t a, uint32_t b);
 
 /* The last moment seen of every process, where some range was never closed; else NULL inside. */
-struct lpo_ends {
+struct lpo_str_ends {
     int64_t *process_ns;
 };
 
-struct lpo_ends lpo_ends_find(const struct lpo_trace *t);
-void lpo_ends_free(struct lpo_ends *ends);
-int64_t lpo_range_end(const struct lpo_ends *ends, const struct lpo_trace *t,
-                      const struct lpo_range *r);
+struct lpo_str_ends lpo_region_ends_find(const struct lpo_trace *t);
+void lpo_region_ends_free(struct lpo_str_ends *ends);
+int64_t lpo_region_range_end(const struct lpo_str_ends *ends, const struct lpo_trace *t,
+                             const struct lpo_range *r);
 
 /* Adds `node` to a sorted set without doubles; a full set stays as it is. Returns the new size. */
-size_t lpo_set_add(uint32_t *set, size_t count, size_t room, uint32_t node);
+size_t lpo_region_set_add(uint32_t *set, size_t count, size_t room, uint32_t node);

@@ -6,11 +6,11 @@
 #include "util/arena.h"
 #include "util/str.h"
 
-bool lpo_levels_ncu_grammar(const char *pattern)
+bool lpo_region_levels_ncu_grammar(const char *pattern)
 {
     size_t n = strlen(pattern);
 
-    if (lpo_starts(pattern, "regex:") || strstr(pattern, "/+/"))
+    if (lpo_str_starts(pattern, "regex:") || strstr(pattern, "/+/"))
         return true;
     for (size_t i = 0; i < n; i++) {
         if (pattern[i] == '\\' && pattern[i + 1])
@@ -72,7 +72,7 @@ static struct lpo_level pattern_level(struct lpo_arena *a, const char *p, const 
     return level;
 }
 
-int lpo_levels_of_pattern(struct lpo_arena *a, const char *text, struct lpo_levels *out)
+int lpo_region_levels_of_pattern(struct lpo_arena *a, const char *text, struct lpo_levels *out)
 {
     const char *end = text + strlen(text), *domain = "";
 
@@ -101,8 +101,8 @@ static bool known_domain(const char *p, size_t len, const char *const *domains, 
     return !domains;
 }
 
-int lpo_levels_of_path(struct lpo_arena *a, const char *path, const char *const *domains,
-                       size_t count, struct lpo_levels *out)
+int lpo_region_levels_of_path(struct lpo_arena *a, const char *path, const char *const *domains,
+                              size_t count, struct lpo_levels *out)
 {
     const char *end = path + strlen(path);
 
@@ -128,7 +128,7 @@ int lpo_levels_of_path(struct lpo_arena *a, const char *path, const char *const 
     }
 }
 
-void lpo_levels_of_last_domain(struct lpo_levels *levels)
+void lpo_region_levels_of_last_domain(struct lpo_levels *levels)
 {
     const char *last = levels->len ? levels->at[levels->len - 1].domain : "";
     size_t n = 0;
@@ -169,7 +169,7 @@ static bool fits_from(const struct lpo_levels *pattern, const struct lpo_levels 
     }
 }
 
-void lpo_levels_tidy(struct lpo_levels *pattern)
+void lpo_region_levels_tidy(struct lpo_levels *pattern)
 {
     struct lpo_level *at = pattern->at;
     const char *domain = pattern->len ? at[0].domain : "";
@@ -185,14 +185,14 @@ void lpo_levels_tidy(struct lpo_levels *pattern)
     pattern->len = n;
 }
 
-bool lpo_levels_instance(const struct lpo_levels *pattern, const struct lpo_levels *path,
-                         struct lpo_levels *out)
+bool lpo_region_levels_instance(const struct lpo_levels *pattern, const struct lpo_levels *path,
+                                struct lpo_levels *out)
 {
     const char *domain = pattern->len ? pattern->at[pattern->len - 1].domain : "";
     struct lpo_levels own = *path, head = { 0 };
     size_t where[LPO_MAX_LEVELS], i;
 
-    lpo_levels_of_last_domain(&own);
+    lpo_region_levels_of_last_domain(&own);
     if (own.len == 0 || fnmatch(domain, own.at[0].domain, 0) != 0)
         return false;
     do { /* the outermost end first, of its runs the shortest */
@@ -220,7 +220,7 @@ static void add_glob(struct lpo_str *out, const char *name, bool glob)
     }
 }
 
-void lpo_levels_add_selection(const struct lpo_levels *pattern, struct lpo_str *out)
+void lpo_region_levels_add_selection(const struct lpo_levels *pattern, struct lpo_str *out)
 {
     if (pattern->len > 1)
         lpo_str_add(out, "**/"); /* a run of levels may begin anywhere */

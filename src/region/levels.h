@@ -27,28 +27,28 @@ struct lpo_levels {
 
 /* Is it an expression in ncu's own grammar: a trailing '/', '[', ']', ',', "/+/" or "regex:"?
  * Behind a backslash such a mark is part of a name. */
-bool lpo_levels_ncu_grammar(const char *pattern);
+bool lpo_region_levels_ncu_grammar(const char *pattern);
 
 /* "LLM@decode/attn" as a user writes it: "::" separates as '/' does, a domain holds for the levels
  * behind it as well, a backslash takes the next character as it is. -1: too many levels. */
-int lpo_levels_of_pattern(struct lpo_arena *a, const char *text, struct lpo_levels *out);
+int lpo_region_levels_of_pattern(struct lpo_arena *a, const char *text, struct lpo_levels *out);
 /* "outer/LLM@inner" as reports print it: nothing but "\/" is special, every level names its domain.
  * A level "m@n" is in domain m if that is one of `domains`, or if those are not known (NULL). */
-int lpo_levels_of_path(struct lpo_arena *a, const char *path, const char *const *domains,
-                       size_t count, struct lpo_levels *out);
+int lpo_region_levels_of_path(struct lpo_arena *a, const char *path, const char *const *domains,
+                              size_t count, struct lpo_levels *out);
 
 /* Only the levels in the domain of the last one. */
-void lpo_levels_of_last_domain(struct lpo_levels *levels);
+void lpo_region_levels_of_last_domain(struct lpo_levels *levels);
 
 /* Without the "**" that say nothing: at either end, since a run may begin anywhere and holds all
  * below it, and beside another. Of "**" alone "*" is left. */
-void lpo_levels_tidy(struct lpo_levels *pattern);
+void lpo_region_levels_tidy(struct lpo_levels *pattern);
 
 /* The outermost run of the path's levels, in its last domain, that fits the pattern: the pattern
  * with the path's own names for its globs. A "**" that stands for no level here is left out.
  * `pattern` is tidy. */
-bool lpo_levels_instance(const struct lpo_levels *pattern, const struct lpo_levels *path,
-                         struct lpo_levels *out);
+bool lpo_region_levels_instance(const struct lpo_levels *pattern, const struct lpo_levels *path,
+                                struct lpo_levels *out);
 
 /* The same as a pattern of region/select.h, for the report of what was captured. */
-void lpo_levels_add_selection(const struct lpo_levels *pattern, struct lpo_str *out);
+void lpo_region_levels_add_selection(const struct lpo_levels *pattern, struct lpo_str *out);

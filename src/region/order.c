@@ -49,7 +49,7 @@ static void merge(uint32_t *rows, size_t mid, size_t end, uint32_t *spare, lpo_b
         rows[to++] = spare[a++];
 }
 
-void lpo_order_sort(uint32_t *rows, size_t count, lpo_before *before, const void *ctx)
+void lpo_region_order_sort(uint32_t *rows, size_t count, lpo_before *before, const void *ctx)
 {
     run_vec ends = { 0 };
     uint32_t *spare = NULL;

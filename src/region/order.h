@@ -12,4 +12,4 @@
 /* Does row `a` come strictly before row `b`? */
 typedef bool lpo_before(const void *ctx, uint32_t a, uint32_t b);
 
-void lpo_order_sort(uint32_t *rows, size_t count, lpo_before *before, const void *ctx);
+void lpo_region_order_sort(uint32_t *rows, size_t count, lpo_before *before, const void *ctx);

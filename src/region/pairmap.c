@@ -43,7 +43,8 @@ static void grow(struct lpo_pairmap *m)
     free(old.rows);
 }
 
-uint32_t lpo_pairmap_put(struct lpo_pairmap *m, uint64_t a, uint64_t b, uint32_t next, bool *fresh)
+uint32_t lpo_region_pairmap_put(struct lpo_pairmap *m, uint64_t a, uint64_t b, uint32_t next,
+                                bool *fresh)
 {
     size_t slot;
 
@@ -60,7 +61,7 @@ uint32_t lpo_pairmap_put(struct lpo_pairmap *m, uint64_t a, uint64_t b, uint32_t
     return m->rows[slot] - 1;
 }
 
-void lpo_pairmap_free(struct lpo_pairmap *m)
+void lpo_region_pairmap_free(struct lpo_pairmap *m)
 {
     free(m->keys);
     free(m->rows);

@@ -16,5 +16,6 @@ struct lpo_pairmap {
 };
 
 /* The row of (a, b); when *fresh it is `next`, which must be the number of rows so far. */
-uint32_t lpo_pairmap_put(struct lpo_pairmap *m, uint64_t a, uint64_t b, uint32_t next, bool *fresh);
-void lpo_pairmap_free(struct lpo_pairmap *m);
+uint32_t lpo_region_pairmap_put(struct lpo_pairmap *m, uint64_t a, uint64_t b, uint32_t next,
+                                bool *fresh);
+void lpo_region_pairmap_free(struct lpo_pairmap *m);

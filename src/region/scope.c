@@ -13,7 +13,7 @@ struct draft {
 };
 
 struct builder {
-    struct lpo_scope *scope;
+    struct lpo_region_scope *scope;
     const struct lpo_region_tree *tree;
     struct draft *drafts; /* one per node, then `(outside)` */
     uint32_t *rows;       /* row that a node got, or LPO_NONE */
@@ -21,7 +21,7 @@ struct builder {
     bool *process_in; /* processes whose visits belong to this scope */
 };
 
-static bool cell_in(const struct lpo_scope *s, const struct lpo_work_cell *c)
+static bool cell_in(const struct lpo_region_scope *s, const struct lpo_region_cell *c)
 {
     const struct lpo_trace *t = s->cells->tree->trace;
 
@@ -46,7 +46,7 @@ static struct draft *draft_of(struct builder *b, uint32_t node)
 static void find_processes(struct builder *b)
 {
     const struct lpo_trace *t = b->tree->trace;
-    const struct lpo_scope *s = b->scope;
+    const struct lpo_region_scope *s = b->scope;
 
     for (size_t p = 0; p < t->processes.len; p++)
         b->process_in[p] = s->id.kind == LPO_SCOPE_ALL ||
@@ -83,7 +83,7 @@ static void add_visits(struct builder *b)
 static void add_metrics(struct builder *b, struct lpo_region_row *row, uint32_t from)
 {
     const struct lpo_trace *t = b->tree->trace;
-    struct lpo_scope *s = b->scope;
+    struct lpo_region_scope *s = b->scope;
     size_t width = t->metrics.len;
 
     if (!width)
@@ -94,36 +94,38 @@ static void add_metrics(struct builder *b, struct lpo_region_row *row, uint32_t 
             lpo_vec_push(&s->metric_sums, (struct lpo_metric_sum){ 0, 0 });
     }
     for (size_t i = 0; i < width; i++)
-        lpo_metric_merge(t->metrics.at[i].combine,
-                         &s->metric_sums.at[(size_t)row->metrics * width + i],
-                         &s->cells->metric_sums.at[(size_t)from * width + i]);
+        lpo_region_metric_merge(t->metrics.at[i].combine,
+                                &s->metric_sums.at[(size_t)row->metrics * width + i],
+                                &s->cells->metric_sums.at[(size_t)from * width + i]);
 }
 
-static void add_kernel(struct builder *b, uint32_t node, const struct lpo_work_cell *c, bool self)
+static void add_kernel(struct builder *b, uint32_t node, const struct lpo_region_cell *c, bool self)
 {
-    struct lpo_scope *s = b->scope;
+    struct lpo_region_scope *s = b->scope;
     bool fresh;
-    uint32_t row = lpo_pairmap_put(&b->kernel_map, node, c->name, (uint32_t)s->kernels.len, &fresh);
+    uint32_t row =
+        lpo_region_pairmap_put(&b->kernel_map, node, c->name, (uint32_t)s->kernels.len, &fresh);
 
     if (fresh)
         lpo_vec_push(&s->kernels, (struct lpo_kernel_row){ .node = node, .name = c->name });
-    lpo_sum_add(&s->kernels.at[row].all, &c->sum);
+    lpo_region_sum_add(&s->kernels.at[row].all, &c->sum);
     if (self)
-        lpo_sum_add(&s->kernels.at[row].self, &c->sum);
+        lpo_region_sum_add(&s->kernels.at[row].self, &c->sum);
 }
 
 /* One region's part of one cell. */
-static void add_to_node(struct builder *b, uint32_t node, const struct lpo_work_cell *c, bool self)
+static void add_to_node(struct builder *b, uint32_t node, const struct lpo_region_cell *c,
+                        bool self)
 {
     struct lpo_region_row *row = &draft_of(b, node)->row;
 
     if (c->kind != LPO_KERNEL) {
-        lpo_sum_add(&row->copies, &c->sum);
+        lpo_region_sum_add(&row->copies, &c->sum);
         return;
     }
-    lpo_sum_add(&row->all, &c->sum);
+    lpo_region_sum_add(&row->all, &c->sum);
     if (self)
-        lpo_sum_add(&row->self, &c->sum);
+        lpo_region_sum_add(&row->self, &c->sum);
     add_kernel(b, node, c, self);
     row->measured += c->measured;
     row->estimated += c->estimated;
@@ -131,7 +133,7 @@ static void add_to_node(struct builder *b, uint32_t node, const struct lpo_work_
         add_metrics(b, row, c->metrics);
 }
 
-static void add_capture(struct builder *b, const struct lpo_work_cell *c)
+static void add_capture(struct builder *b, const struct lpo_region_cell *c)
 {
     uint32_t node;
 
@@ -139,25 +141,25 @@ static void add_capture(struct builder *b, const struct lpo_work_cell *c)
         return;
     node = b->tree->places.at[c->capture].leaf;
     for (; node != LPO_NONE; node = b->tree->nodes.at[node].parent)
-        lpo_sum_add(&b->drafts[node].row.captured, &c->sum);
+        lpo_region_sum_add(&b->drafts[node].row.captured, &c->sum);
 }
 
-static void add_coverage(struct lpo_coverage *cov, const struct lpo_work_cell *c, bool inside)
+static void add_coverage(struct lpo_coverage *cov, const struct lpo_region_cell *c, bool inside)
 {
     if (c->kind != LPO_KERNEL) {
-        lpo_sum_add(c->kind == LPO_COPY ? &cov->copies : &cov->sets, &c->sum);
+        lpo_region_sum_add(c->kind == LPO_COPY ? &cov->copies : &cov->sets, &c->sum);
         return;
     }
-    lpo_sum_add(&cov->total, &c->sum);
+    lpo_region_sum_add(&cov->total, &c->sum);
     if (inside)
-        lpo_sum_add(&cov->in_region, &c->sum);
+        lpo_region_sum_add(&cov->in_region, &c->sum);
     else
-        lpo_sum_add(c->no_launch ? &cov->no_launch : &cov->outside, &c->sum);
+        lpo_region_sum_add(c->no_launch ? &cov->no_launch : &cov->outside, &c->sum);
     cov->measured += c->measured;
     cov->estimated += c->estimated;
 }
 
-static void add_cell(struct builder *b, const struct lpo_work_cell *c)
+static void add_cell(struct builder *b, const struct lpo_region_cell *c)
 {
     const struct lpo_place *place = &b->tree->places.at[c->place];
     const struct lpo_region_set *set = &b->tree->sets.at[place->set];
@@ -279,7 +281,7 @@ static int by_node_and_cost(const void *pa, const void *pb, void *ctx)
 /* Every row learns where its kernels are. */
 static void place_kernels(struct builder *b)
 {
-    struct lpo_scope *s = b->scope;
+    struct lpo_region_scope *s = b->scope;
 
     if (s->kernels.len)
         qsort_r(s->kernels.at, s->kernels.len, sizeof *s->kernels.at, by_node_and_cost,
@@ -296,13 +298,14 @@ static void place_kernels(struct builder *b)
     }
 }
 
-struct lpo_scope *lpo_scope_create(const struct lpo_work_cells *cells, struct lpo_scope_id id,
-                                   struct lpo_selection *select)
+struct lpo_region_scope *lpo_region_scope_create(const struct lpo_region_cells *cells,
+                                                 struct lpo_scope_id id,
+                                                 struct lpo_region_selection *select)
 {
-    struct lpo_scope *s = lpo_xcalloc(1, sizeof *s);
+    struct lpo_region_scope *s = lpo_xcalloc(1, sizeof *s);
     size_t n = cells->tree->nodes.len;
     struct builder b = { .scope = s, .tree = cells->tree };
-    bool *picked = lpo_selection_regions(select, cells->tree);
+    bool *picked = lpo_region_selection_regions(select, cells->tree);
 
     s->id = id;
     s->cells = cells;
@@ -324,11 +327,11 @@ struct lpo_scope *lpo_scope_create(const struct lpo_work_cells *cells, struct lp
     free(b.drafts);
     free(b.rows);
     free(b.process_in);
-    lpo_pairmap_free(&b.kernel_map);
+    lpo_region_pairmap_free(&b.kernel_map);
     return s;
 }
 
-void lpo_scope_destroy(struct lpo_scope *s)
+void lpo_region_scope_destroy(struct lpo_region_scope *s)
 {
     if (!s)
         return;

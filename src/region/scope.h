@@ -14,7 +14,7 @@
 #include "util/auto.h"
 #include "util/vec.h"
 
-struct lpo_selection;
+struct lpo_region_selection;
 struct lpo_str;
 
 enum lpo_scope_kind { LPO_SCOPE_ALL, LPO_SCOPE_PROCESS, LPO_SCOPE_DEVICE, LPO_SCOPE_RANK };
@@ -27,9 +27,10 @@ struct lpo_scope_id {
 typedef LPO_VEC(struct lpo_scope_id) lpo_scope_ids;
 
 /* The scopes of a trace that hold anything, aggregate first. The caller frees the vector. */
-void lpo_scopes_list(const struct lpo_work_cells *cells, lpo_scope_ids *out);
+void lpo_region_scopes_list(const struct lpo_region_cells *cells, lpo_scope_ids *out);
 /* Appends "aggregate", "process:123", "device:0", "rank:3". */
-void lpo_scope_add_name(const struct lpo_trace *t, struct lpo_scope_id id, struct lpo_str *out);
+void lpo_region_scope_add_name(const struct lpo_trace *t, struct lpo_scope_id id,
+                               struct lpo_str *out);
 
 /* A kernel inside one region. */
 struct lpo_kernel_row {
@@ -67,9 +68,9 @@ struct lpo_coverage {
     uint64_t measured, estimated; /* launches with counters of their own, of a representative */
 };
 
-struct lpo_scope {
+struct lpo_region_scope {
     struct lpo_scope_id id;
-    const struct lpo_work_cells *cells;
+    const struct lpo_region_cells *cells;
     LPO_VEC(struct lpo_region_row) rows;
     LPO_VEC(struct lpo_kernel_row) kernels;
     LPO_VEC(struct lpo_metric_sum) metric_sums;
@@ -77,13 +78,14 @@ struct lpo_scope {
 };
 
 /* `select` may be NULL. Rows of regions that are not selected are left out; totals stay. */
-struct lpo_scope *lpo_scope_create(const struct lpo_work_cells *cells, struct lpo_scope_id id,
-                                   struct lpo_selection *select);
-void lpo_scope_destroy(struct lpo_scope *s); /* NULL is fine */
-LPO_AUTO_DEFINE(lpo_scope);
+struct lpo_region_scope *lpo_region_scope_create(const struct lpo_region_cells *cells,
+                                                 struct lpo_scope_id id,
+                                                 struct lpo_region_selection *select);
+void lpo_region_scope_destroy(struct lpo_region_scope *s); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_region_scope);
 
 /* Appends the path of a row: "decode/layer0", "(outside)". */
-void lpo_row_add_path(const struct lpo_scope *s, const struct lpo_region_row *row,
-                      struct lpo_str *out);
-const char *lpo_row_kind(const struct lpo_scope *s, const struct lpo_region_row *row);
-unsigned lpo_row_depth(const struct lpo_scope *s, const struct lpo_region_row *row);
+void lpo_region_row_add_path(const struct lpo_region_scope *s, const struct lpo_region_row *row,
+                             struct lpo_str *out);
+const char *lpo_region_row_kind(const struct lpo_region_scope *s, const struct lpo_region_row *row);
+unsigned lpo_region_row_depth(const struct lpo_region_scope *s, const struct lpo_region_row *row);

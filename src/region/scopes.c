@@ -34,7 +34,7 @@ static int by_number(const void *pa, const void *pb, void *trace)
 }
 
 /* Processes and devices that only appear in a header are no scopes. */
-void lpo_scopes_list(const struct lpo_work_cells *cells, lpo_scope_ids *out)
+void lpo_region_scopes_list(const struct lpo_region_cells *cells, lpo_scope_ids *out)
 {
     const struct lpo_region_tree *tree = cells->tree;
     const struct lpo_trace *t = tree->trace;
@@ -67,7 +67,8 @@ void lpo_scopes_list(const struct lpo_work_cells *cells, lpo_scope_ids *out)
 }
 
 /* Two hosts may both have a process 1 or a device 0: then the rank tells them apart. */
-void lpo_scope_add_name(const struct lpo_trace *t, struct lpo_scope_id id, struct lpo_str *out)
+void lpo_region_scope_add_name(const struct lpo_trace *t, struct lpo_scope_id id,
+                               struct lpo_str *out)
 {
     int32_t rank = -1;
     bool twice = false;
@@ -96,8 +97,8 @@ void lpo_scope_add_name(const struct lpo_trace *t, struct lpo_scope_id id, struc
         lpo_str_addf(out, "@rank:%d", rank);
 }
 
-void lpo_row_add_path(const struct lpo_scope *s, const struct lpo_region_row *row,
-                      struct lpo_str *out)
+void lpo_region_row_add_path(const struct lpo_region_scope *s, const struct lpo_region_row *row,
+                             struct lpo_str *out)
 {
     if (row->node == LPO_NODE_OUTSIDE)
         lpo_str_add(out, "(outside)");
@@ -105,14 +106,14 @@ void lpo_row_add_path(const struct lpo_scope *s, const struct lpo_region_row *ro
         lpo_region_add_path(s->cells->tree, row->node, out);
 }
 
-const char *lpo_row_kind(const struct lpo_scope *s, const struct lpo_region_row *row)
+const char *lpo_region_row_kind(const struct lpo_region_scope *s, const struct lpo_region_row *row)
 {
     if (row->node == LPO_NODE_OUTSIDE)
         return "outside";
     return s->cells->tree->nodes.at[row->node].kind == LPO_PUSH_POP ? "push_pop" : "start_end";
 }
 
-unsigned lpo_row_depth(const struct lpo_scope *s, const struct lpo_region_row *row)
+unsigned lpo_region_row_depth(const struct lpo_region_scope *s, const struct lpo_region_row *row)
 {
     return row->node == LPO_NODE_OUTSIDE ? 0 : s->cells->tree->nodes.at[row->node].depth;
 }

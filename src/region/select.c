@@ -15,16 +15,16 @@ struct entry {
     uint64_t hits;
 };
 
-struct lpo_selection {
+struct lpo_region_selection {
     LPO_VEC(struct entry) lists[LPO_SELECT_LISTS];
 };
 
-struct lpo_selection *lpo_selection_create(void)
+struct lpo_region_selection *lpo_region_selection_create(void)
 {
-    return lpo_xcalloc(1, sizeof(struct lpo_selection));
+    return lpo_xcalloc(1, sizeof(struct lpo_region_selection));
 }
 
-void lpo_selection_destroy(struct lpo_selection *s)
+void lpo_region_selection_destroy(struct lpo_region_selection *s)
 {
     if (!s)
         return;
@@ -48,8 +48,8 @@ static bool holds_slash(const char *pattern)
     return false;
 }
 
-int lpo_selection_add(struct lpo_selection *s, enum lpo_select_list list, const char *pattern,
-                      struct lpo_err *err)
+int lpo_region_selection_add(struct lpo_region_selection *s, enum lpo_select_list list,
+                             const char *pattern, struct lpo_err *err)
 {
     static const char *const what[] = { "included regions", "excluded regions", "included kernels",
                                         "excluded kernels" };
@@ -63,13 +63,13 @@ int lpo_selection_add(struct lpo_selection *s, enum lpo_select_list list, const 
     return 0;
 }
 
-bool lpo_selection_has(const struct lpo_selection *s, enum lpo_select_list list)
+bool lpo_region_selection_has(const struct lpo_region_selection *s, enum lpo_select_list list)
 {
     return s && s->lists[list].len > 0;
 }
 
 /* Asks every pattern, so that each knows whether it matched anything. */
-static bool any_matches(struct lpo_selection *s, enum lpo_select_list list, const char *name,
+static bool any_matches(struct lpo_region_selection *s, enum lpo_select_list list, const char *name,
                         size_t name_len, const char *path, size_t path_len)
 {
     bool any = false;
@@ -85,29 +85,30 @@ static bool any_matches(struct lpo_selection *s, enum lpo_select_list list, cons
     return any;
 }
 
-static bool pick_kernel(struct lpo_selection *s, const struct lpo_trace *t, uint32_t name)
+static bool pick_kernel(struct lpo_region_selection *s, const struct lpo_trace *t, uint32_t name)
 {
     const char *text = lpo_trace_text(t, name);
     size_t len = lpo_trace_text_len(t, name);
     bool out = any_matches(s, LPO_KERNELS_EXCLUDE, text, len, text, len);
     bool in = any_matches(s, LPO_KERNELS_INCLUDE, text, len, text, len);
 
-    return !out && (in || !lpo_selection_has(s, LPO_KERNELS_INCLUDE));
+    return !out && (in || !lpo_region_selection_has(s, LPO_KERNELS_INCLUDE));
 }
 
-bool *lpo_selection_kernels(struct lpo_selection *s, const struct lpo_trace *t)
+bool *lpo_region_selection_kernels(struct lpo_region_selection *s, const struct lpo_trace *t)
 {
     size_t n = lpo_trace_name_count(t);
     bool *picked, *seen;
 
-    if (!lpo_selection_has(s, LPO_KERNELS_INCLUDE) && !lpo_selection_has(s, LPO_KERNELS_EXCLUDE))
+    if (!lpo_region_selection_has(s, LPO_KERNELS_INCLUDE) &&
+        !lpo_region_selection_has(s, LPO_KERNELS_EXCLUDE))
         return NULL;
     picked = lpo_xcalloc(n + 1, sizeof *picked);
     seen = lpo_xcalloc(n + 1, sizeof *seen);
-    for (size_t i = 0; i < t->works.len + t->summaries.len; i++) {
-        bool sum = i >= t->works.len;
-        uint32_t name = sum ? t->summaries.at[i - t->works.len].name : t->works.at[i].name;
-        int kind = sum ? t->summaries.at[i - t->works.len].kind : t->works.at[i].kind;
+    for (size_t i = 0; i < t->gpu_ops.len + t->summaries.len; i++) {
+        bool sum = i >= t->gpu_ops.len;
+        uint32_t name = sum ? t->summaries.at[i - t->gpu_ops.len].name : t->gpu_ops.at[i].name;
+        int kind = sum ? t->summaries.at[i - t->gpu_ops.len].kind : t->gpu_ops.at[i].kind;
 
         if (kind != LPO_KERNEL || name >= n || seen[name])
             continue;
@@ -118,7 +119,8 @@ bool *lpo_selection_kernels(struct lpo_selection *s, const struct lpo_trace *t)
     return picked;
 }
 
-bool *lpo_selection_regions(struct lpo_selection *s, const struct lpo_region_tree *tree)
+bool *lpo_region_selection_regions(struct lpo_region_selection *s,
+                                   const struct lpo_region_tree *tree)
 {
     enum { IN = 1, OUT = 2 };
     unsigned char *state;
@@ -126,7 +128,8 @@ bool *lpo_selection_regions(struct lpo_selection *s, const struct lpo_region_tre
     LPO_STR path = { 0 };
     LPO_STR name = { 0 };
 
-    if (!lpo_selection_has(s, LPO_REGIONS_INCLUDE) && !lpo_selection_has(s, LPO_REGIONS_EXCLUDE))
+    if (!lpo_region_selection_has(s, LPO_REGIONS_INCLUDE) &&
+        !lpo_region_selection_has(s, LPO_REGIONS_EXCLUDE))
         return NULL;
     state = lpo_xcalloc(tree->nodes.len, 1);
     picked = lpo_xcalloc(tree->nodes.len, sizeof *picked);
@@ -144,7 +147,7 @@ bool *lpo_selection_regions(struct lpo_selection *s, const struct lpo_region_tre
             state[i] |= OUT;
         if (any_matches(s, LPO_REGIONS_INCLUDE, lpo_str_text(&name), name.len, lpo_str_text(&path),
                         path.len) ||
-            !lpo_selection_has(s, LPO_REGIONS_INCLUDE))
+            !lpo_region_selection_has(s, LPO_REGIONS_INCLUDE))
             state[i] |= IN;
         picked[i] = state[i] == IN;
     }
@@ -170,7 +173,7 @@ static void add_meant(const struct lpo_region_tree *tree, const struct entry *e,
             lpo_region_add_name(tree, i, &name);
         names[i] = lpo_arena_strdup(a, lpo_str_text(&name));
     }
-    near = lpo_nearest(lpo_pattern_text(e->pattern), names, n);
+    near = lpo_str_nearest(lpo_pattern_text(e->pattern), names, n);
     if (near)
         lpo_str_addf(text, "; did you mean '%s'?", near);
     for (uint32_t i = 0; !near && i < n && tops <= SHOWN; i++)
@@ -180,8 +183,9 @@ static void add_meant(const struct lpo_region_tree *tree, const struct entry *e,
         lpo_str_add(text, ", …");
 }
 
-void lpo_selection_notes(const struct lpo_selection *s, const struct lpo_region_tree *tree,
-                         void (*say)(void *ctx, const char *text), void *ctx)
+void lpo_region_selection_notes(const struct lpo_region_selection *s,
+                                const struct lpo_region_tree *tree,
+                                void (*say)(void *ctx, const char *text), void *ctx)
 {
     LPO_STR text = { 0 };
 

@@ -16,7 +16,7 @@
 struct lpo_doc;
 struct lpo_err;
 struct lpo_region_tree;
-struct lpo_selection;
+struct lpo_region_selection;
 struct lpo_trace;
 
 enum lpo_select_list {
@@ -27,20 +27,22 @@ enum lpo_select_list {
     LPO_SELECT_LISTS,
 };
 
-struct lpo_selection *lpo_selection_create(void);
-void lpo_selection_destroy(struct lpo_selection *s); /* NULL is fine */
-LPO_AUTO_DEFINE(lpo_selection);
+struct lpo_region_selection *lpo_region_selection_create(void);
+void lpo_region_selection_destroy(struct lpo_region_selection *s); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_region_selection);
 
-int lpo_selection_add(struct lpo_selection *s, enum lpo_select_list list, const char *pattern,
-                      struct lpo_err *err);
-bool lpo_selection_has(const struct lpo_selection *s, enum lpo_select_list list);
+int lpo_region_selection_add(struct lpo_region_selection *s, enum lpo_select_list list,
+                             const char *pattern, struct lpo_err *err);
+bool lpo_region_selection_has(const struct lpo_region_selection *s, enum lpo_select_list list);
 
 /* One flag per name id of the trace, or NULL when every kernel is in. The caller frees. */
-bool *lpo_selection_kernels(struct lpo_selection *s, const struct lpo_trace *t);
+bool *lpo_region_selection_kernels(struct lpo_region_selection *s, const struct lpo_trace *t);
 /* One flag per node of the tree, or NULL when every region is in. The caller frees. */
-bool *lpo_selection_regions(struct lpo_selection *s, const struct lpo_region_tree *tree);
+bool *lpo_region_selection_regions(struct lpo_region_selection *s,
+                                   const struct lpo_region_tree *tree);
 
 /* Calls `say` for every pattern that matched nothing or gave up, with a sentence about it; of a
  * region's, with the nearest name in `tree`. */
-void lpo_selection_notes(const struct lpo_selection *s, const struct lpo_region_tree *tree,
-                         void (*say)(void *ctx, const char *text), void *ctx);
+void lpo_region_selection_notes(const struct lpo_region_selection *s,
+                                const struct lpo_region_tree *tree,
+                                void (*say)(void *ctx, const char *text), void *ctx);

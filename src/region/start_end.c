@@ -94,10 +94,10 @@ static void gather(const struct lpo_trace *t, const struct lpo_group *g, uint16_
         if (t->threads.at[i].process == process)
             for (size_t k = g->starts[i]; k < g->starts[i + 1]; k++)
                 lpo_vec_push(out, g->rows[k]);
-    lpo_order_sort(out->at, out->len, before, t);
+    lpo_region_order_sort(out->at, out->len, before, t);
 }
 
-static void sweep_process(struct lpo_region_tree *tree, const struct lpo_ends *ends,
+static void sweep_process(struct lpo_region_tree *tree, const struct lpo_str_ends *ends,
                           uint16_t process, const row_vec *ranges, const row_vec *launches,
                           uint32_t *sets)
 {
@@ -111,7 +111,7 @@ static void sweep_process(struct lpo_region_tree *tree, const struct lpo_ends *e
             (r < ranges->len &&
              t->ranges.at[ranges->at[r]].start_ns <= t->launches.at[launches->at[l]].start_ns)) {
             const struct lpo_range *range = &t->ranges.at[ranges->at[r++]];
-            int64_t end_ns = lpo_range_end(ends, t, range);
+            int64_t end_ns = lpo_region_range_end(ends, t, range);
 
             expire(s, range->start_ns);
             enter(s, visit(tree, range, process, end_ns), end_ns);
@@ -124,28 +124,28 @@ static void sweep_process(struct lpo_region_tree *tree, const struct lpo_ends *e
     free(s);
 }
 
-uint32_t *lpo_start_end_sets(struct lpo_region_tree *tree, const struct lpo_ends *ends)
+uint32_t *lpo_region_start_end_sets(struct lpo_region_tree *tree, const struct lpo_str_ends *ends)
 {
     const struct lpo_trace *t = tree->trace;
-    struct lpo_group ranges = lpo_group_ranges(t, LPO_START_END);
+    struct lpo_group ranges = lpo_region_group_ranges(t, LPO_START_END);
     struct lpo_group launches = { 0 };
     row_vec of_ranges = { 0 }, of_launches = { 0 };
     uint32_t *sets = NULL;
 
     if (ranges.starts[t->threads.len]) {
-        launches = lpo_group_launches(t);
+        launches = lpo_region_group_launches(t);
         sets = lpo_xcalloc(t->launches.len, sizeof *sets);
         for (size_t p = 0; p < t->processes.len; p++) {
             gather(t, &ranges, (uint16_t)p, range_before, &of_ranges);
             if (!of_ranges.len)
                 continue;
-            gather(t, &launches, (uint16_t)p, lpo_launch_before, &of_launches);
+            gather(t, &launches, (uint16_t)p, lpo_region_launch_before, &of_launches);
             sweep_process(tree, ends, (uint16_t)p, &of_ranges, &of_launches, sets);
         }
     }
     lpo_vec_free(&of_ranges);
     lpo_vec_free(&of_launches);
-    lpo_group_free(&ranges);
-    lpo_group_free(&launches);
+    lpo_region_group_free(&ranges);
+    lpo_region_group_free(&launches);
     return sets;
 }

@@ -15,29 +15,30 @@ static int by_cost(const void *pa, const void *pb, void *trace)
     return strcmp(lpo_trace_text(trace, a->name), lpo_trace_text(trace, b->name));
 }
 
-void lpo_top(const struct lpo_work_cells *cells, enum lpo_work_kind kind, lpo_top_rows *out)
+void lpo_region_top(const struct lpo_region_cells *cells, enum lpo_gpu_op_kind kind,
+                    lpo_top_rows *out)
 {
     struct lpo_pairmap map = { 0 };
     int64_t total_ns = 0;
 
     for (size_t i = 0; i < cells->cells.len; i++) {
-        const struct lpo_work_cell *c = &cells->cells.at[i];
+        const struct lpo_region_cell *c = &cells->cells.at[i];
         bool fresh;
         uint32_t row;
 
         if (c->kind != kind)
             continue;
-        row = lpo_pairmap_put(&map, c->name, 0, (uint32_t)out->len, &fresh);
+        row = lpo_region_pairmap_put(&map, c->name, 0, (uint32_t)out->len, &fresh);
         if (fresh)
             lpo_vec_push(out, (struct lpo_top_row){ .name = c->name });
-        lpo_sum_add(&out->at[row].sum, &c->sum);
+        lpo_region_sum_add(&out->at[row].sum, &c->sum);
         total_ns += c->sum.ns;
     }
     for (size_t i = 0; i < out->len && total_ns > 0; i++)
         out->at[i].share = (double)out->at[i].sum.ns / (double)total_ns;
     if (out->len)
         qsort_r(out->at, out->len, sizeof *out->at, by_cost, (void *)cells->tree->trace);
-    lpo_pairmap_free(&map);
+    lpo_region_pairmap_free(&map);
 }
 
 static bool word(char c)
@@ -67,7 +68,7 @@ static size_t name_end(const char *name)
     return end;
 }
 
-const char *lpo_kernel_function(const char *name, size_t *len)
+const char *lpo_region_kernel_function(const char *name, size_t *len)
 {
     size_t end = name_end(name), from;
     int angle = 0;

@@ -16,8 +16,9 @@ struct lpo_top_row {
 typedef LPO_VEC(struct lpo_top_row) lpo_top_rows;
 
 /* Rows of the given kind of work; the caller frees the vector. */
-void lpo_top(const struct lpo_work_cells *cells, enum lpo_work_kind kind, lpo_top_rows *out);
+void lpo_region_top(const struct lpo_region_cells *cells, enum lpo_gpu_op_kind kind,
+                    lpo_top_rows *out);
 
 /* The bare function of a demangled kernel name: no return type, namespace, template or parameters.
  * This is what ncu's --kernel-name matches by default. Points into `name`. */
-const char *lpo_kernel_function(const char *name, size_t *len);
+const char *lpo_region_kernel_function(const char *name, size_t *len);

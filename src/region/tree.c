@@ -11,8 +11,9 @@ uint32_t lpo_region_node(struct lpo_region_tree *tree, uint32_t parent, uint32_t
                          uint16_t domain, uint8_t kind)
 {
     bool fresh;
-    uint32_t row = lpo_pairmap_put(&tree->node_map, (uint64_t)parent << 32 | name,
-                                   (uint64_t)domain << 8 | kind, (uint32_t)tree->nodes.len, &fresh);
+    uint32_t row =
+        lpo_region_pairmap_put(&tree->node_map, (uint64_t)parent << 32 | name,
+                               (uint64_t)domain << 8 | kind, (uint32_t)tree->nodes.len, &fresh);
 
     if (fresh) {
         uint16_t depth = parent == LPO_NONE ? 0 : (uint16_t)(tree->nodes.at[parent].depth + 1);
@@ -26,7 +27,8 @@ uint32_t lpo_region_node(struct lpo_region_tree *tree, uint32_t parent, uint32_t
 uint32_t lpo_region_place_of(struct lpo_region_tree *tree, uint32_t leaf, uint32_t set)
 {
     bool fresh;
-    uint32_t row = lpo_pairmap_put(&tree->place_map, leaf, set, (uint32_t)tree->places.len, &fresh);
+    uint32_t row =
+        lpo_region_pairmap_put(&tree->place_map, leaf, set, (uint32_t)tree->places.len, &fresh);
 
     if (fresh)
         lpo_vec_push(&tree->places, (struct lpo_place){ leaf, set });
@@ -68,7 +70,7 @@ struct lpo_region_tree *lpo_region_tree_create(const struct lpo_trace *trace)
     tree->set_map = lpo_map_create();
     lpo_region_set_of(tree, &(uint32_t){ 0 }, 0);
     lpo_region_place_of(tree, LPO_NONE, 0);
-    lpo_attribute(tree);
+    lpo_region_attribute(tree);
     return tree;
 }
 
@@ -83,24 +85,24 @@ void lpo_region_tree_destroy(struct lpo_region_tree *tree)
     lpo_vec_free(&tree->set_nodes);
     free(tree->launch_place);
     free(tree->stack_place);
-    lpo_pairmap_free(&tree->node_map);
-    lpo_pairmap_free(&tree->place_map);
+    lpo_region_pairmap_free(&tree->node_map);
+    lpo_region_pairmap_free(&tree->place_map);
     lpo_map_destroy(tree->set_map);
     free(tree);
 }
 
-uint32_t lpo_region_place(const struct lpo_region_tree *tree, const struct lpo_work *work)
+uint32_t lpo_region_place(const struct lpo_region_tree *tree, const struct lpo_gpu_op *gpu_op)
 {
     const struct lpo_launch *launch;
 
-    if (work->stack != LPO_NONE)
-        return tree->stack_place[work->stack];
-    if (work->launch == LPO_NONE)
+    if (gpu_op->stack != LPO_NONE)
+        return tree->stack_place[gpu_op->stack];
+    if (gpu_op->launch == LPO_NONE)
         return 0;
-    launch = &tree->trace->launches.at[work->launch];
+    launch = &tree->trace->launches.at[gpu_op->launch];
     if (launch->stack != LPO_NONE)
         return tree->stack_place[launch->stack];
-    return tree->launch_place[work->launch];
+    return tree->launch_place[gpu_op->launch];
 }
 
 void lpo_region_add_name(const struct lpo_region_tree *tree, uint32_t node, struct lpo_str *out)

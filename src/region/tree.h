@@ -83,7 +83,7 @@ void lpo_region_tree_destroy(struct lpo_region_tree *tree); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_region_tree);
 
 /* The place of a work: row of `places`. */
-uint32_t lpo_region_place(const struct lpo_region_tree *tree, const struct lpo_work *work);
+uint32_t lpo_region_place(const struct lpo_region_tree *tree, const struct lpo_gpu_op *gpu_op);
 
 /* Appends "decode/LLM@layer 3/a\/b". */
 void lpo_region_add_path(const struct lpo_region_tree *tree, uint32_t node, struct lpo_str *out);

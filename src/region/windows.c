@@ -11,8 +11,8 @@ enum { DEEPEST = 8 };
 
 struct sweep {
     const struct lpo_region_tree *tree;
-    const struct lpo_ends *ends;
-    struct lpo_windows *out;
+    const struct lpo_str_ends *ends;
+    struct lpo_region_windows *out;
     struct lpo_pairmap map; /* (parent, name and domain) of a region to a row of `nodes` */
     LPO_VEC(uint32_t) nodes;
     unsigned depth;
@@ -33,8 +33,8 @@ static void index_nodes(struct sweep *s)
 
         if (n->kind != LPO_PUSH_POP || n->depth > s->depth)
             continue;
-        lpo_pairmap_put(&s->map, n->parent, key(n->name, n->domain), (uint32_t)s->nodes.len,
-                        &fresh);
+        lpo_region_pairmap_put(&s->map, n->parent, key(n->name, n->domain), (uint32_t)s->nodes.len,
+                               &fresh);
         if (fresh)
             lpo_vec_push(&s->nodes, (uint32_t)i);
     }
@@ -45,8 +45,8 @@ static void index_nodes(struct sweep *s)
 static uint32_t node_of(struct sweep *s, uint32_t parent, const struct lpo_range *r)
 {
     bool fresh;
-    uint32_t row =
-        lpo_pairmap_put(&s->map, parent, key(r->name, r->domain), (uint32_t)s->nodes.len, &fresh);
+    uint32_t row = lpo_region_pairmap_put(&s->map, parent, key(r->name, r->domain),
+                                          (uint32_t)s->nodes.len, &fresh);
 
     if (fresh)
         lpo_vec_push(&s->nodes, LPO_NONE);
@@ -61,19 +61,20 @@ static bool range_before(const void *ctx, uint32_t a, uint32_t b)
 
     if (ra->start_ns != rb->start_ns)
         return ra->start_ns < rb->start_ns;
-    return lpo_range_end(s->ends, t, ra) > lpo_range_end(s->ends, t, rb);
+    return lpo_region_range_end(s->ends, t, ra) > lpo_region_range_end(s->ends, t, rb);
 }
 
 static void sweep_thread(struct sweep *s, uint32_t *rows, size_t count)
 {
     const struct lpo_trace *t = s->tree->trace;
-    struct lpo_window open[DEEPEST + 1];
+    struct lpo_region_window open[DEEPEST + 1];
     size_t depth = 0;
 
-    lpo_order_sort(rows, count, range_before, s);
+    lpo_region_order_sort(rows, count, range_before, s);
     for (size_t i = 0; i < count; i++) {
         const struct lpo_range *r = &t->ranges.at[rows[i]];
-        struct lpo_window w = { .start_ns = r->start_ns, .end_ns = lpo_range_end(s->ends, t, r) };
+        struct lpo_region_window w = { .start_ns = r->start_ns,
+                                       .end_ns = lpo_region_range_end(s->ends, t, r) };
 
         while (depth && open[depth - 1].end_ns <= w.start_ns)
             depth--;
@@ -89,21 +90,21 @@ static void sweep_thread(struct sweep *s, uint32_t *rows, size_t count)
 
 static int by_node_and_time(const void *a, const void *b)
 {
-    const struct lpo_window *x = a, *y = b;
+    const struct lpo_region_window *x = a, *y = b;
 
     if (x->node != y->node)
         return x->node < y->node ? -1 : 1;
     return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
-static void merge(struct lpo_windows *w)
+static void merge(struct lpo_region_windows *w)
 {
     size_t kept = 0;
 
     if (w->rows.len)
         qsort(w->rows.at, w->rows.len, sizeof *w->rows.at, by_node_and_time);
     for (size_t i = 0; i < w->rows.len; i++) {
-        struct lpo_window next = w->rows.at[i], *last = kept ? &w->rows.at[kept - 1] : NULL;
+        struct lpo_region_window next = w->rows.at[i], *last = kept ? &w->rows.at[kept - 1] : NULL;
 
         if (!last || last->node != next.node || next.start_ns > last->end_ns)
             w->rows.at[kept++] = next;
@@ -113,10 +114,11 @@ static void merge(struct lpo_windows *w)
     w->rows.len = kept;
 }
 
-struct lpo_windows *lpo_windows_create(const struct lpo_region_tree *tree, unsigned depth)
+struct lpo_region_windows *lpo_region_windows_create(const struct lpo_region_tree *tree,
+                                                     unsigned depth)
 {
-    struct lpo_group ranges = lpo_group_ranges(tree->trace, LPO_PUSH_POP);
-    struct lpo_ends ends = lpo_ends_find(tree->trace);
+    struct lpo_group ranges = lpo_region_group_ranges(tree->trace, LPO_PUSH_POP);
+    struct lpo_str_ends ends = lpo_region_ends_find(tree->trace);
     struct sweep s = { .tree = tree, .ends = &ends, .depth = depth < DEEPEST ? depth : DEEPEST };
 
     s.out = lpo_xcalloc(1, sizeof *s.out);
@@ -125,13 +127,13 @@ struct lpo_windows *lpo_windows_create(const struct lpo_region_tree *tree, unsig
         sweep_thread(&s, ranges.rows + ranges.starts[i], ranges.starts[i + 1] - ranges.starts[i]);
     merge(s.out);
     lpo_vec_free(&s.nodes);
-    lpo_pairmap_free(&s.map);
-    lpo_group_free(&ranges);
-    lpo_ends_free(&ends);
+    lpo_region_pairmap_free(&s.map);
+    lpo_region_group_free(&ranges);
+    lpo_region_ends_free(&ends);
     return s.out;
 }
 
-void lpo_windows_destroy(struct lpo_windows *w)
+void lpo_region_windows_destroy(struct lpo_region_windows *w)
 {
     if (!w)
         return;

@@ -12,17 +12,18 @@
 
 struct lpo_region_tree;
 
-struct lpo_window {
+struct lpo_region_window {
     uint32_t node; /* of the tree */
     int64_t start_ns, end_ns;
 };
 
-struct lpo_windows {
-    LPO_VEC(struct lpo_window) rows; /* by node, then time; none overlap */
+struct lpo_region_windows {
+    LPO_VEC(struct lpo_region_window) rows; /* by node, then time; none overlap */
 };
 
 /* Of regions up to `depth` levels below the top ones (0: only those). Where ranges overlap without
  * nesting, a range lies in the one that was entered last and is still open. */
-struct lpo_windows *lpo_windows_create(const struct lpo_region_tree *tree, unsigned depth);
-void lpo_windows_destroy(struct lpo_windows *w); /* NULL is fine */
-LPO_AUTO_DEFINE(lpo_windows);
+struct lpo_region_windows *lpo_region_windows_create(const struct lpo_region_tree *tree,
+                                                     unsigned depth);
+void lpo_region_windows_destroy(struct lpo_region_windows *w); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_region_windows);

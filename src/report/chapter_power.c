@@ -1,15 +1,15 @@
 /* Power, energy, clocks and throttling, from what NVML told while the run went on. */
 #include <string.h>
 
+#include "analysis/analysis.h"
+#include "analysis/power/power.h"
+#include "analysis/power/regions.h"
+#include "analysis/wall/preparation.h"
 #include "region/tree.h"
 #include "region/windows.h"
-#include "analysis/analysis.h"
-#include "report/doc.h"
+#include "report/doc/doc.h"
 #include "report/numbers.h"
-#include "analysis/power/regions.h"
 #include "rundir/rundir.h"
-#include "analysis/wall/preparation.h"
-#include "analysis/power/power.h"
 #include "util/err.h"
 #include "util/path.h"
 #include "util/str.h"
@@ -35,21 +35,21 @@ static const struct lpo_column stage_columns[] = {
 static void row_scaled(struct lpo_table *t, struct lpo_measure m, double scale)
 {
     m.value *= scale;
-    lpo_row_measure(t, m);
+    lpo_doc_row_measure(t, m);
 }
 
 static void row_slowed(struct lpo_table *t, const struct lpo_power_window *w)
 {
     LPO_STR text = { 0 };
 
-    if (!lpo_known(w->max[LPO_POWER_THROTTLE])) {
-        lpo_row_unknown(t);
-        lpo_row_unknown(t);
+    if (!lpo_measure_known(w->max[LPO_POWER_THROTTLE])) {
+        lpo_doc_row_unknown(t);
+        lpo_doc_row_unknown(t);
         return;
     }
-    lpo_throttle_add(&text, w->reasons);
-    lpo_row_share(t, (double)w->slowed, (double)w->samples);
-    lpo_row_text(t, text.at);
+    lpo_power_throttle_add(&text, w->reasons);
+    lpo_doc_row_share(t, (double)w->slowed, (double)w->samples);
+    lpo_doc_row_text(t, text.at);
 }
 
 static void stage_row(struct lpo_table *t, const char *stage, const struct lpo_power_gpu *g,
@@ -58,17 +58,17 @@ static void stage_row(struct lpo_table *t, const char *stage, const struct lpo_p
     struct lpo_power_window w;
 
     lpo_power_look(g, from_ns, to_ns, &w);
-    lpo_row_text(t, stage);
-    lpo_row_count(t, g->gpu);
-    lpo_row_count(t, w.samples);
-    lpo_row_measure(t, lpo_power_joules(g, from_ns, to_ns));
+    lpo_doc_row_text(t, stage);
+    lpo_doc_row_count(t, g->gpu);
+    lpo_doc_row_count(t, w.samples);
+    lpo_doc_row_measure(t, lpo_power_joules(g, from_ns, to_ns));
     row_scaled(t, w.mean[LPO_POWER_MW], 1e-3);
     row_scaled(t, w.max[LPO_POWER_MW], 1e-3);
     row_scaled(t, w.mean[LPO_POWER_SM_MHZ], 1e6);
     row_scaled(t, w.mean[LPO_POWER_MEMORY_MHZ], 1e6);
-    lpo_row_measure(t, w.max[LPO_POWER_CELSIUS]);
-    lpo_row_measure(t, w.max[LPO_POWER_MEMORY_BYTES]);
-    lpo_row_measure(t, w.mean[LPO_POWER_GPU_PERCENT]);
+    lpo_doc_row_measure(t, w.max[LPO_POWER_CELSIUS]);
+    lpo_doc_row_measure(t, w.max[LPO_POWER_MEMORY_BYTES]);
+    lpo_doc_row_measure(t, w.mean[LPO_POWER_GPU_PERCENT]);
     row_slowed(t, &w);
 }
 
@@ -79,8 +79,7 @@ static bool is_window(const struct lpo_stage_record *s)
            s->wall_ns < INT64_MAX / 4;
 }
 
-static void stage_table(struct lpo_doc *doc, const struct lpo_run_data *d,
-                        const struct lpo_power *p)
+static void stage_table(struct lpo_doc *doc, const struct lpo_rundir *d, const struct lpo_power *p)
 {
     struct lpo_table *t = lpo_doc_table(doc, "power_stages", "Each stage from its start to its end",
                                         stage_columns, COUNT(stage_columns));
@@ -116,8 +115,8 @@ static const struct lpo_column region_columns[] = {
 
 static struct lpo_measure over(struct lpo_measure m, double n)
 {
-    if (!lpo_known(m) || n <= 0)
-        return lpo_unknown();
+    if (!lpo_measure_known(m) || n <= 0)
+        return lpo_measure_unknown();
     m.value /= n;
     return m;
 }
@@ -129,14 +128,14 @@ static void region_row(struct lpo_table *t, const struct lpo_region_tree *tree,
     LPO_STR slowed = { 0 };
 
     lpo_region_add_path(tree, r->node, &path);
-    lpo_row_text(t, lpo_str_text(&path));
-    lpo_row_ns(t, r->host_ns);
-    lpo_row_count(t, r->windows);
-    lpo_row_measure(t, r->joules);
-    lpo_row_measure(t, over(r->joules, (double)r->windows));
-    lpo_row_measure(t, over(r->joules, (double)r->host_ns * 1e-9));
-    lpo_throttle_add(&slowed, r->slowed);
-    lpo_row_text(t, r->reasons_known ? slowed.at : NULL);
+    lpo_doc_row_text(t, lpo_str_text(&path));
+    lpo_doc_row_ns(t, r->host_ns);
+    lpo_doc_row_count(t, r->windows);
+    lpo_doc_row_measure(t, r->joules);
+    lpo_doc_row_measure(t, over(r->joules, (double)r->windows));
+    lpo_doc_row_measure(t, over(r->joules, (double)r->host_ns * 1e-9));
+    lpo_power_throttle_add(&slowed, r->slowed);
+    lpo_doc_row_text(t, r->reasons_known ? slowed.at : NULL);
 }
 
 static void warn_slowed(struct lpo_doc *doc, const struct lpo_region_tree *tree,
@@ -146,19 +145,20 @@ static void warn_slowed(struct lpo_doc *doc, const struct lpo_region_tree *tree,
     LPO_STR why = { 0 };
 
     lpo_region_add_path(tree, r->node, &path);
-    if (!r->slowed || tree->nodes.at[r->node].depth > 0 || lpo_path_prepares(lpo_str_text(&path)))
+    if (!r->slowed || tree->nodes.at[r->node].depth > 0 ||
+        lpo_wall_path_prepares(lpo_str_text(&path)))
         return;
-    lpo_throttle_add(&why, r->slowed);
+    lpo_power_throttle_add(&why, r->slowed);
     lpo_doc_note(doc, LPO_NOTE_WARNING,
                  "clocks were throttled during \"%s\" (%s): its times are longer than this GPU "
                  "needs when it is not held back",
                  path.at, why.at);
 }
 
-static void token_facts(struct lpo_doc *doc, const struct lpo_run_data *d,
-                        const struct lpo_source *s, const struct lpo_power_join *join)
+static void token_facts(struct lpo_doc *doc, const struct lpo_rundir *d, const struct lpo_source *s,
+                        const struct lpo_power_join *join)
 {
-    struct lpo_token_energy e = lpo_token_energy(d, s, join);
+    struct lpo_power_token_energy e = lpo_power_token_energy(d, s, join);
 
     lpo_doc_fact_measure(doc, "energy_per_token_j", "Energy per token, prefill and decode", e.all,
                          "J");
@@ -166,7 +166,7 @@ static void token_facts(struct lpo_doc *doc, const struct lpo_run_data *d,
                          e.decode, "J");
 }
 
-static void region_table(struct lpo_doc *doc, const struct lpo_run_data *d,
+static void region_table(struct lpo_doc *doc, const struct lpo_rundir *d,
                          const struct lpo_source *s, const struct lpo_power *p)
 {
     LPO_AUTO(lpo_power_join) join = lpo_power_join_create(p, s->analysis->tree);
@@ -190,8 +190,8 @@ static void region_table(struct lpo_doc *doc, const struct lpo_run_data *d,
         warn_slowed(doc, s->analysis->tree, &join->rows.at[i]);
 }
 
-void lpo_chapter_power(struct lpo_doc *doc, const struct lpo_run_data *d,
-                       const struct lpo_source *s)
+void lpo_report_chapter_power(struct lpo_doc *doc, const struct lpo_rundir *d,
+                              const struct lpo_source *s)
 {
     const char *path = lpo_path_join(d->arena, d->dir, "nvml/samples.csv");
     LPO_AUTO(lpo_power) p = NULL;

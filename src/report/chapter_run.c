@@ -6,7 +6,7 @@
 
 #include "hydra/node.h"
 #include "report/chapters.h"
-#include "report/doc.h"
+#include "report/doc/doc.h"
 #include "report/outcome.h"
 #include "rundir/rundir.h"
 #include "util/arena.h"
@@ -27,7 +27,7 @@ static const char *utc(struct lpo_arena *a, int64_t unix_ns)
     return lpo_arena_strdup(a, text);
 }
 
-static void gpu_facts(struct lpo_doc *doc, const struct lpo_run_data *d)
+static void gpu_facts(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     const struct lpo_json *devices = lpo_json_at(d->env, "gpus.devices");
     const char *note = lpo_json_text(lpo_json_at(d->env, "gpus.note"), NULL);
@@ -48,7 +48,7 @@ static void gpu_facts(struct lpo_doc *doc, const struct lpo_run_data *d)
                           lpo_json_text(lpo_json_at(d->env, "gpus.driver"), NULL));
 }
 
-static void host_facts(struct lpo_doc *doc, const struct lpo_run_data *d)
+static void host_facts(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     const char *cpu = lpo_json_text(lpo_json_at(d->env, "host.cpu"), NULL);
     int64_t cpus = lpo_json_int(lpo_json_at(d->env, "host.cpus"), 0);
@@ -59,7 +59,7 @@ static void host_facts(struct lpo_doc *doc, const struct lpo_run_data *d)
         lpo_str_addf(&text, "%s, %" PRId64 " cores", cpu, cpus);
         if (memory > 0) {
             lpo_str_add(&text, ", ");
-            lpo_add_bytes(&text, memory);
+            lpo_units_add_bytes(&text, memory);
         }
         lpo_doc_fact_text(doc, "cpu", "CPU", text.at);
     }
@@ -72,11 +72,11 @@ static void host_facts(struct lpo_doc *doc, const struct lpo_run_data *d)
         lpo_doc_fact_text(doc, "variable", v->key, v->text);
 }
 
-static void run_facts(struct lpo_doc *doc, const struct lpo_run_data *d)
+static void run_facts(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     const struct lpo_manifest *m = &d->manifest;
-    const char *model = lpo_run_model(d), *command = lpo_run_command(d);
-    const char *kind = lpo_conf_text(d->config, "workload.kind", NULL);
+    const char *model = lpo_report_run_model(d), *command = lpo_report_run_command(d);
+    const char *kind = lpo_node_conf_text(d->config, "workload.kind", NULL);
     const char *commit = lpo_json_text(lpo_json_at(d->env, "git.commit"), NULL);
 
     if (kind)
@@ -88,7 +88,7 @@ static void run_facts(struct lpo_doc *doc, const struct lpo_run_data *d)
     gpu_facts(doc, d);
     host_facts(doc, d);
     if (d->has_manifest) {
-        lpo_doc_fact_text(doc, "state", "State of the run", lpo_state_name(m->state));
+        lpo_doc_fact_text(doc, "state", "State of the run", lpo_run_state_name(m->state));
         if (utc(d->arena, m->started_ns))
             lpo_doc_fact_text(doc, "started", "Started", utc(d->arena, m->started_ns));
         if (m->started_ns > 0 && m->ended_ns > m->started_ns)
@@ -109,7 +109,7 @@ static const struct lpo_column stage_columns[] = {
     { "message", "Message", LPO_CELL_TEXT, NULL },
 };
 
-static void stage_table(struct lpo_doc *doc, const struct lpo_run_data *d)
+static void stage_table(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     struct lpo_table *t;
 
@@ -119,13 +119,13 @@ static void stage_table(struct lpo_doc *doc, const struct lpo_run_data *d)
     for (size_t i = 0; i < d->manifest.nstages; i++) {
         const struct lpo_stage_record *s = &d->manifest.stages[i];
 
-        lpo_row_text(t, s->name);
-        lpo_row_text(t, lpo_state_name(s->state));
+        lpo_doc_row_text(t, s->name);
+        lpo_doc_row_text(t, lpo_run_state_name(s->state));
         if (s->started_ns)
-            lpo_row_ns(t, s->wall_ns);
+            lpo_doc_row_ns(t, s->wall_ns);
         else
-            lpo_row_unknown(t);
-        lpo_row_text(t, s->message ? lpo_stage_says(d, s) : "");
+            lpo_doc_row_unknown(t);
+        lpo_doc_row_text(t, s->message ? lpo_report_stage_says(d, s) : "");
     }
 }
 
@@ -146,10 +146,10 @@ static struct lpo_measure median(const struct lpo_speed *s, const char *key, dou
 
     lpo_str_addf(&path, "aggregate.%s.p50", key);
     v = lpo_json_real(lpo_json_at(s->metrics, path.at), NAN);
-    return isnan(v) ? lpo_unknown() : lpo_measured(v * scale);
+    return isnan(v) ? lpo_measure_unknown() : lpo_measure_measured(v * scale);
 }
 
-static void speed_table(struct lpo_doc *doc, const struct lpo_run_data *d)
+static void speed_table(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     struct lpo_table *t = NULL;
 
@@ -161,22 +161,22 @@ static void speed_table(struct lpo_doc *doc, const struct lpo_run_data *d)
         if (!t)
             t = lpo_doc_table(doc, "speed", "Speed, medians over repeats", speed_columns,
                               COUNT(speed_columns));
-        lpo_row_text(t, s->stage);
-        lpo_row_measure(t, median(s, "prefill_ms", 1e6));
-        lpo_row_measure(t, median(s, "ttft_ms", 1e6));
-        lpo_row_measure(t, median(s, "inter_token_ms", 1e6));
-        lpo_row_measure(t, median(s, "total_ms", 1e6));
-        lpo_row_measure(t, median(s, "tokens_per_s", 1));
-        lpo_row_count(
+        lpo_doc_row_text(t, s->stage);
+        lpo_doc_row_measure(t, median(s, "prefill_ms", 1e6));
+        lpo_doc_row_measure(t, median(s, "ttft_ms", 1e6));
+        lpo_doc_row_measure(t, median(s, "inter_token_ms", 1e6));
+        lpo_doc_row_measure(t, median(s, "total_ms", 1e6));
+        lpo_doc_row_measure(t, median(s, "tokens_per_s", 1));
+        lpo_doc_row_count(
             t, (uint64_t)lpo_json_int(lpo_json_at(s->metrics, "aggregate.total_ms.count"), 0));
     }
 }
 
-void lpo_chapter_run(struct lpo_doc *doc, const struct lpo_run_data *d)
+void lpo_report_chapter_run(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     lpo_doc_section(doc, "run", "What ran", 1);
     run_facts(doc, d);
-    lpo_tell_outcome(doc, d);
+    lpo_report_tell_outcome(doc, d);
     speed_table(doc, d);
     stage_table(doc, d);
 }

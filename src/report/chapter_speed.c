@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/doc.h"
+#include "report/doc/doc.h"
 #include "report/numbers.h"
 #include "report/outcome.h"
 #include "rundir/rundir.h"
@@ -44,11 +44,11 @@ static const struct lpo_column rate_columns[] = {
 /* Beyond 2^53 no figure of a run is exact, nor is it one. */
 static struct lpo_measure known(double v)
 {
-    return isfinite(v) && fabs(v) < 0x1p53 ? lpo_measured(v) : lpo_unknown();
+    return isfinite(v) && fabs(v) < 0x1p53 ? lpo_measure_measured(v) : lpo_measure_unknown();
 }
 
-struct lpo_measure lpo_speed_figure(const struct lpo_json *metrics, const char *figure,
-                                    const char *what, double scale)
+struct lpo_measure lpo_report_speed_figure(const struct lpo_json *metrics, const char *figure,
+                                           const char *what, double scale)
 {
     const struct lpo_json *row = lpo_json_get(lpo_json_get(metrics, "aggregate"), figure);
     double v = lpo_json_real(lpo_json_get(row, what), NAN);
@@ -59,16 +59,16 @@ struct lpo_measure lpo_speed_figure(const struct lpo_json *metrics, const char *
 static void figure_row(struct lpo_table *t, const struct lpo_speed *s, const struct figure *f,
                        double scale)
 {
-    if (!lpo_known(lpo_speed_figure(s->metrics, f->key, "mean", 1)))
+    if (!lpo_measure_known(lpo_report_speed_figure(s->metrics, f->key, "mean", 1)))
         return; /* a model that does not generate has no decode */
-    lpo_row_text(t, s->stage);
-    lpo_row_text(t, f->title);
-    lpo_row_measure(t, lpo_speed_figure(s->metrics, f->key, "count", 1));
+    lpo_doc_row_text(t, s->stage);
+    lpo_doc_row_text(t, f->title);
+    lpo_doc_row_measure(t, lpo_report_speed_figure(s->metrics, f->key, "count", 1));
     for (size_t i = 0; i < COUNT(spread); i++)
-        lpo_row_measure(t, lpo_speed_figure(s->metrics, f->key, spread[i], scale));
+        lpo_doc_row_measure(t, lpo_report_speed_figure(s->metrics, f->key, spread[i], scale));
 }
 
-static void spread_tables(struct lpo_doc *doc, const struct lpo_run_data *d)
+static void spread_tables(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     static const struct figure rate = { "tokens_per_s", "Tokens/s" };
     struct lpo_table *t =
@@ -83,10 +83,10 @@ static void spread_tables(struct lpo_doc *doc, const struct lpo_run_data *d)
         figure_row(t, &d->speeds.at[i], &rate, 1);
 }
 
-static void stability(struct lpo_doc *doc, const struct lpo_run_data *d)
+static void stability(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
-    double most = lpo_run_max_cv(d);
-    struct lpo_variation worst = lpo_run_variation(d);
+    double most = lpo_speed_max_cv(d);
+    struct lpo_variation worst = lpo_speed_run_variation(d);
 
     if (!worst.repeats) {
         lpo_doc_fact_text(doc, "stable", "Stable", NULL);
@@ -98,8 +98,8 @@ static void stability(struct lpo_doc *doc, const struct lpo_run_data *d)
     lpo_doc_fact_text(doc, "stable", "Stable", worst.cv > most ? "no" : "yes");
     lpo_doc_fact_text(doc, "variation_figure", "Varies most", worst.figure);
     lpo_doc_fact_text(doc, "variation_stage", "Under", worst.stage);
-    lpo_doc_fact_measure(doc, "variation", "Variation (std / mean)", lpo_computed(worst.cv * 100),
-                         "%");
+    lpo_doc_fact_measure(doc, "variation", "Variation (std / mean)",
+                         lpo_measure_computed(worst.cv * 100), "%");
     for (size_t i = 0; i < d->speeds.len; i++) {
         struct lpo_variation v =
             lpo_speed_variation(d->speeds.at[i].metrics, d->speeds.at[i].stage);
@@ -124,12 +124,12 @@ static const struct lpo_column overhead_columns[] = {
 
 static struct lpo_measure ratio(struct lpo_measure with, struct lpo_measure without)
 {
-    if (!lpo_known(with) || !lpo_known(without) || without.value <= 0)
-        return lpo_unknown();
-    return lpo_computed(with.value / without.value);
+    if (!lpo_measure_known(with) || !lpo_measure_known(without) || without.value <= 0)
+        return lpo_measure_unknown();
+    return lpo_measure_computed(with.value / without.value);
 }
 
-static const struct lpo_json *metrics_of(const struct lpo_run_data *d, const char *stage)
+static const struct lpo_json *metrics_of(const struct lpo_rundir *d, const char *stage)
 {
     for (size_t i = 0; i < d->speeds.len; i++)
         if (strcmp(d->speeds.at[i].stage, stage) == 0)
@@ -138,33 +138,35 @@ static const struct lpo_json *metrics_of(const struct lpo_run_data *d, const cha
 }
 
 /* Tokens are compared one by one: a profiler's stage may have generated fewer. */
-static void overhead_table(struct lpo_doc *doc, const struct lpo_run_data *d)
+static void overhead_table(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     const struct lpo_json *direct = metrics_of(d, truth);
     struct lpo_table *t = NULL;
 
     for (size_t i = 0; i < d->speeds.len; i++) {
         const struct lpo_json *m = d->speeds.at[i].metrics;
-        struct lpo_measure prefill = lpo_speed_figure(m, "prefill_ms", "p50", 1e6);
-        struct lpo_measure token = lpo_speed_figure(m, "inter_token_ms", "p50", 1e6);
+        struct lpo_measure prefill = lpo_report_speed_figure(m, "prefill_ms", "p50", 1e6);
+        struct lpo_measure token = lpo_report_speed_figure(m, "inter_token_ms", "p50", 1e6);
         /* a stage whose profiler was not at work is a second plain run */
         const struct lpo_json *plain =
-            lpo_stage_left_nothing(d, d->speeds.at[i].stage) ? NULL : direct;
+            lpo_report_stage_left_nothing(d, d->speeds.at[i].stage) ? NULL : direct;
 
         if (m == direct)
             continue;
         if (!t)
             t = lpo_doc_table(doc, "overhead", "What each profiler added, medians",
                               overhead_columns, COUNT(overhead_columns));
-        lpo_row_text(t, d->speeds.at[i].stage);
-        lpo_row_measure(t, prefill);
-        lpo_row_measure(t, ratio(prefill, lpo_speed_figure(plain, "prefill_ms", "p50", 1e6)));
-        lpo_row_measure(t, token);
-        lpo_row_measure(t, ratio(token, lpo_speed_figure(plain, "inter_token_ms", "p50", 1e6)));
-        lpo_row_measure(t, lpo_speed_figure(m, "total_ms", "p50", 1e6));
+        lpo_doc_row_text(t, d->speeds.at[i].stage);
+        lpo_doc_row_measure(t, prefill);
+        lpo_doc_row_measure(
+            t, ratio(prefill, lpo_report_speed_figure(plain, "prefill_ms", "p50", 1e6)));
+        lpo_doc_row_measure(t, token);
+        lpo_doc_row_measure(
+            t, ratio(token, lpo_report_speed_figure(plain, "inter_token_ms", "p50", 1e6)));
+        lpo_doc_row_measure(t, lpo_report_speed_figure(m, "total_ms", "p50", 1e6));
     }
     for (size_t i = 0; i < d->speeds.len; i++) {
-        const char *why = lpo_stage_left_nothing(d, d->speeds.at[i].stage);
+        const char *why = lpo_report_stage_left_nothing(d, d->speeds.at[i].stage);
 
         if (why)
             lpo_doc_note(doc, LPO_NOTE_INFO, "What %s added is not known: %s.",
@@ -187,10 +189,10 @@ static void row_real(struct lpo_table *t, const struct lpo_json *m, const char *
 {
     double v = lpo_json_real(lpo_json_get(m, key), NAN);
 
-    lpo_row_measure(t, known(v * scale));
+    lpo_doc_row_measure(t, known(v * scale));
 }
 
-static void memory_table(struct lpo_doc *doc, const struct lpo_run_data *d)
+static void memory_table(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     struct lpo_table *t = lpo_doc_table(doc, "peak_memory", "Peak memory of the workload",
                                         memory_columns, COUNT(memory_columns));
@@ -198,14 +200,14 @@ static void memory_table(struct lpo_doc *doc, const struct lpo_run_data *d)
     for (size_t i = 0; i < d->speeds.len; i++) {
         const struct lpo_json *m = d->speeds.at[i].metrics;
 
-        lpo_row_text(t, d->speeds.at[i].stage);
+        lpo_doc_row_text(t, d->speeds.at[i].stage);
         row_real(t, m, "peak_device_bytes", 1);
         row_real(t, m, "peak_host_bytes", 1);
         row_real(t, m, "load_ms", 1e6);
     }
 }
 
-static void tell_failures(struct lpo_doc *doc, const struct lpo_run_data *d)
+static void tell_failures(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     for (size_t i = 0; i < d->speeds.len; i++) {
         const struct lpo_json *f = lpo_json_get(d->speeds.at[i].metrics, "failures");
@@ -218,7 +220,7 @@ static void tell_failures(struct lpo_doc *doc, const struct lpo_run_data *d)
     }
 }
 
-void lpo_chapter_speed(struct lpo_doc *doc, const struct lpo_run_data *d)
+void lpo_report_chapter_speed(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     if (!d->speeds.len)
         return;
@@ -233,24 +235,24 @@ void lpo_chapter_speed(struct lpo_doc *doc, const struct lpo_run_data *d)
     tell_failures(doc, d);
 }
 
-void lpo_summary_speed(struct lpo_doc *doc, const struct lpo_run_data *d)
+void lpo_report_summary_speed(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     const struct lpo_json *m = metrics_of(d, truth);
-    struct lpo_measure p50 = lpo_speed_figure(m, "inter_token_ms", "p50", 1);
-    struct lpo_measure p99 = lpo_speed_figure(m, "inter_token_ms", "p99", 1);
-    struct lpo_variation worst = lpo_run_variation(d);
+    struct lpo_measure p50 = lpo_report_speed_figure(m, "inter_token_ms", "p50", 1);
+    struct lpo_measure p99 = lpo_report_speed_figure(m, "inter_token_ms", "p99", 1);
+    struct lpo_variation worst = lpo_speed_run_variation(d);
     double bytes = lpo_json_real(lpo_json_get(m, "peak_device_bytes"), NAN);
     LPO_STR memory = { 0 };
 
-    if (lpo_known(p50) && lpo_known(p99))
+    if (lpo_measure_known(p50) && lpo_measure_known(p99))
         lpo_doc_paragraph(doc,
                           "Each further token took %.4g ms; one in a hundred took %.4g ms or more.",
                           p50.value, p99.value);
     if (bytes > 0) {
-        lpo_add_bytes(&memory, bytes);
+        lpo_units_add_bytes(&memory, bytes);
         lpo_doc_paragraph(doc, "It needed %s of GPU memory at its peak.", memory.at);
     }
-    if (worst.repeats && worst.cv > lpo_run_max_cv(d))
+    if (worst.repeats && worst.cv > lpo_speed_max_cv(d))
         lpo_doc_note(doc, LPO_NOTE_WARNING,
                      "The measurement was unsteady: the same work varied by %.0f %% from one time "
                      "to the next, so small differences on this page mean nothing.",

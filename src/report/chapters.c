@@ -2,29 +2,29 @@
 
 #include <stdint.h>
 
-#include "region/scope.h"
-#include "analysis/wall/timeline.h"
-#include "region/top.h"
 #include "analysis/analysis.h"
-#include "report/doc.h"
+#include "analysis/wall/timeline.h"
+#include "region/scope.h"
+#include "region/top.h"
+#include "report/doc/doc.h"
 #include "report/notes.h"
 #include "report/regions_json.h"
-#include "rundir/rundir.h"
 #include "report/tables/tables.h"
+#include "rundir/rundir.h"
 #include "util/json_write.h"
 #include "util/str.h"
 
-static void add_scope(struct lpo_doc *doc, const struct lpo_run_data *d, const struct lpo_source *s,
+static void add_scope(struct lpo_doc *doc, const struct lpo_rundir *d, const struct lpo_source *s,
                       struct lpo_scope_id id)
 {
-    LPO_AUTO(lpo_scope) scope = lpo_scope_create(s->analysis->cells, id, s->select);
+    LPO_AUTO(lpo_region_scope) scope = lpo_region_scope_create(s->analysis->cells, id, s->select);
     struct lpo_table_options options = { d->fold_over, 400 };
     LPO_STR name = { 0 };
 
-    lpo_scope_add_name(s->analysis->trace, id, &name);
+    lpo_region_scope_add_name(s->analysis->trace, id, &name);
     lpo_doc_section(doc, "regions", name.at, 2);
-    lpo_add_regions(doc, scope, &options);
-    lpo_add_captured(doc, scope, &options);
+    lpo_report_add_regions(doc, scope, &options);
+    lpo_report_add_captured(doc, scope, &options);
 }
 
 /* Is there more than one of the kind? Then each gets its table; else it equals the aggregate. */
@@ -37,8 +37,8 @@ static size_t count_kind(const lpo_scope_ids *ids, enum lpo_scope_kind kind)
     return n;
 }
 
-void lpo_chapter_regions(struct lpo_doc *doc, const struct lpo_run_data *d,
-                         const struct lpo_source *s)
+void lpo_report_chapter_regions(struct lpo_doc *doc, const struct lpo_rundir *d,
+                                const struct lpo_source *s)
 {
     lpo_scope_ids ids = { 0 };
     LPO_STR same = { 0 };
@@ -50,15 +50,15 @@ void lpo_chapter_regions(struct lpo_doc *doc, const struct lpo_run_data *d,
                       s->what);
     if (!s->analysis->tree->nodes.len)
         lpo_doc_note(doc, LPO_NOTE_INFO, "The program marked no regions.");
-    if (!s->analysis->trace->works.len)
+    if (!s->analysis->trace->gpu_ops.len)
         lpo_doc_note(doc, LPO_NOTE_INFO, "No GPU work was recorded: these are times of the host.");
-    lpo_scopes_list(s->analysis->cells, &ids);
+    lpo_region_scopes_list(s->analysis->cells, &ids);
     for (size_t i = 0; i < ids.len; i++) {
         bool only = ids.at[i].kind != LPO_SCOPE_ALL && count_kind(&ids, ids.at[i].kind) == 1;
 
         if (only && d->aggregate) {
             lpo_str_add(&same, same.len ? ", " : "");
-            lpo_scope_add_name(s->analysis->trace, ids.at[i], &same);
+            lpo_region_scope_add_name(s->analysis->trace, ids.at[i], &same);
         } else if (ids.at[i].kind != LPO_SCOPE_ALL || d->aggregate) {
             add_scope(doc, d, s, ids.at[i]);
         }
@@ -68,40 +68,41 @@ void lpo_chapter_regions(struct lpo_doc *doc, const struct lpo_run_data *d,
     lpo_vec_free(&ids);
 }
 
-void lpo_chapter_gpu(struct lpo_doc *doc, const struct lpo_run_data *d, const struct lpo_source *s)
+void lpo_report_chapter_gpu(struct lpo_doc *doc, const struct lpo_rundir *d,
+                            const struct lpo_source *s)
 {
     const struct lpo_analysis *a = s->analysis;
-    LPO_AUTO(lpo_scope)
-    all = lpo_scope_create(a->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, s->select);
+    LPO_AUTO(lpo_region_scope)
+    all = lpo_region_scope_create(a->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, s->select);
 
     if (!a->cells->cells.len)
         return;
     lpo_doc_section(doc, "kernels", "Kernels that take the time", 1);
-    lpo_add_top_kernels(doc, a, d->top);
+    lpo_report_add_top_kernels(doc, a, d->top);
     lpo_doc_section(doc, "classes", "Kinds of kernels", 1);
     lpo_doc_paragraph(doc, "Guessed from the names of the kernels.");
-    lpo_add_classes(doc, a);
+    lpo_report_add_classes(doc, a);
     if (a->timeline->devices.len) {
         lpo_doc_section(doc, "idle", "Busy and idle", 1);
-        lpo_add_devices(doc, a);
+        lpo_report_add_devices(doc, a);
         lpo_doc_paragraph(
             doc, "A gap is the host's fault when the next work was launched only after the "
                  "stream had run dry; a dependency when it is shorter than 30 us.");
-        lpo_add_streams(doc, a, 32);
+        lpo_report_add_streams(doc, a, 32);
         if (a->tree->nodes.len)
-            lpo_add_region_idle(doc, a, all, d->top);
+            lpo_report_add_region_idle(doc, a, all, d->top);
     }
     if (all->coverage.copies.launches || all->coverage.sets.launches) {
         lpo_doc_section(doc, "copies", "Copies and sets", 1);
-        lpo_add_copies(doc, a);
+        lpo_report_add_copies(doc, a);
     }
     if (a->tree->nodes.len) {
         lpo_doc_section(doc, "region_kernels", "Dearest kernels of the dearest regions", 1);
-        lpo_add_region_kernels(doc, all, 6, 5);
+        lpo_report_add_region_kernels(doc, all, 6, 5);
     }
 }
 
-static void add_overlay(struct lpo_doc *doc, const struct lpo_run_data *d)
+static void add_overlay(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     const struct lpo_overlay_facts *o = &d->overlay;
 
@@ -114,23 +115,23 @@ static void add_overlay(struct lpo_doc *doc, const struct lpo_run_data *d)
                       o->measured, o->configs, o->launches, o->by_shape, o->by_name, o->uncovered);
 }
 
-void lpo_chapter_coverage(struct lpo_doc *doc, const struct lpo_run_data *d,
-                          const struct lpo_source *s)
+void lpo_report_chapter_coverage(struct lpo_doc *doc, const struct lpo_rundir *d,
+                                 const struct lpo_source *s)
 {
     lpo_doc_section(doc, "coverage", "What these numbers cover", 1);
     if (s) {
-        LPO_AUTO(lpo_scope)
-        all = lpo_scope_create(s->analysis->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 },
-                               s->select);
+        LPO_AUTO(lpo_region_scope)
+        all = lpo_region_scope_create(s->analysis->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 },
+                                      s->select);
 
         if (all->coverage.total.launches)
-            lpo_add_coverage(doc, all);
+            lpo_report_add_coverage(doc, all);
         else
             lpo_doc_paragraph(doc, "%zu visits of %zu regions were recorded, no GPU work.",
                               (size_t)s->analysis->trace->ranges.len,
                               (size_t)s->analysis->tree->nodes.len);
         add_overlay(doc, d);
-        lpo_notes_doc(doc, s->analysis, s->select);
+        lpo_report_notes_doc(doc, s->analysis, s->select);
     }
     for (size_t i = 0; i < d->problems.len; i++)
         lpo_doc_note(doc, LPO_NOTE_WARNING, "%s", d->problems.at[i]);
@@ -147,21 +148,21 @@ static void attach(struct lpo_doc *doc, const char *key, struct lpo_str *out)
     lpo_str_clear(out);
 }
 
-void lpo_attach_analysis(struct lpo_doc *doc, const struct lpo_run_data *d,
-                         const struct lpo_source *s)
+void lpo_report_attach_analysis(struct lpo_doc *doc, const struct lpo_rundir *d,
+                                const struct lpo_source *s)
 {
     LPO_STR out = { 0 };
     struct lpo_json_writer w = lpo_json_writer(&out, 0);
     lpo_top_rows top = { 0 };
 
-    lpo_scopes_json(&w, NULL, s->analysis, s->select, d->aggregate);
+    lpo_report_scopes_json(&w, NULL, s->analysis, s->select, d->aggregate);
     attach(doc, "scopes", &out);
-    lpo_devices_json(&w, NULL, s->analysis);
+    lpo_report_devices_json(&w, NULL, s->analysis);
     attach(doc, "devices", &out);
-    lpo_top(s->analysis->cells, LPO_KERNEL, &top);
-    lpo_top_json(&w, NULL, s->analysis->cells, top.at, top.len);
+    lpo_region_top(s->analysis->cells, LPO_KERNEL, &top);
+    lpo_report_top_json(&w, NULL, s->analysis->cells, top.at, top.len);
     attach(doc, "kernels", &out);
-    lpo_notes_json(&w, NULL, s->analysis, s->select);
+    lpo_report_notes_json(&w, NULL, s->analysis, s->select);
     attach(doc, "notes", &out);
     lpo_vec_free(&top);
 }

@@ -1,12 +1,12 @@
 #include "report/kernel_summary.h"
 
-#include "report/doc.h"
+#include "report/doc/doc.h"
 #include "util/json_write.h"
 #include "util/str.h"
 
 #define KERNELS_SCHEMA "lpo.kernels/1"
 
-const char *lpo_kernel_state_name(enum lpo_kernel_state state)
+const char *lpo_report_kernel_state_name(enum lpo_kernel_state state)
 {
     static const char *const names[] = { "not tried", "done", "no match", "failed" };
 
@@ -30,27 +30,27 @@ static const struct lpo_column columns[] = {
 static void row_dims(struct lpo_table *t, bool known, const uint32_t *d)
 {
     if (known)
-        lpo_row_textf(t, "%ux%ux%u", d[0], d[1], d[2]);
+        lpo_doc_row_textf(t, "%ux%ux%u", d[0], d[1], d[2]);
     else
-        lpo_row_unknown(t);
+        lpo_doc_row_unknown(t);
 }
 
 static void add_row(struct lpo_table *t, size_t number, const struct lpo_kernel_profile *p)
 {
-    lpo_row_count(t, number);
-    lpo_row_text(t, lpo_bound_name(p->bound));
-    lpo_row_measure(t, p->duration_ns);
-    lpo_row_measure(t, p->compute_percent);
-    lpo_row_measure(t, p->memory_percent);
-    lpo_row_measure(t, p->dram_percent);
-    lpo_row_measure(t, p->dram_bytes_per_second);
-    lpo_row_measure(t, p->occupancy_percent);
+    lpo_doc_row_count(t, number);
+    lpo_doc_row_text(t, lpo_counters_bound_name(p->bound));
+    lpo_doc_row_measure(t, p->duration_ns);
+    lpo_doc_row_measure(t, p->compute_percent);
+    lpo_doc_row_measure(t, p->memory_percent);
+    lpo_doc_row_measure(t, p->dram_percent);
+    lpo_doc_row_measure(t, p->dram_bytes_per_second);
+    lpo_doc_row_measure(t, p->occupancy_percent);
     row_dims(t, p->shaped, p->grid);
     row_dims(t, p->shaped, p->block);
-    lpo_row_text(t, p->kernel);
+    lpo_doc_row_text(t, p->kernel);
 }
 
-void lpo_kernel_summary_doc(const struct lpo_kernel_summary *s, struct lpo_doc *doc)
+void lpo_report_kernel_summary_doc(const struct lpo_kernel_summary *s, struct lpo_doc *doc)
 {
     struct lpo_table *t;
 
@@ -67,7 +67,7 @@ void lpo_kernel_summary_doc(const struct lpo_kernel_summary *s, struct lpo_doc *
 
         if (o->state != LPO_KERNEL_DONE || o->message)
             lpo_doc_note(doc, o->state == LPO_KERNEL_FAILED ? LPO_NOTE_WARNING : LPO_NOTE_INFO,
-                         "%zu %s: %s%s%s", i + 1, o->name, lpo_kernel_state_name(o->state),
+                         "%zu %s: %s%s%s", i + 1, o->name, lpo_report_kernel_state_name(o->state),
                          o->message ? ": " : "", o->message ? o->message : "");
     }
 }
@@ -88,7 +88,7 @@ static void json_launch(struct lpo_json_writer *w, const struct lpo_kernel_profi
 {
     lpo_jw_object(w, NULL);
     lpo_jw_text(w, "kernel", p->kernel);
-    lpo_jw_text(w, "class", lpo_bound_name(p->bound));
+    lpo_jw_text(w, "class", lpo_counters_bound_name(p->bound));
     json_dims(w, "grid", p->shaped, p->grid);
     json_dims(w, "block", p->shaped, p->block);
     lpo_jw_whole(w, "duration_ns", p->duration_ns);
@@ -100,7 +100,7 @@ static void json_launch(struct lpo_json_writer *w, const struct lpo_kernel_profi
     lpo_jw_end(w);
 }
 
-void lpo_kernel_summary_json(const struct lpo_kernel_summary *s, struct lpo_str *out)
+void lpo_report_kernel_summary_json(const struct lpo_kernel_summary *s, struct lpo_str *out)
 {
     struct lpo_json_writer w = lpo_json_writer(out, 1);
 
@@ -118,7 +118,7 @@ void lpo_kernel_summary_json(const struct lpo_kernel_summary *s, struct lpo_str 
         lpo_jw_text(&w, "name", o->name);
         lpo_jw_text(&w, "regex", o->regex);
         lpo_jw_text(&w, "folder", o->folder);
-        lpo_jw_text(&w, "state", lpo_kernel_state_name(o->state));
+        lpo_jw_text(&w, "state", lpo_report_kernel_state_name(o->state));
         lpo_jw_text(&w, "message", o->message);
         lpo_jw_array(&w, "launches");
         for (size_t k = 0; k < o->profiles.len; k++)

@@ -15,7 +15,7 @@ enum lpo_kernel_state {
     LPO_KERNEL_FAILED,
 };
 
-const char *lpo_kernel_state_name(enum lpo_kernel_state state); /* "done", "no match", … */
+const char *lpo_report_kernel_state_name(enum lpo_kernel_state state); /* "done", "no match", … */
 
 /* One kernel that was asked for. */
 struct lpo_kernel_outcome {
@@ -36,6 +36,6 @@ struct lpo_kernel_summary {
     size_t len;
 };
 
-void lpo_kernel_summary_doc(const struct lpo_kernel_summary *s, struct lpo_doc *doc);
+void lpo_report_kernel_summary_doc(const struct lpo_kernel_summary *s, struct lpo_doc *doc);
 /* {"schema", "folder", "program", "ncu", "gpu", "kernels": [{… "launches": [{… "class"}]}]} */
-void lpo_kernel_summary_json(const struct lpo_kernel_summary *s, struct lpo_str *out);
+void lpo_report_kernel_summary_json(const struct lpo_kernel_summary *s, struct lpo_str *out);

@@ -2,15 +2,14 @@
 
 #include <string.h>
 
+#include "analysis/analysis.h"
 #include "region/scope.h"
 #include "region/select.h"
-#include "analysis/analysis.h"
-#include "report/doc.h"
+#include "report/doc/doc.h"
 #include "report/notes.h"
 #include "report/regions_json.h"
-#include "rundir/rundir.h"
 #include "report/tables/tables.h"
-#include "writer/writer.h"
+#include "rundir/rundir.h"
 #include "trace/metric_rules.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -19,15 +18,16 @@
 #include "util/json_write.h"
 #include "util/path.h"
 #include "util/str.h"
+#include "writer/writer.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
 enum { MOST_FOLDERS = 500 };
 
 /* Where the counters are: laid over another trace, else in ncu's own. */
-static const struct lpo_source *counters(const struct lpo_run_data *d)
+static const struct lpo_source *counters(const struct lpo_rundir *d)
 {
-    return lpo_run_source(d, d->overlay.stage ? d->overlay.stage : "ncu");
+    return lpo_rundir_source(d, d->overlay.stage ? d->overlay.stage : "ncu");
 }
 
 static const struct lpo_column metric_columns[] = {
@@ -45,12 +45,12 @@ static bool is_fact(const char *metric)
                                             "numa__",   "profiler__", "c2clink__" };
 
     for (size_t i = 0; i < COUNT(prefixes); i++)
-        if (lpo_starts(metric, prefixes[i]))
+        if (lpo_str_starts(metric, prefixes[i]))
             return true;
     return false;
 }
 
-static void add_metrics(struct lpo_doc *doc, const struct lpo_scope *s,
+static void add_metrics(struct lpo_doc *doc, const struct lpo_region_scope *s,
                         const struct lpo_region_row *row, size_t most)
 {
     const struct lpo_trace *t = s->cells->tree->trace;
@@ -64,14 +64,15 @@ static void add_metrics(struct lpo_doc *doc, const struct lpo_scope *s,
         const struct lpo_metric *m = &t->metrics.at[i];
         const struct lpo_metric_sum *sum =
             &s->metric_sums.at[(size_t)row->metrics * t->metrics.len + i];
-        double v = lpo_metric_value(m->combine, sum);
+        double v = lpo_region_metric_value(m->combine, sum);
 
         if (sum->weight == 0 || is_fact(lpo_trace_text(t, m->name)) || (most && n++ >= most))
             continue;
-        lpo_row_text(table, lpo_trace_text(t, m->name));
-        lpo_row_measure(table, row->estimated ? lpo_estimated(v) : lpo_measured(v));
-        lpo_row_text(table, m->unit == LPO_NONE ? "" : lpo_trace_text(t, m->unit));
-        lpo_row_text(table, lpo_combine_name(m->combine));
+        lpo_doc_row_text(table, lpo_trace_text(t, m->name));
+        lpo_doc_row_measure(table,
+                            row->estimated ? lpo_measure_estimated(v) : lpo_measure_measured(v));
+        lpo_doc_row_text(table, m->unit == LPO_NONE ? "" : lpo_trace_text(t, m->unit));
+        lpo_doc_row_text(table, lpo_trace_combine_name(m->combine));
     }
     if (most && n > most)
         table->total_rows = n;
@@ -82,7 +83,7 @@ static void add_facts(struct lpo_doc *doc, const struct lpo_region_row *row)
     if (row->visits_known)
         lpo_doc_fact_count(doc, "visits", "Visits", row->visits);
     lpo_doc_fact_count(doc, "launches", "Kernel launches", row->all.launches);
-    if (lpo_sum_known(&row->all)) {
+    if (lpo_region_sum_known(&row->all)) {
         lpo_doc_fact_ns(doc, "gpu_ns_inclusive", "GPU time", row->all.ns);
         lpo_doc_fact_ns(doc, "gpu_ns_exclusive", "Own GPU time", row->self.ns);
     }
@@ -95,7 +96,7 @@ static void add_facts(struct lpo_doc *doc, const struct lpo_region_row *row)
 }
 
 /* `single` gives the folder's own document all kernels; the one above shows the first. */
-static void add_region(struct lpo_doc *doc, const struct lpo_scope *s,
+static void add_region(struct lpo_doc *doc, const struct lpo_region_scope *s,
                        const struct lpo_region_row *row, const char *path, int level, bool single)
 {
     lpo_doc_section(doc, "region", path, level);
@@ -104,7 +105,7 @@ static void add_region(struct lpo_doc *doc, const struct lpo_scope *s,
         return;
     }
     add_facts(doc, row);
-    lpo_add_row_kernels(doc, s, row, single ? 0 : 10);
+    lpo_report_add_row_kernels(doc, s, row, single ? 0 : 10);
     add_metrics(doc, s, row, single ? 0 : 40);
 }
 
@@ -130,8 +131,8 @@ static const struct lpo_column key_columns[] = {
     { "warps_pct", "Warps active", LPO_CELL_PERCENT, NULL },
 };
 
-static struct lpo_measure key_value(const struct lpo_scope *s, const struct lpo_region_row *row,
-                                    const struct key_metric *key)
+static struct lpo_measure key_value(const struct lpo_region_scope *s,
+                                    const struct lpo_region_row *row, const struct key_metric *key)
 {
     const struct lpo_trace *t = s->cells->tree->trace;
 
@@ -143,15 +144,15 @@ static struct lpo_measure key_value(const struct lpo_scope *s, const struct lpo_
             continue;
         sum = &s->metric_sums.at[(size_t)row->metrics * t->metrics.len + m];
         if (sum->weight != 0) {
-            double v = lpo_metric_value(t->metrics.at[m].combine, sum);
+            double v = lpo_region_metric_value(t->metrics.at[m].combine, sum);
 
-            return row->estimated ? lpo_estimated(v) : lpo_measured(v);
+            return row->estimated ? lpo_measure_estimated(v) : lpo_measure_measured(v);
         }
     }
-    return lpo_unknown();
+    return lpo_measure_unknown();
 }
 
-static void add_overview(struct lpo_doc *doc, const struct lpo_scope *s)
+static void add_overview(struct lpo_doc *doc, const struct lpo_region_scope *s)
 {
     struct lpo_table *t = lpo_doc_table(doc, "counters", "", key_columns, COUNT(key_columns));
 
@@ -161,18 +162,18 @@ static void add_overview(struct lpo_doc *doc, const struct lpo_scope *s)
 
         if (!row->all.launches)
             continue;
-        lpo_row_add_path(s, row, &path);
-        lpo_row_textn(t, path.at, path.len);
-        if (lpo_sum_known(&row->all))
-            lpo_row_ns(t, row->all.ns);
+        lpo_region_row_add_path(s, row, &path);
+        lpo_doc_row_textn(t, path.at, path.len);
+        if (lpo_region_sum_known(&row->all))
+            lpo_doc_row_ns(t, row->all.ns);
         else
-            lpo_row_unknown(t);
+            lpo_doc_row_unknown(t);
         for (size_t k = 0; k < COUNT(key_metrics); k++)
-            lpo_row_measure(t, key_value(s, row, &key_metrics[k]));
+            lpo_doc_row_measure(t, key_value(s, row, &key_metrics[k]));
     }
 }
 
-static const char *folder_of(const struct lpo_run_data *d, const char *path)
+static const char *folder_of(const struct lpo_rundir *d, const char *path)
 {
     LPO_STR name = { 0 };
 
@@ -180,18 +181,19 @@ static const char *folder_of(const struct lpo_run_data *d, const char *path)
     return lpo_arena_strndup(d->arena, name.at, name.len);
 }
 
-static int write_both(const struct lpo_run_data *d, const struct lpo_doc *doc, const char *folder,
+static int write_both(const struct lpo_rundir *d, const struct lpo_doc *doc, const char *folder,
                       struct lpo_err *err)
 {
     const char *dir = lpo_path_join(d->arena, d->dir, folder);
 
-    if (lpo_dirs_make(dir, err) < 0 ||
-        lpo_doc_write(doc, &lpo_writer_md, lpo_path_join(d->arena, dir, "report.md"), err) < 0)
+    if (lpo_file_make_dirs(dir, err) < 0 ||
+        lpo_writer_write(doc, &lpo_writer_md, lpo_path_join(d->arena, dir, "report.md"), err) < 0)
         return err->code;
-    return lpo_doc_write(doc, &lpo_writer_json, lpo_path_join(d->arena, dir, "report.json"), err);
+    return lpo_writer_write(doc, &lpo_writer_json, lpo_path_join(d->arena, dir, "report.json"),
+                            err);
 }
 
-static int write_folder(const struct lpo_run_data *d, const struct lpo_scope *s,
+static int write_folder(const struct lpo_rundir *d, const struct lpo_region_scope *s,
                         const struct lpo_region_row *row, const char *path, struct lpo_err *err)
 {
     LPO_AUTO(lpo_doc) doc = lpo_doc_create("region", path);
@@ -203,8 +205,8 @@ static int write_folder(const struct lpo_run_data *d, const struct lpo_scope *s,
 }
 
 /* "folders": {path: folder} */
-static void attach_folders(struct lpo_doc *doc, const struct lpo_run_data *d,
-                           const struct lpo_scope *s)
+static void attach_folders(struct lpo_doc *doc, const struct lpo_rundir *d,
+                           const struct lpo_region_scope *s)
 {
     LPO_STR out = { 0 };
     struct lpo_json_writer w = lpo_json_writer(&out, 0);
@@ -213,7 +215,7 @@ static void attach_folders(struct lpo_doc *doc, const struct lpo_run_data *d,
     for (size_t i = 0; i < s->rows.len && i < MOST_FOLDERS; i++) {
         LPO_STR path = { 0 };
 
-        lpo_row_add_path(s, &s->rows.at[i], &path);
+        lpo_region_row_add_path(s, &s->rows.at[i], &path);
         lpo_jw_object(&w, NULL);
         lpo_jw_textn(&w, "path", lpo_str_text(&path), path.len);
         lpo_jw_text(&w, "folder", folder_of(d, lpo_str_text(&path)));
@@ -223,42 +225,42 @@ static void attach_folders(struct lpo_doc *doc, const struct lpo_run_data *d,
     lpo_doc_attach(doc, "folders", out.at, out.len - 1);
     lpo_str_clear(&out);
     w = lpo_json_writer(&out, 0);
-    lpo_scopes_json(&w, NULL, counters(d)->analysis, counters(d)->select, d->aggregate);
+    lpo_report_scopes_json(&w, NULL, counters(d)->analysis, counters(d)->select, d->aggregate);
     lpo_doc_attach(doc, "scopes", out.at, out.len - 1);
 }
 
-static void add_scopes(struct lpo_doc *doc, const struct lpo_run_data *d,
+static void add_scopes(struct lpo_doc *doc, const struct lpo_rundir *d,
                        const struct lpo_source *src)
 {
     struct lpo_table_options options = { d->fold_over, 400 };
     lpo_scope_ids ids = { 0 };
 
-    lpo_scopes_list(src->analysis->cells, &ids);
+    lpo_region_scopes_list(src->analysis->cells, &ids);
     for (size_t i = 0; i < ids.len; i++) {
-        LPO_AUTO(lpo_scope) s = NULL;
+        LPO_AUTO(lpo_region_scope) s = NULL;
         LPO_STR name = { 0 };
 
         if (ids.at[i].kind == LPO_SCOPE_ALL && !d->aggregate)
             continue;
-        s = lpo_scope_create(src->analysis->cells, ids.at[i], src->select);
-        lpo_scope_add_name(src->analysis->trace, ids.at[i], &name);
+        s = lpo_region_scope_create(src->analysis->cells, ids.at[i], src->select);
+        lpo_region_scope_add_name(src->analysis->trace, ids.at[i], &name);
         lpo_doc_section(doc, "scope", name.at, 2);
-        lpo_add_regions(doc, s, &options);
+        lpo_report_add_regions(doc, s, &options);
     }
     lpo_vec_free(&ids);
 }
 
-int lpo_ncu_regions_write(const struct lpo_run_data *d, struct lpo_err *err)
+int lpo_report_ncu_regions_write(const struct lpo_rundir *d, struct lpo_err *err)
 {
     const struct lpo_source *src = counters(d);
     LPO_AUTO(lpo_doc) doc = NULL;
-    LPO_AUTO(lpo_scope) all = NULL;
+    LPO_AUTO(lpo_region_scope) all = NULL;
 
     if (!src || !src->analysis->trace->metrics.len)
         return 0;
     doc = lpo_doc_create("regions", "Hardware counters by region");
-    all = lpo_scope_create(src->analysis->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 },
-                           src->select);
+    all = lpo_region_scope_create(src->analysis->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 },
+                                  src->select);
     if (d->fingerprint)
         lpo_doc_fact_text(doc, "config_fingerprint", "Config fingerprint", d->fingerprint);
     lpo_doc_section(doc, "scopes", "Regions", 1);
@@ -268,8 +270,8 @@ int lpo_ncu_regions_write(const struct lpo_run_data *d, struct lpo_err *err)
     lpo_doc_section(doc, "counters", "Counters at a glance", 1);
     add_overview(doc, all);
     lpo_doc_section(doc, "coverage", "Coverage", 1);
-    lpo_add_coverage(doc, all);
-    lpo_notes_doc(doc, src->analysis, src->select);
+    lpo_report_add_coverage(doc, all);
+    lpo_report_notes_doc(doc, src->analysis, src->select);
     lpo_doc_section(doc, "each", "Region by region", 1);
     for (size_t i = 0; i < all->rows.len && i < MOST_FOLDERS; i++) {
         const struct lpo_region_row *row = &all->rows.at[i];
@@ -277,7 +279,7 @@ int lpo_ncu_regions_write(const struct lpo_run_data *d, struct lpo_err *err)
 
         if (row->node == LPO_NODE_OUTSIDE && !row->all.launches)
             continue;
-        lpo_row_add_path(all, row, &path);
+        lpo_region_row_add_path(all, row, &path);
         add_region(doc, all, row, path.at, 2, false);
         if (write_folder(d, all, row, path.at, err) < 0)
             return lpo_ctx(err, "cannot write the folder of region '%s'", path.at);

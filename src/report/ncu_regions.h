@@ -2,8 +2,8 @@
 #pragma once
 
 struct lpo_err;
-struct lpo_run_data;
+struct lpo_rundir;
 
 /* Writes ncu/regions/report.{md,json} and <region>/report.{md,json}; nothing when the run has no
  * counters. */
-int lpo_ncu_regions_write(const struct lpo_run_data *d, struct lpo_err *err);
+int lpo_report_ncu_regions_write(const struct lpo_rundir *d, struct lpo_err *err);

@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/analysis.h"
+#include "analysis/wall/timeline.h"
 #include "region/cells.h"
 #include "region/select.h"
-#include "analysis/wall/timeline.h"
 #include "region/tree.h"
-#include "analysis/analysis.h"
-#include "report/doc.h"
+#include "report/doc/doc.h"
 #include "trace/trace.h"
 #include "util/str.h"
 
@@ -71,7 +71,7 @@ static void tree_notes(const struct lpo_region_tree *tree, const struct voice *v
 }
 
 /* ncu measures what it is told to, and durations are not always among it. */
-static uint64_t untimed(const struct lpo_work_cells *cells)
+static uint64_t untimed(const struct lpo_region_cells *cells)
 {
     uint64_t n = 0;
 
@@ -96,14 +96,14 @@ static bool overlap_unknown(const struct lpo_analysis *a)
     return false;
 }
 
-void lpo_notes_each(const struct lpo_analysis *a, const struct lpo_selection *select,
-                    void (*say)(void *ctx, bool warning, const char *text), void *ctx)
+void lpo_report_notes_each(const struct lpo_analysis *a, const struct lpo_region_selection *select,
+                           void (*say)(void *ctx, bool warning, const char *text), void *ctx)
 {
     struct voice v = { say, ctx };
 
     reader_notes(a->trace, &v);
     tree_notes(a->tree, &v);
-    lpo_selection_notes(select, a->tree, say_selection, &v);
+    lpo_region_selection_notes(select, a->tree, say_selection, &v);
     counted(&v, false, a->cells->left_out, "kernel launch was left out by the kernel patterns",
             "kernel launches were left out by the kernel patterns");
     counted(&v, false, untimed(a->cells),
@@ -135,8 +135,8 @@ static void say_doc(void *ctx, bool warning, const char *text)
     lpo_doc_note(ctx, warning ? LPO_NOTE_WARNING : LPO_NOTE_INFO, "%s", text);
 }
 
-void lpo_notes_doc(struct lpo_doc *doc, const struct lpo_analysis *a,
-                   const struct lpo_selection *select)
+void lpo_report_notes_doc(struct lpo_doc *doc, const struct lpo_analysis *a,
+                          const struct lpo_region_selection *select)
 {
-    lpo_notes_each(a, select, say_doc, doc);
+    lpo_report_notes_each(a, select, say_doc, doc);
 }

@@ -6,10 +6,10 @@
 
 struct lpo_analysis;
 struct lpo_doc;
-struct lpo_selection;
+struct lpo_region_selection;
 
 /* Calls `say` once per note, in a fixed order. `select` may be NULL. */
-void lpo_notes_each(const struct lpo_analysis *a, const struct lpo_selection *select,
-                    void (*say)(void *ctx, bool warning, const char *text), void *ctx);
-void lpo_notes_doc(struct lpo_doc *doc, const struct lpo_analysis *a,
-                   const struct lpo_selection *select);
+void lpo_report_notes_each(const struct lpo_analysis *a, const struct lpo_region_selection *select,
+                           void (*say)(void *ctx, bool warning, const char *text), void *ctx);
+void lpo_report_notes_doc(struct lpo_doc *doc, const struct lpo_analysis *a,
+                          const struct lpo_region_selection *select);

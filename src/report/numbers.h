@@ -8,12 +8,12 @@
 
 struct lpo_doc;
 struct lpo_json;
-struct lpo_run_data;
+struct lpo_rundir;
 struct lpo_source;
 
 /* aggregate.<figure>.<what> of a metrics.json, times `scale`. */
-struct lpo_measure lpo_speed_figure(const struct lpo_json *metrics, const char *figure,
-                                    const char *what, double scale);
+struct lpo_measure lpo_report_speed_figure(const struct lpo_json *metrics, const char *figure,
+                                           const char *what, double scale);
 
 /* How much one figure varies between repeats of the same sample. */
 struct lpo_variation {
@@ -26,15 +26,15 @@ struct lpo_variation {
  * never compared with each other: they may be of different lengths. */
 struct lpo_variation lpo_speed_variation(const struct lpo_json *metrics, const char *stage);
 /* Of all stages of the run. */
-struct lpo_variation lpo_run_variation(const struct lpo_run_data *d);
-double lpo_run_max_cv(const struct lpo_run_data *d); /* run.max_cv */
+struct lpo_variation lpo_speed_run_variation(const struct lpo_rundir *d);
+double lpo_speed_max_cv(const struct lpo_rundir *d); /* run.max_cv */
 
 /* Speed with its spread, whether it can be trusted, profiler overhead, peak memory. */
-void lpo_chapter_speed(struct lpo_doc *doc, const struct lpo_run_data *d);
+void lpo_report_chapter_speed(struct lpo_doc *doc, const struct lpo_rundir *d);
 /* The same in two or three sentences. */
-void lpo_summary_speed(struct lpo_doc *doc, const struct lpo_run_data *d);
+void lpo_report_summary_speed(struct lpo_doc *doc, const struct lpo_rundir *d);
 
 /* Power, energy, clocks and throttling from nvml/samples.csv; nothing where there is none. `s` may
  * be NULL: then no energy by region. */
-void lpo_chapter_power(struct lpo_doc *doc, const struct lpo_run_data *d,
-                       const struct lpo_source *s);
+void lpo_report_chapter_power(struct lpo_doc *doc, const struct lpo_rundir *d,
+                              const struct lpo_source *s);

@@ -3,10 +3,10 @@
 
 #include <stdlib.h>
 
-#include "analysis/operators/operators.h"
 #include "analysis/analysis.h"
+#include "analysis/operators/operators.h"
 #include "report/chapters.h"
-#include "report/doc.h"
+#include "report/doc/doc.h"
 #include "report/outcome.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
@@ -32,23 +32,23 @@ static const struct lpo_column operator_columns[] = {
 static void row_gpu(struct lpo_table *t, const struct lpo_operator *o,
                     const struct lpo_trace *trace, int64_t all_ns)
 {
-    if (!trace->works.len) {
+    if (!trace->gpu_ops.len) {
         for (int i = 0; i < 5; i++)
-            lpo_row_unknown(t);
+            lpo_doc_row_unknown(t);
         return;
     }
-    lpo_row_ns(t, o->gpu_total_ns);
-    lpo_row_ns(t, o->gpu_self_ns);
+    lpo_doc_row_ns(t, o->gpu_total_ns);
+    lpo_doc_row_ns(t, o->gpu_self_ns);
     if (o->calls)
-        lpo_row_ns(t, o->gpu_total_ns / (int64_t)o->calls);
+        lpo_doc_row_ns(t, o->gpu_total_ns / (int64_t)o->calls);
     else
-        lpo_row_unknown(t);
-    lpo_row_share(t, (double)o->gpu_self_ns, (double)all_ns);
-    lpo_row_count(t, o->works_self);
+        lpo_doc_row_unknown(t);
+    lpo_doc_row_share(t, (double)o->gpu_self_ns, (double)all_ns);
+    lpo_doc_row_count(t, o->gpu_ops_self);
 }
 
-void lpo_add_operators(struct lpo_doc *doc, const struct lpo_trace *trace, const char *id,
-                       bool by_shapes, size_t most)
+void lpo_report_add_operators(struct lpo_doc *doc, const struct lpo_trace *trace, const char *id,
+                              bool by_shapes, size_t most)
 {
     LPO_AUTO(lpo_operators) ops = lpo_operators_create(trace, by_shapes);
     struct lpo_table *t =
@@ -57,17 +57,17 @@ void lpo_add_operators(struct lpo_doc *doc, const struct lpo_trace *trace, const
     for (size_t i = 0; i < ops->rows.len && i < most; i++) {
         const struct lpo_operator *o = &ops->rows.at[i];
 
-        lpo_row_count(t, o->calls);
-        lpo_row_ns(t, o->cpu_total_ns);
-        lpo_row_ns(t, o->cpu_self_ns);
+        lpo_doc_row_count(t, o->calls);
+        lpo_doc_row_ns(t, o->cpu_total_ns);
+        lpo_doc_row_ns(t, o->cpu_self_ns);
         if (o->calls)
-            lpo_row_ns(t, o->cpu_total_ns / (int64_t)o->calls);
+            lpo_doc_row_ns(t, o->cpu_total_ns / (int64_t)o->calls);
         else
-            lpo_row_unknown(t);
+            lpo_doc_row_unknown(t);
         row_gpu(t, o, trace, ops->all.ns);
-        lpo_row_textn(t, lpo_trace_text(trace, o->name), lpo_trace_text_len(trace, o->name));
+        lpo_doc_row_textn(t, lpo_trace_text(trace, o->name), lpo_trace_text_len(trace, o->name));
         if (by_shapes)
-            lpo_row_text(t, o->shapes == LPO_NONE ? NULL : lpo_trace_text(trace, o->shapes));
+            lpo_doc_row_text(t, o->shapes == LPO_NONE ? NULL : lpo_trace_text(trace, o->shapes));
     }
     if (ops->rows.len > most)
         t->total_rows = ops->rows.len;
@@ -92,8 +92,8 @@ static int by_own_gpu_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-void lpo_add_operator_kernels(struct lpo_doc *doc, const struct lpo_trace *trace,
-                              const struct lpo_operators *ops, size_t most, size_t kernels)
+void lpo_report_add_operator_kernels(struct lpo_doc *doc, const struct lpo_trace *trace,
+                                     const struct lpo_operators *ops, size_t most, size_t kernels)
 {
     struct lpo_table *t =
         lpo_doc_table(doc, "operator_kernels", "", kernel_columns, COUNT(kernel_columns));
@@ -108,24 +108,26 @@ void lpo_add_operator_kernels(struct lpo_doc *doc, const struct lpo_trace *trace
         for (size_t k = 0; k < o->nkernels && k < kernels; k++) {
             const struct lpo_operator_kernel *w = &ops->kernels.at[o->kernels + k];
 
-            lpo_row_textn(t, lpo_trace_text(trace, o->name), lpo_trace_text_len(trace, o->name));
-            lpo_row_count(t, w->count);
-            lpo_row_ns(t, w->ns);
-            lpo_row_ns(t, w->ns / (int64_t)(w->count ? w->count : 1));
-            lpo_row_share(t, (double)w->ns, (double)ops->all.ns);
-            lpo_row_textn(t, lpo_trace_text(trace, w->name), lpo_trace_text_len(trace, w->name));
+            lpo_doc_row_textn(t, lpo_trace_text(trace, o->name),
+                              lpo_trace_text_len(trace, o->name));
+            lpo_doc_row_count(t, w->count);
+            lpo_doc_row_ns(t, w->ns);
+            lpo_doc_row_ns(t, w->ns / (int64_t)(w->count ? w->count : 1));
+            lpo_doc_row_share(t, (double)w->ns, (double)ops->all.ns);
+            lpo_doc_row_textn(t, lpo_trace_text(trace, w->name),
+                              lpo_trace_text_len(trace, w->name));
         }
     }
     free(order);
 }
 
-struct lpo_doc *lpo_operators_doc(const struct lpo_run_data *d, const struct lpo_source *s)
+struct lpo_doc *lpo_report_operators_doc(const struct lpo_rundir *d, const struct lpo_source *s)
 {
     struct lpo_doc *doc = lpo_doc_create("operators", "Operators");
 
-    if (!s && lpo_stage_left_nothing(d, "torch_profiler")) {
+    if (!s && lpo_report_stage_left_nothing(d, "torch_profiler")) {
         lpo_doc_paragraph(doc, "No operators were recorded in this run. torch_profiler: %s.",
-                          lpo_stage_left_nothing(d, "torch_profiler"));
+                          lpo_report_stage_left_nothing(d, "torch_profiler"));
         return doc;
     }
     if (!s || !s->analysis->trace->ops.len) {
@@ -141,17 +143,17 @@ struct lpo_doc *lpo_operators_doc(const struct lpo_run_data *d, const struct lpo
                       "From %s. Total includes the operators called inside, self does not; "
                       "GPU time is that of the work launched inside.",
                       s->what);
-    if (!s->analysis->trace->works.len)
+    if (!s->analysis->trace->gpu_ops.len)
         lpo_doc_note(doc, LPO_NOTE_INFO, "No GPU work was recorded, so GPU times are not known.");
-    lpo_add_operators(doc, s->analysis->trace, "operators", false, OPERATORS);
+    lpo_report_add_operators(doc, s->analysis->trace, "operators", false, OPERATORS);
     lpo_doc_section(doc, "shapes", "By operator and input shapes", 1);
-    lpo_add_operators(doc, s->analysis->trace, "operator_shapes", true, OPERATORS);
-    if (s->analysis->trace->works.len) {
+    lpo_report_add_operators(doc, s->analysis->trace, "operator_shapes", true, OPERATORS);
+    if (s->analysis->trace->gpu_ops.len) {
         LPO_AUTO(lpo_operators) ops = lpo_operators_create(s->analysis->trace, false);
 
         lpo_doc_section(doc, "operator_kernels", "Work by operator", 1);
         lpo_doc_paragraph(doc, "What an operator launched itself, not through others.");
-        lpo_add_operator_kernels(doc, s->analysis->trace, ops, WITH_KERNELS, KERNELS_EACH);
+        lpo_report_add_operator_kernels(doc, s->analysis->trace, ops, WITH_KERNELS, KERNELS_EACH);
     }
     return doc;
 }

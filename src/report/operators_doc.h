@@ -7,17 +7,17 @@
 struct lpo_doc;
 struct lpo_err;
 struct lpo_operators;
-struct lpo_run_data;
+struct lpo_rundir;
 struct lpo_source;
 struct lpo_trace;
 
 /* The `most` dearest. GPU columns are n/a where the trace has no GPU work at all: a profiler that
  * did not look at the GPU did not see that it was idle. */
-void lpo_add_operators(struct lpo_doc *doc, const struct lpo_trace *trace, const char *id,
-                       bool by_shapes, size_t most);
+void lpo_report_add_operators(struct lpo_doc *doc, const struct lpo_trace *trace, const char *id,
+                              bool by_shapes, size_t most);
 /* What each of the `most` operators with the dearest own GPU work launched itself. */
-void lpo_add_operator_kernels(struct lpo_doc *doc, const struct lpo_trace *trace,
-                              const struct lpo_operators *ops, size_t most, size_t kernels);
+void lpo_report_add_operator_kernels(struct lpo_doc *doc, const struct lpo_trace *trace,
+                                     const struct lpo_operators *ops, size_t most, size_t kernels);
 
 /* torch_profiler/{operators.md,report.md,metrics.json}; nothing where that stage left no trace. */
-int lpo_torch_write(const struct lpo_run_data *d, struct lpo_err *err);
+int lpo_writer_torch_write(const struct lpo_rundir *d, struct lpo_err *err);

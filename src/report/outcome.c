@@ -3,15 +3,15 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "report/doc.h"
-#include "rundir/rundir.h"
+#include "report/doc/doc.h"
 #include "run/manifest.h"
+#include "rundir/rundir.h"
 #include "util/arena.h"
 #include "util/str.h"
 
 static const char recorders[] = "native, nsys, torch_profiler or ncu";
 
-const struct lpo_stage_record *lpo_run_stage(const struct lpo_run_data *d, const char *stage)
+const struct lpo_stage_record *lpo_report_run_stage(const struct lpo_rundir *d, const char *stage)
 {
     for (size_t i = 0; d->has_manifest && i < d->manifest.nstages; i++)
         if (strcmp(d->manifest.stages[i].name, stage) == 0)
@@ -21,7 +21,7 @@ const struct lpo_stage_record *lpo_run_stage(const struct lpo_run_data *d, const
 
 /* Every path of a stage's folders begins with that of the run, which is nobody's business and wrong
  * as soon as the folder is moved. */
-const char *lpo_stage_says(const struct lpo_run_data *d, const struct lpo_stage_record *r)
+const char *lpo_report_stage_says(const struct lpo_rundir *d, const struct lpo_stage_record *r)
 {
     const char *at = r->message;
     const char *const marks[] = { lpo_arena_printf(d->arena, "/workload/%s/", r->name),
@@ -42,7 +42,7 @@ const char *lpo_stage_says(const struct lpo_run_data *d, const struct lpo_stage_
     return at;
 }
 
-static const struct lpo_source *source_of(const struct lpo_run_data *d, const char *stage)
+static const struct lpo_source *source_of(const struct lpo_rundir *d, const char *stage)
 {
     for (size_t i = 0; i < d->sources.len; i++)
         if (strcmp(d->sources.at[i].stage, stage) == 0)
@@ -50,16 +50,16 @@ static const struct lpo_source *source_of(const struct lpo_run_data *d, const ch
     return NULL;
 }
 
-const char *lpo_stage_left_nothing(const struct lpo_run_data *d, const char *stage)
+const char *lpo_report_stage_left_nothing(const struct lpo_rundir *d, const char *stage)
 {
     const struct lpo_source *s = source_of(d, stage);
-    const struct lpo_stage_record *r = lpo_run_stage(d, stage);
+    const struct lpo_stage_record *r = lpo_report_run_stage(d, stage);
 
     if (!s || s->analysis)
         return NULL;
     if (s->problem)
         return s->problem;
-    return r && r->started_ns ? lpo_stage_says(d, r) : NULL;
+    return r && r->started_ns ? lpo_report_stage_says(d, r) : NULL;
 }
 
 /* How stages may end, the worst first. %s: their names. */
@@ -74,7 +74,7 @@ static const struct ending {
     { LPO_PENDING, "Not begun: %s. lpo run --resume with this folder goes on there" },
 };
 
-static bool any_in(const struct lpo_run_data *d, enum lpo_state state)
+static bool any_in(const struct lpo_rundir *d, enum lpo_state state)
 {
     for (size_t i = 0; d->has_manifest && i < d->manifest.nstages; i++)
         if (d->manifest.stages[i].state == state)
@@ -82,7 +82,7 @@ static bool any_in(const struct lpo_run_data *d, enum lpo_state state)
     return false;
 }
 
-static void tell_ending(struct lpo_doc *doc, const struct lpo_run_data *d, const struct ending *e)
+static void tell_ending(struct lpo_doc *doc, const struct lpo_rundir *d, const struct ending *e)
 {
     const char *said = NULL;
     LPO_STR names = { 0 };
@@ -94,8 +94,8 @@ static void tell_ending(struct lpo_doc *doc, const struct lpo_run_data *d, const
         if (r->state != e->state)
             continue;
         lpo_str_addf(&names, "%s%s", names.len ? ", " : "", r->name);
-        if (!said && r->message && strcmp(r->message, lpo_state_name(r->state)) != 0)
-            said = lpo_stage_says(d, r);
+        if (!said && r->message && strcmp(r->message, lpo_run_state_name(r->state)) != 0)
+            said = lpo_report_stage_says(d, r);
     }
     lpo_str_addn(&words, e->words, (size_t)(strstr(e->words, "%s") - e->words));
     lpo_str_add(&words, lpo_str_text(&names));
@@ -103,28 +103,28 @@ static void tell_ending(struct lpo_doc *doc, const struct lpo_run_data *d, const
     lpo_doc_note(doc, LPO_NOTE_WARNING, "%s%s%s", words.at, said ? ": " : ".", said ? said : "");
 }
 
-void lpo_tell_outcome(struct lpo_doc *doc, const struct lpo_run_data *d)
+void lpo_report_tell_outcome(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
         if (any_in(d, endings[i].state))
             tell_ending(doc, d, &endings[i]);
 }
 
-const char *lpo_why_no_trace(const struct lpo_run_data *d)
+const char *lpo_report_why_no_trace(const struct lpo_rundir *d)
 {
     LPO_STR text = { 0 };
 
     for (size_t i = 0; i < d->sources.len; i++) {
         const struct lpo_source *s = &d->sources.at[i];
-        const struct lpo_stage_record *r = lpo_run_stage(d, s->stage);
-        const char *why = lpo_stage_left_nothing(d, s->stage);
+        const struct lpo_stage_record *r = lpo_report_run_stage(d, s->stage);
+        const char *why = lpo_report_stage_left_nothing(d, s->stage);
 
         if (!why && r && r->started_ns)
             why = "its trace is not in the folder";
         if (!why)
             continue;
         lpo_str_add(&text, text.len ? "; " : "");
-        if (!lpo_starts(why, s->stage)) /* a step has the stage's name, and files its folder */
+        if (!lpo_str_starts(why, s->stage)) /* a step has the stage's name, and files its folder */
             lpo_str_addf(&text, "%s: ", s->stage);
         lpo_str_add(&text, why);
     }
@@ -138,10 +138,10 @@ const char *lpo_why_no_trace(const struct lpo_run_data *d)
 }
 
 /* Did a stage do its work and find nothing to record? */
-static bool found_nothing(const struct lpo_run_data *d)
+static bool found_nothing(const struct lpo_rundir *d)
 {
     for (size_t i = 0; i < d->sources.len; i++) {
-        const struct lpo_stage_record *r = lpo_run_stage(d, d->sources.at[i].stage);
+        const struct lpo_stage_record *r = lpo_report_run_stage(d, d->sources.at[i].stage);
 
         if (r && r->state == LPO_DONE && !d->sources.at[i].nfiles && r->message)
             return true;
@@ -149,7 +149,7 @@ static bool found_nothing(const struct lpo_run_data *d)
     return false;
 }
 
-const char *lpo_how_to_get_a_trace(const struct lpo_run_data *d)
+const char *lpo_report_how_to_get_a_trace(const struct lpo_rundir *d)
 {
     if (any_in(d, LPO_INTERRUPTED) || any_in(d, LPO_RUNNING))
         return "Let the run go to its end: lpo run --resume with this folder goes on where it "
@@ -160,13 +160,14 @@ const char *lpo_how_to_get_a_trace(const struct lpo_run_data *d)
         return lpo_arena_printf(d->arena,
                                 "Nothing can be advised from what was recorded. %s Mark the parts "
                                 "of the program with NVTX ranges, and there is something to tell.",
-                                lpo_why_no_trace(d));
+                                lpo_report_why_no_trace(d));
     if (any_in(d, LPO_MISSING))
         return "Get what is missing (lpo doctor tells how), or record without it: "
                "pipeline.native.enable=true.";
     for (size_t i = 0; i < d->sources.len; i++)
-        if (lpo_stage_left_nothing(d, d->sources.at[i].stage))
-            return lpo_arena_printf(d->arena, "Nothing can be advised. %s", lpo_why_no_trace(d));
+        if (lpo_report_stage_left_nothing(d, d->sources.at[i].stage))
+            return lpo_arena_printf(d->arena, "Nothing can be advised. %s",
+                                    lpo_report_why_no_trace(d));
     return "Nothing can be advised from what was recorded: enable a stage that traces (native, "
            "nsys or torch_profiler).";
 }

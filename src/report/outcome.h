@@ -4,28 +4,28 @@
 #include <stdbool.h>
 
 struct lpo_doc;
-struct lpo_run_data;
+struct lpo_rundir;
 struct lpo_stage_record;
 
 /* The model's name; NULL where none is known. */
-const char *lpo_run_model(const struct lpo_run_data *d);
+const char *lpo_report_run_model(const struct lpo_rundir *d);
 /* The program of workload=command: "bench", or the script that a Python runs; NULL with another
  * workload. */
-const char *lpo_run_program(const struct lpo_run_data *d);
+const char *lpo_report_run_program(const struct lpo_rundir *d);
 /* Its whole command, quoted for a shell. Unless report.private: absolute paths by their last part
  * alone, and no value of an option that is named like a secret. NULL with another workload. */
-const char *lpo_run_command(const struct lpo_run_data *d);
+const char *lpo_report_run_command(const struct lpo_rundir *d);
 
 /* What a stage has to say, with files below the run folder told relative to it; NULL: nothing. */
-const char *lpo_stage_says(const struct lpo_run_data *d, const struct lpo_stage_record *r);
+const char *lpo_report_stage_says(const struct lpo_rundir *d, const struct lpo_stage_record *r);
 /* The stage's part in run.json, or NULL. */
-const struct lpo_stage_record *lpo_run_stage(const struct lpo_run_data *d, const char *stage);
+const struct lpo_stage_record *lpo_report_run_stage(const struct lpo_rundir *d, const char *stage);
 /* Why a stage that ran left no trace; NULL where it left one, did not run or says nothing. */
-const char *lpo_stage_left_nothing(const struct lpo_run_data *d, const char *stage);
+const char *lpo_report_stage_left_nothing(const struct lpo_rundir *d, const char *stage);
 
 /* A warning for every way in which stages did not end well, each with its first message. */
-void lpo_tell_outcome(struct lpo_doc *doc, const struct lpo_run_data *d);
+void lpo_report_tell_outcome(struct lpo_doc *doc, const struct lpo_rundir *d);
 /* Why there is no trace that can be read, as one sentence or more. */
-const char *lpo_why_no_trace(const struct lpo_run_data *d);
+const char *lpo_report_why_no_trace(const struct lpo_rundir *d);
 /* What to do where there is none. */
-const char *lpo_how_to_get_a_trace(const struct lpo_run_data *d);
+const char *lpo_report_how_to_get_a_trace(const struct lpo_rundir *d);

@@ -2,11 +2,11 @@
 
 #include <stdlib.h>
 
+#include "analysis/analysis.h"
+#include "analysis/wall/timeline.h"
 #include "region/classes.h"
 #include "region/scope.h"
-#include "analysis/wall/timeline.h"
 #include "region/top.h"
-#include "analysis/analysis.h"
 #include "report/notes.h"
 #include "trace/metric_rules.h"
 #include "util/json_write.h"
@@ -15,7 +15,7 @@
 /* null when no duration is known: that is not 0 */
 static void write_ns(struct lpo_json_writer *w, const char *key, const struct lpo_sum *s)
 {
-    if (lpo_sum_known(s))
+    if (lpo_region_sum_known(s))
         lpo_jw_int(w, key, s->ns);
     else
         lpo_jw_null(w, key);
@@ -46,7 +46,7 @@ static void write_copies(struct lpo_json_writer *w, const char *key, const struc
     lpo_jw_end(w);
 }
 
-static void write_metrics(struct lpo_json_writer *w, const struct lpo_scope *s,
+static void write_metrics(struct lpo_json_writer *w, const struct lpo_region_scope *s,
                           const struct lpo_region_row *row)
 {
     const struct lpo_trace *t = s->cells->tree->trace;
@@ -60,9 +60,9 @@ static void write_metrics(struct lpo_json_writer *w, const struct lpo_scope *s,
         if (sum->weight == 0)
             continue;
         lpo_jw_object(w, lpo_trace_text(t, m->name));
-        lpo_jw_real(w, "value", lpo_metric_value(m->combine, sum));
+        lpo_jw_real(w, "value", lpo_region_metric_value(m->combine, sum));
         lpo_jw_text(w, "unit", m->unit == LPO_NONE ? NULL : lpo_trace_text(t, m->unit));
-        lpo_jw_text(w, "how", lpo_combine_name(m->combine));
+        lpo_jw_text(w, "how", lpo_trace_combine_name(m->combine));
         lpo_jw_end(w);
     }
     lpo_jw_end(w);
@@ -92,7 +92,7 @@ static void write_extremes(struct lpo_json_writer *w, const struct lpo_sum *s)
     }
 }
 
-static void write_kernels(struct lpo_json_writer *w, const struct lpo_scope *s,
+static void write_kernels(struct lpo_json_writer *w, const struct lpo_region_scope *s,
                           const struct lpo_region_row *row)
 {
     const struct lpo_trace *t = s->cells->tree->trace;
@@ -103,7 +103,7 @@ static void write_kernels(struct lpo_json_writer *w, const struct lpo_scope *s,
 
         lpo_jw_object(w, NULL);
         write_name(w, t, k->name);
-        write_linker(w, t, k->name, lpo_cells_linker(s->cells, k->name));
+        write_linker(w, t, k->name, lpo_region_cells_linker(s->cells, k->name));
         lpo_jw_uint(w, "launches", k->all.launches);
         write_ns(w, "gpu_ns", &k->all);
         write_extremes(w, &k->all);
@@ -119,7 +119,7 @@ static void write_gaps(struct lpo_json_writer *w, const char *key, const struct 
 {
     lpo_jw_object(w, key);
     for (int i = 0; i < LPO_GAP_CAUSES; i++) {
-        lpo_jw_object(w, lpo_gap_name(i));
+        lpo_jw_object(w, lpo_wall_gap_name(i));
         lpo_jw_uint(w, "count", g->by[i].count);
         lpo_jw_int(w, "ns", g->by[i].ns);
         lpo_jw_end(w);
@@ -147,14 +147,14 @@ static void write_host(struct lpo_json_writer *w, const struct lpo_region_row *r
     }
 }
 
-static void write_paths(struct lpo_json_writer *w, const struct lpo_scope *s,
+static void write_paths(struct lpo_json_writer *w, const struct lpo_region_scope *s,
                         const struct lpo_region_row *row)
 {
     LPO_STR path = { 0 };
     uint32_t parent =
         row->node == LPO_NODE_OUTSIDE ? LPO_NONE : s->cells->tree->nodes.at[row->node].parent;
 
-    lpo_row_add_path(s, row, &path);
+    lpo_region_row_add_path(s, row, &path);
     lpo_jw_textn(w, "path", lpo_str_text(&path), path.len);
     if (parent == LPO_NONE) {
         lpo_jw_null(w, "parent");
@@ -166,12 +166,12 @@ static void write_paths(struct lpo_json_writer *w, const struct lpo_scope *s,
 }
 
 static void write_region(struct lpo_json_writer *w, const struct lpo_analysis *a,
-                         const struct lpo_scope *s, const struct lpo_region_row *row)
+                         const struct lpo_region_scope *s, const struct lpo_region_row *row)
 {
     lpo_jw_object(w, NULL);
     write_paths(w, s, row);
-    lpo_jw_uint(w, "depth", lpo_row_depth(s, row));
-    lpo_jw_text(w, "kind", lpo_row_kind(s, row));
+    lpo_jw_uint(w, "depth", lpo_region_row_depth(s, row));
+    lpo_jw_text(w, "kind", lpo_region_row_kind(s, row));
     write_visits(w, row);
     lpo_jw_uint(w, "launches", row->all.launches);
     lpo_jw_uint(w, "launches_exclusive", row->self.launches);
@@ -189,7 +189,7 @@ static void write_region(struct lpo_json_writer *w, const struct lpo_analysis *a
         write_part(w, "captured_here", &row->captured);
     /* gaps belong to streams, so only the scope that holds every stream tells them */
     if (s->id.kind == LPO_SCOPE_ALL && row->node != LPO_NODE_OUTSIDE &&
-        lpo_gaps_ns(&a->timeline->nodes[row->node]))
+        lpo_wall_gaps_ns(&a->timeline->nodes[row->node]))
         write_gaps(w, "idle", &a->timeline->nodes[row->node]);
     if (row->metrics != LPO_NONE) {
         lpo_jw_uint(w, "kernels_measured", row->measured);
@@ -215,16 +215,16 @@ static void write_coverage(struct lpo_json_writer *w, const struct lpo_coverage 
 }
 
 static void write_scope(struct lpo_json_writer *w, const struct lpo_analysis *a,
-                        struct lpo_scope_id id, struct lpo_selection *select)
+                        struct lpo_scope_id id, struct lpo_region_selection *select)
 {
-    LPO_AUTO(lpo_scope) s = lpo_scope_create(a->cells, id, select);
+    LPO_AUTO(lpo_region_scope) s = lpo_region_scope_create(a->cells, id, select);
     LPO_STR name = { 0 };
 
-    lpo_scope_add_name(a->trace, id, &name);
+    lpo_region_scope_add_name(a->trace, id, &name);
     lpo_jw_object(w, NULL);
     lpo_jw_text(w, "scope", lpo_str_text(&name));
     write_ns(w, "gpu_ns", &s->coverage.total);
-    if (lpo_cells_parted(s->cells))
+    if (lpo_region_cells_parted(s->cells))
         write_shares(w, &s->coverage.total);
     lpo_jw_uint(w, "launches", s->coverage.total.launches);
     write_coverage(w, &s->coverage);
@@ -235,12 +235,13 @@ static void write_scope(struct lpo_json_writer *w, const struct lpo_analysis *a,
     lpo_jw_end(w);
 }
 
-void lpo_scopes_json(struct lpo_json_writer *w, const char *key, const struct lpo_analysis *a,
-                     struct lpo_selection *select, bool aggregate)
+void lpo_report_scopes_json(struct lpo_json_writer *w, const char *key,
+                            const struct lpo_analysis *a, struct lpo_region_selection *select,
+                            bool aggregate)
 {
     lpo_scope_ids ids = { 0 };
 
-    lpo_scopes_list(a->cells, &ids);
+    lpo_region_scopes_list(a->cells, &ids);
     lpo_jw_array(w, key);
     for (size_t i = 0; i < ids.len; i++)
         if (aggregate || ids.at[i].kind != LPO_SCOPE_ALL)
@@ -249,7 +250,8 @@ void lpo_scopes_json(struct lpo_json_writer *w, const char *key, const struct lp
     lpo_vec_free(&ids);
 }
 
-static void write_streams(struct lpo_json_writer *w, const struct lpo_timeline *t, uint16_t device)
+static void write_streams(struct lpo_json_writer *w, const struct lpo_wall_timeline *t,
+                          uint16_t device)
 {
     lpo_jw_array(w, "streams");
     for (size_t i = 0; i < t->streams.len; i++) {
@@ -259,10 +261,10 @@ static void write_streams(struct lpo_json_writer *w, const struct lpo_timeline *
             continue;
         lpo_jw_object(w, NULL);
         lpo_jw_uint(w, "stream", s->stream);
-        lpo_jw_uint(w, "works", s->works);
+        lpo_jw_uint(w, "works", s->gpu_ops);
         lpo_jw_int(w, "span_ns", s->end_ns - s->start_ns);
         lpo_jw_int(w, "busy_ns", s->busy_ns);
-        lpo_jw_int(w, "idle_ns", lpo_gaps_ns(&s->gaps));
+        lpo_jw_int(w, "idle_ns", lpo_wall_gaps_ns(&s->gaps));
         write_gaps(w, "gaps", &s->gaps);
         lpo_jw_end(w);
     }
@@ -278,7 +280,8 @@ static void write_overlap(struct lpo_json_writer *w, const struct lpo_device_tim
         lpo_jw_int(w, key, ns);
 }
 
-void lpo_devices_json(struct lpo_json_writer *w, const char *key, const struct lpo_analysis *a)
+void lpo_report_devices_json(struct lpo_json_writer *w, const char *key,
+                             const struct lpo_analysis *a)
 {
     lpo_jw_array(w, key);
     for (size_t i = 0; i < a->timeline->devices.len; i++) {
@@ -293,7 +296,7 @@ void lpo_devices_json(struct lpo_json_writer *w, const char *key, const struct l
             lpo_jw_null(w, "rank");
         lpo_jw_text(w, "name",
                     device->name == LPO_NONE ? NULL : lpo_trace_text(a->trace, device->name));
-        lpo_jw_uint(w, "works", d->works);
+        lpo_jw_uint(w, "works", d->gpu_ops);
         lpo_jw_int(w, "span_ns", d->span_ns);
         lpo_jw_int(w, "busy_ns", d->busy_ns);
         lpo_jw_int(w, "idle_ns", d->idle_ns);
@@ -309,8 +312,9 @@ void lpo_devices_json(struct lpo_json_writer *w, const char *key, const struct l
     lpo_jw_end(w);
 }
 
-void lpo_top_json(struct lpo_json_writer *w, const char *key, const struct lpo_work_cells *cells,
-                  const struct lpo_top_row *rows, size_t count)
+void lpo_report_top_json(struct lpo_json_writer *w, const char *key,
+                         const struct lpo_region_cells *cells, const struct lpo_top_row *rows,
+                         size_t count)
 {
     const struct lpo_trace *t = cells->tree->trace;
 
@@ -324,11 +328,11 @@ void lpo_top_json(struct lpo_json_writer *w, const char *key, const struct lpo_w
         write_ns(w, "gpu_ns", &r->sum);
         write_extremes(w, &r->sum);
         write_shares(w, &r->sum);
-        if (lpo_sum_known(&r->sum))
+        if (lpo_region_sum_known(&r->sum))
             lpo_jw_real(w, "share", r->share);
         else
             lpo_jw_null(w, "share");
-        lpo_jw_text(w, "class", lpo_class_name(lpo_cells_class(cells, r->name)));
+        lpo_jw_text(w, "class", lpo_region_class_name(lpo_region_cells_class(cells, r->name)));
         lpo_jw_end(w);
     }
     lpo_jw_end(w);
@@ -342,10 +346,10 @@ static void say_json(void *ctx, bool warning, const char *text)
     lpo_jw_end(ctx);
 }
 
-void lpo_notes_json(struct lpo_json_writer *w, const char *key, const struct lpo_analysis *a,
-                    const struct lpo_selection *select)
+void lpo_report_notes_json(struct lpo_json_writer *w, const char *key, const struct lpo_analysis *a,
+                           const struct lpo_region_selection *select)
 {
     lpo_jw_array(w, key);
-    lpo_notes_each(a, select, say_json, w);
+    lpo_report_notes_each(a, select, say_json, w);
     lpo_jw_end(w);
 }

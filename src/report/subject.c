@@ -3,32 +3,32 @@
 
 #include "hydra/node.h"
 #include "report/outcome.h"
-#include "rundir/rundir.h"
 #include "run/conf.h"
 #include "run/plan.h"
+#include "rundir/rundir.h"
 #include "util/arena.h"
 #include "util/path.h"
 #include "util/str.h"
 
 enum { MOST_BYTES = 400 }; /* of a command: a script given to sh -c may be long */
 
-const char *lpo_run_model(const struct lpo_run_data *d)
+const char *lpo_report_run_model(const struct lpo_rundir *d)
 {
-    const char *name = d->config ? lpo_conf_text(d->config, "model.name", NULL) : NULL;
+    const char *name = d->config ? lpo_node_conf_text(d->config, "model.name", NULL) : NULL;
 
     return name && strcmp(name, "none") != 0 ? name : NULL; /* conf/model/none.yaml */
 }
 
-static size_t words_of(const struct lpo_run_data *d, const char ***out)
+static size_t words_of(const struct lpo_rundir *d, const char ***out)
 {
-    const char *kind = d->config ? lpo_conf_text(d->config, "workload.kind", "") : "";
+    const char *kind = d->config ? lpo_node_conf_text(d->config, "workload.kind", "") : "";
 
     return strcmp(kind, "command") == 0
-               ? lpo_conf_list(d->arena, d->config, "workload.argv", false, out)
+               ? lpo_run_conf_list(d->arena, d->config, "workload.argv", false, out)
                : 0;
 }
 
-const char *lpo_run_program(const struct lpo_run_data *d)
+const char *lpo_report_run_program(const struct lpo_rundir *d)
 {
     const char **words, *name;
     size_t n = words_of(d, &words);
@@ -36,10 +36,10 @@ const char *lpo_run_program(const struct lpo_run_data *d)
     if (n == 0)
         return NULL;
     name = lpo_path_base(words[0]);
-    if (n > 2 && lpo_starts(name, "python") && strcmp(words[1], "-m") == 0)
+    if (n > 2 && lpo_str_starts(name, "python") && strcmp(words[1], "-m") == 0)
         return words[2];
-    return n > 1 && lpo_starts(name, "python") && words[1][0] != '-' ? lpo_path_base(words[1])
-                                                                     : name;
+    return n > 1 && lpo_str_starts(name, "python") && words[1][0] != '-' ? lpo_path_base(words[1])
+                                                                         : name;
 }
 
 static bool is_number(const char *text)
@@ -72,7 +72,7 @@ static const char *short_paths(struct lpo_arena *a, const char *text)
 }
 
 /* One word as it may be shown to others. `option`: the word before, where this is its value. */
-static const char *shown(const struct lpo_run_data *d, const char *word, const char *option)
+static const char *shown(const struct lpo_rundir *d, const char *word, const char *option)
 {
     const char *equals = strchr(word, '=');
     size_t key = equals ? (size_t)(equals - word) + 1 : 0;
@@ -81,14 +81,14 @@ static const char *shown(const struct lpo_run_data *d, const char *word, const c
 
     if (d->private_too)
         return word;
-    if (name && lpo_env_is_secret(name) && !is_number(value))
+    if (name && lpo_run_env_is_secret(name) && !is_number(value))
         value = "…"; /* --max-new-tokens 8 is none */
     else
         value = short_paths(d->arena, value);
     return lpo_arena_printf(d->arena, "%.*s%s", (int)key, word, value);
 }
 
-const char *lpo_run_command(const struct lpo_run_data *d)
+const char *lpo_report_run_command(const struct lpo_rundir *d)
 {
     const char **words;
     size_t n = words_of(d, &words);

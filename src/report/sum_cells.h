@@ -10,8 +10,9 @@ struct lpo_table;
 /* `ns` of this sum, its total or its mean: unknown where no launch has a duration, an estimate
  * where some durations are shares of a CUDA graph's and `some` says that not all of the graph
  * counts. */
-void lpo_row_sum_ns(struct lpo_table *t, const struct lpo_sum *s, int64_t ns, bool some);
+void lpo_report_row_sum_ns(struct lpo_table *t, const struct lpo_sum *s, int64_t ns, bool some);
 /* The shortest or longest launch: measured, or not told. */
-void lpo_row_sum_extreme(struct lpo_table *t, const struct lpo_sum *s, int64_t ns);
+void lpo_report_row_sum_extreme(struct lpo_table *t, const struct lpo_sum *s, int64_t ns);
 /* The total as a part of `total_ns`. */
-void lpo_row_sum_share(struct lpo_table *t, const struct lpo_sum *s, int64_t total_ns, bool some);
+void lpo_report_row_sum_share(struct lpo_table *t, const struct lpo_sum *s, int64_t total_ns,
+                              bool some);

@@ -2,13 +2,13 @@
 
 #include <stdlib.h>
 
+#include "analysis/analysis.h"
+#include "analysis/wall/timeline.h"
 #include "region/group.h"
 #include "region/order.h"
 #include "region/pairmap.h"
-#include "analysis/wall/timeline.h"
 #include "region/tree.h"
-#include "analysis/analysis.h"
-#include "report/doc.h"
+#include "report/doc/doc.h"
 #include "util/arena.h"
 #include "util/str.h"
 
@@ -27,9 +27,9 @@ static int64_t first_moment(const struct lpo_trace *t)
 {
     int64_t ns = INT64_MAX;
 
-    for (size_t i = 0; i < t->works.len; i++)
-        if (!(t->works.at[i].flags & LPO_WORK_UNTIMED) && t->works.at[i].start_ns < ns)
-            ns = t->works.at[i].start_ns;
+    for (size_t i = 0; i < t->gpu_ops.len; i++)
+        if (!(t->gpu_ops.at[i].flags & LPO_WORK_UNTIMED) && t->gpu_ops.at[i].start_ns < ns)
+            ns = t->gpu_ops.at[i].start_ns;
     for (size_t i = 0; i < t->ranges.len; i++)
         if (t->ranges.at[i].start_ns < ns)
             ns = t->ranges.at[i].start_ns;
@@ -48,7 +48,7 @@ static const char *node_name(struct builder *b, uint32_t node)
 }
 
 /* As everywhere: '~' before what is estimated. */
-static const char *work_name(struct builder *b, const struct lpo_work *w)
+static const char *gpu_op_name(struct builder *b, const struct lpo_gpu_op *w)
 {
     const char *name = lpo_trace_text(b->a->trace, w->name);
 
@@ -68,8 +68,8 @@ struct band {
 static void close_band(struct builder *b, struct band *band)
 {
     if (band->node != LPO_NONE)
-        lpo_figure_span(b->f, band->lane, node_name(b, band->node), band->start_ns - b->zero_ns,
-                        band->end_ns - b->zero_ns);
+        lpo_doc_figure_span(b->f, band->lane, node_name(b, band->node), band->start_ns - b->zero_ns,
+                            band->end_ns - b->zero_ns);
     band->node = LPO_NONE;
 }
 
@@ -89,7 +89,7 @@ static void add_bands(struct builder *b, const uint32_t *rows, size_t count, con
     for (int i = 0; i < REGION_LEVELS; i++)
         bands[i] = (struct band){ .node = LPO_NONE, .lane = LPO_NONE };
     for (size_t i = 0; i < count; i++) {
-        const struct lpo_work *w = &tree->trace->works.at[rows[i]];
+        const struct lpo_gpu_op *w = &tree->trace->gpu_ops.at[rows[i]];
         uint32_t leaf = tree->places.at[lpo_region_place(tree, w)].leaf;
 
         for (unsigned level = 0; level < REGION_LEVELS; level++) {
@@ -101,7 +101,7 @@ static void add_bands(struct builder *b, const uint32_t *rows, size_t count, con
             if (node == LPO_NONE)
                 continue;
             if (band->lane == LPO_NONE)
-                band->lane = lpo_figure_lane(
+                band->lane = lpo_doc_figure_lane(
                     b->f, group, lpo_arena_printf(b->doc->arena, "regions, level %u", level + 1));
             if (band->node == LPO_NONE)
                 band->start_ns = band->end_ns = w->start_ns;
@@ -114,10 +114,10 @@ static void add_bands(struct builder *b, const uint32_t *rows, size_t count, con
         close_band(b, &bands[i]);
 }
 
-static bool work_before(const void *trace, uint32_t x, uint32_t y)
+static bool gpu_op_before(const void *trace, uint32_t x, uint32_t y)
 {
     const struct lpo_trace *t = trace;
-    const struct lpo_work *a = &t->works.at[x], *c = &t->works.at[y];
+    const struct lpo_gpu_op *a = &t->gpu_ops.at[x], *c = &t->gpu_ops.at[y];
 
     return a->device != c->device ? a->device < c->device : a->start_ns < c->start_ns;
 }
@@ -134,41 +134,41 @@ static const char *device_group(struct builder *b, uint16_t index)
 static void add_device(struct builder *b, const uint32_t *rows, size_t count)
 {
     const struct lpo_trace *t = b->a->trace;
-    const char *group = device_group(b, t->works.at[rows[0]].device);
+    const char *group = device_group(b, t->gpu_ops.at[rows[0]].device);
     struct lpo_pairmap streams = { 0 };
     LPO_VEC(uint32_t) lanes = { 0 };
 
     add_bands(b, rows, count, group);
     for (size_t i = 0; i < count; i++) {
-        const struct lpo_work *w = &t->works.at[rows[i]];
+        const struct lpo_gpu_op *w = &t->gpu_ops.at[rows[i]];
         bool fresh;
-        uint32_t row = lpo_pairmap_put(&streams, w->stream, 0, (uint32_t)lanes.len, &fresh);
+        uint32_t row = lpo_region_pairmap_put(&streams, w->stream, 0, (uint32_t)lanes.len, &fresh);
 
         if (fresh)
             lpo_vec_push(&lanes,
-                         lpo_figure_lane(b->f, group,
-                                         lpo_arena_printf(b->doc->arena, "stream %u", w->stream)));
-        lpo_figure_span(b->f, lanes.at[row], work_name(b, w), w->start_ns - b->zero_ns,
-                        w->end_ns - b->zero_ns);
+                         lpo_doc_figure_lane(
+                             b->f, group, lpo_arena_printf(b->doc->arena, "stream %u", w->stream)));
+        lpo_doc_figure_span(b->f, lanes.at[row], gpu_op_name(b, w), w->start_ns - b->zero_ns,
+                            w->end_ns - b->zero_ns);
     }
     lpo_vec_free(&lanes);
-    lpo_pairmap_free(&streams);
+    lpo_region_pairmap_free(&streams);
 }
 
 static void add_devices(struct builder *b)
 {
     const struct lpo_trace *t = b->a->trace;
-    uint32_t *rows = lpo_xrealloc(NULL, t->works.len + 1, sizeof *rows);
+    uint32_t *rows = lpo_xrealloc(NULL, t->gpu_ops.len + 1, sizeof *rows);
     size_t n = 0;
 
-    for (size_t i = 0; i < t->works.len; i++)
-        if (!(t->works.at[i].flags & (LPO_WORK_UNTIMED | LPO_WORK_NO_LENGTH)))
+    for (size_t i = 0; i < t->gpu_ops.len; i++)
+        if (!(t->gpu_ops.at[i].flags & (LPO_WORK_UNTIMED | LPO_WORK_NO_LENGTH)))
             rows[n++] = (uint32_t)i;
-    lpo_order_sort(rows, n, work_before, t);
+    lpo_region_order_sort(rows, n, gpu_op_before, t);
     for (size_t i = 0; i < n;) {
         size_t from = i;
 
-        while (i < n && t->works.at[rows[i]].device == t->works.at[rows[from]].device)
+        while (i < n && t->gpu_ops.at[rows[i]].device == t->gpu_ops.at[rows[from]].device)
             i++;
         add_device(b, rows + from, i - from);
     }
@@ -178,8 +178,8 @@ static void add_devices(struct builder *b)
 static void add_ranges(struct builder *b, enum lpo_range_kind kind)
 {
     const struct lpo_trace *t = b->a->trace;
-    struct lpo_group ranges = lpo_group_ranges(t, kind);
-    struct lpo_ends ends = lpo_ends_find(t);
+    struct lpo_group ranges = lpo_region_group_ranges(t, kind);
+    struct lpo_str_ends ends = lpo_region_ends_find(t);
 
     for (size_t i = 0; i < t->threads.len; i++) {
         const struct lpo_process *p = &t->processes.at[t->threads.at[i].process];
@@ -187,23 +187,23 @@ static void add_ranges(struct builder *b, enum lpo_range_kind kind)
 
         if (ranges.starts[i] == ranges.starts[i + 1])
             continue;
-        lane = lpo_figure_lane(b->f,
-                               lpo_arena_printf(b->doc->arena, "process %lld", (long long)p->pid),
-                               lpo_arena_printf(b->doc->arena, "thread %lld, %s ranges",
-                                                (long long)t->threads.at[i].tid,
-                                                kind == LPO_PUSH_POP ? "push/pop" : "start/end"));
+        lane = lpo_doc_figure_lane(
+            b->f, lpo_arena_printf(b->doc->arena, "process %lld", (long long)p->pid),
+            lpo_arena_printf(b->doc->arena, "thread %lld, %s ranges",
+                             (long long)t->threads.at[i].tid,
+                             kind == LPO_PUSH_POP ? "push/pop" : "start/end"));
         for (size_t k = ranges.starts[i]; k < ranges.starts[i + 1]; k++) {
             const struct lpo_range *r = &t->ranges.at[ranges.rows[k]];
 
-            lpo_figure_span(b->f, lane, lpo_trace_text(t, r->name), r->start_ns - b->zero_ns,
-                            lpo_range_end(&ends, t, r) - b->zero_ns);
+            lpo_doc_figure_span(b->f, lane, lpo_trace_text(t, r->name), r->start_ns - b->zero_ns,
+                                lpo_region_range_end(&ends, t, r) - b->zero_ns);
         }
     }
-    lpo_ends_free(&ends);
-    lpo_group_free(&ranges);
+    lpo_region_ends_free(&ends);
+    lpo_region_group_free(&ranges);
 }
 
-struct lpo_doc *lpo_timeline_doc(const struct lpo_analysis *a)
+struct lpo_doc *lpo_report_timeline_doc(const struct lpo_analysis *a)
 {
     struct builder b = { .a = a, .doc = lpo_doc_create("timeline", "lpo timeline") };
 

@@ -8,4 +8,4 @@ struct lpo_analysis;
 struct lpo_doc;
 
 /* The document borrows names from the analysis, which must outlive it. */
-struct lpo_doc *lpo_timeline_doc(const struct lpo_analysis *a);
+struct lpo_doc *lpo_report_timeline_doc(const struct lpo_analysis *a);

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <time.h>
 
-static inline int64_t lpo_clock_of(clockid_t id)
+static inline int64_t lpo_run_clock_of(clockid_t id)
 {
     struct timespec t;
 
@@ -13,13 +13,13 @@ static inline int64_t lpo_clock_of(clockid_t id)
 }
 
 /* For durations. */
-static inline int64_t lpo_clock_ns(void)
+static inline int64_t lpo_run_clock_ns(void)
 {
-    return lpo_clock_of(CLOCK_MONOTONIC);
+    return lpo_run_clock_of(CLOCK_MONOTONIC);
 }
 
 /* For dates. */
-static inline int64_t lpo_clock_unix_ns(void)
+static inline int64_t lpo_run_clock_unix_ns(void)
 {
-    return lpo_clock_of(CLOCK_REALTIME);
+    return lpo_run_clock_of(CLOCK_REALTIME);
 }

@@ -7,7 +7,7 @@
 #include "util/arena.h"
 #include "util/str.h"
 
-const char *lpo_conf_word(struct lpo_arena *a, const struct lpo_node *n)
+const char *lpo_run_conf_word(struct lpo_arena *a, const struct lpo_node *n)
 {
     switch (n ? n->kind : LPO_NODE_NULL) {
     case LPO_NODE_STRING:
@@ -48,15 +48,15 @@ static void add(struct lpo_arena *a, const char ***words, size_t *len, const cha
     *words = grown;
 }
 
-size_t lpo_conf_list(struct lpo_arena *a, const struct lpo_node *knobs, const char *key,
-                     bool commas, const char ***out)
+size_t lpo_run_conf_list(struct lpo_arena *a, const struct lpo_node *knobs, const char *key,
+                         bool commas, const char ***out)
 {
     const struct lpo_node *n = lpo_node_at(knobs, key);
     size_t count = !n ? 0 : n->kind == LPO_NODE_LIST ? n->count : 1, len = 0;
 
     *out = NULL;
     for (size_t i = 0; i < count; i++) {
-        const char *p = lpo_conf_word(a, n->kind == LPO_NODE_LIST ? n->items[i] : n);
+        const char *p = lpo_run_conf_word(a, n->kind == LPO_NODE_LIST ? n->items[i] : n);
 
         while (p && *p) {
             size_t end = commas ? strcspn(p, ",") : strlen(p);
@@ -68,10 +68,10 @@ size_t lpo_conf_list(struct lpo_arena *a, const struct lpo_node *knobs, const ch
     return len;
 }
 
-const char *lpo_conf_joined(struct lpo_arena *a, const struct lpo_node *knobs, const char *key)
+const char *lpo_run_conf_joined(struct lpo_arena *a, const struct lpo_node *knobs, const char *key)
 {
     const char **words;
-    size_t n = lpo_conf_list(a, knobs, key, true, &words);
+    size_t n = lpo_run_conf_list(a, knobs, key, true, &words);
     LPO_STR out = { 0 };
 
     for (size_t i = 0; i < n; i++)
@@ -79,16 +79,16 @@ const char *lpo_conf_joined(struct lpo_arena *a, const struct lpo_node *knobs, c
     return n ? lpo_arena_strdup(a, out.at) : NULL;
 }
 
-void lpo_conf_add_words(struct lpo_arena *a, const struct lpo_node *knobs, const char *key,
-                        struct lpo_step *step)
+void lpo_run_conf_add_words(struct lpo_arena *a, const struct lpo_node *knobs, const char *key,
+                            struct lpo_step *step)
 {
     const struct lpo_node *n = lpo_node_at(knobs, key);
     size_t count = !n ? 0 : n->kind == LPO_NODE_LIST ? n->count : 1;
 
     for (size_t i = 0; i < count; i++) {
-        const char *word = lpo_conf_word(a, n->kind == LPO_NODE_LIST ? n->items[i] : n);
+        const char *word = lpo_run_conf_word(a, n->kind == LPO_NODE_LIST ? n->items[i] : n);
 
         if (word) /* an empty one is a word, too */
-            lpo_step_arg(a, step, word);
+            lpo_run_step_arg(a, step, word);
     }
 }

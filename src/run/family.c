@@ -55,7 +55,7 @@ static int kill_children(pid_t spare)
     return found;
 }
 
-int lpo_family_kill(pid_t spare)
+int lpo_run_family_kill(pid_t spare)
 {
     int ended = 0;
 

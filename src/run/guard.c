@@ -54,7 +54,7 @@ static int end_alike(int status)
     return WEXITSTATUS(status);
 }
 
-int lpo_guard_main(int argc, const char *const *argv)
+int lpo_run_guard_main(int argc, const char *const *argv)
 {
     sigset_t set;
     pid_t parent = argc > 1 ? (pid_t)atoi(argv[0]) : -1, child;
@@ -88,7 +88,7 @@ int lpo_guard_main(int argc, const char *const *argv)
 
         sigwait(&set, &sig);
         if (sig == SIGUSR1) {
-            lpo_family_kill(-1);
+            lpo_run_family_kill(-1);
             return 1;
         }
         if (sig != SIGCHLD)

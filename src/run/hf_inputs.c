@@ -12,7 +12,7 @@
 /* A name that Python reads in its own way is left to it. */
 static const char *local(struct lpo_arena *a, const char *cwd, const char *name)
 {
-    return name && *name && !lpo_starts(name, "~") ? lpo_path_join(a, cwd, name) : NULL;
+    return name && *name && !lpo_str_starts(name, "~") ? lpo_path_join(a, cwd, name) : NULL;
 }
 
 static int check_model(struct lpo_arena *a, const char *cwd, const char *name, struct lpo_err *err)
@@ -42,26 +42,26 @@ static bool names_a_sample(const char *text)
 
 static int check_list(const char *path, const char *name, struct lpo_err *err)
 {
-    LPO_AUTO(lpo_text) text = NULL;
+    LPO_AUTO(lpo_file_text) text = NULL;
 
-    if (lpo_text_read(path, &text, err) < 0)
+    if (lpo_file_text_read(path, &text, err) < 0)
         return lpo_ctx(err, "cannot read the file list '%s'", name);
     if (!names_a_sample(text->at))
         return lpo_fail(err, LPO_E_CONFIG, "the file list '%s' names no sample", name);
     return 0;
 }
 
-int lpo_hf_inputs_check(struct lpo_arena *a, const struct lpo_node *config, const char *cwd,
-                        struct lpo_err *err)
+int lpo_run_hf_inputs_check(struct lpo_arena *a, const struct lpo_node *config, const char *cwd,
+                            struct lpo_err *err)
 {
-    const char *list = lpo_conf_text(config, "run.dataset_subset_filelist", NULL);
-    const char *root = lpo_conf_text(config, "dataset.root", NULL);
+    const char *list = lpo_node_conf_text(config, "run.dataset_subset_filelist", NULL);
+    const char *root = lpo_node_conf_text(config, "dataset.root", NULL);
     const char *path;
 
-    if (check_model(a, cwd, lpo_conf_text(config, "model.path", NULL), err) < 0)
+    if (check_model(a, cwd, lpo_node_conf_text(config, "model.path", NULL), err) < 0)
         return err->code;
     if (!list)
-        list = lpo_conf_text(config, "dataset.subset_filelist", NULL);
+        list = lpo_node_conf_text(config, "dataset.subset_filelist", NULL);
     path = local(a, cwd, list);
     if (path)
         return check_list(path, list, err);

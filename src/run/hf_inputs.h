@@ -9,5 +9,5 @@ struct lpo_err;
 struct lpo_node;
 
 /* Relative names are those of a program started in `cwd`. */
-int lpo_hf_inputs_check(struct lpo_arena *a, const struct lpo_node *config, const char *cwd,
-                        struct lpo_err *err);
+int lpo_run_hf_inputs_check(struct lpo_arena *a, const struct lpo_node *config, const char *cwd,
+                            struct lpo_err *err);

@@ -38,10 +38,10 @@ static struct lpo_node *describe_file(struct lpo_arena *a, const char *root, con
 static struct lpo_node *describe_list(struct lpo_arena *a, const char *path, const char *root)
 {
     struct lpo_node *rows = lpo_node_list(a);
-    LPO_AUTO(lpo_text) text = NULL;
+    LPO_AUTO(lpo_file_text) text = NULL;
     char *rest = NULL;
 
-    if (lpo_text_read(path, &text, NULL) < 0)
+    if (lpo_file_text_read(path, &text, NULL) < 0)
         return lpo_node_null(a);
     for (char *line = strtok_r(text->at, "\n", &rest); line && rows->count < MAX_SAMPLES;
          line = strtok_r(NULL, "\n", &rest)) {
@@ -54,19 +54,19 @@ static struct lpo_node *describe_list(struct lpo_arena *a, const char *path, con
     return rows;
 }
 
-struct lpo_node *lpo_inputs_describe(struct lpo_arena *a, const struct lpo_node *config,
-                                     const char *call_dir)
+struct lpo_node *lpo_run_inputs_describe(struct lpo_arena *a, const struct lpo_node *config,
+                                         const char *call_dir)
 {
     static const char *const sections[] = { "workload", "model", "infer", "dataset" };
-    const struct lpo_node *masked = lpo_provenance_mask(a, config);
+    const struct lpo_node *masked = lpo_run_provenance_mask(a, config);
     struct lpo_node *out = lpo_node_map(a);
-    const char *list = lpo_conf_text(config, "run.dataset_subset_filelist", NULL);
-    const char *root = lpo_conf_text(config, "dataset.root", call_dir);
+    const char *list = lpo_node_conf_text(config, "run.dataset_subset_filelist", NULL);
+    const char *root = lpo_node_conf_text(config, "dataset.root", call_dir);
 
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         copy_section(a, out, masked, sections[i]);
     if (!list)
-        list = lpo_conf_text(config, "dataset.subset_filelist", NULL);
+        list = lpo_node_conf_text(config, "dataset.subset_filelist", NULL);
     lpo_node_set(a, out, "samples",
                  list ? describe_list(a, lpo_path_join(a, call_dir, list), root)
                       : lpo_node_null(a));

@@ -6,5 +6,5 @@ struct lpo_node;
 
 /* Workload, model, generation settings and dataset, and each file of the sample list with its size
  * (a file that is not there says so). */
-struct lpo_node *lpo_inputs_describe(struct lpo_arena *a, const struct lpo_node *config,
-                                     const char *call_dir);
+struct lpo_node *lpo_run_inputs_describe(struct lpo_arena *a, const struct lpo_node *config,
+                                         const char *call_dir);

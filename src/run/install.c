@@ -23,7 +23,7 @@ static const char *const places[] = {
     "../lib64/llm-perf-opt",
 };
 
-const char *lpo_install_find(struct lpo_arena *a, const char *name)
+const char *lpo_run_install_find(struct lpo_arena *a, const char *name)
 {
     const char *base = lpo_path_program_dir(a);
 
@@ -40,7 +40,7 @@ const char *lpo_install_find(struct lpo_arena *a, const char *name)
     return NULL;
 }
 
-const char *lpo_install_user_dir(struct lpo_arena *a)
+const char *lpo_run_install_user_dir(struct lpo_arena *a)
 {
     const char *base = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
 
@@ -49,12 +49,12 @@ const char *lpo_install_user_dir(struct lpo_arena *a)
     return home && *home ? lpo_path_join(a, home, ".config/llm-perf-opt") : NULL;
 }
 
-const char **lpo_install_config_dirs(struct lpo_arena *a, const char *given,
-                                     const char *config_name)
+const char **lpo_run_install_config_dirs(struct lpo_arena *a, const char *given,
+                                         const char *config_name)
 {
     const char **dirs = lpo_arena_array(a, 5, sizeof *dirs);
-    const char *others[] = { getenv("LPO_CONFIG_DIR"), lpo_install_user_dir(a),
-                             lpo_install_find(a, "conf") };
+    const char *others[] = { getenv("LPO_CONFIG_DIR"), lpo_run_install_user_dir(a),
+                             lpo_run_install_find(a, "conf") };
     size_t n = 0;
 
     if (given) {
@@ -68,7 +68,7 @@ const char **lpo_install_config_dirs(struct lpo_arena *a, const char *given,
     return dirs;
 }
 
-const char *lpo_install_self(struct lpo_arena *a)
+const char *lpo_run_install_self(struct lpo_arena *a)
 {
     char self[4096];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "run/rundir.h"
+#include "run/folder.h"
 #include "run/supervise.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -21,7 +21,7 @@ static const char *const state_names[] = {
 
 enum { NSTATES = sizeof state_names / sizeof *state_names };
 
-const char *lpo_state_name(enum lpo_state state)
+const char *lpo_run_state_name(enum lpo_state state)
 {
     return state_names[state];
 }
@@ -34,7 +34,7 @@ static int state_from(const char *name)
     return -1;
 }
 
-struct lpo_stage_record *lpo_manifest_stage(struct lpo_manifest *m, const char *name)
+struct lpo_stage_record *lpo_run_manifest_stage(struct lpo_manifest *m, const char *name)
 {
     for (size_t i = 0; i < m->nstages; i++)
         if (strcmp(m->stages[i].name, name) == 0)
@@ -52,14 +52,14 @@ static void *grow(struct lpo_arena *a, void *rows, size_t n, size_t size)
     return grown;
 }
 
-struct lpo_stage_record *lpo_manifest_add(struct lpo_manifest *m, const char *name)
+struct lpo_stage_record *lpo_run_manifest_add(struct lpo_manifest *m, const char *name)
 {
     m->stages = grow(m->arena, m->stages, m->nstages, sizeof *m->stages);
     m->stages[m->nstages].name = lpo_arena_strdup(m->arena, name);
     return &m->stages[m->nstages++];
 }
 
-void lpo_manifest_note(struct lpo_manifest *m, struct lpo_stage_record *s, const char *fmt, ...)
+void lpo_run_manifest_note(struct lpo_manifest *m, struct lpo_stage_record *s, const char *fmt, ...)
 {
     char text[1024];
     va_list ap;
@@ -74,8 +74,8 @@ void lpo_manifest_note(struct lpo_manifest *m, struct lpo_stage_record *s, const
     s->notes[s->nnotes++] = lpo_arena_strdup(m->arena, text);
 }
 
-void lpo_manifest_step(struct lpo_manifest *m, struct lpo_stage_record *s, const char *label,
-                       const char *outcome, const struct lpo_result *r)
+void lpo_run_manifest_step(struct lpo_manifest *m, struct lpo_stage_record *s, const char *label,
+                           const char *outcome, const struct lpo_result *r)
 {
     s->steps = grow(m->arena, s->steps, s->nsteps, sizeof *s->steps);
     s->steps[s->nsteps++] = (struct lpo_step_record){
@@ -132,7 +132,7 @@ static void write_stage(struct lpo_json_writer *w, const struct lpo_stage_record
     lpo_jw_end(w);
 }
 
-int lpo_manifest_save(const struct lpo_manifest *m, struct lpo_err *err)
+int lpo_run_manifest_save(const struct lpo_manifest *m, struct lpo_err *err)
 {
     LPO_STR out = { 0 };
     struct lpo_json_writer w = lpo_json_writer(&out, 2);
@@ -152,7 +152,7 @@ int lpo_manifest_save(const struct lpo_manifest *m, struct lpo_err *err)
         write_stage(&w, &m->stages[i]);
     lpo_jw_end(&w);
     lpo_jw_end(&w);
-    if (lpo_rundir_write(m->dir, "run.json", out.at, out.len, err) < 0)
+    if (lpo_run_folder_write(m->dir, "run.json", out.at, out.len, err) < 0)
         return lpo_ctx(err, "cannot save the state of this run");
     return 0;
 }
@@ -195,7 +195,7 @@ static int read_stage(struct lpo_manifest *m, const struct lpo_json *v, struct l
 
     if (!name || state < 0)
         return lpo_fail(err, LPO_E_FORMAT, "a stage without a name or a known state");
-    s = lpo_manifest_add(m, name);
+    s = lpo_run_manifest_add(m, name);
     s->state = (enum lpo_state)state;
     s->message = lpo_json_text(lpo_json_get(v, "message"), NULL);
     s->started_ns = lpo_json_int(lpo_json_get(v, "started_unix_ns"), 0);
@@ -230,7 +230,7 @@ static int read_manifest(struct lpo_manifest *m, const struct lpo_json *v, struc
     return 0;
 }
 
-int lpo_manifest_load(struct lpo_manifest *m, struct lpo_err *err)
+int lpo_run_manifest_load(struct lpo_manifest *m, struct lpo_err *err)
 {
     const char *path = lpo_path_join(m->arena, m->dir, "run.json");
     const struct lpo_json *v = NULL;

@@ -59,15 +59,16 @@ struct lpo_manifest {
     size_t nstages;
 };
 
-struct lpo_stage_record *lpo_manifest_stage(struct lpo_manifest *m, const char *name); /* or NULL */
-struct lpo_stage_record *lpo_manifest_add(struct lpo_manifest *m, const char *name);
-void lpo_manifest_note(struct lpo_manifest *m, struct lpo_stage_record *s, const char *fmt, ...)
+struct lpo_stage_record *lpo_run_manifest_stage(struct lpo_manifest *m,
+                                                const char *name); /* or NULL */
+struct lpo_stage_record *lpo_run_manifest_add(struct lpo_manifest *m, const char *name);
+void lpo_run_manifest_note(struct lpo_manifest *m, struct lpo_stage_record *s, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-void lpo_manifest_step(struct lpo_manifest *m, struct lpo_stage_record *s, const char *label,
-                       const char *outcome, const struct lpo_result *r);
+void lpo_run_manifest_step(struct lpo_manifest *m, struct lpo_stage_record *s, const char *label,
+                           const char *outcome, const struct lpo_result *r);
 
-int lpo_manifest_save(const struct lpo_manifest *m, struct lpo_err *err);
+int lpo_run_manifest_save(const struct lpo_manifest *m, struct lpo_err *err);
 /* Into `m`, whose arena and dir are set. */
-int lpo_manifest_load(struct lpo_manifest *m, struct lpo_err *err);
+int lpo_run_manifest_load(struct lpo_manifest *m, struct lpo_err *err);
 
-const char *lpo_state_name(enum lpo_state state); /* "pending", "running", … */
+const char *lpo_run_state_name(enum lpo_state state); /* "pending", "running", … */

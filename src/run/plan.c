@@ -8,7 +8,7 @@
 #include "util/arena.h"
 #include "util/str.h"
 
-struct lpo_step *lpo_steps_add(struct lpo_steps *steps, const char *label)
+struct lpo_step *lpo_run_steps_add(struct lpo_steps *steps, const char *label)
 {
     if (steps->len == steps->cap) {
         size_t cap = steps->cap ? steps->cap * 2 : 4;
@@ -23,7 +23,7 @@ struct lpo_step *lpo_steps_add(struct lpo_steps *steps, const char *label)
     return &steps->at[steps->len++];
 }
 
-void lpo_step_arg(struct lpo_arena *a, struct lpo_step *step, const char *word)
+void lpo_run_step_arg(struct lpo_arena *a, struct lpo_step *step, const char *word)
 {
     const char **grown = lpo_arena_array(a, step->argc + 2, sizeof *grown);
 
@@ -33,7 +33,7 @@ void lpo_step_arg(struct lpo_arena *a, struct lpo_step *step, const char *word)
     step->argv = grown;
 }
 
-void lpo_step_argf(struct lpo_arena *a, struct lpo_step *step, const char *fmt, ...)
+void lpo_run_step_argf(struct lpo_arena *a, struct lpo_step *step, const char *fmt, ...)
 {
     va_list ap;
     char *word;
@@ -46,16 +46,17 @@ void lpo_step_argf(struct lpo_arena *a, struct lpo_step *step, const char *fmt, 
     va_start(ap, fmt);
     vsnprintf(word, (size_t)(n < 0 ? 0 : n) + 1, fmt, ap);
     va_end(ap);
-    lpo_step_arg(a, step, word);
+    lpo_run_step_arg(a, step, word);
 }
 
-void lpo_step_args(struct lpo_arena *a, struct lpo_step *step, const char *const *words)
+void lpo_run_step_args(struct lpo_arena *a, struct lpo_step *step, const char *const *words)
 {
     for (; *words; words++)
-        lpo_step_arg(a, step, *words);
+        lpo_run_step_arg(a, step, *words);
 }
 
-void lpo_step_env(struct lpo_arena *a, struct lpo_step *step, const char *name, const char *value)
+void lpo_run_step_env(struct lpo_arena *a, struct lpo_step *step, const char *name,
+                      const char *value)
 {
     struct lpo_env_var *grown;
 
@@ -72,7 +73,7 @@ void lpo_step_env(struct lpo_arena *a, struct lpo_step *step, const char *name, 
     step->env = grown;
 }
 
-bool lpo_env_is_secret(const char *name)
+bool lpo_run_env_is_secret(const char *name)
 {
     static const char *const marks[] = { "TOKEN",  "KEY",    "PASSWORD",
                                          "PASSWD", "SECRET", "CREDENTIAL" };
@@ -88,7 +89,7 @@ bool lpo_env_is_secret(const char *name)
     return false;
 }
 
-void lpo_step_print(const struct lpo_step *step, struct lpo_str *out)
+void lpo_run_step_print(const struct lpo_step *step, struct lpo_str *out)
 {
     if (step->cwd) {
         lpo_str_add(out, "cd ");
@@ -102,7 +103,7 @@ void lpo_step_print(const struct lpo_step *step, struct lpo_str *out)
 
         if (!v->value) {
             lpo_str_addf(out, "-u %s ", v->name);
-        } else if (lpo_env_is_secret(v->name)) {
+        } else if (lpo_run_env_is_secret(v->name)) {
             lpo_str_addf(out, "%s=\"$%s\" ", v->name, v->name);
         } else {
             lpo_str_addf(out, "%s=", v->name);

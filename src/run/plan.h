@@ -39,18 +39,19 @@ struct lpo_steps {
     size_t len, cap;
 };
 
-struct lpo_step *lpo_steps_add(struct lpo_steps *steps, const char *label);
-void lpo_step_arg(struct lpo_arena *a, struct lpo_step *step, const char *word);
-void lpo_step_argf(struct lpo_arena *a, struct lpo_step *step, const char *fmt, ...)
+struct lpo_step *lpo_run_steps_add(struct lpo_steps *steps, const char *label);
+void lpo_run_step_arg(struct lpo_arena *a, struct lpo_step *step, const char *word);
+void lpo_run_step_argf(struct lpo_arena *a, struct lpo_step *step, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-void lpo_step_args(struct lpo_arena *a, struct lpo_step *step, const char *const *words);
+void lpo_run_step_args(struct lpo_arena *a, struct lpo_step *step, const char *const *words);
 /* A later value replaces an earlier one. */
-void lpo_step_env(struct lpo_arena *a, struct lpo_step *step, const char *name, const char *value);
+void lpo_run_step_env(struct lpo_arena *a, struct lpo_step *step, const char *name,
+                      const char *value);
 
 /* Does a variable of this name hold something that must never reach a file? TOKEN, KEY, PASSWORD,
  * SECRET, CREDENTIAL anywhere in the name, in any case. */
-bool lpo_env_is_secret(const char *name);
+bool lpo_run_env_is_secret(const char *name);
 
 /* "cd dir && \\\nA=b \\\nprog arg …\n", quoted for a POSIX shell; secret values print as
  * "$NAME", so that the pasted command takes them from the shell around it. */
-void lpo_step_print(const struct lpo_step *step, struct lpo_str *out);
+void lpo_run_step_print(const struct lpo_step *step, struct lpo_str *out);

@@ -7,8 +7,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "hydra/node.h"
 #include "gpu/gpu.h"
+#include "hydra/node.h"
 #include "run/plan.h"
 #include "run/supervise.h"
 #include "util/arena.h"
@@ -26,10 +26,10 @@ static const int64_t tool_limit_ns = 20000000000;
 /* The value behind "key : value" of the first such line. */
 static const char *proc_value(struct lpo_arena *a, const char *path, const char *key)
 {
-    LPO_AUTO(lpo_text) text = NULL;
+    LPO_AUTO(lpo_file_text) text = NULL;
     const char *line;
 
-    if (lpo_text_read_limit(path, 1 << 20, &text, NULL) < 0)
+    if (lpo_file_text_read_limit(path, 1 << 20, &text, NULL) < 0)
         return NULL;
     line = strstr(text->at, key);
     if (!line)
@@ -43,12 +43,12 @@ static const char *proc_value(struct lpo_arena *a, const char *path, const char 
 }
 
 /* The first line that holds a digit. */
-const char *lpo_provenance_version(struct lpo_arena *a, const char *tool)
+const char *lpo_run_provenance_version(struct lpo_arena *a, const char *tool)
 {
     const char *const argv[] = { tool, "--version", NULL };
     LPO_STR out = { 0 };
 
-    if (!lpo_path_which(a, tool) || lpo_capture(argv, tool_limit_ns, &out, NULL) < 0)
+    if (!lpo_path_which(a, tool) || lpo_run_capture(argv, tool_limit_ns, &out, NULL) < 0)
         return NULL;
     for (const char *p = lpo_str_text(&out); *p;) {
         size_t n = strcspn(p, "\n");
@@ -65,7 +65,7 @@ static const char *one_line(struct lpo_arena *a, const char *const *argv)
 {
     LPO_STR out = { 0 };
 
-    if (!lpo_path_which(a, argv[0]) || lpo_capture(argv, tool_limit_ns, &out, NULL) < 0)
+    if (!lpo_path_which(a, argv[0]) || lpo_run_capture(argv, tool_limit_ns, &out, NULL) < 0)
         return NULL;
     return lpo_arena_strndup(a, lpo_str_text(&out), strcspn(lpo_str_text(&out), "\n"));
 }
@@ -114,7 +114,7 @@ static bool worth_keeping(const char *name)
     };
 
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
-        if (lpo_starts(name, starts[i]))
+        if (lpo_str_starts(name, starts[i]))
             return true;
     return false;
 }
@@ -127,13 +127,13 @@ static void write_variables(struct lpo_arena *a, struct lpo_json_writer *w)
         char *name = lpo_arena_strndup(a, *e, n);
 
         if (worth_keeping(name) && (*e)[n] == '=')
-            lpo_jw_text(w, name, lpo_env_is_secret(name) ? hidden : *e + n + 1);
+            lpo_jw_text(w, name, lpo_run_env_is_secret(name) ? hidden : *e + n + 1);
     }
     lpo_jw_end(w);
 }
 
-int lpo_provenance_env(struct lpo_arena *a, const char *work_dir, const char *const *tools,
-                       struct lpo_str *out, struct lpo_err *err)
+int lpo_run_provenance_env(struct lpo_arena *a, const char *work_dir, const char *const *tools,
+                           struct lpo_str *out, struct lpo_err *err)
 {
     struct lpo_json_writer w = lpo_json_writer(out, 2);
 
@@ -145,7 +145,7 @@ int lpo_provenance_env(struct lpo_arena *a, const char *work_dir, const char *co
     lpo_gpu_write(a, &w, "gpus");
     lpo_jw_object(&w, "tools");
     for (; *tools; tools++)
-        lpo_jw_text(&w, lpo_path_base(*tools), lpo_provenance_version(a, *tools));
+        lpo_jw_text(&w, lpo_path_base(*tools), lpo_run_provenance_version(a, *tools));
     lpo_jw_end(&w);
     write_git(a, &w, work_dir);
     write_variables(a, &w);
@@ -153,19 +153,19 @@ int lpo_provenance_env(struct lpo_arena *a, const char *work_dir, const char *co
     return 0;
 }
 
-struct lpo_node *lpo_provenance_mask(struct lpo_arena *a, const struct lpo_node *config)
+struct lpo_node *lpo_run_provenance_mask(struct lpo_arena *a, const struct lpo_node *config)
 {
     struct lpo_node *copy = lpo_node_clone(a, config);
     struct lpo_node *env = lpo_node_at(copy, "workload.env");
 
     for (size_t i = 0; env && env->kind == LPO_NODE_MAP && i < env->npairs; i++)
         if (env->pairs[i].key->kind == LPO_NODE_STRING &&
-            lpo_env_is_secret(env->pairs[i].key->text))
+            lpo_run_env_is_secret(env->pairs[i].key->text))
             env->pairs[i].value = lpo_node_string(a, hidden);
     return copy;
 }
 
-const char *lpo_provenance_mask_override(struct lpo_arena *a, const char *override)
+const char *lpo_run_provenance_mask_override(struct lpo_arena *a, const char *override)
 {
     size_t key = strcspn(override, "=");
     char *name = lpo_arena_strndup(a, override, key);
@@ -173,7 +173,7 @@ const char *lpo_provenance_mask_override(struct lpo_arena *a, const char *overri
     if (override[key] != '=' || !strstr(name, "env"))
         return override;
     /* workload.env={A: …} may hold a secret anywhere inside */
-    if (lpo_env_is_secret(name) || lpo_env_is_secret(override + key))
+    if (lpo_run_env_is_secret(name) || lpo_run_env_is_secret(override + key))
         return lpo_arena_printf(a, "%s=%s", name, hidden);
     return override;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-void lpo_stream_open(struct lpo_stream *s, int fd, const char *path, uint64_t limit)
+void lpo_run_stream_open(struct lpo_stream *s, int fd, const char *path, uint64_t limit)
 {
     *s = (struct lpo_stream){ .fd = fd, .file_fd = -1, .limit = limit };
     fcntl(fd, F_SETFL, O_NONBLOCK);
@@ -63,7 +63,7 @@ static void note_line(struct lpo_stream *s, const char *bytes, size_t len)
     }
 }
 
-void lpo_stream_pump(struct lpo_stream *s)
+void lpo_run_stream_pump(struct lpo_stream *s)
 {
     char buffer[65536];
 
@@ -86,10 +86,10 @@ void lpo_stream_pump(struct lpo_stream *s)
     }
 }
 
-void lpo_stream_close(struct lpo_stream *s)
+void lpo_run_stream_close(struct lpo_stream *s)
 {
     if (s->fd >= 0)
-        lpo_stream_pump(s);
+        lpo_run_stream_pump(s);
     if (s->fd >= 0)
         close(s->fd);
     if (s->file_fd >= 0 && close(s->file_fd) < 0 && !s->disk_errno)

@@ -17,7 +17,7 @@ struct lpo_stream {
 
 /* Takes over `fd`. A file that cannot be opened is remembered in disk_errno; the pipe is drained
  * all the same, so that the program does not block. */
-void lpo_stream_open(struct lpo_stream *s, int fd, const char *path, uint64_t limit);
+void lpo_run_stream_open(struct lpo_stream *s, int fd, const char *path, uint64_t limit);
 /* Reads what is there; closes the pipe at its end. */
-void lpo_stream_pump(struct lpo_stream *s);
-void lpo_stream_close(struct lpo_stream *s);
+void lpo_run_stream_pump(struct lpo_stream *s);
+void lpo_run_stream_close(struct lpo_stream *s);

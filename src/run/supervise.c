@@ -37,7 +37,7 @@ static struct {
     sigset_t before;
 } signals = { .fd = -1 };
 
-int lpo_supervise_begin(struct lpo_err *err)
+int lpo_run_supervise_begin(struct lpo_err *err)
 {
     sigset_t set;
 
@@ -58,7 +58,7 @@ int lpo_supervise_begin(struct lpo_err *err)
     return 0;
 }
 
-void lpo_supervise_end(void)
+void lpo_run_supervise_end(void)
 {
     if (signals.fd < 0)
         return;
@@ -67,12 +67,12 @@ void lpo_supervise_end(void)
     sigprocmask(SIG_SETMASK, &signals.before, NULL);
 }
 
-bool lpo_supervise_active(void)
+bool lpo_run_supervise_active(void)
 {
     return signals.fd >= 0;
 }
 
-bool lpo_supervise_interrupted(void)
+bool lpo_run_supervise_interrupted(void)
 {
     return signals.interrupted;
 }
@@ -171,14 +171,14 @@ static void ask_to_end(struct child *c, int sig)
     int64_t grace = c->watch && c->watch->grace_ns ? c->watch->grace_ns : default_grace_ns;
 
     c->asked = sig;
-    c->next_escalation = lpo_clock_ns() + grace;
+    c->next_escalation = lpo_run_clock_ns() + grace;
     /* the group first; KILL takes the guard too, so its family falls to us */
     kill(-c->pid, sig);
 }
 
 static void escalate(struct child *c)
 {
-    if (!c->asked || c->asked == SIGKILL || lpo_clock_ns() < c->next_escalation)
+    if (!c->asked || c->asked == SIGKILL || lpo_run_clock_ns() < c->next_escalation)
         return;
     ask_to_end(c, c->asked == SIGINT ? SIGTERM : SIGKILL);
 }
@@ -207,13 +207,13 @@ static void reap(struct child *c)
 {
     if (!c->ended && wait4(c->pid, &c->status, WNOHANG, &c->usage) == c->pid) {
         c->ended = true;
-        c->ended_at = lpo_clock_ns();
+        c->ended_at = lpo_run_clock_ns();
     }
 }
 
 static void check_deadline(struct child *c)
 {
-    if (c->deadline && !c->asked && lpo_clock_ns() >= c->deadline) {
+    if (c->deadline && !c->asked && lpo_run_clock_ns() >= c->deadline) {
         c->reason = LPO_END_TIMEOUT;
         ask_to_end(c, SIGTERM);
     }
@@ -224,7 +224,7 @@ static void tell(struct child *c)
     const char *line = c->err.last_line[0] ? c->err.last_line : c->out.last_line;
 
     if (c->watch && c->watch->tick)
-        c->watch->tick(c->watch->ctx, c->step, lpo_clock_ns() - c->started, line);
+        c->watch->tick(c->watch->ctx, c->step, lpo_run_clock_ns() - c->started, line);
 }
 
 static bool streams_open(const struct child *c)
@@ -244,11 +244,11 @@ static void watch_child(struct child *c)
         poll(fds, 3, c->ended ? 20 : TICK_MS);
         take_signals(c);
         if (fds[1].revents)
-            lpo_stream_pump(&c->out);
+            lpo_run_stream_pump(&c->out);
         if (fds[2].revents)
-            lpo_stream_pump(&c->err);
+            lpo_run_stream_pump(&c->err);
         reap(c);
-        if (c->ended && lpo_clock_ns() - c->ended_at > (int64_t)DRAIN_MS * 1000000)
+        if (c->ended && lpo_run_clock_ns() - c->ended_at > (int64_t)DRAIN_MS * 1000000)
             break;
         if (!c->ended) {
             check_deadline(c);
@@ -316,21 +316,21 @@ static int supervise(struct lpo_arena *a, struct child *c, struct lpo_err *err)
         return lpo_fail_errno(err, "cannot make a pipe");
     }
     c->status_fd = status[0];
-    lpo_stream_open(&c->out, out[0], c->step->stdout_path, c->step->output_limit);
-    lpo_stream_open(&c->err, errs[0], c->step->stderr_path, c->step->output_limit);
-    c->started = lpo_clock_ns();
+    lpo_run_stream_open(&c->out, out[0], c->step->stdout_path, c->step->output_limit);
+    lpo_run_stream_open(&c->err, errs[0], c->step->stderr_path, c->step->output_limit);
+    c->started = lpo_run_clock_ns();
     c->deadline = c->step->timeout_ns ? c->started + c->step->timeout_ns : 0;
-    c->result->started_ns = lpo_clock_unix_ns();
+    c->result->started_ns = lpo_run_clock_unix_ns();
     rc = spawn(a, c, out[1], errs[1], status[1]);
     close(out[1]);
     close(errs[1]);
     close(status[1]);
     if (rc == 0) {
         watch_child(c);
-        lpo_family_kill(-1);
+        lpo_run_family_kill(-1);
     }
-    lpo_stream_close(&c->out);
-    lpo_stream_close(&c->err);
+    lpo_run_stream_close(&c->out);
+    lpo_run_stream_close(&c->err);
     if (rc == 0)
         fill_result(c);
     else
@@ -339,14 +339,14 @@ static int supervise(struct lpo_arena *a, struct child *c, struct lpo_err *err)
     return 0;
 }
 
-int lpo_supervise(const struct lpo_step *step, const struct lpo_watch *watch,
-                  struct lpo_result *out, struct lpo_err *err)
+int lpo_run_supervise(const struct lpo_step *step, const struct lpo_watch *watch,
+                      struct lpo_result *out, struct lpo_err *err)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     struct child c = { .step = step, .watch = watch, .result = out };
 
     *out = (struct lpo_result){ 0 };
-    if (signals.fd < 0 && lpo_supervise_begin(err) < 0)
+    if (signals.fd < 0 && lpo_run_supervise_begin(err) < 0)
         return err->code;
     take_signals(NULL);
     if (signals.interrupted) {
@@ -356,8 +356,8 @@ int lpo_supervise(const struct lpo_step *step, const struct lpo_watch *watch,
     return supervise(a, &c, err);
 }
 
-void lpo_result_describe(const struct lpo_result *r, const struct lpo_step *step,
-                         struct lpo_str *out)
+void lpo_run_result_describe(const struct lpo_result *r, const struct lpo_step *step,
+                             struct lpo_str *out)
 {
     switch (r->end) {
     case LPO_END_EXIT:

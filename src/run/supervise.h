@@ -43,30 +43,30 @@ struct lpo_watch {
 };
 
 /* Blocks INT, TERM and HUP for the process and reads them from a descriptor; call once before the
- * first lpo_supervise(). Also makes lpo the reaper of orphans. */
-int lpo_supervise_begin(struct lpo_err *err);
-void lpo_supervise_end(void);
-bool lpo_supervise_active(void);      /* between the two */
-bool lpo_supervise_interrupted(void); /* did the user ask to stop? */
+ * first lpo_run_supervise(). Also makes lpo the reaper of orphans. */
+int lpo_run_supervise_begin(struct lpo_err *err);
+void lpo_run_supervise_end(void);
+bool lpo_run_supervise_active(void);      /* between the two */
+bool lpo_run_supervise_interrupted(void); /* did the user ask to stop? */
 
 /* Runs the step to its end. Fails only when supervision itself is impossible; a program that
  * fails, times out or cannot be started is a result. */
-int lpo_supervise(const struct lpo_step *step, const struct lpo_watch *watch,
-                  struct lpo_result *out, struct lpo_err *err);
+int lpo_run_supervise(const struct lpo_step *step, const struct lpo_watch *watch,
+                      struct lpo_result *out, struct lpo_err *err);
 
 /* One line for people: "exit code 3", "killed by signal 9 (Killed)", "time limit of 5 s reached".
  */
-void lpo_result_describe(const struct lpo_result *r, const struct lpo_step *step,
-                         struct lpo_str *out);
+void lpo_run_result_describe(const struct lpo_result *r, const struct lpo_step *step,
+                             struct lpo_str *out);
 
 /* Runs a short helper program (`git rev-parse`, `ncu --version`) and keeps its stdout (64 KiB at
  * most). Returns 0 only when it ended with exit code 0 within the limit. */
-int lpo_capture(const char *const *argv, int64_t timeout_ns, struct lpo_str *out,
-                struct lpo_err *err);
+int lpo_run_capture(const char *const *argv, int64_t timeout_ns, struct lpo_str *out,
+                    struct lpo_err *err);
 
 /* The same, its stdout in a temporary file that the caller removes; `limit` 0: all of it. */
-int lpo_capture_file(struct lpo_arena *a, const char *const *argv, int64_t timeout_ns,
-                     uint64_t limit, const char **out, struct lpo_err *err);
+int lpo_run_capture_file(struct lpo_arena *a, const char *const *argv, int64_t timeout_ns,
+                         uint64_t limit, const char **out, struct lpo_err *err);
 
 /* The hidden command behind the guard: argv is lpo's pid and the program; returns its exit code. */
-int lpo_guard_main(int argc, const char *const *argv);
+int lpo_run_guard_main(int argc, const char *const *argv);

@@ -35,27 +35,27 @@ struct kind {
 
 static const char *conf_text(struct builder *b, const char *path, const char *fallback)
 {
-    return lpo_conf_text(b->config, path, fallback);
+    return lpo_node_conf_text(b->config, path, fallback);
 }
 
 static int64_t max_new_tokens(const struct lpo_node *config, const struct lpo_workload_ask *ask)
 {
-    int64_t n = lpo_conf_int(config, "infer.max_new_tokens", 32);
+    int64_t n = lpo_node_conf_int(config, "infer.max_new_tokens", 32);
 
     if (ask->profiled)
-        n = lpo_conf_int(config, "run.representative_max_new_tokens", n);
+        n = lpo_node_conf_int(config, "run.representative_max_new_tokens", n);
     return ask->most_tokens && ask->most_tokens < n ? ask->most_tokens : n;
 }
 
 static int64_t repeats(const struct lpo_node *config, const struct lpo_workload_ask *ask)
 {
-    return ask->light ? 1 : lpo_conf_int(config, "run.repeats", 1);
+    return ask->light ? 1 : lpo_node_conf_int(config, "run.repeats", 1);
 }
 
 static void add_option(struct builder *b, const char *flag, const char *value)
 {
-    lpo_step_arg(b->a, b->step, flag);
-    lpo_step_arg(b->a, b->step, value);
+    lpo_run_step_arg(b->a, b->step, flag);
+    lpo_run_step_arg(b->a, b->step, value);
 }
 
 static void add_number(struct builder *b, const char *flag, int64_t value)
@@ -85,7 +85,7 @@ static int check_toy(struct builder *b)
 
     if (strcmp(device, "cpu") == 0 || strcmp(device, "cuda") == 0)
         return 0;
-    if (lpo_starts(device, "cuda:") && isdigit((unsigned char)number[1]) &&
+    if (lpo_str_starts(device, "cuda:") && isdigit((unsigned char)number[1]) &&
         strspn(number + 1, "0123456789") == strlen(number + 1) && device_number(device) < 1024)
         return 0;
     return lpo_fail(b->err, LPO_E_CONFIG,
@@ -99,13 +99,13 @@ static int toy_program(struct builder *b, const char *device, const char **out)
     bool told = cuda && cuda->kind == LPO_NODE_BOOL;
     bool wanted =
         told ? cuda->boolean : strcmp(device, "cpu") != 0 && lpo_path_exists("/dev/nvidiactl");
-    const char *gpu = wanted ? lpo_install_find(b->a, "toy_llm_cuda") : NULL;
+    const char *gpu = wanted ? lpo_run_install_find(b->a, "toy_llm_cuda") : NULL;
 
     if (told && wanted && !gpu)
         return lpo_fail(b->err, LPO_E_MISSING,
                         "workload.toy.cuda is true, but toy_llm_cuda is not beside lpo; "
                         "scripts/build-toy-cuda.sh builds it where nvcc is");
-    *out = gpu ? gpu : lpo_install_find(b->a, "toy_llm");
+    *out = gpu ? gpu : lpo_run_install_find(b->a, "toy_llm");
     if (*out)
         return 0;
     return lpo_fail(b->err, LPO_E_MISSING,
@@ -137,9 +137,9 @@ static int build_toy(struct builder *b)
 
     if (!program && toy_program(b, device, &program) < 0)
         return b->err->code;
-    lpo_step_arg(b->a, b->step, program);
+    lpo_run_step_arg(b->a, b->step, program);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        int64_t v = lpo_conf_int(b->config, numbers[i].key, -1);
+        int64_t v = lpo_node_conf_int(b->config, numbers[i].key, -1);
 
         if (v >= 0)
             add_number(b, numbers[i].flag, v);
@@ -147,11 +147,11 @@ static int build_toy(struct builder *b)
     add_number(b, "--max-new-tokens", max_new_tokens(b->config, b->ask));
     add_number(b, "--repeats", repeats(b->config, b->ask));
     add_option(b, "--temperature",
-               lpo_arena_printf(b->a, "%g", lpo_conf_real(b->config, "infer.temperature", 0)));
-    if (lpo_starts(device, "cuda"))
+               lpo_arena_printf(b->a, "%g", lpo_node_conf_real(b->config, "infer.temperature", 0)));
+    if (lpo_str_starts(device, "cuda"))
         add_number(b, "--device", device_number(device));
     add_outputs(b);
-    lpo_conf_add_words(b->a, b->config, "workload.toy.extra_args", b->step);
+    lpo_run_conf_add_words(b->a, b->config, "workload.toy.extra_args", b->step);
     return 0;
 }
 
@@ -160,7 +160,7 @@ static int check_hf(struct builder *b)
 {
     if (conf_text(b, "workload.program", NULL))
         return 0;
-    return lpo_hf_inputs_check(b->a, b->config, b->step->cwd, b->err);
+    return lpo_run_hf_inputs_check(b->a, b->config, b->step->cwd, b->err);
 }
 
 static int build_hf(struct builder *b)
@@ -170,7 +170,7 @@ static int build_hf(struct builder *b)
     char *settings = lpo_path_join(b->a, b->ask->out_dir, "settings.json");
 
     if (!program)
-        program = lpo_install_find(b->a, "hf_generate.py");
+        program = lpo_run_install_find(b->a, "hf_generate.py");
     if (!program)
         return lpo_fail(b->err, LPO_E_MISSING,
                         "hf_generate.py is not beside lpo; install lpo whole, or set "
@@ -187,15 +187,15 @@ static int build_hf(struct builder *b)
         struct lpo_json_writer w = lpo_json_writer(&text, 2);
 
         /* the program gets its variables from its environment, never from this file */
-        lpo_workload_settings(lpo_provenance_mask(b->a, b->config), b->ask, &w);
+        lpo_run_workload_settings(lpo_run_provenance_mask(b->a, b->config), b->ask, &w);
         if (lpo_file_write(settings, text.at, text.len, b->err) < 0)
             return b->err->code;
     }
-    lpo_step_arg(b->a, b->step, python);
-    lpo_step_arg(b->a, b->step, program);
+    lpo_run_step_arg(b->a, b->step, python);
+    lpo_run_step_arg(b->a, b->step, program);
     add_option(b, "--settings", settings);
     add_outputs(b);
-    lpo_conf_add_words(b->a, b->config, "workload.hf.extra_args", b->step);
+    lpo_run_conf_add_words(b->a, b->config, "workload.hf.extra_args", b->step);
     return 0;
 }
 
@@ -216,7 +216,7 @@ static int build_command(struct builder *b)
 
     if (check_command(b) < 0)
         return b->err->code;
-    lpo_conf_add_words(b->a, b->config, "workload.argv", b->step);
+    lpo_run_conf_add_words(b->a, b->config, "workload.argv", b->step);
     program = b->step->argv[b->step->argc - argv->count];
     if (!lpo_path_which(b->a, program))
         return lpo_fail(b->err, LPO_E_MISSING, "the program '%s' is not here or cannot be run",
@@ -232,7 +232,7 @@ static const struct kind kinds[] = {
 
 static const struct kind *find_kind(const struct lpo_node *config, struct lpo_err *err)
 {
-    const char *kind = lpo_conf_text(config, "workload.kind", "command");
+    const char *kind = lpo_node_conf_text(config, "workload.kind", "command");
 
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kinds[i].name, kind) == 0)
@@ -243,13 +243,13 @@ static const struct kind *find_kind(const struct lpo_node *config, struct lpo_er
 
 static const char *cwd_of(struct lpo_arena *a, const struct lpo_node *config, const char *call_dir)
 {
-    const char *cwd = lpo_conf_text(config, "workload.cwd", NULL);
+    const char *cwd = lpo_node_conf_text(config, "workload.cwd", NULL);
 
     return cwd ? lpo_path_join(a, call_dir, cwd) : call_dir;
 }
 
-int lpo_workload_check(struct lpo_arena *a, const struct lpo_node *config, const char *call_dir,
-                       struct lpo_err *err)
+int lpo_run_workload_check(struct lpo_arena *a, const struct lpo_node *config, const char *call_dir,
+                           struct lpo_err *err)
 {
     struct lpo_step step = { .cwd = cwd_of(a, config, call_dir) };
     struct builder b = { a, config, NULL, &step, err };
@@ -271,13 +271,14 @@ static void add_env(struct builder *b)
         const struct lpo_node *key = env->pairs[i].key;
 
         if (key->kind == LPO_NODE_STRING) /* null removes the variable */
-            lpo_step_env(b->a, b->step, key->text, lpo_conf_word(b->a, env->pairs[i].value));
+            lpo_run_step_env(b->a, b->step, key->text,
+                             lpo_run_conf_word(b->a, env->pairs[i].value));
     }
 }
 
-int lpo_workload_plan(struct lpo_arena *a, const struct lpo_node *config,
-                      const struct lpo_workload_ask *ask, struct lpo_step *step,
-                      struct lpo_err *err)
+int lpo_run_workload_plan(struct lpo_arena *a, const struct lpo_node *config,
+                          const struct lpo_workload_ask *ask, struct lpo_step *step,
+                          struct lpo_err *err)
 {
     struct builder b = { a, config, ask, step, err };
     const struct kind *k = find_kind(config, err);
@@ -300,8 +301,8 @@ static void write_section(struct lpo_json_writer *w, const struct lpo_node *conf
         lpo_node_write_json(w, key, n);
 }
 
-void lpo_workload_settings(const struct lpo_node *config, const struct lpo_workload_ask *ask,
-                           struct lpo_json_writer *w)
+void lpo_run_workload_settings(const struct lpo_node *config, const struct lpo_workload_ask *ask,
+                               struct lpo_json_writer *w)
 {
     lpo_jw_object(w, NULL);
     lpo_jw_int(w, "schema", 1);

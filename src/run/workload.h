@@ -24,17 +24,17 @@ struct lpo_workload_ask {
 };
 
 /* Appends the program and its words to step->argv, its variables to step->env, sets step->cwd. */
-int lpo_workload_plan(struct lpo_arena *a, const struct lpo_node *config,
-                      const struct lpo_workload_ask *ask, struct lpo_step *step,
-                      struct lpo_err *err);
+int lpo_run_workload_plan(struct lpo_arena *a, const struct lpo_node *config,
+                          const struct lpo_workload_ask *ask, struct lpo_step *step,
+                          struct lpo_err *err);
 
 /* What can be told before a run folder is made: files that the config names and that are not there,
  * a command without a program. LPO_E_CONFIG. */
-int lpo_workload_check(struct lpo_arena *a, const struct lpo_node *config, const char *call_dir,
-                       struct lpo_err *err);
+int lpo_run_workload_check(struct lpo_arena *a, const struct lpo_node *config, const char *call_dir,
+                           struct lpo_err *err);
 
 /* The settings every stage shares, as JSON (also inputs.yaml's content): what a workload program
  * reads with --settings. */
 struct lpo_json_writer;
-void lpo_workload_settings(const struct lpo_node *config, const struct lpo_workload_ask *ask,
-                           struct lpo_json_writer *w);
+void lpo_run_workload_settings(const struct lpo_node *config, const struct lpo_workload_ask *ask,
+                               struct lpo_json_writer *w);

@@ -4,21 +4,21 @@
 #include "hydra/interp/interp.h"
 #include "hydra/node.h"
 #include "hydra/override/override.h"
-#include "settings/schema.h"
-#include "writer/build.h"
-#include "rundir/rundir.h"
-#include "writer/writer.h"
 #include "run/conf.h"
+#include "rundir/rundir.h"
+#include "settings/schema.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
+#include "writer/build.h"
+#include "writer/writer.h"
 
 static int parse_override(struct lpo_arena *a, const char *text, struct lpo_override *out,
                           struct lpo_err *err)
 {
     if (lpo_override_parse(a, text, out, err) < 0)
         return err->code;
-    if (!lpo_starts(out->key, "report.") || out->package)
+    if (!lpo_str_starts(out->key, "report.") || out->package)
         return lpo_fail(err, LPO_E_CONFIG,
                         "'%s': a finished run takes only report.* (report.private=true, …)", text);
     if (out->value_type != LPO_VALUE_ELEMENT)
@@ -30,13 +30,13 @@ static int parse_override(struct lpo_arena *a, const char *text, struct lpo_over
 }
 
 /* ${…} in a value speaks of the run's config. */
-static int resolve(struct lpo_run_data *d, struct lpo_node *config, struct lpo_override *ov,
+static int resolve(struct lpo_rundir *d, struct lpo_node *config, struct lpo_override *ov,
                    struct lpo_err *err)
 {
-    struct lpo_scope scope = { .arena = d->arena };
+    struct lpo_interp_scope scope = { .arena = d->arena };
     struct lpo_node *holder = lpo_node_map(d->arena), *name = lpo_node_string(d->arena, "value");
     struct lpo_spot top = { .node = config };
-    const struct lpo_spot *at = lpo_spot_child(d->arena, &top, name, 0, holder);
+    const struct lpo_spot *at = lpo_interp_spot_child(d->arena, &top, name, 0, holder);
 
     lpo_node_set_key(d->arena, holder, name, ov->value);
     if (lpo_interp_resolve(&scope, at, err) < 0) {
@@ -66,7 +66,7 @@ static void set_at(struct lpo_arena *a, struct lpo_node *map, const char *path,
 
 /* Overrides over the run's own config. They alone are checked: a config that another version of
  * lpo wrote may well have keys which this one does not know. */
-static int apply_overrides(struct lpo_run_data *d, struct lpo_node *config,
+static int apply_overrides(struct lpo_rundir *d, struct lpo_node *config,
                            const char *const *overrides, struct lpo_err *err)
 {
     for (; overrides && *overrides; overrides++) {
@@ -76,14 +76,14 @@ static int apply_overrides(struct lpo_run_data *d, struct lpo_node *config,
         if (parse_override(d->arena, *overrides, &ov, err) < 0 || resolve(d, config, &ov, err) < 0)
             return err->code;
         set_at(d->arena, alone, ov.key, ov.value);
-        if (lpo_schema_check(d->arena, alone, err) < 0)
+        if (lpo_settings_schema_check(d->arena, alone, err) < 0)
             return err->code;
         set_at(d->arena, config, ov.key, ov.value);
     }
     return 0;
 }
 
-static void read_formats(struct lpo_run_data *d)
+static void read_formats(struct lpo_rundir *d)
 {
     static const char *const usual[] = { "md", "json" };
     const struct lpo_node *report = lpo_node_get(d->config, "report");
@@ -92,7 +92,7 @@ static void read_formats(struct lpo_run_data *d)
     size_t n = sizeof usual / sizeof *usual;
 
     if (report && lpo_node_get(report, "formats")) {
-        n = lpo_conf_list(d->arena, report, "formats", true, &given);
+        n = lpo_run_conf_list(d->arena, report, "formats", true, &given);
         names = given;
     }
     for (size_t i = 0; i < n; i++) {
@@ -106,8 +106,8 @@ static void read_formats(struct lpo_run_data *d)
     }
 }
 
-int lpo_run_options_read(struct lpo_run_data *d, const struct lpo_report_options *options,
-                         struct lpo_err *err)
+int lpo_rundir_options_read(struct lpo_rundir *d, const struct lpo_report_options *options,
+                            struct lpo_err *err)
 {
     struct lpo_node *config =
         d->config ? (struct lpo_node *)d->config : lpo_node_map(d->arena); /* read by us */
@@ -117,12 +117,12 @@ int lpo_run_options_read(struct lpo_run_data *d, const struct lpo_report_options
     d->config = config;
     if (apply_overrides(d, config, options ? options->overrides : NULL, err) < 0)
         return err->code;
-    fold = lpo_conf_text(config, "report.fold", "auto");
-    top = lpo_conf_int(config, "report.top", 20);
-    d->private_too = lpo_conf_bool(config, "report.private", false);
-    d->aggregate = lpo_conf_bool(config, "report.aggregate", true);
+    fold = lpo_node_conf_text(config, "report.fold", "auto");
+    top = lpo_node_conf_int(config, "report.top", 20);
+    d->private_too = lpo_node_conf_bool(config, "report.private", false);
+    d->aggregate = lpo_node_conf_bool(config, "report.aggregate", true);
     d->fold_over = strcmp(fold, "never") == 0 ? SIZE_MAX : strcmp(fold, "always") == 0 ? 1 : 8;
     d->top = top > 0 && top < 100000 ? (size_t)top : 20;
     read_formats(d);
-    return lpo_stated_needs_read(d->arena, config, &d->stated, err);
+    return lpo_limits_stated_read(d->arena, config, &d->stated, err);
 }

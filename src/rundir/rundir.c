@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/analysis.h"
 #include "hydra/node.h"
 #include "hydra/yaml/yaml.h"
 #include "region/select.h"
-#include "analysis/analysis.h"
-#include "run/rundir.h"
+#include "run/folder.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -18,7 +18,7 @@
 #include "util/path.h"
 #include "util/str.h"
 
-const char *lpo_run_problem(struct lpo_run_data *d, const char *file, const struct lpo_err *err)
+const char *lpo_rundir_problem(struct lpo_rundir *d, const char *file, const struct lpo_err *err)
 {
     const char *why = lpo_err_cause(err), *at;
     LPO_STR text = { 0 };
@@ -33,11 +33,11 @@ const char *lpo_run_problem(struct lpo_run_data *d, const char *file, const stru
     return lpo_arena_strdup(d->arena, lpo_str_text(&text));
 }
 
-static void read_speeds(struct lpo_run_data *d)
+static void read_speeds(struct lpo_rundir *d)
 {
     struct lpo_paths all = { 0 };
 
-    lpo_rundir_list(d->arena, d->dir, "workload", &all);
+    lpo_run_folder_list(d->arena, d->dir, "workload", &all);
     for (size_t i = 0; i < all.len; i++) {
         struct lpo_err err = { 0 };
         struct lpo_speed s = { NULL, NULL };
@@ -49,31 +49,31 @@ static void read_speeds(struct lpo_run_data *d)
         s.stage = lpo_arena_strndup(d->arena, name, (size_t)(slash - name));
         if (lpo_json_read_file(d->arena, lpo_path_join(d->arena, d->dir, all.at[i]), &s.metrics,
                                &err) < 0)
-            lpo_vec_push(&d->problems, lpo_run_problem(d, all.at[i], &err));
+            lpo_vec_push(&d->problems, lpo_rundir_problem(d, all.at[i], &err));
         else
             lpo_vec_push(&d->speeds, s);
     }
 }
 
-static int read_config(struct lpo_run_data *d, struct lpo_err *err)
+static int read_config(struct lpo_rundir *d, struct lpo_err *err)
 {
     const char *path = lpo_path_join(d->arena, d->dir, "config.yaml");
-    LPO_AUTO(lpo_text) text = NULL;
+    LPO_AUTO(lpo_file_text) text = NULL;
     struct lpo_node *config = NULL;
 
     if (!lpo_path_exists(path))
         return 0;
-    if (lpo_text_read(path, &text, err) < 0 ||
+    if (lpo_file_text_read(path, &text, err) < 0 ||
         lpo_yaml_parse(d->arena, text->at, text->len, "config.yaml", &config, err) < 0)
         return lpo_ctx(err, "cannot read the config of this run");
     if (config->kind == LPO_NODE_MAP)
         d->config = config;
-    d->fingerprint =
-        lpo_arena_printf(d->arena, "%016llx", (unsigned long long)lpo_hash(text->at, text->len));
+    d->fingerprint = lpo_arena_printf(d->arena, "%016llx",
+                                      (unsigned long long)lpo_str_hash(text->at, text->len));
     return 0;
 }
 
-static void read_manifest(struct lpo_run_data *d)
+static void read_manifest(struct lpo_rundir *d)
 {
     struct lpo_err err = { 0 };
     const char *env = lpo_path_join(d->arena, d->dir, "env.json");
@@ -81,18 +81,18 @@ static void read_manifest(struct lpo_run_data *d)
     d->manifest.arena = d->arena;
     d->manifest.dir = d->dir;
     if (lpo_path_exists(lpo_path_join(d->arena, d->dir, "run.json"))) {
-        if (lpo_manifest_load(&d->manifest, &err) == 0)
+        if (lpo_run_manifest_load(&d->manifest, &err) == 0)
             d->has_manifest = true;
         else
-            lpo_vec_push(&d->problems, lpo_run_problem(d, "run.json", &err));
+            lpo_vec_push(&d->problems, lpo_rundir_problem(d, "run.json", &err));
     }
     if (lpo_path_exists(env) && lpo_json_read_file(d->arena, env, &d->env, &err) < 0)
-        lpo_vec_push(&d->problems, lpo_run_problem(d, "env.json", &err));
+        lpo_vec_push(&d->problems, lpo_rundir_problem(d, "env.json", &err));
     if (d->has_manifest && d->manifest.fingerprint)
         d->fingerprint = d->manifest.fingerprint;
 }
 
-static bool holds_anything(const struct lpo_run_data *d)
+static bool holds_anything(const struct lpo_rundir *d)
 {
     for (size_t i = 0; i < d->sources.len; i++)
         if (d->sources.at[i].nfiles)
@@ -100,10 +100,10 @@ static bool holds_anything(const struct lpo_run_data *d)
     return d->has_manifest || d->speeds.len || d->fingerprint;
 }
 
-int lpo_run_data_create(const char *dir, const struct lpo_report_options *options,
-                        struct lpo_run_data **out, struct lpo_err *err)
+int lpo_rundir_create(const char *dir, const struct lpo_report_options *options,
+                      struct lpo_rundir **out, struct lpo_err *err)
 {
-    LPO_AUTO(lpo_run_data) d = lpo_xcalloc(1, sizeof *d);
+    LPO_AUTO(lpo_rundir) d = lpo_xcalloc(1, sizeof *d);
 
     d->arena = lpo_arena_create();
     if (!lpo_path_is_dir(dir))
@@ -112,7 +112,7 @@ int lpo_run_data_create(const char *dir, const struct lpo_report_options *option
     if (read_config(d, err) < 0)
         return err->code;
     read_manifest(d);
-    if (lpo_run_options_read(d, options, err) < 0 || lpo_run_sources_read(d, err) < 0)
+    if (lpo_rundir_options_read(d, options, err) < 0 || lpo_rundir_sources_read(d, err) < 0)
         return err->code;
     read_speeds(d);
     if (!holds_anything(d))
@@ -125,13 +125,13 @@ int lpo_run_data_create(const char *dir, const struct lpo_report_options *option
     return 0;
 }
 
-void lpo_run_data_destroy(struct lpo_run_data *d)
+void lpo_rundir_destroy(struct lpo_rundir *d)
 {
     if (!d)
         return;
     for (size_t i = 0; i < d->sources.len; i++) {
         lpo_analysis_destroy(d->sources.at[i].analysis);
-        lpo_selection_destroy(d->sources.at[i].select);
+        lpo_region_selection_destroy(d->sources.at[i].select);
     }
     lpo_vec_free(&d->sources);
     lpo_vec_free(&d->speeds);
@@ -141,7 +141,7 @@ void lpo_run_data_destroy(struct lpo_run_data *d)
     free(d);
 }
 
-const struct lpo_source *lpo_run_source(const struct lpo_run_data *d, const char *stage)
+const struct lpo_source *lpo_rundir_source(const struct lpo_rundir *d, const char *stage)
 {
     for (size_t i = 0; i < d->sources.len; i++)
         if (d->sources.at[i].analysis && strcmp(d->sources.at[i].stage, stage) == 0)
@@ -150,7 +150,7 @@ const struct lpo_source *lpo_run_source(const struct lpo_run_data *d, const char
 }
 
 /* A trace with kernels before one without, then the order of the table. */
-const struct lpo_source *lpo_run_main(const struct lpo_run_data *d)
+const struct lpo_source *lpo_rundir_main(const struct lpo_rundir *d)
 {
     const struct lpo_source *first = NULL;
 
@@ -159,7 +159,7 @@ const struct lpo_source *lpo_run_main(const struct lpo_run_data *d)
 
         if (!s->analysis)
             continue;
-        if (s->analysis->trace->works.len)
+        if (s->analysis->trace->gpu_ops.len)
             return s;
         first = first ? first : s;
     }

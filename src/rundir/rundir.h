@@ -15,7 +15,7 @@ struct lpo_err;
 struct lpo_json;
 struct lpo_node;
 struct lpo_report_options;
-struct lpo_selection;
+struct lpo_region_selection;
 struct lpo_writer;
 
 /* The traces of one stage. */
@@ -25,7 +25,7 @@ struct lpo_source {
     const char **files; /* relative to the run folder, sorted */
     size_t nfiles;
     struct lpo_analysis *analysis; /* NULL when it could not be read: `problem` says why */
-    struct lpo_selection *select;
+    struct lpo_region_selection *select;
     const char *problem;
 };
 
@@ -41,7 +41,7 @@ struct lpo_overlay_facts {
     unsigned long long launches, by_shape, by_name, uncovered, configs, measured;
 };
 
-struct lpo_run_data {
+struct lpo_rundir {
     struct lpo_arena *arena;
     const char *dir;
     struct lpo_manifest manifest;
@@ -61,32 +61,32 @@ struct lpo_run_data {
     struct lpo_stated_needs stated;
 };
 
-int lpo_run_data_create(const char *dir, const struct lpo_report_options *options,
-                        struct lpo_run_data **out, struct lpo_err *err);
-void lpo_run_data_destroy(struct lpo_run_data *d); /* NULL is fine */
-LPO_AUTO_DEFINE(lpo_run_data);
+int lpo_rundir_create(const char *dir, const struct lpo_report_options *options,
+                      struct lpo_rundir **out, struct lpo_err *err);
+void lpo_rundir_destroy(struct lpo_rundir *d); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_rundir);
 
 /* Does ncu measure representatives alone under this config? The stage and the reports of what it
  * left must say the same. */
-bool lpo_run_representatives(const struct lpo_node *config);
+bool lpo_rundir_representatives(const struct lpo_node *config);
 
 /* The trace files of the `kind`th stage that records any, in the order in which they are trusted
  * with the question where time goes. False: there are no more stages. */
-bool lpo_run_trace_files(struct lpo_arena *a, const char *dir, size_t kind, const char ***out,
-                         size_t *count);
+bool lpo_rundir_trace_files(struct lpo_arena *a, const char *dir, size_t kind, const char ***out,
+                            size_t *count);
 
 /* The readable source of this stage, or NULL. */
-const struct lpo_source *lpo_run_source(const struct lpo_run_data *d, const char *stage);
+const struct lpo_source *lpo_rundir_source(const struct lpo_rundir *d, const char *stage);
 /* The source that tells most of where time goes: native, else nsys, else torch, else ncu. */
-const struct lpo_source *lpo_run_main(const struct lpo_run_data *d);
+const struct lpo_source *lpo_rundir_main(const struct lpo_rundir *d);
 
 /* A file of the folder that could not be read, for `problems`: one line that would be the same
  * wherever the folder lay. */
-const char *lpo_run_problem(struct lpo_run_data *d, const char *file, const struct lpo_err *err);
+const char *lpo_rundir_problem(struct lpo_rundir *d, const char *file, const struct lpo_err *err);
 
-/* Part of lpo_run_data_create(): what the run's config and the overrides say of report.*. An
+/* Part of lpo_rundir_create(): what the run's config and the overrides say of report.*. An
  * override is checked by the schema, as before a run; a recorded config is taken as it is. */
-int lpo_run_options_read(struct lpo_run_data *d, const struct lpo_report_options *options,
-                         struct lpo_err *err);
-/* Part of lpo_run_data_create(): fills `sources`, `problems` and `overlay`. */
-int lpo_run_sources_read(struct lpo_run_data *d, struct lpo_err *err);
+int lpo_rundir_options_read(struct lpo_rundir *d, const struct lpo_report_options *options,
+                            struct lpo_err *err);
+/* Part of lpo_rundir_create(): fills `sources`, `problems` and `overlay`. */
+int lpo_rundir_sources_read(struct lpo_rundir *d, struct lpo_err *err);

@@ -1,14 +1,14 @@
 /* The traces of a run folder: found, read, and counters laid over them. */
 #include <string.h>
 
+#include "analysis/analysis.h"
+#include "analysis/counters/overlay.h"
 #include "hydra/node.h"
 #include "region/levels.h"
 #include "region/select.h"
-#include "analysis/analysis.h"
-#include "rundir/rundir.h"
 #include "run/conf.h"
-#include "run/rundir.h"
-#include "analysis/counters/overlay.h"
+#include "run/folder.h"
+#include "rundir/rundir.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -18,27 +18,27 @@
 
 static bool is_native(const char *name)
 {
-    return lpo_ends(name, ".lpot");
+    return lpo_str_ends(name, ".lpot");
 }
 
 static bool is_sqlite(const char *name)
 {
-    return lpo_ends(name, ".sqlite") || lpo_ends(name, ".sqlite.gz");
+    return lpo_str_ends(name, ".sqlite") || lpo_str_ends(name, ".sqlite.gz");
 }
 
 static bool is_kineto(const char *name)
 {
-    return strstr(name, "trace") && (lpo_ends(name, ".json") || lpo_ends(name, ".json.gz"));
+    return strstr(name, "trace") && (lpo_str_ends(name, ".json") || lpo_str_ends(name, ".json.gz"));
 }
 
 static bool is_ncu_report(const char *name)
 {
-    return lpo_ends(name, ".ncu-rep") || lpo_ends(name, ".ncu-repz");
+    return lpo_str_ends(name, ".ncu-rep") || lpo_str_ends(name, ".ncu-repz");
 }
 
 static bool is_ncu_csv(const char *name)
 {
-    return lpo_ends(name, "raw.csv") || lpo_ends(name, "raw.csv.gz");
+    return lpo_str_ends(name, "raw.csv") || lpo_str_ends(name, "raw.csv.gz");
 }
 
 /* In the order in which they are trusted with the question where time goes. */
@@ -62,7 +62,7 @@ static size_t list_files(struct lpo_arena *a, const char *dir, const char *stage
     struct lpo_paths all = { 0 };
     size_t n = 0;
 
-    lpo_rundir_list(a, dir, stage, &all);
+    lpo_run_folder_list(a, dir, stage, &all);
     *out = lpo_arena_array(a, all.len + 1, sizeof **out);
     for (size_t i = 0; i < all.len; i++)
         if (mine(lpo_path_base(all.at[i])))
@@ -70,8 +70,8 @@ static size_t list_files(struct lpo_arena *a, const char *dir, const char *stage
     return n;
 }
 
-bool lpo_run_trace_files(struct lpo_arena *a, const char *dir, size_t kind, const char ***out,
-                         size_t *count)
+bool lpo_rundir_trace_files(struct lpo_arena *a, const char *dir, size_t kind, const char ***out,
+                            size_t *count)
 {
     if (kind >= NKINDS)
         return false;
@@ -81,56 +81,56 @@ bool lpo_run_trace_files(struct lpo_arena *a, const char *dir, size_t kind, cons
     return true;
 }
 
-static void pick_files(struct lpo_run_data *d, struct lpo_source *s, bool (*mine)(const char *name))
+static void pick_files(struct lpo_rundir *d, struct lpo_source *s, bool (*mine)(const char *name))
 {
     s->nfiles = list_files(d->arena, d->dir, s->stage, mine, &s->files);
 }
 
-static int add_patterns(struct lpo_run_data *d, struct lpo_selection *s, enum lpo_select_list list,
-                        const char *path, struct lpo_err *err)
+static int add_patterns(struct lpo_rundir *d, struct lpo_region_selection *s,
+                        enum lpo_select_list list, const char *path, struct lpo_err *err)
 {
     const char **patterns;
-    size_t n = d->config ? lpo_conf_list(d->arena, d->config, path, false, &patterns) : 0;
+    size_t n = d->config ? lpo_run_conf_list(d->arena, d->config, path, false, &patterns) : 0;
 
     for (size_t i = 0; i < n; i++)
-        if (lpo_selection_add(s, list, patterns[i], err) < 0)
+        if (lpo_region_selection_add(s, list, patterns[i], err) < 0)
             return lpo_ctx(err, "config key %s", path);
     return 0;
 }
 
 /* Patterns of the capture, which say more than a report's. What is in ncu's own grammar needs no
  * second look: the capture holds nothing else. */
-static int add_captured(struct lpo_run_data *d, struct lpo_selection *s, enum lpo_select_list list,
-                        const char *path, struct lpo_err *err)
+static int add_captured(struct lpo_rundir *d, struct lpo_region_selection *s,
+                        enum lpo_select_list list, const char *path, struct lpo_err *err)
 {
     const char **patterns;
-    size_t n = d->config ? lpo_conf_list(d->arena, d->config, path, false, &patterns) : 0;
+    size_t n = d->config ? lpo_run_conf_list(d->arena, d->config, path, false, &patterns) : 0;
 
     for (size_t i = 0; i < n && list == LPO_REGIONS_INCLUDE; i++)
-        if (lpo_levels_ncu_grammar(patterns[i]))
+        if (lpo_region_levels_ncu_grammar(patterns[i]))
             return 0;
     for (size_t i = 0; i < n; i++) {
         struct lpo_levels levels;
         LPO_STR text = { 0 };
 
-        if (lpo_levels_ncu_grammar(patterns[i]) ||
-            lpo_levels_of_pattern(d->arena, patterns[i], &levels) < 0)
+        if (lpo_region_levels_ncu_grammar(patterns[i]) ||
+            lpo_region_levels_of_pattern(d->arena, patterns[i], &levels) < 0)
             continue;
-        lpo_levels_add_selection(&levels, &text);
-        if (lpo_selection_add(s, list, lpo_str_text(&text), err) < 0)
+        lpo_region_levels_add_selection(&levels, &text);
+        if (lpo_region_selection_add(s, list, lpo_str_text(&text), err) < 0)
             return lpo_ctx(err, "config key %s", path);
     }
     return 0;
 }
 
 /* report.* for every source; ncu's region mode has patterns of its own. */
-static int make_selection(struct lpo_run_data *d, const char *stage, struct lpo_selection **out,
-                          struct lpo_err *err)
+static int make_selection(struct lpo_rundir *d, const char *stage,
+                          struct lpo_region_selection **out, struct lpo_err *err)
 {
     static const struct {
         const char *report, *ncu;
         enum lpo_select_list list;
-        int (*add)(struct lpo_run_data *d, struct lpo_selection *s, enum lpo_select_list list,
+        int (*add)(struct lpo_rundir *d, struct lpo_region_selection *s, enum lpo_select_list list,
                    const char *path, struct lpo_err *err);
     } keys[] = {
         { "report.regions.include", "pipeline.ncu.regions.include", LPO_REGIONS_INCLUDE,
@@ -142,7 +142,7 @@ static int make_selection(struct lpo_run_data *d, const char *stage, struct lpo_
         { "report.kernels.exclude", "pipeline.ncu.regions.kernels.exclude", LPO_KERNELS_EXCLUDE,
           add_patterns },
     };
-    LPO_AUTO(lpo_selection) s = lpo_selection_create();
+    LPO_AUTO(lpo_region_selection) s = lpo_region_selection_create();
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         if (add_patterns(d, s, keys[i].list, keys[i].report, err) < 0)
@@ -155,7 +155,7 @@ static int make_selection(struct lpo_run_data *d, const char *stage, struct lpo_
     return 0;
 }
 
-static struct lpo_trace *read_trace(struct lpo_run_data *d, struct lpo_source *s, unsigned skip)
+static struct lpo_trace *read_trace(struct lpo_rundir *d, struct lpo_source *s, unsigned skip)
 {
     struct lpo_trace *t = lpo_trace_create();
     size_t good = 0;
@@ -168,7 +168,7 @@ static struct lpo_trace *read_trace(struct lpo_run_data *d, struct lpo_source *s
             good++;
             continue;
         }
-        s->problem = lpo_run_problem(d, s->files[i], &err);
+        s->problem = lpo_rundir_problem(d, s->files[i], &err);
         lpo_vec_push(&d->problems, s->problem);
     }
     if (good)
@@ -179,16 +179,15 @@ static struct lpo_trace *read_trace(struct lpo_run_data *d, struct lpo_source *s
 
 static bool has_kernels(const struct lpo_trace *t)
 {
-    for (size_t i = 0; i < t->works.len; i++)
-        if (t->works.at[i].kind == LPO_KERNEL)
+    for (size_t i = 0; i < t->gpu_ops.len; i++)
+        if (t->gpu_ops.at[i].kind == LPO_KERNEL)
             return true;
     return false;
 }
 
 /* The trace of one stage. A report of range replay holds results that only ncu itself can read: its
  * own page of them is beside it. */
-static struct lpo_trace *read_kind(struct lpo_run_data *d, const struct kind *k,
-                                   struct lpo_source *s)
+static struct lpo_trace *read_kind(struct lpo_rundir *d, const struct kind *k, struct lpo_source *s)
 {
     struct lpo_source other = { .stage = k->stage, .what = k->what };
     struct lpo_trace *t, *second;
@@ -208,35 +207,35 @@ static struct lpo_trace *read_kind(struct lpo_run_data *d, const struct kind *k,
     return second;
 }
 
-bool lpo_run_representatives(const struct lpo_node *config)
+bool lpo_rundir_representatives(const struct lpo_node *config)
 {
-    const char *mode = lpo_conf_text(config, "pipeline.ncu.sampling.mode", "auto");
+    const char *mode = lpo_node_conf_text(config, "pipeline.ncu.sampling.mode", "auto");
 
     return strcmp(mode, "representative") == 0 ||
            (strcmp(mode, "auto") == 0 &&
-            lpo_conf_bool(config, "pipeline.ncu.regions.enable", false));
+            lpo_node_conf_bool(config, "pipeline.ncu.regions.enable", false));
 }
 
 /* Counters of a few launches are laid over the first trace that has all of them on a clock. */
-static void overlay(struct lpo_run_data *d, struct lpo_trace **traces)
+static void overlay(struct lpo_rundir *d, struct lpo_trace **traces)
 {
     struct lpo_trace *counters = traces[NKINDS - 1];
 
-    if (!lpo_run_representatives(d->config) || !counters || !has_kernels(counters))
+    if (!lpo_rundir_representatives(d->config) || !counters || !has_kernels(counters))
         return;
     for (size_t i = 0; i + 1 < NKINDS; i++) {
         struct lpo_overlay o;
 
         if (!traces[i] || !has_kernels(traces[i]))
             continue;
-        o = lpo_trace_overlay(traces[i], counters);
+        o = lpo_counters_overlay(traces[i], counters);
         d->overlay = (struct lpo_overlay_facts){ kinds[i].stage, o.launches, o.by_shape, o.by_name,
                                                  o.uncovered,    o.configs,  o.measured };
         return;
     }
 }
 
-int lpo_run_sources_read(struct lpo_run_data *d, struct lpo_err *err)
+int lpo_rundir_sources_read(struct lpo_rundir *d, struct lpo_err *err)
 {
     struct lpo_trace *traces[NKINDS] = { NULL };
     int rc = 0;

@@ -22,7 +22,7 @@ static void add_value(struct lpo_str *s, const struct lpo_node *n)
 {
     LPO_STR shown = { 0 };
 
-    lpo_py_add_repr(&shown, n);
+    lpo_yaml_py_add_repr(&shown, n);
     lpo_str_addf(s, "%s", lpo_node_kind_name(n->kind));
     if (n->kind != LPO_NODE_NULL && shown.len < 80)
         lpo_str_addf(s, " (%s)", shown.at);
@@ -83,7 +83,7 @@ static int check_allowed(struct lpo_arena *a, const struct lpo_schema_row *row,
         if (count < 32)
             names[count++] = lpo_arena_strndup(a, word, len);
     }
-    near = lpo_nearest(text, names, count);
+    near = lpo_str_nearest(text, names, count);
     if (near)
         lpo_str_addf(&s, "; did you mean '%s'?", near);
     add_place(&s, n);
@@ -166,7 +166,7 @@ static int check_duration(const struct lpo_schema_row *row, const struct lpo_nod
     struct lpo_err why = { 0 };
     int64_t ns;
 
-    if (n->kind != LPO_NODE_STRING || lpo_duration_parse(n->text, &ns, &why) < 0)
+    if (n->kind != LPO_NODE_STRING || lpo_units_parse_duration(n->text, &ns, &why) < 0)
         return wrong(row, n, "a duration such as 90s or 10m", err);
     return 0;
 }
@@ -187,19 +187,19 @@ static bool is_child(const char *path, const char *parent, const char **name)
 static const char *suggest(struct lpo_arena *a, const char *parent, const char *key)
 {
     size_t count, n = 0;
-    const struct lpo_schema_row *rows = lpo_schema_rows(&count);
+    const struct lpo_schema_row *rows = lpo_settings_schema_rows(&count);
     const char **names = lpo_arena_array(a, count, sizeof(*names)), *name, *near;
 
     for (size_t i = 0; i < count; i++)
         if (is_child(rows[i].path, parent, &name))
             names[n++] = name;
-    near = lpo_nearest(key, names, n);
+    near = lpo_str_nearest(key, names, n);
     if (near)
         return *parent ? lpo_arena_printf(a, "%s.%s", parent, near) : near;
     for (size_t i = 0; i < count; i++) {
         const char *last = strrchr(rows[i].path, '.');
 
-        if (last && strcmp(last + 1, key) == 0 && lpo_starts(rows[i].path, parent))
+        if (last && strcmp(last + 1, key) == 0 && lpo_str_starts(rows[i].path, parent))
             return rows[i].path;
     }
     return NULL;
@@ -211,7 +211,7 @@ static int unknown_key(struct lpo_arena *a, const char *parent, const struct lpo
     LPO_STR name = { 0 }, s = { 0 };
     const char *near;
 
-    lpo_py_add_str(&name, key);
+    lpo_yaml_py_add_str(&name, key);
     near = suggest(a, parent, lpo_str_text(&name));
     lpo_str_addf(&s, "unknown key '%s%s%s'", parent, *parent ? "." : "", lpo_str_text(&name));
     add_place(&s, key->where.file ? key : value);
@@ -236,8 +236,8 @@ static int check_map(struct lpo_arena *a, const struct lpo_schema_row *row,
         int rc = 0;
 
         if (key->kind == LPO_NODE_STRING && !strchr(key->text, '.'))
-            member = lpo_schema_find(*row->path ? lpo_arena_printf(a, "%s.%s", row->path, key->text)
-                                                : key->text);
+            member = lpo_settings_schema_find(
+                *row->path ? lpo_arena_printf(a, "%s.%s", row->path, key->text) : key->text);
         if (member)
             rc = check_value(a, member, n->pairs[i].value, err);
         else if (row->type == LPO_S_MAP ||
@@ -296,7 +296,7 @@ static int check_nsys(const struct lpo_node *nsys, struct lpo_err *err)
     const struct lpo_node *range = lpo_node_get(nsys, "capture_range");
     LPO_STR s = { 0 };
 
-    if (lpo_conf_bool(nsys, "gating_nvtx", true) && lpo_node_is_text(range, "nvtx") &&
+    if (lpo_node_conf_bool(nsys, "gating_nvtx", true) && lpo_node_is_text(range, "nvtx") &&
         !has_words(lpo_node_get(nsys, "nvtx_capture"))) {
         lpo_str_add(&s, "'pipeline.nsys.capture_range' is nvtx, but 'pipeline.nsys.nvtx_capture' "
                         "names no range");
@@ -313,10 +313,11 @@ static int check_nsys(const struct lpo_node *nsys, struct lpo_err *err)
     return 0;
 }
 
-int lpo_schema_check(struct lpo_arena *a, const struct lpo_node *config, struct lpo_err *err)
+int lpo_settings_schema_check(struct lpo_arena *a, const struct lpo_node *config,
+                              struct lpo_err *err)
 {
     const struct lpo_node *nsys = lpo_node_at(config, "pipeline.nsys");
-    int rc = check_value(a, lpo_schema_find(""), config, err);
+    int rc = check_value(a, lpo_settings_schema_find(""), config, err);
 
     return rc < 0 || !nsys ? rc : check_nsys(nsys, err);
 }

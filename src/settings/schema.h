@@ -35,14 +35,16 @@ struct lpo_schema_row {
 };
 
 /* The table; a map stands before its keys, and all that is below it follows at once. */
-const struct lpo_schema_row *lpo_schema_rows(size_t *count);
-const struct lpo_schema_row *lpo_schema_find(const char *path); /* NULL: no such key */
+const struct lpo_schema_row *lpo_settings_schema_rows(size_t *count);
+const struct lpo_schema_row *lpo_settings_schema_find(const char *path); /* NULL: no such key */
 /* The row of a key of the map `row`, or NULL. */
-const struct lpo_schema_row *lpo_schema_member(const struct lpo_schema_row *row, const char *key);
+const struct lpo_schema_row *lpo_settings_schema_member(const struct lpo_schema_row *row,
+                                                        const char *key);
 
 /* Checks a resolved config: unknown keys, types, values, and keys that contradict each other. The
  * error says where the value was written and what is right. */
-int lpo_schema_check(struct lpo_arena *a, const struct lpo_node *config, struct lpo_err *err);
+int lpo_settings_schema_check(struct lpo_arena *a, const struct lpo_node *config,
+                              struct lpo_err *err);
 
 /* The table as JSON Schema. */
-void lpo_schema_write_json(struct lpo_json_writer *w);
+void lpo_settings_schema_write_json(struct lpo_json_writer *w);

@@ -91,7 +91,7 @@ static bool is_child(const char *path, const char *parent)
 static void write_row(struct lpo_json_writer *w, const struct lpo_schema_row *row)
 {
     size_t count, len = strlen(row->path);
-    const struct lpo_schema_row *rows = lpo_schema_rows(&count);
+    const struct lpo_schema_row *rows = lpo_settings_schema_rows(&count);
 
     lpo_jw_text(w, "description", row->doc);
     if (!is_map(row)) {
@@ -111,11 +111,11 @@ static void write_row(struct lpo_json_writer *w, const struct lpo_schema_row *ro
         lpo_jw_bool(w, "additionalProperties", false);
 }
 
-void lpo_schema_write_json(struct lpo_json_writer *w)
+void lpo_settings_schema_write_json(struct lpo_json_writer *w)
 {
     lpo_jw_object(w, NULL);
     lpo_jw_text(w, "$schema", "https://json-schema.org/draft/2020-12/schema");
     lpo_jw_text(w, "title", "llm-perf-opt config");
-    write_row(w, lpo_schema_find(""));
+    write_row(w, lpo_settings_schema_find(""));
     lpo_jw_end(w);
 }

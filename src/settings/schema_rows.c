@@ -264,13 +264,13 @@ static const struct lpo_schema_row rows[] = {
 
 enum { ROWS = sizeof rows / sizeof *rows };
 
-const struct lpo_schema_row *lpo_schema_rows(size_t *count)
+const struct lpo_schema_row *lpo_settings_schema_rows(size_t *count)
 {
     *count = ROWS;
     return rows;
 }
 
-const struct lpo_schema_row *lpo_schema_find(const char *path)
+const struct lpo_schema_row *lpo_settings_schema_find(const char *path)
 {
     for (int i = 0; i < ROWS; i++)
         if (strcmp(rows[i].path, path) == 0)
@@ -278,7 +278,8 @@ const struct lpo_schema_row *lpo_schema_find(const char *path)
     return NULL;
 }
 
-const struct lpo_schema_row *lpo_schema_member(const struct lpo_schema_row *row, const char *key)
+const struct lpo_schema_row *lpo_settings_schema_member(const struct lpo_schema_row *row,
+                                                        const char *key)
 {
     size_t len = strlen(row->path), skip = len + (len > 0);
 

@@ -54,12 +54,12 @@ static const struct lpo_spelling table_[] = {
     { NULL, NULL },
 };
 
-const struct lpo_spelling *lpo_spellings(void)
+const struct lpo_spelling *lpo_settings_spellings(void)
 {
     return table_;
 }
 
-const char *lpo_spelling_config(const char *name)
+const char *lpo_settings_spelling_config(const char *name)
 {
     static const char *const old[] = { "runner_stage1", "runner_stage2",      "stage1_runner",
                                        "stage2_runner", "llm_profile",        "llm_profile_runner",
@@ -71,8 +71,8 @@ const char *lpo_spelling_config(const char *name)
     return NULL;
 }
 
-const char *lpo_spelling_path(struct lpo_arena *a, const struct lpo_spelling *table,
-                              const char *path)
+const char *lpo_settings_spelling_path(struct lpo_arena *a, const struct lpo_spelling *table,
+                                       const char *path)
 {
     for (int tries = 0; tries < 4; tries++) {
         const struct lpo_spelling *row = table;
@@ -131,7 +131,7 @@ static void place(struct lpo_arena *a, const struct lpo_spelling *table, struct 
     const char *last;
     struct lpo_node *in, *there;
 
-    path = lpo_spelling_path(a, table, path);
+    path = lpo_settings_spelling_path(a, table, path);
     in = holder(a, root, path, true, &last);
     there = lpo_node_get(in, last);
     if (value->kind == LPO_NODE_MAP && there && there->kind == LPO_NODE_MAP) {
@@ -144,8 +144,8 @@ static void place(struct lpo_arena *a, const struct lpo_spelling *table, struct 
     lpo_node_set(a, in, last, value);
 }
 
-void lpo_spelling_move(struct lpo_arena *a, const struct lpo_spelling *table, struct lpo_node *root,
-                       struct lpo_node *warnings)
+void lpo_settings_spelling_move(struct lpo_arena *a, const struct lpo_spelling *table,
+                                struct lpo_node *root, struct lpo_node *warnings)
 {
     for (const struct lpo_spelling *row = table; row->old; row++) {
         const char *last;
@@ -165,11 +165,12 @@ void lpo_spelling_move(struct lpo_arena *a, const struct lpo_spelling *table, st
     }
 }
 
-void lpo_spelling_rename(struct lpo_arena *a, const struct lpo_spelling *table,
-                         struct lpo_override *overrides, size_t count, struct lpo_node *warnings)
+void lpo_settings_spelling_rename(struct lpo_arena *a, const struct lpo_spelling *table,
+                                  struct lpo_override *overrides, size_t count,
+                                  struct lpo_node *warnings)
 {
     for (size_t i = 0; i < count; i++) {
-        const char *now = lpo_spelling_path(a, table, overrides[i].key);
+        const char *now = lpo_settings_spelling_path(a, table, overrides[i].key);
 
         if (now == overrides[i].key)
             continue;

@@ -14,17 +14,18 @@ struct lpo_spelling {
 };
 
 /* The table of the shipped config. */
-const struct lpo_spelling *lpo_spellings(void);
+const struct lpo_spelling *lpo_settings_spellings(void);
 /* The name of a config today, or NULL when it is not an old one. */
-const char *lpo_spelling_config(const char *name);
+const char *lpo_settings_spelling_config(const char *name);
 
 /* The path a key has today; the same pointer when it is no old one. */
-const char *lpo_spelling_path(struct lpo_arena *a, const struct lpo_spelling *table,
-                              const char *path);
+const char *lpo_settings_spelling_path(struct lpo_arena *a, const struct lpo_spelling *table,
+                                       const char *path);
 
 /* Moves old keys of a config to where they are now, and gives overrides their new keys. What was
  * changed is told as texts appended to `warnings`. */
-void lpo_spelling_move(struct lpo_arena *a, const struct lpo_spelling *table, struct lpo_node *root,
-                       struct lpo_node *warnings);
-void lpo_spelling_rename(struct lpo_arena *a, const struct lpo_spelling *table,
-                         struct lpo_override *overrides, size_t count, struct lpo_node *warnings);
+void lpo_settings_spelling_move(struct lpo_arena *a, const struct lpo_spelling *table,
+                                struct lpo_node *root, struct lpo_node *warnings);
+void lpo_settings_spelling_rename(struct lpo_arena *a, const struct lpo_spelling *table,
+                                  struct lpo_override *overrides, size_t count,
+                                  struct lpo_node *warnings);

@@ -25,13 +25,13 @@ static void find(void)
     }
 }
 
-bool lpo_demangle(const char *name, struct lpo_str *out)
+bool lpo_trace_demangle(const char *name, struct lpo_str *out)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     int status = 0;
     char *plain;
 
-    if (!lpo_starts(name, "_Z") || strnlen(name, LONGEST + 1) > LONGEST)
+    if (!lpo_str_starts(name, "_Z") || strnlen(name, LONGEST + 1) > LONGEST)
         return false;
     pthread_once(&once, find);
     plain = found ? found(name, NULL, NULL, &status) : NULL;

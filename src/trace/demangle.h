@@ -9,4 +9,4 @@
 struct lpo_str;
 
 /* Appends the plain form of a mangled name; false (nothing appended) when `name` is none. */
-bool lpo_demangle(const char *name, struct lpo_str *out);
+bool lpo_trace_demangle(const char *name, struct lpo_str *out);

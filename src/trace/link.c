@@ -13,22 +13,22 @@ struct link {
     uint32_t launch;      /* row of t->launches once resolved; LPO_NONE */
 };
 
-struct lpo_links {
+struct lpo_trace_links {
     LPO_VEC(struct link) links;
     struct lpo_idmap *heads; /* correlation id to the first link of its chain */
 };
 
 enum { MAX_CHAIN = 64 };
 
-struct lpo_links *lpo_links_create(void)
+struct lpo_trace_links *lpo_trace_links_create(void)
 {
-    struct lpo_links *l = lpo_xcalloc(1, sizeof *l);
+    struct lpo_trace_links *l = lpo_xcalloc(1, sizeof *l);
 
     l->heads = lpo_idmap_create(0);
     return l;
 }
 
-void lpo_links_destroy(struct lpo_links *l)
+void lpo_trace_links_destroy(struct lpo_trace_links *l)
 {
     if (!l)
         return;
@@ -37,7 +37,7 @@ void lpo_links_destroy(struct lpo_links *l)
     free(l);
 }
 
-static uint32_t push(struct lpo_links *l)
+static uint32_t push(struct lpo_trace_links *l)
 {
     lpo_vec_push(
         &l->links,
@@ -45,7 +45,7 @@ static uint32_t push(struct lpo_links *l)
     return (uint32_t)l->links.len - 1;
 }
 
-uint32_t lpo_links_work(struct lpo_links *l, int64_t correlation)
+uint32_t lpo_trace_links_work(struct lpo_trace_links *l, int64_t correlation)
 {
     bool fresh;
     uint32_t *head = lpo_idmap_put(l->heads, (uint64_t)correlation, &fresh);
@@ -60,9 +60,10 @@ static bool outer(const struct lpo_call *a, const struct lpo_call *b)
     return a->start_ns < b->start_ns || (a->start_ns == b->start_ns && a->end_ns > b->end_ns);
 }
 
-void lpo_links_call(struct lpo_links *l, int64_t correlation, const struct lpo_call *call)
+void lpo_trace_links_call(struct lpo_trace_links *l, int64_t correlation,
+                          const struct lpo_call *call)
 {
-    uint32_t at = lpo_links_work(l, correlation);
+    uint32_t at = lpo_trace_links_work(l, correlation);
     struct link *k = &l->links.at[at];
 
     for (int n = 0; k->call.start_ns != LPO_NO_TIME && k->call.process != call->process; n++) {
@@ -87,7 +88,7 @@ void lpo_links_call(struct lpo_links *l, int64_t correlation, const struct lpo_c
 }
 
 /* The call of the chain that began last, but not after `start_ns`; else the first of the chain. */
-static uint32_t pick(const struct lpo_links *l, uint32_t head, int64_t start_ns)
+static uint32_t pick(const struct lpo_trace_links *l, uint32_t head, int64_t start_ns)
 {
     uint32_t best = head;
 
@@ -100,10 +101,10 @@ static uint32_t pick(const struct lpo_links *l, uint32_t head, int64_t start_ns)
     return best;
 }
 
-void lpo_links_resolve(struct lpo_links *l, struct lpo_trace *t, size_t first)
+void lpo_trace_links_resolve(struct lpo_trace_links *l, struct lpo_trace *t, size_t first)
 {
-    for (size_t i = first; i < t->works.len; i++) {
-        struct lpo_work *w = &t->works.at[i];
+    for (size_t i = first; i < t->gpu_ops.len; i++) {
+        struct lpo_gpu_op *w = &t->gpu_ops.at[i];
         struct link *k;
 
         if (w->launch == LPO_NONE)

@@ -29,18 +29,18 @@ static const struct rule rules[] = {
     { ".avg", false, LPO_TIME_WEIGHTED },
 };
 
-enum lpo_combine lpo_metric_combine(const char *name)
+enum lpo_combine lpo_trace_metric_combine(const char *name)
 {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
         const struct rule *r = &rules[i];
 
-        if (r->at_end ? lpo_ends(name, r->part) : strstr(name, r->part) != NULL)
+        if (r->at_end ? lpo_str_ends(name, r->part) : strstr(name, r->part) != NULL)
             return r->combine;
     }
     return LPO_TIME_WEIGHTED;
 }
 
-const char *lpo_combine_name(enum lpo_combine rule)
+const char *lpo_trace_combine_name(enum lpo_combine rule)
 {
     static const char *const names[] = { "sum", "time-weighted mean", "maximum", "minimum",
                                          "first" };

@@ -6,19 +6,19 @@
 
 #include <stdlib.h>
 
-struct lpo_names {
+struct lpo_trace_names {
     struct lpo_map *map;
 };
 
-struct lpo_names *lpo_names_create(void)
+struct lpo_trace_names *lpo_trace_names_create(void)
 {
-    struct lpo_names *n = lpo_xcalloc(1, sizeof *n);
+    struct lpo_trace_names *n = lpo_xcalloc(1, sizeof *n);
 
     n->map = lpo_map_create();
     return n;
 }
 
-void lpo_names_destroy(struct lpo_names *n)
+void lpo_trace_names_destroy(struct lpo_trace_names *n)
 {
     if (!n)
         return;
@@ -26,7 +26,7 @@ void lpo_names_destroy(struct lpo_names *n)
     free(n);
 }
 
-uint32_t lpo_names_put(struct lpo_names *n, const char *text, size_t len)
+uint32_t lpo_trace_names_put(struct lpo_trace_names *n, const char *text, size_t len)
 {
     bool fresh;
     uint64_t *slot = lpo_map_put(n->map, text, len, &fresh);
@@ -36,12 +36,12 @@ uint32_t lpo_names_put(struct lpo_names *n, const char *text, size_t len)
     return (uint32_t)*slot;
 }
 
-const char *lpo_names_text(const struct lpo_names *n, uint32_t id, size_t *len)
+const char *lpo_trace_names_text(const struct lpo_trace_names *n, uint32_t id, size_t *len)
 {
     return lpo_map_key(n->map, id, len);
 }
 
-size_t lpo_names_count(const struct lpo_names *n)
+size_t lpo_trace_names_count(const struct lpo_trace_names *n)
 {
     return lpo_map_count(n->map);
 }

@@ -6,12 +6,13 @@
 
 #include "util/auto.h"
 
-struct lpo_names;
+struct lpo_trace_names;
 
-struct lpo_names *lpo_names_create(void);
-void lpo_names_destroy(struct lpo_names *n); /* NULL is fine */
-LPO_AUTO_DEFINE(lpo_names);
+struct lpo_trace_names *lpo_trace_names_create(void);
+void lpo_trace_names_destroy(struct lpo_trace_names *n); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_trace_names);
 
-uint32_t lpo_names_put(struct lpo_names *n, const char *text, size_t len);
-const char *lpo_names_text(const struct lpo_names *n, uint32_t id, size_t *len /* may be NULL */);
-size_t lpo_names_count(const struct lpo_names *n);
+uint32_t lpo_trace_names_put(struct lpo_trace_names *n, const char *text, size_t len);
+const char *lpo_trace_names_text(const struct lpo_trace_names *n, uint32_t id,
+                                 size_t *len /* may be NULL */);
+size_t lpo_trace_names_count(const struct lpo_trace_names *n);

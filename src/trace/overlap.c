@@ -12,12 +12,12 @@ struct window {
     uint16_t process;
 };
 
-struct lpo_overlap {
+struct lpo_trace_overlap {
     LPO_VEC(struct window) windows; /* of the files so far */
-    size_t works, ranges;           /* rows of those files */
+    size_t gpu_ops, ranges;         /* rows of those files */
 };
 
-void lpo_overlap_destroy(struct lpo_overlap *o)
+void lpo_trace_overlap_destroy(struct lpo_trace_overlap *o)
 {
     if (!o)
         return;
@@ -33,14 +33,14 @@ static void widen(struct window *w, int64_t start_ns, int64_t end_ns)
     w->end_ns = first || end_ns > w->end_ns ? end_ns : w->end_ns;
 }
 
-static struct window *windows_of_rows(const struct lpo_overlap *o, const struct lpo_trace *t)
+static struct window *windows_of_rows(const struct lpo_trace_overlap *o, const struct lpo_trace *t)
 {
     struct window *now = lpo_xcalloc(t->processes.len + 1, sizeof *now);
 
     for (size_t i = 0; i < t->processes.len; i++)
         now[i] = (struct window){ 1, 0, (uint16_t)i };
-    for (size_t i = o->works; i < t->works.len; i++) {
-        const struct lpo_work *w = &t->works.at[i];
+    for (size_t i = o->gpu_ops; i < t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *w = &t->gpu_ops.at[i];
         if (!(w->flags & LPO_WORK_UNTIMED) && w->process < t->processes.len)
             widen(&now[w->process], w->start_ns, w->end_ns);
     }
@@ -54,7 +54,7 @@ static struct window *windows_of_rows(const struct lpo_overlap *o, const struct 
     return now;
 }
 
-static void compare(const struct lpo_overlap *o, struct lpo_trace *t, const struct window *w,
+static void compare(const struct lpo_trace_overlap *o, struct lpo_trace *t, const struct window *w,
                     const char *path)
 {
     int64_t pid = t->processes.at[w->process].pid;
@@ -74,9 +74,9 @@ static void compare(const struct lpo_overlap *o, struct lpo_trace *t, const stru
     }
 }
 
-void lpo_overlap_look(struct lpo_trace *t, const char *path)
+void lpo_trace_overlap_look(struct lpo_trace *t, const char *path)
 {
-    struct lpo_overlap *o = t->overlap ? t->overlap : lpo_xcalloc(1, sizeof *o);
+    struct lpo_trace_overlap *o = t->overlap ? t->overlap : lpo_xcalloc(1, sizeof *o);
     struct window *now = windows_of_rows(o, t);
     size_t count = t->processes.len;
 
@@ -87,7 +87,7 @@ void lpo_overlap_look(struct lpo_trace *t, const char *path)
         if (now[i].start_ns <= now[i].end_ns)
             lpo_vec_push(&o->windows, now[i]);
     t->overlap = o;
-    o->works = t->works.len;
+    o->gpu_ops = t->gpu_ops.len;
     o->ranges = t->ranges.len;
     free(now);
 }

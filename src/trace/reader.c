@@ -9,13 +9,13 @@
 
 /* The first that knows the file reads it. */
 static const struct lpo_reader *const readers[] = {
-    &lpo_reader_nsys,       &lpo_reader_ncu_rep, &lpo_reader_ncu_csv,
-    &lpo_reader_nsys_stats, &lpo_reader_kineto,  &lpo_reader_native,
+    &lpo_nsys_reader,       &lpo_ncu_rep_reader, &lpo_ncu_csv_reader,
+    &lpo_nsys_stats_reader, &lpo_kineto_reader,  &lpo_native_reader,
 };
 
 enum { NREADERS = sizeof readers / sizeof *readers, HEAD = 64 * 1024 };
 
-int lpo_reader_find(const char *path, const struct lpo_reader **out, struct lpo_err *err)
+int lpo_trace_reader_find(const char *path, const struct lpo_reader **out, struct lpo_err *err)
 {
     unsigned char head[HEAD];
     LPO_STR known = { 0 };
@@ -38,16 +38,17 @@ int lpo_reader_find(const char *path, const struct lpo_reader **out, struct lpo_
 int lpo_trace_read(const char *path, struct lpo_trace *into, struct lpo_err *err)
 {
     const struct lpo_reader *r = NULL;
-    int rc = lpo_reader_find(path, &r, err);
+    int rc = lpo_trace_reader_find(path, &r, err);
 
     if (rc < 0)
         return rc;
     if (into->sources++ == 1)
-        lpo_overlap_look(into, path); /* at the first, which has nothing to be compared with */
+        lpo_trace_overlap_look(into,
+                               path); /* at the first, which has nothing to be compared with */
     rc = r->read(path, into, err);
     if (rc < 0)
         lpo_ctx(err, "cannot read '%s' as %s", path, r->name);
     else if (into->sources > 1)
-        lpo_overlap_look(into, path);
+        lpo_trace_overlap_look(into, path);
     return rc;
 }

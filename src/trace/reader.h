@@ -21,5 +21,5 @@ struct lpo_reader {
 };
 
 /* The reader for this file, or an error that lists what can be read. */
-int lpo_reader_find(const char *path, const struct lpo_reader **out, struct lpo_err *err);
+int lpo_trace_reader_find(const char *path, const struct lpo_reader **out, struct lpo_err *err);
 int lpo_trace_read(const char *path, struct lpo_trace *into, struct lpo_err *err);

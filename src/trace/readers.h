@@ -3,9 +3,9 @@
 
 #include "trace/reader.h"
 
-extern const struct lpo_reader lpo_reader_kineto;
-extern const struct lpo_reader lpo_reader_ncu_csv;
-extern const struct lpo_reader lpo_reader_ncu_rep;
-extern const struct lpo_reader lpo_reader_nsys;
-extern const struct lpo_reader lpo_reader_nsys_stats;
-extern const struct lpo_reader lpo_reader_native;
+extern const struct lpo_reader lpo_kineto_reader;
+extern const struct lpo_reader lpo_ncu_csv_reader;
+extern const struct lpo_reader lpo_ncu_rep_reader;
+extern const struct lpo_reader lpo_nsys_reader;
+extern const struct lpo_reader lpo_nsys_stats_reader;
+extern const struct lpo_reader lpo_native_reader;

@@ -21,7 +21,7 @@ struct lpo_trace *lpo_trace_create(void)
     struct lpo_trace *t = lpo_xcalloc(1, sizeof *t);
     struct indexes *x = lpo_xcalloc(1, sizeof *x);
 
-    t->names = lpo_names_create();
+    t->names = lpo_trace_names_create();
     x->processes = lpo_map_create();
     x->threads = lpo_map_create();
     x->devices = lpo_map_create();
@@ -42,7 +42,7 @@ void lpo_trace_destroy(struct lpo_trace *t)
     if (!t)
         return;
     x = t->indexes;
-    lpo_overlap_destroy(t->overlap);
+    lpo_trace_overlap_destroy(t->overlap);
     lpo_map_destroy(x->processes);
     lpo_map_destroy(x->threads);
     lpo_map_destroy(x->devices);
@@ -51,8 +51,8 @@ void lpo_trace_destroy(struct lpo_trace *t)
     lpo_map_destroy(x->stacks);
     lpo_map_destroy(x->metrics);
     free(x);
-    lpo_names_destroy(t->names);
-    lpo_vec_free(&t->works);
+    lpo_trace_names_destroy(t->names);
+    lpo_vec_free(&t->gpu_ops);
     lpo_vec_free(&t->launches);
     lpo_vec_free(&t->ranges);
     lpo_vec_free(&t->ops);
@@ -72,17 +72,17 @@ void lpo_trace_destroy(struct lpo_trace *t)
 
 uint32_t lpo_trace_namen(struct lpo_trace *t, const char *text, size_t len)
 {
-    return lpo_names_put(t->names, text, len);
+    return lpo_trace_names_put(t->names, text, len);
 }
 
 uint32_t lpo_trace_name(struct lpo_trace *t, const char *text)
 {
-    return lpo_names_put(t->names, text, strlen(text));
+    return lpo_trace_names_put(t->names, text, strlen(text));
 }
 
 const char *lpo_trace_text(const struct lpo_trace *t, uint32_t name)
 {
-    return name == LPO_NONE ? "" : lpo_names_text(t->names, name, NULL);
+    return name == LPO_NONE ? "" : lpo_trace_names_text(t->names, name, NULL);
 }
 
 size_t lpo_trace_text_len(const struct lpo_trace *t, uint32_t name)
@@ -90,13 +90,13 @@ size_t lpo_trace_text_len(const struct lpo_trace *t, uint32_t name)
     size_t len = 0;
 
     if (name != LPO_NONE)
-        lpo_names_text(t->names, name, &len);
+        lpo_trace_names_text(t->names, name, &len);
     return len;
 }
 
 size_t lpo_trace_name_count(const struct lpo_trace *t)
 {
-    return lpo_names_count(t->names);
+    return lpo_trace_names_count(t->names);
 }
 
 /* Looks `key` up in `map`; when new, the caller appends the row that *fresh announces. */
@@ -228,9 +228,9 @@ uint32_t lpo_trace_metric(struct lpo_trace *t, const char *name, size_t len, con
     if (fresh) {
         uint32_t id = lpo_trace_namen(t, name, len);
 
-        lpo_vec_push(&t->metrics,
-                     (struct lpo_metric){ id, unit && *unit ? lpo_trace_name(t, unit) : LPO_NONE,
-                                          (uint8_t)lpo_metric_combine(lpo_trace_text(t, id)) });
+        lpo_vec_push(&t->metrics, (struct lpo_metric){
+                                      id, unit && *unit ? lpo_trace_name(t, unit) : LPO_NONE,
+                                      (uint8_t)lpo_trace_metric_combine(lpo_trace_text(t, id)) });
         if (t->metrics.len > t->metric_cap)
             widen_metrics(t);
     }

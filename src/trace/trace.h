@@ -24,9 +24,9 @@ struct lpo_err;
  * 160. */
 typedef int64_t lpo_event_ns __attribute__((aligned(4)));
 
-enum lpo_work_kind { LPO_KERNEL, LPO_COPY, LPO_SET };
+enum lpo_gpu_op_kind { LPO_KERNEL, LPO_COPY, LPO_SET };
 
-enum lpo_work_flags {
+enum lpo_gpu_op_flags {
     LPO_WORK_UNTIMED = 1,    /* only end - start means something (ncu); start is not on the clock */
     LPO_WORK_NO_LENGTH = 2,  /* not even the duration is known: start == end, do not print 0 */
     LPO_WORK_GRAPH = 4,      /* came from a CUDA graph launch */
@@ -45,7 +45,7 @@ enum lpo_skip {
 };
 
 /* One kernel, copy or set on a GPU. */
-struct lpo_work {
+struct lpo_gpu_op {
     int64_t start_ns, end_ns; /* end >= start */
     uint64_t bytes;           /* copies and sets; 0 for kernels */
     uint32_t name;   /* kernels: demangled as the source prints it; copies: "Memcpy HtoD" … */
@@ -58,8 +58,8 @@ struct lpo_work {
     uint32_t stream;        /* as the source numbers it */
     uint16_t process;       /* into processes */
     uint16_t device;        /* into devices */
-    uint8_t kind;           /* enum lpo_work_kind */
-    uint8_t flags;          /* enum lpo_work_flags */
+    uint8_t kind;           /* enum lpo_gpu_op_kind */
+    uint8_t flags;          /* enum lpo_gpu_op_flags */
 };
 
 /* A host call that put work on a GPU. A runtime call and the driver call inside it are one launch:
@@ -154,7 +154,7 @@ struct lpo_summary {
     uint32_t name;
     uint64_t count;
     int64_t total_ns, min_ns, max_ns; /* LPO_NO_TIME where the source has none */
-    uint8_t kind;                     /* enum lpo_work_kind */
+    uint8_t kind;                     /* enum lpo_gpu_op_kind */
 };
 
 /* Something the reader wants the user to know: lost records, a cut file, an unclosed range. */
@@ -163,11 +163,11 @@ struct lpo_trace_note {
     uint64_t count; /* how many records it speaks of; 0: the whole file */
 };
 
-struct lpo_names;
+struct lpo_trace_names;
 
 struct lpo_trace {
-    struct lpo_names *names;
-    LPO_VEC(struct lpo_work) works;
+    struct lpo_trace_names *names;
+    LPO_VEC(struct lpo_gpu_op) gpu_ops;
     LPO_VEC(struct lpo_launch) launches;
     LPO_VEC(struct lpo_range) ranges;
     LPO_VEC(struct lpo_op) ops;
@@ -183,13 +183,13 @@ struct lpo_trace {
     size_t nmetric_rows, metric_rows_cap, metric_cap;
     LPO_VEC(struct lpo_summary) summaries;
     LPO_VEC(struct lpo_trace_note) notes;
-    int64_t epoch_ns;            /* unix time of clock 0, or LPO_NO_TIME */
-    uint64_t dropped;            /* records the source says it lost */
-    uint32_t sources;            /* files read so far */
-    struct lpo_overlap *overlap; /* overlap.h, once there are two */
-    uint32_t skip;               /* enum lpo_skip, set by the caller before reading */
-    bool has_ranges;             /* the source could have recorded ranges */
-    void *indexes;               /* private to trace.c: deduplication */
+    int64_t epoch_ns;                  /* unix time of clock 0, or LPO_NO_TIME */
+    uint64_t dropped;                  /* records the source says it lost */
+    uint32_t sources;                  /* files read so far */
+    struct lpo_trace_overlap *overlap; /* overlap.h, once there are two */
+    uint32_t skip;                     /* enum lpo_skip, set by the caller before reading */
+    bool has_ranges;                   /* the source could have recorded ranges */
+    void *indexes;                     /* private to trace.c: deduplication */
 };
 
 struct lpo_trace *lpo_trace_create(void);
@@ -224,7 +224,7 @@ uint32_t lpo_trace_metric_find(const struct lpo_trace *t, const char *name); /* 
 void lpo_trace_note(struct lpo_trace *t, uint64_t count, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-static inline int64_t lpo_work_ns(const struct lpo_work *w)
+static inline int64_t lpo_trace_gpu_op_ns(const struct lpo_gpu_op *w)
 {
     return w->end_ns - w->start_ns;
 }

@@ -81,7 +81,7 @@ void lpo_csv_read_ahead(struct lpo_csv *c)
 /* More bytes behind those not yet consumed; at the end of the file sets eof. */
 static int refill(struct lpo_csv *c, struct lpo_err *err)
 {
-    struct lpo_window w;
+    struct lpo_input_window w;
     int rc;
 
     if (c->len - c->at > LPO_CSV_ROW_LIMIT)
@@ -119,7 +119,7 @@ static const char *find_quote(const char *p, const char *end)
 
 /* `p` stands behind the opening quote. Sets *next behind the closing one; false when the window
  * ends before the cell does. */
-static bool quoted_cell(const struct lpo_csv *c, const char *p, struct lpo_cell *cell,
+static bool quoted_cell(const struct lpo_csv *c, const char *p, struct lpo_csv_cell *cell,
                         const char **next)
 {
     const char *end = c->window + c->len;
@@ -132,7 +132,7 @@ static bool quoted_cell(const struct lpo_csv *c, const char *p, struct lpo_cell 
     }
     if (end - q <= 1 && !c->eof)
         return false;
-    *cell = (struct lpo_cell){ p, (uint32_t)(q - p), doubled };
+    *cell = (struct lpo_csv_cell){ p, (uint32_t)(q - p), doubled };
     *next = q < end ? q + 1 : end;
     return true;
 }
@@ -144,7 +144,7 @@ static const char *bare_end(const char *p, const char *end)
     return p;
 }
 
-static void push_cell(struct lpo_csv *c, struct lpo_cell cell)
+static void push_cell(struct lpo_csv *c, struct lpo_csv_cell cell)
 {
     if (c->count == c->cells_cap) {
         c->cells_cap = c->cells_cap ? c->cells_cap * 2 : 64;
@@ -160,7 +160,7 @@ static bool split_row(struct lpo_csv *c)
 
     c->count = 0;
     for (;;) {
-        struct lpo_cell cell = { p, 0, false };
+        struct lpo_csv_cell cell = { p, 0, false };
 
         if (p < end && *p == '"') {
             if (!quoted_cell(c, p + 1, &cell, &p))

@@ -22,14 +22,14 @@ struct lpo_input;
 /* A longer row is refused: a lost quote would otherwise swallow the file into memory. */
 #define LPO_CSV_ROW_LIMIT ((size_t)16 << 20)
 
-struct lpo_cell {
+struct lpo_csv_cell {
     const char *at; /* without the quotes around it; not NUL-terminated */
     uint32_t len;
-    bool doubled; /* holds doubled quotes: lpo_cell_text() makes them single */
+    bool doubled; /* holds doubled quotes: lpo_csv_cell_text() makes them single */
 };
 
 struct lpo_csv {
-    struct lpo_cell *cells;
+    struct lpo_csv_cell *cells;
     size_t count;
     uint64_t line;    /* where this row began, from 1 */
     char lead;        /* lines that do not begin with it are no rows: skipped; 0 takes all */
@@ -62,16 +62,16 @@ void lpo_csv_skip_line(struct lpo_csv *c);
  * follow. For large files whose cells take time to use. */
 void lpo_csv_read_ahead(struct lpo_csv *c);
 
-bool lpo_cell_is(struct lpo_cell cell, const char *text);
+bool lpo_csv_cell_is(struct lpo_csv_cell cell, const char *text);
 /* Replaces what `to` holds; returns its text. */
-const char *lpo_cell_text(struct lpo_cell cell, struct lpo_str *to);
+const char *lpo_csv_cell_text(struct lpo_csv_cell cell, struct lpo_str *to);
 /* "57,536", "-1.5e3", "12 (3; 4; 5)" (ncu's instances after the total); false for "n/a" and "". */
-bool lpo_cell_number_slow(struct lpo_cell cell, double *out);
-extern const double lpo_cell_tens[19]; /* powers of ten */
+bool lpo_csv_cell_number_slow(struct lpo_csv_cell cell, double *out);
+extern const double lpo_csv_cell_tens[19]; /* powers of ten */
 
 /* Nearly every cell is a number below 2^53 with separators and a point: digits and power are exact
  * doubles then, and the one division gives the nearest. */
-static inline bool lpo_cell_number(struct lpo_cell cell, double *out)
+static inline bool lpo_csv_cell_number(struct lpo_csv_cell cell, double *out)
 {
     uint64_t v = 0;
     uint32_t digits = 0, point = UINT32_MAX;
@@ -85,18 +85,18 @@ static inline bool lpo_cell_number(struct lpo_cell cell, double *out)
         } else if (cell.at[i] == '.' && point == UINT32_MAX) {
             point = digits;
         } else if (cell.at[i] != ',' || digits == 0 || point != UINT32_MAX) {
-            return lpo_cell_number_slow(cell, out);
+            return lpo_csv_cell_number_slow(cell, out);
         }
     }
     if (digits == 0 || digits > 18 || v >= (uint64_t)1 << 53)
-        return lpo_cell_number_slow(cell, out);
-    *out = point >= digits ? (double)v : (double)v / lpo_cell_tens[digits - point];
+        return lpo_csv_cell_number_slow(cell, out);
+    *out = point >= digits ? (double)v : (double)v / lpo_csv_cell_tens[digits - point];
     return true;
 }
 
 /* Whole numbers, with or without separators; false when it is anything else or does not fit. */
-bool lpo_cell_int(struct lpo_cell cell, int64_t *out);
+bool lpo_csv_cell_int(struct lpo_csv_cell cell, int64_t *out);
 /* Decimal text times 10^power as an exact integer; digits beyond are rounded. */
-bool lpo_cell_scaled(struct lpo_cell cell, int power, int64_t *out);
+bool lpo_csv_cell_scaled(struct lpo_csv_cell cell, int power, int64_t *out);
 /* Three numbers with anything between them: "(128, 1, 1)", "  16    1    1". */
-bool lpo_cell_three(struct lpo_cell cell, uint32_t out[3]);
+bool lpo_csv_cell_three(struct lpo_csv_cell cell, uint32_t out[3]);

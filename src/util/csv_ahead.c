@@ -21,7 +21,7 @@ struct row {
 struct batch {
     char *text;
     size_t len, cap;
-    LPO_VEC(struct lpo_cell) cells;
+    LPO_VEC(struct lpo_csv_cell) cells;
     LPO_VEC(struct row) rows;
     uint64_t skipped;
     int code; /* 1: more batches follow; 0: the end; negative: cannot be read on */
@@ -39,7 +39,7 @@ struct lpo_csv_ahead {
 /* The bytes of the row in c->cells; all lie between its first cell and the end of its last. */
 static size_t row_bytes(const struct lpo_csv *c, const char **from)
 {
-    const struct lpo_cell *last = &c->cells[c->count - 1];
+    const struct lpo_csv_cell *last = &c->cells[c->count - 1];
 
     *from = c->cells[0].at;
     return (size_t)(last->at + last->len - *from);
@@ -60,7 +60,7 @@ static bool add_row(struct batch *b, const struct lpo_csv *c)
     lpo_vec_push(&b->rows, (struct row){ (uint32_t)b->cells.len, (uint32_t)c->count, c->line });
     lpo_vec_reserve(&b->cells, b->cells.len + c->count);
     for (size_t i = 0; i < c->count; i++) {
-        struct lpo_cell cell = c->cells[i];
+        struct lpo_csv_cell cell = c->cells[i];
 
         cell.at = b->text + b->len + (cell.at - from);
         b->cells.at[b->cells.len++] = cell;

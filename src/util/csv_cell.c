@@ -7,14 +7,14 @@
 
 #include "util/str.h"
 
-bool lpo_cell_is(struct lpo_cell cell, const char *text)
+bool lpo_csv_cell_is(struct lpo_csv_cell cell, const char *text)
 {
     size_t len = strlen(text);
 
     return cell.len == len && memcmp(cell.at, text, len) == 0;
 }
 
-const char *lpo_cell_text(struct lpo_cell cell, struct lpo_str *to)
+const char *lpo_csv_cell_text(struct lpo_csv_cell cell, struct lpo_str *to)
 {
     lpo_str_clear(to);
     if (!cell.doubled)
@@ -82,7 +82,7 @@ static const char *scan_exponent(const char *p, const char *end, struct decimal 
     return q;
 }
 
-static bool scan_decimal(struct lpo_cell cell, struct decimal *d)
+static bool scan_decimal(struct lpo_csv_cell cell, struct decimal *d)
 {
     const char *p = cell.at, *end = cell.at + cell.len;
     bool any = false;
@@ -102,7 +102,7 @@ static bool scan_decimal(struct lpo_cell cell, struct decimal *d)
     return p == end || *p == '(';
 }
 
-static double slow_number(const struct lpo_cell cell)
+static double slow_number(const struct lpo_csv_cell cell)
 {
     char text[128];
     size_t n = 0;
@@ -115,8 +115,8 @@ static double slow_number(const struct lpo_cell cell)
     return strtod(text, NULL);
 }
 
-const double lpo_cell_tens[19] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
-                                   1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18 };
+const double lpo_csv_cell_tens[19] = { 1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
+                                       1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18 };
 
 /* Up to 19 digits divided with 64 bits of mantissa: rounding that to a double gives the nearest
  * unless it lies just between two. False then, and where there are no more bits than a double's. */
@@ -126,7 +126,7 @@ static bool wide_number(const struct decimal *d, int power, double *out)
     long double v = (long double)d->digits;
     uint64_t mantissa;
 
-    v = power < 0 ? v / lpo_cell_tens[-power] : v * lpo_cell_tens[power];
+    v = power < 0 ? v / lpo_csv_cell_tens[-power] : v * lpo_csv_cell_tens[power];
     memcpy(&mantissa, &v, sizeof mantissa);
     *out = (double)v;
     return (mantissa & 0x7ff) != 0x400;
@@ -136,7 +136,7 @@ static bool wide_number(const struct decimal *d, int power, double *out)
 #endif
 }
 
-bool lpo_cell_number_slow(struct lpo_cell cell, double *out)
+bool lpo_csv_cell_number_slow(struct lpo_csv_cell cell, double *out)
 {
     struct decimal d;
     int power;
@@ -147,8 +147,8 @@ bool lpo_cell_number_slow(struct lpo_cell cell, double *out)
     power = d.exponent - d.decimals;
     small = !d.inexact && power >= -18 && power <= 18;
     if (small && d.digits < (uint64_t)1 << 53)
-        *out = power < 0 ? (double)d.digits / lpo_cell_tens[-power]
-                         : (double)d.digits * lpo_cell_tens[power];
+        *out = power < 0 ? (double)d.digits / lpo_csv_cell_tens[-power]
+                         : (double)d.digits * lpo_csv_cell_tens[power];
     else if (!small || !wide_number(&d, power, out))
         *out = slow_number(cell) * (d.negative ? -1 : 1);
     if (d.negative)
@@ -156,7 +156,7 @@ bool lpo_cell_number_slow(struct lpo_cell cell, double *out)
     return true;
 }
 
-bool lpo_cell_scaled(struct lpo_cell cell, int power, int64_t *out)
+bool lpo_csv_cell_scaled(struct lpo_csv_cell cell, int power, int64_t *out)
 {
     struct decimal d;
     uint64_t v;
@@ -178,7 +178,7 @@ bool lpo_cell_scaled(struct lpo_cell cell, int power, int64_t *out)
     return true;
 }
 
-bool lpo_cell_int(struct lpo_cell cell, int64_t *out)
+bool lpo_csv_cell_int(struct lpo_csv_cell cell, int64_t *out)
 {
     struct decimal d;
 
@@ -189,7 +189,7 @@ bool lpo_cell_int(struct lpo_cell cell, int64_t *out)
     return true;
 }
 
-bool lpo_cell_three(struct lpo_cell cell, uint32_t out[3])
+bool lpo_csv_cell_three(struct lpo_csv_cell cell, uint32_t out[3])
 {
     const char *p = cell.at, *end = cell.at + cell.len;
 

@@ -15,7 +15,8 @@
 static const size_t default_limit = (size_t)1 << 30;
 
 /* Pipes and /proc files have no size, so read until the end and grow. */
-static int read_all(int fd, const char *path, size_t limit, struct lpo_text *t, struct lpo_err *err)
+static int read_all(int fd, const char *path, size_t limit, struct lpo_file_text *t,
+                    struct lpo_err *err)
 {
     size_t cap = 0;
 
@@ -41,9 +42,10 @@ static int read_all(int fd, const char *path, size_t limit, struct lpo_text *t, 
     return 0;
 }
 
-int lpo_text_read_limit(const char *path, size_t limit, struct lpo_text **out, struct lpo_err *err)
+int lpo_file_text_read_limit(const char *path, size_t limit, struct lpo_file_text **out,
+                             struct lpo_err *err)
 {
-    LPO_AUTO(lpo_text) t = NULL;
+    LPO_AUTO(lpo_file_text) t = NULL;
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     int rc;
@@ -64,12 +66,12 @@ int lpo_text_read_limit(const char *path, size_t limit, struct lpo_text **out, s
     return 0;
 }
 
-int lpo_text_read(const char *path, struct lpo_text **out, struct lpo_err *err)
+int lpo_file_text_read(const char *path, struct lpo_file_text **out, struct lpo_err *err)
 {
-    return lpo_text_read_limit(path, 0, out, err);
+    return lpo_file_text_read_limit(path, 0, out, err);
 }
 
-void lpo_text_destroy(struct lpo_text *t)
+void lpo_file_text_destroy(struct lpo_file_text *t)
 {
     if (!t)
         return;
@@ -123,7 +125,7 @@ int lpo_file_write_quick(const char *path, const void *bytes, size_t len, struct
     return replace_file(path, bytes, len, false, err);
 }
 
-int lpo_dirs_make(const char *path, struct lpo_err *err)
+int lpo_file_make_dirs(const char *path, struct lpo_err *err)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     char *copy = lpo_arena_strdup(a, path);

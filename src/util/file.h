@@ -11,19 +11,20 @@
 
 struct lpo_err;
 
-struct lpo_text {
+struct lpo_file_text {
     char *at; /* NUL-terminated; may hold NUL bytes inside */
     size_t len;
 };
 
 /* Refuses folders and files over `limit` bytes (0: 1 GiB). */
-int lpo_text_read_limit(const char *path, size_t limit, struct lpo_text **out, struct lpo_err *err);
-int lpo_text_read(const char *path, struct lpo_text **out, struct lpo_err *err);
-void lpo_text_destroy(struct lpo_text *t); /* NULL is fine */
-LPO_AUTO_DEFINE(lpo_text);
+int lpo_file_text_read_limit(const char *path, size_t limit, struct lpo_file_text **out,
+                             struct lpo_err *err);
+int lpo_file_text_read(const char *path, struct lpo_file_text **out, struct lpo_err *err);
+void lpo_file_text_destroy(struct lpo_file_text *t); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_file_text);
 
 int lpo_file_write(const char *path, const void *bytes, size_t len, struct lpo_err *err);
 /* The same without waiting for the disk: for what can be made again from other files. */
 int lpo_file_write_quick(const char *path, const void *bytes, size_t len, struct lpo_err *err);
 /* mkdir -p */
-int lpo_dirs_make(const char *path, struct lpo_err *err);
+int lpo_file_make_dirs(const char *path, struct lpo_err *err);

@@ -39,7 +39,7 @@ struct lpo_input {
 
     /* the reader's own */
     bool holding; /* the block emptied next is the one in the window */
-    struct lpo_window window;
+    struct lpo_input_window window;
     char *spill; /* when more is kept than a block's front holds */
     size_t spill_cap;
 };
@@ -116,10 +116,10 @@ int lpo_input_open(const char *path, struct lpo_input **out, struct lpo_err *err
     if (fstat(in->raw.fd, &st) == 0 && S_ISDIR(st.st_mode))
         return lpo_fail(err, LPO_E_IO, "'%s' is a folder, not a file", path);
     in->raw.block = lpo_xmalloc(LPO_RAW_SIZE);
-    lpo_raw_fill(&in->raw);
+    lpo_input_raw_fill(&in->raw);
     if (in->raw.error)
         return lpo_fail(err, LPO_E_IO, "cannot read '%s': %s", path, strerror(in->raw.error));
-    in->codec = lpo_codec_find(in->raw.at, in->raw.len);
+    in->codec = lpo_input_codec_find(in->raw.at, in->raw.len);
     in->state = in->codec->create();
     if (start_thread(in, err) < 0)
         return err ? err->code : LPO_E_IO;
@@ -242,7 +242,8 @@ static int next_in_block(struct lpo_input *in, const char *kept, size_t keep)
     return 1;
 }
 
-int lpo_input_next(struct lpo_input *in, size_t keep, struct lpo_window *w, struct lpo_err *err)
+int lpo_input_next(struct lpo_input *in, size_t keep, struct lpo_input_window *w,
+                   struct lpo_err *err)
 {
     const char *kept;
     int rc;
@@ -267,7 +268,7 @@ int lpo_input_head(const char *path, unsigned char *head, size_t room, size_t *l
                    struct lpo_err *err)
 {
     LPO_AUTO(lpo_input) in = NULL;
-    struct lpo_window w;
+    struct lpo_input_window w;
     int rc = lpo_input_open(path, &in, err);
 
     if (rc == 0)

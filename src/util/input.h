@@ -19,7 +19,7 @@ struct lpo_err;
 struct lpo_input;
 
 /* A piece of the text, good until the next lpo_input_next(). One NUL follows the last byte. */
-struct lpo_window {
+struct lpo_input_window {
     const char *at;
     size_t len;
     uint64_t offset; /* of at[0] in the decompressed text */
@@ -32,7 +32,8 @@ LPO_AUTO_DEFINE(lpo_input);
 /* Moves the window on: its last `keep` bytes stay in front (0 the first time), new bytes follow,
  * at least as many as were kept where the text has them. Returns 1; 0 at the end, with the kept
  * bytes alone in the window; LPO_E_IO when the system refuses. */
-int lpo_input_next(struct lpo_input *in, size_t keep, struct lpo_window *w, struct lpo_err *err);
+int lpo_input_next(struct lpo_input *in, size_t keep, struct lpo_input_window *w,
+                   struct lpo_err *err);
 
 /* After the end: what is wrong with the compressed data ("the gzip data breaks off"), or NULL.
  * All bytes before the damage were given. */

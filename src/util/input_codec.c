@@ -15,7 +15,7 @@
 
 #include "util/arena.h"
 
-int lpo_raw_fill(struct lpo_raw *raw)
+int lpo_input_raw_fill(struct lpo_raw *raw)
 {
     ssize_t n;
 
@@ -71,7 +71,7 @@ static size_t plain_decode(void *state, struct lpo_raw *raw, char *out, size_t r
 /* Is there another member after the one that ended? Zeros and other padding are not. */
 static int gzip_goes_on(struct lpo_raw *raw)
 {
-    return lpo_raw_fill(raw) && raw->at[0] == 0x1f;
+    return lpo_input_raw_fill(raw) && raw->at[0] == 0x1f;
 }
 
 #ifdef LPO_HAVE_ISAL
@@ -108,7 +108,7 @@ static size_t gzip_decode(void *state, struct lpo_raw *raw, char *out, size_t ro
             g->z.crc_flag = ISAL_GZIP;
             g->between = 0;
         }
-        if (!lpo_raw_fill(raw)) {
+        if (!lpo_input_raw_fill(raw)) {
             *damage = "the gzip data breaks off";
             return 0;
         }
@@ -158,7 +158,7 @@ static size_t gzip_decode(void *state, struct lpo_raw *raw, char *out, size_t ro
             inflateReset(&g->z);
             g->between = 0;
         }
-        if (!lpo_raw_fill(raw)) {
+        if (!lpo_input_raw_fill(raw)) {
             *damage = "the gzip data breaks off";
             return 0;
         }
@@ -215,7 +215,7 @@ static size_t zstd_decode(void *state, struct lpo_raw *raw, char *out, size_t ro
 
     while (o.pos == 0) {
         ZSTD_inBuffer in;
-        int more = lpo_raw_fill(raw);
+        int more = lpo_input_raw_fill(raw);
 
         if (!more && s->pending == 0)
             return 0;
@@ -241,7 +241,7 @@ static const struct lpo_codec codecs[] = {
     { "plain", { 0 }, 0, plain_create, free, plain_decode },
 };
 
-const struct lpo_codec *lpo_codec_find(const unsigned char *head, size_t len)
+const struct lpo_codec *lpo_input_codec_find(const unsigned char *head, size_t len)
 {
     const struct lpo_codec *c = codecs;
 

@@ -15,7 +15,7 @@ struct lpo_raw {
 enum { LPO_RAW_SIZE = 256 * 1024 };
 
 /* Makes at least one byte available; false at the end of the file or when reading failed. */
-int lpo_raw_fill(struct lpo_raw *raw);
+int lpo_input_raw_fill(struct lpo_raw *raw);
 
 struct lpo_codec {
     const char *name;
@@ -28,4 +28,4 @@ struct lpo_codec {
 };
 
 /* The row whose magic fits; plain bytes when none does. Never NULL. */
-const struct lpo_codec *lpo_codec_find(const unsigned char *head, size_t len);
+const struct lpo_codec *lpo_input_codec_find(const unsigned char *head, size_t len);

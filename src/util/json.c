@@ -45,7 +45,7 @@ static int fail_pull(struct parser *t, int rc)
     return fail_at(t, t->q.p, t->q.why);
 }
 
-static int keep_text(struct parser *t, const struct lpo_pull_text *raw, const char **text,
+static int keep_text(struct parser *t, const struct lpo_json_pull_text *raw, const char **text,
                      size_t *len)
 {
     const char *bad;
@@ -56,7 +56,7 @@ static int keep_text(struct parser *t, const struct lpo_pull_text *raw, const ch
         return 0;
     }
     lpo_str_clear(&t->scratch);
-    if (lpo_pull_unescape(raw, LPO_PULL_STRICT, &t->scratch, &bad) < 0)
+    if (lpo_json_pull_unescape(raw, LPO_PULL_STRICT, &t->scratch, &bad) < 0)
         return fail_at(t, bad, "unknown escape");
     *text = lpo_arena_strndup(t->arena, lpo_str_text(&t->scratch), t->scratch.len);
     *len = t->scratch.len;
@@ -65,8 +65,8 @@ static int keep_text(struct parser *t, const struct lpo_pull_text *raw, const ch
 
 static int parse_string(struct parser *t, struct lpo_json *v)
 {
-    struct lpo_pull_text raw;
-    int rc = lpo_pull_string(&t->q, &raw);
+    struct lpo_json_pull_text raw;
+    int rc = lpo_json_pull_string(&t->q, &raw);
 
     v->kind = LPO_JSON_STRING;
     return rc < 0 ? fail_pull(t, rc) : keep_text(t, &raw, &v->text, &v->len);
@@ -74,9 +74,9 @@ static int parse_string(struct parser *t, struct lpo_json *v)
 
 static int parse_number(struct parser *t, struct lpo_json *v)
 {
-    struct lpo_pull_text raw;
+    struct lpo_json_pull_text raw;
     bool whole;
-    int rc = lpo_pull_number(&t->q, &raw, &whole);
+    int rc = lpo_json_pull_number(&t->q, &raw, &whole);
 
     if (rc < 0)
         return fail_pull(t, rc);
@@ -95,8 +95,8 @@ static int parse_number(struct parser *t, struct lpo_json *v)
 
 static int parse_word(struct parser *t, struct lpo_json *v)
 {
-    struct lpo_pull_text raw;
-    int rc = lpo_pull_word(&t->q, &raw);
+    struct lpo_json_pull_text raw;
+    int rc = lpo_json_pull_word(&t->q, &raw);
 
     if (rc < 0)
         return fail_pull(t, rc);
@@ -115,10 +115,10 @@ static int parse_children(struct parser *t, struct lpo_json *v, int depth)
     if (depth >= MAX_DEPTH)
         return fail_at(t, t->q.p, "nested too deeply");
     for (;;) {
-        struct lpo_pull_text key = { 0 };
+        struct lpo_json_pull_text key = { 0 };
         struct lpo_json *child;
 
-        rc = object ? lpo_pull_member(&t->q, &first, &key) : lpo_pull_item(&t->q, &first);
+        rc = object ? lpo_json_pull_member(&t->q, &first, &key) : lpo_json_pull_item(&t->q, &first);
         if (rc <= 0)
             return rc < 0 ? fail_pull(t, rc) : 0;
         child = LPO_NEW(t->arena, struct lpo_json);
@@ -135,7 +135,7 @@ static int parse_children(struct parser *t, struct lpo_json *v, int depth)
 
 static int parse_value(struct parser *t, struct lpo_json *v, int depth)
 {
-    int c = lpo_pull_peek(&t->q);
+    int c = lpo_json_pull_peek(&t->q);
 
     if (c < 0)
         return fail_pull(t, c);
@@ -154,10 +154,10 @@ int lpo_json_parse(struct lpo_arena *a, const char *text, size_t len, const stru
     size_t bad;
     int rc;
 
-    if (!lpo_utf8_valid(text, len, &bad))
+    if (!lpo_str_utf8_valid(text, len, &bad))
         return fail_at(&t, text + bad, "not valid UTF-8");
     rc = parse_value(&t, v, 0);
-    if (rc == 0 && lpo_pull_peek(&t.q) >= 0)
+    if (rc == 0 && lpo_json_pull_peek(&t.q) >= 0)
         rc = fail_at(&t, t.q.p, "text after the end of the value");
     lpo_str_free(&t.scratch);
     if (rc == 0)
@@ -168,9 +168,9 @@ int lpo_json_parse(struct lpo_arena *a, const char *text, size_t len, const stru
 int lpo_json_read_file(struct lpo_arena *a, const char *path, const struct lpo_json **out,
                        struct lpo_err *err)
 {
-    LPO_AUTO(lpo_text) text = NULL;
+    LPO_AUTO(lpo_file_text) text = NULL;
 
-    if (lpo_text_read(path, &text, err) < 0)
+    if (lpo_file_text_read(path, &text, err) < 0)
         return err ? err->code : LPO_E_IO;
     if (lpo_json_parse(a, text->at, text->len, out, err) < 0)
         return lpo_ctx(err, "'%s'", path);

@@ -18,7 +18,7 @@ static inline bool is_space(char c)
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-int lpo_pull_peek_far(struct lpo_pull *q)
+int lpo_json_pull_peek_far(struct lpo_pull *q)
 {
     if (q->mode != LPO_PULL_STRICT)
         q->p = scan_space(q->p, q->end); /* indentation comes in long runs */
@@ -27,9 +27,9 @@ int lpo_pull_peek_far(struct lpo_pull *q)
     return q->p < q->end ? (unsigned char)*q->p : LPO_PULL_MORE;
 }
 
-int lpo_pull_open(struct lpo_pull *q, char which)
+int lpo_json_pull_open(struct lpo_pull *q, char which)
 {
-    int c = lpo_pull_peek(q);
+    int c = lpo_json_pull_peek(q);
 
     if (c < 0)
         return c;
@@ -42,7 +42,7 @@ int lpo_pull_open(struct lpo_pull *q, char which)
 /* The comma before all but the first entry, or the closing bracket: 1, 0. */
 static int next_entry(struct lpo_pull *q, bool *first, char close)
 {
-    int c = lpo_pull_peek(q);
+    int c = lpo_json_pull_peek(q);
 
     if (c < 0)
         return c;
@@ -57,7 +57,7 @@ static int next_entry(struct lpo_pull *q, bool *first, char close)
     if (c != ',')
         return bad(q, q->p, close == '}' ? "expected ',' or '}'" : "expected ',' or ']'");
     q->p++;
-    c = lpo_pull_peek(q);
+    c = lpo_json_pull_peek(q);
     if (c < 0)
         return c;
     if (c == close) {
@@ -69,7 +69,7 @@ static int next_entry(struct lpo_pull *q, bool *first, char close)
     return 1;
 }
 
-int lpo_pull_item(struct lpo_pull *q, bool *first)
+int lpo_json_pull_item(struct lpo_pull *q, bool *first)
 {
     return next_entry(q, first, ']');
 }
@@ -82,7 +82,7 @@ static inline const char *near(const char *p)
 
 /* `, "key":` in its usual spelling, with the place in a register all the way. false: look closer,
  * nothing was taken. */
-static inline bool plain_member(struct lpo_pull *q, bool *first, struct lpo_pull_text *key)
+static inline bool plain_member(struct lpo_pull *q, bool *first, struct lpo_json_pull_text *key)
 {
     enum { ROOM = 64 }; /* what is looked at without asking for the end again */
     const char *p = q->p, *stop;
@@ -100,7 +100,7 @@ static inline bool plain_member(struct lpo_pull *q, bool *first, struct lpo_pull
     stop = scan_string(p + 1, p + ROOM - 4, 0x20);
     if (*stop != '"')
         return false;
-    *key = (struct lpo_pull_text){ p + 1, (size_t)(stop - p) - 1, false };
+    *key = (struct lpo_json_pull_text){ p + 1, (size_t)(stop - p) - 1, false };
     p = near(stop + 1);
     if (*p != ':')
         return false;
@@ -108,7 +108,7 @@ static inline bool plain_member(struct lpo_pull *q, bool *first, struct lpo_pull
     return true;
 }
 
-int lpo_pull_member(struct lpo_pull *q, bool *first, struct lpo_pull_text *key)
+int lpo_json_pull_member(struct lpo_pull *q, bool *first, struct lpo_json_pull_text *key)
 {
     int rc;
 
@@ -119,10 +119,10 @@ int lpo_pull_member(struct lpo_pull *q, bool *first, struct lpo_pull_text *key)
         return rc;
     if (*q->p != '"')
         return bad(q, q->p, "expected a key in quotes");
-    rc = lpo_pull_string(q, key);
+    rc = lpo_json_pull_string(q, key);
     if (rc < 0)
         return rc;
-    rc = lpo_pull_peek(q);
+    rc = lpo_json_pull_peek(q);
     if (rc < 0)
         return rc;
     if (rc != ':')
@@ -142,10 +142,10 @@ static int closes(const struct lpo_pull *q, const char *p)
     return *p == ',' || *p == ':' || *p == ']' || *p == '}';
 }
 
-int lpo_pull_string(struct lpo_pull *q, struct lpo_pull_text *out)
+int lpo_json_pull_string(struct lpo_pull *q, struct lpo_json_pull_text *out)
 {
     unsigned char low = q->mode == LPO_PULL_STRICT ? 0x20 : 0;
-    int rc = lpo_pull_peek(q);
+    int rc = lpo_json_pull_peek(q);
     const char *p;
 
     if (rc < 0)
@@ -187,10 +187,10 @@ static const char *digits(const char *p, const char *end)
 }
 
 /* Text that ends right after a number may have cut it: the caller decides at the end of all. */
-int lpo_pull_number(struct lpo_pull *q, struct lpo_pull_text *out, bool *whole)
+int lpo_json_pull_number(struct lpo_pull *q, struct lpo_json_pull_text *out, bool *whole)
 {
     const char *from, *p, *d;
-    int rc = lpo_pull_peek(q);
+    int rc = lpo_json_pull_peek(q);
 
     if (rc < 0)
         return rc;
@@ -221,18 +221,18 @@ int lpo_pull_number(struct lpo_pull *q, struct lpo_pull_text *out, bool *whole)
             return d == q->end ? LPO_PULL_MORE : bad(q, from, "digits are missing in the exponent");
         p = d;
     }
-    *out = (struct lpo_pull_text){ from, (size_t)(p - from), false };
+    *out = (struct lpo_json_pull_text){ from, (size_t)(p - from), false };
     q->p = p;
     return 0;
 }
 
-int lpo_pull_word(struct lpo_pull *q, struct lpo_pull_text *out)
+int lpo_json_pull_word(struct lpo_pull *q, struct lpo_json_pull_text *out)
 {
     static const char *const words[] = { "null",     "true", "false", "NaN",  "nan",      "-nan",
                                          "Infinity", "inf",  "-inf",  "-NaN", "-Infinity" };
     enum { STRICT_WORDS = 3, WORDS = sizeof words / sizeof *words };
     int count = q->mode == LPO_PULL_STRICT ? STRICT_WORDS : WORDS;
-    int rc = lpo_pull_peek(q);
+    int rc = lpo_json_pull_peek(q);
     size_t room;
 
     if (rc < 0)
@@ -245,7 +245,7 @@ int lpo_pull_word(struct lpo_pull *q, struct lpo_pull_text *out)
             continue;
         if (room < len)
             return LPO_PULL_MORE;
-        *out = (struct lpo_pull_text){ q->p, len, false };
+        *out = (struct lpo_json_pull_text){ q->p, len, false };
         q->p += len;
         return 0;
     }
@@ -307,8 +307,8 @@ static const char *add_escape(const char *p, const char *end, struct lpo_str *ou
     return p + 1;
 }
 
-int lpo_pull_unescape(const struct lpo_pull_text *text, enum lpo_pull_mode mode,
-                      struct lpo_str *out, const char **bad_at)
+int lpo_json_pull_unescape(const struct lpo_json_pull_text *text, enum lpo_pull_mode mode,
+                           struct lpo_str *out, const char **bad_at)
 {
     const char *p = text->at, *end = text->at + text->len;
 

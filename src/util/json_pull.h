@@ -1,10 +1,10 @@
 /* util/json_pull.h - JSON in one pass, without a tree: the caller asks for what comes next.
  *
- *     struct lpo_pull_text key;
+ *     struct lpo_json_pull_text key;
  *     bool first = true;
- *     if (lpo_pull_open(q, '{') < 0) ...
- *     while ((rc = lpo_pull_member(q, &first, &key)) > 0)
- *         rc = is(key, "name") ? lpo_pull_string(q, &name) : lpo_pull_skip(q);
+ *     if (lpo_json_pull_open(q, '{') < 0) ...
+ *     while ((rc = lpo_json_pull_member(q, &first, &key)) > 0)
+ *         rc = is(key, "name") ? lpo_json_pull_string(q, &name) : lpo_json_pull_skip(q);
  *
  * This is the one tokenizer of the project: util/json builds its tree with it, big traces are read
  * through util/json_stream, which supplies the text piece by piece. It copies nothing; what it
@@ -35,16 +35,16 @@ struct lpo_pull {
 };
 
 /* The inside of a string, escapes as written; or the digits of a number. */
-struct lpo_pull_text {
+struct lpo_json_pull_text {
     const char *at;
     size_t len;
-    bool escaped; /* has escapes: see lpo_pull_unescape */
+    bool escaped; /* has escapes: see lpo_json_pull_unescape */
 };
 
-int lpo_pull_peek_far(struct lpo_pull *q); /* the rest of lpo_pull_peek */
+int lpo_json_pull_peek_far(struct lpo_pull *q); /* the rest of lpo_json_pull_peek */
 
 /* Skips space. The next byte, not taken, or LPO_PULL_MORE. */
-static inline int lpo_pull_peek(struct lpo_pull *q)
+static inline int lpo_json_pull_peek(struct lpo_pull *q)
 {
     /* no space or one is the common case between tokens */
     if (q->end - q->p >= 2) {
@@ -52,26 +52,26 @@ static inline int lpo_pull_peek(struct lpo_pull *q)
         if ((unsigned char)*q->p > ' ')
             return (unsigned char)*q->p;
     }
-    return lpo_pull_peek_far(q);
+    return lpo_json_pull_peek_far(q);
 }
 /* Takes the '{' or '[' that must come next. */
-int lpo_pull_open(struct lpo_pull *q, char which);
+int lpo_json_pull_open(struct lpo_pull *q, char which);
 /* 1: `key` is taken, its value comes next. 0: the object was closed. *first is true before the
  * first call. */
-int lpo_pull_member(struct lpo_pull *q, bool *first, struct lpo_pull_text *key);
+int lpo_json_pull_member(struct lpo_pull *q, bool *first, struct lpo_json_pull_text *key);
 /* 1: a value comes next. 0: the array was closed. */
-int lpo_pull_item(struct lpo_pull *q, bool *first);
+int lpo_json_pull_item(struct lpo_pull *q, bool *first);
 
-int lpo_pull_string(struct lpo_pull *q, struct lpo_pull_text *out);
+int lpo_json_pull_string(struct lpo_pull *q, struct lpo_json_pull_text *out);
 /* *whole: neither fraction nor exponent. */
-int lpo_pull_number(struct lpo_pull *q, struct lpo_pull_text *out, bool *whole);
+int lpo_json_pull_number(struct lpo_pull *q, struct lpo_json_pull_text *out, bool *whole);
 /* null, true, false; with LPO_PULL_LENIENT also nan and inf in their usual spellings. */
-int lpo_pull_word(struct lpo_pull *q, struct lpo_pull_text *out);
+int lpo_json_pull_word(struct lpo_pull *q, struct lpo_json_pull_text *out);
 
 /* Any value, by its brackets and quotes alone: what is inside is not checked. */
-int lpo_pull_skip(struct lpo_pull *q);
+int lpo_json_pull_skip(struct lpo_pull *q);
 /* To behind the bracket that closes the container we are in. */
-int lpo_pull_leave(struct lpo_pull *q);
+int lpo_json_pull_leave(struct lpo_pull *q);
 
 /* An object or list of any size, passed over piece by piece; starts as { 0 } before its bracket. */
 struct lpo_pull_passing {
@@ -82,14 +82,14 @@ struct lpo_pull_passing {
 
 /* LPO_PULL_MORE: what was looked at is taken; go on with the text from q->p and more. `last`: no
  * more comes. */
-int lpo_pull_pass(struct lpo_pull *q, bool last, struct lpo_pull_passing *at);
+int lpo_json_pull_pass(struct lpo_pull *q, bool last, struct lpo_pull_passing *at);
 
 /* Appends the text with its escapes resolved; lone surrogates become U+FFFD. Returns 0, or
  * LPO_E_FORMAT with *bad (may be NULL) at the escape that is none; lenient modes keep that as it
  * stands. */
-int lpo_pull_unescape(const struct lpo_pull_text *text, enum lpo_pull_mode mode,
-                      struct lpo_str *out, const char **bad);
+int lpo_json_pull_unescape(const struct lpo_json_pull_text *text, enum lpo_pull_mode mode,
+                           struct lpo_str *out, const char **bad);
 
 /* Whether the text is exactly `word`, a literal. */
-#define lpo_pull_is(text, word)                                                                    \
+#define lpo_json_pull_is(text, word)                                                               \
     ((text)->len == sizeof(word) - 1 && memcmp((text)->at, word, sizeof(word) - 1) == 0)

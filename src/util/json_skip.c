@@ -65,7 +65,7 @@ static int pass_block(const char *p, size_t room, struct lpo_pull_passing *at)
     return walk_block(b, &at->inside, &at->depth);
 }
 
-int lpo_pull_pass(struct lpo_pull *q, bool last, struct lpo_pull_passing *at)
+int lpo_json_pull_pass(struct lpo_pull *q, bool last, struct lpo_pull_passing *at)
 {
     while (q->p < q->end) {
         size_t room = (size_t)(q->end - q->p);
@@ -88,21 +88,21 @@ static int leave(struct lpo_pull *q, unsigned depth)
 {
     struct lpo_pull_passing at = { .depth = depth };
 
-    return lpo_pull_pass(q, true, &at);
+    return lpo_json_pull_pass(q, true, &at);
 }
 
 /* The same token by token, for text whose quotes cannot be trusted. */
 static int leave_carefully(struct lpo_pull *q, unsigned depth)
 {
-    struct lpo_pull_text text;
+    struct lpo_json_pull_text text;
 
     for (;;) {
-        int c = lpo_pull_peek(q);
+        int c = lpo_json_pull_peek(q);
 
         if (c < 0)
             return c;
         if (c == '"') {
-            c = lpo_pull_string(q, &text);
+            c = lpo_json_pull_string(q, &text);
             if (c < 0)
                 return c;
             continue;
@@ -115,25 +115,25 @@ static int leave_carefully(struct lpo_pull *q, unsigned depth)
     }
 }
 
-int lpo_pull_leave(struct lpo_pull *q)
+int lpo_json_pull_leave(struct lpo_pull *q)
 {
     return q->mode == LPO_PULL_REPAIR ? leave_carefully(q, 1) : leave(q, 1);
 }
 
-int lpo_pull_skip(struct lpo_pull *q)
+int lpo_json_pull_skip(struct lpo_pull *q)
 {
-    struct lpo_pull_text text;
+    struct lpo_json_pull_text text;
     bool whole;
-    int c = lpo_pull_peek(q);
+    int c = lpo_json_pull_peek(q);
 
     if (c < 0)
         return c;
     if (c == '{' || c == '[')
         return q->mode == LPO_PULL_REPAIR ? leave_carefully(q, 0) : leave(q, 0);
     if (c == '"')
-        return lpo_pull_string(q, &text);
+        return lpo_json_pull_string(q, &text);
     if ((c >= '0' && c <= '9') ||
         (c == '-' && q->end - q->p > 1 && q->p[1] >= '0' && q->p[1] <= '9'))
-        return lpo_pull_number(q, &text, &whole);
-    return lpo_pull_word(q, &text);
+        return lpo_json_pull_number(q, &text, &whole);
+    return lpo_json_pull_word(q, &text);
 }

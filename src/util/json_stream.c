@@ -9,7 +9,7 @@
 
 struct lpo_json_stream {
     struct lpo_input *in;
-    struct lpo_window window;
+    struct lpo_input_window window;
     struct lpo_pull q;
     size_t limit;
     bool ended;
@@ -87,13 +87,13 @@ int lpo_json_stream_read_as(struct lpo_json_stream *s, enum lpo_pull_mode mode, 
 static int peek(struct lpo_pull *q, void *ctx)
 {
     (void)ctx;
-    return lpo_pull_peek(q);
+    return lpo_json_pull_peek(q);
 }
 
 static int skip(struct lpo_pull *q, void *ctx)
 {
     (void)ctx;
-    return lpo_pull_skip(q);
+    return lpo_json_pull_skip(q);
 }
 
 int lpo_json_stream_skip(struct lpo_json_stream *s, struct lpo_err *err)
@@ -103,7 +103,7 @@ int lpo_json_stream_skip(struct lpo_json_stream *s, struct lpo_err *err)
 
     if (rc != '{' && rc != '[')
         return rc < 0 ? rc : lpo_json_stream_read(s, skip, NULL, err);
-    while ((rc = lpo_pull_pass(&s->q, s->ended, &at)) == LPO_PULL_MORE && !s->ended) {
+    while ((rc = lpo_json_pull_pass(&s->q, s->ended, &at)) == LPO_PULL_MORE && !s->ended) {
         rc = refill(s, err);
         if (rc < 0)
             return rc;
@@ -121,7 +121,7 @@ static int starts_item(const struct lpo_json_stream *s, const char *p)
         before--;
     if (before == s->window.at || (before[-1] != ',' && before[-1] != '['))
         return 0;
-    return lpo_pull_peek(&after) == '"';
+    return lpo_json_pull_peek(&after) == '"';
 }
 
 int lpo_json_stream_resync(struct lpo_json_stream *s, struct lpo_err *err)

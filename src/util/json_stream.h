@@ -35,8 +35,8 @@ int lpo_json_stream_read_as(struct lpo_json_stream *s, enum lpo_pull_mode mode, 
 int lpo_json_stream_skip(struct lpo_json_stream *s, struct lpo_err *err);
 
 /* After a broken value, at it or at the comma before it: goes on to the next place that looks like
- * the start of an object in a list. Returns 1 there (as before lpo_pull_item() took the comma: the
- * comma is behind us), 0 when the text ends first. */
+ * the start of an object in a list. Returns 1 there (as before lpo_json_pull_item() took the comma:
+ * the comma is behind us), 0 when the text ends first. */
 int lpo_json_stream_resync(struct lpo_json_stream *s, struct lpo_err *err);
 
 uint64_t lpo_json_stream_offset(const struct lpo_json_stream *s); /* of the place, in bytes */

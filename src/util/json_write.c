@@ -22,7 +22,7 @@ static size_t plain_run(const char *text, size_t len)
     return i;
 }
 
-void lpo_str_add_json(struct lpo_str *s, const char *text, size_t len, bool html)
+void lpo_json_add_json(struct lpo_str *s, const char *text, size_t len, bool html)
 {
     lpo_str_addc(s, '"');
     for (size_t i = 0; i < len;) {
@@ -35,7 +35,7 @@ void lpo_str_add_json(struct lpo_str *s, const char *text, size_t len, bool html
             continue;
         }
         c = (unsigned char)text[i];
-        n = lpo_utf8_len(text + i, len - i);
+        n = lpo_str_utf8_len(text + i, len - i);
         if (c == '"' || c == '\\')
             lpo_str_addf(s, "\\%c", c);
         else if (c == '\n')
@@ -53,7 +53,7 @@ void lpo_str_add_json(struct lpo_str *s, const char *text, size_t len, bool html
     lpo_str_addc(s, '"');
 }
 
-void lpo_str_add_real(struct lpo_str *s, double v)
+void lpo_json_add_real(struct lpo_str *s, double v)
 {
     char digits[40];
 
@@ -71,7 +71,7 @@ void lpo_str_add_real(struct lpo_str *s, double v)
     lpo_str_add(s, digits);
 }
 
-void lpo_str_add_whole(struct lpo_str *s, double v)
+void lpo_json_add_whole(struct lpo_str *s, double v)
 {
     if (isfinite(v))
         lpo_str_addf(s, "%.0f", nearbyint(v) + 0.0); /* no "-0" */
@@ -99,7 +99,7 @@ static void begin(struct lpo_json_writer *w, const char *key)
         new_line(w);
     }
     if (key) {
-        lpo_str_add_json(w->out, key, strlen(key), w->html);
+        lpo_json_add_json(w->out, key, strlen(key), w->html);
         lpo_str_add(w->out, ": ");
     }
 }
@@ -170,24 +170,24 @@ void lpo_jw_uint(struct lpo_json_writer *w, const char *key, uint64_t v)
 void lpo_jw_real(struct lpo_json_writer *w, const char *key, double v)
 {
     begin(w, key);
-    lpo_str_add_real(w->out, v);
+    lpo_json_add_real(w->out, v);
 }
 
 void lpo_jw_measure(struct lpo_json_writer *w, const char *key, struct lpo_measure v)
 {
-    lpo_jw_real(w, key, lpo_known(v) ? v.value : NAN);
+    lpo_jw_real(w, key, lpo_measure_known(v) ? v.value : NAN);
 }
 
 void lpo_jw_whole(struct lpo_json_writer *w, const char *key, struct lpo_measure v)
 {
     begin(w, key);
-    lpo_str_add_whole(w->out, lpo_known(v) ? v.value : NAN);
+    lpo_json_add_whole(w->out, lpo_measure_known(v) ? v.value : NAN);
 }
 
 void lpo_jw_textn(struct lpo_json_writer *w, const char *key, const char *v, size_t len)
 {
     begin(w, key);
-    lpo_str_add_json(w->out, v, len, w->html);
+    lpo_json_add_json(w->out, v, len, w->html);
 }
 
 void lpo_jw_text(struct lpo_json_writer *w, const char *key, const char *v)

@@ -47,8 +47,8 @@ void lpo_jw_textn(struct lpo_json_writer *w, const char *key, const char *v, siz
 void lpo_jw_raw(struct lpo_json_writer *w, const char *key, const char *json); /* trusted text */
 
 /* "…" with escapes, for other writers. */
-void lpo_str_add_json(struct lpo_str *s, const char *text, size_t len, bool html);
+void lpo_json_add_json(struct lpo_str *s, const char *text, size_t len, bool html);
 /* The shortest digits that read back as v; "null" when not finite. */
-void lpo_str_add_real(struct lpo_str *s, double v);
+void lpo_json_add_real(struct lpo_str *s, double v);
 /* The nearest integer, without a point; "null" when not finite. */
-void lpo_str_add_whole(struct lpo_str *s, double v);
+void lpo_json_add_whole(struct lpo_str *s, double v);

@@ -69,7 +69,7 @@ static void rehash(struct lpo_map *m)
 
 uint64_t *lpo_map_put(struct lpo_map *m, const char *key, size_t len, bool *fresh)
 {
-    uint64_t hash = lpo_hash(key, len);
+    uint64_t hash = lpo_str_hash(key, len);
     size_t i = probe(m, hash, key, len);
 
     if (fresh)
@@ -89,7 +89,7 @@ uint64_t *lpo_map_put(struct lpo_map *m, const char *key, size_t len, bool *fres
 
 uint64_t *lpo_map_find(const struct lpo_map *m, const char *key, size_t len)
 {
-    size_t i = probe(m, lpo_hash(key, len), key, len);
+    size_t i = probe(m, lpo_str_hash(key, len), key, len);
 
     return m->slots[i] ? &m->entries[m->slots[i] - 1].value : NULL;
 }

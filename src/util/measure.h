@@ -19,27 +19,27 @@ struct lpo_measure {
     enum lpo_how how;
 };
 
-static inline struct lpo_measure lpo_measured(double v)
+static inline struct lpo_measure lpo_measure_measured(double v)
 {
     return (struct lpo_measure){ v, LPO_MEASURED };
 }
 
-static inline struct lpo_measure lpo_computed(double v)
+static inline struct lpo_measure lpo_measure_computed(double v)
 {
     return (struct lpo_measure){ v, LPO_COMPUTED };
 }
 
-static inline struct lpo_measure lpo_estimated(double v)
+static inline struct lpo_measure lpo_measure_estimated(double v)
 {
     return (struct lpo_measure){ v, LPO_ESTIMATED };
 }
 
-static inline struct lpo_measure lpo_unknown(void)
+static inline struct lpo_measure lpo_measure_unknown(void)
 {
     return (struct lpo_measure){ 0, LPO_UNKNOWN };
 }
 
-static inline bool lpo_known(struct lpo_measure m)
+static inline bool lpo_measure_known(struct lpo_measure m)
 {
     return m.how != LPO_UNKNOWN;
 }

@@ -105,7 +105,7 @@ void lpo_path_add_safe(struct lpo_str *s, const char *name, size_t len)
         lpo_str_addc(s, ok ? name[i] : '_');
     }
     if (changed)
-        lpo_str_addf(s, "-%08x", (unsigned)lpo_hash(name, len));
+        lpo_str_addf(s, "-%08x", (unsigned)lpo_str_hash(name, len));
 }
 
 char *lpo_path_program_dir(struct lpo_arena *a)

@@ -132,7 +132,7 @@ int lpo_pattern_create(const char *text, enum lpo_pattern_kind kind, struct lpo_
                         strlen(text), LONGEST_PATTERN);
     p = lpo_xcalloc(1, sizeof *p);
     p->text = lpo_xstrdup(text);
-    if (lpo_starts(text, "regex:")) {
+    if (lpo_str_starts(text, "regex:")) {
         rc = compile(p, text + 6, strlen(text + 6), 6, err);
     } else {
         glob_to_regex(text, kind, &re);

@@ -76,12 +76,12 @@ const char *lpo_str_text(const struct lpo_str *s)
     return s->at ? s->at : "";
 }
 
-bool lpo_starts(const char *text, const char *prefix)
+bool lpo_str_starts(const char *text, const char *prefix)
 {
     return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-bool lpo_ends(const char *text, const char *suffix)
+bool lpo_str_ends(const char *text, const char *suffix)
 {
     size_t n = strlen(text), m = strlen(suffix);
 
@@ -93,7 +93,7 @@ bool lpo_streq(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-size_t lpo_utf8_len(const char *text, size_t room)
+size_t lpo_str_utf8_len(const char *text, size_t room)
 {
     const unsigned char *p = (const unsigned char *)text;
     unsigned char low = 0x80, high = 0xbf;
@@ -125,10 +125,10 @@ size_t lpo_utf8_len(const char *text, size_t room)
     return len;
 }
 
-bool lpo_utf8_valid(const char *bytes, size_t len, size_t *bad_at)
+bool lpo_str_utf8_valid(const char *bytes, size_t len, size_t *bad_at)
 {
     for (size_t i = 0; i < len;) {
-        size_t n = lpo_utf8_len(bytes + i, len - i);
+        size_t n = lpo_str_utf8_len(bytes + i, len - i);
 
         if (n == 0) {
             if (bad_at)
@@ -169,7 +169,7 @@ void lpo_str_add_utf8(struct lpo_str *s, uint32_t cp)
     lpo_str_addn(s, b, n);
 }
 
-uint64_t lpo_hash(const void *bytes, size_t len)
+uint64_t lpo_str_hash(const void *bytes, size_t len)
 {
     const unsigned char *p = bytes;
     uint64_t h = 0xcbf29ce484222325u ^ len;
@@ -244,7 +244,7 @@ static unsigned edits(const char *a, size_t n, const char *b, size_t m)
     return prev[m];
 }
 
-const char *lpo_nearest(const char *word, const char *const *candidates, size_t count)
+const char *lpo_str_nearest(const char *word, const char *const *candidates, size_t count)
 {
     size_t len = strlen(word);
     unsigned best = (unsigned)(len / 3 + 1);

@@ -23,21 +23,21 @@ const char *lpo_str_text(const struct lpo_str *s); /* never NULL */
 
 #define LPO_STR __attribute__((cleanup(lpo_str_free))) struct lpo_str
 
-bool lpo_starts(const char *text, const char *prefix);
-bool lpo_ends(const char *text, const char *suffix);
+bool lpo_str_starts(const char *text, const char *prefix);
+bool lpo_str_ends(const char *text, const char *suffix);
 bool lpo_streq(const char *a, const char *b); /* NULL equals only NULL */
 
 /* The length of the valid UTF-8 sequence at p (1..4), or 0 when it is not one. */
-size_t lpo_utf8_len(const char *p, size_t room);
-bool lpo_utf8_valid(const char *bytes, size_t len, size_t *bad_at /* may be NULL */);
+size_t lpo_str_utf8_len(const char *p, size_t room);
+bool lpo_str_utf8_valid(const char *bytes, size_t len, size_t *bad_at /* may be NULL */);
 /* Appends code point `cp` as UTF-8 (surrogates and beyond U+10FFFF become U+FFFD). */
 void lpo_str_add_utf8(struct lpo_str *s, uint32_t cp);
 
 /* 64-bit FNV-1a style hash, for tables (not for adversaries: tables bound their chains). */
-uint64_t lpo_hash(const void *bytes, size_t len);
+uint64_t lpo_str_hash(const void *bytes, size_t len);
 
 /* Appends `word` quoted for a POSIX shell; plain words stay bare. */
 void lpo_str_add_shell(struct lpo_str *s, const char *word);
 
 /* The candidate nearest to `word` by edits, or NULL when none is near enough to suggest. */
-const char *lpo_nearest(const char *word, const char *const *candidates, size_t count);
+const char *lpo_str_nearest(const char *word, const char *const *candidates, size_t count);

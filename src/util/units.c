@@ -46,7 +46,7 @@ static void add_scaled(struct lpo_str *s, double v, const struct scale *scales, 
         lpo_str_addf(s, " %s%s", best->name, unit);
 }
 
-void lpo_add_duration(struct lpo_str *s, int64_t ns)
+void lpo_units_add_duration(struct lpo_str *s, int64_t ns)
 {
     static const struct scale scales[] = {
         { 1e9, "s" }, { 1e6, "ms" }, { 1e3, "us" }, { 1, "ns" }
@@ -55,7 +55,7 @@ void lpo_add_duration(struct lpo_str *s, int64_t ns)
     add_scaled(s, (double)ns, scales, 4, "");
 }
 
-void lpo_add_bytes(struct lpo_str *s, double bytes)
+void lpo_units_add_bytes(struct lpo_str *s, double bytes)
 {
     static const struct scale scales[] = {
         { 0x1p50, "PiB" }, { 0x1p40, "TiB" }, { 0x1p30, "GiB" },
@@ -65,7 +65,7 @@ void lpo_add_bytes(struct lpo_str *s, double bytes)
     add_scaled(s, bytes, scales, 6, "");
 }
 
-void lpo_add_si(struct lpo_str *s, double value, const char *unit)
+void lpo_units_add_si(struct lpo_str *s, double value, const char *unit)
 {
     static const struct scale scales[] = {
         { 1e18, "E" }, { 1e15, "P" }, { 1e12, "T" }, { 1e9, "G" },
@@ -75,7 +75,7 @@ void lpo_add_si(struct lpo_str *s, double value, const char *unit)
     add_scaled(s, value, scales, 7, unit);
 }
 
-void lpo_add_percent(struct lpo_str *s, double percent)
+void lpo_units_add_percent(struct lpo_str *s, double percent)
 {
     if (percent > 0 && percent < 0.05)
         lpo_str_add(s, "<0.1 %");
@@ -83,7 +83,7 @@ void lpo_add_percent(struct lpo_str *s, double percent)
         lpo_str_addf(s, "%.1f %%", percent);
 }
 
-void lpo_add_count(struct lpo_str *s, uint64_t n)
+void lpo_units_add_count(struct lpo_str *s, uint64_t n)
 {
     char digits[24];
     int len = snprintf(digits, sizeof digits, "%" PRIu64, n);
@@ -95,7 +95,7 @@ void lpo_add_count(struct lpo_str *s, uint64_t n)
     }
 }
 
-int lpo_duration_parse(const char *text, int64_t *ns, struct lpo_err *err)
+int lpo_units_parse_duration(const char *text, int64_t *ns, struct lpo_err *err)
 {
     static const struct scale scales[] = { { 1, "ns" },  { 1e3, "us" }, { 1e6, "ms" },
                                            { 1e9, "s" }, { 60e9, "m" }, { 3600e9, "h" } };

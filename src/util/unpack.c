@@ -55,7 +55,7 @@ static int temp_file(struct lpo_unpacked *u, struct lpo_err *err)
 static int inflate_to_temp(struct lpo_unpacked *u, const char *path, struct lpo_err *err)
 {
     LPO_AUTO(lpo_input) in = NULL;
-    struct lpo_window w;
+    struct lpo_input_window w;
     uint64_t written = 0;
     int rc = lpo_input_open(path, &in, err);
 
@@ -99,7 +99,7 @@ int lpo_unpack(const char *path, struct lpo_unpacked **out, struct lpo_err *err)
         return lpo_fail(err, LPO_E_IO, "'%s' is a folder, not a file", path);
     }
     n = pread(in, head, sizeof head, 0);
-    if (lpo_codec_find(head, n > 0 ? (size_t)n : 0)->magic_len > 0) {
+    if (lpo_input_codec_find(head, n > 0 ? (size_t)n : 0)->magic_len > 0) {
         close(in);
         if (inflate_to_temp(u, path, err) < 0)
             return lpo_ctx(err, "cannot inflate '%s'", path);

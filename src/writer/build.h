@@ -20,10 +20,10 @@ struct lpo_report_options {
 /* The files of the main report that were written, relative to the run folder. */
 struct lpo_report_out {
     struct lpo_arena *arena; /* owns the names */
-    struct lpo_paths *files; /* run/rundir.h; appended to */
+    struct lpo_paths *files; /* run/folder.h; appended to */
 };
 
 /* LPO_E_NOTFOUND when `run_dir` is no folder or holds nothing that lpo made; LPO_E_CONFIG for an
  * override that `lpo run` would refuse too. `out` may be NULL. */
-int lpo_report_build(const char *run_dir, const struct lpo_report_options *options,
-                     const struct lpo_report_out *out, struct lpo_err *err);
+int lpo_writer_all_reports(const char *run_dir, const struct lpo_report_options *options,
+                           const struct lpo_report_out *out, struct lpo_err *err);

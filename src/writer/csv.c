@@ -2,11 +2,11 @@
  * one field that begins with '#'. No row of a table is that. */
 #include <string.h>
 
-#include "report/doc.h"
-#include "writer/visible.h"
-#include "writer/writer.h"
+#include "report/doc/doc.h"
 #include "util/json_write.h"
 #include "util/str.h"
+#include "writer/visible.h"
+#include "writer/writer.h"
 
 /* Quoted where RFC 4180 asks for it, where a spreadsheet would take the text for a formula, and
  * where a reader of lines would take it for a mark. */
@@ -32,7 +32,7 @@ static void add_field(struct lpo_str *out, const char *text, size_t len)
     lpo_str_addc(out, '"');
 }
 
-static void add_cell(struct lpo_str *out, enum lpo_cell_type type, const struct lpo_cell *cell)
+static void add_cell(struct lpo_str *out, enum lpo_cell_type type, const struct lpo_doc_cell *cell)
 {
     if (cell->how == LPO_UNKNOWN)
         return;
@@ -42,16 +42,16 @@ static void add_cell(struct lpo_str *out, enum lpo_cell_type type, const struct 
     else if (type == LPO_CELL_COUNT || type == LPO_CELL_NS || type == LPO_CELL_FLAG)
         lpo_str_addf(out, "%lld", (long long)cell->whole);
     else if (type == LPO_CELL_BYTES)
-        lpo_str_add_whole(out, cell->real);
+        lpo_json_add_whole(out, cell->real);
     else
-        lpo_str_add_real(out, cell->real);
+        lpo_json_add_real(out, cell->real);
 }
 
 static bool any_estimated(const struct lpo_table *t)
 {
-    for (size_t r = 0; r < lpo_table_rows(t); r++)
+    for (size_t r = 0; r < lpo_doc_table_rows(t); r++)
         for (size_t c = 0; c < t->ncolumns; c++)
-            if (lpo_table_cell(t, r, c)->how == LPO_ESTIMATED)
+            if (lpo_doc_table_cell(t, r, c)->how == LPO_ESTIMATED)
                 return true;
     return false;
 }
@@ -62,7 +62,7 @@ static void add_estimated(struct lpo_str *out, const struct lpo_table *t, size_t
     const char *between = "";
 
     for (size_t c = 0; c < t->ncolumns; c++)
-        if (lpo_table_cell(t, row, c)->how == LPO_ESTIMATED) {
+        if (lpo_doc_table_cell(t, row, c)->how == LPO_ESTIMATED) {
             lpo_str_addf(out, "%s%s", between, t->columns[c].key);
             between = " ";
         }
@@ -76,11 +76,11 @@ static void write_table(const struct lpo_table *t, struct lpo_str *out)
     for (size_t c = 0; c < t->ncolumns; c++)
         lpo_str_addf(out, "%s%s", c ? "," : "", t->columns[c].key);
     lpo_str_add(out, marked ? ",_estimated\r\n" : "\r\n");
-    for (size_t r = 0; r < lpo_table_rows(t); r++) {
+    for (size_t r = 0; r < lpo_doc_table_rows(t); r++) {
         for (size_t c = 0; c < t->ncolumns; c++) {
             if (c)
                 lpo_str_addc(out, ',');
-            add_cell(out, t->columns[c].type, lpo_table_cell(t, r, c));
+            add_cell(out, t->columns[c].type, lpo_doc_table_cell(t, r, c));
         }
         if (marked) {
             lpo_str_addc(out, ',');
@@ -97,7 +97,7 @@ static void add_mark(struct lpo_str *out, const struct lpo_section *s, const str
     LPO_STR title = { 0 };
 
     lpo_str_addf(out, "%s# %s/%s", out->len ? "\r\n" : "", s->id, t->id);
-    lpo_str_add_visible(&title, s->title, strlen(s->title), 0);
+    lpo_writer_add_visible(&title, s->title, strlen(s->title), 0);
     if (title.len)
         lpo_str_addc(out, ' ');
     for (size_t i = 0; i < title.len; i++)

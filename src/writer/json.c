@@ -1,13 +1,13 @@
 /* JSON: the whole document with exact values; docs/report-json.md is its page. */
-#include "report/doc.h"
-#include "writer/writer.h"
+#include "report/doc/doc.h"
 #include "util/json_write.h"
 #include "util/str.h"
+#include "writer/writer.h"
 
 #define REPORT_SCHEMA "lpo.report/1"
 
 static void write_cell(struct lpo_json_writer *w, const char *key, enum lpo_cell_type type,
-                       const struct lpo_cell *cell)
+                       const struct lpo_doc_cell *cell)
 {
     if (cell->how == LPO_UNKNOWN) {
         lpo_jw_null(w, key);
@@ -42,7 +42,7 @@ static void write_columns(struct lpo_json_writer *w, const struct lpo_table *t)
         lpo_jw_object(w, NULL);
         lpo_jw_text(w, "key", t->columns[c].key);
         lpo_jw_text(w, "title", t->columns[c].title);
-        lpo_jw_text(w, "type", lpo_cell_type_name(t->columns[c].type));
+        lpo_jw_text(w, "type", lpo_doc_cell_type_name(t->columns[c].type));
         if (t->columns[c].unit)
             lpo_jw_text(w, "unit", t->columns[c].unit);
         lpo_jw_end(w);
@@ -56,7 +56,7 @@ static void write_estimated(struct lpo_json_writer *w, const struct lpo_table *t
     bool any = false;
 
     for (size_t c = 0; c < t->ncolumns; c++) {
-        if (lpo_table_cell(t, row, c)->how != LPO_ESTIMATED)
+        if (lpo_doc_table_cell(t, row, c)->how != LPO_ESTIMATED)
             continue;
         if (!any)
             lpo_jw_array(w, "_estimated");
@@ -73,10 +73,10 @@ static void write_table(struct lpo_json_writer *w, const struct lpo_table *t)
     lpo_jw_text(w, "title", t->title);
     write_columns(w, t);
     lpo_jw_array(w, "rows");
-    for (size_t r = 0; r < lpo_table_rows(t); r++) {
+    for (size_t r = 0; r < lpo_doc_table_rows(t); r++) {
         lpo_jw_object(w, NULL);
         for (size_t c = 0; c < t->ncolumns; c++) {
-            const struct lpo_cell *cell = lpo_table_cell(t, r, c);
+            const struct lpo_doc_cell *cell = lpo_doc_table_cell(t, r, c);
 
             write_cell(w, t->columns[c].key, t->columns[c].type, cell);
             if (cell->indent)
@@ -158,7 +158,7 @@ static void write_item(struct lpo_json_writer *w, const struct lpo_item *item)
     case LPO_ITEM_FACT:
         lpo_jw_text(w, "key", item->key);
         lpo_jw_text(w, "title", item->column.title);
-        lpo_jw_text(w, "value_type", lpo_cell_type_name(item->column.type));
+        lpo_jw_text(w, "value_type", lpo_doc_cell_type_name(item->column.type));
         if (item->column.unit)
             lpo_jw_text(w, "unit", item->column.unit);
         write_cell(w, "value", item->column.type, &item->cell);

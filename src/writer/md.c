@@ -2,10 +2,10 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "report/doc.h"
+#include "report/doc/doc.h"
+#include "util/str.h"
 #include "writer/visible.h"
 #include "writer/writer.h"
-#include "util/str.h"
 
 enum { LONGEST_NAME = 160 };
 
@@ -26,7 +26,7 @@ static void add_escaped(struct lpo_str *out, const char *text, size_t len, size_
 {
     LPO_STR shown = { 0 };
 
-    lpo_str_add_visible(&shown, text, len, longest);
+    lpo_writer_add_visible(&shown, text, len, longest);
     for (size_t i = 0; i < shown.len; i++) {
         char c = shown.at[i];
 
@@ -43,10 +43,10 @@ static void add_escaped(struct lpo_str *out, const char *text, size_t len, size_
 }
 
 static void add_cell(struct lpo_str *out, const struct lpo_column *column,
-                     const struct lpo_cell *cell)
+                     const struct lpo_doc_cell *cell)
 {
     if (column->type != LPO_CELL_TEXT || cell->how == LPO_UNKNOWN) {
-        lpo_cell_print(column, cell, out);
+        lpo_writer_cell(column, cell, out);
         return;
     }
     for (unsigned i = 0; i < cell->indent && i < 32; i++)
@@ -56,7 +56,7 @@ static void add_cell(struct lpo_str *out, const struct lpo_column *column,
 
 static void write_table(const struct lpo_table *t, struct lpo_str *out)
 {
-    size_t rows = lpo_table_rows(t);
+    size_t rows = lpo_doc_table_rows(t);
 
     if (t->title[0]) {
         lpo_str_add(out, "**");
@@ -76,7 +76,7 @@ static void write_table(const struct lpo_table *t, struct lpo_str *out)
     for (size_t r = 0; r < rows; r++) {
         for (size_t c = 0; c < t->ncolumns; c++) {
             lpo_str_add(out, "| ");
-            add_cell(out, &t->columns[c], lpo_table_cell(t, r, c));
+            add_cell(out, &t->columns[c], lpo_doc_table_cell(t, r, c));
             lpo_str_addc(out, ' ');
         }
         lpo_str_add(out, "|\n");

@@ -1,10 +1,10 @@
 /* Chrome's trace format, which Perfetto opens: the lanes of a document's timelines. */
 #include <string.h>
 
-#include "report/doc.h"
-#include "writer/writer.h"
+#include "report/doc/doc.h"
 #include "util/json_write.h"
 #include "util/str.h"
+#include "writer/writer.h"
 
 /* Microseconds with three decimals are exact nanoseconds. */
 static void add_us(struct lpo_str *out, int64_t ns)
@@ -21,7 +21,7 @@ static void add_meta(struct lpo_str *out, const char *what, size_t pid, size_t t
     lpo_str_addf(
         out, ",\n{\"ph\":\"M\",\"name\":\"%s\",\"pid\":%zu,\"tid\":%zu,\"args\":{\"name\":", what,
         pid, tid);
-    lpo_str_add_json(out, name, strlen(name), false);
+    lpo_json_add_json(out, name, strlen(name), false);
     lpo_str_add(out, "}}");
 }
 
@@ -53,7 +53,7 @@ static void write_lanes(const struct lpo_figure *f, struct lpo_str *out)
         const struct lpo_span *s = &f->spans.at[i];
 
         lpo_str_add(out, ",\n{\"ph\":\"X\",\"name\":");
-        lpo_str_add_json(out, s->name, strlen(s->name), false);
+        lpo_json_add_json(out, s->name, strlen(s->name), false);
         lpo_str_addf(out, ",\"pid\":%zu,\"tid\":%u,\"ts\":", groups[s->lane] + 1, s->lane + 1);
         add_us(out, s->start_ns);
         lpo_str_add(out, ",\"dur\":");
@@ -68,7 +68,7 @@ static void perfetto_write(const struct lpo_doc *doc, struct lpo_str *out)
     lpo_str_add(out,
                 "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
                 "{\"ph\":\"M\",\"name\":\"trace_title\",\"pid\":0,\"tid\":0,\"args\":{\"name\":");
-    lpo_str_add_json(out, doc->title, strlen(doc->title), false);
+    lpo_json_add_json(out, doc->title, strlen(doc->title), false);
     lpo_str_add(out, "}}");
     for (size_t i = 0; i < doc->sections.len; i++) {
         const struct lpo_section *s = doc->sections.at[i];

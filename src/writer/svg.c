@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/doc.h"
+#include "report/doc/doc.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -130,7 +130,7 @@ static void ticks(struct lpo_str *s, const struct axis *a, bool vertical)
         double v = pow(10, e), at = vertical ? place_y(a, v) : place_x(a, v);
         LPO_STR text = { 0 };
 
-        lpo_add_si(&text, v, "");
+        lpo_units_add_si(&text, v, "");
         if (vertical) {
             lpo_str_addf(s, "<path d=\"M%d %.1fH%d\" stroke=\"#d0d7de\"/>\n", LEFT, at,
                          WIDTH - RIGHT);
@@ -272,7 +272,7 @@ static void bars(const struct lpo_figure *f, struct lpo_str *s)
     lpo_str_add(s, "</svg>\n");
 }
 
-bool lpo_svg_write(const struct lpo_figure *f, struct lpo_str *out)
+bool lpo_writer_svg_write(const struct lpo_figure *f, struct lpo_str *out)
 {
     if (f->points.len == 0 || f->kind == LPO_FIG_LANES)
         return false;
@@ -283,7 +283,7 @@ bool lpo_svg_write(const struct lpo_figure *f, struct lpo_str *out)
     return true;
 }
 
-int lpo_svg_write_all(const struct lpo_doc *doc, const char *dir, struct lpo_err *err)
+int lpo_writer_svg_write_all(const struct lpo_doc *doc, const char *dir, struct lpo_err *err)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     const char *folder = lpo_path_join(a, dir, "figures");
@@ -293,9 +293,9 @@ int lpo_svg_write_all(const struct lpo_doc *doc, const char *dir, struct lpo_err
             const struct lpo_item *item = &doc->sections.at[i]->items.at[k];
             LPO_STR svg = { 0 };
 
-            if (item->kind != LPO_ITEM_FIGURE || !lpo_svg_write(item->figure, &svg))
+            if (item->kind != LPO_ITEM_FIGURE || !lpo_writer_svg_write(item->figure, &svg))
                 continue;
-            if (lpo_dirs_make(folder, err) < 0 ||
+            if (lpo_file_make_dirs(folder, err) < 0 ||
                 lpo_file_write(lpo_arena_printf(a, "%s/%s.svg", folder, item->figure->id), svg.at,
                                svg.len, err) < 0)
                 return err ? err->code : LPO_E_IO;

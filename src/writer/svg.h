@@ -11,7 +11,7 @@ struct lpo_figure;
 struct lpo_str;
 
 /* False when this kind of figure is not drawn (timelines are Perfetto's). */
-bool lpo_svg_write(const struct lpo_figure *f, struct lpo_str *out);
+bool lpo_writer_svg_write(const struct lpo_figure *f, struct lpo_str *out);
 
 /* Writes figures/<id>.svg below `dir` for every figure that can be drawn. */
-int lpo_svg_write_all(const struct lpo_doc *doc, const char *dir, struct lpo_err *err);
+int lpo_writer_svg_write_all(const struct lpo_doc *doc, const char *dir, struct lpo_err *err);

@@ -1,10 +1,10 @@
 /* Plain text for a terminal: aligned columns, trees by indentation. */
 #include <string.h>
 
-#include "report/doc.h"
+#include "report/doc/doc.h"
+#include "util/str.h"
 #include "writer/visible.h"
 #include "writer/writer.h"
-#include "util/str.h"
 
 enum { LONGEST_NAME = 100 };
 
@@ -16,20 +16,20 @@ struct grid {
 };
 
 static void add_cell(struct lpo_str *out, const struct lpo_column *column,
-                     const struct lpo_cell *cell)
+                     const struct lpo_doc_cell *cell)
 {
     if (column->type != LPO_CELL_TEXT || cell->how == LPO_UNKNOWN) {
-        lpo_cell_print(column, cell, out);
+        lpo_writer_cell(column, cell, out);
         return;
     }
     for (unsigned i = 0; i < cell->indent && i < 32; i++)
         lpo_str_add(out, "  ");
-    lpo_str_add_visible(out, cell->text, cell->len, LONGEST_NAME);
+    lpo_writer_add_visible(out, cell->text, cell->len, LONGEST_NAME);
 }
 
 static void grid_fill(struct grid *g, const struct lpo_table *t)
 {
-    g->rows = lpo_table_rows(t) + 1;
+    g->rows = lpo_doc_table_rows(t) + 1;
     g->columns = t->ncolumns;
     g->cells = lpo_xcalloc(g->rows * g->columns, sizeof *g->cells);
     g->widths = lpo_xcalloc(g->columns, sizeof *g->widths);
@@ -40,7 +40,7 @@ static void grid_fill(struct grid *g, const struct lpo_table *t)
             lpo_str_add(&g->cells[i], t->columns[c].title);
         else
             add_cell(&g->cells[i], &t->columns[c], &t->cells.at[i - g->columns]);
-        width = lpo_visible_width(lpo_str_text(&g->cells[i]), g->cells[i].len);
+        width = lpo_writer_visible_width(lpo_str_text(&g->cells[i]), g->cells[i].len);
         if (width > g->widths[c])
             g->widths[c] = width;
     }
@@ -65,7 +65,7 @@ static void write_row(const struct grid *g, const struct lpo_table *t, size_t r,
 {
     for (size_t c = 0; c < g->columns; c++) {
         const struct lpo_str *cell = &g->cells[r * g->columns + c];
-        size_t room = g->widths[c] - lpo_visible_width(lpo_str_text(cell), cell->len);
+        size_t room = g->widths[c] - lpo_writer_visible_width(lpo_str_text(cell), cell->len);
         bool left = t->columns[c].type == LPO_CELL_TEXT;
 
         if (c)
@@ -85,7 +85,7 @@ static void write_table(const struct lpo_table *t, struct lpo_str *out)
 
     if (t->title[0])
         lpo_str_addf(out, "%s\n", t->title);
-    if (lpo_table_rows(t) == 0) {
+    if (lpo_doc_table_rows(t) == 0) {
         lpo_str_add(out, "(none)\n\n");
         return;
     }
@@ -93,8 +93,8 @@ static void write_table(const struct lpo_table *t, struct lpo_str *out)
     for (size_t r = 0; r < g.rows; r++)
         write_row(&g, t, r, out);
     grid_free(&g);
-    if (t->total_rows > lpo_table_rows(t))
-        lpo_str_addf(out, "… %zu more\n", t->total_rows - lpo_table_rows(t));
+    if (t->total_rows > lpo_doc_table_rows(t))
+        lpo_str_addf(out, "… %zu more\n", t->total_rows - lpo_doc_table_rows(t));
     lpo_str_addc(out, '\n');
 }
 
@@ -109,7 +109,7 @@ static void write_item(const struct lpo_item *item, bool last_fact, struct lpo_s
     } else if (item->kind == LPO_ITEM_NOTE || item->kind == LPO_ITEM_PARAGRAPH) {
         if (item->kind == LPO_ITEM_NOTE)
             lpo_str_add(out, item->level == LPO_NOTE_WARNING ? "warning: " : "note: ");
-        lpo_str_add_visible(out, item->text, strlen(item->text), 0);
+        lpo_writer_add_visible(out, item->text, strlen(item->text), 0);
         lpo_str_add(out, item->kind == LPO_ITEM_NOTE ? "\n" : "\n\n");
     }
 }

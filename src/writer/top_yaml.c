@@ -6,10 +6,10 @@
 #include "util/json_write.h"
 #include "util/str.h"
 
-void lpo_kernel_regex(struct lpo_str *out, const char *name)
+void lpo_writer_kernel_regex(struct lpo_str *out, const char *name)
 {
     size_t len;
-    const char *text = lpo_kernel_function(name, &len);
+    const char *text = lpo_region_kernel_function(name, &len);
 
     lpo_str_addc(out, '^');
     for (size_t i = 0; i < len; i++) {
@@ -20,8 +20,8 @@ void lpo_kernel_regex(struct lpo_str *out, const char *name)
     lpo_str_addc(out, '$');
 }
 
-void lpo_top_yaml(struct lpo_str *out, const struct lpo_trace *t, const struct lpo_top_row *rows,
-                  size_t count)
+void lpo_writer_top_yaml(struct lpo_str *out, const struct lpo_trace *t,
+                         const struct lpo_top_row *rows, size_t count)
 {
     lpo_str_add(out, "# Kernels by GPU time, written by lpo top.\n"
                      "# lpo kernels --kernel-config THIS --topk N -- program…\n");
@@ -30,17 +30,18 @@ void lpo_top_yaml(struct lpo_str *out, const struct lpo_trace *t, const struct l
         const char *name = lpo_trace_text(t, rows[i].name);
         LPO_STR regex = { 0 };
 
-        lpo_kernel_regex(&regex, name);
+        lpo_writer_kernel_regex(&regex, name);
         lpo_str_add(out, "  - name: ");
-        lpo_str_add_json(out, name, lpo_trace_text_len(t, rows[i].name), false);
+        lpo_json_add_json(out, name, lpo_trace_text_len(t, rows[i].name), false);
         lpo_str_add(out, "\n    regex: ");
-        lpo_str_add_json(out, regex.at, regex.len, false); /* a JSON string is a YAML one */
+        lpo_json_add_json(out, regex.at, regex.len, false); /* a JSON string is a YAML one */
         lpo_str_addf(out, "\n    launches: %llu\n", (unsigned long long)rows[i].sum.launches);
-        if (lpo_sum_known(&rows[i].sum)) {
+        if (lpo_region_sum_known(&rows[i].sum)) {
             lpo_str_addf(out, "    gpu_ns: %lld%s\n    share: ", (long long)rows[i].sum.ns,
-                         lpo_sum_estimated(&rows[i].sum) ? " # of a CUDA graph's time: estimated"
-                                                         : "");
-            lpo_str_add_real(out, rows[i].share);
+                         lpo_region_sum_estimated(&rows[i].sum)
+                             ? " # of a CUDA graph's time: estimated"
+                             : "");
+            lpo_json_add_real(out, rows[i].share);
             lpo_str_addc(out, '\n');
         }
     }

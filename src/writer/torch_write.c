@@ -1,18 +1,17 @@
 /* What the torch_profiler stage found, in its own folder. */
 #include <stdlib.h>
 
-#include "hydra/node.h"
+#include "analysis/analysis.h"
 #include "analysis/operators/operators.h"
 #include "analysis/wall/timeline.h"
-#include "analysis/analysis.h"
+#include "hydra/node.h"
 #include "report/chapters.h"
-#include "report/doc.h"
+#include "report/doc/doc.h"
 #include "report/notes.h"
 #include "report/operators_doc.h"
 #include "report/regions_json.h"
-#include "rundir/rundir.h"
 #include "report/tables/tables.h"
-#include "writer/writer.h"
+#include "rundir/rundir.h"
 #include "trace/kineto/memory.h"
 #include "trace/trace.h"
 #include "util/err.h"
@@ -20,21 +19,22 @@
 #include "util/json_write.h"
 #include "util/path.h"
 #include "util/str.h"
+#include "writer/writer.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
 enum { KERNELS_EACH = 5 };
 
 struct torch {
-    const struct lpo_run_data *d;
+    const struct lpo_rundir *d;
     const struct lpo_source *s;
     struct lpo_operators *ops;
-    struct lpo_memory memory;
+    struct lpo_kineto_memory memory;
 };
 
 static bool has_gpu(const struct torch *t)
 {
-    return t->s->analysis->trace->works.len > 0;
+    return t->s->analysis->trace->gpu_ops.len > 0;
 }
 
 static void facts(struct lpo_doc *doc, const struct torch *t)
@@ -58,7 +58,7 @@ static void facts(struct lpo_doc *doc, const struct torch *t)
 }
 
 /* Which of the two keeps the GPU waiting, in words. */
-static void tell_cause(struct lpo_doc *doc, const struct lpo_timeline *line)
+static void tell_cause(struct lpo_doc *doc, const struct lpo_wall_timeline *line)
 {
     struct lpo_gaps all = { 0 };
     int64_t idle_ns = 0, gaps_ns;
@@ -68,7 +68,7 @@ static void tell_cause(struct lpo_doc *doc, const struct lpo_timeline *line)
         for (int c = 0; c < LPO_GAP_CAUSES; c++)
             all.by[c].ns += line->devices.at[i].gaps.by[c].ns;
     }
-    gaps_ns = lpo_gaps_ns(&all);
+    gaps_ns = lpo_wall_gaps_ns(&all);
     if (idle_ns <= 0 || gaps_ns <= 0)
         return;
     if (all.by[LPO_GAP_HOST].ns * 2 > gaps_ns)
@@ -93,8 +93,8 @@ static void idle(struct lpo_doc *doc, const struct torch *t)
         return;
     }
     tell_cause(doc, a->timeline);
-    lpo_add_devices(doc, a);
-    lpo_add_streams(doc, a, 32);
+    lpo_report_add_devices(doc, a);
+    lpo_report_add_streams(doc, a, 32);
 }
 
 static const struct lpo_column memory_columns[] = {
@@ -110,9 +110,9 @@ static const struct lpo_column memory_columns[] = {
 static void row_device(struct lpo_table *t, const struct lpo_memory_peak *m)
 {
     if (m->device < 0)
-        lpo_row_text(t, lpo_memory_type(m->type));
+        lpo_doc_row_text(t, lpo_kineto_memory_type(m->type));
     else
-        lpo_row_textf(t, "%s %lld", lpo_memory_type(m->type), (long long)m->device);
+        lpo_doc_row_textf(t, "%s %lld", lpo_kineto_memory_type(m->type), (long long)m->device);
 }
 
 static void memory(struct lpo_doc *doc, const struct torch *t)
@@ -130,12 +130,12 @@ static void memory(struct lpo_doc *doc, const struct torch *t)
         const struct lpo_memory_peak *m = &t->memory.rows.at[i];
 
         row_device(table, m);
-        lpo_row_count(table, m->allocations);
-        lpo_row_count(table, m->frees);
-        lpo_row_measure(table, m->allocated);
-        lpo_row_measure(table, m->reserved);
-        lpo_row_bytes(table, (double)m->growth_bytes);
-        lpo_row_bytes(table, (double)m->largest_bytes);
+        lpo_doc_row_count(table, m->allocations);
+        lpo_doc_row_count(table, m->frees);
+        lpo_doc_row_measure(table, m->allocated);
+        lpo_doc_row_measure(table, m->reserved);
+        lpo_doc_row_bytes(table, (double)m->growth_bytes);
+        lpo_doc_row_bytes(table, (double)m->largest_bytes);
     }
 }
 
@@ -147,15 +147,15 @@ static struct lpo_doc *report_doc(const struct torch *t)
     facts(doc, t);
     lpo_doc_section(doc, "operators", "Operators that take the time", 1);
     lpo_doc_paragraph(doc, "All of them, and by input shapes: operators.md.");
-    lpo_add_operators(doc, a->trace, "operators", false, t->d->top);
+    lpo_report_add_operators(doc, a->trace, "operators", false, t->d->top);
     if (has_gpu(t)) {
         lpo_doc_section(doc, "operator_kernels", "Work by operator", 1);
-        lpo_add_operator_kernels(doc, a->trace, t->ops, t->d->top, KERNELS_EACH);
+        lpo_report_add_operator_kernels(doc, a->trace, t->ops, t->d->top, KERNELS_EACH);
     }
     idle(doc, t);
     memory(doc, t);
     lpo_doc_section(doc, "coverage", "What these numbers cover", 1);
-    lpo_notes_doc(doc, a, t->s->select);
+    lpo_report_notes_doc(doc, a, t->s->select);
     return doc;
 }
 
@@ -181,7 +181,7 @@ static void write_operator(struct lpo_json_writer *w, const struct torch *t,
     lpo_jw_int(w, "cpu_max_ns", o->cpu_max_ns);
     write_gpu(w, t, "gpu_total_ns", o->gpu_total_ns);
     write_gpu(w, t, "gpu_self_ns", o->gpu_self_ns);
-    write_gpu(w, t, "works_self", (int64_t)o->works_self);
+    write_gpu(w, t, "works_self", (int64_t)o->gpu_ops_self);
     lpo_jw_array(w, "kernels");
     for (size_t i = 0; i < o->nkernels; i++) {
         const struct lpo_operator_kernel *k = &t->ops->kernels.at[o->kernels + i];
@@ -208,7 +208,7 @@ static void write_memory(struct lpo_json_writer *w, const struct torch *t)
         const struct lpo_memory_peak *m = &t->memory.rows.at[i];
 
         lpo_jw_object(w, NULL);
-        lpo_jw_text(w, "type", lpo_memory_type(m->type));
+        lpo_jw_text(w, "type", lpo_kineto_memory_type(m->type));
         lpo_jw_int(w, "device", m->device);
         lpo_jw_uint(w, "allocations", m->allocations);
         lpo_jw_uint(w, "frees", m->frees);
@@ -225,7 +225,7 @@ static void write_sum(struct lpo_json_writer *w, const struct torch *t, const ch
                       const struct lpo_operator_sum *sum)
 {
     lpo_jw_object(w, key);
-    write_gpu(w, t, "works", (int64_t)sum->works);
+    write_gpu(w, t, "works", (int64_t)sum->gpu_ops);
     write_gpu(w, t, "gpu_ns", sum->ns);
     lpo_jw_end(w);
 }
@@ -245,7 +245,7 @@ static void metrics_json(const struct torch *t, struct lpo_str *out)
     write_sum(&w, t, "gpu", &t->ops->all);
     write_sum(&w, t, "gpu_outside_operators", &t->ops->outside);
     write_sum(&w, t, "gpu_without_launch", &t->ops->no_launch);
-    lpo_devices_json(&w, "devices", t->s->analysis);
+    lpo_report_devices_json(&w, "devices", t->s->analysis);
     write_memory(&w, t);
     lpo_jw_array(&w, "operators");
     for (size_t i = 0; i < t->ops->rows.len; i++)
@@ -254,18 +254,18 @@ static void metrics_json(const struct torch *t, struct lpo_str *out)
     lpo_jw_end(&w);
 }
 
-static int write_md(const struct lpo_run_data *d, struct lpo_doc *made, const char *name,
+static int write_md(const struct lpo_rundir *d, struct lpo_doc *made, const char *name,
                     struct lpo_err *err)
 {
     LPO_AUTO(lpo_doc) doc = made;
 
-    return lpo_doc_write(doc, &lpo_writer_md, lpo_path_join(d->arena, d->dir, name), err);
+    return lpo_writer_write(doc, &lpo_writer_md, lpo_path_join(d->arena, d->dir, name), err);
 }
 
 /* Another pass over the traces, so only where memory was asked for, or the trace says so itself. */
 static void read_memory(struct torch *t)
 {
-    bool asked = lpo_conf_bool(t->d->config, "pipeline.torch_profiler.profile_memory", false);
+    bool asked = lpo_node_conf_bool(t->d->config, "pipeline.torch_profiler.profile_memory", false);
 
     for (size_t i = 0; i < t->s->nfiles; i++) {
         const char *path = lpo_path_join(t->d->arena, t->d->dir, t->s->files[i]);
@@ -275,9 +275,9 @@ static void read_memory(struct torch *t)
     }
 }
 
-int lpo_torch_write(const struct lpo_run_data *d, struct lpo_err *err)
+int lpo_writer_torch_write(const struct lpo_rundir *d, struct lpo_err *err)
 {
-    struct torch t = { .d = d, .s = lpo_run_source(d, "torch_profiler") };
+    struct torch t = { .d = d, .s = lpo_rundir_source(d, "torch_profiler") };
     LPO_STR json = { 0 };
     int rc;
 
@@ -286,13 +286,13 @@ int lpo_torch_write(const struct lpo_run_data *d, struct lpo_err *err)
     t.ops = lpo_operators_create(t.s->analysis->trace, false);
     read_memory(&t);
     metrics_json(&t, &json);
-    rc = write_md(d, lpo_operators_doc(d, t.s), "torch_profiler/operators.md", err);
+    rc = write_md(d, lpo_report_operators_doc(d, t.s), "torch_profiler/operators.md", err);
     if (rc == 0)
         rc = write_md(d, report_doc(&t), "torch_profiler/report.md", err);
     if (rc == 0)
         rc = lpo_file_write_quick(lpo_path_join(d->arena, d->dir, "torch_profiler/metrics.json"),
                                   json.at, json.len, err);
-    lpo_memory_free(&t.memory);
+    lpo_kineto_memory_free(&t.memory);
     lpo_operators_destroy(t.ops);
     return rc;
 }

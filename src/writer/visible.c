@@ -42,7 +42,7 @@ static bool is_hidden(uint32_t cp)
 /* One character of the input as it is shown; returns the bytes read. */
 static size_t add_one(struct lpo_str *out, const char *p, size_t room)
 {
-    size_t n = lpo_utf8_len(p, room);
+    size_t n = lpo_str_utf8_len(p, room);
     uint32_t cp;
 
     if (n == 0) {
@@ -61,7 +61,7 @@ static size_t add_one(struct lpo_str *out, const char *p, size_t room)
     return n;
 }
 
-size_t lpo_visible_width(const char *text, size_t len)
+size_t lpo_writer_visible_width(const char *text, size_t len)
 {
     size_t width = 0;
 
@@ -70,7 +70,7 @@ size_t lpo_visible_width(const char *text, size_t len)
     return width;
 }
 
-void lpo_str_add_visible(struct lpo_str *out, const char *text, size_t len, size_t max)
+void lpo_writer_add_visible(struct lpo_str *out, const char *text, size_t len, size_t max)
 {
     size_t from = out->len, width = 0, keep = 0;
 
@@ -78,7 +78,7 @@ void lpo_str_add_visible(struct lpo_str *out, const char *text, size_t len, size
         size_t before = out->len;
 
         i += add_one(out, text + i, len - i);
-        width += lpo_visible_width(out->at + before, out->len - before);
+        width += lpo_writer_visible_width(out->at + before, out->len - before);
         if (max && width + 1 <= max)
             keep = out->len;
         if (max && width > max)

@@ -10,6 +10,6 @@
 struct lpo_str;
 
 /* At most `max` characters (0: no limit); what is cut says how many bytes the name has. */
-void lpo_str_add_visible(struct lpo_str *out, const char *text, size_t len, size_t max);
+void lpo_writer_add_visible(struct lpo_str *out, const char *text, size_t len, size_t max);
 /* Characters of `text`, which must be output of the above: every code point is one column. */
-size_t lpo_visible_width(const char *text, size_t len);
+size_t lpo_writer_visible_width(const char *text, size_t len);

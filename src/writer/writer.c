@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "report/doc.h"
+#include "report/doc/doc.h"
 #include "util/err.h"
 #include "util/file.h"
 #include "util/str.h"
@@ -27,8 +27,8 @@ const struct lpo_writer *lpo_writer_find(const char *name)
     return NULL;
 }
 
-int lpo_doc_write(const struct lpo_doc *doc, const struct lpo_writer *writer, const char *path,
-                  struct lpo_err *err)
+int lpo_writer_write(const struct lpo_doc *doc, const struct lpo_writer *writer, const char *path,
+                     struct lpo_err *err)
 {
     LPO_STR out = { 0 };
 
@@ -38,15 +38,15 @@ int lpo_doc_write(const struct lpo_doc *doc, const struct lpo_writer *writer, co
     return 0;
 }
 
-static void print_count(const struct lpo_cell *cell, struct lpo_str *out)
+static void print_count(const struct lpo_doc_cell *cell, struct lpo_str *out)
 {
     if (cell->whole < 0)
         lpo_str_addc(out, '-');
-    lpo_add_count(out, cell->whole < 0 ? 0 - (uint64_t)cell->whole : (uint64_t)cell->whole);
+    lpo_units_add_count(out, cell->whole < 0 ? 0 - (uint64_t)cell->whole : (uint64_t)cell->whole);
 }
 
-void lpo_cell_print(const struct lpo_column *column, const struct lpo_cell *cell,
-                    struct lpo_str *out)
+void lpo_writer_cell(const struct lpo_column *column, const struct lpo_doc_cell *cell,
+                     struct lpo_str *out)
 {
     if (cell->how == LPO_UNKNOWN) {
         lpo_str_add(out, "n/a");
@@ -62,16 +62,16 @@ void lpo_cell_print(const struct lpo_column *column, const struct lpo_cell *cell
         print_count(cell, out);
         break;
     case LPO_CELL_NS:
-        lpo_add_duration(out, cell->whole);
+        lpo_units_add_duration(out, cell->whole);
         break;
     case LPO_CELL_BYTES:
-        lpo_add_bytes(out, cell->real);
+        lpo_units_add_bytes(out, cell->real);
         break;
     case LPO_CELL_PERCENT:
-        lpo_add_percent(out, cell->real);
+        lpo_units_add_percent(out, cell->real);
         break;
     case LPO_CELL_MEASURE:
-        lpo_add_si(out, cell->real, column->unit ? column->unit : "");
+        lpo_units_add_si(out, cell->real, column->unit ? column->unit : "");
         break;
     case LPO_CELL_FLAG:
         lpo_str_add(out, cell->whole ? "yes" : "no");

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct lpo_cell;
+struct lpo_doc_cell;
 struct lpo_column;
 struct lpo_doc;
 struct lpo_err;
@@ -28,10 +28,10 @@ const struct lpo_writer *lpo_writer_find(const char *name); /* NULL: no such for
 const struct lpo_writer *lpo_writer_at(size_t i);           /* NULL past the last */
 
 /* Writes the document to a file, replacing it atomically. */
-int lpo_doc_write(const struct lpo_doc *doc, const struct lpo_writer *writer, const char *path,
-                  struct lpo_err *err);
+int lpo_writer_write(const struct lpo_doc *doc, const struct lpo_writer *writer, const char *path,
+                     struct lpo_err *err);
 
 /* A cell as people read it: "1.234 ms", "12.3 %", "n/a"; a '~' before what is estimated. Text comes
  * out unescaped. */
-void lpo_cell_print(const struct lpo_column *column, const struct lpo_cell *cell,
-                    struct lpo_str *out);
+void lpo_writer_cell(const struct lpo_column *column, const struct lpo_doc_cell *cell,
+                     struct lpo_str *out);

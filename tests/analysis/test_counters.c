@@ -3,9 +3,9 @@
 
 #include "../unit.h"
 #include "analysis/analysis.h"
-#include "report/doc.h"
 #include "analysis/limits/counters.h"
 #include "analysis/limits/run.h"
+#include "report/doc/doc.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -29,7 +29,7 @@ static void check_unit(void **state)
 {
     const struct unit_case *c = *state;
 
-    assert_true(fabs(lpo_metric_unit_scale(c->unit) / c->scale - 1) < 1e-12);
+    assert_true(fabs(lpo_limits_unit_scale(c->unit) / c->scale - 1) < 1e-12);
 }
 
 static const char *capture; /* NULL: the shared data is not here */
@@ -61,7 +61,8 @@ static void check_region(void **state)
         if (strcmp(regions.at[i].path, "prefill") != 0)
             continue;
         found = true;
-        assert_true(lpo_known(c->flops) && lpo_known(c->dram_bytes) && lpo_known(c->sm_percent));
+        assert_true(lpo_measure_known(c->flops) && lpo_measure_known(c->dram_bytes) &&
+                    lpo_measure_known(c->sm_percent));
         if (fabs(c->flops.value / (38856032256.0 + 11567615.0) - 1) > 0.01)
             fail_msg("%.6g FLOPs", c->flops.value);
         if (fabs(c->dram_bytes.value / 105457401.0 - 1) > 0.01)
@@ -81,15 +82,16 @@ static void check_known_product(void **state)
     bool found = false;
 
     (void)state;
-    lpo_chapter_kernel_roofline(doc, &l, x, 100);
+    lpo_report_chapter_kernel_roofline(doc, &l, x, 100);
     t = doc->sections.at[0]->items.at[1].table;
-    for (size_t row = 0; row < lpo_table_rows(t); row++) {
-        if (!strstr(lpo_table_cell(t, row, 0)->text, "256x128_64x4"))
+    for (size_t row = 0; row < lpo_doc_table_rows(t); row++) {
+        if (!strstr(lpo_doc_table_cell(t, row, 0)->text, "256x128_64x4"))
             continue;
         found = true;
-        assert_true(lpo_table_cell(t, row, 3)->real >= 2.0 * 512 * 1024 * 32000);
-        assert_true(lpo_table_cell(t, row, 3)->real < 2.0 * 512 * 1024 * 32000 * 1.001);
-        assert_true(lpo_table_cell(t, row, 7)->real > 20 && lpo_table_cell(t, row, 7)->real < 100);
+        assert_true(lpo_doc_table_cell(t, row, 3)->real >= 2.0 * 512 * 1024 * 32000);
+        assert_true(lpo_doc_table_cell(t, row, 3)->real < 2.0 * 512 * 1024 * 32000 * 1.001);
+        assert_true(lpo_doc_table_cell(t, row, 7)->real > 20 &&
+                    lpo_doc_table_cell(t, row, 7)->real < 100);
     }
     assert_true(found);
 }

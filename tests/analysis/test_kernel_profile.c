@@ -29,13 +29,14 @@ static const struct bound_case {
 
 static struct lpo_measure measure(double v)
 {
-    return isnan(v) ? lpo_unknown() : lpo_measured(v);
+    return isnan(v) ? lpo_measure_unknown() : lpo_measure_measured(v);
 }
 
 static void check_bound(void **state)
 {
     const struct bound_case *c = *state;
-    const char *got = lpo_bound_name(lpo_bound_of(measure(c->compute), measure(c->memory)));
+    const char *got =
+        lpo_counters_bound_name(lpo_counters_bound_of(measure(c->compute), measure(c->memory)));
 
     if (!c->want)
         assert_null(got);
@@ -76,19 +77,19 @@ static void check_file(void **state)
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     const char *path = shared(a, c->name, "ncu.details.csv");
     struct lpo_kernel_profiles got = { 0 };
-    LPO_AUTO(lpo_text) text = NULL;
+    LPO_AUTO(lpo_file_text) text = NULL;
     struct lpo_err err = { 0 };
 
-    if (lpo_kernel_profiles_read(a, path, &got, &err) < 0)
+    if (lpo_counters_kernel_profiles_read(a, path, &got, &err) < 0)
         fail_msg("%s", lpo_err_cause(&err));
     assert_int_equal(got.len, 1);
-    assert_string_equal(lpo_bound_name(got.at[0].bound), c->want);
+    assert_string_equal(lpo_counters_bound_name(got.at[0].bound), c->want);
     assert_true(fabs(got.at[0].compute_percent.value - c->compute) < 1e-9);
     assert_true(fabs(got.at[0].memory_percent.value - c->memory) < 1e-9);
-    assert_true(lpo_known(got.at[0].duration_ns) && got.at[0].shaped);
+    assert_true(lpo_measure_known(got.at[0].duration_ns) && got.at[0].shaped);
     if (c->duration_us > 0)
         assert_int_equal((int64_t)got.at[0].duration_ns.value, (int64_t)(c->duration_us * 1e3));
-    assert_int_equal(lpo_text_read(path, &text, &err), 0);
+    assert_int_equal(lpo_file_text_read(path, &text, &err), 0);
     assert_non_null(strstr(text->at, c->advice));
 }
 
@@ -101,12 +102,12 @@ static void report_and_page_agree(void **state)
     struct lpo_err err = { 0 };
 
     (void)state;
-    assert_int_equal(lpo_kernel_profiles_read(
+    assert_int_equal(lpo_counters_kernel_profiles_read(
                          a, lpo_path_join(a, root, "tests/data/ncu/ranges.ncu-rep.gz"), &rep, &err),
                      0);
     assert_int_equal(
-        lpo_kernel_profiles_read(a, lpo_path_join(a, root, "tests/data/ncu/ranges_details.csv.gz"),
-                                 &page, &err),
+        lpo_counters_kernel_profiles_read(
+            a, lpo_path_join(a, root, "tests/data/ncu/ranges_details.csv.gz"), &page, &err),
         0);
     assert_int_equal(rep.len, page.len);
     for (size_t i = 0; i < rep.len; i++) {
@@ -124,7 +125,8 @@ static void not_a_report(void **state)
     struct lpo_err err = { 0 };
 
     (void)state;
-    assert_true(lpo_kernel_profiles_read(a, lpo_path_join(a, root, "meson.build"), &got, &err) < 0);
+    assert_true(lpo_counters_kernel_profiles_read(a, lpo_path_join(a, root, "meson.build"), &got,
+                                                  &err) < 0);
     assert_null(got.at);
 }
 

@@ -2,16 +2,16 @@
 #include <math.h>
 
 #include "../unit.h"
-#include "gpu/hardware.h"
-#include "model/needs.h"
-#include "report/doc.h"
 #include "analysis/limits/limits.h"
 #include "analysis/limits/map.h"
-#include "writer/svg.h"
+#include "gpu/hardware.h"
+#include "model/needs.h"
+#include "report/doc/doc.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"
 #include "util/str.h"
+#include "writer/svg.h"
 
 static const struct meaning_case {
     const char *name, *path; /* the name is the row's */
@@ -43,7 +43,7 @@ static const struct lpo_limits_mapping mappings[] = {
 static void check_meaning(void **state)
 {
     const struct meaning_case *c = *state;
-    struct lpo_meaning m = lpo_region_meaning(c->path, mappings, 2);
+    struct lpo_meaning m = lpo_limits_region_meaning(c->path, mappings, 2);
 
     assert_int_equal(m.phase, c->phase);
     if (c->phase < 0)
@@ -104,7 +104,7 @@ static struct lpo_limits *join(struct lpo_arena *a, const struct lpo_limits_regi
 
 static void near(struct lpo_measure m, double want)
 {
-    assert_true(lpo_known(m));
+    assert_true(lpo_measure_known(m));
     if (fabs(m.value - want) > 1e-9 * fabs(want))
         fail_msg("%.12g is not %.12g", m.value, want);
 }
@@ -137,7 +137,7 @@ static void check_by_hand(void **state)
     near(r[STEP].needed_flops, 5 * 5e6);
     near(r[STEP_LAYER0].needed_bytes, 5 * 300000.0);
     near(r[STEP_ATTN].limit_ns, 5 * 0.1e6);
-    assert_false(lpo_known(r[LOAD].needed_flops));
+    assert_false(lpo_measure_known(r[LOAD].needed_flops));
     near(r[LOAD].measured_ns, 3e6);
     assert_null(r[LOAD].means);
 }
@@ -178,7 +178,7 @@ static void check_steps_must_be_known(void **state)
     LPO_AUTO(lpo_limits) told = join(a, bare, 1, 31);
 
     (void)state;
-    assert_false(lpo_known(unknown->rows.at[0].needed_flops));
+    assert_false(lpo_measure_known(unknown->rows.at[0].needed_flops));
     assert_int_equal(unknown->notes.len, 1);
     near(told->rows.at[0].needed_flops, 2 * 31 * 5e6);
 }
@@ -198,7 +198,7 @@ static void check_host_time_without_gpu(void **state)
     (void)state;
     near(l->rows.at[0].measured_ns, 10e6);
     near(l->rows.at[0].share, 0.5);
-    assert_false(lpo_known(l->rows.at[0].busy_ns));
+    assert_false(lpo_measure_known(l->rows.at[0].busy_ns));
 }
 
 /* A device of 1 TFLOP/s in bf16 as measured, 2 on its sheet; half of it in fp32; 1 GB/s. */
@@ -252,14 +252,15 @@ static void check_stated_by_hand(void **state)
     assert_int_equal(r[PREFILL].held, LPO_HELD_COMPUTE);
     near(r[LOAD].limit_ns, 1.5e6);
     near(r[LOAD].bandwidth_use, 0.5);
-    assert_false(lpo_known(r[LOAD].needed_flops));
-    assert_false(lpo_known(r[LOAD].mfu));
-    assert_false(lpo_known(r[LAYER0].needed_flops)); /* a part of prefill that nobody stated */
+    assert_false(lpo_measure_known(r[LOAD].needed_flops));
+    assert_false(lpo_measure_known(r[LOAD].mfu));
+    assert_false(
+        lpo_measure_known(r[LAYER0].needed_flops)); /* a part of prefill that nobody stated */
     assert_int_equal(l->ranked, 2);
     assert_int_equal(l->by_won[0], PREFILL);
     near(l->model.measured_ns, 39e6);
     near(l->model.limit_ns, 19.5e6);
-    assert_false(lpo_known(l->model.needed_flops)); /* a sum with an unknown part */
+    assert_false(lpo_measure_known(l->model.needed_flops)); /* a sum with an unknown part */
     assert_string_equal(l->hardware, "Test GPU");
     assert_int_equal(l->notes.len, 0);
 }
@@ -278,7 +279,7 @@ static void check_stated_formats(void **state)
     near(l->rows.at[LOAD].mfu, 0.5); /* 1.5 GFLOP in 3 ms, of 1 TFLOP/s */
     near(l->model.mfu, (9e-3 + 1.5e-3) / 39e-3);
     assert_null(l->model.dtype);
-    assert_false(lpo_known(l->model.needed_bytes));
+    assert_false(lpo_measure_known(l->model.needed_bytes));
     assert_string_equal(l->dtype, "bf16"); /* the first that is stated */
 }
 
@@ -334,8 +335,8 @@ static void check_stated_notes(void **state)
     assert_int_equal(l->notes.len, 1);
     if (!strstr(l->notes.at[0], c->words))
         fail_msg("'%s' does not say '%s'", l->notes.at[0], c->words);
-    assert_false(lpo_known(l->rows.at[LOAD].mfu));
-    assert_false(lpo_known(l->rows.at[LOAD].limit_ns));
+    assert_false(lpo_measure_known(l->rows.at[LOAD].mfu));
+    assert_false(lpo_measure_known(l->rows.at[LOAD].limit_ns));
 }
 
 static const struct held_case {
@@ -396,11 +397,11 @@ static void check_picture_escapes(void **state)
 
         lpo_doc_section(doc, "x", "x", 1);
         f = lpo_doc_figure(doc, "x", "<b>", kinds[i]);
-        lpo_figure_point(f, "a\"b", "</text><script>", 2, 3);
-        lpo_figure_point(f, "roof", "r", 1, 1);
-        lpo_figure_point(f, "zero", "z", 0, 0);
-        lpo_figure_point(f, "bad", "b", NAN, INFINITY);
-        assert_true(lpo_svg_write(f, &svg));
+        lpo_doc_figure_point(f, "a\"b", "</text><script>", 2, 3);
+        lpo_doc_figure_point(f, "roof", "r", 1, 1);
+        lpo_doc_figure_point(f, "zero", "z", 0, 0);
+        lpo_doc_figure_point(f, "bad", "b", NAN, INFINITY);
+        assert_true(lpo_writer_svg_write(f, &svg));
         assert_null(strstr(svg.at, "<script"));
         assert_null(strstr(svg.at, "<b>"));
         assert_null(strstr(svg.at, "nan"));

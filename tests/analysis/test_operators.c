@@ -23,7 +23,7 @@ struct launched {
 static const struct operator_case {
     const char *name;
     struct op ops[MOST];
-    struct launched works[MOST];
+    struct launched gpu_ops[MOST];
     bool by_shapes;
     const char *want; /* name calls cpu_total/self gpu_total/self{kernels} */
 } cases[] = {
@@ -92,9 +92,9 @@ static struct lpo_trace *make_trace(const struct operator_case *c)
                                                lpo_trace_thread(t, p, x->tid),
                                                lpo_trace_name(t, x->shapes), LPO_NONE });
     }
-    for (int i = 0; i < MOST && c->works[i].name; i++) {
-        const struct launched *x = &c->works[i];
-        struct lpo_work w = { .start_ns = 1000, .end_ns = 1000 + x->ns, .launch = LPO_NONE };
+    for (int i = 0; i < MOST && c->gpu_ops[i].name; i++) {
+        const struct launched *x = &c->gpu_ops[i];
+        struct lpo_gpu_op w = { .start_ns = 1000, .end_ns = 1000 + x->ns, .launch = LPO_NONE };
 
         w.name = lpo_trace_name(t, x->name);
         w.process = p;
@@ -105,7 +105,7 @@ static struct lpo_trace *make_trace(const struct operator_case *c)
                 &t->launches,
                 (struct lpo_launch){ x->start, x->end, lpo_trace_thread(t, p, x->tid), LPO_NONE });
         }
-        lpo_vec_push(&t->works, w);
+        lpo_vec_push(&t->gpu_ops, w);
     }
     return t;
 }
@@ -134,9 +134,9 @@ static void check(void **state)
         lpo_str_add(&got, "} ");
         self += r->gpu_self_ns;
     }
-    if (o->outside.works)
+    if (o->outside.gpu_ops)
         lpo_str_addf(&got, "outside %lld ", (long long)o->outside.ns);
-    if (o->no_launch.works)
+    if (o->no_launch.gpu_ops)
         lpo_str_addf(&got, "unlaunched %lld ", (long long)o->no_launch.ns);
     assert_string_equal(lpo_str_text(&got), c->want);
     assert_int_equal(self + o->outside.ns + o->no_launch.ns, o->all.ns);

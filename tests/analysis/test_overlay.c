@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "analysis/counters/overlay.h"
 #include "analysis/counters/match.h"
+#include "analysis/counters/overlay.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/err.h"
@@ -21,15 +21,15 @@ struct row {
 static void add(struct lpo_trace *t, const struct row *r, bool with_metrics)
 {
     struct lpo_shape shape = { .grid = { r->grid, 1, 1 }, .block = { 128, 1, 1 } };
-    struct lpo_work w = { .start_ns = (int64_t)t->works.len * 1000,
-                          .end_ns = (int64_t)t->works.len * 1000 + r->ns,
-                          .name = lpo_trace_name(t, r->kernel),
-                          .linker = lpo_trace_name(t, r->linker),
-                          .launch = LPO_NONE,
-                          .stack = LPO_NONE,
-                          .capture_stack = LPO_NONE,
-                          .metrics = LPO_NONE,
-                          .kind = LPO_KERNEL };
+    struct lpo_gpu_op w = { .start_ns = (int64_t)t->gpu_ops.len * 1000,
+                            .end_ns = (int64_t)t->gpu_ops.len * 1000 + r->ns,
+                            .name = lpo_trace_name(t, r->kernel),
+                            .linker = lpo_trace_name(t, r->linker),
+                            .launch = LPO_NONE,
+                            .stack = LPO_NONE,
+                            .capture_stack = LPO_NONE,
+                            .metrics = LPO_NONE,
+                            .kind = LPO_KERNEL };
 
     w.shape = lpo_trace_shape(t, &shape);
     if (with_metrics) {
@@ -42,7 +42,7 @@ static void add(struct lpo_trace *t, const struct row *r, bool with_metrics)
         lpo_trace_metric_set(t, w.metrics, pct, r->pct);
         lpo_trace_metric_set(t, w.metrics, time, (double)r->ns);
     }
-    lpo_vec_push(&t->works, w);
+    lpo_vec_push(&t->gpu_ops, w);
 }
 
 static const struct row measured[] = {
@@ -61,9 +61,9 @@ static const struct row all[] = {
     { "at::native::other", "_other", 4, 5, 0, 0 }, /* never measured */
 };
 
-static double value(const struct lpo_trace *t, size_t work, const char *metric)
+static double value(const struct lpo_trace *t, size_t gpu_op, const char *metric)
 {
-    return lpo_trace_metric_get(t, t->works.at[work].metrics, lpo_trace_metric_find(t, metric));
+    return lpo_trace_metric_get(t, t->gpu_ops.at[gpu_op].metrics, lpo_trace_metric_find(t, metric));
 }
 
 static void representatives_cover_the_trace(void **state)
@@ -77,7 +77,7 @@ static void representatives_cover_the_trace(void **state)
         add(counters, &measured[i], true);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         add(base, &all[i], false);
-    o = lpo_trace_overlay(base, counters);
+    o = lpo_counters_overlay(base, counters);
     assert_int_equal(o.launches, 7);
     assert_int_equal(o.measured, 3);
     assert_int_equal(o.by_shape, 5);
@@ -92,12 +92,12 @@ static void representatives_cover_the_trace(void **state)
     /* the measured launches keep their own values */
     assert_true(value(base, 0, "x.sum") == 1000);
     assert_true(value(base, 1, "x.sum") == 1200);
-    assert_false(base->works.at[0].flags & LPO_WORK_ESTIMATED);
+    assert_false(base->gpu_ops.at[0].flags & LPO_WORK_ESTIMATED);
     /* a launch like them gets their mean and their spread */
     assert_true(value(base, 2, "x.sum") == 1100);
     assert_true(value(base, 2, "y.pct") == 55);
     assert_true(fabs(value(base, 2, "x.sum:sd") - 141.42) < 0.01);
-    assert_true(base->works.at[2].flags & LPO_WORK_ESTIMATED);
+    assert_true(base->gpu_ops.at[2].flags & LPO_WORK_ESTIMATED);
     /* twice the time of the measured ones: twice the bytes (in steps of 1 %), the same percentage
      */
     assert_true(fabs(value(base, 3, "x.sum") - 2200) < 22);
@@ -110,7 +110,7 @@ static void representatives_cover_the_trace(void **state)
     /* one reading has no spread, an unknown metric stays unknown, an unmeasured kernel too */
     assert_true(isnan(value(base, 5, "x.sum:sd")));
     assert_true(isnan(value(base, 5, "y.pct")));
-    assert_int_equal(base->works.at[6].metrics, LPO_NONE);
+    assert_int_equal(base->gpu_ops.at[6].metrics, LPO_NONE);
 }
 
 /* Time that is a share of a CUDA graph's says nothing of how much a kernel had to do. */
@@ -124,8 +124,8 @@ static void shares_do_not_scale_counters(void **state)
         add(counters, &measured[i], true);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         add(base, &all[i], false);
-    base->works.at[3].flags |= LPO_WORK_GRAPH | LPO_WORK_SHARE; /* twice the time */
-    lpo_trace_overlay(base, counters);
+    base->gpu_ops.at[3].flags |= LPO_WORK_GRAPH | LPO_WORK_SHARE; /* twice the time */
+    lpo_counters_overlay(base, counters);
     assert_true(value(base, 3, "x.sum") == 1100);
 }
 
@@ -167,24 +167,25 @@ static struct lpo_trace *read_capture(void)
              unit_env("LPO_SOURCE_ROOT", "."));
     if (lpo_trace_read(path, t, &err) < 0)
         fail_msg("%s", lpo_err_cause(&err));
-    for (size_t i = 0; i < t->works.len; i++) { /* ncu gives lengths only: lay them side by side */
-        int64_t ns = lpo_work_ns(&t->works.at[i]);
+    for (size_t i = 0; i < t->gpu_ops.len;
+         i++) { /* ncu gives lengths only: lay them side by side */
+        int64_t ns = lpo_trace_gpu_op_ns(&t->gpu_ops.at[i]);
 
-        t->works.at[i].start_ns = (int64_t)i * 1000000;
-        t->works.at[i].end_ns = t->works.at[i].start_ns + ns;
+        t->gpu_ops.at[i].start_ns = (int64_t)i * 1000000;
+        t->gpu_ops.at[i].end_ns = t->gpu_ops.at[i].start_ns + ns;
     }
     return t;
 }
 
 /* What ncu's per-launch-config counts: by the whole name when asked for mangled names, otherwise
  * by the bare function name, so that instances of one template share their count. */
-static void config_key(const struct lpo_match *m, const struct lpo_trace *t,
-                       const struct lpo_work *w, bool bare, struct lpo_str *key)
+static void config_key(const struct lpo_counters_match *m, const struct lpo_trace *t,
+                       const struct lpo_gpu_op *w, bool bare, struct lpo_str *key)
 {
     size_t len = lpo_trace_text_len(t, w->name);
     const char *name = lpo_trace_text(t, w->name), *end = memchr(name, '<', len);
 
-    lpo_match_shape_key(m, t, w, key);
+    lpo_counters_match_shape_key(m, t, w, key);
     if (bare && end) {
         lpo_str_clear(key);
         lpo_str_addn(key, name, (size_t)(end - name));
@@ -194,14 +195,14 @@ static void config_key(const struct lpo_match *m, const struct lpo_trace *t,
 
 static void keep_first(struct lpo_trace *t, uint64_t per_config, bool bare)
 {
-    LPO_AUTO(lpo_match) match = lpo_match_create(t, t);
+    LPO_AUTO(lpo_counters_match) match = lpo_counters_match_create(t, t);
     LPO_AUTO(lpo_map) seen = lpo_map_create();
     LPO_STR key = { 0 };
 
-    for (size_t i = 0; i < t->works.len; i++) {
-        config_key(match, t, &t->works.at[i], bare, &key);
+    for (size_t i = 0; i < t->gpu_ops.len; i++) {
+        config_key(match, t, &t->gpu_ops.at[i], bare, &key);
         if ((*lpo_map_put(seen, key.at, key.len, NULL))++ >= per_config)
-            t->works.at[i].metrics = LPO_NONE;
+            t->gpu_ops.at[i].metrics = LPO_NONE;
     }
 }
 
@@ -215,11 +216,11 @@ static double region_sum(const struct lpo_trace *t, const char *region, const ch
     uint32_t column = lpo_trace_metric_find(t, metric);
     double sum = 0;
 
-    for (size_t i = 0; i < t->works.len; i++) {
-        const struct lpo_stack *s = &t->stacks.at[t->works.at[i].stack];
+    for (size_t i = 0; i < t->gpu_ops.len; i++) {
+        const struct lpo_stack *s = &t->stacks.at[t->gpu_ops.at[i].stack];
 
         if (s->count && strcmp(lpo_trace_text(t, t->frames.at[s->first].name), region) == 0)
-            sum += known(lpo_trace_metric_get(t, t->works.at[i].metrics, column));
+            sum += known(lpo_trace_metric_get(t, t->gpu_ops.at[i].metrics, column));
     }
     return sum;
 }
@@ -233,9 +234,9 @@ static void check_real(void **state)
     double want, have;
 
     keep_first(counters, c->per_config, c->bare);
-    for (size_t i = 0; i < base->works.len; i++)
-        base->works.at[i].metrics = LPO_NONE;
-    if (lpo_trace_overlay(base, counters).uncovered && !c->bare)
+    for (size_t i = 0; i < base->gpu_ops.len; i++)
+        base->gpu_ops.at[i].metrics = LPO_NONE;
+    if (lpo_counters_overlay(base, counters).uncovered && !c->bare)
         fail_msg("some kernels have no values");
     want = region_sum(truth, c->region, c->metric);
     have = region_sum(base, c->region, c->metric);

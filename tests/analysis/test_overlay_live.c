@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-#include "analysis/counters/overlay.h"
 #include "analysis/counters/match.h"
+#include "analysis/counters/overlay.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -46,7 +46,7 @@ static struct lpo_trace *read_file(const char *name)
 }
 
 /* Is the work launched in the region, or below it? */
-static bool is_in(const struct lpo_trace *t, const struct lpo_work *w, const char *region)
+static bool is_in(const struct lpo_trace *t, const struct lpo_gpu_op *w, const char *region)
 {
     uint32_t stack = w->launch == LPO_NONE ? LPO_NONE : t->launches.at[w->launch].stack;
     size_t len = strlen(region);
@@ -59,13 +59,13 @@ static bool is_in(const struct lpo_trace *t, const struct lpo_work *w, const cha
 }
 
 /* The program's launches in `decode` before the one that was measured. */
-static size_t decoded_before(const struct lpo_trace *t, const struct lpo_work *measured)
+static size_t decoded_before(const struct lpo_trace *t, const struct lpo_gpu_op *measured)
 {
     int64_t start = t->launches.at[measured->launch].start_ns;
     size_t n = 0;
 
-    for (size_t i = 0; i < t->works.len; i++) {
-        const struct lpo_work *w = &t->works.at[i];
+    for (size_t i = 0; i < t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *w = &t->gpu_ops.at[i];
 
         n += w->kind == LPO_KERNEL && w->launch != LPO_NONE &&
              t->launches.at[w->launch].start_ns < start && is_in(t, w, "decode");
@@ -77,15 +77,15 @@ static size_t decoded_before(const struct lpo_trace *t, const struct lpo_work *m
 static void keep_steps(struct lpo_trace *counters, const struct lpo_trace *base, unsigned steps)
 {
     enum { LAUNCHES_PER_STEP = 358 }; /* 5,370 in 15 steps */
-    LPO_AUTO(lpo_match) match = lpo_match_create(base, counters);
+    LPO_AUTO(lpo_counters_match) match = lpo_counters_match_create(base, counters);
     size_t left_out = 0;
 
-    for (size_t i = 0; i < counters->works.len; i++) {
-        struct lpo_work *w = &counters->works.at[i];
-        uint32_t at = lpo_match_take(match, w);
+    for (size_t i = 0; i < counters->gpu_ops.len; i++) {
+        struct lpo_gpu_op *w = &counters->gpu_ops.at[i];
+        uint32_t at = lpo_counters_match_take(match, w);
 
-        if (at == LPO_NONE || !is_in(base, &base->works.at[at], "decode") ||
-            decoded_before(base, &base->works.at[at]) / LAUNCHES_PER_STEP < steps)
+        if (at == LPO_NONE || !is_in(base, &base->gpu_ops.at[at], "decode") ||
+            decoded_before(base, &base->gpu_ops.at[at]) / LAUNCHES_PER_STEP < steps)
             continue;
         w->metrics = LPO_NONE;
         left_out++;
@@ -99,8 +99,8 @@ static double sum(const struct lpo_trace *t, const char *region, const char *met
     double total = 0;
 
     *n = 0;
-    for (size_t i = 0; i < t->works.len; i++) {
-        const struct lpo_work *w = &t->works.at[i];
+    for (size_t i = 0; i < t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *w = &t->gpu_ops.at[i];
         double v;
 
         if (w->kind != LPO_KERNEL || !is_in(t, w, region))
@@ -147,7 +147,7 @@ static void check_live(void **state)
     assert_int_equal(lpo_json_read_file(a, path, &truth, &err), 0);
     if (c->steps)
         keep_steps(counters, base, c->steps);
-    lpo_trace_overlay(base, counters);
+    lpo_counters_overlay(base, counters);
     truth = lpo_json_get(truth, "regions");
     assert_int_equal(truth->count, 21);
     for (const struct lpo_json *r = truth->first; r; r = r->next)

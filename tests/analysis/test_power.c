@@ -79,7 +79,7 @@ static void check_energy(void **state)
     assert_int_equal(lpo_power_parse(c->text, strlen(c->text), &p, &err), 0);
     m = lpo_power_joules(&p->gpus.at[0], c->from_ns, c->to_ns);
     assert_int_equal(m.how, c->how);
-    if (lpo_known(m))
+    if (lpo_measure_known(m))
         assert_true(fabs(m.value - c->joules) < 1e-3);
 }
 
@@ -95,7 +95,7 @@ static void check_window(void **state)
     assert_int_equal(w.slowed, 1); /* idle is no slowdown */
     assert_int_equal(w.reasons, 5);
     assert_true(w.mean[LPO_POWER_MW].value == 100000);
-    assert_false(lpo_known(w.mean[LPO_POWER_CELSIUS]));
+    assert_false(lpo_measure_known(w.mean[LPO_POWER_CELSIUS]));
     /* between two samples the earlier one stands */
     lpo_power_look(&p->gpus.at[0], 11100000000, 11200000000, &w);
     assert_int_equal(w.samples, 1);
@@ -120,7 +120,7 @@ static void check_reason(void **state)
     const struct reason_case *c = *state;
     LPO_STR s = { 0 };
 
-    lpo_throttle_add(&s, c->bits);
+    lpo_power_throttle_add(&s, c->bits);
     assert_string_equal(s.at, c->want);
 }
 

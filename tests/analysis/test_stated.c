@@ -1,10 +1,10 @@
 /* report.needs: what is taken, what is refused and in which words, and which regions it speaks of.
  */
 #include "../unit.h"
-#include "hydra/node.h"
-#include "hydra/yaml/yaml.h"
 #include "analysis/limits/limits.h"
 #include "analysis/limits/stated.h"
+#include "hydra/node.h"
+#include "hydra/yaml/yaml.h"
 #include "util/arena.h"
 #include "util/err.h"
 
@@ -64,12 +64,12 @@ static int read_text(struct lpo_arena *a, const char *yaml, struct lpo_stated_ne
     struct lpo_node *config = NULL;
 
     assert_int_equal(lpo_yaml_parse(a, yaml, strlen(yaml), "t.yaml", &config, err), 0);
-    return lpo_stated_needs_read(a, config, out, err);
+    return lpo_limits_stated_read(a, config, out, err);
 }
 
 static double value(struct lpo_measure m)
 {
-    return lpo_known(m) ? m.value : -1;
+    return lpo_measure_known(m) ? m.value : -1;
 }
 
 static void check_taken(void **state)
@@ -129,7 +129,7 @@ static void check_match(void **state)
     const struct lpo_limits_region r = { .path = c->path, .parent = UINT32_MAX };
     const struct lpo_stated_needs s = { needs, 4 };
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    uint32_t got = lpo_stated_needs_match(a, &s, &r, 1)[0];
+    uint32_t got = lpo_limits_stated_match(a, &s, &r, 1)[0];
 
     assert_int_equal(got, c->entry < 0 ? LPO_NOT_STATED : (uint32_t)c->entry);
 }
@@ -150,7 +150,7 @@ static void check_unmatched(void **state)
     };
     const struct unmatched_case *c = *state;
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    const char *said = lpo_region_unmatched(a, "report.needs", c->region, r, 3);
+    const char *said = lpo_limits_region_unmatched(a, "report.needs", c->region, r, 3);
 
     if (!strstr(said, c->words))
         fail_msg("'%s' does not say '%s'", said, c->words);

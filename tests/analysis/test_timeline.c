@@ -1,12 +1,12 @@
-#include "../unit.h"
 #include "../region/build.h"
+#include "../unit.h"
 
-#include "region/classes.h"
 #include "analysis/wall/timeline.h"
+#include "region/classes.h"
 #include "region/top.h"
 
 /* A work: name, stream, start, end, start of its launch call (-1: no record). */
-struct work {
+struct gpu_op {
     const char *name;
     uint32_t stream;
     int64_t start, end, launch;
@@ -14,7 +14,7 @@ struct work {
 
 static const struct time_case {
     const char *name;
-    struct work works[6];
+    struct gpu_op gpu_ops[6];
     int64_t span, busy, compute, communication, exposed;
     int64_t host, dependency, other;
 } cases[] = {
@@ -136,27 +136,27 @@ static void check_time(void **state)
     const struct time_case *c = *state;
     LPO_AUTO(lpo_trace) t = build_trace("");
     LPO_AUTO(lpo_region_tree) tree = NULL;
-    LPO_AUTO(lpo_timeline) line = NULL;
+    LPO_AUTO(lpo_wall_timeline) line = NULL;
     const struct lpo_device_time *d;
 
-    for (int i = 0; i < 6 && c->works[i].name; i++) {
-        const struct work *w = &c->works[i];
+    for (int i = 0; i < 6 && c->gpu_ops[i].name; i++) {
+        const struct gpu_op *w = &c->gpu_ops[i];
 
         if (w->launch >= 0)
             lpo_vec_push(&t->launches, (struct lpo_launch){ w->launch, w->launch, 0, LPO_NONE });
-        lpo_vec_push(
-            &t->works,
-            (struct lpo_work){ .start_ns = w->start,
-                               .end_ns = w->end,
-                               .name = lpo_trace_name(t, w->name),
-                               .launch = w->launch >= 0 ? (uint32_t)t->launches.len - 1 : LPO_NONE,
-                               .stack = LPO_NONE,
-                               .capture_stack = LPO_NONE,
-                               .stream = w->stream,
-                               .kind = LPO_KERNEL });
+        lpo_vec_push(&t->gpu_ops,
+                     (struct lpo_gpu_op){ .start_ns = w->start,
+                                          .end_ns = w->end,
+                                          .name = lpo_trace_name(t, w->name),
+                                          .launch = w->launch >= 0 ? (uint32_t)t->launches.len - 1
+                                                                   : LPO_NONE,
+                                          .stack = LPO_NONE,
+                                          .capture_stack = LPO_NONE,
+                                          .stream = w->stream,
+                                          .kind = LPO_KERNEL });
     }
     tree = lpo_region_tree_create(t);
-    line = lpo_timeline_create(tree);
+    line = lpo_wall_timeline_create(tree);
     d = &line->devices.at[0];
     assert_int_equal(d->span_ns, c->span);
     assert_int_equal(d->busy_ns, c->busy);
@@ -177,12 +177,12 @@ static void communication_in_whole_graphs(void **state)
     for (int shared = 0; shared < 2; shared++) {
         LPO_AUTO(lpo_trace) t = build_trace("A 0-9 k 1-2=5 k 3-4=5");
         LPO_AUTO(lpo_region_tree) tree = NULL;
-        LPO_AUTO(lpo_timeline) line = NULL;
+        LPO_AUTO(lpo_wall_timeline) line = NULL;
 
-        t->works.at[1].name = lpo_trace_name(t, "ncclDevKernel");
-        t->works.at[1].flags |= shared ? LPO_WORK_GRAPH | LPO_WORK_SHARE : 0;
+        t->gpu_ops.at[1].name = lpo_trace_name(t, "ncclDevKernel");
+        t->gpu_ops.at[1].flags |= shared ? LPO_WORK_GRAPH | LPO_WORK_SHARE : 0;
         tree = lpo_region_tree_create(t);
-        line = lpo_timeline_create(tree);
+        line = lpo_wall_timeline_create(tree);
         assert_int_equal(line->devices.at[0].overlap_unknown, shared);
         assert_int_equal(line->devices.at[0].exposed_ns, shared ? 0 : 5);
     }
@@ -193,15 +193,15 @@ static void gaps_lie_in_common_regions(void **state)
 {
     LPO_AUTO(lpo_trace) t = build_trace("A 0-100 B 1-20 k 2-3=5 C 30-50 k 31-32=5");
     LPO_AUTO(lpo_region_tree) tree = NULL;
-    LPO_AUTO(lpo_timeline) line = NULL;
+    LPO_AUTO(lpo_wall_timeline) line = NULL;
 
     (void)state;
-    t->works.at[1].start_ns += 40;
-    t->works.at[1].end_ns += 40;
+    t->gpu_ops.at[1].start_ns += 40;
+    t->gpu_ops.at[1].end_ns += 40;
     tree = lpo_region_tree_create(t);
-    line = lpo_timeline_create(tree);
+    line = lpo_wall_timeline_create(tree);
     for (uint32_t i = 0; i < tree->nodes.len; i++)
-        assert_int_equal(lpo_gaps_ns(&line->nodes[i]), tree->nodes.at[i].depth == 0 ? 40 : 0);
+        assert_int_equal(lpo_wall_gaps_ns(&line->nodes[i]), tree->nodes.at[i].depth == 0 ? 40 : 0);
 }
 
 /* Works of one stream and whether each is set aside; then what is left of the device. */
@@ -210,7 +210,7 @@ static const struct aside_case {
     struct {
         int64_t start, end;
         bool aside;
-    } works[5];
+    } gpu_ops[5];
     uint64_t devices, counted;
     int64_t busy, idle, gaps;
 } aside_cases[] = {
@@ -248,35 +248,35 @@ static void check_aside(void **state)
     const struct aside_case *c = *state;
     LPO_AUTO(lpo_trace) t = build_trace("k 0-1=1 A 2-9 k 3-4=1"); /* one place out, one in A */
     LPO_AUTO(lpo_region_tree) tree = NULL;
-    LPO_AUTO(lpo_timeline) line = NULL;
-    struct lpo_work out = t->works.at[0], in = t->works.at[1];
+    LPO_AUTO(lpo_wall_timeline) line = NULL;
+    struct lpo_gpu_op out = t->gpu_ops.at[0], in = t->gpu_ops.at[1];
     bool aside[8] = { false };
 
-    t->works.len = 0;
-    for (int i = 0; i < 5 && c->works[i].end; i++) {
-        struct lpo_work w = c->works[i].aside ? in : out;
+    t->gpu_ops.len = 0;
+    for (int i = 0; i < 5 && c->gpu_ops[i].end; i++) {
+        struct lpo_gpu_op w = c->gpu_ops[i].aside ? in : out;
 
-        w.start_ns = c->works[i].start;
-        w.end_ns = c->works[i].end;
-        lpo_vec_push(&t->works, w);
+        w.start_ns = c->gpu_ops[i].start;
+        w.end_ns = c->gpu_ops[i].end;
+        lpo_vec_push(&t->gpu_ops, w);
     }
     tree = lpo_region_tree_create(t);
     assert_true(tree->places.len <= 8);
     aside[lpo_region_place(tree, &in)] = true;
-    line = lpo_timeline_create_without(tree, aside);
+    line = lpo_wall_timeline_create_without(tree, aside);
     assert_int_equal(line->devices.len, c->devices);
     if (!c->devices)
         return;
-    assert_int_equal(line->devices.at[0].works, c->counted);
+    assert_int_equal(line->devices.at[0].gpu_ops, c->counted);
     assert_int_equal(line->devices.at[0].busy_ns, c->busy);
     assert_int_equal(line->devices.at[0].idle_ns, c->idle);
     assert_int_equal(line->devices.at[0].span_ns, c->busy + c->idle);
-    assert_int_equal(lpo_gaps_ns(&line->devices.at[0].gaps), c->gaps);
+    assert_int_equal(lpo_wall_gaps_ns(&line->devices.at[0].gaps), c->gaps);
 }
 
 static const struct class_case {
     const char *name;
-    enum lpo_kernel_class want;
+    enum lpo_region_kernel_class want;
     const char *function;
 } class_cases[] = {
     { "nvjet_sm90_tst_8x64_64x16_2x1_v_bz_TNN", LPO_CLASS_GEMM,
@@ -312,9 +312,10 @@ static void check_class(void **state)
 {
     const struct class_case *c = *state;
     size_t len;
-    const char *function = lpo_kernel_function(c->name, &len);
+    const char *function = lpo_region_kernel_function(c->name, &len);
 
-    assert_string_equal(lpo_class_name(lpo_kernel_class(c->name)), lpo_class_name(c->want));
+    assert_string_equal(lpo_region_class_name(lpo_region_kernel_class(c->name)),
+                        lpo_region_class_name(c->want));
     assert_int_equal(len, strlen(c->function));
     assert_memory_equal(function, c->function, len);
 }

@@ -5,7 +5,7 @@
 
 void gpu_run(const char *scenario, const char *const *env, struct traced *t, struct lpo_str *text)
 {
-    bool old = lpo_starts(scenario, "old:");
+    bool old = lpo_str_starts(scenario, "old:");
     const char *argv[] = { old ? "gpu_client_old" : "gpu_client", scenario + (old ? 4 : 0), NULL };
 
     traced_run(argv, env, t);

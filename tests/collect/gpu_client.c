@@ -110,13 +110,13 @@ static void *launcher(void *name)
     return NULL;
 }
 
-int four_times(void *(*work)(void *))
+int four_times(void *(*gpu_op)(void *))
 {
     static char names[4][8] = { "t0", "t1", "t2", "t3" };
     pthread_t t[4];
 
     for (int i = 0; i < 4; i++)
-        if (pthread_create(&t[i], NULL, work, names[i]) != 0)
+        if (pthread_create(&t[i], NULL, gpu_op, names[i]) != 0)
             return 1;
     for (int i = 0; i < 4; i++)
         pthread_join(t[i], NULL);

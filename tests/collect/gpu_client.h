@@ -15,4 +15,4 @@ struct gpu_scenario {
 extern const struct gpu_scenario graph_scenarios[];
 extern const struct fake_kernel gemm, norm;
 
-int four_times(void *(*work)(void *)); /* in threads that get the names t0 … t3 */
+int four_times(void *(*gpu_op)(void *)); /* in threads that get the names t0 … t3 */

@@ -146,7 +146,7 @@ static void check_every_code(void **state)
             assert_memory_equal(text.at, DECODE_THREAD "note ", sizeof DECODE_THREAD "note " - 1);
             if (codes[k] != 39)
                 assert_non_null(strstr(text.at, code));
-            assert_int_equal(t.trace->works.len, 0);
+            assert_int_equal(t.trace->gpu_ops.len, 0);
             traced_free(&t);
         }
 }
@@ -161,7 +161,7 @@ static void check_buffers_held(void **state)
 
     (void)state;
     gpu_run("steady", env, &t, &text);
-    assert_int_equal(t.trace->works.len, 99000);
+    assert_int_equal(t.trace->gpu_ops.len, 99000);
     assert_int_equal(t.trace->notes.len, 0);
     traced_free(&t);
 }
@@ -176,7 +176,7 @@ static void check_buffers_full(void **state)
 
     (void)state;
     gpu_run("steady", env, &t, &text);
-    assert_int_equal(t.trace->works.len, 3 * 303);
+    assert_int_equal(t.trace->gpu_ops.len, 3 * 303);
     assert_int_equal(t.trace->dropped, 99000 - 3 * 303);
     assert_non_null(strstr(text.at, "note 98091 GPU records were dropped by CUPTI\n"));
     assert_non_null(strstr(text.at, "note 1 times CUPTI asked for a buffer and none was left"));
@@ -190,9 +190,9 @@ static void check_many_shapes(void **state)
 
     (void)state;
     gpu_run("many_shapes", NULL, &t, &text);
-    assert_int_equal(t.trace->works.len, 60000);
-    for (size_t i = 0; i < t.trace->works.len; i++) {
-        const struct lpo_work *w = &t.trace->works.at[i];
+    assert_int_equal(t.trace->gpu_ops.len, 60000);
+    for (size_t i = 0; i < t.trace->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *w = &t.trace->gpu_ops.at[i];
         assert_int_equal(t.trace->shapes.at[w->shape].grid[0], i % 30000 + 1);
         assert_int_equal(w->stream, i % 2000);
     }
@@ -207,7 +207,7 @@ static void check_bytes(void **state)
 
     (void)state;
     gpu_run("steady", NULL, &t, &text);
-    assert_int_equal(t.trace->works.len, 99000);
+    assert_int_equal(t.trace->gpu_ops.len, 99000);
     assert_int_equal(t.trace->notes.len, 0);
     print_message("# %.1f bytes per kernel\n", (double)t.bytes / 99000);
     assert_true(t.bytes < 40 * 99000);
@@ -222,7 +222,7 @@ static void check_killed(void **state)
     (void)state;
     traced_run(argv, NULL, &t);
     assert_int_equal(t.status, 0);
-    assert_int_equal(t.trace->works.len, 19);
+    assert_int_equal(t.trace->gpu_ops.len, 19);
     traced_free(&t);
 }
 
@@ -250,8 +250,8 @@ static void check_one_clock(void **state)
 
     (void)state;
     gpu_run("decode", NULL, &t, &text);
-    for (size_t i = 0; i < t.trace->works.len; i++) {
-        const struct lpo_work *w = &t.trace->works.at[i];
+    for (size_t i = 0; i < t.trace->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *w = &t.trace->gpu_ops.at[i];
         const struct lpo_launch *l = &t.trace->launches.at[w->launch];
         assert_in_range(w->start_ns - l->start_ns + 2000, 0, 50000000);
     }

@@ -156,7 +156,7 @@ static void children_have_no_lists(void **state)
     gpu_run("forked_graphs", NULL, &t, &text);
     assert_non_null(strstr(text.at, "  child x1\n"));
     assert_int_equal(t.files, 2);
-    assert_int_equal(t.trace->works.len, 2500);
+    assert_int_equal(t.trace->gpu_ops.len, 2500);
     assert_true(t.bytes > 40000 && t.bytes < 70000); /* the list of 2500 nodes once */
     traced_free(&t);
 }

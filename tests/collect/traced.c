@@ -44,7 +44,7 @@ static void take_files(const char *dir, struct traced *out)
         struct stat st = { 0 };
 
         snprintf(path, sizeof path, "%s/%s", dir, names[i]);
-        if (lpo_ends(names[i], ".lpot")) {
+        if (lpo_str_ends(names[i], ".lpot")) {
             stat(path, &st);
             out->files++;
             out->bytes += (uint64_t)st.st_size;
@@ -86,7 +86,7 @@ void traced_run(const char *const *argv, const char *const *env, struct traced *
     char dir[] = "/tmp/lpo-collect-XXXXXX", file[PATH_ROOM], lib[PATH_ROOM], room[3][2 * PATH_ROOM];
     char log[PATH_ROOM];
     posix_spawn_file_actions_t fa;
-    struct lpo_text *text = NULL;
+    struct lpo_file_text *text = NULL;
     size_t count = 0;
     pid_t pid;
 
@@ -103,7 +103,7 @@ void traced_run(const char *const *argv, const char *const *env, struct traced *
     set_env(slots, &count, "CUDA_INJECTION64_PATH", lib, room[1]);
     set_env(slots, &count, "LPO_COLLECT_DIR", dir, room[2]);
     for (size_t i = 0; environ[i] && count < ENV_MAX - 1; i++)
-        if (!lpo_starts(environ[i], "LPO_COLLECT_"))
+        if (!lpo_str_starts(environ[i], "LPO_COLLECT_"))
             slots[count++] = environ[i];
     slots[count] = NULL;
     posix_spawn_file_actions_init(&fa);
@@ -118,9 +118,9 @@ void traced_run(const char *const *argv, const char *const *env, struct traced *
     }
     posix_spawn_file_actions_destroy(&fa);
     wait_bounded(pid, &out->status);
-    assert_int_equal(lpo_text_read(log, &text, NULL), 0);
+    assert_int_equal(lpo_file_text_read(log, &text, NULL), 0);
     out->output = strdup(text->at);
-    lpo_text_destroy(text);
+    lpo_file_text_destroy(text);
     take_files(dir, out);
 }
 
@@ -287,13 +287,13 @@ static void add_stack(const struct lpo_trace *t, uint32_t stack, struct lpo_str 
     }
 }
 
-static void add_works(const struct lpo_trace *t, struct lpo_str *out)
+static void add_gpu_ops(const struct lpo_trace *t, struct lpo_str *out)
 {
     static const char *const kinds[] = { "kernel", "copy", "set" };
-    char **lines = calloc(t->works.len + 1, sizeof *lines);
+    char **lines = calloc(t->gpu_ops.len + 1, sizeof *lines);
 
-    for (size_t i = 0; i < t->works.len; i++) {
-        const struct lpo_work *w = &t->works.at[i];
+    for (size_t i = 0; i < t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *w = &t->gpu_ops.at[i];
         struct lpo_str s = { 0 };
 
         lpo_str_addf(&s, "%s %s", kinds[w->kind], lpo_trace_text(t, w->name));
@@ -314,7 +314,7 @@ static void add_works(const struct lpo_trace *t, struct lpo_str *out)
         if (w->flags & LPO_WORK_NO_LENGTH)
             lpo_str_add(&s, " (no time)");
         if (w->flags & LPO_WORK_SHARE)
-            lpo_str_addf(&s, " (a share of %lld ns)", (long long)lpo_work_ns(w));
+            lpo_str_addf(&s, " (a share of %lld ns)", (long long)lpo_trace_gpu_op_ns(w));
         if (w->capture_stack != LPO_NONE) {
             lpo_str_add(&s, " captured in ");
             add_stack(t, w->capture_stack, &s);
@@ -322,14 +322,14 @@ static void add_works(const struct lpo_trace *t, struct lpo_str *out)
         lines[i] = strdup(s.at);
         lpo_str_free(&s);
     }
-    print_counted(out, lines, t->works.len, false);
+    print_counted(out, lines, t->gpu_ops.len, false);
 }
 
 void traced_text(const struct lpo_trace *t, struct lpo_str *out)
 {
     add_threads(t, out);
     add_starts(t, out);
-    add_works(t, out);
+    add_gpu_ops(t, out);
     for (size_t i = 0; i < t->notes.len; i++)
         lpo_str_addf(out, "note %llu %s\n", (unsigned long long)t->notes.at[i].count,
                      lpo_trace_text(t, t->notes.at[i].text));

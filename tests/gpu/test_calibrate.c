@@ -17,7 +17,7 @@ static void check_measures(void **state)
     struct lpo_err err = { 0 };
 
     (void)state;
-    if (lpo_calibrate_gpu(a, 0, 0.05, &c, &err) < 0)
+    if (lpo_gpu_calibrate(a, 0, 0.05, &c, &err) < 0)
         fail_msg("%s", lpo_err_cause(&err));
     assert_string_equal(c.gpu, "NVIDIA H200");
     assert_true(fabs(c.bandwidth / (2.0 * (1 << 30) / 0.5e-3) - 1) < 1e-3);
@@ -32,7 +32,7 @@ static void check_no_such_gpu(void **state)
     struct lpo_err err = { 0 };
 
     (void)state;
-    assert_int_equal(lpo_calibrate_gpu(a, 1, 0.05, &c, &err), LPO_E_MISSING);
+    assert_int_equal(lpo_gpu_calibrate(a, 1, 0.05, &c, &err), LPO_E_MISSING);
 }
 
 static void check_no_driver(void **state)
@@ -45,7 +45,7 @@ static void check_no_driver(void **state)
 
     (void)state;
     setenv("LPO_LIBCUDA", "/nowhere/libcuda.so", 1);
-    assert_int_equal(lpo_calibrate_gpu(a, 0, 0.05, &c, &err), LPO_E_MISSING);
+    assert_int_equal(lpo_gpu_calibrate(a, 0, 0.05, &c, &err), LPO_E_MISSING);
     setenv("LPO_LIBCUDA", kept, 1);
     free(kept);
 }
@@ -64,12 +64,12 @@ static void check_round_trip(void **state)
     assert_non_null(mkdtemp(dir));
     dirs[1] = lpo_path_join(a, unit_env("LPO_SOURCE_ROOT", "."), "conf");
     c.flops[LPO_BF16] = 785e12;
-    assert_int_equal(lpo_calibration_write(a, dir, "h200_sxm", &c, &path, &err), 0);
-    assert_int_equal(lpo_hardware_read(a, dirs, "h200_sxm", &hw, &err), 0);
+    assert_int_equal(lpo_gpu_calibration_write(a, dir, "h200_sxm", &c, &path, &err), 0);
+    assert_int_equal(lpo_gpu_hardware_read(a, dirs, "h200_sxm", &hw, &err), 0);
     assert_string_equal(hw.source, "measured");
     assert_true(hw.flops[LPO_BF16] == 785e12 && hw.bandwidth == 4.3e12);
     assert_true(hw.flops[LPO_FP8] == 1979e12); /* not measured: the sheet's */
-    assert_true(lpo_hardware_sheet(&hw)->flops[LPO_BF16] == 989e12);
+    assert_true(lpo_gpu_hardware_sheet(&hw)->flops[LPO_BF16] == 989e12);
     unlink(path);
     rmdir(lpo_path_join(a, dir, "hardware"));
     rmdir(dir);
@@ -82,7 +82,7 @@ static void check_this_gpu(void **state)
     struct lpo_hardware hw;
 
     (void)state;
-    assert_true(lpo_hardware_this_gpu(a, dirs, 0, &hw));
+    assert_true(lpo_gpu_hardware_this_gpu(a, dirs, 0, &hw));
     assert_string_equal(hw.name, "h200_sxm");
     assert_true(hw.memory == 150.0 * (1 << 30)); /* the device's own, not the sheet's */
     assert_true(hw.l2_bytes == 62914560);

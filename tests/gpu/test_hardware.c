@@ -56,7 +56,7 @@ static void check_name(void **state)
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     const char *const *dirs = (const char *const *)conf_dirs(a);
     struct lpo_hardware hw = { 0 };
-    bool found = lpo_hardware_match(a, dirs, c->name, &hw);
+    bool found = lpo_gpu_hardware_match(a, dirs, c->name, &hw);
 
     assert_int_equal(found, c->entry != NULL);
     if (found)
@@ -69,7 +69,7 @@ static void check_sheets_follow_the_formula(void **state)
     static const char *const exceptions[] = { "h20", "gb200" };
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     const char *const *dirs = (const char *const *)conf_dirs(a);
-    const char **entries = lpo_hardware_list(a, dirs);
+    const char **entries = lpo_gpu_hardware_list(a, dirs);
     int checked = 0;
 
     (void)state;
@@ -81,7 +81,7 @@ static void check_sheets_follow_the_formula(void **state)
 
         for (int i = 0; i < 2; i++)
             except |= strcmp(exceptions[i], *entries) == 0;
-        if (lpo_hardware_read(a, dirs, *entries, &hw, &err) < 0)
+        if (lpo_gpu_hardware_read(a, dirs, *entries, &hw, &err) < 0)
             fail_msg("%s", lpo_err_cause(&err));
         assert_true(hw.bandwidth > 1e11 && hw.memory > 1e10 && hw.flops[LPO_FP16] > 1e13);
         if (except)
@@ -91,7 +91,7 @@ static void check_sheets_follow_the_formula(void **state)
                                            .cc_major = hw.cc_major,
                                            .cc_minor = hw.cc_minor,
                                            .clock_hz = hw.tensor_hz };
-        assert_true(lpo_hardware_compute(&gpu, &formula));
+        assert_true(lpo_gpu_hardware_compute(&gpu, &formula));
         if (fabs(formula.flops[LPO_FP16] / hw.flops[LPO_FP16] - 1) > 0.015)
             fail_msg("%s: %g against %g", *entries, hw.flops[LPO_FP16], formula.flops[LPO_FP16]);
         checked++;
@@ -106,8 +106,9 @@ static void check_unknown_names_the_nearest(void **state)
     struct lpo_err err = { 0 };
 
     (void)state;
-    assert_int_equal(lpo_hardware_read(a, (const char *const *)conf_dirs(a), "h200_smx", &hw, &err),
-                     LPO_E_CONFIG);
+    assert_int_equal(
+        lpo_gpu_hardware_read(a, (const char *const *)conf_dirs(a), "h200_smx", &hw, &err),
+        LPO_E_CONFIG);
     assert_non_null(strstr(lpo_err_cause(&err), "did you mean 'h200_sxm'"));
 }
 
@@ -117,9 +118,9 @@ static void check_wider_unit(void **state)
     enum lpo_dtype used;
 
     (void)state;
-    assert_true(lpo_hardware_peak(&v100, LPO_FP8, &used) == 125e12); /* no fp8, no bf16 */
+    assert_true(lpo_gpu_hardware_peak(&v100, LPO_FP8, &used) == 125e12); /* no fp8, no bf16 */
     assert_int_equal(used, LPO_FP16);
-    assert_true(lpo_hardware_peak(&v100, LPO_FP64, &used) == 0);
+    assert_true(lpo_gpu_hardware_peak(&v100, LPO_FP64, &used) == 0);
     assert_int_equal(used, LPO_DTYPE_NONE);
 }
 
@@ -134,7 +135,7 @@ static void check_h200_computed(void **state)
     struct lpo_hardware hw;
 
     (void)state;
-    assert_true(lpo_hardware_compute(&gpu, &hw));
+    assert_true(lpo_gpu_hardware_compute(&gpu, &hw));
     assert_true(fabs(hw.flops[LPO_BF16] / 1070.5e12 - 1) < 0.001);
     assert_true(fabs(hw.bandwidth / 4814e9 - 1) < 0.001);
     assert_string_equal(hw.source, "computed");
@@ -146,7 +147,7 @@ static void check_cpu_is_plausible(void **state)
     struct lpo_hardware hw;
 
     (void)state;
-    lpo_hardware_measure_cpu(a, 0.01, &hw);
+    lpo_gpu_hardware_measure_cpu(a, 0.01, &hw);
     assert_true(hw.flops[LPO_FP32] > 1e8 && hw.flops[LPO_FP32] < 1e14);
     assert_true(hw.bandwidth > 1e7 && hw.bandwidth < 1e13);
     assert_string_equal(hw.source, "measured");
@@ -173,15 +174,15 @@ static void check_kept_in_a_run(void **state)
     measured.flops[LPO_BF16] = 714.25e12;
     measured.memory = 151e9;
     measured.sheet = &sheet;
-    lpo_run_hardware_write(&measured, &text);
+    lpo_gpu_run_hardware_write(&measured, &text);
     assert_int_equal(lpo_json_parse(a, text.at, text.len, &root, &err), 0);
-    assert_int_equal(lpo_run_hardware_read(a, root, &back, &err), 0);
+    assert_int_equal(lpo_gpu_run_hardware_read(a, root, &back, &err), 0);
     assert_memory_equal(back.flops, measured.flops, sizeof back.flops);
     assert_memory_equal(back.sheet->flops, sheet.flops, sizeof sheet.flops);
     assert_true(back.bandwidth == measured.bandwidth && back.memory == measured.memory);
     assert_string_equal(back.label, "X");
     assert_string_equal(back.source, "measured");
-    assert_int_equal(lpo_run_hardware_read(a, lpo_json_get(root, "name"), &back, &err),
+    assert_int_equal(lpo_gpu_run_hardware_read(a, lpo_json_get(root, "name"), &back, &err),
                      LPO_E_FORMAT);
 }
 

@@ -48,11 +48,11 @@ static inline void hydra_write_tree(struct hydra_place *p, const struct lpo_json
 
     LPO_JSON_EACH(file, tree)
     {
-        if (lpo_ends(file->key, "/")) {
-            assert_int_equal(lpo_dirs_make(file->key, &err), 0);
+        if (lpo_str_ends(file->key, "/")) {
+            assert_int_equal(lpo_file_make_dirs(file->key, &err), 0);
             continue;
         }
-        assert_int_equal(lpo_dirs_make(lpo_path_dir(p->arena, file->key), &err), 0);
+        assert_int_equal(lpo_file_make_dirs(lpo_path_dir(p->arena, file->key), &err), 0);
         FILE *f = fopen(file->key, "wb");
         assert_non_null(f);
         fwrite(file->text, 1, file->len, f);
@@ -90,10 +90,10 @@ static inline char *hydra_fill(struct hydra_place *p, const char *text)
         const char *end = strstr(text, "}}");
         char format[64], when[128];
 
-        if (lpo_starts(text, "{{CWD}}")) {
+        if (lpo_str_starts(text, "{{CWD}}")) {
             lpo_str_add(&s, p->dir);
             text += strlen("{{CWD}}");
-        } else if (lpo_starts(text, "{{NOW:") && end && end - text < 60) {
+        } else if (lpo_str_starts(text, "{{NOW:") && end && end - text < 60) {
             snprintf(format, sizeof format, "%.*s", (int)(end - text - 6), text + 6);
             strftime(when, sizeof when, format, &tm);
             lpo_str_add(&s, when);

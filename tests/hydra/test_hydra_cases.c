@@ -7,7 +7,7 @@
 
 static bool is_own(const char *key)
 {
-    return lpo_starts(key, "hydra/");
+    return lpo_str_starts(key, "hydra/");
 }
 
 static void check_rows(struct hydra_place *p, const struct lpo_composed *c,

@@ -61,7 +61,7 @@ static void check_choices(struct hydra_place *p, const struct lpo_composed *c,
     struct lpo_node *own = lpo_node_map(p->arena);
 
     for (size_t i = 0; i < c->choices->npairs; i++)
-        if (!lpo_starts(c->choices->pairs[i].key->text, "hydra/"))
+        if (!lpo_str_starts(c->choices->pairs[i].key->text, "hydra/"))
             lpo_node_set_key(p->arena, own, c->choices->pairs[i].key, c->choices->pairs[i].value);
     assert_true(hydra_same(p, own, want));
 }
@@ -73,7 +73,7 @@ static int check_job(struct hydra_place *p, const char *const *overrides, int nu
     struct lpo_composed c;
     const char *dir;
 
-    if (compose(p, overrides, false, &c, err) < 0 || lpo_compose_place(&c, num, &dir, err) < 0)
+    if (compose(p, overrides, false, &c, err) < 0 || lpo_interp_place(&c, num, &dir, err) < 0)
         return err->code;
     int rc = lpo_compose_resolve(&c, err);
     if (!want)
@@ -98,7 +98,8 @@ static int check_job(struct hydra_place *p, const char *const *overrides, int nu
     return 0;
 }
 
-static const char **job_words(struct hydra_place *p, const struct lpo_sweep_jobs *jobs, size_t i)
+static const char **job_words(struct hydra_place *p, const struct lpo_override_sweep_jobs *jobs,
+                              size_t i)
 {
     const char **words =
         lpo_arena_array(p->arena, jobs->nhydra + jobs->at[i].count + 1, sizeof *words);
@@ -115,10 +116,11 @@ static int check_jobs(struct hydra_place *p, struct lpo_composed *c, const struc
 {
     const struct lpo_json *job = want ? want->first : NULL;
     struct lpo_node *params = NULL;
-    struct lpo_sweep_jobs jobs;
+    struct lpo_override_sweep_jobs jobs;
 
     if (lpo_compose_hydra(c, "sweeper.params", &params, err) < 0 ||
-        lpo_sweep_jobs(p->arena, c->overrides, c->noverrides, params, c->options, &jobs, err) < 0)
+        lpo_override_sweep_jobs(p->arena, c->overrides, c->noverrides, params, c->options, &jobs,
+                                err) < 0)
         return err->code;
     if (want)
         assert_int_equal(jobs.count, want->count);
@@ -141,7 +143,7 @@ static int check_command(struct hydra_place *p, struct words w, const struct lpo
         return lpo_fail(err, LPO_E_USAGE, "--run and --multirun exclude each other");
     if (w.run || w.multirun)
         w.at[w.n++] = w.run ? "hydra.mode=RUN" : "hydra.mode=MULTIRUN";
-    if (compose(p, w.at, true, &c, err) < 0 || lpo_compose_is_multirun(&c, &multirun, err) < 0)
+    if (compose(p, w.at, true, &c, err) < 0 || lpo_interp_is_multirun(&c, &multirun, err) < 0)
         return err->code;
     return multirun ? check_jobs(p, &c, want, err)
                     : check_job(p, w.at, -1, want ? want->first : NULL, err);

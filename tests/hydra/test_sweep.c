@@ -1,6 +1,6 @@
 /* From sweeps to jobs: order, places, texts. */
-#include "hydra/override/glob.h"
 #include "hydra/node.h"
+#include "hydra/override/glob.h"
 #include "hydra/override/sweep.h"
 #include "unit.h"
 #include "util/arena.h"
@@ -79,7 +79,7 @@ static int options(void *with, struct lpo_arena *a, const char *group, const cha
 }
 
 static int expand(struct lpo_arena *a, const char *const *texts, const char *const (*params)[2],
-                  struct lpo_sweep_jobs *out, struct lpo_err *err)
+                  struct lpo_override_sweep_jobs *out, struct lpo_err *err)
 {
     struct lpo_sweep_options from = { .list = options };
     struct lpo_override *overrides;
@@ -91,14 +91,14 @@ static int expand(struct lpo_arena *a, const char *const *texts, const char *con
     assert_int_equal(lpo_override_parse_all(a, texts, n, &overrides, err), 0);
     for (size_t i = 0; map && params[i][0]; i++)
         lpo_node_set(a, map, params[i][0], lpo_node_string(a, params[i][1]));
-    return lpo_sweep_jobs(a, overrides, n, map, &from, out, err);
+    return lpo_override_sweep_jobs(a, overrides, n, map, &from, out, err);
 }
 
 static void check_jobs(void **state)
 {
     const struct jobs_case *c = *state;
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    struct lpo_sweep_jobs jobs = { 0 };
+    struct lpo_override_sweep_jobs jobs = { 0 };
     struct lpo_err err = { 0 };
     LPO_STR have = { 0 };
 
@@ -120,7 +120,7 @@ static void check_refused(void **state)
     const struct refuse_case *c = *state;
     const char *texts[] = { c->override, NULL };
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    struct lpo_sweep_jobs jobs;
+    struct lpo_override_sweep_jobs jobs;
     struct lpo_err err = { 0 };
 
     assert_int_equal(expand(a, texts, NULL, &jobs, &err), LPO_E_CONFIG);
@@ -132,7 +132,7 @@ static void too_many_jobs(void **state)
 {
     const char *texts[] = { "a=range(2000)", "b=range(2000)", NULL };
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    struct lpo_sweep_jobs jobs;
+    struct lpo_override_sweep_jobs jobs;
     struct lpo_err err = { 0 };
 
     assert_int_equal(expand(a, texts, NULL, &jobs, &err), LPO_E_LIMIT);
@@ -143,7 +143,7 @@ static void shuffle_keeps_the_values(void **state)
 {
     const char *texts[] = { "a=shuffle(range(100))", NULL };
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    struct lpo_sweep_jobs jobs;
+    struct lpo_override_sweep_jobs jobs;
     struct lpo_err err = { 0 };
     bool seen[100] = { false };
 
@@ -159,7 +159,7 @@ static void shuffle_keeps_the_values(void **state)
 static void check_glob(void **state)
 {
     const struct glob_case *c = *state;
-    assert_int_equal(lpo_glob_match(c->pattern, c->text), c->want);
+    assert_int_equal(lpo_override_glob_match(c->pattern, c->text), c->want);
 }
 
 int main(void)

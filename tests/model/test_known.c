@@ -9,12 +9,12 @@
 static void check_params(void **state)
 {
     const struct lpo_json *row = *state;
-    struct lpo_needs_options o = lpo_needs_defaults();
-    LPO_AUTO(lpo_needs) needs = NULL;
+    struct lpo_needs_options o = lpo_model_needs_defaults();
+    LPO_AUTO(lpo_model_needs) needs = NULL;
     struct lpo_err err = { 0 };
 
     o.strict = true;
-    if (lpo_needs_create(lpo_json_get(row, "config"), &o, &needs, &err) < 0)
+    if (lpo_model_needs_create(lpo_json_get(row, "config"), &o, &needs, &err) < 0)
         fail_msg("%s", lpo_err_cause(&err));
     assert_int_equal(needs->params, lpo_json_int(lpo_json_get(row, "params"), -1));
 }

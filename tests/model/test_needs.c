@@ -31,14 +31,14 @@ static const struct family_case {
 
 static struct lpo_arena *arena; /* of this program's configs; the code under test has none */
 
-static struct lpo_needs *need(const struct family_case *c, struct lpo_needs_options o)
+static struct lpo_model_needs *need(const struct family_case *c, struct lpo_needs_options o)
 {
     const struct lpo_json *config = NULL;
-    struct lpo_needs *needs = NULL;
+    struct lpo_model_needs *needs = NULL;
     struct lpo_err err = { 0 };
 
     assert_int_equal(lpo_json_parse(arena, c->config, strlen(c->config), &config, &err), 0);
-    if (lpo_needs_create(config, &o, &needs, &err) < 0)
+    if (lpo_model_needs_create(config, &o, &needs, &err) < 0)
         fail_msg("%s", lpo_err_cause(&err));
     return needs;
 }
@@ -48,8 +48,8 @@ static void check_linear_in_batch(void **state)
     for (int counting = 0; counting < 2; counting++) {
         struct lpo_needs_options one = { .seq = 33, .context = 20, .batch = 1 };
         struct lpo_needs_options seven = { .seq = 33, .context = 20, .batch = 7 };
-        LPO_AUTO(lpo_needs) a = NULL;
-        LPO_AUTO(lpo_needs) b = NULL;
+        LPO_AUTO(lpo_model_needs) a = NULL;
+        LPO_AUTO(lpo_model_needs) b = NULL;
 
         one.counting = seven.counting = (enum lpo_counting)counting;
         a = need(*state, one);
@@ -67,19 +67,19 @@ static void check_decode_sums_to_prefill(void **state)
     const struct family_case *c = *state;
     enum { LENGTH = 37 };
     struct lpo_needs_options o = { .seq = LENGTH, .head_all = true };
-    LPO_AUTO(lpo_needs) whole = need(c, o);
+    LPO_AUTO(lpo_model_needs) whole = need(c, o);
     uint64_t sum;
 
     if (c->mla || !whole->phase[LPO_DECODE].present)
         return;
     o.seq = 1;
     {
-        LPO_AUTO(lpo_needs) first = need(c, o);
+        LPO_AUTO(lpo_model_needs) first = need(c, o);
 
         sum = first->phase[LPO_PREFILL].all.flops;
     }
     for (uint64_t cached = 1; cached < LENGTH; cached++) {
-        LPO_AUTO(lpo_needs) step = NULL;
+        LPO_AUTO(lpo_model_needs) step = NULL;
 
         o.context = cached;
         step = need(c, o);
@@ -98,10 +98,11 @@ static bool whole_on_every_rank(const struct lpo_model_op *op, void *arg)
 static void check_ranks_add_up(void **state)
 {
     uint64_t tp = 2;
-    LPO_AUTO(lpo_needs) a = need(*state, (struct lpo_needs_options){ .seq = 64, .tp = tp });
+    LPO_AUTO(lpo_model_needs) a = need(*state, (struct lpo_needs_options){ .seq = 64, .tp = tp });
 
     for (int k = 0; k < LPO_PHASES; k++) {
-        struct lpo_sums repeated = lpo_needs_sum(a, &a->phase[k], tp, whole_on_every_rank, &tp);
+        struct lpo_sums repeated =
+            lpo_model_needs_sum(a, &a->phase[k], tp, whole_on_every_rank, &tp);
 
         double both = (double)(tp * a->phase[k].rank.flops - repeated.flops);
         double all = (double)a->phase[k].all.flops;
@@ -130,7 +131,7 @@ static void check_share_of_a_rank(void **state)
     struct family_case llama = { "llama", "{\"model_type\":\"llama\",\"num_hidden_layers\":2,"
                                           "\"num_attention_heads\":32,"
                                           "\"num_key_value_heads\":8}" };
-    LPO_AUTO(lpo_needs)
+    LPO_AUTO(lpo_model_needs)
     a = need(&llama, (struct lpo_needs_options){ .seq = 64, .tp = c->tp });
     const struct lpo_phase_result *p = &a->phase[LPO_DECODE];
 
@@ -142,11 +143,11 @@ static void check_share_of_a_rank(void **state)
 static void check_modules_add_up(void **state)
 {
     LPO_AUTO(lpo_arena) scratch = lpo_arena_create();
-    LPO_AUTO(lpo_needs) a = need(*state, (struct lpo_needs_options){ .seq = 64, .tp = 2 });
+    LPO_AUTO(lpo_model_needs) a = need(*state, (struct lpo_needs_options){ .seq = 64, .tp = 2 });
     lpo_module_vec rows = { 0 };
     uint64_t params = 0, flops[LPO_PHASES] = { 0 }, rank[LPO_PHASES] = { 0 };
 
-    lpo_modules_list(scratch, a, &rows);
+    lpo_model_modules_list(scratch, a, &rows);
     for (size_t i = 0; i < rows.len; i++) {
         params += rows.at[i].params;
         for (int k = 0; k < LPO_PHASES; k++) {
@@ -165,8 +166,8 @@ static void check_modules_add_up(void **state)
 static void check_framework_counts_no_less(void **state)
 {
     struct lpo_needs_options o = { .seq = 50, .mla = LPO_MLA_EXPANDED };
-    LPO_AUTO(lpo_needs) model = need(*state, o);
-    LPO_AUTO(lpo_needs) framework = NULL;
+    LPO_AUTO(lpo_model_needs) model = need(*state, o);
+    LPO_AUTO(lpo_model_needs) framework = NULL;
 
     o.counting = LPO_COUNT_FRAMEWORK;
     framework = need(*state, o);
@@ -181,22 +182,22 @@ static void check_roofline_by_hand(void **state)
     static const double flops = 2.0 * 64 * 128 * 256;
     static const double bytes = 2.0 * (128 * 256 + 64 * 128 + 64 * 256);
     struct lpo_hardware hw = { .name = "test", .bandwidth = 1e9, .flops = { [LPO_BF16] = 1e12 } };
-    struct lpo_needs n = { .options = {
-                               .dtype = LPO_BF16, .kv_dtype = LPO_BF16, .hardware = &hw } };
+    struct lpo_model_needs n = { .options = {
+                                     .dtype = LPO_BF16, .kv_dtype = LPO_BF16, .hardware = &hw } };
     struct lpo_phase phase = { .batch = 1, .tokens = 64 };
     struct lpo_phase_result p = { .present = true };
     struct lpo_walk w = { .arena = arena, .phase = &phase, .ops = &p.ops };
     struct lpo_sums s;
 
     (void)state;
-    lpo_walk_linear(&w, &(struct lpo_linear){ .name = "x", .in = 128, .out = 256 }, 64);
-    s = lpo_needs_sum(&n, &p, 1, NULL, NULL);
+    lpo_model_walk_linear(&w, &(struct lpo_linear){ .name = "x", .in = 128, .out = 256 }, 64);
+    s = lpo_model_needs_sum(&n, &p, 1, NULL, NULL);
     assert_int_equal(s.flops, (uint64_t)flops);
-    assert_true(fabs(lpo_sums_bytes(&s) - bytes) < 0.5);
+    assert_true(fabs(lpo_model_sums_bytes(&s) - bytes) < 0.5);
     assert_true(fabs(s.seconds - bytes / 1e9) < 1e-15);
     hw.bandwidth = 1e12;
     hw.flops[LPO_BF16] = 1e9;
-    s = lpo_needs_sum(&n, &p, 1, NULL, NULL);
+    s = lpo_model_needs_sum(&n, &p, 1, NULL, NULL);
     assert_true(fabs(s.seconds - flops / 1e9) < 1e-12);
     lpo_vec_free(&p.ops);
     lpo_str_free(&w.path);
@@ -215,7 +216,7 @@ static void check_decode_time_by_hand(void **state)
         "\"num_hidden_layers\":32,\"num_attention_heads\":32,\"num_key_value_heads\":8,"
         "\"vocab_size\":128256,\"torch_dtype\":\"bfloat16\",\"max_position_embeddings\":131072}"
     };
-    LPO_AUTO(lpo_needs)
+    LPO_AUTO(lpo_model_needs)
     a = need(&llama, (struct lpo_needs_options){ .seq = 1024, .hardware = &hw });
     double weights = 2.0 * (8030261248.0 - 128256.0 * 4096);
     double cache = 2.0 * 32 * 2 * 8 * 128 * 1025;
@@ -233,34 +234,34 @@ static void check_strict_refuses(void **state)
     static const char text[] = "{\"model_type\":\"brand_new\",\"hidden_size\":64,"
                                "\"num_hidden_layers\":2,\"num_attention_heads\":4,"
                                "\"vocab_size\":100,\"intermediate_size\":128}";
-    struct lpo_needs_options o = lpo_needs_defaults();
+    struct lpo_needs_options o = lpo_model_needs_defaults();
     const struct lpo_json *config = NULL;
-    LPO_AUTO(lpo_needs) needs = NULL;
+    LPO_AUTO(lpo_model_needs) needs = NULL;
     struct lpo_err err = { 0 };
 
     (void)state;
     assert_int_equal(lpo_json_parse(arena, text, sizeof text - 1, &config, &err), 0);
-    assert_int_equal(lpo_needs_create(config, &o, &needs, &err), 0);
+    assert_int_equal(lpo_model_needs_create(config, &o, &needs, &err), 0);
     assert_true(needs->model->guessed);
     assert_string_equal(needs->model->family, "generic");
-    lpo_needs_destroy(needs);
+    lpo_model_needs_destroy(needs);
     needs = NULL;
     o.strict = true;
-    assert_int_equal(lpo_needs_create(config, &o, &needs, &err), LPO_E_NOTFOUND);
+    assert_int_equal(lpo_model_needs_create(config, &o, &needs, &err), LPO_E_NOTFOUND);
     assert_non_null(strstr(lpo_err_cause(&err), "brand_new"));
 }
 
 static void check_missing_field_is_named(void **state)
 {
     static const char text[] = "{\"model_type\":\"brand_new\",\"hidden_size\":64}";
-    struct lpo_needs_options o = lpo_needs_defaults();
+    struct lpo_needs_options o = lpo_model_needs_defaults();
     const struct lpo_json *config = NULL;
-    LPO_AUTO(lpo_needs) needs = NULL;
+    LPO_AUTO(lpo_model_needs) needs = NULL;
     struct lpo_err err = { 0 };
 
     (void)state;
     assert_int_equal(lpo_json_parse(arena, text, sizeof text - 1, &config, &err), 0);
-    assert_int_equal(lpo_needs_create(config, &o, &needs, &err), LPO_E_FORMAT);
+    assert_int_equal(lpo_model_needs_create(config, &o, &needs, &err), LPO_E_FORMAT);
     assert_non_null(strstr(lpo_err_cause(&err), "num_hidden_layers"));
 }
 
@@ -271,12 +272,12 @@ static void check_overflow_is_refused(void **state)
                                "\"num_attention_heads\":1,\"head_dim\":67108864}";
     struct lpo_needs_options o = { .seq = (uint64_t)1 << 32, .batch = 1 << 20 };
     const struct lpo_json *config = NULL;
-    LPO_AUTO(lpo_needs) needs = NULL;
+    LPO_AUTO(lpo_model_needs) needs = NULL;
     struct lpo_err err = { 0 };
 
     (void)state;
     assert_int_equal(lpo_json_parse(arena, text, sizeof text - 1, &config, &err), 0);
-    assert_int_equal(lpo_needs_create(config, &o, &needs, &err), LPO_E_RANGE);
+    assert_int_equal(lpo_model_needs_create(config, &o, &needs, &err), LPO_E_RANGE);
 }
 
 int main(void)

@@ -61,7 +61,8 @@ static void check_safetensors(void **state)
     uint64_t params = 0;
 
     assert_int_equal(
-        lpo_safetensors_parse(arena, c->header, strlen(c->header), c->data, &out, &err), c->code);
+        lpo_model_safetensors_parse(arena, c->header, strlen(c->header), c->data, &out, &err),
+        c->code);
     for (size_t i = 0; c->code == 0 && i < out.len; i++)
         params += out.at[i].count;
     assert_int_equal(params, c->params);
@@ -135,9 +136,9 @@ enum { GGUF_DATA = 145024 + 131072 };
 static void check_gguf(void **state)
 {
     LPO_AUTO(lpo_arena) arena = lpo_arena_create();
-    struct lpo_needs_options o = lpo_needs_defaults();
+    struct lpo_needs_options o = lpo_model_needs_defaults();
     const struct lpo_json *config;
-    LPO_AUTO(lpo_needs) needs = NULL;
+    LPO_AUTO(lpo_model_needs) needs = NULL;
     lpo_gguf_values values = { 0 };
     lpo_stored_vec tensors = { 0 };
     struct lpo_err err = { 0 };
@@ -147,15 +148,16 @@ static void check_gguf(void **state)
     (void)state;
     make_gguf(&s);
     assert_int_equal(
-        lpo_gguf_parse(arena, s.at, s.len, s.len + GGUF_DATA, &values, &tensors, &more, &err), 0);
+        lpo_model_gguf_parse(arena, s.at, s.len, s.len + GGUF_DATA, &values, &tensors, &more, &err),
+        0);
     assert_int_equal(tensors.len, 3);
     assert_string_equal(tensors.at[0].type, "Q4_K");
     assert_int_equal(tensors.at[0].bytes, 144000);
     assert_int_equal(tensors.at[0].shape[0], 1000); /* outermost first */
     assert_int_equal(tensors.at[2].bytes, 131072);
-    config = lpo_gguf_config(arena, &values, &tensors);
+    config = lpo_model_gguf_config(arena, &values, &tensors);
     assert_string_equal(lpo_json_text(lpo_json_get(config, "model_type"), ""), "llama");
-    assert_int_equal(lpo_needs_create(config, &o, &needs, &err), 0);
+    assert_int_equal(lpo_model_needs_create(config, &o, &needs, &err), 0);
     assert_int_equal(needs->params,
                      1000 * 256 + 2 * 256 * 256 + 2 * 128 * 256 + 3 * 256 * 512 + 3 * 256);
     assert_true(needs->model->decoder->tied); /* there is no output.weight */
@@ -179,8 +181,8 @@ static void check_gguf_cut_anywhere(void **state)
         bool more = false;
 
         memcpy(exact, s.at, len);
-        assert_true(lpo_gguf_parse(arena, exact, len, s.len + GGUF_DATA, &values, &tensors, &more,
-                                   &err) < 0);
+        assert_true(lpo_model_gguf_parse(arena, exact, len, s.len + GGUF_DATA, &values, &tensors,
+                                         &more, &err) < 0);
         assert_true(more);
         lpo_vec_free(&values);
         lpo_vec_free(&tensors);
@@ -211,8 +213,8 @@ static void check_gguf_hostile(void **state)
 
     make_gguf(&s);
     s.at[c->at] = c->value;
-    assert_true(
-        lpo_gguf_parse(arena, s.at, s.len, s.len + GGUF_DATA, &values, &tensors, &more, &err) < 0);
+    assert_true(lpo_model_gguf_parse(arena, s.at, s.len, s.len + GGUF_DATA, &values, &tensors,
+                                     &more, &err) < 0);
     if (!strstr(lpo_err_cause(&err), c->says))
         fail_msg("'%s' does not say '%s'", lpo_err_cause(&err), c->says);
     lpo_vec_free(&values);

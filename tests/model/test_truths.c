@@ -18,16 +18,16 @@ struct truth {
     const struct lpo_json *json;
 };
 
-static struct lpo_needs *analyse(const struct truth *t, uint64_t size)
+static struct lpo_model_needs *analyse(const struct truth *t, uint64_t size)
 {
-    struct lpo_needs_options o = lpo_needs_defaults();
-    struct lpo_needs *a = NULL;
+    struct lpo_needs_options o = lpo_model_needs_defaults();
+    struct lpo_model_needs *a = NULL;
     struct lpo_err err = { 0 };
 
     o.seq = size;
     o.image = size;
     o.counting = LPO_COUNT_FRAMEWORK;
-    if (lpo_needs_create(lpo_json_get(t->json, "config"), &o, &a, &err) < 0) {
+    if (lpo_model_needs_create(lpo_json_get(t->json, "config"), &o, &a, &err) < 0) {
         print_message("%s: %s\n", t->name, lpo_err_cause(&err));
         fail();
     }
@@ -37,7 +37,7 @@ static struct lpo_needs *analyse(const struct truth *t, uint64_t size)
 static void check_params(void **state)
 {
     const struct truth *t = *state;
-    LPO_AUTO(lpo_needs) a = analyse(t, 0);
+    LPO_AUTO(lpo_model_needs) a = analyse(t, 0);
 
     assert_int_equal(a->params, lpo_json_int(lpo_json_get(t->json, "params"), -1));
     assert_false(a->model->guessed);
@@ -61,7 +61,7 @@ static void check_tensors(void **state)
 {
     const struct truth *t = *state;
     const struct lpo_json *tensors = lpo_json_get(t->json, "tensors");
-    LPO_AUTO(lpo_needs) a = analyse(t, 0);
+    LPO_AUTO(lpo_model_needs) a = analyse(t, 0);
     LPO_AUTO(lpo_map) seen = lpo_map_create();
 
     if (!tensors)
@@ -77,7 +77,8 @@ static void check_tensors(void **state)
     }
 }
 
-static void check_phase(const struct truth *t, const struct lpo_json *want, struct lpo_needs *a)
+static void check_phase(const struct truth *t, const struct lpo_json *want,
+                        struct lpo_model_needs *a)
 {
     bool image = !a->model->decoder;
     const struct lpo_sums *s = &a->phase[image ? LPO_IMAGE : LPO_PREFILL].all;
@@ -85,7 +86,7 @@ static void check_phase(const struct truth *t, const struct lpo_json *want, stru
 
     assert_int_equal(s->flops, lpo_json_int(lpo_json_get(want, "total"), -1));
     for (int k = LPO_ATEN_NONE + 1; k < LPO_ATENS; k++) {
-        const char *name = lpo_aten_name((enum lpo_aten)k);
+        const char *name = lpo_model_aten_name((enum lpo_aten)k);
         const struct lpo_json *counted = NULL;
 
         LPO_JSON_EACH(item, lpo_json_get(want, "by_op"))
@@ -103,7 +104,7 @@ static void check_flops(void **state)
 
     LPO_JSON_EACH(size, lpo_json_get(t->json, "flops"))
     {
-        LPO_AUTO(lpo_needs) a = analyse(t, strtoull(size->key, NULL, 10));
+        LPO_AUTO(lpo_model_needs) a = analyse(t, strtoull(size->key, NULL, 10));
 
         check_phase(t, size, a);
     }
@@ -130,7 +131,7 @@ static void add_folder(struct unit *u, struct lpo_arena *arena, const char *dir)
     int n = scandir(dir, &list, NULL, alphasort);
 
     for (int i = 0; i < n; i++) {
-        if (lpo_ends(list[i]->d_name, ".json"))
+        if (lpo_str_ends(list[i]->d_name, ".json"))
             add_file(u, arena, dir, list[i]->d_name);
         free(list[i]);
     }

@@ -23,7 +23,7 @@ static const struct message_case {
 static void check_message(void **state)
 {
     const struct message_case *c = *state;
-    const struct lpo_tool_message *m = lpo_tool_message_find(c->log);
+    const struct lpo_tool_message *m = lpo_pipeline_tool_message_find(c->log);
 
     if (!c->meaning) {
         assert_null(m);

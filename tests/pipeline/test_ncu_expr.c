@@ -113,7 +113,7 @@ static void check_expr(void **state)
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     struct lpo_exprs out = { 0 };
     struct lpo_err err = { 0 };
-    int rc = lpo_ncu_expr_add(a, c->pattern, c->known ? &seen : NULL, &out, &err);
+    int rc = lpo_pipeline_ncu_expr_add(a, c->pattern, c->known ? &seen : NULL, &out, &err);
     size_t n = 0;
 
     if (!c->want[0]) {
@@ -207,9 +207,9 @@ static void check_join(void **state)
     int rc;
 
     for (size_t i = 0; i < 5 && c->patterns[i]; i++)
-        assert_int_equal(lpo_ncu_expr_add(a, c->patterns[i], c->known ? &seen : NULL, &out, &err),
-                         0);
-    rc = lpo_ncu_exprs_join(a, &out, &note, &err);
+        assert_int_equal(
+            lpo_pipeline_ncu_expr_add(a, c->patterns[i], c->known ? &seen : NULL, &out, &err), 0);
+    rc = lpo_pipeline_ncu_exprs_join(a, &out, &note, &err);
     if (!c->want[0]) {
         assert_int_equal(rc, LPO_E_CONFIG);
         assert_non_null(strstr(lpo_err_cause(&err), c->says));
@@ -232,7 +232,7 @@ static void no_ranges_at_all(void **state)
     struct lpo_err err = { 0 };
 
     (void)state;
-    assert_int_equal(lpo_ncu_expr_add(a, "decode*", &none, &out, &err), LPO_E_CONFIG);
+    assert_int_equal(lpo_pipeline_ncu_expr_add(a, "decode*", &none, &out, &err), LPO_E_CONFIG);
     assert_non_null(strstr(lpo_err_cause(&err), "no NVTX range"));
 }
 
@@ -257,10 +257,11 @@ static void check_many(void **state)
 
     for (size_t i = 0; i < c->regions; i++)
         steps.at[i].path = lpo_arena_printf(a, "step%zu", i);
-    assert_int_equal(lpo_ncu_expr_add(a, "step*", &steps, &out, &err), 0);
+    assert_int_equal(lpo_pipeline_ncu_expr_add(a, "step*", &steps, &out, &err), 0);
     assert_int_equal(out.len, c->want);
     assert_string_equal(out.at[0].text, c->first);
-    assert_int_equal(lpo_seen_add_outermost(a, &steps, &all), c->regions <= LPO_MAX_EXPRS);
+    assert_int_equal(lpo_pipeline_ncu_seen_add_outermost(a, &steps, &all),
+                     c->regions <= LPO_MAX_EXPRS);
     assert_int_equal(all.len, c->regions <= LPO_MAX_EXPRS ? c->regions : 0);
 }
 

@@ -3,9 +3,9 @@
 
 #include "hydra/node.h"
 #include "hydra/yaml/yaml.h"
-#include "run/manifest.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/stage.h"
+#include "run/manifest.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
@@ -232,7 +232,8 @@ static void every_combination_of_toggles(void **state)
         plan_of(mask, light ? "light" : "deep", &out);
         for (unsigned i = 0; i < STAGES; i++) {
             const char *at = strstr(lpo_str_text(&out), toggles[i].mark);
-            bool wanted = mask >> i & 1 && (!light || lpo_stage_find(toggles[i].stage)->light);
+            bool wanted =
+                mask >> i & 1 && (!light || lpo_pipeline_stage_find(toggles[i].stage)->light);
 
             if (!at != !wanted)
                 fail_msg("%s is %s %#x:\n%s", toggles[i].stage, at ? "in" : "not in", mask, out.at);

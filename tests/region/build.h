@@ -43,19 +43,19 @@ static inline struct lpo_trace *build_trace(const char *text)
             uint32_t launch = (uint32_t)t->launches.len;
 
             lpo_vec_push(&t->launches, (struct lpo_launch){ a, b, thread, LPO_NONE });
-            lpo_vec_push(&t->works,
-                         (struct lpo_work){ .start_ns = gpu_ns,
-                                            .end_ns = gpu_ns + ns,
-                                            .name = lpo_trace_name(t, w[1] ? w + 2 : "kernel"),
-                                            .launch = launch,
-                                            .stack = LPO_NONE,
-                                            .capture_stack = LPO_NONE,
-                                            .shape = LPO_NONE,
-                                            .metrics = LPO_NONE,
-                                            .stream = 7,
-                                            .process = process,
-                                            .device = device,
-                                            .kind = LPO_KERNEL });
+            lpo_vec_push(&t->gpu_ops,
+                         (struct lpo_gpu_op){ .start_ns = gpu_ns,
+                                              .end_ns = gpu_ns + ns,
+                                              .name = lpo_trace_name(t, w[1] ? w + 2 : "kernel"),
+                                              .launch = launch,
+                                              .stack = LPO_NONE,
+                                              .capture_stack = LPO_NONE,
+                                              .shape = LPO_NONE,
+                                              .metrics = LPO_NONE,
+                                              .stream = 7,
+                                              .process = process,
+                                              .device = device,
+                                              .kind = LPO_KERNEL });
             gpu_ns += ns;
         } else {
             bool start_end = strncmp(w, "S:", 2) == 0;

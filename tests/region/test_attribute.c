@@ -45,7 +45,7 @@ static const struct tree_case {
     { "twice open counts once", "S:S 0-50 S:S 10-60 k 20-22=5 k 52-53=1", "S=2/6/6*2" },
 };
 
-static void describe(const struct lpo_scope *s, struct lpo_str *out)
+static void describe(const struct lpo_region_scope *s, struct lpo_str *out)
 {
     for (size_t i = 0; i < s->rows.len; i++) {
         const struct lpo_region_row *r = &s->rows.at[i];
@@ -54,7 +54,7 @@ static void describe(const struct lpo_scope *s, struct lpo_str *out)
             continue;
         if (out->len)
             lpo_str_addc(out, ' ');
-        lpo_row_add_path(s, r, out);
+        lpo_region_row_add_path(s, r, out);
         lpo_str_addf(out, "=%llu/%lld/%lld*%llu", (unsigned long long)r->all.launches,
                      (long long)r->all.ns, (long long)r->self.ns, (unsigned long long)r->visits);
     }
@@ -65,9 +65,9 @@ static void check_tree(void **state)
     const struct tree_case *c = *state;
     LPO_AUTO(lpo_trace) t = build_trace(c->trace);
     LPO_AUTO(lpo_region_tree) tree = lpo_region_tree_create(t);
-    LPO_AUTO(lpo_work_cells) cells = lpo_work_cells_create(tree, NULL);
-    LPO_AUTO(lpo_scope)
-    s = lpo_scope_create(cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, NULL);
+    LPO_AUTO(lpo_region_cells) cells = lpo_region_cells_create(tree, NULL);
+    LPO_AUTO(lpo_region_scope)
+    s = lpo_region_scope_create(cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, NULL);
     LPO_STR got = { 0 };
 
     describe(s, &got);
@@ -115,9 +115,9 @@ static void stacks_are_taken_at_their_word(void **state)
     const struct lpo_place *place;
 
     (void)state;
-    t->works.at[0].stack = lpo_trace_stack(t, frames, 3);
+    t->gpu_ops.at[0].stack = lpo_trace_stack(t, frames, 3);
     tree = lpo_region_tree_create(t);
-    place = &tree->places.at[lpo_region_place(tree, &t->works.at[0])];
+    place = &tree->places.at[lpo_region_place(tree, &t->gpu_ops.at[0])];
     lpo_region_add_path(tree, place->leaf, &path);
     assert_string_equal(path.at, "X/Y");
     assert_int_equal(tree->sets.at[place->set].count, 1);
@@ -138,15 +138,15 @@ static void check_linker(void **state)
     const struct linker_case *c = *state;
     LPO_AUTO(lpo_trace) t = build_trace("A 0-100 k:f 1-2=1 k:f 3-4=1 k:f 5-6=1");
     LPO_AUTO(lpo_region_tree) tree = NULL;
-    LPO_AUTO(lpo_work_cells) cells = NULL;
+    LPO_AUTO(lpo_region_cells) cells = NULL;
     char *copy = strdup(c->linkers), *save = NULL;
     size_t i = 0;
 
     for (char *w = strtok_r(copy, " ", &save); w; w = strtok_r(NULL, " ", &save))
-        t->works.at[i++].linker = *w == '-' ? 0 : lpo_trace_name(t, w);
+        t->gpu_ops.at[i++].linker = *w == '-' ? 0 : lpo_trace_name(t, w);
     tree = lpo_region_tree_create(t);
-    cells = lpo_work_cells_create(tree, NULL);
-    assert_string_equal(lpo_trace_text(t, lpo_cells_linker(cells, lpo_trace_name(t, "f"))),
+    cells = lpo_region_cells_create(tree, NULL);
+    assert_string_equal(lpo_trace_text(t, lpo_region_cells_linker(cells, lpo_trace_name(t, "f"))),
                         c->want);
     free(copy);
 }

@@ -28,11 +28,11 @@ static void check_fit(void **state)
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     struct lpo_levels want, have, found;
 
-    assert_int_equal(lpo_levels_of_pattern(a, c->pattern, &want), 0);
-    assert_int_equal(lpo_levels_of_path(a, c->path, NULL, 0, &have), 0);
-    lpo_levels_of_last_domain(&want);
-    lpo_levels_tidy(&want);
-    assert_int_equal(lpo_levels_instance(&want, &have, &found), c->fits);
+    assert_int_equal(lpo_region_levels_of_pattern(a, c->pattern, &want), 0);
+    assert_int_equal(lpo_region_levels_of_path(a, c->path, NULL, 0, &have), 0);
+    lpo_region_levels_of_last_domain(&want);
+    lpo_region_levels_tidy(&want);
+    assert_int_equal(lpo_region_levels_instance(&want, &have, &found), c->fits);
 }
 
 int main(void)

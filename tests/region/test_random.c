@@ -2,9 +2,9 @@
 #include "../unit.h"
 #include "build.h"
 
+#include "analysis/wall/timeline.h"
 #include "region/cells.h"
 #include "region/scope.h"
-#include "analysis/wall/timeline.h"
 #include "util/str.h"
 
 static uint32_t next(uint32_t *seed)
@@ -73,18 +73,18 @@ static struct lpo_trace *make(const struct random_case *c, uint32_t *seed)
         uint32_t thread = c->nested ? 0 : next(seed) % (uint32_t)t->threads.len;
 
         lpo_vec_push(&t->launches, (struct lpo_launch){ a, b, thread, LPO_NONE });
-        lpo_vec_push(&t->works, (struct lpo_work){ .start_ns = a + 50,
-                                                   .end_ns = a + 50 + next(seed) % 9,
-                                                   .name = lpo_trace_name(t, "k"),
-                                                   .launch = (uint32_t)i,
-                                                   .stack = LPO_NONE,
-                                                   .capture_stack = LPO_NONE,
-                                                   .shape = LPO_NONE,
-                                                   .metrics = LPO_NONE,
-                                                   .process = t->threads.at[thread].process,
-                                                   .device = 0,
-                                                   .stream = next(seed) % 2,
-                                                   .kind = LPO_KERNEL });
+        lpo_vec_push(&t->gpu_ops, (struct lpo_gpu_op){ .start_ns = a + 50,
+                                                       .end_ns = a + 50 + next(seed) % 9,
+                                                       .name = lpo_trace_name(t, "k"),
+                                                       .launch = (uint32_t)i,
+                                                       .stack = LPO_NONE,
+                                                       .capture_stack = LPO_NONE,
+                                                       .shape = LPO_NONE,
+                                                       .metrics = LPO_NONE,
+                                                       .process = t->threads.at[thread].process,
+                                                       .device = 0,
+                                                       .stream = next(seed) % 2,
+                                                       .kind = LPO_KERNEL });
     }
     return t;
 }
@@ -146,9 +146,9 @@ static size_t brute_set(const struct lpo_trace *t, const struct lpo_launch *l)
 
 static void check_places(const struct lpo_trace *t, const struct lpo_region_tree *tree)
 {
-    for (size_t i = 0; i < t->works.len; i++) {
-        const struct lpo_launch *l = &t->launches.at[t->works.at[i].launch];
-        const struct lpo_place *p = &tree->places.at[lpo_region_place(tree, &t->works.at[i])];
+    for (size_t i = 0; i < t->gpu_ops.len; i++) {
+        const struct lpo_launch *l = &t->launches.at[t->gpu_ops.at[i].launch];
+        const struct lpo_place *p = &tree->places.at[lpo_region_place(tree, &t->gpu_ops.at[i])];
         LPO_STR want = { 0 };
         LPO_STR got = { 0 };
 
@@ -161,7 +161,7 @@ static void check_places(const struct lpo_trace *t, const struct lpo_region_tree
 }
 
 /* parent = own + children, and every kernel counts once in the total. */
-static void check_sums(const struct lpo_scope *s)
+static void check_sums(const struct lpo_region_scope *s)
 {
     struct lpo_sum outermost = { 0 };
 
@@ -181,8 +181,8 @@ static void check_sums(const struct lpo_scope *s)
         for (uint32_t k = 0; k < r->nkernels; k++)
             kernels += s->kernels.at[r->kernels + k].all.launches;
         assert_int_equal(kernels, r->all.launches);
-        if (lpo_row_depth(s, r) == 0 && strcmp(lpo_row_kind(s, r), "start_end") != 0)
-            lpo_sum_add(&outermost, &r->all);
+        if (lpo_region_row_depth(s, r) == 0 && strcmp(lpo_region_row_kind(s, r), "start_end") != 0)
+            lpo_region_sum_add(&outermost, &r->all);
     }
     assert_true(outermost.ns <= s->coverage.total.ns);
     assert_int_equal(s->coverage.in_region.ns + s->coverage.outside.ns + s->coverage.no_launch.ns,
@@ -196,8 +196,8 @@ static int64_t brute_busy(const struct lpo_trace *t, int64_t upto)
     for (int64_t now = 0; now < upto; now++) {
         bool any = false;
 
-        for (size_t i = 0; i < t->works.len && !any; i++)
-            any = t->works.at[i].start_ns <= now && now < t->works.at[i].end_ns;
+        for (size_t i = 0; i < t->gpu_ops.len && !any; i++)
+            any = t->gpu_ops.at[i].start_ns <= now && now < t->gpu_ops.at[i].end_ns;
         busy += any;
     }
     return busy;
@@ -211,15 +211,15 @@ static void check_random(void **state)
     for (int round = 0; round < 40; round++) {
         LPO_AUTO(lpo_trace) t = make(c, &seed);
         LPO_AUTO(lpo_region_tree) tree = lpo_region_tree_create(t);
-        LPO_AUTO(lpo_work_cells) cells = lpo_work_cells_create(tree, NULL);
-        LPO_AUTO(lpo_timeline) line = lpo_timeline_create(tree);
+        LPO_AUTO(lpo_region_cells) cells = lpo_region_cells_create(tree, NULL);
+        LPO_AUTO(lpo_wall_timeline) line = lpo_wall_timeline_create(tree);
         lpo_scope_ids ids = { 0 };
         int64_t per_process = 0, all = 0;
 
         check_places(t, tree);
-        lpo_scopes_list(cells, &ids);
+        lpo_region_scopes_list(cells, &ids);
         for (size_t i = 0; i < ids.len; i++) {
-            LPO_AUTO(lpo_scope) s = lpo_scope_create(cells, ids.at[i], NULL);
+            LPO_AUTO(lpo_region_scope) s = lpo_region_scope_create(cells, ids.at[i], NULL);
 
             check_sums(s);
             if (ids.at[i].kind == LPO_SCOPE_ALL)

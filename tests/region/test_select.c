@@ -47,20 +47,20 @@ static void say(void *ctx, const char *text)
     lpo_str_addf(ctx, "%s;", text);
 }
 
-static void add(struct lpo_selection *s, enum lpo_select_list list, const char *pattern)
+static void add(struct lpo_region_selection *s, enum lpo_select_list list, const char *pattern)
 {
     if (pattern)
-        assert_int_equal(lpo_selection_add(s, list, pattern, NULL), 0);
+        assert_int_equal(lpo_region_selection_add(s, list, pattern, NULL), 0);
 }
 
 static void check_select(void **state)
 {
     const struct select_case *c = *state;
     LPO_AUTO(lpo_trace) t = build_trace(small);
-    LPO_AUTO(lpo_selection) select = lpo_selection_create();
+    LPO_AUTO(lpo_region_selection) select = lpo_region_selection_create();
     LPO_AUTO(lpo_region_tree) tree = lpo_region_tree_create(t);
-    LPO_AUTO(lpo_work_cells) cells = NULL;
-    LPO_AUTO(lpo_scope) s = NULL;
+    LPO_AUTO(lpo_region_cells) cells = NULL;
+    LPO_AUTO(lpo_region_scope) s = NULL;
     LPO_STR got = { 0 };
     LPO_STR notes = { 0 };
 
@@ -68,15 +68,15 @@ static void check_select(void **state)
     add(select, LPO_REGIONS_EXCLUDE, c->exclude);
     add(select, LPO_KERNELS_INCLUDE, c->kernels);
     add(select, LPO_KERNELS_EXCLUDE, c->no_kernels);
-    cells = lpo_work_cells_create(tree, select);
-    s = lpo_scope_create(cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, select);
+    cells = lpo_region_cells_create(tree, select);
+    s = lpo_region_scope_create(cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, select);
     for (size_t i = 0; i < s->rows.len; i++) {
         lpo_str_add(&got, i ? " " : "");
-        lpo_row_add_path(s, &s->rows.at[i], &got);
+        lpo_region_row_add_path(s, &s->rows.at[i], &got);
         lpo_str_addf(&got, "=%llu", (unsigned long long)s->rows.at[i].all.launches);
     }
     assert_string_equal(lpo_str_text(&got), c->want);
-    lpo_selection_notes(select, tree, say, &notes);
+    lpo_region_selection_notes(select, tree, say, &notes);
     assert_string_equal(lpo_str_text(&notes), c->notes);
 }
 
@@ -100,10 +100,10 @@ static void check_fold(void **state)
     const struct fold_case *c = *state;
     LPO_AUTO(lpo_trace) t = build_trace(c->trace);
     LPO_AUTO(lpo_region_tree) tree = lpo_region_tree_create(t);
-    LPO_AUTO(lpo_work_cells) cells = lpo_work_cells_create(tree, NULL);
-    LPO_AUTO(lpo_scope)
-    s = lpo_scope_create(cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, NULL);
-    LPO_AUTO(lpo_fold) f = lpo_fold_create(s, c->over);
+    LPO_AUTO(lpo_region_cells) cells = lpo_region_cells_create(tree, NULL);
+    LPO_AUTO(lpo_region_scope)
+    s = lpo_region_scope_create(cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, NULL);
+    LPO_AUTO(lpo_region_fold) f = lpo_region_fold_create(s, c->over);
     LPO_STR got = { 0 };
 
     for (size_t i = 0; i < f->rows.len; i++) {

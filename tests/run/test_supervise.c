@@ -40,10 +40,10 @@ static const struct run_case {
 
 static struct lpo_step *shell_step(struct lpo_steps *steps, const char *script)
 {
-    struct lpo_step *step = lpo_steps_add(steps, "test");
+    struct lpo_step *step = lpo_run_steps_add(steps, "test");
     const char *const argv[] = { "/bin/sh", "-c", script, NULL };
 
-    lpo_step_args(steps->arena, step, argv);
+    lpo_run_step_args(steps->arena, step, argv);
     step->stdout_path = lpo_path_join(steps->arena, scratch, "stdout.log");
     step->stderr_path = lpo_path_join(steps->arena, scratch, "stderr.log");
     return step;
@@ -61,19 +61,19 @@ static void check_run(void **state)
 {
     const struct run_case *c = *state;
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    LPO_AUTO(lpo_text) text = NULL;
+    LPO_AUTO(lpo_file_text) text = NULL;
     struct lpo_steps steps = { .arena = a };
     struct lpo_step *step = shell_step(&steps, c->script);
     struct lpo_result r;
     struct lpo_err err = { 0 };
 
     step->timeout_ns = (int64_t)(c->timeout_s * 1e9);
-    assert_int_equal(lpo_supervise(step, guarded(), &r, &err), 0);
+    assert_int_equal(lpo_run_supervise(step, guarded(), &r, &err), 0);
     assert_int_equal(r.end, c->end);
     assert_int_equal(r.code, c->code);
     assert_true((double)r.wall_ns < c->at_most_s * 1e9);
     assert_string_equal(r.last_line, c->last_line);
-    assert_int_equal(lpo_text_read(step->stdout_path, &text, &err), 0);
+    assert_int_equal(lpo_file_text_read(step->stdout_path, &text, &err), 0);
     assert_string_equal(text->at, c->out);
 }
 
@@ -81,17 +81,17 @@ static void missing_program_is_a_result(void **state)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     struct lpo_steps steps = { .arena = a };
-    struct lpo_step *step = lpo_steps_add(&steps, "test");
+    struct lpo_step *step = lpo_run_steps_add(&steps, "test");
     struct lpo_result r;
     struct lpo_err err = { 0 };
     LPO_STR how = { 0 };
 
     (void)state;
-    lpo_step_arg(a, step, "/no/such/program");
-    assert_int_equal(lpo_supervise(step, guarded(), &r, &err), 0);
+    lpo_run_step_arg(a, step, "/no/such/program");
+    assert_int_equal(lpo_run_supervise(step, guarded(), &r, &err), 0);
     assert_int_equal(r.end, LPO_END_NOT_STARTED);
     assert_int_equal(r.code, ENOENT);
-    lpo_result_describe(&r, step, &how);
+    lpo_run_result_describe(&r, step, &how);
     assert_non_null(strstr(lpo_str_text(&how), "/no/such/program"));
 }
 
@@ -106,7 +106,7 @@ static void gigabytes_are_cut(void **state)
 
     (void)state;
     step->output_limit = 1000000;
-    assert_int_equal(lpo_supervise(step, guarded(), &r, &err), 0);
+    assert_int_equal(lpo_run_supervise(step, guarded(), &r, &err), 0);
     assert_int_equal(r.stdout_bytes, 50000000);
     assert_int_equal(r.lost_bytes, 49000000);
     assert_int_equal(stat(step->stdout_path, &st), 0);
@@ -123,7 +123,7 @@ static void full_disk_does_not_block(void **state)
 
     (void)state;
     step->stdout_path = "/dev/full";
-    assert_int_equal(lpo_supervise(step, guarded(), &r, &err), 0);
+    assert_int_equal(lpo_run_supervise(step, guarded(), &r, &err), 0);
     assert_int_equal(r.code, 4);
     assert_int_equal(r.disk_errno, ENOSPC);
     assert_int_equal(r.lost_bytes, 3000000);
@@ -161,7 +161,7 @@ static void daemons_end_with_their_stage(void **state)
     struct lpo_err err = { 0 };
 
     (void)state;
-    assert_int_equal(lpo_supervise(step, guarded(), &r, &err), 0);
+    assert_int_equal(lpo_run_supervise(step, guarded(), &r, &err), 0);
     assert_false(still_there(nap()));
 }
 
@@ -180,8 +180,8 @@ static void nothing_survives_kill_9(void **state)
             shell_step(&steps, lpo_arena_printf(a, "setsid %s & %s", sleeper, sleeper));
         struct lpo_result r;
 
-        lpo_supervise_end();
-        lpo_supervise(step, guarded(), &r, NULL);
+        lpo_run_supervise_end();
+        lpo_run_supervise(step, guarded(), &r, NULL);
         _exit(0);
     }
     snprintf(there, sizeof there, "pgrep -xf '%s' >/dev/null", sleeper);
@@ -201,9 +201,9 @@ static void capture_keeps_stdout(void **state)
     LPO_STR out = { 0 };
 
     (void)state;
-    assert_int_equal(lpo_capture(good, 5000000000, &out, &err), 0);
+    assert_int_equal(lpo_run_capture(good, 5000000000, &out, &err), 0);
     assert_string_equal(lpo_str_text(&out), "hi\n");
-    assert_int_equal(lpo_capture(bad, 5000000000, &out, &err), LPO_E_CHILD);
+    assert_int_equal(lpo_run_capture(bad, 5000000000, &out, &err), LPO_E_CHILD);
 }
 
 /* Last, because the answer stays: an interrupted session starts nothing more. */
@@ -220,10 +220,10 @@ static void interrupt_is_forwarded(void **state)
 
     (void)state;
     snprintf(pid, sizeof pid, "%d", (int)getpid());
-    lpo_step_env(a, step, "OUTER", pid);
-    assert_int_equal(lpo_supervise(step, guarded(), &r, &err), 0);
+    lpo_run_step_env(a, step, "OUTER", pid);
+    assert_int_equal(lpo_run_supervise(step, guarded(), &r, &err), 0);
     assert_int_equal(r.end, LPO_END_INTERRUPTED);
-    assert_true(lpo_supervise_interrupted());
+    assert_true(lpo_run_supervise_interrupted());
     assert_string_equal(r.last_line, "got");
 }
 

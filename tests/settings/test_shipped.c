@@ -4,9 +4,9 @@
 
 #include "hydra/compose.h"
 #include "hydra/node.h"
+#include "hydra/yaml/yaml.h"
 #include "settings/schema.h"
 #include "settings/spelling.h"
-#include "hydra/yaml/yaml.h"
 #include "unit.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -177,11 +177,11 @@ static int compose(struct lpo_arena *a, const char *first, const char *const *ov
     struct lpo_compose_in in = { .dirs = dirs, .overrides = overrides };
     int rc;
 
-    in.spellings = lpo_spellings();
+    in.spellings = lpo_settings_spellings();
     rc = lpo_compose(a, &in, c, err);
     if (rc == 0)
         rc = lpo_compose_resolve(c, err);
-    return rc < 0 ? rc : lpo_schema_check(a, c->root, err);
+    return rc < 0 ? rc : lpo_settings_schema_check(a, c->root, err);
 }
 
 static void check_case(void **state)
@@ -223,13 +223,14 @@ static void an_old_preset_in_a_users_folder(void **state)
 
     assert_non_null(mkdtemp(dir));
     file = lpo_arena_printf(a, "%s/profiling/ncu/mine.yaml", dir);
-    assert_int_equal(lpo_dirs_make(lpo_path_dir(a, file), &err), 0);
+    assert_int_equal(lpo_file_make_dirs(lpo_path_dir(a, file), &err), 0);
     assert_int_equal(lpo_file_write(file, text, strlen(text), &err), 0);
     if (compose(a, dir, overrides, &c, &err) < 0)
         fail_msg("%s", lpo_err_cause(&err));
-    assert_string_equal(lpo_conf_text(c.root, "pipeline.ncu.ncu_cli.nvtx.include", ""), "decode");
-    assert_string_equal(lpo_conf_text(c.root, "pipeline.ncu.ncu_cli.metrics.0", ""), "x");
-    assert_false(lpo_conf_bool(c.root, "pipeline.ncu.ncu_cli.export.csv", true));
+    assert_string_equal(lpo_node_conf_text(c.root, "pipeline.ncu.ncu_cli.nvtx.include", ""),
+                        "decode");
+    assert_string_equal(lpo_node_conf_text(c.root, "pipeline.ncu.ncu_cli.metrics.0", ""), "x");
+    assert_false(lpo_node_conf_bool(c.root, "pipeline.ncu.ncu_cli.export.csv", true));
     assert_null(lpo_node_at(c.root, "pipeline.ncu.set"));
     assert_int_equal(c.warnings->count, 4);
     remove(file);
@@ -247,7 +248,7 @@ static void an_error_names_its_place_in_a_file(void **state)
 
     assert_non_null(mkdtemp(dir));
     file = lpo_arena_printf(a, "%s/profiling/nsys/mine.yaml", dir);
-    assert_int_equal(lpo_dirs_make(lpo_path_dir(a, file), &err), 0);
+    assert_int_equal(lpo_file_make_dirs(lpo_path_dir(a, file), &err), 0);
     assert_int_equal(lpo_file_write(file, text, strlen(text), &err), 0);
     assert_int_equal(compose(a, dir, overrides, &c, &err), LPO_E_CONFIG);
     assert_non_null(strstr(lpo_err_cause(&err), "mine.yaml:2:1"));
@@ -264,7 +265,7 @@ static void check_comments(struct lpo_arena *a, const char *dir)
     assert_non_null(d);
     while ((e = readdir(d))) {
         const char *path = lpo_path_join(a, dir, e->d_name);
-        LPO_AUTO(lpo_text) text = NULL;
+        LPO_AUTO(lpo_file_text) text = NULL;
         unsigned line = 0;
 
         if (e->d_name[0] == '.' || strcmp(e->d_name, "hardware") == 0)
@@ -273,7 +274,7 @@ static void check_comments(struct lpo_arena *a, const char *dir)
             check_comments(a, path);
             continue;
         }
-        assert_int_equal(lpo_text_read(path, &text, NULL), 0);
+        assert_int_equal(lpo_file_text_read(path, &text, NULL), 0);
         for (char *p = strtok(text->at, "\n"); p; p = strtok(NULL, "\n")) {
             char *colon = strchr(p, ':'), *key = p + strspn(p, " ");
 
@@ -300,7 +301,7 @@ static void the_schema_is_json(void **state)
     LPO_STR out = { 0 };
     struct lpo_json_writer w = lpo_json_writer(&out, 2);
 
-    lpo_schema_write_json(&w);
+    lpo_settings_schema_write_json(&w);
     assert_int_equal(lpo_json_parse(a, out.at, out.len, &doc, &err), 0);
     mode = lpo_json_at(doc, "properties.run.properties.mode");
     assert_string_equal(lpo_json_text(lpo_json_at(mode, "anyOf")->first->first->first, ""), "deep");
@@ -310,15 +311,16 @@ static void the_schema_is_json(void **state)
 static void rows_stand_below_their_maps(void **state)
 {
     size_t count;
-    const struct lpo_schema_row *rows = lpo_schema_rows(&count);
+    const struct lpo_schema_row *rows = lpo_settings_schema_rows(&count);
 
     for (size_t i = 1; i < count; i++) {
         const char *dot = strrchr(rows[i].path, '.');
         char parent[128];
 
         snprintf(parent, sizeof parent, "%.*s", dot ? (int)(dot - rows[i].path) : 0, rows[i].path);
-        assert_non_null(lpo_schema_find(parent));
-        assert_ptr_equal(lpo_schema_member(lpo_schema_find(parent), dot ? dot + 1 : rows[i].path),
+        assert_non_null(lpo_settings_schema_find(parent));
+        assert_ptr_equal(lpo_settings_schema_member(lpo_settings_schema_find(parent),
+                                                    dot ? dot + 1 : rows[i].path),
                          &rows[i]);
     }
 }

@@ -32,14 +32,15 @@ static inline void dump_metrics(struct lpo_str *s, const struct lpo_trace *t, ui
     }
 }
 
-static inline void dump_work(struct lpo_str *s, const struct lpo_trace *t, const struct lpo_work *w)
+static inline void dump_gpu_op(struct lpo_str *s, const struct lpo_trace *t,
+                               const struct lpo_gpu_op *w)
 {
     static const char *const kinds[] = { "kernel", "copy", "set" };
 
     lpo_str_addf(s, "%s %s pid=%lld dev=%d stream=%u %lld+%lld", kinds[w->kind],
                  lpo_trace_text(t, w->name), (long long)t->processes.at[w->process].pid,
                  t->devices.at[w->device].id, w->stream, (long long)w->start_ns,
-                 (long long)lpo_work_ns(w));
+                 (long long)lpo_trace_gpu_op_ns(w));
     if (w->bytes)
         lpo_str_addf(s, " bytes=%llu", (unsigned long long)w->bytes);
     if (w->launch != LPO_NONE) {
@@ -84,8 +85,8 @@ static inline void dump_range(struct lpo_str *s, const struct lpo_trace *t,
 
 static inline void dump_trace(struct lpo_str *s, const struct lpo_trace *t)
 {
-    for (size_t i = 0; i < t->works.len; i++)
-        dump_work(s, t, &t->works.at[i]);
+    for (size_t i = 0; i < t->gpu_ops.len; i++)
+        dump_gpu_op(s, t, &t->gpu_ops.at[i]);
     for (size_t i = 0; i < t->ranges.len; i++)
         dump_range(s, t, &t->ranges.at[i]);
     for (size_t i = 0; i < t->summaries.len; i++) {

@@ -28,13 +28,13 @@ static void write_kernels(struct lpo_json_writer *w, const struct lpo_trace *t)
 {
     struct sum *sums = calloc(lpo_trace_name_count(t) + 1, sizeof *sums);
 
-    for (size_t i = 0; i < t->works.len; i++) {
-        const struct lpo_work *k = &t->works.at[i];
+    for (size_t i = 0; i < t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *k = &t->gpu_ops.at[i];
 
         if (k->kind != LPO_KERNEL)
             continue;
         sums[k->name].count++;
-        sums[k->name].ns += lpo_work_ns(k);
+        sums[k->name].ns += lpo_trace_gpu_op_ns(k);
     }
     lpo_jw_array(w, "kernels");
     for (size_t i = 0; i < lpo_trace_name_count(t); i++)
@@ -46,7 +46,7 @@ static void write_kernels(struct lpo_json_writer *w, const struct lpo_trace *t)
 
 static int by_stream(const void *a, const void *b)
 {
-    const struct lpo_work *x = a, *y = b;
+    const struct lpo_gpu_op *x = a, *y = b;
 
     if (x->device != y->device)
         return x->device < y->device ? -1 : 1;
@@ -58,27 +58,27 @@ static int by_stream(const void *a, const void *b)
 /* [rank, device, stream, works, bytes, busy ns, first start, last end] */
 static void write_streams(struct lpo_json_writer *w, const struct lpo_trace *t)
 {
-    struct lpo_work *works = malloc((t->works.len + 1) * sizeof *works);
+    struct lpo_gpu_op *gpu_ops = malloc((t->gpu_ops.len + 1) * sizeof *gpu_ops);
 
-    if (t->works.len)
-        memcpy(works, t->works.at, t->works.len * sizeof *works);
-    qsort(works, t->works.len, sizeof *works, by_stream);
+    if (t->gpu_ops.len)
+        memcpy(gpu_ops, t->gpu_ops.at, t->gpu_ops.len * sizeof *gpu_ops);
+    qsort(gpu_ops, t->gpu_ops.len, sizeof *gpu_ops, by_stream);
     lpo_jw_array(w, "streams");
-    for (size_t i = 0; i < t->works.len;) {
-        const struct lpo_work *first = &works[i];
+    for (size_t i = 0; i < t->gpu_ops.len;) {
+        const struct lpo_gpu_op *first = &gpu_ops[i];
         int64_t busy = 0, end = INT64_MIN;
         uint64_t count = 0, bytes = 0;
 
-        for (; i < t->works.len && works[i].device == first->device &&
-               works[i].stream == first->stream;
+        for (; i < t->gpu_ops.len && gpu_ops[i].device == first->device &&
+               gpu_ops[i].stream == first->stream;
              i++, count++) {
-            int64_t from = works[i].start_ns > end ? works[i].start_ns : end;
+            int64_t from = gpu_ops[i].start_ns > end ? gpu_ops[i].start_ns : end;
 
-            bytes += works[i].bytes;
-            if (works[i].end_ns > from)
-                busy += works[i].end_ns - from;
-            if (works[i].end_ns > end)
-                end = works[i].end_ns;
+            bytes += gpu_ops[i].bytes;
+            if (gpu_ops[i].end_ns > from)
+                busy += gpu_ops[i].end_ns - from;
+            if (gpu_ops[i].end_ns > end)
+                end = gpu_ops[i].end_ns;
         }
         lpo_jw_array(w, NULL);
         lpo_jw_int(w, NULL, t->devices.at[first->device].rank);
@@ -92,7 +92,7 @@ static void write_streams(struct lpo_json_writer *w, const struct lpo_trace *t)
         lpo_jw_end(w);
     }
     lpo_jw_end(w);
-    free(works);
+    free(gpu_ops);
 }
 
 /* [name, pid, tid, start, end, kernels whose whole launch call lies in it, their ns] */
@@ -104,15 +104,15 @@ static void write_ranges(struct lpo_json_writer *w, const struct lpo_trace *t)
         const struct lpo_thread *th = &t->threads.at[r->thread];
         struct sum s = { 0 };
 
-        for (size_t k = 0; k < t->works.len; k++) {
-            const struct lpo_work *x = &t->works.at[k];
+        for (size_t k = 0; k < t->gpu_ops.len; k++) {
+            const struct lpo_gpu_op *x = &t->gpu_ops.at[k];
             const struct lpo_launch *l = x->launch == LPO_NONE ? NULL : &t->launches.at[x->launch];
 
             if (x->kind != LPO_KERNEL || !l || l->thread != r->thread ||
                 l->start_ns < r->start_ns || l->end_ns > r->end_ns)
                 continue;
             s.count++;
-            s.ns += lpo_work_ns(x);
+            s.ns += lpo_trace_gpu_op_ns(x);
         }
         lpo_jw_array(w, NULL);
         lpo_jw_text(w, NULL, lpo_trace_text(t, r->name));
@@ -180,11 +180,11 @@ static void write_totals(struct lpo_json_writer *w, const struct lpo_trace *t)
 {
     uint64_t unlaunched = 0, graphed = 0;
 
-    for (size_t i = 0; i < t->works.len; i++) {
-        unlaunched += t->works.at[i].launch == LPO_NONE;
-        graphed += (t->works.at[i].flags & LPO_WORK_GRAPH) != 0;
+    for (size_t i = 0; i < t->gpu_ops.len; i++) {
+        unlaunched += t->gpu_ops.at[i].launch == LPO_NONE;
+        graphed += (t->gpu_ops.at[i].flags & LPO_WORK_GRAPH) != 0;
     }
-    lpo_jw_uint(w, "works", t->works.len);
+    lpo_jw_uint(w, "works", t->gpu_ops.len);
     lpo_jw_uint(w, "without_launch", unlaunched);
     lpo_jw_uint(w, "graph_works", graphed);
     lpo_jw_uint(w, "launches", t->launches.len);

@@ -27,13 +27,13 @@ static void describe(const struct lpo_trace *t, struct lpo_str *out)
 {
     static const char *const kinds[] = { "K", "C", "S" };
 
-    for (size_t i = 0; i < t->works.len; i++) {
-        const struct lpo_work *w = &t->works.at[i];
+    for (size_t i = 0; i < t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *w = &t->gpu_ops.at[i];
 
         lpo_str_addf(out, "%s(%s %lld+%lld p%lld d%d s%u", kinds[w->kind],
-                     lpo_trace_text(t, w->name), (long long)w->start_ns, (long long)lpo_work_ns(w),
-                     (long long)t->processes.at[w->process].pid, t->devices.at[w->device].id,
-                     w->stream);
+                     lpo_trace_text(t, w->name), (long long)w->start_ns,
+                     (long long)lpo_trace_gpu_op_ns(w), (long long)t->processes.at[w->process].pid,
+                     t->devices.at[w->device].id, w->stream);
         if (w->bytes)
             lpo_str_addf(out, " %lluB", (unsigned long long)w->bytes);
         if (w->flags & LPO_WORK_NO_LENGTH)
@@ -233,8 +233,8 @@ static void leaves_out_what_nobody_needs(void **state)
 
     (void)state;
     assert_int_equal(t->ops.len + t->ranges.len + t->launches.len, 0);
-    assert_int_equal(t->works.len, 1);
-    assert_int_equal(t->works.at[0].launch, LPO_NONE);
+    assert_int_equal(t->gpu_ops.len, 1);
+    assert_int_equal(t->gpu_ops.at[0].launch, LPO_NONE);
 }
 
 /* Two ranks of one job: their processes, devices and correlation ids stay apart. */
@@ -262,7 +262,7 @@ static void ranks_stay_apart(void **state)
         assert_int_equal(lpo_trace_read(path, t, &err), 0);
         unlink(path);
     }
-    assert_int_equal(t->works.len, 2);
+    assert_int_equal(t->gpu_ops.len, 2);
     assert_int_equal(t->launches.len, 2);
     assert_int_equal(t->processes.len, 2);
     assert_int_equal(t->devices.len, 2);
@@ -270,8 +270,8 @@ static void ranks_stay_apart(void **state)
     assert_int_equal(t->devices.at[1].rank, 1);
     assert_int_equal(t->devices.at[0].sms, 132);
     assert_string_equal(lpo_trace_text(t, t->devices.at[0].name), "H200");
-    assert_int_equal(t->works.at[1].start_ns - t->works.at[0].start_ns, 500);
-    assert_int_equal(t->works.at[1].process, 1);
+    assert_int_equal(t->gpu_ops.at[1].start_ns - t->gpu_ops.at[0].start_ns, 500);
+    assert_int_equal(t->gpu_ops.at[1].process, 1);
     assert_int_equal(t->epoch_ns, 0);
 }
 

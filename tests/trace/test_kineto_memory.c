@@ -19,7 +19,7 @@ static const struct peak_case {
 static void check_peak(void **state)
 {
     const struct peak_case *c = *state;
-    struct lpo_memory memory = { 0 };
+    struct lpo_kineto_memory memory = { 0 };
     struct lpo_err err = { 0 };
     const struct lpo_memory_peak *found = NULL;
     char path[1024];
@@ -35,10 +35,10 @@ static void check_peak(void **state)
     assert_non_null(found);
     assert_int_equal(found->allocations, c->allocations);
     assert_int_equal(found->frees, c->frees);
-    assert_true(lpo_known(found->allocated) && found->allocated.value == c->allocated);
-    assert_true(lpo_known(found->reserved) && found->reserved.value == c->reserved);
+    assert_true(lpo_measure_known(found->allocated) && found->allocated.value == c->allocated);
+    assert_true(lpo_measure_known(found->reserved) && found->reserved.value == c->reserved);
     assert_int_equal(found->largest_bytes, c->largest);
-    lpo_memory_free(&memory);
+    lpo_kineto_memory_free(&memory);
 }
 
 int main(void)

@@ -1,22 +1,22 @@
 /* The reader of our own format on files cut, flipped and made by hand. */
 #include "../unit.h"
 #include "lpo/trace_format.h"
-#include "trace/native/native.h"
 #include "trace/native/blocks.h"
 #include "trace/native/clock.h"
+#include "trace/native/native.h"
 #include "trace/trace.h"
 #include "util/crc32c.h"
 #include "util/err.h"
 #include "util/file.h"
 #include "util/str.h"
 
-static struct lpo_text *seed(const char *name)
+static struct lpo_file_text *seed(const char *name)
 {
-    struct lpo_text *text = NULL;
+    struct lpo_file_text *text = NULL;
     LPO_STR path = { 0 };
 
     lpo_str_addf(&path, "%s/fuzz/seeds/native/%s", unit_env("LPO_SOURCE_ROOT", "."), name);
-    assert_int_equal(lpo_text_read(path.at, &text, NULL), 0);
+    assert_int_equal(lpo_file_text_read(path.at, &text, NULL), 0);
     return text;
 }
 
@@ -28,8 +28,8 @@ static void cut_at_every_byte(void **state)
 
     (void)state;
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-        LPO_AUTO(lpo_text) whole = seed(names[k]);
-        size_t works = 0, ranges = 0;
+        LPO_AUTO(lpo_file_text) whole = seed(names[k]);
+        size_t gpu_ops = 0, ranges = 0;
 
         for (size_t len = 0; len <= whole->len; len++) {
             LPO_AUTO(lpo_trace) t = lpo_trace_create();
@@ -40,30 +40,30 @@ static void cut_at_every_byte(void **state)
             rc = lpo_native_read_bytes(copy, len, t, NULL);
             free(copy);
             assert_int_equal(rc, len < LPOT_PREAMBLE_BYTES ? LPO_E_FORMAT : 0);
-            assert_true(t->works.len >= works && t->ranges.len >= ranges);
-            works = t->works.len;
+            assert_true(t->gpu_ops.len >= gpu_ops && t->ranges.len >= ranges);
+            gpu_ops = t->gpu_ops.len;
             ranges = t->ranges.len;
         }
-        assert_true(works + ranges > 0);
+        assert_true(gpu_ops + ranges > 0);
     }
 }
 
 /* A changed byte is seen: the file ends before its block. */
 static void flip_every_byte(void **state)
 {
-    LPO_AUTO(lpo_text) whole = seed("decode.lpot");
+    LPO_AUTO(lpo_file_text) whole = seed("decode.lpot");
     size_t same = 0;
 
     (void)state;
     for (size_t i = LPOT_PREAMBLE_BYTES; i < whole->len; i++) {
-        LPO_AUTO(lpo_blocks) b = NULL;
-        struct lpo_block block;
+        LPO_AUTO(lpo_native_blocks) b = NULL;
+        struct lpo_native_block block;
 
         whole->at[i] ^= 0x10;
-        assert_int_equal(lpo_blocks_over(whole->at, whole->len, &b, NULL), 0);
-        while (lpo_blocks_next(b, &block))
+        assert_int_equal(lpo_native_blocks_over(whole->at, whole->len, &b, NULL), 0);
+        while (lpo_native_blocks_next(b, &block))
             ;
-        same += lpo_blocks_ignored(b) == 0;
+        same += lpo_native_blocks_ignored(b) == 0;
         whole->at[i] ^= 0x10;
     }
     assert_int_equal(same, 0);
@@ -72,7 +72,7 @@ static void flip_every_byte(void **state)
 static void other_versions(void **state)
 {
     struct lpo_err err = { 0 };
-    LPO_AUTO(lpo_text) whole = seed("decode.lpot");
+    LPO_AUTO(lpo_file_text) whole = seed("decode.lpot");
     LPO_AUTO(lpo_trace) t = lpo_trace_create();
 
     (void)state;
@@ -126,10 +126,10 @@ static void check_clock(void **state)
     struct lpo_tick_clock c = { 0 };
 
     for (size_t i = 0; i < k->count; i++)
-        lpo_tick_clock_add(&c, k->pairs[i].ticks, k->pairs[i].real_ns);
-    lpo_tick_clock_settle(&c);
-    assert_true(lpo_tick_clock_ns(&c, k->ticks) == k->want_ns);
-    lpo_tick_clock_free(&c);
+        lpo_native_tick_clock_add(&c, k->pairs[i].ticks, k->pairs[i].real_ns);
+    lpo_native_tick_clock_settle(&c);
+    assert_true(lpo_native_tick_clock_ns(&c, k->ticks) == k->want_ns);
+    lpo_native_tick_clock_free(&c);
 }
 
 static const struct varint_case {
@@ -160,7 +160,7 @@ static void check_varint(void **state)
     const struct varint_case *k = *state;
     struct lpo_cursor c = { k->bytes, k->bytes + k->len, false };
 
-    assert_true(lpo_get_v(&c) == k->want);
+    assert_true(lpo_native_get_v(&c) == k->want);
     assert_int_equal(c.bad, k->bad);
 }
 

@@ -179,16 +179,16 @@ static void write_file(const struct row *r, struct lpo_str *file)
  * gap inside. */
 static void tell(const struct lpo_trace *t, struct lpo_str *out)
 {
-    for (size_t i = 0; i < t->works.len; i++) {
-        const struct lpo_work *w = &t->works.at[i];
-        bool graph = w->flags & LPO_WORK_GRAPH, last = i + 1 == t->works.len;
+    for (size_t i = 0; i < t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *w = &t->gpu_ops.at[i];
+        bool graph = w->flags & LPO_WORK_GRAPH, last = i + 1 == t->gpu_ops.len;
 
-        lpo_str_addf(out, "%s %lld", lpo_trace_text(t, w->name), (long long)lpo_work_ns(w));
+        lpo_str_addf(out, "%s %lld", lpo_trace_text(t, w->name), (long long)lpo_trace_gpu_op_ns(w));
         if (!graph) {
-            lpo_str_add(out, last || t->works.at[i + 1].flags & LPO_WORK_GRAPH ? "; " : ", ");
+            lpo_str_add(out, last || t->gpu_ops.at[i + 1].flags & LPO_WORK_GRAPH ? "; " : ", ");
             continue;
         }
-        lpo_str_add(out, last || t->works.at[i + 1].start_ns != w->end_ns ? " | " : " ");
+        lpo_str_add(out, last || t->gpu_ops.at[i + 1].start_ns != w->end_ns ? " | " : " ");
     }
     for (size_t i = 0; i < t->notes.len; i++)
         if (strstr(lpo_trace_text(t, t->notes.at[i].text), "never seen outside"))

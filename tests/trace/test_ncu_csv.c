@@ -204,7 +204,7 @@ static int read_text(const char *text, struct lpo_trace *t, struct lpo_err *err)
     int rc;
 
     unit_file(text, strlen(text), path);
-    rc = lpo_reader_ncu_csv.read(path, t, err);
+    rc = lpo_ncu_csv_reader.read(path, t, err);
     unlink(path);
     return rc;
 }
@@ -216,7 +216,7 @@ static void check_page(void **state)
     LPO_STR got = { 0 };
     struct lpo_err err = { 0 };
 
-    assert_true(lpo_reader_ncu_csv.sniff("x.csv", (const unsigned char *)c->text, strlen(c->text)));
+    assert_true(lpo_ncu_csv_reader.sniff("x.csv", (const unsigned char *)c->text, strlen(c->text)));
     if (read_text(c->text, t, &err) < 0)
         fail_msg("%s", lpo_err_cause(&err));
     dump_trace(&got, t);

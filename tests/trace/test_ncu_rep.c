@@ -42,7 +42,7 @@ static struct lpo_trace *read_with(const struct lpo_reader *reader, const char *
 }
 
 /* Half a unit of the last digit printed, in base units. */
-static double print_rounding(struct lpo_cell cell, double scale)
+static double print_rounding(struct lpo_csv_cell cell, double scale)
 {
     const char *dot = memchr(cell.at, '.', cell.len);
     int decimals = dot ? (int)(cell.at + cell.len - dot - 1) : 0;
@@ -66,7 +66,7 @@ static void set_columns(struct columns *c, struct lpo_csv *csv, const struct lpo
     c->count = csv->count;
     assert_true(c->count < 4096);
     for (size_t i = 0; i < c->count; i++)
-        c->metric[i] = lpo_trace_metric_find(t, lpo_cell_text(csv->cells[i], &name));
+        c->metric[i] = lpo_trace_metric_find(t, lpo_csv_cell_text(csv->cells[i], &name));
     assert_int_equal(lpo_csv_next(csv, &err), 1);
     for (size_t i = 0; i < c->count; i++)
         c->scale[i] = lpo_ncu_unit_scale(csv->cells[i].at, csv->cells[i].len, base);
@@ -80,7 +80,7 @@ static size_t compare_row(const struct columns *c, const struct lpo_csv *csv,
     for (size_t i = 0; i < c->count; i++) {
         double printed, exact = lpo_trace_metric_get(t, row, c->metric[i]);
 
-        if (c->metric[i] == LPO_NONE || !lpo_cell_number(csv->cells[i], &printed))
+        if (c->metric[i] == LPO_NONE || !lpo_csv_cell_number(csv->cells[i], &printed))
             continue;
         printed *= c->scale[i];
         if (!(fabs(printed - exact) <=
@@ -94,21 +94,21 @@ static size_t compare_row(const struct columns *c, const struct lpo_csv *csv,
 
 static void compare_shapes(const struct lpo_trace *a, const struct lpo_trace *b, size_t i)
 {
-    const struct lpo_work *x = &a->works.at[i], *y = &b->works.at[i];
+    const struct lpo_gpu_op *x = &a->gpu_ops.at[i], *y = &b->gpu_ops.at[i];
 
     assert_memory_equal(a->shapes.at[x->shape].grid, b->shapes.at[y->shape].grid, 12);
     assert_memory_equal(a->shapes.at[x->shape].block, b->shapes.at[y->shape].block, 12);
     assert_int_equal(a->shapes.at[x->shape].registers, b->shapes.at[y->shape].registers);
     assert_int_equal(x->stream, y->stream);
     assert_int_equal(a->processes.at[x->process].pid, b->processes.at[y->process].pid);
-    assert_true(llabs(lpo_work_ns(x) - lpo_work_ns(y)) <= 1);
+    assert_true(llabs(lpo_trace_gpu_op_ns(x) - lpo_trace_gpu_op_ns(y)) <= 1);
 }
 
 /* The same path of names; only the report tells visits of push/pop ranges apart. */
 static void compare_stacks(const struct lpo_trace *a, const struct lpo_trace *b, size_t i)
 {
-    const struct lpo_stack *x = &a->stacks.at[a->works.at[i].stack];
-    const struct lpo_stack *y = &b->stacks.at[b->works.at[i].stack];
+    const struct lpo_stack *x = &a->stacks.at[a->gpu_ops.at[i].stack];
+    const struct lpo_stack *y = &b->stacks.at[b->gpu_ops.at[i].stack];
 
     assert_int_equal(x->count, y->count);
     for (uint32_t k = 0; k < x->count; k++) {
@@ -134,15 +134,15 @@ static void check_pair(void **state)
     struct lpo_err err = { 0 };
     size_t compared = 0;
 
-    report = read_with(&lpo_reader_ncu_rep, at_root(&path, c->report));
-    csv = read_with(&lpo_reader_ncu_csv, at_root(&path, c->csv));
-    assert_int_equal(report->works.len, c->kernels);
-    assert_int_equal(csv->works.len, c->kernels);
+    report = read_with(&lpo_ncu_rep_reader, at_root(&path, c->report));
+    csv = read_with(&lpo_ncu_csv_reader, at_root(&path, c->csv));
+    assert_int_equal(report->gpu_ops.len, c->kernels);
+    assert_int_equal(csv->gpu_ops.len, c->kernels);
     assert_int_equal(lpo_csv_open(at_root(&path, c->csv), &cells, &err), 0);
     set_columns(columns, cells, report);
     for (size_t i = 0; i < c->kernels; i++) {
         assert_int_equal(lpo_csv_next(cells, &err), 1);
-        compared += compare_row(columns, cells, report, report->works.at[i].metrics);
+        compared += compare_row(columns, cells, report, report->gpu_ops.at[i].metrics);
         compare_shapes(report, csv, i);
         compare_stacks(report, csv, i);
     }
@@ -163,8 +163,8 @@ static void units_are_those_of_the_csv(void **state)
     LPO_AUTO(lpo_trace) csv = NULL;
 
     (void)state;
-    report = read_with(&lpo_reader_ncu_rep, at_root(&path, "tests/data/ncu/ranges.ncu-rep.gz"));
-    csv = read_with(&lpo_reader_ncu_csv, at_root(&path, "tests/data/ncu/ranges_raw.csv.gz"));
+    report = read_with(&lpo_ncu_rep_reader, at_root(&path, "tests/data/ncu/ranges.ncu-rep.gz"));
+    csv = read_with(&lpo_ncu_csv_reader, at_root(&path, "tests/data/ncu/ranges_raw.csv.gz"));
     for (uint32_t i = 0; i < csv->metrics.len; i++) {
         const char *name = lpo_trace_text(csv, csv->metrics.at[i].name);
         uint32_t m = lpo_trace_metric_find(report, name);
@@ -182,8 +182,8 @@ static void units_are_those_of_the_csv(void **state)
 /* lpo top does without metrics; names, durations and devices stay. */
 static void without_metrics_durations_stay(void **state)
 {
-    static const struct lpo_reader *const readers[] = { &lpo_reader_ncu_rep, &lpo_reader_ncu_csv,
-                                                        &lpo_reader_ncu_csv };
+    static const struct lpo_reader *const readers[] = { &lpo_ncu_rep_reader, &lpo_ncu_csv_reader,
+                                                        &lpo_ncu_csv_reader };
     static const char *const files[] = { "tests/data/ncu/ranges.ncu-rep.gz",
                                          "tests/data/ncu/ranges_raw.csv.gz",
                                          "tests/data/ncu/ranges_details.csv.gz" };
@@ -197,9 +197,9 @@ static void without_metrics_durations_stay(void **state)
 
         t->skip = LPO_SKIP_METRICS;
         assert_int_equal(readers[i]->read(at_root(&path, files[i]), t, &err), 0);
-        for (size_t k = 0; k < t->works.len; k++) {
-            ns += lpo_work_ns(&t->works.at[k]);
-            assert_int_equal(t->works.at[k].metrics, LPO_NONE);
+        for (size_t k = 0; k < t->gpu_ops.len; k++) {
+            ns += lpo_trace_gpu_op_ns(&t->gpu_ops.at[k]);
+            assert_int_equal(t->gpu_ops.at[k].metrics, LPO_NONE);
         }
         assert_true(llabs(ns - 888096) < 50); /* the details page rounds to 10 ns */
         assert_int_equal(t->metrics.len, 0);
@@ -213,9 +213,9 @@ static void visits_are_told_apart(void **state)
     LPO_AUTO(lpo_trace) t = NULL;
 
     (void)state;
-    t = read_with(&lpo_reader_ncu_rep, at_root(&path, "tests/data/ncu/ranges.ncu-rep.gz"));
-    for (size_t i = 0; i < t->works.len; i++) {
-        dump_stack(&got, t, t->works.at[i].stack);
+    t = read_with(&lpo_ncu_rep_reader, at_root(&path, "tests/data/ncu/ranges.ncu-rep.gz"));
+    for (size_t i = 0; i < t->gpu_ops.len; i++) {
+        dump_stack(&got, t, t->gpu_ops.at[i].stack);
         lpo_str_addc(&got, ' ');
     }
     assert_string_equal(lpo_str_text(&got), "A#572 A#572/A1#575 A#572/A1#575 A#572 B#582 ~S#1 "

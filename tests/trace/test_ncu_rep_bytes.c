@@ -105,7 +105,7 @@ static int read_bytes(const struct lpo_str *s, struct lpo_trace *t, struct lpo_e
     int rc;
 
     unit_file(s->at, s->len, path);
-    rc = lpo_reader_ncu_rep.read(path, t, err);
+    rc = lpo_ncu_rep_reader.read(path, t, err);
     unlink(path);
     return rc;
 }

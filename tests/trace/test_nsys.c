@@ -9,14 +9,14 @@
 /* Counted with SQL of our own, never with nsys. */
 static const struct file_case {
     const char *name, *file;
-    size_t works[3]; /* kernels, copies, sets */
+    size_t gpu_ops[3]; /* kernels, copies, sets */
     int64_t ns[3];
     uint64_t bytes;
     size_t launches, matched_kernels, ranges, processes, devices;
 } file_cases[] = {
     { .name = "nsys 2025.3, one process",
       .file = "h200_ranges.sqlite.gz",
-      .works = { 13, 0, 2 },
+      .gpu_ops = { 13, 0, 2 },
       .ns = { 1034302, 0, 32416 },
       .bytes = 134217728,
       .launches = 15,
@@ -26,7 +26,7 @@ static const struct file_case {
       .devices = 1 },
     { .name = "nsys 2022.2, two rows per call",
       .file = "a100_old.sqlite.gz",
-      .works = { 5, 15, 0 },
+      .gpu_ops = { 5, 15, 0 },
       .ns = { 88573480, 284699600, 0 },
       .bytes = 3932160000,
       .launches = 20,
@@ -36,7 +36,7 @@ static const struct file_case {
       .devices = 1 },
     { .name = "nsys 2026.2, colliding ids of two processes",
       .file = "h100_2gpu_cut.sqlite.gz",
-      .works = { 252, 62, 16 },
+      .gpu_ops = { 252, 62, 16 },
       .ns = { 49132248, 466014, 12320 },
       .bytes = 664994832 + 64,
       .launches = 299,
@@ -52,7 +52,7 @@ static void read_into(struct lpo_trace *t, const char *file)
     struct lpo_err err = { 0 };
 
     lpo_str_addf(&path, "%s/tests/data/nsys/%s", unit_env("LPO_SOURCE_ROOT", "."), file);
-    if (lpo_reader_nsys.read(lpo_str_text(&path), t, &err) != 0)
+    if (lpo_nsys_reader.read(lpo_str_text(&path), t, &err) != 0)
         fail_msg("%s: %s", file, lpo_err_cause(&err));
 }
 
@@ -68,20 +68,20 @@ static void check_file(void **state)
 {
     const struct file_case *c = *state;
     LPO_AUTO(lpo_trace) t = read_file(c->file);
-    size_t works[3] = { 0 }, matched = 0;
+    size_t gpu_ops[3] = { 0 }, matched = 0;
     int64_t ns[3] = { 0 };
     uint64_t bytes = 0;
 
-    for (size_t i = 0; i < t->works.len; i++) {
-        const struct lpo_work *w = &t->works.at[i];
+    for (size_t i = 0; i < t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *w = &t->gpu_ops.at[i];
 
-        works[w->kind]++;
-        ns[w->kind] += lpo_work_ns(w);
+        gpu_ops[w->kind]++;
+        ns[w->kind] += lpo_trace_gpu_op_ns(w);
         bytes += w->bytes;
         matched += w->kind == LPO_KERNEL && w->launch != LPO_NONE;
     }
     for (int k = 0; k < 3; k++) {
-        assert_int_equal(works[k], c->works[k]);
+        assert_int_equal(gpu_ops[k], c->gpu_ops[k]);
         assert_int_equal(ns[k], c->ns[k]);
     }
     assert_int_equal(bytes, c->bytes);
@@ -108,7 +108,7 @@ static const struct member_case {
       "FlashAttnFunc, seq = 45460, op_id = 991219", 1, 7867198 },
 };
 
-static bool inside(const struct lpo_trace *t, const struct lpo_work *w, const char *name)
+static bool inside(const struct lpo_trace *t, const struct lpo_gpu_op *w, const char *name)
 {
     const struct lpo_launch *l;
 
@@ -132,13 +132,13 @@ static void check_member(void **state)
     size_t kernels = 0;
     int64_t ns = 0;
 
-    for (size_t i = 0; i < t->works.len; i++) {
-        const struct lpo_work *w = &t->works.at[i];
+    for (size_t i = 0; i < t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *w = &t->gpu_ops.at[i];
 
         if (w->kind != LPO_KERNEL || !inside(t, w, c->range))
             continue;
         kernels++;
-        ns += lpo_work_ns(w);
+        ns += lpo_trace_gpu_op_ns(w);
     }
     assert_int_equal(kernels, c->kernels);
     assert_int_equal(ns, c->ns);
@@ -150,8 +150,8 @@ static void kernels_have_their_linker_names(void **state)
     LPO_AUTO(lpo_trace) t = read_file("h200_ranges.sqlite.gz");
 
     (void)state;
-    for (size_t i = 0; i < t->works.len; i++) {
-        const struct lpo_work *w = &t->works.at[i];
+    for (size_t i = 0; i < t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *w = &t->gpu_ops.at[i];
 
         if (w->kind == LPO_KERNEL)
             assert_true(strncmp(lpo_trace_text(t, w->linker), "_Z", 2) == 0);
@@ -183,9 +183,9 @@ static void two_files_share_a_clock(void **state)
 
     (void)state;
     read_into(t, "h200_ranges.sqlite.gz");
-    assert_int_equal(t->works.len, 20 + 15);
-    assert_true(t->works.at[20].start_ns == alone->works.at[0].start_ns + shift);
-    assert_true(t->works.at[20].launch != LPO_NONE);
+    assert_int_equal(t->gpu_ops.len, 20 + 15);
+    assert_true(t->gpu_ops.at[20].start_ns == alone->gpu_ops.at[0].start_ns + shift);
+    assert_true(t->gpu_ops.at[20].launch != LPO_NONE);
     assert_int_equal(t->processes.len, 2);
 }
 
@@ -197,11 +197,11 @@ static void what_is_not_wanted_is_not_read(void **state)
     (void)state;
     t->skip = LPO_SKIP_LAUNCHES | LPO_SKIP_RANGES;
     read_into(t, "h200_ranges.sqlite.gz");
-    assert_int_equal(t->works.len, 15);
+    assert_int_equal(t->gpu_ops.len, 15);
     assert_int_equal(t->launches.len, 0);
     assert_int_equal(t->ranges.len, 0);
-    for (size_t i = 0; i < t->works.len; i++)
-        assert_int_equal(t->works.at[i].launch, LPO_NONE);
+    for (size_t i = 0; i < t->gpu_ops.len; i++)
+        assert_int_equal(t->gpu_ops.at[i].launch, LPO_NONE);
 }
 
 int main(void)

@@ -180,7 +180,7 @@ static int read_sql(const char *sql, off_t keep, struct lpo_trace *t, struct lpo
     sqlite3_close(db);
     if (keep)
         assert_int_equal(truncate(path, keep), 0);
-    rc = lpo_reader_nsys.read(path, t, err);
+    rc = lpo_nsys_reader.read(path, t, err);
     unlink(path);
     return rc;
 }
@@ -219,7 +219,7 @@ static void cut_file_gives_what_is_there(void **state)
 
     (void)state;
     assert_int_equal(read_sql(many, 200000, t, &err), 0);
-    assert_true(t->works.len > 1000 && t->works.len < 20000);
+    assert_true(t->gpu_ops.len > 1000 && t->gpu_ops.len < 20000);
     dump_trace(&notes, t);
     assert_non_null(strstr(lpo_str_text(&notes), "read in part"));
 }

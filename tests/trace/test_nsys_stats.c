@@ -68,9 +68,9 @@ static int read_text(const char *text, struct lpo_trace *t, struct lpo_err *err)
     int rc;
 
     unit_file(text, strlen(text), path);
-    rc = lpo_reader_find(path, &reader, err);
+    rc = lpo_trace_reader_find(path, &reader, err);
     if (rc == 0) {
-        assert_ptr_equal(reader, &lpo_reader_nsys_stats);
+        assert_ptr_equal(reader, &lpo_nsys_stats_reader);
         rc = reader->read(path, t, err);
     }
     unlink(path);

@@ -18,7 +18,7 @@ static void dump(struct lpo_csv *c, struct lpo_str *out)
 
     while (lpo_csv_next(c, &err) > 0) {
         for (size_t i = 0; i < c->count; i++)
-            lpo_str_addf(out, "%s%s", i ? "|" : "", lpo_cell_text(c->cells[i], &cell));
+            lpo_str_addf(out, "%s%s", i ? "|" : "", lpo_csv_cell_text(c->cells[i], &cell));
         lpo_str_addc(out, '\n');
     }
     assert_int_equal(err.code, 0);
@@ -74,9 +74,9 @@ static const struct number_case {
     { "number then text", "12 px", false, 0 },
 };
 
-static struct lpo_cell cell_of(const char *text)
+static struct lpo_csv_cell cell_of(const char *text)
 {
-    return (struct lpo_cell){ text, (uint32_t)strlen(text), false };
+    return (struct lpo_csv_cell){ text, (uint32_t)strlen(text), false };
 }
 
 static void check_number(void **state)
@@ -84,7 +84,7 @@ static void check_number(void **state)
     const struct number_case *c = *state;
     double got = 0;
 
-    assert_int_equal(lpo_cell_number(cell_of(c->text), &got), c->ok);
+    assert_int_equal(lpo_csv_cell_number(cell_of(c->text), &got), c->ok);
     if (c->ok)
         assert_true(got == c->want);
 }
@@ -109,7 +109,7 @@ static void check_scaled(void **state)
     const struct scaled_case *c = *state;
     int64_t got = 0;
 
-    assert_int_equal(lpo_cell_scaled(cell_of(c->text), c->power, &got), c->ok);
+    assert_int_equal(lpo_csv_cell_scaled(cell_of(c->text), c->power, &got), c->ok);
     assert_int_equal(got, c->want);
 }
 
@@ -142,7 +142,7 @@ static void rows_across_windows(void **state)
         if (rows == 1000 && *state)
             continue; /* the row in hand is gone */
         assert_int_equal(csv->count, 2);
-        assert_true(lpo_cell_int(csv->cells[0], &n));
+        assert_true(lpo_csv_cell_int(csv->cells[0], &n));
         assert_int_equal(n, rows);
         assert_int_equal(csv->line, rows + 1);
     }
@@ -169,7 +169,7 @@ static void reading_ahead_can_be_left(void **state)
     csv = lpo_csv_text(text.at, text.len);
     lpo_csv_read_ahead(csv);
     assert_int_equal(lpo_csv_next(csv, &err), 1);
-    assert_true(lpo_cell_is(csv->cells[1], "row"));
+    assert_true(lpo_csv_cell_is(csv->cells[1], "row"));
 }
 
 static void a_row_too_long_ahead_is_an_error(void **state)

@@ -56,7 +56,7 @@ static void pack_plain(struct lpo_str *to, const char *at, size_t len)
 static int read_back(const char *path, size_t keep, struct lpo_str *got, char *damage, size_t room)
 {
     LPO_AUTO(lpo_input) in = NULL;
-    struct lpo_window w = { 0 };
+    struct lpo_input_window w = { 0 };
     size_t kept = 0;
     int rc;
 

@@ -8,16 +8,17 @@
 /* Walks any value and writes its tokens, so that one line shows what was understood. */
 static int walk(struct lpo_pull *q, struct lpo_str *out)
 {
-    struct lpo_pull_text text;
+    struct lpo_json_pull_text text;
     bool first = true, whole;
-    int c = lpo_pull_peek(q), rc;
+    int c = lpo_json_pull_peek(q), rc;
 
     if (c < 0)
         return c;
     if (c == '{' || c == '[') {
         lpo_str_addc(out, (char)c);
         q->p++;
-        while ((rc = c == '{' ? lpo_pull_member(q, &first, &text) : lpo_pull_item(q, &first)) > 0) {
+        while ((rc = c == '{' ? lpo_json_pull_member(q, &first, &text)
+                              : lpo_json_pull_item(q, &first)) > 0) {
             if (c == '{') {
                 lpo_str_addn(out, text.at, text.len);
                 lpo_str_addc(out, '=');
@@ -30,17 +31,17 @@ static int walk(struct lpo_pull *q, struct lpo_str *out)
         return rc;
     }
     if (c == '"') {
-        rc = lpo_pull_string(q, &text);
+        rc = lpo_json_pull_string(q, &text);
         lpo_str_addc(out, '\'');
         if (rc == 0)
-            rc = lpo_pull_unescape(&text, q->mode, out, NULL);
+            rc = lpo_json_pull_unescape(&text, q->mode, out, NULL);
         lpo_str_addc(out, '\'');
         return rc;
     }
-    rc = c == '-' || (c >= '0' && c <= '9') ? lpo_pull_number(q, &text, &whole)
-                                            : lpo_pull_word(q, &text);
+    rc = c == '-' || (c >= '0' && c <= '9') ? lpo_json_pull_number(q, &text, &whole)
+                                            : lpo_json_pull_word(q, &text);
     if (rc < 0 && c == '-') /* -inf */
-        rc = lpo_pull_word(q, &text);
+        rc = lpo_json_pull_word(q, &text);
     if (rc == 0)
         lpo_str_addn(out, text.at, text.len);
     lpo_str_addc(out, ' ');
@@ -112,12 +113,12 @@ static void check_skip(void **state)
 
     if (walk(&q, &out) != 0)
         return;
-    assert_int_equal(lpo_pull_skip(&s), 0);
+    assert_int_equal(lpo_json_pull_skip(&s), 0);
     assert_ptr_equal(s.p, q.p);
     for (size_t n = 0; n + 1 < len; n++) {
         struct lpo_pull cut = { .p = c->in, .end = c->in + n, .mode = c->mode };
 
-        assert_int_equal(lpo_pull_skip(&cut), LPO_PULL_MORE);
+        assert_int_equal(lpo_json_pull_skip(&cut), LPO_PULL_MORE);
     }
 }
 
@@ -140,33 +141,33 @@ static void skip_at_every_offset(void **state)
         lpo_str_add(&text, " tail ]}\"");
         q.p = text.at;
         q.end = text.at + text.len;
-        assert_int_equal(lpo_pull_skip(&q), 0);
+        assert_int_equal(lpo_json_pull_skip(&q), 0);
         assert_memory_equal(q.p, " tail", 5);
     }
 }
 
 static int sum_items(struct lpo_pull *q, void *ctx)
 {
-    struct lpo_pull_text text;
+    struct lpo_json_pull_text text;
     size_t *longest = ctx;
     bool first = true, whole;
-    int rc = lpo_pull_open(q, '[');
+    int rc = lpo_json_pull_open(q, '[');
 
     if (rc < 0)
         return rc;
-    rc = lpo_pull_item(q, &first);
+    rc = lpo_json_pull_item(q, &first);
     if (rc <= 0)
         return rc;
-    rc = lpo_pull_number(q, &text, &whole);
+    rc = lpo_json_pull_number(q, &text, &whole);
     if (rc < 0)
         return rc;
-    rc = lpo_pull_item(q, &first);
+    rc = lpo_json_pull_item(q, &first);
     if (rc <= 0)
         return rc;
-    rc = lpo_pull_string(q, &text);
+    rc = lpo_json_pull_string(q, &text);
     if (rc < 0)
         return rc;
-    rc = lpo_pull_item(q, &first);
+    rc = lpo_json_pull_item(q, &first);
     if (rc == 0 && text.len > *longest)
         *longest = text.len;
     return rc == 0 ? 1 : rc;
@@ -174,7 +175,7 @@ static int sum_items(struct lpo_pull *q, void *ctx)
 
 static int take_comma(struct lpo_pull *q, void *ctx)
 {
-    int c = lpo_pull_peek(q);
+    int c = lpo_json_pull_peek(q);
 
     (void)ctx;
     if (c == ',')
@@ -224,9 +225,9 @@ static void check_stream(void **state)
 
 static int take_number(struct lpo_pull *q, void *ctx)
 {
-    struct lpo_pull_text text;
+    struct lpo_json_pull_text text;
     bool whole;
-    int rc = lpo_pull_number(q, &text, &whole);
+    int rc = lpo_json_pull_number(q, &text, &whole);
 
     *(char *)ctx = rc == 0 ? text.at[0] : '?';
     return rc;

@@ -64,7 +64,7 @@ static void check_nearest(void **state)
 {
     static const char *const words[] = { "sections", "metrics", "set", "export", "md" };
     const struct nearest_case *c = *state;
-    const char *got = lpo_nearest(c->word, words, 5);
+    const char *got = lpo_str_nearest(c->word, words, 5);
 
     if (c->want)
         assert_string_equal(got, c->want);
@@ -91,7 +91,7 @@ static void check_utf8(void **state)
 {
     const struct utf8_case *c = *state;
 
-    assert_int_equal(lpo_utf8_valid(c->bytes, c->len, NULL), c->valid);
+    assert_int_equal(lpo_str_utf8_valid(c->bytes, c->len, NULL), c->valid);
 }
 
 static const struct duration_case {
@@ -112,7 +112,7 @@ static void check_duration(void **state)
     struct lpo_err err = { 0 };
     int64_t ns = 0;
 
-    assert_int_equal(lpo_duration_parse(c->text, &ns, &err), c->code);
+    assert_int_equal(lpo_units_parse_duration(c->text, &ns, &err), c->code);
     assert_int_equal(ns, c->want_ns);
 }
 
@@ -132,7 +132,7 @@ static void check_print(void **state)
     const struct print_case *c = *state;
     LPO_STR s = { 0 };
 
-    lpo_add_duration(&s, c->ns);
+    lpo_units_add_duration(&s, c->ns);
     assert_string_equal(lpo_str_text(&s), c->want);
 }
 
@@ -151,7 +151,7 @@ static void check_percent(void **state)
     const struct percent_case *c = *state;
     LPO_STR s = { 0 };
 
-    lpo_add_percent(&s, c->percent);
+    lpo_units_add_percent(&s, c->percent);
     assert_string_equal(lpo_str_text(&s), c->want);
 }
 

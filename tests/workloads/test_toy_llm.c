@@ -34,14 +34,14 @@ static int run_toy(const char *before, const char *words)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static struct lpo_text *slurp(const char *name)
+static struct lpo_file_text *slurp(const char *name)
 {
     LPO_STR path = { 0 };
-    struct lpo_text *t = NULL;
+    struct lpo_file_text *t = NULL;
     struct lpo_err err = { 0 };
 
     lpo_str_addf(&path, "%s/%s", dir, name);
-    if (lpo_text_read(path.at, &t, &err) < 0)
+    if (lpo_file_text_read(path.at, &t, &err) < 0)
         fail_msg("%s", lpo_err_cause(&err));
     return t;
 }
@@ -61,7 +61,7 @@ static const struct exit_case {
 static void exit_code(void **state)
 {
     const struct exit_case *c = *state;
-    LPO_AUTO(lpo_text) said = NULL;
+    LPO_AUTO(lpo_file_text) said = NULL;
 
     assert_int_equal(run_toy("", c->words), c->code);
     said = slurp("stderr");
@@ -78,7 +78,7 @@ static double at(const struct lpo_json *v, const char *path)
 static void metrics_hold_what_was_measured(void **state)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    LPO_AUTO(lpo_text) text = NULL;
+    LPO_AUTO(lpo_file_text) text = NULL;
     const struct lpo_json *m = NULL;
     int samples = 0;
     double sum = 0;
@@ -117,7 +117,7 @@ static void metrics_hold_what_was_measured(void **state)
 static void one_token_has_no_rate(void **state)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    LPO_AUTO(lpo_text) text = NULL;
+    LPO_AUTO(lpo_file_text) text = NULL;
     const struct lpo_json *m = NULL;
 
     (void)state;
@@ -146,8 +146,8 @@ static void predictions_are_the_same(void **state)
 {
     const struct same_case *c = *state;
     LPO_STR words = { 0 };
-    LPO_AUTO(lpo_text) one = NULL;
-    LPO_AUTO(lpo_text) two = NULL;
+    LPO_AUTO(lpo_file_text) one = NULL;
+    LPO_AUTO(lpo_file_text) two = NULL;
 
     lpo_str_addf(&words, "%s --predictions @/p", c->one);
     assert_int_equal(run_toy("", words.at), 0);
@@ -209,7 +209,7 @@ static int count_all(const char *text)
     return n;
 }
 
-static struct lpo_text *recorded(void)
+static struct lpo_file_text *recorded(void)
 {
     LPO_STR before = { 0 };
 
@@ -222,14 +222,14 @@ static struct lpo_text *recorded(void)
 static void range_is_visited(void **state)
 {
     const struct range_case *c = *state;
-    LPO_AUTO(lpo_text) log = recorded();
+    LPO_AUTO(lpo_file_text) log = recorded();
 
     assert_int_equal(count_lines(log->at, c->name), c->visits);
 }
 
 static void no_other_range(void **state)
 {
-    LPO_AUTO(lpo_text) log = recorded();
+    LPO_AUTO(lpo_file_text) log = recorded();
     int want = 0;
 
     (void)state;
@@ -241,9 +241,9 @@ static void no_other_range(void **state)
 static void model_folder_is_whole(void **state)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    LPO_AUTO(lpo_text) config = NULL;
-    LPO_AUTO(lpo_text) again = NULL;
-    LPO_AUTO(lpo_text) file = NULL;
+    LPO_AUTO(lpo_file_text) config = NULL;
+    LPO_AUTO(lpo_file_text) again = NULL;
+    LPO_AUTO(lpo_file_text) file = NULL;
     const struct lpo_json *head = NULL;
     uint64_t size = 0;
     size_t end = 0;

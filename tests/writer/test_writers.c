@@ -2,13 +2,13 @@
 
 #include "../unit.h"
 
-#include "report/doc.h"
-#include "writer/visible.h"
-#include "writer/writer.h"
+#include "report/doc/doc.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"
 #include "util/str.h"
+#include "writer/visible.h"
+#include "writer/writer.h"
 
 static const struct lpo_column columns[] = {
     { "name", "Name", LPO_CELL_TEXT, NULL },      { "n", "Launches", LPO_CELL_COUNT, NULL },
@@ -26,21 +26,21 @@ static struct lpo_doc *sample(void)
     lpo_doc_paragraph(doc, "It took %d ms.", 3);
     lpo_doc_fact_text(doc, "gpu", "GPU", "H200");
     lpo_doc_fact_ns(doc, "span", "Span", 1500000);
-    lpo_doc_fact_measure(doc, "peak", "Peak", lpo_unknown(), "FLOP/s");
+    lpo_doc_fact_measure(doc, "peak", "Peak", lpo_measure_unknown(), "FLOP/s");
     t = lpo_doc_table(doc, "kernels", "Kernels", columns, 7);
-    lpo_row_text(t, "a|b`c`<script>");
-    lpo_row_count(t, 1234567);
-    lpo_row_ns(t, 1234000);
-    lpo_row_bytes(t, 1536);
-    lpo_row_share(t, 1, 8);
-    lpo_row_measure(t, lpo_estimated(2e12));
-    lpo_row_flag(t, true);
-    lpo_row_tree(t, "=cmd()\n,x", 9, 2);
+    lpo_doc_row_text(t, "a|b`c`<script>");
+    lpo_doc_row_count(t, 1234567);
+    lpo_doc_row_ns(t, 1234000);
+    lpo_doc_row_bytes(t, 1536);
+    lpo_doc_row_share(t, 1, 8);
+    lpo_doc_row_measure(t, lpo_measure_estimated(2e12));
+    lpo_doc_row_flag(t, true);
+    lpo_doc_row_tree(t, "=cmd()\n,x", 9, 2);
     for (int i = 0; i < 3; i++)
-        lpo_row_unknown(t);
-    lpo_row_share(t, 1, 0);
-    lpo_row_unknown(t);
-    lpo_row_unknown(t);
+        lpo_doc_row_unknown(t);
+    lpo_doc_row_share(t, 1, 0);
+    lpo_doc_row_unknown(t);
+    lpo_doc_row_unknown(t);
     lpo_doc_note(doc, LPO_NOTE_WARNING, "lost %d records", 5);
     return doc;
 }
@@ -98,8 +98,8 @@ static void csv_marks_name_the_scope(void **state)
 
         lpo_doc_section(doc, "regions", scopes[i], 1);
         t = lpo_doc_table(doc, "rows", "", columns, 2);
-        lpo_row_text(t, "## encoder");
-        lpo_row_count(t, 1);
+        lpo_doc_row_text(t, "## encoder");
+        lpo_doc_row_count(t, 1);
     }
     lpo_writer_find("csv")->write(doc, &out);
     assert_string_equal(lpo_str_text(&out), want);
@@ -132,7 +132,7 @@ static void check_measure(void **state)
     LPO_STR out = { 0 };
 
     for (int i = 0; i < 4; i++)
-        lpo_row_measure(t, c->value);
+        lpo_doc_row_measure(t, c->value);
     lpo_writer_find("csv")->write(doc, &out);
     assert_string_equal(strchr(lpo_str_text(&out), '\n') + 1, c->want);
 }
@@ -161,10 +161,10 @@ static void perfetto_parses(void **state)
     LPO_STR out = { 0 };
 
     (void)state;
-    lpo_figure_lane(f, "GPU 0", "stream 7");
-    lpo_figure_lane(f, "process 1", "thread 1");
-    lpo_figure_lane(f, "GPU 0", "stream 8");
-    lpo_figure_span(f, 2, "k\"\n", 1234567, 1234999);
+    lpo_doc_figure_lane(f, "GPU 0", "stream 7");
+    lpo_doc_figure_lane(f, "process 1", "thread 1");
+    lpo_doc_figure_lane(f, "GPU 0", "stream 8");
+    lpo_doc_figure_span(f, 2, "k\"\n", 1234567, 1234999);
     lpo_writer_find("perfetto")->write(doc, &out);
     assert_int_equal(lpo_json_parse(a, out.at, out.len, &v, NULL), 0);
     assert_non_null(strstr(out.at, "\"pid\":1,\"tid\":3,\"ts\":1234.567,\"dur\":0.432}"));
@@ -192,7 +192,7 @@ static void check_visible(void **state)
     const struct visible_case *c = *state;
     LPO_STR out = { 0 };
 
-    lpo_str_add_visible(&out, c->text, strlen(c->text), c->max);
+    lpo_writer_add_visible(&out, c->text, strlen(c->text), c->max);
     assert_string_equal(lpo_str_text(&out), c->want);
 }
 

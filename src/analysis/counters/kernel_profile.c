@@ -9,9 +9,9 @@
 #include "util/arena.h"
 #include "util/err.h"
 
-enum lpo_bound lpo_bound_of(struct lpo_measure compute, struct lpo_measure memory)
+enum lpo_bound lpo_counters_bound_of(struct lpo_measure compute, struct lpo_measure memory)
 {
-    if (!lpo_known(compute) || !lpo_known(memory))
+    if (!lpo_measure_known(compute) || !lpo_measure_known(memory))
         return LPO_BOUND_UNKNOWN;
     if (compute.value < LPO_BOUND_LOW_PERCENT && memory.value < LPO_BOUND_LOW_PERCENT)
         return LPO_BOUND_LATENCY;
@@ -20,7 +20,7 @@ enum lpo_bound lpo_bound_of(struct lpo_measure compute, struct lpo_measure memor
     return compute.value > memory.value ? LPO_BOUND_COMPUTE : LPO_BOUND_MEMORY;
 }
 
-const char *lpo_bound_name(enum lpo_bound bound)
+const char *lpo_counters_bound_name(enum lpo_bound bound)
 {
     static const char *const names[] = { NULL, "latency", "balanced", "memory", "compute" };
 
@@ -28,7 +28,7 @@ const char *lpo_bound_name(enum lpo_bound bound)
 }
 
 /* The first of these metrics that was collected, in base units. */
-static struct lpo_measure metric_of(const struct lpo_trace *t, const struct lpo_work *w,
+static struct lpo_measure metric_of(const struct lpo_trace *t, const struct lpo_gpu_op *w,
                                     const char *const *names)
 {
     for (; w->metrics != LPO_NONE && *names; names++) {
@@ -38,14 +38,14 @@ static struct lpo_measure metric_of(const struct lpo_trace *t, const struct lpo_
         if (isnan(v))
             continue;
         if (t->metrics.at[m].unit != LPO_NONE)
-            v *= lpo_metric_unit_scale(lpo_trace_text(t, t->metrics.at[m].unit));
-        return lpo_measured(v);
+            v *= lpo_limits_unit_scale(lpo_trace_text(t, t->metrics.at[m].unit));
+        return lpo_measure_measured(v);
     }
-    return lpo_unknown();
+    return lpo_measure_unknown();
 }
 
 static struct lpo_kernel_profile profile_of(struct lpo_arena *a, const struct lpo_trace *t,
-                                            const struct lpo_work *w)
+                                            const struct lpo_gpu_op *w)
 {
     static const char *const compute[] = { "sm__throughput.avg.pct_of_peak_sustained_elapsed",
                                            NULL };
@@ -73,23 +73,23 @@ static struct lpo_kernel_profile profile_of(struct lpo_arena *a, const struct lp
         memcpy(p.block, t->shapes.at[w->shape].block, sizeof p.block);
     }
     if (!(w->flags & LPO_WORK_NO_LENGTH))
-        p.duration_ns = lpo_measured((double)lpo_work_ns(w));
-    p.bound = lpo_bound_of(p.compute_percent, p.memory_percent);
+        p.duration_ns = lpo_measure_measured((double)lpo_trace_gpu_op_ns(w));
+    p.bound = lpo_counters_bound_of(p.compute_percent, p.memory_percent);
     return p;
 }
 
-int lpo_kernel_profiles_read(struct lpo_arena *a, const char *path, struct lpo_kernel_profiles *out,
-                             struct lpo_err *err)
+int lpo_counters_kernel_profiles_read(struct lpo_arena *a, const char *path,
+                                      struct lpo_kernel_profiles *out, struct lpo_err *err)
 {
     LPO_AUTO(lpo_trace) t = lpo_trace_create();
     struct lpo_kernel_profiles got = { 0 };
 
     if (lpo_trace_read(path, t, err) < 0)
         return err->code;
-    got.at = lpo_arena_array(a, t->works.len + 1, sizeof *got.at);
-    for (size_t i = 0; i < t->works.len; i++)
-        if (t->works.at[i].kind == LPO_KERNEL)
-            got.at[got.len++] = profile_of(a, t, &t->works.at[i]);
+    got.at = lpo_arena_array(a, t->gpu_ops.len + 1, sizeof *got.at);
+    for (size_t i = 0; i < t->gpu_ops.len; i++)
+        if (t->gpu_ops.at[i].kind == LPO_KERNEL)
+            got.at[got.len++] = profile_of(a, t, &t->gpu_ops.at[i]);
     *out = got;
     return 0;
 }

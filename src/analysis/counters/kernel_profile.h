@@ -25,8 +25,9 @@ enum lpo_bound {
     LPO_BOUND_COMPUTE,
 };
 
-enum lpo_bound lpo_bound_of(struct lpo_measure compute_percent, struct lpo_measure memory_percent);
-const char *lpo_bound_name(enum lpo_bound bound); /* "memory", …; NULL when unknown */
+enum lpo_bound lpo_counters_bound_of(struct lpo_measure compute_percent,
+                                     struct lpo_measure memory_percent);
+const char *lpo_counters_bound_name(enum lpo_bound bound); /* "memory", …; NULL when unknown */
 
 /* One launch that ncu measured. */
 struct lpo_kernel_profile {
@@ -46,5 +47,5 @@ struct lpo_kernel_profiles {
 };
 
 /* Of a .ncu-rep or of ncu's CSV, raw or details page; the arena owns what it gives. */
-int lpo_kernel_profiles_read(struct lpo_arena *a, const char *path, struct lpo_kernel_profiles *out,
-                             struct lpo_err *err);
+int lpo_counters_kernel_profiles_read(struct lpo_arena *a, const char *path,
+                                      struct lpo_kernel_profiles *out, struct lpo_err *err);

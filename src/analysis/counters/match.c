@@ -9,7 +9,7 @@
 
 /* Works of the base trace in one queue, in the order of their launches. */
 struct queue {
-    LPO_VEC(uint32_t) works;
+    LPO_VEC(uint32_t) gpu_ops;
     size_t next;
 };
 
@@ -18,7 +18,7 @@ struct peers {
     int64_t median;
 };
 
-struct lpo_match {
+struct lpo_counters_match {
     const struct lpo_trace *base, *counters;
     bool by_linker;
     struct lpo_map *wanted;          /* shape keys that were measured */
@@ -30,8 +30,8 @@ struct lpo_match {
     LPO_VEC(struct peers) peers;
 };
 
-void lpo_match_name_key(const struct lpo_match *m, const struct lpo_trace *t,
-                        const struct lpo_work *w, struct lpo_str *key)
+void lpo_counters_match_name_key(const struct lpo_counters_match *m, const struct lpo_trace *t,
+                                 const struct lpo_gpu_op *w, struct lpo_str *key)
 {
     uint32_t id = m->by_linker && w->linker ? w->linker : w->name;
 
@@ -39,7 +39,7 @@ void lpo_match_name_key(const struct lpo_match *m, const struct lpo_trace *t,
     lpo_str_addn(key, lpo_trace_text(t, id), lpo_trace_text_len(t, id));
 }
 
-static void add_shape(const struct lpo_trace *t, const struct lpo_work *w, struct lpo_str *key)
+static void add_shape(const struct lpo_trace *t, const struct lpo_gpu_op *w, struct lpo_str *key)
 {
     uint32_t shape[6] = { 0 };
 
@@ -51,10 +51,10 @@ static void add_shape(const struct lpo_trace *t, const struct lpo_work *w, struc
     lpo_str_addn(key, (const char *)shape, sizeof shape);
 }
 
-void lpo_match_shape_key(const struct lpo_match *m, const struct lpo_trace *t,
-                         const struct lpo_work *w, struct lpo_str *key)
+void lpo_counters_match_shape_key(const struct lpo_counters_match *m, const struct lpo_trace *t,
+                                  const struct lpo_gpu_op *w, struct lpo_str *key)
 {
-    lpo_match_name_key(m, t, w, key);
+    lpo_counters_match_name_key(m, t, w, key);
     add_shape(t, w, key);
 }
 
@@ -72,7 +72,8 @@ static void add_function(struct lpo_str *key, const char *name, size_t len)
     lpo_str_addn(key, name + from, n - from);
 }
 
-void lpo_match_family_key(const struct lpo_trace *t, const struct lpo_work *w, struct lpo_str *key)
+void lpo_counters_match_family_key(const struct lpo_trace *t, const struct lpo_gpu_op *w,
+                                   struct lpo_str *key)
 {
     lpo_str_clear(key);
     add_function(key, lpo_trace_text(t, w->name), lpo_trace_text_len(t, w->name));
@@ -80,7 +81,7 @@ void lpo_match_family_key(const struct lpo_trace *t, const struct lpo_work *w, s
 }
 
 /* The ranges around the launch, as the source noted them. */
-static void add_path(const struct lpo_trace *t, const struct lpo_work *w, struct lpo_str *key)
+static void add_path(const struct lpo_trace *t, const struct lpo_gpu_op *w, struct lpo_str *key)
 {
     uint32_t stack = w->stack;
 
@@ -111,7 +112,8 @@ static void fold_digits(struct lpo_str *path)
     path->len = n;
 }
 
-static struct queue *queue_at(struct lpo_match *m, struct lpo_map *map, const struct lpo_str *key)
+static struct queue *queue_at(struct lpo_counters_match *m, struct lpo_map *map,
+                              const struct lpo_str *key)
 {
     bool fresh;
     uint64_t *slot = lpo_map_put(map, key->at, key->len, &fresh);
@@ -126,7 +128,7 @@ static struct queue *queue_at(struct lpo_match *m, struct lpo_map *map, const st
 /* A launch and its moment: traces hold works in the order of their completion. */
 struct moment {
     int64_t launched, started;
-    uint32_t work;
+    uint32_t gpu_op;
 };
 
 static int by_moment(const void *x, const void *y)
@@ -140,11 +142,11 @@ static int by_moment(const void *x, const void *y)
 
 static struct moment *kernels_in_order(const struct lpo_trace *t, size_t *count)
 {
-    struct moment *at = lpo_xcalloc(t->works.len + 1, sizeof *at);
+    struct moment *at = lpo_xcalloc(t->gpu_ops.len + 1, sizeof *at);
 
     *count = 0;
-    for (size_t i = 0; i < t->works.len; i++) {
-        const struct lpo_work *w = &t->works.at[i];
+    for (size_t i = 0; i < t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *w = &t->gpu_ops.at[i];
 
         if (w->kind == LPO_KERNEL)
             at[(*count)++] =
@@ -156,28 +158,28 @@ static struct moment *kernels_in_order(const struct lpo_trace *t, size_t *count)
     return at;
 }
 
-static void fill_queues(struct lpo_match *m)
+static void fill_queues(struct lpo_counters_match *m)
 {
     LPO_STR key = { 0 };
     size_t count;
     struct moment *order = kernels_in_order(m->base, &count);
 
-    for (size_t i = 0; i < m->counters->works.len; i++) {
-        lpo_match_shape_key(m, m->counters, &m->counters->works.at[i], &key);
+    for (size_t i = 0; i < m->counters->gpu_ops.len; i++) {
+        lpo_counters_match_shape_key(m, m->counters, &m->counters->gpu_ops.at[i], &key);
         lpo_map_put(m->wanted, key.at, key.len, NULL);
     }
     for (size_t i = 0; i < count; i++) {
-        const struct lpo_work *w = &m->base->works.at[order[i].work];
+        const struct lpo_gpu_op *w = &m->base->gpu_ops.at[order[i].gpu_op];
         struct queue *q;
 
-        lpo_match_shape_key(m, m->base, w, &key);
+        lpo_counters_match_shape_key(m, m->base, w, &key);
         if (!lpo_map_find(m->wanted, key.at, key.len))
             continue;
         q = queue_at(m, m->any, &key);
-        lpo_vec_push(&q->works, order[i].work);
+        lpo_vec_push(&q->gpu_ops, order[i].gpu_op);
         add_path(m->base, w, &key);
         q = queue_at(m, m->with_path, &key);
-        lpo_vec_push(&q->works, order[i].work);
+        lpo_vec_push(&q->gpu_ops, order[i].gpu_op);
     }
     free(order);
 }
@@ -189,7 +191,7 @@ static int by_ns(const void *x, const void *y)
     return p < q ? -1 : p > q;
 }
 
-static void add_peer(struct lpo_match *m, uint32_t work, const struct lpo_str *key)
+static void add_peer(struct lpo_counters_match *m, uint32_t gpu_op, const struct lpo_str *key)
 {
     bool fresh;
     uint64_t *slot = lpo_map_put(m->places, key->at, key->len, &fresh);
@@ -198,8 +200,8 @@ static void add_peer(struct lpo_match *m, uint32_t work, const struct lpo_str *k
         *slot = m->peers.len;
         lpo_vec_push(&m->peers, (struct peers){ 0 });
     }
-    m->peers_of[work] = (uint32_t)*slot;
-    lpo_vec_push(&m->peers.at[*slot].ns, lpo_work_ns(&m->base->works.at[work]));
+    m->peers_of[gpu_op] = (uint32_t)*slot;
+    lpo_vec_push(&m->peers.at[*slot].ns, lpo_trace_gpu_op_ns(&m->base->gpu_ops.at[gpu_op]));
 }
 
 /* How often this configuration came since the path last changed; the counts die with the path. */
@@ -221,7 +223,7 @@ static uint32_t next_ordinal(struct ordinals *o, const struct lpo_str *path,
     return (uint32_t)(*lpo_map_put(o->seen, shape->at, shape->len, NULL))++;
 }
 
-static void group_peers(struct lpo_match *m)
+static void group_peers(struct lpo_counters_match *m)
 {
     LPO_STR path = { 0 };
     LPO_STR key = { 0 };
@@ -230,17 +232,17 @@ static void group_peers(struct lpo_match *m)
     struct moment *order = kernels_in_order(m->base, &count);
 
     for (size_t i = 0; i < count; i++) {
-        const struct lpo_work *w = &m->base->works.at[order[i].work];
+        const struct lpo_gpu_op *w = &m->base->gpu_ops.at[order[i].gpu_op];
         uint32_t ordinal;
 
         lpo_str_clear(&path);
         add_path(m->base, w, &path);
-        lpo_match_shape_key(m, m->base, w, &key);
+        lpo_counters_match_shape_key(m, m->base, w, &key);
         ordinal = next_ordinal(&o, &path, &key);
         fold_digits(&path);
         lpo_str_addn(&key, lpo_str_text(&path), path.len);
         lpo_str_addn(&key, (const char *)&ordinal, sizeof ordinal);
-        add_peer(m, order[i].work, &key);
+        add_peer(m, order[i].gpu_op, &key);
     }
     for (size_t i = 0; i < m->peers.len; i++) {
         struct peers *p = &m->peers.at[i];
@@ -253,32 +255,33 @@ static void group_peers(struct lpo_match *m)
     free(order);
 }
 
-struct lpo_match *lpo_match_create(const struct lpo_trace *base, const struct lpo_trace *counters)
+struct lpo_counters_match *lpo_counters_match_create(const struct lpo_trace *base,
+                                                     const struct lpo_trace *counters)
 {
-    struct lpo_match *m = lpo_xcalloc(1, sizeof *m);
+    struct lpo_counters_match *m = lpo_xcalloc(1, sizeof *m);
 
     m->base = base;
     m->counters = counters;
     m->wanted = lpo_map_create();
     m->with_path = lpo_map_create();
     m->any = lpo_map_create();
-    m->taken = lpo_xcalloc(base->works.len, sizeof *m->taken);
-    for (size_t i = 0; i < counters->works.len; i++)
-        m->by_linker |= counters->works.at[i].linker != 0;
+    m->taken = lpo_xcalloc(base->gpu_ops.len, sizeof *m->taken);
+    for (size_t i = 0; i < counters->gpu_ops.len; i++)
+        m->by_linker |= counters->gpu_ops.at[i].linker != 0;
     m->places = lpo_map_create();
-    m->peers_of = lpo_xmalloc((base->works.len + 1) * sizeof *m->peers_of);
-    memset(m->peers_of, 0xff, (base->works.len + 1) * sizeof *m->peers_of);
+    m->peers_of = lpo_xmalloc((base->gpu_ops.len + 1) * sizeof *m->peers_of);
+    memset(m->peers_of, 0xff, (base->gpu_ops.len + 1) * sizeof *m->peers_of);
     fill_queues(m);
     group_peers(m);
     return m;
 }
 
-void lpo_match_destroy(struct lpo_match *m)
+void lpo_counters_match_destroy(struct lpo_counters_match *m)
 {
     if (!m)
         return;
     for (size_t i = 0; i < m->queues.len; i++)
-        lpo_vec_free(&m->queues.at[i].works);
+        lpo_vec_free(&m->queues.at[i].gpu_ops);
     lpo_vec_free(&m->queues);
     lpo_map_destroy(m->wanted);
     lpo_map_destroy(m->with_path);
@@ -292,13 +295,14 @@ void lpo_match_destroy(struct lpo_match *m)
     free(m);
 }
 
-static uint32_t take_from(struct lpo_match *m, struct lpo_map *map, const struct lpo_str *key)
+static uint32_t take_from(struct lpo_counters_match *m, struct lpo_map *map,
+                          const struct lpo_str *key)
 {
     const uint64_t *slot = lpo_map_find(map, key->at, key->len);
     struct queue *q = slot ? &m->queues.at[*slot] : NULL;
 
-    while (q && q->next < q->works.len) {
-        uint32_t i = q->works.at[q->next++];
+    while (q && q->next < q->gpu_ops.len) {
+        uint32_t i = q->gpu_ops.at[q->next++];
 
         if (!m->taken[i]) {
             m->taken[i] = true;
@@ -308,26 +312,26 @@ static uint32_t take_from(struct lpo_match *m, struct lpo_map *map, const struct
     return LPO_NONE;
 }
 
-uint32_t lpo_match_take(struct lpo_match *m, const struct lpo_work *reading)
+uint32_t lpo_counters_match_take(struct lpo_counters_match *m, const struct lpo_gpu_op *reading)
 {
     LPO_STR key = { 0 };
     uint32_t found;
 
-    lpo_match_shape_key(m, m->counters, reading, &key);
+    lpo_counters_match_shape_key(m, m->counters, reading, &key);
     add_path(m->counters, reading, &key);
     found = take_from(m, m->with_path, &key);
     if (found != LPO_NONE)
         return found;
-    lpo_match_shape_key(m, m->counters, reading, &key);
+    lpo_counters_match_shape_key(m, m->counters, reading, &key);
     return take_from(m, m->any, &key);
 }
 
-uint32_t lpo_match_peers(const struct lpo_match *m, uint32_t work)
+uint32_t lpo_counters_match_peers(const struct lpo_counters_match *m, uint32_t gpu_op)
 {
-    return m->peers_of[work];
+    return m->peers_of[gpu_op];
 }
 
-int64_t lpo_match_peers_ns(const struct lpo_match *m, uint32_t peers)
+int64_t lpo_counters_match_peers_ns(const struct lpo_counters_match *m, uint32_t peers)
 {
     return m->peers.at[peers].median;
 }

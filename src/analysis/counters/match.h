@@ -11,28 +11,30 @@
 
 struct lpo_str;
 struct lpo_trace;
-struct lpo_work;
-struct lpo_match;
+struct lpo_gpu_op;
+struct lpo_counters_match;
 
 /* Borrows both traces. */
-struct lpo_match *lpo_match_create(const struct lpo_trace *base, const struct lpo_trace *counters);
-void lpo_match_destroy(struct lpo_match *m); /* NULL is fine */
-LPO_AUTO_DEFINE(lpo_match);
+struct lpo_counters_match *lpo_counters_match_create(const struct lpo_trace *base,
+                                                     const struct lpo_trace *counters);
+void lpo_counters_match_destroy(struct lpo_counters_match *m); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_counters_match);
 
 /* The key of a work's configuration, or of its kernel, in `t`; replaces what is in `key`. */
-void lpo_match_shape_key(const struct lpo_match *m, const struct lpo_trace *t,
-                         const struct lpo_work *w, struct lpo_str *key);
-void lpo_match_name_key(const struct lpo_match *m, const struct lpo_trace *t,
-                        const struct lpo_work *w, struct lpo_str *key);
+void lpo_counters_match_shape_key(const struct lpo_counters_match *m, const struct lpo_trace *t,
+                                  const struct lpo_gpu_op *w, struct lpo_str *key);
+void lpo_counters_match_name_key(const struct lpo_counters_match *m, const struct lpo_trace *t,
+                                 const struct lpo_gpu_op *w, struct lpo_str *key);
 /* The same for the kernel's template (its bare function name) and configuration. */
-void lpo_match_family_key(const struct lpo_trace *t, const struct lpo_work *w, struct lpo_str *key);
+void lpo_counters_match_family_key(const struct lpo_trace *t, const struct lpo_gpu_op *w,
+                                   struct lpo_str *key);
 
 /* The work of the base trace that `reading` measured; each is given once. LPO_NONE: none left. */
-uint32_t lpo_match_take(struct lpo_match *m, const struct lpo_work *reading);
+uint32_t lpo_counters_match_take(struct lpo_counters_match *m, const struct lpo_gpu_op *reading);
 
 /* Peers: kernels of the base trace with one configuration at one place of the program, that is the
  * nth of their kind since the path last changed, on paths that differ in numbers only ("layer3",
  * "layer7"). They do the same work. LPO_NONE for what is no kernel. */
-uint32_t lpo_match_peers(const struct lpo_match *m, uint32_t work);
+uint32_t lpo_counters_match_peers(const struct lpo_counters_match *m, uint32_t gpu_op);
 /* The median time of a group of peers, free of the odd slow launch. */
-int64_t lpo_match_peers_ns(const struct lpo_match *m, uint32_t peers);
+int64_t lpo_counters_match_peers_ns(const struct lpo_counters_match *m, uint32_t peers);

@@ -4,20 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/metric_rules.h"
 #include "analysis/counters/match.h"
+#include "trace/metric_rules.h"
 #include "trace/trace.h"
 #include "util/map.h"
 #include "util/str.h"
 
 /* Within this factor of the measured time a launch counts as the same work. */
-static const double same_work = 1.25;
+static const double same_gpu_op = 1.25;
 /* Beyond it, proportions are rounded to steps of this size, so that launches can share rows. */
 static const double step = 1.01;
 
 /* How much of a reading a launch is: of its work, and of its time. */
 struct scale {
-    double work, time;
+    double gpu_op, time;
 };
 
 /* What was measured of one configuration, or of one kernel in all its configurations. */
@@ -32,7 +32,7 @@ struct config {
 struct overlay {
     struct lpo_trace *base;
     const struct lpo_trace *counters;
-    struct lpo_match *match;
+    struct lpo_counters_match *match;
     size_t nmetrics;
     uint32_t *column, *sd_column; /* metric of counters -> columns of base */
     bool *timed;                  /* metric of counters: it counts time or cycles */
@@ -54,7 +54,7 @@ static struct config *config_at(struct overlay *o, struct lpo_map *map, const st
     return &o->configs.at[*slot];
 }
 
-static double threads_of(const struct lpo_trace *t, const struct lpo_work *w)
+static double threads_of(const struct lpo_trace *t, const struct lpo_gpu_op *w)
 {
     const struct lpo_shape *s = w->shape == LPO_NONE ? NULL : &t->shapes.at[w->shape];
 
@@ -63,7 +63,7 @@ static double threads_of(const struct lpo_trace *t, const struct lpo_work *w)
              : 0;
 }
 
-static void add_reading(struct overlay *o, struct config *c, const struct lpo_work *w, double ns)
+static void add_reading(struct overlay *o, struct config *c, const struct lpo_gpu_op *w, double ns)
 {
     c->readings++;
     c->ns += ns;
@@ -80,7 +80,7 @@ static void add_reading(struct overlay *o, struct config *c, const struct lpo_wo
 }
 
 /* A row with the values of this very launch. */
-static uint32_t exact_row(struct overlay *o, const struct lpo_work *reading)
+static uint32_t exact_row(struct overlay *o, const struct lpo_gpu_op *reading)
 {
     uint32_t row = lpo_trace_metric_row(o->base);
 
@@ -100,31 +100,31 @@ static void gather(struct overlay *o, struct lpo_overlay *out)
 {
     LPO_STR key = { 0 };
 
-    for (size_t i = 0; i < o->counters->works.len; i++) {
-        const struct lpo_work *reading = &o->counters->works.at[i];
-        int64_t ns = lpo_work_ns(reading);
+    for (size_t i = 0; i < o->counters->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *reading = &o->counters->gpu_ops.at[i];
+        int64_t ns = lpo_trace_gpu_op_ns(reading);
         uint32_t same;
 
         if (reading->kind != LPO_KERNEL || reading->metrics == LPO_NONE)
             continue;
         out->readings++;
-        same = lpo_match_take(o->match, reading);
+        same = lpo_counters_match_take(o->match, reading);
         if (same != LPO_NONE) {
-            struct lpo_work *w = &o->base->works.at[same];
-            uint32_t peers = lpo_match_peers(o->match, same);
+            struct lpo_gpu_op *w = &o->base->gpu_ops.at[same];
+            uint32_t peers = lpo_counters_match_peers(o->match, same);
 
-            ns = lpo_match_peers_ns(o->match, peers);
+            ns = lpo_counters_match_peers_ns(o->match, peers);
             w->metrics = exact_row(o, reading);
             out->measured++;
-            out->measured_ns += lpo_work_ns(w);
+            out->measured_ns += lpo_trace_gpu_op_ns(w);
             peers_key(peers, &key);
             add_reading(o, config_at(o, o->peers, &key), reading, (double)ns);
         }
-        lpo_match_shape_key(o->match, o->counters, reading, &key);
+        lpo_counters_match_shape_key(o->match, o->counters, reading, &key);
         add_reading(o, config_at(o, o->shapes, &key), reading, (double)ns);
-        lpo_match_name_key(o->match, o->counters, reading, &key);
+        lpo_counters_match_name_key(o->match, o->counters, reading, &key);
         add_reading(o, config_at(o, o->names, &key), reading, (double)ns);
-        lpo_match_family_key(o->counters, reading, &key);
+        lpo_counters_match_family_key(o->counters, reading, &key);
         add_reading(o, config_at(o, o->families, &key), reading, (double)ns);
     }
     out->configs = lpo_map_count(o->shapes);
@@ -196,7 +196,7 @@ static double by_time(const struct config *c, int64_t ns)
 {
     double mean = c->ns / c->readings, r = mean > 0 ? (double)ns / mean : 1;
 
-    return r < same_work && r > 1 / same_work ? 1 : rounded(r);
+    return r < same_gpu_op && r > 1 / same_gpu_op ? 1 : rounded(r);
 }
 
 /* Of another configuration: by its threads. The time of a small launch is the launch itself, and
@@ -226,7 +226,7 @@ static uint32_t shared_row(struct overlay *o, const struct config *c, struct sca
     for (size_t m = 0; m < o->nmetrics; m++) {
         double by = o->counters->metrics.at[m].combine != LPO_SUM ? 1
                     : o->timed[m]                                 ? scale.time
-                                                                  : scale.work;
+                                                                  : scale.gpu_op;
 
         if (c->count[m] == 0)
             continue;
@@ -246,40 +246,40 @@ static const struct config *find(const struct overlay *o, const struct lpo_map *
 }
 
 /* A share of a CUDA graph's time is no sign that the kernel had more or less to do. */
-static double time_scale(const struct overlay *o, const struct config *c, const struct lpo_work *w,
-                         uint32_t peers)
+static double time_scale(const struct overlay *o, const struct config *c,
+                         const struct lpo_gpu_op *w, uint32_t peers)
 {
-    return w->flags & LPO_WORK_SHARE ? 1 : by_time(c, lpo_match_peers_ns(o->match, peers));
+    return w->flags & LPO_WORK_SHARE ? 1 : by_time(c, lpo_counters_match_peers_ns(o->match, peers));
 }
 
 /* Who speaks for this launch: a peer, its configuration, its kernel; NULL: nobody. `scale` tells
  * how much of it. */
-static const struct config *speaker(struct overlay *o, uint32_t work, struct lpo_str *key,
+static const struct config *speaker(struct overlay *o, uint32_t gpu_op, struct lpo_str *key,
                                     struct lpo_overlay *out, struct scale *scale)
 {
-    uint32_t peers = lpo_match_peers(o->match, work);
-    const struct lpo_work *w = &o->base->works.at[work];
-    int64_t ns = lpo_work_ns(w);
+    uint32_t peers = lpo_counters_match_peers(o->match, gpu_op);
+    const struct lpo_gpu_op *w = &o->base->gpu_ops.at[gpu_op];
+    int64_t ns = lpo_trace_gpu_op_ns(w);
     const struct config *c;
 
     peers_key(peers, key);
     c = find(o, o->peers, key);
     out->by_peers += c != NULL;
     if (!c) {
-        lpo_match_shape_key(o->match, o->base, w, key);
+        lpo_counters_match_shape_key(o->match, o->base, w, key);
         c = find(o, o->shapes, key);
     }
     if (c) {
         out->by_shape++;
         out->by_shape_ns += ns;
         scale->time = time_scale(o, c, w, peers);
-        scale->work = scale->time;
+        scale->gpu_op = scale->time;
         return c;
     }
-    lpo_match_name_key(o->match, o->base, w, key);
+    lpo_counters_match_name_key(o->match, o->base, w, key);
     c = find(o, o->names, key);
     if (!c) {
-        lpo_match_family_key(o->base, w, key);
+        lpo_counters_match_family_key(o->base, w, key);
         c = find(o, o->families, key);
     }
     if (!c)
@@ -287,21 +287,21 @@ static const struct config *speaker(struct overlay *o, uint32_t work, struct lpo
     out->by_name++;
     out->by_name_ns += ns;
     scale->time = time_scale(o, c, w, peers);
-    scale->work = by_threads(c, threads_of(o->base, w));
+    scale->gpu_op = by_threads(c, threads_of(o->base, w));
     return c;
 }
 
-static void cover(struct overlay *o, uint32_t work, struct lpo_str *key, struct lpo_overlay *out)
+static void cover(struct overlay *o, uint32_t gpu_op, struct lpo_str *key, struct lpo_overlay *out)
 {
-    struct lpo_work *w = &o->base->works.at[work];
+    struct lpo_gpu_op *w = &o->base->gpu_ops.at[gpu_op];
     struct scale scale = { 1, 1 };
-    const struct config *c = speaker(o, work, key, out, &scale);
+    const struct config *c = speaker(o, gpu_op, key, out, &scale);
 
     out->launches++;
-    out->ns += lpo_work_ns(w);
+    out->ns += lpo_trace_gpu_op_ns(w);
     if (!c) {
         out->uncovered++;
-        out->uncovered_ns += lpo_work_ns(w);
+        out->uncovered_ns += lpo_trace_gpu_op_ns(w);
     } else if (w->metrics == LPO_NONE) {
         w->metrics = shared_row(o, c, scale);
         w->flags |= LPO_WORK_ESTIMATED;
@@ -321,13 +321,13 @@ static void release(struct overlay *o)
     lpo_map_destroy(o->names);
     lpo_map_destroy(o->families);
     lpo_map_destroy(o->rows);
-    lpo_match_destroy(o->match);
+    lpo_counters_match_destroy(o->match);
     free(o->column);
     free(o->sd_column);
     free(o->timed);
 }
 
-struct lpo_overlay lpo_trace_overlay(struct lpo_trace *base, const struct lpo_trace *counters)
+struct lpo_overlay lpo_counters_overlay(struct lpo_trace *base, const struct lpo_trace *counters)
 {
     struct overlay o = { .base = base, .counters = counters };
     struct lpo_overlay out = { 0 };
@@ -338,12 +338,12 @@ struct lpo_overlay lpo_trace_overlay(struct lpo_trace *base, const struct lpo_tr
     o.names = lpo_map_create();
     o.families = lpo_map_create();
     o.rows = lpo_map_create();
-    o.match = lpo_match_create(base, counters);
+    o.match = lpo_counters_match_create(base, counters);
     make_columns(&o);
     gather(&o, &out);
     make_sd_columns(&o);
-    for (size_t i = 0; i < base->works.len; i++)
-        if (base->works.at[i].kind == LPO_KERNEL)
+    for (size_t i = 0; i < base->gpu_ops.len; i++)
+        if (base->gpu_ops.at[i].kind == LPO_KERNEL)
             cover(&o, (uint32_t)i, &key, &out);
     release(&o);
     return out;

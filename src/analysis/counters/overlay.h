@@ -1,4 +1,5 @@
-/* analysis/counters/overlay.h - hardware counters of a few launches laid over a trace of all of them.
+/* analysis/counters/overlay.h - hardware counters of a few launches laid over a trace of all of
+ * them.
  *
  * ncu measures the first launches of each distinct (kernel, grid, block); every launch of that
  * configuration in the base trace gets its values. Counts and times stay the base's own, exact.
@@ -32,4 +33,4 @@ struct lpo_overlay {
 /* Adds metric rows to `base` and points its kernels at them; sets LPO_WORK_ESTIMATED on all but
  * the measured ones. Where a configuration was measured several times the standard deviation is
  * added as the metric "<name>:sd". Returns what was covered. */
-struct lpo_overlay lpo_trace_overlay(struct lpo_trace *base, const struct lpo_trace *counters);
+struct lpo_overlay lpo_counters_overlay(struct lpo_trace *base, const struct lpo_trace *counters);

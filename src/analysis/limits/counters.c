@@ -21,7 +21,7 @@ static const struct {
     { "smsp__sass_thread_inst_executed_op_dfma_pred_on.sum", 2 },
 };
 
-double lpo_metric_unit_scale(const char *unit)
+double lpo_limits_unit_scale(const char *unit)
 {
     static const struct {
         const char *unit;
@@ -35,7 +35,7 @@ double lpo_metric_unit_scale(const char *unit)
         if (strcmp(unit, times[i].unit) == 0)
             return times[i].scale;
     at = *unit ? strchr(prefixes, *unit) : NULL;
-    if (at && (lpo_starts(unit + 1, "byte") || lpo_starts(unit + 1, "hz")))
+    if (at && (lpo_str_starts(unit + 1, "byte") || lpo_str_starts(unit + 1, "hz")))
         return pow(1000, (double)(at - prefixes + 1));
     return 1;
 }
@@ -45,9 +45,9 @@ static double value_at(const struct lpo_trace *t, const struct lpo_metric_sum *r
 {
     const struct lpo_metric *metric = &t->metrics.at[m];
     double scale =
-        metric->unit == LPO_NONE ? 1 : lpo_metric_unit_scale(lpo_trace_text(t, metric->unit));
+        metric->unit == LPO_NONE ? 1 : lpo_limits_unit_scale(lpo_trace_text(t, metric->unit));
 
-    return lpo_metric_value(metric->combine, &row[m]) * scale;
+    return lpo_region_metric_value(metric->combine, &row[m]) * scale;
 }
 
 static double value_of(const struct lpo_trace *t, const struct lpo_metric_sum *row,
@@ -65,20 +65,20 @@ static struct lpo_measure first_of(const struct lpo_trace *t, const struct lpo_m
         double v = value_of(t, row, *names);
 
         if (!isnan(v))
-            return lpo_estimated(v); /* a mean over kernels, or of representatives */
+            return lpo_measure_estimated(v); /* a mean over kernels, or of representatives */
     }
-    return lpo_unknown();
+    return lpo_measure_unknown();
 }
 
 /* "sm__ops_path_tensor_src_bf16_dst_fp32.sum" sums over every instruction that multiplies bf16; a
  * known product of 512 x 1024 x 32000 counted 33,554,432,000: two for a multiply-add. Some formats
  * are told only apart, dense and sparse; of those the dense ones are taken. */
-bool lpo_is_tensor_ops(const struct lpo_trace *t, const char *metric)
+bool lpo_limits_is_tensor_ops(const struct lpo_trace *t, const char *metric)
 {
     const char *suffix = strstr(metric, "_sparsity_off.sum");
     char whole[128];
 
-    if (!lpo_starts(metric, "sm__ops_path_tensor_src_") || !lpo_ends(metric, ".sum"))
+    if (!lpo_str_starts(metric, "sm__ops_path_tensor_src_") || !lpo_str_ends(metric, ".sum"))
         return false;
     if (!suffix)
         return strstr(metric, "_sparsity_") == NULL;
@@ -117,7 +117,7 @@ static struct lpo_measure count_flops(const struct lpo_trace *t, const struct lp
     for (uint32_t m = 0; m < t->metrics.len; m++) {
         double v;
 
-        if (!lpo_is_tensor_ops(t, lpo_trace_text(t, t->metrics.at[m].name)))
+        if (!lpo_limits_is_tensor_ops(t, lpo_trace_text(t, t->metrics.at[m].name)))
             continue;
         v = value_at(t, row, m);
         if (!isnan(v)) {
@@ -125,10 +125,11 @@ static struct lpo_measure count_flops(const struct lpo_trace *t, const struct lp
             known = true;
         }
     }
-    return known ? lpo_estimated(sum) : lpo_unknown();
+    return known ? lpo_measure_estimated(sum) : lpo_measure_unknown();
 }
 
-struct lpo_counters lpo_counters_of(const struct lpo_trace *t, const struct lpo_metric_sum *row)
+struct lpo_counters lpo_limits_counters_of(const struct lpo_trace *t,
+                                           const struct lpo_metric_sum *row)
 {
     static const char *const sm[] = { "sm__throughput.avg.pct_of_peak_sustained_elapsed", NULL };
     static const char *const dram[] = { "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
@@ -145,22 +146,22 @@ struct lpo_counters lpo_counters_of(const struct lpo_trace *t, const struct lpo_
     c.dram_percent = first_of(t, row, dram);
     c.occupancy_percent = first_of(t, row, warps);
     c.dram_bytes = first_of(t, row, bytes);
-    if (!lpo_known(c.dram_bytes)) {
+    if (!lpo_measure_known(c.dram_bytes)) {
         double rate = value_of(t, row, "dram__bytes.sum.per_second");
 
         if (!isnan(rate) && !isnan(seconds))
-            c.dram_bytes = lpo_estimated(rate * seconds);
+            c.dram_bytes = lpo_measure_estimated(rate * seconds);
     }
     c.flops = count_flops(t, row, seconds);
     return c;
 }
 
-struct lpo_counters lpo_region_counters(const struct lpo_scope *scope,
-                                        const struct lpo_region_row *row)
+struct lpo_counters lpo_limits_region_counters(const struct lpo_region_scope *scope,
+                                               const struct lpo_region_row *row)
 {
     const struct lpo_trace *t = scope->cells->tree->trace;
 
     if (row->metrics == LPO_NONE || t->metrics.len == 0)
         return (struct lpo_counters){ 0 };
-    return lpo_counters_of(t, &scope->metric_sums.at[(size_t)row->metrics * t->metrics.len]);
+    return lpo_limits_counters_of(t, &scope->metric_sums.at[(size_t)row->metrics * t->metrics.len]);
 }

@@ -8,17 +8,18 @@
 
 struct lpo_metric_sum;
 struct lpo_region_row;
-struct lpo_scope;
+struct lpo_region_scope;
 struct lpo_trace;
 
 /* `row` holds a sum for each metric of the trace. */
-struct lpo_counters lpo_counters_of(const struct lpo_trace *t, const struct lpo_metric_sum *row);
+struct lpo_counters lpo_limits_counters_of(const struct lpo_trace *t,
+                                           const struct lpo_metric_sum *row);
 
-struct lpo_counters lpo_region_counters(const struct lpo_scope *scope,
-                                        const struct lpo_region_row *row);
+struct lpo_counters lpo_limits_region_counters(const struct lpo_region_scope *scope,
+                                               const struct lpo_region_row *row);
 
 /* What one unit of a metric is in base units: "Gbyte/s" 1e9, "us" 1e-6, "%" 1. */
-double lpo_metric_unit_scale(const char *unit);
+double lpo_limits_unit_scale(const char *unit);
 
 /* Does this metric count tensor operations, each once? */
-bool lpo_is_tensor_ops(const struct lpo_trace *t, const char *metric);
+bool lpo_limits_is_tensor_ops(const struct lpo_trace *t, const char *metric);

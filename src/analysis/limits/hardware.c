@@ -2,12 +2,12 @@
 
 #include <string.h>
 
-#include "hydra/node.h"
+#include "analysis/analysis.h"
 #include "gpu/read_hardware.h"
 #include "gpu/run_hardware.h"
-#include "analysis/analysis.h"
-#include "rundir/rundir.h"
+#include "hydra/node.h"
 #include "run/install.h"
+#include "rundir/rundir.h"
 #include "trace/names.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -24,21 +24,21 @@ static bool names_an_entry(const char *name)
     return true;
 }
 
-static bool of_config(const struct lpo_run_data *d, const char *const *dirs,
-                      struct lpo_hardware *out)
+static bool of_config(const struct lpo_rundir *d, const char *const *dirs, struct lpo_hardware *out)
 {
-    const char *name = lpo_conf_text(d->config, "pipeline.static_analysis.hardware", "auto");
+    const char *name = lpo_node_conf_text(d->config, "pipeline.static_analysis.hardware", "auto");
     struct lpo_err ignored = { 0 }; /* the entry may not be on this machine */
 
-    return names_an_entry(name) && lpo_hardware_read(d->arena, dirs, name, out, &ignored) == 0;
+    return names_an_entry(name) && lpo_gpu_hardware_read(d->arena, dirs, name, out, &ignored) == 0;
 }
 
 static bool of_device(struct lpo_arena *a, const struct lpo_trace *t, const struct lpo_device *g,
                       const char *const *dirs, struct lpo_hardware *out)
 {
     struct lpo_gpu_attributes gpu = {
-        .name = g->name == LPO_NONE ? NULL
-                                    : lpo_arena_strdup(a, lpo_names_text(t->names, g->name, NULL)),
+        .name = g->name == LPO_NONE
+                    ? NULL
+                    : lpo_arena_strdup(a, lpo_trace_names_text(t->names, g->name, NULL)),
         .sms = g->sms,
         .cc_major = g->cc_major,
         .cc_minor = g->cc_minor,
@@ -50,10 +50,10 @@ static bool of_device(struct lpo_arena *a, const struct lpo_trace *t, const stru
     };
 
     return gpu.name &&
-           (lpo_hardware_match(a, dirs, gpu.name, out) || lpo_hardware_compute(&gpu, out));
+           (lpo_gpu_hardware_match(a, dirs, gpu.name, out) || lpo_gpu_hardware_compute(&gpu, out));
 }
 
-static bool of_trace(const struct lpo_run_data *d, const struct lpo_source *s,
+static bool of_trace(const struct lpo_rundir *d, const struct lpo_source *s,
                      const char *const *dirs, struct lpo_hardware *out)
 {
     const struct lpo_trace *t = s->analysis->trace;
@@ -64,21 +64,21 @@ static bool of_trace(const struct lpo_run_data *d, const struct lpo_source *s,
     return false;
 }
 
-int lpo_limits_hardware(const struct lpo_run_data *d, const struct lpo_source *s,
+int lpo_limits_hardware(const struct lpo_rundir *d, const struct lpo_source *s,
                         const struct lpo_hardware **out, struct lpo_err *err)
 {
     const char *const *dirs =
-        (const char *const *)lpo_install_config_dirs(d->arena, NULL, "config");
+        (const char *const *)lpo_run_install_config_dirs(d->arena, NULL, "config");
     struct lpo_hardware *hw = NULL;
 
     *out = NULL;
-    if (lpo_run_hardware_load(d->arena, d->dir, &hw, err) < 0)
+    if (lpo_gpu_run_hardware_load(d->arena, d->dir, &hw, err) < 0)
         return err->code;
     if (!hw) {
         hw = LPO_NEW(d->arena, struct lpo_hardware);
         if (!of_config(d, dirs, hw) && !of_trace(d, s, dirs, hw))
             return 0;
-        hw = (struct lpo_hardware *)lpo_hardware_sheet(hw);
+        hw = (struct lpo_hardware *)lpo_gpu_hardware_sheet(hw);
     }
     *out = hw;
     return 0;

@@ -8,9 +8,9 @@
 
 struct lpo_err;
 struct lpo_hardware;
-struct lpo_run_data;
+struct lpo_rundir;
 struct lpo_source;
 
 /* *out is NULL when nothing tells. Lives as long as `d`. */
-int lpo_limits_hardware(const struct lpo_run_data *d, const struct lpo_source *s,
+int lpo_limits_hardware(const struct lpo_rundir *d, const struct lpo_source *s,
                         const struct lpo_hardware **out, struct lpo_err *err);

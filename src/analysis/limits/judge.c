@@ -4,7 +4,7 @@
 #include "analysis/limits/limits.h"
 #include "util/arena.h"
 
-const char *lpo_held_name(enum lpo_held h)
+const char *lpo_limits_bound_name(enum lpo_held h)
 {
     static const char *const names[] = { "unknown", "compute",   "memory",  "launch gaps",
                                          "idle",    "occupancy", "overhead" };
@@ -14,25 +14,26 @@ const char *lpo_held_name(enum lpo_held h)
 
 static struct lpo_measure ratio(struct lpo_measure a, double b)
 {
-    return lpo_known(a) && b > 0 ? lpo_computed(a.value / b) : lpo_unknown();
+    return lpo_measure_known(a) && b > 0 ? lpo_measure_computed(a.value / b)
+                                         : lpo_measure_unknown();
 }
 
 static void set_rates(const struct lpo_limits *l, struct lpo_limit_row *r)
 {
-    double seconds = lpo_known(r->measured_ns) ? r->measured_ns.value / 1e9 : 0;
+    double seconds = lpo_measure_known(r->measured_ns) ? r->measured_ns.value / 1e9 : 0;
 
     r->flop_rate = ratio(r->needed_flops, seconds);
     r->byte_rate = ratio(r->needed_bytes, seconds);
     r->mfu = ratio(r->sheet_ns, seconds * 1e9);
     r->bandwidth_use = ratio(r->byte_rate, l->bandwidth);
     r->share = ratio(r->limit_ns, seconds * 1e9);
-    if (lpo_known(r->limit_ns) && seconds > 0)
-        r->won_ns = lpo_computed(fmax(0, r->measured_ns.value - r->limit_ns.value));
+    if (lpo_measure_known(r->limit_ns) && seconds > 0)
+        r->won_ns = lpo_measure_computed(fmax(0, r->measured_ns.value - r->limit_ns.value));
 }
 
 static double value_or(struct lpo_measure m, double fallback)
 {
-    return lpo_known(m) ? m.value : fallback;
+    return lpo_measure_known(m) ? m.value : fallback;
 }
 
 /* Idle time first, because no kernel can be improved while the GPU waits. */
@@ -74,12 +75,13 @@ static bool held_by_counters(struct lpo_arena *a, struct lpo_limit_row *r)
 /* " that its 341 FLOP/B allow", where both are known. */
 static const char *intensity(struct lpo_arena *a, const struct lpo_limit_row *r)
 {
-    struct lpo_measure per_byte = lpo_unknown();
+    struct lpo_measure per_byte = lpo_measure_unknown();
 
-    if (lpo_known(r->needed_bytes))
+    if (lpo_measure_known(r->needed_bytes))
         per_byte = ratio(r->needed_flops, r->needed_bytes.value);
-    return lpo_known(per_byte) ? lpo_arena_printf(a, " that its %.3g FLOP/B allow", per_byte.value)
-                               : "";
+    return lpo_measure_known(per_byte)
+               ? lpo_arena_printf(a, " that its %.3g FLOP/B allow", per_byte.value)
+               : "";
 }
 
 /* Which roof the need itself is nearer to, when the region comes near it at all. */
@@ -88,7 +90,7 @@ static void held_by_roof(struct lpo_arena *a, struct lpo_limit_row *r)
     bool memory = r->need_memory_ns >= r->need_compute_ns;
     const char *roof = memory ? "memory" : "compute";
 
-    if (!lpo_known(r->share))
+    if (!lpo_measure_known(r->share))
         return;
     if (r->share.value >= 0.4) {
         r->held = memory ? LPO_HELD_MEMORY : LPO_HELD_COMPUTE;
@@ -98,17 +100,17 @@ static void held_by_roof(struct lpo_arena *a, struct lpo_limit_row *r)
         r->held = LPO_HELD_OVERHEAD;
         r->evidence =
             lpo_arena_printf(a, "at %.1f %% of its %s roof%s: %s far from it", 100 * r->share.value,
-                             roof, lpo_known(r->busy_ns) ? " with the GPU busy" : "",
-                             lpo_known(r->busy_ns) ? "its kernels are" : "its code is");
+                             roof, lpo_measure_known(r->busy_ns) ? " with the GPU busy" : "",
+                             lpo_measure_known(r->busy_ns) ? "its kernels are" : "its code is");
     }
 }
 
-void lpo_limit_row_judge(const struct lpo_limits *l, struct lpo_arena *a, struct lpo_limit_row *r)
+void lpo_limits_row_judge(const struct lpo_limits *l, struct lpo_arena *a, struct lpo_limit_row *r)
 {
     set_rates(l, r);
     r->held = LPO_HELD_UNKNOWN;
     r->evidence = NULL;
-    if (!lpo_known(r->measured_ns) || r->measured_ns.value <= 0)
+    if (!lpo_measure_known(r->measured_ns) || r->measured_ns.value <= 0)
         return;
     if (!held_by_waiting(a, r) && !held_by_counters(a, r))
         held_by_roof(a, r);

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/hardware.h"
-#include "model/needs.h"
 #include "analysis/limits/map.h"
 #include "analysis/limits/needed.h"
+#include "gpu/hardware.h"
+#include "model/needs.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
@@ -80,14 +80,14 @@ static void add_nested_vision(const struct joining *j, uint32_t row, struct lpo_
             up = j->in->regions[up].parent;
         if (up != row)
             continue;
-        image = lpo_needed_of(&j->needed, m);
-        lpo_need_add(need, &image, (double)j->in->regions[i].visits);
+        image = lpo_limits_needed_of(&j->needed, m);
+        lpo_limits_need_add(need, &image, (double)j->in->regions[i].visits);
     }
 }
 
 static struct lpo_measure known(double x)
 {
-    return isnan(x) ? lpo_unknown() : lpo_computed(x);
+    return isnan(x) ? lpo_measure_unknown() : lpo_measure_computed(x);
 }
 
 static void put_need(struct lpo_limit_row *out, const struct lpo_need *need,
@@ -112,11 +112,11 @@ static void set_model_need(struct joining *j, uint32_t row, struct lpo_limit_row
 
     if (m->phase < 0)
         return;
-    one = lpo_needed_of(&j->needed, m);
+    one = lpo_limits_needed_of(&j->needed, m);
     out->runs = runs_of(j, row);
     if (one.modules == 0 || out->runs <= 0)
         return;
-    lpo_need_add(&need, &one, out->runs);
+    lpo_limits_need_add(&need, &one, out->runs);
     if (m->phase == LPO_PREFILL && m->is_phase)
         add_nested_vision(j, row, &need);
     put_need(out, &need, &j->needed.roof);
@@ -131,13 +131,13 @@ static enum lpo_dtype dtype_of(const struct joining *j, const struct lpo_stated_
 static void set_stated_need(struct joining *j, uint32_t row, struct lpo_limit_row *out)
 {
     const struct lpo_stated_need *s = &j->in->stated.at[j->stated[row]];
-    struct lpo_roof roof = lpo_roof_of(j->in->hardware, &j->needed, dtype_of(j, s));
-    struct lpo_need one = lpo_need_stated(s, &roof), need = { 0 };
+    struct lpo_roof roof = lpo_limits_roof_of(j->in->hardware, &j->needed, dtype_of(j, s));
+    struct lpo_need one = lpo_limits_need_stated(s, &roof), need = { 0 };
 
     out->runs = (double)j->in->regions[row].visits;
     if (out->runs <= 0)
         return;
-    lpo_need_add(&need, &one, out->runs);
+    lpo_limits_need_add(&need, &one, out->runs);
     put_need(out, &need, &roof);
 }
 
@@ -149,11 +149,11 @@ static void set_measured(const struct lpo_limits_region *r, struct lpo_limit_row
     out->host_gap_ns = (double)r->host_gap_ns;
     out->other_gap_ns = (double)r->other_gap_ns;
     if (r->gpu_ns > 0) {
-        out->busy_ns = lpo_measured((double)r->gpu_ns);
-        out->idle_ns = lpo_measured((double)idle);
-        out->measured_ns = lpo_measured((double)(r->gpu_ns + idle));
+        out->busy_ns = lpo_measure_measured((double)r->gpu_ns);
+        out->idle_ns = lpo_measure_measured((double)idle);
+        out->measured_ns = lpo_measure_measured((double)(r->gpu_ns + idle));
     } else if (r->gpu_ns < 0 && r->host_ns > 0) {
-        out->measured_ns = lpo_measured((double)r->host_ns);
+        out->measured_ns = lpo_measure_measured((double)r->host_ns);
     }
 }
 
@@ -163,7 +163,7 @@ static const char *describe(struct lpo_limits *l, const struct lpo_meaning *m)
 
     if (m->phase < 0)
         return NULL;
-    lpo_str_addf(&s, "%s", lpo_phase_name((enum lpo_phase_kind)m->phase));
+    lpo_str_addf(&s, "%s", lpo_model_phase_name((enum lpo_phase_kind)m->phase));
     if (m->part && strcmp(m->part, "vision") != 0)
         lpo_str_addf(&s, "/%s", m->part);
     if (m->layer >= 0)
@@ -207,7 +207,7 @@ static void join_row(struct joining *j, uint32_t row)
     else
         set_model_need(j, row, &r);
     set_measured(m, &r);
-    lpo_limit_row_judge(l, l->arena, &r);
+    lpo_limits_row_judge(l, l->arena, &r);
     lpo_vec_push(&l->rows, r);
 }
 
@@ -221,14 +221,14 @@ static void note_stated(struct joining *j, const struct lpo_stated_need *s, uint
         visited |= j->stated[i] == entry && j->in->regions[i].visits > 0;
     }
     if (!matched)
-        lpo_vec_push(&l->notes, lpo_region_unmatched(l->arena, "report.needs", s->region,
-                                                     j->in->regions, j->in->nregions));
+        lpo_vec_push(&l->notes, lpo_limits_region_unmatched(l->arena, "report.needs", s->region,
+                                                            j->in->regions, j->in->nregions));
     else if (!visited)
         lpo_vec_push(&l->notes, lpo_arena_printf(l->arena,
                                                  "how often '%s' was visited is not in this trace: "
                                                  "what report.needs states of it cannot be used",
                                                  s->region));
-    else if (lpo_known(s->flops) && dtype_of(j, s) == LPO_DTYPE_NONE)
+    else if (lpo_measure_known(s->flops) && dtype_of(j, s) == LPO_DTYPE_NONE)
         lpo_vec_push(&l->notes, lpo_arena_printf(l->arena,
                                                  "report.needs of '%s' names no dtype and the run "
                                                  "has none: its MFU is not known",
@@ -249,8 +249,8 @@ static void add_notes(struct joining *j)
     for (uint32_t i = 0; i < j->in->stated.len; i++)
         note_stated(j, &j->in->stated.at[i], i);
     for (size_t i = 0; j->in->needed && i < j->in->nmappings; i++) {
-        const char *fault =
-            lpo_mapping_fault(l->arena, &j->in->mappings[i], j->in->regions, j->in->nregions);
+        const char *fault = lpo_limits_mapping_fault(l->arena, &j->in->mappings[i], j->in->regions,
+                                                     j->in->nregions);
 
         if (fault)
             lpo_vec_push(&l->notes, fault);
@@ -278,9 +278,9 @@ static void set_hardware(struct joining *j)
     struct lpo_roof roof;
 
     for (size_t i = 0; i < j->in->stated.len && dtype == LPO_DTYPE_NONE; i++)
-        if (lpo_known(j->in->stated.at[i].flops))
+        if (lpo_measure_known(j->in->stated.at[i].flops))
             dtype = dtype_of(j, &j->in->stated.at[i]);
-    roof = n->hardware ? n->roof : lpo_roof_of(hw, n, dtype);
+    roof = n->hardware ? n->roof : lpo_limits_roof_of(hw, n, dtype);
     l->hardware = label ? lpo_arena_strdup(l->arena, label) : NULL;
     l->source = source ? lpo_arena_strdup(l->arena, source) : NULL;
     l->dtype = roof.dtype ? lpo_arena_strdup(l->arena, roof.dtype) : NULL;
@@ -297,7 +297,7 @@ int lpo_limits_create(const struct lpo_limits_input *in, struct lpo_limits **out
     int rc;
 
     l->arena = lpo_arena_create();
-    rc = lpo_needed_read(l->arena, in->needed, &j.needed, err);
+    rc = lpo_limits_needed_read(l->arena, in->needed, &j.needed, err);
     if (rc < 0)
         return rc;
     l->has_model = in->needed != NULL;
@@ -306,10 +306,10 @@ int lpo_limits_create(const struct lpo_limits_input *in, struct lpo_limits **out
                   : in->dtype;
     set_hardware(&j);
     j.meanings = lpo_arena_array(l->arena, in->nregions + 1, sizeof *j.meanings);
-    j.stated = lpo_stated_needs_match(l->arena, &in->stated, in->regions, in->nregions);
+    j.stated = lpo_limits_stated_match(l->arena, &in->stated, in->regions, in->nregions);
     j.steps = lpo_arena_array(l->arena, in->nregions + 1, sizeof *j.steps);
     for (size_t i = 0; i < in->nregions; i++) {
-        j.meanings[i] = lpo_region_meaning(in->regions[i].path, in->mappings, in->nmappings);
+        j.meanings[i] = lpo_limits_region_meaning(in->regions[i].path, in->mappings, in->nmappings);
         j.steps[i] = -1;
     }
     for (size_t i = 0; i < in->nregions; i++)

@@ -1,5 +1,5 @@
-/* analysis/limits/limits.h - needed, measured, possible: how far each region is from what the hardware
- * allows.
+/* analysis/limits/limits.h - needed, measured, possible: how far each region is from what the
+ * hardware allows.
  *
  * The static analysis (static_compute.json) says what a part of the model needs; the regions say
  * what it took. A region maps to a part of the model by its name: `prefill` and `decode` are
@@ -70,7 +70,7 @@ enum lpo_held {
     LPO_HELD_OVERHEAD, /* far from both roofs, and no counter says why */
 };
 
-const char *lpo_held_name(enum lpo_held h); /* "launch gaps", … */
+const char *lpo_limits_bound_name(enum lpo_held h); /* "launch gaps", … */
 
 struct lpo_limit_row {
     const char *path;  /* as measured */
@@ -119,6 +119,6 @@ void lpo_limits_sum(struct lpo_limits *l);
 
 /* Puts the sums of another row to those of the first: what is not known of one is not known of
  * both. Judge the row when it is complete. */
-void lpo_limit_row_add(struct lpo_limit_row *to, const struct lpo_limit_row *r);
+void lpo_limits_row_add(struct lpo_limit_row *to, const struct lpo_limit_row *r);
 /* Rates, shares and what holds a row back, from its sums: for rows that were put together. */
-void lpo_limit_row_judge(const struct lpo_limits *l, struct lpo_arena *a, struct lpo_limit_row *r);
+void lpo_limits_row_judge(const struct lpo_limits *l, struct lpo_arena *a, struct lpo_limit_row *r);

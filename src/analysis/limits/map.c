@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/needs.h"
 #include "analysis/limits/limits.h"
+#include "model/needs.h"
 #include "util/arena.h"
 #include "util/str.h"
 
@@ -160,8 +160,9 @@ static bool speaks_of(const struct lpo_limits_mapping *m, const char *path)
     return strncmp(path, m->region, len) == 0 && (path[len] == '\0' || path[len] == '/');
 }
 
-struct lpo_meaning lpo_region_meaning(const char *path, const struct lpo_limits_mapping *mappings,
-                                      size_t nmappings)
+struct lpo_meaning lpo_limits_region_meaning(const char *path,
+                                             const struct lpo_limits_mapping *mappings,
+                                             size_t nmappings)
 {
     static const struct lpo_meaning nothing = { .phase = -1, .layer = -1 };
     struct lpo_meaning m = nothing;
@@ -185,17 +186,17 @@ struct lpo_meaning lpo_region_meaning(const char *path, const struct lpo_limits_
     return take_path(&m, path) && m.phase >= 0 ? m : nothing;
 }
 
-const char *lpo_mapping_fault(struct lpo_arena *a, const struct lpo_limits_mapping *mapping,
-                              const struct lpo_limits_region *regions, size_t nregions)
+const char *lpo_limits_mapping_fault(struct lpo_arena *a, const struct lpo_limits_mapping *mapping,
+                                     const struct lpo_limits_region *regions, size_t nregions)
 {
     const char *names[sizeof words / sizeof *words], *near;
     size_t n = 0;
 
-    if (lpo_region_meaning(mapping->means, NULL, 0).phase < 0) {
+    if (lpo_limits_region_meaning(mapping->means, NULL, 0).phase < 0) {
         for (size_t i = 0; i < sizeof words / sizeof *words; i++)
             if (words[i].kind != WORD_STEP && words[i].kind != WORD_BLOCK)
                 names[n++] = words[i].name;
-        near = lpo_nearest(mapping->means, names, n);
+        near = lpo_str_nearest(mapping->means, names, n);
         return lpo_arena_printf(
             a, "report.mapping of '%s': '%s' is no part of the model; %s%s%s", mapping->region,
             mapping->means, near ? "did you mean '" : "write prefill, decode, decode/step, ",
@@ -204,5 +205,5 @@ const char *lpo_mapping_fault(struct lpo_arena *a, const struct lpo_limits_mappi
     for (size_t i = 0; i < nregions; i++)
         if (speaks_of(mapping, regions[i].path))
             return NULL;
-    return lpo_region_unmatched(a, "report.mapping", mapping->region, regions, nregions);
+    return lpo_limits_region_unmatched(a, "report.mapping", mapping->region, regions, nregions);
 }

@@ -19,10 +19,11 @@ struct lpo_meaning {
 };
 
 /* `text` lives where the caller puts it: parts and blocks point to static text. */
-struct lpo_meaning lpo_region_meaning(const char *path, const struct lpo_limits_mapping *mappings,
-                                      size_t nmappings);
+struct lpo_meaning lpo_limits_region_meaning(const char *path,
+                                             const struct lpo_limits_mapping *mappings,
+                                             size_t nmappings);
 
 /* A sentence about a mapping that does nothing: no region begins so, or it names no part of the
  * model. NULL when there is nothing to say. */
-const char *lpo_mapping_fault(struct lpo_arena *a, const struct lpo_limits_mapping *mapping,
-                              const struct lpo_limits_region *regions, size_t nregions);
+const char *lpo_limits_mapping_fault(struct lpo_arena *a, const struct lpo_limits_mapping *mapping,
+                                     const struct lpo_limits_region *regions, size_t nregions);

@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "gpu/hardware.h"
-#include "model/needs.h"
 #include "analysis/limits/map.h"
 #include "analysis/limits/stated.h"
+#include "gpu/hardware.h"
+#include "model/needs.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"
@@ -52,8 +52,8 @@ static void read_modules(struct lpo_arena *a, const struct lpo_json *list, struc
         m->block = lpo_json_text(lpo_json_get(item, "block"), "");
         m->layer = (int)lpo_json_int(lpo_json_get(item, "layer"), -1);
         for (int k = 0; k < LPO_PHASES; k++)
-            m->need[k] =
-                read_need(lpo_json_get(item, lpo_phase_name((enum lpo_phase_kind)k)), &n->roof);
+            m->need[k] = read_need(lpo_json_get(item, lpo_model_phase_name((enum lpo_phase_kind)k)),
+                                   &n->roof);
     }
 }
 
@@ -70,8 +70,8 @@ static struct lpo_roof read_roof(struct lpo_arena *a, const struct lpo_json *hw)
     return r;
 }
 
-int lpo_needed_read(struct lpo_arena *a, const struct lpo_json *root, struct lpo_needed *out,
-                    struct lpo_err *err)
+int lpo_limits_needed_read(struct lpo_arena *a, const struct lpo_json *root, struct lpo_needed *out,
+                           struct lpo_err *err)
 {
     const struct lpo_json *hw = lpo_json_get(root, "hardware");
     const struct lpo_json *modules = lpo_json_get(root, "modules");
@@ -88,7 +88,7 @@ int lpo_needed_read(struct lpo_arena *a, const struct lpo_json *root, struct lpo
     return 0;
 }
 
-void lpo_need_add(struct lpo_need *to, const struct lpo_need *more, double times)
+void lpo_limits_need_add(struct lpo_need *to, const struct lpo_need *more, double times)
 {
     to->flops += more->flops * times;
     to->bytes += more->bytes * times;
@@ -108,18 +108,18 @@ static bool fits(const struct lpo_need_module *module, const struct lpo_meaning 
     return !m->block || strcmp(m->block, module->block) == 0;
 }
 
-struct lpo_need lpo_needed_of(const struct lpo_needed *n, const struct lpo_meaning *m)
+struct lpo_need lpo_limits_needed_of(const struct lpo_needed *n, const struct lpo_meaning *m)
 {
     struct lpo_need need = { 0 };
 
     for (size_t i = 0; i < n->count; i++)
         if (n->modules[i].need[m->phase].modules && fits(&n->modules[i], m))
-            lpo_need_add(&need, &n->modules[i].need[m->phase], 1);
+            lpo_limits_need_add(&need, &n->modules[i].need[m->phase], 1);
     return need;
 }
 
-struct lpo_roof lpo_roof_of(const struct lpo_hardware *hw, const struct lpo_needed *n,
-                            enum lpo_dtype dtype)
+struct lpo_roof lpo_limits_roof_of(const struct lpo_hardware *hw, const struct lpo_needed *n,
+                                   enum lpo_dtype dtype)
 {
     struct lpo_roof r = { .bandwidth = hw ? hw->bandwidth : n->roof.bandwidth };
     enum lpo_dtype used = LPO_DTYPE_NONE;
@@ -128,24 +128,24 @@ struct lpo_roof lpo_roof_of(const struct lpo_hardware *hw, const struct lpo_need
         return n->roof; /* one format, one rate in one report */
     if (!hw || dtype == LPO_DTYPE_NONE)
         return r;
-    r.peak = lpo_hardware_peak(hw, dtype, &used);
-    r.sheet_peak = lpo_hardware_peak(lpo_hardware_sheet(hw), dtype, NULL);
+    r.peak = lpo_gpu_hardware_peak(hw, dtype, &used);
+    r.sheet_peak = lpo_gpu_hardware_peak(lpo_gpu_hardware_sheet(hw), dtype, NULL);
     r.dtype = r.peak > 0 ? lpo_dtype_name(used) : NULL;
     return r;
 }
 
 static double stated(struct lpo_measure m)
 {
-    return lpo_known(m) ? m.value : NAN;
+    return lpo_measure_known(m) ? m.value : NAN;
 }
 
-struct lpo_need lpo_need_stated(const struct lpo_stated_need *s, const struct lpo_roof *roof)
+struct lpo_need lpo_limits_need_stated(const struct lpo_stated_need *s, const struct lpo_roof *roof)
 {
     struct lpo_need need = need_of(stated(s->flops), stated(s->bytes), roof);
 
-    if (!lpo_known(s->flops))
+    if (!lpo_measure_known(s->flops))
         need.seconds = need.memory_seconds;
-    else if (!lpo_known(s->bytes))
+    else if (!lpo_measure_known(s->bytes))
         need.seconds = need.compute_seconds;
     else if (!isnan(need.compute_seconds) && !isnan(need.memory_seconds))
         need.seconds = fmax(need.compute_seconds, need.memory_seconds);

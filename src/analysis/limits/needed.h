@@ -41,17 +41,18 @@ struct lpo_needed {
 };
 
 /* Borrows `root`; NULL gives an analysis of nothing. */
-int lpo_needed_read(struct lpo_arena *a, const struct lpo_json *root, struct lpo_needed *out,
-                    struct lpo_err *err);
+int lpo_limits_needed_read(struct lpo_arena *a, const struct lpo_json *root, struct lpo_needed *out,
+                           struct lpo_err *err);
 /* `to` grows by `times` the other. */
-void lpo_need_add(struct lpo_need *to, const struct lpo_need *more, double times);
+void lpo_limits_need_add(struct lpo_need *to, const struct lpo_need *more, double times);
 
 /* One pass of the phase: one prefill, one decode step, one image. */
-struct lpo_need lpo_needed_of(const struct lpo_needed *n, const struct lpo_meaning *m);
+struct lpo_need lpo_limits_needed_of(const struct lpo_needed *n, const struct lpo_meaning *m);
 
 /* The roof for products in this format: the analysis' own where it is of the same format, else the
  * entry's (NULL: there is none). */
-struct lpo_roof lpo_roof_of(const struct lpo_hardware *hw, const struct lpo_needed *n,
-                            enum lpo_dtype dtype);
+struct lpo_roof lpo_limits_roof_of(const struct lpo_hardware *hw, const struct lpo_needed *n,
+                                   enum lpo_dtype dtype);
 /* One visit, as stated. The least time is known when every figure stated has a roof. */
-struct lpo_need lpo_need_stated(const struct lpo_stated_need *s, const struct lpo_roof *roof);
+struct lpo_need lpo_limits_need_stated(const struct lpo_stated_need *s,
+                                       const struct lpo_roof *roof);

@@ -3,35 +3,35 @@
 #include <math.h>
 #include <string.h>
 
-#include "hydra/node.h"
-#include "hydra/yaml/pytext.h"
-#include "util/dtype.h"
-#include "region/scope.h"
-#include "analysis/wall/timeline.h"
 #include "analysis/analysis.h"
 #include "analysis/limits/counters.h"
 #include "analysis/limits/hardware.h"
+#include "analysis/wall/timeline.h"
+#include "hydra/node.h"
+#include "hydra/yaml/pytext.h"
+#include "region/scope.h"
 #include "rundir/rundir.h"
 #include "util/arena.h"
+#include "util/dtype.h"
 #include "util/err.h"
 #include "util/json.h"
 #include "util/path.h"
 #include "util/str.h"
 
 static struct lpo_limits_region region_of(struct lpo_arena *a, const struct lpo_analysis *x,
-                                          const struct lpo_scope *scope,
+                                          const struct lpo_region_scope *scope,
                                           const struct lpo_region_row *row)
 {
     bool gpu = scope->coverage.total.launches > 0;
     struct lpo_limits_region r = {
         .parent = row->parent_row == LPO_NONE ? UINT32_MAX : row->parent_row,
         .visits = row->visits_known ? row->visits : 0,
-        .gpu_ns = gpu && lpo_sum_known(&row->all) ? row->all.ns : -1,
+        .gpu_ns = gpu && lpo_region_sum_known(&row->all) ? row->all.ns : -1,
         .host_ns = row->visits_known ? row->host_ns : -1,
     };
     LPO_STR path = { 0 };
 
-    lpo_row_add_path(scope, row, &path);
+    lpo_region_row_add_path(scope, row, &path);
     r.path = lpo_arena_strdup(a, lpo_str_text(&path));
     if (x->timeline && row->node != LPO_NODE_OUTSIDE && x->timeline->nodes) {
         const struct lpo_gaps *g = &x->timeline->nodes[row->node];
@@ -39,15 +39,16 @@ static struct lpo_limits_region region_of(struct lpo_arena *a, const struct lpo_
         r.host_gap_ns = g->by[LPO_GAP_HOST].ns;
         r.other_gap_ns = g->by[LPO_GAP_DEPENDENCY].ns + g->by[LPO_GAP_OTHER].ns;
     }
-    r.counters = lpo_region_counters(scope, row);
+    r.counters = lpo_limits_region_counters(scope, row);
     return r;
 }
 
 void lpo_limits_regions_of(struct lpo_arena *a, const struct lpo_analysis *analysis,
-                           struct lpo_selection *select, lpo_limits_regions *out)
+                           struct lpo_region_selection *select, lpo_limits_regions *out)
 {
-    LPO_AUTO(lpo_scope)
-    scope = lpo_scope_create(analysis->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, select);
+    LPO_AUTO(lpo_region_scope)
+    scope =
+        lpo_region_scope_create(analysis->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, select);
 
     for (size_t i = 0; i < scope->rows.len; i++)
         lpo_vec_push(out, region_of(a, analysis, scope, &scope->rows.at[i]));
@@ -65,8 +66,8 @@ static void read_mappings(struct lpo_arena *a, const struct lpo_node *config, ma
     for (size_t i = 0; i < map->npairs; i++) {
         LPO_STR region = { 0 }, means = { 0 };
 
-        lpo_py_add_str(&region, map->pairs[i].key); /* a range may be called 0 */
-        lpo_py_add_str(&means, map->pairs[i].value);
+        lpo_yaml_py_add_str(&region, map->pairs[i].key); /* a range may be called 0 */
+        lpo_yaml_py_add_str(&means, map->pairs[i].value);
         lpo_vec_push(out, (struct lpo_limits_mapping){
                               lpo_arena_strdup(a, lpo_str_text(&region)),
                               lpo_arena_strdup(a, lpo_str_text(&means)),
@@ -84,12 +85,12 @@ static enum lpo_dtype dtype_of(const struct lpo_node *config)
         { "hf", "workload.hf.dtype", NULL },
         { "toy", "workload.toy.dtype", "fp32" },
     };
-    const char *kind = config ? lpo_conf_text(config, "workload.kind", "") : "";
+    const char *kind = config ? lpo_node_conf_text(config, "workload.kind", "") : "";
 
     for (size_t i = 0; config && i < sizeof rows / sizeof *rows; i++) {
         const char *text = rows[i].kind && strcmp(rows[i].kind, kind) != 0
                                ? NULL
-                               : lpo_conf_text(config, rows[i].key, rows[i].fallback);
+                               : lpo_node_conf_text(config, rows[i].key, rows[i].fallback);
 
         if (text && lpo_dtype_parse(text) != LPO_DTYPE_NONE)
             return lpo_dtype_parse(text);
@@ -98,7 +99,7 @@ static enum lpo_dtype dtype_of(const struct lpo_node *config)
 }
 
 /* The folder's analysis and hardware, where it has them. */
-static int read_artifacts(const struct lpo_run_data *d, const struct lpo_source *s,
+static int read_artifacts(const struct lpo_rundir *d, const struct lpo_source *s,
                           struct lpo_limits_input *in, struct lpo_err *err)
 {
     const char *path = lpo_path_join(d->arena, d->dir, "static_analysis/static_compute.json");
@@ -108,7 +109,7 @@ static int read_artifacts(const struct lpo_run_data *d, const struct lpo_source 
     return in->needed || in->stated.len ? lpo_limits_hardware(d, s, &in->hardware, err) : 0;
 }
 
-struct lpo_limits *lpo_limits_of_run(const struct lpo_run_data *d, const struct lpo_source *s,
+struct lpo_limits *lpo_limits_of_run(const struct lpo_rundir *d, const struct lpo_source *s,
                                      struct lpo_err *err)
 {
     struct lpo_limits_input in = { .stated = d->stated, .dtype = dtype_of(d->config) };
@@ -135,7 +136,7 @@ struct lpo_limits *lpo_limits_of_run(const struct lpo_run_data *d, const struct 
     /* the first token comes out of the prefill */
     in.steps =
         d->config
-            ? (uint64_t)fmax(0, (double)lpo_conf_int(d->config, "infer.max_new_tokens", 0) - 1)
+            ? (uint64_t)fmax(0, (double)lpo_node_conf_int(d->config, "infer.max_new_tokens", 0) - 1)
             : 0;
     lpo_limits_create(&in, &limits, err);
     lpo_vec_free(&regions);

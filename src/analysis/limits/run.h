@@ -8,29 +8,29 @@
 struct lpo_analysis;
 struct lpo_doc;
 struct lpo_err;
-struct lpo_run_data;
-struct lpo_selection;
+struct lpo_rundir;
+struct lpo_region_selection;
 struct lpo_source;
 
 typedef LPO_VEC(struct lpo_limits_region) lpo_limits_regions;
 
 /* All regions of a trace, as the join wants them. Paths live in the arena; free the vector. */
 void lpo_limits_regions_of(struct lpo_arena *a, const struct lpo_analysis *analysis,
-                           struct lpo_selection *select, lpo_limits_regions *out);
+                           struct lpo_region_selection *select, lpo_limits_regions *out);
 
 /* NULL when the run has no trace, or neither a static analysis nor report.needs; with `err` set
  * when one of its files cannot be read. */
-struct lpo_limits *lpo_limits_of_run(const struct lpo_run_data *d, const struct lpo_source *s,
+struct lpo_limits *lpo_limits_of_run(const struct lpo_rundir *d, const struct lpo_source *s,
                                      struct lpo_err *err);
 
 /* Tables, figures and notes. */
-void lpo_chapter_limits(struct lpo_doc *doc, const struct lpo_limits *l);
+void lpo_report_chapter_limits(struct lpo_doc *doc, const struct lpo_limits *l);
 /* Its first sentences: ceilings, the whole, notes. */
-void lpo_limits_words(struct lpo_doc *doc, const struct lpo_limits *l);
+void lpo_report_limits_words(struct lpo_doc *doc, const struct lpo_limits *l);
 /* The measured roofline of the dearest `most` kernels; nothing where ncu counted nothing. */
-void lpo_chapter_kernel_roofline(struct lpo_doc *doc, const struct lpo_limits *l,
-                                 const struct lpo_analysis *analysis, size_t most);
+void lpo_report_chapter_kernel_roofline(struct lpo_doc *doc, const struct lpo_limits *l,
+                                        const struct lpo_analysis *analysis, size_t most);
 /* One or two sentences for people who do not know what a roofline is. */
-void lpo_limits_in_words(struct lpo_doc *doc, const struct lpo_limits *l);
+void lpo_report_limits_in_words(struct lpo_doc *doc, const struct lpo_limits *l);
 /* Every row, unfolded, as JSON under "limits". */
-void lpo_attach_limits(struct lpo_doc *doc, const struct lpo_limits *l);
+void lpo_report_attach_limits(struct lpo_doc *doc, const struct lpo_limits *l);

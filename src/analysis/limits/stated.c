@@ -3,9 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/limits/limits.h"
 #include "hydra/node.h"
 #include "hydra/yaml/pytext.h"
-#include "analysis/limits/limits.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/pattern.h"
@@ -30,7 +30,7 @@ static int wrong(const struct reading *r, const char *key, const struct lpo_node
     if (key)
         lpo_str_addf(&s, ": '%s'", key);
     lpo_str_addf(&s, " must be %s, not ", wanted);
-    lpo_py_add_repr(&s, value);
+    lpo_yaml_py_add_repr(&s, value);
     if (value->where.file && value->where.line)
         lpo_str_addf(&s, " (%s:%u:%u)", value->where.file, value->where.line, value->where.column);
     return lpo_fail(r->err, LPO_E_CONFIG, "%s", lpo_str_text(&s));
@@ -49,7 +49,7 @@ static int read_amount(const struct reading *r, const char *key, const struct lp
         return wrong(r, key, v, "a number of at least 0");
     if (x > most)
         return wrong(r, key, v, "a number of at most 1e30");
-    *out = lpo_computed(x);
+    *out = lpo_measure_computed(x);
     return 0;
 }
 
@@ -80,7 +80,7 @@ static int read_dtype(struct reading *r, const struct lpo_node *v)
         lpo_str_addf(&wanted, "%s%s", n ? ", " : " ", names[n]);
         n++;
     }
-    near = v->kind == LPO_NODE_STRING ? lpo_nearest(v->text, names, n) : NULL;
+    near = v->kind == LPO_NODE_STRING ? lpo_str_nearest(v->text, names, n) : NULL;
     if (near)
         lpo_str_addf(&wanted, " (did you mean '%s'?)", near);
     return wrong(r, "dtype", v, lpo_str_text(&wanted));
@@ -104,8 +104,8 @@ static int unknown_field(struct reading *r, const struct lpo_node *key)
 
     for (int i = 0; i < NFIELDS; i++)
         names[i] = fields[i].name;
-    lpo_py_add_str(&shown, key);
-    near = lpo_nearest(lpo_str_text(&shown), names, NFIELDS);
+    lpo_yaml_py_add_str(&shown, key);
+    near = lpo_str_nearest(lpo_str_text(&shown), names, NFIELDS);
     return lpo_fail(r->err, LPO_E_CONFIG, "report.needs of '%s': unknown key '%s'; %s%s%s",
                     r->need->region, lpo_str_text(&shown), near ? "did you mean '" : "it takes ",
                     near ? near : shape, near ? "'?" : "");
@@ -126,7 +126,7 @@ static int read_entry(struct reading *r, const struct lpo_node *v)
         if (f->read(r, v->pairs[i].value) < 0)
             return r->err->code;
     }
-    if (!lpo_known(r->need->flops) && !lpo_known(r->need->bytes))
+    if (!lpo_measure_known(r->need->flops) && !lpo_measure_known(r->need->bytes))
         return lpo_fail(r->err, LPO_E_CONFIG,
                         "report.needs of '%s' states neither flops nor bytes: %s", r->need->region,
                         shape);
@@ -135,7 +135,7 @@ static int read_entry(struct reading *r, const struct lpo_node *v)
 
 static bool is_pattern(const char *region)
 {
-    return lpo_starts(region, "regex:") || strpbrk(region, "*?[");
+    return lpo_str_starts(region, "regex:") || strpbrk(region, "*?[");
 }
 
 /* A pattern that cannot be read is told before the run, not after it. */
@@ -149,8 +149,8 @@ static int check_region(const struct reading *r)
     return 0;
 }
 
-int lpo_stated_needs_read(struct lpo_arena *a, const struct lpo_node *config,
-                          struct lpo_stated_needs *out, struct lpo_err *err)
+int lpo_limits_stated_read(struct lpo_arena *a, const struct lpo_node *config,
+                           struct lpo_stated_needs *out, struct lpo_err *err)
 {
     const struct lpo_node *map = config ? lpo_node_at(config, "report.needs") : NULL;
 
@@ -168,7 +168,7 @@ int lpo_stated_needs_read(struct lpo_arena *a, const struct lpo_node *config,
         struct reading r = { a, &out->at[out->len++], err };
         LPO_STR name = { 0 };
 
-        lpo_py_add_str(&name, map->pairs[i].key); /* a range may be called 0 */
+        lpo_yaml_py_add_str(&name, map->pairs[i].key); /* a range may be called 0 */
         r.need->region = lpo_arena_strdup(a, lpo_str_text(&name));
         if (read_entry(&r, map->pairs[i].value) < 0 || check_region(&r) < 0)
             return err->code;
@@ -201,8 +201,8 @@ static void fit_entry(const struct lpo_stated_need *s, uint32_t entry,
     }
 }
 
-uint32_t *lpo_stated_needs_match(struct lpo_arena *a, const struct lpo_stated_needs *s,
-                                 const struct lpo_limits_region *regions, size_t nregions)
+uint32_t *lpo_limits_stated_match(struct lpo_arena *a, const struct lpo_stated_needs *s,
+                                  const struct lpo_limits_region *regions, size_t nregions)
 {
     uint32_t *which = lpo_arena_array(a, nregions + 1, sizeof *which);
     struct fit *fits = lpo_arena_array(a, nregions + 1, sizeof *fits);
@@ -214,8 +214,8 @@ uint32_t *lpo_stated_needs_match(struct lpo_arena *a, const struct lpo_stated_ne
     return which;
 }
 
-const char *lpo_region_unmatched(struct lpo_arena *a, const char *key, const char *region,
-                                 const struct lpo_limits_region *regions, size_t nregions)
+const char *lpo_limits_region_unmatched(struct lpo_arena *a, const char *key, const char *region,
+                                        const struct lpo_limits_region *regions, size_t nregions)
 {
     enum { SHOWN = 8 };
     const char **names = lpo_arena_array(a, nregions + 1, sizeof *names), *near;
@@ -224,7 +224,7 @@ const char *lpo_region_unmatched(struct lpo_arena *a, const char *key, const cha
 
     for (size_t i = 0; i < nregions; i++)
         names[i] = regions[i].path;
-    near = lpo_nearest(region, names, nregions);
+    near = lpo_str_nearest(region, names, nregions);
     lpo_str_addf(&text, "%s: this run has no region '%s'", key, region);
     if (near) {
         lpo_str_addf(&text, "; did you mean '%s'?", near);

@@ -35,14 +35,14 @@ enum { LPO_STATED_MOST = 4096 };
 #define LPO_NOT_STATED UINT32_MAX
 
 /* Checks every entry; the error names the key and what is right. Borrows from `config`. */
-int lpo_stated_needs_read(struct lpo_arena *a, const struct lpo_node *config,
-                          struct lpo_stated_needs *out, struct lpo_err *err);
+int lpo_limits_stated_read(struct lpo_arena *a, const struct lpo_node *config,
+                           struct lpo_stated_needs *out, struct lpo_err *err);
 
 /* For each region the entry that speaks of it, or LPO_NOT_STATED: its own path before any pattern,
  * a longer pattern before a shorter one. Regions inside it need a part of it that nobody stated. */
-uint32_t *lpo_stated_needs_match(struct lpo_arena *a, const struct lpo_stated_needs *s,
-                                 const struct lpo_limits_region *regions, size_t nregions);
+uint32_t *lpo_limits_stated_match(struct lpo_arena *a, const struct lpo_stated_needs *s,
+                                  const struct lpo_limits_region *regions, size_t nregions);
 
 /* A sentence about an entry of a config key that speaks of no region, with the nearest there is. */
-const char *lpo_region_unmatched(struct lpo_arena *a, const char *key, const char *region,
-                                 const struct lpo_limits_region *regions, size_t nregions);
+const char *lpo_limits_region_unmatched(struct lpo_arena *a, const char *key, const char *region,
+                                        const struct lpo_limits_region *regions, size_t nregions);

@@ -6,16 +6,17 @@
 
 static bool has_need(const struct lpo_limit_row *r)
 {
-    return lpo_known(r->needed_flops) || lpo_known(r->needed_bytes);
+    return lpo_measure_known(r->needed_flops) || lpo_measure_known(r->needed_bytes);
 }
 
 /* A sum with an unknown part is unknown. */
 static struct lpo_measure plus(struct lpo_measure a, struct lpo_measure b)
 {
-    return lpo_known(a) && lpo_known(b) ? lpo_computed(a.value + b.value) : lpo_unknown();
+    return lpo_measure_known(a) && lpo_measure_known(b) ? lpo_measure_computed(a.value + b.value)
+                                                        : lpo_measure_unknown();
 }
 
-void lpo_limit_row_add(struct lpo_limit_row *to, const struct lpo_limit_row *r)
+void lpo_limits_row_add(struct lpo_limit_row *to, const struct lpo_limit_row *r)
 {
     to->needed_flops = plus(to->needed_flops, r->needed_flops);
     to->needed_bytes = plus(to->needed_bytes, r->needed_bytes);
@@ -45,12 +46,12 @@ static void add_up(struct lpo_limits *l)
     for (size_t i = 0; i < l->rows.len; i++) {
         const struct lpo_limit_row *r = &l->rows.at[i];
 
-        if (!r->top || !has_need(r) || !lpo_known(r->measured_ns))
+        if (!r->top || !has_need(r) || !lpo_measure_known(r->measured_ns))
             continue;
         if (first)
             *all = *r;
         else
-            lpo_limit_row_add(all, r);
+            lpo_limits_row_add(all, r);
         first = false;
     }
     all->path = "(model)";
@@ -60,7 +61,7 @@ static void add_up(struct lpo_limits *l)
     all->top = false;
     all->runs = 0;
     all->counters = (struct lpo_counters){ 0 };
-    lpo_limit_row_judge(l, l->arena, all);
+    lpo_limits_row_judge(l, l->arena, all);
 }
 
 static int more_to_win(const void *x, const void *y, void *arg)
@@ -70,8 +71,8 @@ static int more_to_win(const void *x, const void *y, void *arg)
     const struct lpo_limit_row *x_row = &l->rows.at[i], *y_row = &l->rows.at[k];
     double a = x_row->won_ns.value, b = y_row->won_ns.value;
 
-    if (lpo_known(x_row->won_ns) != lpo_known(y_row->won_ns))
-        return lpo_known(x_row->won_ns) ? -1 : 1;
+    if (lpo_measure_known(x_row->won_ns) != lpo_measure_known(y_row->won_ns))
+        return lpo_measure_known(x_row->won_ns) ? -1 : 1;
     return a != b ? (a < b) - (a > b) : (i > k) - (i < k);
 }
 
@@ -79,7 +80,7 @@ static void rank(struct lpo_limits *l)
 {
     l->by_won = lpo_arena_array(l->arena, l->rows.len + 1, sizeof *l->by_won);
     for (uint32_t i = 0; i < l->rows.len; i++)
-        if (has_need(&l->rows.at[i]) && lpo_known(l->rows.at[i].measured_ns))
+        if (has_need(&l->rows.at[i]) && lpo_measure_known(l->rows.at[i].measured_ns))
             l->by_won[l->ranked++] = i;
     qsort_r(l->by_won, l->ranked, sizeof *l->by_won, more_to_win, l);
 }

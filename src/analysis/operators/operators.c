@@ -31,7 +31,7 @@ struct sweep {
 
 static void add(struct lpo_operator_sum *to, const struct lpo_operator_sum *from)
 {
-    to->works += from->works;
+    to->gpu_ops += from->gpu_ops;
     to->ns += from->ns;
 }
 
@@ -39,7 +39,8 @@ static uint32_t row_of(struct sweep *s, const struct lpo_op *op)
 {
     uint32_t shapes = s->by_shapes ? op->shapes : LPO_NONE;
     bool fresh;
-    uint32_t row = lpo_pairmap_put(&s->rows, op->name, shapes, (uint32_t)s->out->rows.len, &fresh);
+    uint32_t row =
+        lpo_region_pairmap_put(&s->rows, op->name, shapes, (uint32_t)s->out->rows.len, &fresh);
 
     if (fresh)
         lpo_vec_push(
@@ -60,7 +61,7 @@ static void leave(struct sweep *s)
     row->cpu_min_ns = ns < row->cpu_min_ns ? ns : row->cpu_min_ns;
     row->cpu_max_ns = ns > row->cpu_max_ns ? ns : row->cpu_max_ns;
     row->gpu_total_ns += o->gpu.ns;
-    row->works_total += o->gpu.works;
+    row->gpu_ops_total += o->gpu.gpu_ops;
     if (s->stack.len)
         add(&s->stack.at[s->stack.len - 1].gpu, &o->gpu);
 }
@@ -118,8 +119,8 @@ static void sweep_thread(struct sweep *s, const struct lpo_group *ops,
     uint32_t *l = launches->rows + launches->starts[thread];
     uint32_t *l_end = launches->rows + launches->starts[thread + 1];
 
-    lpo_order_sort(o, (size_t)(o_end - o), op_before, t);
-    lpo_order_sort(l, (size_t)(l_end - l), lpo_launch_before, t);
+    lpo_region_order_sort(o, (size_t)(o_end - o), op_before, t);
+    lpo_region_order_sort(l, (size_t)(l_end - l), lpo_region_launch_before, t);
     while (o < o_end || l < l_end) {
         if (l == l_end || (o < o_end && t->ops.at[*o].start_ns <= t->launches.at[*l].start_ns))
             enter(s, &t->ops.at[*o++]);
@@ -138,9 +139,9 @@ static void sum_launches(struct sweep *s)
     s->owner = lpo_xmalloc(t->launches.len * sizeof *s->owner);
     for (size_t i = 0; i < t->launches.len; i++)
         s->owner[i] = LPO_NONE;
-    for (size_t i = 0; i < t->works.len; i++) {
-        const struct lpo_work *w = &t->works.at[i];
-        struct lpo_operator_sum one = { 1, lpo_work_ns(w) };
+    for (size_t i = 0; i < t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *w = &t->gpu_ops.at[i];
+        struct lpo_operator_sum one = { 1, lpo_trace_gpu_op_ns(w) };
 
         add(&s->out->all, &one);
         add(w->launch == LPO_NONE ? &s->out->no_launch : &s->launched[w->launch], &one);
@@ -148,12 +149,12 @@ static void sum_launches(struct sweep *s)
 }
 
 /* Works by the operator that launched them: its own time, and the names in it. */
-static void share_works(struct sweep *s)
+static void share_gpu_ops(struct sweep *s)
 {
     const struct lpo_trace *t = s->t;
 
-    for (size_t i = 0; i < t->works.len; i++) {
-        const struct lpo_work *w = &t->works.at[i];
+    for (size_t i = 0; i < t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *w = &t->gpu_ops.at[i];
         uint32_t row = w->launch == LPO_NONE ? LPO_NONE : s->owner[w->launch];
         struct lpo_operator_kernel *k;
         uint32_t at;
@@ -161,17 +162,18 @@ static void share_works(struct sweep *s)
 
         if (row == LPO_NONE) {
             if (w->launch != LPO_NONE)
-                add(&s->out->outside, &(struct lpo_operator_sum){ 1, lpo_work_ns(w) });
+                add(&s->out->outside, &(struct lpo_operator_sum){ 1, lpo_trace_gpu_op_ns(w) });
             continue;
         }
-        s->out->rows.at[row].gpu_self_ns += lpo_work_ns(w);
-        s->out->rows.at[row].works_self++;
-        at = lpo_pairmap_put(&s->kernels, row, w->name, (uint32_t)s->out->kernels.len, &fresh);
+        s->out->rows.at[row].gpu_self_ns += lpo_trace_gpu_op_ns(w);
+        s->out->rows.at[row].gpu_ops_self++;
+        at = lpo_region_pairmap_put(&s->kernels, row, w->name, (uint32_t)s->out->kernels.len,
+                                    &fresh);
         if (fresh)
             lpo_vec_push(&s->out->kernels, (struct lpo_operator_kernel){ row, w->name, 0, 0 });
         k = &s->out->kernels.at[at];
         k->count++;
-        k->ns += lpo_work_ns(w);
+        k->ns += lpo_trace_gpu_op_ns(w);
     }
 }
 
@@ -231,22 +233,22 @@ static void put_in_order(struct sweep *s)
 struct lpo_operators *lpo_operators_create(const struct lpo_trace *trace, bool by_shapes)
 {
     struct sweep s = { .t = trace, .by_shapes = by_shapes };
-    struct lpo_group ops = lpo_group_ops(trace);
-    struct lpo_group launches = lpo_group_launches(trace);
+    struct lpo_group ops = lpo_region_group_ops(trace);
+    struct lpo_group launches = lpo_region_group_launches(trace);
 
     s.out = lpo_xcalloc(1, sizeof *s.out);
     sum_launches(&s);
     for (uint32_t i = 0; i < trace->threads.len; i++)
         sweep_thread(&s, &ops, &launches, i);
-    lpo_group_free(&ops);
-    lpo_group_free(&launches);
-    share_works(&s);
+    lpo_region_group_free(&ops);
+    lpo_region_group_free(&launches);
+    share_gpu_ops(&s);
     put_in_order(&s);
     free(s.launched);
     free(s.owner);
     lpo_vec_free(&s.stack);
-    lpo_pairmap_free(&s.rows);
-    lpo_pairmap_free(&s.kernels);
+    lpo_region_pairmap_free(&s.rows);
+    lpo_region_pairmap_free(&s.kernels);
     return s.out;
 }
 

@@ -1,4 +1,5 @@
-/* analysis/operators/operators.h - operators of the host (aten::mm, a user's function) and what they cost.
+/* analysis/operators/operators.h - operators of the host (aten::mm, a user's function) and what
+ * they cost.
  *
  * The numbers mean what torch.profiler's own table means by them, taken from times alone:
  * - An operator is inside another when its whole time is, on the same thread; of two with equal
@@ -29,7 +30,7 @@ struct lpo_operator {
     uint64_t calls;
     int64_t cpu_total_ns, cpu_self_ns, cpu_min_ns, cpu_max_ns;
     int64_t gpu_total_ns, gpu_self_ns;
-    uint64_t works_total, works_self;
+    uint64_t gpu_ops_total, gpu_ops_self;
     uint32_t kernels; /* first row in `kernels`: the work of gpu_self_ns by name, dearest first */
     uint32_t nkernels;
 };
@@ -43,7 +44,7 @@ struct lpo_operator_kernel {
 };
 
 struct lpo_operator_sum {
-    uint64_t works;
+    uint64_t gpu_ops;
     int64_t ns;
 };
 

@@ -186,9 +186,9 @@ int lpo_power_parse(const char *text, size_t len, struct lpo_power **out, struct
 
 int lpo_power_read(const char *path, struct lpo_power **out, struct lpo_err *err)
 {
-    LPO_AUTO(lpo_text) text = NULL;
+    LPO_AUTO(lpo_file_text) text = NULL;
 
-    if (lpo_text_read_limit(path, most_bytes, &text, err) < 0)
+    if (lpo_file_text_read_limit(path, most_bytes, &text, err) < 0)
         return err->code;
     return lpo_power_parse(text->at, text->len, out, err);
 }

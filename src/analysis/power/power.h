@@ -30,7 +30,7 @@ enum lpo_power_column {
     LPO_POWER_MEMORY_BYTES,
     LPO_POWER_GPU_PERCENT,
     LPO_POWER_MEMORY_PERCENT,
-    LPO_POWER_THROTTLE, /* bits, see lpo_throttle_add */
+    LPO_POWER_THROTTLE, /* bits, see lpo_power_throttle_add */
     LPO_POWER_ENERGY_MJ,
     LPO_POWER_COLUMNS
 };
@@ -72,6 +72,6 @@ void lpo_power_look(const struct lpo_power_gpu *g, int64_t from_ns, int64_t to_n
 struct lpo_measure lpo_power_joules(const struct lpo_power_gpu *g, int64_t from_ns, int64_t to_ns);
 
 /* Reasons that make a GPU slower than it could be; idleness and clocks that someone set do not. */
-extern const uint64_t lpo_throttle_slows;
+extern const uint64_t lpo_power_throttle_slows;
 /* Appends "power cap, heat (software)"; "none" for 0; bits that have no name as a number. */
-void lpo_throttle_add(struct lpo_str *s, uint64_t reasons);
+void lpo_power_throttle_add(struct lpo_str *s, uint64_t reasons);

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/power/power.h"
 #include "region/tree.h"
 #include "region/windows.h"
 #include "rundir/rundir.h"
-#include "analysis/power/power.h"
 #include "util/json.h"
 #include "util/str.h"
 
@@ -25,8 +25,8 @@ static bool in_use(const struct lpo_power_gpu *g)
 
 static struct lpo_measure add(struct lpo_measure sum, struct lpo_measure m)
 {
-    if (!lpo_known(sum) || !lpo_known(m))
-        return lpo_unknown();
+    if (!lpo_measure_known(sum) || !lpo_measure_known(m))
+        return lpo_measure_unknown();
     return (struct lpo_measure){ sum.value + m.value, sum.how > m.how ? sum.how : m.how };
 }
 
@@ -43,16 +43,16 @@ static void add_window(struct lpo_region_power *r, const struct lpo_power *p, co
         if (to_ns > from_ns)
             r->joules = add(r->joules, lpo_power_joules(&p->gpus.at[g], from_ns, to_ns));
         lpo_power_look(&p->gpus.at[g], from_ns, to_ns, &w);
-        r->slowed |= w.reasons & lpo_throttle_slows;
-        r->reasons_known |= lpo_known(w.max[LPO_POWER_THROTTLE]);
+        r->slowed |= w.reasons & lpo_power_throttle_slows;
+        r->reasons_known |= lpo_measure_known(w.max[LPO_POWER_THROTTLE]);
     }
 }
 
 static int dearest_first(const void *a, const void *b)
 {
     const struct lpo_region_power *x = a, *y = b;
-    double dx = lpo_known(x->joules) ? x->joules.value : -1;
-    double dy = lpo_known(y->joules) ? y->joules.value : -1;
+    double dx = lpo_measure_known(x->joules) ? x->joules.value : -1;
+    double dy = lpo_measure_known(y->joules) ? y->joules.value : -1;
 
     if (dx != dy)
         return dx > dy ? -1 : 1;
@@ -60,12 +60,12 @@ static int dearest_first(const void *a, const void *b)
 }
 
 static void fill(struct lpo_power_join *j, const struct lpo_power *p, const bool *used,
-                 const struct lpo_windows *w)
+                 const struct lpo_region_windows *w)
 {
     int64_t epoch_ns = j->tree->trace->epoch_ns;
 
     for (size_t i = 0; i < w->rows.len; i++) {
-        const struct lpo_window *row = &w->rows.at[i];
+        const struct lpo_region_window *row = &w->rows.at[i];
         int64_t from_ns, to_ns;
 
         if (__builtin_add_overflow(row->start_ns, epoch_ns, &from_ns) ||
@@ -73,8 +73,8 @@ static void fill(struct lpo_power_join *j, const struct lpo_power *p, const bool
             to_ns > INT64_MAX / 4)
             continue;
         if (!j->rows.len || j->rows.at[j->rows.len - 1].node != row->node)
-            lpo_vec_push(&j->rows,
-                         (struct lpo_region_power){ .node = row->node, .joules = lpo_measured(0) });
+            lpo_vec_push(&j->rows, (struct lpo_region_power){ .node = row->node,
+                                                              .joules = lpo_measure_measured(0) });
         add_window(&j->rows.at[j->rows.len - 1], p, used, from_ns, to_ns);
     }
     if (j->rows.len)
@@ -84,7 +84,7 @@ static void fill(struct lpo_power_join *j, const struct lpo_power *p, const bool
 struct lpo_power_join *lpo_power_join_create(const struct lpo_power *p,
                                              const struct lpo_region_tree *tree)
 {
-    LPO_AUTO(lpo_windows) w = NULL;
+    LPO_AUTO(lpo_region_windows) w = NULL;
     struct lpo_power_join *j;
     bool *used, any = false;
 
@@ -95,7 +95,7 @@ struct lpo_power_join *lpo_power_join_create(const struct lpo_power *p,
         any |= used[g] = in_use(&p->gpus.at[g]);
     for (size_t g = 0; !any && g < p->gpus.len; g++)
         used[g] = true; /* too short to be noticed, or utilisation is not told */
-    w = lpo_windows_create(tree, LEVELS_BELOW);
+    w = lpo_region_windows_create(tree, LEVELS_BELOW);
     j = lpo_xcalloc(1, sizeof *j);
     j->tree = tree;
     fill(j, p, used, w);
@@ -120,19 +120,20 @@ static struct lpo_measure energy_of(const struct lpo_power_join *join, const cha
             lpo_streq(lpo_trace_text(join->tree->trace, n->name), name))
             return join->rows.at[i].joules;
     }
-    return lpo_unknown();
+    return lpo_measure_unknown();
 }
 
 static struct lpo_measure per(struct lpo_measure m, double tokens)
 {
-    if (!lpo_known(m) || !(tokens > 0))
-        return lpo_unknown();
+    if (!lpo_measure_known(m) || !(tokens > 0))
+        return lpo_measure_unknown();
     return (struct lpo_measure){ m.value / tokens,
                                  m.how == LPO_ESTIMATED ? LPO_ESTIMATED : LPO_COMPUTED };
 }
 
-struct lpo_token_energy lpo_token_energy(const struct lpo_run_data *d, const struct lpo_source *s,
-                                         const struct lpo_power_join *join)
+struct lpo_power_token_energy lpo_power_token_energy(const struct lpo_rundir *d,
+                                                     const struct lpo_source *s,
+                                                     const struct lpo_power_join *join)
 {
     struct lpo_measure prefill = energy_of(join, "prefill"), decode = energy_of(join, "decode");
     double tokens = 0, later = 0;
@@ -149,5 +150,5 @@ struct lpo_token_energy lpo_token_energy(const struct lpo_run_data *d, const str
             later += rate * ms * 1e-3; /* tokens_per_s speaks of decode alone */
         }
     }
-    return (struct lpo_token_energy){ per(add(prefill, decode), tokens), per(decode, later) };
+    return (struct lpo_power_token_energy){ per(add(prefill, decode), tokens), per(decode, later) };
 }

@@ -10,7 +10,7 @@
 
 struct lpo_power;
 struct lpo_region_tree;
-struct lpo_run_data;
+struct lpo_rundir;
 struct lpo_source;
 
 struct lpo_region_power {
@@ -34,9 +34,10 @@ void lpo_power_join_destroy(struct lpo_power_join *j); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_power_join);
 
 /* Energy over the tokens that the same stage generated, from the regions `prefill` and `decode`. */
-struct lpo_token_energy {
+struct lpo_power_token_energy {
     struct lpo_measure all, decode; /* joules per token; of decode: the first token left out */
 };
 
-struct lpo_token_energy lpo_token_energy(const struct lpo_run_data *d, const struct lpo_source *s,
-                                         const struct lpo_power_join *join);
+struct lpo_power_token_energy lpo_power_token_energy(const struct lpo_rundir *d,
+                                                     const struct lpo_source *s,
+                                                     const struct lpo_power_join *join);

@@ -34,13 +34,14 @@ static void count_sample(struct lpo_power_window *w, const struct lpo_power_samp
         if (!has(s, c))
             continue;
         counts[c]++;
-        w->mean[c] = lpo_measured(w->mean[c].value + (double)s->value[c]); /* a sum so far */
+        w->mean[c] =
+            lpo_measure_measured(w->mean[c].value + (double)s->value[c]); /* a sum so far */
         if (counts[c] == 1 || (double)s->value[c] > w->max[c].value)
-            w->max[c] = lpo_measured((double)s->value[c]);
+            w->max[c] = lpo_measure_measured((double)s->value[c]);
     }
     if (has(s, LPO_POWER_THROTTLE)) {
         w->reasons |= s->value[LPO_POWER_THROTTLE];
-        w->slowed += (s->value[LPO_POWER_THROTTLE] & lpo_throttle_slows) != 0;
+        w->slowed += (s->value[LPO_POWER_THROTTLE] & lpo_power_throttle_slows) != 0;
     }
 }
 
@@ -103,24 +104,25 @@ static struct lpo_measure counted(const struct lpo_power_gpu *g, int64_t from_ns
     double covered;
 
     if (past < first + 2)
-        return lpo_unknown();
+        return lpo_measure_unknown();
     a = &g->samples.at[first];
     b = &g->samples.at[past - 1];
     for (size_t i = first; i < past; i++) /* a driver that was loaded anew starts from 0 */
         if (!has(&g->samples.at[i], LPO_POWER_ENERGY_MJ) ||
             (i > first && g->samples.at[i].value[LPO_POWER_ENERGY_MJ] <
                               g->samples.at[i - 1].value[LPO_POWER_ENERGY_MJ]))
-            return lpo_unknown();
+            return lpo_measure_unknown();
     covered = (double)(b->unix_ns - a->unix_ns);
     if ((double)(to_ns - from_ns) - covered > (double)LPO_POWER_HOLE_NS)
-        return lpo_unknown();
-    return lpo_measured((double)(b->value[LPO_POWER_ENERGY_MJ] - a->value[LPO_POWER_ENERGY_MJ]) *
-                        1e-3 * (double)(to_ns - from_ns) / covered);
+        return lpo_measure_unknown();
+    return lpo_measure_measured(
+        (double)(b->value[LPO_POWER_ENERGY_MJ] - a->value[LPO_POWER_ENERGY_MJ]) * 1e-3 *
+        (double)(to_ns - from_ns) / covered);
 }
 
 struct lpo_measure lpo_power_joules(const struct lpo_power_gpu *g, int64_t from_ns, int64_t to_ns)
 {
-    struct lpo_measure m = lpo_unknown();
+    struct lpo_measure m = lpo_measure_unknown();
     struct point from, to;
 
     /* times that no sample of ours can have are not worth an overflow */
@@ -128,13 +130,13 @@ struct lpo_measure lpo_power_joules(const struct lpo_power_gpu *g, int64_t from_
         return m;
     if (to_ns - from_ns >= LPO_POWER_COUNTER_NS)
         m = counted(g, from_ns, to_ns);
-    if (lpo_known(m))
+    if (lpo_measure_known(m))
         return m;
     from = integral(g, from_ns);
     to = integral(g, to_ns);
     if (to.unknown_ns - from.unknown_ns > 0.01 * (double)(to_ns - from_ns))
-        return lpo_unknown();
-    return lpo_estimated(to.joules - from.joules);
+        return lpo_measure_unknown();
+    return lpo_measure_estimated(to.joules - from.joules);
 }
 
 /* NVML's clock event reasons. */
@@ -153,9 +155,9 @@ static const struct reason {
     { 0x100, "display clocks" },
 };
 
-const uint64_t lpo_throttle_slows = 0x004 | 0x008 | 0x010 | 0x020 | 0x040 | 0x080;
+const uint64_t lpo_power_throttle_slows = 0x004 | 0x008 | 0x010 | 0x020 | 0x040 | 0x080;
 
-void lpo_throttle_add(struct lpo_str *s, uint64_t bits)
+void lpo_power_throttle_add(struct lpo_str *s, uint64_t bits)
 {
     const char *comma = "";
 

@@ -85,7 +85,7 @@ struct lpo_variation lpo_speed_variation(const struct lpo_json *metrics, const c
     return worst;
 }
 
-struct lpo_variation lpo_run_variation(const struct lpo_run_data *d)
+struct lpo_variation lpo_speed_run_variation(const struct lpo_rundir *d)
 {
     struct lpo_variation worst = { 0 };
 
@@ -99,9 +99,9 @@ struct lpo_variation lpo_run_variation(const struct lpo_run_data *d)
     return worst;
 }
 
-double lpo_run_max_cv(const struct lpo_run_data *d)
+double lpo_speed_max_cv(const struct lpo_rundir *d)
 {
-    double most = lpo_conf_real(d->config, "run.max_cv", 0.1);
+    double most = lpo_node_conf_real(d->config, "run.max_cv", 0.1);
 
     return isfinite(most) && most >= 0 ? most : 0.1;
 }

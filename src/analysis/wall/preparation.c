@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/wall/timeline.h"
 #include "analysis/analysis.h"
+#include "analysis/wall/timeline.h"
 #include "util/str.h"
 
 /* Does the text begin with this name, whichever of _ - and space joins its words? */
@@ -22,7 +22,7 @@ static size_t match(const char *text, const char *name)
     return n;
 }
 
-bool lpo_path_prepares(const char *path)
+bool lpo_wall_path_prepares(const char *path)
 {
     static const char *const names[] = {
         "load", "loading", "load_model", "load_weights", "model_load", "warmup", "warm_up",
@@ -44,7 +44,7 @@ bool lpo_path_prepares(const char *path)
     return false;
 }
 
-static void find_nodes(struct lpo_waited *w, const struct lpo_region_tree *t)
+static void find_nodes(struct lpo_wall_steady *w, const struct lpo_region_tree *t)
 {
     for (uint32_t n = 0; n < t->nodes.len; n++) { /* parents come before their children */
         LPO_STR name = { 0 };
@@ -54,12 +54,12 @@ static void find_nodes(struct lpo_waited *w, const struct lpo_region_tree *t)
             continue;
         }
         lpo_region_add_name(t, n, &name);
-        w->nodes[n] = lpo_path_prepares(lpo_str_text(&name));
+        w->nodes[n] = lpo_wall_path_prepares(lpo_str_text(&name));
         w->any |= w->nodes[n];
     }
 }
 
-static void find_places(struct lpo_waited *w, const struct lpo_region_tree *t)
+static void find_places(struct lpo_wall_steady *w, const struct lpo_region_tree *t)
 {
     for (uint32_t p = 0; p < t->places.len; p++) {
         const struct lpo_place *place = &t->places.at[p];
@@ -71,9 +71,9 @@ static void find_places(struct lpo_waited *w, const struct lpo_region_tree *t)
     }
 }
 
-struct lpo_waited *lpo_waited_create(const struct lpo_analysis *a)
+struct lpo_wall_steady *lpo_wall_steady_create(const struct lpo_analysis *a)
 {
-    struct lpo_waited *w = lpo_xcalloc(1, sizeof *w);
+    struct lpo_wall_steady *w = lpo_xcalloc(1, sizeof *w);
 
     w->nodes = lpo_xcalloc(a->tree->nodes.len + 1, sizeof *w->nodes);
     w->places = lpo_xcalloc(a->tree->places.len + 1, sizeof *w->places);
@@ -85,16 +85,16 @@ struct lpo_waited *lpo_waited_create(const struct lpo_analysis *a)
         if (!w->places[a->cells->cells.at[i].place])
             lpo_vec_push(&w->cells.cells, a->cells->cells.at[i]);
     if (a->timeline)
-        w->timeline = lpo_timeline_create_without(a->tree, w->places);
+        w->timeline = lpo_wall_timeline_create_without(a->tree, w->places);
     return w;
 }
 
-void lpo_waited_destroy(struct lpo_waited *w)
+void lpo_wall_steady_destroy(struct lpo_wall_steady *w)
 {
     if (!w)
         return;
     lpo_vec_free(&w->cells.cells);
-    lpo_timeline_destroy(w->timeline);
+    lpo_wall_timeline_destroy(w->timeline);
     free(w->nodes);
     free(w->places);
     free(w);

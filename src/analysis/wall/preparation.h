@@ -1,4 +1,5 @@
-/* analysis/wall/preparation.h - a trace without loading and warming up: the time that somebody waits for.
+/* analysis/wall/preparation.h - a trace without loading and warming up: the time that somebody
+ * waits for.
  *
  * A region prepares when the outermost range of its path is named for it: load, loading,
  * load_model, load_weights, model_load, warmup or warm_up, in any case and with - or a space for
@@ -13,20 +14,20 @@
 #include "util/auto.h"
 
 struct lpo_analysis;
-struct lpo_timeline;
+struct lpo_wall_timeline;
 
 /* By the path as lpo_region_add_path() writes it. */
-bool lpo_path_prepares(const char *path);
+bool lpo_wall_path_prepares(const char *path);
 
-struct lpo_waited {
-    bool *nodes;                   /* per node of the tree: it prepares */
-    bool *places;                  /* the same per place */
-    bool any;                      /* some node does */
-    struct lpo_work_cells cells;   /* without theirs; all but `cells.cells` is borrowed */
-    struct lpo_timeline *timeline; /* without theirs; NULL where the analysis has none */
+struct lpo_wall_steady {
+    bool *nodes;                        /* per node of the tree: it prepares */
+    bool *places;                       /* the same per place */
+    bool any;                           /* some node does */
+    struct lpo_region_cells cells;      /* without theirs; all but `cells.cells` is borrowed */
+    struct lpo_wall_timeline *timeline; /* without theirs; NULL where the analysis has none */
 };
 
 /* Borrows the analysis. */
-struct lpo_waited *lpo_waited_create(const struct lpo_analysis *a);
-void lpo_waited_destroy(struct lpo_waited *w); /* NULL is fine */
-LPO_AUTO_DEFINE(lpo_waited);
+struct lpo_wall_steady *lpo_wall_steady_create(const struct lpo_analysis *a);
+void lpo_wall_steady_destroy(struct lpo_wall_steady *w); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_wall_steady);

@@ -6,14 +6,14 @@
 #include "region/classes.h"
 #include "region/order.h"
 
-const char *lpo_gap_name(enum lpo_gap_cause cause)
+const char *lpo_wall_gap_name(enum lpo_gap_cause cause)
 {
     static const char *const names[] = { "host", "dependency", "other" };
 
     return names[cause];
 }
 
-int64_t lpo_gaps_ns(const struct lpo_gaps *g)
+int64_t lpo_wall_gaps_ns(const struct lpo_gaps *g)
 {
     int64_t ns = 0;
 
@@ -27,7 +27,7 @@ struct cover {
     int64_t end_ns, sum_ns;
 };
 
-static void cover_add(struct cover *c, const struct lpo_work *w)
+static void cover_add(struct cover *c, const struct lpo_gpu_op *w)
 {
     if (w->start_ns > c->end_ns)
         c->end_ns = w->start_ns;
@@ -42,7 +42,7 @@ enum { ALL, KERNELS, COMPUTE, COMMUNICATION, COLLECTIVES, COVERS };
 enum name_kind { NAME_UNSEEN, NAME_COMPUTE, NAME_COMMUNICATION, NAME_COLLECTIVE };
 
 struct builder {
-    struct lpo_timeline *out;
+    struct lpo_wall_timeline *out;
     const struct lpo_region_tree *tree;
     const struct lpo_trace *trace;
     const bool *aside;         /* per place, or NULL */
@@ -59,9 +59,9 @@ static enum name_kind kind_of(struct builder *b, uint32_t name)
     if (b->kinds[name] != NAME_UNSEEN)
         return b->kinds[name];
     text = lpo_trace_text(b->trace, name);
-    b->kinds[name] = lpo_is_communication(text)                       ? NAME_COMMUNICATION
-                     : lpo_kernel_class(text) == LPO_CLASS_COLLECTIVE ? NAME_COLLECTIVE
-                                                                      : NAME_COMPUTE;
+    b->kinds[name] = lpo_region_is_communication(text)                       ? NAME_COMMUNICATION
+                     : lpo_region_kernel_class(text) == LPO_CLASS_COLLECTIVE ? NAME_COLLECTIVE
+                                                                             : NAME_COMPUTE;
     return b->kinds[name];
 }
 
@@ -70,7 +70,7 @@ static bool is_aside(const struct builder *b, uint32_t place)
     return b->aside && b->aside[place];
 }
 
-static void cover_work(struct builder *b, const struct lpo_work *w)
+static void cover_gpu_op(struct builder *b, const struct lpo_gpu_op *w)
 {
     enum name_kind kind;
 
@@ -85,7 +85,7 @@ static void cover_work(struct builder *b, const struct lpo_work *w)
         cover_add(&b->covers[COLLECTIVES], w);
 }
 
-static enum lpo_gap_cause cause_of(const struct builder *b, const struct lpo_work *next,
+static enum lpo_gap_cause cause_of(const struct builder *b, const struct lpo_gpu_op *next,
                                    int64_t gap_start_ns)
 {
     if (next->launch != LPO_NONE && b->trace->launches.at[next->launch].start_ns > gap_start_ns)
@@ -127,12 +127,12 @@ static void gap_in_regions(struct builder *b, uint32_t before, uint32_t after,
     }
 }
 
-static void stream_work(struct builder *b, struct lpo_device_time *d, const struct lpo_work *w)
+static void stream_gpu_op(struct builder *b, struct lpo_device_time *d, const struct lpo_gpu_op *w)
 {
     uint32_t place = lpo_region_place(b->tree, w);
     bool fresh;
-    uint32_t row = lpo_pairmap_put(&b->stream_map, w->device, w->stream,
-                                   (uint32_t)b->out->streams.len, &fresh);
+    uint32_t row = lpo_region_pairmap_put(&b->stream_map, w->device, w->stream,
+                                          (uint32_t)b->out->streams.len, &fresh);
     struct lpo_stream_time *s;
 
     if (fresh)
@@ -153,7 +153,7 @@ static void stream_work(struct builder *b, struct lpo_device_time *d, const stru
         gap_in_regions(b, s->last_place, place, cause, ns);
         s->end_ns = w->start_ns;
     }
-    s->works += !is_aside(b, place);
+    s->gpu_ops += !is_aside(b, place);
     if (w->end_ns >= s->end_ns) {
         s->busy_ns += is_aside(b, place) ? 0 : w->end_ns - s->end_ns;
         s->end_ns = w->end_ns;
@@ -161,10 +161,10 @@ static void stream_work(struct builder *b, struct lpo_device_time *d, const stru
     }
 }
 
-static bool work_before(const void *trace, uint32_t a, uint32_t b)
+static bool gpu_op_before(const void *trace, uint32_t a, uint32_t b)
 {
     const struct lpo_trace *t = trace;
-    const struct lpo_work *wa = &t->works.at[a], *wb = &t->works.at[b];
+    const struct lpo_gpu_op *wa = &t->gpu_ops.at[a], *wb = &t->gpu_ops.at[b];
 
     return wa->device != wb->device ? wa->device < wb->device : wa->start_ns < wb->start_ns;
 }
@@ -185,7 +185,7 @@ struct edge {
 };
 
 /* Idle time before `w`: none where a work set aside borders on it. */
-static int64_t edge_move(struct edge *e, const struct lpo_work *w, bool aside)
+static int64_t edge_move(struct edge *e, const struct lpo_gpu_op *w, bool aside)
 {
     int64_t idle_ns = w->start_ns > e->end_ns && !aside && !e->aside ? w->start_ns - e->end_ns : 0;
 
@@ -199,25 +199,25 @@ static int64_t edge_move(struct edge *e, const struct lpo_work *w, bool aside)
 /* rows[0, count) are the works of one device in order. */
 static void build_device(struct builder *b, const uint32_t *rows, size_t count)
 {
-    struct lpo_device_time d = { .device = b->trace->works.at[rows[0]].device };
-    struct edge edge = { b->trace->works.at[rows[0]].start_ns, false };
+    struct lpo_device_time d = { .device = b->trace->gpu_ops.at[rows[0]].device };
+    struct edge edge = { b->trace->gpu_ops.at[rows[0]].start_ns, false };
 
     for (int i = 0; i < COVERS; i++)
         b->covers[i] = (struct cover){ INT64_MIN, 0 };
     b->shared_communication = false;
     for (size_t i = 0; i < count; i++) {
-        const struct lpo_work *w = &b->trace->works.at[rows[i]];
+        const struct lpo_gpu_op *w = &b->trace->gpu_ops.at[rows[i]];
         bool aside = is_aside(b, lpo_region_place(b->tree, w));
 
         d.idle_ns += edge_move(&edge, w, aside);
-        stream_work(b, &d, w);
+        stream_gpu_op(b, &d, w);
         if (aside)
             continue;
-        if (!d.works++)
+        if (!d.gpu_ops++)
             d.start_ns = w->start_ns;
-        cover_work(b, w);
+        cover_gpu_op(b, w);
     }
-    if (!d.works)
+    if (!d.gpu_ops)
         return;
     d.end_ns = b->covers[ALL].end_ns;
     d.busy_ns = b->covers[ALL].sum_ns;
@@ -230,33 +230,33 @@ static void build_device(struct builder *b, const uint32_t *rows, size_t count)
     lpo_vec_push(&b->out->devices, d);
 }
 
-struct lpo_timeline *lpo_timeline_create(const struct lpo_region_tree *tree)
+struct lpo_wall_timeline *lpo_wall_timeline_create(const struct lpo_region_tree *tree)
 {
-    return lpo_timeline_create_without(tree, NULL);
+    return lpo_wall_timeline_create_without(tree, NULL);
 }
 
-struct lpo_timeline *lpo_timeline_create_without(const struct lpo_region_tree *tree,
-                                                 const bool *aside)
+struct lpo_wall_timeline *lpo_wall_timeline_create_without(const struct lpo_region_tree *tree,
+                                                           const bool *aside)
 {
     const struct lpo_trace *t = tree->trace;
-    struct lpo_timeline *out = lpo_xcalloc(1, sizeof *out);
+    struct lpo_wall_timeline *out = lpo_xcalloc(1, sizeof *out);
     struct builder b = { .out = out, .tree = tree, .trace = t, .aside = aside };
-    uint32_t *rows = lpo_xrealloc(NULL, t->works.len ? t->works.len : 1, sizeof *rows);
+    uint32_t *rows = lpo_xrealloc(NULL, t->gpu_ops.len ? t->gpu_ops.len : 1, sizeof *rows);
     size_t n = 0;
 
     out->nodes = lpo_xcalloc(tree->nodes.len + 1, sizeof *out->nodes);
     b.kinds = lpo_xcalloc(lpo_trace_name_count(t) + 1, 1);
-    for (size_t i = 0; i < t->works.len; i++) {
-        if (t->works.at[i].flags & (LPO_WORK_UNTIMED | LPO_WORK_NO_LENGTH))
+    for (size_t i = 0; i < t->gpu_ops.len; i++) {
+        if (t->gpu_ops.at[i].flags & (LPO_WORK_UNTIMED | LPO_WORK_NO_LENGTH))
             out->untimed++;
         else
             rows[n++] = (uint32_t)i;
     }
-    lpo_order_sort(rows, n, work_before, t);
+    lpo_region_order_sort(rows, n, gpu_op_before, t);
     for (size_t i = 0; i < n;) {
         size_t from = i;
 
-        while (i < n && t->works.at[rows[i]].device == t->works.at[rows[from]].device)
+        while (i < n && t->gpu_ops.at[rows[i]].device == t->gpu_ops.at[rows[from]].device)
             i++;
         build_device(&b, rows + from, i - from);
     }
@@ -264,11 +264,11 @@ struct lpo_timeline *lpo_timeline_create_without(const struct lpo_region_tree *t
         qsort(out->streams.at, out->streams.len, sizeof *out->streams.at, by_device_and_stream);
     free(rows);
     free(b.kinds);
-    lpo_pairmap_free(&b.stream_map);
+    lpo_region_pairmap_free(&b.stream_map);
     return out;
 }
 
-void lpo_timeline_destroy(struct lpo_timeline *t)
+void lpo_wall_timeline_destroy(struct lpo_wall_timeline *t)
 {
     if (!t)
         return;

@@ -24,7 +24,7 @@
 
 enum lpo_gap_cause { LPO_GAP_HOST, LPO_GAP_DEPENDENCY, LPO_GAP_OTHER, LPO_GAP_CAUSES };
 
-const char *lpo_gap_name(enum lpo_gap_cause cause); /* "host", "dependency", "other" */
+const char *lpo_wall_gap_name(enum lpo_gap_cause cause); /* "host", "dependency", "other" */
 
 struct lpo_gap_sum {
     uint64_t count;
@@ -35,12 +35,12 @@ struct lpo_gaps {
     struct lpo_gap_sum by[LPO_GAP_CAUSES];
 };
 
-int64_t lpo_gaps_ns(const struct lpo_gaps *g);
+int64_t lpo_wall_gaps_ns(const struct lpo_gaps *g);
 
 struct lpo_stream_time {
     struct lpo_gaps gaps;
     int64_t start_ns, end_ns, busy_ns;
-    uint64_t works;
+    uint64_t gpu_ops;
     uint32_t stream;
     uint16_t device;
     uint32_t last_place; /* of the work that ended last; while building */
@@ -53,22 +53,22 @@ struct lpo_device_time {
     bool overlap_unknown;   /* communication ran in CUDA graphs timed as a whole: the three above do
                                not tell how it lay beside the computing, and exposed_ns is 0 */
     int64_t collectives_ns; /* kernels of class collective that are not communication */
-    uint64_t works;
+    uint64_t gpu_ops;
     uint16_t device;
 };
 
-struct lpo_timeline {
+struct lpo_wall_timeline {
     LPO_VEC(struct lpo_device_time) devices;
     LPO_VEC(struct lpo_stream_time) streams; /* by device, then stream */
     struct lpo_gaps *nodes;                  /* per node of the tree: gaps inside it */
     uint64_t untimed;                        /* works without a place on the clock (ncu) */
 };
 
-struct lpo_timeline *lpo_timeline_create(const struct lpo_region_tree *tree);
+struct lpo_wall_timeline *lpo_wall_timeline_create(const struct lpo_region_tree *tree);
 /* The same without the works at the places of `aside` (one per place of the tree; NULL: none) and
  * without the idle time that borders on one of them: span is then busy and idle together, and a
  * device or stream that did nothing else is not listed or has no works. */
-struct lpo_timeline *lpo_timeline_create_without(const struct lpo_region_tree *tree,
-                                                 const bool *aside);
-void lpo_timeline_destroy(struct lpo_timeline *t); /* NULL is fine */
-LPO_AUTO_DEFINE(lpo_timeline);
+struct lpo_wall_timeline *lpo_wall_timeline_create_without(const struct lpo_region_tree *tree,
+                                                           const bool *aside);
+void lpo_wall_timeline_destroy(struct lpo_wall_timeline *t); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_wall_timeline);

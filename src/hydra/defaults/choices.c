@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "hydra/defaults/entry.h"
+#include "hydra/defaults/repo.h"
 #include "hydra/node.h"
 #include "hydra/override/override.h"
 #include "hydra/yaml/pytext.h"
-#include "hydra/defaults/repo.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
@@ -54,7 +54,7 @@ static void read_value(struct lpo_arena *a, const struct lpo_node *v, const char
     for (size_t i = 0; i < v->count; i++) {
         LPO_STR s = { 0 };
 
-        lpo_py_add_str(&s, v->items[i]);
+        lpo_yaml_py_add_str(&s, v->items[i]);
         (*options)[i] = lpo_arena_strdup(a, lpo_str_text(&s));
     }
 }
@@ -102,7 +102,7 @@ static int take_group(struct lpo_choices *c, const struct lpo_override *ov, stru
     if (!ov->value || (ov->value->kind != LPO_NODE_STRING && ov->value->kind != LPO_NODE_LIST))
         return lpo_fail(err, LPO_E_CONFIG,
                         "'%s': Config group override must be a string or a list. Got %s", ov->text,
-                        ov->value ? lpo_py_type(ov->value) : "NoneType");
+                        ov->value ? lpo_yaml_py_type(ov->value) : "NoneType");
     if (ov->type == LPO_OV_ADD) {
         if (*ov->key == '\0')
             return lpo_fail(err, LPO_E_CONFIG, "'%s' names no config group", ov->text);
@@ -119,8 +119,9 @@ static int take_group(struct lpo_choices *c, const struct lpo_override *ov, stru
     return 0;
 }
 
-int lpo_choices_init(struct lpo_choices *c, struct lpo_arena *a, const struct lpo_repo *repo,
-                     const struct lpo_override *overrides, size_t count, struct lpo_err *err)
+int lpo_defaults_choices_init(struct lpo_choices *c, struct lpo_arena *a,
+                              const struct lpo_repo *repo, const struct lpo_override *overrides,
+                              size_t count, struct lpo_err *err)
 {
     *c = (struct lpo_choices){ .arena = a };
     c->deletion = lpo_arena_array(a, count, sizeof(*c->deletion));
@@ -134,7 +135,8 @@ int lpo_choices_init(struct lpo_choices *c, struct lpo_arena *a, const struct lp
 
         if (ov->sweep)
             continue;
-        if ((ov->value && ov->value->kind == LPO_NODE_MAP) || !lpo_repo_has_group(repo, ov->key))
+        if ((ov->value && ov->value->kind == LPO_NODE_MAP) ||
+            !lpo_defaults_repo_has_group(repo, ov->key))
             c->config[c->nconfig++] = ov;
         else
             rc = take_group(c, ov, err);
@@ -144,9 +146,10 @@ int lpo_choices_init(struct lpo_choices *c, struct lpo_arena *a, const struct lp
     return 0;
 }
 
-void lpo_choices_add(struct lpo_choices *c, const char *from, const struct lpo_entry *entry)
+void lpo_defaults_choices_add(struct lpo_choices *c, const char *from,
+                              const struct lpo_entry *entry)
 {
-    const char *key = lpo_entry_key(c->arena, entry);
+    const char *key = lpo_defaults_entry_key(c->arena, entry);
 
     if (find(c, key))
         return; /* the first that speaks, the command line before all, is heard */
@@ -160,9 +163,10 @@ void lpo_choices_add(struct lpo_choices *c, const char *from, const struct lpo_e
     };
 }
 
-void lpo_choices_apply(struct lpo_choices *c, struct lpo_entry *entry)
+void lpo_defaults_choices_apply(struct lpo_choices *c, struct lpo_entry *entry)
 {
-    struct lpo_choice *choice = entry->is_group ? find(c, lpo_entry_key(c->arena, entry)) : NULL;
+    struct lpo_choice *choice =
+        entry->is_group ? find(c, lpo_defaults_entry_key(c->arena, entry)) : NULL;
 
     if (!choice)
         return;
@@ -173,7 +177,8 @@ void lpo_choices_apply(struct lpo_choices *c, struct lpo_entry *entry)
     choice->used = true;
 }
 
-int lpo_choices_know(struct lpo_choices *c, const struct lpo_entry *entry, struct lpo_err *err)
+int lpo_defaults_choices_know(struct lpo_choices *c, const struct lpo_entry *entry,
+                              struct lpo_err *err)
 {
     struct lpo_arena *a = c->arena;
     const char *key, *group;
@@ -181,8 +186,8 @@ int lpo_choices_know(struct lpo_choices *c, const struct lpo_entry *entry, struc
 
     if (!entry->is_group)
         return 0;
-    key = lpo_entry_key(a, entry);
-    group = lpo_entry_group_path(a, entry);
+    key = lpo_defaults_entry_key(a, entry);
+    group = lpo_defaults_entry_group_path(a, entry);
     prev = lpo_node_get(c->known, key);
     if (!prev)
         lpo_node_set(a, c->known, key,
@@ -200,13 +205,13 @@ int lpo_choices_know(struct lpo_choices *c, const struct lpo_entry *entry, struc
     return 0;
 }
 
-bool lpo_choices_delete(struct lpo_choices *c, struct lpo_entry *entry)
+bool lpo_defaults_choices_delete(struct lpo_choices *c, struct lpo_entry *entry)
 {
     const char *key;
 
     if (!entry->is_group)
         return false;
-    key = lpo_entry_key(c->arena, entry);
+    key = lpo_defaults_entry_key(c->arena, entry);
     for (size_t i = 0; i < c->ndeletions; i++) {
         struct lpo_deletion *d = &c->deletion[i];
 
@@ -263,7 +268,7 @@ static int unused_choice(const struct lpo_choices *c, const struct lpo_choice *c
     return lpo_fail(err, LPO_E_CONFIG, "%s", lpo_str_text(&s));
 }
 
-int lpo_choices_check_used(const struct lpo_choices *c, struct lpo_err *err)
+int lpo_defaults_choices_check_used(const struct lpo_choices *c, struct lpo_err *err)
 {
     for (size_t i = 0; i < c->nchoices; i++)
         if (!c->choice[i].used)

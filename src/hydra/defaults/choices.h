@@ -1,7 +1,7 @@
 /* hydra/defaults/choices.h - what the command line and `override` entries say about config groups.
  *
- * Keys are those of lpo_entry_key(). Everything said must be used by some entry of the defaults
- * lists, else it is an error that names what could have been meant. */
+ * Keys are those of lpo_defaults_entry_key(). Everything said must be used by some entry of the
+ * defaults lists, else it is an error that names what could have been meant. */
 #pragma once
 
 #include <stdbool.h>
@@ -46,14 +46,17 @@ struct lpo_choices {
 };
 
 /* Sorts the overrides into those of groups and those of values. Sweeps are passed over. */
-int lpo_choices_init(struct lpo_choices *c, struct lpo_arena *a, const struct lpo_repo *repo,
-                     const struct lpo_override *overrides, size_t count, struct lpo_err *err);
+int lpo_defaults_choices_init(struct lpo_choices *c, struct lpo_arena *a,
+                              const struct lpo_repo *repo, const struct lpo_override *overrides,
+                              size_t count, struct lpo_err *err);
 
-void lpo_choices_add(struct lpo_choices *c, const char *from, const struct lpo_entry *entry);
+void lpo_defaults_choices_add(struct lpo_choices *c, const char *from,
+                              const struct lpo_entry *entry);
 /* Gives the entry the option that was chosen for it, if any. */
-void lpo_choices_apply(struct lpo_choices *c, struct lpo_entry *entry);
+void lpo_defaults_choices_apply(struct lpo_choices *c, struct lpo_entry *entry);
 /* Remembers what the entry's key got; a second, different option is an error. */
-int lpo_choices_know(struct lpo_choices *c, const struct lpo_entry *entry, struct lpo_err *err);
+int lpo_defaults_choices_know(struct lpo_choices *c, const struct lpo_entry *entry,
+                              struct lpo_err *err);
 /* Was the entry deleted by ~group? Then it is marked. */
-bool lpo_choices_delete(struct lpo_choices *c, struct lpo_entry *entry);
-int lpo_choices_check_used(const struct lpo_choices *c, struct lpo_err *err);
+bool lpo_defaults_choices_delete(struct lpo_choices *c, struct lpo_entry *entry);
+int lpo_defaults_choices_check_used(const struct lpo_choices *c, struct lpo_err *err);

@@ -4,10 +4,10 @@
 
 #include "hydra/defaults/choices.h"
 #include "hydra/defaults/entry.h"
+#include "hydra/defaults/repo.h"
 #include "hydra/defaults/tree.h"
 #include "hydra/interp/interp.h"
 #include "hydra/node.h"
-#include "hydra/defaults/repo.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
@@ -20,7 +20,7 @@ enum { MAX_DEPTH = 64, MAX_NODES = 20000 };
 
 struct growing {
     struct lpo_arena *arena;
-    const struct lpo_scope *scope;
+    const struct lpo_interp_scope *scope;
     struct lpo_repo *repo;
     struct lpo_choices *choices;
     bool skip_missing;
@@ -59,7 +59,7 @@ static void add_kid(struct growing *g, struct lpo_tree *t, struct lpo_tree *kid)
 static int not_found(struct growing *g, const struct lpo_tree *t)
 {
     const struct lpo_entry *e = t->entry;
-    const char *path = lpo_entry_config_path(g->arena, e);
+    const char *path = lpo_defaults_entry_config_path(g->arena, e);
     LPO_STR s = { 0 };
 
     if (e->primary) {
@@ -69,24 +69,24 @@ static int not_found(struct growing *g, const struct lpo_tree *t)
                      path);
     } else {
         if (t->parent)
-            lpo_str_addf(&s, "In '%s': ", lpo_tree_config(g->arena, t->parent));
+            lpo_str_addf(&s, "In '%s': ", lpo_defaults_tree_config(g->arena, t->parent));
         lpo_str_addf(&s, "Could not %s '%s'%s\n", e->is_group ? "find" : "load", path,
                      e->is_group ? "" : ".");
     }
     if (e->is_group) {
-        const char *group = lpo_entry_group_path(g->arena, e), **names, *near;
-        size_t n = lpo_repo_options(g->repo, group, &names);
+        const char *group = lpo_defaults_entry_group_path(g->arena, e), **names, *near;
+        size_t n = lpo_defaults_repo_options(g->repo, group, &names);
 
         if (n)
             lpo_str_addf(&s, "\nAvailable options in '%s':", group);
         for (size_t i = 0; i < n; i++)
             lpo_str_addf(&s, "\n\t%s", names[i]);
-        near = e->option ? lpo_nearest(e->option, names, n) : NULL;
+        near = e->option ? lpo_str_nearest(e->option, names, n) : NULL;
         if (near)
             lpo_str_addf(&s, "\nDid you mean '%s'?", near);
     }
     lpo_str_add(&s, "\nConfig search path:");
-    lpo_repo_add_sources(g->repo, &s);
+    lpo_defaults_repo_add_sources(g->repo, &s);
     lpo_fail(g->err, LPO_E_CONFIG, "%s", lpo_str_text(&s));
     if (e->where.line)
         lpo_ctx(g->err, "%s:%u:%u: defaults list", e->where.file, e->where.line, e->where.column);
@@ -101,9 +101,9 @@ static int must_specify(struct growing *g, const struct lpo_entry *e)
 
     if (!e->is_group)
         return lpo_fail(g->err, LPO_E_CONFIG, "Missing ConfigDefault is not supported : %s",
-                        lpo_entry_config_path(g->arena, e));
-    key = lpo_entry_key(g->arena, e);
-    n = lpo_repo_options(g->repo, lpo_entry_group_path(g->arena, e), &names);
+                        lpo_defaults_entry_config_path(g->arena, e));
+    key = lpo_defaults_entry_key(g->arena, e);
+    n = lpo_defaults_repo_options(g->repo, lpo_defaults_entry_group_path(g->arena, e), &names);
     for (size_t i = 0; i < n; i++)
         lpo_str_addf(&s, "\n\t%s", names[i]);
     return lpo_fail(g->err, LPO_E_CONFIG,
@@ -120,11 +120,11 @@ static int count_selves(struct growing *g, const struct lpo_entry *e, const stru
     for (size_t i = 0; i < l->count; i++) {
         if (!l->entries[i].override)
             *has_other = true;
-        if (!lpo_entry_is_self(&l->entries[i]))
+        if (!lpo_defaults_entry_is_self(&l->entries[i]))
             continue;
         if (*has_self)
             return lpo_fail(g->err, LPO_E_CONFIG, "Duplicate _self_ defined in %s",
-                            lpo_entry_config_path(g->arena, e));
+                            lpo_defaults_entry_config_path(g->arena, e));
         *has_self = true;
     }
     return 0;
@@ -153,7 +153,7 @@ static int own_list(struct growing *g, const struct lpo_entry *e, const struct l
         g->scope->warn(g->scope->with,
                        lpo_arena_printf(g->arena,
                                         "In '%s': Defaults list is missing `_self_`. " SELF,
-                                        lpo_entry_config_path(g->arena, e)));
+                                        lpo_defaults_entry_config_path(g->arena, e)));
     list = lpo_arena_array(g->arena, n + extra + 1, sizeof(*list));
     if (n)
         memcpy(list, l->entries, n * sizeof(*list));
@@ -170,24 +170,25 @@ static int own_list(struct growing *g, const struct lpo_entry *e, const struct l
 static int note_overrides(struct growing *g, const struct lpo_entry *parent, struct lpo_entry *list,
                           size_t count, bool interpolated)
 {
-    const char *config = lpo_entry_config_path(g->arena, parent);
+    const char *config = lpo_defaults_entry_config_path(g->arena, parent);
     const struct lpo_entry *last = NULL;
 
     for (size_t i = 0; i < count; i++) {
         struct lpo_entry *e = &list[i];
 
-        if (lpo_entry_is_self(e))
+        if (lpo_defaults_entry_is_self(e))
             continue;
-        lpo_entry_adopt(g->arena, e, lpo_entry_group_path(g->arena, parent),
-                        lpo_entry_final_package(g->arena, parent, true));
+        lpo_defaults_entry_adopt(g->arena, e, lpo_defaults_entry_group_path(g->arena, parent),
+                                 lpo_defaults_entry_final_package(g->arena, parent, true));
         if (last && !e->override && !e->external)
             return lpo_fail(g->err, LPO_E_CONFIG,
                             "In %s: Override '%s : %s' is defined before '%s: %s'.\n"
                             "Overrides must be at the end of the defaults list",
-                            config, lpo_entry_key(g->arena, last), lpo_entry_name(last),
-                            e->is_group ? lpo_entry_key(g->arena, e)
-                                        : lpo_entry_config_path(g->arena, e),
-                            lpo_entry_name(e) ? lpo_entry_name(e) : "None");
+                            config, lpo_defaults_entry_key(g->arena, last),
+                            lpo_defaults_entry_name(last),
+                            e->is_group ? lpo_defaults_entry_key(g->arena, e)
+                                        : lpo_defaults_entry_config_path(g->arena, e),
+                            lpo_defaults_entry_name(e) ? lpo_defaults_entry_name(e) : "None");
         if (!e->is_group || !e->override)
             continue;
         last = e;
@@ -195,8 +196,9 @@ static int note_overrides(struct growing *g, const struct lpo_entry *parent, str
             return lpo_fail(g->err, LPO_E_CONFIG,
                             "%s: Default List Overrides are not allowed in the subtree of an in "
                             "interpolated config group (override %s=%s).",
-                            config, lpo_entry_key(g->arena, e), lpo_entry_name(e));
-        lpo_choices_add(g->choices, config, e);
+                            config, lpo_defaults_entry_key(g->arena, e),
+                            lpo_defaults_entry_name(e));
+        lpo_defaults_choices_add(g->choices, config, e);
     }
     return 0;
 }
@@ -225,13 +227,13 @@ static int grow_options(struct growing *g, struct lpo_tree *t, const struct lpo_
             return lpo_fail(g->err, LPO_E_CONFIG,
                             "In '%s': Defaults List interpolation is not supported in options list "
                             "items",
-                            lpo_entry_config_path(g->arena, t->entry));
+                            lpo_defaults_entry_config_path(g->arena, t->entry));
         e->path = lpo_arena_printf(g->arena, "%s/%s", list->group, list->options[i]);
         e->package = list->package;
         e->optional = list->optional;
         e->where = list->where;
-        lpo_entry_adopt(g->arena, e, lpo_entry_group_path(g->arena, t->entry),
-                        lpo_entry_final_package(g->arena, t->entry, true));
+        lpo_defaults_entry_adopt(g->arena, e, lpo_defaults_entry_group_path(g->arena, t->entry),
+                                 lpo_defaults_entry_final_package(g->arena, t->entry, true));
         rc = grow_kid(g, t, e, interpolated, depth, kids);
         if (rc < 0)
             return rc;
@@ -244,19 +246,19 @@ static int grow_entry(struct growing *g, struct lpo_tree *t, struct lpo_entry *e
 {
     struct lpo_arena *a = g->arena;
 
-    if (lpo_entry_is_self(e)) {
-        lpo_entry_adopt(a, e, t->entry->base_dir, lpo_entry_package(t->entry));
+    if (lpo_defaults_entry_is_self(e)) {
+        lpo_defaults_entry_adopt(a, e, t->entry->base_dir, lpo_defaults_entry_package(t->entry));
         add_kid(g, kids, new_tree(g, e, t));
         return 0;
     }
     if (e->override)
         return 0;
-    lpo_entry_adopt(a, e, lpo_entry_group_path(a, t->entry),
-                    lpo_entry_final_package(a, t->entry, true));
-    lpo_choices_apply(g->choices, e);
+    lpo_defaults_entry_adopt(a, e, lpo_defaults_entry_group_path(a, t->entry),
+                             lpo_defaults_entry_final_package(a, t->entry, true));
+    lpo_defaults_choices_apply(g->choices, e);
     if (e->is_group && e->is_list)
         return grow_options(g, t, e, interpolated, depth, kids);
-    if (lpo_entry_is_interpolation(a, e)) {
+    if (lpo_defaults_entry_is_interpolation(a, e)) {
         add_kid(g, kids, new_tree(g, e, t)); /* when all choices of this list are known */
         return 0;
     }
@@ -281,7 +283,7 @@ static int bad_interpolation(struct growing *g, const char *text, int code)
 
 static int resolve_entry(struct growing *g, struct lpo_entry *e)
 {
-    struct lpo_scope scope = *g->scope;
+    struct lpo_interp_scope scope = *g->scope;
     struct lpo_spot root = { .node = g->choices->known }, at = { .up = &root };
     const char *text = e->is_group ? e->option : e->path;
     const char *old = e->is_group ? strstr(text, "${defaults.") : NULL;
@@ -291,7 +293,7 @@ static int resolve_entry(struct growing *g, struct lpo_entry *e)
     if (old && old[11] >= '0' && old[11] <= '9')
         return lpo_fail(g->err, LPO_E_CONFIG,
                         "Defaults list element '%s=%s' is using a deprecated interpolation form.",
-                        lpo_entry_key(g->arena, e), text);
+                        lpo_defaults_entry_key(g->arena, e), text);
     at.node = lpo_node_string(g->arena, text);
     rc = lpo_interp_deref(&scope, &at, &f, g->err);
     if (rc < 0)
@@ -313,14 +315,15 @@ static int grow_interpolated(struct growing *g, struct lpo_tree *t, struct lpo_t
         struct lpo_tree *kid = kids->kids[i];
         int rc;
 
-        if (kid->count || lpo_entry_is_self(kid->entry) ||
-            !lpo_entry_is_interpolation(g->arena, kid->entry))
+        if (kid->count || lpo_defaults_entry_is_self(kid->entry) ||
+            !lpo_defaults_entry_is_interpolation(g->arena, kid->entry))
             continue;
         rc = resolve_entry(g, kid->entry);
         if (rc < 0)
             return rc;
-        lpo_entry_adopt(g->arena, kid->entry, lpo_entry_group_path(g->arena, t->entry),
-                        lpo_entry_final_package(g->arena, t->entry, true));
+        lpo_defaults_entry_adopt(g->arena, kid->entry,
+                                 lpo_defaults_entry_group_path(g->arena, t->entry),
+                                 lpo_defaults_entry_final_package(g->arena, t->entry, true));
         rc = grow(g, kid, false, true, depth + 1);
         if (rc < 0)
             return rc;
@@ -359,22 +362,22 @@ static int grow(struct growing *g, struct lpo_tree *t, bool is_root, bool interp
 
     if (depth > MAX_DEPTH || ++g->nodes > MAX_NODES)
         return lpo_fail(g->err, LPO_E_CONFIG, "'%s': defaults lists lead too deep, or in a circle",
-                        lpo_entry_config_path(g->arena, e));
-    path = lpo_entry_config_path(g->arena, e);
-    if (e->primary && !lpo_repo_has_config(g->repo, path))
+                        lpo_defaults_entry_config_path(g->arena, e));
+    path = lpo_defaults_entry_config_path(g->arena, e);
+    if (e->primary && !lpo_defaults_repo_has_config(g->repo, path))
         return not_found(g, t);
-    if (!lpo_entry_is_missing(e))
-        rc = lpo_repo_load(g->repo, path, &l, g->err);
+    if (!lpo_defaults_entry_is_missing(e))
+        rc = lpo_defaults_repo_load(g->repo, path, &l, g->err);
     if (rc < 0)
         return rc;
     if (l)
-        lpo_entry_set_header(g->arena, e, l->package);
-    if (lpo_choices_delete(g->choices, e))
+        lpo_defaults_entry_set_header(g->arena, e, l->package);
+    if (lpo_defaults_choices_delete(g->choices, e))
         return 0;
-    rc = lpo_choices_know(g->choices, e, g->err);
-    if (rc < 0 || !lpo_entry_name(e))
+    rc = lpo_defaults_choices_know(g->choices, e, g->err);
+    if (rc < 0 || !lpo_defaults_entry_name(e))
         return rc;
-    if (lpo_ends(path, "???"))
+    if (lpo_str_ends(path, "???"))
         return g->skip_missing ? 0 : must_specify(g, e);
     if (!l) {
         if (!e->optional)
@@ -385,9 +388,9 @@ static int grow(struct growing *g, struct lpo_tree *t, bool is_root, bool interp
     return grow_list(g, t, l, is_root, interpolated, depth);
 }
 
-int lpo_defaults_list(const struct lpo_scope *scope, struct lpo_repo *repo, const char *config_name,
-                      struct lpo_choices *choices, bool skip_missing, struct lpo_defaults *out,
-                      struct lpo_err *err)
+int lpo_defaults_list(const struct lpo_interp_scope *scope, struct lpo_repo *repo,
+                      const char *config_name, struct lpo_choices *choices, bool skip_missing,
+                      struct lpo_defaults *out, struct lpo_err *err)
 {
     struct lpo_arena *a = scope->arena;
     struct growing g = { a, scope, repo, choices, skip_missing, 0, err };
@@ -402,7 +405,7 @@ int lpo_defaults_list(const struct lpo_scope *scope, struct lpo_repo *repo, cons
     both[0] = new_tree(&g, hydra, root);
     both[1] = new_tree(&g, main, root);
     for (int i = 1; rc == 0 && i >= 0; i--) { /* the primary first: it may override hydra's own */
-        lpo_entry_adopt(a, both[i]->entry, "", "");
+        lpo_defaults_entry_adopt(a, both[i]->entry, "", "");
         rc = grow(&g, both[i], i == 1, false, 0);
     }
     if (rc < 0)
@@ -410,6 +413,6 @@ int lpo_defaults_list(const struct lpo_scope *scope, struct lpo_repo *repo, cons
     add_kid(&g, root, both[0]);
     add_kid(&g, root, both[1]);
     out->tree = root;
-    rc = lpo_tree_rows(a, root, out, err);
-    return rc < 0 ? rc : lpo_choices_check_used(choices, err);
+    rc = lpo_defaults_tree_rows(a, root, out, err);
+    return rc < 0 ? rc : lpo_defaults_choices_check_used(choices, err);
 }

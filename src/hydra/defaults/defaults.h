@@ -11,7 +11,7 @@ struct lpo_arena;
 struct lpo_choices;
 struct lpo_err;
 struct lpo_repo;
-struct lpo_scope;
+struct lpo_interp_scope;
 struct lpo_tree;
 
 /* One config to merge. */
@@ -19,7 +19,7 @@ struct lpo_default_row {
     const char *config;  /* "db/mysql" */
     const char *package; /* "db"; "" is the root */
     const char *parent;  /* the config whose list names it */
-    const char *key;     /* lpo_entry_key() of a group entry, else NULL */
+    const char *key;     /* lpo_defaults_entry_key() of a group entry, else NULL */
     bool is_self, primary;
 };
 
@@ -31,9 +31,9 @@ struct lpo_defaults {
 
 /* `skip_missing`: an option that is ??? is passed over (while sweeping). `scope` is what an
  * interpolated choice may ask for, and where warnings go. */
-int lpo_defaults_list(const struct lpo_scope *scope, struct lpo_repo *repo, const char *config_name,
-                      struct lpo_choices *choices, bool skip_missing, struct lpo_defaults *out,
-                      struct lpo_err *err);
+int lpo_defaults_list(const struct lpo_interp_scope *scope, struct lpo_repo *repo,
+                      const char *config_name, struct lpo_choices *choices, bool skip_missing,
+                      struct lpo_defaults *out, struct lpo_err *err);
 
 /* The tree as text, two blanks per level. */
 struct lpo_str;

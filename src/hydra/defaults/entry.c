@@ -53,7 +53,7 @@ static int read_option(struct lpo_arena *a, const struct lpo_node *v, struct lpo
     if (v->kind != LPO_NODE_LIST)
         return lpo_fail(err, LPO_E_CONFIG,
                         "Unsupported item value in defaults : %s. Supported: string or list",
-                        lpo_py_type(v));
+                        lpo_yaml_py_type(v));
     e->is_list = true;
     e->noptions = v->count;
     e->options = lpo_arena_array(a, v->count, sizeof(*e->options));
@@ -62,7 +62,7 @@ static int read_option(struct lpo_arena *a, const struct lpo_node *v, struct lpo
             return lpo_fail(err, LPO_E_CONFIG,
                             "Unsupported item value in defaults : %s, nested list items must be "
                             "strings",
-                            lpo_py_type(v->items[i]));
+                            lpo_yaml_py_type(v->items[i]));
         e->options[i] = v->items[i]->text;
     }
     return 0;
@@ -74,7 +74,7 @@ static int read_group(struct lpo_arena *a, const struct lpo_node *item, const ch
     const struct lpo_node *key;
     LPO_STR shown = { 0 };
 
-    lpo_py_add_repr(&shown, item);
+    lpo_yaml_py_add_repr(&shown, item);
     if (item->npairs > 1)
         return lpo_fail(err, LPO_E_CONFIG, "In %s: Too many keys in default item %s", config,
                         lpo_str_text(&shown));
@@ -105,25 +105,25 @@ static int read_entry(struct lpo_arena *a, const struct lpo_node *item, const ch
     } else if (item->kind == LPO_NODE_STRING) {
         e->where = item->where;
         split_package(a, item->text, &e->path, &e->package);
-        if (lpo_entry_is_self(e) && e->package)
+        if (lpo_defaults_entry_is_self(e) && e->package)
             return lpo_fail(err, LPO_E_CONFIG, "_self_@PACKAGE is not supported");
     } else {
         return lpo_fail(err, LPO_E_CONFIG, "Unsupported type in defaults : %s",
-                        item->kind == LPO_NODE_LIST ? "ListConfig" : lpo_py_type(item));
+                        item->kind == LPO_NODE_LIST ? "ListConfig" : lpo_yaml_py_type(item));
     }
     if (rc == 0 && lpo_streq(e->package, "_here_"))
         e->package = "";
     return rc;
 }
 
-int lpo_entries_read(struct lpo_arena *a, const struct lpo_node *list, const char *config,
-                     struct lpo_entry **out, size_t *count, struct lpo_err *err)
+int lpo_defaults_entries_read(struct lpo_arena *a, const struct lpo_node *list, const char *config,
+                              struct lpo_entry **out, size_t *count, struct lpo_err *err)
 {
     *count = 0;
     if (list->kind != LPO_NODE_LIST)
         return lpo_fail(err, LPO_E_CONFIG,
                         "Invalid defaults list in '%s', defaults must be a list (got %s)", config,
-                        list->kind == LPO_NODE_MAP ? "mapping" : lpo_py_type(list));
+                        list->kind == LPO_NODE_MAP ? "mapping" : lpo_yaml_py_type(list));
     *out = lpo_arena_array(a, list->count, sizeof(**out));
     for (size_t i = 0; i < list->count; i++) {
         const struct lpo_where *w = &list->items[i]->where;
@@ -139,12 +139,12 @@ int lpo_entries_read(struct lpo_arena *a, const struct lpo_node *list, const cha
 
 /* Names */
 
-bool lpo_entry_is_self(const struct lpo_entry *e)
+bool lpo_defaults_entry_is_self(const struct lpo_entry *e)
 {
     return lpo_streq(e->is_group ? e->option : e->path, "_self_");
 }
 
-const char *lpo_entry_name(const struct lpo_entry *e)
+const char *lpo_defaults_entry_name(const struct lpo_entry *e)
 {
     const char *slash;
 
@@ -154,16 +154,16 @@ const char *lpo_entry_name(const struct lpo_entry *e)
     return slash ? slash + 1 : e->path;
 }
 
-bool lpo_entry_is_missing(const struct lpo_entry *e)
+bool lpo_defaults_entry_is_missing(const struct lpo_entry *e)
 {
-    return !(e->is_group && e->is_list) && lpo_streq(lpo_entry_name(e), "???");
+    return !(e->is_group && e->is_list) && lpo_streq(lpo_defaults_entry_name(e), "???");
 }
 
-bool lpo_entry_is_interpolation(struct lpo_arena *a, const struct lpo_entry *e)
+bool lpo_defaults_entry_is_interpolation(struct lpo_arena *a, const struct lpo_entry *e)
 {
     if (e->is_group)
         return !e->is_list && e->option && strstr(e->option, "${");
-    return strstr(lpo_entry_config_path(a, e), "${");
+    return strstr(lpo_defaults_entry_config_path(a, e), "${");
 }
 
 /* A path with or without a leading '/' below `base`, unless it is absolute. */
@@ -183,7 +183,7 @@ static const char *dir_of(struct lpo_arena *a, const char *path)
     return slash ? lpo_arena_strndup(a, path, (size_t)(slash - path)) : "";
 }
 
-const char *lpo_entry_group_path(struct lpo_arena *a, const struct lpo_entry *e)
+const char *lpo_defaults_entry_group_path(struct lpo_arena *a, const struct lpo_entry *e)
 {
     const char *dir;
 
@@ -195,13 +195,13 @@ const char *lpo_entry_group_path(struct lpo_arena *a, const struct lpo_entry *e)
     return below(a, e->base_dir, dir, false);
 }
 
-const char *lpo_entry_config_path(struct lpo_arena *a, const struct lpo_entry *e)
+const char *lpo_defaults_entry_config_path(struct lpo_arena *a, const struct lpo_entry *e)
 {
-    const char *name = lpo_entry_name(e);
+    const char *name = lpo_defaults_entry_name(e);
 
     if (!e->is_group)
         return below(a, e->base_dir, e->path, false);
-    return lpo_arena_printf(a, "%s/%s", lpo_entry_group_path(a, e), name ? name : "None");
+    return lpo_arena_printf(a, "%s/%s", lpo_defaults_entry_group_path(a, e), name ? name : "None");
 }
 
 static const char *dotted(struct lpo_arena *a, const char *path)
@@ -214,7 +214,7 @@ static const char *dotted(struct lpo_arena *a, const char *path)
     return s;
 }
 
-const char *lpo_entry_package(const struct lpo_entry *e)
+const char *lpo_defaults_entry_package(const struct lpo_entry *e)
 {
     return e->package ? e->package : e->header;
 }
@@ -227,10 +227,11 @@ static const char *relative_package(struct lpo_arena *a, const struct lpo_entry 
     return dotted(a, e->is_group ? path : dir_of(a, path));
 }
 
-const char *lpo_entry_final_package(struct lpo_arena *a, const struct lpo_entry *e, bool header)
+const char *lpo_defaults_entry_final_package(struct lpo_arena *a, const struct lpo_entry *e,
+                                             bool header)
 {
     const char *parent = e->external ? "" : e->parent_package, *last = NULL, *p;
-    const char *package = header ? lpo_entry_package(e) : e->package;
+    const char *package = header ? lpo_defaults_entry_package(e) : e->package;
 
     if (!package)
         package = relative_package(a, e);
@@ -246,10 +247,10 @@ const char *lpo_entry_final_package(struct lpo_arena *a, const struct lpo_entry 
     return *last ? last + 1 : last;
 }
 
-const char *lpo_entry_key(struct lpo_arena *a, const struct lpo_entry *e)
+const char *lpo_defaults_entry_key(struct lpo_arena *a, const struct lpo_entry *e)
 {
-    const char *group = lpo_entry_group_path(a, e);
-    const char *package = lpo_entry_final_package(a, e, false);
+    const char *group = lpo_defaults_entry_group_path(a, e);
+    const char *package = lpo_defaults_entry_final_package(a, e, false);
 
     if (strcmp(package, dotted(a, group)) == 0)
         return group;
@@ -272,22 +273,22 @@ static const char *replace_all(struct lpo_arena *a, const char *text, const char
     return lpo_arena_strdup(a, lpo_str_text(&s));
 }
 
-void lpo_entry_adopt(struct lpo_arena *a, struct lpo_entry *e, const char *base_dir,
-                     const char *parent_package)
+void lpo_defaults_entry_adopt(struct lpo_arena *a, struct lpo_entry *e, const char *base_dir,
+                              const char *parent_package)
 {
     e->base_dir = base_dir;
     e->parent_package = parent_package;
     if (e->package && strstr(e->package, "_group_"))
         e->package = lpo_arena_printf(
             a, GLOBAL ".%s",
-            replace_all(a, e->package, "_group_", dotted(a, lpo_entry_group_path(a, e))));
+            replace_all(a, e->package, "_group_", dotted(a, lpo_defaults_entry_group_path(a, e))));
 }
 
-void lpo_entry_set_header(struct lpo_arena *a, struct lpo_entry *e, const char *package)
+void lpo_defaults_entry_set_header(struct lpo_arena *a, struct lpo_entry *e, const char *package)
 {
     if (!package)
         return;
-    if (strcmp(package, GLOBAL) == 0 || lpo_starts(package, GLOBAL "."))
+    if (strcmp(package, GLOBAL) == 0 || lpo_str_starts(package, GLOBAL "."))
         e->header = package;
     else
         e->header = lpo_arena_printf(a, GLOBAL ".%s", package);

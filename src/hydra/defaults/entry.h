@@ -6,7 +6,8 @@
  *     - other                a config entry: the file other.yaml
  *     - _self_               where the file's own content stands
  *
- * Paths and packages of an entry depend on the file that holds it: lpo_entry_adopt() tells. */
+ * Paths and packages of an entry depend on the file that holds it: lpo_defaults_entry_adopt()
+ * tells. */
 #pragma once
 
 #include <stdbool.h>
@@ -38,23 +39,25 @@ struct lpo_entry {
 };
 
 /* Reads `defaults:` of a file; `config` is the name for messages. */
-int lpo_entries_read(struct lpo_arena *a, const struct lpo_node *list, const char *config,
-                     struct lpo_entry **out, size_t *count, struct lpo_err *err);
+int lpo_defaults_entries_read(struct lpo_arena *a, const struct lpo_node *list, const char *config,
+                              struct lpo_entry **out, size_t *count, struct lpo_err *err);
 
-void lpo_entry_adopt(struct lpo_arena *a, struct lpo_entry *e, const char *base_dir,
-                     const char *parent_package);
+void lpo_defaults_entry_adopt(struct lpo_arena *a, struct lpo_entry *e, const char *base_dir,
+                              const char *parent_package);
 /* `package` as in the file's header, or NULL. */
-void lpo_entry_set_header(struct lpo_arena *a, struct lpo_entry *e, const char *package);
+void lpo_defaults_entry_set_header(struct lpo_arena *a, struct lpo_entry *e, const char *package);
 
-bool lpo_entry_is_self(const struct lpo_entry *e);
-bool lpo_entry_is_missing(const struct lpo_entry *e);
-bool lpo_entry_is_interpolation(struct lpo_arena *a, const struct lpo_entry *e);
-const char *lpo_entry_name(const struct lpo_entry *e); /* the option or file name; may be NULL */
-const char *lpo_entry_group_path(struct lpo_arena *a, const struct lpo_entry *e);
-const char *lpo_entry_config_path(struct lpo_arena *a, const struct lpo_entry *e);
+bool lpo_defaults_entry_is_self(const struct lpo_entry *e);
+bool lpo_defaults_entry_is_missing(const struct lpo_entry *e);
+bool lpo_defaults_entry_is_interpolation(struct lpo_arena *a, const struct lpo_entry *e);
+const char *lpo_defaults_entry_name(
+    const struct lpo_entry *e); /* the option or file name; may be NULL */
+const char *lpo_defaults_entry_group_path(struct lpo_arena *a, const struct lpo_entry *e);
+const char *lpo_defaults_entry_config_path(struct lpo_arena *a, const struct lpo_entry *e);
 /* Where its content goes; with `header`, the file's @package counts. */
-const char *lpo_entry_final_package(struct lpo_arena *a, const struct lpo_entry *e, bool header);
+const char *lpo_defaults_entry_final_package(struct lpo_arena *a, const struct lpo_entry *e,
+                                             bool header);
 /* The package or header as given, before the parent's is put before it; may be NULL. */
-const char *lpo_entry_package(const struct lpo_entry *e);
+const char *lpo_defaults_entry_package(const struct lpo_entry *e);
 /* "db" or "db@backup": what an override must say to mean this entry. */
-const char *lpo_entry_key(struct lpo_arena *a, const struct lpo_entry *e);
+const char *lpo_defaults_entry_key(struct lpo_arena *a, const struct lpo_entry *e);

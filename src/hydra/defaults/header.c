@@ -76,8 +76,8 @@ static bool is_header(const char *line, size_t len)
     return i < len && line[i] == '@';
 }
 
-int lpo_header_read(struct lpo_arena *a, const char *text, size_t len, const char **package,
-                    struct lpo_err *err)
+int lpo_defaults_header_read(struct lpo_arena *a, const char *text, size_t len,
+                             const char **package, struct lpo_err *err)
 {
     *package = NULL;
     len = head_of(text, len);

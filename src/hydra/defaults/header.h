@@ -7,5 +7,5 @@ struct lpo_arena;
 struct lpo_err;
 
 /* *package NULL: the file has none. Only comment lines at the very top count. */
-int lpo_header_read(struct lpo_arena *a, const char *text, size_t len, const char **package,
-                    struct lpo_err *err);
+int lpo_defaults_header_read(struct lpo_arena *a, const char *text, size_t len,
+                             const char **package, struct lpo_err *err);

@@ -37,7 +37,7 @@ struct lpo_repo {
     struct cached *cache;
 };
 
-struct lpo_repo *lpo_repo_new(struct lpo_arena *a)
+struct lpo_repo *lpo_defaults_repo_new(struct lpo_arena *a)
 {
     struct lpo_repo *r = LPO_NEW(a, struct lpo_repo);
 
@@ -46,7 +46,7 @@ struct lpo_repo *lpo_repo_new(struct lpo_arena *a)
     return r;
 }
 
-void lpo_repo_add(struct lpo_repo *r, const char *provider, const char *dir)
+void lpo_defaults_repo_add(struct lpo_repo *r, const char *provider, const char *dir)
 {
     if (r->count < MAX_SOURCES)
         r->sources[r->count++] = (struct source){ provider, lpo_arena_strdup(r->arena, dir) };
@@ -57,7 +57,7 @@ void lpo_repo_add(struct lpo_repo *r, const char *provider, const char *dir)
 static const char *file_of(const struct lpo_repo *r, const struct source *s, const char *path)
 {
     return lpo_arena_printf(r->arena, "%s/%s%s", s->dir, path,
-                            lpo_ends(path, ".yaml") ? "" : ".yaml");
+                            lpo_str_ends(path, ".yaml") ? "" : ".yaml");
 }
 
 static bool is_file(const char *path)
@@ -80,12 +80,12 @@ static const struct source *find_source(const struct lpo_repo *r, const char *pa
     return NULL;
 }
 
-bool lpo_repo_has_config(const struct lpo_repo *r, const char *path)
+bool lpo_defaults_repo_has_config(const struct lpo_repo *r, const char *path)
 {
     return find_source(r, path) != NULL;
 }
 
-bool lpo_repo_has_group(const struct lpo_repo *r, const char *path)
+bool lpo_defaults_repo_has_group(const struct lpo_repo *r, const char *path)
 {
     for (size_t i = 0; i < r->count; i++) {
         const struct source *s = &r->sources[i];
@@ -109,25 +109,25 @@ static int check_values(struct lpo_arena *a, const struct lpo_spot *at, struct l
     if (lpo_node_is_interpolation(n)) {
         if (lpo_interp_check(a, n->text, n->len, err) == 0)
             return 0;
-        lpo_spot_add_key(&key, at);
+        lpo_interp_spot_add_key(&key, at);
         return lpo_ctx(err, "%s:%u:%u: '%s' is not a valid interpolation", n->where.file,
                        n->where.line, n->where.column, lpo_str_text(&key));
     }
     for (size_t i = 0; n->kind == LPO_NODE_LIST && rc == 0 && i < n->count; i++)
         rc = lpo_node_is_container(n->items[i]) || lpo_node_is_interpolation(n->items[i])
-                 ? check_values(a, lpo_spot_child(a, at, NULL, i, n->items[i]), err)
+                 ? check_values(a, lpo_interp_spot_child(a, at, NULL, i, n->items[i]), err)
                  : 0;
     for (size_t i = 0; n->kind == LPO_NODE_MAP && rc == 0 && i < n->npairs; i++) {
         const struct lpo_pair *p = &n->pairs[i];
 
         if (p->key->kind == LPO_NODE_NULL) {
-            lpo_spot_add_key(&key, at);
+            lpo_interp_spot_add_key(&key, at);
             return lpo_fail(
                 err, LPO_E_CONFIG, "%s:%u:%u: Incompatible key type 'NoneType' (in '%s')",
                 p->key->where.file, p->key->where.line, p->key->where.column, lpo_str_text(&key));
         }
         if (lpo_node_is_container(p->value) || lpo_node_is_interpolation(p->value))
-            rc = check_values(a, lpo_spot_child(a, at, p->key, 0, p->value), err);
+            rc = check_values(a, lpo_interp_spot_child(a, at, p->key, 0, p->value), err);
     }
     return rc;
 }
@@ -167,7 +167,7 @@ static int take_defaults(struct lpo_repo *r, const char *path, struct lpo_loaded
         return 0;
     rc = lpo_node_is_missing(list) /* ??? is as good as no list */
              ? 0
-             : lpo_entries_read(r->arena, list, path, &l->entries, &l->count, err);
+             : lpo_defaults_entries_read(r->arena, list, path, &l->entries, &l->count, err);
     lpo_node_remove(l->config, key);
     return rc;
 }
@@ -176,7 +176,7 @@ static int parse(struct lpo_repo *r, const char *path, const char *text, size_t 
                  struct lpo_loaded *l, struct lpo_err *err)
 {
     struct lpo_spot root = { 0 };
-    int rc = lpo_header_read(r->arena, text, len, &l->package, err);
+    int rc = lpo_defaults_header_read(r->arena, text, len, &l->package, err);
 
     if (rc < 0)
         return lpo_ctx(err, "%s", l->file);
@@ -194,7 +194,7 @@ static int load(struct lpo_repo *r, const struct source *s, const char *path,
                 struct lpo_loaded **out, struct lpo_err *err)
 {
     struct lpo_loaded *l = LPO_NEW(r->arena, struct lpo_loaded);
-    LPO_AUTO(lpo_text) text = NULL;
+    LPO_AUTO(lpo_file_text) text = NULL;
     int rc;
 
     if (!s->dir) {
@@ -204,7 +204,7 @@ static int load(struct lpo_repo *r, const struct source *s, const char *path,
         rc = parse(r, path, builtin, strlen(builtin), l, err);
     } else {
         l->file = file_of(r, s, path);
-        rc = lpo_text_read_limit(l->file, LPO_YAML_MAX_BYTES, &text, err);
+        rc = lpo_file_text_read_limit(l->file, LPO_YAML_MAX_BYTES, &text, err);
         if (rc == 0)
             rc = parse(r, path, text->at, text->len, l, err);
     }
@@ -212,8 +212,8 @@ static int load(struct lpo_repo *r, const struct source *s, const char *path,
     return rc;
 }
 
-int lpo_repo_load(struct lpo_repo *r, const char *path, struct lpo_loaded **out,
-                  struct lpo_err *err)
+int lpo_defaults_repo_load(struct lpo_repo *r, const char *path, struct lpo_loaded **out,
+                           struct lpo_err *err)
 {
     const struct source *s;
     struct cached *c;
@@ -251,7 +251,7 @@ static void list_dir(const struct lpo_repo *r, const char *dir, struct lpo_map *
     while (d && (e = readdir(d))) {
         size_t len = strlen(e->d_name);
 
-        if (len > 5 && lpo_ends(e->d_name, ".yaml") &&
+        if (len > 5 && lpo_str_ends(e->d_name, ".yaml") &&
             is_file(lpo_arena_printf(r->arena, "%s/%s", dir, e->d_name)))
             lpo_map_put(names, e->d_name, len - 5, NULL);
     }
@@ -259,7 +259,7 @@ static void list_dir(const struct lpo_repo *r, const char *dir, struct lpo_map *
         closedir(d);
 }
 
-size_t lpo_repo_options(const struct lpo_repo *r, const char *group, const char ***out)
+size_t lpo_defaults_repo_options(const struct lpo_repo *r, const char *group, const char ***out)
 {
     LPO_AUTO(lpo_map) names = lpo_map_create();
     const char *name;
@@ -281,25 +281,25 @@ size_t lpo_repo_options(const struct lpo_repo *r, const char *group, const char 
     return n;
 }
 
-size_t lpo_repo_source_count(const struct lpo_repo *r)
+size_t lpo_defaults_repo_source_count(const struct lpo_repo *r)
 {
     return r->count;
 }
 
-void lpo_repo_source(const struct lpo_repo *r, size_t i, const char **scheme, const char **path,
-                     const char **provider)
+void lpo_defaults_repo_source(const struct lpo_repo *r, size_t i, const char **scheme,
+                              const char **path, const char **provider)
 {
     *scheme = r->sources[i].dir ? "file" : "pkg";
     *path = r->sources[i].dir ? r->sources[i].dir : "hydra.conf";
     *provider = r->sources[i].provider;
 }
 
-void lpo_repo_add_sources(const struct lpo_repo *r, struct lpo_str *s)
+void lpo_defaults_repo_add_sources(const struct lpo_repo *r, struct lpo_str *s)
 {
     for (size_t i = 0; i < r->count; i++) {
         const char *scheme, *path, *provider;
 
-        lpo_repo_source(r, i, &scheme, &path, &provider);
+        lpo_defaults_repo_source(r, i, &scheme, &path, &provider);
         lpo_str_addf(s, "\n\tprovider=%s, path=%s://%s", provider, scheme, path);
     }
 }

@@ -23,24 +23,24 @@ struct lpo_loaded {
     const char *file; /* where it was read from */
 };
 
-struct lpo_repo *lpo_repo_new(struct lpo_arena *a);
+struct lpo_repo *lpo_defaults_repo_new(struct lpo_arena *a);
 /* `provider` says who asked for the folder, for messages. */
-void lpo_repo_add(struct lpo_repo *r, const char *provider, const char *dir);
+void lpo_defaults_repo_add(struct lpo_repo *r, const char *provider, const char *dir);
 
 /* *out NULL: no such config. The result is shared: clone before changing it. */
-int lpo_repo_load(struct lpo_repo *r, const char *path, struct lpo_loaded **out,
-                  struct lpo_err *err);
-bool lpo_repo_has_config(const struct lpo_repo *r, const char *path);
-bool lpo_repo_has_group(const struct lpo_repo *r, const char *path);
+int lpo_defaults_repo_load(struct lpo_repo *r, const char *path, struct lpo_loaded **out,
+                           struct lpo_err *err);
+bool lpo_defaults_repo_has_config(const struct lpo_repo *r, const char *path);
+bool lpo_defaults_repo_has_group(const struct lpo_repo *r, const char *path);
 /* Names of the configs in a group, sorted; in the arena. */
-size_t lpo_repo_options(const struct lpo_repo *r, const char *group, const char ***out);
+size_t lpo_defaults_repo_options(const struct lpo_repo *r, const char *group, const char ***out);
 
 /* "\tprovider=main, path=file://conf" lines. */
-void lpo_repo_add_sources(const struct lpo_repo *r, struct lpo_str *s);
-size_t lpo_repo_source_count(const struct lpo_repo *r);
+void lpo_defaults_repo_add_sources(const struct lpo_repo *r, struct lpo_str *s);
+size_t lpo_defaults_repo_source_count(const struct lpo_repo *r);
 /* Of source i: scheme "file" or "pkg", path and provider. */
-void lpo_repo_source(const struct lpo_repo *r, size_t i, const char **scheme, const char **path,
-                     const char **provider);
+void lpo_defaults_repo_source(const struct lpo_repo *r, size_t i, const char **scheme,
+                              const char **path, const char **provider);
 
 /* builtin.c: the text of a built-in config, or NULL. */
 const char *lpo_builtin_text(const char *path);

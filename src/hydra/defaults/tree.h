@@ -2,8 +2,8 @@
  * and defaults_rows.c, which reads it off. */
 #pragma once
 
-#include "hydra/defaults/entry.h"
 #include "hydra/defaults/defaults.h"
+#include "hydra/defaults/entry.h"
 
 struct lpo_tree {
     struct lpo_entry *entry; /* NULL: the root above hydra/config and the primary config */
@@ -13,8 +13,8 @@ struct lpo_tree {
 };
 
 /* The name of a tree node's config; "<root>" for the root. */
-const char *lpo_tree_config(struct lpo_arena *a, const struct lpo_tree *t);
+const char *lpo_defaults_tree_config(struct lpo_arena *a, const struct lpo_tree *t);
 
 /* Fills out->rows; a key that appears twice is an error. */
-int lpo_tree_rows(struct lpo_arena *a, const struct lpo_tree *root, struct lpo_defaults *out,
-                  struct lpo_err *err);
+int lpo_defaults_tree_rows(struct lpo_arena *a, const struct lpo_tree *root,
+                           struct lpo_defaults *out, struct lpo_err *err);

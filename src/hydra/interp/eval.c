@@ -11,7 +11,7 @@
 #include "util/str.h"
 
 struct here {
-    struct lpo_scope *scope;
+    struct lpo_interp_scope *scope;
     const struct lpo_spot *parent, *self;
     struct lpo_err *err;
 };
@@ -26,7 +26,7 @@ static int join(struct here *h, const struct lpo_iexpr *e, struct lpo_str *into)
 
         if (rc < 0)
             return rc;
-        lpo_py_add_str(into, f.node);
+        lpo_yaml_py_add_str(into, f.node);
     }
     return 0;
 }
@@ -63,7 +63,7 @@ static int eval_name(struct here *h, const struct lpo_iexpr *e, const char *what
         if (f.node->kind != LPO_NODE_STRING) {
             LPO_STR shown = { 0 };
 
-            lpo_py_add_str(&shown, f.node);
+            lpo_yaml_py_add_str(&shown, f.node);
             return lpo_fail(h->err, LPO_E_CONFIG,
                             "%s must be a string, but '%.*s' gives `%s`, which is %s", what,
                             (int)e->kids[i]->source_len, e->kids[i]->source, lpo_str_text(&shown),
@@ -119,7 +119,8 @@ static int eval_resolver(struct here *h, const struct lpo_iexpr *e, struct lpo_f
         rc = eval(h, e->kids[i], &args[i]);
     if (rc < 0)
         return rc;
-    return lpo_resolver_call(h->scope, name, args, e->count, h->parent, h->self, out, h->err);
+    return lpo_interp_resolver_call(h->scope, name, args, e->count, h->parent, h->self, out,
+                                    h->err);
 }
 
 static int eval(struct here *h, const struct lpo_iexpr *e, struct lpo_found *out)
@@ -148,8 +149,9 @@ static int eval(struct here *h, const struct lpo_iexpr *e, struct lpo_found *out
     return lpo_fail(h->err, LPO_E_CONFIG, "not an interpolation");
 }
 
-int lpo_interp_eval(struct lpo_scope *s, const struct lpo_iexpr *e, const struct lpo_spot *parent,
-                    const struct lpo_spot *self, struct lpo_found *out, struct lpo_err *err)
+int lpo_interp_eval(struct lpo_interp_scope *s, const struct lpo_iexpr *e,
+                    const struct lpo_spot *parent, const struct lpo_spot *self,
+                    struct lpo_found *out, struct lpo_err *err)
 {
     struct here h = { s, parent, self, err };
 

@@ -25,7 +25,7 @@ int lpo_interp_check(struct lpo_arena *a, const char *text, size_t len, struct l
     return lpo_interp_parse(a, text, len, &e, err);
 }
 
-static bool in_memo(const struct lpo_scope *s, const struct lpo_node *n)
+static bool in_memo(const struct lpo_interp_scope *s, const struct lpo_node *n)
 {
     for (const struct lpo_memo *m = s->memo; m; m = m->below)
         if (m->node == n)
@@ -35,7 +35,7 @@ static bool in_memo(const struct lpo_scope *s, const struct lpo_node *n)
 
 /* Interpolations */
 
-int lpo_interp_deref(struct lpo_scope *s, const struct lpo_spot *at, struct lpo_found *out,
+int lpo_interp_deref(struct lpo_interp_scope *s, const struct lpo_spot *at, struct lpo_found *out,
                      struct lpo_err *err)
 {
     struct lpo_iexpr *e;
@@ -56,16 +56,16 @@ int lpo_interp_deref(struct lpo_scope *s, const struct lpo_spot *at, struct lpo_
     return rc == LPO_E_RANGE ? LPO_E_CONFIG : rc; /* a matter of that path, not of the asker's */
 }
 
-static int missing(struct lpo_scope *s, const struct lpo_spot *at, struct lpo_err *err)
+static int missing(struct lpo_interp_scope *s, const struct lpo_spot *at, struct lpo_err *err)
 {
     LPO_STR key = { 0 };
 
-    lpo_spot_add_key(&key, at);
+    lpo_interp_spot_add_key(&key, at);
     return lpo_fail(err, LPO_E_MISSING, "Missing mandatory value: %s", lpo_str_text(&key));
 }
 
 /* One step down; *out NULL: not there. A list wants a whole number. */
-static int step(struct lpo_scope *s, const struct lpo_spot *from, const char *key,
+static int step(struct lpo_interp_scope *s, const struct lpo_spot *from, const char *key,
                 const struct lpo_spot **out, struct lpo_err *err)
 {
     struct lpo_node *n = from->node;
@@ -78,16 +78,16 @@ static int step(struct lpo_scope *s, const struct lpo_spot *from, const char *ke
     if (n->kind == LPO_NODE_MAP) {
         at = lpo_node_find(n, &view);
         if (at >= 0)
-            *out = lpo_spot_child(s->arena, from, n->pairs[at].key, 0, n->pairs[at].value);
+            *out = lpo_interp_spot_child(s->arena, from, n->pairs[at].key, 0, n->pairs[at].value);
         return 0;
     }
     if (n->kind != LPO_NODE_LIST)
         return 0;
-    if (!lpo_py_is_int(key, view.len))
+    if (!lpo_yaml_py_is_int(key, view.len))
         return lpo_fail(err, LPO_E_RANGE, "Index '%s' (str) is not an int", key);
     at = (ptrdiff_t)strtol(key, NULL, 10);
     if (at >= 0 && (size_t)at < n->count)
-        *out = lpo_spot_child(s->arena, from, NULL, (size_t)at, n->items[at]);
+        *out = lpo_interp_spot_child(s->arena, from, NULL, (size_t)at, n->items[at]);
     return 0;
 }
 
@@ -105,7 +105,7 @@ static int not_a_container(const char *path, const char *const *keys, size_t upt
 }
 
 /* The last step's value, resolved; a node met again while it is being resolved is a circle. */
-static int deref_last(struct lpo_scope *s, const struct lpo_spot *at, struct lpo_found *out,
+static int deref_last(struct lpo_interp_scope *s, const struct lpo_spot *at, struct lpo_found *out,
                       struct lpo_err *err)
 {
     struct lpo_memo m = { at->node, s->memo };
@@ -124,11 +124,11 @@ static int deref_last(struct lpo_scope *s, const struct lpo_spot *at, struct lpo
 }
 
 /* Walks `path` down from `from`, through interpolations. out->node NULL: not there. */
-static int walk(struct lpo_scope *s, const struct lpo_spot *from, const char *path,
+static int walk(struct lpo_interp_scope *s, const struct lpo_spot *from, const char *path,
                 bool throw_on_missing, struct lpo_found *out, struct lpo_err *err)
 {
     const char **keys;
-    size_t n = lpo_key_split(s->arena, path, &keys);
+    size_t n = lpo_interp_key_split(s->arena, path, &keys);
 
     *out = (struct lpo_found){ NULL, NULL };
     if (*path == '\0') {
@@ -183,7 +183,7 @@ static int start_of(const struct lpo_spot *parent, const char **path, const stru
     return 0;
 }
 
-int lpo_interp_node(struct lpo_scope *s, const struct lpo_spot *from, const char *path,
+int lpo_interp_node(struct lpo_interp_scope *s, const struct lpo_spot *from, const char *path,
                     struct lpo_found *out, struct lpo_err *err)
 {
     const struct lpo_spot *start;
@@ -202,7 +202,7 @@ int lpo_interp_node(struct lpo_scope *s, const struct lpo_spot *from, const char
     return 0;
 }
 
-int lpo_interp_select(struct lpo_scope *s, const struct lpo_spot *from, const char *path,
+int lpo_interp_select(struct lpo_interp_scope *s, const struct lpo_spot *from, const char *path,
                       bool absolute, struct lpo_found *out, struct lpo_err *err)
 {
     const struct lpo_spot *start = from;
@@ -228,7 +228,7 @@ static int locate(const struct lpo_spot *at, int code, struct lpo_err *err)
     LPO_STR key = { 0 };
     const struct lpo_where *w = &at->node->where;
 
-    lpo_spot_add_key(&key, at);
+    lpo_interp_spot_add_key(&key, at);
     if (w->file && w->line)
         lpo_ctx(err, "%s:%u:%u: cannot resolve '%s'", w->file, w->line, w->column,
                 lpo_str_text(&key));
@@ -237,8 +237,8 @@ static int locate(const struct lpo_spot *at, int code, struct lpo_err *err)
     return code;
 }
 
-static int resolve_value(struct lpo_scope *s, const struct lpo_spot *at, struct lpo_node **slot,
-                         struct lpo_err *err)
+static int resolve_value(struct lpo_interp_scope *s, const struct lpo_spot *at,
+                         struct lpo_node **slot, struct lpo_err *err)
 {
     struct lpo_where where = at->node->where;
     struct lpo_found f;
@@ -264,7 +264,7 @@ static int resolve_value(struct lpo_scope *s, const struct lpo_spot *at, struct 
     return 0;
 }
 
-int lpo_interp_resolve(struct lpo_scope *s, const struct lpo_spot *at, struct lpo_err *err)
+int lpo_interp_resolve(struct lpo_interp_scope *s, const struct lpo_spot *at, struct lpo_err *err)
 {
     struct lpo_node *n = at->node;
     int rc = 0;
@@ -274,13 +274,13 @@ int lpo_interp_resolve(struct lpo_scope *s, const struct lpo_spot *at, struct lp
     s->level++;
     if (n->kind == LPO_NODE_LIST)
         for (size_t i = 0; rc == 0 && i < n->count; i++)
-            rc = resolve_value(s, lpo_spot_child(s->arena, at, NULL, i, n->items[i]), &n->items[i],
-                               err);
+            rc = resolve_value(s, lpo_interp_spot_child(s->arena, at, NULL, i, n->items[i]),
+                               &n->items[i], err);
     else if (n->kind == LPO_NODE_MAP)
         for (size_t i = 0; rc == 0 && i < n->npairs; i++)
-            rc = resolve_value(s,
-                               lpo_spot_child(s->arena, at, n->pairs[i].key, 0, n->pairs[i].value),
-                               &n->pairs[i].value, err);
+            rc = resolve_value(
+                s, lpo_interp_spot_child(s->arena, at, n->pairs[i].key, 0, n->pairs[i].value),
+                &n->pairs[i].value, err);
     s->level--;
     return rc;
 }

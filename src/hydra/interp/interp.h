@@ -23,7 +23,7 @@ struct lpo_spot {
     size_t index;               /* in a list */
 };
 
-struct lpo_scope {
+struct lpo_interp_scope {
     struct lpo_arena *arena;
     struct lpo_node *hydra;      /* for ${hydra:…}; NULL: not there yet */
     struct lpo_node *hydra_root; /* the root that hydra's own interpolations are resolved in */
@@ -54,26 +54,26 @@ struct lpo_found {
 int lpo_interp_check(struct lpo_arena *a, const char *text, size_t len, struct lpo_err *err);
 
 /* A value with its interpolation resolved; other values are returned as they are. */
-int lpo_interp_deref(struct lpo_scope *s, const struct lpo_spot *at, struct lpo_found *out,
+int lpo_interp_deref(struct lpo_interp_scope *s, const struct lpo_spot *at, struct lpo_found *out,
                      struct lpo_err *err);
 
 /* OmegaConf.select(): out->node is NULL when there is no such key or it is ???. A path that begins
  * with dots is relative to `from`; else it starts there too, or at the root if `absolute`. */
-int lpo_interp_select(struct lpo_scope *s, const struct lpo_spot *from, const char *path,
+int lpo_interp_select(struct lpo_interp_scope *s, const struct lpo_spot *from, const char *path,
                       bool absolute, struct lpo_found *out, struct lpo_err *err);
 
 /* As ${path} would. */
-int lpo_interp_node(struct lpo_scope *s, const struct lpo_spot *from, const char *path,
+int lpo_interp_node(struct lpo_interp_scope *s, const struct lpo_spot *from, const char *path,
                     struct lpo_found *out, struct lpo_err *err);
 
 /* Resolves everything below `at` in place, in order; what leads to ??? becomes ???. */
-int lpo_interp_resolve(struct lpo_scope *s, const struct lpo_spot *at, struct lpo_err *err);
+int lpo_interp_resolve(struct lpo_interp_scope *s, const struct lpo_spot *at, struct lpo_err *err);
 
-const struct lpo_spot *lpo_spot_child(struct lpo_arena *a, const struct lpo_spot *at,
-                                      const struct lpo_node *key, size_t index,
-                                      struct lpo_node *node);
+const struct lpo_spot *lpo_interp_spot_child(struct lpo_arena *a, const struct lpo_spot *at,
+                                             const struct lpo_node *key, size_t index,
+                                             struct lpo_node *node);
 /* "a.b[0].c" */
-void lpo_spot_add_key(struct lpo_str *s, const struct lpo_spot *at);
+void lpo_interp_spot_add_key(struct lpo_str *s, const struct lpo_spot *at);
 
 /* Splits "a.b[c]" into its keys; *out is in the arena. */
-size_t lpo_key_split(struct lpo_arena *a, const char *path, const char ***out);
+size_t lpo_interp_key_split(struct lpo_arena *a, const char *path, const char ***out);

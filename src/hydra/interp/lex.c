@@ -7,7 +7,7 @@
 
 #include "util/err.h"
 
-void lpo_ilex_init(struct lpo_ilexer *lx, const char *text, size_t len, enum lpo_imode mode)
+void lpo_interp_lex_init(struct lpo_ilexer *lx, const char *text, size_t len, enum lpo_imode mode)
 {
     *lx = (struct lpo_ilexer){ .from = text, .at = text, .end = text + len };
     lx->modes[0] = mode;
@@ -270,7 +270,7 @@ static int lex_inter(struct lpo_ilexer *lx, struct lpo_itok *out, struct lpo_err
     return emit(lx, out, id >= key ? LPO_IT_ID : LPO_IT_INTER_KEY, key);
 }
 
-int lpo_ilex_next(struct lpo_ilexer *lx, struct lpo_itok *out, struct lpo_err *err)
+int lpo_interp_lex_next(struct lpo_ilexer *lx, struct lpo_itok *out, struct lpo_err *err)
 {
     if (lx->at == lx->end)
         return emit(lx, out, LPO_IT_EOF, 0);

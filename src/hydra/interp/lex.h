@@ -52,5 +52,5 @@ struct lpo_ilexer {
     size_t depth; /* modes below the current one */
 };
 
-void lpo_ilex_init(struct lpo_ilexer *lx, const char *text, size_t len, enum lpo_imode mode);
-int lpo_ilex_next(struct lpo_ilexer *lx, struct lpo_itok *out, struct lpo_err *err);
+void lpo_interp_lex_init(struct lpo_ilexer *lx, const char *text, size_t len, enum lpo_imode mode);
+int lpo_interp_lex_next(struct lpo_ilexer *lx, struct lpo_itok *out, struct lpo_err *err);

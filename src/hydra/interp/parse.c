@@ -20,7 +20,7 @@ struct parsing {
 
 static int advance(struct parsing *p)
 {
-    return lpo_ilex_next(&p->lexer, &p->tok, p->err);
+    return lpo_interp_lex_next(&p->lexer, &p->tok, p->err);
 }
 
 static int unexpected(const struct parsing *p, const char *wanted)
@@ -385,7 +385,7 @@ static void start(struct parsing *p, struct lpo_arena *a, const char *text, size
                   enum lpo_imode mode, struct lpo_err *err)
 {
     *p = (struct parsing){ .arena = a, .err = err };
-    lpo_ilex_init(&p->lexer, text, len, mode);
+    lpo_interp_lex_init(&p->lexer, text, len, mode);
 }
 
 int lpo_interp_parse(struct lpo_arena *a, const char *text, size_t len, struct lpo_iexpr **out,

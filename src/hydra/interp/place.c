@@ -21,7 +21,7 @@ static int text_of(struct lpo_composed *c, const char *path, const char **out, s
         return lpo_ctx(err, "hydra.%s", path);
     if (!n || n->kind == LPO_NODE_NULL)
         return lpo_fail(err, LPO_E_CONFIG, "hydra.%s names no folder", path);
-    lpo_py_add_str(&s, n);
+    lpo_yaml_py_add_str(&s, n);
     *out = lpo_arena_strndup(c->arena, lpo_str_text(&s), s.len);
     return 0;
 }
@@ -53,7 +53,7 @@ static const char *tidy(struct lpo_arena *a, const char *path)
     return s.len ? lpo_arena_strndup(a, s.at, s.len) : "/";
 }
 
-int lpo_compose_place(struct lpo_composed *c, int num, const char **dir, struct lpo_err *err)
+int lpo_interp_place(struct lpo_composed *c, int num, const char **dir, struct lpo_err *err)
 {
     const char *top = NULL, *below = NULL, *cwd = NULL;
     int rc;
@@ -78,7 +78,7 @@ int lpo_compose_place(struct lpo_composed *c, int num, const char **dir, struct 
     return 0;
 }
 
-int lpo_compose_is_multirun(struct lpo_composed *c, bool *out, struct lpo_err *err)
+int lpo_interp_is_multirun(struct lpo_composed *c, bool *out, struct lpo_err *err)
 {
     struct lpo_node *mode = NULL;
     int rc = lpo_compose_hydra(c, "mode", &mode, err);

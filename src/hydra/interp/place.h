@@ -12,7 +12,7 @@ struct lpo_err;
  * hydra.run.dir, or hydra.sweep.dir with hydra.sweep.subdir below it. hydra.job.num, hydra.job.id
  * and hydra.runtime.output_dir are known from here on; call it before lpo_compose_resolve(). *dir
  * is absolute. */
-int lpo_compose_place(struct lpo_composed *c, int num, const char **dir, struct lpo_err *err);
+int lpo_interp_place(struct lpo_composed *c, int num, const char **dir, struct lpo_err *err);
 
 /* Is it a multirun by its own word, hydra.mode? */
-int lpo_compose_is_multirun(struct lpo_composed *c, bool *out, struct lpo_err *err);
+int lpo_interp_is_multirun(struct lpo_composed *c, bool *out, struct lpo_err *err);

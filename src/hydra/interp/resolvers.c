@@ -15,7 +15,7 @@ extern char **environ;
 
 /* A call being made. */
 struct call {
-    struct lpo_scope *scope;
+    struct lpo_interp_scope *scope;
     const struct lpo_found *args;
     size_t nargs;
     const struct lpo_spot *parent, *self;
@@ -37,7 +37,7 @@ static int want_text(struct call *c, size_t i, const char *who)
                     lpo_node_kind_name(c->args[i].node->kind));
 }
 
-static const char *find_env(const struct lpo_scope *s, const char *name)
+static const char *find_env(const struct lpo_interp_scope *s, const char *name)
 {
     const char *const *env = s->env ? s->env : (const char *const *)environ;
     size_t len = strlen(name);
@@ -64,7 +64,7 @@ static int call_env(struct call *c)
     if (c->args[1].node->kind != LPO_NODE_NULL) {
         LPO_STR text = { 0 };
 
-        lpo_py_add_str(&text, c->args[1].node);
+        lpo_yaml_py_add_str(&text, c->args[1].node);
         return give(c, lpo_node_stringn(c->scope->arena, lpo_str_text(&text), text.len));
     }
     return give(c, lpo_node_null(c->scope->arena));
@@ -81,11 +81,11 @@ static int call_decode(struct call *c)
     if (n->kind != LPO_NODE_STRING) {
         LPO_STR text = { 0 };
 
-        lpo_py_add_str(&text, n);
+        lpo_yaml_py_add_str(&text, n);
         return lpo_fail(c->err, LPO_E_CONFIG,
                         "`oc.decode` can only take strings or None as input, but `%s` is of type "
                         "%s",
-                        lpo_str_text(&text), lpo_py_type(n));
+                        lpo_str_text(&text), lpo_yaml_py_type(n));
     }
     rc = lpo_interp_parse_element(c->scope->arena, n->text, n->len, &e, c->err);
     if (rc == 0)
@@ -125,10 +125,11 @@ static int call_create(struct call *c)
         n = made->kind == LPO_NODE_NULL ? lpo_node_map(c->scope->arena) : made;
     }
     if (!lpo_node_is_container(n) && n->kind != LPO_NODE_NULL)
-        return lpo_fail(c->err, LPO_E_CONFIG, "Object of unsupported type: '%s'", lpo_py_type(n));
+        return lpo_fail(c->err, LPO_E_CONFIG, "Object of unsupported type: '%s'",
+                        lpo_yaml_py_type(n));
     n = lpo_node_clone(c->scope->arena, n);
-    *c->out = (struct lpo_found){ n, lpo_spot_child(c->scope->arena, c->parent, c->self->key,
-                                                    c->self->index, n) };
+    *c->out = (struct lpo_found){ n, lpo_interp_spot_child(c->scope->arena, c->parent, c->self->key,
+                                                           c->self->index, n) };
     return 0;
 }
 
@@ -144,19 +145,19 @@ static int call_deprecated(struct call *c)
         rc = lpo_interp_select(c->scope, c->parent, c->args[0].node->text, true, c->out, c->err);
     if (rc < 0)
         return rc;
-    lpo_spot_add_key(&old, c->self);
+    lpo_interp_spot_add_key(&old, c->self);
     if (!c->out->node)
         return lpo_fail(c->err, LPO_E_CONFIG,
                         "In oc.deprecated resolver at '%s': Key not found: "
                         "'%s'",
                         lpo_str_text(&old), c->args[0].node->text);
-    lpo_spot_add_key(&new, c->out->spot);
+    lpo_interp_spot_add_key(&new, c->out->spot);
     p = c->nargs > 1 ? c->args[1].node->text
                      : "'$OLD_KEY' is deprecated. Change your code and config to use '$NEW_KEY'";
     while (*p) {
-        bool is_old = lpo_starts(p, "$OLD_KEY");
+        bool is_old = lpo_str_starts(p, "$OLD_KEY");
 
-        if (is_old || lpo_starts(p, "$NEW_KEY")) {
+        if (is_old || lpo_str_starts(p, "$NEW_KEY")) {
             lpo_str_add(&text, lpo_str_text(is_old ? &old : &new));
             p += 8;
         } else {
@@ -198,8 +199,8 @@ static int call_keys(struct call *c)
         return rc;
     for (size_t i = 0; i < map.node->npairs; i++)
         lpo_node_push(c->scope->arena, list, map.node->pairs[i].key);
-    *c->out = (struct lpo_found){ list, lpo_spot_child(c->scope->arena, c->parent, c->self->key,
-                                                       c->self->index, list) };
+    *c->out = (struct lpo_found){ list, lpo_interp_spot_child(c->scope->arena, c->parent,
+                                                              c->self->key, c->self->index, list) };
     return 0;
 }
 
@@ -219,12 +220,12 @@ static int call_values(struct call *c)
         /* a relative key is one level further away from inside the list */
         lpo_str_addf(&ref, "${%s%s.", c->args[0].node->text[0] == '.' ? "." : "",
                      c->args[0].node->text);
-        lpo_py_add_str(&ref, map.node->pairs[i].key);
+        lpo_yaml_py_add_str(&ref, map.node->pairs[i].key);
         lpo_str_addc(&ref, '}');
         lpo_node_push(a, list, lpo_node_string(a, lpo_str_text(&ref)));
     }
-    *c->out = (struct lpo_found){ list, lpo_spot_child(a, c->parent, c->self->key, c->self->index,
-                                                       list) };
+    *c->out = (struct lpo_found){ list, lpo_interp_spot_child(a, c->parent, c->self->key,
+                                                              c->self->index, list) };
     return 0;
 }
 
@@ -240,8 +241,8 @@ static int call_hydra(struct call *c)
         return lpo_fail(c->err, LPO_E_CONFIG, "HydraConfig was not set");
     up = LPO_NEW(c->scope->arena, struct lpo_spot);
     *up = root;
-    hydra = lpo_spot_child(c->scope->arena, up, lpo_node_string(c->scope->arena, "hydra"), 0,
-                           c->scope->hydra);
+    hydra = lpo_interp_spot_child(c->scope->arena, up, lpo_node_string(c->scope->arena, "hydra"), 0,
+                                  c->scope->hydra);
     rc = lpo_interp_select(c->scope, hydra, c->args[0].node->text, false, c->out, c->err);
     if (rc < 0 || c->out->node)
         return rc;
@@ -287,14 +288,15 @@ static int unknown(const char *name, struct lpo_err *err)
 
     for (int i = 0; i < ROWS; i++)
         names[i] = table[i].name;
-    near = lpo_nearest(name, names, ROWS);
+    near = lpo_str_nearest(name, names, ROWS);
     return lpo_fail(err, LPO_E_CONFIG, "Unsupported interpolation type %s%s%s%s", name,
                     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-int lpo_resolver_call(struct lpo_scope *s, const char *name, struct lpo_found *args, size_t nargs,
-                      const struct lpo_spot *parent, const struct lpo_spot *self,
-                      struct lpo_found *out, struct lpo_err *err)
+int lpo_interp_resolver_call(struct lpo_interp_scope *s, const char *name, struct lpo_found *args,
+                             size_t nargs, const struct lpo_spot *parent,
+                             const struct lpo_spot *self, struct lpo_found *out,
+                             struct lpo_err *err)
 {
     struct call c = { s, args, nargs, parent, self, out, err };
 

@@ -7,9 +7,9 @@
 #include "util/arena.h"
 #include "util/str.h"
 
-const struct lpo_spot *lpo_spot_child(struct lpo_arena *a, const struct lpo_spot *at,
-                                      const struct lpo_node *key, size_t index,
-                                      struct lpo_node *node)
+const struct lpo_spot *lpo_interp_spot_child(struct lpo_arena *a, const struct lpo_spot *at,
+                                             const struct lpo_node *key, size_t index,
+                                             struct lpo_node *node)
 {
     struct lpo_spot *s = LPO_NEW(a, struct lpo_spot);
 
@@ -17,18 +17,18 @@ const struct lpo_spot *lpo_spot_child(struct lpo_arena *a, const struct lpo_spot
     return s;
 }
 
-void lpo_spot_add_key(struct lpo_str *s, const struct lpo_spot *at)
+void lpo_interp_spot_add_key(struct lpo_str *s, const struct lpo_spot *at)
 {
     if (!at || !at->up)
         return;
-    lpo_spot_add_key(s, at->up);
+    lpo_interp_spot_add_key(s, at->up);
     if (!at->key) {
         lpo_str_addf(s, "[%zu]", at->index);
         return;
     }
     if (s->len)
         lpo_str_addc(s, '.');
-    lpo_py_add_str(s, at->key);
+    lpo_yaml_py_add_str(s, at->key);
 }
 
 static size_t push(struct lpo_arena *a, const char **keys, size_t n, const char *from, size_t len)
@@ -39,7 +39,7 @@ static size_t push(struct lpo_arena *a, const char **keys, size_t n, const char 
 
 /* As OmegaConf: a head up to the first '[' is split at dots, then ".key" and "[key]" in turn; what
  * is neither is passed over. */
-size_t lpo_key_split(struct lpo_arena *a, const char *path, const char ***out)
+size_t lpo_interp_key_split(struct lpo_arena *a, const char *path, const char ***out)
 {
     const char **keys = lpo_arena_array(a, strlen(path) + 2, sizeof(*keys));
     size_t n = 0, head = strspn(path, ".");

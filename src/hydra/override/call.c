@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "hydra/node.h"
-#include "hydra/yaml/pytext.h"
 #include "hydra/override/sweep.h"
+#include "hydra/yaml/pytext.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
@@ -44,7 +44,7 @@ struct function {
     lpo_ov_fn *call;
 };
 
-static unsigned type_of(struct lpo_ov_value v)
+static unsigned type_of(struct lpo_override_value v)
 {
     static const unsigned nodes[] = {
         [LPO_NODE_NULL] = T_NULL,  [LPO_NODE_BOOL] = T_BOOL,   [LPO_NODE_INT] = T_INT,
@@ -61,7 +61,7 @@ static unsigned type_of(struct lpo_ov_value v)
     return v.node ? nodes[v.node->kind] : v.sweep ? sweeps[v.sweep->type] : 0;
 }
 
-static const char *type_name(struct lpo_ov_value v)
+static const char *type_name(struct lpo_override_value v)
 {
     static const char *const sweeps[] = {
         [LPO_VALUE_SIMPLE_CHOICE] = "a choice",
@@ -73,13 +73,13 @@ static const char *type_name(struct lpo_ov_value v)
     return v.node ? lpo_node_kind_name(v.node->kind) : sweeps[v.sweep->type];
 }
 
-static bool is_given(struct lpo_ov_value v)
+static bool is_given(struct lpo_override_value v)
 {
     return v.node || v.sweep;
 }
 
-static struct lpo_sweep *new_sweep(struct lpo_ov_call *c, enum lpo_value_type type,
-                                   struct lpo_ov_value *out)
+static struct lpo_sweep *new_sweep(struct lpo_override_call *c, enum lpo_value_type type,
+                                   struct lpo_override_value *out)
 {
     out->node = NULL;
     out->sweep = LPO_NEW(c->arena, struct lpo_sweep);
@@ -87,8 +87,8 @@ static struct lpo_sweep *new_sweep(struct lpo_ov_call *c, enum lpo_value_type ty
     return out->sweep;
 }
 
-int lpo_ov_list(struct lpo_arena *a, const struct lpo_ov_value *values, size_t count,
-                struct lpo_node **out, struct lpo_err *err)
+int lpo_override_list(struct lpo_arena *a, const struct lpo_override_value *values, size_t count,
+                      struct lpo_node **out, struct lpo_err *err)
 {
     struct lpo_node *list = lpo_node_list(a);
 
@@ -102,7 +102,7 @@ int lpo_ov_list(struct lpo_arena *a, const struct lpo_ov_value *values, size_t c
     return 0;
 }
 
-static int choice(struct lpo_ov_call *c, struct lpo_ov_value *out, struct lpo_err *err)
+static int choice(struct lpo_override_call *c, struct lpo_override_value *out, struct lpo_err *err)
 {
     struct lpo_node *values;
 
@@ -115,13 +115,13 @@ static int choice(struct lpo_ov_call *c, struct lpo_ov_value *out, struct lpo_er
         out->sweep->type = LPO_VALUE_CHOICE;
         return 0;
     }
-    int rc = lpo_ov_list(c->arena, c->args, c->count, &values, err);
+    int rc = lpo_override_list(c->arena, c->args, c->count, &values, err);
     if (rc == 0)
         new_sweep(c, LPO_VALUE_CHOICE, out)->values = values;
     return rc;
 }
 
-static int range(struct lpo_ov_call *c, struct lpo_ov_value *out, struct lpo_err *err)
+static int range(struct lpo_override_call *c, struct lpo_override_value *out, struct lpo_err *err)
 {
     struct lpo_node *start = c->params[0].node, *stop = c->params[1].node;
     struct lpo_node *step = c->params[2].node;
@@ -137,13 +137,14 @@ static int range(struct lpo_ov_call *c, struct lpo_ov_value *out, struct lpo_err
     return 0;
 }
 
-static int interval(struct lpo_ov_call *c, struct lpo_ov_value *out, struct lpo_err *err)
+static int interval(struct lpo_override_call *c, struct lpo_override_value *out,
+                    struct lpo_err *err)
 {
-    struct lpo_ov_value ends[2];
+    struct lpo_override_value ends[2];
 
     for (int i = 0; i < 2; i++) {
-        struct lpo_ov_call cast = { .arena = c->arena, .args = &c->params[i], .count = 1 };
-        int rc = lpo_ov_cast_float(&cast, &ends[i], err);
+        struct lpo_override_call cast = { .arena = c->arena, .args = &c->params[i], .count = 1 };
+        int rc = lpo_override_cast_float(&cast, &ends[i], err);
         if (rc < 0)
             return rc;
     }
@@ -153,7 +154,7 @@ static int interval(struct lpo_ov_call *c, struct lpo_ov_value *out, struct lpo_
     return 0;
 }
 
-static struct lpo_node *patterns(struct lpo_ov_call *c, struct lpo_node *given)
+static struct lpo_node *patterns(struct lpo_override_call *c, struct lpo_node *given)
 {
     if (given && given->kind == LPO_NODE_LIST)
         return given;
@@ -163,7 +164,7 @@ static struct lpo_node *patterns(struct lpo_ov_call *c, struct lpo_node *given)
     return list;
 }
 
-static int glob(struct lpo_ov_call *c, struct lpo_ov_value *out, struct lpo_err *err)
+static int glob(struct lpo_override_call *c, struct lpo_override_value *out, struct lpo_err *err)
 {
     struct lpo_sweep *s = new_sweep(c, LPO_VALUE_GLOB, out);
 
@@ -189,10 +190,10 @@ static void tidy_tags(struct lpo_sweep *s)
     s->ntags = kept;
 }
 
-static int tag(struct lpo_ov_call *c, struct lpo_ov_value *out, struct lpo_err *err)
+static int tag(struct lpo_override_call *c, struct lpo_override_value *out, struct lpo_err *err)
 {
     size_t ntags = c->count;
-    struct lpo_ov_value last = c->params[0];
+    struct lpo_override_value last = c->params[0];
 
     if (c->count == 0)
         return lpo_fail(err, LPO_E_CONFIG, "it needs tags and then a sweep");
@@ -217,14 +218,14 @@ static int tag(struct lpo_ov_call *c, struct lpo_ov_value *out, struct lpo_err *
 
 /* Sorted by name: an unknown function's message lists them. */
 static const struct function functions[] = {
-    { "bool", T_ANY, { { "value", T_ANY, false } }, lpo_ov_cast_bool },
+    { "bool", T_ANY, { { "value", T_ANY, false } }, lpo_override_cast_bool },
     { "choice", T_ELEMENT | T_CHOICE, { { NULL } }, choice },
-    { "float", T_ANY, { { "value", T_ANY, false } }, lpo_ov_cast_float },
+    { "float", T_ANY, { { "value", T_ANY, false } }, lpo_override_cast_float },
     { "glob",
       0,
       { { "include", T_LIST | T_STR, true }, { "exclude", T_LIST | T_STR | T_NULL, false } },
       glob },
-    { "int", T_ANY, { { "value", T_ANY, false } }, lpo_ov_cast_int },
+    { "int", T_ANY, { { "value", T_ANY, false } }, lpo_override_cast_int },
     { "interval", 0, { { "start", T_NUMBER, true }, { "end", T_NUMBER, true } }, interval },
     { "range",
       0,
@@ -235,14 +236,14 @@ static const struct function functions[] = {
     { "shuffle",
       T_ELEMENT | T_CHOICE | T_RANGE,
       { { "sweep", T_CHOICE | T_RANGE | T_NULL, false }, { "list", T_LIST | T_NULL, false } },
-      lpo_ov_shuffle },
+      lpo_override_shuffle },
     { "sort",
       T_ELEMENT | T_CHOICE | T_RANGE,
       { { "sweep", T_CHOICE | T_RANGE | T_NULL, false },
         { "list", T_LIST | T_NULL, false },
         { "reverse", T_BOOL, false } },
-      lpo_ov_sort },
-    { "str", T_ANY, { { "value", T_ANY, false } }, lpo_ov_cast_str },
+      lpo_override_sort },
+    { "str", T_ANY, { { "value", T_ANY, false } }, lpo_override_cast_str },
     { "tag", T_STR | T_SWEEP, { { "sweep", T_SWEEP | T_NULL, false } }, tag },
 };
 
@@ -259,7 +260,7 @@ static const struct function *find(const char *name, struct lpo_err *err)
         all[i] = functions[i].name;
         lpo_str_addf(&list, "%s%s", i ? ", " : "", all[i]);
     }
-    const char *near = lpo_nearest(name, all, NFUNCTIONS);
+    const char *near = lpo_str_nearest(name, all, NFUNCTIONS);
     lpo_fail(err, LPO_E_CONFIG, "unknown function '%.60s'%s%s%s; there are %s", name,
              near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "",
              lpo_str_text(&list));
@@ -274,7 +275,8 @@ static int param_at(const struct function *f, const char *name)
     return -1;
 }
 
-static int check_type(struct lpo_ov_value v, unsigned types, const char *name, struct lpo_err *err)
+static int check_type(struct lpo_override_value v, unsigned types, const char *name,
+                      struct lpo_err *err)
 {
     if (type_of(v) & types)
         return 0;
@@ -283,7 +285,7 @@ static int check_type(struct lpo_ov_value v, unsigned types, const char *name, s
 
 /* Puts every argument in its place, as Python does. */
 static int bind(const struct function *f, const struct lpo_ov_arg *args, size_t count,
-                struct lpo_ov_value *rest, struct lpo_ov_call *c, struct lpo_err *err)
+                struct lpo_override_value *rest, struct lpo_override_call *c, struct lpo_err *err)
 {
     for (size_t i = 0; i < count; i++) {
         int at = args[i].name ? param_at(f, args[i].name) : (int)i;
@@ -306,7 +308,8 @@ static int bind(const struct function *f, const struct lpo_ov_arg *args, size_t 
     return 0;
 }
 
-static int check_types(const struct function *f, const struct lpo_ov_call *c, struct lpo_err *err)
+static int check_types(const struct function *f, const struct lpo_override_call *c,
+                       struct lpo_err *err)
 {
     int rc = 0;
 
@@ -319,7 +322,7 @@ static int check_types(const struct function *f, const struct lpo_ov_call *c, st
 }
 
 /* Functions see the text of a quoted string, not its quotes. */
-static struct lpo_ov_value unquoted(struct lpo_arena *a, struct lpo_ov_value v)
+static struct lpo_override_value unquoted(struct lpo_arena *a, struct lpo_override_value v)
 {
     if (v.node && v.node->quote) {
         struct lpo_node *plain = lpo_node_stringn(a, v.node->text, v.node->len);
@@ -329,20 +332,21 @@ static struct lpo_ov_value unquoted(struct lpo_arena *a, struct lpo_ov_value v)
     return v;
 }
 
-int lpo_ov_call(struct lpo_arena *a, const char *name, size_t len, const struct lpo_ov_arg *args,
-                size_t count, struct lpo_ov_value *out, struct lpo_err *err)
+int lpo_override_call(struct lpo_arena *a, const char *name, size_t len,
+                      const struct lpo_ov_arg *args, size_t count, struct lpo_override_value *out,
+                      struct lpo_err *err)
 {
     const char *word = lpo_arena_strndup(a, name, len);
     const struct function *f = find(word, err);
 
     if (!f)
         return LPO_E_CONFIG;
-    struct lpo_ov_value *rest = lpo_arena_array(a, count, sizeof *rest);
+    struct lpo_override_value *rest = lpo_arena_array(a, count, sizeof *rest);
     struct lpo_ov_arg *bare = lpo_arena_array(a, count, sizeof *bare);
     for (size_t i = 0; i < count; i++)
         bare[i] = (struct lpo_ov_arg){ args[i].name, unquoted(a, args[i].value) };
 
-    struct lpo_ov_call c = { .arena = a, .args = rest };
+    struct lpo_override_call c = { .arena = a, .args = rest };
     int rc = bind(f, bare, count, rest, &c, err);
     if (rc == 0)
         rc = check_types(f, &c, err);

@@ -13,40 +13,43 @@ struct lpo_node;
 struct lpo_sweep;
 
 /* What an element of the grammar gives: exactly one of the two. */
-struct lpo_ov_value {
+struct lpo_override_value {
     struct lpo_node *node;
     struct lpo_sweep *sweep;
 };
 
 struct lpo_ov_arg {
     const char *name; /* NULL: positional */
-    struct lpo_ov_value value;
+    struct lpo_override_value value;
 };
 
 #define LPO_OV_MAX_PARAMS 4
 
 /* A call with its arguments in place. */
-struct lpo_ov_call {
+struct lpo_override_call {
     struct lpo_arena *arena;
-    const struct lpo_ov_value *args; /* *args of the function */
+    const struct lpo_override_value *args; /* *args of the function */
     size_t count;
-    struct lpo_ov_value
+    struct lpo_override_value
         params[LPO_OV_MAX_PARAMS]; /* in the order of the row; both NULL: not given */
 };
 
-typedef int lpo_ov_fn(struct lpo_ov_call *call, struct lpo_ov_value *out, struct lpo_err *err);
+typedef int lpo_ov_fn(struct lpo_override_call *call, struct lpo_override_value *out,
+                      struct lpo_err *err);
 
 /* `name` (len bytes) applied to the arguments. LPO_E_CONFIG when the function refuses. */
-int lpo_ov_call(struct lpo_arena *a, const char *name, size_t len, const struct lpo_ov_arg *args,
-                size_t count, struct lpo_ov_value *out, struct lpo_err *err);
+int lpo_override_call(struct lpo_arena *a, const char *name, size_t len,
+                      const struct lpo_ov_arg *args, size_t count, struct lpo_override_value *out,
+                      struct lpo_err *err);
 
 /* override_cast.c */
-lpo_ov_fn lpo_ov_cast_int, lpo_ov_cast_float, lpo_ov_cast_str, lpo_ov_cast_bool;
+lpo_ov_fn lpo_override_cast_int, lpo_override_cast_float, lpo_override_cast_str,
+    lpo_override_cast_bool;
 /* override_sort.c */
-lpo_ov_fn lpo_ov_sort, lpo_ov_shuffle;
+lpo_ov_fn lpo_override_sort, lpo_override_shuffle;
 
 /* A list with one item per value; a sweep among them is refused. */
-int lpo_ov_list(struct lpo_arena *a, const struct lpo_ov_value *values, size_t count,
-                struct lpo_node **out, struct lpo_err *err);
+int lpo_override_list(struct lpo_arena *a, const struct lpo_override_value *values, size_t count,
+                      struct lpo_node **out, struct lpo_err *err);
 /* Changes the order of a list's items, differently each time. */
-void lpo_ov_shuffle_items(struct lpo_node *list);
+void lpo_override_shuffle_items(struct lpo_node *list);

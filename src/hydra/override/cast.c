@@ -6,8 +6,8 @@
 
 #include "hydra/node.h"
 #include "hydra/override/call.h"
-#include "hydra/yaml/pytext.h"
 #include "hydra/override/sweep.h"
+#include "hydra/yaml/pytext.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
@@ -23,7 +23,7 @@ struct cast {
 static int refuse(const struct lpo_node *in, const char *to, struct lpo_err *err)
 {
     LPO_STR s = { 0 };
-    lpo_py_add_repr(&s, in);
+    lpo_yaml_py_add_repr(&s, in);
     return lpo_fail(err, LPO_E_CONFIG, "%.100s is not %s", lpo_str_text(&s), to);
 }
 
@@ -65,7 +65,7 @@ static int int_scalar(struct lpo_arena *a, const struct lpo_node *in, struct lpo
         *out = lpo_node_bigint(a, s.at, s.len);
         return 0;
     case LPO_NODE_STRING:
-        if (!lpo_py_is_int(in->text, in->len))
+        if (!lpo_yaml_py_is_int(in->text, in->len))
             return refuse(in, "an integer", err);
         add_bare_number(&s, in, true);
         *out = *s.at == '+' ? lpo_node_bigint(a, s.at + 1, s.len - 1)
@@ -98,7 +98,7 @@ static int float_scalar(struct lpo_arena *a, const struct lpo_node *in, struct l
         d = in->real;
         break;
     case LPO_NODE_STRING:
-        if (!lpo_py_is_float(in->text, in->len))
+        if (!lpo_yaml_py_is_float(in->text, in->len))
             return refuse(in, "a number", err);
         add_bare_number(&s, in, false);
         d = strtod(lpo_str_text(&s), NULL);
@@ -120,7 +120,7 @@ static int str_scalar(struct lpo_arena *a, const struct lpo_node *in, struct lpo
     if (in->kind == LPO_NODE_BOOL)
         lpo_str_add(&s, in->boolean ? "true" : "false");
     else
-        lpo_py_add_str(&s, in);
+        lpo_yaml_py_add_str(&s, in);
     *out = lpo_node_stringn(a, lpo_str_text(&s), s.len);
     return 0;
 }
@@ -201,10 +201,10 @@ static int cast_sweep(const struct cast *cast, struct lpo_arena *a, const struct
     return rc;
 }
 
-static int cast_value(const struct cast *cast, struct lpo_ov_call *c, struct lpo_ov_value *out,
-                      struct lpo_err *err)
+static int cast_value(const struct cast *cast, struct lpo_override_call *c,
+                      struct lpo_override_value *out, struct lpo_err *err)
 {
-    struct lpo_ov_value v = c->params[0];
+    struct lpo_override_value v = c->params[0];
     bool named = v.sweep || (v.node && v.node->kind != LPO_NODE_NULL);
 
     if (named && c->count)
@@ -217,17 +217,18 @@ static int cast_value(const struct cast *cast, struct lpo_ov_call *c, struct lpo
         v.node = NULL;
         v.sweep = LPO_NEW(c->arena, struct lpo_sweep);
         v.sweep->type = LPO_VALUE_SIMPLE_CHOICE;
-        int rc = lpo_ov_list(c->arena, c->args, c->count, &v.sweep->values, err);
+        int rc = lpo_override_list(c->arena, c->args, c->count, &v.sweep->values, err);
         if (rc < 0)
             return rc;
     }
-    *out = (struct lpo_ov_value){ 0 };
+    *out = (struct lpo_override_value){ 0 };
     return v.node ? cast_node(cast, c->arena, v.node, &out->node, err)
                   : cast_sweep(cast, c->arena, v.sweep, &out->sweep, err);
 }
 
 #define CAST(kind, is_numeric)                                                                     \
-    int lpo_ov_cast_##kind(struct lpo_ov_call *c, struct lpo_ov_value *out, struct lpo_err *err)   \
+    int lpo_override_cast_##kind(struct lpo_override_call *c, struct lpo_override_value *out,      \
+                                 struct lpo_err *err)                                              \
     {                                                                                              \
         static const struct cast cast = { #kind, kind##_scalar, is_numeric };                      \
         return cast_value(&cast, c, out, err);                                                     \

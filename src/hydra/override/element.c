@@ -1,9 +1,9 @@
 #include "hydra/node.h"
-#include "hydra/override/override.h"
 #include "hydra/override/call.h"
+#include "hydra/override/override.h"
 #include "hydra/override/parser.h"
-#include "hydra/override/value.h"
 #include "hydra/override/sweep.h"
+#include "hydra/override/value.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/vec.h"
@@ -13,23 +13,24 @@
 typedef LPO_VEC(struct lpo_ov_arg) arg_vec;
 
 /* Remembers the first fault of a value and lets the parser go on. */
-static struct lpo_ov_value late_fault(struct lpo_ov_parser *p, enum lpo_override_fault fault)
+static struct lpo_override_value late_fault(struct lpo_ov_parser *p, enum lpo_override_fault fault)
 {
     if (!p->late)
         p->ov->fault = fault;
     p->late = true;
-    return (struct lpo_ov_value){ .node = lpo_node_null(p->arena) };
+    return (struct lpo_override_value){ .node = lpo_node_null(p->arena) };
 }
 
-static struct lpo_ov_value placed(struct lpo_ov_parser *p, struct lpo_node *node, size_t column)
+static struct lpo_override_value placed(struct lpo_ov_parser *p, struct lpo_node *node,
+                                        size_t column)
 {
     node->where.file = p->ov->text;
     node->where.column = (unsigned)column + 1;
-    return (struct lpo_ov_value){ .node = node };
+    return (struct lpo_override_value){ .node = node };
 }
 
 /* Values that stand inside a list, a map or a,b,c: there a sweep has no meaning. */
-static struct lpo_node *plain(struct lpo_ov_parser *p, struct lpo_ov_value v)
+static struct lpo_node *plain(struct lpo_ov_parser *p, struct lpo_override_value v)
 {
     if (v.node)
         return v.node;
@@ -37,29 +38,29 @@ static struct lpo_node *plain(struct lpo_ov_parser *p, struct lpo_ov_value v)
     return lpo_node_null(p->arena);
 }
 
-static int element(struct lpo_ov_parser *p, struct lpo_ov_value *out);
+static int element(struct lpo_ov_parser *p, struct lpo_override_value *out);
 
 static bool starts_element(enum lpo_token_kind kind)
 {
     return kind == LPO_TOK_QUOTED || kind == LPO_TOK_BRACKET_OPEN || kind == LPO_TOK_BRACE_OPEN ||
-           lpo_ov_is_primitive(kind);
+           lpo_override_is_primitive(kind);
 }
 
-static int primitive(struct lpo_ov_parser *p, bool is_key, struct lpo_ov_value *out)
+static int primitive(struct lpo_ov_parser *p, bool is_key, struct lpo_override_value *out)
 {
     LPO_VEC(struct lpo_token) tokens = { 0 };
-    size_t column = lpo_ov_column(p);
+    size_t column = lpo_override_column(p);
 
-    if (lpo_ov_next(p) == LPO_TOK_QUOTED) {
-        lpo_vec_push(&tokens, lpo_ov_take(p));
+    if (lpo_override_next(p) == LPO_TOK_QUOTED) {
+        lpo_vec_push(&tokens, lpo_override_take(p));
     } else {
-        for (enum lpo_token_kind kind = lpo_ov_next(p);
-             lpo_ov_is_primitive(kind) &&
+        for (enum lpo_token_kind kind = lpo_override_next(p);
+             lpo_override_is_primitive(kind) &&
              !(is_key && (kind == LPO_TOK_COLON || kind == LPO_TOK_INTERPOLATION));
-             kind = lpo_ov_next(p))
-            lpo_vec_push(&tokens, lpo_ov_take(p));
+             kind = lpo_override_next(p))
+            lpo_vec_push(&tokens, lpo_override_take(p));
     }
-    struct lpo_node *node = lpo_ov_primitive(p->arena, tokens.at, tokens.len);
+    struct lpo_node *node = lpo_override_primitive(p->arena, tokens.at, tokens.len);
     lpo_vec_free(&tokens);
     if (node) {
         *out = placed(p, node, column);
@@ -83,30 +84,30 @@ static int items(struct lpo_ov_parser *p, enum lpo_token_kind close,
         p->ov->fault = LPO_FAULT_SYNTAX;
         return lpo_fail(p->err, LPO_E_LIMIT, "more than %d brackets inside each other", MAX_DEPTH);
     }
-    lpo_ov_take(p);
-    while (lpo_ov_next(p) != close || !first) {
-        if (!starts(lpo_ov_next(p)))
-            return lpo_ov_refuse(p, LPO_OV_PEEK_ONE,
-                                 first ? "a value or the closing bracket" : "a value");
+    lpo_override_take(p);
+    while (lpo_override_next(p) != close || !first) {
+        if (!starts(lpo_override_next(p)))
+            return lpo_override_refuse(p, LPO_OV_PEEK_ONE,
+                                       first ? "a value or the closing bracket" : "a value");
         int rc = item(p, into);
         if (rc < 0)
             return rc;
-        if (lpo_ov_next(p) == close)
+        if (lpo_override_next(p) == close)
             break;
-        if (lpo_ov_next(p) != LPO_TOK_COMMA)
-            return lpo_ov_refuse(p, first ? LPO_OV_PEEK_ONE : LPO_OV_PEEK_NONE,
-                                 "',' or the closing bracket");
-        lpo_ov_take(p);
+        if (lpo_override_next(p) != LPO_TOK_COMMA)
+            return lpo_override_refuse(p, first ? LPO_OV_PEEK_ONE : LPO_OV_PEEK_NONE,
+                                       "',' or the closing bracket");
+        lpo_override_take(p);
         first = false;
     }
-    lpo_ov_take(p);
+    lpo_override_take(p);
     p->depth--;
     return 0;
 }
 
 static int list_item(struct lpo_ov_parser *p, void *into)
 {
-    struct lpo_ov_value v;
+    struct lpo_override_value v;
     int rc = element(p, &v);
 
     if (rc == 0)
@@ -114,24 +115,25 @@ static int list_item(struct lpo_ov_parser *p, void *into)
     return rc;
 }
 
-static int list(struct lpo_ov_parser *p, struct lpo_ov_value *out)
+static int list(struct lpo_ov_parser *p, struct lpo_override_value *out)
 {
-    *out = placed(p, lpo_node_list(p->arena), lpo_ov_column(p));
+    *out = placed(p, lpo_node_list(p->arena), lpo_override_column(p));
     return items(p, LPO_TOK_BRACKET_CLOSE, starts_element, list_item, out->node);
 }
 
 static bool starts_key(enum lpo_token_kind kind)
 {
-    return lpo_ov_is_primitive(kind) && kind != LPO_TOK_COLON && kind != LPO_TOK_INTERPOLATION;
+    return lpo_override_is_primitive(kind) && kind != LPO_TOK_COLON &&
+           kind != LPO_TOK_INTERPOLATION;
 }
 
 static int map_item(struct lpo_ov_parser *p, void *into)
 {
-    struct lpo_ov_value key, v;
+    struct lpo_override_value key, v;
     int rc = primitive(p, true, &key);
 
     if (rc == 0)
-        rc = lpo_ov_expect(p, LPO_TOK_COLON);
+        rc = lpo_override_expect(p, LPO_TOK_COLON);
     if (rc == 0)
         rc = element(p, &v);
     if (rc == 0)
@@ -139,9 +141,9 @@ static int map_item(struct lpo_ov_parser *p, void *into)
     return rc;
 }
 
-static int map(struct lpo_ov_parser *p, struct lpo_ov_value *out)
+static int map(struct lpo_ov_parser *p, struct lpo_override_value *out)
 {
-    *out = placed(p, lpo_node_map(p->arena), lpo_ov_column(p));
+    *out = placed(p, lpo_node_map(p->arena), lpo_override_column(p));
     return items(p, LPO_TOK_BRACE_CLOSE, starts_key, map_item, out->node);
 }
 
@@ -150,15 +152,15 @@ static int argument(struct lpo_ov_parser *p, void *into)
     arg_vec *args = into;
     struct lpo_ov_arg arg = { 0 };
 
-    if (lpo_ov_next(p) == LPO_TOK_ID) {
-        enum lpo_token_kind after = lpo_ov_look(p, 1).kind;
+    if (lpo_override_next(p) == LPO_TOK_ID) {
+        enum lpo_token_kind after = lpo_override_look(p, 1).kind;
         if (after == LPO_TOK_EQUAL) {
-            struct lpo_token name = lpo_ov_take(p);
+            struct lpo_token name = lpo_override_take(p);
             arg.name = lpo_arena_strndup(p->arena, name.at, name.len);
-            lpo_ov_take(p);
-        } else if (!lpo_ov_is_primitive(after) && after != LPO_TOK_POPEN &&
+            lpo_override_take(p);
+        } else if (!lpo_override_is_primitive(after) && after != LPO_TOK_POPEN &&
                    after != LPO_TOK_COMMA && after != LPO_TOK_PCLOSE) {
-            return lpo_ov_refuse_at(p, 1, LPO_OV_PEEK_ALL, "',' or ')'");
+            return lpo_override_refuse_at(p, 1, LPO_OV_PEEK_ALL, "',' or ')'");
         }
     }
     if (!arg.name && args->len && args->at[args->len - 1].name) {
@@ -172,15 +174,15 @@ static int argument(struct lpo_ov_parser *p, void *into)
     return rc;
 }
 
-static int function(struct lpo_ov_parser *p, struct lpo_ov_value *out)
+static int function(struct lpo_ov_parser *p, struct lpo_override_value *out)
 {
-    size_t column = lpo_ov_column(p);
-    struct lpo_token name = lpo_ov_take(p);
+    size_t column = lpo_override_column(p);
+    struct lpo_token name = lpo_override_take(p);
     arg_vec args = { 0 };
 
     int rc = items(p, LPO_TOK_PCLOSE, starts_element, argument, &args);
-    if (rc == 0 &&
-        (p->late || lpo_ov_call(p->arena, name.at, name.len, args.at, args.len, out, p->err) < 0))
+    if (rc == 0 && (p->late || lpo_override_call(p->arena, name.at, name.len, args.at, args.len,
+                                                 out, p->err) < 0))
         *out = late_fault(p, LPO_FAULT_FUNCTION);
     if (rc == 0 && out->node && !out->node->where.file)
         placed(p, out->node, column);
@@ -188,28 +190,28 @@ static int function(struct lpo_ov_parser *p, struct lpo_ov_value *out)
     return rc;
 }
 
-static int element(struct lpo_ov_parser *p, struct lpo_ov_value *out)
+static int element(struct lpo_ov_parser *p, struct lpo_override_value *out)
 {
-    enum lpo_token_kind kind = lpo_ov_next(p);
+    enum lpo_token_kind kind = lpo_override_next(p);
 
     if (!starts_element(kind))
-        return lpo_ov_refuse(p, LPO_OV_PEEK_ONE, "a value");
+        return lpo_override_refuse(p, LPO_OV_PEEK_ONE, "a value");
     if (kind == LPO_TOK_BRACKET_OPEN)
         return list(p, out);
     if (kind == LPO_TOK_BRACE_OPEN)
         return map(p, out);
-    if (kind == LPO_TOK_ID && lpo_ov_look(p, 1).kind == LPO_TOK_POPEN)
+    if (kind == LPO_TOK_ID && lpo_override_look(p, 1).kind == LPO_TOK_POPEN)
         return function(p, out);
     return primitive(p, false, out);
 }
 
-static int simple_choice(struct lpo_ov_parser *p, struct lpo_ov_value *value)
+static int simple_choice(struct lpo_ov_parser *p, struct lpo_override_value *value)
 {
     struct lpo_node *values = lpo_node_list(p->arena);
 
     lpo_node_push(p->arena, values, plain(p, *value));
-    while (lpo_ov_next(p) == LPO_TOK_COMMA) {
-        lpo_ov_take(p);
+    while (lpo_override_next(p) == LPO_TOK_COMMA) {
+        lpo_override_take(p);
         int rc = list_item(p, values);
         if (rc < 0)
             return rc;
@@ -221,20 +223,20 @@ static int simple_choice(struct lpo_ov_parser *p, struct lpo_ov_value *value)
     return 0;
 }
 
-int lpo_ov_value(struct lpo_ov_parser *p)
+int lpo_override_value(struct lpo_ov_parser *p)
 {
-    struct lpo_ov_value v = { 0 };
+    struct lpo_override_value v = { 0 };
     int rc = 0;
 
-    if (lpo_ov_next(p) == LPO_TOK_END) {
-        v = placed(p, lpo_node_string(p->arena, ""), lpo_ov_column(p));
-    } else if (!starts_element(lpo_ov_next(p))) {
-        return lpo_ov_refuse(p, LPO_OV_PEEK_ONE, "a value");
+    if (lpo_override_next(p) == LPO_TOK_END) {
+        v = placed(p, lpo_node_string(p->arena, ""), lpo_override_column(p));
+    } else if (!starts_element(lpo_override_next(p))) {
+        return lpo_override_refuse(p, LPO_OV_PEEK_ONE, "a value");
     } else {
         p->first = true; /* here Hydra's parser scans ahead without any repair */
         rc = element(p, &v);
         p->first = false;
-        if (rc == 0 && lpo_ov_next(p) == LPO_TOK_COMMA)
+        if (rc == 0 && lpo_override_next(p) == LPO_TOK_COMMA)
             rc = simple_choice(p, &v);
     }
     p->ov->value = v.node;

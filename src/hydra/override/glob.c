@@ -7,7 +7,7 @@
 
 static size_t char_len(const char *p)
 {
-    size_t n = lpo_utf8_len(p, strnlen(p, 4));
+    size_t n = lpo_str_utf8_len(p, strnlen(p, 4));
     return n ? n : 1;
 }
 
@@ -62,7 +62,7 @@ static size_t step(const char *pattern, const char *c, size_t n)
     return *pattern && compare(pattern, m, c, n) == 0 ? m : 0;
 }
 
-bool lpo_glob_match(const char *pattern, const char *name)
+bool lpo_override_glob_match(const char *pattern, const char *name)
 {
     const char *star = NULL, *retry = NULL;
 

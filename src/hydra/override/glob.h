@@ -1,7 +1,8 @@
-/* hydra/override/glob.h - shell patterns on names, as Python's fnmatch reads them: * ? [a-z] [!a-z]. */
+/* hydra/override/glob.h - shell patterns on names, as Python's fnmatch reads them: * ? [a-z]
+ * [!a-z]. */
 #pragma once
 
 #include <stdbool.h>
 
 /* Characters are code points. A '[' without its ']' stands for itself. */
-bool lpo_glob_match(const char *pattern, const char *name);
+bool lpo_override_glob_match(const char *pattern, const char *name);

@@ -289,12 +289,12 @@ static const char *const names[] = {
     [LPO_TOK_INTERPOLATION] = "an interpolation",
 };
 
-struct lpo_lexer lpo_lexer(const char *text, size_t len)
+struct lpo_override_lexer lpo_override_lexer(const char *text, size_t len)
 {
-    return (struct lpo_lexer){ .at = text, .end = text + len };
+    return (struct lpo_override_lexer){ .at = text, .end = text + len };
 }
 
-struct lpo_token lpo_lexer_next(struct lpo_lexer *lx)
+struct lpo_token lpo_override_lexer_next(struct lpo_override_lexer *lx)
 {
     struct lpo_token best = { LPO_TOK_BAD, lx->at, 0 };
     if (lx->at == lx->end)
@@ -316,7 +316,7 @@ struct lpo_token lpo_lexer_next(struct lpo_lexer *lx)
     return best;
 }
 
-const char *lpo_token_name(enum lpo_token_kind kind)
+const char *lpo_override_token_name(enum lpo_token_kind kind)
 {
     return names[kind];
 }

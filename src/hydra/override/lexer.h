@@ -44,14 +44,14 @@ struct lpo_token {
     size_t len;
 };
 
-struct lpo_lexer {
+struct lpo_override_lexer {
     const char *at, *end;
     bool in_value;
 };
 
-struct lpo_lexer lpo_lexer(const char *text, size_t len);
+struct lpo_override_lexer lpo_override_lexer(const char *text, size_t len);
 
 /* At the end, LPO_TOK_END again and again; after a bad character, LPO_TOK_BAD again and again. */
-struct lpo_token lpo_lexer_next(struct lpo_lexer *lx);
+struct lpo_token lpo_override_lexer_next(struct lpo_override_lexer *lx);
 
-const char *lpo_token_name(enum lpo_token_kind kind); /* "'='", "a name", "the end" */
+const char *lpo_override_token_name(enum lpo_token_kind kind); /* "'='", "a name", "the end" */

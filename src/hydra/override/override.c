@@ -11,30 +11,30 @@
 /* Empty, a name or a dotted name. */
 static int package(struct lpo_ov_parser *p)
 {
-    enum lpo_token_kind kind = lpo_ov_next(p);
+    enum lpo_token_kind kind = lpo_override_next(p);
 
     if (kind == LPO_TOK_ID || kind == LPO_TOK_KEY_SPECIAL || kind == LPO_TOK_DOT_PATH)
-        lpo_ov_take(p);
+        lpo_override_take(p);
     else if (kind != LPO_TOK_END && kind != LPO_TOK_EQUAL && kind != LPO_TOK_AT)
-        return lpo_ov_refuse(p, LPO_OV_PEEK_ALL, "a key");
+        return lpo_override_refuse(p, LPO_OV_PEEK_ALL, "a key");
     return 0;
 }
 
 static const char *text_between(struct lpo_ov_parser *p, const char *from)
 {
-    return lpo_arena_strndup(p->arena, from, (size_t)(lpo_ov_look(p, 0).at - from));
+    return lpo_arena_strndup(p->arena, from, (size_t)(lpo_override_look(p, 0).at - from));
 }
 
 static int key(struct lpo_ov_parser *p)
 {
-    const char *from = lpo_ov_look(p, 0).at;
+    const char *from = lpo_override_look(p, 0).at;
     int rc = 0;
 
-    if (lpo_ov_next(p) == LPO_TOK_ID && lpo_ov_look(p, 1).kind == LPO_TOK_SLASH) {
-        lpo_ov_take(p);
-        while (rc == 0 && lpo_ov_next(p) == LPO_TOK_SLASH) {
-            lpo_ov_take(p);
-            rc = lpo_ov_expect(p, LPO_TOK_ID);
+    if (lpo_override_next(p) == LPO_TOK_ID && lpo_override_look(p, 1).kind == LPO_TOK_SLASH) {
+        lpo_override_take(p);
+        while (rc == 0 && lpo_override_next(p) == LPO_TOK_SLASH) {
+            lpo_override_take(p);
+            rc = lpo_override_expect(p, LPO_TOK_ID);
         }
     } else {
         rc = package(p);
@@ -42,10 +42,10 @@ static int key(struct lpo_ov_parser *p)
     if (rc < 0)
         return rc;
     p->ov->key = text_between(p, from);
-    if (lpo_ov_next(p) != LPO_TOK_AT)
+    if (lpo_override_next(p) != LPO_TOK_AT)
         return 0;
-    lpo_ov_take(p);
-    from = lpo_ov_look(p, 0).at;
+    lpo_override_take(p);
+    from = lpo_override_look(p, 0).at;
     rc = package(p);
     if (rc == 0)
         p->ov->package = text_between(p, from);
@@ -61,23 +61,25 @@ static bool starts_key_or_equal(enum lpo_token_kind kind)
 /* The sign before the key. */
 static int prefix(struct lpo_ov_parser *p)
 {
-    enum lpo_token_kind kind = lpo_ov_next(p);
+    enum lpo_token_kind kind = lpo_override_next(p);
 
     if (kind == LPO_TOK_TILDE) {
-        lpo_ov_take(p);
+        lpo_override_take(p);
         p->ov->type = LPO_OV_DEL;
         return 0;
     }
     if (kind == LPO_TOK_PLUS) {
-        lpo_ov_take(p);
+        lpo_override_take(p);
         p->ov->type = LPO_OV_ADD;
-        if (lpo_ov_next(p) == LPO_TOK_PLUS) {
-            lpo_ov_take(p);
+        if (lpo_override_next(p) == LPO_TOK_PLUS) {
+            lpo_override_take(p);
             p->ov->type = LPO_OV_FORCE_ADD;
             return 0;
         }
     }
-    return starts_key_or_equal(lpo_ov_next(p)) ? 0 : lpo_ov_refuse(p, LPO_OV_PEEK_ONE, "a key");
+    return starts_key_or_equal(lpo_override_next(p))
+               ? 0
+               : lpo_override_refuse(p, LPO_OV_PEEK_ONE, "a key");
 }
 
 static int override(struct lpo_ov_parser *p)
@@ -88,13 +90,13 @@ static int override(struct lpo_ov_parser *p)
         rc = key(p);
     if (rc < 0)
         return rc;
-    if (p->ov->type == LPO_OV_DEL && lpo_ov_next(p) == LPO_TOK_END)
+    if (p->ov->type == LPO_OV_DEL && lpo_override_next(p) == LPO_TOK_END)
         return 0;
-    rc = lpo_ov_expect(p, LPO_TOK_EQUAL);
+    rc = lpo_override_expect(p, LPO_TOK_EQUAL);
     if (rc == 0)
-        rc = lpo_ov_value(p);
-    if (rc == 0 && lpo_ov_next(p) != LPO_TOK_END)
-        rc = lpo_ov_refuse(p, LPO_OV_PEEK_ONE, "',' or the end");
+        rc = lpo_override_value(p);
+    if (rc == 0 && lpo_override_next(p) != LPO_TOK_END)
+        rc = lpo_override_refuse(p, LPO_OV_PEEK_ONE, "',' or the end");
     return rc;
 }
 
@@ -104,7 +106,7 @@ int lpo_override_parse(struct lpo_arena *a, const char *text, struct lpo_overrid
     size_t len = strlen(text);
     *out = (struct lpo_override){ .text = lpo_arena_strndup(a, text, len), .key = "" };
     struct lpo_ov_parser p = {
-        .arena = a, .lexer = lpo_lexer(out->text, len), .ov = out, .err = err
+        .arena = a, .lexer = lpo_override_lexer(out->text, len), .ov = out, .err = err
     };
     int rc;
 

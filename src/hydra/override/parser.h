@@ -15,7 +15,7 @@ struct lpo_override;
  * Hydra evaluates nothing before all of the text is read. */
 struct lpo_ov_parser {
     struct lpo_arena *arena;
-    struct lpo_lexer lexer;
+    struct lpo_override_lexer lexer;
     struct lpo_token ahead[2];
     unsigned nahead;
     bool first; /* inside the first element of the value */
@@ -37,18 +37,18 @@ enum lpo_ov_peek {
 };
 
 /* The token `n` ahead, 0 or 1. */
-struct lpo_token lpo_ov_look(struct lpo_ov_parser *p, unsigned n);
-enum lpo_token_kind lpo_ov_next(struct lpo_ov_parser *p); /* its kind */
-struct lpo_token lpo_ov_take(struct lpo_ov_parser *p);
-int lpo_ov_expect(struct lpo_ov_parser *p, enum lpo_token_kind kind);
+struct lpo_token lpo_override_look(struct lpo_ov_parser *p, unsigned n);
+enum lpo_token_kind lpo_override_next(struct lpo_ov_parser *p); /* its kind */
+struct lpo_token lpo_override_take(struct lpo_ov_parser *p);
+int lpo_override_expect(struct lpo_ov_parser *p, enum lpo_token_kind kind);
 
 /* In characters from 0, of the next token. */
-size_t lpo_ov_column(struct lpo_ov_parser *p);
+size_t lpo_override_column(struct lpo_ov_parser *p);
 
 /* The next token, or the one `n` ahead, is not what may follow. Returns the error. */
-int lpo_ov_refuse(struct lpo_ov_parser *p, enum lpo_ov_peek peek, const char *wanted);
-int lpo_ov_refuse_at(struct lpo_ov_parser *p, unsigned n, enum lpo_ov_peek peek,
-                     const char *wanted);
+int lpo_override_refuse(struct lpo_ov_parser *p, enum lpo_ov_peek peek, const char *wanted);
+int lpo_override_refuse_at(struct lpo_ov_parser *p, unsigned n, enum lpo_ov_peek peek,
+                           const char *wanted);
 
 /* All after the first '=' (override_element.c): sets value, sweep and value_type. */
-int lpo_ov_value(struct lpo_ov_parser *p);
+int lpo_override_value(struct lpo_ov_parser *p);

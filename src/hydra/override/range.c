@@ -3,10 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "hydra/yaml/decimal.h"
 #include "hydra/node.h"
-#include "hydra/yaml/pytext.h"
 #include "hydra/override/sweep.h"
+#include "hydra/yaml/decimal.h"
+#include "hydra/yaml/pytext.h"
 #include "util/arena.h"
 #include "util/str.h"
 
@@ -45,8 +45,8 @@ static double as_real(const struct lpo_node *n)
 
 static struct lpo_decimal as_decimal(const struct lpo_node *n)
 {
-    return n->kind == LPO_NODE_INT || n->kind == LPO_NODE_BOOL ? lpo_decimal_of_int(as_int(n))
-                                                               : lpo_decimal_of(as_real(n));
+    return n->kind == LPO_NODE_INT || n->kind == LPO_NODE_BOOL ? lpo_yaml_decimal_of_int(as_int(n))
+                                                               : lpo_yaml_decimal_of(as_real(n));
 }
 
 static int int_values(struct lpo_arena *a, const struct lpo_sweep *r, struct lpo_node *list,
@@ -110,14 +110,14 @@ static int float_values(struct lpo_arena *a, const struct lpo_sweep *r, struct l
     struct lpo_decimal at = as_decimal(r->start), end = as_decimal(r->stop);
     struct lpo_decimal by = as_decimal(r->step);
     for (;;) {
-        int order = lpo_decimal_compare(&at, &end);
+        int order = lpo_yaml_decimal_compare(&at, &end);
         if (step > 0 ? order >= 0 : order <= 0)
             return 0;
         if (list->count == LPO_SWEEP_MAX_VALUES)
             return endless(fault);
-        lpo_node_push(a, list, lpo_node_float(a, lpo_decimal_real(&at)));
-        struct lpo_decimal next = lpo_decimal_add(&at, &by);
-        if (lpo_decimal_compare(&next, &at) == 0) /* the step is lost in rounding */
+        lpo_node_push(a, list, lpo_node_float(a, lpo_yaml_decimal_real(&at)));
+        struct lpo_decimal next = lpo_yaml_decimal_add(&at, &by);
+        if (lpo_yaml_decimal_compare(&next, &at) == 0) /* the step is lost in rounding */
             return endless(fault);
         at = next;
     }
@@ -128,8 +128,8 @@ static bool is_int(const struct lpo_node *n)
     return n->kind == LPO_NODE_INT || n->kind == LPO_NODE_BOOL;
 }
 
-int lpo_range_values(struct lpo_arena *a, const struct lpo_sweep *range, struct lpo_node **out,
-                     struct lpo_range_fault *fault)
+int lpo_override_range_values(struct lpo_arena *a, const struct lpo_sweep *range,
+                              struct lpo_node **out, struct lpo_range_fault *fault)
 {
     struct lpo_node *list = lpo_node_list(a);
     const struct lpo_sweep *r = range;

@@ -14,5 +14,5 @@ struct lpo_range_fault {
 };
 
 /* Integers while all three are; else floats, stepped in decimals. Returns 0, or -1 with *fault. */
-int lpo_range_values(struct lpo_arena *a, const struct lpo_sweep *range, struct lpo_node **out,
-                     struct lpo_range_fault *fault);
+int lpo_override_range_values(struct lpo_arena *a, const struct lpo_sweep *range,
+                              struct lpo_node **out, struct lpo_range_fault *fault);

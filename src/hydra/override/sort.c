@@ -4,8 +4,8 @@
 
 #include "hydra/node.h"
 #include "hydra/override/call.h"
-#include "hydra/yaml/pytext.h"
 #include "hydra/override/sweep.h"
+#include "hydra/yaml/pytext.h"
 #include "util/arena.h"
 #include "util/err.h"
 
@@ -197,8 +197,8 @@ static int sort_range(struct lpo_arena *a, struct lpo_sweep *s, bool down, struc
     return 0;
 }
 
-static int sort_sweep(struct lpo_ov_call *c, const struct lpo_sweep *in, bool down,
-                      struct lpo_ov_value *out, struct lpo_err *err)
+static int sort_sweep(struct lpo_override_call *c, const struct lpo_sweep *in, bool down,
+                      struct lpo_override_value *out, struct lpo_err *err)
 {
     out->node = NULL;
     out->sweep = LPO_NEW(c->arena, struct lpo_sweep);
@@ -209,22 +209,23 @@ static int sort_sweep(struct lpo_ov_call *c, const struct lpo_sweep *in, bool do
 }
 
 /* The one thing to work on: list=, else sweep=, else the only positional argument. */
-static struct lpo_ov_value subject(const struct lpo_ov_call *c)
+static struct lpo_override_value subject(const struct lpo_override_call *c)
 {
-    struct lpo_ov_value list = c->params[1], sweep = c->params[0];
+    struct lpo_override_value list = c->params[1], sweep = c->params[0];
 
     if (list.node && list.node->kind == LPO_NODE_LIST)
         return list;
     if (sweep.sweep)
         return sweep;
-    return c->count == 1 ? c->args[0] : (struct lpo_ov_value){ 0 };
+    return c->count == 1 ? c->args[0] : (struct lpo_override_value){ 0 };
 }
 
 /* a,b,c of the positional arguments. */
-static int simple_choice(struct lpo_ov_call *c, struct lpo_ov_value *out, struct lpo_err *err)
+static int simple_choice(struct lpo_override_call *c, struct lpo_override_value *out,
+                         struct lpo_err *err)
 {
     struct lpo_node *values;
-    int rc = lpo_ov_list(c->arena, c->args, c->count, &values, err);
+    int rc = lpo_override_list(c->arena, c->args, c->count, &values, err);
 
     if (rc < 0)
         return rc;
@@ -235,10 +236,11 @@ static int simple_choice(struct lpo_ov_call *c, struct lpo_ov_value *out, struct
     return 0;
 }
 
-int lpo_ov_sort(struct lpo_ov_call *c, struct lpo_ov_value *out, struct lpo_err *err)
+int lpo_override_sort(struct lpo_override_call *c, struct lpo_override_value *out,
+                      struct lpo_err *err)
 {
     bool down = c->params[2].node && c->params[2].node->boolean;
-    struct lpo_ov_value one = subject(c);
+    struct lpo_override_value one = subject(c);
 
     *out = one;
     if (one.sweep)
@@ -256,7 +258,7 @@ int lpo_ov_sort(struct lpo_ov_call *c, struct lpo_ov_value *out, struct lpo_err 
     return rc < 0 ? rc : sort_sweep(c, out->sweep, down, out, err);
 }
 
-void lpo_ov_shuffle_items(struct lpo_node *list)
+void lpo_override_shuffle_items(struct lpo_node *list)
 {
     for (size_t i = list->count; i > 1; i--) {
         size_t draw = 0;
@@ -269,11 +271,12 @@ void lpo_ov_shuffle_items(struct lpo_node *list)
     }
 }
 
-int lpo_ov_shuffle(struct lpo_ov_call *c, struct lpo_ov_value *out, struct lpo_err *err)
+int lpo_override_shuffle(struct lpo_override_call *c, struct lpo_override_value *out,
+                         struct lpo_err *err)
 {
-    struct lpo_ov_value one = subject(c);
+    struct lpo_override_value one = subject(c);
 
-    *out = (struct lpo_ov_value){ 0 };
+    *out = (struct lpo_override_value){ 0 };
     if (one.sweep) {
         out->sweep = LPO_NEW(c->arena, struct lpo_sweep);
         *out->sweep = *one.sweep;
@@ -293,6 +296,6 @@ int lpo_ov_shuffle(struct lpo_ov_call *c, struct lpo_ov_value *out, struct lpo_e
     }
     for (size_t i = 0; i < one.node->count; i++)
         lpo_node_push(c->arena, out->node, one.node->items[i]);
-    lpo_ov_shuffle_items(out->node);
+    lpo_override_shuffle_items(out->node);
     return 0;
 }

@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-#include "hydra/override/glob.h"
 #include "hydra/node.h"
 #include "hydra/override/call.h"
-#include "hydra/yaml/pytext.h"
+#include "hydra/override/glob.h"
 #include "hydra/override/range.h"
+#include "hydra/yaml/pytext.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/map.h"
@@ -25,7 +25,7 @@ static bool any_matches(const struct lpo_node *patterns, const char *name)
 {
     for (size_t i = 0; i < patterns->count; i++)
         if (patterns->items[i]->kind == LPO_NODE_STRING &&
-            lpo_glob_match(patterns->items[i]->text, name))
+            lpo_override_glob_match(patterns->items[i]->text, name))
             return true;
     return false;
 }
@@ -48,9 +48,9 @@ static int glob_values(struct lpo_arena *a, const struct lpo_override *ov,
     return 0;
 }
 
-int lpo_sweep_values(struct lpo_arena *a, const struct lpo_override *ov,
-                     const struct lpo_sweep_options *from, struct lpo_node **out,
-                     struct lpo_err *err)
+int lpo_override_sweep_values(struct lpo_arena *a, const struct lpo_override *ov,
+                              const struct lpo_sweep_options *from, struct lpo_node **out,
+                              struct lpo_err *err)
 {
     const struct lpo_sweep *s = ov->sweep;
     struct lpo_node *list = lpo_node_list(a);
@@ -65,12 +65,12 @@ int lpo_sweep_values(struct lpo_arena *a, const struct lpo_override *ov,
     else if (s->type != LPO_VALUE_RANGE)
         rc = lpo_fail(err, LPO_E_CONFIG,
                       "an interval has no single values to try; use choice(…) or range(…)");
-    else if (lpo_range_values(a, s, &list, &fault) < 0)
+    else if (lpo_override_range_values(a, s, &list, &fault) < 0)
         rc = lpo_fail(err, LPO_E_CONFIG, "%s", fault.message);
     if (rc < 0)
         return lpo_ctx(err, "cannot sweep over '%.200s'", ov->text);
     if (s->shuffle)
-        lpo_ov_shuffle_items(list);
+        lpo_override_shuffle_items(list);
     *out = list;
     return 0;
 }
@@ -94,7 +94,7 @@ static int axis_of(struct lpo_arena *a, const struct lpo_override *ov, const cha
         return 0;
     }
     struct lpo_node *values;
-    int rc = lpo_sweep_values(a, ov, from, &values, err);
+    int rc = lpo_override_sweep_values(a, ov, from, &values, err);
     if (rc < 0)
         return rc;
     out->texts = lpo_arena_array(a, values->count, sizeof *out->texts);
@@ -139,9 +139,9 @@ static int add_params(struct lpo_arena *a, const struct lpo_node *params,
         LPO_STR text = { 0 };
         struct lpo_override ov;
 
-        lpo_py_add_str(&text, params->pairs[i].key);
+        lpo_yaml_py_add_str(&text, params->pairs[i].key);
         lpo_str_addc(&text, '=');
-        lpo_py_add_str(&text, params->pairs[i].value);
+        lpo_yaml_py_add_str(&text, params->pairs[i].value);
         int rc = lpo_override_parse(a, lpo_str_text(&text), &ov, err);
         if (rc == 0)
             rc = add_axis(a, &ov, from, places, axes, err);
@@ -178,7 +178,7 @@ static void fill_job(struct lpo_arena *a, const axis_vec *axes, size_t num,
 
 static int gather(struct lpo_arena *a, const struct lpo_override *overrides, size_t count,
                   const struct lpo_sweep_options *from, struct lpo_map *places, axis_vec *axes,
-                  struct lpo_sweep_jobs *out, struct lpo_err *err)
+                  struct lpo_override_sweep_jobs *out, struct lpo_err *err)
 {
     out->hydra = lpo_arena_array(a, count, sizeof *out->hydra);
     for (size_t i = 0; i < count; i++) {
@@ -199,12 +199,12 @@ static int gather(struct lpo_arena *a, const struct lpo_override *overrides, siz
     return 0;
 }
 
-int lpo_sweep_jobs(struct lpo_arena *a, const struct lpo_override *overrides, size_t count,
-                   const struct lpo_node *params, const struct lpo_sweep_options *from,
-                   struct lpo_sweep_jobs *out, struct lpo_err *err)
+int lpo_override_sweep_jobs(struct lpo_arena *a, const struct lpo_override *overrides, size_t count,
+                            const struct lpo_node *params, const struct lpo_sweep_options *from,
+                            struct lpo_override_sweep_jobs *out, struct lpo_err *err)
 {
     LPO_AUTO(lpo_map) places = lpo_map_create();
-    struct lpo_sweep_jobs jobs = { 0 };
+    struct lpo_override_sweep_jobs jobs = { 0 };
     axis_vec axes = { 0 };
 
     int rc = add_params(a, params, from, places, &axes, err);

@@ -36,9 +36,9 @@ struct lpo_sweep_options {
 
 /* Every value as a list of nodes; a shuffled sweep in an order drawn anew. Intervals cannot be
  * enumerated (LPO_E_CONFIG). `from` may be NULL where there is no glob. */
-int lpo_sweep_values(struct lpo_arena *a, const struct lpo_override *ov,
-                     const struct lpo_sweep_options *from, struct lpo_node **out,
-                     struct lpo_err *err);
+int lpo_override_sweep_values(struct lpo_arena *a, const struct lpo_override *ov,
+                              const struct lpo_sweep_options *from, struct lpo_node **out,
+                              struct lpo_err *err);
 
 /* One job: its overrides as Hydra rewrites them ("x=1", "s=a\ b", "~db=null"). */
 struct lpo_sweep_job {
@@ -47,7 +47,7 @@ struct lpo_sweep_job {
     size_t count;
 };
 
-struct lpo_sweep_jobs {
+struct lpo_override_sweep_jobs {
     struct lpo_sweep_job *at;
     size_t count;
     struct lpo_override *hydra; /* the overrides of hydra's own settings, the same for all jobs */
@@ -57,6 +57,6 @@ struct lpo_sweep_jobs {
 /* `overrides` of the command line and `params` (hydra.sweeper.params: a map of key to the text of
  * a value; NULL when there are none). A later override of the same key replaces an earlier one in
  * its place; the command line wins over params. */
-int lpo_sweep_jobs(struct lpo_arena *a, const struct lpo_override *overrides, size_t count,
-                   const struct lpo_node *params, const struct lpo_sweep_options *from,
-                   struct lpo_sweep_jobs *out, struct lpo_err *err);
+int lpo_override_sweep_jobs(struct lpo_arena *a, const struct lpo_override *overrides, size_t count,
+                            const struct lpo_node *params, const struct lpo_sweep_options *from,
+                            struct lpo_override_sweep_jobs *out, struct lpo_err *err);

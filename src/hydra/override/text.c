@@ -1,10 +1,10 @@
 #include "hydra/node.h"
 #include "hydra/node_json.h"
 #include "hydra/override/override.h"
-#include "hydra/override/value.h"
-#include "hydra/yaml/pytext.h"
 #include "hydra/override/range.h"
 #include "hydra/override/sweep.h"
+#include "hydra/override/value.h"
+#include "hydra/yaml/pytext.h"
 #include "util/arena.h"
 #include "util/json_write.h"
 #include "util/str.h"
@@ -42,7 +42,7 @@ const char *lpo_override_fault_name(enum lpo_override_fault fault)
 
 bool lpo_override_is_hydra(const struct lpo_override *ov)
 {
-    return lpo_starts(ov->key, "hydra.") || lpo_starts(ov->key, "hydra/");
+    return lpo_str_starts(ov->key, "hydra.") || lpo_str_starts(ov->key, "hydra/");
 }
 
 const char *lpo_override_key_text(struct lpo_arena *a, const struct lpo_override *ov)
@@ -60,9 +60,9 @@ static void add_value(struct lpo_str *s, const struct lpo_node *n)
     case LPO_NODE_STRING:
     case LPO_NODE_BYTES:
         if (n->quote)
-            lpo_ov_add_quoted(s, n->text, n->len, n->quote);
+            lpo_override_add_quoted(s, n->text, n->len, n->quote);
         else
-            lpo_ov_add_escaped(s, n->text, n->len);
+            lpo_override_add_escaped(s, n->text, n->len);
         break;
     case LPO_NODE_LIST:
         lpo_str_addc(s, '[');
@@ -85,7 +85,7 @@ static void add_value(struct lpo_str *s, const struct lpo_node *n)
         lpo_str_addc(s, '}');
         break;
     default:
-        lpo_py_add_str(s, n);
+        lpo_yaml_py_add_str(s, n);
     }
 }
 
@@ -118,7 +118,7 @@ static void write_range_texts(struct lpo_json_writer *w, const struct lpo_sweep 
     struct lpo_range_fault fault;
     struct lpo_node *values;
 
-    if (lpo_range_values(a, s, &values, &fault) == 0) {
+    if (lpo_override_range_values(a, s, &values, &fault) == 0) {
         write_texts(w, values);
         return;
     }

@@ -7,7 +7,7 @@
 #include "util/arena.h"
 #include "util/str.h"
 
-bool lpo_ov_is_primitive(enum lpo_token_kind kind)
+bool lpo_override_is_primitive(enum lpo_token_kind kind)
 {
     switch (kind) {
     case LPO_TOK_ID:
@@ -88,7 +88,8 @@ static struct lpo_node *single(struct lpo_arena *a, struct lpo_token t)
     }
 }
 
-struct lpo_node *lpo_ov_primitive(struct lpo_arena *a, const struct lpo_token *tokens, size_t count)
+struct lpo_node *lpo_override_primitive(struct lpo_arena *a, const struct lpo_token *tokens,
+                                        size_t count)
 {
     if (count && tokens[0].kind == LPO_TOK_BLANKS) {
         tokens++;
@@ -108,7 +109,7 @@ struct lpo_node *lpo_ov_primitive(struct lpo_arena *a, const struct lpo_token *t
     return lpo_node_stringn(a, lpo_str_text(&s), s.len);
 }
 
-void lpo_ov_add_quoted(struct lpo_str *s, const char *text, size_t len, char quote)
+void lpo_override_add_quoted(struct lpo_str *s, const char *text, size_t len, char quote)
 {
     size_t run = 0; /* backslashes just written: doubled when a quote follows */
 
@@ -126,7 +127,7 @@ void lpo_ov_add_quoted(struct lpo_str *s, const char *text, size_t len, char quo
     }
 }
 
-void lpo_ov_add_escaped(struct lpo_str *s, const char *text, size_t len)
+void lpo_override_add_escaped(struct lpo_str *s, const char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
         if (text[i] && strchr("\\()[]{}:=, \t", text[i]))

@@ -8,7 +8,7 @@
 
 enum { LIMB = 1000000000 };
 
-void lpo_bigint_free(struct lpo_bigint *n)
+void lpo_yaml_bigint_free(struct lpo_bigint *n)
 {
     free(n->limbs);
     *n = (struct lpo_bigint){ 0 };
@@ -23,7 +23,7 @@ static void grow(struct lpo_bigint *n, unsigned limb)
     n->limbs[n->count++] = limb;
 }
 
-void lpo_bigint_push(struct lpo_bigint *n, unsigned base, unsigned digit)
+void lpo_yaml_bigint_push(struct lpo_bigint *n, unsigned base, unsigned digit)
 {
     uint64_t carry = digit;
 
@@ -36,7 +36,7 @@ void lpo_bigint_push(struct lpo_bigint *n, unsigned base, unsigned digit)
         grow(n, (unsigned)carry);
 }
 
-void lpo_bigint_add_text(const struct lpo_bigint *n, struct lpo_str *s)
+void lpo_yaml_bigint_add_text(const struct lpo_bigint *n, struct lpo_str *s)
 {
     if (n->count == 0) {
         lpo_str_addc(s, '0');

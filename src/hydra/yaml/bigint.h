@@ -7,13 +7,13 @@
 
 struct lpo_str;
 
-/* A number under construction; starts as { 0 }, released with lpo_bigint_free(). */
+/* A number under construction; starts as { 0 }, released with lpo_yaml_bigint_free(). */
 struct lpo_bigint {
     unsigned *limbs; /* base 10^9, least significant first */
     size_t count, cap;
 };
 
-void lpo_bigint_free(struct lpo_bigint *n);
+void lpo_yaml_bigint_free(struct lpo_bigint *n);
 /* n = n * base + digit */
-void lpo_bigint_push(struct lpo_bigint *n, unsigned base, unsigned digit);
-void lpo_bigint_add_text(const struct lpo_bigint *n, struct lpo_str *s);
+void lpo_yaml_bigint_push(struct lpo_bigint *n, unsigned base, unsigned digit);
+void lpo_yaml_bigint_add_text(const struct lpo_bigint *n, struct lpo_str *s);

@@ -20,14 +20,14 @@ static struct lpo_decimal from_text(const char *text)
     return d;
 }
 
-struct lpo_decimal lpo_decimal_of(double d)
+struct lpo_decimal lpo_yaml_decimal_of(double d)
 {
     char text[LPO_DEC_DIGITS + 8];
     snprintf(text, sizeof text, "%.*f", LPO_DEC_FRACTION, d); /* exact in glibc */
     return from_text(text);
 }
 
-struct lpo_decimal lpo_decimal_of_int(int64_t i)
+struct lpo_decimal lpo_yaml_decimal_of_int(int64_t i)
 {
     char text[32];
     snprintf(text, sizeof text, "%" PRId64, i);
@@ -47,7 +47,7 @@ static bool is_zero(const struct lpo_decimal *x)
     return true;
 }
 
-int lpo_decimal_compare(const struct lpo_decimal *x, const struct lpo_decimal *y)
+int lpo_yaml_decimal_compare(const struct lpo_decimal *x, const struct lpo_decimal *y)
 {
     bool xn = x->negative && !is_zero(x), yn = y->negative && !is_zero(y);
 
@@ -103,7 +103,7 @@ static void subtract_digits(struct lpo_decimal *x, const struct lpo_decimal *y)
     }
 }
 
-struct lpo_decimal lpo_decimal_add(const struct lpo_decimal *x, const struct lpo_decimal *y)
+struct lpo_decimal lpo_yaml_decimal_add(const struct lpo_decimal *x, const struct lpo_decimal *y)
 {
     bool swap = compare_size(x, y) < 0;
     struct lpo_decimal sum = swap ? *y : *x;
@@ -119,7 +119,7 @@ struct lpo_decimal lpo_decimal_add(const struct lpo_decimal *x, const struct lpo
     return sum;
 }
 
-double lpo_decimal_real(const struct lpo_decimal *x)
+double lpo_yaml_decimal_real(const struct lpo_decimal *x)
 {
     char text[LPO_DEC_DIGITS + 16], *p = text;
     int first = 0, last = LPO_DEC_DIGITS;

@@ -16,9 +16,10 @@ struct lpo_decimal {
     uint8_t digit[LPO_DEC_DIGITS]; /* the largest first */
 };
 
-struct lpo_decimal lpo_decimal_of(double d); /* exact */
-struct lpo_decimal lpo_decimal_of_int(int64_t i);
+struct lpo_decimal lpo_yaml_decimal_of(double d); /* exact */
+struct lpo_decimal lpo_yaml_decimal_of_int(int64_t i);
 /* Exact sum, then rounded to 28 digits, halves to the even digit. */
-struct lpo_decimal lpo_decimal_add(const struct lpo_decimal *x, const struct lpo_decimal *y);
-int lpo_decimal_compare(const struct lpo_decimal *x, const struct lpo_decimal *y); /* <0, 0, >0 */
-double lpo_decimal_real(const struct lpo_decimal *x); /* the nearest double */
+struct lpo_decimal lpo_yaml_decimal_add(const struct lpo_decimal *x, const struct lpo_decimal *y);
+int lpo_yaml_decimal_compare(const struct lpo_decimal *x,
+                             const struct lpo_decimal *y); /* <0, 0, >0 */
+double lpo_yaml_decimal_real(const struct lpo_decimal *x); /* the nearest double */

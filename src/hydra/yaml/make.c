@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hydra/yaml/yaml.h"
 #include "hydra/yaml/tree.h"
+#include "hydra/yaml/yaml.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
@@ -74,7 +74,7 @@ static int make_scalar(struct making *m, struct lpo_ynode *n)
                                                  : "tag:yaml.org,2002:value");
     if (n->tag >= LPO_TAG_SEQ)
         return fail_at(m, n, "expected a collection for this tag, but found a scalar", "");
-    if (lpo_scalar_make(m->arena, n->tag, n->text, n->len, &v, &why) < 0)
+    if (lpo_yaml_scalar_make(m->arena, n->tag, n->text, n->len, &v, &why) < 0)
         return fail_at(m, n, "", lpo_err_cause(&why));
     v->quote = v->kind == LPO_NODE_STRING ? n->quote : 0;
     v->where = n->where;
@@ -167,7 +167,7 @@ static int merge_from(struct making *m, struct lpo_ynode *into, struct lpo_ynode
     if (m->merged > 2 * LPO_YAML_MAX_VALUES)
         return fail_at(m, from, "merge keys expand to too many values", "");
     for (size_t i = 0; i < from->count; i++)
-        lpo_ynode_push(m->arena, into, from->kids[i]);
+        lpo_yaml_node_push(m->arena, into, from->kids[i]);
     return 0;
 }
 
@@ -223,7 +223,7 @@ static int flatten(struct making *m, struct lpo_ynode *n, unsigned depth)
     if (merged.count == 0)
         return 0;
     for (size_t i = 0; i < kept; i++)
-        lpo_ynode_push(m->arena, &merged, n->kids[i]);
+        lpo_yaml_node_push(m->arena, &merged, n->kids[i]);
     n->kids = merged.kids;
     n->count = merged.count;
     n->cap = merged.cap;
@@ -324,8 +324,8 @@ static int unshare(struct making *m, struct lpo_node *n, size_t *budget, unsigne
     return 0;
 }
 
-int lpo_ytree_make(struct lpo_arena *a, struct lpo_ynode *root, bool aliases, struct lpo_node **out,
-                   struct lpo_err *err)
+int lpo_yaml_tree_make(struct lpo_arena *a, struct lpo_ynode *root, bool aliases,
+                       struct lpo_node **out, struct lpo_err *err)
 {
     struct making m = { .arena = a, .root = root, .err = err };
     size_t budget = LPO_YAML_MAX_VALUES;
@@ -351,19 +351,19 @@ int lpo_yaml_parse(struct lpo_arena *a, const char *text, size_t len, const char
     if (len > LPO_YAML_MAX_BYTES)
         return lpo_fail(err, LPO_E_LIMIT, "%s: %zu bytes are too many for a config (limit %u)",
                         file, len, LPO_YAML_MAX_BYTES);
-    if (!lpo_utf8_valid(text, len, &bad)) {
+    if (!lpo_str_utf8_valid(text, len, &bad)) {
         unsigned line = 1;
 
         for (size_t i = 0; i < bad; i++)
             line += text[i] == '\n';
         return lpo_fail(err, LPO_E_FORMAT, "%s:%u: byte %zu is not UTF-8", file, line, bad);
     }
-    rc = lpo_ytree_read(a, text, len, file, &root, &aliases, err);
+    rc = lpo_yaml_tree_read(a, text, len, file, &root, &aliases, err);
     if (rc < 0)
         return rc;
     if (!root) {
         *out = lpo_node_null(a);
         return 0;
     }
-    return lpo_ytree_make(a, root, aliases, out, err);
+    return lpo_yaml_tree_make(a, root, aliases, out, err);
 }

@@ -32,7 +32,7 @@ static int shortest(double d, char digits[32], int *exp10)
     return n;
 }
 
-void lpo_py_add_float(struct lpo_str *s, double d)
+void lpo_yaml_py_add_float(struct lpo_str *s, double d)
 {
     char digits[32];
     int n, point;
@@ -111,7 +111,7 @@ static void add_quoted(struct lpo_str *s, const char *text, size_t len)
 
     lpo_str_addc(s, quote);
     for (size_t i = 0; i < len;) {
-        size_t n = lpo_utf8_len(text + i, len - i);
+        size_t n = lpo_str_utf8_len(text + i, len - i);
 
         if (n == 0) {
             lpo_str_addf(s, "\\x%02x", (unsigned char)text[i++]);
@@ -139,7 +139,7 @@ static void add_bytes(struct lpo_str *s, const struct lpo_node *n)
     lpo_str_addc(s, '\'');
 }
 
-void lpo_py_add_repr(struct lpo_str *s, const struct lpo_node *n)
+void lpo_yaml_py_add_repr(struct lpo_str *s, const struct lpo_node *n)
 {
     switch (n->kind) {
     case LPO_NODE_NULL:
@@ -155,7 +155,7 @@ void lpo_py_add_repr(struct lpo_str *s, const struct lpo_node *n)
         lpo_str_addn(s, n->text, n->len);
         break;
     case LPO_NODE_FLOAT:
-        lpo_py_add_float(s, n->real);
+        lpo_yaml_py_add_float(s, n->real);
         break;
     case LPO_NODE_STRING:
         add_quoted(s, n->text, n->len);
@@ -167,7 +167,7 @@ void lpo_py_add_repr(struct lpo_str *s, const struct lpo_node *n)
         lpo_str_addc(s, '[');
         for (size_t i = 0; i < n->count; i++) {
             lpo_str_add(s, i ? ", " : "");
-            lpo_py_add_repr(s, n->items[i]);
+            lpo_yaml_py_add_repr(s, n->items[i]);
         }
         lpo_str_addc(s, ']');
         break;
@@ -175,24 +175,24 @@ void lpo_py_add_repr(struct lpo_str *s, const struct lpo_node *n)
         lpo_str_addc(s, '{');
         for (size_t i = 0; i < n->npairs; i++) {
             lpo_str_add(s, i ? ", " : "");
-            lpo_py_add_repr(s, n->pairs[i].key);
+            lpo_yaml_py_add_repr(s, n->pairs[i].key);
             lpo_str_add(s, ": ");
-            lpo_py_add_repr(s, n->pairs[i].value);
+            lpo_yaml_py_add_repr(s, n->pairs[i].value);
         }
         lpo_str_addc(s, '}');
         break;
     }
 }
 
-void lpo_py_add_str(struct lpo_str *s, const struct lpo_node *n)
+void lpo_yaml_py_add_str(struct lpo_str *s, const struct lpo_node *n)
 {
     if (n->kind == LPO_NODE_STRING)
         lpo_str_addn(s, n->text, n->len);
     else
-        lpo_py_add_repr(s, n);
+        lpo_yaml_py_add_repr(s, n);
 }
 
-const char *lpo_py_type(const struct lpo_node *n)
+const char *lpo_yaml_py_type(const struct lpo_node *n)
 {
     static const char *const names[] = {
         [LPO_NODE_NULL] = "NoneType", [LPO_NODE_BOOL] = "bool",   [LPO_NODE_INT] = "int",
@@ -228,7 +228,7 @@ static size_t digits(const char *p, size_t len)
     return i;
 }
 
-bool lpo_py_is_int(const char *text, size_t len)
+bool lpo_yaml_py_is_int(const char *text, size_t len)
 {
     trim(&text, &len);
     if (len && (*text == '+' || *text == '-'))
@@ -236,7 +236,7 @@ bool lpo_py_is_int(const char *text, size_t len)
     return len && digits(text, len) == len;
 }
 
-bool lpo_py_is_float(const char *text, size_t len)
+bool lpo_yaml_py_is_float(const char *text, size_t len)
 {
     static const char *const words[] = { "inf", "infinity", "nan" };
     size_t whole, part = 0, exponent;

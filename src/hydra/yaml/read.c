@@ -3,9 +3,9 @@
 
 #include <yaml.h>
 
-#include "hydra/yaml/yaml.h"
 #include "hydra/yaml/tabs.h"
 #include "hydra/yaml/tree.h"
+#include "hydra/yaml/yaml.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/map.h"
@@ -22,7 +22,7 @@ struct reading {
     struct lpo_err *err;
 };
 
-void lpo_ynode_push(struct lpo_arena *a, struct lpo_ynode *n, struct lpo_ynode *kid)
+void lpo_yaml_node_push(struct lpo_arena *a, struct lpo_ynode *n, struct lpo_ynode *kid)
 {
     if (n->count == n->cap) {
         size_t cap = n->cap ? n->cap * 2 : 4;
@@ -75,8 +75,8 @@ static int check_tabs(struct reading *r, const yaml_event_t *ev)
 {
     bool plain = ev->type == YAML_SCALAR_EVENT && ev->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 
-    if (!r->tabs.text || (!lpo_ytabs_between(&r->tabs, ev->start_mark.index) &&
-                          !lpo_ytabs_over(&r->tabs, ev->end_mark.index, plain)))
+    if (!r->tabs.text || (!lpo_yaml_tabs_between(&r->tabs, ev->start_mark.index) &&
+                          !lpo_yaml_tabs_over(&r->tabs, ev->end_mark.index, plain)))
         return 0;
     return lpo_fail(r->err, LPO_E_FORMAT, "%s:%u:%u: a tab cannot stand here; use blanks", r->file,
                     r->tabs.line, r->tabs.column);
@@ -105,7 +105,7 @@ static void set_tag(struct reading *r, struct lpo_ynode *n, const yaml_char_t *t
 {
     if (tag && strcmp((const char *)tag, "!") == 0)
         tag = NULL; /* a lone '!' names no tag */
-    n->tag = tag ? lpo_scalar_tag_of((const char *)tag) : fallback;
+    n->tag = tag ? lpo_yaml_scalar_tag_of((const char *)tag) : fallback;
     if (n->tag == LPO_TAG_UNKNOWN)
         n->tag_text = lpo_arena_strdup(r->arena, (const char *)tag);
 }
@@ -123,7 +123,7 @@ static struct lpo_ynode *scalar(struct reading *r, const yaml_event_t *ev)
     else if (ev->data.scalar.style == YAML_DOUBLE_QUOTED_SCALAR_STYLE)
         n->quote = '"';
     if (ev->data.scalar.plain_implicit || ev->data.scalar.tag)
-        bare = lpo_scalar_resolve(n->text, n->len);
+        bare = lpo_yaml_scalar_resolve(n->text, n->len);
     set_tag(r, n, ev->data.scalar.tag, bare);
     return n;
 }
@@ -165,7 +165,7 @@ static int compose_kids(struct reading *r, struct lpo_ynode *n, unsigned depth)
         yaml_event_delete(&ev);
         if (rc < 0)
             return rc;
-        lpo_ynode_push(r->arena, n, kid);
+        lpo_yaml_node_push(r->arena, n, kid);
     }
 }
 
@@ -251,8 +251,8 @@ static int read_document(struct reading *r, struct lpo_ynode **out)
     return rc;
 }
 
-int lpo_ytree_read(struct lpo_arena *a, const char *text, size_t len, const char *file,
-                   struct lpo_ynode **out, bool *aliases, struct lpo_err *err)
+int lpo_yaml_tree_read(struct lpo_arena *a, const char *text, size_t len, const char *file,
+                       struct lpo_ynode **out, bool *aliases, struct lpo_err *err)
 {
     LPO_AUTO(lpo_map) anchors = lpo_map_create();
     struct reading r = { .arena = a, .anchors = anchors, .err = err };

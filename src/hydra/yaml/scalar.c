@@ -195,17 +195,17 @@ static enum lpo_scalar_tag resolve(const char *text, size_t len, bool relaxed)
     return !relaxed && is_timestamp(w) ? LPO_TAG_TIMESTAMP : LPO_TAG_STR;
 }
 
-enum lpo_scalar_tag lpo_scalar_resolve(const char *text, size_t len)
+enum lpo_scalar_tag lpo_yaml_scalar_resolve(const char *text, size_t len)
 {
     return resolve(text, len, true);
 }
 
-bool lpo_scalar_is_plain_text(const char *text, size_t len)
+bool lpo_yaml_scalar_is_plain_text(const char *text, size_t len)
 {
     return resolve(text, len, false) == LPO_TAG_STR && resolve(text, len, true) == LPO_TAG_STR;
 }
 
-enum lpo_scalar_tag lpo_scalar_tag_of(const char *tag)
+enum lpo_scalar_tag lpo_yaml_scalar_tag_of(const char *tag)
 {
     static const char prefix[] = "tag:yaml.org,2002:";
     static const char *const names[] = {
@@ -216,7 +216,7 @@ enum lpo_scalar_tag lpo_scalar_tag_of(const char *tag)
         [LPO_TAG_OMAP] = "omap",   [LPO_TAG_PAIRS] = "pairs",
     };
 
-    if (!lpo_starts(tag, prefix))
+    if (!lpo_str_starts(tag, prefix))
         return LPO_TAG_UNKNOWN;
     for (int i = 0; i < LPO_TAG_UNKNOWN; i++)
         if (strcmp(tag + sizeof prefix - 1, names[i]) == 0)

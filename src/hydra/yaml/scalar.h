@@ -29,14 +29,14 @@ enum lpo_scalar_tag {
 };
 
 /* The tag of a bare word on reading. */
-enum lpo_scalar_tag lpo_scalar_resolve(const char *text, size_t len);
+enum lpo_scalar_tag lpo_yaml_scalar_resolve(const char *text, size_t len);
 
 /* Would a bare word be read back as text by any YAML 1.1 reader, so that it needs no quotes? */
-bool lpo_scalar_is_plain_text(const char *text, size_t len);
+bool lpo_yaml_scalar_is_plain_text(const char *text, size_t len);
 
 /* "tag:yaml.org,2002:int" and the like. */
-enum lpo_scalar_tag lpo_scalar_tag_of(const char *tag);
+enum lpo_scalar_tag lpo_yaml_scalar_tag_of(const char *tag);
 
 /* The value of `text` under `tag`; LPO_E_FORMAT when the text does not fit the tag. */
-int lpo_scalar_make(struct lpo_arena *a, enum lpo_scalar_tag tag, const char *text, size_t len,
-                    struct lpo_node **out, struct lpo_err *err);
+int lpo_yaml_scalar_make(struct lpo_arena *a, enum lpo_scalar_tag tag, const char *text, size_t len,
+                         struct lpo_node **out, struct lpo_err *err);

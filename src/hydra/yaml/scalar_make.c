@@ -5,8 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "hydra/yaml/bigint.h"
 #include "hydra/node.h"
+#include "hydra/yaml/bigint.h"
 #include "hydra/yaml/scalar.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -32,14 +32,14 @@ static bool push_digits(struct lpo_bigint *n, const char *p, unsigned base)
 
             if (!isdigit((unsigned char)p[1]) || part > 99)
                 return false;
-            lpo_bigint_push(n, 60, (unsigned)part);
+            lpo_yaml_bigint_push(n, 60, (unsigned)part);
             while (isdigit((unsigned char)p[1]))
                 p++;
             continue;
         }
         if (digit_of(*p) >= (int)base || ++count > MAX_DIGITS)
             return false;
-        lpo_bigint_push(n, base, (unsigned)digit_of(*p));
+        lpo_yaml_bigint_push(n, base, (unsigned)digit_of(*p));
     }
     return count > 0;
 }
@@ -66,8 +66,8 @@ static bool make_int(struct lpo_arena *a, const char *text, struct lpo_node **ou
     if (minus)
         lpo_str_addc(&s, '-');
     ok = push_digits(&n, text, base);
-    lpo_bigint_add_text(&n, &s);
-    lpo_bigint_free(&n);
+    lpo_yaml_bigint_add_text(&n, &s);
+    lpo_yaml_bigint_free(&n);
     if (ok)
         *out = lpo_node_bigint(a, s.at, s.len);
     return ok;
@@ -161,8 +161,8 @@ static char *without_underscores(struct lpo_arena *a, const char *text, size_t l
     return copy;
 }
 
-int lpo_scalar_make(struct lpo_arena *a, enum lpo_scalar_tag tag, const char *text, size_t len,
-                    struct lpo_node **out, struct lpo_err *err)
+int lpo_yaml_scalar_make(struct lpo_arena *a, enum lpo_scalar_tag tag, const char *text, size_t len,
+                         struct lpo_node **out, struct lpo_err *err)
 {
     bool ok = false;
 

@@ -15,7 +15,7 @@ static char step(struct lpo_ytabs *t)
     return c;
 }
 
-bool lpo_ytabs_between(struct lpo_ytabs *t, size_t to)
+bool lpo_yaml_tabs_between(struct lpo_ytabs *t, size_t to)
 {
     bool comment = false;
 
@@ -33,7 +33,7 @@ bool lpo_ytabs_between(struct lpo_ytabs *t, size_t to)
     return false;
 }
 
-bool lpo_ytabs_over(struct lpo_ytabs *t, size_t to, bool plain)
+bool lpo_yaml_tabs_over(struct lpo_ytabs *t, size_t to, bool plain)
 {
     while (t->chars < to && t->byte < t->len) {
         if (plain && t->text[t->byte] == '\t')

@@ -16,6 +16,6 @@ struct lpo_ytabs {
 
 /* `from` and `to` count characters, as libyaml's marks do. True when there is a bad tab; then line
  * and column (from 1) tell where. */
-bool lpo_ytabs_between(struct lpo_ytabs *t, size_t to);
+bool lpo_yaml_tabs_between(struct lpo_ytabs *t, size_t to);
 /* Passes over [here, to), where tabs may stand unless `plain`. */
-bool lpo_ytabs_over(struct lpo_ytabs *t, size_t to, bool plain);
+bool lpo_yaml_tabs_over(struct lpo_ytabs *t, size_t to, bool plain);

@@ -41,7 +41,7 @@ static uint32_t *code_points(const char *text, size_t len, size_t *count)
 
     for (size_t i = 0; i < len;) {
         static const unsigned char lead[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
-        size_t size = lpo_utf8_len(text + i, len - i);
+        size_t size = lpo_str_utf8_len(text + i, len - i);
         uint32_t cp = size ? (unsigned char)text[i] & lead[size] : 0xfffd;
 
         for (size_t j = 1; j < size; j++)
@@ -107,8 +107,8 @@ static void init_string(struct lpo_yaml_scalar *s, const struct lpo_node *n)
     s->tag = "!!str";
     s->chars = code_points(n->text, n->len, &s->count);
     analyze(s);
-    if (is_yaml_bool(n->text, n->len) || lpo_py_is_int(n->text, n->len) ||
-        lpo_py_is_float(n->text, n->len) || !lpo_scalar_is_plain_text(n->text, n->len))
+    if (is_yaml_bool(n->text, n->len) || lpo_yaml_py_is_int(n->text, n->len) ||
+        lpo_yaml_py_is_float(n->text, n->len) || !lpo_yaml_scalar_is_plain_text(n->text, n->len))
         s->plain = false;
 }
 
@@ -141,7 +141,7 @@ static void add_float(struct lpo_str *out, double d)
         lpo_str_add(out, isnan(d) ? ".nan" : d < 0 ? "-.inf" : ".inf");
         return;
     }
-    lpo_py_add_float(&t, d);
+    lpo_yaml_py_add_float(&t, d);
     e = strchr(t.at, 'e');
     if (!e || strchr(t.at, '.'))
         lpo_str_add(out, t.at);

@@ -2,11 +2,11 @@
 #include <string.h>
 
 #include "hydra/node.h"
-#include "run/install.h"
-#include "run/manifest.h"
-#include "run/rundir.h"
 #include "pipeline/native/regions.h"
 #include "pipeline/stage.h"
+#include "run/folder.h"
+#include "run/install.h"
+#include "run/manifest.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
@@ -14,10 +14,10 @@
 
 static int find_library(struct lpo_stage_ctx *ctx, const char **out, struct lpo_err *err)
 {
-    const char *given = lpo_conf_text(ctx->knobs, "library", NULL);
+    const char *given = lpo_node_conf_text(ctx->knobs, "library", NULL);
 
     *out = given ? lpo_path_absolute(ctx->arena, given)
-                 : lpo_install_find(ctx->arena, "liblpo-collect.so");
+                 : lpo_run_install_find(ctx->arena, "liblpo-collect.so");
     if (*out && lpo_path_exists(*out))
         return 0;
     return lpo_fail(err, LPO_E_MISSING,
@@ -33,18 +33,21 @@ static int native_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struc
     struct lpo_step *step;
 
     if (find_library(ctx, &library, err) < 0 ||
-        lpo_stage_add_workload(ctx, steps, "native", &opts, &step, err) < 0)
+        lpo_pipeline_stage_add_workload(ctx, steps, "native", &opts, &step, err) < 0)
         return err->code;
-    lpo_step_env(a, step, "NVTX_INJECTION64_PATH", library);
-    if (lpo_conf_bool(ctx->knobs, "gpu", true))
-        lpo_step_env(a, step, "CUDA_INJECTION64_PATH", library);
-    lpo_step_env(a, step, "LPO_COLLECT_DIR", ctx->dir);
-    lpo_step_env(a, step, "LPO_COLLECT_GRAPH_NODES",
-                 strcmp(lpo_conf_text(ctx->knobs, "graphs", "whole"), "nodes") == 0 ? "1" : "0");
-    lpo_step_env(a, step, "LPO_COLLECT_BUFFER_KB",
-                 lpo_arena_printf(a, "%lld", (long long)lpo_conf_int(ctx->knobs, "buffer_kb", 64)));
-    lpo_step_env(a, step, "LPO_COLLECT_FLUSH_MS",
-                 lpo_arena_printf(a, "%lld", (long long)lpo_conf_int(ctx->knobs, "flush_ms", 100)));
+    lpo_run_step_env(a, step, "NVTX_INJECTION64_PATH", library);
+    if (lpo_node_conf_bool(ctx->knobs, "gpu", true))
+        lpo_run_step_env(a, step, "CUDA_INJECTION64_PATH", library);
+    lpo_run_step_env(a, step, "LPO_COLLECT_DIR", ctx->dir);
+    lpo_run_step_env(a, step, "LPO_COLLECT_GRAPH_NODES",
+                     strcmp(lpo_node_conf_text(ctx->knobs, "graphs", "whole"), "nodes") == 0 ? "1"
+                                                                                             : "0");
+    lpo_run_step_env(
+        a, step, "LPO_COLLECT_BUFFER_KB",
+        lpo_arena_printf(a, "%lld", (long long)lpo_node_conf_int(ctx->knobs, "buffer_kb", 64)));
+    lpo_run_step_env(
+        a, step, "LPO_COLLECT_FLUSH_MS",
+        lpo_arena_printf(a, "%lld", (long long)lpo_node_conf_int(ctx->knobs, "flush_ms", 100)));
     return 0;
 }
 
@@ -54,25 +57,25 @@ static int native_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
     const char **traces;
     size_t n = 0, regions = 0;
 
-    lpo_rundir_list(ctx->arena, ctx->run_dir, "native", &files);
+    lpo_run_folder_list(ctx->arena, ctx->run_dir, "native", &files);
     traces = lpo_arena_array(ctx->arena, files.len + 1, sizeof *traces);
     for (size_t i = 0; i < files.len; i++)
-        if (lpo_ends(files.at[i], ".lpot"))
+        if (lpo_str_ends(files.at[i], ".lpot"))
             traces[n++] = lpo_path_join(ctx->arena, ctx->run_dir, files.at[i]);
     if (n == 0) {
         ctx->record->message = "no trace: the workload called neither NVTX nor CUDA";
         return 0;
     }
-    if (lpo_native_regions_write(traces, n, lpo_path_join(ctx->arena, ctx->dir, "regions.json"),
-                                 &regions, err) < 0)
+    if (lpo_pipeline_native_regions_write(
+            traces, n, lpo_path_join(ctx->arena, ctx->dir, "regions.json"), &regions, err) < 0)
         return lpo_ctx(err, "cannot list the regions of the traces");
     if (regions == 0)
-        lpo_manifest_note(ctx->manifest, ctx->record,
-                          "the workload entered no NVTX range: everything is (outside)");
+        lpo_run_manifest_note(ctx->manifest, ctx->record,
+                              "the workload entered no NVTX range: everything is (outside)");
     return 0;
 }
 
-const struct lpo_stage lpo_stage_native = {
+const struct lpo_stage lpo_pipeline_native = {
     .name = "native",
     .summary = "NVTX ranges and CUDA work by lpo's own collector",
     .light = true,

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
+#include "analysis/analysis.h"
 #include "region/scope.h"
 #include "region/tree.h"
-#include "analysis/analysis.h"
 #include "trace/trace.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -30,17 +30,17 @@ static struct lpo_map *count_threads(const struct lpo_trace *t)
     return count;
 }
 
-static void write_row(struct lpo_json_writer *w, const struct lpo_scope *s,
+static void write_row(struct lpo_json_writer *w, const struct lpo_region_scope *s,
                       const struct lpo_region_row *row, const struct lpo_map *threads)
 {
     const struct lpo_region_tree *tree = s->cells->tree;
     bool outside = row->node == LPO_NODE_OUTSIDE;
     LPO_STR path = { 0 };
 
-    lpo_row_add_path(s, row, &path);
+    lpo_region_row_add_path(s, row, &path);
     lpo_jw_object(w, NULL);
     lpo_jw_textn(w, "path", lpo_str_text(&path), path.len);
-    lpo_jw_text(w, "kind", lpo_row_kind(s, row));
+    lpo_jw_text(w, "kind", lpo_region_row_kind(s, row));
     if (!outside) {
         uint32_t key[2] = { tree->nodes.at[row->node].domain, tree->nodes.at[row->node].name };
         const uint64_t *n = lpo_map_find(threads, (const char *)key, sizeof key);
@@ -55,18 +55,18 @@ static void write_row(struct lpo_json_writer *w, const struct lpo_scope *s,
     lpo_jw_end(w);
 }
 
-int lpo_native_regions_write(const char *const *traces, size_t count, const char *path,
-                             size_t *regions, struct lpo_err *err)
+int lpo_pipeline_native_regions_write(const char *const *traces, size_t count, const char *path,
+                                      size_t *regions, struct lpo_err *err)
 {
     LPO_AUTO(lpo_analysis) a = NULL;
-    LPO_AUTO(lpo_scope) s = NULL;
+    LPO_AUTO(lpo_region_scope) s = NULL;
     LPO_AUTO(lpo_map) threads = NULL;
     LPO_STR out = { 0 };
     struct lpo_json_writer w = lpo_json_writer(&out, 2);
 
     if (lpo_analysis_create(traces, count, NULL, &a, err) < 0)
         return err->code;
-    s = lpo_scope_create(a->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, NULL);
+    s = lpo_region_scope_create(a->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, NULL);
     threads = count_threads(a->trace);
     *regions = 0;
     lpo_jw_object(&w, NULL);

@@ -8,5 +8,5 @@
 struct lpo_err;
 
 /* From the traces given, into `path`. *regions is how many there were. */
-int lpo_native_regions_write(const char *const *traces, size_t count, const char *path,
-                             size_t *regions, struct lpo_err *err);
+int lpo_pipeline_native_regions_write(const char *const *traces, size_t count, const char *path,
+                                      size_t *regions, struct lpo_err *err);

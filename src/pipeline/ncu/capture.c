@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "hydra/node.h"
-#include "run/plan.h"
-#include "run/supervise.h"
 #include "pipeline/messages.h"
 #include "pipeline/stage.h"
+#include "run/plan.h"
+#include "run/supervise.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -15,46 +15,46 @@
 
 enum { MAX_LOG = 64 << 20, MAX_LINE = 400 };
 
-void lpo_ncu_add_start(struct lpo_arena *a, const char *ncu, const struct lpo_node *cli,
-                       struct lpo_step *step)
+void lpo_pipeline_ncu_add_start(struct lpo_arena *a, const char *ncu, const struct lpo_node *cli,
+                                struct lpo_step *step)
 {
-    lpo_step_arg(a, step, ncu);
-    lpo_step_arg(a, step, "--config-file");
-    lpo_step_arg(a, step, "off");
-    lpo_ncu_add_flags(a, cli, step);
+    lpo_run_step_arg(a, step, ncu);
+    lpo_run_step_arg(a, step, "--config-file");
+    lpo_run_step_arg(a, step, "off");
+    lpo_pipeline_ncu_add_flags(a, cli, step);
 }
 
-void lpo_ncu_add_outputs(struct lpo_arena *a, const struct lpo_node *cli, const char *base,
-                         struct lpo_step *step)
+void lpo_pipeline_ncu_add_outputs(struct lpo_arena *a, const struct lpo_node *cli, const char *base,
+                                  struct lpo_step *step)
 {
-    if (lpo_conf_bool(cli, "force_overwrite", true))
-        lpo_step_arg(a, step, "--force-overwrite");
-    lpo_step_arg(a, step, "--log-file");
-    lpo_step_argf(a, step, "%s.log", base);
-    lpo_step_arg(a, step, "--export");
-    lpo_step_arg(a, step, base);
+    if (lpo_node_conf_bool(cli, "force_overwrite", true))
+        lpo_run_step_arg(a, step, "--force-overwrite");
+    lpo_run_step_arg(a, step, "--log-file");
+    lpo_run_step_argf(a, step, "%s.log", base);
+    lpo_run_step_arg(a, step, "--export");
+    lpo_run_step_arg(a, step, base);
 }
 
-struct lpo_step *lpo_ncu_add_table(struct lpo_stage_ctx *ctx, struct lpo_steps *steps,
-                                   const char *ncu, const char *report,
-                                   const struct lpo_ncu_table *table)
+struct lpo_step *lpo_pipeline_ncu_add_table(struct lpo_stage_ctx *ctx, struct lpo_steps *steps,
+                                            const char *ncu, const char *report,
+                                            const struct lpo_ncu_table *table)
 {
     struct lpo_arena *a = ctx->arena;
-    struct lpo_step *step = lpo_stage_add_tool(ctx, steps, table->label, table->log);
+    struct lpo_step *step = lpo_pipeline_stage_add_tool(ctx, steps, table->label, table->log);
 
-    lpo_step_arg(a, step, ncu);
-    lpo_step_arg(a, step, "--import");
-    lpo_step_arg(a, step, report);
-    lpo_step_arg(a, step, "--page");
-    lpo_step_arg(a, step, table->page);
-    lpo_step_arg(a, step, "--print-units");
-    lpo_step_arg(a, step, "base");
+    lpo_run_step_arg(a, step, ncu);
+    lpo_run_step_arg(a, step, "--import");
+    lpo_run_step_arg(a, step, report);
+    lpo_run_step_arg(a, step, "--page");
+    lpo_run_step_arg(a, step, table->page);
+    lpo_run_step_arg(a, step, "--print-units");
+    lpo_run_step_arg(a, step, "base");
     if (table->section) {
-        lpo_step_arg(a, step, "--section");
-        lpo_step_arg(a, step, table->section);
+        lpo_run_step_arg(a, step, "--section");
+        lpo_run_step_arg(a, step, table->section);
     }
     if (table->csv)
-        lpo_step_arg(a, step, "--csv");
+        lpo_run_step_arg(a, step, "--csv");
     step->stdout_path = lpo_path_join(a, ctx->dir, table->file);
     step->optional = true;
     return step;
@@ -78,19 +78,20 @@ static const char *error_line(struct lpo_arena *a, const char *text)
 static const char *look(struct lpo_arena *a, const char *file,
                         const struct lpo_tool_message **message)
 {
-    LPO_AUTO(lpo_text) text = NULL;
+    LPO_AUTO(lpo_file_text) text = NULL;
 
-    if (!file || lpo_text_read_limit(file, MAX_LOG, &text, NULL) < 0)
+    if (!file || lpo_file_text_read_limit(file, MAX_LOG, &text, NULL) < 0)
         return NULL;
-    *message = lpo_tool_message_find(text->at);
+    *message = lpo_pipeline_tool_message_find(text->at);
     return *message ? NULL : error_line(a, text->at);
 }
 
-const char *lpo_ncu_problem(struct lpo_arena *a, const char *log, const struct lpo_step *step,
-                            const struct lpo_result *r, const struct lpo_tool_message **message)
+const char *lpo_pipeline_ncu_problem(struct lpo_arena *a, const char *log,
+                                     const struct lpo_step *step, const struct lpo_result *r,
+                                     const struct lpo_tool_message **message)
 {
     struct lpo_err err = { 0 };
-    bool failed = lpo_stage_judge(step, r, &err) < 0;
+    bool failed = lpo_pipeline_stage_judge(step, r, &err) < 0;
     const char *said;
 
     *message = NULL;

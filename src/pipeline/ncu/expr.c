@@ -10,7 +10,7 @@
 static bool levels_of(struct lpo_arena *a, const struct lpo_seen_regions *seen, size_t i,
                       struct lpo_levels *out)
 {
-    return lpo_levels_of_path(a, seen->at[i].path, seen->domains, seen->ndomains, out) == 0;
+    return lpo_region_levels_of_path(a, seen->at[i].path, seen->domains, seen->ndomains, out) == 0;
 }
 
 static int no_such_region(struct lpo_arena *a, const char *pattern,
@@ -33,7 +33,7 @@ static int no_such_region(struct lpo_arena *a, const char *pattern,
     if (!seen->len)
         return lpo_fail(err, LPO_E_CONFIG,
                         "no region fits '%s': native saw no NVTX range in this program", pattern);
-    near = lpo_nearest(pattern, names, n);
+    near = lpo_str_nearest(pattern, names, n);
     if (near)
         return lpo_fail(err, LPO_E_CONFIG,
                         "no region fits '%s'; did you mean '%s'? native/regions.json lists all %zu",
@@ -46,9 +46,9 @@ static void add_kinds(struct lpo_arena *a, const char *pattern, const struct lpo
                       bool push_pop, bool start_end, struct lpo_exprs *out)
 {
     if (push_pop)
-        lpo_ncu_expr_push(a, pattern, levels, false, out);
+        lpo_pipeline_ncu_expr_push(a, pattern, levels, false, out);
     if (start_end && levels->len == 1) /* a start/end range has no parents */
-        lpo_ncu_expr_push(a, pattern, levels, true, out);
+        lpo_pipeline_ncu_expr_push(a, pattern, levels, true, out);
 }
 
 /* A path exactly as reports print it, whatever characters it holds. */
@@ -63,7 +63,7 @@ static bool add_path(struct lpo_arena *a, const char *path, const struct lpo_see
         if (strcmp(seen->at[i].path, path) != 0 || !levels_of(a, seen, i, &levels))
             continue;
         found = true;
-        lpo_levels_of_last_domain(&levels);
+        lpo_region_levels_of_last_domain(&levels);
         add_kinds(a, path, &levels, !seen->at[i].start_end, seen->at[i].start_end, out);
     }
     return found;
@@ -80,7 +80,7 @@ static int add_names(struct lpo_arena *a, const char *pattern, const struct lpo_
     for (size_t i = 0; i < seen->len; i++) {
         struct lpo_levels have, found;
 
-        if (!levels_of(a, seen, i, &have) || !lpo_levels_instance(want, &have, &found))
+        if (!levels_of(a, seen, i, &have) || !lpo_region_levels_instance(want, &have, &found))
             continue;
         start_end |= seen->at[i].start_end;
         push_pop |= !seen->at[i].start_end;
@@ -97,23 +97,24 @@ static int add_names(struct lpo_arena *a, const char *pattern, const struct lpo_
     return 0;
 }
 
-int lpo_ncu_expr_add(struct lpo_arena *a, const char *pattern, const struct lpo_seen_regions *seen,
-                     struct lpo_exprs *out, struct lpo_err *err)
+int lpo_pipeline_ncu_expr_add(struct lpo_arena *a, const char *pattern,
+                              const struct lpo_seen_regions *seen, struct lpo_exprs *out,
+                              struct lpo_err *err)
 {
     bool known = seen && seen->at;
     struct lpo_levels want;
 
     if (known && add_path(a, pattern, seen, out))
         return 0;
-    if (lpo_levels_ncu_grammar(pattern)) {
-        lpo_ncu_expr_push_own(a, pattern, out);
+    if (lpo_region_levels_ncu_grammar(pattern)) {
+        lpo_pipeline_ncu_expr_push_own(a, pattern, out);
         return 0;
     }
-    if (lpo_levels_of_pattern(a, pattern, &want) < 0 || want.len == 0)
+    if (lpo_region_levels_of_pattern(a, pattern, &want) < 0 || want.len == 0)
         return lpo_fail(err, LPO_E_CONFIG, "'%s' is no region pattern; try prefill, decode* or a/b",
                         pattern);
-    lpo_levels_of_last_domain(&want);
-    lpo_levels_tidy(&want);
+    lpo_region_levels_of_last_domain(&want);
+    lpo_region_levels_tidy(&want);
     if (known)
         return add_names(a, pattern, &want, seen, out, err);
     add_kinds(a, pattern, &want, true, true, out);

@@ -55,14 +55,15 @@ struct lpo_exprs {
 
 /* Appends the expressions of one pattern. When regions are known, a pattern that fits none is an
  * error that names the nearest, and only the kinds that exist are asked for. */
-int lpo_ncu_expr_add(struct lpo_arena *a, const char *pattern, const struct lpo_seen_regions *seen,
-                     struct lpo_exprs *out, struct lpo_err *err);
+int lpo_pipeline_ncu_expr_add(struct lpo_arena *a, const char *pattern,
+                              const struct lpo_seen_regions *seen, struct lpo_exprs *out,
+                              struct lpo_err *err);
 
 /* After the last pattern: makes one regular expression of several where it says the same.
  * LPO_E_CONFIG where ncu would pass over one of ours; *note where it will pass over one that was
  * written in its own grammar, else NULL. */
-int lpo_ncu_exprs_join(struct lpo_arena *a, struct lpo_exprs *exprs, const char **note,
-                       struct lpo_err *err);
+int lpo_pipeline_ncu_exprs_join(struct lpo_arena *a, struct lpo_exprs *exprs, const char **note,
+                                struct lpo_err *err);
 
 struct lpo_levels;
 /* For the files of this module. The part that stands for any number of levels: no name's, whose
@@ -70,10 +71,11 @@ struct lpo_levels;
 #define LPO_PART_ANY_DEPTH "*"
 /* Appends the levels, which are of one domain, for one kind of range; nothing where it is there
  * already. */
-void lpo_ncu_expr_push(struct lpo_arena *a, const char *pattern, const struct lpo_levels *levels,
-                       bool start_end, struct lpo_exprs *out);
+void lpo_pipeline_ncu_expr_push(struct lpo_arena *a, const char *pattern,
+                                const struct lpo_levels *levels, bool start_end,
+                                struct lpo_exprs *out);
 /* The same of an expression in ncu's own grammar. */
-void lpo_ncu_expr_push_own(struct lpo_arena *a, const char *text, struct lpo_exprs *out);
+void lpo_pipeline_ncu_expr_push_own(struct lpo_arena *a, const char *text, struct lpo_exprs *out);
 /* The parts as one regular expression; each is anchored, since ncu takes a part of a name for a
  * match (measured). */
-const char *lpo_ncu_expr_regex(struct lpo_arena *a, const struct lpo_expr *e);
+const char *lpo_pipeline_ncu_expr_regex(struct lpo_arena *a, const struct lpo_expr *e);

@@ -105,8 +105,8 @@ static bool clash(const struct lpo_exprs *exprs, bool start_end, const struct lp
     return start_end ? regexes && all > 1 : regexes > 1;
 }
 
-int lpo_ncu_exprs_join(struct lpo_arena *a, struct lpo_exprs *exprs, const char **note,
-                       struct lpo_err *err)
+int lpo_pipeline_ncu_exprs_join(struct lpo_arena *a, struct lpo_exprs *exprs, const char **note,
+                                struct lpo_err *err)
 {
     static const char *const kinds[] = { "push/pop", "start/end" };
     const struct lpo_expr *pair[2];
@@ -117,7 +117,7 @@ int lpo_ncu_exprs_join(struct lpo_arena *a, struct lpo_exprs *exprs, const char 
         ;
     for (size_t i = 0; i < exprs->len; i++)
         if (ours(&exprs->at[i]))
-            exprs->at[i].text = lpo_ncu_expr_regex(a, &exprs->at[i]);
+            exprs->at[i].text = lpo_pipeline_ncu_expr_regex(a, &exprs->at[i]);
     for (int kind = 0; kind < 2; kind++) {
         if (!clash(exprs, kind, pair))
             continue;

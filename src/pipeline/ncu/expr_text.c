@@ -20,7 +20,8 @@ static bool wants_regex(const struct lpo_levels *levels)
             return true;
     }
     return levels->len &&
-           lpo_starts(*levels->at[0].domain ? levels->at[0].domain : levels->at[0].name, "regex:");
+           lpo_str_starts(*levels->at[0].domain ? levels->at[0].domain : levels->at[0].name,
+                          "regex:");
 }
 
 /* ncu's own marks cannot be told from a regular expression's there: any character stands for one
@@ -89,7 +90,7 @@ static const char **parts_of(struct lpo_arena *a, const struct lpo_levels *level
     return parts;
 }
 
-const char *lpo_ncu_expr_regex(struct lpo_arena *a, const struct lpo_expr *e)
+const char *lpo_pipeline_ncu_expr_regex(struct lpo_arena *a, const struct lpo_expr *e)
 {
     LPO_STR text = { 0 };
 
@@ -123,8 +124,9 @@ static void push(struct lpo_arena *a, struct lpo_exprs *out, struct lpo_expr e)
     out->at[out->len++] = e;
 }
 
-void lpo_ncu_expr_push(struct lpo_arena *a, const char *pattern, const struct lpo_levels *levels,
-                       bool start_end, struct lpo_exprs *out)
+void lpo_pipeline_ncu_expr_push(struct lpo_arena *a, const char *pattern,
+                                const struct lpo_levels *levels, bool start_end,
+                                struct lpo_exprs *out)
 {
     struct lpo_expr e = { .pattern = pattern,
                           .parts = parts_of(a, levels),
@@ -132,7 +134,7 @@ void lpo_ncu_expr_push(struct lpo_arena *a, const char *pattern, const struct lp
                           .start_end = start_end,
                           .regex = wants_regex(levels) };
 
-    e.text = e.regex ? lpo_ncu_expr_regex(a, &e) : plain_text(a, levels, start_end);
+    e.text = e.regex ? lpo_pipeline_ncu_expr_regex(a, &e) : plain_text(a, levels, start_end);
     push(a, out, e);
 }
 
@@ -147,9 +149,9 @@ static bool has_bare(const char *text, const char *marks)
     return false;
 }
 
-void lpo_ncu_expr_push_own(struct lpo_arena *a, const char *text, struct lpo_exprs *out)
+void lpo_pipeline_ncu_expr_push_own(struct lpo_arena *a, const char *text, struct lpo_exprs *out)
 {
-    bool regex = lpo_starts(text, "regex:");
+    bool regex = lpo_str_starts(text, "regex:");
 
     push(a, out,
          (struct lpo_expr){ .text = text,

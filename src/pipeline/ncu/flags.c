@@ -21,26 +21,27 @@ static const struct {
     { "graph_profiling", "--graph-profiling" },
 };
 
-void lpo_ncu_add_flags(struct lpo_arena *a, const struct lpo_node *cli, struct lpo_step *step)
+void lpo_pipeline_ncu_add_flags(struct lpo_arena *a, const struct lpo_node *cli,
+                                struct lpo_step *step)
 {
-    const char *metrics = lpo_conf_joined(a, cli, "metrics"), **sections;
-    size_t n = lpo_conf_list(a, cli, "sections", true, &sections);
+    const char *metrics = lpo_run_conf_joined(a, cli, "metrics"), **sections;
+    size_t n = lpo_run_conf_list(a, cli, "sections", true, &sections);
 
     for (size_t i = 0; i < sizeof scalars / sizeof *scalars; i++) {
-        const char *word = lpo_conf_word(a, lpo_node_get(cli, scalars[i].key));
+        const char *word = lpo_run_conf_word(a, lpo_node_get(cli, scalars[i].key));
 
         if (!word || !*word)
             continue;
-        lpo_step_arg(a, step, scalars[i].flag);
-        lpo_step_arg(a, step, word);
+        lpo_run_step_arg(a, step, scalars[i].flag);
+        lpo_run_step_arg(a, step, word);
     }
     for (size_t i = 0; i < n; i++) {
-        lpo_step_arg(a, step, "--section");
-        lpo_step_arg(a, step, sections[i]);
+        lpo_run_step_arg(a, step, "--section");
+        lpo_run_step_arg(a, step, sections[i]);
     }
     if (metrics) {
-        lpo_step_arg(a, step, "--metrics");
-        lpo_step_arg(a, step, metrics);
+        lpo_run_step_arg(a, step, "--metrics");
+        lpo_run_step_arg(a, step, metrics);
     }
-    lpo_conf_add_words(a, cli, "extra_args", step);
+    lpo_run_conf_add_words(a, cli, "extra_args", step);
 }

@@ -4,17 +4,17 @@
 
 #include "hydra/node.h"
 #include "hydra/yaml/yaml.h"
-#include "region/top.h"
-#include "writer/top_yaml.h"
-#include "run/conf.h"
 #include "pipeline/ncu/ncu.h"
 #include "pipeline/stage.h"
+#include "region/top.h"
+#include "run/conf.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
 #include "util/pattern.h"
 #include "util/str.h"
+#include "writer/top_yaml.h"
 
 enum { MAX_ASKS = 9999 }; /* four digits in the folder's name; each is a run of the program */
 
@@ -32,10 +32,10 @@ static int check_regex(struct lpo_arena *a, const char *regex, struct lpo_err *e
                               err);
 }
 
-int lpo_kernel_asks_add(struct lpo_arena *a, struct lpo_kernel_asks *asks, const char *name,
-                        const char *regex, struct lpo_err *err)
+int lpo_pipeline_ncu_kernel_asks_add(struct lpo_arena *a, struct lpo_kernel_asks *asks,
+                                     const char *name, const char *regex, struct lpo_err *err)
 {
-    if (lpo_starts(regex, "regex:")) /* as ncu itself wants it */
+    if (lpo_str_starts(regex, "regex:")) /* as ncu itself wants it */
         regex += strlen("regex:");
     if (check_regex(a, regex, err) < 0)
         return err->code;
@@ -71,26 +71,26 @@ static int add_row(struct lpo_arena *a, struct lpo_kernel_asks *asks, const stru
     if (row->kind == LPO_NODE_STRING) {
         regex = row->text;
     } else if (row->kind == LPO_NODE_MAP) {
-        name = lpo_conf_text(row, "name", NULL);
-        regex = lpo_conf_text(row, "regex", NULL);
+        name = lpo_node_conf_text(row, "name", NULL);
+        regex = lpo_node_conf_text(row, "regex", NULL);
     }
     if (!regex && name) {
-        lpo_kernel_regex(&made, name);
+        lpo_writer_kernel_regex(&made, name);
         regex = lpo_str_text(&made);
     }
     if (!regex)
         return lpo_fail(err, LPO_E_CONFIG, "a kernel is a map with 'regex' or 'name', or a text");
-    return lpo_kernel_asks_add(a, asks, name, regex, err);
+    return lpo_pipeline_ncu_kernel_asks_add(a, asks, name, regex, err);
 }
 
-int lpo_kernel_asks_read(struct lpo_arena *a, struct lpo_kernel_asks *asks, const char *path,
-                         size_t most, struct lpo_err *err)
+int lpo_pipeline_ncu_kernel_asks_read(struct lpo_arena *a, struct lpo_kernel_asks *asks,
+                                      const char *path, size_t most, struct lpo_err *err)
 {
-    LPO_AUTO(lpo_text) text = NULL;
+    LPO_AUTO(lpo_file_text) text = NULL;
     const struct lpo_node *list;
     struct lpo_node *root = NULL;
 
-    if (lpo_text_read_limit(path, LPO_YAML_MAX_BYTES, &text, err) < 0 ||
+    if (lpo_file_text_read_limit(path, LPO_YAML_MAX_BYTES, &text, err) < 0 ||
         lpo_yaml_parse(a, text->at, text->len, path, &root, err) < 0) {
         err->code = LPO_E_CONFIG; /* the user's file, not a tool's */
         return lpo_ctx(err, "cannot read the list of kernels");
@@ -108,11 +108,12 @@ int lpo_kernel_asks_read(struct lpo_arena *a, struct lpo_kernel_asks *asks, cons
     return 0;
 }
 
-const char *lpo_kernel_folder(struct lpo_arena *a, size_t number, const struct lpo_kernel_ask *ask)
+const char *lpo_pipeline_ncu_kernel_folder(struct lpo_arena *a, size_t number,
+                                           const struct lpo_kernel_ask *ask)
 {
     LPO_STR out = { 0 };
     size_t len;
-    const char *function = lpo_kernel_function(ask->name, &len);
+    const char *function = lpo_region_kernel_function(ask->name, &len);
 
     if (strcmp(ask->name, ask->regex) == 0) { /* no name but the regex itself */
         function = ask->name;
@@ -134,24 +135,25 @@ static struct lpo_node *with_kernel(struct lpo_arena *a, const struct lpo_node *
     return own;
 }
 
-int lpo_kernel_plan(struct lpo_stage_ctx *ctx, const char *ncu, const struct lpo_node *cli,
-                    bool per_config, const struct lpo_kernel_ask *ask, struct lpo_steps *steps,
-                    struct lpo_err *err)
+int lpo_pipeline_ncu_kernel_plan(struct lpo_stage_ctx *ctx, const char *ncu,
+                                 const struct lpo_node *cli, bool per_config,
+                                 const struct lpo_kernel_ask *ask, struct lpo_steps *steps,
+                                 struct lpo_err *err)
 {
     struct lpo_arena *a = ctx->arena;
     struct lpo_workload_opts opts = { .profiled = true };
     struct lpo_step words = { 0 }, *step;
 
-    lpo_ncu_add_start(a, ncu, with_kernel(a, cli, ask->regex), &words);
-    if (lpo_ncu_add_nvtx(ctx, cli, &words, err) < 0)
+    lpo_pipeline_ncu_add_start(a, ncu, with_kernel(a, cli, ask->regex), &words);
+    if (lpo_pipeline_ncu_add_nvtx(ctx, cli, &words, err) < 0)
         return err->code;
     if (per_config) {
-        lpo_step_arg(a, &words, "--filter-mode");
-        lpo_step_arg(a, &words, "per-launch-config");
+        lpo_run_step_arg(a, &words, "--filter-mode");
+        lpo_run_step_arg(a, &words, "per-launch-config");
     }
-    lpo_ncu_add_outputs(a, cli, lpo_path_join(a, ctx->dir, "ncu"), &words);
+    lpo_pipeline_ncu_add_outputs(a, cli, lpo_path_join(a, ctx->dir, "ncu"), &words);
     opts.prefix = words.argv;
-    return lpo_stage_add_workload(ctx, steps, ask->name, &opts, &step, err);
+    return lpo_pipeline_stage_add_workload(ctx, steps, ask->name, &opts, &step, err);
 }
 
 static void add_table(struct lpo_stage_ctx *ctx, const char *ncu, const char *section,
@@ -163,7 +165,7 @@ static void add_table(struct lpo_stage_ctx *ctx, const char *ncu, const char *se
                                    .log = file,
                                    .section = section,
                                    .csv = true };
-    struct lpo_step *step = lpo_ncu_add_table(
+    struct lpo_step *step = lpo_pipeline_ncu_add_table(
         ctx, steps, ncu, lpo_path_join(ctx->arena, ctx->dir, LPO_KERNEL_REPORT), &table);
 
     /* five tables would leave ten files that say nothing; dry-run shows their commands */
@@ -171,11 +173,11 @@ static void add_table(struct lpo_stage_ctx *ctx, const char *ncu, const char *se
     step->stderr_path = NULL;
 }
 
-void lpo_kernel_plan_tables(struct lpo_stage_ctx *ctx, const char *ncu, const struct lpo_node *cli,
-                            struct lpo_steps *steps)
+void lpo_pipeline_ncu_kernel_plan_tables(struct lpo_stage_ctx *ctx, const char *ncu,
+                                         const struct lpo_node *cli, struct lpo_steps *steps)
 {
     const char **sections;
-    size_t n = lpo_conf_list(ctx->arena, cli, "sections", true, &sections);
+    size_t n = lpo_run_conf_list(ctx->arena, cli, "sections", true, &sections);
 
     add_table(ctx, ncu, NULL, LPO_KERNEL_DETAILS, steps);
     for (size_t i = 0; i < n; i++) {

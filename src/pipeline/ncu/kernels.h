@@ -25,24 +25,26 @@ struct lpo_kernel_asks {
 };
 
 /* A regex that cannot be compiled is an error. One that is already there is counted as merged. */
-int lpo_kernel_asks_add(struct lpo_arena *a, struct lpo_kernel_asks *asks, const char *name,
-                        const char *regex, struct lpo_err *err);
+int lpo_pipeline_ncu_kernel_asks_add(struct lpo_arena *a, struct lpo_kernel_asks *asks,
+                                     const char *name, const char *regex, struct lpo_err *err);
 /* The first `most` rows (0: all) of the file that `lpo top -o` writes: a list, below `kernels:` or
  * bare, of maps with `regex`, `name` or both; a bare text is a regex. */
-int lpo_kernel_asks_read(struct lpo_arena *a, struct lpo_kernel_asks *asks, const char *path,
-                         size_t most, struct lpo_err *err);
+int lpo_pipeline_ncu_kernel_asks_read(struct lpo_arena *a, struct lpo_kernel_asks *asks,
+                                      const char *path, size_t most, struct lpo_err *err);
 
 /* "kernel_0001_flash_fwd_kernel" */
-const char *lpo_kernel_folder(struct lpo_arena *a, size_t number, const struct lpo_kernel_ask *ask);
+const char *lpo_pipeline_ncu_kernel_folder(struct lpo_arena *a, size_t number,
+                                           const struct lpo_kernel_ask *ask);
 
 #define LPO_KERNEL_REPORT  "ncu.ncu-rep"
 #define LPO_KERNEL_LOG     "ncu.log"
 #define LPO_KERNEL_DETAILS "ncu.details.csv"
 
 /* The capture into ctx->dir. `ncu_cli` holds everything but the kernel's name. */
-int lpo_kernel_plan(struct lpo_stage_ctx *ctx, const char *ncu, const struct lpo_node *ncu_cli,
-                    bool per_config, const struct lpo_kernel_ask *ask, struct lpo_steps *steps,
-                    struct lpo_err *err);
+int lpo_pipeline_ncu_kernel_plan(struct lpo_stage_ctx *ctx, const char *ncu,
+                                 const struct lpo_node *ncu_cli, bool per_config,
+                                 const struct lpo_kernel_ask *ask, struct lpo_steps *steps,
+                                 struct lpo_err *err);
 /* The tables of its report: details, and one per section that was asked for by name. */
-void lpo_kernel_plan_tables(struct lpo_stage_ctx *ctx, const char *ncu,
-                            const struct lpo_node *ncu_cli, struct lpo_steps *steps);
+void lpo_pipeline_ncu_kernel_plan_tables(struct lpo_stage_ctx *ctx, const char *ncu,
+                                         const struct lpo_node *ncu_cli, struct lpo_steps *steps);

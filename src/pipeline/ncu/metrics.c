@@ -4,11 +4,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "hydra/node.h"
-#include "run/conf.h"
 #include "gpu/gpu.h"
-#include "run/manifest.h"
+#include "hydra/node.h"
 #include "pipeline/stage.h"
+#include "run/conf.h"
+#include "run/manifest.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -43,25 +43,26 @@ static const char *cache_path(struct lpo_arena *a, const char *ncu)
     if (!folder)
         return NULL;
     return lpo_arena_printf(a, "%s/ncu-metrics-%016llx.txt", folder,
-                            (unsigned long long)lpo_hash(key.at, key.len));
+                            (unsigned long long)lpo_str_hash(key.at, key.len));
 }
 
-bool lpo_ncu_metrics_plan(struct lpo_stage_ctx *ctx, const char *ncu, const struct lpo_node *cli,
-                          struct lpo_steps *steps, const char **cache)
+bool lpo_pipeline_ncu_metrics_plan(struct lpo_stage_ctx *ctx, const char *ncu,
+                                   const struct lpo_node *cli, struct lpo_steps *steps,
+                                   const char **cache)
 {
     struct lpo_arena *a = ctx->arena;
     struct lpo_step *step;
 
-    if (!lpo_conf_joined(a, cli, "metrics"))
+    if (!lpo_run_conf_joined(a, cli, "metrics"))
         return false;
     *cache = ctx->dry_run ? NULL : cache_path(a, ncu);
-    step = lpo_stage_add_tool(ctx, steps, "ncu --query-metrics", "metrics");
+    step = lpo_pipeline_stage_add_tool(ctx, steps, "ncu --query-metrics", "metrics");
     if (*cache && lpo_path_exists(*cache)) {
-        lpo_step_arg(a, step, "cat");
-        lpo_step_arg(a, step, *cache);
+        lpo_run_step_arg(a, step, "cat");
+        lpo_run_step_arg(a, step, *cache);
     } else {
-        lpo_step_arg(a, step, ncu);
-        lpo_step_arg(a, step, "--query-metrics");
+        lpo_run_step_arg(a, step, ncu);
+        lpo_run_step_arg(a, step, "--query-metrics");
     }
     step->stdout_path = lpo_path_join(a, ctx->dir, "available_metrics.txt");
     step->optional = true;
@@ -92,25 +93,25 @@ static bool is_known(const struct lpo_map *known, const char *metric, size_t len
     return lpo_map_find(known, metric, dot ? (size_t)(dot - metric) : len) != NULL;
 }
 
-static void keep_answer(const char *cache, const struct lpo_text *text)
+static void keep_answer(const char *cache, const struct lpo_file_text *text)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
 
-    if (cache && !lpo_path_exists(cache) && lpo_dirs_make(lpo_path_dir(a, cache), NULL) == 0)
+    if (cache && !lpo_path_exists(cache) && lpo_file_make_dirs(lpo_path_dir(a, cache), NULL) == 0)
         lpo_file_write(cache, text->at, text->len, NULL);
 }
 
-void lpo_ncu_metrics_filter(struct lpo_stage_ctx *ctx, const char *answer, const char *cache,
-                            struct lpo_step *capture)
+void lpo_pipeline_ncu_metrics_filter(struct lpo_stage_ctx *ctx, const char *answer,
+                                     const char *cache, struct lpo_step *capture)
 {
     LPO_AUTO(lpo_map) known = NULL;
-    LPO_AUTO(lpo_text) text = NULL;
+    LPO_AUTO(lpo_file_text) text = NULL;
     LPO_STR kept = { 0 };
     size_t at = 0;
 
     while (at < capture->argc && strcmp(capture->argv[at], "--metrics") != 0)
         at++;
-    if (at + 1 >= capture->argc || lpo_text_read(answer, &text, NULL) < 0)
+    if (at + 1 >= capture->argc || lpo_file_text_read(answer, &text, NULL) < 0)
         return;
     known = known_metrics(text->at);
     if (lpo_map_count(known) < 50)
@@ -122,8 +123,9 @@ void lpo_ncu_metrics_filter(struct lpo_stage_ctx *ctx, const char *answer, const
         if (is_known(known, p, n))
             lpo_str_addf(&kept, "%s%.*s", kept.len ? "," : "", (int)n, p);
         else
-            lpo_manifest_note(ctx->manifest, ctx->record,
-                              "metric %.*s is not known to this ncu and GPU; left out", (int)n, p);
+            lpo_run_manifest_note(ctx->manifest, ctx->record,
+                                  "metric %.*s is not known to this ncu and GPU; left out", (int)n,
+                                  p);
         p += n + (p[n] == ',');
     }
     if (kept.len) {

@@ -13,8 +13,9 @@ struct lpo_steps;
 
 /* Adds the question as a step when metrics are configured; true when it did. When the answer is
  * cached the step only prints it again (cat), so that the flow is one. */
-bool lpo_ncu_metrics_plan(struct lpo_stage_ctx *ctx, const char *ncu, const struct lpo_node *cli,
-                          struct lpo_steps *steps, const char **cache);
+bool lpo_pipeline_ncu_metrics_plan(struct lpo_stage_ctx *ctx, const char *ncu,
+                                   const struct lpo_node *cli, struct lpo_steps *steps,
+                                   const char **cache);
 /* Takes unknown metrics out of the capture's --metrics; notes each. Saves the answer as `cache`. */
-void lpo_ncu_metrics_filter(struct lpo_stage_ctx *ctx, const char *answer, const char *cache,
-                            struct lpo_step *capture);
+void lpo_pipeline_ncu_metrics_filter(struct lpo_stage_ctx *ctx, const char *answer,
+                                     const char *cache, struct lpo_step *capture);

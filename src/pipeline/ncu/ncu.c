@@ -5,15 +5,15 @@
 #include <string.h>
 
 #include "hydra/node.h"
-#include "rundir/rundir.h"
-#include "run/conf.h"
-#include "run/manifest.h"
-#include "run/supervise.h"
 #include "pipeline/messages.h"
 #include "pipeline/ncu/metrics.h"
 #include "pipeline/ncu/sections.h"
 #include "pipeline/ncu/seen.h"
 #include "pipeline/stage.h"
+#include "run/conf.h"
+#include "run/manifest.h"
+#include "run/supervise.h"
+#include "rundir/rundir.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
@@ -39,33 +39,34 @@ static void add_whole_names(struct lpo_stage_ctx *ctx, struct state *s, struct l
     static const char *const by_name[] = { "kernel_name", "kernel_name_base", "kernel_id" };
 
     for (size_t i = 0; i < sizeof by_name / sizeof *by_name; i++)
-        if (lpo_conf_word(ctx->arena, lpo_node_get(s->cli, by_name[i])))
+        if (lpo_run_conf_word(ctx->arena, lpo_node_get(s->cli, by_name[i])))
             return;
-    if (lpo_conf_bool(ctx->knobs, "top_kernels", false))
+    if (lpo_node_conf_bool(ctx->knobs, "top_kernels", false))
         return;
-    lpo_step_arg(ctx->arena, step, "--kernel-name-base");
-    lpo_step_arg(ctx->arena, step, "mangled");
+    lpo_run_step_arg(ctx->arena, step, "--kernel-name-base");
+    lpo_run_step_arg(ctx->arena, step, "mangled");
 }
 
 static void add_focus(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_step *step)
 {
     const char *regex = NULL;
 
-    if (lpo_run_representatives(ctx->config)) {
+    if (lpo_rundir_representatives(ctx->config)) {
         add_whole_names(ctx, s, step);
-        lpo_step_arg(ctx->arena, step, "--filter-mode");
-        lpo_step_arg(ctx->arena, step, "per-launch-config");
-        lpo_step_arg(ctx->arena, step, "--launch-count");
-        lpo_step_argf(ctx->arena, step, "%lld",
-                      (long long)lpo_conf_int(ctx->knobs, "sampling.per_config", 1));
+        lpo_run_step_arg(ctx->arena, step, "--filter-mode");
+        lpo_run_step_arg(ctx->arena, step, "per-launch-config");
+        lpo_run_step_arg(ctx->arena, step, "--launch-count");
+        lpo_run_step_argf(ctx->arena, step, "%lld",
+                          (long long)lpo_node_conf_int(ctx->knobs, "sampling.per_config", 1));
     }
-    if (lpo_conf_bool(ctx->knobs, "top_kernels", false) &&
-        !lpo_conf_word(ctx->arena, lpo_node_get(s->cli, "kernel_name")))
-        regex = lpo_seen_top_kernels(ctx->arena, ctx->run_dir,
-                                     (size_t)lpo_conf_int(ctx->config, "run.top_n_kernels", 30));
+    if (lpo_node_conf_bool(ctx->knobs, "top_kernels", false) &&
+        !lpo_run_conf_word(ctx->arena, lpo_node_get(s->cli, "kernel_name")))
+        regex = lpo_pipeline_ncu_seen_top_kernels(
+            ctx->arena, ctx->run_dir,
+            (size_t)lpo_node_conf_int(ctx->config, "run.top_n_kernels", 30));
     if (regex) {
-        lpo_step_arg(ctx->arena, step, "--kernel-name");
-        lpo_step_arg(ctx->arena, step, regex);
+        lpo_run_step_arg(ctx->arena, step, "--kernel-name");
+        lpo_run_step_arg(ctx->arena, step, regex);
     }
 }
 
@@ -73,17 +74,17 @@ static void add_focus(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_ste
  * first tokens have nearly every configuration of the later ones. 0: all tokens. */
 static int64_t few_tokens(struct lpo_stage_ctx *ctx)
 {
-    int64_t all = lpo_conf_int(ctx->config, "infer.max_new_tokens", 0);
-    int64_t few = lpo_conf_int(ctx->knobs, "sampling.max_new_tokens", 0);
-    const char *kind = lpo_conf_text(ctx->config, "workload.kind", "command");
+    int64_t all = lpo_node_conf_int(ctx->config, "infer.max_new_tokens", 0);
+    int64_t few = lpo_node_conf_int(ctx->knobs, "sampling.max_new_tokens", 0);
+    const char *kind = lpo_node_conf_text(ctx->config, "workload.kind", "command");
 
-    if (!few || !lpo_run_representatives(ctx->config) || strcmp(kind, "command") == 0 ||
-        few >= lpo_conf_int(ctx->config, "run.representative_max_new_tokens", all))
+    if (!few || !lpo_rundir_representatives(ctx->config) || strcmp(kind, "command") == 0 ||
+        few >= lpo_node_conf_int(ctx->config, "run.representative_max_new_tokens", all))
         return 0;
-    lpo_manifest_note(ctx->manifest, ctx->record,
-                      "representatives are taken from %lld of %lld tokens "
-                      "(pipeline.ncu.sampling.max_new_tokens)",
-                      (long long)few, (long long)all);
+    lpo_run_manifest_note(ctx->manifest, ctx->record,
+                          "representatives are taken from %lld of %lld tokens "
+                          "(pipeline.ncu.sampling.max_new_tokens)",
+                          (long long)few, (long long)all);
     return few;
 }
 
@@ -94,9 +95,10 @@ static int add_workload(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_s
 {
     struct lpo_workload_opts opts = { .profiled = true, .most_tokens = few_tokens(ctx) };
 
-    lpo_ncu_add_outputs(ctx->arena, s->cli, lpo_path_join(ctx->arena, ctx->dir, base), words);
+    lpo_pipeline_ncu_add_outputs(ctx->arena, s->cli, lpo_path_join(ctx->arena, ctx->dir, base),
+                                 words);
     opts.prefix = words->argv;
-    return lpo_stage_add_workload(ctx, steps, "ncu", &opts, out, err);
+    return lpo_pipeline_stage_add_workload(ctx, steps, "ncu", &opts, out, err);
 }
 
 static int add_capture(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_steps *steps,
@@ -104,8 +106,8 @@ static int add_capture(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_st
 {
     struct lpo_step words = { 0 }, *step;
 
-    lpo_ncu_add_start(ctx->arena, s->ncu, s->cli, &words);
-    if (lpo_ncu_add_nvtx(ctx, s->cli, &words, err) < 0)
+    lpo_pipeline_ncu_add_start(ctx->arena, s->ncu, s->cli, &words);
+    if (lpo_pipeline_ncu_add_nvtx(ctx, s->cli, &words, err) < 0)
         return err->code;
     add_focus(ctx, s, &words);
     return add_workload(ctx, s, steps, &words, "run", &step, err);
@@ -141,8 +143,8 @@ static int add_rerun(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_step
     for (size_t i = 0; i < main.argc && !ends_words(main.argv[i]); i++) {
         if (is_nvtx_filter(main.argv[i]))
             i++; /* and its expression */
-        else if (strcmp(main.argv[i], "--nvtx") != 0 || lpo_ncu_region_mode(ctx))
-            lpo_step_arg(ctx->arena, &words, main.argv[i]);
+        else if (strcmp(main.argv[i], "--nvtx") != 0 || lpo_pipeline_ncu_region_mode(ctx))
+            lpo_run_step_arg(ctx->arena, &words, main.argv[i]);
     }
     if (add_workload(ctx, s, steps, &words, "rerun", &step, err) < 0)
         return err->code;
@@ -153,10 +155,11 @@ static int add_rerun(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_step
 
 static void add_list_sections(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_steps *steps)
 {
-    struct lpo_step *step = lpo_stage_add_tool(ctx, steps, "ncu --list-sections", "sections");
+    struct lpo_step *step =
+        lpo_pipeline_stage_add_tool(ctx, steps, "ncu --list-sections", "sections");
 
-    lpo_step_arg(ctx->arena, step, s->ncu);
-    lpo_step_arg(ctx->arena, step, "--list-sections");
+    lpo_run_step_arg(ctx->arena, step, s->ncu);
+    lpo_run_step_arg(ctx->arena, step, "--list-sections");
     step->stdout_path = lpo_path_join(ctx->arena, ctx->dir, "sections.txt");
 }
 
@@ -169,11 +172,11 @@ static int ncu_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct l
     s->cli = lpo_node_get(ctx->knobs, "ncu_cli");
     if (!s->cli)
         s->cli = lpo_node_map(ctx->arena);
-    if (lpo_stage_tool(ctx, &lpo_stage_ncu, &s->ncu, err) < 0)
+    if (lpo_pipeline_stage_tool(ctx, &lpo_pipeline_ncu, &s->ncu, err) < 0)
         return err->code;
     s->list = steps->len;
     add_list_sections(ctx, s, steps);
-    if (lpo_ncu_metrics_plan(ctx, s->ncu, s->cli, steps, &s->cache))
+    if (lpo_pipeline_ncu_metrics_plan(ctx, s->ncu, s->cli, steps, &s->cache))
         s->query = steps->len - 1;
     s->main = steps->len;
     return add_capture(ctx, s, steps, err);
@@ -193,11 +196,11 @@ static void add_tables(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_st
         { "ncu details page", "details", "sections_report.txt", "details", NULL, false },
     };
 
-    if (s->tables_planned || !lpo_conf_bool(s->cli, "export.csv", true))
+    if (s->tables_planned || !lpo_node_conf_bool(s->cli, "export.csv", true))
         return;
     s->tables_planned = true;
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        lpo_ncu_add_table(ctx, steps, s->ncu, report_path(ctx, s), &tables[i]);
+        lpo_pipeline_ncu_add_table(ctx, steps, s->ncu, report_path(ctx, s), &tables[i]);
 }
 
 static int after_capture(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_steps *steps,
@@ -208,18 +211,19 @@ static int after_capture(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_
     const char *log = lpo_path_join(ctx->arena, ctx->dir, i == s->rerun ? "rerun.log" : "run.log");
     bool made;
 
-    s->problem = lpo_ncu_problem(ctx->arena, log, &step, r, &message);
+    s->problem = lpo_pipeline_ncu_problem(ctx->arena, log, &step, r, &message);
     s->missing = message && (message->what & LPO_TOOL_MISSING);
     made = lpo_path_exists(report_path(ctx, s));
     if (s->problem && message && (message->what & LPO_TOOL_FILTERED) && i == s->main && !made &&
         has_nvtx_filter(&step)) {
-        lpo_manifest_note(ctx->manifest, ctx->record, "%s; trying again without the NVTX filter",
-                          message->meaning);
+        lpo_run_manifest_note(ctx->manifest, ctx->record,
+                              "%s; trying again without the NVTX filter", message->meaning);
         s->rerun = steps->len;
         return add_rerun(ctx, s, steps, err);
     }
     if (!s->problem && message)
-        lpo_manifest_note(ctx->manifest, ctx->record, "%s: %s", message->meaning, message->remedy);
+        lpo_run_manifest_note(ctx->manifest, ctx->record, "%s: %s", message->meaning,
+                              message->remedy);
     if (made)
         add_tables(ctx, s, steps);
     return 0; /* collect() tells what is wrong, after what can be saved is saved */
@@ -231,9 +235,9 @@ static int after_list(struct lpo_stage_ctx *ctx, const struct state *s, const st
 {
     struct lpo_err why = { 0 };
 
-    if (lpo_stage_judge(step, r, &why) == 0)
-        return lpo_ncu_sections_check(ctx, s->cli, step->stdout_path, err);
-    lpo_manifest_note(ctx->manifest, ctx->record, "%s", lpo_err_cause(&why));
+    if (lpo_pipeline_stage_judge(step, r, &why) == 0)
+        return lpo_pipeline_ncu_sections_check(ctx, s->cli, step->stdout_path, err);
+    lpo_run_manifest_note(ctx->manifest, ctx->record, "%s", lpo_err_cause(&why));
     return 0;
 }
 
@@ -250,10 +254,10 @@ static int ncu_after(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, size_t 
         const struct lpo_step *step = &steps->at[i];
 
         if (r->end == LPO_END_EXIT && r->code == 0)
-            lpo_ncu_metrics_filter(ctx, step->stdout_path, s->cache, &steps->at[s->main]);
+            lpo_pipeline_ncu_metrics_filter(ctx, step->stdout_path, s->cache, &steps->at[s->main]);
         return 0;
     }
-    return lpo_stage_judge(&steps->at[i], r, err);
+    return lpo_pipeline_stage_judge(&steps->at[i], r, err);
 }
 
 static int ncu_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
@@ -270,7 +274,7 @@ static int ncu_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
     return 0;
 }
 
-const struct lpo_stage lpo_stage_ncu = {
+const struct lpo_stage lpo_pipeline_ncu = {
     .name = "ncu",
     .summary = "hardware counters per kernel with Nsight Compute",
     .tool = "program",

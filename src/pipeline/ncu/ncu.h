@@ -12,18 +12,19 @@ struct lpo_stage_ctx;
 struct lpo_step;
 struct lpo_steps;
 
-extern const struct lpo_stage lpo_stage_ncu;
+extern const struct lpo_stage lpo_pipeline_ncu;
 
 /* The flags that ncu_cli.* stand for, one to one, appended to the step. Nothing about NVTX, kernel
  * focus or outputs: those depend on the run. */
-void lpo_ncu_add_flags(struct lpo_arena *a, const struct lpo_node *ncu_cli, struct lpo_step *step);
+void lpo_pipeline_ncu_add_flags(struct lpo_arena *a, const struct lpo_node *ncu_cli,
+                                struct lpo_step *step);
 
 /* The first words of a capture: the tool, no settings but ours, the flags above. */
-void lpo_ncu_add_start(struct lpo_arena *a, const char *ncu, const struct lpo_node *ncu_cli,
-                       struct lpo_step *step);
+void lpo_pipeline_ncu_add_start(struct lpo_arena *a, const char *ncu,
+                                const struct lpo_node *ncu_cli, struct lpo_step *step);
 /* The last: the report `base`.ncu-rep and the log `base`.log. */
-void lpo_ncu_add_outputs(struct lpo_arena *a, const struct lpo_node *ncu_cli, const char *base,
-                         struct lpo_step *step);
+void lpo_pipeline_ncu_add_outputs(struct lpo_arena *a, const struct lpo_node *ncu_cli,
+                                  const char *base, struct lpo_step *step);
 
 /* A table that ncu itself makes of a report, beside our own. */
 struct lpo_ncu_table {
@@ -32,20 +33,21 @@ struct lpo_ncu_table {
     bool csv;
 };
 /* An optional step: a table that cannot be made is no failure. */
-struct lpo_step *lpo_ncu_add_table(struct lpo_stage_ctx *ctx, struct lpo_steps *steps,
-                                   const char *ncu, const char *report,
-                                   const struct lpo_ncu_table *table);
+struct lpo_step *lpo_pipeline_ncu_add_table(struct lpo_stage_ctx *ctx, struct lpo_steps *steps,
+                                            const char *ncu, const char *report,
+                                            const struct lpo_ncu_table *table);
 
 struct lpo_result;
 struct lpo_tool_message;
 /* What the capture's log and its end mean together, in plain words; NULL when all is well.
  * *message is the known line of the log, or NULL. */
-const char *lpo_ncu_problem(struct lpo_arena *a, const char *log, const struct lpo_step *step,
-                            const struct lpo_result *r, const struct lpo_tool_message **message);
+const char *lpo_pipeline_ncu_problem(struct lpo_arena *a, const char *log,
+                                     const struct lpo_step *step, const struct lpo_result *r,
+                                     const struct lpo_tool_message **message);
 
 /* Is each region to be reported by itself? */
-bool lpo_ncu_region_mode(const struct lpo_stage_ctx *ctx);
+bool lpo_pipeline_ncu_region_mode(const struct lpo_stage_ctx *ctx);
 /* The NVTX filter that ncu_cli.nvtx and region mode ask for, in ncu's grammar; nothing when gating
  * is off. A pattern that fits no region that was seen is an error that names the nearest. */
-int lpo_ncu_add_nvtx(struct lpo_stage_ctx *ctx, const struct lpo_node *ncu_cli,
-                     struct lpo_step *step, struct lpo_err *err);
+int lpo_pipeline_ncu_add_nvtx(struct lpo_stage_ctx *ctx, const struct lpo_node *ncu_cli,
+                              struct lpo_step *step, struct lpo_err *err);

@@ -4,8 +4,8 @@
 #include <strings.h>
 
 #include "hydra/node.h"
-#include "run/conf.h"
 #include "pipeline/stage.h"
+#include "run/conf.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -46,7 +46,7 @@ static bool has(const struct names *names, const char *section)
 static bool own_folder(struct lpo_stage_ctx *ctx, const struct lpo_node *cli)
 {
     const char **words;
-    size_t n = lpo_conf_list(ctx->arena, cli, "extra_args", false, &words);
+    size_t n = lpo_run_conf_list(ctx->arena, cli, "extra_args", false, &words);
 
     for (size_t i = 0; i < n; i++)
         if (strstr(words[i], "--section-folder"))
@@ -54,15 +54,15 @@ static bool own_folder(struct lpo_stage_ctx *ctx, const struct lpo_node *cli)
     return false;
 }
 
-int lpo_ncu_sections_check(struct lpo_stage_ctx *ctx, const struct lpo_node *cli, const char *list,
-                           struct lpo_err *err)
+int lpo_pipeline_ncu_sections_check(struct lpo_stage_ctx *ctx, const struct lpo_node *cli,
+                                    const char *list, struct lpo_err *err)
 {
     struct names *names = LPO_NEW(ctx->arena, struct names);
-    LPO_AUTO(lpo_text) text = NULL;
+    LPO_AUTO(lpo_file_text) text = NULL;
     const char **sections;
-    size_t n = lpo_conf_list(ctx->arena, cli, "sections", true, &sections);
+    size_t n = lpo_run_conf_list(ctx->arena, cli, "sections", true, &sections);
 
-    if (n == 0 || own_folder(ctx, cli) || lpo_text_read(list, &text, NULL) < 0)
+    if (n == 0 || own_folder(ctx, cli) || lpo_file_text_read(list, &text, NULL) < 0)
         return 0;
     read_names(ctx->arena, text->at, names);
     for (size_t i = 0; i < n && names->len > 0; i++) {
@@ -70,7 +70,7 @@ int lpo_ncu_sections_check(struct lpo_stage_ctx *ctx, const struct lpo_node *cli
 
         if (strncmp(sections[i], "regex:", strlen("regex:")) == 0 || has(names, sections[i]))
             continue;
-        near = lpo_nearest(sections[i], names->at, names->len);
+        near = lpo_str_nearest(sections[i], names->at, names->len);
         return lpo_fail(err, LPO_E_CONFIG,
                         "pipeline.ncu.ncu_cli.sections: this ncu has no section '%s'%s%s%s; %s "
                         "lists all %zu",

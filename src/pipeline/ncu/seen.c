@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "writer/top_yaml.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -12,6 +11,7 @@
 #include "util/json.h"
 #include "util/path.h"
 #include "util/str.h"
+#include "writer/top_yaml.h"
 
 enum { MAX_DOMAINS = 256 };
 
@@ -24,7 +24,8 @@ static void add_domain(struct lpo_seen_regions *seen, const char *domain)
         seen->domains[seen->ndomains++] = domain;
 }
 
-void lpo_seen_regions_read(struct lpo_arena *a, const char *run_dir, struct lpo_seen_regions *out)
+void lpo_pipeline_ncu_seen_regions_read(struct lpo_arena *a, const char *run_dir,
+                                        struct lpo_seen_regions *out)
 {
     const struct lpo_json *doc = NULL, *list;
     struct lpo_err err = { 0 };
@@ -58,14 +59,14 @@ static bool outermost(const char *path)
     return true;
 }
 
-bool lpo_seen_add_outermost(struct lpo_arena *a, const struct lpo_seen_regions *seen,
-                            struct lpo_exprs *out)
+bool lpo_pipeline_ncu_seen_add_outermost(struct lpo_arena *a, const struct lpo_seen_regions *seen,
+                                         struct lpo_exprs *out)
 {
     struct lpo_exprs all = { 0 };
 
     for (size_t i = 0; i < seen->len; i++) {
         if (outermost(seen->at[i].path))
-            lpo_ncu_expr_add(a, seen->at[i].path, seen, &all, NULL);
+            lpo_pipeline_ncu_expr_add(a, seen->at[i].path, seen, &all, NULL);
         if (all.len > LPO_MAX_EXPRS || all.bytes > LPO_MAX_EXPR_BYTES)
             return false;
     }
@@ -91,7 +92,7 @@ static const char *function_regex(struct lpo_arena *a, const char *full)
 {
     LPO_STR regex = { 0 };
 
-    lpo_kernel_regex(&regex, full);
+    lpo_writer_kernel_regex(&regex, full);
     return regex.len > 2 ? lpo_arena_strndup(a, regex.at + 1, regex.len - 2) : "";
 }
 
@@ -118,9 +119,9 @@ static const char *regex_of(struct lpo_arena *a, const struct lpo_trace *t, size
     struct hot *hot = lpo_arena_array(a, names + 1, sizeof *hot);
     LPO_STR text = { 0 };
 
-    for (size_t i = 0; i < t->works.len; i++)
-        if (t->works.at[i].kind == LPO_KERNEL)
-            hot[t->works.at[i].name].ns += lpo_work_ns(&t->works.at[i]);
+    for (size_t i = 0; i < t->gpu_ops.len; i++)
+        if (t->gpu_ops.at[i].kind == LPO_KERNEL)
+            hot[t->gpu_ops.at[i].name].ns += lpo_trace_gpu_op_ns(&t->gpu_ops.at[i]);
     for (size_t i = 0; i < names; i++) {
         if (hot[i].ns > 0)
             hot[found++] = (struct hot){ lpo_trace_text(t, (uint32_t)i), hot[i].ns };
@@ -140,7 +141,7 @@ static const char *regex_of(struct lpo_arena *a, const struct lpo_trace *t, size
     return lpo_arena_printf(a, "regex:^(%s)$", text.at + 1);
 }
 
-const char *lpo_seen_top_kernels(struct lpo_arena *a, const char *run_dir, size_t n)
+const char *lpo_pipeline_ncu_seen_top_kernels(struct lpo_arena *a, const char *run_dir, size_t n)
 {
     static const char *const sources[] = { "native/*.lpot", "nsys/*.sqlite" };
 

@@ -4,11 +4,11 @@
 #include <string.h>
 
 #include "hydra/node.h"
-#include "region/levels.h"
-#include "run/conf.h"
 #include "pipeline/ncu/seen.h"
 #include "pipeline/nsys/nsys.h"
 #include "pipeline/stage.h"
+#include "region/levels.h"
+#include "run/conf.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
@@ -46,7 +46,7 @@ static int check_seen(struct lpo_stage_ctx *ctx, const char *capture, struct lpo
     struct lpo_seen_regions seen = { 0 };
     const char **names, *near;
 
-    lpo_seen_regions_read(ctx->arena, ctx->run_dir, &seen);
+    lpo_pipeline_ncu_seen_regions_read(ctx->arena, ctx->run_dir, &seen);
     if (seen.len == 0)
         return 0; /* nothing is known */
     names = lpo_arena_array(ctx->arena, seen.len, sizeof *names);
@@ -55,8 +55,8 @@ static int check_seen(struct lpo_stage_ctx *ctx, const char *capture, struct lpo
         struct lpo_levels levels;
 
         names[i] = seen.at[i].path;
-        if (lpo_levels_of_path(ctx->arena, seen.at[i].path, seen.domains, seen.ndomains, &levels) <
-            0)
+        if (lpo_region_levels_of_path(ctx->arena, seen.at[i].path, seen.domains, seen.ndomains,
+                                      &levels) < 0)
             return 0;
         last = &levels.at[levels.len - 1];
         names[i] = *last->domain ? lpo_arena_printf(ctx->arena, "%s@%s", last->name, last->domain)
@@ -64,9 +64,9 @@ static int check_seen(struct lpo_stage_ctx *ctx, const char *capture, struct lpo
         if (strcmp(last->name, want.name) == 0 && fnmatch(want.domain, last->domain, 0) == 0)
             return 0;
     }
-    near = lpo_nearest(capture, names, seen.len);
+    near = lpo_str_nearest(capture, names, seen.len);
     if (!near) /* perhaps only the domain is wrong */
-        near = lpo_nearest(want.name, names, seen.len);
+        near = lpo_str_nearest(want.name, names, seen.len);
     return lpo_fail(err, LPO_E_CONFIG,
                     "pipeline.nsys.nvtx_capture: the program enters no range '%s'%s%s%s; "
                     "native/regions.json lists those that it enters",
@@ -75,24 +75,25 @@ static int check_seen(struct lpo_stage_ctx *ctx, const char *capture, struct lpo
 
 /* `stop-shutdown`, the tool's default end, would end the program with the capture: --kill=none lets
  * it finish. */
-int lpo_nsys_add_gate(struct lpo_stage_ctx *ctx, struct lpo_step *step, struct lpo_err *err)
+int lpo_pipeline_nsys_add_gate(struct lpo_stage_ctx *ctx, struct lpo_step *step,
+                               struct lpo_err *err)
 {
-    const char *capture = lpo_conf_text(ctx->knobs, "nvtx_capture", "");
-    const char *range = lpo_conf_text(ctx->knobs, "capture_range", *capture ? "nvtx" : "none");
-    const char *end = lpo_conf_text(ctx->knobs, "capture_range_end", "");
+    const char *capture = lpo_node_conf_text(ctx->knobs, "nvtx_capture", "");
+    const char *range = lpo_node_conf_text(ctx->knobs, "capture_range", *capture ? "nvtx" : "none");
+    const char *end = lpo_node_conf_text(ctx->knobs, "capture_range_end", "");
 
-    if (!lpo_conf_bool(ctx->knobs, "gating_nvtx", false) || strcmp(range, "none") == 0)
+    if (!lpo_node_conf_bool(ctx->knobs, "gating_nvtx", false) || strcmp(range, "none") == 0)
         return 0;
-    lpo_step_argf(ctx->arena, step, "--capture-range=%s", range);
+    lpo_run_step_argf(ctx->arena, step, "--capture-range=%s", range);
     if (*end)
-        lpo_step_argf(ctx->arena, step, "--capture-range-end=%s", end);
-    lpo_step_arg(ctx->arena, step, "--kill=none");
+        lpo_run_step_argf(ctx->arena, step, "--capture-range-end=%s", end);
+    lpo_run_step_arg(ctx->arena, step, "--kill=none");
     if (strcmp(range, "nvtx") != 0)
         return 0;
     if (check_seen(ctx, capture, err) < 0)
         return err->code;
-    lpo_step_argf(ctx->arena, step, "--nvtx-capture=%s", capture);
+    lpo_run_step_argf(ctx->arena, step, "--nvtx-capture=%s", capture);
     /* names pushed as plain text count too, not only registered strings */
-    lpo_step_arg(ctx->arena, step, "--env-var=NSYS_NVTX_PROFILER_REGISTER_ONLY=0");
+    lpo_run_step_arg(ctx->arena, step, "--env-var=NSYS_NVTX_PROFILER_REGISTER_ONLY=0");
     return 0;
 }

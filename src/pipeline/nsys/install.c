@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "run/supervise.h"
 #include "pipeline/nsys/nsys.h"
+#include "run/supervise.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
@@ -29,7 +29,7 @@ static const struct {
     { "osrt_sum", "osrtsum" },
 };
 
-const char *lpo_nsys_old_name(const char *report)
+const char *lpo_pipeline_nsys_old_name(const char *report)
 {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i].now, report) == 0)
@@ -37,14 +37,14 @@ const char *lpo_nsys_old_name(const char *report)
     return report;
 }
 
-bool lpo_nsys_has_old_names(struct lpo_arena *a, const char *nsys)
+bool lpo_pipeline_nsys_has_old_names(struct lpo_arena *a, const char *nsys)
 {
     const char *const argv[] = { nsys, "--version", NULL };
     LPO_STR out = { 0 };
     const char *at;
 
     (void)a;
-    if (lpo_capture(argv, ask_limit_ns, &out, NULL) < 0)
+    if (lpo_run_capture(argv, ask_limit_ns, &out, NULL) < 0)
         return false;
     at = strstr(lpo_str_text(&out), "version ");
     return at && atoi(at + 8) > 0 && atoi(at + 8) < 2023;
@@ -64,7 +64,7 @@ static const char *importer_beside(struct lpo_arena *a, const char *nsys)
 
 /* Debian keeps the two parts in two trees: /usr/bin/nsys is a link into the host's, which holds a
  * link into the target's. So every stop on the way is looked at. */
-const char *lpo_nsys_importer(struct lpo_arena *a, const char *nsys)
+const char *lpo_pipeline_nsys_importer(struct lpo_arena *a, const char *nsys)
 {
     const char *at = lpo_path_absolute(a, nsys);
 
@@ -81,9 +81,9 @@ const char *lpo_nsys_importer(struct lpo_arena *a, const char *nsys)
     return NULL;
 }
 
-int lpo_nsys_explain_importer(struct lpo_arena *a, const char *nsys, struct lpo_err *err)
+int lpo_pipeline_nsys_explain_importer(struct lpo_arena *a, const char *nsys, struct lpo_err *err)
 {
-    const char *importer = lpo_nsys_importer(a, nsys);
+    const char *importer = lpo_pipeline_nsys_importer(a, nsys);
     const char *const argv[] = { "ldd", importer ? importer : "", NULL };
     const char *missing;
     LPO_STR out = { 0 };
@@ -94,7 +94,7 @@ int lpo_nsys_explain_importer(struct lpo_arena *a, const char *nsys, struct lpo_
             "nsys left only a .qdstrm and its QdstrmImporter was not found beside '%s'; "
             "install the host part of Nsight Systems and import the file there",
             nsys);
-    if (lpo_capture(argv, ask_limit_ns, &out, NULL) == 0 &&
+    if (lpo_run_capture(argv, ask_limit_ns, &out, NULL) == 0 &&
         (missing = strstr(lpo_str_text(&out), "=> not found"))) {
         const char *line = missing;
 

@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include "hydra/node.h"
-#include "run/conf.h"
-#include "run/manifest.h"
-#include "run/rundir.h"
-#include "run/supervise.h"
 #include "pipeline/messages.h"
 #include "pipeline/nsys/nsys.h"
 #include "pipeline/stage.h"
+#include "run/conf.h"
+#include "run/folder.h"
+#include "run/manifest.h"
+#include "run/supervise.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -30,42 +30,42 @@ struct state {
 static void add_list(struct lpo_stage_ctx *ctx, struct lpo_step *step, const char *flag,
                      const char *key)
 {
-    const char *joined = lpo_conf_joined(ctx->arena, ctx->knobs, key);
+    const char *joined = lpo_run_conf_joined(ctx->arena, ctx->knobs, key);
 
     if (joined)
-        lpo_step_argf(ctx->arena, step, "--%s=%s", flag, joined);
+        lpo_run_step_argf(ctx->arena, step, "--%s=%s", flag, joined);
 }
 
 static void add_text(struct lpo_stage_ctx *ctx, struct lpo_step *step, const char *flag,
                      const char *key)
 {
-    const char *value = lpo_conf_text(ctx->knobs, key, NULL);
+    const char *value = lpo_node_conf_text(ctx->knobs, key, NULL);
 
     if (value && *value)
-        lpo_step_argf(ctx->arena, step, "--%s=%s", flag, value);
+        lpo_run_step_argf(ctx->arena, step, "--%s=%s", flag, value);
 }
 
 static int add_profile_words(struct lpo_stage_ctx *ctx, struct lpo_step *step, const char *nsys,
                              struct lpo_err *err)
 {
     struct lpo_arena *a = ctx->arena;
-    const char *trace = lpo_conf_joined(a, ctx->knobs, "trace");
+    const char *trace = lpo_run_conf_joined(a, ctx->knobs, "trace");
 
-    lpo_step_arg(a, step, nsys);
-    lpo_step_arg(a, step, "profile");
+    lpo_run_step_arg(a, step, nsys);
+    lpo_run_step_arg(a, step, "profile");
     if (trace)
-        lpo_step_argf(a, step, "--trace=%s", trace);
+        lpo_run_step_argf(a, step, "--trace=%s", trace);
     add_text(ctx, step, "sample", "sample");
     add_text(ctx, step, "cpuctxsw", "cpuctxsw");
     if (trace && strstr(trace, "cuda"))
         add_text(ctx, step, "cuda-graph-trace", "cuda_graph_trace");
-    if (lpo_nsys_add_gate(ctx, step, err) < 0)
+    if (lpo_pipeline_nsys_add_gate(ctx, step, err) < 0)
         return err->code;
     add_list(ctx, step, "nvtx-domain-include", "nvtx_domain_include");
     add_list(ctx, step, "nvtx-domain-exclude", "nvtx_domain_exclude");
-    lpo_conf_add_words(a, ctx->knobs, "extra_args", step);
-    lpo_step_arg(a, step, "--force-overwrite=true");
-    lpo_step_argf(a, step, "--output=%s/run", ctx->dir);
+    lpo_run_conf_add_words(a, ctx->knobs, "extra_args", step);
+    lpo_run_step_arg(a, step, "--force-overwrite=true");
+    lpo_run_step_argf(a, step, "--output=%s/run", ctx->dir);
     return 0;
 }
 
@@ -76,18 +76,18 @@ static int nsys_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct 
     struct lpo_step words = { 0 }, *step;
 
     ctx->private = s;
-    if (lpo_stage_tool(ctx, &lpo_stage_nsys, &s->nsys, err) < 0)
+    if (lpo_pipeline_stage_tool(ctx, &lpo_pipeline_nsys, &s->nsys, err) < 0)
         return err->code;
     if (add_profile_words(ctx, &words, s->nsys, err) < 0)
         return err->code;
     opts.prefix = words.argv;
     s->profile = steps->len;
-    if (lpo_stage_add_workload(ctx, steps, "nsys profile", &opts, &step, err) < 0)
+    if (lpo_pipeline_stage_add_workload(ctx, steps, "nsys profile", &opts, &step, err) < 0)
         return err->code;
     /* nsys keeps its raw stream in the temporary folder: that stays inside the run, too */
     s->temp = lpo_path_join(ctx->arena, ctx->dir, "tmp");
-    lpo_step_env(ctx->arena, step, "TMPDIR", s->temp);
-    return ctx->dry_run ? 0 : lpo_dirs_make(s->temp, err);
+    lpo_run_step_env(ctx->arena, step, "TMPDIR", s->temp);
+    return ctx->dry_run ? 0 : lpo_file_make_dirs(s->temp, err);
 }
 
 /* Files of the stage folder that match, sorted; the arena owns them. */
@@ -136,14 +136,14 @@ static const char *named_after(struct lpo_arena *a, const char *what, const char
 static void add_importer(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, const char *importer,
                          const char *stream)
 {
-    struct lpo_step *step =
-        lpo_stage_add_tool(ctx, steps, "nsys importer", named_after(ctx->arena, "import", stream));
+    struct lpo_step *step = lpo_pipeline_stage_add_tool(ctx, steps, "nsys importer",
+                                                        named_after(ctx->arena, "import", stream));
 
-    lpo_step_arg(ctx->arena, step, importer);
-    lpo_step_arg(ctx->arena, step, "-i");
-    lpo_step_arg(ctx->arena, step, stream);
-    lpo_step_arg(ctx->arena, step, "-o");
-    lpo_step_arg(ctx->arena, step, with_ending(ctx->arena, stream, ".nsys-rep"));
+    lpo_run_step_arg(ctx->arena, step, importer);
+    lpo_run_step_arg(ctx->arena, step, "-i");
+    lpo_run_step_arg(ctx->arena, step, stream);
+    lpo_run_step_arg(ctx->arena, step, "-o");
+    lpo_run_step_arg(ctx->arena, step, with_ending(ctx->arena, stream, ".nsys-rep"));
     step->optional = true;
 }
 
@@ -155,7 +155,7 @@ static bool has_report(struct lpo_stage_ctx *ctx, const char *stream)
 /* nsys could not start its importer: it left one stream for each capture it made. */
 static void add_importers(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct state *s)
 {
-    const char *importer = lpo_nsys_importer(ctx->arena, s->nsys);
+    const char *importer = lpo_pipeline_nsys_importer(ctx->arena, s->nsys);
     const char **streams;
     size_t n = find_files(ctx, "*.qdstrm", &streams);
 
@@ -184,14 +184,14 @@ static void add_export(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, const
 {
     struct lpo_arena *a = ctx->arena;
     struct lpo_step *step =
-        lpo_stage_add_tool(ctx, steps, "nsys export", named_after(a, "export", report));
+        lpo_pipeline_stage_add_tool(ctx, steps, "nsys export", named_after(a, "export", report));
 
-    lpo_step_arg(a, step, nsys);
-    lpo_step_arg(a, step, "export");
-    lpo_step_arg(a, step, "--type=sqlite");
-    lpo_step_arg(a, step, "--force-overwrite=true");
-    lpo_step_argf(a, step, "--output=%s", with_ending(a, report, ".sqlite"));
-    lpo_step_arg(a, step, report);
+    lpo_run_step_arg(a, step, nsys);
+    lpo_run_step_arg(a, step, "export");
+    lpo_run_step_arg(a, step, "--type=sqlite");
+    lpo_run_step_arg(a, step, "--force-overwrite=true");
+    lpo_run_step_argf(a, step, "--output=%s", with_ending(a, report, ".sqlite"));
+    lpo_run_step_arg(a, step, report);
     step->optional = true;
 }
 
@@ -200,21 +200,22 @@ static void add_stats(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, const 
 {
     struct lpo_arena *a = ctx->arena;
     const char **names;
-    size_t n = lpo_conf_list(a, ctx->knobs, "stats", true, &names);
+    size_t n = lpo_run_conf_list(a, ctx->knobs, "stats", true, &names);
 
     for (size_t i = 0; i < n; i++) {
         const char *name = names[i];
-        struct lpo_step *step =
-            lpo_stage_add_tool(ctx, steps, lpo_arena_printf(a, "nsys stats %s", name),
-                               named_after(a, lpo_arena_printf(a, "stats-%s", name), report));
-        lpo_step_arg(a, step, nsys);
-        lpo_step_arg(a, step, "stats");
-        lpo_step_argf(a, step, "--report=%s", old_names ? lpo_nsys_old_name(name) : name);
-        lpo_step_arg(a, step, "--format=csv");
-        lpo_step_arg(a, step, "--output=-");
-        lpo_step_arg(a, step, "--force-export=true");
-        lpo_step_arg(a, step, "--quiet"); /* else older versions tell what they do in the CSV */
-        lpo_step_arg(a, step, report);
+        struct lpo_step *step = lpo_pipeline_stage_add_tool(
+            ctx, steps, lpo_arena_printf(a, "nsys stats %s", name),
+            named_after(a, lpo_arena_printf(a, "stats-%s", name), report));
+        lpo_run_step_arg(a, step, nsys);
+        lpo_run_step_arg(a, step, "stats");
+        lpo_run_step_argf(a, step, "--report=%s",
+                          old_names ? lpo_pipeline_nsys_old_name(name) : name);
+        lpo_run_step_arg(a, step, "--format=csv");
+        lpo_run_step_arg(a, step, "--output=-");
+        lpo_run_step_arg(a, step, "--force-export=true");
+        lpo_run_step_arg(a, step, "--quiet"); /* else older versions tell what they do in the CSV */
+        lpo_run_step_arg(a, step, report);
         step->stdout_path =
             lpo_arena_printf(a, "%s/summary_%s.csv", ctx->dir, named_after(a, name, report));
         step->optional = true;
@@ -231,9 +232,9 @@ static void add_follow_ups(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, s
     if (s->exported || n == 0)
         return;
     s->exported = true;
-    old_names = lpo_nsys_has_old_names(ctx->arena, s->nsys);
+    old_names = lpo_pipeline_nsys_has_old_names(ctx->arena, s->nsys);
     for (size_t i = 0; i < n; i++) {
-        if (lpo_conf_bool(ctx->knobs, "export_sqlite", true))
+        if (lpo_node_conf_bool(ctx->knobs, "export_sqlite", true))
             add_export(ctx, steps, s->nsys, reports[i]);
         add_stats(ctx, steps, s->nsys, reports[i], old_names);
     }
@@ -243,7 +244,7 @@ static int nsys_after(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, size_t
                       const struct lpo_result *r, struct lpo_err *err)
 {
     struct state *s = ctx->private;
-    int rc = lpo_stage_judge(&steps->at[i], r, err);
+    int rc = lpo_pipeline_stage_judge(&steps->at[i], r, err);
 
     if (i == s->profile && rc < 0) {
         s->workload_failed = lpo_arena_strdup(ctx->arena, lpo_err_cause(err));
@@ -263,26 +264,27 @@ static const struct lpo_tool_message *complaint(struct lpo_stage_ctx *ctx)
 {
     enum { MAX_LOG = 64 << 20 };
     const char *log = lpo_path_join(ctx->arena, ctx->workload_dir, "stderr.log");
-    LPO_AUTO(lpo_text) text = NULL;
+    LPO_AUTO(lpo_file_text) text = NULL;
 
-    return lpo_text_read_limit(log, MAX_LOG, &text, NULL) == 0 ? lpo_tool_message_find(text->at)
-                                                               : NULL;
+    return lpo_file_text_read_limit(log, MAX_LOG, &text, NULL) == 0
+               ? lpo_pipeline_tool_message_find(text->at)
+               : NULL;
 }
 
 /* No report: what to check, in the order that finds it soonest. */
 static int explain_no_report(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_err *err)
 {
-    const char *range = lpo_conf_text(ctx->knobs, "nvtx_capture", "");
+    const char *range = lpo_node_conf_text(ctx->knobs, "nvtx_capture", "");
     const struct lpo_tool_message *m = complaint(ctx);
     const char **files;
 
     if (find_files(ctx, "*.qdstrm", &files) > 0)
-        return lpo_nsys_explain_importer(ctx->arena, s->nsys, err);
+        return lpo_pipeline_nsys_explain_importer(ctx->arena, s->nsys, err);
     if (m)
         return lpo_fail(err, LPO_E_CHILD, "nsys made no report: %s: %s", m->meaning, m->remedy);
     if (s->workload_failed)
         return lpo_fail(err, LPO_E_CHILD, "%s; nsys made no report", s->workload_failed);
-    if (lpo_conf_bool(ctx->knobs, "gating_nvtx", false) && *range)
+    if (lpo_node_conf_bool(ctx->knobs, "gating_nvtx", false) && *range)
         return lpo_fail(
             err, LPO_E_CHILD,
             "nsys made no report: the range '%s' was never entered. Check its name "
@@ -297,25 +299,25 @@ static int nsys_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
     struct state *s = ctx->private;
     const char **files;
 
-    lpo_rundir_remove(ctx->arena, ctx->dir, "tmp", NULL);
+    lpo_run_folder_remove(ctx->arena, ctx->dir, "tmp", NULL);
     if (find_reports(ctx, &files) == 0)
         return explain_no_report(ctx, s, err);
     remove_streams(ctx);
     if (find_files(ctx, "*.qdstrm", &files) > 0)
-        lpo_manifest_note(ctx->manifest, ctx->record,
-                          "%s could not be imported, see import*.err.log", files[0]);
+        lpo_run_manifest_note(ctx->manifest, ctx->record,
+                              "%s could not be imported, see import*.err.log", files[0]);
     if (s->workload_failed)
         return lpo_fail(err, LPO_E_CHILD,
                         "the workload failed under nsys (the report was kept): %s",
                         s->workload_failed);
     if (find_files(ctx, "*.sqlite", &files) == 0 &&
-        lpo_conf_bool(ctx->knobs, "export_sqlite", true))
-        lpo_manifest_note(ctx->manifest, ctx->record,
-                          "no SQLite export was made, so reports cannot use this capture");
+        lpo_node_conf_bool(ctx->knobs, "export_sqlite", true))
+        lpo_run_manifest_note(ctx->manifest, ctx->record,
+                              "no SQLite export was made, so reports cannot use this capture");
     return 0;
 }
 
-const struct lpo_stage lpo_stage_nsys = {
+const struct lpo_stage lpo_pipeline_nsys = {
     .name = "nsys",
     .summary = "system timeline with Nsight Systems",
     .tool = "program",

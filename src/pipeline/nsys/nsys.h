@@ -9,17 +9,19 @@ struct lpo_stage;
 struct lpo_stage_ctx;
 struct lpo_step;
 
-extern const struct lpo_stage lpo_stage_nsys;
+extern const struct lpo_stage lpo_pipeline_nsys;
 
 /* Versions before 2023 call their reports gpukernsum, nvtxsum, … */
-bool lpo_nsys_has_old_names(struct lpo_arena *a, const char *nsys);
-const char *lpo_nsys_old_name(const char *report); /* the name itself when it has no older one */
+bool lpo_pipeline_nsys_has_old_names(struct lpo_arena *a, const char *nsys);
+const char *lpo_pipeline_nsys_old_name(
+    const char *report); /* the name itself when it has no older one */
 
 /* QdstrmImporter of this installation, or NULL. */
-const char *lpo_nsys_importer(struct lpo_arena *a, const char *nsys);
+const char *lpo_pipeline_nsys_importer(struct lpo_arena *a, const char *nsys);
 /* Why the importer does not start: names the missing library. Returns the error. */
-int lpo_nsys_explain_importer(struct lpo_arena *a, const char *nsys, struct lpo_err *err);
+int lpo_pipeline_nsys_explain_importer(struct lpo_arena *a, const char *nsys, struct lpo_err *err);
 
 /* The words that capture only inside a range, where gating is asked for. A range that is not among
  * those native saw before in this run is an error that names the nearest. */
-int lpo_nsys_add_gate(struct lpo_stage_ctx *ctx, struct lpo_step *step, struct lpo_err *err);
+int lpo_pipeline_nsys_add_gate(struct lpo_stage_ctx *ctx, struct lpo_step *step,
+                               struct lpo_err *err);

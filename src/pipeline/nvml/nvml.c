@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "gpu/nvml.h"
 #include "hydra/node.h"
+#include "pipeline/stage.h"
 #include "run/clock.h"
 #include "run/manifest.h"
-#include "gpu/nvml.h"
-#include "pipeline/stage.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
@@ -46,7 +46,7 @@ static void sample(struct sampler *s, unsigned gpu)
     unsigned long long reasons = 0, energy = 0;
     int rc;
 
-    fprintf(s->out, "%" PRId64 ",%u", lpo_clock_unix_ns(), gpu);
+    fprintf(s->out, "%" PRId64 ",%u", lpo_run_clock_unix_ns(), gpu);
     rc = n->power(d, &power);
     cell(s->out, rc, power);
     rc = n->clock(d, LPO_NVML_SM_CLOCK, &sm);
@@ -71,7 +71,7 @@ static void sample(struct sampler *s, unsigned gpu)
 static void *sample_loop(void *arg)
 {
     struct sampler *s = arg;
-    int64_t next = lpo_clock_ns();
+    int64_t next = lpo_run_clock_ns();
 
     while (!atomic_load(&s->stop)) {
         struct timespec until;
@@ -80,8 +80,8 @@ static void *sample_loop(void *arg)
             sample(s, i);
         fflush(s->out);
         next += s->interval_ns;
-        if (next < lpo_clock_ns()) /* never try to catch up */
-            next = lpo_clock_ns();
+        if (next < lpo_run_clock_ns()) /* never try to catch up */
+            next = lpo_run_clock_ns();
         until = (struct timespec){ next / 1000000000, next % 1000000000 };
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
     }
@@ -116,19 +116,19 @@ static int open_file(struct lpo_stage_ctx *ctx, struct sampler *s, struct lpo_er
 static int nvml_begin(struct lpo_stage_ctx *ctx, struct lpo_err *err)
 {
     struct sampler *s = LPO_NEW(ctx->arena, struct sampler);
-    const char *why = lpo_nvml_open(&s->nvml);
+    const char *why = lpo_gpu_nvml_open(&s->nvml);
 
     if (why)
         return lpo_fail(err, LPO_E_MISSING,
                         "%s; power and clocks are not sampled (pipeline.nvml.enable=false)", why);
-    s->interval_ns = lpo_conf_int(ctx->knobs, "interval_ms", 50) * 1000000;
+    s->interval_ns = lpo_node_conf_int(ctx->knobs, "interval_ms", 50) * 1000000;
     if (open_devices(s, err) < 0 || open_file(ctx, s, err) < 0) {
-        lpo_nvml_close(&s->nvml);
+        lpo_gpu_nvml_close(&s->nvml);
         return err->code;
     }
     if (pthread_create(&s->thread, NULL, sample_loop, s) != 0) {
         fclose(s->out);
-        lpo_nvml_close(&s->nvml);
+        lpo_gpu_nvml_close(&s->nvml);
         return lpo_fail(err, LPO_E_IO, "cannot start the sampling thread");
     }
     ctx->private = s;
@@ -144,15 +144,15 @@ static int nvml_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
     pthread_join(s->thread, NULL);
     bad = ferror(s->out) != 0;
     bad |= fclose(s->out) != 0;
-    lpo_nvml_close(&s->nvml);
+    lpo_gpu_nvml_close(&s->nvml);
     if (bad)
         return lpo_fail(err, LPO_E_IO, "nvml/samples.csv could not be written whole");
-    lpo_manifest_note(ctx->manifest, ctx->record, "%" PRIu64 " samples of %u GPUs", s->samples,
-                      s->count);
+    lpo_run_manifest_note(ctx->manifest, ctx->record, "%" PRIu64 " samples of %u GPUs", s->samples,
+                          s->count);
     return 0;
 }
 
-const struct lpo_stage lpo_stage_nvml = {
+const struct lpo_stage lpo_pipeline_nvml = {
     .name = "nvml",
     .summary = "power, clocks and temperature beside the other stages",
     .begin = nvml_begin,

@@ -1,13 +1,13 @@
 /* What the model must compute and move, from its config alone; runs inside lpo in milliseconds. */
 #include <string.h>
 
+#include "gpu/run_hardware.h"
 #include "hydra/node.h"
 #include "model/needs.h"
 #include "model/read.h"
-#include "gpu/run_hardware.h"
+#include "pipeline/stage.h"
 #include "report/static/static.h"
 #include "run/manifest.h"
-#include "pipeline/stage.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -36,7 +36,7 @@ static int write_toy_config(struct lpo_stage_ctx *ctx, const char *path, struct 
     lpo_jw_text(&w, "torch_dtype", "float32");
     lpo_jw_bool(&w, "tie_word_embeddings", false);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        lpo_jw_int(&w, rows[i].field, lpo_conf_int(ctx->config, rows[i].key, 0));
+        lpo_jw_int(&w, rows[i].field, lpo_node_conf_int(ctx->config, rows[i].key, 0));
     lpo_jw_end(&w);
     return lpo_file_write(path, text.at, text.len, err);
 }
@@ -44,8 +44,8 @@ static int write_toy_config(struct lpo_stage_ctx *ctx, const char *path, struct 
 /* The model's place on disk; NULL when the workload says nothing of a model. */
 static int find_model(struct lpo_stage_ctx *ctx, const char **out, struct lpo_err *err)
 {
-    const char *path = lpo_conf_text(ctx->config, "model.path", NULL);
-    const char *kind = lpo_conf_text(ctx->config, "workload.kind", "");
+    const char *path = lpo_node_conf_text(ctx->config, "model.path", NULL);
+    const char *kind = lpo_node_conf_text(ctx->config, "workload.kind", "");
 
     *out = NULL;
     if (path) {
@@ -60,17 +60,17 @@ static int find_model(struct lpo_stage_ctx *ctx, const char **out, struct lpo_er
 
 static struct lpo_needs_options options_of(const struct lpo_stage_ctx *ctx)
 {
-    struct lpo_needs_options o = lpo_needs_defaults();
-    const char *counting = lpo_conf_text(ctx->knobs, "counting", "model");
-    const char *dtype = lpo_conf_text(ctx->config, "workload.hf.dtype", NULL);
+    struct lpo_needs_options o = lpo_model_needs_defaults();
+    const char *counting = lpo_node_conf_text(ctx->knobs, "counting", "model");
+    const char *dtype = lpo_node_conf_text(ctx->config, "workload.hf.dtype", NULL);
 
-    o.seq = (uint64_t)lpo_conf_int(ctx->config, "infer.prompt_tokens", 0);
+    o.seq = (uint64_t)lpo_node_conf_int(ctx->config, "infer.prompt_tokens", 0);
     /* the middle of the generation stands for all of its steps */
-    o.context = o.seq + (uint64_t)lpo_conf_int(ctx->config, "infer.max_new_tokens", 0) / 2;
-    o.batch = (uint64_t)lpo_conf_int(ctx->config, "infer.batch_size", 1);
-    o.image = (uint64_t)lpo_conf_int(ctx->config, "infer.image_size", 0);
+    o.context = o.seq + (uint64_t)lpo_node_conf_int(ctx->config, "infer.max_new_tokens", 0) / 2;
+    o.batch = (uint64_t)lpo_node_conf_int(ctx->config, "infer.batch_size", 1);
+    o.image = (uint64_t)lpo_node_conf_int(ctx->config, "infer.image_size", 0);
     o.counting = strcmp(counting, "framework") == 0 ? LPO_COUNT_FRAMEWORK : LPO_COUNT_MODEL;
-    o.strict = !lpo_conf_bool(ctx->knobs, "use_analytic_fallback", true);
+    o.strict = !lpo_node_conf_bool(ctx->knobs, "use_analytic_fallback", true);
     if (dtype)
         o.dtype = lpo_dtype_parse(dtype);
     return o;
@@ -80,20 +80,20 @@ static int analyse(struct lpo_stage_ctx *ctx, const char *path, struct lpo_model
                    struct lpo_err *err)
 {
     struct lpo_needs_options o = options_of(ctx);
-    LPO_AUTO(lpo_needs) needs = NULL;
+    LPO_AUTO(lpo_model_needs) needs = NULL;
     struct lpo_hardware hw;
 
     if (lpo_model_read(ctx->arena, path, files, err) < 0 ||
-        lpo_run_hardware(ctx->arena, ctx->run_dir, ctx->config, &hw, err) < 0)
+        lpo_gpu_run_hardware(ctx->arena, ctx->run_dir, ctx->config, &hw, err) < 0)
         return err->code;
     o.hardware = &hw;
     if (files->bytes && o.dtype == LPO_DTYPE_NONE)
         o.weight_bytes = (double)files->bytes;
-    if (lpo_needs_create(files->config, &o, &needs, err) < 0)
+    if (lpo_model_needs_create(files->config, &o, &needs, err) < 0)
         return lpo_ctx(err, "cannot analyse '%s'", path);
-    if (!lpo_conf_bool(ctx->knobs, "write_reports", true))
+    if (!lpo_node_conf_bool(ctx->knobs, "write_reports", true))
         return 0;
-    return lpo_static_write(
+    return lpo_writer_static_write(
         ctx->arena, ctx->dir,
         &(struct lpo_static_report){ .path = path, .needs = needs, .files = files }, err);
 }
@@ -107,8 +107,8 @@ static int static_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
     if (find_model(ctx, &path, err) < 0)
         return err->code;
     if (!path) {
-        lpo_manifest_note(ctx->manifest, ctx->record,
-                          "no model is known: model.path names its folder or config.json");
+        lpo_run_manifest_note(ctx->manifest, ctx->record,
+                              "no model is known: model.path names its folder or config.json");
         return 0;
     }
     rc = analyse(ctx, path, &files, err);
@@ -116,7 +116,7 @@ static int static_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
     return rc;
 }
 
-const struct lpo_stage lpo_stage_static_analysis = {
+const struct lpo_stage lpo_pipeline_static_analysis = {
     .name = "static_analysis",
     .summary = "what the model must compute and move, from its config alone",
     .light = true,

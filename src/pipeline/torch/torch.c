@@ -4,10 +4,10 @@
 
 #include "hydra/node.h"
 #include "hydra/node_json.h"
+#include "pipeline/stage.h"
+#include "run/folder.h"
 #include "run/install.h"
 #include "run/manifest.h"
-#include "run/rundir.h"
-#include "pipeline/stage.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -39,7 +39,7 @@ static int torch_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct
 {
     struct lpo_workload_opts opts = { .profiled = true };
     struct lpo_arena *a = ctx->arena;
-    const char *folder = lpo_install_find(a, "lpo_sitecustomize");
+    const char *folder = lpo_run_install_find(a, "lpo_sitecustomize");
     const char *settings = lpo_path_join(a, ctx->dir, "settings.json");
     const char *path = getenv("PYTHONPATH");
     struct lpo_step *step;
@@ -49,14 +49,14 @@ static int torch_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct
                         "the folder lpo_sitecustomize is not beside lpo; install lpo whole");
     if (!ctx->dry_run && write_settings(ctx, settings, err) < 0)
         return err->code;
-    if (lpo_stage_add_workload(ctx, steps, "torch profiler", &opts, &step, err) < 0)
+    if (lpo_pipeline_stage_add_workload(ctx, steps, "torch profiler", &opts, &step, err) < 0)
         return err->code;
     for (size_t i = 0; i < step->nenv; i++) /* the workload may bring its own */
         if (strcmp(step->env[i].name, "PYTHONPATH") == 0)
             path = step->env[i].value;
-    lpo_step_env(a, step, "PYTHONPATH",
-                 path && *path ? lpo_arena_printf(a, "%s:%s", folder, path) : folder);
-    lpo_step_env(a, step, "LPO_TORCH_PROFILE", settings);
+    lpo_run_step_env(a, step, "PYTHONPATH",
+                     path && *path ? lpo_arena_printf(a, "%s:%s", folder, path) : folder);
+    lpo_run_step_env(a, step, "LPO_TORCH_PROFILE", settings);
     return 0;
 }
 
@@ -73,9 +73,9 @@ static bool note_status(struct lpo_stage_ctx *ctx, const char *file)
     error = lpo_json_text(lpo_json_get(status, "error"), NULL);
     if (lpo_streq(state, "written"))
         return false;
-    lpo_manifest_note(ctx->manifest, ctx->record, "process %lld: %s%s%s",
-                      (long long)lpo_json_int(lpo_json_get(status, "pid"), 0), state,
-                      error ? ": " : "", error ? error : "");
+    lpo_run_manifest_note(ctx->manifest, ctx->record, "process %lld: %s%s%s",
+                          (long long)lpo_json_int(lpo_json_get(status, "pid"), 0), state,
+                          error ? ": " : "", error ? error : "");
     return true;
 }
 
@@ -85,10 +85,10 @@ static int torch_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
     size_t traces = 0, told = 0;
 
     (void)err;
-    lpo_rundir_list(ctx->arena, ctx->run_dir, "torch_profiler", &files);
+    lpo_run_folder_list(ctx->arena, ctx->run_dir, "torch_profiler", &files);
     for (size_t i = 0; i < files.len; i++) {
-        traces += lpo_ends(files.at[i], ".json.gz");
-        told += lpo_ends(files.at[i], ".status.json") && note_status(ctx, files.at[i]);
+        traces += lpo_str_ends(files.at[i], ".json.gz");
+        told += lpo_str_ends(files.at[i], ".status.json") && note_status(ctx, files.at[i]);
     }
     if (traces == 0)
         ctx->record->message =
@@ -98,7 +98,7 @@ static int torch_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
     return 0;
 }
 
-const struct lpo_stage lpo_stage_torch_profiler = {
+const struct lpo_stage lpo_pipeline_torch_profiler = {
     .name = "torch_profiler",
     .summary = "operators and kernels with PyTorch's profiler",
     .plan = torch_plan,

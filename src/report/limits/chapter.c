@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/needs.h"
-#include "report/doc.h"
 #include "analysis/limits/run.h"
+#include "model/needs.h"
+#include "report/doc/doc.h"
 #include "util/arena.h"
 #include "util/json_write.h"
 #include "util/map.h"
@@ -34,17 +34,17 @@ static void add_folded_path(struct lpo_str *s, const char *path)
 
 static struct lpo_measure plus(struct lpo_measure a, struct lpo_measure b)
 {
-    if (!lpo_known(a) || !lpo_known(b))
-        return lpo_known(a) ? a : b;
+    if (!lpo_measure_known(a) || !lpo_measure_known(b))
+        return lpo_measure_known(a) ? a : b;
     return (struct lpo_measure){ a.value + b.value, a.how > b.how ? a.how : b.how };
 }
 
 /* A share of a peak over both: the mean, weighted by time. */
 static struct lpo_measure mean(struct lpo_measure a, double wa, struct lpo_measure b, double wb)
 {
-    if (!lpo_known(a) || !lpo_known(b) || wa + wb <= 0)
-        return lpo_unknown();
-    return lpo_estimated((a.value * wa + b.value * wb) / (wa + wb));
+    if (!lpo_measure_known(a) || !lpo_measure_known(b) || wa + wb <= 0)
+        return lpo_measure_unknown();
+    return lpo_measure_estimated((a.value * wa + b.value * wb) / (wa + wb));
 }
 
 static void merge(struct folded *to, const struct lpo_limit_row *r)
@@ -58,7 +58,7 @@ static void merge(struct folded *to, const struct lpo_limit_row *r)
         mean(t->counters.occupancy_percent, had, r->counters.occupancy_percent, adds);
     t->counters.flops = plus(t->counters.flops, r->counters.flops);
     t->counters.dram_bytes = plus(t->counters.dram_bytes, r->counters.dram_bytes);
-    lpo_limit_row_add(t, r);
+    lpo_limits_row_add(t, r);
     to->members++;
 }
 
@@ -84,14 +84,14 @@ static void fold(const struct lpo_limits *l, struct lpo_arena *arena, folded_vec
     }
     for (size_t i = 0; i < out->len; i++)
         if (out->at[i].members > 1)
-            lpo_limit_row_judge(l, arena, &out->at[i].row);
+            lpo_limits_row_judge(l, arena, &out->at[i].row);
 }
 
 static struct lpo_measure over(struct lpo_measure a, struct lpo_measure b, double scale)
 {
-    if (!lpo_known(a) || !lpo_known(b) || b.value <= 0)
-        return lpo_unknown();
-    return lpo_computed(a.value / b.value * scale);
+    if (!lpo_measure_known(a) || !lpo_measure_known(b) || b.value <= 0)
+        return lpo_measure_unknown();
+    return lpo_measure_computed(a.value / b.value * scale);
 }
 
 static int more_to_win(const void *x, const void *y)
@@ -99,8 +99,8 @@ static int more_to_win(const void *x, const void *y)
     const struct folded *a = x, *b = y;
     double d = a->row.won_ns.value - b->row.won_ns.value;
 
-    if (lpo_known(a->row.won_ns) != lpo_known(b->row.won_ns))
-        return lpo_known(a->row.won_ns) ? -1 : 1;
+    if (lpo_measure_known(a->row.won_ns) != lpo_measure_known(b->row.won_ns))
+        return lpo_measure_known(a->row.won_ns) ? -1 : 1;
     return d != 0 ? (d < 0) - (d > 0) : strcmp(a->row.path, b->row.path);
 }
 
@@ -127,28 +127,28 @@ enum { NCOLUMNS = sizeof columns / sizeof *columns, MOST_ROWS = 40 };
 static void share_cell(struct lpo_table *t, struct lpo_measure m)
 {
     m.value *= 100;
-    lpo_row_measure(t, m);
+    lpo_doc_row_measure(t, m);
 }
 
 static void add_row(struct lpo_table *t, const struct lpo_limit_row *r, uint32_t members)
 {
     if (members > 1)
-        lpo_row_textf(t, "%s (%u)", r->path, members);
+        lpo_doc_row_textf(t, "%s (%u)", r->path, members);
     else
-        lpo_row_text(t, r->path);
-    lpo_row_text(t, r->stated ? "report.needs" : "model");
-    lpo_row_measure(t, r->measured_ns);
-    lpo_row_measure(t, r->limit_ns);
-    lpo_row_measure(t, r->won_ns);
+        lpo_doc_row_text(t, r->path);
+    lpo_doc_row_text(t, r->stated ? "report.needs" : "model");
+    lpo_doc_row_measure(t, r->measured_ns);
+    lpo_doc_row_measure(t, r->limit_ns);
+    lpo_doc_row_measure(t, r->won_ns);
     share_cell(t, r->share);
-    lpo_row_measure(t, r->needed_flops);
-    lpo_row_measure(t, r->needed_bytes);
-    lpo_row_measure(t, r->flop_rate);
-    lpo_row_measure(t, r->byte_rate);
+    lpo_doc_row_measure(t, r->needed_flops);
+    lpo_doc_row_measure(t, r->needed_bytes);
+    lpo_doc_row_measure(t, r->flop_rate);
+    lpo_doc_row_measure(t, r->byte_rate);
     share_cell(t, r->mfu);
     share_cell(t, r->bandwidth_use);
-    lpo_row_text(t, r->held == LPO_HELD_UNKNOWN ? NULL : lpo_held_name(r->held));
-    lpo_row_text(t, r->evidence);
+    lpo_doc_row_text(t, r->held == LPO_HELD_UNKNOWN ? NULL : lpo_limits_bound_name(r->held));
+    lpo_doc_row_text(t, r->evidence);
 }
 
 /* Where each region stands under the roof: by what it needs, and by what ncu counted. */
@@ -160,9 +160,9 @@ static void add_roofline(struct lpo_doc *doc, const struct lpo_limits *l, const 
     f->x_title = "FLOP/B";
     f->y_title = "FLOP/s";
     if (ridge > 0) {
-        lpo_figure_point(f, "roof", "memory", ridge / 1000, l->peak / 1000);
-        lpo_figure_point(f, "roof", "ridge", ridge, l->peak);
-        lpo_figure_point(f, "roof", "compute", ridge * 100, l->peak);
+        lpo_doc_figure_point(f, "roof", "memory", ridge / 1000, l->peak / 1000);
+        lpo_doc_figure_point(f, "roof", "ridge", ridge, l->peak);
+        lpo_doc_figure_point(f, "roof", "compute", ridge * 100, l->peak);
     }
     for (size_t i = 0; i < rows->len && i < MOST_ROWS; i++) {
         const struct lpo_limit_row *r = &rows->at[i].row;
@@ -170,10 +170,10 @@ static void add_roofline(struct lpo_doc *doc, const struct lpo_limits *l, const 
         struct lpo_measure seen = over(r->counters.flops, r->counters.dram_bytes, 1);
         struct lpo_measure rate = over(r->counters.flops, r->busy_ns, 1e9);
 
-        if (lpo_known(x) && lpo_known(r->flop_rate) && r->flop_rate.value > 0)
-            lpo_figure_point(f, "needed", r->path, x.value, r->flop_rate.value);
-        if (lpo_known(seen) && lpo_known(rate) && rate.value > 0)
-            lpo_figure_point(f, "counted by ncu", r->path, seen.value, rate.value);
+        if (lpo_measure_known(x) && lpo_measure_known(r->flop_rate) && r->flop_rate.value > 0)
+            lpo_doc_figure_point(f, "needed", r->path, x.value, r->flop_rate.value);
+        if (lpo_measure_known(seen) && lpo_measure_known(rate) && rate.value > 0)
+            lpo_doc_figure_point(f, "counted by ncu", r->path, seen.value, rate.value);
     }
 }
 
@@ -184,26 +184,27 @@ static void add_bars(struct lpo_doc *doc, const folded_vec *rows)
 
     f->x_title = "region";
     f->y_title = "ms";
-    for (size_t i = 0; i < rows->len && i < 12 && lpo_known(rows->at[i].row.limit_ns); i++) {
+    for (size_t i = 0; i < rows->len && i < 12 && lpo_measure_known(rows->at[i].row.limit_ns);
+         i++) {
         const struct lpo_limit_row *r = &rows->at[i].row;
-        double idle = lpo_known(r->idle_ns) ? r->idle_ns.value : 0;
+        double idle = lpo_measure_known(r->idle_ns) ? r->idle_ns.value : 0;
         double limit = fmin(r->limit_ns.value, r->measured_ns.value);
 
-        lpo_figure_point(f, "at the limit", r->path, (double)i, limit / 1e6);
-        lpo_figure_point(f, "beyond the limit", r->path, (double)i,
-                         fmax(0, r->measured_ns.value - idle - limit) / 1e6);
-        lpo_figure_point(f, "idle", r->path, (double)i,
-                         fmin(idle, r->measured_ns.value - limit) / 1e6);
+        lpo_doc_figure_point(f, "at the limit", r->path, (double)i, limit / 1e6);
+        lpo_doc_figure_point(f, "beyond the limit", r->path, (double)i,
+                             fmax(0, r->measured_ns.value - idle - limit) / 1e6);
+        lpo_doc_figure_point(f, "idle", r->path, (double)i,
+                             fmin(idle, r->measured_ns.value - limit) / 1e6);
     }
 }
 
-void lpo_chapter_limits(struct lpo_doc *doc, const struct lpo_limits *l)
+void lpo_report_chapter_limits(struct lpo_doc *doc, const struct lpo_limits *l)
 {
     folded_vec rows = { 0 };
     struct lpo_table *t;
 
     lpo_doc_section(doc, "limits", "How far from the limit", 1);
-    lpo_limits_words(doc, l);
+    lpo_report_limits_words(doc, l);
     if (l->ranked == 0)
         return;
     fold(l, doc->arena, &rows);
@@ -231,7 +232,7 @@ static void write_row(struct lpo_json_writer *w, const char *key, const struct l
     lpo_jw_text(w, "means", r->means);
     lpo_jw_text(w, "need_from", r->stated ? "report.needs" : "model");
     lpo_jw_bool(w, "top", r->top);
-    lpo_jw_whole(w, "runs", r->runs > 0 ? lpo_computed(r->runs) : lpo_unknown());
+    lpo_jw_whole(w, "runs", r->runs > 0 ? lpo_measure_computed(r->runs) : lpo_measure_unknown());
     lpo_jw_text(w, "dtype", r->dtype);
     write_rate(w, "sheet_peak_flops", r->sheet_peak);
     lpo_jw_whole(w, "needed_flops", r->needed_flops);
@@ -248,12 +249,12 @@ static void write_row(struct lpo_json_writer *w, const char *key, const struct l
     lpo_jw_measure(w, "share", r->share);
     lpo_jw_whole(w, "counted_flops", r->counters.flops);
     lpo_jw_whole(w, "counted_dram_bytes", r->counters.dram_bytes);
-    lpo_jw_text(w, "held_by", r->held == LPO_HELD_UNKNOWN ? NULL : lpo_held_name(r->held));
+    lpo_jw_text(w, "held_by", r->held == LPO_HELD_UNKNOWN ? NULL : lpo_limits_bound_name(r->held));
     lpo_jw_text(w, "evidence", r->evidence);
     lpo_jw_end(w);
 }
 
-void lpo_attach_limits(struct lpo_doc *doc, const struct lpo_limits *l)
+void lpo_report_attach_limits(struct lpo_doc *doc, const struct lpo_limits *l)
 {
     LPO_STR out = { 0 };
     struct lpo_json_writer w = lpo_json_writer(&out, 0);

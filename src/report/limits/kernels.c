@@ -2,11 +2,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "region/cells.h"
 #include "analysis/analysis.h"
-#include "report/doc.h"
 #include "analysis/limits/counters.h"
 #include "analysis/limits/run.h"
+#include "region/cells.h"
+#include "report/doc/doc.h"
 #include "trace/names.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -22,8 +22,8 @@ struct kernel {
 
 typedef LPO_VEC(struct kernel) kernel_vec;
 
-static void add_cell(struct lpo_arena *arena, const struct lpo_work_cells *cells,
-                     const struct lpo_work_cell *c, uint32_t *index, kernel_vec *out)
+static void add_cell(struct lpo_arena *arena, const struct lpo_region_cells *cells,
+                     const struct lpo_region_cell *c, uint32_t *index, kernel_vec *out)
 {
     const struct lpo_trace *t = cells->tree->trace;
     const struct lpo_metric_sum *from = &cells->metric_sums.at[(size_t)c->metrics * t->metrics.len];
@@ -40,7 +40,7 @@ static void add_cell(struct lpo_arena *arena, const struct lpo_work_cells *cells
     k->ns += c->sum.ns;
     k->shares += c->sum.shares;
     for (size_t m = 0; m < t->metrics.len; m++)
-        lpo_metric_merge(t->metrics.at[m].combine, &k->sums[m], &from[m]);
+        lpo_region_metric_merge(t->metrics.at[m].combine, &k->sums[m], &from[m]);
 }
 
 static int dearest_first(const void *x, const void *y)
@@ -51,10 +51,10 @@ static int dearest_first(const void *x, const void *y)
                           : (a->name > b->name) - (a->name < b->name);
 }
 
-static void collect(struct lpo_arena *arena, const struct lpo_work_cells *cells, kernel_vec *out)
+static void collect(struct lpo_arena *arena, const struct lpo_region_cells *cells, kernel_vec *out)
 {
     const struct lpo_trace *t = cells->tree->trace;
-    size_t names = lpo_names_count(t->names);
+    size_t names = lpo_trace_names_count(t->names);
     uint32_t *index = lpo_arena_array(arena, names + 1, sizeof *index);
 
     for (size_t i = 0; t->metrics.len && i < cells->cells.len; i++)
@@ -62,7 +62,7 @@ static void collect(struct lpo_arena *arena, const struct lpo_work_cells *cells,
             cells->cells.at[i].name < names)
             add_cell(arena, cells, &cells->cells.at[i], index, out);
     for (size_t i = 0; i < out->len; i++)
-        out->at[i].counters = lpo_counters_of(t, out->at[i].sums);
+        out->at[i].counters = lpo_limits_counters_of(t, out->at[i].sums);
     if (out->len)
         qsort(out->at, out->len, sizeof *out->at, dearest_first);
 }
@@ -85,35 +85,38 @@ static struct lpo_measure share_of_roof(const struct lpo_limits *l, const struct
 {
     double flops = k->counters.flops.value, bytes = k->counters.dram_bytes.value, least;
 
-    if (!lpo_known(k->counters.flops) || !lpo_known(k->counters.dram_bytes) || k->ns <= 0 ||
-        l->peak <= 0 || l->bandwidth <= 0)
-        return lpo_unknown();
+    if (!lpo_measure_known(k->counters.flops) || !lpo_measure_known(k->counters.dram_bytes) ||
+        k->ns <= 0 || l->peak <= 0 || l->bandwidth <= 0)
+        return lpo_measure_unknown();
     least = fmax(flops / l->peak, bytes / l->bandwidth);
-    return lpo_estimated(100 * least * 1e9 / (double)k->ns);
+    return lpo_measure_estimated(100 * least * 1e9 / (double)k->ns);
 }
 
 static void add_row(struct lpo_table *t, const struct lpo_limits *l, const struct lpo_trace *trace,
                     const struct kernel *k)
 {
     const struct lpo_counters *c = &k->counters;
-    bool both = lpo_known(c->flops) && lpo_known(c->dram_bytes) && c->dram_bytes.value > 0;
+    bool both =
+        lpo_measure_known(c->flops) && lpo_measure_known(c->dram_bytes) && c->dram_bytes.value > 0;
 
-    lpo_row_text(t, lpo_trace_text(trace, k->name));
-    lpo_row_count(t, k->launches);
-    lpo_row_measure(t, k->shares ? lpo_estimated((double)k->ns) : lpo_measured((double)k->ns));
-    lpo_row_measure(t, c->flops);
-    lpo_row_measure(t, c->dram_bytes);
-    lpo_row_measure(t, both ? lpo_estimated(c->flops.value / c->dram_bytes.value) : lpo_unknown());
-    lpo_row_measure(t, lpo_known(c->flops) && k->ns > 0
-                           ? lpo_estimated(c->flops.value / ((double)k->ns / 1e9))
-                           : lpo_unknown());
-    lpo_row_measure(t, share_of_roof(l, k));
-    lpo_row_measure(t, c->sm_percent);
-    lpo_row_measure(t, c->dram_percent);
+    lpo_doc_row_text(t, lpo_trace_text(trace, k->name));
+    lpo_doc_row_count(t, k->launches);
+    lpo_doc_row_measure(t, k->shares ? lpo_measure_estimated((double)k->ns)
+                                     : lpo_measure_measured((double)k->ns));
+    lpo_doc_row_measure(t, c->flops);
+    lpo_doc_row_measure(t, c->dram_bytes);
+    lpo_doc_row_measure(t, both ? lpo_measure_estimated(c->flops.value / c->dram_bytes.value)
+                                : lpo_measure_unknown());
+    lpo_doc_row_measure(t, lpo_measure_known(c->flops) && k->ns > 0
+                               ? lpo_measure_estimated(c->flops.value / ((double)k->ns / 1e9))
+                               : lpo_measure_unknown());
+    lpo_doc_row_measure(t, share_of_roof(l, k));
+    lpo_doc_row_measure(t, c->sm_percent);
+    lpo_doc_row_measure(t, c->dram_percent);
 }
 
-void lpo_chapter_kernel_roofline(struct lpo_doc *doc, const struct lpo_limits *l,
-                                 const struct lpo_analysis *analysis, size_t most)
+void lpo_report_chapter_kernel_roofline(struct lpo_doc *doc, const struct lpo_limits *l,
+                                        const struct lpo_analysis *analysis, size_t most)
 {
     LPO_AUTO(lpo_arena) arena = lpo_arena_create();
     const struct lpo_trace *trace = analysis->trace;

@@ -1,8 +1,8 @@
 /* What the chapter on limits says before its tables, and the summary about it. */
 #include <string.h>
 
-#include "report/doc.h"
 #include "analysis/limits/run.h"
+#include "report/doc/doc.h"
 #include "util/str.h"
 #include "util/units.h"
 
@@ -55,26 +55,26 @@ static void add_whole(struct lpo_doc *doc, const struct lpo_limits *l)
     const struct lpo_limit_row *m = &l->model;
     LPO_STR s = { 0 };
 
-    if (!lpo_known(m->share))
+    if (!lpo_measure_known(m->share))
         return;
     lpo_str_addf(&s, "%s as a whole runs at ",
                  m->stated ? "What is stated in report.needs" : "The model");
-    lpo_add_percent(&s, 100 * m->share.value);
+    lpo_units_add_percent(&s, 100 * m->share.value);
     lpo_str_add(&s, " of its roof");
-    if (lpo_known(m->mfu)) {
+    if (lpo_measure_known(m->mfu)) {
         lpo_str_add(&s, ", with an MFU of ");
         add_mfu(&s, 100 * m->mfu.value);
     }
-    if (lpo_known(m->bandwidth_use)) {
-        lpo_str_add(&s, lpo_known(m->mfu) ? " and " : ", with ");
-        lpo_add_percent(&s, 100 * m->bandwidth_use.value);
+    if (lpo_measure_known(m->bandwidth_use)) {
+        lpo_str_add(&s, lpo_measure_known(m->mfu) ? " and " : ", with ");
+        lpo_units_add_percent(&s, 100 * m->bandwidth_use.value);
         lpo_str_add(&s, " of the bandwidth");
     }
     lpo_doc_paragraph(doc, "%s: %.4g of %.4g ms could be won.", lpo_str_text(&s),
                       m->won_ns.value / 1e6, m->measured_ns.value / 1e6);
 }
 
-void lpo_limits_words(struct lpo_doc *doc, const struct lpo_limits *l)
+void lpo_report_limits_words(struct lpo_doc *doc, const struct lpo_limits *l)
 {
     lpo_doc_paragraph(
         doc,
@@ -90,14 +90,14 @@ void lpo_limits_words(struct lpo_doc *doc, const struct lpo_limits *l)
         lpo_doc_note(doc, LPO_NOTE_INFO, "%s", l->notes.at[i]);
 }
 
-void lpo_limits_in_words(struct lpo_doc *doc, const struct lpo_limits *l)
+void lpo_report_limits_in_words(struct lpo_doc *doc, const struct lpo_limits *l)
 {
     const struct lpo_limit_row *m = &l->model, *worst = NULL;
     LPO_STR share = { 0 };
 
-    if (!lpo_known(m->share))
+    if (!lpo_measure_known(m->share))
         return;
-    lpo_add_percent(&share, 100 * m->share.value);
+    lpo_units_add_percent(&share, 100 * m->share.value);
     lpo_doc_section(doc, "limits", "How far from what the hardware allows", 1);
     lpo_doc_paragraph(doc,
                       "Measured against %s, %s could take %.3g ms instead of "
@@ -110,6 +110,6 @@ void lpo_limits_in_words(struct lpo_doc *doc, const struct lpo_limits *l)
             worst = &l->rows.at[l->by_won[i]];
     if (worst && worst->evidence)
         lpo_doc_paragraph(doc, "Most of it could be won in \"%s\" (%.4g ms), held back by %s: %s.",
-                          worst->path, worst->won_ns.value / 1e6, lpo_held_name(worst->held),
-                          worst->evidence);
+                          worst->path, worst->won_ns.value / 1e6,
+                          lpo_limits_bound_name(worst->held), worst->evidence);
 }

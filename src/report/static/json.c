@@ -19,7 +19,7 @@ static void seconds_or_null(struct lpo_json_writer *w, const char *key, double s
 
 static void write_bytes(struct lpo_json_writer *w, const char *key, double bytes)
 {
-    lpo_jw_whole(w, key, lpo_computed(bytes));
+    lpo_jw_whole(w, key, lpo_measure_computed(bytes));
 }
 
 /* Each part is rounded to whole bytes, and the sum is that of the parts as they are printed. */
@@ -45,12 +45,12 @@ static void write_kinds(struct lpo_json_writer *w, const struct lpo_sums *s)
     lpo_jw_object(w, "flops_by_kind");
     for (int k = 0; k < LPO_OP_KINDS; k++)
         if (s->by_kind[k])
-            lpo_jw_uint(w, lpo_op_kind_name((enum lpo_op_kind)k), s->by_kind[k]);
+            lpo_jw_uint(w, lpo_model_op_kind_name((enum lpo_op_kind)k), s->by_kind[k]);
     lpo_jw_end(w);
     lpo_jw_object(w, "by_op");
     for (int k = LPO_ATEN_NONE + 1; k < LPO_ATENS; k++)
         if (s->by_aten[k])
-            lpo_jw_uint(w, lpo_aten_name((enum lpo_aten)k), s->by_aten[k]);
+            lpo_jw_uint(w, lpo_model_aten_name((enum lpo_aten)k), s->by_aten[k]);
     lpo_jw_end(w);
 }
 
@@ -65,7 +65,7 @@ static void write_rate(struct lpo_json_writer *w, const struct lpo_phase_result 
     lpo_jw_real(w, key, s->seconds > 0 ? things / (s->seconds + comm_seconds) : NAN);
 }
 
-static void write_rank(struct lpo_json_writer *w, const struct lpo_needs *n,
+static void write_rank(struct lpo_json_writer *w, const struct lpo_model_needs *n,
                        enum lpo_phase_kind kind)
 {
     const struct lpo_phase_result *p = &n->phase[kind];
@@ -76,7 +76,8 @@ static void write_rank(struct lpo_json_writer *w, const struct lpo_needs *n,
     lpo_jw_object(w, "rank");
     lpo_jw_text(w, "scope", "rank");
     write_sums(w, &p->rank);
-    lpo_jw_whole(w, "comm_bytes", p->comm_bytes > 0 ? lpo_computed(p->comm_bytes) : lpo_unknown());
+    lpo_jw_whole(w, "comm_bytes",
+                 p->comm_bytes > 0 ? lpo_measure_computed(p->comm_bytes) : lpo_measure_unknown());
     seconds_or_null(w, "comm_seconds", p->comm_seconds);
     seconds_or_null(w, "step_seconds", step);
     write_rate(w, p, kind, &p->rank, p->comm_seconds);
@@ -86,14 +87,14 @@ static void write_rank(struct lpo_json_writer *w, const struct lpo_needs *n,
 static void write_phase(struct lpo_json_writer *w, const struct lpo_static_report *r,
                         enum lpo_phase_kind kind)
 {
-    const struct lpo_needs *n = r->needs;
+    const struct lpo_model_needs *n = r->needs;
     const struct lpo_phase_result *p = &n->phase[kind];
 
     if (!p->present) {
-        lpo_jw_null(w, lpo_phase_name(kind));
+        lpo_jw_null(w, lpo_model_phase_name(kind));
         return;
     }
-    lpo_jw_object(w, lpo_phase_name(kind));
+    lpo_jw_object(w, lpo_model_phase_name(kind));
     lpo_jw_text(w, "scope", "model");
     if (kind == LPO_PREFILL)
         lpo_jw_uint(w, "tokens", p->phase.tokens);
@@ -118,7 +119,7 @@ static void write_phase(struct lpo_json_writer *w, const struct lpo_static_repor
     lpo_jw_end(w);
 }
 
-static void write_choices(struct lpo_json_writer *w, const struct lpo_needs *n)
+static void write_choices(struct lpo_json_writer *w, const struct lpo_model_needs *n)
 {
     const struct lpo_needs_options *o = &n->options;
     bool framework = o->counting == LPO_COUNT_FRAMEWORK;
@@ -142,9 +143,9 @@ static void write_choices(struct lpo_json_writer *w, const struct lpo_needs *n)
     lpo_jw_end(w);
 }
 
-static void write_cache(struct lpo_json_writer *w, const struct lpo_needs *n)
+static void write_cache(struct lpo_json_writer *w, const struct lpo_model_needs *n)
 {
-    const struct lpo_memory *m = &n->memory;
+    const struct lpo_model_memory *m = &n->memory;
 
     lpo_jw_object(w, "kv_cache");
     lpo_jw_text(w, "scope", "model");
@@ -162,9 +163,9 @@ static void write_cache(struct lpo_json_writer *w, const struct lpo_needs *n)
     lpo_jw_end(w);
 }
 
-static void write_memory(struct lpo_json_writer *w, const struct lpo_needs *n)
+static void write_memory(struct lpo_json_writer *w, const struct lpo_model_needs *n)
 {
-    const struct lpo_memory *m = &n->memory;
+    const struct lpo_model_memory *m = &n->memory;
     bool known = n->options.hardware && n->options.hardware->memory > 0;
 
     lpo_jw_object(w, "memory");
@@ -181,7 +182,7 @@ static void write_memory(struct lpo_json_writer *w, const struct lpo_needs *n)
     lpo_jw_end(w);
 }
 
-static void write_hardware(struct lpo_json_writer *w, const struct lpo_needs *n)
+static void write_hardware(struct lpo_json_writer *w, const struct lpo_model_needs *n)
 {
     const struct lpo_hardware *hw = n->options.hardware;
 
@@ -193,22 +194,23 @@ static void write_hardware(struct lpo_json_writer *w, const struct lpo_needs *n)
     lpo_jw_text(w, "name", hw->name);
     lpo_jw_text(w, "label", hw->label);
     lpo_jw_text(w, "source", hw->source);
-    lpo_jw_real(w, "peak_flops", lpo_hardware_peak(hw, n->options.dtype, NULL));
+    lpo_jw_real(w, "peak_flops", lpo_gpu_hardware_peak(hw, n->options.dtype, NULL));
     lpo_jw_real(w, "sheet_peak_flops",
-                lpo_hardware_peak(lpo_hardware_sheet(hw), n->options.dtype, NULL));
+                lpo_gpu_hardware_peak(lpo_gpu_hardware_sheet(hw), n->options.dtype, NULL));
     lpo_jw_text(w, "peak_dtype", lpo_dtype_name(n->compute_dtype));
     lpo_jw_real(w, "bandwidth", hw->bandwidth);
-    lpo_jw_whole(w, "memory", hw->memory > 0 ? lpo_computed(hw->memory) : lpo_unknown());
-    lpo_jw_real(w, "ridge", lpo_hardware_ridge(hw, n->options.dtype));
+    lpo_jw_whole(w, "memory",
+                 hw->memory > 0 ? lpo_measure_computed(hw->memory) : lpo_measure_unknown());
+    lpo_jw_real(w, "ridge", lpo_gpu_hardware_ridge(hw, n->options.dtype));
     lpo_jw_end(w);
 }
 
-static void write_modules(struct lpo_json_writer *w, const struct lpo_needs *n)
+static void write_modules(struct lpo_json_writer *w, const struct lpo_model_needs *n)
 {
     LPO_AUTO(lpo_arena) arena = lpo_arena_create();
     lpo_module_vec rows = { 0 };
 
-    lpo_modules_list(arena, n, &rows);
+    lpo_model_modules_list(arena, n, &rows);
     lpo_jw_array(w, "modules");
     for (size_t i = 0; i < rows.len; i++) {
         const struct lpo_module *m = &rows.at[i];
@@ -218,13 +220,13 @@ static void write_modules(struct lpo_json_writer *w, const struct lpo_needs *n)
         lpo_jw_text(w, "part", n->model->parts[m->at.part]);
         if (m->at.layer >= 0)
             lpo_jw_int(w, "layer", m->at.layer);
-        lpo_jw_text(w, "block", lpo_block_name(m->at.block));
+        lpo_jw_text(w, "block", lpo_model_block_name(m->at.block));
         lpo_jw_uint(w, "parameters", m->params);
         lpo_jw_uint(w, "active_parameters", m->active_params);
         for (int k = 0; k < LPO_PHASES; k++) {
-            if (lpo_sums_bytes(&m->sums[k]) <= 0 && m->sums[k].flops == 0)
+            if (lpo_model_sums_bytes(&m->sums[k]) <= 0 && m->sums[k].flops == 0)
                 continue;
-            lpo_jw_object(w, lpo_phase_name((enum lpo_phase_kind)k));
+            lpo_jw_object(w, lpo_model_phase_name((enum lpo_phase_kind)k));
             write_sums(w, &m->sums[k]);
             if (n->options.tp > 1) {
                 lpo_jw_object(w, "rank");
@@ -305,7 +307,7 @@ static void write_notes(struct lpo_json_writer *w, const struct lpo_static_repor
 
 void lpo_static_json(const struct lpo_static_report *r, struct lpo_str *out)
 {
-    const struct lpo_needs *n = r->needs;
+    const struct lpo_model_needs *n = r->needs;
     struct lpo_json_writer w = lpo_json_writer(out, 2);
 
     lpo_jw_object(&w, NULL);

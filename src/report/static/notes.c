@@ -16,10 +16,10 @@ static void heads_note(struct lpo_str *out, const char *what, uint64_t heads, ui
                      "%" PRIu64 " %s do not divide by %" PRIu64
                      " ranks, which most engines refuse: figures of a rank are those of the "
                      "busiest, with %" PRIu64 " of them\n",
-                     heads, what, tp, lpo_rank_pieces(heads, tp));
+                     heads, what, tp, lpo_model_rank_pieces(heads, tp));
 }
 
-static void cache_note(struct lpo_str *out, const struct lpo_decoder *d, uint64_t tp)
+static void cache_note(struct lpo_str *out, const struct lpo_model_decoder *d, uint64_t tp)
 {
     if (d->kv_rank)
         lpo_str_addf(
@@ -34,7 +34,7 @@ static void cache_note(struct lpo_str *out, const struct lpo_decoder *d, uint64_
                      d->kv_heads, tp);
 }
 
-static void tp_notes(const struct lpo_needs *n, uint64_t tp, struct lpo_str *out)
+static void tp_notes(const struct lpo_model_needs *n, uint64_t tp, struct lpo_str *out)
 {
     const struct lpo_model *m = n->model;
     const struct lpo_hardware *hw = n->options.hardware;
@@ -70,7 +70,7 @@ static void rank_notes(const struct lpo_static_report *r, struct lpo_str *out)
 
 void lpo_static_notes(const struct lpo_static_report *r, struct lpo_str *out)
 {
-    const struct lpo_needs *n = r->needs;
+    const struct lpo_model_needs *n = r->needs;
     const struct lpo_model_files *f = r->files;
     const struct lpo_needs_options *o = &n->options;
 

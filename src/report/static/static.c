@@ -7,17 +7,17 @@
 #include "model/modules.h"
 #include "model/needs.h"
 #include "model/read.h"
-#include "report/doc.h"
+#include "report/doc/doc.h"
 #include "util/arena.h"
 #include "util/str.h"
 
 static struct lpo_measure known(double v)
 {
-    return v > 0 ? lpo_computed(v) : lpo_unknown();
+    return v > 0 ? lpo_measure_computed(v) : lpo_measure_unknown();
 }
 
 /* "Needed", or whose need it is: "Needed by one of 2 ranks". Kept by the document. */
-static const char *titled(struct lpo_doc *doc, const struct lpo_needs *n, const char *alone,
+static const char *titled(struct lpo_doc *doc, const struct lpo_model_needs *n, const char *alone,
                           const char *before, const char *after)
 {
     LPO_STR title = { 0 };
@@ -30,12 +30,12 @@ static const char *titled(struct lpo_doc *doc, const struct lpo_needs *n, const 
 
 static struct lpo_measure ns_of(double seconds)
 {
-    return seconds > 0 ? lpo_estimated(seconds * 1e9) : lpo_unknown();
+    return seconds > 0 ? lpo_measure_estimated(seconds * 1e9) : lpo_measure_unknown();
 }
 
 static void add_facts(struct lpo_doc *doc, const struct lpo_static_report *r)
 {
-    const struct lpo_needs *n = r->needs;
+    const struct lpo_model_needs *n = r->needs;
     const struct lpo_hardware *hw = n->options.hardware;
 
     lpo_doc_fact_text(doc, "model", "Model", r->path);
@@ -51,7 +51,7 @@ static void add_facts(struct lpo_doc *doc, const struct lpo_static_report *r)
         lpo_doc_fact_text(doc, "hardware", "Hardware", hw->label);
 }
 
-static void add_choices(struct lpo_doc *doc, const struct lpo_needs *n)
+static void add_choices(struct lpo_doc *doc, const struct lpo_model_needs *n)
 {
     const struct lpo_needs_options *o = &n->options;
     bool framework = o->counting == LPO_COUNT_FRAMEWORK;
@@ -112,7 +112,7 @@ const char *lpo_static_bound(const struct lpo_sums *s, double comm_seconds)
     return s->compute_seconds > s->memory_seconds ? "compute" : "memory";
 }
 
-static void add_phases(struct lpo_doc *doc, const struct lpo_needs *n)
+static void add_phases(struct lpo_doc *doc, const struct lpo_model_needs *n)
 {
     bool comm = n->phase[LPO_PREFILL].comm_seconds > 0;
     struct lpo_table *t = lpo_doc_table(
@@ -123,22 +123,23 @@ static void add_phases(struct lpo_doc *doc, const struct lpo_needs *n)
     for (int k = 0; k < LPO_PHASES; k++) {
         const struct lpo_phase_result *p = &n->phase[k];
         const struct lpo_sums *s = &p->rank;
-        double bytes = lpo_sums_bytes(s);
+        double bytes = lpo_model_sums_bytes(s);
         double least = least_seconds(p);
         char label[64];
 
         if (!p->present)
             continue;
         phase_label(p, k, label, sizeof label);
-        lpo_row_text(t, label);
-        lpo_row_measure(t, lpo_computed((double)s->flops));
-        lpo_row_bytes(t, bytes);
-        lpo_row_measure(t, bytes > 0 ? lpo_computed((double)s->flops / bytes) : lpo_unknown());
-        lpo_row_measure(t, ns_of(least));
-        lpo_row_text(t, lpo_static_bound(s, p->comm_seconds));
-        lpo_row_measure(
-            t, least > 0 ? lpo_estimated((double)p->phase.batch * (double)p->phase.tokens / least)
-                         : lpo_unknown());
+        lpo_doc_row_text(t, label);
+        lpo_doc_row_measure(t, lpo_measure_computed((double)s->flops));
+        lpo_doc_row_bytes(t, bytes);
+        lpo_doc_row_measure(t, bytes > 0 ? lpo_measure_computed((double)s->flops / bytes)
+                                         : lpo_measure_unknown());
+        lpo_doc_row_measure(t, ns_of(least));
+        lpo_doc_row_text(t, lpo_static_bound(s, p->comm_seconds));
+        lpo_doc_row_measure(t, least > 0 ? lpo_measure_estimated((double)p->phase.batch *
+                                                                 (double)p->phase.tokens / least)
+                                         : lpo_measure_unknown());
     }
 }
 
@@ -149,7 +150,7 @@ static const struct lpo_column kind_columns[] = {
     { "vision", "Vision", LPO_CELL_MEASURE, "FLOP" },
 };
 
-static void add_kinds(struct lpo_doc *doc, const struct lpo_needs *n)
+static void add_kinds(struct lpo_doc *doc, const struct lpo_model_needs *n)
 {
     struct lpo_table *t = lpo_doc_table(
         doc, "kinds", titled(doc, n, "FLOPs by kind", "FLOPs by kind,", ""), kind_columns, 4);
@@ -161,11 +162,11 @@ static void add_kinds(struct lpo_doc *doc, const struct lpo_needs *n)
             any |= n->phase[p].rank.by_kind[k];
         if (!any)
             continue;
-        lpo_row_text(t, lpo_op_kind_name((enum lpo_op_kind)k));
+        lpo_doc_row_text(t, lpo_model_op_kind_name((enum lpo_op_kind)k));
         for (int p = 0; p < LPO_PHASES; p++)
-            lpo_row_measure(t, n->phase[p].present
-                                   ? lpo_computed((double)n->phase[p].rank.by_kind[k])
-                                   : lpo_unknown());
+            lpo_doc_row_measure(t, n->phase[p].present
+                                       ? lpo_measure_computed((double)n->phase[p].rank.by_kind[k])
+                                       : lpo_measure_unknown());
     }
 }
 
@@ -174,9 +175,9 @@ static const struct lpo_column memory_columns[] = {
     { "bytes", "Bytes", LPO_CELL_BYTES, NULL },
 };
 
-static void add_memory(struct lpo_doc *doc, const struct lpo_needs *n)
+static void add_memory(struct lpo_doc *doc, const struct lpo_model_needs *n)
 {
-    const struct lpo_memory *m = &n->memory;
+    const struct lpo_model_memory *m = &n->memory;
     const struct {
         const char *what;
         double bytes;
@@ -189,8 +190,8 @@ static void add_memory(struct lpo_doc *doc, const struct lpo_needs *n)
         memory_columns, 2);
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        lpo_row_text(t, rows[i].what);
-        lpo_row_bytes(t, rows[i].bytes);
+        lpo_doc_row_text(t, rows[i].what);
+        lpo_doc_row_bytes(t, rows[i].bytes);
     }
     if (n->options.hardware && n->options.hardware->memory > 0) {
         lpo_doc_fact_text(doc, "fits", "Fits", m->fits ? "yes" : "no");
@@ -218,25 +219,26 @@ static bool same_shape(const struct lpo_module *x, const struct lpo_module *y)
            x->sums[2].flops == y->sums[2].flops;
 }
 
-static void module_row(struct lpo_table *t, const struct lpo_needs *n, const struct lpo_module *m,
-                       int layers, int last)
+static void module_row(struct lpo_table *t, const struct lpo_model_needs *n,
+                       const struct lpo_module *m, int layers, int last)
 {
-    const char *part = n->model->parts[m->at.part], *block = lpo_block_name(m->at.block);
+    const char *part = n->model->parts[m->at.part], *block = lpo_model_block_name(m->at.block);
 
     if (layers > 1)
-        lpo_row_textf(t, "%s/layer%d…%d/%s (%d)", part, m->at.layer, last, block, layers);
+        lpo_doc_row_textf(t, "%s/layer%d…%d/%s (%d)", part, m->at.layer, last, block, layers);
     else
-        lpo_row_text(t, m->name);
-    lpo_row_count(t, m->params * (uint64_t)layers);
+        lpo_doc_row_text(t, m->name);
+    lpo_doc_row_count(t, m->params * (uint64_t)layers);
     for (int k = 0; k < LPO_PHASES; k++) {
         const struct lpo_sums *s = &m->rank[k];
 
-        lpo_row_measure(t, s->flops ? lpo_computed((double)s->flops * layers) : lpo_unknown());
-        lpo_row_measure(t, ns_of(s->seconds * layers));
+        lpo_doc_row_measure(t, s->flops ? lpo_measure_computed((double)s->flops * layers)
+                                        : lpo_measure_unknown());
+        lpo_doc_row_measure(t, ns_of(s->seconds * layers));
     }
 }
 
-static void add_modules(struct lpo_doc *doc, const struct lpo_needs *n)
+static void add_modules(struct lpo_doc *doc, const struct lpo_model_needs *n)
 {
     LPO_AUTO(lpo_arena) arena = lpo_arena_create();
     struct lpo_table *t =
@@ -247,7 +249,7 @@ static void add_modules(struct lpo_doc *doc, const struct lpo_needs *n)
     lpo_module_vec rows = { 0 };
     bool *done;
 
-    lpo_modules_list(arena, n, &rows);
+    lpo_model_modules_list(arena, n, &rows);
     done = lpo_arena_array(arena, rows.len + 1, sizeof *done);
     for (size_t i = 0; i < rows.len; i++) {
         int layers = 1, last = rows.at[i].at.layer;
@@ -278,7 +280,7 @@ static const struct lpo_column sweep_columns[] = {
     { "fits", "Fits", LPO_CELL_TEXT, NULL },
 };
 
-struct lpo_sweep_row lpo_static_sweep_row(const struct lpo_needs *n)
+struct lpo_sweep_row lpo_static_sweep_row(const struct lpo_model_needs *n)
 {
     const struct lpo_phase_result *p = n->phase;
     bool known_memory = n->options.hardware && n->options.hardware->memory > 0;
@@ -317,17 +319,17 @@ static void add_sweep(struct lpo_doc *doc, const struct lpo_static_report *r)
     for (size_t i = 0; i < r->sweeps; i++) {
         const struct lpo_sweep_row *s = &r->sweep[i];
 
-        lpo_row_count(t, s->seq);
-        lpo_row_count(t, s->context);
-        lpo_row_count(t, s->batch);
-        lpo_row_count(t, s->tp);
-        lpo_row_measure(t, known((double)s->rank_flops[LPO_PREFILL]));
-        lpo_row_measure(t, ns_of(s->prefill_s));
-        lpo_row_measure(t, known((double)s->rank_flops[LPO_DECODE]));
-        lpo_row_measure(t, ns_of(s->decode_s));
-        lpo_row_measure(t, known((double)s->rank_flops[LPO_IMAGE]));
-        lpo_row_bytes(t, s->peak_bytes);
-        lpo_row_text(t, s->fits < 0 ? NULL : s->fits ? "yes" : "no");
+        lpo_doc_row_count(t, s->seq);
+        lpo_doc_row_count(t, s->context);
+        lpo_doc_row_count(t, s->batch);
+        lpo_doc_row_count(t, s->tp);
+        lpo_doc_row_measure(t, known((double)s->rank_flops[LPO_PREFILL]));
+        lpo_doc_row_measure(t, ns_of(s->prefill_s));
+        lpo_doc_row_measure(t, known((double)s->rank_flops[LPO_DECODE]));
+        lpo_doc_row_measure(t, ns_of(s->decode_s));
+        lpo_doc_row_measure(t, known((double)s->rank_flops[LPO_IMAGE]));
+        lpo_doc_row_bytes(t, s->peak_bytes);
+        lpo_doc_row_text(t, s->fits < 0 ? NULL : s->fits ? "yes" : "no");
     }
 }
 

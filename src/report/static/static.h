@@ -13,7 +13,7 @@ struct lpo_doc;
 struct lpo_err;
 struct lpo_json_writer;
 struct lpo_model_files;
-struct lpo_needs;
+struct lpo_model_needs;
 struct lpo_str;
 struct lpo_sums;
 
@@ -29,13 +29,13 @@ struct lpo_sweep_row {
 
 struct lpo_static_report {
     const char *path; /* as the user gave it */
-    const struct lpo_needs *needs;
+    const struct lpo_model_needs *needs;
     const struct lpo_model_files *files; /* NULL: only a config */
     const struct lpo_sweep_row *sweep;
     size_t sweeps;
 };
 
-struct lpo_sweep_row lpo_static_sweep_row(const struct lpo_needs *needs);
+struct lpo_sweep_row lpo_static_sweep_row(const struct lpo_model_needs *needs);
 
 /* "compute", "memory", or "communication" where that takes longer than both; NULL without
  * hardware. */
@@ -47,8 +47,8 @@ struct lpo_doc *lpo_static_doc(const struct lpo_static_report *r);
 void lpo_static_json(const struct lpo_static_report *r, struct lpo_str *out);
 
 /* static_compute.json and static_compute.md into `dir`, which is made. */
-int lpo_static_write(struct lpo_arena *a, const char *dir, const struct lpo_static_report *r,
-                     struct lpo_err *err);
+int lpo_writer_static_write(struct lpo_arena *a, const char *dir, const struct lpo_static_report *r,
+                            struct lpo_err *err);
 
 /* What a reader must know before believing the numbers: appended as text, one note a line. */
 void lpo_static_notes(const struct lpo_static_report *r, struct lpo_str *out);

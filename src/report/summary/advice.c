@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/wall/preparation.h"
 #include "region/fold.h"
 #include "region/scope.h"
 #include "region/top.h"
-#include "report/doc.h"
+#include "report/doc/doc.h"
 #include "report/summary/summary.h"
-#include "analysis/wall/preparation.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 
@@ -20,7 +20,7 @@ struct idea {
 };
 
 struct ideas {
-    struct lpo_story *story;
+    struct lpo_summary_facts *story;
     struct idea at[MOST_IDEAS];
     size_t len;
 };
@@ -41,9 +41,9 @@ static int by_ns(const void *a, const void *b)
 }
 
 /* Time of a region by itself. */
-static int64_t own_ns(const struct lpo_story *t, const struct lpo_fold_row *r)
+static int64_t own_ns(const struct lpo_summary_facts *t, const struct lpo_fold_row *r)
 {
-    if (!lpo_story_counts(t, r))
+    if (!lpo_summary_counts(t, r))
         return 0;
     return t->gpu ? r->sum.self.ns : r->sum.host_self_ns;
 }
@@ -51,7 +51,7 @@ static int64_t own_ns(const struct lpo_story *t, const struct lpo_fold_row *r)
 /* The dearest regions by themselves: one beside the GPU's own troubles, else three. */
 static void idea_regions(struct ideas *ideas)
 {
-    struct lpo_story *t = ideas->story;
+    struct lpo_summary_facts *t = ideas->story;
     int64_t under = INT64_MAX;
 
     for (int k = 0; k < (t->gpu ? 1 : LPO_STORY_WORST); k++) {
@@ -73,21 +73,21 @@ static void idea_regions(struct ideas *ideas)
              lpo_arena_printf(t->doc->arena,
                               "Look at \"%s\", which takes %s by itself%s. Making it a quarter "
                               "faster would save %s.",
-                              best->path, lpo_story_duration(t, best_ns),
+                              best->path, lpo_summary_duration(t, best_ns),
                               k ? "" : ", more than any other part",
-                              lpo_story_duration(t, best_ns / 4)));
+                              lpo_summary_duration(t, best_ns / 4)));
     }
 }
 
 static void idea_kernel(struct ideas *ideas)
 {
-    struct lpo_story *t = ideas->story;
+    struct lpo_summary_facts *t = ideas->story;
     lpo_top_rows rows = { 0 };
 
-    lpo_top(&t->waited->cells, LPO_KERNEL, &rows);
+    lpo_region_top(&t->waited->cells, LPO_KERNEL, &rows);
     if (rows.len && rows.at[0].sum.ns > 0) {
         size_t len;
-        const char *function = lpo_kernel_function(
+        const char *function = lpo_region_kernel_function(
             lpo_trace_text(t->waited->cells.tree->trace, rows.at[0].name), &len);
 
         idea(ideas, rows.at[0].sum.ns / 4,
@@ -95,15 +95,15 @@ static void idea_kernel(struct ideas *ideas)
                               "Measure the dearest single GPU job, \"%.*s\" (%s of the work), in "
                               "depth: lpo top and lpo kernels. A quarter off it would save %s.",
                               (int)(len < 120 ? len : 120), function,
-                              lpo_story_percent(t, rows.at[0].sum.ns, t->kernel_ns),
-                              lpo_story_duration(t, rows.at[0].sum.ns / 4)));
+                              lpo_summary_percent(t, rows.at[0].sum.ns, t->kernel_ns),
+                              lpo_summary_duration(t, rows.at[0].sum.ns / 4)));
     }
     lpo_vec_free(&rows);
 }
 
 static void gather(struct ideas *ideas)
 {
-    struct lpo_story *t = ideas->story;
+    struct lpo_summary_facts *t = ideas->story;
     int64_t host = t->gaps.by[LPO_GAP_HOST].ns, idle = t->span_ns - t->busy_ns;
     int64_t small = t->class_ns[LPO_CLASS_ELEMENTWISE] + t->class_ns[LPO_CLASS_COPY] +
                     t->class_ns[LPO_CLASS_NORM];
@@ -116,26 +116,26 @@ static void gather(struct ideas *ideas)
              lpo_arena_printf(t->doc->arena,
                               "Hand the GPU its jobs earlier or in bundles (CUDA graphs, "
                               "torch.compile, larger batches): up to %s of waiting can go.",
-                              lpo_story_duration(t, host)));
+                              lpo_summary_duration(t, host)));
     if (t->exposed_ns * 50 > t->span_ns)
         idea(ideas, t->exposed_ns,
              lpo_arena_printf(t->doc->arena,
                               "Let talking to other GPUs overlap with computing: up to %s can be "
                               "hidden.",
-                              lpo_story_duration(t, t->exposed_ns)));
+                              lpo_summary_duration(t, t->exposed_ns)));
     if (t->copy_ns * 20 > t->busy_ns)
         idea(ideas, t->copy_ns,
              lpo_arena_printf(t->doc->arena,
                               "Copy less, or copy while computing (pinned memory, other streams): "
                               "up to %s.",
-                              lpo_story_duration(t, t->copy_ns)));
+                              lpo_summary_duration(t, t->copy_ns)));
     if (small * 5 > t->kernel_ns)
         idea(ideas, small / 2,
              lpo_arena_printf(t->doc->arena,
                               "Melt small steps together (operator fusion, torch.compile): they "
                               "take %s of the work; half of it, %s, is a usual win.",
-                              lpo_story_percent(t, small, t->kernel_ns),
-                              lpo_story_duration(t, small / 2)));
+                              lpo_summary_percent(t, small, t->kernel_ns),
+                              lpo_summary_duration(t, small / 2)));
     if (t->gpu)
         idea_kernel(ideas);
     idea_regions(ideas);
@@ -145,7 +145,7 @@ static void gather(struct ideas *ideas)
              "outside every marked part, so nobody can say what it is for.");
 }
 
-bool lpo_story_advise(struct lpo_story *t)
+bool lpo_summary_advise(struct lpo_summary_facts *t)
 {
     struct ideas ideas = { .story = t };
 

@@ -4,48 +4,48 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "analysis/analysis.h"
+#include "analysis/limits/run.h"
+#include "analysis/wall/preparation.h"
+#include "analysis/wall/timeline.h"
 #include "hydra/node.h"
 #include "region/fold.h"
 #include "region/scope.h"
-#include "analysis/wall/timeline.h"
 #include "region/top.h"
-#include "analysis/analysis.h"
 #include "report/chapters.h"
-#include "report/doc.h"
-#include "analysis/limits/run.h"
+#include "report/doc/doc.h"
 #include "report/numbers.h"
 #include "report/outcome.h"
-#include "rundir/rundir.h"
 #include "report/summary/summary.h"
-#include "analysis/wall/preparation.h"
+#include "rundir/rundir.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"
 #include "util/str.h"
 #include "util/units.h"
 
-const char *lpo_story_percent(struct lpo_story *t, int64_t part, int64_t whole)
+const char *lpo_summary_percent(struct lpo_summary_facts *t, int64_t part, int64_t whole)
 {
     return lpo_arena_printf(t->doc->arena, "%.0f %%",
                             whole > 0 ? 100.0 * (double)part / (double)whole : 0.0);
 }
 
-const char *lpo_story_duration(struct lpo_story *t, int64_t ns)
+const char *lpo_summary_duration(struct lpo_summary_facts *t, int64_t ns)
 {
     LPO_STR s = { 0 };
 
-    lpo_add_duration(&s, ns);
+    lpo_units_add_duration(&s, ns);
     return lpo_arena_strdup(t->doc->arena, s.at);
 }
 
-bool lpo_story_counts(const struct lpo_story *t, const struct lpo_fold_row *r)
+bool lpo_summary_counts(const struct lpo_summary_facts *t, const struct lpo_fold_row *r)
 {
     return r->sum.node != LPO_NODE_OUTSIDE && !t->waited->nodes[r->sum.node];
 }
 
-static void measure_devices(struct lpo_story *t)
+static void measure_devices(struct lpo_summary_facts *t)
 {
-    const struct lpo_timeline *line = t->waited->timeline;
+    const struct lpo_wall_timeline *line = t->waited->timeline;
 
     for (size_t i = 0; line && i < line->devices.len; i++) {
         const struct lpo_device_time *dev = &line->devices.at[i];
@@ -60,14 +60,14 @@ static void measure_devices(struct lpo_story *t)
 }
 
 /* A launch costs the host and the GPU some microseconds: kernels under five hardly pay for it. */
-static void measure_kernels(struct lpo_story *t)
+static void measure_kernels(struct lpo_summary_facts *t)
 {
     lpo_top_rows rows = { 0 };
 
-    lpo_top(&t->waited->cells, LPO_KERNEL, &rows);
+    lpo_region_top(&t->waited->cells, LPO_KERNEL, &rows);
     for (size_t i = 0; i < rows.len; i++) {
         const struct lpo_sum *sum = &rows.at[i].sum;
-        t->class_ns[lpo_cells_class(&t->waited->cells, rows.at[i].name)] += sum->ns;
+        t->class_ns[lpo_region_cells_class(&t->waited->cells, rows.at[i].name)] += sum->ns;
         t->kernel_ns += sum->ns;
         t->launches += sum->launches;
         if (sum->launches > sum->unknown &&
@@ -77,10 +77,10 @@ static void measure_kernels(struct lpo_story *t)
     lpo_vec_free(&rows);
 }
 
-static void tell_what_ran(struct lpo_story *t)
+static void tell_what_ran(struct lpo_summary_facts *t)
 {
-    const char *program = lpo_run_program(t->d), *model = lpo_run_model(t->d);
-    const char *command = lpo_run_command(t->d);
+    const char *program = lpo_report_run_program(t->d), *model = lpo_report_run_model(t->d);
+    const char *command = lpo_report_run_command(t->d);
     const struct lpo_json *gpus = lpo_json_at(t->d->env, "gpus.devices");
     const struct lpo_json *first = gpus ? gpus->first : NULL;
 
@@ -98,23 +98,23 @@ static void tell_what_ran(struct lpo_story *t)
                              : "");
     if (command)
         lpo_doc_paragraph(t->doc, "It was started as: %s", command);
-    lpo_tell_outcome(t->doc, t->d);
+    lpo_report_tell_outcome(t->doc, t->d);
 }
 
 /* "load" and "warmup": their time on the clock where it is known, else the GPU's. */
-static void tell_left_out(struct lpo_story *t)
+static void tell_left_out(struct lpo_summary_facts *t)
 {
-    LPO_AUTO(lpo_scope)
-    whole = lpo_scope_create(t->s->analysis->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 },
-                             t->s->select);
-    LPO_AUTO(lpo_fold) fold = lpo_fold_create(whole, 1);
+    LPO_AUTO(lpo_region_scope)
+    whole = lpo_region_scope_create(t->s->analysis->cells,
+                                    (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, t->s->select);
+    LPO_AUTO(lpo_region_fold) fold = lpo_region_fold_create(whole, 1);
     LPO_STR names = { 0 };
     int64_t host_ns = 0, gpu_ns = 0;
 
     for (size_t i = 0; i < fold->rows.len; i++) {
         const struct lpo_fold_row *r = &fold->rows.at[i];
 
-        if (r->depth > 0 || r->sum.node == LPO_NODE_OUTSIDE || lpo_story_counts(t, r))
+        if (r->depth > 0 || r->sum.node == LPO_NODE_OUTSIDE || lpo_summary_counts(t, r))
             continue;
         lpo_str_addf(&names, "%s\"%s\"", names.len ? ", " : "", r->path);
         host_ns += r->sum.visits_known ? r->sum.host_ns : 0;
@@ -124,16 +124,17 @@ static void tell_left_out(struct lpo_story *t)
         lpo_doc_paragraph(t->doc,
                           "Getting ready (%s: %s%s) is left out of all that follows: nobody waits "
                           "for it again.",
-                          names.at, lpo_story_duration(t, host_ns ? host_ns : gpu_ns),
+                          names.at, lpo_summary_duration(t, host_ns ? host_ns : gpu_ns),
                           host_ns ? "" : " of the GPU's work");
 }
 
-static bool is_told(const struct lpo_story *t, const struct lpo_fold_row *r)
+static bool is_told(const struct lpo_summary_facts *t, const struct lpo_fold_row *r)
 {
-    return r->depth == 0 && lpo_story_counts(t, r) && (t->gpu ? r->sum.all.ns : r->sum.host_ns) > 0;
+    return r->depth == 0 && lpo_summary_counts(t, r) &&
+           (t->gpu ? r->sum.all.ns : r->sum.host_ns) > 0;
 }
 
-static void tell_regions(struct lpo_story *t)
+static void tell_regions(struct lpo_summary_facts *t)
 {
     int64_t whole = t->gpu ? t->all->coverage.total.ns : 0;
     size_t told = 0;
@@ -148,15 +149,15 @@ static void tell_regions(struct lpo_story *t)
         if (!is_told(t, r))
             continue;
         lpo_doc_paragraph(t->doc, "- The part called \"%s\" takes %s of it (%s).", r->path,
-                          lpo_story_percent(t, ns, whole), lpo_story_duration(t, ns));
+                          lpo_summary_percent(t, ns, whole), lpo_summary_duration(t, ns));
         told++;
     }
 }
 
-static void tell_classes(struct lpo_story *t)
+static void tell_classes(struct lpo_summary_facts *t)
 {
     static const struct {
-        enum lpo_kernel_class class;
+        enum lpo_region_kernel_class class;
         const char *words;
     } words[] = {
         { LPO_CLASS_GEMM, "multiplying matrices, the real work of a model" },
@@ -174,44 +175,44 @@ static void tell_classes(struct lpo_story *t)
             best = i;
     if (t->class_ns[words[best].class] > 0)
         lpo_doc_paragraph(t->doc, "- By kind of work, most of it (%s) is %s.",
-                          lpo_story_percent(t, t->class_ns[words[best].class], t->kernel_ns),
+                          lpo_summary_percent(t, t->class_ns[words[best].class], t->kernel_ns),
                           words[best].words);
 }
 
-static void tell_waste(struct lpo_story *t)
+static void tell_waste(struct lpo_summary_facts *t)
 {
-    int64_t idle_ns = t->span_ns - t->busy_ns, gaps_ns = lpo_gaps_ns(&t->gaps);
+    int64_t idle_ns = t->span_ns - t->busy_ns, gaps_ns = lpo_wall_gaps_ns(&t->gaps);
     bool any = false;
 
     lpo_doc_section(t->doc, "waste", "What is wasteful", 1);
     if (t->span_ns > 0 && idle_ns * 20 > t->span_ns) {
         lpo_doc_paragraph(t->doc, "- The GPU did nothing for %s of the time (%s of %s).",
-                          lpo_story_percent(t, idle_ns, t->span_ns), lpo_story_duration(t, idle_ns),
-                          lpo_story_duration(t, t->span_ns));
+                          lpo_summary_percent(t, idle_ns, t->span_ns),
+                          lpo_summary_duration(t, idle_ns), lpo_summary_duration(t, t->span_ns));
         any = true;
         if (gaps_ns > 0 && t->gaps.by[LPO_GAP_HOST].ns * 2 > gaps_ns)
             lpo_doc_paragraph(t->doc,
                               "- Most of that (%s of the gaps) is because the program gave it the "
                               "next job too late.",
-                              lpo_story_percent(t, t->gaps.by[LPO_GAP_HOST].ns, gaps_ns));
+                              lpo_summary_percent(t, t->gaps.by[LPO_GAP_HOST].ns, gaps_ns));
     }
     if (t->launches && t->short_launches * 2 > t->launches) {
         lpo_doc_paragraph(t->doc,
                           "- %s of the jobs it was given are so short (under 5 us) that "
                           "handing them out costs more than doing them.",
-                          lpo_story_percent(t, (int64_t)t->short_launches, (int64_t)t->launches));
+                          lpo_summary_percent(t, (int64_t)t->short_launches, (int64_t)t->launches));
         any = true;
     }
     if (t->exposed_ns * 50 > t->span_ns && t->exposed_ns > 0) {
         lpo_doc_paragraph(t->doc, "- It waited %s (%s) for other GPUs with nothing else to do.",
-                          lpo_story_duration(t, t->exposed_ns),
-                          lpo_story_percent(t, t->exposed_ns, t->span_ns));
+                          lpo_summary_duration(t, t->exposed_ns),
+                          lpo_summary_percent(t, t->exposed_ns, t->span_ns));
         any = true;
     }
     if (t->copy_ns * 20 > t->busy_ns && t->copy_ns > 0) {
         lpo_doc_paragraph(t->doc, "- Copying data took %s, as much as %s of its working time.",
-                          lpo_story_duration(t, t->copy_ns),
-                          lpo_story_percent(t, t->copy_ns, t->busy_ns));
+                          lpo_summary_duration(t, t->copy_ns),
+                          lpo_summary_percent(t, t->copy_ns, t->busy_ns));
         any = true;
     }
     if (!any)
@@ -221,7 +222,7 @@ static void tell_waste(struct lpo_story *t)
                                                    "cannot be told.");
 }
 
-static void tell_speed(struct lpo_story *t)
+static void tell_speed(struct lpo_summary_facts *t)
 {
     for (size_t i = 0; i < t->d->speeds.len; i++) {
         const struct lpo_json *m = t->d->speeds.at[i].metrics;
@@ -241,7 +242,7 @@ static void tell_speed(struct lpo_story *t)
 }
 
 /* Was anything recorded that somebody waits for? */
-static bool has_waited(const struct lpo_story *t)
+static bool has_waited(const struct lpo_summary_facts *t)
 {
     if (!t->waited->any || t->waited->cells.cells.len)
         return true;
@@ -251,28 +252,28 @@ static bool has_waited(const struct lpo_story *t)
     return false;
 }
 
-static void tell_ideas(struct lpo_story *t)
+static void tell_ideas(struct lpo_summary_facts *t)
 {
     lpo_doc_section(t->doc, "todo", "What to do first", 1);
     if (!t->s)
-        lpo_doc_paragraph(t->doc, "%s", lpo_how_to_get_a_trace(t->d));
+        lpo_doc_paragraph(t->doc, "%s", lpo_report_how_to_get_a_trace(t->d));
     else if (!has_waited(t))
         lpo_doc_paragraph(t->doc, "Let the program do some of the work it is for while it is "
                                   "profiled, in parts (NVTX ranges) of their own.");
-    else if (!lpo_story_advise(t))
+    else if (!lpo_summary_advise(t))
         lpo_doc_paragraph(t->doc, "Nothing can be advised from what was recorded.");
 }
 
-static void tell_limits(struct lpo_story *t)
+static void tell_limits(struct lpo_summary_facts *t)
 {
     struct lpo_err ignored = { 0 }; /* the report tells what is wrong with the analysis */
     LPO_AUTO(lpo_limits) limits = lpo_limits_of_run(t->d, t->s, &ignored);
 
     if (limits)
-        lpo_limits_in_words(t->doc, limits);
+        lpo_report_limits_in_words(t->doc, limits);
 }
 
-static void tell_time(struct lpo_story *t)
+static void tell_time(struct lpo_summary_facts *t)
 {
     lpo_doc_section(t->doc, "time", "What takes the time", 1);
     tell_left_out(t);
@@ -283,7 +284,7 @@ static void tell_time(struct lpo_story *t)
     }
     if (t->gpu)
         lpo_doc_paragraph(t->doc, "All the GPU's work together is %s.",
-                          lpo_story_duration(t, t->kernel_ns));
+                          lpo_summary_duration(t, t->kernel_ns));
     else
         lpo_doc_paragraph(t->doc, "The marked parts of the program on the host:");
     tell_regions(t);
@@ -293,30 +294,31 @@ static void tell_time(struct lpo_story *t)
     }
 }
 
-static void tell_trace(struct lpo_story *t)
+static void tell_trace(struct lpo_summary_facts *t)
 {
-    t->waited = lpo_waited_create(t->s->analysis);
-    t->all = lpo_scope_create(&t->waited->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 },
-                              t->s->select);
-    t->fold = lpo_fold_create(t->all, 1); /* "layer*" is one thing to a reader of this page */
+    t->waited = lpo_wall_steady_create(t->s->analysis);
+    t->all = lpo_region_scope_create(&t->waited->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 },
+                                     t->s->select);
+    t->fold =
+        lpo_region_fold_create(t->all, 1); /* "layer*" is one thing to a reader of this page */
     t->gpu = t->all->coverage.total.ns > 0;
     measure_devices(t);
     measure_kernels(t);
     tell_time(t);
     tell_limits(t);
     tell_ideas(t);
-    lpo_fold_destroy(t->fold);
-    lpo_scope_destroy(t->all);
-    lpo_waited_destroy(t->waited);
+    lpo_region_fold_destroy(t->fold);
+    lpo_region_scope_destroy(t->all);
+    lpo_wall_steady_destroy(t->waited);
 }
 
-struct lpo_doc *lpo_summary_doc(const struct lpo_run_data *d, const struct lpo_source *s)
+struct lpo_doc *lpo_summary_doc(const struct lpo_rundir *d, const struct lpo_source *s)
 {
-    struct lpo_story t = { .doc = lpo_doc_create("summary", "Summary"), .d = d, .s = s };
+    struct lpo_summary_facts t = { .doc = lpo_doc_create("summary", "Summary"), .d = d, .s = s };
 
     tell_what_ran(&t);
     tell_speed(&t);
-    lpo_summary_speed(t.doc, d);
+    lpo_report_summary_speed(t.doc, d);
     if (s)
         tell_trace(&t);
     else

@@ -1,12 +1,12 @@
 /* Tables of kernels, copies, kernel classes, devices and streams. */
 #include <stdlib.h>
 
+#include "analysis/analysis.h"
+#include "analysis/wall/timeline.h"
 #include "region/classes.h"
 #include "region/scope.h"
-#include "analysis/wall/timeline.h"
 #include "region/top.h"
-#include "analysis/analysis.h"
-#include "report/doc.h"
+#include "report/doc/doc.h"
 #include "report/sum_cells.h"
 #include "report/tables/tables.h"
 #include "util/str.h"
@@ -25,57 +25,59 @@ static const struct lpo_column kernel_columns[] = {
     { "kernel", "Kernel", LPO_CELL_TEXT, NULL }, /* last: names are long */
 };
 
-static void add_kernel(struct lpo_table *t, const struct lpo_work_cells *cells, uint32_t name,
+static void add_kernel(struct lpo_table *t, const struct lpo_region_cells *cells, uint32_t name,
                        const struct lpo_sum *s, int64_t total_ns)
 {
     const struct lpo_trace *trace = cells->tree->trace;
     uint64_t timed = s->launches - s->unknown;
 
-    lpo_row_count(t, s->launches);
-    lpo_row_sum_ns(t, s, s->ns, true);
-    lpo_row_sum_share(t, s, total_ns, true);
-    lpo_row_sum_ns(t, s, timed ? s->ns / (int64_t)timed : 0, true);
-    lpo_row_sum_extreme(t, s, s->min_ns);
-    lpo_row_sum_extreme(t, s, s->max_ns);
-    lpo_row_text(t, lpo_class_name(lpo_cells_class(cells, name)));
-    lpo_row_textn(t, lpo_trace_text(trace, name), lpo_trace_text_len(trace, name));
+    lpo_doc_row_count(t, s->launches);
+    lpo_report_row_sum_ns(t, s, s->ns, true);
+    lpo_report_row_sum_share(t, s, total_ns, true);
+    lpo_report_row_sum_ns(t, s, timed ? s->ns / (int64_t)timed : 0, true);
+    lpo_report_row_sum_extreme(t, s, s->min_ns);
+    lpo_report_row_sum_extreme(t, s, s->max_ns);
+    lpo_doc_row_text(t, lpo_region_class_name(lpo_region_cells_class(cells, name)));
+    lpo_doc_row_textn(t, lpo_trace_text(trace, name), lpo_trace_text_len(trace, name));
 }
 
-void lpo_add_top_kernels(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most)
+void lpo_report_add_top_kernels(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most)
 {
     struct lpo_table *t = lpo_doc_table(doc, "kernels", "", kernel_columns, COUNT(kernel_columns));
     lpo_top_rows rows = { 0 };
     int64_t total_ns = 0;
 
-    lpo_top(a->cells, LPO_KERNEL, &rows);
+    lpo_region_top(a->cells, LPO_KERNEL, &rows);
     for (size_t i = 0; i < rows.len; i++)
         total_ns += rows.at[i].sum.ns;
     for (size_t i = 0; i < rows.len && (!most || i < most); i++)
         add_kernel(t, a->cells, rows.at[i].name, &rows.at[i].sum, total_ns);
-    if (lpo_table_rows(t) < rows.len)
+    if (lpo_doc_table_rows(t) < rows.len)
         t->total_rows = rows.len;
     lpo_vec_free(&rows);
 }
 
-void lpo_add_total(struct lpo_doc *doc, const struct lpo_analysis *a)
+void lpo_report_add_total(struct lpo_doc *doc, const struct lpo_analysis *a)
 {
     struct lpo_sum sum = { 0 };
     LPO_STR text = { 0 };
 
     for (size_t i = 0; i < a->cells->cells.len; i++)
         if (a->cells->cells.at[i].kind == LPO_KERNEL)
-            lpo_sum_add(&sum, &a->cells->cells.at[i].sum);
-    if (!a->trace->works.len && !a->trace->summaries.len) {
+            lpo_region_sum_add(&sum, &a->cells->cells.at[i].sum);
+    if (!a->trace->gpu_ops.len && !a->trace->summaries.len) {
         lpo_doc_paragraph(doc, "No GPU work is recorded here: the program ran on the CPU, or what "
                                "recorded it did not look at the GPU.");
         return;
     }
     lpo_str_add(&text, "In all ");
-    lpo_add_count(&text, sum.launches);
+    lpo_units_add_count(&text, sum.launches);
     lpo_str_add(&text, sum.launches == 1 ? " launch" : " launches");
     if (sum.launches > sum.unknown) {
-        lpo_str_add(&text, lpo_cells_parted(a->cells) && lpo_sum_estimated(&sum) ? ", ~" : ", ");
-        lpo_add_duration(&text, sum.ns);
+        lpo_str_add(&text, lpo_region_cells_parted(a->cells) && lpo_region_sum_estimated(&sum)
+                               ? ", ~"
+                               : ", ");
+        lpo_units_add_duration(&text, sum.ns);
         lpo_str_add(&text, " of GPU time");
     }
     if (sum.unknown)
@@ -83,25 +85,25 @@ void lpo_add_total(struct lpo_doc *doc, const struct lpo_analysis *a)
     lpo_doc_paragraph(doc, "%s.", text.at);
 }
 
-static void row_kernels(struct lpo_table *t, const struct lpo_scope *s,
+static void row_kernels(struct lpo_table *t, const struct lpo_region_scope *s,
                         const struct lpo_region_row *row, size_t most)
 {
     for (uint32_t k = 0; k < row->nkernels && (!most || k < most); k++)
         add_kernel(t, s->cells, s->kernels.at[row->kernels + k].name,
                    &s->kernels.at[row->kernels + k].all, row->all.ns);
-    if (lpo_table_rows(t) < row->nkernels)
+    if (lpo_doc_table_rows(t) < row->nkernels)
         t->total_rows = row->nkernels;
 }
 
-void lpo_add_row_kernels(struct lpo_doc *doc, const struct lpo_scope *s,
-                         const struct lpo_region_row *row, size_t most)
+void lpo_report_add_row_kernels(struct lpo_doc *doc, const struct lpo_region_scope *s,
+                                const struct lpo_region_row *row, size_t most)
 {
     row_kernels(lpo_doc_table(doc, "kernels", "Kernels", kernel_columns, COUNT(kernel_columns)), s,
                 row, most);
 }
 
-void lpo_add_region_kernels(struct lpo_doc *doc, const struct lpo_scope *s, size_t regions,
-                            size_t kernels)
+void lpo_report_add_region_kernels(struct lpo_doc *doc, const struct lpo_region_scope *s,
+                                   size_t regions, size_t kernels)
 {
     size_t done = 0;
 
@@ -111,7 +113,7 @@ void lpo_add_region_kernels(struct lpo_doc *doc, const struct lpo_scope *s, size
 
         if (!r->nkernels)
             continue;
-        lpo_row_add_path(s, r, &path);
+        lpo_region_row_add_path(s, r, &path);
         row_kernels(lpo_doc_table(doc, "region_kernels", lpo_str_text(&path), kernel_columns,
                                   COUNT(kernel_columns)),
                     s, r, kernels);
@@ -131,32 +133,32 @@ static struct lpo_measure rate_of(const struct lpo_sum *s)
 {
     double rate = (double)s->bytes / ((double)s->ns * 1e-9);
 
-    return lpo_sum_estimated(s) ? lpo_estimated(rate) : lpo_computed(rate);
+    return lpo_region_sum_estimated(s) ? lpo_measure_estimated(rate) : lpo_measure_computed(rate);
 }
 
-static void add_copies(struct lpo_table *t, const struct lpo_analysis *a, enum lpo_work_kind kind)
+static void add_copies(struct lpo_table *t, const struct lpo_analysis *a, enum lpo_gpu_op_kind kind)
 {
     lpo_top_rows rows = { 0 };
 
-    lpo_top(a->cells, kind, &rows);
+    lpo_region_top(a->cells, kind, &rows);
     for (size_t i = 0; i < rows.len; i++) {
         const struct lpo_sum *s = &rows.at[i].sum;
 
-        lpo_row_textn(t, lpo_trace_text(a->trace, rows.at[i].name),
-                      lpo_trace_text_len(a->trace, rows.at[i].name));
-        lpo_row_count(t, s->launches);
-        lpo_row_sum_ns(t, s, s->ns, true);
+        lpo_doc_row_textn(t, lpo_trace_text(a->trace, rows.at[i].name),
+                          lpo_trace_text_len(a->trace, rows.at[i].name));
+        lpo_doc_row_count(t, s->launches);
+        lpo_report_row_sum_ns(t, s, s->ns, true);
         /* 0 bytes in all is what a source prints that does not know */
         if (s->bytes)
-            lpo_row_bytes(t, (double)s->bytes);
+            lpo_doc_row_bytes(t, (double)s->bytes);
         else
-            lpo_row_unknown(t);
-        lpo_row_measure(t, s->bytes && s->ns > 0 ? rate_of(s) : lpo_unknown());
+            lpo_doc_row_unknown(t);
+        lpo_doc_row_measure(t, s->bytes && s->ns > 0 ? rate_of(s) : lpo_measure_unknown());
     }
     lpo_vec_free(&rows);
 }
 
-void lpo_add_copies(struct lpo_doc *doc, const struct lpo_analysis *a)
+void lpo_report_add_copies(struct lpo_doc *doc, const struct lpo_analysis *a)
 {
     struct lpo_table *t = lpo_doc_table(doc, "copies", "", copy_columns, COUNT(copy_columns));
 
@@ -189,20 +191,20 @@ static int by_class_cost(const void *a, const void *b)
     return x->class - y->class;
 }
 
-void lpo_add_classes(struct lpo_doc *doc, const struct lpo_analysis *a)
+void lpo_report_add_classes(struct lpo_doc *doc, const struct lpo_analysis *a)
 {
     struct lpo_table *t = lpo_doc_table(doc, "classes", "", class_columns, COUNT(class_columns));
     struct class_sum sums[LPO_CLASSES] = { 0 };
     lpo_top_rows rows = { 0 };
     int64_t total_ns = 0;
 
-    lpo_top(a->cells, LPO_KERNEL, &rows);
+    lpo_region_top(a->cells, LPO_KERNEL, &rows);
     for (size_t i = 0; i < rows.len; i++) { /* dearest first */
-        struct class_sum *c = &sums[lpo_cells_class(a->cells, rows.at[i].name)];
+        struct class_sum *c = &sums[lpo_region_cells_class(a->cells, rows.at[i].name)];
 
         if (!c->kernels++)
             c->dearest = rows.at[i].name;
-        lpo_sum_add(&c->sum, &rows.at[i].sum);
+        lpo_region_sum_add(&c->sum, &rows.at[i].sum);
         total_ns += rows.at[i].sum.ns;
     }
     for (int i = 0; i < LPO_CLASSES; i++)
@@ -211,13 +213,13 @@ void lpo_add_classes(struct lpo_doc *doc, const struct lpo_analysis *a)
     for (int i = 0; i < LPO_CLASSES; i++) {
         if (!sums[i].kernels)
             continue;
-        lpo_row_text(t, lpo_class_name(sums[i].class));
-        lpo_row_count(t, sums[i].kernels);
-        lpo_row_count(t, sums[i].sum.launches);
-        lpo_row_sum_ns(t, &sums[i].sum, sums[i].sum.ns, true);
-        lpo_row_sum_share(t, &sums[i].sum, total_ns, true);
-        lpo_row_textn(t, lpo_trace_text(a->trace, sums[i].dearest),
-                      lpo_trace_text_len(a->trace, sums[i].dearest));
+        lpo_doc_row_text(t, lpo_region_class_name(sums[i].class));
+        lpo_doc_row_count(t, sums[i].kernels);
+        lpo_doc_row_count(t, sums[i].sum.launches);
+        lpo_report_row_sum_ns(t, &sums[i].sum, sums[i].sum.ns, true);
+        lpo_report_row_sum_share(t, &sums[i].sum, total_ns, true);
+        lpo_doc_row_textn(t, lpo_trace_text(a->trace, sums[i].dearest),
+                          lpo_trace_text_len(a->trace, sums[i].dearest));
     }
     lpo_vec_free(&rows);
 }
@@ -238,20 +240,20 @@ static void row_device(struct lpo_table *t, const struct lpo_trace *trace, uint1
     const struct lpo_device *d = &trace->devices.at[index];
 
     if (d->rank >= 0)
-        lpo_row_textf(t, "%d (rank %d)", d->id, d->rank);
+        lpo_doc_row_textf(t, "%d (rank %d)", d->id, d->rank);
     else
-        lpo_row_textf(t, "%d", d->id);
+        lpo_doc_row_textf(t, "%d", d->id);
 }
 
 static void row_overlap(struct lpo_table *t, const struct lpo_device_time *d, int64_t ns)
 {
     if (d->overlap_unknown)
-        lpo_row_unknown(t);
+        lpo_doc_row_unknown(t);
     else
-        lpo_row_ns(t, ns);
+        lpo_doc_row_ns(t, ns);
 }
 
-void lpo_add_devices(struct lpo_doc *doc, const struct lpo_analysis *a)
+void lpo_report_add_devices(struct lpo_doc *doc, const struct lpo_analysis *a)
 {
     struct lpo_table *t = lpo_doc_table(doc, "devices", "", device_columns, COUNT(device_columns));
 
@@ -259,10 +261,10 @@ void lpo_add_devices(struct lpo_doc *doc, const struct lpo_analysis *a)
         const struct lpo_device_time *d = &a->timeline->devices.at[i];
 
         row_device(t, a->trace, d->device);
-        lpo_row_ns(t, d->span_ns);
-        lpo_row_ns(t, d->busy_ns);
-        lpo_row_share(t, (double)d->busy_ns, (double)d->span_ns);
-        lpo_row_ns(t, d->idle_ns);
+        lpo_doc_row_ns(t, d->span_ns);
+        lpo_doc_row_ns(t, d->busy_ns);
+        lpo_doc_row_share(t, (double)d->busy_ns, (double)d->span_ns);
+        lpo_doc_row_ns(t, d->idle_ns);
         row_overlap(t, d, d->compute_ns);
         row_overlap(t, d, d->communication_ns);
         row_overlap(t, d, d->exposed_ns);
@@ -281,7 +283,7 @@ static const struct lpo_column stream_columns[] = {
     { "other_ns", "Other", LPO_CELL_NS, NULL },
 };
 
-void lpo_add_streams(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most)
+void lpo_report_add_streams(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most)
 {
     struct lpo_table *t = lpo_doc_table(doc, "streams", "Gaps between works, by stream",
                                         stream_columns, COUNT(stream_columns));
@@ -290,14 +292,14 @@ void lpo_add_streams(struct lpo_doc *doc, const struct lpo_analysis *a, size_t m
         const struct lpo_stream_time *s = &a->timeline->streams.at[i];
 
         row_device(t, a->trace, s->device);
-        lpo_row_count(t, s->stream);
-        lpo_row_count(t, s->works);
-        lpo_row_ns(t, s->busy_ns);
-        lpo_row_count(t, s->gaps.by[0].count + s->gaps.by[1].count + s->gaps.by[2].count);
-        lpo_row_ns(t, lpo_gaps_ns(&s->gaps));
+        lpo_doc_row_count(t, s->stream);
+        lpo_doc_row_count(t, s->gpu_ops);
+        lpo_doc_row_ns(t, s->busy_ns);
+        lpo_doc_row_count(t, s->gaps.by[0].count + s->gaps.by[1].count + s->gaps.by[2].count);
+        lpo_doc_row_ns(t, lpo_wall_gaps_ns(&s->gaps));
         for (int c = 0; c < LPO_GAP_CAUSES; c++)
-            lpo_row_ns(t, s->gaps.by[c].ns);
+            lpo_doc_row_ns(t, s->gaps.by[c].ns);
     }
-    if (lpo_table_rows(t) < a->timeline->streams.len)
+    if (lpo_doc_table_rows(t) < a->timeline->streams.len)
         t->total_rows = a->timeline->streams.len;
 }

@@ -1,7 +1,7 @@
 /* Kernels of CUDA graphs by the regions in which they were captured. */
 #include "region/fold.h"
 #include "region/scope.h"
-#include "report/doc.h"
+#include "report/doc/doc.h"
 #include "report/sum_cells.h"
 #include "report/tables/tables.h"
 
@@ -12,10 +12,10 @@ static const struct lpo_column columns[] = {
     { "share", "Share", LPO_CELL_PERCENT, NULL },
 };
 
-void lpo_add_captured(struct lpo_doc *doc, const struct lpo_scope *s,
-                      const struct lpo_table_options *options)
+void lpo_report_add_captured(struct lpo_doc *doc, const struct lpo_region_scope *s,
+                             const struct lpo_table_options *options)
 {
-    LPO_AUTO(lpo_fold) fold = lpo_fold_create(s, options->fold_over);
+    LPO_AUTO(lpo_region_fold) fold = lpo_region_fold_create(s, options->fold_over);
     int64_t total_ns = 0;
     size_t all = 0, n = 0;
     struct lpo_table *t;
@@ -38,11 +38,11 @@ void lpo_add_captured(struct lpo_doc *doc, const struct lpo_scope *s,
             continue;
         if (options->most_rows && n++ == options->most_rows)
             break;
-        lpo_row_path(t, r->name, r->path, r->depth);
-        lpo_row_count(t, r->sum.captured.launches);
-        lpo_row_sum_ns(t, &r->sum.captured, r->sum.captured.ns, true);
-        lpo_row_sum_share(t, &r->sum.captured, total_ns, true);
+        lpo_doc_row_path(t, r->name, r->path, r->depth);
+        lpo_doc_row_count(t, r->sum.captured.launches);
+        lpo_report_row_sum_ns(t, &r->sum.captured, r->sum.captured.ns, true);
+        lpo_report_row_sum_share(t, &r->sum.captured, total_ns, true);
     }
-    if (lpo_table_rows(t) < all)
+    if (lpo_doc_table_rows(t) < all)
         t->total_rows = all;
 }

@@ -4,11 +4,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "analysis/analysis.h"
+#include "analysis/wall/timeline.h"
 #include "region/fold.h"
 #include "region/scope.h"
-#include "analysis/wall/timeline.h"
-#include "analysis/analysis.h"
-#include "report/doc.h"
+#include "report/doc/doc.h"
 #include "report/sum_cells.h"
 #include "util/str.h"
 
@@ -47,17 +47,17 @@ static const struct lpo_column host_columns[] = {
 static void row_visits(struct lpo_table *t, const struct lpo_region_row *r)
 {
     if (r->visits_known)
-        lpo_row_count(t, r->visits);
+        lpo_doc_row_count(t, r->visits);
     else
-        lpo_row_unknown(t);
+        lpo_doc_row_unknown(t);
 }
 
 static void row_host_ns(struct lpo_table *t, const struct lpo_region_row *r, int64_t ns)
 {
     if (r->visits_known)
-        lpo_row_ns(t, ns);
+        lpo_doc_row_ns(t, ns);
     else
-        lpo_row_unknown(t);
+        lpo_doc_row_unknown(t);
 }
 
 /* Of members whose time nobody told nothing is told either: that is not 0. */
@@ -65,56 +65,56 @@ static void row_spread(struct lpo_table *t, const struct lpo_fold_row *r, bool k
 {
     const int64_t ns[] = { r->min_ns, r->median_ns, r->max_ns };
 
-    lpo_row_count(t, r->members);
+    lpo_doc_row_count(t, r->members);
     for (size_t i = 0; i < COUNT(ns); i++)
         if (known)
-            lpo_row_ns(t, ns[i]);
+            lpo_doc_row_ns(t, ns[i]);
         else
-            lpo_row_unknown(t);
+            lpo_doc_row_unknown(t);
 }
 
-static void add_gpu_row(struct lpo_table *t, const struct lpo_scope *s,
+static void add_gpu_row(struct lpo_table *t, const struct lpo_region_scope *s,
                         const struct lpo_fold_row *r, int64_t total_ns, bool spread)
 {
     bool some = s->cells->left_out || r->sum.copies.shares;
 
-    lpo_row_path(t, r->name, r->path, r->depth);
+    lpo_doc_row_path(t, r->name, r->path, r->depth);
     row_visits(t, &r->sum);
-    lpo_row_count(t, r->sum.all.launches);
-    lpo_row_sum_ns(t, &r->sum.all, r->sum.all.ns, some);
-    lpo_row_sum_share(t, &r->sum.all, total_ns, some);
-    lpo_row_sum_ns(t, &r->sum.self, r->sum.self.ns, some);
+    lpo_doc_row_count(t, r->sum.all.launches);
+    lpo_report_row_sum_ns(t, &r->sum.all, r->sum.all.ns, some);
+    lpo_report_row_sum_share(t, &r->sum.all, total_ns, some);
+    lpo_report_row_sum_ns(t, &r->sum.self, r->sum.self.ns, some);
     row_host_ns(t, &r->sum, r->sum.host_ns);
     if (spread)
-        row_spread(t, r, lpo_sum_known(&r->sum.all));
+        row_spread(t, r, lpo_region_sum_known(&r->sum.all));
 }
 
-static void add_host_row(struct lpo_table *t, const struct lpo_scope *s,
+static void add_host_row(struct lpo_table *t, const struct lpo_region_scope *s,
                          const struct lpo_fold_row *r, int64_t total_ns, bool spread)
 {
     (void)s;
-    lpo_row_path(t, r->name, r->path, r->depth);
+    lpo_doc_row_path(t, r->name, r->path, r->depth);
     row_visits(t, &r->sum);
     row_host_ns(t, &r->sum, r->sum.host_ns);
-    lpo_row_share(t, r->sum.visits_known ? (double)r->sum.host_ns : NAN, (double)total_ns);
+    lpo_doc_row_share(t, r->sum.visits_known ? (double)r->sum.host_ns : NAN, (double)total_ns);
     row_host_ns(t, &r->sum, r->sum.host_self_ns);
     if (r->sum.visits)
-        lpo_row_ns(t, r->sum.host_ns / (int64_t)r->sum.visits);
+        lpo_doc_row_ns(t, r->sum.host_ns / (int64_t)r->sum.visits);
     else
-        lpo_row_unknown(t);
+        lpo_doc_row_unknown(t);
     if (spread)
         row_spread(t, r, r->sum.visits_known);
 }
 
 /* Host time is shared out among the outermost push/pop regions. */
-static int64_t host_total(const struct lpo_scope *s)
+static int64_t host_total(const struct lpo_region_scope *s)
 {
     int64_t ns = 0;
 
     for (size_t i = 0; i < s->rows.len; i++) {
         const struct lpo_region_row *r = &s->rows.at[i];
 
-        if (r->node != LPO_NODE_OUTSIDE && lpo_row_depth(s, r) == 0 &&
+        if (r->node != LPO_NODE_OUTSIDE && lpo_region_row_depth(s, r) == 0 &&
             s->cells->tree->nodes.at[r->node].kind == LPO_PUSH_POP)
             ns += r->host_ns;
     }
@@ -127,10 +127,10 @@ static bool shown(const struct lpo_fold_row *r)
     return r->sum.node != LPO_NODE_OUTSIDE || r->sum.all.launches;
 }
 
-void lpo_add_regions(struct lpo_doc *doc, const struct lpo_scope *s,
-                     const struct lpo_table_options *options)
+void lpo_report_add_regions(struct lpo_doc *doc, const struct lpo_region_scope *s,
+                            const struct lpo_table_options *options)
 {
-    LPO_AUTO(lpo_fold) fold = lpo_fold_create(s, options->fold_over);
+    LPO_AUTO(lpo_region_fold) fold = lpo_region_fold_create(s, options->fold_over);
     bool gpu = s->coverage.total.launches || s->cells->left_out, spread = false;
     int64_t total_ns = gpu ? s->coverage.total.ns : host_total(s);
     size_t columns = gpu ? COUNT(gpu_columns) : COUNT(host_columns), all = 0, n = 0;
@@ -149,7 +149,7 @@ void lpo_add_regions(struct lpo_doc *doc, const struct lpo_scope *s,
             break;
         (gpu ? add_gpu_row : add_host_row)(t, s, &fold->rows.at[i], total_ns, spread);
     }
-    if (lpo_table_rows(t) < all)
+    if (lpo_doc_table_rows(t) < all)
         t->total_rows = all;
 }
 
@@ -160,10 +160,10 @@ static const struct lpo_column coverage_columns[] = {
     { "share", "Share", LPO_CELL_PERCENT, NULL },
 };
 
-void lpo_add_coverage(struct lpo_doc *doc, const struct lpo_scope *s)
+void lpo_report_add_coverage(struct lpo_doc *doc, const struct lpo_region_scope *s)
 {
     const struct lpo_coverage *c = &s->coverage;
-    bool some = lpo_cells_parted(s->cells);
+    bool some = lpo_region_cells_parted(s->cells);
     const struct {
         const char *name;
         const struct lpo_sum *sum;
@@ -180,10 +180,10 @@ void lpo_add_coverage(struct lpo_doc *doc, const struct lpo_scope *s)
     for (size_t i = 0; i < COUNT(parts); i++) {
         if (!parts[i].always && !parts[i].sum->launches)
             continue;
-        lpo_row_text(t, parts[i].name);
-        lpo_row_count(t, parts[i].sum->launches);
-        lpo_row_sum_ns(t, parts[i].sum, parts[i].sum->ns, some);
-        lpo_row_sum_share(t, parts[i].sum, c->total.ns, some);
+        lpo_doc_row_text(t, parts[i].name);
+        lpo_doc_row_count(t, parts[i].sum->launches);
+        lpo_report_row_sum_ns(t, parts[i].sum, parts[i].sum->ns, some);
+        lpo_report_row_sum_share(t, parts[i].sum, c->total.ns, some);
     }
 }
 
@@ -204,15 +204,15 @@ struct idle_row {
 static int by_idle(const void *a, const void *b)
 {
     const struct idle_row *x = a, *y = b;
-    int64_t nx = lpo_gaps_ns(x->gaps), ny = lpo_gaps_ns(y->gaps);
+    int64_t nx = lpo_wall_gaps_ns(x->gaps), ny = lpo_wall_gaps_ns(y->gaps);
 
     if (nx != ny)
         return nx > ny ? -1 : 1;
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-void lpo_add_region_idle(struct lpo_doc *doc, const struct lpo_analysis *a,
-                         const struct lpo_scope *s, size_t most)
+void lpo_report_add_region_idle(struct lpo_doc *doc, const struct lpo_analysis *a,
+                                const struct lpo_region_scope *s, size_t most)
 {
     struct lpo_table *t =
         lpo_doc_table(doc, "region_idle", "Idle inside regions", idle_columns, COUNT(idle_columns));
@@ -222,7 +222,7 @@ void lpo_add_region_idle(struct lpo_doc *doc, const struct lpo_analysis *a,
     for (size_t i = 0; i < s->rows.len; i++) {
         uint32_t node = s->rows.at[i].node;
 
-        if (node != LPO_NODE_OUTSIDE && lpo_gaps_ns(&a->timeline->nodes[node]))
+        if (node != LPO_NODE_OUTSIDE && lpo_wall_gaps_ns(&a->timeline->nodes[node]))
             lpo_vec_push(&rows, (struct idle_row){ &s->rows.at[i], &a->timeline->nodes[node] });
     }
     if (rows.len)
@@ -231,12 +231,12 @@ void lpo_add_region_idle(struct lpo_doc *doc, const struct lpo_analysis *a,
         const struct lpo_gaps *g = rows.at[i].gaps;
 
         lpo_str_clear(&path);
-        lpo_row_add_path(s, rows.at[i].row, &path);
-        lpo_row_textn(t, lpo_str_text(&path), path.len);
-        lpo_row_ns(t, lpo_gaps_ns(g));
+        lpo_region_row_add_path(s, rows.at[i].row, &path);
+        lpo_doc_row_textn(t, lpo_str_text(&path), path.len);
+        lpo_doc_row_ns(t, lpo_wall_gaps_ns(g));
         for (int c = 0; c < LPO_GAP_CAUSES; c++)
-            lpo_row_ns(t, g->by[c].ns);
-        lpo_row_count(t, g->by[0].count + g->by[1].count + g->by[2].count);
+            lpo_doc_row_ns(t, g->by[c].ns);
+        lpo_doc_row_count(t, g->by[0].count + g->by[1].count + g->by[2].count);
     }
     if (rows.len > most)
         t->total_rows = rows.len;

@@ -1,4 +1,5 @@
-/* report/tables/tables.h - the tables that commands and reports share, each a function into a document. */
+/* report/tables/tables.h - the tables that commands and reports share, each a function into a
+ * document. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +8,7 @@
 struct lpo_analysis;
 struct lpo_doc;
 struct lpo_region_row;
-struct lpo_scope;
+struct lpo_region_scope;
 struct lpo_top_row;
 
 struct lpo_table_options {
@@ -17,27 +18,27 @@ struct lpo_table_options {
 };
 
 /* The region tree. GPU columns where the scope has kernels, host columns where it has visits. */
-void lpo_add_regions(struct lpo_doc *doc, const struct lpo_scope *s,
-                     const struct lpo_table_options *options);
+void lpo_report_add_regions(struct lpo_doc *doc, const struct lpo_region_scope *s,
+                            const struct lpo_table_options *options);
 /* Kernels of CUDA graphs by the regions that captured them; nothing where none is known. */
-void lpo_add_captured(struct lpo_doc *doc, const struct lpo_scope *s,
-                      const struct lpo_table_options *options);
+void lpo_report_add_captured(struct lpo_doc *doc, const struct lpo_region_scope *s,
+                             const struct lpo_table_options *options);
 /* Attributed, outside, without a launch record. */
-void lpo_add_coverage(struct lpo_doc *doc, const struct lpo_scope *s);
-void lpo_add_top_kernels(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most);
+void lpo_report_add_coverage(struct lpo_doc *doc, const struct lpo_region_scope *s);
+void lpo_report_add_top_kernels(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most);
 /* One sentence: how many kernels there are in all, and their time. */
-void lpo_add_total(struct lpo_doc *doc, const struct lpo_analysis *a);
-void lpo_add_copies(struct lpo_doc *doc, const struct lpo_analysis *a);
-void lpo_add_classes(struct lpo_doc *doc, const struct lpo_analysis *a);
+void lpo_report_add_total(struct lpo_doc *doc, const struct lpo_analysis *a);
+void lpo_report_add_copies(struct lpo_doc *doc, const struct lpo_analysis *a);
+void lpo_report_add_classes(struct lpo_doc *doc, const struct lpo_analysis *a);
 /* Busy and idle per device, then gaps by cause per stream. */
-void lpo_add_devices(struct lpo_doc *doc, const struct lpo_analysis *a);
-void lpo_add_streams(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most);
+void lpo_report_add_devices(struct lpo_doc *doc, const struct lpo_analysis *a);
+void lpo_report_add_streams(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most);
 /* Idle inside regions by cause. */
-void lpo_add_region_idle(struct lpo_doc *doc, const struct lpo_analysis *a,
-                         const struct lpo_scope *s, size_t most);
+void lpo_report_add_region_idle(struct lpo_doc *doc, const struct lpo_analysis *a,
+                                const struct lpo_region_scope *s, size_t most);
 /* The dearest kernels of the dearest regions. */
-void lpo_add_region_kernels(struct lpo_doc *doc, const struct lpo_scope *s, size_t regions,
-                            size_t kernels);
+void lpo_report_add_region_kernels(struct lpo_doc *doc, const struct lpo_region_scope *s,
+                                   size_t regions, size_t kernels);
 /* The kernels of one region, dearest first; most = 0: all. */
-void lpo_add_row_kernels(struct lpo_doc *doc, const struct lpo_scope *s,
-                         const struct lpo_region_row *row, size_t most);
+void lpo_report_add_row_kernels(struct lpo_doc *doc, const struct lpo_region_scope *s,
+                                const struct lpo_region_row *row, size_t most);

@@ -9,28 +9,28 @@ static const int64_t max_time = 4000000000000000000, max_length = 10000000000000
 
 enum { MAX_LABELS = 65536 };
 
-struct kineto_build *kineto_build_create(struct lpo_trace *t)
+struct lpo_kineto_build *lpo_kineto_build_create(struct lpo_trace *t)
 {
-    struct kineto_build *b = lpo_xcalloc(1, sizeof *b);
+    struct lpo_kineto_build *b = lpo_xcalloc(1, sizeof *b);
 
     b->t = t;
-    b->links = lpo_links_create();
+    b->links = lpo_trace_links_create();
     b->process_rows = lpo_map_create();
     b->thread_rows = lpo_map_create();
     b->device_rows = lpo_map_create();
     b->last_thread = LPO_NONE;
-    b->first_work = t->works.len;
+    b->first_gpu_op = t->gpu_ops.len;
     b->first_launch = t->launches.len;
     b->first_range = t->ranges.len;
     b->first_op = t->ops.len;
     return b;
 }
 
-void kineto_build_destroy(struct kineto_build *b)
+void lpo_kineto_build_destroy(struct lpo_kineto_build *b)
 {
     if (!b)
         return;
-    lpo_links_destroy(b->links);
+    lpo_trace_links_destroy(b->links);
     lpo_map_destroy(b->process_rows);
     lpo_map_destroy(b->thread_rows);
     lpo_map_destroy(b->device_rows);
@@ -42,17 +42,17 @@ void kineto_build_destroy(struct kineto_build *b)
     free(b);
 }
 
-static uint32_t text_of(struct kineto_build *b, const struct lpo_pull_text *text)
+static uint32_t text_of(struct lpo_kineto_build *b, const struct lpo_json_pull_text *text)
 {
     if (!text->escaped)
         return lpo_trace_namen(b->t, text->at, text->len);
     lpo_str_clear(&b->scratch);
-    lpo_pull_unescape(text, LPO_PULL_LENIENT, &b->scratch, NULL);
+    lpo_json_pull_unescape(text, LPO_PULL_LENIENT, &b->scratch, NULL);
     return lpo_trace_namen(b->t, lpo_str_text(&b->scratch), b->scratch.len);
 }
 
 /* "[[8, 128], []]" without its spaces, so that all writers give one text. */
-static uint32_t shapes_of(struct kineto_build *b, const struct lpo_pull_text *json)
+static uint32_t shapes_of(struct lpo_kineto_build *b, const struct lpo_json_pull_text *json)
 {
     char *to;
 
@@ -66,7 +66,7 @@ static uint32_t shapes_of(struct kineto_build *b, const struct lpo_pull_text *js
     return lpo_trace_namen(b->t, b->scratch.at, (size_t)(to - b->scratch.at));
 }
 
-static uint16_t process_of(struct kineto_build *b, int64_t pid)
+static uint16_t process_of(struct lpo_kineto_build *b, int64_t pid)
 {
     bool fresh;
     uint64_t *row = lpo_map_put(b->process_rows, (const char *)&pid, sizeof pid, &fresh);
@@ -80,7 +80,7 @@ static uint16_t process_of(struct kineto_build *b, int64_t pid)
     return (uint16_t)*row;
 }
 
-static uint32_t thread_of(struct kineto_build *b, const struct kineto_event *e)
+static uint32_t thread_of(struct lpo_kineto_build *b, const struct kineto_event *e)
 {
     int64_t key[2] = { e->pid.number, e->tid.number };
     uint64_t *row;
@@ -101,7 +101,7 @@ static uint32_t thread_of(struct kineto_build *b, const struct kineto_event *e)
     return b->last_thread;
 }
 
-static uint16_t device_of(struct kineto_build *b, int64_t id)
+static uint16_t device_of(struct lpo_kineto_build *b, int64_t id)
 {
     int32_t small = id < INT32_MIN || id > INT32_MAX ? -1 : (int32_t)id;
     bool fresh;
@@ -138,7 +138,7 @@ static uint32_t small(int64_t v)
     return v < 0 || v >= LPO_NONE ? LPO_NONE : (uint32_t)v;
 }
 
-static uint32_t shape_row(struct kineto_build *b, const struct kineto_event *e)
+static uint32_t shape_row(struct lpo_kineto_build *b, const struct kineto_event *e)
 {
     struct lpo_shape s = { .registers = small(e->registers),
                            .static_smem = LPO_NONE, /* the source gives the sum alone */
@@ -153,17 +153,17 @@ static uint32_t shape_row(struct kineto_build *b, const struct kineto_event *e)
     return lpo_trace_shape(b->t, &s);
 }
 
-static void add_work(struct kineto_build *b, const struct kineto_event *e, int64_t end_ns)
+static void add_gpu_op(struct lpo_kineto_build *b, const struct kineto_event *e, int64_t end_ns)
 {
-    struct lpo_work w = { .start_ns = e->start_ns,
-                          .end_ns = end_ns,
-                          .name = text_of(b, &e->name),
-                          .launch = LPO_NONE,
-                          .stack = LPO_NONE,
-                          .capture_stack = LPO_NONE,
-                          .shape = LPO_NONE,
-                          .metrics = LPO_NONE,
-                          .kind = (uint8_t)(e->kind - KINETO_KERNEL + LPO_KERNEL) };
+    struct lpo_gpu_op w = { .start_ns = e->start_ns,
+                            .end_ns = end_ns,
+                            .name = text_of(b, &e->name),
+                            .launch = LPO_NONE,
+                            .stack = LPO_NONE,
+                            .capture_stack = LPO_NONE,
+                            .shape = LPO_NONE,
+                            .metrics = LPO_NONE,
+                            .kind = (uint8_t)(e->kind - KINETO_KERNEL + LPO_KERNEL) };
 
     if (e->device == LPO_NO_TIME && e->pid.word.len) { /* the legacy profiler: tid is the device */
         w.device = device_of(b, e->tid.number);
@@ -180,17 +180,17 @@ static void add_work(struct kineto_build *b, const struct kineto_event *e, int64
     if (e->graph_id != LPO_NO_TIME && e->graph_id != 0)
         w.flags |= LPO_WORK_GRAPH;
     if (e->correlation != LPO_NO_TIME && !(b->t->skip & LPO_SKIP_LAUNCHES))
-        w.launch = lpo_links_work(b->links, e->correlation);
-    lpo_vec_push(&b->t->works, w);
+        w.launch = lpo_trace_links_work(b->links, e->correlation);
+    lpo_vec_push(&b->t->gpu_ops, w);
 }
 
-static bool holds(const struct lpo_pull_text *text, const char *part)
+static bool holds(const struct lpo_json_pull_text *text, const char *part)
 {
     return memmem(text->at, text->len, part, strlen(part)) != NULL;
 }
 
 /* Events of the host side: the thread exists from here on. */
-static void add_host(struct kineto_build *b, const struct kineto_event *e, int64_t end_ns)
+static void add_host(struct lpo_kineto_build *b, const struct kineto_event *e, int64_t end_ns)
 {
     uint32_t thread = thread_of(b, e);
     uint16_t process = b->threads.at[thread].process;
@@ -207,7 +207,7 @@ static void add_host(struct kineto_build *b, const struct kineto_event *e, int64
         struct lpo_call call = { e->start_ns, end_ns, thread, process,
                                  holds(&e->name, "GraphLaunch") };
 
-        lpo_links_call(b->links, e->correlation, &call);
+        lpo_trace_links_call(b->links, e->correlation, &call);
     } else if (e->kind == KINETO_OP) {
         lpo_vec_push(&b->t->ops,
                      (struct lpo_op){ e->start_ns, end_ns, text_of(b, &e->name), thread,
@@ -225,18 +225,18 @@ static void add_host(struct kineto_build *b, const struct kineto_event *e, int64
     }
 }
 
-static void add_label(struct kineto_build *b, const struct kineto_event *e)
+static void add_label(struct lpo_kineto_build *b, const struct kineto_event *e)
 {
-    bool process = lpo_pull_is(&e->name, "process_name");
+    bool process = lpo_json_pull_is(&e->name, "process_name");
 
     if (!e->label.len || b->labels.len >= MAX_LABELS)
         return;
-    if (process || lpo_pull_is(&e->name, "thread_name"))
+    if (process || lpo_json_pull_is(&e->name, "thread_name"))
         lpo_vec_push(&b->labels, (struct label){ e->pid.number, e->tid.number,
                                                  text_of(b, &e->label), process });
 }
 
-void kineto_build_add(struct kineto_build *b, const struct kineto_event *e)
+void lpo_kineto_build_add(struct lpo_kineto_build *b, const struct kineto_event *e)
 {
     struct kineto_event known = *e;
     int64_t end_ns = 0;
@@ -257,7 +257,7 @@ void kineto_build_add(struct kineto_build *b, const struct kineto_event *e)
     end_ns = e->start_ns + (e->dur_ns < 0 ? 0 : e->dur_ns);
     b->some_ns = e->start_ns;
     if (e->kind == KINETO_KERNEL || e->kind == KINETO_COPY || e->kind == KINETO_SET)
-        add_work(b, &known, end_ns);
+        add_gpu_op(b, &known, end_ns);
     else if (e->kind != KINETO_OTHER)
         add_host(b, &known, end_ns);
 }

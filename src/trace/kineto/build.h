@@ -29,9 +29,9 @@ struct label {
     bool whole_process;
 };
 
-struct kineto_build {
+struct lpo_kineto_build {
     struct lpo_trace *t;
-    struct lpo_links *links;
+    struct lpo_trace_links *links;
     struct lpo_map *process_rows, *thread_rows, *device_rows;
     LPO_VEC(struct process) processes;
     LPO_VEC(struct thread) threads;
@@ -40,7 +40,7 @@ struct kineto_build {
     struct lpo_str scratch;
     int64_t last_pid, last_tid; /* the thread of the event before, most often the same */
     uint32_t last_thread;
-    size_t first_work, first_launch, first_range, first_op;
+    size_t first_gpu_op, first_launch, first_range, first_op;
     int64_t some_ns; /* of any event: tells times since 1970 from relative ones */
     uint64_t without_time, without_length;
 };

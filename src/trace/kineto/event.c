@@ -39,7 +39,7 @@ static const struct category {
 #undef ROW
 };
 
-static enum kineto_kind kind_of(const struct lpo_pull_text *cat)
+static enum kineto_kind kind_of(const struct lpo_json_pull_text *cat)
 {
     for (size_t i = 0; i < sizeof categories / sizeof *categories; i++) {
         const struct category *c = &categories[i];
@@ -55,11 +55,11 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static bool decimal(const struct lpo_pull_text *text, int power, int64_t *out)
+static bool decimal(const struct lpo_json_pull_text *text, int power, int64_t *out)
 {
-    struct lpo_cell cell = { .at = text->at, .len = (uint32_t)text->len };
+    struct lpo_csv_cell cell = { .at = text->at, .len = (uint32_t)text->len };
 
-    return text->len > 0 && text->len < UINT32_MAX && lpo_cell_scaled(cell, power, out);
+    return text->len > 0 && text->len < UINT32_MAX && lpo_csv_cell_scaled(cell, power, out);
 }
 
 /* Plain digits with at most `power` decimals, which nearly all numbers are: one pass, no text.
@@ -86,11 +86,11 @@ static bool read_plain(struct lpo_pull *q, int power, int64_t *out)
     return true;
 }
 
-int kineto_number(struct lpo_pull *q, int power, int64_t *out)
+int lpo_kineto_number(struct lpo_pull *q, int power, int64_t *out)
 {
-    struct lpo_pull_text text = { 0 };
+    struct lpo_json_pull_text text = { 0 };
     bool whole;
-    int c = lpo_pull_peek(q);
+    int c = lpo_json_pull_peek(q);
     int rc;
 
     if (c < 0)
@@ -98,21 +98,21 @@ int kineto_number(struct lpo_pull *q, int power, int64_t *out)
     if (read_plain(q, power, out))
         return 0;
     if (c == '"')
-        rc = lpo_pull_string(q, &text);
+        rc = lpo_json_pull_string(q, &text);
     else if (is_digit((char)c) || (c == '-' && q->end - q->p > 1 && is_digit(q->p[1])))
-        rc = lpo_pull_number(q, &text, &whole);
+        rc = lpo_json_pull_number(q, &text, &whole);
     else
-        rc = lpo_pull_skip(q);
+        rc = lpo_json_pull_skip(q);
     if (rc == 0 && !decimal(&text, power, out))
         *out = LPO_NO_TIME;
     return rc;
 }
 
-static int read_text(struct lpo_pull *q, struct lpo_pull_text *out)
+static int read_text(struct lpo_pull *q, struct lpo_json_pull_text *out)
 {
-    int c = lpo_pull_peek(q);
+    int c = lpo_json_pull_peek(q);
 
-    return c == '"' ? lpo_pull_string(q, out) : c < 0 ? c : lpo_pull_skip(q);
+    return c == '"' ? lpo_json_pull_string(q, out) : c < 0 ? c : lpo_json_pull_skip(q);
 }
 
 static int read_id(struct lpo_pull *q, struct kineto_id *id)
@@ -120,18 +120,18 @@ static int read_id(struct lpo_pull *q, struct kineto_id *id)
     const char *from;
     int rc;
 
-    rc = lpo_pull_peek(q);
+    rc = lpo_json_pull_peek(q);
     if (rc < 0)
         return rc;
     from = q->p;
-    rc = kineto_number(q, 0, &id->number);
+    rc = lpo_kineto_number(q, 0, &id->number);
     if (rc == 0 && id->number == LPO_NO_TIME) {
         bool quoted = *from == '"';
 
         id->word.at = from + quoted;
         id->word.len = (size_t)(q->p - from) - 2 * quoted;
         /* words become numbers that no process or thread has */
-        id->number = INT64_MIN + 1 + (int64_t)(lpo_hash(id->word.at, id->word.len) >> 2);
+        id->number = INT64_MIN + 1 + (int64_t)(lpo_str_hash(id->word.at, id->word.len) >> 2);
     }
     return rc;
 }
@@ -139,34 +139,34 @@ static int read_id(struct lpo_pull *q, struct kineto_id *id)
 static int read_triple(struct lpo_pull *q, int64_t out[3])
 {
     bool first = true;
-    int c = lpo_pull_peek(q), rc;
+    int c = lpo_json_pull_peek(q), rc;
 
     if (c != '[')
-        return c < 0 ? c : lpo_pull_skip(q);
+        return c < 0 ? c : lpo_json_pull_skip(q);
     q->p++;
-    for (int i = 0; (rc = lpo_pull_item(q, &first)) > 0; i++) {
-        rc = i < 3 ? kineto_number(q, 0, &out[i]) : lpo_pull_skip(q);
+    for (int i = 0; (rc = lpo_json_pull_item(q, &first)) > 0; i++) {
+        rc = i < 3 ? lpo_kineto_number(q, 0, &out[i]) : lpo_json_pull_skip(q);
         if (rc < 0)
             return rc;
     }
     return rc;
 }
 
-static int read_span(struct lpo_pull *q, struct lpo_pull_text *out)
+static int read_span(struct lpo_pull *q, struct lpo_json_pull_text *out)
 {
-    int rc = lpo_pull_peek(q);
+    int rc = lpo_json_pull_peek(q);
 
     if (rc < 0)
         return rc;
     out->at = q->p;
-    rc = lpo_pull_skip(q);
+    rc = lpo_json_pull_skip(q);
     out->len = (size_t)(q->p - out->at);
     return rc;
 }
 
 static int arg_number(struct lpo_pull *q, void *to)
 {
-    return kineto_number(q, 0, to);
+    return lpo_kineto_number(q, 0, to);
 }
 
 static int arg_triple(struct lpo_pull *q, void *to)
@@ -209,7 +209,8 @@ static const struct arg {
 #undef ROW
 };
 
-static int read_arg(struct lpo_pull *q, const struct lpo_pull_text *key, struct kineto_event *e)
+static int read_arg(struct lpo_pull *q, const struct lpo_json_pull_text *key,
+                    struct kineto_event *e)
 {
     for (size_t i = 0; i < sizeof known_args / sizeof *known_args; i++) {
         const struct arg *a = &known_args[i];
@@ -217,19 +218,19 @@ static int read_arg(struct lpo_pull *q, const struct lpo_pull_text *key, struct 
         if (a->len == key->len && strncasecmp(a->key, key->at, a->len) == 0)
             return a->read(q, (char *)e + a->at);
     }
-    return lpo_pull_skip(q);
+    return lpo_json_pull_skip(q);
 }
 
 static int read_args(struct lpo_pull *q, struct kineto_event *e)
 {
-    struct lpo_pull_text key;
+    struct lpo_json_pull_text key;
     bool first = true;
-    int c = lpo_pull_peek(q), rc;
+    int c = lpo_json_pull_peek(q), rc;
 
     if (c != '{')
-        return c < 0 ? c : lpo_pull_skip(q);
+        return c < 0 ? c : lpo_json_pull_skip(q);
     q->p++;
-    while ((rc = lpo_pull_member(q, &first, &key)) > 0) {
+    while ((rc = lpo_json_pull_member(q, &first, &key)) > 0) {
         rc = read_arg(q, &key, e);
         if (rc < 0)
             return rc;
@@ -242,7 +243,7 @@ struct outline {
     char ph; /* 0: not seen yet */
     bool has_cat;
     enum kineto_kind kind;
-    struct lpo_pull_text args; /* passed over, because the category was still unknown */
+    struct lpo_json_pull_text args; /* passed over, because the category was still unknown */
 };
 
 /* Known to be nothing for us, so the rest need not be looked at. */
@@ -253,58 +254,58 @@ static bool unwanted(const struct outline *o, unsigned wanted)
     return (o->ph && o->ph != 'X') || (o->has_cat && !(wanted & KINETO_BIT(o->kind)));
 }
 
-static int read_field(struct lpo_pull *q, const struct lpo_pull_text *key, struct outline *o,
+static int read_field(struct lpo_pull *q, const struct lpo_json_pull_text *key, struct outline *o,
                       struct kineto_event *e)
 {
-    struct lpo_pull_text text = { 0 };
+    struct lpo_json_pull_text text = { 0 };
     int rc;
 
     switch (key->len) {
     case 2:
-        if (lpo_pull_is(key, "ph")) {
+        if (lpo_json_pull_is(key, "ph")) {
             rc = read_text(q, &text);
             o->ph = rc == 0 && text.len == 1 ? text.at[0] : '?';
             return rc;
         }
-        if (lpo_pull_is(key, "ts"))
-            return kineto_number(q, 3, &e->start_ns);
+        if (lpo_json_pull_is(key, "ts"))
+            return lpo_kineto_number(q, 3, &e->start_ns);
         break;
     case 3:
-        if (lpo_pull_is(key, "cat")) {
+        if (lpo_json_pull_is(key, "cat")) {
             rc = read_text(q, &text);
             o->has_cat = true;
             o->kind = kind_of(&text);
             return rc;
         }
-        if (lpo_pull_is(key, "pid")) {
+        if (lpo_json_pull_is(key, "pid")) {
             rc = read_id(q, &e->pid);
             if (e->pid.word.len)
                 e->pid.number = -1; /* "CPU functions": no process told */
             return rc;
         }
-        if (lpo_pull_is(key, "tid"))
+        if (lpo_json_pull_is(key, "tid"))
             return read_id(q, &e->tid);
-        if (lpo_pull_is(key, "dur"))
-            return kineto_number(q, 3, &e->dur_ns);
+        if (lpo_json_pull_is(key, "dur"))
+            return lpo_kineto_number(q, 3, &e->dur_ns);
         break;
     case 4:
-        if (lpo_pull_is(key, "name"))
+        if (lpo_json_pull_is(key, "name"))
             return read_text(q, &e->name);
-        if (lpo_pull_is(key, "args"))
+        if (lpo_json_pull_is(key, "args"))
             return o->has_cat || o->ph == 'M' ? read_args(q, e) : read_span(q, &o->args);
         break;
     default:
         break;
     }
-    return lpo_pull_skip(q);
+    return lpo_json_pull_skip(q);
 }
 
 /* The autograd profiler of before 2021 wrote no categories; its pids tell. */
 static enum kineto_kind legacy_kind(const struct kineto_event *e)
 {
-    if (lpo_pull_is(&e->pid.word, "CPU functions"))
+    if (lpo_json_pull_is(&e->pid.word, "CPU functions"))
         return KINETO_OP;
-    return lpo_pull_is(&e->pid.word, "CUDA functions") ? KINETO_KERNEL : KINETO_OTHER;
+    return lpo_json_pull_is(&e->pid.word, "CUDA functions") ? KINETO_KERNEL : KINETO_OTHER;
 }
 
 static int settle(struct lpo_pull *q, const struct outline *o, unsigned wanted,
@@ -331,7 +332,7 @@ static int settle(struct lpo_pull *q, const struct outline *o, unsigned wanted,
     return 0;
 }
 
-int kineto_event_read(struct lpo_pull *q, unsigned wanted, struct kineto_event *e)
+int lpo_kineto_event_read(struct lpo_pull *q, unsigned wanted, struct kineto_event *e)
 {
     static const struct kineto_event empty = {
         .name = { .at = "" },
@@ -349,19 +350,19 @@ int kineto_event_read(struct lpo_pull *q, unsigned wanted, struct kineto_event *
         .block = { LPO_NO_TIME, LPO_NO_TIME, LPO_NO_TIME },
     };
     struct outline o = { 0 };
-    struct lpo_pull_text key;
+    struct lpo_json_pull_text key;
     bool first = true;
-    int rc = lpo_pull_open(q, '{');
+    int rc = lpo_json_pull_open(q, '{');
 
     *e = empty;
     if (rc < 0)
         return rc;
-    while ((rc = lpo_pull_member(q, &first, &key)) > 0) {
+    while ((rc = lpo_json_pull_member(q, &first, &key)) > 0) {
         rc = read_field(q, &key, &o, e);
         if (rc < 0)
             return rc;
         if (unwanted(&o, wanted))
-            return lpo_pull_leave(q);
+            return lpo_json_pull_leave(q);
     }
     return rc < 0 ? rc : settle(q, &o, wanted, e);
 }

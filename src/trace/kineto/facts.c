@@ -11,32 +11,34 @@
 struct field {
     const char *key;
     int64_t *number;
-    struct lpo_pull_text *text;
+    struct lpo_json_pull_text *text;
 };
 
-static int read_field(struct lpo_pull *q, const struct lpo_pull_text *key, const struct field *f)
+static int read_field(struct lpo_pull *q, const struct lpo_json_pull_text *key,
+                      const struct field *f)
 {
     for (; f->key; f++) {
         if (strlen(f->key) != key->len || memcmp(f->key, key->at, key->len) != 0)
             continue;
         if (f->number)
-            return kineto_number(q, 0, f->number);
-        return lpo_pull_peek(q) == '"' ? lpo_pull_string(q, f->text) : lpo_pull_skip(q);
+            return lpo_kineto_number(q, 0, f->number);
+        return lpo_json_pull_peek(q) == '"' ? lpo_json_pull_string(q, f->text)
+                                            : lpo_json_pull_skip(q);
     }
-    return lpo_pull_skip(q);
+    return lpo_json_pull_skip(q);
 }
 
 /* Any value; what is wanted of it when it is an object. */
 static int read_object(struct lpo_pull *q, const struct field *fields)
 {
-    struct lpo_pull_text key;
+    struct lpo_json_pull_text key;
     bool first = true;
-    int rc = lpo_pull_peek(q);
+    int rc = lpo_json_pull_peek(q);
 
     if (rc != '{')
-        return rc < 0 ? rc : lpo_pull_skip(q);
+        return rc < 0 ? rc : lpo_json_pull_skip(q);
     q->p++;
-    while ((rc = lpo_pull_member(q, &first, &key)) > 0) {
+    while ((rc = lpo_json_pull_member(q, &first, &key)) > 0) {
         rc = read_field(q, &key, fields);
         if (rc < 0)
             return rc;
@@ -44,18 +46,18 @@ static int read_object(struct lpo_pull *q, const struct field *fields)
     return rc;
 }
 
-int kineto_read_base(struct lpo_pull *q, void *facts)
+int lpo_kineto_read_base(struct lpo_pull *q, void *facts)
 {
     struct kineto_facts *f = facts;
     int64_t ns = LPO_NO_TIME;
-    int rc = kineto_number(q, 0, &ns);
+    int rc = lpo_kineto_number(q, 0, &ns);
 
     f->has_base = rc == 0 && ns != LPO_NO_TIME;
     f->base_ns = f->has_base ? ns : 0;
     return rc;
 }
 
-int kineto_read_distributed(struct lpo_pull *q, void *facts)
+int lpo_kineto_read_distributed(struct lpo_pull *q, void *facts)
 {
     struct kineto_facts *f = facts;
     int64_t rank = -1;
@@ -74,7 +76,7 @@ static uint64_t known(int64_t v)
 
 static int read_device(struct lpo_pull *q, struct kineto_device *d)
 {
-    struct lpo_pull_text name = { 0 };
+    struct lpo_json_pull_text name = { 0 };
     int64_t id = -1, sms = 0, major = 0, minor = 0, memory = 0;
     struct field fields[] = {
         { "id", &id, NULL },
@@ -98,18 +100,18 @@ static int read_device(struct lpo_pull *q, struct kineto_device *d)
     return rc;
 }
 
-int kineto_read_devices(struct lpo_pull *q, void *facts)
+int lpo_kineto_read_devices(struct lpo_pull *q, void *facts)
 {
     struct kineto_facts *f = facts;
     struct kineto_device d;
     size_t count = 0;
     bool first = true;
-    int rc = lpo_pull_peek(q);
+    int rc = lpo_json_pull_peek(q);
 
     if (rc != '[')
-        return rc < 0 ? rc : lpo_pull_skip(q);
+        return rc < 0 ? rc : lpo_json_pull_skip(q);
     q->p++;
-    while ((rc = lpo_pull_item(q, &first)) > 0) {
+    while ((rc = lpo_json_pull_item(q, &first)) > 0) {
         rc = read_device(q, &d);
         if (rc < 0)
             return rc;
@@ -121,10 +123,10 @@ int kineto_read_devices(struct lpo_pull *q, void *facts)
     return rc;
 }
 
-int kineto_read_other(struct lpo_pull *q, void *facts)
+int lpo_kineto_read_other(struct lpo_pull *q, void *facts)
 {
     const char *from = q->p;
-    int rc = lpo_pull_skip(q);
+    int rc = lpo_json_pull_skip(q);
 
     (void)facts;
     /* metadata goes into the file as its author wrote it: one that swallows the events is broken */

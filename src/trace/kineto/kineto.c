@@ -19,7 +19,7 @@ enum {
 struct file {
     struct lpo_trace *t;
     struct lpo_json_stream *s;
-    struct kineto_build *build;
+    struct lpo_kineto_build *build;
     struct kineto_facts facts;
     unsigned wanted;
     bool seen_events;          /* the list was found */
@@ -38,19 +38,19 @@ struct entry {
 static int read_event(struct lpo_pull *q, struct entry *n)
 {
     bool first = n->first;
-    int rc = lpo_pull_item(q, &first);
+    int rc = lpo_json_pull_item(q, &first);
 
     if (rc <= 0)
         return rc;
-    rc = lpo_pull_peek(q);
+    rc = lpo_json_pull_peek(q);
     if (rc < 0)
         return rc;
     n->event.kind = KINETO_OTHER;
-    rc = rc == '{' ? kineto_event_read(q, n->wanted, &n->event) : lpo_pull_skip(q);
+    rc = rc == '{' ? lpo_kineto_event_read(q, n->wanted, &n->event) : lpo_json_pull_skip(q);
     if (rc < 0)
         return rc;
     /* an event torn by a stray quote shows in what follows it */
-    rc = lpo_pull_peek(q);
+    rc = lpo_json_pull_peek(q);
     if (rc >= 0 && rc != ',' && rc != ']')
         return LPO_E_FORMAT;
     n->first = false;
@@ -106,14 +106,14 @@ static int read_list(struct file *f)
     while ((rc = next_entry(f, &n)) > 0) {
         f->events++;
         if (n.event.kind != KINETO_OTHER)
-            kineto_build_add(f->build, &n.event);
+            lpo_kineto_build_add(f->build, &n.event);
     }
     return rc;
 }
 
 static int take_bracket(struct lpo_pull *q, void *ctx)
 {
-    int c = lpo_pull_peek(q);
+    int c = lpo_json_pull_peek(q);
 
     (void)ctx;
     if (c == '{' || c == '[')
@@ -134,10 +134,10 @@ static const struct fact {
     const char *key;
     lpo_json_fn read;
 } facts[] = {
-    { "baseTimeNanoseconds", kineto_read_base },
-    { "distributedInfo", kineto_read_distributed },
-    { "deviceProperties", kineto_read_devices },
-    { NULL, kineto_read_other },
+    { "baseTimeNanoseconds", lpo_kineto_read_base },
+    { "distributedInfo", lpo_kineto_read_distributed },
+    { "deviceProperties", lpo_kineto_read_devices },
+    { NULL, lpo_kineto_read_other },
 };
 
 static int read_fact(struct file *f, const char *key)
@@ -161,9 +161,9 @@ struct key {
 static int read_key(struct lpo_pull *q, void *ctx)
 {
     struct key *k = ctx;
-    struct lpo_pull_text text;
+    struct lpo_json_pull_text text;
     bool first = k->first;
-    int rc = lpo_pull_member(q, &first, &text);
+    int rc = lpo_json_pull_member(q, &first, &text);
     size_t len;
 
     if (rc <= 0)
@@ -247,7 +247,7 @@ static int read_all(struct file *f)
         return rc;
     if (!f->seen_events)
         return lpo_fail(f->err, LPO_E_FORMAT, "no list of events (\"traceEvents\") was found");
-    kineto_build_finish(f->build, &f->facts);
+    lpo_kineto_build_finish(f->build, &f->facts);
     name_devices(f);
     add_notes(f, rc);
     return 0;
@@ -278,10 +278,10 @@ static int kineto_read(const char *path, struct lpo_trace *into, struct lpo_err 
         return rc;
     f.s = s;
     f.wanted = wanted_kinds(into->skip);
-    f.build = kineto_build_create(into);
+    f.build = lpo_kineto_build_create(into);
     into->has_ranges = true;
     rc = read_all(&f);
-    kineto_build_destroy(f.build);
+    lpo_kineto_build_destroy(f.build);
     if (rc < 0)
         return lpo_fail(err, rc, "%s", lpo_err_cause(&scratch));
     return 0;
@@ -307,7 +307,7 @@ static bool kineto_sniff(const char *path, const unsigned char *head, size_t len
     return false;
 }
 
-const struct lpo_reader lpo_reader_kineto = {
+const struct lpo_reader lpo_kineto_reader = {
     .name = "kineto",
     .summary = "PyTorch profiler trace (Kineto JSON, also .gz and .zst)",
     .sniff = kineto_sniff,

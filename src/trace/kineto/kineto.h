@@ -30,13 +30,13 @@ enum kineto_kind {
 /* pid and tid are numbers, numbers in quotes, or words. */
 struct kineto_id {
     int64_t number;
-    struct lpo_pull_text word; /* len 0 unless it is a word */
+    struct lpo_json_pull_text word; /* len 0 unless it is a word */
 };
 
 /* Text points into the window: good until the next event is read. */
 struct kineto_event {
     enum kineto_kind kind;
-    struct lpo_pull_text name;
+    struct lpo_json_pull_text name;
     struct kineto_id pid, tid;
     int64_t start_ns; /* before the base time is added */
     int64_t dur_ns;   /* LPO_NO_TIME: not recorded */
@@ -44,16 +44,16 @@ struct kineto_event {
     int64_t device, stream, correlation, bytes, sequence, graph_id;
     int64_t registers, shared_memory;
     int64_t grid[3], block[3];
-    struct lpo_pull_text shapes; /* the JSON of "Input Dims", len 0 when absent */
-    struct lpo_pull_text label;  /* args.name of metadata */
+    struct lpo_json_pull_text shapes; /* the JSON of "Input Dims", len 0 when absent */
+    struct lpo_json_pull_text label;  /* args.name of metadata */
 };
 
 /* Reads one event object. Kinds outside `wanted` (bits) come back as KINETO_OTHER, unread. */
-int kineto_event_read(struct lpo_pull *q, unsigned wanted, struct kineto_event *e);
+int lpo_kineto_event_read(struct lpo_pull *q, unsigned wanted, struct kineto_event *e);
 
 /* The number that comes next, bare or in quotes, times 10^power, exactly. Any other value is
  * passed over and gives LPO_NO_TIME. */
-int kineto_number(struct lpo_pull *q, int power, int64_t *out);
+int lpo_kineto_number(struct lpo_pull *q, int power, int64_t *out);
 
 /* A GPU as "deviceProperties" tells of it; 0 means not told. */
 struct kineto_device {
@@ -75,15 +75,15 @@ struct kineto_facts {
 };
 
 /* Each reads one value (an lpo_json_fn); `facts` is a struct kineto_facts. */
-int kineto_read_base(struct lpo_pull *q, void *facts);
-int kineto_read_distributed(struct lpo_pull *q, void *facts);
-int kineto_read_devices(struct lpo_pull *q, void *facts);
-int kineto_read_other(struct lpo_pull *q, void *facts); /* passes over it */
+int lpo_kineto_read_base(struct lpo_pull *q, void *facts);
+int lpo_kineto_read_distributed(struct lpo_pull *q, void *facts);
+int lpo_kineto_read_devices(struct lpo_pull *q, void *facts);
+int lpo_kineto_read_other(struct lpo_pull *q, void *facts); /* passes over it */
 
-struct kineto_build;
+struct lpo_kineto_build;
 
-struct kineto_build *kineto_build_create(struct lpo_trace *t);
-void kineto_build_destroy(struct kineto_build *b);
-void kineto_build_add(struct kineto_build *b, const struct kineto_event *e);
+struct lpo_kineto_build *lpo_kineto_build_create(struct lpo_trace *t);
+void lpo_kineto_build_destroy(struct lpo_kineto_build *b);
+void lpo_kineto_build_add(struct lpo_kineto_build *b, const struct kineto_event *e);
 /* Joins launches, puts ranks, devices and the clock in place. Call once, after the last event. */
-void kineto_build_finish(struct kineto_build *b, const struct kineto_facts *facts);
+void lpo_kineto_build_finish(struct lpo_kineto_build *b, const struct kineto_facts *facts);

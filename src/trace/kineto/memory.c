@@ -30,48 +30,48 @@ static const struct arg {
     { "Total Reserved", offsetof(struct record, reserved) },
 };
 
-static int read_arg(struct lpo_pull *q, const struct lpo_pull_text *key, struct record *r)
+static int read_arg(struct lpo_pull *q, const struct lpo_json_pull_text *key, struct record *r)
 {
     for (size_t i = 0; i < sizeof args / sizeof *args; i++)
         if (key->len == strlen(args[i].key) && memcmp(key->at, args[i].key, key->len) == 0)
-            return kineto_number(q, 0, (int64_t *)((char *)r + args[i].at));
-    return lpo_pull_skip(q);
+            return lpo_kineto_number(q, 0, (int64_t *)((char *)r + args[i].at));
+    return lpo_json_pull_skip(q);
 }
 
 static int read_args(struct lpo_pull *q, struct record *r)
 {
-    struct lpo_pull_text key;
+    struct lpo_json_pull_text key;
     bool first = true;
-    int rc = lpo_pull_peek(q);
+    int rc = lpo_json_pull_peek(q);
 
     if (rc != '{')
-        return rc < 0 ? rc : lpo_pull_skip(q);
+        return rc < 0 ? rc : lpo_json_pull_skip(q);
     q->p++;
-    while ((rc = lpo_pull_member(q, &first, &key)) > 0)
+    while ((rc = lpo_json_pull_member(q, &first, &key)) > 0)
         if ((rc = read_arg(q, &key, r)) < 0)
             return rc;
     return rc;
 }
 
-static int read_member(struct lpo_pull *q, const struct lpo_pull_text *key, struct record *r)
+static int read_member(struct lpo_pull *q, const struct lpo_json_pull_text *key, struct record *r)
 {
-    struct lpo_pull_text name;
-    int rc = lpo_pull_peek(q);
+    struct lpo_json_pull_text name;
+    int rc = lpo_json_pull_peek(q);
 
     if (rc < 0)
         return rc;
-    if (lpo_pull_is(key, "name") && rc == '"') {
-        rc = lpo_pull_string(q, &name);
+    if (lpo_json_pull_is(key, "name") && rc == '"') {
+        rc = lpo_json_pull_string(q, &name);
         if (rc == 0) {
             r->named = true;
-            r->is_memory = lpo_pull_is(&name, "[memory]");
+            r->is_memory = lpo_json_pull_is(&name, "[memory]");
         }
         return rc;
     }
     /* other events may have large args, and their name mostly comes before */
-    if (lpo_pull_is(key, "args") && (r->is_memory || !r->named))
+    if (lpo_json_pull_is(key, "args") && (r->is_memory || !r->named))
         return read_args(q, r);
-    return lpo_pull_skip(q);
+    return lpo_json_pull_skip(q);
 }
 
 struct step {
@@ -83,22 +83,22 @@ struct step {
 static int read_event(struct lpo_pull *q, void *ctx)
 {
     struct step *s = ctx;
-    struct lpo_pull_text key;
+    struct lpo_json_pull_text key;
     bool first = s->first, first_member = true;
-    int rc = lpo_pull_item(q, &first);
+    int rc = lpo_json_pull_item(q, &first);
 
     if (rc <= 0)
         return rc;
     s->r =
         (struct record){ false, LPO_NO_TIME, LPO_NO_TIME, LPO_NO_TIME, LPO_NO_TIME, LPO_NO_TIME };
-    rc = lpo_pull_peek(q);
+    rc = lpo_json_pull_peek(q);
     if (rc < 0)
         return rc;
     if (rc != '{') {
-        rc = lpo_pull_skip(q);
+        rc = lpo_json_pull_skip(q);
     } else {
         q->p++;
-        while ((rc = lpo_pull_member(q, &first_member, &key)) > 0)
+        while ((rc = lpo_json_pull_member(q, &first_member, &key)) > 0)
             if ((rc = read_member(q, &key, &s->r)) < 0)
                 break;
     }
@@ -115,11 +115,11 @@ static bool sane(int64_t v)
 
 static void raise_to(struct lpo_measure *peak, int64_t v)
 {
-    if (sane(v) && (!lpo_known(*peak) || (double)v > peak->value))
-        *peak = lpo_measured((double)v);
+    if (sane(v) && (!lpo_measure_known(*peak) || (double)v > peak->value))
+        *peak = lpo_measure_measured((double)v);
 }
 
-static struct lpo_memory_peak *row_of(struct lpo_memory *m, const struct record *r)
+static struct lpo_memory_peak *row_of(struct lpo_kineto_memory *m, const struct record *r)
 {
     int64_t type = r->type == LPO_NO_TIME ? 0 : r->type;
     int64_t device = r->device == LPO_NO_TIME ? -1 : r->device;
@@ -133,7 +133,7 @@ static struct lpo_memory_peak *row_of(struct lpo_memory *m, const struct record 
     return &m->rows.at[m->rows.len - 1];
 }
 
-static void count(struct lpo_memory *m, const struct record *r)
+static void count(struct lpo_kineto_memory *m, const struct record *r)
 {
     struct lpo_memory_peak *row;
 
@@ -156,7 +156,7 @@ static void count(struct lpo_memory *m, const struct record *r)
 
 static int take_open(struct lpo_pull *q, void *ctx)
 {
-    int c = lpo_pull_peek(q);
+    int c = lpo_json_pull_peek(q);
 
     (void)ctx;
     if (c == '{' || c == '[')
@@ -171,18 +171,18 @@ struct member {
 static int take_key(struct lpo_pull *q, void *ctx)
 {
     struct member *m = ctx;
-    struct lpo_pull_text key;
+    struct lpo_json_pull_text key;
     bool first = m->first;
-    int rc = lpo_pull_member(q, &first, &key);
+    int rc = lpo_json_pull_member(q, &first, &key);
 
     if (rc > 0) {
         m->first = false;
-        m->events = lpo_pull_is(&key, "traceEvents");
+        m->events = lpo_json_pull_is(&key, "traceEvents");
     }
     return rc;
 }
 
-static int read_list(struct lpo_json_stream *s, struct lpo_memory *into, struct lpo_err *err)
+static int read_list(struct lpo_json_stream *s, struct lpo_kineto_memory *into, struct lpo_err *err)
 {
     struct step step = { .first = true };
     int rc;
@@ -192,7 +192,8 @@ static int read_list(struct lpo_json_stream *s, struct lpo_memory *into, struct 
     return rc;
 }
 
-static int read_object(struct lpo_json_stream *s, struct lpo_memory *into, struct lpo_err *err)
+static int read_object(struct lpo_json_stream *s, struct lpo_kineto_memory *into,
+                       struct lpo_err *err)
 {
     struct member m = { .first = true };
     int rc;
@@ -225,7 +226,7 @@ bool lpo_kineto_has_memory(const char *path)
            memmem(head, len, mark, sizeof mark - 1) != NULL;
 }
 
-int lpo_kineto_memory(const char *path, struct lpo_memory *into, struct lpo_err *err)
+int lpo_kineto_memory(const char *path, struct lpo_kineto_memory *into, struct lpo_err *err)
 {
     LPO_AUTO(lpo_json_stream) s = NULL;
     int rc = lpo_json_stream_open(path, LPO_PULL_LENIENT, MAX_VALUE, &s, err);
@@ -242,12 +243,12 @@ int lpo_kineto_memory(const char *path, struct lpo_memory *into, struct lpo_err 
     return rc == LPO_E_IO ? rc : 0;
 }
 
-void lpo_memory_free(struct lpo_memory *m)
+void lpo_kineto_memory_free(struct lpo_kineto_memory *m)
 {
     lpo_vec_free(&m->rows);
 }
 
-const char *lpo_memory_type(int64_t type)
+const char *lpo_kineto_memory_type(int64_t type)
 {
     return type == 0 ? "CPU" : type == 1 ? "GPU" : "other";
 }

@@ -23,7 +23,7 @@ struct lpo_memory_peak {
     int64_t now_bytes, growth_bytes; /* since recording began, at the end and at most */
 };
 
-struct lpo_memory {
+struct lpo_kineto_memory {
     LPO_VEC(struct lpo_memory_peak) rows; /* by type and device; at most 64 */
     uint64_t events;
 };
@@ -32,7 +32,7 @@ struct lpo_memory {
 bool lpo_kineto_has_memory(const char *path);
 
 /* Adds what the file says; a file that is cut or torn gives what was read before. The caller frees
- * with lpo_memory_free. */
-int lpo_kineto_memory(const char *path, struct lpo_memory *into, struct lpo_err *err);
-void lpo_memory_free(struct lpo_memory *m);
-const char *lpo_memory_type(int64_t type); /* "CPU", "GPU", "other" */
+ * with lpo_kineto_memory_free. */
+int lpo_kineto_memory(const char *path, struct lpo_kineto_memory *into, struct lpo_err *err);
+void lpo_kineto_memory_free(struct lpo_kineto_memory *m);
+const char *lpo_kineto_memory_type(int64_t type); /* "CPU", "GPU", "other" */

@@ -10,7 +10,7 @@ static const int64_t since_1970 = 1000000000000000000;
 static const int64_t max_shift = 4000000000000000000;
 
 /* Works do not name their process: where no launch tells, it is the one that calls the GPU most. */
-static uint16_t main_process(const struct kineto_build *b)
+static uint16_t main_process(const struct lpo_kineto_build *b)
 {
     size_t best = 0;
 
@@ -29,12 +29,12 @@ struct renumber {
     uint32_t *threads;
 };
 
-static void renumber_create(struct kineto_build *b, int32_t rank, struct renumber *r)
+static void renumber_create(struct lpo_kineto_build *b, int32_t rank, struct renumber *r)
 {
     r->processes = lpo_xcalloc(b->processes.len + 1, sizeof *r->processes);
     r->devices = lpo_xcalloc(b->devices.len + 1, sizeof *r->devices);
     r->threads = lpo_xcalloc(b->threads.len + 1, sizeof *r->threads);
-    if (b->processes.len == 0 && b->t->works.len > b->first_work)
+    if (b->processes.len == 0 && b->t->gpu_ops.len > b->first_gpu_op)
         r->processes[0] = lpo_trace_process(b->t, -1, rank);
     for (size_t i = 0; i < b->processes.len; i++)
         r->processes[i] = lpo_trace_process(b->t, b->processes.at[i].pid, rank);
@@ -52,12 +52,12 @@ static void renumber_free(struct renumber *r)
     free(r->threads);
 }
 
-static void settle_works(struct kineto_build *b, const struct renumber *r, int64_t shift)
+static void settle_gpu_ops(struct lpo_kineto_build *b, const struct renumber *r, int64_t shift)
 {
     struct lpo_trace *t = b->t;
 
-    for (size_t i = b->first_work; i < t->works.len; i++) {
-        struct lpo_work *w = &t->works.at[i];
+    for (size_t i = b->first_gpu_op; i < t->gpu_ops.len; i++) {
+        struct lpo_gpu_op *w = &t->gpu_ops.at[i];
 
         w->start_ns += shift;
         w->end_ns += shift;
@@ -73,7 +73,7 @@ static void settle_works(struct kineto_build *b, const struct renumber *r, int64
     }
 }
 
-static void settle_host(struct kineto_build *b, const struct renumber *r, int64_t shift)
+static void settle_host(struct lpo_kineto_build *b, const struct renumber *r, int64_t shift)
 {
     struct lpo_trace *t = b->t;
 
@@ -103,7 +103,7 @@ static void settle_host(struct kineto_build *b, const struct renumber *r, int64_
 }
 
 /* Labels come for every pid and tid there is, streams too: only those of our threads are used. */
-static void settle_labels(struct kineto_build *b, const struct renumber *r)
+static void settle_labels(struct lpo_kineto_build *b, const struct renumber *r)
 {
     for (size_t i = 0; i < b->labels.len; i++) {
         const struct label *l = &b->labels.at[i];
@@ -120,7 +120,7 @@ static void settle_labels(struct kineto_build *b, const struct renumber *r)
 }
 
 /* The clock of the trace is that of its first file with a base, so ranks lie side by side. */
-static int64_t clock_shift(const struct kineto_build *b, const struct kineto_facts *facts)
+static int64_t clock_shift(const struct lpo_kineto_build *b, const struct kineto_facts *facts)
 {
     struct lpo_trace *t = b->t;
     int64_t epoch = t->epoch_ns, shift;
@@ -139,18 +139,18 @@ static int64_t clock_shift(const struct kineto_build *b, const struct kineto_fac
     return shift;
 }
 
-void kineto_build_finish(struct kineto_build *b, const struct kineto_facts *facts)
+void lpo_kineto_build_finish(struct lpo_kineto_build *b, const struct kineto_facts *facts)
 {
     uint16_t own = main_process(b);
     struct renumber r;
     int64_t shift;
 
-    for (size_t i = b->first_work; i < b->t->works.len; i++)
-        b->t->works.at[i].process = own;
-    lpo_links_resolve(b->links, b->t, b->first_work);
+    for (size_t i = b->first_gpu_op; i < b->t->gpu_ops.len; i++)
+        b->t->gpu_ops.at[i].process = own;
+    lpo_trace_links_resolve(b->links, b->t, b->first_gpu_op);
     shift = clock_shift(b, facts);
     renumber_create(b, facts->rank, &r);
-    settle_works(b, &r, shift);
+    settle_gpu_ops(b, &r, shift);
     settle_host(b, &r, shift);
     settle_labels(b, &r);
     renumber_free(&r);

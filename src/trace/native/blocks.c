@@ -11,7 +11,7 @@
 #include "util/crc32c.h"
 #include "util/err.h"
 
-struct lpo_blocks {
+struct lpo_native_blocks {
     int fd; /* -1: from memory */
     const uint8_t *bytes;
     size_t len;
@@ -22,7 +22,7 @@ struct lpo_blocks {
 };
 
 /* Exactly `len` bytes at `at`, or false. */
-static bool bytes_at(struct lpo_blocks *b, uint64_t at, void *out, size_t len)
+static bool bytes_at(struct lpo_native_blocks *b, uint64_t at, void *out, size_t len)
 {
     size_t got = 0;
 
@@ -44,7 +44,7 @@ static bool bytes_at(struct lpo_blocks *b, uint64_t at, void *out, size_t len)
     return true;
 }
 
-static int check_preamble(struct lpo_blocks *b, struct lpo_err *err)
+static int check_preamble(struct lpo_native_blocks *b, struct lpo_err *err)
 {
     uint8_t preamble[LPOT_PREAMBLE_BYTES];
 
@@ -57,20 +57,20 @@ static int check_preamble(struct lpo_blocks *b, struct lpo_err *err)
     return 0;
 }
 
-static int opened(struct lpo_blocks *b, struct lpo_blocks **out, struct lpo_err *err)
+static int opened(struct lpo_native_blocks *b, struct lpo_native_blocks **out, struct lpo_err *err)
 {
     if (check_preamble(b, err) < 0) {
-        lpo_blocks_destroy(b);
+        lpo_native_blocks_destroy(b);
         return err ? err->code : LPO_E_FORMAT;
     }
     *out = b;
     return 0;
 }
 
-int lpo_blocks_open(const char *path, struct lpo_blocks **out, struct lpo_err *err)
+int lpo_native_blocks_open(const char *path, struct lpo_native_blocks **out, struct lpo_err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct lpo_blocks *b;
+    struct lpo_native_blocks *b;
 
     if (fd < 0)
         return lpo_fail_errno(err, "cannot open '%s'", path);
@@ -79,9 +79,10 @@ int lpo_blocks_open(const char *path, struct lpo_blocks **out, struct lpo_err *e
     return opened(b, out, err);
 }
 
-int lpo_blocks_over(const void *bytes, size_t len, struct lpo_blocks **out, struct lpo_err *err)
+int lpo_native_blocks_over(const void *bytes, size_t len, struct lpo_native_blocks **out,
+                           struct lpo_err *err)
 {
-    struct lpo_blocks *b = lpo_xcalloc(1, sizeof *b);
+    struct lpo_native_blocks *b = lpo_xcalloc(1, sizeof *b);
 
     b->fd = -1;
     b->bytes = bytes;
@@ -89,7 +90,7 @@ int lpo_blocks_over(const void *bytes, size_t len, struct lpo_blocks **out, stru
     return opened(b, out, err);
 }
 
-void lpo_blocks_destroy(struct lpo_blocks *b)
+void lpo_native_blocks_destroy(struct lpo_native_blocks *b)
 {
     if (!b)
         return;
@@ -108,7 +109,7 @@ static uint64_t fixed(const uint8_t *p, unsigned bytes)
     return v;
 }
 
-static uint64_t bytes_left(struct lpo_blocks *b)
+static uint64_t bytes_left(struct lpo_native_blocks *b)
 {
     off_t end;
 
@@ -120,7 +121,7 @@ static uint64_t bytes_left(struct lpo_blocks *b)
 
 /* The header's payload into memory; false when the file ends first. The length is the file's
  * claim: nothing is allocated that the file could not hold. */
-static bool load_payload(struct lpo_blocks *b, size_t len)
+static bool load_payload(struct lpo_native_blocks *b, size_t len)
 {
     if (bytes_left(b) < LPOT_HEADER_BYTES + (uint64_t)len)
         return false;
@@ -131,7 +132,7 @@ static bool load_payload(struct lpo_blocks *b, size_t len)
     return bytes_at(b, b->at + LPOT_HEADER_BYTES, b->payload, len);
 }
 
-bool lpo_blocks_next(struct lpo_blocks *b, struct lpo_block *out)
+bool lpo_native_blocks_next(struct lpo_native_blocks *b, struct lpo_native_block *out)
 {
     uint8_t head[LPOT_HEADER_BYTES];
     uint32_t crc;
@@ -147,7 +148,7 @@ bool lpo_blocks_next(struct lpo_blocks *b, struct lpo_block *out)
     crc = lpo_crc32c(crc, head + 16, sizeof head - 16);
     if (lpo_crc32c(crc, b->payload, len) != fixed(head + 12, 4))
         return false;
-    *out = (struct lpo_block){
+    *out = (struct lpo_native_block){
         .kind = (unsigned)fixed(head + 4, 2),
         .stream = (uint32_t)fixed(head + 16, 4),
         .sequence = (uint32_t)fixed(head + 20, 4),
@@ -161,17 +162,17 @@ bool lpo_blocks_next(struct lpo_blocks *b, struct lpo_block *out)
     return true;
 }
 
-void lpo_blocks_rewind(struct lpo_blocks *b)
+void lpo_native_blocks_rewind(struct lpo_native_blocks *b)
 {
     b->at = LPOT_PREAMBLE_BYTES;
 }
 
-uint64_t lpo_blocks_ignored(const struct lpo_blocks *b)
+uint64_t lpo_native_blocks_ignored(const struct lpo_native_blocks *b)
 {
     return b->ignored;
 }
 
-uint8_t lpo_get_byte(struct lpo_cursor *c)
+uint8_t lpo_native_get_byte(struct lpo_cursor *c)
 {
     if (c->bad || c->at == c->end) {
         c->bad = true;
@@ -180,12 +181,12 @@ uint8_t lpo_get_byte(struct lpo_cursor *c)
     return *c->at++;
 }
 
-uint64_t lpo_get_v(struct lpo_cursor *c)
+uint64_t lpo_native_get_v(struct lpo_cursor *c)
 {
     uint64_t value = 0;
 
     for (unsigned shift = 0; shift < 64; shift += 7) {
-        uint8_t byte = lpo_get_byte(c);
+        uint8_t byte = lpo_native_get_byte(c);
         value |= (uint64_t)(byte & 0x7f) << shift;
         if (!(byte & 0x80))
             return c->bad ? 0 : value;
@@ -194,21 +195,21 @@ uint64_t lpo_get_v(struct lpo_cursor *c)
     return 0;
 }
 
-int64_t lpo_get_z(struct lpo_cursor *c)
+int64_t lpo_native_get_z(struct lpo_cursor *c)
 {
-    uint64_t v = lpo_get_v(c);
+    uint64_t v = lpo_native_get_v(c);
 
     return (int64_t)((v >> 1) ^ (0 - (v & 1)));
 }
 
-uint64_t lpo_get_fixed(struct lpo_cursor *c, unsigned bytes)
+uint64_t lpo_native_get_fixed(struct lpo_cursor *c, unsigned bytes)
 {
-    const char *p = lpo_get_bytes(c, bytes);
+    const char *p = lpo_native_get_bytes(c, bytes);
 
     return p ? fixed((const uint8_t *)p, bytes) : 0;
 }
 
-const char *lpo_get_bytes(struct lpo_cursor *c, size_t len)
+const char *lpo_native_get_bytes(struct lpo_cursor *c, size_t len)
 {
     const uint8_t *p = c->at;
 
@@ -220,8 +221,8 @@ const char *lpo_get_bytes(struct lpo_cursor *c, size_t len)
     return (const char *)p;
 }
 
-const char *lpo_get_text(struct lpo_cursor *c, size_t *len)
+const char *lpo_native_get_text(struct lpo_cursor *c, size_t *len)
 {
-    *len = (size_t)lpo_get_v(c);
-    return lpo_get_bytes(c, *len);
+    *len = (size_t)lpo_native_get_v(c);
+    return lpo_native_get_bytes(c, *len);
 }

@@ -11,9 +11,9 @@
 #include "util/auto.h"
 
 struct lpo_err;
-struct lpo_blocks;
+struct lpo_native_blocks;
 
-struct lpo_block {
+struct lpo_native_block {
     unsigned kind; /* enum lpot_block */
     uint32_t stream, sequence;
     uint64_t ticks, real_ns;
@@ -22,15 +22,18 @@ struct lpo_block {
 };
 
 /* Refuses a file that is none of ours, or of a later major version. */
-int lpo_blocks_open(const char *path, struct lpo_blocks **out, struct lpo_err *err);
+int lpo_native_blocks_open(const char *path, struct lpo_native_blocks **out, struct lpo_err *err);
 /* The same from memory, which must outlive it. */
-int lpo_blocks_over(const void *bytes, size_t len, struct lpo_blocks **out, struct lpo_err *err);
-void lpo_blocks_destroy(struct lpo_blocks *b); /* NULL is fine */
-LPO_AUTO_DEFINE(lpo_blocks);
+int lpo_native_blocks_over(const void *bytes, size_t len, struct lpo_native_blocks **out,
+                           struct lpo_err *err);
+void lpo_native_blocks_destroy(struct lpo_native_blocks *b); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_native_blocks);
 
-bool lpo_blocks_next(struct lpo_blocks *b, struct lpo_block *out); /* false: the end */
-void lpo_blocks_rewind(struct lpo_blocks *b);
-uint64_t lpo_blocks_ignored(const struct lpo_blocks *b); /* bytes after the last whole block */
+bool lpo_native_blocks_next(struct lpo_native_blocks *b,
+                            struct lpo_native_block *out); /* false: the end */
+void lpo_native_blocks_rewind(struct lpo_native_blocks *b);
+uint64_t lpo_native_blocks_ignored(
+    const struct lpo_native_blocks *b); /* bytes after the last whole block */
 
 /* A place in a payload. Reading past the end, or a malformed varint, sets `bad` and gives 0. */
 struct lpo_cursor {
@@ -38,9 +41,9 @@ struct lpo_cursor {
     bool bad;
 };
 
-uint8_t lpo_get_byte(struct lpo_cursor *c);
-uint64_t lpo_get_v(struct lpo_cursor *c);
-int64_t lpo_get_z(struct lpo_cursor *c);
-uint64_t lpo_get_fixed(struct lpo_cursor *c, unsigned bytes); /* little-endian */
-const char *lpo_get_bytes(struct lpo_cursor *c, size_t len);  /* NULL when not there */
-const char *lpo_get_text(struct lpo_cursor *c, size_t *len);
+uint8_t lpo_native_get_byte(struct lpo_cursor *c);
+uint64_t lpo_native_get_v(struct lpo_cursor *c);
+int64_t lpo_native_get_z(struct lpo_cursor *c);
+uint64_t lpo_native_get_fixed(struct lpo_cursor *c, unsigned bytes); /* little-endian */
+const char *lpo_native_get_bytes(struct lpo_cursor *c, size_t len);  /* NULL when not there */
+const char *lpo_native_get_text(struct lpo_cursor *c, size_t *len);

@@ -10,7 +10,7 @@ int64_t lpo_native_ns(uint64_t ns)
     return ns > (uint64_t)LATEST_NS ? LATEST_NS : (int64_t)ns;
 }
 
-void lpo_tick_clock_add(struct lpo_tick_clock *c, uint64_t ticks, uint64_t real_ns)
+void lpo_native_tick_clock_add(struct lpo_tick_clock *c, uint64_t ticks, uint64_t real_ns)
 {
     lpo_vec_push(&c->pairs, (struct lpo_tick_pair){ ticks, (uint64_t)lpo_native_ns(real_ns) });
 }
@@ -22,7 +22,7 @@ static int by_ticks(const void *a, const void *b)
     return (x->ticks > y->ticks) - (x->ticks < y->ticks);
 }
 
-void lpo_tick_clock_settle(struct lpo_tick_clock *c)
+void lpo_native_tick_clock_settle(struct lpo_tick_clock *c)
 {
     struct lpo_tick_pair *p = c->pairs.at, last;
     size_t kept = 1;
@@ -58,7 +58,7 @@ static int64_t on_line(const struct lpo_tick_pair *p, uint64_t ticks)
     return move > p[0].real_ns ? 0 : (int64_t)(p[0].real_ns - (uint64_t)move);
 }
 
-int64_t lpo_tick_clock_ns(struct lpo_tick_clock *c, uint64_t ticks)
+int64_t lpo_native_tick_clock_ns(struct lpo_tick_clock *c, uint64_t ticks)
 {
     const struct lpo_tick_pair *p = c->pairs.at;
     size_t n = c->pairs.len, low = 0, high;
@@ -81,7 +81,7 @@ int64_t lpo_tick_clock_ns(struct lpo_tick_clock *c, uint64_t ticks)
     return on_line(p + low, ticks);
 }
 
-void lpo_tick_clock_free(struct lpo_tick_clock *c)
+void lpo_native_tick_clock_free(struct lpo_tick_clock *c)
 {
     lpo_vec_free(&c->pairs);
 }

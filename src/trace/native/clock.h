@@ -20,12 +20,12 @@ struct lpo_tick_clock {
     size_t last; /* the segment used last: events come in order */
 };
 
-void lpo_tick_clock_add(struct lpo_tick_clock *c, uint64_t ticks, uint64_t real_ns);
+void lpo_native_tick_clock_add(struct lpo_tick_clock *c, uint64_t ticks, uint64_t real_ns);
 /* After the last pair: sorts them and leaves out those too close to tell a rate. */
-void lpo_tick_clock_settle(struct lpo_tick_clock *c);
+void lpo_native_tick_clock_settle(struct lpo_tick_clock *c);
 /* Never decreases with `ticks`. */
-int64_t lpo_tick_clock_ns(struct lpo_tick_clock *c, uint64_t ticks);
-void lpo_tick_clock_free(struct lpo_tick_clock *c);
+int64_t lpo_native_tick_clock_ns(struct lpo_tick_clock *c, uint64_t ticks);
+void lpo_native_tick_clock_free(struct lpo_tick_clock *c);
 
 /* A time of the file as one that sums and differences cannot overflow. */
 int64_t lpo_native_ns(uint64_t ns);

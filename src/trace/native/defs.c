@@ -11,10 +11,10 @@ static uint32_t clean_name(struct native *n, const char *text, size_t len)
 {
     LPO_STR s = { 0 };
 
-    if (lpo_utf8_valid(text, len, NULL))
+    if (lpo_str_utf8_valid(text, len, NULL))
         return lpo_trace_namen(n->trace, text, len);
     for (size_t i = 0; i < len;) {
-        size_t step = lpo_utf8_len(text + i, len - i);
+        size_t step = lpo_str_utf8_len(text + i, len - i);
         if (step)
             lpo_str_addn(&s, text + i, step);
         else
@@ -24,12 +24,12 @@ static uint32_t clean_name(struct native *n, const char *text, size_t len)
     return lpo_trace_namen(n->trace, lpo_str_text(&s), s.len);
 }
 
-uint32_t native_inline_name(struct native *n, const char *text, size_t len)
+uint32_t lpo_native_inline_name(struct native *n, const char *text, size_t len)
 {
     return clean_name(n, text, len);
 }
 
-uint32_t native_name(struct native *n, uint64_t string)
+uint32_t lpo_native_name(struct native *n, uint64_t string)
 {
     struct native_string *s;
 
@@ -43,22 +43,22 @@ uint32_t native_name(struct native *n, uint64_t string)
     return s->name;
 }
 
-uint32_t native_kernel_name(struct native *n, uint64_t string)
+uint32_t lpo_native_kernel_name(struct native *n, uint64_t string)
 {
     struct native_string *s;
 
     if (string == 0 || string > n->strings.len)
-        return native_name(n, string);
+        return lpo_native_name(n, string);
     s = &n->strings.at[string - 1];
     if (s->kernel == LPO_NONE) {
         LPO_STR plain = { 0 };
-        s->kernel = lpo_demangle(s->text, &plain) ? clean_name(n, plain.at, plain.len)
-                                                  : native_name(n, string);
+        s->kernel = lpo_trace_demangle(s->text, &plain) ? clean_name(n, plain.at, plain.len)
+                                                        : lpo_native_name(n, string);
     }
     return s->kernel;
 }
 
-struct native_thread *native_thread_at(struct native *n, uint64_t number)
+struct native_thread *lpo_native_thread_at(struct native *n, uint64_t number)
 {
     bool fresh;
     uint32_t *row = lpo_idmap_put(n->by_number, number, &fresh);
@@ -81,7 +81,7 @@ static void define_string(struct native *n, struct lpo_cursor *c)
 
 static void define_domain(struct native *n, struct lpo_cursor *c)
 {
-    uint32_t name = native_name(n, lpo_get_v(c));
+    uint32_t name = lpo_native_name(n, lpo_native_get_v(c));
 
     lpo_vec_push(&n->domains, lpo_trace_domain(n->trace, lpo_trace_text(n->trace, name),
                                                lpo_trace_text_len(n->trace, name)));
@@ -89,14 +89,14 @@ static void define_domain(struct native *n, struct lpo_cursor *c)
 
 static void define_thread(struct native *n, struct lpo_cursor *c)
 {
-    struct native_thread *t = native_thread_at(n, lpo_get_v(c));
-    uint64_t tid = lpo_get_v(c), string = lpo_get_v(c);
+    struct native_thread *t = lpo_native_thread_at(n, lpo_native_get_v(c));
+    uint64_t tid = lpo_native_get_v(c), string = lpo_native_get_v(c);
 
     if (c->bad || t->known)
         return;
     t->known = true;
     t->tid = (int64_t)(tid & INT64_MAX);
-    t->os_name = string ? native_name(n, string) : LPO_NONE;
+    t->os_name = string ? lpo_native_name(n, string) : LPO_NONE;
     t->row = lpo_trace_thread(n->trace, n->process, t->tid);
     if (n->trace->threads.at[t->row].name == LPO_NONE)
         n->trace->threads.at[t->row].name = t->os_name;
@@ -104,11 +104,11 @@ static void define_thread(struct native *n, struct lpo_cursor *c)
 
 static void name_thread(struct native *n, struct lpo_cursor *c)
 {
-    uint64_t tid = lpo_get_v(c), string = lpo_get_v(c);
+    uint64_t tid = lpo_native_get_v(c), string = lpo_native_get_v(c);
 
     if (!c->bad && string) {
         uint32_t row = lpo_trace_thread(n->trace, n->process, (int64_t)(tid & INT64_MAX));
-        n->trace->threads.at[row].name = native_name(n, string);
+        n->trace->threads.at[row].name = lpo_native_name(n, string);
     }
 }
 
@@ -116,17 +116,17 @@ static const struct {
     unsigned tag;
     void (*take)(struct native *n, struct lpo_cursor *c);
 } defs[] = {
-    { LPOT_DEF_STRING, define_string },      { LPOT_DEF_DOMAIN, define_domain },
-    { LPOT_DEF_THREAD, define_thread },      { LPOT_DEF_THREAD_NAME, name_thread },
-    { LPOT_DEF_GRAPH, native_define_graph },
+    { LPOT_DEF_STRING, define_string },          { LPOT_DEF_DOMAIN, define_domain },
+    { LPOT_DEF_THREAD, define_thread },          { LPOT_DEF_THREAD_NAME, name_thread },
+    { LPOT_DEF_GRAPH, lpo_native_define_graph },
 };
 
-void native_take_defs(struct native *n, struct lpo_cursor c)
+void lpo_native_take_defs(struct native *n, struct lpo_cursor c)
 {
     while (!c.bad && c.at < c.end) {
-        unsigned tag = lpo_get_byte(&c);
+        unsigned tag = lpo_native_get_byte(&c);
         size_t len;
-        const char *body = lpo_get_text(&c, &len);
+        const char *body = lpo_native_get_text(&c, &len);
         struct lpo_cursor inner;
 
         if (!body)
@@ -190,15 +190,15 @@ static void take_fact(struct native *n, const char *key, const char *value)
         n->clock.ticks_are_ns = strcmp(value, "realtime") == 0;
     else if (strcmp(key, "command") == 0)
         n->command = clean_name(n, value, strlen(value));
-    else if (lpo_starts(key, "device."))
+    else if (lpo_str_starts(key, "device."))
         take_device_fact(n, key + 7, value);
 }
 
-void native_take_facts(struct native *n, struct lpo_cursor c)
+void lpo_native_take_facts(struct native *n, struct lpo_cursor c)
 {
     while (!c.bad && c.at < c.end) {
         size_t klen, vlen;
-        const char *key = lpo_get_text(&c, &klen), *value = lpo_get_text(&c, &vlen);
+        const char *key = lpo_native_get_text(&c, &klen), *value = lpo_native_get_text(&c, &vlen);
 
         if (key && value)
             take_fact(n, lpo_arena_strndup(n->arena, key, klen),
@@ -207,15 +207,15 @@ void native_take_facts(struct native *n, struct lpo_cursor c)
     n->damaged += c.bad;
 }
 
-void native_take_note(struct native *n, struct lpo_cursor c)
+void lpo_native_take_note(struct native *n, struct lpo_cursor c)
 {
     size_t len;
     const char *text;
     uint64_t count;
 
-    lpo_get_v(&c); /* the code: for programs that act on it */
-    count = lpo_get_v(&c);
-    text = lpo_get_text(&c, &len);
+    lpo_native_get_v(&c); /* the code: for programs that act on it */
+    count = lpo_native_get_v(&c);
+    text = lpo_native_get_text(&c, &len);
     if (text)
         lpo_trace_note(n->trace, count, "%s", lpo_trace_text(n->trace, clean_name(n, text, len)));
 }
@@ -242,17 +242,17 @@ static const struct {
       "first; pipeline.native.graphs=nodes records every kernel as it ran" },
 };
 
-void native_take_footer(struct native *n, struct lpo_cursor c)
+void lpo_native_take_footer(struct native *n, struct lpo_cursor c)
 {
     memset(n->totals, 0, sizeof n->totals);
     while (!c.bad && c.at < c.end) {
-        uint64_t counter = lpo_get_v(&c), value = lpo_get_v(&c);
+        uint64_t counter = lpo_native_get_v(&c), value = lpo_native_get_v(&c);
         if (!c.bad && counter < NATIVE_TOTALS)
             n->totals[counter] = value;
     }
 }
 
-void native_tell_totals(struct native *n)
+void lpo_native_tell_totals(struct native *n)
 {
     for (size_t i = 0; i < sizeof totals / sizeof *totals; i++) {
         uint64_t value = n->totals[totals[i].counter];

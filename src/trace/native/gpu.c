@@ -39,11 +39,11 @@ static uint32_t graph_name(struct native *n, uint64_t graph)
 
 static void on_place(struct native *n, unsigned flags, struct lpo_cursor *c)
 {
-    uint64_t device = lpo_get_v(c), stream;
+    uint64_t device = lpo_native_get_v(c), stream;
 
     (void)flags;
-    lpo_get_v(c); /* the context: one per process and device in practice */
-    stream = lpo_get_v(c);
+    lpo_native_get_v(c); /* the context: one per process and device in practice */
+    stream = lpo_native_get_v(c);
     if (!c->bad)
         lpo_vec_push(&n->places,
                      (struct native_place){
@@ -54,33 +54,33 @@ static void on_place(struct native *n, unsigned flags, struct lpo_cursor *c)
 static void on_shape(struct native *n, unsigned flags, struct lpo_cursor *c)
 {
     struct lpo_shape shape;
-    uint64_t string = lpo_get_v(c), place;
+    uint64_t string = lpo_native_get_v(c), place;
 
     (void)flags;
     for (int i = 0; i < 3; i++)
-        shape.grid[i] = (uint32_t)lpo_get_v(c);
+        shape.grid[i] = (uint32_t)lpo_native_get_v(c);
     for (int i = 0; i < 3; i++)
-        shape.block[i] = (uint32_t)lpo_get_v(c);
-    shape.registers = (uint32_t)lpo_get_v(c);
-    shape.static_smem = (uint32_t)lpo_get_v(c);
-    shape.dynamic_smem = (uint32_t)lpo_get_v(c);
-    lpo_get_v(c); /* local memory per thread */
-    place = lpo_get_v(c);
+        shape.block[i] = (uint32_t)lpo_native_get_v(c);
+    shape.registers = (uint32_t)lpo_native_get_v(c);
+    shape.static_smem = (uint32_t)lpo_native_get_v(c);
+    shape.dynamic_smem = (uint32_t)lpo_native_get_v(c);
+    lpo_native_get_v(c); /* local memory per thread */
+    place = lpo_native_get_v(c);
     if (!c->bad)
-        lpo_vec_push(&n->shapes,
-                     (struct native_shape){ native_kernel_name(n, string), native_name(n, string),
-                                            lpo_trace_shape(n->trace, &shape), (uint32_t)place });
+        lpo_vec_push(&n->shapes, (struct native_shape){
+                                     lpo_native_kernel_name(n, string), lpo_native_name(n, string),
+                                     lpo_trace_shape(n->trace, &shape), (uint32_t)place });
 }
 
 /* A work at this place, with nothing else known. */
-static struct lpo_work work_at(const struct native *n, uint64_t place, struct lpo_cursor *c)
+static struct lpo_gpu_op gpu_op_at(const struct native *n, uint64_t place, struct lpo_cursor *c)
 {
-    struct lpo_work w = { .launch = LPO_NONE,
-                          .stack = LPO_NONE,
-                          .capture_stack = LPO_NONE,
-                          .shape = LPO_NONE,
-                          .metrics = LPO_NONE,
-                          .process = n->process };
+    struct lpo_gpu_op w = { .launch = LPO_NONE,
+                            .stack = LPO_NONE,
+                            .capture_stack = LPO_NONE,
+                            .shape = LPO_NONE,
+                            .metrics = LPO_NONE,
+                            .process = n->process };
 
     if (place < n->places.len) {
         w.stream = n->places.at[place].stream;
@@ -93,24 +93,24 @@ static struct lpo_work work_at(const struct native *n, uint64_t place, struct lp
 
 /* span, corr and graph; then the work is complete. Until the join, `launch` is the correlation id
  * and `capture_stack` the row of the node. */
-static void add_work(struct native *n, struct lpo_work w, unsigned flags, struct lpo_cursor *c)
+static void add_gpu_op(struct native *n, struct lpo_gpu_op w, unsigned flags, struct lpo_cursor *c)
 {
     if (flags & LPOT_GPU_UNTIMED) {
         w.flags |= LPO_WORK_UNTIMED | LPO_WORK_NO_LENGTH;
         w.start_ns = w.end_ns = lpo_native_ns(n->gpu_start) - n->shift_ns;
     } else {
-        n->gpu_start += (uint64_t)lpo_get_z(c);
+        n->gpu_start += (uint64_t)lpo_native_get_z(c);
         w.start_ns = lpo_native_ns(n->gpu_start);
-        w.end_ns = w.start_ns + lpo_native_ns(lpo_get_v(c)) - n->shift_ns;
+        w.end_ns = w.start_ns + lpo_native_ns(lpo_native_get_v(c)) - n->shift_ns;
         w.start_ns -= n->shift_ns;
     }
-    n->gpu_corr += (uint32_t)lpo_get_z(c);
+    n->gpu_corr += (uint32_t)lpo_native_get_z(c);
     w.launch = n->gpu_corr;
     if (flags & LPOT_GPU_GRAPH) {
         const uint32_t *node;
         w.flags |= LPO_WORK_GRAPH;
-        lpo_get_v(c);
-        n->gpu_node += (uint64_t)lpo_get_z(c);
+        lpo_native_get_v(c);
+        n->gpu_node += (uint64_t)lpo_native_get_z(c);
         node = lpo_idmap_find(n->by_node, n->gpu_node);
         w.capture_stack = node ? *node : LPO_NONE;
     }
@@ -118,39 +118,40 @@ static void add_work(struct native *n, struct lpo_work w, unsigned flags, struct
         return;
     if (w.end_ns > n->end_ns)
         n->end_ns = w.end_ns;
-    lpo_vec_push(&n->trace->works, w);
+    lpo_vec_push(&n->trace->gpu_ops, w);
 }
 
 static void on_kernel(struct native *n, unsigned flags, struct lpo_cursor *c)
 {
-    uint64_t id = lpo_get_v(c);
-    struct lpo_work w;
+    uint64_t id = lpo_native_get_v(c);
+    struct lpo_gpu_op w;
 
     if (id >= n->shapes.len) {
         c->bad = true;
         return;
     }
-    w = work_at(n, n->shapes.at[id].place, c);
+    w = gpu_op_at(n, n->shapes.at[id].place, c);
     w.kind = LPO_KERNEL;
     w.name = n->shapes.at[id].name;
     w.linker = n->shapes.at[id].linker;
     w.shape = n->shapes.at[id].shape;
-    add_work(n, w, flags, c);
+    add_gpu_op(n, w, flags, c);
 }
 
 static void take_copy(struct native *n, unsigned flags, struct lpo_cursor *c, bool peer)
 {
-    struct lpo_work w = work_at(n, lpo_get_v(c), c);
-    unsigned kind = lpo_get_byte(c), source = lpo_get_byte(c), target = lpo_get_byte(c);
+    struct lpo_gpu_op w = gpu_op_at(n, lpo_native_get_v(c), c);
+    unsigned kind = lpo_native_get_byte(c), source = lpo_native_get_byte(c),
+             target = lpo_native_get_byte(c);
 
     w.kind = LPO_COPY;
-    w.bytes = lpo_get_v(c);
+    w.bytes = lpo_native_get_v(c);
     w.name = copy_name(n, kind, source, target);
     if (peer) {
-        lpo_get_v(c);
-        lpo_get_v(c);
+        lpo_native_get_v(c);
+        lpo_native_get_v(c);
     }
-    add_work(n, w, flags, c);
+    add_gpu_op(n, w, flags, c);
 }
 
 static void on_copy(struct native *n, unsigned flags, struct lpo_cursor *c)
@@ -165,26 +166,26 @@ static void on_peer(struct native *n, unsigned flags, struct lpo_cursor *c)
 
 static void on_set(struct native *n, unsigned flags, struct lpo_cursor *c)
 {
-    struct lpo_work w = work_at(n, lpo_get_v(c), c);
+    struct lpo_gpu_op w = gpu_op_at(n, lpo_native_get_v(c), c);
 
     w.kind = LPO_SET;
-    w.name = set_name(n, lpo_get_byte(c));
-    lpo_get_v(c); /* the value */
-    w.bytes = lpo_get_v(c);
-    add_work(n, w, flags, c);
+    w.name = set_name(n, lpo_native_get_byte(c));
+    lpo_native_get_v(c); /* the value */
+    w.bytes = lpo_native_get_v(c);
+    add_gpu_op(n, w, flags, c);
 }
 
 static void on_whole(struct native *n, unsigned flags, struct lpo_cursor *c)
 {
-    struct lpo_work w = work_at(n, lpo_get_v(c), c);
-    uint64_t graph = lpo_get_v(c);
+    struct lpo_gpu_op w = gpu_op_at(n, lpo_native_get_v(c), c);
+    uint64_t graph = lpo_native_get_v(c);
     const uint32_t *row = lpo_idmap_find(n->by_graph, graph);
 
     w.kind = LPO_KERNEL;
     w.flags = LPO_WORK_GRAPH | LPO_WORK_WHOLE;
     w.name = graph_name(n, graph);
     w.capture_stack = row ? *row : LPO_NONE;
-    add_work(n, w, flags & ~(unsigned)LPOT_GPU_GRAPH, c);
+    add_gpu_op(n, w, flags & ~(unsigned)LPOT_GPU_GRAPH, c);
 }
 
 static void (*const takers[16])(struct native *n, unsigned flags, struct lpo_cursor *c) = {
@@ -193,7 +194,7 @@ static void (*const takers[16])(struct native *n, unsigned flags, struct lpo_cur
     [LPOT_GPU_WHOLE] = on_whole,
 };
 
-void native_take_gpu(struct native *n, const struct lpo_block *block)
+void lpo_native_take_gpu(struct native *n, const struct lpo_native_block *block)
 {
     struct lpo_cursor c = { block->payload, block->payload + block->len, false };
 
@@ -202,7 +203,7 @@ void native_take_gpu(struct native *n, const struct lpo_block *block)
     if (block->sequence != n->gpu_sequence++)
         c.bad = true;
     while (!c.bad && c.at < c.end) {
-        unsigned tag = lpo_get_byte(&c);
+        unsigned tag = lpo_native_get_byte(&c);
         void (*take)(struct native *, unsigned, struct lpo_cursor *) = takers[tag & LPOT_GPU_KIND];
 
         if (take)

@@ -26,32 +26,32 @@ static struct native_graph *graph_of(struct native *n, uint64_t id)
 
 static struct native_graph_node kernel_node(struct native *n, uint64_t id, struct lpo_cursor *c)
 {
-    uint64_t string = lpo_get_v(c);
+    uint64_t string = lpo_native_get_v(c);
     struct lpo_shape shape = { .registers = LPO_NONE, .static_smem = LPO_NONE };
 
     for (int i = 0; i < 3; i++)
-        shape.grid[i] = (uint32_t)lpo_get_v(c);
+        shape.grid[i] = (uint32_t)lpo_native_get_v(c);
     for (int i = 0; i < 3; i++)
-        shape.block[i] = (uint32_t)lpo_get_v(c);
-    shape.dynamic_smem = (uint32_t)lpo_get_v(c);
+        shape.block[i] = (uint32_t)lpo_native_get_v(c);
+    shape.dynamic_smem = (uint32_t)lpo_native_get_v(c);
     return (struct native_graph_node){ .id = id,
                                        .kind = LPO_KERNEL,
-                                       .name = native_kernel_name(n, string),
-                                       .linker = native_name(n, string),
+                                       .name = lpo_native_kernel_name(n, string),
+                                       .linker = lpo_native_name(n, string),
                                        .shape = lpo_trace_shape(n->trace, &shape) };
 }
 
-void native_define_graph(struct native *n, struct lpo_cursor *c)
+void lpo_native_define_graph(struct native *n, struct lpo_cursor *c)
 {
-    struct native_graph *g = graph_of(n, lpo_get_v(c));
-    unsigned state = lpo_get_byte(c);
+    struct native_graph *g = graph_of(n, lpo_native_get_v(c));
+    unsigned state = lpo_native_get_byte(c);
     uint64_t id = 0;
 
     while (!c->bad && c->at < c->end && !g->complete) { /* what comes after the last is ignored */
-        unsigned type = lpo_get_byte(c);
+        unsigned type = lpo_native_get_byte(c);
         struct native_graph_node node = { .shape = LPO_NONE };
 
-        id += (uint64_t)lpo_get_z(c);
+        id += (uint64_t)lpo_native_get_z(c);
         if (type == LPOT_NODE_KERNEL) {
             node = kernel_node(n, id, c);
         } else if (type == LPOT_NODE_COPY || type == LPOT_NODE_SET) {
@@ -60,7 +60,7 @@ void native_define_graph(struct native *n, struct lpo_cursor *c)
             node.kind = copy ? LPO_COPY : LPO_SET;
             node.name =
                 lpo_trace_name(n->trace, copy ? "Memcpy (CUDA graph)" : "Memset (CUDA graph)");
-            node.bytes = lpo_get_v(c);
+            node.bytes = lpo_native_get_v(c);
         } else {
             c->bad = true; /* a later version's: the list would not be complete */
         }
@@ -72,19 +72,20 @@ void native_define_graph(struct native *n, struct lpo_cursor *c)
 }
 
 /* Between the end of the node before it and the end of the launch, whatever rounding says. */
-static int64_t end_of(const struct lpo_work *launch, const struct native_graph_node *node,
+static int64_t end_of(const struct lpo_gpu_op *launch, const struct native_graph_node *node,
                       int64_t start)
 {
-    int64_t end = launch->start_ns + (int64_t)(node->until * (double)lpo_work_ns(launch) + 0.5);
+    int64_t end =
+        launch->start_ns + (int64_t)(node->until * (double)lpo_trace_gpu_op_ns(launch) + 0.5);
 
     return end < start ? start : end > launch->end_ns ? launch->end_ns : end;
 }
 
-static struct lpo_work part_of(const struct native *n, const struct lpo_work *launch,
-                               const struct native_graph_node *node, int64_t start)
+static struct lpo_gpu_op part_of(const struct native *n, const struct lpo_gpu_op *launch,
+                                 const struct native_graph_node *node, int64_t start)
 {
     const uint32_t *row = node->id ? lpo_idmap_find(n->by_node, node->id) : NULL;
-    struct lpo_work w = *launch;
+    struct lpo_gpu_op w = *launch;
 
     w.flags = (uint8_t)((w.flags & ~LPO_WORK_WHOLE) | LPO_WORK_SHARE);
     w.kind = node->kind;
@@ -98,23 +99,23 @@ static struct lpo_work part_of(const struct native *n, const struct lpo_work *la
     return w;
 }
 
-static void lay_out(struct native *n, const struct native_graph *g, const struct lpo_work *launch)
+static void lay_out(struct native *n, const struct native_graph *g, const struct lpo_gpu_op *launch)
 {
     int64_t start = launch->start_ns;
 
     for (size_t i = 0; i < g->nodes.len; i++) {
-        struct lpo_work w = part_of(n, launch, &g->nodes.at[i], start);
+        struct lpo_gpu_op w = part_of(n, launch, &g->nodes.at[i], start);
 
         if (i + 1 == g->nodes.len)
             w.end_ns = launch->end_ns;
         start = w.end_ns;
-        lpo_vec_push(&n->trace->works, w);
+        lpo_vec_push(&n->trace->gpu_ops, w);
     }
     n->unseen_shares += g->unseen;
 }
 
 /* The graph of a work, if it is a whole launch of one that is listed and there is room for it. */
-static const struct native_graph *listed(struct native *n, const struct lpo_work *w, size_t laid)
+static const struct native_graph *listed(struct native *n, const struct lpo_gpu_op *w, size_t laid)
 {
     const struct native_graph *g;
 
@@ -130,17 +131,17 @@ static const struct native_graph *listed(struct native *n, const struct lpo_work
     return g;
 }
 
-void native_lay_out_graphs(struct native *n, size_t first_work)
+void lpo_native_lay_out_graphs(struct native *n, size_t first_gpu_op)
 {
-    size_t count = n->trace->works.len - first_work, laid = 0;
-    struct lpo_work *read;
+    size_t count = n->trace->gpu_ops.len - first_gpu_op, laid = 0;
+    struct lpo_gpu_op *read;
 
     if (n->graphs.len == 0 || count == 0)
         return;
-    native_weigh_graphs(n, first_work);
+    lpo_native_weigh_graphs(n, first_gpu_op);
     read = lpo_xcalloc(count, sizeof *read);
-    memcpy(read, n->trace->works.at + first_work, count * sizeof *read);
-    n->trace->works.len = first_work;
+    memcpy(read, n->trace->gpu_ops.at + first_gpu_op, count * sizeof *read);
+    n->trace->gpu_ops.len = first_gpu_op;
     for (size_t i = 0; i < count; i++) {
         const struct native_graph *g = listed(n, &read[i], laid);
 
@@ -151,7 +152,7 @@ void native_lay_out_graphs(struct native *n, size_t first_work)
         }
         if (read[i].flags & LPO_WORK_WHOLE)
             read[i].capture_stack = LPO_NONE; /* was the row of its graph */
-        lpo_vec_push(&n->trace->works, read[i]);
+        lpo_vec_push(&n->trace->gpu_ops, read[i]);
     }
     free(read);
 }

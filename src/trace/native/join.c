@@ -6,7 +6,7 @@
 
 enum { CLONES_MOST = 16, OPEN_MOST = 64 };
 
-uint32_t native_add_stack(struct native *n, const struct lpo_frame *frames, size_t count)
+uint32_t lpo_native_add_stack(struct native *n, const struct lpo_frame *frames, size_t count)
 {
     size_t before = n->trace->frames.len;
     uint32_t row;
@@ -114,7 +114,7 @@ static uint32_t widened(struct native *n, uint32_t stack, const struct open_set 
         frames[count++] = (struct lpo_frame){ .name = n->starts.at[o->rows[i]].name,
                                               .domain = n->starts.at[o->rows[i]].domain,
                                               .kind = LPO_START_END };
-    return native_add_stack(n, frames, count);
+    return lpo_native_add_stack(n, frames, count);
 }
 
 static void join_starts(struct native *n)
@@ -179,14 +179,14 @@ static uint32_t capture_of(const struct native *n, uint32_t row)
     return LPO_NONE;
 }
 
-void native_join(struct native *n, size_t first_work)
+void lpo_native_join(struct native *n, size_t first_gpu_op)
 {
     bool launches = !(n->trace->skip & LPO_SKIP_LAUNCHES);
 
     join_ends(n);
     join_starts(n);
-    for (size_t i = first_work; i < n->trace->works.len; i++) {
-        struct lpo_work *w = &n->trace->works.at[i];
+    for (size_t i = first_gpu_op; i < n->trace->gpu_ops.len; i++) {
+        struct lpo_gpu_op *w = &n->trace->gpu_ops.at[i];
 
         w->launch = launches ? launch_row(n, w->launch) : LPO_NONE;
         n->unlaunched += launches && w->launch == LPO_NONE;

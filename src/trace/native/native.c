@@ -10,48 +10,48 @@
 #include "util/input.h"
 #include "util/str.h"
 
-static struct lpo_cursor payload_of(const struct lpo_block *b)
+static struct lpo_cursor payload_of(const struct lpo_native_block *b)
 {
     return (struct lpo_cursor){ b->payload, b->payload + b->len, false };
 }
 
 /* Names, facts, notes, clock: all that the streams refer to. */
-static void first_pass(struct native *n, struct lpo_blocks *blocks)
+static void first_pass(struct native *n, struct lpo_native_blocks *blocks)
 {
-    struct lpo_block b;
+    struct lpo_native_block b;
     bool first = true;
 
-    while (lpo_blocks_next(blocks, &b)) {
+    while (lpo_native_blocks_next(blocks, &b)) {
         if (b.kind == LPOT_FACTS)
-            native_take_facts(n, payload_of(&b));
+            lpo_native_take_facts(n, payload_of(&b));
         if (first)
             n->process = lpo_trace_process(n->trace, n->pid, n->rank);
         first = false;
         if (b.kind == LPOT_DEFS)
-            native_take_defs(n, payload_of(&b));
+            lpo_native_take_defs(n, payload_of(&b));
         else if (b.kind == LPOT_NOTE)
-            native_take_note(n, payload_of(&b));
+            lpo_native_take_note(n, payload_of(&b));
         else if (b.kind == LPOT_FOOTER)
-            native_take_footer(n, payload_of(&b));
-        lpo_tick_clock_add(&n->clock, b.ticks, b.real_ns);
+            lpo_native_take_footer(n, payload_of(&b));
+        lpo_native_tick_clock_add(&n->clock, b.ticks, b.real_ns);
         if (lpo_native_ns(b.real_ns) - n->shift_ns > n->end_ns)
             n->end_ns = lpo_native_ns(b.real_ns) - n->shift_ns;
     }
-    lpo_tick_clock_settle(&n->clock);
+    lpo_native_tick_clock_settle(&n->clock);
 }
 
-static void second_pass(struct native *n, struct lpo_blocks *blocks, unsigned kind)
+static void second_pass(struct native *n, struct lpo_native_blocks *blocks, unsigned kind)
 {
-    struct lpo_block b;
+    struct lpo_native_block b;
 
-    lpo_blocks_rewind(blocks);
-    while (lpo_blocks_next(blocks, &b))
+    lpo_native_blocks_rewind(blocks);
+    while (lpo_native_blocks_next(blocks, &b))
         if (b.kind != kind)
             continue;
         else if (kind == LPOT_THREAD)
-            native_take_thread(n, &b);
+            lpo_native_take_thread(n, &b);
         else
-            native_take_gpu(n, &b);
+            lpo_native_take_gpu(n, &b);
 }
 
 static void tell(struct native *n, uint64_t ignored)
@@ -77,13 +77,13 @@ static void tell(struct native *n, uint64_t ignored)
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
         if (notes[i].count)
             lpo_trace_note(n->trace, notes[i].count, "%s", notes[i].text);
-    native_tell_totals(n);
+    lpo_native_tell_totals(n);
 }
 
 static void free_native(struct native *n)
 {
     for (size_t i = 0; i < n->threads.len; i++)
-        native_opens_free(&n->threads.at[i].open);
+        lpo_native_opens_free(&n->threads.at[i].open);
     lpo_vec_free(&n->strings);
     lpo_vec_free(&n->domains);
     lpo_vec_free(&n->threads);
@@ -101,11 +101,11 @@ static void free_native(struct native *n)
     lpo_idmap_destroy(n->by_node);
     lpo_idmap_destroy(n->by_range);
     lpo_idmap_destroy(n->by_graph);
-    lpo_tick_clock_free(&n->clock);
+    lpo_native_tick_clock_free(&n->clock);
     lpo_arena_destroy(n->arena);
 }
 
-static int read_blocks(struct lpo_blocks *blocks, struct lpo_trace *into)
+static int read_blocks(struct lpo_native_blocks *blocks, struct lpo_trace *into)
 {
     struct native n = { .trace = into,
                         .arena = lpo_arena_create(),
@@ -113,7 +113,7 @@ static int read_blocks(struct lpo_blocks *blocks, struct lpo_trace *into)
                         .rank = -1,
                         .end_ns = LPO_NO_TIME,
                         .command = LPO_NONE };
-    size_t first_work = into->works.len;
+    size_t first_gpu_op = into->gpu_ops.len;
     uint64_t ignored;
 
     if (into->epoch_ns == LPO_NO_TIME)
@@ -125,14 +125,14 @@ static int read_blocks(struct lpo_blocks *blocks, struct lpo_trace *into)
     n.by_range = lpo_idmap_create(0);
     n.by_graph = lpo_idmap_create(0);
     first_pass(&n, blocks);
-    ignored = lpo_blocks_ignored(blocks);
+    ignored = lpo_native_blocks_ignored(blocks);
     into->has_ranges = true;
     /* Threads first: GPU records look up the graph nodes that these announce. */
     second_pass(&n, blocks, LPOT_THREAD);
     second_pass(&n, blocks, LPOT_GPU);
-    native_close_all(&n);
-    native_lay_out_graphs(&n, first_work);
-    native_join(&n, first_work);
+    lpo_native_close_all(&n);
+    lpo_native_lay_out_graphs(&n, first_gpu_op);
+    lpo_native_join(&n, first_gpu_op);
     if (into->processes.len > n.process) {
         struct lpo_process *p = &into->processes.at[n.process];
         if (p->end_ns == LPO_NO_TIME || n.end_ns > p->end_ns)
@@ -148,8 +148,8 @@ static int read_blocks(struct lpo_blocks *blocks, struct lpo_trace *into)
 int lpo_native_read_bytes(const void *bytes, size_t len, struct lpo_trace *into,
                           struct lpo_err *err)
 {
-    LPO_AUTO(lpo_blocks) blocks = NULL;
-    int rc = lpo_blocks_over(bytes, len, &blocks, err);
+    LPO_AUTO(lpo_native_blocks) blocks = NULL;
+    int rc = lpo_native_blocks_over(bytes, len, &blocks, err);
 
     return rc < 0 ? rc : read_blocks(blocks, into);
 }
@@ -159,7 +159,7 @@ static int read_packed(const char *path, struct lpo_trace *into, struct lpo_err 
 {
     LPO_AUTO(lpo_input) in = NULL;
     LPO_STR all = { 0 };
-    struct lpo_window w = { 0 };
+    struct lpo_input_window w = { 0 };
     int rc = lpo_input_open(path, &in, err);
 
     if (rc < 0)
@@ -175,10 +175,10 @@ static int read_packed(const char *path, struct lpo_trace *into, struct lpo_err 
 
 static int native_read(const char *path, struct lpo_trace *into, struct lpo_err *err)
 {
-    LPO_AUTO(lpo_blocks) blocks = NULL;
+    LPO_AUTO(lpo_native_blocks) blocks = NULL;
     struct lpo_err first = { 0 };
 
-    if (lpo_blocks_open(path, &blocks, &first) < 0)
+    if (lpo_native_blocks_open(path, &blocks, &first) < 0)
         return read_packed(path, into, err);
     return read_blocks(blocks, into);
 }
@@ -189,7 +189,7 @@ static bool native_sniff(const char *path, const unsigned char *head, size_t len
     return len >= LPOT_PREAMBLE_BYTES && memcmp(head, LPOT_MAGIC, 8) == 0;
 }
 
-const struct lpo_reader lpo_reader_native = {
+const struct lpo_reader lpo_native_reader = {
     .name = "native",
     .summary = "trace of lpo's own collector (.lpot)",
     .sniff = native_sniff,

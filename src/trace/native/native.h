@@ -9,6 +9,6 @@
 struct lpo_err;
 struct lpo_trace;
 
-/* What lpo_reader_native does, on bytes in memory. */
+/* What lpo_native_reader does, on bytes in memory. */
 int lpo_native_read_bytes(const void *bytes, size_t len, struct lpo_trace *into,
                           struct lpo_err *err);

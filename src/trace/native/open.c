@@ -21,7 +21,7 @@ static uint32_t take_place(struct native_opens *o)
     return (uint32_t)(o->at.len - 1);
 }
 
-void native_opens_push(struct native_opens *o, struct native_open open)
+void lpo_native_opens_push(struct native_opens *o, struct native_open open)
 {
     uint32_t place, *top;
 
@@ -42,7 +42,7 @@ void native_opens_push(struct native_opens *o, struct native_open open)
     o->top = *top = place;
 }
 
-bool native_opens_pop(struct native_opens *o, uint16_t domain, struct native_open *out)
+bool lpo_native_opens_pop(struct native_opens *o, uint16_t domain, struct native_open *out)
 {
     uint32_t *top = top_of(o, domain), place = *top;
     struct native_open *gone;
@@ -65,8 +65,8 @@ bool native_opens_pop(struct native_opens *o, uint16_t domain, struct native_ope
     return true;
 }
 
-size_t native_opens_frames(const struct native_opens *o, struct lpo_frame *frames, size_t most,
-                           bool *more)
+size_t lpo_native_opens_frames(const struct native_opens *o, struct lpo_frame *frames, size_t most,
+                               bool *more)
 {
     uint32_t place = o->started ? o->bottom : NATIVE_NO_OPEN;
     size_t count = 0;
@@ -79,7 +79,7 @@ size_t native_opens_frames(const struct native_opens *o, struct lpo_frame *frame
     return count;
 }
 
-void native_opens_free(struct native_opens *o)
+void lpo_native_opens_free(struct native_opens *o)
 {
     lpo_vec_free(&o->at);
     lpo_vec_free(&o->tops);

@@ -29,10 +29,10 @@ struct native_opens {
     bool started;
 };
 
-void native_opens_push(struct native_opens *o, struct native_open open);
+void lpo_native_opens_push(struct native_opens *o, struct native_open open);
 /* The youngest of `domain`, taken out; false when none is open. */
-bool native_opens_pop(struct native_opens *o, uint16_t domain, struct native_open *out);
+bool lpo_native_opens_pop(struct native_opens *o, uint16_t domain, struct native_open *out);
 /* Outermost first, at most `most`; *more tells whether some are left out. */
-size_t native_opens_frames(const struct native_opens *o, struct lpo_frame *frames, size_t most,
-                           bool *more);
-void native_opens_free(struct native_opens *o);
+size_t lpo_native_opens_frames(const struct native_opens *o, struct lpo_frame *frames, size_t most,
+                               bool *more);
+void lpo_native_opens_free(struct native_opens *o);

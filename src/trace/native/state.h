@@ -73,7 +73,7 @@ struct native_graph_node {
     uint64_t id, bytes;
     double until; /* where its share of a launch ends: a weight first, then 0 … 1 */
     uint32_t name, linker, shape;
-    uint8_t kind; /* enum lpo_work_kind */
+    uint8_t kind; /* enum lpo_gpu_op_kind */
 };
 
 struct native_graph {
@@ -119,34 +119,35 @@ struct native {
 };
 
 /* native_defs.c */
-void native_take_facts(struct native *n, struct lpo_cursor c);
-void native_take_defs(struct native *n, struct lpo_cursor c);
-void native_take_note(struct native *n, struct lpo_cursor c);
-void native_take_footer(struct native *n, struct lpo_cursor c);
-void native_tell_totals(struct native *n);
+void lpo_native_take_facts(struct native *n, struct lpo_cursor c);
+void lpo_native_take_defs(struct native *n, struct lpo_cursor c);
+void lpo_native_take_note(struct native *n, struct lpo_cursor c);
+void lpo_native_take_footer(struct native *n, struct lpo_cursor c);
+void lpo_native_tell_totals(struct native *n);
 /* Names of strings by the file's ids; an id the file never defined is "(unknown)". */
-uint32_t native_name(struct native *n, uint64_t string);
-uint32_t native_kernel_name(struct native *n, uint64_t string);
-uint32_t native_inline_name(struct native *n, const char *text, size_t len);
-struct native_thread *native_thread_at(struct native *n, uint64_t number); /* good until the next */
+uint32_t lpo_native_name(struct native *n, uint64_t string);
+uint32_t lpo_native_kernel_name(struct native *n, uint64_t string);
+uint32_t lpo_native_inline_name(struct native *n, const char *text, size_t len);
+struct native_thread *lpo_native_thread_at(struct native *n,
+                                           uint64_t number); /* good until the next */
 
 /* native_thread.c */
-void native_take_thread(struct native *n, const struct lpo_block *block);
-uint32_t native_stack_of(struct native *n, struct native_thread *t);
-void native_close_all(struct native *n);
+void lpo_native_take_thread(struct native *n, const struct lpo_native_block *block);
+uint32_t lpo_native_stack_of(struct native *n, struct native_thread *t);
+void lpo_native_close_all(struct native *n);
 
 /* native_gpu.c */
-void native_take_gpu(struct native *n, const struct lpo_block *block);
+void lpo_native_take_gpu(struct native *n, const struct lpo_native_block *block);
 
 /* native_graph.c: what graphs consist of; then every whole launch of a listed one becomes its
  * kernels, before the join. Until then `capture_stack` of a whole launch is the row of its graph.
  */
-void native_define_graph(struct native *n, struct lpo_cursor *c);
-void native_lay_out_graphs(struct native *n, size_t first_work);
+void lpo_native_define_graph(struct native *n, struct lpo_cursor *c);
+void lpo_native_lay_out_graphs(struct native *n, size_t first_gpu_op);
 /* native_share.c */
-void native_weigh_graphs(struct native *n, size_t first_work);
+void lpo_native_weigh_graphs(struct native *n, size_t first_gpu_op);
 
 /* native_join.c: start/end ranges onto launches, captures onto graph kernels. */
-void native_join(struct native *n, size_t first_work);
+void lpo_native_join(struct native *n, size_t first_gpu_op);
 /* A row of trace->stacks, or LPO_NONE when the file has more frames than is sane. */
-uint32_t native_add_stack(struct native *n, const struct lpo_frame *frames, size_t count);
+uint32_t lpo_native_add_stack(struct native *n, const struct lpo_frame *frames, size_t count);

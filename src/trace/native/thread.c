@@ -22,23 +22,23 @@ static uint32_t get_name(struct native *n, const struct event *e, struct lpo_cur
     const char *text;
 
     if (!(e->flags & LPOT_EV_INLINE))
-        return native_name(n, lpo_get_v(c));
-    text = lpo_get_text(c, &len);
-    return text ? native_inline_name(n, text, len) : LPO_NONE;
+        return lpo_native_name(n, lpo_native_get_v(c));
+    text = lpo_native_get_text(c, &len);
+    return text ? lpo_native_inline_name(n, text, len) : LPO_NONE;
 }
 
 /* Category, colour and payload have no place in the event model. */
 static void skip_attributes(const struct event *e, struct lpo_cursor *c)
 {
-    uint64_t mask = e->flags & LPOT_EV_ATTRIBUTES ? lpo_get_v(c) : 0;
+    uint64_t mask = e->flags & LPOT_EV_ATTRIBUTES ? lpo_native_get_v(c) : 0;
 
     if (mask & 1)
-        lpo_get_v(c);
+        lpo_native_get_v(c);
     if (mask & 2)
-        lpo_get_fixed(c, 4);
+        lpo_native_get_fixed(c, 4);
     if (mask & 4) {
-        lpo_get_byte(c);
-        lpo_get_fixed(c, 8);
+        lpo_native_get_byte(c);
+        lpo_native_get_fixed(c, 8);
     }
 }
 
@@ -64,11 +64,11 @@ static void on_push(struct native *n, struct native_thread *t, const struct even
     skip_attributes(e, c);
     if (c->bad)
         return;
-    native_opens_push(&t->open,
-                      (struct native_open){ .range = add_range(n, t, e, name, LPO_PUSH_POP),
-                                            .name = name,
-                                            .domain = e->domain,
-                                            .inherited = (e->flags & LPOT_EV_INHERITED) != 0 });
+    lpo_native_opens_push(&t->open,
+                          (struct native_open){ .range = add_range(n, t, e, name, LPO_PUSH_POP),
+                                                .name = name,
+                                                .domain = e->domain,
+                                                .inherited = (e->flags & LPOT_EV_INHERITED) != 0 });
     t->stack_good = false;
 }
 
@@ -78,7 +78,7 @@ static void on_pop(struct native *n, struct native_thread *t, const struct event
     struct native_open gone;
 
     (void)c;
-    if (!native_opens_pop(&t->open, e->domain, &gone)) {
+    if (!lpo_native_opens_pop(&t->open, e->domain, &gone)) {
         n->stray_pops++;
         return;
     }
@@ -90,7 +90,7 @@ static void on_pop(struct native *n, struct native_thread *t, const struct event
 static void on_start(struct native *n, struct native_thread *t, const struct event *e,
                      struct lpo_cursor *c)
 {
-    uint64_t id = lpo_get_v(c);
+    uint64_t id = lpo_native_get_v(c);
     uint32_t name = get_name(n, e, c), row;
 
     skip_attributes(e, c);
@@ -111,7 +111,7 @@ static void on_start(struct native *n, struct native_thread *t, const struct eve
 static void on_end(struct native *n, struct native_thread *t, const struct event *e,
                    struct lpo_cursor *c)
 {
-    uint64_t id = lpo_get_v(c);
+    uint64_t id = lpo_native_get_v(c);
 
     (void)t;
     if (!c->bad)
@@ -126,7 +126,7 @@ static void on_mark(struct native *n, struct native_thread *t, const struct even
     skip_attributes(e, c);
 }
 
-uint32_t native_stack_of(struct native *n, struct native_thread *t)
+uint32_t lpo_native_stack_of(struct native *n, struct native_thread *t)
 {
     struct lpo_frame frames[NATIVE_DEPTH_MOST];
     bool more;
@@ -134,9 +134,9 @@ uint32_t native_stack_of(struct native *n, struct native_thread *t)
 
     if (t->stack_good)
         return t->stack;
-    count = native_opens_frames(&t->open, frames, NATIVE_DEPTH_MOST, &more);
+    count = lpo_native_opens_frames(&t->open, frames, NATIVE_DEPTH_MOST, &more);
     n->cut_stacks += more;
-    t->stack = native_add_stack(n, frames, count);
+    t->stack = lpo_native_add_stack(n, frames, count);
     t->stack_good = true;
     return t->stack;
 }
@@ -144,13 +144,13 @@ uint32_t native_stack_of(struct native *n, struct native_thread *t)
 static void on_launch(struct native *n, struct native_thread *t, const struct event *e,
                       struct lpo_cursor *c)
 {
-    t->corr += (uint32_t)lpo_get_z(c);
+    t->corr += (uint32_t)lpo_native_get_z(c);
     if (c->bad || (n->trace->skip & LPO_SKIP_LAUNCHES))
         return;
     lpo_vec_push(&n->launches, (struct native_launch){ .start_ns = e->ns,
                                                        .end_ns = e->ns,
                                                        .thread = t->row,
-                                                       .stack = native_stack_of(n, t),
+                                                       .stack = lpo_native_stack_of(n, t),
                                                        .row = LPO_NONE });
     t->last_launch = (uint32_t)(n->launches.len - 1);
     *lpo_idmap_put(n->by_corr, t->corr, NULL) = t->last_launch;
@@ -184,17 +184,17 @@ static void on_node(struct native *n, struct native_thread *t, const struct even
                     struct lpo_cursor *c)
 {
     (void)e;
-    t->node += (uint64_t)lpo_get_z(c);
+    t->node += (uint64_t)lpo_native_get_z(c);
     if (!c->bad)
-        add_node(n, t->node, (struct native_node){ .stack = native_stack_of(n, t) });
+        add_node(n, t->node, (struct native_node){ .stack = lpo_native_stack_of(n, t) });
 }
 
 static void on_clone(struct native *n, struct native_thread *t, const struct event *e,
                      struct lpo_cursor *c)
 {
     (void)e;
-    t->node += (uint64_t)lpo_get_z(c);
-    t->original += (uint64_t)lpo_get_z(c);
+    t->node += (uint64_t)lpo_native_get_z(c);
+    t->original += (uint64_t)lpo_native_get_z(c);
     if (!c->bad)
         add_node(n, t->node,
                  (struct native_node){ .original = t->original, .stack = LPO_NONE, .clone = true });
@@ -209,15 +209,15 @@ static void (*const takers[16])(struct native *n, struct native_thread *t, const
 
 static void take_event(struct native *n, struct native_thread *t, struct lpo_cursor *c)
 {
-    unsigned tag = lpo_get_byte(c);
+    unsigned tag = lpo_native_get_byte(c);
     struct event e = { .kind = tag & LPOT_EV_KIND, .flags = tag & ~(unsigned)LPOT_EV_KIND };
-    uint64_t later = lpo_get_v(c);
+    uint64_t later = lpo_native_get_v(c);
 
     /* time never runs back in a thread, whatever a file says */
     t->ticks = later > UINT64_MAX - t->ticks ? UINT64_MAX : t->ticks + later;
-    e.ns = lpo_tick_clock_ns(&n->clock, t->ticks) - n->shift_ns;
+    e.ns = lpo_native_tick_clock_ns(&n->clock, t->ticks) - n->shift_ns;
     if ((e.flags & LPOT_EV_DOMAIN) && e.kind <= LPOT_EV_MARK)
-        e.domain = domain_row(n, lpo_get_v(c));
+        e.domain = domain_row(n, lpo_native_get_v(c));
     if (!takers[e.kind]) {
         c->bad = true;
         return;
@@ -227,9 +227,9 @@ static void take_event(struct native *n, struct native_thread *t, struct lpo_cur
         n->end_ns = e.ns;
 }
 
-void native_take_thread(struct native *n, const struct lpo_block *block)
+void lpo_native_take_thread(struct native *n, const struct lpo_native_block *block)
 {
-    struct native_thread *t = native_thread_at(n, block->stream);
+    struct native_thread *t = lpo_native_thread_at(n, block->stream);
     struct lpo_cursor c = { block->payload, block->payload + block->len, false };
 
     if (t->broken)
@@ -250,7 +250,7 @@ void native_take_thread(struct native *n, const struct lpo_block *block)
 }
 
 /* What was never popped ends with the process. */
-void native_close_all(struct native *n)
+void lpo_native_close_all(struct native *n)
 {
     for (size_t i = 0; i < n->threads.len; i++) {
         struct native_opens *o = &n->threads.at[i].open;

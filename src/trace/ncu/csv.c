@@ -42,11 +42,11 @@ static void raw_row(struct lpo_ncu_page *p)
     const struct lpo_csv *csv = p->csv;
     size_t n = csv->count < p->columns.len ? csv->count : p->columns.len;
     struct lpo_ncu_result r;
-    struct lpo_work w;
+    struct lpo_gpu_op w;
     int32_t device;
 
     lpo_ncu_result_reset(&r);
-    w = lpo_ncu_row_work(p, &r, &device);
+    w = lpo_ncu_row_gpu_op(p, &r, &device);
     if (!(p->t->skip & LPO_SKIP_METRICS))
         w.metrics = lpo_trace_metric_row(p->t);
     for (size_t i = 0; i < n; i++) {
@@ -54,7 +54,7 @@ static void raw_row(struct lpo_ncu_page *p)
         double v;
 
         if (c->role == LPO_NCU_METRIC && c->metric != LPO_NONE) { /* ten million times */
-            if (lpo_cell_number(csv->cells[i], &v))
+            if (lpo_csv_cell_number(csv->cells[i], &v))
                 p->t->metric_rows[w.metrics * p->t->metric_cap + c->metric] = v * c->scale;
         } else if (c->role == LPO_NCU_METRIC || c->role == LPO_NCU_FACT) {
             lpo_ncu_set_value(p, c, w.metrics, &r, csv->cells[i]);
@@ -65,11 +65,11 @@ static void raw_row(struct lpo_ncu_page *p)
 
 /* --- the details page: one row per kernel and metric ---------------------------------------- */
 
-static uint32_t details_work(struct lpo_ncu_page *p)
+static uint32_t details_gpu_op(struct lpo_ncu_page *p)
 {
-    struct lpo_cell id = lpo_ncu_cell(p, LPO_NCU_ID), pid = lpo_ncu_cell(p, LPO_NCU_PID);
+    struct lpo_csv_cell id = lpo_ncu_cell(p, LPO_NCU_ID), pid = lpo_ncu_cell(p, LPO_NCU_PID);
     struct lpo_ncu_result r;
-    struct lpo_work w;
+    struct lpo_gpu_op w;
     uint64_t *slot;
     int32_t device;
     bool fresh;
@@ -78,12 +78,12 @@ static uint32_t details_work(struct lpo_ncu_page *p)
     lpo_str_addn(&p->key, pid.at, pid.len);
     lpo_str_addc(&p->key, '\0');
     lpo_str_addn(&p->key, id.at, id.len);
-    slot = lpo_map_put(p->works, p->key.at, p->key.len, &fresh);
+    slot = lpo_map_put(p->gpu_ops, p->key.at, p->key.len, &fresh);
     if (!fresh)
         return (uint32_t)*slot;
     *slot = p->results.len;
     lpo_ncu_result_reset(&r);
-    w = lpo_ncu_row_work(p, &r, &device);
+    w = lpo_ncu_row_gpu_op(p, &r, &device);
     if (!(p->t->skip & LPO_SKIP_METRICS))
         w.metrics = lpo_trace_metric_row(p->t);
     lpo_ncu_push(p->t, w, &r, device);
@@ -96,10 +96,10 @@ static uint32_t details_work(struct lpo_ncu_page *p)
 static void name_metric(struct lpo_ncu_page *p, struct lpo_ncu_column *c)
 {
     LPO_STR section = { 0 };
-    const char *label = lpo_cell_text(lpo_ncu_cell(p, LPO_NCU_NAME), &p->text);
+    const char *label = lpo_csv_cell_text(lpo_ncu_cell(p, LPO_NCU_NAME), &p->text);
     const char *known;
 
-    lpo_cell_text(lpo_ncu_cell(p, LPO_NCU_SECTION), &section);
+    lpo_csv_cell_text(lpo_ncu_cell(p, LPO_NCU_SECTION), &section);
     known = lpo_ncu_label_metric(lpo_str_text(&section), label);
     if (!known && !strstr(label, "__") && section.len) {
         lpo_str_addf(&section, ": %s", label);
@@ -115,7 +115,7 @@ static struct lpo_ncu_column *details_column(struct lpo_ncu_page *p)
 {
     static const enum lpo_ncu_role parts[] = { LPO_NCU_SECTION, LPO_NCU_NAME,
                                                LPO_NCU_PRINTED_UNIT };
-    struct lpo_cell unit = lpo_ncu_cell(p, LPO_NCU_PRINTED_UNIT);
+    struct lpo_csv_cell unit = lpo_ncu_cell(p, LPO_NCU_PRINTED_UNIT);
     struct lpo_ncu_column c = { .unit = LPO_NONE, .metric = LPO_NONE };
     char base[LPO_NCU_UNIT];
     uint64_t *slot;
@@ -123,7 +123,7 @@ static struct lpo_ncu_column *details_column(struct lpo_ncu_page *p)
 
     lpo_str_clear(&p->key);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        struct lpo_cell cell = lpo_ncu_cell(p, parts[i]);
+        struct lpo_csv_cell cell = lpo_ncu_cell(p, parts[i]);
 
         lpo_str_addn(&p->key, cell.at, cell.len);
         lpo_str_addc(&p->key, '\0');
@@ -141,15 +141,15 @@ static struct lpo_ncu_column *details_column(struct lpo_ncu_page *p)
 
 static void details_row(struct lpo_ncu_page *p)
 {
-    uint32_t i = details_work(p);
+    uint32_t i = details_gpu_op(p);
     struct lpo_ncu_result *r = &p->results.at[i];
-    uint32_t work = p->first_work + i;
+    uint32_t gpu_op = p->first_gpu_op + i;
 
     if (lpo_ncu_cell(p, LPO_NCU_NAME).len == 0)
         return; /* a rule's advice, no metric */
-    lpo_ncu_set_value(p, details_column(p), p->t->works.at[work].metrics, r,
+    lpo_ncu_set_value(p, details_column(p), p->t->gpu_ops.at[gpu_op].metrics, r,
                       lpo_ncu_cell(p, LPO_NCU_VALUE));
-    lpo_ncu_update(p->t, work, r);
+    lpo_ncu_update(p->t, gpu_op, r);
 }
 
 /* --- any page ------------------------------------------------------------------------------- */
@@ -184,7 +184,7 @@ static void one_row(struct lpo_ncu_page *p)
 {
     bool details = p->at[LPO_NCU_NAME] >= 0 && p->at[LPO_NCU_VALUE] >= 0;
 
-    if (lpo_cell_is(lpo_ncu_cell(p, LPO_NCU_KERNEL), "Kernel Name")) {
+    if (lpo_csv_cell_is(lpo_ncu_cell(p, LPO_NCU_KERNEL), "Kernel Name")) {
         lpo_ncu_set_header(p); /* two outputs in one file */
         lpo_map_destroy(p->labels);
         p->labels = lpo_map_create();
@@ -217,7 +217,7 @@ static void add_notes(struct lpo_ncu_page *p, const char *broken)
 static int read_page(struct lpo_ncu_page *p, struct lpo_err *err)
 {
     struct lpo_err broken = { 0 };
-    size_t before = p->t->works.len;
+    size_t before = p->t->gpu_ops.len;
     int rc;
 
     if (find_header(p, err) < 0 || check_header(p, err) < 0)
@@ -227,7 +227,7 @@ static int read_page(struct lpo_ncu_page *p, struct lpo_err *err)
         if (rows == MANY)
             lpo_csv_read_ahead(p->csv);
     }
-    if (rc < 0 && p->t->works.len == before)
+    if (rc < 0 && p->t->gpu_ops.len == before)
         return lpo_fail(err, broken.code, "%s", lpo_err_cause(&broken));
     add_notes(p, rc < 0 ? lpo_err_cause(&broken) : NULL);
     return 0;
@@ -237,7 +237,7 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
 {
     LPO_AUTO(lpo_csv) csv = NULL;
     struct lpo_ncu_page p = { .t = into,
-                              .first_work = (uint32_t)into->works.len,
+                              .first_gpu_op = (uint32_t)into->gpu_ops.len,
                               .last_process = LPO_NONE };
     int rc;
 
@@ -245,11 +245,11 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
         return err->code;
     p.csv = csv;
     p.stacks = lpo_map_create();
-    p.works = lpo_map_create();
+    p.gpu_ops = lpo_map_create();
     p.labels = lpo_map_create();
     rc = read_page(&p, err);
     lpo_map_destroy(p.stacks);
-    lpo_map_destroy(p.works);
+    lpo_map_destroy(p.gpu_ops);
     lpo_map_destroy(p.labels);
     lpo_vec_free(&p.columns);
     lpo_vec_free(&p.results);
@@ -258,7 +258,7 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
     return rc;
 }
 
-const struct lpo_reader lpo_reader_ncu_csv = {
+const struct lpo_reader lpo_ncu_csv_reader = {
     .name = "ncu-csv",
     .summary = "Nsight Compute CSV, raw or details page (.gz too)",
     .sniff = sniff,

@@ -45,10 +45,10 @@ struct lpo_ncu_page {
     int at[LPO_NCU_ROLES];                  /* column of a role, -1 when absent */
     struct lpo_str text, key;               /* scratch */
     struct lpo_map *stacks;                 /* NVTX cells to stack + 1 */
-    struct lpo_map *works;                  /* details: process and ID to work */
+    struct lpo_map *gpu_ops;                /* details: process and ID to work */
     struct lpo_map *labels; /* details: section, name and unit to row of `columns` */
     LPO_VEC(struct lpo_ncu_result) results; /* details: beside works, from first_work */
-    uint32_t first_work;
+    uint32_t first_gpu_op;
     int64_t last_pid;
     uint32_t last_process;
     uint64_t several_threads, odd_rows;
@@ -60,18 +60,19 @@ void lpo_ncu_set_header(struct lpo_ncu_page *p);
 void lpo_ncu_set_units(struct lpo_ncu_page *p);
 
 /* The cell of a role in the present row; empty when absent. */
-static inline struct lpo_cell lpo_ncu_cell(const struct lpo_ncu_page *p, enum lpo_ncu_role role)
+static inline struct lpo_csv_cell lpo_ncu_cell(const struct lpo_ncu_page *p, enum lpo_ncu_role role)
 {
     int at = p->at[role];
 
     if (at < 0 || (size_t)at >= p->csv->count)
-        return (struct lpo_cell){ "", 0, false };
+        return (struct lpo_csv_cell){ "", 0, false };
     return p->csv->cells[at];
 }
 
 /* A number of this column: to the metric matrix, or to the facts. */
 void lpo_ncu_set_value(struct lpo_ncu_page *p, struct lpo_ncu_column *c, uint32_t row,
-                       struct lpo_ncu_result *r, struct lpo_cell cell);
+                       struct lpo_ncu_result *r, struct lpo_csv_cell cell);
 
 /* What a row says of its kernel, everything but metrics. */
-struct lpo_work lpo_ncu_row_work(struct lpo_ncu_page *p, struct lpo_ncu_result *r, int32_t *device);
+struct lpo_gpu_op lpo_ncu_row_gpu_op(struct lpo_ncu_page *p, struct lpo_ncu_result *r,
+                                     int32_t *device);

@@ -73,7 +73,7 @@ void lpo_ncu_set_header(struct lpo_ncu_page *p)
     for (int i = 0; i < LPO_NCU_ROLES; i++)
         p->at[i] = -1;
     for (size_t i = 0; i < p->csv->count; i++) {
-        struct lpo_ncu_column c = column_of(p, lpo_cell_text(p->csv->cells[i], &p->text));
+        struct lpo_ncu_column c = column_of(p, lpo_csv_cell_text(p->csv->cells[i], &p->text));
 
         if (p->at[c.role] < 0)
             p->at[c.role] = (int)i;
@@ -110,16 +110,16 @@ static void set_metric(struct lpo_ncu_page *p, struct lpo_ncu_column *c, uint32_
 }
 
 void lpo_ncu_set_value(struct lpo_ncu_page *p, struct lpo_ncu_column *c, uint32_t row,
-                       struct lpo_ncu_result *r, struct lpo_cell cell)
+                       struct lpo_ncu_result *r, struct lpo_csv_cell cell)
 {
     double v;
 
     if (c->fact == LPO_NCU_DEVICE_NAME) {
         if (cell.len)
-            r->device_name = lpo_trace_name(p->t, lpo_cell_text(cell, &p->text));
+            r->device_name = lpo_trace_name(p->t, lpo_csv_cell_text(cell, &p->text));
         return;
     }
-    if (!lpo_cell_number(cell, &v))
+    if (!lpo_csv_cell_number(cell, &v))
         return;
     v *= c->scale;
     r->fact[c->fact] = v; /* [LPO_NCU_NONE] is a place like another that nobody reads */
@@ -130,16 +130,16 @@ void lpo_ncu_set_value(struct lpo_ncu_page *p, struct lpo_ncu_column *c, uint32_
 static uint16_t process_of(struct lpo_ncu_page *p)
 {
     int64_t pid;
-    struct lpo_cell program = lpo_ncu_cell(p, LPO_NCU_PROGRAM);
+    struct lpo_csv_cell program = lpo_ncu_cell(p, LPO_NCU_PROGRAM);
     uint16_t row;
 
-    if (!lpo_cell_int(lpo_ncu_cell(p, LPO_NCU_PID), &pid))
+    if (!lpo_csv_cell_int(lpo_ncu_cell(p, LPO_NCU_PID), &pid))
         pid = -1;
     if (p->last_process != LPO_NONE && p->last_pid == pid)
         return (uint16_t)p->last_process;
     row = lpo_trace_process(p->t, pid, -1);
     if (p->t->processes.at[row].name == LPO_NONE && program.len)
-        p->t->processes.at[row].name = lpo_trace_name(p->t, lpo_cell_text(program, &p->text));
+        p->t->processes.at[row].name = lpo_trace_name(p->t, lpo_csv_cell_text(program, &p->text));
     p->last_pid = pid;
     p->last_process = row;
     return row;
@@ -148,8 +148,8 @@ static uint16_t process_of(struct lpo_ncu_page *p)
 /* Rows of one region have equal cells, so a cell is taken apart once. */
 static uint32_t stack_of(struct lpo_ncu_page *p)
 {
-    struct lpo_cell push_pop = lpo_ncu_cell(p, LPO_NCU_PUSH_POP);
-    struct lpo_cell start_end = lpo_ncu_cell(p, LPO_NCU_START_END);
+    struct lpo_csv_cell push_pop = lpo_ncu_cell(p, LPO_NCU_PUSH_POP);
+    struct lpo_csv_cell start_end = lpo_ncu_cell(p, LPO_NCU_START_END);
     uint64_t *slot;
     bool fresh;
 
@@ -165,8 +165,8 @@ static uint32_t stack_of(struct lpo_ncu_page *p)
         uint32_t stack;
 
         lpo_str_clear(&p->key);
-        lpo_str_add(&p->key, lpo_cell_text(start_end, &p->text));
-        lpo_cell_text(push_pop, &p->text);
+        lpo_str_add(&p->key, lpo_csv_cell_text(start_end, &p->text));
+        lpo_csv_cell_text(push_pop, &p->text);
         stack = lpo_ncu_cells_stack(p->t, lpo_str_text(&p->text), p->text.len,
                                     lpo_str_text(&p->key), p->key.len, &threads);
         *slot = (uint64_t)stack << 1 | (threads > 1);
@@ -175,28 +175,29 @@ static uint32_t stack_of(struct lpo_ncu_page *p)
     return (uint32_t)(*slot >> 1);
 }
 
-struct lpo_work lpo_ncu_row_work(struct lpo_ncu_page *p, struct lpo_ncu_result *r, int32_t *device)
+struct lpo_gpu_op lpo_ncu_row_gpu_op(struct lpo_ncu_page *p, struct lpo_ncu_result *r,
+                                     int32_t *device)
 {
-    struct lpo_work w = { .metrics = LPO_NONE };
-    struct lpo_cell kernel = lpo_ncu_cell(p, LPO_NCU_KERNEL);
+    struct lpo_gpu_op w = { .metrics = LPO_NONE };
+    struct lpo_csv_cell kernel = lpo_ncu_cell(p, LPO_NCU_KERNEL);
     int64_t v;
     double cc;
 
     w.process = process_of(p);
     w.stack = stack_of(p);
-    if (lpo_cell_int(lpo_ncu_cell(p, LPO_NCU_STREAM), &v))
+    if (lpo_csv_cell_int(lpo_ncu_cell(p, LPO_NCU_STREAM), &v))
         w.stream = (uint32_t)v;
-    *device = lpo_cell_int(lpo_ncu_cell(p, LPO_NCU_DEVICE), &v) && v >= 0 ? (int32_t)v : 0;
-    if (lpo_cell_number(lpo_ncu_cell(p, LPO_NCU_CC), &cc)) {
+    *device = lpo_csv_cell_int(lpo_ncu_cell(p, LPO_NCU_DEVICE), &v) && v >= 0 ? (int32_t)v : 0;
+    if (lpo_csv_cell_number(lpo_ncu_cell(p, LPO_NCU_CC), &cc)) {
         r->fact[LPO_NCU_CC_MAJOR] = floor(cc);
         r->fact[LPO_NCU_CC_MINOR] = round((cc - floor(cc)) * 10);
     }
-    r->has_shape = lpo_cell_three(lpo_ncu_cell(p, LPO_NCU_GRID), r->grid) &&
-                   lpo_cell_three(lpo_ncu_cell(p, LPO_NCU_BLOCK), r->block);
+    r->has_shape = lpo_csv_cell_three(lpo_ncu_cell(p, LPO_NCU_GRID), r->grid) &&
+                   lpo_csv_cell_three(lpo_ncu_cell(p, LPO_NCU_BLOCK), r->block);
     if (!kernel.doubled && kernel.len) /* the usual case, without a copy */
         w.name = lpo_trace_namen(p->t, kernel.at, kernel.len);
     else
-        w.name = lpo_trace_name(p->t, kernel.len ? lpo_cell_text(kernel, &p->text) : "(range)");
+        w.name = lpo_trace_name(p->t, kernel.len ? lpo_csv_cell_text(kernel, &p->text) : "(range)");
     if (!r->has_shape || r->block[0] == 0) {
         r->has_shape = false; /* range replay: no launch of its own */
         w.flags |= LPO_WORK_WHOLE;

@@ -26,9 +26,9 @@ int lpo_ncu_import(const char *path, struct lpo_trace *into, struct lpo_err *err
     const char *csv = NULL;
     int rc;
 
-    if (lpo_capture_file(a, argv, limit_ns, 0, &csv, err) < 0)
+    if (lpo_run_capture_file(a, argv, limit_ns, 0, &csv, err) < 0)
         return lpo_ctx(err, "ncu cannot import '%s'", path);
-    rc = lpo_reader_ncu_csv.read(csv, into, err);
+    rc = lpo_ncu_csv_reader.read(csv, into, err);
     unlink(csv);
     return rc;
 }

@@ -85,7 +85,7 @@ static uint32_t shape_of(struct lpo_trace *t, const struct lpo_ncu_result *r)
     return lpo_trace_shape(t, &shape);
 }
 
-static void set_duration(struct lpo_work *w, double ns)
+static void set_duration(struct lpo_gpu_op *w, double ns)
 {
     w->flags = (uint8_t)((w->flags | LPO_WORK_UNTIMED) & ~LPO_WORK_NO_LENGTH);
     w->start_ns = w->end_ns = 0;
@@ -95,9 +95,9 @@ static void set_duration(struct lpo_work *w, double ns)
         w->flags |= LPO_WORK_NO_LENGTH;
 }
 
-void lpo_ncu_update(struct lpo_trace *t, uint32_t work, const struct lpo_ncu_result *r)
+void lpo_ncu_update(struct lpo_trace *t, uint32_t gpu_op, const struct lpo_ncu_result *r)
 {
-    struct lpo_work *w = &t->works.at[work];
+    struct lpo_gpu_op *w = &t->gpu_ops.at[gpu_op];
     double ns = r->fact[LPO_NCU_DURATION];
 
     fill_device(t, w->device, r);
@@ -115,15 +115,15 @@ static uint16_t device_row(struct lpo_trace *t, int32_t id)
     return lpo_trace_device(t, id, -1);
 }
 
-uint32_t lpo_ncu_push(struct lpo_trace *t, struct lpo_work w, const struct lpo_ncu_result *r,
+uint32_t lpo_ncu_push(struct lpo_trace *t, struct lpo_gpu_op w, const struct lpo_ncu_result *r,
                       int32_t device)
 {
-    uint32_t at = (uint32_t)t->works.len;
+    uint32_t at = (uint32_t)t->gpu_ops.len;
 
     w.launch = w.capture_stack = LPO_NONE;
     w.kind = LPO_KERNEL;
     w.device = device_row(t, (int32_t)whole(r, LPO_NCU_DEVICE_ID, (uint32_t)device));
-    lpo_vec_push(&t->works, w);
+    lpo_vec_push(&t->gpu_ops, w);
     lpo_ncu_update(t, at, r);
     return at;
 }

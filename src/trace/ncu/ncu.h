@@ -60,10 +60,10 @@ struct lpo_ncu_result {
 void lpo_ncu_result_reset(struct lpo_ncu_result *r);
 /* Appends the work; `w` brings name, process, stream, stack and metrics. Where the result does not
  * tell the device, `device` does. Returns its index. */
-uint32_t lpo_ncu_push(struct lpo_trace *t, struct lpo_work w, const struct lpo_ncu_result *r,
+uint32_t lpo_ncu_push(struct lpo_trace *t, struct lpo_gpu_op w, const struct lpo_ncu_result *r,
                       int32_t device);
 /* As lpo_ncu_push, for a work that grows row by row. */
-void lpo_ncu_update(struct lpo_trace *t, uint32_t work, const struct lpo_ncu_result *r);
+void lpo_ncu_update(struct lpo_trace *t, uint32_t gpu_op, const struct lpo_ncu_result *r);
 
 /* The stack that the two NVTX cells of a CSV row show. `threads` counts the threads listed in the
  * push/pop cell: with more than one, the first is taken. */

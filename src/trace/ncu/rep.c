@@ -158,12 +158,12 @@ static void add_notes(struct lpo_ncu_rep *rep, uint64_t range_results, bool cut)
 
 static int read_report(struct lpo_ncu_rep *rep, struct lpo_ncu_walk *w, struct lpo_err *err)
 {
-    size_t before = rep->t->works.len;
+    size_t before = rep->t->gpu_ops.len;
 
     if (check_version(w, err) < 0)
         return err->code;
     read_blocks(rep, w);
-    if (w->cut && rep->t->works.len == before)
+    if (w->cut && rep->t->gpu_ops.len == before)
         return lpo_fail(err, LPO_E_FORMAT,
                         "the report was cut short before its first kernel (byte %zu of %zu)", w->at,
                         w->len);
@@ -203,7 +203,7 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
     LPO_AUTO(lpo_unpacked) file = NULL;
     struct lpo_ncu_rep rep = { .t = into, .process = LPO_NONE };
     struct lpo_ncu_walk walk = { 0 };
-    size_t before = into->works.len;
+    size_t before = into->gpu_ops.len;
     int rc;
 
     if (lpo_unpack(path, &file, err) < 0 || map_file(file, &walk, err) < 0)
@@ -216,7 +216,7 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
         rc = read_through_ncu(path, into, false, err);
     else if (rc == 0) {
         struct lpo_err why = { 0 };
-        bool ranges = walk.range_results && into->works.len == before && lpo_ncu_can_import() &&
+        bool ranges = walk.range_results && into->gpu_ops.len == before && lpo_ncu_can_import() &&
                       read_through_ncu(path, into, true, &why) == 0;
 
         add_notes(&rep, ranges ? 0 : walk.range_results, walk.cut || file->cut);
@@ -227,7 +227,7 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
     return rc;
 }
 
-const struct lpo_reader lpo_reader_ncu_rep = {
+const struct lpo_reader lpo_ncu_rep_reader = {
     .name = "ncu-rep",
     .summary = "Nsight Compute report (.ncu-rep, .ncu-repz, .gz too)",
     .sniff = sniff,

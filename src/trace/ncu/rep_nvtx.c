@@ -71,7 +71,7 @@ static bool text_inside(struct lpo_proto m, int depth, struct lpo_proto_field *o
             continue;
         if (depth > 0 && text_inside(lpo_proto_inner(&f), depth - 1, out))
             return true;
-        if (f.bytes[0] >= ' ' && lpo_utf8_valid((const char *)f.bytes, (size_t)f.value, NULL)) {
+        if (f.bytes[0] >= ' ' && lpo_str_utf8_valid((const char *)f.bytes, (size_t)f.value, NULL)) {
             *out = f;
             return true;
         }

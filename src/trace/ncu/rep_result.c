@@ -115,7 +115,7 @@ static uint32_t name_of(struct lpo_ncu_rep *rep, uint64_t id, const struct lpo_p
 void lpo_ncu_rep_result(struct lpo_ncu_rep *rep, const struct lpo_ncu_decoded *d,
                         const struct lpo_ncu_value *values)
 {
-    struct lpo_work w = { .stack = LPO_NONE, .stream = d->stream };
+    struct lpo_gpu_op w = { .stack = LPO_NONE, .stream = d->stream };
     struct lpo_ncu_result r;
 
     if (rep->process == LPO_NONE)

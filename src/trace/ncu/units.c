@@ -148,7 +148,7 @@ const char *lpo_ncu_metric_unit(const char *name, char base[LPO_NCU_UNIT])
         return "%";
     if (has_part(name, "ratio"))
         return "";
-    if (!*quantity || !dot || lpo_starts(name, "derived__"))
+    if (!*quantity || !dot || lpo_str_starts(name, "derived__"))
         return quantity;
     if (strstr(dot, "per_second"))
         return over(quantity, "s", base);

@@ -216,7 +216,7 @@ size_t lpo_nsys_count_tables(const struct lpo_nsys *db)
 
     for (size_t i = 0; i < db->tables.len; i++) {
         for (size_t k = 0; k < sizeof known / sizeof *known; k++)
-            n += lpo_starts(db->tables.at[i], known[k]);
+            n += lpo_str_starts(db->tables.at[i], known[k]);
     }
     return n;
 }

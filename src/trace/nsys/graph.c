@@ -180,8 +180,8 @@ int lpo_nsys_read_nodes(struct lpo_nsys_reading *r, struct lpo_err *err)
         number_nodes(&g, r->nodes.at);
         place(&g);
     }
-    for (size_t i = r->first_work; i < r->t->works.len; i++) {
-        struct lpo_work *w = &r->t->works.at[i];
+    for (size_t i = r->first_gpu_op; i < r->t->gpu_ops.len; i++) {
+        struct lpo_gpu_op *w = &r->t->gpu_ops.at[i];
 
         if (w->capture_stack != LPO_NONE)
             w->capture_stack = g.nodes[w->capture_stack].stack;

@@ -46,7 +46,7 @@ static int read_clock(struct lpo_nsys_reading *r, struct lpo_err *err)
     lpo_nsys_end(&rows);
     if (rc < 0 || epoch == LPO_NO_TIME)
         return rc < 0 ? rc : 0;
-    if (r->t->epoch_ns == LPO_NO_TIME && r->t->works.len == 0 && r->t->ranges.len == 0)
+    if (r->t->epoch_ns == LPO_NO_TIME && r->t->gpu_ops.len == 0 && r->t->ranges.len == 0)
         r->t->epoch_ns = epoch;
     else if (r->t->epoch_ns != LPO_NO_TIME)
         set_shift(r, epoch);
@@ -99,7 +99,7 @@ static const struct step {
 } steps[] = {
     { read_clock, 0 },
     { lpo_nsys_read_gpus, 0 },
-    { lpo_nsys_read_works, 0 },
+    { lpo_nsys_read_gpu_ops, 0 },
     { lpo_nsys_read_launches, LPO_SKIP_LAUNCHES },
     { lpo_nsys_read_ranges, LPO_SKIP_RANGES },
     { lpo_nsys_read_nodes, 0 },
@@ -133,7 +133,7 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
                         "a SQLite file, but not an export of nsys: no table of its kind "
                         "(make one with: nsys export -t sqlite REPORT.nsys-rep)");
     r.db = db;
-    r.first_work = into->works.len;
+    r.first_gpu_op = into->gpu_ops.len;
     r.first_range = into->ranges.len;
     r.processes = lpo_idmap_create(0);
     r.pids = lpo_idmap_create(0);
@@ -151,7 +151,7 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
     return rc;
 }
 
-const struct lpo_reader lpo_reader_nsys = {
+const struct lpo_reader lpo_nsys_reader = {
     .name = "nsys",
     .summary = "Nsight Systems SQLite export (.gz too)",
     .sniff = sniff,

@@ -10,7 +10,7 @@ struct lpo_nsys_reading {
     struct lpo_nsys *db;
     struct lpo_trace *t;
     int64_t shift_ns; /* from this file's clock to the trace's */
-    size_t first_work, first_range;
+    size_t first_gpu_op, first_range;
 
     struct lpo_idmap *processes; /* globalPid >> 24 to row of t->processes */
     struct lpo_idmap *pids;      /* pid to the machine (hardware and vm bits) that has it */
@@ -48,7 +48,7 @@ uint16_t lpo_nsys_device(struct lpo_nsys_reading *r, uint16_t process, int64_t o
 
 int lpo_nsys_read_gpus(struct lpo_nsys_reading *r, struct lpo_err *err);  /* before works */
 int lpo_nsys_read_names(struct lpo_nsys_reading *r, struct lpo_err *err); /* after all else */
-int lpo_nsys_read_works(struct lpo_nsys_reading *r, struct lpo_err *err);
+int lpo_nsys_read_gpu_ops(struct lpo_nsys_reading *r, struct lpo_err *err);
 int lpo_nsys_read_launches(struct lpo_nsys_reading *r, struct lpo_err *err);
 /* Instead: works carry correlation ids in `launch` until one of the two is called. */
 void lpo_nsys_forget_launches(struct lpo_nsys_reading *r);

@@ -21,7 +21,7 @@ static const struct report {
       NULL },
     { { LPO_NSYS_START, LPO_NSYS_END, LPO_NSYS_NAME, LPO_NSYS_TID }, lpo_nsys_range_row, NULL },
     { { LPO_NSYS_START, LPO_NSYS_DURATION, LPO_NSYS_DEVICE, LPO_NSYS_NAME },
-      lpo_nsys_work_row,
+      lpo_nsys_gpu_op_row,
       NULL },
     { { LPO_NSYS_TOTAL, LPO_NSYS_CALLS, LPO_NSYS_NAME }, NULL, "it sums host calls, not GPU work" },
     { { LPO_NSYS_TOTAL, LPO_NSYS_STYLE }, NULL, "it sums the host time of ranges" },
@@ -103,7 +103,7 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
 {
     LPO_AUTO(lpo_csv) csv = NULL;
     struct lpo_nsys_table s = { .t = into, .domains = true, .first_range = into->ranges.len };
-    size_t before = into->works.len + into->ranges.len + into->summaries.len;
+    size_t before = into->gpu_ops.len + into->ranges.len + into->summaries.len;
     int rc;
 
     if (lpo_csv_open(path, &csv, err) < 0)
@@ -113,7 +113,7 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
     lpo_nsys_split_domains(&s);
     lpo_str_free(&s.text);
     into->has_ranges |= into->ranges.len > s.first_range;
-    if (rc < 0 && into->works.len + into->ranges.len + into->summaries.len == before)
+    if (rc < 0 && into->gpu_ops.len + into->ranges.len + into->summaries.len == before)
         return rc;
     if (rc < 0 || csv->cut)
         lpo_trace_note(into, 0, "the CSV could be read only in part");
@@ -122,7 +122,7 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
     return 0;
 }
 
-const struct lpo_reader lpo_reader_nsys_stats = {
+const struct lpo_reader lpo_nsys_stats_reader = {
     .name = "nsys-stats",
     .summary = "CSV of nsys stats: cuda_gpu_kern_sum, cuda_gpu_trace, nvtx_pushpop_trace, …",
     .sniff = sniff,

@@ -57,13 +57,13 @@ struct lpo_nsys_table {
 /* The row in s->csv is the header. */
 void lpo_nsys_set_columns(struct lpo_nsys_table *s);
 
-struct lpo_cell lpo_nsys_cell(const struct lpo_nsys_table *s, enum lpo_nsys_role role);
+struct lpo_csv_cell lpo_nsys_cell(const struct lpo_nsys_table *s, enum lpo_nsys_role role);
 /* Times in ns and sizes in bytes, whatever the header's unit; exact. */
 bool lpo_nsys_quantity(const struct lpo_nsys_table *s, enum lpo_nsys_role role, int64_t *out);
 
 /* A row of each kind of report; false when it cannot be understood. */
 bool lpo_nsys_sum_row(struct lpo_nsys_table *s);
-bool lpo_nsys_work_row(struct lpo_nsys_table *s);
+bool lpo_nsys_gpu_op_row(struct lpo_nsys_table *s);
 bool lpo_nsys_exec_row(struct lpo_nsys_table *s);
 bool lpo_nsys_range_row(struct lpo_nsys_table *s);
 bool lpo_nsys_projected_row(struct lpo_nsys_table *s);

@@ -60,18 +60,18 @@ static const struct unit_row {
     { "B", 0 },  { "KB", 3 },   { "MB", 6 }, { "GB", 9 },        { "TB", 12 },
 };
 
-struct lpo_cell lpo_nsys_cell(const struct lpo_nsys_table *s, enum lpo_nsys_role role)
+struct lpo_csv_cell lpo_nsys_cell(const struct lpo_nsys_table *s, enum lpo_nsys_role role)
 {
     int at = s->at[role];
 
     if (at < 0 || (size_t)at >= s->csv->count)
-        return (struct lpo_cell){ "", 0, false };
+        return (struct lpo_csv_cell){ "", 0, false };
     return s->csv->cells[at];
 }
 
 bool lpo_nsys_quantity(const struct lpo_nsys_table *s, enum lpo_nsys_role role, int64_t *out)
 {
-    return lpo_cell_scaled(lpo_nsys_cell(s, role), s->power[role], out);
+    return lpo_csv_cell_scaled(lpo_nsys_cell(s, role), s->power[role], out);
 }
 
 static int power_of(const char *unit, size_t len)
@@ -105,7 +105,8 @@ void lpo_nsys_set_columns(struct lpo_nsys_table *s)
         s->at[i] = -1;
     for (size_t i = 0; i < s->csv->count; i++) {
         int power;
-        enum lpo_nsys_role role = header_role(lpo_cell_text(s->csv->cells[i], &s->text), &power);
+        enum lpo_nsys_role role =
+            header_role(lpo_csv_cell_text(s->csv->cells[i], &s->text), &power);
 
         if (role == LPO_NSYS_NOTHING || s->at[role] >= 0)
             continue;

@@ -8,20 +8,20 @@ static int64_t whole(const struct lpo_nsys_table *s, enum lpo_nsys_role role, in
 {
     int64_t v;
 
-    return lpo_cell_int(lpo_nsys_cell(s, role), &v) ? v : missing;
+    return lpo_csv_cell_int(lpo_nsys_cell(s, role), &v) ? v : missing;
 }
 
 static uint32_t name_of(struct lpo_nsys_table *s)
 {
-    return lpo_trace_name(s->t, lpo_cell_text(lpo_nsys_cell(s, LPO_NSYS_NAME), &s->text));
+    return lpo_trace_name(s->t, lpo_csv_cell_text(lpo_nsys_cell(s, LPO_NSYS_NAME), &s->text));
 }
 
 /* "[CUDA memcpy HtoD]", "[CUDA memcpy Host-to-Device]", "[CUDA memset]"; all else is a kernel. */
-static enum lpo_work_kind kind_of(const char *name)
+static enum lpo_gpu_op_kind kind_of(const char *name)
 {
-    if (lpo_starts(name, "[CUDA memcpy") || lpo_starts(name, "[CUDA Unified Memory memcpy"))
+    if (lpo_str_starts(name, "[CUDA memcpy") || lpo_str_starts(name, "[CUDA Unified Memory memcpy"))
         return LPO_COPY;
-    return lpo_starts(name, "[CUDA memset") ? LPO_SET : LPO_KERNEL;
+    return lpo_str_starts(name, "[CUDA memset") ? LPO_SET : LPO_KERNEL;
 }
 
 bool lpo_nsys_sum_row(struct lpo_nsys_table *s)
@@ -30,7 +30,7 @@ bool lpo_nsys_sum_row(struct lpo_nsys_table *s)
     int64_t count;
 
     if (!lpo_nsys_quantity(s, LPO_NSYS_TOTAL, &sum.total_ns) ||
-        !lpo_cell_int(lpo_nsys_cell(s, LPO_NSYS_COUNT), &count) || count < 0)
+        !lpo_csv_cell_int(lpo_nsys_cell(s, LPO_NSYS_COUNT), &count) || count < 0)
         return false;
     sum.count = (uint64_t)count;
     sum.name = name_of(s);
@@ -59,8 +59,8 @@ static uint32_t shape_of(struct lpo_nsys_table *s)
             shape.grid[i] = dimension(s, (enum lpo_nsys_role)(LPO_NSYS_GRID_X + i));
             shape.block[i] = dimension(s, (enum lpo_nsys_role)(LPO_NSYS_BLOCK_X + i));
         }
-    } else if (!lpo_cell_three(lpo_nsys_cell(s, LPO_NSYS_GRID), shape.grid) ||
-               !lpo_cell_three(lpo_nsys_cell(s, LPO_NSYS_BLOCK), shape.block)) {
+    } else if (!lpo_csv_cell_three(lpo_nsys_cell(s, LPO_NSYS_GRID), shape.grid) ||
+               !lpo_csv_cell_three(lpo_nsys_cell(s, LPO_NSYS_BLOCK), shape.block)) {
         return LPO_NONE;
     }
     return lpo_trace_shape(s->t, &shape);
@@ -69,7 +69,7 @@ static uint32_t shape_of(struct lpo_nsys_table *s)
 /* "NVIDIA H200 (0)" or a number. */
 static uint16_t device_of(struct lpo_nsys_table *s)
 {
-    const char *text = lpo_cell_text(lpo_nsys_cell(s, LPO_NSYS_DEVICE), &s->text);
+    const char *text = lpo_csv_cell_text(lpo_nsys_cell(s, LPO_NSYS_DEVICE), &s->text);
     const char *open = strrchr(text, '(');
     int64_t id = strtoll(open ? open + 1 : text, NULL, 10);
     uint16_t row = lpo_trace_device(s->t, id >= 0 && id < INT32_MAX ? (int32_t)id : 0, -1);
@@ -82,14 +82,14 @@ static uint16_t device_of(struct lpo_nsys_table *s)
     return row;
 }
 
-static struct lpo_work work_of(struct lpo_nsys_table *s, int64_t start, int64_t duration)
+static struct lpo_gpu_op gpu_op_of(struct lpo_nsys_table *s, int64_t start, int64_t duration)
 {
-    struct lpo_work w = { .start_ns = start,
-                          .end_ns = start + (duration > 0 ? duration : 0),
-                          .launch = LPO_NONE,
-                          .stack = LPO_NONE,
-                          .capture_stack = LPO_NONE,
-                          .metrics = LPO_NONE };
+    struct lpo_gpu_op w = { .start_ns = start,
+                            .end_ns = start + (duration > 0 ? duration : 0),
+                            .launch = LPO_NONE,
+                            .stack = LPO_NONE,
+                            .capture_stack = LPO_NONE,
+                            .metrics = LPO_NONE };
     int64_t bytes;
 
     w.name = name_of(s);
@@ -110,26 +110,26 @@ static bool sane(int64_t start, int64_t duration)
     return start > -bound && start < bound && duration < bound;
 }
 
-bool lpo_nsys_work_row(struct lpo_nsys_table *s)
+bool lpo_nsys_gpu_op_row(struct lpo_nsys_table *s)
 {
     int64_t start, duration;
 
     if (!lpo_nsys_quantity(s, LPO_NSYS_START, &start) ||
         !lpo_nsys_quantity(s, LPO_NSYS_DURATION, &duration) || !sane(start, duration))
         return false;
-    lpo_vec_push(&s->t->works, work_of(s, start, duration));
+    lpo_vec_push(&s->t->gpu_ops, gpu_op_of(s, start, duration));
     return true;
 }
 
 bool lpo_nsys_exec_row(struct lpo_nsys_table *s)
 {
     int64_t start, duration, call, call_duration;
-    struct lpo_work w;
+    struct lpo_gpu_op w;
 
     if (!lpo_nsys_quantity(s, LPO_NSYS_KERNEL_START, &start) ||
         !lpo_nsys_quantity(s, LPO_NSYS_KERNEL_DURATION, &duration) || !sane(start, duration))
         return false;
-    w = work_of(s, start, duration);
+    w = gpu_op_of(s, start, duration);
     if (lpo_nsys_quantity(s, LPO_NSYS_CALL_START, &call) &&
         lpo_nsys_quantity(s, LPO_NSYS_CALL_DURATION, &call_duration) && sane(call, call_duration)) {
         w.launch = (uint32_t)s->t->launches.len;
@@ -138,7 +138,7 @@ bool lpo_nsys_exec_row(struct lpo_nsys_table *s)
                          call, call + (call_duration > 0 ? call_duration : 0),
                          lpo_trace_thread(s->t, w.process, whole(s, LPO_NSYS_TID, 0)), LPO_NONE });
     }
-    lpo_vec_push(&s->t->works, w);
+    lpo_vec_push(&s->t->gpu_ops, w);
     return true;
 }
 
@@ -149,7 +149,7 @@ static bool push_range(struct lpo_nsys_table *s, int64_t start, int64_t end)
 
     range.thread = lpo_trace_thread(s->t, process, whole(s, LPO_NSYS_TID, 0));
     range.name = name_of(s);
-    if (lpo_starts(lpo_cell_text(lpo_nsys_cell(s, LPO_NSYS_STYLE), &s->text), "Start"))
+    if (lpo_str_starts(lpo_csv_cell_text(lpo_nsys_cell(s, LPO_NSYS_STYLE), &s->text), "Start"))
         range.kind = LPO_START_END;
     s->domains &= strchr(lpo_trace_text(s->t, range.name), ':') != NULL;
     lpo_vec_push(&s->t->ranges, range);

@@ -29,16 +29,16 @@ static uint64_t launch_key(uint16_t process, uint32_t correlation)
 }
 
 /* `launch` holds the correlation id until the calls are read. */
-static struct lpo_work *push_work(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows,
-                                  enum lpo_work_kind kind)
+static struct lpo_gpu_op *push_gpu_op(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows,
+                                      enum lpo_gpu_op_kind kind)
 {
-    struct lpo_work w = { .name = LPO_NONE,
-                          .launch = LPO_NONE,
-                          .stack = LPO_NONE,
-                          .capture_stack = LPO_NONE,
-                          .shape = LPO_NONE,
-                          .metrics = LPO_NONE,
-                          .kind = (uint8_t)kind };
+    struct lpo_gpu_op w = { .name = LPO_NONE,
+                            .launch = LPO_NONE,
+                            .stack = LPO_NONE,
+                            .capture_stack = LPO_NONE,
+                            .shape = LPO_NONE,
+                            .metrics = LPO_NONE,
+                            .kind = (uint8_t)kind };
     int64_t correlation = lpo_nsys_int(rows, W_CORRELATION);
 
     w.start_ns = lpo_nsys_time(r, rows, W_START);
@@ -53,12 +53,12 @@ static struct lpo_work *push_work(struct lpo_nsys_reading *r, const struct lpo_n
     if (correlation > 0 && correlation < LPO_NONE)
         w.launch = (uint32_t)correlation;
     lpo_nsys_alive(r, w.process, w.end_ns);
-    lpo_vec_push(&r->t->works, w);
-    return &r->t->works.at[r->t->works.len - 1];
+    lpo_vec_push(&r->t->gpu_ops, w);
+    return &r->t->gpu_ops.at[r->t->gpu_ops.len - 1];
 }
 
 static void note_node(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows,
-                      struct lpo_work *w)
+                      struct lpo_gpu_op *w)
 {
     int64_t node = lpo_nsys_int(rows, W_NODE);
     uint32_t *slot;
@@ -109,7 +109,7 @@ static uint32_t kernel_shape(struct lpo_nsys_reading *r, const struct lpo_nsys_r
 
 static void kernel_row(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows)
 {
-    struct lpo_work *w = push_work(r, rows, LPO_KERNEL);
+    struct lpo_gpu_op *w = push_gpu_op(r, rows, LPO_KERNEL);
 
     w->name = kernel_name(r, rows);
     if (sqlite3_column_type(rows->stmt, K_MANGLED) == SQLITE_INTEGER) {
@@ -139,7 +139,7 @@ static void copy_row(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *row
         "Memcpy DtoH (unified)",
         "Memcpy DtoD (unified)",
     };
-    struct lpo_work *w = push_work(r, rows, LPO_COPY);
+    struct lpo_gpu_op *w = push_gpu_op(r, rows, LPO_COPY);
     int64_t kind = lpo_nsys_int(rows, W_OWN + 1);
 
     w->bytes = (uint64_t)lpo_nsys_int(rows, W_OWN);
@@ -151,7 +151,7 @@ static void copy_row(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *row
 
 static void set_row(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows)
 {
-    struct lpo_work *w = push_work(r, rows, LPO_SET);
+    struct lpo_gpu_op *w = push_gpu_op(r, rows, LPO_SET);
 
     w->bytes = (uint64_t)lpo_nsys_int(rows, W_OWN);
     w->name = lpo_trace_name(r->t, "Memset");
@@ -163,23 +163,23 @@ static void graph_row(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *ro
 {
     int64_t correlation = lpo_nsys_int(rows, W_CORRELATION);
     uint16_t process = lpo_nsys_process(r, lpo_nsys_int(rows, W_PID));
-    struct lpo_work *w;
+    struct lpo_gpu_op *w;
     char name[64];
 
     if (correlation > 0 && lpo_idmap_find(r->launches, launch_key(process, (uint32_t)correlation)))
         return;
-    w = push_work(r, rows, LPO_KERNEL);
+    w = push_gpu_op(r, rows, LPO_KERNEL);
     snprintf(name, sizeof name, "CUDA graph %lld (whole launch)",
              (long long)lpo_nsys_int(rows, W_OWN));
     w->name = lpo_trace_name(r->t, name);
     w->flags |= LPO_WORK_GRAPH | LPO_WORK_WHOLE;
 }
 
-static const struct work_table {
+static const struct gpu_op_table {
     const char *table;
     const char *const names[LPO_NSYS_COLUMNS];
     void (*row)(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows);
-} work_tables[] = {
+} gpu_op_tables[] = {
     { "CUPTI_ACTIVITY_KIND_KERNEL",
       { WORK_COLUMNS, "demangledName", "shortName", "mangledName", "gridX", "gridY", "gridZ",
         "blockX", "blockY", "blockZ", "registersPerThread", "staticSharedMemory",
@@ -189,11 +189,11 @@ static const struct work_table {
     { "CUPTI_ACTIVITY_KIND_MEMSET", { WORK_COLUMNS, "bytes" }, set_row },
 };
 
-static const struct work_table graph_table = { "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
-                                               { WORK_COLUMNS, "graphId" },
-                                               graph_row };
+static const struct gpu_op_table graph_table = { "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+                                                 { WORK_COLUMNS, "graphId" },
+                                                 graph_row };
 
-static int read_table(struct lpo_nsys_reading *r, const struct work_table *table,
+static int read_table(struct lpo_nsys_reading *r, const struct gpu_op_table *table,
                       struct lpo_err *err)
 {
     struct lpo_nsys_rows rows;
@@ -210,7 +210,7 @@ static int read_table(struct lpo_nsys_reading *r, const struct work_table *table
 /* How far ahead of the join its keys are known. */
 enum { AHEAD = 16 };
 
-static uint64_t work_key(const struct lpo_work *w)
+static uint64_t gpu_op_key(const struct lpo_gpu_op *w)
 {
     return launch_key(w->process, w->launch);
 }
@@ -218,35 +218,35 @@ static uint64_t work_key(const struct lpo_work *w)
 /* The ids that works ask for, with no call yet. */
 static void expect_launches(struct lpo_nsys_reading *r)
 {
-    size_t count = r->t->works.len - r->first_work;
-    const struct lpo_work *w = count ? &r->t->works.at[r->first_work] : NULL;
+    size_t count = r->t->gpu_ops.len - r->first_gpu_op;
+    const struct lpo_gpu_op *w = count ? &r->t->gpu_ops.at[r->first_gpu_op] : NULL;
 
     r->launches = lpo_idmap_create(count);
     for (size_t i = 0; i < count; i++) {
         if (i + AHEAD < count)
-            lpo_idmap_prefetch(r->launches, work_key(&w[i + AHEAD]));
+            lpo_idmap_prefetch(r->launches, gpu_op_key(&w[i + AHEAD]));
         if (w[i].launch != LPO_NONE)
-            lpo_idmap_put(r->launches, work_key(&w[i]), NULL);
+            lpo_idmap_put(r->launches, gpu_op_key(&w[i]), NULL);
     }
 }
 
-int lpo_nsys_read_works(struct lpo_nsys_reading *r, struct lpo_err *err)
+int lpo_nsys_read_gpu_ops(struct lpo_nsys_reading *r, struct lpo_err *err)
 {
     const struct lpo_trace *t = r->t;
     size_t before;
 
-    for (size_t i = 0; i < sizeof work_tables / sizeof *work_tables; i++) {
-        if (read_table(r, &work_tables[i], err) < 0)
+    for (size_t i = 0; i < sizeof gpu_op_tables / sizeof *gpu_op_tables; i++) {
+        if (read_table(r, &gpu_op_tables[i], err) < 0)
             return err->code;
     }
     expect_launches(r);
-    before = t->works.len;
+    before = t->gpu_ops.len;
     if (read_table(r, &graph_table, err) < 0)
         return err->code;
-    for (size_t i = before; i < t->works.len; i++)
-        lpo_idmap_put(r->launches, work_key(&t->works.at[i]), NULL);
-    if (t->works.len > before)
-        lpo_trace_note(r->t, t->works.len - before,
+    for (size_t i = before; i < t->gpu_ops.len; i++)
+        lpo_idmap_put(r->launches, gpu_op_key(&t->gpu_ops.at[i]), NULL);
+    if (t->gpu_ops.len > before)
+        lpo_trace_note(r->t, t->gpu_ops.len - before,
                        "CUDA graph launches were traced as a whole (--cuda-graph-trace=graph): "
                        "their kernels are not known one by one");
     return 0;
@@ -312,24 +312,24 @@ static int read_calls(struct lpo_nsys_reading *r, const char *table, struct lpo_
 
 static void settle_launches(struct lpo_nsys_reading *r)
 {
-    size_t count = r->t->works.len - r->first_work;
-    struct lpo_work *w = count ? &r->t->works.at[r->first_work] : NULL;
+    size_t count = r->t->gpu_ops.len - r->first_gpu_op;
+    struct lpo_gpu_op *w = count ? &r->t->gpu_ops.at[r->first_gpu_op] : NULL;
 
     for (size_t i = 0; i < count; i++) {
         const uint32_t *slot = NULL;
 
         if (i + AHEAD < count)
-            lpo_idmap_prefetch(r->launches, work_key(&w[i + AHEAD]));
+            lpo_idmap_prefetch(r->launches, gpu_op_key(&w[i + AHEAD]));
         if (w[i].launch != LPO_NONE)
-            slot = lpo_idmap_find(r->launches, work_key(&w[i]));
+            slot = lpo_idmap_find(r->launches, gpu_op_key(&w[i]));
         w[i].launch = slot ? *slot : LPO_NONE;
     }
 }
 
 void lpo_nsys_forget_launches(struct lpo_nsys_reading *r)
 {
-    for (size_t i = r->first_work; i < r->t->works.len; i++)
-        r->t->works.at[i].launch = LPO_NONE;
+    for (size_t i = r->first_gpu_op; i < r->t->gpu_ops.len; i++)
+        r->t->gpu_ops.at[i].launch = LPO_NONE;
 }
 
 int lpo_nsys_read_launches(struct lpo_nsys_reading *r, struct lpo_err *err)

@@ -1,4 +1,4 @@
-#include "report/doc.h"
+#include "report/doc/doc.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include "util/arena.h"
 #include "util/str.h"
 
-const char *lpo_cell_type_name(enum lpo_cell_type type)
+const char *lpo_doc_cell_type_name(enum lpo_cell_type type)
 {
     static const char *const names[] = { "text",    "count",   "ns",  "bytes",
                                          "percent", "measure", "flag" };
@@ -144,22 +144,22 @@ struct lpo_figure *lpo_doc_figure(struct lpo_doc *doc, const char *id, const cha
     return f;
 }
 
-void lpo_figure_point(struct lpo_figure *f, const char *series, const char *label, double x,
-                      double y)
+void lpo_doc_figure_point(struct lpo_figure *f, const char *series, const char *label, double x,
+                          double y)
 {
     lpo_vec_push(&f->points, (struct lpo_point){ lpo_arena_strdup(f->arena, series),
                                                  lpo_arena_strdup(f->arena, label), x, y });
 }
 
-uint32_t lpo_figure_lane(struct lpo_figure *f, const char *group, const char *name)
+uint32_t lpo_doc_figure_lane(struct lpo_figure *f, const char *group, const char *name)
 {
     lpo_vec_push(&f->lanes, (struct lpo_lane){ lpo_arena_strdup(f->arena, group),
                                                lpo_arena_strdup(f->arena, name) });
     return (uint32_t)f->lanes.len - 1;
 }
 
-void lpo_figure_span(struct lpo_figure *f, uint32_t lane, const char *name, int64_t start_ns,
-                     int64_t end_ns)
+void lpo_doc_figure_span(struct lpo_figure *f, uint32_t lane, const char *name, int64_t start_ns,
+                         int64_t end_ns)
 {
     lpo_vec_push(&f->spans, (struct lpo_span){ start_ns, end_ns, name, lane });
 }

@@ -1,4 +1,4 @@
-/* report/doc.h - one typed document, built once, written in many formats.
+/* report/doc/doc.h - one typed document, built once, written in many formats.
  *
  * A document is a list of sections; a section holds paragraphs, notes, facts, tables and figures in
  * the order in which they were added. Cells keep their type (nanoseconds stay integers), so that
@@ -12,8 +12,8 @@
  *     struct lpo_table *t;
  *     lpo_doc_section(doc, "top", "Top kernels", 1);
  *     t = lpo_doc_table(doc, "kernels", "By GPU time", columns, 2);
- *     lpo_row_text(t, name);
- *     lpo_row_ns(t, ns);           cells fill a row from the left; a full row starts the next
+ *     lpo_doc_row_text(t, name);
+ *     lpo_doc_row_ns(t, ns);           cells fill a row from the left; a full row starts the next
  *     lpo_doc_note(doc, LPO_NOTE_INFO, "%zu kernels were not shown", n);
  *
  * The document owns copies of everything but `columns`, which must outlive it (static tables do).
@@ -40,7 +40,7 @@ enum lpo_cell_type {
     LPO_CELL_FLAG,    /* yes or no */
 };
 
-const char *lpo_cell_type_name(enum lpo_cell_type type); /* "text", "count", "ns", … */
+const char *lpo_doc_cell_type_name(enum lpo_cell_type type); /* "text", "count", "ns", … */
 
 struct lpo_column {
     const char *key;   /* field name in JSON and CSV: lower case, digits, '_' */
@@ -49,7 +49,7 @@ struct lpo_column {
     const char *unit; /* LPO_CELL_MEASURE: "FLOP/s"; else NULL */
 };
 
-struct lpo_cell {
+struct lpo_doc_cell {
     const char *text; /* LPO_CELL_TEXT; NUL-terminated */
     size_t len;
     int64_t whole;    /* COUNT, NS, FLAG */
@@ -63,30 +63,31 @@ struct lpo_table {
     const char *id, *title; /* title may be "" */
     const struct lpo_column *columns;
     size_t ncolumns;
-    LPO_VEC(struct lpo_cell) cells; /* row-major */
-    struct lpo_arena *arena;        /* the document's */
-    size_t total_rows;              /* when only the first were shown; 0: all are here */
+    LPO_VEC(struct lpo_doc_cell) cells; /* row-major */
+    struct lpo_arena *arena;            /* the document's */
+    size_t total_rows;                  /* when only the first were shown; 0: all are here */
 };
 
-size_t lpo_table_rows(const struct lpo_table *t);
-const struct lpo_cell *lpo_table_cell(const struct lpo_table *t, size_t row, size_t column);
+size_t lpo_doc_table_rows(const struct lpo_table *t);
+const struct lpo_doc_cell *lpo_doc_table_cell(const struct lpo_table *t, size_t row, size_t column);
 
 /* The next cell of the table; its column must be of that type (checked). */
-void lpo_row_text(struct lpo_table *t, const char *text); /* NULL: unknown */
-void lpo_row_textn(struct lpo_table *t, const char *text, size_t len);
-void lpo_row_tree(struct lpo_table *t, const char *text, size_t len, unsigned indent);
+void lpo_doc_row_text(struct lpo_table *t, const char *text); /* NULL: unknown */
+void lpo_doc_row_textn(struct lpo_table *t, const char *text, size_t len);
+void lpo_doc_row_tree(struct lpo_table *t, const char *text, size_t len, unsigned indent);
 /* `name` indented for people, `path` for machines. */
-void lpo_row_path(struct lpo_table *t, const char *name, const char *path, unsigned indent);
-void lpo_row_textf(struct lpo_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void lpo_row_count(struct lpo_table *t, uint64_t n);
-void lpo_row_ns(struct lpo_table *t, int64_t ns);
-void lpo_row_bytes(struct lpo_table *t, double bytes);
-void lpo_row_percent(struct lpo_table *t, double percent);
+void lpo_doc_row_path(struct lpo_table *t, const char *name, const char *path, unsigned indent);
+void lpo_doc_row_textf(struct lpo_table *t, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+void lpo_doc_row_count(struct lpo_table *t, uint64_t n);
+void lpo_doc_row_ns(struct lpo_table *t, int64_t ns);
+void lpo_doc_row_bytes(struct lpo_table *t, double bytes);
+void lpo_doc_row_percent(struct lpo_table *t, double percent);
 /* part of whole; unknown when the whole is 0 */
-void lpo_row_share(struct lpo_table *t, double part, double whole);
-void lpo_row_measure(struct lpo_table *t, struct lpo_measure m); /* COUNT and NS columns too */
-void lpo_row_flag(struct lpo_table *t, bool yes);
-void lpo_row_unknown(struct lpo_table *t); /* any column */
+void lpo_doc_row_share(struct lpo_table *t, double part, double whole);
+void lpo_doc_row_measure(struct lpo_table *t, struct lpo_measure m); /* COUNT and NS columns too */
+void lpo_doc_row_flag(struct lpo_table *t, bool yes);
+void lpo_doc_row_unknown(struct lpo_table *t); /* any column */
 
 enum lpo_note_level { LPO_NOTE_INFO, LPO_NOTE_WARNING };
 
@@ -120,12 +121,12 @@ struct lpo_figure {
     struct lpo_arena *arena;
 };
 
-void lpo_figure_point(struct lpo_figure *f, const char *series, const char *label, double x,
-                      double y);
-uint32_t lpo_figure_lane(struct lpo_figure *f, const char *group, const char *name);
+void lpo_doc_figure_point(struct lpo_figure *f, const char *series, const char *label, double x,
+                          double y);
+uint32_t lpo_doc_figure_lane(struct lpo_figure *f, const char *group, const char *name);
 /* `name` is not copied: give text that lives as long as the document (lpo_doc_keep). */
-void lpo_figure_span(struct lpo_figure *f, uint32_t lane, const char *name, int64_t start_ns,
-                     int64_t end_ns);
+void lpo_doc_figure_span(struct lpo_figure *f, uint32_t lane, const char *name, int64_t start_ns,
+                         int64_t end_ns);
 
 enum lpo_item_kind {
     LPO_ITEM_PARAGRAPH,
@@ -141,7 +142,7 @@ struct lpo_item {
     const char *text;          /* PARAGRAPH, NOTE */
     const char *key;           /* FACT: for machines */
     struct lpo_column column;  /* FACT: how to print the cell; title is its label */
-    struct lpo_cell cell;      /* FACT */
+    struct lpo_doc_cell cell;  /* FACT */
     struct lpo_table *table;
     struct lpo_figure *figure;
 };

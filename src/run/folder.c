@@ -1,4 +1,4 @@
-#include "run/rundir.h"
+#include "run/folder.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -24,7 +24,7 @@ static int claim(struct lpo_arena *a, const char *dir, const char *file, struct 
     char *manifest = lpo_path_join(a, dir, file);
     int fd;
 
-    if (lpo_dirs_make(dir, err) < 0)
+    if (lpo_file_make_dirs(dir, err) < 0)
         return err->code;
     fd = open(manifest, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd >= 0) {
@@ -36,8 +36,8 @@ static int claim(struct lpo_arena *a, const char *dir, const char *file, struct 
     return lpo_fail_errno(err, "cannot write into the run folder '%s'", dir);
 }
 
-int lpo_rundir_claim(struct lpo_arena *a, const char *wanted, const char *file, const char **out,
-                     struct lpo_err *err)
+int lpo_run_folder_claim(struct lpo_arena *a, const char *wanted, const char *file,
+                         const char **out, struct lpo_err *err)
 {
     char *absolute = lpo_path_absolute(a, wanted);
 
@@ -56,30 +56,30 @@ int lpo_rundir_claim(struct lpo_arena *a, const char *wanted, const char *file, 
                     MAX_TRIES);
 }
 
-int lpo_rundir_create(struct lpo_arena *a, const char *wanted, const char **out,
-                      struct lpo_err *err)
+int lpo_run_folder_create(struct lpo_arena *a, const char *wanted, const char **out,
+                          struct lpo_err *err)
 {
-    if (lpo_rundir_claim(a, wanted, "run.json", out, err) < 0)
+    if (lpo_run_folder_claim(a, wanted, "run.json", out, err) < 0)
         return lpo_ctx(err, "cannot make the run folder; hydra.run.dir chooses another place");
     return 0;
 }
 
-int lpo_rundir_sub(struct lpo_arena *a, const char *run, const char *name, const char **out,
-                   struct lpo_err *err)
+int lpo_run_folder_sub(struct lpo_arena *a, const char *run, const char *name, const char **out,
+                       struct lpo_err *err)
 {
     *out = lpo_path_join(a, run, name);
-    return lpo_dirs_make(*out, err);
+    return lpo_file_make_dirs(*out, err);
 }
 
-int lpo_rundir_write(const char *run, const char *name, const void *bytes, unsigned long len,
-                     struct lpo_err *err)
+int lpo_run_folder_write(const char *run, const char *name, const void *bytes, unsigned long len,
+                         struct lpo_err *err)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
 
     return lpo_file_write(lpo_path_join(a, run, name), bytes, len, err);
 }
 
-void lpo_rundir_log(const char *run, const char *fmt, ...)
+void lpo_run_folder_log(const char *run, const char *fmt, ...)
 {
     char path[4200], when[32];
     struct tm tm;
@@ -138,7 +138,8 @@ static void walk(struct lpo_arena *a, const char *run, const char *name, int dep
     closedir(d);
 }
 
-void lpo_rundir_list(struct lpo_arena *a, const char *run, const char *name, struct lpo_paths *out)
+void lpo_run_folder_list(struct lpo_arena *a, const char *run, const char *name,
+                         struct lpo_paths *out)
 {
     walk(a, run, name, 0, out);
     if (out->len)
@@ -169,7 +170,8 @@ static int remove_tree(struct lpo_arena *a, const char *path, int depth, struct 
     return rmdir(path) < 0 ? lpo_fail_errno(err, "cannot remove '%s'", path) : 0;
 }
 
-int lpo_rundir_remove(struct lpo_arena *a, const char *run, const char *name, struct lpo_err *err)
+int lpo_run_folder_remove(struct lpo_arena *a, const char *run, const char *name,
+                          struct lpo_err *err)
 {
     return remove_tree(a, lpo_path_join(a, run, name), 0, err);
 }
