@@ -17,49 +17,6 @@ struct lpo_arena {
     struct block *head;
 };
 
-_Noreturn static void out_of_memory(size_t size)
-{
-    fprintf(stderr, "lpo: out of memory (asked for %zu bytes)\n", size);
-    _Exit(1);
-}
-
-void *lpo_xmalloc(size_t size)
-{
-    void *p = malloc(size ? size : 1);
-
-    if (!p)
-        out_of_memory(size);
-    return p;
-}
-
-void *lpo_xcalloc(size_t count, size_t size)
-{
-    void *p = calloc(count ? count : 1, size ? size : 1);
-
-    if (!p)
-        out_of_memory(count * size);
-    return p;
-}
-
-void *lpo_xrealloc(void *p, size_t count, size_t size)
-{
-    size_t total;
-
-    if (__builtin_mul_overflow(count, size, &total))
-        out_of_memory(SIZE_MAX);
-    p = realloc(p, total ? total : 1);
-    if (!p)
-        out_of_memory(total);
-    return p;
-}
-
-char *lpo_xstrdup(const char *s)
-{
-    size_t len = strlen(s) + 1;
-
-    return memcpy(lpo_xmalloc(len), s, len);
-}
-
 struct lpo_arena *lpo_arena_create(void)
 {
     return lpo_xcalloc(1, sizeof(struct lpo_arena));
@@ -86,7 +43,7 @@ static struct block *grow(struct lpo_arena *a, size_t need)
     if (size < need)
         size = need;
     if (size > SIZE_MAX - sizeof *b)
-        out_of_memory(size);
+        lpo_xmalloc_failed(size);
     b = lpo_xmalloc(sizeof *b + size);
     b->used = 0;
     b->size = size;
@@ -101,7 +58,7 @@ void *lpo_arena_alloc(struct lpo_arena *a, size_t size)
     void *p;
 
     if (size > SIZE_MAX - ALIGN)
-        out_of_memory(size);
+        lpo_xmalloc_failed(size);
     size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
     if (!b || b->size - b->used < size)
         b = grow(a, size);
@@ -115,7 +72,7 @@ void *lpo_arena_array(struct lpo_arena *a, size_t count, size_t size)
     size_t total;
 
     if (__builtin_mul_overflow(count, size, &total))
-        out_of_memory(SIZE_MAX);
+        lpo_xmalloc_failed(SIZE_MAX);
     return lpo_arena_alloc(a, total);
 }
 

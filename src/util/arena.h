@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "util/auto.h"
+#include "util/xmalloc.h"
 
 struct lpo_arena;
 
@@ -24,9 +25,3 @@ char *lpo_arena_printf(struct lpo_arena *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 #define LPO_NEW(arena, type) ((type *)lpo_arena_alloc((arena), sizeof(type)))
-
-/* malloc family with the same policy, for objects with a _create/_destroy pair. */
-void *lpo_xmalloc(size_t size);
-void *lpo_xcalloc(size_t count, size_t size);
-void *lpo_xrealloc(void *p, size_t count, size_t size); /* count * size, overflow-checked */
-char *lpo_xstrdup(const char *s);

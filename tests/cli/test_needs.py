@@ -16,8 +16,8 @@ import tap  # noqa: E402
 
 LPO = os.environ["LPO_BIN"]
 SOURCE = os.environ.get("LPO_SOURCE_ROOT", os.getcwd())
-FAKE_CUDA = os.path.join(os.environ.get("LPO_BUILD_ROOT", "build"), "tests", "model", "libfake-cuda.so")
-GEMM = os.path.join(SOURCE, "scripts", "gpu", "gemm.py")
+FAKE_CUDA = os.path.join(os.environ.get("LPO_BUILD_ROOT", "build"), "tests", "gpu", "libfake-cuda.so")
+GEMM = os.path.join(SOURCE, "tests", "gpu", "gemm.py")
 SHORT = ["run.repeats=2", "infer.max_new_tokens=4", "pipeline.direct_inference.enable=false"]
 NO_MODEL = ["pipeline.static_analysis.enable=false"]
 DEVICE = "name: bench\nlabel: A bench\ntflops: {fp32: 0.1, bf16: 0.2}\nbandwidth_gbs: 50\n"

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path[:0] = [str(ROOT / "workloads"), str(ROOT / "scripts" / "gpu")]
+sys.path[:0] = [str(ROOT / "workloads"), str(ROOT / "tests" / "gpu")]
 from hf_models import CLIP, DEEPSEEK, LLAMA, LLAVA, QWEN3  # noqa: E402
 
 # name, config, changes to the settings

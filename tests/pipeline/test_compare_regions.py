@@ -17,7 +17,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-sys.path[:0] = [str(HERE.parent), str(ROOT / "scripts" / "gpu")]
+sys.path[:0] = [str(HERE.parent), str(ROOT / "tests" / "gpu")]
 import compare_regions as cr  # noqa: E402
 import tap  # noqa: E402
 
@@ -184,7 +184,7 @@ class Folder(unittest.TestCase):
 
     def test_every_command_line_of_the_script_is_accepted(self) -> None:
         env = dict(os.environ, DRY="1", LPO=LPO, OUT=self.temp.name, PYTHON=sys.executable)
-        done = subprocess.run([str(ROOT / "scripts" / "gpu" / "models.sh")], env=env, capture_output=True, text=True,
+        done = subprocess.run([str(ROOT / "tests" / "gpu" / "models.sh")], env=env, capture_output=True, text=True,
                               check=False)
         self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr)
         self.assertIn("every command line is accepted", done.stdout)

@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(HERE, ".."))
 import tap  # noqa: E402
 
 LPO = os.environ["LPO_BIN"]
-FAKE = os.path.join(os.environ["LPO_BUILD_ROOT"], "tests", "stage", "fake_nvml.so")
+FAKE = os.path.join(os.environ["LPO_BUILD_ROOT"], "tests", "pipeline", "fake_nvml.so")
 WORDS = ["hydra.run.dir=run", "run.device=cpu", "run.repeats=2", "run.warmup=0", "infer.max_new_tokens=8", "infer.prompt_tokens=32",
          "model.layers=2", "pipeline.static_analysis.enable=false", "pipeline.native.enable=true", "pipeline.nvml.enable=true",
          "pipeline.nvml.interval_ms=20"]

@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+"""The rules of the house that a compiler does not know. Part of `make check` and of `make test`.
+
+1. Includes point one way: a folder of src/ uses only folders that stand before it in ROOMS.
+2. Some rooms have doors: their other headers are private.
+3. An exported function is named after its folder: lpo_<folder>_… or lpo_<subfolder>_…; in util and
+   hydra, where a file is a module, after its file.
+4. No type name stands for two things.
+"""
+import collections
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Lowest first, as in src/meson.build.
+ROOMS = ["util", "hydra", "settings", "gpu", "model", "run", "trace", "region", "rundir", "analysis",
+         "report", "writer", "pipeline", "cli"]
+APART = {"collect": {"collect", "lpo"}}  # the collector uses itself and the file format alone
+MODULES = {"util", "hydra"}  # rooms in which a file is a module
+ALIASES = {  # prefixes that are shorter than their file's name, because they are everywhere
+    "util/xmalloc": ["lpo_x"], "util/json_write": ["lpo_jw_", "lpo_json_"],
+    "util/json_pull": ["lpo_json_pull_"], "util/json_skip": ["lpo_json_pull_"],
+}
+DOORS = {"hydra": {"hydra/compose.h"}}  # what others may include of a room
+CLOSED = ("trace/kineto/", "trace/native/", "trace/nsys/", "trace/ncu/")  # private to their room
+
+# A definition at the left margin, which clang-format puts on one line with its name.
+DEFINITION = re.compile(r"^(?!static\b|extern\b|typedef\b|#|LPO_)[a-z_][\w \t*]*?\b([a-z]\w*)\([^;{]*\)\s*\{", re.M)
+TYPE = re.compile(r"^(?:struct|enum|union) (lpo_\w+) \{", re.M)
+INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
+
+
+def prefixes(path):
+    """The prefixes that an exported function of this file may have."""
+    folder, *rest = path.parent.parts
+    out = [f"lpo_{folder}_"] + [f"lpo_{sub}_" for sub in rest]
+    if folder in MODULES and not rest:
+        module = path.stem
+        out += [f"lpo_{module}_", f"lpo_{module.split('_')[0]}_"] + ALIASES.get(str(path.with_suffix("")), [])
+    return out
+
+
+def check(source):
+    faults = []
+    types = collections.defaultdict(set)
+    for path in sorted(source.rglob("*.[ch]")):
+        name = path.relative_to(source)
+        room = name.parts[0]
+        text = path.read_text()
+        for include in INCLUDE.findall(text):
+            other = include.split("/")[0]
+            if room in APART:
+                if other not in APART[room] and include != "util/crc32c.h":
+                    faults.append(f"{name}: includes {include}; {room}/ stands apart")
+            elif other in ROOMS and ROOMS.index(other) > ROOMS.index(room):
+                faults.append(f"{name}: includes {include}; {room}/ stands before {other}/")
+            elif other != room and other in DOORS and include not in DOORS[other]:
+                faults.append(f"{name}: includes {include}; the door of {other}/ is {', '.join(DOORS[other])}")
+            elif include.startswith(CLOSED) and other != room:
+                faults.append(f"{name}: includes {include}, which is private to {other}/")
+        if room in APART:
+            continue
+        for match in TYPE.finditer(text):
+            types[match.group(1)].add(str(name))
+        if path.suffix == ".c" and name.name != "main.c":
+            for function in DEFINITION.findall(text):
+                if function not in ("if", "for", "while", "switch") and not function.startswith(tuple(prefixes(name))):
+                    if function != "lpo_" + name.stem.split("_")[0]:
+                        faults.append(f"{name}: {function}() is not named after its folder ({' or '.join(prefixes(name))})")
+    faults += [f"{name} means {len(files)} things: {', '.join(sorted(files))}"
+               for name, files in sorted(types.items()) if len(files) > 1]
+    return faults
+
+
+if __name__ == "__main__":
+    found = check(ROOT / "src")
+    print("\n".join(found) if found else "house: ok")
+    sys.exit(1 if found else 0)
