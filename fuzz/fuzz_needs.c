@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "analysis/limits/limits.h"
-#include "gpu/run_hardware.h"
+#include "run/hardware_json.h"
 #include "hydra/node.h"
 #include "hydra/yaml/yaml.h"
 #include "util/arena.h"
@@ -66,7 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct lpo_err err = { 0 };
 
     if (lpo_json_parse(a, (const char *)data, size, &json, &err) == 0 &&
-        lpo_gpu_run_hardware_read(a, json, &hw, &err) == 0)
+        lpo_run_hardware_read(a, json, &hw, &err) == 0)
         join(&needs, &hw);
     if (lpo_yaml_parse(a, (const char *)data, size, "fuzz", &config, &err) == 0 &&
         lpo_limits_stated_read(a, config, &needs, &err) == 0)

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cli/app.h"
-#include "run/supervise.h"
+#include "run/child/supervise.h"
 #include "util/err.h"
 #include "util/str.h"
 

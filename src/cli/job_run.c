@@ -7,18 +7,18 @@
 #include "cli/closing.h"
 #include "cli/job.h"
 #include "cli/progress.h"
-#include "gpu/run_hardware.h"
 #include "hydra/node.h"
 #include "hydra/yaml/yaml.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/stage.h"
+#include "run/child/supervise.h"
 #include "run/clock.h"
 #include "run/folder.h"
-#include "run/inputs.h"
+#include "run/hardware_json.h"
 #include "run/manifest.h"
 #include "run/provenance.h"
-#include "run/supervise.h"
-#include "run/workload.h"
+#include "run/workload/inputs_yaml.h"
+#include "run/workload/workload.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -78,7 +78,8 @@ static int write_provenance(struct lpo_arena *a, const struct lpo_job *job, cons
     m->fingerprint = fingerprint(a, config);
     if (write_yaml(run, "config.yaml", config, err) < 0 ||
         write_yaml(run, "overrides.yaml", override_list(a, job->overrides), err) < 0 ||
-        write_yaml(run, "inputs.yaml", lpo_run_inputs_describe(a, config, job->call_dir), err) < 0)
+        write_yaml(run, "inputs.yaml", lpo_workload_inputs_describe(a, config, job->call_dir),
+                   err) < 0)
         return err->code;
     lpo_run_provenance_env(a, cwd ? lpo_path_join(a, job->call_dir, cwd) : job->call_dir,
                            tools_of(a, job->config), &env, err);
@@ -151,7 +152,7 @@ static int check_workload(struct lpo_arena *a, const struct lpo_job *job, struct
 {
     for (const struct lpo_stage *const *s = lpo_pipeline_stages(); !job->chdir && *s; s++)
         if ((*s)->plan && lpo_pipeline_wants(job->config, *s))
-            return lpo_run_workload_check(a, job->config, job->call_dir, err);
+            return lpo_workload_check(a, job->config, job->call_dir, err);
     return 0;
 }
 
@@ -171,11 +172,11 @@ int lpo_cli_job_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_p
 
     /* before the folder is made: a wrong name of a GPU or of a model is a wrong config */
     if (lpo_run_supervise_begin(err) < 0 || check_workload(app->arena, job, err) < 0 ||
-        lpo_gpu_run_hardware_find(app->arena, job->config, &hw, err) < 0 ||
+        lpo_run_hardware_find(app->arena, job->config, &hw, err) < 0 ||
         lpo_run_folder_create(app->arena, job->run_dir, &m.dir, err) < 0 ||
         lpo_run_manifest_save(&m, err) < 0 ||
         write_provenance(app->arena, job, m.dir, &m, err) < 0 ||
-        lpo_gpu_run_hardware_save(m.dir, &hw, err) < 0)
+        lpo_run_hardware_save(m.dir, &hw, err) < 0)
         return err->code;
     lpo_run_folder_log(m.dir, "lpo %s starts", LPO_VERSION);
     return run_pipeline(app, job, &m, progress, out, err);

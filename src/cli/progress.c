@@ -10,7 +10,7 @@
 #include "pipeline/stage.h"
 #include "run/clock.h"
 #include "run/manifest.h"
-#include "run/plan.h"
+#include "run/step.h"
 #include "util/str.h"
 #include "util/units.h"
 

@@ -4,11 +4,11 @@
 
 #include "hydra/node.h"
 #include "pipeline/stage.h"
+#include "run/child/supervise.h"
 #include "run/clock.h"
 #include "run/folder.h"
 #include "run/install.h"
 #include "run/manifest.h"
-#include "run/supervise.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -156,7 +156,7 @@ static int run_stage(struct lpo_pipeline *p, const struct lpo_stage *stage,
     if (stage->plan && stage->plan(ctx, &steps, err) < 0)
         return err->code;
     rc = run_steps(p, stage, ctx, &steps, err);
-    lpo_pipeline_stage_tell_workload(ctx);
+    lpo_pipeline_stage_note_workload(ctx);
     if (rc == 0 && stage->collect)
         rc = stage->collect(ctx, err);
     return rc;

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "run/plan.h"
+#include "run/step.h"
 
 struct lpo_arena;
 struct lpo_err;
@@ -84,4 +84,4 @@ int lpo_pipeline_stage_judge(const struct lpo_step *step, const struct lpo_resul
                              struct lpo_err *err);
 
 /* Notes for what the workload's metrics.json says went wrong, where it wrote one. */
-void lpo_pipeline_stage_tell_workload(struct lpo_stage_ctx *ctx);
+void lpo_pipeline_stage_note_workload(struct lpo_stage_ctx *ctx);

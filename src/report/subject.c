@@ -4,7 +4,7 @@
 #include "hydra/node.h"
 #include "report/outcome.h"
 #include "run/conf.h"
-#include "run/plan.h"
+#include "run/step.h"
 #include "rundir/rundir.h"
 #include "util/arena.h"
 #include "util/path.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "hydra/node.h"
-#include "run/plan.h"
+#include "run/step.h"
 #include "util/arena.h"
 #include "util/str.h"
 

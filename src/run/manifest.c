@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "run/child/supervise.h"
 #include "run/folder.h"
-#include "run/supervise.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"

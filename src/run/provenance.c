@@ -9,8 +9,8 @@
 
 #include "gpu/gpu.h"
 #include "hydra/node.h"
-#include "run/plan.h"
-#include "run/supervise.h"
+#include "run/child/capture.h"
+#include "run/step.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"

@@ -4,8 +4,8 @@
 #include "../unit.h"
 #include "gpu/hardware.h"
 #include "gpu/read_hardware.h"
-#include "gpu/run_hardware.h"
 #include "gpu/this_machine.h"
+#include "run/hardware_json.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"
@@ -174,15 +174,15 @@ static void check_kept_in_a_run(void **state)
     measured.flops[LPO_BF16] = 714.25e12;
     measured.memory = 151e9;
     measured.sheet = &sheet;
-    lpo_gpu_run_hardware_write(&measured, &text);
+    lpo_run_hardware_write(&measured, &text);
     assert_int_equal(lpo_json_parse(a, text.at, text.len, &root, &err), 0);
-    assert_int_equal(lpo_gpu_run_hardware_read(a, root, &back, &err), 0);
+    assert_int_equal(lpo_run_hardware_read(a, root, &back, &err), 0);
     assert_memory_equal(back.flops, measured.flops, sizeof back.flops);
     assert_memory_equal(back.sheet->flops, sheet.flops, sizeof sheet.flops);
     assert_true(back.bandwidth == measured.bandwidth && back.memory == measured.memory);
     assert_string_equal(back.label, "X");
     assert_string_equal(back.source, "measured");
-    assert_int_equal(lpo_gpu_run_hardware_read(a, lpo_json_get(root, "name"), &back, &err),
+    assert_int_equal(lpo_run_hardware_read(a, lpo_json_get(root, "name"), &back, &err),
                      LPO_E_FORMAT);
 }
 

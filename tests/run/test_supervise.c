@@ -6,9 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "run/child/capture.h"
+#include "run/child/supervise.h"
 #include "run/clock.h"
-#include "run/plan.h"
-#include "run/supervise.h"
+#include "run/step.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"

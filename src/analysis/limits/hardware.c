@@ -4,7 +4,7 @@
 
 #include "analysis/analysis.h"
 #include "gpu/read_hardware.h"
-#include "gpu/run_hardware.h"
+#include "run/hardware_json.h"
 #include "hydra/node.h"
 #include "run/install.h"
 #include "rundir/rundir.h"
@@ -72,7 +72,7 @@ int lpo_limits_hardware(const struct lpo_rundir *d, const struct lpo_source *s,
     struct lpo_hardware *hw = NULL;
 
     *out = NULL;
-    if (lpo_gpu_run_hardware_load(d->arena, d->dir, &hw, err) < 0)
+    if (lpo_run_hardware_load(d->arena, d->dir, &hw, err) < 0)
         return err->code;
     if (!hw) {
         hw = LPO_NEW(d->arena, struct lpo_hardware);

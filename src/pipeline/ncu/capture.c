@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "hydra/node.h"
-#include "pipeline/messages.h"
 #include "pipeline/stage.h"
-#include "run/plan.h"
-#include "run/supervise.h"
+#include "pipeline/tool_messages.h"
+#include "run/child/supervise.h"
+#include "run/step.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"

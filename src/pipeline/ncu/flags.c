@@ -2,7 +2,7 @@
 
 #include "hydra/node.h"
 #include "run/conf.h"
-#include "run/plan.h"
+#include "run/step.h"
 #include "util/arena.h"
 
 /* A key of ncu_cli and the flag it is; one word each. */

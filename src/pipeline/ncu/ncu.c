@@ -5,14 +5,13 @@
 #include <string.h>
 
 #include "hydra/node.h"
-#include "pipeline/messages.h"
-#include "pipeline/ncu/metrics.h"
-#include "pipeline/ncu/sections.h"
-#include "pipeline/ncu/seen.h"
+#include "pipeline/known_regions.h"
+#include "pipeline/ncu/available.h"
 #include "pipeline/stage.h"
+#include "pipeline/tool_messages.h"
+#include "run/child/supervise.h"
 #include "run/conf.h"
 #include "run/manifest.h"
-#include "run/supervise.h"
 #include "rundir/rundir.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -61,7 +60,7 @@ static void add_focus(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_ste
     }
     if (lpo_node_conf_bool(ctx->knobs, "top_kernels", false) &&
         !lpo_run_conf_word(ctx->arena, lpo_node_get(s->cli, "kernel_name")))
-        regex = lpo_pipeline_ncu_seen_top_kernels(
+        regex = lpo_pipeline_ncu_top_kernels(
             ctx->arena, ctx->run_dir,
             (size_t)lpo_node_conf_int(ctx->config, "run.top_n_kernels", 30));
     if (regex) {

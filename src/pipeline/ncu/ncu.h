@@ -51,3 +51,7 @@ bool lpo_pipeline_ncu_region_mode(const struct lpo_stage_ctx *ctx);
  * is off. A pattern that fits no region that was seen is an error that names the nearest. */
 int lpo_pipeline_ncu_add_nvtx(struct lpo_stage_ctx *ctx, const struct lpo_node *ncu_cli,
                               struct lpo_step *step, struct lpo_err *err);
+
+/* "regex:^(a|b|c)$" over the function names of the n kernels with the most GPU time, from native,
+ * else from nsys; NULL where neither recorded a kernel. */
+const char *lpo_pipeline_ncu_top_kernels(struct lpo_arena *a, const char *run_dir, size_t n);

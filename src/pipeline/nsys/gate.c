@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "hydra/node.h"
-#include "pipeline/ncu/seen.h"
+#include "pipeline/known_regions.h"
 #include "pipeline/nsys/nsys.h"
 #include "pipeline/stage.h"
 #include "region/levels.h"
@@ -43,10 +43,10 @@ static struct gate gate_of(struct lpo_arena *a, const char *capture)
 static int check_seen(struct lpo_stage_ctx *ctx, const char *capture, struct lpo_err *err)
 {
     struct gate want = gate_of(ctx->arena, capture);
-    struct lpo_seen_regions seen = { 0 };
+    struct lpo_known_regions seen = { 0 };
     const char **names, *near;
 
-    lpo_pipeline_ncu_seen_regions_read(ctx->arena, ctx->run_dir, &seen);
+    lpo_pipeline_known_regions_read(ctx->arena, ctx->run_dir, &seen);
     if (seen.len == 0)
         return 0; /* nothing is known */
     names = lpo_arena_array(ctx->arena, seen.len, sizeof *names);

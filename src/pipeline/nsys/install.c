@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "pipeline/nsys/nsys.h"
-#include "run/supervise.h"
+#include "run/child/capture.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"

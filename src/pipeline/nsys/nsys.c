@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include "hydra/node.h"
-#include "pipeline/messages.h"
 #include "pipeline/nsys/nsys.h"
 #include "pipeline/stage.h"
+#include "pipeline/tool_messages.h"
+#include "run/child/supervise.h"
 #include "run/conf.h"
 #include "run/folder.h"
 #include "run/manifest.h"
-#include "run/supervise.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"

@@ -1,12 +1,12 @@
 /* What the model must compute and move, from its config alone; runs inside lpo in milliseconds. */
 #include <string.h>
 
-#include "gpu/run_hardware.h"
 #include "hydra/node.h"
 #include "model/needs.h"
 #include "model/read.h"
 #include "pipeline/stage.h"
 #include "report/static/static.h"
+#include "run/hardware_json.h"
 #include "run/manifest.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -84,7 +84,7 @@ static int analyse(struct lpo_stage_ctx *ctx, const char *path, struct lpo_model
     struct lpo_hardware hw;
 
     if (lpo_model_read(ctx->arena, path, files, err) < 0 ||
-        lpo_gpu_run_hardware(ctx->arena, ctx->run_dir, ctx->config, &hw, err) < 0)
+        lpo_run_hardware(ctx->arena, ctx->run_dir, ctx->config, &hw, err) < 0)
         return err->code;
     o.hardware = &hw;
     if (files->bytes && o.dtype == LPO_DTYPE_NONE)

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "run/supervise.h"
+#include "run/child/capture.h"
 #include "trace/readers.h"
 #include "trace/trace.h"
 #include "util/arena.h"

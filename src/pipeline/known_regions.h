@@ -1,0 +1,27 @@
+/* pipeline/known_regions.h - the regions that an earlier stage of the same run recorded.
+ *
+ * A stage that is limited to regions checks their names here before it starts its tool: a name that
+ * does not exist would cost a whole run of the program and leave nothing. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct lpo_arena;
+
+/* One region of native/regions.json. */
+struct lpo_known_region {
+    const char *path; /* "decode/LLM@step": '/' inside a name as "\/", other domains "domain@" */
+    bool start_end;
+};
+
+struct lpo_known_regions {
+    struct lpo_known_region *at; /* NULL: nothing is known */
+    size_t len;
+    const char **domains; /* those besides the default one; NULL: every '@' ends a domain */
+    size_t ndomains;
+};
+
+/* From native/regions.json of this run; leaves `out` empty where there is none. */
+void lpo_pipeline_known_regions_read(struct lpo_arena *a, const char *run_dir,
+                                     struct lpo_known_regions *out);

@@ -1,0 +1,442 @@
+#include "pipeline/ncu/nvtx_expr.h"
+
+#include <string.h>
+
+#include "pipeline/known_regions.h"
+#include "region/levels.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/str.h"
+
+/* The part that stands for any number of levels. No name is written so: its stars are ".*" or
+ * behind a backslash. */
+#define ANY_DEPTH "*"
+
+/* --- levels as text in ncu's grammar, plain or as a regular expression ----------------------- */
+
+/* What ncu's plain grammar cannot say for certain: globs, a backslash, nothing at all, its own word
+ * for a regular expression. */
+static bool wants_regex(const struct lpo_levels *levels)
+{
+    for (size_t i = 0; i < levels->len; i++) {
+        const struct lpo_level *l = &levels->at[i];
+
+        if (!l->any_depth && (l->glob || !*l->name || strchr(l->name, '\\')))
+            return true;
+        if (strpbrk(l->domain, "*?\\"))
+            return true;
+    }
+    return levels->len &&
+           lpo_str_starts(*levels->at[0].domain ? levels->at[0].domain : levels->at[0].name,
+                          "regex:");
+}
+
+/* ncu's own marks cannot be told from a regular expression's there: any character stands for one
+ * ("regex:^a/b$/" matches nothing, measured). */
+static const char *regex_of(struct lpo_arena *a, const char *name, bool glob)
+{
+    LPO_STR out = { 0 };
+
+    for (; *name; name++) {
+        bool literal = !glob;
+
+        if (glob && *name == '\\' && name[1]) {
+            literal = true;
+            name++;
+        }
+        if (!literal && *name == '*')
+            lpo_str_add(&out, ".*");
+        else if ((!literal && *name == '?') || strchr("@,/", *name))
+            lpo_str_addc(&out, '.');
+        else if (strchr("\\.^$|()[]{}+*?", *name))
+            lpo_str_addf(&out, "\\%c", *name);
+        else
+            lpo_str_addc(&out, *name);
+    }
+    return lpo_arena_strdup(a, lpo_str_text(&out));
+}
+
+/* A '$' behind a backslash is not found, bare it is (measured). */
+static void add_name(struct lpo_str *out, const char *name)
+{
+    for (; *name; name++) {
+        if (strchr("@,[]/*+", *name))
+            lpo_str_addc(out, '\\');
+        lpo_str_addc(out, *name);
+    }
+}
+
+static const char *plain_text(struct lpo_arena *a, const struct lpo_levels *levels, bool start_end)
+{
+    LPO_STR text = { 0 };
+
+    if (*levels->at[0].domain) {
+        add_name(&text, levels->at[0].domain);
+        lpo_str_addc(&text, '@');
+    }
+    for (size_t i = 0; i < levels->len; i++) {
+        if (levels->at[i].any_depth)
+            lpo_str_addc(&text, '*');
+        else
+            add_name(&text, levels->at[i].name);
+        lpo_str_add(&text, start_end ? "" : "/");
+    }
+    return lpo_arena_strdup(a, lpo_str_text(&text));
+}
+
+static const char **parts_of(struct lpo_arena *a, const struct lpo_levels *levels)
+{
+    const char **parts = lpo_arena_array(a, levels->len + 1, sizeof *parts);
+    const char *domain = levels->at[0].domain;
+
+    parts[0] = regex_of(a, domain, strpbrk(domain, "*?") != NULL);
+    for (size_t i = 0; i < levels->len; i++)
+        parts[i + 1] = levels->at[i].any_depth
+                           ? ANY_DEPTH
+                           : regex_of(a, levels->at[i].name, levels->at[i].glob);
+    return parts;
+}
+
+/* The parts as one regular expression; each is anchored, since ncu takes a part of a name for a
+ * match (measured). */
+static const char *expr_regex(struct lpo_arena *a, const struct lpo_expr *e)
+{
+    LPO_STR text = { 0 };
+
+    lpo_str_add(&text, "regex:");
+    if (*e->parts[0])
+        lpo_str_addf(&text, "^%s$@", e->parts[0]);
+    for (size_t i = 1; i < e->nparts; i++) {
+        bool depth = strcmp(e->parts[i], ANY_DEPTH) == 0;
+
+        lpo_str_addf(&text, depth ? "%s" : "^%s$", e->parts[i]);
+        lpo_str_add(&text, e->start_end ? "" : "/");
+    }
+    return lpo_arena_strdup(a, lpo_str_text(&text));
+}
+
+static void push(struct lpo_arena *a, struct lpo_exprs *out, struct lpo_expr e)
+{
+    for (size_t i = 0; i < out->len; i++)
+        if (strcmp(out->at[i].text, e.text) == 0)
+            return;
+    if (out->len == out->cap) {
+        size_t cap = out->cap ? out->cap * 2 : 8;
+        struct lpo_expr *grown = lpo_arena_array(a, cap, sizeof *grown);
+
+        if (out->len)
+            memcpy(grown, out->at, out->len * sizeof *grown);
+        out->at = grown;
+        out->cap = cap;
+    }
+    out->bytes += strlen(e.text) + 1;
+    out->at[out->len++] = e;
+}
+
+static void push_levels(struct lpo_arena *a, const char *pattern, const struct lpo_levels *levels,
+                        bool start_end, struct lpo_exprs *out)
+{
+    struct lpo_expr e = { .pattern = pattern,
+                          .parts = parts_of(a, levels),
+                          .nparts = levels->len + 1,
+                          .start_end = start_end,
+                          .regex = wants_regex(levels) };
+
+    e.text = e.regex ? expr_regex(a, &e) : plain_text(a, levels, start_end);
+    push(a, out, e);
+}
+
+static bool has_bare(const char *text, const char *marks)
+{
+    for (; *text; text++) {
+        if (*text == '\\' && text[1])
+            text++;
+        else if (strchr(marks, *text))
+            return true;
+    }
+    return false;
+}
+
+static void push_own(struct lpo_arena *a, const char *text, struct lpo_exprs *out)
+{
+    bool regex = lpo_str_starts(text, "regex:");
+
+    push(a, out,
+         (struct lpo_expr){ .text = text,
+                            .pattern = text,
+                            .start_end = !has_bare(text, regex ? "/" : "/[]"),
+                            .regex = regex });
+}
+
+/* --- a pattern as expressions, by the regions that are known --------------------------------- */
+
+static bool levels_of(struct lpo_arena *a, const struct lpo_known_regions *seen, size_t i,
+                      struct lpo_levels *out)
+{
+    return lpo_region_levels_of_path(a, seen->at[i].path, seen->domains, seen->ndomains, out) == 0;
+}
+
+static int no_such_region(struct lpo_arena *a, const char *pattern,
+                          const struct lpo_known_regions *seen, struct lpo_err *err)
+{
+    const char **names = lpo_arena_array(a, seen->len * 2 + 1, sizeof *names);
+    LPO_STR some = { 0 };
+    const char *near;
+    size_t n = 0;
+
+    for (size_t i = 0; i < seen->len; i++) {
+        const char *last = strrchr(seen->at[i].path, '/');
+
+        names[n++] = seen->at[i].path;
+        if (last)
+            names[n++] = last + 1;
+        if (i < 8)
+            lpo_str_addf(&some, "%s%s", i ? ", " : "", seen->at[i].path);
+    }
+    if (!seen->len)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "no region fits '%s': native saw no NVTX range in this program", pattern);
+    near = lpo_str_nearest(pattern, names, n);
+    if (near)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "no region fits '%s'; did you mean '%s'? native/regions.json lists all %zu",
+                        pattern, near, seen->len);
+    return lpo_fail(err, LPO_E_CONFIG, "no region fits '%s'; the run has %zu: %s%s", pattern,
+                    seen->len, lpo_str_text(&some), seen->len > 8 ? ", …" : "");
+}
+
+static void add_kinds(struct lpo_arena *a, const char *pattern, const struct lpo_levels *levels,
+                      bool push_pop, bool start_end, struct lpo_exprs *out)
+{
+    if (push_pop)
+        push_levels(a, pattern, levels, false, out);
+    if (start_end && levels->len == 1) /* a start/end range has no parents */
+        push_levels(a, pattern, levels, true, out);
+}
+
+/* A path exactly as reports print it, whatever characters it holds. */
+static bool add_path(struct lpo_arena *a, const char *path, const struct lpo_known_regions *seen,
+                     struct lpo_exprs *out)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < seen->len; i++) {
+        struct lpo_levels levels;
+
+        if (strcmp(seen->at[i].path, path) != 0 || !levels_of(a, seen, i, &levels))
+            continue;
+        found = true;
+        lpo_region_levels_of_last_domain(&levels);
+        add_kinds(a, path, &levels, !seen->at[i].start_end, seen->at[i].start_end, out);
+    }
+    return found;
+}
+
+/* By the names of the regions that fit; the pattern itself where those are too many. */
+static int add_names(struct lpo_arena *a, const char *pattern, const struct lpo_levels *want,
+                     const struct lpo_known_regions *seen, struct lpo_exprs *out,
+                     struct lpo_err *err)
+{
+    struct lpo_exprs all = *out; /* grows elsewhere once it is full: `out` stays as it is */
+    bool push_pop = false, start_end = false, many = false;
+
+    for (size_t i = 0; i < seen->len; i++) {
+        struct lpo_levels have, found;
+
+        if (!levels_of(a, seen, i, &have) || !lpo_region_levels_instance(want, &have, &found))
+            continue;
+        start_end |= seen->at[i].start_end;
+        push_pop |= !seen->at[i].start_end;
+        if (!many)
+            add_kinds(a, pattern, &found, !seen->at[i].start_end, seen->at[i].start_end, &all);
+        many |= all.len > LPO_MAX_EXPRS || all.bytes > LPO_MAX_EXPR_BYTES;
+    }
+    if (!push_pop && !start_end)
+        return no_such_region(a, pattern, seen, err);
+    if (many)
+        add_kinds(a, pattern, want, push_pop, start_end, out);
+    else
+        *out = all;
+    return 0;
+}
+
+int lpo_pipeline_ncu_expr_add(struct lpo_arena *a, const char *pattern,
+                              const struct lpo_known_regions *seen, struct lpo_exprs *out,
+                              struct lpo_err *err)
+{
+    bool known = seen && seen->at;
+    struct lpo_levels want;
+
+    if (known && add_path(a, pattern, seen, out))
+        return 0;
+    if (lpo_region_levels_ncu_grammar(pattern)) {
+        push_own(a, pattern, out);
+        return 0;
+    }
+    if (lpo_region_levels_of_pattern(a, pattern, &want) < 0 || want.len == 0)
+        return lpo_fail(err, LPO_E_CONFIG, "'%s' is no region pattern; try prefill, decode* or a/b",
+                        pattern);
+    lpo_region_levels_of_last_domain(&want);
+    lpo_region_levels_tidy(&want);
+    if (known)
+        return add_names(a, pattern, &want, seen, out, err);
+    add_kinds(a, pattern, &want, true, true, out);
+    return 0;
+}
+
+static bool outermost(const char *path)
+{
+    for (; *path; path++) {
+        if (*path == '\\' && path[1])
+            path++;
+        else if (*path == '/')
+            return false;
+    }
+    return true;
+}
+
+bool lpo_pipeline_ncu_expr_add_outermost(struct lpo_arena *a, const struct lpo_known_regions *seen,
+                                         struct lpo_exprs *out)
+{
+    struct lpo_exprs all = { 0 };
+
+    for (size_t i = 0; i < seen->len; i++) {
+        if (outermost(seen->at[i].path))
+            lpo_pipeline_ncu_expr_add(a, seen->at[i].path, seen, &all, NULL);
+        if (all.len > LPO_MAX_EXPRS || all.bytes > LPO_MAX_EXPR_BYTES)
+            return false;
+    }
+    *out = all;
+    return true;
+}
+
+/* --- several regular expressions as one, and what cannot be --------------------------------- */
+
+static bool is_name(const char *part)
+{
+    return *part && strcmp(part, ANY_DEPTH) != 0;
+}
+
+/* Alternatives in one part say the same as the two; in two parts they would say more. */
+static bool joinable(const struct lpo_expr *x, const struct lpo_expr *y, size_t *part)
+{
+    size_t differ = 0;
+
+    if (x->start_end != y->start_end || x->nparts != y->nparts)
+        return false;
+    *part = 0;
+    for (size_t i = 0; i < x->nparts; i++) {
+        if (strcmp(x->parts[i], y->parts[i]) != 0) {
+            *part = i;
+            differ++;
+        }
+    }
+    return differ == 0 || (differ == 1 && is_name(x->parts[*part]) && is_name(y->parts[*part]));
+}
+
+/* "(a|b)" and "c" are "(a|b|c)"; a bracket of a name is behind a backslash. */
+static const char *either(struct lpo_arena *a, const char *x, const char *y)
+{
+    size_t nx = strlen(x), ny = strlen(y);
+
+    if (strcmp(x, y) == 0)
+        return x;
+    if (*x == '(')
+        x++, nx -= 2;
+    if (*y == '(')
+        y++, ny -= 2;
+    return lpo_arena_printf(a, "(%.*s|%.*s)", (int)nx, x, (int)ny, y);
+}
+
+static void drop(struct lpo_exprs *exprs, size_t i)
+{
+    memmove(&exprs->at[i], &exprs->at[i + 1], (exprs->len - i - 1) * sizeof *exprs->at);
+    exprs->len--;
+}
+
+static bool ours(const struct lpo_expr *e)
+{
+    return e->regex && e->parts;
+}
+
+/* One pair that can be one; false: there is none. */
+static bool join_pair(struct lpo_arena *a, struct lpo_exprs *exprs)
+{
+    for (size_t i = 0; i < exprs->len; i++) {
+        for (size_t j = i + 1; j < exprs->len; j++) {
+            struct lpo_expr *x = &exprs->at[i], *y = &exprs->at[j];
+            size_t part;
+
+            if (!ours(x) || !ours(y) || !joinable(x, y, &part))
+                continue;
+            x->parts[part] = either(a, x->parts[part], y->parts[part]);
+            drop(exprs, j);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Beside a regular expression a start/end range's bare name does not count. */
+static void spread_regex(struct lpo_exprs *exprs)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < exprs->len; i++)
+        any |= exprs->at[i].start_end && ours(&exprs->at[i]);
+    for (size_t i = 0; any && i < exprs->len; i++)
+        exprs->at[i].regex |= exprs->at[i].start_end && exprs->at[i].parts;
+}
+
+/* Two of this kind of which ncu takes one, a regular expression of ours first of all. */
+static bool clash(const struct lpo_exprs *exprs, bool start_end, const struct lpo_expr *pair[2])
+{
+    size_t all = 0, regexes = 0;
+
+    pair[0] = pair[1] = NULL;
+    for (size_t i = 0; i < exprs->len; i++) {
+        const struct lpo_expr *e = &exprs->at[i];
+
+        if (e->start_end != start_end)
+            continue;
+        all++;
+        regexes += e->regex;
+        if (e->regex && (!pair[0] || (ours(e) && !ours(pair[0])))) {
+            pair[1] = pair[0];
+            pair[0] = e;
+        } else if (!pair[1] && (e->regex || start_end)) {
+            pair[1] = e;
+        }
+    }
+    return start_end ? regexes && all > 1 : regexes > 1;
+}
+
+int lpo_pipeline_ncu_exprs_join(struct lpo_arena *a, struct lpo_exprs *exprs, const char **note,
+                                struct lpo_err *err)
+{
+    static const char *const kinds[] = { "push/pop", "start/end" };
+    const struct lpo_expr *pair[2];
+
+    *note = NULL;
+    spread_regex(exprs);
+    while (join_pair(a, exprs))
+        ;
+    for (size_t i = 0; i < exprs->len; i++)
+        if (ours(&exprs->at[i]))
+            exprs->at[i].text = expr_regex(a, &exprs->at[i]);
+    for (int kind = 0; kind < 2; kind++) {
+        if (!clash(exprs, kind, pair))
+            continue;
+        if (ours(pair[0]))
+            return lpo_fail(err, LPO_E_CONFIG,
+                            "'%s' and '%s' in one capture: ncu takes a single regular expression "
+                            "for %s ranges and would pass over the other. Name the regions, or "
+                            "enable pipeline.native, whose regions then stand for the globs",
+                            pair[0]->pattern, pair[1]->pattern, kinds[kind]);
+        *note = lpo_arena_printf(a,
+                                 "'%s' and '%s' in one capture: ncu 2025.3.1 takes a single "
+                                 "regular expression for %s ranges and passes over the other",
+                                 pair[0]->text, pair[1]->text, kinds[kind]);
+    }
+    return 0;
+}

@@ -1,0 +1,59 @@
+/* pipeline/ncu/nvtx_expr.h - region patterns that mean what people think, in ncu's own grammar.
+ *
+ *     decode*           ranges whose names start with decode
+ *     prefill           the range prefill, push/pop or start/end: two expressions
+ *     A::A1 or A/A1     A1 directly inside A
+ *     decode/.../attn   attn anywhere inside decode; "**" may be written for "..."
+ *     LLM@decode/attn   ranges of domain LLM
+ *     x\[0\]            a mark behind a backslash is part of the name
+ *
+ * What is already written in ncu's grammar (a trailing '/', '[' or ']', "regex:", '+' levels, ','
+ * lists) passes through. Several expressions are OR-ed by ncu, so one capture serves them all.
+ *
+ * Regular expressions do not add up in ncu 2025.3.1 (docs/benchmarks.md): of two for push/pop
+ * ranges the first alone counts, and beside one for start/end ranges other names of that kind do
+ * not. So globs become the names that fit where the regions are known, and where they are not, one
+ * regular expression for each kind of range; what that cannot say is an error. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct lpo_arena;
+struct lpo_err;
+struct lpo_known_regions;
+
+enum {
+    LPO_MAX_EXPRS = 256,           /* names that a capture's globs may become */
+    LPO_MAX_EXPR_BYTES = 64 * 1024 /* of all together: they stand on a command line */
+};
+
+struct lpo_expr {
+    const char *text;    /* for --nvtx-include */
+    const char *pattern; /* that it is of */
+    const char **parts;  /* domain and levels, each a regular expression; NULL: ncu's own grammar */
+    size_t nparts;
+    bool start_end, regex;
+};
+
+struct lpo_exprs {
+    struct lpo_expr *at;
+    size_t len, cap, bytes;
+};
+
+/* Appends the expressions of one pattern. When regions are known, a pattern that fits none is an
+ * error that names the nearest, and only the kinds that exist are asked for. */
+int lpo_pipeline_ncu_expr_add(struct lpo_arena *a, const char *pattern,
+                              const struct lpo_known_regions *seen, struct lpo_exprs *out,
+                              struct lpo_err *err);
+
+/* An expression for every region that has no parent. False, and none, where they are too many for
+ * one command. */
+bool lpo_pipeline_ncu_expr_add_outermost(struct lpo_arena *a, const struct lpo_known_regions *known,
+                                         struct lpo_exprs *out);
+
+/* After the last pattern: makes one regular expression of several where it says the same.
+ * LPO_E_CONFIG where ncu would pass over one of ours; *note where it will pass over one that was
+ * written in its own grammar, else NULL. */
+int lpo_pipeline_ncu_exprs_join(struct lpo_arena *a, struct lpo_exprs *exprs, const char **note,
+                                struct lpo_err *err);

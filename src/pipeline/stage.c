@@ -1,0 +1,150 @@
+/* What every stage is made of: steps, tools, limits, and what the workload reported. */
+#include "pipeline/stage.h"
+
+#include <string.h>
+
+#include "hydra/node.h"
+#include "run/child/supervise.h"
+#include "run/install.h"
+#include "run/manifest.h"
+#include "run/workload/workload.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/json.h"
+#include "util/path.h"
+#include "util/str.h"
+#include "util/units.h"
+
+enum { EXIT_MISSING = 3 }; /* of toy_llm and hf_generate.py: docs/workloads.md */
+
+static void set_limits(const struct lpo_stage_ctx *ctx, struct lpo_step *step)
+{
+    const char *timeout = lpo_node_conf_text(ctx->knobs, "timeout", NULL);
+
+    if (timeout)
+        lpo_units_parse_duration(timeout, &step->timeout_ns, NULL); /* the schema has checked it */
+    step->output_limit = (uint64_t)lpo_node_conf_int(ctx->config, "run.max_output_bytes", 1 << 30);
+}
+
+int lpo_pipeline_stage_add_workload(struct lpo_stage_ctx *ctx, struct lpo_steps *steps,
+                                    const char *label, const struct lpo_workload_opts *opts,
+                                    struct lpo_step **out, struct lpo_err *err)
+{
+    struct lpo_step *step = lpo_run_steps_add(steps, label);
+    struct lpo_workload_request ask = {
+        .out_dir = ctx->workload_dir,
+        .call_dir = ctx->call_dir,
+        .profiled = opts->profiled,
+        .most_tokens = opts->most_tokens,
+        .predictions = opts->predictions,
+        .light = ctx->light,
+        .write_files = !ctx->dry_run,
+    };
+
+    if (opts->prefix)
+        lpo_run_step_args(ctx->arena, step, opts->prefix);
+    if (lpo_workload_plan(ctx->arena, ctx->config, &ask, step, err) < 0)
+        return err->code;
+    set_limits(ctx, step);
+    step->stdout_path = lpo_path_join(ctx->arena, ctx->workload_dir, "stdout.log");
+    step->stderr_path = lpo_path_join(ctx->arena, ctx->workload_dir, "stderr.log");
+    step->cmd_path = lpo_path_join(ctx->arena, ctx->dir, "cmd.txt");
+    *out = step;
+    return 0;
+}
+
+struct lpo_step *lpo_pipeline_stage_add_tool(struct lpo_stage_ctx *ctx, struct lpo_steps *steps,
+                                             const char *label, const char *log)
+{
+    struct lpo_step *step = lpo_run_steps_add(steps, label);
+
+    set_limits(ctx, step);
+    step->cwd = ctx->dir;
+    step->stdout_path = lpo_arena_printf(ctx->arena, "%s/%s.log", ctx->dir, log);
+    step->stderr_path = lpo_arena_printf(ctx->arena, "%s/%s.err.log", ctx->dir, log);
+    step->cmd_path = lpo_arena_printf(ctx->arena, "%s/cmd-%s.txt", ctx->dir, log);
+    return step;
+}
+
+int lpo_pipeline_stage_tool(struct lpo_stage_ctx *ctx, const struct lpo_stage *stage,
+                            const char **out, struct lpo_err *err)
+{
+    const char *name = lpo_node_conf_text(ctx->knobs, stage->tool, stage->tool_name);
+    const char *path = lpo_path_which(ctx->arena, name);
+
+    if (!path && ctx->dry_run)
+        path = name; /* a dry run shows the command even where the tool is not */
+    if (!path)
+        return lpo_fail(
+            err, LPO_E_MISSING,
+            "'%s' is not on PATH; 'lpo doctor' says how to get it, pipeline.%s.%s names "
+            "another place, pipeline.%s.enable=false goes without",
+            name, stage->name, stage->tool, stage->name);
+    *out = path;
+    return 0;
+}
+
+int lpo_pipeline_stage_judge(const struct lpo_step *step, const struct lpo_result *r,
+                             struct lpo_err *err)
+{
+    LPO_STR how = { 0 };
+
+    if (r->end == LPO_END_EXIT && r->code == 0)
+        return 0;
+    lpo_run_result_describe(r, step, &how);
+    if (r->end == LPO_END_INTERRUPTED)
+        return lpo_fail(err, LPO_E_INTERRUPTED, "%s", lpo_str_text(&how));
+    if (r->last_line[0])
+        lpo_str_addf(&how, "; it last said: %s", r->last_line);
+    if (step->stderr_path)
+        lpo_str_addf(&how, " (see %s)", step->stderr_path);
+    if (step->tells_missing && r->end == LPO_END_EXIT && r->code == EXIT_MISSING)
+        return lpo_fail(err, LPO_E_MISSING, "%s: %s", step->label, lpo_str_text(&how));
+    return lpo_fail(err, LPO_E_CHILD, "%s: %s", step->label, lpo_str_text(&how));
+}
+
+static bool told_before(const struct lpo_manifest *m, const char *text)
+{
+    for (size_t i = 0; i < m->nstages; i++)
+        for (size_t k = 0; k < m->stages[i].nnotes; k++)
+            if (strcmp(m->stages[i].notes[k], text) == 0)
+                return true;
+    return false;
+}
+
+static void tell(struct lpo_stage_ctx *ctx, const char *text)
+{
+    if (!told_before(ctx->manifest, text))
+        lpo_run_manifest_note(ctx->manifest, ctx->record, "%s", text);
+}
+
+static void tell_failures(struct lpo_stage_ctx *ctx, const struct lpo_json *failures)
+{
+    const struct lpo_json *first = failures ? failures->first : NULL;
+    const char *name, *why;
+
+    if (!first)
+        return;
+    name = lpo_json_text(lpo_json_get(first, "sample"), "?");
+    why = lpo_json_text(lpo_json_get(first, "error"), "it does not say why");
+    if (failures->count == 1)
+        tell(ctx, lpo_arena_printf(ctx->arena, "a sample failed, '%s': %s", name, why));
+    else
+        tell(ctx, lpo_arena_printf(ctx->arena,
+                                   "%zu samples failed, the first '%s': %s (all of them: failures "
+                                   "in the workload's metrics.json)",
+                                   failures->count, name, why));
+}
+
+void lpo_pipeline_stage_note_workload(struct lpo_stage_ctx *ctx)
+{
+    const char *path = lpo_path_join(ctx->arena, ctx->workload_dir, "metrics.json");
+    const struct lpo_json *metrics = NULL;
+
+    if (!lpo_path_exists(path) || lpo_json_read_file(ctx->arena, path, &metrics, NULL) < 0)
+        return; /* a program of one's own writes what it likes */
+    tell_failures(ctx, lpo_json_get(metrics, "failures"));
+    LPO_JSON_EACH(note, lpo_json_get(metrics, "notes"))
+    if (lpo_json_text(note, NULL))
+        tell(ctx, lpo_json_text(note, NULL));
+}

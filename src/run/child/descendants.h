@@ -1,0 +1,8 @@
+/* run/child/descendants.h - the processes below this one. */
+#pragma once
+
+#include <sys/types.h>
+
+/* Kills (SIGKILL) and reaps every descendant of this process, again and again until none is left
+ * or a second has passed. `spare` is left alone (-1: nobody). Returns how many were ended. */
+int lpo_run_descendants_kill(pid_t spare);

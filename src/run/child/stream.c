@@ -1,0 +1,103 @@
+#include "run/child/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+void lpo_run_stream_open(struct lpo_stream *s, int fd, const char *path, uint64_t limit)
+{
+    *s = (struct lpo_stream){ .fd = fd, .file_fd = -1, .limit = limit };
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    if (!path)
+        return;
+    s->file_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+    if (s->file_fd < 0)
+        s->disk_errno = errno;
+}
+
+static void keep(struct lpo_stream *s, const char *bytes, size_t len)
+{
+    if (s->limit && s->bytes + len > s->limit) {
+        size_t room = s->bytes < s->limit ? (size_t)(s->limit - s->bytes) : 0;
+
+        s->lost += len - room;
+        s->bytes += len - room;
+        len = room;
+    }
+    s->bytes += len;
+    if (s->file_fd < 0) {
+        s->lost += s->disk_errno ? len : 0;
+        return;
+    }
+    while (len > 0) {
+        ssize_t n = write(s->file_fd, bytes, len);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            s->disk_errno = errno;
+            s->lost += len;
+            return;
+        }
+        bytes += n;
+        len -= (size_t)n;
+    }
+}
+
+/* A carriage return starts a line anew, as progress bars do; other control bytes become '?'. */
+static void note_line(struct lpo_stream *s, const char *bytes, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        char c = bytes[i];
+
+        if (c == '\n' || c == '\r') {
+            if (s->line_len) {
+                memcpy(s->last_line, s->line, s->line_len);
+                s->last_line[s->line_len] = '\0';
+            }
+            s->line_len = 0;
+        } else if (s->line_len < sizeof s->line - 1) {
+            s->line[s->line_len++] = (unsigned char)c < 0x20 || c == 0x7f ? '?' : c;
+        }
+    }
+}
+
+void lpo_run_stream_pump(struct lpo_stream *s)
+{
+    char buffer[65536];
+
+    /* a bounded number of turns, so that one chatty stream cannot starve the loop */
+    for (int turn = 0; turn < 16 && s->fd >= 0; turn++) {
+        ssize_t n = read(s->fd, buffer, sizeof buffer);
+
+        if (n > 0) {
+            keep(s, buffer, (size_t)n);
+            /* only the tail can hold the last line */
+            size_t tail = (size_t)n > 1024 ? 1024 : (size_t)n;
+
+            note_line(s, buffer + n - tail, tail);
+            continue;
+        }
+        if (n < 0 && (errno == EAGAIN || errno == EINTR))
+            return;
+        close(s->fd);
+        s->fd = -1;
+    }
+}
+
+void lpo_run_stream_close(struct lpo_stream *s)
+{
+    if (s->fd >= 0)
+        lpo_run_stream_pump(s);
+    if (s->fd >= 0)
+        close(s->fd);
+    if (s->file_fd >= 0 && close(s->file_fd) < 0 && !s->disk_errno)
+        s->disk_errno = errno;
+    if (s->line_len) {
+        memcpy(s->last_line, s->line, s->line_len);
+        s->last_line[s->line_len] = '\0';
+        s->line_len = 0;
+    }
+    s->fd = s->file_fd = -1;
+}

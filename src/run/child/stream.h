@@ -1,0 +1,24 @@
+/* run/child/stream.h - one output stream of a child: from its pipe to a file, with the last line
+ * kept. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct lpo_stream {
+    int fd;      /* read end of the pipe; -1 once closed */
+    int file_fd; /* -1: not kept */
+    uint64_t bytes, lost, limit;
+    int disk_errno;
+    char last_line[200]; /* printable; what the program said last */
+    char line[200];      /* being gathered */
+    size_t line_len;
+};
+
+/* Takes over `fd`. A file that cannot be opened is remembered in disk_errno; the pipe is drained
+ * all the same, so that the program does not block. */
+void lpo_run_stream_open(struct lpo_stream *s, int fd, const char *path, uint64_t limit);
+/* Reads what is there; closes the pipe at its end. */
+void lpo_run_stream_pump(struct lpo_stream *s);
+void lpo_run_stream_close(struct lpo_stream *s);

@@ -1,0 +1,383 @@
+#include "run/child/supervise.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "run/child/descendants.h"
+#include "run/child/stream.h"
+#include "run/clock.h"
+#include "run/step.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/path.h"
+#include "util/str.h"
+
+extern char **environ;
+
+enum { TICK_MS = 200, DRAIN_MS = 300 };
+
+static const int64_t default_grace_ns = 5000000000;
+
+/* Signals are the process's own, so this one state is too. */
+static struct {
+    int fd;
+    bool interrupted;
+    sigset_t before;
+} signals = { .fd = -1 };
+
+int lpo_run_supervise_begin(struct lpo_err *err)
+{
+    sigset_t set;
+
+    if (signals.fd >= 0)
+        return 0;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &set, &signals.before);
+    signal(SIGPIPE, SIG_IGN);
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    signals.interrupted = false;
+    if (signals.fd < 0)
+        return lpo_fail_errno(err, "cannot watch for signals");
+    return 0;
+}
+
+void lpo_run_supervise_end(void)
+{
+    if (signals.fd < 0)
+        return;
+    close(signals.fd);
+    signals.fd = -1;
+    sigprocmask(SIG_SETMASK, &signals.before, NULL);
+}
+
+bool lpo_run_supervise_active(void)
+{
+    return signals.fd >= 0;
+}
+
+bool lpo_run_supervise_interrupted(void)
+{
+    return signals.interrupted;
+}
+
+/* One running child. */
+struct child {
+    const struct lpo_step *step;
+    const struct lpo_watch *watch;
+    struct lpo_result *result;
+    pid_t pid;
+    struct lpo_stream out, err;
+    int status_fd;             /* the guard tells here why the program could not be started */
+    int64_t started, deadline; /* monotonic; 0: none */
+    int asked;                 /* how far the escalation went: 0, INT, TERM, KILL */
+    int64_t next_escalation;
+    enum lpo_end reason; /* why we asked it to end */
+    bool ended;
+    int status;
+    struct rusage usage;
+    int64_t ended_at;
+};
+
+static char **make_environment(struct lpo_arena *a, const struct lpo_step *step)
+{
+    size_t n = 0, len = 0;
+    char **env;
+
+    while (environ[n])
+        n++;
+    env = lpo_arena_array(a, n + step->nenv + 1, sizeof *env);
+    for (size_t i = 0; i < n; i++) {
+        size_t name = strcspn(environ[i], "=");
+        bool replaced = false;
+
+        for (size_t k = 0; k < step->nenv && !replaced; k++)
+            replaced = strlen(step->env[k].name) == name &&
+                       strncmp(step->env[k].name, environ[i], name) == 0;
+        if (!replaced)
+            env[len++] = environ[i];
+    }
+    for (size_t k = 0; k < step->nenv; k++)
+        if (step->env[k].value)
+            env[len++] = lpo_arena_printf(a, "%s=%s", step->env[k].name, step->env[k].value);
+    return env;
+}
+
+/* lpo __guard PID prog args…, or the bare program where there is no guard. */
+static const char **make_argv(struct lpo_arena *a, const struct lpo_step *step, const char *guard)
+{
+    const char **argv = lpo_arena_array(a, step->argc + 4, sizeof *argv);
+    size_t n = 0;
+
+    if (guard) {
+        argv[n++] = guard;
+        argv[n++] = "__guard";
+        argv[n++] = lpo_arena_printf(a, "%d", (int)getpid());
+    }
+    memcpy(argv + n, step->argv, step->argc * sizeof *argv);
+    return argv;
+}
+
+static int spawn(struct lpo_arena *a, struct child *c, int out_fd, int err_fd, int status_fd)
+{
+    const char *guard = c->watch ? c->watch->self_path : NULL;
+    const char **argv = make_argv(a, c->step, guard);
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attr;
+    sigset_t none, all;
+    int rc;
+
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_init(&attr);
+    posix_spawnattr_setpgroup(&attr, 0);
+    posix_spawnattr_setsigmask(&attr, &none);
+    posix_spawnattr_setsigdefault(&attr, &all);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
+                                        POSIX_SPAWN_SETSIGDEF);
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&files, out_fd, 1);
+    posix_spawn_file_actions_adddup2(&files, err_fd, 2);
+    posix_spawn_file_actions_adddup2(&files, status_fd, 3);
+    posix_spawn_file_actions_addclosefrom_np(&files, guard ? 4 : 3);
+    if (c->step->cwd)
+        posix_spawn_file_actions_addchdir_np(&files, c->step->cwd);
+    rc = posix_spawnp(&c->pid, argv[0], &files, &attr, (char *const *)argv,
+                      make_environment(a, c->step));
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attr);
+    return rc;
+}
+
+static void ask_to_end(struct child *c, int sig)
+{
+    int64_t grace = c->watch && c->watch->grace_ns ? c->watch->grace_ns : default_grace_ns;
+
+    c->asked = sig;
+    c->next_escalation = lpo_run_clock_ns() + grace;
+    /* the group first; KILL takes the guard too, so its family falls to us */
+    kill(-c->pid, sig);
+}
+
+static void escalate(struct child *c)
+{
+    if (!c->asked || c->asked == SIGKILL || lpo_run_clock_ns() < c->next_escalation)
+        return;
+    ask_to_end(c, c->asked == SIGINT ? SIGTERM : SIGKILL);
+}
+
+static void take_signals(struct child *c)
+{
+    struct signalfd_siginfo info;
+
+    while (read(signals.fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        int sig = (int)info.ssi_signo;
+
+        if (sig == SIGCHLD)
+            continue;
+        if (c && !c->ended) {
+            /* asked twice means now */
+            bool again = signals.interrupted && c->asked;
+
+            c->reason = LPO_END_INTERRUPTED;
+            ask_to_end(c, again ? SIGKILL : sig == SIGHUP ? SIGTERM : sig);
+        }
+        signals.interrupted = true;
+    }
+}
+
+static void reap(struct child *c)
+{
+    if (!c->ended && wait4(c->pid, &c->status, WNOHANG, &c->usage) == c->pid) {
+        c->ended = true;
+        c->ended_at = lpo_run_clock_ns();
+    }
+}
+
+static void check_deadline(struct child *c)
+{
+    if (c->deadline && !c->asked && lpo_run_clock_ns() >= c->deadline) {
+        c->reason = LPO_END_TIMEOUT;
+        ask_to_end(c, SIGTERM);
+    }
+}
+
+static void tell(struct child *c)
+{
+    const char *line = c->err.last_line[0] ? c->err.last_line : c->out.last_line;
+
+    if (c->watch && c->watch->tick)
+        c->watch->tick(c->watch->ctx, c->step, lpo_run_clock_ns() - c->started, line);
+}
+
+static bool streams_open(const struct child *c)
+{
+    return c->out.fd >= 0 || c->err.fd >= 0;
+}
+
+/* Until the program has ended and its pipes are drained. A grandchild may hold a pipe open for
+ * ever: after the end we listen a little longer, then close. */
+static void watch_child(struct child *c)
+{
+    while (!c->ended || streams_open(c)) {
+        struct pollfd fds[] = { { .fd = signals.fd, .events = POLLIN },
+                                { .fd = c->out.fd, .events = POLLIN },
+                                { .fd = c->err.fd, .events = POLLIN } };
+
+        poll(fds, 3, c->ended ? 20 : TICK_MS);
+        take_signals(c);
+        if (fds[1].revents)
+            lpo_run_stream_pump(&c->out);
+        if (fds[2].revents)
+            lpo_run_stream_pump(&c->err);
+        reap(c);
+        if (c->ended && lpo_run_clock_ns() - c->ended_at > (int64_t)DRAIN_MS * 1000000)
+            break;
+        if (!c->ended) {
+            check_deadline(c);
+            escalate(c);
+        }
+        tell(c);
+    }
+}
+
+static int64_t timeval_ns(struct timeval t)
+{
+    return t.tv_sec * 1000000000ll + t.tv_usec * 1000ll;
+}
+
+static void fill_result(struct child *c)
+{
+    struct lpo_result *r = c->result;
+    const char *line = c->err.last_line[0] ? c->err.last_line : c->out.last_line;
+    int why;
+
+    r->wall_ns = c->ended_at - c->started;
+    r->user_ns = timeval_ns(c->usage.ru_utime);
+    r->system_ns = timeval_ns(c->usage.ru_stime);
+    r->peak_rss_bytes = (uint64_t)c->usage.ru_maxrss * 1024;
+    r->stdout_bytes = c->out.bytes;
+    r->stderr_bytes = c->err.bytes;
+    r->lost_bytes = c->out.lost + c->err.lost;
+    r->disk_errno = c->out.disk_errno ? c->out.disk_errno : c->err.disk_errno;
+    snprintf(r->last_line, sizeof r->last_line, "%s", line);
+    r->end = WIFSIGNALED(c->status) ? LPO_END_SIGNAL : LPO_END_EXIT;
+    r->code = WIFSIGNALED(c->status) ? WTERMSIG(c->status) : WEXITSTATUS(c->status);
+    if (c->asked)
+        r->end = c->reason;
+    if (read(c->status_fd, &why, sizeof why) == (ssize_t)sizeof why) {
+        r->end = LPO_END_NOT_STARTED;
+        r->code = why;
+    }
+}
+
+static int not_started(struct lpo_result *r, int why)
+{
+    r->end = LPO_END_NOT_STARTED;
+    r->code = why;
+    return 0;
+}
+
+static int supervise(struct lpo_arena *a, struct child *c, struct lpo_err *err)
+{
+    int out[2], errs[2], status[2], rc;
+
+    if (c->step->cwd && !lpo_path_is_dir(c->step->cwd))
+        return not_started(c->result, ENOTDIR);
+    if (pipe2(out, O_CLOEXEC) < 0)
+        return lpo_fail_errno(err, "cannot make a pipe");
+    if (pipe2(errs, O_CLOEXEC) < 0) {
+        close(out[0]);
+        close(out[1]);
+        return lpo_fail_errno(err, "cannot make a pipe");
+    }
+    if (pipe2(status, O_CLOEXEC | O_NONBLOCK) < 0) {
+        close(out[0]);
+        close(out[1]);
+        close(errs[0]);
+        close(errs[1]);
+        return lpo_fail_errno(err, "cannot make a pipe");
+    }
+    c->status_fd = status[0];
+    lpo_run_stream_open(&c->out, out[0], c->step->stdout_path, c->step->output_limit);
+    lpo_run_stream_open(&c->err, errs[0], c->step->stderr_path, c->step->output_limit);
+    c->started = lpo_run_clock_ns();
+    c->deadline = c->step->timeout_ns ? c->started + c->step->timeout_ns : 0;
+    c->result->started_ns = lpo_run_clock_unix_ns();
+    rc = spawn(a, c, out[1], errs[1], status[1]);
+    close(out[1]);
+    close(errs[1]);
+    close(status[1]);
+    if (rc == 0) {
+        watch_child(c);
+        lpo_run_descendants_kill(-1);
+    }
+    lpo_run_stream_close(&c->out);
+    lpo_run_stream_close(&c->err);
+    if (rc == 0)
+        fill_result(c);
+    else
+        not_started(c->result, rc);
+    close(status[0]);
+    return 0;
+}
+
+int lpo_run_supervise(const struct lpo_step *step, const struct lpo_watch *watch,
+                      struct lpo_result *out, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct child c = { .step = step, .watch = watch, .result = out };
+
+    *out = (struct lpo_result){ 0 };
+    if (signals.fd < 0 && lpo_run_supervise_begin(err) < 0)
+        return err->code;
+    take_signals(NULL);
+    if (signals.interrupted) {
+        out->end = LPO_END_INTERRUPTED;
+        return 0;
+    }
+    return supervise(a, &c, err);
+}
+
+void lpo_run_result_describe(const struct lpo_result *r, const struct lpo_step *step,
+                             struct lpo_str *out)
+{
+    switch (r->end) {
+    case LPO_END_EXIT:
+        lpo_str_addf(out, "exit code %d", r->code);
+        break;
+    case LPO_END_SIGNAL:
+        lpo_str_addf(out, "killed by signal %d (%s)", r->code, strsignal(r->code));
+        if (r->code == SIGKILL) /* nobody who is asked to stop is sent this first */
+            lpo_str_add(out, ", as the kernel does when memory runs out");
+        break;
+    case LPO_END_TIMEOUT:
+        lpo_str_addf(out, "time limit of %.4g s reached", (double)step->timeout_ns / 1e9);
+        break;
+    case LPO_END_INTERRUPTED:
+        lpo_str_add(out, "interrupted");
+        break;
+    case LPO_END_NOT_STARTED:
+        lpo_str_addf(out, "could not start '%s': %s", step->argv[0],
+                     r->code == ENOTDIR && step->cwd ? "its working folder is not there"
+                                                     : strerror(r->code));
+        break;
+    }
+}

@@ -1,0 +1,63 @@
+/* run/child/supervise.h - one child at a time, from start to the last of its descendants.
+ *
+ * The program runs in its own process group under a guard (`lpo __guard`), so that when lpo is
+ * killed with -9 the guard still ends the whole family. Its output is copied to files as it comes.
+ * Interrupts are forwarded, then escalated: INT, TERM, KILL. Nothing here prints; what is going on
+ * reaches the caller through `watch`. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lpo_arena;
+struct lpo_err;
+struct lpo_step;
+struct lpo_str;
+
+enum lpo_end {
+    LPO_END_EXIT,        /* `code` is the exit code */
+    LPO_END_SIGNAL,      /* `code` is the signal */
+    LPO_END_TIMEOUT,     /* ended by us at the time limit */
+    LPO_END_INTERRUPTED, /* ended by us because the user asked */
+    LPO_END_NOT_STARTED, /* `code` is errno */
+};
+
+struct lpo_result {
+    enum lpo_end end;
+    int code;
+    int64_t started_ns, wall_ns; /* unix time; duration */
+    int64_t user_ns, system_ns;  /* of the program and its waited-for children */
+    uint64_t peak_rss_bytes;
+    uint64_t stdout_bytes, stderr_bytes; /* written by the program */
+    uint64_t lost_bytes;                 /* not kept: over the output limit, or the disk refused */
+    int disk_errno;                      /* why the output could not be kept; 0 */
+    char last_line[200];                 /* of stderr, else stdout: what the tool said last */
+};
+
+/* Called a few times a second and at every new line of output. */
+struct lpo_watch {
+    void (*tick)(void *ctx, const struct lpo_step *step, int64_t elapsed_ns, const char *last_line);
+    void *ctx;
+    int64_t grace_ns;      /* between INT, TERM and KILL; 0 means 5 s */
+    const char *self_path; /* our own program, for the guard; NULL starts without one */
+};
+
+/* Blocks INT, TERM and HUP for the process and reads them from a descriptor; call once before the
+ * first lpo_run_supervise(). Also makes lpo the reaper of orphans. */
+int lpo_run_supervise_begin(struct lpo_err *err);
+void lpo_run_supervise_end(void);
+bool lpo_run_supervise_active(void);      /* between the two */
+bool lpo_run_supervise_interrupted(void); /* did the user ask to stop? */
+
+/* Runs the step to its end. Fails only when supervision itself is impossible; a program that
+ * fails, times out or cannot be started is a result. */
+int lpo_run_supervise(const struct lpo_step *step, const struct lpo_watch *watch,
+                      struct lpo_result *out, struct lpo_err *err);
+
+/* One line for people: "exit code 3", "killed by signal 9 (Killed)", "time limit of 5 s reached".
+ */
+void lpo_run_result_describe(const struct lpo_result *r, const struct lpo_step *step,
+                             struct lpo_str *out);
+
+/* The hidden command behind the guard: argv is lpo's pid and the program; returns its exit code. */
+int lpo_run_guard_main(int argc, const char *const *argv);

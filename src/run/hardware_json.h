@@ -1,0 +1,31 @@
+/* run/hardware_json.h - the hardware of a run, in its folder: hardware.json.
+ *
+ * Found once, when the run starts, and written down with the rates of every number format, so that
+ * a report made anywhere later sets its times against the same ceilings. */
+#pragma once
+
+#include "gpu/hardware.h"
+
+struct lpo_arena;
+struct lpo_err;
+struct lpo_json;
+struct lpo_node;
+struct lpo_str;
+
+/* The entry that pipeline.static_analysis.hardware names, whether that stage runs or not; `auto` is
+ * the GPU that is here, or this CPU, measured, also when run.device is cpu. */
+int lpo_run_hardware_find(struct lpo_arena *a, const struct lpo_node *config,
+                          struct lpo_hardware *out, struct lpo_err *err);
+/* What the folder says, or what the config says where the folder says nothing. */
+int lpo_run_hardware(struct lpo_arena *a, const char *run_dir, const struct lpo_node *config,
+                     struct lpo_hardware *out, struct lpo_err *err);
+
+int lpo_run_hardware_save(const char *run_dir, const struct lpo_hardware *hw, struct lpo_err *err);
+/* *out is NULL when the folder has no such file. */
+int lpo_run_hardware_load(struct lpo_arena *a, const char *run_dir, struct lpo_hardware **out,
+                          struct lpo_err *err);
+
+/* The file's text, and back. */
+void lpo_run_hardware_write(const struct lpo_hardware *hw, struct lpo_str *out);
+int lpo_run_hardware_read(struct lpo_arena *a, const struct lpo_json *root,
+                          struct lpo_hardware *out, struct lpo_err *err);

@@ -1,0 +1,57 @@
+/* run/step.h - a process to be started, as data.
+ *
+ * Stages turn config into steps; nothing runs here, so a plan is tested by reading it, printed by
+ * --dry-run, and written to cmd.txt so that it can be pasted into a shell. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct lpo_arena;
+struct lpo_str;
+
+struct lpo_env_var {
+    const char *name;
+    const char *value; /* NULL removes the variable */
+};
+
+struct lpo_step {
+    const char *label; /* "native", "nsys export": for people */
+    const char **argv; /* NULL-terminated */
+    size_t argc;
+    struct lpo_env_var *env; /* on top of our own environment */
+    size_t nenv;
+    const char *cwd;         /* NULL: where lpo was called */
+    const char *stdout_path; /* absolute; NULL throws the output away */
+    const char *stderr_path;
+    const char *cmd_path;  /* absolute; where the command is written; NULL: nowhere */
+    int64_t timeout_ns;    /* 0: no limit */
+    uint64_t output_limit; /* bytes kept per stream; 0: no limit */
+    bool optional;         /* its failure is a note, not the stage's failure */
+    bool tells_missing;    /* its exit code 3 means that something it needs is not here */
+};
+
+/* A list of steps that grows in an arena. */
+struct lpo_steps {
+    struct lpo_arena *arena;
+    struct lpo_step *at;
+    size_t len, cap;
+};
+
+struct lpo_step *lpo_run_steps_add(struct lpo_steps *steps, const char *label);
+void lpo_run_step_arg(struct lpo_arena *a, struct lpo_step *step, const char *word);
+void lpo_run_step_argf(struct lpo_arena *a, struct lpo_step *step, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void lpo_run_step_args(struct lpo_arena *a, struct lpo_step *step, const char *const *words);
+/* A later value replaces an earlier one. */
+void lpo_run_step_env(struct lpo_arena *a, struct lpo_step *step, const char *name,
+                      const char *value);
+
+/* Does a variable of this name hold something that must never reach a file? TOKEN, KEY, PASSWORD,
+ * SECRET, CREDENTIAL anywhere in the name, in any case. */
+bool lpo_run_env_is_secret(const char *name);
+
+/* "cd dir && \\\nA=b \\\nprog arg …\n", quoted for a POSIX shell; secret values print as
+ * "$NAME", so that the pasted command takes them from the shell around it. */
+void lpo_run_step_print(const struct lpo_step *step, struct lpo_str *out);

@@ -1,0 +1,320 @@
+#include "run/workload/workload.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hydra/node.h"
+#include "hydra/node_json.h"
+#include "run/conf.h"
+#include "run/install.h"
+#include "run/provenance.h"
+#include "run/step.h"
+#include "run/workload/hf_files.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/file.h"
+#include "util/json_write.h"
+#include "util/path.h"
+#include "util/str.h"
+
+struct builder {
+    struct lpo_arena *a;
+    const struct lpo_node *config;
+    const struct lpo_workload_request *ask;
+    struct lpo_step *step;
+    struct lpo_err *err;
+};
+
+struct kind {
+    const char *name;
+    int (*build)(struct builder *b);
+    int (*check)(struct builder *b); /* before anything is made; NULL: nothing to check */
+    bool ours;                       /* a program with our exit codes */
+};
+
+static const char *conf_text(struct builder *b, const char *path, const char *fallback)
+{
+    return lpo_node_conf_text(b->config, path, fallback);
+}
+
+static int64_t max_new_tokens(const struct lpo_node *config, const struct lpo_workload_request *ask)
+{
+    int64_t n = lpo_node_conf_int(config, "infer.max_new_tokens", 32);
+
+    if (ask->profiled)
+        n = lpo_node_conf_int(config, "run.representative_max_new_tokens", n);
+    return ask->most_tokens && ask->most_tokens < n ? ask->most_tokens : n;
+}
+
+static int64_t repeats(const struct lpo_node *config, const struct lpo_workload_request *ask)
+{
+    return ask->light ? 1 : lpo_node_conf_int(config, "run.repeats", 1);
+}
+
+static void add_option(struct builder *b, const char *flag, const char *value)
+{
+    lpo_run_step_arg(b->a, b->step, flag);
+    lpo_run_step_arg(b->a, b->step, value);
+}
+
+static void add_number(struct builder *b, const char *flag, int64_t value)
+{
+    add_option(b, flag, lpo_arena_printf(b->a, "%lld", (long long)value));
+}
+
+static void add_outputs(struct builder *b)
+{
+    add_option(b, "--metrics", lpo_path_join(b->a, b->ask->out_dir, "metrics.json"));
+    if (b->ask->predictions)
+        add_option(b, "--predictions", lpo_path_join(b->a, b->ask->out_dir, "predictions.jsonl"));
+}
+
+/* The number behind "cuda:1"; 0 for "cuda". */
+static int64_t device_number(const char *device)
+{
+    const char *colon = strchr(device, ':');
+
+    return colon ? strtoll(colon + 1, NULL, 10) : 0;
+}
+
+/* The toy model knows no other device; PyTorch knows more, and judges for itself. */
+static int check_toy(struct builder *b)
+{
+    const char *device = conf_text(b, "run.device", "cpu"), *number = device + strlen("cuda");
+
+    if (strcmp(device, "cpu") == 0 || strcmp(device, "cuda") == 0)
+        return 0;
+    if (lpo_str_starts(device, "cuda:") && isdigit((unsigned char)number[1]) &&
+        strspn(number + 1, "0123456789") == strlen(number + 1) && device_number(device) < 1024)
+        return 0;
+    return lpo_fail(b->err, LPO_E_CONFIG,
+                    "run.device is '%s'; the built-in model runs on cpu, cuda or cuda:N", device);
+}
+
+/* workload.toy.cuda: true wants the CUDA build and nothing else, auto takes it where it can run. */
+static int toy_program(struct builder *b, const char *device, const char **out)
+{
+    const struct lpo_node *cuda = lpo_node_at(b->config, "workload.toy.cuda");
+    bool told = cuda && cuda->kind == LPO_NODE_BOOL;
+    bool wanted =
+        told ? cuda->boolean : strcmp(device, "cpu") != 0 && lpo_path_exists("/dev/nvidiactl");
+    const char *gpu = wanted ? lpo_run_install_find(b->a, "toy_llm_cuda") : NULL;
+
+    if (told && wanted && !gpu)
+        return lpo_fail(b->err, LPO_E_MISSING,
+                        "workload.toy.cuda is true, but toy_llm_cuda is not beside lpo; "
+                        "scripts/build-toy-cuda.sh builds it where nvcc is");
+    *out = gpu ? gpu : lpo_run_install_find(b->a, "toy_llm");
+    if (*out)
+        return 0;
+    return lpo_fail(b->err, LPO_E_MISSING,
+                    "the built-in workload toy_llm is not beside lpo; build it, or set "
+                    "workload.program");
+}
+
+static int build_toy(struct builder *b)
+{
+    static const struct {
+        const char *flag, *key;
+    } numbers[] = {
+        { "--layers", "model.layers" },
+        { "--hidden", "model.hidden" },
+        { "--heads", "model.heads" },
+        { "--kv-heads", "model.kv_heads" },
+        { "--ffn", "model.ffn" },
+        { "--vocab", "model.vocab" },
+        { "--seed", "model.seed" },
+        { "--prompt-tokens", "infer.prompt_tokens" },
+        { "--batch", "infer.batch_size" },
+        { "--top-k", "infer.top_k" },
+        { "--sample-seed", "infer.seed" },
+        { "--warmup", "run.warmup" },
+        { "--threads", "workload.toy.threads" },
+    };
+    const char *device = conf_text(b, "run.device", "cpu");
+    const char *program = conf_text(b, "workload.program", NULL);
+
+    if (!program && toy_program(b, device, &program) < 0)
+        return b->err->code;
+    lpo_run_step_arg(b->a, b->step, program);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        int64_t v = lpo_node_conf_int(b->config, numbers[i].key, -1);
+
+        if (v >= 0)
+            add_number(b, numbers[i].flag, v);
+    }
+    add_number(b, "--max-new-tokens", max_new_tokens(b->config, b->ask));
+    add_number(b, "--repeats", repeats(b->config, b->ask));
+    add_option(b, "--temperature",
+               lpo_arena_printf(b->a, "%g", lpo_node_conf_real(b->config, "infer.temperature", 0)));
+    if (lpo_str_starts(device, "cuda"))
+        add_number(b, "--device", device_number(device));
+    add_outputs(b);
+    lpo_run_conf_add_words(b->a, b->config, "workload.toy.extra_args", b->step);
+    return 0;
+}
+
+/* A program of the user's reads these settings in its own way. */
+static int check_hf(struct builder *b)
+{
+    if (conf_text(b, "workload.program", NULL))
+        return 0;
+    return lpo_workload_hf_files_check(b->a, b->config, b->step->cwd, b->err);
+}
+
+static int build_hf(struct builder *b)
+{
+    const char *program = conf_text(b, "workload.program", NULL);
+    const char *python = conf_text(b, "workload.python", "python3");
+    char *settings = lpo_path_join(b->a, b->ask->out_dir, "settings.json");
+
+    if (!program)
+        program = lpo_run_install_find(b->a, "hf_generate.py");
+    if (!program)
+        return lpo_fail(b->err, LPO_E_MISSING,
+                        "hf_generate.py is not beside lpo; install lpo whole, or set "
+                        "workload.program");
+    if (!lpo_path_which(b->a, python))
+        return lpo_fail(b->err, LPO_E_MISSING,
+                        "the interpreter '%s' is not here; set workload.python to one with torch "
+                        "and transformers",
+                        python);
+    if (b->ask->write_files && check_hf(b) < 0)
+        return b->err->code;
+    if (b->ask->write_files) {
+        LPO_STR text = { 0 };
+        struct lpo_json_writer w = lpo_json_writer(&text, 2);
+
+        /* the program gets its variables from its environment, never from this file */
+        lpo_workload_settings(lpo_run_provenance_mask(b->a, b->config), b->ask, &w);
+        if (lpo_file_write(settings, text.at, text.len, b->err) < 0)
+            return b->err->code;
+    }
+    lpo_run_step_arg(b->a, b->step, python);
+    lpo_run_step_arg(b->a, b->step, program);
+    add_option(b, "--settings", settings);
+    add_outputs(b);
+    lpo_run_conf_add_words(b->a, b->config, "workload.hf.extra_args", b->step);
+    return 0;
+}
+
+static int check_command(struct builder *b)
+{
+    const struct lpo_node *argv = lpo_node_at(b->config, "workload.argv");
+
+    if (!argv || argv->kind != LPO_NODE_LIST || argv->count == 0)
+        return lpo_fail(b->err, LPO_E_CONFIG,
+                        "workload.argv is empty; give the program: lpo run -- ./program args");
+    return 0;
+}
+
+static int build_command(struct builder *b)
+{
+    const struct lpo_node *argv = lpo_node_at(b->config, "workload.argv");
+    const char *program;
+
+    if (check_command(b) < 0)
+        return b->err->code;
+    lpo_run_conf_add_words(b->a, b->config, "workload.argv", b->step);
+    program = b->step->argv[b->step->argc - argv->count];
+    if (!lpo_path_which(b->a, program))
+        return lpo_fail(b->err, LPO_E_MISSING, "the program '%s' is not here or cannot be run",
+                        program);
+    return 0;
+}
+
+static const struct kind kinds[] = {
+    { "toy", build_toy, check_toy, true },
+    { "hf", build_hf, check_hf, true },
+    { "command", build_command, check_command, false },
+};
+
+static const struct kind *find_kind(const struct lpo_node *config, struct lpo_err *err)
+{
+    const char *kind = lpo_node_conf_text(config, "workload.kind", "command");
+
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kinds[i].name, kind) == 0)
+            return &kinds[i];
+    lpo_fail(err, LPO_E_CONFIG, "workload.kind '%s' is unknown; it is toy, hf or command", kind);
+    return NULL;
+}
+
+static const char *cwd_of(struct lpo_arena *a, const struct lpo_node *config, const char *call_dir)
+{
+    const char *cwd = lpo_node_conf_text(config, "workload.cwd", NULL);
+
+    return cwd ? lpo_path_join(a, call_dir, cwd) : call_dir;
+}
+
+int lpo_workload_check(struct lpo_arena *a, const struct lpo_node *config, const char *call_dir,
+                       struct lpo_err *err)
+{
+    struct lpo_step step = { .cwd = cwd_of(a, config, call_dir) };
+    struct builder b = { a, config, NULL, &step, err };
+    const struct kind *k = find_kind(config, err);
+
+    if (!k)
+        return err->code;
+    if (!k->check || k->check(&b) == 0)
+        return 0;
+    err->code = LPO_E_CONFIG; /* also where a file that the config names cannot be opened */
+    return err->code;
+}
+
+static void add_env(struct builder *b)
+{
+    const struct lpo_node *env = lpo_node_at(b->config, "workload.env");
+
+    for (size_t i = 0; env && env->kind == LPO_NODE_MAP && i < env->npairs; i++) {
+        const struct lpo_node *key = env->pairs[i].key;
+
+        if (key->kind == LPO_NODE_STRING) /* null removes the variable */
+            lpo_run_step_env(b->a, b->step, key->text,
+                             lpo_run_conf_word(b->a, env->pairs[i].value));
+    }
+}
+
+int lpo_workload_plan(struct lpo_arena *a, const struct lpo_node *config,
+                      const struct lpo_workload_request *ask, struct lpo_step *step,
+                      struct lpo_err *err)
+{
+    struct builder b = { a, config, ask, step, err };
+    const struct kind *k = find_kind(config, err);
+
+    if (!k)
+        return err->code;
+    step->cwd = cwd_of(a, config, ask->call_dir);
+    if (k->build(&b) < 0)
+        return lpo_ctx(err, "cannot plan the workload");
+    add_env(&b);
+    step->tells_missing = k->ours;
+    return 0;
+}
+
+static void write_section(struct lpo_json_writer *w, const struct lpo_node *config, const char *key)
+{
+    const struct lpo_node *n = lpo_node_get(config, key);
+
+    if (n)
+        lpo_node_write_json(w, key, n);
+}
+
+void lpo_workload_settings(const struct lpo_node *config, const struct lpo_workload_request *ask,
+                           struct lpo_json_writer *w)
+{
+    lpo_jw_object(w, NULL);
+    lpo_jw_int(w, "schema", 1);
+    write_section(w, config, "model");
+    write_section(w, config, "infer");
+    write_section(w, config, "dataset");
+    write_section(w, config, "run");
+    write_section(w, config, "workload");
+    lpo_jw_object(w, "effective"); /* after the rules that depend on the stage */
+    lpo_jw_int(w, "max_new_tokens", max_new_tokens(config, ask));
+    lpo_jw_int(w, "repeats", repeats(config, ask));
+    lpo_jw_bool(w, "profiled", ask->profiled);
+    lpo_jw_end(w);
+    lpo_jw_end(w);
+}

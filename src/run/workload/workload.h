@@ -1,0 +1,40 @@
+/* run/workload/workload.h - the program under study, as every stage runs it.
+ *
+ * Its command line is built here and nowhere else, from the one config: a stage only says where
+ * the outputs go and whether a profiler is watching. Kinds of workload are rows of a table. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct lpo_arena;
+struct lpo_err;
+struct lpo_node;
+struct lpo_step;
+
+struct lpo_workload_request {
+    const char *out_dir;  /* absolute: metrics.json, predictions.jsonl, settings.json go here */
+    const char *call_dir; /* absolute: where lpo was called */
+    bool profiled;        /* run.representative_max_new_tokens applies */
+    int64_t most_tokens;  /* no more than these; 0: as the config says */
+    bool predictions;     /* write predictions.jsonl */
+    bool light;           /* one repeat */
+    bool write_files;     /* false in a dry run: nothing is written */
+};
+
+/* Appends the program and its words to step->argv, its variables to step->env, sets step->cwd. */
+int lpo_workload_plan(struct lpo_arena *a, const struct lpo_node *config,
+                      const struct lpo_workload_request *ask, struct lpo_step *step,
+                      struct lpo_err *err);
+
+/* What can be told before a run folder is made: files that the config names and that are not there,
+ * a command without a program. LPO_E_CONFIG. */
+int lpo_workload_check(struct lpo_arena *a, const struct lpo_node *config, const char *call_dir,
+                       struct lpo_err *err);
+
+/* The settings every stage shares, as JSON (also inputs.yaml's content): what a workload program
+ * reads with --settings. */
+struct lpo_json_writer;
+void lpo_workload_settings(const struct lpo_node *config, const struct lpo_workload_request *ask,
+                           struct lpo_json_writer *w);
