@@ -4,7 +4,7 @@
 
 #include "cli/app.h"
 #include "cli/command.h"
-#include "gpu/find_hardware.h"
+#include "gpu/this_machine.h"
 #include "model/needs.h"
 #include "model/read.h"
 #include "report/doc/doc.h"

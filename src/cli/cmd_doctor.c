@@ -6,7 +6,7 @@
 #include "cli/app.h"
 #include "cli/command.h"
 #include "cli/doctor_calibrate.h"
-#include "gpu/gpu.h"
+#include "gpu/nvml.h"
 #include "run/child/capture.h"
 #include "run/install.h"
 #include "util/arena.h"

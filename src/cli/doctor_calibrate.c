@@ -2,7 +2,7 @@
 
 #include "cli/app.h"
 #include "gpu/calibrate.h"
-#include "gpu/read_hardware.h"
+#include "gpu/sheets.h"
 #include "run/install.h"
 #include "util/err.h"
 #include "util/json_write.h"

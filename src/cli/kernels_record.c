@@ -4,7 +4,7 @@
 
 #include "cli/job.h"
 #include "cli/kernels_run.h"
-#include "gpu/gpu.h"
+#include "gpu/nvml.h"
 #include "hydra/node.h"
 #include "hydra/yaml/yaml.h"
 #include "report/kernel_summary.h"

@@ -5,7 +5,7 @@
 #include "cli/kernels_record.h"
 #include "cli/progress.h"
 #include "cli/trace_options.h"
-#include "gpu/gpu.h"
+#include "gpu/nvml.h"
 #include "hydra/node.h"
 #include "pipeline/ncu/ncu.h"
 #include "pipeline/pipeline.h"

@@ -1,15 +1,18 @@
 #include "gpu/calibrate.h"
 
-#include <dlfcn.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "gpu/driver.h"
+#include "gpu/library.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
 #include "util/str.h"
 
+/* Large enough that a launch costs nothing beside it, and that a copy cannot stay in any L2. */
 enum { SIDE = 8192, MOST_ROUNDS = 1000 };
 static const size_t copy_bytes = (size_t)1 << 30;
 
@@ -17,85 +20,45 @@ static const size_t copy_bytes = (size_t)1 << 30;
 enum { CUBLAS_OP_N = 0, CUBLAS_COMPUTE_32F = 68, CUBLAS_GEMM_DEFAULT = -1 };
 enum { CUDA_R_32F = 0, CUDA_R_16F = 2, CUDA_R_16BF = 14 };
 
-typedef uint64_t device_ptr;
-
-struct driver {
-    void *library, *blas;
-    int (*init)(unsigned);
-    int (*device_get)(int *, int);
-    int (*get_name)(char *, int, int);
-    int (*retain)(void **, int);
-    int (*release)(int);
-    int (*set_current)(void *);
-    int (*mem_alloc)(device_ptr *, size_t);
-    int (*mem_free)(device_ptr);
-    int (*copy_in)(device_ptr, const void *, size_t);
-    int (*copy)(device_ptr, device_ptr, size_t, void *);
-    int (*event_create)(void **, unsigned);
-    int (*event_record)(void *, void *);
-    int (*event_wait)(void *);
-    int (*event_ms)(float *, void *, void *);
-    int (*event_destroy)(void *);
-    int (*blas_create)(void **);
-    int (*blas_destroy)(void *);
+/* cuBLAS, opened at run time like the driver; LPO_LIBCUBLAS names another library. */
+struct blas {
+    void *library, *handle;
+    int (*create)(void **);
+    int (*destroy)(void *);
     int (*gemm)(void *, int, int, int, int, int, const void *, const void *, int, int, const void *,
                 int, int, const void *, void *, int, int, int, int);
 };
 
-static bool take(void *library, const char *name, void *slot)
-{
-    *(void **)slot = dlsym(library, name);
-    return *(void **)slot != NULL;
-}
-
-static void *open_first(const char *variable, const char *const *names)
-{
-    const char *given = getenv(variable);
-    void *library = given && *given ? dlopen(given, RTLD_NOW | RTLD_LOCAL) : NULL;
-
-    for (; !library && !(given && *given) && *names; names++)
-        library = dlopen(*names, RTLD_NOW | RTLD_LOCAL);
-    return library;
-}
-
-static bool open_driver(struct driver *d)
-{
-    static const char *const names[] = { "libcuda.so.1", NULL };
-
-    d->library = open_first("LPO_LIBCUDA", names);
-    return d->library && take(d->library, "cuInit", &d->init) &&
-           take(d->library, "cuDeviceGet", &d->device_get) &&
-           take(d->library, "cuDeviceGetName", &d->get_name) &&
-           take(d->library, "cuDevicePrimaryCtxRetain", &d->retain) &&
-           take(d->library, "cuDevicePrimaryCtxRelease_v2", &d->release) &&
-           take(d->library, "cuCtxSetCurrent", &d->set_current) &&
-           take(d->library, "cuMemAlloc_v2", &d->mem_alloc) &&
-           take(d->library, "cuMemFree_v2", &d->mem_free) &&
-           take(d->library, "cuMemcpyHtoD_v2", &d->copy_in) &&
-           take(d->library, "cuMemcpyDtoDAsync_v2", &d->copy) &&
-           take(d->library, "cuEventCreate", &d->event_create) &&
-           take(d->library, "cuEventRecord", &d->event_record) &&
-           take(d->library, "cuEventSynchronize", &d->event_wait) &&
-           take(d->library, "cuEventElapsedTime", &d->event_ms) &&
-           take(d->library, "cuEventDestroy_v2", &d->event_destroy);
-}
-
-static bool open_blas(struct driver *d)
+static bool open_blas(struct blas *b)
 {
     static const char *const names[] = { "libcublas.so.13", "libcublas.so.12", "libcublas.so.11",
                                          "libcublas.so", NULL };
+    const struct lpo_gpu_entry entries[] = {
+        { &b->create, "cublasCreate_v2", false },
+        { &b->destroy, "cublasDestroy_v2", false },
+        { &b->gemm, "cublasGemmEx", false },
+    };
 
-    d->blas = open_first("LPO_LIBCUBLAS", names);
-    return d->blas && take(d->blas, "cublasCreate_v2", &d->blas_create) &&
-           take(d->blas, "cublasDestroy_v2", &d->blas_destroy) &&
-           take(d->blas, "cublasGemmEx", &d->gemm);
+    b->library = lpo_gpu_library_open("LPO_LIBCUBLAS", names);
+    return b->library &&
+           lpo_gpu_library_load(b->library, entries, sizeof entries / sizeof *entries) &&
+           b->create(&b->handle) == 0;
 }
 
-/* One piece of work put on the GPU; 0 when it was taken. */
-typedef int gpu_op_fn(struct driver *d, void *arg);
+static void close_blas(struct blas *b)
+{
+    if (b->handle)
+        b->destroy(b->handle);
+    lpo_gpu_library_close(b->library);
+}
 
-/* Seconds of one round: warmed up, then as many rounds as fill the time. 0: refused. */
-static double time_gpu_op(struct driver *d, gpu_op_fn *gpu_op, void *arg, double seconds)
+/* Puts one GPU operation on the default stream; 0 when the driver accepted it. */
+typedef int gpu_op_fn(const struct lpo_gpu_driver *d, void *arg);
+
+/* Seconds of one operation: warmed up, then repeated for about `seconds`. 0: the GPU refused it.
+ * Events of the GPU take the time, because the host only queues the operations. */
+static double time_gpu_op(const struct lpo_gpu_driver *d, gpu_op_fn *gpu_op, void *arg,
+                          double seconds)
 {
     void *start = NULL, *end = NULL;
     double once, result = 0;
@@ -128,32 +91,32 @@ out:
 }
 
 struct buffers {
-    device_ptr a, b, c;
-    void *blas;
-    int type; /* of a and b, CUDA's number */
+    lpo_gpu_address a, b, c;
+    struct blas blas;
+    int type; /* of all three, as CUDA numbers the formats */
 };
 
-static int copy_once(struct driver *d, void *arg)
+static int copy_once(const struct lpo_gpu_driver *d, void *arg)
 {
     struct buffers *m = arg;
 
     return d->copy(m->b, m->a, copy_bytes, NULL);
 }
 
-static int multiply_once(struct driver *d, void *arg)
+static int multiply_once(const struct lpo_gpu_driver *d, void *arg)
 {
     struct buffers *m = arg;
     float one = 1, zero = 0;
-    int out = m->type;
 
-    return d->gemm(m->blas, CUBLAS_OP_N, CUBLAS_OP_N, SIDE, SIDE, SIDE, &one,
-                   (const void *)(uintptr_t)m->a, m->type, SIDE, (const void *)(uintptr_t)m->b,
-                   m->type, SIDE, &zero, (void *)(uintptr_t)m->c, out, SIDE, CUBLAS_COMPUTE_32F,
-                   CUBLAS_GEMM_DEFAULT);
+    (void)d;
+    return m->blas.gemm(m->blas.handle, CUBLAS_OP_N, CUBLAS_OP_N, SIDE, SIDE, SIDE, &one,
+                        (const void *)(uintptr_t)m->a, m->type, SIDE, (const void *)(uintptr_t)m->b,
+                        m->type, SIDE, &zero, (void *)(uintptr_t)m->c, m->type, SIDE,
+                        CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
 }
 
 /* Numbers between -2 and 2 in any of the formats: random mantissas under small exponents. */
-static void fill_random(struct driver *d, device_ptr to, enum lpo_dtype type)
+static void fill_random(const struct lpo_gpu_driver *d, lpo_gpu_address to, enum lpo_dtype type)
 {
     size_t n = (size_t)SIDE * SIDE, bytes = n * (lpo_dtype_bits(type) / 8);
     uint64_t state = 0x9e3779b97f4a7c15u;
@@ -166,22 +129,22 @@ static void fill_random(struct driver *d, device_ptr to, enum lpo_dtype type)
         state = state * 6364136223846793005u + 1442695040888963407u;
         bits = (uint32_t)(state >> 32);
         bits = (bits & 0x807fffffu) | 0x3f800000u; /* 1 … 2, either sign */
-        __builtin_memcpy(&value, &bits, sizeof value);
+        memcpy(&value, &bits, sizeof value);
         if (type == LPO_FP32)
-            __builtin_memcpy(host + 4 * i, &value, 4);
+            memcpy(host + 4 * i, &value, 4);
         else if (type == LPO_BF16)
-            __builtin_memcpy(host + 2 * i, (char *)&bits + 2, 2);
+            memcpy(host + 2 * i, (char *)&bits + 2, 2);
         else {
             uint16_t half = (uint16_t)((bits >> 16 & 0x8000) | 0x3c00 | (bits >> 13 & 0x3ff));
 
-            __builtin_memcpy(host + 2 * i, &half, 2);
+            memcpy(host + 2 * i, &half, 2);
         }
     }
     d->copy_in(to, host, bytes);
     free(host);
 }
 
-static void measure_products(struct driver *d, struct buffers *m, double seconds,
+static void measure_products(const struct lpo_gpu_driver *d, struct buffers *m, double seconds,
                              struct lpo_calibration *out)
 {
     static const struct {
@@ -189,8 +152,10 @@ static void measure_products(struct driver *d, struct buffers *m, double seconds
         int number;
     } formats[] = { { LPO_BF16, CUDA_R_16BF }, { LPO_FP16, CUDA_R_16F }, { LPO_FP32, CUDA_R_32F } };
 
-    if (!open_blas(d) || d->blas_create(&m->blas) != 0)
+    if (!open_blas(&m->blas)) {
+        close_blas(&m->blas);
         return;
+    }
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         double t;
 
@@ -201,61 +166,61 @@ static void measure_products(struct driver *d, struct buffers *m, double seconds
         if (t > 0)
             out->flops[formats[i].type] = 2.0 * SIDE * SIDE * SIDE / t;
     }
-    d->blas_destroy(m->blas);
+    close_blas(&m->blas);
 }
 
-static int measure(struct driver *d, double seconds, struct lpo_calibration *out,
+static int measure(const struct lpo_gpu_driver *d, double seconds, struct lpo_calibration *out,
                    struct lpo_err *err)
 {
     struct buffers m = { 0 };
     double t;
     int rc = 0;
 
-    if (d->mem_alloc(&m.a, copy_bytes) != 0 || d->mem_alloc(&m.b, copy_bytes) != 0 ||
-        d->mem_alloc(&m.c, copy_bytes) != 0) {
-        rc = lpo_fail(err, LPO_E_MISSING, "the GPU has no 3 GiB free: end what runs on it");
+    if (d->alloc(&m.a, copy_bytes) != 0 || d->alloc(&m.b, copy_bytes) != 0 ||
+        d->alloc(&m.c, copy_bytes) != 0) {
+        rc = lpo_fail(
+            err, LPO_E_MISSING,
+            "less than 3 GiB of the GPU's memory is free; stop what runs on it and try again");
     } else {
         t = time_gpu_op(d, copy_once, &m, seconds);
         if (t > 0)
             out->bandwidth = 2.0 * (double)copy_bytes / t;
         else
-            rc = lpo_fail(err, LPO_E_MISSING, "the GPU refused to copy its own memory");
+            rc = lpo_fail(err, LPO_E_MISSING, "the GPU refused to copy inside its own memory");
     }
     if (rc == 0)
         measure_products(d, &m, seconds, out);
     if (m.a)
-        d->mem_free(m.a);
+        d->free(m.a);
     if (m.b)
-        d->mem_free(m.b);
+        d->free(m.b);
     if (m.c)
-        d->mem_free(m.c);
+        d->free(m.c);
     return rc;
 }
 
 int lpo_gpu_calibrate(struct lpo_arena *a, int device, double seconds, struct lpo_calibration *out,
                       struct lpo_err *err)
 {
-    struct driver d = { 0 };
+    struct lpo_gpu_driver d;
     void *context = NULL;
     char name[256] = "";
     int handle = 0, rc;
 
-    *out = (struct lpo_calibration){ 0 };
-    if (!open_driver(&d))
-        rc = lpo_fail(err, LPO_E_MISSING, "no NVIDIA driver (libcuda.so.1): nothing to calibrate");
-    else if (d.init(0) != 0 || d.device_get(&handle, device) != 0 ||
-             d.get_name(name, sizeof name, handle) != 0 || d.retain(&context, handle) != 0 ||
-             d.set_current(context) != 0)
-        rc = lpo_fail(err, LPO_E_MISSING, "the driver gives no GPU %d", device);
+    *out = (struct lpo_calibration){ .gpu = "" };
+    if (!lpo_gpu_driver_open(&d))
+        return lpo_fail(err, LPO_E_MISSING,
+                        "there is no NVIDIA driver here (libcuda.so.1 cannot be used), so there is "
+                        "nothing to calibrate");
+    if (d.device(&handle, device) != 0 || d.name(name, sizeof name, handle) != 0 ||
+        d.context_retain(&context, handle) != 0 || d.context_set(context) != 0)
+        rc = lpo_fail(err, LPO_E_MISSING, "the driver gives no access to GPU %d", device);
     else
         rc = measure(&d, seconds, out, err);
     out->gpu = lpo_arena_strdup(a, name);
     if (context)
-        d.release(handle);
-    if (d.blas)
-        dlclose(d.blas);
-    if (d.library)
-        dlclose(d.library);
+        d.context_release(handle);
+    lpo_gpu_driver_close(&d);
     return rc;
 }
 
@@ -267,7 +232,8 @@ int lpo_gpu_calibration_write(struct lpo_arena *a, const char *dir, const char *
     LPO_STR text = { 0 };
 
     lpo_str_addf(
-        &text, "# Measured on %s by `lpo doctor --calibrate`; remove it to go back to the sheet.\n",
+        &text,
+        "# Measured on %s by `lpo doctor --calibrate`. Remove this file to use the sheet again.\n",
         c->gpu);
     lpo_str_addf(&text, "bandwidth_gbs: %.1f\n", c->bandwidth / 1e9);
     for (int t = 1, first = 1; t < LPO_DTYPES; t++) {

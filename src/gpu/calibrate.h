@@ -22,7 +22,8 @@ struct lpo_calibration {
 int lpo_gpu_calibrate(struct lpo_arena *a, int device, double seconds, struct lpo_calibration *out,
                       struct lpo_err *err);
 
-/* Writes <dir>/hardware/<entry>.measured.yaml, where lpo_gpu_hardware_read() finds it. */
+/* Writes <dir>/hardware/<entry>.measured.yaml, where lpo_gpu_hardware_read() finds it
+ * (gpu/sheets.h). */
 int lpo_gpu_calibration_write(struct lpo_arena *a, const char *dir, const char *entry,
                               const struct lpo_calibration *c, const char **path,
                               struct lpo_err *err);

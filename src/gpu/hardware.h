@@ -1,7 +1,7 @@
 /* gpu/hardware.h - what a device could do at most.
  *
  * Rates are dense (no structured sparsity) and per second; a rate of 0 says the device has no such
- * unit. Entries are read from conf/hardware (gpu/read_hardware.h); an unknown GPU is computed
+ * unit. Entries are read from conf/hardware (gpu/sheets.h); an unknown GPU is computed
  * from its attributes by the same formula that the sheets follow. */
 #pragma once
 
@@ -40,7 +40,7 @@ double lpo_gpu_hardware_peak(const struct lpo_hardware *hw, enum lpo_dtype dtype
 /* FLOPs per byte at which the device turns from memory-bound to compute-bound. */
 double lpo_gpu_hardware_ridge(const struct lpo_hardware *hw, enum lpo_dtype dtype);
 
-/* The attributes a driver or a report tells of a GPU. */
+/* The attributes that a driver or a trace reports for a GPU. */
 struct lpo_gpu_attributes {
     const char *name; /* "NVIDIA H200" */
     uint32_t sms, cc_major, cc_minor;
@@ -49,6 +49,6 @@ struct lpo_gpu_attributes {
 };
 
 /* Rates by the formula SMs x clock x operations per clock; marked as computed. GeForce boards are
- * told by their name; when in doubt the lower row is taken. `out->name` borrows `gpu->name`.
+ * recognised by their name; in doubt the lower row is taken. `out->name` borrows `gpu->name`.
  * False when the compute capability is not in the table. */
 bool lpo_gpu_hardware_compute(const struct lpo_gpu_attributes *gpu, struct lpo_hardware *out);

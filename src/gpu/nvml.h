@@ -1,8 +1,15 @@
-/* gpu/nvml.h - NVIDIA's management library, opened at run time, never linked.
+/* gpu/nvml.h - NVIDIA's management library, opened at run time, never linked, and the list of GPUs
+ * that it gives.
  *
  * Own declarations of the few entry points used; their signatures are part of its stable ABI.
  * Optional ones may be NULL. LPO_NVML names another library (tests use a small one of ours). */
 #pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct lpo_arena;
+struct lpo_json_writer;
 
 struct lpo_nvml_memory {
     unsigned long long total, free, used;
@@ -37,3 +44,23 @@ struct lpo_nvml {
 /* Opens and initialises it. Returns NULL when it works, else why not, in a few words. */
 const char *lpo_gpu_nvml_open(struct lpo_nvml *n);
 void lpo_gpu_nvml_close(struct lpo_nvml *n);
+
+struct lpo_gpu {
+    const char *name;
+    uint64_t memory_bytes;
+    uint32_t sm_clock_mhz, memory_clock_mhz; /* the highest; 0 unknown */
+    uint32_t power_limit_mw;
+    int cc_major, cc_minor;
+};
+
+struct lpo_gpus {
+    const char *driver; /* NULL: no driver */
+    const char *why;    /* when there are none: what was missing */
+    struct lpo_gpu *at;
+    size_t len;
+};
+
+/* The GPUs of this machine; an empty list with its reason where there is no driver. */
+void lpo_gpu_list(struct lpo_arena *a, struct lpo_gpus *out);
+/* {"driver": …, "devices": […]} under `key`. */
+void lpo_gpu_write(struct lpo_arena *a, struct lpo_json_writer *w, const char *key);

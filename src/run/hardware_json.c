@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "gpu/find_hardware.h"
+#include "gpu/this_machine.h"
 #include "hydra/node.h"
 #include "run/folder.h"
 #include "run/install.h"

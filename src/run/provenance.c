@@ -7,7 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "gpu/gpu.h"
+#include "gpu/nvml.h"
 #include "hydra/node.h"
 #include "run/child/capture.h"
 #include "run/step.h"

@@ -4,8 +4,7 @@
 
 #include "../unit.h"
 #include "gpu/calibrate.h"
-#include "gpu/read_hardware.h"
-#include "gpu/this_machine.h"
+#include "gpu/sheets.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
@@ -75,19 +74,6 @@ static void check_round_trip(void **state)
     rmdir(dir);
 }
 
-static void check_this_gpu(void **state)
-{
-    LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    const char *dirs[] = { lpo_path_join(a, unit_env("LPO_SOURCE_ROOT", "."), "conf"), NULL };
-    struct lpo_hardware hw;
-
-    (void)state;
-    assert_true(lpo_gpu_hardware_this_gpu(a, dirs, 0, &hw));
-    assert_string_equal(hw.name, "h200_sxm");
-    assert_true(hw.memory == 150.0 * (1 << 30)); /* the device's own, not the sheet's */
-    assert_true(hw.l2_bytes == 62914560);
-}
-
 int main(void)
 {
     struct unit u = { 0 };
@@ -98,6 +84,5 @@ int main(void)
     UNIT_TEST(&u, check_no_such_gpu);
     UNIT_TEST(&u, check_no_driver);
     UNIT_TEST(&u, check_round_trip);
-    UNIT_TEST(&u, check_this_gpu);
     return unit_run(&u);
 }

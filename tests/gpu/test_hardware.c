@@ -3,7 +3,7 @@
 
 #include "../unit.h"
 #include "gpu/hardware.h"
-#include "gpu/read_hardware.h"
+#include "gpu/sheets.h"
 #include "gpu/this_machine.h"
 #include "run/hardware_json.h"
 #include "util/arena.h"

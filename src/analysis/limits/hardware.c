@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "gpu/read_hardware.h"
+#include "gpu/sheets.h"
 #include "run/hardware_json.h"
 #include "hydra/node.h"
 #include "run/install.h"

@@ -5,7 +5,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "gpu/gpu.h"
+#include "gpu/nvml.h"
 #include "hydra/node.h"
 #include "pipeline/stage.h"
 #include "run/conf.h"

@@ -22,7 +22,8 @@ struct worker {
     bool stream;
 };
 
-/* The thread's own time: on a busy machine a thread waits, and waiting is no property of a CPU. */
+/* The thread's own time: on a busy machine a thread also waits, and that says nothing about the
+ * CPU. */
 static double now(void)
 {
     struct timespec t;
@@ -109,7 +110,7 @@ static void run_stream(struct worker *w)
     free(to);
 }
 
-static void *gpu_op(void *arg)
+static void *run_worker(void *arg)
 {
     struct worker *w = arg;
 
@@ -128,7 +129,7 @@ static double measure(int threads, double seconds, bool stream)
 
     for (; started < threads; started++) {
         w[started] = (struct worker){ .seconds = seconds, .stream = stream };
-        if (pthread_create(&w[started].thread, NULL, gpu_op, &w[started]) != 0)
+        if (pthread_create(&w[started].thread, NULL, run_worker, &w[started]) != 0)
             break;
     }
     for (int i = 0; i < started; i++) {

@@ -1,4 +1,4 @@
-/* gpu/read_hardware.h - entries of conf/hardware, found by name or by what a GPU calls itself.
+/* gpu/sheets.h - hardware sheets: the entries of conf/hardware, found by entry or by GPU name.
  *
  * The user's own folder comes before the shipped one. A `<name>.measured.yaml` beside or before an
  * entry (written by `lpo doctor --calibrate`) replaces its ceilings; the sheet's stay reachable,

@@ -1,4 +1,4 @@
-#include "gpu/read_hardware.h"
+#include "gpu/sheets.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -27,7 +27,8 @@ static int read_yaml(struct lpo_arena *a, const char *path, struct lpo_node **ou
     if (rc == 0)
         rc = lpo_yaml_parse(a, text->at, text->len, path, out, err);
     if (rc == 0 && (*out)->kind != LPO_NODE_MAP)
-        rc = lpo_fail(err, LPO_E_FORMAT, "'%s' is not a hardware entry", path);
+        rc = lpo_fail(err, LPO_E_FORMAT,
+                      "'%s' is not a hardware sheet: it has no keys such as bandwidth_gbs", path);
     return rc;
 }
 
@@ -208,7 +209,7 @@ static void consider(const char *path, const char *file, void *arg)
 
     (void)file;
     if (read_yaml(s->arena, path, &root, &ignored) < 0)
-        return; /* naming this entry tells what is wrong with it; other GPUs must not suffer */
+        return; /* whoever asks for this entry by name gets the error; other GPUs must not suffer */
     score = best_in_list(lpo_node_at(root, "match"), s->gpu);
     if (score > s->score && !best_in_list(lpo_node_at(root, "unlike"), s->gpu)) {
         s->score = score;
@@ -270,7 +271,8 @@ static int unknown(struct lpo_arena *a, const char *const *dirs, const char *nam
         lpo_str_addf(&all, "%s%s", n ? ", " : "", names[n]);
     near = lpo_str_nearest(name, names, n);
     if (n == 0)
-        return lpo_fail(err, LPO_E_NOTFOUND, "no hardware entries: conf/hardware is missing");
+        return lpo_fail(err, LPO_E_NOTFOUND,
+                        "there are no hardware sheets: the folder conf/hardware is missing");
     return lpo_fail(err, LPO_E_CONFIG, "no hardware entry '%s'%s%s%s There are: %s, this, cpu",
                     name, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : ".",
                     lpo_str_text(&all));
