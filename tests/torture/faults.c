@@ -1,0 +1,208 @@
+/* tests/torture/faults.c - a library that goes wrong on purpose (LD_PRELOAD).
+ *
+ * It counts the calls that touch files and processes in the one process it is loaded into, and does
+ * one bad thing at the N-th of a kind:
+ *
+ *     LPO_FAULT_CALL=rename LPO_FAULT_AT=3 LPO_FAULT=kill     kill -9 right before the third rename
+ *     LPO_FAULT_CALL=write  LPO_FAULT_AT=7 LPO_FAULT=ENOSPC   the seventh write and all later ones
+ * fail LPO_FAULT_CALL=write  LPO_FAULT_AT=7 LPO_FAULT=short    it writes half of what it was asked
+ * to LPO_FAULT_COUNT=file                                    only count, and write the counts there
+ *
+ * `once` behind the name of an error (ENOSPC:once) makes only that call fail. Children are spared:
+ * the variables leave the environment before main() starts. Writes to descriptors 0 to 2 are not
+ * counted, so that messages still reach people. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+enum call { RENAME, FSYNC, WRITE, OPEN, SPAWN, UNLINK, MKDIR, CALLS };
+static const char *const names[CALLS] = { "rename", "fsync",  "write", "open",
+                                          "spawn",  "unlink", "mkdir" };
+static const struct {
+    const char *name;
+    int code;
+} errors[] = {
+    { "ENOSPC", ENOSPC }, { "EIO", EIO },       { "EMFILE", EMFILE },
+    { "EACCES", EACCES }, { "ENOMEM", ENOMEM }, { "EINTR", EINTR },
+};
+
+static atomic_int counts[CALLS];
+static int want_call = -1, want_at, want_error;
+static bool want_kill, want_short, want_once, ready;
+static char count_file[4096];
+
+__attribute__((constructor)) static void start(void)
+{
+    const char *call = getenv("LPO_FAULT_CALL"), *at = getenv("LPO_FAULT_AT"),
+               *what = getenv("LPO_FAULT"), *file = getenv("LPO_FAULT_COUNT");
+
+    for (int i = 0; call && i < CALLS; i++)
+        if (strcmp(call, names[i]) == 0)
+            want_call = i;
+    want_at = at ? atoi(at) : 0;
+    if (what) {
+        size_t len = strcspn(what, ":");
+
+        want_kill = strcmp(what, "kill") == 0;
+        want_short = strcmp(what, "short") == 0;
+        want_once = strcmp(what + len, ":once") == 0;
+        for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+            if (strlen(errors[i].name) == len && strncmp(what, errors[i].name, len) == 0)
+                want_error = errors[i].code;
+    }
+    if (file)
+        snprintf(count_file, sizeof count_file, "%s", file);
+    unsetenv("LD_PRELOAD");
+    unsetenv("LPO_FAULT_CALL");
+    unsetenv("LPO_FAULT_AT");
+    unsetenv("LPO_FAULT");
+    unsetenv("LPO_FAULT_COUNT");
+    ready = true;
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    FILE *f;
+
+    ready = false;
+    if (!count_file[0] || !(f = fopen(count_file, "w")))
+        return;
+    for (int i = 0; i < CALLS; i++)
+        fprintf(f, "%s %d\n", names[i], counts[i]);
+    fclose(f);
+}
+
+/* Counts a call; true when it must fail, with errno set. */
+static bool fails(enum call call)
+{
+    int n;
+
+    if (!ready)
+        return false;
+    n = ++counts[call];
+    if ((int)call != want_call || n < want_at)
+        return false;
+    if (want_kill && n == want_at)
+        kill(getpid(), SIGKILL);
+    if (!want_error || (want_once && n > want_at))
+        return false;
+    errno = want_error;
+    return true;
+}
+
+#define REAL(name) ((__typeof__(&(name)))dlsym(RTLD_NEXT, #name))
+
+int rename(const char *from, const char *to)
+{
+    return fails(RENAME) ? -1 : REAL(rename)(from, to);
+}
+
+int renameat(int d, const char *from, int e, const char *to)
+{
+    return fails(RENAME) ? -1 : REAL(renameat)(d, from, e, to);
+}
+
+int renameat2(int d, const char *from, int e, const char *to, unsigned flags)
+{
+    return fails(RENAME) ? -1 : REAL(renameat2)(d, from, e, to, flags);
+}
+
+int fsync(int fd)
+{
+    return fails(FSYNC) ? -1 : REAL(fsync)(fd);
+}
+
+int fdatasync(int fd)
+{
+    return fails(FSYNC) ? -1 : REAL(fdatasync)(fd);
+}
+
+ssize_t write(int fd, const void *bytes, size_t len)
+{
+    if (fd > 2) {
+        if (fails(WRITE))
+            return -1;
+        if (want_short && want_call == WRITE && counts[WRITE] == want_at && len > 1)
+            len /= 2;
+    }
+    return REAL(write)(fd, bytes, len);
+}
+
+/* The mode is there when the flags say that a file is made. */
+#define OPEN_WITH(call)                                                                            \
+    mode_t mode = 0;                                                                               \
+    if (flags & (O_CREAT | O_TMPFILE)) {                                                           \
+        va_list more;                                                                              \
+        va_start(more, flags);                                                                     \
+        mode = va_arg(more, mode_t);                                                               \
+        va_end(more);                                                                              \
+    }                                                                                              \
+    return fails(OPEN) ? -1 : call
+
+int open(const char *path, int flags, ...)
+{
+    OPEN_WITH(REAL(open)(path, flags, mode));
+}
+
+int open64(const char *path, int flags, ...)
+{
+    OPEN_WITH(REAL(open64)(path, flags, mode));
+}
+
+int openat(int dir, const char *path, int flags, ...)
+{
+    OPEN_WITH(REAL(openat)(dir, path, flags, mode));
+}
+
+int openat64(int dir, const char *path, int flags, ...)
+{
+    OPEN_WITH(REAL(openat64)(dir, path, flags, mode));
+}
+
+int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+                const posix_spawnattr_t *attr, char *const argv[], char *const env[])
+{
+    return fails(SPAWN) ? errno : REAL(posix_spawn)(pid, path, actions, attr, argv, env);
+}
+
+int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+                 const posix_spawnattr_t *attr, char *const argv[], char *const env[])
+{
+    return fails(SPAWN) ? errno : REAL(posix_spawnp)(pid, file, actions, attr, argv, env);
+}
+
+pid_t fork(void)
+{
+    return fails(SPAWN) ? -1 : REAL(fork)();
+}
+
+int unlink(const char *path)
+{
+    return fails(UNLINK) ? -1 : REAL(unlink)(path);
+}
+
+int unlinkat(int dir, const char *path, int flags)
+{
+    return fails(UNLINK) ? -1 : REAL(unlinkat)(dir, path, flags);
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+    return fails(MKDIR) ? -1 : REAL(mkdir)(path, mode);
+}
+
+int mkdirat(int dir, const char *path, mode_t mode)
+{
+    return fails(MKDIR) ? -1 : REAL(mkdirat)(dir, path, mode);
+}

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""lpo killed, and let down by the system, at every single call that touches a file or a process.
+
+faults.c counts the calls of one ordinary run; then the run is repeated once for every call of every
+kind, killed right before it or with that call failing. Each time the same promises are checked
+(docs/reliability.md): no process is left, nothing outside the run folder is touched, the folder is
+complete or not there, every JSON file in it is whole, `lpo report` reads it, `lpo run --resume`
+finishes it.
+
+The short form, in `make test`, takes a few points of each kind; LPO_TORTURE=long takes all of them.
+"""
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import uuid
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import tap  # noqa: E402
+
+LPO = os.environ.get("LPO_TORTURE_BIN") or os.environ["LPO_BIN"]
+FAULTS = os.environ["LPO_FAULTS"]
+LONG = os.environ.get("LPO_TORTURE") == "long"
+SHORT_POINTS = 4  # of each kind of call
+KINDS = ["rename", "fsync", "write", "open", "spawn", "unlink", "mkdir"]
+ERRORS = {"rename": ["EACCES", "EIO"], "fsync": ["EIO"], "write": ["ENOSPC", "EIO", "short"],
+          "open": ["EMFILE", "EACCES", "EMFILE:once"], "spawn": ["ENOMEM", "EACCES"],
+          "unlink": ["EACCES"], "mkdir": ["ENOSPC", "EACCES"]}
+# What stands in every run folder from its first moment, and what a finished one has besides.
+FIRST = ["run.json", "config.yaml", "overrides.yaml", "env.json", "inputs.yaml", "hardware.json"]
+LAST = [*FIRST, "lpo.log", "report.md", "report.json", "stakeholder_summary.md"]
+WORDS = ["hydra.run.dir=here/run", "pipeline.static_analysis.enable=false", "--", "/bin/true"]
+
+
+def picked(count: int) -> list[int]:
+    """The calls to stop at: all, or a few that are spread over the run."""
+    if LONG or count <= SHORT_POINTS:
+        return list(range(1, count + 1))
+    return sorted({1 + round(i * (count - 1) / (SHORT_POINTS - 1)) for i in range(SHORT_POINTS)})
+
+
+class World:
+    """A folder with things that must survive, and a run in it."""
+
+    def __init__(self) -> None:
+        self.temp = tempfile.TemporaryDirectory(prefix="lpo-torture-")
+        self.root = pathlib.Path(self.temp.name)
+        self.run_dir = self.root / "here" / "run"
+        self.mark = uuid.uuid4().hex
+        for name in ("native", "workload", "direct_inference", "here/native"):
+            (self.root / name).mkdir(parents=True)
+            (self.root / name / "precious.txt").write_text("mine\n")
+        (self.root / "config.yaml").write_text("mine: true\n")
+        self.before = self.outside()
+
+    def __enter__(self) -> World:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.temp.cleanup()
+
+    def outside(self) -> dict[str, bytes]:
+        """Every file that is not in the run folder."""
+        return {str(p.relative_to(self.root)): p.read_bytes() for p in self.root.rglob("*")
+                if p.is_file() and self.run_dir not in p.parents}
+
+    def lpo(self, *words: str, **faults: str) -> subprocess.CompletedProcess:
+        env = dict(os.environ, LPO_TORTURE_MARK=self.mark)
+        if faults:
+            env |= {"LD_PRELOAD": FAULTS} | {k: str(v) for k, v in faults.items()}
+        return subprocess.run([LPO, *words], cwd=self.root, env=env, capture_output=True, text=True,
+                              errors="replace", timeout=120)
+
+    def processes(self) -> list[str]:
+        """Processes that carry the mark of this world and still live."""
+        found = []
+        for folder in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if self.mark.encode() in (folder / "environ").read_bytes():
+                    if (folder / "stat").read_text().rpartition(")")[2].split()[0] != "Z":
+                        found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+            except OSError:
+                continue
+        return found
+
+    def wait_until_alone(self) -> list[str]:
+        end = time.monotonic() + 10
+        while (left := self.processes()) and time.monotonic() < end:
+            time.sleep(0.05)
+        return left
+
+
+class Sweep(unittest.TestCase):
+    counts: dict[str, int]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        with World() as world:
+            counted = world.root / "counts"
+            done = world.lpo("run", *WORDS, LPO_FAULT_COUNT=counted)
+            assert done.returncode == 0, done.stderr
+            cls.counts = {name: int(n) for name, n in (line.split() for line in counted.read_text().splitlines())}
+        assert cls.counts["rename"] and cls.counts["write"], cls.counts
+
+    def whole_json(self, world: World) -> None:
+        for path in world.run_dir.rglob("*.json"):
+            json.loads(path.read_text())  # a damaged one fails the test
+
+    def unharmed(self, world: World) -> None:
+        """What holds after any end."""
+        self.assertEqual(world.wait_until_alone(), [], "processes were left")
+        after = {k: v for k, v in world.outside().items()
+                 if k in world.before or not pathlib.Path(k).name.startswith(".")}
+        self.assertEqual(after, world.before, "something outside the run folder was touched")
+        if world.run_dir.exists():
+            self.whole_json(world)
+            missing = [n for n in FIRST if not (world.run_dir / n).is_file()]
+            self.assertEqual(missing, [], "the folder is neither complete nor absent")
+
+    def finished(self, world: World) -> None:
+        """The run can be brought to its end, and then nothing is missing or lies around."""
+        if world.run_dir.exists():
+            report = world.lpo("report", "here/run")
+            self.assertEqual(report.returncode, 0, report.stderr)
+            again = world.lpo("run", "--resume", "here/run")
+        else:
+            again = world.lpo("run", *WORDS)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual([n for n in LAST if not (world.run_dir / n).is_file()], [])
+        self.assertEqual(json.loads((world.run_dir / "run.json").read_text())["state"], "done")
+        self.assertEqual([str(p) for p in (world.root / "here").rglob("*tmp*")], [])
+
+    def test_killed(self) -> None:
+        """killed right before the call"""
+        for kind in KINDS:
+            for n in picked(self.counts[kind]):
+                with self.subTest(call=kind, at=n), World() as world:
+                    ended = world.lpo("run", *WORDS, LPO_FAULT_CALL=kind, LPO_FAULT_AT=n, LPO_FAULT="kill")
+                    self.assertEqual(ended.returncode, -9, ended.stderr)
+                    self.unharmed(world)
+                    self.finished(world)
+
+    def test_failed(self) -> None:
+        """the call fails, and so do all after it unless it says once"""
+        for kind in KINDS:
+            for error in ERRORS[kind]:
+                for n in picked(self.counts[kind]):
+                    with self.subTest(call=kind, error=error, at=n), World() as world:
+                        ended = world.lpo("run", *WORDS, LPO_FAULT_CALL=kind, LPO_FAULT_AT=n, LPO_FAULT=error)
+                        self.assertIn(ended.returncode, (0, 1, 2, 3), ended.stderr)
+                        if ended.returncode:
+                            self.assertTrue(ended.stderr.strip(), "failed without a word")
+                        self.unharmed(world)
+                        if ended.returncode == 0:
+                            self.assertEqual([n for n in LAST if not (world.run_dir / n).is_file()], [],
+                                             "said to be done, and files are missing")
+                        self.finished(world)
+
+
+if __name__ == "__main__":
+    tap.main()
