@@ -13,5 +13,9 @@ struct lpo_app {
     struct lpo_arena *arena; /* lives as long as the command */
     FILE *out, *log;         /* stdout and stderr, or a test's files */
     const char *program;     /* "lpo" */
-    bool advised;            /* deprecations were told: once is enough, however often we compose */
+    bool debug;              /* --debug: errors come with the source line that raised them */
+    bool advised;            /* deprecations were printed: a sweep composes often, once is enough */
 };
+
+/* Prints an error on app->log: "who: …" and its causes, each on a line. */
+void lpo_cli_print_error(const struct lpo_app *app, const char *who, const struct lpo_err *err);

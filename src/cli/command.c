@@ -35,7 +35,8 @@ static void print_help(const struct lpo_app *app)
     for (int i = 0; i < NCOMMANDS; i++)
         fprintf(app->out, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
     fprintf(app->out,
-            "\n'lpo COMMAND -h' tells more of one; 'lpo --version' the version.\n"
+            "\n'lpo COMMAND -h' describes one command; 'lpo --version' prints the version;\n"
+            "'lpo --debug COMMAND …' adds the source line that raised it to an error.\n"
             "exit codes: 0 done; 1 a stage failed; 2 wrong usage or config; 3 a tool or permission "
             "is\nmissing; 130 interrupted.\n");
 }
@@ -60,6 +61,7 @@ static void print_command_help(const struct lpo_app *app, const struct lpo_comma
         fprintf(app->out, "%s\n\n", c->about);
     for (const struct lpo_option *o = c->options; o->name; o++)
         print_option(app, o);
+    fprintf(app->out, "  %-26s %s\n", "--debug", "print the source line that raised an error");
     fprintf(app->out, "  %-26s %s\n", "-h, --help", "this text");
 }
 
@@ -92,6 +94,13 @@ static bool asks_for_help(int argc, const char *const *argv)
     return false;
 }
 
+void lpo_cli_print_error(const struct lpo_app *app, const char *who, const struct lpo_err *err)
+{
+    lpo_err_print(app->log, who, err);
+    if (app->debug)
+        lpo_err_print_source(app->log, err);
+}
+
 static int run_command(struct lpo_app *app, const struct lpo_command *c, int argc,
                        const char *const *argv)
 {
@@ -110,7 +119,7 @@ static int run_command(struct lpo_app *app, const struct lpo_command *c, int arg
     if (rc >= 0)
         return rc;
     snprintf(who, sizeof who, "lpo %s", c->name);
-    lpo_err_print(app->log, who, &err);
+    lpo_cli_print_error(app, who, &err);
     return lpo_err_exit_code(rc);
 }
 
@@ -118,6 +127,11 @@ int lpo_cli_main(struct lpo_app *app, int argc, const char *const *argv)
 {
     const struct lpo_command *c;
 
+    if (argc > 1 && strcmp(argv[1], "--debug") == 0) {
+        app->debug = true;
+        argc--;
+        argv++;
+    }
     if (argc < 2) {
         print_help(app);
         return 2;

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "cli/app.h"
-#include "cli/closing.h"
+#include "cli/run_summary.h"
 #include "cli/job.h"
 #include "cli/progress.h"
 #include "hydra/node.h"
@@ -108,10 +108,10 @@ static int finish(struct lpo_app *app, struct lpo_pipeline *p, int code, struct 
         return err->code;
     /* what was made is reported, whatever else failed */
     if (lpo_writer_all_reports(p->run_dir, &(struct lpo_report_options){ 0 }, NULL, &why) < 0) {
-        lpo_err_print(app->log, "lpo run: the reports could not be built", &why);
+        lpo_cli_print_error(app, "lpo run: the reports could not be built", &why);
         code = code ? code : 1;
     }
-    lpo_cli_closing_print(app, m);
+    lpo_cli_run_summary_print(app, m);
     *out = (struct lpo_job_result){ p->run_dir, code };
     return 0;
 }

@@ -157,7 +157,7 @@ static int run_all(struct lpo_app *app, const struct lpo_args *args,
             fprintf(app->log, "job %zu of %zu\n", i + 1, jobs->count);
         rc = run_job(app, args, words, jobs->at[i].num, progress, &outcomes[i].result, &err);
         if (rc < 0) {
-            lpo_err_print(app->log, "lpo run", &err);
+            lpo_cli_print_error(app, "lpo run", &err);
             outcomes[i].error = lpo_arena_strdup(app->arena, lpo_err_cause(&err));
             outcomes[i].result.exit_code = lpo_err_exit_code(rc);
         }

@@ -20,14 +20,15 @@ static int unknown(const struct lpo_option *table, const char *word, struct lpo_
                    struct lpo_err *err)
 {
     size_t n = table_size(table), len = strcspn(word, "=");
-    const char **names = lpo_arena_array(a, n + 1, sizeof *names);
+    const char **names = lpo_arena_array(a, n + 2, sizeof *names);
     char *bare = lpo_arena_strndup(a, word, len);
     const char *near;
 
     for (size_t i = 0; i < n; i++)
         names[i] = table[i].name;
     names[n] = "help";
-    near = lpo_str_nearest(bare, names, n + 1);
+    names[n + 1] = "debug";
+    near = lpo_str_nearest(bare, names, n + 2);
     if (near)
         return lpo_fail(err, LPO_E_USAGE, "unknown option --%s; did you mean --%s?", bare, near);
     return lpo_fail(err, LPO_E_USAGE, "unknown option --%s; -h lists the options", bare);
@@ -123,6 +124,10 @@ int lpo_cli_args_parse(struct lpo_app *app, const struct lpo_option *table, int 
         /* a lone "-" is a file name, and "~key" or "+key" are overrides */
         if (argv[i][0] != '-' || argv[i][1] == '\0') {
             out->words[out->nwords++] = argv[i];
+            continue;
+        }
+        if (strcmp(argv[i], "--debug") == 0) { /* every command has it */
+            app->debug = true;
             continue;
         }
         rc = take_option(a, out, argc, argv, &i, err);

@@ -73,7 +73,7 @@ static void on_end(void *ctx, const struct lpo_stage_record *r)
     LPO_STR took = { 0 };
 
     if (p->quiet && r->state == LPO_DONE)
-        return; /* failures are told all the same */
+        return; /* failures are always printed */
     wipe(p);
     lpo_units_add_duration(&took, r->wall_ns);
     fprintf(p->to, "%s: %s in %s%s%s\n", r->name, lpo_run_state_name(r->state), lpo_str_text(&took),

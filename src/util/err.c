@@ -75,14 +75,16 @@ const char *lpo_err_cause(const struct lpo_err *err)
 void lpo_err_print(FILE *to, const char *who, const struct lpo_err *err)
 {
     fprintf(to, "%s: ", who);
-    for (unsigned i = err->lines; i-- > 0;) {
-        fprintf(to, "%s%s", i + 1 == err->lines ? "" : "  because: ", err->text + err->at[i]);
-        if (i == 0 && err->file && err->lines > 1)
-            fprintf(to, "  [%s:%d]", err->file, err->line);
-        fputc('\n', to);
-    }
+    for (unsigned i = err->lines; i-- > 0;)
+        fprintf(to, "%s%s\n", i + 1 == err->lines ? "" : "  because: ", err->text + err->at[i]);
     if (err->lines == 0)
         fputs("failed\n", to);
+}
+
+void lpo_err_print_source(FILE *to, const struct lpo_err *err)
+{
+    if (err->file)
+        fprintf(to, "  raised at %s:%d\n", err->file, err->line);
 }
 
 int lpo_err_exit_code(int code)

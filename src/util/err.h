@@ -51,8 +51,10 @@ int lpo_err_ctx(struct lpo_err *err, const char *fmt, ...) __attribute__((format
 /* The cause, without context: "" while nothing failed. */
 const char *lpo_err_cause(const struct lpo_err *err);
 
-/* "who: outermost\n  because: …\n  because: cause  [file:line]\n" */
+/* "who: outermost\n  because: …\n  because: cause\n" */
 void lpo_err_print(FILE *to, const char *who, const struct lpo_err *err);
+/* "  raised at src/util/json.c:120\n": the line of ours that raised it, for --debug. */
+void lpo_err_print_source(FILE *to, const struct lpo_err *err);
 
 /* The process exit code of the design page for an error code. */
 int lpo_err_exit_code(int code);

@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -56,14 +57,9 @@ def run(words, want=0):
     return done.stdout
 
 
-def place_free(text):
-    """Error lines end in [file:line]; line numbers are nobody's contract."""
-    return "\n".join(line.split("  [src/")[0] for line in text.split("\n"))
-
-
 def golden(name, words, code):
     path = os.path.join(GOLDEN, name)
-    got = place_free(run(words, code))
+    got = run(words, code)
     if "--write" in sys.argv:
         with open(path, "w", encoding="utf-8") as f:
             f.write(got)
@@ -196,7 +192,16 @@ def other_files_are_refused():
     assert "in no format that lpo knows" in run(["top", "meson.build"], 1)
 
 
-CHECKS = [rows_0_is_all, output_that_cannot_be_written_is_told, other_files_are_refused, formats_agree, forms_agree, perfetto_has_region_lanes, yaml_feeds_kernels, ranks_side_by_side,
+def only_debug_shows_our_source_lines():
+    words = ["regions", NSYS, "--include", "regex:("]
+    plain = run(words, 2)
+    assert ".c:" not in plain, plain
+    for debug in (["--debug", *words], [*words, "--debug"]):
+        text = run(debug, 2)
+        assert text.startswith(plain) and re.fullmatch(r"  raised at src/\S+\.c:\d+\n", text[len(plain):]), text
+
+
+CHECKS = [rows_0_is_all, only_debug_shows_our_source_lines, output_that_cannot_be_written_is_told, other_files_are_refused, formats_agree, forms_agree, perfetto_has_region_lanes, yaml_feeds_kernels, ranks_side_by_side,
           csv_of_all_scopes_can_be_told_apart, unknown_times_have_no_extremes, a_part_of_a_graph_is_an_estimate, one_process_told_twice_is_noted, durations_of_kernels_add_up_but_not_their_extremes]
 
 

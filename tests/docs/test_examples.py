@@ -103,7 +103,7 @@ def check_page(command):
     with open(path, encoding="utf-8") as f:
         text = f.read()
     shown = subprocess.run([LPO, command, "-h"], stdout=subprocess.PIPE, text=True, check=True).stdout
-    options = set(re.findall(r"(?m)^  (?:-\w, )?--([a-z][\w-]*)", shown)) - {"help"}
+    options = set(re.findall(r"(?m)^  (?:-\w, )?--([a-z][\w-]*)", shown)) - {"help", "debug"}
     absent = sorted(o for o in options if f"--{o}" not in text)
     return f"docs/{command}.md does not name: " + ", ".join("--" + o for o in absent) if absent else None
 

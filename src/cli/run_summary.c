@@ -1,4 +1,4 @@
-#include "cli/closing.h"
+#include "cli/run_summary.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static void print_stages(const struct lpo_app *app, const struct lpo_manifest *m
         if (s->state == LPO_SKIPPED)
             continue;
         lpo_units_add_duration(&took, s->wall_ns);
-        /* why a stage failed was told when it did */
+        /* why a stage failed was printed when it failed */
         fprintf(app->out, "%-17s %-12s %10s%s%s\n", s->name, lpo_run_state_name(s->state),
                 s->state == LPO_PENDING ? "" : lpo_str_text(&took),
                 s->state == LPO_DONE && s->message ? "  " : "",
@@ -38,7 +38,8 @@ static void print_stages(const struct lpo_app *app, const struct lpo_manifest *m
     }
 }
 
-/* The trace that the report takes its regions from: the first with GPU work, else the first. */
+/* The trace that the report takes its regions from: the first with GPU operations, else the
+ * first. */
 static struct lpo_analysis *read_traces(const struct lpo_app *app, const char *run)
 {
     struct lpo_analysis *first = NULL;
@@ -47,7 +48,7 @@ static struct lpo_analysis *read_traces(const struct lpo_app *app, const char *r
 
     for (size_t k = 0; lpo_rundir_trace_files(app->arena, run, k, &files, &n); k++) {
         struct lpo_analysis *a = NULL;
-        struct lpo_err err = { 0 }; /* the report tells which file cannot be read */
+        struct lpo_err err = { 0 }; /* the report says which file cannot be read */
 
         if (n == 0 || lpo_analysis_create_skip(files, n, LPO_SKIP_OPS, NULL, &a, &err) < 0)
             continue;
@@ -74,14 +75,14 @@ static void print_regions(const struct lpo_app *app, const char *run)
     if (!a)
         return;
     s = lpo_region_scope_create(a->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, NULL);
-    doc = lpo_doc_create("closing", "Regions");
+    doc = lpo_doc_create("run_summary", "Regions");
     lpo_doc_section(doc, "regions", "time by region", 1);
     lpo_report_add_regions(doc, s, &o);
     lpo_writer_text.write(doc, &text);
     fprintf(app->out, "\n%s", lpo_str_text(&text));
 }
 
-void lpo_cli_closing_print(struct lpo_app *app, const struct lpo_manifest *m)
+void lpo_cli_run_summary_print(struct lpo_app *app, const struct lpo_manifest *m)
 {
     const char *report = lpo_path_join(app->arena, m->dir, "report.md");
 

@@ -1,0 +1,8 @@
+/* cli/run_summary.h - the last lines that `lpo run` prints: the stages with their times, the
+ * regions that took the time, and where the report is. */
+#pragma once
+
+struct lpo_app;
+struct lpo_manifest;
+
+void lpo_cli_run_summary_print(struct lpo_app *app, const struct lpo_manifest *m);
