@@ -4,6 +4,7 @@
 
 #include "hydra/node.h"
 #include "hydra/yaml/pytext.h"
+#include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
@@ -126,10 +127,12 @@ static int check_words(struct lpo_arena *a, const struct lpo_schema_row *row,
 {
     if (n->kind == LPO_NODE_STRING && row->type == LPO_S_WORDS)
         return check_joined(a, row, n, err);
+    if (n->kind == LPO_NODE_STRING && row->type != LPO_S_TEXTS)
+        return 0;
     if (n->kind != LPO_NODE_LIST)
         return wrong(row, n,
-                     row->type == LPO_S_WORDS ? "a list of strings or one string"
-                                              : "a list of strings",
+                     row->type == LPO_S_TEXTS ? "a list of strings"
+                                              : "a list of strings or one string",
                      err);
     for (size_t i = 0; i < n->count; i++) {
         const struct lpo_node *item = n->items[i];
@@ -273,6 +276,8 @@ static int check_value(struct lpo_arena *a, const struct lpo_schema_row *row,
     case LPO_S_DURATION:
         return check_duration(row, n, err);
     case LPO_S_WORDS:
+    case LPO_S_PATTERNS:
+    case LPO_S_ARGS:
     case LPO_S_TEXTS:
         return check_words(a, row, n, err);
     case LPO_S_MAP:
@@ -291,12 +296,15 @@ static bool has_words(const struct lpo_node *n)
     return n->kind == LPO_NODE_LIST ? n->count > 0 : n->kind != LPO_NODE_STRING || n->len > 0;
 }
 
-static int check_nsys(const struct lpo_node *nsys, struct lpo_err *err)
+static int check_nsys(const struct lpo_node *config, struct lpo_err *err)
 {
-    const struct lpo_node *range = lpo_node_get(nsys, "capture_range");
+    const struct lpo_node *nsys = lpo_node_at(config, "pipeline.nsys");
+    const struct lpo_node *range = nsys ? lpo_node_get(nsys, "capture_range") : NULL;
     LPO_STR s = { 0 };
 
-    if (lpo_node_conf_bool(nsys, "gating_nvtx", true) && lpo_node_is_text(range, "nvtx") &&
+    if (!nsys)
+        return 0;
+    if (lpo_settings_bool(config, "pipeline.nsys.gating_nvtx") && lpo_node_is_text(range, "nvtx") &&
         !has_words(lpo_node_get(nsys, "nvtx_capture"))) {
         lpo_str_add(&s, "'pipeline.nsys.capture_range' is nvtx, but 'pipeline.nsys.nvtx_capture' "
                         "names no range");
@@ -316,8 +324,7 @@ static int check_nsys(const struct lpo_node *nsys, struct lpo_err *err)
 int lpo_settings_schema_check(struct lpo_arena *a, const struct lpo_node *config,
                               struct lpo_err *err)
 {
-    const struct lpo_node *nsys = lpo_node_at(config, "pipeline.nsys");
     int rc = check_value(a, lpo_settings_schema_find(""), config, err);
 
-    return rc < 0 || !nsys ? rc : check_nsys(nsys, err);
+    return rc < 0 ? rc : check_nsys(config, err);
 }

@@ -1,7 +1,7 @@
-/* settings/schema.h - the keys of the shipped config: their types, allowed values and meaning.
+/* settings/schema.h - the keys of the shipped config: types, defaults, allowed values, meaning.
  *
- * One table (schema_rows.c) serves the check before a run, the JSON Schema for editors and the
- * reference page. To add a key: a row there, a line in conf/. */
+ * One table (schema_rows.c) serves the check before a run, the getters of settings.h, the JSON
+ * Schema for editors and the reference page. To add a key: a row there, a line in conf/. */
 #pragma once
 
 #include <stdbool.h>
@@ -19,8 +19,10 @@ enum lpo_schema_type {
     LPO_S_REAL, /* integers too */
     LPO_S_TEXT,
     LPO_S_DURATION, /* "10m" */
-    LPO_S_WORDS,    /* a list of texts, or one text */
-    LPO_S_TEXTS,    /* a list of texts */
+    LPO_S_WORDS,    /* a list of texts, or one text that commas divide */
+    LPO_S_PATTERNS, /* a list of texts, or one text; a comma is part of it ("regex:a{1,2}") */
+    LPO_S_ARGS,     /* the same for a command line, where an empty text is a word too */
+    LPO_S_TEXTS,    /* a list of texts, empty ones too */
     LPO_S_MAP,      /* closed: only keys that have rows */
     LPO_S_OPEN,     /* a map that may hold anything besides its rows */
 };
@@ -28,10 +30,11 @@ enum lpo_schema_type {
 struct lpo_schema_row {
     const char *path;
     enum lpo_schema_type type;
-    bool nullable;
-    const char *values; /* "a|b|c": the only ones; "repeat:*" stands for a prefix; or NULL */
-    int64_t min;        /* numbers: the least; INT64_MIN: none */
+    const char *fallback; /* the default as text, lists joined by commas; "null"; NULL: none */
     const char *doc;
+    const char *values; /* "a|b|c": the only ones; "repeat:*" stands for a prefix; NULL: any */
+    int64_t min;        /* numbers: the least; INT64_MIN: no bound */
+    bool nullable;
 };
 
 /* The table; a map stands before its keys, and all that is below it follows at once. */

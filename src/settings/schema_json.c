@@ -6,9 +6,10 @@
 #include "util/str.h"
 
 static const char *const names[] = {
-    [LPO_S_BOOL] = "boolean", [LPO_S_INT] = "integer",     [LPO_S_REAL] = "number",
-    [LPO_S_TEXT] = "string",  [LPO_S_DURATION] = "string", [LPO_S_WORDS] = "array",
-    [LPO_S_TEXTS] = "array",  [LPO_S_MAP] = "object",      [LPO_S_OPEN] = "object",
+    [LPO_S_BOOL] = "boolean",   [LPO_S_INT] = "integer",     [LPO_S_REAL] = "number",
+    [LPO_S_TEXT] = "string",    [LPO_S_DURATION] = "string", [LPO_S_WORDS] = "array",
+    [LPO_S_PATTERNS] = "array", [LPO_S_ARGS] = "array",      [LPO_S_TEXTS] = "array",
+    [LPO_S_MAP] = "object",     [LPO_S_OPEN] = "object",
 };
 
 static bool is_map(const struct lpo_schema_row *row)
@@ -16,7 +17,12 @@ static bool is_map(const struct lpo_schema_row *row)
     return row->type == LPO_S_MAP || row->type == LPO_S_OPEN;
 }
 
-/* The words of "a|b|repeat:*" as JSON values; those with a star are patterns, told elsewhere. */
+static bool is_list(const struct lpo_schema_row *row)
+{
+    return row->type >= LPO_S_WORDS && row->type <= LPO_S_TEXTS;
+}
+
+/* The words of "a|b|repeat:*" as JSON values; those with a star are patterns: write_type(). */
 static void write_enum(struct lpo_json_writer *w, const char *values)
 {
     lpo_jw_array(w, "enum");
@@ -59,16 +65,16 @@ static void write_type(struct lpo_json_writer *w, const struct lpo_schema_row *r
 {
     lpo_jw_array(w, "anyOf");
     lpo_jw_object(w, NULL);
-    if (row->type == LPO_S_WORDS || row->type == LPO_S_TEXTS)
+    if (is_list(row))
         write_words(w, row);
     else if (row->values)
         write_enum(w, row->values);
     else
         lpo_jw_text(w, "type", names[row->type]);
-    if (row->min != INT64_MIN)
+    if ((row->type == LPO_S_INT || row->type == LPO_S_REAL) && row->min != INT64_MIN)
         lpo_jw_int(w, "minimum", row->min);
     lpo_jw_end(w);
-    if (row->type == LPO_S_WORDS)
+    if (is_list(row) && row->type != LPO_S_TEXTS)
         write_alternative(w, "string", NULL);
     else if (row->values && strchr(row->values, '*'))
         write_alternative(w, "string", "[:{]");

@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Reads the sources: every key that code asks for has a row of that type, and every row is read. Prints TAP."""
+import os
+import pathlib
+import re
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(os.environ.get("LPO_SOURCE_ROOT") or pathlib.Path(__file__).resolve().parents[2])
+sys.path.insert(0, str(ROOT / "tests"))
+import tap  # noqa: E402
+
+LISTS = {"WORDS", "PATTERNS", "ARGS", "TEXTS"}
+SCALARS = {"BOOL", "INT", "REAL", "TEXT", "DURATION"}
+GETTERS = {
+    "bool": {"BOOL"}, "int": {"INT"}, "real": {"REAL"}, "text": {"TEXT"}, "duration_ns": {"DURATION"},
+    "list": LISTS, "joined": LISTS, "word": SCALARS, "map": {"MAP", "OPEN"},
+    "is_set": LISTS | SCALARS | {"MAP", "OPEN"},
+}
+ROW = re.compile(r'\{\s*"([\w.]*)",\s*LPO_S_(\w+),')
+CALL = re.compile(r'\blpo_settings_(' + "|".join(GETTERS) + r')\(([^;]*?)"([\w.%]+)"\)')
+FIELD = re.compile(r'\bLPO_SETTING\(\s*\w+,\s*\w+,\s*LPO_S_(\w+),\s*"([\w.]+)"')
+
+# Keys that nothing reads yet. Each line names who will.
+UNREAD = {
+    "pipeline.ncu.regions.aggregate": "the issue on region reports of ncu: report.aggregate is what counts today",
+    "pipeline.static_analysis.use_synthetic_inputs": "the issue on static analysis of real samples",
+    "workload.toy.graph": "the issue on the toy model's CUDA build, which decides by itself today",
+}
+
+
+def rows():
+    return dict(ROW.findall((ROOT / "src/settings/schema_rows.c").read_text()))
+
+
+def sources():
+    for path in sorted((ROOT / "src").rglob("*.c")):
+        if path.parent.name != "settings":
+            yield path, path.read_text()
+
+
+def literals(text):
+    return set(re.findall(r'"((?:[^"\\\n]|\\.)*)"', text))
+
+
+class Uses(unittest.TestCase):
+    def test_a_key_that_is_asked_for_has_a_row_of_that_type(self):
+        table, wrong, calls = rows(), [], 0
+        for path, text in sources():
+            for getter, _, key in CALL.findall(text):
+                calls += 1
+                if "%" not in key and table.get(key) not in GETTERS[getter]:
+                    wrong.append(f"{path.name}: lpo_settings_{getter} of '{key}', which is {table.get(key)}")
+            for kind, key in FIELD.findall(text):
+                calls += 1
+                if table.get(key) != kind:
+                    wrong.append(f"{path.name}: LPO_SETTING of '{key}' as {kind}, which is {table.get(key)}")
+        self.assertEqual(wrong, [])
+        self.assertGreater(calls, 20)
+
+    def test_every_row_is_read(self):
+        """every row is read: by a getter, by the workload's program, or by another key"""
+        words = {str(path.relative_to(ROOT)): literals(text) for path, text in sources()}
+        everywhere = set().union(*words.values())
+        pipeline = set().union(*(found for path, found in words.items() if path.startswith("src/pipeline/")))
+        programs = "".join(p.read_text() for p in sorted((ROOT / "workloads").rglob("*.py")))
+        conf = "".join(p.read_text() for p in sorted((ROOT / "conf").rglob("*.yaml")))
+        unread = []
+        for key, kind in rows().items():
+            last = key.rpartition(".")[2]
+            if kind in ("MAP", "OPEN") or last == "description":
+                continue  # a map is read key by key; a description is for people
+            stage = re.match(r"pipeline\.\w+\.", key)
+            short = key[stage.end():] if stage else None
+            found = key in everywhere or "${" + key + "}" in conf
+            found |= bool(stage) and (short in pipeline or short.removeprefix("ncu_cli.") in pipeline or
+                                      "pipeline.%s." + short in everywhere)
+            # model, infer, dataset and workload reach the Python programs whole, as JSON; so do the
+            # settings of torch.profiler
+            if not key.startswith("workload.toy.") and (not stage or ".torch_profiler." in key):
+                found |= re.search(rf'["\'.]{last}\b', programs) is not None
+            if not found:
+                unread.append(key)
+        self.assertEqual(sorted(unread), sorted(UNREAD))
+
+
+if __name__ == "__main__":
+    tap.main()
