@@ -114,10 +114,9 @@ static int print_info(struct lpo_app *app, const struct lpo_args *args, struct l
         struct lpo_node *sources = lpo_node_at(c->hydra, "runtime.config_sources");
 
         for (size_t i = 0; sources && i < sources->count; i++)
-            fprintf(app->out, "%-34s %s://%s\n",
-                    lpo_node_conf_text(sources->items[i], "provider", ""),
-                    lpo_node_conf_text(sources->items[i], "schema", ""),
-                    lpo_node_conf_text(sources->items[i], "path", ""));
+            fprintf(app->out, "%-34s %s://%s\n", lpo_node_text_at(sources->items[i], "provider"),
+                    lpo_node_text_at(sources->items[i], "schema"),
+                    lpo_node_text_at(sources->items[i], "path"));
     } else {
         return lpo_fail(err, LPO_E_USAGE, "--info is defaults, defaults-tree or searchpath");
     }

@@ -9,6 +9,7 @@
 #include "cli/trace_options.h"
 #include "hydra/node.h"
 #include "run/conf.h"
+#include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
@@ -126,7 +127,7 @@ static int find_ncu(struct lpo_app *app, const struct lpo_args *args, const stru
     const char *name = lpo_cli_args_text(args, "ncu", NULL);
 
     if (!name)
-        name = lpo_node_conf_text(job->config, "pipeline.ncu.program", "ncu");
+        name = lpo_settings_text(job->config, "pipeline.ncu.program");
     *out = lpo_path_which(app->arena, name);
     if (!*out && lpo_cli_args_has(args, "dry-run"))
         *out = name; /* the command is shown even where the tool is not */

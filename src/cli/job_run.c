@@ -19,6 +19,7 @@
 #include "run/provenance.h"
 #include "run/workload/inputs_yaml.h"
 #include "run/workload/workload.h"
+#include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -45,7 +46,7 @@ static const char **tools_of(struct lpo_arena *a, const struct lpo_node *config)
         char *key = lpo_arena_printf(a, "pipeline.%s.%s", (*s)->name, (*s)->tool ? (*s)->tool : "");
 
         if ((*s)->tool && lpo_pipeline_wants(config, *s))
-            tools[n++] = lpo_node_conf_text(config, key, (*s)->tool_name);
+            tools[n++] = lpo_settings_text(config, key);
     }
     return tools;
 }
@@ -72,7 +73,7 @@ static int write_provenance(struct lpo_arena *a, const struct lpo_job *job, cons
                             struct lpo_manifest *m, struct lpo_err *err)
 {
     const struct lpo_node *config = lpo_run_provenance_mask(a, job->config);
-    const char *cwd = lpo_node_conf_text(job->config, "workload.cwd", NULL);
+    const char *cwd = lpo_settings_text(job->config, "workload.cwd");
     LPO_STR env = { 0 };
 
     m->fingerprint = fingerprint(a, config);

@@ -18,6 +18,7 @@
 #include "run/folder.h"
 #include "run/install.h"
 #include "run/provenance.h"
+#include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -186,17 +187,15 @@ static int run_kernel(struct session *s, size_t i, struct lpo_err *err)
 
 static const char *program_text(struct lpo_arena *a, const struct lpo_node *config)
 {
-    const struct lpo_node *argv = lpo_node_at(config, "workload.argv");
+    struct lpo_settings_words argv = lpo_settings_list(a, config, "workload.argv");
     LPO_STR text = { 0 };
 
-    for (size_t i = 0; argv && argv->kind == LPO_NODE_LIST && i < argv->count; i++) {
-        const char *word = lpo_run_conf_word(a, argv->items[i]);
-
+    for (size_t i = 0; i < argv.len; i++) {
         lpo_str_add(&text, i ? " " : "");
-        lpo_str_add_shell(&text, word ? word : "");
+        lpo_str_add_shell(&text, argv.at[i]);
     }
     return text.len ? lpo_arena_strdup(a, lpo_str_text(&text))
-                    : lpo_node_conf_text(config, "workload.kind", NULL);
+                    : lpo_settings_text(config, "workload.kind");
 }
 
 static int begin(struct session *s, struct lpo_err *err)
@@ -266,8 +265,7 @@ int lpo_cli_kernels_run(struct lpo_app *app, const struct lpo_kernels_job *k,
                    .self_path = lpo_run_install_self(app->arena) },
     };
 
-    lpo_units_parse_duration(lpo_node_conf_text(k->job->config, "run.grace", "5s"),
-                             &s.watch.grace_ns, NULL);
+    s.watch.grace_ns = lpo_settings_duration_ns(k->job->config, "run.grace");
     if (begin(&s, err) < 0)
         return err->code;
     for (size_t i = 0; i < k->asks.len && !s.stop && !s.interrupted; i++) {

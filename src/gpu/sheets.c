@@ -39,31 +39,33 @@ static void read_rates(const struct lpo_node *root, struct lpo_hardware *hw)
         double rate;
 
         snprintf(key, sizeof key, "tflops.%s", lpo_dtype_name((enum lpo_dtype)t));
-        rate = lpo_node_conf_real(root, key, 0);
+        rate = lpo_node_real_at(root, key);
         if (rate > 0)
             hw->flops[t] = rate * 1e12;
     }
-    if (lpo_node_conf_real(root, "bandwidth_gbs", 0) > 0)
-        hw->bandwidth = lpo_node_conf_real(root, "bandwidth_gbs", 0) * 1e9;
+    if (lpo_node_real_at(root, "bandwidth_gbs") > 0)
+        hw->bandwidth = lpo_node_real_at(root, "bandwidth_gbs") * 1e9;
 }
 
 static void read_entry(struct lpo_arena *a, const struct lpo_node *root, struct lpo_hardware *hw)
 {
-    const char *cc = lpo_node_conf_text(root, "compute_capability", "");
+    const char *cc = lpo_node_text_at(root, "compute_capability");
+    const char *name = lpo_node_text_at(root, "name"), *label = lpo_node_text_at(root, "label");
+    double tensor_mhz = lpo_node_real_at(root, "tensor_mhz");
 
     *hw = (struct lpo_hardware){
-        .name = lpo_arena_strdup(a, lpo_node_conf_text(root, "name", "unnamed")),
+        .name = lpo_arena_strdup(a, name ? name : "unnamed"),
         .source = "sheet",
-        .memory = lpo_node_conf_real(root, "memory_gib", 0) * gib,
-        .l2_bytes = lpo_node_conf_real(root, "l2_mib", 0) * 1024 * 1024,
-        .link = lpo_node_conf_real(root, "nvlink_gbs", 0) * 1e9,
-        .watts = lpo_node_conf_real(root, "watts", 0),
-        .sms = (uint32_t)lpo_node_conf_int(root, "sms", 0),
-        .boost_hz = lpo_node_conf_real(root, "boost_mhz", 0) * 1e6,
+        .memory = lpo_node_real_at(root, "memory_gib") * gib,
+        .l2_bytes = lpo_node_real_at(root, "l2_mib") * 1024 * 1024,
+        .link = lpo_node_real_at(root, "nvlink_gbs") * 1e9,
+        .watts = lpo_node_real_at(root, "watts"),
+        .sms = (uint32_t)lpo_node_int_at(root, "sms"),
+        .boost_hz = lpo_node_real_at(root, "boost_mhz") * 1e6,
     };
-    hw->label = lpo_arena_strdup(a, lpo_node_conf_text(root, "label", hw->name));
-    hw->tensor_hz = lpo_node_conf_real(root, "tensor_mhz", hw->boost_hz / 1e6) * 1e6;
-    if (sscanf(cc, "%u.%u", &hw->cc_major, &hw->cc_minor) != 2)
+    hw->label = lpo_arena_strdup(a, label ? label : hw->name);
+    hw->tensor_hz = tensor_mhz > 0 ? tensor_mhz * 1e6 : hw->boost_hz;
+    if (!cc || sscanf(cc, "%u.%u", &hw->cc_major, &hw->cc_minor) != 2)
         hw->cc_major = hw->cc_minor = 0;
     read_rates(root, hw);
 }

@@ -347,6 +347,29 @@ const char *lpo_node_kind_name(enum lpo_node_kind kind)
     return names[kind];
 }
 
+const char *lpo_node_text_at(const struct lpo_node *root, const char *path)
+{
+    const struct lpo_node *n = lpo_node_at(root, path);
+
+    return n && n->kind == LPO_NODE_STRING ? n->text : NULL;
+}
+
+int64_t lpo_node_int_at(const struct lpo_node *root, const char *path)
+{
+    const struct lpo_node *n = lpo_node_at(root, path);
+
+    return n && n->kind == LPO_NODE_INT ? n->integer : 0;
+}
+
+double lpo_node_real_at(const struct lpo_node *root, const char *path)
+{
+    const struct lpo_node *n = lpo_node_at(root, path);
+
+    if (n && n->kind == LPO_NODE_INT)
+        return (double)n->integer;
+    return n && n->kind == LPO_NODE_FLOAT ? n->real : 0;
+}
+
 bool lpo_node_conf_bool(const struct lpo_node *root, const char *path, bool fallback)
 {
     const struct lpo_node *n = lpo_node_at(root, path);

@@ -100,6 +100,12 @@ bool lpo_node_is_text(const struct lpo_node *n, const char *text);
 bool lpo_node_alike(const struct lpo_node *x, const struct lpo_node *y);
 const char *lpo_node_kind_name(enum lpo_node_kind kind); /* "a map", "an integer", … */
 
+/* A value by its dotted path; NULL or 0 when it is absent or of another kind. For files that are
+ * not configs (hardware sheets); settings/settings.h knows the defaults of config keys. */
+const char *lpo_node_text_at(const struct lpo_node *root, const char *path);
+int64_t lpo_node_int_at(const struct lpo_node *root, const char *path);
+double lpo_node_real_at(const struct lpo_node *root, const char *path); /* integers too */
+
 /* Reading a resolved config where the schema has already checked types: the fallback is used when
  * the key is absent or null. */
 bool lpo_node_conf_bool(const struct lpo_node *root, const char *path, bool fallback);

@@ -9,6 +9,7 @@
 #include "report/doc/doc.h"
 #include "report/outcome.h"
 #include "rundir/rundir.h"
+#include "settings/settings.h"
 #include "util/arena.h"
 #include "util/json.h"
 #include "util/str.h"
@@ -76,7 +77,7 @@ static void run_facts(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     const struct lpo_manifest *m = &d->manifest;
     const char *model = lpo_report_run_model(d), *command = lpo_report_run_command(d);
-    const char *kind = lpo_node_conf_text(d->config, "workload.kind", NULL);
+    const char *kind = lpo_settings_text(d->config, "workload.kind");
     const char *commit = lpo_json_text(lpo_json_at(d->env, "git.commit"), NULL);
 
     if (kind)

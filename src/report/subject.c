@@ -3,9 +3,9 @@
 
 #include "hydra/node.h"
 #include "report/outcome.h"
-#include "run/conf.h"
 #include "run/step.h"
 #include "rundir/rundir.h"
+#include "settings/settings.h"
 #include "util/arena.h"
 #include "util/path.h"
 #include "util/str.h"
@@ -14,24 +14,23 @@ enum { MOST_BYTES = 400 }; /* of a command: a script given to sh -c may be long 
 
 const char *lpo_report_run_model(const struct lpo_rundir *d)
 {
-    const char *name = d->config ? lpo_node_conf_text(d->config, "model.name", NULL) : NULL;
+    const char *name = lpo_settings_text(d->config, "model.name");
 
     return name && strcmp(name, "none") != 0 ? name : NULL; /* conf/model/none.yaml */
 }
 
-static size_t words_of(const struct lpo_rundir *d, const char ***out)
+static struct lpo_settings_words words_of(const struct lpo_rundir *d)
 {
-    const char *kind = d->config ? lpo_node_conf_text(d->config, "workload.kind", "") : "";
-
-    return strcmp(kind, "command") == 0
-               ? lpo_run_conf_list(d->arena, d->config, "workload.argv", false, out)
-               : 0;
+    if (!lpo_streq(lpo_settings_text(d->config, "workload.kind"), "command"))
+        return (struct lpo_settings_words){ 0 };
+    return lpo_settings_list(d->arena, d->config, "workload.argv");
 }
 
 const char *lpo_report_run_program(const struct lpo_rundir *d)
 {
-    const char **words, *name;
-    size_t n = words_of(d, &words);
+    struct lpo_settings_words argv = words_of(d);
+    const char **words = argv.at, *name;
+    size_t n = argv.len;
 
     if (n == 0)
         return NULL;
@@ -90,8 +89,9 @@ static const char *shown(const struct lpo_rundir *d, const char *word, const cha
 
 const char *lpo_report_run_command(const struct lpo_rundir *d)
 {
-    const char **words;
-    size_t n = words_of(d, &words);
+    struct lpo_settings_words argv = words_of(d);
+    const char **words = argv.at;
+    size_t n = argv.len;
     LPO_STR text = { 0 };
 
     for (size_t i = 0; i < n && text.len < MOST_BYTES; i++) {

@@ -4,9 +4,9 @@
 #include "hydra/interp/interp.h"
 #include "hydra/node.h"
 #include "hydra/override/override.h"
-#include "run/conf.h"
 #include "rundir/rundir.h"
 #include "settings/schema.h"
+#include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
@@ -85,18 +85,10 @@ static int apply_overrides(struct lpo_rundir *d, struct lpo_node *config,
 
 static void read_formats(struct lpo_rundir *d)
 {
-    static const char *const usual[] = { "md", "json" };
-    const struct lpo_node *report = lpo_node_get(d->config, "report");
-    const char **given = NULL;
-    const char *const *names = usual;
-    size_t n = sizeof usual / sizeof *usual;
+    struct lpo_settings_words names = lpo_settings_list(d->arena, d->config, "report.formats");
 
-    if (report && lpo_node_get(report, "formats")) {
-        n = lpo_run_conf_list(d->arena, report, "formats", true, &given);
-        names = given;
-    }
-    for (size_t i = 0; i < n; i++) {
-        const struct lpo_writer *w = lpo_writer_find(names[i]);
+    for (size_t i = 0; i < names.len; i++) {
+        const struct lpo_writer *w = lpo_writer_find(names.at[i]);
         bool had = !w;
 
         for (size_t k = 0; k < d->formats.len; k++)
@@ -117,12 +109,13 @@ int lpo_rundir_options_read(struct lpo_rundir *d, const struct lpo_report_option
     d->config = config;
     if (apply_overrides(d, config, options ? options->overrides : NULL, err) < 0)
         return err->code;
-    fold = lpo_node_conf_text(config, "report.fold", "auto");
-    top = lpo_node_conf_int(config, "report.top", 20);
-    d->private_too = lpo_node_conf_bool(config, "report.private", false);
-    d->aggregate = lpo_node_conf_bool(config, "report.aggregate", true);
+    fold = lpo_settings_text(config, "report.fold");
+    top = lpo_settings_int(config, "report.top");
+    d->private_too = lpo_settings_bool(config, "report.private");
+    d->aggregate = lpo_settings_bool(config, "report.aggregate");
     d->fold_over = strcmp(fold, "never") == 0 ? SIZE_MAX : strcmp(fold, "always") == 0 ? 1 : 8;
-    d->top = top > 0 && top < 100000 ? (size_t)top : 20;
+    /* the config of a foreign run folder may hold any number */
+    d->top = (size_t)(top > 0 && top < 100000 ? top : lpo_settings_int(NULL, "report.top"));
     read_formats(d);
     return lpo_limits_stated_read(d->arena, config, &d->stated, err);
 }

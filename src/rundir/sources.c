@@ -6,9 +6,9 @@
 #include "hydra/node.h"
 #include "region/levels.h"
 #include "region/select.h"
-#include "run/conf.h"
 #include "run/folder.h"
 #include "rundir/rundir.h"
+#include "settings/settings.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -89,11 +89,10 @@ static void pick_files(struct lpo_rundir *d, struct lpo_source *s, bool (*mine)(
 static int add_patterns(struct lpo_rundir *d, struct lpo_region_selection *s,
                         enum lpo_select_list list, const char *path, struct lpo_err *err)
 {
-    const char **patterns;
-    size_t n = d->config ? lpo_run_conf_list(d->arena, d->config, path, false, &patterns) : 0;
+    struct lpo_settings_words patterns = lpo_settings_list(d->arena, d->config, path);
 
-    for (size_t i = 0; i < n; i++)
-        if (lpo_region_selection_add(s, list, patterns[i], err) < 0)
+    for (size_t i = 0; i < patterns.len; i++)
+        if (lpo_region_selection_add(s, list, patterns.at[i], err) < 0)
             return lpo_ctx(err, "config key %s", path);
     return 0;
 }
@@ -103,18 +102,17 @@ static int add_patterns(struct lpo_rundir *d, struct lpo_region_selection *s,
 static int add_captured(struct lpo_rundir *d, struct lpo_region_selection *s,
                         enum lpo_select_list list, const char *path, struct lpo_err *err)
 {
-    const char **patterns;
-    size_t n = d->config ? lpo_run_conf_list(d->arena, d->config, path, false, &patterns) : 0;
+    struct lpo_settings_words patterns = lpo_settings_list(d->arena, d->config, path);
 
-    for (size_t i = 0; i < n && list == LPO_REGIONS_INCLUDE; i++)
-        if (lpo_region_levels_ncu_grammar(patterns[i]))
+    for (size_t i = 0; i < patterns.len && list == LPO_REGIONS_INCLUDE; i++)
+        if (lpo_region_levels_ncu_grammar(patterns.at[i]))
             return 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < patterns.len; i++) {
         struct lpo_levels levels;
         LPO_STR text = { 0 };
 
-        if (lpo_region_levels_ncu_grammar(patterns[i]) ||
-            lpo_region_levels_of_pattern(d->arena, patterns[i], &levels) < 0)
+        if (lpo_region_levels_ncu_grammar(patterns.at[i]) ||
+            lpo_region_levels_of_pattern(d->arena, patterns.at[i], &levels) < 0)
             continue;
         lpo_region_levels_add_selection(&levels, &text);
         if (lpo_region_selection_add(s, list, lpo_str_text(&text), err) < 0)
@@ -209,11 +207,10 @@ static struct lpo_trace *read_kind(struct lpo_rundir *d, const struct kind *k, s
 
 bool lpo_rundir_representatives(const struct lpo_node *config)
 {
-    const char *mode = lpo_node_conf_text(config, "pipeline.ncu.sampling.mode", "auto");
+    const char *mode = lpo_settings_text(config, "pipeline.ncu.sampling.mode");
 
     return strcmp(mode, "representative") == 0 ||
-           (strcmp(mode, "auto") == 0 &&
-            lpo_node_conf_bool(config, "pipeline.ncu.regions.enable", false));
+           (strcmp(mode, "auto") == 0 && lpo_settings_bool(config, "pipeline.ncu.regions.enable"));
 }
 
 /* Counters of a few launches are laid over the first trace that has all of them on a clock. */

@@ -12,6 +12,7 @@
 #include "report/regions_json.h"
 #include "report/tables/tables.h"
 #include "rundir/rundir.h"
+#include "settings/settings.h"
 #include "trace/kineto/memory.h"
 #include "trace/trace.h"
 #include "util/err.h"
@@ -265,7 +266,7 @@ static int write_md(const struct lpo_rundir *d, struct lpo_doc *made, const char
 /* Another pass over the traces, so only where memory was asked for, or the trace says so itself. */
 static void read_memory(struct torch *t)
 {
-    bool asked = lpo_node_conf_bool(t->d->config, "pipeline.torch_profiler.profile_memory", false);
+    bool asked = lpo_settings_bool(t->d->config, "pipeline.torch_profiler.profile_memory");
 
     for (size_t i = 0; i < t->s->nfiles; i++) {
         const char *path = lpo_path_join(t->d->arena, t->d->dir, t->s->files[i]);

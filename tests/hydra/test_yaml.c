@@ -122,7 +122,7 @@ static void a_map_of_many_keys(void **state)
         lpo_str_addf(&text, "key_number_%d: %d\n", i, i);
     assert_int_equal(lpo_yaml_parse(a, text.at, text.len, "many", &root, &err), 0);
     assert_int_equal(root->npairs, 200000);
-    assert_int_equal(lpo_node_conf_int(root, "key_number_199999", 0), 199999);
+    assert_int_equal(lpo_node_int_at(root, "key_number_199999"), 199999);
     lpo_node_remove(root, root->pairs[0].key);
     assert_null(lpo_node_get(root, "key_number_0"));
     assert_non_null(lpo_node_get(root, "key_number_77"));

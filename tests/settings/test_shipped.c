@@ -5,7 +5,7 @@
 #include "hydra/compose.h"
 #include "hydra/node.h"
 #include "hydra/yaml/yaml.h"
-#include "settings/schema.h"
+#include "settings/settings.h"
 #include "settings/spelling.h"
 #include "unit.h"
 #include "util/arena.h"
@@ -227,10 +227,9 @@ static void an_old_preset_in_a_users_folder(void **state)
     assert_int_equal(lpo_file_write(file, text, strlen(text), &err), 0);
     if (compose(a, dir, overrides, &c, &err) < 0)
         fail_msg("%s", lpo_err_cause(&err));
-    assert_string_equal(lpo_node_conf_text(c.root, "pipeline.ncu.ncu_cli.nvtx.include", ""),
-                        "decode");
-    assert_string_equal(lpo_node_conf_text(c.root, "pipeline.ncu.ncu_cli.metrics.0", ""), "x");
-    assert_false(lpo_node_conf_bool(c.root, "pipeline.ncu.ncu_cli.export.csv", true));
+    assert_string_equal(lpo_node_text_at(c.root, "pipeline.ncu.ncu_cli.nvtx.include"), "decode");
+    assert_string_equal(lpo_node_text_at(c.root, "pipeline.ncu.ncu_cli.metrics.0"), "x");
+    assert_false(lpo_settings_bool(c.root, "pipeline.ncu.ncu_cli.export.csv"));
     assert_null(lpo_node_at(c.root, "pipeline.ncu.set"));
     assert_int_equal(c.warnings->count, 4);
     remove(file);

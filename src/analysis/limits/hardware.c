@@ -4,10 +4,11 @@
 
 #include "analysis/analysis.h"
 #include "gpu/sheets.h"
-#include "run/hardware_json.h"
 #include "hydra/node.h"
+#include "run/hardware_json.h"
 #include "run/install.h"
 #include "rundir/rundir.h"
+#include "settings/settings.h"
 #include "trace/names.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -26,7 +27,7 @@ static bool names_an_entry(const char *name)
 
 static bool of_config(const struct lpo_rundir *d, const char *const *dirs, struct lpo_hardware *out)
 {
-    const char *name = lpo_node_conf_text(d->config, "pipeline.static_analysis.hardware", "auto");
+    const char *name = lpo_settings_text(d->config, "pipeline.static_analysis.hardware");
     struct lpo_err ignored = { 0 }; /* the entry may not be on this machine */
 
     return names_an_entry(name) && lpo_gpu_hardware_read(d->arena, dirs, name, out, &ignored) == 0;

@@ -11,6 +11,7 @@
 #include "hydra/yaml/pytext.h"
 #include "region/scope.h"
 #include "rundir/rundir.h"
+#include "settings/settings.h"
 #include "util/arena.h"
 #include "util/dtype.h"
 #include "util/err.h"
@@ -59,9 +60,9 @@ typedef LPO_VEC(struct lpo_limits_mapping) mapping_vec;
 /* report.mapping: { "generate/forward": prefill, … } */
 static void read_mappings(struct lpo_arena *a, const struct lpo_node *config, mapping_vec *out)
 {
-    const struct lpo_node *map = config ? lpo_node_at(config, "report.mapping") : NULL;
+    const struct lpo_node *map = lpo_settings_map(config, "report.mapping");
 
-    if (!map || map->kind != LPO_NODE_MAP)
+    if (!map)
         return;
     for (size_t i = 0; i < map->npairs; i++) {
         LPO_STR region = { 0 }, means = { 0 };
@@ -78,24 +79,14 @@ static void read_mappings(struct lpo_arena *a, const struct lpo_node *config, ma
 /* The number format of the run's products, as its config has it. */
 static enum lpo_dtype dtype_of(const struct lpo_node *config)
 {
-    static const struct {
-        const char *kind, *key, *fallback; /* kind NULL: any workload */
-    } rows[] = {
-        { NULL, "infer.dtype", NULL },
-        { "hf", "workload.hf.dtype", NULL },
-        { "toy", "workload.toy.dtype", "fp32" },
-    };
-    const char *kind = config ? lpo_node_conf_text(config, "workload.kind", "") : "";
+    const char *kind = lpo_settings_text(config, "workload.kind");
+    const char *stated = lpo_settings_text(config, "infer.dtype");
 
-    for (size_t i = 0; config && i < sizeof rows / sizeof *rows; i++) {
-        const char *text = rows[i].kind && strcmp(rows[i].kind, kind) != 0
-                               ? NULL
-                               : lpo_node_conf_text(config, rows[i].key, rows[i].fallback);
-
-        if (text && lpo_dtype_parse(text) != LPO_DTYPE_NONE)
-            return lpo_dtype_parse(text);
-    }
-    return LPO_DTYPE_NONE;
+    if (stated && lpo_dtype_parse(stated) != LPO_DTYPE_NONE)
+        return lpo_dtype_parse(stated);
+    if (lpo_streq(kind, "hf"))
+        return lpo_dtype_parse(lpo_settings_text(config, "workload.hf.dtype"));
+    return lpo_streq(kind, "toy") ? lpo_dtype_parse("fp32") : LPO_DTYPE_NONE; /* workloads/toy */
 }
 
 /* The folder's analysis and hardware, where it has them. */
@@ -134,10 +125,7 @@ struct lpo_limits *lpo_limits_of_run(const struct lpo_rundir *d, const struct lp
     in.mappings = mappings.at;
     in.nmappings = mappings.len;
     /* the first token comes out of the prefill */
-    in.steps =
-        d->config
-            ? (uint64_t)fmax(0, (double)lpo_node_conf_int(d->config, "infer.max_new_tokens", 0) - 1)
-            : 0;
+    in.steps = (uint64_t)fmax(0, (double)lpo_settings_int(d->config, "infer.max_new_tokens") - 1);
     lpo_limits_create(&in, &limits, err);
     lpo_vec_free(&regions);
     lpo_vec_free(&mappings);

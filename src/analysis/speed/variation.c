@@ -6,6 +6,7 @@
 #include "hydra/node.h"
 #include "report/numbers.h"
 #include "rundir/rundir.h"
+#include "settings/settings.h"
 #include "util/arena.h"
 #include "util/json.h"
 #include "util/str.h"
@@ -101,7 +102,8 @@ struct lpo_variation lpo_speed_run_variation(const struct lpo_rundir *d)
 
 double lpo_speed_max_cv(const struct lpo_rundir *d)
 {
-    double most = lpo_node_conf_real(d->config, "run.max_cv", 0.1);
+    double most = lpo_settings_real(d->config, "run.max_cv");
 
-    return isfinite(most) && most >= 0 ? most : 0.1;
+    /* the config of a foreign run folder may hold any number */
+    return isfinite(most) && most >= 0 ? most : lpo_settings_real(NULL, "run.max_cv");
 }
