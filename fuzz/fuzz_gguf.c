@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "model/needs.h"
-#include "model/read_gguf.h"
+#include "model/read/gguf.h"
 #include "util/arena.h"
 #include "util/err.h"
 

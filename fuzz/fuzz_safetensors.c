@@ -2,7 +2,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "model/read_safetensors.h"
+#include "model/read/safetensors.h"
 #include "util/arena.h"
 #include "util/err.h"
 

@@ -6,7 +6,7 @@
 #include "cli/command.h"
 #include "gpu/this_machine.h"
 #include "model/needs.h"
-#include "model/read.h"
+#include "model/read/read.h"
 #include "report/doc/doc.h"
 #include "report/static/static.h"
 #include "run/install.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "model/count.h"
-#include "model/fields.h"
+#include "model/family/fields.h"
 #include "model/model.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -137,7 +137,8 @@ static int read_downsampling(struct lpo_model *m, const struct lpo_json *down, s
         int64_t n = lpo_json_int(item, usual[i]);
 
         if (n < 1 || n > 1 << 20)
-            return lpo_fail(err, LPO_E_RANGE, "'downsample_channels' has %lld", (long long)n);
+            return lpo_fail(err, LPO_E_RANGE,
+                            "'downsample_channels' has %lld; expected 1 to 1048576", (long long)n);
         m->vision[0]->down[i] = (uint64_t)n;
         item = item ? item->next : NULL;
     }

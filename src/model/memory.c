@@ -6,7 +6,7 @@
 #include "model/needs.h"
 #include "model/rank.h"
 
-/* A driver, a context and allocators take some of it; what is left for a model. */
+/* The share of the memory that a model can use: driver, context and allocator take the rest. */
 static const double usable = 0.95;
 
 static double weights_of_rank(const struct lpo_model_needs *a)
@@ -31,7 +31,7 @@ static uint64_t layer_width(const struct lpo_model_decoder *d, uint64_t tp)
     return lpo_model_mul3(2, lpo_model_rank_pieces(d->kv_heads, tp), d->head_dim);
 }
 
-/* Cache elements of one sequence with so many tokens: a window keeps no more than itself. */
+/* Cache elements of one sequence with so many tokens; a layer with a window keeps only that. */
 static double cache_elements(const struct lpo_model_decoder *d, uint64_t tp, uint64_t tokens)
 {
     double sum = 0;
@@ -44,7 +44,7 @@ static double cache_elements(const struct lpo_model_decoder *d, uint64_t tp, uin
     return sum;
 }
 
-/* The largest pair of input and output that lives at once, and the residual beside it. */
+/* The largest input and output of one operation, which must exist at the same time. */
 static double peak_activations(const struct lpo_model_needs *a)
 {
     double most = 0, bytes = lpo_dtype_bytes(a->options.dtype);

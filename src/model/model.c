@@ -5,7 +5,7 @@
 
 #include "model/composite.h"
 #include "model/count.h"
-#include "model/fields.h"
+#include "model/family/fields.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"
@@ -47,7 +47,8 @@ int lpo_model_add_vision(struct lpo_arena *a, struct lpo_model *m, const struct 
     int rc;
 
     if (!f)
-        return lpo_fail(err, LPO_E_NOTFOUND, "no vision family is called '%s'", model_type);
+        return lpo_fail(err, LPO_E_NOTFOUND, "lpo has no vision model of the type '%s'",
+                        model_type);
     rc = lpo_model_vision_create(a, config, f, &m->vision[m->visions], err);
     if (rc < 0)
         return rc;
@@ -153,12 +154,15 @@ static int create_single(struct lpo_arena *a, const struct lpo_json *config, str
 static int refuse_guess(const struct lpo_model *m, struct lpo_err *err)
 {
     if (!*m->model_type)
-        return lpo_fail(err, LPO_E_NOTFOUND,
-                        "the config names no 'model_type' and no known architecture, and "
-                        "use_analytic_fallback is off");
-    return lpo_fail(err, LPO_E_NOTFOUND,
-                    "model_type '%s' is no known family, and use_analytic_fallback is off",
-                    m->model_type);
+        return lpo_fail(
+            err, LPO_E_NOTFOUND,
+            "the config has no 'model_type' and no architecture that lpo recognises, and "
+            "use_analytic_fallback=false forbids a guess");
+    return lpo_fail(
+        err, LPO_E_NOTFOUND,
+        "lpo does not have the model family '%s', and use_analytic_fallback=false forbids "
+        "a guess",
+        m->model_type);
 }
 
 static enum lpo_dtype find_dtype(const struct lpo_json *config)
@@ -183,15 +187,16 @@ int lpo_model_create(struct lpo_arena *a, const struct lpo_json *config,
     int rc;
 
     if (!config || config->kind != LPO_JSON_OBJECT)
-        return lpo_fail(err, LPO_E_FORMAT, "a model config is an object");
+        return lpo_fail(err, LPO_E_FORMAT, "a model config must be a JSON object");
     m->model_type = find_type(config);
     m->dtype = find_dtype(config);
     rc = lpo_model_composite_create(a, config, m, err);
     if (rc == 0 && m->nparts == 0)
         rc = create_single(a, config, m, err);
     if (rc < 0)
-        return m->guessed && !*m->model_type ? lpo_ctx(err, "this is no config of a known model")
-                                             : rc;
+        return m->guessed && !*m->model_type
+                   ? lpo_ctx(err, "this is not the config of a model that lpo recognises")
+                   : rc;
     if (m->guessed && options && options->strict)
         return refuse_guess(m, err);
     *out = m;

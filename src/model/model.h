@@ -1,4 +1,4 @@
-/* model/model.h - a model's architecture, read from its config and freed of spelling.
+/* model/model.h - a model's architecture, from its config and independent of its spelling.
  *
  * A model is a decoder, vision parts, a projector between them, or any of these alone. It is
  * plain numbers; lpo_model_walk() turns it into tensors and operations for one phase. Nothing here
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/families.h"
+#include "model/family/family.h"
 #include "model/walk.h"
 #include "util/dtype.h"
 
@@ -69,7 +69,7 @@ struct lpo_projector {
 struct lpo_model {
     const char *family;     /* "llama", "deepseek_v2", "generic" */
     const char *label;      /* "Llama" */
-    const char *model_type; /* as the config says it; may be NULL */
+    const char *model_type; /* as in the config; may be NULL */
     bool guessed;           /* unknown family, read as a generic decoder */
     enum lpo_dtype dtype;   /* LPO_DTYPE_NONE: the config does not say */
     struct lpo_model_decoder *decoder;
@@ -111,14 +111,10 @@ uint64_t lpo_model_vision_side(const struct lpo_model_vision *v,
 uint64_t lpo_model_vision_tokens(const struct lpo_model_vision *v,
                                  uint64_t image); /* of one image */
 
-/* For model.c: the two readings; `root` is the module around (composite models). */
+/* For model.c: the two parts from a config. */
 int lpo_model_decoder_create(struct lpo_arena *a, const struct lpo_json *config,
                              const struct lpo_decoder_family *family,
                              struct lpo_model_decoder **out, struct lpo_err *err);
 int lpo_model_vision_create(struct lpo_arena *a, const struct lpo_json *config,
                             const struct lpo_vision_family *family, struct lpo_model_vision **out,
                             struct lpo_err *err);
-
-/* A size from the config, between `least` and `most`; the error names the key. */
-int lpo_model_size(const struct lpo_fields *f, const char *keys, int64_t fallback, int64_t least,
-                   int64_t most, uint64_t *out, struct lpo_err *err);

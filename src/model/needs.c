@@ -25,8 +25,8 @@ static int check_size(const char *what, uint64_t n, uint64_t most, struct lpo_er
 {
     if (n <= most)
         return 0;
-    return lpo_fail(err, LPO_E_RANGE, "%s %llu is beyond %llu", what, (unsigned long long)n,
-                    (unsigned long long)most);
+    return lpo_fail(err, LPO_E_RANGE, "%s is %llu; at most %llu is possible", what,
+                    (unsigned long long)n, (unsigned long long)most);
 }
 
 static int resolve_options(struct lpo_model_needs *a, struct lpo_err *err)
@@ -99,7 +99,7 @@ static void add_communication(struct lpo_model_needs *a, struct lpo_phase_result
 
     if (a->options.tp < 2 || !d)
         return;
-    /* two sums over all ranks in every layer, each sent round a ring twice */
+    /* two all-reduces in every layer; in a ring, each rank sends 2 (n - 1) / n of the data */
     p->comm_bytes = 2.0 * (double)d->layers * (double)p->phase.batch * (double)p->phase.tokens *
                     (double)d->hidden * (bytes < 2 ? 2 : bytes) * 2 * (ranks - 1) / ranks;
     if (hw && hw->link > 0)
@@ -120,7 +120,7 @@ static void run_phase(struct lpo_model_needs *a, enum lpo_phase_kind kind,
         add_communication(a, p);
 }
 
-/* Both ways of MLA, whatever the options chose, because people compare them. */
+/* FLOPs of MLA both absorbed and expanded, whatever the options chose: reports compare them. */
 static void count_mla(struct lpo_model_needs *a, struct lpo_phase phase)
 {
     for (int expanded = 0; expanded < 2; expanded++) {
@@ -170,10 +170,10 @@ static int run_all(struct lpo_model_needs *a, struct lpo_err *err)
                                        .flash = !o->unfused });
     for (int k = 0; k < LPO_PHASES; k++)
         if (a->phase[k].all.flops == LPO_COUNT_MAX)
-            return lpo_fail(err, LPO_E_RANGE, "the FLOPs of the %s do not fit 64 bits",
+            return lpo_fail(err, LPO_E_RANGE, "the FLOPs of the %s phase do not fit in 64 bits",
                             lpo_model_phase_name((enum lpo_phase_kind)k));
     if (a->params == LPO_COUNT_MAX)
-        return lpo_fail(err, LPO_E_RANGE, "the parameters do not fit 64 bits");
+        return lpo_fail(err, LPO_E_RANGE, "the number of parameters does not fit in 64 bits");
     lpo_model_memory_plan(a);
     return 0;
 }

@@ -18,6 +18,7 @@
 #include "model/op.h"
 #include "util/auto.h"
 #include "util/dtype.h"
+#include "util/vec.h"
 
 struct lpo_err;
 struct lpo_json;
@@ -97,3 +98,19 @@ void lpo_model_needs_add(const struct lpo_model_needs *a, const struct lpo_model
 /* "prefill", "decode", "vision" */
 const char *lpo_model_phase_name(enum lpo_phase_kind kind);
 double lpo_model_sums_bytes(const struct lpo_sums *s);
+
+/* One block of the model: "decoder/layer3/attn", "sam/neck". */
+struct lpo_module {
+    const char *name;
+    struct lpo_model_place at;
+    uint64_t params, active_params;
+    struct lpo_sums sums[LPO_PHASES]; /* of the whole model */
+    struct lpo_sums rank[LPO_PHASES]; /* of the busiest rank; the same when tp is 1 */
+};
+
+typedef LPO_VEC(struct lpo_module) lpo_module_vec;
+
+/* Rows follow the model's order; a block that has no tensors and runs nothing has no row. Names
+ * live in the arena; free the rows with lpo_vec_free(). */
+void lpo_model_modules_list(struct lpo_arena *a, const struct lpo_model_needs *needs,
+                            lpo_module_vec *out);

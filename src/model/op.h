@@ -1,7 +1,7 @@
 /* model/op.h - what a model is made of: tensors it stores and operations it runs.
  *
- * Both are flat lists, filled by one walk over the model (model/walk.h). An operation is told for
- * one phase: a prefill, one decode step, one pass of the vision part. Counts are elements, not
+ * Both are flat lists, filled by one walk over the model (model/walk.h). An operation belongs
+ * to one phase: a prefill, one decode step, one pass of the vision part. Counts are elements, not
  * bytes: the number formats are chosen later. */
 #pragma once
 
@@ -50,7 +50,7 @@ const char *lpo_model_op_kind_name(enum lpo_op_kind k);   /* "projection", "scor
 const char *lpo_model_aten_name(enum lpo_aten a);         /* "aten.mm", …; NULL for none */
 const char *lpo_model_block_name(enum lpo_model_block b); /* "embed", "attn", "mlp", "lm_head", … */
 
-/* Where a tensor or an operation stands. */
+/* Where in the model a tensor or an operation is. */
 struct lpo_model_place {
     int part;  /* into the model's parts: "decoder", "sam", "clip", "projector" … */
     int layer; /* -1: outside the layers */
@@ -60,14 +60,14 @@ struct lpo_model_place {
 #define LPO_TENSOR_DIMS 4
 
 struct lpo_tensor {
-    const char *name; /* as the framework's state_dict says it */
+    const char *name; /* its name in the framework's state_dict */
     uint64_t shape[LPO_TENSOR_DIMS];
     int dims;
     uint64_t count; /* elements */
     struct lpo_model_place at;
     bool tied;        /* another name for weights already counted */
     uint32_t experts; /* > 0: stacked experts, of which … */
-    uint32_t active;  /* … this many work for one token */
+    uint32_t active;  /* … this many are used for one token */
     uint64_t ways;    /* tensor parallelism can divide it at most this often */
 };
 

@@ -1,8 +1,9 @@
-/* model/rank.h - what falls to one rank when tensor parallelism divides something.
+/* model/rank.h - one rank's part of what tensor parallelism divides.
  *
  * A tensor or an operation can be cut into `ways` equal pieces and no finer (a head, a column). A
- * rank takes whole pieces. Where the pieces do not divide by the ranks the busiest rank is told,
- * because the others wait for it; with more ranks than pieces each has one, some of them copies. */
+ * rank takes whole pieces. Where the pieces do not divide evenly, the busiest rank is
+ * counted, because the others wait for it; with more ranks than pieces each has one, some of them
+ * copies. */
 #pragma once
 
 #include <stdint.h>

@@ -149,7 +149,7 @@ void lpo_model_walk_conv(struct lpo_walk *w, const struct lpo_conv *c, uint64_t 
                                         .ways = 1 });
 }
 
-/* The framework's sliding cache holds window - 1 tokens and hands out those and the new ones. */
+/* The framework's sliding cache holds window - 1 tokens; attention sees those and the new ones. */
 static uint64_t cached_keys(const struct lpo_attention *a)
 {
     uint64_t room = a->window ? a->window - 1 : 0;
@@ -203,13 +203,13 @@ static void add_attention(struct lpo_walk *w, const struct lpo_attention *a, boo
 
     op.reads = scores ? vectors : 0;
     op.writes = scores ? 0 : vectors;
-    if (!w->phase->flash) { /* the square of scores goes to memory and back */
+    if (!w->phase->flash) { /* the scores are written to memory and read back */
         op.writes = lpo_model_add(op.writes, scores ? pairs : 0);
         op.reads = lpo_model_add(op.reads, scores ? 0 : pairs);
     }
     if (a->kv_width == 0) {
         op.reads = lpo_model_add(op.reads, lpo_model_mul3(keys, a->kv_heads, dim));
-    } else if (scores) { /* one read and one write of the cache, told with the scores */
+    } else if (scores) { /* the cache is read and written once; counted with the scores */
         op.kv_reads = lpo_model_mul(keys, a->kv_width);
         op.kv_writes = lpo_model_mul3(batch, a->tokens, a->kv_width);
         op.kv_ways = a->kv_heads;

@@ -1,7 +1,7 @@
 /* model/walk.h - the building blocks every family is made of.
  *
- * A walk goes once over a model and names its modules; each block adds the tensors it stores and
- * the operations it runs in one phase. What a block counts is decided here and nowhere else:
+ * A walk visits every module of a model once and names it; each block adds the tensors it stores
+ * and the operations it runs in one phase. What a block counts is decided here and nowhere else:
  * `LPO_COUNT_FRAMEWORK` is what PyTorch's counter sees (every score of the square, the head on
  * every position, the rotary product), `LPO_COUNT_MODEL` is what the model needs (causal half,
  * windows, the head where a token is drawn). */
@@ -38,7 +38,7 @@ struct lpo_walk {
     struct lpo_str path; /* of the module around: "model.layers.3." */
 };
 
-/* Enter "layers.3" below the current module; hand what it returns to leave(). */
+/* Enter "layers.3" below the current module; pass what it returns to leave(). */
 size_t lpo_model_walk_enter(struct lpo_walk *w, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void lpo_model_walk_leave(struct lpo_walk *w, size_t mark);

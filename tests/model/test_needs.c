@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "../unit.h"
-#include "model/modules.h"
 #include "model/needs.h"
 #include "util/arena.h"
 #include "util/err.h"

@@ -4,9 +4,9 @@
 
 #include "../unit.h"
 #include "model/needs.h"
-#include "model/read.h"
-#include "model/read_gguf.h"
-#include "model/read_safetensors.h"
+#include "model/read/gguf.h"
+#include "model/read/read.h"
+#include "model/read/safetensors.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -196,7 +196,7 @@ static const struct gguf_case {
     char value;
     const char *says;
 } hostile[] = {
-    { "wrong magic", 0, 'X', "no GGUF" },     { "version 9", 4, 9, "version 9" },
+    { "wrong magic", 0, 'X', "not a GGUF" },  { "version 9", 4, 9, "version 9" },
     { "too many tensors", 12, 1, "at most" }, { "too many keys", 20, 1, "at most" },
     { "a key without end", 28, 1, "" },
 };

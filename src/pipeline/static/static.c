@@ -3,7 +3,7 @@
 
 #include "hydra/node.h"
 #include "model/needs.h"
-#include "model/read.h"
+#include "model/read/read.h"
 #include "pipeline/stage.h"
 #include "report/static/static.h"
 #include "run/hardware_json.h"

@@ -1,9 +1,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/modules.h"
 #include "model/needs.h"
-#include "model/read.h"
+#include "model/read/read.h"
 #include "report/static/static.h"
 #include "util/arena.h"
 #include "util/json_write.h"

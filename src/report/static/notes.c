@@ -5,7 +5,7 @@
 #include "model/model.h"
 #include "model/needs.h"
 #include "model/rank.h"
-#include "model/read.h"
+#include "model/read/read.h"
 #include "report/static/static.h"
 #include "util/str.h"
 

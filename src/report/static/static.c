@@ -4,9 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/modules.h"
 #include "model/needs.h"
-#include "model/read.h"
+#include "model/read/read.h"
 #include "report/doc/doc.h"
 #include "util/arena.h"
 #include "util/str.h"

@@ -1,8 +1,8 @@
-/* model/read.h - a model as it lies on disk: its config and the headers of its weights.
+/* model/read/read.h - a model on disk: its config and the headers of its weights.
  *
  * No weights are read: a safetensors file begins with a JSON table of its tensors, a GGUF file
- * with typed metadata and a table. What comes out is a config (a GGUF's metadata is put into the
- * same words as a config.json) and the stored tensors with their exact sizes. */
+ * with typed metadata and a table. The result is a config (a GGUF's metadata is translated to
+ * the keys of a config.json) and the stored tensors with their exact sizes. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@ struct lpo_json;
 /* One tensor of a file. */
 struct lpo_stored {
     const char *name;
-    const char *type;                /* as the file says it: "BF16", "Q4_K" */
+    const char *type;                /* as the file names it: "BF16", "Q4_K" */
     uint64_t shape[LPO_STORED_DIMS]; /* outermost first */
     unsigned dims;
     uint64_t count, bytes;
@@ -32,8 +32,8 @@ typedef LPO_VEC(struct lpo_stored) lpo_stored_vec;
 struct lpo_model_files {
     const struct lpo_json *config;
     const char *config_path; /* where it came from; the weights' file when it was made from them */
-    bool config_made;        /* not written by anyone: put together from a header */
-    bool config_guessed;     /* … and parts of it only by the names and shapes of tensors */
+    bool config_made;        /* there is no config.json: built from a header */
+    bool config_guessed;     /* … and parts of it guessed from names and shapes of tensors */
     lpo_stored_vec tensors;  /* free with lpo_model_files_free() */
     uint64_t files;          /* weight files read */
     uint64_t params, bytes;  /* of `tensors` */
@@ -45,7 +45,7 @@ int lpo_model_read(struct lpo_arena *a, const char *path, struct lpo_model_files
                    struct lpo_err *err);
 void lpo_model_files_free(struct lpo_model_files *f);
 
-/* A config in Hugging Face's words from the names and shapes of tensors alone: enough to count
- * parameters and products. NULL when there is no embedding to begin from. */
+/* A config with Hugging Face's keys, from the names and shapes of tensors alone: enough to count
+ * parameters and products. NULL when they do not look like a decoder's. */
 const struct lpo_json *lpo_model_guess(struct lpo_arena *a, const struct lpo_stored *tensors,
                                        size_t count);

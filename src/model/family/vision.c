@@ -1,9 +1,9 @@
 /* Vision encoders, as transformers 5.17 names them, and the two of DeepSeek-OCR's own code. */
-#include "model/families.h"
+#include "model/family/family.h"
 
 #include <string.h>
 
-#include "model/fields.h"
+#include "model/family/fields.h"
 
 #define LIKE_CLIP                                                                                  \
     .patch = "embeddings.patch_embedding", .positions = "embeddings.position_embedding",           \

@@ -1,4 +1,4 @@
-/* model/read_safetensors.h - the table at the head of a safetensors file.
+/* model/read/safetensors.h - the table at the head of a safetensors file.
  *
  * Eight bytes of length, little-endian, then JSON: { name: { dtype, shape, data_offsets } }. */
 #pragma once
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/read.h"
+#include "model/read/read.h"
 
 #define LPO_SAFETENSORS_HEADER_MAX  (100u << 20) /* the format's own limit */
 #define LPO_SAFETENSORS_TENSORS_MAX 1000000u

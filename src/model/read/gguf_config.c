@@ -1,9 +1,9 @@
-/* GGUF's words to Hugging Face's, so that one reading serves both. */
+/* GGUF's metadata as a config.json, so that one code reads both. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "model/read_gguf.h"
+#include "model/read/gguf.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"
@@ -42,7 +42,7 @@ static const struct {
     { "gpt-oss", "gpt_oss" },
 };
 
-/* "<architecture>.<theirs>" is our `ours`. */
+/* The metadata key "<architecture>.<theirs>" is `ours` in a config.json. */
 static const struct {
     const char *theirs, *ours;
 } keys[] = {

@@ -1,4 +1,4 @@
-/* model/fields.h - a Hugging Face config.json as its class would see it.
+/* model/family/fields.h - a Hugging Face config.json as its class would see it.
  *
  * A field that is absent takes the default of its model class; a field that is there and null is
  * null, which is something else (head_dim: null asks for hidden_size / heads). Defaults are text,
@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct lpo_err;
 struct lpo_json;
 
 struct lpo_fields {
@@ -18,7 +19,7 @@ struct lpo_fields {
 
 /* Is there a value that is not null, in the config or among the defaults? */
 bool lpo_model_field_has(const struct lpo_fields *f, const char *keys);
-/* The fallback stands for absent and for null. A list gives its first item ([224, 224]). */
+/* The fallback is used for absent and for null. A list gives its first item ([224, 224]). */
 int64_t lpo_model_field_int(const struct lpo_fields *f, const char *keys, int64_t fallback);
 double lpo_model_field_real(const struct lpo_fields *f, const char *keys, double fallback);
 bool lpo_model_field_bool(const struct lpo_fields *f, const char *keys, bool fallback);
@@ -27,3 +28,7 @@ const struct lpo_json *lpo_model_field_json(const struct lpo_fields *f, const ch
 
 /* Do all terms of "key=value key=value" hold? Values: true, false, null or a number. */
 bool lpo_model_field_match(const struct lpo_fields *f, const char *terms);
+
+/* A size from the config, between `least` and `most`; the error names the key. */
+int lpo_model_size(const struct lpo_fields *f, const char *keys, int64_t fallback, int64_t least,
+                   int64_t most, uint64_t *out, struct lpo_err *err);

@@ -1,4 +1,4 @@
-#include "model/read_safetensors.h"
+#include "model/read/safetensors.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -55,7 +55,7 @@ static int check_bytes(const struct lpo_stored *t, struct lpo_err *err)
     unsigned bits = lpo_dtype_bits(lpo_dtype_parse(t->type));
     uint64_t want = lpo_model_mul(t->count, bits);
 
-    if (bits == 0) /* a format newer than this program: its size is taken as written */
+    if (bits == 0) /* a format newer than this program: its size is taken from the file */
         return 0;
     want = want == LPO_COUNT_MAX ? want : want / 8 + (want % 8 != 0);
     if (want == t->bytes)
@@ -143,9 +143,9 @@ static int read_header(struct lpo_arena *a, int fd, lpo_stored_vec *out, struct 
     for (int i = 7; i >= 0; i--)
         len = len << 8 | head[i];
     if (len > LPO_SAFETENSORS_HEADER_MAX || len > (uint64_t)st.st_size - sizeof head)
-        return lpo_fail(err, LPO_E_FORMAT,
-                        "a header of %" PRIu64 " bytes does not fit: this is no safetensors file",
-                        len);
+        return lpo_fail(
+            err, LPO_E_FORMAT,
+            "a header of %" PRIu64 " bytes does not fit: this is not a safetensors file", len);
     text = lpo_xmalloc(len);
     rc = read_exactly(fd, text, len, sizeof head, err);
     if (rc == 0)

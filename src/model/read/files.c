@@ -1,12 +1,12 @@
-#include "model/read.h"
+#include "model/read/read.h"
 
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model/count.h"
-#include "model/read_gguf.h"
-#include "model/read_safetensors.h"
+#include "model/read/gguf.h"
+#include "model/read/safetensors.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"
@@ -34,7 +34,8 @@ static int read_shard(struct lpo_arena *a, const char *path, struct lpo_model_fi
     return rc;
 }
 
-/* The index names a shard for every tensor; each shard is read once, and must be in the folder. */
+/* The index lists a file for every tensor; each file is read once, and must be in this folder: an
+ * index from elsewhere must not make us open other paths. */
 static int read_index(struct lpo_arena *a, const char *path, struct lpo_model_files *out,
                       struct lpo_err *err)
 {
@@ -54,12 +55,14 @@ static int read_index(struct lpo_arena *a, const char *path, struct lpo_model_fi
         if (!fresh)
             continue;
         if (!*shard || strchr(shard, '/'))
-            return lpo_fail(err, LPO_E_FORMAT, "'%s': '%s' is no file of this folder", path, shard);
+            return lpo_fail(err, LPO_E_FORMAT,
+                            "'%s' lists '%s', which is not a file name in this folder", path,
+                            shard);
         if (lpo_map_count(seen) > MAX_SHARDS)
-            return lpo_fail(err, LPO_E_LIMIT, "'%s' names more than %d files", path, MAX_SHARDS);
+            return lpo_fail(err, LPO_E_LIMIT, "'%s' lists more than %d files", path, MAX_SHARDS);
         rc = read_shard(a, lpo_path_join(a, dir, shard), out, err);
         if (rc < 0)
-            return lpo_ctx(err, "the index '%s' names a file that cannot be read", path);
+            return lpo_ctx(err, "the index '%s' lists a file that cannot be read", path);
     }
     return 0;
 }
@@ -93,8 +96,8 @@ static int read_weights(struct lpo_arena *a, const char *dir, struct lpo_model_f
     struct dirent **list = NULL;
     int n, rc = 0;
 
-    /* where a folder holds converted copies beside the shards, the index says which is the model;
-     * a folder without the shards (only configs fetched) is fine too */
+    /* A folder may hold converted copies beside the shards: the index says which is the model. It
+     * may also hold no weights at all, where only the configs were downloaded. */
     n = scandir(dir, &list, is_weights, alphasort);
     if (n > 0 && lpo_path_exists(index))
         rc = read_index(a, index, out, err);
@@ -123,7 +126,7 @@ static int read_folder(struct lpo_arena *a, const char *dir, struct lpo_model_fi
         rc = read_weights(a, dir, out, err);
     if (rc == 0 && !out->config && out->files == 0)
         return lpo_fail(err, LPO_E_NOTFOUND,
-                        "'%s' holds no config.json, no *.safetensors and no *.gguf", dir);
+                        "the folder '%s' has no config.json, no *.safetensors and no *.gguf", dir);
     return rc;
 }
 
@@ -144,7 +147,7 @@ static int read_any(struct lpo_arena *a, const char *path, struct lpo_model_file
     if (lpo_path_is_dir(path))
         return read_folder(a, path, out, err);
     if (!lpo_path_exists(path))
-        return lpo_fail(err, LPO_E_NOTFOUND, "'%s' is not there", path);
+        return lpo_fail(err, LPO_E_NOTFOUND, "'%s' does not exist", path);
     if (lpo_str_ends(path, ".gguf"))
         return read_gguf(a, path, out, err);
     if (!lpo_str_ends(path, ".safetensors") && !lpo_str_ends(path, ".safetensors.index.json"))

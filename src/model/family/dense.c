@@ -1,6 +1,6 @@
 /* Dense decoders and text encoders. The class defaults are transformers' (5.17); a key that is not
- * here has none. */
-#include "model/families_like.h"
+ * listed has no default. */
+#include "model/family/like_llama.h"
 
 static const struct lpo_decoder_family families[] = {
     { .model_type = "llama",

@@ -1,5 +1,5 @@
 /* Decoders with routed experts, and DeepSeek's latent attention. */
-#include "model/families_like.h"
+#include "model/family/like_llama.h"
 
 static const struct lpo_moe_names plain_moe = { .router = "gate", .experts = "experts" };
 

@@ -1,9 +1,9 @@
-#include "model/families.h"
+#include "model/family/family.h"
 
 #include <string.h>
 
-#include "model/families_like.h"
-#include "model/fields.h"
+#include "model/family/fields.h"
+#include "model/family/like_llama.h"
 
 static const struct lpo_decoder_rows *const tables[] = { &lpo_model_dense_families,
                                                          &lpo_model_moe_families };

@@ -1,8 +1,8 @@
-/* An architecture from nothing but names and shapes: for weights that came without a config. */
+/* A config guessed from the names and shapes of tensors: for weights without a config.json. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/read.h"
+#include "model/read/read.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"
@@ -45,8 +45,8 @@ static uint64_t columns(const struct lpo_stored *t)
     return t->dims > 1 ? t->shape[1] : 1;
 }
 
-/* Scores cost heads x head size, which the shapes do tell; only the split between the two is a
- * guess, and nothing but the small rotary product depends on it. */
+/* Scores cost heads x head size, and the shapes give that product; only the split between the two
+ * is a guess, and only the small rotary product depends on it. */
 static uint64_t head_size(uint64_t q, uint64_t kv, const struct lpo_stored *norm)
 {
     static const uint64_t usual[] = { 128, 64, 80, 96, 256, 32 };

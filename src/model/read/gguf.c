@@ -1,4 +1,4 @@
-#include "model/read_gguf.h"
+#include "model/read/gguf.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -91,7 +91,8 @@ static int take_string(struct cursor *c, const char **out)
     if (rc < 0)
         return rc;
     if (len > 1u << 30)
-        return lpo_fail(c->err, LPO_E_FORMAT, "a text of %" PRIu64 " bytes in the metadata", len);
+        return lpo_fail(c->err, LPO_E_FORMAT,
+                        "the metadata has a text of %" PRIu64 " bytes, which is too long", len);
     if ((uint64_t)(c->end - c->p) < len)
         return too_short(c);
     if (out)
@@ -128,7 +129,8 @@ static double as_number(unsigned type, uint64_t raw)
 
 static int bad_type(struct cursor *c, uint64_t type)
 {
-    return lpo_fail(c->err, LPO_E_FORMAT, "metadata of unknown type %" PRIu64, type);
+    return lpo_fail(c->err, LPO_E_FORMAT, "the metadata has a value of unknown type %" PRIu64,
+                    type);
 }
 
 static int take_array(struct cursor *c, struct lpo_gguf_value *v)
@@ -199,7 +201,7 @@ static int take_tensor(struct cursor *c, uint64_t file_bytes, struct lpo_stored 
         if (rc == 0)
             t->count = lpo_model_mul(t->count, reversed[i]);
     }
-    for (uint64_t i = 0; i < dims && rc == 0; i++) /* ggml counts the innermost first */
+    for (uint64_t i = 0; i < dims && rc == 0; i++) /* ggml lists the innermost dimension first */
         t->shape[t->dims++] = reversed[dims - 1 - i];
     if (rc == 0)
         rc = take(c, 4, &type);
@@ -209,14 +211,14 @@ static int take_tensor(struct cursor *c, uint64_t file_bytes, struct lpo_stored 
         return rc;
     known = lpo_model_gguf_type((uint32_t)type);
     if (!known)
-        return lpo_fail(c->err, LPO_E_FORMAT, "tensor '%s' has unknown type %" PRIu64, t->name,
+        return lpo_fail(c->err, LPO_E_FORMAT, "tensor '%s' has the unknown type %" PRIu64, t->name,
                         type);
     t->type = known->name;
     t->bytes =
         lpo_model_mul(t->count / known->elements + (t->count % known->elements != 0), known->bytes);
     if (t->bytes > file_bytes || offset > file_bytes - t->bytes)
-        return lpo_fail(c->err, LPO_E_FORMAT, "tensor '%s' lies outside the file: is it cut short?",
-                        t->name);
+        return lpo_fail(c->err, LPO_E_FORMAT,
+                        "tensor '%s' ends after the end of the file: is it cut short?", t->name);
     return 0;
 }
 
@@ -230,16 +232,17 @@ static int take_head(struct cursor *c, uint64_t *tensors, uint64_t *values)
     if (rc < 0)
         return rc;
     if (magic != 0x46554747) /* "GGUF" */
-        return lpo_fail(c->err, LPO_E_FORMAT, "this is no GGUF file");
+        return lpo_fail(c->err, LPO_E_FORMAT, "this is not a GGUF file");
     if (version < 1 || version > 3)
-        return lpo_fail(c->err, LPO_E_FORMAT, "GGUF version %" PRIu64 "; 1 to 3 are read", version);
+        return lpo_fail(c->err, LPO_E_FORMAT, "this is GGUF version %" PRIu64 "; lpo reads 1 to 3",
+                        version);
     c->version = (uint32_t)version;
     rc = take_count(c, tensors);
     if (rc == 0)
         rc = take_count(c, values);
     if (rc == 0 && (*tensors > LPO_GGUF_MAX_ITEMS || *values > LPO_GGUF_MAX_ITEMS))
         return lpo_fail(c->err, LPO_E_FORMAT,
-                        "%" PRIu64 " tensors and %" PRIu64
+                        "the file has %" PRIu64 " tensors and %" PRIu64
                         " metadata keys; at most %u of each are read",
                         *tensors, *values, LPO_GGUF_MAX_ITEMS);
     return rc;
@@ -288,7 +291,8 @@ static int read_some(int fd, char *to, size_t len, size_t *got, struct lpo_err *
     return 0;
 }
 
-/* A vocabulary may stand in the header: read more until it is whole. */
+/* The header may hold a whole vocabulary, so its size is unknown: read more until it is complete.
+ */
 static int read_header(struct lpo_arena *a, int fd, uint64_t file_bytes, lpo_gguf_values *values,
                        lpo_stored_vec *tensors, struct lpo_err *err)
 {

@@ -1,11 +1,11 @@
-/* model/families.h - model families as data.
+/* model/family/family.h - model families as rows of data.
  *
  * A row says how one `model_type` names its modules, which of the shared blocks it is made of and
- * which config keys steer them; src/model/decoder.c and vision.c walk any row. To add a family,
+ * which config keys steer them; model/decoder.c and vision.c walk any row. To add a family,
  * add a row (and its class's defaults); only a block that no family has yet needs code.
  *
  * Wherever a row says "key or yes": NULL is no, "yes" is yes, anything else is a boolean config
- * key. Several rows of one model_type are told apart by `when`, the first that matches wins. */
+ * key. Where several rows have one model_type, the first whose `when` matches wins. */
 #pragma once
 
 #include <stdbool.h>
@@ -35,7 +35,7 @@ enum lpo_window_rule {
     LPO_WINDOW_ABOVE,   /* use_sliding_window, from max_window_layers on (Qwen2) */
 };
 
-/* How routed experts are stored and what stands beside them. */
+/* How routed experts are stored, and what belongs to them. */
 struct lpo_moe_names {
     const char *router;  /* "gate" */
     const char *experts; /* "experts" */

@@ -1,14 +1,13 @@
-/* model/families_like.h - the names most families share, as Llama chose them.
+/* model/family/like_llama.h - the names most families share, as Llama chose them.
  *
  * For the tables of rows alone: a row starts from these and overrides some of them. */
 #pragma once
 
-#include "model/families.h"
+#include "model/family/family.h"
 
-/* Rows start from a shared set of names and override some of them: that is the point here. */
+/* A row repeats a member of LIKE_LLAMA to override it, which this warning is about. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 
-/* What most families share, as Llama named it. */
 #define LIKE_LLAMA                                                                                 \
     .root = "model", .embed = "embed_tokens", .layers = "layers", .final_norm = "norm",            \
     .head = "lm_head", .attn = "self_attn", .q = "q_proj", .k = "k_proj", .v = "v_proj",           \

@@ -1,4 +1,4 @@
-/* model/read_gguf.h - the head of a GGUF file: metadata and the table of tensors.
+/* model/read/gguf.h - the head of a GGUF file: metadata and the table of tensors.
  *
  * Versions 1 to 3, little-endian. Quantised types are blocks: so many elements in so many bytes,
  * scales included. */
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/read.h"
+#include "model/read/read.h"
 
 /* One metadata value that lpo may want: numbers and texts, and of arrays the length and, when they
  * hold numbers, the first and the largest. */
@@ -27,7 +27,7 @@ int lpo_model_gguf_parse(struct lpo_arena *a, const void *bytes, size_t len, uin
                          lpo_gguf_values *values, lpo_stored_vec *tensors, bool *more,
                          struct lpo_err *err);
 
-/* The config.json that this metadata stands for. */
+/* The config.json that says the same as this metadata. */
 const struct lpo_json *lpo_model_gguf_config(struct lpo_arena *a, const lpo_gguf_values *values,
                                              const lpo_stored_vec *tensors);
 

@@ -1,8 +1,9 @@
-#include "model/fields.h"
+#include "model/family/fields.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/err.h"
 #include "util/json.h"
 #include "util/str.h"
 
@@ -153,4 +154,19 @@ bool lpo_model_field_match(const struct lpo_fields *f, const char *terms)
         p += term;
     }
     return true;
+}
+
+int lpo_model_size(const struct lpo_fields *f, const char *keys, int64_t fallback, int64_t least,
+                   int64_t most, uint64_t *out, struct lpo_err *err)
+{
+    int first = (int)strcspn(keys, "|");
+    int64_t n = lpo_model_field_int(f, keys, fallback);
+
+    if (!lpo_model_field_has(f, keys) && fallback < least)
+        return lpo_fail(err, LPO_E_FORMAT, "the config has no '%.*s'", first, keys);
+    if (n < least || n > most)
+        return lpo_fail(err, LPO_E_RANGE, "'%.*s' is %lld; expected %lld to %lld", first, keys,
+                        (long long)n, (long long)least, (long long)most);
+    *out = (uint64_t)n;
+    return 0;
 }
