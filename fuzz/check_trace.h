@@ -25,7 +25,7 @@ static inline void check_gpu_ops(const struct lpo_trace *t)
         insist(w->device < t->devices.len && w->process < t->processes.len);
         insist(w->launch == LPO_NONE || w->launch < t->launches.len);
         check_stack(t, w->stack);
-        check_stack(t, w->capture_stack);
+        insist(w->capture == LPO_NONE || w->capture < t->captures.len);
         insist(w->shape == LPO_NONE || w->shape < t->shapes.len);
         insist(w->metrics == LPO_NONE || w->metrics < t->nmetric_rows);
     }
@@ -36,11 +36,11 @@ static inline void check_trace(const struct lpo_trace *t)
     size_t names = lpo_trace_name_count(t);
 
     check_gpu_ops(t);
-    for (size_t i = 0; i < t->launches.len; i++) {
+    for (size_t i = 0; i < t->launches.len; i++)
         insist(t->launches.at[i].thread < t->threads.len &&
                t->launches.at[i].end_ns >= t->launches.at[i].start_ns);
-        check_stack(t, t->launches.at[i].stack);
-    }
+    for (size_t i = 0; i < t->captures.len; i++)
+        insist(t->captures.at[i].thread == LPO_NONE || t->captures.at[i].thread < t->threads.len);
     for (size_t i = 0; i < t->ranges.len; i++)
         insist(t->ranges.at[i].thread < t->threads.len && t->ranges.at[i].name < names &&
                t->ranges.at[i].domain < t->domains.len &&

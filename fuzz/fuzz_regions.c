@@ -36,7 +36,7 @@ static void add_gpu_op(struct lpo_trace *t, const uint8_t *p, uint32_t launch, u
                                                    .name = name_of(t, p[1]),
                                                    .launch = launch,
                                                    .stack = stack,
-                                                   .capture_stack = stack,
+                                                   .capture = LPO_NONE,
                                                    .shape = LPO_NONE,
                                                    .metrics = LPO_NONE,
                                                    .stream = p[4] % 3,
@@ -57,8 +57,12 @@ static void add_record(struct lpo_trace *t, const uint8_t *p)
         lpo_vec_push(&t->ranges, (struct lpo_range){ p[2], p[2] + p[3], name_of(t, p[1]), thread,
                                                      domain, p[0] % 4 == 0, p[0] % 16 == 1 });
     } else if (p[0] < 200) {
-        lpo_vec_push(&t->launches, (struct lpo_launch){ p[2], p[2] + p[3] % 8, thread, LPO_NONE });
+        lpo_vec_push(&t->launches, (struct lpo_launch){ p[2], p[2] + p[3] % 8, thread });
         add_gpu_op(t, p, (uint32_t)t->launches.len - 1, LPO_NONE);
+        if (p[0] % 8 == 0) {
+            t->gpu_ops.at[t->gpu_ops.len - 1].capture = (uint32_t)t->captures.len;
+            lpo_vec_push(&t->captures, (struct lpo_capture){ p[3], p[0] % 16 ? thread : LPO_NONE });
+        }
     } else {
         add_gpu_op(t, p, LPO_NONE, p[0] % 2 ? lpo_trace_stack(t, &frame, 1) : LPO_NONE);
     }

@@ -2,6 +2,7 @@
 #include "region/attribute.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "region/group.h"
 #include "region/order.h"
@@ -140,20 +141,20 @@ static void enter(struct sweep *s, const struct lpo_range *r, uint16_t process, 
 }
 
 /* The innermost of the open ranges that hold the whole call, as a path. */
-static uint32_t leaf_at(struct sweep *s, const struct lpo_launch *l)
+static uint32_t leaf_at(struct sweep *s, int64_t start_ns, int64_t end_ns)
 {
     uint32_t node = LPO_NONE;
 
-    expire(s, l->start_ns);
+    expire(s, start_ns);
     if (!s->outliving) {
         size_t i = s->depth;
 
-        while (i && s->stack[i - 1].end_ns < l->end_ns)
+        while (i && s->stack[i - 1].end_ns < end_ns)
             i--;
         return path_of(s, i);
     }
     for (size_t i = 0; i < s->depth; i++)
-        if (s->stack[i].end_ns >= l->end_ns)
+        if (s->stack[i].end_ns >= end_ns)
             node = child_of(s, node, s->stack[i].entered);
     return node;
 }
@@ -176,31 +177,57 @@ static bool range_before(const void *ctx, uint32_t a, uint32_t b)
            lpo_region_range_end(o->ends, o->tree->trace, rb);
 }
 
-static void sweep_thread(struct lpo_region_tree *tree, const struct lpo_str_ends *ends,
-                         uint32_t thread, const struct lpo_group *ranges,
-                         const struct lpo_group *launches, const uint32_t *sets)
+/* All that happens on threads, gathered by thread. */
+struct timeline {
+    struct lpo_str_ends ends;
+    struct lpo_group ranges, launches, captures;
+    uint32_t *sets; /* of start/end ranges around each launch; NULL: there are none */
+};
+
+/* Rows of one thread that are still to come. */
+struct upcoming {
+    uint32_t *at, *end;
+};
+
+static struct upcoming rows_of(const struct lpo_group *g, uint32_t thread, lpo_before *before,
+                               const void *ctx)
+{
+    struct upcoming u = { g->rows + g->starts[thread], g->rows + g->starts[thread + 1] };
+
+    lpo_region_order_sort(u.at, (size_t)(u.end - u.at), before, ctx);
+    return u;
+}
+
+static void sweep_thread(struct lpo_region_tree *tree, const struct timeline *line, uint32_t thread)
 {
     const struct lpo_trace *t = tree->trace;
     struct sweep s = { .tree = tree };
     uint16_t process = t->threads.at[thread].process;
-    uint32_t *r = ranges->rows + ranges->starts[thread];
-    uint32_t *r_end = ranges->rows + ranges->starts[thread + 1];
-    uint32_t *l = launches->rows + launches->starts[thread];
-    uint32_t *l_end = launches->rows + launches->starts[thread + 1];
+    struct upcoming r =
+        rows_of(&line->ranges, thread, range_before, &(struct range_order){ tree, &line->ends });
+    struct upcoming l = rows_of(&line->launches, thread, lpo_region_launch_before, t);
+    struct upcoming c = rows_of(&line->captures, thread, lpo_region_capture_before, t);
 
-    lpo_region_order_sort(r, (size_t)(r_end - r), range_before,
-                          &(struct range_order){ tree, ends });
-    lpo_region_order_sort(l, (size_t)(l_end - l), lpo_region_launch_before, t);
-    while (r < r_end || l < l_end) {
-        if (l == l_end || (r < r_end && t->ranges.at[*r].start_ns <= t->launches.at[*l].start_ns)) {
-            const struct lpo_range *range = &t->ranges.at[*r++];
+    while (r.at < r.end || l.at < l.end || c.at < c.end) {
+        int64_t launch_ns = l.at < l.end ? t->launches.at[*l.at].start_ns : INT64_MAX;
+        int64_t capture_ns = c.at < c.end ? t->captures.at[*c.at].ns : INT64_MAX;
 
-            enter(&s, range, process, lpo_region_range_end(ends, t, range));
-            continue;
+        /* A range that begins with a call holds it: ranges first. */
+        if (r.at < r.end && t->ranges.at[*r.at].start_ns <= launch_ns &&
+            t->ranges.at[*r.at].start_ns <= capture_ns) {
+            const struct lpo_range *range = &t->ranges.at[*r.at++];
+
+            enter(&s, range, process, lpo_region_range_end(&line->ends, t, range));
+        } else if (c.at < c.end && capture_ns <= launch_ns) {
+            tree->capture_place[*c.at++] =
+                lpo_region_place_of(tree, leaf_at(&s, capture_ns, capture_ns), 0);
+        } else {
+            uint32_t leaf = leaf_at(&s, launch_ns, t->launches.at[*l.at].end_ns);
+
+            tree->launch_place[*l.at] =
+                lpo_region_place_of(tree, leaf, line->sets ? line->sets[*l.at] : 0);
+            l.at++;
         }
-        tree->launch_place[*l] =
-            lpo_region_place_of(tree, leaf_at(&s, &t->launches.at[*l]), sets ? sets[*l] : 0);
-        l++;
     }
 }
 
@@ -230,20 +257,23 @@ static uint32_t place_of_stack(struct lpo_region_tree *tree, const struct lpo_st
 void lpo_region_attribute(struct lpo_region_tree *tree)
 {
     const struct lpo_trace *t = tree->trace;
-    struct lpo_group ranges = lpo_region_group_ranges(t, LPO_PUSH_POP);
-    struct lpo_group launches = lpo_region_group_launches(t);
-    struct lpo_str_ends ends = lpo_region_ends_find(t);
-    uint32_t *sets;
+    struct timeline line = { .ends = lpo_region_ends_find(t),
+                             .ranges = lpo_region_group_ranges(t, LPO_PUSH_POP),
+                             .launches = lpo_region_group_launches(t),
+                             .captures = lpo_region_group_captures(t) };
 
     tree->launch_place = lpo_xcalloc(t->launches.len, sizeof *tree->launch_place);
+    tree->capture_place = lpo_xcalloc(t->captures.len, sizeof *tree->capture_place);
+    memset(tree->capture_place, 0xff, t->captures.len * sizeof *tree->capture_place);
     tree->stack_place = lpo_xcalloc(t->stacks.len, sizeof *tree->stack_place);
-    sets = lpo_region_start_end_sets(tree, &ends);
+    line.sets = lpo_region_start_end_sets(tree, &line.ends);
     for (uint32_t i = 0; i < t->threads.len; i++)
-        sweep_thread(tree, &ends, i, &ranges, &launches, sets);
+        sweep_thread(tree, &line, i);
     for (size_t i = 0; i < t->stacks.len; i++)
         tree->stack_place[i] = place_of_stack(tree, &t->stacks.at[i]);
-    free(sets);
-    lpo_region_group_free(&ranges);
-    lpo_region_group_free(&launches);
-    lpo_region_ends_free(&ends);
+    free(line.sets);
+    lpo_region_group_free(&line.ranges);
+    lpo_region_group_free(&line.launches);
+    lpo_region_group_free(&line.captures);
+    lpo_region_ends_free(&line.ends);
 }

@@ -112,13 +112,12 @@ static void add_use(struct lpo_region_cells *c, const struct lpo_metric_use *use
 /* A row per (place, capture, name, process, device, kind, launch known). */
 static uint32_t cell_of(struct lpo_region_cells *c, const struct lpo_gpu_op *w)
 {
-    const struct lpo_trace *t = c->tree->trace;
     uint32_t place = lpo_region_place(c->tree, w), capture = LPO_NONE;
     bool lost = w->stack == LPO_NONE && w->launch == LPO_NONE, fresh;
     uint32_t owner, row;
 
-    if (w->capture_stack != LPO_NONE && w->capture_stack < t->stacks.len)
-        capture = c->tree->stack_place[w->capture_stack];
+    if (w->capture != LPO_NONE)
+        capture = c->tree->capture_place[w->capture];
     owner =
         lpo_region_pairmap_put(&c->owners, w->process, w->device, (uint32_t)c->owners.len, &fresh);
     row =

@@ -40,10 +40,14 @@ static uint32_t range_thread(const struct lpo_trace *t, size_t row, int kind)
 
 static uint32_t launch_thread(const struct lpo_trace *t, size_t row, int arg)
 {
-    const struct lpo_launch *l = &t->launches.at[row];
-
     (void)arg;
-    return l->stack == LPO_NONE ? l->thread : LPO_NONE;
+    return t->launches.at[row].thread;
+}
+
+static uint32_t capture_thread(const struct lpo_trace *t, size_t row, int arg)
+{
+    (void)arg;
+    return t->captures.at[row].thread;
 }
 
 struct lpo_group lpo_region_group_ranges(const struct lpo_trace *t, enum lpo_range_kind kind)
@@ -54,6 +58,11 @@ struct lpo_group lpo_region_group_ranges(const struct lpo_trace *t, enum lpo_ran
 struct lpo_group lpo_region_group_launches(const struct lpo_trace *t)
 {
     return group(t, t->launches.len, launch_thread, 0);
+}
+
+struct lpo_group lpo_region_group_captures(const struct lpo_trace *t)
+{
+    return group(t, t->captures.len, capture_thread, 0);
 }
 
 static uint32_t op_thread(const struct lpo_trace *t, size_t row, int arg)
@@ -80,6 +89,13 @@ bool lpo_region_launch_before(const void *trace, uint32_t a, uint32_t b)
     const struct lpo_launch *la = &t->launches.at[a], *lb = &t->launches.at[b];
 
     return la->start_ns != lb->start_ns ? la->start_ns < lb->start_ns : la->end_ns < lb->end_ns;
+}
+
+bool lpo_region_capture_before(const void *trace, uint32_t a, uint32_t b)
+{
+    const struct lpo_trace *t = trace;
+
+    return t->captures.at[a].ns < t->captures.at[b].ns;
 }
 
 static void see(int64_t *ends, uint16_t process, int64_t ns)

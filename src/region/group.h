@@ -14,12 +14,14 @@ struct lpo_group {
 };
 
 struct lpo_group lpo_region_group_ranges(const struct lpo_trace *t, enum lpo_range_kind kind);
-struct lpo_group lpo_region_group_launches(const struct lpo_trace *t); /* those without a stack */
+struct lpo_group lpo_region_group_launches(const struct lpo_trace *t);
+struct lpo_group lpo_region_group_captures(const struct lpo_trace *t);
 struct lpo_group lpo_region_group_ops(const struct lpo_trace *t);
 void lpo_region_group_free(struct lpo_group *g);
 
 /* lpo_before for launches, ctx is the trace: by start, then end. */
 bool lpo_region_launch_before(const void *trace, uint32_t a, uint32_t b);
+bool lpo_region_capture_before(const void *trace, uint32_t a, uint32_t b); /* by time */
 
 /* The last moment seen of every process, where some range was never closed; else NULL inside. */
 struct lpo_str_ends {

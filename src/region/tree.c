@@ -84,6 +84,7 @@ void lpo_region_tree_destroy(struct lpo_region_tree *tree)
     lpo_vec_free(&tree->sets);
     lpo_vec_free(&tree->set_nodes);
     free(tree->launch_place);
+    free(tree->capture_place);
     free(tree->stack_place);
     lpo_region_pairmap_free(&tree->node_map);
     lpo_region_pairmap_free(&tree->place_map);
@@ -93,15 +94,10 @@ void lpo_region_tree_destroy(struct lpo_region_tree *tree)
 
 uint32_t lpo_region_place(const struct lpo_region_tree *tree, const struct lpo_gpu_op *gpu_op)
 {
-    const struct lpo_launch *launch;
-
     if (gpu_op->stack != LPO_NONE)
         return tree->stack_place[gpu_op->stack];
     if (gpu_op->launch == LPO_NONE)
         return 0;
-    launch = &tree->trace->launches.at[gpu_op->launch];
-    if (launch->stack != LPO_NONE)
-        return tree->stack_place[launch->stack];
     return tree->launch_place[gpu_op->launch];
 }
 

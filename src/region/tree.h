@@ -13,7 +13,9 @@
  * - A visit is counted at the path that was open when the range was entered.
  * - A launch also lies in every start/end range of its process that holds the whole call. Those are
  *   no part of a path: each name is a region of its own, and counts a launch once.
- * - Sources that name the ranges themselves (ncu, the native collector) are taken at their word.
+ * - A source that gives the ranges itself (ncu) is taken at its word.
+ * - A node of a CUDA graph lies, beside the place of its graph's launch, in the push/pop ranges of
+ *   the moment and thread of its capture.
  * - A range never closed ends with its process.
  * - Nesting beyond LPO_REGION_DEPTH counts with the region at that depth, and is noted. */
 #pragma once
@@ -68,12 +70,13 @@ struct lpo_region_tree {
     LPO_VEC(struct lpo_place) places; /* row 0 is outside everything */
     LPO_VEC(struct lpo_region_set) sets;
     LPO_VEC(uint32_t) set_nodes;
-    uint32_t *launch_place; /* per launch of the trace */
-    uint32_t *stack_place;  /* per stack of the trace */
-    uint64_t too_deep;      /* ranges beyond LPO_REGION_DEPTH */
-    uint64_t too_many;      /* start/end ranges beyond LPO_REGION_OPEN_SETS */
-    uint64_t crooked;       /* push/pop ranges that outlive the range they began in */
-    uint64_t open;          /* ranges never closed */
+    uint32_t *launch_place;  /* per launch of the trace */
+    uint32_t *capture_place; /* per capture of the trace; LPO_NONE: its thread is not known */
+    uint32_t *stack_place;   /* per stack of the trace */
+    uint64_t too_deep;       /* ranges beyond LPO_REGION_DEPTH */
+    uint64_t too_many;       /* start/end ranges beyond LPO_REGION_OPEN_SETS */
+    uint64_t crooked;        /* push/pop ranges that outlive the range they began in */
+    uint64_t open;           /* ranges never closed */
     struct lpo_pairmap node_map, place_map;
     struct lpo_map *set_map;
 };
@@ -82,7 +85,7 @@ struct lpo_region_tree *lpo_region_tree_create(const struct lpo_trace *trace);
 void lpo_region_tree_destroy(struct lpo_region_tree *tree); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_region_tree);
 
-/* The place of a work: row of `places`. */
+/* The place of a GPU operation: row of `places`. */
 uint32_t lpo_region_place(const struct lpo_region_tree *tree, const struct lpo_gpu_op *gpu_op);
 
 /* Appends "decode/LLM@layer 3/a\/b". */

@@ -8,13 +8,19 @@
 
 /* One call, or the place where one is expected. Those of one id form a chain. */
 struct link {
-    struct lpo_call call; /* start_ns LPO_NO_TIME: only works were seen so far */
+    struct lpo_call call; /* start_ns LPO_NO_TIME: only GPU operations were seen so far */
     uint32_t next;        /* same id, another process; LPO_NONE */
     uint32_t launch;      /* row of t->launches once resolved; LPO_NONE */
 };
 
+/* A GPU operation that waits for its call. */
+struct waiting {
+    uint32_t op, link;
+};
+
 struct lpo_trace_links {
     LPO_VEC(struct link) links;
+    LPO_VEC(struct waiting) waiting;
     struct lpo_idmap *heads; /* correlation id to the first link of its chain */
 };
 
@@ -33,6 +39,7 @@ void lpo_trace_links_destroy(struct lpo_trace_links *l)
     if (!l)
         return;
     lpo_vec_free(&l->links);
+    lpo_vec_free(&l->waiting);
     lpo_idmap_destroy(l->heads);
     free(l);
 }
@@ -45,7 +52,8 @@ static uint32_t push(struct lpo_trace_links *l)
     return (uint32_t)l->links.len - 1;
 }
 
-uint32_t lpo_trace_links_work(struct lpo_trace_links *l, int64_t correlation)
+/* The first link of the chain of this id. */
+static uint32_t head_of(struct lpo_trace_links *l, int64_t correlation)
 {
     bool fresh;
     uint32_t *head = lpo_idmap_put(l->heads, (uint64_t)correlation, &fresh);
@@ -53,6 +61,11 @@ uint32_t lpo_trace_links_work(struct lpo_trace_links *l, int64_t correlation)
     if (fresh)
         *head = push(l);
     return *head;
+}
+
+void lpo_trace_links_op(struct lpo_trace_links *l, uint32_t op, int64_t correlation)
+{
+    lpo_vec_push(&l->waiting, (struct waiting){ op, head_of(l, correlation) });
 }
 
 static bool outer(const struct lpo_call *a, const struct lpo_call *b)
@@ -63,7 +76,7 @@ static bool outer(const struct lpo_call *a, const struct lpo_call *b)
 void lpo_trace_links_call(struct lpo_trace_links *l, int64_t correlation,
                           const struct lpo_call *call)
 {
-    uint32_t at = lpo_trace_links_work(l, correlation);
+    uint32_t at = head_of(l, correlation);
     struct link *k = &l->links.at[at];
 
     for (int n = 0; k->call.start_ns != LPO_NO_TIME && k->call.process != call->process; n++) {
@@ -101,26 +114,35 @@ static uint32_t pick(const struct lpo_trace_links *l, uint32_t head, int64_t sta
     return best;
 }
 
-void lpo_trace_links_resolve(struct lpo_trace_links *l, struct lpo_trace *t, size_t first)
+static void join(struct lpo_trace_links *l, struct lpo_trace *t, uint32_t head,
+                 struct lpo_gpu_op *op)
 {
-    for (size_t i = first; i < t->gpu_ops.len; i++) {
-        struct lpo_gpu_op *w = &t->gpu_ops.at[i];
-        struct link *k;
+    struct link *k = &l->links.at[pick(l, head, op->start_ns)];
 
-        if (w->launch == LPO_NONE)
-            continue;
-        k = &l->links.at[pick(l, w->launch, w->start_ns)];
-        w->launch = LPO_NONE;
-        if (k->call.start_ns == LPO_NO_TIME)
-            continue;
-        if (k->launch == LPO_NONE) {
-            k->launch = (uint32_t)t->launches.len;
-            lpo_vec_push(&t->launches, (struct lpo_launch){ k->call.start_ns, k->call.end_ns,
-                                                            k->call.thread, LPO_NONE });
-        }
-        w->launch = k->launch;
-        w->process = k->call.process;
-        if (k->call.graph)
-            w->flags |= LPO_WORK_GRAPH;
+    if (k->call.start_ns == LPO_NO_TIME)
+        return;
+    if (k->launch == LPO_NONE) {
+        k->launch = (uint32_t)t->launches.len;
+        lpo_vec_push(&t->launches,
+                     (struct lpo_launch){ k->call.start_ns, k->call.end_ns, k->call.thread });
     }
+    op->launch = k->launch;
+    op->process = k->call.process;
+    if (k->call.graph)
+        op->flags |= LPO_WORK_GRAPH;
+}
+
+void lpo_trace_links_resolve(struct lpo_trace_links *l, struct lpo_trace *t)
+{
+    for (size_t i = 0; i < l->waiting.len; i++)
+        join(l, t, l->waiting.at[i].link, &t->gpu_ops.at[l->waiting.at[i].op]);
+}
+
+void lpo_trace_links_join(struct lpo_trace_links *l, struct lpo_trace *t, int64_t correlation,
+                          struct lpo_gpu_op *op)
+{
+    const uint32_t *head = lpo_idmap_find(l->heads, (uint64_t)correlation);
+
+    if (head)
+        join(l, t, *head, op);
 }

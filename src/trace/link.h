@@ -1,8 +1,7 @@
-/* trace/link.h - works and the host calls that launched them, joined by correlation id.
+/* trace/link.h - GPU operations and the host calls that launched them, joined by correlation id.
  *
- * Both sides come in any order. One table per process (or per file, where works do not say which
- * process they belong to). Of a runtime call and the driver call inside it, which share an id, the
- * outer one is the launch. */
+ * The one join of all readers. Both sides come in any order. One table per file. Of a runtime call
+ * and the driver call inside it, which share an id, the outer one is the launch. */
 #pragma once
 
 #include <stddef.h>
@@ -10,8 +9,9 @@
 
 #include "util/auto.h"
 
-struct lpo_trace_links;
+struct lpo_gpu_op;
 struct lpo_trace;
+struct lpo_trace_links;
 
 /* A host call with a correlation id. */
 struct lpo_call {
@@ -25,13 +25,18 @@ struct lpo_trace_links *lpo_trace_links_create(void);
 void lpo_trace_links_destroy(struct lpo_trace_links *l); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_trace_links);
 
-/* A work with this id was seen: returns what to keep in its `launch` until
- * lpo_trace_links_resolve(). */
-uint32_t lpo_trace_links_work(struct lpo_trace_links *l, int64_t correlation);
 void lpo_trace_links_call(struct lpo_trace_links *l, int64_t correlation,
                           const struct lpo_call *call);
 
-/* Turns the `launch` of works [first, …) into rows of t->launches, LPO_NONE where no call was seen.
- * Calls without a work are left out. Where two processes used one id, the work takes the call that
- * began last before it; it gets that call's process. */
-void lpo_trace_links_resolve(struct lpo_trace_links *l, struct lpo_trace *t, size_t first);
+/* The GPU operation in row `op` of the trace was launched under this id; its call may still come.
+ * The row gets its launch in lpo_trace_links_resolve(). */
+void lpo_trace_links_op(struct lpo_trace_links *l, uint32_t op, int64_t correlation);
+
+/* Sets the launch of every row that lpo_trace_links_op() was told of, LPO_NONE where no call was
+ * seen, and its process. Calls without a GPU operation do not become launches. Where two processes
+ * used one id, the operation takes the call that began last before it. */
+void lpo_trace_links_resolve(struct lpo_trace_links *l, struct lpo_trace *t);
+
+/* The same for one operation at once, for a source whose calls are all known by then. */
+void lpo_trace_links_join(struct lpo_trace_links *l, struct lpo_trace *t, int64_t correlation,
+                          struct lpo_gpu_op *op);

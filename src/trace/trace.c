@@ -54,6 +54,7 @@ void lpo_trace_destroy(struct lpo_trace *t)
     lpo_trace_names_destroy(t->names);
     lpo_vec_free(&t->gpu_ops);
     lpo_vec_free(&t->launches);
+    lpo_vec_free(&t->captures);
     lpo_vec_free(&t->ranges);
     lpo_vec_free(&t->ops);
     lpo_vec_free(&t->stacks);

@@ -48,26 +48,32 @@ enum lpo_skip {
 struct lpo_gpu_op {
     int64_t start_ns, end_ns; /* end >= start */
     uint64_t bytes;           /* copies and sets; 0 for kernels */
-    uint32_t name;   /* kernels: demangled as the source prints it; copies: "Memcpy HtoD" … */
-    uint32_t linker; /* the mangled name, the same in every source; 0 ("") when not told */
-    uint32_t launch; /* into launches; LPO_NONE: no launch record */
-    uint32_t stack;  /* into stacks, when the source itself names the ranges (ncu) */
-    uint32_t capture_stack; /* graphs: the ranges open when the node was captured; or LPO_NONE */
-    uint32_t shape;         /* into shapes; LPO_NONE when unknown */
-    uint32_t metrics;       /* row of the metric matrix; LPO_NONE: none were collected */
-    uint32_t stream;        /* as the source numbers it */
-    uint16_t process;       /* into processes */
-    uint16_t device;        /* into devices */
-    uint8_t kind;           /* enum lpo_gpu_op_kind */
-    uint8_t flags;          /* enum lpo_gpu_op_flags */
+    uint32_t name;    /* kernels: demangled as the source prints it; copies: "Memcpy HtoD" … */
+    uint32_t linker;  /* the mangled name, the same in every source; 0 ("") when not told */
+    uint32_t launch;  /* into launches; LPO_NONE: no launch record */
+    uint32_t stack;   /* into stacks, when the source itself gives the ranges (ncu) */
+    uint32_t capture; /* graphs: into captures; LPO_NONE: not known */
+    uint32_t shape;   /* into shapes; LPO_NONE when unknown */
+    uint32_t metrics; /* row of the metric matrix; LPO_NONE: none were collected */
+    uint32_t stream;  /* as the source numbers it */
+    uint16_t process; /* into processes */
+    uint16_t device;  /* into devices */
+    uint8_t kind;     /* enum lpo_gpu_op_kind */
+    uint8_t flags;    /* enum lpo_gpu_op_flags */
 };
 
-/* A host call that put work on a GPU. A runtime call and the driver call inside it are one launch:
- * the outer one. One launch may have many works (graphs). */
+/* A host call that started GPU operations. A runtime call and the driver call inside it are one
+ * launch: the outer one. One launch may have many GPU operations (graphs). */
 struct lpo_launch {
     int64_t start_ns, end_ns;
     uint32_t thread; /* into threads */
-    uint32_t stack;  /* into stacks, when the collector noted it at launch time; else LPO_NONE */
+};
+
+/* The moment in which a node of a CUDA graph was captured: long before the graph is launched, and
+ * often in another range. */
+struct lpo_capture {
+    lpo_event_ns ns;
+    uint32_t thread; /* into threads; LPO_NONE: the source does not say */
 };
 
 enum lpo_range_kind { LPO_PUSH_POP, LPO_START_END };
@@ -94,8 +100,8 @@ struct lpo_frame {
     uint64_t visit; /* tells two visits of one range apart where the source can; else 0 */
 };
 
-/* The ranges open around a launch, outermost first: frames [first, first + count). Push/pop frames
- * come first, then start/end ones. */
+/* The ranges open around a GPU operation, as the source itself gives them (ncu), outermost first:
+ * frames [first, first + count). Push/pop frames come first, then start/end ones. */
 struct lpo_stack {
     uint32_t first, count;
 };
@@ -169,6 +175,7 @@ struct lpo_trace {
     struct lpo_trace_names *names;
     LPO_VEC(struct lpo_gpu_op) gpu_ops;
     LPO_VEC(struct lpo_launch) launches;
+    LPO_VEC(struct lpo_capture) captures;
     LPO_VEC(struct lpo_range) ranges;
     LPO_VEC(struct lpo_op) ops;
     LPO_VEC(struct lpo_stack) stacks;

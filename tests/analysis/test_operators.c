@@ -101,9 +101,8 @@ static struct lpo_trace *make_trace(const struct operator_case *c)
         w.device = d;
         if (x->start >= 0) {
             w.launch = (uint32_t)t->launches.len;
-            lpo_vec_push(
-                &t->launches,
-                (struct lpo_launch){ x->start, x->end, lpo_trace_thread(t, p, x->tid), LPO_NONE });
+            lpo_vec_push(&t->launches,
+                         (struct lpo_launch){ x->start, x->end, lpo_trace_thread(t, p, x->tid) });
         }
         lpo_vec_push(&t->gpu_ops, w);
     }

@@ -27,7 +27,7 @@ static void add(struct lpo_trace *t, const struct row *r, bool with_metrics)
                             .linker = lpo_trace_name(t, r->linker),
                             .launch = LPO_NONE,
                             .stack = LPO_NONE,
-                            .capture_stack = LPO_NONE,
+                            .capture = LPO_NONE,
                             .metrics = LPO_NONE,
                             .kind = LPO_KERNEL };
 

@@ -6,6 +6,7 @@
 
 #include "analysis/counters/match.h"
 #include "analysis/counters/overlay.h"
+#include "region/tree.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -45,22 +46,22 @@ static struct lpo_trace *read_file(const char *name)
     return t;
 }
 
-/* Is the work launched in the region, or below it? */
-static bool is_in(const struct lpo_trace *t, const struct lpo_gpu_op *w, const char *region)
+/* Was the GPU operation launched in the region, or below it? */
+static bool is_in(const struct lpo_region_tree *tree, const struct lpo_gpu_op *w,
+                  const char *region)
 {
-    uint32_t stack = w->launch == LPO_NONE ? LPO_NONE : t->launches.at[w->launch].stack;
     size_t len = strlen(region);
     LPO_STR path = { 0 };
 
-    for (uint32_t i = 0; stack != LPO_NONE && i < t->stacks.at[stack].count; i++)
-        lpo_str_addf(&path, "%s/",
-                     lpo_trace_text(t, t->frames.at[t->stacks.at[stack].first + i].name));
+    lpo_region_add_path(tree, tree->places.at[lpo_region_place(tree, w)].leaf, &path);
+    lpo_str_addc(&path, '/');
     return path.len > len && memcmp(path.at, region, len) == 0 && path.at[len] == '/';
 }
 
 /* The program's launches in `decode` before the one that was measured. */
-static size_t decoded_before(const struct lpo_trace *t, const struct lpo_gpu_op *measured)
+static size_t decoded_before(const struct lpo_region_tree *tree, const struct lpo_gpu_op *measured)
 {
+    const struct lpo_trace *t = tree->trace;
     int64_t start = t->launches.at[measured->launch].start_ns;
     size_t n = 0;
 
@@ -68,7 +69,7 @@ static size_t decoded_before(const struct lpo_trace *t, const struct lpo_gpu_op 
         const struct lpo_gpu_op *w = &t->gpu_ops.at[i];
 
         n += w->kind == LPO_KERNEL && w->launch != LPO_NONE &&
-             t->launches.at[w->launch].start_ns < start && is_in(t, w, "decode");
+             t->launches.at[w->launch].start_ns < start && is_in(tree, w, "decode");
     }
     return n;
 }
@@ -78,14 +79,15 @@ static void keep_steps(struct lpo_trace *counters, const struct lpo_trace *base,
 {
     enum { LAUNCHES_PER_STEP = 358 }; /* 5,370 in 15 steps */
     LPO_AUTO(lpo_counters_match) match = lpo_counters_match_create(base, counters);
+    LPO_AUTO(lpo_region_tree) tree = lpo_region_tree_create(base);
     size_t left_out = 0;
 
     for (size_t i = 0; i < counters->gpu_ops.len; i++) {
         struct lpo_gpu_op *w = &counters->gpu_ops.at[i];
         uint32_t at = lpo_counters_match_take(match, w);
 
-        if (at == LPO_NONE || !is_in(base, &base->gpu_ops.at[at], "decode") ||
-            decoded_before(base, &base->gpu_ops.at[at]) / LAUNCHES_PER_STEP < steps)
+        if (at == LPO_NONE || !is_in(tree, &base->gpu_ops.at[at], "decode") ||
+            decoded_before(tree, &base->gpu_ops.at[at]) / LAUNCHES_PER_STEP < steps)
             continue;
         w->metrics = LPO_NONE;
         left_out++;
@@ -93,8 +95,10 @@ static void keep_steps(struct lpo_trace *counters, const struct lpo_trace *base,
     assert_true(left_out > 0);
 }
 
-static double sum(const struct lpo_trace *t, const char *region, const char *metric, int64_t *n)
+static double sum(const struct lpo_region_tree *tree, const char *region, const char *metric,
+                  int64_t *n)
 {
+    const struct lpo_trace *t = tree->trace;
     uint32_t column = lpo_trace_metric_find(t, metric);
     double total = 0;
 
@@ -103,7 +107,7 @@ static double sum(const struct lpo_trace *t, const char *region, const char *met
         const struct lpo_gpu_op *w = &t->gpu_ops.at[i];
         double v;
 
-        if (w->kind != LPO_KERNEL || !is_in(t, w, region))
+        if (w->kind != LPO_KERNEL || !is_in(tree, w, region))
             continue;
         v = lpo_trace_metric_get(t, w->metrics, column);
         total += isnan(v) ? 0 : v;
@@ -112,7 +116,7 @@ static double sum(const struct lpo_trace *t, const char *region, const char *met
     return total;
 }
 
-static void check_region(const struct live_case *c, const struct lpo_trace *t,
+static void check_region(const struct live_case *c, const struct lpo_region_tree *tree,
                          const struct lpo_json *region)
 {
     const char *path = lpo_json_text(lpo_json_get(region, "path"), "");
@@ -120,7 +124,7 @@ static void check_region(const struct live_case *c, const struct lpo_trace *t,
 
     for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++) {
         double want = lpo_json_real(lpo_json_get(region, metrics[m]), NAN);
-        double have = sum(t, path, metrics[m], &n);
+        double have = sum(tree, path, metrics[m], &n);
         double within = m == 0 && launches < FEW_LAUNCHES ? few_within : c->within[m];
 
         assert_int_equal(n, launches);
@@ -136,6 +140,7 @@ static void check_live(void **state)
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     LPO_AUTO(lpo_trace) base = read_file("native/llama8.lpot");
     LPO_AUTO(lpo_trace) counters = NULL;
+    LPO_AUTO(lpo_region_tree) tree = NULL;
     const struct lpo_json *truth = NULL;
     struct lpo_err err = { 0 };
     char path[1024];
@@ -148,10 +153,11 @@ static void check_live(void **state)
     if (c->steps)
         keep_steps(counters, base, c->steps);
     lpo_counters_overlay(base, counters);
+    tree = lpo_region_tree_create(base);
     truth = lpo_json_get(truth, "regions");
     assert_int_equal(truth->count, 21);
     for (const struct lpo_json *r = truth->first; r; r = r->next)
-        check_region(c, base, r);
+        check_region(c, tree, r);
 }
 
 int main(void)

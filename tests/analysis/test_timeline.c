@@ -143,7 +143,7 @@ static void check_time(void **state)
         const struct gpu_op *w = &c->gpu_ops[i];
 
         if (w->launch >= 0)
-            lpo_vec_push(&t->launches, (struct lpo_launch){ w->launch, w->launch, 0, LPO_NONE });
+            lpo_vec_push(&t->launches, (struct lpo_launch){ w->launch, w->launch, 0 });
         lpo_vec_push(&t->gpu_ops,
                      (struct lpo_gpu_op){ .start_ns = w->start,
                                           .end_ns = w->end,
@@ -151,7 +151,7 @@ static void check_time(void **state)
                                           .launch = w->launch >= 0 ? (uint32_t)t->launches.len - 1
                                                                    : LPO_NONE,
                                           .stack = LPO_NONE,
-                                          .capture_stack = LPO_NONE,
+                                          .capture = LPO_NONE,
                                           .stream = w->stream,
                                           .kind = LPO_KERNEL });
     }

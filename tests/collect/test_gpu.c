@@ -38,8 +38,8 @@ static const struct gpu_case cases[] = {
       "kernel gemm(float*) <<<128,1,1|256,1,1>>> dev 1 stream 13 in A/~S (no time) x1\n" NORM
       "(no launch) x1\n"
       "set Memset (Device) 64 bytes dev 0 stream 7 in A/~S x1\n"
-      "note 1 GPU works have no launch record, so their range is not known\n"
-      "note 1 GPU works have no time: CUPTI recorded none for them\n" },
+      "note 1 GPU operations have no launch record, so their range is not known\n"
+      "note 1 GPU operations have no time: CUPTI recorded none for them\n" },
     { "a name whose memory is used again",
       "reused_name",
       { 0 },
@@ -104,7 +104,7 @@ static const struct gpu_case cases[] = {
       "decode",
       { "LPO_COLLECT_LAUNCHES=0" },
       DECODE_THREAD GEMM "(no launch) x13\n" NORM "(no launch) x6\n"
-                         "note 19 GPU works have no launch record, so their range is not known\n" },
+                         "note 19 GPU operations have no launch record, so their range is not known\n" },
     { "kernels and copies off",
       "kinds",
       { "LPO_COLLECT_KERNELS=0", "LPO_COLLECT_COPIES=0" },

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "../unit.h"
+#include "region/tree.h"
 #include "trace/reader.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -268,22 +269,18 @@ static void add_starts(const struct lpo_trace *t, struct lpo_str *out)
     print_counted(out, lines, count, false);
 }
 
-static void add_stack(const struct lpo_trace *t, uint32_t stack, struct lpo_str *s)
+/* "decode/attn/~request": start/end ranges after the path. */
+static void add_place(const struct lpo_region_tree *tree, uint32_t row, struct lpo_str *s)
 {
-    struct lpo_stack k;
+    const struct lpo_place *place = &tree->places.at[row];
+    const struct lpo_region_set *set = &tree->sets.at[place->set];
 
-    if (stack == LPO_NONE) {
-        lpo_str_add(s, "(unknown)");
-        return;
-    }
-    k = t->stacks.at[stack];
-    if (!k.count)
+    if (place->leaf == LPO_NONE && !set->count)
         lpo_str_add(s, "(outside)");
-    for (uint32_t i = 0; i < k.count; i++) {
-        const struct lpo_frame *f = &t->frames.at[k.first + i];
-        lpo_str_addf(s, "%s%s%s%s%s", i ? "/" : "", f->kind == LPO_START_END ? "~" : "",
-                     lpo_trace_text(t, t->domains.at[f->domain]), f->domain ? "@" : "",
-                     lpo_trace_text(t, f->name));
+    lpo_region_add_path(tree, place->leaf, s);
+    for (uint32_t i = 0; i < set->count; i++) {
+        lpo_str_add(s, i || place->leaf != LPO_NONE ? "/~" : "~");
+        lpo_region_add_name(tree, tree->set_nodes.at[set->first + i], s);
     }
 }
 
@@ -291,6 +288,7 @@ static void add_gpu_ops(const struct lpo_trace *t, struct lpo_str *out)
 {
     static const char *const kinds[] = { "kernel", "copy", "set" };
     char **lines = calloc(t->gpu_ops.len + 1, sizeof *lines);
+    LPO_AUTO(lpo_region_tree) tree = lpo_region_tree_create(t);
 
     for (size_t i = 0; i < t->gpu_ops.len; i++) {
         const struct lpo_gpu_op *w = &t->gpu_ops.at[i];
@@ -308,16 +306,16 @@ static void add_gpu_ops(const struct lpo_trace *t, struct lpo_str *out)
         if (w->launch == LPO_NONE)
             lpo_str_add(&s, "(no launch)");
         else
-            add_stack(t, t->launches.at[w->launch].stack, &s);
+            add_place(tree, lpo_region_place(tree, w), &s);
         if (w->flags & LPO_WORK_GRAPH)
             lpo_str_add(&s, w->flags & LPO_WORK_WHOLE ? " (whole graph)" : " (graph)");
         if (w->flags & LPO_WORK_NO_LENGTH)
             lpo_str_add(&s, " (no time)");
         if (w->flags & LPO_WORK_SHARE)
             lpo_str_addf(&s, " (a share of %lld ns)", (long long)lpo_trace_gpu_op_ns(w));
-        if (w->capture_stack != LPO_NONE) {
+        if (w->capture != LPO_NONE) {
             lpo_str_add(&s, " captured in ");
-            add_stack(t, w->capture_stack, &s);
+            add_place(tree, tree->capture_place[w->capture], &s);
         }
         lines[i] = strdup(s.at);
         lpo_str_free(&s);

@@ -42,14 +42,14 @@ static inline struct lpo_trace *build_trace(const char *text)
             int64_t ns = *end == '=' ? strtoll(end + 1, NULL, 10) : 1;
             uint32_t launch = (uint32_t)t->launches.len;
 
-            lpo_vec_push(&t->launches, (struct lpo_launch){ a, b, thread, LPO_NONE });
+            lpo_vec_push(&t->launches, (struct lpo_launch){ a, b, thread });
             lpo_vec_push(&t->gpu_ops,
                          (struct lpo_gpu_op){ .start_ns = gpu_ns,
                                               .end_ns = gpu_ns + ns,
                                               .name = lpo_trace_name(t, w[1] ? w + 2 : "kernel"),
                                               .launch = launch,
                                               .stack = LPO_NONE,
-                                              .capture_stack = LPO_NONE,
+                                              .capture = LPO_NONE,
                                               .shape = LPO_NONE,
                                               .metrics = LPO_NONE,
                                               .stream = 7,

@@ -72,13 +72,13 @@ static struct lpo_trace *make(const struct random_case *c, uint32_t *seed)
         int64_t a = next(seed) % c->span, b = a + next(seed) % 4;
         uint32_t thread = c->nested ? 0 : next(seed) % (uint32_t)t->threads.len;
 
-        lpo_vec_push(&t->launches, (struct lpo_launch){ a, b, thread, LPO_NONE });
+        lpo_vec_push(&t->launches, (struct lpo_launch){ a, b, thread });
         lpo_vec_push(&t->gpu_ops, (struct lpo_gpu_op){ .start_ns = a + 50,
                                                        .end_ns = a + 50 + next(seed) % 9,
                                                        .name = lpo_trace_name(t, "k"),
                                                        .launch = (uint32_t)i,
                                                        .stack = LPO_NONE,
-                                                       .capture_stack = LPO_NONE,
+                                                       .capture = LPO_NONE,
                                                        .shape = LPO_NONE,
                                                        .metrics = LPO_NONE,
                                                        .process = t->threads.at[thread].process,

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "region/tree.h"
 #include "trace/trace.h"
 #include "util/str.h"
 
@@ -32,9 +33,16 @@ static inline void dump_metrics(struct lpo_str *s, const struct lpo_trace *t, ui
     }
 }
 
-static inline void dump_gpu_op(struct lpo_str *s, const struct lpo_trace *t,
+/* The path of the push/pop ranges, "" outside of all. */
+static inline void dump_place(struct lpo_str *s, const struct lpo_region_tree *tree, uint32_t place)
+{
+    lpo_region_add_path(tree, tree->places.at[place].leaf, s);
+}
+
+static inline void dump_gpu_op(struct lpo_str *s, const struct lpo_region_tree *tree,
                                const struct lpo_gpu_op *w)
 {
+    const struct lpo_trace *t = tree->trace;
     static const char *const kinds[] = { "kernel", "copy", "set" };
 
     lpo_str_addf(s, "%s %s pid=%lld dev=%d stream=%u %lld+%lld", kinds[w->kind],
@@ -59,9 +67,9 @@ static inline void dump_gpu_op(struct lpo_str *s, const struct lpo_trace *t,
         lpo_str_add(s, " in=");
         dump_stack(s, t, w->stack);
     }
-    if (w->capture_stack != LPO_NONE) {
+    if (w->capture != LPO_NONE && tree->capture_place[w->capture] != LPO_NONE) {
         lpo_str_add(s, " captured=");
-        dump_stack(s, t, w->capture_stack);
+        dump_place(s, tree, tree->capture_place[w->capture]);
     }
     if (w->flags)
         lpo_str_addf(s, " flags=%u", w->flags);
@@ -85,8 +93,10 @@ static inline void dump_range(struct lpo_str *s, const struct lpo_trace *t,
 
 static inline void dump_trace(struct lpo_str *s, const struct lpo_trace *t)
 {
+    LPO_AUTO(lpo_region_tree) tree = lpo_region_tree_create(t);
+
     for (size_t i = 0; i < t->gpu_ops.len; i++)
-        dump_gpu_op(s, t, &t->gpu_ops.at[i]);
+        dump_gpu_op(s, tree, &t->gpu_ops.at[i]);
     for (size_t i = 0; i < t->ranges.len; i++)
         dump_range(s, t, &t->ranges.at[i]);
     for (size_t i = 0; i < t->summaries.len; i++) {

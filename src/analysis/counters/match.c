@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "region/tree.h"
 #include "trace/trace.h"
 #include "util/map.h"
 #include "util/str.h"
@@ -20,6 +21,7 @@ struct peers {
 
 struct lpo_counters_match {
     const struct lpo_trace *base, *counters;
+    struct lpo_region_tree *base_tree, *counters_tree;
     bool by_linker;
     struct lpo_map *wanted;          /* shape keys that were measured */
     struct lpo_map *with_path, *any; /* key -> queue */
@@ -80,20 +82,19 @@ void lpo_counters_match_family_key(const struct lpo_trace *t, const struct lpo_g
     add_shape(t, w, key);
 }
 
-/* The ranges around the launch, as the source noted them. */
-static void add_path(const struct lpo_trace *t, const struct lpo_gpu_op *w, struct lpo_str *key)
+/* The push/pop ranges around the launch, outermost first. */
+static void add_path(const struct lpo_region_tree *tree, const struct lpo_gpu_op *w,
+                     struct lpo_str *key)
 {
-    uint32_t stack = w->stack;
+    uint32_t node = tree->places.at[lpo_region_place(tree, w)].leaf, chain[LPO_REGION_DEPTH];
+    size_t n = 0;
 
-    if (stack == LPO_NONE && w->launch != LPO_NONE)
-        stack = t->launches.at[w->launch].stack;
-    for (uint32_t i = 0; stack != LPO_NONE && i < t->stacks.at[stack].count; i++) {
-        const struct lpo_frame *f = &t->frames.at[t->stacks.at[stack].first + i];
-
-        if (f->kind != LPO_PUSH_POP)
-            continue;
+    for (; node != LPO_NONE && n < LPO_REGION_DEPTH; node = tree->nodes.at[node].parent)
+        chain[n++] = tree->nodes.at[node].name;
+    while (n--) {
         lpo_str_addc(key, '\0');
-        lpo_str_addn(key, lpo_trace_text(t, f->name), lpo_trace_text_len(t, f->name));
+        lpo_str_addn(key, lpo_trace_text(tree->trace, chain[n]),
+                     lpo_trace_text_len(tree->trace, chain[n]));
     }
 }
 
@@ -177,7 +178,7 @@ static void fill_queues(struct lpo_counters_match *m)
             continue;
         q = queue_at(m, m->any, &key);
         lpo_vec_push(&q->gpu_ops, order[i].gpu_op);
-        add_path(m->base, w, &key);
+        add_path(m->base_tree, w, &key);
         q = queue_at(m, m->with_path, &key);
         lpo_vec_push(&q->gpu_ops, order[i].gpu_op);
     }
@@ -236,7 +237,7 @@ static void group_peers(struct lpo_counters_match *m)
         uint32_t ordinal;
 
         lpo_str_clear(&path);
-        add_path(m->base, w, &path);
+        add_path(m->base_tree, w, &path);
         lpo_counters_match_shape_key(m, m->base, w, &key);
         ordinal = next_ordinal(&o, &path, &key);
         fold_digits(&path);
@@ -262,6 +263,8 @@ struct lpo_counters_match *lpo_counters_match_create(const struct lpo_trace *bas
 
     m->base = base;
     m->counters = counters;
+    m->base_tree = lpo_region_tree_create(base);
+    m->counters_tree = lpo_region_tree_create(counters);
     m->wanted = lpo_map_create();
     m->with_path = lpo_map_create();
     m->any = lpo_map_create();
@@ -283,6 +286,8 @@ void lpo_counters_match_destroy(struct lpo_counters_match *m)
     for (size_t i = 0; i < m->queues.len; i++)
         lpo_vec_free(&m->queues.at[i].gpu_ops);
     lpo_vec_free(&m->queues);
+    lpo_region_tree_destroy(m->base_tree);
+    lpo_region_tree_destroy(m->counters_tree);
     lpo_map_destroy(m->wanted);
     lpo_map_destroy(m->with_path);
     lpo_map_destroy(m->any);
@@ -318,7 +323,7 @@ uint32_t lpo_counters_match_take(struct lpo_counters_match *m, const struct lpo_
     uint32_t found;
 
     lpo_counters_match_shape_key(m, m->counters, reading, &key);
-    add_path(m->counters, reading, &key);
+    add_path(m->counters_tree, reading, &key);
     found = take_from(m, m->with_path, &key);
     if (found != LPO_NONE)
         return found;

@@ -160,7 +160,7 @@ static void add_gpu_op(struct lpo_kineto_build *b, const struct kineto_event *e,
                             .name = text_of(b, &e->name),
                             .launch = LPO_NONE,
                             .stack = LPO_NONE,
-                            .capture_stack = LPO_NONE,
+                            .capture = LPO_NONE,
                             .shape = LPO_NONE,
                             .metrics = LPO_NONE,
                             .kind = (uint8_t)(e->kind - KINETO_KERNEL + LPO_KERNEL) };
@@ -180,7 +180,7 @@ static void add_gpu_op(struct lpo_kineto_build *b, const struct kineto_event *e,
     if (e->graph_id != LPO_NO_TIME && e->graph_id != 0)
         w.flags |= LPO_WORK_GRAPH;
     if (e->correlation != LPO_NO_TIME && !(b->t->skip & LPO_SKIP_LAUNCHES))
-        w.launch = lpo_trace_links_work(b->links, e->correlation);
+        lpo_trace_links_op(b->links, (uint32_t)b->t->gpu_ops.len, e->correlation);
     lpo_vec_push(&b->t->gpu_ops, w);
 }
 

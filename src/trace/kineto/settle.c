@@ -147,7 +147,7 @@ void lpo_kineto_build_finish(struct lpo_kineto_build *b, const struct kineto_fac
 
     for (size_t i = b->first_gpu_op; i < b->t->gpu_ops.len; i++)
         b->t->gpu_ops.at[i].process = own;
-    lpo_trace_links_resolve(b->links, b->t, b->first_gpu_op);
+    lpo_trace_links_resolve(b->links, b->t);
     shift = clock_shift(b, facts);
     renumber_create(b, facts->rank, &r);
     settle_gpu_ops(b, &r, shift);

@@ -87,6 +87,22 @@ static void define_domain(struct native *n, struct lpo_cursor *c)
                                                lpo_trace_text_len(n->trace, name)));
 }
 
+/* A system gives the number of a thread that ended to a later one. A range that the first left open
+ * must not hold the launches of the second, so each has a row of its own. */
+static uint32_t thread_row(struct native *n, int64_t tid)
+{
+    size_t before = n->trace->threads.len;
+    uint32_t row = lpo_trace_thread(n->trace, n->process, tid);
+
+    for (size_t i = 0; n->trace->threads.len == before && i < n->threads.len; i++) {
+        if (n->threads.at[i].row == row) {
+            lpo_vec_push(&n->trace->threads, n->trace->threads.at[row]);
+            row = (uint32_t)before;
+        }
+    }
+    return row;
+}
+
 static void define_thread(struct native *n, struct lpo_cursor *c)
 {
     struct native_thread *t = lpo_native_thread_at(n, lpo_native_get_v(c));
@@ -97,7 +113,7 @@ static void define_thread(struct native *n, struct lpo_cursor *c)
     t->known = true;
     t->tid = (int64_t)(tid & INT64_MAX);
     t->os_name = string ? lpo_native_name(n, string) : LPO_NONE;
-    t->row = lpo_trace_thread(n->trace, n->process, t->tid);
+    t->row = thread_row(n, t->tid);
     if (n->trace->threads.at[t->row].name == LPO_NONE)
         n->trace->threads.at[t->row].name = t->os_name;
 }
@@ -233,7 +249,7 @@ static const struct {
     { LPOT_COUNT_BUFFERS_REFUSED, false,
       "times CUPTI asked for a buffer and none was left (LPO_COLLECT_CUPTI_BUFFERS_MAX)" },
     { LPOT_COUNT_GPU_LOST, true, "GPU records could not be written to the trace" },
-    { LPOT_COUNT_UNTIMED, false, "GPU works have no time: CUPTI recorded none for them" },
+    { LPOT_COUNT_UNTIMED, false, "GPU operations have no time: CUPTI recorded none for them" },
     { LPOT_COUNT_GRAPHS_UNLISTED, false,
       "CUDA graphs could not be listed (conditional nodes, or too many graphs): their launches are "
       "shown as one kernel each; pipeline.native.graphs=nodes records every kernel" },
@@ -252,7 +268,7 @@ void lpo_native_take_footer(struct native *n, struct lpo_cursor c)
     }
 }
 
-void lpo_native_tell_totals(struct native *n)
+void lpo_native_note_totals(struct native *n)
 {
     for (size_t i = 0; i < sizeof totals / sizeof *totals; i++) {
         uint64_t value = n->totals[totals[i].counter];

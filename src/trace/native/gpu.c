@@ -77,7 +77,7 @@ static struct lpo_gpu_op gpu_op_at(const struct native *n, uint64_t place, struc
 {
     struct lpo_gpu_op w = { .launch = LPO_NONE,
                             .stack = LPO_NONE,
-                            .capture_stack = LPO_NONE,
+                            .capture = LPO_NONE,
                             .shape = LPO_NONE,
                             .metrics = LPO_NONE,
                             .process = n->process };
@@ -91,8 +91,31 @@ static struct lpo_gpu_op gpu_op_at(const struct native *n, uint64_t place, struc
     return w;
 }
 
-/* span, corr and graph; then the work is complete. Until the join, `launch` is the correlation id
- * and `capture_stack` the row of the node. */
+/* From the node of the executable graph back to the one that was captured. */
+uint32_t lpo_native_capture(struct native *n, uint64_t node)
+{
+    enum { CLONES_MOST = 16 }; /* a graph is cloned once or twice; a longer chain is a loop */
+
+    for (int i = 0; i < CLONES_MOST; i++) {
+        const uint32_t *row = lpo_idmap_find(n->by_node, node);
+        struct native_node *at = row ? &n->nodes.at[*row] : NULL;
+
+        if (!at)
+            return LPO_NONE;
+        if (at->clone) {
+            node = at->original;
+            continue;
+        }
+        if (at->capture == LPO_NONE) {
+            at->capture = (uint32_t)n->trace->captures.len;
+            lpo_vec_push(&n->trace->captures, (struct lpo_capture){ at->ns, at->thread });
+        }
+        return at->capture;
+    }
+    return LPO_NONE;
+}
+
+/* Span, correlation id and graph node; then the GPU operation is complete. */
 static void add_gpu_op(struct native *n, struct lpo_gpu_op w, unsigned flags, struct lpo_cursor *c)
 {
     if (flags & LPOT_GPU_UNTIMED) {
@@ -105,17 +128,15 @@ static void add_gpu_op(struct native *n, struct lpo_gpu_op w, unsigned flags, st
         w.start_ns -= n->shift_ns;
     }
     n->gpu_corr += (uint32_t)lpo_native_get_z(c);
-    w.launch = n->gpu_corr;
     if (flags & LPOT_GPU_GRAPH) {
-        const uint32_t *node;
         w.flags |= LPO_WORK_GRAPH;
         lpo_native_get_v(c);
         n->gpu_node += (uint64_t)lpo_native_get_z(c);
-        node = lpo_idmap_find(n->by_node, n->gpu_node);
-        w.capture_stack = node ? *node : LPO_NONE;
+        w.capture = lpo_native_capture(n, n->gpu_node);
     }
     if (c->bad)
         return;
+    lpo_trace_links_join(n->links, n->trace, n->gpu_corr, &w);
     if (w.end_ns > n->end_ns)
         n->end_ns = w.end_ns;
     lpo_vec_push(&n->trace->gpu_ops, w);
@@ -184,7 +205,9 @@ static void on_whole(struct native *n, unsigned flags, struct lpo_cursor *c)
     w.kind = LPO_KERNEL;
     w.flags = LPO_WORK_GRAPH | LPO_WORK_WHOLE;
     w.name = graph_name(n, graph);
-    w.capture_stack = row ? *row : LPO_NONE;
+    if (row)
+        lpo_vec_push(&n->wholes, (struct native_whole){
+                                     (uint32_t)(n->trace->gpu_ops.len - n->first_gpu_op), *row });
     add_gpu_op(n, w, flags & ~(unsigned)LPOT_GPU_GRAPH, c);
 }
 

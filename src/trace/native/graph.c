@@ -10,7 +10,7 @@
 #include "lpo/trace_format.h"
 #include "trace/native/state.h"
 
-enum { WORKS_MOST = 8 << 20 }; /* of one file: as many as a large trace of single kernels has */
+enum { GPU_OPS_MOST = 8 << 20 }; /* of one file: as many as a large trace of single kernels has */
 
 static struct native_graph *graph_of(struct native *n, uint64_t id)
 {
@@ -81,10 +81,9 @@ static int64_t end_of(const struct lpo_gpu_op *launch, const struct native_graph
     return end < start ? start : end > launch->end_ns ? launch->end_ns : end;
 }
 
-static struct lpo_gpu_op part_of(const struct native *n, const struct lpo_gpu_op *launch,
+static struct lpo_gpu_op part_of(struct native *n, const struct lpo_gpu_op *launch,
                                  const struct native_graph_node *node, int64_t start)
 {
-    const uint32_t *row = node->id ? lpo_idmap_find(n->by_node, node->id) : NULL;
     struct lpo_gpu_op w = *launch;
 
     w.flags = (uint8_t)((w.flags & ~LPO_WORK_WHOLE) | LPO_WORK_SHARE);
@@ -93,7 +92,7 @@ static struct lpo_gpu_op part_of(const struct native *n, const struct lpo_gpu_op
     w.linker = node->linker;
     w.shape = node->shape;
     w.bytes = node->bytes;
-    w.capture_stack = row ? *row : LPO_NONE;
+    w.capture = node->id ? lpo_native_capture(n, node->id) : LPO_NONE;
     w.start_ns = start;
     w.end_ns = end_of(launch, node, start);
     return w;
@@ -114,45 +113,43 @@ static void lay_out(struct native *n, const struct native_graph *g, const struct
     n->unseen_shares += g->unseen;
 }
 
-/* The graph of a work, if it is a whole launch of one that is listed and there is room for it. */
-static const struct native_graph *listed(struct native *n, const struct lpo_gpu_op *w, size_t laid)
+/* The graph of a whole launch, if its nodes are listed and there is room for them. */
+static const struct native_graph *listed(struct native *n, const struct native_whole *whole,
+                                         size_t laid)
 {
-    const struct native_graph *g;
+    const struct native_graph *g = &n->graphs.at[whole->graph];
 
-    if (!(w->flags & LPO_WORK_WHOLE) || w->capture_stack >= n->graphs.len)
-        return NULL;
-    g = &n->graphs.at[w->capture_stack];
     if (!g->complete || g->broken || g->nodes.len == 0)
         return NULL;
-    if (laid + g->nodes.len > WORKS_MOST) {
+    if (laid + g->nodes.len > GPU_OPS_MOST) {
         n->unlaid++;
         return NULL;
     }
     return g;
 }
 
-void lpo_native_lay_out_graphs(struct native *n, size_t first_gpu_op)
+void lpo_native_lay_out_graphs(struct native *n)
 {
-    size_t count = n->trace->gpu_ops.len - first_gpu_op, laid = 0;
+    size_t count = n->trace->gpu_ops.len - n->first_gpu_op, laid = 0, next = 0;
     struct lpo_gpu_op *read;
 
-    if (n->graphs.len == 0 || count == 0)
+    if (n->wholes.len == 0)
         return;
-    lpo_native_weigh_graphs(n, first_gpu_op);
+    lpo_native_weigh_graphs(n);
     read = lpo_xcalloc(count, sizeof *read);
-    memcpy(read, n->trace->gpu_ops.at + first_gpu_op, count * sizeof *read);
-    n->trace->gpu_ops.len = first_gpu_op;
+    memcpy(read, n->trace->gpu_ops.at + n->first_gpu_op, count * sizeof *read);
+    n->trace->gpu_ops.len = n->first_gpu_op;
     for (size_t i = 0; i < count; i++) {
-        const struct native_graph *g = listed(n, &read[i], laid);
+        const struct native_graph *g = NULL;
 
+        if (next < n->wholes.len && n->wholes.at[next].op == i)
+            g = listed(n, &n->wholes.at[next++], laid);
         if (g) {
             lay_out(n, g, &read[i]);
             laid += g->nodes.len;
-            continue;
+        } else {
+            lpo_vec_push(&n->trace->gpu_ops, read[i]);
         }
-        if (read[i].flags & LPO_WORK_WHOLE)
-            read[i].capture_stack = LPO_NONE; /* was the row of its graph */
-        lpo_vec_push(&n->trace->gpu_ops, read[i]);
     }
     free(read);
 }

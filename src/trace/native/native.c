@@ -54,7 +54,7 @@ static void second_pass(struct native *n, struct lpo_native_blocks *blocks, unsi
             lpo_native_take_gpu(n, &b);
 }
 
-static void tell(struct native *n, uint64_t ignored)
+static void add_notes(struct native *n, uint64_t ignored)
 {
     const struct {
         uint64_t count;
@@ -66,8 +66,7 @@ static void tell(struct native *n, uint64_t ignored)
         { n->stray_pops, "range pops had no open range in their thread" },
         { n->stray_ends, "range ends named no open range" },
         { n->unclosed, "ranges were never closed and end with their process" },
-        { n->unlaunched, "GPU works have no launch record, so their range is not known" },
-        { n->cut_stacks, "launches lie in more ranges than are kept for one launch" },
+        { n->unlaunched, "GPU operations have no launch record, so their range is not known" },
         { n->unlaid, "CUDA graph launches are shown as one kernel each: the trace has too many to "
                      "show what they ran" },
         { n->unseen_shares, "kernels in CUDA graphs were never seen outside one: their share of "
@@ -77,27 +76,28 @@ static void tell(struct native *n, uint64_t ignored)
     for (size_t i = 0; i < sizeof notes / sizeof *notes; i++)
         if (notes[i].count)
             lpo_trace_note(n->trace, notes[i].count, "%s", notes[i].text);
-    lpo_native_tell_totals(n);
+    lpo_native_note_totals(n);
 }
 
 static void free_native(struct native *n)
 {
-    for (size_t i = 0; i < n->threads.len; i++)
-        lpo_native_opens_free(&n->threads.at[i].open);
+    for (size_t i = 0; i < n->threads.len; i++) {
+        lpo_vec_free(&n->threads.at[i].open.at);
+        lpo_vec_free(&n->threads.at[i].open.tops);
+    }
     lpo_vec_free(&n->strings);
     lpo_vec_free(&n->domains);
     lpo_vec_free(&n->threads);
-    lpo_vec_free(&n->launches);
     lpo_vec_free(&n->nodes);
-    lpo_vec_free(&n->starts);
     lpo_vec_free(&n->ends);
+    lpo_vec_free(&n->wholes);
     lpo_vec_free(&n->places);
     lpo_vec_free(&n->shapes);
     for (size_t i = 0; i < n->graphs.len; i++)
         lpo_vec_free(&n->graphs.at[i].nodes);
     lpo_vec_free(&n->graphs);
     lpo_idmap_destroy(n->by_number);
-    lpo_idmap_destroy(n->by_corr);
+    lpo_trace_links_destroy(n->links);
     lpo_idmap_destroy(n->by_node);
     lpo_idmap_destroy(n->by_range);
     lpo_idmap_destroy(n->by_graph);
@@ -112,27 +112,30 @@ static int read_blocks(struct lpo_native_blocks *blocks, struct lpo_trace *into)
                         .pid = -1,
                         .rank = -1,
                         .end_ns = LPO_NO_TIME,
-                        .command = LPO_NONE };
-    size_t first_gpu_op = into->gpu_ops.len;
+                        .command = LPO_NONE,
+                        .links = lpo_trace_links_create(),
+                        .first_gpu_op = into->gpu_ops.len,
+                        .first_range = into->ranges.len };
     uint64_t ignored;
 
     if (into->epoch_ns == LPO_NO_TIME)
         into->epoch_ns = 0;
     n.shift_ns = into->epoch_ns;
     n.by_number = lpo_idmap_create(0);
-    n.by_corr = lpo_idmap_create(0);
     n.by_node = lpo_idmap_create(0);
     n.by_range = lpo_idmap_create(0);
     n.by_graph = lpo_idmap_create(0);
     first_pass(&n, blocks);
     ignored = lpo_native_blocks_ignored(blocks);
     into->has_ranges = true;
-    /* Threads first: GPU records look up the graph nodes that these announce. */
+    /* Threads first: GPU records look up the launches and graph nodes that these announce. */
     second_pass(&n, blocks, LPOT_THREAD);
+    lpo_native_close_threads(&n);
     second_pass(&n, blocks, LPOT_GPU);
-    lpo_native_close_all(&n);
-    lpo_native_lay_out_graphs(&n, first_gpu_op);
-    lpo_native_join(&n, first_gpu_op);
+    lpo_native_close_ranges(&n); /* after the GPU records: they may end last */
+    lpo_native_lay_out_graphs(&n);
+    for (size_t i = n.first_gpu_op; i < into->gpu_ops.len && !(into->skip & LPO_SKIP_LAUNCHES); i++)
+        n.unlaunched += into->gpu_ops.at[i].launch == LPO_NONE;
     if (into->processes.len > n.process) {
         struct lpo_process *p = &into->processes.at[n.process];
         if (p->end_ns == LPO_NO_TIME || n.end_ns > p->end_ns)
@@ -140,7 +143,7 @@ static int read_blocks(struct lpo_native_blocks *blocks, struct lpo_trace *into)
         if (p->name == LPO_NONE)
             p->name = n.command;
     }
-    tell(&n, ignored);
+    add_notes(&n, ignored);
     free_native(&n);
     return 0;
 }

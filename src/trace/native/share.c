@@ -77,11 +77,11 @@ struct group {
 typedef LPO_VEC(struct group) groups;
 
 /* Millions of works, a few hundred groups. */
-static void gather(const struct native *n, size_t first_gpu_op, groups *out)
+static void gather(const struct native *n, groups *out)
 {
     LPO_AUTO(lpo_idmap) rows = lpo_idmap_create(0);
 
-    for (size_t i = first_gpu_op; i < n->trace->gpu_ops.len; i++) {
+    for (size_t i = n->first_gpu_op; i < n->trace->gpu_ops.len; i++) {
         const struct lpo_gpu_op *w = &n->trace->gpu_ops.at[i];
         uint64_t key =
             w->kind == LPO_KERNEL ? (uint64_t)w->linker << 32 | w->shape : UINT64_MAX - w->kind;
@@ -113,13 +113,13 @@ static double bandwidth(const struct lpo_trace *t)
     return best;
 }
 
-static void learn(const struct native *n, size_t first_gpu_op, struct eager *e)
+static void learn(const struct native *n, struct eager *e)
 {
     groups all = { 0 };
 
     e->least_ns = -1;
     e->rate = bandwidth(n->trace);
-    gather(n, first_gpu_op, &all);
+    gather(n, &all);
     for (size_t i = 0; i < all.len; i++) {
         const struct group *g = &all.at[i];
         struct shape_key key = key_of(n->trace, g->linker, g->shape);
@@ -199,13 +199,13 @@ static void eager_free(struct eager *e)
     lpo_map_destroy(e->full);
 }
 
-void lpo_native_weigh_graphs(struct native *n, size_t first_gpu_op)
+void lpo_native_weigh_graphs(struct native *n)
 {
     struct eager e = { .shapes = { .rows = lpo_map_create() },
                        .names = { .rows = lpo_map_create() },
                        .full = lpo_map_create() };
 
-    learn(n, first_gpu_op, &e);
+    learn(n, &e);
     for (size_t i = 0; i < n->graphs.len; i++)
         weigh(n, &n->graphs.at[i], &e);
     eager_free(&e);

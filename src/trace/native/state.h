@@ -1,24 +1,34 @@
 /* trace/native/state.h - what the parts of the native reader share while one file is read. */
 #pragma once
 
+#include "trace/link.h"
 #include "trace/native/blocks.h"
 #include "trace/native/clock.h"
-#include "trace/native/open.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/idmap.h"
 
-enum {
-    NATIVE_TOTALS = 32,
-    NATIVE_DEPTH_MOST = 256,       /* frames of one stack; deeper ones are cut and noted */
-    NATIVE_FRAMES_MOST = 16 << 20, /* of all stacks of a file */
-};
+enum { NATIVE_TOTALS = 32 };
 
 struct native_string {
     const char *text; /* in the arena */
     uint32_t len;
     uint32_t name;   /* name id of the text, once asked for */
     uint32_t kernel; /* name id of the text demangled */
+};
+
+/* A push/pop range that is open. */
+struct native_open {
+    uint32_t range; /* into trace->ranges, or LPO_NONE where the caller skips ranges */
+    uint32_t under; /* place + 1 of the next older one of its domain; 0: none */
+    bool inherited; /* from the parent of a fork */
+};
+
+/* Those of one thread: a stack per domain, since a pop names its domain. All zero is empty. */
+struct native_opens {
+    LPO_VEC(struct native_open) at;
+    LPO_VEC(uint32_t) tops; /* by domain: place + 1; 0: none is open */
+    uint32_t unused;        /* place + 1 of the first free one, chained by `under`; 0: none */
 };
 
 struct native_thread {
@@ -30,38 +40,31 @@ struct native_thread {
     uint32_t sequence;
     uint64_t ticks, node, original;
     uint32_t corr;
-    uint32_t last_launch; /* into native->launches */
-    uint32_t stack;       /* of the ranges open now, when `stack_good` */
-    bool stack_good;
+    struct lpo_call call; /* the launch call that began last: its return may still come */
+    bool in_call;
     struct native_opens open;
 };
 
-struct native_launch {
-    int64_t start_ns, end_ns;
-    uint32_t thread; /* row in trace->threads */
-    uint32_t stack;  /* push/pop frames */
-    uint32_t row;    /* in trace->launches once a work needs it */
-};
-
-/* A node of a CUDA graph: where it was captured, or what it was cloned from. */
+/* A node of a CUDA graph: when it was captured, or what it was cloned from. */
 struct native_node {
     uint64_t original;
-    uint32_t stack;
+    int64_t ns;
+    uint32_t thread;  /* row in trace->threads */
+    uint32_t capture; /* row in trace->captures, once a GPU operation needs it; else LPO_NONE */
     bool clone;
 };
 
-/* A start/end range; `range` is its row in trace->ranges or LPO_NONE. */
-struct native_start {
-    uint64_t id;
-    int64_t start_ns, end_ns;
-    uint32_t name, range;
-    uint16_t domain;
-    bool closed;
-};
-
+/* The end of a start/end range: any thread may end it, so its start may stand further on. */
 struct native_end {
     uint64_t id;
     int64_t ns;
+};
+
+/* A graph launch that was timed as one: laid out into its nodes after the last record, when the
+ * times of kernels outside graphs are known. */
+struct native_whole {
+    uint32_t op;    /* counted from the first GPU operation of this file */
+    uint32_t graph; /* into native->graphs */
 };
 
 struct native_shape {
@@ -99,31 +102,31 @@ struct native {
     LPO_VEC(struct native_string) strings;
     LPO_VEC(uint16_t) domains;
     LPO_VEC(struct native_thread) threads;
-    LPO_VEC(struct native_launch) launches;
-    struct lpo_idmap *by_number, *by_corr, *by_node, *by_range, *by_graph;
+    struct lpo_trace_links *links;
+    struct lpo_idmap *by_number, *by_node, *by_range, *by_graph;
     LPO_VEC(struct native_node) nodes;
-    LPO_VEC(struct native_start) starts;
     LPO_VEC(struct native_end) ends;
+    LPO_VEC(struct native_whole) wholes;
+    size_t first_gpu_op, first_range; /* rows of the trace before this file */
     LPO_VEC(struct native_place) places;
     LPO_VEC(struct native_shape) shapes;
     LPO_VEC(struct native_graph) graphs;
     uint64_t gpu_start, gpu_node;
     uint32_t gpu_corr, gpu_sequence;
     bool gpu_broken;
-    uint64_t frames; /* of all stacks so far */
     /* for notes */
-    uint64_t stray_pops, stray_ends, unclosed, unlaunched, cut_stacks, damaged;
+    uint64_t stray_pops, stray_ends, unclosed, unlaunched, damaged;
     uint64_t unlaid, unseen_shares;
     uint64_t totals[NATIVE_TOTALS]; /* of the last footer, by enum lpot_counter */
     uint32_t command;               /* name id or LPO_NONE */
 };
 
-/* native_defs.c */
+/* defs.c */
 void lpo_native_take_facts(struct native *n, struct lpo_cursor c);
 void lpo_native_take_defs(struct native *n, struct lpo_cursor c);
 void lpo_native_take_note(struct native *n, struct lpo_cursor c);
 void lpo_native_take_footer(struct native *n, struct lpo_cursor c);
-void lpo_native_tell_totals(struct native *n);
+void lpo_native_note_totals(struct native *n);
 /* Names of strings by the file's ids; an id the file never defined is "(unknown)". */
 uint32_t lpo_native_name(struct native *n, uint64_t string);
 uint32_t lpo_native_kernel_name(struct native *n, uint64_t string);
@@ -131,23 +134,20 @@ uint32_t lpo_native_inline_name(struct native *n, const char *text, size_t len);
 struct native_thread *lpo_native_thread_at(struct native *n,
                                            uint64_t number); /* good until the next */
 
-/* native_thread.c */
+/* thread.c */
 void lpo_native_take_thread(struct native *n, const struct lpo_native_block *block);
-uint32_t lpo_native_stack_of(struct native *n, struct native_thread *t);
-void lpo_native_close_all(struct native *n);
+/* After the last block of every thread: the calls that never returned, the ends of start/end
+ * ranges, and ranges that nobody closed. */
+void lpo_native_close_threads(struct native *n);
+void lpo_native_close_ranges(struct native *n);
 
-/* native_gpu.c */
+/* gpu.c; after the threads, which announce the launches and the graph nodes */
 void lpo_native_take_gpu(struct native *n, const struct lpo_native_block *block);
+/* When a node of an executable graph was captured: a row of trace->captures, or LPO_NONE. */
+uint32_t lpo_native_capture(struct native *n, uint64_t node);
 
-/* native_graph.c: what graphs consist of; then every whole launch of a listed one becomes its
- * kernels, before the join. Until then `capture_stack` of a whole launch is the row of its graph.
- */
+/* graph.c: what graphs consist of; then every whole launch of a listed one becomes its kernels. */
 void lpo_native_define_graph(struct native *n, struct lpo_cursor *c);
-void lpo_native_lay_out_graphs(struct native *n, size_t first_gpu_op);
-/* native_share.c */
-void lpo_native_weigh_graphs(struct native *n, size_t first_gpu_op);
-
-/* native_join.c: start/end ranges onto launches, captures onto graph kernels. */
-void lpo_native_join(struct native *n, size_t first_gpu_op);
-/* A row of trace->stacks, or LPO_NONE when the file has more frames than is sane. */
-uint32_t lpo_native_add_stack(struct native *n, const struct lpo_frame *frames, size_t count);
+void lpo_native_lay_out_graphs(struct native *n);
+/* share.c */
+void lpo_native_weigh_graphs(struct native *n);

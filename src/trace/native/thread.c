@@ -45,7 +45,8 @@ static void skip_attributes(const struct event *e, struct lpo_cursor *c)
 static uint32_t add_range(struct native *n, const struct native_thread *t, const struct event *e,
                           uint32_t name, unsigned kind)
 {
-    if (n->trace->skip & LPO_SKIP_RANGES)
+    /* Start/end ranges are few, and their ends are matched by row: they are always kept. */
+    if (kind == LPO_PUSH_POP && (n->trace->skip & LPO_SKIP_RANGES))
         return LPO_NONE;
     lpo_vec_push(&n->trace->ranges, (struct lpo_range){ .start_ns = e->ns,
                                                         .end_ns = LPO_NO_TIME,
@@ -56,6 +57,37 @@ static uint32_t add_range(struct native *n, const struct native_thread *t, const
     return (uint32_t)(n->trace->ranges.len - 1);
 }
 
+static void push_open(struct native_opens *o, uint16_t domain, struct native_open open)
+{
+    uint32_t place = o->unused;
+
+    while (o->tops.len <= domain)
+        lpo_vec_push(&o->tops, 0);
+    if (!place) {
+        lpo_vec_push(&o->at, open);
+        place = (uint32_t)o->at.len;
+    } else {
+        o->unused = o->at.at[place - 1].under;
+    }
+    open.under = o->tops.at[domain];
+    o->at.at[place - 1] = open;
+    o->tops.at[domain] = place;
+}
+
+/* The youngest of `domain`; false when none is open. */
+static bool pop_open(struct native_opens *o, uint16_t domain, struct native_open *out)
+{
+    uint32_t place = domain < o->tops.len ? o->tops.at[domain] : 0;
+
+    if (!place)
+        return false;
+    *out = o->at.at[place - 1];
+    o->tops.at[domain] = out->under;
+    o->at.at[place - 1].under = o->unused;
+    o->unused = place;
+    return true;
+}
+
 static void on_push(struct native *n, struct native_thread *t, const struct event *e,
                     struct lpo_cursor *c)
 {
@@ -64,12 +96,9 @@ static void on_push(struct native *n, struct native_thread *t, const struct even
     skip_attributes(e, c);
     if (c->bad)
         return;
-    lpo_native_opens_push(&t->open,
-                          (struct native_open){ .range = add_range(n, t, e, name, LPO_PUSH_POP),
-                                                .name = name,
-                                                .domain = e->domain,
-                                                .inherited = (e->flags & LPOT_EV_INHERITED) != 0 });
-    t->stack_good = false;
+    push_open(&t->open, e->domain,
+              (struct native_open){ .range = add_range(n, t, e, name, LPO_PUSH_POP),
+                                    .inherited = (e->flags & LPOT_EV_INHERITED) != 0 });
 }
 
 static void on_pop(struct native *n, struct native_thread *t, const struct event *e,
@@ -78,36 +107,26 @@ static void on_pop(struct native *n, struct native_thread *t, const struct event
     struct native_open gone;
 
     (void)c;
-    if (!lpo_native_opens_pop(&t->open, e->domain, &gone)) {
+    if (!pop_open(&t->open, e->domain, &gone)) {
         n->stray_pops++;
         return;
     }
     if (gone.range != LPO_NONE)
         n->trace->ranges.at[gone.range].end_ns = e->ns;
-    t->stack_good = false;
 }
 
 static void on_start(struct native *n, struct native_thread *t, const struct event *e,
                      struct lpo_cursor *c)
 {
     uint64_t id = lpo_native_get_v(c);
-    uint32_t name = get_name(n, e, c), row;
+    uint32_t name = get_name(n, e, c);
 
     skip_attributes(e, c);
-    if (c->bad)
-        return;
-    /* Needed for the stacks of launches even where the caller skips ranges. */
-    lpo_vec_push(&n->starts, (struct native_start){ .id = id,
-                                                    .start_ns = e->ns,
-                                                    .end_ns = LPO_NO_TIME,
-                                                    .name = name,
-                                                    .domain = e->domain });
-    row = add_range(n, t, e, name, LPO_START_END);
-    n->starts.at[n->starts.len - 1].range = row;
-    *lpo_idmap_put(n->by_range, id, NULL) = (uint32_t)(n->starts.len - 1);
+    if (!c->bad)
+        *lpo_idmap_put(n->by_range, id, NULL) = add_range(n, t, e, name, LPO_START_END);
 }
 
-/* The start may stand in a block that comes later in the file: joined at the end. */
+/* The start may stand in a block that comes later in the file: matched at the end. */
 static void on_end(struct native *n, struct native_thread *t, const struct event *e,
                    struct lpo_cursor *c)
 {
@@ -126,45 +145,36 @@ static void on_mark(struct native *n, struct native_thread *t, const struct even
     skip_attributes(e, c);
 }
 
-uint32_t lpo_native_stack_of(struct native *n, struct native_thread *t)
+/* What is known of the last launch call is all that will be known of it. */
+static void finish_call(struct native *n, struct native_thread *t)
 {
-    struct lpo_frame frames[NATIVE_DEPTH_MOST];
-    bool more;
-    size_t count;
-
-    if (t->stack_good)
-        return t->stack;
-    count = lpo_native_opens_frames(&t->open, frames, NATIVE_DEPTH_MOST, &more);
-    n->cut_stacks += more;
-    t->stack = lpo_native_add_stack(n, frames, count);
-    t->stack_good = true;
-    return t->stack;
+    if (t->in_call)
+        lpo_trace_links_call(n->links, t->corr, &t->call);
+    t->in_call = false;
 }
 
 static void on_launch(struct native *n, struct native_thread *t, const struct event *e,
                       struct lpo_cursor *c)
 {
+    finish_call(n, t);
     t->corr += (uint32_t)lpo_native_get_z(c);
     if (c->bad || (n->trace->skip & LPO_SKIP_LAUNCHES))
         return;
-    lpo_vec_push(&n->launches, (struct native_launch){ .start_ns = e->ns,
-                                                       .end_ns = e->ns,
-                                                       .thread = t->row,
-                                                       .stack = lpo_native_stack_of(n, t),
-                                                       .row = LPO_NONE });
-    t->last_launch = (uint32_t)(n->launches.len - 1);
-    *lpo_idmap_put(n->by_corr, t->corr, NULL) = t->last_launch;
+    t->call = (struct lpo_call){
+        .start_ns = e->ns, .end_ns = e->ns, .thread = t->row, .process = n->process
+    };
+    t->in_call = true;
 }
 
 static void on_return(struct native *n, struct native_thread *t, const struct event *e,
                       struct lpo_cursor *c)
 {
+    (void)n;
     (void)c;
-    if (t->last_launch < n->launches.len)
-        n->launches.at[t->last_launch].end_ns = e->ns;
+    t->call.end_ns = e->ns;
 }
 
-/* CUPTI tells of a node that is a copy twice: created, where the graph is made ready, then cloned.
+/* CUPTI reports a node that is a copy twice: created, where the graph is made ready, then cloned.
  * What it was copied from leads to the range that captured it. */
 static void add_node(struct native *n, uint64_t id, struct native_node node)
 {
@@ -183,10 +193,10 @@ static void add_node(struct native *n, uint64_t id, struct native_node node)
 static void on_node(struct native *n, struct native_thread *t, const struct event *e,
                     struct lpo_cursor *c)
 {
-    (void)e;
     t->node += (uint64_t)lpo_native_get_z(c);
     if (!c->bad)
-        add_node(n, t->node, (struct native_node){ .stack = lpo_native_stack_of(n, t) });
+        add_node(n, t->node,
+                 (struct native_node){ .ns = e->ns, .thread = t->row, .capture = LPO_NONE });
 }
 
 static void on_clone(struct native *n, struct native_thread *t, const struct event *e,
@@ -196,8 +206,7 @@ static void on_clone(struct native *n, struct native_thread *t, const struct eve
     t->node += (uint64_t)lpo_native_get_z(c);
     t->original += (uint64_t)lpo_native_get_z(c);
     if (!c->bad)
-        add_node(n, t->node,
-                 (struct native_node){ .original = t->original, .stack = LPO_NONE, .clone = true });
+        add_node(n, t->node, (struct native_node){ .original = t->original, .clone = true });
 }
 
 static void (*const takers[16])(struct native *n, struct native_thread *t, const struct event *e,
@@ -249,20 +258,55 @@ void lpo_native_take_thread(struct native *n, const struct lpo_native_block *blo
     }
 }
 
-/* What was never popped ends with the process. */
-void lpo_native_close_all(struct native *n)
+void lpo_native_close_threads(struct native *n)
 {
-    for (size_t i = 0; i < n->threads.len; i++) {
-        struct native_opens *o = &n->threads.at[i].open;
-        uint32_t place = o->started ? o->bottom : NATIVE_NO_OPEN;
+    for (size_t i = 0; i < n->threads.len; i++)
+        finish_call(n, &n->threads.at[i]);
+}
 
-        for (; place != NATIVE_NO_OPEN; place = o->at.at[place].above) {
-            uint32_t row = o->at.at[place].range;
-            if (row != LPO_NONE) {
-                n->trace->ranges.at[row].end_ns = n->end_ns;
-                n->trace->ranges.at[row].flags |= LPO_RANGE_OPEN;
+static void end_start_ranges(struct native *n)
+{
+    for (size_t i = 0; i < n->ends.len; i++) {
+        const uint32_t *row = lpo_idmap_find(n->by_range, n->ends.at[i].id);
+        struct lpo_range *r = row ? &n->trace->ranges.at[*row] : NULL;
+
+        if (!r || r->end_ns != LPO_NO_TIME) {
+            n->stray_ends++;
+            continue;
+        }
+        r->end_ns = n->ends.at[i].ns > r->start_ns ? n->ends.at[i].ns : r->start_ns;
+    }
+}
+
+static void leave_open(struct native *n, struct lpo_range *r)
+{
+    r->end_ns = n->end_ns;
+    r->flags |= LPO_RANGE_OPEN;
+}
+
+/* What was never popped or ended ends with the process. */
+void lpo_native_close_ranges(struct native *n)
+{
+    end_start_ranges(n);
+    for (size_t i = n->first_range; i < n->trace->ranges.len; i++) {
+        struct lpo_range *r = &n->trace->ranges.at[i];
+
+        if (r->kind == LPO_START_END && r->end_ns == LPO_NO_TIME) {
+            leave_open(n, r);
+            n->unclosed++;
+        }
+    }
+    for (size_t i = 0; i < n->threads.len; i++) {
+        const struct native_opens *o = &n->threads.at[i].open;
+
+        for (size_t domain = 0; domain < o->tops.len; domain++) {
+            for (uint32_t at = o->tops.at[domain]; at; at = o->at.at[at - 1].under) {
+                const struct native_open *open = &o->at.at[at - 1];
+
+                if (open->range != LPO_NONE)
+                    leave_open(n, &n->trace->ranges.at[open->range]);
+                n->unclosed += !open->inherited; /* the parent of a fork closes those */
             }
-            n->unclosed += !o->at.at[place].inherited;
         }
     }
 }

@@ -120,7 +120,7 @@ uint32_t lpo_ncu_push(struct lpo_trace *t, struct lpo_gpu_op w, const struct lpo
 {
     uint32_t at = (uint32_t)t->gpu_ops.len;
 
-    w.launch = w.capture_stack = LPO_NONE;
+    w.launch = w.capture = LPO_NONE;
     w.kind = LPO_KERNEL;
     w.device = device_row(t, (int32_t)whole(r, LPO_NCU_DEVICE_ID, (uint32_t)device));
     lpo_vec_push(&t->gpu_ops, w);

@@ -1,7 +1,7 @@
-/* Which ranges were open when the nodes of a CUDA graph were captured.
+/* When the nodes of a CUDA graph were captured, and on which thread.
  *
  * A graph's kernels run under the range that launched the graph, long after the code that issued
- * them; the rows of node creation tell the thread and the time of the capture. */
+ * them; the rows of node creation say where that code was. */
 #include "trace/nsys/read.h"
 
 #include <stdlib.h>
@@ -16,18 +16,10 @@ struct birth {
     uint32_t thread;
 };
 
-struct node {
-    int64_t time_ns;
-    uint32_t thread; /* LPO_NONE: not known */
-    uint32_t stack;
-};
-
 struct graph {
     struct lpo_nsys_reading *r;
     struct lpo_idmap *births; /* node id to row of `all` */
     LPO_VEC(struct birth) all;
-    struct node *nodes; /* as numbered in r->nodes */
-    size_t count;
 };
 
 static int read_births(struct graph *g, const char *table, struct lpo_err *err)
@@ -73,121 +65,24 @@ static const struct birth *first_birth(const struct graph *g, uint64_t node)
     return found;
 }
 
-static int by_thread_and_time(const void *a, const void *b, void *nodes)
-{
-    const struct node *x = (struct node *)nodes + *(const uint32_t *)a;
-    const struct node *y = (struct node *)nodes + *(const uint32_t *)b;
-
-    if (x->thread != y->thread)
-        return x->thread < y->thread ? -1 : 1;
-    return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
-}
-
-static int by_thread_and_start(const void *a, const void *b, void *ranges)
-{
-    const struct lpo_range *x = (struct lpo_range *)ranges + *(const uint32_t *)a;
-    const struct lpo_range *y = (struct lpo_range *)ranges + *(const uint32_t *)b;
-
-    if (x->thread != y->thread)
-        return x->thread < y->thread ? -1 : 1;
-    if (x->start_ns != y->start_ns)
-        return x->start_ns < y->start_ns ? -1 : 1;
-    return (x->end_ns < y->end_ns) - (x->end_ns > y->end_ns); /* the outer one first */
-}
-
-typedef LPO_VEC(uint32_t) index_vec;
-
-/* One walk: ranges open and close on the thread while the nodes' times pass by. */
-static void sweep(struct graph *g, const index_vec *nodes, const index_vec *ranges)
-{
-    struct lpo_trace *t = g->r->t;
-    LPO_VEC(const struct lpo_range *) open = { 0 };
-    LPO_VEC(struct lpo_frame) frames = { 0 };
-    size_t next = 0;
-
-    for (size_t i = 0; i < nodes->len; i++) {
-        struct node *n = &g->nodes[nodes->at[i]];
-        size_t kept = 0;
-
-        for (; next < ranges->len; next++) {
-            const struct lpo_range *range = &t->ranges.at[ranges->at[next]];
-
-            if (range->thread > n->thread ||
-                (range->thread == n->thread && range->start_ns > n->time_ns))
-                break;
-            lpo_vec_push(&open, range);
-        }
-        frames.len = 0;
-        for (size_t k = 0; k < open.len; k++) {
-            const struct lpo_range *range = open.at[k];
-
-            if (range->thread != n->thread || range->end_ns < n->time_ns)
-                continue;
-            open.at[kept++] = range;
-            lpo_vec_push(&frames, (struct lpo_frame){ range->name, range->domain, range->kind, 0 });
-        }
-        open.len = kept;
-        n->stack = lpo_trace_stack(t, frames.at, frames.len);
-    }
-    lpo_vec_free(&open);
-    lpo_vec_free(&frames);
-}
-
-static void place(struct graph *g)
-{
-    struct lpo_trace *t = g->r->t;
-    index_vec nodes = { 0 }, ranges = { 0 };
-
-    for (uint32_t i = 0; i < g->count; i++) {
-        if (g->nodes[i].thread != LPO_NONE)
-            lpo_vec_push(&nodes, i);
-    }
-    for (size_t i = g->r->first_range; nodes.len && i < t->ranges.len; i++) {
-        if (t->ranges.at[i].kind == LPO_PUSH_POP)
-            lpo_vec_push(&ranges, (uint32_t)i);
-    }
-    if (nodes.len)
-        qsort_r(nodes.at, nodes.len, sizeof *nodes.at, by_thread_and_time, g->nodes);
-    if (ranges.len)
-        qsort_r(ranges.at, ranges.len, sizeof *ranges.at, by_thread_and_start, t->ranges.at);
-    sweep(g, &nodes, &ranges);
-    lpo_vec_free(&nodes);
-    lpo_vec_free(&ranges);
-}
-
-static void number_nodes(struct graph *g, const uint64_t *ids)
-{
-    for (size_t i = 0; i < g->count; i++) {
-        const struct birth *b = first_birth(g, ids[i]);
-
-        g->nodes[i] = (struct node){ b ? b->time_ns : 0, b ? b->thread : LPO_NONE, LPO_NONE };
-    }
-}
-
 int lpo_nsys_read_nodes(struct lpo_nsys_reading *r, struct lpo_err *err)
 {
-    struct graph g = { .r = r, .count = r->nodes.len };
+    struct graph g = { .r = r };
     int rc;
 
-    if (g.count == 0)
+    if (r->nodes.len == 0)
         return 0;
     g.births = lpo_idmap_create(0);
-    g.nodes = lpo_xcalloc(g.count, sizeof *g.nodes);
     rc = read_births(&g, "CUDA_GRAPH_NODE_EVENTS", err);
     if (rc == 0 && g.all.len == 0)
         rc = read_births(&g, "CUDA_GRAPH_EVENTS", err); /* its name before 2023 */
-    if (rc == 0) {
-        number_nodes(&g, r->nodes.at);
-        place(&g);
-    }
-    for (size_t i = r->first_gpu_op; i < r->t->gpu_ops.len; i++) {
-        struct lpo_gpu_op *w = &r->t->gpu_ops.at[i];
+    for (size_t i = 0; rc == 0 && i < r->nodes.len; i++) {
+        const struct birth *b = first_birth(&g, r->nodes.at[i]);
 
-        if (w->capture_stack != LPO_NONE)
-            w->capture_stack = g.nodes[w->capture_stack].stack;
+        if (b)
+            r->t->captures.at[r->first_capture + i] = (struct lpo_capture){ b->time_ns, b->thread };
     }
     lpo_idmap_destroy(g.births);
     lpo_vec_free(&g.all);
-    free(g.nodes);
     return rc;
 }

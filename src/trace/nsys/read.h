@@ -18,11 +18,12 @@ struct lpo_nsys_reading {
     uint64_t last_gid, last_gtid;
     uint32_t last_process, last_thread;
 
-    struct lpo_idmap *gpus;         /* process << 32 | CUDA ordinal to the GPU's own id */
-    bool by_gpu;                    /* ordinals of processes clash: devices go by GPU id */
-    struct lpo_idmap *launches;     /* process << 32 | correlation id to row of t->launches */
-    struct lpo_idmap *node_numbers; /* graph node id to its place in `nodes` */
-    LPO_VEC(uint64_t) nodes;        /* graph node ids that ran */
+    struct lpo_idmap *gpus;     /* process << 32 | CUDA ordinal to the GPU's own id */
+    bool by_gpu;                /* ordinals of processes clash: devices go by GPU id */
+    struct lpo_idmap *launches; /* process << 32 | correlation id to row of t->launches */
+    struct lpo_idmap *captures; /* graph node id to row of t->captures */
+    LPO_VEC(uint64_t) nodes;    /* the ids of those rows, from `first_capture` on */
+    size_t first_capture;
 };
 
 /* A time on the trace's clock. Damaged rows may hold any number: bounded, so that sums fit. */
@@ -53,5 +54,5 @@ int lpo_nsys_read_launches(struct lpo_nsys_reading *r, struct lpo_err *err);
 /* Instead: works carry correlation ids in `launch` until one of the two is called. */
 void lpo_nsys_forget_launches(struct lpo_nsys_reading *r);
 int lpo_nsys_read_ranges(struct lpo_nsys_reading *r, struct lpo_err *err);
-/* Where graph nodes were captured; works carry node numbers in capture_stack until then. */
+/* When graph nodes were captured, and on which thread: fills t->captures. */
 int lpo_nsys_read_nodes(struct lpo_nsys_reading *r, struct lpo_err *err);

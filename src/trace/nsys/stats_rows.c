@@ -88,7 +88,7 @@ static struct lpo_gpu_op gpu_op_of(struct lpo_nsys_table *s, int64_t start, int6
                             .end_ns = start + (duration > 0 ? duration : 0),
                             .launch = LPO_NONE,
                             .stack = LPO_NONE,
-                            .capture_stack = LPO_NONE,
+                            .capture = LPO_NONE,
                             .metrics = LPO_NONE };
     int64_t bytes;
 
@@ -133,10 +133,10 @@ bool lpo_nsys_exec_row(struct lpo_nsys_table *s)
     if (lpo_nsys_quantity(s, LPO_NSYS_CALL_START, &call) &&
         lpo_nsys_quantity(s, LPO_NSYS_CALL_DURATION, &call_duration) && sane(call, call_duration)) {
         w.launch = (uint32_t)s->t->launches.len;
-        lpo_vec_push(&s->t->launches,
-                     (struct lpo_launch){
-                         call, call + (call_duration > 0 ? call_duration : 0),
-                         lpo_trace_thread(s->t, w.process, whole(s, LPO_NSYS_TID, 0)), LPO_NONE });
+        lpo_vec_push(
+            &s->t->launches,
+            (struct lpo_launch){ call, call + (call_duration > 0 ? call_duration : 0),
+                                 lpo_trace_thread(s->t, w.process, whole(s, LPO_NSYS_TID, 0)) });
     }
     lpo_vec_push(&s->t->gpu_ops, w);
     return true;

@@ -35,7 +35,7 @@ static struct lpo_gpu_op *push_gpu_op(struct lpo_nsys_reading *r, const struct l
     struct lpo_gpu_op w = { .name = LPO_NONE,
                             .launch = LPO_NONE,
                             .stack = LPO_NONE,
-                            .capture_stack = LPO_NONE,
+                            .capture = LPO_NONE,
                             .shape = LPO_NONE,
                             .metrics = LPO_NONE,
                             .kind = (uint8_t)kind };
@@ -67,12 +67,13 @@ static void note_node(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *ro
     if (node == 0)
         return;
     w->flags |= LPO_WORK_GRAPH;
-    slot = lpo_idmap_put(r->node_numbers, (uint64_t)node, &fresh);
-    if (fresh) {
-        *slot = (uint32_t)r->nodes.len;
+    slot = lpo_idmap_put(r->captures, (uint64_t)node, &fresh);
+    if (fresh) { /* when and where is read later */
+        *slot = (uint32_t)r->t->captures.len;
+        lpo_vec_push(&r->t->captures, (struct lpo_capture){ 0, LPO_NONE });
         lpo_vec_push(&r->nodes, (uint64_t)node);
     }
-    w->capture_stack = *slot;
+    w->capture = *slot;
 }
 
 static uint32_t kernel_name(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows)
@@ -262,8 +263,7 @@ struct call {
 static void join_call(struct lpo_nsys_reading *r, const struct call *c)
 {
     uint32_t *slot = lpo_idmap_find(r->launches, c->key);
-    struct lpo_launch l = { c->start_ns, c->end_ns < c->start_ns ? c->start_ns : c->end_ns, 0,
-                            LPO_NONE };
+    struct lpo_launch l = { c->start_ns, c->end_ns < c->start_ns ? c->start_ns : c->end_ns, 0 };
     struct lpo_launch *have;
 
     if (!slot)
