@@ -1,3 +1,4 @@
+/* lpo analyze: what a model must compute and move, from its config. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,8 @@ static int parse_size(const char *what, const char *text, uint64_t *out, struct 
     uint64_t scale = *end == 'k' || *end == 'K' ? 1024 : 1;
 
     if (end == text || *text == '-' || end[scale > 1] || n == 0 || n > (uint64_t)1 << 40)
-        return lpo_fail(err, LPO_E_USAGE, "%s takes a whole number above 0, not '%s'", what, text);
+        return lpo_fail(err, LPO_E_USAGE, "%s must be a whole number above 0, not '%s'", what,
+                        text);
     *out = n * scale;
     return 0;
 }
@@ -60,8 +62,8 @@ static int read_word(const struct lpo_args *args, const char *name, const char *
             *out = i;
             return 0;
         }
-    return text ? lpo_fail(err, LPO_E_USAGE, "--%s is %s or %s, not '%s'", name, words[0], words[1],
-                           text)
+    return text ? lpo_fail(err, LPO_E_USAGE, "--%s must be %s or %s, not '%s'", name, words[0],
+                           words[1], text)
                 : 0;
 }
 
@@ -75,7 +77,7 @@ static int read_dtype(const struct lpo_args *args, const char *name, enum lpo_dt
     *out = lpo_dtype_parse(text);
     if (*out == LPO_DTYPE_NONE)
         return lpo_fail(err, LPO_E_USAGE,
-                        "--%s knows fp32, fp16, bf16, fp8, fp4, int8 and int4, not '%s'", name,
+                        "--%s must be fp32, fp16, bf16, fp8, fp4, int8 or int4, not '%s'", name,
                         text);
     return 0;
 }
@@ -145,15 +147,15 @@ static int parse_axes(struct lpo_arena *a, const char *text, struct axis *axes, 
 
             if (size < 0 || *count == NSIZES)
                 return lpo_fail(err, LPO_E_USAGE,
-                                "--sweep knows seq, context, batch, image and tp, each once; not "
-                                "'%.*s'",
+                                "--sweep varies seq, context, batch, image and tp, each once; it "
+                                "cannot vary '%.*s'",
                                 (int)len, text);
             axes[(*count)++].size = size;
             text += name + 1;
             len -= name + 1;
         }
         if (*count == 0)
-            return lpo_fail(err, LPO_E_USAGE, "--sweep takes name=value,value,…; got '%s'", text);
+            return lpo_fail(err, LPO_E_USAGE, "--sweep must be name=value,value,…, not '%s'", text);
         rc = parse_size("--sweep", lpo_arena_strndup(a, text, len), &value, err);
         if (rc < 0)
             return rc;
@@ -174,7 +176,8 @@ static int run_sweep(const struct lpo_json *config, const struct lpo_needs_optio
     for (size_t i = 0; i < count; i++)
         total = axes[i].values.len > MAX_SWEEP / total ? MAX_SWEEP + 1 : total * axes[i].values.len;
     if (total > MAX_SWEEP)
-        return lpo_fail(err, LPO_E_LIMIT, "a sweep of more than %d points", MAX_SWEEP);
+        return lpo_fail(err, LPO_E_LIMIT, "the sweep has more than %d points: give fewer values",
+                        MAX_SWEEP);
     for (size_t point = 0; point < total; point++) {
         struct lpo_needs_options o = *base;
         LPO_AUTO(lpo_model_needs) needs = NULL;
@@ -277,21 +280,24 @@ static int analyze_run(struct lpo_app *app, const struct lpo_args *args, struct 
 
 static const struct lpo_option options[] = {
     { "seq", 0, LPO_OPT_TEXT, "L", "tokens of the prompt (1024)" },
-    { "context", 0, LPO_OPT_TEXT, "L", "tokens cached when decoding (as --seq)" },
-    { "batch", 0, LPO_OPT_TEXT, "B", "sequences, or images, together (1)" },
-    { "image", 0, LPO_OPT_TEXT, "PX", "pixels a side (as the config says)" },
+    { "context", 0, LPO_OPT_TEXT, "L", "tokens in the cache when decoding (as --seq)" },
+    { "batch", 0, LPO_OPT_TEXT, "B", "sequences, or images, at a time (1)" },
+    { "image", 0, LPO_OPT_TEXT, "PX", "pixels per side (as in the config)" },
     { "dtype", 0, LPO_OPT_TEXT, "T",
-      "of the weights: fp32 fp16 bf16 fp8 fp4 int8 int4 (the config's)" },
-    { "kv-dtype", 0, LPO_OPT_TEXT, "T", "of the cache (as the weights, at least 16 bits)" },
+      "format of the weights: fp32 fp16 bf16 fp8 fp4 int8 int4 (as in the config)" },
+    { "kv-dtype", 0, LPO_OPT_TEXT, "T",
+      "format of the KV cache (as the weights, at least 16 bits)" },
     { "tp", 0, LPO_OPT_TEXT, "N", "tensor-parallel ranks (1)" },
     { "hardware", 0, LPO_OPT_TEXT, "H", "entry of conf/hardware, a GPU's name, cpu or this" },
-    { "counting", 0, LPO_OPT_TEXT, "HOW", "model (what is needed) or framework (what it counts)" },
-    { "mla", 0, LPO_OPT_TEXT, "HOW", "absorbed or expanded, in decode" },
-    { "head-all", 0, LPO_OPT_FLAG, NULL, "logits of every position" },
+    { "counting", 0, LPO_OPT_TEXT, "HOW",
+      "model (what the model needs) or framework (what PyTorch counts)" },
+    { "mla", 0, LPO_OPT_TEXT, "HOW", "latent attention in decode: absorbed or expanded" },
+    { "head-all", 0, LPO_OPT_FLAG, NULL, "compute logits at every position" },
     { "unfused", 0, LPO_OPT_FLAG, NULL, "attention writes its scores to memory" },
-    { "strict", 0, LPO_OPT_FLAG, NULL, "refuse an unknown family instead of guessing" },
+    { "strict", 0, LPO_OPT_FLAG, NULL,
+      "refuse a model family that lpo does not have, instead of guessing" },
     { "sweep", 0, LPO_OPT_LIST, "AXES", "seq=128,1024,batch=1,8: one row for each combination" },
-    { "output", 'o', LPO_OPT_TEXT, "DIR", "write static_compute.{json,md} there" },
+    { "output", 'o', LPO_OPT_TEXT, "DIR", "write static_compute.{json,md} into this folder" },
     { "json", 0, LPO_OPT_FLAG, NULL, "print JSON" },
     { 0 },
 };

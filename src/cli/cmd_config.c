@@ -26,7 +26,7 @@ static int explain(struct lpo_app *app, const char *text, struct lpo_err *err)
 
     lpo_override_explain(&ov, rc < 0 ? lpo_err_cause(err) : NULL, &w);
     fwrite(out.at, 1, out.len, app->out);
-    return rc < 0 ? 2 : 0; /* the JSON tells what is wrong */
+    return rc < 0 ? 2 : 0; /* the JSON says what is wrong */
 }
 
 static int print_schema(struct lpo_app *app)
@@ -118,7 +118,8 @@ static int print_info(struct lpo_app *app, const struct lpo_args *args, struct l
                     lpo_node_text_at(sources->items[i], "schema"),
                     lpo_node_text_at(sources->items[i], "path"));
     } else {
-        return lpo_fail(err, LPO_E_USAGE, "--info is defaults, defaults-tree or searchpath");
+        return lpo_fail(err, LPO_E_USAGE,
+                        "--info must be defaults, defaults-tree or searchpath, not '%s'", what);
     }
     return 0;
 }
@@ -200,7 +201,7 @@ static int config_run(struct lpo_app *app, const struct lpo_args *args, struct l
     rc = print_config(app, args, &c, err);
     if (rc < 0 || !ours)
         return rc;
-    /* what is printed may be looked at even when a run would refuse it */
+    /* print first: people look at the config to find out why a run refuses it */
     fflush(app->out);
     rc = lpo_compose_resolve(&c, err);
     return rc < 0 ? rc : lpo_settings_schema_check(app->arena, c.root, err);
@@ -210,11 +211,11 @@ static const struct lpo_option options[] = {
     LPO_CONFIG_OPTIONS,
     { "resolve", 0, LPO_OPT_FLAG, NULL, "replace every ${…} by its value" },
     { "json", 0, LPO_OPT_FLAG, NULL, "JSON instead of YAML" },
-    { "package", 'p', LPO_OPT_TEXT, "KEY", "only what is below this key" },
+    { "package", 'p', LPO_OPT_TEXT, "KEY", "only this part of the config" },
     { "cfg", 'c', LPO_OPT_TEXT, "PART", "job (default), hydra (the run's own settings) or all" },
     { "info", 'i', LPO_OPT_TEXT, "WHAT", "defaults, defaults-tree or searchpath" },
     { "schema", 0, LPO_OPT_FLAG, NULL, "every key, its type and meaning, as JSON Schema" },
-    { "explain", 0, LPO_OPT_TEXT, "OVERRIDE", "how one override is understood, as JSON" },
+    { "explain", 0, LPO_OPT_TEXT, "OVERRIDE", "how lpo parses one override, as JSON" },
     { NULL },
 };
 

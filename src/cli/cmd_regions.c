@@ -28,8 +28,8 @@ static const struct lpo_option options[] = {
     { "no-aggregate", 0, LPO_OPT_FLAG, NULL, "leave the aggregate out of the JSON" },
     { "rows", 'n', LPO_OPT_TEXT, "N", "at most N lines per table (default, and 0: all)" },
     { "fold-over", 0, LPO_OPT_TEXT, "N",
-      "show more than N names that differ in a number as one (default 8)" },
-    { "no-fold", 0, LPO_OPT_FLAG, NULL, "every region on a line of its own" },
+      "one line for regions that differ only in a number, where they are more than N (8)" },
+    { "no-fold", 0, LPO_OPT_FLAG, NULL, "one line for every region" },
     { NULL, 0, LPO_OPT_FLAG, NULL, NULL },
 };
 
@@ -78,7 +78,8 @@ static int check_scopes(const struct lpo_args *args, const struct lpo_analysis *
 
         lpo_str_addf(&word, " %s ", *asked);
         if (!strstr(names.at, word.at))
-            rc = lpo_fail(err, LPO_E_USAGE, "no scope '%s' here; there are:%s", *asked, names.at);
+            rc = lpo_fail(err, LPO_E_USAGE, "there is no scope '%s'; the scopes are:%s", *asked,
+                          names.at);
     }
     lpo_vec_free(&ids);
     return rc;
@@ -128,7 +129,7 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
     int rc;
 
     if (!args->nwords)
-        return lpo_fail(err, LPO_E_USAGE, "which file? usage: lpo regions FILE…");
+        return lpo_fail(err, LPO_E_USAGE, "no trace is given; usage: lpo regions FILE…");
     rc = lpo_cli_trace_files_check(app, args, err);
     if (rc == 0)
         rc = lpo_cli_writer_from_args(args, &writer, err);

@@ -22,7 +22,8 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
     int rc;
 
     if (!args->nwords)
-        return lpo_fail(err, LPO_E_USAGE, "which run? usage: lpo report DIR [report.KEY=VALUE…]");
+        return lpo_fail(err, LPO_E_USAGE,
+                        "no run folder is given; usage: lpo report DIR [report.KEY=VALUE…]");
     o.overrides = args->words + 1;
     rc = lpo_writer_all_reports(args->words[0], &o, &out, err);
     for (size_t i = 0; rc == 0 && i < files.len; i++)

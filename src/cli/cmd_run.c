@@ -10,13 +10,14 @@
 #include "util/arena.h"
 #include "util/err.h"
 
-/* A sweep may also be asked for by the config, so this is known once that is read. */
+/* The config may ask for a sweep too (hydra.mode), so this is checked after it was read. */
 static int check_json(const struct lpo_args *args, bool multirun, struct lpo_err *err)
 {
     if (lpo_cli_args_has(args, "json") && !(multirun && lpo_cli_args_has(args, "dry-run")))
-        return lpo_fail(err, LPO_E_USAGE,
-                        "--json prints the jobs of a sweep: it goes with --multirun --dry-run "
-                        "only; a run leaves report.json in its folder");
+        return lpo_fail(
+            err, LPO_E_USAGE,
+            "--json prints the jobs of a sweep, so it needs --multirun --dry-run; a run "
+            "writes report.json to its folder");
     return 0;
 }
 
@@ -25,11 +26,12 @@ static int check_usage(const struct lpo_args *args, struct lpo_err *err)
     bool resume = lpo_cli_args_has(args, "resume");
 
     if (resume && (args->nwords || args->rest || lpo_cli_args_has(args, "multirun")))
-        return lpo_fail(err, LPO_E_USAGE,
-                        "--resume goes on with the run's own config: it takes no overrides, no "
-                        "program and no --multirun");
+        return lpo_fail(
+            err, LPO_E_USAGE,
+            "--resume uses the config of the interrupted run, so it takes no overrides, no "
+            "program and no --multirun");
     if (resume && lpo_cli_args_has(args, "dry-run"))
-        return lpo_fail(err, LPO_E_USAGE, "--resume and --dry-run do not go together");
+        return lpo_fail(err, LPO_E_USAGE, "--resume and --dry-run cannot be used together");
     if (resume && check_json(args, false, err) < 0)
         return err->code;
     if (args->rest && args->nrest == 0)
@@ -81,7 +83,8 @@ static const struct lpo_option options[] = {
     LPO_CONFIG_OPTIONS,
     { "multirun", 'm', LPO_OPT_FLAG, NULL, "one run for every combination of the swept values" },
     { "dry-run", 'n', LPO_OPT_FLAG, NULL, "print each command that would be started; run nothing" },
-    { "resume", 0, LPO_OPT_TEXT, "DIR", "go on with a run folder: stages that are done stay" },
+    { "resume", 0, LPO_OPT_TEXT, "DIR",
+      "continue a run folder: only stages that are not done run" },
     { "json", 0, LPO_OPT_FLAG, NULL, "with --multirun --dry-run: the jobs as JSON" },
     { "quiet", 'q', LPO_OPT_FLAG, NULL, "no progress on stderr" },
     { 0 },

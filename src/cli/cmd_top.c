@@ -26,7 +26,7 @@ static const struct lpo_option options[] = {
     { "kernels", 'k', LPO_OPT_LIST, "PATTERN", "only these kernels (glob or regex:…); repeatable" },
     { "no-kernels", 0, LPO_OPT_LIST, "PATTERN", "not these kernels; wins over --kernels" },
     { "rows", 'n', LPO_OPT_TEXT, "N",
-      "the first N; 0: all (default: 20 in a table, all in JSON and YAML)" },
+      "only the first N kernels; 0: all (default: 20 in a table, all in JSON and YAML)" },
     { "output", 'o', LPO_OPT_TEXT, "FILE", "also write a YAML list for `lpo kernels`" },
     { NULL, 0, LPO_OPT_FLAG, NULL, NULL },
 };
@@ -92,7 +92,7 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
     int rc;
 
     if (!args->nwords)
-        return lpo_fail(err, LPO_E_USAGE, "which file? usage: lpo top FILE…");
+        return lpo_fail(err, LPO_E_USAGE, "no trace is given; usage: lpo top FILE…");
     rc = lpo_cli_trace_files_check(app, args, err);
     if (rc == 0)
         rc = lpo_cli_writer_from_args(args, &writer, err);

@@ -1,7 +1,7 @@
 /* cli/command.h - the table of commands.
  *
- * To add one: write cmd_<name>.c with a `const struct lpo_command lpo_cmd_<name>`, name it in the
- * table of command.c, add docs/<name>.md. */
+ * To add one: write cmd_<name>.c with a `const struct lpo_command lpo_cli_cmd_<name>`, add it to
+ * the table of command.c, write docs/<name>.md. */
 #pragma once
 
 #include "cli/options.h"
@@ -15,9 +15,8 @@ struct lpo_command {
     const char *usage;   /* "[override…] [-- program args…]" */
     const char *about;   /* a paragraph or an example, for `lpo <name> -h`; may be NULL */
     const struct lpo_option *options;
-    /* Returns 0, a negative LPO_E_* (printed by main, mapped to an exit code) or a positive exit
-     * code of the design page for outcomes that are no errors (1 a stage failed, 4 a regression).
-     */
+    /* Returns 0, a negative LPO_E_* (printed by command.c, mapped to an exit code) or a positive
+     * exit code for results that are not errors (1 a stage failed, 4 a regression). */
     int (*run)(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err);
 };
 

@@ -64,9 +64,11 @@ int lpo_cli_doctor_calibrate(struct lpo_app *app, bool json, struct lpo_err *err
     if (!lpo_gpu_hardware_match(app->arena, dirs, c.gpu, &entry))
         return lpo_fail(
             err, LPO_E_NOTFOUND,
-            "no entry of conf/hardware matches '%s': write one first (docs/hardware.md)", c.gpu);
+            "no hardware sheet matches '%s': write one first, as docs/hardware.md describes",
+            c.gpu);
     if (!home)
-        return lpo_fail(err, LPO_E_MISSING, "no home folder to keep the measurements in: set HOME");
+        return lpo_fail(err, LPO_E_MISSING,
+                        "there is no home folder to write the measurements to: set HOME");
     rc = lpo_gpu_calibration_write(app->arena, home, entry.name, &c, &path, err);
     if (rc < 0)
         return rc;

@@ -1,4 +1,5 @@
-/* cli/doctor_calibrate.h - `lpo doctor --calibrate`. */
+/* cli/doctor_calibrate.h - `lpo doctor --calibrate`: measures the GPU and writes its ceilings to
+ * the user's config folder. */
 #pragma once
 
 #include <stdbool.h>

@@ -34,7 +34,7 @@ static const char **words_of(struct lpo_arena *a, const struct lpo_override_swee
         words[n++] = job->overrides[k];
     for (size_t k = 0; k < jobs->nhydra; k++)
         words[n++] = jobs->hydra[k].text;
-    /* every job lies below the one folder, whatever the clock says by then */
+    /* all jobs share one folder: the default has the time in it, which moves on while they run */
     dir->quote = '\'';
     words[n++] = lpo_arena_printf(a, "++hydra.sweep.dir=%s", lpo_override_value_text(a, dir));
     return words;
@@ -46,13 +46,13 @@ static int check_job(struct lpo_app *app, const struct lpo_args *args, const cha
                      size_t num, struct lpo_json_writer *w, struct lpo_err *err)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    struct lpo_app apart = *app; /* its memory goes before the next job */
+    struct lpo_app apart = *app; /* its memory is freed before the next job */
     struct lpo_node *task = NULL;
     struct lpo_composed c;
     const char *dir;
 
     apart.arena = a;
-    apart.advised = true; /* the job's own turn tells */
+    apart.advised = true; /* deprecations are printed when the job runs */
     if (lpo_cli_job_config(&apart, args, (const char *const *)words, false, &c, err) < 0 ||
         lpo_interp_place(&c, (int)num, &dir, err) < 0 ||
         lpo_compose_hydra(&c, "overrides.task", &task, err) < 0)
@@ -193,7 +193,7 @@ int lpo_cli_multirun(struct lpo_app *app, const struct lpo_args *args,
         lpo_compose_hydra(&c, "sweep.dir", &dir, err) < 0)
         return err->code;
     if (!dir || dir->kind != LPO_NODE_STRING)
-        return lpo_fail(err, LPO_E_CONFIG, "hydra.sweep.dir is not a folder name");
+        return lpo_fail(err, LPO_E_CONFIG, "hydra.sweep.dir must be a folder name");
     full = lpo_path_absolute(app->arena, dir->text);
     if (check_jobs(app, args, &jobs, full, &json, err) < 0)
         return err->code;

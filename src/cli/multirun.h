@@ -1,4 +1,4 @@
-/* cli/multirun.h - one run for every job of a sweep, in order, and a summary over them. */
+/* cli/multirun.h - a sweep: one run for every job, one after the other, and a summary. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* cli/options.h - the words after a command: options by table, the rest in order.
+/* cli/options.h - the words after a command: options by table, all other words in order.
  *
  * A command lists its options as rows; parsing, `-h` text and the check of its page in docs/ come
  * from those rows. Options may stand anywhere before `--`; what follows `--` is kept apart. */
@@ -20,7 +20,7 @@ struct lpo_option {
     const char *name; /* "config-dir", without dashes; NULL ends the table */
     char letter;      /* 'c', or 0 */
     enum lpo_option_kind kind;
-    const char *value; /* what the help calls the value: "DIR" */
+    const char *value; /* the name of the value in the help: "DIR" */
     const char *help;
 };
 
@@ -28,7 +28,7 @@ struct lpo_args {
     const struct lpo_option *table;
     const char **values; /* per row: the value, "" for a flag that was given, NULL if not */
     const char ***lists; /* per row of kind LIST: NULL-terminated */
-    const char **words;  /* everything that is no option, NULL-terminated */
+    const char **words;  /* everything that is not an option, NULL-terminated */
     size_t nwords;
     const char **rest; /* after `--`, NULL-terminated; NULL when there was no `--` */
     size_t nrest;

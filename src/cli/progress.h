@@ -1,4 +1,5 @@
-/* cli/progress.h - what a long run shows: one moving line on a terminal, plain lines elsewhere. */
+/* cli/progress.h - progress of a long run: one line that is redrawn on a terminal, plain lines
+ * elsewhere. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +13,7 @@ struct lpo_progress {
     bool moving; /* a terminal */
     bool quiet;
     int64_t last_drawn_ns;
-    int drawn; /* columns of the moving line on screen */
+    int drawn; /* columns of the line that is redrawn */
 };
 
 void lpo_cli_progress_init(struct lpo_progress *p, FILE *to, bool quiet);

@@ -41,7 +41,8 @@ int lpo_cli_selection_from_args(const struct lpo_args *args, struct lpo_region_s
     return 0;
 }
 
-/* A pattern for the first traces that a report of the folder would read; NULL: there are none. */
+/* A shell pattern for the first traces that a report of the folder would read, for a message that
+ * can be copied; NULL: there are none. */
 static const char *traces_in(struct lpo_arena *a, const char *dir)
 {
     const char **files;
@@ -93,7 +94,7 @@ int lpo_cli_writer_from_args(const struct lpo_args *args, const struct lpo_write
         if (strstr(formats, lpo_writer_at(i)->name))
             names[n++] = lpo_writer_at(i)->name;
     near = lpo_str_nearest(name, names, n);
-    return lpo_fail(err, LPO_E_USAGE, "--format '%s' is not %s%s%s%s", name, formats,
+    return lpo_fail(err, LPO_E_USAGE, "--format must be %s, not '%s'%s%s%s", formats, name,
                     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
@@ -110,7 +111,7 @@ int lpo_cli_count_from_args(const struct lpo_args *args, const char *option, siz
     errno = 0;
     n = strtoull(text, &end, 10);
     if (errno || *end || end == text || text[0] == '-' || n > 1000000000)
-        return lpo_fail(err, LPO_E_USAGE, "--%s '%s' is not a count", option, text);
+        return lpo_fail(err, LPO_E_USAGE, "--%s must be a whole number, not '%s'", option, text);
     *out = (size_t)n;
     return 0;
 }

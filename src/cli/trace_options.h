@@ -27,7 +27,7 @@ struct lpo_writer;
 
 int lpo_cli_selection_from_args(const struct lpo_args *args, struct lpo_region_selection **out,
                                 struct lpo_err *err);
-/* The words of the command line are files; of a folder it is told what in it can be read. */
+/* Refuses a folder where files are expected; the error names the traces that are in it. */
 int lpo_cli_trace_files_check(struct lpo_app *app, const struct lpo_args *args,
                               struct lpo_err *err);
 /* The writer that --json and --format name; text when neither is given. */
