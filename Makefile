@@ -2,13 +2,14 @@
 #   make          build/lpo                      make run      profile the embedded workload
 #   make test     all tests under sanitizers     make check    format, static analysis, both compilers
 #   make bench    timings as ratios              make fuzz     every fuzz target for a minute
-#   make install  PREFIX=/usr/local
+#   make coverage how much the tests reach       make install  PREFIX=/usr/local DESTDIR=
+#   make deb      a Debian package in dist/      make dist     a tarball for glibc 2.28+ in dist/
 PREFIX ?= /usr/local
 BUILD  ?= build
 SAN    ?= build-san
 .DEFAULT_GOAL := build
 
-.PHONY: build setup run test bench fuzz check install clean portable
+.PHONY: build setup run test bench fuzz check coverage install clean portable deb dist
 
 setup:
 	@scripts/setup.sh
@@ -39,13 +40,19 @@ fuzz: setup
 check: setup
 	@scripts/check.sh
 
-# One binary that runs on another glibc machine: our libraries linked statically.
-portable: setup
-	@[ -f build-portable/build.ninja ] || meson setup build-portable -Dportable=true -Dbuildtype=release >/dev/null
-	@ninja -C build-portable lpo src/collect/liblpo-collect.so workloads/toy_llm
+coverage: setup
+	@scripts/coverage.sh
+
+# Programs that run on another x86-64 machine with glibc 2.28 or newer, and a tarball of them.
+dist portable: setup
+	@scripts/dist.sh
+
+deb: setup
+	@scripts/deb.sh
 
 install: build
-	@meson install -C $(BUILD) --no-rebuild
+	@meson configure $(BUILD) --prefix=$(PREFIX) && ninja -C $(BUILD) >/dev/null
+	@DESTDIR=$(DESTDIR) meson install -C $(BUILD) --no-rebuild
 
 clean:
-	rm -rf $(BUILD) $(SAN) build-portable build-fuzz build-clang
+	rm -rf $(BUILD) $(SAN) build-portable build-deb build-coverage build-fuzz build-check-* dist

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cli/app.h"
+#include "cli/complete.h"
 #include "run/child/supervise.h"
 #include "util/err.h"
 #include "util/str.h"
@@ -24,6 +25,11 @@ static const struct lpo_command *const commands[] = {
 };
 
 enum { NCOMMANDS = sizeof commands / sizeof *commands - 1 };
+
+const struct lpo_command *const *lpo_cli_commands(void)
+{
+    return commands;
+}
 
 static void print_help(const struct lpo_app *app)
 {
@@ -147,6 +153,8 @@ int lpo_cli_main(struct lpo_app *app, int argc, const char *const *argv)
     }
     if (strcmp(argv[1], "__guard") == 0 && argc > 2) /* see run/supervise.h */
         return lpo_run_guard_main(argc - 2, argv + 2);
+    if (strcmp(argv[1], "__complete") == 0) /* called by the scripts in completions/ */
+        return lpo_cli_complete_main(app, argc - 2, argv + 2);
     c = find(argv[1]);
     return c ? run_command(app, c, argc - 2, argv + 2) : unknown_command(app, argv[1]);
 }

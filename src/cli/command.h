@@ -20,5 +20,8 @@ struct lpo_command {
     int (*run)(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err);
 };
 
+/* Every command, in the order of `lpo -h`; NULL ends the list. */
+const struct lpo_command *const *lpo_cli_commands(void);
+
 /* Runs the command named in argv[1]; returns the process's exit code. */
 int lpo_cli_main(struct lpo_app *app, int argc, const char *const *argv);
