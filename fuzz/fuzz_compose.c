@@ -10,9 +10,6 @@
 #include <unistd.h>
 
 #include "hydra/compose.h"
-#include "hydra/node.h"
-#include "hydra/node_json.h"
-#include "hydra/yaml/yaml.h"
 #include "settings/schema.h"
 #include "settings/spelling.h"
 #include "util/arena.h"

@@ -5,9 +5,8 @@
 #include <stdlib.h>
 
 #include "analysis/limits/limits.h"
+#include "hydra/compose.h"
 #include "run/hardware_json.h"
-#include "hydra/node.h"
-#include "hydra/yaml/yaml.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"

@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hydra/node.h"
-#include "hydra/override/override.h"
-#include "hydra/override/sweep.h"
+#include "hydra/compose.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json_write.h"

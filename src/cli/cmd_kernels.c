@@ -7,7 +7,7 @@
 #include "cli/kernels_run.h"
 #include "cli/progress.h"
 #include "cli/trace_options.h"
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "run/conf.h"
 #include "settings/settings.h"
 #include "util/arena.h"

@@ -7,8 +7,6 @@
 #include "cli/job.h"
 #include "cli/options.h"
 #include "hydra/compose.h"
-#include "hydra/interp/place.h"
-#include "hydra/node.h"
 #include "run/conf.h"
 #include "run/install.h"
 #include "settings/schema.h"
@@ -154,7 +152,7 @@ int lpo_cli_job_compose(struct lpo_app *app, const struct lpo_args *args,
         return err->code;
     if (program)
         set_program(app->arena, c.root, program);
-    if (lpo_interp_place(&c, num, &full, err) < 0 || run_folder(app, &c, num, out, err) < 0 ||
+    if (lpo_hydra_job_dir(&c, num, &full, err) < 0 || run_folder(app, &c, num, out, err) < 0 ||
         lpo_compose_resolve(&c, err) < 0 ||
         lpo_settings_schema_check(app->arena, c.root, err) < 0 ||
         lpo_limits_stated_read(app->arena, c.root, &needs, err) < 0 ||

@@ -4,11 +4,10 @@
 #include <unistd.h>
 
 #include "cli/app.h"
-#include "cli/run_summary.h"
 #include "cli/job.h"
 #include "cli/progress.h"
-#include "hydra/node.h"
-#include "hydra/yaml/yaml.h"
+#include "cli/run_summary.h"
+#include "hydra/compose.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/stage.h"
 #include "run/child/supervise.h"

@@ -6,7 +6,7 @@
 #include "cli/progress.h"
 #include "cli/trace_options.h"
 #include "gpu/nvml.h"
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "pipeline/ncu/ncu.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/stage.h"

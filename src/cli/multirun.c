@@ -8,8 +8,6 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "hydra/compose.h"
-#include "hydra/interp/place.h"
-#include "hydra/node.h"
 #include "run/child/supervise.h"
 #include "run/provenance.h"
 #include "util/arena.h"
@@ -54,7 +52,7 @@ static int check_job(struct lpo_app *app, const struct lpo_args *args, const cha
     apart.arena = a;
     apart.advised = true; /* deprecations are printed when the job runs */
     if (lpo_cli_job_config(&apart, args, (const char *const *)words, false, &c, err) < 0 ||
-        lpo_interp_place(&c, (int)num, &dir, err) < 0 ||
+        lpo_hydra_job_dir(&c, (int)num, &dir, err) < 0 ||
         lpo_compose_hydra(&c, "overrides.task", &task, err) < 0)
         return lpo_ctx(err, "job %zu of the sweep", num);
     lpo_jw_object(w, NULL);
@@ -221,5 +219,5 @@ int lpo_cli_multirun_wanted(struct lpo_app *app, const struct lpo_args *args, bo
     apart.advised = true;
     if (lpo_cli_job_config(&apart, args, (const char *const *)args->words, true, &c, err) < 0)
         return err->code;
-    return lpo_interp_is_multirun(&c, out, err);
+    return lpo_hydra_is_multirun(&c, out, err);
 }

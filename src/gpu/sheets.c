@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hydra/node.h"
-#include "hydra/yaml/yaml.h"
+#include "hydra/compose.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"

@@ -4,19 +4,39 @@
 #include <unistd.h>
 
 #include "hydra/apply.h"
-#include "hydra/compose_scope.h"
 #include "hydra/defaults/choices.h"
 #include "hydra/defaults/repo.h"
 #include "hydra/hydra_node.h"
+#include "hydra/interp/interp.h"
 #include "hydra/merge.h"
-#include "hydra/node.h"
-#include "hydra/override/override.h"
-#include "hydra/yaml/pytext.h"
-#include "settings/spelling.h"
+#include "hydra/spelling.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
 #include "util/str.h"
+
+static void warn(void *composed, const char *text)
+{
+    struct lpo_composed *c = composed;
+
+    lpo_node_push(c->arena, c->warnings, lpo_node_string(c->arena, text));
+}
+
+/* What interpolations of this config may ask for. */
+static struct lpo_interp_scope scope_of(struct lpo_composed *c)
+{
+    return (struct lpo_interp_scope){
+        .arena = c->arena, .env = c->env, .now = c->now, .warn = warn, .with = c
+    };
+}
+
+/* Whatever it was below, for the caller the config is wrong. */
+static int config_fault(int rc, struct lpo_err *err)
+{
+    if (rc < 0 && err)
+        err->code = LPO_E_CONFIG;
+    return rc < 0 ? LPO_E_CONFIG : 0;
+}
 
 /* Overrides */
 
@@ -89,8 +109,8 @@ static int add_searchpath(struct lpo_composed *c, const struct lpo_node *list, c
             dir += strlen("file://");
         lpo_defaults_repo_add(c->repo, provider, dir);
         if (!lpo_path_is_dir(dir))
-            lpo_compose_warn(c, lpo_arena_printf(c->arena, "provider=%s, path=%s is not available.",
-                                                 provider, dir));
+            warn(c, lpo_arena_printf(c->arena, "provider=%s, path=%s is not available.", provider,
+                                     dir));
     }
     return 0;
 }
@@ -98,7 +118,7 @@ static int add_searchpath(struct lpo_composed *c, const struct lpo_node *list, c
 /* hydra.searchpath of the command line, else of the primary config. */
 static int set_searchpath(struct lpo_composed *c, const char *config, struct lpo_err *err)
 {
-    struct lpo_interp_scope scope = lpo_compose_scope(c);
+    struct lpo_interp_scope scope = scope_of(c);
     struct lpo_spot root = { 0 };
     struct lpo_loaded *l;
     struct lpo_found f;
@@ -141,7 +161,7 @@ static struct lpo_node *wrap(struct lpo_arena *a, const char *package, struct lp
 static int merge_row(struct lpo_composed *c, struct lpo_node *root,
                      const struct lpo_default_row *row, struct lpo_err *err)
 {
-    struct lpo_interp_scope scope = lpo_compose_scope(c);
+    struct lpo_interp_scope scope = scope_of(c);
     struct lpo_spot at = { .node = root };
     struct lpo_loaded *l;
     struct lpo_node *config, *path;
@@ -185,7 +205,7 @@ static int apply_overrides(struct lpo_composed *c, struct lpo_node *root,
 {
     for (size_t i = 0; i < choices->nconfig; i++) {
         const struct lpo_override *ov = choices->config[i];
-        struct lpo_interp_scope scope = lpo_compose_scope(c);
+        struct lpo_interp_scope scope = scope_of(c);
         struct lpo_node *hydra;
         int rc = below_null_params(root, ov, err);
 
@@ -272,15 +292,14 @@ int lpo_compose(struct lpo_arena *a, const struct lpo_compose_in *in, struct lpo
     out->now = in->now ? in->now : time(NULL);
     out->warnings = lpo_node_list(a);
     out->root = lpo_node_map(a);
-    scope = lpo_compose_scope(out);
+    scope = scope_of(out);
     rc = open_repo(out, in, err);
     if (rc == 0)
         rc = read_overrides(out, in, err);
     if (rc == 0)
         rc = set_searchpath(out, config, err);
     if (rc == 0 && in->spellings)
-        lpo_settings_spelling_rename(a, in->spellings, out->overrides, out->noverrides,
-                                     out->warnings);
+        lpo_spelling_rename(a, in->spellings, out->overrides, out->noverrides, out->warnings);
     if (rc == 0)
         rc = check_sweeps(out, in->multirun, err);
     if (rc == 0)
@@ -292,12 +311,118 @@ int lpo_compose(struct lpo_arena *a, const struct lpo_compose_in *in, struct lpo
     for (size_t i = 0; rc == 0 && i < out->defaults.count; i++)
         rc = merge_row(out, out->root, &out->defaults.rows[i], err);
     if (rc == 0 && in->spellings)
-        lpo_settings_spelling_move(a, in->spellings, out->root, out->warnings);
+        lpo_spelling_move(a, in->spellings, out->root, out->warnings);
     if (rc == 0)
         rc = apply_overrides(out, out->root, &choices, err);
     if (rc == 0) {
         out->choices = choices.known;
         rc = finish(out, in, config, err);
     }
-    return lpo_compose_fault(rc, err);
+    return config_fault(rc, err);
+}
+
+/* Reading a composed config */
+
+/* The place of a node below `at`, so that what is relative in it is resolved from there. */
+static const struct lpo_spot *find_spot(struct lpo_arena *a, const struct lpo_spot *at,
+                                        const struct lpo_node *node)
+{
+    const struct lpo_node *n = at->node;
+    const struct lpo_spot *found = n == node ? at : NULL;
+
+    for (size_t i = 0; !found && n->kind == LPO_NODE_LIST && i < n->count; i++)
+        found = find_spot(a, lpo_interp_spot_child(a, at, NULL, i, n->items[i]), node);
+    for (size_t i = 0; !found && n->kind == LPO_NODE_MAP && i < n->npairs; i++)
+        found =
+            find_spot(a, lpo_interp_spot_child(a, at, n->pairs[i].key, 0, n->pairs[i].value), node);
+    return found;
+}
+
+int lpo_compose_resolve_in(struct lpo_composed *c, struct lpo_node *root, struct lpo_node *node,
+                           struct lpo_err *err)
+{
+    struct lpo_interp_scope scope = scope_of(c);
+    struct lpo_spot top = { .node = root };
+    const struct lpo_spot *at = find_spot(c->arena, &top, node);
+    int rc;
+
+    scope.hydra = c->hydra;
+    scope.hydra_root = root;
+    top.node = at ? root : node;
+    rc = lpo_interp_resolve(&scope, at ? at : &top, err);
+    return config_fault(rc, err);
+}
+
+int lpo_compose_resolve_value(struct lpo_arena *a, struct lpo_node *config, struct lpo_node *value,
+                              struct lpo_node **out, struct lpo_err *err)
+{
+    struct lpo_interp_scope scope = { .arena = a };
+    /* a map between the two, so that ${.x} in the value has something to be relative to */
+    struct lpo_node *holder = lpo_node_map(a), *name = lpo_node_string(a, "value");
+    struct lpo_spot top = { .node = config };
+    const struct lpo_spot *at = lpo_interp_spot_child(a, &top, name, 0, holder);
+    int rc;
+
+    lpo_node_set_key(a, holder, name, value);
+    rc = lpo_interp_resolve(&scope, at, err);
+    *out = rc == 0 ? lpo_node_get(holder, "value") : NULL;
+    return config_fault(rc, err);
+}
+
+int lpo_compose_resolve(struct lpo_composed *c, struct lpo_err *err)
+{
+    return lpo_compose_resolve_in(c, c->root, c->root, err);
+}
+
+int lpo_compose_pick(struct lpo_composed *c, struct lpo_node *root, const char *path,
+                     struct lpo_node **out, struct lpo_err *err)
+{
+    struct lpo_interp_scope scope = scope_of(c);
+    struct lpo_spot at = { .node = root };
+    struct lpo_found f;
+    int rc;
+
+    scope.hydra = c->hydra;
+    scope.hydra_root = root;
+    rc = lpo_interp_select(&scope, &at, path, false, &f, err);
+    *out = rc == 0 ? f.node : NULL;
+    return config_fault(rc, err);
+}
+
+/* Hydra's node below its key, with the job's config beside it if asked. */
+static struct lpo_node *around(struct lpo_composed *c, struct lpo_node *hydra, bool with_job)
+{
+    struct lpo_node *map = lpo_node_map(c->arena);
+
+    for (size_t i = 0; with_job && i < c->root->npairs; i++)
+        lpo_node_set_key(c->arena, map, c->root->pairs[i].key, c->root->pairs[i].value);
+    lpo_node_set(c->arena, map, "hydra", hydra);
+    return map;
+}
+
+int lpo_compose_hydra(struct lpo_composed *c, const char *path, struct lpo_node **out,
+                      struct lpo_err *err)
+{
+    const char *full = lpo_arena_printf(c->arena, "hydra.%s", path);
+    struct lpo_node *whole = around(c, c->hydra, true);
+    int rc = lpo_compose_pick(c, whole, full, out, err);
+
+    if (rc < 0 || !*out || !lpo_node_is_container(*out))
+        return rc;
+    whole = around(c, lpo_node_clone(c->arena, c->hydra), true); /* values, in a copy */
+    rc = lpo_compose_pick(c, whole, full, out, err);
+    return rc < 0 ? rc : lpo_compose_resolve_in(c, whole, *out, err);
+}
+
+int lpo_compose_view(struct lpo_composed *c, const char *part, struct lpo_node **out,
+                     struct lpo_err *err)
+{
+    if (strcmp(part, "job") == 0)
+        *out = c->root;
+    else if (strcmp(part, "hydra") == 0 || strcmp(part, "all") == 0)
+        *out = around(c, c->hydra, *part == 'a');
+    else
+        return lpo_fail(err, LPO_E_USAGE, "a config has the parts job, hydra and all, not '%s'",
+                        part);
+    return 0;
 }

@@ -1,4 +1,5 @@
-/* hydra/compose.h - from config files and overrides to the config of one run.
+/* hydra/compose.h - from config files and overrides to the config of one run. The door of hydra/:
+ * what other rooms use is here or in the headers included here; all other headers are private.
  *
  * Hydra 1.3's rules: defaults lists, packages, overrides. Composing leaves interpolations as they
  * are written; lpo_compose_resolve() replaces them by their values. Everything lives in the arena.
@@ -12,15 +13,21 @@
 #include <stddef.h>
 #include <time.h>
 
-#include "hydra/defaults/defaults.h"
-#include "hydra/override/sweep.h"
+#include "hydra/defaults/defaults.h" /* the defaults list that was followed */
+#include "hydra/node.h"              /* the value type; JSON out */
+#include "hydra/override/override.h" /* one override, and what it means (--explain) */
+#include "hydra/override/sweep.h"    /* the jobs of --multirun */
+#include "hydra/yaml/pytext.h"       /* a value as text, as Python writes it */
+#include "hydra/yaml/yaml.h"         /* YAML in and out */
 
 struct lpo_arena;
 struct lpo_err;
-struct lpo_node;
-struct lpo_override;
 struct lpo_repo;
-struct lpo_spelling;
+
+/* An older name of a key, and its name now; what is below the old path moves with it. */
+struct lpo_spelling {
+    const char *old, *now; /* NULL ends the table */
+};
 
 struct lpo_compose_in {
     const char *const *dirs;              /* search path, NULL-terminated; the first must exist */
@@ -69,3 +76,15 @@ int lpo_compose_pick(struct lpo_composed *c, struct lpo_node *root, const char *
                      struct lpo_node **out, struct lpo_err *err);
 int lpo_compose_resolve_in(struct lpo_composed *c, struct lpo_node *root, struct lpo_node *node,
                            struct lpo_err *err);
+/* A value that is in no config yet, with its ${…} resolved against `config`. */
+int lpo_compose_resolve_value(struct lpo_arena *a, struct lpo_node *config, struct lpo_node *value,
+                              struct lpo_node **out, struct lpo_err *err);
+
+/* Says which job this is (`num` from 0 in a multirun, -1 for a single run) and finds its folder:
+ * hydra.run.dir, or hydra.sweep.dir with hydra.sweep.subdir below it. Only the one who starts the
+ * jobs knows their numbers; hydra.job.num, hydra.job.id and hydra.runtime.output_dir have values
+ * from here on, so call it before lpo_compose_resolve(). *dir is absolute. */
+int lpo_hydra_job_dir(struct lpo_composed *c, int num, const char **dir, struct lpo_err *err);
+
+/* Is it a multirun because the config says so (hydra.mode)? */
+int lpo_hydra_is_multirun(struct lpo_composed *c, bool *out, struct lpo_err *err);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct lpo_arena;
+struct lpo_json_writer;
 
 enum lpo_node_kind {
     LPO_NODE_NULL,
@@ -105,6 +106,11 @@ const char *lpo_node_kind_name(enum lpo_node_kind kind); /* "a map", "an integer
 const char *lpo_node_text_at(const struct lpo_node *root, const char *path);
 int64_t lpo_node_int_at(const struct lpo_node *root, const char *path);
 double lpo_node_real_at(const struct lpo_node *root, const char *path); /* integers too */
+
+/* As JSON. Floats keep a '.' or an exponent so that they differ from integers; what JSON cannot say
+ * is written as {"$float": "nan"}, {"$bytes": base64} and {"$map": [[key, value], …]} (a map with
+ * keys that are not text). */
+void lpo_node_write_json(struct lpo_json_writer *w, const char *key, const struct lpo_node *node);
 
 /* Reading a resolved config where the schema has already checked types: the fallback is used when
  * the key is absent or null. */

@@ -1,5 +1,4 @@
-#include "hydra/node_json.h"
-
+/* Values as JSON. */
 #include <math.h>
 
 #include "hydra/node.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "pipeline/stage.h"
 #include "run/child/supervise.h"
 #include "run/clock.h"

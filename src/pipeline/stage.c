@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "run/child/supervise.h"
 #include "run/install.h"
 #include "run/manifest.h"

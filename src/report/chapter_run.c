@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "report/chapters.h"
 #include "report/doc/doc.h"
 #include "report/outcome.h"

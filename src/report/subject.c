@@ -1,7 +1,7 @@
 /* What a run was about: a model, or somebody's program. */
 #include <string.h>
 
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "report/outcome.h"
 #include "run/step.h"
 #include "rundir/rundir.h"

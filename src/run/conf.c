@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "run/step.h"
 #include "util/arena.h"
 #include "util/str.h"

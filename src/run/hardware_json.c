@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "gpu/this_machine.h"
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "run/folder.h"
 #include "run/install.h"
 #include "util/arena.h"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "gpu/nvml.h"
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "run/child/capture.h"
 #include "run/step.h"
 #include "util/arena.h"

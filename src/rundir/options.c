@@ -1,9 +1,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "hydra/interp/interp.h"
-#include "hydra/node.h"
-#include "hydra/override/override.h"
+#include "hydra/compose.h"
 #include "rundir/rundir.h"
 #include "settings/schema.h"
 #include "settings/settings.h"
@@ -29,21 +27,12 @@ static int parse_override(struct lpo_arena *a, const char *text, struct lpo_over
     return 0;
 }
 
-/* ${…} in a value speaks of the run's config. */
+/* ${…} in a value refers to the config of the run. */
 static int resolve(struct lpo_rundir *d, struct lpo_node *config, struct lpo_override *ov,
                    struct lpo_err *err)
 {
-    struct lpo_interp_scope scope = { .arena = d->arena };
-    struct lpo_node *holder = lpo_node_map(d->arena), *name = lpo_node_string(d->arena, "value");
-    struct lpo_spot top = { .node = config };
-    const struct lpo_spot *at = lpo_interp_spot_child(d->arena, &top, name, 0, holder);
-
-    lpo_node_set_key(d->arena, holder, name, ov->value);
-    if (lpo_interp_resolve(&scope, at, err) < 0) {
-        err->code = LPO_E_CONFIG;
+    if (lpo_compose_resolve_value(d->arena, config, ov->value, &ov->value, err) < 0)
         return lpo_ctx(err, "'%s'", ov->text);
-    }
-    ov->value = lpo_node_get(holder, "value");
     return 0;
 }
 

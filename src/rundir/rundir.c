@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "hydra/node.h"
-#include "hydra/yaml/yaml.h"
+#include "hydra/compose.h"
 #include "region/select.h"
 #include "run/folder.h"
 #include "trace/trace.h"

@@ -3,7 +3,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/counters/overlay.h"
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "region/levels.h"
 #include "region/select.h"
 #include "run/folder.h"

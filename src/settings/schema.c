@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-#include "hydra/node.h"
-#include "hydra/yaml/pytext.h"
+#include "hydra/compose.h"
 #include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"

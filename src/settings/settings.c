@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "util/arena.h"
 #include "util/str.h"
 #include "util/units.h"

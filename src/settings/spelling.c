@@ -2,10 +2,7 @@
 
 #include <string.h>
 
-#include "hydra/node.h"
-#include "hydra/override/override.h"
-#include "util/arena.h"
-#include "util/str.h"
+#include "hydra/compose.h"
 
 /* Longer paths before their heads: the first row that fits is taken, then the rest is tried again.
  */
@@ -69,112 +66,4 @@ const char *lpo_settings_spelling_config(const char *name)
         if (strcmp(name, old[i]) == 0)
             return "config";
     return NULL;
-}
-
-const char *lpo_settings_spelling_path(struct lpo_arena *a, const struct lpo_spelling *table,
-                                       const char *path)
-{
-    for (int tries = 0; tries < 4; tries++) {
-        const struct lpo_spelling *row = table;
-        size_t len = 0;
-
-        for (; row->old; row++) {
-            len = strlen(row->old);
-            if (strncmp(path, row->old, len) == 0 && (path[len] == '\0' || path[len] == '.'))
-                break;
-        }
-        if (!row->old)
-            break;
-        path = lpo_arena_printf(a, "%s%s", row->now, path + len);
-    }
-    return path;
-}
-
-static void advise(struct lpo_arena *a, struct lpo_node *warnings, const char *old, const char *now)
-{
-    const char *text =
-        lpo_arena_printf(a, "'%s' is deprecated; it is '%s' now and works as that", old, now);
-
-    for (size_t i = 0; i < warnings->count; i++)
-        if (lpo_node_is_text(warnings->items[i], text))
-            return;
-    lpo_node_push(a, warnings, lpo_node_string(a, text));
-}
-
-/* The map that holds the last key of a path; made on the way if `make`. */
-static struct lpo_node *holder(struct lpo_arena *a, struct lpo_node *root, const char *path,
-                               bool make, const char **last)
-{
-    struct lpo_node *in = root;
-    const char *dot;
-
-    for (; (dot = strchr(path, '.')); path = dot + 1) {
-        char *key = lpo_arena_strndup(a, path, (size_t)(dot - path));
-        struct lpo_node *next = lpo_node_get(in, key);
-
-        if ((!next || next->kind != LPO_NODE_MAP) && !make)
-            return NULL;
-        if (!next || next->kind != LPO_NODE_MAP) {
-            next = lpo_node_map(a);
-            lpo_node_set(a, in, key, next);
-        }
-        in = next;
-    }
-    *last = path;
-    return in;
-}
-
-/* Puts a value at its new place; maps go key by key, since their keys may have moved too. */
-static void place(struct lpo_arena *a, const struct lpo_spelling *table, struct lpo_node *root,
-                  const char *path, struct lpo_node *value)
-{
-    const char *last;
-    struct lpo_node *in, *there;
-
-    path = lpo_settings_spelling_path(a, table, path);
-    in = holder(a, root, path, true, &last);
-    there = lpo_node_get(in, last);
-    if (value->kind == LPO_NODE_MAP && there && there->kind == LPO_NODE_MAP) {
-        for (size_t i = 0; i < value->npairs; i++)
-            if (value->pairs[i].key->kind == LPO_NODE_STRING)
-                place(a, table, root, lpo_arena_printf(a, "%s.%s", path, value->pairs[i].key->text),
-                      value->pairs[i].value);
-        return;
-    }
-    lpo_node_set(a, in, last, value);
-}
-
-void lpo_settings_spelling_move(struct lpo_arena *a, const struct lpo_spelling *table,
-                                struct lpo_node *root, struct lpo_node *warnings)
-{
-    for (const struct lpo_spelling *row = table; row->old; row++) {
-        const char *last;
-        struct lpo_node *in = holder(a, root, row->old, false, &last), *value;
-
-        value = in ? lpo_node_get(in, last) : NULL;
-        if (!value || value == root)
-            continue;
-        lpo_node_remove(in, lpo_node_string(a, last));
-        place(a, table, root, row->now, value);
-        advise(a, warnings, row->old, row->now);
-        if (in != root && in->npairs == 0 && strchr(row->old, '.') == strrchr(row->old, '.')) {
-            char *head = lpo_arena_strndup(a, row->old, strcspn(row->old, "."));
-
-            lpo_node_remove(root, lpo_node_string(a, head)); /* the empty shell of an old name */
-        }
-    }
-}
-
-void lpo_settings_spelling_rename(struct lpo_arena *a, const struct lpo_spelling *table,
-                                  struct lpo_override *overrides, size_t count,
-                                  struct lpo_node *warnings)
-{
-    for (size_t i = 0; i < count; i++) {
-        const char *now = lpo_settings_spelling_path(a, table, overrides[i].key);
-
-        if (now == overrides[i].key)
-            continue;
-        advise(a, warnings, overrides[i].key, now);
-        overrides[i].key = now;
-    }
 }

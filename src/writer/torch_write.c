@@ -4,7 +4,7 @@
 #include "analysis/analysis.h"
 #include "analysis/operators/operators.h"
 #include "analysis/wall/timeline.h"
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "report/chapters.h"
 #include "report/doc/doc.h"
 #include "report/notes.h"

@@ -3,8 +3,7 @@
 #include "../unit.h"
 #include "analysis/limits/limits.h"
 #include "analysis/limits/stated.h"
-#include "hydra/node.h"
-#include "hydra/yaml/yaml.h"
+#include "hydra/compose.h"
 #include "util/arena.h"
 #include "util/err.h"
 

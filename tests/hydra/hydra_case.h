@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "unit.h"
 #include "util/arena.h"
 #include "util/err.h"

@@ -2,7 +2,6 @@
  * same data, types and key order, the same defaults list and choices, or an error that names the
  * same keys. */
 #include "hydra/compose.h"
-#include "hydra/yaml/yaml.h"
 #include "hydra_case.h"
 
 static bool is_own(const char *key)

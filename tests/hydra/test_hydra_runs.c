@@ -1,8 +1,6 @@
 /* Every `run` and `multirun` case of the shared Hydra data: the same jobs in the same order, each
  * with the same overrides, folder, choices and values; or a failure where Hydra fails. */
 #include "hydra/compose.h"
-#include "hydra/interp/place.h"
-#include "hydra/override/sweep.h"
 #include "hydra_case.h"
 
 struct words {
@@ -73,7 +71,7 @@ static int check_job(struct hydra_place *p, const char *const *overrides, int nu
     struct lpo_composed c;
     const char *dir;
 
-    if (compose(p, overrides, false, &c, err) < 0 || lpo_interp_place(&c, num, &dir, err) < 0)
+    if (compose(p, overrides, false, &c, err) < 0 || lpo_hydra_job_dir(&c, num, &dir, err) < 0)
         return err->code;
     int rc = lpo_compose_resolve(&c, err);
     if (!want)
@@ -143,7 +141,7 @@ static int check_command(struct hydra_place *p, struct words w, const struct lpo
         return lpo_fail(err, LPO_E_USAGE, "--run and --multirun exclude each other");
     if (w.run || w.multirun)
         w.at[w.n++] = w.run ? "hydra.mode=RUN" : "hydra.mode=MULTIRUN";
-    if (compose(p, w.at, true, &c, err) < 0 || lpo_interp_is_multirun(&c, &multirun, err) < 0)
+    if (compose(p, w.at, true, &c, err) < 0 || lpo_hydra_is_multirun(&c, &multirun, err) < 0)
         return err->code;
     return multirun ? check_jobs(p, &c, want, err)
                     : check_job(p, w.at, -1, want ? want->first : NULL, err);

@@ -1,5 +1,5 @@
 /* The override grammar in small: what each form means, and how what is wrong is told. */
-#include "hydra/override/override.h"
+#include "hydra/compose.h"
 #include "same_json.h"
 #include "unit.h"
 #include "util/arena.h"

@@ -1,5 +1,5 @@
 /* Every `override` case of the shared Hydra data: what Hydra 1.3.2 itself makes of the text. */
-#include "hydra/override/override.h"
+#include "hydra/compose.h"
 #include "same_json.h"
 #include "unit.h"
 #include "util/arena.h"

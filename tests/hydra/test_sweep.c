@@ -1,7 +1,6 @@
 /* From sweeps to jobs: order, places, texts. */
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "hydra/override/glob.h"
-#include "hydra/override/sweep.h"
 #include "unit.h"
 #include "util/arena.h"
 #include "util/err.h"

@@ -1,7 +1,6 @@
 /* YAML in and out: words and what they mean, quotes, anchors, and texts that are refused. The
  * expected texts are what PyYAML under OmegaConf reads and prints. */
-#include "hydra/node.h"
-#include "hydra/yaml/yaml.h"
+#include "hydra/compose.h"
 #include "unit.h"
 #include "util/arena.h"
 #include "util/err.h"

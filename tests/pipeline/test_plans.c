@@ -1,8 +1,7 @@
 /* What each stage would start, from config alone: no tool is needed. */
 #include "../unit.h"
 
-#include "hydra/node.h"
-#include "hydra/yaml/yaml.h"
+#include "hydra/compose.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/stage.h"
 #include "run/manifest.h"

@@ -4,8 +4,6 @@
 #include <dirent.h>
 
 #include "hydra/compose.h"
-#include "hydra/node.h"
-#include "hydra/yaml/yaml.h"
 #include "settings/settings.h"
 #include "unit.h"
 #include "util/arena.h"

@@ -1,7 +1,5 @@
 /* The getters: a value, null, an absent key, and a kind that an unchecked config may hold. */
 #include "hydra/compose.h"
-#include "hydra/node.h"
-#include "hydra/yaml/yaml.h"
 #include "settings/settings.h"
 #include "unit.h"
 #include "util/arena.h"

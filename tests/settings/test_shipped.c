@@ -3,8 +3,6 @@
 #include <dirent.h>
 
 #include "hydra/compose.h"
-#include "hydra/node.h"
-#include "hydra/yaml/yaml.h"
 #include "settings/settings.h"
 #include "settings/spelling.h"
 #include "unit.h"

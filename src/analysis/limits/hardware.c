@@ -4,7 +4,7 @@
 
 #include "analysis/analysis.h"
 #include "gpu/sheets.h"
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "run/hardware_json.h"
 #include "run/install.h"
 #include "rundir/rundir.h"

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "analysis/limits/limits.h"
-#include "hydra/node.h"
-#include "hydra/yaml/pytext.h"
+#include "hydra/compose.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/pattern.h"

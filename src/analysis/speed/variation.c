@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "report/numbers.h"
 #include "rundir/rundir.h"
 #include "settings/settings.h"

@@ -1,5 +1,4 @@
 #include "hydra/node.h"
-#include "hydra/node_json.h"
 #include "hydra/override/override.h"
 #include "hydra/override/range.h"
 #include "hydra/override/sweep.h"

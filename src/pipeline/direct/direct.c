@@ -1,6 +1,6 @@
 /* The workload with no profiler at all: its timings are the truth that profiled runs are held
  * against. */
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "pipeline/stage.h"
 
 static int direct_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err)

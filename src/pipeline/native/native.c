@@ -1,7 +1,7 @@
 /* Our own collector in the workload: every NVTX range, and every kernel where there is a GPU. */
 #include <string.h>
 
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "pipeline/native/regions.h"
 #include "pipeline/stage.h"
 #include "run/folder.h"

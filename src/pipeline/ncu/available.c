@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "gpu/nvml.h"
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "pipeline/stage.h"
 #include "run/conf.h"
 #include "run/manifest.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "pipeline/stage.h"
 #include "pipeline/tool_messages.h"
 #include "run/child/supervise.h"

@@ -1,6 +1,6 @@
 #include "pipeline/ncu/ncu.h"
 
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "run/conf.h"
 #include "run/step.h"
 #include "util/arena.h"

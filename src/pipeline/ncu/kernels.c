@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-#include "hydra/node.h"
-#include "hydra/yaml/yaml.h"
+#include "hydra/compose.h"
 #include "pipeline/ncu/ncu.h"
 #include "pipeline/stage.h"
 #include "region/top.h"

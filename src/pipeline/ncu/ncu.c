@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "pipeline/known_regions.h"
 #include "pipeline/ncu/available.h"
 #include "pipeline/stage.h"

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "pipeline/known_regions.h"
 #include "pipeline/ncu/nvtx_expr.h"
 #include "pipeline/stage.h"

@@ -3,7 +3,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "pipeline/known_regions.h"
 #include "pipeline/nsys/nsys.h"
 #include "pipeline/stage.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "pipeline/nsys/nsys.h"
 #include "pipeline/stage.h"
 #include "pipeline/tool_messages.h"

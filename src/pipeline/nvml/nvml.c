@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "gpu/nvml.h"
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "pipeline/stage.h"
 #include "run/clock.h"
 #include "run/manifest.h"

@@ -1,7 +1,7 @@
 /* What the model must compute and move, from its config alone; runs inside lpo in milliseconds. */
 #include <string.h>
 
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "model/needs.h"
 #include "model/read/read.h"
 #include "pipeline/stage.h"

@@ -2,8 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hydra/node.h"
-#include "hydra/node_json.h"
+#include "hydra/compose.h"
 #include "pipeline/stage.h"
 #include "run/folder.h"
 #include "run/install.h"

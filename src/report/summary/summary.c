@@ -8,7 +8,7 @@
 #include "analysis/limits/run.h"
 #include "analysis/wall/preparation.h"
 #include "analysis/wall/timeline.h"
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "region/fold.h"
 #include "region/scope.h"
 #include "region/top.h"

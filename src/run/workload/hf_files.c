@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"

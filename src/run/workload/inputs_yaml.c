@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "hydra/node.h"
+#include "hydra/compose.h"
 #include "run/provenance.h"
 #include "util/arena.h"
 #include "util/err.h"

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hydra/node.h"
-#include "hydra/node_json.h"
+#include "hydra/compose.h"
 #include "run/conf.h"
 #include "run/install.h"
 #include "run/provenance.h"

@@ -1,10 +1,7 @@
-#include "hydra/interp/place.h"
-
+/* Which job a composed config belongs to, and the folder it gets. */
 #include <string.h>
 
 #include "hydra/compose.h"
-#include "hydra/node.h"
-#include "hydra/yaml/pytext.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
@@ -53,7 +50,7 @@ static const char *tidy(struct lpo_arena *a, const char *path)
     return s.len ? lpo_arena_strndup(a, s.at, s.len) : "/";
 }
 
-int lpo_interp_place(struct lpo_composed *c, int num, const char **dir, struct lpo_err *err)
+int lpo_hydra_job_dir(struct lpo_composed *c, int num, const char **dir, struct lpo_err *err)
 {
     const char *top = NULL, *below = NULL, *cwd = NULL;
     int rc;
@@ -78,7 +75,7 @@ int lpo_interp_place(struct lpo_composed *c, int num, const char **dir, struct l
     return 0;
 }
 
-int lpo_interp_is_multirun(struct lpo_composed *c, bool *out, struct lpo_err *err)
+int lpo_hydra_is_multirun(struct lpo_composed *c, bool *out, struct lpo_err *err)
 {
     struct lpo_node *mode = NULL;
     int rc = lpo_compose_hydra(c, "mode", &mode, err);

@@ -1,0 +1,23 @@
+/* hydra/spelling.h - older names of keys, moved to where the keys are today.
+ *
+ * The table (struct lpo_spelling, compose.h) comes from the caller: this room knows no key. What
+ * was renamed is said in texts appended to `warnings`. */
+#pragma once
+
+#include <stddef.h>
+
+struct lpo_arena;
+struct lpo_node;
+struct lpo_override;
+struct lpo_spelling;
+
+/* The path a key has today; the same pointer when it is not an old one. */
+const char *lpo_spelling_path(struct lpo_arena *a, const struct lpo_spelling *table,
+                              const char *path);
+
+/* Moves old keys of a config to where they are now. */
+void lpo_spelling_move(struct lpo_arena *a, const struct lpo_spelling *table, struct lpo_node *root,
+                       struct lpo_node *warnings);
+/* Gives overrides their new keys. */
+void lpo_spelling_rename(struct lpo_arena *a, const struct lpo_spelling *table,
+                         struct lpo_override *overrides, size_t count, struct lpo_node *warnings);
