@@ -98,7 +98,7 @@ static void write_summary(struct lpo_arena *a, const char *dir,
     struct lpo_json_writer w = lpo_json_writer(&out, 2);
 
     lpo_jw_object(&w, NULL);
-    lpo_jw_int(&w, "schema", 1);
+    lpo_jw_text(&w, "schema", "lpo.multirun/1");
     lpo_jw_array(&w, "jobs");
     for (size_t i = 0; i < jobs->count; i++) {
         lpo_jw_object(&w, NULL);

@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "run/child/supervise.h"
@@ -138,7 +139,7 @@ int lpo_run_manifest_save(const struct lpo_manifest *m, struct lpo_err *err)
     struct lpo_json_writer w = lpo_json_writer(&out, 2);
 
     lpo_jw_object(&w, NULL);
-    lpo_jw_int(&w, "schema", LPO_MANIFEST_SCHEMA);
+    lpo_jw_text(&w, "schema", LPO_MANIFEST_SCHEMA);
     lpo_jw_text(&w, "lpo_version", m->version);
     lpo_jw_text(&w, "state", state_names[m->state]);
     lpo_jw_int(&w, "started_unix_ns", m->started_ns);
@@ -206,16 +207,27 @@ static int read_stage(struct lpo_manifest *m, const struct lpo_json *v, struct l
     return 0;
 }
 
+/* "lpo.run/1"; manifests before 0.2 have the bare number. 0: neither. */
+static int64_t schema_number(const struct lpo_json *v)
+{
+    static const char what[] = "lpo.run/";
+    const char *text = lpo_json_text(v, NULL);
+
+    if (v && v->kind != LPO_JSON_STRING)
+        return lpo_json_int(v, 0);
+    return text && lpo_str_starts(text, what) ? strtol(text + sizeof what - 1, NULL, 10) : 0;
+}
+
 static int read_manifest(struct lpo_manifest *m, const struct lpo_json *v, struct lpo_err *err)
 {
-    int64_t schema = lpo_json_int(lpo_json_get(v, "schema"), -1);
+    int64_t schema = schema_number(lpo_json_get(v, "schema"));
     int state = state_from(lpo_json_text(lpo_json_get(v, "state"), NULL));
 
     if (schema < 1 || state < 0)
         return lpo_fail(err, LPO_E_FORMAT, "not the manifest of a run: no schema or state");
-    if (schema > LPO_MANIFEST_SCHEMA)
+    if (schema > LPO_MANIFEST_NUMBER)
         return lpo_fail(err, LPO_E_FORMAT, "schema %d is newer than this lpo, which reads up to %d",
-                        (int)schema, LPO_MANIFEST_SCHEMA);
+                        (int)schema, LPO_MANIFEST_NUMBER);
     m->state = (enum lpo_state)state;
     m->version = lpo_json_text(lpo_json_get(v, "lpo_version"), "");
     m->started_ns = lpo_json_int(lpo_json_get(v, "started_unix_ns"), 0);

@@ -12,7 +12,8 @@ struct lpo_arena;
 struct lpo_err;
 struct lpo_result;
 
-#define LPO_MANIFEST_SCHEMA 1
+#define LPO_MANIFEST_SCHEMA "lpo.run/1"
+#define LPO_MANIFEST_NUMBER 1
 
 enum lpo_state {
     LPO_PENDING,

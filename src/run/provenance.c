@@ -139,7 +139,7 @@ int lpo_run_provenance_env(struct lpo_arena *a, const char *work_dir, const char
 
     (void)err;
     lpo_jw_object(&w, NULL);
-    lpo_jw_int(&w, "schema", 1);
+    lpo_jw_text(&w, "schema", "lpo.env/1");
     lpo_jw_text(&w, "lpo_version", LPO_VERSION);
     write_host(a, &w);
     lpo_gpu_write(a, &w, "gpus");
