@@ -9,6 +9,7 @@
 #include "util/err.h"
 #include "util/json.h"
 #include "util/str.h"
+#include "writer/writer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -37,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
         if (!doc->sections.len)
             abort();
-        lpo_static_json(&r, &json);
+        lpo_writer_json.write(doc, &json);
         err = (struct lpo_err){ 0 };
         if (lpo_json_parse(arena, lpo_str_text(&json), json.len, &config, &err) < 0)
             abort();

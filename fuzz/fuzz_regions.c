@@ -8,11 +8,10 @@
 #include "region/fold.h"
 #include "region/select.h"
 #include "report/doc/doc.h"
-#include "report/regions_json.h"
 #include "report/tables/tables.h"
 #include "report/timeline_doc.h"
+#include "report/trace_records.h"
 #include "trace/trace.h"
-#include "util/json_write.h"
 #include "util/str.h"
 #include "writer/writer.h"
 
@@ -90,7 +89,6 @@ static void write_all(struct lpo_analysis *a, struct lpo_region_selection *selec
     LPO_AUTO(lpo_doc) line = lpo_report_timeline_doc(a);
     lpo_scope_ids ids = { 0 };
     LPO_STR out = { 0 };
-    struct lpo_json_writer w = lpo_json_writer(&out, 1);
 
     lpo_region_scopes_list(a->cells, &ids);
     for (size_t i = 0; i < ids.len; i++) {
@@ -103,9 +101,11 @@ static void write_all(struct lpo_analysis *a, struct lpo_region_selection *selec
     lpo_vec_free(&ids);
     lpo_report_add_top_kernels(doc, a, 0);
     lpo_report_add_devices(doc, a);
-    lpo_report_scopes_json(&w, NULL, a, select, true);
+    lpo_report_put_scopes(doc->data, a, select, true);
     for (size_t i = 0; lpo_writer_at(i); i++)
-        lpo_writer_at(i)->write(lpo_writer_at(i) == &lpo_writer_perfetto ? line : doc, &out);
+        if (lpo_writer_at(i)->write)
+            lpo_writer_at(i)->write(strcmp(lpo_writer_at(i)->kind, "timeline") == 0 ? line : doc,
+                                    &out);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -5,6 +5,7 @@
 
 #include "cli/app.h"
 #include "cli/command.h"
+#include "cli/trace_options.h"
 #include "gpu/this_machine.h"
 #include "model/needs.h"
 #include "model/read/read.h"
@@ -214,18 +215,12 @@ static int print(struct lpo_app *app, const struct lpo_args *args,
                  const struct lpo_static_report *r, struct lpo_err *err)
 {
     const char *dir = lpo_cli_args_text(args, "output", NULL);
-    LPO_STR out = { 0 };
+    LPO_AUTO(lpo_doc) doc = lpo_static_doc(r);
 
     if (dir)
-        return lpo_writer_static_write(app->arena, dir, r, err);
-    if (lpo_cli_args_has(args, "json")) {
-        lpo_static_json(r, &out);
-    } else {
-        LPO_AUTO(lpo_doc) doc = lpo_static_doc(r);
-
-        lpo_writer_text.write(doc, &out);
-    }
-    fwrite(lpo_str_text(&out), 1, out.len, app->out);
+        return lpo_writer_write_pair(doc, dir, "static_compute", err);
+    lpo_cli_print_doc(app, doc,
+                      lpo_cli_args_has(args, "json") ? &lpo_writer_json : &lpo_writer_text);
     return 0;
 }
 

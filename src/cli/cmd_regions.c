@@ -10,15 +10,12 @@
 #include "region/select.h"
 #include "report/doc/doc.h"
 #include "report/notes.h"
-#include "report/regions_json.h"
 #include "report/tables/tables.h"
 #include "report/timeline_doc.h"
+#include "report/trace_records.h"
 #include "util/err.h"
-#include "util/json_write.h"
 #include "util/str.h"
 #include "writer/writer.h"
-
-#define REGIONS_SCHEMA "lpo.regions/1"
 
 static const struct lpo_option options[] = {
     LPO_OUTPUT_OPTIONS("text, md, csv, json or perfetto"),
@@ -32,21 +29,6 @@ static const struct lpo_option options[] = {
     { "no-fold", 0, LPO_OPT_FLAG, NULL, "one line for every region" },
     { NULL, 0, LPO_OPT_FLAG, NULL, NULL },
 };
-
-static void print_json(struct lpo_app *app, const struct lpo_analysis *a,
-                       struct lpo_region_selection *select, bool aggregate)
-{
-    LPO_STR out = { 0 };
-    struct lpo_json_writer w = lpo_json_writer(&out, 1);
-
-    lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "schema", REGIONS_SCHEMA);
-    lpo_report_scopes_json(&w, "scopes", a, select, aggregate);
-    lpo_report_devices_json(&w, "devices", a);
-    lpo_report_notes_json(&w, "notes", a, select);
-    lpo_jw_end(&w);
-    fwrite(lpo_str_text(&out), 1, out.len, app->out);
-}
 
 /* Names asked for with --scope; `aggregate` when none were. */
 static bool scope_asked(const char *const *asked, const char *name)
@@ -139,12 +121,13 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
         rc = lpo_analysis_create(args->words, args->nwords, select, &a, err);
     if (rc < 0)
         return rc;
-    if (writer == &lpo_writer_json) {
-        print_json(app, a, select, !lpo_cli_args_has(args, "no-aggregate"));
-        return 0;
-    }
     if (writer == &lpo_writer_perfetto) {
         doc = lpo_report_timeline_doc(a);
+    } else if (writer == &lpo_writer_json) {
+        doc = lpo_doc_create_data(LPO_REGIONS_SCHEMA, "regions", "Time by region");
+        lpo_report_put_scopes(doc->data, a, select, !lpo_cli_args_has(args, "no-aggregate"));
+        lpo_report_put_devices(doc->data, a);
+        lpo_report_put_notes(doc->data, a, select);
     } else {
         doc = lpo_doc_create("regions", "Time by region");
         rc = build_doc(args, a, select, doc, err);

@@ -8,7 +8,7 @@
 #include "util/err.h"
 #include "util/path.h"
 #include "util/vec.h"
-#include "writer/build.h"
+#include "writer/reports.h"
 
 static const struct lpo_option options[] = {
     { NULL, 0, LPO_OPT_FLAG, NULL, NULL },

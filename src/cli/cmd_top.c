@@ -9,17 +9,14 @@
 #include "region/top.h"
 #include "report/doc/doc.h"
 #include "report/notes.h"
-#include "report/regions_json.h"
 #include "report/tables/tables.h"
+#include "report/trace_records.h"
 #include "trace/trace.h"
 #include "util/err.h"
 #include "util/file.h"
-#include "util/json_write.h"
 #include "util/str.h"
 #include "writer/top_yaml.h"
 #include "writer/writer.h"
-
-#define TOP_SCHEMA "lpo.top/1"
 
 static const struct lpo_option options[] = {
     LPO_OUTPUT_OPTIONS("text, md, csv or json"),
@@ -35,15 +32,11 @@ static void print_json(struct lpo_app *app, const struct lpo_analysis *a,
                        const struct lpo_region_selection *select, const lpo_top_rows *rows,
                        size_t count)
 {
-    LPO_STR out = { 0 };
-    struct lpo_json_writer w = lpo_json_writer(&out, 1);
+    LPO_AUTO(lpo_doc) doc = lpo_doc_create_data(LPO_TOP_SCHEMA, "top", "Top kernels");
 
-    lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "schema", TOP_SCHEMA);
-    lpo_report_top_json(&w, "kernels", a->cells, rows->at, count);
-    lpo_report_notes_json(&w, "notes", a, select);
-    lpo_jw_end(&w);
-    fwrite(lpo_str_text(&out), 1, out.len, app->out);
+    lpo_report_put_kernels(doc->data, a->cells, rows->at, count);
+    lpo_report_put_notes(doc->data, a, select);
+    lpo_cli_print_doc(app, doc, &lpo_writer_json);
 }
 
 static void print_table(struct lpo_app *app, const struct lpo_analysis *a,

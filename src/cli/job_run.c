@@ -24,7 +24,7 @@
 #include "util/file.h"
 #include "util/path.h"
 #include "util/str.h"
-#include "writer/build.h"
+#include "writer/reports.h"
 
 static int write_yaml(const char *run, const char *name, const struct lpo_node *node,
                       struct lpo_err *err)

@@ -224,11 +224,10 @@ static int begin(struct session *s, struct lpo_err *err)
 
 static int write_summary(struct session *s, struct lpo_app *app, bool json, struct lpo_err *err)
 {
-    LPO_AUTO(lpo_doc) doc = lpo_doc_create("kernels", "Kernels");
+    LPO_AUTO(lpo_doc) doc = lpo_report_kernel_summary_doc(&s->summary);
     LPO_STR text = { 0 };
 
-    lpo_report_kernel_summary_doc(&s->summary, doc);
-    lpo_report_kernel_summary_json(&s->summary, &text);
+    lpo_writer_json.write(doc, &text);
     if (lpo_writer_write(doc, &lpo_writer_md,
                          lpo_path_join(s->arena, s->summary.folder, "summary.md"), err) < 0 ||
         lpo_run_folder_write(s->summary.folder, "summary.json", text.at, text.len, err) < 0)

@@ -8,10 +8,9 @@
 #include "region/top.h"
 #include "report/doc/doc.h"
 #include "report/notes.h"
-#include "report/regions_json.h"
 #include "report/tables/tables.h"
+#include "report/trace_records.h"
 #include "rundir/rundir.h"
-#include "util/json_write.h"
 #include "util/str.h"
 
 static void add_scope(struct lpo_doc *doc, const struct lpo_rundir *d, const struct lpo_source *s,
@@ -141,28 +140,15 @@ void lpo_report_chapter_coverage(struct lpo_doc *doc, const struct lpo_rundir *d
                          d->manifest.stages[i].notes[k]);
 }
 
-/* A text that was written into `out` becomes a member of the report. */
-static void attach(struct lpo_doc *doc, const char *key, struct lpo_str *out)
+void lpo_report_put_analysis(struct lpo_doc *doc, const struct lpo_rundir *d,
+                             const struct lpo_source *s)
 {
-    lpo_doc_attach(doc, key, lpo_str_text(out), out->len ? out->len - 1 : 0); /* no newline */
-    lpo_str_clear(out);
-}
-
-void lpo_report_attach_analysis(struct lpo_doc *doc, const struct lpo_rundir *d,
-                                const struct lpo_source *s)
-{
-    LPO_STR out = { 0 };
-    struct lpo_json_writer w = lpo_json_writer(&out, 0);
     lpo_top_rows top = { 0 };
 
-    lpo_report_scopes_json(&w, NULL, s->analysis, s->select, d->aggregate);
-    attach(doc, "scopes", &out);
-    lpo_report_devices_json(&w, NULL, s->analysis);
-    attach(doc, "devices", &out);
+    lpo_report_put_scopes(doc->data, s->analysis, s->select, d->aggregate);
+    lpo_report_put_devices(doc->data, s->analysis);
     lpo_region_top(s->analysis->cells, LPO_KERNEL, &top);
-    lpo_report_top_json(&w, NULL, s->analysis->cells, top.at, top.len);
-    attach(doc, "kernels", &out);
-    lpo_report_notes_json(&w, NULL, s->analysis, s->select);
-    attach(doc, "notes", &out);
+    lpo_report_put_kernels(doc->data, s->analysis->cells, top.at, top.len);
+    lpo_report_put_notes(doc->data, s->analysis, s->select);
     lpo_vec_free(&top);
 }

@@ -18,8 +18,8 @@ void lpo_report_chapter_gpu(struct lpo_doc *doc, const struct lpo_rundir *d,
 void lpo_report_chapter_coverage(struct lpo_doc *doc, const struct lpo_rundir *d,
                                  const struct lpo_source *s);
 /* Machine data: scopes, devices, kernels. */
-void lpo_report_attach_analysis(struct lpo_doc *doc, const struct lpo_rundir *d,
-                                const struct lpo_source *s);
+void lpo_report_put_analysis(struct lpo_doc *doc, const struct lpo_rundir *d,
+                             const struct lpo_source *s);
 
 struct lpo_doc *lpo_report_kernels_doc(const struct lpo_rundir *d, const struct lpo_source *s);
 struct lpo_doc *lpo_report_operators_doc(const struct lpo_rundir *d, const struct lpo_source *s);

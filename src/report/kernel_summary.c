@@ -1,8 +1,6 @@
 #include "report/kernel_summary.h"
 
 #include "report/doc/doc.h"
-#include "util/json_write.h"
-#include "util/str.h"
 
 #define KERNELS_SCHEMA "lpo.kernels/1"
 
@@ -50,7 +48,7 @@ static void add_row(struct lpo_table *t, size_t number, const struct lpo_kernel_
     lpo_doc_row_text(t, p->kernel);
 }
 
-void lpo_report_kernel_summary_doc(const struct lpo_kernel_summary *s, struct lpo_doc *doc)
+static void add_sections(struct lpo_doc *doc, const struct lpo_kernel_summary *s)
 {
     struct lpo_table *t;
 
@@ -72,60 +70,62 @@ void lpo_report_kernel_summary_doc(const struct lpo_kernel_summary *s, struct lp
     }
 }
 
-static void json_dims(struct lpo_json_writer *w, const char *key, bool known, const uint32_t *d)
+static void put_dims(struct lpo_record *to, const char *key, bool known, const uint32_t *d)
 {
+    struct lpo_record *list;
+
     if (!known) {
-        lpo_jw_null(w, key);
+        lpo_doc_put_null(to, key);
         return;
     }
-    lpo_jw_array(w, key);
+    list = lpo_doc_put_list(to, key);
     for (int i = 0; i < 3; i++)
-        lpo_jw_uint(w, NULL, d[i]);
-    lpo_jw_end(w);
+        lpo_doc_put_uint(list, NULL, d[i]);
 }
 
-static void json_launch(struct lpo_json_writer *w, const struct lpo_kernel_profile *p)
+static void put_launch(struct lpo_record *r, const struct lpo_kernel_profile *p)
 {
-    lpo_jw_object(w, NULL);
-    lpo_jw_text(w, "kernel", p->kernel);
-    lpo_jw_text(w, "class", lpo_counters_bound_name(p->bound));
-    json_dims(w, "grid", p->shaped, p->grid);
-    json_dims(w, "block", p->shaped, p->block);
-    lpo_jw_whole(w, "duration_ns", p->duration_ns);
-    lpo_jw_measure(w, "compute_percent", p->compute_percent);
-    lpo_jw_measure(w, "memory_percent", p->memory_percent);
-    lpo_jw_measure(w, "dram_percent", p->dram_percent);
-    lpo_jw_measure(w, "dram_bytes_per_second", p->dram_bytes_per_second);
-    lpo_jw_measure(w, "occupancy_percent", p->occupancy_percent);
-    lpo_jw_end(w);
+    lpo_doc_put_text(r, "kernel", p->kernel);
+    lpo_doc_put_text(r, "class", lpo_counters_bound_name(p->bound));
+    put_dims(r, "grid", p->shaped, p->grid);
+    put_dims(r, "block", p->shaped, p->block);
+    lpo_doc_put_whole(r, "duration_ns", p->duration_ns);
+    lpo_doc_put_measure(r, "compute_percent", p->compute_percent);
+    lpo_doc_put_measure(r, "memory_percent", p->memory_percent);
+    lpo_doc_put_measure(r, "dram_percent", p->dram_percent);
+    lpo_doc_put_measure(r, "dram_bytes_per_second", p->dram_bytes_per_second);
+    lpo_doc_put_measure(r, "occupancy_percent", p->occupancy_percent);
 }
 
-void lpo_report_kernel_summary_json(const struct lpo_kernel_summary *s, struct lpo_str *out)
+static void put_summary(struct lpo_record *data, const struct lpo_kernel_summary *s)
 {
-    struct lpo_json_writer w = lpo_json_writer(out, 1);
+    struct lpo_record *kernels;
 
-    lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "schema", KERNELS_SCHEMA);
-    lpo_jw_text(&w, "folder", s->folder);
-    lpo_jw_text(&w, "program", s->program);
-    lpo_jw_text(&w, "ncu", s->ncu);
-    lpo_jw_text(&w, "gpu", s->gpu);
-    lpo_jw_array(&w, "kernels");
+    lpo_doc_put_text(data, "folder", s->folder);
+    lpo_doc_put_text(data, "program", s->program);
+    lpo_doc_put_text(data, "ncu", s->ncu);
+    lpo_doc_put_text(data, "gpu", s->gpu);
+    kernels = lpo_doc_put_list(data, "kernels");
     for (size_t i = 0; i < s->len; i++) {
         const struct lpo_kernel_outcome *o = &s->at[i];
+        struct lpo_record *r = lpo_doc_put_record(kernels, NULL), *launches;
 
-        lpo_jw_object(&w, NULL);
-        lpo_jw_text(&w, "name", o->name);
-        lpo_jw_text(&w, "regex", o->regex);
-        lpo_jw_text(&w, "folder", o->folder);
-        lpo_jw_text(&w, "state", lpo_report_kernel_state_name(o->state));
-        lpo_jw_text(&w, "message", o->message);
-        lpo_jw_array(&w, "launches");
+        lpo_doc_put_text(r, "name", o->name);
+        lpo_doc_put_text(r, "regex", o->regex);
+        lpo_doc_put_text(r, "folder", o->folder);
+        lpo_doc_put_text(r, "state", lpo_report_kernel_state_name(o->state));
+        lpo_doc_put_text(r, "message", o->message);
+        launches = lpo_doc_put_list(r, "launches");
         for (size_t k = 0; k < o->profiles.len; k++)
-            json_launch(&w, &o->profiles.at[k]);
-        lpo_jw_end(&w);
-        lpo_jw_end(&w);
+            put_launch(lpo_doc_put_record(launches, NULL), &o->profiles.at[k]);
     }
-    lpo_jw_end(&w);
-    lpo_jw_end(&w);
+}
+
+struct lpo_doc *lpo_report_kernel_summary_doc(const struct lpo_kernel_summary *s)
+{
+    struct lpo_doc *doc = lpo_doc_create_data(KERNELS_SCHEMA, "kernels", "Kernels");
+
+    add_sections(doc, s);
+    put_summary(doc->data, s);
+    return doc;
 }

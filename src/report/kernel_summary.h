@@ -1,4 +1,4 @@
-/* report/kernel_summary.h - what `lpo kernels` found, as a document and as JSON. */
+/* report/kernel_summary.h - what `lpo kernels` found as a document. */
 #pragma once
 
 #include <stddef.h>
@@ -6,7 +6,6 @@
 #include "analysis/counters/kernel_profile.h"
 
 struct lpo_doc;
-struct lpo_str;
 
 enum lpo_kernel_state {
     LPO_KERNEL_NOT_TRIED, /* something before it made going on pointless */
@@ -36,6 +35,5 @@ struct lpo_kernel_summary {
     size_t len;
 };
 
-void lpo_report_kernel_summary_doc(const struct lpo_kernel_summary *s, struct lpo_doc *doc);
-/* {"schema", "folder", "program", "ncu", "gpu", "kernels": [{… "launches": [{… "class"}]}]} */
-void lpo_report_kernel_summary_json(const struct lpo_kernel_summary *s, struct lpo_str *out);
+/* Its data: {"folder", "program", "ncu", "gpu", "kernels": [{… "launches": [{… "class"}]}]} */
+struct lpo_doc *lpo_report_kernel_summary_doc(const struct lpo_kernel_summary *s);

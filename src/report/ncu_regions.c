@@ -7,18 +7,14 @@
 #include "region/select.h"
 #include "report/doc/doc.h"
 #include "report/notes.h"
-#include "report/regions_json.h"
 #include "report/tables/tables.h"
+#include "report/trace_records.h"
 #include "rundir/rundir.h"
 #include "trace/metric_rules.h"
 #include "trace/trace.h"
 #include "util/arena.h"
-#include "util/err.h"
-#include "util/file.h"
-#include "util/json_write.h"
 #include "util/path.h"
 #include "util/str.h"
-#include "writer/writer.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
@@ -173,60 +169,95 @@ static void add_overview(struct lpo_doc *doc, const struct lpo_region_scope *s)
     }
 }
 
-static const char *folder_of(const struct lpo_rundir *d, const char *path)
+struct lpo_report_ncu {
+    const struct lpo_rundir *d;
+    const struct lpo_source *source;
+    struct lpo_region_scope *all;
+};
+
+struct lpo_report_ncu *lpo_report_ncu_create(const struct lpo_rundir *d)
 {
+    const struct lpo_source *source = counters(d);
+    struct lpo_report_ncu *n;
+
+    if (!source || !source->analysis->trace->metrics.len)
+        return NULL;
+    n = lpo_xcalloc(1, sizeof *n);
+    n->d = d;
+    n->source = source;
+    n->all = lpo_region_scope_create(source->analysis->cells,
+                                     (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, source->select);
+    return n;
+}
+
+void lpo_report_ncu_destroy(struct lpo_report_ncu *n)
+{
+    if (!n)
+        return;
+    lpo_region_scope_destroy(n->all);
+    free(n);
+}
+
+size_t lpo_report_ncu_rows(const struct lpo_report_ncu *n)
+{
+    return n->all->rows.len < MOST_FOLDERS ? n->all->rows.len : MOST_FOLDERS;
+}
+
+/* `(outside)` has a page only where a kernel is in it. */
+static bool has_page(const struct lpo_region_row *row)
+{
+    return row->node != LPO_NODE_OUTSIDE || row->all.launches;
+}
+
+static const char *path_of(const struct lpo_report_ncu *n, size_t i)
+{
+    LPO_STR path = { 0 };
+
+    lpo_region_row_add_path(n->all, &n->all->rows.at[i], &path);
+    return lpo_arena_strndup(n->d->arena, lpo_str_text(&path), path.len);
+}
+
+static const char *folder_of(const struct lpo_report_ncu *n, size_t i)
+{
+    const char *path = path_of(n, i);
     LPO_STR name = { 0 };
 
     lpo_path_add_safe(&name, path, strlen(path));
-    return lpo_arena_strndup(d->arena, name.at, name.len);
+    return lpo_arena_strndup(n->d->arena, lpo_str_text(&name), name.len);
 }
 
-static int write_both(const struct lpo_rundir *d, const struct lpo_doc *doc, const char *folder,
-                      struct lpo_err *err)
+static void add_fingerprint(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
-    const char *dir = lpo_path_join(d->arena, d->dir, folder);
-
-    if (lpo_file_make_dirs(dir, err) < 0 ||
-        lpo_writer_write(doc, &lpo_writer_md, lpo_path_join(d->arena, dir, "report.md"), err) < 0)
-        return err->code;
-    return lpo_writer_write(doc, &lpo_writer_json, lpo_path_join(d->arena, dir, "report.json"),
-                            err);
-}
-
-static int write_folder(const struct lpo_rundir *d, const struct lpo_region_scope *s,
-                        const struct lpo_region_row *row, const char *path, struct lpo_err *err)
-{
-    LPO_AUTO(lpo_doc) doc = lpo_doc_create("region", path);
-
-    add_region(doc, s, row, path, 1, true);
     if (d->fingerprint)
         lpo_doc_fact_text(doc, "config_fingerprint", "Config fingerprint", d->fingerprint);
-    return write_both(d, doc, lpo_path_join(d->arena, "ncu/regions", folder_of(d, path)), err);
 }
 
-/* "folders": {path: folder} */
-static void attach_folders(struct lpo_doc *doc, const struct lpo_rundir *d,
-                           const struct lpo_region_scope *s)
+struct lpo_doc *lpo_report_ncu_region_doc(const struct lpo_report_ncu *n, size_t i,
+                                          const char **folder)
 {
-    LPO_STR out = { 0 };
-    struct lpo_json_writer w = lpo_json_writer(&out, 0);
+    const struct lpo_region_row *row = &n->all->rows.at[i];
+    const char *path = path_of(n, i);
+    struct lpo_doc *doc;
 
-    lpo_jw_array(&w, NULL);
-    for (size_t i = 0; i < s->rows.len && i < MOST_FOLDERS; i++) {
-        LPO_STR path = { 0 };
+    if (!has_page(row))
+        return NULL;
+    *folder = folder_of(n, i);
+    doc = lpo_doc_create("region", path);
+    add_region(doc, n->all, row, path, 1, true);
+    add_fingerprint(doc, n->d);
+    return doc;
+}
 
-        lpo_region_row_add_path(s, &s->rows.at[i], &path);
-        lpo_jw_object(&w, NULL);
-        lpo_jw_textn(&w, "path", lpo_str_text(&path), path.len);
-        lpo_jw_text(&w, "folder", folder_of(d, lpo_str_text(&path)));
-        lpo_jw_end(&w);
+static void put_folders(struct lpo_record *data, const struct lpo_report_ncu *n)
+{
+    struct lpo_record *folders = lpo_doc_put_list(data, "folders");
+
+    for (size_t i = 0; i < lpo_report_ncu_rows(n); i++) {
+        struct lpo_record *r = lpo_doc_put_record(folders, NULL);
+
+        lpo_doc_put_text(r, "path", path_of(n, i));
+        lpo_doc_put_text(r, "folder", folder_of(n, i));
     }
-    lpo_jw_end(&w);
-    lpo_doc_attach(doc, "folders", out.at, out.len - 1);
-    lpo_str_clear(&out);
-    w = lpo_json_writer(&out, 0);
-    lpo_report_scopes_json(&w, NULL, counters(d)->analysis, counters(d)->select, d->aggregate);
-    lpo_doc_attach(doc, "scopes", out.at, out.len - 1);
 }
 
 static void add_scopes(struct lpo_doc *doc, const struct lpo_rundir *d,
@@ -250,40 +281,26 @@ static void add_scopes(struct lpo_doc *doc, const struct lpo_rundir *d,
     lpo_vec_free(&ids);
 }
 
-int lpo_report_ncu_regions_write(const struct lpo_rundir *d, struct lpo_err *err)
+struct lpo_doc *lpo_report_ncu_doc(const struct lpo_report_ncu *n)
 {
-    const struct lpo_source *src = counters(d);
-    LPO_AUTO(lpo_doc) doc = NULL;
-    LPO_AUTO(lpo_region_scope) all = NULL;
+    const struct lpo_source *src = n->source;
+    struct lpo_doc *doc = lpo_doc_create("regions", "Hardware counters by region");
 
-    if (!src || !src->analysis->trace->metrics.len)
-        return 0;
-    doc = lpo_doc_create("regions", "Hardware counters by region");
-    all = lpo_region_scope_create(src->analysis->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 },
-                                  src->select);
-    if (d->fingerprint)
-        lpo_doc_fact_text(doc, "config_fingerprint", "Config fingerprint", d->fingerprint);
+    add_fingerprint(doc, n->d);
     lpo_doc_section(doc, "scopes", "Regions", 1);
     if (!src->analysis->tree->nodes.len)
-        lpo_doc_paragraph(doc, "The measured kernels lie in no NVTX region.");
-    add_scopes(doc, d, src);
+        lpo_doc_paragraph(doc, "The measured kernels are in no NVTX region.");
+    add_scopes(doc, n->d, src);
     lpo_doc_section(doc, "counters", "Counters at a glance", 1);
-    add_overview(doc, all);
+    add_overview(doc, n->all);
     lpo_doc_section(doc, "coverage", "Coverage", 1);
-    lpo_report_add_coverage(doc, all);
+    lpo_report_add_coverage(doc, n->all);
     lpo_report_notes_doc(doc, src->analysis, src->select);
     lpo_doc_section(doc, "each", "Region by region", 1);
-    for (size_t i = 0; i < all->rows.len && i < MOST_FOLDERS; i++) {
-        const struct lpo_region_row *row = &all->rows.at[i];
-        LPO_STR path = { 0 };
-
-        if (row->node == LPO_NODE_OUTSIDE && !row->all.launches)
-            continue;
-        lpo_region_row_add_path(all, row, &path);
-        add_region(doc, all, row, path.at, 2, false);
-        if (write_folder(d, all, row, path.at, err) < 0)
-            return lpo_ctx(err, "cannot write the folder of region '%s'", path.at);
-    }
-    attach_folders(doc, d, all);
-    return write_both(d, doc, "ncu/regions", err);
+    for (size_t i = 0; i < lpo_report_ncu_rows(n); i++)
+        if (has_page(&n->all->rows.at[i]))
+            add_region(doc, n->all, &n->all->rows.at[i], path_of(n, i), 2, false);
+    put_folders(doc->data, n);
+    lpo_report_put_scopes(doc->data, src->analysis, src->select, n->d->aggregate);
+    return doc;
 }

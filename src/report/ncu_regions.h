@@ -1,9 +1,27 @@
-/* report/ncu_regions.h - ncu/regions/: counters by region, a folder for each. */
+/* report/ncu_regions.h - ncu/regions/: hardware counters by region, a document for each.
+ *
+ *     LPO_AUTO(lpo_report_ncu) n = lpo_report_ncu_create(d);
+ *     doc = lpo_report_ncu_doc(n);                     ncu/regions/report.{md,json}
+ *     doc = lpo_report_ncu_region_doc(n, i, &folder);  ncu/regions/<folder>/report.{md,json}
+ */
 #pragma once
 
-struct lpo_err;
-struct lpo_rundir;
+#include <stddef.h>
 
-/* Writes ncu/regions/report.{md,json} and <region>/report.{md,json}; nothing when the run has no
- * counters. */
-int lpo_report_ncu_regions_write(const struct lpo_rundir *d, struct lpo_err *err);
+#include "util/auto.h"
+
+struct lpo_doc;
+struct lpo_rundir;
+struct lpo_report_ncu;
+
+/* NULL when the run has no counters. The run folder must outlive it. */
+struct lpo_report_ncu *lpo_report_ncu_create(const struct lpo_rundir *d);
+void lpo_report_ncu_destroy(struct lpo_report_ncu *n); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_report_ncu);
+
+struct lpo_doc *lpo_report_ncu_doc(const struct lpo_report_ncu *n);
+/* Regions that may have a document: folders are bounded, however many regions a program marks. */
+size_t lpo_report_ncu_rows(const struct lpo_report_ncu *n);
+/* The `i`th region; *folder is a safe name of it. NULL: `(outside)` without kernels. */
+struct lpo_doc *lpo_report_ncu_region_doc(const struct lpo_report_ncu *n, size_t i,
+                                          const char **folder);

@@ -24,7 +24,7 @@ static const struct lpo_column operator_columns[] = {
     { "gpu_self_ns", "GPU self", LPO_CELL_NS, NULL },
     { "gpu_mean_ns", "GPU mean", LPO_CELL_NS, NULL },
     { "share", "GPU share", LPO_CELL_PERCENT, NULL },
-    { "works", "Works", LPO_CELL_COUNT, NULL },
+    { "gpu_ops", "GPU operations", LPO_CELL_COUNT, NULL },
     { "operator", "Operator", LPO_CELL_TEXT, NULL },
     { "shapes", "Input shapes", LPO_CELL_TEXT, NULL },
 };

@@ -1,11 +1,10 @@
-/* report/operators_doc.h - tables of operators, and the files of the torch_profiler stage. */
+/* report/operators_doc.h - tables of operators. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
 struct lpo_doc;
-struct lpo_err;
 struct lpo_operators;
 struct lpo_rundir;
 struct lpo_source;
@@ -19,5 +18,5 @@ void lpo_report_add_operators(struct lpo_doc *doc, const struct lpo_trace *trace
 void lpo_report_add_operator_kernels(struct lpo_doc *doc, const struct lpo_trace *trace,
                                      const struct lpo_operators *ops, size_t most, size_t kernels);
 
-/* torch_profiler/{operators.md,report.md,metrics.json}; nothing where that stage left no trace. */
-int lpo_writer_torch_write(const struct lpo_rundir *d, struct lpo_err *err);
+/* torch_profiler/{report.md,metrics.json}; NULL where that stage left no trace. */
+struct lpo_doc *lpo_report_torch_doc(const struct lpo_rundir *d);

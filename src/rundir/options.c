@@ -8,7 +8,7 @@
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
-#include "writer/build.h"
+#include "writer/reports.h"
 #include "writer/writer.h"
 
 static int parse_override(struct lpo_arena *a, const char *text, struct lpo_override *out,

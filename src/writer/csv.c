@@ -134,7 +134,8 @@ static void csv_write(const struct lpo_doc *doc, struct lpo_str *out)
 
 const struct lpo_writer lpo_writer_csv = {
     .name = "csv",
-    .ext = "csv",
     .summary = "the tables alone, exact values",
+    .kind = "run",
+    .file = "report.csv",
     .write = csv_write,
 };

@@ -4,8 +4,6 @@
 #include "util/str.h"
 #include "writer/writer.h"
 
-#define REPORT_SCHEMA "lpo.report/1"
-
 static void write_cell(struct lpo_json_writer *w, const char *key, enum lpo_cell_type type,
                        const struct lpo_doc_cell *cell)
 {
@@ -175,37 +173,89 @@ static void write_item(struct lpo_json_writer *w, const struct lpo_item *item)
     lpo_jw_end(w);
 }
 
+static void write_value(struct lpo_json_writer *w, const struct lpo_doc_value *v, bool one_line)
+{
+    int indent = w->indent;
+
+    switch ((enum lpo_value_kind)v->kind) {
+    case LPO_IS_NULL:
+        lpo_jw_null(w, v->key);
+        break;
+    case LPO_IS_FLAG:
+        lpo_jw_bool(w, v->key, v->integer != 0);
+        break;
+    case LPO_IS_INT:
+        lpo_jw_int(w, v->key, v->integer);
+        break;
+    case LPO_IS_UINT:
+        lpo_jw_uint(w, v->key, v->count);
+        break;
+    case LPO_IS_REAL:
+        lpo_jw_real(w, v->key, v->real);
+        break;
+    case LPO_IS_WHOLE:
+        lpo_jw_whole(w, v->key, lpo_measure_computed(v->real));
+        break;
+    case LPO_IS_TEXT:
+        lpo_jw_textn(w, v->key, v->text, v->len);
+        break;
+    case LPO_IS_LIST:
+    case LPO_IS_RECORD:
+        if (v->kind == LPO_IS_LIST)
+            lpo_jw_array(w, v->key);
+        else
+            lpo_jw_object(w, v->key);
+        if (one_line)
+            w->indent = 0;
+        for (const struct lpo_doc_value *m = v->record->first; m; m = m->next)
+            write_value(w, m, one_line);
+        lpo_jw_end(w);
+        w->indent = indent;
+        break;
+    }
+}
+
+static void write_sections(struct lpo_json_writer *w, const struct lpo_doc *doc)
+{
+    lpo_jw_array(w, "sections");
+    for (size_t i = 0; i < doc->sections.len; i++) {
+        const struct lpo_section *s = doc->sections.at[i];
+
+        lpo_jw_object(w, NULL);
+        lpo_jw_text(w, "id", s->id);
+        lpo_jw_text(w, "title", s->title);
+        lpo_jw_int(w, "level", s->level);
+        lpo_jw_array(w, "items");
+        for (size_t k = 0; k < s->items.len; k++)
+            write_item(w, &s->items.at[k]);
+        lpo_jw_end(w);
+        lpo_jw_end(w);
+    }
+    lpo_jw_end(w);
+}
+
+/* The data of a report is large and stands beside what people read: one line for each member keeps
+ * the file at a third of its size. Where the data is all there is, it is laid out in full. */
 static void json_write(const struct lpo_doc *doc, struct lpo_str *out)
 {
     struct lpo_json_writer w = lpo_json_writer(out, 1);
 
     lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "schema", REPORT_SCHEMA);
-    lpo_jw_text(&w, "kind", doc->kind);
-    lpo_jw_text(&w, "title", doc->title);
-    lpo_jw_array(&w, "sections");
-    for (size_t i = 0; i < doc->sections.len; i++) {
-        const struct lpo_section *s = doc->sections.at[i];
-
-        lpo_jw_object(&w, NULL);
-        lpo_jw_text(&w, "id", s->id);
-        lpo_jw_text(&w, "title", s->title);
-        lpo_jw_int(&w, "level", s->level);
-        lpo_jw_array(&w, "items");
-        for (size_t k = 0; k < s->items.len; k++)
-            write_item(&w, &s->items.at[k]);
-        lpo_jw_end(&w);
-        lpo_jw_end(&w);
+    lpo_jw_text(&w, "schema", doc->schema);
+    if (!doc->data_only) {
+        lpo_jw_text(&w, "kind", doc->kind);
+        lpo_jw_text(&w, "title", doc->title);
+        write_sections(&w, doc);
     }
-    lpo_jw_end(&w);
-    for (size_t i = 0; i < doc->attachments.len; i++)
-        lpo_jw_raw(&w, doc->attachments.at[i].key, doc->attachments.at[i].json);
+    for (const struct lpo_doc_value *v = doc->data->first; v; v = v->next)
+        write_value(&w, v, !doc->data_only);
     lpo_jw_end(&w);
 }
 
 const struct lpo_writer lpo_writer_json = {
     .name = "json",
-    .ext = "json",
     .summary = "the whole document with exact values",
+    .kind = "run",
+    .file = "report.json",
     .write = json_write,
 };

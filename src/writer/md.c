@@ -168,7 +168,8 @@ static void md_write(const struct lpo_doc *doc, struct lpo_str *out)
 
 const struct lpo_writer lpo_writer_md = {
     .name = "md",
-    .ext = "md",
     .summary = "Markdown with GitHub's tables",
+    .kind = "run",
+    .file = "report.md",
     .write = md_write,
 };

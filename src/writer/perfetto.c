@@ -83,7 +83,8 @@ static void perfetto_write(const struct lpo_doc *doc, struct lpo_str *out)
 
 const struct lpo_writer lpo_writer_perfetto = {
     .name = "perfetto",
-    .ext = "perfetto.json",
     .summary = "timelines for ui.perfetto.dev and chrome://tracing",
+    .kind = "timeline",
+    .file = "timeline.perfetto.json",
     .write = perfetto_write,
 };

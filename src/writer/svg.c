@@ -1,15 +1,12 @@
-#include "writer/svg.h"
-
+/* SVG: each figure a picture. Timelines are Perfetto's. Every text in a picture is escaped: labels
+ * come from the profiled program. */
 #include <math.h>
 #include <string.h>
 
 #include "report/doc/doc.h"
-#include "util/arena.h"
-#include "util/err.h"
-#include "util/file.h"
-#include "util/path.h"
 #include "util/str.h"
 #include "util/units.h"
+#include "writer/writer.h"
 
 enum { WIDTH = 760, HEIGHT = 420, LEFT = 80, RIGHT = 20, TOP = 40, BOTTOM = 60, MOST_SERIES = 8 };
 
@@ -272,7 +269,7 @@ static void bars(const struct lpo_figure *f, struct lpo_str *s)
     lpo_str_add(s, "</svg>\n");
 }
 
-bool lpo_writer_svg_write(const struct lpo_figure *f, struct lpo_str *out)
+static bool svg_draw(const struct lpo_figure *f, struct lpo_str *out)
 {
     if (f->points.len == 0 || f->kind == LPO_FIG_LANES)
         return false;
@@ -283,22 +280,11 @@ bool lpo_writer_svg_write(const struct lpo_figure *f, struct lpo_str *out)
     return true;
 }
 
-int lpo_writer_svg_write_all(const struct lpo_doc *doc, const char *dir, struct lpo_err *err)
-{
-    LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    const char *folder = lpo_path_join(a, dir, "figures");
-
-    for (size_t i = 0; i < doc->sections.len; i++)
-        for (size_t k = 0; k < doc->sections.at[i]->items.len; k++) {
-            const struct lpo_item *item = &doc->sections.at[i]->items.at[k];
-            LPO_STR svg = { 0 };
-
-            if (item->kind != LPO_ITEM_FIGURE || !lpo_writer_svg_write(item->figure, &svg))
-                continue;
-            if (lpo_file_make_dirs(folder, err) < 0 ||
-                lpo_file_write(lpo_arena_printf(a, "%s/%s.svg", folder, item->figure->id), svg.at,
-                               svg.len, err) < 0)
-                return err ? err->code : LPO_E_IO;
-        }
-    return 0;
-}
+const struct lpo_writer lpo_writer_svg = {
+    .name = "svg",
+    .summary = "figures as pictures: scatter plots with log axes, and stacked bars",
+    .kind = "run",
+    .file = "figures/%s.svg",
+    .always = true, /* report.md links to them */
+    .draw = svg_draw,
+};

@@ -131,7 +131,8 @@ static void text_write(const struct lpo_doc *doc, struct lpo_str *out)
 
 const struct lpo_writer lpo_writer_text = {
     .name = "text",
-    .ext = "txt",
     .summary = "aligned columns for a terminal",
+    .kind = "run",
+    .file = "report.txt",
     .write = text_write,
 };

@@ -3,13 +3,16 @@
 #include <string.h>
 
 #include "report/doc/doc.h"
+#include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
+#include "util/path.h"
 #include "util/str.h"
 #include "util/units.h"
 
 static const struct lpo_writer *const writers[] = {
-    &lpo_writer_text, &lpo_writer_md, &lpo_writer_json, &lpo_writer_csv, &lpo_writer_perfetto,
+    &lpo_writer_text, &lpo_writer_md,       &lpo_writer_json,
+    &lpo_writer_csv,  &lpo_writer_perfetto, &lpo_writer_svg,
 };
 
 enum { NWRITERS = sizeof writers / sizeof *writers };
@@ -36,6 +39,51 @@ int lpo_writer_write(const struct lpo_doc *doc, const struct lpo_writer *writer,
     if (lpo_file_write_quick(path, lpo_str_text(&out), out.len, err) < 0)
         return lpo_ctx(err, "cannot write the report '%s'", path);
     return 0;
+}
+
+static int write_figures(const struct lpo_doc *doc, const struct lpo_writer *writer,
+                         const char *dir, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+
+    for (size_t i = 0; i < doc->sections.len; i++)
+        for (size_t k = 0; k < doc->sections.at[i]->items.len; k++) {
+            const struct lpo_item *item = &doc->sections.at[i]->items.at[k];
+            const char *hole = strstr(writer->file, "%s"), *path;
+            LPO_STR out = { 0 };
+
+            if (item->kind != LPO_ITEM_FIGURE || !writer->draw(item->figure, &out))
+                continue;
+            path = lpo_arena_printf(a, "%s/%.*s%s%s", dir, (int)(hole - writer->file), writer->file,
+                                    item->figure->id, hole + 2);
+            if (lpo_file_make_dirs(lpo_path_dir(a, path), err) < 0 ||
+                lpo_file_write_quick(path, out.at, out.len, err) < 0)
+                return lpo_ctx(err, "cannot write the figure '%s'", path);
+        }
+    return 0;
+}
+
+int lpo_writer_write_into(const struct lpo_doc *doc, const struct lpo_writer *writer,
+                          const char *dir, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_arena) a = NULL;
+
+    if (writer->draw)
+        return write_figures(doc, writer, dir, err);
+    a = lpo_arena_create();
+    return lpo_writer_write(doc, writer, lpo_path_join(a, dir, writer->file), err);
+}
+
+int lpo_writer_write_pair(const struct lpo_doc *doc, const char *dir, const char *name,
+                          struct lpo_err *err)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+
+    if (lpo_file_make_dirs(dir, err) < 0 ||
+        lpo_writer_write(doc, &lpo_writer_md, lpo_arena_printf(a, "%s/%s.md", dir, name), err) < 0)
+        return err ? err->code : LPO_E_IO;
+    return lpo_writer_write(doc, &lpo_writer_json, lpo_arena_printf(a, "%s/%s.json", dir, name),
+                            err);
 }
 
 static void print_count(const struct lpo_doc_cell *cell, struct lpo_str *out)

@@ -1,4 +1,4 @@
-/* writer/writer.h - the formats a document can be written in.
+/* writer/writer.h - the formats a document can be written in: a row each.
  *
  * To add one: write <format>.c with a `const struct lpo_writer lpo_writer_<format>`, name it in the
  * table of writer.c, and say in docs/report.md what it leaves out. */
@@ -7,22 +7,29 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct lpo_doc_cell;
+struct lpo_arena;
 struct lpo_column;
 struct lpo_doc;
+struct lpo_doc_cell;
 struct lpo_err;
+struct lpo_figure;
+struct lpo_paths;
 struct lpo_str;
-struct lpo_table;
 
 struct lpo_writer {
-    const char *name; /* "md" */
-    const char *ext;
-    const char *summary;
+    const char *name;    /* "md": the word of report.formats and --format */
+    const char *summary; /* for people */
+    const char *kind;    /* the document of a run that it writes: "run" or "timeline" */
+    const char *file;    /* the file it makes of it: "report.md"; "figures/%s.svg", % the figure */
+    bool always;         /* made with every report, whatever report.formats says */
+    /* The whole document as bytes; NULL where `draw` makes a file of each figure. */
     void (*write)(const struct lpo_doc *doc, struct lpo_str *out);
+    /* One figure as bytes; false where this kind of figure is left to other writers. */
+    bool (*draw)(const struct lpo_figure *f, struct lpo_str *out);
 };
 
 extern const struct lpo_writer lpo_writer_md, lpo_writer_json, lpo_writer_csv, lpo_writer_text,
-    lpo_writer_perfetto;
+    lpo_writer_perfetto, lpo_writer_svg;
 
 const struct lpo_writer *lpo_writer_find(const char *name); /* NULL: no such format */
 const struct lpo_writer *lpo_writer_at(size_t i);           /* NULL past the last */
@@ -30,6 +37,12 @@ const struct lpo_writer *lpo_writer_at(size_t i);           /* NULL past the las
 /* Writes the document to a file, replacing it atomically. */
 int lpo_writer_write(const struct lpo_doc *doc, const struct lpo_writer *writer, const char *path,
                      struct lpo_err *err);
+/* Writes the writer's own file, or a file for each figure, below `dir`. */
+int lpo_writer_write_into(const struct lpo_doc *doc, const struct lpo_writer *writer,
+                          const char *dir, struct lpo_err *err);
+/* <dir>/<name>.md and <dir>/<name>.json; the folder is made. */
+int lpo_writer_write_pair(const struct lpo_doc *doc, const char *dir, const char *name,
+                          struct lpo_err *err);
 
 /* A cell as people read it: "1.234 ms", "12.3 %", "n/a"; a '~' before what is estimated. Text comes
  * out unescaped. */

@@ -6,6 +6,7 @@
 #include "analysis/limits/counters.h"
 #include "analysis/limits/run.h"
 #include "report/doc/doc.h"
+#include "report/limits/limits_chapter.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"

@@ -11,7 +11,7 @@
 #include "util/err.h"
 #include "util/json.h"
 #include "util/str.h"
-#include "writer/svg.h"
+#include "writer/writer.h"
 
 static const struct meaning_case {
     const char *name, *path; /* the name is the row's */
@@ -401,7 +401,7 @@ static void check_picture_escapes(void **state)
         lpo_doc_figure_point(f, "roof", "r", 1, 1);
         lpo_doc_figure_point(f, "zero", "z", 0, 0);
         lpo_doc_figure_point(f, "bad", "b", NAN, INFINITY);
-        assert_true(lpo_writer_svg_write(f, &svg));
+        assert_true(lpo_writer_svg.draw(f, &svg));
         assert_null(strstr(svg.at, "<script"));
         assert_null(strstr(svg.at, "<b>"));
         assert_null(strstr(svg.at, "nan"));

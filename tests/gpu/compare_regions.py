@@ -297,15 +297,15 @@ def check_operators(run: Run, report: Report) -> dict[str, Any]:
     metrics = run.json("torch_profiler/metrics.json")
     if not report.check(f"{run.name}: torch metrics.json", metrics is not None):
         return {}
-    works = metrics["gpu"]["works"]
+    works = metrics["gpu"]["gpu_ops"]
     if run.asked("run.device=cpu"):
-        return {"works": works}
+        return {"gpu_ops": works}
     if not report.check(f"{run.name}: torch saw GPU work", bool(works), works):
-        return {"works": works}
-    parts = sum(o["works_self"] for o in metrics["operators"])
-    rest = metrics["gpu_outside_operators"]["works"] + metrics["gpu_without_launch"]["works"]
+        return {"gpu_ops": works}
+    parts = sum(o["gpu_ops_self"] for o in metrics["operators"])
+    rest = metrics["gpu_outside_operators"]["gpu_ops"] + metrics["gpu_without_launch"]["gpu_ops"]
     report.check(f"{run.name}: {parts} works of operators and {rest} others are all {works}", parts + rest == works)
-    aten = [o for o in metrics["operators"] if o["operator"].startswith("aten::") and o["works_self"]]
+    aten = [o for o in metrics["operators"] if o["operator"].startswith("aten::") and o["gpu_ops_self"]]
     zero = [o["operator"] for o in aten if not o["gpu_self_ns"] or o["gpu_total_ns"] < o["gpu_self_ns"]]
     report.check(f"{run.name}: {len(aten)} aten operators launch something, all with GPU time", aten and not zero, zero)
     page = (run.folder / "torch_profiler/operators.md").read_text()
@@ -313,10 +313,10 @@ def check_operators(run: Run, report: Report) -> dict[str, Any]:
     head = next(([cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines()
                  if line.startswith("|") and "GPU total" in line), [])
     told = [dict(zip(head, row)) for row in rows if len(row) == len(head)]
-    told = [row for row in told if row.get("Works", "0") not in ("0", "n/a", "")]
+    told = [row for row in told if row.get("GPU operations", "0") not in ("0", "n/a", "")]
     silent = [row.get("Operator") for row in told if row["GPU self"] in ("0", "0 ns", "n/a")]
     report.check(f"{run.name}: operators.md tells {len(told)} aten rows with GPU time", told and not silent, silent)
-    return {"works": works, "of_operators": parts, "aten_operators": len(aten)}
+    return {"gpu_ops": works, "of_operators": parts, "aten_operators": len(aten)}
 
 
 def check_energy(run: Run, report: Report) -> Any:

@@ -62,7 +62,7 @@ def devices(works, calls):
                 total[cause][0] += n
                 total[cause][1] += t
         rows[device] = {
-            "works": len(mine), "span_ns": span, "busy_ns": oracle.union(spans),
+            "gpu_ops": len(mine), "span_ns": span, "busy_ns": oracle.union(spans),
             "idle_ns": span - oracle.union(spans), "compute_ns": oracle.union(compute),
             "communication_ns": oracle.union(talk), "exposed_communication_ns": without(talk, compute),
             "gaps": {c: {"count": n, "ns": t} for c, (n, t) in total.items()},

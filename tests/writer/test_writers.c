@@ -1,4 +1,6 @@
 #include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "../unit.h"
 
@@ -6,6 +8,7 @@
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"
+#include "util/path.h"
 #include "util/str.h"
 #include "writer/visible.h"
 #include "writer/writer.h"
@@ -145,11 +148,114 @@ static void json_parses(void **state)
     const struct lpo_json *v = NULL;
 
     (void)state;
-    lpo_doc_attach(doc, "extra", "[1]", 3);
+    lpo_doc_put_uint(lpo_doc_put_list(doc->data, "extra"), NULL, 1);
     lpo_writer_find("json")->write(doc, &out);
     assert_int_equal(lpo_json_parse(a, out.at, out.len, &v, NULL), 0);
-    assert_string_equal(lpo_json_text(lpo_json_get(v, "schema"), ""), "lpo.report/1");
+    assert_string_equal(lpo_json_text(lpo_json_get(v, "schema"), ""), "lpo.report/2");
     assert_int_equal(lpo_json_get(v, "extra")->count, 1);
+}
+
+/* A record with a member of every kind, and what JSON makes of it. */
+static void json_prints_records(void **state)
+{
+    static const char want[] =
+        "{\n \"schema\": \"lpo.test/1\",\n \"none\": null,\n \"yes\": true,\n"
+        " \"down\": -3,\n \"most\": 18446744073709551615,\n \"half\": 0.5,\n"
+        " \"rounded\": 3,\n \"endless\": null,\n \"text\": \"a\\\"b\",\n"
+        " \"list\": [\n  1,\n  {}\n ],\n \"inner\": {\n  \"ns\": 7,\n"
+        "  \"unknown\": null\n }\n}\n";
+    LPO_AUTO(lpo_doc) doc = lpo_doc_create_data("lpo.test/1", "test", "t");
+    struct lpo_record *r = doc->data, *inner;
+    LPO_STR out = { 0 };
+
+    (void)state;
+    lpo_doc_paragraph(doc, "for people, not in this JSON");
+    lpo_doc_put_null(r, "none");
+    lpo_doc_put_flag(r, "yes", true);
+    lpo_doc_put_int(r, "down", -3);
+    lpo_doc_put_uint(r, "most", UINT64_MAX);
+    lpo_doc_put_real(r, "half", 0.5);
+    lpo_doc_put_whole(r, "rounded", lpo_measure_computed(2.6));
+    lpo_doc_put_real(r, "endless", INFINITY);
+    lpo_doc_put_text(r, "text", "a\"b");
+    inner = lpo_doc_put_list(r, "list");
+    lpo_doc_put_uint(inner, NULL, 1);
+    lpo_doc_put_record(inner, NULL);
+    inner = lpo_doc_put_record(r, "inner");
+    lpo_doc_put_int_if(inner, "ns", true, 7);
+    lpo_doc_put_int_if(inner, "unknown", false, 7);
+    lpo_writer_find("json")->write(doc, &out);
+    assert_string_equal(lpo_str_text(&out), want);
+    for (size_t i = 0; lpo_writer_at(i); i++) /* records are for machines */
+        if (lpo_writer_at(i)->write && lpo_writer_at(i) != &lpo_writer_json) {
+            lpo_str_clear(&out);
+            lpo_writer_at(i)->write(doc, &out);
+            assert_null(strstr(lpo_str_text(&out), "unknown"));
+        }
+}
+
+/* The data of a report stands on one line for each member. */
+static void json_keeps_data_of_reports_short(void **state)
+{
+    LPO_AUTO(lpo_doc) doc = lpo_doc_create("run", "t");
+    struct lpo_record *list = lpo_doc_put_list(doc->data, "rows");
+    LPO_STR out = { 0 };
+
+    (void)state;
+    lpo_doc_put_uint(lpo_doc_put_record(list, NULL), "n", 1);
+    lpo_doc_put_uint(lpo_doc_put_record(list, NULL), "n", 2);
+    lpo_doc_put_record(doc->data, "after");
+    lpo_writer_find("json")->write(doc, &out);
+    assert_non_null(strstr(out.at, "\n \"rows\": [{\"n\": 1}, {\"n\": 2}],\n \"after\": {}\n}\n"));
+}
+
+/* Every row of the table is whole, and no two claim one name or one file. */
+static void the_table_of_writers_is_whole(void **state)
+{
+    (void)state;
+    for (size_t i = 0; lpo_writer_at(i); i++) {
+        const struct lpo_writer *w = lpo_writer_at(i);
+
+        assert_ptr_equal(lpo_writer_find(w->name), w);
+        assert_true(w->summary && *w->summary);
+        assert_true(!strcmp(w->kind, "run") || !strcmp(w->kind, "timeline"));
+        assert_true(!w->write != !w->draw); /* bytes of the document, or of each figure */
+        assert_int_equal(w->draw != NULL, strstr(w->file, "%s") != NULL);
+        for (size_t k = 0; k < i; k++) {
+            assert_string_not_equal(lpo_writer_at(k)->name, w->name);
+            assert_string_not_equal(lpo_writer_at(k)->file, w->file);
+        }
+    }
+    assert_null(lpo_writer_find("docx"));
+}
+
+/* Every writer makes its files of the same document: the table names them. */
+static void every_writer_writes_its_files(void **state)
+{
+    static const char *const files[] = {
+        "report.txt",          "report.md", "report.json", "report.csv", "timeline.perfetto.json",
+        "figures/roofline.svg"
+    };
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    LPO_AUTO(lpo_doc) doc = sample();
+    char dir[] = "/tmp/lpo-writers-XXXXXX";
+    struct lpo_figure *f = lpo_doc_figure(doc, "roofline", "Roofline", LPO_FIG_SCATTER);
+    struct lpo_err err = { 0 };
+
+    (void)state;
+    lpo_doc_figure_point(f, "needed", "<b>", 10, 100);
+    assert_non_null(mkdtemp(dir));
+    for (size_t i = 0; lpo_writer_at(i); i++)
+        assert_int_equal(lpo_writer_write_into(doc, lpo_writer_at(i), dir, &err), 0);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        const char *path = lpo_path_join(a, dir, files[i]);
+
+        if (!lpo_path_exists(path))
+            fail_msg("no %s", files[i]);
+        unlink(path);
+    }
+    rmdir(lpo_path_join(a, dir, "figures"));
+    assert_int_equal(rmdir(dir), 0); /* nothing else was written */
 }
 
 static void perfetto_parses(void **state)
@@ -204,6 +310,10 @@ int main(void)
     UNIT_ROWS(&u, measure_cases, check_measure);
     UNIT_TEST(&u, csv_marks_name_the_scope);
     UNIT_TEST(&u, json_parses);
+    UNIT_TEST(&u, json_prints_records);
+    UNIT_TEST(&u, json_keeps_data_of_reports_short);
+    UNIT_TEST(&u, the_table_of_writers_is_whole);
+    UNIT_TEST(&u, every_writer_writes_its_files);
     UNIT_TEST(&u, perfetto_parses);
     UNIT_ROWS(&u, visible_cases, check_visible);
     return unit_run(&u);

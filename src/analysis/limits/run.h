@@ -6,7 +6,6 @@
 #include "analysis/limits/limits.h"
 
 struct lpo_analysis;
-struct lpo_doc;
 struct lpo_err;
 struct lpo_rundir;
 struct lpo_region_selection;
@@ -22,15 +21,3 @@ void lpo_limits_regions_of(struct lpo_arena *a, const struct lpo_analysis *analy
  * when one of its files cannot be read. */
 struct lpo_limits *lpo_limits_of_run(const struct lpo_rundir *d, const struct lpo_source *s,
                                      struct lpo_err *err);
-
-/* Tables, figures and notes. */
-void lpo_report_chapter_limits(struct lpo_doc *doc, const struct lpo_limits *l);
-/* Its first sentences: ceilings, the whole, notes. */
-void lpo_report_limits_words(struct lpo_doc *doc, const struct lpo_limits *l);
-/* The measured roofline of the dearest `most` kernels; nothing where ncu counted nothing. */
-void lpo_report_chapter_kernel_roofline(struct lpo_doc *doc, const struct lpo_limits *l,
-                                        const struct lpo_analysis *analysis, size_t most);
-/* One or two sentences for people who do not know what a roofline is. */
-void lpo_report_limits_in_words(struct lpo_doc *doc, const struct lpo_limits *l);
-/* Every row, unfolded, as JSON under "limits". */
-void lpo_report_attach_limits(struct lpo_doc *doc, const struct lpo_limits *l);

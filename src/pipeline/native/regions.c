@@ -5,12 +5,14 @@
 #include "analysis/analysis.h"
 #include "region/scope.h"
 #include "region/tree.h"
+#include "report/doc/doc.h"
 #include "trace/trace.h"
 #include "util/err.h"
-#include "util/file.h"
-#include "util/json_write.h"
 #include "util/map.h"
 #include "util/str.h"
+#include "writer/writer.h"
+
+#define NATIVE_REGIONS_SCHEMA "lpo.native_regions/1"
 
 /* Threads that entered ranges of this name: a bit of key for (domain, name, thread). */
 static struct lpo_map *count_threads(const struct lpo_trace *t)
@@ -30,29 +32,26 @@ static struct lpo_map *count_threads(const struct lpo_trace *t)
     return count;
 }
 
-static void write_row(struct lpo_json_writer *w, const struct lpo_region_scope *s,
-                      const struct lpo_region_row *row, const struct lpo_map *threads)
+static void put_row(struct lpo_record *r, const struct lpo_region_scope *s,
+                    const struct lpo_region_row *row, const struct lpo_map *threads)
 {
     const struct lpo_region_tree *tree = s->cells->tree;
-    bool outside = row->node == LPO_NODE_OUTSIDE;
     LPO_STR path = { 0 };
 
     lpo_region_row_add_path(s, row, &path);
-    lpo_jw_object(w, NULL);
-    lpo_jw_textn(w, "path", lpo_str_text(&path), path.len);
-    lpo_jw_text(w, "kind", lpo_region_row_kind(s, row));
-    if (!outside) {
+    lpo_doc_put_textn(r, "path", lpo_str_text(&path), path.len);
+    lpo_doc_put_text(r, "kind", lpo_region_row_kind(s, row));
+    if (row->node != LPO_NODE_OUTSIDE) {
         uint32_t key[2] = { tree->nodes.at[row->node].domain, tree->nodes.at[row->node].name };
         const uint64_t *n = lpo_map_find(threads, (const char *)key, sizeof key);
 
-        lpo_jw_text(w, "domain", lpo_trace_text(tree->trace, tree->trace->domains.at[key[0]]));
-        lpo_jw_uint(w, "threads", n ? *n : 0);
-        lpo_jw_uint(w, "visits", row->visits);
-        lpo_jw_int(w, "host_ns", row->host_ns);
+        lpo_doc_put_text(r, "domain", lpo_trace_text(tree->trace, tree->trace->domains.at[key[0]]));
+        lpo_doc_put_uint(r, "threads", n ? *n : 0);
+        lpo_doc_put_uint(r, "visits", row->visits);
+        lpo_doc_put_int(r, "host_ns", row->host_ns);
     }
-    lpo_jw_uint(w, "launches", row->all.launches);
-    lpo_jw_int(w, "gpu_ns", row->all.ns);
-    lpo_jw_end(w);
+    lpo_doc_put_uint(r, "launches", row->all.launches);
+    lpo_doc_put_int(r, "gpu_ns", row->all.ns);
 }
 
 int lpo_pipeline_native_regions_write(const char *const *traces, size_t count, const char *path,
@@ -61,22 +60,19 @@ int lpo_pipeline_native_regions_write(const char *const *traces, size_t count, c
     LPO_AUTO(lpo_analysis) a = NULL;
     LPO_AUTO(lpo_region_scope) s = NULL;
     LPO_AUTO(lpo_map) threads = NULL;
-    LPO_STR out = { 0 };
-    struct lpo_json_writer w = lpo_json_writer(&out, 2);
+    LPO_AUTO(lpo_doc) doc = NULL;
+    struct lpo_record *rows;
 
     if (lpo_analysis_create(traces, count, NULL, &a, err) < 0)
         return err->code;
     s = lpo_region_scope_create(a->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, NULL);
     threads = count_threads(a->trace);
+    doc = lpo_doc_create_data(NATIVE_REGIONS_SCHEMA, "native_regions", "Regions of the workload");
+    rows = lpo_doc_put_list(doc->data, "regions");
     *regions = 0;
-    lpo_jw_object(&w, NULL);
-    lpo_jw_int(&w, "schema", 1);
-    lpo_jw_array(&w, "regions");
     for (size_t i = 0; i < s->rows.len; i++) {
-        write_row(&w, s, &s->rows.at[i], threads);
+        put_row(lpo_doc_put_record(rows, NULL), s, &s->rows.at[i], threads);
         *regions += s->rows.at[i].node != LPO_NODE_OUTSIDE;
     }
-    lpo_jw_end(&w);
-    lpo_jw_end(&w);
-    return lpo_file_write(path, out.at, out.len, err);
+    return lpo_writer_write(doc, &lpo_writer_json, path, err);
 }

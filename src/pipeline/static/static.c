@@ -5,6 +5,7 @@
 #include "model/needs.h"
 #include "model/read/read.h"
 #include "pipeline/stage.h"
+#include "report/doc/doc.h"
 #include "report/static/static.h"
 #include "run/hardware_json.h"
 #include "run/manifest.h"
@@ -14,6 +15,7 @@
 #include "util/json_write.h"
 #include "util/path.h"
 #include "util/str.h"
+#include "writer/writer.h"
 
 /* The toy's keys in the words of a config.json, so that it is analysed like any Llama. */
 static int write_toy_config(struct lpo_stage_ctx *ctx, const char *path, struct lpo_err *err)
@@ -81,6 +83,7 @@ static int analyse(struct lpo_stage_ctx *ctx, const char *path, struct lpo_model
 {
     struct lpo_needs_options o = options_of(ctx);
     LPO_AUTO(lpo_model_needs) needs = NULL;
+    LPO_AUTO(lpo_doc) doc = NULL;
     struct lpo_hardware hw;
 
     if (lpo_model_read(ctx->arena, path, files, err) < 0 ||
@@ -93,9 +96,9 @@ static int analyse(struct lpo_stage_ctx *ctx, const char *path, struct lpo_model
         return lpo_ctx(err, "cannot analyse '%s'", path);
     if (!lpo_node_conf_bool(ctx->knobs, "write_reports", true))
         return 0;
-    return lpo_writer_static_write(
-        ctx->arena, ctx->dir,
-        &(struct lpo_static_report){ .path = path, .needs = needs, .files = files }, err);
+    doc =
+        lpo_static_doc(&(struct lpo_static_report){ .path = path, .needs = needs, .files = files });
+    return lpo_writer_write_pair(doc, ctx->dir, "static_compute", err);
 }
 
 static int static_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)

@@ -20,9 +20,20 @@ struct lpo_doc *lpo_doc_create(const char *kind, const char *title)
 {
     struct lpo_doc *doc = lpo_xcalloc(1, sizeof *doc);
 
+    doc->schema = LPO_REPORT_SCHEMA;
     doc->arena = lpo_arena_create();
     doc->kind = lpo_arena_strdup(doc->arena, kind);
     doc->title = lpo_arena_strdup(doc->arena, title);
+    doc->data = lpo_doc_record_create(doc->arena);
+    return doc;
+}
+
+struct lpo_doc *lpo_doc_create_data(const char *schema, const char *kind, const char *title)
+{
+    struct lpo_doc *doc = lpo_doc_create(kind, title);
+
+    doc->schema = schema;
+    doc->data_only = true;
     return doc;
 }
 
@@ -49,7 +60,6 @@ void lpo_doc_destroy(struct lpo_doc *doc)
         lpo_vec_free(&s->items);
     }
     lpo_vec_free(&doc->sections);
-    lpo_vec_free(&doc->attachments);
     lpo_arena_destroy(doc->arena);
     free(doc);
 }
@@ -209,11 +219,4 @@ void lpo_doc_fact_measure(struct lpo_doc *doc, const char *key, const char *labe
 
     item->cell.real = m.value;
     item->cell.how = m.how;
-}
-
-void lpo_doc_attach(struct lpo_doc *doc, const char *key, const char *json, size_t len)
-{
-    lpo_vec_push(&doc->attachments,
-                 (struct lpo_attachment){ lpo_arena_strdup(doc->arena, key),
-                                          lpo_arena_strndup(doc->arena, json, len), len });
 }

@@ -1,9 +1,10 @@
-/* report/doc/doc.h - one typed document, built once, written in many formats.
+/* report/doc/doc.h - one typed document for people and machines, written in many formats.
  *
- * A document is a list of sections; a section holds paragraphs, notes, facts, tables and figures in
- * the order in which they were added. Cells keep their type (nanoseconds stay integers), so that
- * Markdown can print "1.234 ms" where JSON prints 1234000. Text may come from the profiled program
- * and is data everywhere: writers escape it.
+ * For people a document is a list of sections; a section holds paragraphs, notes, facts, tables and
+ * figures in the order in which they were added. Cells keep their type (nanoseconds stay integers),
+ * so that Markdown can print "1.234 ms" where JSON prints 1234000. For machines it holds one
+ * record, `data` (report/doc/record.h). Text may come from the profiled program and is data
+ * everywhere: writers escape it.
  *
  *     static const struct lpo_column columns[] = {
  *         { "kernel", "Kernel", LPO_CELL_TEXT, NULL }, { "gpu_ns", "GPU time", LPO_CELL_NS, NULL },
@@ -24,11 +25,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "report/doc/record.h"
 #include "util/auto.h"
 #include "util/measure.h"
 #include "util/vec.h"
 
 struct lpo_arena;
+
+#define LPO_REPORT_SCHEMA "lpo.report/2"
 
 enum lpo_cell_type {
     LPO_CELL_TEXT,
@@ -153,21 +157,20 @@ struct lpo_section {
     LPO_VEC(struct lpo_item) items;
 };
 
-/* Machine data that only the JSON writer shows, under its key: trusted JSON text. */
-struct lpo_attachment {
-    const char *key, *json;
-    size_t len;
-};
-
 struct lpo_doc {
-    const char *kind; /* "run", "regions", "top", "static" */
+    const char *schema; /* first member of its JSON: "lpo.report/2" */
+    const char *kind;   /* "run", "regions", "top", "static" */
     const char *title;
+    bool data_only; /* its JSON is `data` alone; the sections say the same to people */
     LPO_VEC(struct lpo_section *) sections;
-    LPO_VEC(struct lpo_attachment) attachments;
+    struct lpo_record *data;
     struct lpo_arena *arena;
 };
 
+/* A report: its JSON has the sections, then the members of `data`. */
 struct lpo_doc *lpo_doc_create(const char *kind, const char *title);
+/* A document whose JSON has the members of `data` alone, under this schema (not copied). */
+struct lpo_doc *lpo_doc_create_data(const char *schema, const char *kind, const char *title);
 void lpo_doc_destroy(struct lpo_doc *doc); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_doc);
 
@@ -190,4 +193,3 @@ void lpo_doc_fact_count(struct lpo_doc *doc, const char *key, const char *label,
 void lpo_doc_fact_ns(struct lpo_doc *doc, const char *key, const char *label, int64_t ns);
 void lpo_doc_fact_measure(struct lpo_doc *doc, const char *key, const char *label,
                           struct lpo_measure m, const char *unit);
-void lpo_doc_attach(struct lpo_doc *doc, const char *key, const char *json, size_t len);

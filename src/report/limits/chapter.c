@@ -5,8 +5,8 @@
 #include "analysis/limits/run.h"
 #include "model/needs.h"
 #include "report/doc/doc.h"
+#include "report/limits/limits_chapter.h"
 #include "util/arena.h"
-#include "util/json_write.h"
 #include "util/map.h"
 #include "util/str.h"
 
@@ -109,7 +109,7 @@ static const struct lpo_column columns[] = {
     { "need_from", "Need from", LPO_CELL_TEXT, NULL },
     { "measured_ns", "Measured", LPO_CELL_NS, NULL },
     { "limit_ns", "At the limit", LPO_CELL_NS, NULL },
-    { "won_ns", "Could be won", LPO_CELL_NS, NULL },
+    { "saving_ns", "Could be saved", LPO_CELL_NS, NULL },
     { "share", "Of its roof", LPO_CELL_PERCENT, NULL },
     { "needed_flops", "Needs", LPO_CELL_MEASURE, "FLOP" },
     { "needed_bytes", "and moves", LPO_CELL_BYTES, NULL },
@@ -219,57 +219,52 @@ void lpo_report_chapter_limits(struct lpo_doc *doc, const struct lpo_limits *l)
     lpo_vec_free(&rows);
 }
 
-/* A rate that nobody knows, or that differs from row to row, is 0 in the document. */
-static void write_rate(struct lpo_json_writer *w, const char *key, double rate)
+/* A rate that is not known, or that differs from row to row, is 0 in the limits. */
+static void put_rate(struct lpo_record *r, const char *key, double rate)
 {
-    lpo_jw_real(w, key, rate > 0 ? rate : NAN);
+    lpo_doc_put_real(r, key, rate > 0 ? rate : NAN);
 }
 
-static void write_row(struct lpo_json_writer *w, const char *key, const struct lpo_limit_row *r)
+static void put_row(struct lpo_record *to, const struct lpo_limit_row *row)
 {
-    lpo_jw_object(w, key);
-    lpo_jw_text(w, "path", r->path);
-    lpo_jw_text(w, "means", r->means);
-    lpo_jw_text(w, "need_from", r->stated ? "report.needs" : "model");
-    lpo_jw_bool(w, "top", r->top);
-    lpo_jw_whole(w, "runs", r->runs > 0 ? lpo_measure_computed(r->runs) : lpo_measure_unknown());
-    lpo_jw_text(w, "dtype", r->dtype);
-    write_rate(w, "sheet_peak_flops", r->sheet_peak);
-    lpo_jw_whole(w, "needed_flops", r->needed_flops);
-    lpo_jw_whole(w, "needed_bytes", r->needed_bytes);
-    lpo_jw_whole(w, "limit_ns", r->limit_ns);
-    lpo_jw_whole(w, "measured_ns", r->measured_ns);
-    lpo_jw_whole(w, "busy_ns", r->busy_ns);
-    lpo_jw_whole(w, "idle_ns", r->idle_ns);
-    lpo_jw_whole(w, "won_ns", r->won_ns);
-    lpo_jw_measure(w, "flop_rate", r->flop_rate);
-    lpo_jw_measure(w, "byte_rate", r->byte_rate);
-    lpo_jw_measure(w, "mfu", r->mfu);
-    lpo_jw_measure(w, "bandwidth_use", r->bandwidth_use);
-    lpo_jw_measure(w, "share", r->share);
-    lpo_jw_whole(w, "counted_flops", r->counters.flops);
-    lpo_jw_whole(w, "counted_dram_bytes", r->counters.dram_bytes);
-    lpo_jw_text(w, "held_by", r->held == LPO_HELD_UNKNOWN ? NULL : lpo_limits_bound_name(r->held));
-    lpo_jw_text(w, "evidence", r->evidence);
-    lpo_jw_end(w);
+    lpo_doc_put_text(to, "path", row->path);
+    lpo_doc_put_text(to, "means", row->means);
+    lpo_doc_put_text(to, "need_from", row->stated ? "report.needs" : "model");
+    lpo_doc_put_flag(to, "top", row->top);
+    lpo_doc_put_whole(to, "runs",
+                      row->runs > 0 ? lpo_measure_computed(row->runs) : lpo_measure_unknown());
+    lpo_doc_put_text(to, "dtype", row->dtype);
+    put_rate(to, "sheet_peak_flops", row->sheet_peak);
+    lpo_doc_put_whole(to, "needed_flops", row->needed_flops);
+    lpo_doc_put_whole(to, "needed_bytes", row->needed_bytes);
+    lpo_doc_put_whole(to, "limit_ns", row->limit_ns);
+    lpo_doc_put_whole(to, "measured_ns", row->measured_ns);
+    lpo_doc_put_whole(to, "busy_ns", row->busy_ns);
+    lpo_doc_put_whole(to, "idle_ns", row->idle_ns);
+    lpo_doc_put_whole(to, "saving_ns", row->won_ns);
+    lpo_doc_put_measure(to, "flop_rate", row->flop_rate);
+    lpo_doc_put_measure(to, "byte_rate", row->byte_rate);
+    lpo_doc_put_measure(to, "mfu", row->mfu);
+    lpo_doc_put_measure(to, "bandwidth_use", row->bandwidth_use);
+    lpo_doc_put_measure(to, "share", row->share);
+    lpo_doc_put_whole(to, "counted_flops", row->counters.flops);
+    lpo_doc_put_whole(to, "counted_dram_bytes", row->counters.dram_bytes);
+    lpo_doc_put_text(to, "held_by",
+                     row->held == LPO_HELD_UNKNOWN ? NULL : lpo_limits_bound_name(row->held));
+    lpo_doc_put_text(to, "evidence", row->evidence);
 }
 
-void lpo_report_attach_limits(struct lpo_doc *doc, const struct lpo_limits *l)
+void lpo_report_put_limits(struct lpo_record *to, const struct lpo_limits *l)
 {
-    LPO_STR out = { 0 };
-    struct lpo_json_writer w = lpo_json_writer(&out, 0);
+    struct lpo_record *r = lpo_doc_put_record(to, "limits"), *regions;
 
-    lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "hardware", l->hardware);
-    lpo_jw_text(&w, "source", l->source);
-    write_rate(&w, "peak_flops", l->peak);
-    write_rate(&w, "sheet_peak_flops", l->sheet_peak);
-    write_rate(&w, "bandwidth", l->bandwidth);
-    write_row(&w, "model", &l->model);
-    lpo_jw_array(&w, "regions");
+    lpo_doc_put_text(r, "hardware", l->hardware);
+    lpo_doc_put_text(r, "source", l->source);
+    put_rate(r, "peak_flops", l->peak);
+    put_rate(r, "sheet_peak_flops", l->sheet_peak);
+    put_rate(r, "bandwidth", l->bandwidth);
+    put_row(lpo_doc_put_record(r, "model"), &l->model);
+    regions = lpo_doc_put_list(r, "regions");
     for (size_t i = 0; i < l->ranked; i++)
-        write_row(&w, NULL, &l->rows.at[l->by_won[i]]);
-    lpo_jw_end(&w);
-    lpo_jw_end(&w);
-    lpo_doc_attach(doc, "limits", lpo_str_text(&out), out.len ? out.len - 1 : 0);
+        put_row(lpo_doc_put_record(regions, NULL), &l->rows.at[l->by_won[i]]);
 }

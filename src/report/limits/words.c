@@ -3,6 +3,7 @@
 
 #include "analysis/limits/run.h"
 #include "report/doc/doc.h"
+#include "report/limits/limits_chapter.h"
 #include "util/str.h"
 #include "util/units.h"
 

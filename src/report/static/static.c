@@ -10,6 +10,8 @@
 #include "util/arena.h"
 #include "util/str.h"
 
+#define STATIC_SCHEMA "lpo.static/1"
+
 static struct lpo_measure known(double v)
 {
     return v > 0 ? lpo_measure_computed(v) : lpo_measure_unknown();
@@ -334,7 +336,7 @@ static void add_sweep(struct lpo_doc *doc, const struct lpo_static_report *r)
 
 struct lpo_doc *lpo_static_doc(const struct lpo_static_report *r)
 {
-    struct lpo_doc *doc = lpo_doc_create("static", "Static analysis");
+    struct lpo_doc *doc = lpo_doc_create_data(STATIC_SCHEMA, "static", "Static analysis");
     LPO_STR notes = { 0 };
 
     lpo_doc_section(doc, "static", "What the model needs", 1);
@@ -348,5 +350,6 @@ struct lpo_doc *lpo_static_doc(const struct lpo_static_report *r)
     add_memory(doc, r->needs);
     add_modules(doc, r->needs);
     add_sweep(doc, r);
+    lpo_static_put_records(doc->data, r);
     return doc;
 }

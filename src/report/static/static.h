@@ -1,6 +1,8 @@
-/* report/static/static.h - a static analysis as a document and as JSON.
+/* report/static/static.h - a static analysis as a document.
  *
- * `lpo analyze` prints one of the two; the stage static_analysis writes both as static_compute. */
+ * `lpo analyze` prints it as text or JSON; the stage static_analysis writes
+ * static_compute.{md,json}.
+ */
 #pragma once
 
 #include <stddef.h>
@@ -8,12 +10,10 @@
 
 #include "util/vec.h"
 
-struct lpo_arena;
 struct lpo_doc;
-struct lpo_err;
-struct lpo_json_writer;
 struct lpo_model_files;
 struct lpo_model_needs;
+struct lpo_record;
 struct lpo_str;
 struct lpo_sums;
 
@@ -43,12 +43,8 @@ const char *lpo_static_bound(const struct lpo_sums *s, double comm_seconds);
 
 struct lpo_doc *lpo_static_doc(const struct lpo_static_report *r);
 
-/* The fields are those of docs/analyze.md; scripts rely on them. */
-void lpo_static_json(const struct lpo_static_report *r, struct lpo_str *out);
-
-/* static_compute.json and static_compute.md into `dir`, which is made. */
-int lpo_writer_static_write(struct lpo_arena *a, const char *dir, const struct lpo_static_report *r,
-                            struct lpo_err *err);
+/* Part of lpo_static_doc(): the members of docs/analyze.md; scripts rely on them. */
+void lpo_static_put_records(struct lpo_record *data, const struct lpo_static_report *report);
 
 /* What a reader must know before believing the numbers: appended as text, one note a line. */
 void lpo_static_notes(const struct lpo_static_report *r, struct lpo_str *out);

@@ -14,6 +14,7 @@
 #include "region/top.h"
 #include "report/chapters.h"
 #include "report/doc/doc.h"
+#include "report/limits/limits_chapter.h"
 #include "report/numbers.h"
 #include "report/outcome.h"
 #include "report/summary/summary.h"

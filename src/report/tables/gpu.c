@@ -172,7 +172,7 @@ static const struct lpo_column class_columns[] = {
     { "launches", "Launches", LPO_CELL_COUNT, NULL },
     { "gpu_ns", "GPU time", LPO_CELL_NS, NULL },
     { "share", "Share", LPO_CELL_PERCENT, NULL },
-    { "dearest", "Dearest kernel", LPO_CELL_TEXT, NULL },
+    { "most_expensive", "Most expensive kernel", LPO_CELL_TEXT, NULL },
 };
 
 struct class_sum {
@@ -274,7 +274,7 @@ void lpo_report_add_devices(struct lpo_doc *doc, const struct lpo_analysis *a)
 static const struct lpo_column stream_columns[] = {
     { "device", "GPU", LPO_CELL_TEXT, NULL },
     { "stream", "Stream", LPO_CELL_COUNT, NULL },
-    { "works", "Works", LPO_CELL_COUNT, NULL },
+    { "gpu_ops", "GPU operations", LPO_CELL_COUNT, NULL },
     { "busy_ns", "Busy", LPO_CELL_NS, NULL },
     { "gaps", "Gaps", LPO_CELL_COUNT, NULL },
     { "idle_ns", "Idle", LPO_CELL_NS, NULL },

@@ -1,4 +1,4 @@
-/* What the torch_profiler stage found, in its own folder. */
+/* What the PyTorch profiler found: torch_profiler/report.md and, for machines, metrics.json. */
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
@@ -9,20 +9,17 @@
 #include "report/doc/doc.h"
 #include "report/notes.h"
 #include "report/operators_doc.h"
-#include "report/regions_json.h"
 #include "report/tables/tables.h"
+#include "report/trace_records.h"
 #include "rundir/rundir.h"
 #include "settings/settings.h"
 #include "trace/kineto/memory.h"
 #include "trace/trace.h"
 #include "util/err.h"
-#include "util/file.h"
-#include "util/json_write.h"
 #include "util/path.h"
-#include "util/str.h"
-#include "writer/writer.h"
 
-#define COUNT(a) (sizeof(a) / sizeof *(a))
+#define TORCH_SCHEMA "lpo.torch/2"
+#define COUNT(a)     (sizeof(a) / sizeof *(a))
 
 enum { KERNELS_EACH = 5 };
 
@@ -140,9 +137,8 @@ static void memory(struct lpo_doc *doc, const struct torch *t)
     }
 }
 
-static struct lpo_doc *report_doc(const struct torch *t)
+static void add_sections(struct lpo_doc *doc, const struct torch *t)
 {
-    struct lpo_doc *doc = lpo_doc_create("torch", "PyTorch profiler");
     const struct lpo_analysis *a = t->s->analysis;
 
     facts(doc, t);
@@ -157,110 +153,92 @@ static struct lpo_doc *report_doc(const struct torch *t)
     memory(doc, t);
     lpo_doc_section(doc, "coverage", "What these numbers cover", 1);
     lpo_report_notes_doc(doc, a, t->s->select);
-    return doc;
 }
 
-static void write_gpu(struct lpo_json_writer *w, const struct torch *t, const char *key, int64_t ns)
+static void put_gpu(struct lpo_record *r, const struct torch *t, const char *key, int64_t v)
 {
-    if (has_gpu(t))
-        lpo_jw_int(w, key, ns);
-    else
-        lpo_jw_null(w, key);
+    lpo_doc_put_int_if(r, key, has_gpu(t), v);
 }
 
-static void write_operator(struct lpo_json_writer *w, const struct torch *t,
-                           const struct lpo_operator *o)
+static void put_name(struct lpo_record *r, const char *key, const struct torch *t, uint32_t name)
 {
     const struct lpo_trace *trace = t->s->analysis->trace;
 
-    lpo_jw_object(w, NULL);
-    lpo_jw_textn(w, "operator", lpo_trace_text(trace, o->name), lpo_trace_text_len(trace, o->name));
-    lpo_jw_uint(w, "calls", o->calls);
-    lpo_jw_int(w, "cpu_total_ns", o->cpu_total_ns);
-    lpo_jw_int(w, "cpu_self_ns", o->cpu_self_ns);
-    lpo_jw_int(w, "cpu_min_ns", o->cpu_min_ns);
-    lpo_jw_int(w, "cpu_max_ns", o->cpu_max_ns);
-    write_gpu(w, t, "gpu_total_ns", o->gpu_total_ns);
-    write_gpu(w, t, "gpu_self_ns", o->gpu_self_ns);
-    write_gpu(w, t, "works_self", (int64_t)o->gpu_ops_self);
-    lpo_jw_array(w, "kernels");
+    lpo_doc_put_name(r, key, lpo_trace_text(trace, name), lpo_trace_text_len(trace, name));
+}
+
+static void put_operator(struct lpo_record *r, const struct torch *t, const struct lpo_operator *o)
+{
+    struct lpo_record *kernels;
+
+    put_name(r, "operator", t, o->name);
+    lpo_doc_put_uint(r, "calls", o->calls);
+    lpo_doc_put_int(r, "cpu_total_ns", o->cpu_total_ns);
+    lpo_doc_put_int(r, "cpu_self_ns", o->cpu_self_ns);
+    lpo_doc_put_int(r, "cpu_min_ns", o->cpu_min_ns);
+    lpo_doc_put_int(r, "cpu_max_ns", o->cpu_max_ns);
+    put_gpu(r, t, "gpu_total_ns", o->gpu_total_ns);
+    put_gpu(r, t, "gpu_self_ns", o->gpu_self_ns);
+    put_gpu(r, t, "gpu_ops_self", (int64_t)o->gpu_ops_self);
+    kernels = lpo_doc_put_list(r, "kernels");
     for (size_t i = 0; i < o->nkernels; i++) {
         const struct lpo_operator_kernel *k = &t->ops->kernels.at[o->kernels + i];
+        struct lpo_record *kernel = lpo_doc_put_record(kernels, NULL);
 
-        lpo_jw_object(w, NULL);
-        lpo_jw_textn(w, "kernel", lpo_trace_text(trace, k->name),
-                     lpo_trace_text_len(trace, k->name));
-        lpo_jw_uint(w, "launches", k->count);
-        lpo_jw_int(w, "gpu_ns", k->ns);
-        lpo_jw_end(w);
+        put_name(kernel, "kernel", t, k->name);
+        lpo_doc_put_uint(kernel, "launches", k->count);
+        lpo_doc_put_int(kernel, "gpu_ns", k->ns);
     }
-    lpo_jw_end(w);
-    lpo_jw_end(w);
 }
 
-static void write_memory(struct lpo_json_writer *w, const struct torch *t)
+static void put_memory(struct lpo_record *data, const struct torch *t)
 {
+    struct lpo_record *rows;
+
     if (!t->memory.events) {
-        lpo_jw_null(w, "memory");
+        lpo_doc_put_null(data, "memory");
         return;
     }
-    lpo_jw_array(w, "memory");
+    rows = lpo_doc_put_list(data, "memory");
     for (size_t i = 0; i < t->memory.rows.len; i++) {
         const struct lpo_memory_peak *m = &t->memory.rows.at[i];
+        struct lpo_record *r = lpo_doc_put_record(rows, NULL);
 
-        lpo_jw_object(w, NULL);
-        lpo_jw_text(w, "type", lpo_kineto_memory_type(m->type));
-        lpo_jw_int(w, "device", m->device);
-        lpo_jw_uint(w, "allocations", m->allocations);
-        lpo_jw_uint(w, "frees", m->frees);
-        lpo_jw_whole(w, "peak_allocated_bytes", m->allocated);
-        lpo_jw_whole(w, "peak_reserved_bytes", m->reserved);
-        lpo_jw_int(w, "growth_bytes", m->growth_bytes);
-        lpo_jw_int(w, "largest_bytes", m->largest_bytes);
-        lpo_jw_end(w);
+        lpo_doc_put_text(r, "type", lpo_kineto_memory_type(m->type));
+        lpo_doc_put_int(r, "device", m->device);
+        lpo_doc_put_uint(r, "allocations", m->allocations);
+        lpo_doc_put_uint(r, "frees", m->frees);
+        lpo_doc_put_whole(r, "peak_allocated_bytes", m->allocated);
+        lpo_doc_put_whole(r, "peak_reserved_bytes", m->reserved);
+        lpo_doc_put_int(r, "growth_bytes", m->growth_bytes);
+        lpo_doc_put_int(r, "largest_bytes", m->largest_bytes);
     }
-    lpo_jw_end(w);
 }
 
-static void write_sum(struct lpo_json_writer *w, const struct torch *t, const char *key,
-                      const struct lpo_operator_sum *sum)
+static void put_sum(struct lpo_record *data, const struct torch *t, const char *key,
+                    const struct lpo_operator_sum *sum)
 {
-    lpo_jw_object(w, key);
-    write_gpu(w, t, "works", (int64_t)sum->gpu_ops);
-    write_gpu(w, t, "gpu_ns", sum->ns);
-    lpo_jw_end(w);
+    struct lpo_record *r = lpo_doc_put_record(data, key);
+
+    put_gpu(r, t, "gpu_ops", (int64_t)sum->gpu_ops);
+    put_gpu(r, t, "gpu_ns", sum->ns);
 }
 
-static void metrics_json(const struct torch *t, struct lpo_str *out)
+static void put_metrics(struct lpo_record *data, const struct torch *t)
 {
-    struct lpo_json_writer w = lpo_json_writer(out, 2);
+    struct lpo_record *traces = lpo_doc_put_list(data, "traces"), *operators;
 
-    lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "schema", "lpo-torch-metrics");
-    lpo_jw_int(&w, "version", 1);
-    lpo_jw_array(&w, "traces");
     for (size_t i = 0; i < t->s->nfiles; i++)
-        lpo_jw_text(&w, NULL, t->s->files[i]);
-    lpo_jw_end(&w);
-    lpo_jw_uint(&w, "calls", t->ops->calls);
-    write_sum(&w, t, "gpu", &t->ops->all);
-    write_sum(&w, t, "gpu_outside_operators", &t->ops->outside);
-    write_sum(&w, t, "gpu_without_launch", &t->ops->no_launch);
-    lpo_report_devices_json(&w, "devices", t->s->analysis);
-    write_memory(&w, t);
-    lpo_jw_array(&w, "operators");
+        lpo_doc_put_text(traces, NULL, t->s->files[i]);
+    lpo_doc_put_uint(data, "calls", t->ops->calls);
+    put_sum(data, t, "gpu", &t->ops->all);
+    put_sum(data, t, "gpu_outside_operators", &t->ops->outside);
+    put_sum(data, t, "gpu_without_launch", &t->ops->no_launch);
+    lpo_report_put_devices(data, t->s->analysis);
+    put_memory(data, t);
+    operators = lpo_doc_put_list(data, "operators");
     for (size_t i = 0; i < t->ops->rows.len; i++)
-        write_operator(&w, t, &t->ops->rows.at[i]);
-    lpo_jw_end(&w);
-    lpo_jw_end(&w);
-}
-
-static int write_md(const struct lpo_rundir *d, struct lpo_doc *made, const char *name,
-                    struct lpo_err *err)
-{
-    LPO_AUTO(lpo_doc) doc = made;
-
-    return lpo_writer_write(doc, &lpo_writer_md, lpo_path_join(d->arena, d->dir, name), err);
+        put_operator(lpo_doc_put_record(operators, NULL), t, &t->ops->rows.at[i]);
 }
 
 /* Another pass over the traces, so only where memory was asked for, or the trace says so itself. */
@@ -271,29 +249,25 @@ static void read_memory(struct torch *t)
     for (size_t i = 0; i < t->s->nfiles; i++) {
         const char *path = lpo_path_join(t->d->arena, t->d->dir, t->s->files[i]);
 
-        if (asked || lpo_kineto_has_memory(path)) /* what cannot be read is told with the trace */
+        if (asked ||
+            lpo_kineto_has_memory(path)) /* what cannot be read is reported with the trace */
             lpo_kineto_memory(path, &t->memory, &(struct lpo_err){ 0 });
     }
 }
 
-int lpo_writer_torch_write(const struct lpo_rundir *d, struct lpo_err *err)
+struct lpo_doc *lpo_report_torch_doc(const struct lpo_rundir *d)
 {
     struct torch t = { .d = d, .s = lpo_rundir_source(d, "torch_profiler") };
-    LPO_STR json = { 0 };
-    int rc;
+    struct lpo_doc *doc;
 
     if (!t.s)
-        return 0;
+        return NULL;
     t.ops = lpo_operators_create(t.s->analysis->trace, false);
     read_memory(&t);
-    metrics_json(&t, &json);
-    rc = write_md(d, lpo_report_operators_doc(d, t.s), "torch_profiler/operators.md", err);
-    if (rc == 0)
-        rc = write_md(d, report_doc(&t), "torch_profiler/report.md", err);
-    if (rc == 0)
-        rc = lpo_file_write_quick(lpo_path_join(d->arena, d->dir, "torch_profiler/metrics.json"),
-                                  json.at, json.len, err);
+    doc = lpo_doc_create_data(TORCH_SCHEMA, "torch", "PyTorch profiler");
+    add_sections(doc, &t);
+    put_metrics(doc->data, &t);
     lpo_kineto_memory_free(&t.memory);
     lpo_operators_destroy(t.ops);
-    return rc;
+    return doc;
 }

@@ -1,0 +1,302 @@
+#include "report/trace_records.h"
+
+#include "analysis/analysis.h"
+#include "analysis/wall/timeline.h"
+#include "region/classes.h"
+#include "region/scope.h"
+#include "region/top.h"
+#include "report/doc/doc.h"
+#include "report/notes.h"
+#include "trace/metric_rules.h"
+#include "util/str.h"
+
+/* null when no duration is known: that is not 0 */
+static void put_ns(struct lpo_record *r, const char *key, const struct lpo_sum *s)
+{
+    lpo_doc_put_int_if(r, key, lpo_region_sum_known(s), s->ns);
+}
+
+/* Launches whose time is a share of their CUDA graph's. */
+static void put_estimated(struct lpo_record *r, const struct lpo_sum *s)
+{
+    if (s->shares)
+        lpo_doc_put_uint(r, "launches_time_estimated", s->shares);
+}
+
+static void put_part(struct lpo_record *to, const char *key, const struct lpo_sum *s)
+{
+    struct lpo_record *r = lpo_doc_put_record(to, key);
+
+    lpo_doc_put_uint(r, "launches", s->launches);
+    put_ns(r, "gpu_ns", s);
+    put_estimated(r, s);
+}
+
+static void put_copies(struct lpo_record *to, const char *key, const struct lpo_sum *s)
+{
+    struct lpo_record *r = lpo_doc_put_record(to, key);
+
+    lpo_doc_put_uint(r, "count", s->launches);
+    put_ns(r, "ns", s);
+    lpo_doc_put_uint(r, "bytes", s->bytes);
+}
+
+static void put_trace_name(struct lpo_record *r, const char *key, const struct lpo_trace *t,
+                           uint32_t name)
+{
+    lpo_doc_put_name(r, key, lpo_trace_text(t, name), lpo_trace_text_len(t, name));
+}
+
+static void put_metrics(struct lpo_record *to, const struct lpo_region_scope *s,
+                        const struct lpo_region_row *row)
+{
+    const struct lpo_trace *t = s->cells->tree->trace;
+    struct lpo_record *metrics = lpo_doc_put_record(to, "metrics");
+
+    for (size_t i = 0; row->metrics != LPO_NONE && i < t->metrics.len; i++) {
+        const struct lpo_metric *m = &t->metrics.at[i];
+        const struct lpo_metric_sum *sum =
+            &s->metric_sums.at[(size_t)row->metrics * t->metrics.len + i];
+        struct lpo_record *r;
+
+        if (sum->weight == 0)
+            continue;
+        r = lpo_doc_put_record(metrics, lpo_trace_text(t, m->name));
+        lpo_doc_put_real(r, "value", lpo_region_metric_value(m->combine, sum));
+        if (m->unit == LPO_NONE)
+            lpo_doc_put_null(r, "unit");
+        else
+            put_trace_name(r, "unit", t, m->unit);
+        lpo_doc_put_text(r, "how", lpo_trace_combine_name(m->combine));
+    }
+}
+
+static void put_min_max(struct lpo_record *r, const struct lpo_sum *s)
+{
+    bool known = s->launches > s->unknown && s->min_ns != LPO_NO_TIME;
+
+    lpo_doc_put_int_if(r, "min_ns", known, s->min_ns);
+    lpo_doc_put_int_if(r, "max_ns", known, s->max_ns);
+}
+
+static void put_region_kernels(struct lpo_record *to, const struct lpo_region_scope *s,
+                               const struct lpo_region_row *row)
+{
+    const struct lpo_trace *t = s->cells->tree->trace;
+    struct lpo_record *kernels = lpo_doc_put_list(to, "kernels");
+
+    for (uint32_t i = 0; i < row->nkernels; i++) {
+        const struct lpo_kernel_row *k = &s->kernels.at[row->kernels + i];
+        uint32_t linker = lpo_region_cells_linker(s->cells, k->name);
+        struct lpo_record *r = lpo_doc_put_record(kernels, NULL);
+
+        put_trace_name(r, "name", t, k->name);
+        /* each source spells a demangled name in its own way; this one is the same in all */
+        if (linker && linker != k->name)
+            put_trace_name(r, "linker", t, linker);
+        lpo_doc_put_uint(r, "launches", k->all.launches);
+        put_ns(r, "gpu_ns", &k->all);
+        put_min_max(r, &k->all);
+        lpo_doc_put_uint(r, "launches_exclusive", k->self.launches);
+        put_ns(r, "gpu_ns_exclusive", &k->self);
+        put_estimated(r, &k->all);
+    }
+}
+
+static void put_gaps(struct lpo_record *to, const char *key, const struct lpo_gaps *g)
+{
+    struct lpo_record *gaps = lpo_doc_put_record(to, key);
+
+    for (int i = 0; i < LPO_GAP_CAUSES; i++) {
+        struct lpo_record *r = lpo_doc_put_record(gaps, lpo_wall_gap_name(i));
+
+        lpo_doc_put_uint(r, "count", g->by[i].count);
+        lpo_doc_put_int(r, "ns", g->by[i].ns);
+    }
+}
+
+static void put_path(struct lpo_record *r, const struct lpo_region_scope *s,
+                     const struct lpo_region_row *row)
+{
+    LPO_STR path = { 0 };
+    uint32_t parent =
+        row->node == LPO_NODE_OUTSIDE ? LPO_NONE : s->cells->tree->nodes.at[row->node].parent;
+
+    lpo_region_row_add_path(s, row, &path);
+    lpo_doc_put_textn(r, "path", lpo_str_text(&path), path.len);
+    if (parent == LPO_NONE) {
+        lpo_doc_put_null(r, "parent");
+        return;
+    }
+    lpo_str_clear(&path);
+    lpo_region_add_path(s->cells->tree, parent, &path);
+    lpo_doc_put_textn(r, "parent", lpo_str_text(&path), path.len);
+}
+
+static void put_region(struct lpo_record *to, const struct lpo_analysis *a,
+                       const struct lpo_region_scope *s, const struct lpo_region_row *row)
+{
+    struct lpo_record *r = lpo_doc_put_record(to, NULL);
+    bool host = row->visits_known;
+
+    put_path(r, s, row);
+    lpo_doc_put_uint(r, "depth", lpo_region_row_depth(s, row));
+    lpo_doc_put_text(r, "kind", lpo_region_row_kind(s, row));
+    lpo_doc_put_int_if(r, "visits", host, (int64_t)row->visits);
+    lpo_doc_put_uint(r, "launches", row->all.launches);
+    lpo_doc_put_uint(r, "launches_exclusive", row->self.launches);
+    lpo_doc_put_int_if(r, "host_ns", host, row->host_ns);
+    lpo_doc_put_int_if(r, "host_ns_exclusive", host, row->host_self_ns);
+    put_ns(r, "gpu_ns_inclusive", &row->all);
+    put_ns(r, "gpu_ns_exclusive", &row->self);
+    if (s->cells->left_out || row->copies.shares) /* else the shares are whole graphs again */
+        put_estimated(r, &row->all);
+    lpo_doc_put_uint(r, "distinct_kernels", row->nkernels);
+    if (row->open)
+        lpo_doc_put_uint(r, "never_closed", row->open);
+    if (row->copies.launches)
+        put_copies(r, "copies", &row->copies);
+    if (row->captured.launches)
+        put_part(r, "captured_here", &row->captured);
+    /* gaps belong to streams, so only the scope that holds every stream has them */
+    if (s->id.kind == LPO_SCOPE_ALL && row->node != LPO_NODE_OUTSIDE &&
+        lpo_wall_gaps_ns(&a->timeline->nodes[row->node]))
+        put_gaps(r, "idle", &a->timeline->nodes[row->node]);
+    if (row->metrics != LPO_NONE) {
+        lpo_doc_put_uint(r, "kernels_measured", row->measured);
+        lpo_doc_put_uint(r, "kernels_estimated", row->estimated);
+    }
+    put_metrics(r, s, row);
+    put_region_kernels(r, s, row);
+}
+
+static void put_coverage(struct lpo_record *to, const struct lpo_coverage *c)
+{
+    struct lpo_record *r = lpo_doc_put_record(to, "coverage");
+
+    put_part(r, "in_regions", &c->in_region);
+    put_part(r, "outside", &c->outside);
+    put_part(r, "no_launch_record", &c->no_launch);
+    lpo_doc_put_uint(r, "kernels_without_duration", c->total.unknown);
+    lpo_doc_put_uint(r, "kernels_measured", c->measured);
+    lpo_doc_put_uint(r, "kernels_estimated", c->estimated);
+    put_copies(to, "copies", &c->copies);
+    put_copies(to, "memsets", &c->sets);
+}
+
+static void put_scope(struct lpo_record *to, const struct lpo_analysis *a, struct lpo_scope_id id,
+                      struct lpo_region_selection *select)
+{
+    LPO_AUTO(lpo_region_scope) s = lpo_region_scope_create(a->cells, id, select);
+    struct lpo_record *r = lpo_doc_put_record(to, NULL), *regions;
+    LPO_STR name = { 0 };
+
+    lpo_region_scope_add_name(a->trace, id, &name);
+    lpo_doc_put_text(r, "scope", lpo_str_text(&name));
+    put_ns(r, "gpu_ns", &s->coverage.total);
+    if (lpo_region_cells_parted(s->cells))
+        put_estimated(r, &s->coverage.total);
+    lpo_doc_put_uint(r, "launches", s->coverage.total.launches);
+    put_coverage(r, &s->coverage);
+    regions = lpo_doc_put_list(r, "regions");
+    for (size_t i = 0; i < s->rows.len; i++)
+        put_region(regions, a, s, &s->rows.at[i]);
+}
+
+void lpo_report_put_scopes(struct lpo_record *to, const struct lpo_analysis *a,
+                           struct lpo_region_selection *select, bool aggregate)
+{
+    struct lpo_record *scopes = lpo_doc_put_list(to, "scopes");
+    lpo_scope_ids ids = { 0 };
+
+    lpo_region_scopes_list(a->cells, &ids);
+    for (size_t i = 0; i < ids.len; i++)
+        if (aggregate || ids.at[i].kind != LPO_SCOPE_ALL)
+            put_scope(scopes, a, ids.at[i], select);
+    lpo_vec_free(&ids);
+}
+
+static void put_streams(struct lpo_record *to, const struct lpo_wall_timeline *t, uint16_t device)
+{
+    struct lpo_record *streams = lpo_doc_put_list(to, "streams");
+
+    for (size_t i = 0; i < t->streams.len; i++) {
+        const struct lpo_stream_time *s = &t->streams.at[i];
+        struct lpo_record *r;
+
+        if (s->device != device)
+            continue;
+        r = lpo_doc_put_record(streams, NULL);
+        lpo_doc_put_uint(r, "stream", s->stream);
+        lpo_doc_put_uint(r, "gpu_ops", s->gpu_ops);
+        lpo_doc_put_int(r, "span_ns", s->end_ns - s->start_ns);
+        lpo_doc_put_int(r, "busy_ns", s->busy_ns);
+        lpo_doc_put_int(r, "idle_ns", lpo_wall_gaps_ns(&s->gaps));
+        put_gaps(r, "gaps", &s->gaps);
+    }
+}
+
+void lpo_report_put_devices(struct lpo_record *to, const struct lpo_analysis *a)
+{
+    struct lpo_record *devices = lpo_doc_put_list(to, "devices");
+
+    for (size_t i = 0; i < a->timeline->devices.len; i++) {
+        const struct lpo_device_time *d = &a->timeline->devices.at[i];
+        const struct lpo_device *device = &a->trace->devices.at[d->device];
+        struct lpo_record *r = lpo_doc_put_record(devices, NULL);
+        bool known = !d->overlap_unknown;
+
+        lpo_doc_put_int(r, "device", device->id);
+        lpo_doc_put_int_if(r, "rank", device->rank >= 0, device->rank);
+        lpo_doc_put_text(r, "name",
+                         device->name == LPO_NONE ? NULL : lpo_trace_text(a->trace, device->name));
+        lpo_doc_put_uint(r, "gpu_ops", d->gpu_ops);
+        lpo_doc_put_int(r, "span_ns", d->span_ns);
+        lpo_doc_put_int(r, "busy_ns", d->busy_ns);
+        lpo_doc_put_int(r, "idle_ns", d->idle_ns);
+        lpo_doc_put_int_if(r, "compute_ns", known, d->compute_ns);
+        lpo_doc_put_int_if(r, "communication_ns", known, d->communication_ns);
+        lpo_doc_put_int_if(r, "exposed_communication_ns", known, d->exposed_ns);
+        lpo_doc_put_int_if(r, "hidden_communication_ns", known,
+                           d->communication_ns - d->exposed_ns);
+        lpo_doc_put_int(r, "other_collectives_ns", d->collectives_ns);
+        put_gaps(r, "gaps", &d->gaps);
+        put_streams(r, a->timeline, d->device);
+    }
+}
+
+void lpo_report_put_kernels(struct lpo_record *to, const struct lpo_region_cells *cells,
+                            const struct lpo_top_row *rows, size_t count)
+{
+    struct lpo_record *kernels = lpo_doc_put_list(to, "kernels");
+
+    for (size_t i = 0; i < count; i++) {
+        const struct lpo_sum *sum = &rows[i].sum;
+        struct lpo_record *r = lpo_doc_put_record(kernels, NULL);
+
+        put_trace_name(r, "name", cells->tree->trace, rows[i].name);
+        lpo_doc_put_uint(r, "launches", sum->launches);
+        put_ns(r, "gpu_ns", sum);
+        put_min_max(r, sum);
+        put_estimated(r, sum);
+        lpo_doc_put_measure(r, "share",
+                            lpo_region_sum_known(sum) ? lpo_measure_computed(rows[i].share)
+                                                      : lpo_measure_unknown());
+        lpo_doc_put_text(r, "class",
+                         lpo_region_class_name(lpo_region_cells_class(cells, rows[i].name)));
+    }
+}
+
+static void put_note(void *list, bool warning, const char *text)
+{
+    struct lpo_record *r = lpo_doc_put_record(list, NULL);
+
+    lpo_doc_put_text(r, "level", warning ? "warning" : "info");
+    lpo_doc_put_text(r, "text", text);
+}
+
+void lpo_report_put_notes(struct lpo_record *to, const struct lpo_analysis *a,
+                          const struct lpo_region_selection *select)
+{
+    lpo_report_notes_each(a, select, put_note, lpo_doc_put_list(to, "notes"));
+}

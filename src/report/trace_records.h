@@ -1,0 +1,30 @@
+/* report/trace_records.h - the numbers of a trace as records: the members that scripts rely on.
+ *
+ * The same members stand in `lpo regions --json`, `lpo top --json` and report.json;
+ * docs/report-json.md lists them. Names are borrowed: the analysis must outlive the document. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct lpo_analysis;
+struct lpo_doc;
+struct lpo_record;
+struct lpo_region_cells;
+struct lpo_region_selection;
+struct lpo_top_row;
+
+#define LPO_REGIONS_SCHEMA "lpo.regions/2"
+#define LPO_TOP_SCHEMA     "lpo.top/1"
+
+/* "scopes": every scope with its regions. */
+void lpo_report_put_scopes(struct lpo_record *to, const struct lpo_analysis *a,
+                           struct lpo_region_selection *select, bool aggregate);
+/* "devices": every GPU with span, busy, idle, communication, streams and their gaps. */
+void lpo_report_put_devices(struct lpo_record *to, const struct lpo_analysis *a);
+/* "kernels": the first `count` of `rows`. */
+void lpo_report_put_kernels(struct lpo_record *to, const struct lpo_region_cells *cells,
+                            const struct lpo_top_row *rows, size_t count);
+/* "notes": see report/notes.h. */
+void lpo_report_put_notes(struct lpo_record *to, const struct lpo_analysis *a,
+                          const struct lpo_region_selection *select);

@@ -1,0 +1,222 @@
+#include "writer/reports.h"
+
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "analysis/limits/run.h"
+#include "report/chapters.h"
+#include "report/doc/doc.h"
+#include "report/limits/limits_chapter.h"
+#include "report/ncu_regions.h"
+#include "report/numbers.h"
+#include "report/operators_doc.h"
+#include "report/outcome.h"
+#include "report/timeline_doc.h"
+#include "run/folder.h"
+#include "rundir/rundir.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/path.h"
+#include "writer/writer.h"
+
+static const char *title(const struct lpo_rundir *d)
+{
+    const char *program = lpo_report_run_program(d);
+    const char *what = program ? program : lpo_report_run_model(d);
+
+    return what ? lpo_arena_printf(d->arena, "Profile of %s", what) : "Profile";
+}
+
+static void add_limits(struct lpo_doc *doc, const struct lpo_rundir *d, const struct lpo_source *s)
+{
+    struct lpo_err err = { 0 };
+    LPO_AUTO(lpo_limits) limits = lpo_limits_of_run(d, s, &err);
+
+    if (limits) {
+        lpo_report_chapter_limits(doc, limits);
+        lpo_report_chapter_kernel_roofline(doc, limits, s->analysis, d->top);
+        lpo_report_put_limits(doc->data, limits);
+    } else if (err.code) {
+        lpo_doc_note(doc, LPO_NOTE_WARNING, "how far regions are from the limit is not known: %s",
+                     lpo_err_cause(&err));
+    }
+}
+
+static struct lpo_doc *report_doc(const struct lpo_rundir *d, const struct lpo_source *s)
+{
+    struct lpo_doc *doc = lpo_doc_create("run", title(d));
+
+    lpo_report_chapter_run(doc, d);
+    lpo_report_chapter_speed(doc, d);
+    if (s) {
+        add_limits(doc, d, s);
+        lpo_report_chapter_regions(doc, d, s);
+        lpo_report_chapter_gpu(doc, d, s);
+    } else {
+        lpo_doc_section(doc, "regions", "Time by region", 1);
+        lpo_doc_paragraph(doc, "%s", lpo_report_why_no_trace(d));
+    }
+    lpo_report_chapter_power(doc, d, s);
+    lpo_report_chapter_coverage(doc, d, s);
+    if (s)
+        lpo_report_put_analysis(doc, d, s);
+    return doc;
+}
+
+static struct lpo_doc *timeline_doc(const struct lpo_rundir *d, const struct lpo_source *s)
+{
+    (void)d;
+    return s ? lpo_report_timeline_doc(s->analysis) : NULL;
+}
+
+static struct lpo_doc *operators_doc(const struct lpo_rundir *d, const struct lpo_source *s)
+{
+    (void)s;
+    return lpo_report_operators_doc(d, lpo_rundir_source(d, "torch_profiler"));
+}
+
+static struct lpo_doc *torch_operators_doc(const struct lpo_rundir *d, const struct lpo_source *s)
+{
+    return lpo_rundir_source(d, "torch_profiler") ? operators_doc(d, s) : NULL;
+}
+
+static struct lpo_doc *torch_doc(const struct lpo_rundir *d, const struct lpo_source *s)
+{
+    (void)s;
+    return lpo_report_torch_doc(d);
+}
+
+typedef struct lpo_doc *make_doc(const struct lpo_rundir *d, const struct lpo_source *s);
+
+/* What the writers of the main report write, by the `kind` of their row. */
+static const struct {
+    const char *kind;
+    make_doc *make; /* NULL: this run has nothing for it */
+} documents[] = {
+    { "run", report_doc },
+    { "timeline", timeline_doc },
+};
+
+enum { DOCUMENTS = sizeof documents / sizeof *documents };
+
+/* The other pages of a run, always in these formats. */
+static const struct {
+    make_doc *make;
+    struct {
+        const struct lpo_writer *writer;
+        const char *file;
+    } files[2];
+} pages[] = {
+    { lpo_report_kernels_doc, { { &lpo_writer_md, "kernels.md" } } },
+    { operators_doc, { { &lpo_writer_md, "operators.md" } } },
+    { lpo_summary_doc, { { &lpo_writer_md, "stakeholder_summary.md" } } },
+    { torch_operators_doc, { { &lpo_writer_md, "torch_profiler/operators.md" } } },
+    { torch_doc,
+      { { &lpo_writer_md, "torch_profiler/report.md" },
+        { &lpo_writer_json, "torch_profiler/metrics.json" } } },
+};
+
+/* Each document is made once, when the first writer wants it. */
+struct made {
+    struct lpo_doc *docs[DOCUMENTS];
+    bool tried[DOCUMENTS];
+};
+
+static const struct lpo_doc *doc_for(struct made *m, const struct lpo_writer *w,
+                                     const struct lpo_rundir *d, const struct lpo_source *s)
+{
+    for (size_t i = 0; i < DOCUMENTS; i++) {
+        if (strcmp(documents[i].kind, w->kind) != 0)
+            continue;
+        if (!m->tried[i])
+            m->docs[i] = documents[i].make(d, s);
+        m->tried[i] = true;
+        return m->docs[i];
+    }
+    return NULL;
+}
+
+static bool is_asked(const struct lpo_rundir *d, const struct lpo_writer *w)
+{
+    for (size_t i = 0; i < d->formats.len; i++)
+        if (d->formats.at[i] == w)
+            return true;
+    return false;
+}
+
+/* The main report in every format asked for that this run has something for. */
+static int write_report(const struct lpo_rundir *d, const struct lpo_source *s,
+                        const struct lpo_report_out *out, struct lpo_err *err)
+{
+    struct made made = { 0 };
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < d->formats.len; i++) {
+        const struct lpo_writer *w = d->formats.at[i];
+        const struct lpo_doc *doc = doc_for(&made, w, d, s);
+
+        if (!doc)
+            continue;
+        rc = lpo_writer_write_into(doc, w, d->dir, err);
+        if (rc == 0 && out && w->write)
+            lpo_vec_push(out->files, lpo_arena_strdup(out->arena, w->file));
+    }
+    for (size_t i = 0; rc == 0 && lpo_writer_at(i); i++) {
+        const struct lpo_writer *w = lpo_writer_at(i);
+        const struct lpo_doc *doc = w->always && !is_asked(d, w) ? doc_for(&made, w, d, s) : NULL;
+
+        if (doc)
+            rc = lpo_writer_write_into(doc, w, d->dir, err);
+    }
+    for (size_t i = 0; i < DOCUMENTS; i++)
+        lpo_doc_destroy(made.docs[i]);
+    return rc;
+}
+
+static int write_pages(const struct lpo_rundir *d, const struct lpo_source *s, struct lpo_err *err)
+{
+    for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
+        LPO_AUTO(lpo_doc) doc = pages[i].make(d, s);
+
+        for (int k = 0; doc && k < 2 && pages[i].files[k].writer; k++)
+            if (lpo_writer_write(doc, pages[i].files[k].writer,
+                                 lpo_path_join(d->arena, d->dir, pages[i].files[k].file), err) < 0)
+                return err->code;
+    }
+    return 0;
+}
+
+/* ncu/regions: one document over all regions, and a folder for each. */
+static int write_ncu_regions(const struct lpo_rundir *d, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_report_ncu) n = lpo_report_ncu_create(d);
+    LPO_AUTO(lpo_doc) all = NULL;
+    const char *dir = lpo_path_join(d->arena, d->dir, "ncu/regions");
+
+    if (!n)
+        return 0;
+    for (size_t i = 0; i < lpo_report_ncu_rows(n); i++) {
+        const char *folder = NULL;
+        LPO_AUTO(lpo_doc) doc = lpo_report_ncu_region_doc(n, i, &folder);
+
+        if (doc &&
+            lpo_writer_write_pair(doc, lpo_path_join(d->arena, dir, folder), "report", err) < 0)
+            return lpo_ctx(err, "cannot write the folder of region '%s'", doc->title);
+    }
+    all = lpo_report_ncu_doc(n);
+    return lpo_writer_write_pair(all, dir, "report", err);
+}
+
+int lpo_writer_all_reports(const char *run_dir, const struct lpo_report_options *options,
+                           const struct lpo_report_out *out, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_rundir) d = NULL;
+    const struct lpo_source *s;
+
+    if (lpo_rundir_create(run_dir, options, &d, err) < 0)
+        return lpo_ctx(err, "cannot report on '%s'", run_dir);
+    s = lpo_rundir_main(d);
+    if (write_report(d, s, out, err) < 0 || write_pages(d, s, err) < 0)
+        return err->code;
+    return write_ncu_regions(d, err);
+}
