@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         lpo_run_hardware_read(a, json, &hw, &err) == 0)
         join(&needs, &hw);
     if (lpo_yaml_parse(a, (const char *)data, size, "fuzz", &config, &err) == 0 &&
-        lpo_limits_stated_read(a, config, &needs, &err) == 0)
+        lpo_rundir_needs_read(a, config, &needs, &err) == 0)
         join(&needs, &known);
     return 0;
 }

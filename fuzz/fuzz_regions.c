@@ -111,8 +111,8 @@ static void write_all(struct lpo_analysis *a, struct lpo_region_selection *selec
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     LPO_AUTO(lpo_region_selection) select = lpo_region_selection_create();
+    LPO_AUTO(lpo_trace) t = lpo_trace_create();
     LPO_AUTO(lpo_analysis) a = NULL;
-    struct lpo_trace *t = lpo_trace_create();
     const uint8_t *end = memchr(data, 255, size);
     size_t records = (end ? (size_t)(end - data) : size) / 6;
 

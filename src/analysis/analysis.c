@@ -1,56 +1,176 @@
 #include "analysis/analysis.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "analysis/operators/operators.h"
+#include "analysis/wall/preparation.h"
 #include "analysis/wall/timeline.h"
 #include "region/cells.h"
+#include "region/select.h"
 #include "region/tree.h"
-#include "trace/reader.h"
 #include "trace/trace.h"
+
+/* Scopes beside the aggregate are kept while their rows together stay below this: some 20 MB. */
+enum { KEPT_ROWS = 1 << 16, KINDS = LPO_SET + 1 };
+
+struct lpo_analysis_memo {
+    struct lpo_region_scope *all;
+    LPO_VEC(struct lpo_region_scope *) scopes; /* others, in the order in which they were asked */
+    size_t scope_rows;                         /* of all in `scopes` */
+    struct lpo_region_scope *last;             /* one that was too much to keep */
+    lpo_top_rows top[KINDS];
+    bool has_top[KINDS];
+    struct lpo_operators *operators[2];
+    struct lpo_wall_steady *steady;
+    struct lpo_analysis *unselected;
+};
+
+/* What depends on the selection or on metrics; operators depend on neither. */
+static void forget_sums(struct lpo_analysis_memo *m)
+{
+    lpo_region_scope_destroy(m->all);
+    lpo_region_scope_destroy(m->last);
+    for (size_t i = 0; i < m->scopes.len; i++)
+        lpo_region_scope_destroy(m->scopes.at[i]);
+    lpo_vec_free(&m->scopes);
+    for (size_t i = 0; i < KINDS; i++)
+        lpo_vec_free(&m->top[i]);
+    memset(m->has_top, 0, sizeof m->has_top);
+    lpo_wall_steady_destroy(m->steady);
+    if (m->unselected) { /* these it shares with its owner */
+        m->unselected->timeline = NULL;
+        m->unselected->tree = NULL;
+    }
+    lpo_analysis_destroy(m->unselected);
+    m->all = m->last = NULL;
+    m->scope_rows = 0;
+    m->steady = NULL;
+    m->unselected = NULL;
+}
+
+static bool selects_any(const struct lpo_region_selection *s)
+{
+    for (int list = 0; s && list < LPO_SELECT_LISTS; list++)
+        if (lpo_region_selection_has(s, (enum lpo_select_list)list))
+            return true;
+    return false;
+}
 
 struct lpo_analysis *lpo_analysis_of(struct lpo_trace *trace, struct lpo_region_selection *select)
 {
     struct lpo_analysis *a = lpo_xcalloc(1, sizeof *a);
 
     a->trace = trace;
+    a->select = select;
     a->tree = lpo_region_tree_create(trace);
     a->cells = lpo_region_cells_create(a->tree, select);
     if (!(trace->skip & LPO_SKIP_LAUNCHES))
         a->timeline = lpo_wall_timeline_create(a->tree);
+    a->memo = lpo_xcalloc(1, sizeof *a->memo);
     return a;
 }
 
-int lpo_analysis_create_skip(const char *const *files, size_t count, unsigned skip,
-                             struct lpo_region_selection *select, struct lpo_analysis **out,
-                             struct lpo_err *err)
+void lpo_analysis_select(struct lpo_analysis *a, struct lpo_region_selection *select, bool counters)
 {
-    LPO_AUTO(lpo_trace) trace = lpo_trace_create();
+    bool same = !counters && !selects_any(a->select) && !selects_any(select);
 
-    trace->skip = skip;
-    for (size_t i = 0; i < count; i++) {
-        int rc = lpo_trace_read(files[i], trace, err);
-
-        if (rc < 0)
-            return rc;
-    }
-    *out = lpo_analysis_of(trace, select);
-    trace = NULL;
-    return 0;
+    a->select = select;
+    if (same)
+        return;
+    forget_sums(a->memo);
+    lpo_region_cells_destroy(a->cells);
+    a->cells = lpo_region_cells_create(a->tree, select);
 }
 
-int lpo_analysis_create(const char *const *files, size_t count, struct lpo_region_selection *select,
-                        struct lpo_analysis **out, struct lpo_err *err)
+const struct lpo_analysis *lpo_analysis_unselected(const struct lpo_analysis *a)
 {
-    return lpo_analysis_create_skip(files, count, LPO_SKIP_OPS, select, out, err);
+    struct lpo_analysis *all = a->memo->unselected;
+
+    if (!selects_any(a->select))
+        return a;
+    if (!all) { /* trace, tree and timeline are those of `a`: see forget_sums() */
+        all = a->memo->unselected = lpo_xcalloc(1, sizeof *all);
+        *all = *a;
+        all->select = NULL;
+        all->cells = lpo_region_cells_create(a->tree, NULL);
+        all->memo = lpo_xcalloc(1, sizeof *all->memo);
+    }
+    return all;
 }
 
 void lpo_analysis_destroy(struct lpo_analysis *a)
 {
     if (!a)
         return;
+    forget_sums(a->memo);
+    for (int i = 0; i < 2; i++)
+        lpo_operators_destroy(a->memo->operators[i]);
+    free(a->memo);
     lpo_wall_timeline_destroy(a->timeline);
     lpo_region_cells_destroy(a->cells);
     lpo_region_tree_destroy(a->tree);
-    lpo_trace_destroy(a->trace);
     free(a);
+}
+
+const struct lpo_region_scope *lpo_analysis_all(const struct lpo_analysis *a)
+{
+    static const struct lpo_scope_id all = { LPO_SCOPE_ALL, 0 };
+
+    if (!a->memo->all)
+        a->memo->all = lpo_region_scope_create(a->cells, all, a->select);
+    return a->memo->all;
+}
+
+static bool same_scope(struct lpo_scope_id x, struct lpo_scope_id y)
+{
+    return x.kind == y.kind && x.index == y.index;
+}
+
+const struct lpo_region_scope *lpo_analysis_scope(const struct lpo_analysis *a,
+                                                  struct lpo_scope_id id)
+{
+    struct lpo_analysis_memo *m = a->memo;
+    struct lpo_region_scope *s;
+
+    if (id.kind == LPO_SCOPE_ALL)
+        return lpo_analysis_all(a);
+    for (size_t i = 0; i < m->scopes.len; i++)
+        if (same_scope(m->scopes.at[i]->id, id))
+            return m->scopes.at[i];
+    s = lpo_region_scope_create(a->cells, id, a->select);
+    if (m->scope_rows + s->rows.len + s->kernels.len <= KEPT_ROWS) {
+        m->scope_rows += s->rows.len + s->kernels.len;
+        lpo_vec_push(&m->scopes, s);
+    } else {
+        lpo_region_scope_destroy(m->last);
+        m->last = s;
+    }
+    return s;
+}
+
+const lpo_top_rows *lpo_analysis_top(const struct lpo_analysis *a, enum lpo_gpu_op_kind kind)
+{
+    struct lpo_analysis_memo *m = a->memo;
+
+    if (!m->has_top[kind])
+        lpo_region_top(a->cells, kind, &m->top[kind]);
+    m->has_top[kind] = true;
+    return &m->top[kind];
+}
+
+const struct lpo_operators *lpo_analysis_operators(const struct lpo_analysis *a, bool by_shapes)
+{
+    struct lpo_operators **o = &a->memo->operators[by_shapes];
+
+    if (!*o)
+        *o = lpo_operators_create(a->trace, by_shapes);
+    return *o;
+}
+
+const struct lpo_wall_steady *lpo_analysis_steady(const struct lpo_analysis *a)
+{
+    if (!a->memo->steady)
+        a->memo->steady = lpo_wall_steady_create(a);
+    return a->memo->steady;
 }

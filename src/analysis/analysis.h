@@ -1,35 +1,57 @@
-/* analysis/analysis.h - traces read and attributed, ready for tables: what every report starts
- * from.
- */
+/* analysis/analysis.h - one trace with its regions, and every number that tables are made of.
+ *
+ * Attribution is done when an analysis is made. Everything else is computed when it is first asked
+ * for and then shared by everyone who prints: tables, JSON, summary, closing table. What these
+ * functions return belongs to the analysis and is read-only. Not for several threads: asking
+ * fills it. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "region/scope.h"
+#include "region/top.h"
 #include "util/auto.h"
 
-struct lpo_err;
-struct lpo_region_tree;
-struct lpo_region_selection;
-struct lpo_wall_timeline;
-struct lpo_trace;
+struct lpo_analysis_memo;
+struct lpo_operators;
 struct lpo_region_cells;
+struct lpo_region_selection;
+struct lpo_region_tree;
+struct lpo_trace;
+struct lpo_wall_steady;
+struct lpo_wall_timeline;
 
 struct lpo_analysis {
-    struct lpo_trace *trace;
+    struct lpo_trace *trace; /* borrowed */
     struct lpo_region_tree *tree;
-    struct lpo_region_cells *cells;
-    struct lpo_wall_timeline *timeline; /* NULL when launches were skipped */
+    struct lpo_region_cells *cells;      /* of the selected kernels */
+    struct lpo_wall_timeline *timeline;  /* NULL when launches were skipped */
+    struct lpo_region_selection *select; /* borrowed; NULL: everything */
+    struct lpo_analysis_memo *memo;      /* what was computed so far */
 };
 
-/* Reads all the files into one trace. `select` may be NULL and is not kept. */
-int lpo_analysis_create(const char *const *files, size_t count, struct lpo_region_selection *select,
-                        struct lpo_analysis **out, struct lpo_err *err);
-/* The same without what `skip` (enum lpo_skip) names: quicker where only sums are wanted. */
-int lpo_analysis_create_skip(const char *const *files, size_t count, unsigned skip,
-                             struct lpo_region_selection *select, struct lpo_analysis **out,
-                             struct lpo_err *err);
-/* Of a trace that is already read; takes it over. */
+/* Borrows the trace, which must not change after this, and `select` (NULL: everything). */
 struct lpo_analysis *lpo_analysis_of(struct lpo_trace *trace, struct lpo_region_selection *select);
 void lpo_analysis_destroy(struct lpo_analysis *a); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_analysis);
+
+/* From now on under another selection. Regions stay attributed as they are; sums are made again
+ * where the selection asks for others, or `counters` says that metrics were added to the trace. */
+void lpo_analysis_select(struct lpo_analysis *a, struct lpo_region_selection *select,
+                         bool counters);
+/* The same trace without any selection: the analysis itself where nothing was selected. */
+const struct lpo_analysis *lpo_analysis_unselected(const struct lpo_analysis *a);
+
+/* The region table of the whole trace. */
+const struct lpo_region_scope *lpo_analysis_all(const struct lpo_analysis *a);
+/* The region table of any scope. Valid until another scope is asked for (the aggregate: as long as
+ * the analysis), because a job of a thousand ranks has more scopes than fit in memory. */
+const struct lpo_region_scope *lpo_analysis_scope(const struct lpo_analysis *a,
+                                                  struct lpo_scope_id id);
+/* GPU operations of one kind by name, most expensive first. */
+const lpo_top_rows *lpo_analysis_top(const struct lpo_analysis *a, enum lpo_gpu_op_kind kind);
+/* Operators of the host; one row per name, or per name and input shapes. */
+const struct lpo_operators *lpo_analysis_operators(const struct lpo_analysis *a, bool by_shapes);
+/* The trace without loading and warming up. */
+const struct lpo_wall_steady *lpo_analysis_steady(const struct lpo_analysis *a);

@@ -3,16 +3,17 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "analysis/run.h"
 #include "cli/app.h"
 #include "cli/command.h"
 #include "cli/trace_options.h"
 #include "region/scope.h"
-#include "region/select.h"
 #include "report/doc/doc.h"
 #include "report/notes.h"
 #include "report/tables/tables.h"
 #include "report/timeline_doc.h"
 #include "report/trace_records.h"
+#include "trace/trace.h"
 #include "util/err.h"
 #include "util/str.h"
 #include "writer/writer.h"
@@ -67,8 +68,8 @@ static int check_scopes(const struct lpo_args *args, const struct lpo_analysis *
     return rc;
 }
 
-static int build_doc(const struct lpo_args *args, const struct lpo_analysis *a,
-                     struct lpo_region_selection *select, struct lpo_doc *doc, struct lpo_err *err)
+static int build_doc(const struct lpo_args *args, const struct lpo_analysis *a, struct lpo_doc *doc,
+                     struct lpo_err *err)
 {
     struct lpo_table_options o = { 0 };
     lpo_scope_ids ids = { 0 };
@@ -84,13 +85,13 @@ static int build_doc(const struct lpo_args *args, const struct lpo_analysis *a,
         o.fold_over = SIZE_MAX;
     lpo_region_scopes_list(a->cells, &ids);
     for (size_t i = 0; i < ids.len; i++) {
-        LPO_AUTO(lpo_region_scope) s = NULL;
+        const struct lpo_region_scope *s;
         LPO_STR name = { 0 };
 
         lpo_region_scope_add_name(a->trace, ids.at[i], &name);
         if (!scope_asked(lpo_cli_args_list(args, "scope"), name.at))
             continue;
-        s = lpo_region_scope_create(a->cells, ids.at[i], select);
+        s = lpo_analysis_scope(a, ids.at[i]);
         lpo_doc_section(doc, "regions", name.at, 1);
         lpo_report_add_regions(doc, s, &o);
         lpo_report_add_captured(doc, s, &o);
@@ -98,14 +99,15 @@ static int build_doc(const struct lpo_args *args, const struct lpo_analysis *a,
             lpo_report_add_coverage(doc, s);
     }
     lpo_vec_free(&ids);
-    lpo_report_notes_doc(doc, a, select);
+    lpo_report_notes_doc(doc, a, a->select);
     return 0;
 }
 
 static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
 {
-    LPO_AUTO(lpo_region_selection) select = NULL;
-    LPO_AUTO(lpo_analysis) a = NULL;
+    struct lpo_region_selection *select = NULL;
+    LPO_AUTO(lpo_analysis_run) traces = NULL;
+    const struct lpo_analysis *a;
     LPO_AUTO(lpo_doc) doc = NULL;
     const struct lpo_writer *writer = NULL;
     int rc;
@@ -118,19 +120,21 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
     if (rc == 0)
         rc = lpo_cli_selection_from_args(args, &select, err);
     if (rc == 0)
-        rc = lpo_analysis_create(args->words, args->nwords, select, &a, err);
+        rc = lpo_analysis_run_of_files(args->words, args->nwords, LPO_SKIP_OPS, select, &traces,
+                                       err);
     if (rc < 0)
         return rc;
+    a = lpo_analysis_run_main(traces);
     if (writer == &lpo_writer_perfetto) {
         doc = lpo_report_timeline_doc(a);
     } else if (writer == &lpo_writer_json) {
         doc = lpo_doc_create_data(LPO_REGIONS_SCHEMA, "regions", "Time by region");
-        lpo_report_put_scopes(doc->data, a, select, !lpo_cli_args_has(args, "no-aggregate"));
+        lpo_report_put_scopes(doc->data, a, a->select, !lpo_cli_args_has(args, "no-aggregate"));
         lpo_report_put_devices(doc->data, a);
-        lpo_report_put_notes(doc->data, a, select);
+        lpo_report_put_notes(doc->data, a, a->select);
     } else {
         doc = lpo_doc_create("regions", "Time by region");
-        rc = build_doc(args, a, select, doc, err);
+        rc = build_doc(args, a, doc, err);
         if (rc < 0)
             return rc;
     }

@@ -1,9 +1,12 @@
 /* lpo report: every report of a run, rebuilt from its artifacts. */
 #include <stdio.h>
 
+#include "analysis/run.h"
 #include "cli/app.h"
 #include "cli/command.h"
+#include "pipeline/stage.h"
 #include "run/folder.h"
+#include "rundir/rundir.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
@@ -16,7 +19,8 @@ static const struct lpo_option options[] = {
 
 static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
 {
-    struct lpo_report_options o = { NULL };
+    struct lpo_rundir_options o = { .kinds = lpo_pipeline_trace_kinds() };
+    LPO_AUTO(lpo_analysis_run) made = NULL;
     struct lpo_paths files = { 0 };
     const struct lpo_report_out out = { app->arena, &files };
     int rc;
@@ -25,7 +29,9 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
         return lpo_fail(err, LPO_E_USAGE,
                         "no run folder is given; usage: lpo report DIR [report.KEY=VALUE…]");
     o.overrides = args->words + 1;
-    rc = lpo_writer_all_reports(args->words[0], &o, &out, err);
+    if (lpo_analysis_run_create(args->words[0], &o, &made, err) < 0)
+        return lpo_ctx(err, "cannot report on '%s'", args->words[0]);
+    rc = lpo_writer_all_reports(made->dir, &out, err);
     for (size_t i = 0; rc == 0 && i < files.len; i++)
         fprintf(app->out, "%s\n", lpo_path_join(app->arena, args->words[0], files.at[i]));
     lpo_vec_free(&files);

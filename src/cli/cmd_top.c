@@ -2,11 +2,10 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "analysis/run.h"
 #include "cli/app.h"
 #include "cli/command.h"
 #include "cli/trace_options.h"
-#include "region/select.h"
-#include "region/top.h"
 #include "report/doc/doc.h"
 #include "report/notes.h"
 #include "report/tables/tables.h"
@@ -28,59 +27,53 @@ static const struct lpo_option options[] = {
     { NULL, 0, LPO_OPT_FLAG, NULL, NULL },
 };
 
-static void print_json(struct lpo_app *app, const struct lpo_analysis *a,
-                       const struct lpo_region_selection *select, const lpo_top_rows *rows,
-                       size_t count)
+static void print_json(struct lpo_app *app, const struct lpo_analysis *a, size_t count)
 {
     LPO_AUTO(lpo_doc) doc = lpo_doc_create_data(LPO_TOP_SCHEMA, "top", "Top kernels");
 
-    lpo_report_put_kernels(doc->data, a->cells, rows->at, count);
-    lpo_report_put_notes(doc->data, a, select);
+    lpo_report_put_kernels(doc->data, a->cells, lpo_analysis_top(a, LPO_KERNEL)->at, count);
+    lpo_report_put_notes(doc->data, a, a->select);
     lpo_cli_print_doc(app, doc, &lpo_writer_json);
 }
 
 static void print_table(struct lpo_app *app, const struct lpo_analysis *a,
-                        const struct lpo_region_selection *select, const struct lpo_writer *writer,
-                        size_t most)
+                        const struct lpo_writer *writer, size_t most)
 {
     LPO_AUTO(lpo_doc) doc = lpo_doc_create("top", "Top kernels");
 
     lpo_doc_section(doc, "top", "", 1);
     lpo_report_add_top_kernels(doc, a, most);
     lpo_report_add_total(doc, a);
-    lpo_report_notes_doc(doc, a, select);
+    lpo_report_notes_doc(doc, a, a->select);
     lpo_cli_print_doc(app, doc, writer);
 }
 
 static int show(struct lpo_app *app, const struct lpo_args *args, const struct lpo_analysis *a,
-                const struct lpo_region_selection *select, const struct lpo_writer *writer,
-                struct lpo_err *err)
+                const struct lpo_writer *writer, struct lpo_err *err)
 {
     const char *output = lpo_cli_args_text(args, "output", NULL);
-    lpo_top_rows rows = { 0 };
+    const lpo_top_rows *rows = lpo_analysis_top(a, LPO_KERNEL);
     size_t most = 0, count;
     int rc = lpo_cli_count_from_args(args, "rows", 0, &most, err);
 
-    lpo_region_top(a->cells, LPO_KERNEL, &rows);
-    count = most && most < rows.len ? most : rows.len;
+    count = most && most < rows->len ? most : rows->len;
     if (rc == 0 && output) {
         LPO_STR yaml = { 0 };
 
-        lpo_writer_top_yaml(&yaml, a->trace, rows.at, count);
+        lpo_writer_top_yaml(&yaml, a->trace, rows->at, count);
         rc = lpo_file_write(output, lpo_str_text(&yaml), yaml.len, err);
     }
     if (rc == 0 && writer == &lpo_writer_json)
-        print_json(app, a, select, &rows, count);
+        print_json(app, a, count);
     else if (rc == 0)
-        print_table(app, a, select, writer, lpo_cli_args_has(args, "rows") ? most : 20);
-    lpo_vec_free(&rows);
+        print_table(app, a, writer, lpo_cli_args_has(args, "rows") ? most : 20);
     return rc;
 }
 
 static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
 {
-    LPO_AUTO(lpo_region_selection) select = NULL;
-    LPO_AUTO(lpo_analysis) a = NULL;
+    struct lpo_region_selection *select = NULL;
+    LPO_AUTO(lpo_analysis_run) traces = NULL;
     const struct lpo_writer *writer = NULL;
     int rc;
 
@@ -92,10 +85,11 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
     if (rc == 0)
         rc = lpo_cli_selection_from_args(args, &select, err);
     if (rc == 0)
-        rc = lpo_analysis_create_skip(
-            args->words, args->nwords,
-            LPO_SKIP_OPS | LPO_SKIP_RANGES | LPO_SKIP_LAUNCHES | LPO_SKIP_METRICS, select, &a, err);
-    return rc < 0 ? rc : show(app, args, a, select, writer, err);
+        rc = lpo_analysis_run_of_files(args->words, args->nwords,
+                                       LPO_SKIP_OPS | LPO_SKIP_RANGES | LPO_SKIP_LAUNCHES |
+                                           LPO_SKIP_METRICS,
+                                       select, &traces, err);
+    return rc < 0 ? rc : show(app, args, lpo_analysis_run_main(traces), writer, err);
 }
 
 const struct lpo_command lpo_cli_cmd_top = {

@@ -2,13 +2,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/limits/stated.h"
 #include "cli/app.h"
 #include "cli/job.h"
 #include "cli/options.h"
 #include "hydra/compose.h"
 #include "run/conf.h"
 #include "run/install.h"
+#include "rundir/needs.h"
 #include "settings/schema.h"
 #include "settings/spelling.h"
 #include "util/arena.h"
@@ -155,7 +155,7 @@ int lpo_cli_job_compose(struct lpo_app *app, const struct lpo_args *args,
     if (lpo_hydra_job_dir(&c, num, &full, err) < 0 || run_folder(app, &c, num, out, err) < 0 ||
         lpo_compose_resolve(&c, err) < 0 ||
         lpo_settings_schema_check(app->arena, c.root, err) < 0 ||
-        lpo_limits_stated_read(app->arena, c.root, &needs, err) < 0 ||
+        lpo_rundir_needs_read(app->arena, c.root, &needs, err) < 0 ||
         lpo_compose_hydra(&c, "job.chdir", &chdir, err) < 0)
         return err->code;
     out->chdir = chdir && chdir->kind == LPO_NODE_BOOL && chdir->boolean;

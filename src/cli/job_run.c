@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/run.h"
 #include "cli/app.h"
 #include "cli/job.h"
 #include "cli/progress.h"
@@ -18,6 +19,7 @@
 #include "run/provenance.h"
 #include "run/workload/inputs_yaml.h"
 #include "run/workload/workload.h"
+#include "rundir/rundir.h"
 #include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -107,11 +109,14 @@ static int finish(struct lpo_app *app, struct lpo_pipeline *p, int code, struct 
     if (lpo_run_manifest_save(m, err) < 0)
         return err->code;
     /* what was made is reported, whatever else failed */
-    if (lpo_writer_all_reports(p->run_dir, &(struct lpo_report_options){ 0 }, NULL, &why) < 0) {
+    if (lpo_analysis_run_load(p->analysis, NULL, &why) < 0 ||
+        lpo_writer_all_reports(p->analysis->dir, NULL, &why) < 0) {
         lpo_cli_print_error(app, "lpo run: the reports could not be built", &why);
         code = code ? code : 1;
     }
-    lpo_cli_run_summary_print(app, m);
+    lpo_cli_run_summary_print(app, m, p->analysis);
+    lpo_run_folder_log(p->run_dir, "%zu trace files were read, %zu traces attributed",
+                       p->analysis->dir->files_read, p->analysis->attributed);
     *out = (struct lpo_job_result){ p->run_dir, code };
     return 0;
 }
@@ -134,9 +139,12 @@ static int run_pipeline(struct lpo_app *app, const struct lpo_job *job, struct l
                         struct lpo_progress *progress, struct lpo_job_result *out,
                         struct lpo_err *err)
 {
+    LPO_AUTO(lpo_analysis_run)
+    analysis = lpo_analysis_run_open(m->dir, lpo_pipeline_trace_kinds());
     struct lpo_pipeline p = make_pipeline(app, job, m->dir, m, progress);
     int code;
 
+    p.analysis = analysis;
     lpo_pipeline_prepare(&p);
     m->state = LPO_RUNNING;
     m->pid = getpid();

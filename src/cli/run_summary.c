@@ -4,15 +4,13 @@
 #include <stdio.h>
 
 #include "analysis/analysis.h"
+#include "analysis/run.h"
 #include "cli/app.h"
 #include "region/scope.h"
 #include "report/doc/doc.h"
 #include "report/tables/tables.h"
 #include "run/manifest.h"
-#include "rundir/rundir.h"
-#include "trace/trace.h"
 #include "util/arena.h"
-#include "util/err.h"
 #include "util/path.h"
 #include "util/str.h"
 #include "util/units.h"
@@ -38,56 +36,30 @@ static void print_stages(const struct lpo_app *app, const struct lpo_manifest *m
     }
 }
 
-/* The trace that the report takes its regions from: the first with GPU operations, else the
- * first. */
-static struct lpo_analysis *read_traces(const struct lpo_app *app, const char *run)
-{
-    struct lpo_analysis *first = NULL;
-    const char **files;
-    size_t n;
-
-    for (size_t k = 0; lpo_rundir_trace_files(app->arena, run, k, &files, &n); k++) {
-        struct lpo_analysis *a = NULL;
-        struct lpo_err err = { 0 }; /* the report says which file cannot be read */
-
-        if (n == 0 || lpo_analysis_create_skip(files, n, LPO_SKIP_OPS, NULL, &a, &err) < 0)
-            continue;
-        if (a->trace->gpu_ops.len) {
-            lpo_analysis_destroy(first);
-            return a;
-        }
-        if (first)
-            lpo_analysis_destroy(a);
-        else
-            first = a;
-    }
-    return first;
-}
-
-static void print_regions(const struct lpo_app *app, const char *run)
+/* From the trace that the report takes its regions from. */
+static void print_regions(const struct lpo_app *app, struct lpo_analysis_run *run)
 {
     struct lpo_table_options o = { .fold_over = FOLD_OVER, .most_rows = ROWS, .no_spread = true };
-    LPO_AUTO(lpo_analysis) a = read_traces(app, run);
-    LPO_AUTO(lpo_region_scope) s = NULL;
+    const struct lpo_analysis *a = lpo_analysis_run_main(run);
     LPO_AUTO(lpo_doc) doc = NULL;
     LPO_STR text = { 0 };
 
     if (!a)
         return;
-    s = lpo_region_scope_create(a->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, NULL);
     doc = lpo_doc_create("run_summary", "Regions");
     lpo_doc_section(doc, "regions", "time by region", 1);
-    lpo_report_add_regions(doc, s, &o);
+    lpo_report_add_regions(doc, lpo_analysis_all(lpo_analysis_unselected(a)), &o);
     lpo_writer_text.write(doc, &text);
     fprintf(app->out, "\n%s", lpo_str_text(&text));
 }
 
-void lpo_cli_run_summary_print(struct lpo_app *app, const struct lpo_manifest *m)
+void lpo_cli_run_summary_print(struct lpo_app *app, const struct lpo_manifest *m,
+                               struct lpo_analysis_run *run)
 {
     const char *report = lpo_path_join(app->arena, m->dir, "report.md");
 
     print_stages(app, m);
-    print_regions(app, m->dir);
+    print_regions(app, run);
     if (lpo_path_exists(report))
         fprintf(app->out, "\nreport: %s\n", report);
     else

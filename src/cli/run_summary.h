@@ -2,7 +2,9 @@
  * regions that took the time, and where the report is. */
 #pragma once
 
+struct lpo_analysis_run;
 struct lpo_app;
 struct lpo_manifest;
 
-void lpo_cli_run_summary_print(struct lpo_app *app, const struct lpo_manifest *m);
+void lpo_cli_run_summary_print(struct lpo_app *app, const struct lpo_manifest *m,
+                               struct lpo_analysis_run *run);

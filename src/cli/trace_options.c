@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/app.h"
+#include "pipeline/stage.h"
 #include "region/select.h"
 #include "report/doc/doc.h"
 #include "rundir/rundir.h"
@@ -48,7 +49,8 @@ static const char *traces_in(struct lpo_arena *a, const char *dir)
     const char **files;
     size_t n;
 
-    for (size_t k = 0; lpo_rundir_trace_files(a, dir, k, &files, &n); k++) {
+    for (size_t k = 0; lpo_rundir_trace_files(a, dir, lpo_pipeline_trace_kinds(), k, &files, &n);
+         k++) {
         const char *base = n ? lpo_path_base(files[0]) : "", *dot = strchr(base, '.');
 
         if (n)

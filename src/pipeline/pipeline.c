@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "analysis/run.h"
 #include "hydra/compose.h"
 #include "pipeline/stage.h"
 #include "run/child/supervise.h"
@@ -76,9 +77,11 @@ static int make_ctx(struct lpo_pipeline *p, const struct lpo_stage *stage, bool 
         .dry_run = dry_run,
         .manifest = p->manifest,
         .record = lpo_run_manifest_stage(p->manifest, stage->name),
+        .analysis = p->analysis,
     };
     if (dry_run)
         return 0;
+    lpo_analysis_run_forget(p->analysis, stage->name);
     if (lpo_run_folder_remove(p->arena, p->run_dir, stage->name, err) < 0 ||
         lpo_run_folder_remove(p->arena, p->run_dir, below, err) < 0 ||
         lpo_file_make_dirs(ctx->dir, err) < 0 || lpo_file_make_dirs(ctx->workload_dir, err) < 0)

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct lpo_analysis_run;
 struct lpo_arena;
 struct lpo_err;
 struct lpo_manifest;
@@ -26,10 +27,11 @@ struct lpo_pipeline_events {
 
 struct lpo_pipeline {
     struct lpo_arena *arena;
-    const struct lpo_node *config; /* resolved and checked */
-    const char *run_dir;           /* absolute; in a dry run it is never made */
-    const char *call_dir;          /* absolute */
-    struct lpo_manifest *manifest; /* with a record for every stage that shall run or is done */
+    const struct lpo_node *config;     /* resolved and checked */
+    const char *run_dir;               /* absolute; in a dry run it is never made */
+    const char *call_dir;              /* absolute */
+    struct lpo_manifest *manifest;     /* with a record for every stage that shall run or is done */
+    struct lpo_analysis_run *analysis; /* shared with the reports of the run; NULL in a dry run */
     struct lpo_pipeline_events events;
 };
 

@@ -12,11 +12,13 @@
 
 #include "run/step.h"
 
+struct lpo_analysis_run;
 struct lpo_arena;
 struct lpo_err;
 struct lpo_manifest;
 struct lpo_node;
 struct lpo_result;
+struct lpo_rundir_kind;
 struct lpo_stage_record;
 
 struct lpo_stage_ctx {
@@ -31,7 +33,8 @@ struct lpo_stage_ctx {
     bool dry_run;         /* plan, but write nothing */
     struct lpo_manifest *manifest; /* for notes */
     struct lpo_stage_record *record;
-    void *private; /* the stage's own, from plan to collect */
+    struct lpo_analysis_run *analysis; /* of what earlier stages left; NULL in a dry run */
+    void *private;                     /* the stage's own, from plan to collect */
 };
 
 struct lpo_stage {
@@ -58,6 +61,8 @@ struct lpo_stage {
 /* The table, in the order of a run; NULL-terminated. */
 const struct lpo_stage *const *lpo_pipeline_stages(void);
 const struct lpo_stage *lpo_pipeline_stage_find(const char *name); /* or NULL */
+/* The traces that the stages leave (rundir/rundir.h); NULL-terminated. */
+const struct lpo_rundir_kind *const *lpo_pipeline_trace_kinds(void);
 
 /* Adds a step that runs the workload bare, its logs under workload/<stage>; a wrapping stage puts
  * its own words first (argv of the returned step is complete up to the program when `prefix` is

@@ -2,14 +2,12 @@
 #include <string.h>
 
 #include "hydra/compose.h"
-#include "rundir/rundir.h"
+#include "rundir/private.h"
 #include "settings/schema.h"
 #include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
-#include "writer/reports.h"
-#include "writer/writer.h"
 
 static int parse_override(struct lpo_arena *a, const char *text, struct lpo_override *out,
                           struct lpo_err *err)
@@ -77,18 +75,16 @@ static void read_formats(struct lpo_rundir *d)
     struct lpo_settings_words names = lpo_settings_list(d->arena, d->config, "report.formats");
 
     for (size_t i = 0; i < names.len; i++) {
-        const struct lpo_writer *w = lpo_writer_find(names.at[i]);
-        bool had = !w;
+        bool had = false;
 
         for (size_t k = 0; k < d->formats.len; k++)
-            had |= d->formats.at[k] == w;
+            had |= strcmp(d->formats.at[k], names.at[i]) == 0;
         if (!had)
-            lpo_vec_push(&d->formats, w);
+            lpo_vec_push(&d->formats, names.at[i]);
     }
 }
 
-int lpo_rundir_options_read(struct lpo_rundir *d, const struct lpo_report_options *options,
-                            struct lpo_err *err)
+int lpo_rundir_options_read(struct lpo_rundir *d, const char *const *overrides, struct lpo_err *err)
 {
     struct lpo_node *config =
         d->config ? (struct lpo_node *)d->config : lpo_node_map(d->arena); /* read by us */
@@ -96,7 +92,7 @@ int lpo_rundir_options_read(struct lpo_rundir *d, const struct lpo_report_option
     int64_t top;
 
     d->config = config;
-    if (apply_overrides(d, config, options ? options->overrides : NULL, err) < 0)
+    if (apply_overrides(d, config, overrides, err) < 0)
         return err->code;
     fold = lpo_settings_text(config, "report.fold");
     top = lpo_settings_int(config, "report.top");
@@ -106,5 +102,5 @@ int lpo_rundir_options_read(struct lpo_rundir *d, const struct lpo_report_option
     /* the config of a foreign run folder may hold any number */
     d->top = (size_t)(top > 0 && top < 100000 ? top : lpo_settings_int(NULL, "report.top"));
     read_formats(d);
-    return lpo_limits_stated_read(d->arena, config, &d->stated, err);
+    return lpo_rundir_needs_read(d->arena, config, &d->stated, err);
 }

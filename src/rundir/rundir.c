@@ -1,14 +1,13 @@
 #include "rundir/rundir.h"
 
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
 #include "hydra/compose.h"
 #include "region/select.h"
 #include "run/folder.h"
+#include "rundir/private.h"
+#include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -16,6 +15,11 @@
 #include "util/json.h"
 #include "util/path.h"
 #include "util/str.h"
+
+const char *lpo_rundir_path(const struct lpo_rundir *d, const char *file)
+{
+    return lpo_path_join(d->arena, d->dir, file);
+}
 
 const char *lpo_rundir_problem(struct lpo_rundir *d, const char *file, const struct lpo_err *err)
 {
@@ -46,8 +50,7 @@ static void read_speeds(struct lpo_rundir *d)
         if (!slash || strcmp(slash + 1, "metrics.json") != 0)
             continue;
         s.stage = lpo_arena_strndup(d->arena, name, (size_t)(slash - name));
-        if (lpo_json_read_file(d->arena, lpo_path_join(d->arena, d->dir, all.at[i]), &s.metrics,
-                               &err) < 0)
+        if (lpo_json_read_file(d->arena, lpo_rundir_path(d, all.at[i]), &s.metrics, &err) < 0)
             lpo_vec_push(&d->problems, lpo_rundir_problem(d, all.at[i], &err));
         else
             lpo_vec_push(&d->speeds, s);
@@ -56,7 +59,7 @@ static void read_speeds(struct lpo_rundir *d)
 
 static int read_config(struct lpo_rundir *d, struct lpo_err *err)
 {
-    const char *path = lpo_path_join(d->arena, d->dir, "config.yaml");
+    const char *path = lpo_rundir_path(d, "config.yaml");
     LPO_AUTO(lpo_file_text) text = NULL;
     struct lpo_node *config = NULL;
 
@@ -75,11 +78,11 @@ static int read_config(struct lpo_rundir *d, struct lpo_err *err)
 static void read_manifest(struct lpo_rundir *d)
 {
     struct lpo_err err = { 0 };
-    const char *env = lpo_path_join(d->arena, d->dir, "env.json");
+    const char *env = lpo_rundir_path(d, "env.json");
 
     d->manifest.arena = d->arena;
     d->manifest.dir = d->dir;
-    if (lpo_path_exists(lpo_path_join(d->arena, d->dir, "run.json"))) {
+    if (lpo_path_exists(lpo_rundir_path(d, "run.json"))) {
         if (lpo_run_manifest_load(&d->manifest, &err) == 0)
             d->has_manifest = true;
         else
@@ -99,26 +102,71 @@ static bool holds_anything(const struct lpo_rundir *d)
     return d->has_manifest || d->speeds.len || d->fingerprint;
 }
 
-int lpo_rundir_create(const char *dir, const struct lpo_report_options *options,
-                      struct lpo_rundir **out, struct lpo_err *err)
+static int fail_empty(const struct lpo_rundir *d, struct lpo_err *err)
 {
-    LPO_AUTO(lpo_rundir) d = lpo_xcalloc(1, sizeof *d);
+    LPO_STR folders = { 0 };
+
+    for (size_t i = 0; i < d->sources.len; i++)
+        lpo_str_addf(&folders, "%s%s/",
+                     i == 0                    ? ""
+                     : i + 1 == d->sources.len ? " or "
+                                               : ", ",
+                     d->sources.at[i].stage);
+    return lpo_fail(err, LPO_E_NOTFOUND, "'%s' holds no run: neither run.json nor traces under %s",
+                    d->dir, lpo_str_text(&folders));
+}
+
+struct lpo_rundir *lpo_rundir_open(const char *dir, const struct lpo_rundir_kind *const *kinds)
+{
+    struct lpo_rundir *d = lpo_xcalloc(1, sizeof *d);
 
     d->arena = lpo_arena_create();
-    if (!lpo_path_is_dir(dir))
-        return lpo_fail(err, LPO_E_NOTFOUND, "'%s' is no folder; give the folder of a run", dir);
     d->dir = lpo_path_absolute(d->arena, dir);
+    lpo_rundir_sources_list(d, kinds);
+    return d;
+}
+
+int lpo_rundir_load(struct lpo_rundir *d, const char *const *overrides, struct lpo_err *err)
+{
     if (read_config(d, err) < 0)
         return err->code;
     read_manifest(d);
-    if (lpo_rundir_options_read(d, options, err) < 0 || lpo_rundir_sources_read(d, err) < 0)
+    if (lpo_rundir_options_read(d, overrides, err) < 0 || lpo_rundir_sources_read(d, err) < 0)
         return err->code;
     read_speeds(d);
-    if (!holds_anything(d))
-        return lpo_fail(err, LPO_E_NOTFOUND,
-                        "'%s' holds no run: neither run.json nor traces under native/, nsys/, "
-                        "torch_profiler/ or ncu/",
-                        dir);
+    return holds_anything(d) ? 0 : fail_empty(d, err);
+}
+
+int lpo_rundir_create(const char *dir, const struct lpo_rundir_options *options,
+                      struct lpo_rundir **out, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_rundir) d = lpo_rundir_open(dir, options->kinds);
+
+    if (!lpo_path_is_dir(dir))
+        return lpo_fail(err, LPO_E_NOTFOUND, "'%s' is not a folder; give the folder of a run", dir);
+    if (lpo_rundir_load(d, options->overrides, err) < 0)
+        return err->code;
+    *out = d;
+    d = NULL;
+    return 0;
+}
+
+int lpo_rundir_of_files(const char *const *files, size_t count, unsigned skip,
+                        struct lpo_region_selection *select, struct lpo_rundir **out,
+                        struct lpo_err *err)
+{
+    LPO_AUTO(lpo_rundir) d = lpo_xcalloc(1, sizeof *d);
+    struct lpo_source s = { .what = "the given files", .nfiles = count, .select = select };
+
+    d->arena = lpo_arena_create();
+    s.files = lpo_arena_array(d->arena, count + 1, sizeof *s.files);
+    s.trace = lpo_trace_create();
+    s.trace->skip = skip;
+    memcpy(s.files, files, count * sizeof *files);
+    lpo_vec_push(&d->sources, s); /* owns the trace and the selection from here on */
+    for (size_t i = 0; i < count; i++, d->files_read++)
+        if (lpo_trace_read(files[i], s.trace, err) < 0)
+            return err->code;
     *out = d;
     d = NULL;
     return 0;
@@ -129,7 +177,7 @@ void lpo_rundir_destroy(struct lpo_rundir *d)
     if (!d)
         return;
     for (size_t i = 0; i < d->sources.len; i++) {
-        lpo_analysis_destroy(d->sources.at[i].analysis);
+        lpo_trace_destroy(d->sources.at[i].trace);
         lpo_region_selection_destroy(d->sources.at[i].select);
     }
     lpo_vec_free(&d->sources);
@@ -138,29 +186,4 @@ void lpo_rundir_destroy(struct lpo_rundir *d)
     lpo_vec_free(&d->formats);
     lpo_arena_destroy(d->arena);
     free(d);
-}
-
-const struct lpo_source *lpo_rundir_source(const struct lpo_rundir *d, const char *stage)
-{
-    for (size_t i = 0; i < d->sources.len; i++)
-        if (d->sources.at[i].analysis && strcmp(d->sources.at[i].stage, stage) == 0)
-            return &d->sources.at[i];
-    return NULL;
-}
-
-/* A trace with kernels before one without, then the order of the table. */
-const struct lpo_source *lpo_rundir_main(const struct lpo_rundir *d)
-{
-    const struct lpo_source *first = NULL;
-
-    for (size_t i = 0; i < d->sources.len; i++) {
-        const struct lpo_source *s = &d->sources.at[i];
-
-        if (!s->analysis)
-            continue;
-        if (s->analysis->trace->gpu_ops.len)
-            return s;
-        first = first ? first : s;
-    }
-    return first;
 }

@@ -1,11 +1,18 @@
-/* rundir/rundir.h - what a run folder holds, read for its reports. */
+/* rundir/rundir.h - what belongs to a run, found and read once: manifest, environment, config,
+ * traces, speeds.
+ *
+ * A run folder and a list of trace files are the same thing to everyone above: sources with
+ * traces. Which files are traces, and whose they are, is not known here: the caller passes a row
+ * (struct lpo_rundir_kind) for every stage that leaves any.
+ *
+ * A file that cannot be read is a problem, which reports show; it is not an error. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "analysis/limits/stated.h"
 #include "run/manifest.h"
+#include "rundir/needs.h"
 #include "util/auto.h"
 #include "util/vec.h"
 
@@ -14,19 +21,35 @@ struct lpo_arena;
 struct lpo_err;
 struct lpo_json;
 struct lpo_node;
-struct lpo_report_options;
 struct lpo_region_selection;
-struct lpo_writer;
+struct lpo_trace;
 
-/* The traces of one stage. */
+/* The traces that one stage leaves in a run folder. */
+struct lpo_rundir_kind {
+    const char *stage;            /* its name, and its folder under the run */
+    const char *what;             /* "the trace of lpo's own collector", for reports */
+    const char *const *patterns;  /* of file names (fnmatch), NULL-terminated */
+    const char *const *otherwise; /* files to try when those hold no kernel; may be NULL */
+    int trust;                    /* who is asked first where time goes: the smallest number */
+    unsigned skip;                /* what nobody reads of these traces: enum lpo_skip */
+    const char *const *selection; /* config keys of patterns of its own, by enum lpo_select_list;
+                                     may be NULL */
+    /* Did the stage measure a few launches only, whose counters stand for all the others? NULL:
+     * never. */
+    bool (*representatives)(const struct lpo_node *config);
+};
+
+/* The traces of one stage, or the files that were given. */
 struct lpo_source {
-    const char *stage;  /* "native" */
-    const char *what;   /* "lpo's own trace" */
-    const char **files; /* relative to the run folder, sorted */
+    const struct lpo_rundir_kind *kind; /* NULL: a list of files */
+    const char *stage;                  /* "native" */
+    const char *what;                   /* "the trace of lpo's own collector" */
+    const char **files;                 /* relative to the run folder, sorted */
     size_t nfiles;
-    struct lpo_analysis *analysis; /* NULL when it could not be read: `problem` says why */
-    struct lpo_region_selection *select;
+    struct lpo_trace *trace;             /* NULL: not read, or unreadable: `problem` says why */
+    struct lpo_region_selection *select; /* after lpo_rundir_load() */
     const char *problem;
+    struct lpo_analysis *analysis; /* made and owned by analysis/run.c */
 };
 
 /* workload/<stage>/metrics.json */
@@ -43,50 +66,66 @@ struct lpo_overlay_facts {
 
 struct lpo_rundir {
     struct lpo_arena *arena;
-    const char *dir;
+    const char *dir; /* absolute; NULL: a list of files */
     struct lpo_manifest manifest;
     bool has_manifest;
-    const struct lpo_json *env;    /* NULL: absent */
-    const struct lpo_node *config; /* NULL: absent */
-    const char *fingerprint;       /* of the config; NULL without one */
-    LPO_VEC(struct lpo_source) sources;
+    const struct lpo_json *env;         /* NULL: absent */
+    const struct lpo_node *config;      /* with the overrides; an empty map without a config */
+    const char *fingerprint;            /* of the config; NULL without one */
+    LPO_VEC(struct lpo_source) sources; /* most trusted first */
     LPO_VEC(struct lpo_speed) speeds;
-    LPO_VEC(const char *) problems; /* artifacts that could not be read */
+    LPO_VEC(const char *) problems; /* files that could not be read, a sentence each */
+    size_t files_read;              /* trace files that were opened, each time */
     struct lpo_overlay_facts overlay;
 
     /* report.* of the config, then of the overrides */
     bool private_too, aggregate;
     size_t fold_over, top;
-    LPO_VEC(const struct lpo_writer *) formats; /* of the main report, each once */
+    LPO_VEC(const char *) formats; /* names of the main report's, each once */
     struct lpo_stated_needs stated;
 };
 
-int lpo_rundir_create(const char *dir, const struct lpo_report_options *options,
+struct lpo_rundir_options {
+    const struct lpo_rundir_kind *const *kinds; /* NULL-terminated */
+    const char *const *overrides; /* "report.private=true", NULL-terminated; may be NULL */
+};
+
+/* Lists the traces of a folder and reads none of them. The folder may still be growing: a run
+ * opens it when it starts. `kinds` must outlive it. */
+struct lpo_rundir *lpo_rundir_open(const char *dir, const struct lpo_rundir_kind *const *kinds);
+/* The rest, once the run is over: config, manifest, environment, speeds, and every trace that was
+ * not read yet. LPO_E_NOTFOUND when the folder holds nothing that lpo made; LPO_E_CONFIG for an
+ * override that `lpo run` would refuse too. */
+int lpo_rundir_load(struct lpo_rundir *d, const char *const *overrides, struct lpo_err *err);
+/* Both. */
+int lpo_rundir_create(const char *dir, const struct lpo_rundir_options *options,
                       struct lpo_rundir **out, struct lpo_err *err);
+/* A list of files as one source: the ranks of a job. Unlike in a folder, a file that cannot be
+ * read is an error. `skip` as in struct lpo_trace; takes `select` over (it may be NULL). */
+int lpo_rundir_of_files(const char *const *files, size_t count, unsigned skip,
+                        struct lpo_region_selection *select, struct lpo_rundir **out,
+                        struct lpo_err *err);
 void lpo_rundir_destroy(struct lpo_rundir *d); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_rundir);
 
-/* Does ncu measure representatives alone under this config? The stage and the reports of what it
- * left must say the same. */
-bool lpo_rundir_representatives(const struct lpo_node *config);
+/* The readable source of this stage, or NULL. Reads its trace if nobody did. */
+struct lpo_source *lpo_rundir_read_source(struct lpo_rundir *d, const char *stage);
+/* A stage starts again: what was read of its files is no longer true. */
+void lpo_rundir_forget(struct lpo_rundir *d, const char *stage);
 
-/* The trace files of the `kind`th stage that records any, in the order in which they are trusted
- * with the question where time goes. False: there are no more stages. */
-bool lpo_rundir_trace_files(struct lpo_arena *a, const char *dir, size_t kind, const char ***out,
+/* The trace files of the `i`th kind by trust. False: there are no more kinds. */
+bool lpo_rundir_trace_files(struct lpo_arena *a, const char *dir,
+                            const struct lpo_rundir_kind *const *kinds, size_t i, const char ***out,
                             size_t *count);
 
+/* The source of this stage, whether it can be read or not; NULL: no such kind. */
+const struct lpo_source *lpo_rundir_find(const struct lpo_rundir *d, const char *stage);
 /* The readable source of this stage, or NULL. */
 const struct lpo_source *lpo_rundir_source(const struct lpo_rundir *d, const char *stage);
-/* The source that tells most of where time goes: native, else nsys, else torch, else ncu. */
+/* The source that says most about where time goes: the most trusted one with GPU operations, else
+ * the most trusted one. NULL: there is no trace. */
 const struct lpo_source *lpo_rundir_main(const struct lpo_rundir *d);
-
-/* A file of the folder that could not be read, for `problems`: one line that would be the same
- * wherever the folder lay. */
-const char *lpo_rundir_problem(struct lpo_rundir *d, const char *file, const struct lpo_err *err);
-
-/* Part of lpo_rundir_create(): what the run's config and the overrides say of report.*. An
- * override is checked by the schema, as before a run; a recorded config is taken as it is. */
-int lpo_rundir_options_read(struct lpo_rundir *d, const struct lpo_report_options *options,
-                            struct lpo_err *err);
-/* Part of lpo_rundir_create(): fills `sources`, `problems` and `overlay`. */
-int lpo_rundir_sources_read(struct lpo_rundir *d, struct lpo_err *err);
+/* Does the trace hold any kernel? A trace of ranges, or of copies alone, does not. */
+bool lpo_rundir_has_kernels(const struct lpo_trace *t);
+/* The path of a file of the folder, in the run folder's arena. */
+const char *lpo_rundir_path(const struct lpo_rundir *d, const char *file);

@@ -1,13 +1,13 @@
-/* The traces of a run folder: found, read, and counters laid over them. */
+/* The traces of a run folder: which files they are, read once, and which regions reports show. */
+#include <fnmatch.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "analysis/analysis.h"
-#include "analysis/counters/overlay.h"
 #include "hydra/compose.h"
 #include "region/levels.h"
 #include "region/select.h"
 #include "run/folder.h"
-#include "rundir/rundir.h"
+#include "rundir/private.h"
 #include "settings/settings.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
@@ -16,48 +16,16 @@
 #include "util/path.h"
 #include "util/str.h"
 
-static bool is_native(const char *name)
+static bool matches(const char *name, const char *const *patterns)
 {
-    return lpo_str_ends(name, ".lpot");
+    for (; *patterns; patterns++)
+        if (fnmatch(*patterns, name, 0) == 0)
+            return true;
+    return false;
 }
-
-static bool is_sqlite(const char *name)
-{
-    return lpo_str_ends(name, ".sqlite") || lpo_str_ends(name, ".sqlite.gz");
-}
-
-static bool is_kineto(const char *name)
-{
-    return strstr(name, "trace") && (lpo_str_ends(name, ".json") || lpo_str_ends(name, ".json.gz"));
-}
-
-static bool is_ncu_report(const char *name)
-{
-    return lpo_str_ends(name, ".ncu-rep") || lpo_str_ends(name, ".ncu-repz");
-}
-
-static bool is_ncu_csv(const char *name)
-{
-    return lpo_str_ends(name, "raw.csv") || lpo_str_ends(name, "raw.csv.gz");
-}
-
-/* In the order in which they are trusted with the question where time goes. */
-static const struct kind {
-    const char *stage, *what;
-    bool (*mine)(const char *name);
-    bool (*instead)(const char *name); /* when the first kind is not there or tells no kernel */
-    unsigned skip;
-} kinds[] = {
-    { "native", "the trace of lpo's own collector", is_native, NULL, LPO_SKIP_OPS },
-    { "nsys", "the export of Nsight Systems", is_sqlite, NULL, LPO_SKIP_OPS },
-    { "torch_profiler", "the trace of the PyTorch profiler", is_kineto, NULL, 0 },
-    { "ncu", "the report of Nsight Compute", is_ncu_report, is_ncu_csv, LPO_SKIP_OPS },
-};
-
-enum { NKINDS = sizeof kinds / sizeof *kinds };
 
 static size_t list_files(struct lpo_arena *a, const char *dir, const char *stage,
-                         bool (*mine)(const char *name), const char ***out)
+                         const char *const *patterns, const char ***out)
 {
     struct lpo_paths all = { 0 };
     size_t n = 0;
@@ -65,25 +33,114 @@ static size_t list_files(struct lpo_arena *a, const char *dir, const char *stage
     lpo_run_folder_list(a, dir, stage, &all);
     *out = lpo_arena_array(a, all.len + 1, sizeof **out);
     for (size_t i = 0; i < all.len; i++)
-        if (mine(lpo_path_base(all.at[i])))
+        if (matches(lpo_path_base(all.at[i]), patterns))
             (*out)[n++] = all.at[i];
     return n;
 }
 
-bool lpo_rundir_trace_files(struct lpo_arena *a, const char *dir, size_t kind, const char ***out,
+static int by_trust(const void *x, const void *y)
+{
+    const struct lpo_rundir_kind *a = *(const struct lpo_rundir_kind *const *)x;
+    const struct lpo_rundir_kind *b = *(const struct lpo_rundir_kind *const *)y;
+
+    return (a->trust > b->trust) - (a->trust < b->trust);
+}
+
+static size_t sort_kinds(struct lpo_arena *a, const struct lpo_rundir_kind *const *kinds,
+                         const struct lpo_rundir_kind ***out)
+{
+    size_t n = 0;
+
+    while (kinds[n])
+        n++;
+    *out = lpo_arena_array(a, n + 1, sizeof **out);
+    memcpy(*out, kinds, n * sizeof *kinds);
+    qsort(*out, n, sizeof **out, by_trust);
+    return n;
+}
+
+bool lpo_rundir_trace_files(struct lpo_arena *a, const char *dir,
+                            const struct lpo_rundir_kind *const *kinds, size_t i, const char ***out,
                             size_t *count)
 {
-    if (kind >= NKINDS)
+    const struct lpo_rundir_kind **sorted;
+
+    if (i >= sort_kinds(a, kinds, &sorted))
         return false;
-    *count = list_files(a, dir, kinds[kind].stage, kinds[kind].mine, out);
-    for (size_t i = 0; i < *count; i++)
-        (*out)[i] = lpo_path_join(a, dir, (*out)[i]);
+    *count = list_files(a, dir, sorted[i]->stage, sorted[i]->patterns, out);
+    for (size_t k = 0; k < *count; k++)
+        (*out)[k] = lpo_path_join(a, dir, (*out)[k]);
     return true;
 }
 
-static void pick_files(struct lpo_rundir *d, struct lpo_source *s, bool (*mine)(const char *name))
+void lpo_rundir_sources_list(struct lpo_rundir *d, const struct lpo_rundir_kind *const *kinds)
 {
-    s->nfiles = list_files(d->arena, d->dir, s->stage, mine, &s->files);
+    const struct lpo_rundir_kind **sorted;
+    size_t n = sort_kinds(d->arena, kinds, &sorted);
+
+    for (size_t i = 0; i < n; i++)
+        lpo_vec_push(&d->sources, (struct lpo_source){ .kind = sorted[i],
+                                                       .stage = sorted[i]->stage,
+                                                       .what = sorted[i]->what });
+}
+
+static struct lpo_trace *read_files(struct lpo_rundir *d, struct lpo_source *s)
+{
+    struct lpo_trace *t = lpo_trace_create();
+    size_t good = 0;
+
+    t->skip = s->kind->skip;
+    for (size_t i = 0; i < s->nfiles; i++) {
+        struct lpo_err err = { 0 };
+
+        d->files_read++;
+        if (lpo_trace_read(lpo_rundir_path(d, s->files[i]), t, &err) == 0) {
+            good++;
+            continue;
+        }
+        s->problem = lpo_rundir_problem(d, s->files[i], &err);
+        lpo_vec_push(&d->problems, s->problem);
+    }
+    if (good)
+        return t;
+    lpo_trace_destroy(t);
+    return NULL;
+}
+
+bool lpo_rundir_has_kernels(const struct lpo_trace *t)
+{
+    for (size_t i = 0; i < t->gpu_ops.len; i++)
+        if (t->gpu_ops.at[i].kind == LPO_KERNEL)
+            return true;
+    return false;
+}
+
+/* The files that match, and the trace in them; NULL: none of them can be read. */
+static struct lpo_trace *read_matching(struct lpo_rundir *d, struct lpo_source *s,
+                                       const char *const *patterns)
+{
+    s->nfiles = list_files(d->arena, d->dir, s->stage, patterns, &s->files);
+    return s->nfiles ? read_files(d, s) : NULL;
+}
+
+/* A report of ncu's range replay holds results in a form that only ncu itself can read; the CSV
+ * that ncu wrote beside it has them. Hence `otherwise`. */
+static void read_source(struct lpo_rundir *d, struct lpo_source *s)
+{
+    struct lpo_source other = *s;
+    struct lpo_trace *t;
+
+    s->trace = read_matching(d, s, s->kind->patterns);
+    if (!s->kind->otherwise || (s->trace && lpo_rundir_has_kernels(s->trace)))
+        return;
+    t = read_matching(d, &other, s->kind->otherwise);
+    if (!t || (s->trace && !lpo_rundir_has_kernels(t))) {
+        lpo_trace_destroy(t);
+        return;
+    }
+    lpo_trace_destroy(s->trace);
+    other.trace = t;
+    *s = other;
 }
 
 static int add_patterns(struct lpo_rundir *d, struct lpo_region_selection *s,
@@ -97,8 +154,8 @@ static int add_patterns(struct lpo_rundir *d, struct lpo_region_selection *s,
     return 0;
 }
 
-/* Patterns of the capture, which say more than a report's. What is in ncu's own grammar needs no
- * second look: the capture holds nothing else. */
+/* Patterns of the capture, which can express more than a report's. What is in ncu's own grammar
+ * is not applied again: the capture holds nothing else. */
 static int add_captured(struct lpo_rundir *d, struct lpo_region_selection *s,
                         enum lpo_select_list list, const char *path, struct lpo_err *err)
 {
@@ -121,138 +178,99 @@ static int add_captured(struct lpo_rundir *d, struct lpo_region_selection *s,
     return 0;
 }
 
-/* report.* for every source; ncu's region mode has patterns of its own. */
-static int make_selection(struct lpo_rundir *d, const char *stage,
-                          struct lpo_region_selection **out, struct lpo_err *err)
+/* report.* for every source; a stage with a region mode has patterns of its own beside it. */
+static int make_selection(struct lpo_rundir *d, struct lpo_source *source, struct lpo_err *err)
 {
     static const struct {
-        const char *report, *ncu;
+        const char *report;
         enum lpo_select_list list;
         int (*add)(struct lpo_rundir *d, struct lpo_region_selection *s, enum lpo_select_list list,
                    const char *path, struct lpo_err *err);
     } keys[] = {
-        { "report.regions.include", "pipeline.ncu.regions.include", LPO_REGIONS_INCLUDE,
-          add_captured },
-        { "report.regions.exclude", "pipeline.ncu.regions.exclude", LPO_REGIONS_EXCLUDE,
-          add_captured },
-        { "report.kernels.include", "pipeline.ncu.regions.kernels.include", LPO_KERNELS_INCLUDE,
-          add_patterns },
-        { "report.kernels.exclude", "pipeline.ncu.regions.kernels.exclude", LPO_KERNELS_EXCLUDE,
-          add_patterns },
+        { "report.regions.include", LPO_REGIONS_INCLUDE, add_captured },
+        { "report.regions.exclude", LPO_REGIONS_EXCLUDE, add_captured },
+        { "report.kernels.include", LPO_KERNELS_INCLUDE, add_patterns },
+        { "report.kernels.exclude", LPO_KERNELS_EXCLUDE, add_patterns },
     };
+    const char *const *own = source->kind->selection;
     LPO_AUTO(lpo_region_selection) s = lpo_region_selection_create();
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         if (add_patterns(d, s, keys[i].list, keys[i].report, err) < 0)
             return err->code;
-        if (strcmp(stage, "ncu") == 0 && keys[i].add(d, s, keys[i].list, keys[i].ncu, err) < 0)
+        if (own && keys[i].add(d, s, keys[i].list, own[keys[i].list], err) < 0)
             return err->code;
     }
-    *out = s;
+    source->select = s;
     s = NULL;
     return 0;
 }
 
-static struct lpo_trace *read_trace(struct lpo_rundir *d, struct lpo_source *s, unsigned skip)
+int lpo_rundir_sources_read(struct lpo_rundir *d, struct lpo_err *err)
 {
-    struct lpo_trace *t = lpo_trace_create();
-    size_t good = 0;
+    for (size_t i = 0; i < d->sources.len; i++) {
+        struct lpo_source *s = &d->sources.at[i];
 
-    t->skip = skip;
-    for (size_t i = 0; i < s->nfiles; i++) {
-        struct lpo_err err = { 0 };
-
-        if (lpo_trace_read(lpo_path_join(d->arena, d->dir, s->files[i]), t, &err) == 0) {
-            good++;
-            continue;
-        }
-        s->problem = lpo_rundir_problem(d, s->files[i], &err);
-        lpo_vec_push(&d->problems, s->problem);
+        if (!s->trace && !s->problem)
+            read_source(d, s);
     }
-    if (good)
-        return t;
-    lpo_trace_destroy(t);
+    for (size_t i = 0; i < d->sources.len; i++)
+        if (d->sources.at[i].trace && make_selection(d, &d->sources.at[i], err) < 0)
+            return err->code;
+    return 0;
+}
+
+static struct lpo_source *find(const struct lpo_rundir *d, const char *stage)
+{
+    for (size_t i = 0; i < d->sources.len; i++)
+        if (lpo_streq(d->sources.at[i].stage, stage))
+            return &d->sources.at[i];
     return NULL;
 }
 
-static bool has_kernels(const struct lpo_trace *t)
+struct lpo_source *lpo_rundir_read_source(struct lpo_rundir *d, const char *stage)
 {
-    for (size_t i = 0; i < t->gpu_ops.len; i++)
-        if (t->gpu_ops.at[i].kind == LPO_KERNEL)
-            return true;
-    return false;
+    struct lpo_source *s = find(d, stage);
+
+    if (s && !s->trace && !s->problem)
+        read_source(d, s); /* found nothing: asked again later, when the stage may have run */
+    return s && s->trace ? s : NULL;
 }
 
-/* The trace of one stage. A report of range replay holds results that only ncu itself can read: its
- * own page of them is beside it. */
-static struct lpo_trace *read_kind(struct lpo_rundir *d, const struct kind *k, struct lpo_source *s)
+void lpo_rundir_forget(struct lpo_rundir *d, const char *stage)
 {
-    struct lpo_source other = { .stage = k->stage, .what = k->what };
-    struct lpo_trace *t, *second;
+    struct lpo_source *s = find(d, stage);
 
-    pick_files(d, s, k->mine);
-    t = s->nfiles ? read_trace(d, s, k->skip) : NULL;
-    if (!k->instead || (t && has_kernels(t)))
-        return t;
-    pick_files(d, &other, k->instead);
-    second = other.nfiles ? read_trace(d, &other, k->skip) : NULL;
-    if (!second || (t && !has_kernels(second))) {
-        lpo_trace_destroy(second);
-        return t;
-    }
-    lpo_trace_destroy(t);
-    *s = other;
-    return second;
-}
-
-bool lpo_rundir_representatives(const struct lpo_node *config)
-{
-    const char *mode = lpo_settings_text(config, "pipeline.ncu.sampling.mode");
-
-    return strcmp(mode, "representative") == 0 ||
-           (strcmp(mode, "auto") == 0 && lpo_settings_bool(config, "pipeline.ncu.regions.enable"));
-}
-
-/* Counters of a few launches are laid over the first trace that has all of them on a clock. */
-static void overlay(struct lpo_rundir *d, struct lpo_trace **traces)
-{
-    struct lpo_trace *counters = traces[NKINDS - 1];
-
-    if (!lpo_rundir_representatives(d->config) || !counters || !has_kernels(counters))
+    if (!s)
         return;
-    for (size_t i = 0; i + 1 < NKINDS; i++) {
-        struct lpo_overlay o;
+    lpo_trace_destroy(s->trace);
+    *s = (struct lpo_source){ .kind = s->kind, .stage = s->stage, .what = s->what };
+}
 
-        if (!traces[i] || !has_kernels(traces[i]))
+const struct lpo_source *lpo_rundir_find(const struct lpo_rundir *d, const char *stage)
+{
+    return find(d, stage);
+}
+
+const struct lpo_source *lpo_rundir_source(const struct lpo_rundir *d, const char *stage)
+{
+    const struct lpo_source *s = find(d, stage);
+
+    return s && s->trace ? s : NULL;
+}
+
+const struct lpo_source *lpo_rundir_main(const struct lpo_rundir *d)
+{
+    const struct lpo_source *first = NULL;
+
+    for (size_t i = 0; i < d->sources.len; i++) {
+        const struct lpo_source *s = &d->sources.at[i];
+
+        if (!s->trace)
             continue;
-        o = lpo_counters_overlay(traces[i], counters);
-        d->overlay = (struct lpo_overlay_facts){ kinds[i].stage, o.launches, o.by_shape, o.by_name,
-                                                 o.uncovered,    o.configs,  o.measured };
-        return;
+        if (s->trace->gpu_ops.len)
+            return s;
+        first = first ? first : s;
     }
-}
-
-int lpo_rundir_sources_read(struct lpo_rundir *d, struct lpo_err *err)
-{
-    struct lpo_trace *traces[NKINDS] = { NULL };
-    int rc = 0;
-
-    for (size_t i = 0; i < NKINDS; i++) {
-        struct lpo_source s = { .stage = kinds[i].stage, .what = kinds[i].what };
-
-        traces[i] = read_kind(d, &kinds[i], &s);
-        lpo_vec_push(&d->sources, s);
-    }
-    overlay(d, traces);
-    for (size_t i = 0; i < NKINDS; i++) {
-        struct lpo_source *s = &d->sources.at[i];
-
-        if (rc == 0 && traces[i])
-            rc = make_selection(d, s->stage, &s->select, err);
-        if (rc == 0 && traces[i])
-            s->analysis = lpo_analysis_of(traces[i], s->select);
-        else
-            lpo_trace_destroy(traces[i]);
-    }
-    return rc;
+    return first;
 }

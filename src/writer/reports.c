@@ -139,7 +139,7 @@ static const struct lpo_doc *doc_for(struct made *m, const struct lpo_writer *w,
 static bool is_asked(const struct lpo_rundir *d, const struct lpo_writer *w)
 {
     for (size_t i = 0; i < d->formats.len; i++)
-        if (d->formats.at[i] == w)
+        if (strcmp(d->formats.at[i], w->name) == 0)
             return true;
     return false;
 }
@@ -152,8 +152,8 @@ static int write_report(const struct lpo_rundir *d, const struct lpo_source *s,
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < d->formats.len; i++) {
-        const struct lpo_writer *w = d->formats.at[i];
-        const struct lpo_doc *doc = doc_for(&made, w, d, s);
+        const struct lpo_writer *w = lpo_writer_find(d->formats.at[i]);
+        const struct lpo_doc *doc = w ? doc_for(&made, w, d, s) : NULL;
 
         if (!doc)
             continue;
@@ -207,15 +207,11 @@ static int write_ncu_regions(const struct lpo_rundir *d, struct lpo_err *err)
     return lpo_writer_write_pair(all, dir, "report", err);
 }
 
-int lpo_writer_all_reports(const char *run_dir, const struct lpo_report_options *options,
-                           const struct lpo_report_out *out, struct lpo_err *err)
+int lpo_writer_all_reports(const struct lpo_rundir *d, const struct lpo_report_out *out,
+                           struct lpo_err *err)
 {
-    LPO_AUTO(lpo_rundir) d = NULL;
-    const struct lpo_source *s;
+    const struct lpo_source *s = lpo_rundir_main(d);
 
-    if (lpo_rundir_create(run_dir, options, &d, err) < 0)
-        return lpo_ctx(err, "cannot report on '%s'", run_dir);
-    s = lpo_rundir_main(d);
     if (write_report(d, s, out, err) < 0 || write_pages(d, s, err) < 0)
         return err->code;
     return write_ncu_regions(d, err);

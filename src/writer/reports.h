@@ -12,10 +12,7 @@
 struct lpo_arena;
 struct lpo_err;
 struct lpo_paths;
-
-struct lpo_report_options {
-    const char *const *overrides; /* "report.private=true", NULL-terminated; may be NULL */
-};
+struct lpo_rundir;
 
 /* The files of the main report that were written, relative to the run folder. */
 struct lpo_report_out {
@@ -23,7 +20,6 @@ struct lpo_report_out {
     struct lpo_paths *files; /* run/folder.h; appended to */
 };
 
-/* LPO_E_NOTFOUND when `run_dir` is no folder or holds nothing that lpo made; LPO_E_CONFIG for an
- * override that `lpo run` would refuse too. `out` may be NULL. */
-int lpo_writer_all_reports(const char *run_dir, const struct lpo_report_options *options,
-                           const struct lpo_report_out *out, struct lpo_err *err);
+/* Of a run that was loaded and analysed (analysis/run.h). `out` may be NULL. */
+int lpo_writer_all_reports(const struct lpo_rundir *d, const struct lpo_report_out *out,
+                           struct lpo_err *err);

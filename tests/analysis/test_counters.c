@@ -5,6 +5,7 @@
 #include "analysis/analysis.h"
 #include "analysis/limits/counters.h"
 #include "analysis/limits/run.h"
+#include "analysis/run.h"
 #include "report/doc/doc.h"
 #include "report/limits/limits_chapter.h"
 #include "trace/trace.h"
@@ -35,14 +36,14 @@ static void check_unit(void **state)
 
 static const char *capture; /* NULL: the shared data is not here */
 
-static struct lpo_analysis *read_capture(void)
+static struct lpo_analysis_run *read_capture(void)
 {
-    struct lpo_analysis *x = NULL;
+    struct lpo_analysis_run *run = NULL;
     struct lpo_err err = { 0 };
 
-    if (lpo_analysis_create(&capture, 1, NULL, &x, &err) < 0)
+    if (lpo_analysis_run_of_files(&capture, 1, LPO_SKIP_OPS, NULL, &run, &err) < 0)
         fail_msg("%s", lpo_err_cause(&err));
-    return x;
+    return run;
 }
 
 /* Sums over the kernels of `prefill` in llm_roof_raw.csv: tensor operations, those of the cores by
@@ -50,12 +51,12 @@ static struct lpo_analysis *read_capture(void)
 static void check_region(void **state)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    LPO_AUTO(lpo_analysis) x = read_capture();
+    LPO_AUTO(lpo_analysis_run) run = read_capture();
     lpo_limits_regions regions = { 0 };
     bool found = false;
 
     (void)state;
-    lpo_limits_regions_of(a, x, NULL, &regions);
+    lpo_limits_regions_of(a, lpo_analysis_run_main(run), NULL, &regions);
     for (size_t i = 0; i < regions.len; i++) {
         const struct lpo_counters *c = &regions.at[i].counters;
 
@@ -76,14 +77,14 @@ static void check_region(void **state)
 /* The head of the model: 512 tokens of width 1024 into 32,000 logits, to the last operation. */
 static void check_known_product(void **state)
 {
-    LPO_AUTO(lpo_analysis) x = read_capture();
+    LPO_AUTO(lpo_analysis_run) run = read_capture();
     struct lpo_limits l = { .peak = 989e12, .bandwidth = 4.8e12 };
     LPO_AUTO(lpo_doc) doc = lpo_doc_create("test", "test");
     const struct lpo_table *t;
     bool found = false;
 
     (void)state;
-    lpo_report_chapter_kernel_roofline(doc, &l, x, 100);
+    lpo_report_chapter_kernel_roofline(doc, &l, lpo_analysis_run_main(run), 100);
     t = doc->sections.at[0]->items.at[1].table;
     for (size_t row = 0; row < lpo_doc_table_rows(t); row++) {
         if (!strstr(lpo_doc_table_cell(t, row, 0)->text, "256x128_64x4"))

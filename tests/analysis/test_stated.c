@@ -4,6 +4,7 @@
 #include "analysis/limits/limits.h"
 #include "analysis/limits/stated.h"
 #include "hydra/compose.h"
+#include "rundir/needs.h"
 #include "util/arena.h"
 #include "util/err.h"
 
@@ -63,7 +64,7 @@ static int read_text(struct lpo_arena *a, const char *yaml, struct lpo_stated_ne
     struct lpo_node *config = NULL;
 
     assert_int_equal(lpo_yaml_parse(a, yaml, strlen(yaml), "t.yaml", &config, err), 0);
-    return lpo_limits_stated_read(a, config, out, err);
+    return lpo_rundir_needs_read(a, config, out, err);
 }
 
 static double value(struct lpo_measure m)
@@ -120,8 +121,8 @@ static void check_match(void **state)
 {
     static struct lpo_stated_need needs[] = {
         { .region = "decode" },
-        { .region = "decode/layer*" },
-        { .region = "decode/layer1?*" },
+        { .region = "decode/layer*", .pattern = true },
+        { .region = "decode/layer1?*", .pattern = true },
         { .region = "decode/layer3" },
     };
     const struct match_case *c = *state;

@@ -1,12 +1,13 @@
 /* Our own collector in the workload: every NVTX range, and every kernel where there is a GPU. */
 #include <string.h>
 
+#include "analysis/run.h"
 #include "hydra/compose.h"
 #include "pipeline/native/regions.h"
 #include "pipeline/stage.h"
-#include "run/folder.h"
 #include "run/install.h"
 #include "run/manifest.h"
+#include "rundir/rundir.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
@@ -53,21 +54,18 @@ static int native_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struc
 
 static int native_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
 {
-    struct lpo_paths files = { 0 };
-    const char **traces;
-    size_t n = 0, regions = 0;
+    const struct lpo_analysis *a = lpo_analysis_run_stage(ctx->analysis, "native");
+    const struct lpo_source *s = lpo_rundir_find(ctx->analysis->dir, "native");
+    size_t regions = 0;
 
-    lpo_run_folder_list(ctx->arena, ctx->run_dir, "native", &files);
-    traces = lpo_arena_array(ctx->arena, files.len + 1, sizeof *traces);
-    for (size_t i = 0; i < files.len; i++)
-        if (lpo_str_ends(files.at[i], ".lpot"))
-            traces[n++] = lpo_path_join(ctx->arena, ctx->run_dir, files.at[i]);
-    if (n == 0) {
+    if (s->problem)
+        return lpo_fail(err, LPO_E_FORMAT, "cannot list the regions of the traces: %s", s->problem);
+    if (!a) {
         ctx->record->message = "no trace: the workload called neither NVTX nor CUDA";
         return 0;
     }
-    if (lpo_pipeline_native_regions_write(
-            traces, n, lpo_path_join(ctx->arena, ctx->dir, "regions.json"), &regions, err) < 0)
+    if (lpo_pipeline_native_regions_write(a, lpo_path_join(ctx->arena, ctx->dir, "regions.json"),
+                                          &regions, err) < 0)
         return lpo_ctx(err, "cannot list the regions of the traces");
     if (regions == 0)
         lpo_run_manifest_note(ctx->manifest, ctx->record,

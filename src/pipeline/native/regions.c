@@ -54,21 +54,15 @@ static void put_row(struct lpo_record *r, const struct lpo_region_scope *s,
     lpo_doc_put_int(r, "gpu_ns", row->all.ns);
 }
 
-int lpo_pipeline_native_regions_write(const char *const *traces, size_t count, const char *path,
+int lpo_pipeline_native_regions_write(const struct lpo_analysis *a, const char *path,
                                       size_t *regions, struct lpo_err *err)
 {
-    LPO_AUTO(lpo_analysis) a = NULL;
-    LPO_AUTO(lpo_region_scope) s = NULL;
-    LPO_AUTO(lpo_map) threads = NULL;
-    LPO_AUTO(lpo_doc) doc = NULL;
-    struct lpo_record *rows;
-
-    if (lpo_analysis_create(traces, count, NULL, &a, err) < 0)
-        return err->code;
-    s = lpo_region_scope_create(a->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, NULL);
-    threads = count_threads(a->trace);
+    const struct lpo_region_scope *s = lpo_analysis_all(a);
+    LPO_AUTO(lpo_map) threads = count_threads(a->trace);
+    LPO_AUTO(lpo_doc)
     doc = lpo_doc_create_data(NATIVE_REGIONS_SCHEMA, "native_regions", "Regions of the workload");
-    rows = lpo_doc_put_list(doc->data, "regions");
+    struct lpo_record *rows = lpo_doc_put_list(doc->data, "regions");
+
     *regions = 0;
     for (size_t i = 0; i < s->rows.len; i++) {
         put_row(lpo_doc_put_record(rows, NULL), s, &s->rows.at[i], threads);

@@ -5,8 +5,9 @@
 
 #include <stddef.h>
 
+struct lpo_analysis;
 struct lpo_err;
 
-/* From the traces given, into `path`. *regions is how many there were. */
-int lpo_pipeline_native_regions_write(const char *const *traces, size_t count, const char *path,
+/* From the stage's traces, into `path`. *regions is how many there were. */
+int lpo_pipeline_native_regions_write(const struct lpo_analysis *a, const char *path,
                                       size_t *regions, struct lpo_err *err);

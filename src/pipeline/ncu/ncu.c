@@ -12,7 +12,7 @@
 #include "run/child/supervise.h"
 #include "run/conf.h"
 #include "run/manifest.h"
-#include "rundir/rundir.h"
+#include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
@@ -46,11 +46,19 @@ static void add_whole_names(struct lpo_stage_ctx *ctx, struct state *s, struct l
     lpo_run_step_arg(ctx->arena, step, "mangled");
 }
 
+bool lpo_pipeline_ncu_representatives(const struct lpo_node *config)
+{
+    const char *mode = lpo_settings_text(config, "pipeline.ncu.sampling.mode");
+
+    return strcmp(mode, "representative") == 0 ||
+           (strcmp(mode, "auto") == 0 && lpo_settings_bool(config, "pipeline.ncu.regions.enable"));
+}
+
 static void add_focus(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_step *step)
 {
     const char *regex = NULL;
 
-    if (lpo_rundir_representatives(ctx->config)) {
+    if (lpo_pipeline_ncu_representatives(ctx->config)) {
         add_whole_names(ctx, s, step);
         lpo_run_step_arg(ctx->arena, step, "--filter-mode");
         lpo_run_step_arg(ctx->arena, step, "per-launch-config");
@@ -61,7 +69,7 @@ static void add_focus(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_ste
     if (lpo_node_conf_bool(ctx->knobs, "top_kernels", false) &&
         !lpo_run_conf_word(ctx->arena, lpo_node_get(s->cli, "kernel_name")))
         regex = lpo_pipeline_ncu_top_kernels(
-            ctx->arena, ctx->run_dir,
+            ctx->arena, ctx->analysis,
             (size_t)lpo_node_conf_int(ctx->config, "run.top_n_kernels", 30));
     if (regex) {
         lpo_run_step_arg(ctx->arena, step, "--kernel-name");
@@ -77,7 +85,7 @@ static int64_t few_tokens(struct lpo_stage_ctx *ctx)
     int64_t few = lpo_node_conf_int(ctx->knobs, "sampling.max_new_tokens", 0);
     const char *kind = lpo_node_conf_text(ctx->config, "workload.kind", "command");
 
-    if (!few || !lpo_rundir_representatives(ctx->config) || strcmp(kind, "command") == 0 ||
+    if (!few || !lpo_pipeline_ncu_representatives(ctx->config) || strcmp(kind, "command") == 0 ||
         few >= lpo_node_conf_int(ctx->config, "run.representative_max_new_tokens", all))
         return 0;
     lpo_run_manifest_note(ctx->manifest, ctx->record,

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct lpo_analysis_run;
 struct lpo_arena;
 struct lpo_err;
 struct lpo_node;
@@ -45,6 +46,9 @@ const char *lpo_pipeline_ncu_problem(struct lpo_arena *a, const char *log,
                                      const struct lpo_step *step, const struct lpo_result *r,
                                      const struct lpo_tool_message **message);
 
+/* Does ncu measure a few launches of each configuration for all of them, under this config? The
+ * reports of what it left read the same. */
+bool lpo_pipeline_ncu_representatives(const struct lpo_node *config);
 /* Is each region to be reported by itself? */
 bool lpo_pipeline_ncu_region_mode(const struct lpo_stage_ctx *ctx);
 /* The NVTX filter that ncu_cli.nvtx and region mode ask for, in ncu's grammar; nothing when gating
@@ -54,4 +58,5 @@ int lpo_pipeline_ncu_add_nvtx(struct lpo_stage_ctx *ctx, const struct lpo_node *
 
 /* "regex:^(a|b|c)$" over the function names of the n kernels with the most GPU time, from native,
  * else from nsys; NULL where neither recorded a kernel. */
-const char *lpo_pipeline_ncu_top_kernels(struct lpo_arena *a, const char *run_dir, size_t n);
+const char *lpo_pipeline_ncu_top_kernels(struct lpo_arena *a, struct lpo_analysis_run *run,
+                                         size_t n);

@@ -1,0 +1,144 @@
+#include "analysis/run.h"
+
+#include <stdlib.h>
+
+#include "analysis/analysis.h"
+#include "analysis/counters/overlay.h"
+#include "rundir/rundir.h"
+#include "util/err.h"
+#include "util/str.h"
+
+static struct lpo_analysis_run *wrap(struct lpo_rundir *dir)
+{
+    struct lpo_analysis_run *run = lpo_xcalloc(1, sizeof *run);
+
+    run->dir = dir;
+    return run;
+}
+
+static void attribute(struct lpo_analysis_run *run, struct lpo_source *s)
+{
+    s->analysis = lpo_analysis_of(s->trace, s->select);
+    run->attributed++;
+}
+
+struct lpo_analysis_run *lpo_analysis_run_open(const char *dir,
+                                               const struct lpo_rundir_kind *const *kinds)
+{
+    return wrap(lpo_rundir_open(dir, kinds));
+}
+
+/* The source that measured a few launches for all of them, under this config. */
+static const struct lpo_source *representatives(const struct lpo_rundir *d)
+{
+    for (size_t i = 0; i < d->sources.len; i++) {
+        const struct lpo_source *s = &d->sources.at[i];
+
+        if (s->trace && s->kind->representatives && s->kind->representatives(d->config) &&
+            lpo_rundir_has_kernels(s->trace))
+            return s;
+    }
+    return NULL;
+}
+
+/* Counters of a few launches are laid over the most trusted trace that has all of them. Changes
+ * that trace: sums over it are made after this. */
+static const struct lpo_source *lay_counters(struct lpo_rundir *d)
+{
+    const struct lpo_source *counters = representatives(d);
+
+    for (size_t i = 0; counters && i < d->sources.len; i++) {
+        struct lpo_source *s = &d->sources.at[i];
+        struct lpo_overlay o;
+
+        if (s == counters || !s->trace || !lpo_rundir_has_kernels(s->trace))
+            continue;
+        o = lpo_counters_overlay(s->trace, counters->trace);
+        d->overlay = (struct lpo_overlay_facts){ s->stage,    o.launches, o.by_shape, o.by_name,
+                                                 o.uncovered, o.configs,  o.measured };
+        return s;
+    }
+    return NULL;
+}
+
+int lpo_analysis_run_load(struct lpo_analysis_run *run, const char *const *overrides,
+                          struct lpo_err *err)
+{
+    struct lpo_rundir *d = run->dir;
+    const struct lpo_source *changed;
+
+    if (lpo_rundir_load(d, overrides, err) < 0)
+        return err->code;
+    changed = lay_counters(d);
+    for (size_t i = 0; i < d->sources.len; i++) {
+        struct lpo_source *s = &d->sources.at[i];
+
+        if (s->analysis)
+            lpo_analysis_select(s->analysis, s->select, s == changed);
+        else if (s->trace)
+            attribute(run, s);
+    }
+    return 0;
+}
+
+int lpo_analysis_run_create(const char *dir, const struct lpo_rundir_options *options,
+                            struct lpo_analysis_run **out, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_analysis_run) run = lpo_analysis_run_open(dir, options->kinds);
+
+    if (lpo_analysis_run_load(run, options->overrides, err) < 0)
+        return err->code;
+    *out = run;
+    run = NULL;
+    return 0;
+}
+
+int lpo_analysis_run_of_files(const char *const *files, size_t count, unsigned skip,
+                              struct lpo_region_selection *select, struct lpo_analysis_run **out,
+                              struct lpo_err *err)
+{
+    struct lpo_rundir *d = NULL;
+
+    if (lpo_rundir_of_files(files, count, skip, select, &d, err) < 0)
+        return err->code;
+    *out = wrap(d);
+    attribute(*out, &d->sources.at[0]);
+    return 0;
+}
+
+void lpo_analysis_run_destroy(struct lpo_analysis_run *run)
+{
+    if (!run)
+        return;
+    for (size_t i = 0; i < run->dir->sources.len; i++)
+        lpo_analysis_destroy(run->dir->sources.at[i].analysis);
+    lpo_rundir_destroy(run->dir);
+    free(run);
+}
+
+const struct lpo_analysis *lpo_analysis_run_stage(struct lpo_analysis_run *run, const char *stage)
+{
+    struct lpo_source *s = lpo_rundir_read_source(run->dir, stage);
+
+    if (s && !s->analysis)
+        attribute(run, s);
+    return s ? s->analysis : NULL;
+}
+
+void lpo_analysis_run_forget(struct lpo_analysis_run *run, const char *stage)
+{
+    const struct lpo_source *s = lpo_rundir_source(run->dir, stage);
+
+    if (s)
+        lpo_analysis_destroy(s->analysis); /* before the trace that it borrows */
+    lpo_rundir_forget(run->dir, stage);
+}
+
+const struct lpo_analysis *lpo_analysis_run_main(struct lpo_analysis_run *run)
+{
+    struct lpo_source *s = (struct lpo_source *)lpo_rundir_main(run->dir);
+
+    if (s && !s->analysis)
+        attribute(run, s);
+    return s ? s->analysis : NULL;
+}

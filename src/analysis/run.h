@@ -1,0 +1,47 @@
+/* analysis/run.h - every trace of a run (or of a list of files), read and attributed once.
+ *
+ * `lpo run` opens it when the run starts: a stage asks for the analysis of an earlier one, the
+ * reports and the closing table take the same. The analysis of a source hangs on the source
+ * (`analysis` in struct lpo_source). */
+#pragma once
+
+#include <stddef.h>
+
+#include "util/auto.h"
+
+struct lpo_analysis;
+struct lpo_err;
+struct lpo_region_selection;
+struct lpo_rundir;
+struct lpo_rundir_kind;
+struct lpo_rundir_options;
+
+struct lpo_analysis_run {
+    struct lpo_rundir *dir;
+    size_t attributed; /* traces that were attributed; each once, or sharing is broken */
+};
+
+/* Reads nothing yet: see lpo_rundir_open(). */
+struct lpo_analysis_run *lpo_analysis_run_open(const char *dir,
+                                               const struct lpo_rundir_kind *const *kinds);
+/* After the run: reads what is left, lays counters of representatives over the most trusted trace,
+ * and puts every analysis under the selection of report.*. See lpo_rundir_load(). */
+int lpo_analysis_run_load(struct lpo_analysis_run *run, const char *const *overrides,
+                          struct lpo_err *err);
+/* Both, of a finished run. */
+int lpo_analysis_run_create(const char *dir, const struct lpo_rundir_options *options,
+                            struct lpo_analysis_run **out, struct lpo_err *err);
+/* See lpo_rundir_of_files(): takes `select` over. */
+int lpo_analysis_run_of_files(const char *const *files, size_t count, unsigned skip,
+                              struct lpo_region_selection *select, struct lpo_analysis_run **out,
+                              struct lpo_err *err);
+void lpo_analysis_run_destroy(struct lpo_analysis_run *run); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_analysis_run);
+
+/* Of the traces that a stage left; NULL: none can be read. Before lpo_analysis_run_load() nothing
+ * is selected. */
+const struct lpo_analysis *lpo_analysis_run_stage(struct lpo_analysis_run *run, const char *stage);
+/* A stage starts again: what was read of it is no longer true. */
+void lpo_analysis_run_forget(struct lpo_analysis_run *run, const char *stage);
+/* Of the source that says most about where time goes; NULL: there is none. */
+const struct lpo_analysis *lpo_analysis_run_main(struct lpo_analysis_run *run);

@@ -1,0 +1,38 @@
+/* rundir/needs.h - what regions need, as the user states it: config `report.needs`.
+ *
+ *     report:
+ *       needs:
+ *         gemm: { flops: 1099511627776, bytes: 402653184, dtype: bf16 }
+ *         decode/step/layer*: { bytes: 14155776 }
+ *
+ * For programs without a model, and for regions that the user knows better. A key is the path of a
+ * region, or a pattern of paths (util/pattern.h); the figures are those of one visit. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "util/dtype.h"
+#include "util/measure.h"
+
+struct lpo_arena;
+struct lpo_err;
+struct lpo_node;
+
+struct lpo_stated_need {
+    const char *region;              /* as written */
+    struct lpo_measure flops, bytes; /* of one visit; one of them may be unknown */
+    enum lpo_dtype dtype;            /* LPO_DTYPE_NONE: as the run's */
+    bool pattern;                    /* a pattern of paths, not one path */
+};
+
+struct lpo_stated_needs {
+    struct lpo_stated_need *at;
+    size_t len;
+};
+
+enum { LPO_STATED_MOST = 4096 };
+
+/* Checks every entry; the error names the key and what is right. Borrows from `config`. */
+int lpo_rundir_needs_read(struct lpo_arena *a, const struct lpo_node *config,
+                          struct lpo_stated_needs *out, struct lpo_err *err);

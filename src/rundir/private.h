@@ -1,0 +1,18 @@
+/* rundir/private.h - the parts of lpo_rundir_load(). */
+#pragma once
+
+#include "rundir/rundir.h"
+
+/* A sentence for `problems` about a file that could not be read. The folder's own path is left
+ * out, so that a report is the same wherever its folder lies. */
+const char *lpo_rundir_problem(struct lpo_rundir *d, const char *file, const struct lpo_err *err);
+
+/* What the run's config and the overrides say about report.*. An override is checked by the
+ * schema, as before a run; a recorded config is taken as it is. */
+int lpo_rundir_options_read(struct lpo_rundir *d, const char *const *overrides,
+                            struct lpo_err *err);
+
+/* A source per kind, most trusted first, with no trace. */
+void lpo_rundir_sources_list(struct lpo_rundir *d, const struct lpo_rundir_kind *const *kinds);
+/* Reads every trace that was not read yet, and makes the selection of each source. */
+int lpo_rundir_sources_read(struct lpo_rundir *d, struct lpo_err *err);
