@@ -9,7 +9,7 @@
 #include "region/select.h"
 #include "report/doc/doc.h"
 #include "report/tables/tables.h"
-#include "report/timeline_doc.h"
+#include "report/documents.h"
 #include "report/trace_records.h"
 #include "trace/trace.h"
 #include "util/str.h"

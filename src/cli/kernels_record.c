@@ -6,7 +6,7 @@
 #include "cli/kernels_run.h"
 #include "gpu/nvml.h"
 #include "hydra/compose.h"
-#include "report/kernel_summary.h"
+#include "report/profiled_kernels.h"
 #include "run/child/supervise.h"
 #include "run/step.h"
 #include "util/arena.h"

@@ -12,7 +12,7 @@
 #include "pipeline/stage.h"
 #include "pipeline/tool_messages.h"
 #include "report/doc/doc.h"
-#include "report/kernel_summary.h"
+#include "report/profiled_kernels.h"
 #include "run/child/supervise.h"
 #include "run/conf.h"
 #include "run/folder.h"

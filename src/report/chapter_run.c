@@ -1,3 +1,4 @@
+/* The chapter "What ran": program, machine, stages, medians of speed. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +8,8 @@
 #include "hydra/compose.h"
 #include "report/chapters.h"
 #include "report/doc/doc.h"
-#include "report/outcome.h"
+#include "report/stage_results.h"
+#include "report/what_ran.h"
 #include "rundir/rundir.h"
 #include "settings/settings.h"
 #include "util/arena.h"

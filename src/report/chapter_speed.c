@@ -2,9 +2,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/speed/variation.h"
+#include "report/chapters.h"
 #include "report/doc/doc.h"
-#include "report/numbers.h"
-#include "report/outcome.h"
+#include "report/stage_results.h"
 #include "rundir/rundir.h"
 #include "util/json.h"
 #include "util/str.h"
@@ -47,8 +48,9 @@ static struct lpo_measure known(double v)
     return isfinite(v) && fabs(v) < 0x1p53 ? lpo_measure_measured(v) : lpo_measure_unknown();
 }
 
-struct lpo_measure lpo_report_speed_figure(const struct lpo_json *metrics, const char *figure,
-                                           const char *what, double scale)
+/* aggregate.<figure>.<what> of a metrics.json, times `scale`. */
+static struct lpo_measure figure_of(const struct lpo_json *metrics, const char *figure,
+                                    const char *what, double scale)
 {
     const struct lpo_json *row = lpo_json_get(lpo_json_get(metrics, "aggregate"), figure);
     double v = lpo_json_real(lpo_json_get(row, what), NAN);
@@ -59,13 +61,13 @@ struct lpo_measure lpo_report_speed_figure(const struct lpo_json *metrics, const
 static void figure_row(struct lpo_table *t, const struct lpo_speed *s, const struct figure *f,
                        double scale)
 {
-    if (!lpo_measure_known(lpo_report_speed_figure(s->metrics, f->key, "mean", 1)))
+    if (!lpo_measure_known(figure_of(s->metrics, f->key, "mean", 1)))
         return; /* a model that does not generate has no decode */
     lpo_doc_row_text(t, s->stage);
     lpo_doc_row_text(t, f->title);
-    lpo_doc_row_measure(t, lpo_report_speed_figure(s->metrics, f->key, "count", 1));
+    lpo_doc_row_measure(t, figure_of(s->metrics, f->key, "count", 1));
     for (size_t i = 0; i < COUNT(spread); i++)
-        lpo_doc_row_measure(t, lpo_report_speed_figure(s->metrics, f->key, spread[i], scale));
+        lpo_doc_row_measure(t, figure_of(s->metrics, f->key, spread[i], scale));
 }
 
 static void spread_tables(struct lpo_doc *doc, const struct lpo_rundir *d)
@@ -145,8 +147,8 @@ static void overhead_table(struct lpo_doc *doc, const struct lpo_rundir *d)
 
     for (size_t i = 0; i < d->speeds.len; i++) {
         const struct lpo_json *m = d->speeds.at[i].metrics;
-        struct lpo_measure prefill = lpo_report_speed_figure(m, "prefill_ms", "p50", 1e6);
-        struct lpo_measure token = lpo_report_speed_figure(m, "inter_token_ms", "p50", 1e6);
+        struct lpo_measure prefill = figure_of(m, "prefill_ms", "p50", 1e6);
+        struct lpo_measure token = figure_of(m, "inter_token_ms", "p50", 1e6);
         /* a stage whose profiler was not at work is a second plain run */
         const struct lpo_json *plain =
             lpo_report_stage_left_nothing(d, d->speeds.at[i].stage) ? NULL : direct;
@@ -158,12 +160,10 @@ static void overhead_table(struct lpo_doc *doc, const struct lpo_rundir *d)
                               overhead_columns, COUNT(overhead_columns));
         lpo_doc_row_text(t, d->speeds.at[i].stage);
         lpo_doc_row_measure(t, prefill);
-        lpo_doc_row_measure(
-            t, ratio(prefill, lpo_report_speed_figure(plain, "prefill_ms", "p50", 1e6)));
+        lpo_doc_row_measure(t, ratio(prefill, figure_of(plain, "prefill_ms", "p50", 1e6)));
         lpo_doc_row_measure(t, token);
-        lpo_doc_row_measure(
-            t, ratio(token, lpo_report_speed_figure(plain, "inter_token_ms", "p50", 1e6)));
-        lpo_doc_row_measure(t, lpo_report_speed_figure(m, "total_ms", "p50", 1e6));
+        lpo_doc_row_measure(t, ratio(token, figure_of(plain, "inter_token_ms", "p50", 1e6)));
+        lpo_doc_row_measure(t, figure_of(m, "total_ms", "p50", 1e6));
     }
     for (size_t i = 0; i < d->speeds.len; i++) {
         const char *why = lpo_report_stage_left_nothing(d, d->speeds.at[i].stage);
@@ -238,8 +238,8 @@ void lpo_report_chapter_speed(struct lpo_doc *doc, const struct lpo_rundir *d)
 void lpo_report_summary_speed(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     const struct lpo_json *m = metrics_of(d, truth);
-    struct lpo_measure p50 = lpo_report_speed_figure(m, "inter_token_ms", "p50", 1);
-    struct lpo_measure p99 = lpo_report_speed_figure(m, "inter_token_ms", "p99", 1);
+    struct lpo_measure p50 = figure_of(m, "inter_token_ms", "p50", 1);
+    struct lpo_measure p99 = figure_of(m, "inter_token_ms", "p99", 1);
     struct lpo_variation worst = lpo_speed_run_variation(d);
     double bytes = lpo_json_real(lpo_json_get(m, "peak_device_bytes"), NAN);
     LPO_STR memory = { 0 };

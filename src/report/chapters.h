@@ -1,27 +1,30 @@
-/* report/chapters.h - the chapters of a run's reports, each a function into a document. */
+/* report/chapters.h - the chapters of a run's report, each a function into a document.
+ *
+ * A chapter begins with lpo_doc_section() and adds what the run has for it; what is not there is
+ * n/a, or the chapter stays away. The order is that of report/run_report.c. */
 #pragma once
 
 struct lpo_doc;
-struct lpo_operators;
 struct lpo_rundir;
 struct lpo_source;
 
-/* What ran, on what, how it went, how fast it was. */
+/* What ran, on what, how it ended, how fast it was. */
 void lpo_report_chapter_run(struct lpo_doc *doc, const struct lpo_rundir *d);
+/* Speed with its spread, whether it can be trusted, profiler overhead, peak memory. */
+void lpo_report_chapter_speed(struct lpo_doc *doc, const struct lpo_rundir *d);
+/* The same in two or three sentences, for the summary. */
+void lpo_report_summary_speed(struct lpo_doc *doc, const struct lpo_rundir *d);
 /* Time by region: aggregate, then every process and device. */
 void lpo_report_chapter_regions(struct lpo_doc *doc, const struct lpo_rundir *d,
                                 const struct lpo_source *s);
-/* Kernels, classes, copies, busy and idle. */
-void lpo_report_chapter_gpu(struct lpo_doc *doc, const struct lpo_rundir *d,
-                            const struct lpo_source *s);
-/* What the numbers cover, and every warning. */
+/* Kernels, classes, busy and idle, copies. */
+void lpo_report_chapter_kernels(struct lpo_doc *doc, const struct lpo_rundir *d,
+                                const struct lpo_source *s);
+/* Power, energy, clocks and throttling from nvml/samples.csv; nothing where there is none. `s` may
+ * be NULL: then no energy by region. */
+void lpo_report_chapter_power(struct lpo_doc *doc, const struct lpo_rundir *d,
+                              const struct lpo_source *s);
+/* What the numbers cover, and every warning. `s` may be NULL. */
 void lpo_report_chapter_coverage(struct lpo_doc *doc, const struct lpo_rundir *d,
                                  const struct lpo_source *s);
-/* Machine data: scopes, devices, kernels. */
-void lpo_report_put_analysis(struct lpo_doc *doc, const struct lpo_rundir *d,
-                             const struct lpo_source *s);
-
-struct lpo_doc *lpo_report_kernels_doc(const struct lpo_rundir *d, const struct lpo_source *s);
-struct lpo_doc *lpo_report_operators_doc(const struct lpo_rundir *d, const struct lpo_source *s);
-/* Half a page for someone who does not know what a kernel is. `s` may be NULL. */
-struct lpo_doc *lpo_summary_doc(const struct lpo_rundir *d, const struct lpo_source *s);
+/* The chapter on limits has a header of its own: report/limits/chapter_limits.h. */

@@ -6,7 +6,7 @@
 #include "region/scope.h"
 #include "region/top.h"
 #include "report/doc/doc.h"
-#include "report/notes.h"
+#include "report/trace_notes.h"
 #include "trace/metric_rules.h"
 #include "util/str.h"
 

@@ -3,65 +3,15 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "analysis/limits/run.h"
-#include "report/chapters.h"
 #include "report/doc/doc.h"
-#include "report/limits/limits_chapter.h"
+#include "report/documents.h"
 #include "report/ncu_regions.h"
-#include "report/numbers.h"
-#include "report/operators_doc.h"
-#include "report/outcome.h"
-#include "report/timeline_doc.h"
 #include "run/folder.h"
 #include "rundir/rundir.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
 #include "writer/writer.h"
-
-static const char *title(const struct lpo_rundir *d)
-{
-    const char *program = lpo_report_run_program(d);
-    const char *what = program ? program : lpo_report_run_model(d);
-
-    return what ? lpo_arena_printf(d->arena, "Profile of %s", what) : "Profile";
-}
-
-static void add_limits(struct lpo_doc *doc, const struct lpo_rundir *d, const struct lpo_source *s)
-{
-    struct lpo_err err = { 0 };
-    LPO_AUTO(lpo_limits) limits = lpo_limits_of_run(d, s, &err);
-
-    if (limits) {
-        lpo_report_chapter_limits(doc, limits);
-        lpo_report_chapter_kernel_roofline(doc, limits, s->analysis, d->top);
-        lpo_report_put_limits(doc->data, limits);
-    } else if (err.code) {
-        lpo_doc_note(doc, LPO_NOTE_WARNING, "how far regions are from the limit is not known: %s",
-                     lpo_err_cause(&err));
-    }
-}
-
-static struct lpo_doc *report_doc(const struct lpo_rundir *d, const struct lpo_source *s)
-{
-    struct lpo_doc *doc = lpo_doc_create("run", title(d));
-
-    lpo_report_chapter_run(doc, d);
-    lpo_report_chapter_speed(doc, d);
-    if (s) {
-        add_limits(doc, d, s);
-        lpo_report_chapter_regions(doc, d, s);
-        lpo_report_chapter_gpu(doc, d, s);
-    } else {
-        lpo_doc_section(doc, "regions", "Time by region", 1);
-        lpo_doc_paragraph(doc, "%s", lpo_report_why_no_trace(d));
-    }
-    lpo_report_chapter_power(doc, d, s);
-    lpo_report_chapter_coverage(doc, d, s);
-    if (s)
-        lpo_report_put_analysis(doc, d, s);
-    return doc;
-}
 
 static struct lpo_doc *timeline_doc(const struct lpo_rundir *d, const struct lpo_source *s)
 {
@@ -93,7 +43,7 @@ static const struct {
     const char *kind;
     make_doc *make; /* NULL: this run has nothing for it */
 } documents[] = {
-    { "run", report_doc },
+    { "run", lpo_report_run_doc },
     { "timeline", timeline_doc },
 };
 

@@ -7,7 +7,7 @@
 #include "analysis/limits/run.h"
 #include "analysis/run.h"
 #include "report/doc/doc.h"
-#include "report/limits/limits_chapter.h"
+#include "report/limits/chapter_limits.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "hydra/compose.h"
-#include "report/numbers.h"
+#include "analysis/speed/variation.h"
 #include "rundir/rundir.h"
 #include "settings/settings.h"
 #include "util/arena.h"

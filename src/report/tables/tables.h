@@ -7,9 +7,11 @@
 
 struct lpo_analysis;
 struct lpo_doc;
+struct lpo_operators;
 struct lpo_region_row;
 struct lpo_region_scope;
 struct lpo_top_row;
+struct lpo_trace;
 
 struct lpo_table_options {
     size_t fold_over; /* families larger than this are folded; SIZE_MAX: none */
@@ -42,3 +44,10 @@ void lpo_report_add_region_kernels(struct lpo_doc *doc, const struct lpo_region_
 /* The kernels of one region, dearest first; most = 0: all. */
 void lpo_report_add_row_kernels(struct lpo_doc *doc, const struct lpo_region_scope *s,
                                 const struct lpo_region_row *row, size_t most);
+/* The `most` most expensive operators. GPU columns are n/a where the trace has no GPU operations at
+ * all: a profiler that did not record the GPU does not show that it was idle. */
+void lpo_report_add_operators(struct lpo_doc *doc, const struct lpo_trace *trace, const char *id,
+                              bool by_shapes, size_t most);
+/* What each of the `most` operators with the most GPU time of their own launched itself. */
+void lpo_report_add_operator_kernels(struct lpo_doc *doc, const struct lpo_trace *trace,
+                                     const struct lpo_operators *ops, size_t most, size_t kernels);

@@ -3,7 +3,7 @@
 
 #include "analysis/limits/run.h"
 #include "report/doc/doc.h"
-#include "report/limits/limits_chapter.h"
+#include "report/limits/chapter_limits.h"
 #include "util/str.h"
 #include "util/units.h"
 

@@ -1,4 +1,4 @@
-#include "report/kernel_summary.h"
+#include "report/profiled_kernels.h"
 
 #include "report/doc/doc.h"
 

@@ -1,13 +1,12 @@
-/* Tables of kernels, copies, kernel classes, devices and streams. */
+/* Tables of kernels, kernel classes, copies and memsets. */
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
-#include "analysis/wall/timeline.h"
 #include "region/classes.h"
 #include "region/scope.h"
 #include "region/top.h"
 #include "report/doc/doc.h"
-#include "report/sum_cells.h"
+#include "report/tables/launch_cells.h"
 #include "report/tables/tables.h"
 #include "util/str.h"
 #include "util/units.h"
@@ -222,84 +221,4 @@ void lpo_report_add_classes(struct lpo_doc *doc, const struct lpo_analysis *a)
                           lpo_trace_text_len(a->trace, sums[i].dearest));
     }
     lpo_vec_free(&rows);
-}
-
-static const struct lpo_column device_columns[] = {
-    { "device", "GPU", LPO_CELL_TEXT, NULL },
-    { "span_ns", "Span", LPO_CELL_NS, NULL },
-    { "busy_ns", "Busy", LPO_CELL_NS, NULL },
-    { "busy_share", "Busy share", LPO_CELL_PERCENT, NULL },
-    { "idle_ns", "Idle", LPO_CELL_NS, NULL },
-    { "compute_ns", "Compute", LPO_CELL_NS, NULL },
-    { "communication_ns", "Communication", LPO_CELL_NS, NULL },
-    { "exposed_ns", "of it exposed", LPO_CELL_NS, NULL },
-};
-
-static void row_device(struct lpo_table *t, const struct lpo_trace *trace, uint16_t index)
-{
-    const struct lpo_device *d = &trace->devices.at[index];
-
-    if (d->rank >= 0)
-        lpo_doc_row_textf(t, "%d (rank %d)", d->id, d->rank);
-    else
-        lpo_doc_row_textf(t, "%d", d->id);
-}
-
-static void row_overlap(struct lpo_table *t, const struct lpo_device_time *d, int64_t ns)
-{
-    if (d->overlap_unknown)
-        lpo_doc_row_unknown(t);
-    else
-        lpo_doc_row_ns(t, ns);
-}
-
-void lpo_report_add_devices(struct lpo_doc *doc, const struct lpo_analysis *a)
-{
-    struct lpo_table *t = lpo_doc_table(doc, "devices", "", device_columns, COUNT(device_columns));
-
-    for (size_t i = 0; i < a->timeline->devices.len; i++) {
-        const struct lpo_device_time *d = &a->timeline->devices.at[i];
-
-        row_device(t, a->trace, d->device);
-        lpo_doc_row_ns(t, d->span_ns);
-        lpo_doc_row_ns(t, d->busy_ns);
-        lpo_doc_row_share(t, (double)d->busy_ns, (double)d->span_ns);
-        lpo_doc_row_ns(t, d->idle_ns);
-        row_overlap(t, d, d->compute_ns);
-        row_overlap(t, d, d->communication_ns);
-        row_overlap(t, d, d->exposed_ns);
-    }
-}
-
-static const struct lpo_column stream_columns[] = {
-    { "device", "GPU", LPO_CELL_TEXT, NULL },
-    { "stream", "Stream", LPO_CELL_COUNT, NULL },
-    { "gpu_ops", "GPU operations", LPO_CELL_COUNT, NULL },
-    { "busy_ns", "Busy", LPO_CELL_NS, NULL },
-    { "gaps", "Gaps", LPO_CELL_COUNT, NULL },
-    { "idle_ns", "Idle", LPO_CELL_NS, NULL },
-    { "host_ns", "Host too late", LPO_CELL_NS, NULL },
-    { "dependency_ns", "Dependency", LPO_CELL_NS, NULL },
-    { "other_ns", "Other", LPO_CELL_NS, NULL },
-};
-
-void lpo_report_add_streams(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most)
-{
-    struct lpo_table *t = lpo_doc_table(doc, "streams", "Gaps between works, by stream",
-                                        stream_columns, COUNT(stream_columns));
-
-    for (size_t i = 0; i < a->timeline->streams.len && (!most || i < most); i++) {
-        const struct lpo_stream_time *s = &a->timeline->streams.at[i];
-
-        row_device(t, a->trace, s->device);
-        lpo_doc_row_count(t, s->stream);
-        lpo_doc_row_count(t, s->gpu_ops);
-        lpo_doc_row_ns(t, s->busy_ns);
-        lpo_doc_row_count(t, s->gaps.by[0].count + s->gaps.by[1].count + s->gaps.by[2].count);
-        lpo_doc_row_ns(t, lpo_wall_gaps_ns(&s->gaps));
-        for (int c = 0; c < LPO_GAP_CAUSES; c++)
-            lpo_doc_row_ns(t, s->gaps.by[c].ns);
-    }
-    if (lpo_doc_table_rows(t) < a->timeline->streams.len)
-        t->total_rows = a->timeline->streams.len;
 }

@@ -1,4 +1,4 @@
-#include "report/timeline_doc.h"
+#include "report/documents.h"
 
 #include <stdlib.h>
 

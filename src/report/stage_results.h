@@ -1,4 +1,4 @@
-/* report/outcome.h - what was run and how it ended, in words that every report shares. */
+/* report/stage_results.h - how the stages of a run ended, in words that every report shares. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,15 +6,6 @@
 struct lpo_doc;
 struct lpo_rundir;
 struct lpo_stage_record;
-
-/* The model's name; NULL where none is known. */
-const char *lpo_report_run_model(const struct lpo_rundir *d);
-/* The program of workload=command: "bench", or the script that a Python runs; NULL with another
- * workload. */
-const char *lpo_report_run_program(const struct lpo_rundir *d);
-/* Its whole command, quoted for a shell. Unless report.private: absolute paths by their last part
- * alone, and no value of an option that is named like a secret. NULL with another workload. */
-const char *lpo_report_run_command(const struct lpo_rundir *d);
 
 /* What a stage has to say, with files below the run folder told relative to it; NULL: nothing. */
 const char *lpo_report_stage_says(const struct lpo_rundir *d, const struct lpo_stage_record *r);

@@ -5,7 +5,7 @@
 #include "analysis/limits/run.h"
 #include "model/needs.h"
 #include "report/doc/doc.h"
-#include "report/limits/limits_chapter.h"
+#include "report/limits/chapter_limits.h"
 #include "util/arena.h"
 #include "util/map.h"
 #include "util/str.h"

@@ -1,4 +1,4 @@
-#include "report/sum_cells.h"
+#include "report/tables/launch_cells.h"
 
 #include "region/cells.h"
 #include "report/doc/doc.h"

@@ -1,4 +1,4 @@
-#include "report/notes.h"
+#include "report/trace_notes.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "report/outcome.h"
+#include "report/stage_results.h"
 
 #include <stddef.h>
 #include <string.h>

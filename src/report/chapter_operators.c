@@ -1,13 +1,13 @@
 /* operators.md: what the host called, and the GPU work inside. */
-#include "report/operators_doc.h"
+#include "report/tables/tables.h"
 
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
 #include "analysis/operators/operators.h"
-#include "report/chapters.h"
 #include "report/doc/doc.h"
-#include "report/outcome.h"
+#include "report/documents.h"
+#include "report/stage_results.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
 

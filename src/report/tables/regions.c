@@ -1,16 +1,12 @@
-/* Tables of regions; tables of kernels and of time have their own files. */
+/* Tables of regions: time, coverage, and kernels of CUDA graphs by where they were captured. */
 #include "report/tables/tables.h"
 
 #include <math.h>
-#include <stdlib.h>
 
-#include "analysis/analysis.h"
-#include "analysis/wall/timeline.h"
 #include "region/fold.h"
 #include "region/scope.h"
 #include "report/doc/doc.h"
-#include "report/sum_cells.h"
-#include "util/str.h"
+#include "report/tables/launch_cells.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
@@ -187,58 +183,44 @@ void lpo_report_add_coverage(struct lpo_doc *doc, const struct lpo_region_scope 
     }
 }
 
-static const struct lpo_column idle_columns[] = {
-    { "region", "Region", LPO_CELL_TEXT, NULL },
-    { "idle_ns", "Idle inside", LPO_CELL_NS, NULL },
-    { "host_ns", "Host too late", LPO_CELL_NS, NULL },
-    { "dependency_ns", "Dependency", LPO_CELL_NS, NULL },
-    { "other_ns", "Other", LPO_CELL_NS, NULL },
-    { "gaps", "Gaps", LPO_CELL_COUNT, NULL },
+static const struct lpo_column captured_columns[] = {
+    { "region", "Captured in", LPO_CELL_TEXT, NULL },
+    { "launches", "Launches", LPO_CELL_COUNT, NULL },
+    { "gpu_ns", "GPU time", LPO_CELL_NS, NULL },
+    { "share", "Share", LPO_CELL_PERCENT, NULL },
 };
 
-struct idle_row {
-    const struct lpo_region_row *row;
-    const struct lpo_gaps *gaps;
-};
-
-static int by_idle(const void *a, const void *b)
+void lpo_report_add_captured(struct lpo_doc *doc, const struct lpo_region_scope *s,
+                             const struct lpo_table_options *options)
 {
-    const struct idle_row *x = a, *y = b;
-    int64_t nx = lpo_wall_gaps_ns(x->gaps), ny = lpo_wall_gaps_ns(y->gaps);
+    LPO_AUTO(lpo_region_fold) fold = lpo_region_fold_create(s, options->fold_over);
+    int64_t total_ns = 0;
+    size_t all = 0, n = 0;
+    struct lpo_table *t;
 
-    if (nx != ny)
-        return nx > ny ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
-}
+    for (size_t i = 0; i < fold->rows.len; i++) {
+        const struct lpo_fold_row *r = &fold->rows.at[i];
 
-void lpo_report_add_region_idle(struct lpo_doc *doc, const struct lpo_analysis *a,
-                                const struct lpo_region_scope *s, size_t most)
-{
-    struct lpo_table *t =
-        lpo_doc_table(doc, "region_idle", "Idle inside regions", idle_columns, COUNT(idle_columns));
-    LPO_VEC(struct idle_row) rows = { 0 };
-    LPO_STR path = { 0 };
-
-    for (size_t i = 0; i < s->rows.len; i++) {
-        uint32_t node = s->rows.at[i].node;
-
-        if (node != LPO_NODE_OUTSIDE && lpo_wall_gaps_ns(&a->timeline->nodes[node]))
-            lpo_vec_push(&rows, (struct idle_row){ &s->rows.at[i], &a->timeline->nodes[node] });
+        all += r->sum.captured.launches > 0;
+        if (r->depth == 0)
+            total_ns += r->sum.captured.ns;
     }
-    if (rows.len)
-        qsort(rows.at, rows.len, sizeof *rows.at, by_idle);
-    for (size_t i = 0; i < rows.len && i < most; i++) {
-        const struct lpo_gaps *g = rows.at[i].gaps;
+    if (!all)
+        return;
+    t = lpo_doc_table(doc, "captured", "Kernels of CUDA graphs, by where they were captured",
+                      captured_columns, COUNT(captured_columns));
+    for (size_t i = 0; i < fold->rows.len; i++) {
+        const struct lpo_fold_row *r = &fold->rows.at[i];
 
-        lpo_str_clear(&path);
-        lpo_region_row_add_path(s, rows.at[i].row, &path);
-        lpo_doc_row_textn(t, lpo_str_text(&path), path.len);
-        lpo_doc_row_ns(t, lpo_wall_gaps_ns(g));
-        for (int c = 0; c < LPO_GAP_CAUSES; c++)
-            lpo_doc_row_ns(t, g->by[c].ns);
-        lpo_doc_row_count(t, g->by[0].count + g->by[1].count + g->by[2].count);
+        if (!r->sum.captured.launches)
+            continue;
+        if (options->most_rows && n++ == options->most_rows)
+            break;
+        lpo_doc_row_path(t, r->name, r->path, r->depth);
+        lpo_doc_row_count(t, r->sum.captured.launches);
+        lpo_report_row_sum_ns(t, &r->sum.captured, r->sum.captured.ns, true);
+        lpo_report_row_sum_share(t, &r->sum.captured, total_ns, true);
     }
-    if (rows.len > most)
-        t->total_rows = rows.len;
-    lpo_vec_free(&rows);
+    if (lpo_doc_table_rows(t) < all)
+        t->total_rows = all;
 }

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "hydra/compose.h"
-#include "report/outcome.h"
+#include "report/what_ran.h"
 #include "run/step.h"
 #include "rundir/rundir.h"
 #include "settings/settings.h"

@@ -1,0 +1,21 @@
+/* analysis/speed/variation.h - how much the figures of a run vary between repeats. */
+#pragma once
+
+#include <stddef.h>
+
+struct lpo_json;
+struct lpo_rundir;
+
+/* How much one figure varies between repeats of the same sample. */
+struct lpo_variation {
+    const char *stage, *figure; /* "native", "prefill_ms" */
+    double cv;                  /* std / mean, of the sample that varies most */
+    size_t repeats;             /* of that sample */
+};
+
+/* The figure of this stage that varies most; repeats is 0 when nothing was repeated. Samples are
+ * never compared with each other: they may be of different lengths. */
+struct lpo_variation lpo_speed_variation(const struct lpo_json *metrics, const char *stage);
+/* Of all stages of the run. */
+struct lpo_variation lpo_speed_run_variation(const struct lpo_rundir *d);
+double lpo_speed_max_cv(const struct lpo_rundir *d); /* run.max_cv */

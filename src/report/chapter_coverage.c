@@ -1,0 +1,47 @@
+/* The chapter "What these numbers cover": attributed and not, and every warning. */
+#include "analysis/analysis.h"
+#include "region/scope.h"
+#include "report/chapters.h"
+#include "report/doc/doc.h"
+#include "report/tables/tables.h"
+#include "report/trace_notes.h"
+#include "rundir/rundir.h"
+
+static void add_overlay(struct lpo_doc *doc, const struct lpo_rundir *d)
+{
+    const struct lpo_overlay_facts *o = &d->overlay;
+
+    if (!o->stage)
+        return;
+    lpo_doc_paragraph(doc,
+                      "Hardware counters were read for %llu launches of %llu distinct launch "
+                      "configurations and laid over %llu launches: %llu by the same configuration, "
+                      "%llu by another of the same kernel, %llu have none.",
+                      o->measured, o->configs, o->launches, o->by_shape, o->by_name, o->uncovered);
+}
+
+void lpo_report_chapter_coverage(struct lpo_doc *doc, const struct lpo_rundir *d,
+                                 const struct lpo_source *s)
+{
+    lpo_doc_section(doc, "coverage", "What these numbers cover", 1);
+    if (s) {
+        LPO_AUTO(lpo_region_scope)
+        all = lpo_region_scope_create(s->analysis->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 },
+                                      s->select);
+
+        if (all->coverage.total.launches)
+            lpo_report_add_coverage(doc, all);
+        else
+            lpo_doc_paragraph(doc, "%zu visits of %zu regions were recorded, no GPU work.",
+                              (size_t)s->analysis->trace->ranges.len,
+                              (size_t)s->analysis->tree->nodes.len);
+        add_overlay(doc, d);
+        lpo_report_notes_doc(doc, s->analysis, s->select);
+    }
+    for (size_t i = 0; i < d->problems.len; i++)
+        lpo_doc_note(doc, LPO_NOTE_WARNING, "%s", d->problems.at[i]);
+    for (size_t i = 0; d->has_manifest && i < d->manifest.nstages; i++)
+        for (size_t k = 0; k < d->manifest.stages[i].nnotes; k++)
+            lpo_doc_note(doc, LPO_NOTE_INFO, "%s: %s", d->manifest.stages[i].name,
+                         d->manifest.stages[i].notes[k]);
+}

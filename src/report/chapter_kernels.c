@@ -1,0 +1,71 @@
+/* The chapters on kernels, their classes, idle time and copies; and kernels.md, the long table. */
+#include "analysis/analysis.h"
+#include "analysis/wall/timeline.h"
+#include "region/scope.h"
+#include "report/chapters.h"
+#include "report/doc/doc.h"
+#include "report/documents.h"
+#include "report/tables/tables.h"
+#include "rundir/rundir.h"
+#include "trace/trace.h"
+
+enum { REGIONS = 40, KERNELS_OF_REGION = 10 }; /* in kernels.md */
+
+void lpo_report_chapter_kernels(struct lpo_doc *doc, const struct lpo_rundir *d,
+                                const struct lpo_source *s)
+{
+    const struct lpo_analysis *a = s->analysis;
+    LPO_AUTO(lpo_region_scope)
+    all = lpo_region_scope_create(a->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, s->select);
+
+    if (!a->cells->cells.len)
+        return;
+    lpo_doc_section(doc, "kernels", "Kernels that take the time", 1);
+    lpo_report_add_top_kernels(doc, a, d->top);
+    lpo_doc_section(doc, "classes", "Kinds of kernels", 1);
+    lpo_doc_paragraph(doc, "Guessed from the names of the kernels.");
+    lpo_report_add_classes(doc, a);
+    if (a->timeline->devices.len) {
+        lpo_doc_section(doc, "idle", "Busy and idle", 1);
+        lpo_report_add_devices(doc, a);
+        lpo_doc_paragraph(
+            doc, "A gap is the host's fault when the next work was launched only after the "
+                 "stream had run dry; a dependency when it is shorter than 30 us.");
+        lpo_report_add_streams(doc, a, 32);
+        if (a->tree->nodes.len)
+            lpo_report_add_region_idle(doc, a, all, d->top);
+    }
+    if (all->coverage.copies.launches || all->coverage.sets.launches) {
+        lpo_doc_section(doc, "copies", "Copies and sets", 1);
+        lpo_report_add_copies(doc, a);
+    }
+    if (a->tree->nodes.len) {
+        lpo_doc_section(doc, "region_kernels", "Dearest kernels of the dearest regions", 1);
+        lpo_report_add_region_kernels(doc, all, 6, 5);
+    }
+}
+
+struct lpo_doc *lpo_report_kernels_doc(const struct lpo_rundir *d, const struct lpo_source *s)
+{
+    struct lpo_doc *doc = lpo_doc_create("kernels", "Kernels");
+    LPO_AUTO(lpo_region_scope) all = NULL;
+
+    (void)d;
+    if (!s || !s->analysis->cells->cells.len) {
+        lpo_doc_paragraph(doc, "No GPU work was recorded in this run.");
+        return doc;
+    }
+    all = lpo_region_scope_create(s->analysis->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 },
+                                  s->select);
+    lpo_doc_section(doc, "all", "All kernels", 1);
+    lpo_doc_paragraph(doc, "From %s, by GPU time.", s->what);
+    lpo_report_add_top_kernels(doc, s->analysis, 0);
+    lpo_doc_section(doc, "classes", "Kinds of kernels", 1);
+    lpo_doc_paragraph(doc, "Guessed from the names of the kernels.");
+    lpo_report_add_classes(doc, s->analysis);
+    if (s->analysis->tree->nodes.len) {
+        lpo_doc_section(doc, "regions", "Kernels by region", 1);
+        lpo_report_add_region_kernels(doc, all, REGIONS, KERNELS_OF_REGION);
+    }
+    return doc;
+}

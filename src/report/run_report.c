@@ -1,0 +1,72 @@
+/* report.{md,json,…}: the chapters of a run's main report, in their order. */
+#include "analysis/analysis.h"
+#include "analysis/limits/run.h"
+#include "region/top.h"
+#include "report/chapters.h"
+#include "report/doc/doc.h"
+#include "report/documents.h"
+#include "report/limits/chapter_limits.h"
+#include "report/stage_results.h"
+#include "report/trace_records.h"
+#include "report/what_ran.h"
+#include "rundir/rundir.h"
+#include "util/arena.h"
+#include "util/err.h"
+
+static const char *title(const struct lpo_rundir *d)
+{
+    const char *program = lpo_report_run_program(d);
+    const char *what = program ? program : lpo_report_run_model(d);
+
+    return what ? lpo_arena_printf(d->arena, "Profile of %s", what) : "Profile";
+}
+
+static void add_limits(struct lpo_doc *doc, const struct lpo_rundir *d, const struct lpo_source *s)
+{
+    struct lpo_err err = { 0 };
+    LPO_AUTO(lpo_limits) limits = lpo_limits_of_run(d, s, &err);
+
+    if (limits) {
+        lpo_report_chapter_limits(doc, limits);
+        lpo_report_chapter_kernel_roofline(doc, limits, s->analysis, d->top);
+        lpo_report_put_limits(doc->data, limits);
+    } else if (err.code) {
+        lpo_doc_note(doc, LPO_NOTE_WARNING, "how far regions are from the limit is not known: %s",
+                     lpo_err_cause(&err));
+    }
+}
+
+/* What scripts read: the whole of what the chapters above show the first rows of. */
+static void put_analysis(struct lpo_doc *doc, const struct lpo_rundir *d,
+                         const struct lpo_source *s)
+{
+    lpo_top_rows top = { 0 };
+
+    lpo_report_put_scopes(doc->data, s->analysis, s->select, d->aggregate);
+    lpo_report_put_devices(doc->data, s->analysis);
+    lpo_region_top(s->analysis->cells, LPO_KERNEL, &top);
+    lpo_report_put_kernels(doc->data, s->analysis->cells, top.at, top.len);
+    lpo_report_put_notes(doc->data, s->analysis, s->select);
+    lpo_vec_free(&top);
+}
+
+struct lpo_doc *lpo_report_run_doc(const struct lpo_rundir *d, const struct lpo_source *s)
+{
+    struct lpo_doc *doc = lpo_doc_create("run", title(d));
+
+    lpo_report_chapter_run(doc, d);
+    lpo_report_chapter_speed(doc, d);
+    if (s) {
+        add_limits(doc, d, s);
+        lpo_report_chapter_regions(doc, d, s);
+        lpo_report_chapter_kernels(doc, d, s);
+    } else {
+        lpo_doc_section(doc, "regions", "Time by region", 1);
+        lpo_doc_paragraph(doc, "%s", lpo_report_why_no_trace(d));
+    }
+    lpo_report_chapter_power(doc, d, s);
+    lpo_report_chapter_coverage(doc, d, s);
+    if (s)
+        put_analysis(doc, d, s);
+    return doc;
+}
