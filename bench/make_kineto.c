@@ -1,7 +1,7 @@
 /* make_kineto IN OUT MEGABYTES: a large Kineto trace, made by repeating a real one.
  *
- * Each round of the events of IN (a file that lpo's own input reads, .gz too) gets times behind the
- * round before and ids of its own, so that launches match and nothing overlaps that did not. OUT
+ * Each round of the events of IN (a file that lpo's own input reads, .gz too) gets times after
+ * the previous round and its own ids, so that launches match and no new overlaps appear. OUT
  * is plain JSON; gzip it for the compressed case. */
 #include <inttypes.h>
 #include <stdio.h>

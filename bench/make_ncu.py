@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Repeats the kernels of a real Nsight Compute report, as raw CSV and as .ncu-rep of the same
-content, with as many rows and metrics as asked for. Sections and sources of the report are left
-out: nobody keeps a hundred thousand copies of them.
+content, with the given number of rows and metrics. Sections and sources of the report are left
+out: they would make the files very large.
 
     make_ncu.py REAL.ncu-rep[.gz] ITS_RAW.csv[.gz] OUT ROWS METRICS     writes OUT.csv, OUT.ncu-rep
 """

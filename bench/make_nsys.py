@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Repeats a real nsys export with shifted times and ids until it holds as many kernels and ranges
-as asked for.
+"""Repeats a real nsys export with shifted times and ids until it has the given number of kernels
+and ranges.
 
     make_nsys.py REAL.sqlite[.gz] OUT.sqlite KERNELS RANGES
 """

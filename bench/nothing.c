@@ -1,4 +1,4 @@
-/* The cheapest process there is: what every timing of a whole command is set against. */
+/* The cheapest possible process: the baseline of every timing of a whole command. */
 int main(void)
 {
     return 0;

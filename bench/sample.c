@@ -3,7 +3,7 @@
  *     sample OUTPUT command [args…]
  *
  * The command's output goes to the file OUTPUT. A small static program does this, and not the
- * script above it, because a child's peak memory starts at that of the process that made it. */
+ * script above it, because a child's peak memory starts at that of the process that started it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* Config trees of any bytes: composed, resolved, printed, read back, checked by the schema.
  *
- * Parts of the input are divided by "\n%%\n": config.yaml, g/a.yaml, base.yaml, and overrides, one
- * per line. */
+ * Parts of the input are separated by "\n%%\n": config.yaml, g/a.yaml, base.yaml, and overrides,
+ * one per line. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The head of a GGUF file, the config that comes of it, and the model read from that. */
+/* The head of a GGUF file, the config made from it, and the model read from that. */
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
-/* JSON of any bytes: the tree, and the pull reader in each of its modes. What the tree takes, the
- * pull reader must pass over to the same place. */
+/* JSON of any bytes: the tree, and the pull reader in each of its modes. What the tree accepts, the
+ * pull reader must skip to the same place. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

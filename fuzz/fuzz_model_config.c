@@ -1,4 +1,4 @@
-/* A config.json of any model: parsed, understood or refused, counted, written as a report. */
+/* A config.json of any model: parsed, accepted or refused, counted, written as a report. */
 #include <stdint.h>
 #include <stdlib.h>
 

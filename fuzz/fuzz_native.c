@@ -1,6 +1,6 @@
-/* Traces of our own format made of any bytes: what comes out must be a trace whose rows point at
- * rows. A wrong checksum would end every mutation at the frame, so the input is also cut at each
- * block mark and framed anew. */
+/* Traces of our own format made of any bytes: the result must be a trace whose rows point at
+ * existing rows. A wrong checksum would stop every mutation at its frame, so the input is also cut
+ * at each block mark and framed anew. */
 #include "check_trace.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* report.needs and hardware.json of any bytes: what is taken is used, and gives no number out of
- * nothing. */
+/* report.needs and hardware.json of any bytes: what is accepted is used, and no number appears that
+ * the input does not support. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* nsys exports of any bytes: SQLite files with pages, schemas and values that lie.
+/* nsys exports of any bytes: SQLite files with wrong pages, schemas and values.
  *
- * SQLite opens by name and follows links, so a file in memory will not do. */
+ * SQLite opens by name and follows links, so a file in memory cannot be used. */
 #include "check_trace.h"
 
 #include <fcntl.h>

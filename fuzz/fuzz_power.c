@@ -1,4 +1,4 @@
-/* Samples of NVML of any bytes, and windows over what was read. */
+/* NVML samples from any bytes, and time windows over what was read. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -25,7 +25,7 @@ from lpo_hf.model import Loaded, choose, load, pick_device, start_device
 
 
 class Session:
-    """One run of the program: what it measured and what went wrong."""
+    """One run of the program: its measurements and its failures."""
 
     def __init__(self, given: settings.Settings) -> None:
         self.given = given
@@ -46,7 +46,7 @@ class Session:
         self.warmed: set[Any] = set()
 
     def _shape_model(self) -> None:
-        """Hooks, or compilation, which would look through hooks."""
+        """Hooks, or compilation, which would trace into hooks; never both."""
         if not self.given.compile:
             ranges.attach(self.loaded.model, self.ranges, self.given.ranges)
             return

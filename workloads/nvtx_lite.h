@@ -2,7 +2,7 @@
  *
  * A header-only client of the NVTX v3 injection contract: the first call loads the tool named by
  * NVTX_INJECTION64_PATH and lets it fill the callback table; with no tool every call is a no-op
- * of about a nanosecond. Any NVTX tool works, ours, nsys and ncu alike. Like the real NVTX, each
+ * of about a nanosecond. Any NVTX tool works: ours, nsys, ncu. Like the real NVTX, each
  * program or shared library that includes this has its own instance of the table.
  *
  *     nvtx_lite_push("decode");
@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-struct nvtx_lite_domain; /* whatever the tool hands out; NULL is the default domain */
+struct nvtx_lite_domain; /* whatever the tool returns; NULL is the default domain */
 struct nvtx_lite_string;
 struct nvtx_lite_resource;
 
@@ -211,7 +211,7 @@ NVTX_LITE_VOID(name_category_w, (uint32_t id, const wchar_t *text), (id, text), 
 NVTX_LITE_VOID(name_thread, (uint32_t tid, const char *text), (tid, text), 0, 14)
 NVTX_LITE_VOID(name_thread_w, (uint32_t tid, const wchar_t *text), (tid, text), 0, 15)
 
-/* A domain of one's own. */
+/* A named domain. */
 NVTX_LITE_VOID(domain_mark_ex, (nvtx_lite_dom d, nvtx_lite_attr a), (d, a), 1, 1)
 NVTX_LITE_CALL(domain_start_ex, (nvtx_lite_dom d, nvtx_lite_attr a), (d, a), uint64_t, 0, 1, 2)
 NVTX_LITE_VOID(domain_end, (nvtx_lite_dom d, uint64_t id), (d, id), 1, 3)

@@ -180,7 +180,7 @@ class Failures(Scratch):
             (["model.path=nowhere"], "model.path 'nowhere' is neither a folder nor a file"),
             (["model.path=model"], "the model folder 'model' has no config.json"),
             (["model.path=config.json", "dataset.root=nodata"], "dataset.root 'nodata' is not a folder"),
-            (["model.path=config.json", "dataset.subset_filelist=list.txt"], "the file list 'list.txt' names no sample"),
+            (["model.path=config.json", "dataset.subset_filelist=list.txt"], "the file list 'list.txt' lists no sample"),
             (["model.path=config.json", "run.dataset_subset_filelist=no.txt"], "cannot read the file list 'no.txt'"),
             (["model.path=model", "workload.cwd=/"], "model.path 'model' is neither a folder nor a file"),
         ):

@@ -37,7 +37,7 @@ if [ -z "${SKIP_BENCH:-}" ]; then
 fi
 
 echo "== toy"
-if [ -z "${SKIP_TOY:-}" ] && [ -f workloads/toy_llm.cu ]; then
+if [ -z "${SKIP_TOY:-}" ] && [ -f workloads/toy/cuda.cu ]; then
     if scripts/build-toy-cuda.sh "$WORK/toy_llm_cuda"; then
         toy=("$WORK/toy_llm_cuda" --layers 2 --prompt-tokens 8 --max-new-tokens 3 --repeats 1 --warmup 0)
         traced "$WORK/toy" "${toy[@]}" >/dev/null || failed=1

@@ -128,7 +128,7 @@ class TextModel(unittest.TestCase):
         self.assertEqual(run.code, 0, run.err)
         self.assertEqual(len(run.err), 2, run.err)
         self.assertIn("'missing.txt': FileNotFoundError", run.err[0])
-        self.assertIn("'empty.txt': ValueError: no text", run.err[1])
+        self.assertIn("'empty.txt': ValueError: the file has no text", run.err[1])
         self.assertEqual([f["sample"] for f in run.metrics["failures"]], ["missing.txt", "empty.txt"])
         self.assertEqual([p["sample"] for p in run.predictions], ["a.txt", "b.txt"])
         self.assertEqual(run.metrics["samples"][0]["prompt_tokens"], 6 + 16)
@@ -237,7 +237,7 @@ class WrongInput(unittest.TestCase):
             (dict(config=LLAMA, run={"device": "cuda:0"}), 3, "sees no CUDA device"),
             (dict(config=LLAMA, run={"device": "gpu"}), 2, "run.device is 'gpu'"),
             (dict(config=dict(LLAMA, architectures=["NoSuchModel"])), 2, "has no model for ['NoSuchModel']"),
-            (dict(config=LLAMA, files={"list": ""}, dataset={"subset_filelist": "@/list"}), 2, "names no sample"),
+            (dict(config=LLAMA, files={"list": ""}, dataset={"subset_filelist": "@/list"}), 2, "lists no sample"),
             (dict(config=LLAMA, workload={"hf": dict(hf, compile=True)}), 3, "needs torch 2"),
         ]
         for arguments, code, says in rows:

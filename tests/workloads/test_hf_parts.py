@@ -99,7 +99,7 @@ class SamplesTest(unittest.TestCase):
     def test_empty_and_missing_lists(self):
         empty = self.root / "empty"
         empty.write_text("\n# nothing\n")
-        for path, says in ((empty, "names no sample"), (self.root / "none", "cannot read")):
+        for path, says in ((empty, "lists no sample"), (self.root / "none", "cannot read")):
             with self.subTest(says), self.assertRaisesRegex(UserError, says):
                 self.names(filelist=path)
 

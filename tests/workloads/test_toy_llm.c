@@ -52,7 +52,7 @@ static const struct exit_case {
     const char *says; /* on stderr */
 } exits[] = {
     { "help", "--help", 0, "" },
-    { "a wrong flag", "--bogus", 2, "no option '--bogus'" },
+    { "a wrong flag", "--bogus", 2, "unknown option '--bogus'" },
     { "a metrics file that cannot be", SMALL " --metrics /nonexistent/m.json", 1, "metrics" },
     { "a check of itself", SMALL " --check", 0, "" },
     { "one token has no decode", SMALL " --max-new-tokens 1 --metrics @/m.json", 0, "" },

@@ -2,10 +2,10 @@
 
 #include <math.h>
 
-#include "toy_model.h"
-#include "toy_pool.h"
+#include "toy/model.h"
+#include "toy/pool.h"
 #include "toy_reference.h"
-#include "toy_sample.h"
+#include "toy/sample.h"
 #include "util/arena.h"
 #include "util/err.h"
 

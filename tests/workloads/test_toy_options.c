@@ -3,8 +3,8 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "toy_metrics.h"
-#include "toy_options.h"
+#include "toy/metrics.h"
+#include "toy/options.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -27,13 +27,13 @@ static const struct refused {
     int code;
 } refused[] = {
     { "a misspelt flag", "--layer 2", "did you mean --layers?", LPO_E_USAGE },
-    { "no flag at all", "2", "--help lists them", LPO_E_USAGE },
+    { "no flag at all", "2", "--help lists the options", LPO_E_USAGE },
     { "a flag without its value", "--layers", "needs a value", LPO_E_USAGE },
     { "not a number", "--layers two", "'two' is not a number", LPO_E_USAGE },
     { "a number with a tail", "--layers 2x", "'2x' is not a number", LPO_E_USAGE },
-    { "beyond the range", "--layers 0", "goes from 1 to 1024", LPO_E_RANGE },
+    { "beyond the range", "--layers 0", "must be from 1 to 1024", LPO_E_RANGE },
     { "not whole", "--layers 1.5", "whole number", LPO_E_RANGE },
-    { "not a number in disguise", "--temperature nan", "goes from", LPO_E_RANGE },
+    { "not a number in disguise", "--temperature nan", "must be from", LPO_E_RANGE },
     { "a negative seed", "--seed -1", "is not a seed", LPO_E_USAGE },
     { "a switch with a value", "--graph=yes", "takes no value", LPO_E_USAGE },
     { "a shape that is no model", "--heads 7", "no even head size", LPO_E_RANGE },

@@ -1,4 +1,4 @@
-"""The decode step as a CUDA graph: one launch a token instead of hundreds.
+"""The decode step as a CUDA graph: one launch per token instead of hundreds.
 
 A graph replays fixed addresses, so everything that changes from step to step lives in tensors that
 are written in place: token, position, mask, and a static cache that counts on the device.
@@ -43,7 +43,7 @@ class GraphStep:
         self.prefill(batch)
         aside = torch.cuda.Stream()
         aside.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(aside):  # lazy set-up must not happen while capturing
+        with torch.cuda.stream(aside):  # libraries set themselves up at first use, which is not allowed while capturing
             for index in range(_WARM_STEPS):
                 self._advance(index)
                 self._forward()
@@ -60,7 +60,7 @@ class GraphStep:
             self.position.add_(1)
 
     def prefill(self, batch: Batch) -> Any:
-        """Starts over: an empty cache, the prompt into it, the mask over what is not there yet."""
+        """Starts a new sequence: an empty cache, the prompt in it, the mask over positions to come."""
         self.cache.reset()
         out = self.decoder.prefill(batch, self.cache)
         self.mask.fill_(self.closed)
@@ -73,7 +73,7 @@ class GraphStep:
         return out
 
     def step(self, token: Any, index: int) -> Any:
-        """Logits [batch, 1, vocab]; good until the next step."""
+        """Logits [batch, 1, vocab]; valid until the next step."""
         self.token.copy_(token)
         self._advance(index)
         self.graph.replay()

@@ -14,7 +14,7 @@ from .settings import Settings
 
 @dataclass
 class Batch:
-    """What one forward pass is given."""
+    """The inputs of one forward pass."""
 
     names: list[str]
     inputs: dict[str, Any]  # input_ids, pixel_values, ... on the device
@@ -56,7 +56,7 @@ class Encoder:
         self.torch, self.loaded, self.settings = torch, loaded, settings
 
     def encode(self, group: list[Sample], failed: Any) -> Optional[Batch]:
-        """A batch of the samples that can be read; `failed(name, why)` is told of the others."""
+        """A batch of the samples that can be read; `failed(name, why)` is called for the others."""
         if group[0].path is None:
             return self._synthetic(group[0])
         good: list[tuple[str, Any]] = []
@@ -76,7 +76,7 @@ class Encoder:
     def _text(self, sample: Sample) -> list[int]:
         assert sample.path is not None
         text = sample.path.read_text(encoding="utf-8", errors="replace")
-        if sample.path.suffix == ".json":  # {"prompt": text}, or {"tokens": [...]} to pass the tokenizer by
+        if sample.path.suffix == ".json":  # {"prompt": text}, or {"tokens": [...]} to skip the tokenizer
             value = json.loads(text)
             if not isinstance(value, dict):
                 raise ValueError("not a JSON object with a prompt or tokens")
@@ -84,7 +84,7 @@ class Encoder:
                 return [int(token) for token in value["tokens"]]
             text = str(value.get("prompt") or value.get("text") or "")
         if not text.strip():
-            raise ValueError("no text in it")
+            raise ValueError("the file has no text")
         return self.tokens_of(text)
 
     def tokens_of(self, text: str) -> list[int]:
@@ -144,7 +144,7 @@ class Encoder:
         return ((values.float() / 255 - 0.5) / 0.5).to(self.loaded.device, getattr(torch, self.settings.dtype))
 
     def image_size(self) -> int:
-        """Edge of the images this model takes: asked for, or from its config."""
+        """Side of the images for this model, in pixels: from infer.image_size, or from its config."""
         vision = getattr(self.loaded.config, "vision_config", None) or self.loaded.config
         size = self.settings.image_size or getattr(vision, "image_size", None)
         if not isinstance(size, int):
@@ -152,11 +152,11 @@ class Encoder:
         return size
 
     def _with_image_tokens(self, pixels: Any) -> dict[str, Any]:
-        """Image tokens, as many as the vision tower will make, before the prompt."""
+        """The prompt with as many image tokens before it as the vision tower will produce."""
         inputs = {"pixel_values": pixels}
         config = self.loaded.config
         if self.loaded.kind == "encoder":
-            if getattr(config, "text_config", None) is not None:  # CLIP and its like take both
+            if getattr(config, "text_config", None) is not None:  # CLIP and similar models take both
                 inputs["input_ids"] = self._random_ids(pixels.shape[0], 8, self.settings.seed)
             return inputs
         token = getattr(config, "image_token_id", None) or getattr(config, "image_token_index", None)

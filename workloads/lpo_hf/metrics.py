@@ -30,7 +30,7 @@ class Measurement:
 
     @property
     def tokens_per_s(self) -> Optional[float]:
-        """Tokens that decode made, per second of decode."""
+        """Tokens that decode generated, per second of decode."""
         if not self.decode_ms or not self.inter_token_ms:
             return None
         return 1e3 * self.batch * len(self.inter_token_ms) / self.decode_ms
@@ -42,7 +42,7 @@ class Measurement:
 
 
 def peak_host_bytes() -> int:
-    """The most memory this process ever held."""
+    """The peak memory of this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
@@ -88,7 +88,7 @@ def document(model: dict[str, Any], settings: dict[str, Any], load_ms: float, ru
 
 
 def write_text(path: str, text: str) -> None:
-    """The file is whole or not there: written beside, then renamed over."""
+    """Writes a temporary file and renames it, so that the file is either complete or absent."""
     beside = f"{path}.tmp.{os.getpid()}"
     with open(beside, "w", encoding="utf-8") as out:
         out.write(text)

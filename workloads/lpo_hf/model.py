@@ -21,7 +21,7 @@ _PROCESSOR_FILES = ("preprocessor_config.json", "processor_config.json")
 
 @dataclass
 class Loaded:
-    """A model ready to run, and what goes with it."""
+    """A model that is ready to run, with its tokenizer and facts."""
 
     model: Any
     config: Any
@@ -43,7 +43,7 @@ class Loaded:
 
 
 def pick_device(torch: Any, name: str) -> Any:
-    """The torch device of run.device, or one clear line why there is none. CUDA is asked, not yet started."""
+    """The torch device of run.device, or an error. CUDA is queried here, not initialised."""
     try:
         device = torch.device(name)
     except RuntimeError as error:
@@ -62,14 +62,14 @@ def pick_device(torch: Any, name: str) -> Any:
 
 
 def start_device(torch: Any, device: Any) -> None:
-    """From here on a profiler that waits for CUDA records; so before the first range, and after the imports."""
+    """Initialises CUDA. Profilers that wait for CUDA record from here on, so this is before the first range and after the imports."""
     if device.type == "cuda":
         torch.cuda.init()
         torch.cuda.set_device(device)
 
 
 def _config_folder(path: Path) -> tuple[Path, Optional[tempfile.TemporaryDirectory]]:
-    """A folder whose config.json is the one meant; a temporary one for a file of another name."""
+    """A folder with this config as config.json; a temporary one for a file of another name."""
     if path.is_dir():
         if not (path / "config.json").is_file():
             raise UserError(f"the model folder '{path}' has no config.json")
@@ -89,7 +89,7 @@ def has_weights(folder: Path) -> bool:
 
 
 def wants_random(settings: Settings) -> bool:
-    """A config.json alone, or a folder without weights, or because it was asked for."""
+    """True for a config.json alone, a folder without weights, or where the settings ask for it."""
     if settings.model_path.is_file():
         return True
     if isinstance(settings.random_weights, bool):
@@ -175,7 +175,7 @@ def _helper(transformers: Any, name: str, files: tuple[str, ...], settings: Sett
     extra = {"trust_remote_code": True} if settings.trust_remote_code else {}
     try:
         return getattr(transformers, name).from_pretrained(str(folder), local_files_only=True, **extra)
-    except Exception as error:  # any of a dozen kinds, none fatal
+    except Exception as error:  # many kinds of errors, none of them fatal
         notes.append(f"the folder's {name} cannot be used: {one_line(error)}")
         return None
 
@@ -204,7 +204,7 @@ def _facts(torch: Any, loaded: Loaded, settings: Settings, random: bool) -> dict
 
 @contextmanager
 def _told(settings: Settings) -> Iterator[None]:
-    """What fails in here is told as the model's fault, in one line."""
+    """A failure in here becomes one line that names the model."""
     try:
         yield
     except UserError:
@@ -212,7 +212,7 @@ def _told(settings: Settings) -> Iterator[None]:
     except Exception as error:
         if memory_ran_out(error):
             raise UserError(f"cannot make the model of '{settings.model_path}': out of memory on {settings.device}; "
-                            "a smaller model or workload.hf.dtype, or another run.device", EXIT_FAILED) from error
+                            "use a smaller model, a smaller workload.hf.dtype or another run.device", EXIT_FAILED) from error
         raise UserError(f"cannot make the model of '{settings.model_path}': {one_line(error)}") from error
 
 

@@ -41,7 +41,7 @@ class Client:
         init = self._tool.InitializeInjectionNvtx2
         init.restype, init.argtypes = ctypes.c_int, [_Export]
         if not init(self._export):
-            raise OSError(f"the NVTX tool '{path}' declined")
+            raise OSError(f"the NVTX tool '{path}' refused to start")
         core = self._slots[_CORE]
         self.push: Optional[Callable[[bytes], int]] = None
         self.pop: Optional[Callable[[], int]] = None

@@ -21,7 +21,7 @@ _MLP = re.compile(r"^(mlp|ffn|feed_forward|block_sparse_moe|moe)$")
 
 
 class Ranges:
-    """Opens and closes ranges in every back end that is here. Used by one thread."""
+    """Opens and closes ranges in every back end that is available. Used by one thread."""
 
     def __init__(self, torch: Any, enabled: bool, record: object) -> None:
         self.on = enabled
@@ -74,7 +74,7 @@ class Ranges:
 
     @contextmanager
     def switched(self, on: bool) -> Iterator[None]:
-        """Silent (or loud again) for a while."""
+        """Switches the ranges off (or on again) inside a block."""
         before, self.on = self.on, on and (self._nvtx or self._client or self._record) is not None
         try:
             yield

@@ -37,7 +37,7 @@ def _listed(dataset: Dataset) -> list[Path]:
     root = dataset.root or dataset.filelist.parent
     paths = [root / line for line in lines if line and not line.startswith("#")]
     if not paths:
-        raise UserError(f"the file list '{dataset.filelist}' names no sample")
+        raise UserError(f"the file list '{dataset.filelist}' lists no sample")
     return paths
 
 
@@ -60,7 +60,7 @@ def _named(path: Path, root: Optional[Path], index: int) -> Sample:
 
 
 def choose(dataset: Dataset) -> list[Sample]:
-    """Epoch after epoch, each shuffled on its own when asked, cut to its number of samples."""
+    """All epochs in order, each shuffled separately if wanted and cut to its number of samples."""
     if dataset.filelist:
         pool: list[Path] = _listed(dataset)
     elif dataset.root:
@@ -78,7 +78,7 @@ def choose(dataset: Dataset) -> list[Sample]:
 
 
 def batches(samples: list[Sample], size: int) -> list[list[Sample]]:
-    """Neighbours of one kind, `size` at a time. A synthetic sample is a whole batch by itself."""
+    """Groups of `size` neighbours of one kind. A synthetic sample is a whole batch by itself."""
     groups: list[list[Sample]] = []
     for sample in samples:
         last = groups[-1] if groups else None

@@ -31,7 +31,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything the program is told."""
+    """All settings of the program."""
 
     model_path: Path  # a model folder, or a config.json
     model_name: str
@@ -75,7 +75,7 @@ class _Reader:
         if value is None:
             return default
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise UserError(f"{key} is {value!r}; it has to be a whole number from {least} on")
+            raise UserError(f"{key} is {value!r}; it must be a whole number of at least {least}")
         return value
 
     def real(self, key: str, default: float) -> float:
@@ -83,7 +83,7 @@ class _Reader:
         if value is None:
             return default
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e6:
-            raise UserError(f"{key} is {value!r}; it has to be a number from 0 on")
+            raise UserError(f"{key} is {value!r}; it must be a number of at least 0")
         return float(value)
 
     def boolean(self, key: str, default: bool) -> bool:
@@ -91,7 +91,7 @@ class _Reader:
         if value is None:
             return default
         if not isinstance(value, bool):
-            raise UserError(f"{key} is {value!r}; it has to be true or false")
+            raise UserError(f"{key} is {value!r}; it must be true or false")
         return value
 
     def auto(self, key: str) -> Union[bool, str]:
@@ -101,7 +101,7 @@ class _Reader:
         if value in ("true", "false"):
             return value == "true"
         if not isinstance(value, bool):
-            raise UserError(f"{key} is {value!r}; it has to be auto, true or false")
+            raise UserError(f"{key} is {value!r}; it must be auto, true or false")
         return value
 
     def text(self, key: str, default: Optional[str]) -> Any:
@@ -109,13 +109,13 @@ class _Reader:
         if value is None:
             return default
         if not isinstance(value, str):
-            raise UserError(f"{key} is {value!r}; it has to be text")
+            raise UserError(f"{key} is {value!r}; it must be text")
         return value
 
     def choice(self, key: str, default: str, choices: tuple[str, ...]) -> str:
         value = self.text(key, default)
         if value not in choices:
-            raise UserError(f"{key} is {value!r}; it is one of {', '.join(choices)}")
+            raise UserError(f"{key} is {value!r}; it must be one of {', '.join(choices)}")
         return value
 
     def path(self, key: str) -> Optional[Path]:
@@ -127,7 +127,7 @@ class _Reader:
         if value is None:
             return ()
         if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
-            raise UserError(f"{key} is {value!r}; it has to be a list of text")
+            raise UserError(f"{key} is {value!r}; it must be a list of text")
         return tuple(value)
 
 

@@ -12,7 +12,7 @@ The settings file (JSON):
                      records nothing then)
 
 Recording begins with `import torch`; where a GPU is to be recorded, with the program's first use of CUDA, since
-to begin earlier would fix CUDA_VISIBLE_DEVICES before the program had its say. A module called before that
+to begin earlier would fix CUDA_VISIBLE_DEVICES before the program could set it. A module called before that
 means a model on the CPU: it begins there, without the GPU. It ends with the program. With a schedule, every
 finished active phase is one file: <pid>.trace.json.gz, <pid>.1.trace.json.gz and so on. A child made by fork writes nothing:
 it shares its parent's profiler. A child that starts Python anew is a process of its own, with its own files.
@@ -34,7 +34,7 @@ USER_SCOPE = 7  # at::RecordScope::USER_SCOPE
 
 
 class Recorder:
-    """The life of one profiler in one process."""
+    """One profiler in one process."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.settings = settings
@@ -54,7 +54,7 @@ class Recorder:
     # Status
 
     def status(self) -> None:
-        """Says beside the traces how it went; a reader need not guess why a file is missing."""
+        """Writes a status file beside the traces, so that lpo can say why a trace is missing."""
         os.makedirs(self.out, exist_ok=True)
         path = os.path.join(self.out, f"{self.pid}.status.json")
         with open(path + ".tmp", "w", encoding="utf-8") as file:
@@ -100,7 +100,7 @@ class Recorder:
         handle = register_module_forward_pre_hook(called)
 
     def records_gpu(self) -> bool:
-        """A GPU is wanted, this torch can use one, and one is plugged in; asks without touching CUDA."""
+        """True when a GPU is wanted, this torch can use one, and there is one; does not initialise CUDA."""
         wanted = [str(a).lower() for a in self.settings.get("activities") or ["cuda"]]
         here = os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/dxg")
         return "cuda" in wanted and here and self.torch.version.cuda is not None
@@ -118,7 +118,7 @@ class Recorder:
         if self.phases.active:
             self.follow(str(self.settings.get("step") or "module"))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a guest does not write to the program's stderr
+            warnings.simplefilter("ignore")  # the program's stderr is not ours
             if self.phases.active and self.kineto:
                 extra = {"schedule": profiler.schedule(**vars(self.phases)), "on_trace_ready": self.write}
             self.profiler = profiler.profile(
@@ -128,7 +128,7 @@ class Recorder:
             self.begin_ns = time.time_ns()
             self.profiler.start()
         self.state = "recording"
-        atexit.unregister(self.at_exit)  # handlers run last in, first out: stop before those that torch leans on
+        atexit.unregister(self.at_exit)  # handlers run last in, first out: ours must stop the profiler before torch's own handlers run
         atexit.register(self.at_exit)
 
     def activities(self, profiler: Any) -> list[Any]:
@@ -140,13 +140,13 @@ class Recorder:
         return chosen or [known["cpu"]]
 
     def cuda_in_use(self) -> bool:
-        """Initialised, or just being initialised by this thread."""
+        """True when CUDA is initialised, or is being initialised by this thread."""
         cuda = self.torch.cuda
         return cuda.is_initialized() or hasattr(getattr(cuda, "_tls", None), "is_initializing")
 
     def threads(self) -> dict[str, Any]:
-        """Operators of every thread, where this torch knows how. Allocations are reported to the thread that started the
-        profiler alone: asked for both, torch 2.11 records no allocation at all."""
+        """Operators of every thread, where this torch can. Allocations are reported to the thread that started the
+        profiler alone: with both, torch 2.11 records no allocation at all."""
         if not self.settings.get("all_threads", True) or self.settings.get("profile_memory"):
             return {}
         try:
@@ -161,7 +161,7 @@ class Recorder:
     def follow(self, what: str) -> None:
         rules = {"module": self.follow_modules, "optimizer": self.follow_optimizers, "range": self.follow_ranges}
         if what not in rules:
-            raise ValueError(f"step is '{what}'; it is one of {', '.join(rules)}")
+            raise ValueError(f"step is '{what}'; it must be one of {', '.join(rules)}")
         rules[what]()
 
     def step(self) -> None:
@@ -255,7 +255,7 @@ class Recorder:
         self.status()
 
     def write(self, profiler: Any, events: Optional[list[Any]] = None) -> None:
-        """One file more: all that the profiler has, or these events of it."""
+        """Writes the next file: everything the profiler recorded, or only these events."""
         os.makedirs(self.out, exist_ok=True)
         number = len(self.files)
         name = f"{self.pid}.trace.json.gz" if number == 0 else f"{self.pid}.{number}.trace.json.gz"
@@ -269,7 +269,7 @@ class Recorder:
 
 
 class Phases:
-    """The schedule: wait, warm up, record, so many times over."""
+    """The schedule: wait, warm up, record; repeated."""
 
     def __init__(self, schedule: dict[str, Any]) -> None:
         self.wait, self.warmup, self.active = (int(schedule.get(k) or 0) for k in ("wait", "warmup", "active"))
@@ -315,7 +315,7 @@ def write_events(found: list[Any], path: str, begin_ns: int) -> None:
 
 
 class _After(importlib.abc.Loader):
-    """A loader that calls back once its module is wholly there."""
+    """A loader that calls back when its module is fully imported."""
 
     def __init__(self, inner: Any, then: Callable[[], None]) -> None:
         self.inner, self.then = inner, then
@@ -335,7 +335,7 @@ class _After(importlib.abc.Loader):
 
 
 class _Watch(importlib.abc.MetaPathFinder):
-    """Waits in front of the finders for `import torch`, then steps aside."""
+    """Stands first among the import finders until `import torch`, then removes itself."""
 
     def __init__(self, then: Callable[[], None]) -> None:
         self.then = then

@@ -1,4 +1,4 @@
-"""Puts torch.profiler into any Python program, without a change to it.
+"""Puts torch.profiler into any Python program, without changing it.
 
 `lpo run` puts this folder first on PYTHONPATH and names a settings file in LPO_TORCH_PROFILE; Python
 imports `sitecustomize` by itself. A guest: what fails here is written to a status file, never raised.
@@ -20,7 +20,7 @@ def _install() -> None:
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         module.install(settings)
-    except Exception:  # the program comes first
+    except Exception:  # the program must not suffer
         pass
 
 

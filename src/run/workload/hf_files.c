@@ -47,7 +47,7 @@ static int check_list(const char *path, const char *name, struct lpo_err *err)
     if (lpo_file_text_read(path, &text, err) < 0)
         return lpo_ctx(err, "cannot read the file list '%s'", name);
     if (!names_a_sample(text->at))
-        return lpo_fail(err, LPO_E_CONFIG, "the file list '%s' names no sample", name);
+        return lpo_fail(err, LPO_E_CONFIG, "the file list '%s' lists no sample", name);
     return 0;
 }
 

@@ -1,4 +1,4 @@
-#include "toy_options.h"
+#include "toy/options.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -92,14 +92,14 @@ static int set_number(struct toy_options *o, const struct option *row, double v,
                       struct lpo_err *err)
 {
     if (!(v >= row->least && v <= row->most))
-        return lpo_fail(err, LPO_E_RANGE, "%s is %g; it goes from %g to %g", where, v, row->least,
-                        row->most);
+        return lpo_fail(err, LPO_E_RANGE, "%s is %g; it must be from %g to %g", where, v,
+                        row->least, row->most);
     if (row->kind == REAL) {
         *(double *)field(o, row) = v;
         return 0;
     }
     if (v != (double)(int)v)
-        return lpo_fail(err, LPO_E_RANGE, "%s is %g; it has to be a whole number", where, v);
+        return lpo_fail(err, LPO_E_RANGE, "%s is %g; it must be a whole number", where, v);
     *(int *)field(o, row) = (int)v;
     return 0;
 }
@@ -136,18 +136,17 @@ static int set_json(struct toy_options *o, const struct option *row, const struc
         return 0;
     }
     if (row->kind == SWITCH && lpo_streq(lpo_json_text(v, NULL), "auto"))
-        return 0; /* whoever starts the program decides, by the flag */
+        return 0; /* only the flag sets it: the config is shared by all stages */
     if ((row->kind == NUMBER || row->kind == REAL) &&
         (v->kind == LPO_JSON_INT || v->kind == LPO_JSON_REAL))
         return set_number(o, row, v->real, row->key, err);
     if ((row->kind == SEED && (v->kind == LPO_JSON_INT || v->kind == LPO_JSON_REAL)) ||
         (row->kind == FILE_NAME && v->kind == LPO_JSON_STRING))
         return set_text(o, row, v->text, row->key, err);
-    return lpo_fail(err, LPO_E_CONFIG, "'%s' is not the kind of value this setting takes",
-                    row->key);
+    return lpo_fail(err, LPO_E_CONFIG, "'%s' has a value of the wrong type", row->key);
 }
 
-/* `effective` holds what the stage's own rules made of a key; it goes before the key itself. */
+/* `effective` holds the value that a stage's own rules gave a key; it wins over the key itself. */
 static const struct lpo_json *contract_value(const struct lpo_json *root, const char *key)
 {
     const struct lpo_json *v = NULL;
@@ -189,8 +188,8 @@ static int unknown(const char *arg, struct lpo_err *err)
         flags[i] = options[i].flag;
     near = lpo_str_nearest(lpo_str_starts(arg, "--") ? arg + 2 : arg, flags, OPTIONS);
     if (near)
-        return lpo_fail(err, LPO_E_USAGE, "no option '%s'; did you mean --%s?", arg, near);
-    return lpo_fail(err, LPO_E_USAGE, "no option '%s'; --help lists them", arg);
+        return lpo_fail(err, LPO_E_USAGE, "unknown option '%s'; did you mean --%s?", arg, near);
+    return lpo_fail(err, LPO_E_USAGE, "unknown option '%s'; --help lists the options", arg);
 }
 
 static int read_argv(int argc, char **argv, struct toy_options *o, struct lpo_err *err)
@@ -224,7 +223,8 @@ int toy_options_read(struct lpo_arena *a, int argc, char **argv, const char *con
     struct toy_options o = defaults, first = defaults;
     int rc;
 
-    if ((rc = read_argv(argc, argv, &first, err)) < 0) /* --settings may stand anywhere */
+    if ((rc = read_argv(argc, argv, &first, err)) <
+        0) /* first for --settings, which may come last */
         return rc;
     if (first.settings)
         contract = first.settings;

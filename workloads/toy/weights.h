@@ -1,4 +1,4 @@
-/* workloads/toy_weights.h - the toy model's shape and its seeded random weights.
+/* toy/weights.h - the toy model's shape and its seeded random weights.
  *
  * The model is a Llama in all but size: RMSNorm, rotary positions, grouped-query attention,
  * SwiGLU, untied head. Every weight is a function of (seed, tensor, index) alone, so the CPU
@@ -32,8 +32,7 @@ static inline int toy_kv_dim(const struct toy_config *c)
     return toy_head_dim(c) * c->kv_heads;
 }
 
-/* Refuses shapes that are no model: heads that do not divide, an odd head, more than 2^31 weights.
- */
+/* Refuses impossible shapes: heads that do not divide, an odd head size, more than 2^31 weights. */
 int toy_config_check(const struct toy_config *c, struct lpo_err *err);
 /* The number of weights. Needs a checked config. */
 size_t toy_param_count(const struct toy_config *c);

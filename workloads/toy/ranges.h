@@ -1,7 +1,7 @@
-/* workloads/toy_ranges.h - the toy's NVTX ranges, which warm-up switches off.
+/* toy/ranges.h - the toy's NVTX ranges, which can be switched off for the warm-up.
  *
- * Warm-up runs the same code as the measured repeats; with its inner ranges silent it is one
- * region of its own (`warmup`) and never mixes into `prefill` and `decode`. */
+ * Warm-up runs the same code as the measured repeats; without inner ranges it is one
+ * region (`warmup`) and is not counted in `prefill` and `decode`. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,9 +1,9 @@
-#include "toy_sample.h"
+#include "toy/sample.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "toy_weights.h"
+#include "toy/weights.h"
 #include "util/arena.h"
 
 static int largest(const float *logits, int vocab)
@@ -60,5 +60,5 @@ int toy_sample(const struct toy_sampling *s, const float *logits, int vocab, int
         if (left < 0)
             break;
     }
-    return last; /* rounding may leave a crumb: the last candidate takes it */
+    return last; /* rounding may leave the sum just below the draw: take the last candidate */
 }

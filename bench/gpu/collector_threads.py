@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Where the collector's cost is paid: the launching thread by library, and the other threads by their CPU time.
 
-    gcc -O2 -shared -fPIC -o where.so bench/gpu/where.c
-    where.py --library liblpo-collect.so --sampler where.so --out DIR [--rounds 12] [--only NAME,NAME]
+    gcc -O2 -shared -fPIC -o library_sampler.so bench/gpu/library_sampler.c
+    collector_threads.py --library liblpo-collect.so --sampler library_sampler.so --out DIR [--rounds 12] [--only NAME,NAME]
 
-The eager decode of collect_bench.py, its processes taking turns, each with a sampler (where.c) on its launching thread: what
+The eager decode of collect_bench.py, its processes taking turns, each with a sampler (library_sampler.c) on its launching thread: what
 libcuda and libcupti take more than without a collector is CUPTI's writing of records, liblpo-collect our callbacks. Threads other than
 the launching one (CUPTI's, which completes buffers, among them) are read from /proc before and after.
 """
@@ -45,9 +45,9 @@ class Sampler:
 
     def eager(self, state):
         before = threads_cpu()
-        self.lib.where_start(ctypes.c_long(PERIOD_US))
+        self.lib.sampler_start(ctypes.c_long(PERIOD_US))
         took = bench.eager(state)
-        self.lib.where_stop()
+        self.lib.sampler_stop()
         for name, seconds in threads_cpu().items():
             self.cpu[name] += seconds - before[name]
         self.wall += took
@@ -57,7 +57,7 @@ class Sampler:
 
     def told(self, inside):
         room = ctypes.create_string_buffer(1 << 16)
-        self.lib.where_tell(inside, room, ctypes.c_size_t(len(room)))
+        self.lib.sampler_write(inside, room, ctypes.c_size_t(len(room)))
         rows = [line.rsplit(" ", 1) for line in room.value.decode().splitlines()]
         return {name: int(count) for name, count in rows}
 

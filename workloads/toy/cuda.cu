@@ -1,8 +1,8 @@
 /* toy_llm_cuda - the toy model on a GPU: plain kernels, cuBLAS for the products where it is found.
  *
- * The same ranges, flags and metrics as toy_llm; --check holds its logits to the CPU's. Kernels are
- * launched inside the ranges they belong to, one stream unless --two-streams; with --graph the
- * ranges within a step are seen once, when the step is captured (load/capture/...). */
+ * The same ranges, flags and metrics as toy_llm; --check compares its logits with the CPU's.
+ * Kernels are launched inside the ranges they belong to, one stream unless --two-streams; with
+ * --graph the ranges within a step are seen once, when the step is captured (load/capture/...). */
 #include <cuda_runtime.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +15,14 @@
 #endif
 
 extern "C" {
-#include "toy_main.h"
+#include "toy/main.h"
 #include "util/arena.h"
 #include "util/err.h"
 }
 
-#include "toy_kernels.cuh"
+#include "toy/kernels.cuh"
 
-/* A stream and what is tied to it. */
+/* A stream and its cuBLAS handle. */
 struct lane {
     cudaStream_t stream;
 #if TOY_CUBLAS
@@ -43,7 +43,7 @@ struct gpu {
     float *keys, *values, *logits;
     float *x, *h, *q, *k, *v, *att, *gate, *up;
     float *host_logits; /* pinned */
-    void *owned[64];    /* device memory, for the end */
+    void *owned[64];    /* device memory, to be freed at the end */
     int owned_count;
     size_t bytes;
 };
@@ -95,7 +95,7 @@ static int multiply(struct gpu *g, struct lane *lane, float *y, const float *x, 
     TRY_BLAS(cublasSgemm(lane->blas, CUBLAS_OP_T, CUBLAS_OP_N, out, rows, in, &one, there(g, m), in,
                          x, in, &zero, y, out));
 #else
-    for (int r = 0; r < rows; r += 65535) { /* the most a grid has in y */
+    for (int r = 0; r < rows; r += 65535) { /* the largest grid in y */
         dim3 grid(out, rows - r < 65535 ? rows - r : 65535);
 
         matmul_kernel<<<grid, TOY_BLOCK, 0, lane->stream>>>(y + (size_t)r * out, x + (size_t)r * in,
@@ -286,7 +286,8 @@ static int open_lane(struct gpu *g, struct lane *lane, struct lpo_err *err)
 {
     TRY(cudaStreamCreateWithFlags(&lane->stream, cudaStreamNonBlocking));
 #if TOY_CUBLAS
-    const size_t workspace = (size_t)32 << 20; /* given, so that capturing never allocates */
+    const size_t workspace =
+        (size_t)32 << 20; /* our own, because cuBLAS must not allocate while a graph is captured */
     int rc = room(g, &lane->workspace, workspace, err);
 
     if (rc < 0)
@@ -337,7 +338,8 @@ static int open_memory(struct gpu *g, struct lpo_err *err)
     return 0;
 }
 
-/* Records one decode step. A step is run before, so that cuBLAS has loaded what it needs. */
+/* Captures one decode step as a graph. A step ran before, because cuBLAS loads kernels at first
+ * use, which is not allowed while capturing. */
 static int capture(struct gpu *g, struct lpo_err *err)
 {
     cudaStream_t s = g->lane[0].stream;

@@ -1,4 +1,4 @@
-#include "toy_weights.h"
+#include "toy/weights.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -34,18 +34,20 @@ int toy_config_check(const struct toy_config *c, struct lpo_err *err)
 {
     if (c->layers < 1 || c->hidden < 2 || c->heads < 1 || c->kv_heads < 1 || c->ffn < 1 ||
         c->vocab < 2 || c->context < 1)
-        return lpo_fail(err, LPO_E_RANGE, "a model needs at least one of everything");
+        return lpo_fail(err, LPO_E_RANGE, "every size of the model must be at least 1");
     if (c->hidden % c->heads || toy_head_dim(c) % 2)
         return lpo_fail(err, LPO_E_RANGE,
                         "hidden %d over %d heads gives no even head size; rotary positions turn "
                         "pairs of numbers",
                         c->hidden, c->heads);
     if (c->heads % c->kv_heads)
-        return lpo_fail(err, LPO_E_RANGE, "%d heads cannot share %d key/value heads evenly",
-                        c->heads, c->kv_heads);
+        return lpo_fail(err, LPO_E_RANGE,
+                        "%d heads cannot be divided evenly among %d key/value heads", c->heads,
+                        c->kv_heads);
     if (toy_param_count(c) > max_params)
-        return lpo_fail(err, LPO_E_LIMIT, "%zu weights; a toy has at most %zu", toy_param_count(c),
-                        max_params);
+        return lpo_fail(err, LPO_E_LIMIT,
+                        "the model has %zu weights; the toy model can have at most %zu",
+                        toy_param_count(c), max_params);
     return 0;
 }
 
@@ -122,7 +124,7 @@ struct toy_tensor toy_tensor_at(const struct toy_config *c, size_t i)
                                 c->vocab, c->hidden };
 }
 
-/* Matrices keep the size of what passes through them; norms stay near one. */
+/* Scaled so that activations keep their size from layer to layer; norms stay near one. */
 static void fill(float *at, const struct toy_tensor *t, size_t index, uint64_t seed)
 {
     const uint64_t stream = toy_mix(seed, index);

@@ -1,10 +1,11 @@
-/* where.c - in which library a thread spends its time: a sampler for bench/gpu/where.py.
+/* library_sampler.c - in which library a thread spends its time: a sampler for
+ * bench/gpu/collector_threads.py.
  *
- *     gcc -O2 -shared -fPIC -o where.so where.c
+ *     gcc -O2 -shared -fPIC -o library_sampler.so library_sampler.c
  *
- * A signal every `period_us` of wall time, to the calling thread alone, notes the program counter;
- * where_tell() makes lines "library count" of them, the most first. No stack: a function of libc
- * counts as libc, whoever called it. */
+ * A signal every `period_us` of wall time, to the calling thread alone, records the program
+ * counter; sampler_write() writes lines "library count", largest first. No stack: a function of
+ * libc counts as libc, whoever called it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>
@@ -36,7 +37,7 @@ static void on_signal(int signal, siginfo_t *info, void *context)
         samples[count++] = (uintptr_t)u->uc_mcontext.gregs[REG_RIP];
 }
 
-int where_start(long period_us)
+int sampler_start(long period_us)
 {
     struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_RESTART };
     struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMIN + 7 };
@@ -49,7 +50,7 @@ int where_start(long period_us)
     return timer_settime(timer, 0, &every, NULL);
 }
 
-void where_stop(void)
+void sampler_stop(void)
 {
     timer_delete(timer);
 }
@@ -83,7 +84,7 @@ static int by_count(const void *a, const void *b)
 }
 
 /* All samples since the program began, by library, or by place inside the library of this name. */
-size_t where_tell(const char *inside, char *out, size_t room)
+size_t sampler_write(const char *inside, char *out, size_t room)
 {
     struct bin *bins = calloc(BINS, sizeof *bins);
     size_t n = 0, len = 0;

@@ -1,24 +1,24 @@
-/* workloads/toy_metrics.h - the files the toy leaves: metrics, predictions, its model.
+/* toy/metrics.h - the files that the toy writes: metrics, predictions, its model.
  *
  * The metrics file has the same schema as that of hf_generate.py (docs/workloads.md). */
 #pragma once
 
 #include <stddef.h>
 
-#include "toy_run.h"
+#include "toy/run.h"
 
 struct lpo_str;
 
-/* What a list of numbers is like. Percentiles are interpolated between neighbours. */
+/* Statistics of a list of numbers. Percentiles are interpolated between neighbours. */
 struct toy_stats {
     size_t count;
-    double mean, std, least, most, p50, p90, p99; /* std means nothing for count < 2 */
+    double mean, std, least, most, p50, p90, p99; /* std is not defined for count < 2 */
 };
 
 /* Sorts `values`. */
 struct toy_stats toy_stats_of(double *values, size_t count);
 
-/* The tokens of one repeat that decode made, per second of decode; 0 when there was no decode. */
+/* Tokens that decode generated in one repeat, per second of decode; 0 when there was no decode. */
 double toy_tokens_per_s(const struct toy_options *o, const struct toy_timing *t);
 
 void toy_metrics_write(const struct toy_options *o, const struct toy_results *r, const char *engine,

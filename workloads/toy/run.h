@@ -1,16 +1,16 @@
-/* workloads/toy_run.h - warm-up, measured repeats, and what they took.
+/* toy/run.h - warm-up, measured repeats, and their times.
  *
  * The same loop drives every engine (the CPU one, the CUDA one), so their ranges and metrics mean
- * the same. Ranges opened here: `warmup` (silent inside), `prefill`, `decode` and `decode/step`;
- * the engine opens what lies within. */
+ * the same. Ranges opened here: `warmup` (none inside it), `prefill`, `decode` and `decode/step`;
+ * the engine opens the ranges inside them. */
 #pragma once
 
 #include <stddef.h>
 
-#include "toy_options.h"
-#include "toy_ranges.h"
+#include "toy/options.h"
+#include "toy/ranges.h"
 
-/* A place where the model runs. The one in toy_llm.c is the CPU, the one in toy_llm.cu a GPU. */
+/* An engine that runs the model: cpu.c, or cuda.cu for a GPU. */
 struct toy_engine {
     const char *name; /* in the metrics: "cpu", "cuda" */
     void *self;
@@ -37,7 +37,7 @@ struct toy_results {
     int *prompts; /* [batch][prompt_tokens] */
     int *tokens;  /* [batch][max_new_tokens], of the last repeat */
     double load_ms;
-    size_t device_bytes; /* 0: not known */
+    size_t device_bytes; /* 0: unknown */
 };
 
 /* Token `position` of prompt `sequence`. */

@@ -1,7 +1,7 @@
 /* The model as files that other programs read: config.json and safetensors. */
 #include <string.h>
 
-#include "toy_metrics.h"
+#include "toy/metrics.h"
 #include "util/err.h"
 #include "util/file.h"
 #include "util/json_write.h"

@@ -1,4 +1,4 @@
-/* workloads/toy_kernels.cuh - the toy's kernels, plain and readable rather than fast.
+/* toy/kernels.cuh - the toy's kernels, plain and readable rather than fast.
  *
  * Everything a decode step depends on that changes from step to step (tokens, position) is read
  * from device memory, so a captured graph of one step is right for every later one. */
@@ -73,7 +73,7 @@ __global__ void matmul_kernel(float *y, const float *x, const float *m, int in, 
         y[(size_t)blockIdx.y * out + blockIdx.x] = sum;
 }
 
-/* Turns the pairs (i, i + half) of one head. One block per (row, head), row = b * count + t. */
+/* Rotates the pairs (i, i + half) of one head. One block per (row, head), row = b * count + t. */
 __global__ void rotate_kernel(float *q, const int *used, int count, int heads, int d)
 {
     const int half = d / 2, at = *used + blockIdx.x % count;

@@ -1,4 +1,4 @@
-/* workloads/toy_sample.h - from logits to the next token. */
+/* toy/sample.h - from logits to the next token. */
 #pragma once
 
 #include <stdint.h>

@@ -1,12 +1,12 @@
-/* workloads/toy_model.h - the toy decoder on the CPU, with its key/value cache.
+/* toy/model.h - the toy decoder on the CPU, with its key/value cache.
  *
  * A session holds the cache of `batch` sequences that advance together. Feed it the prompt in one
  * call and then one token at a time: each call continues where the last one ended. Ranges opened:
  * `layerN` with `attn` and `mlp` inside, then `lm_head`. */
 #pragma once
 
-#include "toy_ranges.h"
-#include "toy_weights.h"
+#include "toy/ranges.h"
+#include "toy/weights.h"
 
 struct toy_pool;
 struct toy_session;
@@ -21,6 +21,7 @@ LPO_AUTO_DEFINE(toy_session);
 void toy_session_reset(struct toy_session *s);
 
 /* Appends `count` tokens to every sequence (tokens[b * count + t]) and writes the logits that
- * follow the last one, logits[b * vocab + v]. Fails when the context is full or a token is none. */
+ * follow the last one, logits[b * vocab + v]. Fails when the context is full or a token is not
+ * in the vocabulary. */
 int toy_forward(struct toy_session *s, const int *tokens, int count, float *logits,
                 struct lpo_err *err);

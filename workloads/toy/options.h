@@ -1,14 +1,14 @@
-/* workloads/toy_options.h - the toy's settings: one table for flags, config keys and the help.
+/* toy/options.h - the toy's settings: one table for flags, config keys and the help.
  *
  * Defaults, then the workload contract (a JSON file named by LPO_WORKLOAD_CONFIG, or --settings),
  * then the command line, later wins. Every setting has one flag and one key in the contract; the
- * contract is the composed config, so keys that are not the toy's are passed over. */
+ * contract is the composed config, so keys that are not the toy's are ignored. */
 #pragma once
 
 #include <stdbool.h>
 
-#include "toy_sample.h"
-#include "toy_weights.h"
+#include "toy/sample.h"
+#include "toy/weights.h"
 
 struct lpo_arena;
 struct lpo_err;
@@ -23,13 +23,13 @@ struct toy_options {
     bool start_end_ranges; /* also a start/end range `decode_window` around decode */
     bool graph;            /* CUDA: replay the decode step as a graph */
     bool two_streams;      /* CUDA: keys and values on a second stream */
-    bool check;            /* compare logits with the CPU implementation, then go on */
+    bool check;            /* compare logits with the CPU implementation first */
     bool help;
     const char *settings, *metrics, *predictions, *write_config, *write_model; /* NULL: none */
 };
 
 /* Reads argv (without the program's name) over the contract over the defaults, and checks the
- * whole. Strings point into argv or the arena. `contract` may be NULL. */
+ * result. Strings point into argv or the arena. `contract` may be NULL. */
 int toy_options_read(struct lpo_arena *a, int argc, char **argv, const char *contract,
                      struct toy_options *out, struct lpo_err *err);
 

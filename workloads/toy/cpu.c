@@ -1,9 +1,9 @@
 /* toy_llm - the built-in workload: the toy model on the CPU. */
 #include <stdlib.h>
 
-#include "toy_main.h"
-#include "toy_model.h"
-#include "toy_pool.h"
+#include "toy/main.h"
+#include "toy/model.h"
+#include "toy/pool.h"
 #include "util/arena.h"
 
 struct cpu {

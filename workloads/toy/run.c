@@ -1,4 +1,4 @@
-#include "toy_run.h"
+#include "toy/run.h"
 
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -29,7 +29,7 @@ static size_t peak_bytes(void)
     return getrusage(RUSAGE_SELF, &u) == 0 ? (size_t)u.ru_maxrss * 1024 : 0;
 }
 
-/* What one generation works on. */
+/* The state of one generation. */
 struct work {
     const struct toy_options *o;
     const struct toy_engine *e;
@@ -130,7 +130,7 @@ void toy_results_destroy(struct toy_results *r)
     free(r);
 }
 
-/* Warm-up borrows the first repeat's room for its times; the repeat writes over them. */
+/* Warm-up writes its times where the first repeat's will be; that repeat overwrites them. */
 static int warm_up(struct work *w, struct toy_ranges *ranges, struct lpo_err *err)
 {
     int rc = 0;

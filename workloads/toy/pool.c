@@ -1,4 +1,4 @@
-#include "toy_pool.h"
+#include "toy/pool.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct worker {
 struct toy_pool {
     pthread_mutex_t lock;
     pthread_cond_t start, done;
-    unsigned round; /* counts jobs, so that a worker never takes one twice */
+    unsigned round; /* counts jobs, so that a worker never runs one twice */
     int parts, busy;
     bool stop, ranges;
     const char *name;

@@ -1,18 +1,19 @@
-#include "toy_main.h"
+#include "toy/main.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "toy_metrics.h"
-#include "toy_model.h"
-#include "toy_pool.h"
+#include "toy/metrics.h"
+#include "toy/model.h"
+#include "toy/pool.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
 #include "util/str.h"
 
-/* Engines add in another order than the CPU; beyond this share of the largest logit it is wrong. */
+/* Engines add in another order than the CPU, so results differ a little; a difference above this
+ * share of the largest logit is an error. */
 static const double check_tolerance = 2e-3;
 
 static double worst_difference(const float *a, const float *b, size_t n)
@@ -28,7 +29,8 @@ static double worst_difference(const float *a, const float *b, size_t n)
     return most > 0 ? worst / most : worst;
 }
 
-/* Both are fed the same prompt and the same next tokens: the CPU's choice. */
+/* Both get the same prompt and the same next tokens (the CPU's choice), so that one different token
+ * does not make all later ones incomparable. */
 static int check_steps(const struct toy_options *o, const struct toy_engine *e,
                        struct toy_session *cpu, float *mine, float *theirs, struct lpo_err *err)
 {
@@ -52,8 +54,9 @@ static int check_steps(const struct toy_options *o, const struct toy_engine *e,
     }
     free(tokens);
     if (rc == 0 && worst > check_tolerance)
-        return lpo_fail(err, LPO_E_RANGE, "%s logits differ from the CPU's by %g of the largest",
-                        e->name, worst);
+        return lpo_fail(err, LPO_E_RANGE,
+                        "the logits of %s differ from the CPU's by %g of the largest", e->name,
+                        worst);
     if (rc == 0)
         printf("check: %s logits are the CPU's to %.2g of the largest, %d forward passes\n",
                e->name, worst, steps);

@@ -1,4 +1,4 @@
-#include "toy_metrics.h"
+#include "toy/metrics.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ double toy_tokens_per_s(const struct toy_options *o, const struct toy_timing *t)
     return t->decode_ms > 0 ? 1e3 * o->batch * t->steps / t->decode_ms : 0;
 }
 
-/* A single value has no spread, and no value has nothing: both are null, not 0. */
+/* One value has no spread, and no values have no statistics: both are null, not 0. */
 static void write_stats(struct lpo_json_writer *w, const char *key, double *values, size_t count)
 {
     struct toy_stats s = toy_stats_of(values, count);

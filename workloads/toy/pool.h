@@ -1,4 +1,4 @@
-/* workloads/toy_pool.h - a few threads that do one job in parts, and wait for the next.
+/* toy/pool.h - a few threads that run one job in parts, then wait for the next.
  *
  * The caller does part 0 itself. Each worker opens an NVTX range named after the job around its
  * part, so that a trace of a threaded run has ranges on more than one thread. */

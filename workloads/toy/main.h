@@ -1,11 +1,11 @@
-/* workloads/toy_main.h - the program around an engine: options in, files and a summary out. */
+/* toy/main.h - the program around an engine: reads options, writes files and a summary. */
 #pragma once
 
-#include "toy_run.h"
+#include "toy/run.h"
 
 struct toy_backend {
-    const char *program; /* as messages name it */
-    /* Makes the model ready on its device. Borrows all it is given. */
+    const char *program; /* its name in messages */
+    /* Prepares the model on its device. Borrows its arguments. */
     int (*open)(const struct toy_options *o, const struct toy_weights *w,
                 const struct toy_ranges *ranges, struct toy_engine *out, struct lpo_err *err);
     void (*close)(struct toy_engine *e);

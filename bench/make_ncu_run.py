@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A run folder with one ncu capture of 20 regions, 300 kernels each, made from a real raw page.
 
-    make_r42.py REAL_raw.csv.gz OUT_FOLDER
+    make_ncu_run.py REAL_raw.csv.gz OUT_FOLDER
 """
 import csv
 import gzip

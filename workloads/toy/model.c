@@ -1,10 +1,10 @@
-#include "toy_model.h"
+#include "toy/model.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "toy_pool.h"
+#include "toy/pool.h"
 #include "util/arena.h"
 #include "util/err.h"
 
@@ -78,7 +78,7 @@ static void add(float *x, const float *y, size_t n)
         x[i] += y[i];
 }
 
-/* Turns the pairs (i, i + half) of one head by the angles of its position. */
+/* Rotates the pairs (i, i + half) of one head by the angles of its position. */
 static void rotate(float *head, const float *cos, const float *sin, int half)
 {
     for (int i = 0; i < half; i++) {
@@ -97,7 +97,7 @@ static float *cache_at(const struct toy_session *s, float *cache, int layer, int
     return cache + line * c->context * toy_head_dim(c);
 }
 
-/* Moves the new keys or values of every row into the cache. */
+/* Copies the new keys or values of every row into the cache. */
 static void remember(struct toy_session *s, float *cache, int layer, int count, bool turn)
 {
     const struct toy_config *c = &s->w->config;
@@ -200,7 +200,7 @@ static void feed_forward(struct toy_session *s, int layer, int rows)
     add(s->x, s->h, (size_t)rows * c->hidden);
 }
 
-/* Only the last position of each sequence is asked for its next token. */
+/* Only the last position of each sequence predicts a token, so only it runs through the head. */
 static void lm_head(struct toy_session *s, int count, float *logits)
 {
     const struct toy_config *c = &s->w->config;
@@ -295,7 +295,7 @@ static int check_tokens(const struct toy_session *s, const int *tokens, int coun
     const struct toy_config *c = &s->w->config;
 
     if (count < 1 || count > c->context - s->used)
-        return lpo_fail(err, LPO_E_RANGE, "%d tokens after %d do not fit a context of %d", count,
+        return lpo_fail(err, LPO_E_RANGE, "%d tokens after %d do not fit in a context of %d", count,
                         s->used, c->context);
     for (int i = 0; i < s->batch * count; i++)
         if (tokens[i] < 0 || tokens[i] >= c->vocab)
