@@ -170,6 +170,8 @@ static int run_kernel(struct session *s, size_t i, struct lpo_err *err)
         rc = lpo_pipeline_ncu_kernel_plan(&ctx, s->k->ncu, s->k->cli, s->k->per_config, ask, &steps,
                                           err);
     if (rc == 0)
+        rc = lpo_pipeline_stage_prepare_workload(&ctx, err);
+    if (rc == 0)
         rc = run_step(s, &steps.at[0], &r, err);
     if (rc < 0)
         return rc;

@@ -5,7 +5,6 @@
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"
-#include "util/path.h"
 
 enum { MAX_DOMAINS = 256 };
 
@@ -18,13 +17,13 @@ static void add_domain(struct lpo_known_regions *seen, const char *domain)
         seen->domains[seen->ndomains++] = domain;
 }
 
-void lpo_pipeline_known_regions_read(struct lpo_arena *a, const char *run_dir,
+void lpo_pipeline_known_regions_read(struct lpo_arena *a, const char *path,
                                      struct lpo_known_regions *out)
 {
     const struct lpo_json *doc = NULL, *list;
     struct lpo_err err = { 0 };
 
-    if (lpo_json_read_file(a, lpo_path_join(a, run_dir, "native/regions.json"), &doc, &err) < 0)
+    if (lpo_json_read_file(a, path, &doc, &err) < 0)
         return;
     list = lpo_json_get(doc, "regions");
     if (!list || list->count == 0)
@@ -33,11 +32,12 @@ void lpo_pipeline_known_regions_read(struct lpo_arena *a, const char *run_dir,
     out->domains = lpo_arena_array(a, MAX_DOMAINS, sizeof *out->domains);
     LPO_JSON_EACH(item, list)
     {
-        const char *path = lpo_json_text(lpo_json_get(item, "path"), NULL);
+        const char *region = lpo_json_text(lpo_json_get(item, "path"), NULL);
         const char *kind = lpo_json_text(lpo_json_get(item, "kind"), "");
 
-        if (path && strcmp(kind, "outside") != 0)
-            out->at[out->len++] = (struct lpo_known_region){ path, strcmp(kind, "start_end") == 0 };
+        if (region && strcmp(kind, "outside") != 0)
+            out->at[out->len++] =
+                (struct lpo_known_region){ region, strcmp(kind, "start_end") == 0 };
         add_domain(out, lpo_json_text(lpo_json_get(item, "domain"), ""));
     }
 }

@@ -9,7 +9,7 @@
 
 struct lpo_arena;
 
-/* One region of native/regions.json. */
+/* One region; docs/run.md describes the file, native/regions.json. */
 struct lpo_known_region {
     const char *path; /* "decode/LLM@step": '/' inside a name as "\/", other domains "domain@" */
     bool start_end;
@@ -22,6 +22,6 @@ struct lpo_known_regions {
     size_t ndomains;
 };
 
-/* From native/regions.json of this run; leaves `out` empty where there is none. */
-void lpo_pipeline_known_regions_read(struct lpo_arena *a, const char *run_dir,
+/* From the file of that kind at `path`; leaves `out` empty where there is none. */
+void lpo_pipeline_known_regions_read(struct lpo_arena *a, const char *path,
                                      struct lpo_known_regions *out);

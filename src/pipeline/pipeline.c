@@ -60,6 +60,24 @@ void lpo_pipeline_prepare(struct lpo_pipeline *p)
     }
 }
 
+/* The regions that an earlier stage of this run recorded, or whether one would. */
+static void find_regions(struct lpo_pipeline *p, const struct lpo_stage *stage,
+                         struct lpo_stage_ctx *ctx)
+{
+    for (const struct lpo_stage *const *s = lpo_pipeline_stages(); *s && *s != stage; s++) {
+        if (!(*s)->regions_file)
+            continue;
+        if (ctx->dry_run)
+            ctx->regions_will_be_known |= enabled(p->config, *s);
+        else if (!ctx->known.at)
+            lpo_pipeline_known_regions_read(
+                p->arena,
+                lpo_path_join(p->arena, p->run_dir,
+                              lpo_path_join(p->arena, (*s)->name, (*s)->regions_file)),
+                &ctx->known);
+    }
+}
+
 static int make_ctx(struct lpo_pipeline *p, const struct lpo_stage *stage, bool dry_run,
                     struct lpo_stage_ctx *ctx, struct lpo_err *err)
 {
@@ -79,6 +97,7 @@ static int make_ctx(struct lpo_pipeline *p, const struct lpo_stage *stage, bool 
         .record = lpo_run_manifest_stage(p->manifest, stage->name),
         .analysis = p->analysis,
     };
+    find_regions(p, stage, ctx);
     if (dry_run)
         return 0;
     lpo_analysis_run_forget(p->analysis, stage->name);
@@ -157,6 +176,10 @@ static int run_stage(struct lpo_pipeline *p, const struct lpo_stage *stage,
     int rc = 0;
 
     if (stage->plan && stage->plan(ctx, &steps, err) < 0)
+        return err->code;
+    if (lpo_pipeline_stage_prepare_workload(ctx, err) < 0)
+        return err->code;
+    if (stage->prepare && stage->prepare(ctx, &steps, err) < 0)
         return err->code;
     rc = run_steps(p, stage, ctx, &steps, err);
     lpo_pipeline_stage_note_workload(ctx);
@@ -239,7 +262,7 @@ static int do_stage(struct lpo_pipeline *p, const struct lpo_stage *stage,
     return mark_ended(p, r, rc, &why, err);
 }
 
-/* A stage that works beside the others. One that cannot begin is over at once. */
+/* A stage that runs beside the others. One that cannot begin is over at once. */
 static int begin_beside(struct lpo_pipeline *p, const struct lpo_stage *stage,
                         struct lpo_stage_ctx *ctx, struct lpo_err *err)
 {

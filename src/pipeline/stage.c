@@ -31,19 +31,17 @@ int lpo_pipeline_stage_add_workload(struct lpo_stage_ctx *ctx, struct lpo_steps 
                                     struct lpo_step **out, struct lpo_err *err)
 {
     struct lpo_step *step = lpo_run_steps_add(steps, label);
-    struct lpo_workload_request ask = {
+
+    ctx->request = (struct lpo_workload_request){
         .out_dir = ctx->workload_dir,
         .call_dir = ctx->call_dir,
         .profiled = opts->profiled,
         .most_tokens = opts->most_tokens,
         .predictions = opts->predictions,
         .light = ctx->light,
-        .write_files = !ctx->dry_run,
     };
-
-    if (opts->prefix)
-        lpo_run_step_args(ctx->arena, step, opts->prefix);
-    if (lpo_workload_plan(ctx->arena, ctx->config, &ask, step, err) < 0)
+    ctx->has_workload = true;
+    if (lpo_workload_plan(ctx->arena, ctx->config, &ctx->request, step, err) < 0)
         return err->code;
     set_limits(ctx, step);
     step->stdout_path = lpo_path_join(ctx->arena, ctx->workload_dir, "stdout.log");
@@ -51,6 +49,12 @@ int lpo_pipeline_stage_add_workload(struct lpo_stage_ctx *ctx, struct lpo_steps 
     step->cmd_path = lpo_path_join(ctx->arena, ctx->dir, "cmd.txt");
     *out = step;
     return 0;
+}
+
+int lpo_pipeline_stage_prepare_workload(struct lpo_stage_ctx *ctx, struct lpo_err *err)
+{
+    return ctx->has_workload ? lpo_workload_prepare(ctx->arena, ctx->config, &ctx->request, err)
+                             : 0;
 }
 
 struct lpo_step *lpo_pipeline_stage_add_tool(struct lpo_stage_ctx *ctx, struct lpo_steps *steps,
@@ -77,8 +81,8 @@ int lpo_pipeline_stage_tool(struct lpo_stage_ctx *ctx, const struct lpo_stage *s
     if (!path)
         return lpo_fail(
             err, LPO_E_MISSING,
-            "'%s' is not on PATH; 'lpo doctor' says how to get it, pipeline.%s.%s names "
-            "another place, pipeline.%s.enable=false goes without",
+            "'%s' is not on PATH; 'lpo doctor' says how to get it. Set pipeline.%s.%s to its "
+            "path, or pipeline.%s.enable=false to skip the stage",
             name, stage->name, stage->tool, stage->name);
     *out = path;
     return 0;
@@ -98,12 +102,14 @@ int lpo_pipeline_stage_judge(const struct lpo_step *step, const struct lpo_resul
         lpo_str_addf(&how, "; it last said: %s", r->last_line);
     if (step->stderr_path)
         lpo_str_addf(&how, " (see %s)", step->stderr_path);
-    if (step->tells_missing && r->end == LPO_END_EXIT && r->code == EXIT_MISSING)
+    if (step->reports_missing && r->end == LPO_END_EXIT && r->code == EXIT_MISSING)
         return lpo_fail(err, LPO_E_MISSING, "%s: %s", step->label, lpo_str_text(&how));
     return lpo_fail(err, LPO_E_CHILD, "%s: %s", step->label, lpo_str_text(&how));
 }
 
-static bool told_before(const struct lpo_manifest *m, const char *text)
+/* A workload reports the same under every stage: samples that failed, settings it could not use.
+ * One note is enough. */
+static bool noted_before(const struct lpo_manifest *m, const char *text)
 {
     for (size_t i = 0; i < m->nstages; i++)
         for (size_t k = 0; k < m->stages[i].nnotes; k++)
@@ -112,13 +118,13 @@ static bool told_before(const struct lpo_manifest *m, const char *text)
     return false;
 }
 
-static void tell(struct lpo_stage_ctx *ctx, const char *text)
+static void note(struct lpo_stage_ctx *ctx, const char *text)
 {
-    if (!told_before(ctx->manifest, text))
+    if (!noted_before(ctx->manifest, text))
         lpo_run_manifest_note(ctx->manifest, ctx->record, "%s", text);
 }
 
-static void tell_failures(struct lpo_stage_ctx *ctx, const struct lpo_json *failures)
+static void note_failures(struct lpo_stage_ctx *ctx, const struct lpo_json *failures)
 {
     const struct lpo_json *first = failures ? failures->first : NULL;
     const char *name, *why;
@@ -128,9 +134,9 @@ static void tell_failures(struct lpo_stage_ctx *ctx, const struct lpo_json *fail
     name = lpo_json_text(lpo_json_get(first, "sample"), "?");
     why = lpo_json_text(lpo_json_get(first, "error"), "it does not say why");
     if (failures->count == 1)
-        tell(ctx, lpo_arena_printf(ctx->arena, "a sample failed, '%s': %s", name, why));
+        note(ctx, lpo_arena_printf(ctx->arena, "a sample failed, '%s': %s", name, why));
     else
-        tell(ctx, lpo_arena_printf(ctx->arena,
+        note(ctx, lpo_arena_printf(ctx->arena,
                                    "%zu samples failed, the first '%s': %s (all of them: failures "
                                    "in the workload's metrics.json)",
                                    failures->count, name, why));
@@ -143,8 +149,8 @@ void lpo_pipeline_stage_note_workload(struct lpo_stage_ctx *ctx)
 
     if (!lpo_path_exists(path) || lpo_json_read_file(ctx->arena, path, &metrics, NULL) < 0)
         return; /* a program of one's own writes what it likes */
-    tell_failures(ctx, lpo_json_get(metrics, "failures"));
-    LPO_JSON_EACH(note, lpo_json_get(metrics, "notes"))
-    if (lpo_json_text(note, NULL))
-        tell(ctx, lpo_json_text(note, NULL));
+    note_failures(ctx, lpo_json_get(metrics, "failures"));
+    LPO_JSON_EACH(text, lpo_json_get(metrics, "notes"))
+    if (lpo_json_text(text, NULL))
+        note(ctx, lpo_json_text(text, NULL));
 }

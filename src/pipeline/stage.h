@@ -1,16 +1,18 @@
 /* pipeline/stage.h - one profiler (or none) run over the workload: a row of the stage table.
  *
- * A stage plans processes as data, may look at each one's end and add further steps, and collects
- * what they left. All that the rest of the program knows of it is this row; its knobs live under
- * pipeline.<name> and nowhere else. To add one: a folder with a `const struct lpo_stage`, a line
- * in registry.c, a preset in conf/profiling, rows in config/schema. */
+ * A stage plans processes as data, prepares what they need, may look at the end of each one and add
+ * further steps, and collects what they left. All that the rest of the program knows about a stage
+ * is its row; its settings are below pipeline.<name> and nowhere else. README.md says how to add
+ * one. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pipeline/known_regions.h"
 #include "run/step.h"
+#include "run/workload/workload.h"
 
 struct lpo_analysis_run;
 struct lpo_arena;
@@ -26,15 +28,19 @@ struct lpo_stage_ctx {
     const struct lpo_node *config; /* the whole, resolved and checked */
     const struct lpo_node *knobs;  /* pipeline.<name> */
     const char *run_dir;           /* absolute */
-    const char *dir;               /* run_dir/<name>, made */
-    const char *workload_dir;      /* run_dir/workload/<name>, made */
+    const char *dir;               /* run_dir/<name>; it exists unless this is a dry run */
+    const char *workload_dir;      /* run_dir/workload/<name>; the same */
     const char *call_dir; /* where lpo was called, or the run folder with hydra.job.chdir */
     bool light;           /* run.mode=light */
-    bool dry_run;         /* plan, but write nothing */
-    struct lpo_manifest *manifest; /* for notes */
+    bool dry_run;         /* only plan: the commands are printed, nothing is started or written */
+    struct lpo_known_regions known; /* what an earlier stage of this run recorded */
+    bool regions_will_be_known;     /* a dry run, in which an earlier stage would record them */
+    struct lpo_manifest *manifest;  /* for notes */
     struct lpo_stage_record *record;
-    struct lpo_analysis_run *analysis; /* of what earlier stages left; NULL in a dry run */
-    void *private;                     /* the stage's own, from plan to collect */
+    struct lpo_workload_request request; /* of the workload that was planned last */
+    bool has_workload;                   /* one was */
+    struct lpo_analysis_run *analysis;   /* of what earlier stages left; NULL in a dry run */
+    void *private;                       /* the stage's own, from plan to collect */
 };
 
 struct lpo_stage {
@@ -43,17 +49,23 @@ struct lpo_stage {
     bool light;            /* cheap: also in run.mode=light */
     const char *tool;      /* config key (below knobs) of the tool's name, or NULL */
     const char *tool_name; /* its default; for doctor and env.json */
-    /* Pure: config in, steps out. LPO_E_MISSING when a tool it needs is not here. NULL: no process.
-     */
+    const char
+        *regions_file; /* in its folder: the regions it recorded, for later stages; or NULL */
+    /* Pure: config and ctx in, steps out. It writes nothing and starts nothing; it may look whether
+     * a program exists. LPO_E_MISSING when a tool it needs is not here. NULL: no process. */
     int (*plan)(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err);
-    /* After step i ended: may add steps. Returns 0 when the end is fine, a negative code with the
-     * explanation in err when it is a failure. NULL: exit code 0 is fine, all else fails. */
+    /* After plan and before the first step: folders, files for the tool, what only this machine can
+     * answer. May change the steps. Not called in a dry run. NULL: nothing to do. */
+    int (*prepare)(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err);
+    /* After step i ended: may add steps and change later ones. Returns 0 when the end is fine, a
+     * negative code with the explanation in err when it is a failure. NULL: exit code 0 is fine,
+     * all else fails. */
     int (*after)(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, size_t i,
                  const struct lpo_result *r, struct lpo_err *err);
     /* After the last step: turn the tool's files into ours; where there is none although nothing
      * failed, record->message says why. NULL: nothing to do. */
     int (*collect)(struct lpo_stage_ctx *ctx, struct lpo_err *err);
-    /* A stage with `begin` has no process: it starts before the first stage, works beside all of
+    /* A stage with `begin` has no process: it starts before the first stage, runs beside all of
      * them, and its `collect` ends it after the last. */
     int (*begin)(struct lpo_stage_ctx *ctx, struct lpo_err *err);
 };
@@ -64,19 +76,20 @@ const struct lpo_stage *lpo_pipeline_stage_find(const char *name); /* or NULL */
 /* The traces that the stages leave (rundir/rundir.h); NULL-terminated. */
 const struct lpo_rundir_kind *const *lpo_pipeline_trace_kinds(void);
 
-/* Adds a step that runs the workload bare, its logs under workload/<stage>; a wrapping stage puts
- * its own words first (argv of the returned step is complete up to the program when `prefix` is
- * given). `profiled` says whether run.representative_max_new_tokens applies. */
+/* Adds a step that runs the workload, its logs under workload/<stage>. A stage whose tool starts
+ * the program puts the tool's words before it with lpo_run_step_wrap(). */
 struct lpo_workload_opts {
-    bool profiled, predictions;
-    int64_t most_tokens;       /* fewer than the other stages generate; 0: as many */
-    const char *const *prefix; /* words before the program, NULL-terminated; or NULL */
+    bool profiled; /* run.representative_max_new_tokens applies */
+    bool predictions;
+    int64_t most_tokens; /* fewer than the other stages generate; 0: as many */
 };
 int lpo_pipeline_stage_add_workload(struct lpo_stage_ctx *ctx, struct lpo_steps *steps,
                                     const char *label, const struct lpo_workload_opts *opts,
                                     struct lpo_step **out, struct lpo_err *err);
+/* Writes the files that the planned workload reads; not in a dry run. */
+int lpo_pipeline_stage_prepare_workload(struct lpo_stage_ctx *ctx, struct lpo_err *err);
 
-/* A step for a tool's own work (export, stats): logs to <dir>/<log>.log. */
+/* A step for what a tool does with its own files (export, stats): logs to <dir>/<log>.log. */
 struct lpo_step *lpo_pipeline_stage_add_tool(struct lpo_stage_ctx *ctx, struct lpo_steps *steps,
                                              const char *label, const char *log);
 

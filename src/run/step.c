@@ -23,30 +23,84 @@ struct lpo_step *lpo_run_steps_add(struct lpo_steps *steps, const char *label)
     return &steps->at[steps->len++];
 }
 
+void lpo_run_steps_remove(struct lpo_steps *steps, size_t i)
+{
+    memmove(&steps->at[i], &steps->at[i + 1], (steps->len - i - 1) * sizeof *steps->at);
+    steps->len--;
+}
+
+void lpo_run_words_add(struct lpo_arena *a, struct lpo_words *words, const char *word)
+{
+    const char **grown = lpo_arena_array(a, words->len + 2, sizeof *grown);
+
+    if (words->len)
+        memcpy(grown, words->at, words->len * sizeof *grown);
+    grown[words->len++] = word;
+    words->at = grown;
+}
+
+static char *print_word(struct lpo_arena *a, const char *fmt, va_list ap)
+{
+    va_list again;
+    char *word;
+    int n;
+
+    va_copy(again, ap);
+    n = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    word = lpo_arena_alloc(a, (size_t)(n < 0 ? 0 : n) + 1);
+    vsnprintf(word, (size_t)(n < 0 ? 0 : n) + 1, fmt, ap);
+    return word;
+}
+
+void lpo_run_words_addf(struct lpo_arena *a, struct lpo_words *words, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    lpo_run_words_add(a, words, print_word(a, fmt, ap));
+    va_end(ap);
+}
+
+void lpo_run_words_add_flag(struct lpo_arena *a, struct lpo_words *words, const char *flag,
+                            const char *value)
+{
+    if (!value || !*value)
+        return;
+    lpo_run_words_add(a, words, flag);
+    lpo_run_words_add(a, words, value);
+}
+
 void lpo_run_step_arg(struct lpo_arena *a, struct lpo_step *step, const char *word)
 {
-    const char **grown = lpo_arena_array(a, step->argc + 2, sizeof *grown);
+    struct lpo_words words = { step->argv, step->argc };
 
-    if (step->argc)
-        memcpy(grown, step->argv, step->argc * sizeof *grown);
-    grown[step->argc++] = word;
-    step->argv = grown;
+    lpo_run_words_add(a, &words, word);
+    step->argv = words.at;
+    step->argc = words.len;
 }
 
 void lpo_run_step_argf(struct lpo_arena *a, struct lpo_step *step, const char *fmt, ...)
 {
     va_list ap;
-    char *word;
-    int n;
 
     va_start(ap, fmt);
-    n = vsnprintf(NULL, 0, fmt, ap);
+    lpo_run_step_arg(a, step, print_word(a, fmt, ap));
     va_end(ap);
-    word = lpo_arena_alloc(a, (size_t)(n < 0 ? 0 : n) + 1);
-    va_start(ap, fmt);
-    vsnprintf(word, (size_t)(n < 0 ? 0 : n) + 1, fmt, ap);
-    va_end(ap);
-    lpo_run_step_arg(a, step, word);
+}
+
+void lpo_run_step_wrap(struct lpo_arena *a, struct lpo_step *step, const struct lpo_words *words)
+{
+    size_t own = step->argc - step->program;
+    const char **argv = lpo_arena_array(a, words->len + own + 1, sizeof *argv);
+
+    if (words->len)
+        memcpy(argv, words->at, words->len * sizeof *argv);
+    if (own)
+        memcpy(argv + words->len, step->argv + step->program, own * sizeof *argv);
+    step->argv = argv;
+    step->argc = words->len + own;
+    step->program = words->len;
 }
 
 void lpo_run_step_args(struct lpo_arena *a, struct lpo_step *step, const char *const *words)

@@ -1,6 +1,9 @@
 /* What each stage would start, from config alone: no tool is needed. */
 #include "../unit.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "hydra/compose.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/stage.h"
@@ -245,6 +248,46 @@ static void every_combination_of_toggles(void **state)
     }
 }
 
+/* Plans are pure: every stage is planned in an empty folder, as home, cache, temporary and run
+ * folder at once, and nothing appears in it. Only `prepare`, which a dry run does not call, may
+ * write. */
+static void plans_write_nothing(void **state)
+{
+    static const char *const variables[] = { "HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME",
+                                             "TMPDIR" };
+    static const char config[] =
+        "run: {mode: deep}\nworkload: {kind: hf, program: /bin/true, python: "
+        "/bin/true}\npipeline:\n"
+        "  static_analysis: {enable: true}\n  direct_inference: {enable: true}\n"
+        "  native: {enable: true, library: /bin/sh}\n  torch_profiler: {enable: true}\n"
+        "  nsys: {enable: true, program: /bin/true, gating_nvtx: true, nvtx_capture: decode}\n"
+        "  ncu: {enable: true, program: /bin/true, top_kernels: true, ncu_cli: {metrics: "
+        "[a.sum]}}\n"
+        "  nvml: {enable: true}\n";
+    char empty[] = "/tmp/lpo-test-plans-XXXXXX";
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_manifest m = { .arena = a };
+    struct lpo_pipeline p;
+    struct lpo_node *node = NULL;
+    struct lpo_err err = { 0 };
+    LPO_STR out = { 0 };
+
+    (void)state;
+    assert_non_null(mkdtemp(empty));
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        setenv(variables[i], empty, 1);
+    assert_int_equal(lpo_yaml_parse(a, config, strlen(config), "test", &node, &err), 0);
+    p = (struct lpo_pipeline){
+        .arena = a, .config = node, .run_dir = empty, .call_dir = empty, .manifest = &m
+    };
+    lpo_pipeline_prepare(&p);
+    assert_int_equal(chmod(empty, 0500), 0); /* for users other than root a write would fail, too */
+    if (lpo_pipeline_dry_run(&p, &out, &err) < 0)
+        fail_msg("%s", lpo_err_cause(&err));
+    assert_non_null(strstr(lpo_str_text(&out), "--settings"));
+    assert_int_equal(rmdir(empty), 0); /* fails where anything is in it */
+}
+
 int main(void)
 {
     struct unit u = { 0 };
@@ -252,5 +295,6 @@ int main(void)
     setenv("PYTHONPATH", "/own", 1);
     UNIT_ROWS(&u, cases, check);
     UNIT_TEST(&u, every_combination_of_toggles);
+    UNIT_TEST(&u, plans_write_nothing);
     return unit_run(&u);
 }

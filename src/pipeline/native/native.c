@@ -13,6 +13,8 @@
 #include "util/path.h"
 #include "util/str.h"
 
+static const char regions_file[] = "regions.json";
+
 static int find_library(struct lpo_stage_ctx *ctx, const char **out, struct lpo_err *err)
 {
     const char *given = lpo_node_conf_text(ctx->knobs, "library", NULL);
@@ -22,7 +24,7 @@ static int find_library(struct lpo_stage_ctx *ctx, const char **out, struct lpo_
     if (*out && lpo_path_exists(*out))
         return 0;
     return lpo_fail(err, LPO_E_MISSING,
-                    "the collector %s is not here; pipeline.native.library names another place",
+                    "the collector %s is not here; set pipeline.native.library to its path",
                     given ? given : "liblpo-collect.so");
 }
 
@@ -64,7 +66,7 @@ static int native_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
         ctx->record->message = "no trace: the workload called neither NVTX nor CUDA";
         return 0;
     }
-    if (lpo_pipeline_native_regions_write(a, lpo_path_join(ctx->arena, ctx->dir, "regions.json"),
+    if (lpo_pipeline_native_regions_write(a, lpo_path_join(ctx->arena, ctx->dir, regions_file),
                                           &regions, err) < 0)
         return lpo_ctx(err, "cannot list the regions of the traces");
     if (regions == 0)
@@ -77,6 +79,7 @@ const struct lpo_stage lpo_pipeline_native = {
     .name = "native",
     .summary = "NVTX ranges and CUDA work by lpo's own collector",
     .light = true,
+    .regions_file = regions_file,
     .plan = native_plan,
     .collect = native_collect,
 };

@@ -6,9 +6,8 @@
 #include <sys/stat.h>
 
 #include "gpu/nvml.h"
-#include "hydra/compose.h"
+#include "pipeline/ncu/command.h"
 #include "pipeline/stage.h"
-#include "run/conf.h"
 #include "run/manifest.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -19,6 +18,11 @@
 
 /* --- metrics -------------------------------------------------------------------------------- */
 
+enum {
+    MIN_METRICS = 50, /* any GPU has hundreds: a shorter table is not one */
+    MAX_SECTIONS = 1024,
+};
+
 static const char *cache_folder(struct lpo_arena *a)
 {
     const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -28,7 +32,8 @@ static const char *cache_folder(struct lpo_arena *a)
     return home && *home ? lpo_path_join(a, home, ".cache/llm-perf-opt") : NULL;
 }
 
-/* One answer per tool (its path, size and age stand for its version) and device. */
+/* One answer per tool and device. The tool's path, size and age stand for its version: to ask it
+ * for that takes half a second, and the question itself up to ten. */
 static const char *cache_path(struct lpo_arena *a, const char *ncu)
 {
     const char *folder = cache_folder(a);
@@ -49,27 +54,26 @@ static const char *cache_path(struct lpo_arena *a, const char *ncu)
                             (unsigned long long)lpo_str_hash(key.at, key.len));
 }
 
-bool lpo_pipeline_ncu_metrics_plan(struct lpo_stage_ctx *ctx, const char *ncu,
-                                   const struct lpo_node *cli, struct lpo_steps *steps,
-                                   const char **cache)
+void lpo_pipeline_ncu_metrics_plan(struct lpo_stage_ctx *ctx, const char *ncu,
+                                   struct lpo_steps *steps)
 {
     struct lpo_arena *a = ctx->arena;
-    struct lpo_step *step;
+    struct lpo_step *step =
+        lpo_pipeline_stage_add_tool(ctx, steps, "ncu --query-metrics", "metrics");
 
-    if (!lpo_run_conf_joined(a, cli, "metrics"))
-        return false;
-    *cache = ctx->dry_run ? NULL : cache_path(a, ncu);
-    step = lpo_pipeline_stage_add_tool(ctx, steps, "ncu --query-metrics", "metrics");
-    if (*cache && lpo_path_exists(*cache)) {
-        lpo_run_step_arg(a, step, "cat");
-        lpo_run_step_arg(a, step, *cache);
-    } else {
-        lpo_run_step_arg(a, step, ncu);
-        lpo_run_step_arg(a, step, "--query-metrics");
-    }
+    lpo_run_step_arg(a, step, ncu);
+    lpo_run_step_arg(a, step, "--query-metrics");
     step->stdout_path = lpo_path_join(a, ctx->dir, "available_metrics.txt");
     step->optional = true;
-    return true;
+}
+
+bool lpo_pipeline_ncu_metrics_recall(struct lpo_stage_ctx *ctx, const char *ncu, const char *answer)
+{
+    const char *cache = cache_path(ctx->arena, ncu);
+    LPO_AUTO(lpo_file_text) text = NULL;
+
+    return cache && lpo_file_text_read(cache, &text, NULL) == 0 &&
+           lpo_file_write(answer, text->at, text->len, NULL) == 0;
 }
 
 /* The first word of every line of the table. */
@@ -87,62 +91,48 @@ static struct lpo_map *known_metrics(const char *text)
 }
 
 /* "dram__bytes.sum.per_second" is known by its base name dram__bytes. */
-static bool is_known(const struct lpo_map *known, const char *metric, size_t len)
+static bool is_known(const struct lpo_map *known, const char *metric)
 {
-    const char *dot = memchr(metric, '.', len);
-
-    if (memchr(metric, ':', len)) /* regex:, group:, breakdown:, pmsampling: are ncu's to judge */
+    if (strchr(metric, ':')) /* regex:, group:, breakdown:, pmsampling: are ncu's to judge */
         return true;
-    return lpo_map_find(known, metric, dot ? (size_t)(dot - metric) : len) != NULL;
+    return lpo_map_find(known, metric, strcspn(metric, ".")) != NULL;
 }
 
-static void keep_answer(const char *cache, const struct lpo_file_text *text)
+static void keep_answer(struct lpo_arena *a, const char *ncu, const struct lpo_file_text *text)
 {
-    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    const char *cache = cache_path(a, ncu);
 
     if (cache && !lpo_path_exists(cache) && lpo_file_make_dirs(lpo_path_dir(a, cache), NULL) == 0)
         lpo_file_write(cache, text->at, text->len, NULL);
 }
 
 void lpo_pipeline_ncu_metrics_filter(struct lpo_stage_ctx *ctx, const char *answer,
-                                     const char *cache, struct lpo_step *capture)
+                                     struct lpo_ncu_command *command)
 {
     LPO_AUTO(lpo_map) known = NULL;
     LPO_AUTO(lpo_file_text) text = NULL;
-    LPO_STR kept = { 0 };
-    size_t at = 0;
+    struct lpo_words kept = { 0 };
 
-    while (at < capture->argc && strcmp(capture->argv[at], "--metrics") != 0)
-        at++;
-    if (at + 1 >= capture->argc || lpo_file_text_read(answer, &text, NULL) < 0)
+    if (command->metrics.len == 0 || lpo_file_text_read(answer, &text, NULL) < 0)
         return;
     known = known_metrics(text->at);
-    if (lpo_map_count(known) < 50)
+    if (lpo_map_count(known) < MIN_METRICS)
         return; /* not the table we expected: let ncu decide */
-    keep_answer(cache, text);
-    for (const char *p = capture->argv[at + 1]; *p;) {
-        size_t n = strcspn(p, ",");
+    keep_answer(ctx->arena, command->program, text);
+    for (size_t i = 0; i < command->metrics.len; i++) {
+        const char *metric = command->metrics.at[i];
 
-        if (is_known(known, p, n))
-            lpo_str_addf(&kept, "%s%.*s", kept.len ? "," : "", (int)n, p);
+        if (is_known(known, metric))
+            lpo_run_words_add(ctx->arena, &kept, metric);
         else
             lpo_run_manifest_note(ctx->manifest, ctx->record,
-                                  "metric %.*s is not known to this ncu and GPU; left out", (int)n,
-                                  p);
-        p += n + (p[n] == ',');
+                                  "metric %s is left out: this ncu does not have it for this GPU",
+                                  metric);
     }
-    if (kept.len) {
-        capture->argv[at + 1] = lpo_arena_strdup(ctx->arena, kept.at);
-        return;
-    }
-    memmove(&capture->argv[at], &capture->argv[at + 2],
-            (capture->argc - at - 1) * sizeof *capture->argv);
-    capture->argc -= 2;
+    command->metrics = kept;
 }
 
 /* --- sections ------------------------------------------------------------------------------- */
-
-enum { MAX_SECTIONS = 1024 };
 
 struct names {
     const char *at[MAX_SECTIONS];
@@ -173,39 +163,34 @@ static bool has(const struct names *names, const char *section)
     return false;
 }
 
-/* Words of the user's own may name a folder with more sections than the list has. */
-static bool own_folder(struct lpo_stage_ctx *ctx, const struct lpo_node *cli)
+/* The user's own flags may name a folder with more sections than the list has. */
+static bool own_folder(const struct lpo_ncu_command *c)
 {
-    const char **words;
-    size_t n = lpo_run_conf_list(ctx->arena, cli, "extra_args", false, &words);
-
-    for (size_t i = 0; i < n; i++)
-        if (strstr(words[i], "--section-folder"))
+    for (size_t i = 0; i < c->extra.len; i++)
+        if (strstr(c->extra.at[i], "--section-folder"))
             return true;
     return false;
 }
 
-int lpo_pipeline_ncu_sections_check(struct lpo_stage_ctx *ctx, const struct lpo_node *cli,
+int lpo_pipeline_ncu_sections_check(struct lpo_stage_ctx *ctx, const struct lpo_ncu_command *c,
                                     const char *list, struct lpo_err *err)
 {
     struct names *names = LPO_NEW(ctx->arena, struct names);
     LPO_AUTO(lpo_file_text) text = NULL;
-    const char **sections;
-    size_t n = lpo_run_conf_list(ctx->arena, cli, "sections", true, &sections);
 
-    if (n == 0 || own_folder(ctx, cli) || lpo_file_text_read(list, &text, NULL) < 0)
+    if (c->sections.len == 0 || own_folder(c) || lpo_file_text_read(list, &text, NULL) < 0)
         return 0;
     read_names(ctx->arena, text->at, names);
-    for (size_t i = 0; i < n && names->len > 0; i++) {
-        const char *near;
+    for (size_t i = 0; i < c->sections.len && names->len > 0; i++) {
+        const char *section = c->sections.at[i], *near;
 
-        if (strncmp(sections[i], "regex:", strlen("regex:")) == 0 || has(names, sections[i]))
+        if (strncmp(section, "regex:", strlen("regex:")) == 0 || has(names, section))
             continue;
-        near = lpo_str_nearest(sections[i], names->at, names->len);
+        near = lpo_str_nearest(section, names->at, names->len);
         return lpo_fail(err, LPO_E_CONFIG,
                         "pipeline.ncu.ncu_cli.sections: this ncu has no section '%s'%s%s%s; %s "
                         "lists all %zu",
-                        sections[i], near ? " (did you mean '" : "", near ? near : "",
+                        section, near ? " (did you mean '" : "", near ? near : "",
                         near ? "'?)" : "", list, names->len);
     }
     return 0;

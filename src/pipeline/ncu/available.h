@@ -9,22 +9,25 @@
 #include <stdbool.h>
 
 struct lpo_err;
-struct lpo_node;
+struct lpo_ncu_command;
 struct lpo_stage_ctx;
-struct lpo_step;
 struct lpo_steps;
 
-/* Adds the question as a step when metrics are configured; true when it did. When the answer is
- * cached the step only prints it again (cat), so that the flow is one. */
-bool lpo_pipeline_ncu_metrics_plan(struct lpo_stage_ctx *ctx, const char *ncu,
-                                   const struct lpo_node *cli, struct lpo_steps *steps,
-                                   const char **cache);
-/* Takes unknown metrics out of the capture's --metrics; notes each. Saves the answer as `cache`. */
+/* Adds the step that asks ncu which metrics exist, its answer in available_metrics.txt. */
+void lpo_pipeline_ncu_metrics_plan(struct lpo_stage_ctx *ctx, const char *ncu,
+                                   struct lpo_steps *steps);
+/* ncu takes seconds to answer, so its answer is kept in the user's cache folder, for each tool and
+ * device: true when it is there and was copied to `answer`. */
+bool lpo_pipeline_ncu_metrics_recall(struct lpo_stage_ctx *ctx, const char *ncu,
+                                     const char *answer);
+/* Takes the metrics that are not in `answer` out of the command, with a note each, and keeps the
+ * answer in the cache folder. */
 void lpo_pipeline_ncu_metrics_filter(struct lpo_stage_ctx *ctx, const char *answer,
-                                     const char *cache, struct lpo_step *capture);
+                                     struct lpo_ncu_command *command);
 
 /* The configured sections against `list`, the file with the output of --list-sections: LPO_E_CONFIG
  * with the nearest name where one is not in it. Fine when we cannot read the list, when the user
  * has a folder of sections of their own, and for a name by "regex:". */
-int lpo_pipeline_ncu_sections_check(struct lpo_stage_ctx *ctx, const struct lpo_node *ncu_cli,
-                                    const char *list, struct lpo_err *err);
+int lpo_pipeline_ncu_sections_check(struct lpo_stage_ctx *ctx,
+                                    const struct lpo_ncu_command *command, const char *list,
+                                    struct lpo_err *err);

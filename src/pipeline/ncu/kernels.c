@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "hydra/compose.h"
+#include "pipeline/ncu/command.h"
 #include "pipeline/ncu/ncu.h"
 #include "pipeline/stage.h"
 #include "region/top.h"
@@ -125,34 +126,26 @@ const char *lpo_pipeline_ncu_kernel_folder(struct lpo_arena *a, size_t number,
 
 /* --- the plan ------------------------------------------------------------------------------- */
 
-static struct lpo_node *with_kernel(struct lpo_arena *a, const struct lpo_node *cli,
-                                    const char *regex)
-{
-    struct lpo_node *own = lpo_node_clone(a, cli);
-
-    lpo_node_set(a, own, "kernel_name", lpo_node_string(a, lpo_arena_printf(a, "regex:%s", regex)));
-    return own;
-}
-
 int lpo_pipeline_ncu_kernel_plan(struct lpo_stage_ctx *ctx, const char *ncu,
                                  const struct lpo_node *cli, bool per_config,
                                  const struct lpo_kernel_ask *ask, struct lpo_steps *steps,
                                  struct lpo_err *err)
 {
     struct lpo_arena *a = ctx->arena;
+    struct lpo_ncu_command command = lpo_pipeline_ncu_command(a, ncu, cli);
     struct lpo_workload_opts opts = { .profiled = true };
-    struct lpo_step words = { 0 }, *step;
+    struct lpo_words words;
+    struct lpo_step *step;
 
-    lpo_pipeline_ncu_add_start(a, ncu, with_kernel(a, cli, ask->regex), &words);
-    if (lpo_pipeline_ncu_add_nvtx(ctx, cli, &words, err) < 0)
+    command.kernel_name = lpo_arena_printf(a, "regex:%s", ask->regex);
+    command.per_config = per_config;
+    command.output = lpo_path_join(a, ctx->dir, "ncu");
+    if (lpo_pipeline_ncu_nvtx_filter(ctx, cli, &command, err) < 0 ||
+        lpo_pipeline_stage_add_workload(ctx, steps, ask->name, &opts, &step, err) < 0)
         return err->code;
-    if (per_config) {
-        lpo_run_step_arg(a, &words, "--filter-mode");
-        lpo_run_step_arg(a, &words, "per-launch-config");
-    }
-    lpo_pipeline_ncu_add_outputs(a, cli, lpo_path_join(a, ctx->dir, "ncu"), &words);
-    opts.prefix = words.argv;
-    return lpo_pipeline_stage_add_workload(ctx, steps, ask->name, &opts, &step, err);
+    words = lpo_pipeline_ncu_command_words(a, &command);
+    lpo_run_step_wrap(a, step, &words);
+    return 0;
 }
 
 static void add_table(struct lpo_stage_ctx *ctx, const char *ncu, const char *section,

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "hydra/compose.h"
-#include "pipeline/known_regions.h"
 #include "pipeline/ncu/available.h"
+#include "pipeline/ncu/command.h"
 #include "pipeline/stage.h"
 #include "pipeline/tool_messages.h"
 #include "run/child/supervise.h"
@@ -18,32 +18,21 @@
 #include "util/path.h"
 
 struct state {
-    const char *ncu;
-    const struct lpo_node *cli;
-    size_t main, rerun;  /* indices of steps; (size_t)-1: none */
-    size_t list;         /* the question which sections exist */
-    size_t query;        /* the question which metrics exist */
-    const char *cache;   /* where its answer is kept */
-    const char *problem; /* why the capture failed, in plain words */
-    bool missing;        /* for want of a permission */
+    struct lpo_ncu_command command; /* of the next capture */
+    const struct lpo_node *cli;     /* pipeline.ncu.ncu_cli */
+    size_t main, rerun;             /* indices of steps; `none`: there is none */
+    size_t list;                    /* the question which sections exist */
+    size_t query;                   /* the question which metrics exist */
+    const char *problem;            /* why the capture failed, in plain words */
+    bool missing;                   /* a permission is missing */
     bool tables_planned;
 };
 
 static const size_t none = (size_t)-1;
 
-/* ncu tells configurations apart by its own short names, where all instances of a template are one
- * kernel; by linker names they are apart. Not where the user's filters go by the short ones. */
-static void add_whole_names(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_step *step)
+static bool top_kernels_only(const struct lpo_stage_ctx *ctx, const struct state *s)
 {
-    static const char *const by_name[] = { "kernel_name", "kernel_name_base", "kernel_id" };
-
-    for (size_t i = 0; i < sizeof by_name / sizeof *by_name; i++)
-        if (lpo_run_conf_word(ctx->arena, lpo_node_get(s->cli, by_name[i])))
-            return;
-    if (lpo_node_conf_bool(ctx->knobs, "top_kernels", false))
-        return;
-    lpo_run_step_arg(ctx->arena, step, "--kernel-name-base");
-    lpo_run_step_arg(ctx->arena, step, "mangled");
+    return lpo_node_conf_bool(ctx->knobs, "top_kernels", false) && !s->command.kernel_name;
 }
 
 bool lpo_pipeline_ncu_representatives(const struct lpo_node *config)
@@ -54,27 +43,15 @@ bool lpo_pipeline_ncu_representatives(const struct lpo_node *config)
            (strcmp(mode, "auto") == 0 && lpo_settings_bool(config, "pipeline.ncu.regions.enable"));
 }
 
-static void add_focus(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_step *step)
+/* One launch of each configuration stands for the others. ncu tells configurations apart by its own
+ * short names, in which all instances of a template are one kernel; linker names keep them apart.
+ * Not where the user's filters compare the short ones. */
+static void limit_to_representatives(const struct lpo_stage_ctx *ctx, struct lpo_ncu_command *c)
 {
-    const char *regex = NULL;
-
-    if (lpo_pipeline_ncu_representatives(ctx->config)) {
-        add_whole_names(ctx, s, step);
-        lpo_run_step_arg(ctx->arena, step, "--filter-mode");
-        lpo_run_step_arg(ctx->arena, step, "per-launch-config");
-        lpo_run_step_arg(ctx->arena, step, "--launch-count");
-        lpo_run_step_argf(ctx->arena, step, "%lld",
-                          (long long)lpo_node_conf_int(ctx->knobs, "sampling.per_config", 1));
-    }
-    if (lpo_node_conf_bool(ctx->knobs, "top_kernels", false) &&
-        !lpo_run_conf_word(ctx->arena, lpo_node_get(s->cli, "kernel_name")))
-        regex = lpo_pipeline_ncu_top_kernels(
-            ctx->arena, ctx->analysis,
-            (size_t)lpo_node_conf_int(ctx->config, "run.top_n_kernels", 30));
-    if (regex) {
-        lpo_run_step_arg(ctx->arena, step, "--kernel-name");
-        lpo_run_step_arg(ctx->arena, step, regex);
-    }
+    c->per_config = true;
+    c->per_config_count = lpo_node_conf_int(ctx->knobs, "sampling.per_config", 1);
+    c->mangled_names = !c->kernel_name && !c->kernel_name_base &&
+                       !lpo_node_conf_bool(ctx->knobs, "top_kernels", false);
 }
 
 /* ncu slows down with every launch it must look at, the more so the more there were before; the
@@ -95,65 +72,41 @@ static int64_t few_tokens(struct lpo_stage_ctx *ctx)
     return few;
 }
 
-/* The workload behind the words of ncu, into the report `base`. */
-static int add_workload(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_steps *steps,
-                        struct lpo_step *words, const char *base, struct lpo_step **out,
-                        struct lpo_err *err)
+/* The command as it is now, before the workload of the step. */
+static void render(struct lpo_stage_ctx *ctx, const struct state *s, struct lpo_step *step)
+{
+    struct lpo_words words = lpo_pipeline_ncu_command_words(ctx->arena, &s->command);
+
+    lpo_run_step_wrap(ctx->arena, step, &words);
+}
+
+static int add_capture(struct lpo_stage_ctx *ctx, struct state *s, const char *output,
+                       struct lpo_steps *steps, struct lpo_step **out, struct lpo_err *err)
 {
     struct lpo_workload_opts opts = { .profiled = true, .most_tokens = few_tokens(ctx) };
 
-    lpo_pipeline_ncu_add_outputs(ctx->arena, s->cli, lpo_path_join(ctx->arena, ctx->dir, base),
-                                 words);
-    opts.prefix = words->argv;
-    return lpo_pipeline_stage_add_workload(ctx, steps, "ncu", &opts, out, err);
-}
-
-static int add_capture(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_steps *steps,
-                       struct lpo_err *err)
-{
-    struct lpo_step words = { 0 }, *step;
-
-    lpo_pipeline_ncu_add_start(ctx->arena, s->ncu, s->cli, &words);
-    if (lpo_pipeline_ncu_add_nvtx(ctx, s->cli, &words, err) < 0)
+    s->command.output = lpo_path_join(ctx->arena, ctx->dir, output);
+    if (lpo_pipeline_stage_add_workload(ctx, steps, "ncu", &opts, out, err) < 0)
         return err->code;
-    add_focus(ctx, s, &words);
-    return add_workload(ctx, s, steps, &words, "run", &step, err);
+    render(ctx, s, *out);
+    return 0;
 }
 
-static bool is_nvtx_filter(const char *word)
+static bool has_nvtx_filter(const struct lpo_ncu_command *c)
 {
-    return strcmp(word, "--nvtx-include") == 0 || strcmp(word, "--nvtx-exclude") == 0;
+    return c->nvtx_include.len || c->nvtx_exclude.len;
 }
 
-/* Where its outputs are named, a capture's own words end. */
-static bool ends_words(const char *word)
-{
-    return strcmp(word, "--force-overwrite") == 0 || strcmp(word, "--log-file") == 0;
-}
-
-/* Did the capture have a filter that another try can go without? */
-static bool has_nvtx_filter(const struct lpo_step *capture)
-{
-    for (size_t i = 0; i < capture->argc && !ends_words(capture->argv[i]); i++)
-        if (is_nvtx_filter(capture->argv[i]))
-            return true;
-    return false;
-}
-
-/* The same capture, word by word, without the NVTX filter. Ranges are still noted in region mode.
- */
+/* The same capture without the NVTX filter. Ranges are still recorded in region mode. */
 static int add_rerun(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_steps *steps,
                      struct lpo_err *err)
 {
-    struct lpo_step main = steps->at[s->main], words = { 0 }, *step;
+    struct lpo_step *step;
 
-    for (size_t i = 0; i < main.argc && !ends_words(main.argv[i]); i++) {
-        if (is_nvtx_filter(main.argv[i]))
-            i++; /* and its expression */
-        else if (strcmp(main.argv[i], "--nvtx") != 0 || lpo_pipeline_ncu_region_mode(ctx))
-            lpo_run_step_arg(ctx->arena, &words, main.argv[i]);
-    }
-    if (add_workload(ctx, s, steps, &words, "rerun", &step, err) < 0)
+    s->rerun = steps->len;
+    s->command.nvtx = lpo_pipeline_ncu_region_mode(ctx);
+    s->command.nvtx_include = s->command.nvtx_exclude = (struct lpo_words){ 0 };
+    if (add_capture(ctx, s, "rerun", steps, &step, err) < 0)
         return err->code;
     step->label = "ncu without NVTX filter";
     step->cmd_path = lpo_path_join(ctx->arena, ctx->dir, "cmd-rerun.txt");
@@ -165,7 +118,7 @@ static void add_list_sections(struct lpo_stage_ctx *ctx, struct state *s, struct
     struct lpo_step *step =
         lpo_pipeline_stage_add_tool(ctx, steps, "ncu --list-sections", "sections");
 
-    lpo_run_step_arg(ctx->arena, step, s->ncu);
+    lpo_run_step_arg(ctx->arena, step, s->command.program);
     lpo_run_step_arg(ctx->arena, step, "--list-sections");
     step->stdout_path = lpo_path_join(ctx->arena, ctx->dir, "sections.txt");
 }
@@ -173,20 +126,51 @@ static void add_list_sections(struct lpo_stage_ctx *ctx, struct state *s, struct
 static int ncu_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err)
 {
     struct state *s = LPO_NEW(ctx->arena, struct state);
+    const char *program = NULL;
+    struct lpo_step *step;
 
     *s = (struct state){ .main = none, .rerun = none, .list = none, .query = none };
     ctx->private = s;
     s->cli = lpo_node_get(ctx->knobs, "ncu_cli");
     if (!s->cli)
         s->cli = lpo_node_map(ctx->arena);
-    if (lpo_pipeline_stage_tool(ctx, &lpo_pipeline_ncu, &s->ncu, err) < 0)
+    if (lpo_pipeline_stage_tool(ctx, &lpo_pipeline_ncu, &program, err) < 0)
         return err->code;
+    s->command = lpo_pipeline_ncu_command(ctx->arena, program, s->cli);
+    if (lpo_pipeline_ncu_nvtx_filter(ctx, s->cli, &s->command, err) < 0)
+        return err->code;
+    if (lpo_pipeline_ncu_representatives(ctx->config))
+        limit_to_representatives(ctx, &s->command);
     s->list = steps->len;
     add_list_sections(ctx, s, steps);
-    if (lpo_pipeline_ncu_metrics_plan(ctx, s->ncu, s->cli, steps, &s->cache))
-        s->query = steps->len - 1;
+    if (s->command.metrics.len) {
+        s->query = steps->len;
+        lpo_pipeline_ncu_metrics_plan(ctx, program, steps);
+    }
     s->main = steps->len;
-    return add_capture(ctx, s, steps, err);
+    return add_capture(ctx, s, "run", steps, &step, err);
+}
+
+/* What the plan could not know: which kernels took most time in the stages before, and whether ncu
+ * was asked for its metrics before. */
+static int ncu_prepare(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err)
+{
+    struct state *s = ctx->private;
+
+    (void)err;
+    if (top_kernels_only(ctx, s))
+        s->command.kernel_name = lpo_pipeline_ncu_top_kernels(
+            ctx->arena, ctx->analysis,
+            (size_t)lpo_node_conf_int(ctx->config, "run.top_n_kernels", 30));
+    if (s->query != none &&
+        lpo_pipeline_ncu_metrics_recall(ctx, s->command.program, steps->at[s->query].stdout_path)) {
+        lpo_pipeline_ncu_metrics_filter(ctx, steps->at[s->query].stdout_path, &s->command);
+        lpo_run_steps_remove(steps, s->query);
+        s->query = none;
+        s->main--;
+    }
+    render(ctx, s, &steps->at[s->main]);
+    return 0;
 }
 
 static const char *report_path(const struct lpo_stage_ctx *ctx, const struct state *s)
@@ -207,7 +191,7 @@ static void add_tables(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_st
         return;
     s->tables_planned = true;
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        lpo_pipeline_ncu_add_table(ctx, steps, s->ncu, report_path(ctx, s), &tables[i]);
+        lpo_pipeline_ncu_add_table(ctx, steps, s->command.program, report_path(ctx, s), &tables[i]);
 }
 
 static int after_capture(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_steps *steps,
@@ -222,10 +206,9 @@ static int after_capture(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_
     s->missing = message && (message->what & LPO_TOOL_MISSING);
     made = lpo_path_exists(report_path(ctx, s));
     if (s->problem && message && (message->what & LPO_TOOL_FILTERED) && i == s->main && !made &&
-        has_nvtx_filter(&step)) {
+        has_nvtx_filter(&s->command)) {
         lpo_run_manifest_note(ctx->manifest, ctx->record,
                               "%s; trying again without the NVTX filter", message->meaning);
-        s->rerun = steps->len;
         return add_rerun(ctx, s, steps, err);
     }
     if (!s->problem && message)
@@ -233,17 +216,17 @@ static int after_capture(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_
                               message->remedy);
     if (made)
         add_tables(ctx, s, steps);
-    return 0; /* collect() tells what is wrong, after what can be saved is saved */
+    return 0; /* collect() reports what is wrong: what can be read is saved first */
 }
 
-/* A list that cannot be had is no failure; a section that is not in it is one. */
+/* That ncu cannot list its sections is a note; a section that is not in its list is a failure. */
 static int after_list(struct lpo_stage_ctx *ctx, const struct state *s, const struct lpo_step *step,
                       const struct lpo_result *r, struct lpo_err *err)
 {
     struct lpo_err why = { 0 };
 
     if (lpo_pipeline_stage_judge(step, r, &why) == 0)
-        return lpo_pipeline_ncu_sections_check(ctx, s->cli, step->stdout_path, err);
+        return lpo_pipeline_ncu_sections_check(ctx, &s->command, step->stdout_path, err);
     lpo_run_manifest_note(ctx->manifest, ctx->record, "%s", lpo_err_cause(&why));
     return 0;
 }
@@ -258,10 +241,9 @@ static int ncu_after(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, size_t 
     if (i == s->list)
         return after_list(ctx, s, &steps->at[i], r, err);
     if (i == s->query) {
-        const struct lpo_step *step = &steps->at[i];
-
         if (r->end == LPO_END_EXIT && r->code == 0)
-            lpo_pipeline_ncu_metrics_filter(ctx, step->stdout_path, s->cache, &steps->at[s->main]);
+            lpo_pipeline_ncu_metrics_filter(ctx, steps->at[i].stdout_path, &s->command);
+        render(ctx, s, &steps->at[s->main]);
         return 0;
     }
     return lpo_pipeline_stage_judge(&steps->at[i], r, err);
@@ -287,6 +269,7 @@ const struct lpo_stage lpo_pipeline_ncu = {
     .tool = "program",
     .tool_name = "ncu",
     .plan = ncu_plan,
+    .prepare = ncu_prepare,
     .after = ncu_after,
     .collect = ncu_collect,
 };

@@ -15,18 +15,6 @@ struct lpo_steps;
 
 extern const struct lpo_stage lpo_pipeline_ncu;
 
-/* The flags that ncu_cli.* stand for, one to one, appended to the step. Nothing about NVTX, kernel
- * focus or outputs: those depend on the run. */
-void lpo_pipeline_ncu_add_flags(struct lpo_arena *a, const struct lpo_node *ncu_cli,
-                                struct lpo_step *step);
-
-/* The first words of a capture: the tool, no settings but ours, the flags above. */
-void lpo_pipeline_ncu_add_start(struct lpo_arena *a, const char *ncu,
-                                const struct lpo_node *ncu_cli, struct lpo_step *step);
-/* The last: the report `base`.ncu-rep and the log `base`.log. */
-void lpo_pipeline_ncu_add_outputs(struct lpo_arena *a, const struct lpo_node *ncu_cli,
-                                  const char *base, struct lpo_step *step);
-
 /* A table that ncu itself makes of a report, beside our own. */
 struct lpo_ncu_table {
     const char *label, *page, *file, *log;
@@ -49,14 +37,3 @@ const char *lpo_pipeline_ncu_problem(struct lpo_arena *a, const char *log,
 /* Does ncu measure a few launches of each configuration for all of them, under this config? The
  * reports of what it left read the same. */
 bool lpo_pipeline_ncu_representatives(const struct lpo_node *config);
-/* Is each region to be reported by itself? */
-bool lpo_pipeline_ncu_region_mode(const struct lpo_stage_ctx *ctx);
-/* The NVTX filter that ncu_cli.nvtx and region mode ask for, in ncu's grammar; nothing when gating
- * is off. A pattern that fits no region that was seen is an error that names the nearest. */
-int lpo_pipeline_ncu_add_nvtx(struct lpo_stage_ctx *ctx, const struct lpo_node *ncu_cli,
-                              struct lpo_step *step, struct lpo_err *err);
-
-/* "regex:^(a|b|c)$" over the function names of the n kernels with the most GPU time, from native,
- * else from nsys; NULL where neither recorded a kernel. */
-const char *lpo_pipeline_ncu_top_kernels(struct lpo_arena *a, struct lpo_analysis_run *run,
-                                         size_t n);

@@ -170,39 +170,40 @@ static void push_own(struct lpo_arena *a, const char *text, struct lpo_exprs *ou
 
 /* --- a pattern as expressions, by the regions that are known --------------------------------- */
 
-static bool levels_of(struct lpo_arena *a, const struct lpo_known_regions *seen, size_t i,
+static bool levels_of(struct lpo_arena *a, const struct lpo_known_regions *known, size_t i,
                       struct lpo_levels *out)
 {
-    return lpo_region_levels_of_path(a, seen->at[i].path, seen->domains, seen->ndomains, out) == 0;
+    return lpo_region_levels_of_path(a, known->at[i].path, known->domains, known->ndomains, out) ==
+           0;
 }
 
 static int no_such_region(struct lpo_arena *a, const char *pattern,
-                          const struct lpo_known_regions *seen, struct lpo_err *err)
+                          const struct lpo_known_regions *known, struct lpo_err *err)
 {
-    const char **names = lpo_arena_array(a, seen->len * 2 + 1, sizeof *names);
+    const char **names = lpo_arena_array(a, known->len * 2 + 1, sizeof *names);
     LPO_STR some = { 0 };
     const char *near;
     size_t n = 0;
 
-    for (size_t i = 0; i < seen->len; i++) {
-        const char *last = strrchr(seen->at[i].path, '/');
+    for (size_t i = 0; i < known->len; i++) {
+        const char *last = strrchr(known->at[i].path, '/');
 
-        names[n++] = seen->at[i].path;
+        names[n++] = known->at[i].path;
         if (last)
             names[n++] = last + 1;
         if (i < 8)
-            lpo_str_addf(&some, "%s%s", i ? ", " : "", seen->at[i].path);
+            lpo_str_addf(&some, "%s%s", i ? ", " : "", known->at[i].path);
     }
-    if (!seen->len)
+    if (!known->len)
         return lpo_fail(err, LPO_E_CONFIG,
                         "no region fits '%s': native saw no NVTX range in this program", pattern);
     near = lpo_str_nearest(pattern, names, n);
     if (near)
         return lpo_fail(err, LPO_E_CONFIG,
                         "no region fits '%s'; did you mean '%s'? native/regions.json lists all %zu",
-                        pattern, near, seen->len);
+                        pattern, near, known->len);
     return lpo_fail(err, LPO_E_CONFIG, "no region fits '%s'; the run has %zu: %s%s", pattern,
-                    seen->len, lpo_str_text(&some), seen->len > 8 ? ", …" : "");
+                    known->len, lpo_str_text(&some), known->len > 8 ? ", …" : "");
 }
 
 static void add_kinds(struct lpo_arena *a, const char *pattern, const struct lpo_levels *levels,
@@ -215,44 +216,44 @@ static void add_kinds(struct lpo_arena *a, const char *pattern, const struct lpo
 }
 
 /* A path exactly as reports print it, whatever characters it holds. */
-static bool add_path(struct lpo_arena *a, const char *path, const struct lpo_known_regions *seen,
+static bool add_path(struct lpo_arena *a, const char *path, const struct lpo_known_regions *known,
                      struct lpo_exprs *out)
 {
     bool found = false;
 
-    for (size_t i = 0; i < seen->len; i++) {
+    for (size_t i = 0; i < known->len; i++) {
         struct lpo_levels levels;
 
-        if (strcmp(seen->at[i].path, path) != 0 || !levels_of(a, seen, i, &levels))
+        if (strcmp(known->at[i].path, path) != 0 || !levels_of(a, known, i, &levels))
             continue;
         found = true;
         lpo_region_levels_of_last_domain(&levels);
-        add_kinds(a, path, &levels, !seen->at[i].start_end, seen->at[i].start_end, out);
+        add_kinds(a, path, &levels, !known->at[i].start_end, known->at[i].start_end, out);
     }
     return found;
 }
 
 /* By the names of the regions that fit; the pattern itself where those are too many. */
 static int add_names(struct lpo_arena *a, const char *pattern, const struct lpo_levels *want,
-                     const struct lpo_known_regions *seen, struct lpo_exprs *out,
+                     const struct lpo_known_regions *known, struct lpo_exprs *out,
                      struct lpo_err *err)
 {
     struct lpo_exprs all = *out; /* grows elsewhere once it is full: `out` stays as it is */
     bool push_pop = false, start_end = false, many = false;
 
-    for (size_t i = 0; i < seen->len; i++) {
+    for (size_t i = 0; i < known->len; i++) {
         struct lpo_levels have, found;
 
-        if (!levels_of(a, seen, i, &have) || !lpo_region_levels_instance(want, &have, &found))
+        if (!levels_of(a, known, i, &have) || !lpo_region_levels_instance(want, &have, &found))
             continue;
-        start_end |= seen->at[i].start_end;
-        push_pop |= !seen->at[i].start_end;
+        start_end |= known->at[i].start_end;
+        push_pop |= !known->at[i].start_end;
         if (!many)
-            add_kinds(a, pattern, &found, !seen->at[i].start_end, seen->at[i].start_end, &all);
+            add_kinds(a, pattern, &found, !known->at[i].start_end, known->at[i].start_end, &all);
         many |= all.len > LPO_MAX_EXPRS || all.bytes > LPO_MAX_EXPR_BYTES;
     }
     if (!push_pop && !start_end)
-        return no_such_region(a, pattern, seen, err);
+        return no_such_region(a, pattern, known, err);
     if (many)
         add_kinds(a, pattern, want, push_pop, start_end, out);
     else
@@ -261,13 +262,13 @@ static int add_names(struct lpo_arena *a, const char *pattern, const struct lpo_
 }
 
 int lpo_pipeline_ncu_expr_add(struct lpo_arena *a, const char *pattern,
-                              const struct lpo_known_regions *seen, struct lpo_exprs *out,
+                              const struct lpo_known_regions *known, struct lpo_exprs *out,
                               struct lpo_err *err)
 {
-    bool known = seen && seen->at;
+    bool any = known && known->at;
     struct lpo_levels want;
 
-    if (known && add_path(a, pattern, seen, out))
+    if (any && add_path(a, pattern, known, out))
         return 0;
     if (lpo_region_levels_ncu_grammar(pattern)) {
         push_own(a, pattern, out);
@@ -278,8 +279,8 @@ int lpo_pipeline_ncu_expr_add(struct lpo_arena *a, const char *pattern,
                         pattern);
     lpo_region_levels_of_last_domain(&want);
     lpo_region_levels_tidy(&want);
-    if (known)
-        return add_names(a, pattern, &want, seen, out, err);
+    if (any)
+        return add_names(a, pattern, &want, known, out, err);
     add_kinds(a, pattern, &want, true, true, out);
     return 0;
 }
@@ -295,14 +296,14 @@ static bool outermost(const char *path)
     return true;
 }
 
-bool lpo_pipeline_ncu_expr_add_outermost(struct lpo_arena *a, const struct lpo_known_regions *seen,
+bool lpo_pipeline_ncu_expr_add_outermost(struct lpo_arena *a, const struct lpo_known_regions *known,
                                          struct lpo_exprs *out)
 {
     struct lpo_exprs all = { 0 };
 
-    for (size_t i = 0; i < seen->len; i++) {
-        if (outermost(seen->at[i].path))
-            lpo_pipeline_ncu_expr_add(a, seen->at[i].path, seen, &all, NULL);
+    for (size_t i = 0; i < known->len; i++) {
+        if (outermost(known->at[i].path))
+            lpo_pipeline_ncu_expr_add(a, known->at[i].path, known, &all, NULL);
         if (all.len > LPO_MAX_EXPRS || all.bytes > LPO_MAX_EXPR_BYTES)
             return false;
     }

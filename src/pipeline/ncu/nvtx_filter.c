@@ -1,5 +1,5 @@
-/* Which ranges a capture is limited to, as ncu's flags. */
-#include "pipeline/ncu/ncu.h"
+/* Which ranges a capture is limited to. */
+#include "pipeline/ncu/command.h"
 
 #include <string.h>
 
@@ -18,99 +18,91 @@ bool lpo_pipeline_ncu_region_mode(const struct lpo_stage_ctx *ctx)
 }
 
 static int translate(struct lpo_stage_ctx *ctx, const struct lpo_node *node, const char *key,
-                     const struct lpo_known_regions *seen, struct lpo_exprs *out,
+                     const struct lpo_known_regions *known, struct lpo_exprs *out,
                      struct lpo_err *err)
 {
     const char **patterns;
     size_t n = lpo_run_conf_list(ctx->arena, node, key, false, &patterns);
 
     for (size_t i = 0; i < n; i++)
-        if (lpo_pipeline_ncu_expr_add(ctx->arena, patterns[i], seen, out, err) < 0)
+        if (lpo_pipeline_ncu_expr_add(ctx->arena, patterns[i], known, out, err) < 0)
             return err->code;
     return 0;
 }
 
-static void tell(struct lpo_stage_ctx *ctx, const char *key, const char *note)
+static void note(struct lpo_stage_ctx *ctx, const char *key, const char *text)
 {
-    if (note && ctx->manifest)
-        lpo_run_manifest_note(ctx->manifest, ctx->record, "%s: %s", key, note);
+    if (text && ctx->manifest)
+        lpo_run_manifest_note(ctx->manifest, ctx->record, "%s: %s", key, text);
 }
 
-static void add_exprs(struct lpo_stage_ctx *ctx, struct lpo_step *step, const char *flag,
-                      const struct lpo_exprs *exprs)
+static struct lpo_words words_of(struct lpo_arena *a, const struct lpo_exprs *exprs)
 {
-    for (size_t i = 0; i < exprs->len; i++) {
-        lpo_run_step_arg(ctx->arena, step, flag);
-        lpo_run_step_arg(ctx->arena, step, exprs->at[i].text);
-    }
+    struct lpo_words words = { 0 };
+
+    for (size_t i = 0; i < exprs->len; i++)
+        lpo_run_words_add(a, &words, exprs->at[i].text);
+    return words;
 }
 
-/* To take away what is not there, or less than was asked, is no failure: a note. */
+/* A pattern to exclude that fits no region, or that ncu cannot express, is a note, not a failure:
+ * the capture then holds more than was asked for, which the reports can still leave out. */
 static void translate_excludes(struct lpo_stage_ctx *ctx, const struct lpo_node *cli,
-                               const struct lpo_known_regions *seen, struct lpo_exprs *out)
+                               const struct lpo_known_regions *known, struct lpo_exprs *out)
 {
-    const char *key = "ncu_cli.nvtx.exclude", *note, **patterns;
+    const char *key = "ncu_cli.nvtx.exclude", *remark, **patterns;
     size_t n = lpo_run_conf_list(ctx->arena, cli, "nvtx.exclude", false, &patterns);
     struct lpo_err err = { 0 };
 
     for (size_t i = 0; i < n; i++) {
         struct lpo_err missing = { 0 };
 
-        if (lpo_pipeline_ncu_expr_add(ctx->arena, patterns[i], seen, out, &missing) < 0)
-            tell(ctx, key, lpo_err_cause(&missing));
+        if (lpo_pipeline_ncu_expr_add(ctx->arena, patterns[i], known, out, &missing) < 0)
+            note(ctx, key, lpo_err_cause(&missing));
     }
-    if (lpo_pipeline_ncu_exprs_join(ctx->arena, out, &note, &err) < 0)
-        note = lpo_err_cause(&err);
-    tell(ctx, key, note);
+    if (lpo_pipeline_ncu_exprs_join(ctx->arena, out, &remark, &err) < 0)
+        remark = lpo_err_cause(&err);
+    note(ctx, key, remark);
 }
 
-/* A dry run knows no regions; the run itself will, where native goes before. */
-static bool regions_will_be_known(const struct lpo_stage_ctx *ctx)
-{
-    return ctx->dry_run && lpo_node_conf_bool(ctx->config, "pipeline.native.enable", false);
-}
-
-/* Region mode names its regions itself; with none named, every outermost region that was seen. */
+/* Region mode names its regions itself; with none named, every known outermost region. */
 static int translate_includes(struct lpo_stage_ctx *ctx, const struct lpo_node *cli,
-                              const struct lpo_known_regions *seen, struct lpo_exprs *out,
+                              const struct lpo_known_regions *known, struct lpo_exprs *out,
                               struct lpo_err *err)
 {
-    const char *key = "pipeline.ncu.ncu_cli.nvtx.include", *note;
+    const char *key = "pipeline.ncu.ncu_cli.nvtx.include", *remark;
 
-    if (translate(ctx, cli, "nvtx.include", seen, out, err) < 0)
+    if (translate(ctx, cli, "nvtx.include", known, out, err) < 0)
         return lpo_ctx(err, "%s", key);
     if (lpo_pipeline_ncu_region_mode(ctx)) {
         if (out->len == 0)
             key = "pipeline.ncu.regions.include";
-        if (translate(ctx, ctx->knobs, "regions.include", seen, out, err) < 0)
+        if (translate(ctx, ctx->knobs, "regions.include", known, out, err) < 0)
             return lpo_ctx(err, "pipeline.ncu.regions.include");
-        if (out->len == 0 && !lpo_pipeline_ncu_expr_add_outermost(ctx->arena, seen, out))
-            tell(ctx, key, "too many regions to name: the capture takes every kernel");
+        if (out->len == 0 && !lpo_pipeline_ncu_expr_add_outermost(ctx->arena, known, out))
+            note(ctx, key, "too many regions to name: the capture takes every kernel");
     }
-    if (lpo_pipeline_ncu_exprs_join(ctx->arena, out, &note, err) < 0) {
-        if (!regions_will_be_known(ctx))
+    if (lpo_pipeline_ncu_exprs_join(ctx->arena, out, &remark, err) < 0) {
+        if (!ctx->regions_will_be_known) /* then names will stand for the globs */
             return lpo_ctx(err, "%s", key);
         *err = (struct lpo_err){ 0 };
     }
-    tell(ctx, key, note);
+    note(ctx, key, remark);
     return 0;
 }
 
-int lpo_pipeline_ncu_add_nvtx(struct lpo_stage_ctx *ctx, const struct lpo_node *cli,
-                              struct lpo_step *step, struct lpo_err *err)
+int lpo_pipeline_ncu_nvtx_filter(struct lpo_stage_ctx *ctx, const struct lpo_node *cli,
+                                 struct lpo_ncu_command *command, struct lpo_err *err)
 {
-    struct lpo_known_regions seen = { 0 };
     struct lpo_exprs include = { 0 }, exclude = { 0 };
 
     if (!lpo_node_conf_bool(ctx->knobs, "gating_nvtx", true))
         return 0;
-    lpo_pipeline_known_regions_read(ctx->arena, ctx->run_dir, &seen);
-    if (translate_includes(ctx, cli, &seen, &include, err) < 0)
+    if (translate_includes(ctx, cli, &ctx->known, &include, err) < 0)
         return err->code;
-    translate_excludes(ctx, cli, &seen, &exclude);
-    if (include.len || exclude.len || lpo_pipeline_ncu_region_mode(ctx))
-        lpo_run_step_arg(ctx->arena, step, "--nvtx");
-    add_exprs(ctx, step, "--nvtx-include", &include);
-    add_exprs(ctx, step, "--nvtx-exclude", &exclude);
+    translate_excludes(ctx, cli, &ctx->known, &exclude);
+    command->nvtx = include.len || exclude.len || lpo_pipeline_ncu_region_mode(ctx);
+    command->nvtx_include = words_of(ctx->arena, &include);
+    command->nvtx_exclude = words_of(ctx->arena, &exclude);
     return 0;
 }

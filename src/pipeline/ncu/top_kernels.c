@@ -3,7 +3,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/run.h"
-#include "pipeline/ncu/ncu.h"
+#include "pipeline/ncu/command.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/str.h"

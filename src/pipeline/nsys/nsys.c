@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "hydra/compose.h"
+#include "pipeline/nsys/command.h"
 #include "pipeline/nsys/nsys.h"
 #include "pipeline/stage.h"
 #include "pipeline/tool_messages.h"
@@ -27,67 +28,35 @@ struct state {
     const char *workload_failed; /* what the program did, when it failed under the profiler */
 };
 
-static void add_list(struct lpo_stage_ctx *ctx, struct lpo_step *step, const char *flag,
-                     const char *key)
-{
-    const char *joined = lpo_run_conf_joined(ctx->arena, ctx->knobs, key);
-
-    if (joined)
-        lpo_run_step_argf(ctx->arena, step, "--%s=%s", flag, joined);
-}
-
-static void add_text(struct lpo_stage_ctx *ctx, struct lpo_step *step, const char *flag,
-                     const char *key)
-{
-    const char *value = lpo_node_conf_text(ctx->knobs, key, NULL);
-
-    if (value && *value)
-        lpo_run_step_argf(ctx->arena, step, "--%s=%s", flag, value);
-}
-
-static int add_profile_words(struct lpo_stage_ctx *ctx, struct lpo_step *step, const char *nsys,
-                             struct lpo_err *err)
-{
-    struct lpo_arena *a = ctx->arena;
-    const char *trace = lpo_run_conf_joined(a, ctx->knobs, "trace");
-
-    lpo_run_step_arg(a, step, nsys);
-    lpo_run_step_arg(a, step, "profile");
-    if (trace)
-        lpo_run_step_argf(a, step, "--trace=%s", trace);
-    add_text(ctx, step, "sample", "sample");
-    add_text(ctx, step, "cpuctxsw", "cpuctxsw");
-    if (trace && strstr(trace, "cuda"))
-        add_text(ctx, step, "cuda-graph-trace", "cuda_graph_trace");
-    if (lpo_pipeline_nsys_add_gate(ctx, step, err) < 0)
-        return err->code;
-    add_list(ctx, step, "nvtx-domain-include", "nvtx_domain_include");
-    add_list(ctx, step, "nvtx-domain-exclude", "nvtx_domain_exclude");
-    lpo_run_conf_add_words(a, ctx->knobs, "extra_args", step);
-    lpo_run_step_arg(a, step, "--force-overwrite=true");
-    lpo_run_step_argf(a, step, "--output=%s/run", ctx->dir);
-    return 0;
-}
-
 static int nsys_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err)
 {
     struct state *s = LPO_NEW(ctx->arena, struct state);
     struct lpo_workload_opts opts = { .profiled = true };
-    struct lpo_step words = { 0 }, *step;
+    struct lpo_nsys_command command;
+    struct lpo_words words;
+    struct lpo_step *step;
 
     ctx->private = s;
-    if (lpo_pipeline_stage_tool(ctx, &lpo_pipeline_nsys, &s->nsys, err) < 0)
-        return err->code;
-    if (add_profile_words(ctx, &words, s->nsys, err) < 0)
-        return err->code;
-    opts.prefix = words.argv;
     s->profile = steps->len;
-    if (lpo_pipeline_stage_add_workload(ctx, steps, "nsys profile", &opts, &step, err) < 0)
-        return err->code;
-    /* nsys keeps its raw stream in the temporary folder: that stays inside the run, too */
     s->temp = lpo_path_join(ctx->arena, ctx->dir, "tmp");
+    if (lpo_pipeline_stage_tool(ctx, &lpo_pipeline_nsys, &s->nsys, err) < 0 ||
+        lpo_pipeline_nsys_command(ctx, s->nsys, &command, err) < 0 ||
+        lpo_pipeline_stage_add_workload(ctx, steps, "nsys profile", &opts, &step, err) < 0)
+        return err->code;
+    words = lpo_pipeline_nsys_command_words(ctx->arena, &command);
+    lpo_run_step_wrap(ctx->arena, step, &words);
+    /* nsys keeps its raw stream in the temporary folder: that stays inside the run, too, because
+     * /tmp is often a small disk */
     lpo_run_step_env(ctx->arena, step, "TMPDIR", s->temp);
-    return ctx->dry_run ? 0 : lpo_file_make_dirs(s->temp, err);
+    return 0;
+}
+
+static int nsys_prepare(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err)
+{
+    const struct state *s = ctx->private;
+
+    (void)steps;
+    return lpo_file_make_dirs(s->temp, err);
 }
 
 /* Files of the stage folder that match, sorted; the arena owns them. */
@@ -214,7 +183,7 @@ static void add_stats(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, const 
         lpo_run_step_arg(a, step, "--format=csv");
         lpo_run_step_arg(a, step, "--output=-");
         lpo_run_step_arg(a, step, "--force-export=true");
-        lpo_run_step_arg(a, step, "--quiet"); /* else older versions tell what they do in the CSV */
+        lpo_run_step_arg(a, step, "--quiet"); /* older versions print their progress into the CSV */
         lpo_run_step_arg(a, step, report);
         step->stdout_path =
             lpo_arena_printf(a, "%s/summary_%s.csv", ctx->dir, named_after(a, name, report));
@@ -249,7 +218,7 @@ static int nsys_after(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, size_t
     if (i == s->profile && rc < 0) {
         s->workload_failed = lpo_arena_strdup(ctx->arena, lpo_err_cause(err));
         *err = (struct lpo_err){ 0 };
-        rc = 0; /* a report may be there all the same; collect() tells */
+        rc = 0; /* there may be a report nevertheless: collect() looks */
     }
     if (i == s->profile)
         add_importers(ctx, steps, s);
@@ -258,9 +227,8 @@ static int nsys_after(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, size_t
     return rc;
 }
 
-/* What nsys itself complained of, on the stream that it shares with the program; NULL: nothing
- * known. */
-static const struct lpo_tool_message *complaint(struct lpo_stage_ctx *ctx)
+/* The known message that nsys printed, on the stream that it shares with the program; or NULL. */
+static const struct lpo_tool_message *known_message(struct lpo_stage_ctx *ctx)
 {
     enum { MAX_LOG = 64 << 20 };
     const char *log = lpo_path_join(ctx->arena, ctx->workload_dir, "stderr.log");
@@ -275,7 +243,7 @@ static const struct lpo_tool_message *complaint(struct lpo_stage_ctx *ctx)
 static int explain_no_report(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_err *err)
 {
     const char *range = lpo_node_conf_text(ctx->knobs, "nvtx_capture", "");
-    const struct lpo_tool_message *m = complaint(ctx);
+    const struct lpo_tool_message *m = known_message(ctx);
     const char **files;
 
     if (find_files(ctx, "*.qdstrm", &files) > 0)
@@ -323,6 +291,7 @@ const struct lpo_stage lpo_pipeline_nsys = {
     .tool = "program",
     .tool_name = "nsys",
     .plan = nsys_plan,
+    .prepare = nsys_prepare,
     .after = nsys_after,
     .collect = nsys_collect,
 };

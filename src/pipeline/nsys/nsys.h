@@ -6,8 +6,6 @@
 struct lpo_arena;
 struct lpo_err;
 struct lpo_stage;
-struct lpo_stage_ctx;
-struct lpo_step;
 
 extern const struct lpo_stage lpo_pipeline_nsys;
 
@@ -20,8 +18,3 @@ const char *lpo_pipeline_nsys_old_name(
 const char *lpo_pipeline_nsys_importer(struct lpo_arena *a, const char *nsys);
 /* Why the importer does not start: names the missing library. Returns the error. */
 int lpo_pipeline_nsys_explain_importer(struct lpo_arena *a, const char *nsys, struct lpo_err *err);
-
-/* The words that capture only inside a range, where gating is asked for. A range that is not among
- * those native saw before in this run is an error that names the nearest. */
-int lpo_pipeline_nsys_add_gate(struct lpo_stage_ctx *ctx, struct lpo_step *step,
-                               struct lpo_err *err);

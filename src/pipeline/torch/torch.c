@@ -15,13 +15,20 @@
 #include "util/path.h"
 #include "util/str.h"
 
-static int write_settings(struct lpo_stage_ctx *ctx, const char *path, struct lpo_err *err)
+static const char *settings_path(const struct lpo_stage_ctx *ctx)
+{
+    return lpo_path_join(ctx->arena, ctx->dir, "settings.json");
+}
+
+/* The settings of the injected profiler, which reads them when the program imports torch. */
+static int torch_prepare(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err)
 {
     static const char *const keys[] = { "activities", "record_shapes", "profile_memory",
                                         "with_stack", "schedule",      "step" };
     LPO_STR text = { 0 };
     struct lpo_json_writer w = lpo_json_writer(&text, 2);
 
+    (void)steps;
     lpo_jw_object(&w, NULL);
     lpo_jw_text(&w, "out_dir", ctx->dir);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -31,7 +38,7 @@ static int write_settings(struct lpo_stage_ctx *ctx, const char *path, struct lp
             lpo_node_write_json(&w, keys[i], n);
     }
     lpo_jw_end(&w);
-    return lpo_file_write(path, text.at, text.len, err);
+    return lpo_file_write(settings_path(ctx), text.at, text.len, err);
 }
 
 static int torch_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err)
@@ -39,15 +46,12 @@ static int torch_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct
     struct lpo_workload_opts opts = { .profiled = true };
     struct lpo_arena *a = ctx->arena;
     const char *folder = lpo_run_install_find(a, "lpo_sitecustomize");
-    const char *settings = lpo_path_join(a, ctx->dir, "settings.json");
     const char *path = getenv("PYTHONPATH");
     struct lpo_step *step;
 
     if (!folder)
         return lpo_fail(err, LPO_E_MISSING,
                         "the folder lpo_sitecustomize is not beside lpo; install lpo whole");
-    if (!ctx->dry_run && write_settings(ctx, settings, err) < 0)
-        return err->code;
     if (lpo_pipeline_stage_add_workload(ctx, steps, "torch profiler", &opts, &step, err) < 0)
         return err->code;
     for (size_t i = 0; i < step->nenv; i++) /* the workload may bring its own */
@@ -55,7 +59,7 @@ static int torch_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct
             path = step->env[i].value;
     lpo_run_step_env(a, step, "PYTHONPATH",
                      path && *path ? lpo_arena_printf(a, "%s:%s", folder, path) : folder);
-    lpo_run_step_env(a, step, "LPO_TORCH_PROFILE", settings);
+    lpo_run_step_env(a, step, "LPO_TORCH_PROFILE", settings_path(ctx));
     return 0;
 }
 
@@ -81,19 +85,19 @@ static bool note_status(struct lpo_stage_ctx *ctx, const char *file)
 static int torch_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
 {
     struct lpo_paths files = { 0 };
-    size_t traces = 0, told = 0;
+    size_t traces = 0, noted = 0;
 
     (void)err;
     lpo_run_folder_list(ctx->arena, ctx->run_dir, "torch_profiler", &files);
     for (size_t i = 0; i < files.len; i++) {
         traces += lpo_str_ends(files.at[i], ".json.gz");
-        told += lpo_str_ends(files.at[i], ".status.json") && note_status(ctx, files.at[i]);
+        noted += lpo_str_ends(files.at[i], ".status.json") && note_status(ctx, files.at[i]);
     }
     if (traces == 0)
         ctx->record->message =
-            told ? "no trace: none of its processes wrote one, see the notes"
-                 : "no trace: the workload is not a Python program that imports torch, or ended "
-                   "before it could";
+            noted ? "no trace: none of its processes wrote one, see the notes"
+                  : "no trace: the workload is not a Python program that imports torch, or ended "
+                    "before it could";
     return 0;
 }
 
@@ -101,5 +105,6 @@ const struct lpo_stage lpo_pipeline_torch_profiler = {
     .name = "torch_profiler",
     .summary = "operators and kernels with PyTorch's profiler",
     .plan = torch_plan,
+    .prepare = torch_prepare,
     .collect = torch_collect,
 };

@@ -20,7 +20,7 @@
 struct builder {
     struct lpo_arena *a;
     const struct lpo_node *config;
-    const struct lpo_workload_request *ask;
+    const struct lpo_workload_request *request;
     struct lpo_step *step;
     struct lpo_err *err;
 };
@@ -28,8 +28,9 @@ struct builder {
 struct kind {
     const char *name;
     int (*build)(struct builder *b);
-    int (*check)(struct builder *b); /* before anything is made; NULL: nothing to check */
-    bool ours;                       /* a program with our exit codes */
+    int (*check)(struct builder *b);   /* before anything is made */
+    int (*prepare)(struct builder *b); /* before the program starts; NULL: nothing to do */
+    bool ours;                         /* a program with our exit codes */
 };
 
 static const char *conf_text(struct builder *b, const char *path, const char *fallback)
@@ -37,18 +38,19 @@ static const char *conf_text(struct builder *b, const char *path, const char *fa
     return lpo_node_conf_text(b->config, path, fallback);
 }
 
-static int64_t max_new_tokens(const struct lpo_node *config, const struct lpo_workload_request *ask)
+static int64_t max_new_tokens(const struct lpo_node *config,
+                              const struct lpo_workload_request *request)
 {
     int64_t n = lpo_node_conf_int(config, "infer.max_new_tokens", 32);
 
-    if (ask->profiled)
+    if (request->profiled)
         n = lpo_node_conf_int(config, "run.representative_max_new_tokens", n);
-    return ask->most_tokens && ask->most_tokens < n ? ask->most_tokens : n;
+    return request->most_tokens && request->most_tokens < n ? request->most_tokens : n;
 }
 
-static int64_t repeats(const struct lpo_node *config, const struct lpo_workload_request *ask)
+static int64_t repeats(const struct lpo_node *config, const struct lpo_workload_request *request)
 {
-    return ask->light ? 1 : lpo_node_conf_int(config, "run.repeats", 1);
+    return request->light ? 1 : lpo_node_conf_int(config, "run.repeats", 1);
 }
 
 static void add_option(struct builder *b, const char *flag, const char *value)
@@ -64,9 +66,10 @@ static void add_number(struct builder *b, const char *flag, int64_t value)
 
 static void add_outputs(struct builder *b)
 {
-    add_option(b, "--metrics", lpo_path_join(b->a, b->ask->out_dir, "metrics.json"));
-    if (b->ask->predictions)
-        add_option(b, "--predictions", lpo_path_join(b->a, b->ask->out_dir, "predictions.jsonl"));
+    add_option(b, "--metrics", lpo_path_join(b->a, b->request->out_dir, "metrics.json"));
+    if (b->request->predictions)
+        add_option(b, "--predictions",
+                   lpo_path_join(b->a, b->request->out_dir, "predictions.jsonl"));
 }
 
 /* The number behind "cuda:1"; 0 for "cuda". */
@@ -143,8 +146,8 @@ static int build_toy(struct builder *b)
         if (v >= 0)
             add_number(b, numbers[i].flag, v);
     }
-    add_number(b, "--max-new-tokens", max_new_tokens(b->config, b->ask));
-    add_number(b, "--repeats", repeats(b->config, b->ask));
+    add_number(b, "--max-new-tokens", max_new_tokens(b->config, b->request));
+    add_number(b, "--repeats", repeats(b->config, b->request));
     add_option(b, "--temperature",
                lpo_arena_printf(b->a, "%g", lpo_node_conf_real(b->config, "infer.temperature", 0)));
     if (lpo_str_starts(device, "cuda"))
@@ -162,11 +165,27 @@ static int check_hf(struct builder *b)
     return lpo_workload_hf_files_check(b->a, b->config, b->step->cwd, b->err);
 }
 
+static const char *settings_path(const struct builder *b)
+{
+    return lpo_path_join(b->a, b->request->out_dir, "settings.json");
+}
+
+static int prepare_hf(struct builder *b)
+{
+    LPO_STR text = { 0 };
+    struct lpo_json_writer w = lpo_json_writer(&text, 2);
+
+    if (check_hf(b) < 0)
+        return b->err->code;
+    /* the program gets its variables from its environment, never from this file */
+    lpo_workload_settings(lpo_run_provenance_mask(b->a, b->config), b->request, &w);
+    return lpo_file_write(settings_path(b), text.at, text.len, b->err);
+}
+
 static int build_hf(struct builder *b)
 {
     const char *program = conf_text(b, "workload.program", NULL);
     const char *python = conf_text(b, "workload.python", "python3");
-    char *settings = lpo_path_join(b->a, b->ask->out_dir, "settings.json");
 
     if (!program)
         program = lpo_run_install_find(b->a, "hf_generate.py");
@@ -179,20 +198,9 @@ static int build_hf(struct builder *b)
                         "the interpreter '%s' is not here; set workload.python to one with torch "
                         "and transformers",
                         python);
-    if (b->ask->write_files && check_hf(b) < 0)
-        return b->err->code;
-    if (b->ask->write_files) {
-        LPO_STR text = { 0 };
-        struct lpo_json_writer w = lpo_json_writer(&text, 2);
-
-        /* the program gets its variables from its environment, never from this file */
-        lpo_workload_settings(lpo_run_provenance_mask(b->a, b->config), b->ask, &w);
-        if (lpo_file_write(settings, text.at, text.len, b->err) < 0)
-            return b->err->code;
-    }
     lpo_run_step_arg(b->a, b->step, python);
     lpo_run_step_arg(b->a, b->step, program);
-    add_option(b, "--settings", settings);
+    add_option(b, "--settings", settings_path(b));
     add_outputs(b);
     lpo_run_conf_add_words(b->a, b->config, "workload.hf.extra_args", b->step);
     return 0;
@@ -224,9 +232,9 @@ static int build_command(struct builder *b)
 }
 
 static const struct kind kinds[] = {
-    { "toy", build_toy, check_toy, true },
-    { "hf", build_hf, check_hf, true },
-    { "command", build_command, check_command, false },
+    { "toy", build_toy, check_toy, NULL, true },
+    { "hf", build_hf, check_hf, prepare_hf, true },
+    { "command", build_command, check_command, NULL, false },
 };
 
 static const struct kind *find_kind(const struct lpo_node *config, struct lpo_err *err)
@@ -256,7 +264,7 @@ int lpo_workload_check(struct lpo_arena *a, const struct lpo_node *config, const
 
     if (!k)
         return err->code;
-    if (!k->check || k->check(&b) == 0)
+    if (k->check(&b) == 0)
         return 0;
     err->code = LPO_E_CONFIG; /* also where a file that the config names cannot be opened */
     return err->code;
@@ -276,19 +284,33 @@ static void add_env(struct builder *b)
 }
 
 int lpo_workload_plan(struct lpo_arena *a, const struct lpo_node *config,
-                      const struct lpo_workload_request *ask, struct lpo_step *step,
+                      const struct lpo_workload_request *request, struct lpo_step *step,
                       struct lpo_err *err)
 {
-    struct builder b = { a, config, ask, step, err };
+    struct builder b = { a, config, request, step, err };
     const struct kind *k = find_kind(config, err);
 
     if (!k)
         return err->code;
-    step->cwd = cwd_of(a, config, ask->call_dir);
+    step->cwd = cwd_of(a, config, request->call_dir);
     if (k->build(&b) < 0)
         return lpo_ctx(err, "cannot plan the workload");
     add_env(&b);
-    step->tells_missing = k->ours;
+    step->reports_missing = k->ours;
+    return 0;
+}
+
+int lpo_workload_prepare(struct lpo_arena *a, const struct lpo_node *config,
+                         const struct lpo_workload_request *request, struct lpo_err *err)
+{
+    struct lpo_step step = { .cwd = cwd_of(a, config, request->call_dir) };
+    struct builder b = { a, config, request, &step, err };
+    const struct kind *k = find_kind(config, err);
+
+    if (!k)
+        return err->code;
+    if (k->prepare && k->prepare(&b) < 0)
+        return lpo_ctx(err, "cannot prepare the workload");
     return 0;
 }
 
@@ -300,8 +322,8 @@ static void write_section(struct lpo_json_writer *w, const struct lpo_node *conf
         lpo_node_write_json(w, key, n);
 }
 
-void lpo_workload_settings(const struct lpo_node *config, const struct lpo_workload_request *ask,
-                           struct lpo_json_writer *w)
+void lpo_workload_settings(const struct lpo_node *config,
+                           const struct lpo_workload_request *request, struct lpo_json_writer *w)
 {
     lpo_jw_object(w, NULL);
     lpo_jw_int(w, "schema", 1);
@@ -311,9 +333,9 @@ void lpo_workload_settings(const struct lpo_node *config, const struct lpo_workl
     write_section(w, config, "run");
     write_section(w, config, "workload");
     lpo_jw_object(w, "effective"); /* after the rules that depend on the stage */
-    lpo_jw_int(w, "max_new_tokens", max_new_tokens(config, ask));
-    lpo_jw_int(w, "repeats", repeats(config, ask));
-    lpo_jw_bool(w, "profiled", ask->profiled);
+    lpo_jw_int(w, "max_new_tokens", max_new_tokens(config, request));
+    lpo_jw_int(w, "repeats", repeats(config, request));
+    lpo_jw_bool(w, "profiled", request->profiled);
     lpo_jw_end(w);
     lpo_jw_end(w);
 }

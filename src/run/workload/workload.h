@@ -20,21 +20,26 @@ struct lpo_workload_request {
     int64_t most_tokens;  /* no more than these; 0: as the config says */
     bool predictions;     /* write predictions.jsonl */
     bool light;           /* one repeat */
-    bool write_files;     /* false in a dry run: nothing is written */
 };
 
-/* Appends the program and its words to step->argv, its variables to step->env, sets step->cwd. */
+/* Appends the program and its words to step->argv, its variables to step->env, sets step->cwd.
+ * Nothing is written; what is looked up is where programs are. */
 int lpo_workload_plan(struct lpo_arena *a, const struct lpo_node *config,
-                      const struct lpo_workload_request *ask, struct lpo_step *step,
+                      const struct lpo_workload_request *request, struct lpo_step *step,
                       struct lpo_err *err);
 
-/* What can be told before a run folder is made: files that the config names and that are not there,
- * a command without a program. LPO_E_CONFIG. */
+/* Before the planned step starts: checks the inputs once more and writes the files that the program
+ * reads into request->out_dir. */
+int lpo_workload_prepare(struct lpo_arena *a, const struct lpo_node *config,
+                         const struct lpo_workload_request *request, struct lpo_err *err);
+
+/* What can be known before a run folder is made: files that the config names and that are not
+ * there, a command without a program. LPO_E_CONFIG. */
 int lpo_workload_check(struct lpo_arena *a, const struct lpo_node *config, const char *call_dir,
                        struct lpo_err *err);
 
 /* The settings every stage shares, as JSON (also inputs.yaml's content): what a workload program
  * reads with --settings. */
 struct lpo_json_writer;
-void lpo_workload_settings(const struct lpo_node *config, const struct lpo_workload_request *ask,
-                           struct lpo_json_writer *w);
+void lpo_workload_settings(const struct lpo_node *config,
+                           const struct lpo_workload_request *request, struct lpo_json_writer *w);

@@ -1,9 +1,8 @@
-/* What the stage and `lpo kernels` share of a capture: its words, its tables, its end. */
+/* What went wrong with a capture, from its log and its end, in plain words. */
 #include "pipeline/ncu/ncu.h"
 
 #include <string.h>
 
-#include "hydra/compose.h"
 #include "pipeline/stage.h"
 #include "pipeline/tool_messages.h"
 #include "run/child/supervise.h"
@@ -11,54 +10,8 @@
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
-#include "util/path.h"
 
 enum { MAX_LOG = 64 << 20, MAX_LINE = 400 };
-
-void lpo_pipeline_ncu_add_start(struct lpo_arena *a, const char *ncu, const struct lpo_node *cli,
-                                struct lpo_step *step)
-{
-    lpo_run_step_arg(a, step, ncu);
-    lpo_run_step_arg(a, step, "--config-file");
-    lpo_run_step_arg(a, step, "off");
-    lpo_pipeline_ncu_add_flags(a, cli, step);
-}
-
-void lpo_pipeline_ncu_add_outputs(struct lpo_arena *a, const struct lpo_node *cli, const char *base,
-                                  struct lpo_step *step)
-{
-    if (lpo_node_conf_bool(cli, "force_overwrite", true))
-        lpo_run_step_arg(a, step, "--force-overwrite");
-    lpo_run_step_arg(a, step, "--log-file");
-    lpo_run_step_argf(a, step, "%s.log", base);
-    lpo_run_step_arg(a, step, "--export");
-    lpo_run_step_arg(a, step, base);
-}
-
-struct lpo_step *lpo_pipeline_ncu_add_table(struct lpo_stage_ctx *ctx, struct lpo_steps *steps,
-                                            const char *ncu, const char *report,
-                                            const struct lpo_ncu_table *table)
-{
-    struct lpo_arena *a = ctx->arena;
-    struct lpo_step *step = lpo_pipeline_stage_add_tool(ctx, steps, table->label, table->log);
-
-    lpo_run_step_arg(a, step, ncu);
-    lpo_run_step_arg(a, step, "--import");
-    lpo_run_step_arg(a, step, report);
-    lpo_run_step_arg(a, step, "--page");
-    lpo_run_step_arg(a, step, table->page);
-    lpo_run_step_arg(a, step, "--print-units");
-    lpo_run_step_arg(a, step, "base");
-    if (table->section) {
-        lpo_run_step_arg(a, step, "--section");
-        lpo_run_step_arg(a, step, table->section);
-    }
-    if (table->csv)
-        lpo_run_step_arg(a, step, "--csv");
-    step->stdout_path = lpo_path_join(a, ctx->dir, table->file);
-    step->optional = true;
-    return step;
-}
 
 /* "==ERROR== Option … did not match any section." without its mark; NULL: there is none. */
 static const char *error_line(struct lpo_arena *a, const char *text)
@@ -74,7 +27,7 @@ static const char *error_line(struct lpo_arena *a, const char *text)
     return lpo_arena_printf(a, "ncu says: %.*s", (int)(len < MAX_LINE ? len : MAX_LINE), at);
 }
 
-/* What `file` says of the failure: a message we know, or ncu's own line. */
+/* What `file` says about the failure: a message we know, or ncu's own line. */
 static const char *look(struct lpo_arena *a, const char *file,
                         const struct lpo_tool_message **message)
 {
@@ -96,7 +49,7 @@ const char *lpo_pipeline_ncu_problem(struct lpo_arena *a, const char *log,
 
     *message = NULL;
     said = look(a, log, message);
-    /* What is wrong with its words ncu prints before it opens its log. */
+    /* ncu opens its log only after it has read its flags: a wrong flag is on its own output. */
     if (failed && !*message && !said)
         said = look(a, step->stdout_path, message);
     if (failed && !*message && !said)

@@ -1,0 +1,137 @@
+#include "pipeline/ncu/command.h"
+
+#include <stddef.h>
+
+#include "hydra/compose.h"
+#include "pipeline/ncu/ncu.h"
+#include "pipeline/stage.h"
+#include "run/conf.h"
+#include "util/arena.h"
+#include "util/path.h"
+#include "util/str.h"
+
+#define MEMBER(name) offsetof(struct lpo_ncu_command, name)
+
+/* A key of ncu_cli, the flag it is, and where its word is kept. */
+static const struct {
+    const char *key, *flag;
+    size_t member;
+} scalars[] = {
+    { "target_processes", "--target-processes", MEMBER(target_processes) },
+    { "replay_mode", "--replay-mode", MEMBER(replay_mode) },
+    { "set", "--set", MEMBER(set) },
+    { "kernel_name", "--kernel-name", MEMBER(kernel_name) },
+    { "kernel_name_base", "--kernel-name-base", MEMBER(kernel_name_base) },
+    { "launch_skip", "--launch-skip", MEMBER(launch_skip) },
+    { "launch_count", "--launch-count", MEMBER(launch_count) },
+    { "clock_control", "--clock-control", MEMBER(clock_control) },
+    { "cache_control", "--cache-control", MEMBER(cache_control) },
+    { "graph_profiling", "--graph-profiling", MEMBER(graph_profiling) },
+};
+
+enum { SCALARS = sizeof scalars / sizeof *scalars };
+
+static struct lpo_words list(struct lpo_arena *a, const struct lpo_node *cli, const char *key)
+{
+    struct lpo_words words = { 0 };
+
+    words.len = lpo_run_conf_list(a, cli, key, true, &words.at);
+    return words;
+}
+
+struct lpo_ncu_command lpo_pipeline_ncu_command(struct lpo_arena *a, const char *program,
+                                                const struct lpo_node *cli)
+{
+    struct lpo_ncu_command c = { .program = program };
+    struct lpo_step extra = { 0 };
+
+    for (size_t i = 0; i < SCALARS; i++)
+        *(const char **)((char *)&c + scalars[i].member) =
+            lpo_run_conf_word(a, lpo_node_get(cli, scalars[i].key));
+    c.sections = list(a, cli, "sections");
+    c.metrics = list(a, cli, "metrics");
+    lpo_run_conf_add_words(a, cli, "extra_args", &extra);
+    c.extra = (struct lpo_words){ extra.argv, extra.argc };
+    c.overwrite = lpo_node_conf_bool(cli, "force_overwrite", true);
+    return c;
+}
+
+static void add_each(struct lpo_arena *a, struct lpo_words *out, const char *flag,
+                     const struct lpo_words *values)
+{
+    for (size_t i = 0; i < values->len; i++)
+        lpo_run_words_add_flag(a, out, flag, values->at[i]);
+}
+
+static void add_scalars(struct lpo_arena *a, const struct lpo_ncu_command *c, struct lpo_words *out)
+{
+    for (size_t i = 0; i < SCALARS; i++) {
+        const char *word = *(const char *const *)((const char *)c + scalars[i].member);
+
+        if (c->per_config_count && scalars[i].member == MEMBER(launch_count))
+            continue; /* counted for each configuration instead: ncu takes the flag once */
+        lpo_run_words_add_flag(a, out, scalars[i].flag, word);
+    }
+}
+
+static void add_metrics(struct lpo_arena *a, const struct lpo_ncu_command *c, struct lpo_words *out)
+{
+    LPO_STR joined = { 0 };
+
+    for (size_t i = 0; i < c->metrics.len; i++)
+        lpo_str_addf(&joined, "%s%s", i ? "," : "", c->metrics.at[i]);
+    if (joined.len)
+        lpo_run_words_add_flag(a, out, "--metrics", lpo_arena_strdup(a, joined.at));
+}
+
+struct lpo_words lpo_pipeline_ncu_command_words(struct lpo_arena *a,
+                                                const struct lpo_ncu_command *c)
+{
+    struct lpo_words out = { 0 };
+
+    lpo_run_words_add(a, &out, c->program);
+    /* a config.ncu-cfg of the user's would add flags that no record of this run shows */
+    lpo_run_words_add_flag(a, &out, "--config-file", "off");
+    add_scalars(a, c, &out);
+    add_each(a, &out, "--section", &c->sections);
+    add_metrics(a, c, &out);
+    for (size_t i = 0; i < c->extra.len; i++)
+        lpo_run_words_add(a, &out, c->extra.at[i]);
+    if (c->nvtx)
+        lpo_run_words_add(a, &out, "--nvtx");
+    add_each(a, &out, "--nvtx-include", &c->nvtx_include);
+    add_each(a, &out, "--nvtx-exclude", &c->nvtx_exclude);
+    if (c->mangled_names)
+        lpo_run_words_add_flag(a, &out, "--kernel-name-base", "mangled");
+    if (c->per_config)
+        lpo_run_words_add_flag(a, &out, "--filter-mode", "per-launch-config");
+    if (c->per_config_count)
+        lpo_run_words_add_flag(a, &out, "--launch-count",
+                               lpo_arena_printf(a, "%lld", (long long)c->per_config_count));
+    if (c->overwrite)
+        lpo_run_words_add(a, &out, "--force-overwrite");
+    lpo_run_words_add_flag(a, &out, "--log-file", lpo_arena_printf(a, "%s.log", c->output));
+    lpo_run_words_add_flag(a, &out, "--export", c->output);
+    return out;
+}
+
+struct lpo_step *lpo_pipeline_ncu_add_table(struct lpo_stage_ctx *ctx, struct lpo_steps *steps,
+                                            const char *ncu, const char *report,
+                                            const struct lpo_ncu_table *table)
+{
+    struct lpo_arena *a = ctx->arena;
+    struct lpo_step *step = lpo_pipeline_stage_add_tool(ctx, steps, table->label, table->log);
+    struct lpo_words words = { 0 };
+
+    lpo_run_words_add(a, &words, ncu);
+    lpo_run_words_add_flag(a, &words, "--import", report);
+    lpo_run_words_add_flag(a, &words, "--page", table->page);
+    lpo_run_words_add_flag(a, &words, "--print-units", "base");
+    lpo_run_words_add_flag(a, &words, "--section", table->section);
+    if (table->csv)
+        lpo_run_words_add(a, &words, "--csv");
+    lpo_run_step_args(a, step, words.at);
+    step->stdout_path = lpo_path_join(a, ctx->dir, table->file);
+    step->optional = true;
+    return step;
+}

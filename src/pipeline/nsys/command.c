@@ -1,0 +1,153 @@
+#include "pipeline/nsys/command.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+#include "hydra/compose.h"
+#include "pipeline/stage.h"
+#include "region/levels.h"
+#include "run/conf.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/str.h"
+
+/* --- the range that a capture is limited to ------------------------------------------------- */
+
+/* "Message@Domain" taken apart: the last '@' not behind a backslash separates. */
+struct gate {
+    const char *name, *domain; /* "*": any domain */
+};
+
+static struct gate gate_of(struct lpo_arena *a, const char *capture)
+{
+    struct gate g = { .domain = "" };
+    LPO_STR name = { 0 };
+    const char *at = NULL;
+
+    for (const char *p = capture; *p; p++) {
+        if (*p == '\\' && p[1] == '@')
+            p++;
+        else if (*p == '@')
+            at = p;
+    }
+    for (const char *p = capture; *p && p != at; p++)
+        if (*p != '\\' || p[1] != '@')
+            lpo_str_addc(&name, *p);
+    g.name = lpo_arena_strdup(a, lpo_str_text(&name));
+    if (at)
+        g.domain = at + 1;
+    return g;
+}
+
+/* Before nsys starts, because a range that is never entered costs a whole run and leaves nothing.
+ * Compared with the last range of each region: nsys looks at ranges one by one, wherever they
+ * nest. */
+static int check_known(struct lpo_stage_ctx *ctx, const char *capture, struct lpo_err *err)
+{
+    struct gate want = gate_of(ctx->arena, capture);
+    const struct lpo_known_regions *known = &ctx->known;
+    const char **names, *near;
+
+    if (known->len == 0)
+        return 0; /* nothing is known */
+    names = lpo_arena_array(ctx->arena, known->len, sizeof *names);
+    for (size_t i = 0; i < known->len; i++) {
+        const struct lpo_level *last;
+        struct lpo_levels levels;
+
+        names[i] = known->at[i].path;
+        if (lpo_region_levels_of_path(ctx->arena, known->at[i].path, known->domains,
+                                      known->ndomains, &levels) < 0)
+            return 0;
+        last = &levels.at[levels.len - 1];
+        names[i] = *last->domain ? lpo_arena_printf(ctx->arena, "%s@%s", last->name, last->domain)
+                                 : last->name;
+        if (strcmp(last->name, want.name) == 0 && fnmatch(want.domain, last->domain, 0) == 0)
+            return 0;
+    }
+    near = lpo_str_nearest(capture, names, known->len);
+    if (!near) /* perhaps only the domain is wrong */
+        near = lpo_str_nearest(want.name, names, known->len);
+    return lpo_fail(err, LPO_E_CONFIG,
+                    "pipeline.nsys.nvtx_capture: the program enters no range '%s'%s%s%s; "
+                    "native/regions.json lists those that it enters",
+                    capture, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+static int set_gate(struct lpo_stage_ctx *ctx, struct lpo_nsys_command *c, struct lpo_err *err)
+{
+    const char *capture = lpo_node_conf_text(ctx->knobs, "nvtx_capture", "");
+    const char *range = lpo_node_conf_text(ctx->knobs, "capture_range", *capture ? "nvtx" : "none");
+
+    if (!lpo_node_conf_bool(ctx->knobs, "gating_nvtx", false) || strcmp(range, "none") == 0)
+        return 0;
+    c->capture_range = range;
+    c->capture_range_end = lpo_node_conf_text(ctx->knobs, "capture_range_end", NULL);
+    if (strcmp(range, "nvtx") != 0)
+        return 0;
+    c->nvtx_capture = capture;
+    return check_known(ctx, capture, err);
+}
+
+/* --- from settings to words ----------------------------------------------------------------- */
+
+int lpo_pipeline_nsys_command(struct lpo_stage_ctx *ctx, const char *program,
+                              struct lpo_nsys_command *out, struct lpo_err *err)
+{
+    struct lpo_arena *a = ctx->arena;
+    struct lpo_step extra = { 0 };
+
+    *out = (struct lpo_nsys_command){
+        .program = program,
+        .trace = lpo_run_conf_joined(a, ctx->knobs, "trace"),
+        .sample = lpo_node_conf_text(ctx->knobs, "sample", NULL),
+        .cpuctxsw = lpo_node_conf_text(ctx->knobs, "cpuctxsw", NULL),
+        .nvtx_domain_include = lpo_run_conf_joined(a, ctx->knobs, "nvtx_domain_include"),
+        .nvtx_domain_exclude = lpo_run_conf_joined(a, ctx->knobs, "nvtx_domain_exclude"),
+        .output = lpo_arena_printf(a, "%s/run", ctx->dir),
+    };
+    /* nsys refuses the flag where CUDA is not traced */
+    if (out->trace && strstr(out->trace, "cuda"))
+        out->cuda_graph_trace = lpo_node_conf_text(ctx->knobs, "cuda_graph_trace", NULL);
+    lpo_run_conf_add_words(a, ctx->knobs, "extra_args", &extra);
+    out->extra = (struct lpo_words){ extra.argv, extra.argc };
+    return set_gate(ctx, out, err);
+}
+
+/* nsys takes its values behind '='. */
+static void add(struct lpo_arena *a, struct lpo_words *out, const char *flag, const char *value)
+{
+    if (value && *value)
+        lpo_run_words_addf(a, out, "--%s=%s", flag, value);
+}
+
+struct lpo_words lpo_pipeline_nsys_command_words(struct lpo_arena *a,
+                                                 const struct lpo_nsys_command *c)
+{
+    struct lpo_words out = { 0 };
+
+    lpo_run_words_add(a, &out, c->program);
+    lpo_run_words_add(a, &out, "profile");
+    add(a, &out, "trace", c->trace);
+    add(a, &out, "sample", c->sample);
+    add(a, &out, "cpuctxsw", c->cpuctxsw);
+    add(a, &out, "cuda-graph-trace", c->cuda_graph_trace);
+    if (c->capture_range) {
+        add(a, &out, "capture-range", c->capture_range);
+        add(a, &out, "capture-range-end", c->capture_range_end);
+        /* the default end, stop-shutdown, would end the program with the capture */
+        add(a, &out, "kill", "none");
+    }
+    if (c->nvtx_capture) {
+        lpo_run_words_addf(a, &out, "--nvtx-capture=%s", c->nvtx_capture);
+        /* names pushed as plain text count too, not only registered strings */
+        add(a, &out, "env-var", "NSYS_NVTX_PROFILER_REGISTER_ONLY=0");
+    }
+    add(a, &out, "nvtx-domain-include", c->nvtx_domain_include);
+    add(a, &out, "nvtx-domain-exclude", c->nvtx_domain_exclude);
+    for (size_t i = 0; i < c->extra.len; i++)
+        lpo_run_words_add(a, &out, c->extra.at[i]);
+    add(a, &out, "force-overwrite", "true");
+    add(a, &out, "output", c->output);
+    return out;
+}

@@ -1,0 +1,30 @@
+/* pipeline/nsys/command.h - `nsys profile` as data, and the one place that makes words of it.
+ *
+ * Private to this folder. */
+#pragma once
+
+#include "run/step.h"
+
+struct lpo_arena;
+struct lpo_err;
+struct lpo_stage_ctx;
+
+struct lpo_nsys_command {
+    const char *program;
+    /* pipeline.nsys.*; NULL: not passed */
+    const char *trace, *sample, *cpuctxsw, *cuda_graph_trace;
+    const char *capture_range;     /* NULL: the whole program */
+    const char *capture_range_end; /* NULL or empty: the tool's own default */
+    const char *nvtx_capture;      /* "Range@Domain", where capture_range is nvtx */
+    const char *nvtx_domain_include, *nvtx_domain_exclude;
+    struct lpo_words extra; /* the user's own, passed as they are */
+    const char *output;     /* `output`.nsys-rep */
+};
+
+/* From pipeline.nsys. A range to capture that is not among the known regions is an error that names
+ * the nearest. */
+int lpo_pipeline_nsys_command(struct lpo_stage_ctx *ctx, const char *program,
+                              struct lpo_nsys_command *out, struct lpo_err *err);
+/* All words before the program. */
+struct lpo_words lpo_pipeline_nsys_command_words(struct lpo_arena *a,
+                                                 const struct lpo_nsys_command *c);
