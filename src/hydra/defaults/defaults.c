@@ -5,12 +5,110 @@
 #include "hydra/defaults/choices.h"
 #include "hydra/defaults/entry.h"
 #include "hydra/defaults/repo.h"
-#include "hydra/defaults/tree.h"
 #include "hydra/interp/interp.h"
 #include "hydra/node.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
+
+/* The tree that defaults lists make. */
+struct lpo_tree {
+    struct lpo_entry *entry; /* NULL: the root above hydra/config and the primary config */
+    struct lpo_tree *parent;
+    struct lpo_tree **kids; /* a kid without kids is a leaf */
+    size_t count, cap;
+};
+
+/* Reading the tree off */
+
+static const char *config_of(struct lpo_arena *a, const struct lpo_tree *t)
+{
+    return t->entry ? lpo_defaults_entry_config_path(a, t->entry) : "<root>";
+}
+
+static size_t count_leaves(const struct lpo_tree *t)
+{
+    size_t n = t->count == 0;
+
+    for (size_t i = 0; i < t->count; i++)
+        n += count_leaves(t->kids[i]);
+    return n;
+}
+
+static struct lpo_default_row row_of(struct lpo_arena *a, const struct lpo_tree *leaf)
+{
+    const struct lpo_entry *e = leaf->entry;
+    const struct lpo_tree *holder = leaf->parent;
+    struct lpo_default_row r = { 0 };
+
+    if (lpo_defaults_entry_is_self(e)) { /* stands for the content of the file that holds it */
+        r.config = config_of(a, holder);
+        r.package = lpo_defaults_entry_final_package(a, holder->entry, true);
+        r.parent = config_of(a, holder->parent);
+        r.primary = holder->entry->primary;
+        r.is_self = true;
+        return r;
+    }
+    r.config = lpo_defaults_entry_config_path(a, e);
+    r.package = lpo_defaults_entry_final_package(a, e, true);
+    r.parent = config_of(a, holder);
+    r.primary = e->primary;
+    r.key = e->is_group ? lpo_defaults_entry_key(a, e) : NULL;
+    return r;
+}
+
+static void collect(struct lpo_arena *a, const struct lpo_tree *t, struct lpo_defaults *out)
+{
+    if (t->count == 0) {
+        const struct lpo_entry *e = t->entry;
+
+        if (!e->deleted && !lpo_defaults_entry_is_missing(e) && lpo_defaults_entry_name(e))
+            out->rows[out->count++] = row_of(a, t);
+        return;
+    }
+    for (size_t i = 0; i < t->count; i++)
+        collect(a, t->kids[i], out);
+}
+
+static int rows_of(struct lpo_arena *a, const struct lpo_tree *root, struct lpo_defaults *out,
+                   struct lpo_err *err)
+{
+    out->count = 0;
+    out->rows = lpo_arena_array(a, count_leaves(root), sizeof(*out->rows));
+    collect(a, root, out);
+    for (size_t i = 0; i < out->count; i++)
+        for (size_t j = 0; j < i && out->rows[i].key; j++)
+            if (lpo_streq(out->rows[i].key, out->rows[j].key))
+                return lpo_fail(err, LPO_E_CONFIG,
+                                "%s appears more than once in the final defaults list",
+                                out->rows[i].key);
+    return 0;
+}
+
+static void add_node(struct lpo_arena *a, const struct lpo_tree *t, int depth, struct lpo_str *s)
+{
+    const struct lpo_entry *e = t->entry;
+
+    lpo_str_addf(s, "%*s", depth * 2, "");
+    if (!e)
+        lpo_str_add(s, "<root>");
+    else if (lpo_defaults_entry_is_self(e))
+        lpo_str_add(s, "_self_");
+    else if (e->is_group)
+        lpo_str_addf(s, "%s: %s", lpo_defaults_entry_key(a, e), e->option ? e->option : "null");
+    else
+        lpo_str_add(s, lpo_defaults_entry_config_path(a, e));
+    lpo_str_add(s, t->count ? ":\n" : "\n");
+    for (size_t i = 0; i < t->count; i++)
+        add_node(a, t->kids[i], depth + 1, s);
+}
+
+void lpo_defaults_add_tree(struct lpo_arena *a, const struct lpo_tree *tree, struct lpo_str *s)
+{
+    add_node(a, tree, 0, s);
+}
+
+/* Growing the tree */
 
 #define SELF                                                                                       \
     "See https://hydra.cc/docs/1.2/upgrades/1.0_to_1.1/default_composition_order for more "        \
@@ -69,7 +167,7 @@ static int not_found(struct growing *g, const struct lpo_tree *t)
                      path);
     } else {
         if (t->parent)
-            lpo_str_addf(&s, "In '%s': ", lpo_defaults_tree_config(g->arena, t->parent));
+            lpo_str_addf(&s, "In '%s': ", config_of(g->arena, t->parent));
         lpo_str_addf(&s, "Could not %s '%s'%s\n", e->is_group ? "find" : "load", path,
                      e->is_group ? "" : ".");
     }
@@ -413,6 +511,6 @@ int lpo_defaults_list(const struct lpo_interp_scope *scope, struct lpo_repo *rep
     add_kid(&g, root, both[0]);
     add_kid(&g, root, both[1]);
     out->tree = root;
-    rc = lpo_defaults_tree_rows(a, root, out, err);
+    rc = rows_of(a, root, out, err);
     return rc < 0 ? rc : lpo_defaults_choices_check_used(choices, err);
 }

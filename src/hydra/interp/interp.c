@@ -3,13 +3,82 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hydra/interp/eval.h"
 #include "hydra/interp/parse.h"
+#include "hydra/interp/resolvers.h"
 #include "hydra/node.h"
 #include "hydra/yaml/pytext.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
+
+/* Places and paths */
+
+const struct lpo_spot *lpo_interp_spot_child(struct lpo_arena *a, const struct lpo_spot *at,
+                                             const struct lpo_node *key, size_t index,
+                                             struct lpo_node *node)
+{
+    struct lpo_spot *s = LPO_NEW(a, struct lpo_spot);
+
+    *s = (struct lpo_spot){ .node = node, .up = at, .key = key, .index = index };
+    return s;
+}
+
+void lpo_interp_spot_add_key(struct lpo_str *s, const struct lpo_spot *at)
+{
+    if (!at || !at->up)
+        return;
+    lpo_interp_spot_add_key(s, at->up);
+    if (!at->key) {
+        lpo_str_addf(s, "[%zu]", at->index);
+        return;
+    }
+    if (s->len)
+        lpo_str_addc(s, '.');
+    lpo_yaml_py_add_str(s, at->key);
+}
+
+static size_t push(struct lpo_arena *a, const char **keys, size_t n, const char *from, size_t len)
+{
+    keys[n] = lpo_arena_strndup(a, from, len);
+    return n + 1;
+}
+
+/* As OmegaConf: a head up to the first '[' is split at dots, then ".key" and "[key]" in turn; what
+ * is neither is passed over. */
+size_t lpo_interp_key_split(struct lpo_arena *a, const char *path, const char ***out)
+{
+    const char **keys = lpo_arena_array(a, strlen(path) + 2, sizeof(*keys));
+    size_t n = 0, head = strspn(path, ".");
+    const char *p = path;
+
+    head += strcspn(path + head, ".[");
+    for (size_t i = 0, from = 0; i <= head; i++)
+        if (i == head || path[i] == '.') {
+            n = push(a, keys, n, path + from, i - from);
+            from = i + 1;
+        }
+    p += head;
+    if (*p == '[' && n && keys[n - 1][0] == '\0')
+        n--;
+    while (*p) {
+        const char *close = *p == '[' ? strchr(p, ']') : NULL;
+        size_t len = strcspn(p + 1, ".[");
+
+        if (close) {
+            n = push(a, keys, n, p + 1, (size_t)(close - p - 1));
+            p = close + 1;
+        } else if (*p == '.') {
+            n = push(a, keys, n, p + 1, len);
+            p += 1 + len;
+        } else {
+            p++;
+        }
+    }
+    *out = keys;
+    return n;
+}
+
+/* Looking up */
 
 enum { MAX_DEPTH = 100, MAX_LEVEL = 600 };
 
@@ -283,4 +352,154 @@ int lpo_interp_resolve(struct lpo_interp_scope *s, const struct lpo_spot *at, st
                 &n->pairs[i].value, err);
     s->level--;
     return rc;
+}
+
+/* The value of a parsed interpolation */
+
+struct here {
+    struct lpo_interp_scope *scope;
+    const struct lpo_spot *parent, *self;
+    struct lpo_err *err;
+};
+
+static int eval(struct here *h, const struct lpo_iexpr *e, struct lpo_found *out);
+
+static int join(struct here *h, const struct lpo_iexpr *e, struct lpo_str *into)
+{
+    for (size_t i = 0; i < e->count; i++) {
+        struct lpo_found f;
+        int rc = eval(h, e->kids[i], &f);
+
+        if (rc < 0)
+            return rc;
+        lpo_yaml_py_add_str(into, f.node);
+    }
+    return 0;
+}
+
+static struct lpo_found plain(struct lpo_node *n)
+{
+    return (struct lpo_found){ n, NULL };
+}
+
+static int eval_text(struct here *h, const struct lpo_iexpr *e, bool quoted, struct lpo_found *out)
+{
+    LPO_STR text = { 0 };
+    int rc;
+
+    if (!quoted && e->count == 1)
+        return eval(h, e->kids[0], out);
+    rc = join(h, e, &text);
+    if (rc == 0)
+        *out = plain(lpo_node_stringn(h->scope->arena, lpo_str_text(&text), text.len));
+    return rc;
+}
+
+/* Parts of a path or a name that are interpolations must give strings. */
+static int eval_name(struct here *h, const struct lpo_iexpr *e, const char *what, char **out)
+{
+    LPO_STR text = { 0 };
+
+    for (size_t i = 0; i < e->count; i++) {
+        struct lpo_found f;
+        int rc = eval(h, e->kids[i], &f);
+
+        if (rc < 0)
+            return rc;
+        if (f.node->kind != LPO_NODE_STRING) {
+            LPO_STR shown = { 0 };
+
+            lpo_yaml_py_add_str(&shown, f.node);
+            return lpo_fail(h->err, LPO_E_CONFIG,
+                            "%s must be a string, but '%.*s' gives `%s`, which is %s", what,
+                            (int)e->kids[i]->source_len, e->kids[i]->source, lpo_str_text(&shown),
+                            lpo_node_kind_name(f.node->kind));
+        }
+        lpo_str_addn(&text, f.node->text, f.node->len);
+    }
+    *out = lpo_arena_strdup(h->scope->arena, lpo_str_text(&text));
+    return 0;
+}
+
+static int eval_list(struct here *h, const struct lpo_iexpr *e, struct lpo_found *out)
+{
+    struct lpo_node *list = lpo_node_list(h->scope->arena);
+
+    for (size_t i = 0; i < e->count; i++) {
+        struct lpo_found f;
+        int rc = eval(h, e->kids[i], &f);
+
+        if (rc < 0)
+            return rc;
+        lpo_node_push(h->scope->arena, list, f.node);
+    }
+    *out = plain(list);
+    return 0;
+}
+
+static int eval_dict(struct here *h, const struct lpo_iexpr *e, struct lpo_found *out)
+{
+    struct lpo_node *map = lpo_node_map(h->scope->arena);
+
+    for (size_t i = 0; i + 1 < e->count; i += 2) {
+        struct lpo_found key, value;
+        int rc = eval(h, e->kids[i], &key);
+
+        if (rc == 0)
+            rc = eval(h, e->kids[i + 1], &value);
+        if (rc < 0)
+            return rc;
+        lpo_node_set_key(h->scope->arena, map, key.node, value.node);
+    }
+    *out = plain(map);
+    return 0;
+}
+
+static int eval_resolver(struct here *h, const struct lpo_iexpr *e, struct lpo_found *out)
+{
+    struct lpo_found *args = lpo_arena_array(h->scope->arena, e->count, sizeof(*args));
+    char *name;
+    int rc = eval_name(h, e->name, "the name of a resolver", &name);
+
+    for (size_t i = 0; rc == 0 && i < e->count; i++)
+        rc = eval(h, e->kids[i], &args[i]);
+    if (rc < 0)
+        return rc;
+    return lpo_interp_resolver_call(h->scope, name, args, e->count, h->parent, h->self, out,
+                                    h->err);
+}
+
+static int eval(struct here *h, const struct lpo_iexpr *e, struct lpo_found *out)
+{
+    char *path;
+    int rc;
+
+    switch (e->kind) {
+    case LPO_I_TEXT:
+        return eval_text(h, e, false, out);
+    case LPO_I_QUOTED:
+        return eval_text(h, e, true, out);
+    case LPO_I_LITERAL:
+        *out = plain(e->value);
+        return 0;
+    case LPO_I_LIST:
+        return eval_list(h, e, out);
+    case LPO_I_DICT:
+        return eval_dict(h, e, out);
+    case LPO_I_RESOLVER:
+        return eval_resolver(h, e, out);
+    case LPO_I_NODE:
+        rc = eval_name(h, e, "a key", &path);
+        return rc < 0 ? rc : lpo_interp_node(h->scope, h->parent, path, out, h->err);
+    }
+    return lpo_fail(h->err, LPO_E_CONFIG, "not an interpolation");
+}
+
+int lpo_interp_eval(struct lpo_interp_scope *s, const struct lpo_iexpr *e,
+                    const struct lpo_spot *parent, const struct lpo_spot *self,
+                    struct lpo_found *out, struct lpo_err *err)
+{
+    struct here h = { s, parent, self, err };
+
+    return eval(&h, e, out);
 }

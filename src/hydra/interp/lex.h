@@ -1,4 +1,4 @@
-/* hydra/interp/lex.h - words of the interpolation grammar. Only interp_parse.c uses this.
+/* hydra/interp/lex.h - words of the interpolation grammar. Only parse.c uses this.
  *
  * The lexer has modes, as OmegaConf's: plain text, quoted text, the inside of ${…} before a colon
  * (names) and after it (values). In each the longest match wins, the earlier rule on a tie. */

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hydra/interp/eval.h"
 #include "hydra/interp/parse.h"
+#include "hydra/interp/resolvers.h"
 #include "hydra/node.h"
 #include "hydra/yaml/pytext.h"
 #include "hydra/yaml/yaml.h"

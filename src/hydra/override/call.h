@@ -1,7 +1,7 @@
 /* hydra/override/call.h - the functions of the override grammar: casts, sweeps, sort, shuffle.
  *
- * Inside override*.c only. Arguments are checked as Hydra checks them, because an override that
- * fails there has to fail here. To add a function: one row in override_call.c. */
+ * Arguments are checked as Hydra checks them, because an override that
+ * fails there has to fail here. To add a function: one row in call.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -42,10 +42,10 @@ int lpo_override_call(struct lpo_arena *a, const char *name, size_t len,
                       const struct lpo_ov_arg *args, size_t count, struct lpo_override_value *out,
                       struct lpo_err *err);
 
-/* override_cast.c */
+/* cast.c */
 lpo_ov_fn lpo_override_cast_int, lpo_override_cast_float, lpo_override_cast_str,
     lpo_override_cast_bool;
-/* override_sort.c */
+/* sort.c */
 lpo_ov_fn lpo_override_sort, lpo_override_shuffle;
 
 /* A list with one item per value; a sweep among them is refused. */

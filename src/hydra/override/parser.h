@@ -1,4 +1,4 @@
-/* hydra/override/parser.h - what the parts of the override parser share; inside override*.c. */
+/* hydra/override/parser.h - what the parts of the override parser share: parse.c and value.c. */
 #pragma once
 
 #include <stdbool.h>
@@ -50,5 +50,5 @@ int lpo_override_refuse(struct lpo_ov_parser *p, enum lpo_ov_peek peek, const ch
 int lpo_override_refuse_at(struct lpo_ov_parser *p, unsigned n, enum lpo_ov_peek peek,
                            const char *wanted);
 
-/* All after the first '=' (override_element.c): sets value, sweep and value_type. */
+/* All after the first '=' (value.c): sets value, sweep and value_type. */
 int lpo_override_value(struct lpo_ov_parser *p);

@@ -1,14 +1,165 @@
+/* The numbers of a range sweep.
+ *
+ * Hydra walks range(0,1,0.1) in Python's decimal module with 28 digits, not in binary floats; which
+ * values come out, and whether the last one is below the end, depends on that rounding. */
 #include "hydra/override/range.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "hydra/node.h"
 #include "hydra/override/sweep.h"
-#include "hydra/yaml/decimal.h"
 #include "hydra/yaml/pytext.h"
 #include "util/arena.h"
 #include "util/str.h"
+
+/* Decimals */
+
+#define PRECISION 28
+#define WHOLE     320  /* digits before the point: any double, and sums of two */
+#define FRACTION  1080 /* digits after it: any double exactly */
+#define DIGITS    (WHOLE + FRACTION)
+
+/* A finite number. */
+struct decimal {
+    bool negative;
+    uint8_t digit[DIGITS]; /* the largest first */
+};
+
+static struct decimal from_text(const char *text)
+{
+    struct decimal d = { .negative = *text == '-' };
+    const char *p = text + (*text == '-'), *point = strchr(p, '.');
+    size_t whole = point ? (size_t)(point - p) : strlen(p);
+    size_t at = WHOLE - whole;
+
+    for (; *p && at < DIGITS; p++)
+        if (*p != '.')
+            d.digit[at++] = (uint8_t)(*p - '0');
+    return d;
+}
+
+static struct decimal decimal_of(double d)
+{
+    char text[DIGITS + 8];
+    snprintf(text, sizeof text, "%.*f", FRACTION, d); /* exact in glibc */
+    return from_text(text);
+}
+
+static struct decimal decimal_of_int(int64_t i)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%" PRId64, i);
+    return from_text(text);
+}
+
+static int compare_size(const struct decimal *x, const struct decimal *y)
+{
+    return memcmp(x->digit, y->digit, DIGITS);
+}
+
+static bool is_zero(const struct decimal *x)
+{
+    for (int i = 0; i < DIGITS; i++)
+        if (x->digit[i])
+            return false;
+    return true;
+}
+
+static int decimal_compare(const struct decimal *x, const struct decimal *y)
+{
+    bool xn = x->negative && !is_zero(x), yn = y->negative && !is_zero(y);
+
+    if (xn != yn)
+        return xn ? -1 : 1;
+    return xn ? compare_size(y, x) : compare_size(x, y);
+}
+
+/* Adds one to the digit at `i` and carries. */
+static void increment(struct decimal *x, int i)
+{
+    for (; i >= 0 && ++x->digit[i] == 10; i--)
+        x->digit[i] = 0;
+}
+
+static void round_off(struct decimal *x)
+{
+    int first = 0;
+    while (first < DIGITS && !x->digit[first])
+        first++;
+    int cut = first + PRECISION; /* the first digit to go */
+    if (cut >= DIGITS)
+        return;
+
+    bool above = false; /* anything after the cut digit */
+    for (int i = cut + 1; i < DIGITS && !above; i++)
+        above = x->digit[i] != 0;
+    uint8_t d = x->digit[cut];
+    bool up = d > 5 || (d == 5 && (above || x->digit[cut - 1] % 2));
+    memset(x->digit + cut, 0, (size_t)(DIGITS - cut));
+    if (up)
+        increment(x, cut - 1);
+}
+
+static void add_digits(struct decimal *x, const struct decimal *y)
+{
+    int carry = 0;
+    for (int i = DIGITS - 1; i >= 0; i--) {
+        int sum = x->digit[i] + y->digit[i] + carry;
+        carry = sum >= 10;
+        x->digit[i] = (uint8_t)(sum - 10 * carry);
+    }
+}
+
+/* y is not larger than x. */
+static void subtract_digits(struct decimal *x, const struct decimal *y)
+{
+    int borrow = 0;
+    for (int i = DIGITS - 1; i >= 0; i--) {
+        int left = x->digit[i] - y->digit[i] - borrow;
+        borrow = left < 0;
+        x->digit[i] = (uint8_t)(left + 10 * borrow);
+    }
+}
+
+/* Exact sum, then rounded to 28 digits, halves to the even digit. */
+static struct decimal decimal_add(const struct decimal *x, const struct decimal *y)
+{
+    bool swap = compare_size(x, y) < 0;
+    struct decimal sum = swap ? *y : *x;
+    const struct decimal *other = swap ? x : y;
+
+    if (x->negative == y->negative)
+        add_digits(&sum, other);
+    else
+        subtract_digits(&sum, other);
+    round_off(&sum);
+    if (is_zero(&sum))
+        sum.negative = x->negative && y->negative;
+    return sum;
+}
+
+static double decimal_real(const struct decimal *x)
+{
+    char text[DIGITS + 16], *p = text;
+    int first = 0, last = DIGITS;
+
+    while (first < last && !x->digit[first])
+        first++;
+    while (last > first && !x->digit[last - 1])
+        last--;
+    *p++ = x->negative ? '-' : '+';
+    *p++ = '0';
+    for (int i = first; i < last; i++)
+        *p++ = (char)('0' + x->digit[i]);
+    snprintf(p, 12, "e%d", WHOLE - last);
+    return strtod(text, NULL);
+}
+
+/* Ranges */
 
 static int fail(struct lpo_range_fault *fault, const char *type, const char *message)
 {
@@ -43,10 +194,10 @@ static double as_real(const struct lpo_node *n)
     }
 }
 
-static struct lpo_decimal as_decimal(const struct lpo_node *n)
+static struct decimal as_decimal(const struct lpo_node *n)
 {
-    return n->kind == LPO_NODE_INT || n->kind == LPO_NODE_BOOL ? lpo_yaml_decimal_of_int(as_int(n))
-                                                               : lpo_yaml_decimal_of(as_real(n));
+    return n->kind == LPO_NODE_INT || n->kind == LPO_NODE_BOOL ? decimal_of_int(as_int(n))
+                                                               : decimal_of(as_real(n));
 }
 
 static int int_values(struct lpo_arena *a, const struct lpo_sweep *r, struct lpo_node *list,
@@ -107,17 +258,17 @@ static int float_values(struct lpo_arena *a, const struct lpo_sweep *r, struct l
 
     if (stop / step - start / step > 2.0 * LPO_SWEEP_MAX_VALUES)
         return endless(fault);
-    struct lpo_decimal at = as_decimal(r->start), end = as_decimal(r->stop);
-    struct lpo_decimal by = as_decimal(r->step);
+    struct decimal at = as_decimal(r->start), end = as_decimal(r->stop);
+    struct decimal by = as_decimal(r->step);
     for (;;) {
-        int order = lpo_yaml_decimal_compare(&at, &end);
+        int order = decimal_compare(&at, &end);
         if (step > 0 ? order >= 0 : order <= 0)
             return 0;
         if (list->count == LPO_SWEEP_MAX_VALUES)
             return endless(fault);
-        lpo_node_push(a, list, lpo_node_float(a, lpo_yaml_decimal_real(&at)));
-        struct lpo_decimal next = lpo_yaml_decimal_add(&at, &by);
-        if (lpo_yaml_decimal_compare(&next, &at) == 0) /* the step is lost in rounding */
+        lpo_node_push(a, list, lpo_node_float(a, decimal_real(&at)));
+        struct decimal next = decimal_add(&at, &by);
+        if (decimal_compare(&next, &at) == 0) /* the step is lost in rounding */
             return endless(fault);
         at = next;
     }

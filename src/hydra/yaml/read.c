@@ -1,15 +1,73 @@
 /* libyaml's events to a tree of words. */
 #include <string.h>
-
 #include <yaml.h>
 
-#include "hydra/yaml/tabs.h"
 #include "hydra/yaml/tree.h"
 #include "hydra/yaml/yaml.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/map.h"
 #include "util/str.h"
+
+/* Tabs
+ *
+ * libyaml takes a tab for a blank between words ("a:<TAB>1"); PyYAML, and so Hydra, refuses it. The
+ * text between events is looked at, so that a file means the same here as there. */
+
+struct tabs {
+    const char *text;
+    size_t len;
+    size_t byte, chars; /* how far it was looked at */
+    unsigned line, column;
+};
+
+static char step(struct tabs *t)
+{
+    char c = t->text[t->byte++];
+
+    while (t->byte < t->len && ((unsigned char)t->text[t->byte] & 0xc0) == 0x80)
+        t->byte++;
+    t->chars++;
+    t->column++;
+    if (c == '\n') {
+        t->line++;
+        t->column = 1;
+    }
+    return c;
+}
+
+/* `to` counts characters, as libyaml's marks do. True when there is a bad tab; then line and column
+ * (from 1) say where. */
+static bool tab_between(struct tabs *t, size_t to)
+{
+    bool comment = false;
+
+    while (t->chars < to && t->byte < t->len) {
+        char c = t->text[t->byte];
+
+        if (c == '\t' && !comment)
+            return true;
+        if (c == '#')
+            comment = true;
+        if (c == '\n' || c == '\r')
+            comment = false;
+        step(t);
+    }
+    return false;
+}
+
+/* Passes over [here, to), where tabs may stand unless `plain`. */
+static bool tab_over(struct tabs *t, size_t to, bool plain)
+{
+    while (t->chars < to && t->byte < t->len) {
+        if (plain && t->text[t->byte] == '\t')
+            return true;
+        step(t);
+    }
+    return false;
+}
+
+/* Events */
 
 struct reading {
     struct lpo_arena *arena;
@@ -18,7 +76,7 @@ struct reading {
     struct lpo_map *anchors; /* name to struct lpo_ynode * */
     size_t values;
     bool aliases;
-    struct lpo_ytabs tabs;
+    struct tabs tabs;
     struct lpo_err *err;
 };
 
@@ -75,8 +133,8 @@ static int check_tabs(struct reading *r, const yaml_event_t *ev)
 {
     bool plain = ev->type == YAML_SCALAR_EVENT && ev->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 
-    if (!r->tabs.text || (!lpo_yaml_tabs_between(&r->tabs, ev->start_mark.index) &&
-                          !lpo_yaml_tabs_over(&r->tabs, ev->end_mark.index, plain)))
+    if (!r->tabs.text || (!tab_between(&r->tabs, ev->start_mark.index) &&
+                          !tab_over(&r->tabs, ev->end_mark.index, plain)))
         return 0;
     return lpo_fail(r->err, LPO_E_FORMAT, "%s:%u:%u: a tab cannot stand here; use blanks", r->file,
                     r->tabs.line, r->tabs.column);
@@ -267,7 +325,7 @@ int lpo_yaml_tree_read(struct lpo_arena *a, const char *text, size_t len, const 
         len -= 3;
     }
     if (memchr(text, '\t', len))
-        r.tabs = (struct lpo_ytabs){ .text = text, .len = len, .line = 1, .column = 1 };
+        r.tabs = (struct tabs){ .text = text, .len = len, .line = 1, .column = 1 };
     yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, len);
     rc = read_document(&r, out);

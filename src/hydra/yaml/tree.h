@@ -1,6 +1,6 @@
 /* hydra/yaml/tree.h - a YAML document before its words have meaning.
  *
- * yaml_read.c fills it from libyaml's events, yaml_make.c turns it into config nodes. The step
+ * read.c fills it from libyaml's events, make.c turns it into config nodes. The step
  * between is needed because merge keys and repeated keys are matters of the text, not of the
  * values. */
 #pragma once
@@ -25,9 +25,9 @@ struct lpo_ynode {
     size_t len;
     struct lpo_ynode **kids; /* items; keys and values in turn */
     size_t count, cap;
-    struct lpo_node *made; /* yaml_make.c: the value, once it exists */
-    bool flat;             /* yaml_make.c: merge keys are resolved */
-    bool open;             /* yaml_make.c: on the way down to it, to find loops */
+    struct lpo_node *made; /* make.c: the value, once it exists */
+    bool flat;             /* make.c: merge keys are resolved */
+    bool open;             /* make.c: on the way down to it, to find loops */
 };
 
 /* *aliases: the document has some. *out is NULL for an empty document. */

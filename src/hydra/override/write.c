@@ -1,8 +1,10 @@
+/* An override written back: as the text that Hydra would write, and as the JSON of --explain. */
+#include <string.h>
+
 #include "hydra/node.h"
 #include "hydra/override/override.h"
 #include "hydra/override/range.h"
 #include "hydra/override/sweep.h"
-#include "hydra/override/value.h"
 #include "hydra/yaml/pytext.h"
 #include "util/arena.h"
 #include "util/json_write.h"
@@ -50,6 +52,35 @@ const char *lpo_override_key_text(struct lpo_arena *a, const struct lpo_override
                             ov->package ? ov->package : "");
 }
 
+/* A string inside its quotes, so that the lexer gives it back. */
+static void add_quoted(struct lpo_str *s, const char *text, size_t len, char quote)
+{
+    size_t run = 0; /* backslashes just written: doubled when a quote follows */
+
+    lpo_str_addc(s, quote);
+    for (size_t i = 0; i <= len; i++) {
+        char c = i < len ? text[i] : quote;
+        if (c == quote) {
+            for (; run; run--)
+                lpo_str_addc(s, '\\');
+            if (i < len)
+                lpo_str_addc(s, '\\');
+        }
+        run = c == '\\' ? run + 1 : 0;
+        lpo_str_addc(s, c);
+    }
+}
+
+/* A string without quotes, special characters escaped. */
+static void add_escaped(struct lpo_str *s, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] && strchr("\\()[]{}:=, \t", text[i]))
+            lpo_str_addc(s, '\\');
+        lpo_str_addc(s, text[i]);
+    }
+}
+
 static void add_value(struct lpo_str *s, const struct lpo_node *n)
 {
     switch (n->kind) {
@@ -59,9 +90,9 @@ static void add_value(struct lpo_str *s, const struct lpo_node *n)
     case LPO_NODE_STRING:
     case LPO_NODE_BYTES:
         if (n->quote)
-            lpo_override_add_quoted(s, n->text, n->len, n->quote);
+            add_quoted(s, n->text, n->len, n->quote);
         else
-            lpo_override_add_escaped(s, n->text, n->len);
+            add_escaped(s, n->text, n->len);
         break;
     case LPO_NODE_LIST:
         lpo_str_addc(s, '[');
