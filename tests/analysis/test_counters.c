@@ -101,8 +101,8 @@ static void check_known_product(void **state)
 int main(void)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    const char *path = lpo_path_join(a, unit_env("LPO_SOURCE_ROOT", "."),
-                                     "../shared/data/ncu/llm_roof_raw.csv.gz");
+    const char *path =
+        lpo_path_join(a, unit_env("LPO_SOURCE_ROOT", "."), "tests/data/ncu/llm_roof_raw.csv.gz");
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, units, check_unit);

@@ -1,7 +1,5 @@
-/* Counted truths: parameters, tensors and FLOPs of real models, as PyTorch counts them.
- *
- * tests/data/static holds small copies that always run; the shared folder is read in place when it
- * is there. */
+/* Counted truths (tests/data/static): parameters, tensors and FLOPs of real models, as PyTorch
+ * counts them. */
 #include <dirent.h>
 
 #include "../unit.h"
@@ -145,6 +143,5 @@ int main(void)
     struct unit u = { 0 };
 
     add_folder(&u, arena, lpo_path_join(arena, root, "tests/data/static"));
-    add_folder(&u, arena, lpo_path_join(arena, root, "../shared/data/static"));
     return unit_run(&u);
 }

@@ -2,7 +2,8 @@
 """What a Kineto trace holds, worked out a second way: the whole JSON in memory, decimals as text,
 the definitions of the design page word by word. Slow, and written without looking at the reader.
 
-    oracle_kineto.py               the test: every file of tests/data and ../shared/data, as TAP
+    oracle_kineto.py               the test: every file of tests/data, and the traces of public projects where
+                                   ../shared/data/traces is here, as TAP
     oracle_kineto.py FILE          the sums of one file as JSON
 """
 import bisect
@@ -208,8 +209,7 @@ def check(dump, paths):
 
 def files(root):
     found = glob.glob(root + "/tests/data/kineto/*.json*")
-    for folder in ("kineto", "traces/kineto"):
-        found += glob.glob(f"{root}/../shared/data/{folder}/*.json*")
+    found += glob.glob(f"{root}/../shared/data/traces/kineto/*.json*")
     return sorted(found)
 
 

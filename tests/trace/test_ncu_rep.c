@@ -18,10 +18,10 @@ static const struct pair_case {
       "tests/data/ncu/ranges_raw.csv.gz", 12, 12 * 1100 },
     { "every form of NVTX range", "tests/data/ncu/forms.ncu-rep.gz",
       "tests/data/ncu/forms_raw.csv.gz", 37, 37 * 40 },
-    { "ranges, as ncu wrote it", "../shared/data/ncu/ranges.ncu-rep.gz",
-      "../shared/data/ncu/ranges_raw.csv", 12, 12 * 1100 },
+    { "ranges, as ncu wrote it", "tests/data/ncu/ranges_whole.ncu-rep.gz",
+      "tests/data/ncu/ranges_raw.csv.gz", 12, 12 * 1100 },
     { "a Llama in PyTorch", "../shared/data/ncu/llm_roof.ncu-rep.gz",
-      "../shared/data/ncu/llm_roof_raw.csv.gz", 23, 23 * 1100 },
+      "tests/data/ncu/llm_roof_raw.csv.gz", 23, 23 * 1100 },
 };
 
 static const char *at_root(struct lpo_str *to, const char *path)
