@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Format, static analysis, a clean build with gcc and with clang, and the tests of both.
+# Format, the rules of the tree, static analysis, a clean build with gcc and with clang, and the tests of both.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 need=()
-for tool in clang clang-format cppcheck; do
+for tool in clang clang-format clang-tidy cppcheck; do
     command -v $tool >/dev/null || need+=($tool)
 done
 if [ ${#need[@]} -gt 0 ]; then
@@ -12,6 +12,8 @@ if [ ${#need[@]} -gt 0 ]; then
 fi
 mapfile -t sources < <(git ls-files '*.c' '*.h')
 echo "format";    clang-format --dry-run --Werror "${sources[@]}"
+echo "house";     scripts/check-house.py
+echo "tidy";      scripts/tidy.sh
 echo "cppcheck";  cppcheck --quiet --std=c17 --enable=warning,portability --inline-suppr --error-exitcode=1 \
                       --suppress=normalCheckLevelMaxBranches --suppress=unknownMacro -I src -I include $(git ls-files 'src/*.c')
 # Warnings are errors without the sanitizers: with them gcc warns of what they themselves insert.
