@@ -101,7 +101,7 @@ static void write_all(struct lpo_analysis *a, struct lpo_region_selection *selec
     lpo_vec_free(&ids);
     lpo_report_add_top_kernels(doc, a, 0);
     lpo_report_add_devices(doc, a);
-    lpo_report_put_scopes(doc->data, a, select, true);
+    lpo_report_put_scopes(doc->data, a, true);
     for (size_t i = 0; lpo_writer_at(i); i++)
         if (lpo_writer_at(i)->write)
             lpo_writer_at(i)->write(strcmp(lpo_writer_at(i)->kind, "timeline") == 0 ? line : doc,

@@ -129,7 +129,7 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
         doc = lpo_report_timeline_doc(a);
     } else if (writer == &lpo_writer_json) {
         doc = lpo_doc_create_data(LPO_REGIONS_SCHEMA, "regions", "Time by region");
-        lpo_report_put_scopes(doc->data, a, a->select, !lpo_cli_args_has(args, "no-aggregate"));
+        lpo_report_put_scopes(doc->data, a, !lpo_cli_args_has(args, "no-aggregate"));
         lpo_report_put_devices(doc->data, a);
         lpo_report_put_notes(doc->data, a, a->select);
     } else {

@@ -25,9 +25,7 @@ void lpo_report_chapter_coverage(struct lpo_doc *doc, const struct lpo_rundir *d
 {
     lpo_doc_section(doc, "coverage", "What these numbers cover", 1);
     if (s) {
-        LPO_AUTO(lpo_region_scope)
-        all = lpo_region_scope_create(s->analysis->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 },
-                                      s->select);
+        const struct lpo_region_scope *all = lpo_analysis_all(s->analysis);
 
         if (all->coverage.total.launches)
             lpo_report_add_coverage(doc, all);

@@ -15,8 +15,7 @@ void lpo_report_chapter_kernels(struct lpo_doc *doc, const struct lpo_rundir *d,
                                 const struct lpo_source *s)
 {
     const struct lpo_analysis *a = s->analysis;
-    LPO_AUTO(lpo_region_scope)
-    all = lpo_region_scope_create(a->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, s->select);
+    const struct lpo_region_scope *all = lpo_analysis_all(a);
 
     if (!a->cells->cells.len)
         return;
@@ -48,15 +47,14 @@ void lpo_report_chapter_kernels(struct lpo_doc *doc, const struct lpo_rundir *d,
 struct lpo_doc *lpo_report_kernels_doc(const struct lpo_rundir *d, const struct lpo_source *s)
 {
     struct lpo_doc *doc = lpo_doc_create("kernels", "Kernels");
-    LPO_AUTO(lpo_region_scope) all = NULL;
+    const struct lpo_region_scope *all;
 
     (void)d;
     if (!s || !s->analysis->cells->cells.len) {
         lpo_doc_paragraph(doc, "No GPU work was recorded in this run.");
         return doc;
     }
-    all = lpo_region_scope_create(s->analysis->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 },
-                                  s->select);
+    all = lpo_analysis_all(s->analysis);
     lpo_doc_section(doc, "all", "All kernels", 1);
     lpo_doc_paragraph(doc, "From %s, by GPU time.", s->what);
     lpo_report_add_top_kernels(doc, s->analysis, 0);

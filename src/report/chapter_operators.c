@@ -47,10 +47,11 @@ static void row_gpu(struct lpo_table *t, const struct lpo_operator *o,
     lpo_doc_row_count(t, o->gpu_ops_self);
 }
 
-void lpo_report_add_operators(struct lpo_doc *doc, const struct lpo_trace *trace, const char *id,
+void lpo_report_add_operators(struct lpo_doc *doc, const struct lpo_analysis *a, const char *id,
                               bool by_shapes, size_t most)
 {
-    LPO_AUTO(lpo_operators) ops = lpo_operators_create(trace, by_shapes);
+    const struct lpo_operators *ops = lpo_analysis_operators(a, by_shapes);
+    const struct lpo_trace *trace = a->trace;
     struct lpo_table *t =
         lpo_doc_table(doc, id, "", operator_columns, COUNT(operator_columns) - (by_shapes ? 0 : 1));
 
@@ -145,15 +146,15 @@ struct lpo_doc *lpo_report_operators_doc(const struct lpo_rundir *d, const struc
                       s->what);
     if (!s->analysis->trace->gpu_ops.len)
         lpo_doc_note(doc, LPO_NOTE_INFO, "No GPU work was recorded, so GPU times are not known.");
-    lpo_report_add_operators(doc, s->analysis->trace, "operators", false, OPERATORS);
+    lpo_report_add_operators(doc, s->analysis, "operators", false, OPERATORS);
     lpo_doc_section(doc, "shapes", "By operator and input shapes", 1);
-    lpo_report_add_operators(doc, s->analysis->trace, "operator_shapes", true, OPERATORS);
+    lpo_report_add_operators(doc, s->analysis, "operator_shapes", true, OPERATORS);
     if (s->analysis->trace->gpu_ops.len) {
-        LPO_AUTO(lpo_operators) ops = lpo_operators_create(s->analysis->trace, false);
-
         lpo_doc_section(doc, "operator_kernels", "Work by operator", 1);
         lpo_doc_paragraph(doc, "What an operator launched itself, not through others.");
-        lpo_report_add_operator_kernels(doc, s->analysis->trace, ops, WITH_KERNELS, KERNELS_EACH);
+        lpo_report_add_operator_kernels(doc, s->analysis->trace,
+                                        lpo_analysis_operators(s->analysis, false), WITH_KERNELS,
+                                        KERNELS_EACH);
     }
     return doc;
 }

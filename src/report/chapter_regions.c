@@ -13,7 +13,7 @@
 static void add_scope(struct lpo_doc *doc, const struct lpo_rundir *d, const struct lpo_source *s,
                       struct lpo_scope_id id)
 {
-    LPO_AUTO(lpo_region_scope) scope = lpo_region_scope_create(s->analysis->cells, id, s->select);
+    const struct lpo_region_scope *scope = lpo_analysis_scope(s->analysis, id);
     struct lpo_table_options options = { d->fold_over, 400 };
     LPO_STR name = { 0 };
 

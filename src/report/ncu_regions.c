@@ -172,7 +172,7 @@ static void add_overview(struct lpo_doc *doc, const struct lpo_region_scope *s)
 struct lpo_report_ncu {
     const struct lpo_rundir *d;
     const struct lpo_source *source;
-    struct lpo_region_scope *all;
+    const struct lpo_region_scope *all;
 };
 
 struct lpo_report_ncu *lpo_report_ncu_create(const struct lpo_rundir *d)
@@ -185,8 +185,7 @@ struct lpo_report_ncu *lpo_report_ncu_create(const struct lpo_rundir *d)
     n = lpo_xcalloc(1, sizeof *n);
     n->d = d;
     n->source = source;
-    n->all = lpo_region_scope_create(source->analysis->cells,
-                                     (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, source->select);
+    n->all = lpo_analysis_all(source->analysis);
     return n;
 }
 
@@ -194,7 +193,6 @@ void lpo_report_ncu_destroy(struct lpo_report_ncu *n)
 {
     if (!n)
         return;
-    lpo_region_scope_destroy(n->all);
     free(n);
 }
 
@@ -268,12 +266,12 @@ static void add_scopes(struct lpo_doc *doc, const struct lpo_rundir *d,
 
     lpo_region_scopes_list(src->analysis->cells, &ids);
     for (size_t i = 0; i < ids.len; i++) {
-        LPO_AUTO(lpo_region_scope) s = NULL;
+        const struct lpo_region_scope *s;
         LPO_STR name = { 0 };
 
         if (ids.at[i].kind == LPO_SCOPE_ALL && !d->aggregate)
             continue;
-        s = lpo_region_scope_create(src->analysis->cells, ids.at[i], src->select);
+        s = lpo_analysis_scope(src->analysis, ids.at[i]);
         lpo_region_scope_add_name(src->analysis->trace, ids.at[i], &name);
         lpo_doc_section(doc, "scope", name.at, 2);
         lpo_report_add_regions(doc, s, &options);
@@ -301,6 +299,6 @@ struct lpo_doc *lpo_report_ncu_doc(const struct lpo_report_ncu *n)
         if (has_page(&n->all->rows.at[i]))
             add_region(doc, n->all, &n->all->rows.at[i], path_of(n, i), 2, false);
     put_folders(doc->data, n);
-    lpo_report_put_scopes(doc->data, src->analysis, src->select, n->d->aggregate);
+    lpo_report_put_scopes(doc->data, src->analysis, n->d->aggregate);
     return doc;
 }

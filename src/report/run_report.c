@@ -40,14 +40,12 @@ static void add_limits(struct lpo_doc *doc, const struct lpo_rundir *d, const st
 static void put_analysis(struct lpo_doc *doc, const struct lpo_rundir *d,
                          const struct lpo_source *s)
 {
-    lpo_top_rows top = { 0 };
+    const lpo_top_rows *top = lpo_analysis_top(s->analysis, LPO_KERNEL);
 
-    lpo_report_put_scopes(doc->data, s->analysis, s->select, d->aggregate);
+    lpo_report_put_scopes(doc->data, s->analysis, d->aggregate);
     lpo_report_put_devices(doc->data, s->analysis);
-    lpo_region_top(s->analysis->cells, LPO_KERNEL, &top);
-    lpo_report_put_kernels(doc->data, s->analysis->cells, top.at, top.len);
+    lpo_report_put_kernels(doc->data, s->analysis->cells, top->at, top->len);
     lpo_report_put_notes(doc->data, s->analysis, s->select);
-    lpo_vec_free(&top);
 }
 
 struct lpo_doc *lpo_report_run_doc(const struct lpo_rundir *d, const struct lpo_source *s)

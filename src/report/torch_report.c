@@ -26,7 +26,7 @@ enum { KERNELS_EACH = 5 };
 struct torch {
     const struct lpo_rundir *d;
     const struct lpo_source *s;
-    struct lpo_operators *ops;
+    const struct lpo_operators *ops;
     struct lpo_kineto_memory memory;
 };
 
@@ -144,7 +144,7 @@ static void add_sections(struct lpo_doc *doc, const struct torch *t)
     facts(doc, t);
     lpo_doc_section(doc, "operators", "Operators that take the time", 1);
     lpo_doc_paragraph(doc, "All of them, and by input shapes: operators.md.");
-    lpo_report_add_operators(doc, a->trace, "operators", false, t->d->top);
+    lpo_report_add_operators(doc, a, "operators", false, t->d->top);
     if (has_gpu(t)) {
         lpo_doc_section(doc, "operator_kernels", "Work by operator", 1);
         lpo_report_add_operator_kernels(doc, a->trace, t->ops, t->d->top, KERNELS_EACH);
@@ -262,12 +262,11 @@ struct lpo_doc *lpo_report_torch_doc(const struct lpo_rundir *d)
 
     if (!t.s)
         return NULL;
-    t.ops = lpo_operators_create(t.s->analysis->trace, false);
+    t.ops = lpo_analysis_operators(t.s->analysis, false);
     read_memory(&t);
     doc = lpo_doc_create_data(TORCH_SCHEMA, "torch", "PyTorch profiler");
     add_sections(doc, &t);
     put_metrics(doc->data, &t);
     lpo_kineto_memory_free(&t.memory);
-    lpo_operators_destroy(t.ops);
     return doc;
 }

@@ -184,10 +184,9 @@ static void put_coverage(struct lpo_record *to, const struct lpo_coverage *c)
     put_copies(to, "memsets", &c->sets);
 }
 
-static void put_scope(struct lpo_record *to, const struct lpo_analysis *a, struct lpo_scope_id id,
-                      struct lpo_region_selection *select)
+static void put_scope(struct lpo_record *to, const struct lpo_analysis *a, struct lpo_scope_id id)
 {
-    LPO_AUTO(lpo_region_scope) s = lpo_region_scope_create(a->cells, id, select);
+    const struct lpo_region_scope *s = lpo_analysis_scope(a, id);
     struct lpo_record *r = lpo_doc_put_record(to, NULL), *regions;
     LPO_STR name = { 0 };
 
@@ -203,8 +202,7 @@ static void put_scope(struct lpo_record *to, const struct lpo_analysis *a, struc
         put_region(regions, a, s, &s->rows.at[i]);
 }
 
-void lpo_report_put_scopes(struct lpo_record *to, const struct lpo_analysis *a,
-                           struct lpo_region_selection *select, bool aggregate)
+void lpo_report_put_scopes(struct lpo_record *to, const struct lpo_analysis *a, bool aggregate)
 {
     struct lpo_record *scopes = lpo_doc_put_list(to, "scopes");
     lpo_scope_ids ids = { 0 };
@@ -212,7 +210,7 @@ void lpo_report_put_scopes(struct lpo_record *to, const struct lpo_analysis *a,
     lpo_region_scopes_list(a->cells, &ids);
     for (size_t i = 0; i < ids.len; i++)
         if (aggregate || ids.at[i].kind != LPO_SCOPE_ALL)
-            put_scope(scopes, a, ids.at[i], select);
+            put_scope(scopes, a, ids.at[i]);
     lpo_vec_free(&ids);
 }
 

@@ -18,8 +18,7 @@ struct lpo_top_row;
 #define LPO_TOP_SCHEMA     "lpo.top/1"
 
 /* "scopes": every scope with its regions. */
-void lpo_report_put_scopes(struct lpo_record *to, const struct lpo_analysis *a,
-                           struct lpo_region_selection *select, bool aggregate);
+void lpo_report_put_scopes(struct lpo_record *to, const struct lpo_analysis *a, bool aggregate);
 /* "devices": every GPU with span, busy, idle, communication, streams and their gaps. */
 void lpo_report_put_devices(struct lpo_record *to, const struct lpo_analysis *a);
 /* "kernels": the first `count` of `rows`. */

@@ -106,10 +106,7 @@ static void tell_what_ran(struct lpo_summary_facts *t)
 /* "load" and "warmup": their time on the clock where it is known, else the GPU's. */
 static void tell_left_out(struct lpo_summary_facts *t)
 {
-    LPO_AUTO(lpo_region_scope)
-    whole = lpo_region_scope_create(t->s->analysis->cells,
-                                    (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, t->s->select);
-    LPO_AUTO(lpo_region_fold) fold = lpo_region_fold_create(whole, 1);
+    LPO_AUTO(lpo_region_fold) fold = lpo_region_fold_create(lpo_analysis_all(t->s->analysis), 1);
     LPO_STR names = { 0 };
     int64_t host_ns = 0, gpu_ns = 0;
 
@@ -298,7 +295,7 @@ static void tell_time(struct lpo_summary_facts *t)
 
 static void tell_trace(struct lpo_summary_facts *t)
 {
-    t->waited = lpo_wall_steady_create(t->s->analysis);
+    t->waited = lpo_analysis_steady(t->s->analysis);
     t->all = lpo_region_scope_create(&t->waited->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 },
                                      t->s->select);
     t->fold =
@@ -311,7 +308,6 @@ static void tell_trace(struct lpo_summary_facts *t)
     tell_ideas(t);
     lpo_region_fold_destroy(t->fold);
     lpo_region_scope_destroy(t->all);
-    lpo_wall_steady_destroy(t->waited);
 }
 
 struct lpo_doc *lpo_summary_doc(const struct lpo_rundir *d, const struct lpo_source *s)

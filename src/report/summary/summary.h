@@ -23,7 +23,7 @@ struct lpo_summary_facts {
     struct lpo_doc *doc;
     const struct lpo_rundir *d;
     const struct lpo_source *s;
-    struct lpo_wall_steady *waited;
+    const struct lpo_wall_steady *waited;
     struct lpo_region_scope *all;
     struct lpo_region_fold *fold;
     int64_t span_ns, busy_ns, exposed_ns, copy_ns;

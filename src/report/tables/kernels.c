@@ -43,17 +43,15 @@ static void add_kernel(struct lpo_table *t, const struct lpo_region_cells *cells
 void lpo_report_add_top_kernels(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most)
 {
     struct lpo_table *t = lpo_doc_table(doc, "kernels", "", kernel_columns, COUNT(kernel_columns));
-    lpo_top_rows rows = { 0 };
+    const lpo_top_rows *rows = lpo_analysis_top(a, LPO_KERNEL);
     int64_t total_ns = 0;
 
-    lpo_region_top(a->cells, LPO_KERNEL, &rows);
-    for (size_t i = 0; i < rows.len; i++)
-        total_ns += rows.at[i].sum.ns;
-    for (size_t i = 0; i < rows.len && (!most || i < most); i++)
-        add_kernel(t, a->cells, rows.at[i].name, &rows.at[i].sum, total_ns);
-    if (lpo_doc_table_rows(t) < rows.len)
-        t->total_rows = rows.len;
-    lpo_vec_free(&rows);
+    for (size_t i = 0; i < rows->len; i++)
+        total_ns += rows->at[i].sum.ns;
+    for (size_t i = 0; i < rows->len && (!most || i < most); i++)
+        add_kernel(t, a->cells, rows->at[i].name, &rows->at[i].sum, total_ns);
+    if (lpo_doc_table_rows(t) < rows->len)
+        t->total_rows = rows->len;
 }
 
 void lpo_report_add_total(struct lpo_doc *doc, const struct lpo_analysis *a)
@@ -137,14 +135,13 @@ static struct lpo_measure rate_of(const struct lpo_sum *s)
 
 static void add_copies(struct lpo_table *t, const struct lpo_analysis *a, enum lpo_gpu_op_kind kind)
 {
-    lpo_top_rows rows = { 0 };
+    const lpo_top_rows *rows = lpo_analysis_top(a, kind);
 
-    lpo_region_top(a->cells, kind, &rows);
-    for (size_t i = 0; i < rows.len; i++) {
-        const struct lpo_sum *s = &rows.at[i].sum;
+    for (size_t i = 0; i < rows->len; i++) {
+        const struct lpo_sum *s = &rows->at[i].sum;
 
-        lpo_doc_row_textn(t, lpo_trace_text(a->trace, rows.at[i].name),
-                          lpo_trace_text_len(a->trace, rows.at[i].name));
+        lpo_doc_row_textn(t, lpo_trace_text(a->trace, rows->at[i].name),
+                          lpo_trace_text_len(a->trace, rows->at[i].name));
         lpo_doc_row_count(t, s->launches);
         lpo_report_row_sum_ns(t, s, s->ns, true);
         /* 0 bytes in all is what a source prints that does not know */
@@ -154,7 +151,6 @@ static void add_copies(struct lpo_table *t, const struct lpo_analysis *a, enum l
             lpo_doc_row_unknown(t);
         lpo_doc_row_measure(t, s->bytes && s->ns > 0 ? rate_of(s) : lpo_measure_unknown());
     }
-    lpo_vec_free(&rows);
 }
 
 void lpo_report_add_copies(struct lpo_doc *doc, const struct lpo_analysis *a)
@@ -194,17 +190,16 @@ void lpo_report_add_classes(struct lpo_doc *doc, const struct lpo_analysis *a)
 {
     struct lpo_table *t = lpo_doc_table(doc, "classes", "", class_columns, COUNT(class_columns));
     struct class_sum sums[LPO_CLASSES] = { 0 };
-    lpo_top_rows rows = { 0 };
+    const lpo_top_rows *rows = lpo_analysis_top(a, LPO_KERNEL);
     int64_t total_ns = 0;
 
-    lpo_region_top(a->cells, LPO_KERNEL, &rows);
-    for (size_t i = 0; i < rows.len; i++) { /* dearest first */
-        struct class_sum *c = &sums[lpo_region_cells_class(a->cells, rows.at[i].name)];
+    for (size_t i = 0; i < rows->len; i++) { /* dearest first */
+        struct class_sum *c = &sums[lpo_region_cells_class(a->cells, rows->at[i].name)];
 
         if (!c->kernels++)
-            c->dearest = rows.at[i].name;
-        lpo_region_sum_add(&c->sum, &rows.at[i].sum);
-        total_ns += rows.at[i].sum.ns;
+            c->dearest = rows->at[i].name;
+        lpo_region_sum_add(&c->sum, &rows->at[i].sum);
+        total_ns += rows->at[i].sum.ns;
     }
     for (int i = 0; i < LPO_CLASSES; i++)
         sums[i].class = i;
@@ -220,5 +215,4 @@ void lpo_report_add_classes(struct lpo_doc *doc, const struct lpo_analysis *a)
         lpo_doc_row_textn(t, lpo_trace_text(a->trace, sums[i].dearest),
                           lpo_trace_text_len(a->trace, sums[i].dearest));
     }
-    lpo_vec_free(&rows);
 }

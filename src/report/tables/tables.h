@@ -46,7 +46,7 @@ void lpo_report_add_row_kernels(struct lpo_doc *doc, const struct lpo_region_sco
                                 const struct lpo_region_row *row, size_t most);
 /* The `most` most expensive operators. GPU columns are n/a where the trace has no GPU operations at
  * all: a profiler that did not record the GPU does not show that it was idle. */
-void lpo_report_add_operators(struct lpo_doc *doc, const struct lpo_trace *trace, const char *id,
+void lpo_report_add_operators(struct lpo_doc *doc, const struct lpo_analysis *a, const char *id,
                               bool by_shapes, size_t most);
 /* What each of the `most` operators with the most GPU time of their own launched itself. */
 void lpo_report_add_operator_kernels(struct lpo_doc *doc, const struct lpo_trace *trace,
