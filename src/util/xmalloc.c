@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Noreturn void lpo_xmalloc_failed(size_t size)
+void lpo_xmalloc_failed(size_t size)
 {
     fprintf(stderr, "lpo: out of memory (asked for %zu bytes)\n", size);
     _Exit(1);

@@ -10,5 +10,6 @@ void *lpo_xcalloc(size_t count, size_t size);
 void *lpo_xrealloc(void *p, size_t count, size_t size); /* count * size, overflow-checked */
 char *lpo_xstrdup(const char *s);
 
-/* The end of the program: `size` bytes could not be had. */
-_Noreturn void lpo_xmalloc_failed(size_t size);
+/* Ends the program: there was no memory of `size` bytes. An attribute, not _Noreturn, because the
+ * toy model's CUDA program includes this header as C++. */
+__attribute__((noreturn)) void lpo_xmalloc_failed(size_t size);
