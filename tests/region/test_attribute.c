@@ -1,11 +1,14 @@
 #include "../unit.h"
 #include "build.h"
+#include "build_files.h"
 
 #include "region/cells.h"
 #include "region/scope.h"
 #include "util/str.h"
 
-/* `want` lists the rows of the aggregate: path=launches/inclusive/exclusive*visits. */
+/* `want` lists the rows of the aggregate: path=launches/inclusive/exclusive*visits, and ^captured
+ * where kernels of a CUDA graph were captured there. Every row runs over every source that can say
+ * such a thing: the same text, the same regions. */
 static const struct tree_case {
     const char *name, *trace, *want;
 } cases[] = {
@@ -43,6 +46,21 @@ static const struct tree_case {
     { "start/end stays in its process", "S:S 10-50 #2 k 20-22=5", "S=0/0/0*1 (outside)=1/5/5*0" },
     { "overlapping start/end each count", "S:S 0-50 S:T 10-60 k 20-22=5", "S=1/5/5*1 T=1/5/5*1" },
     { "twice open counts once", "S:S 0-50 S:S 10-60 k 20-22=5 k 52-53=1", "S=2/6/6*2" },
+    { "start/end: borders belong to the range", "S:S 10-20 k 10-20=5", "S=1/5/5*1" },
+    { "start/end: the whole call must lie inside", "S:S 10-20 k 15-25=5 k 5-15=2",
+      "S=0/0/0*1 (outside)=2/7/7*0" },
+    { "start/end: an instant on the border is in both", "S:S 0-10 S:T 10-20 k 10-10=1",
+      "S=1/1/1*1 T=1/1/1*1" },
+    { "start/end never ended", "S:S 10-10... k 50-51=7", "S=1/7/7*1" },
+    { "start/end around and between threads", "A 0-100 k 5-6=1 @2 S:S 10-50 B 20-40 k 25-26=2",
+      "B=1/2/2*1 A=1/1/1*1 S=1/2/2*1" },
+    { "a graph belongs to its launch and to its capture",
+      "A 0-100 A1 10-40 B 200-300 k 210-220=5^20", "B=1/5/5*1 A=0/0/0*1^1 A/A1=0/0/0*1^1" },
+    { "captured on the border of a range", "A 0-10 B 10-20 k 30-31=5^10",
+      "A=0/0/0*1^1 A/B=0/0/0*0^1 B=0/0/0*1 (outside)=1/5/5*0" },
+    { "captured outside", "A 10-20 k 12-13=5^5", "A=1/5/5*1" },
+    { "start/end ranges do not hold captures", "S:S 0-9 k 12-13=5^5",
+      "S=0/0/0*1 (outside)=1/5/5*0" },
 };
 
 static void describe(const struct lpo_region_scope *s, struct lpo_str *out)
@@ -57,13 +75,13 @@ static void describe(const struct lpo_region_scope *s, struct lpo_str *out)
         lpo_region_row_add_path(s, r, out);
         lpo_str_addf(out, "=%llu/%lld/%lld*%llu", (unsigned long long)r->all.launches,
                      (long long)r->all.ns, (long long)r->self.ns, (unsigned long long)r->visits);
+        if (r->captured.launches)
+            lpo_str_addf(out, "^%llu", (unsigned long long)r->captured.launches);
     }
 }
 
-static void check_tree(void **state)
+static void check_trace(const struct lpo_trace *t, const char *want)
 {
-    const struct tree_case *c = *state;
-    LPO_AUTO(lpo_trace) t = build_trace(c->trace);
     LPO_AUTO(lpo_region_tree) tree = lpo_region_tree_create(t);
     LPO_AUTO(lpo_region_cells) cells = lpo_region_cells_create(tree, NULL);
     LPO_AUTO(lpo_region_scope)
@@ -71,7 +89,54 @@ static void check_tree(void **state)
     LPO_STR got = { 0 };
 
     describe(s, &got);
-    assert_string_equal(lpo_str_text(&got), c->want);
+    assert_string_equal(lpo_str_text(&got), want);
+}
+
+static void check_tree(void **state)
+{
+    const struct tree_case *c = *state;
+    LPO_AUTO(lpo_trace) t = build_trace(c->trace);
+
+    check_trace(t, c->want);
+}
+
+/* A row, read from a file of one source. */
+struct file_case {
+    const struct tree_case *row;
+    const struct build_source *source;
+    char name[120];
+};
+
+static void check_file(void **state)
+{
+    const struct file_case *c = *state;
+    LPO_AUTO(lpo_trace) t = lpo_trace_create();
+    struct build_list list = build_parse(c->row->trace);
+
+    c->source->read(&list, t);
+    build_free(&list);
+    check_trace(t, c->row->want);
+}
+
+static void add_files(struct unit *u, struct file_case *files)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < BUILD_SOURCES; k++) {
+        for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+            struct build_list list = build_parse(cases[i].trace);
+
+            if (build_sources[k].can(&list)) {
+                files[n].row = &cases[i];
+                files[n].source = &build_sources[k];
+                snprintf(files[n].name, sizeof files[n].name, "%s: %s", build_sources[k].name,
+                         cases[i].name);
+                unit_add(u, files[n].name, check_file, &files[n]);
+                n++;
+            }
+            build_free(&list);
+        }
+    }
 }
 
 static void paths_escape_slashes_and_name_domains(void **state)
@@ -153,9 +218,11 @@ static void check_linker(void **state)
 
 int main(void)
 {
+    static struct file_case files[BUILD_SOURCES * sizeof cases / sizeof *cases];
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, cases, check_tree);
+    add_files(&u, files);
     UNIT_ROWS(&u, linker_cases, check_linker);
     UNIT_TEST(&u, paths_escape_slashes_and_name_domains);
     UNIT_TEST(&u, depth_is_bounded);
