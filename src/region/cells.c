@@ -67,8 +67,7 @@ double lpo_region_metric_value(enum lpo_combine rule, const struct lpo_metric_su
 static void use_metrics(struct lpo_region_cells *c, uint32_t cell, const struct lpo_gpu_op *w)
 {
     bool fresh;
-    uint32_t use =
-        lpo_region_pairmap_put(&c->use_map, cell, w->metrics, (uint32_t)c->uses.len, &fresh);
+    uint32_t use = lpo_map_pair_put(&c->use_map, cell, w->metrics, &fresh);
 
     if (fresh)
         lpo_vec_push(&c->uses, (struct lpo_metric_use){ cell, w->metrics, 0, 0 });
@@ -118,12 +117,10 @@ static uint32_t cell_of(struct lpo_region_cells *c, const struct lpo_gpu_op *w)
 
     if (w->capture != LPO_NONE)
         capture = c->tree->capture_place[w->capture];
-    owner =
-        lpo_region_pairmap_put(&c->owners, w->process, w->device, (uint32_t)c->owners.len, &fresh);
-    row =
-        lpo_region_pairmap_put(&c->map, (uint64_t)place << 32 | w->name,
-                               (uint64_t)capture << 32 | owner << 3 | (uint32_t)w->kind << 1 | lost,
-                               (uint32_t)c->cells.len, &fresh);
+    owner = lpo_map_pair_put(&c->owners, w->process, w->device, &fresh);
+    row = lpo_map_pair_put(&c->map, (uint64_t)place << 32 | w->name,
+                           (uint64_t)capture << 32 | owner << 3 | (uint32_t)w->kind << 1 | lost,
+                           &fresh);
     if (fresh)
         lpo_vec_push(&c->cells, (struct lpo_region_cell){ .place = place,
                                                           .capture = capture,
@@ -240,7 +237,7 @@ struct lpo_region_cells *lpo_region_cells_create(const struct lpo_region_tree *t
     for (size_t i = 0; i < c->uses.len && t->metrics.len; i++)
         add_use(c, &c->uses.at[i]);
     lpo_vec_free(&c->uses);
-    lpo_region_pairmap_free(&c->use_map);
+    lpo_map_pair_free(&c->use_map);
     free(picked);
     find_classes(c);
     find_linkers(c);
@@ -255,7 +252,7 @@ void lpo_region_cells_destroy(struct lpo_region_cells *c)
     lpo_vec_free(&c->metric_sums);
     free(c->classes);
     free(c->linkers);
-    lpo_region_pairmap_free(&c->map);
-    lpo_region_pairmap_free(&c->owners);
+    lpo_map_pair_free(&c->map);
+    lpo_map_pair_free(&c->owners);
     free(c);
 }

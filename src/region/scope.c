@@ -17,7 +17,7 @@ struct builder {
     const struct lpo_region_tree *tree;
     struct draft *drafts; /* one per node, then `(outside)` */
     uint32_t *rows;       /* row that a node got, or LPO_NONE */
-    struct lpo_pairmap kernel_map;
+    struct lpo_map_pair kernel_map;
     bool *process_in; /* processes whose visits belong to this scope */
 };
 
@@ -103,8 +103,7 @@ static void add_kernel(struct builder *b, uint32_t node, const struct lpo_region
 {
     struct lpo_region_scope *s = b->scope;
     bool fresh;
-    uint32_t row =
-        lpo_region_pairmap_put(&b->kernel_map, node, c->name, (uint32_t)s->kernels.len, &fresh);
+    uint32_t row = lpo_map_pair_put(&b->kernel_map, node, c->name, &fresh);
 
     if (fresh)
         lpo_vec_push(&s->kernels, (struct lpo_kernel_row){ .node = node, .name = c->name });
@@ -327,7 +326,7 @@ struct lpo_region_scope *lpo_region_scope_create(const struct lpo_region_cells *
     free(b.drafts);
     free(b.rows);
     free(b.process_in);
-    lpo_region_pairmap_free(&b.kernel_map);
+    lpo_map_pair_free(&b.kernel_map);
     return s;
 }
 

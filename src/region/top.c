@@ -18,7 +18,7 @@ static int by_cost(const void *pa, const void *pb, void *trace)
 void lpo_region_top(const struct lpo_region_cells *cells, enum lpo_gpu_op_kind kind,
                     lpo_top_rows *out)
 {
-    struct lpo_pairmap map = { 0 };
+    struct lpo_map_pair map = { 0 };
     int64_t total_ns = 0;
 
     for (size_t i = 0; i < cells->cells.len; i++) {
@@ -28,7 +28,7 @@ void lpo_region_top(const struct lpo_region_cells *cells, enum lpo_gpu_op_kind k
 
         if (c->kind != kind)
             continue;
-        row = lpo_region_pairmap_put(&map, c->name, 0, (uint32_t)out->len, &fresh);
+        row = lpo_map_pair_put(&map, c->name, 0, &fresh);
         if (fresh)
             lpo_vec_push(out, (struct lpo_top_row){ .name = c->name });
         lpo_region_sum_add(&out->at[row].sum, &c->sum);
@@ -38,7 +38,7 @@ void lpo_region_top(const struct lpo_region_cells *cells, enum lpo_gpu_op_kind k
         out->at[i].share = (double)out->at[i].sum.ns / (double)total_ns;
     if (out->len)
         qsort_r(out->at, out->len, sizeof *out->at, by_cost, (void *)cells->tree->trace);
-    lpo_region_pairmap_free(&map);
+    lpo_map_pair_free(&map);
 }
 
 static bool word(char c)

@@ -11,9 +11,8 @@ uint32_t lpo_region_node(struct lpo_region_tree *tree, uint32_t parent, uint32_t
                          uint16_t domain, uint8_t kind)
 {
     bool fresh;
-    uint32_t row =
-        lpo_region_pairmap_put(&tree->node_map, (uint64_t)parent << 32 | name,
-                               (uint64_t)domain << 8 | kind, (uint32_t)tree->nodes.len, &fresh);
+    uint32_t row = lpo_map_pair_put(&tree->node_map, (uint64_t)parent << 32 | name,
+                                    (uint64_t)domain << 8 | kind, &fresh);
 
     if (fresh) {
         uint16_t depth = parent == LPO_NONE ? 0 : (uint16_t)(tree->nodes.at[parent].depth + 1);
@@ -27,8 +26,7 @@ uint32_t lpo_region_node(struct lpo_region_tree *tree, uint32_t parent, uint32_t
 uint32_t lpo_region_place_of(struct lpo_region_tree *tree, uint32_t leaf, uint32_t set)
 {
     bool fresh;
-    uint32_t row =
-        lpo_region_pairmap_put(&tree->place_map, leaf, set, (uint32_t)tree->places.len, &fresh);
+    uint32_t row = lpo_map_pair_put(&tree->place_map, leaf, set, &fresh);
 
     if (fresh)
         lpo_vec_push(&tree->places, (struct lpo_place){ leaf, set });
@@ -86,8 +84,8 @@ void lpo_region_tree_destroy(struct lpo_region_tree *tree)
     free(tree->launch_place);
     free(tree->capture_place);
     free(tree->stack_place);
-    lpo_region_pairmap_free(&tree->node_map);
-    lpo_region_pairmap_free(&tree->place_map);
+    lpo_map_pair_free(&tree->node_map);
+    lpo_map_pair_free(&tree->place_map);
     lpo_map_destroy(tree->set_map);
     free(tree);
 }

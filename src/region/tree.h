@@ -24,9 +24,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "region/pairmap.h"
 #include "trace/trace.h"
 #include "util/auto.h"
+#include "util/map.h"
 #include "util/vec.h"
 
 struct lpo_str;
@@ -77,7 +77,7 @@ struct lpo_region_tree {
     uint64_t too_many;       /* start/end ranges beyond LPO_REGION_OPEN_SETS */
     uint64_t crooked;        /* push/pop ranges that outlive the range they began in */
     uint64_t open;           /* ranges never closed */
-    struct lpo_pairmap node_map, place_map;
+    struct lpo_map_pair node_map, place_map;
     struct lpo_map *set_map;
 };
 

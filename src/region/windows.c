@@ -4,8 +4,8 @@
 
 #include "region/group.h"
 #include "region/order.h"
-#include "region/pairmap.h"
 #include "region/tree.h"
+#include "util/map.h"
 
 enum { DEEPEST = 8 };
 
@@ -13,7 +13,7 @@ struct sweep {
     const struct lpo_region_tree *tree;
     const struct lpo_str_ends *ends;
     struct lpo_region_windows *out;
-    struct lpo_pairmap map; /* (parent, name and domain) of a region to a row of `nodes` */
+    struct lpo_map_pair map; /* (parent, name and domain) of a region to a row of `nodes` */
     LPO_VEC(uint32_t) nodes;
     unsigned depth;
 };
@@ -33,8 +33,7 @@ static void index_nodes(struct sweep *s)
 
         if (n->kind != LPO_PUSH_POP || n->depth > s->depth)
             continue;
-        lpo_region_pairmap_put(&s->map, n->parent, key(n->name, n->domain), (uint32_t)s->nodes.len,
-                               &fresh);
+        lpo_map_pair_put(&s->map, n->parent, key(n->name, n->domain), &fresh);
         if (fresh)
             lpo_vec_push(&s->nodes, (uint32_t)i);
     }
@@ -45,8 +44,7 @@ static void index_nodes(struct sweep *s)
 static uint32_t node_of(struct sweep *s, uint32_t parent, const struct lpo_range *r)
 {
     bool fresh;
-    uint32_t row = lpo_region_pairmap_put(&s->map, parent, key(r->name, r->domain),
-                                          (uint32_t)s->nodes.len, &fresh);
+    uint32_t row = lpo_map_pair_put(&s->map, parent, key(r->name, r->domain), &fresh);
 
     if (fresh)
         lpo_vec_push(&s->nodes, LPO_NONE);
@@ -127,7 +125,7 @@ struct lpo_region_windows *lpo_region_windows_create(const struct lpo_region_tre
         sweep_thread(&s, ranges.rows + ranges.starts[i], ranges.starts[i + 1] - ranges.starts[i]);
     merge(s.out);
     lpo_vec_free(&s.nodes);
-    lpo_region_pairmap_free(&s.map);
+    lpo_map_pair_free(&s.map);
     lpo_region_group_free(&ranges);
     lpo_region_ends_free(&ends);
     return s.out;

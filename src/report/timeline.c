@@ -6,10 +6,10 @@
 #include "analysis/wall/timeline.h"
 #include "region/group.h"
 #include "region/order.h"
-#include "region/pairmap.h"
 #include "region/tree.h"
 #include "report/doc/doc.h"
 #include "util/arena.h"
+#include "util/map.h"
 #include "util/str.h"
 
 enum { REGION_LEVELS = 6 };
@@ -135,14 +135,14 @@ static void add_device(struct builder *b, const uint32_t *rows, size_t count)
 {
     const struct lpo_trace *t = b->a->trace;
     const char *group = device_group(b, t->gpu_ops.at[rows[0]].device);
-    struct lpo_pairmap streams = { 0 };
+    struct lpo_map_pair streams = { 0 };
     LPO_VEC(uint32_t) lanes = { 0 };
 
     add_bands(b, rows, count, group);
     for (size_t i = 0; i < count; i++) {
         const struct lpo_gpu_op *w = &t->gpu_ops.at[rows[i]];
         bool fresh;
-        uint32_t row = lpo_region_pairmap_put(&streams, w->stream, 0, (uint32_t)lanes.len, &fresh);
+        uint32_t row = lpo_map_pair_put(&streams, w->stream, 0, &fresh);
 
         if (fresh)
             lpo_vec_push(&lanes,
@@ -152,7 +152,7 @@ static void add_device(struct builder *b, const uint32_t *rows, size_t count)
                             w->end_ns - b->zero_ns);
     }
     lpo_vec_free(&lanes);
-    lpo_region_pairmap_free(&streams);
+    lpo_map_pair_free(&streams);
 }
 
 static void add_devices(struct builder *b)

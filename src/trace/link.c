@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "trace/trace.h"
-#include "util/idmap.h"
+#include "util/map.h"
 #include "util/vec.h"
 
 /* One call, or the place where one is expected. Those of one id form a chain. */
@@ -21,7 +21,7 @@ struct waiting {
 struct lpo_trace_links {
     LPO_VEC(struct link) links;
     LPO_VEC(struct waiting) waiting;
-    struct lpo_idmap *heads; /* correlation id to the first link of its chain */
+    struct lpo_map_u64 *heads; /* correlation id to the first link of its chain */
 };
 
 enum { MAX_CHAIN = 64 };
@@ -30,7 +30,7 @@ struct lpo_trace_links *lpo_trace_links_create(void)
 {
     struct lpo_trace_links *l = lpo_xcalloc(1, sizeof *l);
 
-    l->heads = lpo_idmap_create(0);
+    l->heads = lpo_map_u64_create(0);
     return l;
 }
 
@@ -40,7 +40,7 @@ void lpo_trace_links_destroy(struct lpo_trace_links *l)
         return;
     lpo_vec_free(&l->links);
     lpo_vec_free(&l->waiting);
-    lpo_idmap_destroy(l->heads);
+    lpo_map_u64_destroy(l->heads);
     free(l);
 }
 
@@ -56,7 +56,7 @@ static uint32_t push(struct lpo_trace_links *l)
 static uint32_t head_of(struct lpo_trace_links *l, int64_t correlation)
 {
     bool fresh;
-    uint32_t *head = lpo_idmap_put(l->heads, (uint64_t)correlation, &fresh);
+    uint32_t *head = lpo_map_u64_put(l->heads, (uint64_t)correlation, &fresh);
 
     if (fresh)
         *head = push(l);
@@ -141,7 +141,7 @@ void lpo_trace_links_resolve(struct lpo_trace_links *l, struct lpo_trace *t)
 void lpo_trace_links_join(struct lpo_trace_links *l, struct lpo_trace *t, int64_t correlation,
                           struct lpo_gpu_op *op)
 {
-    const uint32_t *head = lpo_idmap_find(l->heads, (uint64_t)correlation);
+    const uint32_t *head = lpo_map_u64_find(l->heads, (uint64_t)correlation);
 
     if (head)
         join(l, t, *head, op);

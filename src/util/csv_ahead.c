@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/ahead.h"
 #include "util/arena.h"
 #include "util/csv.h"
 #include "util/err.h"
-#include "util/ring.h"
 #include "util/vec.h"
 
 enum { BATCH_BYTES = 256 << 10 };
@@ -31,7 +31,7 @@ struct lpo_csv_ahead {
     struct lpo_csv *from; /* the thread's */
     bool waiting;         /* a row of `from` that did not fit into the batch before */
     struct lpo_err err;
-    struct lpo_ring *ring;
+    struct lpo_ahead *batches;
     struct batch *reading; /* the reader's; NULL before the first */
     size_t next;           /* its row that comes next */
 };
@@ -100,8 +100,8 @@ struct lpo_csv_ahead *lpo_csv_ahead_start(struct lpo_csv *from)
     struct lpo_csv_ahead *a = lpo_xcalloc(1, sizeof *a);
 
     a->from = from;
-    a->ring = lpo_ring_start(sizeof(struct batch), fill, a);
-    if (a->ring)
+    a->batches = lpo_ahead_start(sizeof(struct batch), fill, a);
+    if (a->batches)
         return a;
     free(a);
     return NULL;
@@ -109,7 +109,7 @@ struct lpo_csv_ahead *lpo_csv_ahead_start(struct lpo_csv *from)
 
 void lpo_csv_ahead_stop(struct lpo_csv_ahead *a)
 {
-    lpo_ring_stop(a->ring, release);
+    lpo_ahead_stop(a->batches, release);
     lpo_csv_destroy(a->from);
     free(a);
 }
@@ -125,7 +125,7 @@ int lpo_csv_ahead_next(struct lpo_csv_ahead *a, struct lpo_csv *to, struct lpo_e
                 *err = a->err;
             return b->code;
         }
-        b = a->reading = lpo_ring_next(a->ring);
+        b = a->reading = lpo_ahead_next(a->batches);
         if (!b)
             return 0;
         a->next = 0;

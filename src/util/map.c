@@ -6,26 +6,109 @@
 #include "util/arena.h"
 #include "util/str.h"
 
+/* The one table. Each key type gets its code from this pattern rather than through pointers to
+ * functions, since a join asks it once for every kernel. A slot has a field `used`.
+ *
+ *     KEY           what is looked for
+ *     PLACE(key)    where the search begins, before the mask
+ *     SAME(s, key)  does the used slot *s hold the key?
+ *     PLACE_OF(s)   PLACE of what the used slot *s holds
+ *
+ * name_probe() gives the slot of a key, or the free one where it belongs; has_room() sees to it
+ * that some slot is always free. name_grow() doubles the table, which begins with 16 slots. */
+#define DEFINE_TABLE(name, SLOT, KEY, PLACE, SAME, PLACE_OF)                                       \
+    static inline SLOT *name##_probe(SLOT *slots, size_t mask, KEY key)                            \
+    {                                                                                              \
+        size_t i = PLACE(key) & mask;                                                              \
+                                                                                                   \
+        while (slots[i].used && !SAME(&slots[i], key))                                             \
+            i = (i + 1) & mask;                                                                    \
+        return &slots[i];                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    static void name##_grow(SLOT **slots, size_t *mask)                                            \
+    {                                                                                              \
+        SLOT *old = *slots;                                                                        \
+        size_t count = old ? *mask + 1 : 0;                                                        \
+                                                                                                   \
+        *mask = old ? *mask * 2 + 1 : 15;                                                          \
+        *slots = lpo_xcalloc(*mask + 1, sizeof **slots);                                           \
+        for (size_t n = 0; n < count; n++) {                                                       \
+            size_t i;                                                                              \
+                                                                                                   \
+            if (!old[n].used)                                                                      \
+                continue;                                                                          \
+            i = PLACE_OF(&old[n]) & *mask;                                                         \
+            while ((*slots)[i].used)                                                               \
+                i = (i + 1) & *mask;                                                               \
+            (*slots)[i] = old[n];                                                                  \
+        }                                                                                          \
+        free(old);                                                                                 \
+    }
+
+/* For one more, so that the table stays at most three quarters full. */
+static inline bool has_room(size_t count, size_t mask)
+{
+    return (count + 1) * 4 <= mask * 3;
+}
+
+/* ---- text */
+
 struct entry {
     const char *key;
     size_t len;
-    uint64_t hash, value;
+    uint64_t value;
+};
+
+struct text_slot {
+    uint32_t hash; /* compared first, so that the text of other keys is seldom read */
+    uint32_t used; /* entry + 1 */
+};
+
+struct text_key {
+    const struct entry *entries;
+    const char *at;
+    size_t len;
+    uint32_t hash;
 };
 
 struct lpo_map {
-    struct entry *entries;
+    struct entry *entries; /* in the order of insertion */
     size_t count, cap;
-    uint32_t *slots; /* entry index + 1; 0 is empty; open addressing */
+    struct text_slot *slots;
     size_t mask;
     struct lpo_arena *arena;
 };
+
+static inline bool text_same(const struct text_slot *s, const struct text_key *key)
+{
+    const struct entry *e = &key->entries[s->used - 1];
+
+    return s->hash == key->hash && e->len == key->len && memcmp(e->key, key->at, key->len) == 0;
+}
+
+static inline size_t text_place(const struct text_key *key)
+{
+    return key->hash;
+}
+
+static inline size_t text_place_of(const struct text_slot *s)
+{
+    return s->hash;
+}
+
+DEFINE_TABLE(text, struct text_slot, const struct text_key *, text_place, text_same, text_place_of)
+
+static struct text_key text_key(const struct lpo_map *m, const char *at, size_t len)
+{
+    return (struct text_key){ m->entries, at, len, (uint32_t)lpo_str_hash(at, len) };
+}
 
 struct lpo_map *lpo_map_create(void)
 {
     struct lpo_map *m = lpo_xcalloc(1, sizeof *m);
 
-    m->mask = 15;
-    m->slots = lpo_xcalloc(m->mask + 1, sizeof *m->slots);
+    text_grow(&m->slots, &m->mask);
     m->arena = lpo_arena_create();
     return m;
 }
@@ -40,58 +123,34 @@ void lpo_map_destroy(struct lpo_map *m)
     free(m);
 }
 
-static size_t probe(const struct lpo_map *m, uint64_t hash, const char *key, size_t len)
+uint64_t *lpo_map_put(struct lpo_map *m, const char *at, size_t len, bool *fresh)
 {
-    size_t i = hash & m->mask;
-
-    for (; m->slots[i]; i = (i + 1) & m->mask) {
-        const struct entry *e = &m->entries[m->slots[i] - 1];
-
-        if (e->hash == hash && e->len == len && memcmp(e->key, key, len) == 0)
-            break;
-    }
-    return i;
-}
-
-static void rehash(struct lpo_map *m)
-{
-    m->mask = m->mask * 2 + 1;
-    free(m->slots);
-    m->slots = lpo_xcalloc(m->mask + 1, sizeof *m->slots);
-    for (size_t n = 0; n < m->count; n++) {
-        size_t i = m->entries[n].hash & m->mask;
-
-        while (m->slots[i])
-            i = (i + 1) & m->mask;
-        m->slots[i] = (uint32_t)n + 1;
-    }
-}
-
-uint64_t *lpo_map_put(struct lpo_map *m, const char *key, size_t len, bool *fresh)
-{
-    uint64_t hash = lpo_str_hash(key, len);
-    size_t i = probe(m, hash, key, len);
+    struct text_key key = text_key(m, at, len);
+    struct text_slot *s = text_probe(m->slots, m->mask, &key);
 
     if (fresh)
-        *fresh = m->slots[i] == 0;
-    if (m->slots[i])
-        return &m->entries[m->slots[i] - 1].value;
+        *fresh = !s->used;
+    if (s->used)
+        return &m->entries[s->used - 1].value;
+    if (!has_room(m->count, m->mask)) {
+        text_grow(&m->slots, &m->mask);
+        s = text_probe(m->slots, m->mask, &key);
+    }
     if (m->count == m->cap) {
         m->cap = m->cap ? m->cap * 2 : 16;
         m->entries = lpo_xrealloc(m->entries, m->cap, sizeof *m->entries);
     }
-    m->entries[m->count] = (struct entry){ lpo_arena_strndup(m->arena, key, len), len, hash, 0 };
-    m->slots[i] = (uint32_t)++m->count;
-    if (m->count * 4 > m->mask * 3)
-        rehash(m);
+    m->entries[m->count] = (struct entry){ lpo_arena_strndup(m->arena, at, len), len, 0 };
+    *s = (struct text_slot){ key.hash, (uint32_t)++m->count };
     return &m->entries[m->count - 1].value;
 }
 
-uint64_t *lpo_map_find(const struct lpo_map *m, const char *key, size_t len)
+uint64_t *lpo_map_find(const struct lpo_map *m, const char *at, size_t len)
 {
-    size_t i = probe(m, lpo_str_hash(key, len), key, len);
+    struct text_key key = text_key(m, at, len);
+    const struct text_slot *s = text_probe(m->slots, m->mask, &key);
 
-    return m->slots[i] ? &m->entries[m->slots[i] - 1].value : NULL;
+    return s->used ? &m->entries[s->used - 1].value : NULL;
 }
 
 size_t lpo_map_count(const struct lpo_map *m)
@@ -109,4 +168,151 @@ const char *lpo_map_key(const struct lpo_map *m, size_t i, size_t *len)
 uint64_t lpo_map_value(const struct lpo_map *m, size_t i)
 {
     return m->entries[i].value;
+}
+
+/* ---- a number */
+
+struct u64_slot {
+    uint64_t key;
+    uint32_t value;
+    bool used;
+};
+
+struct lpo_map_u64 {
+    struct u64_slot *slots;
+    size_t mask, count;
+};
+
+/* Ids come in runs and in multiples of powers of two, so every bit must reach the low ones. */
+static inline uint64_t mix(uint64_t x)
+{
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93u;
+    x ^= x >> 32;
+    x *= 0xd6e8feb86659fd93u;
+    return x ^ x >> 32;
+}
+
+/* Neighbours stay neighbours, eight to a run, since joins ask for ids in order. */
+static inline size_t u64_place(uint64_t key)
+{
+    return mix(key >> 3) + (key & 7);
+}
+
+static inline bool u64_same(const struct u64_slot *s, uint64_t key)
+{
+    return s->key == key;
+}
+
+static inline size_t u64_place_of(const struct u64_slot *s)
+{
+    return u64_place(s->key);
+}
+
+DEFINE_TABLE(u64, struct u64_slot, uint64_t, u64_place, u64_same, u64_place_of)
+
+struct lpo_map_u64 *lpo_map_u64_create(size_t expected)
+{
+    struct lpo_map_u64 *m = lpo_xcalloc(1, sizeof *m);
+
+    m->mask = 15;
+    while (m->mask / 4 * 3 < expected)
+        m->mask = m->mask * 2 + 1;
+    m->slots = lpo_xcalloc(m->mask + 1, sizeof *m->slots);
+    return m;
+}
+
+void lpo_map_u64_destroy(struct lpo_map_u64 *m)
+{
+    if (!m)
+        return;
+    free(m->slots);
+    free(m);
+}
+
+uint32_t *lpo_map_u64_put(struct lpo_map_u64 *m, uint64_t key, bool *fresh)
+{
+    struct u64_slot *s = u64_probe(m->slots, m->mask, key);
+
+    if (fresh)
+        *fresh = !s->used;
+    if (s->used)
+        return &s->value;
+    if (!has_room(m->count, m->mask)) {
+        u64_grow(&m->slots, &m->mask);
+        s = u64_probe(m->slots, m->mask, key);
+    }
+    m->count++;
+    *s = (struct u64_slot){ key, UINT32_MAX, true };
+    return &s->value;
+}
+
+uint32_t *lpo_map_u64_find(const struct lpo_map_u64 *m, uint64_t key)
+{
+    struct u64_slot *s = u64_probe(m->slots, m->mask, key);
+
+    return s->used ? &s->value : NULL;
+}
+
+void lpo_map_u64_prefetch(const struct lpo_map_u64 *m, uint64_t key)
+{
+    __builtin_prefetch(&m->slots[u64_place(key) & m->mask], 1);
+}
+
+size_t lpo_map_u64_count(const struct lpo_map_u64 *m)
+{
+    return m->count;
+}
+
+/* ---- a pair of numbers */
+
+struct lpo_map_pair_slot {
+    uint64_t a, b;
+    uint32_t row;
+    bool used;
+};
+
+struct pair {
+    uint64_t a, b;
+};
+
+static inline size_t pair_place(struct pair key)
+{
+    uint64_t h = key.a * 0x9e3779b97f4a7c15u ^ (key.b + 0x7f4a7c15u) * 0xc2b2ae3d27d4eb4fu;
+
+    h ^= h >> 29;
+    h *= 0xbf58476d1ce4e5b9u;
+    return h ^ h >> 32;
+}
+
+static inline bool pair_same(const struct lpo_map_pair_slot *s, struct pair key)
+{
+    return s->a == key.a && s->b == key.b;
+}
+
+static inline size_t pair_place_of(const struct lpo_map_pair_slot *s)
+{
+    return pair_place((struct pair){ s->a, s->b });
+}
+
+DEFINE_TABLE(pair, struct lpo_map_pair_slot, struct pair, pair_place, pair_same, pair_place_of)
+
+uint32_t lpo_map_pair_put(struct lpo_map_pair *m, uint64_t a, uint64_t b, bool *fresh)
+{
+    struct pair key = { a, b };
+    struct lpo_map_pair_slot *s;
+
+    if (!m->slots || !has_room(m->count, m->mask))
+        pair_grow(&m->slots, &m->mask);
+    s = pair_probe(m->slots, m->mask, key);
+    *fresh = !s->used;
+    if (*fresh)
+        *s = (struct lpo_map_pair_slot){ a, b, (uint32_t)m->count++, true };
+    return s->row;
+}
+
+void lpo_map_pair_free(struct lpo_map_pair *m)
+{
+    free(m->slots);
+    *m = (struct lpo_map_pair){ 0 };
 }

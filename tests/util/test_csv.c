@@ -6,7 +6,6 @@
 #include "util/csv.h"
 #include "util/err.h"
 #include "util/file.h"
-#include "util/idmap.h"
 #include "util/str.h"
 #include "util/unpack.h"
 
@@ -225,22 +224,6 @@ static void missing_file_is_named(void **state)
     assert_non_null(strstr(lpo_err_cause(&err), "/nowhere/x.csv"));
 }
 
-static void idmap_holds_runs_and_strides(void **state)
-{
-    LPO_AUTO(lpo_idmap) m = lpo_idmap_create(0);
-    bool fresh;
-
-    (void)state;
-    for (uint64_t i = 0; i < 50000; i++) {
-        *lpo_idmap_put(m, i << 24, &fresh) = (uint32_t)i;
-        assert_true(fresh);
-    }
-    for (uint64_t i = 0; i < 50000; i++)
-        assert_int_equal(*lpo_idmap_find(m, i << 24), i);
-    assert_null(lpo_idmap_find(m, 1));
-    assert_int_equal(lpo_idmap_count(m), 50000);
-}
-
 int main(void)
 {
     struct unit u = { 0 };
@@ -254,6 +237,5 @@ int main(void)
     UNIT_TEST(&u, a_row_too_long_ahead_is_an_error);
     UNIT_TEST(&u, cut_gzip_keeps_its_start);
     UNIT_TEST(&u, missing_file_is_named);
-    UNIT_TEST(&u, idmap_holds_runs_and_strides);
     return unit_run(&u);
 }

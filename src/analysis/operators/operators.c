@@ -7,8 +7,8 @@
 
 #include "region/group.h"
 #include "region/order.h"
-#include "region/pairmap.h"
 #include "trace/trace.h"
+#include "util/map.h"
 
 /* An operator on the stack. */
 struct open {
@@ -26,7 +26,7 @@ struct sweep {
     LPO_VEC(struct open) stack;
     struct lpo_operator_sum *launched; /* per launch: its works */
     uint32_t *owner;                   /* per launch: the row it lies in, or LPO_NONE */
-    struct lpo_pairmap rows, kernels;
+    struct lpo_map_pair rows, kernels;
 };
 
 static void add(struct lpo_operator_sum *to, const struct lpo_operator_sum *from)
@@ -39,8 +39,7 @@ static uint32_t row_of(struct sweep *s, const struct lpo_op *op)
 {
     uint32_t shapes = s->by_shapes ? op->shapes : LPO_NONE;
     bool fresh;
-    uint32_t row =
-        lpo_region_pairmap_put(&s->rows, op->name, shapes, (uint32_t)s->out->rows.len, &fresh);
+    uint32_t row = lpo_map_pair_put(&s->rows, op->name, shapes, &fresh);
 
     if (fresh)
         lpo_vec_push(
@@ -167,8 +166,7 @@ static void share_gpu_ops(struct sweep *s)
         }
         s->out->rows.at[row].gpu_self_ns += lpo_trace_gpu_op_ns(w);
         s->out->rows.at[row].gpu_ops_self++;
-        at = lpo_region_pairmap_put(&s->kernels, row, w->name, (uint32_t)s->out->kernels.len,
-                                    &fresh);
+        at = lpo_map_pair_put(&s->kernels, row, w->name, &fresh);
         if (fresh)
             lpo_vec_push(&s->out->kernels, (struct lpo_operator_kernel){ row, w->name, 0, 0 });
         k = &s->out->kernels.at[at];
@@ -247,8 +245,8 @@ struct lpo_operators *lpo_operators_create(const struct lpo_trace *trace, bool b
     free(s.launched);
     free(s.owner);
     lpo_vec_free(&s.stack);
-    lpo_region_pairmap_free(&s.rows);
-    lpo_region_pairmap_free(&s.kernels);
+    lpo_map_pair_free(&s.rows);
+    lpo_map_pair_free(&s.kernels);
     return s.out;
 }
 

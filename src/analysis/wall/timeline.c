@@ -48,7 +48,7 @@ struct builder {
     const bool *aside;         /* per place, or NULL */
     unsigned char *kinds;      /* per name: enum name_kind */
     bool shared_communication; /* on this device */
-    struct lpo_pairmap stream_map;
+    struct lpo_map_pair stream_map;
     struct cover covers[COVERS];
 };
 
@@ -131,8 +131,7 @@ static void stream_gpu_op(struct builder *b, struct lpo_device_time *d, const st
 {
     uint32_t place = lpo_region_place(b->tree, w);
     bool fresh;
-    uint32_t row = lpo_region_pairmap_put(&b->stream_map, w->device, w->stream,
-                                          (uint32_t)b->out->streams.len, &fresh);
+    uint32_t row = lpo_map_pair_put(&b->stream_map, w->device, w->stream, &fresh);
     struct lpo_stream_time *s;
 
     if (fresh)
@@ -264,7 +263,7 @@ struct lpo_wall_timeline *lpo_wall_timeline_create_without(const struct lpo_regi
         qsort(out->streams.at, out->streams.len, sizeof *out->streams.at, by_device_and_stream);
     free(rows);
     free(b.kinds);
-    lpo_region_pairmap_free(&b.stream_map);
+    lpo_map_pair_free(&b.stream_map);
     return out;
 }
 

@@ -61,7 +61,7 @@ uint32_t lpo_native_kernel_name(struct native *n, uint64_t string)
 struct native_thread *lpo_native_thread_at(struct native *n, uint64_t number)
 {
     bool fresh;
-    uint32_t *row = lpo_idmap_put(n->by_number, number, &fresh);
+    uint32_t *row = lpo_map_u64_put(n->by_number, number, &fresh);
 
     if (fresh) {
         *row = (uint32_t)n->threads.len;

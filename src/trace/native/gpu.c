@@ -97,7 +97,7 @@ uint32_t lpo_native_capture(struct native *n, uint64_t node)
     enum { CLONES_MOST = 16 }; /* a graph is cloned once or twice; a longer chain is a loop */
 
     for (int i = 0; i < CLONES_MOST; i++) {
-        const uint32_t *row = lpo_idmap_find(n->by_node, node);
+        const uint32_t *row = lpo_map_u64_find(n->by_node, node);
         struct native_node *at = row ? &n->nodes.at[*row] : NULL;
 
         if (!at)
@@ -200,7 +200,7 @@ static void on_whole(struct native *n, unsigned flags, struct lpo_cursor *c)
 {
     struct lpo_gpu_op w = gpu_op_at(n, lpo_native_get_v(c), c);
     uint64_t graph = lpo_native_get_v(c);
-    const uint32_t *row = lpo_idmap_find(n->by_graph, graph);
+    const uint32_t *row = lpo_map_u64_find(n->by_graph, graph);
 
     w.kind = LPO_KERNEL;
     w.flags = LPO_WORK_GRAPH | LPO_WORK_WHOLE;

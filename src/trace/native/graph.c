@@ -15,7 +15,7 @@ enum { GPU_OPS_MOST = 8 << 20 }; /* of one file: as many as a large trace of sin
 static struct native_graph *graph_of(struct native *n, uint64_t id)
 {
     bool fresh;
-    uint32_t *row = lpo_idmap_put(n->by_graph, id, &fresh);
+    uint32_t *row = lpo_map_u64_put(n->by_graph, id, &fresh);
 
     if (fresh) {
         *row = (uint32_t)n->graphs.len;

@@ -96,11 +96,11 @@ static void free_native(struct native *n)
     for (size_t i = 0; i < n->graphs.len; i++)
         lpo_vec_free(&n->graphs.at[i].nodes);
     lpo_vec_free(&n->graphs);
-    lpo_idmap_destroy(n->by_number);
+    lpo_map_u64_destroy(n->by_number);
     lpo_trace_links_destroy(n->links);
-    lpo_idmap_destroy(n->by_node);
-    lpo_idmap_destroy(n->by_range);
-    lpo_idmap_destroy(n->by_graph);
+    lpo_map_u64_destroy(n->by_node);
+    lpo_map_u64_destroy(n->by_range);
+    lpo_map_u64_destroy(n->by_graph);
     lpo_native_tick_clock_free(&n->clock);
     lpo_arena_destroy(n->arena);
 }
@@ -121,10 +121,10 @@ static int read_blocks(struct lpo_native_blocks *blocks, struct lpo_trace *into)
     if (into->epoch_ns == LPO_NO_TIME)
         into->epoch_ns = 0;
     n.shift_ns = into->epoch_ns;
-    n.by_number = lpo_idmap_create(0);
-    n.by_node = lpo_idmap_create(0);
-    n.by_range = lpo_idmap_create(0);
-    n.by_graph = lpo_idmap_create(0);
+    n.by_number = lpo_map_u64_create(0);
+    n.by_node = lpo_map_u64_create(0);
+    n.by_range = lpo_map_u64_create(0);
+    n.by_graph = lpo_map_u64_create(0);
     first_pass(&n, blocks);
     ignored = lpo_native_blocks_ignored(blocks);
     into->has_ranges = true;

@@ -79,7 +79,7 @@ typedef LPO_VEC(struct group) groups;
 /* Millions of works, a few hundred groups. */
 static void gather(const struct native *n, groups *out)
 {
-    LPO_AUTO(lpo_idmap) rows = lpo_idmap_create(0);
+    LPO_AUTO(lpo_map_u64) rows = lpo_map_u64_create(0);
 
     for (size_t i = n->first_gpu_op; i < n->trace->gpu_ops.len; i++) {
         const struct lpo_gpu_op *w = &n->trace->gpu_ops.at[i];
@@ -90,7 +90,7 @@ static void gather(const struct native *n, groups *out)
 
         if (w->flags & (LPO_WORK_GRAPH | LPO_WORK_NO_LENGTH))
             continue;
-        row = lpo_idmap_put(rows, key, &fresh);
+        row = lpo_map_u64_put(rows, key, &fresh);
         if (fresh) {
             *row = (uint32_t)out->len;
             lpo_vec_push(out, (struct group){ { 0, 0 }, w->linker, w->shape, w->kind });

@@ -6,7 +6,7 @@
 #include "trace/native/clock.h"
 #include "trace/trace.h"
 #include "util/arena.h"
-#include "util/idmap.h"
+#include "util/map.h"
 
 enum { NATIVE_TOTALS = 32 };
 
@@ -103,7 +103,7 @@ struct native {
     LPO_VEC(uint16_t) domains;
     LPO_VEC(struct native_thread) threads;
     struct lpo_trace_links *links;
-    struct lpo_idmap *by_number, *by_node, *by_range, *by_graph;
+    struct lpo_map_u64 *by_number, *by_node, *by_range, *by_graph;
     LPO_VEC(struct native_node) nodes;
     LPO_VEC(struct native_end) ends;
     LPO_VEC(struct native_whole) wholes;

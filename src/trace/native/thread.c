@@ -123,7 +123,7 @@ static void on_start(struct native *n, struct native_thread *t, const struct eve
 
     skip_attributes(e, c);
     if (!c->bad)
-        *lpo_idmap_put(n->by_range, id, NULL) = add_range(n, t, e, name, LPO_START_END);
+        *lpo_map_u64_put(n->by_range, id, NULL) = add_range(n, t, e, name, LPO_START_END);
 }
 
 /* The start may stand in a block that comes later in the file: matched at the end. */
@@ -179,7 +179,7 @@ static void on_return(struct native *n, struct native_thread *t, const struct ev
 static void add_node(struct native *n, uint64_t id, struct native_node node)
 {
     bool fresh;
-    uint32_t *slot = lpo_idmap_put(n->by_node, id, &fresh);
+    uint32_t *slot = lpo_map_u64_put(n->by_node, id, &fresh);
 
     if (!fresh) {
         if (node.clone && !n->nodes.at[*slot].clone)
@@ -267,7 +267,7 @@ void lpo_native_close_threads(struct native *n)
 static void end_start_ranges(struct native *n)
 {
     for (size_t i = 0; i < n->ends.len; i++) {
-        const uint32_t *row = lpo_idmap_find(n->by_range, n->ends.at[i].id);
+        const uint32_t *row = lpo_map_u64_find(n->by_range, n->ends.at[i].id);
         struct lpo_range *r = row ? &n->trace->ranges.at[*row] : NULL;
 
         if (!r || r->end_ns != LPO_NO_TIME) {

@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 
 #include "trace/readers.h"
+#include "util/ahead.h"
 #include "util/err.h"
 #include "util/map.h"
-#include "util/ring.h"
 #include "util/unpack.h"
 
 enum { KNOWN_VERSION = 7, MAX_STRINGS = 1 << 20, LARGE = 8 << 20 };
@@ -93,16 +93,16 @@ static void release(void *batch)
 /* Large files are decoded ahead by a second thread. */
 static void read_blocks(struct lpo_ncu_rep *rep, struct lpo_ncu_walk *w)
 {
-    struct lpo_ring *ring = NULL;
+    struct lpo_ahead *ahead = NULL;
     struct lpo_ncu_batch one = { 0 }, *b;
     bool more = true;
 
     if (w->len >= LARGE)
-        ring = lpo_ring_start(sizeof one, fill, w);
-    while (ring && (b = lpo_ring_next(ring)))
+        ahead = lpo_ahead_start(sizeof one, fill, w);
+    while (ahead && (b = lpo_ahead_next(ahead)))
         use_batch(rep, b);
-    if (ring) {
-        lpo_ring_stop(ring, release);
+    if (ahead) {
+        lpo_ahead_stop(ahead, release);
         return;
     }
     while (more) {

@@ -9,7 +9,7 @@
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
-#include "util/idmap.h"
+#include "util/map.h"
 #include "util/str.h"
 #include "util/unpack.h"
 #include "util/vec.h"
@@ -19,8 +19,8 @@ struct lpo_nsys {
     struct lpo_unpacked *file;
     struct lpo_arena *arena;
     LPO_VEC(const char *) tables;
-    sqlite3_stmt *string;      /* SELECT value FROM StringIds WHERE id = ?; NULL: no such table */
-    struct lpo_idmap *strings; /* ids seen so far to names */
+    sqlite3_stmt *string;        /* SELECT value FROM StringIds WHERE id = ?; NULL: no such table */
+    struct lpo_map_u64 *strings; /* ids seen so far to names */
     uint64_t bytes;
     bool cut;
 };
@@ -32,7 +32,7 @@ void lpo_nsys_destroy(struct lpo_nsys *db)
     sqlite3_finalize(db->string);
     sqlite3_close(db->db);
     lpo_unpacked_destroy(db->file);
-    lpo_idmap_destroy(db->strings);
+    lpo_map_u64_destroy(db->strings);
     lpo_arena_destroy(db->arena);
     lpo_vec_free(&db->tables);
     free(db);
@@ -144,7 +144,7 @@ int lpo_nsys_open(const char *path, struct lpo_nsys **out, struct lpo_err *err)
     LPO_AUTO(lpo_nsys) db = lpo_xcalloc(1, sizeof *db);
 
     db->arena = lpo_arena_create();
-    db->strings = lpo_idmap_create(0);
+    db->strings = lpo_map_u64_create(0);
     if (lpo_unpack(path, &db->file, err) < 0 || open_db(db, err) < 0)
         return err ? err->code : LPO_E_FORMAT;
     lpo_unpacked_unname(db->file); /* SQLite holds its own handle by now */
@@ -293,7 +293,7 @@ uint32_t lpo_nsys_string(struct lpo_nsys *db, struct lpo_trace *t, int64_t id)
 
     if (!db->string)
         return LPO_NONE;
-    slot = lpo_idmap_put(db->strings, (uint64_t)id, &fresh);
+    slot = lpo_map_u64_put(db->strings, (uint64_t)id, &fresh);
     if (!fresh)
         return *slot;
     sqlite3_bind_int64(db->string, 1, id);

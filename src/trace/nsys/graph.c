@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "util/err.h"
-#include "util/idmap.h"
+#include "util/map.h"
 
 /* A node is made at capture and copied when the graph is instantiated; the copy runs. */
 struct birth {
@@ -18,7 +18,7 @@ struct birth {
 
 struct graph {
     struct lpo_nsys_reading *r;
-    struct lpo_idmap *births; /* node id to row of `all` */
+    struct lpo_map_u64 *births; /* node id to row of `all` */
     LPO_VEC(struct birth) all;
 };
 
@@ -35,7 +35,7 @@ static int read_births(struct graph *g, const char *table, struct lpo_err *err)
 
         if (lpo_nsys_null(&rows, 2) || lpo_nsys_null(&rows, 1))
             continue;
-        slot = lpo_idmap_put(g->births, (uint64_t)lpo_nsys_int(&rows, 2), &fresh);
+        slot = lpo_map_u64_put(g->births, (uint64_t)lpo_nsys_int(&rows, 2), &fresh);
         if (!fresh)
             continue;
         *slot = (uint32_t)g->all.len;
@@ -53,7 +53,7 @@ static const struct birth *first_birth(const struct graph *g, uint64_t node)
     const struct birth *found = NULL;
 
     for (int hops = 0; hops < 16; hops++) {
-        const uint32_t *row = lpo_idmap_find(g->births, node);
+        const uint32_t *row = lpo_map_u64_find(g->births, node);
 
         if (!row)
             break;
@@ -72,7 +72,7 @@ int lpo_nsys_read_nodes(struct lpo_nsys_reading *r, struct lpo_err *err)
 
     if (r->nodes.len == 0)
         return 0;
-    g.births = lpo_idmap_create(0);
+    g.births = lpo_map_u64_create(0);
     rc = read_births(&g, "CUDA_GRAPH_NODE_EVENTS", err);
     if (rc == 0 && g.all.len == 0)
         rc = read_births(&g, "CUDA_GRAPH_EVENTS", err); /* its name before 2023 */
@@ -82,7 +82,7 @@ int lpo_nsys_read_nodes(struct lpo_nsys_reading *r, struct lpo_err *err)
         if (b)
             r->t->captures.at[r->first_capture + i] = (struct lpo_capture){ b->time_ns, b->thread };
     }
-    lpo_idmap_destroy(g.births);
+    lpo_map_u64_destroy(g.births);
     lpo_vec_free(&g.all);
     return rc;
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "util/err.h"
-#include "util/idmap.h"
+#include "util/map.h"
 #include "util/path.h"
 
 enum { TID_BITS = 24, PID_MASK = 0xffffff };
@@ -15,7 +15,7 @@ static uint16_t new_process(struct lpo_nsys_reading *r, uint64_t gid)
     int64_t pid = (int64_t)(gid & PID_MASK);
     uint32_t machine = (uint32_t)(gid >> TID_BITS);
     bool fresh;
-    uint32_t *owner = lpo_idmap_put(r->pids, (uint64_t)pid, &fresh);
+    uint32_t *owner = lpo_map_u64_put(r->pids, (uint64_t)pid, &fresh);
 
     if (fresh)
         *owner = machine;
@@ -30,7 +30,7 @@ uint16_t lpo_nsys_process(struct lpo_nsys_reading *r, int64_t global_id)
 
     if (r->last_process != LPO_NONE && r->last_gid == gid)
         return (uint16_t)r->last_process;
-    slot = lpo_idmap_put(r->processes, gid, &fresh);
+    slot = lpo_map_u64_put(r->processes, gid, &fresh);
     if (fresh)
         *slot = new_process(r, gid);
     r->last_gid = gid;
@@ -45,7 +45,7 @@ uint32_t lpo_nsys_thread(struct lpo_nsys_reading *r, int64_t global_tid)
 
     if (r->last_thread != LPO_NONE && r->last_gtid == (uint64_t)global_tid)
         return r->last_thread;
-    slot = lpo_idmap_put(r->threads, (uint64_t)global_tid, &fresh);
+    slot = lpo_map_u64_put(r->threads, (uint64_t)global_tid, &fresh);
     if (fresh) {
         uint16_t process = lpo_nsys_process(r, global_tid);
 
@@ -73,7 +73,7 @@ uint16_t lpo_nsys_device(struct lpo_nsys_reading *r, uint16_t process, int64_t o
 {
     if (r->by_gpu) {
         uint64_t pid = (uint64_t)r->t->processes.at[process].pid;
-        const uint32_t *gpu = lpo_idmap_find(r->gpus, gpu_key(pid, ordinal));
+        const uint32_t *gpu = lpo_map_u64_find(r->gpus, gpu_key(pid, ordinal));
 
         if (gpu)
             ordinal = *gpu;
@@ -86,7 +86,7 @@ uint16_t lpo_nsys_device(struct lpo_nsys_reading *r, uint16_t process, int64_t o
 static int read_ordinals(struct lpo_nsys_reading *r, struct lpo_err *err)
 {
     static const char *const names[] = { "gpuId", "cudaId", "pid", NULL };
-    LPO_AUTO(lpo_idmap) first = lpo_idmap_create(0);
+    LPO_AUTO(lpo_map_u64) first = lpo_map_u64_create(0);
     struct lpo_nsys_rows rows;
     int rc = lpo_nsys_begin(r->db, &rows, "TARGET_INFO_CUDA_DEVICE", names, NULL, err);
 
@@ -100,8 +100,8 @@ static int read_ordinals(struct lpo_nsys_reading *r, struct lpo_err *err)
 
         if (lpo_nsys_null(&rows, 0) || lpo_nsys_null(&rows, 1))
             continue;
-        *lpo_idmap_put(r->gpus, gpu_key((uint64_t)lpo_nsys_int(&rows, 2), ordinal), NULL) = gpu;
-        seen = lpo_idmap_put(first, (uint64_t)ordinal, &fresh);
+        *lpo_map_u64_put(r->gpus, gpu_key((uint64_t)lpo_nsys_int(&rows, 2), ordinal), NULL) = gpu;
+        seen = lpo_map_u64_put(first, (uint64_t)ordinal, &fresh);
         if (fresh)
             *seen = gpu;
         r->by_gpu |= *seen != gpu;
@@ -183,7 +183,7 @@ int lpo_nsys_read_names(struct lpo_nsys_reading *r, struct lpo_err *err)
 
     while (rc > 0 && lpo_nsys_step(r->db, &rows, r->t)) {
         const uint32_t *row =
-            lpo_idmap_find(r->processes, (uint64_t)lpo_nsys_int(&rows, 0) >> TID_BITS);
+            lpo_map_u64_find(r->processes, (uint64_t)lpo_nsys_int(&rows, 0) >> TID_BITS);
 
         if (row)
             name_process(r, *row, lpo_nsys_text(&rows, r->t, 1));
@@ -192,7 +192,7 @@ int lpo_nsys_read_names(struct lpo_nsys_reading *r, struct lpo_err *err)
     if (rc >= 0)
         rc = lpo_nsys_begin(r->db, &rows, "ThreadNames", threads, NULL, err);
     while (rc > 0 && lpo_nsys_step(r->db, &rows, r->t)) {
-        const uint32_t *row = lpo_idmap_find(r->threads, (uint64_t)lpo_nsys_int(&rows, 0));
+        const uint32_t *row = lpo_map_u64_find(r->threads, (uint64_t)lpo_nsys_int(&rows, 0));
 
         if (row && r->t->threads.at[*row].name == LPO_NONE)
             r->t->threads.at[*row].name = lpo_nsys_string(r->db, r->t, lpo_nsys_int(&rows, 1));

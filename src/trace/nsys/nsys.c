@@ -6,7 +6,7 @@
 #include "trace/nsys/read.h"
 #include "trace/readers.h"
 #include "util/err.h"
-#include "util/idmap.h"
+#include "util/map.h"
 #include "util/str.h"
 
 static bool sniff(const char *path, const unsigned char *head, size_t len)
@@ -136,18 +136,18 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
     r.first_gpu_op = into->gpu_ops.len;
     r.first_range = into->ranges.len;
     r.first_capture = into->captures.len;
-    r.processes = lpo_idmap_create(0);
-    r.pids = lpo_idmap_create(0);
-    r.threads = lpo_idmap_create(0);
-    r.gpus = lpo_idmap_create(0);
-    r.captures = lpo_idmap_create(0);
+    r.processes = lpo_map_u64_create(0);
+    r.pids = lpo_map_u64_create(0);
+    r.threads = lpo_map_u64_create(0);
+    r.gpus = lpo_map_u64_create(0);
+    r.captures = lpo_map_u64_create(0);
     rc = read_all(&r, err);
-    lpo_idmap_destroy(r.processes);
-    lpo_idmap_destroy(r.pids);
-    lpo_idmap_destroy(r.threads);
-    lpo_idmap_destroy(r.gpus);
-    lpo_idmap_destroy(r.captures);
-    lpo_idmap_destroy(r.launches);
+    lpo_map_u64_destroy(r.processes);
+    lpo_map_u64_destroy(r.pids);
+    lpo_map_u64_destroy(r.threads);
+    lpo_map_u64_destroy(r.gpus);
+    lpo_map_u64_destroy(r.captures);
+    lpo_map_u64_destroy(r.launches);
     lpo_vec_free(&r.nodes);
     return rc;
 }

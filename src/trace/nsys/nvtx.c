@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "util/err.h"
-#include "util/idmap.h"
+#include "util/map.h"
 
 enum { N_START, N_END, N_TYPE, N_TID, N_DOMAIN, N_TEXT, N_TEXT_ID };
 
@@ -18,7 +18,7 @@ struct domain {
 
 struct ranges {
     struct lpo_nsys_reading *r;
-    struct lpo_idmap *numbers; /* process << 32 | domain id */
+    struct lpo_map_u64 *numbers; /* process << 32 | domain id */
     LPO_VEC(struct domain) domains;
     uint64_t open, nameless, odd;
 };
@@ -30,7 +30,7 @@ static uint16_t domain_number(struct ranges *s, uint16_t process, int64_t id)
 
     if (id == 0)
         return 0;
-    slot = lpo_idmap_put(s->numbers, (uint64_t)process << 32 | (uint32_t)id, &fresh);
+    slot = lpo_map_u64_put(s->numbers, (uint64_t)process << 32 | (uint32_t)id, &fresh);
     if (fresh) {
         *slot = (uint32_t)s->domains.len;
         lpo_vec_push(&s->domains, (struct domain){ (uint32_t)id, LPO_NONE });
@@ -146,13 +146,13 @@ int lpo_nsys_read_ranges(struct lpo_nsys_reading *r, struct lpo_err *err)
 
     if (rc <= 0)
         return rc;
-    s.numbers = lpo_idmap_create(0);
+    s.numbers = lpo_map_u64_create(0);
     lpo_vec_push(&s.domains, (struct domain){ 0, LPO_NONE }); /* 0 stays the default domain */
     while (lpo_nsys_step(r->db, &rows, r->t))
         event_row(&s, &rows);
     lpo_nsys_end(&rows);
     settle(&s);
-    lpo_idmap_destroy(s.numbers);
+    lpo_map_u64_destroy(s.numbers);
     lpo_vec_free(&s.domains);
     r->t->has_ranges = true;
     return 0;

@@ -4,7 +4,7 @@
 #include "trace/nsys/db.h"
 #include "trace/trace.h"
 
-struct lpo_idmap;
+struct lpo_map_u64;
 
 struct lpo_nsys_reading {
     struct lpo_nsys *db;
@@ -12,17 +12,17 @@ struct lpo_nsys_reading {
     int64_t shift_ns; /* from this file's clock to the trace's */
     size_t first_gpu_op, first_range;
 
-    struct lpo_idmap *processes; /* globalPid >> 24 to row of t->processes */
-    struct lpo_idmap *pids;      /* pid to the machine (hardware and vm bits) that has it */
-    struct lpo_idmap *threads;   /* globalTid to row of t->threads */
+    struct lpo_map_u64 *processes; /* globalPid >> 24 to row of t->processes */
+    struct lpo_map_u64 *pids;      /* pid to the machine (hardware and vm bits) that has it */
+    struct lpo_map_u64 *threads;   /* globalTid to row of t->threads */
     uint64_t last_gid, last_gtid;
     uint32_t last_process, last_thread;
 
-    struct lpo_idmap *gpus;     /* process << 32 | CUDA ordinal to the GPU's own id */
-    bool by_gpu;                /* ordinals of processes clash: devices go by GPU id */
-    struct lpo_idmap *launches; /* process << 32 | correlation id to row of t->launches */
-    struct lpo_idmap *captures; /* graph node id to row of t->captures */
-    LPO_VEC(uint64_t) nodes;    /* the ids of those rows, from `first_capture` on */
+    struct lpo_map_u64 *gpus;     /* process << 32 | CUDA ordinal to the GPU's own id */
+    bool by_gpu;                  /* ordinals of processes clash: devices go by GPU id */
+    struct lpo_map_u64 *launches; /* process << 32 | correlation id to row of t->launches */
+    struct lpo_map_u64 *captures; /* graph node id to row of t->captures */
+    LPO_VEC(uint64_t) nodes;      /* the ids of those rows, from `first_capture` on */
     size_t first_capture;
 };
 

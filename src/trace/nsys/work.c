@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "util/err.h"
-#include "util/idmap.h"
+#include "util/map.h"
 
 /* Every work table begins with these. */
 enum { W_START, W_END, W_DEVICE, W_STREAM, W_CORRELATION, W_PID, W_NODE, W_OWN };
@@ -67,7 +67,7 @@ static void note_node(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *ro
     if (node == 0)
         return;
     w->flags |= LPO_WORK_GRAPH;
-    slot = lpo_idmap_put(r->captures, (uint64_t)node, &fresh);
+    slot = lpo_map_u64_put(r->captures, (uint64_t)node, &fresh);
     if (fresh) { /* when and where is read later */
         *slot = (uint32_t)r->t->captures.len;
         lpo_vec_push(&r->t->captures, (struct lpo_capture){ 0, LPO_NONE });
@@ -167,7 +167,8 @@ static void graph_row(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *ro
     struct lpo_gpu_op *w;
     char name[64];
 
-    if (correlation > 0 && lpo_idmap_find(r->launches, launch_key(process, (uint32_t)correlation)))
+    if (correlation > 0 &&
+        lpo_map_u64_find(r->launches, launch_key(process, (uint32_t)correlation)))
         return;
     w = push_gpu_op(r, rows, LPO_KERNEL);
     snprintf(name, sizeof name, "CUDA graph %lld (whole launch)",
@@ -222,12 +223,12 @@ static void expect_launches(struct lpo_nsys_reading *r)
     size_t count = r->t->gpu_ops.len - r->first_gpu_op;
     const struct lpo_gpu_op *w = count ? &r->t->gpu_ops.at[r->first_gpu_op] : NULL;
 
-    r->launches = lpo_idmap_create(count);
+    r->launches = lpo_map_u64_create(count);
     for (size_t i = 0; i < count; i++) {
         if (i + AHEAD < count)
-            lpo_idmap_prefetch(r->launches, gpu_op_key(&w[i + AHEAD]));
+            lpo_map_u64_prefetch(r->launches, gpu_op_key(&w[i + AHEAD]));
         if (w[i].launch != LPO_NONE)
-            lpo_idmap_put(r->launches, gpu_op_key(&w[i]), NULL);
+            lpo_map_u64_put(r->launches, gpu_op_key(&w[i]), NULL);
     }
 }
 
@@ -245,7 +246,7 @@ int lpo_nsys_read_gpu_ops(struct lpo_nsys_reading *r, struct lpo_err *err)
     if (read_table(r, &graph_table, err) < 0)
         return err->code;
     for (size_t i = before; i < t->gpu_ops.len; i++)
-        lpo_idmap_put(r->launches, gpu_op_key(&t->gpu_ops.at[i]), NULL);
+        lpo_map_u64_put(r->launches, gpu_op_key(&t->gpu_ops.at[i]), NULL);
     if (t->gpu_ops.len > before)
         lpo_trace_note(r->t, t->gpu_ops.len - before,
                        "CUDA graph launches were traced as a whole (--cuda-graph-trace=graph): "
@@ -262,7 +263,7 @@ struct call {
 /* A runtime call and the driver call inside it share an id: the outer one is the launch. */
 static void join_call(struct lpo_nsys_reading *r, const struct call *c)
 {
-    uint32_t *slot = lpo_idmap_find(r->launches, c->key);
+    uint32_t *slot = lpo_map_u64_find(r->launches, c->key);
     struct lpo_launch l = { c->start_ns, c->end_ns < c->start_ns ? c->start_ns : c->end_ns, 0 };
     struct lpo_launch *have;
 
@@ -299,7 +300,7 @@ static int read_calls(struct lpo_nsys_reading *r, const char *table, struct lpo_
         if (correlation <= 0 || correlation >= LPO_NONE)
             continue;
         c.key = launch_key(process, (uint32_t)correlation);
-        lpo_idmap_prefetch(r->launches, c.key);
+        lpo_map_u64_prefetch(r->launches, c.key);
         if (n >= AHEAD)
             join_call(r, &held[n % AHEAD]);
         held[n++ % AHEAD] = c;
@@ -319,9 +320,9 @@ static void settle_launches(struct lpo_nsys_reading *r)
         const uint32_t *slot = NULL;
 
         if (i + AHEAD < count)
-            lpo_idmap_prefetch(r->launches, gpu_op_key(&w[i + AHEAD]));
+            lpo_map_u64_prefetch(r->launches, gpu_op_key(&w[i + AHEAD]));
         if (w[i].launch != LPO_NONE)
-            slot = lpo_idmap_find(r->launches, gpu_op_key(&w[i]));
+            slot = lpo_map_u64_find(r->launches, gpu_op_key(&w[i]));
         w[i].launch = slot ? *slot : LPO_NONE;
     }
 }
@@ -338,7 +339,7 @@ int lpo_nsys_read_launches(struct lpo_nsys_reading *r, struct lpo_err *err)
         read_calls(r, "CUPTI_ACTIVITY_KIND_DRIVER", err) < 0)
         return err->code;
     settle_launches(r);
-    lpo_idmap_destroy(r->launches); /* the ranges need the room */
+    lpo_map_u64_destroy(r->launches); /* the ranges need the room */
     r->launches = NULL;
     return 0;
 }

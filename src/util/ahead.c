@@ -1,0 +1,131 @@
+#include "util/ahead.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "util/arena.h"
+
+/* Two would do for a thread that is always faster or always slower; four even out a file whose
+ * pieces differ. */
+enum { BATCHES = 4 };
+
+struct lpo_ahead {
+    bool (*fill)(void *ctx, void *batch);
+    void *ctx;
+    pthread_t thread;
+    void *batches[BATCHES];
+
+    pthread_mutex_t lock; /* guards what follows; the batches themselves change hands with it */
+    pthread_cond_t moved;
+    uint64_t filled, emptied; /* batches ever */
+    bool stop, done;
+    bool reading; /* the reader holds the batch that is emptied next */
+};
+
+/* Waits for room; false when nobody wants more. */
+static bool wait_for_room(struct lpo_ahead *a)
+{
+    bool go;
+
+    pthread_mutex_lock(&a->lock);
+    while (!a->stop && a->filled - a->emptied == BATCHES)
+        pthread_cond_wait(&a->moved, &a->lock);
+    go = !a->stop;
+    pthread_mutex_unlock(&a->lock);
+    return go;
+}
+
+static void *run(void *arg)
+{
+    struct lpo_ahead *a = arg;
+    bool more = true;
+
+    while (more && wait_for_room(a)) {
+        /* `filled` is read without the lock: only this thread writes it. */
+        more = a->fill(a->ctx, a->batches[a->filled % BATCHES]);
+        pthread_mutex_lock(&a->lock);
+        a->filled++;
+        a->done = !more;
+        pthread_cond_signal(&a->moved);
+        pthread_mutex_unlock(&a->lock);
+    }
+    return NULL;
+}
+
+static void forget(struct lpo_ahead *a)
+{
+    pthread_mutex_destroy(&a->lock);
+    pthread_cond_destroy(&a->moved);
+    for (int i = 0; i < BATCHES; i++)
+        free(a->batches[i]);
+    free(a);
+}
+
+/* Signals belong to the program's own thread: a Ctrl-C must reach who waits for it. */
+static int start_thread(struct lpo_ahead *a)
+{
+    sigset_t all, before;
+    int rc;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    rc = pthread_create(&a->thread, NULL, run, a);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return rc;
+}
+
+struct lpo_ahead *lpo_ahead_start(size_t size, bool (*fill)(void *ctx, void *batch), void *ctx)
+{
+    struct lpo_ahead *a = lpo_xcalloc(1, sizeof *a);
+    int rc;
+
+    a->fill = fill;
+    a->ctx = ctx;
+    for (int i = 0; i < BATCHES; i++)
+        a->batches[i] = lpo_xcalloc(1, size);
+    pthread_mutex_init(&a->lock, NULL);
+    pthread_cond_init(&a->moved, NULL);
+    rc = start_thread(a);
+    if (rc == 0)
+        return a;
+    forget(a);
+    errno = rc;
+    return NULL;
+}
+
+void *lpo_ahead_next(struct lpo_ahead *a)
+{
+    void *batch = NULL;
+
+    pthread_mutex_lock(&a->lock);
+    if (a->reading) { /* given back first, or each side could wait for the other */
+        a->emptied++;
+        a->reading = false;
+        pthread_cond_signal(&a->moved);
+    }
+    while (a->filled == a->emptied && !a->done)
+        pthread_cond_wait(&a->moved, &a->lock);
+    if (a->filled != a->emptied) {
+        batch = a->batches[a->emptied % BATCHES];
+        a->reading = true;
+    }
+    pthread_mutex_unlock(&a->lock);
+    return batch;
+}
+
+void lpo_ahead_stop(struct lpo_ahead *a, void (*release)(void *batch))
+{
+    if (!a)
+        return;
+    pthread_mutex_lock(&a->lock);
+    a->stop = true;
+    pthread_cond_signal(&a->moved);
+    pthread_mutex_unlock(&a->lock);
+    pthread_join(a->thread, NULL);
+    for (int i = 0; i < BATCHES; i++)
+        release(a->batches[i]);
+    forget(a);
+}
