@@ -6,10 +6,9 @@
 #include "cli/job.h"
 #include "cli/options.h"
 #include "hydra/compose.h"
-#include "run/conf.h"
 #include "run/install.h"
 #include "rundir/needs.h"
-#include "settings/schema.h"
+#include "settings/settings.h"
 #include "settings/spelling.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -117,7 +116,7 @@ static int hydra_text(struct lpo_composed *c, const char *path, const char **out
 
     if (lpo_compose_hydra(c, path, &n, err) < 0)
         return lpo_ctx(err, "hydra.%s", path);
-    *out = lpo_run_conf_word(c->arena, n); /* a subdir may well be a number */
+    *out = lpo_settings_node_word(c->arena, n); /* a subdir may well be a number */
     return 0;
 }
 

@@ -103,6 +103,7 @@ static int apply_set(struct lpo_interp_scope *s, struct lpo_node *root,
     return rc < 0 ? lpo_ctx(err, "Error merging override %s", ov->text) : 0;
 }
 
+/* +key=value may not replace a value; a map or a list is merged into what is there. */
 static int apply_add(struct lpo_interp_scope *s, struct lpo_node *root,
                      const struct lpo_override *ov, struct lpo_err *err)
 {

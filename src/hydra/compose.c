@@ -241,7 +241,7 @@ static int finish(struct lpo_composed *c, const struct lpo_compose_in *in, const
 
     facts.cwd = in->cwd ? in->cwd : getcwd(cwd, sizeof cwd);
     if (!facts.cwd)
-        return lpo_fail_errno(err, "cannot tell the working folder");
+        return lpo_fail_errno(err, "cannot find out the working folder");
     c->hydra = lpo_node_get(c->root, "hydra");
     if (!c->hydra || c->hydra->kind != LPO_NODE_MAP)
         return lpo_fail(err, LPO_E_CONFIG,

@@ -102,6 +102,7 @@ static int bad_value(const struct lpo_node *v, const char *path, const char *wan
     return LPO_E_CONFIG;
 }
 
+/* OmegaConf converts on assignment: a field of type str takes 5 as "5". */
 static int to_text(struct lpo_arena *a, struct lpo_node **slot, const char *path,
                    struct lpo_err *err)
 {
@@ -250,6 +251,7 @@ int lpo_hydra_check(struct lpo_arena *a, struct lpo_node *hydra, bool closed, st
     return check_struct(a, hydra, &rows[0], closed, err);
 }
 
+/* Hydra's structs are dataclasses, which lose no field. */
 int lpo_hydra_check_delete(struct lpo_arena *a, const char *path, struct lpo_err *err)
 {
     const char *below = path + strlen("hydra."), *dot = strrchr(below, '.');
@@ -283,11 +285,12 @@ static void add_dirname(struct lpo_arena *a, const struct lpo_node *hydra,
 {
     const struct lpo_node *conf = lpo_node_at(hydra, "job.config.override_dirname");
     const char **lines = lpo_arena_array(a, f->noverrides, sizeof(*lines));
-    const char *kv = lpo_node_conf_text(conf, "kv_sep", "="),
-               *item = lpo_node_conf_text(conf, "item_sep", ",");
+    const char *kv = lpo_node_text_at(conf, "kv_sep"), *item = lpo_node_text_at(conf, "item_sep");
     LPO_STR s = { 0 };
     size_t n = 0;
 
+    kv = kv ? kv : "="; /* Hydra's own defaults, where a config took the key away */
+    item = item ? item : ",";
     for (size_t i = 0; i < f->noverrides; i++) {
         const struct lpo_override *ov = &f->overrides[i];
 

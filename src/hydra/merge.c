@@ -199,7 +199,7 @@ int lpo_merge_update(struct lpo_interp_scope *s, struct lpo_node *root, const ch
         if (rc < 0)
             return rc;
         if (!lpo_node_is_container(*slot)) {
-            *slot = lpo_node_map(s->arena); /* what is no container gives way to one */
+            *slot = lpo_node_map(s->arena); /* a plain value is replaced by a map */
             next = lpo_interp_spot_child(s->arena, at, next->key, next->index, *slot);
         }
         at = next;

@@ -83,7 +83,7 @@ void lpo_node_set_key(struct lpo_arena *a, struct lpo_node *map, struct lpo_node
 struct lpo_node *lpo_node_get(const struct lpo_node *map, const char *key); /* NULL: absent */
 /* Keys are equal as in Python: 1, 1.0 and true are one key. */
 struct lpo_node *lpo_node_get_key(const struct lpo_node *map, const struct lpo_node *key);
-/* Where a key stands, or -1. */
+/* The index of a key, or -1. */
 ptrdiff_t lpo_node_find(const struct lpo_node *map, const struct lpo_node *key);
 bool lpo_node_remove(struct lpo_node *map, const struct lpo_node *key);
 struct lpo_node *lpo_node_clone(struct lpo_arena *a, const struct lpo_node *node); /* deep */
@@ -102,7 +102,7 @@ bool lpo_node_alike(const struct lpo_node *x, const struct lpo_node *y);
 const char *lpo_node_kind_name(enum lpo_node_kind kind); /* "a map", "an integer", … */
 
 /* A value by its dotted path; NULL or 0 when it is absent or of another kind. For files that are
- * not configs (hardware sheets); settings/settings.h knows the defaults of config keys. */
+ * not configs (hardware sheets); settings/settings.h has the defaults of config keys. */
 const char *lpo_node_text_at(const struct lpo_node *root, const char *path);
 int64_t lpo_node_int_at(const struct lpo_node *root, const char *path);
 double lpo_node_real_at(const struct lpo_node *root, const char *path); /* integers too */

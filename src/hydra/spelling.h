@@ -1,7 +1,7 @@
 /* hydra/spelling.h - older names of keys, moved to where the keys are today.
  *
- * The table (struct lpo_spelling, compose.h) comes from the caller: this room knows no key. What
- * was renamed is said in texts appended to `warnings`. */
+ * The table (struct lpo_spelling, compose.h) comes from the caller: this room has no key of its
+ * own. Each renaming appends a text to `warnings`. */
 #pragma once
 
 #include <stddef.h>

@@ -7,6 +7,7 @@
 #include "hydra/compose.h"
 #include "run/folder.h"
 #include "run/install.h"
+#include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"
@@ -19,8 +20,8 @@ static const char file[] = "hardware.json";
 int lpo_run_hardware_find(struct lpo_arena *a, const struct lpo_node *config,
                           struct lpo_hardware *out, struct lpo_err *err)
 {
-    const char *name = lpo_node_conf_text(config, "pipeline.static_analysis.hardware", "auto");
-    const char *device = lpo_node_conf_text(config, "run.device", "cuda:0");
+    const char *name = lpo_settings_text(config, "pipeline.static_analysis.hardware");
+    const char *device = lpo_settings_text(config, "run.device");
     const char *const *dirs = (const char *const *)lpo_run_install_config_dirs(a, NULL, "config");
 
     if (strcmp(name, "auto") == 0)

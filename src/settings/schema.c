@@ -90,7 +90,7 @@ static int check_allowed(struct lpo_arena *a, const struct lpo_schema_row *row,
     return lpo_fail(err, LPO_E_CONFIG, "%s", lpo_str_text(&s));
 }
 
-/* A text, or a bare number or boolean that stands for one (`auto|true|false`). */
+/* A text, or a bare boolean where the values have one (`auto|true|false`). */
 static int check_text(struct lpo_arena *a, const struct lpo_schema_row *row,
                       const struct lpo_node *n, struct lpo_err *err)
 {

@@ -32,12 +32,12 @@ struct lpo_schema_row {
     enum lpo_schema_type type;
     const char *fallback; /* the default as text, lists joined by commas; "null"; NULL: none */
     const char *doc;
-    const char *values; /* "a|b|c": the only ones; "repeat:*" stands for a prefix; NULL: any */
+    const char *values; /* "a|b|c": the only ones; "repeat:*" is a prefix; NULL: any */
     int64_t min;        /* numbers: the least; INT64_MIN: no bound */
     bool nullable;
 };
 
-/* The table; a map stands before its keys, and all that is below it follows at once. */
+/* The table; a map comes before its keys, and all that is below it follows at once. */
 const struct lpo_schema_row *lpo_settings_schema_rows(size_t *count);
 const struct lpo_schema_row *lpo_settings_schema_find(const char *path); /* NULL: no such key */
 /* The row of a key of the map `row`, or NULL. */

@@ -121,7 +121,7 @@ static void add_word(struct lpo_arena *a, struct lpo_settings_words *words, cons
     words->at[words->len++] = word;
 }
 
-/* One text of a list, or the one text that stands for it, by the rules of its type. */
+/* One text of a list, or the one text in its place, by the rules of its type. */
 static void add_text(struct lpo_arena *a, enum lpo_schema_type type, const char *text,
                      struct lpo_settings_words *out)
 {

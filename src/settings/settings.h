@@ -1,10 +1,10 @@
 /* settings/settings.h - the value of a key: from the config, or its default from the table.
  *
- * A getter is asked for a key by its full path ("run.repeats") and finds the default in
+ * A getter takes the full path of a key ("run.repeats") and finds the default in
  * schema_rows.c. A key without a row, or a row of another type, is a mistake in our code: an
  * assert stops it, and tests/settings/test_uses.py reads all sources for it.
  *
- * The default stands in where the config does not have the key, and where its value has the wrong
+ * The default is used where the config does not have the key, and where its value has the wrong
  * kind, which only a config that never passed lpo_settings_schema_check() can hold (a report reads
  * such ones from the run folders of others). `config` may be NULL: then all is default. */
 #pragma once

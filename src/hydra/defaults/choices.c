@@ -59,6 +59,7 @@ static void read_value(struct lpo_arena *a, const struct lpo_node *v, const char
     }
 }
 
+/* ~db or ~db=mysql: the entry goes only if it has that option. */
 static int take_deletion(struct lpo_choices *c, const struct lpo_override *ov, struct lpo_err *err)
 {
     const struct lpo_node *v = ov->value;
@@ -77,6 +78,8 @@ static int take_deletion(struct lpo_choices *c, const struct lpo_override *ov, s
     return 0;
 }
 
+/* +db=mysql: an entry after all others, as if the primary config listed it. Hydra reads its group
+ * from the root of the search path, not relative to a config: `external`. */
 static void take_append(struct lpo_choices *c, const struct lpo_override *ov)
 {
     struct lpo_entry *e = &c->append[c->nappend++];
@@ -135,6 +138,8 @@ int lpo_defaults_choices_init(struct lpo_choices *c, struct lpo_arena *a,
 
         if (ov->sweep)
             continue;
+        /* Hydra's rule: an override chooses a config when its key is a folder of the search path
+         * and its value is not a map; otherwise it changes a value */
         if ((ov->value && ov->value->kind == LPO_NODE_MAP) ||
             !lpo_defaults_repo_has_group(repo, ov->key))
             c->config[c->nconfig++] = ov;
@@ -152,7 +157,7 @@ void lpo_defaults_choices_add(struct lpo_choices *c, const char *from,
     const char *key = lpo_defaults_entry_key(c->arena, entry);
 
     if (find(c, key))
-        return; /* the first that speaks, the command line before all, is heard */
+        return; /* the first one wins; the command line comes before all */
     *grow(c) = (struct lpo_choice){
         .key = key,
         .option = entry->option,
@@ -188,6 +193,8 @@ int lpo_defaults_choices_know(struct lpo_choices *c, const struct lpo_entry *ent
         return 0;
     key = lpo_defaults_entry_key(a, entry);
     group = lpo_defaults_entry_group_path(a, entry);
+    /* two lists may name the same group only with the same option: the later one would win silently
+     */
     prev = lpo_node_get(c->known, key);
     if (!prev)
         lpo_node_set(a, c->known, key,
@@ -223,7 +230,7 @@ bool lpo_defaults_choices_delete(struct lpo_choices *c, struct lpo_entry *entry)
     return false;
 }
 
-/* Messages for what was said in vain */
+/* Messages for overrides that found nothing to change */
 
 static int by_name(const void *x, const void *y)
 {

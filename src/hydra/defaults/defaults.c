@@ -41,7 +41,7 @@ static struct lpo_default_row row_of(struct lpo_arena *a, const struct lpo_tree 
     const struct lpo_tree *holder = leaf->parent;
     struct lpo_default_row r = { 0 };
 
-    if (lpo_defaults_entry_is_self(e)) { /* stands for the content of the file that holds it */
+    if (lpo_defaults_entry_is_self(e)) { /* means the content of the file that holds it */
         r.config = config_of(a, holder);
         r.package = lpo_defaults_entry_final_package(a, holder->entry, true);
         r.parent = config_of(a, holder->parent);
@@ -228,7 +228,7 @@ static int count_selves(struct growing *g, const struct lpo_entry *e, const stru
     return 0;
 }
 
-/* Anything of its own beside the list: then where _self_ stands makes a difference. */
+/* Anything of its own beside the list: then the place of _self_ makes a difference. */
 static bool has_content(const struct lpo_node *config)
 {
     for (size_t i = 0; config->kind == LPO_NODE_MAP && i < config->npairs; i++)
@@ -264,7 +264,7 @@ static int own_list(struct growing *g, const struct lpo_entry *e, const struct l
     return 0;
 }
 
-/* Tells the choices about `override` entries, which must stand at the end. */
+/* Passes `override` entries, which must come last in a list, on to the choices. */
 static int note_overrides(struct growing *g, const struct lpo_entry *parent, struct lpo_entry *list,
                           size_t count, bool interpolated)
 {

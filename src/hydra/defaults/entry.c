@@ -227,6 +227,7 @@ static const char *relative_package(struct lpo_arena *a, const struct lpo_entry 
     return dotted(a, e->is_group ? path : dir_of(a, path));
 }
 
+/* _global_ inside a package starts again at the root, so only what follows the last one counts. */
 const char *lpo_defaults_entry_final_package(struct lpo_arena *a, const struct lpo_entry *e,
                                              bool header)
 {
@@ -273,6 +274,8 @@ static const char *replace_all(struct lpo_arena *a, const char *text, const char
     return lpo_arena_strdup(a, lpo_str_text(&s));
 }
 
+/* _group_ is Hydra 1.0's spelling of "the package named after the group"; it is absolute, hence the
+ * _global_ before it. */
 void lpo_defaults_entry_adopt(struct lpo_arena *a, struct lpo_entry *e, const char *base_dir,
                               const char *parent_package)
 {
@@ -284,6 +287,7 @@ void lpo_defaults_entry_adopt(struct lpo_arena *a, struct lpo_entry *e, const ch
             replace_all(a, e->package, "_group_", dotted(a, lpo_defaults_entry_group_path(a, e))));
 }
 
+/* "# @package x" is absolute, a package in a defaults list is relative to its parent. */
 void lpo_defaults_entry_set_header(struct lpo_arena *a, struct lpo_entry *e, const char *package)
 {
     if (!package)

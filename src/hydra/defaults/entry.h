@@ -4,7 +4,7 @@
  *     - db@backup: mysql     the same, placed at package `backup`
  *     - optional db: x       - override db: x       - db: [a, b]
  *     - other                a config entry: the file other.yaml
- *     - _self_               where the file's own content stands
+ *     - _self_               the place of the file's own content
  *
  * Paths and packages of an entry depend on the file that holds it: lpo_defaults_entry_adopt()
  * tells. */
@@ -29,7 +29,7 @@ struct lpo_entry {
     bool is_list;
     bool optional, override;
 
-    bool primary;  /* the config that was asked for */
+    bool primary;  /* the config named by --config-name */
     bool external; /* +group=option on the command line */
     bool deleted;
     const char *base_dir;       /* group of the file that holds the entry; NULL: not adopted yet */

@@ -1,6 +1,6 @@
 /* hydra/defaults/repo.h - the search path: which file a config name means.
  *
- * Folders are asked in order and the first that has the file wins; before them stands a built-in
+ * Folders are searched in order and the first that has the file wins; before them comes a built-in
  * source with Hydra's own settings (run folder, job name, sweeper), so that `hydra.run.dir=…` and
  * `hydra/…` groups work as users know them. Files are read once. */
 #pragma once

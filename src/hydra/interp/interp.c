@@ -122,7 +122,8 @@ int lpo_interp_deref(struct lpo_interp_scope *s, const struct lpo_spot *at, stru
     if (rc == 0)
         rc = lpo_interp_eval(s, e, at->up, at, out, err);
     s->depth--;
-    return rc == LPO_E_RANGE ? LPO_E_CONFIG : rc; /* a matter of that path, not of the asker's */
+    return rc == LPO_E_RANGE ? LPO_E_CONFIG
+                             : rc; /* the fault is in that path, not in the one being looked up */
 }
 
 static int missing(struct lpo_interp_scope *s, const struct lpo_spot *at, struct lpo_err *err)
@@ -133,7 +134,7 @@ static int missing(struct lpo_interp_scope *s, const struct lpo_spot *at, struct
     return lpo_fail(err, LPO_E_MISSING, "Missing mandatory value: %s", lpo_str_text(&key));
 }
 
-/* One step down; *out NULL: not there. A list wants a whole number. */
+/* One step down; *out NULL: not there. A list needs a whole number. */
 static int step(struct lpo_interp_scope *s, const struct lpo_spot *from, const char *key,
                 const struct lpo_spot **out, struct lpo_err *err)
 {

@@ -1,6 +1,6 @@
 /* hydra/interp/interp.h - finding values by path and resolving ${…}.
  *
- * A spot is a value with its place in the tree, so that ${..x} knows what it is relative to. The
+ * A spot is a value with its place in the tree, because ${..x} is relative to it. The
  * scope holds what an interpolation may ask for besides the config itself: the environment, the
  * clock, Hydra's own node. Errors name the key that was looked for. */
 #pragma once
@@ -50,7 +50,7 @@ struct lpo_found {
  *   LPO_E_MISSING   leads to ???
  *   LPO_E_RANGE     the path goes on below a value that has nothing below it */
 
-/* Is the text well-formed? Only texts that hold "${" need be asked. */
+/* Is the text well-formed? Only texts with "${" in them need this check. */
 int lpo_interp_check(struct lpo_arena *a, const char *text, size_t len, struct lpo_err *err);
 
 /* A value with its interpolation resolved; other values are returned as they are. */

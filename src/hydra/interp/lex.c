@@ -72,7 +72,8 @@ static int open_inter(struct lpo_ilexer *lx, struct lpo_itok *out, struct lpo_er
     return rc < 0 ? rc : emit(lx, out, LPO_IT_INTER_OPEN, 2 + blanks(lx, 2));
 }
 
-/* Text at top level (`quote` 0) or inside quotes. */
+/* Text at top level (`quote` 0) or inside quotes. Backslashes count only right before ${ or the
+ * quote: an odd number escapes it, an even number is halved. */
 static int lex_text(struct lpo_ilexer *lx, char quote, struct lpo_itok *out, struct lpo_err *err)
 {
     size_t run = 0, slashes = 0, n = left(lx);
@@ -187,6 +188,8 @@ static int lex_word(struct lpo_ilexer *lx, struct lpo_itok *out, struct lpo_err 
     bool is_float;
 
     number = number_len(lx, &is_float);
+    /* the longest match wins: "inf" is a number, "info" is a name; on a tie the number's rule is
+     * first */
     if (number && number >= id)
         return emit(lx, out, is_float ? LPO_IT_FLOAT : LPO_IT_INT, number);
     if (id == 4 && (word_len(lx, 0, "true") || word_len(lx, 0, "null")))
@@ -248,6 +251,7 @@ static int lex_inter(struct lpo_ilexer *lx, struct lpo_itok *out, struct lpo_err
     char c = ahead(lx, ws);
 
     if (c == ':') {
+        /* what follows the colon are arguments; the closing brace is the same */
         lx->modes[lx->depth] = LPO_IM_VALUE;
         return emit(lx, out, LPO_IT_COLON, ws + 1 + blanks(lx, ws + 1));
     }

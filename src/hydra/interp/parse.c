@@ -143,7 +143,7 @@ static char *bare_number(struct parsing *p)
     return text;
 }
 
-/* The value of a token that stands alone. */
+/* The value of a single token. */
 static struct lpo_node *lone_value(struct parsing *p)
 {
     switch (p->tok.type) {

@@ -33,7 +33,7 @@ static int want_text(struct call *c, size_t i, const char *who)
 {
     if (c->args[i].node->kind == LPO_NODE_STRING)
         return 0;
-    return lpo_fail(c->err, LPO_E_CONFIG, "%s wants a string, not %s", who,
+    return lpo_fail(c->err, LPO_E_CONFIG, "%s needs a string, not %s", who,
                     lpo_node_kind_name(c->args[i].node->kind));
 }
 
@@ -48,6 +48,7 @@ static const char *find_env(const struct lpo_interp_scope *s, const char *name)
     return NULL;
 }
 
+/* The variable is always a string, and so is its default, unless that is null: OmegaConf's rule. */
 static int call_env(struct call *c)
 {
     const struct lpo_node *name = c->args[0].node;

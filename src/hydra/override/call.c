@@ -121,6 +121,7 @@ static int choice(struct lpo_override_call *c, struct lpo_override_value *out, s
     return rc;
 }
 
+/* range(5) is range(0,5), as in Python. */
 static int range(struct lpo_override_call *c, struct lpo_override_value *out, struct lpo_err *err)
 {
     struct lpo_node *start = c->params[0].node, *stop = c->params[1].node;
@@ -137,6 +138,7 @@ static int range(struct lpo_override_call *c, struct lpo_override_value *out, st
     return 0;
 }
 
+/* The ends become floats: a sweeper draws from the interval. */
 static int interval(struct lpo_override_call *c, struct lpo_override_value *out,
                     struct lpo_err *err)
 {
@@ -190,6 +192,7 @@ static void tidy_tags(struct lpo_sweep *s)
     s->ntags = kept;
 }
 
+/* tag(t1,t2,choice(…)): the sweep comes last, or by name as sweep=. */
 static int tag(struct lpo_override_call *c, struct lpo_override_value *out, struct lpo_err *err)
 {
     size_t ntags = c->count;

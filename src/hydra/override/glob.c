@@ -24,7 +24,7 @@ static const char *set_end(const char *p)
     if (*p == '!')
         p++;
     if (*p == ']')
-        p++; /* stands for itself in the first place */
+        p++; /* as the first character it matches itself */
     return strchr(p, ']');
 }
 

@@ -4,5 +4,5 @@
 
 #include <stdbool.h>
 
-/* Characters are code points. A '[' without its ']' stands for itself. */
+/* Characters are code points. A '[' without its ']' matches itself. */
 bool lpo_override_glob_match(const char *pattern, const char *name);

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* A rule tells how much of [at, end) it takes; 0 means it does not match. */
+/* A rule returns how many bytes of [at, end) it matches; 0: none. */
 typedef size_t rule_fn(const char *at, const char *end);
 
 struct rule {

@@ -1,7 +1,7 @@
 /* hydra/override/lexer.h - the tokens of an override.
  *
  * Two modes, as in Hydra's lexer grammar: names and operators before the first '=', values after
- * it. The longest match wins; of equal ones the rule that stands first. Tokens are cut one by one
+ * it. The longest match wins; of equal ones the rule that comes first. Tokens are cut one by one
  * on demand, because an error of the grammar before a bad character is reported first. */
 #pragma once
 

@@ -2,7 +2,7 @@
  *
  *     db.port=3306   +new=1   ++force=1   ~gone   db@backup=mysql   x=1,2   x=choice(a,b)
  *
- * The lexer and the parser take and refuse exactly what Hydra's do, so that a command line which
+ * The lexer and the parser accept and refuse exactly what Hydra's do, so that a command line which
  * works there works here. What is read lives in the arena. A quoted string keeps its quote in
  * node->quote, because Hydra writes it back with the same one. */
 #pragma once

@@ -53,7 +53,7 @@ static int bad_character(struct lpo_ov_parser *p, struct lpo_token t)
                         "column %zu: the quote %c is never closed; escape it inside quotes of the "
                         "other kind, or close it",
                         p->ov->column + 1, *t.at);
-    return lpo_fail(p->err, LPO_E_CONFIG, "column %zu: '%.*s' cannot stand here%s",
+    return lpo_fail(p->err, LPO_E_CONFIG, "column %zu: '%.*s' is not allowed here%s",
                     p->ov->column + 1, (int)(n ? n : 1), t.at,
                     p->lexer.in_value ? "; put the value in quotes: key='…'"
                                       : "; a key is made of letters, digits, '_', '-', '.', '/'");
@@ -219,7 +219,7 @@ int lpo_override_parse(struct lpo_arena *a, const char *text, struct lpo_overrid
             rc = LPO_E_CONFIG;
         } else if (rc == 0 && p.nested) {
             out->fault = LPO_FAULT_VALUE;
-            rc = lpo_fail(err, LPO_E_CONFIG, "a sweep cannot stand inside another value");
+            rc = lpo_fail(err, LPO_E_CONFIG, "a sweep cannot be inside another value");
         }
     }
     if (rc < 0)

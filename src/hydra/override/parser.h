@@ -21,7 +21,7 @@ struct lpo_ov_parser {
     bool first; /* inside the first element of the value */
     unsigned depth;
     bool late;
-    bool nested;      /* a sweep stands inside a value; told last */
+    bool nested;      /* a sweep is inside a value; reported last */
     const char *mark; /* columns are counted on from here */
     size_t mark_column;
     struct lpo_override *ov;

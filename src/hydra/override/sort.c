@@ -54,7 +54,8 @@ static bool number_less(const struct lpo_node *x, const struct lpo_node *y)
     return big && !floats ? bigint_less(x, y) : as_real(x) < as_real(y);
 }
 
-/* Python's x < y: 1, 0, or an error when the two cannot be ordered. */
+/* Python's x < y: 1, 0, or an error when the two cannot be ordered. Hydra keeps a quoted string as
+ * an object of its own that has no order, so quoted strings are refused here too. */
 static int less(const struct lpo_node *x, const struct lpo_node *y, struct lpo_err *err)
 {
     if (is_number(x) && is_number(y))
@@ -131,6 +132,8 @@ static int sort_items(struct lpo_node **items, size_t count, struct lpo_err *err
     return rc < 0 ? rc : 0;
 }
 
+/* reverse=True as Python does it: the list is turned, sorted, and turned back, so that equal items
+ * keep their order. */
 static int sorted(struct lpo_arena *a, const struct lpo_node *list, bool down,
                   struct lpo_node **out, struct lpo_err *err)
 {
@@ -236,6 +239,7 @@ static int simple_choice(struct lpo_override_call *c, struct lpo_override_value 
     return 0;
 }
 
+/* sort(…) of one value that is no list gives the value itself, as in Hydra. */
 int lpo_override_sort(struct lpo_override_call *c, struct lpo_override_value *out,
                       struct lpo_err *err)
 {

@@ -83,6 +83,9 @@ static const char *item_text(struct lpo_arena *a, const struct lpo_override *ov,
     return lpo_arena_printf(a, "%s=%s", key, bare ? item->text : lpo_override_value_text(a, item));
 }
 
+/* A plain override is an axis with one value: it takes part in the product, and so every job names
+ * it.
+ * "~key" alone is written as "~key=null", as Hydra rewrites it. */
 static int axis_of(struct lpo_arena *a, const struct lpo_override *ov, const char *key,
                    const struct lpo_sweep_options *from, struct axis *out, struct lpo_err *err)
 {

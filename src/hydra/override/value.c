@@ -1,4 +1,4 @@
-/* All that stands after the first '=': words, lists, maps, calls, and choices between commas. */
+/* All that follows the first '=': words, lists, maps, calls, and choices between commas. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,7 +118,7 @@ static struct lpo_node *word_of(struct lpo_arena *a, const struct lpo_token *tok
     return lpo_node_stringn(a, lpo_str_text(&s), s.len);
 }
 
-/* Lists, maps, calls, and what stands between commas */
+/* Lists, maps, calls, and values between commas */
 
 #define MAX_DEPTH 100 /* of lists, maps and calls inside each other */
 
@@ -141,7 +141,7 @@ static struct lpo_override_value placed(struct lpo_ov_parser *p, struct lpo_node
     return (struct lpo_override_value){ .node = node };
 }
 
-/* Values that stand inside a list, a map or a,b,c: there a sweep has no meaning. */
+/* Values inside a list, a map or a,b,c: there a sweep has no meaning. */
 static struct lpo_node *plain(struct lpo_ov_parser *p, struct lpo_override_value v)
 {
     if (v.node)

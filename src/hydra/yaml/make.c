@@ -49,7 +49,7 @@ static bool path_to(const struct lpo_ynode *from, const struct lpo_ynode *to, st
     return false;
 }
 
-/* Values that YAML knows and a config cannot hold: sets and dates. */
+/* Values that YAML has and a config cannot hold: sets and dates. */
 static int unsupported(const struct making *m, const struct lpo_ynode *n, const char *type)
 {
     LPO_STR path = { 0 };

@@ -19,6 +19,6 @@ void lpo_yaml_py_add_repr(struct lpo_str *s, const struct lpo_node *n);
 /* type(x).__name__ of a plain value: "int", "str", "NoneType", "dict", "list". */
 const char *lpo_yaml_py_type(const struct lpo_node *n);
 
-/* Would Python's int(text) or float(text) take it? */
+/* Would Python's int(text) or float(text) accept it? */
 bool lpo_yaml_py_is_int(const char *text, size_t len);
 bool lpo_yaml_py_is_float(const char *text, size_t len);

@@ -11,8 +11,8 @@
 
 /* Tabs
  *
- * libyaml takes a tab for a blank between words ("a:<TAB>1"); PyYAML, and so Hydra, refuses it. The
- * text between events is looked at, so that a file means the same here as there. */
+ * libyaml accepts a tab as a blank between words ("a:<TAB>1"); PyYAML, and so Hydra, refuses it.
+ * The text between events is looked at, so that a file means the same here as there. */
 
 struct tabs {
     const char *text;
@@ -56,7 +56,7 @@ static bool tab_between(struct tabs *t, size_t to)
     return false;
 }
 
-/* Passes over [here, to), where tabs may stand unless `plain`. */
+/* Passes over [here, to), where tabs are allowed unless `plain`. */
 static bool tab_over(struct tabs *t, size_t to, bool plain)
 {
     while (t->chars < to && t->byte < t->len) {
@@ -136,8 +136,8 @@ static int check_tabs(struct reading *r, const yaml_event_t *ev)
     if (!r->tabs.text || (!tab_between(&r->tabs, ev->start_mark.index) &&
                           !tab_over(&r->tabs, ev->end_mark.index, plain)))
         return 0;
-    return lpo_fail(r->err, LPO_E_FORMAT, "%s:%u:%u: a tab cannot stand here; use blanks", r->file,
-                    r->tabs.line, r->tabs.column);
+    return lpo_fail(r->err, LPO_E_FORMAT, "%s:%u:%u: a tab is not allowed here; use blanks",
+                    r->file, r->tabs.line, r->tabs.column);
 }
 
 static int next(struct reading *r, yaml_event_t *ev)
@@ -168,6 +168,8 @@ static void set_tag(struct reading *r, struct lpo_ynode *n, const yaml_char_t *t
         n->tag_text = lpo_arena_strdup(r->arena, (const char *)tag);
 }
 
+/* plain_implicit is false for quoted text, which is always a string; an explicit tag (!!int '3')
+ * wins over both. */
 static struct lpo_ynode *scalar(struct reading *r, const yaml_event_t *ev)
 {
     struct lpo_ynode *n = fresh(r, LPO_Y_SCALAR, ev);
@@ -186,6 +188,7 @@ static struct lpo_ynode *scalar(struct reading *r, const yaml_event_t *ev)
     return n;
 }
 
+/* libyaml's events say nothing of an anchor that is defined twice; PyYAML refuses it. */
 static int remember(struct reading *r, const yaml_event_t *ev, const yaml_char_t *name,
                     struct lpo_ynode *n)
 {
@@ -320,6 +323,7 @@ int lpo_yaml_tree_read(struct lpo_arena *a, const char *text, size_t len, const 
     *out = NULL;
     if (!yaml_parser_initialize(&r.parser))
         return lpo_fail(err, LPO_E_LIMIT, "%s: no memory for the YAML parser", file);
+    /* with a fixed encoding libyaml does not look for the mark; PyYAML drops it */
     if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
         text += 3; /* a byte order mark */
         len -= 3;

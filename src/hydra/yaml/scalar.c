@@ -53,7 +53,7 @@ static bool is_one_of(const char *text, size_t len, const char *const *words)
     return false;
 }
 
-/* (:[0-5]?[0-9])+ */
+/* (:[0-5]?[0-9])+, the base 60 numbers of YAML 1.1: 1:30 is 90. */
 static bool take_sixties(struct word *w)
 {
     bool any = false;
@@ -68,6 +68,7 @@ static bool take_sixties(struct word *w)
     return any;
 }
 
+/* PyYAML's pattern: 0b11, 0x1f, 017 (octal), 1_000, 1:30. 08 and 0o17 are text. */
 static bool is_int(struct word w)
 {
     struct word z;
@@ -112,7 +113,7 @@ static bool is_special_float(struct word w)
     return is_one_of(w.at, (size_t)(w.end - w.at), infs);
 }
 
-/* `relaxed` is the reading side: OmegaConf takes 1e3 and ._ where plain YAML 1.1 does not. */
+/* `relaxed` is for reading: OmegaConf accepts 1e3 and ._ as numbers, plain YAML 1.1 does not. */
 static bool is_float(struct word w, bool relaxed)
 {
     struct word v = w;
@@ -196,6 +197,7 @@ static enum lpo_scalar_tag resolve(const char *text, size_t len, bool relaxed)
         return LPO_TAG_MERGE;
     if (len == 1 && *text == '=')
         return LPO_TAG_VALUE;
+    /* PyYAML chooses its patterns by the first character; no number begins with any other one */
     if (!strchr("+-.0123456789", *text))
         return LPO_TAG_STR;
     if (is_float(w, relaxed))
@@ -318,6 +320,8 @@ static bool push_digits(struct bigint *n, const char *p, unsigned base)
     return count > 0;
 }
 
+/* PyYAML's int constructor. It sees more than is_int() lets through: !!int "0o17" states the tag.
+ */
 static bool make_int(struct lpo_arena *a, const char *text, struct lpo_node **out)
 {
     struct bigint n = { 0 };
@@ -347,6 +351,8 @@ static bool make_int(struct lpo_arena *a, const char *text, struct lpo_node **ou
     return ok;
 }
 
+/* Base 60 again, for 1:30.5. strtod() accepts more than Python's float(): a sign in the middle,
+ * "inf" and hex digits, which the checks below keep out. */
 static bool make_float(struct lpo_arena *a, const char *text, struct lpo_node **out)
 {
     double sign = *text == '-' ? -1 : 1, total = 0;
@@ -361,7 +367,7 @@ static bool make_float(struct lpo_arena *a, const char *text, struct lpo_node **
     for (;;) {
         double part;
 
-        if (!isdigit((unsigned char)*text) && *text != '.')
+        if ((!isdigit((unsigned char)*text) && *text != '.') || strpbrk(text, "xX"))
             return false;
         part = strtod(text, &end);
         if (end == text)

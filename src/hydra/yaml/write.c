@@ -18,12 +18,12 @@
 
 /* Scalars */
 
-/* The pen: what was written and where it stands. */
+/* What was written so far, and the column it ends at. */
 struct pen {
     struct lpo_str *out;
     int column, indent;
     bool whitespace; /* the last thing written separates */
-    bool indention;  /* only indentation stands on this line so far */
+    bool indention;  /* this line holds only its indentation so far */
 };
 
 /* A scalar ready to be written. */
@@ -48,7 +48,7 @@ static bool is_blank(uint32_t c)
     return c == 0 || c == ' ' || c == '\t' || c == '\r' || is_break(c);
 }
 
-/* Needs an escape. PyYAML lets U+0085 stand, but reads it back as a blank: we do not. */
+/* Needs an escape. PyYAML writes U+0085 as it is, but reads it back as a blank; we escape it. */
 static bool is_special(uint32_t c)
 {
     if (c == '\n' || (c >= 0x20 && c <= 0x7e))
@@ -77,7 +77,7 @@ static uint32_t *code_points(const char *text, size_t len, size_t *count)
     return out;
 }
 
-/* What stands in the text, as far as it decides between the styles. */
+/* Which characters the text has: they decide which styles are allowed. */
 static void analyze(struct scalar *s)
 {
     bool indicators = false, special = false, edge_blank, break_space = false, space_break = false;
@@ -155,7 +155,7 @@ static void add_base64(struct lpo_str *out, const unsigned char *p, size_t len)
     }
 }
 
-/* PyYAML wants a point in every float: 1e-05 would be read back as text by plain YAML 1.1. */
+/* PyYAML writes a point in every float, because plain YAML 1.1 reads 1e-05 back as text. */
 static void add_float(struct lpo_str *out, double d)
 {
     LPO_STR t = { 0 };
