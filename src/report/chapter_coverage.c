@@ -13,11 +13,12 @@ static void add_overlay(struct lpo_doc *doc, const struct lpo_rundir *d)
 
     if (!o->stage)
         return;
-    lpo_doc_paragraph(doc,
-                      "Hardware counters were read for %llu launches of %llu distinct launch "
-                      "configurations and laid over %llu launches: %llu by the same configuration, "
-                      "%llu by another of the same kernel, %llu have none.",
-                      o->measured, o->configs, o->launches, o->by_shape, o->by_name, o->uncovered);
+    lpo_doc_paragraph(
+        doc,
+        "Hardware counters were measured on %llu launches of %llu distinct launch configurations "
+        "and applied to %llu launches: %llu have the same configuration, %llu another "
+        "configuration of the same kernel, %llu have no counters.",
+        o->measured, o->configs, o->launches, o->by_shape, o->by_name, o->uncovered);
 }
 
 void lpo_report_chapter_coverage(struct lpo_doc *doc, const struct lpo_rundir *d,
@@ -30,7 +31,7 @@ void lpo_report_chapter_coverage(struct lpo_doc *doc, const struct lpo_rundir *d
         if (all->coverage.total.launches)
             lpo_report_add_coverage(doc, all);
         else
-            lpo_doc_paragraph(doc, "%zu visits of %zu regions were recorded, no GPU work.",
+            lpo_doc_paragraph(doc, "%zu calls of %zu regions were recorded, and no GPU operations.",
                               (size_t)s->analysis->trace->ranges.len,
                               (size_t)s->analysis->tree->nodes.len);
         add_overlay(doc, d);

@@ -19,27 +19,29 @@ void lpo_report_chapter_kernels(struct lpo_doc *doc, const struct lpo_rundir *d,
 
     if (!a->cells->cells.len)
         return;
-    lpo_doc_section(doc, "kernels", "Kernels that take the time", 1);
+    lpo_doc_section(doc, "kernels", "Most expensive kernels", 1);
     lpo_report_add_top_kernels(doc, a, d->top);
-    lpo_doc_section(doc, "classes", "Kinds of kernels", 1);
+    lpo_doc_section(doc, "classes", "Kernel classes", 1);
     lpo_doc_paragraph(doc, "Guessed from the names of the kernels.");
     lpo_report_add_classes(doc, a);
     if (a->timeline->devices.len) {
         lpo_doc_section(doc, "idle", "Busy and idle", 1);
         lpo_report_add_devices(doc, a);
         lpo_doc_paragraph(
-            doc, "A gap is the host's fault when the next work was launched only after the "
-                 "stream had run dry; a dependency when it is shorter than 30 us.");
+            doc,
+            "The cause of a gap is the host when the next operation was launched after the stream "
+            "had become empty; else it is a dependency when the gap is shorter than 30 us.");
         lpo_report_add_streams(doc, a, 32);
         if (a->tree->nodes.len)
             lpo_report_add_region_idle(doc, a, all, d->top);
     }
     if (all->coverage.copies.launches || all->coverage.sets.launches) {
-        lpo_doc_section(doc, "copies", "Copies and sets", 1);
+        lpo_doc_section(doc, "copies", "Copies and memsets", 1);
         lpo_report_add_copies(doc, a);
     }
     if (a->tree->nodes.len) {
-        lpo_doc_section(doc, "region_kernels", "Dearest kernels of the dearest regions", 1);
+        lpo_doc_section(doc, "region_kernels",
+                        "Most expensive kernels of the most expensive regions", 1);
         lpo_report_add_region_kernels(doc, all, 6, 5);
     }
 }
@@ -51,14 +53,14 @@ struct lpo_doc *lpo_report_kernels_doc(const struct lpo_rundir *d, const struct 
 
     (void)d;
     if (!s || !s->analysis->cells->cells.len) {
-        lpo_doc_paragraph(doc, "No GPU work was recorded in this run.");
+        lpo_doc_paragraph(doc, "No GPU operations were recorded in this run.");
         return doc;
     }
     all = lpo_analysis_all(s->analysis);
     lpo_doc_section(doc, "all", "All kernels", 1);
     lpo_doc_paragraph(doc, "From %s, by GPU time.", s->what);
     lpo_report_add_top_kernels(doc, s->analysis, 0);
-    lpo_doc_section(doc, "classes", "Kinds of kernels", 1);
+    lpo_doc_section(doc, "classes", "Kernel classes", 1);
     lpo_doc_paragraph(doc, "Guessed from the names of the kernels.");
     lpo_report_add_classes(doc, s->analysis);
     if (s->analysis->tree->nodes.len) {

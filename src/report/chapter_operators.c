@@ -1,4 +1,4 @@
-/* operators.md: what the host called, and the GPU work inside. */
+/* Tables of operators (what the host called, and the GPU operations inside), and operators.md. */
 #include "report/tables/tables.h"
 
 #include <stdlib.h>
@@ -80,7 +80,7 @@ static const struct lpo_column kernel_columns[] = {
     { "gpu_ns", "GPU time", LPO_CELL_NS, NULL },
     { "mean_ns", "Mean", LPO_CELL_NS, NULL },
     { "share", "Share", LPO_CELL_PERCENT, NULL },
-    { "kernel", "Work", LPO_CELL_TEXT, NULL },
+    { "kernel", "GPU operation", LPO_CELL_TEXT, NULL },
 };
 
 static int by_own_gpu_time(const void *a, const void *b)
@@ -126,31 +126,31 @@ struct lpo_doc *lpo_report_operators_doc(const struct lpo_rundir *d, const struc
 {
     struct lpo_doc *doc = lpo_doc_create("operators", "Operators");
 
-    if (!s && lpo_report_stage_left_nothing(d, "torch_profiler")) {
+    if (!s && lpo_report_why_stage_left_no_trace(d, "torch_profiler")) {
         lpo_doc_paragraph(doc, "No operators were recorded in this run. torch_profiler: %s.",
-                          lpo_report_stage_left_nothing(d, "torch_profiler"));
+                          lpo_report_why_stage_left_no_trace(d, "torch_profiler"));
         return doc;
     }
     if (!s || !s->analysis->trace->ops.len) {
-        lpo_doc_paragraph(doc,
-                          s ? "The PyTorch profiler recorded no operators: they need cpu among "
-                              "pipeline.torch_profiler.activities."
-                            : "No operators were recorded in this run: they come from the "
-                              "PyTorch profiler (pipeline.torch_profiler.enable=true).");
+        lpo_doc_paragraph(doc, s ? "The PyTorch profiler recorded no operators: add cpu to "
+                                   "pipeline.torch_profiler.activities."
+                                 : "No operators were recorded in this run: they come from the "
+                                   "PyTorch profiler (pipeline.torch_profiler.enable=true).");
         return doc;
     }
     lpo_doc_section(doc, "operators", "By operator", 1);
     lpo_doc_paragraph(doc,
                       "From %s. Total includes the operators called inside, self does not; "
-                      "GPU time is that of the work launched inside.",
+                      "GPU time is that of the GPU operations launched inside.",
                       s->what);
     if (!s->analysis->trace->gpu_ops.len)
-        lpo_doc_note(doc, LPO_NOTE_INFO, "No GPU work was recorded, so GPU times are not known.");
+        lpo_doc_note(doc, LPO_NOTE_INFO,
+                     "No GPU operations were recorded, so GPU times are not known.");
     lpo_report_add_operators(doc, s->analysis, "operators", false, OPERATORS);
     lpo_doc_section(doc, "shapes", "By operator and input shapes", 1);
     lpo_report_add_operators(doc, s->analysis, "operator_shapes", true, OPERATORS);
     if (s->analysis->trace->gpu_ops.len) {
-        lpo_doc_section(doc, "operator_kernels", "Work by operator", 1);
+        lpo_doc_section(doc, "operator_kernels", "GPU operations by operator", 1);
         lpo_doc_paragraph(doc, "What an operator launched itself, not through others.");
         lpo_report_add_operator_kernels(doc, s->analysis->trace,
                                         lpo_analysis_operators(s->analysis, false), WITH_KERNELS,

@@ -1,4 +1,4 @@
-/* Power, energy, clocks and throttling, from what NVML told while the run went on. */
+/* The chapter "Power and clocks": power, energy, clocks and throttling, from samples of NVML. */
 #include <string.h>
 
 #include "analysis/analysis.h"
@@ -17,7 +17,7 @@
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
 static const struct lpo_column stage_columns[] = {
-    { "stage", "During", LPO_CELL_TEXT, NULL },
+    { "stage", "Stage", LPO_CELL_TEXT, NULL },
     { "gpu", "GPU", LPO_CELL_COUNT, NULL },
     { "samples", "Samples", LPO_CELL_COUNT, NULL },
     { "energy_j", "Energy", LPO_CELL_MEASURE, "J" },
@@ -150,8 +150,8 @@ static void warn_slowed(struct lpo_doc *doc, const struct lpo_region_tree *tree,
         return;
     lpo_power_throttle_add(&why, r->slowed);
     lpo_doc_note(doc, LPO_NOTE_WARNING,
-                 "clocks were throttled during \"%s\" (%s): its times are longer than this GPU "
-                 "needs when it is not held back",
+                 "clocks were throttled during \"%s\" (%s): its times are longer than they are at "
+                 "full clocks",
                  path.at, why.at);
 }
 
@@ -176,9 +176,9 @@ static void region_table(struct lpo_doc *doc, const struct lpo_rundir *d,
         return;
     lpo_doc_section(doc, "energy", "Energy by region", 2);
     lpo_doc_paragraph(doc,
-                      "From %s: power over the time in which the host was inside a region, of the "
-                      "GPUs that were in use. Regions shorter than the time between two samples "
-                      "get what is between them, so they are estimates.",
+                      "From %s: the power of the GPUs that were in use, over the time in which the "
+                      "host was inside a region. For regions shorter than the time between two "
+                      "samples the power is interpolated, so their values are estimates.",
                       s->what);
     token_facts(doc, d, s, join);
     t = lpo_doc_table(doc, "energy_regions", "", region_columns, COUNT(region_columns));
@@ -207,10 +207,10 @@ void lpo_report_chapter_power(struct lpo_doc *doc, const struct lpo_rundir *d,
     }
     if (p->skipped)
         lpo_doc_note(doc, LPO_NOTE_WARNING,
-                     "%llu lines of nvml/samples.csv are no samples, and were passed over",
+                     "%llu lines of nvml/samples.csv are not samples and were skipped",
                      (unsigned long long)p->skipped);
     if (!p->gpus.len) {
-        lpo_doc_paragraph(doc, "NVML was asked, but no sample was written.");
+        lpo_doc_paragraph(doc, "The nvml stage ran, but wrote no samples.");
         return;
     }
     stage_table(doc, d, p);

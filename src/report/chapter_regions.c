@@ -47,7 +47,7 @@ void lpo_report_chapter_regions(struct lpo_doc *doc, const struct lpo_rundir *d,
     if (!s->analysis->tree->nodes.len)
         lpo_doc_note(doc, LPO_NOTE_INFO, "The program marked no regions.");
     if (!s->analysis->trace->gpu_ops.len)
-        lpo_doc_note(doc, LPO_NOTE_INFO, "No GPU work was recorded: these are times of the host.");
+        lpo_doc_note(doc, LPO_NOTE_INFO, "No GPU operations were recorded: these are host times.");
     lpo_region_scopes_list(s->analysis->cells, &ids);
     for (size_t i = 0; i < ids.len; i++) {
         bool only = ids.at[i].kind != LPO_SCOPE_ALL && count_kind(&ids, ids.at[i].kind) == 1;
@@ -60,6 +60,8 @@ void lpo_report_chapter_regions(struct lpo_doc *doc, const struct lpo_rundir *d,
         }
     }
     if (same.len)
-        lpo_doc_paragraph(doc, "The same numbers, as the only one of its kind: %s.", same.at);
+        lpo_doc_paragraph(doc,
+                          "Each of these is the only one of its kind and has the same numbers: %s.",
+                          same.at);
     lpo_vec_free(&ids);
 }

@@ -66,7 +66,7 @@ static void host_facts(struct lpo_doc *doc, const struct lpo_rundir *d)
         }
         lpo_doc_fact_text(doc, "cpu", "CPU", text.at);
     }
-    /* names of machines and what stands in the environment are nobody else's business */
+    /* host names and environment variables are private: reports are shared */
     if (!d->private_too)
         return;
     lpo_doc_fact_text(doc, "host", "Host", lpo_json_text(lpo_json_at(d->env, "host.name"), NULL));
@@ -95,7 +95,7 @@ static void run_facts(struct lpo_doc *doc, const struct lpo_rundir *d)
         if (utc(d->arena, m->started_ns))
             lpo_doc_fact_text(doc, "started", "Started", utc(d->arena, m->started_ns));
         if (m->started_ns > 0 && m->ended_ns > m->started_ns)
-            lpo_doc_fact_ns(doc, "wall_ns", "Took", m->ended_ns - m->started_ns);
+            lpo_doc_fact_ns(doc, "wall_ns", "Duration", m->ended_ns - m->started_ns);
         if (m->version)
             lpo_doc_fact_text(doc, "lpo_version", "lpo", m->version);
     }
@@ -108,7 +108,7 @@ static void run_facts(struct lpo_doc *doc, const struct lpo_rundir *d)
 static const struct lpo_column stage_columns[] = {
     { "stage", "Stage", LPO_CELL_TEXT, NULL },
     { "state", "State", LPO_CELL_TEXT, NULL },
-    { "wall_ns", "Took", LPO_CELL_NS, NULL },
+    { "wall_ns", "Duration", LPO_CELL_NS, NULL },
     { "message", "Message", LPO_CELL_TEXT, NULL },
 };
 
@@ -128,15 +128,15 @@ static void stage_table(struct lpo_doc *doc, const struct lpo_rundir *d)
             lpo_doc_row_ns(t, s->wall_ns);
         else
             lpo_doc_row_unknown(t);
-        lpo_doc_row_text(t, s->message ? lpo_report_stage_says(d, s) : "");
+        lpo_doc_row_text(t, s->message ? lpo_report_stage_message(d, s) : "");
     }
 }
 
 static const struct lpo_column speed_columns[] = {
-    { "stage", "Under", LPO_CELL_TEXT, NULL },
+    { "stage", "Stage", LPO_CELL_TEXT, NULL },
     { "prefill_ns", "Prefill", LPO_CELL_NS, NULL },
     { "ttft_ns", "First token", LPO_CELL_NS, NULL },
-    { "inter_token_ns", "Next token", LPO_CELL_NS, NULL },
+    { "inter_token_ns", "Between tokens", LPO_CELL_NS, NULL },
     { "total_ns", "Total", LPO_CELL_NS, NULL },
     { "tokens_per_s", "Tokens/s", LPO_CELL_MEASURE, "/s" },
     { "repeats", "Repeats", LPO_CELL_COUNT, NULL },
@@ -179,7 +179,7 @@ void lpo_report_chapter_run(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     lpo_doc_section(doc, "run", "What ran", 1);
     run_facts(doc, d);
-    lpo_report_tell_outcome(doc, d);
+    lpo_report_add_stage_endings(doc, d);
     speed_table(doc, d);
     stage_table(doc, d);
 }

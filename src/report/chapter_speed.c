@@ -29,14 +29,14 @@ static const struct figure {
 static const char *const spread[] = { "mean", "std", "p50", "p90", "p99" };
 
 static const struct lpo_column time_columns[] = {
-    { "stage", "Under", LPO_CELL_TEXT, NULL },   { "figure", "Figure", LPO_CELL_TEXT, NULL },
+    { "stage", "Stage", LPO_CELL_TEXT, NULL },   { "figure", "Figure", LPO_CELL_TEXT, NULL },
     { "count", "Values", LPO_CELL_COUNT, NULL }, { "mean_ns", "Mean", LPO_CELL_NS, NULL },
     { "std_ns", "Std", LPO_CELL_NS, NULL },      { "p50_ns", "p50", LPO_CELL_NS, NULL },
     { "p90_ns", "p90", LPO_CELL_NS, NULL },      { "p99_ns", "p99", LPO_CELL_NS, NULL },
 };
 
 static const struct lpo_column rate_columns[] = {
-    { "stage", "Under", LPO_CELL_TEXT, NULL },   { "figure", "Figure", LPO_CELL_TEXT, NULL },
+    { "stage", "Stage", LPO_CELL_TEXT, NULL },   { "figure", "Figure", LPO_CELL_TEXT, NULL },
     { "count", "Values", LPO_CELL_COUNT, NULL }, { "mean", "Mean", LPO_CELL_MEASURE, "/s" },
     { "std", "Std", LPO_CELL_MEASURE, "/s" },    { "p50", "p50", LPO_CELL_MEASURE, "/s" },
     { "p90", "p90", LPO_CELL_MEASURE, "/s" },    { "p99", "p99", LPO_CELL_MEASURE, "/s" },
@@ -92,14 +92,14 @@ static void stability(struct lpo_doc *doc, const struct lpo_rundir *d)
 
     if (!worst.repeats) {
         lpo_doc_fact_text(doc, "stable", "Stable", NULL);
-        lpo_doc_note(doc, LPO_NOTE_INFO,
-                     "Nothing was measured twice, so its spread is unknown "
-                     "(run.repeats).");
+        lpo_doc_note(
+            doc, LPO_NOTE_INFO,
+            "Nothing was measured twice, so the spread is unknown: set run.repeats to 2 or more.");
         return;
     }
     lpo_doc_fact_text(doc, "stable", "Stable", worst.cv > most ? "no" : "yes");
-    lpo_doc_fact_text(doc, "variation_figure", "Varies most", worst.figure);
-    lpo_doc_fact_text(doc, "variation_stage", "Under", worst.stage);
+    lpo_doc_fact_text(doc, "variation_figure", "Figure that varies most", worst.figure);
+    lpo_doc_fact_text(doc, "variation_stage", "In stage", worst.stage);
     lpo_doc_fact_measure(doc, "variation", "Variation (std / mean)",
                          lpo_measure_computed(worst.cv * 100), "%");
     for (size_t i = 0; i < d->speeds.len; i++) {
@@ -108,7 +108,7 @@ static void stability(struct lpo_doc *doc, const struct lpo_rundir *d)
 
         if (v.repeats && v.cv > most)
             lpo_doc_note(doc, LPO_NOTE_WARNING,
-                         "unstable: under %s, %s varies by %.1f %% (std / mean) between %zu "
+                         "unstable: in stage %s, %s varies by %.1f %% (std / mean) between %zu "
                          "repeats of one sample; run.max_cv allows %.1f %%. More run.warmup and "
                          "run.repeats, or a quiet machine, may help.",
                          v.stage, v.figure, v.cv * 100, v.repeats, most * 100);
@@ -116,11 +116,11 @@ static void stability(struct lpo_doc *doc, const struct lpo_rundir *d)
 }
 
 static const struct lpo_column overhead_columns[] = {
-    { "stage", "Under", LPO_CELL_TEXT, NULL },
+    { "stage", "Stage", LPO_CELL_TEXT, NULL },
     { "prefill_ns", "Prefill", LPO_CELL_NS, NULL },
-    { "prefill_ratio", "to direct", LPO_CELL_MEASURE, "x" },
+    { "prefill_ratio", "vs. direct", LPO_CELL_MEASURE, "x" },
     { "inter_token_ns", "Between tokens", LPO_CELL_NS, NULL },
-    { "decode_ratio", "to direct", LPO_CELL_MEASURE, "x" },
+    { "decode_ratio", "vs. direct", LPO_CELL_MEASURE, "x" },
     { "total_ns", "Total", LPO_CELL_NS, NULL },
 };
 
@@ -149,14 +149,14 @@ static void overhead_table(struct lpo_doc *doc, const struct lpo_rundir *d)
         const struct lpo_json *m = d->speeds.at[i].metrics;
         struct lpo_measure prefill = figure_of(m, "prefill_ms", "p50", 1e6);
         struct lpo_measure token = figure_of(m, "inter_token_ms", "p50", 1e6);
-        /* a stage whose profiler was not at work is a second plain run */
+        /* a stage whose profiler recorded nothing is a second run without a profiler */
         const struct lpo_json *plain =
-            lpo_report_stage_left_nothing(d, d->speeds.at[i].stage) ? NULL : direct;
+            lpo_report_why_stage_left_no_trace(d, d->speeds.at[i].stage) ? NULL : direct;
 
         if (m == direct)
             continue;
         if (!t)
-            t = lpo_doc_table(doc, "overhead", "What each profiler added, medians",
+            t = lpo_doc_table(doc, "overhead", "Overhead of each profiler, medians",
                               overhead_columns, COUNT(overhead_columns));
         lpo_doc_row_text(t, d->speeds.at[i].stage);
         lpo_doc_row_measure(t, prefill);
@@ -166,20 +166,20 @@ static void overhead_table(struct lpo_doc *doc, const struct lpo_rundir *d)
         lpo_doc_row_measure(t, figure_of(m, "total_ms", "p50", 1e6));
     }
     for (size_t i = 0; i < d->speeds.len; i++) {
-        const char *why = lpo_report_stage_left_nothing(d, d->speeds.at[i].stage);
+        const char *why = lpo_report_why_stage_left_no_trace(d, d->speeds.at[i].stage);
 
         if (why)
-            lpo_doc_note(doc, LPO_NOTE_INFO, "What %s added is not known: %s.",
+            lpo_doc_note(doc, LPO_NOTE_INFO, "The overhead of %s is not known: %s.",
                          d->speeds.at[i].stage, why);
     }
     if (t && !direct)
         lpo_doc_note(doc, LPO_NOTE_INFO,
-                     "The run without a profiler is not here (pipeline.direct_inference.enable), "
-                     "so overhead is unknown.");
+                     "There is no run without a profiler (pipeline.direct_inference.enable=true), "
+                     "so the overhead is unknown.");
 }
 
 static const struct lpo_column memory_columns[] = {
-    { "stage", "Under", LPO_CELL_TEXT, NULL },
+    { "stage", "Stage", LPO_CELL_TEXT, NULL },
     { "peak_device_bytes", "GPU memory", LPO_CELL_BYTES, NULL },
     { "peak_host_bytes", "Host memory", LPO_CELL_BYTES, NULL },
     { "load_ns", "Loading took", LPO_CELL_NS, NULL },
@@ -207,14 +207,15 @@ static void memory_table(struct lpo_doc *doc, const struct lpo_rundir *d)
     }
 }
 
-static void tell_failures(struct lpo_doc *doc, const struct lpo_rundir *d)
+static void add_failures(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     for (size_t i = 0; i < d->speeds.len; i++) {
         const struct lpo_json *f = lpo_json_get(d->speeds.at[i].metrics, "failures");
 
         if (f && f->kind == LPO_JSON_ARRAY && f->count)
             lpo_doc_note(doc, LPO_NOTE_WARNING,
-                         "%zu samples failed under %s and count in no figure; see 'failures' in "
+                         "%zu samples failed in stage %s and are left out of every figure; see "
+                         "'failures' in "
                          "workload/%s/metrics.json",
                          f->count, d->speeds.at[i].stage, d->speeds.at[i].stage);
     }
@@ -226,13 +227,13 @@ void lpo_report_chapter_speed(struct lpo_doc *doc, const struct lpo_rundir *d)
         return;
     lpo_doc_section(doc, "numbers", "Speed", 1);
     lpo_doc_paragraph(
-        doc, "What the workload says of itself (metrics.json of each stage under workload/): over "
-             "measured repeats; between tokens over all steps of all repeats.");
+        doc, "As the workload measured itself (metrics.json of each stage under workload/), over "
+             "its repeats; the time between tokens is over all steps of all repeats.");
     stability(doc, d);
     spread_tables(doc, d);
     overhead_table(doc, d);
     memory_table(doc, d);
-    tell_failures(doc, d);
+    add_failures(doc, d);
 }
 
 void lpo_report_summary_speed(struct lpo_doc *doc, const struct lpo_rundir *d)
@@ -254,7 +255,7 @@ void lpo_report_summary_speed(struct lpo_doc *doc, const struct lpo_rundir *d)
     }
     if (worst.repeats && worst.cv > lpo_speed_max_cv(d))
         lpo_doc_note(doc, LPO_NOTE_WARNING,
-                     "The measurement was unsteady: the same work varied by %.0f %% from one time "
-                     "to the next, so small differences on this page mean nothing.",
+                     "The measurement was not stable: the same work varied by %.0f %% between "
+                     "repeats, so small differences on this page mean nothing.",
                      worst.cv * 100);
 }

@@ -1,7 +1,7 @@
 /* report/chapters.h - the chapters of a run's report, each a function into a document.
  *
  * A chapter begins with lpo_doc_section() and adds what the run has for it; what is not there is
- * n/a, or the chapter stays away. The order is that of report/run_report.c. */
+ * n/a, or the chapter is left out. The order is that of report/run_report.c. */
 #pragma once
 
 struct lpo_doc;

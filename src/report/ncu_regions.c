@@ -77,7 +77,7 @@ static void add_metrics(struct lpo_doc *doc, const struct lpo_region_scope *s,
 static void add_facts(struct lpo_doc *doc, const struct lpo_region_row *row)
 {
     if (row->visits_known)
-        lpo_doc_fact_count(doc, "visits", "Visits", row->visits);
+        lpo_doc_fact_count(doc, "visits", "Calls", row->visits);
     lpo_doc_fact_count(doc, "launches", "Kernel launches", row->all.launches);
     if (lpo_region_sum_known(&row->all)) {
         lpo_doc_fact_ns(doc, "gpu_ns_inclusive", "GPU time", row->all.ns);
@@ -87,7 +87,7 @@ static void add_facts(struct lpo_doc *doc, const struct lpo_region_row *row)
     lpo_doc_fact_count(doc, "kernels_measured", "Launches with counters of their own",
                        row->measured);
     if (row->estimated)
-        lpo_doc_fact_count(doc, "kernels_estimated", "Launches with those of a representative",
+        lpo_doc_fact_count(doc, "kernels_estimated", "Launches with counters of a representative",
                            row->estimated);
 }
 

@@ -19,9 +19,9 @@ const struct lpo_stage_record *lpo_report_run_stage(const struct lpo_rundir *d, 
     return NULL;
 }
 
-/* Every path of a stage's folders begins with that of the run, which is nobody's business and wrong
- * as soon as the folder is moved. */
-const char *lpo_report_stage_says(const struct lpo_rundir *d, const struct lpo_stage_record *r)
+/* Messages name files by absolute paths. They are shown relative to the run folder: its place is
+ * private, and wrong as soon as the folder is moved. */
+const char *lpo_report_stage_message(const struct lpo_rundir *d, const struct lpo_stage_record *r)
 {
     const char *at = r->message;
     const char *const marks[] = { lpo_arena_printf(d->arena, "/workload/%s/", r->name),
@@ -50,7 +50,7 @@ static const struct lpo_source *source_of(const struct lpo_rundir *d, const char
     return NULL;
 }
 
-const char *lpo_report_stage_left_nothing(const struct lpo_rundir *d, const char *stage)
+const char *lpo_report_why_stage_left_no_trace(const struct lpo_rundir *d, const char *stage)
 {
     const struct lpo_source *s = source_of(d, stage);
     const struct lpo_stage_record *r = lpo_report_run_stage(d, stage);
@@ -59,7 +59,7 @@ const char *lpo_report_stage_left_nothing(const struct lpo_rundir *d, const char
         return NULL;
     if (s->problem)
         return s->problem;
-    return r && r->started_ns ? lpo_report_stage_says(d, r) : NULL;
+    return r && r->started_ns ? lpo_report_stage_message(d, r) : NULL;
 }
 
 /* How stages may end, the worst first. %s: their names. */
@@ -68,10 +68,10 @@ static const struct ending {
     const char *words;
 } endings[] = {
     { LPO_INTERRUPTED, "The run was interrupted in %s" },
-    { LPO_RUNNING, "The run was cut short in %s: lpo was killed, or is still at work" },
+    { LPO_RUNNING, "The run was cut short in %s: lpo was killed, or is still running" },
     { LPO_FAILED, "The run failed in %s" },
     { LPO_MISSING, "Something is missing for %s" },
-    { LPO_PENDING, "Not begun: %s. lpo run --resume with this folder goes on there" },
+    { LPO_PENDING, "Not started: %s. lpo run --resume with this folder continues there" },
 };
 
 static bool any_in(const struct lpo_rundir *d, enum lpo_state state)
@@ -82,7 +82,7 @@ static bool any_in(const struct lpo_rundir *d, enum lpo_state state)
     return false;
 }
 
-static void tell_ending(struct lpo_doc *doc, const struct lpo_rundir *d, const struct ending *e)
+static void add_ending(struct lpo_doc *doc, const struct lpo_rundir *d, const struct ending *e)
 {
     const char *said = NULL;
     LPO_STR names = { 0 };
@@ -95,7 +95,7 @@ static void tell_ending(struct lpo_doc *doc, const struct lpo_rundir *d, const s
             continue;
         lpo_str_addf(&names, "%s%s", names.len ? ", " : "", r->name);
         if (!said && r->message && strcmp(r->message, lpo_run_state_name(r->state)) != 0)
-            said = lpo_report_stage_says(d, r);
+            said = lpo_report_stage_message(d, r);
     }
     lpo_str_addn(&words, e->words, (size_t)(strstr(e->words, "%s") - e->words));
     lpo_str_add(&words, lpo_str_text(&names));
@@ -103,11 +103,11 @@ static void tell_ending(struct lpo_doc *doc, const struct lpo_rundir *d, const s
     lpo_doc_note(doc, LPO_NOTE_WARNING, "%s%s%s", words.at, said ? ": " : ".", said ? said : "");
 }
 
-void lpo_report_tell_outcome(struct lpo_doc *doc, const struct lpo_rundir *d)
+void lpo_report_add_stage_endings(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
         if (any_in(d, endings[i].state))
-            tell_ending(doc, d, &endings[i]);
+            add_ending(doc, d, &endings[i]);
 }
 
 const char *lpo_report_why_no_trace(const struct lpo_rundir *d)
@@ -117,7 +117,7 @@ const char *lpo_report_why_no_trace(const struct lpo_rundir *d)
     for (size_t i = 0; i < d->sources.len; i++) {
         const struct lpo_source *s = &d->sources.at[i];
         const struct lpo_stage_record *r = lpo_report_run_stage(d, s->stage);
-        const char *why = lpo_report_stage_left_nothing(d, s->stage);
+        const char *why = lpo_report_why_stage_left_no_trace(d, s->stage);
 
         if (!why && r && r->started_ns)
             why = "its trace is not in the folder";
@@ -133,7 +133,7 @@ const char *lpo_report_why_no_trace(const struct lpo_rundir *d)
     return lpo_arena_printf(d->arena,
                             d->has_manifest
                                 ? "This run holds no trace: no stage that records one (%s) has run."
-                                : "This folder holds no trace that lpo knows (of %s).",
+                                : "This folder holds no trace that lpo can read (from %s).",
                             recorders);
 }
 
@@ -152,22 +152,21 @@ static bool found_nothing(const struct lpo_rundir *d)
 const char *lpo_report_how_to_get_a_trace(const struct lpo_rundir *d)
 {
     if (any_in(d, LPO_INTERRUPTED) || any_in(d, LPO_RUNNING))
-        return "Let the run go to its end: lpo run --resume with this folder goes on where it "
+        return "Complete the run first: lpo run --resume with this folder continues where it "
                "stopped.";
     if (any_in(d, LPO_FAILED))
-        return "Get it to run to its end first: what went wrong is told above.";
+        return "Make the run succeed first: the error is shown above.";
     if (found_nothing(d))
         return lpo_arena_printf(d->arena,
-                                "Nothing can be advised from what was recorded. %s Mark the parts "
-                                "of the program with NVTX ranges, and there is something to tell.",
+                                "What was recorded does not support any advice. %s Mark the parts "
+                                "of the program with NVTX ranges to get some.",
                                 lpo_report_why_no_trace(d));
     if (any_in(d, LPO_MISSING))
-        return "Get what is missing (lpo doctor tells how), or record without it: "
+        return "Install what is missing (lpo doctor says how), or record without it: "
                "pipeline.native.enable=true.";
     for (size_t i = 0; i < d->sources.len; i++)
-        if (lpo_report_stage_left_nothing(d, d->sources.at[i].stage))
-            return lpo_arena_printf(d->arena, "Nothing can be advised. %s",
-                                    lpo_report_why_no_trace(d));
-    return "Nothing can be advised from what was recorded: enable a stage that traces (native, "
+        if (lpo_report_why_stage_left_no_trace(d, d->sources.at[i].stage))
+            return lpo_arena_printf(d->arena, "There is no advice. %s", lpo_report_why_no_trace(d));
+    return "What was recorded does not support any advice: enable a stage that traces (native, "
            "nsys or torch_profiler).";
 }

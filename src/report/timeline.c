@@ -20,7 +20,7 @@ struct builder {
     struct lpo_figure *f;
     int64_t zero_ns; /* the first moment: viewers like small numbers */
     const char **node_names;
-    const char **share_names; /* by name id: works whose time is estimated */
+    const char **share_names; /* by name id: operations whose time is estimated */
 };
 
 static int64_t first_moment(const struct lpo_trace *t)
@@ -59,7 +59,7 @@ static const char *gpu_op_name(struct builder *b, const struct lpo_gpu_op *w)
     return b->share_names[w->name];
 }
 
-/* The region of one level that the works of a device came from, while it lasts. */
+/* The region of one level from which a device got its operations, while it lasts. */
 struct band {
     uint32_t node, lane;
     int64_t start_ns, end_ns;
@@ -80,7 +80,7 @@ static uint32_t node_at_level(const struct lpo_region_tree *tree, uint32_t node,
     return node != LPO_NONE && tree->nodes.at[node].depth == level ? node : LPO_NONE;
 }
 
-/* Works of one device in order of time. */
+/* GPU operations of one device in order of time. */
 static void add_bands(struct builder *b, const uint32_t *rows, size_t count, const char *group)
 {
     const struct lpo_region_tree *tree = b->a->tree;

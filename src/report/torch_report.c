@@ -47,7 +47,8 @@ static void facts(struct lpo_doc *doc, const struct torch *t)
     lpo_doc_fact_ns(doc, "cpu_self_ns", "CPU time in operators", self_ns);
     if (!has_gpu(t)) {
         lpo_doc_fact_text(doc, "gpu_ns", "GPU time", NULL);
-        lpo_doc_note(doc, LPO_NOTE_INFO, "No GPU work was recorded, so GPU times are not known.");
+        lpo_doc_note(doc, LPO_NOTE_INFO,
+                     "No GPU operations were recorded, so GPU times are not known.");
         return;
     }
     lpo_doc_fact_ns(doc, "gpu_ns", "GPU time", t->ops->all.ns);
@@ -56,7 +57,7 @@ static void facts(struct lpo_doc *doc, const struct torch *t)
 }
 
 /* Which of the two keeps the GPU waiting, in words. */
-static void tell_cause(struct lpo_doc *doc, const struct lpo_wall_timeline *line)
+static void add_cause(struct lpo_doc *doc, const struct lpo_wall_timeline *line)
 {
     struct lpo_gaps all = { 0 };
     int64_t idle_ns = 0, gaps_ns;
@@ -71,13 +72,13 @@ static void tell_cause(struct lpo_doc *doc, const struct lpo_wall_timeline *line
         return;
     if (all.by[LPO_GAP_HOST].ns * 2 > gaps_ns)
         lpo_doc_paragraph(doc,
-                          "Launch-bound: %.0f %% of the idle time between works is there because "
-                          "the host launched the next one too late.",
+                          "Launch-bound: %.0f %% of the idle time between GPU operations is there "
+                          "because the host launched the next one too late.",
                           100.0 * (double)all.by[LPO_GAP_HOST].ns / (double)gaps_ns);
     else
         lpo_doc_paragraph(doc,
-                          "Waiting: %.0f %% of the idle time between works passed although the "
-                          "next one was launched already.",
+                          "Waiting: in %.0f %% of the idle time between GPU operations the next "
+                          "one was already launched.",
                           100.0 * (double)(gaps_ns - all.by[LPO_GAP_HOST].ns) / (double)gaps_ns);
 }
 
@@ -87,10 +88,10 @@ static void idle(struct lpo_doc *doc, const struct torch *t)
 
     lpo_doc_section(doc, "idle", "GPU idle between kernels", 1);
     if (!a->timeline || !a->timeline->devices.len) {
-        lpo_doc_paragraph(doc, "Not known: no GPU work was recorded.");
+        lpo_doc_paragraph(doc, "Not known: no GPU operations were recorded.");
         return;
     }
-    tell_cause(doc, a->timeline);
+    add_cause(doc, a->timeline);
     lpo_report_add_devices(doc, a);
     lpo_report_add_streams(doc, a, 32);
 }
@@ -101,7 +102,7 @@ static const struct lpo_column memory_columns[] = {
     { "frees", "Frees", LPO_CELL_COUNT, NULL },
     { "peak_allocated_bytes", "Peak in use", LPO_CELL_BYTES, NULL },
     { "peak_reserved_bytes", "Peak reserved", LPO_CELL_BYTES, NULL },
-    { "growth_bytes", "Most above the start", LPO_CELL_BYTES, NULL },
+    { "growth_bytes", "Growth", LPO_CELL_BYTES, NULL },
     { "largest_bytes", "Largest allocation", LPO_CELL_BYTES, NULL },
 };
 
@@ -119,8 +120,8 @@ static void memory(struct lpo_doc *doc, const struct torch *t)
 
     lpo_doc_section(doc, "memory", "Memory", 1);
     if (!t->memory.events) {
-        lpo_doc_paragraph(doc, "No allocation is in the trace: they are recorded with "
-                               "pipeline.torch_profiler.profile_memory=true.");
+        lpo_doc_paragraph(doc, "The trace holds no allocations: "
+                               "pipeline.torch_profiler.profile_memory=true records them.");
         return;
     }
     table = lpo_doc_table(doc, "memory", "", memory_columns, COUNT(memory_columns));
@@ -142,11 +143,11 @@ static void add_sections(struct lpo_doc *doc, const struct torch *t)
     const struct lpo_analysis *a = t->s->analysis;
 
     facts(doc, t);
-    lpo_doc_section(doc, "operators", "Operators that take the time", 1);
-    lpo_doc_paragraph(doc, "All of them, and by input shapes: operators.md.");
+    lpo_doc_section(doc, "operators", "Most expensive operators", 1);
+    lpo_doc_paragraph(doc, "operators.md has all of them, also by input shapes.");
     lpo_report_add_operators(doc, a, "operators", false, t->d->top);
     if (has_gpu(t)) {
-        lpo_doc_section(doc, "operator_kernels", "Work by operator", 1);
+        lpo_doc_section(doc, "operator_kernels", "GPU operations by operator", 1);
         lpo_report_add_operator_kernels(doc, a->trace, t->ops, t->d->top, KERNELS_EACH);
     }
     idle(doc, t);

@@ -12,12 +12,13 @@
 #include "trace/trace.h"
 #include "util/str.h"
 
-struct voice {
-    void (*say)(void *ctx, bool warning, const char *text);
+/* Where notes go. */
+struct note_sink {
+    void (*add)(void *ctx, bool warning, const char *text);
     void *ctx;
 };
 
-static void counted(const struct voice *v, bool warning, uint64_t n, const char *one,
+static void counted(const struct note_sink *v, bool warning, uint64_t n, const char *one,
                     const char *many)
 {
     LPO_STR s = { 0 };
@@ -25,11 +26,11 @@ static void counted(const struct voice *v, bool warning, uint64_t n, const char 
     if (!n)
         return;
     lpo_str_addf(&s, "%llu %s", (unsigned long long)n, n == 1 ? one : many);
-    v->say(v->ctx, warning, s.at);
+    v->add(v->ctx, warning, s.at);
 }
 
-/* Readers count what they speak of: "ranges have no name", 12 of them. */
-static void reader_notes(const struct lpo_trace *t, const struct voice *v)
+/* A note of a reader may have a count: 12 and "ranges have no name". */
+static void reader_notes(const struct lpo_trace *t, const struct note_sink *v)
 {
     for (size_t i = 0; i < t->notes.len; i++) {
         const struct lpo_trace_note *note = &t->notes.at[i];
@@ -38,13 +39,13 @@ static void reader_notes(const struct lpo_trace *t, const struct voice *v)
         if (note->count)
             lpo_str_addf(&s, "%llu ", (unsigned long long)note->count);
         lpo_str_add(&s, lpo_trace_text(t, note->text));
-        v->say(v->ctx, true, s.at);
+        v->add(v->ctx, true, s.at);
     }
-    counted(v, true, t->dropped, "record was lost by the source, by its own count",
-            "records were lost by the source, by its own count");
+    counted(v, true, t->dropped, "record was lost by the profiler, by its own count",
+            "records were lost by the profiler, by its own count");
 }
 
-static bool told(const struct lpo_trace *t, const char *part)
+static bool mentions(const struct lpo_trace *t, const char *part)
 {
     for (size_t i = 0; i < t->notes.len; i++)
         if (strstr(lpo_trace_text(t, t->notes.at[i].text), part))
@@ -52,25 +53,26 @@ static bool told(const struct lpo_trace *t, const char *part)
     return false;
 }
 
-static void tree_notes(const struct lpo_region_tree *tree, const struct voice *v)
+static void tree_notes(const struct lpo_region_tree *tree, const struct note_sink *v)
 {
-    if (!told(tree->trace, "never closed"))
-        counted(v, false, tree->open, "range was never closed and is taken to end with its process",
-                "ranges were never closed and are taken to end with their process");
+    if (!mentions(tree->trace, "never closed"))
+        counted(v, false, tree->open,
+                "range was never closed and is counted up to the end of its process",
+                "ranges were never closed and are counted up to the end of their process");
     counted(v, false, tree->crooked,
-            "range overlaps the one around it without nesting: a launch counts in all ranges that "
-            "hold it, the earliest outermost",
-            "ranges overlap the one around them without nesting: a launch counts in all ranges "
-            "that hold it, the earliest outermost");
+            "range overlaps another without being inside it: a launch counts in all ranges that "
+            "contain it, and the one that started first is the outermost",
+            "ranges overlap another without being inside it: a launch counts in all ranges that "
+            "contain it, and the one that started first is the outermost");
     counted(v, true, tree->too_deep,
-            "range lies deeper than 256 levels and is counted with the region at that depth",
-            "ranges lie deeper than 256 levels and are counted with the region at that depth");
+            "range is deeper than 256 levels and is counted in the region at that depth",
+            "ranges are deeper than 256 levels and are counted in the region at that depth");
     counted(v, true, tree->too_many,
-            "start/end range was opened while 1024 others were, and holds no launches here",
-            "start/end ranges were opened while 1024 others were, and hold no launches here");
+            "start/end range was opened while 1024 others were open, and gets no launches",
+            "start/end ranges were opened while 1024 others were open, and get no launches");
 }
 
-/* ncu measures what it is told to, and durations are not always among it. */
+/* ncu measures only the metrics that were asked for; durations may not be among them. */
 static uint64_t untimed(const struct lpo_region_cells *cells)
 {
     uint64_t n = 0;
@@ -81,11 +83,11 @@ static uint64_t untimed(const struct lpo_region_cells *cells)
     return n;
 }
 
-static void say_selection(void *ctx, const char *text)
+static void add_selection_note(void *ctx, const char *text)
 {
-    const struct voice *v = ctx;
+    const struct note_sink *v = ctx;
 
-    v->say(v->ctx, false, text);
+    v->add(v->ctx, false, text);
 }
 
 static bool overlap_unknown(const struct lpo_analysis *a)
@@ -97,23 +99,25 @@ static bool overlap_unknown(const struct lpo_analysis *a)
 }
 
 void lpo_report_notes_each(const struct lpo_analysis *a, const struct lpo_region_selection *select,
-                           void (*say)(void *ctx, bool warning, const char *text), void *ctx)
+                           void (*add)(void *ctx, bool warning, const char *text), void *ctx)
 {
-    struct voice v = { say, ctx };
+    struct note_sink v = { add, ctx };
 
     reader_notes(a->trace, &v);
     tree_notes(a->tree, &v);
-    lpo_region_selection_notes(select, a->tree, say_selection, &v);
+    lpo_region_selection_notes(select, a->tree, add_selection_note, &v);
     counted(&v, false, a->cells->left_out, "kernel launch was left out by the kernel patterns",
             "kernel launches were left out by the kernel patterns");
     counted(&v, false, untimed(a->cells),
-            "kernel launch has no duration in this file; of ncu, collect gpu__time_duration.sum "
+            "kernel launch has no duration in this file; with ncu, collect gpu__time_duration.sum "
             "(--metrics, or --set basic)",
-            "kernel launches have no duration in this file; of ncu, collect "
+            "kernel launches have no duration in this file; with ncu, collect "
             "gpu__time_duration.sum (--metrics, or --set basic)");
-    counted(&v, false, a->cells->whole,
-            "work stands for many kernels: a graph or a range that was measured as one",
-            "works stand for many kernels each: graphs or ranges that were measured as one");
+    counted(
+        &v, false, a->cells->whole,
+        "GPU operation stands for many kernels: a graph or a range that was measured as a whole",
+        "GPU operations stand for many kernels each: graphs or ranges that were measured as a "
+        "whole");
     counted(&v, false, a->cells->shares,
             "kernel ran in a CUDA graph that was timed as a whole: its time is its share of the "
             "graph's, an estimate",
@@ -121,16 +125,16 @@ void lpo_report_notes_each(const struct lpo_analysis *a, const struct lpo_region
             "time of each is its share of its graph's, an estimate (~); "
             "pipeline.native.graphs=nodes times every kernel");
     if (overlap_unknown(a))
-        say(ctx, false,
-            "communication ran in CUDA graphs that were timed as a whole: how much of it computing "
-            "hides is not known; pipeline.native.graphs=nodes tells");
+        add(ctx, false,
+            "communication ran in CUDA graphs that were timed as a whole: how much of it overlaps "
+            "with compute is not known; pipeline.native.graphs=nodes measures it");
     if (a->tree->nodes.len == 0 && !(a->trace->skip & LPO_SKIP_RANGES))
-        say(ctx, false,
+        add(ctx, false,
             "there are no ranges in this trace: mark regions with NVTX (torch.cuda.nvtx, "
             "record_function) to see time by region");
 }
 
-static void say_doc(void *ctx, bool warning, const char *text)
+static void add_note(void *ctx, bool warning, const char *text)
 {
     lpo_doc_note(ctx, warning ? LPO_NOTE_WARNING : LPO_NOTE_INFO, "%s", text);
 }
@@ -138,5 +142,5 @@ static void say_doc(void *ctx, bool warning, const char *text)
 void lpo_report_notes_doc(struct lpo_doc *doc, const struct lpo_analysis *a,
                           const struct lpo_region_selection *select)
 {
-    lpo_report_notes_each(a, select, say_doc, doc);
+    lpo_report_notes_each(a, select, add_note, doc);
 }

@@ -46,7 +46,8 @@ static bool is_number(const char *text)
     return *text && text[strspn(text, "0123456789.,")] == '\0';
 }
 
-/* Absolute paths in it by their last part alone: where things lie is nobody else's business. */
+/* Absolute paths by their last part alone: a report that is shared shows no folders of its machine.
+ */
 static const char *short_paths(struct lpo_arena *a, const char *text)
 {
     LPO_STR out = { 0 };

@@ -50,7 +50,7 @@ static void open_svg(struct lpo_str *s, const struct lpo_figure *f, int height)
     label(s, WIDTH / 2.0, 22, "middle", 15, f->title);
 }
 
-/* The order in which series first appear; at most MOST_SERIES are told apart. */
+/* The order in which series first appear; at most MOST_SERIES have a colour of their own. */
 static size_t series_of(const struct lpo_figure *f, const char **names)
 {
     size_t n = 0;
@@ -146,7 +146,8 @@ static bool can_place(const struct lpo_point *p)
     return p->x > 0 && p->y > 0 && isfinite(p->x) && isfinite(p->y);
 }
 
-/* Names of points that lie close would cover each other: the first stays, the rest have tips. */
+/* Names of points that are close would cover each other: the first is shown, the others have
+ * tooltips. */
 struct spots {
     double x[64], y[64];
     size_t n;

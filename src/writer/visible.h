@@ -9,7 +9,7 @@
 
 struct lpo_str;
 
-/* At most `max` characters (0: no limit); what is cut says how many bytes the name has. */
+/* At most `max` characters (0: no limit); a name that was cut shows how many bytes it has. */
 void lpo_writer_add_visible(struct lpo_str *out, const char *text, size_t len, size_t max);
 /* Characters of `text`, which must be output of the above: every code point is one column. */
 size_t lpo_writer_visible_width(const char *text, size_t len);

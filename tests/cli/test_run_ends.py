@@ -33,7 +33,7 @@ class Told(Scratch):
             self.assertNotIn(self.run, page)
             self.assertNotIn("none", page)
         self.assertTrue(self.text("report.md").startswith("# Profile of nofile.py\n"))
-        self.assertIn("Get it to run to its end first", self.summary())
+        self.assertIn("Make the run succeed first", self.summary())
         self.assertNotIn("enable a stage", self.summary())
         self.assertNotIn("has run", self.text("report.md"))
 
@@ -47,7 +47,7 @@ class Told(Scratch):
         self.assertTrue(self.text("report.md").startswith("# Profile of sleep\n"))
         for page in (self.summary(), self.text("report.md")):
             self.assertIn("The run was interrupted in direct_inference.", page)
-            self.assertIn("Not begun: native.", page)
+            self.assertIn("Not started: native.", page)
         self.assertIn("lpo run --resume", self.summary().split("## What to do first")[1])
 
     def test_a_stage_that_recorded_nothing_says_so_everywhere(self) -> None:

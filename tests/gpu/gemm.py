@@ -75,7 +75,7 @@ def compare(args: argparse.Namespace) -> int:
     per_product = row["measured_ns"] / row["runs"] / own["products"]
     print(f"lpo:     {limits['hardware']} ({limits['source']}), {row['dtype']} sheet {row['sheet_peak_flops'] / 1e12:g} "
           f"TFLOP/s; {row['runs']:.0f} visits, {per_product / 1e6:.4f} ms a product, {row['flop_rate'] / 1e12:.1f} TFLOP/s; "
-          f"held back by {row['held_by']}: {row['evidence']}")
+          f"limited by {row['held_by']}: {row['evidence']}")
     print(f"by hand: {own['gpu']}, {args.peak_tflops:g} TFLOP/s; {own['seconds_per_product'] * 1e3:.4f} ms a product, "
           f"{flops_of(own['size']) / own['seconds_per_product'] / 1e12:.1f} TFLOP/s")
     try:

@@ -214,7 +214,7 @@ def representatives_are_laid_over_the_trace(folder):
         assert row["kernels_measured"] + row["kernels_estimated"] == row["launches"], row["path"]
     assert sum(by_path[p]["kernels_estimated"] for p in ("A", "B", "S", "(outside)")) == 1
     assert "sm__throughput.avg.pct_of_peak_sustained_elapsed" in by_path["B"]["metrics"]
-    assert "laid over 13 launches" in files(folder)["report.md"].decode()
+    assert "applied to 13 launches" in files(folder)["report.md"].decode()
     assert "| ~" in files(folder)["ncu/regions/report.md"].decode()
 
 

@@ -76,8 +76,8 @@ class Speed(Report):
         cv = statistics.stdev(values) / statistics.mean(values)
         self.assertEqual((self.facts["stable"], self.facts["variation_figure"]), ("no", "decode_ms"))
         self.assertAlmostEqual(self.facts["variation"], cv * 100)
-        self.assertIn(f"unstable: under direct_inference, decode_ms varies by {cv * 100:.1f} %", self.text)
-        self.assertIn("unsteady", self.get("stakeholder_summary.md"))
+        self.assertIn(f"unstable: in stage direct_inference, decode_ms varies by {cv * 100:.1f} %", self.text)
+        self.assertIn("not stable", self.get("stakeholder_summary.md"))
 
     def test_a_larger_max_cv_is_taken_from_the_config(self) -> None:
         self.recorded()
@@ -165,7 +165,7 @@ class Power(Report):
         self.recorded()
         self.put("nvml/samples.csv", self.get("nvml/samples.csv") + "nonsense\n1,2\n17947")
         self.report()
-        self.assertIn("3 lines of nvml/samples.csv are no samples", self.text)
+        self.assertIn("3 lines of nvml/samples.csv are not samples", self.text)
         self.put("nvml/samples.csv", "\x00\x01binary")
         self.report()
         self.assertIn("nvml/samples.csv cannot be read", self.text)
@@ -224,7 +224,7 @@ class Torch(Report):
         self.assertEqual(m["memory"], [{"type": "GPU", "device": 0, "allocations": 2, "frees": 1, "peak_allocated_bytes": 1500,
                                         "peak_reserved_bytes": 4096, "growth_bytes": 500, "largest_bytes": 400}])
         self.assertIsNone(self.trace(OPS)["memory"])
-        self.assertIn("No allocation is in the trace", self.get("torch_profiler/report.md"))
+        self.assertIn("The trace holds no allocations", self.get("torch_profiler/report.md"))
 
     def test_where_the_stage_did_not_run_nothing_is_written(self) -> None:
         self.put("workload/native/metrics.json", {"aggregate": {}, "samples": []})

@@ -66,36 +66,36 @@ class GettingReady(Summary):
         text = self.report()
         rows = {r["path"]: r for r in json.loads(self.get("report.json"))["scopes"][0]["regions"]}
         waited = rows["decode"]["host_ns"] + rows["prefill"]["host_ns"]
-        self.assertLess(self.fact(r"up to (\S+ \S+) of waiting", text), waited)
-        self.assertLess(self.fact(r"did nothing for \d+ % of the time \(\S+ \S+ of (\S+ \S+)\)", text), 1.1 * waited)
+        self.assertLess(self.fact(r"up to (\S+ \S+) of idle time", text), waited)
+        self.assertLess(self.fact(r"was idle for \d+ % of the time \(\S+ \S+ of (\S+ \S+)\)", text), 1.1 * waited)
         work = rows["decode"]["gpu_ns_inclusive"] + rows["prefill"]["gpu_ns_inclusive"]
-        self.assertAlmostEqual(self.fact(r"work together is (\S+ \S+)\.", text), work, delta=0.001 * work)
-        self.assertLess(self.fact(r"half of it, (\S+ \S+), is", text), work / 2)
+        self.assertAlmostEqual(self.fact(r"work together takes (\S+ \S+)\.", text), work, delta=0.001 * work)
+        self.assertLess(self.fact(r"half of that, (\S+ \S+), is", text), work / 2)
         self.assertNotIn('part called "warmup"', text)
-        self.assertIn('Getting ready ("warmup", "load": 3.090 s) is left out', text)
+        self.assertIn('Loading and warm-up ("warmup", "load": 3.090 s) are left out', text)
 
     def test_only_the_rest_is_counted(self) -> None:
         text = self.steps()
-        self.assertIn("All the GPU's work together is 300 us.", text)
-        self.assertIn("did nothing for 40 % of the time (200 us of 500 us)", text)
-        self.assertIn("up to 200 us of waiting can go", text)
+        self.assertIn("All GPU work together takes 300 us.", text)
+        self.assertIn("was idle for 40 % of the time (200 us of 500 us)", text)
+        self.assertIn("up to 200 us of idle time could be saved", text)
         self.assertIn('"decode" takes 100 % of it (300 us)', text)
         self.assertIn('("warmup", "load": 10 ms)', text)
-        self.assertNotIn("Melt small steps", text)  # all of them were in load and warmup
+        self.assertNotIn("Fuse small kernels", text)  # all of them were in load and warmup
 
     def test_names_that_get_ready_and_names_that_do_not(self) -> None:
         for first, second, left_out in (("Loading", "warm-up 3", 2), ("load_weights", "warm up", 2), ("model_load", "WARMUP_0", 2),
                                         ("loader", "warmup", 1), ("load_balance", "preload", 0), ("upload", "warmups of x", 0)):
             with self.subTest(first=first, second=second):
                 text = self.steps(first, second)
-                told = re.search(r"Getting ready \((.*): ", text)
+                told = re.search(r"Loading and warm-up \((.*): ", text)
                 self.assertEqual(told[1].count('"') // 2 if told else 0, left_out, text)
 
     def test_nothing_but_a_warm_up_is_said_to_be_so(self) -> None:
         text = self.of_trace(range_of("warmup", 0, 1000), *launch(1, 10, 20, 30), *launch(2, 500, 520, 530))
         self.assertIn("Nothing else was recorded", text)
-        self.assertIn("Let the program do some of the work", text)
-        for word in ("did nothing", "Hand the GPU", "Look at", "takes 1"):
+        self.assertIn("Let the program do some of its real work", text)
+        for word in ("was idle for", "Launch kernels earlier", "Look at", "takes 1"):
             self.assertNotIn(word, text)
 
     def test_the_host_alone_is_ranked_by_the_same_rule(self) -> None:
@@ -116,8 +116,8 @@ class Endings(Summary):
     def test_a_run_that_was_killed(self) -> None:
         self.run_of("running", direct_inference=("running", None), native=("pending", None))
         text = self.report()
-        self.assertIn("The run was cut short in direct_inference: lpo was killed, or is still at work.", text)
-        self.assertIn("Not begun: native.", text)
+        self.assertIn("The run was cut short in direct_inference: lpo was killed, or is still running.", text)
+        self.assertIn("Not started: native.", text)
         self.assertIn("lpo run --resume", text)
 
     def test_what_is_missing_is_named(self) -> None:
@@ -149,7 +149,7 @@ class Endings(Summary):
     def test_a_folder_without_a_manifest(self) -> None:
         self.put("workload/native/metrics.json", {"aggregate": {}, "samples": []})
         self.report()
-        self.assertIn("This folder holds no trace that lpo knows", self.text)
+        self.assertIn("This folder holds no trace that lpo can read", self.text)
         self.assertTrue(self.text.startswith("# Profile\n"))
 
     def test_the_program_is_named_by_what_it_runs(self) -> None:

@@ -44,7 +44,7 @@ static void add_cell(struct lpo_arena *arena, const struct lpo_region_cells *cel
         lpo_region_metric_merge(t->metrics.at[m].combine, &k->sums[m], &from[m]);
 }
 
-static int dearest_first(const void *x, const void *y)
+static int most_expensive_first(const void *x, const void *y)
 {
     const struct kernel *a = x, *b = y;
 
@@ -65,15 +65,15 @@ static void collect(struct lpo_arena *arena, const struct lpo_region_cells *cell
     for (size_t i = 0; i < out->len; i++)
         out->at[i].counters = lpo_limits_counters_of(t, out->at[i].sums);
     if (out->len)
-        qsort(out->at, out->len, sizeof *out->at, dearest_first);
+        qsort(out->at, out->len, sizeof *out->at, most_expensive_first);
 }
 
 static const struct lpo_column columns[] = {
     { "kernel", "Kernel", LPO_CELL_TEXT, NULL },
     { "launches", "Launches", LPO_CELL_COUNT, NULL },
     { "gpu_ns", "GPU time", LPO_CELL_NS, NULL },
-    { "flops", "Counted", LPO_CELL_MEASURE, "FLOP" },
-    { "dram_bytes", "DRAM", LPO_CELL_BYTES, NULL },
+    { "flops", "FLOPs", LPO_CELL_MEASURE, "FLOP" },
+    { "dram_bytes", "DRAM traffic", LPO_CELL_BYTES, NULL },
     { "intensity", "FLOP/B", LPO_CELL_MEASURE, "" },
     { "flop_rate", "Rate", LPO_CELL_MEASURE, "FLOP/s" },
     { "share", "Of its roof", LPO_CELL_PERCENT, NULL },
@@ -126,9 +126,9 @@ void lpo_report_chapter_kernel_roofline(struct lpo_doc *doc, const struct lpo_li
 
     collect(arena, analysis->cells, &kernels);
     if (kernels.len) {
-        lpo_doc_section(doc, "kernel_roofline", "Kernels under the roof, as counted by ncu", 2);
-        lpo_doc_paragraph(doc, "Tensor operations by their dense names; the share is of the lower "
-                               "of the two roofs at the kernel's own FLOP/B.");
+        lpo_doc_section(doc, "kernel_roofline", "Kernels under the roofline, as counted by ncu", 2);
+        lpo_doc_paragraph(doc, "Tensor operations are counted as dense ones; the share is relative "
+                               "to the lower of the two roofs at the kernel's own FLOP/B.");
         t = lpo_doc_table(doc, "kernel_roofline", "", columns, sizeof columns / sizeof *columns);
         for (size_t i = 0; i < kernels.len && i < most; i++)
             add_row(t, l, trace, &kernels.at[i]);

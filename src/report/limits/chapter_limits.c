@@ -1,4 +1,4 @@
-/* The chapter on limits: what could be won, region by region, and two pictures of it. */
+/* The chapter on limits: what could be saved, region by region, and two pictures of it. */
 #include <math.h>
 #include <string.h>
 
@@ -94,7 +94,7 @@ static struct lpo_measure over(struct lpo_measure a, struct lpo_measure b, doubl
     return lpo_measure_computed(a.value / b.value * scale);
 }
 
-static int more_to_win(const void *x, const void *y)
+static int more_to_save(const void *x, const void *y)
 {
     const struct folded *a = x, *b = y;
     double d = a->row.won_ns.value - b->row.won_ns.value;
@@ -111,14 +111,14 @@ static const struct lpo_column columns[] = {
     { "limit_ns", "At the limit", LPO_CELL_NS, NULL },
     { "saving_ns", "Could be saved", LPO_CELL_NS, NULL },
     { "share", "Of its roof", LPO_CELL_PERCENT, NULL },
-    { "needed_flops", "Needs", LPO_CELL_MEASURE, "FLOP" },
-    { "needed_bytes", "and moves", LPO_CELL_BYTES, NULL },
-    { "flop_rate", "Achieved", LPO_CELL_MEASURE, "FLOP/s" },
-    { "byte_rate", "and", LPO_CELL_MEASURE, "B/s" },
+    { "needed_flops", "Needed FLOPs", LPO_CELL_MEASURE, "FLOP" },
+    { "needed_bytes", "Needed bytes", LPO_CELL_BYTES, NULL },
+    { "flop_rate", "FLOP rate", LPO_CELL_MEASURE, "FLOP/s" },
+    { "byte_rate", "Byte rate", LPO_CELL_MEASURE, "B/s" },
     { "mfu", "MFU", LPO_CELL_PERCENT, NULL },
     { "bandwidth_use", "Bandwidth", LPO_CELL_PERCENT, NULL },
-    { "held_by", "Held back by", LPO_CELL_TEXT, NULL },
-    { "evidence", "Because", LPO_CELL_TEXT, NULL },
+    { "held_by", "Limited by", LPO_CELL_TEXT, NULL },
+    { "evidence", "Evidence", LPO_CELL_TEXT, NULL },
 };
 
 enum { NCOLUMNS = sizeof columns / sizeof *columns, MOST_ROWS = 40 };
@@ -208,8 +208,8 @@ void lpo_report_chapter_limits(struct lpo_doc *doc, const struct lpo_limits *l)
     if (l->ranked == 0)
         return;
     fold(l, doc->arena, &rows);
-    qsort(rows.at, rows.len, sizeof *rows.at, more_to_win);
-    t = lpo_doc_table(doc, "limits", "By the time that could be won", columns, NCOLUMNS);
+    qsort(rows.at, rows.len, sizeof *rows.at, more_to_save);
+    t = lpo_doc_table(doc, "limits", "By the time that could be saved", columns, NCOLUMNS);
     for (size_t i = 0; i < rows.len && i < MOST_ROWS; i++)
         add_row(t, &rows.at[i].row, rows.at[i].members);
     if (rows.len > MOST_ROWS)

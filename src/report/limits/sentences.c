@@ -7,22 +7,22 @@
 #include "util/str.h"
 #include "util/units.h"
 
-/* Rates of formats that rows were set against, besides the one that is told first. */
+/* Peak rates of the other number formats that rows were compared with. */
 static void add_other_rates(struct lpo_doc *doc, const struct lpo_limits *l)
 {
-    const char *told[8];
+    const char *shown[8];
     size_t n = 0;
 
-    for (size_t i = 0; i < l->ranked && n < sizeof told / sizeof *told; i++) {
+    for (size_t i = 0; i < l->ranked && n < sizeof shown / sizeof *shown; i++) {
         const struct lpo_limit_row *r = &l->rows.at[l->by_won[i]];
         bool fresh = r->dtype && (!l->dtype || strcmp(r->dtype, l->dtype) != 0);
 
         for (size_t k = 0; k < n && fresh; k++)
-            fresh = strcmp(told[k], r->dtype) != 0;
+            fresh = strcmp(shown[k], r->dtype) != 0;
         if (!fresh)
             continue;
-        told[n++] = r->dtype;
-        lpo_doc_paragraph(doc, "In %s: %.4g TFLOP/s; MFU is counted against %.4g.", r->dtype,
+        shown[n++] = r->dtype;
+        lpo_doc_paragraph(doc, "In %s: %.4g TFLOP/s; MFU is relative to %.4g TFLOP/s.", r->dtype,
                           r->peak / 1e12, r->sheet_peak / 1e12);
     }
 }
@@ -38,13 +38,13 @@ static void add_ceilings(struct lpo_doc *doc, const struct lpo_limits *l)
         lpo_doc_paragraph(doc, "Ceilings of %s (%s): %.4g GB/s.", l->hardware, l->source,
                           l->bandwidth / 1e9);
     if (l->sheet_peak != l->peak)
-        lpo_doc_paragraph(doc, "MFU is counted against the sheet's %.4g TFLOP/s.",
+        lpo_doc_paragraph(doc, "MFU is relative to the %.4g TFLOP/s of the data sheet.",
                           l->sheet_peak / 1e12);
     add_other_rates(doc, l);
 }
 
-/* Two digits, since it is compared with others' figures; where it is small, two that tell
- * something. */
+/* Two decimals, since it is compared with published figures; two significant digits where it is
+ * small. */
 static void add_mfu(struct lpo_str *s, double percent)
 {
     lpo_str_addf(s, percent > 0 && percent < 0.1 ? "%.2g %%" : "%.2f %%", percent);
@@ -59,7 +59,7 @@ static void add_whole(struct lpo_doc *doc, const struct lpo_limits *l)
     if (!lpo_measure_known(m->share))
         return;
     lpo_str_addf(&s, "%s as a whole runs at ",
-                 m->stated ? "What is stated in report.needs" : "The model");
+                 m->stated ? "The work stated in report.needs" : "The model");
     lpo_units_add_percent(&s, 100 * m->share.value);
     lpo_str_add(&s, " of its roof");
     if (lpo_measure_known(m->mfu)) {
@@ -71,20 +71,19 @@ static void add_whole(struct lpo_doc *doc, const struct lpo_limits *l)
         lpo_units_add_percent(&s, 100 * m->bandwidth_use.value);
         lpo_str_add(&s, " of the bandwidth");
     }
-    lpo_doc_paragraph(doc, "%s: %.4g of %.4g ms could be won.", lpo_str_text(&s),
+    lpo_doc_paragraph(doc, "%s: %.4g of %.4g ms could be saved.", lpo_str_text(&s),
                       m->won_ns.value / 1e6, m->measured_ns.value / 1e6);
 }
 
 void lpo_report_limits_words(struct lpo_doc *doc, const struct lpo_limits *l)
 {
-    lpo_doc_paragraph(
-        doc,
-        "What %s, what %s regions took, and the least time that the hardware allows: "
-        "for every %s the larger of its FLOPs at the peak rate and its bytes at the full "
-        "bandwidth. A region's time includes the regions inside it and the time the GPU waited "
-        "in it.",
-        l->has_model ? "the model needs" : "report.needs states", l->has_model ? "its" : "the",
-        l->has_model ? "module" : "region");
+    lpo_doc_paragraph(doc,
+                      "This chapter compares what %s, what %s regions took and the least time that "
+                      "the hardware allows. The least time of a %s is the larger of two: its FLOPs "
+                      "at the peak rate, and its bytes at the full bandwidth. A region's time "
+                      "includes the regions inside it and the idle time of the GPU in it.",
+                      l->has_model ? "the model needs" : "report.needs states",
+                      l->has_model ? "its" : "the", l->has_model ? "module" : "region");
     add_ceilings(doc, l);
     add_whole(doc, l);
     for (size_t i = 0; i < l->notes.len; i++)
@@ -110,7 +109,8 @@ void lpo_report_limits_in_words(struct lpo_doc *doc, const struct lpo_limits *l)
         if (l->rows.at[l->by_won[i]].top)
             worst = &l->rows.at[l->by_won[i]];
     if (worst && worst->evidence)
-        lpo_doc_paragraph(doc, "Most of it could be won in \"%s\" (%.4g ms), held back by %s: %s.",
-                          worst->path, worst->won_ns.value / 1e6,
-                          lpo_limits_bound_name(worst->held), worst->evidence);
+        lpo_doc_paragraph(
+            doc, "Most of it could be saved in \"%s\" (%.4g ms), which is limited by %s: %s.",
+            worst->path, worst->won_ns.value / 1e6, lpo_limits_bound_name(worst->held),
+            worst->evidence);
 }

@@ -77,7 +77,7 @@ void lpo_static_notes(const struct lpo_static_report *r, struct lpo_str *out)
     rank_notes(r, out);
     if (n->model->guessed)
         lpo_str_addf(out,
-                     "model_type '%s' is no known family: analysed as a generic decoder "
+                     "model_type '%s' is not a known family: analysed as a generic decoder "
                      "(use_analytic_fallback)\n",
                      n->model->model_type);
     if (f && f->config_guessed)
@@ -89,7 +89,7 @@ void lpo_static_notes(const struct lpo_static_report *r, struct lpo_str *out)
                      " parameters: tied, quantised or extra tensors\n",
                      f->params, n->params);
     if (n->model->dtype == LPO_DTYPE_NONE && !(f && f->files))
-        lpo_str_addf(out, "the config names no dtype: %s is assumed\n", lpo_dtype_name(o->dtype));
+        lpo_str_addf(out, "the config gives no dtype: %s is assumed\n", lpo_dtype_name(o->dtype));
     if (n->model->decoder && n->model->decoder->positions &&
         (o->seq > n->model->decoder->positions || o->context > n->model->decoder->positions))
         lpo_str_addf(out, "beyond the model's %" PRIu64 " positions\n",

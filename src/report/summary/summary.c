@@ -42,12 +42,12 @@ const char *lpo_summary_duration(struct lpo_summary_facts *t, int64_t ns)
 
 bool lpo_summary_counts(const struct lpo_summary_facts *t, const struct lpo_fold_row *r)
 {
-    return r->sum.node != LPO_NODE_OUTSIDE && !t->waited->nodes[r->sum.node];
+    return r->sum.node != LPO_NODE_OUTSIDE && !t->steady->nodes[r->sum.node];
 }
 
 static void measure_devices(struct lpo_summary_facts *t)
 {
-    const struct lpo_wall_timeline *line = t->waited->timeline;
+    const struct lpo_wall_timeline *line = t->steady->timeline;
 
     for (size_t i = 0; line && i < line->devices.len; i++) {
         const struct lpo_device_time *dev = &line->devices.at[i];
@@ -66,10 +66,10 @@ static void measure_kernels(struct lpo_summary_facts *t)
 {
     lpo_top_rows rows = { 0 };
 
-    lpo_region_top(&t->waited->cells, LPO_KERNEL, &rows);
+    lpo_region_top(&t->steady->cells, LPO_KERNEL, &rows);
     for (size_t i = 0; i < rows.len; i++) {
         const struct lpo_sum *sum = &rows.at[i].sum;
-        t->class_ns[lpo_region_cells_class(&t->waited->cells, rows.at[i].name)] += sum->ns;
+        t->class_ns[lpo_region_cells_class(&t->steady->cells, rows.at[i].name)] += sum->ns;
         t->kernel_ns += sum->ns;
         t->launches += sum->launches;
         if (sum->launches > sum->unknown &&
@@ -79,7 +79,7 @@ static void measure_kernels(struct lpo_summary_facts *t)
     lpo_vec_free(&rows);
 }
 
-static void tell_what_ran(struct lpo_summary_facts *t)
+static void add_what_ran(struct lpo_summary_facts *t)
 {
     const char *program = lpo_report_run_program(t->d), *model = lpo_report_run_model(t->d);
     const char *command = lpo_report_run_command(t->d);
@@ -99,12 +99,12 @@ static void tell_what_ran(struct lpo_summary_facts *t)
                       : gpus ? " on a machine without a GPU"
                              : "");
     if (command)
-        lpo_doc_paragraph(t->doc, "It was started as: %s", command);
-    lpo_report_tell_outcome(t->doc, t->d);
+        lpo_doc_paragraph(t->doc, "It was started with: %s", command);
+    lpo_report_add_stage_endings(t->doc, t->d);
 }
 
 /* "load" and "warmup": their time on the clock where it is known, else the GPU's. */
-static void tell_left_out(struct lpo_summary_facts *t)
+static void add_left_out(struct lpo_summary_facts *t)
 {
     LPO_AUTO(lpo_region_fold) fold = lpo_region_fold_create(lpo_analysis_all(t->s->analysis), 1);
     LPO_STR names = { 0 };
@@ -121,39 +121,39 @@ static void tell_left_out(struct lpo_summary_facts *t)
     }
     if (names.len)
         lpo_doc_paragraph(t->doc,
-                          "Getting ready (%s: %s%s) is left out of all that follows: nobody waits "
-                          "for it again.",
+                          "Loading and warm-up (%s: %s%s) are left out of everything below, "
+                          "because they happen only once.",
                           names.at, lpo_summary_duration(t, host_ns ? host_ns : gpu_ns),
-                          host_ns ? "" : " of the GPU's work");
+                          host_ns ? "" : " of GPU time");
 }
 
-static bool is_told(const struct lpo_summary_facts *t, const struct lpo_fold_row *r)
+static bool is_shown(const struct lpo_summary_facts *t, const struct lpo_fold_row *r)
 {
     return r->depth == 0 && lpo_summary_counts(t, r) &&
            (t->gpu ? r->sum.all.ns : r->sum.host_ns) > 0;
 }
 
-static void tell_regions(struct lpo_summary_facts *t)
+static void add_regions(struct lpo_summary_facts *t)
 {
     int64_t whole = t->gpu ? t->all->coverage.total.ns : 0;
-    size_t told = 0;
+    size_t shown = 0;
 
     for (size_t i = 0; !t->gpu && i < t->fold->rows.len; i++)
-        if (is_told(t, &t->fold->rows.at[i]))
+        if (is_shown(t, &t->fold->rows.at[i]))
             whole += t->fold->rows.at[i].sum.host_ns;
-    for (size_t i = 0; i < t->fold->rows.len && told < LPO_STORY_WORST; i++) {
+    for (size_t i = 0; i < t->fold->rows.len && shown < LPO_SUMMARY_ROWS; i++) {
         const struct lpo_fold_row *r = &t->fold->rows.at[i];
         int64_t ns = t->gpu ? r->sum.all.ns : r->sum.host_ns;
 
-        if (!is_told(t, r))
+        if (!is_shown(t, r))
             continue;
         lpo_doc_paragraph(t->doc, "- The part called \"%s\" takes %s of it (%s).", r->path,
                           lpo_summary_percent(t, ns, whole), lpo_summary_duration(t, ns));
-        told++;
+        shown++;
     }
 }
 
-static void tell_classes(struct lpo_summary_facts *t)
+static void add_classes(struct lpo_summary_facts *t)
 {
     static const struct {
         enum lpo_region_kernel_class class;
@@ -162,9 +162,9 @@ static void tell_classes(struct lpo_summary_facts *t)
         { LPO_CLASS_GEMM, "multiplying matrices, the real work of a model" },
         { LPO_CLASS_ATTENTION, "attention, where tokens look at each other" },
         { LPO_CLASS_CONVOLUTION, "convolutions, the real work on images" },
-        { LPO_CLASS_ELEMENTWISE, "small element by element steps" },
+        { LPO_CLASS_ELEMENTWISE, "small element-wise operations" },
         { LPO_CLASS_COPY, "moving data from one place to another" },
-        { LPO_CLASS_COLLECTIVE, "talking to other GPUs" },
+        { LPO_CLASS_COLLECTIVE, "communicating with other GPUs" },
         { LPO_CLASS_NORM, "normalising values" },
     };
     size_t best = 0;
@@ -178,50 +178,50 @@ static void tell_classes(struct lpo_summary_facts *t)
                           words[best].words);
 }
 
-static void tell_waste(struct lpo_summary_facts *t)
+static void add_waste(struct lpo_summary_facts *t)
 {
     int64_t idle_ns = t->span_ns - t->busy_ns, gaps_ns = lpo_wall_gaps_ns(&t->gaps);
     bool any = false;
 
     lpo_doc_section(t->doc, "waste", "What is wasteful", 1);
     if (t->span_ns > 0 && idle_ns * 20 > t->span_ns) {
-        lpo_doc_paragraph(t->doc, "- The GPU did nothing for %s of the time (%s of %s).",
+        lpo_doc_paragraph(t->doc, "- The GPU was idle for %s of the time (%s of %s).",
                           lpo_summary_percent(t, idle_ns, t->span_ns),
                           lpo_summary_duration(t, idle_ns), lpo_summary_duration(t, t->span_ns));
         any = true;
         if (gaps_ns > 0 && t->gaps.by[LPO_GAP_HOST].ns * 2 > gaps_ns)
             lpo_doc_paragraph(t->doc,
-                              "- Most of that (%s of the gaps) is because the program gave it the "
-                              "next job too late.",
+                              "- Most of that (%s of the gaps) is because the program launched the "
+                              "next kernel too late.",
                               lpo_summary_percent(t, t->gaps.by[LPO_GAP_HOST].ns, gaps_ns));
     }
     if (t->launches && t->short_launches * 2 > t->launches) {
         lpo_doc_paragraph(t->doc,
-                          "- %s of the jobs it was given are so short (under 5 us) that "
-                          "handing them out costs more than doing them.",
+                          "- %s of the kernels are so short (under 5 us) that launching them costs "
+                          "more than running them.",
                           lpo_summary_percent(t, (int64_t)t->short_launches, (int64_t)t->launches));
         any = true;
     }
     if (t->exposed_ns * 50 > t->span_ns && t->exposed_ns > 0) {
-        lpo_doc_paragraph(t->doc, "- It waited %s (%s) for other GPUs with nothing else to do.",
+        lpo_doc_paragraph(t->doc, "- It steady %s (%s) for other GPUs and had nothing else to do.",
                           lpo_summary_duration(t, t->exposed_ns),
                           lpo_summary_percent(t, t->exposed_ns, t->span_ns));
         any = true;
     }
     if (t->copy_ns * 20 > t->busy_ns && t->copy_ns > 0) {
-        lpo_doc_paragraph(t->doc, "- Copying data took %s, as much as %s of its working time.",
-                          lpo_summary_duration(t, t->copy_ns),
-                          lpo_summary_percent(t, t->copy_ns, t->busy_ns));
+        lpo_doc_paragraph(
+            t->doc, "- Copying data took %s, which is %s of the time in which the GPU was busy.",
+            lpo_summary_duration(t, t->copy_ns), lpo_summary_percent(t, t->copy_ns, t->busy_ns));
         any = true;
     }
     if (!any)
-        lpo_doc_paragraph(t->doc, t->span_ns > 0 ? "- Nothing stands out: the GPU was busy nearly "
-                                                   "all the time."
-                                                 : "- GPU time was not recorded, so idle time "
-                                                   "cannot be told.");
+        lpo_doc_paragraph(t->doc, t->span_ns > 0
+                                      ? "- Nothing stands out: the GPU was busy nearly "
+                                        "all the time."
+                                      : "- GPU time was not recorded, so idle time is not known.");
 }
 
-static void tell_speed(struct lpo_summary_facts *t)
+static void add_speed(struct lpo_summary_facts *t)
 {
     for (size_t i = 0; i < t->d->speeds.len; i++) {
         const struct lpo_json *m = t->d->speeds.at[i].metrics;
@@ -240,72 +240,72 @@ static void tell_speed(struct lpo_summary_facts *t)
     }
 }
 
-/* Was anything recorded that somebody waits for? */
-static bool has_waited(const struct lpo_summary_facts *t)
+/* Was anything recorded beside loading and warm-up? */
+static bool has_steady_time(const struct lpo_summary_facts *t)
 {
-    if (!t->waited->any || t->waited->cells.cells.len)
+    if (!t->steady->any || t->steady->cells.cells.len)
         return true;
     for (size_t i = 0; i < t->fold->rows.len; i++)
-        if (is_told(t, &t->fold->rows.at[i]))
+        if (is_shown(t, &t->fold->rows.at[i]))
             return true;
     return false;
 }
 
-static void tell_ideas(struct lpo_summary_facts *t)
+static void add_advice(struct lpo_summary_facts *t)
 {
     lpo_doc_section(t->doc, "todo", "What to do first", 1);
     if (!t->s)
         lpo_doc_paragraph(t->doc, "%s", lpo_report_how_to_get_a_trace(t->d));
-    else if (!has_waited(t))
-        lpo_doc_paragraph(t->doc, "Let the program do some of the work it is for while it is "
-                                  "profiled, in parts (NVTX ranges) of their own.");
+    else if (!has_steady_time(t))
+        lpo_doc_paragraph(t->doc, "Let the program do some of its real work while it is profiled, "
+                                  "and mark the parts with NVTX ranges.");
     else if (!lpo_summary_advise(t))
-        lpo_doc_paragraph(t->doc, "Nothing can be advised from what was recorded.");
+        lpo_doc_paragraph(t->doc, "What was recorded does not support any advice.");
 }
 
-static void tell_limits(struct lpo_summary_facts *t)
+static void add_limits(struct lpo_summary_facts *t)
 {
-    struct lpo_err ignored = { 0 }; /* the report tells what is wrong with the analysis */
+    struct lpo_err ignored = { 0 }; /* the main report shows what is wrong with the analysis */
     LPO_AUTO(lpo_limits) limits = lpo_limits_of_run(t->d, t->s, &ignored);
 
     if (limits)
         lpo_report_limits_in_words(t->doc, limits);
 }
 
-static void tell_time(struct lpo_summary_facts *t)
+static void add_time(struct lpo_summary_facts *t)
 {
     lpo_doc_section(t->doc, "time", "What takes the time", 1);
-    tell_left_out(t);
-    if (!has_waited(t)) {
-        lpo_doc_paragraph(t->doc, "Nothing else was recorded: what this program does for those who "
-                                  "use it cannot be told from this run.");
+    add_left_out(t);
+    if (!has_steady_time(t)) {
+        lpo_doc_paragraph(t->doc, "Nothing else was recorded, so this run does not show how the "
+                                  "real work of the program performs.");
         return;
     }
     if (t->gpu)
-        lpo_doc_paragraph(t->doc, "All the GPU's work together is %s.",
+        lpo_doc_paragraph(t->doc, "All GPU work together takes %s.",
                           lpo_summary_duration(t, t->kernel_ns));
     else
-        lpo_doc_paragraph(t->doc, "The marked parts of the program on the host:");
-    tell_regions(t);
+        lpo_doc_paragraph(t->doc, "Time of the marked parts of the program on the host:");
+    add_regions(t);
     if (t->gpu) {
-        tell_classes(t);
-        tell_waste(t);
+        add_classes(t);
+        add_waste(t);
     }
 }
 
-static void tell_trace(struct lpo_summary_facts *t)
+static void add_trace(struct lpo_summary_facts *t)
 {
-    t->waited = lpo_analysis_steady(t->s->analysis);
-    t->all = lpo_region_scope_create(&t->waited->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 },
+    t->steady = lpo_analysis_steady(t->s->analysis);
+    t->all = lpo_region_scope_create(&t->steady->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 },
                                      t->s->select);
     t->fold =
         lpo_region_fold_create(t->all, 1); /* "layer*" is one thing to a reader of this page */
     t->gpu = t->all->coverage.total.ns > 0;
     measure_devices(t);
     measure_kernels(t);
-    tell_time(t);
-    tell_limits(t);
-    tell_ideas(t);
+    add_time(t);
+    add_limits(t);
+    add_advice(t);
     lpo_region_fold_destroy(t->fold);
     lpo_region_scope_destroy(t->all);
 }
@@ -314,12 +314,12 @@ struct lpo_doc *lpo_summary_doc(const struct lpo_rundir *d, const struct lpo_sou
 {
     struct lpo_summary_facts t = { .doc = lpo_doc_create("summary", "Summary"), .d = d, .s = s };
 
-    tell_what_ran(&t);
-    tell_speed(&t);
+    add_what_ran(&t);
+    add_speed(&t);
     lpo_report_summary_speed(t.doc, d);
     if (s)
-        tell_trace(&t);
+        add_trace(&t);
     else
-        tell_ideas(&t);
+        add_advice(&t);
     return t.doc;
 }

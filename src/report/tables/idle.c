@@ -71,7 +71,7 @@ static const struct lpo_column stream_columns[] = {
 
 void lpo_report_add_streams(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most)
 {
-    struct lpo_table *t = lpo_doc_table(doc, "streams", "Gaps between works, by stream",
+    struct lpo_table *t = lpo_doc_table(doc, "streams", "Gaps between GPU operations, by stream",
                                         stream_columns, COUNT(stream_columns));
 
     for (size_t i = 0; i < a->timeline->streams.len && (!most || i < most); i++) {

@@ -63,8 +63,8 @@ void lpo_report_add_total(struct lpo_doc *doc, const struct lpo_analysis *a)
         if (a->cells->cells.at[i].kind == LPO_KERNEL)
             lpo_region_sum_add(&sum, &a->cells->cells.at[i].sum);
     if (!a->trace->gpu_ops.len && !a->trace->summaries.len) {
-        lpo_doc_paragraph(doc, "No GPU work is recorded here: the program ran on the CPU, or what "
-                               "recorded it did not look at the GPU.");
+        lpo_doc_paragraph(doc, "No GPU operations are in this trace: the program ran on the CPU, "
+                               "or the profiler did not record the GPU.");
         return;
     }
     lpo_str_add(&text, "In all ");
@@ -119,7 +119,7 @@ void lpo_report_add_region_kernels(struct lpo_doc *doc, const struct lpo_region_
 }
 
 static const struct lpo_column copy_columns[] = {
-    { "kind", "Copy or set", LPO_CELL_TEXT, NULL },
+    { "kind", "Copy or memset", LPO_CELL_TEXT, NULL },
     { "count", "Count", LPO_CELL_COUNT, NULL },
     { "ns", "Time", LPO_CELL_NS, NULL },
     { "bytes", "Bytes", LPO_CELL_BYTES, NULL },
@@ -144,7 +144,7 @@ static void add_copies(struct lpo_table *t, const struct lpo_analysis *a, enum l
                           lpo_trace_text_len(a->trace, rows->at[i].name));
         lpo_doc_row_count(t, s->launches);
         lpo_report_row_sum_ns(t, s, s->ns, true);
-        /* 0 bytes in all is what a source prints that does not know */
+        /* a source that does not know the bytes prints 0 */
         if (s->bytes)
             lpo_doc_row_bytes(t, (double)s->bytes);
         else
@@ -173,7 +173,7 @@ static const struct lpo_column class_columns[] = {
 struct class_sum {
     struct lpo_sum sum;
     uint64_t kernels;
-    uint32_t dearest;
+    uint32_t most_expensive;
     int class;
 };
 
@@ -193,11 +193,11 @@ void lpo_report_add_classes(struct lpo_doc *doc, const struct lpo_analysis *a)
     const lpo_top_rows *rows = lpo_analysis_top(a, LPO_KERNEL);
     int64_t total_ns = 0;
 
-    for (size_t i = 0; i < rows->len; i++) { /* dearest first */
+    for (size_t i = 0; i < rows->len; i++) { /* most expensive first */
         struct class_sum *c = &sums[lpo_region_cells_class(a->cells, rows->at[i].name)];
 
         if (!c->kernels++)
-            c->dearest = rows->at[i].name;
+            c->most_expensive = rows->at[i].name;
         lpo_region_sum_add(&c->sum, &rows->at[i].sum);
         total_ns += rows->at[i].sum.ns;
     }
@@ -212,7 +212,7 @@ void lpo_report_add_classes(struct lpo_doc *doc, const struct lpo_analysis *a)
         lpo_doc_row_count(t, sums[i].sum.launches);
         lpo_report_row_sum_ns(t, &sums[i].sum, sums[i].sum.ns, true);
         lpo_report_row_sum_share(t, &sums[i].sum, total_ns, true);
-        lpo_doc_row_textn(t, lpo_trace_text(a->trace, sums[i].dearest),
-                          lpo_trace_text_len(a->trace, sums[i].dearest));
+        lpo_doc_row_textn(t, lpo_trace_text(a->trace, sums[i].most_expensive),
+                          lpo_trace_text_len(a->trace, sums[i].most_expensive));
     }
 }

@@ -10,11 +10,11 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-enum { SPREAD = 4 }; /* the last columns tell of folded families, and stay away without any */
+enum { SPREAD = 4 }; /* the last columns are about folded families: left out where there are none */
 
 static const struct lpo_column gpu_columns[] = {
     { "region", "Region", LPO_CELL_TEXT, NULL },
-    { "visits", "Visits", LPO_CELL_COUNT, NULL },
+    { "visits", "Calls", LPO_CELL_COUNT, NULL },
     { "launches", "Launches", LPO_CELL_COUNT, NULL },
     { "gpu_ns_inclusive", "GPU time", LPO_CELL_NS, NULL },
     { "share", "Share", LPO_CELL_PERCENT, NULL },
@@ -26,14 +26,14 @@ static const struct lpo_column gpu_columns[] = {
     { "max_ns", "Max", LPO_CELL_NS, NULL },
 };
 
-/* Without GPU work the host's clock is what there is to tell. */
+/* Without GPU operations only the times of the host are known. */
 static const struct lpo_column host_columns[] = {
     { "region", "Region", LPO_CELL_TEXT, NULL },
-    { "visits", "Visits", LPO_CELL_COUNT, NULL },
+    { "visits", "Calls", LPO_CELL_COUNT, NULL },
     { "host_ns", "Host time", LPO_CELL_NS, NULL },
     { "share", "Share", LPO_CELL_PERCENT, NULL },
     { "host_ns_exclusive", "Own host time", LPO_CELL_NS, NULL },
-    { "mean_ns", "Per visit", LPO_CELL_NS, NULL },
+    { "mean_ns", "Per call", LPO_CELL_NS, NULL },
     { "members", "Regions", LPO_CELL_COUNT, NULL },
     { "min_ns", "Min", LPO_CELL_NS, NULL },
     { "median_ns", "Median", LPO_CELL_NS, NULL },
@@ -56,7 +56,7 @@ static void row_host_ns(struct lpo_table *t, const struct lpo_region_row *r, int
         lpo_doc_row_unknown(t);
 }
 
-/* Of members whose time nobody told nothing is told either: that is not 0. */
+/* Where the times of the members are unknown, so are these: unknown is not 0. */
 static void row_spread(struct lpo_table *t, const struct lpo_fold_row *r, bool known)
 {
     const int64_t ns[] = { r->min_ns, r->median_ns, r->max_ns };
@@ -102,7 +102,7 @@ static void add_host_row(struct lpo_table *t, const struct lpo_region_scope *s,
         row_spread(t, r, r->sum.visits_known);
 }
 
-/* Host time is shared out among the outermost push/pop regions. */
+/* Shares of host time are of the sum over the outermost push/pop regions. */
 static int64_t host_total(const struct lpo_region_scope *s)
 {
     int64_t ns = 0;

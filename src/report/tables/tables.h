@@ -38,10 +38,10 @@ void lpo_report_add_streams(struct lpo_doc *doc, const struct lpo_analysis *a, s
 /* Idle inside regions by cause. */
 void lpo_report_add_region_idle(struct lpo_doc *doc, const struct lpo_analysis *a,
                                 const struct lpo_region_scope *s, size_t most);
-/* The dearest kernels of the dearest regions. */
+/* The most expensive kernels of the most expensive regions. */
 void lpo_report_add_region_kernels(struct lpo_doc *doc, const struct lpo_region_scope *s,
                                    size_t regions, size_t kernels);
-/* The kernels of one region, dearest first; most = 0: all. */
+/* The kernels of one region, most expensive first; most = 0: all. */
 void lpo_report_add_row_kernels(struct lpo_doc *doc, const struct lpo_region_scope *s,
                                 const struct lpo_region_row *row, size_t most);
 /* The `most` most expensive operators. GPU columns are n/a where the trace has no GPU operations at
