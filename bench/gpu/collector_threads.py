@@ -55,7 +55,7 @@ class Sampler:
         self.write()
         return took
 
-    def told(self, inside):
+    def samples(self, inside):
         room = ctypes.create_string_buffer(1 << 16)
         self.lib.sampler_write(inside, room, ctypes.c_size_t(len(room)))
         rows = [line.rsplit(" ", 1) for line in room.value.decode().splitlines()]
@@ -63,8 +63,8 @@ class Sampler:
 
     def write(self):
         with open(f"{self.out}/{os.getpid()}.json", "w") as f:
-            json.dump({"wall_ms": self.wall, "repeats": self.repeats, "samples": self.told(None),
-                       "threads_s": self.cpu, "hot": dict(list(self.told(b"libcupti").items())[:60])}, f)
+            json.dump({"wall_ms": self.wall, "repeats": self.repeats, "samples": self.samples(None),
+                       "threads_s": self.cpu, "hot": dict(list(self.samples(b"libcupti").items())[:60])}, f)
 
 
 def load(out, child):

@@ -67,7 +67,8 @@ static double time_gpu_op(const struct lpo_gpu_driver *d, gpu_op_fn *gpu_op, voi
 
     if (d->event_create(&start, 0) != 0 || d->event_create(&end, 0) != 0)
         return 0;
-    for (rounds = 1; rounds <= 3; rounds += 2) { /* the first round loads kernels */
+    /* the first time loads kernels; the second gives the rate that decides how often to repeat */
+    for (rounds = 1; rounds <= 3; rounds += 2) {
         d->event_record(start, NULL);
         for (int i = 0; i < rounds; i++)
             if (gpu_op(d, arg) != 0)

@@ -75,7 +75,7 @@ static float multiply_add(unsigned rounds, float seed)
 
 static void run_products(struct worker *w)
 {
-    volatile float keep = 0;
+    volatile float keep = 0; /* used, so that the compiler cannot drop the work */
     double start = now(), end, flops = 0;
 
     do {
@@ -95,13 +95,14 @@ static void run_stream(struct worker *w)
     size_t n = STREAM_BYTES / sizeof *from;
     double start, end, bytes = 0;
 
+    /* touched first: a page that is not yet mapped would be timed as a page fault */
     memset(from, 1, STREAM_BYTES);
     memset(to, 2, STREAM_BYTES);
     start = now();
     do {
         for (size_t i = 0; i < n; i++)
             to[i] = from[i] * 1.5;
-        __asm__ volatile("" : : "r"(to) : "memory");
+        __asm__ volatile("" : : "r"(to) : "memory"); /* the stores must happen in every round */
         bytes += 2.0 * STREAM_BYTES;
         end = now();
     } while (end - start < w->seconds);
@@ -140,6 +141,7 @@ static double measure(int threads, double seconds, bool stream)
     return sum;
 }
 
+/* Those that this process may use: in a container fewer than the machine has. */
 static int cores(void)
 {
     cpu_set_t set;

@@ -21,6 +21,7 @@ static bool load(struct lpo_nvml *n)
         { &n->power, "nvmlDeviceGetPowerUsage", false },
         { &n->temperature, "nvmlDeviceGetTemperature", false },
         { &n->utilisation, "nvmlDeviceGetUtilizationRates", false },
+        /* not in every version of the library, and nothing depends on them */
         { &n->throttle, "nvmlDeviceGetCurrentClocksThrottleReasons", true },
         { &n->energy, "nvmlDeviceGetTotalEnergyConsumption", true },
     };

@@ -14,7 +14,7 @@
 #include "util/str.h"
 #include "util/vec.h"
 
-enum { MAX_FILE = 1 << 16 };
+enum { MAX_FILE = 1 << 16 }; /* a sheet is a kilobyte; a wrong path must not fill the memory */
 static const double gib = 1024.0 * 1024 * 1024;
 
 static int read_yaml(struct lpo_arena *a, const char *path, struct lpo_node **out,
@@ -69,7 +69,8 @@ static void read_entry(struct lpo_arena *a, const struct lpo_node *root, struct 
     read_rates(root, hw);
 }
 
-/* The ceilings somebody measured on the machine, when they did. */
+/* Replaces the ceilings by those that `lpo doctor --calibrate` measured, where it did; the sheet
+ * stays reachable. */
 static int read_measured(struct lpo_arena *a, const char *const *dirs, struct lpo_hardware *hw,
                          struct lpo_err *err)
 {

@@ -42,6 +42,7 @@ static int read_attention(struct lpo_model_decoder *d, struct lpo_err *err)
     int64_t kv = (int64_t)d->heads;
     int rc;
 
+    /* Falcon says "one key head" with a flag, which its newer architecture ignores */
     if (lpo_model_field_bool(f, "multi_query", false) &&
         !lpo_model_field_bool(f, "new_decoder_architecture", false))
         kv = 1;
@@ -58,6 +59,8 @@ static int read_attention(struct lpo_model_decoder *d, struct lpo_err *err)
     return rc;
 }
 
+/* Latent attention (DeepSeek): keys and values of a token are one short vector, `kv_rank` wide,
+ * beside a rotary part that all heads share. */
 static int read_mla(struct lpo_model_decoder *d, struct lpo_err *err)
 {
     const struct lpo_fields *f = d->fields;
@@ -86,6 +89,7 @@ static void read_rotary(struct lpo_model_decoder *d)
 
     if (d->family->no_rotary)
         return;
+    /* newer configs move the factor into rope_parameters */
     part = lpo_json_real(lpo_json_get(rope, "partial_rotary_factor"), part);
     if (!(part > 0 && part <= 1))
         part = 1;
@@ -241,6 +245,7 @@ static void project(struct lpo_walk *w, const struct lpo_model_decoder *d, const
                           rows(w));
 }
 
+/* The norm of queries or keys, in the forms of family/family.h. */
 static void head_norm(struct lpo_walk *w, const struct lpo_model_decoder *d, const char *name,
                       uint64_t heads)
 {
@@ -272,6 +277,7 @@ static void walk_heads(struct lpo_walk *w, const struct lpo_model_decoder *d, in
     uint64_t q = lpo_model_mul(d->heads, d->head_dim), kv = lpo_model_mul(d->kv_heads, d->head_dim);
 
     if (f->qkv) {
+        /* one product can be cut no finer than its scarcest part, the key heads */
         project(w, d, f->qkv, d->hidden, lpo_model_add(q, lpo_model_mul(2, kv)), f->qkv_bias,
                 d->kv_heads);
     } else {
@@ -358,6 +364,8 @@ static void walk_mla(struct lpo_walk *w, const struct lpo_model_decoder *d)
     }
     project(w, d, "kv_a_proj_with_mqa", d->hidden, d->kv_rank + d->rope_dim, bias, 1);
     lpo_model_walk_norm(w, "kv_a_layernorm", d->kv_rank, false, rows(w));
+    /* expanded: the latents of all cached tokens, in every step; absorbed: the weights are stored
+     * all the same, and mla_attend() uses them */
     lpo_model_walk_linear(w, &expand, w->phase->absorb ? 0 : expanded);
     mla_attend(w, d);
     project(w, d, "o_proj", lpo_model_mul(d->heads, d->v_dim), d->hidden, d->family->o_bias,
@@ -457,6 +465,7 @@ static void walk_moe(struct lpo_walk *w, const struct lpo_model_decoder *d)
     walk_shared(w, d);
 }
 
+/* All norms of a layer together: they form one block in the report, whatever their order. */
 static void walk_norms(struct lpo_walk *w, const struct lpo_model_decoder *d)
 {
     w->at.block = LPO_BLOCK_NORM;
@@ -509,6 +518,7 @@ static void walk_embedding(struct lpo_walk *w, const struct lpo_model_decoder *d
 static void walk_head(struct lpo_walk *w, const struct lpo_model_decoder *d)
 {
     const struct lpo_decoder_family *f = d->family;
+    /* generation needs the logits of the last position alone: one row per sequence */
     uint64_t drawn = w->phase->head_all ? rows(w) : w->phase->batch;
 
     w->at.block = LPO_BLOCK_HEAD;

@@ -24,6 +24,8 @@ static double weights_of_rank(const struct lpo_model_needs *a)
     return elements * each;
 }
 
+/* Cache elements of one token in one layer. Latents are shared by all heads, so every rank keeps
+ * them whole. */
 static uint64_t layer_width(const struct lpo_model_decoder *d, uint64_t tp)
 {
     if (d->kv_rank)
@@ -67,6 +69,7 @@ static uint64_t floor_count(double n)
     return n >= 1 ? n < 1e15 ? (uint64_t)n : (uint64_t)1e15 : 0;
 }
 
+/* By bisection, because windows make the cache grow in steps. */
 static uint64_t longest_context(const struct lpo_model_needs *a, double room)
 {
     const struct lpo_model_decoder *d = a->model->decoder;

@@ -133,6 +133,7 @@ static void apply_architecture(const struct lpo_json *config, struct lpo_model *
         int64_t n = lpo_json_int(lpo_json_get(config, "num_labels"),
                                  labels && labels->count ? (int64_t)labels->count : 2);
 
+        /* transformers assumes two labels where the config lists none */
         v->classes = n > 0 && n < 1 << 24 ? (uint64_t)n : 0;
         v->root = v->family->classifier_root;
     }
@@ -165,6 +166,7 @@ static int refuse_guess(const struct lpo_model *m, struct lpo_err *err)
         m->model_type);
 }
 
+/* transformers renamed torch_dtype to dtype; composite models keep it in the text part. */
 static enum lpo_dtype find_dtype(const struct lpo_json *config)
 {
     static const char *const places[] = { "torch_dtype", "dtype", "text_config.torch_dtype",

@@ -41,11 +41,11 @@ static int resolve_options(struct lpo_model_needs *a, struct lpo_err *err)
     o->image = o->image ? o->image : lpo_model_image(a->model);
     if (o->dtype == LPO_DTYPE_NONE)
         o->dtype = a->model->dtype != LPO_DTYPE_NONE ? a->model->dtype : LPO_BF16;
-    if (o->kv_dtype == LPO_DTYPE_NONE)
+    if (o->kv_dtype == LPO_DTYPE_NONE) /* narrow weights do not make a narrow cache */
         o->kv_dtype = lpo_dtype_bits(o->dtype) < 16 ? LPO_BF16 : o->dtype;
     if (o->counting == LPO_COUNT_FRAMEWORK)
         o->head_all = true;
-    if (o->mla == LPO_MLA_AUTO)
+    if (o->mla == LPO_MLA_AUTO) /* transformers expands; engines made for serving absorb */
         o->mla = o->counting == LPO_COUNT_FRAMEWORK ? LPO_MLA_EXPANDED : LPO_MLA_ABSORBED;
     rc = check_size("the sequence length", o->seq, max_tokens, err);
     if (rc == 0)

@@ -16,7 +16,7 @@ static double weight_bytes(const struct lpo_model_needs *a, double elements)
 {
     double total = (double)a->params;
 
-    if (a->options.weight_bytes > 0 && total > 0)
+    if (a->options.weight_bytes > 0 && total > 0) /* quantised files mix formats: take their mean */
         return elements * (a->options.weight_bytes / total);
     return elements * lpo_dtype_bytes(a->options.dtype);
 }
@@ -44,6 +44,8 @@ static void add_time(const struct lpo_model_needs *a, const struct cost *c, stru
     s->seconds += fmax(compute, memory);
 }
 
+/* Fused attention: scores and values of a layer are one kernel, limited by compute or by memory as
+ * a whole. */
 static bool same_kernel(const struct lpo_model_needs *a, const struct lpo_model_op *x,
                         const struct lpo_model_op *y)
 {

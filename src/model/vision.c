@@ -101,7 +101,8 @@ uint64_t lpo_model_vision_tokens(const struct lpo_model_vision *v, uint64_t imag
     return lpo_model_mul(side, side) + (v->family->cls ? 1 : 0);
 }
 
-/* What the weights were made for: positions a side. */
+/* Positions per side that the weights were trained for. An image of another size interpolates the
+ * table, which changes what is computed but not what is stored. */
 static uint64_t stored_side(const struct lpo_model_vision *v)
 {
     return v->image / v->patch;
@@ -135,6 +136,8 @@ static void walk_embeddings(struct lpo_walk *w, const struct lpo_model_vision *v
                               .bias = f->patch_bias };
 
     w->at.block = LPO_BLOCK_EMBED;
+    /* a part that is fed by another (CLIP in DeepSeek-OCR) stores this convolution without using it
+     */
     lpo_model_walk_conv(w, &patch, v->fed || w->phase->batch == 0 ? 0 : lpo_model_mul(side, side));
     if (f->cls)
         lpo_model_walk_tensor(w, f->cls, f->cls_flat ? v->hidden : 1, f->cls_flat ? 0 : 1,
@@ -264,7 +267,7 @@ static void walk_neck(struct lpo_walk *w, const struct lpo_model_vision *v)
                         pixels);
     lpo_model_walk_norm(w, numbered ? "neck.3" : "neck.layer_norm2", v->neck, true, vectors);
     for (int i = 0; i < 2 && v->down[i]; i++) {
-        side = (side + 1) / 2;
+        side = (side + 1) / 2; /* stride 2, padded */
         lpo_model_walk_conv(
             w,
             &(struct lpo_conv){

@@ -29,6 +29,7 @@ void lpo_model_walk_leave(struct lpo_walk *w, size_t mark)
     w->path.at[mark] = '\0';
 }
 
+/* As the framework's state_dict spells it: people compare the list with a checkpoint. */
 static const char *full_name(struct lpo_walk *w, const char *name, const char *suffix)
 {
     return lpo_arena_printf(w->arena, "%s%s%s", lpo_str_text(&w->path), name, suffix);
@@ -54,6 +55,8 @@ void lpo_model_walk_tensor(struct lpo_walk *w, const char *name, uint64_t a, uin
         add_tensor(w, full_name(w, name, ""), (uint64_t[]){ a, b, c, d }, 1);
 }
 
+/* Weights divide among tensor-parallel ranks by rows or columns; a bias is small and is counted
+ * whole on every rank. */
 static void linear_tensors(struct lpo_walk *w, const struct lpo_linear *l)
 {
     uint64_t first = l->in_first ? l->in : l->out, second = l->in_first ? l->out : l->in;
@@ -78,6 +81,8 @@ void lpo_model_walk_linear(struct lpo_walk *w, const struct lpo_linear *l, uint6
                      .name = full_name(w, l->name, ""),
                      .at = w->at,
                      .kind = l->kind,
+                     /* PyTorch adds the bias inside the product (addmm), but for families that add
+                      * it afterwards; its counter lists the two apart */
                      .aten = l->bias && !l->bias_after ? LPO_ATEN_ADDMM : LPO_ATEN_MM,
                      .flops = lpo_model_mul(2, lpo_model_mul3(rows, l->in, l->out)),
                      .weights = (double)l->in * (double)l->out + (l->bias ? (double)l->out : 0),
@@ -87,6 +92,7 @@ void lpo_model_walk_linear(struct lpo_walk *w, const struct lpo_linear *l, uint6
                  });
 }
 
+/* An operation without products still moves bytes, and in decode that is time. */
 static void add_move(struct lpo_walk *w, const char *name, double weights, uint64_t reads,
                      uint64_t writes)
 {
@@ -120,6 +126,7 @@ void lpo_model_walk_embedding(struct lpo_walk *w, const char *name, uint64_t cou
     if (w->tensors)
         add_tensor(w, full_name(w, name, ".weight"), (uint64_t[]){ count, width, 0, 0 }, count);
     if (rows)
+        /* only the rows that are looked up are read, not the whole table */
         add_move(w, name, (double)rows * (double)width, 0, lpo_model_mul(rows, width));
 }
 
@@ -207,7 +214,7 @@ static void add_attention(struct lpo_walk *w, const struct lpo_attention *a, boo
         op.writes = lpo_model_add(op.writes, scores ? pairs : 0);
         op.reads = lpo_model_add(op.reads, scores ? 0 : pairs);
     }
-    if (a->kv_width == 0) {
+    if (a->kv_width == 0) { /* no cache: keys and values are activations of this pass */
         op.reads = lpo_model_add(op.reads, lpo_model_mul3(keys, a->kv_heads, dim));
     } else if (scores) { /* the cache is read and written once; counted with the scores */
         op.kv_reads = lpo_model_mul(keys, a->kv_width);

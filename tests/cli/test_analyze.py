@@ -181,7 +181,7 @@ def check(name, fn, *args):
         fn(*args)
         results.append(True)
         print(f"ok {len(results)} - {name}")
-    except Exception as e:  # a test's failure is told, and the next one runs
+    except Exception as e:  # a failure is printed, and the next test runs
         results.append(False)
         print(f"not ok {len(results)} - {name}")
         for line in f"{type(e).__name__}: {e}".splitlines()[:8]:

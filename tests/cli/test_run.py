@@ -153,7 +153,7 @@ class Failures(Scratch):
         self.assertIn("no-such-program", done.stderr)
 
     def hf(self, *words: str, program: str = "") -> subprocess.CompletedProcess:
-        """The workload hf in a python without torch: what is told before it starts, or by a program of ours."""
+        """The workload hf in a python without torch: what lpo prints before it starts, or our program prints."""
         if program:
             self.write("program.py", program)
             words = (*words, "workload.program=program.py")

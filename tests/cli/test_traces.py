@@ -69,7 +69,7 @@ def golden(name, words, code):
 
 
 def formats_agree():
-    """CSV, JSON and Markdown tell the same numbers."""
+    """CSV, JSON and Markdown show the same numbers."""
     rows = list(csv.DictReader(io.StringIO(run(["top", NSYS, "-f", "csv"]))))
     kernels = json.loads(run(["top", NSYS, "--json"]))["kernels"]
     assert [(r["kernel"], int(r["gpu_ns"])) for r in rows] == [(k["name"], k["gpu_ns"]) for k in kernels]
@@ -83,7 +83,7 @@ def unknown_times_have_no_extremes():
     assert all(not r[k] for r in rows for k in ("min_ns", "median_ns", "max_ns", "share")), rows
 
 
-def csv_of_all_scopes_can_be_told_apart():
+def csv_shows_which_table_is_which_scope():
     """Every table under its mark, whichever way the text is taken apart; the rows are those of the scope."""
     path = "tests/data/native/llama8.lpot"
     want = {s["scope"]: s["gpu_ns"] for s in json.loads(run(["regions", path, "--json"]))["scopes"]}
@@ -137,7 +137,7 @@ def ranks_side_by_side():
     assert [k["launches"] * 2 for k in one] == [k["launches"] for k in two]
 
 
-def one_process_told_twice_is_noted():
+def one_process_in_two_files_is_noted():
     """The same file two times nests ranges in themselves; two ranks, or one process in two windows of time, do not."""
     assert "tell of process 1046 at the same time" in run(["regions", NSYS, NSYS])
     assert "at the same time" not in run(["regions", NSYS])
@@ -160,7 +160,7 @@ def durations_of_kernels_add_up_but_not_their_extremes():
     assert [found[n]["value"] for n in names] == [400, 100, 300, 250], found
 
 
-def output_that_cannot_be_written_is_told():
+def output_that_cannot_be_written_is_an_error():
     for words, says in ((["-h"], "No space left"), (["regions", "--json", NSYS], "cannot write all of the output")):
         with open("/dev/full", "w", encoding="utf-8") as full:
             done = subprocess.run([LPO, *words], cwd=SOURCE, stdout=full, stderr=subprocess.PIPE, text=True)
@@ -201,8 +201,8 @@ def only_debug_shows_our_source_lines():
         assert text.startswith(plain) and re.fullmatch(r"  raised at src/\S+\.c:\d+\n", text[len(plain):]), text
 
 
-CHECKS = [rows_0_is_all, only_debug_shows_our_source_lines, output_that_cannot_be_written_is_told, other_files_are_refused, formats_agree, forms_agree, perfetto_has_region_lanes, yaml_feeds_kernels, ranks_side_by_side,
-          csv_of_all_scopes_can_be_told_apart, unknown_times_have_no_extremes, a_part_of_a_graph_is_an_estimate, one_process_told_twice_is_noted, durations_of_kernels_add_up_but_not_their_extremes]
+CHECKS = [rows_0_is_all, only_debug_shows_our_source_lines, output_that_cannot_be_written_is_an_error, other_files_are_refused, formats_agree, forms_agree, perfetto_has_region_lanes, yaml_feeds_kernels, ranks_side_by_side,
+          csv_shows_which_table_is_which_scope, unknown_times_have_no_extremes, a_part_of_a_graph_is_an_estimate, one_process_in_two_files_is_noted, durations_of_kernels_add_up_but_not_their_extremes]
 
 
 def main():

@@ -7,7 +7,7 @@ The settings file (JSON):
     schedule         {"wait", "warmup", "active", "repeat"}: steps; active 0 or absent is the whole program
     step             what ends a step: "module" (a call of an outermost nn.Module: one forward pass),
                      "optimizer" (an optimizer's step), "range" (a record_function of the name below)
-    step_range       that name; "step" unless told
+    step_range       that name; "step" by default
     all_threads      record operators of every thread where torch can (default true; not with profile_memory, which
                      records nothing then)
 

@@ -12,6 +12,8 @@
 #include "util/err.h"
 #include "util/str.h"
 
+/* ggml's numbers: name, elements of a block, bytes of a block with its scales. Gaps are
+ * types that ggml removed. */
 static const struct lpo_model_gguf_type types[] = {
     [0] = { "F32", 1, 4 },         [1] = { "F16", 1, 2 },         [2] = { "Q4_0", 32, 18 },
     [3] = { "Q4_1", 32, 20 },      [6] = { "Q5_0", 32, 22 },      [7] = { "Q5_1", 32, 24 },
@@ -33,6 +35,7 @@ const struct lpo_model_gguf_type *lpo_model_gguf_type(uint32_t id)
     return &types[id];
 }
 
+/* GGUF's numbers, in its order. */
 enum value_type {
     V_U8,
     V_I8,
@@ -90,7 +93,7 @@ static int take_string(struct cursor *c, const char **out)
 
     if (rc < 0)
         return rc;
-    if (len > 1u << 30)
+    if (len > 1u << 30) /* more would only make us read the whole file as header */
         return lpo_fail(c->err, LPO_E_FORMAT,
                         "the metadata has a text of %" PRIu64 " bytes, which is too long", len);
     if ((uint64_t)(c->end - c->p) < len)
@@ -156,6 +159,7 @@ static int take_array(struct cursor *c, struct lpo_gguf_value *v)
 
         take(c, value_size[type], &raw);
         n = as_number((unsigned)type, raw);
+        /* the largest: where a value differs by layer, the model is counted by its widest one */
         v->number = i == 0 || n > v->number ? n : v->number;
     }
     return 0;
@@ -307,7 +311,7 @@ static int read_header(struct lpo_arena *a, int fd, uint64_t file_bytes, lpo_ggu
         len = len < file_bytes ? len : (size_t)file_bytes;
         bytes = lpo_xmalloc(len);
         rc = read_some(fd, bytes, len, &got, err);
-        values->len = 0;
+        values->len = 0; /* parsed again from the start: simpler than going on in the middle */
         tensors->len = first;
         if (rc == 0)
             rc = lpo_model_gguf_parse(a, bytes, got, file_bytes, values, tensors, &more, err);

@@ -102,7 +102,7 @@ int lpo_model_safetensors_parse(struct lpo_arena *a, const char *header, size_t 
                         root->count, LPO_SAFETENSORS_TENSORS_MAX);
     LPO_JSON_EACH(item, root)
     {
-        if (strcmp(item->key, "__metadata__") == 0)
+        if (strcmp(item->key, "__metadata__") == 0) /* free text of whoever wrote the file */
             continue;
         rc = read_tensor(a, item, data_bytes, out, err);
         if (rc < 0)
@@ -140,7 +140,7 @@ static int read_header(struct lpo_arena *a, int fd, lpo_stored_vec *out, struct 
     rc = read_exactly(fd, head, sizeof head, 0, err);
     if (rc < 0)
         return rc;
-    for (int i = 7; i >= 0; i--)
+    for (int i = 7; i >= 0; i--) /* little-endian */
         len = len << 8 | head[i];
     if (len > LPO_SAFETENSORS_HEADER_MAX || len > (uint64_t)st.st_size - sizeof head)
         return lpo_fail(
