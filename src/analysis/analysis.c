@@ -57,14 +57,12 @@ static bool selects_any(const struct lpo_region_selection *s)
     return false;
 }
 
-struct lpo_analysis *lpo_analysis_of(struct lpo_trace *trace, struct lpo_region_selection *select)
+struct lpo_analysis *lpo_analysis_attribute(struct lpo_trace *trace)
 {
     struct lpo_analysis *a = lpo_xcalloc(1, sizeof *a);
 
     a->trace = trace;
-    a->select = select;
     a->tree = lpo_region_tree_create(trace);
-    a->cells = lpo_region_cells_create(a->tree, select);
     if (!(trace->skip & LPO_SKIP_LAUNCHES))
         a->timeline = lpo_wall_timeline_create(a->tree);
     a->memo = lpo_xcalloc(1, sizeof *a->memo);
@@ -73,7 +71,7 @@ struct lpo_analysis *lpo_analysis_of(struct lpo_trace *trace, struct lpo_region_
 
 void lpo_analysis_select(struct lpo_analysis *a, struct lpo_region_selection *select, bool counters)
 {
-    bool same = !counters && !selects_any(a->select) && !selects_any(select);
+    bool same = a->cells && !counters && !selects_any(a->select) && !selects_any(select);
 
     a->select = select;
     if (same)
@@ -81,6 +79,14 @@ void lpo_analysis_select(struct lpo_analysis *a, struct lpo_region_selection *se
     forget_sums(a->memo);
     lpo_region_cells_destroy(a->cells);
     a->cells = lpo_region_cells_create(a->tree, select);
+}
+
+struct lpo_analysis *lpo_analysis_of(struct lpo_trace *trace, struct lpo_region_selection *select)
+{
+    struct lpo_analysis *a = lpo_analysis_attribute(trace);
+
+    lpo_analysis_select(a, select, false);
+    return a;
 }
 
 const struct lpo_analysis *lpo_analysis_unselected(const struct lpo_analysis *a)

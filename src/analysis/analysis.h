@@ -31,7 +31,10 @@ struct lpo_analysis {
     struct lpo_analysis_memo *memo;      /* what was computed so far */
 };
 
-/* Borrows the trace, which must not change after this, and `select` (NULL: everything). */
+/* The regions alone; lpo_analysis_select() must follow before anything else is asked. Borrows the
+ * trace, of which only metrics may change until then. */
+struct lpo_analysis *lpo_analysis_attribute(struct lpo_trace *trace);
+/* Both. Borrows `select` too (NULL: everything). */
 struct lpo_analysis *lpo_analysis_of(struct lpo_trace *trace, struct lpo_region_selection *select);
 void lpo_analysis_destroy(struct lpo_analysis *a); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_analysis);

@@ -18,8 +18,17 @@ static struct lpo_analysis_run *wrap(struct lpo_rundir *dir)
 
 static void attribute(struct lpo_analysis_run *run, struct lpo_source *s)
 {
-    s->analysis = lpo_analysis_of(s->trace, s->select);
+    s->analysis = lpo_analysis_attribute(s->trace);
     run->attributed++;
+}
+
+static const struct lpo_analysis *analyse(struct lpo_analysis_run *run, struct lpo_source *s)
+{
+    if (!s->analysis) {
+        attribute(run, s);
+        lpo_analysis_select(s->analysis, s->select, false);
+    }
+    return s->analysis;
 }
 
 struct lpo_analysis_run *lpo_analysis_run_open(const char *dir,
@@ -41,8 +50,8 @@ static const struct lpo_source *representatives(const struct lpo_rundir *d)
     return NULL;
 }
 
-/* Counters of a few launches are laid over the most trusted trace that has all of them. Changes
- * that trace: sums over it are made after this. */
+/* Counters of a few launches are laid over the most trusted trace that has all of them. Adds
+ * metrics to that trace: sums over it are made after this. */
 static const struct lpo_source *lay_counters(struct lpo_rundir *d)
 {
     const struct lpo_source *counters = representatives(d);
@@ -53,7 +62,7 @@ static const struct lpo_source *lay_counters(struct lpo_rundir *d)
 
         if (s == counters || !s->trace || !lpo_rundir_has_kernels(s->trace))
             continue;
-        o = lpo_counters_overlay(s->trace, counters->trace);
+        o = lpo_counters_overlay(s->trace, s->analysis->tree, counters->analysis->tree);
         d->overlay = (struct lpo_overlay_facts){ s->stage,    o.launches, o.by_shape, o.by_name,
                                                  o.uncovered, o.configs,  o.measured };
         return s;
@@ -69,14 +78,15 @@ int lpo_analysis_run_load(struct lpo_analysis_run *run, const char *const *overr
 
     if (lpo_rundir_load(d, overrides, err) < 0)
         return err->code;
+    for (size_t i = 0; i < d->sources.len; i++)
+        if (d->sources.at[i].trace && !d->sources.at[i].analysis)
+            attribute(run, &d->sources.at[i]);
     changed = lay_counters(d);
     for (size_t i = 0; i < d->sources.len; i++) {
         struct lpo_source *s = &d->sources.at[i];
 
         if (s->analysis)
             lpo_analysis_select(s->analysis, s->select, s == changed);
-        else if (s->trace)
-            attribute(run, s);
     }
     return 0;
 }
@@ -102,7 +112,7 @@ int lpo_analysis_run_of_files(const char *const *files, size_t count, unsigned s
     if (lpo_rundir_of_files(files, count, skip, select, &d, err) < 0)
         return err->code;
     *out = wrap(d);
-    attribute(*out, &d->sources.at[0]);
+    analyse(*out, &d->sources.at[0]);
     return 0;
 }
 
@@ -120,9 +130,7 @@ const struct lpo_analysis *lpo_analysis_run_stage(struct lpo_analysis_run *run, 
 {
     struct lpo_source *s = lpo_rundir_read_source(run->dir, stage);
 
-    if (s && !s->analysis)
-        attribute(run, s);
-    return s ? s->analysis : NULL;
+    return s ? analyse(run, s) : NULL;
 }
 
 void lpo_analysis_run_forget(struct lpo_analysis_run *run, const char *stage)
@@ -138,7 +146,5 @@ const struct lpo_analysis *lpo_analysis_run_main(struct lpo_analysis_run *run)
 {
     struct lpo_source *s = (struct lpo_source *)lpo_rundir_main(run->dir);
 
-    if (s && !s->analysis)
-        attribute(run, s);
-    return s ? s->analysis : NULL;
+    return s ? analyse(run, s) : NULL;
 }

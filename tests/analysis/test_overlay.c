@@ -4,6 +4,7 @@
 
 #include "analysis/counters/match.h"
 #include "analysis/counters/overlay.h"
+#include "region/tree.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/err.h"
@@ -17,6 +18,14 @@ struct row {
     int64_t ns;
     double sum, pct;
 };
+
+static struct lpo_overlay lay(struct lpo_trace *base, const struct lpo_trace *counters)
+{
+    LPO_AUTO(lpo_region_tree) base_tree = lpo_region_tree_create(base);
+    LPO_AUTO(lpo_region_tree) counters_tree = lpo_region_tree_create(counters);
+
+    return lpo_counters_overlay(base, base_tree, counters_tree);
+}
 
 static void add(struct lpo_trace *t, const struct row *r, bool with_metrics)
 {
@@ -77,7 +86,7 @@ static void representatives_cover_the_trace(void **state)
         add(counters, &measured[i], true);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         add(base, &all[i], false);
-    o = lpo_counters_overlay(base, counters);
+    o = lay(base, counters);
     assert_int_equal(o.launches, 7);
     assert_int_equal(o.measured, 3);
     assert_int_equal(o.by_shape, 5);
@@ -125,7 +134,7 @@ static void shares_do_not_scale_counters(void **state)
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         add(base, &all[i], false);
     base->gpu_ops.at[3].flags |= LPO_WORK_GRAPH | LPO_WORK_SHARE; /* twice the time */
-    lpo_counters_overlay(base, counters);
+    lay(base, counters);
     assert_true(value(base, 3, "x.sum") == 1100);
 }
 
@@ -195,7 +204,8 @@ static void config_key(const struct lpo_counters_match *m, const struct lpo_trac
 
 static void keep_first(struct lpo_trace *t, uint64_t per_config, bool bare)
 {
-    LPO_AUTO(lpo_counters_match) match = lpo_counters_match_create(t, t);
+    LPO_AUTO(lpo_region_tree) tree = lpo_region_tree_create(t);
+    LPO_AUTO(lpo_counters_match) match = lpo_counters_match_create(tree, tree);
     LPO_AUTO(lpo_map) seen = lpo_map_create();
     LPO_STR key = { 0 };
 
@@ -236,7 +246,7 @@ static void check_real(void **state)
     keep_first(counters, c->per_config, c->bare);
     for (size_t i = 0; i < base->gpu_ops.len; i++)
         base->gpu_ops.at[i].metrics = LPO_NONE;
-    if (lpo_counters_overlay(base, counters).uncovered && !c->bare)
+    if (lay(base, counters).uncovered && !c->bare)
         fail_msg("some kernels have no values");
     want = region_sum(truth, c->region, c->metric);
     have = region_sum(base, c->region, c->metric);

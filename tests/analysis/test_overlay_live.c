@@ -14,6 +14,14 @@
 #include "util/json.h"
 #include "util/str.h"
 
+static struct lpo_overlay lay(struct lpo_trace *base, const struct lpo_trace *counters)
+{
+    LPO_AUTO(lpo_region_tree) base_tree = lpo_region_tree_create(base);
+    LPO_AUTO(lpo_region_tree) counters_tree = lpo_region_tree_create(counters);
+
+    return lpo_counters_overlay(base, base_tree, counters_tree);
+}
+
 static const char *const metrics[] = { "gpu__time_duration.sum", "dram__bytes.sum",
                                        "sm__ops_path_tensor_src_bf16_dst_fp32.sum" };
 
@@ -78,7 +86,9 @@ static size_t decoded_before(const struct lpo_region_tree *tree, const struct lp
 static void keep_steps(struct lpo_trace *counters, const struct lpo_trace *base, unsigned steps)
 {
     enum { LAUNCHES_PER_STEP = 358 }; /* 5,370 in 15 steps */
-    LPO_AUTO(lpo_counters_match) match = lpo_counters_match_create(base, counters);
+    LPO_AUTO(lpo_region_tree) base_tree = lpo_region_tree_create(base);
+    LPO_AUTO(lpo_region_tree) counters_tree = lpo_region_tree_create(counters);
+    LPO_AUTO(lpo_counters_match) match = lpo_counters_match_create(base_tree, counters_tree);
     LPO_AUTO(lpo_region_tree) tree = lpo_region_tree_create(base);
     size_t left_out = 0;
 
@@ -152,7 +162,7 @@ static void check_live(void **state)
     assert_int_equal(lpo_json_read_file(a, path, &truth, &err), 0);
     if (c->steps)
         keep_steps(counters, base, c->steps);
-    lpo_counters_overlay(base, counters);
+    lay(base, counters);
     tree = lpo_region_tree_create(base);
     truth = lpo_json_get(truth, "regions");
     assert_int_equal(truth->count, 21);

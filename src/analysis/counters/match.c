@@ -21,7 +21,7 @@ struct peers {
 
 struct lpo_counters_match {
     const struct lpo_trace *base, *counters;
-    struct lpo_region_tree *base_tree, *counters_tree;
+    const struct lpo_region_tree *base_tree, *counters_tree;
     bool by_linker;
     struct lpo_map *wanted;          /* shape keys that were measured */
     struct lpo_map *with_path, *any; /* key -> queue */
@@ -256,24 +256,24 @@ static void group_peers(struct lpo_counters_match *m)
     free(order);
 }
 
-struct lpo_counters_match *lpo_counters_match_create(const struct lpo_trace *base,
-                                                     const struct lpo_trace *counters)
+struct lpo_counters_match *lpo_counters_match_create(const struct lpo_region_tree *base,
+                                                     const struct lpo_region_tree *counters)
 {
     struct lpo_counters_match *m = lpo_xcalloc(1, sizeof *m);
 
-    m->base = base;
-    m->counters = counters;
-    m->base_tree = lpo_region_tree_create(base);
-    m->counters_tree = lpo_region_tree_create(counters);
+    m->base = base->trace;
+    m->counters = counters->trace;
+    m->base_tree = base;
+    m->counters_tree = counters;
     m->wanted = lpo_map_create();
     m->with_path = lpo_map_create();
     m->any = lpo_map_create();
-    m->taken = lpo_xcalloc(base->gpu_ops.len, sizeof *m->taken);
-    for (size_t i = 0; i < counters->gpu_ops.len; i++)
-        m->by_linker |= counters->gpu_ops.at[i].linker != 0;
+    m->taken = lpo_xcalloc(base->trace->gpu_ops.len, sizeof *m->taken);
+    for (size_t i = 0; i < counters->trace->gpu_ops.len; i++)
+        m->by_linker |= counters->trace->gpu_ops.at[i].linker != 0;
     m->places = lpo_map_create();
-    m->peers_of = lpo_xmalloc((base->gpu_ops.len + 1) * sizeof *m->peers_of);
-    memset(m->peers_of, 0xff, (base->gpu_ops.len + 1) * sizeof *m->peers_of);
+    m->peers_of = lpo_xmalloc((base->trace->gpu_ops.len + 1) * sizeof *m->peers_of);
+    memset(m->peers_of, 0xff, (base->trace->gpu_ops.len + 1) * sizeof *m->peers_of);
     fill_queues(m);
     group_peers(m);
     return m;
@@ -286,8 +286,6 @@ void lpo_counters_match_destroy(struct lpo_counters_match *m)
     for (size_t i = 0; i < m->queues.len; i++)
         lpo_vec_free(&m->queues.at[i].gpu_ops);
     lpo_vec_free(&m->queues);
-    lpo_region_tree_destroy(m->base_tree);
-    lpo_region_tree_destroy(m->counters_tree);
     lpo_map_destroy(m->wanted);
     lpo_map_destroy(m->with_path);
     lpo_map_destroy(m->any);

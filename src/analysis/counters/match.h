@@ -9,14 +9,15 @@
 
 #include "util/auto.h"
 
+struct lpo_region_tree;
 struct lpo_str;
 struct lpo_trace;
 struct lpo_gpu_op;
 struct lpo_counters_match;
 
-/* Borrows both traces. */
-struct lpo_counters_match *lpo_counters_match_create(const struct lpo_trace *base,
-                                                     const struct lpo_trace *counters);
+/* Borrows both trees, and through them the traces. */
+struct lpo_counters_match *lpo_counters_match_create(const struct lpo_region_tree *base,
+                                                     const struct lpo_region_tree *counters);
 void lpo_counters_match_destroy(struct lpo_counters_match *m); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_counters_match);
 

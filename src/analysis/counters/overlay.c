@@ -6,6 +6,7 @@
 
 #include "analysis/counters/match.h"
 #include "trace/metric_rules.h"
+#include "region/tree.h"
 #include "trace/trace.h"
 #include "util/map.h"
 #include "util/str.h"
@@ -327,9 +328,11 @@ static void release(struct overlay *o)
     free(o->timed);
 }
 
-struct lpo_overlay lpo_counters_overlay(struct lpo_trace *base, const struct lpo_trace *counters)
+struct lpo_overlay lpo_counters_overlay(struct lpo_trace *base,
+                                        const struct lpo_region_tree *base_tree,
+                                        const struct lpo_region_tree *counters)
 {
-    struct overlay o = { .base = base, .counters = counters };
+    struct overlay o = { .base = base, .counters = counters->trace };
     struct lpo_overlay out = { 0 };
     LPO_STR key = { 0 };
 
@@ -338,7 +341,7 @@ struct lpo_overlay lpo_counters_overlay(struct lpo_trace *base, const struct lpo
     o.names = lpo_map_create();
     o.families = lpo_map_create();
     o.rows = lpo_map_create();
-    o.match = lpo_counters_match_create(base, counters);
+    o.match = lpo_counters_match_create(base_tree, counters);
     make_columns(&o);
     gather(&o, &out);
     make_sd_columns(&o);

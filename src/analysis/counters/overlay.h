@@ -16,6 +16,7 @@
 
 #include <stdint.h>
 
+struct lpo_region_tree;
 struct lpo_trace;
 
 struct lpo_overlay {
@@ -33,4 +34,6 @@ struct lpo_overlay {
 /* Adds metric rows to `base` and points its kernels at them; sets LPO_WORK_ESTIMATED on all but
  * the measured ones. Where a configuration was measured several times the standard deviation is
  * added as the metric "<name>:sd". Returns what was covered. */
-struct lpo_overlay lpo_counters_overlay(struct lpo_trace *base, const struct lpo_trace *counters);
+struct lpo_overlay lpo_counters_overlay(struct lpo_trace *base,
+                                        const struct lpo_region_tree *base_tree,
+                                        const struct lpo_region_tree *counters);
