@@ -94,7 +94,7 @@ static const struct fault_case {
     const char *says;
 } faults[] = {
     { "a bad character in a key", "a b=c", LPO_FAULT_LEXER, 1, "column 2" },
-    { "columns count characters", "a='é'#", LPO_FAULT_LEXER, 5, "'#' cannot stand here" },
+    { "columns count characters", "a='é'#", LPO_FAULT_LEXER, 5, "'#' is not allowed here" },
     { "a quote never closed", "a=b'", LPO_FAULT_LEXER, 3, "never closed" },
     { "invalid UTF-8 is one character", "a=\xff", LPO_FAULT_LEXER, 2, "column 3" },
     { "no value and no sign", "a", LPO_FAULT_SYNTAX, 0, "it ends where '=' is expected" },
@@ -112,7 +112,7 @@ static const struct fault_case {
     { "no order", "a=sort([1,b])", LPO_FAULT_FUNCTION, 0, "cannot be put in order" },
     { "a positional argument too late", "a=range(start=1,4)", LPO_FAULT_VALUE, 0, "positional" },
     { "the tokens' order is told before the values", "a=[f(),}", LPO_FAULT_SYNTAX, 0, "'}'" },
-    { "a sweep inside a list", "a=[choice(1,2)]", LPO_FAULT_VALUE, 0, "a sweep cannot stand" },
+    { "a sweep inside a list", "a=[choice(1,2)]", LPO_FAULT_VALUE, 0, "a sweep cannot be inside" },
 };
 
 /* JSON with ' for ", so that the rows above can be read. */
