@@ -8,7 +8,6 @@
 #include "cli/progress.h"
 #include "cli/trace_options.h"
 #include "hydra/compose.h"
-#include "run/conf.h"
 #include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -86,6 +85,23 @@ static const char **overrides_of(struct lpo_arena *a, const struct lpo_args *arg
     return all;
 }
 
+/* pipeline.ncu.ncu_cli, made where a config of the user's own does not have it. */
+static struct lpo_node *flags_of(struct lpo_arena *a, struct lpo_node *config)
+{
+    static const char *const path[] = { "pipeline", "ncu", "ncu_cli" };
+
+    for (size_t i = 0; i < sizeof path / sizeof *path; i++) {
+        struct lpo_node *below = lpo_node_get(config, path[i]);
+
+        if (!below || below->kind != LPO_NODE_MAP) {
+            below = lpo_node_map(a);
+            lpo_node_set(a, config, path[i], below);
+        }
+        config = below;
+    }
+    return config;
+}
+
 static int set_count(struct lpo_arena *a, struct lpo_node *cli, const struct lpo_args *args,
                      const char *option, const char *key, struct lpo_err *err)
 {
@@ -133,7 +149,7 @@ static int find_ncu(struct lpo_app *app, const struct lpo_args *args, const stru
         *out = name; /* the command is shown even where the tool is not */
     if (!*out)
         return lpo_fail(err, LPO_E_MISSING,
-                        "'%s' is not here; --ncu names another place, 'lpo doctor' says how to "
+                        "'%s' is not on PATH; give its path with --ncu. 'lpo doctor' says how to "
                         "get it",
                         name);
     return 0;
@@ -143,20 +159,18 @@ static int make_job(struct lpo_app *app, const struct lpo_args *args, struct lpo
                     struct lpo_kernels_job *k, struct lpo_err *err)
 {
     const char *const *program = (const char *const *)args->rest;
-    const struct lpo_node *preset;
-    struct lpo_node *cli;
+    struct lpo_node *config;
 
     if (check_usage(args, err) < 0 || read_asks(app, args, &k->asks, err) < 0 ||
         lpo_cli_job_compose(app, args, overrides_of(app->arena, args), program, -1, job, err) < 0 ||
         find_ncu(app, args, job, &k->ncu, err) < 0)
         return err->code;
     job->run_dir = lpo_cli_args_text(args, "output", job->run_dir);
-    preset = lpo_node_at(job->config, "pipeline.ncu.ncu_cli");
-    cli = preset ? lpo_node_clone(app->arena, preset) : lpo_node_map(app->arena);
+    config = lpo_node_clone(app->arena, job->config);
+    job->config = config;
     k->job = job;
-    k->cli = cli;
     k->per_config = lpo_cli_args_has(args, "per-config");
-    return set_options(app->arena, cli, args, err);
+    return set_options(app->arena, flags_of(app->arena, config), args, err);
 }
 
 static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)

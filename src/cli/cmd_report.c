@@ -19,7 +19,7 @@ static const struct lpo_option options[] = {
 
 static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
 {
-    struct lpo_rundir_options o = { .kinds = lpo_pipeline_trace_kinds() };
+    struct lpo_rundir_options o = { .kinds = lpo_pipeline_trace_kinds(app->arena) };
     LPO_AUTO(lpo_analysis_run) made = NULL;
     struct lpo_paths files = { 0 };
     const struct lpo_report_out out = { app->arena, &files };

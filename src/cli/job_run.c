@@ -44,10 +44,8 @@ static const char **tools_of(struct lpo_arena *a, const struct lpo_node *config)
     size_t n = 0;
 
     for (const struct lpo_stage *const *s = lpo_pipeline_stages(); *s && n < 30; s++) {
-        char *key = lpo_arena_printf(a, "pipeline.%s.%s", (*s)->name, (*s)->tool ? (*s)->tool : "");
-
-        if ((*s)->tool && lpo_pipeline_wants(config, *s))
-            tools[n++] = lpo_settings_text(config, key);
+        if ((*s)->program && lpo_pipeline_wants(config, *s))
+            tools[n++] = lpo_settings_text(config, (*s)->program);
     }
     return tools;
 }
@@ -140,7 +138,7 @@ static int run_pipeline(struct lpo_app *app, const struct lpo_job *job, struct l
                         struct lpo_err *err)
 {
     LPO_AUTO(lpo_analysis_run)
-    analysis = lpo_analysis_run_open(m->dir, lpo_pipeline_trace_kinds());
+    analysis = lpo_analysis_run_open(m->dir, lpo_pipeline_trace_kinds(app->arena));
     struct lpo_pipeline p = make_pipeline(app, job, m->dir, m, progress);
     int code;
 

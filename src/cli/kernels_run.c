@@ -14,7 +14,6 @@
 #include "report/doc/doc.h"
 #include "report/profiled_kernels.h"
 #include "run/child/supervise.h"
-#include "run/conf.h"
 #include "run/folder.h"
 #include "run/install.h"
 #include "run/provenance.h"
@@ -44,16 +43,18 @@ static struct lpo_stage_ctx make_ctx(struct lpo_arena *a, const struct lpo_kerne
     const char *dir =
         lpo_path_join(a, out, lpo_pipeline_ncu_kernel_folder(a, i + 1, &k->asks.at[i]));
 
-    return (struct lpo_stage_ctx){
+    struct lpo_stage_ctx ctx = {
         .arena = a,
         .config = k->job->config,
-        .knobs = lpo_node_at(k->job->config, "pipeline.ncu"),
         .run_dir = out,
         .dir = dir,
         .workload_dir = dir,
         .call_dir = k->job->chdir ? dir : k->job->call_dir,
         .dry_run = dry_run,
     };
+
+    lpo_pipeline_stage_read_settings(&lpo_pipeline_ncu, &ctx);
+    return ctx;
 }
 
 int lpo_cli_kernels_dry_run(struct lpo_app *app, const struct lpo_kernels_job *k,
@@ -66,10 +67,10 @@ int lpo_cli_kernels_dry_run(struct lpo_app *app, const struct lpo_kernels_job *k
         struct lpo_stage_ctx ctx = make_ctx(a, k, folder, i, true);
         struct lpo_steps steps = { .arena = a };
 
-        if (lpo_pipeline_ncu_kernel_plan(&ctx, k->ncu, k->cli, k->per_config, &k->asks.at[i],
-                                         &steps, err) < 0)
+        if (lpo_pipeline_ncu_kernel_plan(&ctx, k->ncu, k->per_config, &k->asks.at[i], &steps, err) <
+            0)
             return err->code;
-        lpo_pipeline_ncu_kernel_plan_tables(&ctx, k->ncu, k->cli, &steps);
+        lpo_pipeline_ncu_kernel_plan_tables(&ctx, k->ncu, &steps);
         for (size_t s = 0; s < steps.len; s++) {
             lpo_str_addf(out, "# kernel %zu: %s\n", i + 1, steps.at[s].label);
             lpo_run_step_print(&steps.at[s], out);
@@ -139,7 +140,7 @@ static int read_report(struct session *s, struct lpo_stage_ctx *ctx, struct lpo_
     struct lpo_steps steps = { .arena = a };
     struct lpo_err why = { 0 };
 
-    lpo_pipeline_ncu_kernel_plan_tables(ctx, s->k->ncu, s->k->cli, &steps);
+    lpo_pipeline_ncu_kernel_plan_tables(ctx, s->k->ncu, &steps);
     for (size_t i = 0; i < steps.len && !s->interrupted; i++) {
         struct lpo_result r;
 
@@ -167,8 +168,7 @@ static int run_kernel(struct session *s, size_t i, struct lpo_err *err)
     int rc = lpo_file_make_dirs(ctx.dir, err);
 
     if (rc == 0)
-        rc = lpo_pipeline_ncu_kernel_plan(&ctx, s->k->ncu, s->k->cli, s->k->per_config, ask, &steps,
-                                          err);
+        rc = lpo_pipeline_ncu_kernel_plan(&ctx, s->k->ncu, s->k->per_config, ask, &steps, err);
     if (rc == 0)
         rc = lpo_pipeline_stage_prepare_workload(&ctx, err);
     if (rc == 0)

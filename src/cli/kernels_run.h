@@ -13,10 +13,10 @@ struct lpo_progress;
 struct lpo_str;
 
 struct lpo_kernels_job {
-    const struct lpo_job *job;  /* config and workload; run_dir is the folder wanted */
-    const char *ncu;            /* the program */
-    const struct lpo_node *cli; /* ncu_cli with the options of the command line in it */
-    bool per_config;            /* launches are counted per (kernel, grid, block) */
+    const struct lpo_job *job; /* config, with the options of the command line in it, and workload;
+                                  run_dir is the folder wanted */
+    const char *ncu;           /* the program */
+    bool per_config;           /* launches are counted per (kernel, grid, block) */
     struct lpo_kernel_asks asks;
 };
 

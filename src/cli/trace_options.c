@@ -49,7 +49,7 @@ static const char *traces_in(struct lpo_arena *a, const char *dir)
     const char **files;
     size_t n;
 
-    for (size_t k = 0; lpo_rundir_trace_files(a, dir, lpo_pipeline_trace_kinds(), k, &files, &n);
+    for (size_t k = 0; lpo_rundir_trace_files(a, dir, lpo_pipeline_trace_kinds(a), k, &files, &n);
          k++) {
         const char *base = n ? lpo_path_base(files[0]) : "", *dot = strchr(base, '.');
 

@@ -10,32 +10,27 @@
 #include "run/folder.h"
 #include "run/install.h"
 #include "run/manifest.h"
+#include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
 #include "util/str.h"
-#include "util/units.h"
 
 enum { MAX_BESIDE = 4 };
 
-static const struct lpo_node *knobs_of(const struct lpo_node *config, const struct lpo_stage *stage)
-{
-    const struct lpo_node *pipeline = lpo_node_get(config, "pipeline");
-
-    return pipeline && pipeline->kind == LPO_NODE_MAP ? lpo_node_get(pipeline, stage->name) : NULL;
-}
-
 static bool is_light(const struct lpo_node *config)
 {
-    return strcmp(lpo_node_conf_text(config, "run.mode", "deep"), "light") == 0;
+    return strcmp(lpo_settings_text(config, "run.mode"), "light") == 0;
 }
 
+/* A stage that the config does not mention is off, whatever the default of its key. */
 static bool enabled(const struct lpo_node *config, const struct lpo_stage *stage)
 {
-    const struct lpo_node *knobs = knobs_of(config, stage);
+    LPO_STR key = { 0 };
 
-    return knobs && lpo_node_conf_bool(knobs, "enable", false);
+    lpo_str_addf(&key, "pipeline.%s.enable", stage->name);
+    return lpo_node_at(config, key.at) && lpo_settings_bool(config, key.at);
 }
 
 bool lpo_pipeline_wants(const struct lpo_node *config, const struct lpo_stage *stage)
@@ -86,7 +81,6 @@ static int make_ctx(struct lpo_pipeline *p, const struct lpo_stage *stage, bool 
     *ctx = (struct lpo_stage_ctx){
         .arena = p->arena,
         .config = p->config,
-        .knobs = knobs_of(p->config, stage),
         .run_dir = p->run_dir,
         .dir = lpo_path_join(p->arena, p->run_dir, stage->name),
         .workload_dir = lpo_path_join(p->arena, p->run_dir, below),
@@ -97,6 +91,7 @@ static int make_ctx(struct lpo_pipeline *p, const struct lpo_stage *stage, bool 
         .record = lpo_run_manifest_stage(p->manifest, stage->name),
         .analysis = p->analysis,
     };
+    lpo_pipeline_stage_read_settings(stage, ctx);
     find_regions(p, stage, ctx);
     if (dry_run)
         return 0;
@@ -143,10 +138,9 @@ static int run_steps(struct lpo_pipeline *p, const struct lpo_stage *stage,
         .tick = p->events.tick,
         .ctx = p->events.ctx,
         .self_path = lpo_run_install_self(p->arena),
+        .grace_ns = lpo_settings_duration_ns(p->config, "run.grace"),
     };
 
-    lpo_units_parse_duration(lpo_node_conf_text(p->config, "run.grace", "5s"), &watch.grace_ns,
-                             NULL);
     for (size_t i = 0; i < steps->len; i++) {
         struct lpo_step step = steps->at[i]; /* `after` may move the list */
         struct lpo_result r;
@@ -315,7 +309,7 @@ static void skip_the_rest(struct lpo_manifest *m, const char *why)
 
 static int run_in_order(struct lpo_pipeline *p, struct lpo_err *err)
 {
-    bool fail_fast = lpo_node_conf_bool(p->config, "run.fail_fast", false);
+    bool fail_fast = lpo_settings_bool(p->config, "run.fail_fast");
 
     for (const struct lpo_stage *const *s = lpo_pipeline_stages(); *s; s++) {
         struct lpo_stage_record *r = lpo_run_manifest_stage(p->manifest, (*s)->name);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "util/arena.h"
+
 extern const struct lpo_stage lpo_pipeline_static_analysis, lpo_pipeline_direct_inference,
     lpo_pipeline_native, lpo_pipeline_torch_profiler, lpo_pipeline_nsys, lpo_pipeline_ncu,
     lpo_pipeline_nvml;
@@ -29,4 +31,16 @@ const struct lpo_stage *lpo_pipeline_stage_find(const char *name)
         if (strcmp(stages[i]->name, name) == 0)
             return stages[i];
     return NULL;
+}
+
+const struct lpo_rundir_kind *const *lpo_pipeline_trace_kinds(struct lpo_arena *a)
+{
+    const struct lpo_rundir_kind **kinds =
+        lpo_arena_array(a, sizeof stages / sizeof *stages, sizeof *kinds);
+    size_t n = 0;
+
+    for (size_t i = 0; stages[i]; i++)
+        if (stages[i]->traces)
+            kinds[n++] = stages[i]->traces;
+    return kinds;
 }

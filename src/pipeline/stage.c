@@ -3,27 +3,33 @@
 
 #include <string.h>
 
-#include "hydra/compose.h"
 #include "run/child/supervise.h"
-#include "run/install.h"
 #include "run/manifest.h"
-#include "run/workload/workload.h"
+#include "run/provenance.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"
 #include "util/path.h"
 #include "util/str.h"
-#include "util/units.h"
 
 enum { EXIT_MISSING = 3 }; /* of toy_llm and hf_generate.py: docs/workloads.md */
 
+void lpo_pipeline_stage_read_settings(const struct lpo_stage *stage, struct lpo_stage_ctx *ctx)
+{
+    void *out = stage->settings_size ? lpo_arena_alloc(ctx->arena, stage->settings_size) : NULL;
+
+    ctx->stage = stage;
+    ctx->settings = out;
+    lpo_settings_fill(ctx->arena, ctx->config, stage->settings, stage->nsettings, out);
+}
+
 static void set_limits(const struct lpo_stage_ctx *ctx, struct lpo_step *step)
 {
-    const char *timeout = lpo_node_conf_text(ctx->knobs, "timeout", NULL);
+    /* every stage that starts a process has the key */
+    const char *timeout = lpo_arena_printf(ctx->arena, "pipeline.%s.timeout", ctx->stage->name);
 
-    if (timeout)
-        lpo_units_parse_duration(timeout, &step->timeout_ns, NULL); /* the schema has checked it */
-    step->output_limit = (uint64_t)lpo_node_conf_int(ctx->config, "run.max_output_bytes", 1 << 30);
+    step->timeout_ns = lpo_settings_duration_ns(ctx->config, timeout);
+    step->output_limit = (uint64_t)lpo_settings_int(ctx->config, "run.max_output_bytes");
 }
 
 int lpo_pipeline_stage_add_workload(struct lpo_stage_ctx *ctx, struct lpo_steps *steps,
@@ -73,19 +79,29 @@ struct lpo_step *lpo_pipeline_stage_add_tool(struct lpo_stage_ctx *ctx, struct l
 int lpo_pipeline_stage_tool(struct lpo_stage_ctx *ctx, const struct lpo_stage *stage,
                             const char **out, struct lpo_err *err)
 {
-    const char *name = lpo_node_conf_text(ctx->knobs, stage->tool, stage->tool_name);
+    const char *name = lpo_settings_text(ctx->config, stage->program);
     const char *path = lpo_path_which(ctx->arena, name);
 
     if (!path && ctx->dry_run)
         path = name; /* a dry run shows the command even where the tool is not */
     if (!path)
-        return lpo_fail(
-            err, LPO_E_MISSING,
-            "'%s' is not on PATH; 'lpo doctor' says how to get it. Set pipeline.%s.%s to its "
-            "path, or pipeline.%s.enable=false to skip the stage",
-            name, stage->name, stage->tool, stage->name);
+        return lpo_fail(err, LPO_E_MISSING,
+                        "'%s' is not on PATH; 'lpo doctor' says how to get it. Set %s to its path, "
+                        "or pipeline.%s.enable=false to skip the stage",
+                        name, stage->program, stage->name);
     *out = path;
     return 0;
+}
+
+bool lpo_pipeline_stage_look_for_tool(struct lpo_arena *a, const char *tool, const char **detail)
+{
+    const char *path = lpo_path_which(a, tool);
+    const char *version = path ? lpo_run_provenance_version(a, tool) : NULL;
+
+    *detail = !path     ? "not on PATH"
+              : version ? lpo_arena_printf(a, "%s (%s)", path, version)
+                        : path;
+    return path != NULL;
 }
 
 int lpo_pipeline_stage_judge(const struct lpo_step *step, const struct lpo_result *r,

@@ -13,6 +13,7 @@
 #include "pipeline/known_regions.h"
 #include "run/step.h"
 #include "run/workload/workload.h"
+#include "settings/settings.h"
 
 struct lpo_analysis_run;
 struct lpo_arena;
@@ -23,10 +24,13 @@ struct lpo_result;
 struct lpo_rundir_kind;
 struct lpo_stage_record;
 
+struct lpo_stage;
+
 struct lpo_stage_ctx {
     struct lpo_arena *arena;
+    const struct lpo_stage *stage;
     const struct lpo_node *config; /* the whole, resolved and checked */
-    const struct lpo_node *knobs;  /* pipeline.<name> */
+    const void *settings;          /* the stage's own, as its row describes them */
     const char *run_dir;           /* absolute */
     const char *dir;               /* run_dir/<name>; it exists unless this is a dry run */
     const char *workload_dir;      /* run_dir/workload/<name>; the same */
@@ -43,14 +47,27 @@ struct lpo_stage_ctx {
     void *private;                       /* the stage's own, from plan to collect */
 };
 
+/* Something that a stage needs on this machine, for `lpo doctor`. */
+struct lpo_stage_check {
+    const char *name;
+    const char *cost;   /* what does not work without it */
+    const char *remedy; /* how to get it */
+    /* Is it here? `detail` becomes its version or path, or what is missing; `remedy` may be
+     * replaced where the usual one would not help. */
+    bool (*look)(struct lpo_arena *a, const char **detail, const char **remedy);
+};
+
 struct lpo_stage {
     const char *name; /* config key and folder under the run */
     const char *summary;
-    bool light;            /* cheap: also in run.mode=light */
-    const char *tool;      /* config key (below knobs) of the tool's name, or NULL */
-    const char *tool_name; /* its default; for doctor and env.json */
-    const char
-        *regions_file; /* in its folder: the regions it recorded, for later stages; or NULL */
+    bool light;                                /* cheap: also in run.mode=light */
+    const char *program;                       /* config key of the tool that it starts, or NULL */
+    const struct lpo_settings_field *settings; /* what it reads of the config, and where to */
+    size_t nsettings, settings_size;
+    const struct lpo_rundir_kind *traces; /* the traces it leaves, for reports; or NULL */
+    const struct lpo_stage_check *checks; /* ends with a row without a name; or NULL, and then */
+    const char *no_checks;                /* why it needs none */
+    const char *regions_file;             /* in its folder: the regions it recorded; or NULL */
     /* Pure: config and ctx in, steps out. It writes nothing and starts nothing; it may look whether
      * a program exists. LPO_E_MISSING when a tool it needs is not here. NULL: no process. */
     int (*plan)(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err);
@@ -73,8 +90,15 @@ struct lpo_stage {
 /* The table, in the order of a run; NULL-terminated. */
 const struct lpo_stage *const *lpo_pipeline_stages(void);
 const struct lpo_stage *lpo_pipeline_stage_find(const char *name); /* or NULL */
-/* The traces that the stages leave (rundir/rundir.h); NULL-terminated. */
-const struct lpo_rundir_kind *const *lpo_pipeline_trace_kinds(void);
+/* The traces that the stages leave (rundir/rundir.h), from their rows; NULL-terminated. */
+const struct lpo_rundir_kind *const *lpo_pipeline_trace_kinds(struct lpo_arena *a);
+
+/* For a row: .settings of `owner`, a struct, by a table of LPO_SETTING()s. */
+#define LPO_STAGE_SETTINGS(owner, table)                                                           \
+    .settings = table, .nsettings = sizeof table / sizeof *table,                                  \
+    .settings_size = sizeof(struct owner)
+/* Fills ctx->settings from ctx->config. */
+void lpo_pipeline_stage_read_settings(const struct lpo_stage *stage, struct lpo_stage_ctx *ctx);
 
 /* Adds a step that runs the workload, its logs under workload/<stage>. A stage whose tool starts
  * the program puts the tool's words before it with lpo_run_step_wrap(). */
@@ -93,9 +117,12 @@ int lpo_pipeline_stage_prepare_workload(struct lpo_stage_ctx *ctx, struct lpo_er
 struct lpo_step *lpo_pipeline_stage_add_tool(struct lpo_stage_ctx *ctx, struct lpo_steps *steps,
                                              const char *label, const char *log);
 
-/* The tool's program by its config key, or LPO_E_MISSING with how to get it. */
+/* The path of the tool that the row names, or LPO_E_MISSING with how to get it. */
 int lpo_pipeline_stage_tool(struct lpo_stage_ctx *ctx, const struct lpo_stage *stage,
                             const char **out, struct lpo_err *err);
+
+/* For a check: is the tool on PATH? Its version is the detail. */
+bool lpo_pipeline_stage_look_for_tool(struct lpo_arena *a, const char *tool, const char **detail);
 
 /* The default judgement of a step: 0, or LPO_E_CHILD with what happened and where to look. */
 int lpo_pipeline_stage_judge(const struct lpo_step *step, const struct lpo_result *r,

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "gpu/this_machine.h"
-#include "hydra/compose.h"
 #include "run/folder.h"
 #include "run/install.h"
 #include "settings/settings.h"

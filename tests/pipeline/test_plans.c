@@ -39,7 +39,7 @@ static const struct plan_case {
       "CUDA_INJECTION64_PATH" },
     { "nsys ungated has no NVTX gate",
       BASE "pipeline: {nsys: {enable: true, program: nsys, trace: [cuda, nvtx], sample: none, "
-           "gating_nvtx: false, capture_range: nvtx, nvtx_capture: decode, "
+           "cpuctxsw: null, gating_nvtx: false, capture_range: nvtx, nvtx_capture: decode, "
            "cuda_graph_trace: node}}\n",
       { "nsys profile --trace=cuda,nvtx --sample=none --cuda-graph-trace=node "
         "--force-overwrite=true --output=/run/nsys/run /bin/echo" },
@@ -78,7 +78,8 @@ static const struct plan_case {
       NULL },
     { "ncu: no metrics, no gate",
       BASE "pipeline: {ncu: {enable: true, gating_nvtx: false, ncu_cli: {metrics: null, nvtx: "
-           "{include: decode}, sections: []}}}\n",
+           "{include: decode}, sections: [], target_processes: null, replay_mode: null, "
+           "clock_control: null}}}\n",
       { "ncu --config-file off --force-overwrite" },
       "--nvtx" },
     { "ncu: metrics as a comma string",

@@ -1,13 +1,15 @@
 /* Our own collector in the workload: every NVTX range, and every kernel where there is a GPU. */
+#include <dlfcn.h>
 #include <string.h>
 
 #include "analysis/run.h"
-#include "hydra/compose.h"
+#include "gpu/nvml.h"
 #include "pipeline/native/regions.h"
 #include "pipeline/stage.h"
 #include "run/install.h"
 #include "run/manifest.h"
 #include "rundir/rundir.h"
+#include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
@@ -15,9 +17,94 @@
 
 static const char regions_file[] = "regions.json";
 
+struct native_settings {
+    const char *library, *graphs;
+    bool gpu;
+    int64_t buffer_kb, flush_ms;
+};
+
+static const struct lpo_settings_field fields[] = {
+    LPO_SETTING(native_settings, library, LPO_S_TEXT, "pipeline.native.library"),
+    LPO_SETTING(native_settings, gpu, LPO_S_BOOL, "pipeline.native.gpu"),
+    LPO_SETTING(native_settings, graphs, LPO_S_TEXT, "pipeline.native.graphs"),
+    LPO_SETTING(native_settings, buffer_kb, LPO_S_INT, "pipeline.native.buffer_kb"),
+    LPO_SETTING(native_settings, flush_ms, LPO_S_INT, "pipeline.native.flush_ms"),
+};
+
+static const char *const trace_files[] = { "*.lpot", NULL };
+
+static const struct lpo_rundir_kind traces = {
+    .stage = "native",
+    .what = "the trace of lpo's own collector",
+    .patterns = trace_files,
+    .trust = 1,
+    .skip = LPO_SKIP_OPS,
+};
+
+/* --- what it needs -------------------------------------------------------------------------- */
+
+static bool look_for_collector(struct lpo_arena *a, const char **detail, const char **remedy)
+{
+    const char *path = lpo_run_install_find(a, "liblpo-collect.so");
+
+    (void)remedy;
+    *detail = path ? path : "liblpo-collect.so is not beside lpo";
+    return path != NULL;
+}
+
+static bool look_for_gpu(struct lpo_arena *a, const char **detail, const char **remedy)
+{
+    struct lpo_gpus gpus;
+
+    (void)remedy;
+    lpo_gpu_list(a, &gpus);
+    if (gpus.len == 0) {
+        *detail = gpus.why ? gpus.why : "no GPU";
+        return false;
+    }
+    *detail =
+        lpo_arena_printf(a, "%zu x %s, driver %s", gpus.len,
+                         gpus.at[0].name ? gpus.at[0].name : "?", gpus.driver ? gpus.driver : "?");
+    return true;
+}
+
+/* The collector loads the CUPTI that the program has already loaded, if there is one. */
+static bool look_for_cupti(struct lpo_arena *a, const char **detail, const char **remedy)
+{
+    static const char *const names[] = { "libcupti.so.13", "libcupti.so.12", "libcupti.so",
+                                         "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so" };
+
+    (void)a;
+    (void)remedy;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        void *lib = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL);
+
+        if (lib) {
+            dlclose(lib);
+            *detail = names[i];
+            return true;
+        }
+    }
+    *detail = "libcupti is not on the library path (PyTorch brings its own: then this is fine)";
+    return false;
+}
+
+static const struct lpo_stage_check checks[] = {
+    { "collector", "no region times (stage native)", "build or install lpo whole",
+      look_for_collector },
+    { "gpu", "no GPU operation is traced; CPU regions and all reports still work",
+      "run on a machine with an NVIDIA GPU and driver", look_for_gpu },
+    { "cupti", "the collector records NVTX ranges but no kernels",
+      "install the CUDA toolkit's CUPTI, or put its folder on LD_LIBRARY_PATH", look_for_cupti },
+    { NULL, NULL, NULL, NULL },
+};
+
+/* --- the stage ------------------------------------------------------------------------------ */
+
 static int find_library(struct lpo_stage_ctx *ctx, const char **out, struct lpo_err *err)
 {
-    const char *given = lpo_node_conf_text(ctx->knobs, "library", NULL);
+    const struct native_settings *settings = ctx->settings;
+    const char *given = settings->library;
 
     *out = given ? lpo_path_absolute(ctx->arena, given)
                  : lpo_run_install_find(ctx->arena, "liblpo-collect.so");
@@ -30,6 +117,7 @@ static int find_library(struct lpo_stage_ctx *ctx, const char **out, struct lpo_
 
 static int native_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err)
 {
+    const struct native_settings *settings = ctx->settings;
     struct lpo_workload_opts opts = { .profiled = true };
     struct lpo_arena *a = ctx->arena;
     const char *library = NULL;
@@ -39,25 +127,22 @@ static int native_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struc
         lpo_pipeline_stage_add_workload(ctx, steps, "native", &opts, &step, err) < 0)
         return err->code;
     lpo_run_step_env(a, step, "NVTX_INJECTION64_PATH", library);
-    if (lpo_node_conf_bool(ctx->knobs, "gpu", true))
+    if (settings->gpu)
         lpo_run_step_env(a, step, "CUDA_INJECTION64_PATH", library);
     lpo_run_step_env(a, step, "LPO_COLLECT_DIR", ctx->dir);
     lpo_run_step_env(a, step, "LPO_COLLECT_GRAPH_NODES",
-                     strcmp(lpo_node_conf_text(ctx->knobs, "graphs", "whole"), "nodes") == 0 ? "1"
-                                                                                             : "0");
-    lpo_run_step_env(
-        a, step, "LPO_COLLECT_BUFFER_KB",
-        lpo_arena_printf(a, "%lld", (long long)lpo_node_conf_int(ctx->knobs, "buffer_kb", 64)));
-    lpo_run_step_env(
-        a, step, "LPO_COLLECT_FLUSH_MS",
-        lpo_arena_printf(a, "%lld", (long long)lpo_node_conf_int(ctx->knobs, "flush_ms", 100)));
+                     strcmp(settings->graphs, "nodes") == 0 ? "1" : "0");
+    lpo_run_step_env(a, step, "LPO_COLLECT_BUFFER_KB",
+                     lpo_arena_printf(a, "%lld", (long long)settings->buffer_kb));
+    lpo_run_step_env(a, step, "LPO_COLLECT_FLUSH_MS",
+                     lpo_arena_printf(a, "%lld", (long long)settings->flush_ms));
     return 0;
 }
 
 static int native_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
 {
-    const struct lpo_analysis *a = lpo_analysis_run_stage(ctx->analysis, "native");
-    const struct lpo_source *s = lpo_rundir_find(ctx->analysis->dir, "native");
+    const struct lpo_analysis *a = lpo_analysis_run_stage(ctx->analysis, ctx->stage->name);
+    const struct lpo_source *s = lpo_rundir_find(ctx->analysis->dir, ctx->stage->name);
     size_t regions = 0;
 
     if (s->problem)
@@ -77,8 +162,11 @@ static int native_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
 
 const struct lpo_stage lpo_pipeline_native = {
     .name = "native",
-    .summary = "NVTX ranges and CUDA work by lpo's own collector",
+    .summary = "NVTX ranges and GPU operations with lpo's own collector",
     .light = true,
+    LPO_STAGE_SETTINGS(native_settings, fields),
+    .traces = &traces,
+    .checks = checks,
     .regions_file = regions_file,
     .plan = native_plan,
     .collect = native_collect,

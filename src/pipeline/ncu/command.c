@@ -2,10 +2,8 @@
 
 #include <stddef.h>
 
-#include "hydra/compose.h"
 #include "pipeline/ncu/ncu.h"
 #include "pipeline/stage.h"
-#include "run/conf.h"
 #include "util/arena.h"
 #include "util/path.h"
 #include "util/str.h"
@@ -17,42 +15,34 @@ static const struct {
     const char *key, *flag;
     size_t member;
 } scalars[] = {
-    { "target_processes", "--target-processes", MEMBER(target_processes) },
-    { "replay_mode", "--replay-mode", MEMBER(replay_mode) },
-    { "set", "--set", MEMBER(set) },
-    { "kernel_name", "--kernel-name", MEMBER(kernel_name) },
-    { "kernel_name_base", "--kernel-name-base", MEMBER(kernel_name_base) },
-    { "launch_skip", "--launch-skip", MEMBER(launch_skip) },
-    { "launch_count", "--launch-count", MEMBER(launch_count) },
-    { "clock_control", "--clock-control", MEMBER(clock_control) },
-    { "cache_control", "--cache-control", MEMBER(cache_control) },
-    { "graph_profiling", "--graph-profiling", MEMBER(graph_profiling) },
+    { "pipeline.ncu.ncu_cli.target_processes", "--target-processes", MEMBER(target_processes) },
+    { "pipeline.ncu.ncu_cli.replay_mode", "--replay-mode", MEMBER(replay_mode) },
+    { "pipeline.ncu.ncu_cli.set", "--set", MEMBER(set) },
+    { "pipeline.ncu.ncu_cli.kernel_name", "--kernel-name", MEMBER(kernel_name) },
+    { "pipeline.ncu.ncu_cli.kernel_name_base", "--kernel-name-base", MEMBER(kernel_name_base) },
+    { "pipeline.ncu.ncu_cli.launch_skip", "--launch-skip", MEMBER(launch_skip) },
+    { "pipeline.ncu.ncu_cli.launch_count", "--launch-count", MEMBER(launch_count) },
+    { "pipeline.ncu.ncu_cli.clock_control", "--clock-control", MEMBER(clock_control) },
+    { "pipeline.ncu.ncu_cli.cache_control", "--cache-control", MEMBER(cache_control) },
+    { "pipeline.ncu.ncu_cli.graph_profiling", "--graph-profiling", MEMBER(graph_profiling) },
 };
 
 enum { SCALARS = sizeof scalars / sizeof *scalars };
 
-static struct lpo_words list(struct lpo_arena *a, const struct lpo_node *cli, const char *key)
+struct lpo_ncu_command lpo_pipeline_ncu_command(const struct lpo_stage_ctx *ctx,
+                                                const char *program)
 {
-    struct lpo_words words = { 0 };
-
-    words.len = lpo_run_conf_list(a, cli, key, true, &words.at);
-    return words;
-}
-
-struct lpo_ncu_command lpo_pipeline_ncu_command(struct lpo_arena *a, const char *program,
-                                                const struct lpo_node *cli)
-{
-    struct lpo_ncu_command c = { .program = program };
-    struct lpo_step extra = { 0 };
+    const struct lpo_ncu_settings *s = ctx->settings;
+    struct lpo_ncu_command c = { .program = program,
+                                 .sections = s->sections,
+                                 .extra = s->extra_args,
+                                 .overwrite = s->force_overwrite };
 
     for (size_t i = 0; i < SCALARS; i++)
         *(const char **)((char *)&c + scalars[i].member) =
-            lpo_run_conf_word(a, lpo_node_get(cli, scalars[i].key));
-    c.sections = list(a, cli, "sections");
-    c.metrics = list(a, cli, "metrics");
-    lpo_run_conf_add_words(a, cli, "extra_args", &extra);
-    c.extra = (struct lpo_words){ extra.argv, extra.argc };
-    c.overwrite = lpo_node_conf_bool(cli, "force_overwrite", true);
+            lpo_settings_word(ctx->arena, ctx->config, scalars[i].key);
+    for (size_t i = 0; i < s->metrics.len; i++)
+        lpo_run_words_add(ctx->arena, &c.metrics, s->metrics.at[i]);
     return c;
 }
 
@@ -93,7 +83,8 @@ struct lpo_words lpo_pipeline_ncu_command_words(struct lpo_arena *a,
     /* a config.ncu-cfg of the user's would add flags that no record of this run shows */
     lpo_run_words_add_flag(a, &out, "--config-file", "off");
     add_scalars(a, c, &out);
-    add_each(a, &out, "--section", &c->sections);
+    for (size_t i = 0; i < c->sections.len; i++)
+        lpo_run_words_add_flag(a, &out, "--section", c->sections.at[i]);
     add_metrics(a, c, &out);
     for (size_t i = 0; i < c->extra.len; i++)
         lpo_run_words_add(a, &out, c->extra.at[i]);

@@ -7,7 +7,6 @@
 #include "pipeline/ncu/ncu.h"
 #include "pipeline/stage.h"
 #include "region/top.h"
-#include "run/conf.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -62,6 +61,13 @@ int lpo_pipeline_ncu_kernel_asks_add(struct lpo_arena *a, struct lpo_kernel_asks
     return 0;
 }
 
+static const char *text_at(const struct lpo_node *map, const char *key)
+{
+    const struct lpo_node *n = lpo_node_get(map, key);
+
+    return n && n->kind == LPO_NODE_STRING ? n->text : NULL;
+}
+
 static int add_row(struct lpo_arena *a, struct lpo_kernel_asks *asks, const struct lpo_node *row,
                    struct lpo_err *err)
 {
@@ -71,8 +77,8 @@ static int add_row(struct lpo_arena *a, struct lpo_kernel_asks *asks, const stru
     if (row->kind == LPO_NODE_STRING) {
         regex = row->text;
     } else if (row->kind == LPO_NODE_MAP) {
-        name = lpo_node_conf_text(row, "name", NULL);
-        regex = lpo_node_conf_text(row, "regex", NULL);
+        name = text_at(row, "name");
+        regex = text_at(row, "regex");
     }
     if (!regex && name) {
         lpo_writer_kernel_regex(&made, name);
@@ -126,13 +132,12 @@ const char *lpo_pipeline_ncu_kernel_folder(struct lpo_arena *a, size_t number,
 
 /* --- the plan ------------------------------------------------------------------------------- */
 
-int lpo_pipeline_ncu_kernel_plan(struct lpo_stage_ctx *ctx, const char *ncu,
-                                 const struct lpo_node *cli, bool per_config,
+int lpo_pipeline_ncu_kernel_plan(struct lpo_stage_ctx *ctx, const char *ncu, bool per_config,
                                  const struct lpo_kernel_ask *ask, struct lpo_steps *steps,
                                  struct lpo_err *err)
 {
     struct lpo_arena *a = ctx->arena;
-    struct lpo_ncu_command command = lpo_pipeline_ncu_command(a, ncu, cli);
+    struct lpo_ncu_command command = lpo_pipeline_ncu_command(ctx, ncu);
     struct lpo_workload_opts opts = { .profiled = true };
     struct lpo_words words;
     struct lpo_step *step;
@@ -140,7 +145,7 @@ int lpo_pipeline_ncu_kernel_plan(struct lpo_stage_ctx *ctx, const char *ncu,
     command.kernel_name = lpo_arena_printf(a, "regex:%s", ask->regex);
     command.per_config = per_config;
     command.output = lpo_path_join(a, ctx->dir, "ncu");
-    if (lpo_pipeline_ncu_nvtx_filter(ctx, cli, &command, err) < 0 ||
+    if (lpo_pipeline_ncu_nvtx_filter(ctx, &command, err) < 0 ||
         lpo_pipeline_stage_add_workload(ctx, steps, ask->name, &opts, &step, err) < 0)
         return err->code;
     words = lpo_pipeline_ncu_command_words(a, &command);
@@ -166,18 +171,18 @@ static void add_table(struct lpo_stage_ctx *ctx, const char *ncu, const char *se
 }
 
 void lpo_pipeline_ncu_kernel_plan_tables(struct lpo_stage_ctx *ctx, const char *ncu,
-                                         const struct lpo_node *cli, struct lpo_steps *steps)
+                                         struct lpo_steps *steps)
 {
-    const char **sections;
-    size_t n = lpo_run_conf_list(ctx->arena, cli, "sections", true, &sections);
+    const struct lpo_ncu_settings *settings = ctx->settings;
 
     add_table(ctx, ncu, NULL, LPO_KERNEL_DETAILS, steps);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < settings->sections.len; i++) {
+        const char *section = settings->sections.at[i];
         LPO_STR file = { 0 };
 
         lpo_str_add(&file, "ncu.section_");
-        lpo_path_add_safe(&file, sections[i], strlen(sections[i]));
+        lpo_path_add_safe(&file, section, strlen(section));
         lpo_str_add(&file, ".csv");
-        add_table(ctx, ncu, sections[i], lpo_arena_strdup(ctx->arena, lpo_str_text(&file)), steps);
+        add_table(ctx, ncu, section, lpo_arena_strdup(ctx->arena, lpo_str_text(&file)), steps);
     }
 }

@@ -9,7 +9,6 @@
 
 struct lpo_arena;
 struct lpo_err;
-struct lpo_node;
 struct lpo_stage_ctx;
 struct lpo_steps;
 
@@ -40,11 +39,10 @@ const char *lpo_pipeline_ncu_kernel_folder(struct lpo_arena *a, size_t number,
 #define LPO_KERNEL_LOG     "ncu.log"
 #define LPO_KERNEL_DETAILS "ncu.details.csv"
 
-/* The capture into ctx->dir. `ncu_cli` holds everything but the kernel's name. */
-int lpo_pipeline_ncu_kernel_plan(struct lpo_stage_ctx *ctx, const char *ncu,
-                                 const struct lpo_node *ncu_cli, bool per_config,
+/* The capture into ctx->dir, whose settings are those of the stage ncu. */
+int lpo_pipeline_ncu_kernel_plan(struct lpo_stage_ctx *ctx, const char *ncu, bool per_config,
                                  const struct lpo_kernel_ask *ask, struct lpo_steps *steps,
                                  struct lpo_err *err);
 /* The tables of its report: details, and one per section that was asked for by name. */
 void lpo_pipeline_ncu_kernel_plan_tables(struct lpo_stage_ctx *ctx, const char *ncu,
-                                         const struct lpo_node *ncu_cli, struct lpo_steps *steps);
+                                         struct lpo_steps *steps);

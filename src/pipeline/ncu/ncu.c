@@ -3,23 +3,117 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "hydra/compose.h"
 #include "pipeline/ncu/available.h"
 #include "pipeline/ncu/command.h"
 #include "pipeline/stage.h"
 #include "pipeline/tool_messages.h"
+#include "region/select.h"
 #include "run/child/supervise.h"
-#include "run/conf.h"
 #include "run/manifest.h"
+#include "rundir/rundir.h"
 #include "settings/settings.h"
+#include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
+#include "util/file.h"
 #include "util/path.h"
+
+static const struct lpo_settings_field fields[] = {
+    LPO_SETTING(lpo_ncu_settings, gating_nvtx, LPO_S_BOOL, "pipeline.ncu.gating_nvtx"),
+    LPO_SETTING(lpo_ncu_settings, top_kernels, LPO_S_BOOL, "pipeline.ncu.top_kernels"),
+    LPO_SETTING(lpo_ncu_settings, nvtx_include, LPO_S_PATTERNS,
+                "pipeline.ncu.ncu_cli.nvtx.include"),
+    LPO_SETTING(lpo_ncu_settings, nvtx_exclude, LPO_S_PATTERNS,
+                "pipeline.ncu.ncu_cli.nvtx.exclude"),
+    LPO_SETTING(lpo_ncu_settings, metrics, LPO_S_WORDS, "pipeline.ncu.ncu_cli.metrics"),
+    LPO_SETTING(lpo_ncu_settings, sections, LPO_S_WORDS, "pipeline.ncu.ncu_cli.sections"),
+    LPO_SETTING(lpo_ncu_settings, export_csv, LPO_S_BOOL, "pipeline.ncu.ncu_cli.export.csv"),
+    LPO_SETTING(lpo_ncu_settings, force_overwrite, LPO_S_BOOL,
+                "pipeline.ncu.ncu_cli.force_overwrite"),
+    LPO_SETTING(lpo_ncu_settings, extra_args, LPO_S_ARGS, "pipeline.ncu.ncu_cli.extra_args"),
+    LPO_SETTING(lpo_ncu_settings, region_mode, LPO_S_BOOL, "pipeline.ncu.regions.enable"),
+    LPO_SETTING(lpo_ncu_settings, regions_include, LPO_S_PATTERNS, "pipeline.ncu.regions.include"),
+    LPO_SETTING(lpo_ncu_settings, per_config, LPO_S_INT, "pipeline.ncu.sampling.per_config"),
+    LPO_SETTING(lpo_ncu_settings, max_new_tokens, LPO_S_INT,
+                "pipeline.ncu.sampling.max_new_tokens"),
+};
+
+/* --- its traces ----------------------------------------------------------------------------- */
+
+static const char *const reports[] = { "*.ncu-rep", "*.ncu-repz", NULL };
+static const char *const tables_of_reports[] = { "*raw.csv", "*raw.csv.gz", NULL };
+
+static const char *const selection[LPO_SELECT_LISTS] = {
+    [LPO_REGIONS_INCLUDE] = "pipeline.ncu.regions.include",
+    [LPO_REGIONS_EXCLUDE] = "pipeline.ncu.regions.exclude",
+    [LPO_KERNELS_INCLUDE] = "pipeline.ncu.regions.kernels.include",
+    [LPO_KERNELS_EXCLUDE] = "pipeline.ncu.regions.kernels.exclude",
+};
+
+/* The stage, and the reports of what it left, must decide the same. */
+static bool representatives(const struct lpo_node *config)
+{
+    const char *mode = lpo_settings_text(config, "pipeline.ncu.sampling.mode");
+
+    return strcmp(mode, "representative") == 0 ||
+           (strcmp(mode, "auto") == 0 && lpo_settings_bool(config, "pipeline.ncu.regions.enable"));
+}
+
+/* Trusted last: ncu runs kernels alone and slowed down, so its times are not those of the run. */
+static const struct lpo_rundir_kind traces = {
+    .stage = "ncu",
+    .what = "the report of Nsight Compute",
+    .patterns = reports,
+    .otherwise = tables_of_reports,
+    .trust = 4,
+    .skip = LPO_SKIP_OPS,
+    .selection = selection,
+    .representatives = representatives,
+};
+
+/* --- what it needs -------------------------------------------------------------------------- */
+
+/* Only root may read counters, unless the driver was loaded with another setting. */
+static bool look_for_counters(struct lpo_arena *a, const char **detail, const char **remedy)
+{
+    LPO_AUTO(lpo_file_text) text = NULL;
+
+    (void)a;
+    if (lpo_file_text_read("/proc/driver/nvidia/params", &text, NULL) < 0) {
+        *detail = "no NVIDIA driver";
+        *remedy = "run on a machine with an NVIDIA GPU and driver";
+        return false;
+    }
+    if (strstr(text->at, "RmProfilingAdminOnly: 0") || geteuid() == 0) {
+        *detail = geteuid() == 0 ? "root" : "open to all users";
+        return true;
+    }
+    *detail = "only for administrators";
+    return false;
+}
+
+static bool look_for_ncu(struct lpo_arena *a, const char **detail, const char **remedy)
+{
+    (void)remedy;
+    return lpo_pipeline_stage_look_for_tool(a, lpo_settings_text(NULL, "pipeline.ncu.program"),
+                                            detail);
+}
+
+static const struct lpo_stage_check checks[] = {
+    { "counters", "ncu cannot read hardware counters; tracing still works",
+      "ask the administrator for NVreg_RestrictProfilingToAdminUsers=0, or run as root",
+      look_for_counters },
+    { "ncu", "stage ncu (hardware counters per kernel) and lpo kernels",
+      "install Nsight Compute (part of the CUDA toolkit)", look_for_ncu },
+    { NULL, NULL, NULL, NULL },
+};
+
+/* --- the capture ---------------------------------------------------------------------------- */
 
 struct state {
     struct lpo_ncu_command command; /* of the next capture */
-    const struct lpo_node *cli;     /* pipeline.ncu.ncu_cli */
     size_t main, rerun;             /* indices of steps; `none`: there is none */
     size_t list;                    /* the question which sections exist */
     size_t query;                   /* the question which metrics exist */
@@ -32,15 +126,9 @@ static const size_t none = (size_t)-1;
 
 static bool top_kernels_only(const struct lpo_stage_ctx *ctx, const struct state *s)
 {
-    return lpo_node_conf_bool(ctx->knobs, "top_kernels", false) && !s->command.kernel_name;
-}
+    const struct lpo_ncu_settings *settings = ctx->settings;
 
-bool lpo_pipeline_ncu_representatives(const struct lpo_node *config)
-{
-    const char *mode = lpo_settings_text(config, "pipeline.ncu.sampling.mode");
-
-    return strcmp(mode, "representative") == 0 ||
-           (strcmp(mode, "auto") == 0 && lpo_settings_bool(config, "pipeline.ncu.regions.enable"));
+    return settings->top_kernels && !s->command.kernel_name;
 }
 
 /* One launch of each configuration stands for the others. ncu tells configurations apart by its own
@@ -48,22 +136,24 @@ bool lpo_pipeline_ncu_representatives(const struct lpo_node *config)
  * Not where the user's filters compare the short ones. */
 static void limit_to_representatives(const struct lpo_stage_ctx *ctx, struct lpo_ncu_command *c)
 {
+    const struct lpo_ncu_settings *settings = ctx->settings;
+
     c->per_config = true;
-    c->per_config_count = lpo_node_conf_int(ctx->knobs, "sampling.per_config", 1);
-    c->mangled_names = !c->kernel_name && !c->kernel_name_base &&
-                       !lpo_node_conf_bool(ctx->knobs, "top_kernels", false);
+    c->per_config_count = settings->per_config;
+    c->mangled_names = !c->kernel_name && !c->kernel_name_base && !settings->top_kernels;
 }
 
 /* ncu slows down with every launch it must look at, the more so the more there were before; the
  * first tokens have nearly every configuration of the later ones. 0: all tokens. */
 static int64_t few_tokens(struct lpo_stage_ctx *ctx)
 {
-    int64_t all = lpo_node_conf_int(ctx->config, "infer.max_new_tokens", 0);
-    int64_t few = lpo_node_conf_int(ctx->knobs, "sampling.max_new_tokens", 0);
-    const char *kind = lpo_node_conf_text(ctx->config, "workload.kind", "command");
+    const struct lpo_ncu_settings *settings = ctx->settings;
+    int64_t all = lpo_settings_int(ctx->config, "infer.max_new_tokens");
+    int64_t fewer = lpo_settings_int(ctx->config, "run.representative_max_new_tokens");
+    int64_t few = settings->max_new_tokens;
 
-    if (!few || !lpo_pipeline_ncu_representatives(ctx->config) || strcmp(kind, "command") == 0 ||
-        few >= lpo_node_conf_int(ctx->config, "run.representative_max_new_tokens", all))
+    if (!few || !representatives(ctx->config) || !lpo_workload_generates_tokens(ctx->config) ||
+        few >= (fewer ? fewer : all))
         return 0;
     lpo_run_manifest_note(ctx->manifest, ctx->record,
                           "representatives are taken from %lld of %lld tokens "
@@ -101,10 +191,11 @@ static bool has_nvtx_filter(const struct lpo_ncu_command *c)
 static int add_rerun(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_steps *steps,
                      struct lpo_err *err)
 {
+    const struct lpo_ncu_settings *settings = ctx->settings;
     struct lpo_step *step;
 
     s->rerun = steps->len;
-    s->command.nvtx = lpo_pipeline_ncu_region_mode(ctx);
+    s->command.nvtx = settings->region_mode;
     s->command.nvtx_include = s->command.nvtx_exclude = (struct lpo_words){ 0 };
     if (add_capture(ctx, s, "rerun", steps, &step, err) < 0)
         return err->code;
@@ -131,15 +222,12 @@ static int ncu_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct l
 
     *s = (struct state){ .main = none, .rerun = none, .list = none, .query = none };
     ctx->private = s;
-    s->cli = lpo_node_get(ctx->knobs, "ncu_cli");
-    if (!s->cli)
-        s->cli = lpo_node_map(ctx->arena);
     if (lpo_pipeline_stage_tool(ctx, &lpo_pipeline_ncu, &program, err) < 0)
         return err->code;
-    s->command = lpo_pipeline_ncu_command(ctx->arena, program, s->cli);
-    if (lpo_pipeline_ncu_nvtx_filter(ctx, s->cli, &s->command, err) < 0)
+    s->command = lpo_pipeline_ncu_command(ctx, program);
+    if (lpo_pipeline_ncu_nvtx_filter(ctx, &s->command, err) < 0)
         return err->code;
-    if (lpo_pipeline_ncu_representatives(ctx->config))
+    if (representatives(ctx->config))
         limit_to_representatives(ctx, &s->command);
     s->list = steps->len;
     add_list_sections(ctx, s, steps);
@@ -160,8 +248,7 @@ static int ncu_prepare(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struc
     (void)err;
     if (top_kernels_only(ctx, s))
         s->command.kernel_name = lpo_pipeline_ncu_top_kernels(
-            ctx->arena, ctx->analysis,
-            (size_t)lpo_node_conf_int(ctx->config, "run.top_n_kernels", 30));
+            ctx->arena, ctx->analysis, (size_t)lpo_settings_int(ctx->config, "run.top_n_kernels"));
     if (s->query != none &&
         lpo_pipeline_ncu_metrics_recall(ctx, s->command.program, steps->at[s->query].stdout_path)) {
         lpo_pipeline_ncu_metrics_filter(ctx, steps->at[s->query].stdout_path, &s->command);
@@ -186,8 +273,9 @@ static void add_tables(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_st
         { "ncu raw page", "raw", "raw.csv", "raw", NULL, true },
         { "ncu details page", "details", "sections_report.txt", "details", NULL, false },
     };
+    const struct lpo_ncu_settings *settings = ctx->settings;
 
-    if (s->tables_planned || !lpo_node_conf_bool(s->cli, "export.csv", true))
+    if (s->tables_planned || !settings->export_csv)
         return;
     s->tables_planned = true;
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
@@ -266,8 +354,10 @@ static int ncu_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
 const struct lpo_stage lpo_pipeline_ncu = {
     .name = "ncu",
     .summary = "hardware counters per kernel with Nsight Compute",
-    .tool = "program",
-    .tool_name = "ncu",
+    .program = "pipeline.ncu.program",
+    LPO_STAGE_SETTINGS(lpo_ncu_settings, fields),
+    .traces = &traces,
+    .checks = checks,
     .plan = ncu_plan,
     .prepare = ncu_prepare,
     .after = ncu_after,

@@ -33,7 +33,3 @@ struct lpo_tool_message;
 const char *lpo_pipeline_ncu_problem(struct lpo_arena *a, const char *log,
                                      const struct lpo_step *step, const struct lpo_result *r,
                                      const struct lpo_tool_message **message);
-
-/* Does ncu measure a few launches of each configuration for all of them, under this config? The
- * reports of what it left read the same. */
-bool lpo_pipeline_ncu_representatives(const struct lpo_node *config);

@@ -3,10 +3,8 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include "hydra/compose.h"
 #include "pipeline/stage.h"
 #include "region/levels.h"
-#include "run/conf.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
@@ -76,13 +74,14 @@ static int check_known(struct lpo_stage_ctx *ctx, const char *capture, struct lp
 
 static int set_gate(struct lpo_stage_ctx *ctx, struct lpo_nsys_command *c, struct lpo_err *err)
 {
-    const char *capture = lpo_node_conf_text(ctx->knobs, "nvtx_capture", "");
-    const char *range = lpo_node_conf_text(ctx->knobs, "capture_range", *capture ? "nvtx" : "none");
+    const struct lpo_nsys_settings *s = ctx->settings;
+    const char *capture = s->nvtx_capture ? s->nvtx_capture : "";
+    const char *range = s->capture_range ? s->capture_range : *capture ? "nvtx" : "none";
 
-    if (!lpo_node_conf_bool(ctx->knobs, "gating_nvtx", false) || strcmp(range, "none") == 0)
+    if (!s->gating_nvtx || strcmp(range, "none") == 0)
         return 0;
     c->capture_range = range;
-    c->capture_range_end = lpo_node_conf_text(ctx->knobs, "capture_range_end", NULL);
+    c->capture_range_end = s->capture_range_end;
     if (strcmp(range, "nvtx") != 0)
         return 0;
     c->nvtx_capture = capture;
@@ -91,26 +90,34 @@ static int set_gate(struct lpo_stage_ctx *ctx, struct lpo_nsys_command *c, struc
 
 /* --- from settings to words ----------------------------------------------------------------- */
 
+static const char *joined(struct lpo_arena *a, const struct lpo_settings_words *words)
+{
+    LPO_STR out = { 0 };
+
+    for (size_t i = 0; i < words->len; i++)
+        lpo_str_addf(&out, "%s%s", i ? "," : "", words->at[i]);
+    return lpo_arena_strdup(a, lpo_str_text(&out));
+}
+
 int lpo_pipeline_nsys_command(struct lpo_stage_ctx *ctx, const char *program,
                               struct lpo_nsys_command *out, struct lpo_err *err)
 {
+    const struct lpo_nsys_settings *s = ctx->settings;
     struct lpo_arena *a = ctx->arena;
-    struct lpo_step extra = { 0 };
 
     *out = (struct lpo_nsys_command){
         .program = program,
-        .trace = lpo_run_conf_joined(a, ctx->knobs, "trace"),
-        .sample = lpo_node_conf_text(ctx->knobs, "sample", NULL),
-        .cpuctxsw = lpo_node_conf_text(ctx->knobs, "cpuctxsw", NULL),
-        .nvtx_domain_include = lpo_run_conf_joined(a, ctx->knobs, "nvtx_domain_include"),
-        .nvtx_domain_exclude = lpo_run_conf_joined(a, ctx->knobs, "nvtx_domain_exclude"),
+        .trace = joined(a, &s->trace),
+        .sample = s->sample,
+        .cpuctxsw = s->cpuctxsw,
+        .nvtx_domain_include = joined(a, &s->nvtx_domain_include),
+        .nvtx_domain_exclude = joined(a, &s->nvtx_domain_exclude),
+        .extra = s->extra_args,
         .output = lpo_arena_printf(a, "%s/run", ctx->dir),
     };
     /* nsys refuses the flag where CUDA is not traced */
-    if (out->trace && strstr(out->trace, "cuda"))
-        out->cuda_graph_trace = lpo_node_conf_text(ctx->knobs, "cuda_graph_trace", NULL);
-    lpo_run_conf_add_words(a, ctx->knobs, "extra_args", &extra);
-    out->extra = (struct lpo_words){ extra.argv, extra.argc };
+    if (strstr(out->trace, "cuda"))
+        out->cuda_graph_trace = s->cuda_graph_trace;
     return set_gate(ctx, out, err);
 }
 

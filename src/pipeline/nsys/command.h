@@ -4,21 +4,31 @@
 #pragma once
 
 #include "run/step.h"
+#include "settings/settings.h"
 
 struct lpo_arena;
 struct lpo_err;
 struct lpo_stage_ctx;
 
+/* What the stage reads of pipeline.nsys. */
+struct lpo_nsys_settings {
+    struct lpo_settings_words trace, nvtx_domain_include, nvtx_domain_exclude;
+    const char *sample, *cpuctxsw, *cuda_graph_trace;
+    const char *capture_range, *capture_range_end, *nvtx_capture;
+    struct lpo_settings_words stats, extra_args;
+    bool gating_nvtx, export_sqlite;
+};
+
 struct lpo_nsys_command {
     const char *program;
-    /* pipeline.nsys.*; NULL: not passed */
+    /* NULL or empty: not passed */
     const char *trace, *sample, *cpuctxsw, *cuda_graph_trace;
     const char *capture_range;     /* NULL: the whole program */
     const char *capture_range_end; /* NULL or empty: the tool's own default */
     const char *nvtx_capture;      /* "Range@Domain", where capture_range is nvtx */
     const char *nvtx_domain_include, *nvtx_domain_exclude;
-    struct lpo_words extra; /* the user's own, passed as they are */
-    const char *output;     /* `output`.nsys-rep */
+    struct lpo_settings_words extra; /* the user's own, passed as they are */
+    const char *output;              /* `output`.nsys-rep */
 };
 
 /* From pipeline.nsys. A range to capture that is not among the known regions is an error that names

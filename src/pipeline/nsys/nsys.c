@@ -4,20 +4,62 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "hydra/compose.h"
 #include "pipeline/nsys/command.h"
 #include "pipeline/nsys/nsys.h"
 #include "pipeline/stage.h"
 #include "pipeline/tool_messages.h"
 #include "run/child/supervise.h"
-#include "run/conf.h"
 #include "run/folder.h"
 #include "run/manifest.h"
+#include "rundir/rundir.h"
+#include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
 #include "util/str.h"
+
+static const struct lpo_settings_field fields[] = {
+    LPO_SETTING(lpo_nsys_settings, trace, LPO_S_WORDS, "pipeline.nsys.trace"),
+    LPO_SETTING(lpo_nsys_settings, sample, LPO_S_TEXT, "pipeline.nsys.sample"),
+    LPO_SETTING(lpo_nsys_settings, cpuctxsw, LPO_S_TEXT, "pipeline.nsys.cpuctxsw"),
+    LPO_SETTING(lpo_nsys_settings, gating_nvtx, LPO_S_BOOL, "pipeline.nsys.gating_nvtx"),
+    LPO_SETTING(lpo_nsys_settings, capture_range, LPO_S_TEXT, "pipeline.nsys.capture_range"),
+    LPO_SETTING(lpo_nsys_settings, nvtx_capture, LPO_S_TEXT, "pipeline.nsys.nvtx_capture"),
+    LPO_SETTING(lpo_nsys_settings, capture_range_end, LPO_S_TEXT,
+                "pipeline.nsys.capture_range_end"),
+    LPO_SETTING(lpo_nsys_settings, nvtx_domain_include, LPO_S_WORDS,
+                "pipeline.nsys.nvtx_domain_include"),
+    LPO_SETTING(lpo_nsys_settings, nvtx_domain_exclude, LPO_S_WORDS,
+                "pipeline.nsys.nvtx_domain_exclude"),
+    LPO_SETTING(lpo_nsys_settings, cuda_graph_trace, LPO_S_TEXT, "pipeline.nsys.cuda_graph_trace"),
+    LPO_SETTING(lpo_nsys_settings, export_sqlite, LPO_S_BOOL, "pipeline.nsys.export_sqlite"),
+    LPO_SETTING(lpo_nsys_settings, stats, LPO_S_WORDS, "pipeline.nsys.stats"),
+    LPO_SETTING(lpo_nsys_settings, extra_args, LPO_S_ARGS, "pipeline.nsys.extra_args"),
+};
+
+static const char *const trace_files[] = { "*.sqlite", "*.sqlite.gz", NULL };
+
+static const struct lpo_rundir_kind traces = {
+    .stage = "nsys",
+    .what = "the export of Nsight Systems",
+    .patterns = trace_files,
+    .trust = 2,
+    .skip = LPO_SKIP_OPS,
+};
+
+static bool look_for_nsys(struct lpo_arena *a, const char **detail, const char **remedy)
+{
+    (void)remedy;
+    return lpo_pipeline_stage_look_for_tool(a, lpo_settings_text(NULL, "pipeline.nsys.program"),
+                                            detail);
+}
+
+static const struct lpo_stage_check checks[] = {
+    { "nsys", "stage nsys (system timeline)",
+      "install Nsight Systems (Debian: package nsight-systems in non-free)", look_for_nsys },
+    { NULL, NULL, NULL, NULL },
+};
 
 struct state {
     const char *nsys;
@@ -168,11 +210,10 @@ static void add_stats(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, const 
                       const char *report, bool old_names)
 {
     struct lpo_arena *a = ctx->arena;
-    const char **names;
-    size_t n = lpo_run_conf_list(a, ctx->knobs, "stats", true, &names);
+    const struct lpo_nsys_settings *settings = ctx->settings;
 
-    for (size_t i = 0; i < n; i++) {
-        const char *name = names[i];
+    for (size_t i = 0; i < settings->stats.len; i++) {
+        const char *name = settings->stats.at[i];
         struct lpo_step *step = lpo_pipeline_stage_add_tool(
             ctx, steps, lpo_arena_printf(a, "nsys stats %s", name),
             named_after(a, lpo_arena_printf(a, "stats-%s", name), report));
@@ -194,6 +235,7 @@ static void add_stats(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, const 
 /* The report is there: everything that reads it. */
 static void add_follow_ups(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct state *s)
 {
+    const struct lpo_nsys_settings *settings = ctx->settings;
     const char **reports;
     size_t n = find_reports(ctx, &reports);
     bool old_names;
@@ -203,7 +245,7 @@ static void add_follow_ups(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, s
     s->exported = true;
     old_names = lpo_pipeline_nsys_has_old_names(ctx->arena, s->nsys);
     for (size_t i = 0; i < n; i++) {
-        if (lpo_node_conf_bool(ctx->knobs, "export_sqlite", true))
+        if (settings->export_sqlite)
             add_export(ctx, steps, s->nsys, reports[i]);
         add_stats(ctx, steps, s->nsys, reports[i], old_names);
     }
@@ -242,7 +284,7 @@ static const struct lpo_tool_message *known_message(struct lpo_stage_ctx *ctx)
 /* No report: what to check, in the order that finds it soonest. */
 static int explain_no_report(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_err *err)
 {
-    const char *range = lpo_node_conf_text(ctx->knobs, "nvtx_capture", "");
+    const struct lpo_nsys_settings *settings = ctx->settings;
     const struct lpo_tool_message *m = known_message(ctx);
     const char **files;
 
@@ -252,18 +294,19 @@ static int explain_no_report(struct lpo_stage_ctx *ctx, struct state *s, struct 
         return lpo_fail(err, LPO_E_CHILD, "nsys made no report: %s: %s", m->meaning, m->remedy);
     if (s->workload_failed)
         return lpo_fail(err, LPO_E_CHILD, "%s; nsys made no report", s->workload_failed);
-    if (lpo_node_conf_bool(ctx->knobs, "gating_nvtx", false) && *range)
+    if (settings->gating_nvtx && settings->nvtx_capture && *settings->nvtx_capture)
         return lpo_fail(
             err, LPO_E_CHILD,
             "nsys made no report: the range '%s' was never entered. Check its name "
             "(native/regions.json lists those that exist) and domain (Range@Domain), then "
             "compare with pipeline.nsys.gating_nvtx=false",
-            range);
+            settings->nvtx_capture);
     return lpo_fail(err, LPO_E_CHILD, "nsys made no report; see %s/stderr.log", ctx->workload_dir);
 }
 
 static int nsys_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
 {
+    const struct lpo_nsys_settings *settings = ctx->settings;
     struct state *s = ctx->private;
     const char **files;
 
@@ -278,8 +321,7 @@ static int nsys_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
         return lpo_fail(err, LPO_E_CHILD,
                         "the workload failed under nsys (the report was kept): %s",
                         s->workload_failed);
-    if (find_files(ctx, "*.sqlite", &files) == 0 &&
-        lpo_node_conf_bool(ctx->knobs, "export_sqlite", true))
+    if (find_files(ctx, "*.sqlite", &files) == 0 && settings->export_sqlite)
         lpo_run_manifest_note(ctx->manifest, ctx->record,
                               "no SQLite export was made, so reports cannot use this capture");
     return 0;
@@ -288,8 +330,10 @@ static int nsys_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
 const struct lpo_stage lpo_pipeline_nsys = {
     .name = "nsys",
     .summary = "system timeline with Nsight Systems",
-    .tool = "program",
-    .tool_name = "nsys",
+    .program = "pipeline.nsys.program",
+    LPO_STAGE_SETTINGS(lpo_nsys_settings, fields),
+    .traces = &traces,
+    .checks = checks,
     .plan = nsys_plan,
     .prepare = nsys_prepare,
     .after = nsys_after,

@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "gpu/nvml.h"
-#include "hydra/compose.h"
 #include "pipeline/stage.h"
 #include "run/clock.h"
 #include "run/manifest.h"
@@ -15,6 +14,14 @@
 #include "util/path.h"
 
 enum { MAX_GPUS = 64 };
+
+struct nvml_settings {
+    int64_t interval_ms;
+};
+
+static const struct lpo_settings_field fields[] = {
+    LPO_SETTING(nvml_settings, interval_ms, LPO_S_INT, "pipeline.nvml.interval_ms"),
+};
 
 struct sampler {
     struct lpo_nvml nvml;
@@ -27,7 +34,7 @@ struct sampler {
     uint64_t samples;
 };
 
-/* An empty cell is "not told", which is not 0. */
+/* An empty cell means unknown, which is not 0. */
 static void cell(FILE *out, int rc, unsigned long long value)
 {
     if (rc == 0)
@@ -115,13 +122,16 @@ static int open_file(struct lpo_stage_ctx *ctx, struct sampler *s, struct lpo_er
 
 static int nvml_begin(struct lpo_stage_ctx *ctx, struct lpo_err *err)
 {
+    const struct nvml_settings *settings = ctx->settings;
     struct sampler *s = LPO_NEW(ctx->arena, struct sampler);
     const char *why = lpo_gpu_nvml_open(&s->nvml);
 
     if (why)
-        return lpo_fail(err, LPO_E_MISSING,
-                        "%s; power and clocks are not sampled (pipeline.nvml.enable=false)", why);
-    s->interval_ns = lpo_node_conf_int(ctx->knobs, "interval_ms", 50) * 1000000;
+        return lpo_fail(
+            err, LPO_E_MISSING,
+            "%s; power and clocks are not sampled (pipeline.nvml.enable=false skips the stage)",
+            why);
+    s->interval_ns = settings->interval_ms * 1000000;
     if (open_devices(s, err) < 0 || open_file(ctx, s, err) < 0) {
         lpo_gpu_nvml_close(&s->nvml);
         return err->code;
@@ -155,6 +165,8 @@ static int nvml_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
 const struct lpo_stage lpo_pipeline_nvml = {
     .name = "nvml",
     .summary = "power, clocks and temperature beside the other stages",
+    LPO_STAGE_SETTINGS(nvml_settings, fields),
+    .no_checks = "the driver brings NVML; the check for the GPU covers both",
     .begin = nvml_begin,
     .collect = nvml_collect,
 };

@@ -1,7 +1,6 @@
 /* What the model must compute and move, from its config alone; runs inside lpo in milliseconds. */
 #include <string.h>
 
-#include "hydra/compose.h"
 #include "model/needs.h"
 #include "model/read/read.h"
 #include "pipeline/stage.h"
@@ -17,7 +16,20 @@
 #include "util/str.h"
 #include "writer/writer.h"
 
-/* The toy's keys in the words of a config.json, so that it is analysed like any Llama. */
+struct static_settings {
+    bool write_reports, use_analytic_fallback;
+    const char *counting;
+};
+
+static const struct lpo_settings_field fields[] = {
+    LPO_SETTING(static_settings, write_reports, LPO_S_BOOL,
+                "pipeline.static_analysis.write_reports"),
+    LPO_SETTING(static_settings, use_analytic_fallback, LPO_S_BOOL,
+                "pipeline.static_analysis.use_analytic_fallback"),
+    LPO_SETTING(static_settings, counting, LPO_S_TEXT, "pipeline.static_analysis.counting"),
+};
+
+/* The settings of the toy model as a config.json, so that it is analysed like any Llama. */
 static int write_toy_config(struct lpo_stage_ctx *ctx, const char *path, struct lpo_err *err)
 {
     static const struct {
@@ -38,23 +50,22 @@ static int write_toy_config(struct lpo_stage_ctx *ctx, const char *path, struct 
     lpo_jw_text(&w, "torch_dtype", "float32");
     lpo_jw_bool(&w, "tie_word_embeddings", false);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        lpo_jw_int(&w, rows[i].field, lpo_node_conf_int(ctx->config, rows[i].key, 0));
+        lpo_jw_int(&w, rows[i].field, lpo_settings_int(ctx->config, rows[i].key));
     lpo_jw_end(&w);
     return lpo_file_write(path, text.at, text.len, err);
 }
 
-/* The model's place on disk; NULL when the workload says nothing of a model. */
+/* Where the model is on disk; NULL when the config names none. */
 static int find_model(struct lpo_stage_ctx *ctx, const char **out, struct lpo_err *err)
 {
-    const char *path = lpo_node_conf_text(ctx->config, "model.path", NULL);
-    const char *kind = lpo_node_conf_text(ctx->config, "workload.kind", "");
+    const char *path = lpo_settings_text(ctx->config, "model.path");
 
     *out = NULL;
     if (path) {
         *out = lpo_path_join(ctx->arena, ctx->call_dir, path);
         return 0;
     }
-    if (strcmp(kind, "toy") != 0)
+    if (!lpo_streq(lpo_settings_text(ctx->config, "workload.kind"), "toy"))
         return 0;
     *out = lpo_path_join(ctx->arena, ctx->dir, "config.json");
     return write_toy_config(ctx, *out, err);
@@ -63,24 +74,26 @@ static int find_model(struct lpo_stage_ctx *ctx, const char **out, struct lpo_er
 static struct lpo_needs_options options_of(const struct lpo_stage_ctx *ctx)
 {
     struct lpo_needs_options o = lpo_model_needs_defaults();
-    const char *counting = lpo_node_conf_text(ctx->knobs, "counting", "model");
-    const char *dtype = lpo_node_conf_text(ctx->config, "workload.hf.dtype", NULL);
+    const struct static_settings *settings = ctx->settings;
 
-    o.seq = (uint64_t)lpo_node_conf_int(ctx->config, "infer.prompt_tokens", 0);
+    o.seq = (uint64_t)lpo_settings_int(ctx->config, "infer.prompt_tokens");
     /* the middle of the generation stands for all of its steps */
-    o.context = o.seq + (uint64_t)lpo_node_conf_int(ctx->config, "infer.max_new_tokens", 0) / 2;
-    o.batch = (uint64_t)lpo_node_conf_int(ctx->config, "infer.batch_size", 1);
-    o.image = (uint64_t)lpo_node_conf_int(ctx->config, "infer.image_size", 0);
-    o.counting = strcmp(counting, "framework") == 0 ? LPO_COUNT_FRAMEWORK : LPO_COUNT_MODEL;
-    o.strict = !lpo_node_conf_bool(ctx->knobs, "use_analytic_fallback", true);
-    if (dtype)
-        o.dtype = lpo_dtype_parse(dtype);
+    o.context = o.seq + (uint64_t)lpo_settings_int(ctx->config, "infer.max_new_tokens") / 2;
+    o.batch = (uint64_t)lpo_settings_int(ctx->config, "infer.batch_size");
+    o.image = (uint64_t)lpo_settings_int(ctx->config, "infer.image_size");
+    o.counting =
+        strcmp(settings->counting, "framework") == 0 ? LPO_COUNT_FRAMEWORK : LPO_COUNT_MODEL;
+    o.strict = !settings->use_analytic_fallback;
+    /* the default of the key is that of the Hugging Face program: no other workload has it */
+    if (lpo_settings_map(ctx->config, "workload.hf"))
+        o.dtype = lpo_dtype_parse(lpo_settings_text(ctx->config, "workload.hf.dtype"));
     return o;
 }
 
 static int analyse(struct lpo_stage_ctx *ctx, const char *path, struct lpo_model_files *files,
                    struct lpo_err *err)
 {
+    const struct static_settings *settings = ctx->settings;
     struct lpo_needs_options o = options_of(ctx);
     LPO_AUTO(lpo_model_needs) needs = NULL;
     LPO_AUTO(lpo_doc) doc = NULL;
@@ -94,7 +107,7 @@ static int analyse(struct lpo_stage_ctx *ctx, const char *path, struct lpo_model
         o.weight_bytes = (double)files->bytes;
     if (lpo_model_needs_create(files->config, &o, &needs, err) < 0)
         return lpo_ctx(err, "cannot analyse '%s'", path);
-    if (!lpo_node_conf_bool(ctx->knobs, "write_reports", true))
+    if (!settings->write_reports)
         return 0;
     doc =
         lpo_static_doc(&(struct lpo_static_report){ .path = path, .needs = needs, .files = files });
@@ -111,7 +124,7 @@ static int static_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
         return err->code;
     if (!path) {
         lpo_run_manifest_note(ctx->manifest, ctx->record,
-                              "no model is known: model.path names its folder or config.json");
+                              "no model is known: set model.path to its folder or config.json");
         return 0;
     }
     rc = analyse(ctx, path, &files, err);
@@ -123,5 +136,7 @@ const struct lpo_stage lpo_pipeline_static_analysis = {
     .name = "static_analysis",
     .summary = "what the model must compute and move, from its config alone",
     .light = true,
+    LPO_STAGE_SETTINGS(static_settings, fields),
+    .no_checks = "it runs inside lpo and reads the model's config alone",
     .collect = static_collect,
 };

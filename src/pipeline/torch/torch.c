@@ -2,11 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hydra/compose.h"
 #include "pipeline/stage.h"
+#include "run/child/capture.h"
 #include "run/folder.h"
 #include "run/install.h"
 #include "run/manifest.h"
+#include "rundir/rundir.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -14,6 +15,63 @@
 #include "util/json_write.h"
 #include "util/path.h"
 #include "util/str.h"
+
+struct torch_settings {
+    struct lpo_settings_words activities;
+    bool record_shapes, profile_memory, with_stack;
+    const char *step;
+    int64_t wait, warmup, active;
+};
+
+static const struct lpo_settings_field fields[] = {
+    LPO_SETTING(torch_settings, activities, LPO_S_WORDS, "pipeline.torch_profiler.activities"),
+    LPO_SETTING(torch_settings, record_shapes, LPO_S_BOOL, "pipeline.torch_profiler.record_shapes"),
+    LPO_SETTING(torch_settings, profile_memory, LPO_S_BOOL,
+                "pipeline.torch_profiler.profile_memory"),
+    LPO_SETTING(torch_settings, with_stack, LPO_S_BOOL, "pipeline.torch_profiler.with_stack"),
+    LPO_SETTING(torch_settings, step, LPO_S_TEXT, "pipeline.torch_profiler.step"),
+    LPO_SETTING(torch_settings, wait, LPO_S_INT, "pipeline.torch_profiler.schedule.wait"),
+    LPO_SETTING(torch_settings, warmup, LPO_S_INT, "pipeline.torch_profiler.schedule.warmup"),
+    LPO_SETTING(torch_settings, active, LPO_S_INT, "pipeline.torch_profiler.schedule.active"),
+};
+
+static const char *const trace_files[] = { "*trace*.json", "*trace*.json.gz", NULL };
+
+static const struct lpo_rundir_kind traces = {
+    .stage = "torch_profiler",
+    .what = "the trace of the PyTorch profiler",
+    .patterns = trace_files,
+    .trust = 3,
+};
+
+static bool look_for_torch(struct lpo_arena *a, const char **detail, const char **remedy)
+{
+    static const char *const argv[] = { "python3", "-c",
+                                        "import torch; print(torch.__version__, "
+                                        "torch.cuda.is_available())",
+                                        NULL };
+    static const int64_t limit_ns = 60000000000; /* a cold import from a network disk is slow */
+    LPO_STR out = { 0 };
+
+    (void)remedy;
+    if (!lpo_path_which(a, argv[0])) {
+        *detail = "python3 is not on PATH";
+        return false;
+    }
+    if (lpo_run_capture(argv, limit_ns, &out, NULL) < 0) {
+        *detail = "python3 is here, but 'import torch' fails";
+        return false;
+    }
+    *detail = lpo_arena_printf(a, "torch %.*s", (int)strcspn(out.at, " \n"), out.at);
+    return true;
+}
+
+static const struct lpo_stage_check checks[] = {
+    { "torch", "workload=hf and stage torch_profiler",
+      "pip install torch transformers, or set workload.python to an interpreter that has them",
+      look_for_torch },
+    { NULL, NULL, NULL, NULL },
+};
 
 static const char *settings_path(const struct lpo_stage_ctx *ctx)
 {
@@ -23,20 +81,26 @@ static const char *settings_path(const struct lpo_stage_ctx *ctx)
 /* The settings of the injected profiler, which reads them when the program imports torch. */
 static int torch_prepare(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err)
 {
-    static const char *const keys[] = { "activities", "record_shapes", "profile_memory",
-                                        "with_stack", "schedule",      "step" };
+    const struct torch_settings *s = ctx->settings;
     LPO_STR text = { 0 };
     struct lpo_json_writer w = lpo_json_writer(&text, 2);
 
     (void)steps;
     lpo_jw_object(&w, NULL);
     lpo_jw_text(&w, "out_dir", ctx->dir);
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        const struct lpo_node *n = lpo_node_get(ctx->knobs, keys[i]);
-
-        if (n)
-            lpo_node_write_json(&w, keys[i], n);
-    }
+    lpo_jw_array(&w, "activities");
+    for (size_t i = 0; i < s->activities.len; i++)
+        lpo_jw_text(&w, NULL, s->activities.at[i]);
+    lpo_jw_end(&w);
+    lpo_jw_bool(&w, "record_shapes", s->record_shapes);
+    lpo_jw_bool(&w, "profile_memory", s->profile_memory);
+    lpo_jw_bool(&w, "with_stack", s->with_stack);
+    lpo_jw_object(&w, "schedule");
+    lpo_jw_int(&w, "wait", s->wait);
+    lpo_jw_int(&w, "warmup", s->warmup);
+    lpo_jw_int(&w, "active", s->active);
+    lpo_jw_end(&w);
+    lpo_jw_text(&w, "step", s->step);
     lpo_jw_end(&w);
     return lpo_file_write(settings_path(ctx), text.at, text.len, err);
 }
@@ -85,15 +149,15 @@ static bool note_status(struct lpo_stage_ctx *ctx, const char *file)
 static int torch_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
 {
     struct lpo_paths files = { 0 };
-    size_t traces = 0, noted = 0;
+    size_t written = 0, noted = 0;
 
     (void)err;
-    lpo_run_folder_list(ctx->arena, ctx->run_dir, "torch_profiler", &files);
+    lpo_run_folder_list(ctx->arena, ctx->run_dir, ctx->stage->name, &files);
     for (size_t i = 0; i < files.len; i++) {
-        traces += lpo_str_ends(files.at[i], ".json.gz");
+        written += lpo_str_ends(files.at[i], ".json.gz");
         noted += lpo_str_ends(files.at[i], ".status.json") && note_status(ctx, files.at[i]);
     }
-    if (traces == 0)
+    if (written == 0)
         ctx->record->message =
             noted ? "no trace: none of its processes wrote one, see the notes"
                   : "no trace: the workload is not a Python program that imports torch, or ended "
@@ -104,6 +168,9 @@ static int torch_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
 const struct lpo_stage lpo_pipeline_torch_profiler = {
     .name = "torch_profiler",
     .summary = "operators and kernels with PyTorch's profiler",
+    LPO_STAGE_SETTINGS(torch_settings, fields),
+    .traces = &traces,
+    .checks = checks,
     .plan = torch_plan,
     .prepare = torch_prepare,
     .collect = torch_collect,

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "hydra/compose.h"
+#include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -54,14 +54,14 @@ static int check_list(const char *path, const char *name, struct lpo_err *err)
 int lpo_workload_hf_files_check(struct lpo_arena *a, const struct lpo_node *config, const char *cwd,
                                 struct lpo_err *err)
 {
-    const char *list = lpo_node_conf_text(config, "run.dataset_subset_filelist", NULL);
-    const char *root = lpo_node_conf_text(config, "dataset.root", NULL);
+    const char *list = lpo_settings_text(config, "run.dataset_subset_filelist");
+    const char *root = lpo_settings_text(config, "dataset.root");
     const char *path;
 
-    if (check_model(a, cwd, lpo_node_conf_text(config, "model.path", NULL), err) < 0)
+    if (check_model(a, cwd, lpo_settings_text(config, "model.path"), err) < 0)
         return err->code;
     if (!list)
-        list = lpo_node_conf_text(config, "dataset.subset_filelist", NULL);
+        list = lpo_settings_text(config, "dataset.subset_filelist");
     path = local(a, cwd, list);
     if (path)
         return check_list(path, list, err);

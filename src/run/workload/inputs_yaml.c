@@ -5,6 +5,7 @@
 
 #include "hydra/compose.h"
 #include "run/provenance.h"
+#include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -60,15 +61,15 @@ struct lpo_node *lpo_workload_inputs_describe(struct lpo_arena *a, const struct 
     static const char *const sections[] = { "workload", "model", "infer", "dataset" };
     const struct lpo_node *masked = lpo_run_provenance_mask(a, config);
     struct lpo_node *out = lpo_node_map(a);
-    const char *list = lpo_node_conf_text(config, "run.dataset_subset_filelist", NULL);
-    const char *root = lpo_node_conf_text(config, "dataset.root", call_dir);
+    const char *list = lpo_settings_text(config, "run.dataset_subset_filelist");
+    const char *root = lpo_settings_text(config, "dataset.root");
 
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         copy_section(a, out, masked, sections[i]);
     if (!list)
-        list = lpo_node_conf_text(config, "dataset.subset_filelist", NULL);
+        list = lpo_settings_text(config, "dataset.subset_filelist");
     lpo_node_set(a, out, "samples",
-                 list ? describe_list(a, lpo_path_join(a, call_dir, list), root)
+                 list ? describe_list(a, lpo_path_join(a, call_dir, list), root ? root : call_dir)
                       : lpo_node_null(a));
     return out;
 }

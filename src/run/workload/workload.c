@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "hydra/compose.h"
-#include "run/conf.h"
 #include "run/install.h"
 #include "run/provenance.h"
 #include "run/step.h"
 #include "run/workload/hf_files.h"
+#include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -33,24 +33,26 @@ struct kind {
     bool ours;                         /* a program with our exit codes */
 };
 
-static const char *conf_text(struct builder *b, const char *path, const char *fallback)
+static const char *text_of(const struct builder *b, const char *key)
 {
-    return lpo_node_conf_text(b->config, path, fallback);
+    return lpo_settings_text(b->config, key);
 }
 
+/* 0: the config does not say, and the program has a default of its own. */
 static int64_t max_new_tokens(const struct lpo_node *config,
                               const struct lpo_workload_request *request)
 {
-    int64_t n = lpo_node_conf_int(config, "infer.max_new_tokens", 32);
+    int64_t n = lpo_settings_int(config, "infer.max_new_tokens");
+    int64_t fewer = lpo_settings_int(config, "run.representative_max_new_tokens");
 
-    if (request->profiled)
-        n = lpo_node_conf_int(config, "run.representative_max_new_tokens", n);
+    if (request->profiled && fewer)
+        n = fewer;
     return request->most_tokens && request->most_tokens < n ? request->most_tokens : n;
 }
 
 static int64_t repeats(const struct lpo_node *config, const struct lpo_workload_request *request)
 {
-    return request->light ? 1 : lpo_node_conf_int(config, "run.repeats", 1);
+    return request->light ? 1 : lpo_settings_int(config, "run.repeats");
 }
 
 static void add_option(struct builder *b, const char *flag, const char *value)
@@ -62,6 +64,14 @@ static void add_option(struct builder *b, const char *flag, const char *value)
 static void add_number(struct builder *b, const char *flag, int64_t value)
 {
     add_option(b, flag, lpo_arena_printf(b->a, "%lld", (long long)value));
+}
+
+static void add_words(struct builder *b, const char *key)
+{
+    struct lpo_settings_words words = lpo_settings_list(b->a, b->config, key);
+
+    for (size_t i = 0; i < words.len; i++)
+        lpo_run_step_arg(b->a, b->step, words.at[i]);
 }
 
 static void add_outputs(struct builder *b)
@@ -80,10 +90,10 @@ static int64_t device_number(const char *device)
     return colon ? strtoll(colon + 1, NULL, 10) : 0;
 }
 
-/* The toy model knows no other device; PyTorch knows more, and judges for itself. */
+/* The toy model has no other device; PyTorch has more, and judges for itself. */
 static int check_toy(struct builder *b)
 {
-    const char *device = conf_text(b, "run.device", "cpu"), *number = device + strlen("cuda");
+    const char *device = text_of(b, "run.device"), *number = device + strlen("cuda");
 
     if (strcmp(device, "cpu") == 0 || strcmp(device, "cuda") == 0)
         return 0;
@@ -94,16 +104,16 @@ static int check_toy(struct builder *b)
                     "run.device is '%s'; the built-in model runs on cpu, cuda or cuda:N", device);
 }
 
-/* workload.toy.cuda: true wants the CUDA build and nothing else, auto takes it where it can run. */
+/* workload.toy.cuda: true takes the CUDA build or fails, auto takes it where it can run. */
 static int toy_program(struct builder *b, const char *device, const char **out)
 {
-    const struct lpo_node *cuda = lpo_node_at(b->config, "workload.toy.cuda");
-    bool told = cuda && cuda->kind == LPO_NODE_BOOL;
-    bool wanted =
-        told ? cuda->boolean : strcmp(device, "cpu") != 0 && lpo_path_exists("/dev/nvidiactl");
+    const char *cuda = text_of(b, "workload.toy.cuda");
+    bool fixed = strcmp(cuda, "auto") != 0;
+    bool wanted = fixed ? strcmp(cuda, "true") == 0
+                        : strcmp(device, "cpu") != 0 && lpo_path_exists("/dev/nvidiactl");
     const char *gpu = wanted ? lpo_run_install_find(b->a, "toy_llm_cuda") : NULL;
 
-    if (told && wanted && !gpu)
+    if (fixed && wanted && !gpu)
         return lpo_fail(b->err, LPO_E_MISSING,
                         "workload.toy.cuda is true, but toy_llm_cuda is not beside lpo; "
                         "scripts/build-toy-cuda.sh builds it where nvcc is");
@@ -134,33 +144,35 @@ static int build_toy(struct builder *b)
         { "--warmup", "run.warmup" },
         { "--threads", "workload.toy.threads" },
     };
-    const char *device = conf_text(b, "run.device", "cpu");
-    const char *program = conf_text(b, "workload.program", NULL);
+    const char *device = text_of(b, "run.device");
+    const char *program = text_of(b, "workload.program");
+    int64_t tokens = max_new_tokens(b->config, b->request);
 
     if (!program && toy_program(b, device, &program) < 0)
         return b->err->code;
     lpo_run_step_arg(b->a, b->step, program);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        int64_t v = lpo_node_conf_int(b->config, numbers[i].key, -1);
+        int64_t v = lpo_settings_int(b->config, numbers[i].key);
 
-        if (v >= 0)
+        if (v >= 0 && lpo_settings_is_set(b->config, numbers[i].key))
             add_number(b, numbers[i].flag, v);
     }
-    add_number(b, "--max-new-tokens", max_new_tokens(b->config, b->request));
+    if (tokens)
+        add_number(b, "--max-new-tokens", tokens);
     add_number(b, "--repeats", repeats(b->config, b->request));
     add_option(b, "--temperature",
-               lpo_arena_printf(b->a, "%g", lpo_node_conf_real(b->config, "infer.temperature", 0)));
+               lpo_arena_printf(b->a, "%g", lpo_settings_real(b->config, "infer.temperature")));
     if (lpo_str_starts(device, "cuda"))
         add_number(b, "--device", device_number(device));
     add_outputs(b);
-    lpo_run_conf_add_words(b->a, b->config, "workload.toy.extra_args", b->step);
+    add_words(b, "workload.toy.extra_args");
     return 0;
 }
 
 /* A program of the user's reads these settings in its own way. */
 static int check_hf(struct builder *b)
 {
-    if (conf_text(b, "workload.program", NULL))
+    if (text_of(b, "workload.program"))
         return 0;
     return lpo_workload_hf_files_check(b->a, b->config, b->step->cwd, b->err);
 }
@@ -184,8 +196,8 @@ static int prepare_hf(struct builder *b)
 
 static int build_hf(struct builder *b)
 {
-    const char *program = conf_text(b, "workload.program", NULL);
-    const char *python = conf_text(b, "workload.python", "python3");
+    const char *program = text_of(b, "workload.program");
+    const char *python = text_of(b, "workload.python");
 
     if (!program)
         program = lpo_run_install_find(b->a, "hf_generate.py");
@@ -202,15 +214,13 @@ static int build_hf(struct builder *b)
     lpo_run_step_arg(b->a, b->step, program);
     add_option(b, "--settings", settings_path(b));
     add_outputs(b);
-    lpo_run_conf_add_words(b->a, b->config, "workload.hf.extra_args", b->step);
+    add_words(b, "workload.hf.extra_args");
     return 0;
 }
 
 static int check_command(struct builder *b)
 {
-    const struct lpo_node *argv = lpo_node_at(b->config, "workload.argv");
-
-    if (!argv || argv->kind != LPO_NODE_LIST || argv->count == 0)
+    if (lpo_settings_list(b->a, b->config, "workload.argv").len == 0)
         return lpo_fail(b->err, LPO_E_CONFIG,
                         "workload.argv is empty; give the program: lpo run -- ./program args");
     return 0;
@@ -218,16 +228,15 @@ static int check_command(struct builder *b)
 
 static int build_command(struct builder *b)
 {
-    const struct lpo_node *argv = lpo_node_at(b->config, "workload.argv");
     const char *program;
 
     if (check_command(b) < 0)
         return b->err->code;
-    lpo_run_conf_add_words(b->a, b->config, "workload.argv", b->step);
-    program = b->step->argv[b->step->argc - argv->count];
+    program = lpo_settings_list(b->a, b->config, "workload.argv").at[0];
     if (!lpo_path_which(b->a, program))
         return lpo_fail(b->err, LPO_E_MISSING, "the program '%s' is not here or cannot be run",
                         program);
+    add_words(b, "workload.argv");
     return 0;
 }
 
@@ -239,8 +248,10 @@ static const struct kind kinds[] = {
 
 static const struct kind *find_kind(const struct lpo_node *config, struct lpo_err *err)
 {
-    const char *kind = lpo_node_conf_text(config, "workload.kind", "command");
+    const char *kind = lpo_settings_text(config, "workload.kind");
 
+    if (!kind) /* a config of the user's own that only has a program */
+        kind = "command";
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kinds[i].name, kind) == 0)
             return &kinds[i];
@@ -250,9 +261,16 @@ static const struct kind *find_kind(const struct lpo_node *config, struct lpo_er
 
 static const char *cwd_of(struct lpo_arena *a, const struct lpo_node *config, const char *call_dir)
 {
-    const char *cwd = lpo_node_conf_text(config, "workload.cwd", NULL);
+    const char *cwd = lpo_settings_text(config, "workload.cwd");
 
     return cwd ? lpo_path_join(a, call_dir, cwd) : call_dir;
+}
+
+bool lpo_workload_generates_tokens(const struct lpo_node *config)
+{
+    const struct kind *k = find_kind(config, NULL);
+
+    return k && k->ours;
 }
 
 int lpo_workload_check(struct lpo_arena *a, const struct lpo_node *config, const char *call_dir,
@@ -272,14 +290,14 @@ int lpo_workload_check(struct lpo_arena *a, const struct lpo_node *config, const
 
 static void add_env(struct builder *b)
 {
-    const struct lpo_node *env = lpo_node_at(b->config, "workload.env");
+    const struct lpo_node *env = lpo_settings_map(b->config, "workload.env");
 
-    for (size_t i = 0; env && env->kind == LPO_NODE_MAP && i < env->npairs; i++) {
+    for (size_t i = 0; env && i < env->npairs; i++) {
         const struct lpo_node *key = env->pairs[i].key;
 
         if (key->kind == LPO_NODE_STRING) /* null removes the variable */
             lpo_run_step_env(b->a, b->step, key->text,
-                             lpo_run_conf_word(b->a, env->pairs[i].value));
+                             lpo_settings_node_word(b->a, env->pairs[i].value));
     }
 }
 

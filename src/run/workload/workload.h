@@ -28,6 +28,10 @@ int lpo_workload_plan(struct lpo_arena *a, const struct lpo_node *config,
                       const struct lpo_workload_request *request, struct lpo_step *step,
                       struct lpo_err *err);
 
+/* Is it one of our programs, whose tokens run.* and infer.* limit? Any other command generates what
+ * it likes. */
+bool lpo_workload_generates_tokens(const struct lpo_node *config);
+
 /* Before the planned step starts: checks the inputs once more and writes the files that the program
  * reads into request->out_dir. */
 int lpo_workload_prepare(struct lpo_arena *a, const struct lpo_node *config,
