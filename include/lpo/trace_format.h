@@ -17,21 +17,24 @@
  *              16 u32 stream: thread number for THREAD blocks, else 0
  *              20 u32 sequence: 0, 1, 2 … within (kind, stream)
  *              24 u64 clock ticks when the block was written
- *              32 u64 CLOCK_REALTIME in ns at the same moment
+ *              32 u64 steady time in ns at the same moment (see Clocks)
  *
  * In payloads `v` is an unsigned LEB128 varint of at most 10 bytes, `z` a zigzag varint, `text` a
  * `v` length and that many bytes. A reader takes a file of its own major version, skips block
  * kinds and definition tags that it does not know, and refuses a higher major version.
  *
  * Clocks. THREAD blocks stamp events with ticks of the counter named by fact "clock" ("tsc",
- * "cntvct", or "realtime", whose tick is 1 ns). Every header is a pair (ticks, CLOCK_REALTIME);
- * the first block is written before the first event and each block after its last one, so every
- * event lies between two pairs: interpolate linearly. GPU times are CLOCK_REALTIME already. */
+ * "cntvct", or "monotonic", whose tick is 1 ns; up to minor version 1 "realtime", CLOCK_REALTIME in
+ * ns). Every header is a pair (ticks, steady time); the first block is written before the first
+ * event and each block after its last one, so every event lies between two pairs: interpolate
+ * linearly. Steady time is CLOCK_REALTIME at the start of the recording plus what CLOCK_MONOTONIC
+ * has counted since (up to minor version 1 plain CLOCK_REALTIME). GPU times are CLOCK_REALTIME, as
+ * CUPTI gives them; note LPOT_NOTE_CLOCK_STEP says when the two came apart. */
 #pragma once
 
 #define LPOT_MAGIC          "LPOTRACE"
 #define LPOT_MAJOR          1
-#define LPOT_MINOR          1
+#define LPOT_MINOR          2
 #define LPOT_PREAMBLE_BYTES 16
 #define LPOT_BLOCK_MAGIC    0x424f504cu /* "LPOB" */
 #define LPOT_HEADER_BYTES   40
@@ -45,6 +48,7 @@ enum lpot_block {
     LPOT_GPU = 4,    /* record*: continues the one stream of GPU work */
     LPOT_NOTE = 5,   /* v code (enum lpot_note), v count, text: for people */
     LPOT_FOOTER = 6, /* (v counter (enum lpot_counter), v value)*: totals so far; the last counts */
+    LPOT_RESERVED = 7, /* zeros: space for a note and a footer that must still fit on a full disk */
 };
 
 /* definition = u8 tag, v bytes, then that many bytes. Ids are given by order, so a definition is
@@ -127,15 +131,18 @@ enum lpot_gpu_flags {
 /* Why the trace is less than it could be. The text says it for people; the code for programs. */
 enum lpot_note {
     LPOT_NOTE_OTHER = 0,
-    LPOT_NOTE_NO_CUPTI = 1,      /* no libcupti could be loaded */
-    LPOT_NOTE_CUPTI_VERSION = 2, /* a CUPTI of a major version not known here */
-    LPOT_NOTE_SUBSCRIBED = 3,    /* another tool holds CUPTI: ranges only */
-    LPOT_NOTE_CUPTI_REFUSED = 4, /* subscribing failed for another reason */
-    LPOT_NOTE_CUPTI_PARTIAL = 5, /* one kind of record or callback could not be enabled */
-    LPOT_NOTE_CUPTI_FATAL = 6,   /* CUPTI stopped while the program ran */
-    LPOT_NOTE_SIZE_LIMIT = 7,    /* the file reached its limit; events after this are lost */
-    LPOT_NOTE_GPU_OFF = 8,       /* GPU tracing was switched off by the user */
-    LPOT_NOTE_NVTX_PARTIAL = 9,  /* an NVTX instance offered no callback table */
+    LPOT_NOTE_NO_CUPTI = 1,          /* no libcupti could be loaded */
+    LPOT_NOTE_CUPTI_VERSION = 2,     /* a CUPTI of a major version not known here */
+    LPOT_NOTE_SUBSCRIBED = 3,        /* another tool holds CUPTI: ranges only */
+    LPOT_NOTE_CUPTI_REFUSED = 4,     /* subscribing failed for another reason */
+    LPOT_NOTE_CUPTI_PARTIAL = 5,     /* one kind of record or callback could not be enabled */
+    LPOT_NOTE_CUPTI_FATAL = 6,       /* CUPTI stopped while the program ran */
+    LPOT_NOTE_SIZE_LIMIT = 7,        /* the file reached its limit; events after this are lost */
+    LPOT_NOTE_GPU_OFF = 8,           /* GPU tracing was switched off by the user */
+    LPOT_NOTE_NVTX_PARTIAL = 9,      /* an NVTX instance offered no callback table */
+    LPOT_NOTE_CLOCK_STEP = 10,       /* the wall clock was set while the program ran */
+    LPOT_NOTE_WRITE_FAILED = 11,     /* a block could not be written; events after this are lost */
+    LPOT_NOTE_CHILD_UNRECORDED = 12, /* a forked child could not make a file of its own */
 };
 
 enum lpot_counter {
@@ -153,5 +160,6 @@ enum lpot_counter {
     LPOT_COUNT_GPU_LOST = 12,        /* GPU records that could not be written */
     LPOT_COUNT_EXIT = 13,            /* 1: the program ended in the ordinary way */
     LPOT_COUNT_GRAPHS_UNLISTED = 14, /* CUDA graphs whose kernels could not be told */
-    LPOT_COUNT_GRAPHS_CHANGED = 15,  /* changes of CUDA graphs after they were told */
+    LPOT_COUNT_GRAPHS_CHANGED = 15,  /* changes of CUDA graphs after they were listed */
+    LPOT_COUNT_JUMPED = 16, /* calls that a signal handler interrupted and left by siglongjmp() */
 };

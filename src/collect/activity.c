@@ -1,6 +1,7 @@
 #include "collect/activity.h"
 
 #include "collect/gpu.h"
+#include "collect/guard.h"
 #include "collect/mem.h"
 #include "collect/pool.h"
 #include "collect/shape.h"
@@ -57,7 +58,7 @@ static void write_out(struct lpoc_records *r)
     if (!r->used)
         return;
     lpoc_write_defs(c);
-    if (lpoc_file_block(&c->file, &c->clock, LPOT_GPU, 0, r->sequence, r->out, r->used, NULL) < 0)
+    if (lpoc_block(c, LPOT_GPU, 0, r->sequence, r->out, r->used) < 0)
         lpoc_count(c, LPOT_COUNT_GPU_LOST, r->in_block);
     else
         r->sequence++;
@@ -256,11 +257,11 @@ void lpoc_buffer_complete(struct lpoc_records *r, void *context, uint32_t stream
     (void)size;
     if (!buffer)
         return;
-    pthread_mutex_lock(&r->lock);
+    lpoc_lock(&r->lock);
     while (valid && api->next_record(buffer, valid, &record) == CUPTI_OK)
         take(r, record);
     write_out(r);
-    pthread_mutex_unlock(&r->lock);
+    lpoc_unlock(&r->lock);
     if (api->dropped_records && api->dropped_records(context, stream, &dropped) == CUPTI_OK &&
         dropped)
         lpoc_count(r->gpu->owner, LPOT_COUNT_CUPTI_DROPPED, dropped);

@@ -17,13 +17,13 @@ static void on_launch(struct lpoc *c, uint32_t id, const struct cupti_call *call
         return;
     now = lpoc_thread_ticks(t);
     p = lpoc_event(t, LPOT_EV_LAUNCH | (lpoc_is_graph_launch(id) ? LPOT_EV_DOMAIN : 0), now, 0);
-    p = lpoc_put_z(p, (int32_t)(call->correlation - t->last_corr));
-    t->last_corr = call->correlation;
-    lpoc_commit(t, p);
+    p = lpoc_put_z(p, (int32_t)(call->correlation - t->last.corr));
+    t->coming.corr = call->correlation;
+    lpoc_commit_ids(t, p);
     if (LPOC_RARE(!__atomic_load_n(&c->gpu->devices_told, __ATOMIC_RELAXED)) &&
         !__atomic_exchange_n(&c->gpu->devices_told, true, __ATOMIC_RELAXED))
-        lpoc_devices_tell(c); /* before we leave: it takes the lock that a signal handler wants */
-    lpoc_leave(t);
+        lpoc_devices_tell(c);
+    lpoc_leave();
 }
 
 static void on_return(void)
@@ -33,7 +33,7 @@ static void on_return(void)
     if (!t)
         return;
     lpoc_commit(t, lpoc_event(t, LPOT_EV_RETURN, lpoc_thread_ticks(t), 0));
-    lpoc_leave(t);
+    lpoc_leave();
 }
 
 /* The thread's place in its stream tells which ranges surround the capture. */
@@ -55,14 +55,14 @@ static void on_node(struct lpoc *c, uint32_t id, const struct cupti_resource_dat
         return;
     p = lpoc_event(t, id == CUPTI_NODE_CLONED ? LPOT_EV_CLONE : LPOT_EV_NODE, lpoc_thread_ticks(t),
                    0);
-    p = lpoc_put_z(p, (int64_t)(node - t->last_node));
-    t->last_node = node;
+    p = lpoc_put_z(p, (int64_t)(node - t->last.node));
+    t->coming.node = node;
     if (id == CUPTI_NODE_CLONED) {
-        p = lpoc_put_z(p, (int64_t)(original - t->last_original));
-        t->last_original = original;
+        p = lpoc_put_z(p, (int64_t)(original - t->last.original));
+        t->coming.original = original;
     }
-    lpoc_commit(t, p);
-    lpoc_leave(t);
+    lpoc_commit_ids(t, p);
+    lpoc_leave();
 }
 
 static void on_state(struct lpoc *c, const struct cupti_state_data *state)
@@ -88,7 +88,7 @@ static void on_made(struct lpoc *c, const struct cupti_call *call)
     }
     lpoc_graph_list(c, call);
     errno = saved;
-    lpoc_leave(t);
+    lpoc_leave();
 }
 
 /* A call that puts no work on a GPU. These are asked for only where graphs are timed as a whole. */

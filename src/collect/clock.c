@@ -62,39 +62,65 @@ static uint64_t counter_per_ms(void)
 }
 #endif
 
+enum {
+    LOOKS = 3,
+    STEP_LEAST_NS = 1000000, /* less may be the time between reading the two clocks */
+};
+
+static struct lpoc_moment look(const struct lpoc_clock *c, uint64_t *width)
+{
+    uint64_t before = lpoc_ticks(c->counter);
+    uint64_t steady = lpoc_clock_read(CLOCK_MONOTONIC);
+    uint64_t real = lpoc_clock_read(CLOCK_REALTIME);
+    uint64_t after = lpoc_ticks(c->counter);
+
+    *width = after - before;
+    return (struct lpoc_moment){
+        .ticks = c->counter ? before + *width / 2 : steady,
+        .steady_ns = steady + (uint64_t)c->offset_ns,
+        .wall_ns = (int64_t)(real - steady),
+        .wall_is_good = *width < c->ticks_per_ms / 10,
+    };
+}
+
+/* The narrowest of three looks: an interrupt between the two clocks would bend the line. */
+struct lpoc_moment lpoc_clock_now(const struct lpoc_clock *c)
+{
+    uint64_t width, least;
+    struct lpoc_moment best = look(c, &least);
+
+    for (int i = 1; i < LOOKS; i++) {
+        struct lpoc_moment m = look(c, &width);
+        if (width < least) {
+            least = width;
+            best = m;
+        }
+    }
+    return best;
+}
+
 void lpoc_clock_start(struct lpoc_clock *c, bool want_counter)
 {
     c->counter = want_counter && counter_is_steady();
     c->ticks_per_ms = c->counter ? counter_per_ms() : 1000000;
-    c->ticks0 = c->real0 = 0;
-    lpoc_clock_now(c);
+    c->offset_ns = 0;
+    c->offset_ns = c->wall_ns = lpoc_clock_now(c).wall_ns;
 }
 
-struct lpoc_moment lpoc_clock_now(struct lpoc_clock *c)
+/* CLOCK_REALTIME and CLOCK_MONOTONIC are slewed together, so their difference changes only when
+ * someone sets the clock. */
+int64_t lpoc_clock_step(struct lpoc_clock *c, const struct lpoc_moment *now)
 {
-    struct lpoc_moment best = { 0, 0 };
-    uint64_t width = UINT64_MAX;
+    int64_t before = __atomic_load_n(&c->wall_ns, __ATOMIC_RELAXED), step = now->wall_ns - before;
 
-    if (!c->counter) {
-        best.ticks = best.real_ns = lpoc_real_ns();
-        return best;
-    }
-    /* The narrowest of three looks: an interrupt between the two clocks would bend the line. */
-    for (int i = 0; i < 3; i++) {
-        uint64_t before = lpoc_ticks(true);
-        uint64_t real = lpoc_real_ns();
-        uint64_t after = lpoc_ticks(true);
-        if (after - before < width) {
-            width = after - before;
-            best = (struct lpoc_moment){ before + width / 2, real };
-        }
-    }
-    if (!c->ticks0)
-        c->ticks0 = best.ticks, c->real0 = best.real_ns;
-    return best;
+    if (!now->wall_is_good || (step < STEP_LEAST_NS && step > -STEP_LEAST_NS) ||
+        !__atomic_compare_exchange_n(&c->wall_ns, &before, now->wall_ns, false, __ATOMIC_RELAXED,
+                                     __ATOMIC_RELAXED))
+        return 0;
+    return step;
 }
 
 const char *lpoc_clock_name(const struct lpoc_clock *c)
 {
-    return c->counter ? LPOC_COUNTER_NAME : "realtime";
+    return c->counter ? LPOC_COUNTER_NAME : "monotonic";
 }

@@ -3,7 +3,11 @@
  * clock_gettime costs 24 ns here, the cycle counter 10: with two stamps per range that is the
  * difference between 55 and 28 ns. The counter is used when the CPU says it runs at one
  * rate in every state and the kernel has not given up on it; each block then carries a pair
- * (ticks, CLOCK_REALTIME) and the reader converts. CUPTI stamps with CLOCK_REALTIME. */
+ * (ticks, steady time) and the reader converts.
+ *
+ * Steady time starts as CLOCK_REALTIME, because CUPTI stamps with it, and goes on as
+ * CLOCK_MONOTONIC: a wall clock that is set while the program runs changes no duration. From then
+ * on CUPTI's times and ours lie apart by that step, and a note in the file says so. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,21 +24,25 @@
 #endif
 
 struct lpoc_clock {
-    bool counter;           /* else ticks are CLOCK_REALTIME ns */
-    uint64_t ticks_per_ms;  /* roughly: it only paces flushes */
-    uint64_t ticks0, real0; /* the first pair */
+    bool counter;          /* else ticks are CLOCK_MONOTONIC ns */
+    uint64_t ticks_per_ms; /* roughly: it only paces flushes */
+    int64_t offset_ns;     /* wall clock minus CLOCK_MONOTONIC at the start: fixed for the run */
+    int64_t wall_ns;       /* the same as seen last; atomic */
 };
 
-/* A moment on both clocks. */
+/* One moment: ticks, and steady time, which is the wall clock of the start plus what
+ * CLOCK_MONOTONIC has counted since. */
 struct lpoc_moment {
-    uint64_t ticks, real_ns;
+    uint64_t ticks, steady_ns;
+    int64_t wall_ns;   /* wall clock minus CLOCK_MONOTONIC now */
+    bool wall_is_good; /* the two were read close enough to each other to compare */
 };
 
-static inline uint64_t lpoc_real_ns(void)
+static inline uint64_t lpoc_clock_read(clockid_t id)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_REALTIME, &t);
+    clock_gettime(id, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
@@ -52,10 +60,12 @@ static inline uint64_t lpoc_ticks(bool counter)
     }
 #endif
     (void)counter;
-    return lpoc_real_ns();
+    return lpoc_clock_read(CLOCK_MONOTONIC);
 }
 
-/* `want_counter` false keeps CLOCK_REALTIME. */
+/* `want_counter` false takes CLOCK_MONOTONIC. */
 void lpoc_clock_start(struct lpoc_clock *c, bool want_counter);
-struct lpoc_moment lpoc_clock_now(struct lpoc_clock *c);
+struct lpoc_moment lpoc_clock_now(const struct lpoc_clock *c);
+/* By how much the wall clock was set since this was last asked; 0: it was not. */
+int64_t lpoc_clock_step(struct lpoc_clock *c, const struct lpoc_moment *now);
 const char *lpoc_clock_name(const struct lpoc_clock *c);

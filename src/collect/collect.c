@@ -9,6 +9,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "collect/guard.h"
+#include "collect/mem.h"
 #include "collect/thread.h"
 #include "collect/wire.h"
 #include "lpo/trace_format.h"
@@ -24,10 +26,12 @@ static uint32_t next(uint32_t *sequence)
     return __atomic_fetch_add(sequence, 1, __ATOMIC_RELAXED);
 }
 
-/* Facts gather here until they are one block; what does not fit is left out. */
+/* Facts gather here until they are one block; what does not fit is left out. In pages of its own:
+ * the calling thread's stack may be smaller than this. */
 struct facts {
-    uint8_t bytes[FACTS_BYTES];
     size_t len;
+    char text[LPOC_PATH_MAX]; /* room for whoever adds one */
+    uint8_t bytes[FACTS_BYTES];
 };
 
 static void add_fact(struct facts *f, const char *key, const char *value)
@@ -44,17 +48,27 @@ static void add_fact(struct facts *f, const char *key, const char *value)
 
 static void add_number(struct facts *f, const char *key, int64_t value)
 {
-    char text[32];
+    char text[24];
 
-    snprintf(text, sizeof text, "%lld", (long long)value);
+    text[lpoc_put_decimal(text, value)] = 0;
     add_fact(f, key, text);
+}
+
+static void add_program(struct facts *f)
+{
+    ssize_t n = readlink("/proc/self/exe", f->text, sizeof f->text - 1);
+
+    if (n <= 0)
+        return;
+    f->text[n] = 0;
+    add_fact(f, "program", f->text);
 }
 
 static void add_command(struct facts *f)
 {
-    char text[4096];
+    char *text = f->text;
     int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof f->text - 1);
 
     if (fd >= 0)
         close(fd);
@@ -69,7 +83,7 @@ static void add_command(struct facts *f)
     add_fact(f, "command", text);
 }
 
-/* Launchers tell a process its rank in their own words. */
+/* Each launcher has a variable of its own for the rank of a process. */
 static const char *const rank_variables[] = { "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
                                               "SLURM_PROCID" };
 
@@ -84,60 +98,141 @@ static void add_rank(struct facts *f)
     }
 }
 
+static void write_gathered(struct lpoc *c, const struct facts *f)
+{
+    lpoc_block(c, LPOT_FACTS, 0, next(&c->facts), f->bytes, f->len);
+}
+
 static void write_first_facts(struct lpoc *c, pid_t forked_from)
 {
-    struct facts f;
+    struct facts *f = lpoc_map(sizeof *f);
     struct utsname host;
-    char exe[LPOC_PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
     const char *knob;
     int64_t value;
 
-    f.len = 0;
-    add_fact(&f, "collector", LPO_VERSION);
-    add_number(&f, "pid", getpid());
-    add_number(&f, "ppid", getppid());
+    if (!f)
+        return;
+    add_fact(f, "collector", LPO_VERSION);
+    add_number(f, "pid", getpid());
+    add_number(f, "ppid", getppid());
     if (forked_from)
-        add_number(&f, "forked_from", forked_from);
-    add_fact(&f, "clock", lpoc_clock_name(&c->clock));
-    add_rank(&f);
-    if (n > 0) {
-        exe[n] = 0;
-        add_fact(&f, "program", exe);
-    }
-    add_command(&f);
+        add_number(f, "forked_from", forked_from);
+    add_fact(f, "clock", lpoc_clock_name(&c->clock));
+    add_rank(f);
+    add_program(f);
+    add_command(f);
     if (uname(&host) == 0)
-        add_fact(&f, "host", host.nodename);
+        add_fact(f, "host", host.nodename);
     for (unsigned i = 0; (knob = lpoc_knob_at(&c->knobs, i, &value)); i++)
-        add_number(&f, knob, value);
-    lpoc_file_block(&c->file, &c->clock, LPOT_FACTS, 0, next(&c->facts), f.bytes, f.len, NULL);
+        add_number(f, knob, value);
+    write_gathered(c, f);
+    lpoc_unmap(f, sizeof *f);
 }
 
 void lpoc_write_facts(struct lpoc *c, const char *const (*pairs)[2], unsigned count)
 {
-    struct facts f;
+    struct facts *f = lpoc_map(sizeof *f);
 
-    f.len = 0;
+    if (!f)
+        return;
     for (unsigned i = 0; i < count; i++)
-        add_fact(&f, pairs[i][0], pairs[i][1]);
-    lpoc_file_block(&c->file, &c->clock, LPOT_FACTS, 0, next(&c->facts), f.bytes, f.len, NULL);
+        add_fact(f, pairs[i][0], pairs[i][1]);
+    write_gathered(c, f);
+    lpoc_unmap(f, sizeof *f);
+}
+
+/* What a failure to open or write means to the person who reads the report. */
+static const char *failure_text(int failure)
+{
+    static const struct {
+        int failure;
+        const char *text;
+    } texts[] = {
+        { LPOC_AT_LIMIT, "it reached its size limit (LPO_COLLECT_MAX_MB or the process's file size "
+                         "limit)" },
+        { ENOSPC, "no space is left on the disk" },
+        { EDQUOT, "the disk quota is used up" },
+        { EACCES, "permission denied" },
+        { EPERM, "permission denied" },
+        { EROFS, "the file system is read-only" },
+        { EMFILE, "the process has too many open files" },
+        { ENFILE, "the system has too many open files" },
+        { ENOENT, "the folder is not there" },
+        { EIO, "the disk failed" },
+    };
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        if (texts[i].failure == failure)
+            return texts[i].text;
+    return "the system refused";
+}
+
+/* A note as the payload of a block, by hand: it is written where the stack may be small. */
+struct note {
+    size_t len;
+    uint8_t bytes[320];
+};
+
+static void begin_note(struct note *n, unsigned code, uint64_t count, size_t text_len)
+{
+    uint8_t *p = lpoc_put_v(lpoc_put_v(n->bytes, code), count);
+
+    n->len = (size_t)(lpoc_put_v(p, text_len) - n->bytes);
+}
+
+static void make_note(struct note *n, unsigned code, uint64_t count, const char *const *parts)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; parts[i]; i++)
+        len += strlen(parts[i]);
+    if (len > sizeof n->bytes - 3 * LPOC_VARINT_MAX)
+        return;
+    begin_note(n, code, count, len);
+    for (size_t i = 0; parts[i]; i++) {
+        memcpy(n->bytes + n->len, parts[i], strlen(parts[i]));
+        n->len += strlen(parts[i]);
+    }
 }
 
 /* The first time: everything. False leaves the collector off for good. */
 static bool start(struct lpoc *c)
 {
     lpoc_knobs_read(&c->knobs);
-    if (!c->knobs.dir[0] || lpoc_defs_start(&c->defs) < 0 ||
-        pthread_key_create(&c->key, lpoc_thread_end) != 0)
+    if (!c->knobs.dir[0] || !c->has_key || lpoc_defs_start(&c->defs) < 0)
         return false;
     lpoc_clock_start(&c->clock, c->knobs.tsc != 0);
     return true;
 }
 
+/* A child of fork that may not write (it changed its user, say) is named in its parent's file. */
+static void name_in_parent(struct lpoc *c, int failure)
+{
+    struct lpoc_moment now = lpoc_clock_now(&c->clock);
+    struct note n = { 0 };
+    char pid[24];
+    const char *const parts[] = {
+        "process ", pid, ", forked from this one, is not recorded: it could not make its trace, ",
+        failure_text(failure), NULL
+    };
+
+    pid[lpoc_put_decimal(pid, getpid())] = 0;
+    make_note(&n, LPOT_NOTE_CHILD_UNRECORDED, 1, parts);
+    lpoc_file_in_parent(
+        &c->file, &now,
+        &(struct lpoc_block){ .kind = LPOT_NOTE, .payload = n.bytes, .len = n.len });
+}
+
 static bool open_file(struct lpoc *c, pid_t forked_from)
 {
-    if (lpoc_file_open(&c->file, c->knobs.dir, (uint64_t)c->knobs.max_mb << 20) < 0)
+    int failure = lpoc_file_open(&c->file, c->knobs.dir, (uint64_t)c->knobs.max_mb << 20);
+    struct lpoc_moment now;
+
+    if (failure) {
+        if (forked_from)
+            name_in_parent(c, failure);
         return false;
+    }
     c->pid = getpid();
     c->notes = c->footers = c->facts = 0;
     c->nthreads = 0;
@@ -145,25 +240,25 @@ static bool open_file(struct lpoc *c, pid_t forked_from)
     c->defs.inherited = forked_from ? c->defs.used : 0;
     c->defs.sequence = 0;
     write_first_facts(c, forked_from);
+    now = lpoc_clock_now(&c->clock);
+    lpoc_file_reserve(&c->file, &now);
     return true;
 }
 
 bool lpoc_ready(struct lpoc *c)
 {
     int state = __atomic_load_n(&c->state, __ATOMIC_ACQUIRE);
-    int saved = errno;
 
     if (state == LPOC_ON || state == LPOC_OFF)
         return state == LPOC_ON;
-    pthread_mutex_lock(&c->lock);
+    lpoc_lock(&c->lock);
     state = c->state;
     if (state == LPOC_FRESH)
         state = start(c) && open_file(c, 0) ? LPOC_ON : LPOC_OFF;
     else if (state == LPOC_FORKED)
         state = open_file(c, c->pid) ? LPOC_ON : LPOC_OFF;
     __atomic_store_n(&c->state, state, __ATOMIC_RELEASE);
-    pthread_mutex_unlock(&c->lock);
-    errno = saved;
+    lpoc_unlock(&c->lock);
     return state == LPOC_ON;
 }
 
@@ -174,59 +269,16 @@ uint32_t lpoc_kernel_name(struct lpoc *c, const char *name)
 
     if (!len)
         return 0;
-    pthread_mutex_lock(&c->lock);
+    lpoc_lock(&c->lock);
     id = lpoc_defs_string(&c->defs, name, len, lpoc_defs_hash(name, len), true);
-    pthread_mutex_unlock(&c->lock);
+    lpoc_unlock(&c->lock);
     return id == LPOC_NAME_FULL ? 0 : id;
 }
 
-void lpoc_write_defs(struct lpoc *c)
+static size_t put_totals(const struct lpoc *c, uint8_t *bytes)
 {
-    const uint8_t *at;
-    size_t len;
+    uint8_t *p = bytes;
 
-    pthread_mutex_lock(&c->lock);
-    while ((len = lpoc_defs_pending(&c->defs, DEFS_PIECE, &at))) {
-        if (lpoc_file_block(&c->file, &c->clock, LPOT_DEFS, 0, c->defs.sequence, at, len, NULL) < 0)
-            break;
-        c->defs.sequence++;
-        c->defs.written += len;
-    }
-    pthread_mutex_unlock(&c->lock);
-}
-
-void lpoc_note(struct lpoc *c, unsigned code, uint64_t count, const char *fmt, ...)
-{
-    uint8_t bytes[NOTE_TEXT + 3 * LPOC_VARINT_MAX], *p = bytes;
-    char text[NOTE_TEXT];
-    va_list args;
-    int len;
-
-    if (__atomic_load_n(&c->state, __ATOMIC_ACQUIRE) != LPOC_ON)
-        return;
-    va_start(args, fmt);
-    len = vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    if (len < 0)
-        return;
-    if ((size_t)len >= sizeof text)
-        len = sizeof text - 1;
-    p = lpoc_put_v(p, code);
-    p = lpoc_put_v(p, count);
-    p = lpoc_put_text(p, text, (size_t)len);
-    lpoc_file_block(&c->file, &c->clock, LPOT_NOTE, 0, next(&c->notes), bytes, (size_t)(p - bytes),
-                    NULL);
-}
-
-void lpoc_finish(struct lpoc *c)
-{
-    uint8_t bytes[LPOC_COUNTERS * 2 * LPOC_VARINT_MAX], *p = bytes;
-
-    if (__atomic_load_n(&c->state, __ATOMIC_ACQUIRE) != LPOC_ON || getpid() != c->pid)
-        return;
-    for (struct lpoc_thread *t = __atomic_load_n(&c->threads, __ATOMIC_ACQUIRE); t; t = t->next)
-        lpoc_thread_write_committed(t);
-    lpoc_write_defs(c);
     for (unsigned i = 1; i < LPOC_COUNTERS; i++) {
         uint64_t value = __atomic_load_n(&c->counters[i], __ATOMIC_RELAXED);
         if (!value)
@@ -234,22 +286,146 @@ void lpoc_finish(struct lpoc *c)
         p = lpoc_put_v(p, i);
         p = lpoc_put_v(p, value);
     }
-    lpoc_file_block(&c->file, &c->clock, LPOT_FOOTER, 0, next(&c->footers), bytes,
-                    (size_t)(p - bytes), NULL);
+    return (size_t)(p - bytes);
 }
 
-void lpoc_forked(struct lpoc *c)
+/* Nothing can be appended any more: why, and the totals so far, in the reserved space. */
+static void write_last_words(struct lpoc *c)
+{
+    struct lpoc_moment now = lpoc_clock_now(&c->clock);
+    uint8_t totals[LPOC_COUNTERS * (LPOC_VARINT_MAX + 1)];
+    struct note n = { 0 };
+    int failure = c->file.failure;
+    const char *const parts[] = { "the trace ends early: ", failure_text(failure),
+                                  "; what the program did after this is not recorded", NULL };
+    struct lpoc_block blocks[] = {
+        { .kind = LPOT_FOOTER, .payload = totals },
+        { .kind = LPOT_NOTE, .payload = n.bytes },
+    };
+
+    make_note(&n, failure == LPOC_AT_LIMIT ? LPOT_NOTE_SIZE_LIMIT : LPOT_NOTE_WRITE_FAILED, 0,
+              parts);
+    blocks[0].len = put_totals(c, totals);
+    blocks[1].len = n.len;
+    lpoc_file_last_words(&c->file, &now, blocks, 2);
+}
+
+static void note_clock_step(struct lpoc *c, int64_t step_ns)
+{
+    struct note n = { 0 };
+    char ms[24];
+    const char *const parts[] = {
+        "the wall clock was set by ", ms,
+        " ms while the program ran: host times go on as if it had not "
+        "been, GPU times that CUPTI gave after that may be off by as much",
+        NULL
+    };
+
+    ms[lpoc_put_decimal(ms, (step_ns + (step_ns < 0 ? -500000 : 500000)) / 1000000)] = 0;
+    make_note(&n, LPOT_NOTE_CLOCK_STEP, 0, parts);
+    lpoc_block(c, LPOT_NOTE, 0, next(&c->notes), n.bytes, n.len);
+}
+
+int lpoc_block(struct lpoc *c, unsigned kind, uint32_t stream, uint32_t sequence,
+               const void *payload, size_t len)
+{
+    struct lpoc_block b = { kind, stream, sequence, payload, len };
+    struct lpoc_moment now;
+    int64_t step;
+    int rc;
+
+    if (!lpoc_file_is_ours(&c->file)) {
+        __atomic_store_n(&c->state, LPOC_OFF, __ATOMIC_RELEASE); /* of the copy */
+        return -1;
+    }
+    lpoc_guard();
+    now = lpoc_clock_now(&c->clock);
+    rc = lpoc_file_block(&c->file, &now, &b);
+    if (rc < 0 && !__atomic_exchange_n(&c->file.told, true, __ATOMIC_RELAXED))
+        write_last_words(c);
+    step = lpoc_clock_step(&c->clock, &now);
+    if (step)
+        note_clock_step(c, step);
+    lpoc_unguard();
+    return rc;
+}
+
+void lpoc_write_defs(struct lpoc *c)
+{
+    const uint8_t *at;
+    size_t len;
+
+    lpoc_lock(&c->lock);
+    while ((len = lpoc_defs_pending(&c->defs, DEFS_PIECE, &at))) {
+        if (lpoc_block(c, LPOT_DEFS, 0, c->defs.sequence, at, len) < 0)
+            break;
+        c->defs.sequence++;
+        c->defs.written += len;
+    }
+    lpoc_unlock(&c->lock);
+}
+
+/* Pages of its own, as the calling thread's stack may be small. */
+struct note_room {
+    char text[NOTE_TEXT];
+    uint8_t bytes[NOTE_TEXT + 3 * LPOC_VARINT_MAX];
+};
+
+void lpoc_note(struct lpoc *c, unsigned code, uint64_t count, const char *fmt, ...)
+{
+    struct note_room *r = NULL;
+    va_list args;
+    uint8_t *p;
+    int len;
+
+    if (__atomic_load_n(&c->state, __ATOMIC_ACQUIRE) != LPOC_ON || !(r = lpoc_map(sizeof *r)))
+        return;
+    va_start(args, fmt);
+    len = vsnprintf(r->text, sizeof r->text, fmt, args);
+    va_end(args);
+    if (len >= 0) {
+        if ((size_t)len >= sizeof r->text)
+            len = sizeof r->text - 1;
+        p = lpoc_put_v(lpoc_put_v(r->bytes, code), count);
+        p = lpoc_put_text(p, r->text, (size_t)len);
+        lpoc_block(c, LPOT_NOTE, 0, next(&c->notes), r->bytes, (size_t)(p - r->bytes));
+    }
+    lpoc_unmap(r, sizeof *r);
+}
+
+void lpoc_finish(struct lpoc *c, bool exits)
+{
+    uint8_t totals[LPOC_COUNTERS * (LPOC_VARINT_MAX + 1)];
+    uintptr_t busy = lpoc_tls.busy;
+
+    /* A child of vfork that exits shares this memory, and must not end its parent's trace. */
+    if (__atomic_load_n(&c->state, __ATOMIC_ACQUIRE) != LPOC_ON || getpid() != c->pid)
+        return;
+    lpoc_guard();
+    lpoc_tls.busy = LPOC_BUSY_HELD;
+    if (exits)
+        c->counters[LPOT_COUNT_EXIT] = 1;
+    for (struct lpoc_thread *t = __atomic_load_n(&c->threads, __ATOMIC_ACQUIRE); t; t = t->next)
+        lpoc_thread_write_committed(t);
+    lpoc_write_defs(c);
+    if (lpoc_block(c, LPOT_FOOTER, 0, next(&c->footers), totals, put_totals(c, totals)) < 0)
+        write_last_words(c);
+    lpoc_tls.busy = busy;
+    lpoc_unguard();
+}
+
+void lpoc_forked(struct lpoc *c, bool inside)
 {
     struct lpoc_thread *self = lpoc_tls.self;
 
     if (c->state != LPOC_ON && c->state != LPOC_FORKED)
         return;
-    lpoc_file_close(&c->file);
+    lpoc_file_forked(&c->file);
     memset(c->counters, 0, sizeof c->counters);
-    c->gpu = NULL; /* CUDA does not survive a fork, and neither does what we knew of it */
+    c->gpu = NULL; /* CUDA does not survive a fork, and neither does our view of it */
     for (struct lpoc_thread *t = c->threads; t; t = t->next)
         if (t == self)
-            lpoc_thread_survive(t);
+            lpoc_thread_survive(t, inside);
         else
             lpoc_thread_vanish(t);
     c->state = LPOC_FORKED;

@@ -1,6 +1,7 @@
 /* collect/collect.h - the state of the collector in one process.
  *
- * Locks, outermost first: a thread's `writing`, then `lock`. The hot path takes neither. */
+ * Locks, outermost first: a thread's `writing`, `lock`, the file's. All are taken with
+ * lpoc_lock() (guard.h). The hot path takes none. */
 #pragma once
 
 #include <pthread.h>
@@ -35,7 +36,8 @@ struct lpoc {
     struct lpoc_defs defs;
     struct lpoc_thread *threads; /* all ever made; only grows; atomic head */
     uint32_t nthreads;
-    pthread_key_t key;                /* its destructor writes the buffer of a thread that ends */
+    pthread_key_t key; /* its destructor writes the buffer of a thread that ends */
+    bool has_key;
     uint64_t last_range;              /* start/end ids; atomic */
     uint64_t counters[LPOC_COUNTERS]; /* by enum lpot_counter; atomic */
     uint32_t notes, footers, facts;   /* sequence numbers; atomic */
@@ -52,16 +54,21 @@ bool lpoc_ready(struct lpoc *c);
 enum { LPOC_KERNEL_NAME_MAX = 32 << 10 };
 uint32_t lpoc_kernel_name(struct lpoc *c, const char *name);
 
+/* Every block but the facts of the start is written by this. -1: it was not, and the caller counts
+ * what it lost; the first time, the last words of the file say why. */
+int lpoc_block(struct lpoc *c, unsigned kind, uint32_t stream, uint32_t sequence,
+               const void *payload, size_t len);
 /* Definitions that are new since the last block. Takes the lock. */
 void lpoc_write_defs(struct lpoc *c);
 /* (key, value) pairs of text, `count` pairs. */
 void lpoc_write_facts(struct lpoc *c, const char *const (*pairs)[2], unsigned count);
 void lpoc_note(struct lpoc *c, unsigned code, uint64_t count, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-/* All buffers, all definitions, and the totals. */
-void lpoc_finish(struct lpoc *c);
-/* In the child, right after fork and with the lock held: forget the parent's file and threads. */
-void lpoc_forked(struct lpoc *c);
+/* All buffers, all definitions, and the totals. `exits`: the program ends in the ordinary way. */
+void lpoc_finish(struct lpoc *c, bool exits);
+/* In the child, right after fork and with the locks held: forget the parent's file and threads.
+ * `inside`: fork was called by a signal handler that interrupted the collector. */
+void lpoc_forked(struct lpoc *c, bool inside);
 
 static inline void lpoc_count(struct lpoc *c, unsigned counter, uint64_t n)
 {

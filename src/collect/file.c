@@ -2,36 +2,55 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "collect/guard.h"
+#include "collect/mem.h"
+#include "collect/wire.h"
 #include "lpo/trace_format.h"
 #include "util/crc32c.h"
 
 enum { NAMES_TRIED = 1000, FD_LEAST = 64 };
 
+/* By hand: printf takes more stack than a signal handler may have. */
+static bool make_path(char *out, const char *dir, unsigned try)
+{
+    size_t len = strlen(dir);
+
+    if (len + 48 > LPOC_PATH_MAX)
+        return false;
+    memcpy(out, dir, len);
+    out[len++] = '/';
+    len += lpoc_put_decimal(out + len, getpid());
+    if (try > 1) {
+        out[len++] = '-';
+        len += lpoc_put_decimal(out + len, try);
+    }
+    strcpy(out + len, LPOT_SUFFIX);
+    return true;
+}
+
+/* A descriptor, or -errno. */
 static int open_fresh(struct lpoc_file *f, const char *dir)
 {
-    for (int i = 1; i <= NAMES_TRIED; i++) {
-        char tail[32] = "";
-        int len, fd;
+    for (unsigned i = 1; i <= NAMES_TRIED; i++) {
+        int fd;
 
-        if (i > 1)
-            snprintf(tail, sizeof tail, "-%d", i);
-        len =
-            snprintf(f->path, sizeof f->path, "%s/%ld%s%s", dir, (long)getpid(), tail, LPOT_SUFFIX);
-        if (len < 0 || (size_t)len >= sizeof f->path)
-            return -1;
+        if (!make_path(f->path, dir, i))
+            return -ENAMETOOLONG;
         fd = open(f->path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0644);
-        if (fd >= 0 || errno != EEXIST)
+        if (fd >= 0)
             return fd;
+        if (errno != EEXIST)
+            return -errno;
     }
-    return -1;
+    return -EEXIST;
 }
 
 /* Programs expect the lowest numbers to be theirs. */
@@ -52,13 +71,67 @@ static bool same_file(const struct lpoc_file *f, int fd)
     return fstat(fd, &st) == 0 && st.st_dev == f->dev && st.st_ino == f->ino;
 }
 
-/* Raw system calls: write() is a cancellation point, and a thread cancelled here would keep our
- * locks for ever. */
-static bool write_all(int fd, struct iovec *io, int count, size_t total)
+/* All of it, or an errno and *written. Raw: write() is a cancellation point of libc. */
+static int write_all(int fd, struct iovec *io, int count, size_t total, size_t *written)
 {
-    long n = syscall(SYS_writev, fd, io, count);
+    *written = 0;
+    while (*written < total) {
+        long n = syscall(SYS_writev, fd, io, count);
 
-    return n >= 0 && (size_t)n == total;
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? errno : ENOSPC;
+        *written += (size_t)n;
+        for (size_t left = (size_t)n; left && count;) { /* a part was written: try the rest */
+            size_t piece = left < io->iov_len ? left : io->iov_len;
+            io->iov_base = (uint8_t *)io->iov_base + piece;
+            io->iov_len -= piece;
+            left -= piece;
+            if (!io->iov_len)
+                io++, count--;
+        }
+    }
+    return 0;
+}
+
+/* A page that the kernel empties in every copy of this memory, however the copy was made. */
+static uint32_t *make_mark(void)
+{
+    uint32_t *mark = lpoc_map(4096);
+
+    if (mark && madvise(mark, 4096, MADV_WIPEONFORK) < 0) { /* before Linux 4.14 */
+        lpoc_unmap(mark, 4096);
+        return NULL;
+    }
+    return mark;
+}
+
+bool lpoc_file_is_ours(const struct lpoc_file *f)
+{
+    return f->mark ? *f->mark != 0 : getpid() == f->pid;
+}
+
+/* An open file takes the place of the parent's, if there was one. */
+static void settle(struct lpoc_file *f, int fd, const struct stat *st, uint64_t limit_bytes)
+{
+    if (f->fd >= 0 && same_file(f, f->fd))
+        close(f->fd);
+    f->dev = st->st_dev;
+    f->ino = st->st_ino;
+    f->bytes = LPOT_PREAMBLE_BYTES;
+    f->limit = limit_bytes;
+    f->reserve_at = 0;
+    f->failure = 0;
+    f->told = false;
+    f->pid = getpid();
+    if (!f->mark)
+        f->mark = make_mark();
+    if (f->mark)
+        *f->mark = 1;
+    if (!f->scratch)
+        f->scratch = lpoc_map(LPOC_RESERVE);
+    f->fd = fd;
 }
 
 int lpoc_file_open(struct lpoc_file *f, const char *dir, uint64_t limit_bytes)
@@ -66,68 +139,63 @@ int lpoc_file_open(struct lpoc_file *f, const char *dir, uint64_t limit_bytes)
     uint8_t preamble[LPOT_PREAMBLE_BYTES] = LPOT_MAGIC;
     struct iovec io = { preamble, sizeof preamble };
     struct stat st;
-    int fd;
+    size_t written;
+    int fd, failure = 0;
 
     preamble[8] = LPOT_MAJOR;
     preamble[10] = LPOT_MINOR;
-    f->fd = -1;
-    f->dead = true;
+    f->failure = EBADF;
     mkdir(dir, 0777); /* the usual answer is EEXIST */
     fd = open_fresh(f, dir);
     if (fd < 0)
-        return -1;
+        return -fd;
     fd = move_up(fd);
-    if (fstat(fd, &st) < 0 || !write_all(fd, &io, 1, sizeof preamble)) {
+    if (fstat(fd, &st) < 0)
+        failure = errno;
+    else
+        failure = write_all(fd, &io, 1, sizeof preamble, &written);
+    if (failure) {
+        unlink(f->path); /* an empty file would only look like a damaged trace */
         close(fd);
-        return -1;
+        return failure;
     }
-    f->dev = st.st_dev;
-    f->ino = st.st_ino;
-    f->bytes = sizeof preamble;
-    f->limit = limit_bytes;
-    f->dead = f->full = false;
-    f->fd = fd;
+    settle(f, fd, &st, limit_bytes);
     return 0;
 }
 
-void lpoc_file_close(struct lpoc_file *f)
+void lpoc_file_forked(struct lpoc_file *f)
 {
-    if (f->fd >= 0 && same_file(f, f->fd))
-        close(f->fd);
-    f->fd = -1;
-    f->dead = true;
+    pthread_mutex_init(&f->lock, NULL);
+    f->failure = EBADF;
 }
 
 /* Someone closed it behind our back: get it again by name, if it is still there. */
 static int fd_of(struct lpoc_file *f)
 {
-    int fd = __atomic_load_n(&f->fd, __ATOMIC_ACQUIRE);
     int again;
 
-    if (fd >= 0 && same_file(f, fd))
-        return fd;
+    if (f->fd >= 0 && same_file(f, f->fd))
+        return f->fd;
     again = open(f->path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW);
     if (again >= 0 && !same_file(f, again)) {
         close(again);
         again = -1;
     }
-    if (again >= 0)
-        again = move_up(again);
-    __atomic_store_n(&f->fd, again, __ATOMIC_RELEASE);
-    return again;
+    f->fd = again >= 0 ? move_up(again) : -1;
+    return f->fd;
 }
 
 /* A write past RLIMIT_FSIZE would send SIGXFSZ and end the program. */
-static bool fits(const struct lpoc_file *f, uint64_t at, size_t len, bool footer)
+static bool fits(const struct lpoc_file *f, size_t len, bool small)
 {
     struct rlimit limit;
 
-    if (footer)
-        ; /* the last words are small and say why the rest is missing */
-    else if (__atomic_load_n(&f->full, __ATOMIC_RELAXED) || (f->limit && at + len > f->limit))
+    /* Notes and totals may pass the user's limit: they are small, and say why the rest is missing.
+     */
+    if (!small && f->limit && f->bytes + len > f->limit)
         return false;
     return getrlimit(RLIMIT_FSIZE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY ||
-           at + len <= limit.rlim_cur;
+           f->bytes + len <= limit.rlim_cur;
 }
 
 static void put32(uint8_t *p, uint32_t v)
@@ -140,39 +208,118 @@ static void put64(uint8_t *p, uint64_t v)
     memcpy(p, &v, 8);
 }
 
-int lpoc_file_block(struct lpoc_file *f, struct lpoc_clock *clock, unsigned kind, uint32_t stream,
-                    uint32_t sequence, const void *payload, size_t len, bool *over_limit)
+static void put_header(uint8_t *head, const struct lpoc_moment *now, const struct lpoc_block *b)
 {
-    uint8_t head[LPOT_HEADER_BYTES] = { 0 };
-    struct iovec io[2] = { { head, sizeof head }, { (void *)(uintptr_t)payload, len } };
-    struct lpoc_moment now = lpoc_clock_now(clock);
-    size_t total = sizeof head + len;
-    uint64_t at;
     uint32_t crc;
+
+    memset(head, 0, LPOT_HEADER_BYTES);
+    put32(head, LPOT_BLOCK_MAGIC);
+    put32(head + 4, b->kind);
+    put32(head + 8, (uint32_t)b->len);
+    put32(head + 16, b->stream);
+    put32(head + 20, b->sequence);
+    put64(head + 24, now->ticks);
+    put64(head + 32, now->steady_ns);
+    crc = lpo_crc32c(0, head, 12);
+    crc = lpo_crc32c(crc, head + 16, LPOT_HEADER_BYTES - 16);
+    put32(head + 12, lpo_crc32c(crc, b->payload, b->len));
+}
+
+/* Appends a block; what was written of one that does not fit is cut off again. 0 or an errno. */
+static int append(int fd, const struct lpoc_moment *now, const struct lpoc_block *b)
+{
+    uint8_t head[LPOT_HEADER_BYTES];
+    struct iovec io[2] = { { head, sizeof head }, { (void *)(uintptr_t)b->payload, b->len } };
+    struct stat st;
+    size_t written;
+    int failure;
+
+    put_header(head, now, b);
+    failure = write_all(fd, io, b->len ? 2 : 1, sizeof head + b->len, &written);
+    if (failure && written && fstat(fd, &st) == 0 && (size_t)st.st_size >= written &&
+        ftruncate(fd, st.st_size - (off_t)written) < 0)
+        return failure; /* the reader ignores what is not a whole block */
+    return failure;
+}
+
+int lpoc_file_block(struct lpoc_file *f, const struct lpoc_moment *now, const struct lpoc_block *b)
+{
+    size_t total = LPOT_HEADER_BYTES + b->len;
+    int fd, rc = -1;
+
+    lpoc_lock(&f->lock);
+    if (f->failure || b->len > LPOT_PAYLOAD_MAX)
+        ;
+    else if (!fits(f, total, b->kind == LPOT_FOOTER || b->kind == LPOT_NOTE))
+        f->failure = LPOC_AT_LIMIT;
+    else if ((fd = fd_of(f)) < 0)
+        f->failure = EBADF;
+    else if ((f->failure = append(fd, now, b)) == 0) {
+        f->bytes += total;
+        rc = 0;
+    }
+    lpoc_unlock(&f->lock);
+    return rc;
+}
+
+void lpoc_file_in_parent(struct lpoc_file *f, const struct lpoc_moment *now,
+                         const struct lpoc_block *b)
+{
+    if (f->fd >= 0 && same_file(f, f->fd)) {
+        append(f->fd, now, b);
+        close(f->fd);
+    }
+    f->fd = -1;
+}
+
+static void put_blocks(uint8_t *out, const struct lpoc_moment *now, const struct lpoc_block *blocks,
+                       unsigned count)
+{
+    struct lpoc_block filler = { .kind = LPOT_RESERVED };
+    size_t used = 0;
+
+    memset(out, 0, LPOC_RESERVE);
+    for (unsigned i = 0; i < count; i++) {
+        size_t total = LPOT_HEADER_BYTES + blocks[i].len;
+        if (used + total + LPOT_HEADER_BYTES > LPOC_RESERVE)
+            continue;
+        put_header(out + used, now, &blocks[i]);
+        memcpy(out + used + LPOT_HEADER_BYTES, blocks[i].payload, blocks[i].len);
+        used += total;
+    }
+    filler.payload = out + used + LPOT_HEADER_BYTES; /* zeros */
+    filler.len = LPOC_RESERVE - used - LPOT_HEADER_BYTES;
+    put_header(out + used, now, &filler);
+}
+
+int lpoc_file_reserve(struct lpoc_file *f, const struct lpoc_moment *now)
+{
+    struct lpoc_block b = { .kind = LPOT_RESERVED, .len = LPOC_RESERVE - LPOT_HEADER_BYTES };
+    uint64_t at = f->bytes;
+
+    if (!f->scratch)
+        return -1;
+    memset(f->scratch, 0, LPOC_RESERVE);
+    b.payload = f->scratch;
+    if (lpoc_file_block(f, now, &b) < 0)
+        return -1;
+    f->reserve_at = at;
+    return 0;
+}
+
+void lpoc_file_last_words(struct lpoc_file *f, const struct lpoc_moment *now,
+                          const struct lpoc_block *blocks, unsigned count)
+{
     int fd;
 
-    if (__atomic_load_n(&f->dead, __ATOMIC_ACQUIRE) || len > LPOT_PAYLOAD_MAX)
-        return -1;
-    at = __atomic_fetch_add(&f->bytes, total, __ATOMIC_RELAXED);
-    if (!fits(f, at, total, kind == LPOT_FOOTER || kind == LPOT_NOTE)) {
-        __atomic_fetch_sub(&f->bytes, total, __ATOMIC_RELAXED);
-        if (!__atomic_exchange_n(&f->full, true, __ATOMIC_RELAXED) && over_limit)
-            *over_limit = true;
-        return -1;
+    lpoc_lock(&f->lock);
+    fd = f->reserve_at ? fd_of(f) : -1;
+    if (fd >= 0) {
+        put_blocks(f->scratch, now, blocks, count);
+        /* Linux appends whatever pwrite() says while the file is open for appending. */
+        fcntl(fd, F_SETFL, 0);
+        syscall(SYS_pwrite64, fd, f->scratch, (size_t)LPOC_RESERVE, (off_t)f->reserve_at);
+        fcntl(fd, F_SETFL, O_APPEND);
     }
-    put32(head, LPOT_BLOCK_MAGIC);
-    put32(head + 4, kind);
-    put32(head + 8, (uint32_t)len);
-    put32(head + 16, stream);
-    put32(head + 20, sequence);
-    put64(head + 24, now.ticks);
-    put64(head + 32, now.real_ns);
-    crc = lpo_crc32c(0, head, 12);
-    crc = lpo_crc32c(crc, head + 16, sizeof head - 16);
-    put32(head + 12, lpo_crc32c(crc, payload, len));
-    fd = fd_of(f);
-    if (fd >= 0 && write_all(fd, io, len ? 2 : 1, total))
-        return 0;
-    __atomic_store_n(&f->dead, true, __ATOMIC_RELEASE);
-    return -1;
+    lpoc_unlock(&f->lock);
 }

@@ -1,10 +1,13 @@
-/* collect/file.h - the trace file: whole blocks appended, each by one write().
+/* collect/file.h - the trace file: whole blocks appended, one at a time.
  *
- * The file is opened for appending, so two threads may write at the same time and neither block
- * is torn. Before each write the descriptor is checked to be still ours: programs close
- * descriptors they did not open, and the number may by then belong to their own file. */
+ * Before each write the descriptor is checked to be still ours: programs close descriptors they
+ * did not open, and the number may by then belong to their own file. A block that could be
+ * written only in part (the disk is full) is cut off again, so that the file ends with a whole
+ * one. Space for the last words, a note and the totals, is reserved at the start of the file: they
+ * are written over a block that is there already, which takes no new space. */
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,23 +16,53 @@
 #include "collect/clock.h"
 #include "collect/knobs.h"
 
+/* struct lpoc_file.failure, beside errno values: the limit of the user or of the process. */
+enum { LPOC_AT_LIMIT = -1 };
+
 struct lpoc_file {
-    int fd;    /* -1: not open */
-    bool dead; /* a write failed: nothing more is tried */
-    bool full; /* the limit was reached: a stream with a hole in it could not be read anyway */
+    pthread_mutex_t lock; /* all below */
+    int fd;               /* -1: not open */
+    int failure;          /* why nothing more is appended: a stream with a hole cannot be read */
+    bool told;            /* atomic: the last words say so */
     char path[LPOC_PATH_MAX];
     dev_t dev;
     ino_t ino;
-    uint64_t bytes; /* written so far, all threads */
-    uint64_t limit; /* stop here; 0: no limit */
+    uint64_t bytes;      /* written so far */
+    uint64_t limit;      /* stop here; 0: no limit */
+    uint64_t reserve_at; /* where the block for the last words is; 0: there is none */
+    pid_t pid;           /* who opened it */
+    uint32_t *mark;      /* 1 in the memory that opened the file, 0 in a copy of it; may be NULL */
+    uint8_t *scratch;    /* LPOC_RESERVE bytes */
+};
+
+enum { LPOC_RESERVE = 1024 };
+
+struct lpoc_block {
+    unsigned kind;
+    uint32_t stream, sequence;
+    const void *payload;
+    size_t len;
 };
 
 /* Makes DIR/PID.lpot, or DIR/PID-2.lpot … when that name is taken: an exec'd program has the pid
- * of the one before it, and pids come round again. The preamble is written. 0 or -1. */
+ * of the one before it, and pids come round again. The preamble is written. 0, or an errno; then
+ * the descriptor of the parent of a fork, if there was one, is still open. */
 int lpoc_file_open(struct lpoc_file *f, const char *dir, uint64_t limit_bytes);
-void lpoc_file_close(struct lpoc_file *f);
+/* In a child of fork: nothing is written to the parent's file any more, but it stays open until
+ * the child has its own. */
+void lpoc_file_forked(struct lpoc_file *f);
+/* In a child of fork that could not open its own file: one block in that of its parent. */
+void lpoc_file_in_parent(struct lpoc_file *f, const struct lpoc_moment *now,
+                         const struct lpoc_block *b);
 
-/* One block. -1 when it could not be written: the caller counts what it lost. `over_limit` (may be
- * NULL) is set when that is why, the first time. */
-int lpoc_file_block(struct lpoc_file *f, struct lpoc_clock *clock, unsigned kind, uint32_t stream,
-                    uint32_t sequence, const void *payload, size_t len, bool *over_limit);
+/* False in a copy of the process that the fork handlers did not see (a raw clone): its locks and
+ * its streams are the parent's. A child of vfork shares the memory and is no copy. */
+bool lpoc_file_is_ours(const struct lpoc_file *f);
+
+/* Appends. -1 when it could not be written: the caller counts what it lost. */
+int lpoc_file_block(struct lpoc_file *f, const struct lpoc_moment *now, const struct lpoc_block *b);
+/* Sets aside the space for the last words, once, as the file's next block. */
+int lpoc_file_reserve(struct lpoc_file *f, const struct lpoc_moment *now);
+/* Writes these blocks into it, over what is there; at most LPOC_RESERVE bytes. */
+void lpoc_file_last_words(struct lpoc_file *f, const struct lpoc_moment *now,
+                          const struct lpoc_block *blocks, unsigned count);

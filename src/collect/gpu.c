@@ -290,5 +290,5 @@ void lpoc_gpu_finish(struct lpoc *c)
     if (!g || __atomic_load_n(&g->stopped, __ATOMIC_ACQUIRE))
         return;
     g->api.flush_all(CUPTI_FLUSH_FORCED);
-    lpoc_finish(c);
+    lpoc_finish(c, false);
 }

@@ -3,6 +3,7 @@
 #include <stdbool.h>
 
 #include "collect/gpu.h"
+#include "collect/guard.h"
 #include "collect/load.h"
 #include "collect/mem.h"
 #include "collect/wire.h"
@@ -61,12 +62,12 @@ static bool write_piece(struct list *l, unsigned state)
     bool kept;
 
     l->piece[lpoc_put_v(head, l->graph) - head] = (uint8_t)state;
-    pthread_mutex_lock(&c->lock);
+    lpoc_lock(&c->lock);
     /* Half of the log is for names: a program that makes a graph for every step must not fill it.
      */
     kept = c->defs.used < c->defs.cap / 2 &&
            lpoc_defs_put(&c->defs, LPOT_DEF_GRAPH, l->piece, (size_t)(l->end - l->piece));
-    pthread_mutex_unlock(&c->lock);
+    lpoc_unlock(&c->lock);
     begin_piece(l);
     return kept;
 }

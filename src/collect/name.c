@@ -7,9 +7,9 @@ struct lpoc_name lpoc_name_miss(struct lpoc_thread *t, const char *text, size_t 
     uint64_t hash = len > LPOC_SHORT ? a : lpoc_defs_hash(text, len);
     uint32_t id;
 
-    pthread_mutex_lock(&c->lock);
+    lpoc_lock(&c->lock);
     id = lpoc_defs_string(&c->defs, text, len, hash, false);
-    pthread_mutex_unlock(&c->lock);
+    lpoc_unlock(&c->lock);
     if (id == LPOC_NAME_FULL) {
         lpoc_count(c, LPOT_COUNT_NAMES_INLINE, 1);
         return (struct lpoc_name){ .id = id, .len = (uint32_t)len, .text = text };

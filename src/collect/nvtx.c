@@ -6,17 +6,16 @@
     if (LPOC_RARE(!t))                                                                             \
         return none;                                                                               \
     __VA_ARGS__                                                                                    \
-    lpoc_leave(t)
+    lpoc_leave()
 
-/* The name in the attributes, in any of its three forms. `room` holds a narrowed wide text. */
-static struct lpoc_name name_of(struct lpoc_thread *t, int32_t type, union nvtx_text text,
-                                char *room)
+/* The name in the attributes, in any of its three forms. */
+static struct lpoc_name name_of(struct lpoc_thread *t, int32_t type, union nvtx_text text)
 {
     switch (type) {
     case NVTX_TEXT_ASCII:
         return lpoc_name(t, text.ascii);
     case NVTX_TEXT_WIDE:
-        return text.wide ? lpoc_namen(t, room, lpoc_name_narrow(room, text.wide))
+        return text.wide ? lpoc_namen(t, t->wide, lpoc_name_narrow(t->wide, text.wide))
                          : (struct lpoc_name){ 0 };
     case NVTX_TEXT_REGISTERED:
         return (struct lpoc_name){ .id = lpoc_defs_string_of(&t->owner->defs, text.registered) };
@@ -25,11 +24,11 @@ static struct lpoc_name name_of(struct lpoc_thread *t, int32_t type, union nvtx_
     }
 }
 
-static struct lpoc_name name_in(struct lpoc_thread *t, const struct nvtx_attributes *a, char *room)
+static struct lpoc_name name_in(struct lpoc_thread *t, const struct nvtx_attributes *a)
 {
     if (!a || a->size < sizeof *a)
         return (struct lpoc_name){ 0 };
-    return name_of(t, a->text_type, a->text, room);
+    return name_of(t, a->text_type, a->text);
 }
 
 static uint32_t domain_of(const struct lpoc_thread *t, const void *handle)
@@ -55,10 +54,9 @@ static int on_pop(void)
 
 static int on_domain_push(const void *domain, const struct nvtx_attributes *a)
 {
-    char room[LPOC_NAME_MAX];
     int depth;
     RECORD(t, NVTX_NO_TRACKING,
-           depth = lpoc_range_push(t, domain_of(t, domain), name_in(t, a, room), a););
+           depth = lpoc_range_push(t, domain_of(t, domain), name_in(t, a), a););
     return depth;
 }
 
@@ -72,9 +70,8 @@ static int on_domain_pop(const void *domain)
 
 static uint64_t on_domain_start(const void *domain, const struct nvtx_attributes *a)
 {
-    char room[LPOC_NAME_MAX];
     uint64_t id;
-    RECORD(t, 0, id = lpoc_range_start(t, domain_of(t, domain), name_in(t, a, room), a););
+    RECORD(t, 0, id = lpoc_range_start(t, domain_of(t, domain), name_in(t, a), a););
     return id;
 }
 
@@ -91,8 +88,7 @@ static void on_domain_end(const void *domain, uint64_t id)
 
 static void on_domain_mark(const void *domain, const struct nvtx_attributes *a)
 {
-    char room[LPOC_NAME_MAX];
-    RECORD(t, , lpoc_mark(t, domain_of(t, domain), name_in(t, a, room), a););
+    RECORD(t, , lpoc_mark(t, domain_of(t, domain), name_in(t, a), a););
 }
 
 /* The short forms, through attributes that say the same. */
@@ -156,17 +152,16 @@ static void on_mark_w(const wchar_t *text)
 
 static uint32_t string_id(struct lpoc_thread *t, int32_t type, union nvtx_text text)
 {
-    char room[LPOC_NAME_MAX];
-    uint32_t id = name_of(t, type, text, room).id;
+    uint32_t id = name_of(t, type, text).id;
 
     return id == LPOC_NAME_FULL ? 0 : id;
 }
 
 static void define(struct lpoc_thread *t, unsigned tag, const uint64_t *numbers, unsigned count)
 {
-    pthread_mutex_lock(&t->owner->lock);
+    lpoc_lock(&t->owner->lock);
     lpoc_defs_add(&t->owner->defs, tag, numbers, count);
-    pthread_mutex_unlock(&t->owner->lock);
+    lpoc_unlock(&t->owner->lock);
 }
 
 static void name_category(const void *domain, uint32_t category, int32_t type, union nvtx_text text)
@@ -233,10 +228,10 @@ static void *on_register_w(const void *domain, const wchar_t *text)
 static void *create_domain(int32_t type, union nvtx_text text)
 {
     void *handle;
-    RECORD(t, NULL, uint32_t string = string_id(t, type, text); pthread_mutex_lock(&t->owner->lock);
+    RECORD(t, NULL, uint32_t string = string_id(t, type, text); lpoc_lock(&t->owner->lock);
            handle =
                lpoc_defs_domain_handle(&t->owner->defs, lpoc_defs_domain(&t->owner->defs, string));
-           pthread_mutex_unlock(&t->owner->lock););
+           lpoc_unlock(&t->owner->lock););
     return handle;
 }
 

@@ -28,7 +28,7 @@ static uint64_t on_register(const void *domain, const struct schema *s)
         struct lpoc_name name = lpoc_name(t, s->name);
         id += name.id == LPOC_NAME_FULL ? 0 : name.id;
     }
-    lpoc_leave(t);
+    lpoc_leave();
     return id;
 }
 
@@ -49,7 +49,7 @@ static int on_push(const void *domain, const struct payload *p, size_t count)
         return NVTX_NO_TRACKING;
     depth =
         lpoc_range_push(t, lpoc_defs_domain_of(&t->owner->defs, domain), name_in(p, count), NULL);
-    lpoc_leave(t);
+    lpoc_leave();
     return depth;
 }
 
@@ -62,7 +62,7 @@ static int on_pop(const void *domain, const struct payload *p, size_t count)
     if (!t)
         return NVTX_NO_TRACKING;
     depth = lpoc_range_pop(t, lpoc_defs_domain_of(&t->owner->defs, domain), lpoc_thread_ticks(t));
-    lpoc_leave(t);
+    lpoc_leave();
     return depth;
 }
 
@@ -74,7 +74,7 @@ static uint64_t on_start(const void *domain, const struct payload *p, size_t cou
     if (!t)
         return 0;
     id = lpoc_range_start(t, lpoc_defs_domain_of(&t->owner->defs, domain), name_in(p, count), NULL);
-    lpoc_leave(t);
+    lpoc_leave();
     return id;
 }
 
@@ -86,7 +86,7 @@ static void on_end(const void *domain, uint64_t id, const struct payload *p, siz
     if (!t)
         return;
     lpoc_range_end(t, id);
-    lpoc_leave(t);
+    lpoc_leave();
 }
 
 static void on_mark(const void *domain, const struct payload *p, size_t count)
@@ -96,7 +96,7 @@ static void on_mark(const void *domain, const struct payload *p, size_t count)
     if (!t)
         return;
     lpoc_mark(t, lpoc_defs_domain_of(&t->owner->defs, domain), name_in(p, count), NULL);
-    lpoc_leave(t);
+    lpoc_leave();
 }
 
 /* NVTX 3.2.0 and 3.2.1 drop every event when a tool leaves this one empty. */

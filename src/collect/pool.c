@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "collect/guard.h"
 #include "collect/mem.h"
 
 static uint8_t *make(struct lpoc_pool *p)
@@ -36,9 +37,9 @@ uint8_t *lpoc_pool_take(struct lpoc_pool *p)
 {
     uint8_t *buffer;
 
-    pthread_mutex_lock(&p->lock);
+    lpoc_lock(&p->lock);
     buffer = p->free_count ? p->free[--p->free_count] : make(p);
-    pthread_mutex_unlock(&p->lock);
+    lpoc_unlock(&p->lock);
     return buffer;
 }
 
@@ -46,8 +47,8 @@ void lpoc_pool_give(struct lpoc_pool *p, uint8_t *buffer, size_t used)
 {
     if (p->zeroed)
         memset(buffer, 0, used < p->bytes ? used : p->bytes);
-    pthread_mutex_lock(&p->lock);
+    lpoc_lock(&p->lock);
     if (p->free_count < LPOC_POOL_MAX)
         p->free[p->free_count++] = buffer;
-    pthread_mutex_unlock(&p->lock);
+    lpoc_unlock(&p->lock);
 }

@@ -1,6 +1,6 @@
 #include "collect/thread.h"
 
-#include <errno.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -9,6 +9,13 @@
 #include "collect/mem.h"
 
 enum { STACK_FIRST = 1024, STACK_MOST = 1 << 20 };
+enum {
+    /* The kernel's frame of a signal handler is larger than this: a call that is nearer to the one
+     * it seems to have interrupted cannot be in a handler above it. */
+    SIGNAL_FRAME_LEAST = 512,
+    TURNED_AWAY_MOST = 64, /* calls; then the interrupted call is taken to be gone */
+    SPARES_MOST = 8,       /* buffers given up by a thread for such calls */
+};
 enum { FREE = 0, TAKEN = 1, RESERVED = 2 };
 
 __thread struct lpoc_tls lpoc_tls;
@@ -78,8 +85,7 @@ static void start_over(struct lpoc_thread *t)
 static void reset_stream(struct lpoc_thread *t)
 {
     start_over(t);
-    t->last_ticks = t->last_node = t->last_original = 0;
-    t->last_corr = 0;
+    t->last = t->coming = (struct lpoc_base){ 0 };
 }
 
 static void clear_stacks(struct lpoc_thread *t, uint32_t domains)
@@ -91,17 +97,19 @@ static void clear_stacks(struct lpoc_thread *t, uint32_t domains)
 /* From reserved to taken. The place may still be in the hands of a thread that writes all. */
 static void move_in(struct lpoc *c, struct lpoc_thread *t)
 {
-    pthread_mutex_lock(&t->writing);
+    lpoc_lock(&t->writing);
     reset_stream(t);
     t->owner = c;
     t->counter = c->clock.counter;
-    t->eager = t->busy = false;
+    t->eager = false;
     t->inherited = 0;
-    pthread_mutex_lock(&c->lock);
+    lpoc_lock(&c->lock);
     clear_stacks(t, c->defs.ndomains);
+    if (!t->stacks[0].cap)
+        lpoc_stack_grow(&t->stacks[0]); /* now: the first range may be in a sandbox */
     introduce(c, t);
-    pthread_mutex_unlock(&c->lock);
-    pthread_mutex_unlock(&t->writing);
+    lpoc_unlock(&c->lock);
+    lpoc_unlock(&t->writing);
     t->write_at_ticks = lpoc_thread_ticks(t) + period(c);
     __atomic_store_n(&t->taken, TAKEN, __ATOMIC_RELEASE);
 }
@@ -110,52 +118,73 @@ struct lpoc_thread *lpoc_thread_make(void)
 {
     struct lpoc *c = lpoc_get();
     struct lpoc_thread *t = NULL;
-    int saved = errno;
 
-    if (lpoc_tls.making || __atomic_load_n(&c->state, __ATOMIC_ACQUIRE) == LPOC_OFF)
-        return NULL;
-    lpoc_tls.making = true;
+    if (lpoc_tls.self || __atomic_load_n(&c->state, __ATOMIC_ACQUIRE) == LPOC_OFF)
+        return lpoc_tls.self;
+    lpoc_guard(); /* for all of it: a handler must not find a thread that is half made */
     if (lpoc_ready(c)) {
-        pthread_mutex_lock(&c->lock);
+        lpoc_lock(&c->lock);
         t = take_place(c);
-        pthread_mutex_unlock(&c->lock);
+        lpoc_unlock(&c->lock);
     }
     if (t) {
         move_in(c, t);
         pthread_setspecific(c->key, t);
         lpoc_tls.self = t;
     }
-    lpoc_tls.making = false;
-    errno = saved;
+    lpoc_unguard();
     return t;
 }
 
-void lpoc_thread_reentered(struct lpoc_thread *t)
+/* Is the call that left `busy` behind gone, jumped over by a signal handler? Sure of it: 1. Likely,
+ * because a handler does not make so many calls: 2. Else 0. */
+static int interrupted_call_is_gone(const struct lpoc_thread *t, uintptr_t here)
 {
-    lpoc_count(t->owner, LPOT_COUNT_REENTERED, 1);
+    struct lpoc_tls *tls = &lpoc_tls;
+    stack_t alt = { .ss_flags = 0 };
+
+    /* A handler runs below the call that it interrupted, unless it has a stack of its own. */
+    if (here + SIGNAL_FRAME_LEAST > tls->busy && sigaltstack(NULL, &alt) == 0 &&
+        !(alt.ss_flags & SS_ONSTACK))
+        return 1;
+    if (tls->turned_away_at != t->committed || tls->turned_away_ticks != t->coming.ticks)
+        tls->turned_away = 0; /* the interrupted call has gone on since the last time */
+    tls->turned_away_at = t->committed;
+    tls->turned_away_ticks = t->coming.ticks;
+    return ++tls->turned_away > TURNED_AWAY_MOST ? 2 : 0;
+}
+
+struct lpoc_thread *lpoc_enter_slowly(uintptr_t here)
+{
+    struct lpoc_thread *t = lpoc_tls.self;
+    int gone;
+
+    if (!lpoc_tls.busy) {
+        t = lpoc_thread_make();
+    } else {
+        gone = lpoc_tls.busy != LPOC_BUSY_HELD && t ? interrupted_call_is_gone(t, here) : 0;
+        if (!gone || !lpoc_thread_recover(t, gone == 2)) {
+            lpoc_count(lpoc_get(), LPOT_COUNT_REENTERED, 1);
+            return NULL;
+        }
+    }
+    if (t)
+        lpoc_tls.busy = here;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return t;
 }
 
 /* Writes [flushed, end) as one block. The caller holds `writing`. */
 static int write_block(struct lpoc_thread *t, uint32_t end)
 {
     struct lpoc *c = t->owner;
-    bool over = false;
 
     if (end == t->flushed)
         return 0;
-    if (getpid() != c->pid) { /* a copy of the process that fork handlers did not see */
-        __atomic_store_n(&c->state, LPOC_OFF, __ATOMIC_RELEASE);
-        return -1;
-    }
     lpoc_write_defs(c);
-    if (lpoc_file_block(&c->file, &c->clock, LPOT_THREAD, t->number, t->sequence,
-                        t->at + t->flushed, end - t->flushed, &over) < 0) {
-        if (over)
-            lpoc_note(c, LPOT_NOTE_SIZE_LIMIT, 0,
-                      "the trace reached its size limit (LPO_COLLECT_MAX_MB or the process's file "
-                      "size limit); events after this are not recorded");
+    if (lpoc_block(c, LPOT_THREAD, t->number, t->sequence, t->at + t->flushed, end - t->flushed) <
+        0)
         return -1;
-    }
     t->sequence++;
     t->flushed = end;
     return 0;
@@ -169,8 +198,8 @@ static void push_inherited(struct lpoc_thread *t, uint64_t now)
         for (uint32_t i = 0; i < s->depth && t->used <= t->room; i++) {
             uint8_t *p = t->at + t->used;
             *p++ = (uint8_t)(LPOT_EV_PUSH | LPOT_EV_INHERITED | (d ? LPOT_EV_DOMAIN : 0));
-            p = lpoc_put_v(p, now - t->last_ticks);
-            t->last_ticks = now;
+            p = lpoc_put_v(p, now - t->last.ticks);
+            t->coming.ticks = now;
             if (d)
                 p = lpoc_put_v(p, d);
             p = lpoc_put_v(p, i < s->cap ? s->names[i] : 0);
@@ -180,30 +209,60 @@ static void push_inherited(struct lpoc_thread *t, uint64_t now)
     t->inherited = 0;
 }
 
-static void write_own(struct lpoc_thread *t)
+/* All that was committed; the buffer is empty then. The caller holds `writing`. */
+static void write_all(struct lpoc_thread *t)
 {
-    pthread_mutex_lock(&t->writing);
-    if (write_block(t, t->used) < 0)
+    if (write_block(t, t->committed) < 0)
         lpoc_count(t->owner, LPOT_COUNT_EVENTS_LOST, t->events);
     start_over(t);
-    pthread_mutex_unlock(&t->writing);
+}
+
+static void write_own(struct lpoc_thread *t)
+{
+    lpoc_lock(&t->writing);
+    write_all(t);
+    lpoc_unlock(&t->writing);
+}
+
+bool lpoc_thread_recover(struct lpoc_thread *t, bool fresh)
+{
+    struct lpoc *c = t->owner;
+    uint8_t *at = NULL;
+
+    if (fresh && (t->spares >= SPARES_MOST || !(at = lpoc_map((size_t)c->knobs.buffer_kb << 10))))
+        return false;
+    lpoc_lock(&t->writing);
+    if (t->used != t->committed) { /* committed, and interrupted before the rest was stored */
+        t->last = t->coming;
+        t->used = t->committed;
+    } else {
+        t->coming = t->last;
+    }
+    if (at) { /* the old one is never used again: the interrupted call may still write to it */
+        write_all(t);
+        t->at = at;
+        t->spares++;
+    }
+    lpoc_count(c, LPOT_COUNT_JUMPED, 1);
+    lpoc_unlock(&t->writing);
+    return true;
 }
 
 void lpoc_thread_write(struct lpoc_thread *t, uint64_t now)
 {
     struct lpoc *c = t->owner;
-    int saved = errno;
 
+    lpoc_guard();
     if (__atomic_load_n(&c->state, __ATOMIC_ACQUIRE) == LPOC_FORKED && lpoc_ready(c)) {
-        pthread_mutex_lock(&c->lock);
+        lpoc_lock(&c->lock);
         introduce(c, t);
-        pthread_mutex_unlock(&c->lock);
+        lpoc_unlock(&c->lock);
         push_inherited(t, now);
     } else {
         write_own(t);
     }
     t->write_at_ticks = now + period(c);
-    errno = saved;
+    lpoc_unguard();
 }
 
 void lpoc_thread_write_early(struct lpoc_thread *t, uint64_t now)
@@ -219,10 +278,10 @@ void lpoc_thread_write_committed(struct lpoc_thread *t)
 {
     if (__atomic_load_n(&t->taken, __ATOMIC_ACQUIRE) != TAKEN)
         return;
-    pthread_mutex_lock(&t->writing);
+    lpoc_lock(&t->writing);
     if (write_block(t, __atomic_load_n(&t->committed, __ATOMIC_ACQUIRE)) < 0)
         lpoc_count(t->owner, LPOT_COUNT_EVENTS_LOST, __atomic_load_n(&t->events, __ATOMIC_RELAXED));
-    pthread_mutex_unlock(&t->writing);
+    lpoc_unlock(&t->writing);
 }
 
 void lpoc_thread_end(void *thread)
@@ -231,16 +290,23 @@ void lpoc_thread_end(void *thread)
 
     if (lpoc_tls.self != t)
         return;
+    lpoc_guard();
     lpoc_tls.self = NULL;
+    lpoc_tls.busy = 0; /* the thread may have been cancelled inside the collector */
     if (__atomic_load_n(&t->owner->state, __ATOMIC_ACQUIRE) == LPOC_ON)
         write_own(t);
     __atomic_store_n(&t->taken, FREE, __ATOMIC_RELEASE);
+    lpoc_unguard();
 }
 
-void lpoc_thread_survive(struct lpoc_thread *t)
+void lpoc_thread_survive(struct lpoc_thread *t, bool inside)
 {
+    uint8_t *at = inside ? lpoc_map((size_t)t->owner->knobs.buffer_kb << 10) : NULL;
+
     pthread_mutex_init(&t->writing, NULL);
     reset_stream(t);
+    if (at)
+        t->at = at; /* the interrupted call goes on in the child too: its event is the parent's */
     t->write_at_ticks = 0; /* the next event opens the child's file first */
     t->eager = true;
     t->inherited = t->owner->defs.ndomains;

@@ -3,7 +3,13 @@
  * A thread owns its buffer: an event is a few bytes appended and one released store, with no lock.
  * The buffer is written when it is full, when it is older than the flush period, when the thread
  * ends and when the process does. The last is done by another thread: it takes `writing` and
- * writes what was committed; the owner only starts over at the front under the same lock. */
+ * writes what was committed; the owner only starts over at the front under the same lock.
+ *
+ * Signal handlers. A call that interrupts the collector in its own thread finds `busy` set, is
+ * counted and not recorded. A handler may also leave by siglongjmp(), and then the interrupted
+ * call never ends: `busy` holds its stack address, by which a later call sees that it is gone
+ * (lpoc_enter_slowly). Each event is written so that it may stop at any instruction: what was not
+ * committed did not happen, and what was is completed by lpoc_thread_recover(). */
 #pragma once
 
 #include <pthread.h>
@@ -11,6 +17,7 @@
 #include <stdint.h>
 
 #include "collect/collect.h"
+#include "collect/guard.h"
 #include "collect/wire.h"
 #include "lpo/trace_format.h"
 
@@ -32,18 +39,23 @@ struct lpoc_stack {
     uint32_t *names;
 };
 
+/* What the next event is written relative to. */
+struct lpoc_base {
+    uint64_t ticks, node, original;
+    uint32_t corr;
+};
+
 struct lpoc_thread {
     uint8_t *at;
-    uint32_t used, room; /* an event may start while used <= room */
-    uint32_t committed;  /* atomic: what another thread may write */
-    uint32_t last_corr;
-    uint64_t last_ticks, write_at_ticks;
-    uint64_t last_node, last_original;
-    uint64_t events;           /* since the buffer was last empty */
-    bool busy;                 /* inside the collector: a signal handler must not come in */
-    bool counter;              /* which clock */
-    bool eager;                /* child of fork: these seldom end in the ordinary way */
-    struct lpoc_stack *stacks; /* by domain */
+    uint32_t used, room;           /* an event may start while used <= room */
+    uint32_t committed;            /* atomic: what another thread may write */
+    uint32_t spares;               /* buffers given up by lpoc_thread_recover() */
+    uint64_t write_at_ticks;       /* the buffer is too old from here on */
+    struct lpoc_base last, coming; /* of the last event; and of the one that is being written */
+    uint64_t events;               /* since the buffer was last empty */
+    bool counter;                  /* which clock */
+    bool eager;                    /* child of fork: these seldom end in the ordinary way */
+    struct lpoc_stack *stacks;     /* by domain */
     struct lpoc_known known[LPOC_CACHE];
 
     pthread_mutex_t writing;
@@ -53,28 +65,51 @@ struct lpoc_thread {
     uint32_t inherited; /* domains whose stacks came from the parent of a fork; 0: none */
     int taken;          /* atomic: 0 free, 1 owned by a live thread, 2 on its way */
     pid_t tid;
+    char wide[LPOC_NAME_MAX]; /* a wide name as UTF-8; not on the program's stack, which may be
+                                 small */
 };
+
+struct lpoc_guard_state {
+    unsigned depth;
+    int cancel, saved_errno;
+    bool masked;
+    uint64_t signals;
+};
+
+/* Not an address: the thread is inside a step that may take locks and always comes to its end. */
+#define LPOC_BUSY_HELD ((uintptr_t)1)
 
 struct lpoc_tls {
     struct lpoc_thread *self;
-    bool making; /* a signal arrived while `self` was being made */
+    uintptr_t busy; /* inside the collector: where on the stack, or LPOC_BUSY_HELD; 0: outside */
+    uintptr_t busy_before_fork;
+    struct lpoc_guard_state guard; /* guard.h */
+    /* Calls turned away since the collector was entered at `busy`. */
+    uint32_t turned_away, turned_away_at;
+    uint64_t turned_away_ticks;
 };
 extern __thread struct lpoc_tls lpoc_tls
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 #define LPOC_RARE(x) __builtin_expect(!!(x), 0)
 
+/* The rare side of lpoc_enter(): the first call of a thread, and calls while it is busy. */
+struct lpoc_thread *lpoc_enter_slowly(uintptr_t here);
+/* The calling thread's state, made if it is not there yet. NULL: nothing can be recorded. */
 struct lpoc_thread *lpoc_thread_make(void);
-void lpoc_thread_reentered(struct lpoc_thread *t);
+/* By the owner, whose last call was left by a jump and never ended. `fresh` exchanges the buffer,
+ * for when the call may still be alive and write to it; false when it could not be had. */
+bool lpoc_thread_recover(struct lpoc_thread *t, bool fresh);
 /* By the owner, before an event at `now`: writes the buffer and starts over. */
 void lpoc_thread_write(struct lpoc_thread *t, uint64_t now);
 /* By the owner, after a pop in a child of fork: worker processes end by _exit(), so what is older
- * than a fifth of a millisecond goes out now. */
+ * than a fifth of a millisecond is written now. */
 void lpoc_thread_write_early(struct lpoc_thread *t, uint64_t now);
-/* By anyone. */
+/* By anyone, at the end of the process. */
 void lpoc_thread_write_committed(struct lpoc_thread *t);
-/* In a child of fork, for the thread that survived and for those that did not. */
-void lpoc_thread_survive(struct lpoc_thread *t);
+/* In a child of fork, for the thread that survived and for those that did not. `inside`: fork was
+ * called by a signal handler that interrupted the collector. */
+void lpoc_thread_survive(struct lpoc_thread *t, bool inside);
 void lpoc_thread_vanish(struct lpoc_thread *t);
 void lpoc_thread_end(void *thread); /* destructor of the key */
 int lpoc_stack_grow(struct lpoc_stack *s);
@@ -82,23 +117,20 @@ int lpoc_stack_grow(struct lpoc_stack *s);
 /* The calling thread's state, or NULL when nothing can be recorded now. Leave again. */
 static inline struct lpoc_thread *lpoc_enter(void)
 {
+    char here; /* its address tells where on the stack this call is */
     struct lpoc_thread *t = lpoc_tls.self;
 
-    if (LPOC_RARE(!t) && !(t = lpoc_thread_make()))
-        return NULL;
-    if (LPOC_RARE(t->busy)) {
-        lpoc_thread_reentered(t);
-        return NULL;
-    }
-    t->busy = true;
+    if (LPOC_RARE(!t || lpoc_tls.busy))
+        return lpoc_enter_slowly((uintptr_t)&here);
+    lpoc_tls.busy = (uintptr_t)&here;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     return t;
 }
 
-static inline void lpoc_leave(struct lpoc_thread *t)
+static inline void lpoc_leave(void)
 {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    t->busy = false;
+    lpoc_tls.busy = 0;
 }
 
 static inline uint64_t lpoc_thread_ticks(const struct lpoc_thread *t)
@@ -113,20 +145,43 @@ static inline uint8_t *lpoc_event(struct lpoc_thread *t, unsigned tag, uint64_t 
 
     if (LPOC_RARE(t->used + extra > t->room || now >= t->write_at_ticks))
         lpoc_thread_write(t, now);
-    if (LPOC_RARE(now < t->last_ticks))
-        now = t->last_ticks; /* two cores may disagree by a few ticks */
+    if (LPOC_RARE(now < t->last.ticks))
+        now = t->last.ticks; /* two cores may disagree by a few ticks */
     p = t->at + t->used;
     *p++ = (uint8_t)tag;
-    p = lpoc_put_v(p, now - t->last_ticks);
-    t->last_ticks = now;
+    p = lpoc_put_v(p, now - t->last.ticks);
+    t->coming.ticks = now;
     return p;
+}
+
+/* One store makes the event part of the stream; `used` follows last, so that used != committed
+ * shows an event that was committed but whose base was not stored yet. */
+static inline void lpoc_commit_base(struct lpoc_thread *t, const uint8_t *end, bool ids)
+{
+    size_t used = (size_t)(end - t->at);
+
+    if (LPOC_RARE(used > t->room + (size_t)LPOC_EVENT_MAX))
+        return; /* the buffer was exchanged under this call: lpoc_thread_recover() */
+    __atomic_store_n(&t->events, t->events + 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&t->committed, (uint32_t)used, __ATOMIC_RELEASE);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (ids)
+        t->last = t->coming;
+    else
+        t->last.ticks = t->coming.ticks;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    t->used = (uint32_t)used;
 }
 
 static inline void lpoc_commit(struct lpoc_thread *t, const uint8_t *end)
 {
-    t->used = (uint32_t)(end - t->at);
-    __atomic_store_n(&t->events, t->events + 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&t->committed, t->used, __ATOMIC_RELEASE);
+    lpoc_commit_base(t, end, false);
+}
+
+/* For events that change `coming` beside its ticks. */
+static inline void lpoc_commit_ids(struct lpoc_thread *t, const uint8_t *end)
+{
+    lpoc_commit_base(t, end, true);
 }
 
 /* The 0-based depth of the new range. */

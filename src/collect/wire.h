@@ -31,3 +31,20 @@ static inline uint8_t *lpoc_put_text(uint8_t *p, const char *text, size_t len)
 {
     return lpoc_put_bytes(lpoc_put_v(p, len), text, len);
 }
+
+/* Decimal digits, without an end mark; gives their number, at most 20. */
+static inline size_t lpoc_put_decimal(char *out, int64_t value)
+{
+    char digits[20];
+    uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    size_t n = 0, len = 0;
+
+    do
+        digits[n++] = (char)('0' + rest % 10);
+    while (rest /= 10);
+    if (value < 0)
+        out[len++] = '-';
+    while (n)
+        out[len++] = digits[--n];
+    return len;
+}

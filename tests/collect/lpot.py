@@ -104,10 +104,9 @@ class Trace:
                 self.notes.append((c.v(), c.v(), c.text().decode("utf-8", "replace")))
             elif kind == 6:
                 c = Cursor(payload)
-                self.totals = {}
                 while c.more():
                     counter = c.v()
-                    self.totals[counter] = c.v()
+                    self.totals[counter] = max(c.v(), self.totals.get(counter, 0))
         for number, parts in sorted(streams.items()):
             self.take_stream(number, Cursor(b"".join(parts)))
         self.take_gpu(Cursor(gpu))

@@ -27,5 +27,6 @@ extern const struct scenario range_scenarios[];   /* what a call says: names, do
 extern const struct scenario thread_scenarios[];  /* who calls: threads, and what they share */
 extern const struct scenario process_scenarios[]; /* fork, exec, and every way to end */
 extern const struct scenario guest_scenarios[];   /* what the collector must leave as it was */
+extern const struct scenario victim_scenarios[];  /* what hurts a guest that is not careful */
 
 void nap_ms(long ms);

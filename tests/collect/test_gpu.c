@@ -103,8 +103,9 @@ static const struct gpu_case cases[] = {
     { "launch callbacks off",
       "decode",
       { "LPO_COLLECT_LAUNCHES=0" },
-      DECODE_THREAD GEMM "(no launch) x13\n" NORM "(no launch) x6\n"
-                         "note 19 GPU operations have no launch record, so their range is not known\n" },
+      DECODE_THREAD GEMM
+      "(no launch) x13\n" NORM "(no launch) x6\n"
+      "note 19 GPU operations have no launch record, so their range is not known\n" },
     { "kernels and copies off",
       "kinds",
       { "LPO_COLLECT_KERNELS=0", "LPO_COLLECT_COPIES=0" },

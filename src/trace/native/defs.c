@@ -244,7 +244,11 @@ static const struct {
 } totals[] = {
     { LPOT_COUNT_EVENTS_LOST, true, "range or launch events could not be written to the trace" },
     { LPOT_COUNT_NAMES_CUT, false, "range names were longer than 4096 bytes and were cut" },
-    { LPOT_COUNT_REENTERED, true, "NVTX calls inside a signal handler were not recorded" },
+    { LPOT_COUNT_REENTERED, true,
+      "NVTX calls inside a signal handler were not recorded: it interrupted the collector" },
+    { LPOT_COUNT_JUMPED, true,
+      "NVTX calls were interrupted by a signal handler that left by siglongjmp: they may be "
+      "missing" },
     { LPOT_COUNT_CUPTI_DROPPED, true, "GPU records were dropped by CUPTI" },
     { LPOT_COUNT_BUFFERS_REFUSED, false,
       "times CUPTI asked for a buffer and none was left (LPO_COLLECT_CUPTI_BUFFERS_MAX)" },
@@ -260,10 +264,12 @@ static const struct {
 
 void lpo_native_take_footer(struct native *n, struct lpo_cursor c)
 {
-    memset(n->totals, 0, sizeof n->totals);
+    n->footers++;
     while (!c.bad && c.at < c.end) {
         uint64_t counter = lpo_native_get_v(&c), value = lpo_native_get_v(&c);
-        if (!c.bad && counter < NATIVE_TOTALS)
+        /* Totals only grow. The latest footer need not be the last: on a full disk it is written
+         * into space at the start of the file. */
+        if (!c.bad && counter < NATIVE_TOTALS && value > n->totals[counter])
             n->totals[counter] = value;
     }
 }

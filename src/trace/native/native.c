@@ -54,6 +54,22 @@ static void second_pass(struct native *n, struct lpo_native_blocks *blocks, unsi
             lpo_native_take_gpu(n, &b);
 }
 
+/* One note for all files of a trace: worker processes often end by _exit(). */
+static void note_missing_footer(struct lpo_trace *t)
+{
+    uint32_t text =
+        lpo_trace_name(t, "processes have no closing totals in their trace (killed, ended "
+                          "by _exit or exec, or still running): what they did last may "
+                          "be missing");
+
+    for (size_t i = 0; i < t->notes.len; i++)
+        if (t->notes.at[i].text == text) {
+            t->notes.at[i].count++;
+            return;
+        }
+    lpo_trace_note(t, 1, "%s", lpo_trace_text(t, text));
+}
+
 static void add_notes(struct native *n, uint64_t ignored)
 {
     const struct {
@@ -77,6 +93,8 @@ static void add_notes(struct native *n, uint64_t ignored)
         if (notes[i].count)
             lpo_trace_note(n->trace, notes[i].count, "%s", notes[i].text);
     lpo_native_note_totals(n);
+    if (!n->footers)
+        note_missing_footer(n->trace);
 }
 
 static void free_native(struct native *n)

@@ -117,7 +117,8 @@ struct native {
     /* for notes */
     uint64_t stray_pops, stray_ends, unclosed, unlaunched, damaged;
     uint64_t unlaid, unseen_shares;
-    uint64_t totals[NATIVE_TOTALS]; /* of the last footer, by enum lpot_counter */
+    uint64_t footers;
+    uint64_t totals[NATIVE_TOTALS]; /* of the latest footer, by enum lpot_counter */
     uint32_t command;               /* name id or LPO_NONE */
 };
 
