@@ -7,7 +7,7 @@
 #include "region/select.h"
 #include "run/folder.h"
 #include "rundir/private.h"
-#include "trace/reader.h"
+#include "rundir/read.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -165,7 +165,7 @@ int lpo_rundir_of_files(const char *const *files, size_t count, unsigned skip,
     memcpy(s.files, files, count * sizeof *files);
     lpo_vec_push(&d->sources, s); /* owns the trace and the selection from here on */
     for (size_t i = 0; i < count; i++, d->files_read++)
-        if (lpo_trace_read(files[i], s.trace, err) < 0)
+        if (lpo_rundir_read_trace(files[i], s.trace, err) < 0)
             return err->code;
     *out = d;
     d = NULL;

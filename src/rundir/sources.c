@@ -8,8 +8,8 @@
 #include "region/select.h"
 #include "run/folder.h"
 #include "rundir/private.h"
+#include "rundir/read.h"
 #include "settings/settings.h"
-#include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -94,7 +94,7 @@ static struct lpo_trace *read_files(struct lpo_rundir *d, struct lpo_source *s)
         struct lpo_err err = { 0 };
 
         d->files_read++;
-        if (lpo_trace_read(lpo_rundir_path(d, s->files[i]), t, &err) == 0) {
+        if (lpo_rundir_read_trace(lpo_rundir_path(d, s->files[i]), t, &err) == 0) {
             good++;
             continue;
         }

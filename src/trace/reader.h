@@ -1,7 +1,8 @@
 /* trace/reader.h - any file in: the table of formats.
  *
- * To add a format: write <format>.c with a `const struct lpo_reader lpo_reader_<format>`, name it
- * in the table of reader.c, add a fuzz target and a small real file to tests/data. */
+ * To add a format: make a folder <format>/ with a `const struct lpo_reader lpo_<format>_reader`,
+ * name it in readers.h and in the table of reader.c, add a fuzz target and a small real file to
+ * tests/data. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,12 +14,24 @@ struct lpo_trace;
 struct lpo_reader {
     const char *name;    /* "kineto" */
     const char *summary; /* "PyTorch profiler trace (Kineto JSON, .gz too)" */
-    /* Is this file mine? `head` holds its first bytes, after decompression for .gz and zstd. */
+    /* Is this file of my format? `head` holds its first bytes, after decompression for .gz and
+     * zstd. */
     bool (*sniff)(const char *path, const unsigned char *head, size_t len);
     /* Appends to `into`. A damaged file gives what can be read and a note; an error only when
      * nothing can be. */
     int (*read)(const char *path, struct lpo_trace *into, struct lpo_err *err);
 };
+
+/* What lpo cannot read of a file, but the tool that wrote it can. */
+enum lpo_trace_need {
+    LPO_NEEDS_NOTHING,
+    LPO_NEEDS_NCU_FORMAT, /* a report of a format version that lpo does not know */
+    LPO_NEEDS_NCU_RANGES, /* a report of range results alone */
+};
+
+/* Looks at the heads of a report's blocks alone. A reader starts no programs: whoever has ncu can
+ * convert the file with `ncu --import FILE --page raw --csv --print-units base` and read that. */
+enum lpo_trace_need lpo_trace_needs_ncu(const char *path);
 
 /* The reader for this file, or an error that lists what can be read. */
 int lpo_trace_reader_find(const char *path, const struct lpo_reader **out, struct lpo_err *err);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/limits/counters.h"
-#include "trace/reader.h"
+#include "rundir/read.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -84,7 +84,7 @@ int lpo_counters_kernel_profiles_read(struct lpo_arena *a, const char *path,
     LPO_AUTO(lpo_trace) t = lpo_trace_create();
     struct lpo_kernel_profiles got = { 0 };
 
-    if (lpo_trace_read(path, t, err) < 0)
+    if (lpo_rundir_read_trace(path, t, err) < 0)
         return err->code;
     got.at = lpo_arena_array(a, t->gpu_ops.len + 1, sizeof *got.at);
     for (size_t i = 0; i < t->gpu_ops.len; i++)

@@ -1,6 +1,5 @@
 /* Nsight Compute reports, read natively: mapped, decoded in place, nine tenths skipped. */
 #include "trace/ncu/rep.h"
-#include "trace/ncu/import.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -170,17 +169,6 @@ static int read_report(struct lpo_ncu_rep *rep, struct lpo_ncu_walk *w, struct l
     return 0;
 }
 
-/* What only ncu can read of a report, where ncu is here: another format, and range results. */
-static int read_through_ncu(const char *path, struct lpo_trace *t, bool ranges, struct lpo_err *err)
-{
-    if (lpo_ncu_import(path, t, err) < 0)
-        return err->code;
-    lpo_trace_note(t, 0,
-                   ranges ? "range results were read through ncu"
-                          : "this report's format is not known to lpo: it was read through ncu");
-    return 0;
-}
-
 static int map_file(const struct lpo_unpacked *file, struct lpo_ncu_walk *w, struct lpo_err *err)
 {
     struct stat st;
@@ -203,7 +191,6 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
     LPO_AUTO(lpo_unpacked) file = NULL;
     struct lpo_ncu_rep rep = { .t = into, .process = LPO_NONE };
     struct lpo_ncu_walk walk = { 0 };
-    size_t before = into->gpu_ops.len;
     int rc;
 
     if (lpo_unpack(path, &file, err) < 0 || map_file(file, &walk, err) < 0)
@@ -212,19 +199,33 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
     rep.bytes = walk.len;
     rep.stacks = lpo_map_create();
     rc = read_report(&rep, &walk, err);
-    if (rc < 0 && walk.other_version && lpo_ncu_can_import())
-        rc = read_through_ncu(path, into, false, err);
-    else if (rc == 0) {
-        struct lpo_err why = { 0 };
-        bool ranges = walk.range_results && into->gpu_ops.len == before && lpo_ncu_can_import() &&
-                      read_through_ncu(path, into, true, &why) == 0;
-
-        add_notes(&rep, ranges ? 0 : walk.range_results, walk.cut || file->cut);
-    }
+    if (rc == 0)
+        add_notes(&rep, walk.range_results, walk.cut || file->cut);
     munmap((void *)walk.bytes, walk.len);
     lpo_map_destroy(rep.stacks);
     lpo_vec_free(&rep.strings);
     return rc;
+}
+
+enum lpo_trace_need lpo_trace_needs_ncu(const char *path)
+{
+    LPO_AUTO(lpo_unpacked) file = NULL;
+    const struct lpo_reader *reader = NULL;
+    enum lpo_trace_need need = LPO_NEEDS_NOTHING;
+    struct lpo_ncu_walk walk = { 0 };
+    struct lpo_err err = { 0 };
+
+    if (lpo_trace_reader_find(path, &reader, &err) < 0 || reader != &lpo_ncu_rep_reader ||
+        lpo_unpack(path, &file, &err) < 0 || map_file(file, &walk, &err) < 0)
+        return need;
+    lpo_unpacked_unname(file);
+    if (check_version(&walk, &err) == 0)
+        need =
+            lpo_ncu_count_results(&walk) == 0 && walk.range_results ? LPO_NEEDS_NCU_RANGES : need;
+    else if (walk.other_version)
+        need = LPO_NEEDS_NCU_FORMAT;
+    munmap((void *)walk.bytes, walk.len);
+    return need;
 }
 
 const struct lpo_reader lpo_ncu_rep_reader = {

@@ -51,6 +51,8 @@ struct lpo_ncu_walk {
     uint64_t range_results;
 };
 
+/* How many results the blocks from here on say they hold; counts range results in the walk. */
+uint64_t lpo_ncu_count_results(struct lpo_ncu_walk *w);
 /* Fills the batch with what comes next; false when it is the last. */
 bool lpo_ncu_decode(struct lpo_ncu_walk *w, struct lpo_ncu_batch *b);
 /* A message behind its size at w->at, not beyond `end`; false when it does not fit. */

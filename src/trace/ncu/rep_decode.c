@@ -198,6 +198,23 @@ static bool begin_block(struct lpo_ncu_walk *w, struct lpo_proto *header)
     return true;
 }
 
+uint64_t lpo_ncu_count_results(struct lpo_ncu_walk *w)
+{
+    uint64_t results = 0;
+
+    while (w->block_end < w->len) {
+        struct lpo_proto header;
+
+        w->at = w->block_end;
+        w->results_left = 0;
+        if (!begin_block(w, &header))
+            break;
+        results += w->results_left;
+    }
+    w->results_left = 0;
+    return results;
+}
+
 /* One result or one header; false at the end. */
 static bool next(struct lpo_ncu_walk *w, struct lpo_ncu_batch *b)
 {

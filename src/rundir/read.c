@@ -1,0 +1,50 @@
+#include "rundir/read.h"
+
+#include <unistd.h>
+
+#include "run/child/capture.h"
+#include "trace/reader.h"
+#include "trace/trace.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/path.h"
+
+static const int64_t limit_ns = 600000000000; /* a large report takes ncu minutes */
+
+static int read_through_ncu(struct lpo_arena *a, const char *path, struct lpo_trace *into,
+                            struct lpo_err *err)
+{
+    const char *const argv[] = { "ncu",   "--import",      path,   "--page", "raw",
+                                 "--csv", "--print-units", "base", NULL };
+    const char *csv = NULL;
+    int rc;
+
+    if (lpo_run_capture_file(a, argv, limit_ns, 0, &csv, err) < 0)
+        return lpo_ctx(err, "ncu cannot import '%s'", path);
+    rc = lpo_trace_read(csv, into, err);
+    unlink(csv);
+    return rc;
+}
+
+int lpo_rundir_read_trace(const char *path, struct lpo_trace *into, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    enum lpo_trace_need need =
+        lpo_path_which(a, "ncu") ? lpo_trace_needs_ncu(path) : LPO_NEEDS_NOTHING;
+    struct lpo_err why = { 0 };
+
+    if (need == LPO_NEEDS_NOTHING)
+        return lpo_trace_read(path, into, err);
+    if (read_through_ncu(a, path, into, &why) == 0) {
+        lpo_trace_note(into, 0,
+                       need == LPO_NEEDS_NCU_RANGES
+                           ? "range results were read through ncu"
+                           : "this report's format is not known to lpo: it was read through ncu");
+        return 0;
+    }
+    if (need == LPO_NEEDS_NCU_RANGES) /* the rest of the report can be read */
+        return lpo_trace_read(path, into, err);
+    if (err)
+        *err = why;
+    return why.code;
+}

@@ -1,0 +1,10 @@
+/* rundir/read.h - one file into a trace, through ncu where lpo alone cannot read it. */
+#pragma once
+
+struct lpo_err;
+struct lpo_trace;
+
+/* lpo_trace_read(); but a report of Nsight Compute that only ncu can read (another format version,
+ * range results) is first converted with `ncu --import`, where ncu is on PATH, and a note says so.
+ */
+int lpo_rundir_read_trace(const char *path, struct lpo_trace *into, struct lpo_err *err);
