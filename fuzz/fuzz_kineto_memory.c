@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "memory_file.h"
-#include "trace/kineto/memory.h"
+#include "trace/memory.h"
 #include "util/err.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -13,7 +13,7 @@
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
 #include "settings/settings.h"
-#include "trace/kineto/memory.h"
+#include "trace/memory.h"
 #include "trace/trace.h"
 #include "util/err.h"
 #include "util/path.h"

@@ -1,6 +1,6 @@
 #include "trace/reader.h"
 
-#include "trace/overlap.h"
+#include "trace/duplicates.h"
 #include "trace/readers.h"
 #include "trace/trace.h"
 #include "util/err.h"
@@ -43,12 +43,11 @@ int lpo_trace_read(const char *path, struct lpo_trace *into, struct lpo_err *err
     if (rc < 0)
         return rc;
     if (into->sources++ == 1)
-        lpo_trace_overlap_look(into,
-                               path); /* at the first, which has nothing to be compared with */
+        lpo_trace_duplicates_note(into, path); /* only remembers the first file */
     rc = r->read(path, into, err);
     if (rc < 0)
         lpo_ctx(err, "cannot read '%s' as %s", path, r->name);
     else if (into->sources > 1)
-        lpo_trace_overlap_look(into, path);
+        lpo_trace_duplicates_note(into, path);
     return rc;
 }

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/duplicates.h"
 #include "trace/metric_rules.h"
 #include "trace/names.h"
-#include "trace/overlap.h"
 #include "util/map.h"
 
 /* Keys are the bytes of the row; values its index. */
@@ -42,7 +42,7 @@ void lpo_trace_destroy(struct lpo_trace *t)
     if (!t)
         return;
     x = t->indexes;
-    lpo_trace_overlap_destroy(t->overlap);
+    lpo_trace_duplicates_destroy(t->duplicates);
     lpo_map_destroy(x->processes);
     lpo_map_destroy(x->threads);
     lpo_map_destroy(x->devices);

@@ -190,13 +190,13 @@ struct lpo_trace {
     size_t nmetric_rows, metric_rows_cap, metric_cap;
     LPO_VEC(struct lpo_summary) summaries;
     LPO_VEC(struct lpo_trace_note) notes;
-    int64_t epoch_ns;                  /* unix time of clock 0, or LPO_NO_TIME */
-    uint64_t dropped;                  /* records the source says it lost */
-    uint32_t sources;                  /* files read so far */
-    struct lpo_trace_overlap *overlap; /* overlap.h, once there are two */
-    uint32_t skip;                     /* enum lpo_skip, set by the caller before reading */
-    bool has_ranges;                   /* the source could have recorded ranges */
-    void *indexes;                     /* private to trace.c: deduplication */
+    int64_t epoch_ns;                        /* unix time of clock 0, or LPO_NO_TIME */
+    uint64_t dropped;                        /* records the source says it lost */
+    uint32_t sources;                        /* files read so far */
+    struct lpo_trace_duplicates *duplicates; /* duplicates.h, once there are two files */
+    uint32_t skip;                           /* enum lpo_skip, set by the caller before reading */
+    bool has_ranges;                         /* the source could have recorded ranges */
+    void *indexes;                           /* private to trace.c: deduplication */
 };
 
 struct lpo_trace *lpo_trace_create(void);

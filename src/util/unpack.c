@@ -27,7 +27,7 @@ static int write_all(int fd, const char *at, size_t len, struct lpo_err *err)
     return 0;
 }
 
-static int temp_file(struct lpo_unpacked *u, struct lpo_err *err)
+static int temp_file(struct lpo_unpack_file *u, struct lpo_err *err)
 {
     const char *dir = getenv("TMPDIR");
     static const char name[] = "/lpo-XXXXXX";
@@ -52,7 +52,7 @@ static int temp_file(struct lpo_unpacked *u, struct lpo_err *err)
 }
 
 /* A broken or short stream keeps what came before it. */
-static int inflate_to_temp(struct lpo_unpacked *u, const char *path, struct lpo_err *err)
+static int inflate_to_temp(struct lpo_unpack_file *u, const char *path, struct lpo_err *err)
 {
     LPO_AUTO(lpo_input) in = NULL;
     struct lpo_input_window w;
@@ -82,9 +82,9 @@ static int inflate_to_temp(struct lpo_unpacked *u, const char *path, struct lpo_
     return 0;
 }
 
-int lpo_unpack(const char *path, struct lpo_unpacked **out, struct lpo_err *err)
+int lpo_unpack(const char *path, struct lpo_unpack_file **out, struct lpo_err *err)
 {
-    LPO_AUTO(lpo_unpacked) u = lpo_xcalloc(1, sizeof *u);
+    LPO_AUTO(lpo_unpack_file) u = lpo_xcalloc(1, sizeof *u);
     unsigned char head[8];
     struct stat st;
     ssize_t n;
@@ -112,7 +112,7 @@ int lpo_unpack(const char *path, struct lpo_unpacked **out, struct lpo_err *err)
     return 0;
 }
 
-void lpo_unpacked_unname(struct lpo_unpacked *u)
+void lpo_unpack_file_unname(struct lpo_unpack_file *u)
 {
     if (!u->temp)
         return;
@@ -122,11 +122,11 @@ void lpo_unpacked_unname(struct lpo_unpacked *u)
     u->path = NULL;
 }
 
-void lpo_unpacked_destroy(struct lpo_unpacked *u)
+void lpo_unpack_file_destroy(struct lpo_unpack_file *u)
 {
     if (!u)
         return;
-    lpo_unpacked_unname(u);
+    lpo_unpack_file_unname(u);
     if (u->fd >= 0)
         close(u->fd);
     free(u);

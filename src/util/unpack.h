@@ -14,16 +14,16 @@ struct lpo_err;
 /* Inflated files beyond this are refused: a small file can claim any size. */
 #define LPO_UNPACK_LIMIT ((size_t)64 << 30)
 
-struct lpo_unpacked {
+struct lpo_unpack_file {
     int fd;           /* for reading, at its start */
     const char *path; /* of the plain bytes: the file itself or the temporary one */
     bool cut;         /* the compressed stream ended early; what came before is here */
     char *temp;       /* private: the temporary name while it exists */
 };
 
-int lpo_unpack(const char *path, struct lpo_unpacked **out, struct lpo_err *err);
+int lpo_unpack(const char *path, struct lpo_unpack_file **out, struct lpo_err *err);
 /* Takes the temporary name away now; the handle stays good. For a reader that opens `path` itself
  * and has done so. */
-void lpo_unpacked_unname(struct lpo_unpacked *u);
-void lpo_unpacked_destroy(struct lpo_unpacked *u); /* NULL is fine */
-LPO_AUTO_DEFINE(lpo_unpacked);
+void lpo_unpack_file_unname(struct lpo_unpack_file *u);
+void lpo_unpack_file_destroy(struct lpo_unpack_file *u); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_unpack_file);

@@ -139,7 +139,7 @@ def ranks_side_by_side():
 
 def one_process_in_two_files_is_noted():
     """The same file two times nests ranges in themselves; two ranks, or one process in two windows of time, do not."""
-    assert "tell of process 1046 at the same time" in run(["regions", NSYS, NSYS])
+    assert "describe process 1046 at the same time" in run(["regions", NSYS, NSYS])
     assert "at the same time" not in run(["regions", NSYS])
     assert "at the same time" not in run(["regions", NSYS, "tests/data/native/toy.lpot"])
 

@@ -2,7 +2,7 @@
  * added up from the JSON apart from lpo. */
 #include "../unit.h"
 
-#include "trace/kineto/memory.h"
+#include "trace/memory.h"
 #include "util/err.h"
 
 static const struct peak_case {

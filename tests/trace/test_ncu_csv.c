@@ -1,7 +1,7 @@
 #include "../unit.h"
 
 #include "dump.h"
-#include "trace/ncu/ncu.h"
+#include "trace/ncu/private.h"
 #include "trace/readers.h"
 #include "util/err.h"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "dump.h"
-#include "trace/ncu/ncu.h"
+#include "trace/ncu/private.h"
 #include "trace/readers.h"
 #include "util/csv.h"
 #include "util/err.h"

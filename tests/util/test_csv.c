@@ -193,7 +193,7 @@ static void a_row_too_long_ahead_is_an_error(void **state)
 
 static void cut_gzip_keeps_its_start(void **state)
 {
-    LPO_AUTO(lpo_unpacked) u = NULL;
+    LPO_AUTO(lpo_unpack_file) u = NULL;
     LPO_STR text = { 0 };
     struct lpo_err err = { 0 };
     char path[UNIT_PATH], first[8] = { 0 };

@@ -1,4 +1,4 @@
-#include "trace/kineto/kineto.h"
+#include "trace/kineto/private.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* What stands around the events: base time, rank, GPUs. */
-#include "trace/kineto/kineto.h"
+#include "trace/kineto/private.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* A Kineto trace is one JSON object with the events in "traceEvents" and facts around them, in any
  * order; the profiler of before 2021 wrote the bare list. */
-#include "trace/kineto/kineto.h"
+#include "trace/kineto/private.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
-#include "trace/kineto/memory.h"
+#include "trace/memory.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/kineto/kineto.h"
+#include "trace/kineto/private.h"
 #include "trace/trace.h"
 #include "util/err.h"
 #include "util/input.h"

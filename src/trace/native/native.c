@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "lpo/trace_format.h"
-#include "trace/native/state.h"
+#include "trace/native/private.h"
 #include "trace/readers.h"
 #include "util/err.h"
 #include "util/input.h"

@@ -1,12 +1,271 @@
 /* What `ncu --csv` prints: raw and details pages, live or by --import. */
-#include "trace/ncu/csv.h"
-
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/ncu/private.h"
 #include "trace/readers.h"
+#include "util/csv.h"
 #include "util/err.h"
 #include "util/map.h"
+#include "util/str.h"
+
+struct lpo_err;
+struct lpo_map;
+
+enum role {
+    LPO_NCU_SKIP,
+    LPO_NCU_METRIC, /* raw page: the column's name is the metric's */
+    LPO_NCU_FACT,   /* raw page: a fact of the launch or the device */
+    LPO_NCU_ID,
+    LPO_NCU_PID,
+    LPO_NCU_PROGRAM,
+    LPO_NCU_KERNEL,
+    LPO_NCU_STREAM,
+    LPO_NCU_BLOCK,
+    LPO_NCU_GRID,
+    LPO_NCU_DEVICE,
+    LPO_NCU_CC,
+    LPO_NCU_PUSH_POP,
+    LPO_NCU_START_END,
+    LPO_NCU_SECTION,
+    LPO_NCU_NAME,
+    LPO_NCU_PRINTED_UNIT,
+    LPO_NCU_VALUE,
+    LPO_NCU_INVOCATIONS,
+    LPO_NCU_ROLES,
+};
+
+struct column {
+    uint8_t role, fact;
+    uint32_t name, unit; /* as names of the trace; the unit is the base one, or LPO_NONE */
+    uint32_t metric;     /* LPO_NONE until the first number in this column */
+    double scale;        /* from the printed unit to the base one */
+};
+
+struct page {
+    struct lpo_trace *t;
+    struct lpo_csv *csv;
+    LPO_VEC(struct column) columns; /* details: behind those of the header, its metrics */
+    int at[LPO_NCU_ROLES];          /* column of a role, -1 when absent */
+    struct lpo_str text, key;       /* scratch */
+    struct lpo_map *stacks;         /* NVTX cells to stack + 1 */
+    struct lpo_map *gpu_ops;        /* details: process and ID to work */
+    struct lpo_map *labels;         /* details: section, name and unit to row of `columns` */
+    LPO_VEC(struct lpo_ncu_result) results; /* details: beside works, from first_work */
+    uint32_t first_gpu_op;
+    int64_t last_pid;
+    uint32_t last_process;
+    uint64_t several_threads, odd_rows;
+};
+
+/* The cell of a role in the present row; empty when absent. */
+static inline struct lpo_csv_cell cell_of(const struct page *p, enum role role)
+{
+    int at = p->at[role];
+
+    if (at < 0 || (size_t)at >= p->csv->count)
+        return (struct lpo_csv_cell){ "", 0, false };
+    return p->csv->cells[at];
+}
+
+static const struct role_row {
+    const char *name;
+    enum role role;
+} roles[] = {
+    { "ID", LPO_NCU_ID },
+    { "Process ID", LPO_NCU_PID },
+    { "Process Name", LPO_NCU_PROGRAM },
+    { "Kernel Name", LPO_NCU_KERNEL },
+    { "Stream", LPO_NCU_STREAM },
+    { "Block Size", LPO_NCU_BLOCK },
+    { "Grid Size", LPO_NCU_GRID },
+    { "Device", LPO_NCU_DEVICE },
+    { "CC", LPO_NCU_CC },
+    { "Section Name", LPO_NCU_SECTION },
+    { "Metric Name", LPO_NCU_NAME },
+    { "Metric Unit", LPO_NCU_PRINTED_UNIT },
+    { "Metric Value", LPO_NCU_VALUE },
+    { "Invocations", LPO_NCU_INVOCATIONS },
+    /* known and not wanted: the host's name is nobody's business */
+    { "Host Name", LPO_NCU_SKIP },
+    { "Context", LPO_NCU_SKIP },
+    { "Kernel Time", LPO_NCU_SKIP },
+    { "Body Item Label", LPO_NCU_SKIP },
+    { "Rule Name", LPO_NCU_SKIP },
+    { "Rule Type", LPO_NCU_SKIP },
+    { "Rule Description", LPO_NCU_SKIP },
+    { "Estimated Speedup Type", LPO_NCU_SKIP },
+    { "Estimated Speedup", LPO_NCU_SKIP },
+};
+
+static enum role role_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
+        if (strcmp(roles[i].name, name) == 0)
+            return roles[i].role;
+    }
+    if (strstr(name, "Push/Pop_Range"))
+        return LPO_NCU_PUSH_POP;
+    if (strstr(name, "Start/Stop_Range"))
+        return LPO_NCU_START_END;
+    return *name ? LPO_NCU_METRIC : LPO_NCU_SKIP;
+}
+
+static struct column column_of(struct page *p, const char *name)
+{
+    struct column c = { .role = (uint8_t)role_of(name),
+                        .name = lpo_trace_name(p->t, name),
+                        .unit = LPO_NONE,
+                        .metric = LPO_NONE,
+                        .scale = 1 };
+
+    if (c.role == LPO_NCU_METRIC) {
+        c.fact = (uint8_t)lpo_ncu_fact_of(name, strlen(name));
+        if (c.fact)
+            c.role = LPO_NCU_FACT;
+    }
+    return c;
+}
+
+static void set_header(struct page *p)
+{
+    size_t metrics = 0;
+
+    p->columns.len = 0;
+    for (int i = 0; i < LPO_NCU_ROLES; i++)
+        p->at[i] = -1;
+    for (size_t i = 0; i < p->csv->count; i++) {
+        struct column c = column_of(p, lpo_csv_cell_text(p->csv->cells[i], &p->text));
+
+        if (p->at[c.role] < 0)
+            p->at[c.role] = (int)i;
+        if (c.role == LPO_NCU_METRIC && (p->t->skip & LPO_SKIP_METRICS))
+            c.role = LPO_NCU_SKIP;
+        metrics += c.role == LPO_NCU_METRIC ||
+                   (c.role == LPO_NCU_FACT && lpo_ncu_is_metric((enum lpo_ncu_fact)c.fact));
+        lpo_vec_push(&p->columns, c);
+    }
+    lpo_trace_metric_expect(p->t, metrics);
+    if (p->at[LPO_NCU_PUSH_POP] >= 0 || p->at[LPO_NCU_START_END] >= 0)
+        p->t->has_ranges = true;
+}
+
+static void set_units(struct page *p)
+{
+    for (size_t i = 0; i < p->csv->count && i < p->columns.len; i++) {
+        struct column *c = &p->columns.at[i];
+        char base[LPO_NCU_UNIT];
+
+        c->scale = lpo_ncu_unit_scale(p->csv->cells[i].at, p->csv->cells[i].len, base);
+        c->unit = *base ? lpo_trace_name(p->t, base) : LPO_NONE;
+    }
+}
+
+static void set_metric(struct page *p, struct column *c, uint32_t row, double v)
+{
+    struct lpo_trace *t = p->t;
+
+    if (c->metric == LPO_NONE)
+        c->metric = lpo_trace_metric(t, lpo_trace_text(t, c->name), lpo_trace_text_len(t, c->name),
+                                     lpo_trace_text(t, c->unit));
+    lpo_trace_metric_set(t, row, c->metric, v);
+}
+
+static void set_value(struct page *p, struct column *c, uint32_t row, struct lpo_ncu_result *r,
+                      struct lpo_csv_cell cell)
+{
+    double v;
+
+    if (c->fact == LPO_NCU_DEVICE_NAME) {
+        if (cell.len)
+            r->device_name = lpo_trace_name(p->t, lpo_csv_cell_text(cell, &p->text));
+        return;
+    }
+    if (!lpo_csv_cell_number(cell, &v))
+        return;
+    v *= c->scale;
+    r->fact[c->fact] = v; /* [LPO_NCU_NONE] is a place like another that nobody reads */
+    if (row != LPO_NONE && lpo_ncu_is_metric((enum lpo_ncu_fact)c->fact))
+        set_metric(p, c, row, v);
+}
+
+static uint16_t process_of(struct page *p)
+{
+    int64_t pid;
+    struct lpo_csv_cell program = cell_of(p, LPO_NCU_PROGRAM);
+    uint16_t row;
+
+    if (!lpo_csv_cell_int(cell_of(p, LPO_NCU_PID), &pid))
+        pid = -1;
+    if (p->last_process != LPO_NONE && p->last_pid == pid)
+        return (uint16_t)p->last_process;
+    row = lpo_trace_process(p->t, pid, -1);
+    if (p->t->processes.at[row].name == LPO_NONE && program.len)
+        p->t->processes.at[row].name = lpo_trace_name(p->t, lpo_csv_cell_text(program, &p->text));
+    p->last_pid = pid;
+    p->last_process = row;
+    return row;
+}
+
+/* Rows of one region have equal cells, so a cell is taken apart once. */
+static uint32_t stack_of(struct page *p)
+{
+    struct lpo_csv_cell push_pop = cell_of(p, LPO_NCU_PUSH_POP);
+    struct lpo_csv_cell start_end = cell_of(p, LPO_NCU_START_END);
+    uint64_t *slot;
+    bool fresh;
+
+    if (p->at[LPO_NCU_PUSH_POP] < 0 && p->at[LPO_NCU_START_END] < 0)
+        return LPO_NONE;
+    lpo_str_clear(&p->key);
+    lpo_str_addn(&p->key, push_pop.at, push_pop.len);
+    lpo_str_addc(&p->key, '\0');
+    lpo_str_addn(&p->key, start_end.at, start_end.len);
+    slot = lpo_map_put(p->stacks, p->key.at, p->key.len, &fresh);
+    if (fresh) {
+        unsigned threads;
+        uint32_t stack;
+
+        lpo_str_clear(&p->key);
+        lpo_str_add(&p->key, lpo_csv_cell_text(start_end, &p->text));
+        lpo_csv_cell_text(push_pop, &p->text);
+        stack = lpo_ncu_cells_stack(p->t, lpo_str_text(&p->text), p->text.len,
+                                    lpo_str_text(&p->key), p->key.len, &threads);
+        *slot = (uint64_t)stack << 1 | (threads > 1);
+    }
+    p->several_threads += *slot & 1;
+    return (uint32_t)(*slot >> 1);
+}
+
+static struct lpo_gpu_op row_gpu_op(struct page *p, struct lpo_ncu_result *r, int32_t *device)
+{
+    struct lpo_gpu_op w = { .metrics = LPO_NONE };
+    struct lpo_csv_cell kernel = cell_of(p, LPO_NCU_KERNEL);
+    int64_t v;
+    double cc;
+
+    w.process = process_of(p);
+    w.stack = stack_of(p);
+    if (lpo_csv_cell_int(cell_of(p, LPO_NCU_STREAM), &v))
+        w.stream = (uint32_t)v;
+    *device = lpo_csv_cell_int(cell_of(p, LPO_NCU_DEVICE), &v) && v >= 0 ? (int32_t)v : 0;
+    if (lpo_csv_cell_number(cell_of(p, LPO_NCU_CC), &cc)) {
+        r->fact[LPO_NCU_CC_MAJOR] = floor(cc);
+        r->fact[LPO_NCU_CC_MINOR] = round((cc - floor(cc)) * 10);
+    }
+    r->has_shape = lpo_csv_cell_three(cell_of(p, LPO_NCU_GRID), r->grid) &&
+                   lpo_csv_cell_three(cell_of(p, LPO_NCU_BLOCK), r->block);
+    if (!kernel.doubled && kernel.len) /* the usual case, without a copy */
+        w.name = lpo_trace_namen(p->t, kernel.at, kernel.len);
+    else
+        w.name = lpo_trace_name(p->t, kernel.len ? lpo_csv_cell_text(kernel, &p->text) : "(range)");
+    if (!r->has_shape || r->block[0] == 0) {
+        r->has_shape = false; /* range replay: no launch of its own */
+        w.flags |= LPO_WORK_WHOLE;
+    }
+    return w;
+}
 
 enum { MANY = 1000 }; /* rows after which a second thread pays */
 
@@ -37,7 +296,7 @@ static bool sniff(const char *path, const unsigned char *head, size_t len)
 
 /* --- the raw page: one row per kernel, one column per metric -------------------------------- */
 
-static void raw_row(struct lpo_ncu_page *p)
+static void raw_row(struct page *p)
 {
     const struct lpo_csv *csv = p->csv;
     size_t n = csv->count < p->columns.len ? csv->count : p->columns.len;
@@ -46,18 +305,18 @@ static void raw_row(struct lpo_ncu_page *p)
     int32_t device;
 
     lpo_ncu_result_reset(&r);
-    w = lpo_ncu_row_gpu_op(p, &r, &device);
+    w = row_gpu_op(p, &r, &device);
     if (!(p->t->skip & LPO_SKIP_METRICS))
         w.metrics = lpo_trace_metric_row(p->t);
     for (size_t i = 0; i < n; i++) {
-        struct lpo_ncu_column *c = &p->columns.at[i];
+        struct column *c = &p->columns.at[i];
         double v;
 
         if (c->role == LPO_NCU_METRIC && c->metric != LPO_NONE) { /* ten million times */
             if (lpo_csv_cell_number(csv->cells[i], &v))
                 p->t->metric_rows[w.metrics * p->t->metric_cap + c->metric] = v * c->scale;
         } else if (c->role == LPO_NCU_METRIC || c->role == LPO_NCU_FACT) {
-            lpo_ncu_set_value(p, c, w.metrics, &r, csv->cells[i]);
+            set_value(p, c, w.metrics, &r, csv->cells[i]);
         }
     }
     lpo_ncu_push(p->t, w, &r, device);
@@ -65,9 +324,9 @@ static void raw_row(struct lpo_ncu_page *p)
 
 /* --- the details page: one row per kernel and metric ---------------------------------------- */
 
-static uint32_t details_gpu_op(struct lpo_ncu_page *p)
+static uint32_t details_gpu_op(struct page *p)
 {
-    struct lpo_csv_cell id = lpo_ncu_cell(p, LPO_NCU_ID), pid = lpo_ncu_cell(p, LPO_NCU_PID);
+    struct lpo_csv_cell id = cell_of(p, LPO_NCU_ID), pid = cell_of(p, LPO_NCU_PID);
     struct lpo_ncu_result r;
     struct lpo_gpu_op w;
     uint64_t *slot;
@@ -83,7 +342,7 @@ static uint32_t details_gpu_op(struct lpo_ncu_page *p)
         return (uint32_t)*slot;
     *slot = p->results.len;
     lpo_ncu_result_reset(&r);
-    w = lpo_ncu_row_gpu_op(p, &r, &device);
+    w = row_gpu_op(p, &r, &device);
     if (!(p->t->skip & LPO_SKIP_METRICS))
         w.metrics = lpo_trace_metric_row(p->t);
     lpo_ncu_push(p->t, w, &r, device);
@@ -93,13 +352,13 @@ static uint32_t details_gpu_op(struct lpo_ncu_page *p)
 
 /* A label that we know gets its metric's name; another is told apart by its section, since
  * "Memory Throughput" is a percentage in one and a rate in the other. */
-static void name_metric(struct lpo_ncu_page *p, struct lpo_ncu_column *c)
+static void name_metric(struct page *p, struct column *c)
 {
     LPO_STR section = { 0 };
-    const char *label = lpo_csv_cell_text(lpo_ncu_cell(p, LPO_NCU_NAME), &p->text);
+    const char *label = lpo_csv_cell_text(cell_of(p, LPO_NCU_NAME), &p->text);
     const char *known;
 
-    lpo_csv_cell_text(lpo_ncu_cell(p, LPO_NCU_SECTION), &section);
+    lpo_csv_cell_text(cell_of(p, LPO_NCU_SECTION), &section);
     known = lpo_ncu_label_metric(lpo_str_text(&section), label);
     if (!known && !strstr(label, "__") && section.len) {
         lpo_str_addf(&section, ": %s", label);
@@ -111,19 +370,18 @@ static void name_metric(struct lpo_ncu_page *p, struct lpo_ncu_column *c)
     c->fact = (uint8_t)lpo_ncu_fact_of(known, strlen(known));
 }
 
-static struct lpo_ncu_column *details_column(struct lpo_ncu_page *p)
+static struct column *details_column(struct page *p)
 {
-    static const enum lpo_ncu_role parts[] = { LPO_NCU_SECTION, LPO_NCU_NAME,
-                                               LPO_NCU_PRINTED_UNIT };
-    struct lpo_csv_cell unit = lpo_ncu_cell(p, LPO_NCU_PRINTED_UNIT);
-    struct lpo_ncu_column c = { .unit = LPO_NONE, .metric = LPO_NONE };
+    static const enum role parts[] = { LPO_NCU_SECTION, LPO_NCU_NAME, LPO_NCU_PRINTED_UNIT };
+    struct lpo_csv_cell unit = cell_of(p, LPO_NCU_PRINTED_UNIT);
+    struct column c = { .unit = LPO_NONE, .metric = LPO_NONE };
     char base[LPO_NCU_UNIT];
     uint64_t *slot;
     bool fresh;
 
     lpo_str_clear(&p->key);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        struct lpo_csv_cell cell = lpo_ncu_cell(p, parts[i]);
+        struct lpo_csv_cell cell = cell_of(p, parts[i]);
 
         lpo_str_addn(&p->key, cell.at, cell.len);
         lpo_str_addc(&p->key, '\0');
@@ -139,22 +397,21 @@ static struct lpo_ncu_column *details_column(struct lpo_ncu_page *p)
     return &p->columns.at[p->columns.len - 1];
 }
 
-static void details_row(struct lpo_ncu_page *p)
+static void details_row(struct page *p)
 {
     uint32_t i = details_gpu_op(p);
     struct lpo_ncu_result *r = &p->results.at[i];
     uint32_t gpu_op = p->first_gpu_op + i;
 
-    if (lpo_ncu_cell(p, LPO_NCU_NAME).len == 0)
+    if (cell_of(p, LPO_NCU_NAME).len == 0)
         return; /* a rule's advice, no metric */
-    lpo_ncu_set_value(p, details_column(p), p->t->gpu_ops.at[gpu_op].metrics, r,
-                      lpo_ncu_cell(p, LPO_NCU_VALUE));
+    set_value(p, details_column(p), p->t->gpu_ops.at[gpu_op].metrics, r, cell_of(p, LPO_NCU_VALUE));
     lpo_ncu_update(p->t, gpu_op, r);
 }
 
 /* --- any page ------------------------------------------------------------------------------- */
 
-static int find_header(struct lpo_ncu_page *p, struct lpo_err *err)
+static int find_header(struct page *p, struct lpo_err *err)
 {
     const char *line;
     size_t len;
@@ -168,9 +425,9 @@ static int find_header(struct lpo_ncu_page *p, struct lpo_err *err)
     return lpo_csv_next(p->csv, err) > 0 ? 0 : err->code;
 }
 
-static int check_header(struct lpo_ncu_page *p, struct lpo_err *err)
+static int check_header(struct page *p, struct lpo_err *err)
 {
-    lpo_ncu_set_header(p);
+    set_header(p);
     if (p->at[LPO_NCU_INVOCATIONS] >= 0)
         return lpo_fail(err, LPO_E_FORMAT,
                         "a summary over kernels (--print-summary); export each kernel with: ncu "
@@ -180,19 +437,18 @@ static int check_header(struct lpo_ncu_page *p, struct lpo_err *err)
     return 0;
 }
 
-static void one_row(struct lpo_ncu_page *p)
+static void one_row(struct page *p)
 {
     bool details = p->at[LPO_NCU_NAME] >= 0 && p->at[LPO_NCU_VALUE] >= 0;
 
-    if (lpo_csv_cell_is(lpo_ncu_cell(p, LPO_NCU_KERNEL), "Kernel Name")) {
-        lpo_ncu_set_header(p); /* two outputs in one file */
+    if (lpo_csv_cell_is(cell_of(p, LPO_NCU_KERNEL), "Kernel Name")) {
+        set_header(p); /* two outputs in one file */
         lpo_map_destroy(p->labels);
         p->labels = lpo_map_create();
     } else if (details && p->csv->count > (size_t)p->at[LPO_NCU_KERNEL]) {
         details_row(p);
-    } else if (!details && lpo_ncu_cell(p, LPO_NCU_ID).len == 0 &&
-               lpo_ncu_cell(p, LPO_NCU_KERNEL).len == 0) {
-        lpo_ncu_set_units(p);
+    } else if (!details && cell_of(p, LPO_NCU_ID).len == 0 && cell_of(p, LPO_NCU_KERNEL).len == 0) {
+        set_units(p);
     } else if (!details && p->csv->count >= p->columns.len / 2 && p->csv->count > 1) {
         raw_row(p);
     } else {
@@ -200,7 +456,7 @@ static void one_row(struct lpo_ncu_page *p)
     }
 }
 
-static void add_notes(struct lpo_ncu_page *p, const char *broken)
+static void add_notes(struct page *p, const char *broken)
 {
     if (broken)
         lpo_trace_note(p->t, 0, "the CSV could be read only in part: %s", broken);
@@ -214,7 +470,7 @@ static void add_notes(struct lpo_ncu_page *p, const char *broken)
                        "one launched them: the first is taken (the .ncu-rep tells)");
 }
 
-static int read_page(struct lpo_ncu_page *p, struct lpo_err *err)
+static int read_page(struct page *p, struct lpo_err *err)
 {
     struct lpo_err broken = { 0 };
     size_t before = p->t->gpu_ops.len;
@@ -236,9 +492,9 @@ static int read_page(struct lpo_ncu_page *p, struct lpo_err *err)
 static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
 {
     LPO_AUTO(lpo_csv) csv = NULL;
-    struct lpo_ncu_page p = { .t = into,
-                              .first_gpu_op = (uint32_t)into->gpu_ops.len,
-                              .last_process = LPO_NONE };
+    struct page p = { .t = into,
+                      .first_gpu_op = (uint32_t)into->gpu_ops.len,
+                      .last_process = LPO_NONE };
     int rc;
 
     if (lpo_csv_open(path, &csv, err) < 0)

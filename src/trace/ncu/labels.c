@@ -1,5 +1,5 @@
 /* The details page prints labels; the sections of ncu say which metrics they are. */
-#include "trace/ncu/ncu.h"
+#include "trace/ncu/private.h"
 
 #include <string.h>
 

@@ -1,16 +1,154 @@
-/* Nsight Compute reports, read natively: mapped, decoded in place, nine tenths skipped. */
-#include "trace/ncu/rep.h"
-
+/* Reports of Nsight Compute (.ncu-rep), into the trace. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "trace/ncu/rep.h"
 #include "trace/readers.h"
 #include "util/ahead.h"
 #include "util/err.h"
 #include "util/map.h"
 #include "util/unpack.h"
+
+/* Rows are as wide as all metrics together, so a small hostile file could ask for any memory. */
+static bool fits(const struct lpo_ncu_rep *rep, size_t rows, size_t columns)
+{
+    size_t limit = rep->bytes * 256 + ((size_t)256 << 20);
+
+    return rows * columns * sizeof(double) <= limit;
+}
+
+static uint32_t metric_of(struct lpo_ncu_rep *rep, const struct lpo_ncu_string *s)
+{
+    struct lpo_trace *t = rep->t;
+    char name[512], base[LPO_NCU_UNIT];
+
+    if (t->metrics.len == t->metric_cap && !fits(rep, t->nmetric_rows, t->metric_cap * 2))
+        return LPO_NONE;
+    snprintf(name, sizeof name, "%.*s", (int)(s->len < 511 ? s->len : 511), (const char *)s->at);
+    return lpo_trace_metric(t, name, strlen(name), lpo_ncu_metric_unit(name, base));
+}
+
+/* Every id seen for the first time, and facts. */
+static void special_value(struct lpo_ncu_rep *rep, struct lpo_ncu_result *r, uint32_t row,
+                          const struct lpo_ncu_value *v)
+{
+    struct lpo_ncu_string *s = &rep->strings.at[v->id];
+
+    if (s->fact < 0)
+        s->fact = (int8_t)lpo_ncu_fact_of((const char *)s->at, s->len);
+    if (v->text_len) { /* the matrix holds no text; the device's name has its own place */
+        if (s->fact == LPO_NCU_DEVICE_NAME)
+            r->device_name = lpo_trace_namen(rep->t, (const char *)v->text, v->text_len);
+        return;
+    }
+    r->fact[s->fact] = v->number;
+    if (row == LPO_NONE || !lpo_ncu_is_metric((enum lpo_ncu_fact)s->fact))
+        return;
+    if (s->metric == LPO_NONE)
+        s->metric = metric_of(rep, s);
+    if (s->metric == LPO_NONE)
+        rep->other_strings++;
+    else
+        lpo_trace_metric_set(rep->t, row, s->metric, v->number);
+}
+
+static void set_values(struct lpo_ncu_rep *rep, struct lpo_ncu_result *r, uint32_t row,
+                       const struct lpo_ncu_value *values, size_t count)
+{
+    struct lpo_trace *t = rep->t;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct lpo_ncu_value *v = &values[i];
+        const struct lpo_ncu_string *s;
+
+        if (v->id >= rep->strings.len) {
+            rep->other_strings++;
+            continue;
+        }
+        s = &rep->strings.at[v->id];
+        if (s->fact == LPO_NCU_NONE && row == LPO_NONE)
+            continue;
+        if (s->fact == LPO_NCU_NONE && s->metric != LPO_NONE && !v->text_len)
+            t->metric_rows[row * t->metric_cap + s->metric] = v->number; /* ten million times */
+        else
+            special_value(rep, r, row, v);
+    }
+}
+
+/* LPO_NONE when metrics are not wanted or their table would be far larger than the file. */
+static uint32_t metric_row(struct lpo_ncu_rep *rep, size_t values)
+{
+    struct lpo_trace *t = rep->t;
+
+    if (values == 0 || (t->skip & LPO_SKIP_METRICS))
+        return LPO_NONE;
+    if (!fits(rep, t->nmetric_rows + 1, t->metric_cap)) {
+        rep->bare_results++;
+        return LPO_NONE;
+    }
+    return lpo_trace_metric_row(t);
+}
+
+/* How many metrics the first result has: later ones are alike. */
+static void expect_metrics(struct lpo_ncu_rep *rep, const struct lpo_ncu_value *values,
+                           size_t count)
+{
+    size_t metrics = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (values[i].id < rep->strings.len && !values[i].text_len) {
+            const struct lpo_ncu_string *s = &rep->strings.at[values[i].id];
+
+            metrics += lpo_ncu_is_metric(lpo_ncu_fact_of((const char *)s->at, s->len));
+        }
+    }
+    lpo_trace_metric_expect(rep->t, metrics);
+}
+
+static uint32_t name_of(struct lpo_ncu_rep *rep, uint64_t id, const struct lpo_proto_field *text,
+                        int which)
+{
+    struct lpo_ncu_known *k = &rep->known[(id ^ id >> 8 ^ id >> 16) % LPO_NCU_KNOWN][which];
+
+    if (!k->at || k->len != text->value || memcmp(k->at, text->bytes, (size_t)k->len) != 0)
+        *k = (struct lpo_ncu_known){ text->bytes, text->value,
+                                     lpo_trace_namen(rep->t, (const char *)text->bytes,
+                                                     (size_t)text->value) };
+    return k->name;
+}
+
+static void add_result(struct lpo_ncu_rep *rep, const struct lpo_ncu_decoded *d,
+                       const struct lpo_ncu_value *values)
+{
+    struct lpo_gpu_op w = { .stack = LPO_NONE, .stream = d->stream };
+    struct lpo_ncu_result r;
+
+    if (rep->process == LPO_NONE)
+        rep->process = lpo_trace_process(rep->t, -1, -1);
+    w.process = (uint16_t)rep->process;
+    if (rep->t->nmetric_rows == 0)
+        expect_metrics(rep, values, d->value_count);
+    lpo_ncu_result_reset(&r);
+    w.metrics = metric_row(rep, d->value_count);
+    set_values(rep, &r, w.metrics, values, d->value_count);
+    rep->bad_results += d->bad;
+    w.linker = d->mangled.bytes ? name_of(rep, d->kernel_id, &d->mangled, 1) : 0;
+    w.name =
+        d->name.bytes ? name_of(rep, d->kernel_id, &d->name, 0) : lpo_trace_name(rep->t, "(range)");
+    if (d->nvtx.bytes) {
+        w.stack = lpo_ncu_rep_stack(rep, &d->nvtx, d->thread);
+        rep->t->has_ranges = true;
+    }
+    memcpy(r.grid, d->grid, sizeof r.grid);
+    memcpy(r.block, d->block, sizeof r.block);
+    r.has_shape = d->sizes == 3 && d->block[0] > 0;
+    if (!r.has_shape)
+        w.flags |= LPO_WORK_WHOLE;
+    lpo_ncu_push(rep->t, w, &r, 0);
+}
 
 enum { KNOWN_VERSION = 7, MAX_STRINGS = 1 << 20, LARGE = 8 << 20 };
 enum { PROCESS_ID = 1, PROCESS_NAME = 3 }; /* 2, the host's name, is not read */
@@ -72,7 +210,7 @@ static void use_batch(struct lpo_ncu_rep *rep, const struct lpo_ncu_batch *b)
         if (d->header.at)
             begin_block(rep, d->header);
         if (d->has_result)
-            lpo_ncu_rep_result(rep, d, d->value_count ? &b->values.at[d->first_value] : NULL);
+            add_result(rep, d, d->value_count ? &b->values.at[d->first_value] : NULL);
     }
 }
 
@@ -169,7 +307,7 @@ static int read_report(struct lpo_ncu_rep *rep, struct lpo_ncu_walk *w, struct l
     return 0;
 }
 
-static int map_file(const struct lpo_unpacked *file, struct lpo_ncu_walk *w, struct lpo_err *err)
+static int map_file(const struct lpo_unpack_file *file, struct lpo_ncu_walk *w, struct lpo_err *err)
 {
     struct stat st;
     void *p;
@@ -188,14 +326,14 @@ static int map_file(const struct lpo_unpacked *file, struct lpo_ncu_walk *w, str
 
 static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
 {
-    LPO_AUTO(lpo_unpacked) file = NULL;
+    LPO_AUTO(lpo_unpack_file) file = NULL;
     struct lpo_ncu_rep rep = { .t = into, .process = LPO_NONE };
     struct lpo_ncu_walk walk = { 0 };
     int rc;
 
     if (lpo_unpack(path, &file, err) < 0 || map_file(file, &walk, err) < 0)
         return err->code;
-    lpo_unpacked_unname(file);
+    lpo_unpack_file_unname(file);
     rep.bytes = walk.len;
     rep.stacks = lpo_map_create();
     rc = read_report(&rep, &walk, err);
@@ -209,7 +347,7 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
 
 enum lpo_trace_need lpo_trace_needs_ncu(const char *path)
 {
-    LPO_AUTO(lpo_unpacked) file = NULL;
+    LPO_AUTO(lpo_unpack_file) file = NULL;
     const struct lpo_reader *reader = NULL;
     enum lpo_trace_need need = LPO_NEEDS_NOTHING;
     struct lpo_ncu_walk walk = { 0 };
@@ -218,7 +356,7 @@ enum lpo_trace_need lpo_trace_needs_ncu(const char *path)
     if (lpo_trace_reader_find(path, &reader, &err) < 0 || reader != &lpo_ncu_rep_reader ||
         lpo_unpack(path, &file, &err) < 0 || map_file(file, &walk, &err) < 0)
         return need;
-    lpo_unpacked_unname(file);
+    lpo_unpack_file_unname(file);
     if (check_version(&walk, &err) == 0)
         need =
             lpo_ncu_count_results(&walk) == 0 && walk.range_results ? LPO_NEEDS_NCU_RANGES : need;

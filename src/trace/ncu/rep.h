@@ -4,12 +4,12 @@
  * thread of its own, and putting results into the trace. */
 #pragma once
 
-#include "trace/ncu/ncu.h"
+#include "trace/ncu/private.h"
 #include "util/proto.h"
 
 struct lpo_map;
 
-/* --- decoding: ncu_rep_decode.c --------------------------------------------------------------- */
+/* --- decoding: rep_decode.c --------------------------------------------------------------- */
 
 /* A metric of a result: its name as an id of the string table, and a number or a text. */
 struct lpo_ncu_value {
@@ -68,7 +68,7 @@ enum {
     LPO_NCU_B_RANGES = 7,
 };
 
-/* --- into the trace: ncu_rep_result.c, ncu_rep_nvtx.c ----------------------------------------- */
+/* --- into the trace: rep.c, rep_nvtx.c ----------------------------------------- */
 
 /* A string of the report's table, and what it is when a metric bears it as its name. */
 struct lpo_ncu_string {
@@ -101,8 +101,6 @@ struct lpo_ncu_rep {
     uint64_t bad_results, bare_results, other_strings;
 };
 
-void lpo_ncu_rep_result(struct lpo_ncu_rep *rep, const struct lpo_ncu_decoded *d,
-                        const struct lpo_ncu_value *values);
 /* The stack of an NvtxState message, as the launching thread saw it. */
 uint32_t lpo_ncu_rep_stack(struct lpo_ncu_rep *rep, const struct lpo_proto_field *state,
                            uint64_t thread);

@@ -1,4 +1,4 @@
-#include "trace/ncu/ncu.h"
+#include "trace/ncu/private.h"
 
 #include <stdio.h>
 #include <string.h>

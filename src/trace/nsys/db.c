@@ -16,7 +16,7 @@
 
 struct lpo_nsys {
     sqlite3 *db;
-    struct lpo_unpacked *file;
+    struct lpo_unpack_file *file;
     struct lpo_arena *arena;
     LPO_VEC(const char *) tables;
     sqlite3_stmt *string;        /* SELECT value FROM StringIds WHERE id = ?; NULL: no such table */
@@ -31,7 +31,7 @@ void lpo_nsys_destroy(struct lpo_nsys *db)
         return;
     sqlite3_finalize(db->string);
     sqlite3_close(db->db);
-    lpo_unpacked_destroy(db->file);
+    lpo_unpack_file_destroy(db->file);
     lpo_map_u64_destroy(db->strings);
     lpo_arena_destroy(db->arena);
     lpo_vec_free(&db->tables);
@@ -147,7 +147,7 @@ int lpo_nsys_open(const char *path, struct lpo_nsys **out, struct lpo_err *err)
     db->strings = lpo_map_u64_create(0);
     if (lpo_unpack(path, &db->file, err) < 0 || open_db(db, err) < 0)
         return err ? err->code : LPO_E_FORMAT;
-    lpo_unpacked_unname(db->file); /* SQLite holds its own handle by now */
+    lpo_unpack_file_unname(db->file); /* SQLite holds its own handle by now */
     prepare_strings(db);
     *out = db;
     db = NULL;

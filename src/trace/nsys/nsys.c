@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/nsys/read.h"
+#include "trace/nsys/private.h"
 #include "trace/readers.h"
 #include "util/err.h"
 #include "util/map.h"

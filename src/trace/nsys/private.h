@@ -1,4 +1,4 @@
-/* trace/nsys/read.h - what the parts of the nsys reader share while one file is read. */
+/* trace/nsys/private.h - what the parts of the nsys reader share while one file is read. */
 #pragma once
 
 #include "trace/nsys/db.h"

@@ -1,4 +1,4 @@
-/* trace/native/state.h - what the parts of the native reader share while one file is read. */
+/* trace/native/private.h - what the parts of the native reader share while one file is read. */
 #pragma once
 
 #include "trace/link.h"
@@ -122,7 +122,7 @@ struct native {
     uint32_t command;               /* name id or LPO_NONE */
 };
 
-/* defs.c */
+/* definitions.c */
 void lpo_native_take_facts(struct native *n, struct lpo_cursor c);
 void lpo_native_take_defs(struct native *n, struct lpo_cursor c);
 void lpo_native_take_note(struct native *n, struct lpo_cursor c);
@@ -135,20 +135,18 @@ uint32_t lpo_native_inline_name(struct native *n, const char *text, size_t len);
 struct native_thread *lpo_native_thread_at(struct native *n,
                                            uint64_t number); /* good until the next */
 
-/* thread.c */
+/* thread_events.c */
 void lpo_native_take_thread(struct native *n, const struct lpo_native_block *block);
 /* After the last block of every thread: the calls that never returned, the ends of start/end
  * ranges, and ranges that nobody closed. */
 void lpo_native_close_threads(struct native *n);
 void lpo_native_close_ranges(struct native *n);
 
-/* gpu.c; after the threads, which announce the launches and the graph nodes */
+/* gpu_records.c; after the threads, which announce the launches and the graph nodes */
 void lpo_native_take_gpu(struct native *n, const struct lpo_native_block *block);
 /* When a node of an executable graph was captured: a row of trace->captures, or LPO_NONE. */
 uint32_t lpo_native_capture(struct native *n, uint64_t node);
 
-/* graph.c: what graphs consist of; then every whole launch of a listed one becomes its kernels. */
+/* graphs.c: what graphs consist of; then every whole launch of a listed one becomes its kernels. */
 void lpo_native_define_graph(struct native *n, struct lpo_cursor *c);
 void lpo_native_lay_out_graphs(struct native *n);
-/* share.c */
-void lpo_native_weigh_graphs(struct native *n);

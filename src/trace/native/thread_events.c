@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "lpo/trace_format.h"
-#include "trace/native/state.h"
+#include "trace/native/private.h"
 
 /* One event, apart from what its kind adds. */
 struct event {

@@ -4,7 +4,7 @@
 
 #include "lpo/trace_format.h"
 #include "trace/demangle.h"
-#include "trace/native/state.h"
+#include "trace/native/private.h"
 #include "util/str.h"
 
 static uint32_t clean_name(struct native *n, const char *text, size_t len)

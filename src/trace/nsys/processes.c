@@ -1,5 +1,5 @@
 /* Who took part: processes, threads and GPUs of an nsys export. */
-#include "trace/nsys/read.h"
+#include "trace/nsys/private.h"
 
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* trace/ncu/ncu.h - what the two readers of Nsight Compute (CSV pages, .ncu-rep) have in common.
+/* trace/ncu/private.h - what the two readers of Nsight Compute (CSV pages, .ncu-rep) have in
+ * common.
  *
  * Both give works without a place on the clock, a row of metrics in base units (ns, byte, hz, %),
  * the launch's shape, the ranges around it, and what the metrics tell of the device. */

@@ -1,7 +1,7 @@
-/* trace/kineto/kineto.h - private to kineto*.c: the pieces of the Kineto reader.
+/* trace/kineto/private.h - the pieces of the Kineto reader.
  *
- * kineto.c walks the file; kineto_event.c reads one event of the text, kineto_facts.c what stands
- * around them; kineto_build.c turns events into the event model. */
+ * kineto.c walks the file; event.c reads one event of the text, facts.c what stands around the
+ * events; build.c turns events into the event model; memory.c is a pass of its own. */
 #pragma once
 
 #include <stdbool.h>

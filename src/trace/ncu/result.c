@@ -1,4 +1,4 @@
-#include "trace/ncu/ncu.h"
+#include "trace/ncu/private.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * A graph's kernels run under the range that launched the graph, long after the code that issued
  * them; the rows of node creation say where that code was. */
-#include "trace/nsys/read.h"
+#include "trace/nsys/private.h"
 
 #include <stdlib.h>
 

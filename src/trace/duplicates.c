@@ -1,4 +1,4 @@
-#include "trace/overlap.h"
+#include "trace/duplicates.h"
 
 #include <stdlib.h>
 
@@ -6,18 +6,18 @@
 #include "util/path.h"
 #include "util/vec.h"
 
-/* From the first to the last moment that one file tells of one process. */
+/* From the first to the last moment of one process in one file. */
 struct window {
     int64_t start_ns, end_ns;
     uint16_t process;
 };
 
-struct lpo_trace_overlap {
+struct lpo_trace_duplicates {
     LPO_VEC(struct window) windows; /* of the files so far */
     size_t gpu_ops, ranges;         /* rows of those files */
 };
 
-void lpo_trace_overlap_destroy(struct lpo_trace_overlap *o)
+void lpo_trace_duplicates_destroy(struct lpo_trace_duplicates *o)
 {
     if (!o)
         return;
@@ -33,7 +33,8 @@ static void widen(struct window *w, int64_t start_ns, int64_t end_ns)
     w->end_ns = first || end_ns > w->end_ns ? end_ns : w->end_ns;
 }
 
-static struct window *windows_of_rows(const struct lpo_trace_overlap *o, const struct lpo_trace *t)
+static struct window *windows_of_rows(const struct lpo_trace_duplicates *o,
+                                      const struct lpo_trace *t)
 {
     struct window *now = lpo_xcalloc(t->processes.len + 1, sizeof *now);
 
@@ -54,8 +55,8 @@ static struct window *windows_of_rows(const struct lpo_trace_overlap *o, const s
     return now;
 }
 
-static void compare(const struct lpo_trace_overlap *o, struct lpo_trace *t, const struct window *w,
-                    const char *path)
+static void compare(const struct lpo_trace_duplicates *o, struct lpo_trace *t,
+                    const struct window *w, const char *path)
 {
     int64_t pid = t->processes.at[w->process].pid;
 
@@ -66,17 +67,17 @@ static void compare(const struct lpo_trace_overlap *o, struct lpo_trace *t, cons
             w->start_ns >= before->end_ns)
             continue;
         lpo_trace_note(t, 0,
-                       "'%s' and a file before it tell of process %lld at the same time: is one "
-                       "given twice, or are these two machines? They are taken as one process, and "
-                       "their ranges for nested ones",
+                       "'%s' and a file before it describe process %lld at the same time: was one "
+                       "file given twice, or do they come from two machines? They are taken as one "
+                       "process, and ranges that overlap as nested",
                        lpo_path_base(path), (long long)pid);
         return;
     }
 }
 
-void lpo_trace_overlap_look(struct lpo_trace *t, const char *path)
+void lpo_trace_duplicates_note(struct lpo_trace *t, const char *path)
 {
-    struct lpo_trace_overlap *o = t->overlap ? t->overlap : lpo_xcalloc(1, sizeof *o);
+    struct lpo_trace_duplicates *o = t->duplicates ? t->duplicates : lpo_xcalloc(1, sizeof *o);
     struct window *now = windows_of_rows(o, t);
     size_t count = t->processes.len;
 
@@ -86,7 +87,7 @@ void lpo_trace_overlap_look(struct lpo_trace *t, const char *path)
     for (size_t i = 0; i < count; i++)
         if (now[i].start_ns <= now[i].end_ns)
             lpo_vec_push(&o->windows, now[i]);
-    t->overlap = o;
+    t->duplicates = o;
     o->gpu_ops = t->gpu_ops.len;
     o->ranges = t->ranges.len;
     free(now);

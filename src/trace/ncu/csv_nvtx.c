@@ -5,7 +5,7 @@
  *
  * Names may hold colons and quotes, so an item is cut from its ends: the domain stands before the
  * first colon, six attributes behind the last six. */
-#include "trace/ncu/ncu.h"
+#include "trace/ncu/private.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Kernels, copies, sets and the calls that launched them. */
-#include "trace/nsys/read.h"
+#include "trace/nsys/private.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The stream of GPU work. */
 #include "lpo/trace_format.h"
-#include "trace/native/state.h"
+#include "trace/native/private.h"
 #include "util/str.h"
 
 static const char *const copy_names[] = { "?",    "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",

@@ -1,5 +1,5 @@
 /* NVTX ranges of an nsys export. */
-#include "trace/nsys/read.h"
+#include "trace/nsys/private.h"
 
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* trace/kineto/memory.h - peaks of memory in a trace of torch.profiler (profile_memory=True).
+/* trace/memory.h - peaks of memory in a trace of torch.profiler (profile_memory=True).
  *
  * Every allocation is an instant named "[memory]" with the size and, since 2021, the allocator's
  * totals. The event model has no place for them, and few reports want them: so they are read in a
