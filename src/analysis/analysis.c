@@ -3,13 +3,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/limits/limits.h"
 #include "analysis/operators/operators.h"
 #include "analysis/wall/preparation.h"
 #include "analysis/wall/timeline.h"
 #include "region/cells.h"
 #include "region/select.h"
 #include "region/tree.h"
+#include "rundir/rundir.h"
 #include "trace/trace.h"
+#include "util/err.h"
 
 /* Scopes beside the aggregate are kept while their rows together stay below this: some 20 MB. */
 enum { KEPT_ROWS = 1 << 16, KINDS = LPO_SET + 1 };
@@ -23,6 +26,9 @@ struct lpo_analysis_memo {
     bool has_top[KINDS];
     struct lpo_operators *operators[2];
     struct lpo_wall_steady *steady;
+    struct lpo_limits *limits;
+    struct lpo_err limits_err; /* why there are none */
+    bool has_limits;           /* the two above are filled */
     struct lpo_analysis *unselected;
 };
 
@@ -38,6 +44,7 @@ static void forget_sums(struct lpo_analysis_memo *m)
         lpo_vec_free(&m->top[i]);
     memset(m->has_top, 0, sizeof m->has_top);
     lpo_wall_steady_destroy(m->steady);
+    lpo_limits_destroy(m->limits);
     if (m->unselected) { /* these it shares with its owner */
         m->unselected->timeline = NULL;
         m->unselected->tree = NULL;
@@ -46,6 +53,9 @@ static void forget_sums(struct lpo_analysis_memo *m)
     m->all = m->last = NULL;
     m->scope_rows = 0;
     m->steady = NULL;
+    m->limits = NULL;
+    m->has_limits = false;
+    m->limits_err = (struct lpo_err){ 0 };
     m->unselected = NULL;
 }
 
@@ -179,4 +189,17 @@ const struct lpo_wall_steady *lpo_analysis_steady(const struct lpo_analysis *a)
     if (!a->memo->steady)
         a->memo->steady = lpo_wall_steady_create(a);
     return a->memo->steady;
+}
+
+const struct lpo_limits *lpo_analysis_limits(const struct lpo_rundir *d, const struct lpo_source *s,
+                                             struct lpo_err *err)
+{
+    struct lpo_analysis_memo *m = s->analysis->memo;
+
+    if (!m->has_limits)
+        m->limits = lpo_limits_of_run(d, s, &m->limits_err);
+    m->has_limits = true;
+    if (err && m->limits_err.code)
+        *err = m->limits_err;
+    return m->limits;
 }

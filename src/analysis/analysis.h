@@ -14,10 +14,14 @@
 #include "util/auto.h"
 
 struct lpo_analysis_memo;
+struct lpo_err;
+struct lpo_limits;
 struct lpo_operators;
 struct lpo_region_cells;
 struct lpo_region_selection;
 struct lpo_region_tree;
+struct lpo_rundir;
+struct lpo_source;
 struct lpo_trace;
 struct lpo_wall_steady;
 struct lpo_wall_timeline;
@@ -58,3 +62,6 @@ const lpo_top_rows *lpo_analysis_top(const struct lpo_analysis *a, enum lpo_gpu_
 const struct lpo_operators *lpo_analysis_operators(const struct lpo_analysis *a, bool by_shapes);
 /* The trace without loading and warming up. */
 const struct lpo_wall_steady *lpo_analysis_steady(const struct lpo_analysis *a);
+/* How far the regions of a source are from what the hardware allows; see lpo_limits_of_run(). */
+const struct lpo_limits *lpo_analysis_limits(const struct lpo_rundir *d, const struct lpo_source *s,
+                                             struct lpo_err *err);

@@ -87,7 +87,7 @@ static void spread_tables(struct lpo_doc *doc, const struct lpo_rundir *d)
 
 static void stability(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
-    double most = lpo_speed_max_cv(d);
+    double most = d->max_cv;
     struct lpo_variation worst = lpo_speed_run_variation(d);
 
     if (!worst.repeats) {
@@ -253,7 +253,7 @@ void lpo_report_summary_speed(struct lpo_doc *doc, const struct lpo_rundir *d)
         lpo_units_add_bytes(&memory, bytes);
         lpo_doc_paragraph(doc, "It needed %s of GPU memory at its peak.", memory.at);
     }
-    if (worst.repeats && worst.cv > lpo_speed_max_cv(d))
+    if (worst.repeats && worst.cv > d->max_cv)
         lpo_doc_note(doc, LPO_NOTE_WARNING,
                      "The measurement was not stable: the same work varied by %.0f %% between "
                      "repeats, so small differences on this page mean nothing.",

@@ -1,6 +1,6 @@
 /* report.{md,json,…}: the chapters of a run's main report, in their order. */
 #include "analysis/analysis.h"
-#include "analysis/limits/run.h"
+#include "analysis/limits/limits.h"
 #include "region/top.h"
 #include "report/chapters.h"
 #include "report/doc/doc.h"
@@ -24,7 +24,7 @@ static const char *title(const struct lpo_rundir *d)
 static void add_limits(struct lpo_doc *doc, const struct lpo_rundir *d, const struct lpo_source *s)
 {
     struct lpo_err err = { 0 };
-    LPO_AUTO(lpo_limits) limits = lpo_limits_of_run(d, s, &err);
+    const struct lpo_limits *limits = lpo_analysis_limits(d, s, &err);
 
     if (limits) {
         lpo_report_chapter_limits(doc, limits);

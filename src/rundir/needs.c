@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "hydra/compose.h"
+#include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/pattern.h"
@@ -172,4 +173,25 @@ int lpo_rundir_needs_read(struct lpo_arena *a, const struct lpo_node *config,
             return err->code;
     }
     return 0;
+}
+
+void lpo_rundir_mappings_read(struct lpo_arena *a, const struct lpo_node *config,
+                              struct lpo_stated_mappings *out)
+{
+    const struct lpo_node *map = lpo_settings_map(config, "report.mapping");
+
+    *out = (struct lpo_stated_mappings){ 0 };
+    if (!map)
+        return;
+    out->at = lpo_arena_array(a, map->npairs + 1, sizeof *out->at);
+    for (size_t i = 0; i < map->npairs; i++) {
+        LPO_STR region = { 0 }, means = { 0 };
+
+        lpo_yaml_py_add_str(&region, map->pairs[i].key); /* a range may be called 0 */
+        lpo_yaml_py_add_str(&means, map->pairs[i].value);
+        out->at[out->len++] = (struct lpo_stated_mapping){
+            lpo_arena_strdup(a, lpo_str_text(&region)),
+            lpo_arena_strdup(a, lpo_str_text(&means)),
+        };
+    }
 }

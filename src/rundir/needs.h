@@ -1,4 +1,5 @@
-/* rundir/needs.h - what regions need, as the user states it: config `report.needs`.
+/* rundir/needs.h - what regions need, and which part of the model they are, as the user states it:
+ * config `report.needs` and `report.mapping`.
  *
  *     report:
  *       needs:
@@ -33,6 +34,18 @@ struct lpo_stated_needs {
 
 enum { LPO_STATED_MOST = 4096 };
 
+/* An entry of report.mapping: a region path (or its beginning) and what it stands for. */
+struct lpo_stated_mapping {
+    const char *region, *means; /* "generate/forward", "decode/step" */
+};
+
+struct lpo_stated_mappings {
+    struct lpo_stated_mapping *at;
+    size_t len;
+};
+
 /* Checks every entry; the error names the key and what is right. Borrows from `config`. */
 int lpo_rundir_needs_read(struct lpo_arena *a, const struct lpo_node *config,
                           struct lpo_stated_needs *out, struct lpo_err *err);
+void lpo_rundir_mappings_read(struct lpo_arena *a, const struct lpo_node *config,
+                              struct lpo_stated_mappings *out);

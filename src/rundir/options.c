@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -84,6 +85,32 @@ static void read_formats(struct lpo_rundir *d)
     }
 }
 
+/* The number format of the run's products. */
+static enum lpo_dtype dtype_of(const struct lpo_node *config)
+{
+    const char *kind = lpo_settings_text(config, "workload.kind");
+    const char *stated = lpo_settings_text(config, "infer.dtype");
+
+    if (stated && lpo_dtype_parse(stated) != LPO_DTYPE_NONE)
+        return lpo_dtype_parse(stated);
+    if (lpo_streq(kind, "hf"))
+        return lpo_dtype_parse(lpo_settings_text(config, "workload.hf.dtype"));
+    return lpo_streq(kind, "toy") ? lpo_dtype_parse("fp32") : LPO_DTYPE_NONE; /* workloads/toy */
+}
+
+/* What the run did, as far as its config says. The config of another version's run folder may
+ * hold any number. */
+static void read_facts(struct lpo_rundir *d)
+{
+    int64_t tokens = lpo_settings_int(d->config, "infer.max_new_tokens");
+    double cv = lpo_settings_real(d->config, "run.max_cv");
+
+    d->dtype = dtype_of(d->config);
+    d->decode_steps = tokens > 1 ? (uint64_t)tokens - 1 : 0; /* prefill makes the first token */
+    d->max_cv = isfinite(cv) && cv >= 0 ? cv : lpo_settings_real(NULL, "run.max_cv");
+    lpo_rundir_mappings_read(d->arena, d->config, &d->mappings);
+}
+
 int lpo_rundir_options_read(struct lpo_rundir *d, const char *const *overrides, struct lpo_err *err)
 {
     struct lpo_node *config =
@@ -102,5 +129,6 @@ int lpo_rundir_options_read(struct lpo_rundir *d, const char *const *overrides, 
     /* the config of a foreign run folder may hold any number */
     d->top = (size_t)(top > 0 && top < 100000 ? top : lpo_settings_int(NULL, "report.top"));
     read_formats(d);
+    read_facts(d);
     return lpo_rundir_needs_read(d->arena, config, &d->stated, err);
 }

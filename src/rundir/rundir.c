@@ -94,6 +94,17 @@ static void read_manifest(struct lpo_rundir *d)
         d->fingerprint = d->manifest.fingerprint;
 }
 
+int lpo_rundir_static_analysis(const struct lpo_rundir *d, const struct lpo_json **out,
+                               struct lpo_err *err)
+{
+    const char *path = lpo_rundir_path(d, "static_analysis/static_compute.json");
+
+    *out = NULL;
+    if (lpo_path_exists(path) && lpo_json_read_file(d->arena, path, out, err) < 0)
+        return lpo_ctx(err, "the static analysis cannot be read");
+    return 0;
+}
+
 static bool holds_anything(const struct lpo_rundir *d)
 {
     for (size_t i = 0; i < d->sources.len; i++)

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "run/manifest.h"
 #include "rundir/needs.h"
@@ -19,6 +20,7 @@
 struct lpo_analysis;
 struct lpo_arena;
 struct lpo_err;
+struct lpo_hardware;
 struct lpo_json;
 struct lpo_node;
 struct lpo_region_selection;
@@ -83,6 +85,10 @@ struct lpo_rundir {
     size_t fold_over, top;
     LPO_VEC(const char *) formats; /* names of the main report's, each once */
     struct lpo_stated_needs stated;
+    struct lpo_stated_mappings mappings;
+    enum lpo_dtype dtype;  /* of the run's products, as its config has it */
+    uint64_t decode_steps; /* of one generation, as its config has it; 0: not known */
+    double max_cv;         /* run.max_cv */
 };
 
 struct lpo_rundir_options {
@@ -125,6 +131,13 @@ const struct lpo_source *lpo_rundir_source(const struct lpo_rundir *d, const cha
 /* The source that says most about where time goes: the most trusted one with GPU operations, else
  * the most trusted one. NULL: there is no trace. */
 const struct lpo_source *lpo_rundir_main(const struct lpo_rundir *d);
+/* static_compute.json; *out is NULL where the run has none. Lives as long as `d`. */
+int lpo_rundir_static_analysis(const struct lpo_rundir *d, const struct lpo_json **out,
+                               struct lpo_err *err);
+/* The hardware that the run used: hardware.json, else what config and trace say (ceilings.c).
+ * *out is NULL when nothing says. Lives as long as `d`. */
+int lpo_rundir_hardware(const struct lpo_rundir *d, const struct lpo_source *s,
+                        const struct lpo_hardware **out, struct lpo_err *err);
 /* Does the trace hold any kernel? A trace of ranges, or of copies alone, does not. */
 bool lpo_rundir_has_kernels(const struct lpo_trace *t);
 /* The path of a file of the folder, in the run folder's arena. */

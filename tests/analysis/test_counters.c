@@ -4,7 +4,7 @@
 #include "../unit.h"
 #include "analysis/analysis.h"
 #include "analysis/limits/counters.h"
-#include "analysis/limits/run.h"
+#include "analysis/limits/limits.h"
 #include "analysis/run.h"
 #include "report/doc/doc.h"
 #include "report/limits/chapter_limits.h"
@@ -56,7 +56,7 @@ static void check_region(void **state)
     bool found = false;
 
     (void)state;
-    lpo_limits_regions_of(a, lpo_analysis_run_main(run), NULL, &regions);
+    lpo_limits_regions_of(a, lpo_analysis_run_main(run), &regions);
     for (size_t i = 0; i < regions.len; i++) {
         const struct lpo_counters *c = &regions.at[i].counters;
 

@@ -3,7 +3,7 @@
 
 #include "../unit.h"
 #include "analysis/limits/limits.h"
-#include "analysis/limits/map.h"
+#include "analysis/limits/private.h"
 #include "gpu/hardware.h"
 #include "model/needs.h"
 #include "report/doc/doc.h"
@@ -35,7 +35,7 @@ static const struct meaning_case {
     { "mapped whole", "generate/next", LPO_DECODE, NULL, -1, NULL },
 };
 
-static const struct lpo_limits_mapping mappings[] = {
+static struct lpo_stated_mapping mappings[] = {
     { "generate/forward", "prefill" },
     { "generate/next", "decode/step" },
 };
@@ -43,7 +43,8 @@ static const struct lpo_limits_mapping mappings[] = {
 static void check_meaning(void **state)
 {
     const struct meaning_case *c = *state;
-    struct lpo_meaning m = lpo_limits_region_meaning(c->path, mappings, 2);
+    struct lpo_meaning m =
+        lpo_limits_region_meaning(c->path, &(struct lpo_stated_mappings){ mappings, 2 });
 
     assert_int_equal(m.phase, c->phase);
     if (c->phase < 0)
@@ -123,7 +124,7 @@ static void check_by_hand(void **state)
     near(r[PREFILL].flop_rate, 18e9 / 36e-3);
     near(r[PREFILL].mfu, 18e9 / 36e-3 / 2e12); /* MFU is told against the sheet */
     near(r[PREFILL].share, 0.5);               /* the share against the measured ceiling */
-    near(r[PREFILL].won_ns, 18e6);
+    near(r[PREFILL].saving_ns, 18e6);
     assert_int_equal(r[PREFILL].held, LPO_HELD_COMPUTE);
     near(r[SAM].needed_flops, 2 * 4e9);
     near(r[SAM].share, 0.5);
@@ -161,11 +162,11 @@ static void check_ranked_by_time_to_win(void **state)
 
     (void)state;
     assert_int_equal(l->ranked, 7);
-    assert_int_equal(l->by_won[0], PREFILL);
-    assert_int_equal(l->by_won[1], DECODE);
+    assert_int_equal(l->by_saving[0], PREFILL);
+    assert_int_equal(l->by_saving[1], DECODE);
     for (size_t i = 1; i < l->ranked; i++)
-        assert_true(l->rows.at[l->by_won[i - 1]].won_ns.value >=
-                    l->rows.at[l->by_won[i]].won_ns.value);
+        assert_true(l->rows.at[l->by_saving[i - 1]].saving_ns.value >=
+                    l->rows.at[l->by_saving[i]].saving_ns.value);
 }
 
 static void check_steps_must_be_known(void **state)
@@ -246,7 +247,7 @@ static void check_stated_by_hand(void **state)
     near(r[PREFILL].flop_rate, 18e9 / 36e-3);
     near(r[PREFILL].mfu, 0.25); /* of the sheet's 2 TFLOP/s */
     near(r[PREFILL].bandwidth_use, 2e6 / 36e-3 / 1e9);
-    near(r[PREFILL].won_ns, 18e6);
+    near(r[PREFILL].saving_ns, 18e6);
     assert_string_equal(r[PREFILL].means, "stated in report.needs");
     assert_string_equal(r[PREFILL].dtype, "bf16");
     assert_int_equal(r[PREFILL].held, LPO_HELD_COMPUTE);
@@ -257,7 +258,7 @@ static void check_stated_by_hand(void **state)
     assert_false(
         lpo_measure_known(r[LAYER0].needed_flops)); /* a part of prefill that nobody stated */
     assert_int_equal(l->ranked, 2);
-    assert_int_equal(l->by_won[0], PREFILL);
+    assert_int_equal(l->by_saving[0], PREFILL);
     near(l->model.measured_ns, 39e6);
     near(l->model.limit_ns, 19.5e6);
     assert_false(lpo_measure_known(l->model.needed_flops)); /* a sum with an unknown part */

@@ -2,7 +2,7 @@
  */
 #include "../unit.h"
 #include "analysis/limits/limits.h"
-#include "analysis/limits/stated.h"
+#include "analysis/limits/private.h"
 #include "hydra/compose.h"
 #include "rundir/needs.h"
 #include "util/arena.h"

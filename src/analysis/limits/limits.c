@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/limits/map.h"
-#include "analysis/limits/needed.h"
+#include "analysis/limits/private.h"
 #include "gpu/hardware.h"
 #include "model/needs.h"
 #include "util/arena.h"
@@ -248,9 +247,9 @@ static void add_notes(struct joining *j)
     }
     for (uint32_t i = 0; i < j->in->stated.len; i++)
         note_stated(j, &j->in->stated.at[i], i);
-    for (size_t i = 0; j->in->needed && i < j->in->nmappings; i++) {
-        const char *fault = lpo_limits_mapping_fault(l->arena, &j->in->mappings[i], j->in->regions,
-                                                     j->in->nregions);
+    for (size_t i = 0; j->in->needed && i < j->in->mappings.len; i++) {
+        const char *fault = lpo_limits_mapping_fault(l->arena, &j->in->mappings.at[i],
+                                                     j->in->regions, j->in->nregions);
 
         if (fault)
             lpo_vec_push(&l->notes, fault);
@@ -309,7 +308,7 @@ int lpo_limits_create(const struct lpo_limits_input *in, struct lpo_limits **out
     j.stated = lpo_limits_stated_match(l->arena, &in->stated, in->regions, in->nregions);
     j.steps = lpo_arena_array(l->arena, in->nregions + 1, sizeof *j.steps);
     for (size_t i = 0; i < in->nregions; i++) {
-        j.meanings[i] = lpo_limits_region_meaning(in->regions[i].path, in->mappings, in->nmappings);
+        j.meanings[i] = lpo_limits_region_meaning(in->regions[i].path, &in->mappings);
         j.steps[i] = -1;
     }
     for (size_t i = 0; i < in->nregions; i++)

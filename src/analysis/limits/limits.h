@@ -16,15 +16,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/limits/stated.h"
+#include "rundir/needs.h"
 #include "util/auto.h"
 #include "util/measure.h"
 #include "util/vec.h"
 
+struct lpo_analysis;
 struct lpo_arena;
 struct lpo_err;
 struct lpo_hardware;
 struct lpo_json;
+struct lpo_rundir;
+struct lpo_source;
 
 /* What ncu counted in a region; unknown where it did not. */
 struct lpo_counters {
@@ -43,11 +46,6 @@ struct lpo_limits_region {
     struct lpo_counters counters;
 };
 
-/* A config entry: the region path (or its beginning) and what it stands for ("decode/step"). */
-struct lpo_limits_mapping {
-    const char *region, *means;
-};
-
 struct lpo_limits_input {
     const struct lpo_json *needed;       /* static_compute.json, parsed; NULL: no model */
     struct lpo_stated_needs stated;      /* report.needs */
@@ -55,8 +53,7 @@ struct lpo_limits_input {
     enum lpo_dtype dtype;                /* of stated needs that name none */
     const struct lpo_limits_region *regions;
     size_t nregions;
-    const struct lpo_limits_mapping *mappings;
-    size_t nmappings;
+    struct lpo_stated_mappings mappings; /* report.mapping */
     uint64_t steps; /* decode steps of one visit to `decode`, when no `step` tells; 0: unknown */
 };
 
@@ -90,7 +87,7 @@ struct lpo_limit_row {
     double host_gap_ns, other_gap_ns;             /* the parts of idle_ns */
     struct lpo_measure flop_rate, byte_rate;      /* needed over measured: what was achieved */
     struct lpo_measure mfu, bandwidth_use, share; /* 0 … 1; share is limit over measured */
-    struct lpo_measure won_ns;
+    struct lpo_measure saving_ns;
     struct lpo_counters counters;
     enum lpo_held held;
     const char *evidence;
@@ -99,7 +96,7 @@ struct lpo_limit_row {
 struct lpo_limits {
     struct lpo_arena *arena;
     LPO_VEC(struct lpo_limit_row) rows; /* in the regions' order */
-    uint32_t *by_won; /* rows with a need and a time, most to win first; `ranked` of them */
+    uint32_t *by_saving; /* rows with a need and a time, most to win first; `ranked` of them */
     size_t ranked;
     struct lpo_limit_row model;            /* all top rows together */
     bool has_model;                        /* a static analysis was given */
@@ -114,11 +111,20 @@ int lpo_limits_create(const struct lpo_limits_input *in, struct lpo_limits **out
 void lpo_limits_destroy(struct lpo_limits *l); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_limits);
 
-/* Part of lpo_limits_create(), once all rows are there: `model`, `by_won`, `ranked`. */
-void lpo_limits_sum(struct lpo_limits *l);
-
 /* Puts the sums of another row to those of the first: what is not known of one is not known of
  * both. Judge the row when it is complete. */
 void lpo_limits_row_add(struct lpo_limit_row *to, const struct lpo_limit_row *r);
 /* Rates, shares and what holds a row back, from its sums: for rows that were put together. */
 void lpo_limits_row_judge(const struct lpo_limits *l, struct lpo_arena *a, struct lpo_limit_row *r);
+
+typedef LPO_VEC(struct lpo_limits_region) lpo_limits_regions;
+
+/* All regions of a trace, as lpo_limits_create() wants them. Paths live in the arena; free the
+ * vector. */
+void lpo_limits_regions_of(struct lpo_arena *a, const struct lpo_analysis *analysis,
+                           lpo_limits_regions *out);
+
+/* NULL when the run has no trace, or neither a static analysis nor report.needs; with `err` set
+ * when one of its files cannot be read. Use lpo_analysis_limits(), which computes them once. */
+struct lpo_limits *lpo_limits_of_run(const struct lpo_rundir *d, const struct lpo_source *s,
+                                     struct lpo_err *err);

@@ -1,10 +1,8 @@
-#include "analysis/limits/needed.h"
-
+/* What a region needs: from the static analysis, or as stated; and the roofs it is set against. */
 #include <math.h>
 #include <string.h>
 
-#include "analysis/limits/map.h"
-#include "analysis/limits/stated.h"
+#include "analysis/limits/private.h"
 #include "gpu/hardware.h"
 #include "model/needs.h"
 #include "util/arena.h"

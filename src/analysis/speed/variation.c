@@ -3,10 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "hydra/compose.h"
 #include "analysis/speed/variation.h"
 #include "rundir/rundir.h"
-#include "settings/settings.h"
 #include "util/arena.h"
 #include "util/json.h"
 #include "util/str.h"
@@ -98,12 +96,4 @@ struct lpo_variation lpo_speed_run_variation(const struct lpo_rundir *d)
             worst = v;
     }
     return worst;
-}
-
-double lpo_speed_max_cv(const struct lpo_rundir *d)
-{
-    double most = lpo_settings_real(d->config, "run.max_cv");
-
-    /* the config of a foreign run folder may hold any number */
-    return isfinite(most) && most >= 0 ? most : lpo_settings_real(NULL, "run.max_cv");
 }

@@ -18,4 +18,3 @@ struct lpo_variation {
 struct lpo_variation lpo_speed_variation(const struct lpo_json *metrics, const char *stage);
 /* Of all stages of the run. */
 struct lpo_variation lpo_speed_run_variation(const struct lpo_rundir *d);
-double lpo_speed_max_cv(const struct lpo_rundir *d); /* run.max_cv */

@@ -4,7 +4,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/limits/counters.h"
-#include "analysis/limits/run.h"
+#include "analysis/limits/limits.h"
 #include "region/cells.h"
 #include "report/doc/doc.h"
 #include "report/limits/chapter_limits.h"

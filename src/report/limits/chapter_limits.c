@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "analysis/limits/run.h"
+#include "analysis/limits/limits.h"
 #include "model/needs.h"
 #include "report/doc/doc.h"
 #include "report/limits/chapter_limits.h"
@@ -67,7 +67,7 @@ static void fold(const struct lpo_limits *l, struct lpo_arena *arena, folded_vec
     LPO_AUTO(lpo_map) seen = lpo_map_create();
 
     for (size_t i = 0; i < l->ranked; i++) {
-        const struct lpo_limit_row *r = &l->rows.at[l->by_won[i]];
+        const struct lpo_limit_row *r = &l->rows.at[l->by_saving[i]];
         LPO_STR path = { 0 };
         uint64_t *slot;
         bool fresh;
@@ -97,10 +97,10 @@ static struct lpo_measure over(struct lpo_measure a, struct lpo_measure b, doubl
 static int more_to_save(const void *x, const void *y)
 {
     const struct folded *a = x, *b = y;
-    double d = a->row.won_ns.value - b->row.won_ns.value;
+    double d = a->row.saving_ns.value - b->row.saving_ns.value;
 
-    if (lpo_measure_known(a->row.won_ns) != lpo_measure_known(b->row.won_ns))
-        return lpo_measure_known(a->row.won_ns) ? -1 : 1;
+    if (lpo_measure_known(a->row.saving_ns) != lpo_measure_known(b->row.saving_ns))
+        return lpo_measure_known(a->row.saving_ns) ? -1 : 1;
     return d != 0 ? (d < 0) - (d > 0) : strcmp(a->row.path, b->row.path);
 }
 
@@ -139,7 +139,7 @@ static void add_row(struct lpo_table *t, const struct lpo_limit_row *r, uint32_t
     lpo_doc_row_text(t, r->stated ? "report.needs" : "model");
     lpo_doc_row_measure(t, r->measured_ns);
     lpo_doc_row_measure(t, r->limit_ns);
-    lpo_doc_row_measure(t, r->won_ns);
+    lpo_doc_row_measure(t, r->saving_ns);
     share_cell(t, r->share);
     lpo_doc_row_measure(t, r->needed_flops);
     lpo_doc_row_measure(t, r->needed_bytes);
@@ -241,7 +241,7 @@ static void put_row(struct lpo_record *to, const struct lpo_limit_row *row)
     lpo_doc_put_whole(to, "measured_ns", row->measured_ns);
     lpo_doc_put_whole(to, "busy_ns", row->busy_ns);
     lpo_doc_put_whole(to, "idle_ns", row->idle_ns);
-    lpo_doc_put_whole(to, "saving_ns", row->won_ns);
+    lpo_doc_put_whole(to, "saving_ns", row->saving_ns);
     lpo_doc_put_measure(to, "flop_rate", row->flop_rate);
     lpo_doc_put_measure(to, "byte_rate", row->byte_rate);
     lpo_doc_put_measure(to, "mfu", row->mfu);
@@ -266,5 +266,5 @@ void lpo_report_put_limits(struct lpo_record *to, const struct lpo_limits *l)
     put_row(lpo_doc_put_record(r, "model"), &l->model);
     regions = lpo_doc_put_list(r, "regions");
     for (size_t i = 0; i < l->ranked; i++)
-        put_row(lpo_doc_put_record(regions, NULL), &l->rows.at[l->by_won[i]]);
+        put_row(lpo_doc_put_record(regions, NULL), &l->rows.at[l->by_saving[i]]);
 }

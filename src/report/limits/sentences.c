@@ -1,7 +1,7 @@
 /* What the chapter on limits says before its tables, and the summary about it. */
 #include <string.h>
 
-#include "analysis/limits/run.h"
+#include "analysis/limits/limits.h"
 #include "report/doc/doc.h"
 #include "report/limits/chapter_limits.h"
 #include "util/str.h"
@@ -14,7 +14,7 @@ static void add_other_rates(struct lpo_doc *doc, const struct lpo_limits *l)
     size_t n = 0;
 
     for (size_t i = 0; i < l->ranked && n < sizeof shown / sizeof *shown; i++) {
-        const struct lpo_limit_row *r = &l->rows.at[l->by_won[i]];
+        const struct lpo_limit_row *r = &l->rows.at[l->by_saving[i]];
         bool fresh = r->dtype && (!l->dtype || strcmp(r->dtype, l->dtype) != 0);
 
         for (size_t k = 0; k < n && fresh; k++)
@@ -72,7 +72,7 @@ static void add_whole(struct lpo_doc *doc, const struct lpo_limits *l)
         lpo_str_add(&s, " of the bandwidth");
     }
     lpo_doc_paragraph(doc, "%s: %.4g of %.4g ms could be saved.", lpo_str_text(&s),
-                      m->won_ns.value / 1e6, m->measured_ns.value / 1e6);
+                      m->saving_ns.value / 1e6, m->measured_ns.value / 1e6);
 }
 
 void lpo_report_limits_words(struct lpo_doc *doc, const struct lpo_limits *l)
@@ -106,11 +106,11 @@ void lpo_report_limits_in_words(struct lpo_doc *doc, const struct lpo_limits *l)
                       l->has_model ? "the model's own work" : "the work stated in report.needs",
                       m->limit_ns.value / 1e6, m->measured_ns.value / 1e6, lpo_str_text(&share));
     for (size_t i = 0; i < l->ranked && !worst; i++)
-        if (l->rows.at[l->by_won[i]].top)
-            worst = &l->rows.at[l->by_won[i]];
+        if (l->rows.at[l->by_saving[i]].top)
+            worst = &l->rows.at[l->by_saving[i]];
     if (worst && worst->evidence)
         lpo_doc_paragraph(
             doc, "Most of it could be saved in \"%s\" (%.4g ms), which is limited by %s: %s.",
-            worst->path, worst->won_ns.value / 1e6, lpo_limits_bound_name(worst->held),
+            worst->path, worst->saving_ns.value / 1e6, lpo_limits_bound_name(worst->held),
             worst->evidence);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "analysis/limits/run.h"
+#include "analysis/limits/limits.h"
 #include "analysis/wall/preparation.h"
 #include "analysis/wall/timeline.h"
 #include "hydra/compose.h"
@@ -266,7 +266,7 @@ static void add_advice(struct lpo_summary_facts *t)
 static void add_limits(struct lpo_summary_facts *t)
 {
     struct lpo_err ignored = { 0 }; /* the main report shows what is wrong with the analysis */
-    LPO_AUTO(lpo_limits) limits = lpo_limits_of_run(t->d, t->s, &ignored);
+    const struct lpo_limits *limits = lpo_analysis_limits(t->d, t->s, &ignored);
 
     if (limits)
         lpo_report_limits_in_words(t->doc, limits);

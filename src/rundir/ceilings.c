@@ -1,13 +1,17 @@
-#include "analysis/limits/hardware.h"
+/* The peak rates of the hardware that a run used.
+ *
+ * A folder without hardware.json (made by an older lpo, or put together from traces) still says on
+ * what it ran: the entry that its config names, else the device of its trace, looked up by name or
+ * computed from its attributes. Only sheets are used then: what was measured on the machine that
+ * makes the report says nothing about that device. */
+#include "rundir/rundir.h"
 
 #include <string.h>
 
-#include "analysis/analysis.h"
 #include "gpu/sheets.h"
 #include "hydra/compose.h"
 #include "run/hardware_json.h"
 #include "run/install.h"
-#include "rundir/rundir.h"
 #include "settings/settings.h"
 #include "trace/names.h"
 #include "trace/trace.h"
@@ -54,18 +58,16 @@ static bool of_device(struct lpo_arena *a, const struct lpo_trace *t, const stru
            (lpo_gpu_hardware_match(a, dirs, gpu.name, out) || lpo_gpu_hardware_compute(&gpu, out));
 }
 
-static bool of_trace(const struct lpo_rundir *d, const struct lpo_source *s,
-                     const char *const *dirs, struct lpo_hardware *out)
+static bool of_trace(const struct lpo_rundir *d, const struct lpo_trace *t, const char *const *dirs,
+                     struct lpo_hardware *out)
 {
-    const struct lpo_trace *t = s->analysis->trace;
-
     for (size_t i = 0; i < t->devices.len; i++)
         if (of_device(d->arena, t, &t->devices.at[i], dirs, out))
             return true;
     return false;
 }
 
-int lpo_limits_hardware(const struct lpo_rundir *d, const struct lpo_source *s,
+int lpo_rundir_hardware(const struct lpo_rundir *d, const struct lpo_source *s,
                         const struct lpo_hardware **out, struct lpo_err *err)
 {
     const char *const *dirs =
@@ -77,7 +79,7 @@ int lpo_limits_hardware(const struct lpo_rundir *d, const struct lpo_source *s,
         return err->code;
     if (!hw) {
         hw = LPO_NEW(d->arena, struct lpo_hardware);
-        if (!of_config(d, dirs, hw) && !of_trace(d, s, dirs, hw))
+        if (!of_config(d, dirs, hw) && !of_trace(d, s->trace, dirs, hw))
             return 0;
         hw = (struct lpo_hardware *)lpo_gpu_hardware_sheet(hw);
     }

@@ -1,12 +1,14 @@
-#include "analysis/limits/map.h"
-
+/* What a region stands for: a part of the model, by its name or report.mapping, or an entry of
+ * report.needs. */
 #include <ctype.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/limits/limits.h"
+#include "analysis/limits/private.h"
 #include "model/needs.h"
 #include "util/arena.h"
+#include "util/pattern.h"
 #include "util/str.h"
 
 enum word_kind { WORD_PHASE, WORD_STEP, WORD_PART, WORD_BLOCK };
@@ -153,7 +155,7 @@ static bool take_path(struct lpo_meaning *m, const char *path)
 }
 
 /* The region itself, or one inside it. */
-static bool speaks_of(const struct lpo_limits_mapping *m, const char *path)
+static bool covers(const struct lpo_stated_mapping *m, const char *path)
 {
     size_t len = strlen(m->region);
 
@@ -161,20 +163,19 @@ static bool speaks_of(const struct lpo_limits_mapping *m, const char *path)
 }
 
 struct lpo_meaning lpo_limits_region_meaning(const char *path,
-                                             const struct lpo_limits_mapping *mappings,
-                                             size_t nmappings)
+                                             const struct lpo_stated_mappings *mappings)
 {
     static const struct lpo_meaning nothing = { .phase = -1, .layer = -1 };
     struct lpo_meaning m = nothing;
-    const struct lpo_limits_mapping *best = NULL;
+    const struct lpo_stated_mapping *best = NULL;
     size_t longest = 0;
 
-    for (size_t i = 0; i < nmappings; i++) {
-        size_t len = strlen(mappings[i].region);
+    for (size_t i = 0; mappings && i < mappings->len; i++) {
+        size_t len = strlen(mappings->at[i].region);
 
-        if (len >= longest && speaks_of(&mappings[i], path)) {
+        if (len >= longest && covers(&mappings->at[i], path)) {
             longest = len;
-            best = &mappings[i];
+            best = &mappings->at[i];
         }
     }
     if (best) {
@@ -186,13 +187,76 @@ struct lpo_meaning lpo_limits_region_meaning(const char *path,
     return take_path(&m, path) && m.phase >= 0 ? m : nothing;
 }
 
-const char *lpo_limits_mapping_fault(struct lpo_arena *a, const struct lpo_limits_mapping *mapping,
+/* How well an entry fits: its own path first, then the length of the pattern. */
+struct fit {
+    uint32_t entry;
+    size_t weight;
+};
+
+static void fit_entry(const struct lpo_stated_need *s, uint32_t entry,
+                      const struct lpo_limits_region *regions, size_t nregions, struct fit *fits)
+{
+    LPO_AUTO(lpo_pattern) p = NULL;
+    size_t len = strlen(s->region);
+
+    if (s->pattern)
+        lpo_pattern_create(s->region, LPO_PATTERN_PATH, &p, NULL);
+    for (size_t i = 0; i < nregions; i++) {
+        const char *path = regions[i].path;
+        size_t weight = strcmp(path, s->region) == 0                      ? SIZE_MAX
+                        : p && lpo_pattern_matches(p, path, strlen(path)) ? len
+                                                                          : 0;
+
+        if (weight > fits[i].weight)
+            fits[i] = (struct fit){ entry, weight };
+    }
+}
+
+uint32_t *lpo_limits_stated_match(struct lpo_arena *a, const struct lpo_stated_needs *s,
+                                  const struct lpo_limits_region *regions, size_t nregions)
+{
+    uint32_t *which = lpo_arena_array(a, nregions + 1, sizeof *which);
+    struct fit *fits = lpo_arena_array(a, nregions + 1, sizeof *fits);
+
+    for (uint32_t i = 0; i < s->len; i++)
+        fit_entry(&s->at[i], i, regions, nregions, fits);
+    for (size_t i = 0; i < nregions; i++)
+        which[i] = fits[i].weight ? fits[i].entry : LPO_NOT_STATED;
+    return which;
+}
+
+const char *lpo_limits_region_unmatched(struct lpo_arena *a, const char *key, const char *region,
+                                        const struct lpo_limits_region *regions, size_t nregions)
+{
+    enum { SHOWN = 8 };
+    const char **names = lpo_arena_array(a, nregions + 1, sizeof *names), *near;
+    LPO_STR text = { 0 };
+    unsigned shown = 0;
+
+    for (size_t i = 0; i < nregions; i++)
+        names[i] = regions[i].path;
+    near = lpo_str_nearest(region, names, nregions);
+    lpo_str_addf(&text, "%s: this run has no region '%s'", key, region);
+    if (near) {
+        lpo_str_addf(&text, "; did you mean '%s'?", near);
+    } else {
+        lpo_str_add(&text, nregions ? "; there are: " : ": it marked none");
+        for (size_t i = 0; i < nregions; i++)
+            if (regions[i].parent == UINT32_MAX && shown++ < SHOWN)
+                lpo_str_addf(&text, "%s%s", shown > 1 ? ", " : "", names[i]);
+        if (shown > SHOWN)
+            lpo_str_add(&text, ", …");
+    }
+    return lpo_arena_strdup(a, lpo_str_text(&text));
+}
+
+const char *lpo_limits_mapping_fault(struct lpo_arena *a, const struct lpo_stated_mapping *mapping,
                                      const struct lpo_limits_region *regions, size_t nregions)
 {
     const char *names[sizeof words / sizeof *words], *near;
     size_t n = 0;
 
-    if (lpo_limits_region_meaning(mapping->means, NULL, 0).phase < 0) {
+    if (lpo_limits_region_meaning(mapping->means, NULL).phase < 0) {
         for (size_t i = 0; i < sizeof words / sizeof *words; i++)
             if (words[i].kind != WORD_STEP && words[i].kind != WORD_BLOCK)
                 names[n++] = words[i].name;
@@ -203,7 +267,7 @@ const char *lpo_limits_mapping_fault(struct lpo_arena *a, const struct lpo_limit
             near ? near : "prefill/layer3/attn, vision, projector, …", near ? "'?" : "");
     }
     for (size_t i = 0; i < nregions; i++)
-        if (speaks_of(mapping, regions[i].path))
+        if (covers(mapping, regions[i].path))
             return NULL;
     return lpo_limits_region_unmatched(a, "report.mapping", mapping->region, regions, nregions);
 }
