@@ -40,7 +40,7 @@ const struct lpo_rundir_kind *const *lpo_pipeline_trace_kinds(struct lpo_arena *
     size_t n = 0;
 
     for (size_t i = 0; stages[i]; i++)
-        if (stages[i]->traces)
-            kinds[n++] = stages[i]->traces;
+        if (stages[i]->results)
+            kinds[n++] = stages[i]->results;
     return kinds;
 }

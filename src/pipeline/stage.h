@@ -64,10 +64,10 @@ struct lpo_stage {
     const char *program;                       /* config key of the tool that it starts, or NULL */
     const struct lpo_settings_field *settings; /* what it reads of the config, and where to */
     size_t nsettings, settings_size;
-    const struct lpo_rundir_kind *traces; /* the traces it leaves, for reports; or NULL */
-    const struct lpo_stage_check *checks; /* ends with a row without a name; or NULL, and then */
-    const char *no_checks;                /* why it needs none */
-    const char *regions_file;             /* in its folder: the regions it recorded; or NULL */
+    const struct lpo_rundir_kind *results; /* what reports find in its folder; or NULL */
+    const struct lpo_stage_check *checks;  /* ends with a row without a name; or NULL, and then */
+    const char *no_checks;                 /* why it needs none */
+    const char *regions_file;              /* in its folder: the regions it recorded; or NULL */
     /* Pure: config and ctx in, steps out. It writes nothing and starts nothing; it may look whether
      * a program exists. LPO_E_MISSING when a tool it needs is not here. NULL: no process. */
     int (*plan)(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err);

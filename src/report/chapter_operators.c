@@ -125,10 +125,11 @@ void lpo_report_add_operator_kernels(struct lpo_doc *doc, const struct lpo_trace
 struct lpo_doc *lpo_report_operators_doc(const struct lpo_rundir *d, const struct lpo_source *s)
 {
     struct lpo_doc *doc = lpo_doc_create("operators", "Operators");
+    const char *stage = lpo_rundir_stage_with(d, LPO_ROLE_OPERATORS);
+    const char *why = !s && stage ? lpo_report_why_stage_left_no_trace(d, stage) : NULL;
 
-    if (!s && lpo_report_why_stage_left_no_trace(d, "torch_profiler")) {
-        lpo_doc_paragraph(doc, "No operators were recorded in this run. torch_profiler: %s.",
-                          lpo_report_why_stage_left_no_trace(d, "torch_profiler"));
+    if (why) {
+        lpo_doc_paragraph(doc, "No operators were recorded in this run. %s: %s.", stage, why);
         return doc;
     }
     if (!s || !s->analysis->trace->ops.len) {

@@ -13,8 +13,6 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-static const char truth[] = "direct_inference"; /* the stage that no profiler disturbs */
-
 static const struct figure {
     const char *key, *title;
 } times[] = {
@@ -131,10 +129,13 @@ static struct lpo_measure ratio(struct lpo_measure with, struct lpo_measure with
     return lpo_measure_computed(with.value / without.value);
 }
 
-static const struct lpo_json *metrics_of(const struct lpo_rundir *d, const char *stage)
+/* Of the stage that no profiler disturbs. */
+static const struct lpo_json *undisturbed_metrics(const struct lpo_rundir *d)
 {
+    const char *stage = lpo_rundir_stage_with(d, LPO_ROLE_UNDISTURBED);
+
     for (size_t i = 0; i < d->speeds.len; i++)
-        if (strcmp(d->speeds.at[i].stage, stage) == 0)
+        if (lpo_streq(d->speeds.at[i].stage, stage))
             return d->speeds.at[i].metrics;
     return NULL;
 }
@@ -142,7 +143,7 @@ static const struct lpo_json *metrics_of(const struct lpo_rundir *d, const char 
 /* Tokens are compared one by one: a profiler's stage may have generated fewer. */
 static void overhead_table(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
-    const struct lpo_json *direct = metrics_of(d, truth);
+    const struct lpo_json *direct = undisturbed_metrics(d);
     struct lpo_table *t = NULL;
 
     for (size_t i = 0; i < d->speeds.len; i++) {
@@ -238,7 +239,7 @@ void lpo_report_chapter_speed(struct lpo_doc *doc, const struct lpo_rundir *d)
 
 void lpo_report_summary_speed(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
-    const struct lpo_json *m = metrics_of(d, truth);
+    const struct lpo_json *m = undisturbed_metrics(d);
     struct lpo_measure p50 = figure_of(m, "inter_token_ms", "p50", 1);
     struct lpo_measure p99 = figure_of(m, "inter_token_ms", "p99", 1);
     struct lpo_variation worst = lpo_speed_run_variation(d);

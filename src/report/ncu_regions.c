@@ -23,7 +23,8 @@ enum { MOST_FOLDERS = 500 };
 /* Where the counters are: laid over another trace, else in ncu's own. */
 static const struct lpo_source *counters(const struct lpo_rundir *d)
 {
-    return lpo_rundir_source(d, d->overlay.stage ? d->overlay.stage : "ncu");
+    return d->overlay.stage ? lpo_rundir_source(d, d->overlay.stage)
+                            : lpo_rundir_source_with(d, LPO_ROLE_COUNTERS);
 }
 
 static const struct lpo_column metric_columns[] = {

@@ -258,7 +258,7 @@ static void read_memory(struct torch *t)
 
 struct lpo_doc *lpo_report_torch_doc(const struct lpo_rundir *d)
 {
-    struct torch t = { .d = d, .s = lpo_rundir_source(d, "torch_profiler") };
+    struct torch t = { .d = d, .s = lpo_rundir_source_with(d, LPO_ROLE_OPERATORS) };
     struct lpo_doc *doc;
 
     if (!t.s)

@@ -26,11 +26,19 @@ struct lpo_node;
 struct lpo_region_selection;
 struct lpo_trace;
 
-/* The traces that one stage leaves in a run folder. */
+/* What reports ask for without knowing a stage by its name. */
+enum lpo_rundir_role {
+    LPO_ROLE_UNDISTURBED = 1, /* no profiler: how fast the workload really is */
+    LPO_ROLE_OPERATORS = 2,   /* records the operators of a framework */
+    LPO_ROLE_COUNTERS = 4,    /* measures hardware counters of single kernels */
+};
+
+/* What one stage leaves in a run folder. */
 struct lpo_rundir_kind {
     const char *stage;            /* its name, and its folder under the run */
     const char *what;             /* "the trace of lpo's own collector", for reports */
-    const char *const *patterns;  /* of file names (fnmatch), NULL-terminated */
+    unsigned roles;               /* enum lpo_rundir_role */
+    const char *const *patterns;  /* of file names (fnmatch), NULL-terminated; NULL: no traces */
     const char *const *otherwise; /* files to try when those hold no kernel; may be NULL */
     int trust;                    /* who is asked first where time goes: the smallest number */
     unsigned skip;                /* what nobody reads of these traces: enum lpo_skip */
@@ -71,10 +79,11 @@ struct lpo_rundir {
     const char *dir; /* absolute; NULL: a list of files */
     struct lpo_manifest manifest;
     bool has_manifest;
-    const struct lpo_json *env;         /* NULL: absent */
-    const struct lpo_node *config;      /* with the overrides; an empty map without a config */
-    const char *fingerprint;            /* of the config; NULL without one */
-    LPO_VEC(struct lpo_source) sources; /* most trusted first */
+    const struct lpo_json *env;    /* NULL: absent */
+    const struct lpo_node *config; /* with the overrides; an empty map without a config */
+    const char *fingerprint;       /* of the config; NULL without one */
+    const struct lpo_rundir_kind *const *kinds; /* as given; NULL: a list of files */
+    LPO_VEC(struct lpo_source) sources;         /* most trusted first */
     LPO_VEC(struct lpo_speed) speeds;
     LPO_VEC(const char *) problems; /* files that could not be read, a sentence each */
     size_t files_read;              /* trace files that were opened, each time */
@@ -128,6 +137,10 @@ bool lpo_rundir_trace_files(struct lpo_arena *a, const char *dir,
 const struct lpo_source *lpo_rundir_find(const struct lpo_rundir *d, const char *stage);
 /* The readable source of this stage, or NULL. */
 const struct lpo_source *lpo_rundir_source(const struct lpo_rundir *d, const char *stage);
+/* The stage that has this role, and its readable source; NULL: none. */
+const char *lpo_rundir_stage_with(const struct lpo_rundir *d, enum lpo_rundir_role role);
+const struct lpo_source *lpo_rundir_source_with(const struct lpo_rundir *d,
+                                                enum lpo_rundir_role role);
 /* The source that says most about where time goes: the most trusted one with GPU operations, else
  * the most trusted one. NULL: there is no trace. */
 const struct lpo_source *lpo_rundir_main(const struct lpo_rundir *d);

@@ -49,12 +49,14 @@ static int by_trust(const void *x, const void *y)
 static size_t sort_kinds(struct lpo_arena *a, const struct lpo_rundir_kind *const *kinds,
                          const struct lpo_rundir_kind ***out)
 {
-    size_t n = 0;
+    size_t all = 0, n = 0;
 
-    while (kinds[n])
-        n++;
-    *out = lpo_arena_array(a, n + 1, sizeof **out);
-    memcpy(*out, kinds, n * sizeof *kinds);
+    while (kinds[all])
+        all++;
+    *out = lpo_arena_array(a, all + 1, sizeof **out);
+    for (size_t i = 0; i < all; i++)
+        if (kinds[i]->patterns)
+            (*out)[n++] = kinds[i];
     qsort(*out, n, sizeof **out, by_trust);
     return n;
 }
@@ -78,6 +80,7 @@ void lpo_rundir_sources_list(struct lpo_rundir *d, const struct lpo_rundir_kind 
     const struct lpo_rundir_kind **sorted;
     size_t n = sort_kinds(d->arena, kinds, &sorted);
 
+    d->kinds = kinds;
     for (size_t i = 0; i < n; i++)
         lpo_vec_push(&d->sources, (struct lpo_source){ .kind = sorted[i],
                                                        .stage = sorted[i]->stage,
@@ -257,6 +260,22 @@ const struct lpo_source *lpo_rundir_source(const struct lpo_rundir *d, const cha
     const struct lpo_source *s = find(d, stage);
 
     return s && s->trace ? s : NULL;
+}
+
+const char *lpo_rundir_stage_with(const struct lpo_rundir *d, enum lpo_rundir_role role)
+{
+    for (size_t i = 0; d->kinds && d->kinds[i]; i++)
+        if (d->kinds[i]->roles & role)
+            return d->kinds[i]->stage;
+    return NULL;
+}
+
+const struct lpo_source *lpo_rundir_source_with(const struct lpo_rundir *d,
+                                                enum lpo_rundir_role role)
+{
+    const char *stage = lpo_rundir_stage_with(d, role);
+
+    return stage ? lpo_rundir_source(d, stage) : NULL;
 }
 
 const struct lpo_source *lpo_rundir_main(const struct lpo_rundir *d)

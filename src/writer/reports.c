@@ -22,12 +22,12 @@ static struct lpo_doc *timeline_doc(const struct lpo_rundir *d, const struct lpo
 static struct lpo_doc *operators_doc(const struct lpo_rundir *d, const struct lpo_source *s)
 {
     (void)s;
-    return lpo_report_operators_doc(d, lpo_rundir_source(d, "torch_profiler"));
+    return lpo_report_operators_doc(d, lpo_rundir_source_with(d, LPO_ROLE_OPERATORS));
 }
 
 static struct lpo_doc *torch_operators_doc(const struct lpo_rundir *d, const struct lpo_source *s)
 {
-    return lpo_rundir_source(d, "torch_profiler") ? operators_doc(d, s) : NULL;
+    return lpo_rundir_source_with(d, LPO_ROLE_OPERATORS) ? operators_doc(d, s) : NULL;
 }
 
 static struct lpo_doc *torch_doc(const struct lpo_rundir *d, const struct lpo_source *s)

@@ -36,8 +36,8 @@ static void row_is_whole(void **state)
         fail_msg("%s has no check for lpo doctor and does not say why", s->name);
     for (const struct lpo_stage_check *c = s->checks; c && c->name; c++)
         assert_true(c->cost && c->remedy && c->look);
-    if (s->traces)
-        assert_string_equal(s->traces->stage, s->name);
+    if (s->results)
+        assert_string_equal(s->results->stage, s->name);
 }
 
 static void settings_are_its_own(void **state)
@@ -87,7 +87,7 @@ static void pages_describe_it(void **state)
         fail_msg("src/pipeline/README.md has no line for %s", s->name);
 }
 
-/* Names are keys and folders; two stages cannot be trusted equally. */
+/* Names are keys and folders; two stages cannot be trusted equally, nor have one role. */
 static void names_and_trust_are_unique(void **state)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
@@ -96,9 +96,13 @@ static void names_and_trust_are_unique(void **state)
     (void)state;
     for (const struct lpo_stage *const *s = lpo_pipeline_stages(); *s; s++)
         assert_ptr_equal(lpo_pipeline_stage_find((*s)->name), *s);
-    for (size_t i = 0; kinds[i]; i++)
-        for (size_t k = 0; k < i; k++)
-            assert_int_not_equal(kinds[i]->trust, kinds[k]->trust);
+    for (size_t i = 0; kinds[i]; i++) {
+        for (size_t k = 0; k < i; k++) {
+            assert_false(kinds[i]->patterns && kinds[k]->patterns &&
+                         kinds[i]->trust == kinds[k]->trust);
+            assert_false(kinds[i]->roles & kinds[k]->roles);
+        }
+    }
     assert_null(lpo_pipeline_stage_find("no such stage"));
 }
 

@@ -1,6 +1,7 @@
 /* The workload with no profiler at all: its timings are the truth that profiled runs are compared
  * with. */
 #include "pipeline/stage.h"
+#include "rundir/rundir.h"
 
 struct direct_settings {
     bool predictions;
@@ -8,6 +9,12 @@ struct direct_settings {
 
 static const struct lpo_settings_field fields[] = {
     LPO_SETTING(direct_settings, predictions, LPO_S_BOOL, "pipeline.direct_inference.predictions"),
+};
+
+static const struct lpo_rundir_kind results = {
+    .stage = "direct_inference",
+    .what = "the workload alone",
+    .roles = LPO_ROLE_UNDISTURBED,
 };
 
 static int direct_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err)
@@ -24,6 +31,7 @@ const struct lpo_stage lpo_pipeline_direct_inference = {
     .summary = "the workload without any profiler",
     .light = true,
     LPO_STAGE_SETTINGS(direct_settings, fields),
+    .results = &results,
     .no_checks = "the workload itself says what it lacks",
     .plan = direct_plan,
 };

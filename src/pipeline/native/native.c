@@ -33,7 +33,7 @@ static const struct lpo_settings_field fields[] = {
 
 static const char *const trace_files[] = { "*.lpot", NULL };
 
-static const struct lpo_rundir_kind traces = {
+static const struct lpo_rundir_kind results = {
     .stage = "native",
     .what = "the trace of lpo's own collector",
     .patterns = trace_files,
@@ -165,7 +165,7 @@ const struct lpo_stage lpo_pipeline_native = {
     .summary = "NVTX ranges and GPU operations with lpo's own collector",
     .light = true,
     LPO_STAGE_SETTINGS(native_settings, fields),
-    .traces = &traces,
+    .results = &results,
     .checks = checks,
     .regions_file = regions_file,
     .plan = native_plan,

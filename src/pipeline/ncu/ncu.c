@@ -62,9 +62,10 @@ static bool representatives(const struct lpo_node *config)
 }
 
 /* Trusted last: ncu runs kernels alone and slowed down, so its times are not those of the run. */
-static const struct lpo_rundir_kind traces = {
+static const struct lpo_rundir_kind results = {
     .stage = "ncu",
     .what = "the report of Nsight Compute",
+    .roles = LPO_ROLE_COUNTERS,
     .patterns = reports,
     .otherwise = tables_of_reports,
     .trust = 4,
@@ -356,7 +357,7 @@ const struct lpo_stage lpo_pipeline_ncu = {
     .summary = "hardware counters per kernel with Nsight Compute",
     .program = "pipeline.ncu.program",
     LPO_STAGE_SETTINGS(lpo_ncu_settings, fields),
-    .traces = &traces,
+    .results = &results,
     .checks = checks,
     .plan = ncu_plan,
     .prepare = ncu_prepare,

@@ -40,7 +40,7 @@ static const struct lpo_settings_field fields[] = {
 
 static const char *const trace_files[] = { "*.sqlite", "*.sqlite.gz", NULL };
 
-static const struct lpo_rundir_kind traces = {
+static const struct lpo_rundir_kind results = {
     .stage = "nsys",
     .what = "the export of Nsight Systems",
     .patterns = trace_files,
@@ -332,7 +332,7 @@ const struct lpo_stage lpo_pipeline_nsys = {
     .summary = "system timeline with Nsight Systems",
     .program = "pipeline.nsys.program",
     LPO_STAGE_SETTINGS(lpo_nsys_settings, fields),
-    .traces = &traces,
+    .results = &results,
     .checks = checks,
     .plan = nsys_plan,
     .prepare = nsys_prepare,

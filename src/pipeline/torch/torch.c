@@ -37,9 +37,10 @@ static const struct lpo_settings_field fields[] = {
 
 static const char *const trace_files[] = { "*trace*.json", "*trace*.json.gz", NULL };
 
-static const struct lpo_rundir_kind traces = {
+static const struct lpo_rundir_kind results = {
     .stage = "torch_profiler",
     .what = "the trace of the PyTorch profiler",
+    .roles = LPO_ROLE_OPERATORS,
     .patterns = trace_files,
     .trust = 3,
 };
@@ -169,7 +170,7 @@ const struct lpo_stage lpo_pipeline_torch_profiler = {
     .name = "torch_profiler",
     .summary = "operators and kernels with PyTorch's profiler",
     LPO_STAGE_SETTINGS(torch_settings, fields),
-    .traces = &traces,
+    .results = &results,
     .checks = checks,
     .plan = torch_plan,
     .prepare = torch_prepare,

@@ -229,7 +229,9 @@ static void add_speed(struct lpo_summary_facts *t)
         double first = lpo_json_real(lpo_json_at(m, "aggregate.ttft_ms.p50"), NAN);
 
         /* the plain run is the one that counts */
-        if (strcmp(t->d->speeds.at[i].stage, "direct_inference") != 0 || isnan(rate))
+        if (!lpo_streq(t->d->speeds.at[i].stage,
+                       lpo_rundir_stage_with(t->d, LPO_ROLE_UNDISTURBED)) ||
+            isnan(rate))
             continue;
         if (isnan(first))
             lpo_doc_paragraph(t->doc, "It produced %.4g tokens per second.", rate);
