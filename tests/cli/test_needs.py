@@ -8,13 +8,12 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import tap  # noqa: E402
+from lpo_case import LpoCase  # noqa: E402
 
-LPO = os.environ["LPO_BIN"]
 SOURCE = os.environ.get("LPO_SOURCE_ROOT", os.getcwd())
 FAKE_CUDA = os.path.join(os.environ.get("LPO_BUILD_ROOT", "build"), "tests", "gpu", "libfake-cuda.so")
 GEMM = os.path.join(SOURCE, "tests", "gpu", "gemm.py")
@@ -23,33 +22,18 @@ NO_MODEL = ["pipeline.static_analysis.enable=false"]
 DEVICE = "name: bench\nlabel: A bench\ntflops: {fp32: 0.1, bf16: 0.2}\nbandwidth_gbs: 50\n"
 
 
-class Scratch(unittest.TestCase):
+class Needs(LpoCase):
     def setUp(self) -> None:
-        self.temp = tempfile.TemporaryDirectory(prefix="lpo-needs-")
-        self.cwd = self.temp.name
-        self.run_dir = os.path.join(self.cwd, "run")
+        super().setUp()
         self.device = os.path.join(self.cwd, "bench.yaml")
         self.write(self.device, DEVICE)
 
-    def tearDown(self) -> None:
-        self.temp.cleanup()
-
-    def write(self, path: str, text: str) -> None:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(text)
-
-    def lpo(self, *words: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess:
-        return subprocess.run([LPO, *words], cwd=self.cwd, text=True, capture_output=True, timeout=120,
-                              env=os.environ | {"XDG_CONFIG_HOME": os.path.join(self.cwd, "home")} | (env or {}))
+    def environment(self) -> dict[str, str]:
+        return {"XDG_CONFIG_HOME": os.path.join(self.cwd, "home")}
 
     def profile(self, *words: str, env: dict[str, str] | None = None) -> None:
-        done = self.lpo("run", "hydra.run.dir=run", *SHORT, *words, env=env)
+        done = self.lpo_run(*SHORT, *words, env=env)
         self.assertEqual(done.returncode, 0, done.stderr)
-
-    def text(self, name: str) -> str:
-        with open(os.path.join(self.run_dir, name), encoding="utf-8") as f:
-            return f.read()
 
     def limits(self) -> dict:
         return json.loads(self.text("report.json"))["limits"]
@@ -61,7 +45,7 @@ class Scratch(unittest.TestCase):
         self.assertTrue(math.isclose(got, want, rel_tol=1e-9), f"{got} is not {want}")
 
 
-class WithoutAModel(Scratch):
+class WithoutAModel(Needs):
     def test_mfu_of_the_toy_is_what_the_hand_works_out(self) -> None:
         self.profile(*NO_MODEL, f"pipeline.static_analysis.hardware={self.device}",
                      "report.needs={decode: {flops: 3000000, bytes: 5e6, dtype: bfloat16}, prefill: {flops: 4e8}}")
@@ -111,7 +95,7 @@ class WithoutAModel(Scratch):
         self.close(row["mfu"], 1e9 / (row["measured_ns"] / 1e9) / 1979e12)
 
 
-class WithAModel(Scratch):
+class WithAModel(Needs):
     def test_what_is_stated_wins_over_the_model(self) -> None:
         self.profile(f"pipeline.static_analysis.hardware={self.device}", "report.needs={decode: {flops: 3000000}}")
         self.assertEqual(self.row("decode")["needed_flops"], 6e6)
@@ -122,7 +106,7 @@ class WithAModel(Scratch):
 
 
 @unittest.skipUnless(os.path.exists(FAKE_CUDA), "the fake driver is not built")
-class Hardware(Scratch):
+class Hardware(Needs):
     def test_the_gpu_that_is_here(self) -> None:
         self.profile(*NO_MODEL, "report.needs={decode: {flops: 1e6, dtype: bf16}}", env={"LPO_LIBCUDA": FAKE_CUDA})
         hardware = json.loads(self.text("hardware.json"))
@@ -146,7 +130,7 @@ class Hardware(Scratch):
         self.assertFalse(os.path.exists(self.run_dir))
 
 
-class Refused(Scratch):
+class Refused(Needs):
     CASES = [
         ("{gemm: {flops: -1}}", "report.needs of 'gemm': 'flops' must be a number of at least 0, not -1"),
         ("{gemm: {flops: 1, dtype: bf61}}", "did you mean 'bf16'?"),
@@ -170,7 +154,7 @@ class Refused(Scratch):
         self.assertIn("must be a number of at least 0", done.stderr)
 
 
-class Overrides(Scratch):
+class Overrides(Needs):
     """What `lpo report` takes on its command line is what `lpo run` takes: one schema for both."""
     CASES = [
         ("report.tp=3", "unknown key 'report.tp' (from 'report.tp=3'); did you mean 'report.top'?"),
@@ -239,7 +223,7 @@ class Overrides(Scratch):
         self.assertIn("this run has no static analysis", self.text("report.md"))
 
 
-class ByHand(Scratch):
+class ByHand(Needs):
     """The comparison of tests/gpu/gemm.py, on a run written by hand: 10 products of 2 * 1000^3 in 20 ms."""
 
     def compare(self, mfu: float) -> subprocess.CompletedProcess:

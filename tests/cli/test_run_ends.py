@@ -10,27 +10,30 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..")]
+sys.path.insert(0, os.path.join(HERE, ".."))
 sys.dont_write_bytecode = True
 import tap  # noqa: E402
-from scratch import LPO, ONLY_DIRECT, QUIET, Scratch  # noqa: E402
+from lpo_case import LPO, LpoCase  # noqa: E402
+
+QUIET = ["pipeline.static_analysis.enable=false"]
+ONLY_DIRECT = [*QUIET, "pipeline.native.enable=false"]
 
 
-class Told(Scratch):
+class Told(LpoCase):
     """What the reports of a run say where something did not go as it should."""
 
     def summary(self) -> str:
         return self.text("stakeholder_summary.md")
 
     def test_a_failed_run_says_so_with_its_command(self) -> None:
-        done = self.lpo("--", sys.executable, "nofile.py", "--size", "3")
+        done = self.lpo_run("--", sys.executable, "nofile.py", "--size", "3")
         self.assertEqual(done.returncode, 1)
         name = os.path.basename(sys.executable)
         for page in (self.summary(), self.text("report.md")):
             self.assertIn(f"{name} nofile.py --size 3", page)
             self.assertIn("The run failed in direct_inference, native: direct inference: exit code 2; it last said: ", page)
             self.assertIn("(see workload/direct_inference/stderr.log)", page)
-            self.assertNotIn(self.run, page)
+            self.assertNotIn(self.run_dir, page)
             self.assertNotIn("none", page)
         self.assertTrue(self.text("report.md").startswith("# Profile of nofile.py\n"))
         self.assertIn("Make the run succeed first", self.summary())
@@ -38,7 +41,7 @@ class Told(Scratch):
         self.assertNotIn("has run", self.text("report.md"))
 
     def test_an_interrupted_run_says_so_and_how_to_go_on(self) -> None:
-        child = self.start(*QUIET, "--", "sleep", "60")
+        child = self.lpo_start(*QUIET, "--", "sleep", "60")
         self.wait_for(lambda: self.stage("direct_inference")["state"] == "running")
         time.sleep(0.2)
         child.send_signal(signal.SIGINT)
@@ -51,7 +54,7 @@ class Told(Scratch):
         self.assertIn("lpo run --resume", self.summary().split("## What to do first")[1])
 
     def test_a_stage_that_recorded_nothing_says_so_everywhere(self) -> None:
-        done = self.lpo("--", "echo", "hi")
+        done = self.lpo_run("--", "echo", "hi")
         self.assertEqual(done.returncode, 0, done.stderr)
         says = "no trace: the workload called neither NVTX nor CUDA"
         self.assertEqual((self.stage("native")["state"], self.stage("native")["message"]), ("done", says))
@@ -64,12 +67,12 @@ class Told(Scratch):
             self.assertNotIn("has run", page)
 
     def test_where_no_stage_records_the_advice_is_to_enable_one(self) -> None:
-        self.assertEqual(self.lpo(*ONLY_DIRECT, "--", "true").returncode, 0)
+        self.assertEqual(self.lpo_run(*ONLY_DIRECT, "--", "true").returncode, 0)
         self.assertIn("enable a stage that traces", self.summary())
         self.assertIn("no stage that records one", self.text("report.md"))
 
     def test_a_profiler_that_was_not_there_added_nothing_known(self) -> None:
-        done = self.lpo("pipeline.torch_profiler.enable=true", "run.repeats=1", "infer.max_new_tokens=4")
+        done = self.lpo_run("pipeline.torch_profiler.enable=true", "run.repeats=1", "infer.max_new_tokens=4")
         self.assertEqual(done.returncode, 0, done.stderr)
         says = "no trace: the workload is not a Python program that imports torch"
         self.assertIn(says, self.stage("torch_profiler")["message"])
@@ -90,14 +93,14 @@ class Told(Scratch):
                    "    out = json.load(open(os.environ['LPO_TORCH_PROFILE']))['out_dir']\n"
                    "    event = dict(ph='X', cat='user_annotation', name='think', pid=1, tid=1, ts=0, dur=900)\n"
                    "    json.dump(dict(schemaVersion=1, traceEvents=[event]), gzip.open(out + '/1.trace.json.gz', 'wt'))\n")
-        done = self.lpo("pipeline.torch_profiler.enable=true", "--", sys.executable, "my.py")
+        done = self.lpo_run("pipeline.torch_profiler.enable=true", "--", sys.executable, "my.py")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIsNone(self.stage("torch_profiler")["message"])
         self.assertRegex(done.stdout, r"(?m)^think +1 +900 us")
         self.assertIn("| think |", self.text("report.md"))
 
     def test_what_is_private_in_a_command_stays_out(self) -> None:
-        done = self.lpo(*ONLY_DIRECT, "--", "true", "/home/alice/data", "--out=/home/alice/x", "--api-key", "sekrit6",
+        done = self.lpo_run(*ONLY_DIRECT, "--", "true", "/home/alice/data", "--out=/home/alice/x", "--api-key", "sekrit6",
                         "--hub_token=sekrit7", "--max-new-tokens", "8", "test -e '/home/alice/a b' || x >/home/alice/y; curl https://host/z")
         self.assertEqual(done.returncode, 0, done.stderr)
         for name in ("report.md", "report.json", "stakeholder_summary.md"):
@@ -105,18 +108,18 @@ class Told(Scratch):
         self.assertIn("true data --out=x --api-key … '--hub", self.text("stakeholder_summary.md"))
         self.assertIn("--max-new-tokens 8", self.text("stakeholder_summary.md"))
         self.assertIn("x >y; curl https://host/z", json.loads(self.text("report.json"))["sections"][0]["items"][1]["value"])
-        subprocess.run([LPO, "report", self.run, "report.private=true"], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([LPO, "report", self.run_dir, "report.private=true"], check=True, stdout=subprocess.DEVNULL)
         self.assertIn("/home/alice/data", self.text("report.md"))
 
 
-class Interrupts(Scratch):
+class Interrupts(LpoCase):
     def pids(self, command: str) -> str:
         """Processes with just this command line: not those that carry it as a word."""
         return subprocess.run(["pgrep", "-xf", command], text=True, capture_output=True).stdout.strip()
 
     def test_an_interrupt_is_passed_on_and_leaves_nobody(self) -> None:
         nap = f"sleep 1{os.getpid()}"  # a length of our own: other runs of this test do not count
-        child = self.start(*QUIET, "--", "sh", "-c", f"setsid {nap} & {nap}")
+        child = self.lpo_start(*QUIET, "--", "sh", "-c", f"setsid {nap} & {nap}")
         self.wait_for(lambda: self.pids(nap))
         child.send_signal(signal.SIGINT)
         child.communicate(timeout=30)
@@ -128,7 +131,7 @@ class Interrupts(Scratch):
     def test_killed_with_9_the_folder_tells_and_the_run_can_go_on(self) -> None:
         flag = os.path.join(self.cwd, "go")
         nap = f"sleep 2{os.getpid()}"
-        child = self.start(*QUIET, "--", "sh", "-c", f"test -e {flag} || {nap}")
+        child = self.lpo_start(*QUIET, "--", "sh", "-c", f"test -e {flag} || {nap}")
         self.wait_for(lambda: self.stage("direct_inference")["state"] == "running" and self.pids(nap))
         child.kill()
         child.communicate()
@@ -136,7 +139,7 @@ class Interrupts(Scratch):
         self.wait_for(lambda: not self.pids(nap))
         with open(flag, "w", encoding="utf-8"):
             pass
-        again = subprocess.run([LPO, "run", "--resume", self.run], cwd="/", text=True, capture_output=True)
+        again = subprocess.run([LPO, "run", "--resume", self.run_dir], cwd="/", text=True, capture_output=True)
         self.assertEqual(again.returncode, 0, again.stderr)
         self.assertEqual(self.manifest()["state"], "done")
 
@@ -144,7 +147,7 @@ class Interrupts(Scratch):
         flag = os.path.join(self.cwd, "go")
         count = os.path.join(self.cwd, "count")
         program = f"echo x >>{count}; test -z \"$NVTX_INJECTION64_PATH\" || test -e {flag}"
-        self.assertEqual(self.lpo(*QUIET, "--", "sh", "-c", program).returncode, 1)
+        self.assertEqual(self.lpo_run(*QUIET, "--", "sh", "-c", program).returncode, 1)
         with open(flag, "w", encoding="utf-8"):
             pass
         again = subprocess.run([LPO, "run", "--resume", "run"], cwd=self.cwd, text=True, capture_output=True)

@@ -7,14 +7,12 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
-import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
 import tap  # noqa: E402
+from lpo_case import LpoCase  # noqa: E402
 
-LPO = os.environ["LPO_BIN"]
 NCU = os.path.join(HERE, "tools", "ncu")
 TRACE = os.path.join(HERE, "..", "data", "nsys", "h200_ranges.sqlite.gz")
 SECTIONS = ["SpeedOfLight", "MemoryWorkloadAnalysis", "Occupancy", "SchedulerStats"]
@@ -55,25 +53,15 @@ BAD_LISTS = ["", "kernels: []\n", "kernels: 3\n", "other: [a]\n", "kernels: [{la
              "kernels: [{regex: '('}]\n", "kernels: [\n"]
 
 
-class Kernels(unittest.TestCase):
-    def setUp(self) -> None:
-        self.temp = tempfile.TemporaryDirectory(prefix="lpo-kernels-")
-        self.cwd = self.temp.name
-
-    def tearDown(self) -> None:
-        self.temp.cleanup()
+class Kernels(LpoCase):
+    def environment(self) -> dict[str, str]:
+        return {"FAKE_NCU_CALLS": self.path("calls")}
 
     def path(self, *parts: str) -> str:
-        return os.path.join(self.cwd, *parts)
+        return os.path.join(self.cwd, *parts)  # there is no run folder
 
-    def lpo(self, *words: str, command: str = "kernels", **env: str) -> subprocess.CompletedProcess:
-        full = os.environ | {"FAKE_NCU_CALLS": self.path("calls")} | env
-        return subprocess.run([LPO, command, *words], cwd=self.cwd, env=full, text=True, capture_output=True, timeout=120)
-
-    def write(self, name: str, text: str) -> str:
-        with open(self.path(name), "w", encoding="utf-8") as f:
-            f.write(text)
-        return name
+    def kernels(self, *words: str, command: str = "kernels", **env: str) -> subprocess.CompletedProcess:
+        return self.lpo(command, *words, env=env)
 
     def summary(self) -> dict:
         with open(self.path("out", "summary.json"), encoding="utf-8") as f:
@@ -85,7 +73,7 @@ class Kernels(unittest.TestCase):
     def test_plans(self) -> None:
         for name, words, there, absent in PLANS:
             with self.subTest(name):
-                done = self.lpo("--dry-run", *words, *ECHO)
+                done = self.kernels("--dry-run", *words, *ECHO)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 for text in there:
                     self.assertIn(text, done.stdout)
@@ -96,16 +84,16 @@ class Kernels(unittest.TestCase):
     def test_wrong_usage_exits_2_before_anything_runs(self) -> None:
         for name, words in WRONG:
             with self.subTest(name):
-                self.assertEqual(self.lpo("--ncu", NCU, *words).returncode, 2)
+                self.assertEqual(self.kernels("--ncu", NCU, *words).returncode, 2)
         self.assertEqual(os.listdir(self.cwd), [])
 
     def test_a_tool_that_is_not_here_exits_3(self) -> None:
-        done = self.lpo("-k", "a", "--ncu", "no-such-ncu", *ECHO)
+        done = self.kernels("-k", "a", "--ncu", "no-such-ncu", *ECHO)
         self.assertEqual(done.returncode, 3)
         self.assertIn("--ncu", done.stderr)
 
     def test_a_kernel_leaves_report_tables_provenance_and_summary(self) -> None:
-        done = self.lpo("-k", "axpy", "--ncu", NCU, "-o", "out", *ECHO)
+        done = self.kernels("-k", "axpy", "--ncu", NCU, "-o", "out", *ECHO)
         self.assertEqual(done.returncode, 0, done.stderr)
         names = set(os.listdir(self.folder(1)))
         self.assertEqual(names, {"ncu.ncu-rep", "ncu.log", "ncu.details.csv", "command.yaml", "cmd.txt", "stdout.log",
@@ -120,15 +108,15 @@ class Kernels(unittest.TestCase):
         self.assertEqual(classes, {"axpy": "memory", "fma_loop": "compute", "square": "latency"})
 
     def test_provenance_says_what_was_measured_with_what(self) -> None:
-        self.assertEqual(self.lpo("-k", "axpy", "--ncu", NCU, "-o", "out", *ECHO).returncode, 0)
+        self.assertEqual(self.kernels("-k", "axpy", "--ncu", NCU, "-o", "out", *ECHO).returncode, 0)
         text = open(os.path.join(self.folder(1), "command.yaml"), encoding="utf-8").read()
         for line in ("regex: axpy", "- hello world", "version: Version 2025.3.1.0", "- SchedulerStats", "metrics: null",
                      "launch_count: 1", "outcome: done", "date: '20"):
             self.assertIn(line, text)
 
     def test_the_list_of_lpo_top_is_read(self) -> None:
-        self.assertEqual(self.lpo(TRACE, "-o", "top.yaml", command="top").returncode, 0)
-        done = self.lpo("--kernel-config", "top.yaml", "--topk", "2", "--ncu", NCU, "-o", "out", "--json", *ECHO)
+        self.assertEqual(self.kernels(TRACE, "-o", "top.yaml", command="top").returncode, 0)
+        done = self.kernels("--kernel-config", "top.yaml", "--topk", "2", "--ncu", NCU, "-o", "out", "--json", *ECHO)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(json.loads(done.stdout), self.summary())
         self.assertEqual([(k["regex"], k["folder"], k["state"]) for k in self.summary()["kernels"]],
@@ -136,7 +124,7 @@ class Kernels(unittest.TestCase):
 
     def test_lists_in_other_shapes(self) -> None:
         self.write("l.yaml", "- square\n- name: 'void ns::axpy<int>(float*)'\n- {name: x, regex: '^axpy$'}\n")
-        done = self.lpo("-c", "l.yaml", "--ncu", NCU, "-o", "out", *ECHO)
+        done = self.kernels("-c", "l.yaml", "--ncu", NCU, "-o", "out", *ECHO)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual([k["regex"] for k in self.summary()["kernels"]], ["square", "^axpy$"])
         self.assertIn("--per-config", self.summary()["kernels"][1]["message"])
@@ -144,31 +132,31 @@ class Kernels(unittest.TestCase):
     def test_lists_that_are_none_are_refused(self) -> None:
         for text in BAD_LISTS:
             with self.subTest(text.strip() or "empty"):
-                done = self.lpo("-c", self.write("bad.yaml", text), "--ncu", NCU, "-o", "out", *ECHO)
+                done = self.kernels("-c", self.write("bad.yaml", text), "--ncu", NCU, "-o", "out", *ECHO)
                 self.assertEqual(done.returncode, 2)
                 self.assertIn("bad.yaml", done.stderr)
                 self.assertFalse(os.path.exists(self.path("out")))
 
     def test_no_match_is_a_note_and_the_others_go_on(self) -> None:
-        done = self.lpo("-k", "nothing_like_it", "-k", "square", "--ncu", NCU, "-o", "out", *ECHO)
+        done = self.kernels("-k", "nothing_like_it", "-k", "square", "--ncu", NCU, "-o", "out", *ECHO)
         self.assertEqual(done.returncode, 0, done.stderr)
         first, second = self.summary()["kernels"]
         self.assertEqual((first["state"], second["state"]), ("no match", "done"))
         self.assertIn("no launch matched 'nothing_like_it'", done.stdout)
 
     def test_nothing_matched_at_all_exits_1(self) -> None:
-        done = self.lpo("-k", "nothing_like_it", "--ncu", NCU, "-o", "out", *ECHO)
+        done = self.kernels("-k", "nothing_like_it", "--ncu", NCU, "-o", "out", *ECHO)
         self.assertEqual(done.returncode, 1)
         self.assertEqual(self.summary()["kernels"][0]["launches"], [])
 
     def test_a_missing_permission_exits_3_and_stops(self) -> None:
-        done = self.lpo("-k", "axpy", "-k", "square", "--ncu", NCU, "-o", "out", *ECHO, FAKE_NCU="permission")
+        done = self.kernels("-k", "axpy", "-k", "square", "--ncu", NCU, "-o", "out", *ECHO, FAKE_NCU="permission")
         self.assertEqual(done.returncode, 3)
         self.assertIn("performance counters", done.stdout)
         self.assertEqual([k["state"] for k in self.summary()["kernels"]], ["failed", "not tried"])
 
     def test_a_program_that_fails_keeps_what_was_measured(self) -> None:
-        done = self.lpo("-k", "axpy", "--ncu", NCU, "-o", "out", "--", "sh", "-c", "exit 5")
+        done = self.kernels("-k", "axpy", "--ncu", NCU, "-o", "out", "--", "sh", "-c", "exit 5")
         self.assertEqual(done.returncode, 1)
         kernel = self.summary()["kernels"][0]
         self.assertEqual(kernel["state"], "failed")
@@ -177,12 +165,12 @@ class Kernels(unittest.TestCase):
 
     def test_a_second_call_does_not_touch_the_first(self) -> None:
         for _ in range(2):
-            self.assertEqual(self.lpo("-k", "axpy", "--ncu", NCU, "-o", "out", *ECHO).returncode, 0)
+            self.assertEqual(self.kernels("-k", "axpy", "--ncu", NCU, "-o", "out", *ECHO).returncode, 0)
         self.assertTrue(os.path.exists(self.path("out-2", "summary.json")))
 
     def test_hostile_names_stay_inside_the_folder(self) -> None:
         self.write("l.yaml", "- {name: '../../etc/x', regex: axpy}\n- {name: '\"\\n|<b>', regex: square}\n")
-        done = self.lpo("-c", "l.yaml", "--ncu", NCU, "-o", "out", *ECHO)
+        done = self.kernels("-c", "l.yaml", "--ncu", NCU, "-o", "out", *ECHO)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(sorted(os.listdir(self.cwd)), ["calls", "l.yaml", "out"])
         self.assertEqual(len(os.listdir(self.path("out"))), 4)

@@ -7,37 +7,24 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
-import tempfile
-import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
 import tap  # noqa: E402
+from lpo_case import LpoCase  # noqa: E402
 
-LPO = os.environ["LPO_BIN"]
 ON = ["pipeline.static_analysis.enable=false", "pipeline.direct_inference.enable=false", "pipeline.native.enable=false",
       "pipeline.nsys.enable=true", "pipeline.nsys.trace=[nvtx,osrt]", "run.repeats=2", "run.warmup=0",
       "infer.max_new_tokens=3", "infer.prompt_tokens=4", "model.layers=1"]
 GATED = ["pipeline.nsys.gating_nvtx=true", "pipeline.nsys.nvtx_capture=decode"]
 
 
-class Nsys(unittest.TestCase):
-    def setUp(self) -> None:
-        self.temp = tempfile.TemporaryDirectory(prefix="lpo-nsys-")
-
-    def tearDown(self) -> None:
-        self.temp.cleanup()
-
-    def lpo(self, *words: str) -> subprocess.CompletedProcess:
-        return subprocess.run([LPO, *words], cwd=self.temp.name, text=True, capture_output=True, timeout=200)
-
-    def stage(self, *words: str, code: int = 0) -> dict:
-        done = self.lpo("run", "hydra.run.dir=run", *ON, *words)
+class Nsys(LpoCase):
+    def nsys_stage(self, *words: str, code: int = 0) -> dict:
+        done = self.lpo("run", "hydra.run.dir=run", *ON, *words, timeout=200)
         self.assertEqual(done.returncode, code, done.stderr)
-        with open(os.path.join(self.temp.name, "run", "run.json"), encoding="utf-8") as f:
-            return next(s for s in json.load(f)["stages"] if s["name"] == "nsys")
+        return self.stage("nsys")
 
     def visits(self, name: str) -> dict[str, int]:
         """Visits of each region of an export."""
@@ -46,7 +33,7 @@ class Nsys(unittest.TestCase):
         return {r["path"]: r["visits"] for r in json.loads(done.stdout)["scopes"][0]["regions"]}
 
     def test_the_whole_program(self) -> None:
-        stage = self.stage()
+        stage = self.nsys_stage()
         self.assertEqual((stage["state"], stage["notes"]), ("done", []))
         visits = self.visits("run.sqlite")
         self.assertEqual((visits["prefill"], visits["decode"]), (2, 2))
@@ -54,18 +41,18 @@ class Nsys(unittest.TestCase):
             self.assertTrue(f.readline().startswith("Time (%),"))
 
     def test_gated_on_a_range(self) -> None:
-        self.stage(*GATED)
+        self.nsys_stage(*GATED)
         visits = self.visits("run.sqlite")
         self.assertEqual(visits["decode"], 1)
         self.assertNotIn("prefill", visits)
 
     def test_a_repeat_makes_a_report_for_each(self) -> None:
-        self.stage(*GATED, "pipeline.nsys.capture_range_end=repeat:2")
+        self.nsys_stage(*GATED, "pipeline.nsys.capture_range_end=repeat:2")
         for name in ("run.1.sqlite", "run.2.sqlite"):
             self.assertEqual(self.visits(name)["decode"], 1)
 
     def test_a_range_that_never_came(self) -> None:
-        stage = self.stage("pipeline.nsys.gating_nvtx=true", "pipeline.nsys.nvtx_capture=decod", code=1)
+        stage = self.nsys_stage("pipeline.nsys.gating_nvtx=true", "pipeline.nsys.nvtx_capture=decod", code=1)
         self.assertIn("'decod' was never entered", stage["message"])
 
 

@@ -5,33 +5,22 @@ from __future__ import annotations
 import csv
 import json
 import os
-import subprocess
 import sys
-import tempfile
-import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
 import tap  # noqa: E402
+from lpo_case import LpoCase  # noqa: E402
 
-LPO = os.environ["LPO_BIN"]
 FAKE = os.path.join(os.environ["LPO_BUILD_ROOT"], "tests", "pipeline", "fake_nvml.so")
-WORDS = ["hydra.run.dir=run", "run.device=cpu", "run.repeats=2", "run.warmup=0", "infer.max_new_tokens=8", "infer.prompt_tokens=32",
+WORDS = ["run.device=cpu", "run.repeats=2", "run.warmup=0", "infer.max_new_tokens=8", "infer.prompt_tokens=32",
          "model.layers=2", "pipeline.static_analysis.enable=false", "pipeline.native.enable=true", "pipeline.nvml.enable=true",
          "pipeline.nvml.interval_ms=20"]
 
 
-class Nvml(unittest.TestCase):
-    def setUp(self) -> None:
-        self.temp = tempfile.TemporaryDirectory(prefix="lpo-nvml-")
-        self.run_dir = os.path.join(self.temp.name, "run")
-
-    def tearDown(self) -> None:
-        self.temp.cleanup()
-
-    def lpo(self, mode: str, library: str = FAKE) -> None:
-        env = os.environ | {"LPO_NVML": library, "FAKE_NVML": mode}
-        done = subprocess.run([LPO, "run", *WORDS], cwd=self.temp.name, env=env, text=True, capture_output=True, timeout=120)
+class Nvml(LpoCase):
+    def profile(self, mode: str, library: str = FAKE) -> None:
+        done = self.lpo_run(*WORDS, env={"LPO_NVML": library, "FAKE_NVML": mode})
         self.code, self.output = done.returncode, done.stdout + done.stderr
 
     def samples(self) -> list[dict]:
@@ -39,15 +28,10 @@ class Nvml(unittest.TestCase):
             return list(csv.DictReader(f))
 
     def table(self, name: str) -> list[dict]:
-        with open(os.path.join(self.run_dir, "report.json"), encoding="utf-8") as f:
-            return tables(json.load(f))[name]
-
-    def text(self) -> str:
-        with open(os.path.join(self.run_dir, "report.md"), encoding="utf-8") as f:
-            return f.read()
+        return tables(self.json("report.json"))[name]
 
     def test_samples_are_written_and_energy_is_reported(self) -> None:
-        self.lpo("")
+        self.profile("")
         self.assertEqual(self.code, 0, self.output)
         rows = self.samples()
         self.assertGreaterEqual(len(rows), 4)
@@ -63,16 +47,16 @@ class Nvml(unittest.TestCase):
         for row in self.table("energy_regions"):  # only the GPU that worked counts
             self.assertAlmostEqual(row["energy_j"], 200 * row["host_ns"] * 1e-9, delta=1e-6 + 0.01 * row["energy_j"])
         self.assertIn("decode", [r["region"] for r in self.table("energy_regions")])
-        self.assertNotIn("throttled", self.text())
+        self.assertNotIn("throttled", self.text("report.md"))
 
     def test_throttled_clocks_are_a_warning(self) -> None:
-        self.lpo("throttled")
+        self.profile("throttled")
         self.assertEqual(self.code, 0, self.output)
-        self.assertIn('clocks were throttled during "decode" (power cap)', self.text())
-        self.assertNotIn('throttled during "load"', self.text())
+        self.assertIn('clocks were throttled during "decode" (power cap)', self.text("report.md"))
+        self.assertNotIn('throttled during "load"', self.text("report.md"))
 
     def test_what_the_gpu_does_not_tell_is_not_0(self) -> None:
-        self.lpo("bare")
+        self.profile("bare")
         self.assertEqual(self.code, 0, self.output)
         self.assertEqual({r["energy_mj"] for r in self.samples()}, {""})
         row = self.table("power_stages")[0]
@@ -81,9 +65,9 @@ class Nvml(unittest.TestCase):
         self.assertGreater(row["energy_j"], 0)  # from power alone
 
     def test_without_a_driver_the_run_goes_on(self) -> None:
-        self.lpo("", library="/nonexistent/libnvidia-ml.so")
+        self.profile("", library="/nonexistent/libnvidia-ml.so")
         self.assertTrue(os.path.exists(os.path.join(self.run_dir, "workload", "native", "metrics.json")), self.output)
-        self.assertNotIn("## Power", self.text())
+        self.assertNotIn("## Power", self.text("report.md"))
 
 
 def tables(doc: dict) -> dict[str, list[dict]]:

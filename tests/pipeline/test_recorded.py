@@ -8,14 +8,12 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
-import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
 import tap  # noqa: E402
+from lpo_case import LPO, LpoCase  # noqa: E402
 
-LPO = os.environ["LPO_BIN"]
 TOOLS = os.path.join(HERE, "tools")
 NSYS = os.path.join(TOOLS, "nsight", "target-linux-x64", "nsys")
 TINY = ["run.repeats=1", "run.warmup=0", "infer.max_new_tokens=2", "infer.prompt_tokens=4", "model.layers=1"]
@@ -29,34 +27,17 @@ NCU_ON = [*BARE, "pipeline.ncu.enable=true", f"pipeline.ncu.program={os.path.joi
 ANY = [*(word for word in NCU_ON if not word.startswith("model.")), "pipeline.native.enable=false"]
 
 
-class Recorded(unittest.TestCase):
-    def setUp(self) -> None:
-        self.temp = tempfile.TemporaryDirectory(prefix="lpo-recorded-")
-        self.cwd = self.temp.name
+class Recorded(LpoCase):
+    def environment(self) -> dict[str, str]:
+        return {"XDG_CACHE_HOME": os.path.join(self.cwd, "cache"), "FAKE_NCU_CALLS": self.path("..", "calls")}
 
-    def tearDown(self) -> None:
-        self.temp.cleanup()
-
-    def path(self, *parts: str) -> str:
-        return os.path.join(self.cwd, "run", *parts)
-
-    def lpo(self, *words: str, **env: str) -> subprocess.CompletedProcess:
-        full = os.environ | {"XDG_CACHE_HOME": os.path.join(self.cwd, "cache"), "FAKE_NCU_CALLS": self.path("..", "calls")}
-        return subprocess.run([LPO, "run", "hydra.run.dir=run", *words], cwd=self.cwd, env=full | env, text=True,
-                              capture_output=True, timeout=120)
-
-    def stage(self, name: str) -> dict:
-        with open(self.path("run.json"), encoding="utf-8") as f:
-            return next(s for s in json.load(f)["stages"] if s["name"] == name)
+    def replay(self, *words: str, **env: str) -> subprocess.CompletedProcess:
+        return self.lpo_run(*words, env=env)
 
     def regions(self, name: str) -> dict[str, int]:
         """Launches of each region of a report."""
         with open(self.path(name), encoding="utf-8") as f:
             return {r["path"]: r["launches"] for r in json.load(f)["scopes"][0]["regions"]}
-
-    def has(self, *names: str) -> None:
-        for name in names:
-            self.assertTrue(os.path.exists(self.path(name)), name)
 
     def calls(self) -> list[list[str]]:
         with open(os.path.join(self.cwd, "calls"), encoding="utf-8") as f:
@@ -65,19 +46,19 @@ class Recorded(unittest.TestCase):
 
 class Nsys(Recorded):
     def test_a_capture_is_exported_and_summarised(self) -> None:
-        done = self.lpo(*NSYS_ON)
+        done = self.replay(*NSYS_ON)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.has("nsys/run.nsys-rep", "nsys/run.sqlite", "nsys/summary_cuda_gpu_kern_sum.csv", "nsys/cmd.txt",
                  "workload/nsys/metrics.json")
         self.assertEqual(self.stage("nsys")["notes"], [])
 
     def test_a_qdstrm_is_finished_with_the_importer(self) -> None:
-        done = self.lpo(*NSYS_ON, FAKE_NSYS="qdstrm")
+        done = self.replay(*NSYS_ON, FAKE_NSYS="qdstrm")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.has("nsys/run.nsys-rep", "nsys/run.sqlite")
 
     def test_every_capture_of_a_repeat_is_finished(self) -> None:
-        done = self.lpo(*NSYS_ON, "pipeline.nsys.gating_nvtx=true", "pipeline.nsys.nvtx_capture=decode",
+        done = self.replay(*NSYS_ON, "pipeline.nsys.gating_nvtx=true", "pipeline.nsys.nvtx_capture=decode",
                         "pipeline.nsys.capture_range_end=repeat:3", FAKE_NSYS="qdstrm")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.has(*(f"nsys/run.{i}.{ending}" for i in (1, 2, 3) for ending in ("nsys-rep", "sqlite")))
@@ -86,17 +67,17 @@ class Nsys(Recorded):
         self.assertEqual(self.regions("report.json"), {"A": 24, "A/A1": 12, "B": 6, "S": 6, "(outside)": 3})
 
     def test_summaries_hold_nothing_but_the_table(self) -> None:
-        self.assertEqual(self.lpo(*NSYS_ON).returncode, 0)
+        self.assertEqual(self.replay(*NSYS_ON).returncode, 0)
         with open(self.path("nsys/summary_cuda_gpu_kern_sum.csv"), encoding="utf-8") as f:
             self.assertTrue(f.readline().startswith("Time (%),"))
 
     def test_an_importer_that_does_not_start_is_explained(self) -> None:
-        done = self.lpo(*NSYS_ON, FAKE_NSYS="qdstrm", FAKE_IMPORTER="broken")
+        done = self.replay(*NSYS_ON, FAKE_NSYS="qdstrm", FAKE_IMPORTER="broken")
         self.assertEqual(done.returncode, 1)
         self.assertIn(".qdstrm", self.stage("nsys")["message"])
 
     def test_a_range_that_never_came_says_what_to_check(self) -> None:
-        done = self.lpo(*NSYS_ON, "pipeline.nsys.gating_nvtx=true", "pipeline.nsys.nvtx_capture=decod", FAKE_NSYS="none")
+        done = self.replay(*NSYS_ON, "pipeline.nsys.gating_nvtx=true", "pipeline.nsys.nvtx_capture=decod", FAKE_NSYS="none")
         self.assertEqual(done.returncode, 1)
         self.assertIn("'decod' was never entered", self.stage("nsys")["message"])
 
@@ -104,31 +85,31 @@ class Nsys(Recorded):
         on = [word for word in NSYS_ON if "native" not in word]
         for range_, near in (("decod", "'decode'"), ("decode@LLM", "'decode'"), ("stepp@*", "'step'")):
             with self.subTest(range_):
-                done = self.lpo(*on, "pipeline.nsys.gating_nvtx=true", f"pipeline.nsys.nvtx_capture='{range_}'")
+                done = self.replay(*on, "pipeline.nsys.gating_nvtx=true", f"pipeline.nsys.nvtx_capture='{range_}'")
                 self.assertEqual(done.returncode, 1)
                 self.assertIn(near, self.stage("nsys")["message"])
                 self.assertFalse(os.path.exists(self.path("nsys", "cmd.txt")))
                 shutil.rmtree(self.path())
         for range_ in ("decode", "attn", "step@*"):
             with self.subTest(range_):
-                done = self.lpo(*on, "pipeline.nsys.gating_nvtx=true", f"pipeline.nsys.nvtx_capture='{range_}'")
+                done = self.replay(*on, "pipeline.nsys.gating_nvtx=true", f"pipeline.nsys.nvtx_capture='{range_}'")
                 self.assertEqual(done.returncode, 0, done.stderr)
                 shutil.rmtree(self.path())
 
     def test_a_helper_that_went_away_is_not_the_range_s_fault(self) -> None:
-        done = self.lpo(*NSYS_ON, "pipeline.nsys.gating_nvtx=true", "pipeline.nsys.nvtx_capture=decode", FAKE_NSYS="agent")
+        done = self.replay(*NSYS_ON, "pipeline.nsys.gating_nvtx=true", "pipeline.nsys.nvtx_capture=decode", FAKE_NSYS="agent")
         self.assertEqual(done.returncode, 1)
         self.assertIn("lost its own helper", self.stage("nsys")["message"])
 
     def test_registered_strings_are_not_required_when_gated(self) -> None:
-        done = self.lpo(*NSYS_ANY, "pipeline.nsys.gating_nvtx=true", "pipeline.nsys.nvtx_capture=decode", "--", "sh", "-c",
+        done = self.replay(*NSYS_ANY, "pipeline.nsys.gating_nvtx=true", "pipeline.nsys.nvtx_capture=decode", "--", "sh", "-c",
                         'echo "$NSYS_NVTX_PROFILER_REGISTER_ONLY"')
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(self.path("workload/nsys/stdout.log"), encoding="utf-8") as f:
             self.assertEqual(f.read().splitlines()[0], "0")
 
     def test_the_workload_failing_keeps_the_report(self) -> None:
-        done = self.lpo(*NSYS_ANY, "--", "sh", "-c", "exit 5")
+        done = self.replay(*NSYS_ANY, "--", "sh", "-c", "exit 5")
         self.assertEqual(done.returncode, 1)
         self.assertIn("exit code 5", self.stage("nsys")["message"])
         self.has("nsys/run.sqlite")
@@ -156,29 +137,29 @@ class Import(Recorded):
 
 class Ncu(Recorded):
     def test_a_capture_leaves_report_and_tables(self) -> None:
-        done = self.lpo(*NCU_ON)
+        done = self.replay(*NCU_ON)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.has("ncu/run.ncu-rep", "ncu/raw.csv", "ncu/sections_report.txt", "ncu/sections.txt", "ncu/cmd.txt")
 
     def test_unknown_metrics_are_dropped_with_a_note_and_the_answer_is_kept(self) -> None:
         extra = "pipeline.ncu.ncu_cli.metrics=[dram__bytes.sum,no__such.sum]"
-        self.assertEqual(self.lpo(*NCU_ON, extra).returncode, 0)
+        self.assertEqual(self.replay(*NCU_ON, extra).returncode, 0)
         capture = next(c for c in self.calls() if "--export" in c)
         self.assertEqual(capture[capture.index("--metrics") + 1], "dram__bytes.sum")
         self.assertIn("no__such.sum", " ".join(self.stage("ncu")["notes"]))
         before = sum("--query-metrics" in c for c in self.calls())
-        self.assertEqual(self.lpo(*NCU_ON, extra).returncode, 0)
+        self.assertEqual(self.replay(*NCU_ON, extra).returncode, 0)
         self.assertEqual(sum("--query-metrics" in c for c in self.calls()), before)
 
     def test_no_kernels_is_tried_again_without_the_filter(self) -> None:
-        done = self.lpo(*NCU_ON, "pipeline.ncu.ncu_cli.nvtx.include=decode", FAKE_NCU="no-kernels")
+        done = self.replay(*NCU_ON, "pipeline.ncu.ncu_cli.nvtx.include=decode", FAKE_NCU="no-kernels")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.has("ncu/cmd-rerun.txt", "ncu/rerun.ncu-rep", "ncu/raw.csv")
         with open(self.path("ncu/cmd-rerun.txt"), encoding="utf-8") as f:
             self.assertNotIn("--nvtx", f.read())
 
     def test_the_second_try_is_the_same_but_for_the_filter(self) -> None:
-        done = self.lpo(*ANY, "pipeline.ncu.ncu_cli.nvtx.include=decode", "pipeline.ncu.ncu_cli.metrics=[dram__bytes.sum,no__such.sum]",
+        done = self.replay(*ANY, "pipeline.ncu.ncu_cli.nvtx.include=decode", "pipeline.ncu.ncu_cli.metrics=[dram__bytes.sum,no__such.sum]",
                         "--", "echo", "--nvtx-include", "mine", FAKE_NCU="no-kernels")
         self.assertEqual(done.returncode, 0, done.stderr)
         first, second = (c for c in self.calls() if "--export" in c)
@@ -188,36 +169,36 @@ class Ncu(Recorded):
         self.assertEqual(second[second.index("--metrics") + 1], "dram__bytes.sum")
 
     def test_without_an_nvtx_filter_there_is_no_second_try(self) -> None:
-        done = self.lpo(*ANY, "pipeline.ncu.ncu_cli.kernel_name=nothing_like_it", "--", "true")
+        done = self.replay(*ANY, "pipeline.ncu.ncu_cli.kernel_name=nothing_like_it", "--", "true")
         self.assertEqual(done.returncode, 1)
         self.assertIn("no kernel passed", self.stage("ncu")["message"])
         self.assertFalse(os.path.exists(self.path("ncu/cmd-rerun.txt")))
 
     def test_an_exclude_that_fits_nothing_is_a_note(self) -> None:
-        done = self.lpo(*NCU_ON, "pipeline.ncu.ncu_cli.nvtx.exclude=decod")
+        done = self.replay(*NCU_ON, "pipeline.ncu.ncu_cli.nvtx.exclude=decod")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("did you mean 'decode'", " ".join(self.stage("ncu")["notes"]))
 
     def test_advice_is_a_note_and_no_failure(self) -> None:
-        done = self.lpo(*NCU_ON, FAKE_NCU="clocks")
+        done = self.replay(*NCU_ON, FAKE_NCU="clocks")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("clocks could not be fixed", " ".join(self.stage("ncu")["notes"]))
 
     def test_other_failures_are_not_tried_again(self) -> None:
-        done = self.lpo(*NCU_ON, "pipeline.ncu.ncu_cli.nvtx.include=decode", FAKE_NCU="permission")
+        done = self.replay(*NCU_ON, "pipeline.ncu.ncu_cli.nvtx.include=decode", FAKE_NCU="permission")
         self.assertEqual((done.returncode, self.stage("ncu")["state"]), (3, "missing"))
         self.assertIn("performance counters", self.stage("ncu")["message"])
         self.assertFalse(os.path.exists(self.path("ncu/cmd-rerun.txt")))
 
     def test_range_replay_that_the_driver_refuses_is_explained(self) -> None:
-        done = self.lpo(*NCU_ON, "pipeline.ncu.ncu_cli.replay_mode=range", FAKE_NCU="range-replay")
+        done = self.replay(*NCU_ON, "pipeline.ncu.ncu_cli.replay_mode=range", FAKE_NCU="range-replay")
         self.assertEqual(done.returncode, 1)
         self.assertIn("app-range", self.stage("ncu")["message"])
 
     def test_a_section_that_this_ncu_has_not_stops_before_the_capture(self) -> None:
         for section, near in (("SpeedOfLigt", "did you mean 'SpeedOfLight'?"), ("NoSuchSectionAtAll", "sections.txt lists all 24")):
             with self.subTest(section):
-                done = self.lpo(*ANY, f"pipeline.ncu.ncu_cli.sections=[Occupancy,{section}]", "--", "true")
+                done = self.replay(*ANY, f"pipeline.ncu.ncu_cli.sections=[Occupancy,{section}]", "--", "true")
                 self.assertEqual((done.returncode, self.stage("ncu")["state"]), (1, "failed"))
                 self.assertIn(f"no section '{section}'", self.stage("ncu")["message"])
                 self.assertIn(near, self.stage("ncu")["message"])
@@ -225,7 +206,7 @@ class Ncu(Recorded):
                 shutil.rmtree(self.path())
 
     def test_representatives_are_taken_from_the_first_tokens(self) -> None:
-        done = self.lpo(*NCU_ON, "infer.max_new_tokens=16", "pipeline.ncu.regions.enable=true",
+        done = self.replay(*NCU_ON, "infer.max_new_tokens=16", "pipeline.ncu.regions.enable=true",
                         "pipeline.ncu.regions.include=[decode]", FAKE_NCU="no-kernels")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.has("ncu/cmd-rerun.txt")
@@ -239,7 +220,7 @@ class Ncu(Recorded):
         for mode, words in (("no-section", "a section of this name does not exist in this ncu: ncu --list-sections"),
                             ("bad-word", "ncu says: unrecognised option '--mine'")):
             with self.subTest(mode):
-                done = self.lpo(*ANY, "pipeline.ncu.ncu_cli.extra_args=['--section-folder=mine','--section','Mine']",
+                done = self.replay(*ANY, "pipeline.ncu.ncu_cli.extra_args=['--section-folder=mine','--section','Mine']",
                                 "--", "true", FAKE_NCU=mode)
                 self.assertEqual(done.returncode, 1)
                 self.assertIn(words, self.stage("ncu")["message"])
@@ -250,13 +231,13 @@ class Ncu(Recorded):
                             (["pipeline.ncu.ncu_cli.sections=[Mine]", "pipeline.ncu.ncu_cli.extra_args=['--section-folder=mine']"], "ok"),
                             (["pipeline.ncu.ncu_cli.sections=[Mine]"], "no-list")):
             with self.subTest(words, mode=mode):
-                done = self.lpo(*ANY, *words, "--", "true", FAKE_NCU=mode)
+                done = self.replay(*ANY, *words, "--", "true", FAKE_NCU=mode)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.has("ncu/run.ncu-rep")
                 shutil.rmtree(self.path())
 
     def test_range_replay_is_reported_from_ncu_s_own_page(self) -> None:
-        done = self.lpo(*ANY, "pipeline.ncu.ncu_cli.replay_mode=range", "pipeline.ncu.regions.enable=true", "--", "true", FAKE_NCU="ranges")
+        done = self.replay(*ANY, "pipeline.ncu.ncu_cli.replay_mode=range", "pipeline.ncu.regions.enable=true", "--", "true", FAKE_NCU="ranges")
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(self.path("ncu/regions/report.json"), encoding="utf-8") as f:
             region = next(r for r in json.load(f)["scopes"][0]["regions"] if r["path"] == "plain")
@@ -272,7 +253,7 @@ class Ncu(Recorded):
         self.assertEqual(json.loads(with_ncu.stdout)["scopes"][0]["launches"], 1)
 
     def test_a_pattern_that_fits_no_region_stops_before_ncu(self) -> None:
-        done = self.lpo(*NCU_ON, "pipeline.ncu.ncu_cli.nvtx.include=decod")
+        done = self.replay(*NCU_ON, "pipeline.ncu.ncu_cli.nvtx.include=decod")
         self.assertEqual(done.returncode, 1)
         self.assertIn("did you mean 'decode'", self.stage("ncu")["message"])
         self.assertFalse([c for c in self.calls() if c != ["--version"]])
@@ -282,25 +263,25 @@ class Ncu(Recorded):
         return [words[i + 1] for i, w in enumerate(words) if w == "--nvtx-include"]
 
     def test_globs_are_the_names_that_native_saw(self) -> None:
-        done = self.lpo(*NCU_ON, "pipeline.ncu.ncu_cli.nvtx.include=['pre*','d*/**/at*','*/**/mlp']")
+        done = self.replay(*NCU_ON, "pipeline.ncu.ncu_cli.nvtx.include=['pre*','d*/**/at*','*/**/mlp']")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("decode/*/attn/", self.includes())
         self.assertFalse([e for e in self.includes() if e.startswith("regex:")], self.includes())
 
     def test_globs_that_ncu_would_pass_over_stop_before_it(self) -> None:
-        done = self.lpo(*ANY, "pipeline.ncu.ncu_cli.nvtx.include=['decode_*','LLM@span']", "--", "true")
+        done = self.replay(*ANY, "pipeline.ncu.ncu_cli.nvtx.include=['decode_*','LLM@span']", "--", "true")
         self.assertEqual(done.returncode, 1)
         self.assertIn("'decode_*' and 'LLM@span' in one capture", self.stage("ncu")["message"])
         self.assertFalse([c for c in self.calls() if "--export" in c])
 
     def test_two_regular_expressions_of_one_s_own_are_told_of(self) -> None:
-        done = self.lpo(*ANY, "pipeline.ncu.ncu_cli.nvtx.include=['regex:^a$/','regex:^b$/']", "--", "true")
+        done = self.replay(*ANY, "pipeline.ncu.ncu_cli.nvtx.include=['regex:^a$/','regex:^b$/']", "--", "true")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.includes(), ["regex:^a$/", "regex:^b$/"])
         self.assertIn("passes over the other", " ".join(self.stage("ncu")["notes"]))
 
     def test_region_mode_is_one_capture_over_the_regions_seen(self) -> None:
-        done = self.lpo(*NCU_ON, "pipeline.ncu.regions.enable=true", "pipeline.ncu.regions.include=[prefill,'decode/**/attn']")
+        done = self.replay(*NCU_ON, "pipeline.ncu.regions.enable=true", "pipeline.ncu.regions.include=[prefill,'decode/**/attn']")
         self.assertEqual(done.returncode, 0, done.stderr)
         captures = [c for c in self.calls() if "--export" in c]
         self.assertEqual(len(captures), 1)
@@ -315,7 +296,7 @@ class Ncu(Recorded):
         for pattern, want in (("A::A1", inner), ("A/A1", inner), ("A1", inner), ("A*", both), ("**/A1", inner), ("A/...", inner),
                               ("A/A1/", everything), ("regex:^A1$/", everything), ("nowhere", {})):
             with self.subTest(pattern):
-                done = self.lpo(*ANY, "pipeline.ncu.regions.enable=true", f"pipeline.ncu.regions.include='{pattern}'", "--", "true")
+                done = self.replay(*ANY, "pipeline.ncu.regions.enable=true", f"pipeline.ncu.regions.include='{pattern}'", "--", "true")
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual(self.regions("ncu/regions/report.json"), want)
                 shutil.rmtree(self.path())
@@ -324,7 +305,7 @@ class Ncu(Recorded):
         """--kernel-name of the capture, when only the two hottest kernels are asked for. The program stands in for one
         with a GPU: it leaves a trace where the collector would."""
         trace = os.path.join(HERE, "..", "data", "native", "toy.lpot")
-        done = self.lpo(*ANY, "pipeline.ncu.top_kernels=true", "run.top_n_kernels=3", *words, "--", "sh", "-c",
+        done = self.replay(*ANY, "pipeline.ncu.top_kernels=true", "run.top_n_kernels=3", *words, "--", "sh", "-c",
                         f'[ -z "$LPO_COLLECT_DIR" ] || cp "{trace}" "$LPO_COLLECT_DIR"')
         capture = next(c for c in self.calls() if "--export" in c)
         return capture[capture.index("--kernel-name") + 1] if "--kernel-name" in capture else None

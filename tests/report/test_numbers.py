@@ -11,22 +11,22 @@ import statistics
 import sys
 
 SOURCE = os.environ.get("LPO_SOURCE_ROOT", os.getcwd())
-sys.path[:0] = [os.path.join(SOURCE, "tests", "report"), os.path.join(SOURCE, "tests")]
+sys.path.insert(0, os.path.join(SOURCE, "tests"))
 sys.dont_write_bytecode = True
 import tap  # noqa: E402
-from run_folder import RunFolder  # noqa: E402
+from lpo_case import LpoCase  # noqa: E402
 
 RUN = os.path.join(SOURCE, "tests", "data", "runs", "h200_llama")
 
 
-class Report(RunFolder):
+class Report(LpoCase):
     def recorded(self) -> None:
-        shutil.copytree(RUN, self.dir)
+        shutil.copytree(RUN, self.run_dir)
 
     def report(self) -> None:
-        self.build()
+        self.report_md = self.lpo_report()
         self.tables, self.facts = {}, {}
-        for section in json.loads(self.get("report.json"))["sections"]:
+        for section in json.loads(self.text("report.json"))["sections"]:
             for item in section["items"]:
                 if item["type"] == "table":
                     self.tables[item["id"]] = item["rows"]
@@ -36,7 +36,7 @@ class Report(RunFolder):
 
 class Speed(Report):
     def metrics(self, stage: str) -> dict:
-        return json.loads(self.get(f"workload/{stage}/metrics.json"))
+        return json.loads(self.text(f"workload/{stage}/metrics.json"))
 
     def test_every_figure_has_its_spread(self) -> None:
         self.recorded()
@@ -63,11 +63,11 @@ class Speed(Report):
 
     def test_without_the_direct_run_overhead_is_unknown(self) -> None:
         self.recorded()
-        shutil.rmtree(os.path.join(self.dir, "workload", "direct_inference"))
+        shutil.rmtree(os.path.join(self.run_dir, "workload", "direct_inference"))
         self.report()
         row, = self.tables["overhead"]
         self.assertIsNone(row["prefill_ratio"])
-        self.assertIn("overhead is unknown", self.text)
+        self.assertIn("overhead is unknown", self.report_md)
 
     def test_repeats_that_vary_mark_the_run(self) -> None:
         self.recorded()
@@ -76,15 +76,15 @@ class Speed(Report):
         cv = statistics.stdev(values) / statistics.mean(values)
         self.assertEqual((self.facts["stable"], self.facts["variation_figure"]), ("no", "decode_ms"))
         self.assertAlmostEqual(self.facts["variation"], cv * 100)
-        self.assertIn(f"unstable: in stage direct_inference, decode_ms varies by {cv * 100:.1f} %", self.text)
-        self.assertIn("not stable", self.get("stakeholder_summary.md"))
+        self.assertIn(f"unstable: in stage direct_inference, decode_ms varies by {cv * 100:.1f} %", self.report_md)
+        self.assertIn("not stable", self.text("stakeholder_summary.md"))
 
     def test_a_larger_max_cv_is_taken_from_the_config(self) -> None:
         self.recorded()
         self.put("config.yaml", "run:\n  max_cv: 0.5\n")
         self.report()
         self.assertEqual(self.facts["stable"], "yes")
-        self.assertNotIn("unstable", self.text)
+        self.assertNotIn("unstable", self.report_md)
 
     def test_samples_of_different_lengths_are_not_repeats(self) -> None:
         samples = [{"sample": n, "repeat": r, "prefill_ms": ms} for n, ms in (("short", 1.0), ("long", 100.0))
@@ -108,7 +108,7 @@ class Speed(Report):
 
 class Power(Report):
     def samples(self) -> tuple[list[int], list[float], list[float]]:
-        rows = list(csv.DictReader(self.get("nvml/samples.csv").splitlines()))
+        rows = list(csv.DictReader(self.text("nvml/samples.csv").splitlines()))
         return ([int(r["unix_ns"]) for r in rows], [int(r["power_mw"]) / 1e3 for r in rows],
                 [int(r["energy_mj"]) / 1e3 for r in rows])
 
@@ -126,7 +126,7 @@ class Power(Report):
     def test_energy_of_a_stage_is_the_counters(self) -> None:
         self.recorded()
         self.report()
-        stage = next(s for s in json.loads(self.get("run.json"))["stages"] if s["name"] == "torch_profiler")
+        stage = next(s for s in json.loads(self.text("run.json"))["stages"] if s["name"] == "torch_profiler")
         times, watts, energy = self.samples()
         start, end = stage["started_unix_ns"], stage["started_unix_ns"] + stage["wall_ns"]
         inside = [i for i, t in enumerate(times) if start <= t < end]
@@ -139,7 +139,7 @@ class Power(Report):
     def test_energy_of_regions_and_tokens_is_the_integral(self) -> None:
         self.recorded()
         self.report()
-        trace = json.loads(self.get("torch_profiler/ranges.trace.json"))
+        trace = json.loads(self.text("torch_profiler/ranges.trace.json"))
         energy = {}
         for e in trace["traceEvents"]:
             start = trace["baseTimeNanoseconds"] + round(e["ts"] * 1000)
@@ -149,32 +149,32 @@ class Power(Report):
             self.assertAlmostEqual(rows[path], energy[name], delta=1e-4 * energy[name])
         self.assertAlmostEqual(self.facts["energy_per_token_j"], (energy["prefill"] + energy["decode"]) / 48, delta=1e-3)
         self.assertAlmostEqual(self.facts["energy_per_decode_token_j"], energy["decode"] / 45, delta=1e-3)
-        self.assertNotIn("throttled", self.text)
+        self.assertNotIn("throttled", self.report_md)
 
     def test_throttling_in_a_measured_region_is_a_warning(self) -> None:
         self.recorded()
-        lines = [line.split(",") for line in self.get("nvml/samples.csv").splitlines()]
+        lines = [line.split(",") for line in self.text("nvml/samples.csv").splitlines()]
         for cells in lines[1:]:
             cells[9] = "36"  # power cap and heat
         self.put("nvml/samples.csv", "\n".join(map(",".join, lines)) + "\n")
         self.report()
-        self.assertIn('clocks were throttled during "prefill" (power cap, heat (software))', self.text)
-        self.assertNotIn('throttled during "warmup"', self.text)
+        self.assertIn('clocks were throttled during "prefill" (power cap, heat (software))', self.report_md)
+        self.assertNotIn('throttled during "warmup"', self.report_md)
 
     def test_damaged_samples_are_told(self) -> None:
         self.recorded()
-        self.put("nvml/samples.csv", self.get("nvml/samples.csv") + "nonsense\n1,2\n17947")
+        self.put("nvml/samples.csv", self.text("nvml/samples.csv") + "nonsense\n1,2\n17947")
         self.report()
-        self.assertIn("3 lines of nvml/samples.csv are not samples", self.text)
+        self.assertIn("3 lines of nvml/samples.csv are not samples", self.report_md)
         self.put("nvml/samples.csv", "\x00\x01binary")
         self.report()
-        self.assertIn("nvml/samples.csv cannot be read", self.text)
+        self.assertIn("nvml/samples.csv cannot be read", self.report_md)
 
     def test_no_samples_no_chapter(self) -> None:
         self.recorded()
-        shutil.rmtree(os.path.join(self.dir, "nvml"))
+        shutil.rmtree(os.path.join(self.run_dir, "nvml"))
         self.report()
-        self.assertNotIn("## Power", self.text)
+        self.assertNotIn("## Power", self.report_md)
 
 
 def event(name, cat, ts, dur, tid=1, **args) -> dict:
@@ -197,7 +197,7 @@ class Torch(Report):
         """A trace of these events; the writer says before them what was recorded, as torch's own does."""
         self.put("torch_profiler/1.trace.json", {"schemaVersion": 1, **says, "traceEvents": events})
         self.report()
-        return json.loads(self.get("torch_profiler/metrics.json"))
+        return json.loads(self.text("torch_profiler/metrics.json"))
 
     def test_kernels_count_with_the_operator_that_launched_them(self) -> None:
         m = self.trace(OPS + LAUNCHES + KERNELS)
@@ -207,15 +207,15 @@ class Torch(Report):
         self.assertEqual((rows["aten::linear"]["cpu_total_ns"], rows["aten::linear"]["cpu_self_ns"]), (100000, 30000))
         self.assertEqual(rows["aten::mm"]["kernels"], [{"kernel": "gemm", "launches": 2, "gpu_ns": 40000}])
         self.assertEqual(m["devices"][0]["gaps"]["host"], {"count": 1, "ns": 45000})
-        self.assertIn("Launch-bound: 100 %", self.get("torch_profiler/report.md"))
-        self.assertIn("| aten::mm | 2 | 40 us |", self.get("torch_profiler/operators.md"))
+        self.assertIn("Launch-bound: 100 %", self.text("torch_profiler/report.md"))
+        self.assertIn("| aten::mm | 2 | 40 us |", self.text("torch_profiler/operators.md"))
 
     def test_a_trace_of_the_cpu_has_no_gpu_times(self) -> None:
         m = self.trace(OPS)
         self.assertTrue(all(r["gpu_total_ns"] is None and r["gpu_self_ns"] is None for r in m["operators"]))
         self.assertIsNone(m["gpu"]["gpu_ns"])
         for name in ("operators.md", "torch_profiler/operators.md", "torch_profiler/report.md"):
-            row = next(line for line in self.get(name).splitlines() if "aten::mm" in line)
+            row = next(line for line in self.text(name).splitlines() if "aten::mm" in line)
             self.assertEqual(row.count("n/a"), 5 + (row.count("|") > 11), row)
             self.assertNotIn("0 ns", row)
 
@@ -224,12 +224,12 @@ class Torch(Report):
         self.assertEqual(m["memory"], [{"type": "GPU", "device": 0, "allocations": 2, "frees": 1, "peak_allocated_bytes": 1500,
                                         "peak_reserved_bytes": 4096, "growth_bytes": 500, "largest_bytes": 400}])
         self.assertIsNone(self.trace(OPS)["memory"])
-        self.assertIn("The trace holds no allocations", self.get("torch_profiler/report.md"))
+        self.assertIn("The trace holds no allocations", self.text("torch_profiler/report.md"))
 
     def test_where_the_stage_did_not_run_nothing_is_written(self) -> None:
         self.put("workload/native/metrics.json", {"aggregate": {}, "samples": []})
         self.report()
-        self.assertFalse(os.path.exists(os.path.join(self.dir, "torch_profiler")))
+        self.assertFalse(os.path.exists(os.path.join(self.run_dir, "torch_profiler")))
 
 
 if __name__ == "__main__":

@@ -9,10 +9,10 @@ import shutil
 import sys
 
 SOURCE = os.environ.get("LPO_SOURCE_ROOT", os.getcwd())
-sys.path[:0] = [os.path.join(SOURCE, "tests", "report"), os.path.join(SOURCE, "tests")]
+sys.path.insert(0, os.path.join(SOURCE, "tests"))
 sys.dont_write_bytecode = True
 import tap  # noqa: E402
-from run_folder import RunFolder  # noqa: E402
+from lpo_case import LpoCase  # noqa: E402
 
 UNIT = {"ns": 1, "us": 1000, "ms": 1000000, "s": 1000000000}
 
@@ -34,10 +34,10 @@ def launch(number: int, at: int, start: int, end: int, name: str = "gemm") -> li
              "args": {"correlation": number, "device": 0, "stream": 7}}]
 
 
-class Summary(RunFolder):
+class Summary(LpoCase):
     def report(self) -> str:
-        self.build()
-        return self.get("stakeholder_summary.md")
+        self.report_md = self.lpo_report()
+        return self.text("stakeholder_summary.md")
 
     def of_trace(self, *events: dict) -> str:
         self.put("torch_profiler/1.trace.json", {"schemaVersion": 1, "traceEvents": list(events)})
@@ -61,10 +61,10 @@ class GettingReady(Summary):
             *launch(6, 10500, 10510, 10610))
 
     def test_a_real_trace_promises_what_prefill_and_decode_hold(self) -> None:
-        os.makedirs(os.path.join(self.dir, "native"))
-        shutil.copy(os.path.join(SOURCE, "tests", "data", "native", "llama8.lpot"), os.path.join(self.dir, "native"))
+        os.makedirs(os.path.join(self.run_dir, "native"))
+        shutil.copy(os.path.join(SOURCE, "tests", "data", "native", "llama8.lpot"), os.path.join(self.run_dir, "native"))
         text = self.report()
-        rows = {r["path"]: r for r in json.loads(self.get("report.json"))["scopes"][0]["regions"]}
+        rows = {r["path"]: r for r in json.loads(self.text("report.json"))["scopes"][0]["regions"]}
         waited = rows["decode"]["host_ns"] + rows["prefill"]["host_ns"]
         self.assertLess(self.fact(r"up to (\S+ \S+) of idle time", text), waited)
         self.assertLess(self.fact(r"was idle for \d+ % of the time \(\S+ \S+ of (\S+ \S+)\)", text), 1.1 * waited)
@@ -124,7 +124,7 @@ class Endings(Summary):
         self.run_of("missing", nsys=("missing", "'nsys' is not on PATH"))
         text = self.report()
         self.assertIn("Something is missing for nsys: 'nsys' is not on PATH", text)
-        self.assertIn("nsys: 'nsys' is not on PATH", self.text)
+        self.assertIn("nsys: 'nsys' is not on PATH", self.report_md)
         self.assertIn("lpo doctor", text.split("## What to do first")[1])
 
     def test_a_failure_beside_a_trace_does_not_hide_what_was_recorded(self) -> None:
@@ -136,7 +136,7 @@ class Endings(Summary):
     def test_a_trace_that_was_taken_away_is_not_a_stage_that_never_ran(self) -> None:
         self.run_of("done", native=("done", None))
         self.report()
-        self.assertIn("native: its trace is not in the folder.", self.text)
+        self.assertIn("native: its trace is not in the folder.", self.report_md)
 
     def test_a_trace_that_cannot_be_read_is_named_once(self) -> None:
         self.run_of("done", native=("done", None))
@@ -149,8 +149,8 @@ class Endings(Summary):
     def test_a_folder_without_a_manifest(self) -> None:
         self.put("workload/native/metrics.json", {"aggregate": {}, "samples": []})
         self.report()
-        self.assertIn("This folder holds no trace that lpo can read", self.text)
-        self.assertTrue(self.text.startswith("# Profile\n"))
+        self.assertIn("This folder holds no trace that lpo can read", self.report_md)
+        self.assertTrue(self.report_md.startswith("# Profile\n"))
 
     def test_the_program_is_named_by_what_it_runs(self) -> None:
         for argv, name in ((["/usr/bin/python3", "/x/my.py", "-v"], "my.py"), (["python", "-m", "vllm.bench"], "vllm.bench"),
@@ -159,7 +159,7 @@ class Endings(Summary):
                 self.put("config.yaml", "model: {name: none}\nworkload: {kind: command, argv: " + json.dumps(argv) + "}\n")
                 self.put("workload/native/metrics.json", {"aggregate": {}, "samples": []})
                 text = self.report()
-                self.assertTrue(self.text.startswith(f"# Profile of {name}\n" if name else "# Profile\n"), self.text[:40])
+                self.assertTrue(self.report_md.startswith(f"# Profile of {name}\n" if name else "# Profile\n"), self.report_md[:40])
                 self.assertIn(f"The program {name}." if name else "A program.", text)
 
 
