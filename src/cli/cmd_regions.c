@@ -9,9 +9,9 @@
 #include "cli/trace_options.h"
 #include "region/scope.h"
 #include "report/doc/doc.h"
-#include "report/trace_notes.h"
-#include "report/tables/tables.h"
 #include "report/documents.h"
+#include "report/tables/tables.h"
+#include "report/trace_notes.h"
 #include "report/trace_records.h"
 #include "trace/trace.h"
 #include "util/err.h"
@@ -68,8 +68,16 @@ static int check_scopes(const struct lpo_args *args, const struct lpo_analysis *
     return rc;
 }
 
-static int build_doc(const struct lpo_args *args, const struct lpo_analysis *a, struct lpo_doc *doc,
-                     struct lpo_err *err)
+static void put_records(const struct lpo_args *args, const struct lpo_analysis *a,
+                        struct lpo_record *data)
+{
+    lpo_report_put_scopes(data, a, !lpo_cli_args_has(args, "no-aggregate"));
+    lpo_report_put_devices(data, a);
+    lpo_report_put_notes(data, a, a->select);
+}
+
+static int add_sections(const struct lpo_args *args, const struct lpo_analysis *a,
+                        struct lpo_doc *doc, struct lpo_err *err)
 {
     struct lpo_table_options o = { 0 };
     lpo_scope_ids ids = { 0 };
@@ -125,21 +133,18 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
     if (rc < 0)
         return rc;
     a = lpo_analysis_run_main(traces);
-    if (writer == &lpo_writer_perfetto) {
+    if (strcmp(writer->kind, "timeline") == 0) {
         doc = lpo_report_timeline_doc(a);
-    } else if (writer == &lpo_writer_json) {
-        doc = lpo_doc_create_data(LPO_REGIONS_SCHEMA, "regions", "Time by region");
-        lpo_report_put_scopes(doc->data, a, !lpo_cli_args_has(args, "no-aggregate"));
-        lpo_report_put_devices(doc->data, a);
-        lpo_report_put_notes(doc->data, a, a->select);
     } else {
-        doc = lpo_doc_create("regions", "Time by region");
-        rc = build_doc(args, a, doc, err);
-        if (rc < 0)
-            return rc;
+        doc = lpo_doc_create_data(LPO_REGIONS_SCHEMA, "regions", "Time by region");
+        if (writer->records) /* the whole tree: built only for a format that shows it */
+            put_records(args, a, doc->data);
+        else
+            rc = add_sections(args, a, doc, err);
     }
-    lpo_cli_print_doc(app, doc, writer);
-    return 0;
+    if (rc == 0)
+        lpo_cli_print_doc(app, doc, writer);
+    return rc;
 }
 
 const struct lpo_command lpo_cli_cmd_regions = {

@@ -7,8 +7,8 @@
 #include "cli/command.h"
 #include "cli/trace_options.h"
 #include "report/doc/doc.h"
-#include "report/trace_notes.h"
 #include "report/tables/tables.h"
+#include "report/trace_notes.h"
 #include "report/trace_records.h"
 #include "trace/trace.h"
 #include "util/err.h"
@@ -27,24 +27,22 @@ static const struct lpo_option options[] = {
     { NULL, 0, LPO_OPT_FLAG, NULL, NULL },
 };
 
-static void print_json(struct lpo_app *app, const struct lpo_analysis *a, size_t count)
+static void print(struct lpo_app *app, const struct lpo_args *args, const struct lpo_analysis *a,
+                  const struct lpo_writer *writer, size_t most)
 {
     LPO_AUTO(lpo_doc) doc = lpo_doc_create_data(LPO_TOP_SCHEMA, "top", "Top kernels");
+    const lpo_top_rows *rows = lpo_analysis_top(a, LPO_KERNEL);
 
-    lpo_report_put_kernels(doc->data, a->cells, lpo_analysis_top(a, LPO_KERNEL)->at, count);
-    lpo_report_put_notes(doc->data, a, a->select);
-    lpo_cli_print_doc(app, doc, &lpo_writer_json);
-}
-
-static void print_table(struct lpo_app *app, const struct lpo_analysis *a,
-                        const struct lpo_writer *writer, size_t most)
-{
-    LPO_AUTO(lpo_doc) doc = lpo_doc_create("top", "Top kernels");
-
-    lpo_doc_section(doc, "top", "", 1);
-    lpo_report_add_top_kernels(doc, a, most);
-    lpo_report_add_total(doc, a);
-    lpo_report_notes_doc(doc, a, a->select);
+    if (writer->records) {
+        lpo_report_put_kernels(doc->data, a->cells, rows->at,
+                               most && most < rows->len ? most : rows->len);
+        lpo_report_put_notes(doc->data, a, a->select);
+    } else {
+        lpo_doc_section(doc, "top", "", 1);
+        lpo_report_add_top_kernels(doc, a, lpo_cli_args_has(args, "rows") ? most : 20);
+        lpo_report_add_total(doc, a);
+        lpo_report_notes_doc(doc, a, a->select);
+    }
     lpo_cli_print_doc(app, doc, writer);
 }
 
@@ -63,10 +61,8 @@ static int show(struct lpo_app *app, const struct lpo_args *args, const struct l
         lpo_writer_top_yaml(&yaml, a->trace, rows->at, count);
         rc = lpo_file_write(output, lpo_str_text(&yaml), yaml.len, err);
     }
-    if (rc == 0 && writer == &lpo_writer_json)
-        print_json(app, a, count);
-    else if (rc == 0)
-        print_table(app, a, writer, lpo_cli_args_has(args, "rows") ? most : 20);
+    if (rc == 0)
+        print(app, args, a, writer, most);
     return rc;
 }
 

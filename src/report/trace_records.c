@@ -8,6 +8,7 @@
 #include "report/doc/doc.h"
 #include "report/trace_notes.h"
 #include "trace/metric_rules.h"
+#include "util/arena.h"
 #include "util/str.h"
 
 /* null when no duration is known: that is not 0 */
@@ -133,10 +134,17 @@ static void put_path(struct lpo_record *r, const struct lpo_region_scope *s,
     lpo_doc_put_textn(r, "parent", lpo_str_text(&path), path.len);
 }
 
-static void put_region(struct lpo_record *to, const struct lpo_analysis *a,
-                       const struct lpo_region_scope *s, const struct lpo_region_row *row)
+/* What the regions of a scope are made from. */
+struct scope_regions {
+    const struct lpo_analysis *a;
+    const struct lpo_region_scope *s;
+};
+
+static void make_region(const void *ctx, size_t i, struct lpo_record *r)
 {
-    struct lpo_record *r = lpo_doc_put_record(to, NULL);
+    const struct lpo_analysis *a = ((const struct scope_regions *)ctx)->a;
+    const struct lpo_region_scope *s = ((const struct scope_regions *)ctx)->s;
+    const struct lpo_region_row *row = &s->rows.at[i];
     bool host = row->visits_known;
 
     put_path(r, s, row);
@@ -187,7 +195,8 @@ static void put_coverage(struct lpo_record *to, const struct lpo_coverage *c)
 static void put_scope(struct lpo_record *to, const struct lpo_analysis *a, struct lpo_scope_id id)
 {
     const struct lpo_region_scope *s = lpo_analysis_scope(a, id);
-    struct lpo_record *r = lpo_doc_put_record(to, NULL), *regions;
+    struct lpo_record *r = lpo_doc_put_record(to, NULL);
+    struct scope_regions *regions = LPO_NEW(r->arena, struct scope_regions);
     LPO_STR name = { 0 };
 
     lpo_region_scope_add_name(a->trace, id, &name);
@@ -197,9 +206,8 @@ static void put_scope(struct lpo_record *to, const struct lpo_analysis *a, struc
         put_estimated(r, &s->coverage.total);
     lpo_doc_put_uint(r, "launches", s->coverage.total.launches);
     put_coverage(r, &s->coverage);
-    regions = lpo_doc_put_list(r, "regions");
-    for (size_t i = 0; i < s->rows.len; i++)
-        put_region(regions, a, s, &s->rows.at[i]);
+    *regions = (struct scope_regions){ a, s };
+    lpo_doc_put_stream(r, "regions", s->rows.len, make_region, regions);
 }
 
 void lpo_report_put_scopes(struct lpo_record *to, const struct lpo_analysis *a, bool aggregate)

@@ -1,5 +1,6 @@
 /* JSON: the whole document with exact values; docs/report-json.md is its page. */
 #include "report/doc/doc.h"
+#include "util/arena.h"
 #include "util/json_write.h"
 #include "util/str.h"
 #include "writer/writer.h"
@@ -173,6 +174,33 @@ static void write_item(struct lpo_json_writer *w, const struct lpo_item *item)
     lpo_jw_end(w);
 }
 
+static void write_value(struct lpo_json_writer *w, const struct lpo_doc_value *v, bool one_line);
+
+static void write_members(struct lpo_json_writer *w, const struct lpo_record *r, bool one_line)
+{
+    for (const struct lpo_doc_value *m = r->first; m; m = m->next)
+        write_value(w, m, one_line);
+}
+
+/* The memory of a few records at a time: one arena for each would cost more than it holds. */
+static void write_stream(struct lpo_json_writer *w, const struct lpo_doc_stream *s, bool one_line)
+{
+    enum { TOGETHER = 32 };
+
+    for (size_t i = 0; i < s->count;) {
+        LPO_AUTO(lpo_arena) arena = lpo_arena_create();
+
+        for (size_t end = i + TOGETHER; i < end && i < s->count; i++) {
+            struct lpo_record *r = lpo_doc_record_create(arena);
+
+            s->make(s->ctx, i, r);
+            lpo_jw_object(w, NULL);
+            write_members(w, r, one_line);
+            lpo_jw_end(w);
+        }
+    }
+}
+
 static void write_value(struct lpo_json_writer *w, const struct lpo_doc_value *v, bool one_line)
 {
     int indent = w->indent;
@@ -200,15 +228,18 @@ static void write_value(struct lpo_json_writer *w, const struct lpo_doc_value *v
         lpo_jw_textn(w, v->key, v->text, v->len);
         break;
     case LPO_IS_LIST:
+    case LPO_IS_STREAM:
     case LPO_IS_RECORD:
-        if (v->kind == LPO_IS_LIST)
-            lpo_jw_array(w, v->key);
-        else
+        if (v->kind == LPO_IS_RECORD)
             lpo_jw_object(w, v->key);
+        else
+            lpo_jw_array(w, v->key);
         if (one_line)
             w->indent = 0;
-        for (const struct lpo_doc_value *m = v->record->first; m; m = m->next)
-            write_value(w, m, one_line);
+        if (v->kind == LPO_IS_STREAM)
+            write_stream(w, v->stream, one_line);
+        else
+            write_members(w, v->record, one_line);
         lpo_jw_end(w);
         w->indent = indent;
         break;
@@ -257,5 +288,6 @@ const struct lpo_writer lpo_writer_json = {
     .summary = "the whole document with exact values",
     .kind = "run",
     .file = "report.json",
+    .records = true,
     .write = json_write,
 };

@@ -21,6 +21,7 @@ struct lpo_writer {
     const char *summary; /* for people */
     const char *kind;    /* the document of a run that it writes: "run" or "timeline" */
     const char *file;    /* the file it makes of it: "report.md"; "figures/%s.svg", % the figure */
+    bool records;        /* shows the records of a document; the others show its sections alone */
     bool always;         /* made with every report, whatever report.formats says */
     /* The whole document as bytes; NULL where `draw` makes a file of each figure. */
     void (*write)(const struct lpo_doc *doc, struct lpo_str *out);

@@ -78,7 +78,7 @@ class TextModel(unittest.TestCase):
         run = Run(LLAMA, infer={"batch_size": 3})
         self.assertEqual(run.code, 0, run.err)
         m = run.metrics
-        self.assertEqual((m["schema"], m["version"], m["workload"]), ("lpo-workload-metrics", 1, "hf_generate"))
+        self.assertEqual((m["schema"], m["workload"]), ("lpo.workload_metrics/1", "hf_generate"))
         self.assertEqual(m["model"]["architecture"], "LlamaForCausalLM")
         self.assertTrue(m["model"]["random_weights"])
         self.assertEqual(len(m["samples"]), 2)

@@ -87,7 +87,7 @@ static void metrics_hold_what_was_measured(void **state)
     assert_int_equal(run_toy("", SMALL " --batch 3 --metrics @/metrics.json"), 0);
     text = slurp("metrics.json");
     assert_int_equal(lpo_json_parse(a, text->at, text->len, &m, NULL), 0);
-    assert_string_equal(lpo_json_text(lpo_json_get(m, "schema"), ""), "lpo-workload-metrics");
+    assert_string_equal(lpo_json_text(lpo_json_get(m, "schema"), ""), "lpo.workload_metrics/1");
     /* embed and head 2*64*32; per layer q, o 2*32*32, k, v 2*16*32, mlp 3*48*32, norms 64; norm 32
      */
     assert_true(at(m, "model.parameters") == 4096 + 2 * (2048 + 1024 + 4608 + 64) + 32);

@@ -194,6 +194,36 @@ static void json_prints_records(void **state)
         }
 }
 
+static void make_square(const void *ctx, size_t i, struct lpo_record *out)
+{
+    lpo_doc_put_uint(out, "n", i);
+    lpo_doc_put_uint(out, ctx, i * i);
+}
+
+/* More records than are held at a time, and a stream of none. */
+static void json_prints_streams(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    LPO_AUTO(lpo_doc) doc = lpo_doc_create_data("lpo.test/1", "test", "t");
+    const struct lpo_json *v = NULL;
+    LPO_STR out = { 0 };
+    int64_t n = 0;
+
+    (void)state;
+    lpo_doc_put_stream(doc->data, "squares", 1000, make_square, "square");
+    lpo_doc_put_stream(doc->data, "none", 0, make_square, "square");
+    lpo_writer_find("json")->write(doc, &out);
+    assert_int_equal(lpo_json_parse(a, out.at, out.len, &v, NULL), 0);
+    assert_int_equal(lpo_json_get(v, "squares")->count, 1000);
+    LPO_JSON_EACH(r, lpo_json_get(v, "squares"))
+    {
+        assert_int_equal(lpo_json_int(lpo_json_get(r, "n"), -1), n);
+        assert_int_equal(lpo_json_int(lpo_json_get(r, "square"), -1), n * n);
+        n++;
+    }
+    assert_non_null(strstr(out.at, "\"none\": []"));
+}
+
 /* The data of a report stands on one line for each member. */
 static void json_keeps_data_of_reports_short(void **state)
 {
@@ -311,6 +341,7 @@ int main(void)
     UNIT_TEST(&u, csv_marks_name_the_scope);
     UNIT_TEST(&u, json_parses);
     UNIT_TEST(&u, json_prints_records);
+    UNIT_TEST(&u, json_prints_streams);
     UNIT_TEST(&u, json_keeps_data_of_reports_short);
     UNIT_TEST(&u, the_table_of_writers_is_whole);
     UNIT_TEST(&u, every_writer_writes_its_files);

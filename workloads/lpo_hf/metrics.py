@@ -8,7 +8,7 @@ import resource
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
-SCHEMA, VERSION = "lpo-workload-metrics", 1
+SCHEMA = "lpo.workload_metrics/1"
 
 
 @dataclass
@@ -80,7 +80,7 @@ def document(model: dict[str, Any], settings: dict[str, Any], load_ms: float, ru
     """The whole metrics file."""
     device = [run.peak_device_bytes for run in runs if run.peak_device_bytes is not None]
     return {
-        "schema": SCHEMA, "version": VERSION, "workload": "hf_generate", "model": model, "settings": settings,
+        "schema": SCHEMA, "workload": "hf_generate", "model": model, "settings": settings,
         "load_ms": load_ms, "peak_host_bytes": peak_host_bytes(),
         "peak_device_bytes": max(device) if device else None, "aggregate": aggregate(runs),
         "samples": [run.as_dict() for run in runs], "failures": failures, "notes": notes,

@@ -59,7 +59,7 @@ class Recorder:
         path = os.path.join(self.out, f"{self.pid}.status.json")
         with open(path + ".tmp", "w", encoding="utf-8") as file:
             json.dump({
-                "schema": 1, "pid": self.pid, "argv": list(getattr(sys, "argv", [])), "state": self.state,
+                "schema": "lpo.torch_process/1", "pid": self.pid, "argv": list(getattr(sys, "argv", [])), "state": self.state,
                 "error": self.error, "files": self.files, "python": sys.version.split()[0],
                 "torch": getattr(self.torch, "__version__", None), "settings": self.settings,
             }, file, indent=2)

@@ -175,8 +175,7 @@ void toy_metrics_write(const struct toy_options *o, const struct toy_results *r,
     struct lpo_json_writer w = lpo_json_writer(out, 2);
 
     lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "schema", "lpo-workload-metrics");
-    lpo_jw_int(&w, "version", 1);
+    lpo_jw_text(&w, "schema", "lpo.workload_metrics/1");
     lpo_jw_text(&w, "workload", "toy_llm");
     write_model_facts(&w, o, engine);
     lpo_jw_object(&w, "settings");

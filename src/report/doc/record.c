@@ -46,6 +46,15 @@ struct lpo_record *lpo_doc_put_list(struct lpo_record *r, const char *key)
     return put_inner(r, key, LPO_IS_LIST);
 }
 
+void lpo_doc_put_stream(struct lpo_record *r, const char *key, size_t count,
+                        lpo_doc_make_record *make, const void *ctx)
+{
+    struct lpo_doc_stream *stream = LPO_NEW(r->arena, struct lpo_doc_stream);
+
+    *stream = (struct lpo_doc_stream){ make, ctx, count };
+    put(r, key, LPO_IS_STREAM)->stream = stream;
+}
+
 void lpo_doc_put_null(struct lpo_record *r, const char *key)
 {
     put(r, key, LPO_IS_NULL);

@@ -32,8 +32,10 @@ enum lpo_value_kind {
     LPO_IS_TEXT,
     LPO_IS_LIST,
     LPO_IS_RECORD,
+    LPO_IS_STREAM, /* a list of records that are made while it is written */
 };
 
+struct lpo_doc_stream;
 struct lpo_record;
 
 struct lpo_doc_value {
@@ -45,6 +47,7 @@ struct lpo_doc_value {
         double real;     /* REAL, WHOLE */
         const char *text;
         const struct lpo_record *record; /* LIST, RECORD */
+        const struct lpo_doc_stream *stream;
     };
     uint32_t len; /* TEXT: bytes */
     uint8_t kind; /* enum lpo_value_kind */
@@ -57,11 +60,24 @@ struct lpo_record {
     struct lpo_doc_value *first, *last;
 };
 
+/* Fills the `i`th record of a stream. */
+typedef void lpo_doc_make_record(const void *ctx, size_t i, struct lpo_record *out);
+
+struct lpo_doc_stream {
+    lpo_doc_make_record *make;
+    const void *ctx;
+    size_t count;
+};
+
 struct lpo_record *lpo_doc_record_create(struct lpo_arena *arena);
 
 /* Each adds one member at the end. */
 struct lpo_record *lpo_doc_put_record(struct lpo_record *r, const char *key);
 struct lpo_record *lpo_doc_put_list(struct lpo_record *r, const char *key);
+/* A list of `count` records that a writer asks for one at a time: a region tree of 45 MB of JSON
+ * would take 60 MB more as records. `ctx` must live as long as the document (its arena does). */
+void lpo_doc_put_stream(struct lpo_record *r, const char *key, size_t count,
+                        lpo_doc_make_record *make, const void *ctx);
 void lpo_doc_put_null(struct lpo_record *r, const char *key);
 void lpo_doc_put_flag(struct lpo_record *r, const char *key, bool yes);
 void lpo_doc_put_int(struct lpo_record *r, const char *key, int64_t v);

@@ -344,7 +344,7 @@ void lpo_workload_settings(const struct lpo_node *config,
                            const struct lpo_workload_request *request, struct lpo_json_writer *w)
 {
     lpo_jw_object(w, NULL);
-    lpo_jw_int(w, "schema", 1);
+    lpo_jw_text(w, "schema", "lpo.workload_settings/1");
     write_section(w, config, "model");
     write_section(w, config, "infer");
     write_section(w, config, "dataset");
