@@ -12,7 +12,7 @@
 /* A range on the stack. */
 struct open {
     int64_t end_ns;
-    uint32_t entered; /* node at which the visit was counted: tells name, domain and kind */
+    uint32_t entered; /* node at which the visit was counted: it holds name, domain and kind */
     uint32_t path;    /* node of the stack up to here; LPO_NONE: not looked up yet */
     uint32_t visits;  /* row of the visit */
     bool outlives;    /* ends after the one below it */

@@ -149,7 +149,7 @@ static void add_gpu_op(struct lpo_region_cells *c, const struct lpo_gpu_op *w)
         use_metrics(c, cell, w);
 }
 
-/* Sums of a source that kept no single works. */
+/* Sums of a source that kept no single GPU operations. */
 static void add_summary(struct lpo_region_cells *c, const struct lpo_summary *s)
 {
     struct lpo_sum sum = {

@@ -1,4 +1,4 @@
-/* region/cells.h - all GPU work of a trace, summed once by place, name, process and device.
+/* region/cells.h - all GPU operations of a trace, summed once by place, name, process and device.
  *
  * A million kernels become a few thousand cells; every table of every scope is made from those.
  * Borrows the tree, and through it the trace. */
@@ -17,10 +17,10 @@ struct lpo_region_selection;
 
 struct lpo_sum {
     uint64_t launches;
-    uint64_t unknown; /* launches whose duration the source does not tell */
+    uint64_t unknown; /* launches whose duration the source does not give */
     uint64_t shares;  /* launches whose duration is a share of their CUDA graph's */
     int64_t ns;
-    int64_t min_ns, max_ns; /* of launches with a time of their own; LPO_NO_TIME: not told */
+    int64_t min_ns, max_ns; /* of launches with a time of their own; LPO_NO_TIME: unknown */
     uint64_t bytes;
 };
 
@@ -52,7 +52,7 @@ struct lpo_region_cell {
     uint64_t measured, estimated; /* launches with counters of their own, of a representative */
     uint16_t process, device;     /* LPO_NO_OWNER: the source holds only sums */
     uint8_t kind;                 /* enum lpo_gpu_op_kind */
-    bool no_launch; /* the source has no launch record: the place is unknown, told as outside */
+    bool no_launch; /* the source has no launch record: the place is unknown, counted as outside */
 };
 
 #define LPO_NO_OWNER UINT16_MAX
@@ -69,16 +69,16 @@ struct lpo_region_cells {
     LPO_VEC(struct lpo_region_cell) cells;
     LPO_VEC(struct lpo_metric_sum) metric_sums; /* rows as wide as the trace has metrics */
     uint64_t left_out;                          /* kernels that the selection refused */
-    uint64_t whole;                             /* works that stand for many kernels */
+    uint64_t whole;                             /* GPU operations that stand for many kernels */
     uint64_t shares;                            /* kernels timed by their share of a CUDA graph */
-    uint64_t shared_copies;                     /* copies and sets likewise */
+    uint64_t shared_copies;                     /* copies and memsets likewise */
     unsigned char *classes;                     /* per name of the trace; kernels only */
     uint32_t *linkers;                          /* the same; LPO_NONE: one name for several */
     LPO_VEC(struct lpo_metric_use) uses;        /* while building */
     struct lpo_map_pair map, owners, use_map;
 };
 
-/* `select` may be NULL: every kernel. Copies and sets are never selected away. */
+/* `select` may be NULL: every kernel. Copies and memsets are never selected away. */
 struct lpo_region_cells *lpo_region_cells_create(const struct lpo_region_tree *tree,
                                                  struct lpo_region_selection *select);
 void lpo_region_cells_destroy(struct lpo_region_cells *c); /* NULL is fine */
@@ -94,7 +94,7 @@ static inline bool lpo_region_cells_parted(const struct lpo_region_cells *c)
 /* Of a kernel that some cell names. */
 enum lpo_region_kernel_class lpo_region_cells_class(const struct lpo_region_cells *c,
                                                     uint32_t name);
-/* Its linker name, by which one kernel is the same in every source; 0 ("") when not told. */
+/* Its linker name, by which one kernel is the same in every source; 0 ("") when not given. */
 uint32_t lpo_region_cells_linker(const struct lpo_region_cells *c, uint32_t name);
 
 /* Adds `from` to `to` by the metric's rule. */

@@ -7,7 +7,7 @@ struct rule {
     enum lpo_region_kernel_class class;
 };
 
-/* The first row whose part is in the name decides: the narrow names stand before the wide ones. */
+/* The first row whose part is in the name decides: narrow names come before wide ones. */
 static const struct rule rules[] = {
     { "nccl", LPO_CLASS_COLLECTIVE },
     { "rccl", LPO_CLASS_COLLECTIVE },

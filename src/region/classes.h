@@ -1,4 +1,4 @@
-/* region/classes.h - what kind of work a kernel does, guessed from its name.
+/* region/classes.h - what kind of computation a kernel does, guessed from its name.
  *
  * The table knows the names of PyTorch, cuBLAS, CUTLASS, cuDNN, FlashAttention, Triton, vLLM,
  * SGLang and ROCm's libraries. It is a guess: reports say so, and `other` is an honest answer. */

@@ -59,7 +59,7 @@ static const char *row_name(struct folder *f, uint32_t row)
 }
 
 /* The common name of a folded family: numbers that all share stay. `names` have the same starred
- * form, so their runs of digits stand in the same order. */
+ * form, so their runs of digits are in the same order. */
 static const char *common_name(struct folder *f, const char *const *names, size_t count)
 {
     LPO_STR s = { 0 };
@@ -184,7 +184,7 @@ static struct lpo_fold_row sum_up(struct folder *f, const struct family *family,
     return out;
 }
 
-/* As in the scope: start/end regions after the tree, `(outside)` last, else dearest first. */
+/* As in the scope: start/end regions after the tree, `(outside)` last, else most expensive first. */
 static int by_cost(const void *pa, const void *pb, void *tree)
 {
     const struct lpo_fold_row *a = pa, *b = pb;

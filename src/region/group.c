@@ -5,7 +5,7 @@
 
 #include "util/arena.h"
 
-/* Counting sort by thread. `pick` tells the thread of a row, or LPO_NONE to leave it out. */
+/* Counting sort by thread. `pick` gives the thread of a row, or LPO_NONE to leave it out. */
 static struct lpo_group group(const struct lpo_trace *t, size_t count,
                               uint32_t (*pick)(const struct lpo_trace *t, size_t row, int arg),
                               int arg)

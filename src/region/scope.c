@@ -42,7 +42,7 @@ static struct draft *draft_of(struct builder *b, uint32_t node)
     return &b->drafts[node == LPO_NODE_OUTSIDE ? b->tree->nodes.len : node];
 }
 
-/* A device has no ranges of its own: it is given those of the processes that gave it work. */
+/* A device has no ranges of its own: it gets those of the processes that used it. */
 static void find_processes(struct builder *b)
 {
     const struct lpo_trace *t = b->tree->trace;
@@ -75,7 +75,7 @@ static void add_visits(struct builder *b)
             row->host_self_ns += visits->host_ns - visits->child_ns;
             row->open += visits->open;
         }
-        /* a source with ranges tells of every visit; one with stacks alone (ncu) of none */
+        /* a source with ranges records every visit; one with stacks alone (ncu) none */
         row->visits_known = b->tree->trace->ranges.len > 0;
     }
 }
@@ -185,7 +185,7 @@ static int by_cost(const struct lpo_region_row *a, const struct lpo_region_row *
     return a->node < b->node ? -1 : a->node > b->node;
 }
 
-/* Start/end regions after the tree, else dearest first; nodes are numbered as they were met. */
+/* Start/end regions after the tree, else most expensive first; nodes are numbered in the order of their first visit. */
 static int by_place(const void *pa, const void *pb, void *ctx)
 {
     const struct builder *b = ctx;

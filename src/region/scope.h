@@ -1,8 +1,8 @@
 /* region/scope.h - the region table of one scope: everything, one process, one device, one rank.
  *
- * Rows stand in the order of a walk down the tree, dearest first among siblings, then start/end
- * regions, and `(outside)` last. GPU time and launches speak of kernels; copies and sets stand
- * beside them. Inclusive counts children, exclusive does not: a parent's inclusive time is its own
+ * Rows stand in the order of a walk down the tree, most expensive first among siblings, then start/end
+ * regions, and `(outside)` last. GPU time and launches are those of kernels; copies and memsets are
+ * kept beside them. Inclusive counts children, exclusive does not: a parent's inclusive time is its own
  * exclusive time plus its children's inclusive times, to the nanosecond. */
 #pragma once
 
@@ -44,18 +44,18 @@ struct lpo_kernel_row {
 
 struct lpo_region_row {
     struct lpo_sum all, self; /* kernels */
-    struct lpo_sum copies;    /* copies and sets, children included */
+    struct lpo_sum copies;    /* copies and memsets, children included */
     struct lpo_sum captured;  /* graph kernels that were captured in this region */
     uint64_t visits;
     int64_t host_ns, host_self_ns;
     uint64_t open;                /* visits never closed */
     uint32_t node;                /* LPO_NODE_OUTSIDE for `(outside)` */
     uint32_t parent_row;          /* LPO_NONE at the top, or when the parent was not selected */
-    uint32_t kernels;             /* first row in `kernels`, dearest first */
+    uint32_t kernels;             /* first row in `kernels`, most expensive first */
     uint32_t nkernels;            /* distinct kernels, children included */
     uint32_t metrics;             /* row of metric_sums, or LPO_NONE */
     uint64_t measured, estimated; /* launches with counters of their own, of a representative */
-    bool visits_known;            /* the source told when ranges were entered */
+    bool visits_known;            /* the source recorded when ranges were entered */
 };
 
 /* What became of the GPU time of a scope. */
@@ -63,7 +63,7 @@ struct lpo_coverage {
     struct lpo_sum total;     /* kernels; each counted once */
     struct lpo_sum in_region; /* inside at least one region */
     struct lpo_sum outside;   /* launched outside every region */
-    struct lpo_sum no_launch; /* no launch record: nobody knows where */
+    struct lpo_sum no_launch; /* no launch record: the region is unknown */
     struct lpo_sum copies, sets;
     uint64_t measured, estimated; /* launches with counters of their own, of a representative */
 };

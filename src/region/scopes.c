@@ -66,7 +66,7 @@ void lpo_region_scopes_list(const struct lpo_region_cells *cells, lpo_scope_ids 
     free(devices);
 }
 
-/* Two hosts may both have a process 1 or a device 0: then the rank tells them apart. */
+/* Two hosts may both have a process 1 or a device 0: then the rank keeps them apart. */
 void lpo_region_scope_add_name(const struct lpo_trace *t, struct lpo_scope_id id,
                                struct lpo_str *out)
 {

@@ -1,4 +1,4 @@
-/* region/top.h - kernels by name over a whole trace, dearest first. */
+/* region/top.h - kernels counted by name over a whole trace, most expensive first. */
 #pragma once
 
 #include <stddef.h>
@@ -15,7 +15,7 @@ struct lpo_top_row {
 
 typedef LPO_VEC(struct lpo_top_row) lpo_top_rows;
 
-/* Rows of the given kind of work; the caller frees the vector. */
+/* Rows of the given kind of GPU operation; the caller frees the vector. */
 void lpo_region_top(const struct lpo_region_cells *cells, enum lpo_gpu_op_kind kind,
                     lpo_top_rows *out);
 

@@ -39,7 +39,7 @@ static void index_nodes(struct sweep *s)
     }
 }
 
-/* LPO_NONE for a region that the tree does not have: ranges that overlap are told otherwise there
+/* LPO_NONE for a region that the tree does not have: ranges that overlap have another path there
  */
 static uint32_t node_of(struct sweep *s, uint32_t parent, const struct lpo_range *r)
 {

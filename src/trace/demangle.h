@@ -8,5 +8,5 @@
 
 struct lpo_str;
 
-/* Appends the plain form of a mangled name; false (nothing appended) when `name` is none. */
+/* Appends the plain form of a mangled name; false (nothing appended) when `name` is not mangled. */
 bool lpo_trace_demangle(const char *name, struct lpo_str *out);

@@ -32,7 +32,7 @@ void lpo_trace_links_call(struct lpo_trace_links *l, int64_t correlation,
  * The row gets its launch in lpo_trace_links_resolve(). */
 void lpo_trace_links_op(struct lpo_trace_links *l, uint32_t op, int64_t correlation);
 
-/* Sets the launch of every row that lpo_trace_links_op() was told of, LPO_NONE where no call was
+/* Sets the launch of every row that lpo_trace_links_op() was called for, LPO_NONE where no call was
  * seen, and its process. Calls without a GPU operation do not become launches. Where two processes
  * used one id, the operation takes the call that began last before it. */
 void lpo_trace_links_resolve(struct lpo_trace_links *l, struct lpo_trace *t);

@@ -1,4 +1,4 @@
-/* A map whose values are their own index: util/map does the work, this names the use. */
+/* A table whose values are their own index. */
 #include "trace/names.h"
 
 #include "util/arena.h"

@@ -40,16 +40,16 @@ enum lpo_gpu_op_flags {
 enum lpo_skip {
     LPO_SKIP_OPS = 1,
     LPO_SKIP_RANGES = 2,
-    LPO_SKIP_LAUNCHES = 4, /* works keep launch == LPO_NONE */
-    LPO_SKIP_METRICS = 8,  /* works keep metrics == LPO_NONE; durations are read */
+    LPO_SKIP_LAUNCHES = 4, /* GPU operations keep launch == LPO_NONE */
+    LPO_SKIP_METRICS = 8,  /* GPU operations keep metrics == LPO_NONE; durations are read */
 };
 
-/* One kernel, copy or set on a GPU. */
+/* One kernel, copy or memset on a GPU. */
 struct lpo_gpu_op {
     int64_t start_ns, end_ns; /* end >= start */
-    uint64_t bytes;           /* copies and sets; 0 for kernels */
+    uint64_t bytes;           /* copies and memsets; 0 for kernels */
     uint32_t name;    /* kernels: demangled as the source prints it; copies: "Memcpy HtoD" … */
-    uint32_t linker;  /* the mangled name, the same in every source; 0 ("") when not told */
+    uint32_t linker;  /* the mangled name, the same in every source; 0 ("") when not given */
     uint32_t launch;  /* into launches; LPO_NONE: no launch record */
     uint32_t stack;   /* into stacks, when the source itself gives the ranges (ncu) */
     uint32_t capture; /* graphs: into captures; LPO_NONE: not known */
@@ -97,7 +97,7 @@ struct lpo_frame {
     uint32_t name;
     uint16_t domain;
     uint8_t kind;
-    uint64_t visit; /* tells two visits of one range apart where the source can; else 0 */
+    uint64_t visit; /* a number for each visit of one range, where the source has one; else 0 */
 };
 
 /* The ranges open around a GPU operation, as the source itself gives them (ncu), outermost first:
@@ -106,7 +106,7 @@ struct lpo_stack {
     uint32_t first, count;
 };
 
-/* An operator on the host (aten::mm, a user's function): CPU time that may launch work. */
+/* An operator on the host (aten::mm, a user's function): CPU time that may launch GPU operations. */
 struct lpo_op {
     int64_t start_ns, end_ns;
     uint32_t name;
@@ -135,7 +135,7 @@ struct lpo_thread {
     uint16_t process;
 };
 
-/* What the source says of a GPU; 0 means not told. */
+/* What the source says of a GPU; 0 means not given. */
 struct lpo_device {
     int32_t id;    /* as the source numbers it */
     int32_t rank;  /* of the process that saw it, or -1: device 0 of two hosts is not one GPU */
@@ -154,8 +154,8 @@ struct lpo_metric {
     uint8_t combine;
 };
 
-/* A source that holds only sums (`nsys stats`): all works of one name. Never both this and works
- * for the same thing. */
+/* A source that holds only sums (`nsys stats`): all GPU operations of one name. Never both this and
+ * rows of gpu_ops for the same thing. */
 struct lpo_summary {
     uint32_t name;
     uint64_t count;
@@ -166,7 +166,7 @@ struct lpo_summary {
 /* Something the reader wants the user to know: lost records, a cut file, an unclosed range. */
 struct lpo_trace_note {
     uint32_t text;
-    uint64_t count; /* how many records it speaks of; 0: the whole file */
+    uint64_t count; /* how many records it is about; 0: the whole file */
 };
 
 struct lpo_trace_names;

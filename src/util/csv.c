@@ -117,7 +117,7 @@ static const char *find_quote(const char *p, const char *end)
     return p;
 }
 
-/* `p` stands behind the opening quote. Sets *next behind the closing one; false when the window
+/* `p` is behind the opening quote. Sets *next behind the closing one; false when the window
  * ends before the cell does. */
 static bool quoted_cell(const struct lpo_csv *c, const char *p, struct lpo_csv_cell *cell,
                         const char **next)
@@ -166,7 +166,7 @@ static bool split_row(struct lpo_csv *c)
             if (!quoted_cell(c, p + 1, &cell, &p))
                 return false;
             if (p < end && *p != ',')
-                p = bare_end(p, end); /* what stands behind a closing quote is lost */
+                p = bare_end(p, end); /* what follows a closing quote is lost */
         } else {
             p = bare_end(p, end);
             cell.len = (uint32_t)(p - cell.at);

@@ -4,7 +4,7 @@
  *     while ((rc = lpo_input_next(in, kept, &w, err)) > 0)
  *         kept = w.len - use(w.at, w.len);
  *
- * Plain, gzip and zstd files are told apart by their first bytes, never by their name. A second
+ * Plain, gzip and zstd files are recognised by their first bytes, never by their name. A second
  * thread reads and inflates ahead, so parsing costs no extra time on a .gz. Memory is constant:
  * a few blocks, and what the reader asks to keep. */
 #pragma once
@@ -39,6 +39,6 @@ int lpo_input_next(struct lpo_input *in, size_t keep, struct lpo_input_window *w
  * All bytes before the damage were given. */
 const char *lpo_input_damage(const struct lpo_input *in);
 
-/* Up to `room` first bytes of the decompressed text, for telling formats apart. */
+/* Up to `room` first bytes of the decompressed text, for recognising formats. */
 int lpo_input_head(const char *path, unsigned char *head, size_t room, size_t *len,
                    struct lpo_err *err);

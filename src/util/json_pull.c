@@ -270,7 +270,7 @@ static const char *hex4(const char *p, const char *end, uint32_t *cp)
     return p;
 }
 
-/* `p` is behind "\u"; returns behind the escape, or NULL when it is none. */
+/* `p` is behind "\u"; returns behind the escape, or NULL when it is not a valid one. */
 static const char *add_unicode(const char *p, const char *end, struct lpo_str *out)
 {
     uint32_t cp, low;

@@ -85,7 +85,7 @@ struct lpo_pull_passing {
 int lpo_json_pull_pass(struct lpo_pull *q, bool last, struct lpo_pull_passing *at);
 
 /* Appends the text with its escapes resolved; lone surrogates become U+FFFD. Returns 0, or
- * LPO_E_FORMAT with *bad (may be NULL) at the escape that is none; lenient modes keep that as it
+ * LPO_E_FORMAT with *bad (may be NULL) at the wrong escape; lenient modes keep that as it
  * stands. */
 int lpo_json_pull_unescape(const struct lpo_json_pull_text *text, enum lpo_pull_mode mode,
                            struct lpo_str *out, const char **bad);

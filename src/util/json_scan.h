@@ -54,7 +54,7 @@ static inline const char *scan_string(const char *p, const char *end, unsigned c
     return p;
 }
 
-/* Where in 64 bytes stand quotes, backslashes and brackets: bit i speaks of byte i. */
+/* Where in 64 bytes quotes, backslashes and brackets are: bit i is byte i. */
 struct scan_bits {
     uint64_t quote, slash, open, close;
 };

@@ -13,7 +13,7 @@ static int walk_block(struct scan_bits b, uint64_t *inside, unsigned *depth)
     uint64_t in_string = scan_parity(b.quote) ^ *inside;
     uint64_t open = b.open & ~in_string, close = b.close & ~in_string;
 
-    *inside = 0 - (in_string >> 63); /* the last byte tells for the next block */
+    *inside = 0 - (in_string >> 63); /* the last byte decides for the next block */
     for (uint64_t both = open | close; both; both &= both - 1) {
         int i = __builtin_ctzll(both);
 

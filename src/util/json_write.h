@@ -23,7 +23,7 @@ struct lpo_json_writer {
     struct lpo_str *out;
     int indent; /* spaces per level; 0 writes one line */
     int depth;
-    bool html; /* escape '<', so the text can stand inside <script> */
+    bool html; /* escape '<', so the text can be put inside <script> */
     bool filled[LPO_JW_DEPTH];
     char close[LPO_JW_DEPTH];
 };

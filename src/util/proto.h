@@ -5,7 +5,7 @@
  *     while (lpo_proto_next(&m, &f))
  *         if (f.number == 5) use(f.bytes, f.len);
  *
- * Fields are told by number and wire type only; there is no schema here and nothing is copied.
+ * Fields are known by number and wire type only; there is no schema here and nothing is copied.
  * Damage ends the message early and sets `bad`. */
 #pragma once
 

@@ -42,7 +42,7 @@ struct lpo_kineto_build {
     int64_t last_pid, last_tid; /* the thread of the event before, most often the same */
     uint32_t last_thread;
     size_t first_gpu_op, first_launch, first_range, first_op;
-    int64_t some_ns; /* of any event: tells times since 1970 from relative ones */
+    int64_t some_ns; /* of any event: whether times count from 1970 */
     uint64_t without_time, without_length;
 };
 
@@ -159,7 +159,7 @@ static uint16_t device_of(struct lpo_kineto_build *b, int64_t id)
     return (uint16_t)*row;
 }
 
-/* Works without args.stream: the tid, or the number at the end of "stream 7". */
+/* GPU operations without args.stream: the tid, or the number at the end of "stream 7". */
 static uint32_t stream_of(const struct kineto_event *e)
 {
     uint32_t n = 0;
@@ -311,7 +311,7 @@ static const int64_t since_1970 = 1000000000000000000;
 /* A file's clock further away than this is no clock; see the limits above. */
 static const int64_t max_shift = 4000000000000000000;
 
-/* Works do not name their process: where no launch tells, it is the one that calls the GPU most. */
+/* GPU operations do not name their process: without a launch, it is the one that calls the GPU most. */
 static uint16_t main_process(const struct lpo_kineto_build *b)
 {
     size_t best = 0;
@@ -434,8 +434,8 @@ static int64_t clock_shift(const struct lpo_kineto_build *b, const struct kineto
     if (epoch == LPO_NO_TIME || __builtin_sub_overflow(facts->base_ns, epoch, &shift) ||
         shift > max_shift || shift < -max_shift) {
         lpo_trace_note(t, 0,
-                       "this file's clock cannot be put beside the others': times of "
-                       "different files do not compare");
+                       "this file has no clock in common with the others: times of "
+                       "different files cannot be compared");
         return 0;
     }
     return shift;

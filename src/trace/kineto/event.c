@@ -280,7 +280,7 @@ static int read_field(struct lpo_pull *q, const struct lpo_json_pull_text *key, 
         if (lpo_json_pull_is(key, "pid")) {
             rc = read_id(q, &e->pid);
             if (e->pid.word.len)
-                e->pid.number = -1; /* "CPU functions": no process told */
+                e->pid.number = -1; /* "CPU functions": no process is named */
             return rc;
         }
         if (lpo_json_pull_is(key, "tid"))
@@ -300,7 +300,7 @@ static int read_field(struct lpo_pull *q, const struct lpo_json_pull_text *key, 
     return lpo_json_pull_skip(q);
 }
 
-/* The autograd profiler of before 2021 wrote no categories; its pids tell. */
+/* The autograd profiler of before 2021 wrote no categories; its pids say what an event is. */
 static enum kineto_kind legacy_kind(const struct kineto_event *e)
 {
     if (lpo_json_pull_is(&e->pid.word, "CPU functions"))

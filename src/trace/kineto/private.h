@@ -55,7 +55,7 @@ int lpo_kineto_event_read(struct lpo_pull *q, unsigned wanted, struct kineto_eve
  * passed over and gives LPO_NO_TIME. */
 int lpo_kineto_number(struct lpo_pull *q, int power, int64_t *out);
 
-/* A GPU as "deviceProperties" tells of it; 0 means not told. */
+/* A GPU as "deviceProperties" describes it; 0 means not given. */
 struct kineto_device {
     int64_t id;
     uint32_t sms, cc_major, cc_minor;

@@ -21,7 +21,7 @@ struct lpo_native_block {
     size_t len;
 };
 
-/* Refuses a file that is none of ours, or of a later major version. */
+/* Refuses a file of another format or of a later major version. */
 int lpo_native_blocks_open(const char *path, struct lpo_native_blocks **out, struct lpo_err *err);
 /* The same from memory, which must outlive it. */
 int lpo_native_blocks_over(const void *bytes, size_t len, struct lpo_native_blocks **out,

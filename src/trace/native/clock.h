@@ -21,7 +21,7 @@ struct lpo_tick_clock {
 };
 
 void lpo_native_tick_clock_add(struct lpo_tick_clock *c, uint64_t ticks, uint64_t real_ns);
-/* After the last pair: sorts them and leaves out those too close to tell a rate. */
+/* After the last pair: sorts them and leaves out those too close to give a rate. */
 void lpo_native_tick_clock_settle(struct lpo_tick_clock *c);
 /* Never decreases with `ticks`. */
 int64_t lpo_native_tick_clock_ns(struct lpo_tick_clock *c, uint64_t ticks);

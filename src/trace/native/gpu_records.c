@@ -1,4 +1,4 @@
-/* The stream of GPU work. */
+/* The stream of GPU records: kernels, copies, memsets, and graphs timed as a whole. */
 #include "lpo/trace_format.h"
 #include "trace/native/private.h"
 #include "util/str.h"
@@ -72,7 +72,7 @@ static void on_shape(struct native *n, unsigned flags, struct lpo_cursor *c)
                                      lpo_trace_shape(n->trace, &shape), (uint32_t)place });
 }
 
-/* A work at this place, with nothing else known. */
+/* A GPU operation at this place, with nothing else known. */
 static struct lpo_gpu_op gpu_op_at(const struct native *n, uint64_t place, struct lpo_cursor *c)
 {
     struct lpo_gpu_op w = { .launch = LPO_NONE,

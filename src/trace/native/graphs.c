@@ -13,7 +13,7 @@
 #include "trace/native/private.h"
 #include "util/map.h"
 
-/* Means over works outside graphs, by a key of some bytes. */
+/* Mean times of GPU operations outside graphs, by a key of some bytes. */
 struct mean {
     double ns; /* a hostile file may have more than an integer holds */
     double count;
@@ -46,7 +46,7 @@ static double mean_get(const struct means *m, const void *key, size_t len)
     return at && at->ns > 0 ? at->ns / at->count : -1;
 }
 
-/* What tells one launch shape from another, as far as a graph node knows it. */
+/* What makes a launch shape, as far as a graph node has it. */
 struct shape_key {
     uint32_t name, grid[3], block[3], dynamic_smem;
 };
@@ -71,10 +71,10 @@ struct eager {
     struct mean all;      /* kernels */
     struct lpo_map *full; /* shape_key to a shape that knows its registers */
     double least_ns;      /* mean of the shortest shape; negative: none */
-    double rate;          /* of device memory, bytes in a nanosecond; 0: not told */
+    double rate;          /* of device memory, bytes in a nanosecond; 0: unknown */
 };
 
-/* Works of one kernel in one shape, or of one kind where they have none. */
+/* GPU operations of one kernel in one shape, or of one kind where they have no shape. */
 struct group {
     struct mean mean;
     uint32_t linker, shape;
@@ -83,7 +83,7 @@ struct group {
 
 typedef LPO_VEC(struct group) groups;
 
-/* Millions of works, a few hundred groups. */
+/* Millions of GPU operations, a few hundred groups. */
 static void gather(const struct native *n, groups *out)
 {
     LPO_AUTO(lpo_map_u64) rows = lpo_map_u64_create(0);
@@ -107,7 +107,7 @@ static void gather(const struct native *n, groups *out)
     }
 }
 
-/* Bytes in a nanosecond that the memory of the fastest device moves at best; 0: not told. */
+/* Bytes in a nanosecond that the memory of the fastest device moves at best; 0: unknown. */
 static double bandwidth(const struct lpo_trace *t)
 {
     double best = 0;
@@ -145,8 +145,8 @@ static void learn(const struct native *n, struct eager *e)
     lpo_vec_free(&all);
 }
 
-/* Copies and sets inside graphs move device memory; those outside, to and from the host, say
- * nothing of them. As long as the shortest kernel, and what the bytes take; negative: unknown. */
+/* Copies and memsets inside graphs move device memory; those outside, to and from the host, say
+ * nothing about them. As long as the shortest kernel, and what the bytes take; negative: unknown. */
 static double move_ns(const struct native_graph_node *node, const struct eager *e)
 {
     if (e->least_ns < 0 || e->rate <= 0)

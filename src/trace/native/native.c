@@ -77,10 +77,10 @@ static void add_notes(struct native *n, uint64_t ignored)
         const char *text;
     } notes[] = {
         { ignored, "bytes at the end of the trace are not a whole block: the program was killed "
-                   "while writing it, and the last moments are missing" },
+                   "while it was written, and the last moments are missing" },
         { n->damaged, "streams of the trace break off in the middle: the file is damaged" },
         { n->stray_pops, "range pops had no open range in their thread" },
-        { n->stray_ends, "range ends named no open range" },
+        { n->stray_ends, "range ends name no open range" },
         { n->unclosed, "ranges were never closed and end with their process" },
         { n->unlaunched, "GPU operations have no launch record, so their range is not known" },
         { n->unlaid, "CUDA graph launches are shown as one kernel each: the trace has too many to "

@@ -98,7 +98,7 @@ struct native {
     uint16_t process;
     int64_t pid;
     int32_t rank;
-    int64_t end_ns; /* the last moment the file knows of */
+    int64_t end_ns; /* the last moment in the file */
     LPO_VEC(struct native_string) strings;
     LPO_VEC(uint16_t) domains;
     LPO_VEC(struct native_thread) threads;

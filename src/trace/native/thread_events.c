@@ -126,7 +126,7 @@ static void on_start(struct native *n, struct native_thread *t, const struct eve
         *lpo_map_u64_put(n->by_range, id, NULL) = add_range(n, t, e, name, LPO_START_END);
 }
 
-/* The start may stand in a block that comes later in the file: matched at the end. */
+/* The start may be in a block that comes later in the file: matched at the end. */
 static void on_end(struct native *n, struct native_thread *t, const struct event *e,
                    struct lpo_cursor *c)
 {

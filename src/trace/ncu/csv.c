@@ -50,9 +50,9 @@ struct page {
     int at[LPO_NCU_ROLES];          /* column of a role, -1 when absent */
     struct lpo_str text, key;       /* scratch */
     struct lpo_map *stacks;         /* NVTX cells to stack + 1 */
-    struct lpo_map *gpu_ops;        /* details: process and ID to work */
+    struct lpo_map *gpu_ops;        /* details: process and ID to GPU operation */
     struct lpo_map *labels;         /* details: section, name and unit to row of `columns` */
-    LPO_VEC(struct lpo_ncu_result) results; /* details: beside works, from first_work */
+    LPO_VEC(struct lpo_ncu_result) results; /* details: one for each GPU operation from first_gpu_op */
     uint32_t first_gpu_op;
     int64_t last_pid;
     uint32_t last_process;
@@ -350,7 +350,7 @@ static uint32_t details_gpu_op(struct page *p)
     return (uint32_t)p->results.len - 1;
 }
 
-/* A label that we know gets its metric's name; another is told apart by its section, since
+/* A label that we know gets its metric's name; another is kept apart by its section, since
  * "Memory Throughput" is a percentage in one and a rate in the other. */
 static void name_metric(struct page *p, struct column *c)
 {
@@ -466,8 +466,8 @@ static void add_notes(struct page *p, const char *broken)
         lpo_trace_note(p->t, p->odd_rows, "lines of the CSV are not rows of ncu: left out");
     if (p->several_threads)
         lpo_trace_note(p->t, p->several_threads,
-                       "kernels list the ranges of several threads and the CSV does not tell which "
-                       "one launched them: the first is taken (the .ncu-rep tells)");
+                       "kernels list the ranges of several threads and the CSV does not say which "
+                       "one launched them: the first is taken (the .ncu-rep says which)");
 }
 
 static int read_page(struct page *p, struct lpo_err *err)

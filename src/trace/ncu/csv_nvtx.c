@@ -3,7 +3,7 @@
  *     776  "<default domain>:A:none:none:none:none:none:none"  "<default domain>:A1:none:…"
  *      "0:<default domain>:S:none:none:none:none:none:none"
  *
- * Names may hold colons and quotes, so an item is cut from its ends: the domain stands before the
+ * Names may hold colons and quotes, so an item is cut from its ends: the domain is before the
  * first colon, six attributes behind the last six. */
 #include "trace/ncu/private.h"
 
@@ -141,7 +141,7 @@ static size_t start_end_frames(struct lpo_trace *t, const char *p, const char *e
             for (size_t i = 0; i < id.len && i < 18 && is_digit(id.at[i]); i++)
                 visit = visit * 10 + (uint64_t)(id.at[i] - '0');
             frames[n] = frame_of(t, item, LPO_START_END);
-            frames[n++].visit = visit + 1; /* 0 would say "not told" */
+            frames[n++].visit = visit + 1; /* 0 means "not given" */
         } else {
             p++;
         }

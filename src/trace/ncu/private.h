@@ -1,8 +1,8 @@
 /* trace/ncu/private.h - what the two readers of Nsight Compute (CSV pages, .ncu-rep) have in
  * common.
  *
- * Both give works without a place on the clock, a row of metrics in base units (ns, byte, hz, %),
- * the launch's shape, the ranges around it, and what the metrics tell of the device. */
+ * Both give GPU operations without a place on the clock, a row of metrics in base units (ns, byte, hz, %),
+ * the launch's shape, the ranges around it, and what the metrics say about the device. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@ enum { LPO_NCU_UNIT = 48 };
 /* A printed unit in base units: "Mbyte/s" is 1e6 and "byte/s", "us" is 1e3 and "ns". What is not
  * known stays as it is, times 1. */
 double lpo_ncu_unit_scale(const char *unit, size_t len, char base[LPO_NCU_UNIT]);
-/* The base unit of a metric, by its name; "" when the name does not tell. Reports hold no units. */
+/* The base unit of a metric, by its name; "" when the name does not say. Reports hold no units. */
 const char *lpo_ncu_metric_unit(const char *name, char base[LPO_NCU_UNIT]);
 
 /* The metric that a label of the details page stands for, or NULL. */
@@ -26,7 +26,7 @@ const char *lpo_ncu_label_metric(const char *section, const char *label);
 enum lpo_ncu_fact {
     LPO_NCU_NONE, /* an ordinary metric */
     LPO_NCU_DURATION,
-    LPO_NCU_DURATION_OTHER, /* .avg, .max, …: for want of .sum */
+    LPO_NCU_DURATION_OTHER, /* .avg, .max, …: used where there is no .sum */
     LPO_NCU_REGISTERS,
     LPO_NCU_STATIC_SMEM,
     LPO_NCU_DYNAMIC_SMEM,
@@ -52,18 +52,18 @@ static inline bool lpo_ncu_is_metric(enum lpo_ncu_fact fact)
 
 /* One result while it is being read. */
 struct lpo_ncu_result {
-    double fact[LPO_NCU_BUS + 1]; /* NaN: not told */
+    double fact[LPO_NCU_BUS + 1]; /* NaN: not given */
     uint32_t device_name;         /* LPO_NONE */
     uint32_t grid[3], block[3];
     bool has_shape;
 };
 
 void lpo_ncu_result_reset(struct lpo_ncu_result *r);
-/* Appends the work; `w` brings name, process, stream, stack and metrics. Where the result does not
- * tell the device, `device` does. Returns its index. */
+/* Appends the GPU operation; `w` brings name, process, stream, stack and metrics. Where the result does not
+ * name the device, `device` does. Returns its index. */
 uint32_t lpo_ncu_push(struct lpo_trace *t, struct lpo_gpu_op w, const struct lpo_ncu_result *r,
                       int32_t device);
-/* As lpo_ncu_push, for a work that grows row by row. */
+/* As lpo_ncu_push, for a GPU operation that grows row by row. */
 void lpo_ncu_update(struct lpo_trace *t, uint32_t gpu_op, const struct lpo_ncu_result *r);
 
 /* The stack that the two NVTX cells of a CSV row show. `threads` counts the threads listed in the

@@ -39,7 +39,7 @@ struct lpo_ncu_batch {
     LPO_VEC(struct lpo_ncu_value) values;
 };
 
-/* Where decoding stands in the file. */
+/* How far decoding has come in the file. */
 struct lpo_ncu_walk {
     const unsigned char *bytes;
     size_t len, at;
@@ -70,7 +70,7 @@ enum {
 
 /* --- into the trace: rep.c, rep_nvtx.c ----------------------------------------- */
 
-/* A string of the report's table, and what it is when a metric bears it as its name. */
+/* A string of the report's table, and what it means as the name of a metric. */
 struct lpo_ncu_string {
     const unsigned char *at;
     uint32_t len;

@@ -169,7 +169,7 @@ bool lpo_ncu_sized(struct lpo_ncu_walk *w, size_t end, struct lpo_proto *m)
     return true;
 }
 
-/* Stands before the first result of the next block then. False when the file ends in it. */
+/* Moves to the first result of the next block. False when the file ends before it. */
 static bool begin_block(struct lpo_ncu_walk *w, struct lpo_proto *header)
 {
     struct lpo_proto m, source;

@@ -91,7 +91,7 @@ static void add_range(struct state *s, struct lpo_proto m, const struct range_fi
         else if (f.number == fields->attributes && f.wire == LPO_WIRE_BYTES)
             attributes = f;
         else if (f.number == fields->visit && f.wire == LPO_WIRE_VARINT)
-            frame.visit = f.value + 1; /* 0 would say "not told" */
+            frame.visit = f.value + 1; /* 0 means "not given" */
     }
     if (name.value == 0 && attributes.value)
         text_inside(lpo_proto_inner(&attributes), ATTRIBUTE_DEPTH, &name);

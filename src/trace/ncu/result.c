@@ -48,7 +48,7 @@ void lpo_ncu_result_reset(struct lpo_ncu_result *r)
         r->fact[i] = NAN;
 }
 
-/* A fact as a whole number; `missing` when it is not told or out of bounds. */
+/* A fact as a whole number; `missing` when it is not given or out of bounds. */
 static uint64_t whole(const struct lpo_ncu_result *r, enum lpo_ncu_fact fact, uint64_t missing)
 {
     double v = r->fact[fact];

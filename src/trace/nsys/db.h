@@ -26,7 +26,7 @@ LPO_AUTO_DEFINE(lpo_nsys);
 bool lpo_nsys_cut(const struct lpo_nsys *db);
 /* The name in this file of `table`: itself or with a suffix _V2, _V3, …; NULL when absent. */
 const char *lpo_nsys_table(struct lpo_nsys *db, const char *table);
-size_t lpo_nsys_count_tables(const struct lpo_nsys *db); /* of nsys, to tell other SQLite files */
+size_t lpo_nsys_count_tables(const struct lpo_nsys *db); /* of nsys; 0: another SQLite file */
 
 enum { LPO_NSYS_COLUMNS = 24 };
 

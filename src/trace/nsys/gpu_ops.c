@@ -1,4 +1,4 @@
-/* Kernels, copies, sets and the calls that launched them. */
+/* Kernels, copies, memsets and the calls that launched them. */
 #include "trace/nsys/private.h"
 
 #include <stdio.h>
@@ -7,10 +7,10 @@
 #include "util/err.h"
 #include "util/map.h"
 
-/* Every work table begins with these. */
+/* Every table of GPU operations begins with these. */
 enum { W_START, W_END, W_DEVICE, W_STREAM, W_CORRELATION, W_PID, W_NODE, W_OWN };
 
-#define WORK_COLUMNS                                                                               \
+#define OP_COLUMNS                                                                               \
     "start", "end", "deviceId", "streamId", "correlationId", "globalPid", "graphNodeId"
 
 enum {
@@ -183,16 +183,16 @@ static const struct gpu_op_table {
     void (*row)(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows);
 } gpu_op_tables[] = {
     { "CUPTI_ACTIVITY_KIND_KERNEL",
-      { WORK_COLUMNS, "demangledName", "shortName", "mangledName", "gridX", "gridY", "gridZ",
+      { OP_COLUMNS, "demangledName", "shortName", "mangledName", "gridX", "gridY", "gridZ",
         "blockX", "blockY", "blockZ", "registersPerThread", "staticSharedMemory",
         "dynamicSharedMemory" },
       kernel_row },
-    { "CUPTI_ACTIVITY_KIND_MEMCPY", { WORK_COLUMNS, "bytes", "copyKind" }, copy_row },
-    { "CUPTI_ACTIVITY_KIND_MEMSET", { WORK_COLUMNS, "bytes" }, set_row },
+    { "CUPTI_ACTIVITY_KIND_MEMCPY", { OP_COLUMNS, "bytes", "copyKind" }, copy_row },
+    { "CUPTI_ACTIVITY_KIND_MEMSET", { OP_COLUMNS, "bytes" }, set_row },
 };
 
 static const struct gpu_op_table graph_table = { "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
-                                                 { WORK_COLUMNS, "graphId" },
+                                                 { OP_COLUMNS, "graphId" },
                                                  graph_row };
 
 static int read_table(struct lpo_nsys_reading *r, const struct gpu_op_table *table,
@@ -217,7 +217,7 @@ static uint64_t gpu_op_key(const struct lpo_gpu_op *w)
     return launch_key(w->process, w->launch);
 }
 
-/* The ids that works ask for, with no call yet. */
+/* The ids that GPU operations ask for, with no call yet. */
 static void expect_launches(struct lpo_nsys_reading *r)
 {
     size_t count = r->t->gpu_ops.len - r->first_gpu_op;

@@ -53,7 +53,7 @@ static int read_clock(struct lpo_nsys_reading *r, struct lpo_err *err)
     return 0;
 }
 
-/* Paths in messages tell users and hosts: words with a slash are left out. */
+/* Paths in messages hold names of users and hosts: words with a slash are left out. */
 static void note_message(struct lpo_trace *t, const char *text)
 {
     LPO_STR kept = { 0 };
@@ -87,11 +87,11 @@ static int read_diagnostics(struct lpo_nsys_reading *r, struct lpo_err *err)
             note_message(r->t, text);
     }
     lpo_nsys_end(&rows);
-    (void)err; /* without a severity column there is nothing to tell */
+    (void)err; /* without a severity column there is nothing to report */
     return 0;
 }
 
-/* In this order: works tell which calls matter, ranges need the room that the join took, and open
+/* In this order: GPU operations say which calls matter, ranges need the memory that the join took, and open
  * ranges end with what was seen last. */
 static const struct step {
     int (*read)(struct lpo_nsys_reading *r, struct lpo_err *err);

@@ -47,11 +47,11 @@ uint32_t lpo_nsys_thread(struct lpo_nsys_reading *r, int64_t global_tid);
 void lpo_nsys_alive(struct lpo_nsys_reading *r, uint16_t process, int64_t ns);
 uint16_t lpo_nsys_device(struct lpo_nsys_reading *r, uint16_t process, int64_t ordinal);
 
-int lpo_nsys_read_gpus(struct lpo_nsys_reading *r, struct lpo_err *err);  /* before works */
+int lpo_nsys_read_gpus(struct lpo_nsys_reading *r, struct lpo_err *err);  /* before GPU operations */
 int lpo_nsys_read_names(struct lpo_nsys_reading *r, struct lpo_err *err); /* after all else */
 int lpo_nsys_read_gpu_ops(struct lpo_nsys_reading *r, struct lpo_err *err);
 int lpo_nsys_read_launches(struct lpo_nsys_reading *r, struct lpo_err *err);
-/* Instead: works carry correlation ids in `launch` until one of the two is called. */
+/* Instead: GPU operations carry correlation ids in `launch` until one of the two is called. */
 void lpo_nsys_forget_launches(struct lpo_nsys_reading *r);
 int lpo_nsys_read_ranges(struct lpo_nsys_reading *r, struct lpo_err *err);
 /* When graph nodes were captured, and on which thread: fills t->captures. */

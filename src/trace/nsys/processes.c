@@ -82,7 +82,7 @@ uint16_t lpo_nsys_device(struct lpo_nsys_reading *r, uint16_t process, int64_t o
 }
 
 /* CUDA numbers the GPUs that a process may see from 0. Where two processes mean different GPUs by
- * one number, only the GPU's own id tells them apart. */
+ * one number, only the GPU's own id keeps them apart. */
 static int read_ordinals(struct lpo_nsys_reading *r, struct lpo_err *err)
 {
     static const char *const names[] = { "gpuId", "cudaId", "pid", NULL };
@@ -132,7 +132,7 @@ static void fill_device(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *
     d->sm_clock_khz = (uint32_t)(lpo_nsys_int(rows, G_CLOCK) / 1000);
 }
 
-/* The ordinal by which works name this GPU; the GPU's id when no process saw it. */
+/* The ordinal by which GPU operations name this GPU; the GPU's id when no process saw it. */
 static int64_t device_id(const struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows)
 {
     int64_t id = lpo_nsys_int(rows, G_ID);
@@ -165,7 +165,7 @@ int lpo_nsys_read_gpus(struct lpo_nsys_reading *r, struct lpo_err *err)
     return 0;
 }
 
-/* A program's path tells the user's name; its last part does not. */
+/* A program's path holds the user's name; its last part does not. */
 static void name_process(struct lpo_nsys_reading *r, uint32_t row, uint32_t path)
 {
     struct lpo_process *p = &r->t->processes.at[row];

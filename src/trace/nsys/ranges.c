@@ -97,7 +97,7 @@ static void event_row(struct ranges *s, const struct lpo_nsys_rows *rows)
 }
 
 /* A filtered export may have lost the rows that name its domains; then any process's name for that
- * id will do. Where there is none the range stands without a domain, as in nsys's own reports. */
+ * id will do. Where there is none the range has no domain, as in nsys's own reports. */
 static uint16_t real_domain(struct ranges *s, const struct domain *d)
 {
     struct lpo_trace *t = s->r->t;

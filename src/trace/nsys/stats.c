@@ -368,7 +368,7 @@ static const struct report {
     { { RANGE_START, RANGE_DURATION, NAME }, projected_row, NULL },
     { { START, END, NAME, TID }, range_row, NULL },
     { { START, DURATION, DEVICE, NAME }, gpu_op_row, NULL },
-    { { TOTAL, CALLS, NAME }, NULL, "it sums host calls, not GPU work" },
+    { { TOTAL, CALLS, NAME }, NULL, "it sums host calls, not GPU operations" },
     { { TOTAL, STYLE }, NULL, "it sums the host time of ranges" },
     { { TOTAL, COUNT, NAME }, sum_row, NULL },
 };
@@ -386,7 +386,7 @@ static const struct report *report_of(const struct table *s)
     return NULL;
 }
 
-/* The line's columns make one of the reports. Lines before it tell what nsys is doing. */
+/* The line's columns make one of the reports. Lines before it say what nsys is doing. */
 static const struct report *header_line(struct table *s, const char *line, size_t len)
 {
     LPO_AUTO(lpo_csv) one = lpo_csv_text(line, len);
