@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "region/scope.h"
-#include "region/top.h"
+#include "region/top_kernels.h"
 #include "util/auto.h"
 
 struct lpo_analysis_memo;

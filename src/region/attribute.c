@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "region/group.h"
-#include "region/order.h"
-#include "region/start_end.h"
+#include "region/thread_rows.h"
 #include "region/tree.h"
 
 /* A range on the stack. */
@@ -162,7 +160,7 @@ static uint32_t leaf_at(struct sweep *s, int64_t start_ns, int64_t end_ns)
 /* Outer before inner: earlier start, then later end; the sort is stable, so then file order. */
 struct range_order {
     const struct lpo_region_tree *tree;
-    const struct lpo_str_ends *ends;
+    const struct lpo_process_ends *ends;
 };
 
 static bool range_before(const void *ctx, uint32_t a, uint32_t b)
@@ -179,7 +177,7 @@ static bool range_before(const void *ctx, uint32_t a, uint32_t b)
 
 /* All that happens on threads, gathered by thread. */
 struct timeline {
-    struct lpo_str_ends ends;
+    struct lpo_process_ends ends;
     struct lpo_group ranges, launches, captures;
     uint32_t *sets; /* of start/end ranges around each launch; NULL: there are none */
 };

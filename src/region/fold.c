@@ -184,7 +184,8 @@ static struct lpo_fold_row sum_up(struct folder *f, const struct family *family,
     return out;
 }
 
-/* As in the scope: start/end regions after the tree, `(outside)` last, else most expensive first. */
+/* As in the scope: start/end regions after the tree, `(outside)` last, else most expensive first.
+ */
 static int by_cost(const void *pa, const void *pb, void *tree)
 {
     const struct lpo_fold_row *a = pa, *b = pb;

@@ -1,9 +1,9 @@
 /* region/scope.h - the region table of one scope: everything, one process, one device, one rank.
  *
- * Rows stand in the order of a walk down the tree, most expensive first among siblings, then start/end
- * regions, and `(outside)` last. GPU time and launches are those of kernels; copies and memsets are
- * kept beside them. Inclusive counts children, exclusive does not: a parent's inclusive time is its own
- * exclusive time plus its children's inclusive times, to the nanosecond. */
+ * Rows stand in the order of a walk down the tree, most expensive first among siblings, then
+ * start/end regions, and `(outside)` last. GPU time and launches are those of kernels; copies and
+ * memsets are kept beside them. Inclusive counts children, exclusive does not: a parent's inclusive
+ * time is its own exclusive time plus its children's inclusive times, to the nanosecond. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,10 +1,9 @@
-#include "region/start_end.h"
+#include "region/attribute.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "region/group.h"
-#include "region/order.h"
+#include "region/thread_rows.h"
 #include "region/tree.h"
 
 /* A region with ranges open now. All of them began before, so only the last end matters. */
@@ -97,7 +96,7 @@ static void gather(const struct lpo_trace *t, const struct lpo_group *g, uint16_
     lpo_region_order_sort(out->at, out->len, before, t);
 }
 
-static void sweep_process(struct lpo_region_tree *tree, const struct lpo_str_ends *ends,
+static void sweep_process(struct lpo_region_tree *tree, const struct lpo_process_ends *ends,
                           uint16_t process, const row_vec *ranges, const row_vec *launches,
                           uint32_t *sets)
 {
@@ -124,7 +123,8 @@ static void sweep_process(struct lpo_region_tree *tree, const struct lpo_str_end
     free(s);
 }
 
-uint32_t *lpo_region_start_end_sets(struct lpo_region_tree *tree, const struct lpo_str_ends *ends)
+uint32_t *lpo_region_start_end_sets(struct lpo_region_tree *tree,
+                                    const struct lpo_process_ends *ends)
 {
     const struct lpo_trace *t = tree->trace;
     struct lpo_group ranges = lpo_region_group_ranges(t, LPO_START_END);

@@ -2,8 +2,7 @@
 
 #include <stdlib.h>
 
-#include "region/group.h"
-#include "region/order.h"
+#include "region/thread_rows.h"
 #include "region/tree.h"
 #include "util/map.h"
 
@@ -11,7 +10,7 @@ enum { DEEPEST = 8 };
 
 struct sweep {
     const struct lpo_region_tree *tree;
-    const struct lpo_str_ends *ends;
+    const struct lpo_process_ends *ends;
     struct lpo_region_windows *out;
     struct lpo_map_pair map; /* (parent, name and domain) of a region to a row of `nodes` */
     LPO_VEC(uint32_t) nodes;
@@ -116,7 +115,7 @@ struct lpo_region_windows *lpo_region_windows_create(const struct lpo_region_tre
                                                      unsigned depth)
 {
     struct lpo_group ranges = lpo_region_group_ranges(tree->trace, LPO_PUSH_POP);
-    struct lpo_str_ends ends = lpo_region_ends_find(tree->trace);
+    struct lpo_process_ends ends = lpo_region_ends_find(tree->trace);
     struct sweep s = { .tree = tree, .ends = &ends, .depth = depth < DEEPEST ? depth : DEEPEST };
 
     s.out = lpo_xcalloc(1, sizeof *s.out);

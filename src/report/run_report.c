@@ -1,7 +1,7 @@
 /* report.{md,json,…}: the chapters of a run's main report, in their order. */
 #include "analysis/analysis.h"
 #include "analysis/limits/limits.h"
-#include "region/top.h"
+#include "region/top_kernels.h"
 #include "report/chapters.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"

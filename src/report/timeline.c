@@ -4,8 +4,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/wall/timeline.h"
-#include "region/group.h"
-#include "region/order.h"
+#include "region/thread_rows.h"
 #include "region/tree.h"
 #include "report/doc/doc.h"
 #include "util/arena.h"
@@ -179,7 +178,7 @@ static void add_ranges(struct builder *b, enum lpo_range_kind kind)
 {
     const struct lpo_trace *t = b->a->trace;
     struct lpo_group ranges = lpo_region_group_ranges(t, kind);
-    struct lpo_str_ends ends = lpo_region_ends_find(t);
+    struct lpo_process_ends ends = lpo_region_ends_find(t);
 
     for (size_t i = 0; i < t->threads.len; i++) {
         const struct lpo_process *p = &t->processes.at[t->threads.at[i].process];

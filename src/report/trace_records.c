@@ -4,7 +4,7 @@
 #include "analysis/wall/timeline.h"
 #include "region/classes.h"
 #include "region/scope.h"
-#include "region/top.h"
+#include "region/top_kernels.h"
 #include "report/doc/doc.h"
 #include "report/trace_notes.h"
 #include "trace/metric_rules.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "hydra/compose.h"
-#include "region/levels.h"
+#include "region/capture_pattern.h"
 #include "region/select.h"
 #include "run/folder.h"
 #include "rundir/private.h"

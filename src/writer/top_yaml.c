@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "region/top.h"
+#include "region/top_kernels.h"
 #include "util/json_write.h"
 #include "util/str.h"
 

@@ -3,7 +3,7 @@
 
 #include "analysis/wall/timeline.h"
 #include "region/classes.h"
-#include "region/top.h"
+#include "region/top_kernels.h"
 
 /* A work: name, stream, start, end, start of its launch call (-1: no record). */
 struct gpu_op {

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "region/group.h"
-#include "region/order.h"
+#include "region/thread_rows.h"
 #include "trace/trace.h"
 #include "util/map.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "region/classes.h"
-#include "region/order.h"
+#include "region/thread_rows.h"
 
 const char *lpo_wall_gap_name(enum lpo_gap_cause cause)
 {

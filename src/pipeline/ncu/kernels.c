@@ -6,7 +6,7 @@
 #include "pipeline/ncu/command.h"
 #include "pipeline/ncu/ncu.h"
 #include "pipeline/stage.h"
-#include "region/top.h"
+#include "region/top_kernels.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "pipeline/known_regions.h"
-#include "region/levels.h"
+#include "region/capture_pattern.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "pipeline/stage.h"
-#include "region/levels.h"
+#include "region/capture_pattern.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"

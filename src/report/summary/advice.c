@@ -6,7 +6,7 @@
 #include "analysis/wall/preparation.h"
 #include "region/fold.h"
 #include "region/scope.h"
-#include "region/top.h"
+#include "region/top_kernels.h"
 #include "report/doc/doc.h"
 #include "report/summary/summary.h"
 #include "trace/trace.h"

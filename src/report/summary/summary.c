@@ -11,7 +11,7 @@
 #include "hydra/compose.h"
 #include "region/fold.h"
 #include "region/scope.h"
-#include "region/top.h"
+#include "region/top_kernels.h"
 #include "report/chapters.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"

@@ -4,7 +4,7 @@
 #include "analysis/analysis.h"
 #include "region/classes.h"
 #include "region/scope.h"
-#include "region/top.h"
+#include "region/top_kernels.h"
 #include "report/doc/doc.h"
 #include "report/tables/launch_cells.h"
 #include "report/tables/tables.h"

@@ -1,4 +1,4 @@
-/* region/levels.h - patterns of a capture and paths of regions, taken apart into levels.
+/* region/capture_pattern.h - patterns of a capture and paths of regions, taken apart into levels.
  *
  * A level is a name in an NVTX domain. Every domain has a stack of its own: that is how NVTX and
  * ncu see it, and so do patterns. Of a path through several domains the levels of the last one's

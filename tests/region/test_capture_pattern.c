@@ -1,7 +1,7 @@
 /* Patterns of a capture against paths of regions. */
 #include "../unit.h"
 
-#include "region/levels.h"
+#include "region/capture_pattern.h"
 #include "util/arena.h"
 
 static const struct fit_case {

@@ -1,4 +1,4 @@
-/* region/top.h - kernels counted by name over a whole trace, most expensive first. */
+/* region/top_kernels.h - kernels counted by name over a whole trace, most expensive first. */
 #pragma once
 
 #include <stddef.h>

@@ -1,4 +1,9 @@
-/* region/group.h - rows of a trace gathered by thread, and when its processes ended. */
+/* region/thread_rows.h - rows of a trace by thread and in the order of time, for whoever sweeps
+ * them.
+ *
+ * Traces are written almost in order of time. The sort finds the runs that are there and merges
+ * them: one pass over sorted input, n log(runs) otherwise, and stable, so that events with equal
+ * times keep the order of the file. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,6 +11,11 @@
 #include <stdint.h>
 
 #include "trace/trace.h"
+
+/* Does row `a` come strictly before row `b`? */
+typedef bool lpo_before(const void *ctx, uint32_t a, uint32_t b);
+
+void lpo_region_order_sort(uint32_t *rows, size_t count, lpo_before *before, const void *ctx);
 
 /* Rows of thread i: rows[starts[i]] … rows[starts[i + 1] - 1], in file order. */
 struct lpo_group {
@@ -24,13 +34,13 @@ bool lpo_region_launch_before(const void *trace, uint32_t a, uint32_t b);
 bool lpo_region_capture_before(const void *trace, uint32_t a, uint32_t b); /* by time */
 
 /* The last moment seen of every process, where some range was never closed; else NULL inside. */
-struct lpo_str_ends {
+struct lpo_process_ends {
     int64_t *process_ns;
 };
 
-struct lpo_str_ends lpo_region_ends_find(const struct lpo_trace *t);
-void lpo_region_ends_free(struct lpo_str_ends *ends);
-int64_t lpo_region_range_end(const struct lpo_str_ends *ends, const struct lpo_trace *t,
+struct lpo_process_ends lpo_region_ends_find(const struct lpo_trace *t);
+void lpo_region_ends_free(struct lpo_process_ends *ends);
+int64_t lpo_region_range_end(const struct lpo_process_ends *ends, const struct lpo_trace *t,
                              const struct lpo_range *r);
 
 /* Adds `node` to a sorted set without doubles; a full set stays as it is. Returns the new size. */

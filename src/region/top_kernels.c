@@ -1,4 +1,4 @@
-#include "region/top.h"
+#include "region/top_kernels.h"
 
 #include <ctype.h>
 #include <stdlib.h>

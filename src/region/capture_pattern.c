@@ -1,4 +1,4 @@
-#include "region/levels.h"
+#include "region/capture_pattern.h"
 
 #include <fnmatch.h>
 #include <string.h>
