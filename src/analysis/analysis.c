@@ -5,7 +5,7 @@
 
 #include "analysis/limits/limits.h"
 #include "analysis/operators/operators.h"
-#include "analysis/wall/preparation.h"
+#include "analysis/wall/steady.h"
 #include "analysis/wall/timeline.h"
 #include "region/cells.h"
 #include "region/select.h"

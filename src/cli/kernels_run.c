@@ -17,7 +17,9 @@
 #include "run/folder.h"
 #include "run/install.h"
 #include "run/provenance.h"
+#include "rundir/read.h"
 #include "settings/settings.h"
+#include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -132,6 +134,17 @@ static void judge(struct session *s, const struct lpo_stage_ctx *ctx,
                                              ask->merged));
 }
 
+static int read_profiles(struct lpo_arena *a, const char *path, struct lpo_kernel_profiles *out,
+                         struct lpo_err *err)
+{
+    LPO_AUTO(lpo_trace) t = lpo_trace_create();
+
+    if (lpo_rundir_read_trace(path, t, err) < 0)
+        return err->code;
+    *out = lpo_counters_kernel_profiles(a, t);
+    return 0;
+}
+
 /* The CSVs, and our own reading of the report. Neither can turn a capture into a failure. */
 static int read_report(struct session *s, struct lpo_stage_ctx *ctx, struct lpo_kernel_outcome *o,
                        struct lpo_err *err)
@@ -150,10 +163,8 @@ static int read_report(struct session *s, struct lpo_stage_ctx *ctx, struct lpo_
         if (lpo_pipeline_stage_judge(&steps.at[i], &r, &why) < 0)
             o->message = joined(a, o->message, lpo_arena_strdup(a, lpo_err_cause(&why)));
     }
-    if (lpo_counters_kernel_profiles_read(a, lpo_path_join(a, ctx->dir, LPO_KERNEL_REPORT),
-                                          &o->profiles, &why) < 0 &&
-        lpo_counters_kernel_profiles_read(a, lpo_path_join(a, ctx->dir, LPO_KERNEL_DETAILS),
-                                          &o->profiles, &why) < 0)
+    if (read_profiles(a, lpo_path_join(a, ctx->dir, LPO_KERNEL_REPORT), &o->profiles, &why) < 0 &&
+        read_profiles(a, lpo_path_join(a, ctx->dir, LPO_KERNEL_DETAILS), &o->profiles, &why) < 0)
         o->message = joined(a, o->message, lpo_arena_strdup(a, lpo_err_cause(&why)));
     return 0;
 }

@@ -4,13 +4,14 @@
 #include "analysis/analysis.h"
 #include "analysis/power/power.h"
 #include "analysis/power/regions.h"
-#include "analysis/wall/preparation.h"
+#include "analysis/wall/steady.h"
 #include "region/tree.h"
 #include "region/windows.h"
 #include "report/chapters.h"
 #include "report/doc/doc.h"
 #include "rundir/rundir.h"
 #include "util/err.h"
+#include "util/file.h"
 #include "util/path.h"
 #include "util/str.h"
 
@@ -194,13 +195,15 @@ void lpo_report_chapter_power(struct lpo_doc *doc, const struct lpo_rundir *d,
                               const struct lpo_source *s)
 {
     const char *path = lpo_path_join(d->arena, d->dir, "nvml/samples.csv");
+    LPO_AUTO(lpo_file_text) text = NULL;
     LPO_AUTO(lpo_power) p = NULL;
     struct lpo_err err = { 0 };
 
     if (!lpo_path_exists(path))
         return;
     lpo_doc_section(doc, "power", "Power and clocks", 1);
-    if (lpo_power_read(path, &p, &err) < 0) {
+    if (lpo_rundir_text(d, "nvml/samples.csv", &text, &err) < 0 ||
+        lpo_power_parse(text->at, text->len, &p, &err) < 0) {
         lpo_doc_note(doc, LPO_NOTE_WARNING, "nvml/samples.csv cannot be read: %s",
                      lpo_err_cause(&err));
         return;

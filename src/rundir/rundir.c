@@ -94,6 +94,14 @@ static void read_manifest(struct lpo_rundir *d)
         d->fingerprint = d->manifest.fingerprint;
 }
 
+int lpo_rundir_text(const struct lpo_rundir *d, const char *file, struct lpo_file_text **out,
+                    struct lpo_err *err)
+{
+    static const size_t most_bytes = (size_t)512 << 20; /* a folder may come from anybody */
+
+    return lpo_file_text_read_limit(lpo_rundir_path(d, file), most_bytes, out, err);
+}
+
 int lpo_rundir_static_analysis(const struct lpo_rundir *d, const struct lpo_json **out,
                                struct lpo_err *err)
 {

@@ -20,6 +20,7 @@
 struct lpo_analysis;
 struct lpo_arena;
 struct lpo_err;
+struct lpo_file_text;
 struct lpo_hardware;
 struct lpo_json;
 struct lpo_node;
@@ -68,9 +69,9 @@ struct lpo_speed {
     const struct lpo_json *metrics;
 };
 
-/* How the run's counters were laid over its trace; stage NULL: they were not. */
+/* How the counters of representatives were applied to a trace; stage NULL: they were not. */
 struct lpo_overlay_facts {
-    const char *stage; /* whose trace they were laid over */
+    const char *stage; /* whose trace they were applied to */
     unsigned long long launches, by_shape, by_name, uncovered, configs, measured;
 };
 
@@ -151,6 +152,9 @@ int lpo_rundir_static_analysis(const struct lpo_rundir *d, const struct lpo_json
  * *out is NULL when nothing says. Lives as long as `d`. */
 int lpo_rundir_hardware(const struct lpo_rundir *d, const struct lpo_source *s,
                         const struct lpo_hardware **out, struct lpo_err *err);
+/* A text file of the folder; one of more than 512 MiB is refused. */
+int lpo_rundir_text(const struct lpo_rundir *d, const char *file, struct lpo_file_text **out,
+                    struct lpo_err *err);
 /* Does the trace hold any kernel? A trace of ranges, or of copies alone, does not. */
 bool lpo_rundir_has_kernels(const struct lpo_trace *t);
 /* The path of a file of the folder, in the run folder's arena. */

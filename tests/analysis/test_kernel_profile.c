@@ -4,6 +4,8 @@
 #include <math.h>
 
 #include "analysis/counters/kernel_profile.h"
+#include "rundir/read.h"
+#include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -71,6 +73,17 @@ static const char *shared(struct lpo_arena *a, const char *kernel, const char *f
                             file);
 }
 
+static int read_profiles(struct lpo_arena *a, const char *path, struct lpo_kernel_profiles *out,
+                         struct lpo_err *err)
+{
+    LPO_AUTO(lpo_trace) t = lpo_trace_create();
+
+    if (lpo_rundir_read_trace(path, t, err) < 0)
+        return err->code;
+    *out = lpo_counters_kernel_profiles(a, t);
+    return 0;
+}
+
 static void check_file(void **state)
 {
     const struct file_case *c = *state;
@@ -80,7 +93,7 @@ static void check_file(void **state)
     LPO_AUTO(lpo_file_text) text = NULL;
     struct lpo_err err = { 0 };
 
-    if (lpo_counters_kernel_profiles_read(a, path, &got, &err) < 0)
+    if (read_profiles(a, path, &got, &err) < 0)
         fail_msg("%s", lpo_err_cause(&err));
     assert_int_equal(got.len, 1);
     assert_string_equal(lpo_counters_bound_name(got.at[0].bound), c->want);
@@ -102,13 +115,13 @@ static void report_and_page_agree(void **state)
     struct lpo_err err = { 0 };
 
     (void)state;
-    assert_int_equal(lpo_counters_kernel_profiles_read(
-                         a, lpo_path_join(a, root, "tests/data/ncu/ranges.ncu-rep.gz"), &rep, &err),
-                     0);
     assert_int_equal(
-        lpo_counters_kernel_profiles_read(
-            a, lpo_path_join(a, root, "tests/data/ncu/ranges_details.csv.gz"), &page, &err),
+        read_profiles(a, lpo_path_join(a, root, "tests/data/ncu/ranges.ncu-rep.gz"), &rep, &err),
         0);
+    assert_int_equal(read_profiles(a,
+                                   lpo_path_join(a, root, "tests/data/ncu/ranges_details.csv.gz"),
+                                   &page, &err),
+                     0);
     assert_int_equal(rep.len, page.len);
     for (size_t i = 0; i < rep.len; i++) {
         assert_string_equal(rep.at[i].kernel, page.at[i].kernel);
@@ -125,8 +138,7 @@ static void not_a_report(void **state)
     struct lpo_err err = { 0 };
 
     (void)state;
-    assert_true(lpo_counters_kernel_profiles_read(a, lpo_path_join(a, root, "meson.build"), &got,
-                                                  &err) < 0);
+    assert_true(read_profiles(a, lpo_path_join(a, root, "meson.build"), &got, &err) < 0);
     assert_null(got.at);
 }
 

@@ -4,10 +4,8 @@
 #include <string.h>
 
 #include "analysis/limits/counters.h"
-#include "rundir/read.h"
 #include "trace/trace.h"
 #include "util/arena.h"
-#include "util/err.h"
 
 enum lpo_bound lpo_counters_bound_of(struct lpo_measure compute, struct lpo_measure memory)
 {
@@ -78,18 +76,14 @@ static struct lpo_kernel_profile profile_of(struct lpo_arena *a, const struct lp
     return p;
 }
 
-int lpo_counters_kernel_profiles_read(struct lpo_arena *a, const char *path,
-                                      struct lpo_kernel_profiles *out, struct lpo_err *err)
+struct lpo_kernel_profiles lpo_counters_kernel_profiles(struct lpo_arena *a,
+                                                        const struct lpo_trace *t)
 {
-    LPO_AUTO(lpo_trace) t = lpo_trace_create();
     struct lpo_kernel_profiles got = { 0 };
 
-    if (lpo_rundir_read_trace(path, t, err) < 0)
-        return err->code;
     got.at = lpo_arena_array(a, t->gpu_ops.len + 1, sizeof *got.at);
     for (size_t i = 0; i < t->gpu_ops.len; i++)
         if (t->gpu_ops.at[i].kind == LPO_KERNEL)
             got.at[got.len++] = profile_of(a, t, &t->gpu_ops.at[i]);
-    *out = got;
-    return 0;
+    return got;
 }

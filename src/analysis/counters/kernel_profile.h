@@ -12,7 +12,7 @@
 #include "util/measure.h"
 
 struct lpo_arena;
-struct lpo_err;
+struct lpo_trace;
 
 #define LPO_BOUND_LOW_PERCENT 60.0 /* below it, neither is the limit */
 #define LPO_BOUND_NEAR_POINTS 10.0 /* nearer than this, both are */
@@ -46,6 +46,7 @@ struct lpo_kernel_profiles {
     size_t len;
 };
 
-/* Of a .ncu-rep or of ncu's CSV, raw or details page; the arena owns what it gives. */
-int lpo_counters_kernel_profiles_read(struct lpo_arena *a, const char *path,
-                                      struct lpo_kernel_profiles *out, struct lpo_err *err);
+/* Of the trace of a .ncu-rep or of ncu's CSV, raw or details page. The arena owns what it gives;
+ * nothing of the trace is borrowed. */
+struct lpo_kernel_profiles lpo_counters_kernel_profiles(struct lpo_arena *a,
+                                                        const struct lpo_trace *t);

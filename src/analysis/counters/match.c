@@ -8,7 +8,7 @@
 #include "util/map.h"
 #include "util/str.h"
 
-/* Works of the base trace in one queue, in the order of their launches. */
+/* GPU operations of the base trace in one queue, in the order of their launches. */
 struct queue {
     LPO_VEC(uint32_t) gpu_ops;
     size_t next;
@@ -28,7 +28,7 @@ struct lpo_counters_match {
     LPO_VEC(struct queue) queues;
     bool *taken;
     struct lpo_map *places; /* configuration, folded path, ordinal -> group of peers */
-    uint32_t *peers_of;     /* per work of base */
+    uint32_t *peers_of;     /* per GPU operation of base */
     LPO_VEC(struct peers) peers;
 };
 
@@ -126,7 +126,7 @@ static struct queue *queue_at(struct lpo_counters_match *m, struct lpo_map *map,
     return &m->queues.at[*slot];
 }
 
-/* A launch and its moment: traces hold works in the order of their completion. */
+/* A launch and its moment: traces hold GPU operations in the order of their completion. */
 struct moment {
     int64_t launched, started;
     uint32_t gpu_op;

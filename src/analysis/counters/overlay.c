@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "analysis/counters/match.h"
-#include "trace/metric_rules.h"
 #include "region/tree.h"
+#include "trace/metric_rules.h"
 #include "trace/trace.h"
 #include "util/map.h"
 #include "util/str.h"
@@ -201,7 +201,7 @@ static double by_time(const struct config *c, int64_t ns)
 }
 
 /* Of another configuration: by its threads. The time of a small launch is the launch itself, and
- * says nothing of its work. */
+ * says nothing about how much it did. */
 static double by_threads(const struct config *c, double threads)
 {
     double mean = c->threads / c->readings;
@@ -246,17 +246,17 @@ static const struct config *find(const struct overlay *o, const struct lpo_map *
     return slot ? &o->configs.at[*slot] : NULL;
 }
 
-/* A share of a CUDA graph's time is no sign that the kernel had more or less to do. */
+/* A share of a CUDA graph's time does not show that the kernel had more or less to do. */
 static double time_scale(const struct overlay *o, const struct config *c,
                          const struct lpo_gpu_op *w, uint32_t peers)
 {
     return w->flags & LPO_WORK_SHARE ? 1 : by_time(c, lpo_counters_match_peers_ns(o->match, peers));
 }
 
-/* Who speaks for this launch: a peer, its configuration, its kernel; NULL: nobody. `scale` tells
- * how much of it. */
-static const struct config *speaker(struct overlay *o, uint32_t gpu_op, struct lpo_str *key,
-                                    struct lpo_overlay *out, struct scale *scale)
+/* Whose values this launch gets: a peer's, its configuration's, its kernel's; NULL: none. `scale`
+ * says how much of it. */
+static const struct config *values_for(struct overlay *o, uint32_t gpu_op, struct lpo_str *key,
+                                       struct lpo_overlay *out, struct scale *scale)
 {
     uint32_t peers = lpo_counters_match_peers(o->match, gpu_op);
     const struct lpo_gpu_op *w = &o->base->gpu_ops.at[gpu_op];
@@ -296,7 +296,7 @@ static void cover(struct overlay *o, uint32_t gpu_op, struct lpo_str *key, struc
 {
     struct lpo_gpu_op *w = &o->base->gpu_ops.at[gpu_op];
     struct scale scale = { 1, 1 };
-    const struct config *c = speaker(o, gpu_op, key, out, &scale);
+    const struct config *c = values_for(o, gpu_op, key, out, &scale);
 
     out->launches++;
     out->ns += lpo_trace_gpu_op_ns(w);

@@ -6,12 +6,13 @@
  *
  * One configuration may hold launches of different size: a persistent matrix kernel fills the GPU
  * whatever its problem. So each measured launch is found again in the base trace (same
- * configuration, same ranges, same order), and speaks first for its peers: the launches at the same
- * place of other layers and steps. For other launches of its configuration it speaks in proportion
- * to their time where that clearly differs: sums are scaled, rates and percentages taken over.
- * Where a configuration was not measured the same kernel in another one stands in, in proportion to
- * its threads; then another instance of the same template in this configuration (element-wise
- * kernels of one size do much the same). Where there is none either, the launch stays without. */
+ * configuration, same ranges, same order), and its values go first to its peers: the launches at
+ * the same place of other layers and steps. Other launches of its configuration get them in
+ * proportion to their time where that clearly differs: sums are scaled, rates and percentages taken
+ * over. Where a configuration was not measured the same kernel in another one stands in, in
+ * proportion to its threads; then another instance of the same template in this configuration
+ * (element-wise kernels of one size do much the same). Where there is none either, the launch stays
+ * without. */
 #pragma once
 
 #include <stdint.h>

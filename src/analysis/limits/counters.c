@@ -72,7 +72,7 @@ static struct lpo_measure first_of(const struct lpo_trace *t, const struct lpo_m
 
 /* "sm__ops_path_tensor_src_bf16_dst_fp32.sum" sums over every instruction that multiplies bf16; a
  * known product of 512 x 1024 x 32000 counted 33,554,432,000: two for a multiply-add. Some formats
- * are told only apart, dense and sparse; of those the dense ones are taken. */
+ * are counted only as dense and sparse apart; of those the dense ones are taken. */
 bool lpo_limits_is_tensor_ops(const struct lpo_trace *t, const char *metric)
 {
     const char *suffix = strstr(metric, "_sparsity_off.sum");
@@ -86,7 +86,7 @@ bool lpo_limits_is_tensor_ops(const struct lpo_trace *t, const char *metric)
     return lpo_trace_metric_find(t, whole) == LPO_NONE;
 }
 
-/* Operations that were counted as such, and those told only per cycle (the roofline set). */
+/* Operations that were counted as such, and those given only per cycle (the roofline set). */
 static double core_flops(const struct lpo_trace *t, const struct lpo_metric_sum *row,
                          double seconds, bool *known)
 {

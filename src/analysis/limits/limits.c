@@ -33,7 +33,7 @@ static uint32_t phase_row(const struct joining *j, uint32_t row)
 }
 
 /* Decode steps under a `decode` region: its `step` regions, else visits of a layer inside it, else
- * what the caller knows of the workload. 0: nobody can tell. */
+ * what the config says about the workload. 0: not known. */
 static double decode_steps(const struct joining *j, uint32_t decode)
 {
     double steps = 0, layers = 0;
@@ -172,18 +172,18 @@ static const char *describe(struct lpo_limits *l, const struct lpo_meaning *m)
     return lpo_arena_strdup(l->arena, lpo_str_text(&s));
 }
 
-/* Does anybody say what this region needs? */
-static bool is_spoken_of(const struct joining *j, uint32_t row)
+/* Does the model or the user say what this region needs? */
+static bool has_source(const struct joining *j, uint32_t row)
 {
     return j->stated[row] != LPO_NOT_STATED || j->meanings[row].phase >= 0;
 }
 
 static bool is_top(const struct joining *j, uint32_t row)
 {
-    if (!is_spoken_of(j, row))
+    if (!has_source(j, row))
         return false;
     for (uint32_t r = j->in->regions[row].parent; r != UINT32_MAX; r = j->in->regions[r].parent)
-        if (is_spoken_of(j, r))
+        if (has_source(j, r))
             return false;
     return true;
 }

@@ -35,13 +35,13 @@ struct lpo_counters {
     struct lpo_measure sm_percent, dram_percent, occupancy_percent; /* of their peaks, 0 … 100 */
 };
 
-/* A region as measured. Rows stand parents first. */
+/* A region as measured. Parents come before their children. */
 struct lpo_limits_region {
     const char *path;
-    uint32_t parent;                   /* row, or UINT32_MAX */
-    uint64_t visits;                   /* 0: not known */
-    int64_t gpu_ns;                    /* kernels, children included; -1: no GPU work recorded */
-    int64_t host_ns;                   /* -1: not known */
+    uint32_t parent; /* row, or UINT32_MAX */
+    uint64_t visits; /* 0: not known */
+    int64_t gpu_ns;  /* kernels, children included; -1: no GPU operation recorded */
+    int64_t host_ns; /* -1: not known */
     int64_t host_gap_ns, other_gap_ns; /* GPU idle inside the region: the host was late, or not */
     struct lpo_counters counters;
 };
@@ -54,7 +54,8 @@ struct lpo_limits_input {
     const struct lpo_limits_region *regions;
     size_t nregions;
     struct lpo_stated_mappings mappings; /* report.mapping */
-    uint64_t steps; /* decode steps of one visit to `decode`, when no `step` tells; 0: unknown */
+    uint64_t steps; /* decode steps of one visit to `decode`, where no range `step` shows them; 0:
+                       unknown */
 };
 
 enum lpo_held {
@@ -82,7 +83,8 @@ struct lpo_limit_row {
     struct lpo_measure needed_flops, needed_bytes, limit_ns;
     struct lpo_measure sheet_ns;            /* the FLOPs alone at the sheet's rate: MFU */
     double need_compute_ns, need_memory_ns; /* the two roofs, summed; 0 without hardware */
-    struct lpo_measure measured_ns; /* GPU work and the idle time inside; host time without a GPU */
+    struct lpo_measure
+        measured_ns; /* GPU operations and the idle time inside; host time without a GPU */
     struct lpo_measure busy_ns, idle_ns;
     double host_gap_ns, other_gap_ns;             /* the parts of idle_ns */
     struct lpo_measure flop_rate, byte_rate;      /* needed over measured: what was achieved */
@@ -96,7 +98,7 @@ struct lpo_limit_row {
 struct lpo_limits {
     struct lpo_arena *arena;
     LPO_VEC(struct lpo_limit_row) rows; /* in the regions' order */
-    uint32_t *by_saving; /* rows with a need and a time, most to win first; `ranked` of them */
+    uint32_t *by_saving; /* rows with a need and a time, largest saving first; `ranked` of them */
     size_t ranked;
     struct lpo_limit_row model;            /* all top rows together */
     bool has_model;                        /* a static analysis was given */

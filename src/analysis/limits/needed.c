@@ -78,7 +78,7 @@ int lpo_limits_needed_read(struct lpo_arena *a, const struct lpo_json *root, str
     if (!root)
         return 0;
     if (!modules || modules->kind != LPO_JSON_ARRAY)
-        return lpo_fail(err, LPO_E_FORMAT, "this is no static analysis: it has no 'modules'");
+        return lpo_fail(err, LPO_E_FORMAT, "this is not a static analysis: it has no 'modules'");
     out->roof = read_roof(a, hw);
     out->hardware = lpo_json_text(lpo_json_get(hw, "label"), NULL);
     out->source = lpo_json_text(lpo_json_get(hw, "source"), NULL);

@@ -262,7 +262,7 @@ const char *lpo_limits_mapping_fault(struct lpo_arena *a, const struct lpo_state
                 names[n++] = words[i].name;
         near = lpo_str_nearest(mapping->means, names, n);
         return lpo_arena_printf(
-            a, "report.mapping of '%s': '%s' is no part of the model; %s%s%s", mapping->region,
+            a, "report.mapping of '%s': '%s' is not a part of the model; %s%s%s", mapping->region,
             mapping->means, near ? "did you mean '" : "write prefill, decode, decode/step, ",
             near ? near : "prefill/layer3/attn, vision, projector, …", near ? "'?" : "");
     }

@@ -23,7 +23,7 @@ struct sweep {
     struct lpo_operators *out;
     bool by_shapes;
     LPO_VEC(struct open) stack;
-    struct lpo_operator_sum *launched; /* per launch: its works */
+    struct lpo_operator_sum *launched; /* per launch: its GPU operations */
     uint32_t *owner;                   /* per launch: the row it lies in, or LPO_NONE */
     struct lpo_map_pair rows, kernels;
 };
@@ -199,7 +199,7 @@ static int by_operator(const void *a, const void *b, void *trace)
     return strcmp(lpo_trace_text(trace, x->name), lpo_trace_text(trace, y->name));
 }
 
-/* Rows dearest first, their kernels behind them in the same order. */
+/* Rows with the most expensive first, their kernels behind them in the same order. */
 static void put_in_order(struct sweep *s)
 {
     struct lpo_operators *out = s->out;

@@ -7,8 +7,8 @@
  *   began later takes over.
  * - CPU total is the sum of the durations of all calls; CPU self leaves out what is inside other
  *   operators.
- * - GPU self is the work whose whole launch call lies in the operator and in none inside it; GPU
- *   total adds the operators inside. All work counts: kernels, copies, sets.
+ * - GPU self is the time of the GPU operations (kernels, copies, memsets) whose whole launch call
+ *   lies in the operator and in none inside it; GPU total adds the operators inside.
  * - An operator that calls itself counts the inner call again in its totals, never in its selfs.
  *
  * The selfs therefore add up: CPU self over all rows is the time spent in operators (where they
@@ -31,11 +31,11 @@ struct lpo_operator {
     int64_t cpu_total_ns, cpu_self_ns, cpu_min_ns, cpu_max_ns;
     int64_t gpu_total_ns, gpu_self_ns;
     uint64_t gpu_ops_total, gpu_ops_self;
-    uint32_t kernels; /* first row in `kernels`: the work of gpu_self_ns by name, dearest first */
+    uint32_t kernels; /* first row in `kernels`: gpu_self_ns by name, most expensive first */
     uint32_t nkernels;
 };
 
-/* Work launched by one operator itself, under one name. */
+/* GPU operations that one operator launched itself, under one name. */
 struct lpo_operator_kernel {
     uint32_t operator_row;
     uint32_t name;
@@ -49,10 +49,11 @@ struct lpo_operator_sum {
 };
 
 struct lpo_operators {
-    LPO_VEC(struct lpo_operator) rows; /* dearest first: GPU total, then CPU self, then name */
+    LPO_VEC(struct lpo_operator)
+    rows; /* most expensive first: GPU total, then CPU self, then name */
     LPO_VEC(struct lpo_operator_kernel) kernels;
     uint64_t calls;                    /* of all operators */
-    struct lpo_operator_sum all;       /* GPU work of the trace */
+    struct lpo_operator_sum all;       /* GPU operations of the trace */
     struct lpo_operator_sum outside;   /* launched outside every operator */
     struct lpo_operator_sum no_launch; /* without a launch record */
 };

@@ -3,12 +3,10 @@
 #include <string.h>
 
 #include "util/err.h"
-#include "util/file.h"
 #include "util/str.h"
 
 enum { MOST_COLUMNS = 64, MOST_GPUS = 256 };
 
-static const size_t most_bytes = (size_t)512 << 20;
 static const int64_t last_ns = INT64_MAX / 4; /* so that differences and sums fit */
 
 /* Places in a line beyond those of a sample. */
@@ -33,7 +31,7 @@ struct layout {
     size_t count;
 };
 
-/* The cell at *p, which then stands behind its comma; NULL after the last one. */
+/* The cell at *p, which then points behind its comma; NULL after the last one. */
 static const char *next_cell(const char **p, const char *end, size_t *len)
 {
     const char *cell = *p, *comma;
@@ -66,9 +64,10 @@ static int read_layout(const char *line, const char *end, struct layout *l, stru
         seen |= 1u << what;
     }
     if (!(seen & (1u << AT_TIME)) || !(seen & (1u << AT_GPU)))
-        return lpo_fail(err, LPO_E_FORMAT,
-                        "the first line names no columns 'unix_ns' and 'gpu'; these are no samples "
-                        "of lpo's nvml stage");
+        return lpo_fail(
+            err, LPO_E_FORMAT,
+            "the first line names no columns 'unix_ns' and 'gpu'; these are not samples "
+            "of lpo's nvml stage");
     return 0;
 }
 
@@ -182,15 +181,6 @@ int lpo_power_parse(const char *text, size_t len, struct lpo_power **out, struct
     *out = p;
     p = NULL;
     return 0;
-}
-
-int lpo_power_read(const char *path, struct lpo_power **out, struct lpo_err *err)
-{
-    LPO_AUTO(lpo_file_text) text = NULL;
-
-    if (lpo_file_text_read_limit(path, most_bytes, &text, err) < 0)
-        return err->code;
-    return lpo_power_parse(text->at, text->len, out, err);
 }
 
 void lpo_power_destroy(struct lpo_power *p)

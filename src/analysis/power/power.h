@@ -1,8 +1,8 @@
-/* analysis/power/power.h - what NVML told of the GPUs while a run went on: nvml/samples.csv.
+/* analysis/power/power.h - what NVML reported about the GPUs during a run: nvml/samples.csv.
  *
- * A sample is one look at one GPU. A cell that NVML did not answer is unknown, not 0. Between two
- * samples power is taken to change evenly; where they lie more than LPO_POWER_HOLE_NS apart nothing
- * is known of the time between, and energy over it is unknown.
+ * A sample is one reading of one GPU. A cell that NVML did not answer is unknown, not 0. Between
+ * two samples power is taken to change evenly; where they lie more than LPO_POWER_HOLE_NS apart
+ * nothing is known of the time between, and energy over it is unknown.
  *
  * Energy of a window of LPO_POWER_COUNTER_NS and more is that of the GPU's own counter where it has
  * one (measured); the counter moves in steps of a tenth of a second, so shorter windows, and GPUs
@@ -50,12 +50,11 @@ struct lpo_power_gpu {
 
 struct lpo_power {
     LPO_VEC(struct lpo_power_gpu) gpus; /* by number */
-    uint64_t skipped;                   /* lines that are no sample: cut, or out of order */
+    uint64_t skipped;                   /* lines that are not samples: cut, or out of order */
 };
 
 /* The first line names the columns: unknown ones are passed over, unix_ns and gpu must be there. */
 int lpo_power_parse(const char *text, size_t len, struct lpo_power **out, struct lpo_err *err);
-int lpo_power_read(const char *path, struct lpo_power **out, struct lpo_err *err);
 void lpo_power_destroy(struct lpo_power *p); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_power);
 

@@ -48,7 +48,7 @@ static void add_window(struct lpo_region_power *r, const struct lpo_power *p, co
     }
 }
 
-static int dearest_first(const void *a, const void *b)
+static int most_energy_first(const void *a, const void *b)
 {
     const struct lpo_region_power *x = a, *y = b;
     double dx = lpo_measure_known(x->joules) ? x->joules.value : -1;
@@ -78,7 +78,7 @@ static void fill(struct lpo_power_join *j, const struct lpo_power *p, const bool
         add_window(&j->rows.at[j->rows.len - 1], p, used, from_ns, to_ns);
     }
     if (j->rows.len)
-        qsort(j->rows.at, j->rows.len, sizeof *j->rows.at, dearest_first);
+        qsort(j->rows.at, j->rows.len, sizeof *j->rows.at, most_energy_first);
 }
 
 struct lpo_power_join *lpo_power_join_create(const struct lpo_power *p,
@@ -94,7 +94,7 @@ struct lpo_power_join *lpo_power_join_create(const struct lpo_power *p,
     for (size_t g = 0; g < p->gpus.len; g++)
         any |= used[g] = in_use(&p->gpus.at[g]);
     for (size_t g = 0; !any && g < p->gpus.len; g++)
-        used[g] = true; /* too short to be noticed, or utilisation is not told */
+        used[g] = true; /* too short to be noticed, or utilisation is not known */
     w = lpo_region_windows_create(tree, LEVELS_BELOW);
     j = lpo_xcalloc(1, sizeof *j);
     j->tree = tree;
@@ -147,7 +147,7 @@ struct lpo_power_token_energy lpo_power_token_energy(const struct lpo_rundir *d,
             double ms = lpo_json_real(lpo_json_get(sample, "decode_ms"), NAN);
 
             tokens += lpo_json_real(lpo_json_get(sample, "tokens"), NAN);
-            later += rate * ms * 1e-3; /* tokens_per_s speaks of decode alone */
+            later += rate * ms * 1e-3; /* tokens_per_s covers decode alone */
         }
     }
     return (struct lpo_power_token_energy){ per(add(prefill, decode), tokens), per(decode, later) };

@@ -1,4 +1,4 @@
-/* analysis/power/regions.h - samples of NVML laid over the regions of a trace. */
+/* analysis/power/regions.h - energy by region: samples of NVML joined with a trace. */
 #pragma once
 
 #include <stdbool.h>
@@ -24,7 +24,7 @@ struct lpo_region_power {
 
 struct lpo_power_join {
     const struct lpo_region_tree *tree;
-    LPO_VEC(struct lpo_region_power) rows; /* dearest first */
+    LPO_VEC(struct lpo_region_power) rows; /* most energy first */
 };
 
 /* Of the two outermost levels. NULL when the trace's clock is not that of the samples. */

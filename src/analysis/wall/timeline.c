@@ -99,7 +99,7 @@ static void gap_add(struct lpo_gaps *g, enum lpo_gap_cause cause, int64_t ns)
     g->by[cause].ns += ns;
 }
 
-/* The regions that hold the works on both sides: the common part of the two paths, and the
+/* The regions that hold the operations on both sides: the common part of the two paths, and the
  * start/end regions that are in both sets (which are sorted). */
 static void gap_in_regions(struct builder *b, uint32_t before, uint32_t after,
                            enum lpo_gap_cause cause, int64_t ns)
@@ -177,13 +177,13 @@ static int by_device_and_stream(const void *a, const void *b)
     return x->stream < y->stream ? -1 : x->stream > y->stream;
 }
 
-/* The latest end so far on a device, of works set aside too. */
+/* The latest end so far on a device, of operations set aside too. */
 struct edge {
     int64_t end_ns;
     bool aside;
 };
 
-/* Idle time before `w`: none where a work set aside borders on it. */
+/* Idle time before `w`: none where an operation set aside borders on it. */
 static int64_t edge_move(struct edge *e, const struct lpo_gpu_op *w, bool aside)
 {
     int64_t idle_ns = w->start_ns > e->end_ns && !aside && !e->aside ? w->start_ns - e->end_ns : 0;
@@ -195,7 +195,7 @@ static int64_t edge_move(struct edge *e, const struct lpo_gpu_op *w, bool aside)
     return idle_ns;
 }
 
-/* rows[0, count) are the works of one device in order. */
+/* rows[0, count) are the operations of one device in order. */
 static void build_device(struct builder *b, const uint32_t *rows, size_t count)
 {
     struct lpo_device_time d = { .device = b->trace->gpu_ops.at[rows[0]].device };

@@ -1,15 +1,15 @@
 /* analysis/wall/timeline.h - when the GPUs were busy, and why they were not.
  *
- * Per device: span is first start to last end; busy the union of all work; idle the rest of the
- * span; compute the union of kernels that are not communication; communication the union of those
- * whose name holds nccl or rccl; exposed what of it no compute covers. Collectives known by other
- * names count as compute by that definition and are told apart.
+ * Per device: span is first start to last end; busy the union of all GPU operations; idle the rest
+ * of the span; compute the union of kernels that are not communication; communication the union of
+ * those whose name holds nccl or rccl; exposed what of it no compute covers. Collectives known by
+ * other names count as compute by that definition and have a sum of their own.
  *
  * Per (device, stream): a gap lies between the latest end so far and the next start. Its cause is
- * *host* when the launch call of the next work began after that end, else *dependency* when it is
- * shorter than 30 us, else *other*; without a launch record it is never *host*.
+ * *host* when the launch call of the next operation began after that end, else *dependency* when it
+ * is shorter than 30 us, else *other*; without a launch record it is never *host*.
  *
- * A gap lies inside a region when the works on both sides of it do. */
+ * A gap lies inside a region when the operations on both sides of it do. */
 #pragma once
 
 #include <stdbool.h>
@@ -43,7 +43,7 @@ struct lpo_stream_time {
     uint64_t gpu_ops;
     uint32_t stream;
     uint16_t device;
-    uint32_t last_place; /* of the work that ended last; while building */
+    uint32_t last_place; /* of the operation that ended last; while building */
 };
 
 struct lpo_device_time {
@@ -51,7 +51,7 @@ struct lpo_device_time {
     int64_t start_ns, end_ns, span_ns, busy_ns, idle_ns;
     int64_t compute_ns, communication_ns, exposed_ns;
     bool overlap_unknown;   /* communication ran in CUDA graphs timed as a whole: the three above do
-                               not tell how it lay beside the computing, and exposed_ns is 0 */
+                               not show how it lay beside the computing, and exposed_ns is 0 */
     int64_t collectives_ns; /* kernels of class collective that are not communication */
     uint64_t gpu_ops;
     uint16_t device;
@@ -61,13 +61,13 @@ struct lpo_wall_timeline {
     LPO_VEC(struct lpo_device_time) devices;
     LPO_VEC(struct lpo_stream_time) streams; /* by device, then stream */
     struct lpo_gaps *nodes;                  /* per node of the tree: gaps inside it */
-    uint64_t untimed;                        /* works without a place on the clock (ncu) */
+    uint64_t untimed;                        /* operations without a place on the clock (ncu) */
 };
 
 struct lpo_wall_timeline *lpo_wall_timeline_create(const struct lpo_region_tree *tree);
-/* The same without the works at the places of `aside` (one per place of the tree; NULL: none) and
- * without the idle time that borders on one of them: span is then busy and idle together, and a
- * device or stream that did nothing else is not listed or has no works. */
+/* The same without the operations at the places of `aside` (one per place of the tree; NULL: none)
+ * and without the idle time that borders on one of them: span is then busy and idle together, and a
+ * device or stream that did nothing else is not listed or has no operations. */
 struct lpo_wall_timeline *lpo_wall_timeline_create_without(const struct lpo_region_tree *tree,
                                                            const bool *aside);
 void lpo_wall_timeline_destroy(struct lpo_wall_timeline *t); /* NULL is fine */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/wall/preparation.h"
+#include "analysis/wall/steady.h"
 #include "region/fold.h"
 #include "region/scope.h"
 #include "region/top_kernels.h"

@@ -6,7 +6,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/limits/limits.h"
-#include "analysis/wall/preparation.h"
+#include "analysis/wall/steady.h"
 #include "analysis/wall/timeline.h"
 #include "hydra/compose.h"
 #include "region/fold.h"
@@ -42,7 +42,7 @@ const char *lpo_summary_duration(struct lpo_summary_facts *t, int64_t ns)
 
 bool lpo_summary_counts(const struct lpo_summary_facts *t, const struct lpo_fold_row *r)
 {
-    return r->sum.node != LPO_NODE_OUTSIDE && !t->steady->nodes[r->sum.node];
+    return r->sum.node != LPO_NODE_OUTSIDE && !t->steady->prepares[r->sum.node];
 }
 
 static void measure_devices(struct lpo_summary_facts *t)

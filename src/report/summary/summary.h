@@ -1,7 +1,7 @@
 /* report/summary/summary.h - the facts behind stakeholder_summary.md.
  *
  * summary.c measures them once and writes the sentences; advice.c makes advice of them. Loading and
- * warm-up are left out (analysis/wall/preparation.h): they happen once, and a reader of this page
+ * warm-up are left out (analysis/wall/steady.h): they happen once, and a reader of this page
  * asks about the time that passes every time. */
 #pragma once
 

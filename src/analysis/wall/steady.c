@@ -1,4 +1,4 @@
-#include "analysis/wall/preparation.h"
+#include "analysis/wall/steady.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "analysis/wall/timeline.h"
 #include "util/str.h"
 
-/* Does the text begin with this name, whichever of _ - and space joins its words? */
+/* The length of `name` where the text begins with it, in any case; "-" and " " pass for "_". */
 static size_t match(const char *text, const char *name)
 {
     size_t n = 0;
@@ -50,12 +50,12 @@ static void find_nodes(struct lpo_wall_steady *w, const struct lpo_region_tree *
         LPO_STR name = { 0 };
 
         if (t->nodes.at[n].parent != LPO_NONE) {
-            w->nodes[n] = w->nodes[t->nodes.at[n].parent];
+            w->prepares[n] = w->prepares[t->nodes.at[n].parent];
             continue;
         }
         lpo_region_add_name(t, n, &name);
-        w->nodes[n] = lpo_wall_path_prepares(lpo_str_text(&name));
-        w->any |= w->nodes[n];
+        w->prepares[n] = lpo_wall_path_prepares(lpo_str_text(&name));
+        w->any |= w->prepares[n];
     }
 }
 
@@ -65,9 +65,9 @@ static void find_places(struct lpo_wall_steady *w, const struct lpo_region_tree 
         const struct lpo_place *place = &t->places.at[p];
         const struct lpo_region_set *set = &t->sets.at[place->set];
 
-        w->places[p] = place->leaf != LPO_NONE && w->nodes[place->leaf];
+        w->places[p] = place->leaf != LPO_NONE && w->prepares[place->leaf];
         for (uint32_t i = 0; i < set->count; i++)
-            w->places[p] |= w->nodes[t->set_nodes.at[set->first + i]];
+            w->places[p] |= w->prepares[t->set_nodes.at[set->first + i]];
     }
 }
 
@@ -75,7 +75,7 @@ struct lpo_wall_steady *lpo_wall_steady_create(const struct lpo_analysis *a)
 {
     struct lpo_wall_steady *w = lpo_xcalloc(1, sizeof *w);
 
-    w->nodes = lpo_xcalloc(a->tree->nodes.len + 1, sizeof *w->nodes);
+    w->prepares = lpo_xcalloc(a->tree->nodes.len + 1, sizeof *w->prepares);
     w->places = lpo_xcalloc(a->tree->places.len + 1, sizeof *w->places);
     find_nodes(w, a->tree);
     find_places(w, a->tree);
@@ -95,7 +95,7 @@ void lpo_wall_steady_destroy(struct lpo_wall_steady *w)
         return;
     lpo_vec_free(&w->cells.cells);
     lpo_wall_timeline_destroy(w->timeline);
-    free(w->nodes);
+    free(w->prepares);
     free(w->places);
     free(w);
 }

@@ -1,0 +1,33 @@
+/* analysis/wall/steady.h - the steady part of a trace: without loading and warming up.
+ *
+ * A program loads and warms up once; the time that users wait for is the rest. Advice and summary
+ * leave preparation out by this one rule: a region prepares when the outermost range of its path is
+ * named load, loading, load_model, load_weights, model_load, warmup or warm_up, in any case, with
+ * `-` or a space instead of `_`, with or without a number behind it. lpo's own workloads use these
+ * names. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "region/cells.h"
+#include "util/auto.h"
+
+struct lpo_analysis;
+struct lpo_wall_timeline;
+
+/* By the path as lpo_region_add_path() writes it. */
+bool lpo_wall_path_prepares(const char *path);
+
+struct lpo_wall_steady {
+    bool *prepares;                     /* per node of the tree */
+    bool *places;                       /* the same per place */
+    bool any;                           /* some node prepares */
+    struct lpo_region_cells cells;      /* of the steady part; all but `cells.cells` is borrowed */
+    struct lpo_wall_timeline *timeline; /* of the steady part; NULL where the analysis has none */
+};
+
+/* Borrows the analysis. */
+struct lpo_wall_steady *lpo_wall_steady_create(const struct lpo_analysis *a);
+void lpo_wall_steady_destroy(struct lpo_wall_steady *w); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_wall_steady);
