@@ -209,7 +209,7 @@ static const struct lpo_option options[] = {
     { "package", 'p', LPO_OPT_TEXT, "KEY", "only this part of the config" },
     { "cfg", 'c', LPO_OPT_TEXT, "PART", "job (default), hydra (the run's own settings) or all" },
     { "info", 'i', LPO_OPT_TEXT, "WHAT", "defaults, defaults-tree or searchpath" },
-    { "schema", 0, LPO_OPT_FLAG, NULL, "every key, its type and meaning, as JSON Schema" },
+    { "schema", 0, LPO_OPT_FLAG, NULL, "every key, its type, default and meaning, as JSON Schema" },
     { "explain", 0, LPO_OPT_TEXT, "OVERRIDE", "how lpo parses one override, as JSON" },
     { NULL },
 };

@@ -1,7 +1,10 @@
 /* hydra/node_index.h - finding a key in a map of thousands without walking it.
  *
  * Small maps have no index; one appears when a map grows past a screenful of keys. Keys are equal
- * as in Python (1, 1.0 and true are one key), so they hash alike. Only node.c uses this. */
+ * as in Python (1, 1.0 and true are one key), so they hash alike. Only node.c uses this.
+ *
+ * The tables of util/map.h do not fit: they copy keys that are text or numbers and are freed one by
+ * one, while nodes live in an arena and are never freed singly. */
 #pragma once
 
 #include <stdbool.h>

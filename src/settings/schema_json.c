@@ -85,6 +85,31 @@ static void write_type(struct lpo_json_writer *w, const struct lpo_schema_row *r
     lpo_jw_end(w);
 }
 
+/* The default, typed. */
+static void write_default(struct lpo_json_writer *w, const struct lpo_schema_row *row)
+{
+    const char *text = row->fallback;
+
+    if (!text)
+        return;
+    if (strcmp(text, "null") == 0) {
+        lpo_jw_null(w, "default");
+    } else if (is_list(row)) {
+        lpo_jw_array(w, "default");
+        while (*text) {
+            size_t len = strcspn(text, ",");
+
+            lpo_jw_textn(w, NULL, text, len);
+            text += len + (text[len] == ',');
+        }
+        lpo_jw_end(w);
+    } else if (row->type == LPO_S_TEXT || row->type == LPO_S_DURATION) {
+        lpo_jw_text(w, "default", text);
+    } else {
+        lpo_jw_raw(w, "default", text); /* numbers and booleans are written alike in JSON */
+    }
+}
+
 static bool is_child(const char *path, const char *parent)
 {
     size_t len = strlen(parent);
@@ -102,6 +127,7 @@ static void write_row(struct lpo_json_writer *w, const struct lpo_schema_row *ro
     lpo_jw_text(w, "description", row->doc);
     if (!is_map(row)) {
         write_type(w, row);
+        write_default(w, row);
         return;
     }
     lpo_jw_text(w, "type", "object");
