@@ -155,10 +155,10 @@ def damaged_artifacts_are_told(folder):
     report(folder)
     text = files(folder)["report.md"].decode()
     assert "nsys/run.sqlite cannot be read" in text and "| decode |" in text
-    told = [line for line in text.split("\n") if "cannot be read" in line]
-    assert any(line.endswith("native/1.lpot cannot be read: 'native/1.lpot' is in no format that lpo knows") for line in told), told
+    shown = [line for line in text.split("\n") if "cannot be read" in line]
+    assert any(line.endswith("native/1.lpot cannot be read: 'native/1.lpot' is in no format that lpo knows") for line in shown), shown
     assert "env.json cannot be read" in text
-    assert not any("\\n" in line or folder in line for line in told), told
+    assert not any("\\n" in line or folder in line for line in shown), shown
 
 
 def nothing_there_is_an_error(folder):
@@ -230,7 +230,7 @@ def members(value, path=""):
             yield from members(v, f"{path}/{'*' if path.endswith('/metrics') else k}")
 
 
-def told(folder):
+def shown(folder):
     """A run with a need of its own, on the device that the trace names."""
     os.makedirs(os.path.join(folder, "native"))
     shutil.copy(os.path.join(DATA, "native", "torch_llama.lpot"), os.path.join(folder, "native"))
@@ -239,7 +239,7 @@ def told(folder):
 
 
 def times_and_bytes_are_whole(folder):
-    built = told(folder)
+    built = shown(folder)
     for path, name, value in members(built):
         if name.endswith(("_ns", "bytes", "_flops")) and name not in ("peak_flops", "sheet_peak_flops") or name in ("ns", "runs", "count"):
             assert value is None or isinstance(value, int), (path, name, value)
@@ -253,7 +253,7 @@ def times_and_bytes_are_whole(folder):
 
 
 def unknown_is_null_and_there(folder):
-    built = told(folder)
+    built = shown(folder)
     assert built["limits"]["model"]["runs"] is None and built["limits"]["regions"][0]["runs"] == 1
     assert all(d["rank"] is None for d in built["devices"]), built["devices"]
     os.makedirs(os.path.join(folder, "ncu"))
@@ -268,7 +268,7 @@ def every_member_is_documented(folder):
     with open(os.path.join(SOURCE, "docs", "report-json.md"), encoding="utf-8") as f:
         page = f.read()
     words = set(re.findall(r"\w+", " ".join(re.findall(r"```.*?```|`[^`\n]+`", page, re.S))))
-    missing = {f"{path}/{name}" for path, name, _ in members(told(folder)) if name not in words}
+    missing = {f"{path}/{name}" for path, name, _ in members(shown(folder)) if name not in words}
     assert not missing, missing
 
 

@@ -88,8 +88,8 @@ class GettingReady(Summary):
                                         ("loader", "warmup", 1), ("load_balance", "preload", 0), ("upload", "warmups of x", 0)):
             with self.subTest(first=first, second=second):
                 text = self.steps(first, second)
-                told = re.search(r"Loading and warm-up \((.*): ", text)
-                self.assertEqual(told[1].count('"') // 2 if told else 0, left_out, text)
+                shown = re.search(r"Loading and warm-up \((.*): ", text)
+                self.assertEqual(shown[1].count('"') // 2 if shown else 0, left_out, text)
 
     def test_nothing_but_a_warm_up_is_said_to_be_so(self) -> None:
         text = self.of_trace(range_of("warmup", 0, 1000), *launch(1, 10, 20, 30), *launch(2, 500, 520, 530))
