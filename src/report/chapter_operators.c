@@ -29,6 +29,9 @@ static const struct lpo_column operator_columns[] = {
     { "shapes", "Input shapes", LPO_CELL_TEXT, NULL },
 };
 
+/* Without any GPU operation in the trace the profiler did not record the GPU: that is unknown, not
+ * 0.
+ */
 static void row_gpu(struct lpo_table *t, const struct lpo_operator *o,
                     const struct lpo_trace *trace, int64_t all_ns)
 {

@@ -73,7 +73,9 @@ static void stage_row(struct lpo_table *t, const char *stage, const struct lpo_p
     row_slowed(t, &w);
 }
 
-/* nvml runs beside the others, and what ran inside lpo left the GPU alone. */
+/* Stages without steps did not use the GPU: nvml runs beside the others, and static analysis runs
+ * inside lpo. The upper bounds are for a damaged run.json: start plus duration must not overflow.
+ */
 static bool is_window(const struct lpo_stage_record *s)
 {
     return s->started_ns > 0 && s->wall_ns > 0 && s->nsteps > 0 && s->started_ns < INT64_MAX / 4 &&

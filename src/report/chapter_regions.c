@@ -10,6 +10,7 @@
 #include "rundir/rundir.h"
 #include "util/str.h"
 
+/* 400 rows: a program may mark tens of thousands of regions, and the JSON has all of them. */
 static void add_scope(struct lpo_doc *doc, const struct lpo_rundir *d, const struct lpo_source *s,
                       struct lpo_scope_id id)
 {

@@ -48,6 +48,7 @@ static void add_row(struct lpo_table *t, size_t number, const struct lpo_kernel_
     lpo_doc_row_text(t, p->kernel);
 }
 
+/* A kernel that was not found is no failure of the tool: the note says which, the others count. */
 static void add_sections(struct lpo_doc *doc, const struct lpo_kernel_summary *s)
 {
     struct lpo_table *t;

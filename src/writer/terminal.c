@@ -27,6 +27,7 @@ static void add_cell(struct lpo_str *out, const struct lpo_column *column,
     lpo_writer_add_visible(out, cell->text, cell->len, LONGEST_NAME);
 }
 
+/* Two passes: a column is as wide as its widest cell, which is known only after all are printed. */
 static void grid_fill(struct grid *g, const struct lpo_table *t)
 {
     g->rows = lpo_doc_table_rows(t) + 1;

@@ -6,6 +6,7 @@
 #include "util/json_write.h"
 #include "util/str.h"
 
+/* ncu compares the bare function name, without its namespace, template arguments and parameters. */
 void lpo_writer_kernel_regex(struct lpo_str *out, const char *name)
 {
     size_t len;

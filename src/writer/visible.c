@@ -70,6 +70,8 @@ size_t lpo_writer_visible_width(const char *text, size_t len)
     return width;
 }
 
+/* `keep` is the last end of a whole character after which there is still room for the "…": an
+ * escape such as \\u{202e} is never cut in its middle. */
 void lpo_writer_add_visible(struct lpo_str *out, const char *text, size_t len, size_t max)
 {
     size_t from = out->len, width = 0, keep = 0;

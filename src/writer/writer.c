@@ -10,6 +10,7 @@
 #include "util/str.h"
 #include "util/units.h"
 
+/* The order of --format in messages. */
 static const struct lpo_writer *const writers[] = {
     &lpo_writer_text, &lpo_writer_md,       &lpo_writer_json,
     &lpo_writer_csv,  &lpo_writer_perfetto, &lpo_writer_svg,
@@ -30,6 +31,7 @@ const struct lpo_writer *lpo_writer_find(const char *name)
     return NULL;
 }
 
+/* Not flushed to the disk: a report can be built again from the artifacts. */
 int lpo_writer_write(const struct lpo_doc *doc, const struct lpo_writer *writer, const char *path,
                      struct lpo_err *err)
 {
@@ -86,6 +88,7 @@ int lpo_writer_write_pair(const struct lpo_doc *doc, const char *dir, const char
                             err);
 }
 
+/* 0 - (uint64_t)x is the size of any negative number, the smallest too; -x would overflow there. */
 static void print_count(const struct lpo_doc_cell *cell, struct lpo_str *out)
 {
     if (cell->whole < 0)

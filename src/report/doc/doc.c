@@ -80,6 +80,7 @@ void lpo_doc_section(struct lpo_doc *doc, const char *id, const char *title, int
 }
 
 /* A document whose builder named no section yet gets one without a heading. */
+/* Valid until the next item is added: the items of a section move when their vector grows. */
 static struct lpo_item *add_item(struct lpo_doc *doc, enum lpo_item_kind kind)
 {
     struct lpo_section *s;

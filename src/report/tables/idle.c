@@ -31,6 +31,8 @@ static void row_device(struct lpo_table *t, const struct lpo_trace *trace, uint1
         lpo_doc_row_textf(t, "%d", d->id);
 }
 
+/* In a CUDA graph that was timed as a whole it is not recorded when its communication ran, so how
+ * much of it compute covers is unknown, not 0. */
 static void row_overlap(struct lpo_table *t, const struct lpo_device_time *d, int64_t ns)
 {
     if (d->overlap_unknown)

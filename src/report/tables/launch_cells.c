@@ -11,6 +11,9 @@ void lpo_report_row_sum_extreme(struct lpo_table *t, const struct lpo_sum *s, in
         lpo_doc_row_ns(t, ns);
 }
 
+/* The time of a kernel in a CUDA graph that was timed as a whole is a share of the graph's. Over
+ * all kernels of the graph the shares add up to what was measured, so a sum is an estimate only
+ * where some of them are left out. */
 void lpo_report_row_sum_ns(struct lpo_table *t, const struct lpo_sum *s, int64_t ns, bool some)
 {
     if (some && lpo_region_sum_known(s) && lpo_region_sum_estimated(s))
