@@ -76,5 +76,9 @@ def check(source):
 
 if __name__ == "__main__":
     found = check(ROOT / "src")
-    print("\n".join(found) if found else "house: ok")
+    if sys.argv[1:] == ["--tap"]:
+        print("1..1\n" + ("not ok" if found else "ok") + " 1 - the rules of the tree")
+        print("\n".join("# " + fault for fault in found))
+    else:
+        print("\n".join(found) if found else "house: ok")
     sys.exit(1 if found else 0)

@@ -13,6 +13,7 @@ fi
 mapfile -t sources < <(git ls-files '*.c' '*.h')
 echo "format";    clang-format --dry-run --Werror "${sources[@]}"
 echo "house";     scripts/check-house.py
+echo "license";   scripts/spdx.py --check
 echo "docs";      scripts/check-docs.py; scripts/wrap-docs.py --check $(git ls-files '*.md' | grep -v '^tests/data/')
 echo "tidy";      scripts/tidy.sh
 echo "cppcheck";  cppcheck --quiet --std=c17 --enable=warning,portability --inline-suppr --error-exitcode=1 \
