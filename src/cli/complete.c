@@ -64,7 +64,7 @@ static void offer_values(const struct lpo_app *app, const char *sign, const char
         size_t n = strcspn(v, "|");
 
         /* "repeat:*" stands for any word with that beginning: offer the beginning */
-        if (strncmp(v, equals + 1, strlen(equals + 1)) == 0)
+        if (begins(v, equals + 1))
             fprintf(app->out, "%s%.*s=%.*s\t\n", sign, (int)nkey, typed,
                     (int)(v[n - 1] == '*' ? n - 1 : n), v);
         v += n + (v[n] == '|');

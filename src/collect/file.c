@@ -25,7 +25,7 @@ static bool make_path(char *out, const char *dir, unsigned try)
 
     if (len + 48 > LPOC_PATH_MAX)
         return false;
-    memcpy(out, dir, len);
+    memcpy(out, dir, len); /* NOLINT(bugprone-not-null-terminated-result): ends below */
     out[len++] = '/';
     len += lpoc_put_decimal(out + len, getpid());
     if (try > 1) {

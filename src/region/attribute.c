@@ -124,7 +124,7 @@ static void enter(struct sweep *s, const struct lpo_range *r, uint16_t process, 
     }
     o.entered = entered_at(s, r, end_ns, &around);
     o.visits = lpo_region_visits_of(tree, o.entered, process);
-    o.path = s->outliving || (size_t)(around + 1) != s->depth ? LPO_NONE : o.entered;
+    o.path = s->outliving || (size_t)around + 1 != s->depth ? LPO_NONE : o.entered;
     o.outlives = s->depth && end_ns > s->stack[s->depth - 1].end_ns;
     count_visit(tree, o.visits, r, end_ns);
     if (around >= 0) {
