@@ -51,18 +51,18 @@ static int check_usage(const struct lpo_args *args, struct lpo_err *err)
     return 0;
 }
 
-static int read_asks(struct lpo_app *app, const struct lpo_args *args, struct lpo_kernel_asks *out,
-                     struct lpo_err *err)
+static int read_wanted(struct lpo_app *app, const struct lpo_args *args,
+                       struct lpo_wanted_kernels *out, struct lpo_err *err)
 {
     const char *file = lpo_cli_args_text(args, "kernel-config", NULL);
     size_t most = 0;
 
     for (const char *const *r = lpo_cli_args_list(args, "kernel-regex"); *r; r++)
-        if (lpo_pipeline_ncu_kernel_asks_add(app->arena, out, NULL, *r, err) < 0)
+        if (lpo_pipeline_ncu_wanted_add(app->arena, out, NULL, *r, err) < 0)
             return lpo_ctx(err, "--kernel-regex");
     if (lpo_cli_count_from_args(args, "topk", 0, &most, err) < 0)
         return err->code;
-    if (file && lpo_pipeline_ncu_kernel_asks_read(app->arena, out, file, most, err) < 0)
+    if (file && lpo_pipeline_ncu_wanted_read(app->arena, out, file, most, err) < 0)
         return lpo_ctx(err, "--kernel-config");
     return 0;
 }
@@ -161,7 +161,7 @@ static int make_job(struct lpo_app *app, const struct lpo_args *args, struct lpo
     const char *const *program = (const char *const *)args->rest;
     struct lpo_node *config;
 
-    if (check_usage(args, err) < 0 || read_asks(app, args, &k->asks, err) < 0 ||
+    if (check_usage(args, err) < 0 || read_wanted(app, args, &k->wanted, err) < 0 ||
         lpo_cli_job_compose(app, args, overrides_of(app->arena, args), program, -1, job, err) < 0 ||
         find_ncu(app, args, job, &k->ncu, err) < 0)
         return err->code;

@@ -143,7 +143,7 @@ static int run_pipeline(struct lpo_app *app, const struct lpo_job *job, struct l
     int code;
 
     p.analysis = analysis;
-    lpo_pipeline_prepare(&p);
+    lpo_pipeline_fill_manifest(&p);
     m->state = LPO_RUNNING;
     m->pid = getpid();
     if (lpo_run_manifest_save(m, err) < 0)
@@ -231,7 +231,7 @@ int lpo_cli_job_dry_run(struct lpo_app *app, const struct lpo_job *job, struct l
     struct lpo_pipeline p = make_pipeline(app, job, run, &m, NULL);
     LPO_STR text = { 0 };
 
-    lpo_pipeline_prepare(&p);
+    lpo_pipeline_fill_manifest(&p);
     if (lpo_pipeline_dry_run(&p, &text, err) < 0)
         return err->code;
     fputs(lpo_str_text(&text), app->out);

@@ -81,8 +81,8 @@ int lpo_cli_kernels_record(struct lpo_arena *a, const struct lpo_kernels_facts *
     lpo_run_result_describe(end->result, end->step, &how);
     set_text(a, map, "date", now_text(a));
     set_text(a, map, "lpo", LPO_VERSION);
-    set_text(a, map, "kernel", end->ask->name);
-    set_text(a, map, "regex", end->ask->regex);
+    set_text(a, map, "kernel", end->kernel->name);
+    set_text(a, map, "regex", end->kernel->regex);
     set_copy(a, map, "program", lpo_node_at(f->k->job->config, "workload.argv"));
     set_text(a, map, "folder", end->step->cwd);
     lpo_node_set(a, map, "ncu", ncu_node(a, f));

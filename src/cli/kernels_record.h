@@ -5,7 +5,7 @@
 struct lpo_arena;
 struct lpo_err;
 struct lpo_gpus;
-struct lpo_kernel_ask;
+struct lpo_wanted_kernel;
 struct lpo_kernel_outcome;
 struct lpo_kernels_job;
 struct lpo_result;
@@ -20,7 +20,7 @@ struct lpo_kernels_facts {
 
 /* What became of one. */
 struct lpo_kernels_end {
-    const struct lpo_kernel_ask *ask;
+    const struct lpo_wanted_kernel *kernel;
     const struct lpo_step *step;
     const struct lpo_result *result;
     const struct lpo_kernel_outcome *outcome;

@@ -43,7 +43,7 @@ static struct lpo_stage_ctx make_ctx(struct lpo_arena *a, const struct lpo_kerne
                                      const char *out, size_t i, bool dry_run)
 {
     const char *dir =
-        lpo_path_join(a, out, lpo_pipeline_ncu_kernel_folder(a, i + 1, &k->asks.at[i]));
+        lpo_path_join(a, out, lpo_pipeline_ncu_kernel_folder(a, i + 1, &k->wanted.at[i]));
 
     struct lpo_stage_ctx ctx = {
         .arena = a,
@@ -65,12 +65,12 @@ int lpo_cli_kernels_dry_run(struct lpo_app *app, const struct lpo_kernels_job *k
     struct lpo_arena *a = app->arena;
     const char *folder = lpo_path_absolute(a, k->job->run_dir);
 
-    for (size_t i = 0; i < k->asks.len; i++) {
+    for (size_t i = 0; i < k->wanted.len; i++) {
         struct lpo_stage_ctx ctx = make_ctx(a, k, folder, i, true);
         struct lpo_steps steps = { .arena = a };
 
-        if (lpo_pipeline_ncu_kernel_plan(&ctx, k->ncu, k->per_config, &k->asks.at[i], &steps, err) <
-            0)
+        if (lpo_pipeline_ncu_kernel_plan(&ctx, k->ncu, k->per_config, &k->wanted.at[i], &steps,
+                                         err) < 0)
             return err->code;
         lpo_pipeline_ncu_kernel_plan_tables(&ctx, k->ncu, &steps);
         for (size_t s = 0; s < steps.len; s++) {
@@ -101,7 +101,7 @@ static int run_step(struct session *s, const struct lpo_step *step, struct lpo_r
 
 /* What became of the capture; the report may be there although something went wrong. */
 static void judge(struct session *s, const struct lpo_stage_ctx *ctx,
-                  const struct lpo_kernel_ask *ask, const struct lpo_step *step,
+                  const struct lpo_wanted_kernel *kernel, const struct lpo_step *step,
                   const struct lpo_result *r, struct lpo_kernel_outcome *o)
 {
     const struct lpo_tool_message *m;
@@ -119,19 +119,19 @@ static void judge(struct session *s, const struct lpo_stage_ctx *ctx,
             lpo_arena_printf(s->arena,
                              "no launch matched '%s' (compared with the function's name, without "
                              "templates and parameters); 'lpo top' lists the kernels of a trace",
-                             ask->regex);
+                             kernel->regex);
     } else {
         o->state = LPO_KERNEL_FAILED;
         s->failed = true;
         s->missing |= m && (m->what & LPO_TOOL_MISSING);
         s->stop |= m && (m->what & LPO_TOOL_FATAL);
     }
-    if (ask->merged && made)
+    if (kernel->merged && made)
         o->message = joined(s->arena, o->message,
                             lpo_arena_printf(s->arena,
                                              "%u further kernels of the list have the same "
                                              "function name; --per-config measures each variant",
-                                             ask->merged));
+                                             kernel->merged));
 }
 
 static int read_profiles(struct lpo_arena *a, const char *path, struct lpo_kernel_profiles *out,
@@ -171,7 +171,7 @@ static int read_report(struct session *s, struct lpo_stage_ctx *ctx, struct lpo_
 
 static int run_kernel(struct session *s, size_t i, struct lpo_err *err)
 {
-    const struct lpo_kernel_ask *ask = &s->k->asks.at[i];
+    const struct lpo_wanted_kernel *kernel = &s->k->wanted.at[i];
     struct lpo_kernel_outcome *o = &s->outcomes[i];
     struct lpo_stage_ctx ctx = make_ctx(s->arena, s->k, s->summary.folder, i, false);
     struct lpo_steps steps = { .arena = s->arena };
@@ -179,20 +179,20 @@ static int run_kernel(struct session *s, size_t i, struct lpo_err *err)
     int rc = lpo_file_make_dirs(ctx.dir, err);
 
     if (rc == 0)
-        rc = lpo_pipeline_ncu_kernel_plan(&ctx, s->k->ncu, s->k->per_config, ask, &steps, err);
+        rc = lpo_pipeline_ncu_kernel_plan(&ctx, s->k->ncu, s->k->per_config, kernel, &steps, err);
     if (rc == 0)
         rc = lpo_pipeline_stage_prepare_workload(&ctx, err);
     if (rc == 0)
         rc = run_step(s, &steps.at[0], &r, err);
     if (rc < 0)
         return rc;
-    judge(s, &ctx, ask, &steps.at[0], &r, o);
+    judge(s, &ctx, kernel, &steps.at[0], &r, o);
     if (lpo_path_exists(lpo_path_join(s->arena, ctx.dir, LPO_KERNEL_REPORT)) && !s->interrupted)
         rc = read_report(s, &ctx, o, err);
     if (rc == 0)
         rc = lpo_cli_kernels_record(
             s->arena, &(struct lpo_kernels_facts){ s->k, &s->gpus, s->summary.ncu },
-            &(struct lpo_kernels_end){ ask, &steps.at[0], &r, o }, ctx.dir, err);
+            &(struct lpo_kernels_end){ kernel, &steps.at[0], &r, o }, ctx.dir, err);
     return rc;
 }
 
@@ -218,19 +218,19 @@ static int begin(struct session *s, struct lpo_err *err)
     if (lpo_run_supervise_begin(err) < 0)
         return err->code;
     if (lpo_run_folder_claim(a, s->k->job->run_dir, "summary.json", &s->summary.folder, err) < 0)
-        return lpo_ctx(err, "cannot make the output folder; --output names another place");
+        return lpo_ctx(err, "cannot make the output folder; give another with --output");
     lpo_gpu_list(a, &s->gpus);
     s->summary.program = program_text(a, s->k->job->config);
     s->summary.ncu = lpo_run_provenance_version(a, s->k->ncu);
     s->summary.gpu = s->gpus.len ? s->gpus.at[0].name : NULL;
-    s->summary.len = s->k->asks.len;
-    s->outcomes = lpo_arena_array(a, s->k->asks.len, sizeof *s->outcomes);
+    s->summary.len = s->k->wanted.len;
+    s->outcomes = lpo_arena_array(a, s->k->wanted.len, sizeof *s->outcomes);
     s->summary.at = s->outcomes;
-    for (size_t i = 0; i < s->k->asks.len; i++)
+    for (size_t i = 0; i < s->k->wanted.len; i++)
         s->outcomes[i] = (struct lpo_kernel_outcome){
-            .name = s->k->asks.at[i].name,
-            .regex = s->k->asks.at[i].regex,
-            .folder = lpo_pipeline_ncu_kernel_folder(a, i + 1, &s->k->asks.at[i]),
+            .name = s->k->wanted.at[i].name,
+            .regex = s->k->wanted.at[i].regex,
+            .folder = lpo_pipeline_ncu_kernel_folder(a, i + 1, &s->k->wanted.at[i]),
         };
     return 0;
 }
@@ -280,9 +280,9 @@ int lpo_cli_kernels_run(struct lpo_app *app, const struct lpo_kernels_job *k,
     s.watch.grace_ns = lpo_settings_duration_ns(k->job->config, "run.grace");
     if (begin(&s, err) < 0)
         return err->code;
-    for (size_t i = 0; i < k->asks.len && !s.stop && !s.interrupted; i++) {
-        lpo_cli_progress_say(progress, "kernel %zu of %zu: %s", i + 1, k->asks.len,
-                             k->asks.at[i].name);
+    for (size_t i = 0; i < k->wanted.len && !s.stop && !s.interrupted; i++) {
+        lpo_cli_progress_say(progress, "kernel %zu of %zu: %s", i + 1, k->wanted.len,
+                             k->wanted.at[i].name);
         if (run_kernel(&s, i, err) < 0)
             return err->code;
     }

@@ -17,7 +17,7 @@ struct lpo_kernels_job {
                                   run_dir is the folder wanted */
     const char *ncu;           /* the program */
     bool per_config;           /* launches are counted per (kernel, grid, block) */
-    struct lpo_kernel_asks asks;
+    struct lpo_wanted_kernels wanted;
 };
 
 /* Every command, as it would be started: "# kernel 1: name\ncommand". */

@@ -38,7 +38,7 @@ bool lpo_pipeline_wants(const struct lpo_node *config, const struct lpo_stage *s
     return enabled(config, stage) && (stage->light || !is_light(config));
 }
 
-void lpo_pipeline_prepare(struct lpo_pipeline *p)
+void lpo_pipeline_fill_manifest(struct lpo_pipeline *p)
 {
     for (const struct lpo_stage *const *s = lpo_pipeline_stages(); *s; s++) {
         struct lpo_stage_record *r = lpo_run_manifest_stage(p->manifest, (*s)->name);

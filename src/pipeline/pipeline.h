@@ -17,7 +17,7 @@ struct lpo_stage_record;
 struct lpo_step;
 struct lpo_str;
 
-/* What the pipeline tells while it works; any may be NULL. */
+/* What the caller hears about while the stages run; any may be NULL. */
 struct lpo_pipeline_events {
     void *ctx;
     void (*begin)(void *ctx, const struct lpo_stage *stage);
@@ -30,7 +30,7 @@ struct lpo_pipeline {
     const struct lpo_node *config;     /* resolved and checked */
     const char *run_dir;               /* absolute; in a dry run it is never made */
     const char *call_dir;              /* absolute */
-    struct lpo_manifest *manifest;     /* with a record for every stage that shall run or is done */
+    struct lpo_manifest *manifest;     /* with a record for every stage */
     struct lpo_analysis_run *analysis; /* shared with the reports of the run; NULL in a dry run */
     struct lpo_pipeline_events events;
 };
@@ -39,10 +39,11 @@ struct lpo_pipeline {
 bool lpo_pipeline_wants(const struct lpo_node *config, const struct lpo_stage *stage);
 
 /* Fills manifest->stages: pending for those wanted, skipped with a reason for the others. */
-void lpo_pipeline_prepare(struct lpo_pipeline *p);
+void lpo_pipeline_fill_manifest(struct lpo_pipeline *p);
 
 /* Runs every stage that is not done. Returns 0, or the exit code of the design: 1 a stage failed,
- * 3 only tools were missing, 130 interrupted. Negative when the run folder itself failed us. */
+ * 3 only tools were missing, 130 interrupted. Negative when the run folder itself cannot be
+ * written. */
 int lpo_pipeline_run(struct lpo_pipeline *p, struct lpo_err *err);
 
 /* Every command of every wanted stage, as it would be started: "# stage: label\ncommand". */

@@ -115,7 +115,7 @@ int lpo_pipeline_stage_judge(const struct lpo_step *step, const struct lpo_resul
     if (r->end == LPO_END_INTERRUPTED)
         return lpo_fail(err, LPO_E_INTERRUPTED, "%s", lpo_str_text(&how));
     if (r->last_line[0])
-        lpo_str_addf(&how, "; it last said: %s", r->last_line);
+        lpo_str_addf(&how, "; its last line: %s", r->last_line);
     if (step->stderr_path)
         lpo_str_addf(&how, " (see %s)", step->stderr_path);
     if (step->reports_missing && r->end == LPO_END_EXIT && r->code == EXIT_MISSING)

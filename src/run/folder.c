@@ -60,7 +60,7 @@ int lpo_run_folder_create(struct lpo_arena *a, const char *wanted, const char **
                           struct lpo_err *err)
 {
     if (lpo_run_folder_claim(a, wanted, "run.json", out, err) < 0)
-        return lpo_ctx(err, "cannot make the run folder; hydra.run.dir chooses another place");
+        return lpo_ctx(err, "cannot make the run folder; set hydra.run.dir to another place");
     return 0;
 }
 

@@ -160,7 +160,7 @@ static void check(void **state)
 
     assert_int_equal(lpo_yaml_parse(a, c->config, strlen(c->config), "test", &config, &err), 0);
     p.config = config;
-    lpo_pipeline_prepare(&p);
+    lpo_pipeline_fill_manifest(&p);
     if (lpo_pipeline_dry_run(&p, &out, &err) < 0)
         fail_msg("%s", lpo_err_cause(&err));
     at = lpo_str_text(&out);
@@ -216,7 +216,7 @@ static void plan_of(unsigned mask, const char *mode, struct lpo_str *out)
                      mask >> i & 1 ? "true" : "false", toggles[i].knobs);
     assert_int_equal(lpo_yaml_parse(a, yaml.at, yaml.len, "test", &config, &err), 0);
     p.config = config;
-    lpo_pipeline_prepare(&p);
+    lpo_pipeline_fill_manifest(&p);
     if (lpo_pipeline_dry_run(&p, out, &err) < 0)
         fail_msg("%s", lpo_err_cause(&err));
 }
@@ -281,7 +281,7 @@ static void plans_write_nothing(void **state)
     p = (struct lpo_pipeline){
         .arena = a, .config = node, .run_dir = empty, .call_dir = empty, .manifest = &m
     };
-    lpo_pipeline_prepare(&p);
+    lpo_pipeline_fill_manifest(&p);
     assert_int_equal(chmod(empty, 0500), 0); /* for users other than root a write would fail, too */
     if (lpo_pipeline_dry_run(&p, &out, &err) < 0)
         fail_msg("%s", lpo_err_cause(&err));

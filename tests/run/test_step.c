@@ -41,11 +41,57 @@ static void command_can_be_pasted(void **state)
                         "prog --n=3 'two words'\n");
 }
 
+/* A tool's words stand before the program; rendering again replaces them, and them alone. */
+static void a_wrapped_command_is_rendered_again(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_steps steps = { .arena = a };
+    struct lpo_step *step = lpo_run_steps_add(&steps, "x");
+    struct lpo_words first = { 0 }, second = { 0 }, none = { 0 };
+    LPO_STR out = { 0 };
+
+    (void)state;
+    lpo_run_step_arg(a, step, "prog");
+    lpo_run_step_arg(a, step, "--metrics");
+    lpo_run_words_add(a, &first, "tool");
+    lpo_run_words_add_flag(a, &first, "--metrics", "a,b");
+    lpo_run_words_add_flag(a, &first, "--set", NULL);
+    lpo_run_words_addf(a, &second, "tool%d", 2);
+    lpo_run_step_wrap(a, step, &first);
+    lpo_run_step_print(step, &out);
+    lpo_run_step_wrap(a, step, &second);
+    lpo_run_step_print(step, &out);
+    lpo_run_step_wrap(a, step, &none);
+    lpo_run_step_print(step, &out);
+    assert_string_equal(lpo_str_text(&out), "tool --metrics a,b prog --metrics\n"
+                                            "tool2 prog --metrics\n"
+                                            "prog --metrics\n");
+    assert_null(step->argv[step->argc]);
+}
+
+static void a_step_is_removed(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_steps steps = { .arena = a };
+
+    (void)state;
+    lpo_run_steps_add(&steps, "a");
+    lpo_run_steps_add(&steps, "b");
+    lpo_run_steps_add(&steps, "c");
+    lpo_run_steps_remove(&steps, 1);
+    assert_int_equal(steps.len, 2);
+    assert_string_equal(steps.at[1].label, "c");
+    lpo_run_steps_remove(&steps, 1);
+    assert_int_equal(steps.len, 1);
+}
+
 int main(void)
 {
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, secret_cases, check_secret);
     UNIT_TEST(&u, command_can_be_pasted);
+    UNIT_TEST(&u, a_wrapped_command_is_rendered_again);
+    UNIT_TEST(&u, a_step_is_removed);
     return unit_run(&u);
 }

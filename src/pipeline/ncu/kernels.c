@@ -15,7 +15,7 @@
 #include "util/str.h"
 #include "writer/top_yaml.h"
 
-enum { MAX_ASKS = 9999 }; /* four digits in the folder's name; each is a run of the program */
+enum { MAX_KERNELS = 9999 }; /* four digits in the folder's name; each is a run of the program */
 
 /* --- which ---------------------------------------------------------------------------------- */
 
@@ -31,30 +31,31 @@ static int check_regex(struct lpo_arena *a, const char *regex, struct lpo_err *e
                               err);
 }
 
-int lpo_pipeline_ncu_kernel_asks_add(struct lpo_arena *a, struct lpo_kernel_asks *asks,
-                                     const char *name, const char *regex, struct lpo_err *err)
+int lpo_pipeline_ncu_wanted_add(struct lpo_arena *a, struct lpo_wanted_kernels *wanted,
+                                const char *name, const char *regex, struct lpo_err *err)
 {
     if (lpo_str_starts(regex, "regex:")) /* as ncu itself wants it */
         regex += strlen("regex:");
     if (check_regex(a, regex, err) < 0)
         return err->code;
-    for (size_t i = 0; i < asks->len; i++) {
-        if (strcmp(asks->at[i].regex, regex) == 0) {
-            asks->at[i].merged++;
+    for (size_t i = 0; i < wanted->len; i++) {
+        if (strcmp(wanted->at[i].regex, regex) == 0) {
+            wanted->at[i].merged++;
             return 0;
         }
     }
-    if (asks->len == MAX_ASKS)
-        return lpo_fail(err, LPO_E_LIMIT, "more than %d kernels; --topk takes the first", MAX_ASKS);
-    if (asks->len == asks->cap) {
-        struct lpo_kernel_ask *old = asks->at;
+    if (wanted->len == MAX_KERNELS)
+        return lpo_fail(err, LPO_E_LIMIT, "more than %d kernels; --topk takes the first",
+                        MAX_KERNELS);
+    if (wanted->len == wanted->cap) {
+        struct lpo_wanted_kernel *old = wanted->at;
 
-        asks->cap = asks->cap ? asks->cap * 2 : 16;
-        asks->at = lpo_arena_array(a, asks->cap, sizeof *asks->at);
-        if (asks->len)
-            memcpy(asks->at, old, asks->len * sizeof *old);
+        wanted->cap = wanted->cap ? wanted->cap * 2 : 16;
+        wanted->at = lpo_arena_array(a, wanted->cap, sizeof *wanted->at);
+        if (wanted->len)
+            memcpy(wanted->at, old, wanted->len * sizeof *old);
     }
-    asks->at[asks->len++] = (struct lpo_kernel_ask){
+    wanted->at[wanted->len++] = (struct lpo_wanted_kernel){
         .name = lpo_arena_strdup(a, name ? name : regex),
         .regex = lpo_arena_strdup(a, regex),
     };
@@ -68,8 +69,8 @@ static const char *text_at(const struct lpo_node *map, const char *key)
     return n && n->kind == LPO_NODE_STRING ? n->text : NULL;
 }
 
-static int add_row(struct lpo_arena *a, struct lpo_kernel_asks *asks, const struct lpo_node *row,
-                   struct lpo_err *err)
+static int add_row(struct lpo_arena *a, struct lpo_wanted_kernels *wanted,
+                   const struct lpo_node *row, struct lpo_err *err)
 {
     const char *name = NULL, *regex = NULL;
     LPO_STR made = { 0 };
@@ -86,11 +87,11 @@ static int add_row(struct lpo_arena *a, struct lpo_kernel_asks *asks, const stru
     }
     if (!regex)
         return lpo_fail(err, LPO_E_CONFIG, "a kernel is a map with 'regex' or 'name', or a text");
-    return lpo_pipeline_ncu_kernel_asks_add(a, asks, name, regex, err);
+    return lpo_pipeline_ncu_wanted_add(a, wanted, name, regex, err);
 }
 
-int lpo_pipeline_ncu_kernel_asks_read(struct lpo_arena *a, struct lpo_kernel_asks *asks,
-                                      const char *path, size_t most, struct lpo_err *err)
+int lpo_pipeline_ncu_wanted_read(struct lpo_arena *a, struct lpo_wanted_kernels *wanted,
+                                 const char *path, size_t most, struct lpo_err *err)
 {
     LPO_AUTO(lpo_file_text) text = NULL;
     const struct lpo_node *list;
@@ -109,20 +110,20 @@ int lpo_pipeline_ncu_kernel_asks_read(struct lpo_arena *a, struct lpo_kernel_ask
     if (list->count == 0)
         return lpo_fail(err, LPO_E_CONFIG, "the list of kernels in '%s' is empty", path);
     for (size_t i = 0; i < list->count && (most == 0 || i < most); i++)
-        if (add_row(a, asks, list->items[i], err) < 0)
+        if (add_row(a, wanted, list->items[i], err) < 0)
             return lpo_ctx(err, "%s:%u: kernel %zu", path, list->items[i]->where.line, i + 1);
     return 0;
 }
 
 const char *lpo_pipeline_ncu_kernel_folder(struct lpo_arena *a, size_t number,
-                                           const struct lpo_kernel_ask *ask)
+                                           const struct lpo_wanted_kernel *kernel)
 {
     LPO_STR out = { 0 };
     size_t len;
-    const char *function = lpo_region_kernel_function(ask->name, &len);
+    const char *function = lpo_region_kernel_function(kernel->name, &len);
 
-    if (strcmp(ask->name, ask->regex) == 0) { /* no name but the regex itself */
-        function = ask->name;
+    if (strcmp(kernel->name, kernel->regex) == 0) { /* no name but the regex itself */
+        function = kernel->name;
         len = strlen(function);
     }
     lpo_str_addf(&out, "kernel_%04zu_", number);
@@ -133,7 +134,7 @@ const char *lpo_pipeline_ncu_kernel_folder(struct lpo_arena *a, size_t number,
 /* --- the plan ------------------------------------------------------------------------------- */
 
 int lpo_pipeline_ncu_kernel_plan(struct lpo_stage_ctx *ctx, const char *ncu, bool per_config,
-                                 const struct lpo_kernel_ask *ask, struct lpo_steps *steps,
+                                 const struct lpo_wanted_kernel *kernel, struct lpo_steps *steps,
                                  struct lpo_err *err)
 {
     struct lpo_arena *a = ctx->arena;
@@ -142,11 +143,11 @@ int lpo_pipeline_ncu_kernel_plan(struct lpo_stage_ctx *ctx, const char *ncu, boo
     struct lpo_words words;
     struct lpo_step *step;
 
-    command.kernel_name = lpo_arena_printf(a, "regex:%s", ask->regex);
+    command.kernel_name = lpo_arena_printf(a, "regex:%s", kernel->regex);
     command.per_config = per_config;
     command.output = lpo_path_join(a, ctx->dir, "ncu");
     if (lpo_pipeline_ncu_nvtx_filter(ctx, &command, err) < 0 ||
-        lpo_pipeline_stage_add_workload(ctx, steps, ask->name, &opts, &step, err) < 0)
+        lpo_pipeline_stage_add_workload(ctx, steps, kernel->name, &opts, &step, err) < 0)
         return err->code;
     words = lpo_pipeline_ncu_command_words(a, &command);
     lpo_run_step_wrap(a, step, &words);

@@ -12,28 +12,28 @@ struct lpo_err;
 struct lpo_stage_ctx;
 struct lpo_steps;
 
-struct lpo_kernel_ask {
+struct lpo_wanted_kernel {
     const char *name;  /* for people */
     const char *regex; /* over the bare function name, or what ncu_cli.kernel_name_base says */
     unsigned merged;   /* rows of the file that had the same regex, besides the first */
 };
 
-struct lpo_kernel_asks {
-    struct lpo_kernel_ask *at;
+struct lpo_wanted_kernels {
+    struct lpo_wanted_kernel *at;
     size_t len, cap;
 };
 
 /* A regex that cannot be compiled is an error. One that is already there is counted as merged. */
-int lpo_pipeline_ncu_kernel_asks_add(struct lpo_arena *a, struct lpo_kernel_asks *asks,
-                                     const char *name, const char *regex, struct lpo_err *err);
+int lpo_pipeline_ncu_wanted_add(struct lpo_arena *a, struct lpo_wanted_kernels *wanted,
+                                const char *name, const char *regex, struct lpo_err *err);
 /* The first `most` rows (0: all) of the file that `lpo top -o` writes: a list, below `kernels:` or
  * bare, of maps with `regex`, `name` or both; a bare text is a regex. */
-int lpo_pipeline_ncu_kernel_asks_read(struct lpo_arena *a, struct lpo_kernel_asks *asks,
-                                      const char *path, size_t most, struct lpo_err *err);
+int lpo_pipeline_ncu_wanted_read(struct lpo_arena *a, struct lpo_wanted_kernels *wanted,
+                                 const char *path, size_t most, struct lpo_err *err);
 
 /* "kernel_0001_flash_fwd_kernel" */
 const char *lpo_pipeline_ncu_kernel_folder(struct lpo_arena *a, size_t number,
-                                           const struct lpo_kernel_ask *ask);
+                                           const struct lpo_wanted_kernel *kernel);
 
 #define LPO_KERNEL_REPORT  "ncu.ncu-rep"
 #define LPO_KERNEL_LOG     "ncu.log"
@@ -41,7 +41,7 @@ const char *lpo_pipeline_ncu_kernel_folder(struct lpo_arena *a, size_t number,
 
 /* The capture into ctx->dir, whose settings are those of the stage ncu. */
 int lpo_pipeline_ncu_kernel_plan(struct lpo_stage_ctx *ctx, const char *ncu, bool per_config,
-                                 const struct lpo_kernel_ask *ask, struct lpo_steps *steps,
+                                 const struct lpo_wanted_kernel *kernel, struct lpo_steps *steps,
                                  struct lpo_err *err);
 /* The tables of its report: details, and one per section that was asked for by name. */
 void lpo_pipeline_ncu_kernel_plan_tables(struct lpo_stage_ctx *ctx, const char *ncu,

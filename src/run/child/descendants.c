@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The parent of `pid` from /proc/<pid>/stat; the name in it may hold anything, so look behind the
- * last ')'. Returns -1 when the process is gone. */
+/* The parent of `pid` from /proc/<pid>/stat. The name in it may hold anything, blanks and brackets
+ * too, so the fields are those behind the last ')'. Returns -1 when the process is gone. */
 static pid_t parent_of(pid_t pid, char *state)
 {
     char path[64], line[1024], *p;
@@ -32,8 +32,9 @@ static pid_t parent_of(pid_t pid, char *state)
     return parent;
 }
 
-/* One pass: kill the direct children (grandchildren become children as these die, because we are
- * their reaper). Returns how many live ones were found. */
+/* One pass: kill the direct children. Grandchildren become our children as these die, because we
+ * are their reaper, so the next pass finds them. Process groups would miss those that called
+ * setsid(). Returns how many live ones were found. */
 static int kill_children(pid_t spare)
 {
     DIR *proc = opendir("/proc");

@@ -1,4 +1,4 @@
-/* run/child/descendants.h - the processes below this one. */
+/* run/child/descendants.h - what a child leaves running is ended. */
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,8 @@
-/* The guard: a process between lpo and the program. It stays when lpo is killed, ends the whole
- * family then, and passes the program's end on unchanged. It prints nothing. */
+/* The guard: a process between lpo and the program. When lpo is killed, even with -9, it ends the
+ * program and all of its descendants; else it ends exactly as the program does. It prints nothing.
+ *
+ * A parent-death signal on the program itself would not do: exec of a set-uid program clears it,
+ * and grandchildren do not inherit it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -64,17 +67,17 @@ int lpo_run_guard_main(int argc, const char *const *argv)
         return 2;
     argv++;
     fcntl(STATUS_FD, F_SETFD, FD_CLOEXEC);
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* daemons of the program stay below us */
     prctl(PR_SET_PDEATHSIG, SIGUSR1);
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);
     sigaddset(&set, SIGUSR1);
-    sigaddset(&set, SIGINT); /* the group gets these; the program decides, we wait */
+    sigaddset(&set, SIGINT); /* the group gets these, too: the program decides, we wait for it */
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGHUP);
     sigprocmask(SIG_BLOCK, &set, NULL);
     if (getppid() != parent)
-        return 1; /* lpo died before we could ask to be told: its pid is our first word */
+        return 1; /* lpo died before PDEATHSIG was set; its pid is our first argument */
     rc = start(argv, &child);
     if (rc != 0) {
         ssize_t ignored = write(STATUS_FD, &rc, sizeof rc);

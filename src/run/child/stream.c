@@ -8,7 +8,7 @@
 void lpo_run_stream_open(struct lpo_stream *s, int fd, const char *path, uint64_t limit)
 {
     *s = (struct lpo_stream){ .fd = fd, .file_fd = -1, .limit = limit };
-    fcntl(fd, F_SETFL, O_NONBLOCK);
+    fcntl(fd, F_SETFL, O_NONBLOCK); /* two streams, one thread: neither may block the other */
     if (!path)
         return;
     s->file_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);

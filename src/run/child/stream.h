@@ -11,7 +11,7 @@ struct lpo_stream {
     int file_fd; /* -1: not kept */
     uint64_t bytes, lost, limit;
     int disk_errno;
-    char last_line[200]; /* printable; what the program said last */
+    char last_line[200]; /* printable; what the program printed last */
     char line[200];      /* being gathered */
     size_t line_len;
 };

@@ -30,7 +30,7 @@ enum { TICK_MS = 200, DRAIN_MS = 300 };
 
 static const int64_t default_grace_ns = 5000000000;
 
-/* Signals are the process's own, so this one state is too. */
+/* A signal reaches the process, not a call: this is one of the few variables that outlive calls. */
 static struct {
     int fd;
     bool interrupted;
@@ -48,8 +48,12 @@ int lpo_run_supervise_begin(struct lpo_err *err)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGHUP);
     sigaddset(&set, SIGCHLD);
+    /* Read from a descriptor, so that one poll() waits for signals and output alike and no handler
+     * can interrupt us half-way. */
     sigprocmask(SIG_BLOCK, &set, &signals.before);
     signal(SIGPIPE, SIG_IGN);
+    /* Orphans of a child become ours instead of init's: else a daemon that a tool leaves behind
+     * (nsys does) could not be found and ended. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     signals.interrupted = false;
@@ -84,7 +88,7 @@ struct child {
     struct lpo_result *result;
     pid_t pid;
     struct lpo_stream out, err;
-    int status_fd;             /* the guard tells here why the program could not be started */
+    int status_fd;             /* the guard writes here why the program could not be started */
     int64_t started, deadline; /* monotonic; 0: none */
     int asked;                 /* how far the escalation went: 0, INT, TERM, KILL */
     int64_t next_escalation;
@@ -146,6 +150,8 @@ static int spawn(struct lpo_arena *a, struct child *c, int out_fd, int err_fd, i
     sigemptyset(&none);
     sigfillset(&all);
     posix_spawnattr_init(&attr);
+    /* A group of its own: Ctrl-C in the terminal reaches lpo alone, which then decides how the
+     * program ends, and one kill() reaches all of its processes. */
     posix_spawnattr_setpgroup(&attr, 0);
     posix_spawnattr_setsigmask(&attr, &none);
     posix_spawnattr_setsigdefault(&attr, &all);
@@ -172,7 +178,8 @@ static void ask_to_end(struct child *c, int sig)
 
     c->asked = sig;
     c->next_escalation = lpo_run_clock_ns() + grace;
-    /* the group first; KILL takes the guard too, so its family falls to us */
+    /* The whole group. KILL ends the guard too; its descendants then become our children, and
+     * lpo_run_descendants_kill() finds them. */
     kill(-c->pid, sig);
 }
 
@@ -193,7 +200,7 @@ static void take_signals(struct child *c)
         if (sig == SIGCHLD)
             continue;
         if (c && !c->ended) {
-            /* asked twice means now */
+            /* a second Ctrl-C means now */
             bool again = signals.interrupted && c->asked;
 
             c->reason = LPO_END_INTERRUPTED;
@@ -219,7 +226,7 @@ static void check_deadline(struct child *c)
     }
 }
 
-static void tell(struct child *c)
+static void report_tick(struct child *c)
 {
     const char *line = c->err.last_line[0] ? c->err.last_line : c->out.last_line;
 
@@ -233,7 +240,7 @@ static bool streams_open(const struct child *c)
 }
 
 /* Until the program has ended and its pipes are drained. A grandchild may hold a pipe open for
- * ever: after the end we listen a little longer, then close. */
+ * ever: after the end we read a little longer, then close. */
 static void watch_child(struct child *c)
 {
     while (!c->ended || streams_open(c)) {
@@ -254,7 +261,7 @@ static void watch_child(struct child *c)
             check_deadline(c);
             escalate(c);
         }
-        tell(c);
+        report_tick(c);
     }
 }
 
@@ -365,7 +372,7 @@ void lpo_run_result_describe(const struct lpo_result *r, const struct lpo_step *
         break;
     case LPO_END_SIGNAL:
         lpo_str_addf(out, "killed by signal %d (%s)", r->code, strsignal(r->code));
-        if (r->code == SIGKILL) /* nobody who is asked to stop is sent this first */
+        if (r->code == SIGKILL) /* we send INT and TERM first, so this one was not ours */
             lpo_str_add(out, ", as the kernel does when memory runs out");
         break;
     case LPO_END_TIMEOUT:

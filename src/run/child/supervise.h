@@ -1,9 +1,9 @@
 /* run/child/supervise.h - one child at a time, from start to the last of its descendants.
  *
- * The program runs in its own process group under a guard (`lpo __guard`), so that when lpo is
- * killed with -9 the guard still ends the whole family. Its output is copied to files as it comes.
- * Interrupts are forwarded, then escalated: INT, TERM, KILL. Nothing here prints; what is going on
- * reaches the caller through `watch`. */
+ * The program runs in a process group of its own, under a guard (`lpo __guard`) that ends it and
+ * its descendants when lpo is killed with -9. Its output is copied to files as it comes. Interrupts
+ * are forwarded, then escalated: INT, TERM, KILL. Nothing here prints; the caller follows through
+ * `watch`. */
 #pragma once
 
 #include <stdbool.h>
@@ -31,7 +31,7 @@ struct lpo_result {
     uint64_t stdout_bytes, stderr_bytes; /* written by the program */
     uint64_t lost_bytes;                 /* not kept: over the output limit, or the disk refused */
     int disk_errno;                      /* why the output could not be kept; 0 */
-    char last_line[200];                 /* of stderr, else stdout: what the tool said last */
+    char last_line[200];                 /* of stderr, else stdout: what the tool printed last */
 };
 
 /* Called a few times a second and at every new line of output. */

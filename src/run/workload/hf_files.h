@@ -1,6 +1,6 @@
 /* run/workload/hf_files.h - what the Hugging Face workload would find missing, seconds later.
  *
- * hf_generate.py checks its own settings, but only once torch is loaded, and again in every stage.
+ * hf_generate.py checks its own settings, but only after torch is loaded, and again in every stage.
  * The files that a config names are looked for here, before anything starts. */
 #pragma once
 
