@@ -92,7 +92,7 @@ static const struct lpo_option options[] = {
 
 const struct lpo_command lpo_cli_cmd_run = {
     .name = "run",
-    .summary = "the pipeline: profile a workload and write its reports into one folder",
+    .summary = "profile a workload with all enabled stages and write the reports into one folder",
     .usage = "[override…] [-- program args…]",
     .about = "examples:\n"
              "  lpo run                                        the built-in model\n"

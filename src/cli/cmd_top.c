@@ -1,4 +1,4 @@
-/* lpo top: the kernels that take the time, and the file that `lpo kernels` starts from. */
+/* lpo top: the most expensive kernels, and the file that `lpo kernels` starts from. */
 #include <string.h>
 
 #include "analysis/analysis.h"
@@ -90,7 +90,7 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
 
 const struct lpo_command lpo_cli_cmd_top = {
     .name = "top",
-    .summary = "the kernels that take the time, of any trace or report that lpo reads",
+    .summary = "the most expensive kernels of any trace or report that lpo reads",
     .usage = "FILE… [-n N] [--json] [-o top.yaml]",
     .about = "  lpo top trace.json.gz -n 10\n"
              "  lpo top run.sqlite --kernels '*gemm*' -o top.yaml   # then: lpo kernels "

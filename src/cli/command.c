@@ -42,7 +42,7 @@ static void print_help(const struct lpo_app *app)
         fprintf(app->out, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
     fprintf(app->out,
             "\n'lpo COMMAND -h' describes one command; 'lpo --version' prints the version;\n"
-            "'lpo --debug COMMAND …' adds the source line that raised it to an error.\n"
+            "'lpo --debug COMMAND …' prints with an error the source line that raised it.\n"
             "exit codes: 0 done; 1 a stage failed; 2 wrong usage or config; 3 a tool or permission "
             "is\nmissing; 130 interrupted.\n");
 }
@@ -67,7 +67,8 @@ static void print_command_help(const struct lpo_app *app, const struct lpo_comma
         fprintf(app->out, "%s\n\n", c->about);
     for (const struct lpo_option *o = c->options; o->name; o++)
         print_option(app, o);
-    fprintf(app->out, "  %-26s %s\n", "--debug", "print the source line that raised an error");
+    fprintf(app->out, "  %-26s %s\n", "--debug",
+            "print with an error the source line that raised it");
     fprintf(app->out, "  %-26s %s\n", "-h, --help", "this text");
 }
 
@@ -151,7 +152,7 @@ int lpo_cli_main(struct lpo_app *app, int argc, const char *const *argv)
         fprintf(app->out, "lpo %s\n", LPO_VERSION);
         return 0;
     }
-    if (strcmp(argv[1], "__guard") == 0 && argc > 2) /* see run/supervise.h */
+    if (strcmp(argv[1], "__guard") == 0 && argc > 2) /* see run/child/supervise.h */
         return lpo_run_guard_main(argc - 2, argv + 2);
     if (strcmp(argv[1], "__complete") == 0) /* called by the scripts in completions/ */
         return lpo_cli_complete_main(app, argc - 2, argv + 2);

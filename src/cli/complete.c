@@ -31,6 +31,8 @@ static void offer_options(const struct lpo_app *app, const struct lpo_command *c
     }
     if (begins("--help", typed))
         fprintf(app->out, "--help\tthis command's options\n");
+    if (begins("--debug", typed))
+        fprintf(app->out, "--debug\tprint with an error the source line that raised it\n");
 }
 
 /* Does the word before ask for a value, so that the unfinished word is that value? */
