@@ -24,6 +24,9 @@ struct lpo_analysis_memo {
     struct lpo_region_scope *last;             /* one that was too much to keep */
     lpo_top_rows top[KINDS];
     bool has_top[KINDS];
+    struct lpo_class_sum classes[LPO_CLASSES];
+    size_t nclasses;
+    bool has_classes;
     struct lpo_operators *operators[2];
     struct lpo_wall_steady *steady;
     struct lpo_limits *limits;
@@ -43,6 +46,8 @@ static void forget_sums(struct lpo_analysis_memo *m)
     for (size_t i = 0; i < KINDS; i++)
         lpo_vec_free(&m->top[i]);
     memset(m->has_top, 0, sizeof m->has_top);
+    memset(m->classes, 0, sizeof m->classes);
+    m->has_classes = false;
     lpo_wall_steady_destroy(m->steady);
     lpo_limits_destroy(m->limits);
     if (m->unselected) { /* these it shares with its owner */
@@ -173,6 +178,46 @@ const lpo_top_rows *lpo_analysis_top(const struct lpo_analysis *a, enum lpo_gpu_
         lpo_region_top(a->cells, kind, &m->top[kind]);
     m->has_top[kind] = true;
     return &m->top[kind];
+}
+
+static int by_class_cost(const void *a, const void *b)
+{
+    const struct lpo_class_sum *x = a, *y = b;
+
+    if (!x->kernels != !y->kernels) /* empty classes last */
+        return x->kernels ? -1 : 1;
+    if (x->sum.ns != y->sum.ns)
+        return x->sum.ns > y->sum.ns ? -1 : 1;
+    return (int)x->class - (int)y->class;
+}
+
+static void sum_classes(const struct lpo_analysis *a)
+{
+    const lpo_top_rows *rows = lpo_analysis_top(a, LPO_KERNEL);
+    struct lpo_analysis_memo *m = a->memo;
+
+    for (size_t i = 0; i < rows->len; i++) { /* most expensive first */
+        struct lpo_class_sum *c = &m->classes[lpo_region_cells_class(a->cells, rows->at[i].name)];
+
+        if (!c->kernels++)
+            c->most_expensive = rows->at[i].name;
+        lpo_region_sum_add(&c->sum, &rows->at[i].sum);
+    }
+    m->nclasses = 0;
+    for (int i = 0; i < LPO_CLASSES; i++) {
+        m->classes[i].class = (enum lpo_region_kernel_class)i;
+        m->nclasses += m->classes[i].kernels > 0;
+    }
+    qsort(m->classes, LPO_CLASSES, sizeof *m->classes, by_class_cost);
+    m->has_classes = true;
+}
+
+const struct lpo_class_sum *lpo_analysis_classes(const struct lpo_analysis *a, size_t *count)
+{
+    if (!a->memo->has_classes)
+        sum_classes(a);
+    *count = a->memo->nclasses;
+    return a->memo->classes;
 }
 
 const struct lpo_operators *lpo_analysis_operators(const struct lpo_analysis *a, bool by_shapes)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "region/classes.h"
 #include "region/scope.h"
 #include "region/top_kernels.h"
 #include "util/auto.h"
@@ -25,6 +26,14 @@ struct lpo_source;
 struct lpo_trace;
 struct lpo_wall_steady;
 struct lpo_wall_timeline;
+
+/* The kernels of one class. */
+struct lpo_class_sum {
+    struct lpo_sum sum;
+    uint64_t kernels;        /* by name */
+    uint32_t most_expensive; /* name */
+    enum lpo_region_kernel_class class;
+};
 
 struct lpo_analysis {
     struct lpo_trace *trace; /* borrowed */
@@ -58,6 +67,8 @@ const struct lpo_region_scope *lpo_analysis_scope(const struct lpo_analysis *a,
                                                   struct lpo_scope_id id);
 /* GPU operations of one kind by name, most expensive first. */
 const lpo_top_rows *lpo_analysis_top(const struct lpo_analysis *a, enum lpo_gpu_op_kind kind);
+/* Kernels by class, most expensive first: `count` rows. */
+const struct lpo_class_sum *lpo_analysis_classes(const struct lpo_analysis *a, size_t *count);
 /* Operators of the host; one row per name, or per name and input shapes. */
 const struct lpo_operators *lpo_analysis_operators(const struct lpo_analysis *a, bool by_shapes);
 /* The trace without loading and warming up. */

@@ -10,11 +10,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/wall/timeline.h"
 #include "region/cells.h"
+#include "region/classes.h"
+#include "region/scope.h"
+#include "region/top_kernels.h"
 #include "util/auto.h"
 
 struct lpo_analysis;
-struct lpo_wall_timeline;
 
 /* By the path as lpo_region_add_path() writes it. */
 bool lpo_wall_path_prepares(const char *path);
@@ -25,7 +28,21 @@ struct lpo_wall_steady {
     bool any;                           /* some node prepares */
     struct lpo_region_cells cells;      /* of the steady part; all but `cells.cells` is borrowed */
     struct lpo_wall_timeline *timeline; /* of the steady part; NULL where the analysis has none */
+    struct lpo_region_scope *all;       /* its region table */
+    lpo_top_rows top;                   /* its kernels by name, most expensive first */
+
+    /* sums over all devices */
+    int64_t span_ns, busy_ns, exposed_ns, copy_ns;
+    struct lpo_gaps gaps;
+
+    /* sums over all kernels */
+    int64_t class_ns[LPO_CLASSES], kernel_ns;
+    uint64_t launches;
+    uint64_t short_launches; /* of kernels whose mean is under LPO_SHORT_KERNEL_NS */
 };
+
+/* A launch costs the host and the GPU some microseconds: a kernel under five hardly pays for it. */
+#define LPO_SHORT_KERNEL_NS 5000
 
 /* Borrows the analysis. */
 struct lpo_wall_steady *lpo_wall_steady_create(const struct lpo_analysis *a);

@@ -83,66 +83,65 @@ static void advise_regions(struct advice_list *list)
 static void advise_kernel(struct advice_list *list)
 {
     struct lpo_summary_facts *t = list->facts;
-    lpo_top_rows rows = { 0 };
+    const lpo_top_rows *rows = &t->steady->top;
 
-    lpo_region_top(&t->steady->cells, LPO_KERNEL, &rows);
-    if (rows.len && rows.at[0].sum.ns > 0) {
+    if (rows->len && rows->at[0].sum.ns > 0) {
         size_t len;
         const char *function = lpo_region_kernel_function(
-            lpo_trace_text(t->steady->cells.tree->trace, rows.at[0].name), &len);
+            lpo_trace_text(t->steady->cells.tree->trace, rows->at[0].name), &len);
 
         advise(
-            list, rows.at[0].sum.ns / 4,
+            list, rows->at[0].sum.ns / 4,
             lpo_arena_printf(
                 t->doc->arena,
                 "Profile the most expensive kernel, \"%.*s\" (%s of the GPU work), in detail with "
                 "lpo top and lpo kernels. Making it a quarter faster would save %s.",
                 (int)(len < 120 ? len : 120), function,
-                lpo_summary_percent(t, rows.at[0].sum.ns, t->kernel_ns),
-                lpo_summary_duration(t, rows.at[0].sum.ns / 4)));
+                lpo_summary_percent(t, rows->at[0].sum.ns, t->steady->kernel_ns),
+                lpo_summary_duration(t, rows->at[0].sum.ns / 4)));
     }
-    lpo_vec_free(&rows);
 }
 
 static void gather(struct advice_list *list)
 {
     struct lpo_summary_facts *t = list->facts;
-    int64_t host = t->gaps.by[LPO_GAP_HOST].ns, idle = t->span_ns - t->busy_ns;
-    int64_t small = t->class_ns[LPO_CLASS_ELEMENTWISE] + t->class_ns[LPO_CLASS_COPY] +
-                    t->class_ns[LPO_CLASS_NORM];
+    int64_t host = t->steady->gaps.by[LPO_GAP_HOST].ns,
+            idle = t->steady->span_ns - t->steady->busy_ns;
+    int64_t small = t->steady->class_ns[LPO_CLASS_ELEMENTWISE] +
+                    t->steady->class_ns[LPO_CLASS_COPY] + t->steady->class_ns[LPO_CLASS_NORM];
 
     if (host > idle) /* streams wait side by side; the GPU as a whole idles less */
         host = idle;
 
-    if (host * 20 > t->span_ns)
+    if (host * 20 > t->steady->span_ns)
         advise(list, host,
                lpo_arena_printf(t->doc->arena,
                                 "Launch kernels earlier or in groups (CUDA graphs, torch.compile, "
                                 "larger batches): up to %s of idle time could be saved.",
                                 lpo_summary_duration(t, host)));
-    if (t->exposed_ns * 50 > t->span_ns)
-        advise(list, t->exposed_ns,
+    if (t->steady->exposed_ns * 50 > t->steady->span_ns)
+        advise(list, t->steady->exposed_ns,
                lpo_arena_printf(t->doc->arena,
                                 "Overlap communication with computing: up to %s could be hidden.",
-                                lpo_summary_duration(t, t->exposed_ns)));
-    if (t->copy_ns * 20 > t->busy_ns)
+                                lpo_summary_duration(t, t->steady->exposed_ns)));
+    if (t->steady->copy_ns * 20 > t->steady->busy_ns)
         advise(
-            list, t->copy_ns,
+            list, t->steady->copy_ns,
             lpo_arena_printf(t->doc->arena,
                              "Copy less, or copy while computing (pinned memory, other streams): "
                              "up to %s could be saved.",
-                             lpo_summary_duration(t, t->copy_ns)));
-    if (small * 5 > t->kernel_ns)
+                             lpo_summary_duration(t, t->steady->copy_ns)));
+    if (small * 5 > t->steady->kernel_ns)
         advise(list, small / 2,
                lpo_arena_printf(t->doc->arena,
                                 "Fuse small kernels (operator fusion, torch.compile): they take %s "
                                 "of the GPU work; half of that, %s, is a usual saving.",
-                                lpo_summary_percent(t, small, t->kernel_ns),
+                                lpo_summary_percent(t, small, t->steady->kernel_ns),
                                 lpo_summary_duration(t, small / 2)));
     if (t->gpu)
         advise_kernel(list);
     advise_regions(list);
-    if (t->all->coverage.outside.ns * 5 > t->kernel_ns || (!t->gpu && !t->fold->rows.len))
+    if (t->all->coverage.outside.ns * 5 > t->steady->kernel_ns || (!t->gpu && !t->fold->rows.len))
         advise(
             list, t->all->coverage.outside.ns / 20 + 1,
             "Mark the parts of the program with NVTX ranges: a large share of the work is outside "

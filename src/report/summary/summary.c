@@ -45,40 +45,6 @@ bool lpo_summary_counts(const struct lpo_summary_facts *t, const struct lpo_fold
     return r->sum.node != LPO_NODE_OUTSIDE && !t->steady->prepares[r->sum.node];
 }
 
-static void measure_devices(struct lpo_summary_facts *t)
-{
-    const struct lpo_wall_timeline *line = t->steady->timeline;
-
-    for (size_t i = 0; line && i < line->devices.len; i++) {
-        const struct lpo_device_time *dev = &line->devices.at[i];
-
-        t->span_ns += dev->span_ns;
-        t->busy_ns += dev->busy_ns;
-        t->exposed_ns += dev->exposed_ns;
-        for (int c = 0; c < LPO_GAP_CAUSES; c++)
-            t->gaps.by[c].ns += dev->gaps.by[c].ns;
-    }
-    t->copy_ns = t->all->coverage.copies.ns;
-}
-
-/* A launch costs the host and the GPU some microseconds: kernels under five hardly pay for it. */
-static void measure_kernels(struct lpo_summary_facts *t)
-{
-    lpo_top_rows rows = { 0 };
-
-    lpo_region_top(&t->steady->cells, LPO_KERNEL, &rows);
-    for (size_t i = 0; i < rows.len; i++) {
-        const struct lpo_sum *sum = &rows.at[i].sum;
-        t->class_ns[lpo_region_cells_class(&t->steady->cells, rows.at[i].name)] += sum->ns;
-        t->kernel_ns += sum->ns;
-        t->launches += sum->launches;
-        if (sum->launches > sum->unknown &&
-            sum->ns / (int64_t)(sum->launches - sum->unknown) < 5000)
-            t->short_launches += sum->launches;
-    }
-    lpo_vec_free(&rows);
-}
-
 static void add_what_ran(struct lpo_summary_facts *t)
 {
     const char *program = lpo_report_run_program(t->d), *model = lpo_report_run_model(t->d);
@@ -170,52 +136,57 @@ static void add_classes(struct lpo_summary_facts *t)
     size_t best = 0;
 
     for (size_t i = 1; i < sizeof words / sizeof *words; i++)
-        if (t->class_ns[words[i].class] > t->class_ns[words[best].class])
+        if (t->steady->class_ns[words[i].class] > t->steady->class_ns[words[best].class])
             best = i;
-    if (t->class_ns[words[best].class] > 0)
-        lpo_doc_paragraph(t->doc, "- By kind of work, most of it (%s) is %s.",
-                          lpo_summary_percent(t, t->class_ns[words[best].class], t->kernel_ns),
-                          words[best].words);
+    if (t->steady->class_ns[words[best].class] > 0)
+        lpo_doc_paragraph(
+            t->doc, "- By kind of work, most of it (%s) is %s.",
+            lpo_summary_percent(t, t->steady->class_ns[words[best].class], t->steady->kernel_ns),
+            words[best].words);
 }
 
 static void add_waste(struct lpo_summary_facts *t)
 {
-    int64_t idle_ns = t->span_ns - t->busy_ns, gaps_ns = lpo_wall_gaps_ns(&t->gaps);
+    int64_t idle_ns = t->steady->span_ns - t->steady->busy_ns,
+            gaps_ns = lpo_wall_gaps_ns(&t->steady->gaps);
     bool any = false;
 
     lpo_doc_section(t->doc, "waste", "What is wasteful", 1);
-    if (t->span_ns > 0 && idle_ns * 20 > t->span_ns) {
+    if (t->steady->span_ns > 0 && idle_ns * 20 > t->steady->span_ns) {
         lpo_doc_paragraph(t->doc, "- The GPU was idle for %s of the time (%s of %s).",
-                          lpo_summary_percent(t, idle_ns, t->span_ns),
-                          lpo_summary_duration(t, idle_ns), lpo_summary_duration(t, t->span_ns));
+                          lpo_summary_percent(t, idle_ns, t->steady->span_ns),
+                          lpo_summary_duration(t, idle_ns),
+                          lpo_summary_duration(t, t->steady->span_ns));
         any = true;
-        if (gaps_ns > 0 && t->gaps.by[LPO_GAP_HOST].ns * 2 > gaps_ns)
+        if (gaps_ns > 0 && t->steady->gaps.by[LPO_GAP_HOST].ns * 2 > gaps_ns)
             lpo_doc_paragraph(t->doc,
                               "- Most of that (%s of the gaps) is because the program launched the "
                               "next kernel too late.",
-                              lpo_summary_percent(t, t->gaps.by[LPO_GAP_HOST].ns, gaps_ns));
+                              lpo_summary_percent(t, t->steady->gaps.by[LPO_GAP_HOST].ns, gaps_ns));
     }
-    if (t->launches && t->short_launches * 2 > t->launches) {
+    if (t->steady->launches && t->steady->short_launches * 2 > t->steady->launches) {
         lpo_doc_paragraph(t->doc,
                           "- %s of the kernels are so short (under 5 us) that launching them costs "
                           "more than running them.",
-                          lpo_summary_percent(t, (int64_t)t->short_launches, (int64_t)t->launches));
+                          lpo_summary_percent(t, (int64_t)t->steady->short_launches,
+                                              (int64_t)t->steady->launches));
         any = true;
     }
-    if (t->exposed_ns * 50 > t->span_ns && t->exposed_ns > 0) {
+    if (t->steady->exposed_ns * 50 > t->steady->span_ns && t->steady->exposed_ns > 0) {
         lpo_doc_paragraph(t->doc, "- It steady %s (%s) for other GPUs and had nothing else to do.",
-                          lpo_summary_duration(t, t->exposed_ns),
-                          lpo_summary_percent(t, t->exposed_ns, t->span_ns));
+                          lpo_summary_duration(t, t->steady->exposed_ns),
+                          lpo_summary_percent(t, t->steady->exposed_ns, t->steady->span_ns));
         any = true;
     }
-    if (t->copy_ns * 20 > t->busy_ns && t->copy_ns > 0) {
+    if (t->steady->copy_ns * 20 > t->steady->busy_ns && t->steady->copy_ns > 0) {
         lpo_doc_paragraph(
             t->doc, "- Copying data took %s, which is %s of the time in which the GPU was busy.",
-            lpo_summary_duration(t, t->copy_ns), lpo_summary_percent(t, t->copy_ns, t->busy_ns));
+            lpo_summary_duration(t, t->steady->copy_ns),
+            lpo_summary_percent(t, t->steady->copy_ns, t->steady->busy_ns));
         any = true;
     }
     if (!any)
-        lpo_doc_paragraph(t->doc, t->span_ns > 0
+        lpo_doc_paragraph(t->doc, t->steady->span_ns > 0
                                       ? "- Nothing stands out: the GPU was busy nearly "
                                         "all the time."
                                       : "- GPU time was not recorded, so idle time is not known.");
@@ -285,7 +256,7 @@ static void add_time(struct lpo_summary_facts *t)
     }
     if (t->gpu)
         lpo_doc_paragraph(t->doc, "All GPU work together takes %s.",
-                          lpo_summary_duration(t, t->kernel_ns));
+                          lpo_summary_duration(t, t->steady->kernel_ns));
     else
         lpo_doc_paragraph(t->doc, "Time of the marked parts of the program on the host:");
     add_regions(t);
@@ -298,18 +269,14 @@ static void add_time(struct lpo_summary_facts *t)
 static void add_trace(struct lpo_summary_facts *t)
 {
     t->steady = lpo_analysis_steady(t->s->analysis);
-    t->all = lpo_region_scope_create(&t->steady->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 },
-                                     t->s->select);
+    t->all = t->steady->all;
     t->fold =
         lpo_region_fold_create(t->all, 1); /* "layer*" is one thing to a reader of this page */
     t->gpu = t->all->coverage.total.ns > 0;
-    measure_devices(t);
-    measure_kernels(t);
     add_time(t);
     add_limits(t);
     add_advice(t);
     lpo_region_fold_destroy(t->fold);
-    lpo_region_scope_destroy(t->all);
 }
 
 struct lpo_doc *lpo_summary_doc(const struct lpo_rundir *d, const struct lpo_source *s)

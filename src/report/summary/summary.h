@@ -1,6 +1,6 @@
 /* report/summary/summary.h - the facts behind stakeholder_summary.md.
  *
- * summary.c measures them once and writes the sentences; advice.c makes advice of them. Loading and
+ * summary.c writes the sentences; advice.c makes advice of them. Loading and
  * warm-up are left out (analysis/wall/steady.h): they happen once, and a reader of this page
  * asks about the time that passes every time. */
 #pragma once
@@ -9,15 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/wall/timeline.h"
-#include "region/classes.h"
+#include "analysis/wall/steady.h"
 
 struct lpo_doc;
 struct lpo_region_fold;
 struct lpo_rundir;
 struct lpo_region_scope;
 struct lpo_source;
-struct lpo_wall_steady;
 
 enum { LPO_SUMMARY_ROWS = 3 }; /* of each list: the page is half a page */
 
@@ -26,12 +24,8 @@ struct lpo_summary_facts {
     const struct lpo_rundir *d;
     const struct lpo_source *s;
     const struct lpo_wall_steady *steady;
-    struct lpo_region_scope *all;
+    const struct lpo_region_scope *all;
     struct lpo_region_fold *fold;
-    int64_t span_ns, busy_ns, exposed_ns, copy_ns;
-    struct lpo_gaps gaps;
-    int64_t class_ns[LPO_CLASSES], kernel_ns;
-    uint64_t launches, short_launches;
     bool gpu; /* some GPU time is known; else the times of the host are shown */
 };
 

@@ -170,43 +170,16 @@ static const struct lpo_column class_columns[] = {
     { "most_expensive", "Most expensive kernel", LPO_CELL_TEXT, NULL },
 };
 
-struct class_sum {
-    struct lpo_sum sum;
-    uint64_t kernels;
-    uint32_t most_expensive;
-    int class;
-};
-
-static int by_class_cost(const void *a, const void *b)
-{
-    const struct class_sum *x = a, *y = b;
-
-    if (x->sum.ns != y->sum.ns)
-        return x->sum.ns > y->sum.ns ? -1 : 1;
-    return x->class - y->class;
-}
-
 void lpo_report_add_classes(struct lpo_doc *doc, const struct lpo_analysis *a)
 {
     struct lpo_table *t = lpo_doc_table(doc, "classes", "", class_columns, COUNT(class_columns));
-    struct class_sum sums[LPO_CLASSES] = { 0 };
-    const lpo_top_rows *rows = lpo_analysis_top(a, LPO_KERNEL);
+    size_t count;
+    const struct lpo_class_sum *sums = lpo_analysis_classes(a, &count);
     int64_t total_ns = 0;
 
-    for (size_t i = 0; i < rows->len; i++) { /* most expensive first */
-        struct class_sum *c = &sums[lpo_region_cells_class(a->cells, rows->at[i].name)];
-
-        if (!c->kernels++)
-            c->most_expensive = rows->at[i].name;
-        lpo_region_sum_add(&c->sum, &rows->at[i].sum);
-        total_ns += rows->at[i].sum.ns;
-    }
-    for (int i = 0; i < LPO_CLASSES; i++)
-        sums[i].class = i;
-    qsort(sums, LPO_CLASSES, sizeof *sums, by_class_cost);
-    for (int i = 0; i < LPO_CLASSES; i++) {
-        if (!sums[i].kernels)
-            continue;
+    for (size_t i = 0; i < count; i++)
+        total_ns += sums[i].sum.ns;
+    for (size_t i = 0; i < count; i++) {
         lpo_doc_row_text(t, lpo_region_class_name(sums[i].class));
         lpo_doc_row_count(t, sums[i].kernels);
         lpo_doc_row_count(t, sums[i].sum.launches);
