@@ -372,36 +372,6 @@ double lpo_node_real_at(const struct lpo_node *root, const char *path)
     return n && n->kind == LPO_NODE_FLOAT ? n->real : 0;
 }
 
-bool lpo_node_conf_bool(const struct lpo_node *root, const char *path, bool fallback)
-{
-    const struct lpo_node *n = lpo_node_at(root, path);
-
-    return n && n->kind == LPO_NODE_BOOL ? n->boolean : fallback;
-}
-
-int64_t lpo_node_conf_int(const struct lpo_node *root, const char *path, int64_t fallback)
-{
-    const struct lpo_node *n = lpo_node_at(root, path);
-
-    return n && n->kind == LPO_NODE_INT ? n->integer : fallback;
-}
-
-double lpo_node_conf_real(const struct lpo_node *root, const char *path, double fallback)
-{
-    const struct lpo_node *n = lpo_node_at(root, path);
-
-    if (n && n->kind == LPO_NODE_INT)
-        return (double)n->integer;
-    return n && n->kind == LPO_NODE_FLOAT ? n->real : fallback;
-}
-
-const char *lpo_node_conf_text(const struct lpo_node *root, const char *path, const char *fallback)
-{
-    const struct lpo_node *n = lpo_node_at(root, path);
-
-    return n && n->kind == LPO_NODE_STRING ? n->text : fallback;
-}
-
 /* JSON */
 
 static void write_float(struct lpo_json_writer *w, const char *key, double d)

@@ -111,10 +111,3 @@ double lpo_node_real_at(const struct lpo_node *root, const char *path); /* integ
  * is written as {"$float": "nan"}, {"$bytes": base64} and {"$map": [[key, value], …]} (a map with
  * keys that are not text). */
 void lpo_node_write_json(struct lpo_json_writer *w, const char *key, const struct lpo_node *node);
-
-/* Reading a resolved config where the schema has already checked types: the fallback is used when
- * the key is absent or null. */
-bool lpo_node_conf_bool(const struct lpo_node *root, const char *path, bool fallback);
-int64_t lpo_node_conf_int(const struct lpo_node *root, const char *path, int64_t fallback);
-double lpo_node_conf_real(const struct lpo_node *root, const char *path, double fallback);
-const char *lpo_node_conf_text(const struct lpo_node *root, const char *path, const char *fallback);
