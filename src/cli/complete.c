@@ -65,8 +65,9 @@ static void offer_values(const struct lpo_app *app, const char *sign, const char
     while (*v) {
         size_t n = strcspn(v, "|");
 
-        /* "repeat:*" stands for any word with that beginning: offer the beginning */
-        if (begins(v, equals + 1))
+        /* "repeat:*" stands for any word with that beginning: offer the beginning. An empty value
+         * needs no completion. */
+        if (n && begins(v, equals + 1))
             fprintf(app->out, "%s%.*s=%.*s\t\n", sign, (int)nkey, typed,
                     (int)(v[n - 1] == '*' ? n - 1 : n), v);
         v += n + (v[n] == '|');

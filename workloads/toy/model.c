@@ -107,7 +107,7 @@ static void remember(struct toy_session *s, float *cache, int layer, int count, 
         for (int t = 0; t < count; t++)
             for (int g = 0; g < c->kv_heads; g++) {
                 const float *from = s->kv + (((size_t)b * count + t) * c->kv_heads + g) * d;
-                size_t at = (size_t)(s->used + t);
+                size_t at = (size_t)s->used + t;
                 float *to = cache_at(s, cache, layer, b, g) + at * d;
 
                 memcpy(to, from, d * sizeof *to);
