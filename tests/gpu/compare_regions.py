@@ -10,13 +10,13 @@ report that can be made again from the artifacts alone. Ends with "models: N pas
 
 What is not compared, and why:
 - copies and sets: ncu does not list them; lpo counts them apart from kernels.
-- kernels outside every range: told in the table, and no more. Profilers begin and end at different moments.
+- kernels outside every range: shown in the table and not compared. Profilers begin and end at different moments.
 - ncu measures what it was asked to (prefill and decode here); other regions are compared without it.
 - ranges of another domain (CCCL inside PyTorch's sort and scan), which torch.profiler does not record, and
   torch.profiler's own ("Torch-Compiled Region: 0/0"), which nobody else does: what lies in one is counted with the
   region around it.
 - the warm-up of a compiled model: compiling times kernels of its own, as many as it finds time for.
-A kernel is the same by its linker name. The PyTorch profiler tells demangled names only (and leaves names over 1024
+A kernel is the same by its linker name. The PyTorch profiler records demangled names only (and leaves names over 1024
 characters as they are): linker names are demangled by the same C++ runtime.
 """
 from __future__ import annotations
@@ -156,7 +156,7 @@ def read_regions(document: dict[str, Any], names: Names, strange: frozenset = fr
 
 
 def read_all(documents: dict[str, dict[str, Any]]) -> dict[str, dict[str, Region]]:
-    """Column to regions. Ranges that are torch.profiler's own are told, and taken out."""
+    """Column to regions. Ranges that are torch.profiler's own are reported and removed."""
     names = Names()
     for document in documents.values():
         names.learn(k for row in rows_of(document) for k in row["kernels"])
@@ -192,15 +192,15 @@ def differences(sources: dict[str, dict[str, Region]], path: str) -> list[str]:
 
 def compare(sources: dict[str, dict[str, Region]], report: Report, name: str, gpu: bool = True,
             aside: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The table of one run, and its checks; outermost regions set aside are only told. Returns what to keep."""
+    """The table of one run, and its checks; outermost regions set aside are only reported. Returns what to keep."""
     every = by_path(set().union(*(set(s) for s in sources.values())))
     wide = max(len(p) for p in every)
     print(f"\n{'region':{wide}} " + " ".join(f"{c:>8}" for c in sources) + "  visits  equal")
     rows, unequal, visits, lines = [], [], [], []
     for path in every:
-        told = {c: sources[c].get(path, Region()) for c in sources if takes_part(c, path)}
-        counts = {c: r.launches for c, r in told.items()}
-        seen = {c: r.visits for c, r in told.items() if c != "ncu"}
+        regions = {c: sources[c].get(path, Region()) for c in sources if takes_part(c, path)}
+        counts = {c: r.launches for c, r in regions.items()}
+        seen = {c: r.visits for c, r in regions.items() if c != "ncu"}
         outside = path == OUTSIDE or path.split("/")[0] in aside
         same = len(set(counts.values())) == 1
         others = [] if outside else differences(sources, path)
@@ -297,14 +297,14 @@ def check_operators(run: Run, report: Report) -> dict[str, Any]:
     metrics = run.json("torch_profiler/metrics.json")
     if not report.check(f"{run.name}: torch metrics.json", metrics is not None):
         return {}
-    works = metrics["gpu"]["gpu_ops"]
+    gpu_ops = metrics["gpu"]["gpu_ops"]
     if run.asked("run.device=cpu"):
-        return {"gpu_ops": works}
-    if not report.check(f"{run.name}: torch saw GPU work", bool(works), works):
-        return {"gpu_ops": works}
+        return {"gpu_ops": gpu_ops}
+    if not report.check(f"{run.name}: torch saw GPU operations", bool(gpu_ops), gpu_ops):
+        return {"gpu_ops": gpu_ops}
     parts = sum(o["gpu_ops_self"] for o in metrics["operators"])
     rest = metrics["gpu_outside_operators"]["gpu_ops"] + metrics["gpu_without_launch"]["gpu_ops"]
-    report.check(f"{run.name}: {parts} works of operators and {rest} others are all {works}", parts + rest == works)
+    report.check(f"{run.name}: {parts} GPU operations of operators and {rest} others are all {gpu_ops}", parts + rest == gpu_ops)
     aten = [o for o in metrics["operators"] if o["operator"].startswith("aten::") and o["gpu_ops_self"]]
     zero = [o["operator"] for o in aten if not o["gpu_self_ns"] or o["gpu_total_ns"] < o["gpu_self_ns"]]
     report.check(f"{run.name}: {len(aten)} aten operators launch something, all with GPU time", aten and not zero, zero)
@@ -312,11 +312,11 @@ def check_operators(run: Run, report: Report) -> dict[str, Any]:
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if "aten::" in line]
     head = next(([cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines()
                  if line.startswith("|") and "GPU total" in line), [])
-    told = [dict(zip(head, row)) for row in rows if len(row) == len(head)]
-    told = [row for row in told if row.get("GPU operations", "0") not in ("0", "n/a", "")]
-    silent = [row.get("Operator") for row in told if row["GPU self"] in ("0", "0 ns", "n/a")]
-    report.check(f"{run.name}: operators.md tells {len(told)} aten rows with GPU time", told and not silent, silent)
-    return {"gpu_ops": works, "of_operators": parts, "aten_operators": len(aten)}
+    shown = [dict(zip(head, row)) for row in rows if len(row) == len(head)]
+    shown = [row for row in shown if row.get("GPU operations", "0") not in ("0", "n/a", "")]
+    silent = [row.get("Operator") for row in shown if row["GPU self"] in ("0", "0 ns", "n/a")]
+    report.check(f"{run.name}: operators.md shows {len(shown)} aten rows with GPU time", shown and not silent, silent)
+    return {"gpu_ops": gpu_ops, "of_operators": parts, "aten_operators": len(aten)}
 
 
 def check_energy(run: Run, report: Report) -> Any:

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # On a GPU machine: CUDA graphs timed as a whole against every kernel of them recorded, by two native runs each of
 # an 8-layer Llama in PyTorch whose decode is a graph, and of the toy model's (on one stream, on two, and a small one whose traces are test data). Launches
-# of every kernel in every region, at launch and at capture, must be equal; how far the shares of time are from the measured ones is told.
+# of every kernel in every region, at launch and at capture, must be equal; the script prints how far the shares of time are
+# from the measured ones.
 #   tests/gpu/graphs.sh        half a minute; $OUT gets graphs.txt and the traces of the small one
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit

@@ -334,7 +334,7 @@ def run_parts(lab: Lab, names: list[str]) -> None:
         print(f"\n== {name} (at {lab.elapsed():.0f} s)", flush=True)
         try:
             (PARTS | ASKED)[name](lab)
-        except Exception:  # the other parts still tell something
+        except Exception:  # the other parts still have results
             lab.check(f"{name} ran to its end", False, traceback.format_exc())
 
 

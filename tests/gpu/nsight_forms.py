@@ -1,4 +1,4 @@
-"""Every form of NVTX range under ncu: nvtx_forms.cu numbers its places, so a capture tells which it took."""
+"""Every form of NVTX range under ncu: nvtx_forms.cu numbers its places, so a capture shows which it took."""
 from __future__ import annotations
 
 import collections
@@ -28,7 +28,7 @@ UNKNOWN = {"plain": [2], "decode_*": [10, 11], "r?ght": [27], "LLM@decode/attn":
 QUICK = ("globs beside start/end names, odd names", {
     "d*/layer?/a*": [5, 8], "dec*/**/mlp": [6, 9], "decode_*": [10, 11], "LLM@sp*": [12], "L*@decode": [13, 14], "A::A?": [26],
     "a\\/b": [18], "x\\[*": [19], "m\\@n": [20], "c?d": [21], "p\\*q*": [22], "u$v": [23]})
-# Expressions in ncu's own grammar: what they match is not documented, so this tells and does not judge.
+# Expressions in ncu's own grammar: what they match is not documented, so this prints and does not judge.
 PROBES = [
     ["LLM@span"], ["regex:^decode_.*$", "LLM@span"], ["LLM@span", "regex:^decode_.*$"], ["regex:^LLM$@^span$"],
     ["regex:^d.*$/^layer.$/^a.*$/", "decode/layer0/mlp/"], ["decode/layer0/mlp/", "regex:^d.*$/^layer.$/^a.*$/"],
@@ -101,7 +101,7 @@ def part_forms_quick(lab: Lab) -> None:
 
 
 def wide(lab: Lab, program: list[str]) -> None:
-    """Wide strings: native has them; what becomes of the program under ncu is told and not judged."""
+    """Wide strings: native has them; what becomes of the program under ncu is printed and not judged."""
     run = lab.run("forms-wide", *NCU, *ONE, *EVERY, program=[*program, "--wide"])
     lab.equal("forms, wide strings: native's launches", lab.launches(*run.files("native/*.lpot")), {"wide": 2, "größe": 1})
     found = places_of(rows_of(run.text("ncu/raw.csv")))
@@ -113,6 +113,6 @@ def probe(lab: Lab, program: list[str], expressions: list[str]) -> None:
     done = lab.call(["ncu", "--config-file", "off", "--clock-control", "none", "--metrics", "gpu__time_duration.sum", "--nvtx",
                      *(w for e in expressions for w in ("--nvtx-include", e)), "--csv", "--page", "raw", *program])
     found, name = places_of(rows_of(done.stdout)), "  ".join(expressions)
-    told = [x for x in (done.stdout + done.stderr).splitlines() if ("WARN" in x or "ERR" in x) and "GPU clocks" not in x]
+    messages = [x for x in (done.stdout + done.stderr).splitlines() if ("WARN" in x or "ERR" in x) and "GPU clocks" not in x]
     lab.numbers.setdefault("probes", {})[name] = found
-    print(f"    probe {name:60} {found or told[:2]}", flush=True)
+    print(f"    probe {name:60} {found or messages[:2]}", flush=True)

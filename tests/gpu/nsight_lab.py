@@ -89,10 +89,10 @@ class Lab:
         self.passed, self.failed = self.passed + bool(good), self.failed + (not good)
         print(f"{self.passed + self.failed:3} {'ok    ' if good else 'FAILED'} {what}" + ("" if good else f": {why}"), flush=True)
         if not good:
-            self.tell_logs()
+            self.print_logs()
         return bool(good)
 
-    def tell_logs(self) -> None:
+    def print_logs(self) -> None:
         """The ends of ncu's and the program's logs, once for a run."""
         path, self.last = self.last, None
         for name in ("ncu/run.log", "workload/ncu/stdout.log", "workload/ncu/stderr.log") if path else ():

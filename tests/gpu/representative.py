@@ -20,7 +20,7 @@ def walls(work, name):
 
 
 def limit(work, left):
-    """Ten times what representatives took: enough to tell."""
+    """Ten times what representatives took: enough to compare."""
     took = walls(work, "rep").get("ncu") or walls(work, "rep1").get("ncu")
     print(int(min(10.05 * took + 2, left) if took else left))
 

@@ -6,7 +6,7 @@
 #   tests/gpu/representative.sh [native] [rep] [rep1] [long] [all]
 # native: the trace alone, for runs of ncu alone (ALONE=1). rep: the preset. rep1: one launch per configuration. long: the
 # preset with four times the tokens. all: everything; with BUDGET=SECONDS it is stopped after ten times rep (or rep1), or when
-# the budget for the whole script is spent, and then tells how many kernels it had.
+# the budget for the whole script is spent, and then prints how many kernels it had.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 OUT=${OUT:-$(mktemp -d)}
