@@ -15,8 +15,8 @@ struct lpo_job {
     const struct lpo_node *config; /* resolved */
     const char **overrides;        /* as given, NULL-terminated */
     const char *run_dir;           /* wanted; the real one may end in -2 */
-    const char *call_dir;          /* where the workload starts unless told otherwise */
-    bool chdir;                    /* hydra.job.chdir: the workload starts in the run folder */
+    const char *call_dir; /* where the workload starts, unless workload.cwd says otherwise */
+    bool chdir;           /* hydra.job.chdir: the workload starts in the run folder */
 };
 
 /* A finished run, for the summary over several. */

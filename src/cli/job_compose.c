@@ -102,8 +102,8 @@ int lpo_cli_job_config(struct lpo_app *app, const struct lpo_args *args,
 
     if (!in.dirs[0])
         return lpo_fail(err, LPO_E_MISSING,
-                        "no config folder: the shipped one is not beside lpo; --config-dir or "
-                        "LPO_CONFIG_DIR names another");
+                        "no config folder: the shipped one is not beside lpo; give another with "
+                        "--config-dir or LPO_CONFIG_DIR");
     rc = lpo_compose(app->arena, &in, out, err);
     print_warnings(app, out);
     return rc;

@@ -13,7 +13,7 @@ static const struct lpo_tool_message rows[] = {
       "stop it, or: dcgmi profile --pause", LPO_TOOL_FATAL },
     { "Cuda driver is not compatible with Nsight Compute", "the driver is too old for this ncu",
       "use the ncu of the driver's CUDA version", LPO_TOOL_FATAL },
-    { "Unsupported GPU", "this ncu does not know this GPU", "use a newer ncu", LPO_TOOL_FATAL },
+    { "Unsupported GPU", "this ncu does not support this GPU", "use a newer ncu", LPO_TOOL_FATAL },
     { "No metrics to collect found in sections", "this ncu has no metrics for this GPU",
       "use a newer ncu, or other sections (sections.txt lists them)", LPO_TOOL_FATAL },
     { "LibraryNotLoaded", "the profiler could not be loaded into the program",

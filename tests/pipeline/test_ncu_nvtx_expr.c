@@ -104,7 +104,7 @@ static const struct expr_case {
     { "already ncu: both at once", "A,B", 1, { "A,B" }, NULL },
     { "no such region, near", "prefil", 1, { NULL }, "prefill" },
     { "no such region, far", "zzzzzz", 1, { NULL }, "the run has 20" },
-    { "nothing", "", 0, { NULL }, "no region pattern" },
+    { "nothing", "", 0, { NULL }, "not a region pattern" },
 };
 
 static void check_expr(void **state)

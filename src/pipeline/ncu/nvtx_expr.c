@@ -14,8 +14,8 @@
 
 /* --- levels as text in ncu's grammar, plain or as a regular expression ----------------------- */
 
-/* What ncu's plain grammar cannot say for certain: globs, a backslash, nothing at all, its own word
- * for a regular expression. */
+/* What ncu's plain grammar cannot express reliably: globs, a backslash, an empty name, a name that
+ * begins like its own "regex:". */
 static bool wants_regex(const struct lpo_levels *levels)
 {
     for (size_t i = 0; i < levels->len; i++) {
@@ -31,8 +31,8 @@ static bool wants_regex(const struct lpo_levels *levels)
                           "regex:");
 }
 
-/* ncu's own marks cannot be told from a regular expression's there: any character stands for one
- * ("regex:^a/b$/" matches nothing, measured). */
+/* Inside a regular expression ncu still takes '@', ',' and '/' as its own marks ("regex:^a/b$/"
+ * matches nothing, measured), so '.' stands for each of them. */
 static const char *regex_of(struct lpo_arena *a, const char *name, bool glob)
 {
     LPO_STR out = { 0 };
@@ -196,7 +196,8 @@ static int no_such_region(struct lpo_arena *a, const char *pattern,
     }
     if (!known->len)
         return lpo_fail(err, LPO_E_CONFIG,
-                        "no region fits '%s': native saw no NVTX range in this program", pattern);
+                        "no region fits '%s': native recorded no NVTX range in this program",
+                        pattern);
     near = lpo_str_nearest(pattern, names, n);
     if (near)
         return lpo_fail(err, LPO_E_CONFIG,
@@ -215,7 +216,7 @@ static void add_kinds(struct lpo_arena *a, const char *pattern, const struct lpo
         push_levels(a, pattern, levels, true, out);
 }
 
-/* A path exactly as reports print it, whatever characters it holds. */
+/* A path exactly as reports print it, whatever characters are in it. */
 static bool add_path(struct lpo_arena *a, const char *path, const struct lpo_known_regions *known,
                      struct lpo_exprs *out)
 {
@@ -275,8 +276,8 @@ int lpo_pipeline_ncu_expr_add(struct lpo_arena *a, const char *pattern,
         return 0;
     }
     if (lpo_region_levels_of_pattern(a, pattern, &want) < 0 || want.len == 0)
-        return lpo_fail(err, LPO_E_CONFIG, "'%s' is no region pattern; try prefill, decode* or a/b",
-                        pattern);
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "'%s' is not a region pattern; try prefill, decode* or a/b", pattern);
     lpo_region_levels_of_last_domain(&want);
     lpo_region_levels_tidy(&want);
     if (any)
@@ -318,7 +319,8 @@ static bool is_name(const char *part)
     return *part && strcmp(part, ANY_DEPTH) != 0;
 }
 
-/* Alternatives in one part say the same as the two; in two parts they would say more. */
+/* Alternatives in one part match what the two expressions match; in two parts they would also match
+ * combinations that neither does. */
 static bool joinable(const struct lpo_expr *x, const struct lpo_expr *y, size_t *part)
 {
     size_t differ = 0;
@@ -360,7 +362,7 @@ static bool ours(const struct lpo_expr *e)
     return e->regex && e->parts;
 }
 
-/* One pair that can be one; false: there is none. */
+/* Makes one expression of a pair that can be one; false: no pair can. */
 static bool join_pair(struct lpo_arena *a, struct lpo_exprs *exprs)
 {
     for (size_t i = 0; i < exprs->len; i++) {
@@ -378,7 +380,8 @@ static bool join_pair(struct lpo_arena *a, struct lpo_exprs *exprs)
     return false;
 }
 
-/* Beside a regular expression a start/end range's bare name does not count. */
+/* Beside a regular expression ncu ignores the bare name of a start/end range (measured), so those
+ * become regular expressions, too. */
 static void spread_regex(struct lpo_exprs *exprs)
 {
     bool any = false;
@@ -389,7 +392,8 @@ static void spread_regex(struct lpo_exprs *exprs)
         exprs->at[i].regex |= exprs->at[i].start_end && exprs->at[i].parts;
 }
 
-/* Two of this kind of which ncu takes one, a regular expression of ours first of all. */
+/* Two of this kind of which ncu would use one; if possible the first is a regular expression of
+ * ours, because then we can refuse. */
 static bool clash(const struct lpo_exprs *exprs, bool start_end, const struct lpo_expr *pair[2])
 {
     size_t all = 0, regexes = 0;

@@ -1,4 +1,4 @@
-/* pipeline/ncu/nvtx_expr.h - region patterns that mean what people think, in ncu's own grammar.
+/* pipeline/ncu/nvtx_expr.h - region patterns of users, written in ncu's own grammar.
  *
  *     decode*           ranges whose names start with decode
  *     prefill           the range prefill, push/pop or start/end: two expressions

@@ -45,21 +45,21 @@ const char *lpo_pipeline_ncu_problem(struct lpo_arena *a, const char *log,
 {
     struct lpo_err err = { 0 };
     bool failed = lpo_pipeline_stage_judge(step, r, &err) < 0;
-    const char *said;
+    const char *line;
 
     *message = NULL;
-    said = look(a, log, message);
+    line = look(a, log, message);
     /* ncu opens its log only after it has read its flags: a wrong flag is on its own output. */
-    if (failed && !*message && !said)
-        said = look(a, step->stdout_path, message);
-    if (failed && !*message && !said)
-        said = look(a, step->stderr_path, message);
+    if (failed && !*message && !line)
+        line = look(a, step->stdout_path, message);
+    if (failed && !*message && !line)
+        line = look(a, step->stderr_path, message);
     if (*message && ((*message)->what & LPO_TOOL_ADVICE) && !failed)
         return NULL;
     if (*message)
         return lpo_arena_printf(a, "%s: %s", (*message)->meaning, (*message)->remedy);
     if (!failed)
         return NULL;
-    return said ? lpo_arena_printf(a, "%s (%s)", lpo_err_cause(&err), said)
+    return line ? lpo_arena_printf(a, "%s (%s)", lpo_err_cause(&err), line)
                 : lpo_arena_strdup(a, lpo_err_cause(&err));
 }

@@ -179,7 +179,7 @@ static void add_importers(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, st
     }
 }
 
-/* The raw streams of reports that are there; nsys removes them itself when its importer works. */
+/* The raw streams whose reports exist. nsys removes them itself when its importer starts. */
 static void remove_streams(struct lpo_stage_ctx *ctx)
 {
     const char **streams;

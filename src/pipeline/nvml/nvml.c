@@ -87,7 +87,7 @@ static void *sample_loop(void *arg)
             sample(s, i);
         fflush(s->out);
         next += s->interval_ns;
-        if (next < lpo_run_clock_ns()) /* never try to catch up */
+        if (next < lpo_run_clock_ns()) /* a late sample is not made up for by a burst of others */
             next = lpo_run_clock_ns();
         until = (struct timespec){ next / 1000000000, next % 1000000000 };
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);

@@ -1,4 +1,5 @@
-/* PyTorch's profiler, injected into any Python workload by a sitecustomize folder on PYTHONPATH. */
+/* PyTorch's profiler, injected into any Python workload: the interpreter imports `sitecustomize` at
+ * its start, and ours, first on PYTHONPATH, starts the profiler and then imports the user's own. */
 #include <stdlib.h>
 #include <string.h>
 
