@@ -26,11 +26,11 @@ struct lpo_trace_links {
 
 enum { MAX_CHAIN = 64 };
 
-struct lpo_trace_links *lpo_trace_links_create(void)
+struct lpo_trace_links *lpo_trace_links_create(size_t expected)
 {
     struct lpo_trace_links *l = lpo_xcalloc(1, sizeof *l);
 
-    l->heads = lpo_map_u64_create(0);
+    l->heads = lpo_map_u64_create(expected);
     return l;
 }
 
@@ -66,6 +66,16 @@ static uint32_t head_of(struct lpo_trace_links *l, int64_t correlation)
 void lpo_trace_links_op(struct lpo_trace_links *l, uint32_t op, int64_t correlation)
 {
     lpo_vec_push(&l->waiting, (struct waiting){ op, head_of(l, correlation) });
+}
+
+bool lpo_trace_links_wanted(const struct lpo_trace_links *l, int64_t correlation)
+{
+    return lpo_map_u64_find(l->heads, (uint64_t)correlation) != NULL;
+}
+
+void lpo_trace_links_prefetch(const struct lpo_trace_links *l, int64_t correlation)
+{
+    lpo_map_u64_prefetch(l->heads, (uint64_t)correlation);
 }
 
 static bool outer(const struct lpo_call *a, const struct lpo_call *b)

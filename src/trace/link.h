@@ -1,9 +1,11 @@
 /* trace/link.h - GPU operations and the host calls that launched them, joined by correlation id.
  *
- * The one join of all readers. Both sides come in any order. One table per file. Of a runtime call
- * and the driver call inside it, which share an id, the outer one is the launch. */
+ * The one join of all readers. Both sides come in any order. One table per file; where ids are of a
+ * process and the process is known, it is part of the id. Of a runtime call and the driver call
+ * inside it, which share an id, the outer one is the launch. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,12 +23,17 @@ struct lpo_call {
     uint8_t graph;    /* it launches a graph */
 };
 
-struct lpo_trace_links *lpo_trace_links_create(void);
-void lpo_trace_links_destroy(struct lpo_trace_links *l); /* NULL is fine */
+struct lpo_trace_links *lpo_trace_links_create(size_t expected); /* ids; 0 when unknown */
+void lpo_trace_links_destroy(struct lpo_trace_links *l);         /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_trace_links);
 
 void lpo_trace_links_call(struct lpo_trace_links *l, int64_t correlation,
                           const struct lpo_call *call);
+
+/* Did a GPU operation ask for this id? Where all of them come first, other calls need no place. */
+bool lpo_trace_links_wanted(const struct lpo_trace_links *l, int64_t correlation);
+/* This id is looked up soon: see lpo_map_u64_prefetch(). */
+void lpo_trace_links_prefetch(const struct lpo_trace_links *l, int64_t correlation);
 
 /* The GPU operation in row `op` of the trace was launched under this id; its call may still come.
  * The row gets its launch in lpo_trace_links_resolve(). */

@@ -57,7 +57,7 @@ struct lpo_kineto_build *lpo_kineto_build_create(struct lpo_trace *t)
     struct lpo_kineto_build *b = lpo_xcalloc(1, sizeof *b);
 
     b->t = t;
-    b->links = lpo_trace_links_create();
+    b->links = lpo_trace_links_create(0);
     b->process_rows = lpo_map_create();
     b->thread_rows = lpo_map_create();
     b->device_rows = lpo_map_create();

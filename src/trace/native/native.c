@@ -131,7 +131,7 @@ static int read_blocks(struct lpo_native_blocks *blocks, struct lpo_trace *into)
                         .rank = -1,
                         .end_ns = LPO_NO_TIME,
                         .command = LPO_NONE,
-                        .links = lpo_trace_links_create(),
+                        .links = lpo_trace_links_create(0),
                         .first_gpu_op = into->gpu_ops.len,
                         .first_range = into->ranges.len };
     uint64_t ignored;

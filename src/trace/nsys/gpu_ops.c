@@ -1,4 +1,5 @@
 /* Kernels, copies, memsets and the calls that launched them. */
+#include "trace/link.h"
 #include "trace/nsys/private.h"
 
 #include <stdio.h>
@@ -10,7 +11,7 @@
 /* Every table of GPU operations begins with these. */
 enum { W_START, W_END, W_DEVICE, W_STREAM, W_CORRELATION, W_PID, W_NODE, W_OWN };
 
-#define OP_COLUMNS                                                                               \
+#define OP_COLUMNS                                                                                 \
     "start", "end", "deviceId", "streamId", "correlationId", "globalPid", "graphNodeId"
 
 enum {
@@ -23,12 +24,12 @@ enum {
     K_DYNAMIC,
 };
 
-static uint64_t launch_key(uint16_t process, uint32_t correlation)
+/* Correlation ids are of a process. */
+static int64_t launch_id(uint16_t process, uint32_t correlation)
 {
-    return (uint64_t)process << 32 | correlation;
+    return (int64_t)process << 32 | correlation;
 }
 
-/* `launch` holds the correlation id until the calls are read. */
 static struct lpo_gpu_op *push_gpu_op(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows,
                                       enum lpo_gpu_op_kind kind)
 {
@@ -50,8 +51,8 @@ static struct lpo_gpu_op *push_gpu_op(struct lpo_nsys_reading *r, const struct l
     w.stream = (uint32_t)lpo_nsys_int(rows, W_STREAM);
     w.process = lpo_nsys_process(r, lpo_nsys_int(rows, W_PID));
     w.device = lpo_nsys_device(r, w.process, lpo_nsys_int(rows, W_DEVICE));
-    if (correlation > 0 && correlation < LPO_NONE)
-        w.launch = (uint32_t)correlation;
+    lpo_vec_push(&r->correlations,
+                 correlation > 0 && correlation < LPO_NONE ? (uint32_t)correlation : 0);
     lpo_nsys_alive(r, w.process, w.end_ns);
     lpo_vec_push(&r->t->gpu_ops, w);
     return &r->t->gpu_ops.at[r->t->gpu_ops.len - 1];
@@ -159,6 +160,29 @@ static void set_row(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows
     note_node(r, rows, w);
 }
 
+/* How far ahead of the join its ids are known. */
+enum { AHEAD = 16 };
+
+static int64_t id_at(const struct lpo_nsys_reading *r, size_t i)
+{
+    return launch_id(r->t->gpu_ops.at[r->first_gpu_op + i].process, r->correlations.at[i]);
+}
+
+/* From GPU operation `from` of this file on: their ids wait for a call. */
+static void expect_calls(struct lpo_nsys_reading *r, size_t from)
+{
+    size_t count = r->correlations.len;
+
+    if (!r->links)
+        r->links = lpo_trace_links_create(count);
+    for (size_t i = from; i < count; i++) {
+        if (i + AHEAD < count)
+            lpo_trace_links_prefetch(r->links, id_at(r, i + AHEAD));
+        if (r->correlations.at[i])
+            lpo_trace_links_op(r->links, (uint32_t)(r->first_gpu_op + i), id_at(r, i));
+    }
+}
+
 /* A graph launch traced as one span: kept only where no node of that launch has a row. */
 static void graph_row(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows)
 {
@@ -167,8 +191,10 @@ static void graph_row(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *ro
     struct lpo_gpu_op *w;
     char name[64];
 
+    if (!r->links)
+        expect_calls(r, 0);
     if (correlation > 0 &&
-        lpo_map_u64_find(r->launches, launch_key(process, (uint32_t)correlation)))
+        lpo_trace_links_wanted(r->links, launch_id(process, (uint32_t)correlation)))
         return;
     w = push_gpu_op(r, rows, LPO_KERNEL);
     snprintf(name, sizeof name, "CUDA graph %lld (whole launch)",
@@ -209,29 +235,6 @@ static int read_table(struct lpo_nsys_reading *r, const struct gpu_op_table *tab
     return rc < 0 ? rc : 0;
 }
 
-/* How far ahead of the join its keys are known. */
-enum { AHEAD = 16 };
-
-static uint64_t gpu_op_key(const struct lpo_gpu_op *w)
-{
-    return launch_key(w->process, w->launch);
-}
-
-/* The ids that GPU operations ask for, with no call yet. */
-static void expect_launches(struct lpo_nsys_reading *r)
-{
-    size_t count = r->t->gpu_ops.len - r->first_gpu_op;
-    const struct lpo_gpu_op *w = count ? &r->t->gpu_ops.at[r->first_gpu_op] : NULL;
-
-    r->launches = lpo_map_u64_create(count);
-    for (size_t i = 0; i < count; i++) {
-        if (i + AHEAD < count)
-            lpo_map_u64_prefetch(r->launches, gpu_op_key(&w[i + AHEAD]));
-        if (w[i].launch != LPO_NONE)
-            lpo_map_u64_put(r->launches, gpu_op_key(&w[i]), NULL);
-    }
-}
-
 int lpo_nsys_read_gpu_ops(struct lpo_nsys_reading *r, struct lpo_err *err)
 {
     const struct lpo_trace *t = r->t;
@@ -241,12 +244,11 @@ int lpo_nsys_read_gpu_ops(struct lpo_nsys_reading *r, struct lpo_err *err)
         if (read_table(r, &gpu_op_tables[i], err) < 0)
             return err->code;
     }
-    expect_launches(r);
     before = t->gpu_ops.len;
     if (read_table(r, &graph_table, err) < 0)
         return err->code;
-    for (size_t i = before; i < t->gpu_ops.len; i++)
-        lpo_map_u64_put(r->launches, gpu_op_key(&t->gpu_ops.at[i]), NULL);
+    if (!(t->skip & LPO_SKIP_LAUNCHES))
+        expect_calls(r, r->links ? before - r->first_gpu_op : 0);
     if (t->gpu_ops.len > before)
         lpo_trace_note(r->t, t->gpu_ops.len - before,
                        "CUDA graph launches were traced as a whole (--cuda-graph-trace=graph): "
@@ -255,52 +257,41 @@ int lpo_nsys_read_gpu_ops(struct lpo_nsys_reading *r, struct lpo_err *err)
 }
 
 /* A row of the call table, held back until the memory of its id is near. */
-struct call {
-    int64_t start_ns, end_ns, tid;
-    uint64_t key;
+struct held_call {
+    int64_t start_ns, end_ns, tid, id;
 };
 
-/* A runtime call and the driver call inside it share an id: the outer one is the launch. */
-static void join_call(struct lpo_nsys_reading *r, const struct call *c)
+static void join_call(struct lpo_nsys_reading *r, const struct held_call *c)
 {
-    uint32_t *slot = lpo_map_u64_find(r->launches, c->key);
-    struct lpo_launch l = { c->start_ns, c->end_ns < c->start_ns ? c->start_ns : c->end_ns, 0 };
-    struct lpo_launch *have;
+    struct lpo_call call = { .start_ns = c->start_ns,
+                             .end_ns = c->end_ns < c->start_ns ? c->start_ns : c->end_ns };
 
-    if (!slot)
+    if (!lpo_trace_links_wanted(r->links, c->id)) /* most calls launch nothing */
         return;
-    if (*slot == LPO_NONE) {
-        l.thread = lpo_nsys_thread(r, c->tid);
-        *slot = (uint32_t)r->t->launches.len;
-        lpo_vec_push(&r->t->launches, l);
-        return;
-    }
-    have = &r->t->launches.at[*slot];
-    if (l.start_ns < have->start_ns || (l.start_ns == have->start_ns && l.end_ns > have->end_ns)) {
-        l.thread = lpo_nsys_thread(r, c->tid);
-        *have = l;
-    }
+    call.thread = lpo_nsys_thread(r, c->tid);
+    call.process = r->t->threads.at[call.thread].process;
+    lpo_trace_links_call(r->links, c->id, &call);
 }
 
 static int read_calls(struct lpo_nsys_reading *r, const char *table, struct lpo_err *err)
 {
     static const char *const names[] = { "start", "end", "globalTid", "correlationId", NULL };
     struct lpo_nsys_rows rows;
-    struct call held[AHEAD];
+    struct held_call held[AHEAD];
     size_t n = 0;
     int rc = lpo_nsys_begin(r->db, &rows, table, names, NULL, err);
 
     while (rc > 0 && lpo_nsys_step(r->db, &rows, r->t)) {
-        struct call c = { lpo_nsys_time(r, &rows, 0), lpo_nsys_time(r, &rows, 1),
-                          lpo_nsys_int(&rows, 2), 0 };
+        struct held_call c = { lpo_nsys_time(r, &rows, 0), lpo_nsys_time(r, &rows, 1),
+                               lpo_nsys_int(&rows, 2), 0 };
         uint16_t process = lpo_nsys_process(r, c.tid);
         int64_t correlation = lpo_nsys_int(&rows, 3);
 
         lpo_nsys_alive(r, process, c.end_ns);
         if (correlation <= 0 || correlation >= LPO_NONE)
             continue;
-        c.key = launch_key(process, (uint32_t)correlation);
-        lpo_map_u64_prefetch(r->launches, c.key);
+        c.id = launch_id(process, (uint32_t)correlation);
+        lpo_trace_links_prefetch(r->links, c.id);
         if (n >= AHEAD)
             join_call(r, &held[n % AHEAD]);
         held[n++ % AHEAD] = c;
@@ -311,35 +302,14 @@ static int read_calls(struct lpo_nsys_reading *r, const char *table, struct lpo_
     return rc < 0 ? rc : 0;
 }
 
-static void settle_launches(struct lpo_nsys_reading *r)
-{
-    size_t count = r->t->gpu_ops.len - r->first_gpu_op;
-    struct lpo_gpu_op *w = count ? &r->t->gpu_ops.at[r->first_gpu_op] : NULL;
-
-    for (size_t i = 0; i < count; i++) {
-        const uint32_t *slot = NULL;
-
-        if (i + AHEAD < count)
-            lpo_map_u64_prefetch(r->launches, gpu_op_key(&w[i + AHEAD]));
-        if (w[i].launch != LPO_NONE)
-            slot = lpo_map_u64_find(r->launches, gpu_op_key(&w[i]));
-        w[i].launch = slot ? *slot : LPO_NONE;
-    }
-}
-
-void lpo_nsys_forget_launches(struct lpo_nsys_reading *r)
-{
-    for (size_t i = r->first_gpu_op; i < r->t->gpu_ops.len; i++)
-        r->t->gpu_ops.at[i].launch = LPO_NONE;
-}
-
 int lpo_nsys_read_launches(struct lpo_nsys_reading *r, struct lpo_err *err)
 {
     if (read_calls(r, "CUPTI_ACTIVITY_KIND_RUNTIME", err) < 0 ||
         read_calls(r, "CUPTI_ACTIVITY_KIND_DRIVER", err) < 0)
         return err->code;
-    settle_launches(r);
-    lpo_map_u64_destroy(r->launches); /* the ranges need the room */
-    r->launches = NULL;
+    lpo_trace_links_resolve(r->links, r->t);
+    lpo_trace_links_destroy(r->links); /* the ranges need the memory */
+    r->links = NULL;
+    lpo_vec_free(&r->correlations);
     return 0;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/link.h"
 #include "trace/nsys/private.h"
 #include "trace/readers.h"
 #include "util/err.h"
@@ -91,8 +92,8 @@ static int read_diagnostics(struct lpo_nsys_reading *r, struct lpo_err *err)
     return 0;
 }
 
-/* In this order: GPU operations say which calls matter, ranges need the memory that the join took, and open
- * ranges end with what was seen last. */
+/* In this order: GPU operations say which calls matter, ranges need the memory that the join took,
+ * and open ranges end with what was seen last. */
 static const struct step {
     int (*read)(struct lpo_nsys_reading *r, struct lpo_err *err);
     uint32_t skip; /* left out when the caller does without these */
@@ -113,8 +114,6 @@ static int read_all(struct lpo_nsys_reading *r, struct lpo_err *err)
         if (!(r->t->skip & steps[i].skip) && steps[i].read(r, err) < 0)
             return err->code;
     }
-    if (r->t->skip & LPO_SKIP_LAUNCHES)
-        lpo_nsys_forget_launches(r);
     if (lpo_nsys_cut(r->db))
         lpo_trace_note(r->t, 0, "the file was cut short: what is there was read");
     return 0;
@@ -147,7 +146,8 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
     lpo_map_u64_destroy(r.threads);
     lpo_map_u64_destroy(r.gpus);
     lpo_map_u64_destroy(r.captures);
-    lpo_map_u64_destroy(r.launches);
+    lpo_trace_links_destroy(r.links);
+    lpo_vec_free(&r.correlations);
     lpo_vec_free(&r.nodes);
     return rc;
 }

@@ -18,11 +18,12 @@ struct lpo_nsys_reading {
     uint64_t last_gid, last_gtid;
     uint32_t last_process, last_thread;
 
-    struct lpo_map_u64 *gpus;     /* process << 32 | CUDA ordinal to the GPU's own id */
-    bool by_gpu;                  /* ordinals of processes clash: devices go by GPU id */
-    struct lpo_map_u64 *launches; /* process << 32 | correlation id to row of t->launches */
-    struct lpo_map_u64 *captures; /* graph node id to row of t->captures */
-    LPO_VEC(uint64_t) nodes;      /* the ids of those rows, from `first_capture` on */
+    struct lpo_map_u64 *gpus;       /* process << 32 | CUDA ordinal to the GPU's own id */
+    bool by_gpu;                    /* ordinals of processes clash: devices go by GPU id */
+    LPO_VEC(uint32_t) correlations; /* of the GPU operations from first_gpu_op on; 0: none */
+    struct lpo_trace_links *links;  /* by process << 32 | correlation id; NULL until needed */
+    struct lpo_map_u64 *captures;   /* graph node id to row of t->captures */
+    LPO_VEC(uint64_t) nodes;        /* the ids of those rows, from `first_capture` on */
     size_t first_capture;
 };
 
@@ -47,12 +48,10 @@ uint32_t lpo_nsys_thread(struct lpo_nsys_reading *r, int64_t global_tid);
 void lpo_nsys_alive(struct lpo_nsys_reading *r, uint16_t process, int64_t ns);
 uint16_t lpo_nsys_device(struct lpo_nsys_reading *r, uint16_t process, int64_t ordinal);
 
-int lpo_nsys_read_gpus(struct lpo_nsys_reading *r, struct lpo_err *err);  /* before GPU operations */
+int lpo_nsys_read_gpus(struct lpo_nsys_reading *r, struct lpo_err *err); /* before GPU operations */
 int lpo_nsys_read_names(struct lpo_nsys_reading *r, struct lpo_err *err); /* after all else */
 int lpo_nsys_read_gpu_ops(struct lpo_nsys_reading *r, struct lpo_err *err);
 int lpo_nsys_read_launches(struct lpo_nsys_reading *r, struct lpo_err *err);
-/* Instead: GPU operations carry correlation ids in `launch` until one of the two is called. */
-void lpo_nsys_forget_launches(struct lpo_nsys_reading *r);
 int lpo_nsys_read_ranges(struct lpo_nsys_reading *r, struct lpo_err *err);
 /* When graph nodes were captured, and on which thread: fills t->captures. */
 int lpo_nsys_read_nodes(struct lpo_nsys_reading *r, struct lpo_err *err);
