@@ -10,7 +10,7 @@ struct lpo_str;
 
 /* "1.234 ms", "56 ns": four significant digits, the unit that keeps the number readable. */
 void lpo_units_add_duration(struct lpo_str *s, int64_t ns);
-/* "1.5 GiB" (binary), "312 B". */
+/* "1.500 GiB" (binary), "312 B". */
 void lpo_units_add_bytes(struct lpo_str *s, double bytes);
 /* "989.4 TFLOP", "12.3 G": decimal prefixes before `unit`. */
 void lpo_units_add_si(struct lpo_str *s, double value, const char *unit);
