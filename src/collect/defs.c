@@ -48,14 +48,25 @@ const char *lpoc_defs_text(const struct lpoc_defs *d, uint32_t id)
     return (const char *)d->log + d->strings[id].at;
 }
 
-static uint32_t *slot_of(struct lpoc_defs *d, const char *text, size_t len, uint64_t hash)
+/* A slot is stored last, and what it leads to never changes: the table is read without the lock. */
+static uint32_t *slot_of(const struct lpoc_defs *d, const char *text, size_t len, uint64_t hash)
 {
     for (uint32_t i = (uint32_t)hash;; i++) {
         uint32_t *slot = &d->table[i & (d->table_cap - 1)];
-        if (!*slot ||
-            (d->strings[*slot].len == len && memcmp(lpoc_defs_text(d, *slot), text, len) == 0))
+        uint32_t id = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+
+        if (!id || (d->strings[id].len == len && memcmp(lpoc_defs_text(d, id), text, len) == 0))
             return slot;
     }
+}
+
+uint32_t lpoc_defs_find(const struct lpoc_defs *d, const char *text, size_t len, uint64_t hash)
+{
+    uint32_t id = __atomic_load_n(slot_of(d, text, len, hash), __ATOMIC_ACQUIRE);
+
+    if (id)
+        return id;
+    return __atomic_load_n(&d->full, __ATOMIC_RELAXED) ? LPOC_NAME_FULL : 0;
 }
 
 static bool is_full(const struct lpoc_defs *d, size_t len, bool vital)
@@ -78,15 +89,17 @@ uint32_t lpoc_defs_string(struct lpoc_defs *d, const char *text, size_t len, uin
 
     if (known)
         return known;
-    if (is_full(d, len, vital))
+    if (is_full(d, len, vital)) {
+        __atomic_store_n(&d->full, true, __ATOMIC_RELAXED);
         return LPOC_NAME_FULL;
+    }
     *p++ = LPOT_DEF_STRING;
     p = lpoc_put_v(p, len);
     d->strings[d->count] =
         (struct lpoc_string){ .at = (uint32_t)(p - d->log), .len = (uint32_t)len };
     p = lpoc_put_bytes(p, text, len);
     d->used = (size_t)(p - d->log);
-    *slot = d->count;
+    __atomic_store_n(slot, d->count, __ATOMIC_RELEASE);
     return d->count++;
 }
 

@@ -33,6 +33,7 @@ struct lpoc_defs {
     uint32_t table_cap;
     uint32_t *domains; /* string ids; [0] is the default domain */
     uint32_t ndomains;
+    bool full; /* atomic: a name did not fit once, so no new one is tried */
 };
 
 int lpoc_defs_start(struct lpoc_defs *d); /* -1: no memory */
@@ -41,6 +42,9 @@ int lpoc_defs_start(struct lpoc_defs *d); /* -1: no memory */
  * names that cannot be written in place (`vital`): kernels, threads, domains. */
 uint32_t lpoc_defs_string(struct lpoc_defs *d, const char *text, size_t len, uint64_t hash,
                           bool vital);
+/* Without the lock: the id of a text that is there; LPOC_NAME_FULL for one that is not and will
+ * not be; 0: ask lpoc_defs_string(). */
+uint32_t lpoc_defs_find(const struct lpoc_defs *d, const char *text, size_t len, uint64_t hash);
 uint64_t lpoc_defs_hash(const char *text, size_t len);
 const char *lpoc_defs_text(const struct lpoc_defs *d, uint32_t id);
 

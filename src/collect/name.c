@@ -5,11 +5,13 @@ struct lpoc_name lpoc_name_miss(struct lpoc_thread *t, const char *text, size_t 
 {
     struct lpoc *c = t->owner;
     uint64_t hash = len > LPOC_SHORT ? a : lpoc_defs_hash(text, len);
-    uint32_t id;
+    uint32_t id = lpoc_defs_find(&c->defs, text, len, hash);
 
-    lpoc_lock(&c->lock);
-    id = lpoc_defs_string(&c->defs, text, len, hash, false);
-    lpoc_unlock(&c->lock);
+    if (!id) {
+        lpoc_lock(&c->lock);
+        id = lpoc_defs_string(&c->defs, text, len, hash, false);
+        lpoc_unlock(&c->lock);
+    }
     if (id == LPOC_NAME_FULL) {
         lpoc_count(c, LPOT_COUNT_NAMES_INLINE, 1);
         return (struct lpoc_name){ .id = id, .len = (uint32_t)len, .text = text };

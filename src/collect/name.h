@@ -1,7 +1,7 @@
 /* collect/name.h - from the text of an NVTX call to a string id.
  *
- * The caller may free or change its text, so a pointer tells nothing: the bytes are compared,
- * first with what this thread used lately, then, under the lock, with all names. */
+ * The caller may free or change its text, so a pointer says nothing: the bytes are compared, first
+ * with what this thread used lately, then with all names. Only a new name takes the lock. */
 #pragma once
 
 #include <string.h>
