@@ -2,7 +2,7 @@
  *
  * One file per process, append-only. A writer adds whole blocks, each framed and checksummed, so
  * a process killed at any moment leaves a file that reads up to its last whole block. All numbers
- * are little-endian. docs/trace-format.md tells the same in prose, with an example.
+ * are little-endian. docs/trace-format.md says the same in prose, with an example.
  *
  *     file     = preamble block*
  *     preamble = "LPOTRACE" u16 major u16 minor u32 zero                        (16 bytes)
@@ -45,7 +45,7 @@ enum lpot_block {
     LPOT_FACTS = 1,  /* (text key, text value)*: "pid", "clock", "device.0.name" … */
     LPOT_DEFS = 2,   /* definition* */
     LPOT_THREAD = 3, /* event*: continues the stream of its thread */
-    LPOT_GPU = 4,    /* record*: continues the one stream of GPU work */
+    LPOT_GPU = 4,    /* record*: continues the one stream of GPU operations */
     LPOT_NOTE = 5,   /* v code (enum lpot_note), v count, text: for people */
     LPOT_FOOTER = 6, /* (v counter (enum lpot_counter), v value)*: totals so far; the last counts */
     LPOT_RESERVED = 7, /* zeros: space for a note and a footer that must still fit on a full disk */
@@ -91,7 +91,7 @@ enum lpot_event {
     LPOT_EV_START = 3,  /* [v domain] v range id, name [attributes] */
     LPOT_EV_END = 4,    /* v range id */
     LPOT_EV_MARK = 5,   /* [v domain] name [attributes] */
-    LPOT_EV_LAUNCH = 6, /* z correlation: a call that puts work on a GPU begins */
+    LPOT_EV_LAUNCH = 6, /* z correlation: a call that launches a GPU operation begins */
     LPOT_EV_RETURN = 7, /* the last LAUNCH of this thread has returned */
     LPOT_EV_NODE = 8,   /* z node: a CUDA graph node was created (captured) */
     LPOT_EV_CLONE = 9,  /* z node, z original: a node of a clone or executable graph */
@@ -156,10 +156,10 @@ enum lpot_counter {
     LPOT_COUNT_KERNELS = 8,
     LPOT_COUNT_COPIES = 9,
     LPOT_COUNT_SETS = 10,
-    LPOT_COUNT_UNTIMED = 11,         /* kernels, copies and sets that CUPTI gave no time for */
+    LPOT_COUNT_UNTIMED = 11,         /* kernels, copies and memsets that CUPTI gave no time for */
     LPOT_COUNT_GPU_LOST = 12,        /* GPU records that could not be written */
     LPOT_COUNT_EXIT = 13,            /* 1: the program ended in the ordinary way */
-    LPOT_COUNT_GRAPHS_UNLISTED = 14, /* CUDA graphs whose kernels could not be told */
+    LPOT_COUNT_GRAPHS_UNLISTED = 14, /* CUDA graphs whose nodes could not be listed */
     LPOT_COUNT_GRAPHS_CHANGED = 15,  /* changes of CUDA graphs after they were listed */
     LPOT_COUNT_JUMPED = 16, /* calls that a signal handler interrupted and left by siglongjmp() */
 };

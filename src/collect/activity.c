@@ -1,11 +1,11 @@
 #include "collect/activity.h"
 
+#include "collect/encode.h"
 #include "collect/gpu.h"
 #include "collect/guard.h"
 #include "collect/mem.h"
 #include "collect/pool.h"
 #include "collect/shape.h"
-#include "collect/wire.h"
 #include "lpo/trace_format.h"
 
 enum {

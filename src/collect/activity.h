@@ -1,8 +1,8 @@
-/* collect/activity.h - CUPTI's buffers: handing them out, and turning records into blocks.
+/* collect/activity.h - CUPTI's buffers: given to it empty, and turned into blocks when full.
  *
  * A kernel record is 216 bytes and comes back thousands of times with the same name and launch
- * shape; here it becomes the number of a shape seen before, and differences: about 9 bytes. That
- * work is done where CUPTI delivers, on its own worker, never on a launching thread. */
+ * shape; here it becomes the number of a known shape, and differences: about 9 bytes. This is done
+ * on CUPTI's own thread, never on a launching one. */
 #pragma once
 
 #include <stddef.h>
@@ -13,7 +13,7 @@ struct lpoc_records;
 
 struct lpoc_records *lpoc_records_create(struct lpoc_gpu *gpu); /* NULL: no memory */
 
-/* CUPTI's two callbacks, less the things that have no use. */
+/* CUPTI's two callbacks, without the parameters that are not used. */
 void lpoc_buffer_request(struct lpoc_records *r, uint8_t **buffer, size_t *size);
 void lpoc_buffer_complete(struct lpoc_records *r, void *context, uint32_t stream, uint8_t *buffer,
                           size_t size, size_t valid);

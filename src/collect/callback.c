@@ -1,8 +1,9 @@
-/* What CUPTI calls us for while the program runs: launches, graphs, and its own end. */
+/* What CUPTI calls while the program runs: at launches, at changes of graphs, and when CUPTI itself
+ * stops. These run inside the program's CUDA calls, on its threads, so they only append events. */
 #include <errno.h>
 
-#include "collect/cbid.h"
 #include "collect/device.h"
+#include "collect/driver_calls.h"
 #include "collect/gpu.h"
 #include "collect/graph.h"
 #include "collect/thread.h"
@@ -20,9 +21,9 @@ static void on_launch(struct lpoc *c, uint32_t id, const struct cupti_call *call
     p = lpoc_put_z(p, (int32_t)(call->correlation - t->last.corr));
     t->coming.corr = call->correlation;
     lpoc_commit_ids(t, p);
-    if (LPOC_RARE(!__atomic_load_n(&c->gpu->devices_told, __ATOMIC_RELAXED)) &&
-        !__atomic_exchange_n(&c->gpu->devices_told, true, __ATOMIC_RELAXED))
-        lpoc_devices_tell(c);
+    if (LPOC_RARE(!__atomic_load_n(&c->gpu->devices_written, __ATOMIC_RELAXED)) &&
+        !__atomic_exchange_n(&c->gpu->devices_written, true, __ATOMIC_RELAXED))
+        lpoc_devices_write(c);
     lpoc_leave();
 }
 
@@ -36,7 +37,7 @@ static void on_return(void)
     lpoc_leave();
 }
 
-/* The thread's place in its stream tells which ranges surround the capture. */
+/* The event's place in the stream of its thread says which ranges are open at the capture. */
 static void on_node(struct lpoc *c, uint32_t id, const struct cupti_resource_data *resource)
 {
     const struct cupti_graph_data *graph = resource ? resource->descriptor : NULL;
@@ -75,9 +76,9 @@ static void on_state(struct lpoc *c, const struct cupti_state_data *state)
               state->message ? ": " : "", state->message ? state->message : "");
 }
 
-/* A graph was made ready. Busy meanwhile: a signal handler's NVTX call must not wait for a lock
- * that this very thread holds. */
-static void on_made(struct lpoc *c, const struct cupti_call *call)
+/* A graph was instantiated. The thread is busy meanwhile: an NVTX call of a signal handler would
+ * add events in the middle. */
+static void on_instantiated(struct lpoc *c, const struct cupti_call *call)
 {
     struct lpoc_thread *t = lpoc_enter();
     int saved = errno;
@@ -91,15 +92,15 @@ static void on_made(struct lpoc *c, const struct cupti_call *call)
     lpoc_leave();
 }
 
-/* A call that puts no work on a GPU. These are asked for only where graphs are timed as a whole. */
+/* A call that launches nothing. CUPTI reports these only where graphs are timed as a whole. */
 static void on_graph_call(struct lpoc *c, enum lpoc_about what, const struct cupti_call *call)
 {
     const int *result = call->result;
 
     if (call->site == CUPTI_ENTER || (result && *result != 0))
         return; /* what failed changed nothing */
-    if (what == LPOC_MAKES_GRAPH)
-        on_made(c, call);
+    if (what == LPOC_INSTANTIATES_GRAPH)
+        on_instantiated(c, call);
     else
         lpoc_count(c, LPOT_COUNT_GRAPHS_CHANGED, 1);
 }

@@ -9,10 +9,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "collect/encode.h"
 #include "collect/guard.h"
 #include "collect/mem.h"
 #include "collect/thread.h"
-#include "collect/wire.h"
 #include "lpo/trace_format.h"
 
 #ifndef LPO_VERSION
@@ -341,7 +341,7 @@ int lpoc_block(struct lpoc *c, unsigned kind, uint32_t stream, uint32_t sequence
     lpoc_guard();
     now = lpoc_clock_now(&c->clock);
     rc = lpoc_file_block(&c->file, &now, &b);
-    if (rc < 0 && !__atomic_exchange_n(&c->file.told, true, __ATOMIC_RELAXED))
+    if (rc < 0 && !__atomic_exchange_n(&c->file.explained, true, __ATOMIC_RELAXED))
         write_last_words(c);
     step = lpoc_clock_step(&c->clock, &now);
     if (step)

@@ -17,7 +17,7 @@
 enum { LPOC_COUNTERS = 32 };
 
 enum lpoc_state {
-    LPOC_FRESH = 0, /* nothing was asked of us yet */
+    LPOC_FRESH = 0, /* no call has come yet */
     LPOC_ON,
     LPOC_FORKED, /* child of fork: opens its own file at its first event */
     LPOC_OFF,    /* no folder given, or no file could be made: every call is a no-op */
@@ -41,7 +41,7 @@ struct lpoc {
     uint64_t last_range;              /* start/end ids; atomic */
     uint64_t counters[LPOC_COUNTERS]; /* by enum lpot_counter; atomic */
     uint32_t notes, footers, facts;   /* sequence numbers; atomic */
-    struct lpoc_gpu *gpu;             /* NULL while no CUDA came up */
+    struct lpoc_gpu *gpu;             /* NULL until CUDA is initialised */
 };
 
 /* The one state of this process (inject.c). */

@@ -1,9 +1,10 @@
 /* collect/cupti_abi.h - the few declarations of CUPTI that the collector uses.
  *
- * Our own words for a public binary interface, so that the library builds with no CUDA toolkit
- * and one build serves CUDA 12 and 13. CUPTI's records only ever grow at their end: each struct
- * here is the common beginning of its generations (kernels since Kernel5, copies since Memcpy4,
- * sets since Memset3). tests/collect/check_abi.c compares with the real headers where found. */
+ * Our own declarations of a public binary interface, so that the library builds with no CUDA
+ * toolkit and one build serves CUDA 12 and 13. CUPTI's records only ever grow at their end: each
+ * struct here is the common beginning of its generations (kernels since Kernel5, copies since
+ * Memcpy4, sets since Memset3). tests/collect/check_abi.c compares with the real headers where
+ * found. */
 #pragma once
 
 #include <stddef.h>

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
+#include "collect/encode.h"
 #include "collect/mem.h"
-#include "collect/wire.h"
 #include "lpo/trace_format.h"
 
 enum { LOG_MOST = 64 << 20, LEAST = 64 << 10 };

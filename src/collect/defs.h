@@ -2,7 +2,8 @@
  *
  * Definitions gather in one growing log; whoever writes a block writes the new part of the log
  * first. The log is kept: strings are compared against it, and a forked child writes all of it
- * again into its own file. All functions but the lookups of handles want the collector's lock. */
+ * again into its own file. All functions need the
+ * collector's lock, except lpoc_defs_find() and the lookups of handles. */
 #pragma once
 
 #include <stdbool.h>
@@ -54,7 +55,7 @@ uint32_t lpoc_defs_domain(struct lpoc_defs *d, uint32_t string);
 bool lpoc_defs_add(struct lpoc_defs *d, unsigned tag, const uint64_t *numbers, unsigned count);
 bool lpoc_defs_put(struct lpoc_defs *d, unsigned tag, const void *body, size_t len);
 
-/* Handles given to the program are addresses in our own tables, so that a wrong one is known. */
+/* Handles given to the program are addresses in our own tables, so that a wrong one is noticed. */
 void *lpoc_defs_string_handle(const struct lpoc_defs *d, uint32_t id);
 uint32_t lpoc_defs_string_of(const struct lpoc_defs *d, const void *handle); /* 0: not ours */
 void *lpoc_defs_domain_handle(const struct lpoc_defs *d, uint32_t id);

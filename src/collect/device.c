@@ -5,7 +5,8 @@
 #include <string.h>
 
 #include "collect/collect.h"
-#include "collect/load.h"
+#include "collect/find_cupti.h"
+#include "collect/mem.h"
 
 enum { DEVICES_MAX = 64, KEY = 48, VALUE = 256, PAIRS = 16 };
 
@@ -64,32 +65,37 @@ static void add_number(struct pairs *p, int device, const char *key, long long v
     add(p, device, key, text);
 }
 
-static void tell_device(struct lpoc *c, const struct driver *d, int ordinal)
+static void write_device(struct lpoc *c, const struct driver *d, int ordinal)
 {
-    struct pairs p = { .count = 0 };
+    struct pairs *p = lpoc_map(sizeof *p); /* too large for the program's stack */
     char text[VALUE] = "";
     unsigned char id[16];
     size_t bytes = 0;
     int device, value;
 
-    if (d->get(&device, ordinal) != 0)
+    if (!p)
         return;
+    if (d->get(&device, ordinal) != 0) {
+        lpoc_unmap(p, sizeof *p);
+        return;
+    }
     if (d->name && d->name(text, sizeof text, device) == 0)
-        add(&p, ordinal, "name", text);
+        add(p, ordinal, "name", text);
     if (d->memory && d->memory(&bytes, device) == 0)
-        add_number(&p, ordinal, "memory_bytes", (long long)bytes);
+        add_number(p, ordinal, "memory_bytes", (long long)bytes);
     for (size_t i = 0; d->attribute && i < sizeof numbers / sizeof *numbers; i++)
         if (d->attribute(&value, numbers[i].attribute, device) == 0)
-            add_number(&p, ordinal, numbers[i].key, value);
+            add_number(p, ordinal, numbers[i].key, value);
     if (d->uuid && d->uuid(id, device) == 0) {
         for (int i = 0; i < 16; i++)
             snprintf(text + 2 * i, 3, "%02x", id[i]);
-        add(&p, ordinal, "uuid", text);
+        add(p, ordinal, "uuid", text);
     }
-    lpoc_write_facts(c, p.at, p.count);
+    lpoc_write_facts(c, p->at, p->count);
+    lpoc_unmap(p, sizeof *p);
 }
 
-static void tell_version(struct lpoc *c, const struct driver *d)
+static void write_version(struct lpoc *c, const struct driver *d)
 {
     char text[32];
     int version = 0;
@@ -101,15 +107,15 @@ static void tell_version(struct lpoc *c, const struct driver *d)
     lpoc_write_facts(c, pair, 1);
 }
 
-void lpoc_devices_tell(struct lpoc *c)
+void lpoc_devices_write(struct lpoc *c)
 {
     struct driver d = { 0 };
     int count = 0;
 
     lpoc_entries_find(lpoc_driver(), LPOC_ENTRIES(entries), &d);
-    tell_version(c, &d);
+    write_version(c, &d);
     if (!d.count || !d.get || d.count(&count) != 0)
         return;
     for (int i = 0; i < count && i < DEVICES_MAX; i++)
-        tell_device(c, &d, i);
+        write_device(c, &d, i);
 }

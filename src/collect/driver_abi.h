@@ -1,7 +1,7 @@
 /* collect/driver_abi.h - the few declarations of the CUDA driver that graph.c uses.
  *
- * As cupti_abi.h: our own words for a public binary interface, compared with the real headers by
- * tests/collect/check_abi.c where these are found. */
+ * As cupti_abi.h: our own declarations of a public binary interface, compared with the real headers
+ * by tests/collect/check_abi.c where these are found. */
 #pragma once
 
 #include <stddef.h>

@@ -10,9 +10,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "collect/encode.h"
 #include "collect/guard.h"
 #include "collect/mem.h"
-#include "collect/wire.h"
 #include "lpo/trace_format.h"
 #include "util/crc32c.h"
 
@@ -123,7 +123,7 @@ static void settle(struct lpoc_file *f, int fd, const struct stat *st, uint64_t 
     f->limit = limit_bytes;
     f->reserve_at = 0;
     f->failure = 0;
-    f->told = false;
+    f->explained = false;
     f->pid = getpid();
     if (!f->mark)
         f->mark = make_mark();

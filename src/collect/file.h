@@ -23,7 +23,7 @@ struct lpoc_file {
     pthread_mutex_t lock; /* all below */
     int fd;               /* -1: not open */
     int failure;          /* why nothing more is appended: a stream with a hole cannot be read */
-    bool told;            /* atomic: the last words say so */
+    bool explained;       /* atomic: the last words say so */
     char path[LPOC_PATH_MAX];
     dev_t dev;
     ino_t ino;
@@ -45,7 +45,7 @@ struct lpoc_block {
 };
 
 /* Makes DIR/PID.lpot, or DIR/PID-2.lpot … when that name is taken: an exec'd program has the pid
- * of the one before it, and pids come round again. The preamble is written. 0, or an errno; then
+ * of the one before it, and pids are used again. The preamble is written. 0, or an errno; then
  * the descriptor of the parent of a fork, if there was one, is still open. */
 int lpoc_file_open(struct lpoc_file *f, const char *dir, uint64_t limit_bytes);
 /* In a child of fork: nothing is written to the parent's file any more, but it stays open until

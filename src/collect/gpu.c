@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "collect/activity.h"
-#include "collect/cbid.h"
+#include "collect/driver_calls.h"
+#include "collect/find_cupti.h"
 #include "collect/graph.h"
-#include "collect/load.h"
 #include "collect/mem.h"
 #include "lpo/trace_format.h"
 
@@ -169,7 +169,7 @@ static void enable_launches(struct lpoc_gpu *g)
                          "the ranges of CUDA graph launches are not known");
         if (k->copies)
             enable_callbacks(g, CUPTI_DOMAIN_DRIVER, LPOC_CBIDS(lpoc_copy_cbids),
-                             "the ranges of copies and sets are not known");
+                             "the ranges of copies and memsets are not known");
         enable_callbacks(g, CUPTI_DOMAIN_RESOURCE, LPOC_CBIDS(nodes),
                          "the ranges at graph capture are not known");
     }
@@ -180,7 +180,8 @@ static void enable_launches(struct lpoc_gpu *g)
     g->api.enable_callback(1, g->subscriber, CUPTI_DOMAIN_STATE, fatal[0].first);
 }
 
-/* One way for the whole run: CUPTI crashes when it is changed between two launches of a graph. */
+/* Chosen once for the whole run: CUPTI 12 and 13 crash when the kind of graph records is changed
+ * between two launches of a graph. */
 static void choose_graphs(struct lpoc_gpu *g)
 {
     const struct lpoc_knobs *k = &g->owner->knobs;
@@ -201,7 +202,7 @@ static bool enable_records(struct lpoc_gpu *g)
     any |= enable_kind(g, k->kernels, CUPTI_KIND_KERNEL, "kernels are not recorded");
     any |= enable_kind(g, k->copies, CUPTI_KIND_MEMCPY, "copies are not recorded");
     any |= enable_kind(g, k->copies, CUPTI_KIND_MEMCPY2, "peer copies are not recorded");
-    any |= enable_kind(g, k->copies, CUPTI_KIND_MEMSET, "sets are not recorded");
+    any |= enable_kind(g, k->copies, CUPTI_KIND_MEMSET, "memsets are not recorded");
     choose_graphs(g);
     return any || !(k->kernels || k->copies);
 }
@@ -214,7 +215,7 @@ static bool known_version(struct lpoc_gpu *g)
     const char *pairs[2][2] = { { "cupti.version", text }, { "cupti.path", "" } };
 
     if (!granted(g, g->api.get_version(&version), LPOT_NOTE_CUPTI_REFUSED,
-                 "CUPTI does not tell its version, kernels are not recorded"))
+                 "CUPTI does not give its version, kernels are not recorded"))
         return false;
     snprintf(text, sizeof text, "%u", version);
     if (dladdr((void *)(uintptr_t)g->api.get_version, &where) && where.dli_fname)
@@ -224,8 +225,8 @@ static bool known_version(struct lpoc_gpu *g)
         (version >= OLDEST_13 && version <= NEWEST_13))
         return true;
     lpoc_note(g->owner, LPOT_NOTE_CUPTI_VERSION, 0,
-              "CUPTI %u at '%s' is neither of CUDA 12 nor 13: kernels are not recorded", version,
-              pairs[1][1]);
+              "CUPTI %u at '%s' belongs to neither CUDA 12 nor CUDA 13: kernels are not recorded",
+              version, pairs[1][1]);
     return false;
 }
 
@@ -241,7 +242,8 @@ static bool start(struct lpoc_gpu *g)
 
     if (!lpoc_cupti_load(&g->api, k->cupti, why, sizeof why)) {
         lpoc_note(g->owner, LPOT_NOTE_NO_CUPTI, 0,
-                  "no usable libcupti: %s; kernels are not recorded (LPO_COLLECT_CUPTI names one)",
+                  "no usable libcupti: %s; kernels are not recorded; set LPO_COLLECT_CUPTI to the "
+                  "path of one",
                   why);
         return false;
     }

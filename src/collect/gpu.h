@@ -1,7 +1,7 @@
-/* collect/gpu.h - kernels, copies and sets, through the CUPTI that is in the process.
+/* collect/gpu.h - kernels, copies and memsets, through the CUPTI of the process.
  *
  * CUPTI is found at run time and never linked. It allows one client: where another tool is
- * subscribed we step back to ranges only and say so in the file. Nothing here can make the
+ * subscribed, only ranges are recorded and a note in the file says so. Nothing here can make the
  * program fail. */
 #pragma once
 
@@ -21,7 +21,7 @@ struct lpoc_gpu {
     bool whole_graphs;
     void *subscriber;
     struct lpoc_records *records; /* activity.h: from records to blocks */
-    bool devices_told;            /* atomic */
+    bool devices_written;         /* atomic */
     bool stopped;                 /* atomic: CUPTI ended itself */
 };
 

@@ -2,11 +2,11 @@
 
 #include <stdbool.h>
 
+#include "collect/encode.h"
+#include "collect/find_cupti.h"
 #include "collect/gpu.h"
 #include "collect/guard.h"
-#include "collect/load.h"
 #include "collect/mem.h"
-#include "collect/wire.h"
 #include "lpo/trace_format.h"
 
 enum {
@@ -37,7 +37,7 @@ bool lpoc_graph_can_list(struct lpoc_gpu *g)
            !lpoc_entries_find(lpoc_driver(), LPOC_ENTRIES(entries), &g->driver);
 }
 
-/* A graph while it is being told. */
+/* A graph while it is being listed. */
 struct list {
     struct lpoc *owner;
     const struct cu_graphs *driver;
@@ -63,8 +63,8 @@ static bool write_piece(struct list *l, unsigned state)
 
     l->piece[lpoc_put_v(head, l->graph) - head] = (uint8_t)state;
     lpoc_lock(&c->lock);
-    /* Half of the log is for names: a program that makes a graph for every step must not fill it.
-     */
+    /* Half of the log is for names: a program that instantiates a graph at every step must not fill
+     * it. */
     kept = c->defs.used < c->defs.cap / 2 &&
            lpoc_defs_put(&c->defs, LPOT_DEF_GRAPH, l->piece, (size_t)(l->end - l->piece));
     lpoc_unlock(&c->lock);
@@ -158,7 +158,7 @@ static const struct {
     { CU_NODE_GRAPH, add_child },   { CU_NODE_CONDITIONAL, refuse },
 };
 
-/* Events, host calls, memory: nothing that CUPTI would time, and not told. */
+/* Events, host calls and allocations are not in the list: CUPTI does not time them either. */
 static bool add_node(struct list *l, void *node, unsigned depth)
 {
     int type = 0;
@@ -197,16 +197,16 @@ void lpoc_graph_list(struct lpoc *c, const struct cupti_call *call)
 {
     const struct cu_instantiate_params *p = call->params;
     struct list *l = lpoc_map(sizeof *l); /* not on the program's stack: it may be small */
-    bool told = false;
+    bool listed = false;
 
     if (l && p && p->exec && *p->exec) {
         l->owner = c;
         l->driver = &c->gpu->driver;
-        told = c->gpu->api.graph_exec_id(*p->exec, &l->graph) == CUPTI_OK;
+        listed = c->gpu->api.graph_exec_id(*p->exec, &l->graph) == CUPTI_OK;
         begin_piece(l);
-        told = told && add_graph(l, p->graph, 0) && write_piece(l, LPOT_GRAPH_LAST);
+        listed = listed && add_graph(l, p->graph, 0) && write_piece(l, LPOT_GRAPH_LAST);
     }
-    if (!told)
+    if (!listed)
         lpoc_count(c, LPOT_COUNT_GRAPHS_UNLISTED, 1);
     if (l)
         lpoc_unmap(l, sizeof *l);

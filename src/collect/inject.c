@@ -1,8 +1,8 @@
-/* The way in: NVTX and the CUDA driver load this library by name and call these functions.
+/* Entry points: NVTX and the CUDA driver load this library by name and call these functions.
  *
  * NVTX_INJECTION64_PATH=liblpo-collect.so   CUDA_INJECTION64_PATH=liblpo-collect.so
  *
- * They are all that the library exports. It is linked never to be unloaded. */
+ * The library exports nothing else, and it is linked so that it is never unloaded. */
 #include <pthread.h>
 #include <stdbool.h>
 

@@ -12,8 +12,9 @@
         "LPO_COLLECT_" name, offsetof(struct lpoc_knobs, field), otherwise, least, most            \
     }
 
-/* A value out of bounds is brought to the nearest bound, a word that is no number is ignored:
- * a guest does not refuse to start over a typing error. The file's facts tell what was used. */
+/* A value out of bounds is brought to the nearest bound, a value that is not a
+ * number is ignored: a guest does not refuse to start because of a typing error. The facts in the
+ * file say what was used. */
 static const struct {
     const char *env;
     size_t at;

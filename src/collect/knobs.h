@@ -1,4 +1,5 @@
-/* collect/knobs.h - what the environment asks of the collector. docs/collector.md lists them. */
+/* collect/knobs.h - the settings of the collector, from the environment. docs/collector.md lists
+ * them. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,12 +17,12 @@ struct lpoc_knobs {
     /* GPU */
     int64_t kernels, copies; /* record them? */
     int64_t launches;        /* 0: no launch callbacks (kernels lose their ranges) */
-    int64_t returns;         /* note when launch calls return, too */
+    int64_t returns;         /* also record when launch calls return */
     int64_t graph_nodes;     /* 1: a record of every kernel of a graph; 0: one per launch */
     int64_t cupti_buffer_kb; /* one activity buffer */
     int64_t cupti_buffers;   /* made beforehand */
     int64_t cupti_buffers_max;
-    int64_t cupti_zeroed;     /* hand out zeroed buffers and say so */
+    int64_t cupti_zeroed;     /* give CUPTI zeroed buffers, and tell it so */
     int64_t cupti_per_thread; /* -1: CUPTI's own choice */
     int64_t cupti_flush_ms;   /* CUPTI delivers at least this often; 0: only full buffers */
     int64_t device_buffer_kb; /* 0: CUPTI's own choice, as for the two below */

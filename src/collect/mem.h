@@ -8,7 +8,7 @@
 
 /* Zeroed pages that cost nothing until touched, or NULL. */
 void *lpoc_map(size_t bytes);
-/* As above, halving down to `least` where the address space or overcommit is tight; *bytes tells
- * what was had. */
+/* As above, halving down to `least` where the address space or overcommit is tight; *bytes is
+ * then the size. */
 void *lpoc_map_most(size_t *bytes, size_t least);
 void lpoc_unmap(void *at, size_t bytes);

@@ -39,7 +39,7 @@ static inline uint32_t lpoc_load4(const char *p)
     return v;
 }
 
-/* Two words that tell all names of up to 16 bytes and one length apart. */
+/* Two words that differ for any two names of the same length of up to 16 bytes. */
 static inline void lpoc_name_words(const char *s, size_t len, uint64_t *a, uint64_t *b)
 {
     if (len > LPOC_SHORT) {

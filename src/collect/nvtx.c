@@ -1,6 +1,7 @@
+/* The functions that NVTX calls, one for each slot of its two tables. */
 #include "collect/nvtx.h"
 
-/* One call in, with the thread entered and left around it. */
+/* The body of a callback: does nothing when the thread cannot record now. */
 #define RECORD(t, none, ...)                                                                       \
     struct lpoc_thread *t = lpoc_enter();                                                          \
     if (LPOC_RARE(!t))                                                                             \
@@ -36,7 +37,7 @@ static uint32_t domain_of(const struct lpoc_thread *t, const void *handle)
     return handle ? lpoc_defs_domain_of(&t->owner->defs, handle) : 0;
 }
 
-/* Ranges of the default domain: the calls that most programs make. */
+/* Push and pop of the default domain have functions of their own: most programs call only these. */
 
 static int on_push_a(const char *text)
 {
@@ -91,7 +92,7 @@ static void on_domain_mark(const void *domain, const struct nvtx_attributes *a)
     RECORD(t, , lpoc_mark(t, domain_of(t, domain), name_in(t, a), a););
 }
 
-/* The short forms, through attributes that say the same. */
+/* Calls without attributes are turned into calls with them. */
 
 static struct nvtx_attributes plain(int32_t type, union nvtx_text text)
 {
@@ -245,7 +246,7 @@ static void *on_create_w(const wchar_t *text)
     return create_domain(NVTX_TEXT_WIDE, (union nvtx_text){ .wide = text });
 }
 
-/* Of the resources only threads mean something to a trace. */
+/* Of all resources that a program may name, a trace uses only threads. */
 static void *on_resource_create(const void *domain, struct nvtx_resource *r)
 {
     (void)domain;
@@ -330,6 +331,6 @@ int lpoc_nvtx_attach(struct lpoc *c, nvtx_get_table get)
         version->set(3);
     if (fill(from, NVTX_MODULE_CORE2, core2, sizeof core2 / sizeof *core2) < 0)
         lpoc_note(c, LPOT_NOTE_NVTX_PARTIAL, 1,
-                  "an NVTX instance has no domain functions: ranges in domains are not seen");
+                  "an NVTX instance has no domain functions: ranges in domains are not recorded");
     return 0;
 }

@@ -1,4 +1,4 @@
-/* collect/nvtx.h - ranges, marks and names, as the program announces them. */
+/* collect/nvtx.h - the NVTX calls of the program: ranges, marks and names. */
 #pragma once
 
 #include "collect/name.h"
@@ -7,10 +7,10 @@
 /* Puts our functions into the tables of one NVTX instance. There is one instance per program or
  * shared library that uses NVTX. -1 when it offers no table. */
 int lpoc_nvtx_attach(struct lpoc *c, nvtx_get_table get);
-/* The same for an extension; 0 when it is not one we know. */
+/* The same for an extension; 0 when it is not the payload extension. */
 int lpoc_nvtx_attach_payload(struct nvtx_ext_module *module);
 
-/* What the two have in common. `a` may be NULL. The thread is entered. */
+/* The events behind both, of a thread that lpoc_enter() gave. `a` may be NULL. */
 int lpoc_range_push(struct lpoc_thread *t, uint32_t domain, struct lpoc_name name,
                     const struct nvtx_attributes *a);
 int lpoc_range_pop(struct lpoc_thread *t, uint32_t domain, uint64_t now);

@@ -1,7 +1,7 @@
 /* collect/nvtx_abi.h - the few declarations of NVTX v3 that a tool needs.
  *
- * Our own words for a public binary interface, so that the library builds with no CUDA toolkit.
- * tests/collect/check_abi.c compares them with the real headers where these are found. */
+ * Our own declarations of a public binary interface, so that the library builds with no CUDA
+ * toolkit. tests/collect/check_abi.c compares them with the real headers where these are found. */
 #pragma once
 
 #include <stddef.h>
@@ -57,7 +57,7 @@ union nvtx_text {
     const void *registered;
 };
 
-/* Callers may be older and smaller: `size` tells which fields are there. */
+/* Callers may be older and smaller: `size` says which fields are there. */
 struct nvtx_attributes {
     uint16_t version, size;
     uint32_t category;

@@ -1,4 +1,4 @@
-/* collect/pool.h - activity buffers that wait to be filled. */
+/* collect/pool.h - empty activity buffers for CUPTI. */
 #pragma once
 
 #include <pthread.h>
@@ -16,7 +16,7 @@ struct lpoc_pool {
     uint8_t *free[LPOC_POOL_MAX];
 };
 
-/* Makes `ready` buffers now: the first launches then wait for no page faults of ours. */
+/* Makes `ready` buffers now, so that the first launches do not wait for their page faults. */
 void lpoc_pool_start(struct lpoc_pool *p, size_t bytes, unsigned ready, unsigned most, bool zeroed);
-uint8_t *lpoc_pool_take(struct lpoc_pool *p); /* NULL: `most` are out already */
+uint8_t *lpoc_pool_take(struct lpoc_pool *p); /* NULL: `most` are in use */
 void lpoc_pool_give(struct lpoc_pool *p, uint8_t *buffer, size_t used);

@@ -1,4 +1,4 @@
-/* The events of ranges and marks, whoever asked for them. */
+/* The events of ranges and marks, for the core calls and for the payload extension. */
 #include "collect/nvtx.h"
 
 enum { HAS_CATEGORY = 1, HAS_COLOR = 2, HAS_PAYLOAD = 4 };
@@ -49,7 +49,7 @@ int lpoc_range_push(struct lpoc_thread *t, uint32_t domain, struct lpoc_name nam
     int depth;
     uint8_t *p;
 
-    /* The clock is read last, and first in a pop: our own time stays outside the range. */
+    /* A push reads the clock last and a pop reads it first: our own time is not in the range. */
     p = lpoc_event(t, LPOT_EV_PUSH | flags_of(domain, name, mask), lpoc_thread_ticks(t),
                    lpoc_name_room(name));
     if (domain)

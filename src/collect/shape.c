@@ -3,18 +3,19 @@
 #include <string.h>
 
 #include "collect/collect.h"
+#include "collect/encode.h"
 #include "collect/mem.h"
-#include "collect/wire.h"
 #include "lpo/trace_format.h"
 
-/* A table is emptied at three quarters and its numbers go on: memory stays bounded, and a program
- * with that many shapes pays a few bytes more. */
+/* A table that is three quarters full is emptied, and its numbers go on: memory stays bounded, and
+ * a program with so many shapes has some of them written again. */
 enum { SHAPES = 1 << 15, PLACES = 1 << 10 };
 
 struct lpoc_shape_slot {
     struct lpoc_shape key;
     uint32_t id;     /* + 1; 0: empty */
-    uint32_t string; /* to see that the memory of a name was not used again for another */
+    uint32_t string; /* CUPTI may use the memory of a name again for another kernel's: compared with
+                        this */
 };
 
 struct lpoc_place_slot {

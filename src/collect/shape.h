@@ -1,4 +1,6 @@
-/* collect/shape.h - launch shapes and places (device, context, stream) seen before, by number. */
+/* collect/shape.h - numbers for launch shapes and for places (device, context, stream).
+ *
+ * A shape or a place is written once, with a number; records then use the number. */
 #pragma once
 
 #include <stdint.h>

@@ -17,12 +17,12 @@
 #include <stdint.h>
 
 #include "collect/collect.h"
+#include "collect/encode.h"
 #include "collect/guard.h"
-#include "collect/wire.h"
 #include "lpo/trace_format.h"
 
 enum {
-    LPOC_CACHE = 256,    /* names a thread knows without asking the shared table */
+    LPOC_CACHE = 256,    /* names that a thread finds without the shared table */
     LPOC_EVENT_MAX = 96, /* bytes of the largest event, less a name written in place */
 };
 
@@ -117,7 +117,7 @@ int lpoc_stack_grow(struct lpoc_stack *s);
 /* The calling thread's state, or NULL when nothing can be recorded now. Leave again. */
 static inline struct lpoc_thread *lpoc_enter(void)
 {
-    char here; /* its address tells where on the stack this call is */
+    char here; /* its address is where on the stack this call is */
     struct lpoc_thread *t = lpoc_tls.self;
 
     if (LPOC_RARE(!t || lpoc_tls.busy))

@@ -5,7 +5,7 @@
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
 
-#include "collect/cbid.h"
+#include "collect/driver_calls.h"
 
 /* The enumerators have the names of the real ones. */
 #define CUPTI_MULTIPLE_SUBSCRIBERS OUR_MULTIPLE_SUBSCRIBERS

@@ -13,7 +13,7 @@ struct gpu_case {
     const char *name, *scenario; /* "old:NAME" runs it under a driver before CUDA 12.3 */
     const char *env[4];
     const char
-        *want; /* the trace as traced_text() tells it; NULL: of "decode", that there is a note */
+        *want; /* the trace as traced_text() prints it; NULL: of "decode", that there is a note */
 };
 
 /* Runs it; the program must end well and say nothing. */

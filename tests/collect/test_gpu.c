@@ -1,4 +1,4 @@
-/* The GPU half of the collector, against a CUPTI that does what it is told (fake_cupti.c). */
+/* The GPU half of the collector, against a CUPTI that does what the test says (fake_cupti.c). */
 #include <sys/wait.h>
 
 #include "../unit.h"

@@ -1,4 +1,4 @@
-/* collect/load.h - finding libcupti, and calls by name in it and in the driver. */
+/* collect/find_cupti.h - find libcupti, and functions by name in it and in the driver. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,7 +6,7 @@
 
 #include "collect/cupti_abi.h"
 
-/* A call of a library: its name, and where its address goes in a table of pointers. */
+/* A function of a library: its name, and where its address is stored in a table of pointers. */
 struct lpoc_entry {
     const char *name;
     size_t at;
@@ -20,6 +20,6 @@ const char *lpoc_entries_find(void *lib, const struct lpoc_entry *entries, size_
 void *lpoc_driver(void); /* libcuda as the process has it, for lpoc_entries_find() */
 
 /* The copy already in the process first: a second one would not see the first one's contexts.
- * Then, or instead when `only` is not "", by name and in the usual folders. On failure `why` tells
+ * Then, or instead when `only` is not "", by name and in the usual folders. On failure `why` says
  * what is missing. */
 bool lpoc_cupti_load(struct cupti *api, const char *only, char *why, unsigned long room);

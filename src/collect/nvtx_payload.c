@@ -1,4 +1,5 @@
-/* The NVTX payload extension: ranges stay balanced and keep a name; the payload itself is left. */
+/* The NVTX payload extension. Ranges stay balanced and get the name of their schema; the payload
+ * itself is not recorded. */
 #include "collect/nvtx.h"
 
 enum { ATTR_NAME = 2 }; /* bit of nvtxPayloadSchemaAttr_t.fieldMask */
@@ -15,7 +16,7 @@ struct payload {
     const void *bytes;
 };
 
-/* The id we hand out is the string id of the schema's name: no table to keep. */
+/* The id that the program gets is the string id of the schema's name, so no table is needed. */
 static uint64_t on_register(const void *domain, const struct schema *s)
 {
     struct lpoc_thread *t = lpoc_enter();

@@ -1,10 +1,12 @@
-#include "collect/load.h"
+#include "collect/find_cupti.h"
 
 #include <dlfcn.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "collect/mem.h"
 
 static const char *const names[] = { "libcupti.so.13", "libcupti.so.12" };
 static const char *const folders[] = {
@@ -79,12 +81,21 @@ static void *open_present(void)
     return lib;
 }
 
-static void *open_in(const char *folder, const char *name)
+/* FOLDER + UNDER / NAME, in a page of its own: the program's stack may be small. */
+static void *open_in(const char *folder, const char *under, const char *name)
 {
-    char path[4096];
-    int len = snprintf(path, sizeof path, "%s/%s", folder, name);
+    enum { ROOM = 4096 };
+    char *path = lpoc_map(ROOM);
+    void *lib = NULL;
+    int len;
 
-    return len > 0 && (size_t)len < sizeof path ? dlopen(path, RTLD_NOW) : NULL;
+    if (!path)
+        return NULL;
+    len = snprintf(path, ROOM, "%s%s/%s", folder, under, name);
+    if (len > 0 && len < ROOM)
+        lib = dlopen(path, RTLD_NOW);
+    lpoc_unmap(path, ROOM);
+    return lib;
 }
 
 static void *open_anywhere(void)
@@ -96,15 +107,13 @@ static void *open_anywhere(void)
         lib = dlopen(names[i], RTLD_NOW);
         for (size_t h = 0; !lib && h < sizeof homes / sizeof *homes; h++) {
             const char *home = getenv(homes[h]);
-            char folder[3072];
-            if (!home || snprintf(folder, sizeof folder, "%s/extras/CUPTI/lib64", home) < 0)
-                continue;
-            lib = open_in(folder, names[i]);
-            if (!lib && snprintf(folder, sizeof folder, "%s/lib64", home) > 0)
-                lib = open_in(folder, names[i]);
+            if (home)
+                lib = open_in(home, "/extras/CUPTI/lib64", names[i]);
+            if (home && !lib)
+                lib = open_in(home, "/lib64", names[i]);
         }
         for (size_t f = 0; !lib && f < sizeof folders / sizeof *folders; f++)
-            lib = open_in(folders[f], names[i]);
+            lib = open_in(folders[f], "", names[i]);
     }
     return lib;
 }

@@ -1,4 +1,4 @@
-/* collect/wire.h - how numbers are laid down in a block (lpo/trace_format.h). */
+/* collect/encode.h - numbers and text as the bytes of a block (lpo/trace_format.h). */
 #pragma once
 
 #include <stdint.h>
