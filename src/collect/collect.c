@@ -1,12 +1,9 @@
 #include "collect/collect.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "collect/encode.h"
@@ -15,131 +12,7 @@
 #include "collect/thread.h"
 #include "lpo/trace_format.h"
 
-#ifndef LPO_VERSION
-#define LPO_VERSION "0"
-#endif
-
-enum { FACTS_BYTES = 32 << 10, DEFS_PIECE = 1 << 20, NOTE_TEXT = 512 };
-
-static uint32_t next(uint32_t *sequence)
-{
-    return __atomic_fetch_add(sequence, 1, __ATOMIC_RELAXED);
-}
-
-/* Facts gather here until they are one block; what does not fit is left out. In pages of its own:
- * the calling thread's stack may be smaller than this. */
-struct facts {
-    size_t len;
-    char text[LPOC_PATH_MAX]; /* room for whoever adds one */
-    uint8_t bytes[FACTS_BYTES];
-};
-
-static void add_fact(struct facts *f, const char *key, const char *value)
-{
-    size_t klen = strlen(key), vlen = strlen(value);
-    uint8_t *p = f->bytes + f->len;
-
-    if (!vlen || f->len + klen + vlen + 2 * LPOC_VARINT_MAX > sizeof f->bytes)
-        return;
-    p = lpoc_put_text(p, key, klen);
-    p = lpoc_put_text(p, value, vlen);
-    f->len = (size_t)(p - f->bytes);
-}
-
-static void add_number(struct facts *f, const char *key, int64_t value)
-{
-    char text[24];
-
-    text[lpoc_put_decimal(text, value)] = 0;
-    add_fact(f, key, text);
-}
-
-static void add_program(struct facts *f)
-{
-    ssize_t n = readlink("/proc/self/exe", f->text, sizeof f->text - 1);
-
-    if (n <= 0)
-        return;
-    f->text[n] = 0;
-    add_fact(f, "program", f->text);
-}
-
-static void add_command(struct facts *f)
-{
-    char *text = f->text;
-    int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof f->text - 1);
-
-    if (fd >= 0)
-        close(fd);
-    if (n <= 0)
-        return;
-    while (n > 0 && !text[n - 1])
-        n--;
-    for (ssize_t i = 0; i < n; i++)
-        if (!text[i])
-            text[i] = ' ';
-    text[n] = 0;
-    add_fact(f, "command", text);
-}
-
-/* Each launcher has a variable of its own for the rank of a process. */
-static const char *const rank_variables[] = { "RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
-                                              "SLURM_PROCID" };
-
-static void add_rank(struct facts *f)
-{
-    for (size_t i = 0; i < sizeof rank_variables / sizeof *rank_variables; i++) {
-        const char *rank = getenv(rank_variables[i]);
-        if (rank && *rank && strlen(rank) < 12) {
-            add_fact(f, "rank", rank);
-            return;
-        }
-    }
-}
-
-static void write_gathered(struct lpoc *c, const struct facts *f)
-{
-    lpoc_block(c, LPOT_FACTS, 0, next(&c->facts), f->bytes, f->len);
-}
-
-static void write_first_facts(struct lpoc *c, pid_t forked_from)
-{
-    struct facts *f = lpoc_map(sizeof *f);
-    struct utsname host;
-    const char *knob;
-    int64_t value;
-
-    if (!f)
-        return;
-    add_fact(f, "collector", LPO_VERSION);
-    add_number(f, "pid", getpid());
-    add_number(f, "ppid", getppid());
-    if (forked_from)
-        add_number(f, "forked_from", forked_from);
-    add_fact(f, "clock", lpoc_clock_name(&c->clock));
-    add_rank(f);
-    add_program(f);
-    add_command(f);
-    if (uname(&host) == 0)
-        add_fact(f, "host", host.nodename);
-    for (unsigned i = 0; (knob = lpoc_knob_at(&c->knobs, i, &value)); i++)
-        add_number(f, knob, value);
-    write_gathered(c, f);
-    lpoc_unmap(f, sizeof *f);
-}
-
-void lpoc_write_facts(struct lpoc *c, const char *const (*pairs)[2], unsigned count)
-{
-    struct facts *f = lpoc_map(sizeof *f);
-
-    if (!f)
-        return;
-    for (unsigned i = 0; i < count; i++)
-        add_fact(f, pairs[i][0], pairs[i][1]);
-    write_gathered(c, f);
-    lpoc_unmap(f, sizeof *f);
-}
+enum { DEFS_PIECE = 1 << 20, NOTE_TEXT = 512 };
 
 /* What a failure to open or write means to the person who reads the report. */
 static const char *failure_text(int failure)
@@ -239,7 +112,7 @@ static bool open_file(struct lpoc *c, pid_t forked_from)
     c->defs.written = 0;
     c->defs.inherited = forked_from ? c->defs.used : 0;
     c->defs.sequence = 0;
-    write_first_facts(c, forked_from);
+    lpoc_write_first_facts(c, forked_from);
     now = lpoc_clock_now(&c->clock);
     lpoc_file_reserve(&c->file, &now);
     return true;
@@ -323,7 +196,7 @@ static void note_clock_step(struct lpoc *c, int64_t step_ns)
 
     ms[lpoc_put_decimal(ms, (step_ns + (step_ns < 0 ? -500000 : 500000)) / 1000000)] = 0;
     make_note(&n, LPOT_NOTE_CLOCK_STEP, 0, parts);
-    lpoc_block(c, LPOT_NOTE, 0, next(&c->notes), n.bytes, n.len);
+    lpoc_block(c, LPOT_NOTE, 0, lpoc_next(&c->notes), n.bytes, n.len);
 }
 
 int lpoc_block(struct lpoc *c, unsigned kind, uint32_t stream, uint32_t sequence,
@@ -388,7 +261,7 @@ void lpoc_note(struct lpoc *c, unsigned code, uint64_t count, const char *fmt, .
             len = sizeof r->text - 1;
         p = lpoc_put_v(lpoc_put_v(r->bytes, code), count);
         p = lpoc_put_text(p, r->text, (size_t)len);
-        lpoc_block(c, LPOT_NOTE, 0, next(&c->notes), r->bytes, (size_t)(p - r->bytes));
+        lpoc_block(c, LPOT_NOTE, 0, lpoc_next(&c->notes), r->bytes, (size_t)(p - r->bytes));
     }
     lpoc_unmap(r, sizeof *r);
 }
@@ -408,7 +281,7 @@ void lpoc_finish(struct lpoc *c, bool exits)
     for (struct lpoc_thread *t = __atomic_load_n(&c->threads, __ATOMIC_ACQUIRE); t; t = t->next)
         lpoc_thread_write_committed(t);
     lpoc_write_defs(c);
-    if (lpoc_block(c, LPOT_FOOTER, 0, next(&c->footers), totals, put_totals(c, totals)) < 0)
+    if (lpoc_block(c, LPOT_FOOTER, 0, lpoc_next(&c->footers), totals, put_totals(c, totals)) < 0)
         write_last_words(c);
     lpoc_tls.busy = busy;
     lpoc_unguard();
@@ -424,9 +297,9 @@ void lpoc_forked(struct lpoc *c, bool inside)
     memset(c->counters, 0, sizeof c->counters);
     c->gpu = NULL; /* CUDA does not survive a fork, and neither does our view of it */
     for (struct lpoc_thread *t = c->threads; t; t = t->next)
-        if (t == self)
-            lpoc_thread_survive(t, inside);
-        else
+        if (t != self)
             lpoc_thread_vanish(t);
+    if (self)
+        lpoc_thread_survive(self, inside);
     c->state = LPOC_FORKED;
 }

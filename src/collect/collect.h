@@ -54,13 +54,14 @@ bool lpoc_ready(struct lpoc *c);
 enum { LPOC_KERNEL_NAME_MAX = 32 << 10 };
 uint32_t lpoc_kernel_name(struct lpoc *c, const char *name);
 
-/* Every block but the facts of the start is written by this. -1: it was not, and the caller counts
+/* Every block is written by this. -1: it was not, and the caller counts
  * what it lost; the first time, the last words of the file say why. */
 int lpoc_block(struct lpoc *c, unsigned kind, uint32_t stream, uint32_t sequence,
                const void *payload, size_t len);
 /* Definitions that are new since the last block. Takes the lock. */
 void lpoc_write_defs(struct lpoc *c);
-/* (key, value) pairs of text, `count` pairs. */
+/* facts.c: of the process, as the first block of its file; and (key, value) pairs of text. */
+void lpoc_write_first_facts(struct lpoc *c, pid_t forked_from);
 void lpoc_write_facts(struct lpoc *c, const char *const (*pairs)[2], unsigned count);
 void lpoc_note(struct lpoc *c, unsigned code, uint64_t count, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
@@ -69,6 +70,12 @@ void lpoc_finish(struct lpoc *c, bool exits);
 /* In the child, right after fork and with the locks held: forget the parent's file and threads.
  * `inside`: fork was called by a signal handler that interrupted the collector. */
 void lpoc_forked(struct lpoc *c, bool inside);
+
+/* The sequence number of the next block of a kind. */
+static inline uint32_t lpoc_next(uint32_t *sequence)
+{
+    return __atomic_fetch_add(sequence, 1, __ATOMIC_RELAXED);
+}
 
 static inline void lpoc_count(struct lpoc *c, unsigned counter, uint64_t n)
 {

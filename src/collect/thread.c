@@ -14,7 +14,7 @@ enum {
      * it seems to have interrupted cannot be in a handler above it. */
     SIGNAL_FRAME_LEAST = 512,
     TURNED_AWAY_MOST = 64, /* calls; then the interrupted call is taken to be gone */
-    SPARES_MOST = 8,       /* buffers given up by a thread for such calls */
+    REPLACED_MOST = 8,     /* places given up by a thread for such calls */
 };
 enum { FREE = 0, TAKEN = 1, RESERVED = 2 };
 
@@ -25,7 +25,7 @@ static uint64_t period(const struct lpoc *c)
     return (uint64_t)c->knobs.flush_ms * c->clock.ticks_per_ms;
 }
 
-/* A place of a thread that has ended, or a new one in the list. */
+/* A place of a thread that has ended, or a new one in the list. Under the lock. */
 static struct lpoc_thread *take_place(struct lpoc *c)
 {
     size_t buffer = (size_t)c->knobs.buffer_kb << 10;
@@ -102,7 +102,7 @@ static void move_in(struct lpoc *c, struct lpoc_thread *t)
     t->owner = c;
     t->counter = c->clock.counter;
     t->eager = false;
-    t->inherited = 0;
+    t->inherited = t->replaced = 0;
     lpoc_lock(&c->lock);
     clear_stacks(t, c->defs.ndomains);
     if (!t->stacks[0].cap)
@@ -163,7 +163,8 @@ struct lpoc_thread *lpoc_enter_slowly(uintptr_t here)
         t = lpoc_thread_make();
     } else {
         gone = lpoc_tls.busy != LPOC_BUSY_HELD && t ? interrupted_call_is_gone(t, here) : 0;
-        if (!gone || !lpoc_thread_recover(t, gone == 2)) {
+        t = gone ? lpoc_thread_recover(t, gone == 2) : NULL;
+        if (!t) {
             lpoc_count(lpoc_get(), LPOT_COUNT_REENTERED, 1);
             return NULL;
         }
@@ -224,13 +225,43 @@ static void write_own(struct lpoc_thread *t)
     lpoc_unlock(&t->writing);
 }
 
-bool lpoc_thread_recover(struct lpoc_thread *t, bool fresh)
+/* The stream of `t` goes on in another place; `t` stays with the call that may still write to it,
+ * and nobody writes it to the file any more. Under the lock. */
+static struct lpoc_thread *move_stream(struct lpoc_thread *t)
 {
     struct lpoc *c = t->owner;
-    uint8_t *at = NULL;
+    struct lpoc_thread *to = t->replaced < REPLACED_MOST ? take_place(c) : NULL;
+    struct lpoc_stack *stacks;
 
-    if (fresh && (t->spares >= SPARES_MOST || !(at = lpoc_map((size_t)c->knobs.buffer_kb << 10))))
-        return false;
+    if (!to)
+        return NULL;
+    stacks = to->stacks;
+    to->stacks = t->stacks;
+    t->stacks = stacks;
+    start_over(to);
+    to->owner = c;
+    to->last = t->last;
+    to->coming = t->coming;
+    to->counter = t->counter;
+    to->eager = t->eager;
+    to->inherited = t->inherited;
+    to->write_at_ticks = t->write_at_ticks;
+    to->sequence = t->sequence;
+    to->number = t->number;
+    to->tid = t->tid;
+    to->replaced = t->replaced + 1;
+    __atomic_store_n(&t->taken, RESERVED, __ATOMIC_RELEASE);
+    __atomic_store_n(&to->taken, TAKEN, __ATOMIC_RELEASE);
+    lpoc_tls.self = to;
+    pthread_setspecific(c->key, to);
+    return to;
+}
+
+struct lpoc_thread *lpoc_thread_recover(struct lpoc_thread *t, bool alive)
+{
+    struct lpoc *c = t->owner;
+    struct lpoc_thread *to = t;
+
     lpoc_lock(&t->writing);
     if (t->used != t->committed) { /* committed, and interrupted before the rest was stored */
         t->last = t->coming;
@@ -238,14 +269,16 @@ bool lpoc_thread_recover(struct lpoc_thread *t, bool fresh)
     } else {
         t->coming = t->last;
     }
-    if (at) { /* the old one is never used again: the interrupted call may still write to it */
+    if (alive) {
         write_all(t);
-        t->at = at;
-        t->spares++;
+        lpoc_lock(&c->lock);
+        to = move_stream(t);
+        lpoc_unlock(&c->lock);
     }
-    lpoc_count(c, LPOT_COUNT_JUMPED, 1);
+    if (to)
+        lpoc_count(c, LPOT_COUNT_JUMPED, 1);
     lpoc_unlock(&t->writing);
-    return true;
+    return to;
 }
 
 void lpoc_thread_write(struct lpoc_thread *t, uint64_t now)
@@ -301,12 +334,13 @@ void lpoc_thread_end(void *thread)
 
 void lpoc_thread_survive(struct lpoc_thread *t, bool inside)
 {
-    uint8_t *at = inside ? lpoc_map((size_t)t->owner->knobs.buffer_kb << 10) : NULL;
+    struct lpoc_thread *to = NULL;
 
     pthread_mutex_init(&t->writing, NULL);
     reset_stream(t);
-    if (at)
-        t->at = at; /* the interrupted call goes on in the child too: its event is the parent's */
+    /* The interrupted call goes on in the child too, but its event is the parent's. */
+    if (inside && (to = move_stream(t)))
+        t = to;
     t->write_at_ticks = 0; /* the next event opens the child's file first */
     t->eager = true;
     t->inherited = t->owner->defs.ndomains;

@@ -49,7 +49,7 @@ struct lpoc_thread {
     uint8_t *at;
     uint32_t used, room;           /* an event may start while used <= room */
     uint32_t committed;            /* atomic: what another thread may write */
-    uint32_t spares;               /* buffers given up by lpoc_thread_recover() */
+    uint32_t replaced;             /* how often lpoc_thread_recover() took another place */
     uint64_t write_at_ticks;       /* the buffer is too old from here on */
     struct lpoc_base last, coming; /* of the last event; and of the one that is being written */
     uint64_t events;               /* since the buffer was last empty */
@@ -97,9 +97,10 @@ extern __thread struct lpoc_tls lpoc_tls
 struct lpoc_thread *lpoc_enter_slowly(uintptr_t here);
 /* The calling thread's state, made if it is not there yet. NULL: nothing can be recorded. */
 struct lpoc_thread *lpoc_thread_make(void);
-/* By the owner, whose last call was left by a jump and never ended. `fresh` exchanges the buffer,
- * for when the call may still be alive and write to it; false when it could not be had. */
-bool lpoc_thread_recover(struct lpoc_thread *t, bool fresh);
+/* By the owner, whose last call was left by a jump and never ended: its place, ready for the next
+ * event. `alive`: that call may still go on, so it keeps its place and the stream moves to another
+ * one; NULL when there is none. */
+struct lpoc_thread *lpoc_thread_recover(struct lpoc_thread *t, bool alive);
 /* By the owner, before an event at `now`: writes the buffer and starts over. */
 void lpoc_thread_write(struct lpoc_thread *t, uint64_t now);
 /* By the owner, after a pop in a child of fork: worker processes end by _exit(), so what is older
@@ -160,8 +161,6 @@ static inline void lpoc_commit_base(struct lpoc_thread *t, const uint8_t *end, b
 {
     size_t used = (size_t)(end - t->at);
 
-    if (LPOC_RARE(used > t->room + (size_t)LPOC_EVENT_MAX))
-        return; /* the buffer was exchanged under this call: lpoc_thread_recover() */
     __atomic_store_n(&t->events, t->events + 1, __ATOMIC_RELAXED);
     __atomic_store_n(&t->committed, (uint32_t)used, __ATOMIC_RELEASE);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
