@@ -1,4 +1,4 @@
-/* The override grammar in small: what each form means, and how what is wrong is told. */
+/* The override grammar in small: what each form means, and how mistakes are reported. */
 #include "hydra/compose.h"
 #include "same_json.h"
 #include "unit.h"
@@ -111,7 +111,7 @@ static const struct fault_case {
     { "a cast that cannot be", "a=int(x)", LPO_FAULT_FUNCTION, 0, "'x' is not an integer" },
     { "no order", "a=sort([1,b])", LPO_FAULT_FUNCTION, 0, "cannot be put in order" },
     { "a positional argument too late", "a=range(start=1,4)", LPO_FAULT_VALUE, 0, "positional" },
-    { "the tokens' order is told before the values", "a=[f(),}", LPO_FAULT_SYNTAX, 0, "'}'" },
+    { "the order of tokens is reported before the values", "a=[f(),}", LPO_FAULT_SYNTAX, 0, "'}'" },
     { "a sweep inside a list", "a=[choice(1,2)]", LPO_FAULT_VALUE, 0, "a sweep cannot be inside" },
 };
 

@@ -6,8 +6,8 @@
  *     - other                a config entry: the file other.yaml
  *     - _self_               the place of the file's own content
  *
- * Paths and packages of an entry depend on the file that holds it: lpo_defaults_entry_adopt()
- * tells. */
+ * Paths and packages of an entry depend on the file that holds it, which is set by
+ * lpo_defaults_entry_adopt(). */
 #pragma once
 
 #include <stdbool.h>

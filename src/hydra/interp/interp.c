@@ -253,8 +253,9 @@ static int start_of(const struct lpo_spot *parent, const char **path, const stru
     return 0;
 }
 
-int lpo_interp_node(struct lpo_interp_scope *s, const struct lpo_spot *from, const char *path,
-                    struct lpo_found *out, struct lpo_err *err)
+/* What ${path} refers to. */
+static int node_at(struct lpo_interp_scope *s, const struct lpo_spot *from, const char *path,
+                   struct lpo_found *out, struct lpo_err *err)
 {
     const struct lpo_spot *start;
     int rc = start_of(from, &path, &start, err);
@@ -491,7 +492,7 @@ static int eval(struct here *h, const struct lpo_iexpr *e, struct lpo_found *out
         return eval_resolver(h, e, out);
     case LPO_I_NODE:
         rc = eval_name(h, e, "a key", &path);
-        return rc < 0 ? rc : lpo_interp_node(h->scope, h->parent, path, out, h->err);
+        return rc < 0 ? rc : node_at(h->scope, h->parent, path, out, h->err);
     }
     return lpo_fail(h->err, LPO_E_CONFIG, "not an interpolation");
 }

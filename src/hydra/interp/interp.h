@@ -62,10 +62,6 @@ int lpo_interp_deref(struct lpo_interp_scope *s, const struct lpo_spot *at, stru
 int lpo_interp_select(struct lpo_interp_scope *s, const struct lpo_spot *from, const char *path,
                       bool absolute, struct lpo_found *out, struct lpo_err *err);
 
-/* As ${path} would. */
-int lpo_interp_node(struct lpo_interp_scope *s, const struct lpo_spot *from, const char *path,
-                    struct lpo_found *out, struct lpo_err *err);
-
 /* Resolves everything below `at` in place, in order; what leads to ??? becomes ???. */
 int lpo_interp_resolve(struct lpo_interp_scope *s, const struct lpo_spot *at, struct lpo_err *err);
 

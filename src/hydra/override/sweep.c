@@ -48,9 +48,11 @@ static int glob_values(struct lpo_arena *a, const struct lpo_override *ov,
     return 0;
 }
 
-int lpo_override_sweep_values(struct lpo_arena *a, const struct lpo_override *ov,
-                              const struct lpo_sweep_options *from, struct lpo_node **out,
-                              struct lpo_err *err)
+/* Every value as a list of nodes; a shuffled sweep in an order drawn anew. Intervals cannot be
+ * enumerated. */
+static int values_of(struct lpo_arena *a, const struct lpo_override *ov,
+                     const struct lpo_sweep_options *from, struct lpo_node **out,
+                     struct lpo_err *err)
 {
     const struct lpo_sweep *s = ov->sweep;
     struct lpo_node *list = lpo_node_list(a);
@@ -96,8 +98,8 @@ static int axis_of(struct lpo_arena *a, const struct lpo_override *ov, const cha
         out->count = 1;
         return 0;
     }
-    struct lpo_node *values;
-    int rc = lpo_override_sweep_values(a, ov, from, &values, err);
+    struct lpo_node *values = NULL;
+    int rc = values_of(a, ov, from, &values, err);
     if (rc < 0)
         return rc;
     out->texts = lpo_arena_array(a, values->count, sizeof *out->texts);

@@ -34,12 +34,6 @@ struct lpo_sweep_options {
                 size_t *count, struct lpo_err *err);
 };
 
-/* Every value as a list of nodes; a shuffled sweep in an order drawn anew. Intervals cannot be
- * enumerated (LPO_E_CONFIG). `from` may be NULL where there is no glob. */
-int lpo_override_sweep_values(struct lpo_arena *a, const struct lpo_override *ov,
-                              const struct lpo_sweep_options *from, struct lpo_node **out,
-                              struct lpo_err *err);
-
 /* One job: its overrides as Hydra rewrites them ("x=1", "s=a\ b", "~db=null"). */
 struct lpo_sweep_job {
     size_t num; /* from 0 */

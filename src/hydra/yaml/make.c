@@ -324,8 +324,8 @@ static int unshare(struct making *m, struct lpo_node *n, size_t *budget, unsigne
     return 0;
 }
 
-int lpo_yaml_tree_make(struct lpo_arena *a, struct lpo_ynode *root, bool aliases,
-                       struct lpo_node **out, struct lpo_err *err)
+static int make_tree(struct lpo_arena *a, struct lpo_ynode *root, bool aliases,
+                     struct lpo_node **out, struct lpo_err *err)
 {
     struct making m = { .arena = a, .root = root, .err = err };
     size_t budget = LPO_YAML_MAX_VALUES;
@@ -365,5 +365,5 @@ int lpo_yaml_parse(struct lpo_arena *a, const char *text, size_t len, const char
         *out = lpo_node_null(a);
         return 0;
     }
-    return lpo_yaml_tree_make(a, root, aliases, out, err);
+    return make_tree(a, root, aliases, out, err);
 }

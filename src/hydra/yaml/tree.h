@@ -33,7 +33,5 @@ struct lpo_ynode {
 /* *aliases: the document has some. *out is NULL for an empty document. */
 int lpo_yaml_tree_read(struct lpo_arena *a, const char *text, size_t len, const char *file,
                        struct lpo_ynode **out, bool *aliases, struct lpo_err *err);
-int lpo_yaml_tree_make(struct lpo_arena *a, struct lpo_ynode *root, bool aliases,
-                       struct lpo_node **out, struct lpo_err *err);
 
 void lpo_yaml_node_push(struct lpo_arena *a, struct lpo_ynode *n, struct lpo_ynode *kid);
