@@ -113,7 +113,7 @@ static int finish(struct lpo_app *app, struct lpo_pipeline *p, int code, struct 
         code = code ? code : 1;
     }
     lpo_cli_run_summary_print(app, m, p->analysis);
-    lpo_run_folder_log(p->run_dir, "%zu trace files were read, %zu traces attributed",
+    lpo_run_folder_log(p->run_dir, "trace files read: %zu, traces attributed: %zu",
                        p->analysis->dir->files_read, p->analysis->attributed);
     *out = (struct lpo_job_result){ p->run_dir, code };
     return 0;

@@ -313,6 +313,9 @@ class Ncu(Recorded):
     def test_focus_on_what_native_saw(self) -> None:
         names = self.focus("pipeline.native.enable=true") or ""
         self.assertRegex(names, r"^regex:\^\(sm80_xmma_gemm_\w+\|sm80_xmma_gemm_\w+\|kernel\)\$$")
+        # regions.json, the choice of kernels, the reports and the closing table share one trace
+        with open(self.path("lpo.log"), encoding="utf-8") as f:
+            self.assertIn(" trace files read: 1, traces attributed: 1\n", f.read())
 
     def test_focus_on_what_nsys_saw(self) -> None:
         names = self.focus("pipeline.nsys.enable=true", f"pipeline.nsys.program={NSYS}")
