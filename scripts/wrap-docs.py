@@ -12,8 +12,8 @@ import textwrap
 
 WIDTH = 100
 ITEM = re.compile(r"^(\s*)([-*]|\d+\.)\s+")
-# Words that would start a list, a heading or a table at the beginning of a line.
-MARK = re.compile(r" (?=([-+*#>|]|\d+[.)]) )")
+# Words that would start a list, a heading or a table at the beginning of a line; and "%".
+MARK = re.compile(r" (?=([-+*#>|]|\d+[.)]) |%)")
 
 
 def fill(lines):
