@@ -29,6 +29,9 @@ static void offer_options(const struct lpo_app *app, const struct lpo_command *c
         if (begins(word, typed))
             fprintf(app->out, "%s\t%s\n", word, o->help);
     }
+    /* of every command, so in no table: see command.c */
+    if (begins("--debug", typed))
+        fprintf(app->out, "--debug\twith an error, the line of lpo's source that raised it\n");
     if (begins("--help", typed))
         fprintf(app->out, "--help\tthis command's options\n");
     if (begins("--debug", typed))

@@ -210,8 +210,8 @@ class Overrides(Needs):
 
     def test_a_mapping_that_does_nothing_is_noted(self) -> None:
         for mapping, says in (("{decod: prefill}", "report.mapping: this run has no region 'decod'; did you mean 'decode'?"),
-                              ("{decode: foo}", "report.mapping of 'decode': 'foo' is no part of the model; write prefill"),
-                              ("{decode: {a: b}}", "is no part of the model"),
+                              ("{decode: foo}", "report.mapping of 'decode': 'foo' is not a part of the model; write prefill"),
+                              ("{decode: {a: b}}", "is not a part of the model"),
                               ("{decode: prefil}", "did you mean 'prefill'?"), ("{decode: prefill}", None)):
             self.assertEqual(self.lpo("report", "run", f"report.mapping={mapping}").returncode, 0)
             if says:
