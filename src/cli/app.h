@@ -11,7 +11,8 @@ struct lpo_err;
 
 struct lpo_app {
     struct lpo_arena *arena; /* lives as long as the command */
-    FILE *out, *log;         /* stdout and stderr, or a test's files */
+    FILE *out, *log;         /* for stdout and stderr; on a terminal made safe (util/visible.h) */
+    FILE *screen;            /* stderr itself, only for the line that progress redraws */
     const char *program;     /* "lpo" */
     bool debug;              /* --debug: errors come with the source line that raised them */
     bool advised;            /* deprecations were printed: a sweep composes often, once is enough */

@@ -188,7 +188,7 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
         fwrite(lpo_str_text(&plan), 1, plan.len, app->out);
         return 0;
     }
-    lpo_cli_progress_init(&progress, app->log, lpo_cli_args_has(args, "quiet"));
+    lpo_cli_progress_init(&progress, app->screen, lpo_cli_args_has(args, "quiet"));
     return lpo_cli_kernels_run(app, &k, &progress, lpo_cli_args_has(args, "json"), err);
 }
 

@@ -64,7 +64,7 @@ static int run_run(struct lpo_app *app, const struct lpo_args *args, struct lpo_
 
     if (check_usage(args, err) < 0)
         return err->code;
-    lpo_cli_progress_init(&progress, app->log, lpo_cli_args_has(args, "quiet"));
+    lpo_cli_progress_init(&progress, app->screen, lpo_cli_args_has(args, "quiet"));
     if (lpo_cli_args_has(args, "resume")) {
         if (lpo_cli_job_resume(app, lpo_cli_args_text(args, "resume", ""), &progress, &result,
                                err) < 0)

@@ -13,6 +13,7 @@
 #include "run/step.h"
 #include "util/str.h"
 #include "util/units.h"
+#include "util/visible.h"
 
 static const int64_t redraw_ns = 200000000;
 
@@ -54,6 +55,7 @@ static void on_tick(void *ctx, const struct lpo_step *step, int64_t elapsed_ns, 
 {
     struct lpo_progress *p = ctx;
     int64_t now = lpo_run_clock_ns();
+    LPO_STR shown = { 0 };
     int room;
 
     if (p->quiet || !p->moving || now - p->last_drawn_ns < redraw_ns)
@@ -62,38 +64,56 @@ static void on_tick(void *ctx, const struct lpo_step *step, int64_t elapsed_ns, 
     room = columns(p) - 1;
     wipe(p);
     p->drawn = 1;
-    fprintf(p->to, "%-18.18s %6.1f s  %.*s", step->label, (double)elapsed_ns / 1e9,
-            room > 30 ? room - 30 : 0, line);
+    lpo_visible_add(&shown, step->label, strlen(step->label), 18);
+    for (size_t wide = lpo_visible_width(shown.at, shown.len); wide < 18; wide++)
+        lpo_str_addc(&shown, ' ');
+    lpo_str_addf(&shown, " %6.1f s  ", (double)elapsed_ns / 1e9);
+    if (room > 30)
+        lpo_visible_add(&shown, line, strlen(line), (size_t)room - 30);
+    fputs(lpo_str_text(&shown), p->to);
     fflush(p->to);
+}
+
+static void print_line(struct lpo_progress *p, const struct lpo_str *text)
+{
+    LPO_STR shown = { 0 };
+
+    lpo_visible_add(&shown, lpo_str_text(text), text->len, 0);
+    fprintf(p->to, "%s\n", lpo_str_text(&shown));
 }
 
 static void on_end(void *ctx, const struct lpo_stage_record *r)
 {
     struct lpo_progress *p = ctx;
-    LPO_STR took = { 0 };
+    LPO_STR took = { 0 }, text = { 0 };
 
     if (p->quiet && r->state == LPO_DONE)
         return; /* failures are always printed */
     wipe(p);
     lpo_units_add_duration(&took, r->wall_ns);
-    fprintf(p->to, "%s: %s in %s%s%s\n", r->name, lpo_run_state_name(r->state), lpo_str_text(&took),
-            r->message ? ": " : "", r->message ? r->message : "");
-    for (size_t i = 0; i < r->nnotes; i++)
-        fprintf(p->to, "  note: %s\n", r->notes[i]);
+    lpo_str_addf(&text, "%s: %s in %s%s%s", r->name, lpo_run_state_name(r->state),
+                 lpo_str_text(&took), r->message ? ": " : "", r->message ? r->message : "");
+    print_line(p, &text);
+    for (size_t i = 0; i < r->nnotes; i++) {
+        lpo_str_clear(&text);
+        lpo_str_addf(&text, "  note: %s", r->notes[i]);
+        print_line(p, &text);
+    }
     fflush(p->to);
 }
 
 void lpo_cli_progress_say(struct lpo_progress *p, const char *fmt, ...)
 {
+    LPO_STR text = { 0 };
     va_list ap;
 
     if (p->quiet)
         return;
     wipe(p);
     va_start(ap, fmt);
-    vfprintf(p->to, fmt, ap);
+    lpo_str_addv(&text, fmt, ap);
     va_end(ap);
-    fputc('\n', p->to);
+    print_line(p, &text);
     fflush(p->to);
 }
 

@@ -1,5 +1,6 @@
 /* cli/progress.h - progress of a long run: one line that is redrawn on a terminal, plain lines
- * elsewhere. */
+ * elsewhere. It moves the cursor itself, so it prints on the bare stream: everything that is not
+ * our own text goes through util/visible.h first. */
 #pragma once
 
 #include <stdbool.h>

@@ -55,7 +55,7 @@ static const char *row_name(struct folder *f, uint32_t row)
         lpo_region_row_add_path(f->scope, r, &s);
     else
         lpo_region_add_name(f->scope->cells->tree, r->node, &s);
-    return lpo_arena_strndup(f->out->arena, lpo_str_text(&s), s.len);
+    return lpo_arena_name(f->out->arena, lpo_str_text(&s), s.len);
 }
 
 /* The common name of a folded family: numbers that all share stay. `names` have the same starred
@@ -86,7 +86,7 @@ static const char *common_name(struct folder *f, const char *const *names, size_
             at[i] += strspn(at[i], "0123456789");
     }
     free(at);
-    return lpo_arena_strndup(f->out->arena, lpo_str_text(&s), s.len);
+    return lpo_arena_name(f->out->arena, lpo_str_text(&s), s.len);
 }
 
 /* Rows by a key into families, in order of first appearance. */

@@ -131,7 +131,7 @@ static void region_row(struct lpo_table *t, const struct lpo_region_tree *tree,
     LPO_STR slowed = { 0 };
 
     lpo_region_add_path(tree, r->node, &path);
-    lpo_doc_row_text(t, lpo_str_text(&path));
+    lpo_doc_row_textn(t, lpo_str_text(&path), path.len);
     lpo_doc_row_ns(t, r->host_ns);
     lpo_doc_row_count(t, r->windows);
     lpo_doc_row_measure(t, r->joules);
@@ -155,7 +155,7 @@ static void warn_slowed(struct lpo_doc *doc, const struct lpo_region_tree *tree,
     lpo_doc_note(doc, LPO_NOTE_WARNING,
                  "clocks were throttled during \"%s\" (%s): its times are longer than they are at "
                  "full clocks",
-                 path.at, why.at);
+                 lpo_arena_name(doc->arena, path.at, path.len), why.at);
 }
 
 static void token_facts(struct lpo_doc *doc, const struct lpo_rundir *d, const struct lpo_source *s,

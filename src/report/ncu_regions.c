@@ -213,7 +213,7 @@ static const char *path_of(const struct lpo_report_ncu *n, size_t i)
     LPO_STR path = { 0 };
 
     lpo_region_row_add_path(n->all, &n->all->rows.at[i], &path);
-    return lpo_arena_strndup(n->d->arena, lpo_str_text(&path), path.len);
+    return lpo_arena_name(n->d->arena, lpo_str_text(&path), path.len);
 }
 
 static const char *folder_of(const struct lpo_report_ncu *n, size_t i)

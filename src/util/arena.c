@@ -84,6 +84,24 @@ char *lpo_arena_strndup(struct lpo_arena *a, const char *s, size_t len)
     return p;
 }
 
+char *lpo_arena_name(struct lpo_arena *a, const char *s, size_t len)
+{
+    static const char shown[] = "\\u{0}"; /* as util/visible.h writes it */
+    size_t nuls = 0;
+    char *p, *to;
+
+    for (size_t i = 0; i < len; i++)
+        nuls += s[i] == '\0';
+    to = p = lpo_arena_alloc(a, len + nuls * (sizeof shown - 2) + 1);
+    for (size_t i = 0; i < len; i++) {
+        if (s[i])
+            *to++ = s[i];
+        else
+            to = (char *)memcpy(to, shown, sizeof shown - 1) + sizeof shown - 1;
+    }
+    return p;
+}
+
 char *lpo_arena_strdup(struct lpo_arena *a, const char *s)
 {
     return lpo_arena_strndup(a, s, strlen(s));

@@ -20,6 +20,9 @@ LPO_AUTO_DEFINE(lpo_arena);
 void *lpo_arena_alloc(struct lpo_arena *a, size_t size);
 void *lpo_arena_array(struct lpo_arena *a, size_t count, size_t size); /* overflow-checked */
 char *lpo_arena_strndup(struct lpo_arena *a, const char *s, size_t len);
+/* As strndup, for text that may hold NUL bytes: each is written \u{0}, so that two names that
+ * differ only behind one stay apart where a C string is kept. */
+char *lpo_arena_name(struct lpo_arena *a, const char *s, size_t len);
 char *lpo_arena_strdup(struct lpo_arena *a, const char *s);
 char *lpo_arena_printf(struct lpo_arena *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

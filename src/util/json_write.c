@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/visible.h"
+
 struct lpo_json_writer lpo_json_writer(struct lpo_str *out, int indent)
 {
     return (struct lpo_json_writer){ .out = out, .indent = indent };
@@ -20,6 +22,15 @@ static size_t plain_run(const char *text, size_t len)
            text[i] != '<')
         i++;
     return i;
+}
+
+/* The same value for a reader; a terminal or an editor would obey the character itself. */
+static void add_escape(struct lpo_str *s, uint32_t cp)
+{
+    if (cp < 0x10000)
+        lpo_str_addf(s, "\\u%04x", cp);
+    else
+        lpo_str_addf(s, "\\u%04x\\u%04x", 0xd7c0 + (cp >> 10), 0xdc00 + (cp & 0x3ff));
 }
 
 void lpo_json_add_json(struct lpo_str *s, const char *text, size_t len, bool html)
@@ -46,6 +57,8 @@ void lpo_json_add_json(struct lpo_str *s, const char *text, size_t len, bool htm
             lpo_str_addf(s, "\\u%04x", c);
         else if (n == 0)
             lpo_str_add(s, "\xef\xbf\xbd");
+        else if (n > 1 && lpo_visible_hidden(lpo_str_code_point(text + i, n)))
+            add_escape(s, lpo_str_code_point(text + i, n));
         else
             lpo_str_addn(s, text + i, n);
         i += n ? n : 1;

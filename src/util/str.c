@@ -47,21 +47,28 @@ void lpo_str_addc(struct lpo_str *s, char c)
     lpo_str_addn(s, &c, 1);
 }
 
-void lpo_str_addf(struct lpo_str *s, const char *fmt, ...)
+void lpo_str_addv(struct lpo_str *s, const char *fmt, va_list ap)
 {
-    va_list ap, again;
+    va_list again;
     int n;
 
-    va_start(ap, fmt);
     va_copy(again, ap);
     n = vsnprintf(NULL, 0, fmt, ap);
-    va_end(ap);
     if (n > 0) {
         room_for(s, (size_t)n);
         vsnprintf(s->at + s->len, (size_t)n + 1, fmt, again);
         s->len += (size_t)n;
     }
     va_end(again);
+}
+
+void lpo_str_addf(struct lpo_str *s, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    lpo_str_addv(s, fmt, ap);
+    va_end(ap);
 }
 
 void lpo_str_clear(struct lpo_str *s)
@@ -123,6 +130,19 @@ size_t lpo_str_utf8_len(const char *text, size_t room)
         if ((p[i] & 0xc0) != 0x80)
             return 0;
     return len;
+}
+
+uint32_t lpo_str_code_point(const char *p, size_t n)
+{
+    const unsigned char *u = (const unsigned char *)p;
+
+    if (n == 1)
+        return u[0];
+    if (n == 2)
+        return (u[0] & 0x1fu) << 6 | (u[1] & 0x3fu);
+    if (n == 3)
+        return (u[0] & 0x0fu) << 12 | (u[1] & 0x3fu) << 6 | (u[2] & 0x3fu);
+    return (u[0] & 0x07u) << 18 | (u[1] & 0x3fu) << 12 | (u[2] & 0x3fu) << 6 | (u[3] & 0x3fu);
 }
 
 bool lpo_str_utf8_valid(const char *bytes, size_t len, size_t *bad_at)

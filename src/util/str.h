@@ -4,6 +4,7 @@
  * (len counts), and is released with lpo_str_free(). */
 #pragma once
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,6 +19,8 @@ void lpo_str_add(struct lpo_str *s, const char *text);
 void lpo_str_addn(struct lpo_str *s, const char *bytes, size_t len);
 void lpo_str_addc(struct lpo_str *s, char c);
 void lpo_str_addf(struct lpo_str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void lpo_str_addv(struct lpo_str *s, const char *fmt, va_list ap)
+    __attribute__((format(printf, 2, 0)));
 void lpo_str_clear(struct lpo_str *s);             /* keeps the memory */
 const char *lpo_str_text(const struct lpo_str *s); /* never NULL */
 
@@ -29,6 +32,8 @@ bool lpo_streq(const char *a, const char *b); /* NULL equals only NULL */
 
 /* The length of the valid UTF-8 sequence at p (1..4), or 0 when it is not one. */
 size_t lpo_str_utf8_len(const char *p, size_t room);
+/* The character of a sequence of that length. */
+uint32_t lpo_str_code_point(const char *p, size_t n);
 bool lpo_str_utf8_valid(const char *bytes, size_t len, size_t *bad_at /* may be NULL */);
 /* Appends code point `cp` as UTF-8 (surrogates and beyond U+10FFFF become U+FFFD). */
 void lpo_str_add_utf8(struct lpo_str *s, uint32_t cp);

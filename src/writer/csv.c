@@ -5,7 +5,7 @@
 #include "report/doc/doc.h"
 #include "util/json_write.h"
 #include "util/str.h"
-#include "writer/visible.h"
+#include "util/visible.h"
 #include "writer/writer.h"
 
 /* Quoted where RFC 4180 asks for it, where a spreadsheet would take the text for a formula, and
@@ -97,7 +97,7 @@ static void add_mark(struct lpo_str *out, const struct lpo_section *s, const str
     LPO_STR title = { 0 };
 
     lpo_str_addf(out, "%s# %s/%s", out->len ? "\r\n" : "", s->id, t->id);
-    lpo_writer_add_visible(&title, s->title, strlen(s->title), 0);
+    lpo_visible_add(&title, s->title, strlen(s->title), 0);
     if (title.len)
         lpo_str_addc(out, ' ');
     for (size_t i = 0; i < title.len; i++)

@@ -4,7 +4,7 @@
 
 #include "report/doc/doc.h"
 #include "util/str.h"
-#include "writer/visible.h"
+#include "util/visible.h"
 #include "writer/writer.h"
 
 enum { LONGEST_NAME = 160 };
@@ -26,7 +26,7 @@ static void add_escaped(struct lpo_str *out, const char *text, size_t len, size_
 {
     LPO_STR shown = { 0 };
 
-    lpo_writer_add_visible(&shown, text, len, longest);
+    lpo_visible_add(&shown, text, len, longest);
     for (size_t i = 0; i < shown.len; i++) {
         char c = shown.at[i];
 

@@ -3,7 +3,7 @@
 
 #include "report/doc/doc.h"
 #include "util/str.h"
-#include "writer/visible.h"
+#include "util/visible.h"
 #include "writer/writer.h"
 
 enum { LONGEST_NAME = 100 };
@@ -24,7 +24,7 @@ static void add_cell(struct lpo_str *out, const struct lpo_column *column,
     }
     for (unsigned i = 0; i < cell->indent && i < 32; i++)
         lpo_str_add(out, "  ");
-    lpo_writer_add_visible(out, cell->text, cell->len, LONGEST_NAME);
+    lpo_visible_add(out, cell->text, cell->len, LONGEST_NAME);
 }
 
 /* Two passes: a column is as wide as its widest cell, which is known only after all are printed. */
@@ -41,7 +41,7 @@ static void grid_fill(struct grid *g, const struct lpo_table *t)
             lpo_str_add(&g->cells[i], t->columns[c].title);
         else
             add_cell(&g->cells[i], &t->columns[c], &t->cells.at[i - g->columns]);
-        width = lpo_writer_visible_width(lpo_str_text(&g->cells[i]), g->cells[i].len);
+        width = lpo_visible_width(lpo_str_text(&g->cells[i]), g->cells[i].len);
         if (width > g->widths[c])
             g->widths[c] = width;
     }
@@ -66,7 +66,7 @@ static void write_row(const struct grid *g, const struct lpo_table *t, size_t r,
 {
     for (size_t c = 0; c < g->columns; c++) {
         const struct lpo_str *cell = &g->cells[r * g->columns + c];
-        size_t room = g->widths[c] - lpo_writer_visible_width(lpo_str_text(cell), cell->len);
+        size_t room = g->widths[c] - lpo_visible_width(lpo_str_text(cell), cell->len);
         bool left = t->columns[c].type == LPO_CELL_TEXT;
 
         if (c)
@@ -110,7 +110,7 @@ static void write_item(const struct lpo_item *item, bool last_fact, struct lpo_s
     } else if (item->kind == LPO_ITEM_NOTE || item->kind == LPO_ITEM_PARAGRAPH) {
         if (item->kind == LPO_ITEM_NOTE)
             lpo_str_add(out, item->level == LPO_NOTE_WARNING ? "warning: " : "note: ");
-        lpo_writer_add_visible(out, item->text, strlen(item->text), 0);
+        lpo_visible_add(out, item->text, strlen(item->text), 0);
         lpo_str_add(out, item->kind == LPO_ITEM_NOTE ? "\n" : "\n\n");
     }
 }

@@ -10,7 +10,7 @@
 #include "util/json.h"
 #include "util/path.h"
 #include "util/str.h"
-#include "writer/visible.h"
+#include "util/visible.h"
 #include "writer/writer.h"
 
 static const struct lpo_column columns[] = {
@@ -328,7 +328,7 @@ static void check_visible(void **state)
     const struct visible_case *c = *state;
     LPO_STR out = { 0 };
 
-    lpo_writer_add_visible(&out, c->text, strlen(c->text), c->max);
+    lpo_visible_add(&out, c->text, strlen(c->text), c->max);
     assert_string_equal(lpo_str_text(&out), c->want);
 }
 

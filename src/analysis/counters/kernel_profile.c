@@ -57,7 +57,7 @@ static struct lpo_kernel_profile profile_of(struct lpo_arena *a, const struct lp
     static const char *const warps[] = { "sm__warps_active.avg.pct_of_peak_sustained_active",
                                          NULL };
     struct lpo_kernel_profile p = {
-        .kernel = lpo_arena_strdup(a, lpo_trace_text(t, w->name)),
+        .kernel = lpo_arena_name(a, lpo_trace_text(t, w->name), lpo_trace_text_len(t, w->name)),
         .shaped = w->shape != LPO_NONE,
         .compute_percent = metric_of(t, w, compute),
         .memory_percent = metric_of(t, w, memory),

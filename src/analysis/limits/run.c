@@ -25,7 +25,7 @@ static struct lpo_limits_region region_of(struct lpo_arena *a, const struct lpo_
     LPO_STR path = { 0 };
 
     lpo_region_row_add_path(scope, row, &path);
-    r.path = lpo_arena_strdup(a, lpo_str_text(&path));
+    r.path = lpo_arena_name(a, lpo_str_text(&path), path.len);
     if (x->timeline && row->node != LPO_NODE_OUTSIDE && x->timeline->nodes) {
         const struct lpo_gaps *g = &x->timeline->nodes[row->node];
 

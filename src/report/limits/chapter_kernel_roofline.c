@@ -100,7 +100,7 @@ static void add_row(struct lpo_table *t, const struct lpo_limits *l, const struc
     bool both =
         lpo_measure_known(c->flops) && lpo_measure_known(c->dram_bytes) && c->dram_bytes.value > 0;
 
-    lpo_doc_row_text(t, lpo_trace_text(trace, k->name));
+    lpo_doc_row_textn(t, lpo_trace_text(trace, k->name), lpo_trace_text_len(trace, k->name));
     lpo_doc_row_count(t, k->launches);
     lpo_doc_row_measure(t, k->shares ? lpo_measure_estimated((double)k->ns)
                                      : lpo_measure_measured((double)k->ns));

@@ -111,8 +111,9 @@ void lpo_report_add_region_kernels(struct lpo_doc *doc, const struct lpo_region_
         if (!r->nkernels)
             continue;
         lpo_region_row_add_path(s, r, &path);
-        row_kernels(lpo_doc_table(doc, "region_kernels", lpo_str_text(&path), kernel_columns,
-                                  COUNT(kernel_columns)),
+        row_kernels(lpo_doc_table(doc, "region_kernels",
+                                  lpo_arena_name(doc->arena, lpo_str_text(&path), path.len),
+                                  kernel_columns, COUNT(kernel_columns)),
                     s, r, kernels);
         done++;
     }
