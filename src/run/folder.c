@@ -15,6 +15,8 @@
 #include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
+#include "util/str.h"
+#include "util/visible.h"
 
 enum { MAX_TRIES = 10000, MAX_DEPTH = 16, MAX_FILES = 20000 };
 
@@ -82,6 +84,7 @@ int lpo_run_folder_write(const char *run, const char *name, const void *bytes, u
 void lpo_run_folder_log(const char *run, const char *fmt, ...)
 {
     char path[4200], when[32];
+    LPO_STR text = { 0 }, shown = { 0 };
     struct tm tm;
     time_t now = time(NULL);
     va_list ap;
@@ -93,11 +96,11 @@ void lpo_run_folder_log(const char *run, const char *fmt, ...)
         return;
     gmtime_r(&now, &tm);
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    fprintf(f, "%s ", when);
     va_start(ap, fmt);
-    vfprintf(f, fmt, ap);
+    lpo_str_addv(&text, fmt, ap);
     va_end(ap);
-    fputc('\n', f);
+    lpo_visible_add(&shown, lpo_str_text(&text), text.len, 0); /* people look at it with cat */
+    fprintf(f, "%s %s\n", when, lpo_str_text(&shown));
     fclose(f);
 }
 
