@@ -15,7 +15,7 @@
 #include "util/err.h"
 
 /* Scopes beside the aggregate are kept while their rows together stay below this: some 20 MB. */
-enum { KEPT_ROWS = 1 << 16, KINDS = LPO_SET + 1 };
+enum { KEPT_ROWS = 1 << 16, KINDS = LPO_MEMSET + 1 };
 
 struct lpo_analysis_memo {
     struct lpo_region_scope *all;

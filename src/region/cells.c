@@ -74,7 +74,7 @@ static void use_metrics(struct lpo_region_cells *c, uint32_t cell, const struct 
     c->uses.at[use].count++;
     /* a kernel of unknown length must not weigh nothing where all are of unknown length */
     c->uses.at[use].weight += lpo_trace_gpu_op_ns(w) > 0 ? (double)lpo_trace_gpu_op_ns(w) : 1e-9;
-    if (w->flags & LPO_WORK_ESTIMATED)
+    if (w->flags & LPO_GPU_OP_ESTIMATED)
         c->cells.at[cell].estimated++;
     else
         c->cells.at[cell].measured++;
@@ -136,13 +136,13 @@ static uint32_t cell_of(struct lpo_region_cells *c, const struct lpo_gpu_op *w)
 static void add_gpu_op(struct lpo_region_cells *c, const struct lpo_gpu_op *w)
 {
     uint32_t cell = cell_of(c, w);
-    bool unknown = w->flags & LPO_WORK_NO_LENGTH;
-    bool share = w->flags & LPO_WORK_SHARE;
+    bool unknown = w->flags & LPO_GPU_OP_NO_LENGTH;
+    bool share = w->flags & LPO_GPU_OP_SHARE;
     int64_t ns = unknown ? 0 : lpo_trace_gpu_op_ns(w);
     struct lpo_sum one = { 1, unknown, share && !unknown, ns, ns, ns, w->bytes };
 
     lpo_region_sum_add(&c->cells.at[cell].sum, &one);
-    c->whole += (w->flags & LPO_WORK_WHOLE) != 0;
+    c->whole += (w->flags & LPO_GPU_OP_WHOLE) != 0;
     if (share)
         *(w->kind == LPO_KERNEL ? &c->shares : &c->shared_copies) += 1;
     if (w->metrics != LPO_NONE)

@@ -190,7 +190,7 @@ struct lpo_process_ends lpo_region_ends_find(const struct lpo_trace *t)
         see(e.process_ns, t->threads.at[t->launches.at[i].thread].process,
             t->launches.at[i].end_ns);
     for (size_t i = 0; i < t->gpu_ops.len; i++)
-        if (!(t->gpu_ops.at[i].flags & LPO_WORK_UNTIMED))
+        if (!(t->gpu_ops.at[i].flags & LPO_GPU_OP_UNTIMED))
             see(e.process_ns, t->gpu_ops.at[i].process, t->gpu_ops.at[i].end_ns);
     for (size_t i = 0; i < t->ranges.len; i++) {
         const struct lpo_range *r = &t->ranges.at[i];

@@ -27,7 +27,7 @@ static int64_t first_moment(const struct lpo_trace *t)
     int64_t ns = INT64_MAX;
 
     for (size_t i = 0; i < t->gpu_ops.len; i++)
-        if (!(t->gpu_ops.at[i].flags & LPO_WORK_UNTIMED) && t->gpu_ops.at[i].start_ns < ns)
+        if (!(t->gpu_ops.at[i].flags & LPO_GPU_OP_UNTIMED) && t->gpu_ops.at[i].start_ns < ns)
             ns = t->gpu_ops.at[i].start_ns;
     for (size_t i = 0; i < t->ranges.len; i++)
         if (t->ranges.at[i].start_ns < ns)
@@ -51,7 +51,7 @@ static const char *gpu_op_name(struct builder *b, const struct lpo_gpu_op *w)
 {
     const char *name = lpo_trace_text(b->a->trace, w->name);
 
-    if (!(w->flags & LPO_WORK_SHARE))
+    if (!(w->flags & LPO_GPU_OP_SHARE))
         return name;
     if (!b->share_names[w->name])
         b->share_names[w->name] = lpo_arena_printf(b->doc->arena, "~%s", name);
@@ -161,7 +161,7 @@ static void add_devices(struct builder *b)
     size_t n = 0;
 
     for (size_t i = 0; i < t->gpu_ops.len; i++)
-        if (!(t->gpu_ops.at[i].flags & (LPO_WORK_UNTIMED | LPO_WORK_NO_LENGTH)))
+        if (!(t->gpu_ops.at[i].flags & (LPO_GPU_OP_UNTIMED | LPO_GPU_OP_NO_LENGTH)))
             rows[n++] = (uint32_t)i;
     lpo_region_order_sort(rows, n, gpu_op_before, t);
     for (size_t i = 0; i < n;) {

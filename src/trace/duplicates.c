@@ -42,7 +42,7 @@ static struct window *windows_of_rows(const struct lpo_trace_duplicates *o,
         now[i] = (struct window){ 1, 0, (uint16_t)i };
     for (size_t i = o->gpu_ops; i < t->gpu_ops.len; i++) {
         const struct lpo_gpu_op *w = &t->gpu_ops.at[i];
-        if (!(w->flags & LPO_WORK_UNTIMED) && w->process < t->processes.len)
+        if (!(w->flags & LPO_GPU_OP_UNTIMED) && w->process < t->processes.len)
             widen(&now[w->process], w->start_ns, w->end_ns);
     }
     for (size_t i = o->ranges; i < t->ranges.len; i++) {

@@ -139,7 +139,7 @@ static void join(struct lpo_trace_links *l, struct lpo_trace *t, uint32_t head,
     op->launch = k->launch;
     op->process = k->call.process;
     if (k->call.graph)
-        op->flags |= LPO_WORK_GRAPH;
+        op->flags |= LPO_GPU_OP_GRAPH;
 }
 
 void lpo_trace_links_resolve(struct lpo_trace_links *l, struct lpo_trace *t)

@@ -24,16 +24,16 @@ struct lpo_err;
  * 160. */
 typedef int64_t lpo_event_ns __attribute__((aligned(4)));
 
-enum lpo_gpu_op_kind { LPO_KERNEL, LPO_COPY, LPO_SET };
+enum lpo_gpu_op_kind { LPO_KERNEL, LPO_COPY, LPO_MEMSET };
 
 enum lpo_gpu_op_flags {
-    LPO_WORK_UNTIMED = 1,    /* only end - start means something (ncu); start is not on the clock */
-    LPO_WORK_NO_LENGTH = 2,  /* not even the duration is known: start == end, do not print 0 */
-    LPO_WORK_GRAPH = 4,      /* came from a CUDA graph launch */
-    LPO_WORK_ESTIMATED = 16, /* its metrics are those of a representative, see overlay.h */
-    LPO_WORK_SHARE = 32,     /* its time is a share of its CUDA graph's, which alone was measured */
-    LPO_WORK_WHOLE = 8,      /* stands for many kernels: a graph launch traced as one, a replayed
-                              * range */
+    LPO_GPU_OP_UNTIMED = 1, /* only end - start means something (ncu); start is not on the clock */
+    LPO_GPU_OP_NO_LENGTH = 2,  /* not even the duration is known: start == end, do not print 0 */
+    LPO_GPU_OP_GRAPH = 4,      /* came from a CUDA graph launch */
+    LPO_GPU_OP_ESTIMATED = 16, /* its metrics are those of a representative, see overlay.h */
+    LPO_GPU_OP_SHARE = 32, /* its time is a share of its CUDA graph's, which alone was measured */
+    LPO_GPU_OP_WHOLE = 8,  /* stands for many kernels: a graph launch traced as one, a replayed
+                            * range */
 };
 
 /* What a caller can do without. A reader may then leave it out and be faster; it need not. */
@@ -106,7 +106,8 @@ struct lpo_stack {
     uint32_t first, count;
 };
 
-/* An operator on the host (aten::mm, a user's function): CPU time that may launch GPU operations. */
+/* An operator on the host (aten::mm, a user's function): CPU time that may launch GPU operations.
+ */
 struct lpo_op {
     int64_t start_ns, end_ns;
     uint32_t name;

@@ -101,12 +101,12 @@ static void representatives_cover_the_trace(void **state)
     /* the measured launches keep their own values */
     assert_true(value(base, 0, "x.sum") == 1000);
     assert_true(value(base, 1, "x.sum") == 1200);
-    assert_false(base->gpu_ops.at[0].flags & LPO_WORK_ESTIMATED);
+    assert_false(base->gpu_ops.at[0].flags & LPO_GPU_OP_ESTIMATED);
     /* a launch like them gets their mean and their spread */
     assert_true(value(base, 2, "x.sum") == 1100);
     assert_true(value(base, 2, "y.pct") == 55);
     assert_true(fabs(value(base, 2, "x.sum:sd") - 141.42) < 0.01);
-    assert_true(base->gpu_ops.at[2].flags & LPO_WORK_ESTIMATED);
+    assert_true(base->gpu_ops.at[2].flags & LPO_GPU_OP_ESTIMATED);
     /* twice the time of the measured ones: twice the bytes (in steps of 1 %), the same percentage
      */
     assert_true(fabs(value(base, 3, "x.sum") - 2200) < 22);
@@ -133,7 +133,7 @@ static void shares_do_not_scale_counters(void **state)
         add(counters, &measured[i], true);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         add(base, &all[i], false);
-    base->gpu_ops.at[3].flags |= LPO_WORK_GRAPH | LPO_WORK_SHARE; /* twice the time */
+    base->gpu_ops.at[3].flags |= LPO_GPU_OP_GRAPH | LPO_GPU_OP_SHARE; /* twice the time */
     lay(base, counters);
     assert_true(value(base, 3, "x.sum") == 1100);
 }

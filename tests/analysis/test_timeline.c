@@ -180,7 +180,7 @@ static void communication_in_whole_graphs(void **state)
         LPO_AUTO(lpo_wall_timeline) line = NULL;
 
         t->gpu_ops.at[1].name = lpo_trace_name(t, "ncclDevKernel");
-        t->gpu_ops.at[1].flags |= shared ? LPO_WORK_GRAPH | LPO_WORK_SHARE : 0;
+        t->gpu_ops.at[1].flags |= shared ? LPO_GPU_OP_GRAPH | LPO_GPU_OP_SHARE : 0;
         tree = lpo_region_tree_create(t);
         line = lpo_wall_timeline_create(tree);
         assert_int_equal(line->devices.at[0].overlap_unknown, shared);

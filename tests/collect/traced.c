@@ -307,11 +307,11 @@ static void add_gpu_ops(const struct lpo_trace *t, struct lpo_str *out)
             lpo_str_add(&s, "(no launch)");
         else
             add_place(tree, lpo_region_place(tree, w), &s);
-        if (w->flags & LPO_WORK_GRAPH)
-            lpo_str_add(&s, w->flags & LPO_WORK_WHOLE ? " (whole graph)" : " (graph)");
-        if (w->flags & LPO_WORK_NO_LENGTH)
+        if (w->flags & LPO_GPU_OP_GRAPH)
+            lpo_str_add(&s, w->flags & LPO_GPU_OP_WHOLE ? " (whole graph)" : " (graph)");
+        if (w->flags & LPO_GPU_OP_NO_LENGTH)
             lpo_str_add(&s, " (no time)");
-        if (w->flags & LPO_WORK_SHARE)
+        if (w->flags & LPO_GPU_OP_SHARE)
             lpo_str_addf(&s, " (a share of %lld ns)", (long long)lpo_trace_gpu_op_ns(w));
         if (w->capture != LPO_NONE) {
             lpo_str_add(&s, " captured in ");

@@ -105,7 +105,7 @@ static inline void build_kernel(struct lpo_trace *t, const struct build_item *it
 
     lpo_vec_push(&t->launches, (struct lpo_launch){ item->start, item->end, thread });
     if (item->capture != BUILD_NO_CAPTURE) {
-        op.flags |= LPO_WORK_GRAPH;
+        op.flags |= LPO_GPU_OP_GRAPH;
         op.capture = (uint32_t)t->captures.len;
         lpo_vec_push(&t->captures, (struct lpo_capture){ item->capture, thread });
     }

@@ -30,8 +30,8 @@ static void check_sort(void **state)
 {
     const struct sort_case *c = *state;
     size_t n = strlen(c->values);
-    int values[64];
-    uint32_t rows[64];
+    int values[64] = { 0 };
+    uint32_t rows[64] = { 0 };
 
     for (size_t i = 0; i < n; i++) {
         values[i] = c->values[i] - '0';

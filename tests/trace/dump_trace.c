@@ -182,7 +182,7 @@ static void write_totals(struct lpo_json_writer *w, const struct lpo_trace *t)
 
     for (size_t i = 0; i < t->gpu_ops.len; i++) {
         unlaunched += t->gpu_ops.at[i].launch == LPO_NONE;
-        graphed += (t->gpu_ops.at[i].flags & LPO_WORK_GRAPH) != 0;
+        graphed += (t->gpu_ops.at[i].flags & LPO_GPU_OP_GRAPH) != 0;
     }
     lpo_jw_uint(w, "works", t->gpu_ops.len);
     lpo_jw_uint(w, "without_launch", unlaunched);

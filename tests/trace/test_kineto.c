@@ -36,9 +36,9 @@ static void describe(const struct lpo_trace *t, struct lpo_str *out)
                      t->devices.at[w->device].id, w->stream);
         if (w->bytes)
             lpo_str_addf(out, " %lluB", (unsigned long long)w->bytes);
-        if (w->flags & LPO_WORK_NO_LENGTH)
+        if (w->flags & LPO_GPU_OP_NO_LENGTH)
             lpo_str_add(out, " no-length");
-        if (w->flags & LPO_WORK_GRAPH)
+        if (w->flags & LPO_GPU_OP_GRAPH)
             lpo_str_add(out, " graph");
         if (w->launch != LPO_NONE) {
             const struct lpo_launch *l = &t->launches.at[w->launch];

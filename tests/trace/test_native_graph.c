@@ -181,11 +181,11 @@ static void tell(const struct lpo_trace *t, struct lpo_str *out)
 {
     for (size_t i = 0; i < t->gpu_ops.len; i++) {
         const struct lpo_gpu_op *w = &t->gpu_ops.at[i];
-        bool graph = w->flags & LPO_WORK_GRAPH, last = i + 1 == t->gpu_ops.len;
+        bool graph = w->flags & LPO_GPU_OP_GRAPH, last = i + 1 == t->gpu_ops.len;
 
         lpo_str_addf(out, "%s %lld", lpo_trace_text(t, w->name), (long long)lpo_trace_gpu_op_ns(w));
         if (!graph) {
-            lpo_str_add(out, last || t->gpu_ops.at[i + 1].flags & LPO_WORK_GRAPH ? "; " : ", ");
+            lpo_str_add(out, last || t->gpu_ops.at[i + 1].flags & LPO_GPU_OP_GRAPH ? "; " : ", ");
             continue;
         }
         lpo_str_add(out, last || t->gpu_ops.at[i + 1].start_ns != w->end_ns ? " | " : " ");

@@ -70,7 +70,7 @@ static struct lpo_kernel_profile profile_of(struct lpo_arena *a, const struct lp
         memcpy(p.grid, t->shapes.at[w->shape].grid, sizeof p.grid);
         memcpy(p.block, t->shapes.at[w->shape].block, sizeof p.block);
     }
-    if (!(w->flags & LPO_WORK_NO_LENGTH))
+    if (!(w->flags & LPO_GPU_OP_NO_LENGTH))
         p.duration_ns = lpo_measure_measured((double)lpo_trace_gpu_op_ns(w));
     p.bound = lpo_counters_bound_of(p.compute_percent, p.memory_percent);
     return p;

@@ -250,7 +250,8 @@ static const struct config *find(const struct overlay *o, const struct lpo_map *
 static double time_scale(const struct overlay *o, const struct config *c,
                          const struct lpo_gpu_op *w, uint32_t peers)
 {
-    return w->flags & LPO_WORK_SHARE ? 1 : by_time(c, lpo_counters_match_peers_ns(o->match, peers));
+    return w->flags & LPO_GPU_OP_SHARE ? 1
+                                       : by_time(c, lpo_counters_match_peers_ns(o->match, peers));
 }
 
 /* Whose values this launch gets: a peer's, its configuration's, its kernel's; NULL: none. `scale`
@@ -305,7 +306,7 @@ static void cover(struct overlay *o, uint32_t gpu_op, struct lpo_str *key, struc
         out->uncovered_ns += lpo_trace_gpu_op_ns(w);
     } else if (w->metrics == LPO_NONE) {
         w->metrics = shared_row(o, c, scale);
-        w->flags |= LPO_WORK_ESTIMATED;
+        w->flags |= LPO_GPU_OP_ESTIMATED;
     }
 }
 

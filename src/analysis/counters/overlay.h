@@ -32,7 +32,7 @@ struct lpo_overlay {
     uint64_t readings; /* launches that ncu measured */
 };
 
-/* Adds metric rows to `base` and points its kernels at them; sets LPO_WORK_ESTIMATED on all but
+/* Adds metric rows to `base` and points its kernels at them; sets LPO_GPU_OP_ESTIMATED on all but
  * the measured ones. Where a configuration was measured several times the standard deviation is
  * added as the metric "<name>:sd". Returns what was covered. */
 struct lpo_overlay lpo_counters_overlay(struct lpo_trace *base,

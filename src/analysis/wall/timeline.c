@@ -80,7 +80,7 @@ static void cover_gpu_op(struct builder *b, const struct lpo_gpu_op *w)
     kind = kind_of(b, w->name);
     cover_add(&b->covers[KERNELS], w);
     cover_add(&b->covers[kind == NAME_COMMUNICATION ? COMMUNICATION : COMPUTE], w);
-    b->shared_communication |= kind == NAME_COMMUNICATION && (w->flags & LPO_WORK_SHARE);
+    b->shared_communication |= kind == NAME_COMMUNICATION && (w->flags & LPO_GPU_OP_SHARE);
     if (kind == NAME_COLLECTIVE)
         cover_add(&b->covers[COLLECTIVES], w);
 }
@@ -246,7 +246,7 @@ struct lpo_wall_timeline *lpo_wall_timeline_create_without(const struct lpo_regi
     out->nodes = lpo_xcalloc(tree->nodes.len + 1, sizeof *out->nodes);
     b.kinds = lpo_xcalloc(lpo_trace_name_count(t) + 1, 1);
     for (size_t i = 0; i < t->gpu_ops.len; i++) {
-        if (t->gpu_ops.at[i].flags & (LPO_WORK_UNTIMED | LPO_WORK_NO_LENGTH))
+        if (t->gpu_ops.at[i].flags & (LPO_GPU_OP_UNTIMED | LPO_GPU_OP_NO_LENGTH))
             out->untimed++;
         else
             rows[n++] = (uint32_t)i;

@@ -159,7 +159,7 @@ void lpo_report_add_copies(struct lpo_doc *doc, const struct lpo_analysis *a)
     struct lpo_table *t = lpo_doc_table(doc, "copies", "", copy_columns, COUNT(copy_columns));
 
     add_copies(t, a, LPO_COPY);
-    add_copies(t, a, LPO_SET);
+    add_copies(t, a, LPO_MEMSET);
 }
 
 static const struct lpo_column class_columns[] = {

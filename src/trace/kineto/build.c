@@ -219,9 +219,9 @@ static void add_gpu_op(struct lpo_kineto_build *b, const struct kineto_event *e,
     else if (e->bytes > 0)
         w.bytes = (uint64_t)e->bytes;
     if (e->dur_ns == LPO_NO_TIME)
-        w.flags |= LPO_WORK_NO_LENGTH;
+        w.flags |= LPO_GPU_OP_NO_LENGTH;
     if (e->graph_id != LPO_NO_TIME && e->graph_id != 0)
-        w.flags |= LPO_WORK_GRAPH;
+        w.flags |= LPO_GPU_OP_GRAPH;
     if (e->correlation != LPO_NO_TIME && !(b->t->skip & LPO_SKIP_LAUNCHES))
         lpo_trace_links_op(b->links, (uint32_t)b->t->gpu_ops.len, e->correlation);
     lpo_vec_push(&b->t->gpu_ops, w);
@@ -299,7 +299,7 @@ void lpo_kineto_build_add(struct lpo_kineto_build *b, const struct kineto_event 
     }
     end_ns = e->start_ns + (e->dur_ns < 0 ? 0 : e->dur_ns);
     b->some_ns = e->start_ns;
-    if (e->kind == KINETO_KERNEL || e->kind == KINETO_COPY || e->kind == KINETO_SET)
+    if (e->kind == KINETO_KERNEL || e->kind == KINETO_COPY || e->kind == KINETO_MEMSET)
         add_gpu_op(b, &known, end_ns);
     else if (e->kind != KINETO_OTHER)
         add_host(b, &known, end_ns);
@@ -311,7 +311,8 @@ static const int64_t since_1970 = 1000000000000000000;
 /* A file's clock further away than this is no clock; see the limits above. */
 static const int64_t max_shift = 4000000000000000000;
 
-/* GPU operations do not name their process: without a launch, it is the one that calls the GPU most. */
+/* GPU operations do not name their process: without a launch, it is the one that calls the GPU
+ * most. */
 static uint16_t main_process(const struct lpo_kineto_build *b)
 {
     size_t best = 0;

@@ -255,8 +255,8 @@ static int read_all(struct file *f)
 
 static unsigned wanted_kinds(uint32_t skip)
 {
-    unsigned wanted = KINETO_BIT(KINETO_KERNEL) | KINETO_BIT(KINETO_COPY) | KINETO_BIT(KINETO_SET) |
-                      KINETO_BIT(KINETO_META);
+    unsigned wanted = KINETO_BIT(KINETO_KERNEL) | KINETO_BIT(KINETO_COPY) |
+                      KINETO_BIT(KINETO_MEMSET) | KINETO_BIT(KINETO_META);
 
     if (!(skip & LPO_SKIP_LAUNCHES))
         wanted |= KINETO_BIT(KINETO_CALL);

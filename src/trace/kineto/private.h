@@ -17,7 +17,7 @@ enum kineto_kind {
     KINETO_OTHER, /* flows, instants, python_function, cuda_sync, …: not kept */
     KINETO_KERNEL,
     KINETO_COPY,
-    KINETO_SET,
+    KINETO_MEMSET,
     KINETO_CALL, /* runtime and driver calls */
     KINETO_OP,
     KINETO_RANGE,

@@ -119,7 +119,7 @@ uint32_t lpo_native_capture(struct native *n, uint64_t node)
 static void add_gpu_op(struct native *n, struct lpo_gpu_op w, unsigned flags, struct lpo_cursor *c)
 {
     if (flags & LPOT_GPU_UNTIMED) {
-        w.flags |= LPO_WORK_UNTIMED | LPO_WORK_NO_LENGTH;
+        w.flags |= LPO_GPU_OP_UNTIMED | LPO_GPU_OP_NO_LENGTH;
         w.start_ns = w.end_ns = lpo_native_ns(n->gpu_start) - n->shift_ns;
     } else {
         n->gpu_start += (uint64_t)lpo_native_get_z(c);
@@ -129,7 +129,7 @@ static void add_gpu_op(struct native *n, struct lpo_gpu_op w, unsigned flags, st
     }
     n->gpu_corr += (uint32_t)lpo_native_get_z(c);
     if (flags & LPOT_GPU_GRAPH) {
-        w.flags |= LPO_WORK_GRAPH;
+        w.flags |= LPO_GPU_OP_GRAPH;
         lpo_native_get_v(c);
         n->gpu_node += (uint64_t)lpo_native_get_z(c);
         w.capture = lpo_native_capture(n, n->gpu_node);
@@ -189,7 +189,7 @@ static void on_set(struct native *n, unsigned flags, struct lpo_cursor *c)
 {
     struct lpo_gpu_op w = gpu_op_at(n, lpo_native_get_v(c), c);
 
-    w.kind = LPO_SET;
+    w.kind = LPO_MEMSET;
     w.name = set_name(n, lpo_native_get_byte(c));
     lpo_native_get_v(c); /* the value */
     w.bytes = lpo_native_get_v(c);
@@ -203,7 +203,7 @@ static void on_whole(struct native *n, unsigned flags, struct lpo_cursor *c)
     const uint32_t *row = lpo_map_u64_find(n->by_graph, graph);
 
     w.kind = LPO_KERNEL;
-    w.flags = LPO_WORK_GRAPH | LPO_WORK_WHOLE;
+    w.flags = LPO_GPU_OP_GRAPH | LPO_GPU_OP_WHOLE;
     w.name = graph_name(n, graph);
     if (row)
         lpo_vec_push(&n->wholes, (struct native_whole){

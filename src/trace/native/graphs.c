@@ -95,7 +95,7 @@ static void gather(const struct native *n, groups *out)
         uint32_t *row;
         bool fresh;
 
-        if (w->flags & (LPO_WORK_GRAPH | LPO_WORK_NO_LENGTH))
+        if (w->flags & (LPO_GPU_OP_GRAPH | LPO_GPU_OP_NO_LENGTH))
             continue;
         row = lpo_map_u64_put(rows, key, &fresh);
         if (fresh) {
@@ -146,7 +146,8 @@ static void learn(const struct native *n, struct eager *e)
 }
 
 /* Copies and memsets inside graphs move device memory; those outside, to and from the host, say
- * nothing about them. As long as the shortest kernel, and what the bytes take; negative: unknown. */
+ * nothing about them. As long as the shortest kernel, and what the bytes take; negative: unknown.
+ */
 static double move_ns(const struct native_graph_node *node, const struct eager *e)
 {
     if (e->least_ns < 0 || e->rate <= 0)
@@ -265,7 +266,7 @@ void lpo_native_define_graph(struct native *n, struct lpo_cursor *c)
         } else if (type == LPOT_NODE_COPY || type == LPOT_NODE_SET) {
             bool copy = type == LPOT_NODE_COPY;
             node.id = id;
-            node.kind = copy ? LPO_COPY : LPO_SET;
+            node.kind = copy ? LPO_COPY : LPO_MEMSET;
             node.name =
                 lpo_trace_name(n->trace, copy ? "Memcpy (CUDA graph)" : "Memset (CUDA graph)");
             node.bytes = lpo_native_get_v(c);
@@ -294,7 +295,7 @@ static struct lpo_gpu_op part_of(struct native *n, const struct lpo_gpu_op *laun
 {
     struct lpo_gpu_op w = *launch;
 
-    w.flags = (uint8_t)((w.flags & ~LPO_WORK_WHOLE) | LPO_WORK_SHARE);
+    w.flags = (uint8_t)((w.flags & ~LPO_GPU_OP_WHOLE) | LPO_GPU_OP_SHARE);
     w.kind = node->kind;
     w.name = node->name;
     w.linker = node->linker;

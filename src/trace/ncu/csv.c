@@ -52,7 +52,8 @@ struct page {
     struct lpo_map *stacks;         /* NVTX cells to stack + 1 */
     struct lpo_map *gpu_ops;        /* details: process and ID to GPU operation */
     struct lpo_map *labels;         /* details: section, name and unit to row of `columns` */
-    LPO_VEC(struct lpo_ncu_result) results; /* details: one for each GPU operation from first_gpu_op */
+    LPO_VEC(struct lpo_ncu_result)
+    results; /* details: one for each GPU operation from first_gpu_op */
     uint32_t first_gpu_op;
     int64_t last_pid;
     uint32_t last_process;
@@ -262,7 +263,7 @@ static struct lpo_gpu_op row_gpu_op(struct page *p, struct lpo_ncu_result *r, in
         w.name = lpo_trace_name(p->t, kernel.len ? lpo_csv_cell_text(kernel, &p->text) : "(range)");
     if (!r->has_shape || r->block[0] == 0) {
         r->has_shape = false; /* range replay: no launch of its own */
-        w.flags |= LPO_WORK_WHOLE;
+        w.flags |= LPO_GPU_OP_WHOLE;
     }
     return w;
 }

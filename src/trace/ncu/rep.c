@@ -146,7 +146,7 @@ static void add_result(struct lpo_ncu_rep *rep, const struct lpo_ncu_decoded *d,
     memcpy(r.block, d->block, sizeof r.block);
     r.has_shape = d->sizes == 3 && d->block[0] > 0;
     if (!r.has_shape)
-        w.flags |= LPO_WORK_WHOLE;
+        w.flags |= LPO_GPU_OP_WHOLE;
     lpo_ncu_push(rep->t, w, &r, 0);
 }
 

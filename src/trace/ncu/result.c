@@ -87,12 +87,12 @@ static uint32_t shape_of(struct lpo_trace *t, const struct lpo_ncu_result *r)
 
 static void set_duration(struct lpo_gpu_op *w, double ns)
 {
-    w->flags = (uint8_t)((w->flags | LPO_WORK_UNTIMED) & ~LPO_WORK_NO_LENGTH);
+    w->flags = (uint8_t)((w->flags | LPO_GPU_OP_UNTIMED) & ~LPO_GPU_OP_NO_LENGTH);
     w->start_ns = w->end_ns = 0;
     if (ns >= 0 && ns < 1e18)
         w->end_ns = (int64_t)(ns + 0.5);
     else
-        w->flags |= LPO_WORK_NO_LENGTH;
+        w->flags |= LPO_GPU_OP_NO_LENGTH;
 }
 
 void lpo_ncu_update(struct lpo_trace *t, uint32_t gpu_op, const struct lpo_ncu_result *r)

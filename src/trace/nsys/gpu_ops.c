@@ -46,7 +46,7 @@ static struct lpo_gpu_op *push_gpu_op(struct lpo_nsys_reading *r, const struct l
     w.end_ns = lpo_nsys_time(r, rows, W_END);
     if (lpo_nsys_null(rows, W_END) || w.end_ns < w.start_ns) {
         w.end_ns = w.start_ns;
-        w.flags |= LPO_WORK_NO_LENGTH;
+        w.flags |= LPO_GPU_OP_NO_LENGTH;
     }
     w.stream = (uint32_t)lpo_nsys_int(rows, W_STREAM);
     w.process = lpo_nsys_process(r, lpo_nsys_int(rows, W_PID));
@@ -67,7 +67,7 @@ static void note_node(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *ro
 
     if (node == 0)
         return;
-    w->flags |= LPO_WORK_GRAPH;
+    w->flags |= LPO_GPU_OP_GRAPH;
     slot = lpo_map_u64_put(r->captures, (uint64_t)node, &fresh);
     if (fresh) { /* when and where is read later */
         *slot = (uint32_t)r->t->captures.len;
@@ -153,7 +153,7 @@ static void copy_row(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *row
 
 static void set_row(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows)
 {
-    struct lpo_gpu_op *w = push_gpu_op(r, rows, LPO_SET);
+    struct lpo_gpu_op *w = push_gpu_op(r, rows, LPO_MEMSET);
 
     w->bytes = (uint64_t)lpo_nsys_int(rows, W_OWN);
     w->name = lpo_trace_name(r->t, "Memset");
@@ -200,7 +200,7 @@ static void graph_row(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *ro
     snprintf(name, sizeof name, "CUDA graph %lld (whole launch)",
              (long long)lpo_nsys_int(rows, W_OWN));
     w->name = lpo_trace_name(r->t, name);
-    w->flags |= LPO_WORK_GRAPH | LPO_WORK_WHOLE;
+    w->flags |= LPO_GPU_OP_GRAPH | LPO_GPU_OP_WHOLE;
 }
 
 static const struct gpu_op_table {

@@ -185,7 +185,7 @@ static enum lpo_gpu_op_kind kind_of(const char *name)
 {
     if (lpo_str_starts(name, "[CUDA memcpy") || lpo_str_starts(name, "[CUDA Unified Memory memcpy"))
         return LPO_COPY;
-    return lpo_str_starts(name, "[CUDA memset") ? LPO_SET : LPO_KERNEL;
+    return lpo_str_starts(name, "[CUDA memset") ? LPO_MEMSET : LPO_KERNEL;
 }
 
 static bool sum_row(struct table *s)
