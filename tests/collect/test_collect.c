@@ -59,7 +59,7 @@ static const struct row {
       "start/end never ended (open) x1\n"
       "start/end twice x1\n"
       "note 2 range pops had no open range in their thread\n"
-      "note 2 range ends named no open range\n"
+      "note 2 range ends name no open range\n"
       "note 3 ranges were never closed and end with their process\n" },
     { "eight threads",
       "threads",
