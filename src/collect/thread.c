@@ -101,7 +101,7 @@ static void move_in(struct lpoc *c, struct lpoc_thread *t)
     reset_stream(t);
     t->owner = c;
     t->counter = c->clock.counter;
-    t->eager = false;
+    t->forked = t->eager = false;
     t->inherited = t->replaced = 0;
     lpoc_lock(&c->lock);
     clear_stacks(t, c->defs.ndomains);
@@ -243,6 +243,7 @@ static struct lpoc_thread *move_stream(struct lpoc_thread *t)
     to->last = t->last;
     to->coming = t->coming;
     to->counter = t->counter;
+    to->forked = t->forked;
     to->eager = t->eager;
     to->inherited = t->inherited;
     to->write_at_ticks = t->write_at_ticks;
@@ -286,7 +287,9 @@ void lpoc_thread_write(struct lpoc_thread *t, uint64_t now)
     struct lpoc *c = t->owner;
 
     lpoc_guard();
-    if (__atomic_load_n(&c->state, __ATOMIC_ACQUIRE) == LPOC_FORKED && lpoc_ready(c)) {
+    /* Not by the collector's state: the child's first call may have been one that attaches. */
+    if (t->forked && lpoc_ready(c)) {
+        t->forked = false;
         lpoc_lock(&c->lock);
         introduce(c, t);
         lpoc_unlock(&c->lock);
@@ -342,7 +345,7 @@ void lpoc_thread_survive(struct lpoc_thread *t, bool inside)
     if (inside && (to = move_stream(t)))
         t = to;
     t->write_at_ticks = 0; /* the next event opens the child's file first */
-    t->eager = true;
+    t->forked = t->eager = true;
     t->inherited = t->owner->defs.ndomains;
 }
 

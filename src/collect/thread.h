@@ -54,6 +54,7 @@ struct lpoc_thread {
     struct lpoc_base last, coming; /* of the last event; and of the one that is being written */
     uint64_t events;               /* since the buffer was last empty */
     bool counter;                  /* which clock */
+    bool forked;                   /* child of fork: not in its file yet */
     bool eager;                    /* child of fork: these seldom end in the ordinary way */
     struct lpoc_stack *stacks;     /* by domain */
     struct lpoc_known known[LPOC_CACHE];

@@ -146,6 +146,20 @@ static void a_signal_handler_never_waits(void **state)
     traced_free(&t);
 }
 
+/* The child's first call attaches NVTX, after its parent has written a part of its stream. */
+static void a_child_starts_a_stream_of_its_own(void **state)
+{
+    static const char *const often[] = { "LPO_COLLECT_FLUSH_MS=1", NULL };
+    struct traced t;
+    LPO_STR text = { 0 };
+
+    (void)state;
+    gpu_run("forked_graphs", often, &t, &text);
+    assert_non_null(strstr(text.at, "  child x1\n"));
+    assert_null(strstr(text.at, "damaged"));
+    traced_free(&t);
+}
+
 /* A list is in the file of the process that launches the graph, and in no child's. */
 static void children_have_no_lists(void **state)
 {
@@ -168,5 +182,6 @@ int main(void)
     UNIT_ROWS(&u, cases, gpu_check);
     UNIT_TEST(&u, a_signal_handler_never_waits);
     UNIT_TEST(&u, children_have_no_lists);
+    UNIT_TEST(&u, a_child_starts_a_stream_of_its_own);
     return unit_run(&u);
 }
