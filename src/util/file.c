@@ -11,8 +11,10 @@
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
+#include "util/str.h"
 
 static const size_t default_limit = (size_t)1 << 30;
+static lpo_file_filter file_filter;
 
 /* Pipes and /proc files have no size, so read until the end and grow. */
 static int read_all(int fd, const char *path, size_t limit, struct lpo_file_text *t,
@@ -94,12 +96,12 @@ static int write_all(int fd, const char *bytes, size_t len)
     return 0;
 }
 
-static int replace_file(const char *path, const void *bytes, size_t len, bool flush,
+static int replace_file(const char *path, const void *bytes, size_t len, bool flush, mode_t mode,
                         struct lpo_err *err)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     char *temp = lpo_arena_printf(a, "%s.tmp-%d", path, (int)getpid());
-    int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
     int rc = 0;
 
     if (fd < 0)
@@ -115,14 +117,29 @@ static int replace_file(const char *path, const void *bytes, size_t len, bool fl
     return rc;
 }
 
+void lpo_file_set_filter(lpo_file_filter filter)
+{
+    file_filter = filter;
+}
+
+static int write_filtered(const char *path, const void *bytes, size_t len, bool flush,
+                          struct lpo_err *err)
+{
+    LPO_STR other = { 0 };
+
+    if (file_filter && file_filter(bytes, len, &other))
+        return replace_file(path, lpo_str_text(&other), other.len, flush, 0600, err);
+    return replace_file(path, bytes, len, flush, 0666, err);
+}
+
 int lpo_file_write(const char *path, const void *bytes, size_t len, struct lpo_err *err)
 {
-    return replace_file(path, bytes, len, true, err);
+    return write_filtered(path, bytes, len, true, err);
 }
 
 int lpo_file_write_quick(const char *path, const void *bytes, size_t len, struct lpo_err *err)
 {
-    return replace_file(path, bytes, len, false, err);
+    return write_filtered(path, bytes, len, false, err);
 }
 
 int lpo_file_make_dirs(const char *path, struct lpo_err *err)
