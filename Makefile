@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A thin front for Meson: every target sets up what it needs, then does its job.
 #   make          build/lpo                      make run      profile the embedded workload
 #   make test     all tests under sanitizers     make check    format, static analysis, both compilers

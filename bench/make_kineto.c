@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* make_kineto IN OUT MEGABYTES: a large Kineto trace, made by repeating a real one.
  *
  * Each round of the events of IN (a file that lpo's own input reads, .gz too) gets times after

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Repeats the kernels of a real Nsight Compute report, as raw CSV and as .ncu-rep of the same
 content, with the given number of rows and metrics. Sections and sources of the report are left
 out: they would make the files very large.

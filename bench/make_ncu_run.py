@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A run folder with one ncu capture of 20 regions, 300 kernels each, made from a real raw page.
 
     make_ncu_run.py REAL_raw.csv.gz OUT_FOLDER

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Repeats a real nsys export with shifted times and ids until it has the given number of kernels
 and ranges.
 

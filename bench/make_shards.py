@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """make_shards.py DIR SHARDS: a Llama of that many safetensors shards, headers only (the data is a hole).
 
 The config.json and the index are those of a 70B model; every shard holds an equal part of the tensors."""

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cheapest possible process: the baseline of every timing of a whole command. */
 int main(void)
 {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What one NVTX range costs the program, in ns per push+pop: best of several rounds.
  *
  *     NVTX_INJECTION64_PATH=…/liblpo-collect.so LPO_COLLECT_DIR=/tmp/x nvtx_cost [pairs]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs one command and prints what it cost: "<wall ns> <CPU ns> <peak KiB> <exit status>".
  *
  *     sample OUTPUT command [args…]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # bash completion for lpo. The candidates come from the program: `lpo __complete WORD…`.
 _lpo()
 {

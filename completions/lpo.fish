@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # fish completion for lpo. The candidates come from the program: `lpo __complete WORD…`.
 function __lpo_candidates
     set -l words (commandline -opc)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz/check_trace.h - what must hold for any trace, whatever bytes it was read from. */
 #pragma once
 

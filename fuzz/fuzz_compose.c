@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Config trees of any bytes: composed, resolved, printed, read back, checked by the schema.
  *
  * Parts of the input are separated by "\n%%\n": config.yaml, g/a.yaml, base.yaml, and overrides,

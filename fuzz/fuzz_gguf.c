@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The head of a GGUF file, the config made from it, and the model read from that. */
 #include <stdint.h>
 #include <stdlib.h>

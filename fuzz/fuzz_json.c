@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* JSON of any bytes: the tree, and the pull reader in each of its modes. What the tree accepts, the
  * pull reader must skip to the same place. */
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Memory events of a Kineto trace of any bytes. */
 #include <stdint.h>
 #include <stdlib.h>

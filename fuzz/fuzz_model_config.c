@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A config.json of any model: parsed, accepted or refused, counted, written as a report. */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Traces of our own format made of any bytes: the result must be a trace whose rows point at
  * existing rows. A wrong checksum would stop every mutation at its frame, so the input is also cut
  * at each block mark and framed anew. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report.needs and hardware.json of any bytes: what is accepted is used, and no number appears that
  * the input does not support. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* nsys exports of any bytes: SQLite files with wrong pages, schemas and values.
  *
  * SQLite opens by name and follows links, so a file in memory cannot be used. */

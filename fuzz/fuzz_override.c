@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Overrides of any bytes: read, written back, read again; and the jobs of all kinds of sweeps. */
 #include <stdint.h>
 #include <stdio.h>

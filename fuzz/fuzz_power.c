@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* NVML samples from any bytes, and time windows over what was read. */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A trace reader given any bytes: READER, which fuzz/meson.build names for each target. */
 #include "check_trace.h"
 #include "memory_file.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The region engine and its writers on any trace: six bytes are one range, launch or stack; what
  * follows a byte 255 is a region pattern. Aborts where a parent is not the sum of its parts. */
 #include <stdint.h>

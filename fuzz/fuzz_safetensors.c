@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The header of a safetensors file: any bytes, before a data part of any size. */
 #include <stdint.h>
 #include <stdlib.h>

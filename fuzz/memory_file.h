@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz/memory_file.h - bytes as a file with a path, without touching the disk. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a fuzz target over its seeds: argv[1] names a folder (each file one input), and
  * argv[1].lines a file (each line one input). Either may be absent, not both. Prints TAP. */
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The portable build's way to run on glibc 2.28 although it is linked against a newer one.
  *
  * A linker binds each name to the newest version that its own libc has, so a program built on

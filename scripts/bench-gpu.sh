@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The part of `make bench` that needs a GPU: what the collector costs a launch-bound decode, against
 # nothing and against torch.profiler. Says why and does nothing where there is no GPU or no PyTorch.
 set -euo pipefail

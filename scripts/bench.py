@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Times the rows of bench/rows/*.toml; see bench/README.md.
 
     scripts/bench.py BUILD [--only NAME…] [--repeats N] [--strict]

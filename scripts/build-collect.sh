@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds liblpo-collect.so with nothing but a C compiler: scripts/build-collect.sh [OUTPUT]
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds the toy model without Meson, for machines that have only compilers:
 #     build-toy-cuda.sh [TOY_LLM_CUDA [TOY_LLM]]
 # the GPU program where the first word says (default: this folder; "-" leaves it out), the CPU program where the

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Links and paths in the documentation lead to something that exists. Part of `make check`.
 
 Every relative link of a .md file, with its #heading, and every `path/…` in backticks that begins with a folder

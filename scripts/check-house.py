@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The rules of the house that a compiler does not know. Part of `make check` and of `make test`.
 
 1. Includes point one way: a folder of src/ uses only folders that stand before it in ROOMS.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Format, the rules of the tree, static analysis, a clean build with gcc and with clang, and the tests of both.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # How much of src/ the tests reach: builds with gcc's counters, runs every test, prints lines and branches
 # by folder and in all. The page with every line is build-coverage/html/index.html.
 set -uo pipefail

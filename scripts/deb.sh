@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # A Debian package of this tree for this machine's Debian. Prints its path.
 #     deb.sh [FOLDER]      where to leave it (dist/)
 set -euo pipefail

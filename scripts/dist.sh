@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # A tarball that runs on x86-64 Linux with glibc 2.28 or newer: our libraries are linked statically, and
 # no binary needs a newer symbol of glibc (packaging/glibc_floor.c). Prints the path of the tarball.
 #     dist.sh [FOLDER]     where to leave it (dist/)

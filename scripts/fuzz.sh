@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs every fuzz target, or those named, for FUZZ_SECONDS each (60), FUZZ_JOBS at once (one per
 # core). What they learn stays in build-fuzz/corpus for the next time. Fails on any finding and
 # says where it lies and how to run it again.

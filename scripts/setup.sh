@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages of scripts/packages.txt that are missing. Prints and does nothing
 # when all are there. With sudo where we are not root.
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Counts TAP lines in Meson's testlog.json and prints `N passed, N failed[, N skipped]`.
 
 Meson's own summary counts programs; a reader wants tests. A program that dies before its plan is

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds and runs every test in the sanitizer build folder given, and closes with
 # "N passed, N failed" (", N skipped" when there were any).
 set -uo pipefail

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # clang-tidy with the checks of .clang-tidy over src/ and workloads/, or over the files named. The
 # result of a file is kept in build-tidy/ and taken again while nothing that it includes has changed.
 set -uo pipefail

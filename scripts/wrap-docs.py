@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Lines of documentation wrap at 100 characters.
 
     wrap-docs.py FILE…            wraps paragraphs and list items that have a longer line, in place

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The base class of tests that drive the built program: a scratch folder, `lpo` in it, and what a run left."""
 from __future__ import annotations
 

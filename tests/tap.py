@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs unittest cases and prints TAP, which Meson counts. `skip_all` ends a file as skipped, with a reason."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit.h - a table of named rows as cmocka tests.
  *
  *     UNIT_ROWS(&u, rows, check)     one test per row of `rows` (a struct with .name), run by check

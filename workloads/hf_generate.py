@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs a Hugging Face model for lpo: explicit prefill, token-by-token decode, ranges, metrics.
 
     hf_generate.py --settings FILE [--metrics FILE] [--predictions FILE]

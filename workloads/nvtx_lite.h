@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* workloads/nvtx_lite.h - NVTX ranges for programs built without NVIDIA's headers.
  *
  * A header-only client of the NVTX v3 injection contract: the first call loads the tool named by

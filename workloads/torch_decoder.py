@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A small Llama-like decoder in plain PyTorch, for demonstrations and for testing the profiler stage.
 
     torch_decoder.py [--layers N] [--prompt-tokens N] [--max-new-tokens N] [--metrics FILE] ...

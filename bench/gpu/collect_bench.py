@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What the collector costs a launch-bound decode, against nothing and against torch.profiler.
 
     collect_bench.py --library liblpo-collect.so --out DIR [--rounds 12] [--seconds 200] [--only NAME,NAME]

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Where the collector's cost is paid: the launching thread by library, and the other threads by their CPU time.
 
     gcc -O2 -shared -fPIC -o library_sampler.so bench/gpu/library_sampler.c

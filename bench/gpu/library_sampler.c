@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* library_sampler.c - in which library a thread spends its time: a sampler for
  * bench/gpu/collector_threads.py.
  *

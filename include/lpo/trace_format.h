@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lpo/trace_format.h - the trace file of liblpo-collect.so (.lpot), byte by byte.
  *
  * One file per process, append-only. A writer adds whole blocks, each framed and checksummed, so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* analysis/analysis.h - one trace with its regions, and every number that tables are made of.
  *
  * Attribution is done when an analysis is made. Everything else is computed when it is first asked

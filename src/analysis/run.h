@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* analysis/run.h - every trace of a run (or of a list of files), read and attributed once.
  *
  * `lpo run` opens it when the run starts: a stage asks for the analysis of an earlier one, the

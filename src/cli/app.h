@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli/app.h - what a command is given: its arena, its words, and where to print.
  *
  * State travels here, never in globals, so a test can run two commands in one process. */

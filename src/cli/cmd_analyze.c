@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lpo analyze: what a model must compute and move, from its config. */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lpo config: the config that a run would get, as text. */
 #include <string.h>
 

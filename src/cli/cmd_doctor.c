@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lpo doctor: what is here, what each missing thing costs, how to get it. */
 #include "cli/app.h"
 #include "cli/command.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lpo kernels: the hardware counters of a few kernels of any program, and what holds each back. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lpo regions: time by region of any trace or report that lpo reads. */
 #include <stdint.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lpo report: every report of a run, rebuilt from its artifacts. */
 #include <stdio.h>
 

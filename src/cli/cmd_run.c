@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lpo run: the pipeline, once or over a sweep. */
 #include <stdio.h>
 #include <string.h>

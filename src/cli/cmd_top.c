@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lpo top: the most expensive kernels, and the file that `lpo kernels` starts from. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli/command.h - the table of commands.
  *
  * To add one: write cmd_<name>.c with a `const struct lpo_command lpo_cli_cmd_<name>`, add it to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli/complete.h - what a shell may offer for the next word of a command line.
  *
  * The scripts in completions/ call `lpo __complete WORD…` and hold no list of their own, so a new

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli/doctor_calibrate.h - `lpo doctor --calibrate`: measures the GPU and writes its ceilings to
  * the user's config folder. */
 #pragma once

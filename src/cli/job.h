@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli/job.h - one composed and checked config, ready to run; and running it. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli/kernels_record.h - command.yaml of one kernel: enough to know what was measured, on what, and
  * to do it again. */
 #pragma once

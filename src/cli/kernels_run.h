@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli/kernels_run.h - running what `lpo kernels` planned: kernel after kernel, then the summary. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The program: nothing here but the way into cli/command.c. */
 #include <stdio.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli/multirun.h - a sweep: one run for every job, one after the other, and a summary. */
 #pragma once
 

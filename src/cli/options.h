@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli/options.h - the words after a command: options by table, all other words in order.
  *
  * A command lists its options as rows; parsing, `-h` text and the check of its page in docs/ come

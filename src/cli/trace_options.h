@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli/trace_options.h - options that the commands over traces share. */
 #pragma once
 

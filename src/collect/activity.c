@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/activity.h"
 
 #include "collect/encode.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collect/activity.h - CUPTI's buffers: given to it empty, and turned into blocks when full.
  *
  * A kernel record is 216 bytes and comes back thousands of times with the same name and launch

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What CUPTI calls while the program runs: at launches, at changes of graphs, and when CUPTI itself
  * stops. These run inside the program's CUDA calls, on its threads, so they only append events. */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collect/clock.h - the cheapest trustworthy clock of this machine.
  *
  * clock_gettime costs 24 ns here, the cycle counter 10: with two stamps per range that is the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collect/collect.h - the state of the collector in one process.
  *
  * Locks, outermost first: a thread's `writing`, `lock`, the file's. All are taken with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collect/cupti_abi.h - the few declarations of CUPTI that the collector uses.
  *
  * Our own declarations of a public binary interface, so that the library builds with no CUDA

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collect/defs.h - names, domains and threads, each written once before its first use.
  *
  * Definitions gather in one growing log; whoever writes a block writes the new part of the log

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collect/device.h - name, clocks and memory of each GPU, as facts in the file. */
 #pragma once
 

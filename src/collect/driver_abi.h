@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collect/driver_abi.h - the few declarations of the CUDA driver that graph.c uses.
  *
  * As cupti_abi.h: our own declarations of a public binary interface, compared with the real headers

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collect/driver_calls.h - the driver calls that launch GPU operations, by CUPTI's callback ids.
  *
  * Calls of the driver, not of the runtime: the runtime calls the driver, and Triton, cuBLASLt and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collect/encode.h - numbers and text as the bytes of a block (lpo/trace_format.h). */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Facts of the process, as text: who it is, where it runs, which settings are in use. */
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collect/file.h - the trace file: whole blocks appended, one at a time.
  *
  * Before each write the descriptor is checked to be still ours: programs close descriptors they

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collect/find_cupti.h - find libcupti, and functions by name in it and in the driver. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collect/gpu.h - kernels, copies and memsets, through the CUPTI of the process.
  *
  * CUPTI is found at run time and never linked. It allows one client: where another tool is

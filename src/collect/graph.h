@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collect/graph.h - the nodes of a CUDA graph, listed by the driver when the graph is instantiated.
  *
  * Where graph launches are timed as a whole (LPO_COLLECT_GRAPH_NODES=0) nothing is paid per kernel,

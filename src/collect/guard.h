@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collect/guard.h - stretches of the collector that nothing may interrupt for good.
  *
  * A lock of the collector is held only inside a guard: every signal of the thread is blocked and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Entry points: NVTX and the CUDA driver load this library by name and call these functions.
  *
  * NVTX_INJECTION64_PATH=liblpo-collect.so   CUDA_INJECTION64_PATH=liblpo-collect.so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collect/knobs.h - the settings of the collector, from the environment. docs/collector.md lists
  * them. */
 #pragma once

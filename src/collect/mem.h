@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collect/mem.h - memory of our own, straight from the kernel.
  *
  * The collector never calls malloc: the host program may have replaced it, may be inside it, or

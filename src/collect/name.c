@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/name.h"
 
 struct lpoc_name lpoc_name_miss(struct lpoc_thread *t, const char *text, size_t len,

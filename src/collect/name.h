@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collect/name.h - from the text of an NVTX call to a string id.
  *
  * The caller may free or change its text, so a pointer says nothing: the bytes are compared, first

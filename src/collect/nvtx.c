@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The functions that NVTX calls, one for each slot of its two tables. */
 #include "collect/nvtx.h"
 

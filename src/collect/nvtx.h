@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collect/nvtx.h - the NVTX calls of the program: ranges, marks and names. */
 #pragma once
 

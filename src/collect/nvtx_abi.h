@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collect/nvtx_abi.h - the few declarations of NVTX v3 that a tool needs.
  *
  * Our own declarations of a public binary interface, so that the library builds with no CUDA

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The NVTX payload extension. Ranges stay balanced and get the name of their schema; the payload
  * itself is not recorded. */
 #include "collect/nvtx.h"

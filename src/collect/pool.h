@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collect/pool.h - empty activity buffers for CUPTI. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The events of ranges and marks, for the core calls and for the payload extension. */
 #include "collect/nvtx.h"
 

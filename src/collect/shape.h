@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collect/shape.h - numbers for launch shapes and for places (device, context, stream).
  *
  * A shape or a place is written once, with a number; records then use the number. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collect/thread.h - one thread's stream of events.
  *
  * A thread owns its buffer: an event is a few bytes appended and one released store, with no lock.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gpu/calibrate.h - ceilings that a GPU reaches here and now: a device copy and a large product.
  *
  * The driver and cuBLAS are opened at run time. Random numbers are multiplied, because a GPU that

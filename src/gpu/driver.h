@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gpu/driver.h - NVIDIA's driver (libcuda), opened at run time, never linked.
  *
  * Own declarations of the few entry points used; their signatures and the numbers below are part of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gpu/hardware.h - what a device could do at most.
  *
  * Rates are dense (no structured sparsity) and per second; a rate of 0 says the device has no such

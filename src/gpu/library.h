@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gpu/library.h - a vendor's shared library, opened at run time and never linked.
  *
  * lpo runs on machines without a driver, so every NVIDIA library is optional: it is looked for when

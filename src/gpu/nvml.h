@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gpu/nvml.h - NVIDIA's management library, opened at run time, never linked, and the list of GPUs
  * that it gives.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gpu/sheets.h - hardware sheets: the entries of conf/hardware, found by entry or by GPU name.
  *
  * The user's own folder comes before the shipped one. A `<name>.measured.yaml` beside or before an

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gpu/this_machine.h - the machine that lpo runs on, as a hardware entry.
  *
  * The driver gives a GPU's name and attributes: the sheet is found by name, and where there is no

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hydra/apply.h - overrides of single values: key=1, +key=1, ++key=1, ~key. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Hydra's own settings, as far as they have a meaning here: the run folder, the job, the sweeper.
  * The names and defaults are Hydra 1.3's, because people's command lines use them. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hydra/compose.h - from config files and overrides to the config of one run. The door of hydra/:
  * what other rooms use is here or in the headers included here; all other headers are private.
  *

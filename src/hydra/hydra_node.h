@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hydra/hydra_node.h - Hydra's own part of the config: its types, and what composing fills in. */
 #pragma once
 

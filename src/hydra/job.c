@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which job a composed config belongs to, and the folder it gets. */
 #include <string.h>
 

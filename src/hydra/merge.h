@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hydra/merge.h - one config over another, and changes by path, by OmegaConf's rules.
  *
  * Maps merge key by key, lists are replaced, ??? never overwrites a value, a map and a list do not

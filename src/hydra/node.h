@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hydra/node.h - a config value: what YAML, overrides and interpolation all produce.
  *
  * Nodes live in an arena and are never freed singly. Maps keep the order of their keys; keys are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hydra/node_index.h - finding a key in a map of thousands without walking it.
  *
  * Small maps have no index; one appears when a map grows past a screenful of keys. Keys are equal

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hydra/spelling.h - older names of keys, moved to where the keys are today.
  *
  * The table (struct lpo_spelling, compose.h) comes from the caller: this room has no key of its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model/composite.h - models of several parts: nested configs joined by a projector.
  *
  * To add one, add a row to the table in composite.c. */

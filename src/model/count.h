@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model/count.h - products of sizes that cannot wrap.
  *
  * A hostile config may ask for any dimension. Counts saturate at LPO_COUNT_MAX, and whoever adds

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A decoder: its numbers from a config, and the walk over any row of family/dense.c and
  * family/moe.c, from the embedding to the head. */
 #include <math.h>

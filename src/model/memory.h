@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model/memory.h - what must fit into one device's memory. */
 #pragma once
 

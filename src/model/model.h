@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model/model.h - a model's architecture, from its config and independent of its spelling.
  *
  * A model is a decoder, vision parts, a projector between them, or any of these alone. It is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model/needs.h - what a model must compute and move, and how fast that could go.
  *
  *     struct lpo_needs_options o = lpo_model_needs_defaults();

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "model/op.h"
 
 static const char *const kinds[LPO_OP_KINDS] = {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model/op.h - what a model is made of: tensors it stores and operations it runs.
  *
  * Both are flat lists, filled by one walk over the model (model/walk.h). An operation belongs

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model/rank.h - one rank's part of what tensor parallelism divides.
  *
  * A tensor or an operation can be cut into `ways` equal pieces and no finer (a head, a column). A

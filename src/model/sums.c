@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sums over operations, of a phase and of each block, and the least time they take (the roofline):
  * for every kernel the larger of its products at the peak rate and its bytes at the full bandwidth,
  * then added up. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A vision part: its numbers from a config, and the walk over any row of family/vision.c: patches,
  * layers, and what follows them. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model/walk.h - the building blocks every family is made of.
  *
  * A walk visits every module of a model once and names it; each block adds the tensors it stores

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/known_regions.h"
 
 #include <string.h>

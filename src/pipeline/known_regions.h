@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pipeline/known_regions.h - the regions that an earlier stage of the same run recorded.
  *
  * A stage that is limited to regions checks their names here before it starts its tool: a name that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pipeline/pipeline.h - the stages of one run, in order, with everything written down.
  *
  * The manifest is saved at every change of state. A failed stage does not stop the others unless

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The order here is the order of a run and of `lpo doctor`. */
 #include "pipeline/stage.h"
 

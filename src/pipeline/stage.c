@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What every stage is made of: steps, tools, limits, and what the workload reported. */
 #include "pipeline/stage.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pipeline/stage.h - one profiler (or none) run over the workload: a row of the stage table.
  *
  * A stage plans processes as data, prepares what they need, may look at the end of each one and add

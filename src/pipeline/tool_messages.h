@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pipeline/tool_messages.h - what Nsight's tools print when something is wrong, in plain words.
  *
  * Both tools print long logs in which one line matters. Each known line is a row: a piece of its

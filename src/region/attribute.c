@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One sweep per thread: ranges and launches in order of time, with the open ranges on a stack. */
 #include "region/attribute.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* region/attribute.h - fills a region tree from the ranges, launches and captures of its trace.
  *
  * This is the one place where ranges and calls are matched, for every source. Private to region/.

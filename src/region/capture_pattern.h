@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* region/capture_pattern.h - patterns of a capture and paths of regions, taken apart into levels.
  *
  * A level is a name in an NVTX domain. Every domain has a stack of its own: that is how NVTX and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* region/cells.h - all GPU operations of a trace, summed once by place, name, process and device.
  *
  * A million kernels become a few thousand cells; every table of every scope is made from those.

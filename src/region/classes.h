@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* region/classes.h - what kind of computation a kernel does, guessed from its name.
  *
  * The table knows the names of PyTorch, cuBLAS, CUTLASS, cuDNN, FlashAttention, Triton, vLLM,

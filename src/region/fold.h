@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* region/fold.h - rows that differ only in numbers, shown as one.
  *
  * `layer0` … `layer31` under one region become `layer*`, and what lies under them is put together

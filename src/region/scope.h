@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* region/scope.h - the region table of one scope: everything, one process, one device, one rank.
  *
  * Rows stand in the order of a walk down the tree, most expensive first among siblings, then

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* region/select.h - which regions and kernels a report shows.
  *
  * Excludes are asked first and win; no include means all. A region pattern without `/` is matched

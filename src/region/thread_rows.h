@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* region/thread_rows.h - rows of a trace by thread and in the order of time, for whoever sweeps
  * them.
  *

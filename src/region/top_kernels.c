@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "region/top_kernels.h"
 
 #include <ctype.h>

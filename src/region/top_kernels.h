@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* region/top_kernels.h - kernels counted by name over a whole trace, most expensive first. */
 #pragma once
 

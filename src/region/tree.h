@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* region/tree.h - ranges as a tree of named regions, and the place of every launch in it.
  *
  * A region is one place in the program ("decode/layer.3/attn"), however often it ran. The tree

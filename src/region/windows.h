@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* region/windows.h - when the outer regions were open, on the clock of the trace.
  *
  * For joining a trace with something sampled beside it. Windows of one region that overlap

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The chapter "What these numbers cover": attributed and not, and every warning. */
 #include "analysis/analysis.h"
 #include "region/scope.h"

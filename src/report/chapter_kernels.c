@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The chapters on kernels, their classes, idle time and copies; and kernels.md, the long table. */
 #include "analysis/analysis.h"
 #include "analysis/wall/timeline.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of operators (what the host called, and the GPU operations inside), and operators.md. */
 #include "report/tables/tables.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The chapter "Power and clocks": power, energy, clocks and throttling, from samples of NVML. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The chapter "Time by region": the aggregate, then every process, device and rank. */
 #include "report/chapters.h"
 

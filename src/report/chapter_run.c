@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The chapter "What ran": program, machine, stages, medians of speed. */
 #include <inttypes.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Speed with its spread, whether repeats agree, what profilers added, peak memory. */
 #include <math.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/chapters.h - the chapters of a run's report, each a function into a document.
  *
  * A chapter begins with lpo_doc_section() and adds what the run has for it; what is not there is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/ncu_regions.h - ncu/regions/: hardware counters by region, a document for each.
  *
  *     LPO_AUTO(lpo_report_ncu) n = lpo_report_ncu_create(d);

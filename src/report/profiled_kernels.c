@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "report/profiled_kernels.h"
 
 #include "report/doc/doc.h"

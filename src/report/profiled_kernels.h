@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/kernel_summary.h - what `lpo kernels` found as a document. */
 #pragma once
 

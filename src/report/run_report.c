@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report.{md,json,…}: the chapters of a run's main report, in their order. */
 #include "analysis/analysis.h"
 #include "analysis/limits/limits.h"

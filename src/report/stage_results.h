@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/stage_results.h - how the stages of a run ended, in words that every report shares. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the PyTorch profiler found: torch_profiler/report.md and, for machines, metrics.json. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/trace_notes.h - what the user should know before trusting a table: lost records, ranges
  * never closed, patterns that matched nothing. One list for every command and report. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/trace_records.h - the numbers of a trace as records: the members that scripts rely on.
  *
  * The same members stand in `lpo regions --json`, `lpo top --json` and report.json;

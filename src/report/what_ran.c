@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a run was about: a model, or somebody's program. */
 #include <string.h>
 

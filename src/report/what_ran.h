@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/what_ran.h - what a run was about: a model, or a program of the user's. */
 #pragma once
 

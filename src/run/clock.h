@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run/clock.h - the two clocks. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run/folder.h - the folder of one run.
  *
  * Claimed by creating its main file exclusively, so two runs of the same second get two folders:

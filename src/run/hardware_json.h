@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run/hardware_json.h - the hardware of a run, in its folder: hardware.json.
  *
  * Found once, when the run starts, and written down with the rates of every number format, so that

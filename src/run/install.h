@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run/install.h - where the files that came with lpo are, relative to the program.
  *
  * A build folder inside the source tree, an installation and a folder carried to another machine

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run/manifest.h - run.json: what this run is doing and has done.
  *
  * Saved whole at every change of state, by rename, so that a run killed at any moment leaves a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run/provenance.h - where, with what and on what a run was made: env.json, and the two files
  * that let it be repeated.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run/step.h - a process to be started, as data.
  *
  * Stages turn config into steps; nothing runs here, so a plan is tested by reading it, printed by

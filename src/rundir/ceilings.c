@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The peak rates of the hardware that a run used.
  *
  * A folder without hardware.json (made by an older lpo, or put together from traces) still says on

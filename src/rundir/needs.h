@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rundir/needs.h - what regions need, and which part of the model they are, as the user states it:
  * config `report.needs` and `report.mapping`.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rundir/private.h - the parts of lpo_rundir_load(). */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rundir/read.h - one file into a trace, through ncu where lpo alone cannot read it. */
 #pragma once
 

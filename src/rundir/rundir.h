@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rundir/rundir.h - what belongs to a run, found and read once: manifest, environment, config,
  * traces, speeds.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The traces of a run folder: which files they are, read once, and which regions reports show. */
 #include <fnmatch.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "settings/schema.h"
 
 #include <string.h>

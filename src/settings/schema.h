@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* settings/schema.h - the keys of the shipped config: types, defaults, allowed values, meaning.
  *
  * One table (schema_rows.c) serves the check before a run, the getters of settings.h, the JSON

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The schema as JSON Schema, for editors. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every key of the shipped config: type, default, meaning. The order is that of the config.
  *
  * This is the only place in the code that holds a default. conf/ repeats the values so that a user

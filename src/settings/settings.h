@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* settings/settings.h - the value of a key: from the config, or its default from the table.
  *
  * A getter takes the full path of a key ("run.repeats") and finds the default in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* settings/spelling.h - older names of our keys, still understood, each with one line of advice.
  *
  * Only the table: hydra/ moves the keys while it composes. */

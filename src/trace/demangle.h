@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace/demangle.h - C++ names as people write them.
  *
  * Kernels are recorded by their linker names. The demangler is the C++ runtime's own, asked for at

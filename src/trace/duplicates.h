@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace/duplicates.h - one process in two files: the same file given twice, or two machines whose
  * processes have one number and no rank. Their ranges would nest into regions that never existed.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace/link.h - GPU operations and the host calls that launched them, joined by correlation id.
  *
  * The one join of all readers. Both sides come in any order. One table per file; where ids are of a

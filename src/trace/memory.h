@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace/memory.h - peaks of memory in a trace of torch.profiler (profile_memory=True).
  *
  * Every allocation is an instant named "[memory]" with the size and, since 2021, the allocator's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace/metric_rules.h - how a metric of Nsight Compute combines over kernels, by its name. */
 #pragma once
 

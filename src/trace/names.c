@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A table whose values are their own index. */
 #include "trace/names.h"
 

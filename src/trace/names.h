@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace/names.h - interned text: each distinct name once, found by a dense id. */
 #pragma once
 

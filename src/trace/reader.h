@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace/reader.h - any file in: the table of formats.
  *
  * To add a format: make a folder <format>/ with a `const struct lpo_reader lpo_<format>_reader`,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace/readers.h - the rows of the table in reader.c. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace/trace.h - the one event model that every reader fills and every analysis reads.
  *
  * Readers append; nothing is ever removed. Events refer to each other by index, and to text by a

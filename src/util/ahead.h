@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/ahead.h - work done ahead of its reader, on a second thread: the one such thread of lpo.
  *
  * The thread calls `fill` with one batch after the other until it returns false; the reader takes

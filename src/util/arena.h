@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/arena.h - memory that lives as long as its command, never freed singly.
  *
  * Out of memory ends the program with one line on stderr (exit 1): nothing above could do better,

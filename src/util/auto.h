@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/auto.h - destroy at scope end.
  *
  * LPO_AUTO(lpo_trace) t = NULL;  runs lpo_trace_destroy(t) when the scope is left. The type is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/crc32c.h - CRC-32C (Castagnoli), by instruction where the CPU has one. */
 #pragma once
 

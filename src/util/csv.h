@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/csv.h - comma-separated values, one row at a time, as fast as the disk.
  *
  *     while ((rc = lpo_csv_next(csv, err)) > 0)

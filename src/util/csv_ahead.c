@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Splitting rows on a second thread, a few hundred kilobytes ahead of whoever reads them. */
 #include "util/csv_ahead.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/csv_ahead.h - private to util/csv: rows split on a second thread. */
 #pragma once
 

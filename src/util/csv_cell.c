@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a cell says: text, numbers as ncu and nsys print them. */
 #include "util/csv.h"
 

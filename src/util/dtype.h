@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/dtype.h - number formats: their names in the wild and their width.
  *
  * Widths are in bits because 4-bit formats exist; block formats (GGUF) carry their scales, so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/err.h - errors as values that gather context on the way up.
  *
  * A function that can fail returns 0 or a negative LPO_E_* code and takes `struct lpo_err *err`

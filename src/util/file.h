@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/file.h - whole files in, whole files out.
  *
  * A file under its final name is always complete: writing goes to a temporary neighbour, is

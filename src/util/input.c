@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A thread fills blocks, the reader empties them. Each block has room in front, so that the bytes
  * a reader keeps are put before the new ones and nothing else is ever copied. */
 #include "util/input.h"

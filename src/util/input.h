@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/input.h - the bytes of a file in one pass, decompressed beside the one who reads them.
  *
  *     lpo_input_open(path, &in, err);

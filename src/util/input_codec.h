@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/input_codec.h - the compressions that util/input reads, as rows of a table. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/json.h - small JSON documents as a tree. Big ones are streamed: see util/json_pull.h.
  *
  * Nodes live in the arena and point into it. Integers that fit int64_t stay exact; all other

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/json_pull.h - JSON in one pass, without a tree: the caller asks for what comes next.
  *
  *     struct lpo_json_pull_text key;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/json_scan.h - the inner loops of util/json_pull: 16 to 64 bytes at a time where the
  * processor can, one at a time elsewhere. Never reads past `end`. */
 #pragma once

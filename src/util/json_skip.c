@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Passing over values by their brackets and quotes: most of a trace is of no interest, so this is
  * what decides how fast one is read. */
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/json_stream.h - JSON of any size from a file, one value in memory at a time.
  *
  * The caller hands over a function that reads one value (or one key, or one bracket) with

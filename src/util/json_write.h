@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/json_write.h - JSON out, streaming, field order as written.
  *
  *     struct lpo_json_writer w = lpo_json_writer(&buffer, 2);

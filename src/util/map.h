@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/map.h - the hash tables: from text, a 64-bit number or a pair of numbers to a number.
  *
  * All three are one table (map.c): open addressing, never more than three quarters full, nothing is

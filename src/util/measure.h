@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/measure.h - a number that may be unknown, which is not 0.
  *
  * Every figure that reaches a report travels as a measure, so that a missing metric prints as

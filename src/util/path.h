@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/path.h - file names as text. Nothing here touches the disk but lpo_path_exists & co. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/pattern.h - names picked by glob or by regular expression.
  *
  * "gemm*" is a glob over the whole name: `*` any text, `?` one character, `[a-z]` a set, `\` takes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "util/proto.h"
 
 bool lpo_proto_varint_slow(struct lpo_proto *m, uint64_t *out)

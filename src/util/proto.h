@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/proto.h - the wire format of Protocol Buffers, read in place.
  *
  *     struct lpo_proto m = lpo_proto(bytes, len);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/str.h - a growable text buffer, and small questions about text.
  *
  * A buffer starts as { 0 }, is always NUL-terminated once written to, may hold NUL bytes inside

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/units.h - numbers with units, for people and from people. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/unpack.h - a compressed file as a plain one, for readers that seek or map.
  *
  * A plain file is opened as it is. A gzip or zstd file is inflated into a temporary file in TMPDIR

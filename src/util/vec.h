@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/vec.h - a growable array of any type.
  *
  *     LPO_VEC(int) v = { 0 };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/visible.h - text of others made safe to look at.
  *
  * File names, config keys, the output of programs and the names of ranges and kernels come from

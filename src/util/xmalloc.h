@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* util/xmalloc.h - the malloc family for objects with a _create/_destroy pair.
  *
  * Out of memory ends the program with one line on stderr (exit 1), as in util/arena.h. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CSV: the tables alone, exact values; several tables are set apart by a mark, which is a line of
  * one field that begins with '#'. No row of a table is that. */
 #include <string.h>

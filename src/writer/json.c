@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* JSON: the whole document with exact values; docs/report-json.md is its page. */
 #include "report/doc/doc.h"
 #include "util/arena.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Markdown: GitHub's tables, with everything that came from a program escaped. */
 #include <ctype.h>
 #include <string.h>

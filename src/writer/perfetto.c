@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Chrome's trace format, which Perfetto opens: the lanes of a document's timelines. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* writer/reports.h - every report of a run, from the artifacts in its folder alone.
  *
  * Reads what is there (run.json, env.json, config.yaml, traces, metrics.json) and writes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* SVG: each figure a picture. Timelines are Perfetto's. Every text in a picture is escaped: labels
  * come from the profiled program. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Plain text for a terminal: aligned columns, trees by indentation. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* writer/top_yaml.h - the list of kernels that `lpo kernels --kernel-config` reads. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* writer/writer.h - the formats a document can be written in: a row each.
  *
  * To add one: write <format>.c with a `const struct lpo_writer lpo_writer_<format>`, name it in the

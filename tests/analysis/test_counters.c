@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* FLOPs and bytes out of a real capture, against the same sums made by hand from its CSV. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What holds a kernel back: the rule itself, and on kernels that ncu measured. */
 #include "../unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Needed, measured, possible: on made-up regions, against arithmetic done by hand. */
 #include <math.h>
 

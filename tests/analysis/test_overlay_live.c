@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Representatives measured live on an H200, laid over a native trace of the same program, against
  * a capture of all its 5,712 kernels (tests/data/ncu/README.md: llama8). */
 #include "../unit.h"

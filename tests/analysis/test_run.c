@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One run reads each trace file once and attributes each trace once, whoever asks, and in which
  * order: stages while the run goes on, then reports, then the closing table. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report.needs: what is taken, what is refused and in which words, and which regions it speaks of.
  */
 #include "../unit.h"

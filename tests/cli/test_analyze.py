@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """`lpo analyze` from the outside: the fields scripts rely on, exit codes, and the counted truths. Prints TAP."""
 import glob
 import json

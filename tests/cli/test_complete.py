@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """`lpo __complete` and the scripts of completions/ that call it. Prints TAP."""
 from __future__ import annotations
 

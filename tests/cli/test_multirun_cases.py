@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """`lpo run --multirun --dry-run --json` on every `multirun` case of tests/data/hydra. Prints TAP."""
 import json
 import os

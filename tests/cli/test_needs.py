@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """report.* from the outside: MFU of regions without a model, the run's hardware, and what is refused. Prints TAP."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The words after a command: options by table, the rest in order. */
 #include "../unit.h"
 #include "cli/app.h"

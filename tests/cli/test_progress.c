@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What `lpo run` prints while it runs, where its output is not a terminal. */
 #include "../unit.h"
 #include "cli/progress.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """`lpo run` from the outside: run folders, provenance, secrets, failures. Prints TAP."""
 from __future__ import annotations
 

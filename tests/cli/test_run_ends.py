@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """How a run of `lpo run` ends: what its reports say of it, interrupts, resuming. Prints TAP."""
 from __future__ import annotations
 

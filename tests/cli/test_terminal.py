@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What others wrote never commands the terminal: file names, the output of programs, names of ranges and kernels, config keys.
 
 Every command runs on a pseudo-terminal; what arrives there holds no control character but line ends, tabs and the two sequences

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """lpo regions and lpo top as people call them: whole outputs, exit codes, other formats. Prints TAP.
 
 Each row is a command line over tests/data; what it prints must equal tests/cli/golden/<name>. Run with

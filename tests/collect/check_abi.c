@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Our own declarations of CUPTI and NVTX against the real headers: it compiles or it does not. */
 #include <stddef.h>
 

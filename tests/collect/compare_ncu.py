@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Is every kernel of ncu's own list in our trace, with the same name, grid, block and ranges?
 
     compare_ncu.py TRACE.lpot NCU.csv     the CSV of: ncu --nvtx --csv --page raw --print-kernel-base mangled ...

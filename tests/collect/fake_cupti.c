@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CUPTI's half of fake_cupti.h: what the client asked for, and the records on their way to it. */
 #include "fake_cupti.h"
 

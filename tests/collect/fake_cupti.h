@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tests/collect/fake_cupti.h - a CUDA driver and a CUPTI in one library, with no GPU.
  *
  * It has CUPTI's entry points, callback order and record layouts, and does nothing but remember

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The driver's half of fake_cupti.h: devices, and work that is done as soon as it is asked for. */
 #include <dlfcn.h>
 #include <stdio.h>

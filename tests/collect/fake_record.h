@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tests/collect/fake_record.h - what the fake driver hands to the fake CUPTI.
  *
  * The driver does the work and makes the records of it; CUPTI knows what its client asked for,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tests/collect/gpu_case.h - a scenario of gpu_client under the collector, and what must be in its
  * trace. */
 #pragma once

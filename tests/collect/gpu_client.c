@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A program that uses the fake driver, one scenario per run, for test_gpu.c to trace. */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tests/collect/gpu_client.h - a program that uses the fake driver, one scenario per run.
  *
  * test_gpu.c and test_gpu_graph.c trace `gpu_client SCENARIO`. One more scenario is a function and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CUDA graphs of the traced program. */
 #include <signal.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A second, independent reader of .lpot files, written from docs/trace-format.md alone.
 
     python3 lpot.py FILE      prints what is in it

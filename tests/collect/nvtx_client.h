@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tests/collect/nvtx_client.h - a program that makes NVTX calls, one scenario per run.
  *
  * test_collect.c traces `nvtx_client SCENARIO`. A scenario checks what NVTX gives back to it and

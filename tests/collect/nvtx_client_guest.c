@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Scenarios of a program that must not notice its guest: its descriptors, signals, errno, limits.
  */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tests/collect/nvtx_client_hooks.h - a system that fails when a scenario wants it to.
  *
  * The client defines clock_gettime() and syscall(), which the dynamic linker then takes for the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Scenarios of a process and its end: fork, exec, exit, and death. */
 #include <errno.h>
 #include <pthread.h>

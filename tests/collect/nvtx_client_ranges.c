@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Scenarios of what a call says: ranges, marks, names, domains, and calls that are wrong. */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Scenarios of who calls: many threads, short ones, and one that ends while it still records. */
 #include <pthread.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Scenarios of programs that do what a guest least expects: calls in signal handlers at the worst
  * moment, cancelled threads, small stacks, a sandbox, vfork, jumps, a clock that is set, a full
  * disk, another user. Each is a promise of docs/collector.md, "What a program may do". */

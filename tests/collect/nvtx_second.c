@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A library with an NVTX instance of its own, as every library that uses NVTX has. */
 #include "../../workloads/nvtx_lite.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Programs that make NVTX calls, run under the collector; their traces compared as text. */
 #include <signal.h>
 #include <sys/wait.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The GPU half of the collector, against a CUPTI that does what the test says (fake_cupti.c). */
 #include <sys/wait.h>
 

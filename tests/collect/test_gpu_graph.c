@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CUDA graphs under the collector: timed as a whole and listed, or kernel by kernel. */
 #include "../unit.h"
 #include "gpu_case.h"

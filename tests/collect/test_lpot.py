@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Two readers of one format: lpo's, in C, and lpot.py, written from the documentation. They must agree."""
 import json
 import os

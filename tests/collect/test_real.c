@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The real NVTX headers, where they were found at build time. */
 #include <unistd.h>
 

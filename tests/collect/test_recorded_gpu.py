@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Traces that the collector wrote on an H200, cut small: what they hold, and ncu's own list of the same program. Prints TAP.
 
 `torch_llama`: a 2-layer Llama in PyTorch, prefill and 2 tokens; `toy`, `toy_graph`: the toy CUDA model, eager and with its decode

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Programs that do what a guest least expects (nvtx_client_victims.c): they end as they would
  * without the collector, and the trace has all it can have and says what it has not. */
 #include <sys/wait.h>

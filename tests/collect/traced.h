@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tests/collect/traced.h - run a program under the collector, and what its traces say as text. */
 #pragma once
 

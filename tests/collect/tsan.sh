@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The collector and its clients under ThreadSanitizer, in a build of their own: a race must fail the tests wherever they
 # are run, and this sanitizer cannot share a build with the others.
 set -uo pipefail

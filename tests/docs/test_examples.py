@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs the examples of README.md and docs/*.md, and compares what they show. Prints TAP.
 
 An example is a fenced block marked `console`. Of it, lines that start with "$ lpo " or "$ build/lpo " are run, all of

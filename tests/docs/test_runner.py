@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The runner of the examples, on small examples of its own. Prints TAP."""
 import os
 import stat

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The collector on a GPU machine with gcc, nvcc, ncu and PyTorch: what it costs, and whether its list of kernels is
 # ncu's. Everything worth keeping goes to $OUT: overhead.json and log.txt, traces and ncu lists of the same programs.
 #   PYTHON=python3   ROUNDS=15   SECONDS_MAX=200   SKIP_NCU=1 SKIP_BENCH=1 SKIP_TOY=1

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Do the profilers of one run see the same kernels in the same regions?
 
     compare_regions.py [--lpo LPO] [--json FILE] RUN…

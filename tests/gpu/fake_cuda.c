@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A driver and a cuBLAS that do nothing but keep time: a copy takes half a millisecond, a bf16
  * product 1.4, and fp32 products are refused. Stands in for libraries no test machine has. */
 #include <stddef.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Large bf16 products in NVTX ranges: a program without a model whose MFU is easy to work out by hand.
 
     gemm.py run [--size 8192] [--products 100] [--visits 5]      the workload; prints its own seconds as JSON

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """For tests/gpu/graphs.sh: a run whose CUDA graphs were timed as a whole against one that recorded every kernel.
 
     graphs.py LPO WHOLE_RUN NODES_RUN

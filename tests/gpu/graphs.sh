@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # On a GPU machine: CUDA graphs timed as a whole against every kernel of them recorded, by two native runs each of
 # an 8-layer Llama in PyTorch whose decode is a graph, and of the toy model's (on one stream, on two, and a small one whose traces are test data). Launches
 # of every kernel in every region, at launch and at capture, must be equal; the script prints how far the shares of time are

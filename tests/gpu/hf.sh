@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # On a GPU machine with torch and transformers: Llama-, Qwen3-, DeepSeek-V2- and LLaVA-like models and a CLIP
 # tower with random weights from a config.json alone, eager and as a CUDA graph; the toy model's weights loaded
 # from safetensors, whose greedy tokens must be toy_llm's own; the injected torch.profiler on two of them.

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The cases of tests/gpu/hf.sh: many models in one process, since starting torch costs most of the time."""
 from __future__ import annotations
 

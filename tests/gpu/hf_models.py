@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Small models of several families, each a config.json alone: weights are random, nothing is downloaded.
 
     hf_models.py FOLDER     writes FOLDER/<name>/config.json for every model of SMALL

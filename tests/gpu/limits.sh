@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # On a GPU machine: measured ceilings, and the MFU that lpo reports against the same worked out by
 # hand, for a large bf16 product and for the prefill of a Llama with random weights (from a portable
 # build carried there). Says by how much they differ; more than 2 % is marked.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # On a GPU machine: Llama-, Qwen3- and DeepSeek-V2-like random models, LLaVA and a CLIP tower through every stage by
 # `lpo run`, from a portable build carried there (make portable); then whether native, torch, nsys and ncu saw the same
 # kernels in the same regions (compare_regions.py). A compiled Llama, one as a CUDA graph and one with memory recorded

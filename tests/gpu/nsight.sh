@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # On a GPU machine with ncu and nsys: the Nsight stages, lpo kernels and lpo top on the real tools, from a
 # portable build carried there (make portable). About four minutes; ends with "nsight: N passed, N failed".
 # $OUT gets nsight.txt, nsight.json (figures) and runs.tgz (what was made, files over 1 MB left out).

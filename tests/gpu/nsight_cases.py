@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The cases of tests/gpu/nsight.sh: each part is a function; a part that raises is one failed check."""
 from __future__ import annotations
 

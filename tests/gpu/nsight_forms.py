@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every form of NVTX range under ncu: nvtx_forms.cu numbers its places, so a capture shows which it took."""
 from __future__ import annotations
 

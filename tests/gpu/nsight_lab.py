@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the cases of tests/gpu/nsight.sh share: numbered checks, runs of lpo, and NVIDIA's tables read without lpo."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* nvtx_forms - kernels inside every form of NVTX range, for nsight_forms.py.
  *
  * Every place has a number, which is its kernels' grid size, so that a capture tells which places

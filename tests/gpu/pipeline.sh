@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # On a GPU machine: the whole pipeline on the toy CUDA model and on a small Llama in PyTorch, from
 # a portable build carried there (make portable). Run folders, cut small, go to $OUT.
 # nsys and kernels by themselves: nsight.sh.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # On a GPU machine: what ncu's NVTX expressions match, tried on the toy CUDA model (its ranges:
 # load, prefill, decode/step/layerN/attn, and a start/end range decode_window). One line each.
 set -uo pipefail

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """For tests/gpu/representative.sh: how long `all` may run, and how far representatives are from it.
 
     representative.py limit WORK SECONDS_LEFT

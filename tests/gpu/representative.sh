@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # On a GPU machine: counters of representatives laid over a native trace, against every kernel measured.
 # A random-weight Llama in PyTorch (WORKLOAD=toy: the CUDA build of toy_llm, of the same sizes; it starts at once, so that the wall times are ncu's); LAYERS and TOKENS choose its size,
 # METRICS what ncu counts, SECTIONS=preset the preset's sections with them, OVERRIDES more words for lpo. Prints, per region, the error of DRAM bytes, operations and time, and

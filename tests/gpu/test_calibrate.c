@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calibration against a driver that keeps time by itself, and what comes of it. */
 #include <math.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* This machine as a hardware entry, and what lpo says where there is no driver. */
 #include <math.h>
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # On a GPU machine: builds toy_llm_cuda both ways and holds its logits to the CPU's in every mode.
 # Metrics go to $OUT; about a minute. Ends with "toy: N passed, N failed".
 set -uo pipefail

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tests/hydra/hydra_case.h - cases of tests/data/hydra: trees on disk, expected texts.
  *
  * A case names a tree of files, which is written into an empty folder that becomes the working

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tests/hydra/same_json.h - are two JSON documents the same data? An int is not a float. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every `compose` case of the Hydra data in tests/data/hydra, and of our own core set in the same
  * format: the same data, types and key order, the same defaults list and choices, or an error that
  * names the same keys. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every `run` and `multirun` case of the Hydra data in tests/data/hydra: the same jobs in the same
  * order, each with the same overrides, folder, choices and values; or a failure where Hydra fails.
  */

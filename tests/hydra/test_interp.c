@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ${…}: one value resolved against a small config, and the text that Python would print of it. */
 #include "hydra/compose.h"
 #include "unit.h"

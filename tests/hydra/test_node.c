@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The value type: keys as Python compares them, paths, equality, JSON; and maps with so many keys
  * that they are looked up by hash. */
 #include "hydra/compose.h"

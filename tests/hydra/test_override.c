@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The override grammar in small: what each form means, and how mistakes are reported. */
 #include "hydra/compose.h"
 #include "same_json.h"

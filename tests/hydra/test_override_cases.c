@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every `override` case of the Hydra data in tests/data/hydra: what Hydra 1.3.2 itself makes of the
  * text. */
 #include "hydra/compose.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Older key names: moved in a config, renamed in overrides, one warning each. */
 #include "hydra/compose.h"
 #include "hydra/spelling.h"

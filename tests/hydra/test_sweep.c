@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From sweeps to jobs: order, places, texts. */
 #include "hydra/compose.h"
 #include "hydra/override/glob.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* YAML in and out: words and what they mean, quotes, anchors, and texts that are refused. The
  * expected texts are what PyYAML under OmegaConf reads and prints. */
 #include "hydra/compose.h"

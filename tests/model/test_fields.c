@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A config's fields as its class sees them: defaults, spellings, null. */
 #include "../unit.h"
 #include "model/family/fields.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parameters of published checkpoints, from their config alone: one row per family and variant. */
 #include "../unit.h"
 #include "model/needs.h"

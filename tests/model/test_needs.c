@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Properties that hold for every family, and a roofline done by hand. */
 #include <math.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One rank's part of what tensor parallelism divides, and products that do not wrap. */
 #include "../unit.h"
 #include "model/count.h"

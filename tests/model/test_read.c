@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Headers, honest and hostile. */
 #include <sys/stat.h>
 #include <unistd.h>

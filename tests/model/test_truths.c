@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Counted truths (tests/data/static): parameters, tensors and FLOPs of real models, as PyTorch
  * counts them. */
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A stand-in for libnvidia-ml with two GPUs: 0 works at 200 W, 1 idles at 50 W. FAKE_NVML=throttled
  * lets both run into their power cap; FAKE_NVML=bare has no energy counter and no throttle
  * reasons, as old GPUs have none. */

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """tests/gpu/compare_regions.py on what was recorded: it must find what is equal equal, and what is not. Prints TAP."""
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """lpo kernels: its plans as text, and the whole path on a tool that replays what ncu was seen to do. Prints TAP."""
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The nsys stage on a real Nsight Systems: the built-in model's ranges, no GPU needed. Prints TAP; skipped where none is on PATH.
 
 Seen to pass with 2022.4.2 (Debian's nsight-systems), whose importer does not start by itself."""

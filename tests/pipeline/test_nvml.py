@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The nvml stage for real, on a library that stands in for the driver's. Prints TAP."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What each stage would start, from config alone: no tool is needed. */
 #include "../unit.h"
 

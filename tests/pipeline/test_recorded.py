@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The whole path of the nsys and ncu stages on tools that replay what the real ones were seen to do. Prints TAP."""
 from __future__ import annotations
 

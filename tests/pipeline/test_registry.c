@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every row of the stage table is whole: what the rest of the program, the config, the settings and
  * the pages for users must know about a stage is there. */
 #include "../unit.h"

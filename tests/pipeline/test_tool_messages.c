@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What Nsight's tools say, in plain words. */
 #include "../unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tests/region/build.h - traces from one line of text, so that a case reads like a picture.
  *
  *     "A 0-100  A1 10-40  k 20-22=500"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tests/region/build_files.h - the text of build.h as files of each format that lpo reads. */
 #pragma once
 

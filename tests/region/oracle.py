@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A second opinion on regions, top kernels and timelines, written only from the definitions.
 
 Reads Kineto JSON and nsys SQLite with the standard library, compares every number of `lpo regions

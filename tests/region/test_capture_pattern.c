@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Patterns of a capture against paths of regions. */
 #include "../unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernel classes against 721 names labelled by reading (tests/data/classes). The table is a guess,
  * so the test holds a floor: a change may raise these numbers, never lower them. */
 #include "../unit.h"

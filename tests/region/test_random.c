@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random traces against brute force: the sweep must agree with the definition on every launch. */
 #include "../unit.h"
 #include "build.h"

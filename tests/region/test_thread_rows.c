@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows by thread, sorted by time: stable, whatever runs the input has. */
 #include "../unit.h"
 #include "build.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels by name, and the bare function in a name. */
 #include "../unit.h"
 #include "build.h"

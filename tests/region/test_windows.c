@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* When the outer regions were open. */
 #include "../unit.h"
 #include "build.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """lpo report on run folders made here: files, hostile names, privacy, repeatability. Prints TAP."""
 import csv
 import gzip

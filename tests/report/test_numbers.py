@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Speed, its spread, overhead, power and the files of the torch stage, on recorded artifacts. Prints TAP."""
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """stakeholder_summary.md: what it counts, and what it says where there is little to say. Prints TAP."""
 from __future__ import annotations
 

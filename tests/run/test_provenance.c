@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Secrets never reach a file. */
 #include "../unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One output stream of a child: what is kept, what is lost, the last line. */
 #include "../unit.h"
 

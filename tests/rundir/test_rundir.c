@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a run folder is read as: which files are traces, who is trusted first, what is a problem and
  * what an error. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conf/ repeats the defaults of the table, for people to read. The two must agree: every key of a
  * composed config that has a default has that one, whatever workload was chosen. A preset states
  * every key of its stage, so that a default never hides behind it. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The getters: a value, null, an absent key, and a kind that an unchecked config may hold. */
 #include "hydra/compose.h"
 #include "settings/settings.h"

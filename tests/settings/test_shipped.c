@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The shipped tree: it composes with every preset, every key has a row in the schema and a comment,
  * and what a run would refuse is refused with the right words. */
 #include <dirent.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Reads the sources: every key that code asks for has a row of that type, and every row is read. Prints TAP."""
 import os
 import pathlib

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tests/torture/faults.c - a library that goes wrong on purpose (LD_PRELOAD).
  *
  * It counts the calls that touch files and processes in the one process it is loaded into, and does

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """lpo killed, and let down by the system, at every single call that touches a file or a process.
 
 faults.c counts the calls of one ordinary run; then the run is repeated once for every call of every

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tests/trace/dump.h - a trace as lines of text, so that a test can say what it wants in one. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Prints what a reader made of the files given: the event model in sums that a second, independent
  * program can work out from the same file. Plain and slow on purpose; see oracle_kineto.py. */
 #include <stdio.h>

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """`lpo top --json` and `lpo regions --json` on every Kineto file at hand, against the definitions of
 the design page worked out by oracle_kineto.py's slow reader: kernels, busy and idle, gaps by cause,
 communication and what of it is exposed, kernels per path of annotations. As TAP."""

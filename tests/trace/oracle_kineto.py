@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What a Kineto trace holds, worked out a second way: the whole JSON in memory, decimals as text,
 the definitions of the design page word by word. Slow, and written without looking at the reader.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Quirks of Kineto files that the real ones under tests/data do not show. */
 #include "../unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Allocations of a Llama on an H200, as torch 2.11 wrote them (tests/data/kineto). The figures were
  * added up from the JSON apart from lpo. */
 #include "../unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reader of our own format on files cut, flipped and made by hand. */
 #include "../unit.h"
 #include "lpo/trace_format.h"

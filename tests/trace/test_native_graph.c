@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CUDA graphs timed as a whole: lists of nodes that are right, cut short, or made up. */
 #include "../unit.h"
 #include "lpo/trace_format.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Real reports against ncu's own CSV of them; made-up ones are in test_ncu_rep_bytes.c. */
 #include "../unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reports made up byte by byte: cut short, packed, of another version, hostile. */
 #include "../unit.h"
 

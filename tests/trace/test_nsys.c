@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Real exports of nsys; databases that were made up are in test_nsys_schema.c. */
 #include "../unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Databases made up with SQL: schemas that are awkward, files that are not what they should be. */
 #include "../unit.h"
 

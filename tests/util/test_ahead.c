@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The thread that works ahead: every batch once, in order, and an end at any moment. */
 #include "../unit.h"
 

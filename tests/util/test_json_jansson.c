@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Two readers of JSON, one opinion: documents made at random and then damaged at random must be
  * taken or refused by both, and mean the same to both. */
 #include "../unit.h"

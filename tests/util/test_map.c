@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The hash tables: the same keys through all three, in patterns that real ids and names have. */
 #include "../unit.h"
 

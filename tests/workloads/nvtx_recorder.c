@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The smallest NVTX tool: appends one line per range to the file in LPO_TEST_NVTX_LOG.
  *
  * A push writes the whole path of its thread's open ranges; a start/end range writes "+name" and

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The C headers that toy/cuda.cu includes compile as C++: nvcc is on GPU machines only, so nothing
 # else here would notice. Prints TAP.
 cd "$LPO_SOURCE_ROOT" || exit

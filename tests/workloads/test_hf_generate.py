@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hf_generate.py from its settings file to its output files, on real torch and a stand-in transformers."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parts of hf_generate.py that need no torch: settings, samples, statistics, NVTX, names."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`lpo run` over each workload, from its command line to the files it leaves. No GPU needed."""
 from __future__ import annotations
 

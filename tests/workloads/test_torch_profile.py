@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The injected profiler, in programs that know nothing of it."""
 from __future__ import annotations
 

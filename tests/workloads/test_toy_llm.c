@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The built program as others see it: exit codes, files, ranges. */
 #include "../unit.h"
 

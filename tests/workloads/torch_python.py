@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An interpreter that has torch, for the tests that need one."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The toy model written a second time, from the formulas: double precision, no cache, every
  * position from scratch. Shares only the weights with workloads/toy/model.c. */
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prefill, then one token at a time with the cache, and the clock beside it."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Failures that a person can act on: one line each, and its exit code."""
 from __future__ import annotations
 

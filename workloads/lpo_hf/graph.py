@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The decode step as a CUDA graph: one launch per token instead of hundreds.
 
 A graph replays fixed addresses, so everything that changes from step to step lives in tensors that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From samples to tensors: tokenizer or processor where the model folder has one, else by hand."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was measured, in the schema that toy_llm writes too (docs/workloads.md)."""
 from __future__ import annotations
 

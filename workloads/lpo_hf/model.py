@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a folder or a config.json to a model on its device. Nothing is ever downloaded."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NVTX ranges from a Python without CUDA, for whatever tool NVTX_INJECTION64_PATH names.
 
 NVTX is a contract more than a library: the client hands the tool a table of function pointers, the

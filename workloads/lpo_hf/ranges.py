@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Named ranges around the work: NVTX for the tracers, record_function for torch.profiler.
 
 A profiler sees `prefill`, `decode`, `decode/step`; hooks on the model's modules add what lies inside.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which samples are run, in which order: the same in every stage."""
 from __future__ import annotations
 

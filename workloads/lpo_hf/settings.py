@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The settings file: the composed config's sections, checked, as one frozen object.
 
 The file is what `lpo run` writes for every stage: `model`, `infer`, `dataset`, `run`, `workload`,

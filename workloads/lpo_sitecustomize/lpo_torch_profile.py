@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The profiler that sitecustomize installs: waits for torch, records, writes at the end.
 
 The settings file (JSON):

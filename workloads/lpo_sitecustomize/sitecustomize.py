@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Puts torch.profiler into any Python program, without changing it.
 
 `lpo run` puts this folder first on PYTHONPATH and names a settings file in LPO_TORCH_PROFILE; Python

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* toy_llm - the built-in workload: the toy model on the CPU. */
 #include <stdlib.h>
 

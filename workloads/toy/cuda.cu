@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* toy_llm_cuda - the toy model on a GPU: plain kernels, cuBLAS for the products where it is found.
  *
  * The same ranges, flags and metrics as toy_llm; --check compares its logits with the CPU's.

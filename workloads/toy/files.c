@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The model as files that other programs read: config.json and safetensors. */
 #include <string.h>
 

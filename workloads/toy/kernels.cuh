@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* toy/kernels.cuh - the toy's kernels, plain and readable rather than fast.
  *
  * Everything a decode step depends on that changes from step to step (tokens, position) is read

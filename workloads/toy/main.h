@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* toy/main.h - the program around an engine: reads options, writes files and a summary. */
 #pragma once
 

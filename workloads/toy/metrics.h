@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* toy/metrics.h - the files that the toy writes: metrics, predictions, its model.
  *
  * The metrics file has the same schema as that of hf_generate.py (docs/workloads.md). */

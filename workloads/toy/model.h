@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* toy/model.h - the toy decoder on the CPU, with its key/value cache.
  *
  * A session holds the cache of `batch` sequences that advance together. Feed it the prompt in one

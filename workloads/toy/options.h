@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* toy/options.h - the toy's settings: one table for flags, config keys and the help.
  *
  * Defaults, then the workload contract (a JSON file named by LPO_WORKLOAD_CONFIG, or --settings),

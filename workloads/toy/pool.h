@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* toy/pool.h - a few threads that run one job in parts, then wait for the next.
  *
  * The caller does part 0 itself. Each worker opens an NVTX range named after the job around its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* toy/ranges.h - the toy's NVTX ranges, which can be switched off for the warm-up.
  *
  * Warm-up runs the same code as the measured repeats; without inner ranges it is one

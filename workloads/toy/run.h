@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* toy/run.h - warm-up, measured repeats, and their times.
  *
  * The same loop drives every engine (the CPU one, the CUDA one), so their ranges and metrics mean

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* toy/sample.h - from logits to the next token. */
 #pragma once
 

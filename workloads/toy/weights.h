@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* toy/weights.h - the toy model's shape and its seeded random weights.
  *
  * The model is a Llama in all but size: RMSNorm, rotary positions, grouped-query attention,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* analysis/counters/kernel_profile.h - one measured kernel, and what it was held back by.
  *
  * The class follows from the two figures of ncu's SpeedOfLight section, as percentages of what the

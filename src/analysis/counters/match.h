@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* analysis/counters/match.h - the same launch in two traces of one program.
  *
  * Kernels are the same by linker name where the counters have it (ncu and CUPTI spell demangled

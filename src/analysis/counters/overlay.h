@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* analysis/counters/overlay.h - hardware counters of a few launches laid over a trace of all of
  * them.
  *

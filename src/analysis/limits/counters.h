@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* analysis/limits/counters.h - FLOPs, bytes and shares of peaks, out of ncu's metrics.
  *
  * Counts only: ncu's own shares of tensor peaks without "_sparsity_off" are of the sparse peak,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* analysis/limits/limits.h - needed, measured, possible: how far each region is from what the
  * hardware allows.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a region needs: from the static analysis, or as stated; and the roofs it is set against. */
 #include <math.h>
 #include <string.h>

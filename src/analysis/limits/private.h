@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* analysis/limits/private.h - the parts of lpo_limits_create(). */
 #pragma once
 

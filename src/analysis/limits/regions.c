@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a region stands for: a part of the model, by its name or report.mapping, or an entry of
  * report.needs. */
 #include <ctype.h>

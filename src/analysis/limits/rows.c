@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of the limits: rates, shares and what holds a row back; rows added up and ranked. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The limits of a run: from its regions, its static analysis and its config. */
 #include <stdint.h>
 

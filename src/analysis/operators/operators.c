@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One sweep per thread: operators and launches in order of time, the open operators on a stack.
  * What an operator cost is known when it leaves the stack and goes to the one below. */
 #include "analysis/operators/operators.h"

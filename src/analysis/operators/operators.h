@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* analysis/operators/operators.h - operators of the host (aten::mm, a user's function) and what
  * they cost.
  *

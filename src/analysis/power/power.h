@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* analysis/power/power.h - what NVML reported about the GPUs during a run: nvml/samples.csv.
  *
  * A sample is one reading of one GPU. A cell that NVML did not answer is unknown, not 0. Between

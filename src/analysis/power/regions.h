@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* analysis/power/regions.h - energy by region: samples of NVML joined with a trace. */
 #pragma once
 

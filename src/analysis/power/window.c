@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Questions about a stretch of time, answered from the samples around it. */
 #include <inttypes.h>
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How much repeats of one sample differ. */
 #include <math.h>
 #include <stdlib.h>

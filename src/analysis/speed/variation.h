@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* analysis/speed/variation.h - how much the figures of a run vary between repeats. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* analysis/wall/steady.h - the steady part of a trace: without loading and warming up.
  *
  * A program loads and warms up once; the time that users wait for is the rest. Advice and summary

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* analysis/wall/timeline.h - when the GPUs were busy, and why they were not.
  *
  * Per device: span is first start to last end; busy the union of all GPU operations; idle the rest

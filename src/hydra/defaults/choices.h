@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hydra/defaults/choices.h - what the command line and `override` entries say about config groups.
  *
  * Keys are those of lpo_defaults_entry_key(). Everything said must be used by some entry of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hydra/defaults/defaults.h - the defaults list: which configs, in which order, placed where.
  *
  * Hydra 1.3's algorithm: lists are followed from the primary config down, later entries first, so

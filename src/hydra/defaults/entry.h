@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hydra/defaults/entry.h - one entry of a defaults list, and the names that follow from it.
  *
  *     - db: mysql            a group entry: group `db`, option `mysql`

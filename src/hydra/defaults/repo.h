@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hydra/defaults/repo.h - the search path: which file a config name means.
  *
  * Folders are searched in order and the first that has the file wins; before them comes a built-in

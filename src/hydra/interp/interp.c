@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "hydra/interp/interp.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hydra/interp/interp.h - finding values by path and resolving ${…}.
  *
  * A spot is a value with its place in the tree, because ${..x} is relative to it. The

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hydra/interp/lex.h - words of the interpolation grammar. Only parse.c uses this.
  *
  * The lexer has modes, as OmegaConf's: plain text, quoted text, the inside of ${…} before a colon

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hydra/interp/parse.h - the grammar of ${…}, read into an expression.
  *
  *     ${a.b[0]}   ${..up}   ${oc.env:HOME,none}   text ${a} text   \${not one}

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The functions of ${name:…}: OmegaConf's own and Hydra's. To add one: a row in the table. */
 #include <stdlib.h>
 #include <string.h>

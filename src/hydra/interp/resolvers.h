@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hydra/interp/resolvers.h - the functions of ${name:…}. To add one: a row in resolvers.c. */
 #pragma once
 

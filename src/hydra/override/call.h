@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hydra/override/call.h - the functions of the override grammar: casts, sweeps, sort, shuffle.
  *
  * Arguments are checked as Hydra checks them, because an override that

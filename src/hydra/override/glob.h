@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hydra/override/glob.h - shell patterns on names, as Python's fnmatch reads them: * ? [a-z]
  * [!a-z]. */
 #pragma once

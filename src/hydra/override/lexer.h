@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hydra/override/lexer.h - the tokens of an override.
  *
  * Two modes, as in Hydra's lexer grammar: names and operators before the first '=', values after

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hydra/override/override.h - one command-line override, read by Hydra 1.3's grammar.
  *
  *     db.port=3306   +new=1   ++force=1   ~gone   db@backup=mysql   x=1,2   x=choice(a,b)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One override from its text: the tokens ahead, the key, then value.c for what follows '='. */
 #include <string.h>
 

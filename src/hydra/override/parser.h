@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hydra/override/parser.h - what the parts of the override parser share: parse.c and value.c. */
 #pragma once
 

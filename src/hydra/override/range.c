@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The numbers of a range sweep.
  *
  * Hydra walks range(0,1,0.1) in Python's decimal module with 28 digits, not in binary floats; which

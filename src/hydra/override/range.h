@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hydra/override/range.h - the numbers of a range sweep. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hydra/override/sweep.h - values to try, and the jobs they make.
  *
  * An override such as x=1,2 or x=range(3) is a sweep. `lpo run --multirun` makes the product of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* All that follows the first '=': words, lists, maps, calls, and choices between commas. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An override written back: as the text that Hydra would write, and as the JSON of --explain. */
 #include <string.h>
 

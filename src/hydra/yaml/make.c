@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A tree of words to config nodes.
  *
  * Containers are filled in the order PyYAML fills them (level by level), because that order decides

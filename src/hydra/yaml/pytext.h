@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hydra/yaml/pytext.h - values as Python writes them.
  *
  * Hydra puts values into strings, folder names and messages with Python's str() and repr(); to

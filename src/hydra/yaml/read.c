@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* libyaml's events to a tree of words. */
 #include <string.h>
 #include <yaml.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hydra/yaml/scalar.h - what a bare YAML word means: YAML 1.1 as OmegaConf reads it.
  *
  * `yes` is a boolean, `017` is 15, `1:30` is 90, `1e3` is a number, `2001-01-01` is text. */

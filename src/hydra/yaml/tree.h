@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hydra/yaml/tree.h - a YAML document before its words have meaning.
  *
  * read.c fills it from libyaml's events, make.c turns it into config nodes. The step

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Config values as YAML text, laid out as PyYAML does it.
  *
  * Which quotes a scalar needs and where its lines break are PyYAML's choices: bare where that is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hydra/yaml/yaml.h - YAML text to nodes and back.
  *
  * Reads what PyYAML's safe loader reads under OmegaConf's rules: anchors, aliases and merge keys

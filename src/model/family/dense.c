@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Dense decoders and text encoders. The class defaults are transformers' (5.17); a key that is not
  * listed has no default. */
 #include "model/family/like_llama.h"

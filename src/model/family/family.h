@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model/family/family.h - model families as rows of data.
  *
  * A row says how one `model_type` names its modules, which of the shared blocks it is made of and

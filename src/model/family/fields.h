@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model/family/fields.h - a Hugging Face config.json as its class would see it.
  *
  * A field that is absent takes the default of its model class; a field that is there and null is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model/family/like_llama.h - the names most families share, as Llama chose them.
  *
  * For the tables of rows alone: a row starts from these and overrides some of them. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Decoders with routed experts, and DeepSeek's latent attention. */
 #include "model/family/like_llama.h"
 

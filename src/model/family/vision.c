@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Vision encoders, as transformers 5.17 names them, and the two of DeepSeek-OCR's own code. */
 #include "model/family/family.h"
 

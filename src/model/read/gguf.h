@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model/read/gguf.h - the head of a GGUF file: metadata and the table of tensors.
  *
  * Versions 1 to 3, little-endian. Quantised types are blocks: so many elements in so many bytes,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* GGUF's metadata as a config.json, so that one code reads both. */
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A config guessed from the names and shapes of tensors: for weights without a config.json. */
 #include <stdlib.h>
 #include <string.h>

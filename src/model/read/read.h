@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model/read/read.h - a model on disk: its config and the headers of its weights.
  *
  * No weights are read: a safetensors file begins with a JSON table of its tensors, a GGUF file

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model/read/safetensors.h - the table at the head of a safetensors file.
  *
  * Eight bytes of length, little-endian, then JSON: { name: { dtype, shape, data_offsets } }. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The workload with no profiler at all: its timings are the truth that profiled runs are compared
  * with. */
 #include "pipeline/stage.h"

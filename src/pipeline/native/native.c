@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Our own collector in the workload: every NVTX range, and every kernel where there is a GPU. */
 #include <dlfcn.h>
 #include <string.h>

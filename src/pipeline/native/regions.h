@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pipeline/native/regions.h - native/regions.json: every region the workload entered.
  *
  * Other stages use it to know which regions exist; docs/run.md lists its fields. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pipeline/ncu/available.h - metrics and sections that this ncu does not have, found before the
  * capture.
  *

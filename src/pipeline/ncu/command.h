@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pipeline/ncu/command.h - a capture with ncu as data, and the one place that makes words of it.
  *
  * The stage and `lpo kernels` fill the struct from pipeline.ncu.ncu_cli, limit it (regions, the

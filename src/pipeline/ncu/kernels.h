@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pipeline/ncu/kernels.h - which kernels `lpo kernels` is asked for, and the plan for one of them.
  *
  * Each kernel is a capture of its own, in a folder of its own, so that the count of launches is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Nsight Compute: one capture for all regions, its tables, and a second try where that helps. */
 #include "pipeline/ncu/ncu.h"
 

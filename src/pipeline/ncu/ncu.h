@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pipeline/ncu/ncu.h - Nsight Compute as a stage; shared with `lpo kernels`. */
 #pragma once
 

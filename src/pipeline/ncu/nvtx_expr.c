@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/ncu/nvtx_expr.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pipeline/ncu/nvtx_expr.h - region patterns of users, written in ncu's own grammar.
  *
  *     decode*           ranges whose names start with decode

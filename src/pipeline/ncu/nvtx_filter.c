@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which ranges a capture is limited to. */
 #include "pipeline/ncu/command.h"
 

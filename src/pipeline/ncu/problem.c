@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What went wrong with a capture, from its log and its end, in plain words. */
 #include "pipeline/ncu/ncu.h"
 

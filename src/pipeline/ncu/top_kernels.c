@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which kernels took most GPU time in the stages before: those that a capture is limited to. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pipeline/nsys/command.h - `nsys profile` as data, and the one place that makes words of it.
  *
  * Private to this folder. */

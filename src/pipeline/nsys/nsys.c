@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Nsight Systems: profile, finish the report where its importer did not start, export, stats. */
 #include <glob.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pipeline/nsys/nsys.h - what differs between installations of Nsight Systems. */
 #pragma once
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* NVML sampled by a thread beside the other stages: nvml/samples.csv. */
 #include <inttypes.h>
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the model must compute and move, from its config alone; runs inside lpo in milliseconds. */
 #include <string.h>
 

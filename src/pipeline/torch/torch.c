@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* PyTorch's profiler, injected into any Python workload: the interpreter imports `sitecustomize` at
  * its start, and ours, first on PYTHONPATH, starts the profiler and then imports the user's own. */
 #include <stdlib.h>

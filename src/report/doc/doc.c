@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "report/doc/doc.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/doc/doc.h - one typed document for people and machines, written in many formats.
  *
  * For people a document is a list of sections; a section holds paragraphs, notes, facts, tables and

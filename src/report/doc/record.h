@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/doc/record.h - the part of a document that is for machines: records, lists and values.
  *
  * A record has named members; a list has members without names. A member is a number, a text, yes

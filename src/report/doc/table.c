@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Filling and reading the tables of report/doc.h. */
 #include <assert.h>
 #include <math.h>

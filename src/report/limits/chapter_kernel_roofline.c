@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The measured roofline, kernel by kernel: what ncu counted, under the ceilings of the device. */
 #include <math.h>
 #include <stdlib.h>

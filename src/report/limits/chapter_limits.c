@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The chapter on limits: what could be saved, region by region, and two pictures of it. */
 #include <math.h>
 #include <string.h>

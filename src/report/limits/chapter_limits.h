@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/limits/limits_chapter.h - the chapter "How far from the limit".
  *
  * What each region needs, what it took, and the least time that the hardware allows. */

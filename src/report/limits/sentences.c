@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the chapter on limits says before its tables, and the summary about it. */
 #include <string.h>
 

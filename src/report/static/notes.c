@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a reader of a static analysis must know before believing its numbers. */
 #include <inttypes.h>
 #include <string.h>

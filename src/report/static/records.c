@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The static analysis for machines: the members of static_compute.json and `lpo analyze --json`. */
 #include <math.h>
 #include <string.h>

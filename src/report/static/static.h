@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/static/static.h - a static analysis as a document.
  *
  * `lpo analyze` prints it as text or JSON; the stage static_analysis writes

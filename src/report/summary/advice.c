@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* "What to do first": what could be done, and the time that it could save. */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stakeholder_summary.md: half a page for someone who does not know what a kernel is. Every
  * sentence is made from a number of this run; nothing is said that was not measured. */
 #include <math.h>

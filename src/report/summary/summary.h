@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/summary/summary.h - the facts behind stakeholder_summary.md.
  *
  * summary.c writes the sentences; advice.c makes advice of them. Loading and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of busy and idle time: by device, by stream, by region. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of kernels, kernel classes, copies and memsets. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/sum_cells.h - sums of launches as cells of a table. */
 #pragma once
 

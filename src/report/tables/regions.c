@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of regions: time, coverage, and kernels of CUDA graphs by where they were captured. */
 #include "report/tables/tables.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* report/tables/tables.h - the tables that commands and reports share, each a function into a
  * document. */
 #pragma once

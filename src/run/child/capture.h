@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run/child/capture.h - short helper programs (git, ncu --version), their output kept.
  *
  * They are supervised as stages are: a helper that hangs or starts daemons leaves nothing behind.

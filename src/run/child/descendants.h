@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run/child/descendants.h - what a child leaves running is ended. */
 #pragma once
 

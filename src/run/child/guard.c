@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The guard: a process between lpo and the program. When lpo is killed, even with -9, it ends the
  * program and all of its descendants; else it ends exactly as the program does. It prints nothing.
  *

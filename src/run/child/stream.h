@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run/child/stream.h - one output stream of a child: from its pipe to a file, with the last line
  * kept. */
 #pragma once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run/child/supervise.h - one child at a time, from start to the last of its descendants.
  *
  * The program runs in a process group of its own, under a guard (`lpo __guard`) that ends it and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run/workload/hf_files.h - what the Hugging Face workload would find missing, seconds later.
  *
  * hf_generate.py checks its own settings, but only after torch is loaded, and again in every stage.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "run/workload/inputs_yaml.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run/workload/inputs_yaml.h - inputs.yaml: what the workload was given, with enough to find it
  * again. */
 #pragma once

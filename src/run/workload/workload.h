@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run/workload/workload.h - the program under study, as every stage runs it.
  *
  * Its command line is built here and nowhere else, from the one config: a stage only says where

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Events into the trace.
  *
  * Ranks and the base time may stand behind the events, so rows first get numbers of this file

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What stands around the events: base time, rank, GPUs. */
 #include "trace/kineto/private.h"
 

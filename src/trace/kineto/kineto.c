@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A Kineto trace is one JSON object with the events in "traceEvents" and facts around them, in any
  * order; the profiler of before 2021 wrote the bare list. */
 #include "trace/kineto/private.h"

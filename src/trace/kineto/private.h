@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace/kineto/private.h - the pieces of the Kineto reader.
  *
  * kineto.c walks the file; event.c reads one event of the text, facts.c what stands around the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace/native/blocks.h - the frame of our own trace file (lpo/trace_format.h): blocks and bytes.
  *
  * Blocks come one at a time, checked. A file cut off in the middle of a block ends before that

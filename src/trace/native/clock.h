@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace/native/clock.h - from ticks of a cycle counter to CLOCK_REALTIME.
  *
  * Every block header is a pair of both clocks. Between two pairs the rate is taken as even, so a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Definitions, facts, notes and totals of a native trace. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The stream of GPU records: kernels, copies, memsets, and graphs timed as a whole. */
 #include "lpo/trace_format.h"
 #include "trace/native/private.h"

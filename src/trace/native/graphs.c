@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CUDA graphs that were recorded by whole launches, laid out into the kernels they ran.
  *
  * The file lists the nodes of each graph once and then times its launches. Which kernels ran, how

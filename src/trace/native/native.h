@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace/native/native.h - the trace of our own collector (lpo/trace_format.h).
  *
  * Two passes over the file: names, facts and clock first, then the streams of events. A file cut

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The stream of one thread: its ranges, and the launches inside them. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What `ncu --csv` prints: raw and details pages, live or by --import. */
 #include <math.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The NVTX state of a result as ncu prints it in CSV.
  *
  *     776  "<default domain>:A:none:none:none:none:none:none"  "<default domain>:A1:none:…"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The details page prints labels; the sections of ncu say which metrics they are. */
 #include "trace/ncu/private.h"
 

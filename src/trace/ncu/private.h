@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace/ncu/private.h - what the two readers of Nsight Compute (CSV pages, .ncu-rep) have in
  * common.
  *

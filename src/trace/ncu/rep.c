@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reports of Nsight Compute (.ncu-rep), into the trace. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace/ncu/rep.h - private to the reader of .ncu-rep files.
  *
  * Two halves: decoding bytes to results, which touches nothing but the file and may run ahead on a

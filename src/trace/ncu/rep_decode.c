@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes of a .ncu-rep file to results. Nothing here knows the trace, so it may run on a thread. */
 #include "trace/ncu/rep.h"
 

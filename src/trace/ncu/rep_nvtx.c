@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The ranges around a result: push/pop ones of the launching thread, then start/end ones. */
 #include "trace/ncu/rep.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* When the nodes of a CUDA graph were captured, and on which thread.
  *
  * A graph's kernels run under the range that launched the graph, long after the code that issued

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace/nsys/db.h - an nsys export as tables that may or may not be there.
  *
  * The export's tables and columns come and go with the tool's version, and a lazy export leaves

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels, copies, memsets and the calls that launched them. */
 #include "trace/link.h"
 #include "trace/nsys/private.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The SQLite export of Nsight Systems, of any version. */
 #include <stdio.h>
 #include <stdlib.h>

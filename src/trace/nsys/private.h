@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trace/nsys/private.h - what the parts of the nsys reader share while one file is read. */
 #pragma once
 

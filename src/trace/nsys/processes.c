@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who took part: processes, threads and GPUs of an nsys export. */
 #include "trace/nsys/private.h"
 

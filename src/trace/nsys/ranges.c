@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* NVTX ranges of an nsys export. */
 #include "trace/nsys/private.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The CSV reports of `nsys stats`: sums, traces of GPU operations, ranges; any of its units. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What hf_generate.py calls of transformers, on a small decoder of our own.
 
 A stand-in for tests only: the same names, arguments and results as the real package for the calls that
