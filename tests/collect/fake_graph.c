@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CUDA graphs of fake_cupti.h: what the driver says about them, and their launches. A graph's handle
- * is its struct fake_graph; a node's the number that its capture gave it. */
+/* CUDA graphs of fake_cupti.h: what the driver says about them, and their launches. A graph's
+ * handle is its struct fake_graph; a node's the number that its capture gave it. */
 #include <stddef.h>
 
 #include "collect/driver_abi.h"

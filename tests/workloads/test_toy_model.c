@@ -5,8 +5,8 @@
 
 #include "toy/model.h"
 #include "toy/pool.h"
-#include "toy_reference.h"
 #include "toy/sample.h"
+#include "toy_reference.h"
 #include "util/arena.h"
 #include "util/err.h"
 

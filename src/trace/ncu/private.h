@@ -2,8 +2,8 @@
 /* trace/ncu/private.h - what the two readers of Nsight Compute (CSV pages, .ncu-rep) have in
  * common.
  *
- * Both give GPU operations without a place on the clock, a row of metrics in base units (ns, byte, hz, %),
- * the launch's shape, the ranges around it, and what the metrics say about the device. */
+ * Both give GPU operations without a place on the clock, a row of metrics in base units (ns, byte,
+ * hz, %), the launch's shape, the ranges around it, and what the metrics say about the device. */
 #pragma once
 
 #include <stdbool.h>
@@ -60,8 +60,8 @@ struct lpo_ncu_result {
 };
 
 void lpo_ncu_result_reset(struct lpo_ncu_result *r);
-/* Appends the GPU operation; `w` brings name, process, stream, stack and metrics. Where the result does not
- * name the device, `device` does. Returns its index. */
+/* Appends the GPU operation; `w` brings name, process, stream, stack and metrics. Where the result
+ * does not name the device, `device` does. Returns its index. */
 uint32_t lpo_ncu_push(struct lpo_trace *t, struct lpo_gpu_op w, const struct lpo_ncu_result *r,
                       int32_t device);
 /* As lpo_ncu_push, for a GPU operation that grows row by row. */
