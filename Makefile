@@ -3,14 +3,15 @@
 #   make          build/lpo                      make run      profile the embedded workload
 #   make test     all tests under sanitizers     make check    format, static analysis, both compilers
 #   make bench    timings as ratios              make fuzz     every fuzz target for a minute
-#   make coverage how much the tests reach       make install  PREFIX=/usr/local DESTDIR=
+#   make torture  kills, faults, mutants: long   make coverage how much the tests reach
+#   make install  PREFIX=/usr/local DESTDIR=
 #   make deb      a Debian package in dist/      make dist     a tarball for glibc 2.28+ in dist/
 PREFIX ?= /usr/local
 BUILD  ?= build
 SAN    ?= build-san
 .DEFAULT_GOAL := build
 
-.PHONY: build setup run test bench fuzz check coverage install clean portable deb dist
+.PHONY: build setup run test torture bench fuzz check coverage install clean portable deb dist
 
 setup:
 	@scripts/setup.sh
@@ -30,6 +31,9 @@ run: build
 
 test: build $(SAN)/build.ninja
 	@scripts/test.sh $(SAN)
+
+torture: build $(SAN)/build.ninja
+	@scripts/torture.sh $(SAN)
 
 bench: build
 	@scripts/bench.py $(BUILD)

@@ -3,12 +3,7 @@
  *
  * Parts of the input are separated by "\n%%\n": config.yaml, g/a.yaml, base.yaml, and overrides,
  * one per line. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include "scratch.h"
 
 #include "hydra/compose.h"
 #include "settings/schema.h"
@@ -20,40 +15,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void insist(bool truth, const char *what, const char *text)
+static void must(bool truth, const char *what, const char *text)
 {
     if (truth)
         return;
     fprintf(stderr, "%s: %s\n", what, text);
     abort();
-}
-
-static const char *folder(void)
-{
-    static char dir[64];
-
-    if (!dir[0]) {
-        const char *base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
-        char group[80];
-
-        snprintf(dir, sizeof dir, "%s/lpo-fuzz-XXXXXX", base);
-        insist(mkdtemp(dir) != NULL, "no folder", dir);
-        snprintf(group, sizeof group, "%s/g", dir);
-        mkdir(group, 0700);
-    }
-    return dir;
-}
-
-static void put(const char *name, const char *text, size_t len)
-{
-    char path[96];
-    FILE *f;
-
-    snprintf(path, sizeof path, "%s/%s", folder(), name);
-    f = fopen(path, "wb");
-    insist(f != NULL, "cannot write", path);
-    fwrite(text, 1, len, f);
-    fclose(f);
 }
 
 /* Writes the parts; what is left are the overrides. */
@@ -67,7 +34,7 @@ static const char **lay_out(struct lpo_arena *a, const char *text, size_t len)
         const char *end = memmem(text, len, "\n%%\n", 4);
         size_t part = end ? (size_t)(end - text) + 1 : len;
 
-        put(names[i], text, part);
+        scratch_file(names[i], text, part);
         part = end ? part + 3 : len;
         text += part;
         len -= part;
@@ -92,15 +59,15 @@ static void check_result(struct lpo_arena *a, struct lpo_composed *c)
     struct lpo_json_writer w = lpo_json_writer(&json, 0);
 
     lpo_yaml_add(&text, c->root);
-    insist(lpo_yaml_parse(a, text.at, text.len, "printed", &back, &err) == 0, lpo_err_cause(&err),
-           text.at);
-    insist(lpo_node_equal(back, c->root), "reads back as other data", text.at);
+    must(lpo_yaml_parse(a, text.at, text.len, "printed", &back, &err) == 0, lpo_err_cause(&err),
+         text.at);
+    must(lpo_node_equal(back, c->root), "reads back as other data", text.at);
     lpo_node_write_json(&w, NULL, c->root);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const char *dirs[2] = { folder(), NULL };
+    const char *dirs[2] = { scratch(), NULL };
     struct lpo_compose_in in = { .dirs = dirs, .cwd = "/", .now = 1000000000 };
     struct lpo_err err = { 0 };
     struct lpo_composed c;
@@ -111,16 +78,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     in.overrides = lay_out(a, (const char *)data, size);
     in.spellings = size % 2 ? lpo_settings_spellings() : NULL;
     if (lpo_compose(a, &in, &c, &err) < 0) {
-        insist(lpo_err_cause(&err)[0], "no reason given", "compose");
+        must(lpo_err_cause(&err)[0], "no reason given", "compose");
         return 0;
     }
     check_result(a, &c);
     if (lpo_compose_resolve(&c, &err) < 0) {
-        insist(lpo_err_cause(&err)[0], "no reason given", "resolve");
+        must(lpo_err_cause(&err)[0], "no reason given", "resolve");
         return 0;
     }
     check_result(a, &c);
     if (lpo_settings_schema_check(a, c.root, &err) < 0)
-        insist(lpo_err_cause(&err)[0], "no reason given", "schema");
+        must(lpo_err_cause(&err)[0], "no reason given", "schema");
     return 0;
 }

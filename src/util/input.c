@@ -74,7 +74,7 @@ int lpo_input_open(const char *path, struct lpo_input **out, struct lpo_err *err
         return lpo_fail_errno(err, "cannot open '%s'", path);
     if (fstat(in->raw.fd, &st) == 0 && S_ISDIR(st.st_mode))
         return lpo_fail(err, LPO_E_IO, "'%s' is a folder, not a file", path);
-    in->raw.block = lpo_xmalloc(LPO_RAW_SIZE);
+    in->raw.block = lpo_xcalloc(1, LPO_RAW_SIZE + LPO_RAW_SLACK);
     lpo_input_raw_fill(&in->raw);
     if (in->raw.error)
         return lpo_fail(err, LPO_E_IO, "cannot read '%s': %s", path, strerror(in->raw.error));

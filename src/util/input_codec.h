@@ -9,11 +9,12 @@ struct lpo_raw {
     int fd;
     unsigned char *at; /* not yet taken */
     size_t len;
-    unsigned char *block; /* room for RAW_SIZE bytes; at points into it */
+    unsigned char *block; /* LPO_RAW_SIZE bytes and slack; at points into it */
     int error;            /* errno of a read that failed */
 };
 
-enum { LPO_RAW_SIZE = 256 * 1024 };
+/* The slack behind a block is for ISA-L, which reads past the end of some damaged streams. */
+enum { LPO_RAW_SIZE = 256 * 1024, LPO_RAW_SLACK = 64 };
 
 /* Makes at least one byte available; false at the end of the file or when reading failed. */
 int lpo_input_raw_fill(struct lpo_raw *raw);

@@ -1,0 +1,68 @@
+/* Names of kernels made of any bytes: demangled, classified, shown, and made a regular expression
+ * that must fit the name's own function. */
+#include "scratch.h"
+
+#include "region/classes.h"
+#include "region/top_kernels.h"
+#include "trace/demangle.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/pattern.h"
+#include "util/str.h"
+#include "util/visible.h"
+#include "writer/top_yaml.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_visible(const char *text, size_t len)
+{
+    LPO_STR all = { 0 }, cut = { 0 };
+
+    lpo_visible_add(&all, text, len, 0);
+    lpo_visible_add(&cut, text, len, 20);
+    insist(lpo_str_utf8_valid(lpo_str_text(&all), all.len, NULL));
+    insist(lpo_str_utf8_valid(lpo_str_text(&cut), cut.len, NULL));
+    for (size_t i = 0; i < all.len;) {
+        size_t n = lpo_str_utf8_len(all.at + i, all.len - i);
+
+        insist(!lpo_visible_hidden(lpo_str_code_point(all.at + i, n)));
+        i += n;
+    }
+}
+
+static void check_regex(const char *name)
+{
+    LPO_STR regex = { 0 }, text = { 0 };
+    LPO_AUTO(lpo_pattern) pattern = NULL;
+    struct lpo_err err = { 0 };
+    size_t len;
+    const char *function = lpo_region_kernel_function(name, &len);
+
+    insist(function >= name && function + len <= name + strlen(name));
+    if (!lpo_str_utf8_valid(name, strlen(name), NULL) || memchr(function, '\n', len))
+        return;
+    lpo_writer_kernel_regex(&regex, name);
+    lpo_str_addf(&text, "regex:%s", lpo_str_text(&regex));
+    insist(lpo_pattern_create(text.at, LPO_PATTERN_TEXT, &pattern, &err) == 0);
+    insist(lpo_pattern_matches(pattern, function, len));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    const char *name;
+    LPO_STR plain = { 0 };
+
+    if (size > 4096)
+        return 0;
+    name = lpo_arena_name(a, (const char *)data, size);
+    check_visible((const char *)data, size);
+    insist(lpo_region_kernel_class(name) < LPO_CLASSES);
+    lpo_region_is_communication(name);
+    check_regex(name);
+    if (lpo_trace_demangle(name, &plain)) {
+        insist(lpo_region_kernel_class(lpo_str_text(&plain)) < LPO_CLASSES);
+        check_regex(lpo_str_text(&plain));
+    }
+    return 0;
+}

@@ -1,0 +1,65 @@
+/* Patterns that users write, and names they are matched with: the first line is the pattern. As a
+ * glob or regular expression, as levels of regions, and as an expression in ncu's grammar. */
+#include "scratch.h"
+
+#include "pipeline/known_regions.h"
+#include "pipeline/ncu/nvtx_expr.h"
+#include "region/capture_pattern.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/pattern.h"
+#include "util/str.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void match(enum lpo_pattern_kind kind, const char *pattern, const char *name, size_t len)
+{
+    LPO_AUTO(lpo_pattern) p = NULL;
+    struct lpo_err err = { 0 };
+
+    if (lpo_pattern_create(pattern, kind, &p, &err) < 0)
+        insist(lpo_err_cause(&err)[0] != '\0');
+    else
+        lpo_pattern_matches(p, name, len);
+}
+
+static void levels(struct lpo_arena *a, const char *pattern, const char *path)
+{
+    static const char *const domains[] = { "LLM", "x" };
+    struct lpo_levels wanted = { 0 }, have = { 0 }, found = { 0 };
+    LPO_STR text = { 0 };
+
+    if (lpo_region_levels_of_pattern(a, pattern, &wanted) < 0 ||
+        lpo_region_levels_of_path(a, path, domains, 2, &have) < 0)
+        return;
+    lpo_region_levels_tidy(&wanted);
+    if (lpo_region_levels_instance(&wanted, &have, &found))
+        lpo_region_levels_add_selection(&found, &text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    const char *text = (const char *)data, *nl, *pattern, *name, *note = NULL;
+    struct lpo_known_region region = { 0 };
+    struct lpo_known_regions known = { .at = &region, .len = 1 }, none = { 0 };
+    struct lpo_exprs exprs = { 0 };
+    struct lpo_err err = { 0 };
+    size_t len;
+
+    if (size == 0 || size > 2048)
+        return 0;
+    nl = memchr(text, '\n', size);
+    len = nl ? (size_t)(nl - text) : size;
+    pattern = lpo_arena_strndup(a, text, len);
+    name = lpo_arena_name(a, nl ? nl + 1 : "", nl ? size - len - 1 : 0);
+    match(LPO_PATTERN_TEXT, pattern, name, strlen(name));
+    match(LPO_PATTERN_PATH, pattern, name, strlen(name));
+    levels(a, pattern, name);
+    region.path = name;
+    lpo_region_levels_ncu_grammar(pattern);
+    if (lpo_pipeline_ncu_expr_add(a, pattern, size % 2 ? &known : &none, &exprs, &err) < 0 ||
+        lpo_pipeline_ncu_exprs_join(a, &exprs, &note, &err) < 0)
+        insist(lpo_err_cause(&err)[0] != '\0');
+    return 0;
+}
