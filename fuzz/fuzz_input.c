@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Plain, gzip and zstd streams of any bytes: the text comes in windows without a gap, as much of it
  * as the format allows, and damage has a name. */
 #include "memory_file.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names of kernels made of any bytes: demangled, classified, shown, and made a regular expression
  * that must fit the name's own function. */
 #include "scratch.h"

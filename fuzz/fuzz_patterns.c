@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Patterns that users write, and names they are matched with: the first line is the pattern. As a
  * glob or regular expression, as levels of regions, and as an expression in ncu's grammar. */
 #include "scratch.h"

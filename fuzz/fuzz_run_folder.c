@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Run folders of any bytes: everything that `lpo report` reads besides traces (manifest,
  * environment, config, hardware, speeds, samples, the static analysis), and one small trace. The
  * reports are built, and every JSON file among them is read back. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The YAML files that users write besides configs: a hardware sheet, and the list of kernels of
  * `lpo kernels --kernel-config`. */
 #include "scratch.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuzz/scratch.h - a folder of this process, in memory where the machine has such a place, for
  * readers that open files by name; and an input taken apart into the files of that folder. */
 #pragma once

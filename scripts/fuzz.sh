@@ -45,7 +45,7 @@ fill() {
 # One target: its corpus, then the clock.
 fuzz_one() {
     local name=$1 corpus=$build/corpus/$1 found=$build/findings/$1 ran
-    local args=(-max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1)
+    local args=(-max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -entropic=0 -print_final_stats=1)
     mkdir -p "$found"
     fill "$name"
     if [ -f fuzz/seeds/"$name".dict ]; then args+=(-dict=fuzz/seeds/"$name".dict); fi

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # The long forms of the tests in tests/torture: every kill and every fault, thousands of mutants of
 # every format, every metamorphic pair. Prints what was done; fails when anything broke a promise of
 # docs/reliability.md. Takes about half an hour.

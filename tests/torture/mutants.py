@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of every format that lpo reads, damaged where a checksum does not catch it.
 
 A flipped bit in a checksummed block is found by the checksum and says nothing about the reader behind it. So a mutant is whole to

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Traces changed in a way whose effect is known: the sums must follow, to the nanosecond.
 
     shift    all times moved together: nothing changes

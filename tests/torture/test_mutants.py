@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Mutants of every format (mutants.py): no crash, no hang, an answer within 10 s of work and 1 GB.
 
 An answer is exit code 0 with JSON that can be parsed, or 1, 2 or 3 with a sentence. A few of each format in `make test`;
