@@ -6,6 +6,7 @@
 #include "cli/app.h"
 #include "cli/complete.h"
 #include "run/child/supervise.h"
+#include "run/secrets/secrets.h"
 #include "util/err.h"
 #include "util/str.h"
 
@@ -135,7 +136,6 @@ int lpo_cli_main(struct lpo_app *app, int argc, const char *const *argv)
 {
     const struct lpo_command *c;
 
-    lpo_run_guard_offer();
     if (argc > 1 && strcmp(argv[1], "--debug") == 0) {
         app->debug = true;
         argc--;
@@ -158,6 +158,7 @@ int lpo_cli_main(struct lpo_app *app, int argc, const char *const *argv)
         return lpo_run_guard_main(argc - 2, argv + 2);
     if (strcmp(argv[1], "__complete") == 0) /* called by the scripts in completions/ */
         return lpo_cli_complete_main(app, argc - 2, argv + 2);
+    lpo_secrets_begin(); /* before anything is written */
     c = find(argv[1]);
     return c ? run_command(app, c, argc - 2, argv + 2) : unknown_command(app, argv[1]);
 }

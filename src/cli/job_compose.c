@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "hydra/compose.h"
 #include "run/install.h"
+#include "run/secrets/secrets.h"
 #include "rundir/needs.h"
 #include "settings/settings.h"
 #include "settings/spelling.h"
@@ -158,6 +159,8 @@ int lpo_cli_job_compose(struct lpo_app *app, const struct lpo_args *args,
         lpo_rundir_needs_read(app->arena, c.root, &needs, err) < 0 ||
         lpo_compose_hydra(&c, "job.chdir", &chdir, err) < 0)
         return err->code;
+    lpo_secrets_collect(app->arena, c.root);
+    out->run_dir = lpo_secrets_mask_path(app->arena, out->run_dir);
     out->chdir = chdir && chdir->kind == LPO_NODE_BOOL && chdir->boolean;
     out->config = c.root;
     out->call_dir = here(app->arena);

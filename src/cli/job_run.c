@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "analysis/run.h"
@@ -17,6 +19,7 @@
 #include "run/hardware_json.h"
 #include "run/manifest.h"
 #include "run/provenance.h"
+#include "run/secrets/secrets.h"
 #include "run/workload/inputs_yaml.h"
 #include "run/workload/workload.h"
 #include "rundir/rundir.h"
@@ -27,6 +30,9 @@
 #include "util/path.h"
 #include "util/str.h"
 #include "writer/reports.h"
+
+/* Which values of config.yaml are hidden, and the variables that --resume takes them from. */
+#define HIDDEN_FILE "hidden.yaml"
 
 static int write_yaml(const char *run, const char *name, const struct lpo_node *node,
                       struct lpo_err *err)
@@ -63,7 +69,7 @@ static struct lpo_node *override_list(struct lpo_arena *a, const char *const *ov
     struct lpo_node *list = lpo_node_list(a);
 
     for (; overrides && *overrides; overrides++)
-        lpo_node_push(a, list, lpo_node_string(a, lpo_run_provenance_mask_override(a, *overrides)));
+        lpo_node_push(a, list, lpo_node_string(a, lpo_secrets_mask_override(a, *overrides)));
     return list;
 }
 
@@ -71,11 +77,15 @@ static struct lpo_node *override_list(struct lpo_arena *a, const char *const *ov
 static int write_provenance(struct lpo_arena *a, const struct lpo_job *job, const char *run,
                             struct lpo_manifest *m, struct lpo_err *err)
 {
-    const struct lpo_node *config = lpo_run_provenance_mask(a, job->config);
+    struct lpo_node *hidden = lpo_node_list(a);
+    const struct lpo_node *config = lpo_secrets_mask_config(a, job->config, hidden);
     const char *cwd = lpo_settings_text(job->config, "workload.cwd");
     LPO_STR env = { 0 };
 
     m->fingerprint = fingerprint(a, config);
+    /* first: without it, "(hidden)" in the config could not be undone by --resume */
+    if (hidden->count && write_yaml(run, HIDDEN_FILE, hidden, err) < 0)
+        return err->code;
     if (write_yaml(run, "config.yaml", config, err) < 0 ||
         write_yaml(run, "overrides.yaml", override_list(a, job->overrides), err) < 0 ||
         write_yaml(run, "inputs.yaml", lpo_workload_inputs_describe(a, config, job->call_dir),
@@ -162,28 +172,18 @@ static int check_workload(struct lpo_arena *a, const struct lpo_job *job, struct
     return 0;
 }
 
-/* Everything that describes the run, then the folder appears. run.json comes last: with it a folder
- * that is filled in place becomes a run folder. */
-static int fill_folder(struct lpo_arena *a, const struct lpo_job *job,
-                       const struct lpo_hardware *hw, struct lpo_run_folder *folder,
-                       struct lpo_manifest *m, struct lpo_err *err)
+/* Before the first file is in it. */
+static int make_private(const struct lpo_node *config, const char *dir, struct lpo_err *err)
 {
-    m->dir = folder->dir;
-    if (write_provenance(a, job, m->dir, m, err) < 0 ||
-        lpo_run_hardware_save(m->dir, hw, err) < 0 || lpo_run_manifest_save(m, err) < 0 ||
-        lpo_run_folder_publish(a, folder, err) < 0)
-        return lpo_ctx(err, "cannot make the run folder");
-    m->dir = folder->dir;
-    lpo_run_folder_log(m->dir, "lpo %s starts", LPO_VERSION);
+    if (lpo_settings_bool(config, "run.private_folder") && chmod(dir, 0700) < 0)
+        return lpo_fail_errno(err, "cannot make '%s' private", dir);
     return 0;
 }
 
 int lpo_cli_job_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_progress *progress,
                     struct lpo_job_result *out, struct lpo_err *err)
 {
-    struct lpo_run_folder folder;
     struct lpo_hardware hw;
-    int rc;
     struct lpo_manifest m = {
         .arena = app->arena,
         .version = LPO_VERSION,
@@ -197,40 +197,55 @@ int lpo_cli_job_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_p
     /* before the folder is made: a wrong name of a GPU or of a model is a wrong config */
     if (lpo_run_supervise_begin(err) < 0 || check_workload(app->arena, job, err) < 0 ||
         lpo_run_hardware_find(app->arena, job->config, &hw, err) < 0 ||
-        lpo_run_folder_begin(app->arena, job->run_dir, &folder, err) < 0)
+        lpo_run_folder_create(app->arena, job->run_dir, &m.dir, err) < 0 ||
+        make_private(job->config, m.dir, err) < 0 || lpo_run_manifest_save(&m, err) < 0 ||
+        write_provenance(app->arena, job, m.dir, &m, err) < 0 ||
+        lpo_run_hardware_save(m.dir, &hw, err) < 0)
         return err->code;
-    rc = fill_folder(app->arena, job, &hw, &folder, &m, err);
-    if (rc == 0)
-        rc = run_pipeline(app, job, &m, progress, out, err);
-    lpo_run_folder_close(&folder);
-    return rc;
+    lpo_run_folder_log(m.dir, "lpo %s starts", LPO_VERSION);
+    return run_pipeline(app, job, &m, progress, out, err);
 }
 
+static int load_yaml(struct lpo_arena *a, const char *path, struct lpo_node **out,
+                     struct lpo_err *err)
+{
+    LPO_AUTO(lpo_file_text) text = NULL;
+
+    if (lpo_file_text_read(path, &text, err) < 0 ||
+        lpo_yaml_parse(a, text->at, text->len, path, out, err) < 0)
+        return err->code;
+    return 0;
+}
+
+/* The config as the program needs it: secrets come from the environment again. */
 static int load_config(struct lpo_arena *a, const char *run, const struct lpo_node **out,
                        struct lpo_err *err)
 {
-    const char *path = lpo_path_join(a, run, "config.yaml");
-    LPO_AUTO(lpo_file_text) text = NULL;
-    struct lpo_node *config = NULL;
+    const char *rows = lpo_path_join(a, run, HIDDEN_FILE);
+    struct lpo_node *config = NULL, *hidden = NULL;
 
-    if (lpo_file_text_read(path, &text, err) < 0 ||
-        lpo_yaml_parse(a, text->at, text->len, path, &config, err) < 0)
+    if (load_yaml(a, lpo_path_join(a, run, "config.yaml"), &config, err) < 0 ||
+        (lpo_path_exists(rows) && load_yaml(a, rows, &hidden, err) < 0))
         return lpo_ctx(err, "cannot read the config of this run");
+    if (lpo_secrets_restore(a, config, hidden, err) < 0)
+        return err->code;
+    lpo_secrets_collect(a, config);
     *out = config;
     return 0;
 }
 
-static int resume(struct lpo_app *app, const char *run_dir, const struct lpo_run_folder *folder,
-                  struct lpo_progress *progress, struct lpo_job_result *out, struct lpo_err *err)
+int lpo_cli_job_resume(struct lpo_app *app, const char *run_dir, struct lpo_progress *progress,
+                       struct lpo_job_result *out, struct lpo_err *err)
 {
     struct lpo_arena *a = app->arena;
-    struct lpo_manifest m = { .arena = a };
+    struct lpo_manifest m = { .arena = a, .dir = lpo_path_absolute(a, run_dir) };
     struct lpo_job job = { 0 };
     char here[4096];
 
-    m.dir = folder->dir;
     if (lpo_run_manifest_load(&m, err) < 0 || load_config(a, m.dir, &job.config, err) < 0)
         return lpo_ctx(err, "'%s' cannot be resumed", run_dir);
+    if (m.state == LPO_RUNNING && m.pid > 0 && m.pid != getpid() && kill((pid_t)m.pid, 0) == 0)
+        return lpo_fail(err, LPO_E_USAGE, "'%s' is still being run by process %ld", run_dir, m.pid);
     if (!m.call_dir || !lpo_path_is_dir(m.call_dir))
         m.call_dir = lpo_arena_strdup(a, getcwd(here, sizeof here) ? here : "/");
     job.call_dir = m.call_dir;
@@ -239,20 +254,6 @@ static int resume(struct lpo_app *app, const char *run_dir, const struct lpo_run
         return err->code;
     lpo_run_folder_log(m.dir, "lpo %s resumes", LPO_VERSION);
     return run_pipeline(app, &job, &m, progress, out, err);
-}
-
-/* The lock is taken before anything is read: whoever has it has the whole run. */
-int lpo_cli_job_resume(struct lpo_app *app, const char *run_dir, struct lpo_progress *progress,
-                       struct lpo_job_result *out, struct lpo_err *err)
-{
-    struct lpo_run_folder folder;
-    int rc = lpo_run_folder_open(app->arena, run_dir, &folder, err);
-
-    if (rc < 0)
-        return lpo_ctx(err, "'%s' cannot be resumed", run_dir);
-    rc = resume(app, run_dir, &folder, progress, out, err);
-    lpo_run_folder_close(&folder);
-    return rc;
 }
 
 int lpo_cli_job_dry_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_err *err)

@@ -9,6 +9,7 @@
 #include "hydra/compose.h"
 #include "report/profiled_kernels.h"
 #include "run/child/supervise.h"
+#include "run/secrets/secrets.h"
 #include "run/step.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -94,6 +95,6 @@ int lpo_cli_kernels_record(struct lpo_arena *a, const struct lpo_kernels_facts *
     set_text(a, map, "message", end->outcome->message);
     set_text(a, map, "ended", lpo_str_text(&how));
     lpo_node_set(a, map, "wall_ns", lpo_node_int(a, end->result->wall_ns));
-    lpo_yaml_add(&text, map);
+    lpo_yaml_add(&text, lpo_secrets_mask_config(a, map, NULL));
     return lpo_file_write(lpo_path_join(a, dir, "command.yaml"), text.at, text.len, err);
 }

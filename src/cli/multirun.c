@@ -10,7 +10,7 @@
 #include "cli/progress.h"
 #include "hydra/compose.h"
 #include "run/child/supervise.h"
-#include "run/provenance.h"
+#include "run/secrets/secrets.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -106,7 +106,7 @@ static void write_summary(struct lpo_arena *a, const char *dir,
         lpo_jw_uint(&w, "num", jobs->at[i].num);
         lpo_jw_array(&w, "overrides");
         for (size_t k = 0; k < jobs->at[i].count; k++)
-            lpo_jw_text(&w, NULL, lpo_run_provenance_mask_override(a, jobs->at[i].overrides[k]));
+            lpo_jw_text(&w, NULL, lpo_secrets_mask_override(a, jobs->at[i].overrides[k]));
         lpo_jw_end(&w);
         lpo_jw_text(&w, "state", i >= done ? "pending" : outcomes[i].error ? "failed" : "ran");
         lpo_jw_text(&w, "error", i < done ? outcomes[i].error : NULL);
@@ -193,7 +193,7 @@ int lpo_cli_multirun(struct lpo_app *app, const struct lpo_args *args,
         return err->code;
     if (!dir || dir->kind != LPO_NODE_STRING)
         return lpo_fail(err, LPO_E_CONFIG, "hydra.sweep.dir must be a folder name");
-    full = lpo_path_absolute(app->arena, dir->text);
+    full = lpo_secrets_mask_path(app->arena, lpo_path_absolute(app->arena, dir->text));
     if (check_jobs(app, args, &jobs, full, &json, err) < 0)
         return err->code;
     if (dry && lpo_cli_args_has(args, "json")) {
@@ -202,7 +202,7 @@ int lpo_cli_multirun(struct lpo_app *app, const struct lpo_args *args,
     }
     worst = run_all(app, args, &jobs, full, progress);
     if (!dry)
-        print_summary(app, dir->text);
+        print_summary(app, lpo_secrets_mask_path(app->arena, dir->text));
     return worst;
 }
 

@@ -55,7 +55,7 @@ static void add_program(struct facts *f)
     add_fact(f, "program", f->text);
 }
 
-static void add_command(struct facts *f)
+static void add_command(struct facts *f, bool whole)
 {
     char *text = f->text;
     int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
@@ -67,7 +67,7 @@ static void add_command(struct facts *f)
         return;
     while (n > 0 && !text[n - 1])
         n--;
-    for (ssize_t i = 0; i < n; i++)
+    for (ssize_t i = 0; whole && i < n; i++)
         if (!text[i])
             text[i] = ' ';
     text[n] = 0;
@@ -111,7 +111,7 @@ void lpoc_write_first_facts(struct lpoc *c, pid_t forked_from)
     add_fact(f, "clock", lpoc_clock_name(&c->clock));
     add_rank(f);
     add_program(f);
-    add_command(f);
+    add_command(f, c->knobs.command);
     if (uname(&host) == 0)
         add_fact(f, "host", host.nodename);
     for (unsigned i = 0; (knob = lpoc_knob_at(&c->knobs, i, &value)); i++)

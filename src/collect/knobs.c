@@ -41,6 +41,7 @@ static const struct {
     KNOB("DEVICE_BUFFER_KB", device_buffer_kb, 16384, 0, 1 << 20),
     KNOB("DEVICE_BUFFERS", device_buffers, 8, 0, 4096),
     KNOB("HOST_PINNED", host_pinned, 0, 0, 1),
+    KNOB("COMMAND", command, 1, 0, 1),
 };
 
 static int64_t number_of(const char *text, int64_t otherwise, int64_t least, int64_t most)

@@ -29,6 +29,7 @@ struct lpoc_knobs {
     int64_t device_buffer_kb; /* 0: CUPTI's own choice, as for the two below */
     int64_t device_buffers;
     int64_t host_pinned;
+    int64_t command; /* 0: the command without its arguments, which may hold secrets */
 };
 
 void lpoc_knobs_read(struct lpoc_knobs *k);

@@ -4,7 +4,7 @@
 
 #include "hydra/compose.h"
 #include "report/what_ran.h"
-#include "run/step.h"
+#include "run/secrets/secrets.h"
 #include "rundir/rundir.h"
 #include "settings/settings.h"
 #include "util/arena.h"
@@ -82,7 +82,7 @@ static const char *shown(const struct lpo_rundir *d, const char *word, const cha
 
     if (d->private_too)
         return word;
-    if (name && lpo_run_env_is_secret(name) && !is_number(value))
+    if (name && lpo_secrets_name_is_secret(name) && !is_number(value))
         value = "…"; /* --max-new-tokens 8 is none */
     else
         value = short_paths(d->arena, value);

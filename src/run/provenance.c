@@ -9,9 +9,8 @@
 #include <unistd.h>
 
 #include "gpu/nvml.h"
-#include "hydra/compose.h"
 #include "run/child/capture.h"
-#include "run/step.h"
+#include "run/secrets/secrets.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -21,7 +20,6 @@
 
 extern char **environ;
 
-static const char hidden[] = "(hidden)";
 static const int64_t tool_limit_ns = 20000000000;
 
 /* The value behind "key : value" of the first such line. */
@@ -128,7 +126,7 @@ static void write_variables(struct lpo_arena *a, struct lpo_json_writer *w)
         char *name = lpo_arena_strndup(a, *e, n);
 
         if (worth_keeping(name) && (*e)[n] == '=')
-            lpo_jw_text(w, name, lpo_run_env_is_secret(name) ? hidden : *e + n + 1);
+            lpo_jw_text(w, name, lpo_secrets_name_is_secret(name) ? LPO_HIDDEN : *e + n + 1);
     }
     lpo_jw_end(w);
 }
@@ -152,29 +150,4 @@ int lpo_run_provenance_env(struct lpo_arena *a, const char *work_dir, const char
     write_variables(a, &w);
     lpo_jw_end(&w);
     return 0;
-}
-
-struct lpo_node *lpo_run_provenance_mask(struct lpo_arena *a, const struct lpo_node *config)
-{
-    struct lpo_node *copy = lpo_node_clone(a, config);
-    struct lpo_node *env = lpo_node_at(copy, "workload.env");
-
-    for (size_t i = 0; env && env->kind == LPO_NODE_MAP && i < env->npairs; i++)
-        if (env->pairs[i].key->kind == LPO_NODE_STRING &&
-            lpo_run_env_is_secret(env->pairs[i].key->text))
-            env->pairs[i].value = lpo_node_string(a, hidden);
-    return copy;
-}
-
-const char *lpo_run_provenance_mask_override(struct lpo_arena *a, const char *override)
-{
-    size_t key = strcspn(override, "=");
-    char *name = lpo_arena_strndup(a, override, key);
-
-    if (override[key] != '=' || !strstr(name, "env"))
-        return override;
-    /* workload.env={A: …} may hold a secret anywhere inside */
-    if (lpo_run_env_is_secret(name) || lpo_run_env_is_secret(override + key))
-        return lpo_arena_printf(a, "%s=%s", name, hidden);
-    return override;
 }

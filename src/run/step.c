@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/step.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "run/secrets/secrets.h"
 #include "util/arena.h"
 #include "util/str.h"
 
@@ -128,22 +128,6 @@ void lpo_run_step_env(struct lpo_arena *a, struct lpo_step *step, const char *na
     step->env = grown;
 }
 
-bool lpo_run_env_is_secret(const char *name)
-{
-    static const char *const marks[] = { "TOKEN",  "KEY",    "PASSWORD",
-                                         "PASSWD", "SECRET", "CREDENTIAL" };
-    char upper[256];
-    size_t i = 0;
-
-    for (; i < sizeof upper - 1 && name[i]; i++)
-        upper[i] = (char)toupper((unsigned char)name[i]);
-    upper[i] = '\0';
-    for (i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (strstr(upper, marks[i]))
-            return true;
-    return false;
-}
-
 void lpo_run_step_print(const struct lpo_step *step, struct lpo_str *out)
 {
     if (step->cwd) {
@@ -158,20 +142,16 @@ void lpo_run_step_print(const struct lpo_step *step, struct lpo_str *out)
 
         if (!v->value) {
             lpo_str_addf(out, "-u %s ", v->name);
-        } else if (lpo_run_env_is_secret(v->name)) {
+        } else if (lpo_secrets_name_is_secret(v->name)) {
             lpo_str_addf(out, "%s=\"$%s\" ", v->name, v->name);
         } else {
             lpo_str_addf(out, "%s=", v->name);
-            lpo_str_add_shell(out, v->value);
+            lpo_secrets_add_shell(out, v->value);
             lpo_str_addc(out, ' ');
         }
     }
     if (step->nenv)
         lpo_str_add(out, "\\\n");
-    for (size_t i = 0; i < step->argc; i++) {
-        if (i)
-            lpo_str_addc(out, ' ');
-        lpo_str_add_shell(out, step->argv[i]);
-    }
+    lpo_secrets_add_command(out, (const char *const *)step->argv, step->argc);
     lpo_str_addc(out, '\n');
 }

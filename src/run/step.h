@@ -67,10 +67,6 @@ void lpo_run_step_wrap(struct lpo_arena *a, struct lpo_step *step, const struct 
 void lpo_run_step_env(struct lpo_arena *a, struct lpo_step *step, const char *name,
                       const char *value);
 
-/* Does a variable of this name hold something that must never reach a file? TOKEN, KEY, PASSWORD,
- * SECRET, CREDENTIAL anywhere in the name, in any case. */
-bool lpo_run_env_is_secret(const char *name);
-
 /* "cd dir && \\\nA=b \\\nprog arg …\n", quoted for a POSIX shell; secret values print as
  * "$NAME", so that the pasted command takes them from the shell around it. */
 void lpo_run_step_print(const struct lpo_step *step, struct lpo_str *out);

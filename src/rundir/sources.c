@@ -25,14 +25,13 @@ static bool matches(const char *name, const char *const *patterns)
     return false;
 }
 
-/* What could be listed, even where `err` says that not all of it could. */
 static size_t list_files(struct lpo_arena *a, const char *dir, const char *stage,
-                         const char *const *patterns, const char ***out, struct lpo_err *err)
+                         const char *const *patterns, const char ***out)
 {
     struct lpo_paths all = { 0 };
     size_t n = 0;
 
-    lpo_run_folder_list(a, dir, stage, &all, err);
+    lpo_run_folder_list(a, dir, stage, &all);
     *out = lpo_arena_array(a, all.len + 1, sizeof **out);
     for (size_t i = 0; i < all.len; i++)
         if (matches(lpo_path_base(all.at[i]), patterns))
@@ -71,7 +70,7 @@ bool lpo_rundir_trace_files(struct lpo_arena *a, const char *dir,
 
     if (i >= sort_kinds(a, kinds, &sorted))
         return false;
-    *count = list_files(a, dir, sorted[i]->stage, sorted[i]->patterns, out, NULL);
+    *count = list_files(a, dir, sorted[i]->stage, sorted[i]->patterns, out);
     for (size_t k = 0; k < *count; k++)
         (*out)[k] = lpo_path_join(a, dir, (*out)[k]);
     return true;
@@ -124,13 +123,7 @@ bool lpo_rundir_has_kernels(const struct lpo_trace *t)
 static struct lpo_trace *read_matching(struct lpo_rundir *d, struct lpo_source *s,
                                        const char *const *patterns)
 {
-    struct lpo_err err = { 0 };
-
-    s->nfiles = list_files(d->arena, d->dir, s->stage, patterns, &s->files, &err);
-    if (err.code && !s->problem) { /* "could not look" is not "nothing there" */
-        s->problem = lpo_rundir_problem(d, s->stage, &err);
-        lpo_vec_push(&d->problems, s->problem);
-    }
+    s->nfiles = list_files(d->arena, d->dir, s->stage, patterns, &s->files);
     return s->nfiles ? read_files(d, s) : NULL;
 }
 

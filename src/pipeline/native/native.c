@@ -9,6 +9,7 @@
 #include "pipeline/stage.h"
 #include "run/install.h"
 #include "run/manifest.h"
+#include "run/secrets/secrets.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -131,6 +132,8 @@ static int native_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struc
     if (settings->gpu)
         lpo_run_step_env(a, step, "CUDA_INJECTION64_PATH", library);
     lpo_run_step_env(a, step, "LPO_COLLECT_DIR", ctx->dir);
+    if (lpo_secrets_any()) /* the collector sees the command line as it is */
+        lpo_run_step_env(a, step, "LPO_COLLECT_COMMAND", "0");
     lpo_run_step_env(a, step, "LPO_COLLECT_GRAPH_NODES",
                      strcmp(settings->graphs, "nodes") == 0 ? "1" : "0");
     lpo_run_step_env(a, step, "LPO_COLLECT_BUFFER_KB",

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "hydra/compose.h"
-#include "run/provenance.h"
+#include "run/secrets/secrets.h"
 #include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -60,7 +60,7 @@ struct lpo_node *lpo_workload_inputs_describe(struct lpo_arena *a, const struct 
                                               const char *call_dir)
 {
     static const char *const sections[] = { "workload", "model", "infer", "dataset" };
-    const struct lpo_node *masked = lpo_run_provenance_mask(a, config);
+    const struct lpo_node *masked = lpo_secrets_mask_config(a, config, NULL);
     struct lpo_node *out = lpo_node_map(a);
     const char *list = lpo_settings_text(config, "run.dataset_subset_filelist");
     const char *root = lpo_settings_text(config, "dataset.root");

@@ -7,7 +7,7 @@
 
 #include "hydra/compose.h"
 #include "run/install.h"
-#include "run/provenance.h"
+#include "run/secrets/secrets.h"
 #include "run/step.h"
 #include "run/workload/hf_files.h"
 #include "settings/settings.h"
@@ -191,7 +191,7 @@ static int prepare_hf(struct builder *b)
     if (check_hf(b) < 0)
         return b->err->code;
     /* the program gets its variables from its environment, never from this file */
-    lpo_workload_settings(lpo_run_provenance_mask(b->a, b->config), b->request, &w);
+    lpo_workload_settings(lpo_secrets_mask_config(b->a, b->config, NULL), b->request, &w);
     return lpo_file_write(settings_path(b), text.at, text.len, b->err);
 }
 

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <string.h>
+
+#include "run/secrets/secrets.h"
+#include "util/str.h"
+
+enum { MAX_WORDS = 16, WORD_BYTES = 32 };
+
+/* A name as its words in lower case: "HF_TOKEN", "hfToken" and "--hf-token" are { "hf", "token" }.
+ */
+struct words {
+    char at[MAX_WORDS][WORD_BYTES];
+    size_t len;
+};
+
+static struct words split(const char *name)
+{
+    struct words w = { .len = 0 };
+    size_t n = 0;
+    char before = 0;
+
+    for (const char *p = name; *p; before = *p++) {
+        bool begins = isupper((unsigned char)*p) && islower((unsigned char)before);
+
+        if (n && (begins || !isalnum((unsigned char)*p))) {
+            w.len++;
+            n = 0;
+        }
+        if (w.len == MAX_WORDS)
+            return w;
+        if (isalnum((unsigned char)*p) && n < WORD_BYTES - 1)
+            w.at[w.len][n++] = (char)tolower((unsigned char)*p);
+    }
+    w.len += n > 0;
+    return w;
+}
+
+static bool is_one_of(const char *word, const char *const *list)
+{
+    for (; *list; list++)
+        if (strcmp(word, *list) == 0)
+            return true;
+    return false;
+}
+
+static bool ends_in_one_of(const char *word, const char *const *list)
+{
+    for (; *list; list++)
+        if (lpo_str_ends(word, *list))
+            return true;
+    return false;
+}
+
+/* max_new_tokens, eos_token, token_type, num_key_value_heads: words of models, not of secrets. */
+static bool is_of_a_model(const struct words *w, size_t i)
+{
+    static const char *const before[] = { "eos",   "bos",    "pad",    "unk",     "sep",     "cls",
+                                          "mask",  "image",  "video",  "audio",   "stop",    "end",
+                                          "start", "new",    "prompt", "special", "max",     "min",
+                                          "num",   "input",  "output", "total",   "per",     "kv",
+                                          "sort",  "group",  "dict",   "query",   "context", "chat",
+                                          "n",     "forced", "first",  "last",    NULL };
+    static const char *const after[] = { "id",   "ids",  "type",  "types",  "count",     "limit",
+                                         "dim",  "size", "value", "values", "embedding", "length",
+                                         "rate", "proj", "heads", NULL };
+    const char *next = i + 1 < w->len ? w->at[i + 1] : "";
+    bool key = strcmp(w->at[i], "key") == 0; /* but AWS_ACCESS_KEY_ID */
+
+    return (i && is_one_of(w->at[i - 1], before)) ||
+           (is_one_of(next, after) && !(key && lpo_str_starts(next, "id")));
+}
+
+enum lpo_secret_name lpo_secrets_name(const char *name)
+{
+    static const char *const places[] = { "path", "file", "dir",      "folder",
+                                          "sock", "name", "filename", NULL };
+    static const char *const passwords[] = { "password", "passwords",  "passwd",      "passphrase",
+                                             "passcode", "credential", "credentials", "secret",
+                                             "secrets",  NULL };
+    static const char *const whole[] = { "pass",   "auth",   "authorization", "pat",
+                                         "cookie", "bearer", "tokens",        "keys",
+                                         "creds",  "jwt",    "cred",          NULL };
+    static const char *const ends[] = { "token", "key", NULL };
+    enum lpo_secret_name found = LPO_NAME_PLAIN;
+    struct words w = split(name);
+
+    /* HF_TOKEN_PATH says where the secret is, not what it is */
+    if (w.len && is_one_of(w.at[w.len - 1], places))
+        return LPO_NAME_PLAIN;
+    for (size_t i = 0; i < w.len; i++) {
+        if (ends_in_one_of(w.at[i], passwords))
+            return LPO_NAME_PASSWORD;
+        /* DB_PWD, but PWD and OLDPWD are folders */
+        if (i && strcmp(w.at[i], "pwd") == 0)
+            return LPO_NAME_PASSWORD;
+        if ((is_one_of(w.at[i], whole) || ends_in_one_of(w.at[i], ends)) && !is_of_a_model(&w, i))
+            found = LPO_NAME_SECRET;
+    }
+    return found;
+}
+
+bool lpo_secrets_name_is_secret(const char *name)
+{
+    return lpo_secrets_name(name) != LPO_NAME_PLAIN;
+}

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "hydra/compose.h"
+#include "run/secrets/secrets.h"
+#include "settings/schema.h"
+#include "util/arena.h"
+#include "util/file.h"
+#include "util/path.h"
+#include "util/str.h"
+
+extern char **environ;
+
+/* A value in one of the forms in which it is written. */
+struct secret {
+    const char *text;
+    size_t len;
+    const char *variable;
+    bool from_env;
+    bool alone; /* found only where no letter, digit or _ stands beside it */
+};
+
+/* Longer ones first, so that one that begins with another is replaced whole. */
+static struct {
+    struct lpo_arena *arena;
+    struct secret *at;
+    size_t len, cap;
+    bool begins[256];
+    bool met; /* a secret, also one that is too plain to be searched for */
+} table;
+
+enum {
+    SHORTEST = 4,       /* a shorter one stands in too many texts by chance */
+    SHORT = 8,          /* below: only as a word of its own */
+    SHORT_WORD = 16,    /* the same for what may be a word of a language */
+    LONGEST_USER = 512, /* user and password of a URL */
+    TOKEN_AS_USER = 12, /* https://TOKEN@host, but ssh://git@host */
+};
+
+/* --- which values can be searched for ----------------------------------------------------------
+ */
+
+static bool all_letters(const char *text)
+{
+    for (; *text; text++)
+        if (!isalpha((unsigned char)*text))
+            return false;
+    return true;
+}
+
+static bool is_number(const char *text)
+{
+    char *end;
+
+    strtod(text, &end);
+    return !*end;
+}
+
+/* A key of the config, one of its fixed values, or a word of our files: replacing it everywhere
+ * would make them unreadable, and --resume impossible. */
+static bool is_our_word(const char *text)
+{
+    static const char *const words[] = {
+        "true",      "false",    "none",     "null",    "auto",        "default", "cuda",
+        "localhost", "pending",  "failed",   "skipped", "interrupted", "missing", "lpo",
+        "basic",     "python",   "python3",  "bash",    "schema",      "stages",  "notes",
+        "overrides", "hidden",   LPO_HIDDEN, "running", "done",        "version", "token",
+        "secret",    "password", NULL
+    };
+    size_t count, len = strlen(text);
+    const struct lpo_schema_row *rows = lpo_settings_schema_rows(&count);
+
+    for (const char *const *w = words; *w; w++)
+        if (strcasecmp(text, *w) == 0)
+            return true;
+    for (size_t i = 0; i < count; i++) {
+        const char *lists[] = { rows[i].path, rows[i].values, rows[i].fallback };
+
+        for (size_t k = 0; k < 3; k++)
+            for (const char *p = lists[k]; p && *p; p += p[strcspn(p, ".|,")] ? 1 : 0) {
+                size_t n = strcspn(p, ".|,");
+
+                if (n == len && memcmp(p, text, n) == 0)
+                    return true;
+                p += n;
+            }
+        if (rows[i].fallback && strcmp(rows[i].fallback, text) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool can_be_searched(enum lpo_secret_name name, const char *value)
+{
+    size_t len = strlen(value);
+
+    if (len < SHORTEST || is_number(value) || is_our_word(value) || lpo_str_starts(value, "${"))
+        return false;
+    /* --sort-key time, AUTH=basic: a word that reports are full of */
+    if (name != LPO_NAME_PASSWORD && len < SHORT && all_letters(value))
+        return false;
+    return !(*value == '/' && lpo_path_exists(value)); /* SSH_AUTH_SOCK: a place */
+}
+
+/* --- filling the table ------------------------------------------------------------------------ */
+
+static void insert(const char *text, const char *variable, bool from_env)
+{
+    size_t len = strlen(text), i = 0;
+
+    for (size_t k = 0; k < table.len; k++)
+        if (strcmp(table.at[k].text, text) == 0)
+            return;
+    if (table.len == table.cap) {
+        size_t cap = table.cap ? table.cap * 2 : 32;
+        struct secret *grown = lpo_arena_array(table.arena, cap, sizeof *grown);
+
+        if (table.len)
+            memcpy(grown, table.at, table.len * sizeof *grown);
+        table.at = grown;
+        table.cap = cap;
+    }
+    while (i < table.len && table.at[i].len >= len)
+        i++;
+    memmove(&table.at[i + 1], &table.at[i], (table.len - i) * sizeof *table.at);
+    table.len++;
+    table.at[i] = (struct secret){
+        .text = lpo_arena_strdup(table.arena, text),
+        .len = len,
+        .variable = lpo_arena_strdup(table.arena, variable),
+        .from_env = from_env,
+        .alone = len < SHORT || (len < SHORT_WORD && all_letters(text)),
+    };
+    table.begins[(unsigned char)*text] = true;
+}
+
+/* The forms that quoting gives a value. A backslash before a sign is left to matches(). */
+static const struct form {
+    char from;
+    const char *to;
+} html[] = { { '&', "&amp;" },  { '<', "&lt;" },   { '>', "&gt;" },
+             { '"', "&quot;" }, { '\'', "&#39;" }, { 0, NULL } },
+  html_text[] = { { '&', "&amp;" }, { '<', "&lt;" }, { 0, NULL } },
+  html_tags[] = { { '&', "&amp;" }, { '<', "&lt;" }, { '>', "&gt;" }, { 0, NULL } },
+  shell[] = { { '\'', "'\\''" }, { 0, NULL } }, yaml[] = { { '\'', "''" }, { 0, NULL } },
+  csv[] = { { '"', "\"\"" }, { 0, NULL } }, *const forms[] = { html,  html_text, html_tags,
+                                                               shell, yaml,      csv };
+
+static void insert_forms(const char *value, const char *variable, bool from_env)
+{
+    insert(value, variable, from_env);
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        LPO_STR text = { 0 };
+
+        for (const char *p = value; *p; p++) {
+            const struct form *f = forms[i];
+
+            while (f->from && f->from != *p)
+                f++;
+            if (f->from)
+                lpo_str_add(&text, f->to);
+            else
+                lpo_str_addc(&text, *p);
+        }
+        insert(lpo_str_text(&text), variable, false); /* the value itself is the one before */
+    }
+}
+
+static void add(enum lpo_secret_name name, const char *value, const char *variable, bool from_env)
+{
+    if (!table.arena)
+        table.arena = lpo_arena_create();
+    if (!value || !can_be_searched(name, value))
+        return;
+    insert_forms(value, variable, from_env);
+    if (!strchr(value, '\n'))
+        return;
+    /* a private key: its lines are written one by one where a text is indented */
+    for (const char *p = value; *p; p += strspn(p, "\n")) {
+        size_t n = strcspn(p, "\n");
+        char *line = lpo_arena_strndup(table.arena, p, n);
+
+        if (n >= SHORT_WORD && !lpo_str_starts(line, "-----"))
+            insert_forms(line, variable, false);
+        p += n;
+    }
+}
+
+void lpo_secrets_add(enum lpo_secret_name name, const char *value, const char *variable)
+{
+    table.met = true;
+    add(name, value, variable, false);
+}
+
+/* The password in "://user:password@host" at `at`, which is behind the "://". */
+static size_t url_password(const char *at, size_t room, size_t *from)
+{
+    static const char ends[] = "/?# \t\r\n\"'`<>()\\,;{}[]|";
+    size_t n = 0, host = 0, colon = 0;
+    bool has_host = false, has_colon = false;
+
+    for (; n < room && n < LONGEST_USER && at[n] && !strchr(ends, at[n]); n++) {
+        if (at[n] == '@') {
+            host = n;
+            has_host = true;
+        } else if (at[n] == ':' && !has_colon && !has_host) {
+            colon = n;
+            has_colon = true;
+        }
+    }
+    if (!has_host)
+        return 0;
+    *from = has_colon ? colon + 1 : 0;
+    if (!has_colon && (host < TOKEN_AS_USER || strcspn(at, "0123456789") > host))
+        return 0;
+    return at[*from] == '$' ? 0 : host - *from; /* http://me:$PASSWORD@host */
+}
+
+static void add_urls(const char *text, const char *variable, bool from_env)
+{
+    for (const char *p = text; (p = strstr(p, "://"));) {
+        size_t from = 0, n;
+
+        p += 3;
+        n = url_password(p, strlen(p), &from);
+        if (n && table.arena)
+            add(LPO_NAME_PASSWORD, lpo_arena_strndup(table.arena, p + from, n),
+                lpo_arena_printf(table.arena, "%s_PASSWORD", variable), from_env);
+    }
+}
+
+void lpo_secrets_add_urls(const char *text, const char *variable)
+{
+    if (!table.arena)
+        table.arena = lpo_arena_create();
+    add_urls(text, variable, false);
+}
+
+/* A file is for its owner alone also where the secret was replaced before it came here. */
+static bool filter(const void *bytes, size_t len, struct lpo_str *out)
+{
+    if (lpo_secrets_mask(bytes, len, out))
+        return true;
+    if (!len || !memmem(bytes, len, LPO_HIDDEN, strlen(LPO_HIDDEN)))
+        return false;
+    lpo_str_addn(out, bytes, len);
+    return true;
+}
+
+void lpo_secrets_begin(void)
+{
+    if (!table.arena)
+        table.arena = lpo_arena_create();
+    for (char **e = environ; e && *e; e++) {
+        size_t n = strcspn(*e, "=");
+        char *name = lpo_arena_strndup(table.arena, *e, n);
+
+        if ((*e)[n] != '=')
+            continue;
+        add_urls(*e + n + 1, name, true);
+        if (lpo_secrets_name_is_secret(name))
+            add(lpo_secrets_name(name), *e + n + 1, name, true);
+    }
+    lpo_file_set_filter(filter);
+}
+
+bool lpo_secrets_any(void)
+{
+    return table.met || table.len > 0;
+}
+
+void lpo_secrets_forget(void)
+{
+    lpo_file_set_filter(NULL);
+    if (table.arena)
+        lpo_arena_destroy(table.arena);
+    memset(&table, 0, sizeof table);
+}
+
+/* --- bytes without secrets -------------------------------------------------------------------- */
+
+static bool part_of_a_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* How many bytes at `at` are this secret; 0: they are something else. JSON, YAML and Markdown put a
+ * backslash before signs. */
+static size_t matches(const struct secret *s, const char *at, size_t room)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->len; i++, n++) {
+        if (n < room && at[n] == s->text[i])
+            continue;
+        if (n == 0 || n + 1 >= room || at[n] != '\\')
+            return 0;
+        n++;
+        if (at[n] != s->text[i] && !(s->text[i] == '\n' && at[n] == 'n') &&
+            !(s->text[i] == '\t' && at[n] == 't'))
+            return 0;
+    }
+    return n;
+}
+
+struct hit {
+    size_t from, len;
+    const struct secret *secret; /* NULL: the password of a URL that is not in the table */
+};
+
+/* Is the short secret at [from, from+len) a word of its own, and not a member's name in JSON? */
+static bool stands_alone(const char *bytes, size_t len, const struct hit *h)
+{
+    size_t end = h->from + h->len;
+
+    if ((h->from && part_of_a_word(bytes[h->from - 1])) ||
+        (end < len && part_of_a_word(bytes[end])))
+        return false;
+    return !(h->from && bytes[h->from - 1] == '"' && end + 1 < len && bytes[end] == '"' &&
+             bytes[end + 1] == ':');
+}
+
+static bool find_at(const char *bytes, size_t len, size_t i, struct hit *h)
+{
+    if (bytes[i] == ':' && i + 3 < len && memcmp(bytes + i, "://", 3) == 0) {
+        size_t from = 0;
+
+        h->len = url_password(bytes + i + 3, len - i - 3, &from);
+        h->from = i + 3 + from;
+        h->secret = NULL;
+        for (size_t k = 0; h->len && k < table.len && !h->secret; k++)
+            if (table.at[k].len == h->len && !memcmp(table.at[k].text, bytes + h->from, h->len))
+                h->secret = &table.at[k];
+        if (h->len)
+            return true;
+    }
+    if (!table.begins[(unsigned char)bytes[i]])
+        return false;
+    for (size_t k = 0; k < table.len; k++) {
+        *h = (struct hit){ i, matches(&table.at[k], bytes + i, len - i), &table.at[k] };
+        if (h->len && (!h->secret->alone || stands_alone(bytes, len, h)))
+            return true;
+    }
+    return false;
+}
+
+static bool find(const char *bytes, size_t len, size_t i, struct hit *h)
+{
+    for (; i < len; i++)
+        if ((bytes[i] == ':' || table.begins[(unsigned char)bytes[i]]) && find_at(bytes, len, i, h))
+            return true;
+    return false;
+}
+
+static bool replace(const char *bytes, size_t len, const char *by, struct lpo_str *out)
+{
+    size_t done = 0;
+    struct hit h;
+
+    while (find(bytes, len, done, &h)) {
+        lpo_str_addn(out, bytes + done, h.from - done);
+        lpo_str_add(out, by);
+        done = h.from + h.len;
+    }
+    if (done)
+        lpo_str_addn(out, bytes + done, len - done);
+    return done > 0;
+}
+
+bool lpo_secrets_mask(const void *bytes, size_t len, struct lpo_str *out)
+{
+    return replace(bytes, len, LPO_HIDDEN, out);
+}
+
+const char *lpo_secrets_mask_text(struct lpo_arena *a, const char *text)
+{
+    LPO_STR out = { 0 };
+
+    if (!replace(text, strlen(text), LPO_HIDDEN, &out))
+        return text;
+    return lpo_arena_strdup(a, lpo_str_text(&out));
+}
+
+const char *lpo_secrets_mask_path(struct lpo_arena *a, const char *path)
+{
+    size_t there = 0;
+    LPO_STR out = { 0 };
+
+    /* what exists was named by somebody else, and another name would be another place */
+    for (size_t i = 1; *path && i <= strlen(path); i++)
+        if ((path[i] == '/' || !path[i]) && lpo_path_is_dir(lpo_arena_strndup(a, path, i)))
+            there = i;
+    lpo_str_addn(&out, path, there);
+    /* no brackets: people type it */
+    if (!replace(path + there, strlen(path + there), "hidden", &out))
+        return path;
+    return lpo_arena_strdup(a, lpo_str_text(&out));
+}
+
+static void add_shell_part(struct lpo_str *out, const char *at, size_t n)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+
+    if (n)
+        lpo_str_add_shell(out, lpo_arena_strndup(a, at, n));
+}
+
+void lpo_secrets_add_shell(struct lpo_str *out, const char *word)
+{
+    size_t len = strlen(word), done = 0;
+    struct hit h;
+
+    while (find(word, len, done, &h)) {
+        add_shell_part(out, word + done, h.from - done);
+        lpo_str_addf(out, "\"$%s\"", h.secret ? h.secret->variable : "URL_PASSWORD");
+        done = h.from + h.len;
+    }
+    if (done)
+        add_shell_part(out, word + done, len - done);
+    else
+        lpo_str_add_shell(out, word);
+}
+
+void lpo_secrets_variables(struct lpo_arena *a, const char *text, struct lpo_node *out)
+{
+    size_t done = 0;
+    struct hit h;
+
+    for (; find(text, strlen(text), done, &h); done = h.from + h.len)
+        lpo_node_push(a, out, lpo_node_string(a, h.secret ? h.secret->variable : "URL_PASSWORD"));
+}
+
+const char *lpo_secrets_value(const char *variable)
+{
+    for (size_t i = 0; i < table.len; i++)
+        if (table.at[i].from_env && strcmp(table.at[i].variable, variable) == 0)
+            return table.at[i].text;
+    return getenv(variable);
+}
