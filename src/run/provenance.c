@@ -11,6 +11,7 @@
 #include "gpu/nvml.h"
 #include "run/child/capture.h"
 #include "run/secrets/secrets.h"
+#include "run/step.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -21,6 +22,7 @@
 extern char **environ;
 
 static const int64_t tool_limit_ns = 20000000000;
+static const int64_t git_limit_ns = 5000000000;
 
 /* The value behind "key : value" of the first such line. */
 static const char *proc_value(struct lpo_arena *a, const char *path, const char *key)
@@ -60,21 +62,72 @@ const char *lpo_run_provenance_version(struct lpo_arena *a, const char *tool)
     return NULL;
 }
 
-static const char *one_line(struct lpo_arena *a, const char *const *argv)
+/* git in a folder that is not ours, which may hold the repository of a stranger: its config can
+ * name programs that git would start (fsmonitor, hooks, filters), and none of them is. */
+static struct lpo_words git_words(struct lpo_arena *a, const char *dir)
+{
+    static const char *const first[] = {
+        "git", "--no-optional-locks",      "--no-pager", "-c", "core.fsmonitor=false",
+        "-c",  "core.hooksPath=/dev/null", "-C"
+    };
+    struct lpo_words words = { 0 };
+
+    for (size_t i = 0; i < sizeof first / sizeof *first; i++)
+        lpo_run_words_add(a, &words, first[i]);
+    lpo_run_words_add(a, &words, dir);
+    return words;
+}
+
+/* What git prints on `words`; NULL: it failed, or took too long. */
+static const char *git_output(struct lpo_arena *a, struct lpo_words words, const char *const *more)
 {
     LPO_STR out = { 0 };
 
-    if (!lpo_path_which(a, argv[0]) || lpo_run_capture(argv, tool_limit_ns, &out, NULL) < 0)
+    for (; *more; more++)
+        lpo_run_words_add(a, &words, *more);
+    if (!lpo_path_which(a, words.at[0]) ||
+        lpo_run_capture((const char *const *)words.at, git_limit_ns, &out, NULL) < 0)
         return NULL;
-    return lpo_arena_strndup(a, lpo_str_text(&out), strcspn(lpo_str_text(&out), "\n"));
+    return lpo_arena_strdup(a, lpo_str_text(&out));
+}
+
+/* `git status` puts changed files through the repository's filters; no option switches all of them
+ * off, so each is replaced by nothing. */
+static void git_without_filters(struct lpo_arena *a, const char *dir, struct lpo_words *words)
+{
+    static const char *const ask[] = { "config", "--name-only", "--get-regexp",
+                                       "^filter\\..*\\.(clean|smudge|process|required)$", NULL };
+    const char *names = git_output(a, git_words(a, dir), ask);
+    char *rest = NULL;
+
+    for (char *name = names ? strtok_r(lpo_arena_strdup(a, names), "\n", &rest) : NULL; name;
+         name = strtok_r(NULL, "\n", &rest)) {
+        struct lpo_words again = { 0 };
+
+        lpo_run_words_add(a, &again, words->at[0]);
+        lpo_run_words_add(a, &again, "-c");
+        lpo_run_words_addf(a, &again, "%s=%s", name,
+                           lpo_str_ends(name, ".required") ? "false" : "");
+        for (size_t i = 1; i < words->len; i++)
+            lpo_run_words_add(a, &again, words->at[i]);
+        *words = again;
+    }
 }
 
 static void write_git(struct lpo_arena *a, struct lpo_json_writer *w, const char *dir)
 {
-    const char *const head[] = { "git", "-C", dir, "rev-parse", "HEAD", NULL };
-    const char *const state[] = { "git", "-C", dir, "status", "--porcelain", "-uno", NULL };
-    const char *commit = one_line(a, head);
-    const char *changed = commit ? one_line(a, state) : NULL;
+    /* a submodule's own git would read that one's config, without our -c */
+    static const char *const head[] = { "rev-parse", "HEAD", NULL };
+    static const char *const state[] = { "status", "--porcelain", "-uno",
+                                         "--ignore-submodules=dirty", NULL };
+    struct lpo_words words = git_words(a, dir);
+    const char *commit = git_output(a, words, head), *changed = NULL;
+
+    if (commit) {
+        commit = lpo_arena_strndup(a, commit, strcspn(commit, "\n"));
+        git_without_filters(a, dir, &words);
+        changed = git_output(a, words, state);
+    }
 
     lpo_jw_object(w, "git");
     lpo_jw_text(w, "commit", commit);
