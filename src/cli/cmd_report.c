@@ -10,6 +10,7 @@
 #include "rundir/rundir.h"
 #include "util/arena.h"
 #include "util/err.h"
+#include "util/file.h"
 #include "util/path.h"
 #include "util/vec.h"
 #include "writer/reports.h"
@@ -32,6 +33,7 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
     o.overrides = args->words + 1;
     if (lpo_analysis_run_create(args->words[0], &o, &made, err) < 0)
         return lpo_ctx(err, "cannot report on '%s'", args->words[0]);
+    lpo_file_sweep(args->words[0], true); /* what a killed lpo left half-written */
     rc = lpo_writer_all_reports(made->dir, &out, err);
     for (size_t i = 0; rc == 0 && i < files.len; i++)
         fprintf(app->out, "%s\n", lpo_path_join(app->arena, args->words[0], files.at[i]));

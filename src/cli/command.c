@@ -136,6 +136,7 @@ int lpo_cli_main(struct lpo_app *app, int argc, const char *const *argv)
 {
     const struct lpo_command *c;
 
+    lpo_run_guard_offer();
     if (argc > 1 && strcmp(argv[1], "--debug") == 0) {
         app->debug = true;
         argc--;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -180,10 +179,29 @@ static int make_private(const struct lpo_node *config, const char *dir, struct l
     return 0;
 }
 
+/* Everything that describes the run, then the folder appears. run.json comes last: with it a folder
+ * that is filled in place becomes a run folder. */
+static int fill_folder(struct lpo_arena *a, const struct lpo_job *job,
+                       const struct lpo_hardware *hw, struct lpo_run_folder *folder,
+                       struct lpo_manifest *m, struct lpo_err *err)
+{
+    m->dir = folder->dir;
+    if (make_private(job->config, m->dir, err) < 0 ||
+        write_provenance(a, job, m->dir, m, err) < 0 ||
+        lpo_run_hardware_save(m->dir, hw, err) < 0 || lpo_run_manifest_save(m, err) < 0 ||
+        lpo_run_folder_publish(a, folder, err) < 0)
+        return lpo_ctx(err, "cannot make the run folder");
+    m->dir = folder->dir;
+    lpo_run_folder_log(m->dir, "lpo %s starts", LPO_VERSION);
+    return 0;
+}
+
 int lpo_cli_job_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_progress *progress,
                     struct lpo_job_result *out, struct lpo_err *err)
 {
+    struct lpo_run_folder folder;
     struct lpo_hardware hw;
+    int rc;
     struct lpo_manifest m = {
         .arena = app->arena,
         .version = LPO_VERSION,
@@ -197,13 +215,13 @@ int lpo_cli_job_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_p
     /* before the folder is made: a wrong name of a GPU or of a model is a wrong config */
     if (lpo_run_supervise_begin(err) < 0 || check_workload(app->arena, job, err) < 0 ||
         lpo_run_hardware_find(app->arena, job->config, &hw, err) < 0 ||
-        lpo_run_folder_create(app->arena, job->run_dir, &m.dir, err) < 0 ||
-        make_private(job->config, m.dir, err) < 0 || lpo_run_manifest_save(&m, err) < 0 ||
-        write_provenance(app->arena, job, m.dir, &m, err) < 0 ||
-        lpo_run_hardware_save(m.dir, &hw, err) < 0)
+        lpo_run_folder_begin(app->arena, job->run_dir, &folder, err) < 0)
         return err->code;
-    lpo_run_folder_log(m.dir, "lpo %s starts", LPO_VERSION);
-    return run_pipeline(app, job, &m, progress, out, err);
+    rc = fill_folder(app->arena, job, &hw, &folder, &m, err);
+    if (rc == 0)
+        rc = run_pipeline(app, job, &m, progress, out, err);
+    lpo_run_folder_close(&folder);
+    return rc;
 }
 
 static int load_yaml(struct lpo_arena *a, const char *path, struct lpo_node **out,
@@ -234,18 +252,17 @@ static int load_config(struct lpo_arena *a, const char *run, const struct lpo_no
     return 0;
 }
 
-int lpo_cli_job_resume(struct lpo_app *app, const char *run_dir, struct lpo_progress *progress,
-                       struct lpo_job_result *out, struct lpo_err *err)
+static int resume(struct lpo_app *app, const char *run_dir, const struct lpo_run_folder *folder,
+                  struct lpo_progress *progress, struct lpo_job_result *out, struct lpo_err *err)
 {
     struct lpo_arena *a = app->arena;
-    struct lpo_manifest m = { .arena = a, .dir = lpo_path_absolute(a, run_dir) };
+    struct lpo_manifest m = { .arena = a };
     struct lpo_job job = { 0 };
     char here[4096];
 
+    m.dir = folder->dir;
     if (lpo_run_manifest_load(&m, err) < 0 || load_config(a, m.dir, &job.config, err) < 0)
         return lpo_ctx(err, "'%s' cannot be resumed", run_dir);
-    if (m.state == LPO_RUNNING && m.pid > 0 && m.pid != getpid() && kill((pid_t)m.pid, 0) == 0)
-        return lpo_fail(err, LPO_E_USAGE, "'%s' is still being run by process %ld", run_dir, m.pid);
     if (!m.call_dir || !lpo_path_is_dir(m.call_dir))
         m.call_dir = lpo_arena_strdup(a, getcwd(here, sizeof here) ? here : "/");
     job.call_dir = m.call_dir;
@@ -254,6 +271,20 @@ int lpo_cli_job_resume(struct lpo_app *app, const char *run_dir, struct lpo_prog
         return err->code;
     lpo_run_folder_log(m.dir, "lpo %s resumes", LPO_VERSION);
     return run_pipeline(app, &job, &m, progress, out, err);
+}
+
+/* The lock is taken before anything is read: whoever has it has the whole run. */
+int lpo_cli_job_resume(struct lpo_app *app, const char *run_dir, struct lpo_progress *progress,
+                       struct lpo_job_result *out, struct lpo_err *err)
+{
+    struct lpo_run_folder folder;
+    int rc = lpo_run_folder_open(app->arena, run_dir, &folder, err);
+
+    if (rc < 0)
+        return lpo_ctx(err, "'%s' cannot be resumed", run_dir);
+    rc = resume(app, run_dir, &folder, progress, out, err);
+    lpo_run_folder_close(&folder);
+    return rc;
 }
 
 int lpo_cli_job_dry_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_err *err)

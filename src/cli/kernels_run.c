@@ -16,7 +16,6 @@
 #include "report/profiled_kernels.h"
 #include "run/child/supervise.h"
 #include "run/folder.h"
-#include "run/install.h"
 #include "run/provenance.h"
 #include "run/secrets/secrets.h"
 #include "rundir/read.h"
@@ -36,6 +35,7 @@ struct session {
     struct lpo_progress *progress;
     struct lpo_watch watch;
     struct lpo_gpus gpus;
+    struct lpo_run_folder folder;
     struct lpo_kernel_summary summary;
     struct lpo_kernel_outcome *outcomes;
     bool failed, missing, stop, interrupted;
@@ -216,8 +216,12 @@ static int begin(struct session *s, struct lpo_err *err)
 
     if (lpo_run_supervise_begin(err) < 0)
         return err->code;
-    if (lpo_run_folder_claim(a, s->k->job->run_dir, "summary.json", &s->summary.folder, err) < 0)
+    if (lpo_run_folder_begin(a, s->k->job->run_dir, &s->folder, err) < 0 ||
+        lpo_run_folder_publish(a, &s->folder, err) < 0) {
+        lpo_run_folder_close(&s->folder);
         return lpo_ctx(err, "cannot make the output folder; give another with --output");
+    }
+    s->summary.folder = s->folder.dir; /* locked until lpo ends */
     lpo_gpu_list(a, &s->gpus);
     s->summary.program = program_text(a, s->k->job->config);
     s->summary.ncu = lpo_run_provenance_version(a, s->k->ncu);
@@ -273,7 +277,7 @@ int lpo_cli_kernels_run(struct lpo_app *app, const struct lpo_kernels_job *k,
         .progress = progress,
         .watch = { .tick = events.tick,
                    .ctx = events.ctx,
-                   .self_path = lpo_run_install_self(app->arena) },
+                   .self_path = lpo_run_guard_program(app->arena) },
     };
 
     s.watch.grace_ns = lpo_settings_duration_ns(k->job->config, "run.grace");

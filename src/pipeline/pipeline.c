@@ -9,7 +9,6 @@
 #include "run/child/supervise.h"
 #include "run/clock.h"
 #include "run/folder.h"
-#include "run/install.h"
 #include "run/manifest.h"
 #include "settings/settings.h"
 #include "util/arena.h"
@@ -48,7 +47,8 @@ void lpo_pipeline_fill_manifest(struct lpo_pipeline *p)
             continue; /* resumed: keep what is done */
         if (!r)
             r = lpo_run_manifest_add(p->manifest, (*s)->name);
-        *r = (struct lpo_stage_record){ .name = r->name };
+        /* the files of an earlier try stay listed until they are removed */
+        *r = (struct lpo_stage_record){ .name = r->name, .files = r->files, .nfiles = r->nfiles };
         if (lpo_pipeline_wants(p->config, *s))
             continue;
         r->state = LPO_SKIPPED;
@@ -74,6 +74,37 @@ static void find_regions(struct lpo_pipeline *p, const struct lpo_stage *stage,
     }
 }
 
+/* The folders of a stage; their names in the manifest end in '/', which means: all that is in them.
+ */
+static void own_folders(struct lpo_arena *a, struct lpo_stage_record *r)
+{
+    r->files = lpo_arena_array(a, 2, sizeof *r->files);
+    r->files[0] = lpo_arena_printf(a, "%s/", r->name);
+    r->files[1] = lpo_arena_printf(a, "workload/%s/", r->name);
+    r->nfiles = 2;
+}
+
+/* Before the stage is marked as running: what an earlier try left is removed, as far as the
+ * manifest lists it. From then on the two folders belong to the stage. */
+static int clear_folders(struct lpo_pipeline *p, struct lpo_stage_record *r, struct lpo_err *err)
+{
+    const char *names[] = { r->name, lpo_path_join(p->arena, "workload", r->name) };
+
+    for (int i = 0; i < 2; i++) {
+        const char *kept;
+
+        if (lpo_run_folder_clear(p->arena, p->run_dir, names[i], r->files, r->nfiles, &kept, err) <
+            0)
+            return lpo_ctx(err, "cannot prepare the folders of stage %s", r->name);
+        if (kept)
+            lpo_run_manifest_note(p->manifest, r,
+                                  "%s had files that this run did not make: it is now %s", names[i],
+                                  kept);
+    }
+    own_folders(p->arena, r);
+    return 0;
+}
+
 static int make_ctx(struct lpo_pipeline *p, const struct lpo_stage *stage, bool dry_run,
                     struct lpo_stage_ctx *ctx, struct lpo_err *err)
 {
@@ -97,9 +128,7 @@ static int make_ctx(struct lpo_pipeline *p, const struct lpo_stage *stage, bool 
     if (dry_run)
         return 0;
     lpo_analysis_run_forget(p->analysis, stage->name);
-    if (lpo_run_folder_remove(p->arena, p->run_dir, stage->name, err) < 0 ||
-        lpo_run_folder_remove(p->arena, p->run_dir, below, err) < 0 ||
-        lpo_file_make_dirs(ctx->dir, err) < 0 || lpo_file_make_dirs(ctx->workload_dir, err) < 0)
+    if (lpo_file_make_dirs(ctx->dir, err) < 0 || lpo_file_make_dirs(ctx->workload_dir, err) < 0)
         return lpo_ctx(err, "cannot prepare the folders of stage %s", stage->name);
     return 0;
 }
@@ -126,7 +155,12 @@ static void record_step(struct lpo_stage_ctx *ctx, const struct lpo_step *step,
     if (r->disk_errno)
         lpo_run_manifest_note(ctx->manifest, ctx->record, "%s: its output could not be kept: %s",
                               step->label, strerror(r->disk_errno));
-    else if (r->lost_bytes)
+    if (r->left_running)
+        lpo_run_manifest_note(ctx->manifest, ctx->record,
+                              "%s: a process that it started could not be ended, or could not be "
+                              "looked for because /proc is not readable: it may still run",
+                              step->label);
+    if (!r->disk_errno && r->lost_bytes)
         lpo_run_manifest_note(ctx->manifest, ctx->record,
                               "%s: %llu bytes of output beyond run.max_output_bytes were not kept",
                               step->label, (unsigned long long)r->lost_bytes);
@@ -138,7 +172,7 @@ static int run_steps(struct lpo_pipeline *p, const struct lpo_stage *stage,
     struct lpo_watch watch = {
         .tick = p->events.tick,
         .ctx = p->events.ctx,
-        .self_path = lpo_run_install_self(p->arena),
+        .self_path = lpo_run_guard_program(p->arena),
         .grace_ns = lpo_settings_duration_ns(p->config, "run.grace"),
     };
 
@@ -200,10 +234,18 @@ static enum lpo_state state_of(int rc)
 
 static void list_files(struct lpo_pipeline *p, struct lpo_stage_record *r)
 {
+    const char *workload = lpo_path_join(p->arena, "workload", r->name);
     struct lpo_paths files = { 0 };
+    struct lpo_err err = { 0 };
 
-    lpo_run_folder_list(p->arena, p->run_dir, r->name, &files);
-    lpo_run_folder_list(p->arena, p->run_dir, lpo_path_join(p->arena, "workload", r->name), &files);
+    if (lpo_run_folder_list(p->arena, p->run_dir, r->name, &files, &err) < 0 ||
+        lpo_run_folder_list(p->arena, p->run_dir, workload, &files, &err) < 0)
+        lpo_run_manifest_note(p->manifest, r, "its files could not be listed: %s",
+                              lpo_err_cause(&err));
+    if (err.code || files.cut) { /* the folders as a whole, which is right, if less exact */
+        own_folders(p->arena, r);
+        return;
+    }
     r->files = files.at;
     r->nfiles = files.len;
 }
@@ -245,13 +287,14 @@ static int do_stage(struct lpo_pipeline *p, const struct lpo_stage *stage,
 {
     struct lpo_stage_ctx ctx;
     struct lpo_err why = { 0 };
-    int rc;
+    int rc = clear_folders(p, r, &why);
 
     if (mark_running(p, r, err) < 0)
         return err->code;
     if (p->events.begin)
         p->events.begin(p->events.ctx, stage);
-    rc = make_ctx(p, stage, false, &ctx, &why);
+    if (rc == 0)
+        rc = make_ctx(p, stage, false, &ctx, &why);
     if (rc == 0)
         rc = run_stage(p, stage, &ctx, &why);
     return mark_ended(p, r, rc, &why, err);
@@ -263,11 +306,12 @@ static int begin_beside(struct lpo_pipeline *p, const struct lpo_stage *stage,
 {
     struct lpo_stage_record *r = lpo_run_manifest_stage(p->manifest, stage->name);
     struct lpo_err why = { 0 };
-    int rc;
+    int rc = clear_folders(p, r, &why);
 
     if (mark_running(p, r, err) < 0)
         return err->code;
-    rc = make_ctx(p, stage, false, ctx, &why);
+    if (rc == 0)
+        rc = make_ctx(p, stage, false, ctx, &why);
     if (rc == 0)
         rc = stage->begin(ctx, &why);
     return rc < 0 ? mark_ended(p, r, rc, &why, err) : 0;

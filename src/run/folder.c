@@ -1,57 +1,98 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Making, locking and publishing the folder; what is in it: folder_files.c. */
 #include "run/folder.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "run/secrets/secrets.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
 #include "util/path.h"
-#include "util/str.h"
-#include "util/visible.h"
 
-enum { MAX_TRIES = 10000, MAX_DEPTH = 16, MAX_FILES = 20000 };
+enum { MAX_TRIES = 10000 };
 
-/* 1 claimed, 0 taken by another run, negative an error. */
-static int claim(struct lpo_arena *a, const char *dir, const char *file, struct lpo_err *err)
+/* --- what is at a place --------------------------------------------------------------------- */
+
+enum place { PLACE_FREE, PLACE_EMPTY, PLACE_OURS, PLACE_FOREIGN, PLACE_ERROR };
+
+/* run.json or summary.json (lpo kernels): folders from before there was a lock have only these. */
+static bool is_ours(const char *name)
 {
-    char *manifest = lpo_path_join(a, dir, file);
-    int fd;
-
-    if (lpo_file_make_dirs(dir, err) < 0)
-        return err->code;
-    fd = open(manifest, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd >= 0) {
-        close(fd);
-        return 1;
-    }
-    if (errno == EEXIST)
-        return 0;
-    return lpo_fail_errno(err, "cannot write into the run folder '%s'", dir);
+    return strcmp(name, LPO_RUN_LOCK) == 0 || strcmp(name, "run.json") == 0 ||
+           strcmp(name, "summary.json") == 0;
 }
 
-int lpo_run_folder_claim(struct lpo_arena *a, const char *wanted, const char *file,
-                         const char **out, struct lpo_err *err)
+static enum place look(const char *dir, struct lpo_err *err)
 {
-    char *absolute = lpo_path_absolute(a, wanted);
+    DIR *d = opendir(dir);
+    bool ours = false, empty = true;
 
-    for (int i = 1; i <= MAX_TRIES; i++) {
-        char *dir = i == 1 ? absolute : lpo_arena_printf(a, "%s-%d", absolute, i);
-        int rc = claim(a, dir, file, err);
+    if (!d && errno == ENOENT)
+        return PLACE_FREE;
+    if (!d) {
+        lpo_fail_errno(err, "cannot look into '%s'", dir);
+        return PLACE_ERROR;
+    }
+    for (struct dirent *e; (e = readdir(d));) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        empty = false;
+        ours |= is_ours(e->d_name);
+    }
+    closedir(d);
+    return empty ? PLACE_EMPTY : ours ? PLACE_OURS : PLACE_FOREIGN;
+}
 
-        if (rc < 0)
-            return rc;
-        if (rc == 1) {
+/* Absolute, without a '/' at the end. A link, or a name like '.', is replaced by what it leads to:
+ * the folder is renamed into place, and the link must stay. */
+static int resolve(struct lpo_arena *a, const char *wanted, const char **out, struct lpo_err *err)
+{
+    char *path = lpo_path_absolute(a, wanted), *real;
+    size_t len = strlen(path);
+    const char *base;
+    struct stat st;
+
+    while (len > 1 && path[len - 1] == '/')
+        path[--len] = '\0';
+    base = lpo_path_base(path);
+    *out = path;
+    if (strcmp(base, ".") != 0 && strcmp(base, "..") != 0 &&
+        (lstat(path, &st) < 0 || !S_ISLNK(st.st_mode)))
+        return 0;
+    real = realpath(path, NULL);
+    if (!real)
+        return lpo_fail_errno(err, "cannot follow '%s'", path);
+    *out = lpo_arena_strdup(a, real);
+    free(real);
+    return 0;
+}
+
+/* The first name at which no run is yet: place, place-2, … from the i-th on. */
+static int choose(struct lpo_arena *a, const char *wanted, int *i, const char **out,
+                  enum place *what, struct lpo_err *err)
+{
+    for (; *i <= MAX_TRIES; ++*i) {
+        const char *dir = *i == 1 ? wanted : lpo_arena_printf(a, "%s-%d", wanted, *i);
+
+        *what = look(dir, err);
+        if (*what == PLACE_ERROR)
+            return err ? err->code : LPO_E_IO;
+        if (*what == PLACE_FOREIGN && *i == 1)
+            return lpo_fail(err, LPO_E_CONFIG,
+                            "the folder '%s' is not empty and was not made by lpo, so lpo does not "
+                            "write into it; name a new or empty one, for example "
+                            "hydra.run.dir=%s/lpo-run",
+                            dir, dir);
+        if (*what == PLACE_FREE || *what == PLACE_EMPTY) {
             *out = dir;
             return 0;
         }
@@ -60,128 +101,181 @@ int lpo_run_folder_claim(struct lpo_arena *a, const char *wanted, const char *fi
                     MAX_TRIES);
 }
 
-int lpo_run_folder_create(struct lpo_arena *a, const char *wanted, const char **out,
-                          struct lpo_err *err)
+/* An empty folder is replaced by rename, unless people or the system hold on to this very one: the
+ * working folder would be gone from under the shell, a mount point cannot be renamed over. */
+static bool must_stay(struct lpo_arena *a, const char *dir)
 {
-    if (lpo_run_folder_claim(a, wanted, "run.json", out, err) < 0)
-        return lpo_ctx(err, "cannot make the run folder; set hydra.run.dir to another place");
+    struct stat it, here, above;
+
+    if (stat(dir, &it) < 0)
+        return false;
+    if (stat(".", &here) == 0 && here.st_dev == it.st_dev && here.st_ino == it.st_ino)
+        return true;
+    return stat(lpo_path_dir(a, dir), &above) == 0 && above.st_dev != it.st_dev;
+}
+
+/* --- the lock ------------------------------------------------------------------------------- */
+
+static void write_holder(int fd)
+{
+    char text[200], host[65] = "?", when[32];
+    time_t now = time(NULL);
+    struct tm tm;
+    int n;
+
+    gethostname(host, sizeof host - 1);
+    gmtime_r(&now, &tm);
+    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    n = snprintf(text, sizeof text, "process %d on %s since %s\n", (int)getpid(), host, when);
+    /* for people only: the lock itself is the kernel's */
+    if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) < 0)
+        return;
+}
+
+static const char *read_holder(struct lpo_arena *a, int fd)
+{
+    char text[200];
+    ssize_t n = pread(fd, text, sizeof text - 1, 0);
+
+    for (ssize_t i = 0; i < n; i++)
+        if (text[i] < ' ' || text[i] > '~') {
+            n = i;
+            break;
+        }
+    return n > 0 ? lpo_arena_strndup(a, text, (size_t)n) : "another process";
+}
+
+/* Where a file system has no locks (some network ones), the run goes on without. */
+static int take_lock(struct lpo_arena *a, const char *dir, int *out, struct lpo_err *err)
+{
+    const char *path = lpo_path_join(a, dir, LPO_RUN_LOCK);
+    int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    const char *holder;
+
+    if (fd < 0 && (errno == EACCES || errno == EROFS)) /* another user's: ask all the same */
+        fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return lpo_fail_errno(err, "cannot open the lock '%s'", path);
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
+        holder = read_holder(a, fd);
+        close(fd);
+        return lpo_fail(err, LPO_E_USAGE,
+                        "the run folder '%s' is in use by %s; wait until it has ended", dir,
+                        holder);
+    }
+    write_holder(fd);
+    *out = fd;
     return 0;
 }
 
-int lpo_run_folder_sub(struct lpo_arena *a, const char *run, const char *name, const char **out,
-                       struct lpo_err *err)
+/* --- making one ----------------------------------------------------------------------------- */
+
+/* A folder of an unguessable name beside the place. Its own lock keeps the sweep of another lpo
+ * away; when that came first, in the moment before the lock, another one is made. */
+static int make_beside(struct lpo_arena *a, struct lpo_run_folder *f, struct lpo_err *err)
 {
-    *out = lpo_path_join(a, run, name);
-    return lpo_file_make_dirs(*out, err);
+    const char *above = lpo_path_dir(a, f->place);
+
+    if (lpo_file_make_dirs(above, err) < 0)
+        return err ? err->code : LPO_E_IO;
+    lpo_file_sweep(above, false);
+    for (int i = 0; i < 100; i++) {
+        char name[LPO_TEMP_NAME];
+        struct stat st, held;
+
+        lpo_file_temp_name(name);
+        f->dir = lpo_path_join(a, above, name);
+        if (mkdir(f->dir, 0777) < 0 && errno == EEXIST)
+            continue;
+        f->dir_fd = open(f->dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (f->dir_fd < 0)
+            return lpo_fail_errno(err, "cannot make a folder in '%s'", above);
+        flock(f->dir_fd, LOCK_EX | LOCK_NB);
+        if (fstat(f->dir_fd, &held) == 0 && lstat(f->dir, &st) == 0 && st.st_ino == held.st_ino)
+            return 0;
+        close(f->dir_fd);
+        f->dir_fd = -1;
+    }
+    return lpo_fail(err, LPO_E_IO, "cannot make a folder in '%s'", above);
 }
 
-int lpo_run_folder_write(const char *run, const char *name, const void *bytes, unsigned long len,
+int lpo_run_folder_begin(struct lpo_arena *a, const char *wanted, struct lpo_run_folder *out,
                          struct lpo_err *err)
 {
-    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_run_folder f = { .building = true, .lock_fd = -1, .dir_fd = -1 };
+    const char *chosen = NULL;
+    enum place what;
+    int i = 1;
 
-    return lpo_file_write(lpo_path_join(a, run, name), bytes, len, err);
-}
-
-void lpo_run_folder_log(const char *run, const char *fmt, ...)
-{
-    char path[4200], when[32];
-    LPO_STR text = { 0 }, masked = { 0 }, shown = { 0 };
-    struct tm tm;
-    time_t now = time(NULL);
-    va_list ap;
-    FILE *f;
-
-    snprintf(path, sizeof path, "%s/lpo.log", run);
-    f = fopen(path, "ae");
-    if (!f)
-        return;
-    gmtime_r(&now, &tm);
-    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", &tm);
-    va_start(ap, fmt);
-    lpo_str_addv(&text, fmt, ap);
-    va_end(ap);
-    if (lpo_secrets_mask(lpo_str_text(&text), text.len, &masked)) {
-        lpo_str_clear(&text);
-        lpo_str_addn(&text, masked.at, masked.len);
-        fchmod(fileno(f), 0600);
+    *out = (struct lpo_run_folder){ .lock_fd = -1, .dir_fd = -1 };
+    if (resolve(a, wanted, &f.place, err) < 0 || choose(a, f.place, &i, &chosen, &what, err) < 0)
+        return lpo_ctx(err, "cannot make the run folder; set hydra.run.dir to another place");
+    if (what == PLACE_EMPTY && must_stay(a, chosen)) {
+        f.in_place = true;
+        f.dir = chosen;
+        f.dir_fd = open(f.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    } else if (make_beside(a, &f, err) < 0) {
+        if (f.dir)
+            rmdir(f.dir);
+        return lpo_ctx(err, "cannot make the run folder; set hydra.run.dir to another place");
     }
-    lpo_visible_add(&shown, lpo_str_text(&text), text.len, 0); /* people look at it with cat */
-    fprintf(f, "%s %s\n", when, lpo_str_text(&shown));
-    fclose(f);
+    *out = f;
+    if (take_lock(a, f.dir, &out->lock_fd, err) < 0) {
+        lpo_run_folder_close(out);
+        return lpo_ctx(err, "cannot make the run folder; set hydra.run.dir to another place");
+    }
+    return 0;
 }
 
-static int by_text(const void *x, const void *y)
+/* rename() of a folder replaces nothing but an empty folder, so a race is lost without harm: then
+ * the next number is tried. */
+int lpo_run_folder_publish(struct lpo_arena *a, struct lpo_run_folder *f, struct lpo_err *err)
 {
-    return strcmp(*(const char *const *)x, *(const char *const *)y);
-}
+    int above, i = 1;
 
-static void walk(struct lpo_arena *a, const char *run, const char *name, int depth,
-                 struct lpo_paths *out)
-{
-    DIR *d = opendir(lpo_path_join(a, run, name));
+    if (fsync(f->dir_fd) < 0 && errno != EINVAL)
+        return lpo_fail_errno(err, "cannot write the run folder '%s'", f->dir);
+    while (!f->in_place) {
+        const char *chosen;
+        enum place what;
 
-    if (!d)
-        return;
-    for (struct dirent *e; (e = readdir(d)) && out->len < MAX_FILES;) {
-        char *below = lpo_path_join(a, name, e->d_name);
-        struct stat st;
-
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 ||
-            lstat(lpo_path_join(a, run, below), &st) < 0)
-            continue;
-        if (S_ISDIR(st.st_mode) && depth < MAX_DEPTH)
-            walk(a, run, below, depth + 1, out);
-        if (!S_ISREG(st.st_mode))
-            continue;
-        if (out->len == out->cap) {
-            unsigned long cap = out->cap ? out->cap * 2 : 32;
-            const char **grown = lpo_arena_array(a, cap, sizeof *grown);
-
-            if (out->len)
-                memcpy(grown, out->at, out->len * sizeof *grown);
-            out->at = grown;
-            out->cap = cap;
+        if (choose(a, f->place, &i, &chosen, &what, err) < 0)
+            return err ? err->code : LPO_E_IO;
+        if (rename(f->dir, chosen) == 0) {
+            f->dir = chosen;
+            break;
         }
-        out->at[out->len++] = below;
+        if (errno != ENOTEMPTY && errno != EEXIST)
+            return lpo_fail_errno(err, "cannot put the run folder '%s' in place", chosen);
     }
-    closedir(d);
+    f->building = false;
+    above = open(lpo_path_dir(a, f->dir), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (above >= 0) {
+        fsync(above); /* some file systems cannot; the run goes on */
+        close(above);
+    }
+    return 0;
 }
 
-void lpo_run_folder_list(struct lpo_arena *a, const char *run, const char *name,
-                         struct lpo_paths *out)
+int lpo_run_folder_open(struct lpo_arena *a, const char *dir, struct lpo_run_folder *out,
+                        struct lpo_err *err)
 {
-    walk(a, run, name, 0, out);
-    if (out->len)
-        qsort(out->at, out->len, sizeof *out->at, by_text);
+    *out = (struct lpo_run_folder){ .dir = lpo_path_absolute(a, dir), .lock_fd = -1, .dir_fd = -1 };
+    if (!lpo_path_exists(lpo_path_join(a, out->dir, "run.json")))
+        return lpo_fail(err, LPO_E_USAGE, "'%s' is not a run folder: it has no run.json", dir);
+    if (take_lock(a, out->dir, &out->lock_fd, err) < 0)
+        return err ? err->code : LPO_E_IO;
+    lpo_file_sweep(out->dir, true); /* what the run before left half-written */
+    return 0;
 }
 
-static int remove_tree(struct lpo_arena *a, const char *path, int depth, struct lpo_err *err)
+void lpo_run_folder_close(struct lpo_run_folder *f)
 {
-    struct stat st;
-    int rc = 0;
-    DIR *d;
-
-    if (lstat(path, &st) < 0)
-        return 0;
-    if (!S_ISDIR(st.st_mode))
-        return unlink(path) < 0 ? lpo_fail_errno(err, "cannot remove '%s'", path) : 0;
-    if (depth > MAX_DEPTH)
-        return lpo_fail(err, LPO_E_LIMIT, "'%s' is nested too deeply to remove", path);
-    d = opendir(path);
-    if (!d)
-        return lpo_fail_errno(err, "cannot open '%s'", path);
-    for (struct dirent *e; rc == 0 && (e = readdir(d));)
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            rc = remove_tree(a, lpo_path_join(a, path, e->d_name), depth + 1, err);
-    closedir(d);
-    if (rc < 0)
-        return rc;
-    return rmdir(path) < 0 ? lpo_fail_errno(err, "cannot remove '%s'", path) : 0;
-}
-
-int lpo_run_folder_remove(struct lpo_arena *a, const char *run, const char *name,
-                          struct lpo_err *err)
-{
-    return remove_tree(a, lpo_path_join(a, run, name), 0, err);
+    if (f->building && f->dir && !f->in_place)
+        lpo_file_remove_at(AT_FDCWD, f->dir);
+    if (f->lock_fd >= 0)
+        close(f->lock_fd);
+    if (f->dir_fd >= 0)
+        close(f->dir_fd);
+    *f = (struct lpo_run_folder){ .lock_fd = -1, .dir_fd = -1 };
 }

@@ -1,35 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run/folder.h - the folder of one run.
+/* run/folder.h - the folder of one run: made, locked, written, cleared.
  *
- * Claimed by creating its main file exclusively, so two runs of the same second get two folders:
- * the second one's name ends in "-2". */
+ * A new folder is built under another name beside its place and renamed when everything that
+ * describes the run is in it: it is there complete, or not at all. A folder that is not empty and
+ * was not made by lpo is refused. While a run uses a folder it holds a lock (flock on .lpo-lock),
+ * which the kernel takes back when the process ends, however it ends. Nothing here follows a link
+ * below the run folder. */
 #pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
 
 struct lpo_arena;
 struct lpo_err;
 
-/* Makes `wanted` (or wanted-2, -3, …) and claims it. *out is absolute, in the arena. */
-int lpo_run_folder_create(struct lpo_arena *a, const char *wanted, const char **out,
-                          struct lpo_err *err);
-/* The same for a folder whose main file is another than run.json. */
-int lpo_run_folder_claim(struct lpo_arena *a, const char *wanted, const char *file,
-                         const char **out, struct lpo_err *err);
-/* mkdir -p of run/name; returns the absolute path. */
-int lpo_run_folder_sub(struct lpo_arena *a, const char *run, const char *name, const char **out,
-                       struct lpo_err *err);
+#define LPO_RUN_LOCK ".lpo-lock"
+
+/* A folder that this process holds; filled by begin or open, also where these fail. */
+struct lpo_run_folder {
+    const char *dir;   /* absolute, in the arena; until it is published, where it is built */
+    const char *place; /* where it will be; it may become place-2, -3, … */
+    bool building;
+    bool in_place; /* built where it stays: the place is the working folder or a mount point */
+    int lock_fd, dir_fd;
+};
+
+/* Begins a new folder for `wanted`. LPO_E_CONFIG when a folder of somebody else's is there. */
+int lpo_run_folder_begin(struct lpo_arena *a, const char *wanted, struct lpo_run_folder *out,
+                         struct lpo_err *err);
+/* Puts it in its place; two runs of the same second get two: the second one's name ends in -2. */
+int lpo_run_folder_publish(struct lpo_arena *a, struct lpo_run_folder *f, struct lpo_err *err);
+/* Takes the lock of a folder that is there. LPO_E_USAGE when another process holds it, with who. */
+int lpo_run_folder_open(struct lpo_arena *a, const char *dir, struct lpo_run_folder *out,
+                        struct lpo_err *err);
+/* Gives the lock back; what was never published is removed. */
+void lpo_run_folder_close(struct lpo_run_folder *f);
+
 /* Writes run/name whole or not at all. */
 int lpo_run_folder_write(const char *run, const char *name, const void *bytes, unsigned long len,
                          struct lpo_err *err);
 /* Appends one line with a time stamp to run/lpo.log; failing to do so is not an error. */
 void lpo_run_folder_log(const char *run, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* Appends the relative paths of all files under run/name (sorted, links not followed). */
+
 struct lpo_paths {
     const char **at;
     unsigned long len, cap;
+    bool cut; /* there are more, or deeper ones, than are listed */
 };
-void lpo_run_folder_list(struct lpo_arena *a, const char *run, const char *name,
-                         struct lpo_paths *out);
-/* Removes run/name and what is in it; used by --resume before a stage runs again. */
+/* Appends the relative paths of all files under run/name (sorted, links not followed). A folder
+ * that is not there has none; one that cannot be read is an error. */
+int lpo_run_folder_list(struct lpo_arena *a, const char *run, const char *name,
+                        struct lpo_paths *out, struct lpo_err *err);
+
+/* Removes run/name and what is in it. For what this very process made. */
 int lpo_run_folder_remove(struct lpo_arena *a, const char *run, const char *name,
                           struct lpo_err *err);
+/* Makes room for run/name before a stage runs again. Removes only what `files` (of the manifest)
+ * lists: a path, or with a '/' at its end a whole folder. Where something else remains, run/name is
+ * renamed and *kept is its new name; else *kept is NULL. */
+int lpo_run_folder_clear(struct lpo_arena *a, const char *run, const char *name,
+                         const char *const *files, size_t nfiles, const char **kept,
+                         struct lpo_err *err);

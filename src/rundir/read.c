@@ -18,12 +18,12 @@ static int read_through_ncu(struct lpo_arena *a, const char *path, struct lpo_tr
     const char *const argv[] = { "ncu",   "--import",      path,   "--page", "raw",
                                  "--csv", "--print-units", "base", NULL };
     const char *csv = NULL;
-    int rc;
+    int fd, rc;
 
-    if (lpo_run_capture_file(a, argv, limit_ns, 0, &csv, err) < 0)
+    if (lpo_run_capture_file(a, argv, limit_ns, 0, &csv, &fd, err) < 0)
         return lpo_ctx(err, "ncu cannot import '%s'", path);
     rc = lpo_trace_read(csv, into, err);
-    unlink(csv);
+    close(fd);
     return rc;
 }
 

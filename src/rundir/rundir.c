@@ -40,8 +40,10 @@ const char *lpo_rundir_problem(struct lpo_rundir *d, const char *file, const str
 static void read_speeds(struct lpo_rundir *d)
 {
     struct lpo_paths all = { 0 };
+    struct lpo_err why = { 0 };
 
-    lpo_run_folder_list(d->arena, d->dir, "workload", &all);
+    if (lpo_run_folder_list(d->arena, d->dir, "workload", &all, &why) < 0)
+        lpo_vec_push(&d->problems, lpo_rundir_problem(d, "workload", &why));
     for (size_t i = 0; i < all.len; i++) {
         struct lpo_err err = { 0 };
         struct lpo_speed s = { NULL, NULL };

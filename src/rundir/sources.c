@@ -25,13 +25,14 @@ static bool matches(const char *name, const char *const *patterns)
     return false;
 }
 
+/* What could be listed, even where `err` says that not all of it could. */
 static size_t list_files(struct lpo_arena *a, const char *dir, const char *stage,
-                         const char *const *patterns, const char ***out)
+                         const char *const *patterns, const char ***out, struct lpo_err *err)
 {
     struct lpo_paths all = { 0 };
     size_t n = 0;
 
-    lpo_run_folder_list(a, dir, stage, &all);
+    lpo_run_folder_list(a, dir, stage, &all, err);
     *out = lpo_arena_array(a, all.len + 1, sizeof **out);
     for (size_t i = 0; i < all.len; i++)
         if (matches(lpo_path_base(all.at[i]), patterns))
@@ -70,7 +71,7 @@ bool lpo_rundir_trace_files(struct lpo_arena *a, const char *dir,
 
     if (i >= sort_kinds(a, kinds, &sorted))
         return false;
-    *count = list_files(a, dir, sorted[i]->stage, sorted[i]->patterns, out);
+    *count = list_files(a, dir, sorted[i]->stage, sorted[i]->patterns, out, NULL);
     for (size_t k = 0; k < *count; k++)
         (*out)[k] = lpo_path_join(a, dir, (*out)[k]);
     return true;
@@ -123,7 +124,13 @@ bool lpo_rundir_has_kernels(const struct lpo_trace *t)
 static struct lpo_trace *read_matching(struct lpo_rundir *d, struct lpo_source *s,
                                        const char *const *patterns)
 {
-    s->nfiles = list_files(d->arena, d->dir, s->stage, patterns, &s->files);
+    struct lpo_err err = { 0 };
+
+    s->nfiles = list_files(d->arena, d->dir, s->stage, patterns, &s->files, &err);
+    if (err.code && !s->problem) { /* "could not look" is not "nothing there" */
+        s->problem = lpo_rundir_problem(d, s->stage, &err);
+        lpo_vec_push(&d->problems, s->problem);
+    }
     return s->nfiles ? read_files(d, s) : NULL;
 }
 

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "util/arena.h"
@@ -97,24 +102,83 @@ static int write_all(int fd, const char *bytes, size_t len)
     return 0;
 }
 
-static int replace_file(const char *path, const void *bytes, size_t len, bool flush, mode_t mode,
-                        struct lpo_err *err)
+/* Eight random bytes: a name that another user cannot guess and put a link under beforehand. */
+void lpo_file_temp_name(char out[LPO_TEMP_NAME])
 {
-    LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    char *temp = lpo_arena_printf(a, "%s.tmp-%d", path, (int)getpid());
-    int fd = open(temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
-    int rc = 0;
+    unsigned char bytes[8];
+    size_t n = sizeof LPO_TEMP_PREFIX - 1;
+
+    if (getrandom(bytes, sizeof bytes, GRND_NONBLOCK) != (ssize_t)sizeof bytes) {
+        /* O_EXCL still refuses what is there; only the guess gets easier */
+        uint64_t seed = (uint64_t)getpid() << 32 ^ (uint64_t)clock() ^ (uintptr_t)&bytes;
+
+        memcpy(bytes, &seed, sizeof bytes);
+    }
+    memcpy(out, LPO_TEMP_PREFIX, n);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        n += (size_t)snprintf(out + n, LPO_TEMP_NAME - n, "%02x", bytes[i]);
+}
+
+/* The lock marks the file as being written: lpo_file_sweep() leaves it alone. It goes with the
+ * descriptor, so a writer that was killed holds none. */
+static int open_temp(int dir, char name[LPO_TEMP_NAME], mode_t mode)
+{
+    for (int i = 0; i < 100; i++) {
+        int fd;
+
+        lpo_file_temp_name(name);
+        fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+        if (fd >= 0)
+            flock(fd, LOCK_EX | LOCK_NB);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+    }
+    return -1;
+}
+
+/* One try. 1: the temporary file vanished before it could be renamed. */
+static int replace_in(int dir, const char *path, const void *bytes, size_t len, mode_t mode,
+                      struct lpo_err *err)
+{
+    char temp[LPO_TEMP_NAME];
+    int fd = open_temp(dir, temp, mode), rc = 0;
 
     if (fd < 0)
         return lpo_fail_errno(err, "cannot write '%s'", path);
-    if (write_all(fd, bytes, len) < 0 || (flush && fsync(fd) < 0))
+    if (write_all(fd, bytes, len) < 0 || fsync(fd) < 0)
         rc = lpo_fail_errno(err, "cannot write '%s'", path);
+    else if (renameat(dir, temp, dir, lpo_path_base(path)) < 0)
+        rc = errno == ENOENT ? 1 : lpo_fail_errno(err, "cannot put '%s' in place", path);
+    if (rc != 0)
+        unlinkat(dir, temp, 0);
+    /* after the rename: the lock goes with the descriptor */
     if (close(fd) < 0 && rc == 0)
         rc = lpo_fail_errno(err, "cannot write '%s'", path);
-    if (rc == 0 && rename(temp, path) < 0)
-        rc = lpo_fail_errno(err, "cannot put '%s' in place", path);
-    if (rc < 0)
-        unlink(temp);
+    /* the new name is on the disk only when its folder is; some file systems cannot do that */
+    if (rc == 0 && fsync(dir) < 0 && errno != EINVAL && errno != EBADF)
+        rc = lpo_fail_errno(err, "cannot write the folder of '%s'", path);
+    return rc;
+}
+
+static int replace_file(const char *path, const void *bytes, size_t len, mode_t mode,
+                        struct lpo_err *err)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    const char *folder = lpo_path_dir(a, path);
+    int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 1;
+
+    if (dir < 0 && errno == EACCES) /* one may write into a folder that one may not list */
+        dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return lpo_fail_errno(err, "cannot write '%s'", path);
+    /* A sweep of another lpo may find the file in the moment before it is locked: write it again.
+     */
+    for (int i = 0; rc == 1 && i < 3; i++)
+        rc = replace_in(dir, path, bytes, len, mode, err);
+    close(dir);
+    if (rc == 1)
+        rc = lpo_fail(err, LPO_E_IO, "cannot write '%s': its temporary file is removed each time",
+                      path);
     return rc;
 }
 
@@ -123,24 +187,13 @@ void lpo_file_set_filter(lpo_file_filter filter)
     file_filter = filter;
 }
 
-static int write_filtered(const char *path, const void *bytes, size_t len, bool flush,
-                          struct lpo_err *err)
+int lpo_file_write(const char *path, const void *bytes, size_t len, struct lpo_err *err)
 {
     LPO_STR other = { 0 };
 
     if (file_filter && file_filter(bytes, len, &other))
-        return replace_file(path, lpo_str_text(&other), other.len, flush, 0600, err);
-    return replace_file(path, bytes, len, flush, 0666, err);
-}
-
-int lpo_file_write(const char *path, const void *bytes, size_t len, struct lpo_err *err)
-{
-    return write_filtered(path, bytes, len, true, err);
-}
-
-int lpo_file_write_quick(const char *path, const void *bytes, size_t len, struct lpo_err *err)
-{
-    return write_filtered(path, bytes, len, false, err);
+        return replace_file(path, lpo_str_text(&other), other.len, 0600, err);
+    return replace_file(path, bytes, len, 0666, err);
 }
 
 int lpo_file_make_dirs(const char *path, struct lpo_err *err)
@@ -163,4 +216,135 @@ int lpo_file_make_dirs(const char *path, struct lpo_err *err)
     if (!lpo_path_is_dir(path))
         return lpo_fail(err, LPO_E_IO, "'%s' is not a folder", path);
     return 0;
+}
+
+/* --- temporary files ------------------------------------------------------------------------ */
+
+enum { SWEEP_DEPTH = 16 };
+
+static const char scratch_prefix[] = "lpo-";
+static const time_t scratch_age_s = 10; /* younger ones may not be locked yet */
+
+static const char *scratch_dir(void)
+{
+    const char *dir = getenv("TMPDIR");
+
+    return dir && *dir ? dir : "/tmp";
+}
+
+/* Nobody holds its lock: the process that wrote it is gone. */
+static bool is_abandoned(int dir, const char *name)
+{
+    struct stat st, same;
+    int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    bool free;
+
+    if (fd < 0)
+        return false;
+    free = fstat(fd, &st) == 0 && st.st_uid == geteuid() &&
+           (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)) && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+           fstatat(dir, name, &same, AT_SYMLINK_NOFOLLOW) == 0 && same.st_ino == st.st_ino;
+    close(fd);
+    return free;
+}
+
+int lpo_file_remove_at(int dir, const char *name)
+{
+    int rc = 0, fd;
+    DIR *d;
+
+    if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+        return 0;
+    if (errno != EISDIR && errno != EPERM)
+        return -1;
+    fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    d = fdopendir(fd);
+    if (!d) {
+        close(fd);
+        return -1;
+    }
+    for (struct dirent *e; rc == 0 && (e = readdir(d));)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            rc = lpo_file_remove_at(fd, e->d_name);
+    closedir(d);
+    return rc < 0 ? rc : unlinkat(dir, name, AT_REMOVEDIR);
+}
+
+static void sweep(int dir, bool deep, int depth)
+{
+    int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = copy >= 0 ? fdopendir(copy) : NULL;
+
+    if (!d && copy >= 0)
+        close(copy);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (lpo_str_starts(e->d_name, LPO_TEMP_PREFIX)) {
+            if (is_abandoned(dir, e->d_name))
+                lpo_file_remove_at(dir, e->d_name);
+        } else if (deep && e->d_type == DT_DIR && depth < SWEEP_DEPTH &&
+                   strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0) {
+            int below = openat(dir, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+            if (below < 0)
+                continue;
+            sweep(below, true, depth + 1);
+            close(below);
+        }
+    }
+    if (d)
+        closedir(d);
+}
+
+void lpo_file_sweep(const char *dir, bool deep)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        return;
+    sweep(fd, deep, 0);
+    close(fd);
+}
+
+void lpo_file_sweep_scratch(void)
+{
+    DIR *d = opendir(scratch_dir());
+
+    for (struct dirent *e; d && (e = readdir(d));) {
+        struct stat st;
+
+        if (!(lpo_str_starts(e->d_name, "lpo-capture-") ||
+              lpo_str_starts(e->d_name, "lpo-inflate-")) ||
+            fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
+            time(NULL) - st.st_mtime < scratch_age_s)
+            continue;
+        if (is_abandoned(dirfd(d), e->d_name))
+            unlinkat(dirfd(d), e->d_name, 0);
+    }
+    if (d)
+        closedir(d);
+}
+
+int lpo_file_scratch(const char *what, char **path, struct lpo_err *err)
+{
+    static bool swept;
+    const char *dir = scratch_dir();
+    size_t room = strlen(dir) + strlen(what) + sizeof scratch_prefix + 16;
+    int fd;
+
+    if (!swept)
+        lpo_file_sweep_scratch();
+    swept = true;
+    *path = lpo_xmalloc(room);
+    snprintf(*path, room, "%s/%s%s-XXXXXX", dir, scratch_prefix, what);
+    fd = mkostemp(*path, O_CLOEXEC); /* O_EXCL, mode 0600 */
+    if (fd < 0) {
+        lpo_fail_errno(err, "cannot make a temporary file in '%s'", dir);
+        free(*path);
+        *path = NULL;
+        return -1;
+    }
+    flock(fd, LOCK_EX | LOCK_NB);
+    return fd;
 }

@@ -2,7 +2,9 @@
 /* util/file.h - whole files in, whole files out.
  *
  * A file under its final name is always complete: writing goes to a temporary neighbour, is
- * flushed to disk, then renamed over. */
+ * flushed to disk, then renamed over. The neighbour has a random name and is opened with O_EXCL and
+ * O_NOFOLLOW in the folder's descriptor, so nobody can put a link in its place. It is locked
+ * (flock) while it is written: one that nobody holds was left by a killed process and is swept. */
 #pragma once
 
 #include <stdbool.h>
@@ -26,8 +28,6 @@ void lpo_file_text_destroy(struct lpo_file_text *t); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_file_text);
 
 int lpo_file_write(const char *path, const void *bytes, size_t len, struct lpo_err *err);
-/* The same without waiting for the disk: for what can be made again from other files. */
-int lpo_file_write_quick(const char *path, const void *bytes, size_t len, struct lpo_err *err);
 /* Sees every file before it is written. Returns true where other bytes, which it put into *out, are
  * written instead; such a file is for its owner alone (0600). */
 typedef bool (*lpo_file_filter)(const void *bytes, size_t len, struct lpo_str *out);
@@ -35,3 +35,24 @@ typedef bool (*lpo_file_filter)(const void *bytes, size_t len, struct lpo_str *o
 void lpo_file_set_filter(lpo_file_filter filter);
 /* mkdir -p */
 int lpo_file_make_dirs(const char *path, struct lpo_err *err);
+
+/* --- temporary files --- */
+
+#define LPO_TEMP_PREFIX ".lpo-tmp-"
+enum { LPO_TEMP_NAME = sizeof LPO_TEMP_PREFIX + 16 };
+
+/* A name that begins with LPO_TEMP_PREFIX and cannot be guessed. */
+void lpo_file_temp_name(char out[LPO_TEMP_NAME]);
+/* Removes what killed processes of this user left in `dir` under such names; `deep`: below it, too.
+ * What a living process holds, other users' files and links stay. Failing is not an error. */
+void lpo_file_sweep(const char *dir, bool deep);
+/* The same for the scratch files in TMPDIR. */
+void lpo_file_sweep_scratch(void);
+
+/* A locked, empty file TMPDIR/lpo-<what>-XXXXXX, readable by this user only. Returns its
+ * descriptor, *path is malloc'd; or -1 and err. The caller unlinks it as soon as it can. */
+int lpo_file_scratch(const char *what, char **path, struct lpo_err *err);
+
+/* Removes `name` in the folder `dir` and, where it is a folder, all in it. A link is removed, never
+ * followed; what is not there is fine. Returns 0, or -1 and errno. */
+int lpo_file_remove_at(int dir, const char *name);

@@ -10,6 +10,7 @@
 
 #include "util/arena.h"
 #include "util/err.h"
+#include "util/file.h"
 #include "util/input.h"
 #include "util/input_codec.h"
 
@@ -30,24 +31,9 @@ static int write_all(int fd, const char *at, size_t len, struct lpo_err *err)
 
 static int temp_file(struct lpo_unpack_file *u, struct lpo_err *err)
 {
-    const char *dir = getenv("TMPDIR");
-    static const char name[] = "/lpo-XXXXXX";
-    size_t len;
-
-    if (!dir || !*dir)
-        dir = "/tmp";
-    len = strlen(dir);
-    u->temp = lpo_xmalloc(len + sizeof name);
-    memcpy(u->temp, dir, len);
-    memcpy(u->temp + len, name, sizeof name);
-    u->fd = mkostemp(u->temp, O_CLOEXEC);
-    if (u->fd < 0) {
-        int rc = lpo_fail_errno(err, "cannot make a temporary file in '%s'", dir);
-
-        free(u->temp);
-        u->temp = NULL;
-        return rc;
-    }
+    u->fd = lpo_file_scratch("inflate", &u->temp, err);
+    if (u->fd < 0)
+        return err ? err->code : LPO_E_IO;
     u->path = u->temp;
     return 0;
 }

@@ -32,14 +32,13 @@ const struct lpo_writer *lpo_writer_find(const char *name)
     return NULL;
 }
 
-/* Not flushed to the disk: a report can be built again from the artifacts. */
 int lpo_writer_write(const struct lpo_doc *doc, const struct lpo_writer *writer, const char *path,
                      struct lpo_err *err)
 {
     LPO_STR out = { 0 };
 
     writer->write(doc, &out);
-    if (lpo_file_write_quick(path, lpo_str_text(&out), out.len, err) < 0)
+    if (lpo_file_write(path, lpo_str_text(&out), out.len, err) < 0)
         return lpo_ctx(err, "cannot write the report '%s'", path);
     return 0;
 }
@@ -60,7 +59,7 @@ static int write_figures(const struct lpo_doc *doc, const struct lpo_writer *wri
             path = lpo_arena_printf(a, "%s/%.*s%s%s", dir, (int)(hole - writer->file), writer->file,
                                     item->figure->id, hole + 2);
             if (lpo_file_make_dirs(lpo_path_dir(a, path), err) < 0 ||
-                lpo_file_write_quick(path, out.at, out.len, err) < 0)
+                lpo_file_write(path, out.at, out.len, err) < 0)
                 return lpo_ctx(err, "cannot write the figure '%s'", path);
         }
     return 0;

@@ -30,7 +30,7 @@ ANY = [*(word for word in NCU_ON if not word.startswith("model.")), "pipeline.na
 
 class Recorded(LpoCase):
     def environment(self) -> dict[str, str]:
-        return {"XDG_CACHE_HOME": os.path.join(self.cwd, "cache"), "FAKE_NCU_CALLS": self.path("..", "calls")}
+        return {"XDG_CACHE_HOME": os.path.join(self.cwd, "cache"), "FAKE_NCU_CALLS": os.path.join(self.cwd, "calls")}
 
     def replay(self, *words: str, **env: str) -> subprocess.CompletedProcess:
         return self.lpo_run(*words, env=env)

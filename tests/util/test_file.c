@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "../unit.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
@@ -18,20 +22,67 @@ static const struct file_case {
 static void check_file(void **state)
 {
     const struct file_case *c = *state;
-    int (*const writers[])(const char *, const void *, size_t,
-                           struct lpo_err *) = { lpo_file_write, lpo_file_write_quick };
+    LPO_AUTO(lpo_file_text) text = NULL;
+    char path[UNIT_PATH];
 
-    for (int i = 0; i < 2; i++) {
-        LPO_AUTO(lpo_file_text) text = NULL;
-        char path[UNIT_PATH];
+    unit_file("what was there before", 21, path);
+    assert_int_equal(lpo_file_write(path, c->bytes, c->len, NULL), 0);
+    assert_int_equal(lpo_file_text_read(path, &text, NULL), 0);
+    assert_int_equal(text->len, c->len);
+    assert_memory_equal(text->at, c->bytes, c->len + 1);
+    unlink(path);
+}
 
-        unit_file("what was there before", 21, path);
-        assert_int_equal(writers[i](path, c->bytes, c->len, NULL), 0);
-        assert_int_equal(lpo_file_text_read(path, &text, NULL), 0);
-        assert_int_equal(text->len, c->len);
-        assert_memory_equal(text->at, c->bytes, c->len + 1);
-        unlink(path);
-    }
+/* A temporary file that nobody locks was left by a killed process; a locked one is in use. */
+static void only_abandoned_files_are_swept(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    char dir[] = "/tmp/lpo-test-file-XXXXXX";
+    const char *left, *held, *mine, *link, *tree;
+    int fd;
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    left = lpo_path_join(a, dir, "in/" LPO_TEMP_PREFIX "left");
+    held = lpo_path_join(a, dir, LPO_TEMP_PREFIX "held");
+    mine = lpo_path_join(a, dir, "mine");
+    link = lpo_path_join(a, dir, LPO_TEMP_PREFIX "link");
+    tree = lpo_path_join(a, dir, LPO_TEMP_PREFIX "tree");
+    assert_int_equal(lpo_file_make_dirs(lpo_path_join(a, dir, "in"), NULL), 0);
+    assert_int_equal(lpo_file_make_dirs(lpo_path_join(a, tree, "deep"), NULL), 0);
+    assert_int_equal(lpo_file_write(left, "x", 1, NULL), 0);
+    assert_int_equal(lpo_file_write(mine, "x", 1, NULL), 0);
+    assert_int_equal(symlink(mine, link), 0);
+    fd = open(held, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(flock(fd, LOCK_EX), 0);
+    lpo_file_sweep(dir, true);
+    assert_false(lpo_path_exists(left));
+    assert_false(lpo_path_exists(tree));
+    assert_true(lpo_path_exists(held));
+    assert_true(lpo_path_exists(mine));
+    close(fd);
+    lpo_file_sweep(dir, false);
+    assert_false(lpo_path_exists(held));
+    assert_int_equal(lpo_file_remove_at(AT_FDCWD, dir), 0);
+}
+
+/* The link is replaced; what it leads to stays as it was. */
+static void a_link_is_not_written_through(void **state)
+{
+    LPO_AUTO(lpo_file_text) text = NULL;
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    char target[UNIT_PATH];
+    const char *link;
+
+    (void)state;
+    unit_file("theirs", 6, target);
+    link = lpo_arena_printf(a, "%s-link", target);
+    assert_int_equal(symlink(target, link), 0);
+    assert_int_equal(lpo_file_write(link, "ours", 4, NULL), 0);
+    assert_int_equal(lpo_file_text_read(target, &text, NULL), 0);
+    assert_string_equal(text->at, "theirs");
+    unlink(link);
+    unlink(target);
 }
 
 static void what_cannot_be_read(void **state)
@@ -81,6 +132,8 @@ int main(void)
 {
     struct unit u = { 0 };
 
+    UNIT_TEST(&u, only_abandoned_files_are_swept);
+    UNIT_TEST(&u, a_link_is_not_written_through);
     UNIT_ROWS(&u, cases, check_file);
     UNIT_TEST(&u, what_cannot_be_read);
     UNIT_TEST(&u, a_write_that_fails_leaves_nothing);

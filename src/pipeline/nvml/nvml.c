@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NVML sampled by a thread beside the other stages: nvml/samples.csv. */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "gpu/nvml.h"
 #include "pipeline/stage.h"
@@ -112,7 +114,11 @@ static int open_file(struct lpo_stage_ctx *ctx, struct sampler *s, struct lpo_er
 {
     const char *path = lpo_path_join(ctx->arena, ctx->dir, "samples.csv");
 
-    s->out = fopen(path, "we");
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+
+    s->out = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (!s->out && fd >= 0)
+        close(fd);
     if (!s->out)
         return lpo_fail_errno(err, "cannot write '%s'", path);
     fputs("unix_ns,gpu,power_mw,sm_mhz,memory_mhz,temperature_c,memory_used_bytes,gpu_percent,"

@@ -154,8 +154,8 @@ static int torch_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
     struct lpo_paths files = { 0 };
     size_t written = 0, noted = 0;
 
-    (void)err;
-    lpo_run_folder_list(ctx->arena, ctx->run_dir, ctx->stage->name, &files);
+    if (lpo_run_folder_list(ctx->arena, ctx->run_dir, ctx->stage->name, &files, err) < 0)
+        return err->code;
     for (size_t i = 0; i < files.len; i++) {
         written += lpo_str_ends(files.at[i], ".json.gz");
         noted += lpo_str_ends(files.at[i], ".status.json") && note_status(ctx, files.at[i]);

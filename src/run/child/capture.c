@@ -18,6 +18,7 @@ static int run(struct lpo_arena *a, const char *const *argv, int64_t timeout_ns,
 {
     struct lpo_steps steps = { .arena = a };
     struct lpo_step *step = lpo_run_steps_add(&steps, argv[0]);
+    struct lpo_watch watch = { .self_path = lpo_run_guard_program(a) };
     struct lpo_result r;
     LPO_STR how = { 0 };
 
@@ -25,7 +26,7 @@ static int run(struct lpo_arena *a, const char *const *argv, int64_t timeout_ns,
     step->stdout_path = path;
     step->timeout_ns = timeout_ns;
     step->output_limit = limit;
-    if (lpo_run_supervise(step, NULL, &r, err) < 0)
+    if (lpo_run_supervise(step, &watch, &r, err) < 0)
         return err ? err->code : LPO_E_CHILD;
     if (r.end == LPO_END_EXIT && r.code == 0)
         return 0;
@@ -34,22 +35,27 @@ static int run(struct lpo_arena *a, const char *const *argv, int64_t timeout_ns,
 }
 
 int lpo_run_capture_file(struct lpo_arena *a, const char *const *argv, int64_t timeout_ns,
-                         uint64_t limit, const char **out, struct lpo_err *err)
+                         uint64_t limit, const char **out, int *fd, struct lpo_err *err)
 {
-    const char *tmp = getenv("TMPDIR");
-    char *path = lpo_arena_printf(a, "%s/lpo-capture-XXXXXX", tmp && *tmp ? tmp : "/tmp");
     bool ours = !lpo_run_supervise_active();
-    int fd = mkstemp(path), rc;
+    char *name = NULL;
+    int rc;
 
-    if (fd < 0)
-        return lpo_fail_errno(err, "cannot make a temporary file '%s'", path);
-    close(fd);
-    rc = run(a, argv, timeout_ns, limit, path, err);
+    *fd = lpo_file_scratch("capture", &name, err);
+    if (*fd < 0)
+        return err ? err->code : LPO_E_IO;
+    /* From here on the file has no name, so nothing is left whatever ends us. Its descriptor still
+     * has a path for those who want one. */
+    unlink(name);
+    free(name);
+    *out = lpo_arena_printf(a, "/proc/self/fd/%d", *fd);
+    rc = run(a, argv, timeout_ns, limit, *out, err);
     if (ours) /* a command that only asks keeps the signals it had */
         lpo_run_supervise_end();
-    if (rc < 0)
-        unlink(path);
-    *out = path;
+    if (rc < 0) {
+        close(*fd);
+        *fd = -1;
+    }
     return rc;
 }
 
@@ -59,12 +65,12 @@ int lpo_run_capture(const char *const *argv, int64_t timeout_ns, struct lpo_str 
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     LPO_AUTO(lpo_file_text) text = NULL;
     const char *path = NULL;
-    int rc = lpo_run_capture_file(a, argv, timeout_ns, ANSWER_BYTES, &path, err);
+    int fd, rc = lpo_run_capture_file(a, argv, timeout_ns, ANSWER_BYTES, &path, &fd, err);
 
     if (rc < 0)
         return rc;
     rc = lpo_file_text_read(path, &text, err);
-    unlink(path);
+    close(fd);
     if (rc == 0)
         lpo_str_addn(out, text->at, text->len);
     return rc;

@@ -16,6 +16,7 @@ struct lpo_str;
 int lpo_run_capture(const char *const *argv, int64_t timeout_ns, struct lpo_str *out,
                     struct lpo_err *err);
 
-/* The same, its stdout in a temporary file that the caller removes; `limit` 0: all of it. */
+/* The same, its stdout in a temporary file without a name: *out is a path to it for as long as the
+ * caller keeps *fd open. `limit` 0: all of it. */
 int lpo_run_capture_file(struct lpo_arena *a, const char *const *argv, int64_t timeout_ns,
-                         uint64_t limit, const char **out, struct lpo_err *err);
+                         uint64_t limit, const char **out, int *fd, struct lpo_err *err);

@@ -1,44 +1,75 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The guard: a process between lpo and the program. When lpo is killed, even with -9, it ends the
- * program and all of its descendants; else it ends exactly as the program does. It prints nothing.
+/* The guard: two processes between lpo and the program.
+ *
+ *     lpo ── guard ── keeper ── program ── …
+ *
+ * When the process before it dies, even by kill -9, each of the two ends everything below it; so
+ * lpo alone, or lpo and the guard together, may be killed. When the program ends, the keeper first
+ * ends what the program left running and then ends exactly as the program did, and the guard
+ * likewise: lpo sees the same status, and nothing depends on lpo being alive at that moment. They
+ * print nothing.
  *
  * A parent-death signal on the program itself would not do: exec of a set-uid program clears it,
- * and grandchildren do not inherit it. */
+ * and grandchildren do not inherit it. It is set all the same, for the day when all three are
+ * killed at once. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "run/child/descendants.h"
 #include "run/child/supervise.h"
-
-extern char **environ;
+#include "run/install.h"
 
 enum { STATUS_FD = 3 };
 
-static int start(const char *const *argv, pid_t *pid)
-{
-    posix_spawnattr_t attr;
-    sigset_t none, all;
-    int rc;
+static bool offered;
 
+void lpo_run_guard_offer(void)
+{
+    offered = true;
+}
+
+const char *lpo_run_guard_program(struct lpo_arena *a)
+{
+    return offered ? lpo_run_install_self(a) : NULL;
+}
+
+/* In the new process: as fresh as posix_spawn() would make it. */
+static void become_program(const char *const *argv, pid_t group, pid_t keeper)
+{
+    sigset_t none;
+    int why;
+
+    setpgid(0, group); /* the group that lpo sends its signals to */
+    for (int sig = 1; sig < NSIG; sig++)
+        signal(sig, SIG_DFL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != keeper)
+        _exit(1);
     sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_init(&attr);
-    posix_spawnattr_setsigmask(&attr, &none);
-    posix_spawnattr_setsigdefault(&attr, &all);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    rc = posix_spawnp(pid, argv[0], NULL, &attr, (char *const *)argv, environ);
-    posix_spawnattr_destroy(&attr);
-    return rc;
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    execvp(argv[0], (char *const *)argv);
+    why = errno;
+    if (write(STATUS_FD, &why, sizeof why) < 0)
+        _exit(126);
+    _exit(127);
+}
+
+static int start(const char *const *argv, pid_t group, pid_t *pid)
+{
+    pid_t keeper = getpid();
+
+    *pid = fork();
+    if (*pid == 0)
+        become_program(argv, group, keeper);
+    return *pid < 0 ? errno : 0;
 }
 
 /* Dies as the program died, so that lpo sees the same status; no core of ours beside its core. */
@@ -58,28 +89,44 @@ static int end_alike(int status)
     return WEXITSTATUS(status);
 }
 
-int lpo_run_guard_main(int argc, const char *const *argv)
+/* SIGUSR1 comes when `parent` dies. False: it is dead already. */
+static bool follow(pid_t parent)
 {
-    sigset_t set;
-    pid_t parent = argc > 1 ? (pid_t)atoi(argv[0]) : -1, child;
-    int rc;
-
-    if (parent <= 0)
-        return 2;
-    argv++;
-    fcntl(STATUS_FD, F_SETFD, FD_CLOEXEC);
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* daemons of the program stay below us */
     prctl(PR_SET_PDEATHSIG, SIGUSR1);
-    sigemptyset(&set);
-    sigaddset(&set, SIGCHLD);
-    sigaddset(&set, SIGUSR1);
-    sigaddset(&set, SIGINT); /* the group gets these, too: the program decides, we wait for it */
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    if (getppid() != parent)
-        return 1; /* lpo died before PDEATHSIG was set; its pid is our first argument */
-    rc = start(argv, &child);
+    return getppid() == parent;
+}
+
+static int watch(const sigset_t *set, pid_t child, pid_t group)
+{
+    for (;;) {
+        int sig = 0, status;
+
+        sigwait(set, &sig);
+        if (sig == SIGUSR1) {
+            lpo_run_descendants_kill(group);
+            return 1;
+        }
+        if (sig != SIGCHLD)
+            continue; /* the group gets INT and TERM, too: the program decides, we wait for it */
+        for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
+            if (pid != child)
+                continue;
+            lpo_run_descendants_kill(0);
+            return end_alike(status);
+        }
+    }
+}
+
+static int keep(const sigset_t *set, pid_t guard, const char *const *argv)
+{
+    pid_t child;
+    int rc;
+
+    setpgid(0, 0); /* a kill -9 of the program's group does not take the keeper along */
+    if (!follow(guard))
+        return 1;
+    rc = start(argv, guard, &child);
     if (rc != 0) {
         ssize_t ignored = write(STATUS_FD, &rc, sizeof rc);
 
@@ -87,19 +134,38 @@ int lpo_run_guard_main(int argc, const char *const *argv)
         return 127;
     }
     close(STATUS_FD);
-    for (;;) {
-        int sig = 0, status;
+    return watch(set, child, guard);
+}
 
-        sigwait(&set, &sig);
-        if (sig == SIGUSR1) {
-            lpo_run_descendants_kill(-1);
-            return 1;
-        }
-        if (sig != SIGCHLD)
-            continue;
-        for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
-            if (pid == child)
-                return end_alike(status);
-        }
+int lpo_run_guard_main(int argc, const char *const *argv)
+{
+    pid_t parent = argc > 1 ? (pid_t)atoi(argv[0]) : -1, self = getpid(), keeper;
+    sigset_t set;
+
+    if (parent <= 0)
+        return 2;
+    argv++;
+    fcntl(STATUS_FD, F_SETFD, FD_CLOEXEC);
+    prctl(PR_SET_NAME, "run-guard"); /* `pkill -9 lpo` means lpo, and leaves us our work */
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    if (!follow(parent))
+        return 1; /* lpo died before the signal was set; its pid is our first argument */
+    keeper = fork();
+    if (keeper == 0)
+        return keep(&set, self, argv);
+    if (keeper < 0) {
+        int why = errno;
+        ssize_t ignored = write(STATUS_FD, &why, sizeof why);
+
+        (void)ignored;
+        return 127;
     }
+    close(STATUS_FD);
+    return watch(&set, keeper, 0);
 }

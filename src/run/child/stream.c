@@ -6,13 +6,19 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "util/str.h"
+
 void lpo_run_stream_open(struct lpo_stream *s, int fd, const char *path, uint64_t limit)
 {
     *s = (struct lpo_stream){ .fd = fd, .file_fd = -1, .limit = limit };
     fcntl(fd, F_SETFL, O_NONBLOCK); /* two streams, one thread: neither may block the other */
     if (!path)
         return;
-    s->file_fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0666);
+    /* Never through a link that lies there; /proc/self/fd is our own way to a file without name. */
+    s->file_fd = open(path,
+                      O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC |
+                          (lpo_str_starts(path, "/proc/self/fd/") ? 0 : O_NOFOLLOW),
+                      0666);
     if (s->file_fd < 0)
         s->disk_errno = errno;
 }

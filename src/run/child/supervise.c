@@ -335,7 +335,7 @@ static int supervise(struct lpo_arena *a, struct child *c, struct lpo_err *err)
     close(status[1]);
     if (rc == 0) {
         watch_child(c);
-        lpo_run_descendants_kill(-1);
+        c->result->left_running = !lpo_run_descendants_kill(c->pid);
     }
     lpo_run_stream_close(&c->out);
     lpo_run_stream_close(&c->err);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run/child/supervise.h - one child at a time, from start to the last of its descendants.
  *
- * The program runs in a process group of its own, under a guard (`lpo __guard`) that ends it and
- * its descendants when lpo is killed with -9. Its output is copied to files as it comes. Interrupts
- * are forwarded, then escalated: INT, TERM, KILL. Nothing here prints; the caller follows through
- * `watch`. */
+ * The program runs in a process group of its own, under a guard (`lpo __guard`, guard.c) that ends
+ * it and its descendants when lpo is killed with -9. Its output is copied to files as it comes.
+ * Interrupts are forwarded, then escalated: INT, TERM, KILL. Nothing here prints; the caller
+ * follows through `watch`. */
 #pragma once
 
 #include <stdbool.h>
@@ -31,8 +31,9 @@ struct lpo_result {
     uint64_t peak_rss_bytes;
     uint64_t stdout_bytes, stderr_bytes; /* written by the program */
     uint64_t lost_bytes;                 /* not kept: over the output limit, or the disk refused */
-    int disk_errno;                      /* why the output could not be kept; 0 */
-    char last_line[200];                 /* of stderr, else stdout: what the tool printed last */
+    bool left_running;   /* a process it started could not be ended, or may be there unseen */
+    int disk_errno;      /* why the output could not be kept; 0 */
+    char last_line[200]; /* of stderr, else stdout: what the tool printed last */
 };
 
 /* Called a few times a second and at every new line of output. */
@@ -62,3 +63,7 @@ void lpo_run_result_describe(const struct lpo_result *r, const struct lpo_step *
 
 /* The hidden command behind the guard: argv is lpo's pid and the program; returns its exit code. */
 int lpo_run_guard_main(int argc, const char *const *argv);
+/* lpo's main() says that it has that command; until then there is no guard (a test program). */
+void lpo_run_guard_offer(void);
+/* For lpo_watch.self_path; NULL where there is no guard. */
+const char *lpo_run_guard_program(struct lpo_arena *a);
