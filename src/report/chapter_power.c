@@ -197,26 +197,25 @@ static void region_table(struct lpo_doc *doc, const struct lpo_rundir *d,
 void lpo_report_chapter_power(struct lpo_doc *doc, const struct lpo_rundir *d,
                               const struct lpo_source *s)
 {
-    const char *path = lpo_path_join(d->arena, d->dir, "nvml/samples.csv");
+    const char *stage = lpo_rundir_stage_with(d, LPO_ROLE_POWER);
+    const char *file = stage ? lpo_path_join(d->arena, stage, "samples.csv") : NULL;
     LPO_AUTO(lpo_file_text) text = NULL;
     LPO_AUTO(lpo_power) p = NULL;
     struct lpo_err err = { 0 };
 
-    if (!lpo_path_exists(path))
+    if (!file || !lpo_path_exists(lpo_path_join(d->arena, d->dir, file)))
         return;
     lpo_doc_section(doc, "power", "Power and clocks", 1);
-    if (lpo_rundir_text(d, "nvml/samples.csv", &text, &err) < 0 ||
+    if (lpo_rundir_text(d, file, &text, &err) < 0 ||
         lpo_power_parse(text->at, text->len, &p, &err) < 0) {
-        lpo_doc_note(doc, LPO_NOTE_WARNING, "nvml/samples.csv cannot be read: %s",
-                     lpo_err_cause(&err));
+        lpo_doc_note(doc, LPO_NOTE_WARNING, "%s cannot be read: %s", file, lpo_err_cause(&err));
         return;
     }
     if (p->skipped)
-        lpo_doc_note(doc, LPO_NOTE_WARNING,
-                     "%llu lines of nvml/samples.csv are not samples and were skipped",
-                     (unsigned long long)p->skipped);
+        lpo_doc_note(doc, LPO_NOTE_WARNING, "%llu lines of %s are not samples and were skipped",
+                     (unsigned long long)p->skipped, file);
     if (!p->gpus.len) {
-        lpo_doc_paragraph(doc, "The nvml stage ran, but wrote no samples.");
+        lpo_doc_paragraph(doc, "The %s stage ran, but wrote no samples.", stage);
         return;
     }
     stage_table(doc, d, p);

@@ -33,6 +33,7 @@ enum lpo_rundir_role {
     LPO_ROLE_UNDISTURBED = 1, /* no profiler: how fast the workload really is */
     LPO_ROLE_OPERATORS = 2,   /* records the operators of a framework */
     LPO_ROLE_COUNTERS = 4,    /* measures hardware counters of single kernels */
+    LPO_ROLE_POWER = 8,       /* samples power and clocks: samples.csv in its folder */
 };
 
 /* What one stage leaves in a run folder. */

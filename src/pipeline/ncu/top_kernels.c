@@ -5,6 +5,7 @@
 #include "analysis/analysis.h"
 #include "analysis/run.h"
 #include "pipeline/ncu/command.h"
+#include "rundir/rundir.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/str.h"
@@ -43,10 +44,12 @@ static const char *regex_of(struct lpo_arena *a, const struct lpo_analysis *x, s
 const char *lpo_pipeline_ncu_top_kernels(struct lpo_arena *a, struct lpo_analysis_run *run,
                                          size_t n)
 {
-    static const char *const stages[] = { "native", "nsys" };
-
-    for (size_t i = 0; run && i < sizeof stages / sizeof *stages; i++) {
-        const struct lpo_analysis *x = lpo_analysis_run_stage(run, stages[i]);
+    /* Most trusted first. What this tool itself left before a rerun is not asked: it saw only what
+     * it was told to measure. */
+    for (size_t i = 0; run && i < run->dir->sources.len; i++) {
+        const struct lpo_source *s = &run->dir->sources.at[i];
+        const struct lpo_analysis *x =
+            s->kind->roles & LPO_ROLE_COUNTERS ? NULL : lpo_analysis_run_stage(run, s->stage);
         const char *regex = x ? regex_of(a, x, n) : NULL;
 
         if (regex)

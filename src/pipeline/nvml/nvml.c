@@ -12,6 +12,7 @@
 #include "pipeline/stage.h"
 #include "run/clock.h"
 #include "run/manifest.h"
+#include "rundir/rundir.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
@@ -169,10 +170,17 @@ static int nvml_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
     return 0;
 }
 
+static const struct lpo_rundir_kind results = {
+    .stage = "nvml",
+    .what = "the samples of NVML",
+    .roles = LPO_ROLE_POWER,
+};
+
 const struct lpo_stage lpo_pipeline_nvml = {
     .name = "nvml",
     .summary = "power, clocks and temperature beside the other stages",
     LPO_STAGE_SETTINGS(nvml_settings, fields),
+    .results = &results,
     .no_checks = "the driver brings NVML; the check for the GPU covers both",
     .begin = nvml_begin,
     .collect = nvml_collect,
