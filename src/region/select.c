@@ -4,15 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "region/pattern.h"
 #include "region/tree.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/pattern.h"
 #include "util/str.h"
 
+_Static_assert(LPO_MAX_LEVELS >= LPO_REGION_DEPTH, "every region has a path");
+
 struct entry {
-    struct lpo_pattern *pattern;
-    bool whole_path; /* regions: matched against the path, not the name */
+    struct lpo_region_pattern *region; /* or a kernel's: */
+    struct lpo_pattern *kernel;
     uint64_t hits;
 };
 
@@ -30,23 +33,13 @@ void lpo_region_selection_destroy(struct lpo_region_selection *s)
     if (!s)
         return;
     for (int l = 0; l < LPO_SELECT_LISTS; l++) {
-        for (size_t i = 0; i < s->lists[l].len; i++)
-            lpo_pattern_destroy(s->lists[l].at[i].pattern);
+        for (size_t i = 0; i < s->lists[l].len; i++) {
+            lpo_region_pattern_destroy(s->lists[l].at[i].region);
+            lpo_pattern_destroy(s->lists[l].at[i].kernel);
+        }
         lpo_vec_free(&s->lists[l]);
     }
     free(s);
-}
-
-/* A slash that is not "\/" makes it a path. */
-static bool holds_slash(const char *pattern)
-{
-    for (const char *p = pattern; *p; p++) {
-        if (*p == '\\' && p[1])
-            p++;
-        else if (*p == '/')
-            return true;
-    }
-    return false;
 }
 
 int lpo_region_selection_add(struct lpo_region_selection *s, enum lpo_select_list list,
@@ -55,10 +48,10 @@ int lpo_region_selection_add(struct lpo_region_selection *s, enum lpo_select_lis
     static const char *const what[] = { "included regions", "excluded regions", "included kernels",
                                         "excluded kernels" };
     bool region = list == LPO_REGIONS_INCLUDE || list == LPO_REGIONS_EXCLUDE;
-    struct entry e = { NULL, holds_slash(pattern), 0 };
+    struct entry e = { 0 };
 
-    if (lpo_pattern_create(pattern, region ? LPO_PATTERN_PATH : LPO_PATTERN_TEXT, &e.pattern, err) <
-        0)
+    if ((region ? lpo_region_pattern_create(pattern, &e.region, err)
+                : lpo_pattern_create(pattern, LPO_PATTERN_TEXT, &e.kernel, err)) < 0)
         return lpo_ctx(err, "cannot use the list of %s", what[list]);
     lpo_vec_push(&s->lists[list], e);
     return 0;
@@ -70,17 +63,29 @@ bool lpo_region_selection_has(const struct lpo_region_selection *s, enum lpo_sel
 }
 
 /* Asks every pattern, so that each knows whether it matched anything. */
-static bool any_matches(struct lpo_region_selection *s, enum lpo_select_list list, const char *name,
-                        size_t name_len, const char *path, size_t path_len)
+static bool any_fits(struct lpo_region_selection *s, enum lpo_select_list list,
+                     const struct lpo_levels *path)
 {
     bool any = false;
 
     for (size_t i = 0; i < s->lists[list].len; i++) {
-        struct entry *e = &s->lists[list].at[i];
-        bool hit = lpo_pattern_matches(e->pattern, e->whole_path ? path : name,
-                                       e->whole_path ? path_len : name_len);
+        bool hit = lpo_region_pattern_fits(s->lists[list].at[i].region, path);
 
-        e->hits += hit;
+        s->lists[list].at[i].hits += hit;
+        any |= hit;
+    }
+    return any;
+}
+
+static bool any_matches(struct lpo_region_selection *s, enum lpo_select_list list, const char *name,
+                        size_t len)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < s->lists[list].len; i++) {
+        bool hit = lpo_pattern_matches(s->lists[list].at[i].kernel, name, len);
+
+        s->lists[list].at[i].hits += hit;
         any |= hit;
     }
     return any;
@@ -90,8 +95,8 @@ static bool pick_kernel(struct lpo_region_selection *s, const struct lpo_trace *
 {
     const char *text = lpo_trace_text(t, name);
     size_t len = lpo_trace_text_len(t, name);
-    bool out = any_matches(s, LPO_KERNELS_EXCLUDE, text, len, text, len);
-    bool in = any_matches(s, LPO_KERNELS_INCLUDE, text, len, text, len);
+    bool out = any_matches(s, LPO_KERNELS_EXCLUDE, text, len);
+    bool in = any_matches(s, LPO_KERNELS_INCLUDE, text, len);
 
     return !out && (in || !lpo_region_selection_has(s, LPO_KERNELS_INCLUDE));
 }
@@ -120,14 +125,31 @@ bool *lpo_region_selection_kernels(struct lpo_region_selection *s, const struct 
     return picked;
 }
 
+static void levels_of(const struct lpo_region_tree *tree, uint32_t node, struct lpo_levels *out)
+{
+    const struct lpo_trace *t = tree->trace;
+
+    out->len = tree->nodes.at[node].depth + (size_t)1;
+    if (out->len > LPO_MAX_LEVELS) /* a stack that a source gave; the levels next to it count */
+        out->len = LPO_MAX_LEVELS;
+    for (size_t i = out->len; i-- > 0; node = tree->nodes.at[node].parent) {
+        const struct lpo_region *n = &tree->nodes.at[node];
+
+        out->at[i] = (struct lpo_level){
+            .domain = n->domain ? lpo_trace_text(t, t->domains.at[n->domain]) : "",
+            .name = lpo_trace_text(t, n->name),
+            .name_len = lpo_trace_text_len(t, n->name),
+        };
+    }
+}
+
 bool *lpo_region_selection_regions(struct lpo_region_selection *s,
                                    const struct lpo_region_tree *tree)
 {
     enum { IN = 1, OUT = 2 };
+    struct lpo_levels path;
     unsigned char *state;
     bool *picked;
-    LPO_STR path = { 0 };
-    LPO_STR name = { 0 };
 
     if (!lpo_region_selection_has(s, LPO_REGIONS_INCLUDE) &&
         !lpo_region_selection_has(s, LPO_REGIONS_EXCLUDE))
@@ -137,17 +159,12 @@ bool *lpo_region_selection_regions(struct lpo_region_selection *s,
     for (uint32_t i = 0; i < tree->nodes.len; i++) { /* parents come before their children */
         uint32_t parent = tree->nodes.at[i].parent;
 
-        lpo_str_clear(&path);
-        lpo_str_clear(&name);
-        lpo_region_add_path(tree, i, &path);
-        lpo_region_add_name(tree, i, &name);
+        levels_of(tree, i, &path);
         if (parent != LPO_NONE)
             state[i] = state[parent];
-        if (any_matches(s, LPO_REGIONS_EXCLUDE, lpo_str_text(&name), name.len, lpo_str_text(&path),
-                        path.len))
+        if (any_fits(s, LPO_REGIONS_EXCLUDE, &path))
             state[i] |= OUT;
-        if (any_matches(s, LPO_REGIONS_INCLUDE, lpo_str_text(&name), name.len, lpo_str_text(&path),
-                        path.len) ||
+        if (any_fits(s, LPO_REGIONS_INCLUDE, &path) ||
             !lpo_region_selection_has(s, LPO_REGIONS_INCLUDE))
             state[i] |= IN;
         picked[i] = state[i] == IN;
@@ -168,13 +185,13 @@ static void add_meant(const struct lpo_region_tree *tree, const struct entry *e,
     for (uint32_t i = 0; i < n; i++) {
         LPO_STR name = { 0 };
 
-        if (e->whole_path)
+        if (lpo_region_pattern_is_path(e->region))
             lpo_region_add_path(tree, i, &name);
         else
             lpo_region_add_name(tree, i, &name);
         names[i] = lpo_arena_strdup(a, lpo_str_text(&name));
     }
-    near = lpo_str_nearest(lpo_pattern_text(e->pattern), names, n);
+    near = lpo_str_nearest(lpo_region_pattern_text(e->region), names, n);
     if (near)
         lpo_str_addf(text, "; did you mean '%s'?", near);
     for (uint32_t i = 0; !near && i < n && tops <= SHOWN; i++)
@@ -193,18 +210,19 @@ void lpo_region_selection_notes(const struct lpo_region_selection *s,
     for (int l = 0; s && l < LPO_SELECT_LISTS; l++) {
         for (size_t i = 0; i < s->lists[l].len; i++) {
             const struct entry *e = &s->lists[l].at[i];
+            const char *pattern =
+                e->region ? lpo_region_pattern_text(e->region) : lpo_pattern_text(e->kernel);
 
             lpo_str_clear(&text);
-            if (lpo_pattern_gave_up(e->pattern))
+            if (e->region ? lpo_region_pattern_gave_up(e->region) : lpo_pattern_gave_up(e->kernel))
                 lpo_str_addf(&text,
                              "the pattern '%s' took too long on some names and was taken as not "
                              "matching them",
-                             lpo_pattern_text(e->pattern));
+                             pattern);
             else if (!e->hits)
                 lpo_str_addf(&text, "the %s pattern '%s' matched nothing",
-                             l < LPO_KERNELS_INCLUDE ? "region" : "kernel",
-                             lpo_pattern_text(e->pattern));
-            if (text.len && !e->hits && l < LPO_KERNELS_INCLUDE)
+                             e->region ? "region" : "kernel", pattern);
+            if (text.len && !e->hits && e->region)
                 add_meant(tree, e, &text);
             if (text.len)
                 say(ctx, text.at);

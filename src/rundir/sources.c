@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "hydra/compose.h"
-#include "region/capture_pattern.h"
+#include "region/pattern.h"
 #include "region/select.h"
 #include "run/folder.h"
 #include "rundir/private.h"
@@ -165,27 +165,20 @@ static int add_patterns(struct lpo_rundir *d, struct lpo_region_selection *s,
     return 0;
 }
 
-/* Patterns of the capture, which can express more than a report's. What is in ncu's own grammar
- * is not applied again: the capture holds nothing else. */
+/* Patterns of a capture. What is in ncu's own grammar cannot be applied here; an include of that
+ * kind is in the capture already, so that the others must not leave it out. */
 static int add_captured(struct lpo_rundir *d, struct lpo_region_selection *s,
                         enum lpo_select_list list, const char *path, struct lpo_err *err)
 {
     struct lpo_settings_words patterns = lpo_settings_list(d->arena, d->config, path);
 
     for (size_t i = 0; i < patterns.len && list == LPO_REGIONS_INCLUDE; i++)
-        if (lpo_region_levels_ncu_grammar(patterns.at[i]))
+        if (lpo_region_pattern_in_ncu_grammar(patterns.at[i]))
             return 0;
-    for (size_t i = 0; i < patterns.len; i++) {
-        struct lpo_levels levels;
-        LPO_STR text = { 0 };
-
-        if (lpo_region_levels_ncu_grammar(patterns.at[i]) ||
-            lpo_region_levels_of_pattern(d->arena, patterns.at[i], &levels) < 0)
-            continue;
-        lpo_region_levels_add_selection(&levels, &text);
-        if (lpo_region_selection_add(s, list, lpo_str_text(&text), err) < 0)
+    for (size_t i = 0; i < patterns.len; i++)
+        if (!lpo_region_pattern_in_ncu_grammar(patterns.at[i]) &&
+            lpo_region_selection_add(s, list, patterns.at[i], err) < 0)
             return lpo_ctx(err, "config key %s", path);
-    }
     return 0;
 }
 

@@ -21,7 +21,7 @@ struct lpo_stage_ctx;
 struct lpo_ncu_settings {
     bool gating_nvtx, top_kernels, region_mode, export_csv, force_overwrite;
     int64_t per_config, max_new_tokens; /* pipeline.ncu.sampling */
-    struct lpo_settings_words nvtx_include, nvtx_exclude, regions_include;
+    struct lpo_settings_words nvtx_include, nvtx_exclude, regions_include, regions_exclude;
     struct lpo_settings_words sections, metrics, extra_args;
 };
 

@@ -36,6 +36,7 @@ static const struct lpo_settings_field fields[] = {
     LPO_SETTING(lpo_ncu_settings, extra_args, LPO_S_ARGS, "pipeline.ncu.ncu_cli.extra_args"),
     LPO_SETTING(lpo_ncu_settings, region_mode, LPO_S_BOOL, "pipeline.ncu.regions.enable"),
     LPO_SETTING(lpo_ncu_settings, regions_include, LPO_S_PATTERNS, "pipeline.ncu.regions.include"),
+    LPO_SETTING(lpo_ncu_settings, regions_exclude, LPO_S_PATTERNS, "pipeline.ncu.regions.exclude"),
     LPO_SETTING(lpo_ncu_settings, per_config, LPO_S_INT, "pipeline.ncu.sampling.per_config"),
     LPO_SETTING(lpo_ncu_settings, max_new_tokens, LPO_S_INT,
                 "pipeline.ncu.sampling.max_new_tokens"),

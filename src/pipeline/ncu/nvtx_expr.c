@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "pipeline/known_regions.h"
-#include "region/capture_pattern.h"
+#include "region/pattern.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
@@ -40,7 +40,13 @@ static const char *regex_of(struct lpo_arena *a, const char *name, bool glob)
 
     for (; *name; name++) {
         bool literal = !glob;
+        const char *close;
 
+        if (glob && *name == '[' && (close = strchr(name + 1, ']'))) {
+            lpo_str_addc(&out, '.'); /* not measured: the reports leave out what is too much */
+            name = close;
+            continue;
+        }
         if (glob && *name == '\\' && name[1]) {
             literal = true;
             name++;
@@ -174,8 +180,7 @@ static void push_own(struct lpo_arena *a, const char *text, struct lpo_exprs *ou
 static bool levels_of(struct lpo_arena *a, const struct lpo_known_regions *known, size_t i,
                       struct lpo_levels *out)
 {
-    return lpo_region_levels_of_path(a, known->at[i].path, known->domains, known->ndomains, out) ==
-           0;
+    return lpo_region_path_parse(a, known->at[i].path, known->domains, known->ndomains, out) == 0;
 }
 
 static int no_such_region(struct lpo_arena *a, const char *pattern,
@@ -226,40 +231,79 @@ static bool add_path(struct lpo_arena *a, const char *path, const struct lpo_kno
     for (size_t i = 0; i < known->len; i++) {
         struct lpo_levels levels;
 
+        size_t len;
+
         if (strcmp(known->at[i].path, path) != 0 || !levels_of(a, known, i, &levels))
             continue;
         found = true;
+        len = levels.len;
         lpo_region_levels_of_last_domain(&levels);
+        if (levels.len < len && out->exact) /* the ranges around it cannot be expressed */
+            continue;
+        if (levels.len < len)
+            out->wider = path;
         add_kinds(a, path, &levels, !known->at[i].start_end, known->at[i].start_end, out);
     }
     return found;
 }
 
-/* By the names of the regions that fit; the pattern itself where those are too many. */
-static int add_names(struct lpo_arena *a, const char *pattern, const struct lpo_levels *want,
+static int too_wide(const char *pattern, struct lpo_err *err)
+{
+    return lpo_fail(err, LPO_E_CONFIG,
+                    "ncu cannot express '%s': it would take more than that. The reports still "
+                    "apply it",
+                    pattern);
+}
+
+/* The pattern itself, in each of its readings. */
+static int add_readings(struct lpo_arena *a, const struct lpo_region_pattern *p, bool push_pop,
+                        bool start_end, struct lpo_exprs *out, struct lpo_err *err)
+{
+    const char *text = lpo_arena_strdup(a, lpo_region_pattern_text(p));
+    struct lpo_region_run run;
+
+    for (size_t i = 0; lpo_region_pattern_run(p, i, &run); i++) {
+        if (run.wider && out->exact)
+            return too_wide(text, err);
+        if (run.wider)
+            out->wider = text;
+        add_kinds(a, text, &run.levels, push_pop, start_end, out);
+    }
+    return 0;
+}
+
+/* By the names of the regions that fit; the pattern itself where those are too many. `found`: one
+ * is there already, by its path. */
+static int add_names(struct lpo_arena *a, const struct lpo_region_pattern *p, bool found,
                      const struct lpo_known_regions *known, struct lpo_exprs *out,
                      struct lpo_err *err)
 {
+    const char *text = lpo_arena_strdup(a, lpo_region_pattern_text(p));
     struct lpo_exprs all = *out; /* grows elsewhere once it is full: `out` stays as it is */
     bool push_pop = false, start_end = false, many = false;
 
     for (size_t i = 0; i < known->len; i++) {
-        struct lpo_levels have, found;
+        struct lpo_region_run run;
+        struct lpo_levels path;
 
-        if (!levels_of(a, known, i, &have) || !lpo_region_levels_instance(want, &have, &found))
+        if (!levels_of(a, known, i, &path) ||
+            !lpo_region_pattern_run_in(p, &path, out->exact, &run))
             continue;
+        if (run.wider && out->exact)
+            return too_wide(text, err);
+        if (run.wider)
+            all.wider = text;
         start_end |= known->at[i].start_end;
         push_pop |= !known->at[i].start_end;
         if (!many)
-            add_kinds(a, pattern, &found, !known->at[i].start_end, known->at[i].start_end, &all);
+            add_kinds(a, text, &run.levels, !known->at[i].start_end, known->at[i].start_end, &all);
         many |= all.len > LPO_MAX_EXPRS || all.bytes > LPO_MAX_EXPR_BYTES;
     }
-    if (!push_pop && !start_end)
-        return no_such_region(a, pattern, known, err);
+    if (!push_pop && !start_end && !found)
+        return no_such_region(a, text, known, err);
     if (many)
-        add_kinds(a, pattern, want, push_pop, start_end, out);
-    else
-        *out = all;
+        return add_readings(a, p, push_pop, start_end, out, err);
+    *out = all;
     return 0;
 }
 
@@ -267,24 +311,22 @@ int lpo_pipeline_ncu_expr_add(struct lpo_arena *a, const char *pattern,
                               const struct lpo_known_regions *known, struct lpo_exprs *out,
                               struct lpo_err *err)
 {
-    bool any = known && known->at;
-    struct lpo_levels want;
+    LPO_AUTO(lpo_region_pattern) p = NULL;
+    bool any = known && known->at, found = any && add_path(a, pattern, known, out);
+    struct lpo_err why = { 0 };
 
-    if (any && add_path(a, pattern, known, out))
-        return 0;
-    if (lpo_region_levels_ncu_grammar(pattern)) {
-        push_own(a, pattern, out);
+    if (lpo_region_pattern_in_ncu_grammar(pattern)) {
+        if (!found)
+            push_own(a, pattern, out);
         return 0;
     }
-    if (lpo_region_levels_of_pattern(a, pattern, &want) < 0 || want.len == 0)
+    if (pattern[strspn(pattern, "/")] == '\0' || lpo_region_pattern_create(pattern, &p, &why) < 0)
         return lpo_fail(err, LPO_E_CONFIG,
-                        "'%s' is not a region pattern; try prefill, decode* or a/b", pattern);
-    lpo_region_levels_of_last_domain(&want);
-    lpo_region_levels_tidy(&want);
+                        "'%s' is not a region pattern; try prefill, decode* or a/b%s%s", pattern,
+                        why.code ? ": " : "", why.code ? lpo_err_cause(&why) : "");
     if (any)
-        return add_names(a, pattern, &want, known, out, err);
-    add_kinds(a, pattern, &want, true, true, out);
-    return 0;
+        return add_names(a, p, found, known, out, err);
+    return add_readings(a, p, true, true, out, err);
 }
 
 static bool outermost(const char *path)

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipeline/ncu/nvtx_expr.h - region patterns of users, written in ncu's own grammar.
  *
- *     decode*           ranges whose names start with decode
- *     prefill           the range prefill, push/pop or start/end: two expressions
- *     A::A1 or A/A1     A1 directly inside A
- *     decode/.../attn   attn anywhere inside decode; "**" may be written for "..."
- *     LLM@decode/attn   ranges of domain LLM
- *     x\[0\]            a mark behind a backslash is part of the name
+ * The patterns are those of region/pattern.h. ncu asks for push/pop and start/end ranges in
+ * different ways, so a bare name becomes two expressions where the kind is not known. What is
+ * already written in ncu's grammar passes through. Several expressions are OR-ed by ncu, so one
+ * capture serves them all.
  *
- * What is already written in ncu's grammar (a trailing '/', '[' or ']', "regex:", '+' levels, ','
- * lists) passes through. Several expressions are OR-ed by ncu, so one capture serves them all.
+ * ncu finds a run of levels anywhere in the stack of one domain. A pattern that means less (an
+ * outermost region, levels of two domains) is captured wider, and the reports leave the rest out.
  *
  * Regular expressions do not add up in ncu 2025.3.1 (docs/benchmarks.md): of two for push/pop
  * ranges the first alone counts, and beside one for start/end ranges other names of that kind do
@@ -40,6 +38,8 @@ struct lpo_expr {
 struct lpo_exprs {
     struct lpo_expr *at;
     size_t len, cap, bytes;
+    bool exact;        /* set by the caller: a pattern that would be wider is refused */
+    const char *wider; /* a pattern whose expressions take more than it means; NULL: none */
 };
 
 /* Appends the expressions of one pattern. When regions are known, a pattern that fits none is an

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "pipeline/stage.h"
-#include "region/capture_pattern.h"
+#include "region/pattern.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
@@ -55,8 +55,8 @@ static int check_known(struct lpo_stage_ctx *ctx, const char *capture, struct lp
         struct lpo_levels levels;
 
         names[i] = known->at[i].path;
-        if (lpo_region_levels_of_path(ctx->arena, known->at[i].path, known->domains,
-                                      known->ndomains, &levels) < 0)
+        if (lpo_region_path_parse(ctx->arena, known->at[i].path, known->domains, known->ndomains,
+                                  &levels) < 0)
             return 0;
         last = &levels.at[levels.len - 1];
         names[i] = *last->domain ? lpo_arena_printf(ctx->arena, "%s@%s", last->name, last->domain)

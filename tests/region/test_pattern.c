@@ -2,7 +2,7 @@
 /* Patterns of a capture against paths of regions. */
 #include "../unit.h"
 
-#include "region/capture_pattern.h"
+#include "region/pattern.h"
 #include "util/arena.h"
 
 static const struct fit_case {
@@ -27,13 +27,13 @@ static void check_fit(void **state)
 {
     const struct fit_case *c = *state;
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    struct lpo_levels want, have, found;
+    LPO_AUTO(lpo_region_pattern) p = NULL;
+    struct lpo_region_run run;
+    struct lpo_levels path;
 
-    assert_int_equal(lpo_region_levels_of_pattern(a, c->pattern, &want), 0);
-    assert_int_equal(lpo_region_levels_of_path(a, c->path, NULL, 0, &have), 0);
-    lpo_region_levels_of_last_domain(&want);
-    lpo_region_levels_tidy(&want);
-    assert_int_equal(lpo_region_levels_instance(&want, &have, &found), c->fits);
+    assert_int_equal(lpo_region_pattern_create(c->pattern, &p, NULL), 0);
+    assert_int_equal(lpo_region_path_parse(a, c->path, NULL, 0, &path), 0);
+    assert_int_equal(lpo_region_pattern_run_in(p, &path, false, &run), c->fits);
 }
 
 int main(void)
