@@ -44,7 +44,8 @@ static void print_help(const struct lpo_app *app)
         fprintf(app->out, "  %-9s %s\n", commands[i]->name, commands[i]->summary);
     fprintf(app->out,
             "\n'lpo COMMAND -h' describes one command; 'lpo --version' prints the version;\n"
-            "'lpo --debug COMMAND …' prints with an error the source line that raised it.\n"
+            "'lpo --debug COMMAND …' prints with an error the source line that raised it;\n"
+            "'lpo --limit N COMMAND …' raises what one file or config may cost N times.\n"
             "exit codes: 0 done; 1 a stage failed; 2 wrong usage or config; 3 a tool or permission "
             "is\nmissing; 130 interrupted.\n");
 }
@@ -71,6 +72,8 @@ static void print_command_help(const struct lpo_app *app, const struct lpo_comma
         print_option(app, o);
     fprintf(app->out, "  %-26s %s\n", "--debug",
             "print with an error the source line that raised it");
+    fprintf(app->out, "  %-26s %s\n", "--limit N",
+            "raise N times what one file or config may cost: bytes, text, seconds");
     fprintf(app->out, "  %-26s %s\n", "-h, --help", "this text");
 }
 
@@ -135,12 +138,17 @@ static int run_command(struct lpo_app *app, const struct lpo_command *c, int arg
 int lpo_cli_main(struct lpo_app *app, int argc, const char *const *argv)
 {
     const struct lpo_command *c;
+    struct lpo_err err = { 0 };
+    int used;
 
     lpo_run_guard_offer();
-    if (argc > 1 && strcmp(argv[1], "--debug") == 0) {
-        app->debug = true;
-        argc--;
-        argv++;
+    while (argc > 1 && (used = lpo_cli_common_option(app, argc - 1, argv + 1, &err)) != 0) {
+        if (used < 0) {
+            lpo_cli_print_error(app, "lpo", &err);
+            return lpo_err_exit_code(used);
+        }
+        argc -= used;
+        argv += used;
     }
     if (argc < 2) {
         print_help(app);

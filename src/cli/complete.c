@@ -31,12 +31,12 @@ static void offer_options(const struct lpo_app *app, const struct lpo_command *c
             fprintf(app->out, "%s\t%s\n", word, o->help);
     }
     /* of every command, so in no table: see command.c */
-    if (begins("--debug", typed))
-        fprintf(app->out, "--debug\twith an error, the line of lpo's source that raised it\n");
     if (begins("--help", typed))
         fprintf(app->out, "--help\tthis command's options\n");
     if (begins("--debug", typed))
         fprintf(app->out, "--debug\tprint with an error the source line that raised it\n");
+    if (begins("--limit", typed))
+        fprintf(app->out, "--limit\traise N times what one file or config may cost\n");
 }
 
 /* Does the word before ask for a value, so that the unfinished word is that value? */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/options.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/app.h"
 #include "util/arena.h"
+#include "util/budget.h"
 #include "util/err.h"
 #include "util/str.h"
 
@@ -21,7 +23,7 @@ static int unknown(const struct lpo_option *table, const char *word, struct lpo_
                    struct lpo_err *err)
 {
     size_t n = table_size(table), len = strcspn(word, "=");
-    const char **names = lpo_arena_array(a, n + 2, sizeof *names);
+    const char **names = lpo_arena_array(a, n + 3, sizeof *names);
     char *bare = lpo_arena_strndup(a, word, len);
     const char *near;
 
@@ -29,7 +31,8 @@ static int unknown(const struct lpo_option *table, const char *word, struct lpo_
         names[i] = table[i].name;
     names[n] = "help";
     names[n + 1] = "debug";
-    near = lpo_str_nearest(bare, names, n + 2);
+    names[n + 2] = "limit";
+    near = lpo_str_nearest(bare, names, n + 3);
     if (near)
         return lpo_fail(err, LPO_E_USAGE, "unknown option --%s; did you mean --%s?", bare, near);
     return lpo_fail(err, LPO_E_USAGE, "unknown option --%s; -h lists the options", bare);
@@ -103,6 +106,34 @@ static int take_option(struct lpo_arena *a, struct lpo_args *out, int argc, cons
     return 0;
 }
 
+static int set_limit(const char *text, struct lpo_err *err)
+{
+    char *end;
+    double factor = strtod(text, &end);
+
+    if (*end || end == text || !(factor >= 1 && factor <= 1e6))
+        return lpo_fail(err, LPO_E_USAGE, "--limit must be a number from 1 to 1000000, not '%s'",
+                        text);
+    lpo_budget_raise(factor);
+    return 0;
+}
+
+int lpo_cli_common_option(struct lpo_app *app, int argc, const char *const *argv,
+                          struct lpo_err *err)
+{
+    if (strcmp(argv[0], "--debug") == 0) {
+        app->debug = true;
+        return 1;
+    }
+    if (lpo_str_starts(argv[0], "--limit="))
+        return set_limit(argv[0] + strlen("--limit="), err) < 0 ? LPO_E_USAGE : 1;
+    if (strcmp(argv[0], "--limit") != 0)
+        return 0;
+    if (argc < 2)
+        return lpo_fail(err, LPO_E_USAGE, "--limit needs a value: N");
+    return set_limit(argv[1], err) < 0 ? LPO_E_USAGE : 2;
+}
+
 int lpo_cli_args_parse(struct lpo_app *app, const struct lpo_option *table, int argc,
                        const char *const *argv, struct lpo_args *out, struct lpo_err *err)
 {
@@ -127,11 +158,13 @@ int lpo_cli_args_parse(struct lpo_app *app, const struct lpo_option *table, int 
             out->words[out->nwords++] = argv[i];
             continue;
         }
-        if (strcmp(argv[i], "--debug") == 0) { /* every command has it */
-            app->debug = true;
+        rc = lpo_cli_common_option(app, argc - i, argv + i, err);
+        if (rc > 0) {
+            i += rc - 1;
             continue;
         }
-        rc = take_option(a, out, argc, argv, &i, err);
+        if (rc == 0)
+            rc = take_option(a, out, argc, argv, &i, err);
         if (rc < 0)
             return rc;
     }

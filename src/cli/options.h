@@ -39,6 +39,11 @@ struct lpo_args {
 int lpo_cli_args_parse(struct lpo_app *app, const struct lpo_option *table, int argc,
                        const char *const *argv, struct lpo_args *out, struct lpo_err *err);
 
+/* Options that every command has, and that may stand before the command too: --debug, --limit N.
+ * How many words were used: 0 when argv[0] is another option; LPO_E_USAGE for a wrong value. */
+int lpo_cli_common_option(struct lpo_app *app, int argc, const char *const *argv,
+                          struct lpo_err *err);
+
 bool lpo_cli_args_has(const struct lpo_args *args, const char *name);
 const char *lpo_cli_args_text(const struct lpo_args *args, const char *name, const char *fallback);
 const char *const *lpo_cli_args_list(const struct lpo_args *args,

@@ -7,6 +7,7 @@
 
 #include "region/thread_rows.h"
 #include "region/tree.h"
+#include "util/checked.h"
 
 /* A range on the stack. */
 struct open {
@@ -27,8 +28,9 @@ struct sweep {
 static uint32_t child_of(struct sweep *s, uint32_t parent, uint32_t like)
 {
     const struct lpo_region n = s->tree->nodes.at[like];
+    uint32_t node = lpo_region_node(s->tree, parent, n.name, n.domain, n.kind);
 
-    return lpo_region_node(s->tree, parent, n.name, n.domain, n.kind);
+    return node == LPO_NONE ? parent : node; /* no room for one more path */
 }
 
 /* The node of the lowest `count` rows. Looked up late, so that no region is made which nothing
@@ -105,7 +107,7 @@ static void count_visit(struct lpo_region_tree *tree, uint32_t row, const struct
     struct lpo_visits *v = &tree->visits.at[row];
 
     v->count++;
-    v->host_ns += end_ns - r->start_ns;
+    v->host_ns = lpo_ns_add(v->host_ns, end_ns - r->start_ns);
     if (r->flags & LPO_RANGE_OPEN) {
         v->open++;
         tree->open++;
@@ -124,6 +126,10 @@ static void enter(struct sweep *s, const struct lpo_range *r, uint16_t process, 
         return;
     }
     o.entered = entered_at(s, r, end_ns, &around);
+    if (o.entered == LPO_NONE) {
+        tree->too_long++;
+        return;
+    }
     o.visits = lpo_region_visits_of(tree, o.entered, process);
     o.path = s->outliving || (size_t)around + 1 != s->depth ? LPO_NONE : o.entered;
     o.outlives = s->depth && end_ns > s->stack[s->depth - 1].end_ns;
@@ -131,8 +137,9 @@ static void enter(struct sweep *s, const struct lpo_range *r, uint16_t process, 
     if (around >= 0) {
         int64_t outer_ns = s->stack[around].end_ns;
 
-        tree->visits.at[s->stack[around].visits].child_ns +=
-            (end_ns < outer_ns ? end_ns : outer_ns) - r->start_ns;
+        int64_t *child_ns = &tree->visits.at[s->stack[around].visits].child_ns;
+
+        *child_ns = lpo_ns_add(*child_ns, (end_ns < outer_ns ? end_ns : outer_ns) - r->start_ns);
         tree->crooked += end_ns > outer_ns;
     }
     s->stack[s->depth++] = o;
@@ -234,6 +241,7 @@ static void sweep_thread(struct lpo_region_tree *tree, const struct timeline *li
 static uint32_t place_of_stack(struct lpo_region_tree *tree, const struct lpo_stack *stack)
 {
     uint32_t leaf = LPO_NONE, set[LPO_REGION_OPEN_SETS];
+    uint32_t node;
     size_t nset = 0;
 
     for (uint32_t i = 0; i < stack->count; i++) { /* a trace of empty stacks has no frames at all */
@@ -248,7 +256,11 @@ static uint32_t place_of_stack(struct lpo_region_tree *tree, const struct lpo_st
             tree->too_deep++;
             continue;
         }
-        leaf = lpo_region_node(tree, leaf, f->name, f->domain, f->kind);
+        node = lpo_region_node(tree, leaf, f->name, f->domain, f->kind);
+        if (node == LPO_NONE)
+            tree->too_long++;
+        else
+            leaf = node;
     }
     return lpo_region_place_of(tree, leaf, lpo_region_set_of(tree, set, nset));
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "region/select.h"
+#include "util/checked.h"
 
 /* Does any launch have a time of its own? */
 static bool timed(const struct lpo_sum *s)
@@ -26,7 +27,7 @@ void lpo_region_sum_add(struct lpo_sum *to, const struct lpo_sum *from)
     to->launches += from->launches;
     to->unknown += from->unknown;
     to->shares += from->shares;
-    to->ns += from->ns;
+    to->ns = lpo_ns_add(to->ns, from->ns);
     to->bytes += from->bytes;
 }
 

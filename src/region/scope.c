@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "region/select.h"
+#include "util/checked.h"
 #include "util/str.h"
 
 /* Everything known of one node while a scope is being put together. */
@@ -72,8 +73,8 @@ static void add_visits(struct builder *b)
             if (!b->process_in[visits->process])
                 continue;
             row->visits += visits->count;
-            row->host_ns += visits->host_ns;
-            row->host_self_ns += visits->host_ns - visits->child_ns;
+            row->host_ns = lpo_ns_add(row->host_ns, visits->host_ns);
+            row->host_self_ns = lpo_ns_add(row->host_self_ns, visits->host_ns - visits->child_ns);
             row->open += visits->open;
         }
         /* a source with ranges records every visit; one with stacks alone (ncu) none */

@@ -6,6 +6,8 @@
 
 #include "region/thread_rows.h"
 #include "region/tree.h"
+#include "util/budget.h"
+#include "util/checked.h"
 
 /* A region with ranges open now. All of them began before, so only the last end matters. */
 struct active {
@@ -57,6 +59,11 @@ static uint32_t set_at(struct sweep *s, const struct lpo_launch *l)
     for (size_t i = 0; i < s->count; i++)
         if (s->open[i].end_ns >= l->end_ns)
             nodes[n++] = s->open[i].node;
+    /* launches that each lie in another thousand ranges: 4 KB a launch, twice */
+    if (n && s->tree->set_nodes.len * sizeof *nodes > lpo_budget()->path_bytes) {
+        s->tree->too_many++;
+        n = 1;
+    }
     return n ? lpo_region_set_of(s->tree, nodes, n) : 0;
 }
 
@@ -68,7 +75,7 @@ static uint32_t visit(struct lpo_region_tree *tree, const struct lpo_range *r, u
     struct lpo_visits *v = &tree->visits.at[row];
 
     v->count++;
-    v->host_ns += end_ns - r->start_ns;
+    v->host_ns = lpo_ns_add(v->host_ns, end_ns - r->start_ns);
     if (r->flags & LPO_RANGE_OPEN) {
         v->open++;
         tree->open++;

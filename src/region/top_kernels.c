@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "util/checked.h"
+
 static int by_cost(const void *pa, const void *pb, void *trace)
 {
     const struct lpo_top_row *a = pa, *b = pb;
@@ -33,7 +35,7 @@ void lpo_region_top(const struct lpo_region_cells *cells, enum lpo_gpu_op_kind k
         if (fresh)
             lpo_vec_push(out, (struct lpo_top_row){ .name = c->name });
         lpo_region_sum_add(&out->at[row].sum, &c->sum);
-        total_ns += c->sum.ns;
+        total_ns = lpo_ns_add(total_ns, c->sum.ns);
     }
     for (size_t i = 0; i < out->len && total_ns > 0; i++)
         out->at[i].share = (double)out->at[i].sum.ns / (double)total_ns;

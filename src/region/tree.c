@@ -5,21 +5,35 @@
 #include <string.h>
 
 #include "region/attribute.h"
+#include "util/budget.h"
 #include "util/map.h"
 #include "util/str.h"
 
 uint32_t lpo_region_node(struct lpo_region_tree *tree, uint32_t parent, uint32_t name,
                          uint16_t domain, uint8_t kind)
 {
+    const struct lpo_region *above = parent == LPO_NONE ? NULL : &tree->nodes.at[parent];
+    const uint64_t first = (uint64_t)parent << 32 | name, second = (uint64_t)domain << 8 | kind;
+    uint64_t len = (above ? above->path_bytes + 1 : 0) + lpo_trace_text_len(tree->trace, name);
     bool fresh;
-    uint32_t row = lpo_map_pair_put(&tree->node_map, (uint64_t)parent << 32 | name,
-                                    (uint64_t)domain << 8 | kind, &fresh);
+    uint32_t row;
 
+    /* names stand in the file, so those at the top cost no more than the file itself */
+    if (above && tree->path_bytes + len > lpo_budget()->path_bytes)
+        return lpo_map_pair_find(&tree->node_map, first, second);
+    row = lpo_map_pair_put(&tree->node_map, first, second, &fresh);
     if (fresh) {
-        uint16_t depth = parent == LPO_NONE ? 0 : (uint16_t)(tree->nodes.at[parent].depth + 1);
+        uint16_t depth = above ? (uint16_t)(above->depth + 1) : 0;
 
-        lpo_vec_push(&tree->nodes,
-                     (struct lpo_region){ parent, name, LPO_NONE, domain, depth, kind });
+        tree->path_bytes += len;
+        lpo_vec_push(&tree->nodes, (struct lpo_region){
+                                       .parent = parent,
+                                       .name = name,
+                                       .visits = LPO_NONE,
+                                       .domain = domain,
+                                       .depth = depth,
+                                       .path_bytes = len < UINT32_MAX ? (uint32_t)len : UINT32_MAX,
+                                       .kind = kind });
     }
     return row;
 }

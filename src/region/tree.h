@@ -18,7 +18,8 @@
  * - A node of a CUDA graph lies, beside the place of its graph's launch, in the push/pop ranges of
  *   the moment and thread of its capture.
  * - A range never closed ends with its process.
- * - Nesting beyond LPO_REGION_DEPTH counts with the region at that depth, and is noted. */
+ * - Nesting beyond LPO_REGION_DEPTH counts with the region at that depth, and is noted. So does a
+ *   range whose path does not fit the budget of path text: with the region around it. */
 #pragma once
 
 #include <stdbool.h>
@@ -40,8 +41,9 @@ struct lpo_region {
     uint32_t name;
     uint32_t visits; /* first of this node's rows in `visits`; LPO_NONE: never seen entered */
     uint16_t domain;
-    uint16_t depth; /* 0 at the top */
-    uint8_t kind;   /* enum lpo_range_kind */
+    uint16_t depth;      /* 0 at the top */
+    uint32_t path_bytes; /* length of its path as text */
+    uint8_t kind;        /* enum lpo_range_kind */
 };
 
 /* What one process did in one region. */
@@ -75,6 +77,8 @@ struct lpo_region_tree {
     uint32_t *capture_place; /* per capture of the trace; LPO_NONE: its thread is not known */
     uint32_t *stack_place;   /* per stack of the trace */
     uint64_t too_deep;       /* ranges beyond LPO_REGION_DEPTH */
+    uint64_t too_long;       /* ranges left out because all paths together would be too long */
+    uint64_t path_bytes;     /* text of all paths */
     uint64_t too_many;       /* start/end ranges beyond LPO_REGION_OPEN_SETS */
     uint64_t crooked;        /* push/pop ranges that outlive the range they began in */
     uint64_t open;           /* ranges never closed */
@@ -94,7 +98,9 @@ void lpo_region_add_path(const struct lpo_region_tree *tree, uint32_t node, stru
 /* Appends the last part of the path alone. */
 void lpo_region_add_name(const struct lpo_region_tree *tree, uint32_t node, struct lpo_str *out);
 
-/* Building: the node under `parent`, made when new. */
+/* Building: the node under `parent`, made when new. LPO_NONE when the paths of all regions would
+ * take more text than the budget allows (util/budget.h): a file of 33 KB can nest long names until
+ * its paths take gigabytes. A region at the top is always made. */
 uint32_t lpo_region_node(struct lpo_region_tree *tree, uint32_t parent, uint32_t name,
                          uint16_t domain, uint8_t kind);
 uint32_t lpo_region_place_of(struct lpo_region_tree *tree, uint32_t leaf, uint32_t set);

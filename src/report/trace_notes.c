@@ -11,6 +11,7 @@
 #include "region/tree.h"
 #include "report/doc/doc.h"
 #include "trace/trace.h"
+#include "util/budget.h"
 #include "util/str.h"
 
 /* Where notes go. */
@@ -68,6 +69,11 @@ static void tree_notes(const struct lpo_region_tree *tree, const struct note_sin
     counted(v, true, tree->too_deep,
             "range is deeper than 256 levels and is counted in the region at that depth",
             "ranges are deeper than 256 levels and are counted in the region at that depth");
+    counted(v, true, tree->too_long,
+            "range is counted in the region around it: the paths of all regions would take more "
+            "than the limit (" LPO_BUDGET_HINT ")",
+            "ranges are counted in the region around them: the paths of all regions would take "
+            "more than the limit (" LPO_BUDGET_HINT ")");
     counted(v, true, tree->too_many,
             "start/end range was opened while 1024 others were open, and gets no launches",
             "start/end ranges were opened while 1024 others were open, and get no launches");

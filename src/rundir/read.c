@@ -9,6 +9,7 @@
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
+#include "util/spool.h"
 
 static const int64_t limit_ns = 600000000000; /* a large report takes ncu minutes */
 
@@ -27,7 +28,7 @@ static int read_through_ncu(struct lpo_arena *a, const char *path, struct lpo_tr
     return rc;
 }
 
-int lpo_rundir_read_trace(const char *path, struct lpo_trace *into, struct lpo_err *err)
+static int read_file(const char *path, struct lpo_trace *into, struct lpo_err *err)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     enum lpo_trace_need need =
@@ -48,4 +49,18 @@ int lpo_rundir_read_trace(const char *path, struct lpo_trace *into, struct lpo_e
     if (err)
         *err = why;
     return why.code;
+}
+
+int lpo_rundir_read_trace(const char *path, struct lpo_trace *into, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_spool) copy = NULL;
+
+    if (!lpo_spool_needed(path))
+        return read_file(path, into, err);
+    if (lpo_spool_create(path, &copy, err) < 0)
+        return err ? err->code : LPO_E_IO;
+    if (read_file(lpo_spool_path(copy), into, err) < 0)
+        return lpo_ctx(err, "'%s' was copied to a temporary file, because it can be read only once",
+                       path);
+    return 0;
 }

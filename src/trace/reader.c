@@ -3,6 +3,7 @@
 
 #include "trace/duplicates.h"
 #include "trace/readers.h"
+#include "trace/times.h"
 #include "trace/trace.h"
 #include "util/err.h"
 #include "util/input.h"
@@ -39,13 +40,17 @@ int lpo_trace_reader_find(const char *path, const struct lpo_reader **out, struc
 int lpo_trace_read(const char *path, struct lpo_trace *into, struct lpo_err *err)
 {
     const struct lpo_reader *r = NULL;
+    struct lpo_trace_mark mark;
     int rc = lpo_trace_reader_find(path, &r, err);
 
     if (rc < 0)
         return rc;
     if (into->sources++ == 1)
         lpo_trace_duplicates_note(into, path); /* only remembers the first file */
+    mark = lpo_trace_mark(into);
     rc = r->read(path, into, err);
+    if (rc == 0)
+        rc = lpo_trace_times_check(into, &mark, err);
     if (rc < 0)
         lpo_ctx(err, "cannot read '%s' as %s", path, r->name);
     else if (into->sources > 1)

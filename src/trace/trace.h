@@ -192,9 +192,10 @@ struct lpo_trace {
     size_t nmetric_rows, metric_rows_cap, metric_cap;
     LPO_VEC(struct lpo_summary) summaries;
     LPO_VEC(struct lpo_trace_note) notes;
-    int64_t epoch_ns;                        /* unix time of clock 0, or LPO_NO_TIME */
-    uint64_t dropped;                        /* records the source says it lost */
-    uint32_t sources;                        /* files read so far */
+    int64_t epoch_ns; /* unix time of clock 0, or LPO_NO_TIME */
+    uint64_t dropped; /* records the source says it lost */
+    int64_t total_ns; /* times.c: of all events so far, to be summed safely */
+    uint32_t sources; /* files read so far */
     struct lpo_trace_duplicates *duplicates; /* duplicates.h, once there are two files */
     uint32_t skip;                           /* enum lpo_skip, set by the caller before reading */
     bool has_ranges;                         /* the source could have recorded ranges */

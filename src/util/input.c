@@ -12,6 +12,7 @@
 
 #include "util/ahead.h"
 #include "util/arena.h"
+#include "util/budget.h"
 #include "util/err.h"
 #include "util/input_codec.h"
 
@@ -30,6 +31,8 @@ struct lpo_input {
     const struct lpo_codec *codec;
     void *state;
     const char *damage;
+    uint64_t given; /* decompressed bytes so far */
+    bool over_budget;
 
     /* the reader's own */
     struct lpo_ahead *blocks;
@@ -37,6 +40,13 @@ struct lpo_input {
     char *spill; /* when more is kept than a block's front holds */
     size_t spill_cap;
 };
+
+static uint64_t inflate_limit(uint64_t taken)
+{
+    const struct lpo_budget *b = lpo_budget();
+
+    return b->inflate_bytes + b->inflate_ratio * taken;
+}
 
 /* One block, full unless the text ends. */
 static bool fill_block(void *ctx, void *batch)
@@ -54,6 +64,11 @@ static bool fill_block(void *ctx, void *batch)
         if (n == 0)
             break;
         b->len += n;
+        in->given += n;
+        /* 270 KB of zstd can hold terabytes of nothing */
+        in->over_budget = in->codec->magic_len && in->given > inflate_limit(in->raw.taken);
+        if (in->over_budget)
+            in->damage = "stopped: it inflates to hundreds of times its size (" LPO_BUDGET_HINT ")";
     }
     return b->len == BLOCK;
 }
@@ -63,17 +78,34 @@ static void free_block(void *batch)
     free(((struct block *)batch)->mem);
 }
 
+int lpo_input_open_file(const char *path, struct lpo_err *err)
+{
+    /* a FIFO that nobody writes to would block in open() for ever */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat st;
+
+    if (fd < 0)
+        return lpo_fail_errno(err, "cannot open '%s'", path);
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        return fd;
+    if (S_ISDIR(st.st_mode))
+        lpo_fail(err, LPO_E_IO, "'%s' is a folder, not a file", path);
+    else if (S_ISCHR(st.st_mode) && !isatty(fd))
+        return fd; /* /dev/null */
+    else
+        lpo_fail(err, LPO_E_IO, "'%s' is a pipe or a device, not a file", path);
+    close(fd);
+    return LPO_E_IO;
+}
+
 int lpo_input_open(const char *path, struct lpo_input **out, struct lpo_err *err)
 {
     LPO_AUTO(lpo_input) in = lpo_xcalloc(1, sizeof *in);
-    struct stat st;
 
     in->path = lpo_xstrdup(path);
-    in->raw.fd = open(path, O_RDONLY | O_CLOEXEC);
+    in->raw.fd = lpo_input_open_file(path, err);
     if (in->raw.fd < 0)
-        return lpo_fail_errno(err, "cannot open '%s'", path);
-    if (fstat(in->raw.fd, &st) == 0 && S_ISDIR(st.st_mode))
-        return lpo_fail(err, LPO_E_IO, "'%s' is a folder, not a file", path);
+        return err ? err->code : LPO_E_IO;
     in->raw.block = lpo_xcalloc(1, LPO_RAW_SIZE + LPO_RAW_SLACK);
     lpo_input_raw_fill(&in->raw);
     if (in->raw.error)
@@ -191,6 +223,11 @@ int lpo_input_next(struct lpo_input *in, size_t keep, struct lpo_input_window *w
 const char *lpo_input_damage(const struct lpo_input *in)
 {
     return in->damage;
+}
+
+bool lpo_input_over_budget(const struct lpo_input *in)
+{
+    return in->over_budget;
 }
 
 int lpo_input_head(const char *path, unsigned char *head, size_t room, size_t *len,

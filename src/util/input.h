@@ -26,7 +26,11 @@ struct lpo_input_window {
     uint64_t offset; /* of at[0] in the decompressed text */
 };
 
+/* A pipe is refused: it can be read only once, and formats are recognised before they are read
+ * (util/spool.h makes a file of it). A stream that inflates beyond the budget ends as damaged. */
 int lpo_input_open(const char *path, struct lpo_input **out, struct lpo_err *err);
+/* A descriptor of a regular file; folders, pipes and terminals are refused without waiting. */
+int lpo_input_open_file(const char *path, struct lpo_err *err);
 void lpo_input_destroy(struct lpo_input *in); /* NULL is fine; stops the thread */
 LPO_AUTO_DEFINE(lpo_input);
 
@@ -39,6 +43,8 @@ int lpo_input_next(struct lpo_input *in, size_t keep, struct lpo_input_window *w
 /* After the end: what is wrong with the compressed data ("the gzip data breaks off"), or NULL.
  * All bytes before the damage were given. */
 const char *lpo_input_damage(const struct lpo_input *in);
+/* After the end: was that because it inflates to more than the budget allows? */
+bool lpo_input_over_budget(const struct lpo_input *in);
 
 /* Up to `room` first bytes of the decompressed text, for recognising formats. */
 int lpo_input_head(const char *path, unsigned char *head, size_t room, size_t *len,

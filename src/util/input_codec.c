@@ -33,6 +33,7 @@ int lpo_input_raw_fill(struct lpo_raw *raw)
         return 0;
     raw->at = raw->block;
     raw->len = (size_t)n;
+    raw->taken += (uint64_t)n;
     return 1;
 }
 
@@ -204,6 +205,8 @@ static void *zstd_create(void)
     struct zstd *s = lpo_xcalloc(1, sizeof *s);
 
     s->z = ZSTD_createDCtx();
+    /* a frame may ask for a window of gigabytes; 128 MB is what zstd itself makes without --long */
+    ZSTD_DCtx_setParameter(s->z, ZSTD_d_windowLogMax, 27);
     return s;
 }
 

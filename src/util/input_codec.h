@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* Where a decoder gets its compressed bytes from. */
 struct lpo_raw {
@@ -11,6 +12,7 @@ struct lpo_raw {
     size_t len;
     unsigned char *block; /* LPO_RAW_SIZE bytes and slack; at points into it */
     int error;            /* errno of a read that failed */
+    uint64_t taken;       /* compressed bytes read so far */
 };
 
 /* The slack behind a block is for ISA-L, which reads past the end of some damaged streams. */

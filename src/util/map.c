@@ -312,6 +312,14 @@ uint32_t lpo_map_pair_put(struct lpo_map_pair *m, uint64_t a, uint64_t b, bool *
     return s->row;
 }
 
+uint32_t lpo_map_pair_find(const struct lpo_map_pair *m, uint64_t a, uint64_t b)
+{
+    const struct lpo_map_pair_slot *s =
+        m->slots ? pair_probe(m->slots, m->mask, (struct pair){ a, b }) : NULL;
+
+    return s && s->used ? s->row : UINT32_MAX;
+}
+
 void lpo_map_pair_free(struct lpo_map_pair *m)
 {
     free(m->slots);

@@ -57,4 +57,6 @@ struct lpo_map_pair {
 /* The row of (a, b). Rows are numbered 0, 1, 2 … as they are first seen: when *fresh, it is the
  * count before. */
 uint32_t lpo_map_pair_put(struct lpo_map_pair *m, uint64_t a, uint64_t b, bool *fresh);
+/* The row of (a, b), or UINT32_MAX when it was never put. */
+uint32_t lpo_map_pair_find(const struct lpo_map_pair *m, uint64_t a, uint64_t b);
 void lpo_map_pair_free(struct lpo_map_pair *m);

@@ -14,7 +14,7 @@
 #include "util/input.h"
 #include "util/input_codec.h"
 
-static int write_all(int fd, const char *at, size_t len, struct lpo_err *err)
+int lpo_unpack_write(int fd, const char *at, size_t len, struct lpo_err *err)
 {
     while (len > 0) {
         ssize_t n = write(fd, at, len);
@@ -22,7 +22,7 @@ static int write_all(int fd, const char *at, size_t len, struct lpo_err *err)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return lpo_fail_errno(err, "cannot write the inflated bytes (TMPDIR full?)");
+            return lpo_fail_errno(err, "cannot write a temporary file (is TMPDIR full?)");
         at += n;
         len -= (size_t)n;
     }
@@ -52,16 +52,15 @@ static int inflate_to_temp(struct lpo_unpack_file *u, const char *path, struct l
         return rc;
     while ((rc = lpo_input_next(in, 0, &w, err)) > 0) {
         written += w.len;
-        if (written > LPO_UNPACK_LIMIT)
-            return lpo_fail(err, LPO_E_LIMIT, "inflates to more than %zu GiB",
-                            LPO_UNPACK_LIMIT >> 30);
-        rc = write_all(u->fd, w.at, w.len, err);
+        rc = lpo_unpack_write(u->fd, w.at, w.len, err);
         if (rc < 0)
             return rc;
     }
     if (rc < 0)
         return rc;
     u->cut = lpo_input_damage(in) != NULL;
+    if (u->cut && lpo_input_over_budget(in))
+        return lpo_fail(err, LPO_E_LIMIT, "%s", lpo_input_damage(in));
     if (u->cut && written == 0)
         return lpo_fail(err, LPO_E_FORMAT, "%s", lpo_input_damage(in));
     if (lseek(u->fd, 0, SEEK_SET) < 0)
@@ -73,18 +72,13 @@ int lpo_unpack(const char *path, struct lpo_unpack_file **out, struct lpo_err *e
 {
     LPO_AUTO(lpo_unpack_file) u = lpo_xcalloc(1, sizeof *u);
     unsigned char head[8];
-    struct stat st;
     ssize_t n;
     int in;
 
     u->fd = -1;
-    in = open(path, O_RDONLY | O_CLOEXEC);
+    in = lpo_input_open_file(path, err);
     if (in < 0)
-        return lpo_fail_errno(err, "cannot open '%s'", path);
-    if (fstat(in, &st) == 0 && S_ISDIR(st.st_mode)) {
-        close(in);
-        return lpo_fail(err, LPO_E_IO, "'%s' is a folder, not a file", path);
-    }
+        return err ? err->code : LPO_E_IO;
     n = pread(in, head, sizeof head, 0);
     if (lpo_input_codec_find(head, n > 0 ? (size_t)n : 0)->magic_len > 0) {
         close(in);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* util/unpack.h - a compressed file as a plain one, for readers that seek or map.
+/* util/unpack.h - a compressed file as a plain one, for readers that seek.
  *
  * A plain file is opened as it is. A gzip or zstd file is inflated into a temporary file in TMPDIR
- * that vanishes with its handle. */
+ * that vanishes with its handle; one that inflates beyond the budget is refused. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,9 +11,6 @@
 #include "util/auto.h"
 
 struct lpo_err;
-
-/* Inflated files beyond this are refused: a small file can claim any size. */
-#define LPO_UNPACK_LIMIT ((size_t)64 << 30)
 
 struct lpo_unpack_file {
     int fd;           /* for reading, at its start */
@@ -28,3 +25,6 @@ int lpo_unpack(const char *path, struct lpo_unpack_file **out, struct lpo_err *e
 void lpo_unpack_file_unname(struct lpo_unpack_file *u);
 void lpo_unpack_file_destroy(struct lpo_unpack_file *u); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_unpack_file);
+
+/* All of it, or LPO_E_IO. */
+int lpo_unpack_write(int fd, const char *at, size_t len, struct lpo_err *err);

@@ -9,6 +9,7 @@
 #include "hydra/node.h"
 #include "hydra/yaml/pytext.h"
 #include "util/arena.h"
+#include "util/budget.h"
 #include "util/err.h"
 #include "util/str.h"
 
@@ -101,6 +102,38 @@ static bool in_memo(const struct lpo_interp_scope *s, const struct lpo_node *n)
         if (m->node == n)
             return true;
     return false;
+}
+
+/* Values are made anew wherever they are asked for, so a chain of n keys that each ask twice for
+ * the next one costs 2^n. */
+static int charge(struct lpo_interp_scope *s, uint64_t bytes, struct lpo_err *err)
+{
+    const struct lpo_budget *b = lpo_budget();
+
+    s->made_bytes += bytes;
+    s->steps++;
+    if (s->made_bytes > b->interp_bytes)
+        return lpo_fail(err, LPO_E_LIMIT,
+                        "stopped after %llu MB of values from interpolations (" LPO_BUDGET_HINT ")",
+                        (unsigned long long)(b->interp_bytes >> 20));
+    if (s->steps > b->interp_steps)
+        return lpo_fail(err, LPO_E_LIMIT, "stopped after %llu interpolations (" LPO_BUDGET_HINT ")",
+                        (unsigned long long)b->interp_steps);
+    return 0;
+}
+
+/* About what a copy of the value takes, or a little more than `most`. */
+static uint64_t copy_bytes(const struct lpo_node *n, uint64_t most)
+{
+    uint64_t bytes = sizeof *n + (n->kind == LPO_NODE_STRING ? n->len : 0);
+
+    if (n->kind == LPO_NODE_LIST)
+        for (size_t i = 0; bytes <= most && i < n->count; i++)
+            bytes += copy_bytes(n->items[i], most - bytes);
+    else if (n->kind == LPO_NODE_MAP)
+        for (size_t i = 0; bytes <= most && i < n->npairs; i++)
+            bytes += sizeof *n->pairs + copy_bytes(n->pairs[i].value, most - bytes);
+    return bytes;
 }
 
 /* Interpolations */
@@ -329,6 +362,8 @@ static int resolve_value(struct lpo_interp_scope *s, const struct lpo_spot *at,
         rc = lpo_interp_resolve(s, f.spot, err);
     else if (rc == 0 && lpo_node_is_interpolation(f.node)) /* \${…} without its backslash */
         rc = lpo_interp_check(s->arena, f.node->text, f.node->len, err);
+    if (rc == 0)
+        rc = charge(s, copy_bytes(f.node, lpo_budget()->interp_bytes), err);
     if (rc < 0)
         return locate(at, rc, err);
     *slot = lpo_node_clone(s->arena, f.node);
@@ -373,9 +408,14 @@ static int join(struct here *h, const struct lpo_iexpr *e, struct lpo_str *into)
         struct lpo_found f;
         int rc = eval(h, e->kids[i], &f);
 
+        size_t before = into->len;
+
         if (rc < 0)
             return rc;
         lpo_yaml_py_add_str(into, f.node);
+        rc = charge(h->scope, into->len - before, h->err);
+        if (rc < 0)
+            return rc;
     }
     return 0;
 }
@@ -419,6 +459,9 @@ static int eval_name(struct here *h, const struct lpo_iexpr *e, const char *what
                             lpo_node_kind_name(f.node->kind));
         }
         lpo_str_addn(&text, f.node->text, f.node->len);
+        rc = charge(h->scope, f.node->len, h->err);
+        if (rc < 0)
+            return rc;
     }
     *out = lpo_arena_strdup(h->scope->arena, lpo_str_text(&text));
     return 0;
@@ -475,8 +518,10 @@ static int eval_resolver(struct here *h, const struct lpo_iexpr *e, struct lpo_f
 static int eval(struct here *h, const struct lpo_iexpr *e, struct lpo_found *out)
 {
     char *path;
-    int rc;
+    int rc = charge(h->scope, 0, h->err);
 
+    if (rc < 0)
+        return rc;
     switch (e->kind) {
     case LPO_I_TEXT:
         return eval_text(h, e, false, out);

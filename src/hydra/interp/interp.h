@@ -36,6 +36,8 @@ struct lpo_interp_scope {
 
     /* interp.c: how deep in a chain of interpolations, and in the tree */
     unsigned depth, level;
+    /* interp.c: text made and parts evaluated so far; 12 lines of nested ${…} can ask for 2^100 */
+    uint64_t made_bytes, steps;
     const struct lpo_memo *memo; /* interp.c: nodes being resolved, to find circles */
 };
 

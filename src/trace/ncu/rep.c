@@ -3,8 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "trace/ncu/rep.h"
 #include "trace/readers.h"
@@ -16,7 +14,7 @@
 /* Rows are as wide as all metrics together, so a small hostile file could ask for any memory. */
 static bool fits(const struct lpo_ncu_rep *rep, size_t rows, size_t columns)
 {
-    size_t limit = rep->bytes * 256 + ((size_t)256 << 20);
+    size_t limit = rep->bytes * 16 + ((size_t)256 << 20);
 
     return rows * columns * sizeof(double) <= limit;
 }
@@ -308,23 +306,6 @@ static int read_report(struct lpo_ncu_rep *rep, struct lpo_ncu_walk *w, struct l
     return 0;
 }
 
-static int map_file(const struct lpo_unpack_file *file, struct lpo_ncu_walk *w, struct lpo_err *err)
-{
-    struct stat st;
-    void *p;
-
-    if (fstat(file->fd, &st) < 0)
-        return lpo_fail_errno(err, "cannot look at the file");
-    if (st.st_size == 0)
-        return lpo_fail(err, LPO_E_FORMAT, "the file is empty");
-    p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, file->fd, 0);
-    if (p == MAP_FAILED)
-        return lpo_fail_errno(err, "cannot map the file");
-    w->bytes = p;
-    w->len = (size_t)st.st_size;
-    return 0;
-}
-
 static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
 {
     LPO_AUTO(lpo_unpack_file) file = NULL;
@@ -332,7 +313,7 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
     struct lpo_ncu_walk walk = { 0 };
     int rc;
 
-    if (lpo_unpack(path, &file, err) < 0 || map_file(file, &walk, err) < 0)
+    if (lpo_unpack(path, &file, err) < 0 || lpo_ncu_load(file, &walk, err) < 0)
         return err->code;
     lpo_unpack_file_unname(file);
     rep.bytes = walk.len;
@@ -340,7 +321,7 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
     rc = read_report(&rep, &walk, err);
     if (rc == 0)
         add_notes(&rep, walk.range_results, walk.cut || file->cut);
-    munmap((void *)walk.bytes, walk.len);
+    lpo_ncu_unload(&walk);
     lpo_map_destroy(rep.stacks);
     lpo_vec_free(&rep.strings);
     return rc;
@@ -355,7 +336,7 @@ enum lpo_trace_need lpo_trace_needs_ncu(const char *path)
     struct lpo_err err = { 0 };
 
     if (lpo_trace_reader_find(path, &reader, &err) < 0 || reader != &lpo_ncu_rep_reader ||
-        lpo_unpack(path, &file, &err) < 0 || map_file(file, &walk, &err) < 0)
+        lpo_unpack(path, &file, &err) < 0 || lpo_ncu_load(file, &walk, &err) < 0)
         return need;
     lpo_unpack_file_unname(file);
     if (check_version(&walk, &err) == 0)
@@ -363,7 +344,7 @@ enum lpo_trace_need lpo_trace_needs_ncu(const char *path)
             lpo_ncu_count_results(&walk) == 0 && walk.range_results ? LPO_NEEDS_NCU_RANGES : need;
     else if (walk.other_version)
         need = LPO_NEEDS_NCU_FORMAT;
-    munmap((void *)walk.bytes, walk.len);
+    lpo_ncu_unload(&walk);
     return need;
 }
 

@@ -8,7 +8,9 @@
 #include "trace/ncu/private.h"
 #include "util/proto.h"
 
+struct lpo_err;
 struct lpo_map;
+struct lpo_unpack_file;
 
 /* --- decoding: rep_decode.c --------------------------------------------------------------- */
 
@@ -44,6 +46,7 @@ struct lpo_ncu_batch {
 struct lpo_ncu_walk {
     const unsigned char *bytes;
     size_t len, at;
+    size_t room; /* bytes of memory behind `bytes`; len may be less */
     size_t block_end;
     uint64_t results_left; /* in this block */
     bool block_cut;        /* the block ends behind the file */
@@ -52,6 +55,9 @@ struct lpo_ncu_walk {
     uint64_t range_results;
 };
 
+/* rep_file.c: the whole file into memory, up to the budget; unload it after use. */
+int lpo_ncu_load(const struct lpo_unpack_file *file, struct lpo_ncu_walk *w, struct lpo_err *err);
+void lpo_ncu_unload(struct lpo_ncu_walk *w);
 /* How many results the blocks from here on say they hold; counts range results in the walk. */
 uint64_t lpo_ncu_count_results(struct lpo_ncu_walk *w);
 /* Fills the batch with what comes next; false when it is the last. */

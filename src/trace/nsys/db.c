@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "trace/trace.h"
 #include "util/arena.h"
+#include "util/budget.h"
 #include "util/err.h"
 #include "util/map.h"
 #include "util/str.h"
@@ -23,8 +25,70 @@ struct lpo_nsys {
     sqlite3_stmt *string;        /* SELECT value FROM StringIds WHERE id = ?; NULL: no such table */
     struct lpo_map_u64 *strings; /* ids seen so far to names */
     uint64_t bytes;
-    bool cut;
+    double seconds_limit; /* of processor time, for all queries of this file */
+    double began;         /* processor time of this thread when the file was opened */
+    uint64_t text_bytes;  /* text of columns so far */
+    bool cut, stopped, stop_noted, too_much_text;
 };
+
+enum { STEPS_BETWEEN_LOOKS = 4000 }; /* of SQLite's machine: about 0.2 ms */
+
+static double processor_seconds(void)
+{
+    struct timespec t;
+
+    /* not the wall clock: a slow disk or a busy machine is not the file's fault */
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Pages of a damaged file can lead to each other, and a scan of 60 KB then never ends. SQLite calls
+ * this while it works; anything but 0 ends the query. */
+static int out_of_time(void *ctx)
+{
+    struct lpo_nsys *db = ctx;
+
+    db->stopped |= processor_seconds() - db->began > db->seconds_limit;
+    return db->stopped;
+}
+
+/* Only what our own queries need: reading tables, the two PRAGMAs, and the copy of StringIds. A
+ * view, a trigger or a function that the file brings along is not run. */
+static int allow(void *ctx, int action, const char *a, const char *b, const char *c,
+                 const char *inside)
+{
+    (void)ctx, (void)a, (void)b, (void)c;
+    if (inside) /* the query of a view or a trigger */
+        return SQLITE_DENY;
+    switch (action) {
+    case SQLITE_SELECT:
+    case SQLITE_READ:
+    case SQLITE_PRAGMA:
+    case SQLITE_CREATE_TEMP_TABLE:
+    case SQLITE_INSERT:
+    case SQLITE_UPDATE: /* of the schema of the temporary table */
+        return SQLITE_OK;
+    default:
+        return SQLITE_DENY;
+    }
+}
+
+static void set_bounds(struct lpo_nsys *db)
+{
+    const struct lpo_budget *b = lpo_budget();
+
+    db->began = processor_seconds();
+    db->seconds_limit = b->sql_seconds + (double)db->bytes / b->sql_bytes_per_s;
+    sqlite3_progress_handler(db->db, STEPS_BETWEEN_LOOKS, out_of_time, db);
+    sqlite3_set_authorizer(db->db, allow, NULL);
+    /* a row is not longer than its file, whatever its header says */
+    sqlite3_limit(db->db, SQLITE_LIMIT_LENGTH, db->bytes < 64 << 20 ? (int)db->bytes : 64 << 20);
+    sqlite3_limit(db->db, SQLITE_LIMIT_SQL_LENGTH, 1 << 20);
+    sqlite3_limit(db->db, SQLITE_LIMIT_COLUMN, 512);
+    sqlite3_limit(db->db, SQLITE_LIMIT_EXPR_DEPTH, 100);
+    sqlite3_limit(db->db, SQLITE_LIMIT_ATTACHED, 0);
+    sqlite3_limit(db->db, SQLITE_LIMIT_TRIGGER_DEPTH, 1);
+}
 
 void lpo_nsys_destroy(struct lpo_nsys *db)
 {
@@ -56,6 +120,11 @@ static int list_tables(struct lpo_nsys *db, struct lpo_err *err)
         rc = SQLITE_OK;
     }
     sqlite3_finalize(s);
+    if (db->stopped)
+        return lpo_fail(err, LPO_E_LIMIT,
+                        "stopped after %.0f s of work on the list of tables: the file is damaged, "
+                        "or very slow to read (" LPO_BUDGET_HINT ")",
+                        db->seconds_limit);
     if (rc != SQLITE_OK && rc != SQLITE_DONE)
         return lpo_fail(err, LPO_E_FORMAT, "not a readable SQLite file: %s",
                         sqlite3_errmsg(db->db));
@@ -88,10 +157,12 @@ static int open_db(struct lpo_nsys *db, struct lpo_err *err)
         return lpo_fail(err, LPO_E_IO, "SQLite cannot open it: %s",
                         db->db ? sqlite3_errmsg(db->db) : "out of memory");
     sqlite3_db_config(db->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-    sqlite3_limit(db->db, SQLITE_LIMIT_LENGTH, 64 << 20);
+    set_bounds(db);
     sqlite3_exec(db->db, "PRAGMA cell_size_check = ON", NULL, NULL, NULL);
     if (list_tables(db, err) == 0)
         return 0;
+    if (db->stopped)
+        return err ? err->code : LPO_E_LIMIT;
     /* this switch makes SQLite take the pages that are there, fewer than the header says */
     sqlite3_db_config(db->db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, NULL);
     db->tables.len = 0;
@@ -247,7 +318,7 @@ int lpo_nsys_begin(struct lpo_nsys *db, struct lpo_nsys_rows *rows, const char *
     LPO_STR sql = { 0 };
     const char *real = lpo_nsys_table(db, table);
 
-    *rows = (struct lpo_nsys_rows){ .limit = db->bytes + 1000 };
+    *rows = (struct lpo_nsys_rows){ .db = db, .limit = db->bytes + 1000 };
     if (!real || strchr(real, '"'))
         return 0;
     probe_columns(db, rows, real, names);
@@ -264,6 +335,18 @@ int lpo_nsys_begin(struct lpo_nsys *db, struct lpo_nsys_rows *rows, const char *
     return 1;
 }
 
+/* One note for the file, not one for each table that could no longer be read. */
+static void note_stop(struct lpo_nsys *db, struct lpo_trace *t)
+{
+    if (db->stop_noted)
+        return;
+    db->stop_noted = true;
+    lpo_trace_note(t, 0,
+                   "stopped after %.0f s of work on the SQLite file, what was read until then is "
+                   "here: its tables are damaged, or very slow to read (" LPO_BUDGET_HINT ")",
+                   db->seconds_limit);
+}
+
 int lpo_nsys_step(struct lpo_nsys *db, struct lpo_nsys_rows *rows, struct lpo_trace *t)
 {
     int rc;
@@ -272,9 +355,15 @@ int lpo_nsys_step(struct lpo_nsys *db, struct lpo_nsys_rows *rows, struct lpo_tr
         lpo_trace_note(t, 0, "the SQLite file is damaged: a table repeats itself");
         return 0;
     }
+    if (db->too_much_text) /* noted when it happened */
+        return 0;
     rc = sqlite3_step(rows->stmt);
     if (rc == SQLITE_ROW)
         return 1;
+    if (db->stopped) {
+        note_stop(db, t);
+        return 0;
+    }
     if (rc != SQLITE_DONE)
         lpo_trace_note(t, 0, "the SQLite file is damaged, a table was read in part: %s",
                        sqlite3_errmsg(db->db));
@@ -285,6 +374,25 @@ void lpo_nsys_end(struct lpo_nsys_rows *rows)
 {
     sqlite3_finalize(rows->stmt);
     rows->stmt = NULL;
+}
+
+/* A long default value of a column, or rows that share their pages, give each row text that is in
+ * the file once. Text that really is there does not add up to several times the file. */
+static uint32_t intern(struct lpo_nsys *db, struct lpo_trace *t, const char *text, int len)
+{
+    const uint64_t most = 4 * db->bytes + (16 << 20);
+
+    if (!text || len <= 0 || db->too_much_text)
+        return LPO_NONE;
+    db->text_bytes += (uint64_t)len;
+    if (db->text_bytes > most) {
+        db->too_much_text = true;
+        lpo_trace_note(t, 0,
+                       "stopped reading the SQLite file, what was read until then is here: the "
+                       "names in its rows are several times larger than the file");
+        return LPO_NONE;
+    }
+    return lpo_trace_namen(t, text, (size_t)len);
 }
 
 uint32_t lpo_nsys_string(struct lpo_nsys *db, struct lpo_trace *t, int64_t id)
@@ -302,8 +410,7 @@ uint32_t lpo_nsys_string(struct lpo_nsys *db, struct lpo_trace *t, int64_t id)
         const char *text = (const char *)sqlite3_column_text(db->string, 0);
         int len = sqlite3_column_bytes(db->string, 0);
 
-        if (text && len > 0)
-            *slot = lpo_trace_namen(t, text, (size_t)len);
+        *slot = intern(db, t, text, len);
     }
     sqlite3_reset(db->string);
     return *slot;
@@ -314,5 +421,5 @@ uint32_t lpo_nsys_text(const struct lpo_nsys_rows *rows, struct lpo_trace *t, in
     const char *text = (const char *)sqlite3_column_text(rows->stmt, column);
     int len = sqlite3_column_bytes(rows->stmt, column);
 
-    return text && len > 0 ? lpo_trace_namen(t, text, (size_t)len) : LPO_NONE;
+    return intern(rows->db, t, text, len);
 }

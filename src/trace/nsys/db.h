@@ -3,7 +3,9 @@
  *
  * The export's tables and columns come and go with the tool's version, and a lazy export leaves
  * empty tables out; so nothing is assumed: ask for a table by its oldest name and for columns by
- * name, and a missing one reads as NULL. Private to the nsys reader. */
+ * name, and a missing one reads as NULL. A file may be made to hurt: processor time, rows and text
+ * are bounded (util/budget.h), and nothing that the file brings along is run. Private to the nsys
+ * reader. */
 #pragma once
 
 #include <stdbool.h>
@@ -33,6 +35,7 @@ enum { LPO_NSYS_COLUMNS = 24 };
 
 /* One pass over a table. Column i of the query is the i-th name asked for. */
 struct lpo_nsys_rows {
+    struct lpo_nsys *db;
     sqlite3_stmt *stmt;
     uint64_t seen, limit;       /* a damaged file can loop: no more rows than bytes */
     bool has[LPO_NSYS_COLUMNS]; /* false: every value is NULL */

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* util/spool.h - a pipe, a FIFO or standard input as a file.
+ *
+ * A trace is read more than once: its first bytes say which format it has, and some formats need
+ * seeking. What can be read only once is therefore copied into a temporary file (util/unpack.h). */
+#pragma once
+
+#include <stdbool.h>
+
+#include "util/auto.h"
+
+struct lpo_err;
+struct lpo_spool;
+
+/* Is it "-" or something that can be read only once? */
+bool lpo_spool_needed(const char *path);
+
+/* Reads everything there is; "-" is standard input. LPO_E_LIMIT when nothing comes for longer than
+ * the budget's wait_seconds, or more than its pipe_bytes (util/budget.h). */
+int lpo_spool_create(const char *path, struct lpo_spool **out, struct lpo_err *err);
+/* A path that opens the copy, good while the spool lives. */
+const char *lpo_spool_path(const struct lpo_spool *s);
+void lpo_spool_destroy(struct lpo_spool *s); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_spool);

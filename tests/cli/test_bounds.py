@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Small files that ask for hours or gigabytes: lpo answers within seconds, with a report or a clear error."""
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import tap
+from lpo_case import LPO, LpoCase
+
+DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "data")
+HOSTILE = os.path.join(DATA, "hostile")
+NATIVE = os.path.join(DATA, "native", "toy.lpot")
+SECONDS, BYTES = 10, 1 << 30
+with open(LPO, "rb") as program:
+    if b"__asan_init" in program.read():  # shadow memory and checks are not the file's fault
+        SECONDS, BYTES = 60, 4 << 30
+
+
+class Bounds(LpoCase):
+    def answer(self, *words: str, stdin=subprocess.DEVNULL) -> tuple[int, str, str]:
+        """Runs lpo and checks what it took: seconds, memory, no signal, no undefined behaviour."""
+        began = time.monotonic()
+        with open(os.path.join(self.cwd, "out"), "w+b") as out, open(os.path.join(self.cwd, "err"), "w+b") as err:
+            child = subprocess.Popen([LPO, *words], cwd=self.cwd, stdin=stdin, stdout=out, stderr=err)
+            _, status, used = os.wait4(child.pid, 0)
+            child.returncode = code = os.waitstatus_to_exitcode(status)
+            out.seek(0)
+            err.seek(0)
+            texts = out.read().decode(errors="replace"), err.read().decode(errors="replace")
+        self.assertLess(time.monotonic() - began, SECONDS, words)
+        self.assertLess(used.ru_maxrss * 1024, BYTES, words)
+        self.assertIn(code, (0, 1, 2), texts[1][-2000:])
+        self.assertNotIn("runtime error", texts[1])
+        self.assertNotIn("out of memory", texts[1])
+        return code, *texts
+
+    def file(self, name: str, content: bytes) -> str:
+        path = os.path.join(self.cwd, name)
+        with open(path, "wb") as f:
+            f.write(content)
+        return path
+
+    def test_files_kept_from_attacks(self):
+        for name in sorted(os.listdir(HOSTILE)):
+            for words in (["regions"], ["regions", "--json"], ["top"]):
+                with self.subTest(name=name, words=words):
+                    self.answer(*words, os.path.join(HOSTILE, name))
+
+    def test_an_endless_list_of_tables_is_an_error_with_its_remedy(self):
+        code, _, err = self.answer("regions", os.path.join(HOSTILE, "dag_master.sqlite"))
+        self.assertEqual(code, 1)
+        self.assertIn("stopped after", err)
+        self.assertIn("--limit", err)
+
+    def test_paths_beyond_the_budget_count_with_the_region_around(self):
+        code, out, _ = self.answer("regions", "--json", os.path.join(HOSTILE, "k_paths3.json.gz"))
+        self.assertEqual(code, 0)
+        self.assertIn("counted in the region around", out)
+        json.loads(out)
+
+    def test_times_at_the_ends_of_int64_are_marked(self):
+        code, out, _ = self.answer("top", os.path.join(HOSTILE, "extreme.sqlite"))
+        self.assertEqual(code, 0)
+        self.assertIn("no clock can have shown", out)
+        self.assertNotIn("-", out.split("In all", 1)[1].split("\n")[0])
+
+    def test_a_long_default_value_in_every_row(self):
+        path = os.path.join(self.cwd, "default.sqlite")
+        db = sqlite3.connect(path)
+        db.execute("CREATE TABLE NVTX_EVENTS(start INTEGER, end INTEGER, eventType INTEGER, globalTid INTEGER)")
+        db.executemany("INSERT INTO NVTX_EVENTS VALUES(?, ?, 59, 1)", ((i, i + 1) for i in range(100000)))
+        db.execute(f"ALTER TABLE NVTX_EVENTS ADD COLUMN text TEXT DEFAULT '{'x' * 900000}'")
+        db.commit()
+        db.close()
+        code, out, _ = self.answer("regions", path)
+        self.assertEqual(code, 0)
+        self.assertIn("several times larger than the file", out)
+
+    def test_a_view_of_the_file_is_not_run(self):
+        path = os.path.join(self.cwd, "view.sqlite")
+        db = sqlite3.connect(path)
+        db.execute("CREATE TABLE StringIds(id INTEGER, value TEXT)")
+        db.execute("CREATE VIEW NVTX_EVENTS AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+                   "SELECT i AS start, i AS end, 59 AS eventType, 1 AS globalTid FROM n")
+        db.commit()
+        db.close()
+        self.answer("regions", path)
+
+    def test_a_stream_that_inflates_without_end(self):
+        member = gzip.compress(bytes(10 << 20), 9)
+        head = gzip.compress(b"SQLite format 3\0")
+        code, _, err = self.answer("regions", self.file("bomb.sqlite.gz", head + member * 120))
+        self.assertEqual(code, 1)
+        self.assertIn("--limit", err)
+
+    def test_twelve_lines_of_nested_interpolations(self):
+        for name, line in ("text", "'" + "${a%d}" * 10 + "'"), ("map", "{p: '${a%d}', q: '${a%d}', r: '${a%d}'}"):
+            with self.subTest(name=name):
+                lines = ["a0: " + "x" * 100]
+                lines += [f"a{i}: " + line.replace("%d", str(i - 1)) for i in range(1, 40)]
+                self.write("conf/config.yaml", "\n".join(lines) + "\n")
+                code, _, err = self.answer("config", "--config-dir", "conf", "--resolve")
+                self.assertEqual(code, 2)
+                self.assertIn("interpolations", err)
+                self.assertIn("--limit", err)
+
+    def test_a_fifo_that_nobody_writes_to(self):
+        os.mkfifo(os.path.join(self.cwd, "fifo"))
+        code, _, err = self.answer("regions", "fifo")
+        self.assertEqual(code, 1)
+        self.assertIn("nothing came", err)
+
+    def test_pipes_and_standard_input_are_read(self):
+        want = self.answer("regions", NATIVE)[1]
+        with open(NATIVE, "rb") as f:
+            self.assertEqual(self.answer("regions", "-", stdin=f)[1], want)
+        for name in "-", "/dev/stdin":
+            cat = subprocess.Popen(["cat", NATIVE], stdout=subprocess.PIPE)
+            self.assertEqual(self.answer("regions", name, stdin=cat.stdout)[1], want)
+            cat.stdout.close()
+            cat.wait()
+
+    def test_the_limit_is_checked(self):
+        for words in ["--limit", "0", "regions", NATIVE], ["regions", "--limit=many", NATIVE], ["regions", "--limit"]:
+            code, _, err = self.answer(*words)
+            self.assertEqual(code, 2, words)
+            self.assertIn("--limit", err)
+        self.assertEqual(self.answer("--limit", "10", "regions", NATIVE)[0], 0)
+        self.assertEqual(self.answer("regions", NATIVE, "--limit", "10")[0], 0)
+
+
+if __name__ == "__main__":
+    tap.main()
