@@ -12,6 +12,7 @@
 #include "hydra/compose.h"
 #include "pipeline/pipeline.h"
 #include "pipeline/stage.h"
+#include "run/child/interrupt.h"
 #include "run/child/supervise.h"
 #include "run/clock.h"
 #include "run/folder.h"
@@ -192,6 +193,7 @@ static int fill_folder(struct lpo_arena *a, const struct lpo_job *job,
         lpo_run_folder_publish(a, folder, err) < 0)
         return lpo_ctx(err, "cannot make the run folder");
     m->dir = folder->dir;
+    lpo_run_interrupt_arm(m->dir);
     lpo_run_folder_log(m->dir, "lpo %s starts", LPO_VERSION);
     return 0;
 }
@@ -217,9 +219,11 @@ int lpo_cli_job_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_p
         lpo_run_hardware_find(app->arena, job->config, &hw, err) < 0 ||
         lpo_run_folder_begin(app->arena, job->run_dir, &folder, err) < 0)
         return err->code;
+    lpo_run_interrupt_arm(NULL); /* nothing to keep yet; the next run sweeps what was begun */
     rc = fill_folder(app->arena, job, &hw, &folder, &m, err);
     if (rc == 0)
         rc = run_pipeline(app, job, &m, progress, out, err);
+    lpo_run_interrupt_disarm();
     lpo_run_folder_close(&folder);
     return rc;
 }
@@ -269,6 +273,7 @@ static int resume(struct lpo_app *app, const char *run_dir, const struct lpo_run
     job.chdir = m.chdir;
     if (lpo_run_supervise_begin(err) < 0)
         return err->code;
+    lpo_run_interrupt_arm(m.dir);
     lpo_run_folder_log(m.dir, "lpo %s resumes", LPO_VERSION);
     return run_pipeline(app, &job, &m, progress, out, err);
 }
@@ -283,6 +288,7 @@ int lpo_cli_job_resume(struct lpo_app *app, const char *run_dir, struct lpo_prog
     if (rc < 0)
         return lpo_ctx(err, "'%s' cannot be resumed", run_dir);
     rc = resume(app, run_dir, &folder, progress, out, err);
+    lpo_run_interrupt_disarm();
     lpo_run_folder_close(&folder);
     return rc;
 }

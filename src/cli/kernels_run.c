@@ -14,6 +14,7 @@
 #include "pipeline/tool_messages.h"
 #include "report/doc/doc.h"
 #include "report/profiled_kernels.h"
+#include "run/child/interrupt.h"
 #include "run/child/supervise.h"
 #include "run/folder.h"
 #include "run/provenance.h"
@@ -216,6 +217,7 @@ static int begin(struct session *s, struct lpo_err *err)
 
     if (lpo_run_supervise_begin(err) < 0)
         return err->code;
+    lpo_run_interrupt_arm(NULL); /* the folder of each kernel is kept as it is */
     if (lpo_run_folder_begin(a, s->k->job->run_dir, &s->folder, err) < 0 ||
         lpo_run_folder_publish(a, &s->folder, err) < 0) {
         lpo_run_folder_close(&s->folder);

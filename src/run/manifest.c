@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "run/child/interrupt.h"
 #include "run/child/supervise.h"
 #include "run/folder.h"
 #include "util/arena.h"
@@ -134,10 +135,9 @@ static void write_stage(struct lpo_json_writer *w, const struct lpo_stage_record
     lpo_jw_end(w);
 }
 
-int lpo_run_manifest_save(const struct lpo_manifest *m, struct lpo_err *err)
+static void render(const struct lpo_manifest *m, struct lpo_str *out)
 {
-    LPO_STR out = { 0 };
-    struct lpo_json_writer w = lpo_json_writer(&out, 2);
+    struct lpo_json_writer w = lpo_json_writer(out, 2);
 
     lpo_jw_object(&w, NULL);
     lpo_jw_text(&w, "schema", LPO_MANIFEST_SCHEMA);
@@ -154,6 +154,35 @@ int lpo_run_manifest_save(const struct lpo_manifest *m, struct lpo_err *err)
         write_stage(&w, &m->stages[i]);
     lpo_jw_end(&w);
     lpo_jw_end(&w);
+}
+
+/* What the manifest says when the user stops lpo before the next save. */
+static void prepare_interrupt(const struct lpo_manifest *m)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_manifest stopped = *m;
+    LPO_STR out = { 0 };
+
+    stopped.state = LPO_INTERRUPTED;
+    stopped.stages = lpo_arena_array(a, m->nstages + 1, sizeof *stopped.stages);
+    for (size_t i = 0; i < m->nstages; i++) {
+        stopped.stages[i] = m->stages[i];
+        if (m->stages[i].state == LPO_RUNNING) {
+            stopped.stages[i].state = LPO_INTERRUPTED;
+            stopped.stages[i].message = "interrupted";
+        }
+    }
+    render(&stopped, &out);
+    lpo_run_interrupt_prepare(lpo_str_text(&out), out.len);
+}
+
+int lpo_run_manifest_save(const struct lpo_manifest *m, struct lpo_err *err)
+{
+    LPO_STR out = { 0 };
+
+    render(m, &out);
+    if (lpo_run_interrupt_armed())
+        prepare_interrupt(m);
     if (lpo_run_folder_write(m->dir, "run.json", out.at, out.len, err) < 0)
         return lpo_ctx(err, "cannot save the state of this run");
     return 0;

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,6 +137,19 @@ static int open_temp(int dir, char name[LPO_TEMP_NAME], mode_t mode)
     return -1;
 }
 
+/* The file that is being written, for lpo_file_drop_temp(). Two threads that write at the same
+ * time cost nothing but a file that is swept later. */
+static struct {
+    volatile sig_atomic_t dir; /* descriptor + 1; 0: none */
+    char name[LPO_TEMP_NAME];
+} in_writing;
+
+void lpo_file_drop_temp(void)
+{
+    if (in_writing.dir > 0)
+        unlinkat(in_writing.dir - 1, in_writing.name, 0);
+}
+
 /* One try. 1: the temporary file vanished before it could be renamed. */
 static int replace_in(int dir, const char *path, const void *bytes, size_t len, mode_t mode,
                       struct lpo_err *err)
@@ -145,12 +159,15 @@ static int replace_in(int dir, const char *path, const void *bytes, size_t len, 
 
     if (fd < 0)
         return lpo_fail_errno(err, "cannot write '%s'", path);
+    memcpy(in_writing.name, temp, sizeof temp);
+    in_writing.dir = dir + 1;
     if (write_all(fd, bytes, len) < 0 || fsync(fd) < 0)
         rc = lpo_fail_errno(err, "cannot write '%s'", path);
     else if (renameat(dir, temp, dir, lpo_path_base(path)) < 0)
         rc = errno == ENOENT ? 1 : lpo_fail_errno(err, "cannot put '%s' in place", path);
     if (rc != 0)
         unlinkat(dir, temp, 0);
+    in_writing.dir = 0;
     /* after the rename: the lock goes with the descriptor */
     if (close(fd) < 0 && rc == 0)
         rc = lpo_fail_errno(err, "cannot write '%s'", path);
@@ -187,11 +204,16 @@ void lpo_file_set_filter(lpo_file_filter filter)
     file_filter = filter;
 }
 
+bool lpo_file_filtered(const void *bytes, size_t len, struct lpo_str *out)
+{
+    return file_filter && file_filter(bytes, len, out);
+}
+
 int lpo_file_write(const char *path, const void *bytes, size_t len, struct lpo_err *err)
 {
     LPO_STR other = { 0 };
 
-    if (file_filter && file_filter(bytes, len, &other))
+    if (lpo_file_filtered(bytes, len, &other))
         return replace_file(path, lpo_str_text(&other), other.len, 0600, err);
     return replace_file(path, bytes, len, 0666, err);
 }

@@ -33,6 +33,8 @@ int lpo_file_write(const char *path, const void *bytes, size_t len, struct lpo_e
 typedef bool (*lpo_file_filter)(const void *bytes, size_t len, struct lpo_str *out);
 /* For the whole process, so that no writer can forget it: run/secrets.c. NULL: none. */
 void lpo_file_set_filter(lpo_file_filter filter);
+/* What the filter would write: true, and *out, or false for the bytes as they are. */
+bool lpo_file_filtered(const void *bytes, size_t len, struct lpo_str *out);
 /* mkdir -p */
 int lpo_file_make_dirs(const char *path, struct lpo_err *err);
 
@@ -43,6 +45,9 @@ enum { LPO_TEMP_NAME = sizeof LPO_TEMP_PREFIX + 16 };
 
 /* A name that begins with LPO_TEMP_PREFIX and cannot be guessed. */
 void lpo_file_temp_name(char out[LPO_TEMP_NAME]);
+/* Removes the temporary file that is being written, if any. For a signal handler that ends the
+ * process. */
+void lpo_file_drop_temp(void);
 /* Removes what killed processes of this user left in `dir` under such names; `deep`: below it, too.
  * What a living process holds, other users' files and links stay. Failing is not an error. */
 void lpo_file_sweep(const char *dir, bool deep);

@@ -4,10 +4,11 @@
  * It counts the calls that touch files and processes in the one process it is loaded into, and does
  * one bad thing at the N-th of a kind:
  *
- *     LPO_FAULT_CALL=rename LPO_FAULT_AT=3 LPO_FAULT=kill     kill -9 right before the third rename
- *     LPO_FAULT_CALL=write  LPO_FAULT_AT=7 LPO_FAULT=ENOSPC   the seventh write and all later ones
- * fail LPO_FAULT_CALL=write  LPO_FAULT_AT=7 LPO_FAULT=short    it writes half of what it was asked
- * to LPO_FAULT_COUNT=file                                    only count, and write the counts there
+ * - LPO_FAULT_CALL=rename LPO_FAULT_AT=3 LPO_FAULT=kill: killed right before the third rename
+ * - LPO_FAULT=ENOSPC (EIO, …): that call and all later ones of the kind fail
+ * - LPO_FAULT=short: that write writes half of what it was asked to
+ * - LPO_FAULT=stall: that call never comes back
+ * - LPO_FAULT_COUNT=file: nothing goes wrong; the counts are written there
  *
  * `once` behind the name of an error (ENOSPC:once) makes only that call fail. Children are spared:
  * the variables leave the environment before main() starts. Writes to descriptors 0 to 2 are not
@@ -40,7 +41,7 @@ static const struct {
 
 static atomic_int counts[CALLS];
 static int want_call = -1, want_at, want_error;
-static bool want_kill, want_short, want_once, ready;
+static bool want_kill, want_stall, want_short, want_once, ready;
 static char count_file[4096];
 
 __attribute__((constructor)) static void start(void)
@@ -56,6 +57,7 @@ __attribute__((constructor)) static void start(void)
         size_t len = strcspn(what, ":");
 
         want_kill = strcmp(what, "kill") == 0;
+        want_stall = strcmp(what, "stall") == 0;
         want_short = strcmp(what, "short") == 0;
         want_once = strcmp(what + len, ":once") == 0;
         for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
@@ -96,6 +98,8 @@ static bool fails(enum call call)
         return false;
     if (want_kill && n == want_at)
         kill(getpid(), SIGKILL);
+    while (want_stall && n == want_at)
+        sleep(1);
     if (!want_error || (want_once && n > want_at))
         return false;
     errno = want_error;

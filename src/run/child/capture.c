@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -50,8 +51,10 @@ int lpo_run_capture_file(struct lpo_arena *a, const char *const *argv, int64_t t
     free(name);
     *out = lpo_arena_printf(a, "/proc/self/fd/%d", *fd);
     rc = run(a, argv, timeout_ns, limit, *out, err);
-    if (ours) /* a command that only asks keeps the signals it had */
+    if (ours) /* a command that only asks keeps the signals it had, and the one that came */
         lpo_run_supervise_end();
+    if (ours && lpo_run_supervise_interrupted())
+        raise(SIGINT);
     if (rc < 0) {
         close(*fd);
         *fd = -1;

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "run/child/descendants.h"
+#include "run/child/interrupt.h"
 #include "run/child/stream.h"
 #include "run/clock.h"
 #include "run/step.h"
@@ -352,6 +353,7 @@ int lpo_run_supervise(const struct lpo_step *step, const struct lpo_watch *watch
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     struct child c = { .step = step, .watch = watch, .result = out };
+    int rc;
 
     *out = (struct lpo_result){ 0 };
     if (signals.fd < 0 && lpo_run_supervise_begin(err) < 0)
@@ -361,7 +363,10 @@ int lpo_run_supervise(const struct lpo_step *step, const struct lpo_watch *watch
         out->end = LPO_END_INTERRUPTED;
         return 0;
     }
-    return supervise(a, &c, err);
+    lpo_run_interrupt_hold();
+    rc = supervise(a, &c, err);
+    lpo_run_interrupt_release();
+    return rc;
 }
 
 void lpo_run_result_describe(const struct lpo_result *r, const struct lpo_step *step,
