@@ -7,7 +7,7 @@
  * - LPO_FAULT_CALL=rename LPO_FAULT_AT=3 LPO_FAULT=kill: killed right before the third rename
  * - LPO_FAULT=ENOSPC (EIO, …): that call and all later ones of the kind fail
  * - LPO_FAULT=short: that write writes half of what it was asked to
- * - LPO_FAULT=stall: that call never comes back
+ * - LPO_FAULT=stall: that call never comes back, and makes the file LPO_FAULT_NOTE
  * - LPO_FAULT_COUNT=file: nothing goes wrong; the counts are written there
  *
  * `once` behind the name of an error (ENOSPC:once) makes only that call fail. Children are spared:
@@ -24,30 +24,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
-enum call { RENAME, FSYNC, WRITE, OPEN, SPAWN, UNLINK, MKDIR, CALLS };
+enum call { RENAME, FSYNC, WRITE, OPEN, SPAWN, UNLINK, MKDIR, FLOCK, CALLS };
 static const char *const names[CALLS] = { "rename", "fsync",  "write", "open",
-                                          "spawn",  "unlink", "mkdir" };
+                                          "spawn",  "unlink", "mkdir", "flock" };
 static const struct {
     const char *name;
     int code;
 } errors[] = {
-    { "ENOSPC", ENOSPC }, { "EIO", EIO },       { "EMFILE", EMFILE },
-    { "EACCES", EACCES }, { "ENOMEM", ENOMEM }, { "EINTR", EINTR },
+    { "ENOSPC", ENOSPC }, { "EIO", EIO },     { "EMFILE", EMFILE }, { "EACCES", EACCES },
+    { "ENOMEM", ENOMEM }, { "EINTR", EINTR }, { "ENOLCK", ENOLCK },
 };
 
 static atomic_int counts[CALLS];
 static int want_call = -1, want_at, want_error;
 static bool want_kill, want_stall, want_short, want_once, ready;
-static char count_file[4096];
+static char count_file[4096], note_file[4096];
 
 __attribute__((constructor)) static void start(void)
 {
     const char *call = getenv("LPO_FAULT_CALL"), *at = getenv("LPO_FAULT_AT"),
-               *what = getenv("LPO_FAULT"), *file = getenv("LPO_FAULT_COUNT");
+               *what = getenv("LPO_FAULT"), *file = getenv("LPO_FAULT_COUNT"),
+               *note = getenv("LPO_FAULT_NOTE");
 
     for (int i = 0; call && i < CALLS; i++)
         if (strcmp(call, names[i]) == 0)
@@ -66,11 +68,14 @@ __attribute__((constructor)) static void start(void)
     }
     if (file)
         snprintf(count_file, sizeof count_file, "%s", file);
+    if (note)
+        snprintf(note_file, sizeof note_file, "%s", note);
     unsetenv("LD_PRELOAD");
     unsetenv("LPO_FAULT_CALL");
     unsetenv("LPO_FAULT_AT");
     unsetenv("LPO_FAULT");
     unsetenv("LPO_FAULT_COUNT");
+    unsetenv("LPO_FAULT_NOTE");
     ready = true;
 }
 
@@ -86,6 +91,17 @@ __attribute__((destructor)) static void end(void)
     fclose(f);
 }
 
+/* Never comes back; signals are still handled. The file tells the test that we are here. */
+static void stall(void)
+{
+    ready = false;
+    if (note_file[0])
+        close(creat(note_file, 0600));
+    ready = true;
+    for (;;)
+        sleep(1);
+}
+
 /* Counts a call; true when it must fail, with errno set. */
 static bool fails(enum call call)
 {
@@ -98,8 +114,8 @@ static bool fails(enum call call)
         return false;
     if (want_kill && n == want_at)
         kill(getpid(), SIGKILL);
-    while (want_stall && n == want_at)
-        sleep(1);
+    if (want_stall && n == want_at)
+        stall();
     if (!want_error || (want_once && n > want_at))
         return false;
     errno = want_error;
@@ -210,4 +226,9 @@ int mkdir(const char *path, mode_t mode)
 int mkdirat(int dir, const char *path, mode_t mode)
 {
     return fails(MKDIR) ? -1 : REAL(mkdirat)(dir, path, mode);
+}
+
+int flock(int fd, int how)
+{
+    return fails(FLOCK) ? -1 : REAL(flock)(fd, how);
 }

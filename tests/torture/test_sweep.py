@@ -9,12 +9,17 @@ complete or not there, every JSON file in it is whole, `lpo report` reads it, `l
 finishes it.
 
 The short form, in `make test`, takes a few points of each kind; LPO_TORTURE=long takes all of them.
+
+The library cannot be loaded into a program with sanitizers: a plain one is taken (LPO_TORTURE_BIN, or the one that
+`make` leaves in build/).
 """
 from __future__ import annotations
 
+import concurrent.futures
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,25 +30,37 @@ import uuid
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import tap  # noqa: E402
 
-LPO = os.environ.get("LPO_TORTURE_BIN") or os.environ["LPO_BIN"]
+
+
+def plain_program() -> str | None:
+    """The first lpo that was built without sanitizers."""
+    built = pathlib.Path(os.environ.get("LPO_SOURCE_ROOT", ".")) / "build" / "lpo"
+    for path in (os.environ.get("LPO_TORTURE_BIN"), os.environ["LPO_BIN"], built):
+        if path and os.path.exists(path) and b"__asan_init" not in pathlib.Path(path).read_bytes():
+            return os.path.abspath(path)
+    return None
+
+
+LPO = plain_program()
 FAULTS = os.environ["LPO_FAULTS"]
 LONG = os.environ.get("LPO_TORTURE") == "long"
-SHORT_POINTS = 4  # of each kind of call
-KINDS = ["rename", "fsync", "write", "open", "spawn", "unlink", "mkdir"]
+KILLED_POINTS, FAILED_POINTS = 3, 2  # of each kind of call, in the short form
+WORKERS = 4  # most of the time is spent waiting for the disk
+KINDS = ["rename", "fsync", "write", "open", "spawn", "unlink", "mkdir", "flock"]
 ERRORS = {"rename": ["EACCES", "EIO"], "fsync": ["EIO"], "write": ["ENOSPC", "EIO", "short"],
-          "open": ["EMFILE", "EACCES", "EMFILE:once"], "spawn": ["ENOMEM", "EACCES"],
-          "unlink": ["EACCES"], "mkdir": ["ENOSPC", "EACCES"]}
+          "open": ["EMFILE", "EACCES", "EMFILE:once", "ENOMEM:once"], "spawn": ["ENOMEM", "EACCES"],
+          "unlink": ["EACCES"], "mkdir": ["ENOSPC", "EACCES"], "flock": ["ENOLCK", "ENOMEM:once"]}
 # What stands in every run folder from its first moment, and what a finished one has besides.
 FIRST = ["run.json", "config.yaml", "overrides.yaml", "env.json", "inputs.yaml", "hardware.json"]
 LAST = [*FIRST, "lpo.log", "report.md", "report.json", "stakeholder_summary.md"]
 WORDS = ["hydra.run.dir=here/run", "pipeline.static_analysis.enable=false", "--", "/bin/true"]
 
 
-def picked(count: int) -> list[int]:
+def picked(count: int, points: int) -> list[int]:
     """The calls to stop at: all, or a few that are spread over the run."""
-    if LONG or count <= SHORT_POINTS:
+    if LONG or count <= points:
         return list(range(1, count + 1))
-    return sorted({1 + round(i * (count - 1) / (SHORT_POINTS - 1)) for i in range(SHORT_POINTS)})
+    return sorted({1 + round(i * (count - 1) / (points - 1)) for i in range(points)})
 
 
 class World:
@@ -54,6 +71,7 @@ class World:
         self.root = pathlib.Path(self.temp.name)
         self.run_dir = self.root / "here" / "run"
         self.mark = uuid.uuid4().hex
+        self.stalled = self.root.with_name(self.root.name + ".stalled")
         for name in ("native", "workload", "direct_inference", "here/native"):
             (self.root / name).mkdir(parents=True)
             (self.root / name / "precious.txt").write_text("mine\n")
@@ -64,6 +82,7 @@ class World:
         return self
 
     def __exit__(self, *_) -> None:
+        self.stalled.unlink(missing_ok=True)
         self.temp.cleanup()
 
     def outside(self) -> dict[str, bytes]:
@@ -77,6 +96,15 @@ class World:
             env |= {"LD_PRELOAD": FAULTS} | {k: str(v) for k, v in faults.items()}
         return subprocess.run([LPO, *words], cwd=self.root, env=env, capture_output=True, text=True,
                               errors="replace", timeout=120)
+
+    def start(self, *words: str, **faults: str) -> subprocess.Popen:
+        env = dict(os.environ, LPO_TORTURE_MARK=self.mark, LD_PRELOAD=FAULTS, LPO_FAULT_NOTE=str(self.stalled),
+                   **{k: str(v) for k, v in faults.items()})
+        return subprocess.Popen([LPO, *words], cwd=self.root, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                text=True, errors="replace")
+
+    def is_stalled(self) -> bool:
+        return self.stalled.exists()
 
     def processes(self) -> list[str]:
         """Processes that carry the mark of this world and still live."""
@@ -137,32 +165,70 @@ class Sweep(unittest.TestCase):
         self.assertEqual(json.loads((world.run_dir / "run.json").read_text())["state"], "done")
         self.assertEqual([str(p) for p in (world.root / "here").rglob("*tmp*")], [])
 
+    def sweep(self, check, points: list[dict]) -> None:
+        """check(point) for each, some at a time; a row of the result for each."""
+        with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+            ends = [pool.submit(check, point) for point in points]
+        for point, end in zip(points, ends):
+            with self.subTest(**point):
+                end.result()
+
+    def check_killed(self, point: dict) -> None:
+        with World() as world:
+            ended = world.lpo("run", *WORDS, LPO_FAULT_CALL=point["call"], LPO_FAULT_AT=point["at"], LPO_FAULT="kill")
+            self.assertEqual(ended.returncode, -9, ended.stderr)
+            self.unharmed(world)
+            self.finished(world)
+
     def test_killed(self) -> None:
         """killed right before the call"""
-        for kind in KINDS:
-            for n in picked(self.counts[kind]):
-                with self.subTest(call=kind, at=n), World() as world:
-                    ended = world.lpo("run", *WORDS, LPO_FAULT_CALL=kind, LPO_FAULT_AT=n, LPO_FAULT="kill")
-                    self.assertEqual(ended.returncode, -9, ended.stderr)
-                    self.unharmed(world)
-                    self.finished(world)
+        self.sweep(self.check_killed, [{"call": kind, "at": n} for kind in KINDS
+                                       for n in picked(self.counts[kind], KILLED_POINTS)])
+
+    def check_failed(self, point: dict) -> None:
+        with World() as world:
+            ended = world.lpo("run", *WORDS, LPO_FAULT_CALL=point["call"], LPO_FAULT_AT=point["at"],
+                              LPO_FAULT=point["error"])
+            self.assertIn(ended.returncode, (0, 1, 2, 3), ended.stderr)
+            if ended.returncode:
+                self.assertTrue(ended.stderr.strip(), "failed without a word")
+            self.unharmed(world)
+            if ended.returncode == 0:
+                self.assertEqual([n for n in LAST if not (world.run_dir / n).is_file()], [],
+                                 "said to be done, and files are missing")
+            self.finished(world)
 
     def test_failed(self) -> None:
         """the call fails, and so do all after it unless it says once"""
-        for kind in KINDS:
-            for error in ERRORS[kind]:
-                for n in picked(self.counts[kind]):
-                    with self.subTest(call=kind, error=error, at=n), World() as world:
-                        ended = world.lpo("run", *WORDS, LPO_FAULT_CALL=kind, LPO_FAULT_AT=n, LPO_FAULT=error)
-                        self.assertIn(ended.returncode, (0, 1, 2, 3), ended.stderr)
-                        if ended.returncode:
-                            self.assertTrue(ended.stderr.strip(), "failed without a word")
-                        self.unharmed(world)
-                        if ended.returncode == 0:
-                            self.assertEqual([n for n in LAST if not (world.run_dir / n).is_file()], [],
-                                             "said to be done, and files are missing")
-                        self.finished(world)
+        self.sweep(self.check_failed, [{"call": kind, "error": error, "at": n} for kind in KINDS for error in ERRORS[kind]
+                                       for n in picked(self.counts[kind], FAILED_POINTS)])
+
+    def check_interrupted(self, point: dict) -> None:
+        """lpo hangs in that call, as it would in a long read, and the user presses Ctrl-C."""
+        with World() as world:
+            child = world.start("run", *WORDS, LPO_FAULT_CALL=point["call"], LPO_FAULT_AT=point["at"], LPO_FAULT="stall")
+            time.sleep(0.2)
+            while child.poll() is None and not world.is_stalled():
+                time.sleep(0.05)
+            pressed = time.monotonic()
+            child.send_signal(signal.SIGINT)
+            _, errors = child.communicate(timeout=30)
+            self.assertLess(time.monotonic() - pressed, 1 if LONG else 5)  # a loaded machine may need longer
+            self.assertEqual(child.returncode, 130, errors)
+            self.unharmed(world)
+            if world.run_dir.exists():
+                state = json.loads((world.run_dir / "run.json").read_text())
+                self.assertIn(state["state"], ("interrupted", "running"))
+                self.assertEqual(list(world.run_dir.rglob(".lpo-tmp-*")), [])
+            self.finished(world)
+
+    def test_interrupted(self) -> None:
+        """Ctrl-C while lpo itself works"""
+        self.sweep(self.check_interrupted, [{"call": kind, "at": n} for kind in ("rename", "fsync")
+                                            for n in picked(self.counts[kind], KILLED_POINTS)])
 
 
 if __name__ == "__main__":
+    if not LPO:
+        tap.skip_all("no lpo without sanitizers: run make first")
     tap.main()
