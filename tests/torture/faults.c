@@ -13,6 +13,8 @@
  * `once` behind the name of an error (ENOSPC:once) makes only that call fail. Children are spared:
  * the variables leave the environment before main() starts. Writes to descriptors 0 to 2 are not
  * counted, so that messages still reach people. */
+/* Both names of open() are ours; with this set the one is the other. */
+#undef _FILE_OFFSET_BITS
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
