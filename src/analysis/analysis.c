@@ -31,10 +31,21 @@ struct lpo_analysis_memo {
     struct lpo_operators *operators[2];
     struct lpo_wall_steady *steady;
     struct lpo_limits *limits;
-    struct lpo_err limits_err; /* why there are none */
-    bool has_limits;           /* the two above are filled */
-    struct lpo_analysis *unselected;
+    struct lpo_err limits_err;                  /* why there are none */
+    bool has_limits;                            /* the two above are filled */
+    struct lpo_analysis *unselected, *selected; /* views of the same trace */
 };
+
+/* A view shares tree and timeline with its owner. */
+static void destroy_view(struct lpo_analysis **view)
+{
+    if (*view) {
+        (*view)->timeline = NULL;
+        (*view)->tree = NULL;
+    }
+    lpo_analysis_destroy(*view);
+    *view = NULL;
+}
 
 /* What depends on the selection or on metrics; operators depend on neither. */
 static void forget_sums(struct lpo_analysis_memo *m)
@@ -51,18 +62,14 @@ static void forget_sums(struct lpo_analysis_memo *m)
     m->has_classes = false;
     lpo_wall_steady_destroy(m->steady);
     lpo_limits_destroy(m->limits);
-    if (m->unselected) { /* these it shares with its owner */
-        m->unselected->timeline = NULL;
-        m->unselected->tree = NULL;
-    }
-    lpo_analysis_destroy(m->unselected);
+    destroy_view(&m->unselected);
+    destroy_view(&m->selected);
     m->all = m->last = NULL;
     m->scope_rows = 0;
     m->steady = NULL;
     m->limits = NULL;
     m->has_limits = false;
     m->limits_err = (struct lpo_err){ 0 };
-    m->unselected = NULL;
 }
 
 static bool selects_any(const struct lpo_region_selection *s)
@@ -105,20 +112,35 @@ struct lpo_analysis *lpo_analysis_of(struct lpo_trace *trace, struct lpo_region_
     return a;
 }
 
+static struct lpo_analysis *view_of(const struct lpo_analysis *a,
+                                    struct lpo_region_selection *select)
+{
+    struct lpo_analysis *view = lpo_xcalloc(1, sizeof *view);
+
+    *view = *a; /* trace, tree and timeline: see destroy_view() */
+    view->select = select;
+    view->cells = lpo_region_cells_create(a->tree, select);
+    view->memo = lpo_xcalloc(1, sizeof *view->memo);
+    return view;
+}
+
 const struct lpo_analysis *lpo_analysis_unselected(const struct lpo_analysis *a)
 {
-    struct lpo_analysis *all = a->memo->unselected;
-
     if (!selects_any(a->select))
         return a;
-    if (!all) { /* trace, tree and timeline are those of `a`: see forget_sums() */
-        all = a->memo->unselected = lpo_xcalloc(1, sizeof *all);
-        *all = *a;
-        all->select = NULL;
-        all->cells = lpo_region_cells_create(a->tree, NULL);
-        all->memo = lpo_xcalloc(1, sizeof *all->memo);
-    }
-    return all;
+    if (!a->memo->unselected)
+        a->memo->unselected = view_of(a, NULL);
+    return a->memo->unselected;
+}
+
+const struct lpo_analysis *lpo_analysis_selected(const struct lpo_analysis *a,
+                                                 struct lpo_region_selection *select)
+{
+    if (a->memo->selected && a->memo->selected->select != select)
+        destroy_view(&a->memo->selected);
+    if (!a->memo->selected)
+        a->memo->selected = view_of(a, select);
+    return a->memo->selected;
 }
 
 void lpo_analysis_destroy(struct lpo_analysis *a)

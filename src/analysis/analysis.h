@@ -59,6 +59,9 @@ void lpo_analysis_select(struct lpo_analysis *a, struct lpo_region_selection *se
                          bool counters);
 /* The same trace without any selection: the analysis itself where nothing was selected. */
 const struct lpo_analysis *lpo_analysis_unselected(const struct lpo_analysis *a);
+/* The same trace under another selection, which must outlive it; one at a time, made once. */
+const struct lpo_analysis *lpo_analysis_selected(const struct lpo_analysis *a,
+                                                 struct lpo_region_selection *select);
 
 /* The region table of the whole trace. */
 const struct lpo_region_scope *lpo_analysis_all(const struct lpo_analysis *a);

@@ -11,6 +11,7 @@
 #include "report/trace_notes.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
+#include "settings/settings.h"
 #include "trace/metric_rules.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -173,9 +174,27 @@ static void add_overview(struct lpo_doc *doc, const struct lpo_region_scope *s)
 
 struct lpo_report_ncu {
     const struct lpo_rundir *d;
-    const struct lpo_source *source;
+    const struct lpo_analysis *analysis;
     const struct lpo_region_scope *all;
+    bool aggregate; /* a scope over all processes and devices */
 };
+
+/* The stage's own patterns hold for the trace that its counters were applied to as well. */
+static const struct lpo_analysis *analysis_of(const struct lpo_rundir *d,
+                                              const struct lpo_source *s)
+{
+    return d->overlay.stage && d->counters_select
+               ? lpo_analysis_selected(s->analysis, d->counters_select)
+               : s->analysis;
+}
+
+static bool wants_aggregate(const struct lpo_rundir *d)
+{
+    const struct lpo_source *s = lpo_rundir_source_with(d, LPO_ROLE_COUNTERS);
+    const char *key = s && s->kind ? s->kind->aggregate : NULL;
+
+    return d->aggregate && (!key || lpo_settings_bool(d->config, key));
+}
 
 struct lpo_report_ncu *lpo_report_ncu_create(const struct lpo_rundir *d)
 {
@@ -186,8 +205,9 @@ struct lpo_report_ncu *lpo_report_ncu_create(const struct lpo_rundir *d)
         return NULL;
     n = lpo_xcalloc(1, sizeof *n);
     n->d = d;
-    n->source = source;
-    n->all = lpo_analysis_all(source->analysis);
+    n->analysis = analysis_of(d, source);
+    n->all = lpo_analysis_all(n->analysis);
+    n->aggregate = wants_aggregate(d);
     return n;
 }
 
@@ -260,21 +280,20 @@ static void put_folders(struct lpo_record *data, const struct lpo_report_ncu *n)
     }
 }
 
-static void add_scopes(struct lpo_doc *doc, const struct lpo_rundir *d,
-                       const struct lpo_source *src)
+static void add_scopes(struct lpo_doc *doc, const struct lpo_report_ncu *n)
 {
-    struct lpo_table_options options = { d->fold_over, 400 };
+    struct lpo_table_options options = { n->d->fold_over, 400 };
     lpo_scope_ids ids = { 0 };
 
-    lpo_region_scopes_list(src->analysis->cells, &ids);
+    lpo_region_scopes_list(n->analysis->cells, &ids);
     for (size_t i = 0; i < ids.len; i++) {
         const struct lpo_region_scope *s;
         LPO_STR name = { 0 };
 
-        if (ids.at[i].kind == LPO_SCOPE_ALL && !d->aggregate)
+        if (ids.at[i].kind == LPO_SCOPE_ALL && !n->aggregate)
             continue;
-        s = lpo_analysis_scope(src->analysis, ids.at[i]);
-        lpo_region_scope_add_name(src->analysis->trace, ids.at[i], &name);
+        s = lpo_analysis_scope(n->analysis, ids.at[i]);
+        lpo_region_scope_add_name(n->analysis->trace, ids.at[i], &name);
         lpo_doc_section(doc, "scope", name.at, 2);
         lpo_report_add_regions(doc, s, &options);
     }
@@ -283,24 +302,23 @@ static void add_scopes(struct lpo_doc *doc, const struct lpo_rundir *d,
 
 struct lpo_doc *lpo_report_ncu_doc(const struct lpo_report_ncu *n)
 {
-    const struct lpo_source *src = n->source;
     struct lpo_doc *doc = lpo_doc_create("regions", "Hardware counters by region");
 
     add_fingerprint(doc, n->d);
     lpo_doc_section(doc, "scopes", "Regions", 1);
-    if (!src->analysis->tree->nodes.len)
+    if (!n->analysis->tree->nodes.len)
         lpo_doc_paragraph(doc, "The measured kernels are in no NVTX region.");
-    add_scopes(doc, n->d, src);
+    add_scopes(doc, n);
     lpo_doc_section(doc, "counters", "Counters at a glance", 1);
     add_overview(doc, n->all);
     lpo_doc_section(doc, "coverage", "Coverage", 1);
     lpo_report_add_coverage(doc, n->all);
-    lpo_report_notes_doc(doc, src->analysis, src->select);
+    lpo_report_notes_doc(doc, n->analysis, n->analysis->select);
     lpo_doc_section(doc, "each", "Region by region", 1);
     for (size_t i = 0; i < lpo_report_ncu_rows(n); i++)
         if (has_page(&n->all->rows.at[i]))
             add_region(doc, n->all, &n->all->rows.at[i], path_of(n, i), 2, false);
     put_folders(doc->data, n);
-    lpo_report_put_scopes(doc->data, src->analysis, n->d->aggregate);
+    lpo_report_put_scopes(doc->data, n->analysis, n->aggregate);
     return doc;
 }

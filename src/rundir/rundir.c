@@ -202,6 +202,7 @@ void lpo_rundir_destroy(struct lpo_rundir *d)
         lpo_trace_destroy(d->sources.at[i].trace);
         lpo_region_selection_destroy(d->sources.at[i].select);
     }
+    lpo_region_selection_destroy(d->counters_select);
     lpo_vec_free(&d->sources);
     lpo_vec_free(&d->speeds);
     lpo_vec_free(&d->problems);

@@ -47,6 +47,8 @@ struct lpo_rundir_kind {
     unsigned skip;                /* what nobody reads of these traces: enum lpo_skip */
     const char *const *selection; /* config keys of patterns of its own, by enum lpo_select_list;
                                      may be NULL */
+    const char *aggregate;        /* config key: a scope over all processes in its region reports;
+                                     NULL: as report.aggregate says */
     /* Did the stage measure a few launches only, whose counters stand for all the others? NULL:
      * never. */
     bool (*representatives)(const struct lpo_node *config);
@@ -91,6 +93,9 @@ struct lpo_rundir {
     LPO_VEC(const char *) problems; /* files that could not be read, a sentence each */
     size_t files_read;              /* trace files that were opened, each time */
     struct lpo_overlay_facts overlay;
+    /* report.* and the patterns of the stage that measured counters: what its region reports show
+     * of another stage's trace that the counters were applied to. NULL: that stage has none. */
+    struct lpo_region_selection *counters_select;
 
     /* report.* of the config, then of the overrides */
     bool private_too, aggregate;

@@ -183,7 +183,8 @@ static int add_captured(struct lpo_rundir *d, struct lpo_region_selection *s,
 }
 
 /* report.* for every source; a stage with a region mode has patterns of its own beside it. */
-static int make_selection(struct lpo_rundir *d, struct lpo_source *source, struct lpo_err *err)
+static int make_selection(struct lpo_rundir *d, const struct lpo_rundir_kind *kind,
+                          struct lpo_region_selection **out, struct lpo_err *err)
 {
     static const struct {
         const char *report;
@@ -196,7 +197,7 @@ static int make_selection(struct lpo_rundir *d, struct lpo_source *source, struc
         { "report.kernels.include", LPO_KERNELS_INCLUDE, add_patterns },
         { "report.kernels.exclude", LPO_KERNELS_EXCLUDE, add_patterns },
     };
-    const char *const *own = source->kind->selection;
+    const char *const *own = kind->selection;
     LPO_AUTO(lpo_region_selection) s = lpo_region_selection_create();
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
@@ -205,9 +206,17 @@ static int make_selection(struct lpo_rundir *d, struct lpo_source *source, struc
         if (own && keys[i].add(d, s, keys[i].list, own[keys[i].list], err) < 0)
             return err->code;
     }
-    source->select = s;
+    *out = s;
     s = NULL;
     return 0;
+}
+
+static bool has_patterns(struct lpo_rundir *d, const struct lpo_rundir_kind *kind)
+{
+    for (int l = 0; kind->selection && l < LPO_SELECT_LISTS; l++)
+        if (lpo_settings_list(d->arena, d->config, kind->selection[l]).len)
+            return true;
+    return false;
 }
 
 int lpo_rundir_sources_read(struct lpo_rundir *d, struct lpo_err *err)
@@ -218,9 +227,16 @@ int lpo_rundir_sources_read(struct lpo_rundir *d, struct lpo_err *err)
         if (!s->trace && !s->problem)
             read_source(d, s);
     }
-    for (size_t i = 0; i < d->sources.len; i++)
-        if (d->sources.at[i].trace && make_selection(d, &d->sources.at[i], err) < 0)
+    for (size_t i = 0; i < d->sources.len; i++) {
+        struct lpo_source *s = &d->sources.at[i];
+
+        if (s->trace && make_selection(d, s->kind, &s->select, err) < 0)
             return err->code;
+        /* one of its own: each selection counts what its patterns matched, in one trace */
+        if (s->trace && (s->kind->roles & LPO_ROLE_COUNTERS) && has_patterns(d, s->kind) &&
+            make_selection(d, s->kind, &d->counters_select, err) < 0)
+            return err->code;
+    }
     return 0;
 }
 

@@ -302,6 +302,52 @@ class Ncu(Recorded):
                 self.assertEqual(self.regions("ncu/regions/report.json"), want)
                 shutil.rmtree(self.path())
 
+    def overlaid(self, *words: str) -> None:
+        """Region mode after native: the program leaves a trace where the collector would, and counters are laid over it."""
+        trace = os.path.join(HERE, "..", "data", "native", "toy.lpot")
+        done = self.replay(*ANY, "pipeline.native.enable=true", "pipeline.ncu.regions.enable=true", *words, "--", "sh", "-c",
+                           f'[ -z "$LPO_COLLECT_DIR" ] || cp "{trace}" "$LPO_COLLECT_DIR"')
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_the_patterns_hold_for_a_native_trace_with_counters(self) -> None:
+        everything = {"prefill": 38, "decode": 76, "decode/step/layer0/attn": 22}
+        for words, some, absent in (
+                ([], everything, []),
+                (["pipeline.ncu.regions.include=[step]"], {"decode/step": 76, "decode/step/layer0/mlp": 12}, ["prefill", "decode"]),
+                (["pipeline.ncu.regions.include=[decode]", "pipeline.ncu.regions.exclude=[attn]"],
+                 {"decode": 76, "decode/step/layer0/mlp": 12}, ["prefill", "decode/step/layer0/attn"]),
+                (["pipeline.ncu.regions.include=['/prefill/layer0']"], {"prefill/layer0": 17}, ["prefill", "decode/step/layer0"]),
+                (["pipeline.ncu.regions.kernels.exclude=['*']"], {"prefill": 0, "decode": 0}, [])):
+            with self.subTest(words):
+                self.overlaid(*words)
+                regions = self.regions("ncu/regions/report.json")
+                self.assertEqual({path: regions.get(path) for path in some}, some)
+                self.assertFalse(set(absent) & set(regions), regions)
+                # the run's own report has patterns of its own
+                self.assertEqual({path: self.regions("report.json")[path] for path in everything}, everything)
+                shutil.rmtree(self.path())
+
+    def test_an_exclude_limits_the_capture(self) -> None:
+        self.overlaid("pipeline.ncu.regions.include=[decode]", "pipeline.ncu.regions.exclude=['**/mlp','/prefill']")
+        words = next(c for c in self.calls() if "--export" in c)
+        self.assertEqual([words[i + 1] for i, w in enumerate(words) if w == "--nvtx-exclude"], ["mlp/"])
+        self.assertIn("regions.exclude: ncu cannot express '/prefill'", " ".join(self.stage("ncu")["notes"]))
+
+    def test_one_pattern_of_several_that_fits_nothing_is_a_note(self) -> None:
+        self.overlaid("pipeline.ncu.regions.include=[decode,prefil]")
+        self.assertEqual(self.includes(), ["decode/"])
+        self.assertIn("no region fits 'prefil'; did you mean 'prefill'?", " ".join(self.stage("ncu")["notes"]))
+        self.assertNotIn("prefill", self.regions("ncu/regions/report.json"))
+
+    def test_without_the_aggregate(self) -> None:
+        self.overlaid("pipeline.ncu.regions.aggregate=false")
+        for name, has in (("ncu/regions/report.json", False), ("report.json", True)):
+            with open(self.path(name), encoding="utf-8") as f:
+                scopes = [s["scope"] for s in json.load(f)["scopes"]]
+            self.assertEqual("aggregate" in scopes, has, scopes)
+        with open(self.path("ncu/regions/report.md"), encoding="utf-8") as f:
+            self.assertNotRegex(f.read(), r"(?m)^#+ aggregate$")
+
     def focus(self, *words: str) -> str | None:
         """--kernel-name of the capture, when only the two hottest kernels are asked for. The program stands in for one
         with a GPU: it leaves a trace where the collector would."""

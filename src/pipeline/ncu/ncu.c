@@ -73,6 +73,7 @@ static const struct lpo_rundir_kind results = {
     .trust = 4,
     .skip = LPO_SKIP_OPS,
     .selection = selection,
+    .aggregate = "pipeline.ncu.regions.aggregate",
     .representatives = representatives,
 };
 
