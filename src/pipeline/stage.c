@@ -7,6 +7,7 @@
 #include "run/child/supervise.h"
 #include "run/manifest.h"
 #include "run/provenance.h"
+#include "run/secrets/secrets.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"
@@ -108,6 +109,7 @@ bool lpo_pipeline_stage_look_for_tool(struct lpo_arena *a, const char *tool, con
 int lpo_pipeline_stage_judge(const struct lpo_step *step, const struct lpo_result *r,
                              struct lpo_err *err)
 {
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
     LPO_STR how = { 0 };
 
     if (r->end == LPO_END_EXIT && r->code == 0)
@@ -116,7 +118,7 @@ int lpo_pipeline_stage_judge(const struct lpo_step *step, const struct lpo_resul
     if (r->end == LPO_END_INTERRUPTED)
         return lpo_fail(err, LPO_E_INTERRUPTED, "%s", lpo_str_text(&how));
     if (r->last_line[0])
-        lpo_str_addf(&how, "; its last line: %s", r->last_line);
+        lpo_str_addf(&how, "; its last line: %s", lpo_secrets_mask_cut(a, r->last_line));
     if (step->stderr_path)
         lpo_str_addf(&how, " (see %s)", step->stderr_path);
     if (step->reports_missing && r->end == LPO_END_EXIT && r->code == EXIT_MISSING)

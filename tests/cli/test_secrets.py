@@ -51,6 +51,7 @@ PLACES = [
     ("a header", ["--", sys.executable, "-c", PRINT, "-H", "Authorization: Bearer S"], {}),
     ("a script", ["--", "sh", "-c", "HF_TOKEN=S true && true --password S"], {}),
     ("a last line of stderr", ["--", "sh", "-c", "echo bad $HF_TOKEN >&2; exit 3"], {"HF_TOKEN": "S"}),
+    ("a last line that is cut", ["--", "sh", "-c", "printf '%0190d%s\\n' 0 $HF_TOKEN >&2; exit 3"], {"HF_TOKEN": "S"}),
     ("the folder's name", ["hydra.run.dir=out/run-${oc.env:HF_TOKEN}"], {"HF_TOKEN": "S"}),
 ]
 # what the program itself prints is its own
@@ -58,8 +59,8 @@ PROGRAMS_OWN = ("stdout.log", "stderr.log")
 
 
 def leaks(folder: str, secret: str) -> list[str]:
-    """Files and folders below with the secret, or a form that quoting gives it, in their bytes or name."""
-    quoted = [secret, secret.replace("'", "'\\''"), secret.replace("'", "''"), secret.replace('"', '\\"'),
+    """Files and folders below with the secret, its beginning or a form that quoting gives it, in their bytes or name."""
+    quoted = [secret[:6], secret.replace("'", "'\\''"), secret.replace("'", "''"), secret.replace('"', '\\"'),
               secret.replace("&", "&amp;").replace("<", "&lt;"), secret.replace("\\", "\\\\").replace('"', '\\"')]
     found = []
     for base, folders, names in os.walk(folder):
@@ -115,6 +116,16 @@ class Places(LpoCase):
         with open(os.path.join(self.cwd, "seen"), encoding="utf-8") as f:
             argv, env = eval(f.read())
         self.assertEqual((argv, env["HF_TOKEN"]), (["--token", SECRET], SECRET))
+
+    def test_settings_of_a_model_come_beside_their_file(self) -> None:
+        program = self.write("program.py", "import json, os, sys\n"
+                             "value = json.loads(os.environ['LPO_SETTINGS_SECRETS'])['model.hf_token']\n"
+                             f"sys.exit(value != '{SECRET[:4]}' + '{SECRET[4:]}')\n")
+        done = self.lpo_run(*QUICK, "workload=hf", "model=hf", "model.path=x", f"workload.program={self.cwd}/{program}",
+                            f"workload.python={sys.executable}", f"+model.hf_token={SECRET}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.json("workload/direct_inference/settings.json")["model"]["hf_token"], "(hidden)")
+        self.assertEqual(leaks(self.run_dir, SECRET), [])
 
     def test_plain_values_stay(self) -> None:
         plain = {"SORT_KEY": "time", "DB_PASS": "done", "MY_KEY": "1234", "A_TOKEN": "cuda", "SOME_AUTH": "basic"}

@@ -40,6 +40,12 @@ static const struct name_case {
     { "eos_token", LPO_NAME_PLAIN },
     { "pad_token_id", LPO_NAME_PLAIN },
     { "num_key_value_heads", LPO_NAME_PLAIN },
+    { "MY_KEY", LPO_NAME_SECRET },
+    { "image_key", LPO_NAME_PLAIN },
+    { "--sort-key", LPO_NAME_PLAIN },
+    { "wandb_api_key", LPO_NAME_SECRET },
+    { "key", LPO_NAME_SECRET },
+    { "sample_keys", LPO_NAME_PLAIN },
     { "bypass", LPO_NAME_PLAIN },
     { "author", LPO_NAME_PLAIN },
     { "pattern", LPO_NAME_PLAIN },
@@ -94,6 +100,19 @@ static void check_bytes(void **state)
 
     fill();
     assert_string_equal(lpo_secrets_mask_text(a, c->given), c->want);
+    lpo_secrets_forget();
+}
+
+static void what_was_cut_is_hidden_too(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+
+    (void)state;
+    fill();
+    assert_string_equal(lpo_secrets_mask_cut(a, "it is hf_S3kri"), "it is (hidden)");
+    assert_string_equal(lpo_secrets_mask_cut(a, "it is " TOKEN), "it is (hidden)");
+    assert_string_equal(lpo_secrets_mask_cut(a, "it is hf_"), "it is hf_");
+    assert_string_equal(lpo_secrets_mask_cut(a, ""), "");
     lpo_secrets_forget();
 }
 
@@ -234,6 +253,7 @@ int main(void)
     for (size_t i = 0; i < sizeof plain_cases / sizeof *plain_cases; i++)
         unit_add(&u, plain_cases[i].value, check_plain, &plain_cases[i]);
     UNIT_ROWS(&u, override_cases, check_override);
+    UNIT_TEST(&u, what_was_cut_is_hidden_too);
     UNIT_TEST(&u, config_is_masked_in_a_copy);
     UNIT_TEST(&u, a_masked_config_is_restored);
     UNIT_TEST(&u, a_command_names_variables);

@@ -7,6 +7,7 @@ and `effective` with what the stage's own rules made of them. Keys that are not 
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional, Union
@@ -178,6 +179,19 @@ def parse(root: dict[str, Any]) -> Settings:
     )
 
 
+def _fill_hidden(root: dict[str, Any]) -> None:
+    """Puts back what lpo keeps out of the file: LPO_SETTINGS_SECRETS is {"model.hf_token": "..."}."""
+    for key, value in json.loads(os.environ.get("LPO_SETTINGS_SECRETS") or "{}").items():
+        *above, last = key.split(".")
+        at: Any = root
+        for part in above:
+            at = at[int(part)] if isinstance(at, list) else at.get(part) if isinstance(at, dict) else None
+        if isinstance(at, list):
+            at[int(last)] = value
+        elif isinstance(at, dict):
+            at[last] = value
+
+
 def load(path: str) -> Settings:
     """The settings in the JSON file at `path`."""
     try:
@@ -188,4 +202,5 @@ def load(path: str) -> Settings:
         raise UserError(f"the settings '{path}' are not JSON: {error}") from error
     if not isinstance(root, dict):
         raise UserError(f"the settings '{path}' are not a JSON object")
+    _fill_hidden(root)
     return parse(root)

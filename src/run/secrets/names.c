@@ -12,17 +12,19 @@ enum { MAX_WORDS = 16, WORD_BYTES = 32 };
 struct words {
     char at[MAX_WORDS][WORD_BYTES];
     size_t len;
+    bool upper; /* written as variables of the environment are */
 };
 
 static struct words split(const char *name)
 {
-    struct words w = { .len = 0 };
+    struct words w = { .upper = true };
     size_t n = 0;
     char before = 0;
 
     for (const char *p = name; *p; before = *p++) {
         bool begins = isupper((unsigned char)*p) && islower((unsigned char)before);
 
+        w.upper = w.upper && !islower((unsigned char)*p);
         if (n && (begins || !isalnum((unsigned char)*p))) {
             w.len++;
             n = 0;
@@ -71,17 +73,42 @@ static bool is_of_a_model(const struct words *w, size_t i)
            (is_one_of(next, after) && !(key && lpo_str_starts(next, "id")));
 }
 
+/* SOME_KEY of the environment is a secret; of the keys of a config (image_key, sort_key) and of
+ * options only those that open something. */
+static bool opens_something(const struct words *w, size_t i)
+{
+    static const char *const before[] = { "api",     "access", "secret",  "private", "auth",
+                                          "ssh",     "master", "signing", "account", "encryption",
+                                          "license", "client", "session", "service", "subscription",
+                                          "hf",      "wandb",  "openai",  "aws",     "azure",
+                                          "gcp",     "google", "github",  "storage", "anthropic",
+                                          "deploy",  "shared", "app",     NULL };
+
+    return w->upper || i == 0 || is_one_of(w->at[i - 1], before);
+}
+
+static bool word_is_secret(const struct words *w, size_t i)
+{
+    static const char *const whole[] = { "pass",   "auth", "authorization", "pat", "cookie",
+                                         "bearer", "cred", "creds",         "jwt", NULL };
+    static const char *const upper[] = { "tokens", "keys", NULL };
+    const char *word = w->at[i];
+
+    if (is_of_a_model(w, i))
+        return false;
+    if (lpo_str_ends(word, "key"))
+        return opens_something(w, i) || lpo_str_ends(word, "apikey");
+    return is_one_of(word, whole) || lpo_str_ends(word, "token") ||
+           (w->upper && is_one_of(word, upper));
+}
+
 enum lpo_secret_name lpo_secrets_name(const char *name)
 {
     static const char *const places[] = { "path", "file", "dir",      "folder",
                                           "sock", "name", "filename", NULL };
-    static const char *const passwords[] = { "password", "passwords",  "passwd",      "passphrase",
-                                             "passcode", "credential", "credentials", "secret",
-                                             "secrets",  NULL };
-    static const char *const whole[] = { "pass",   "auth",   "authorization", "pat",
-                                         "cookie", "bearer", "tokens",        "keys",
-                                         "creds",  "jwt",    "cred",          NULL };
-    static const char *const ends[] = { "token", "key", NULL };
+    static const char *const passwords[] = { "password",    "passwords", "passwd",  "passphrase",
+                                             "passcode",    "secret",    "secrets", "credential",
+                                             "credentials", NULL };
     enum lpo_secret_name found = LPO_NAME_PLAIN;
     struct words w = split(name);
 
@@ -94,7 +121,7 @@ enum lpo_secret_name lpo_secrets_name(const char *name)
         /* DB_PWD, but PWD and OLDPWD are folders */
         if (i && strcmp(w.at[i], "pwd") == 0)
             return LPO_NAME_PASSWORD;
-        if ((is_one_of(w.at[i], whole) || ends_in_one_of(w.at[i], ends)) && !is_of_a_model(&w, i))
+        if (word_is_secret(&w, i))
             found = LPO_NAME_SECRET;
     }
     return found;

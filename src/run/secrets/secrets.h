@@ -53,6 +53,8 @@ void lpo_secrets_forget(void); /* tests */
 bool lpo_secrets_mask(const void *bytes, size_t len, struct lpo_str *out);
 /* A text as it may be written; `text` itself where nothing is hidden in it. */
 const char *lpo_secrets_mask_text(struct lpo_arena *a, const char *text);
+/* The same for a text that may have been cut in the middle of a secret. */
+const char *lpo_secrets_mask_cut(struct lpo_arena *a, const char *text);
 /* A folder's name as it may be made. Folders of the path that exist keep their names. */
 const char *lpo_secrets_mask_path(struct lpo_arena *a, const char *path);
 /* Appends a word quoted for a shell, with "$VARIABLE" where a secret stood. */

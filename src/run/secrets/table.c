@@ -384,6 +384,21 @@ const char *lpo_secrets_mask_text(struct lpo_arena *a, const char *text)
     return lpo_arena_strdup(a, lpo_str_text(&out));
 }
 
+const char *lpo_secrets_mask_cut(struct lpo_arena *a, const char *text)
+{
+    const char *masked = lpo_secrets_mask_text(a, text);
+    size_t len = strlen(masked);
+
+    for (size_t k = 0; k < table.len; k++) {
+        const struct secret *s = &table.at[k];
+
+        for (size_t n = s->len - 1; n >= SHORTEST; n--)
+            if (n <= len && memcmp(masked + len - n, s->text, n) == 0)
+                return lpo_arena_printf(a, "%.*s%s", (int)(len - n), masked, LPO_HIDDEN);
+    }
+    return masked;
+}
+
 const char *lpo_secrets_mask_path(struct lpo_arena *a, const char *path)
 {
     size_t there = 0;

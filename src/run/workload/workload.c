@@ -170,6 +170,29 @@ static int build_toy(struct builder *b)
     return 0;
 }
 
+/* What settings.json only shows as hidden, for the program alone: {"model.hf_token": "…"}. Its own
+ * variables it has anyway. */
+static void add_hidden_settings(struct builder *b)
+{
+    struct lpo_node *hidden = lpo_node_list(b->a), *values = lpo_node_map(b->a);
+    LPO_STR text = { 0 };
+    struct lpo_json_writer w = lpo_json_writer(&text, 0);
+
+    lpo_secrets_mask_config(b->a, b->config, hidden);
+    for (size_t i = 0; i < hidden->count; i++) {
+        const char *key = lpo_node_text_at(hidden->items[i], "key");
+        const struct lpo_node *value = lpo_node_at(b->config, key);
+
+        if (value && !lpo_str_starts(key, "workload.env."))
+            lpo_node_set(b->a, values, key, lpo_node_clone(b->a, value));
+    }
+    if (!values->npairs)
+        return;
+    lpo_node_write_json(&w, NULL, values);
+    lpo_run_step_env(b->a, b->step, "LPO_SETTINGS_SECRETS",
+                     lpo_arena_strdup(b->a, lpo_str_text(&text)));
+}
+
 /* A program of the user's reads these settings in its own way. */
 static int check_hf(struct builder *b)
 {
@@ -216,6 +239,7 @@ static int build_hf(struct builder *b)
     add_option(b, "--settings", settings_path(b));
     add_outputs(b);
     add_words(b, "workload.hf.extra_args");
+    add_hidden_settings(b);
     return 0;
 }
 
