@@ -102,6 +102,8 @@ int lpo_cli_job_config(struct lpo_app *app, const struct lpo_args *args,
     };
     int rc;
 
+    if (in.spellings)
+        in.defaults = lpo_settings_defaults(app->arena);
     if (!in.dirs[0])
         return lpo_fail(err, LPO_E_MISSING,
                         "no config folder: the shipped one is not beside lpo; give another with "

@@ -225,6 +225,37 @@ static int apply_overrides(struct lpo_composed *c, struct lpo_node *root,
     return 0;
 }
 
+/* Keys that no config states get their defaults. Before overrides are applied: `key=value` finds
+ * the key then, and `+key=value` is still right, since for the user it was not there. */
+static void fill(struct lpo_arena *a, struct lpo_node *into, const struct lpo_node *from)
+{
+    for (size_t i = 0; i < from->npairs; i++) {
+        const char *key = from->pairs[i].key->text;
+        struct lpo_node *value = from->pairs[i].value, *there = lpo_node_get(into, key);
+
+        if (!there && value->kind == LPO_NODE_MAP) {
+            there = lpo_node_map(a);
+            lpo_node_set(a, into, key, there);
+        }
+        if (!there)
+            lpo_node_set(a, into, key, value);
+        else if (there->kind == LPO_NODE_MAP && value->kind == LPO_NODE_MAP)
+            fill(a, there, value);
+    }
+}
+
+static void fill_defaults(struct lpo_composed *c, const struct lpo_node *defaults)
+{
+    for (size_t i = 0; i < c->noverrides; i++) {
+        struct lpo_override *ov = &c->overrides[i];
+
+        if (ov->type == LPO_OV_ADD && !ov->package && lpo_node_at(defaults, ov->key) &&
+            !lpo_node_at(c->root, ov->key))
+            ov->type = LPO_OV_FORCE_ADD;
+    }
+    fill(c->arena, c->root, defaults);
+}
+
 static int finish(struct lpo_composed *c, const struct lpo_compose_in *in, const char *config_name,
                   struct lpo_err *err)
 {
@@ -267,6 +298,8 @@ static int open_repo(struct lpo_composed *c, const struct lpo_compose_in *in, st
     struct lpo_sweep_options *options = LPO_NEW(c->arena, struct lpo_sweep_options);
 
     c->repo = lpo_defaults_repo_new(c->arena);
+    if (in->spellings)
+        lpo_defaults_repo_mend(c->repo, c->warnings);
     if (!in->dirs || !in->dirs[0])
         return lpo_fail(err, LPO_E_CONFIG, "no config folder was given");
     if (!lpo_path_is_dir(in->dirs[0]))
@@ -313,6 +346,8 @@ int lpo_compose(struct lpo_arena *a, const struct lpo_compose_in *in, struct lpo
         rc = merge_row(out, out->root, &out->defaults.rows[i], err);
     if (rc == 0 && in->spellings)
         lpo_spelling_move(a, in->spellings, out->root, out->warnings);
+    if (rc == 0 && in->defaults)
+        fill_defaults(out, in->defaults);
     if (rc == 0)
         rc = apply_overrides(out, out->root, &choices, err);
     if (rc == 0) {

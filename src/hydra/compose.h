@@ -39,7 +39,9 @@ struct lpo_compose_in {
     const char *const *env;               /* "NAME=value", NULL-terminated; NULL: the process's */
     time_t now;                           /* for ${now:…}; 0: the present */
     const struct lpo_spelling *spellings; /* older names that still work; NULL: none */
-    bool multirun; /* sweeps are allowed, and a choice may still be missing */
+    struct lpo_node *defaults; /* values of keys that no config states; NULL: none. Overrides may
+                                  name them as if a config stated them, with + too */
+    bool multirun;             /* sweeps are allowed, and a choice may still be missing */
 };
 
 struct lpo_composed {

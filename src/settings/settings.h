@@ -43,6 +43,10 @@ const struct lpo_node *lpo_settings_map(const struct lpo_node *config, const cha
 /* Whether the key has a value other than null, in the config or by default. */
 bool lpo_settings_is_set(const struct lpo_node *config, const char *key);
 
+/* The defaults as a config, for lpo_compose_in.defaults: what a preset or a config of the user does
+ * not state comes from the table alone. */
+struct lpo_node *lpo_settings_defaults(struct lpo_arena *a);
+
 /* A scalar node as text; NULL for null, lists and maps. */
 const char *lpo_settings_node_word(struct lpo_arena *a, const struct lpo_node *node);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conf/ repeats the defaults of the table, for people to read. The two must agree: every key of a
- * composed config that has a default has that one, whatever workload was chosen. A preset states
- * every key of its stage, so that a default never hides behind it. */
+ * composed config that has a default has that one, whatever workload was chosen. A preset holds the
+ * settings of its tool alone; keys that no file states are listed in conf/profiling/README.md. */
 #include <dirent.h>
 
 #include "hydra/compose.h"
@@ -77,7 +77,7 @@ static void conf_agrees(void **state)
             fail_msg("'%s' is %s in conf/, but its default is %s", rows[i].path, written(a, n),
                      rows[i].fallback);
     }
-    assert_true(compared > 90);
+    assert_true(compared > 70);
 }
 
 static bool is_left_out(const char *path)
@@ -88,19 +88,32 @@ static bool is_left_out(const char *path)
     return false;
 }
 
+/* The row of a key in the tables of conf/profiling/README.md. */
+static bool is_in_the_readme(struct lpo_arena *a, const char *readme, const char *path)
+{
+    const char *key = strchr(path, '.'), *last = key ? strchr(key + 1, '.') : NULL;
+
+    return last && strstr(readme, lpo_arena_printf(a, "\n| `%s` |", last + 1));
+}
+
 /* Each key of the table is somewhere in conf/, where a user looks for it. */
 static void every_key_is_in_conf(void **state)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     const struct lpo_node *configs[3];
+    LPO_AUTO(lpo_file_text) readme = NULL;
     size_t count;
     const struct lpo_schema_row *rows = lpo_settings_schema_rows(&count);
 
     for (size_t k = 0; k < 3; k++)
         configs[k] = compose(a, cases[k].overrides);
+    assert_int_equal(
+        lpo_file_text_read(lpo_path_join(a, conf_dir(a), "profiling/README.md"), &readme, NULL), 0);
     for (size_t i = 0; i < count; i++) {
-        bool found = is_left_out(rows[i].path);
+        bool map = rows[i].type == LPO_S_MAP || rows[i].type == LPO_S_OPEN;
+        bool found = is_left_out(rows[i].path) || is_in_the_readme(a, readme->at, rows[i].path);
 
+        found |= map && strncmp(rows[i].path, "pipeline.", 9) == 0;
         for (size_t k = 0; k < 3; k++)
             found |= lpo_node_at(configs[k], rows[i].path) != NULL;
         if (!found)
@@ -116,24 +129,25 @@ static const struct preset_case {
     { "nvml", "pipeline.nvml" },
 };
 
+/* Whether and where a stage runs is not the business of a preset. */
 static void check_preset(struct lpo_arena *a, const char *path, const char *stage)
 {
+    static const char *const others[] = { "enable",      "gating_nvtx", "timeout", "program",
+                                          "top_kernels", "regions",     "sampling" };
     struct lpo_node *preset = NULL;
     struct lpo_err err = { 0 };
-    size_t count, len = strlen(stage);
-    const struct lpo_schema_row *rows = lpo_settings_schema_rows(&count);
     LPO_AUTO(lpo_file_text) text = NULL;
 
     if (lpo_file_text_read(path, &text, &err) < 0 ||
         lpo_yaml_parse(a, text->at, text->len, path, &preset, &err) < 0)
         fail_msg("%s", lpo_err_cause(&err));
-    for (size_t i = 0; i < count; i++)
-        if (strncmp(rows[i].path, stage, len) == 0 && rows[i].path[len] == '.' &&
-            !lpo_node_at(preset, rows[i].path + len + 1))
-            fail_msg("%s does not state '%s'", path, rows[i].path + len + 1);
+    assert_non_null(lpo_node_get(preset, "description"));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (lpo_node_get(preset, others[i]))
+            fail_msg("%s states '%s.%s'", path, stage, others[i]);
 }
 
-static void presets_state_every_key(void **state)
+static void presets_hold_their_tool_alone(void **state)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
 
@@ -182,7 +196,7 @@ int main(void)
 
     UNIT_ROWS(&u, cases, conf_agrees);
     UNIT_TEST(&u, every_key_is_in_conf);
-    UNIT_TEST(&u, presets_state_every_key);
+    UNIT_TEST(&u, presets_hold_their_tool_alone);
     UNIT_TEST(&u, defaults_fit_their_rows);
     return unit_run(&u);
 }

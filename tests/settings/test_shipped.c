@@ -177,6 +177,7 @@ static int compose(struct lpo_arena *a, const char *first, const char *const *ov
     int rc;
 
     in.spellings = lpo_settings_spellings();
+    in.defaults = lpo_settings_defaults(a);
     rc = lpo_compose(a, &in, c, err);
     if (rc == 0)
         rc = lpo_compose_resolve(c, err);
@@ -267,6 +268,8 @@ static void check_comments(struct lpo_arena *a, const char *dir)
         unsigned line = 0;
 
         if (e->d_name[0] == '.' || strcmp(e->d_name, "hardware") == 0)
+            continue;
+        if (lpo_str_ends(e->d_name, ".md"))
             continue;
         if (lpo_path_is_dir(path)) {
             check_comments(a, path);

@@ -137,6 +137,7 @@ struct lpo_repo {
     struct source sources[MAX_SOURCES];
     size_t count;
     struct cached *cache;
+    struct lpo_node *warnings; /* NULL: no file is mended */
 };
 
 struct lpo_repo *lpo_defaults_repo_new(struct lpo_arena *a)
@@ -146,6 +147,11 @@ struct lpo_repo *lpo_defaults_repo_new(struct lpo_arena *a)
     r->arena = a;
     r->sources[r->count++] = (struct source){ "hydra", NULL };
     return r;
+}
+
+void lpo_defaults_repo_mend(struct lpo_repo *r, struct lpo_node *warnings)
+{
+    r->warnings = warnings;
 }
 
 void lpo_defaults_repo_add(struct lpo_repo *r, const char *provider, const char *dir)
@@ -274,6 +280,57 @@ static int take_defaults(struct lpo_repo *r, const char *path, struct lpo_loaded
     return rc;
 }
 
+/* `description: Preset: decode` is not YAML (a plain text may not hold ": "), but people write it,
+ * and nothing else can be meant. The text with that value quoted, or NULL. */
+static const char *quoted_description(struct lpo_arena *a, const char *text, size_t len)
+{
+    static const char key[] = "description: ";
+    const char *line = text, *end = text + len, *stop, *value;
+    LPO_STR out = { 0 };
+
+    while (line < end && !((size_t)(end - line) > sizeof key && lpo_str_starts(line, key))) {
+        line = memchr(line, '\n', (size_t)(end - line));
+        line = line ? line + 1 : end;
+    }
+    if (line >= end)
+        return NULL;
+    value = line + strlen(key);
+    stop = memchr(value, '\n', (size_t)(end - value));
+    stop = stop ? stop : end;
+    if (strchr("'\"[{&*!|>", *value))
+        return NULL;
+    lpo_str_addn(&out, text, (size_t)(value - text));
+    lpo_str_addc(&out, '\'');
+    for (; value < stop && strncmp(value, " #", 2) != 0; value++) {
+        if (*value == '\'')
+            lpo_str_addc(&out, '\'');
+        lpo_str_addc(&out, *value);
+    }
+    lpo_str_addc(&out, '\'');
+    lpo_str_addn(&out, value, (size_t)(end - value));
+    return lpo_arena_strdup(a, lpo_str_text(&out));
+}
+
+static int parse_mended(struct lpo_repo *r, const char *text, size_t len, struct lpo_loaded *l,
+                        struct lpo_err *err)
+{
+    const char *better = quoted_description(r->arena, text, len);
+    struct lpo_err again = { 0 };
+
+    if (!better ||
+        lpo_yaml_parse(r->arena, better, strlen(better), l->file, &l->config, &again) < 0)
+        return LPO_E_CONFIG; /* with the first error */
+    if (err)
+        *err = (struct lpo_err){ 0 };
+    lpo_node_push(
+        r->arena, r->warnings,
+        lpo_node_string(r->arena, lpo_arena_printf(r->arena,
+                                                   "%s: the description has a colon in it; quote "
+                                                   "it: description: \"…\"",
+                                                   l->file)));
+    return 0;
+}
+
 static int parse(struct lpo_repo *r, const char *path, const char *text, size_t len,
                  struct lpo_loaded *l, struct lpo_err *err)
 {
@@ -283,6 +340,8 @@ static int parse(struct lpo_repo *r, const char *path, const char *text, size_t 
     if (rc < 0)
         return lpo_ctx(err, "%s", l->file);
     rc = lpo_yaml_parse(r->arena, text, len, l->file, &l->config, err);
+    if (rc < 0 && r->warnings)
+        rc = parse_mended(r, text, len, l, err);
     if (rc == 0)
         rc = as_config(r->arena, l->file, &l->config, err);
     if (rc < 0)
