@@ -34,6 +34,8 @@
 /* Which values of config.yaml are hidden, and the variables that --resume takes them from. */
 #define HIDDEN_FILE "hidden.yaml"
 
+static const char no_lock[] = "; this file system has no locks, so nothing keeps a second lpo out";
+
 static int write_yaml(const char *run, const char *name, const struct lpo_node *node,
                       struct lpo_err *err)
 {
@@ -194,7 +196,7 @@ static int fill_folder(struct lpo_arena *a, const struct lpo_job *job,
         return lpo_ctx(err, "cannot make the run folder");
     m->dir = folder->dir;
     lpo_run_interrupt_arm(m->dir);
-    lpo_run_folder_log(m->dir, "lpo %s starts", LPO_VERSION);
+    lpo_run_folder_log(m->dir, "lpo %s starts%s", LPO_VERSION, folder->unlocked ? no_lock : "");
     return 0;
 }
 
@@ -274,7 +276,7 @@ static int resume(struct lpo_app *app, const char *run_dir, const struct lpo_run
     if (lpo_run_supervise_begin(err) < 0)
         return err->code;
     lpo_run_interrupt_arm(m.dir);
-    lpo_run_folder_log(m.dir, "lpo %s resumes", LPO_VERSION);
+    lpo_run_folder_log(m.dir, "lpo %s resumes%s", LPO_VERSION, folder->unlocked ? no_lock : "");
     return run_pipeline(app, &job, &m, progress, out, err);
 }
 

@@ -146,8 +146,9 @@ static const char *read_holder(struct lpo_arena *a, int fd)
 }
 
 /* Where a file system has no locks (some network ones), the run goes on without. */
-static int take_lock(struct lpo_arena *a, const char *dir, int *out, struct lpo_err *err)
+static int take_lock(struct lpo_arena *a, struct lpo_run_folder *f, struct lpo_err *err)
 {
+    const char *dir = f->dir;
     const char *path = lpo_path_join(a, dir, LPO_RUN_LOCK);
     int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     const char *holder;
@@ -156,7 +157,8 @@ static int take_lock(struct lpo_arena *a, const char *dir, int *out, struct lpo_
         fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return lpo_fail_errno(err, "cannot open the lock '%s'", path);
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
+    f->unlocked = flock(fd, LOCK_EX | LOCK_NB) < 0;
+    if (f->unlocked && errno == EWOULDBLOCK) {
         holder = read_holder(a, fd);
         close(fd);
         return lpo_fail(err, LPO_E_USAGE,
@@ -164,7 +166,7 @@ static int take_lock(struct lpo_arena *a, const char *dir, int *out, struct lpo_
                         holder);
     }
     write_holder(fd);
-    *out = fd;
+    f->lock_fd = fd;
     return 0;
 }
 
@@ -220,7 +222,7 @@ int lpo_run_folder_begin(struct lpo_arena *a, const char *wanted, struct lpo_run
         return lpo_ctx(err, "cannot make the run folder; set hydra.run.dir to another place");
     }
     *out = f;
-    if (take_lock(a, f.dir, &out->lock_fd, err) < 0) {
+    if (take_lock(a, out, err) < 0) {
         lpo_run_folder_close(out);
         return lpo_ctx(err, "cannot make the run folder; set hydra.run.dir to another place");
     }
@@ -263,7 +265,7 @@ int lpo_run_folder_open(struct lpo_arena *a, const char *dir, struct lpo_run_fol
     *out = (struct lpo_run_folder){ .dir = lpo_path_absolute(a, dir), .lock_fd = -1, .dir_fd = -1 };
     if (!lpo_path_exists(lpo_path_join(a, out->dir, "run.json")))
         return lpo_fail(err, LPO_E_USAGE, "'%s' is not a run folder: it has no run.json", dir);
-    if (take_lock(a, out->dir, &out->lock_fd, err) < 0)
+    if (take_lock(a, out, err) < 0)
         return err ? err->code : LPO_E_IO;
     lpo_file_sweep(out->dir, true); /* what the run before left half-written */
     return 0;

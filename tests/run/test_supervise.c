@@ -3,11 +3,13 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "run/child/capture.h"
+#include "run/child/descendants.h"
 #include "run/child/supervise.h"
 #include "run/clock.h"
 #include "run/step.h"
@@ -208,6 +210,33 @@ static void capture_keeps_stdout(void **state)
     assert_int_equal(lpo_run_capture(bad, 5000000000, &out, &err), LPO_E_CHILD);
 }
 
+/* Without a descriptor /proc cannot be read: then lpo cannot find the daemon, and says so. */
+static void blind_is_not_certain(void **state)
+{
+    struct rlimit before, none;
+    bool sure;
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal(lpo_run_supervise_begin(NULL), 0); /* makes us the reaper */
+    pid = fork();
+    if (pid == 0) {
+        setsid();
+        for (;;)
+            pause();
+    }
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    sure = lpo_run_descendants_kill(0);
+    setrlimit(RLIMIT_NOFILE, &before);
+    assert_false(sure);
+    assert_int_equal(kill(pid, 0), 0);
+    assert_true(lpo_run_descendants_kill(0));
+    assert_int_equal(kill(pid, 0), -1);
+}
+
 /* Last, because the answer stays: an interrupted session starts nothing more. */
 static void interrupt_is_forwarded(void **state)
 {
@@ -242,6 +271,7 @@ int main(void)
     UNIT_TEST(&u, daemons_end_with_their_stage);
     UNIT_TEST(&u, nothing_survives_kill_9);
     UNIT_TEST(&u, capture_keeps_stdout);
+    UNIT_TEST(&u, blind_is_not_certain);
     UNIT_TEST(&u, interrupt_is_forwarded);
     return unit_run(&u);
 }
