@@ -343,7 +343,8 @@ void lpo_native_lay_out_graphs(struct native *n)
     size_t count = n->trace->gpu_ops.len - n->first_gpu_op, laid = 0, next = 0;
     struct lpo_gpu_op *read;
 
-    if (n->wholes.len == 0)
+    /* the only record of a damaged file may break off behind the number of its graph */
+    if (n->wholes.len == 0 || count == 0)
         return;
     weigh_graphs(n);
     read = lpo_xcalloc(count, sizeof *read);
