@@ -5,11 +5,10 @@
 
 #include "pipeline/known_regions.h"
 #include "pipeline/ncu/nvtx_expr.h"
-#include "region/capture_pattern.h"
+#include "region/pattern.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/pattern.h"
-#include "util/str.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -27,15 +26,22 @@ static void match(enum lpo_pattern_kind kind, const char *pattern, const char *n
 static void levels(struct lpo_arena *a, const char *pattern, const char *path)
 {
     static const char *const domains[] = { "LLM", "x" };
-    struct lpo_levels wanted = { 0 }, have = { 0 }, found = { 0 };
-    LPO_STR text = { 0 };
+    LPO_AUTO(lpo_region_pattern) p = NULL;
+    struct lpo_levels have = { 0 };
+    struct lpo_region_run run = { 0 };
+    struct lpo_err err = { 0 };
 
-    if (lpo_region_levels_of_pattern(a, pattern, &wanted) < 0 ||
-        lpo_region_levels_of_path(a, path, domains, 2, &have) < 0)
+    if (lpo_region_pattern_create(pattern, &p, &err) < 0) {
+        insist(lpo_err_cause(&err)[0] != '\0');
         return;
-    lpo_region_levels_tidy(&wanted);
-    if (lpo_region_levels_instance(&wanted, &have, &found))
-        lpo_region_levels_add_selection(&found, &text);
+    }
+    for (size_t i = 0; i < 4 && lpo_region_pattern_run(p, i, &run); i++)
+        insist(run.levels.len <= LPO_MAX_LEVELS);
+    if (lpo_region_path_parse(a, path, domains, 2, &have) < 0)
+        return;
+    lpo_region_pattern_fits(p, &have);
+    lpo_region_pattern_run_in(p, &have, true, &run);
+    lpo_region_pattern_run_in(p, &have, false, &run);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -58,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     match(LPO_PATTERN_PATH, pattern, name, strlen(name));
     levels(a, pattern, name);
     region.path = name;
-    lpo_region_levels_ncu_grammar(pattern);
+    lpo_region_pattern_in_ncu_grammar(pattern);
     if (lpo_pipeline_ncu_expr_add(a, pattern, size % 2 ? &known : &none, &exprs, &err) < 0 ||
         lpo_pipeline_ncu_exprs_join(a, &exprs, &note, &err) < 0)
         insist(lpo_err_cause(&err)[0] != '\0');
