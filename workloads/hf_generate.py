@@ -18,11 +18,12 @@ import sys
 from dataclasses import asdict
 from typing import Any, Optional
 
-from lpo_hf import metrics, ranges, samples, settings
+from lpo_hf import metrics, ocr, ranges, samples, settings
 from lpo_hf.decode import Decoder
 from lpo_hf.errors import EXIT_FAILED, EXIT_MISSING, UserError, memory_ran_out, one_line
 from lpo_hf.inputs import Batch, Encoder
 from lpo_hf.model import Loaded, choose, load, pick_device, start_device
+from lpo_hf.ocr_inputs import PageEncoder
 
 
 class Session:
@@ -31,18 +32,20 @@ class Session:
     def __init__(self, given: settings.Settings) -> None:
         self.given = given
         self.torch = _module("torch")
-        self.transformers = _module("transformers")
+        own = ocr.own_config(given)
+        self.transformers = _module("transformers") if own is None else None
         self.runs: list[metrics.Measurement] = []
         self.failures: list[dict[str, str]] = []
         self.predictions: list[dict[str, Any]] = []
         device = pick_device(self.torch, given.device)
-        chosen = choose(self.transformers, given)
+        chosen = choose(self.transformers, given) if own is None else ocr.choose(own)
         start_device(self.torch, device)
         self.ranges = ranges.Ranges(self.torch, given.ranges != "none", given.record_function)
         with self.ranges.span("load"):
             self.loaded = load(self.torch, self.transformers, given, chosen, device)
         self._shape_model()
-        self.encoder = Encoder(self.torch, self.loaded, given)
+        pages = ocr.is_ocr(self.loaded.config.to_dict())
+        self.encoder = (PageEncoder if pages else Encoder)(self.torch, self.loaded, given)
         self.decoder = Decoder(self.torch, self.transformers, self.loaded, given, self.ranges)
         self.warmed: set[Any] = set()
 

@@ -46,6 +46,7 @@ static const struct lpo_schema_row rows[] = {
     { "model", LPO_S_OPEN, MAP, "the model of the workload" },
     { "model.name", LPO_S_TEXT, CHOSEN, "for reports" },
     { "model.path", LPO_S_TEXT, "null", "model folder or config.json", .nullable = true },
+    { "model.config", LPO_S_OPEN, MAP, "what a config.json would hold, where there is no path" },
     { "model.layers", LPO_S_INT, CHOSEN, "decoder layers", .min = 1, .nullable = true },
     { "model.hidden", LPO_S_INT, CHOSEN, "width of the residual stream", .min = 1,
       .nullable = true },

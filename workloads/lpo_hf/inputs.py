@@ -20,6 +20,7 @@ class Batch:
     names: list[str]
     inputs: dict[str, Any]  # input_ids, pixel_values, ... on the device
     keep: Any = None  # [batch, length] of 0 and 1 where prompts were padded on the left; None: no padding
+    sizes: Optional[list[tuple[int, int]]] = None  # width and height of each image, before it is resized
 
     @property
     def name(self) -> str:
@@ -47,7 +48,12 @@ class Batch:
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        return tuple((key, tuple(value.shape)) for key, value in sorted(self.inputs.items())) + (self.keep is None,)
+        return tuple((key, _shape(value)) for key, value in sorted(self.inputs.items())) + (self.keep is None,)
+
+
+def _shape(value: Any) -> tuple[Any, ...]:
+    """Of a tensor, or of every tensor in a list."""
+    return tuple(value.shape) if hasattr(value, "shape") else tuple(_shape(item) for item in value)
 
 
 class Encoder:

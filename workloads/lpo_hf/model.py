@@ -91,7 +91,7 @@ def has_weights(folder: Path) -> bool:
 
 def wants_random(settings: Settings) -> bool:
     """True for a config.json alone, a folder without weights, or where the settings ask for it."""
-    if settings.model_path.is_file():
+    if settings.model_path is None or settings.model_path.is_file():
         return True
     if isinstance(settings.random_weights, bool):
         return settings.random_weights
@@ -170,6 +170,8 @@ def _pretrained(cls: Any, transformers: Any, torch: Any, settings: Settings) -> 
 
 def _helper(transformers: Any, name: str, files: tuple[str, ...], settings: Settings, notes: list[str]) -> Any:
     """The folder's tokenizer or processor; None where it has none or it cannot be loaded."""
+    if transformers is None or settings.model_path is None:
+        return None
     folder = settings.model_path if settings.model_path.is_dir() else settings.model_path.parent
     if not any((folder / file).is_file() for file in files):
         return None
@@ -206,19 +208,21 @@ def _facts(torch: Any, loaded: Loaded, settings: Settings, random: bool) -> dict
 @contextmanager
 def _told(settings: Settings) -> Iterator[None]:
     """A failure in here becomes one line that names the model."""
+    model = settings.model_path or settings.model_name
     try:
         yield
     except UserError:
         raise
     except Exception as error:
         if memory_ran_out(error):
-            raise UserError(f"cannot make the model of '{settings.model_path}': out of memory on {settings.device}; "
+            raise UserError(f"cannot make the model of '{model}': out of memory on {settings.device}; "
                             "use a smaller model, a smaller workload.hf.dtype or another run.device", EXIT_FAILED) from error
-        raise UserError(f"cannot make the model of '{settings.model_path}': {one_line(error)}") from error
+        raise UserError(f"cannot make the model of '{model}': {one_line(error)}") from error
 
 
 def choose(transformers: Any, settings: Settings) -> tuple[Any, Any]:
     """The config and the class it asks for. Imports the class's code, which takes seconds, and touches no device."""
+    assert settings.model_path is not None
     folder, temporary = _config_folder(settings.model_path)
     remote = {"trust_remote_code": True} if settings.trust_remote_code else {}
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import json
 import os
 import random
 from dataclasses import dataclass
@@ -52,6 +53,22 @@ def _matched(root: Path, patterns: tuple[str, ...]) -> list[Path]:
     return paths
 
 
+def _annotated(dataset: Dataset) -> list[Path]:
+    """The pages that OmniDocBench's list names, in its order; none where the folder has no such list."""
+    if dataset.root is None or not dataset.annotations:
+        return []
+    path = dataset.root / dataset.annotations
+    if not path.is_file():
+        return []
+    try:
+        pages = json.loads(path.read_text(encoding="utf-8"))
+        names = [str(page["page_info"]["image_path"]) for page in pages]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"'{path}' is not a list of pages with page_info.image_path: {error}") from error
+    root = dataset.root
+    return [root / name if (root / name).is_file() else root / "images" / name for name in names]
+
+
 def _named(path: Path, root: Optional[Path], index: int) -> Sample:
     try:
         name = str(path.relative_to(root)) if root else path.name
@@ -65,7 +82,7 @@ def choose(dataset: Dataset) -> list[Sample]:
     if dataset.filelist:
         pool: list[Path] = _listed(dataset)
     elif dataset.root:
-        pool = _matched(dataset.root, dataset.patterns)
+        pool = _annotated(dataset) or _matched(dataset.root, dataset.patterns)
     else:
         count = dataset.epochs * (dataset.per_epoch or 1)
         return [Sample(f"synthetic-{i}", i) for i in range(count)]

@@ -29,13 +29,15 @@ class Dataset:
     per_epoch: Optional[int]  # None: all
     randomize: bool
     seed: int
+    annotations: Optional[str] = None  # a JSON list of pages under root, as OmniDocBench has
 
 
 @dataclass(frozen=True)
 class Settings:
     """All settings of the program."""
 
-    model_path: Path  # a model folder, or a config.json
+    model_path: Optional[Path]  # a model folder, or a config.json; None: model_config
+    model_config: Optional[dict[str, Any]]  # what a config.json would hold
     model_name: str
     random_weights: Union[bool, str]  # "auto": when the folder has no weights
     trust_remote_code: bool
@@ -55,6 +57,8 @@ class Settings:
     prompt: str
     stop_at_eos: bool
     image_size: Optional[int]
+    crop_mode: bool  # DeepSeek-OCR: a large page is cut into squares of crop_size too
+    crop_size: int
     repeats: int
     warmup: int
     dataset: Dataset
@@ -137,6 +141,7 @@ def _dataset(r: _Reader) -> Dataset:
     return Dataset(
         root=r.path("dataset.root"),
         filelist=r.path("run.dataset_subset_filelist") or r.path("dataset.subset_filelist"),
+        annotations=r.text("dataset.annotations", None),
         patterns=r.texts("dataset.fallback_patterns"),
         epochs=r.integer("dataset.sampling.num_epochs", 1, 1),
         per_epoch=r.integer("dataset.sampling.num_samples_per_epoch", None, 1),
@@ -148,12 +153,13 @@ def _dataset(r: _Reader) -> Dataset:
 def parse(root: dict[str, Any]) -> Settings:
     """Checks every value; the first wrong one raises UserError with its key."""
     r = _Reader(root)
-    path = r.path("model.path")
-    if path is None:
+    path, config = r.path("model.path"), r.get("model.config")
+    if path is None and not isinstance(config, dict):
         raise UserError("model.path is not set; give a model folder or a config.json")
     return Settings(
         model_path=path,
-        model_name=r.text("model.name", path.name),
+        model_config=config if isinstance(config, dict) else None,
+        model_name=r.text("model.name", path.name if path else "model"),
         random_weights=r.auto("workload.hf.random_weights"),
         trust_remote_code=r.boolean("workload.hf.trust_remote_code", False),
         dtype=r.choice("workload.hf.dtype", "bfloat16", DTYPES),
@@ -173,6 +179,8 @@ def parse(root: dict[str, Any]) -> Settings:
         prompt=r.text("infer.prompt", "Describe the image."),
         stop_at_eos=r.boolean("infer.stop_at_eos", False),
         image_size=r.integer("infer.image_size", None, 1),
+        crop_mode=r.boolean("infer.crop_mode", False),
+        crop_size=r.integer("infer.crop_size", 640, 1),
         repeats=r.integer("effective.repeats", None, 1) or r.integer("run.repeats", 1, 1),
         warmup=r.integer("run.warmup", 1, 0),
         dataset=_dataset(r),

@@ -2,6 +2,7 @@
 /* What the model must compute and move, from its config alone; runs inside lpo in milliseconds. */
 #include <string.h>
 
+#include "hydra/compose.h"
 #include "model/needs.h"
 #include "model/read/read.h"
 #include "pipeline/stage.h"
@@ -56,15 +57,31 @@ static int write_toy_config(struct lpo_stage_ctx *ctx, const char *path, struct 
     return lpo_file_write(path, text.at, text.len, err);
 }
 
+/* model.config holds what a config.json would: written as one, for whoever analyses it again. */
+static int write_stated_config(struct lpo_stage_ctx *ctx, const struct lpo_node *stated,
+                               const char *path, struct lpo_err *err)
+{
+    LPO_STR text = { 0 };
+    struct lpo_json_writer w = lpo_json_writer(&text, 2);
+
+    lpo_node_write_json(&w, NULL, stated);
+    return lpo_file_write(path, text.at, text.len, err);
+}
+
 /* Where the model is on disk; NULL when the config names none. */
 static int find_model(struct lpo_stage_ctx *ctx, const char **out, struct lpo_err *err)
 {
     const char *path = lpo_settings_text(ctx->config, "model.path");
+    const struct lpo_node *stated = lpo_settings_map(ctx->config, "model.config");
 
     *out = NULL;
     if (path) {
         *out = lpo_path_join(ctx->arena, ctx->call_dir, path);
         return 0;
+    }
+    if (stated) {
+        *out = lpo_path_join(ctx->arena, ctx->dir, "config.json");
+        return write_stated_config(ctx, stated, *out, err);
     }
     if (!lpo_streq(lpo_settings_text(ctx->config, "workload.kind"), "toy"))
         return 0;
