@@ -170,8 +170,8 @@ static int build_toy(struct builder *b)
     return 0;
 }
 
-/* What settings.json only shows as hidden, for the program alone: {"model.hf_token": "…"}. Its own
- * variables it has anyway. */
+/* What settings.json only shows as hidden, for the program alone: a JSON object from keys to
+ * values. Its own variables it has anyway. */
 static void add_hidden_settings(struct builder *b)
 {
     struct lpo_node *hidden = lpo_node_list(b->a), *values = lpo_node_map(b->a);
