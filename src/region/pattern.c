@@ -566,7 +566,7 @@ bool lpo_region_pattern_run_in(const struct lpo_region_pattern *p, const struct 
             if (!reading_fits(p, r, levels, path, len, &w, where))
                 continue;
             name_levels(r, levels, path, &w, where, out);
-            out->wider |= p->outermost || levels < r->levels.len;
+            out->wider |= levels < r->levels.len;
             return true;
         }
     }

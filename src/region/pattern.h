@@ -68,8 +68,9 @@ struct lpo_region_run {
     bool wider;               /* more fits these levels than the pattern means */
 };
 
-/* The outermost region of `path` that fits, as names. `exact`: a "**" at the end of the pattern
- * stays, so that the region before it is not taken as a whole. */
+/* The outermost region of `path` that fits, as names. That a pattern with a leading '/' means less
+ * than these names is not `wider` here: the caller sees whether they are anywhere else. `exact`: a
+ * "**" at the end of the pattern stays, so that the region before it is not taken as a whole. */
 bool lpo_region_pattern_run_in(const struct lpo_region_pattern *p, const struct lpo_levels *path,
                                bool exact, struct lpo_region_run *out);
 /* The pattern itself, where regions are not known: `i` counts its readings ("A::A1" has two).

@@ -60,6 +60,8 @@ static const struct door_case {
     { "a leading slash", "/decode/attn", WIDER, "decode/attn" },
     { "a leading slash, one level", "/decode", WIDER,
       "decode decode/step decode/step/attn decode/attn" },
+    { "a leading slash where it makes no difference", "/prefill/decode", 0,
+      "prefill/decode prefill/decode/attn" },
     { "a leading slash before stars says nothing", "/**/attn", 0,
       "decode/step/attn decode/attn prefill/decode/attn outer/CCCL@scan/attn" },
     { "any number of levels, none too", "decode/**/attn", 0,
@@ -238,7 +240,8 @@ static const struct exclude_case {
 } exclude_cases[] = {
     { "a name", "attn", "attn/" },
     { "what is inside, not the region itself", "decode/**", "decode/step/" },
-    { "an outermost region cannot be expressed", "/decode", NULL },
+    { "an outermost region, where there is no other", "/prefill", "prefill/" },
+    { "an outermost region among others cannot be expressed", "/decode", NULL },
     { "nor can levels of two domains", "outer/LLM@g*", NULL },
 };
 

@@ -272,6 +272,28 @@ static int add_readings(struct lpo_arena *a, const struct lpo_region_pattern *p,
     return 0;
 }
 
+/* "/decode" where there is another decode deeper inside. ncu's own mark for an outermost range,
+ * '[', was not measured, so that it would get both. */
+static bool fits_deeper(struct lpo_arena *a, const struct lpo_region_pattern *p,
+                        const struct lpo_known_regions *known)
+{
+    const char *text = lpo_region_pattern_text(p), *bare = text + strspn(text, "/");
+    LPO_AUTO(lpo_region_pattern) anywhere = NULL;
+
+    if (bare == text || lpo_region_pattern_create(bare, &anywhere, NULL) < 0)
+        return false;
+    for (size_t i = 0; i < known->len; i++) {
+        struct lpo_region_run run;
+        struct lpo_levels path;
+
+        if (levels_of(a, known, i, &path) &&
+            lpo_region_pattern_run_in(anywhere, &path, true, &run) &&
+            !lpo_region_pattern_run_in(p, &path, true, &run))
+            return true;
+    }
+    return false;
+}
+
 /* By the names of the regions that fit; the pattern itself where those are too many. `found`: one
  * is there already, by its path. */
 static int add_names(struct lpo_arena *a, const struct lpo_region_pattern *p, bool found,
@@ -280,7 +302,7 @@ static int add_names(struct lpo_arena *a, const struct lpo_region_pattern *p, bo
 {
     const char *text = lpo_arena_strdup(a, lpo_region_pattern_text(p));
     struct lpo_exprs all = *out; /* grows elsewhere once it is full: `out` stays as it is */
-    bool push_pop = false, start_end = false, many = false;
+    bool push_pop = false, start_end = false, many = false, deeper = fits_deeper(a, p, known);
 
     for (size_t i = 0; i < known->len; i++) {
         struct lpo_region_run run;
@@ -289,6 +311,7 @@ static int add_names(struct lpo_arena *a, const struct lpo_region_pattern *p, bo
         if (!levels_of(a, known, i, &path) ||
             !lpo_region_pattern_run_in(p, &path, out->exact, &run))
             continue;
+        run.wider |= deeper;
         if (run.wider && out->exact)
             return too_wide(text, err);
         if (run.wider)

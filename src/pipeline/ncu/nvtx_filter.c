@@ -93,8 +93,8 @@ static void note_wider(struct lpo_stage_ctx *ctx, const char *key, const struct 
     if (out->wider)
         note(ctx, key,
              lpo_arena_printf(ctx->arena,
-                              "ncu cannot express '%s' exactly: the capture holds more regions, "
-                              "and region reports leave them out",
+                              "ncu cannot express '%s' exactly: the capture may hold more regions, "
+                              "which region reports leave out",
                               out->wider));
 }
 
