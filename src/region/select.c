@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "region/pattern.h"
+#include "region/pattern/pattern.h"
 #include "region/tree.h"
 #include "util/arena.h"
 #include "util/err.h"

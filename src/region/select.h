@@ -2,10 +2,10 @@
 /* region/select.h - which regions and kernels a report shows.
  *
  * Excludes are asked first and win; no include means all. Region patterns are those of
- * region/pattern.h. A region is in when it or a region around it is included, and out when it or a
- * region around it is excluded. Kernel patterns (util/pattern.h) are matched against the name as
- * the source prints it. Every pattern counts its matches, so that one that matched nothing can be
- * reported. */
+ * region/pattern/pattern.h. A region is in when it or a region around it is included, and out when
+ * it or a region around it is excluded. Kernel patterns (util/pattern.h) are matched against the
+ * name as the source prints it. Every pattern counts its matches, so that one that matched nothing
+ * can be reported. */
 #pragma once
 
 #include <stdbool.h>

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "hydra/compose.h"
-#include "region/pattern.h"
+#include "region/pattern/pattern.h"
 #include "region/select.h"
 #include "run/folder.h"
 #include "rundir/private.h"

@@ -6,7 +6,7 @@
 
 #include "pipeline/known_regions.h"
 #include "pipeline/ncu/nvtx_expr.h"
-#include "region/pattern.h"
+#include "region/pattern/pattern.h"
 #include "region/select.h"
 #include "region/tree.h"
 #include "trace/trace.h"

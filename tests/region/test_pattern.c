@@ -2,7 +2,7 @@
 /* Patterns of a capture against paths of regions. */
 #include "../unit.h"
 
-#include "region/pattern.h"
+#include "region/pattern/pattern.h"
 #include "util/arena.h"
 
 static const struct fit_case {

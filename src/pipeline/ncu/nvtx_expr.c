@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "pipeline/known_regions.h"
-#include "region/pattern.h"
+#include "region/pattern/pattern.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"

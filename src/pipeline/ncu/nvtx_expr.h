@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pipeline/ncu/nvtx_expr.h - region patterns of users, written in ncu's own grammar.
  *
- * The patterns are those of region/pattern.h. ncu asks for push/pop and start/end ranges in
+ * The patterns are those of region/pattern/pattern.h. ncu asks for push/pop and start/end ranges in
  * different ways, so a bare name becomes two expressions where the kind is not known. What is
  * already written in ncu's grammar passes through. Several expressions are OR-ed by ncu, so one
  * capture serves them all.

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "pipeline/stage.h"
-#include "region/pattern.h"
+#include "region/pattern/pattern.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* region/pattern.h - the patterns by which users name regions, in reports and in captures alike.
+/* region/pattern/pattern.h - the patterns by which users name regions, in reports and in captures
+ * alike.
  *
  *     attn              a region of that name, at any depth
  *     layer*, layer?    names that fit a glob; layer[0-3] has a set
