@@ -5,10 +5,11 @@
 
 #include "pipeline/known_regions.h"
 #include "pipeline/ncu/nvtx_expr.h"
-#include "region/pattern.h"
+#include "region/pattern/pattern.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/pattern.h"
+#include "util/str.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -23,25 +24,30 @@ static void match(enum lpo_pattern_kind kind, const char *pattern, const char *n
         lpo_pattern_matches(p, name, len);
 }
 
-static void levels(struct lpo_arena *a, const char *pattern, const char *path)
+/* What a report shows, a capture that knows the regions holds. */
+static void levels(struct lpo_arena *a, const char *pattern, const char *name)
 {
     static const char *const domains[] = { "LLM", "x" };
     LPO_AUTO(lpo_region_pattern) p = NULL;
-    struct lpo_levels have = { 0 };
-    struct lpo_region_run run = { 0 };
+    struct lpo_levels path = { 0 };
+    struct lpo_region_run run;
     struct lpo_err err = { 0 };
+    bool fits, runs;
 
     if (lpo_region_pattern_create(pattern, &p, &err) < 0) {
         insist(lpo_err_cause(&err)[0] != '\0');
         return;
     }
-    for (size_t i = 0; i < 4 && lpo_region_pattern_run(p, i, &run); i++)
-        insist(run.levels.len <= LPO_MAX_LEVELS);
-    if (lpo_region_path_parse(a, path, domains, 2, &have) < 0)
+    if (lpo_region_path_parse(a, name, domains, 2, &path) < 0)
         return;
-    lpo_region_pattern_fits(p, &have);
-    lpo_region_pattern_run_in(p, &have, true, &run);
-    lpo_region_pattern_run_in(p, &have, false, &run);
+    fits = lpo_region_pattern_fits(p, &path);
+    lpo_region_pattern_run_in(p, &path, true, &run);
+    runs = lpo_region_pattern_run_in(p, &path, false, &run);
+    if (fits && strcmp(pattern, name) != 0 && !lpo_str_starts(pattern, "regex:") &&
+        !lpo_region_pattern_gave_up(p))
+        insist(runs && run.levels.len > 0);
+    for (size_t i = 0; lpo_region_pattern_run(p, i, &run); i++)
+        insist(run.levels.len > 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
