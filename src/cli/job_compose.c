@@ -14,6 +14,7 @@
 #include "settings/spelling.h"
 #include "util/arena.h"
 #include "util/err.h"
+#include "util/file.h"
 #include "util/path.h"
 #include "util/str.h"
 
@@ -53,13 +54,78 @@ static void set_program(struct lpo_arena *a, struct lpo_node *root, const char *
         lpo_node_set(a, workload, "argv", argv);
 }
 
+/* The search path, and whether the primary config is one for lpo. */
+struct search {
+    const char **dirs;
+    bool ours;
+    size_t own; /* folders before the shipped ones, when the primary config is the user's */
+};
+
+static bool has_group(struct lpo_app *app, const char *dir, const char *group)
+{
+    return lpo_path_is_dir(lpo_arena_printf(app->arena, "%s/%s", dir, group));
+}
+
+/* "override /profiling/ncu@pipeline.ncu" is the group profiling/ncu. */
+static const char *group_of(struct lpo_app *app, const char *key)
+{
+    const char *last = strrchr(key, ' ');
+
+    key = last ? last + 1 : key;
+    key += *key == '/';
+    return lpo_arena_strndup(app->arena, key, strcspn(key, "@"));
+}
+
+/* A config of the user's own is for lpo when it has a pipeline, or when it lists a group that only
+ * the shipped tree has. Any other follows Hydra's rules and nothing else, alone in its folder. */
+static bool is_for_lpo(struct lpo_app *app, const char *dir, const char *file,
+                       const char *const *shipped)
+{
+    LPO_AUTO(lpo_file_text) text = NULL;
+    struct lpo_node *root = NULL, *list;
+
+    if (lpo_file_text_read_limit(file, LPO_YAML_MAX_BYTES, &text, NULL) < 0 ||
+        lpo_yaml_parse(app->arena, text->at, text->len, file, &root, NULL) < 0 ||
+        root->kind != LPO_NODE_MAP)
+        return false;
+    if (lpo_node_get(root, "pipeline"))
+        return true;
+    list = lpo_node_get(root, "defaults");
+    for (size_t i = 0; list && list->kind == LPO_NODE_LIST && i < list->count; i++) {
+        const struct lpo_node *e = list->items[i];
+        const char *group;
+
+        if (e->kind != LPO_NODE_MAP || e->npairs != 1 || e->pairs[0].key->kind != LPO_NODE_STRING)
+            continue;
+        group = group_of(app, e->pairs[0].key->text);
+        for (size_t k = 0; *group && !has_group(app, dir, group) && shipped[k]; k++)
+            if (has_group(app, shipped[k], group))
+                return true;
+    }
+    return false;
+}
+
+static struct search search_path(struct lpo_app *app, const char *given, const char *name)
+{
+    struct search s = { lpo_run_install_config_dirs(app->arena, given, name), true, 0 };
+    const char **others = lpo_run_install_config_dirs(app->arena, NULL, name);
+    const char *const first[] = { given, NULL };
+    const char *file = lpo_arena_printf(app->arena, "%s/%s.yaml", given ? given : "", name);
+
+    if (!given || !lpo_path_exists(file))
+        return s;
+    s.ours = is_for_lpo(app, given, file, (const char *const *)others);
+    s.own = 1;
+    if (s.ours)
+        s.dirs = joined(app->arena, first, (const char *const *)others);
+    return s;
+}
+
 bool lpo_cli_job_config_is_ours(struct lpo_app *app, const struct lpo_args *args)
 {
-    const char *given = lpo_cli_args_text(args, "config-dir", NULL);
-    const char **dirs = lpo_run_install_config_dirs(
-        app->arena, given, lpo_cli_args_text(args, "config-name", "config"));
-
-    return !given || !dirs[0] || dirs[1];
+    return search_path(app, lpo_cli_args_text(args, "config-dir", NULL),
+                       lpo_cli_args_text(args, "config-name", "config"))
+        .ours;
 }
 
 static void print_warnings(struct lpo_app *app, const struct lpo_composed *c)
@@ -69,21 +135,18 @@ static void print_warnings(struct lpo_app *app, const struct lpo_composed *c)
     app->advised = true;
 }
 
-/* An old name of the primary config; a file of that name is still meant by it. */
+/* An old name of the primary config; a file of that name in a folder of the user is meant by it. */
 static const char *todays_name(struct lpo_app *app, const char *given, const char *name)
 {
-    const char *now = lpo_settings_spelling_config(name);
-    const char **dirs = lpo_run_install_config_dirs(app->arena, given, name);
+    const struct lpo_old_config *old = lpo_settings_spelling_config(name);
 
-    for (size_t i = 0; now && dirs[i]; i++)
-        if (lpo_path_exists(lpo_arena_printf(app->arena, "%s/%s.yaml", dirs[i], name)))
-            return name;
-    if (!now)
+    if (!old || (given && lpo_path_exists(lpo_arena_printf(app->arena, "%s/%s.yaml", given, name))))
         return name;
     if (!app->advised)
-        fprintf(app->log, "lpo: warning: the config '%s' is deprecated; '%s' is used instead\n",
-                name, now);
-    return now;
+        fprintf(app->log,
+                "lpo: warning: the config '%s' is deprecated; it is 'config' now, with %s\n", name,
+                old->stages);
+    return old->file;
 }
 
 int lpo_cli_job_config(struct lpo_app *app, const struct lpo_args *args,
@@ -92,18 +155,22 @@ int lpo_cli_job_config(struct lpo_app *app, const struct lpo_args *args,
 {
     const char *given = lpo_cli_args_text(args, "config-dir", NULL);
     const char *name = todays_name(app, given, lpo_cli_args_text(args, "config-name", "config"));
+    struct search search = search_path(app, given, name);
     struct lpo_compose_in in = {
-        .dirs = (const char *const *)lpo_run_install_config_dirs(app->arena, given, name),
+        .dirs = (const char *const *)search.dirs,
+        .own = search.own,
         .config_name = name,
         .overrides = overrides,
         .job_name = getenv("LPO_JOB_NAME"),
-        .spellings = lpo_cli_job_config_is_ours(app, args) ? lpo_settings_spellings() : NULL,
         .multirun = multirun,
     };
     int rc;
 
-    if (in.spellings)
+    if (search.ours) {
+        in.spellings = lpo_settings_spellings();
+        in.unlisted = lpo_settings_unlisted();
         in.defaults = lpo_settings_defaults(app->arena);
+    }
     if (!in.dirs[0])
         return lpo_fail(err, LPO_E_MISSING,
                         "no config folder: the shipped one is not beside lpo; give another with "
@@ -138,6 +205,40 @@ static int run_folder(struct lpo_app *app, struct lpo_composed *c, int num, stru
     return 0;
 }
 
+/* With hydra.job.chdir the workload starts in the run folder; what the config says is still
+ * relative to the folder where lpo was called. A program without '/' is looked up in PATH. */
+static void make_absolute(struct lpo_arena *a, struct lpo_node *root, const char *call_dir)
+{
+    static const struct {
+        const char *map, *key;
+        bool program;
+    } paths[] = {
+        { "model", "path" },
+        { "dataset", "root" },
+        { "workload", "cwd" },
+        { "run", "dataset_subset_filelist" },
+        { "workload", "program", true },
+        { "workload", "python", true },
+        { "workload", "argv", true },
+    };
+
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        struct lpo_node *map = lpo_node_get(root, paths[i].map);
+        struct lpo_node *n = map ? lpo_node_get(map, paths[i].key) : NULL;
+        struct lpo_node *list = n && n->kind == LPO_NODE_LIST && n->count ? n : NULL;
+
+        n = list ? list->items[0] : n;
+        if (!n || n->kind != LPO_NODE_STRING || !n->len || *n->text == '/' ||
+            (paths[i].program && !strchr(n->text, '/')))
+            continue;
+        n = lpo_node_string(a, lpo_path_join(a, call_dir, n->text));
+        if (list)
+            list->items[0] = n;
+        else
+            lpo_node_set(a, map, paths[i].key, n);
+    }
+}
+
 int lpo_cli_job_compose(struct lpo_app *app, const struct lpo_args *args,
                         const char *const *overrides, const char *const *program, int num,
                         struct lpo_job *out, struct lpo_err *err)
@@ -153,11 +254,12 @@ int lpo_cli_job_compose(struct lpo_app *app, const struct lpo_args *args,
         program ? joined(app->arena, as_command, overrides) : joined(app->arena, overrides, NULL);
     if (lpo_cli_job_config(app, args, out->overrides, false, &c, err) < 0)
         return err->code;
-    if (program)
-        set_program(app->arena, c.root, program);
     if (lpo_hydra_job_dir(&c, num, &full, err) < 0 || run_folder(app, &c, num, out, err) < 0 ||
-        lpo_compose_resolve(&c, err) < 0 ||
-        lpo_settings_schema_check(app->arena, c.root, err) < 0 ||
+        lpo_compose_resolve(&c, err) < 0)
+        return err->code;
+    if (program) /* after ${…} is resolved: the words reach the program as they were typed */
+        set_program(app->arena, c.root, program);
+    if (lpo_settings_schema_check(app->arena, c.root, err) < 0 ||
         lpo_rundir_needs_read(app->arena, c.root, &needs, err) < 0 ||
         lpo_compose_hydra(&c, "job.chdir", &chdir, err) < 0)
         return err->code;
@@ -166,5 +268,7 @@ int lpo_cli_job_compose(struct lpo_app *app, const struct lpo_args *args,
     out->chdir = chdir && chdir->kind == LPO_NODE_BOOL && chdir->boolean;
     out->config = c.root;
     out->call_dir = here(app->arena);
+    if (out->chdir)
+        make_absolute(app->arena, c.root, out->call_dir);
     return 0;
 }

@@ -11,6 +11,7 @@
 #include "hydra/interp/interp.h"
 #include "hydra/merge.h"
 #include "hydra/spelling.h"
+#include "hydra/unlisted.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
@@ -244,10 +245,11 @@ static void fill(struct lpo_arena *a, struct lpo_node *into, const struct lpo_no
     }
 }
 
-static void fill_defaults(struct lpo_composed *c, const struct lpo_node *defaults)
+static void fill_defaults(struct lpo_composed *c, struct lpo_override *overrides, size_t count,
+                          const struct lpo_node *defaults)
 {
-    for (size_t i = 0; i < c->noverrides; i++) {
-        struct lpo_override *ov = &c->overrides[i];
+    for (size_t i = 0; i < count; i++) {
+        struct lpo_override *ov = &overrides[i];
 
         if (ov->type == LPO_OV_ADD && !ov->package && lpo_node_at(defaults, ov->key) &&
             !lpo_node_at(c->root, ov->key))
@@ -308,7 +310,10 @@ static int open_repo(struct lpo_composed *c, const struct lpo_compose_in *in, st
                         "Check that the config directory '%s' exists and readable",
                         in->dirs[0]);
     for (size_t i = 0; in->dirs[i]; i++)
-        lpo_defaults_repo_add(c->repo, i ? "command-line" : "main", in->dirs[i]);
+        if (in->own && i >= in->own)
+            lpo_defaults_repo_add_behind(c->repo, "command-line", in->dirs[i]);
+        else
+            lpo_defaults_repo_add(c->repo, i ? "command-line" : "main", in->dirs[i]);
     *options = (struct lpo_sweep_options){ c->repo, list_options };
     c->options = options;
     return 0;
@@ -318,8 +323,10 @@ int lpo_compose(struct lpo_arena *a, const struct lpo_compose_in *in, struct lpo
                 struct lpo_err *err)
 {
     const char *config = in->config_name ? in->config_name : "config";
+    struct lpo_override *overrides;
     struct lpo_choices choices;
     struct lpo_interp_scope scope;
+    size_t noverrides;
     int rc;
 
     *out = (struct lpo_composed){ .arena = a, .env = in->env };
@@ -336,18 +343,23 @@ int lpo_compose(struct lpo_arena *a, const struct lpo_compose_in *in, struct lpo
         lpo_spelling_rename(a, in->spellings, out->overrides, out->noverrides, out->warnings);
     if (rc == 0)
         rc = check_sweeps(out, in->multirun, err);
+    overrides = out->overrides;
+    noverrides = out->noverrides;
+    if (rc == 0 && in->unlisted)
+        lpo_unlisted_take(out, in->unlisted, config, &overrides, &noverrides);
     if (rc == 0)
-        rc =
-            lpo_defaults_choices_init(&choices, a, out->repo, out->overrides, out->noverrides, err);
+        rc = lpo_defaults_choices_init(&choices, a, out->repo, overrides, noverrides, err);
     if (rc == 0)
         rc = lpo_defaults_list(&scope, out->repo, config, &choices, in->multirun, &out->defaults,
                                err);
     for (size_t i = 0; rc == 0 && i < out->defaults.count; i++)
         rc = merge_row(out, out->root, &out->defaults.rows[i], err);
+    if (rc == 0 && in->unlisted)
+        rc = lpo_unlisted_place(out, in->unlisted, config, err);
     if (rc == 0 && in->spellings)
         lpo_spelling_move(a, in->spellings, out->root, out->warnings);
     if (rc == 0 && in->defaults)
-        fill_defaults(out, in->defaults);
+        fill_defaults(out, overrides, noverrides, in->defaults);
     if (rc == 0)
         rc = apply_overrides(out, out->root, &choices, err);
     if (rc == 0) {

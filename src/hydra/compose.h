@@ -30,8 +30,18 @@ struct lpo_spelling {
     const char *old, *now; /* NULL ends the table */
 };
 
+/* A group that a primary config need not list. Where the defaults list has it, group=option works
+ * as always; where not, the content of the chosen file is placed at the group's own package.
+ * `option` chooses when no override does; NULL: nothing is placed then. */
+struct lpo_unlisted {
+    const char *group; /* NULL ends the table */
+    const char *(*option)(const struct lpo_node *root);
+};
+
 struct lpo_compose_in {
-    const char *const *dirs;              /* search path, NULL-terminated; the first must exist */
+    const char *const *dirs; /* search path, NULL-terminated; the first must exist */
+    size_t
+        own; /* folders of `dirs` before the shipped ones, which stand behind; 0: all are alike */
     const char *config_name;              /* NULL: "config" */
     const char *const *overrides;         /* NULL-terminated; NULL: none */
     const char *job_name;                 /* NULL: "lpo" */
@@ -39,6 +49,7 @@ struct lpo_compose_in {
     const char *const *env;               /* "NAME=value", NULL-terminated; NULL: the process's */
     time_t now;                           /* for ${now:…}; 0: the present */
     const struct lpo_spelling *spellings; /* older names that still work; NULL: none */
+    const struct lpo_unlisted *unlisted;  /* groups a config need not list; NULL: none */
     struct lpo_node *defaults; /* values of keys that no config states; NULL: none. Overrides may
                                   name them as if a config stated them, with + too */
     bool multirun;             /* sweeps are allowed, and a choice may still be missing */

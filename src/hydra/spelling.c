@@ -101,15 +101,41 @@ void lpo_spelling_move(struct lpo_arena *a, const struct lpo_spelling *table, st
     }
 }
 
+/* A row with a '=' is a whole override, whatever `+` stands before it. */
+static bool reword(struct lpo_arena *a, const struct lpo_spelling *table, struct lpo_override *ov,
+                   struct lpo_node *warnings)
+{
+    const char *word = ov->text + strspn(ov->text, "+");
+
+    for (; table->old; table++)
+        if (strchr(table->old, '=') && strcmp(table->old, word) == 0) {
+            const char *old = ov->text;
+
+            if (lpo_override_parse(a, table->now, ov, NULL) < 0)
+                return false;
+            ov->type = LPO_OV_FORCE_ADD;
+            ov->text = old;
+            advise(a, warnings, word, table->now);
+            return true;
+        }
+    return false;
+}
+
 void lpo_spelling_rename(struct lpo_arena *a, const struct lpo_spelling *table,
                          struct lpo_override *overrides, size_t count, struct lpo_node *warnings)
 {
     for (size_t i = 0; i < count; i++) {
-        const char *now = lpo_spelling_path(a, table, overrides[i].key);
+        const char *now;
 
+        if (reword(a, table, &overrides[i], warnings))
+            continue;
+        now = lpo_spelling_path(a, table, overrides[i].key);
         if (now == overrides[i].key)
             continue;
         advise(a, warnings, overrides[i].key, now);
         overrides[i].key = now;
+        /* `+` was right when the old config did not have the key; today's has it */
+        if (overrides[i].type == LPO_OV_ADD)
+            overrides[i].type = LPO_OV_FORCE_ADD;
     }
 }

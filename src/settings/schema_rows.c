@@ -42,6 +42,7 @@ static const struct lpo_schema_row rows[] = {
 
     { "artifacts", LPO_S_MAP, MAP, "where results go" },
     { "artifacts.root", LPO_S_TEXT, "tmp/profile-output", "run folders are made here" },
+    { "artifacts.runs_dir", LPO_S_TEXT, CHOSEN, "the folder of this run" },
 
     { "model", LPO_S_OPEN, MAP, "the model of the workload" },
     { "model.name", LPO_S_TEXT, CHOSEN, "for reports" },

@@ -49,6 +49,11 @@ static const struct lpo_spelling table_[] = {
     { "stage2_runner", "run" },
     { "run.stage1_repeats", "dataset.sampling.num_samples_per_epoch" },
     { "run.top_n", "run.top_n_kernels" },
+    { "device", "run.device" },
+    { "repeats", "run.repeats" },
+    { "runners.analysis.static", "pipeline.static_analysis" },
+    { "runner@stage1_runner=stage1.no-static", "pipeline.static_analysis.enable=false" },
+    { "runner@stage1_runner=stage1.default", "pipeline.static_analysis.enable=true" },
     { NULL, NULL },
 };
 
@@ -57,14 +62,49 @@ const struct lpo_spelling *lpo_settings_spellings(void)
     return table_;
 }
 
-const char *lpo_settings_spelling_config(const char *name)
+/* The model's folder tells which program runs it. */
+static const char *workload_of(const struct lpo_node *root)
 {
-    static const char *const old[] = { "runner_stage1", "runner_stage2",      "stage1_runner",
-                                       "stage2_runner", "llm_profile",        "llm_profile_runner",
-                                       "deep_profile",  "deep_profile_runner" };
+    const char *model = lpo_node_text_at(root, "model.name");
+
+    if (model && strcmp(model, "deepseek_ocr") == 0)
+        return "dsocr";
+    return model && strcmp(model, "hf") == 0 ? "hf" : "toy";
+}
+
+const struct lpo_unlisted *lpo_settings_unlisted(void)
+{
+    static const struct lpo_unlisted groups[] = {
+        { "workload", workload_of },
+        { "dataset/sampling", NULL },
+        { NULL, NULL },
+    };
+
+    return groups;
+}
+
+const struct lpo_old_config *lpo_settings_spelling_config(const char *name)
+{
+    static const char light[] = "torch_profiler and static_analysis on";
+    static const char deep[] = "nsys and ncu on, torch_profiler and static_analysis off";
+    static const struct lpo_old_config old[] = {
+        { "runner/default", "runner/default", "nothing changed" },
+        { "runner/stage1.default", "runner/stage1.default", light },
+        { "runner/stage1.no-static", "runner/stage1.no-static", "static_analysis off" },
+        { "runner/stage2", "runner/stage2", deep },
+        { "runner_stage1", "runner/stage1.default", light },
+        { "stage1_runner", "runner/stage1.default", light },
+        { "llm_profile", "runner/stage1.default", light },
+        { "llm_profile_runner", "runner/stage1.default", light },
+        { "runner_stage2", "runner/stage2", deep },
+        { "stage2_runner", "runner/stage2", deep },
+        { "deep_profile", "runner/stage2", deep },
+        { "deep_profile_runner", "runner/stage2", deep },
+        { "profile_orchestrator", "config", "nothing changed" },
+    };
 
     for (size_t i = 0; i < sizeof old / sizeof *old; i++)
-        if (strcmp(name, old[i]) == 0)
-            return "config";
+        if (strcmp(name, old[i].name) == 0)
+            return &old[i];
     return NULL;
 }

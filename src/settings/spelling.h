@@ -5,8 +5,17 @@
 #pragma once
 
 struct lpo_spelling;
+struct lpo_unlisted;
 
 /* For lpo_compose_in.spellings: the table of the shipped config. */
 const struct lpo_spelling *lpo_settings_spellings(void);
-/* The name of a config today, or NULL when it is not an old one. */
-const char *lpo_settings_spelling_config(const char *name);
+/* For lpo_compose_in.unlisted: groups that configs of the older system do not list. */
+const struct lpo_unlisted *lpo_settings_unlisted(void);
+
+/* An old name of the primary config: the file that stands for it, and what that switches. */
+struct lpo_old_config {
+    const char *name, *file, *stages;
+};
+
+/* NULL when it is not an old name. */
+const struct lpo_old_config *lpo_settings_spelling_config(const char *name);

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 
 sys.dont_write_bytecode = True
@@ -87,6 +86,132 @@ class Presets(Documents):
                             "pipeline.torch_profiler.enable=true")["pipeline"]["torch_profiler"]
         self.assertIs(torch["record_shapes"], True)
         self.assertIs(torch["enable"], True)
+
+
+# override, the key it means today, the value that key has then
+OLD = [
+    ("nsys.gating_nvtx=false", "pipeline.nsys.gating_nvtx", False),
+    ("ncu.gating_nvtx=false", "pipeline.ncu.gating_nvtx", False),
+    ("ncu.nvtx_include=prefill", "pipeline.ncu.ncu_cli.nvtx.include", "prefill"),
+    ("nsys.nvtx_capture=decode", "pipeline.nsys.nvtx_capture", "decode"),
+    ("nsys.capture_range_end=null", "pipeline.nsys.capture_range_end", None),
+    ("stage1_runner.device=cuda:0", "run.device", "cuda:0"),
+    ("runner@stage1_runner=stage1.no-static", "pipeline.static_analysis.enable", False),
+    ("runner@stage1_runner=stage1.default", "pipeline.static_analysis.enable", True),
+    ("device=cuda:1", "run.device", "cuda:1"),
+    ("repeats=7", "run.repeats", 7),
+    ("torch_profiler.enabled=false", "pipeline.torch_profiler.enable", False),
+    ("analysis.static.enabled=false", "pipeline.static_analysis.enable", False),
+    ("runners.analysis.static.enabled=false", "pipeline.static_analysis.enable", False),
+    ("dataset/sampling@dataset.sampling=random", "dataset.sampling.randomize", True),
+    ("run.stage1_repeats=4", "dataset.sampling.num_samples_per_epoch", 4),
+]
+SHORT = ["run.repeats=1", "run.warmup=0", "run.device=cpu", "infer.max_new_tokens=2", "pipeline.torch_profiler.enable=false"]
+
+
+def at(config: dict, path: str):
+    for key in path.split("."):
+        config = config[key]
+    return config
+
+
+class Overrides(Documents):
+    def test_each_old_override_works_with_one_line(self) -> None:
+        for word, key, want in OLD:
+            for plus in ("", "+", "++"):
+                with self.subTest(override=plus + word):
+                    self.assertEqual(at(self.config(plus + word, warnings=1), key), want)
+                    self.assertIn("deprecated", self.warned)
+
+    def test_direct_keys_of_sampling(self) -> None:
+        sampling = self.config("dataset.sampling.num_epochs=1", "dataset.sampling.num_samples_per_epoch=2",
+                               "dataset.sampling.randomize=false")["dataset"]["sampling"]
+        self.assertEqual(sampling["num_samples_per_epoch"], 2)
+
+    def test_a_plus_before_a_key_of_today_is_still_refused(self) -> None:
+        done = self.lpo("config", "+run.repeats=3")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("already at 'run.repeats'", done.stderr)
+
+    def test_old_entry_points(self) -> None:
+        light, deep = {"torch_profiler", "static_analysis"}, {"nsys", "ncu"}
+        for name, stages in (("runner/stage2", deep), ("deep_profile_runner", deep), ("llm_profile_runner", light),
+                             ("runner/stage1.default", light), ("runner/stage1.no-static", {"torch_profiler"})):
+            with self.subTest(config=name):
+                pipeline = self.config("--config-name", name, warnings=1)["pipeline"]
+                on = {stage for stage in light | deep if pipeline[stage]["enable"]}
+                self.assertEqual(on, stages)
+                self.assertIn(name, self.warned)
+        self.config("--config-name", "runner/default", warnings=1)
+
+
+class WholeConfig(Documents):
+    """The config that the documents print, in a folder of the user's, before the shipped tree."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.copy("config.yaml", "config.yaml")
+
+    def small_groups(self) -> None:
+        """The groups that it lists, with a model that runs everywhere."""
+        for theirs, ours in (("dataset/omnidocbench", "dataset/synthetic"),
+                             ("model/deepseek_ocr/arch/deepseek_ocr.default", "model/toy/arch/default"),
+                             ("model/deepseek_ocr/infer/deepseek_ocr.default", "model/toy/infer/default")):
+            with open(os.path.join(SOURCE, "conf", ours + ".yaml"), encoding="utf-8") as f:
+                self.put(theirs + ".yaml", f.read())
+
+    def test_it_composes_over_the_shipped_groups(self) -> None:
+        if not os.path.isdir(os.path.join(SOURCE, "conf", "model", "deepseek_ocr")):
+            self.skipTest("conf/model/deepseek_ocr is not there")
+        config = self.config("--config-dir", "mine")
+        self.assertEqual(config["workload"]["kind"], "hf")
+        self.assertEqual(config["dataset"]["name"], "omnidocbench")
+
+    def test_it_runs_in_its_own_folder(self) -> None:
+        self.small_groups()
+        done = self.lpo("run", "--config-dir", "mine", *SHORT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        runs = os.listdir(os.path.join(self.cwd, "tmp", "runs"))
+        self.assertEqual(len(runs), 1)
+        self.assertTrue(os.path.exists(os.path.join(self.cwd, "tmp", "runs", runs[0], "report.md")))
+        self.assertFalse(os.path.exists(os.path.join(self.cwd, "tmp", "runs", runs[0], ".hydra")))
+
+    def test_keys_that_it_does_not_state_can_be_given(self) -> None:
+        self.small_groups()
+        config = self.config("--config-dir", "mine", "run.representative_max_new_tokens=8", "report.top=5",
+                             "+dataset/sampling@dataset.sampling=random", "pipeline.ncu.regions.enable=true",
+                             "profiling/ncu@pipeline.ncu=ncu.high", "workload=command", warnings=1)
+        self.assertEqual(config["run"]["representative_max_new_tokens"], 8)
+        self.assertIs(config["dataset"]["sampling"]["randomize"], True)
+        self.assertEqual(config["pipeline"]["ncu"]["ncu_cli"]["set"], "roofline")
+        self.assertEqual(config["workload"]["kind"], "command")
+
+    def test_a_relative_program_is_found_although_it_starts_in_the_run_folder(self) -> None:
+        self.small_groups()
+        with open(os.path.join(self.cwd, "where.sh"), "w", encoding="utf-8") as f:
+            f.write("#!/bin/sh\npwd > \"$1\"\n")
+        os.chmod(os.path.join(self.cwd, "where.sh"), 0o755)
+        done = self.lpo("run", "--config-dir", "mine", "hydra.run.dir=run", *SHORT, "pipeline.static_analysis.enable=false",
+                        "--", "./where.sh", "here.txt")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(os.path.realpath(self.text("here.txt").strip()), os.path.realpath(self.run_dir))
+
+    def test_a_config_that_is_not_for_lpo_stands_alone(self) -> None:
+        self.put("config.yaml", "device: a\nmodel: b\n")
+        self.assertEqual(self.config("--config-dir", "mine", "device=c", "model=d"), {"device": "c", "model": "d"})
+
+
+class Words(Documents):
+    def test_words_after_two_dashes_are_verbatim(self) -> None:
+        words = ["${run.device}", "${nope}", "a,b", "x=1", "--", "???", ""]
+        done = self.lpo_run(*SHORT, "--", "sh", "-c", 'for w; do printf "%s\\n" "$w"; done > words', "-", *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(os.path.join(self.cwd, "words"), encoding="utf-8") as f:
+            self.assertEqual(f.read().split("\n")[:-1], words)
+
+    def test_words_of_a_config_are_interpolated(self) -> None:
+        config = self.config("workload=command", "workload.argv=[bench,'--device','${run.device}']", "run.device=cpu")
+        self.assertEqual(config["workload"]["argv"], ["bench", "--device", "cpu"])
 
 
 if __name__ == "__main__":

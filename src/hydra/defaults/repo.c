@@ -124,6 +124,7 @@ enum { MAX_SOURCES = 64 };
 struct source {
     const char *provider;
     const char *dir; /* NULL: the built-in one */
+    bool behind;     /* its options are listed only for groups that no folder before it has */
 };
 
 struct cached {
@@ -147,6 +148,15 @@ struct lpo_repo *lpo_defaults_repo_new(struct lpo_arena *a)
     r->arena = a;
     r->sources[r->count++] = (struct source){ "hydra", NULL };
     return r;
+}
+
+void lpo_defaults_repo_add_behind(struct lpo_repo *r, const char *provider, const char *dir)
+{
+    size_t before = r->count;
+
+    lpo_defaults_repo_add(r, provider, dir);
+    if (r->count > before)
+        r->sources[before].behind = true;
 }
 
 void lpo_defaults_repo_mend(struct lpo_repo *r, struct lpo_node *warnings)
@@ -427,6 +437,8 @@ size_t lpo_defaults_repo_options(const struct lpo_repo *r, const char *group, co
     size_t n;
 
     for (size_t i = 0; i < r->count; i++) {
+        if (r->sources[i].behind && lpo_map_count(names))
+            continue;
         if (r->sources[i].dir)
             list_dir(r, lpo_arena_printf(r->arena, "%s/%s", r->sources[i].dir, group), names);
         else

@@ -28,6 +28,9 @@ struct lpo_repo *lpo_defaults_repo_new(struct lpo_arena *a);
 /* `provider` says who asked for the folder, for messages. */
 void lpo_defaults_repo_add(struct lpo_repo *r, const char *provider, const char *dir);
 
+/* For configs that the folders before do not have; glob() over a group of theirs does not see it.
+ */
+void lpo_defaults_repo_add_behind(struct lpo_repo *r, const char *provider, const char *dir);
 /* Accepts a description with a colon in it, which YAML does not, with a text in `warnings`. */
 void lpo_defaults_repo_mend(struct lpo_repo *r, struct lpo_node *warnings);
 
