@@ -169,9 +169,9 @@ class Sweep(unittest.TestCase):
         """check(point) for each, some at a time; a row of the result for each."""
         with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
             ends = [pool.submit(check, point) for point in points]
-        for point, end in zip(points, ends):
-            with self.subTest(**point):
-                end.result()
+            for point, end in zip(points, ends):  # printed as they end
+                with self.subTest(**point):
+                    end.result()
 
     def check_killed(self, point: dict) -> None:
         with World() as world:
