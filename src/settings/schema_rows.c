@@ -79,6 +79,8 @@ static const struct lpo_schema_row rows[] = {
     { "dataset.root", LPO_S_TEXT, "null", "folder of samples", .nullable = true },
     { "dataset.subset_filelist", LPO_S_TEXT, "null",
       "a file with one sample path per line, relative to root", .nullable = true },
+    { "dataset.annotations", LPO_S_TEXT, "null",
+      "a JSON list of pages under root, as OmniDocBench has", .nullable = true },
     { "dataset.fallback_patterns", LPO_S_PATTERNS, "", "globs under root when there is no list",
       .nullable = true },
     { "dataset.sampling", LPO_S_MAP, MAP, "which samples, in which order" },

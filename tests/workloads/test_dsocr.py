@@ -201,6 +201,53 @@ def words_of(config, prefix="model.config"):
             yield f"{prefix}.{key}={str(value).replace(' ', '').replace('True', 'true').replace('False', 'false')}"
 
 
+PNG = b"\x89PNG\r\n\x1a\n" + (13).to_bytes(4, "big") + b"IHDR" + (1170).to_bytes(4, "big") + (1654).to_bytes(4, "big")
+JPEG = b"\xff\xd8\xff\xe0\x00\x04ab\xff\xff\xdb\x00\x03c\xff\xc2\x00\x11\x08" + (700).to_bytes(2, "big") \
+    + (500).to_bytes(2, "big") + b"\x03"
+
+
+@unittest.skipIf(not LPO, "LPO_BIN is not set")
+class Inputs(unittest.TestCase):
+    """inputs.yaml lists the samples that the program takes, from a folder too."""
+
+    def inputs(self, files, *words):
+        with tempfile.TemporaryDirectory(prefix="lpo-inputs-") as scratch:
+            for name, content in files.items():
+                path = Path(scratch) / "data" / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+            done = subprocess.run([LPO, "run", "workload=command", "workload.argv=[true]", "dataset=omnidocbench",
+                                   "dataset.root=data", "hydra.run.dir=out", "pipeline.native.enable=false",
+                                   "pipeline.static_analysis.enable=false", *words], cwd=scratch,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout)
+            text = (Path(scratch) / "out" / "inputs.yaml").read_text()
+        lines = [line.strip(" -") for line in text[text.index("\nsamples"):].splitlines() if line]
+        return [line for line in lines if line != "samples:"]
+
+    def test_patterns_sizes_and_broken_files(self):
+        files = {"images/b.jpg": JPEG, "images/a.png": PNG, "images/cut.jpg": JPEG[:15], "images/.c.jpg": JPEG,
+                 "images/deep/d.jpg": JPEG, "images/e.txt": b"x"}
+        all_of_them = "dataset.sampling.num_samples_per_epoch=null"
+        self.assertEqual(self.inputs(files, all_of_them), [
+            "path: images/a.png", "bytes: 24", "width: 1170", "height: 1654",
+            "path: images/b.jpg", f"bytes: {len(JPEG)}", "width: 500", "height: 700",
+            "path: images/cut.jpg", "bytes: 15"])
+        self.assertEqual(self.inputs(files)[0::4], ["path: images/a.png"])
+        deep = self.inputs(files, all_of_them, "dataset.fallback_patterns=['**/*.jpg']")
+        self.assertEqual([line for line in deep if line.startswith("path")],
+                         ["path: images/b.jpg", "path: images/cut.jpg", "path: images/deep/d.jpg"])
+
+    def test_the_list_of_pages_and_a_shuffle(self):
+        pages = json.dumps([{"page_info": {"image_path": name}} for name in ("z.jpg", "a.jpg")]).encode()
+        files = {"OmniDocBench.json": pages, "images/a.jpg": JPEG, "images/z.jpg": PNG}
+        self.assertEqual(self.inputs(files), ["path: images/z.jpg", "bytes: 24", "width: 1170", "height: 1654"])
+        shuffled = self.inputs(files, "dataset/sampling=random")
+        self.assertIn("path: images/a.jpg", shuffled)
+        self.assertIn("samples_shuffled: true", shuffled)
+        self.assertEqual(self.inputs(dict(files, **{"OmniDocBench.json": b"["})), ["samples: null"])
+
+
 @unittest.skipIf(not LPO, "LPO_BIN is not set")
 class Pipeline(unittest.TestCase):
     def test_lpo_run(self):

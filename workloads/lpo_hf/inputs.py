@@ -20,7 +20,6 @@ class Batch:
     names: list[str]
     inputs: dict[str, Any]  # input_ids, pixel_values, ... on the device
     keep: Any = None  # [batch, length] of 0 and 1 where prompts were padded on the left; None: no padding
-    sizes: Optional[list[tuple[int, int]]] = None  # width and height of each image, before it is resized
 
     @property
     def name(self) -> str:

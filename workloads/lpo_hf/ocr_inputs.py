@@ -123,7 +123,7 @@ class PageEncoder(Encoder):
         tail = self._words(after) if after else []
         return (head + [self._image_token()] * count + tail, [False] * len(head) + [True] * count + [False] * len(tail))
 
-    def _batch(self, names: list[str], pages: list[Any], rows: list[tuple[list[int], list[bool]]],
+    def _batch(self, names: list[str], rows: list[tuple[list[int], list[bool]]],
                views: list[tuple[Any, Any, int, int]]) -> Batch:
         torch, device = self.torch, self.loaded.device
         length = max(len(ids) for ids, _ in rows)
@@ -132,17 +132,16 @@ class PageEncoder(Encoder):
             "images": [(crops, whole) for crops, whole, _, _ in views],
             "images_seq_mask": torch.tensor([[False] * (length - len(at)) + at for _, at in rows], device=device),
             "images_spatial_crop": torch.tensor([[across, down] for _, _, across, down in views]),  # the host reads it
-        }, sizes=[(int(page.shape[2]), int(page.shape[1])) for page in pages])
+        })
         if any(len(ids) < length for ids, _ in rows):
             batch.keep = torch.tensor([[0] * (length - len(ids)) + [1] * len(ids) for ids, _ in rows], device=device)
         return batch
 
     def _images(self, names: list[str], images: list[Any]) -> Batch:
-        pages = [self._tensor(image) for image in images]
-        views = [self._views(page) for page in pages]
+        views = [self._views(self._tensor(image)) for image in images]
         size, crop = self.image_size(), self.settings.crop_size
         rows = [self._row(image_tokens(size, crop, across, down)) for _, _, across, down in views]
-        return self._batch(names, pages, rows, views)
+        return self._batch(names, rows, views)
 
     def _synthetic(self, sample: Sample) -> Batch:
         """infer.prompt_tokens in all, so that the run has the shape that the static analysis assumes."""
@@ -157,4 +156,4 @@ class PageEncoder(Encoder):
         words = self._random_ids(len(pages), more, seed).tolist()
         token = self._image_token()
         rows = [([token] * count + row, [True] * count + [False] * more) for row in words]
-        return self._batch([sample.name], pages, rows, views)
+        return self._batch([sample.name], rows, views)

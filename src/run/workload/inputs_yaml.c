@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run/workload/inputs_yaml.h"
 
-#include <string.h>
 #include <sys/stat.h>
 
 #include "hydra/compose.h"
 #include "run/secrets/secrets.h"
-#include "settings/settings.h"
+#include "run/workload/image_size.h"
+#include "run/workload/samples.h"
 #include "util/arena.h"
-#include "util/err.h"
-#include "util/file.h"
 #include "util/path.h"
-
-enum { MAX_SAMPLES = 10000 };
 
 static void copy_section(struct lpo_arena *a, struct lpo_node *to, const struct lpo_node *from,
                          const char *key)
@@ -25,35 +21,21 @@ static void copy_section(struct lpo_arena *a, struct lpo_node *to, const struct 
 
 static struct lpo_node *describe_file(struct lpo_arena *a, const char *root, const char *name)
 {
+    const char *path = lpo_path_join(a, root, name);
     struct lpo_node *row = lpo_node_map(a);
+    uint32_t width = 0, height = 0;
     struct stat st;
 
     lpo_node_set(a, row, "path", lpo_node_string(a, name));
-    if (stat(lpo_path_join(a, root, name), &st) == 0)
+    if (stat(path, &st) == 0)
         lpo_node_set(a, row, "bytes", lpo_node_int(a, st.st_size));
     else
         lpo_node_set(a, row, "bytes", lpo_node_null(a));
-    return row;
-}
-
-/* The lines of the sample list; '#' starts a comment. */
-static struct lpo_node *describe_list(struct lpo_arena *a, const char *path, const char *root)
-{
-    struct lpo_node *rows = lpo_node_list(a);
-    LPO_AUTO(lpo_file_text) text = NULL;
-    char *rest = NULL;
-
-    if (lpo_file_text_read(path, &text, NULL) < 0)
-        return lpo_node_null(a);
-    for (char *line = strtok_r(text->at, "\n", &rest); line && rows->count < MAX_SAMPLES;
-         line = strtok_r(NULL, "\n", &rest)) {
-        size_t n = strcspn(line, "\r");
-
-        line[n] = '\0';
-        if (*line && *line != '#')
-            lpo_node_push(a, rows, describe_file(a, root, line));
+    if (lpo_workload_image_size(path, &width, &height)) {
+        lpo_node_set(a, row, "width", lpo_node_int(a, width));
+        lpo_node_set(a, row, "height", lpo_node_int(a, height));
     }
-    return rows;
+    return row;
 }
 
 struct lpo_node *lpo_workload_inputs_describe(struct lpo_arena *a, const struct lpo_node *config,
@@ -61,16 +43,19 @@ struct lpo_node *lpo_workload_inputs_describe(struct lpo_arena *a, const struct 
 {
     static const char *const sections[] = { "workload", "model", "infer", "dataset" };
     const struct lpo_node *masked = lpo_secrets_mask_config(a, config, NULL);
-    struct lpo_node *out = lpo_node_map(a);
-    const char *list = lpo_settings_text(config, "run.dataset_subset_filelist");
-    const char *root = lpo_settings_text(config, "dataset.root");
+    struct lpo_node *out = lpo_node_map(a), *rows = lpo_node_null(a);
+    struct lpo_samples samples;
 
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
         copy_section(a, out, masked, sections[i]);
-    if (!list)
-        list = lpo_settings_text(config, "dataset.subset_filelist");
-    lpo_node_set(a, out, "samples",
-                 list ? describe_list(a, lpo_path_join(a, call_dir, list), root ? root : call_dir)
-                      : lpo_node_null(a));
+    if (lpo_workload_samples_list(a, config, call_dir, &samples)) {
+        rows = lpo_node_list(a);
+        for (size_t i = 0; i < samples.at.len; i++)
+            lpo_node_push(a, rows, describe_file(a, samples.root, samples.at.at[i]));
+        if (samples.shuffled) /* Python's own shuffle: only the program knows which it took */
+            lpo_node_set(a, out, "samples_shuffled", lpo_node_bool(a, true));
+    }
+    lpo_node_set(a, out, "samples", rows);
+    lpo_vec_free(&samples.at);
     return out;
 }

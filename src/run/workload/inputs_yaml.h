@@ -6,7 +6,8 @@
 struct lpo_arena;
 struct lpo_node;
 
-/* Workload, model, generation settings and dataset, and each file of the sample list with its size
- * (a file that is not there says so). */
+/* Workload, model, generation settings and dataset, and each sample that is used: its path, its
+ * bytes (null: it is not there), width and height of a PNG or JPEG. With a shuffle, all samples to
+ * choose from, and samples_shuffled. */
 struct lpo_node *lpo_workload_inputs_describe(struct lpo_arena *a, const struct lpo_node *config,
                                               const char *call_dir);
