@@ -4,6 +4,7 @@
 #   make test     all tests under sanitizers     make check    format, static analysis, both compilers
 #   make bench    timings as ratios              make fuzz     every fuzz target for a minute
 #   make torture  kills, faults, mutants: long   make coverage how much the tests reach
+#   make stage1-run, make stage2-profile: old names of two ways to run; ARGS='run.repeats=5 …'
 #   make install  PREFIX=/usr/local DESTDIR=
 #   make deb      a Debian package in dist/      make dist     a tarball for glibc 2.28+ in dist/
 PREFIX ?= /usr/local
@@ -11,7 +12,7 @@ BUILD  ?= build
 SAN    ?= build-san
 .DEFAULT_GOAL := build
 
-.PHONY: build setup run test torture bench fuzz check coverage install clean portable deb dist
+.PHONY: stage1-run stage2-profile build setup run test torture bench fuzz check coverage install clean portable deb dist
 
 setup:
 	@scripts/setup.sh
@@ -28,6 +29,13 @@ build: $(BUILD)/build.ninja
 run: QUIET = >/dev/null
 run: build
 	@$(BUILD)/lpo run
+
+stage1-run stage2-profile: QUIET = >/dev/null
+stage1-run: build
+	@$(BUILD)/lpo run --config-name llm_profile_runner $(ARGS)
+
+stage2-profile: build
+	@$(BUILD)/lpo run --config-name deep_profile_runner $(ARGS)
 
 test: build $(SAN)/build.ninja
 	@scripts/test.sh $(SAN)

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import tap  # noqa: E402
-from lpo_case import LpoCase  # noqa: E402
+from lpo_case import LPO, LpoCase  # noqa: E402
 
 SOURCE = os.environ.get("LPO_SOURCE_ROOT", os.getcwd())
 DOCUMENTS = os.path.join(SOURCE, "tests", "data", "documents")
@@ -199,6 +201,35 @@ class WholeConfig(Documents):
     def test_a_config_that_is_not_for_lpo_stands_alone(self) -> None:
         self.put("config.yaml", "device: a\nmodel: b\n")
         self.assertEqual(self.config("--config-dir", "mine", "device=c", "model=d"), {"device": "c", "model": "d"})
+
+
+class Scripts(Documents):
+    def test_the_kernel_scripts_take_the_old_command_line(self) -> None:
+        words = ["--kernel-regex", "flash_fwd.*", "--dry-run", "--", "/bin/echo", "--size", "2048"]
+        shown = []
+        for script in (["python3", "ncu-profile-kernels.py"], ["bash", "ncu-profile-kernels.sh"]):
+            path = os.path.join(SOURCE, "scripts", "ncu", "release", script[1])
+            done = subprocess.run([script[0], path, *words], cwd=self.cwd, text=True, capture_output=True,
+                                  env=os.environ | self.environment() | {"LPO": LPO})
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(done.stderr.count("deprecated"), 1, done.stderr)
+            for section in ("SpeedOfLight", "MemoryWorkloadAnalysis", "Occupancy", "SchedulerStats"):
+                self.assertIn("--section " + section, done.stdout)
+            self.assertIn("regex:flash_fwd.*", done.stdout)
+            self.assertNotIn("--metrics", done.stdout)
+            self.assertIn(" /bin/echo --size 2048\n", done.stdout)
+            shown.append(re.sub(r"tmp/kernels/[0-9-]+", "tmp/kernels/TIME", done.stdout))
+        self.assertEqual(shown[0], shown[1])
+
+
+class Tokens(Documents):
+    def test_what_the_user_set_for_profilers_wins_in_ncu_too(self) -> None:
+        for words, tokens in (([], "4"), (["run.representative_max_new_tokens=6"], "6")):
+            done = self.lpo("run", "--dry-run", "run.device=cpu", "pipeline.ncu.enable=true",
+                            "pipeline.ncu.regions.enable=true", *words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            ncu = next(line for line in done.stdout.splitlines() if " --export " in line)
+            self.assertEqual(re.search(r"--(?:max-new-)?tokens (\d+)", ncu).group(1), tokens)
 
 
 class Words(Documents):

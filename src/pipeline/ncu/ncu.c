@@ -148,7 +148,8 @@ static void limit_to_representatives(const struct lpo_stage_ctx *ctx, struct lpo
 }
 
 /* ncu slows down with every launch it must look at, the more so the more there were before; the
- * first tokens have nearly every configuration of the later ones. 0: all tokens. */
+ * first tokens have nearly every configuration of the later ones. What the user set for all
+ * profilers wins. 0: as many tokens as under any profiler. */
 static int64_t few_tokens(struct lpo_stage_ctx *ctx)
 {
     const struct lpo_ncu_settings *settings = ctx->settings;
@@ -156,8 +157,8 @@ static int64_t few_tokens(struct lpo_stage_ctx *ctx)
     int64_t fewer = lpo_settings_int(ctx->config, "run.representative_max_new_tokens");
     int64_t few = settings->max_new_tokens;
 
-    if (!few || !representatives(ctx->config) || !lpo_workload_generates_tokens(ctx->config) ||
-        few >= (fewer ? fewer : all))
+    if (fewer || !few || few >= all || !representatives(ctx->config) ||
+        !lpo_workload_generates_tokens(ctx->config))
         return 0;
     lpo_run_manifest_note(ctx->manifest, ctx->record,
                           "representatives are taken from %lld of %lld tokens "
