@@ -22,6 +22,7 @@ struct lpo_analysis_memo {
     struct lpo_region_scope *all;
     LPO_VEC(struct lpo_region_scope *) scopes; /* others, in the order in which they were asked */
     size_t scope_rows;                         /* of all in `scopes` */
+    size_t found;                              /* in `scopes`: what was asked for last */
     struct lpo_region_scope *last;             /* one that was too much to keep */
     lpo_top_rows top[KINDS];
     bool has_top[KINDS];
@@ -179,9 +180,13 @@ const struct lpo_region_scope *lpo_analysis_scope(const struct lpo_analysis *a,
 
     if (id.kind == LPO_SCOPE_ALL)
         return lpo_analysis_all(a);
+    if (m->last && same_scope(m->last->id, id))
+        return m->last;
+    if (m->found < m->scopes.len && same_scope(m->scopes.at[m->found]->id, id))
+        return m->scopes.at[m->found];
     for (size_t i = 0; i < m->scopes.len; i++)
         if (same_scope(m->scopes.at[i]->id, id))
-            return m->scopes.at[i];
+            return m->scopes.at[m->found = i];
     s = lpo_region_scope_create(a->cells, id, a->select);
     if (m->scope_rows + s->rows.len + s->kernels.len <= KEPT_ROWS) {
         m->scope_rows += s->rows.len + s->kernels.len;

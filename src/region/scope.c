@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "region/select.h"
+#include "util/budget.h"
 #include "util/checked.h"
 #include "util/str.h"
 
@@ -21,6 +22,7 @@ struct builder {
     uint32_t *rows;       /* row that a node got, or LPO_NONE */
     struct lpo_map_pair kernel_map;
     bool *process_in; /* processes whose visits belong to this scope */
+    bool short_lists; /* a region lists only the kernels that it launched itself */
 };
 
 static bool cell_in(const struct lpo_region_scope *s, const struct lpo_region_cell *c)
@@ -105,8 +107,13 @@ static void add_kernel(struct builder *b, uint32_t node, const struct lpo_region
 {
     struct lpo_region_scope *s = b->scope;
     bool fresh;
-    uint32_t row = lpo_map_pair_put(&b->kernel_map, node, c->name, &fresh);
+    uint32_t row;
 
+    if (b->short_lists && !self) {
+        s->kernels_left_out++;
+        return;
+    }
+    row = lpo_map_pair_put(&b->kernel_map, node, c->name, &fresh);
     if (fresh)
         lpo_vec_push(&s->kernels, (struct lpo_kernel_row){ .node = node, .name = c->name });
     lpo_region_sum_add(&s->kernels.at[row].all, &c->sum);
@@ -300,6 +307,21 @@ static void place_kernels(struct builder *b)
     }
 }
 
+/* A hundred thousand kernels below 250 nested ranges would be listed 250 times each. */
+static bool too_many_kernel_rows(const struct lpo_region_scope *s)
+{
+    const struct lpo_region_tree *tree = s->cells->tree;
+    uint64_t rows = 0;
+
+    for (size_t i = 0; i < s->cells->cells.len; i++) {
+        uint32_t leaf = tree->places.at[s->cells->cells.at[i].place].leaf;
+
+        if (leaf != LPO_NONE && cell_in(s, &s->cells->cells.at[i]))
+            rows += tree->nodes.at[leaf].depth;
+    }
+    return rows > lpo_budget()->kernel_rows;
+}
+
 struct lpo_region_scope *lpo_region_scope_create(const struct lpo_region_cells *cells,
                                                  struct lpo_scope_id id,
                                                  struct lpo_region_selection *select)
@@ -320,6 +342,7 @@ struct lpo_region_scope *lpo_region_scope_create(const struct lpo_region_cells *
     }
     find_processes(&b);
     add_visits(&b);
+    b.short_lists = too_many_kernel_rows(s);
     for (size_t i = 0; i < cells->cells.len; i++)
         if (cell_in(s, &cells->cells.at[i]))
             add_cell(&b, &cells->cells.at[i]);
@@ -401,6 +424,8 @@ void lpo_region_scopes_list(const struct lpo_region_cells *cells, lpo_scope_ids 
         if (processes[i] && t->processes.at[i].rank >= 0)
             add_rank(out, from, t->processes.at[i].rank);
     qsort_r(out->at, out->len, sizeof *out->at, by_number, (void *)(uintptr_t)t);
+    if (out->len > lpo_budget()->scopes) /* each costs a pass over the whole tree */
+        out->len = (size_t)lpo_budget()->scopes;
     free(processes);
     free(devices);
 }

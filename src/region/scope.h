@@ -27,7 +27,8 @@ struct lpo_scope_id {
 
 typedef LPO_VEC(struct lpo_scope_id) lpo_scope_ids;
 
-/* The scopes of a trace that hold anything, aggregate first. The caller frees the vector. */
+/* The scopes of a trace that hold anything, aggregate first, as many as the budget allows. The
+ * caller frees the vector. */
 void lpo_region_scopes_list(const struct lpo_region_cells *cells, lpo_scope_ids *out);
 /* Appends "aggregate", "process:123", "device:0", "rank:3". */
 void lpo_region_scope_add_name(const struct lpo_trace *t, struct lpo_scope_id id,
@@ -76,6 +77,7 @@ struct lpo_region_scope {
     LPO_VEC(struct lpo_kernel_row) kernels;
     LPO_VEC(struct lpo_metric_sum) metric_sums;
     struct lpo_coverage coverage;
+    uint64_t kernels_left_out; /* in lists of outer regions, beyond the budget (util/budget.h) */
 };
 
 /* `select` may be NULL. Rows of regions that are not selected are left out; totals stay. */

@@ -53,7 +53,8 @@ static bool word(char c)
  * or the "(lambda…)" of an enclosing scope, that is, the first not followed later by "::". */
 static size_t name_end(const char *name)
 {
-    size_t end = strlen(name);
+    const size_t len = strlen(name);
+    size_t end = len;
     int angle = 0, round = 0;
 
     for (size_t i = 0; name[i]; i++) {
@@ -61,12 +62,12 @@ static size_t name_end(const char *name)
             angle++;
         else if (name[i] == '>' && angle && name[i - 1] != '-')
             angle--;
-        else if (name[i] == '(' && !angle && round++ == 0 && end == strlen(name))
+        else if (name[i] == '(' && !angle && round++ == 0 && end == len)
             end = i;
         else if (name[i] == ')' && !angle && round)
             round--;
         else if (name[i] == ':' && name[i + 1] == ':' && !angle && !round && end < i)
-            end = strlen(name); /* that was part of a scope */
+            end = len; /* that was part of a scope */
     }
     return end;
 }

@@ -63,16 +63,21 @@ uint32_t lpo_region_set_of(struct lpo_region_tree *tree, const uint32_t *nodes, 
     return (uint32_t)*slot;
 }
 
-/* Rows of one node form a list; the sweep goes process by process, so the first fits at once. */
+/* Rows of one node form a list; the sweep goes process by process, so the first often fits. With
+ * sixty thousand processes walking the list would take minutes. */
 uint32_t lpo_region_visits_of(struct lpo_region_tree *tree, uint32_t node, uint16_t process)
 {
-    uint32_t first = tree->nodes.at[node].visits;
+    uint32_t first = tree->nodes.at[node].visits, row;
+    bool fresh;
 
-    for (uint32_t row = first; row != LPO_NONE; row = tree->visits.at[row].next)
-        if (tree->visits.at[row].process == process)
-            return row;
-    lpo_vec_push(&tree->visits, (struct lpo_visits){ .next = first, .process = process });
-    return tree->nodes.at[node].visits = (uint32_t)tree->visits.len - 1;
+    if (first != LPO_NONE && tree->visits.at[first].process == process)
+        return first;
+    row = lpo_map_pair_put(&tree->visit_map, node, process, &fresh);
+    if (fresh) {
+        lpo_vec_push(&tree->visits, (struct lpo_visits){ .next = first, .process = process });
+        tree->nodes.at[node].visits = row;
+    }
+    return row;
 }
 
 struct lpo_region_tree *lpo_region_tree_create(const struct lpo_trace *trace)
@@ -101,6 +106,7 @@ void lpo_region_tree_destroy(struct lpo_region_tree *tree)
     free(tree->stack_place);
     lpo_map_pair_free(&tree->node_map);
     lpo_map_pair_free(&tree->place_map);
+    lpo_map_pair_free(&tree->visit_map);
     lpo_map_destroy(tree->set_map);
     free(tree);
 }

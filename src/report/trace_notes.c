@@ -105,6 +105,24 @@ static bool overlap_unknown(const struct lpo_analysis *a)
     return false;
 }
 
+/* Tables that would be many times larger than the trace. */
+static void bound_notes(const struct lpo_analysis *a, const struct note_sink *v)
+{
+    const uint64_t scopes = lpo_budget()->scopes;
+
+    if (a->trace->skip & LPO_SKIP_RANGES) /* only `top`, which shows neither */
+        return;
+    if (a->trace->processes.len + a->trace->devices.len >= scopes)
+        v->add(v->ctx, true,
+               "the trace has more processes and devices than have a table of their own "
+               "(" LPO_BUDGET_HINT ")");
+    counted(v, true, lpo_analysis_all(a)->kernels_left_out,
+            "kernel is listed only in the region that launched it, not in the regions around that "
+            "one (" LPO_BUDGET_HINT ")",
+            "kernels are listed only in the region that launched them, not in the regions around "
+            "that one (" LPO_BUDGET_HINT ")");
+}
+
 void lpo_report_notes_each(const struct lpo_analysis *a, const struct lpo_region_selection *select,
                            void (*add)(void *ctx, bool warning, const char *text), void *ctx)
 {
@@ -112,6 +130,7 @@ void lpo_report_notes_each(const struct lpo_analysis *a, const struct lpo_region
 
     reader_notes(a->trace, &v);
     tree_notes(a->tree, &v);
+    bound_notes(a, &v);
     lpo_region_selection_notes(select, a->tree, add_selection_note, &v);
     counted(&v, false, a->cells->left_out, "kernel launch was left out by the kernel patterns",
             "kernel launches were left out by the kernel patterns");

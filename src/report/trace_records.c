@@ -10,6 +10,7 @@
 #include "report/trace_notes.h"
 #include "trace/metric_rules.h"
 #include "util/arena.h"
+#include "util/budget.h"
 #include "util/str.h"
 
 /* null when no duration is known: that is not 0 */
@@ -138,13 +139,14 @@ static void put_path(struct lpo_record *r, const struct lpo_region_scope *s,
 /* What the regions of a scope are made from. */
 struct scope_regions {
     const struct lpo_analysis *a;
-    const struct lpo_region_scope *s;
+    struct lpo_scope_id id; /* not the scope itself: a large one is gone when the next is made */
 };
 
 static void make_region(const void *ctx, size_t i, struct lpo_record *r)
 {
     const struct lpo_analysis *a = ((const struct scope_regions *)ctx)->a;
-    const struct lpo_region_scope *s = ((const struct scope_regions *)ctx)->s;
+    const struct lpo_region_scope *s =
+        lpo_analysis_scope(a, ((const struct scope_regions *)ctx)->id);
     const struct lpo_region_row *row = &s->rows.at[i];
     bool host = row->visits_known;
 
@@ -207,7 +209,7 @@ static void put_scope(struct lpo_record *to, const struct lpo_analysis *a, struc
         put_estimated(r, &s->coverage.total);
     lpo_doc_put_uint(r, "launches", s->coverage.total.launches);
     put_coverage(r, &s->coverage);
-    *regions = (struct scope_regions){ a, s };
+    *regions = (struct scope_regions){ a, id };
     lpo_doc_put_stream(r, "regions", s->rows.len, make_region, regions);
 }
 
@@ -247,7 +249,7 @@ void lpo_report_put_devices(struct lpo_record *to, const struct lpo_analysis *a)
 {
     struct lpo_record *devices = lpo_doc_put_list(to, "devices");
 
-    for (size_t i = 0; i < a->timeline->devices.len; i++) {
+    for (size_t i = 0; i < a->timeline->devices.len && i < lpo_budget()->scopes; i++) {
         const struct lpo_device_time *d = &a->timeline->devices.at[i];
         const struct lpo_device *device = &a->trace->devices.at[d->device];
         struct lpo_record *r = lpo_doc_put_record(devices, NULL);

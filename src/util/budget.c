@@ -5,11 +5,13 @@
  * trace of 10 GB does not come near them (docs/reliability.md, Bounds). */
 static const struct lpo_budget defaults = {
     .factor = 1,
-    .inflate_bytes = (uint64_t)512 << 20,
-    .inflate_ratio = 200, /* JSON and SQLite of real traces: 4 to 40 */
+    .inflate_bytes = (uint64_t)256 << 20,
+    .inflate_ratio = 100, /* JSON and SQLite of real traces: 4 to 40 */
     .pipe_bytes = (uint64_t)16 << 30,
     .whole_file_bytes = (uint64_t)8 << 30,
-    .path_bytes = (uint64_t)64 << 20,
+    .path_bytes = (uint64_t)32 << 20,
+    .kernel_rows = 2000000,
+    .scopes = 1024,
     .interp_bytes = (uint64_t)16 << 20,
     .interp_steps = 1000000,
     .sql_seconds = 1,
@@ -40,6 +42,8 @@ void lpo_budget_raise(double factor)
         .pipe_bytes = times(defaults.pipe_bytes, factor),
         .whole_file_bytes = times(defaults.whole_file_bytes, factor),
         .path_bytes = times(defaults.path_bytes, factor),
+        .kernel_rows = times(defaults.kernel_rows, factor),
+        .scopes = times(defaults.scopes, factor),
         .interp_bytes = times(defaults.interp_bytes, factor),
         .interp_steps = times(defaults.interp_steps, factor),
         .sql_seconds = defaults.sql_seconds * factor,

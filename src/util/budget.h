@@ -18,6 +18,8 @@ struct lpo_budget {
     uint64_t pipe_bytes;       /* of a pipe, kept in TMPDIR while it is read */
     uint64_t whole_file_bytes; /* of a file that is read into memory as a whole (.ncu-rep) */
     uint64_t path_bytes;       /* text of all region paths of a trace */
+    uint64_t kernel_rows;      /* kernels listed in regions, in one table of regions */
+    uint64_t scopes;           /* processes, devices and ranks with a table of their own */
     uint64_t interp_bytes;     /* text that the interpolations of one config produce */
     uint64_t interp_steps;     /* interpolations and parts of them that are evaluated */
     double sql_seconds;        /* processor time of SQLite for one file … */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -48,6 +49,26 @@ static void *plain_create(void)
     return NULL;
 }
 
+/* Does nothing but a hole of a sparse file follow? A file of a few KB can claim terabytes of zeros,
+ * and no text format has a megabyte of them. */
+static bool only_a_hole(int fd)
+{
+    off_t at = lseek(fd, 0, SEEK_CUR), data, end;
+
+    if (at < 0)
+        return false;
+    data = lseek(fd, at, SEEK_DATA);
+    if (data >= 0) {
+        lseek(fd, at, SEEK_SET);
+        return data - at > (off_t)64 << 20;
+    }
+    if (errno != ENXIO) /* the file system does not say */
+        return false;
+    end = lseek(fd, 0, SEEK_END);
+    lseek(fd, at, SEEK_SET);
+    return end - at > 1 << 20;
+}
+
 /* What was read to find the magic first; after that straight into the caller's block. */
 static size_t plain_decode(void *state, struct lpo_raw *raw, char *out, size_t room,
                            const char **damage)
@@ -56,7 +77,6 @@ static size_t plain_decode(void *state, struct lpo_raw *raw, char *out, size_t r
     ssize_t got;
 
     (void)state;
-    (void)damage;
     if (n > 0) {
         memcpy(out, raw->at, n);
         take(raw, n);
@@ -67,6 +87,8 @@ static size_t plain_decode(void *state, struct lpo_raw *raw, char *out, size_t r
     while (got < 0 && errno == EINTR);
     if (got < 0)
         raw->error = errno;
+    if (got > 0 && !out[0] && !out[got - 1] && only_a_hole(raw->fd))
+        *damage = "the rest of the file is a hole: nothing was written there";
     return got > 0 ? (size_t)got : 0;
 }
 

@@ -113,6 +113,47 @@ class Bounds(LpoCase):
                 self.assertIn("interpolations", err)
                 self.assertIn("--limit", err)
 
+    def kineto(self, name: str, events) -> str:
+        path = os.path.join(self.cwd, name + ".json.gz")
+        with gzip.open(path, "wt", compresslevel=1) as f:
+            f.write('{"traceEvents":[' + ",".join(json.dumps(e) for e in events) + "]}")
+        return path
+
+    def test_counts_that_multiply(self):
+        """Each of these took minutes or gigabytes: a table per process, a list per level, a path per overlap."""
+        def span(cat, name, pid, tid, ts, dur, **args):
+            return {"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": ts, "dur": dur, "args": args}
+
+        def nest(n, pid=1):
+            return [span("user_annotation", f"n{i}", pid, 1, i, 10**9 - 2 * i) for i in range(n)]
+
+        def launches(n, pid=lambda i: 1, device=lambda i: 0, name=lambda i: "k"):
+            for i in range(n):
+                yield span("cuda_runtime", "cudaLaunchKernel", pid(i), pid(i), 1000 + i, 1, correlation=i)
+                yield span("kernel", name(i), device(i), 7, 1001 + i, 1, correlation=i, device=device(i), stream=7)
+
+        files = {
+            "processes": [*(span("user_annotation", "r", p, p, 1, 9000) for p in range(20000)), *launches(20000, lambda i: i)],
+            "devices": list(launches(20000, device=lambda i: i)),
+            "levels": [*nest(250), *launches(40000, name=lambda i: f"k{i}")],
+            "overlaps": [span("user_annotation", f"n{i % 1000}", 1, 1, i * 10, 2550 + i % 7 * 10) for i in range(30000)],
+        }
+        for name, events in files.items():
+            with self.subTest(name=name):
+                code, out, _ = self.answer("regions", "--json", self.kineto(name, events))
+                self.assertEqual(code, 0)
+                json.loads(out)
+
+    def test_a_sparse_file_that_claims_a_terabyte(self):
+        for name, head in ("s.json", b'{"traceEvents":[\n'), ("t.json", b'{"traceEvents":[{"name":"'), ("s.lpot", None):
+            with self.subTest(name=name):
+                if head is None:
+                    with open(NATIVE, "rb") as f:
+                        head = f.read()
+                path = self.file(name, head)
+                os.truncate(path, 1 << 40)
+                self.answer("regions", path)
+
     def test_a_fifo_that_nobody_writes_to(self):
         os.mkfifo(os.path.join(self.cwd, "fifo"))
         code, _, err = self.answer("regions", "fifo")
