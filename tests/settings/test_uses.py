@@ -27,7 +27,6 @@ FILES = (".json", ".md", ".csv", ".html", ".svg", ".yaml", ".sqlite", ".txt", ".
 
 # Keys that nothing reads yet. Each line names who will.
 UNREAD = {
-    "pipeline.static_analysis.use_synthetic_inputs": "the issue on static analysis of real samples",
     "workload.toy.graph": "the issue on the toy model's CUDA build, which decides by itself today",
 }
 

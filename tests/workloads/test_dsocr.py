@@ -269,5 +269,24 @@ class Pipeline(unittest.TestCase):
                 self.assertIn(name, told)
 
 
+    def test_static_analysis_of_real_pages(self):
+        """As many tokens as the program itself makes of the same pages."""
+        for crop, want in (("false", 7 + 6), ("true", 7 + 6 + (ocr_inputs.image_tokens(128, 64, 2, 3) - 7))):
+            with tempfile.TemporaryDirectory(prefix="lpo-dsocr-static-") as scratch:
+                (Path(scratch) / "data" / "images").mkdir(parents=True)
+                (Path(scratch) / "data" / "images" / "a.png").write_bytes(PNG)
+                words = [LPO, "run", "workload=dsocr", "hydra.run.dir=out", "run.device=cpu", "dataset.root=data",
+                         "infer.image_size=128", "infer.crop_size=64", f"infer.crop_mode={crop}",
+                         "infer.prompt='<image>\\nread'", "pipeline.static_analysis.use_synthetic_inputs=false",
+                         "pipeline.native.enable=false", "pipeline.direct_inference.enable=false", *words_of(CONFIG)]
+                words = [word.replace("\\n", "_") for word in words]
+                done = subprocess.run(words, cwd=scratch, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                      check=False)
+                self.assertEqual(done.returncode, 0, done.stdout)
+                static = (Path(scratch) / "out" / "static_analysis" / "static_compute.md").read_text()
+                self.assertIn(f"prefill of {want} tokens", static)
+                self.assertIn(f"1 real samples of {want} to {want} tokens", done.stdout)
+
+
 if __name__ == "__main__":
     tap.main()

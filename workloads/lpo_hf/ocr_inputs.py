@@ -35,7 +35,7 @@ def grid_of(width: int, height: int, crop: int) -> tuple[int, int]:
     if width <= crop and height <= crop:
         return 1, 1
     shapes = sorted({(i, j) for i in range(1, MOST_CROPS + 1) for j in range(1, MOST_CROPS + 1)
-                     if 2 <= i * j <= MOST_CROPS}, key=lambda s: s[0] * s[1])
+                     if 2 <= i * j <= MOST_CROPS}, key=lambda s: (s[0] * s[1], s[0]))
     best, least = (1, 1), float("inf")
     for across, down in shapes:
         far = abs(width / height - across / down)

@@ -6,6 +6,7 @@
 #include "model/needs.h"
 #include "model/read/read.h"
 #include "pipeline/stage.h"
+#include "pipeline/static/real_inputs.h"
 #include "report/doc/doc.h"
 #include "report/static/static.h"
 #include "run/hardware_json.h"
@@ -19,7 +20,7 @@
 #include "writer/writer.h"
 
 struct static_settings {
-    bool write_reports, use_analytic_fallback;
+    bool write_reports, use_analytic_fallback, use_synthetic_inputs;
     const char *counting;
 };
 
@@ -28,6 +29,8 @@ static const struct lpo_settings_field fields[] = {
                 "pipeline.static_analysis.write_reports"),
     LPO_SETTING(static_settings, use_analytic_fallback, LPO_S_BOOL,
                 "pipeline.static_analysis.use_analytic_fallback"),
+    LPO_SETTING(static_settings, use_synthetic_inputs, LPO_S_BOOL,
+                "pipeline.static_analysis.use_synthetic_inputs"),
     LPO_SETTING(static_settings, counting, LPO_S_TEXT, "pipeline.static_analysis.counting"),
 };
 
@@ -108,6 +111,33 @@ static struct lpo_needs_options options_of(const struct lpo_stage_ctx *ctx)
     return o;
 }
 
+/* use_synthetic_inputs=false: the length of the prompt is that of the real samples. */
+static void take_real_inputs(struct lpo_stage_ctx *ctx, const char *path,
+                             const struct lpo_json *config, struct lpo_needs_options *o)
+{
+    struct lpo_real_inputs r =
+        lpo_static_real_inputs(ctx->arena, ctx->config, ctx->call_dir, path, config);
+
+    if (r.why) {
+        lpo_run_manifest_note(
+            ctx->manifest, ctx->record,
+            lpo_arena_printf(ctx->arena, "real samples: %s; infer.prompt_tokens is used", r.why));
+        return;
+    }
+    o->context += r.mean - o->seq;
+    o->seq = r.mean;
+    lpo_run_manifest_note(
+        ctx->manifest, ctx->record,
+        lpo_arena_printf(ctx->arena,
+                         "%llu real samples of %llu to %llu tokens; their mean is analysed",
+                         (unsigned long long)r.samples, (unsigned long long)r.shortest,
+                         (unsigned long long)r.longest));
+    if (r.cropped)
+        lpo_run_manifest_note(ctx->manifest, ctx->record,
+                              "pages are also shown in parts (infer.crop_mode): their tokens are "
+                              "counted, the encoders' work on the parts is not");
+}
+
 static int analyse(struct lpo_stage_ctx *ctx, const char *path, struct lpo_model_files *files,
                    struct lpo_err *err)
 {
@@ -121,6 +151,8 @@ static int analyse(struct lpo_stage_ctx *ctx, const char *path, struct lpo_model
         lpo_run_hardware(ctx->arena, ctx->run_dir, ctx->config, &hw, err) < 0)
         return err->code;
     o.hardware = &hw;
+    if (!settings->use_synthetic_inputs)
+        take_real_inputs(ctx, path, files->config, &o);
     if (files->bytes && o.dtype == LPO_DTYPE_NONE)
         o.weight_bytes = (double)files->bytes;
     if (lpo_model_needs_create(files->config, &o, &needs, err) < 0)
