@@ -275,8 +275,10 @@ class Pipeline(unittest.TestCase):
             with tempfile.TemporaryDirectory(prefix="lpo-dsocr-static-") as scratch:
                 (Path(scratch) / "data" / "images").mkdir(parents=True)
                 (Path(scratch) / "data" / "images" / "a.png").write_bytes(PNG)
+                (Path(scratch) / "data" / "images" / "b.jpg").write_bytes(JPEG[:15])  # broken: not counted
                 words = [LPO, "run", "workload=dsocr", "hydra.run.dir=out", "run.device=cpu", "dataset.root=data",
-                         "infer.image_size=128", "infer.crop_size=64", f"infer.crop_mode={crop}",
+                         "dataset.sampling.num_samples_per_epoch=null", "infer.image_size=128",
+                         "infer.crop_size=64", f"infer.crop_mode={crop}",
                          "infer.prompt='<image>\\nread'", "pipeline.static_analysis.use_synthetic_inputs=false",
                          "pipeline.native.enable=false", "pipeline.direct_inference.enable=false", *words_of(CONFIG)]
                 words = [word.replace("\\n", "_") for word in words]

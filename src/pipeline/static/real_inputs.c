@@ -2,6 +2,7 @@
 #include "pipeline/static/real_inputs.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "run/workload/image_size.h"
 #include "run/workload/samples.h"
@@ -78,6 +79,29 @@ static uint64_t page_tokens(struct counter *c, uint32_t width, uint32_t height)
            c->words;
 }
 
+/* By its name, as lpo_hf/samples.py decides: a broken picture is no text. */
+static bool is_image(const char *path)
+{
+    static const char *const ends[] = { ".png", ".jpg",  ".jpeg", ".webp",
+                                        ".bmp", ".tiff", ".tif",  ".gif" };
+    const char *dot = strrchr(lpo_path_base(path), '.');
+
+    for (size_t i = 0; dot && i < sizeof ends / sizeof *ends; i++)
+        if (strcasecmp(dot, ends[i]) == 0)
+            return true;
+    return false;
+}
+
+/* 0: not known. */
+static uint64_t image_tokens(struct counter *c, const char *path)
+{
+    uint32_t width, height;
+
+    if (!c->pages || !lpo_workload_image_size(path, &width, &height))
+        return 0;
+    return page_tokens(c, width, height);
+}
+
 /* 0: not known. */
 static uint64_t text_tokens(struct counter *c, const char *path)
 {
@@ -137,9 +161,7 @@ struct lpo_real_inputs lpo_static_real_inputs(struct lpo_arena *a, const struct 
     prepare(&c, settings, config);
     for (size_t i = 0; i < samples.at.len; i++) {
         const char *path = lpo_path_join(a, samples.root, samples.at.at[i]);
-        uint32_t width, height;
-        bool image = lpo_workload_image_size(path, &width, &height);
-        uint64_t n = !image ? text_tokens(&c, path) : c.pages ? page_tokens(&c, width, height) : 0;
+        uint64_t n = is_image(path) ? image_tokens(&c, path) : text_tokens(&c, path);
 
         if (!n)
             continue;
