@@ -47,6 +47,8 @@ int lpo_pipeline_stage_add_workload(struct lpo_stage_ctx *ctx, struct lpo_steps 
         .most_tokens = opts->most_tokens,
         .predictions = opts->predictions,
         .light = ctx->light,
+        /* not in the folder of one kernel (lpo kernels), which has no folder for the workload */
+        .tell_settings = strcmp(ctx->workload_dir, ctx->dir) != 0,
     };
     ctx->has_workload = true;
     if (lpo_workload_plan(ctx->arena, ctx->config, &ctx->request, step, err) < 0)

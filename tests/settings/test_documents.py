@@ -232,6 +232,23 @@ class Tokens(Documents):
             self.assertEqual(re.search(r"--(?:max-new-)?tokens (\d+)", ncu).group(1), tokens)
 
 
+class Settings(Documents):
+    def test_any_program_finds_the_settings_in_a_file(self) -> None:
+        done = self.lpo_run(*SHORT, "--", "sh", "-c", 'cat "$LPO_SETTINGS" > seen.json')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(os.path.join(self.cwd, "seen.json"), encoding="utf-8") as f:
+            seen = json.load(f)
+        self.assertEqual((seen["run"]["device"], seen["infer"]["max_new_tokens"]), ("cpu", 2))
+        self.assertEqual(seen["effective"]["repeats"], 1)
+
+    def test_a_list_that_is_missing_ends_it_before_anything_starts(self) -> None:
+        for words in ([], ["--", "true"]):
+            done = self.lpo_run(*SHORT, "run.dataset_subset_filelist=nowhere.txt", *words)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("nowhere.txt", done.stderr)
+            self.assertFalse(os.path.exists(self.run_dir))
+
+
 class Words(Documents):
     def test_words_after_two_dashes_are_verbatim(self) -> None:
         words = ["${run.device}", "${nope}", "a,b", "x=1", "--", "???", ""]

@@ -52,6 +52,18 @@ static int check_list(const char *path, const char *name, struct lpo_err *err)
     return 0;
 }
 
+int lpo_workload_list_check(struct lpo_arena *a, const struct lpo_node *config, const char *cwd,
+                            struct lpo_err *err)
+{
+    const char *list = lpo_settings_text(config, "run.dataset_subset_filelist");
+    const char *path;
+
+    if (!list)
+        list = lpo_settings_text(config, "dataset.subset_filelist");
+    path = local(a, cwd, list);
+    return path ? check_list(path, list, err) : 0;
+}
+
 int lpo_workload_hf_files_check(struct lpo_arena *a, const struct lpo_node *config, const char *cwd,
                                 struct lpo_err *err)
 {

@@ -12,3 +12,6 @@ struct lpo_node;
 /* Relative names are those of a program started in `cwd`. */
 int lpo_workload_hf_files_check(struct lpo_arena *a, const struct lpo_node *config, const char *cwd,
                                 struct lpo_err *err);
+/* The list of samples alone, for programs that find their model themselves. */
+int lpo_workload_list_check(struct lpo_arena *a, const struct lpo_node *config, const char *cwd,
+                            struct lpo_err *err);

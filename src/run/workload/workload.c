@@ -96,6 +96,8 @@ static int check_toy(struct builder *b)
 {
     const char *device = text_of(b, "run.device"), *number = device + strlen("cuda");
 
+    if (lpo_workload_list_check(b->a, b->config, b->step->cwd, b->err) < 0)
+        return b->err->code;
     if (strcmp(device, "cpu") == 0 || strcmp(device, "cuda") == 0)
         return 0;
     if (lpo_str_starts(device, "cuda:") && isdigit((unsigned char)number[1]) &&
@@ -206,16 +208,19 @@ static const char *settings_path(const struct builder *b)
     return lpo_path_join(b->a, b->request->out_dir, "settings.json");
 }
 
-static int prepare_hf(struct builder *b)
+static int write_settings(struct builder *b)
 {
     LPO_STR text = { 0 };
     struct lpo_json_writer w = lpo_json_writer(&text, 2);
 
-    if (check_hf(b) < 0)
-        return b->err->code;
     /* the program gets its variables from its environment, never from this file */
     lpo_workload_settings(lpo_secrets_mask_config(b->a, b->config, NULL), b->request, &w);
     return lpo_file_write(settings_path(b), text.at, text.len, b->err);
+}
+
+static int prepare_hf(struct builder *b)
+{
+    return check_hf(b) < 0 ? b->err->code : write_settings(b);
 }
 
 static int build_hf(struct builder *b)
@@ -248,7 +253,12 @@ static int check_command(struct builder *b)
     if (lpo_settings_list(b->a, b->config, "workload.argv").len == 0)
         return lpo_fail(b->err, LPO_E_CONFIG,
                         "workload.argv is empty; give the program: lpo run -- ./program args");
-    return 0;
+    return lpo_workload_list_check(b->a, b->config, b->step->cwd, b->err);
+}
+
+static int prepare_command(struct builder *b)
+{
+    return b->request->tell_settings ? write_settings(b) : 0;
 }
 
 static int build_command(struct builder *b)
@@ -268,7 +278,7 @@ static int build_command(struct builder *b)
 static const struct kind kinds[] = {
     { "toy", build_toy, check_toy, NULL, true },
     { "hf", build_hf, check_hf, prepare_hf, true },
-    { "command", build_command, check_command, NULL, false },
+    { "command", build_command, check_command, prepare_command, false },
 };
 
 static const struct kind *find_kind(const struct lpo_node *config, struct lpo_err *err)
@@ -339,6 +349,10 @@ int lpo_workload_plan(struct lpo_arena *a, const struct lpo_node *config,
     if (k->build(&b) < 0)
         return lpo_ctx(err, "cannot plan the workload");
     add_env(&b);
+    if (!k->ours && request->tell_settings) /* a program that wants to know run.device, infer.* or
+                                             * dataset.* reads them there
+                                             */
+        lpo_run_step_env(a, step, "LPO_SETTINGS", settings_path(&b));
     step->reports_missing = k->ours;
     return 0;
 }

@@ -21,6 +21,7 @@ struct lpo_workload_request {
     int64_t most_tokens;  /* no more than these; 0: as the config says */
     bool predictions;     /* write predictions.jsonl */
     bool light;           /* one repeat */
+    bool tell_settings;   /* any program finds settings.json by the variable LPO_SETTINGS */
 };
 
 /* Appends the program and its words to step->argv, its variables to step->env, sets step->cwd.
