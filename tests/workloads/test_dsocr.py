@@ -287,6 +287,7 @@ class Pipeline(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stdout)
                 static = (Path(scratch) / "out" / "static_analysis" / "static_compute.md").read_text()
                 self.assertIn(f"prefill of {want} tokens", static)
+                self.assertEqual("MFU of prefill, sam, clip and projector is not exact" in done.stdout, crop == "true")
                 self.assertIn(f"1 real samples of {want} to {want} tokens", done.stdout)
 
 

@@ -20,7 +20,6 @@ struct counter {
     bool pages;          /* the model is DeepSeek-OCR */
     uint64_t side, crop; /* pixels; crop 0: pages are shown whole alone */
     uint64_t words;      /* tokens beside those of a page */
-    uint64_t cropped;
 };
 
 static bool has_tokenizer(struct lpo_arena *a, const char *model)
@@ -74,7 +73,6 @@ static uint64_t page_tokens(struct counter *c, uint32_t width, uint32_t height)
 
     if (c->crop)
         grid_of(width, height, c->crop, &across, &down);
-    c->cropped += across * down > 1;
     return (whole + 1) * whole + 1 + (across * down > 1 ? (part * across + 1) * part * down : 0) +
            c->words;
 }
@@ -171,7 +169,6 @@ struct lpo_real_inputs lpo_static_real_inputs(struct lpo_arena *a, const struct 
         r.longest = n > r.longest ? n : r.longest;
     }
     lpo_vec_free(&samples.at);
-    r.cropped = c.cropped;
     r.mean = r.samples ? (total + r.samples / 2) / r.samples : 0;
     if (!r.samples)
         r.why = "none of them says how many tokens it is";

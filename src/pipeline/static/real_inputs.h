@@ -14,7 +14,6 @@ struct lpo_node;
 struct lpo_real_inputs {
     uint64_t samples;                 /* whose length is known; 0: see `why` */
     uint64_t shortest, longest, mean; /* tokens; the mean is rounded */
-    uint64_t cropped;                 /* pages that are also shown in parts */
     const char *why;                  /* NULL, or why no length is known */
 };
 

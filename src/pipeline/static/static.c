@@ -132,10 +132,6 @@ static void take_real_inputs(struct lpo_stage_ctx *ctx, const char *path,
                          "%llu real samples of %llu to %llu tokens; their mean is analysed",
                          (unsigned long long)r.samples, (unsigned long long)r.shortest,
                          (unsigned long long)r.longest));
-    if (r.cropped)
-        lpo_run_manifest_note(ctx->manifest, ctx->record,
-                              "pages are also shown in parts (infer.crop_mode): their tokens are "
-                              "counted, the encoders' work on the parts is not");
 }
 
 static int analyse(struct lpo_stage_ctx *ctx, const char *path, struct lpo_model_files *files,
@@ -153,6 +149,10 @@ static int analyse(struct lpo_stage_ctx *ctx, const char *path, struct lpo_model
     o.hardware = &hw;
     if (!settings->use_synthetic_inputs)
         take_real_inputs(ctx, path, files->config, &o);
+    if (lpo_settings_bool(ctx->config, "infer.crop_mode"))
+        lpo_run_manifest_note(ctx->manifest, ctx->record,
+                              "infer.crop_mode: the encoders' work on the parts of a page is not "
+                              "counted, so MFU of prefill, sam, clip and projector is not exact");
     if (files->bytes && o.dtype == LPO_DTYPE_NONE)
         o.weight_bytes = (double)files->bytes;
     if (lpo_model_needs_create(files->config, &o, &needs, err) < 0)
