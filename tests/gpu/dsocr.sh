@@ -12,6 +12,9 @@ PYTHON=${PYTHON:-python3}
 lpo=${LPO:-$PWD/build-portable/lpo}
 work=$(mktemp -d)
 passed=0 failed=0 summary=()
+for dir in /usr/local/cuda/bin /opt/nvidia/nsight-compute/*/ /opt/nvidia/nsight-compute/*/host/target-linux-x64; do
+    [ -d "$dir" ] && PATH=$PATH:$dir
+done
 [ -d gpu-carry ] && export LD_LIBRARY_PATH="$PWD/gpu-carry${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 
 given=(workload=dsocr "workload.python=$PYTHON" "run.device=${DEVICE:-cuda:0}" infer.max_new_tokens=16 run.repeats=3)
