@@ -21,8 +21,8 @@ void lpo_report_chapter_regions(struct lpo_doc *doc, const struct lpo_rundir *d,
 /* Kernels, classes, busy and idle, copies. */
 void lpo_report_chapter_kernels(struct lpo_doc *doc, const struct lpo_rundir *d,
                                 const struct lpo_source *s);
-/* Power, energy, clocks and throttling from the samples of NVML; nothing where there is none. `s` may
- * be NULL: then no energy by region. */
+/* Power, energy, clocks and throttling from the samples of NVML; nothing where there is none. `s`
+ * may be NULL: then no energy by region. */
 void lpo_report_chapter_power(struct lpo_doc *doc, const struct lpo_rundir *d,
                               const struct lpo_source *s);
 /* What the numbers cover, and every warning. `s` may be NULL. */
