@@ -119,19 +119,16 @@ static void take_real_inputs(struct lpo_stage_ctx *ctx, const char *path,
         lpo_static_real_inputs(ctx->arena, ctx->config, ctx->call_dir, path, config);
 
     if (r.why) {
-        lpo_run_manifest_note(
-            ctx->manifest, ctx->record,
-            lpo_arena_printf(ctx->arena, "real samples: %s; infer.prompt_tokens is used", r.why));
+        lpo_run_manifest_note(ctx->manifest, ctx->record,
+                              "real samples: %s; infer.prompt_tokens is used", r.why);
         return;
     }
     o->context += r.mean - o->seq;
     o->seq = r.mean;
-    lpo_run_manifest_note(
-        ctx->manifest, ctx->record,
-        lpo_arena_printf(ctx->arena,
-                         "%llu real samples of %llu to %llu tokens; their mean is analysed",
-                         (unsigned long long)r.samples, (unsigned long long)r.shortest,
-                         (unsigned long long)r.longest));
+    lpo_run_manifest_note(ctx->manifest, ctx->record,
+                          "%llu real samples of %llu to %llu tokens; their mean is analysed",
+                          (unsigned long long)r.samples, (unsigned long long)r.shortest,
+                          (unsigned long long)r.longest);
 }
 
 static int analyse(struct lpo_stage_ctx *ctx, const char *path, struct lpo_model_files *files,
