@@ -48,6 +48,7 @@ enum { LAYOUT = 1 };
 int __xstat64(int layout, const char *path, struct stat64 *out);
 int __lxstat64(int layout, const char *path, struct stat64 *out);
 int __fxstat64(int layout, int fd, struct stat64 *out);
+int __fxstatat64(int layout, int dir, const char *path, struct stat64 *out, int flags);
 
 int stat64(const char *restrict path, struct stat64 *restrict out)
 {
@@ -62,6 +63,11 @@ int lstat64(const char *restrict path, struct stat64 *restrict out)
 int fstat64(int fd, struct stat64 *out)
 {
     return __fxstat64(LAYOUT, fd, out);
+}
+
+int fstatat64(int dir, const char *restrict path, struct stat64 *restrict out, int flags)
+{
+    return __fxstatat64(LAYOUT, dir, path, out, flags);
 }
 
 #ifdef LPO_FLOOR_PROGRAM /* what only the programs need, not the collector */
