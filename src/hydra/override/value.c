@@ -77,7 +77,7 @@ static struct lpo_node *number(struct lpo_arena *a, struct lpo_token t)
             lpo_str_addc(&s, t.at[i]);
     if (t.kind == LPO_TOK_INT)
         return lpo_node_bigint(a, s.at, s.len);
-    return lpo_node_float(a, strtod(s.at, NULL));
+    return lpo_node_float(a, strtod(lpo_str_text(&s), NULL));
 }
 
 static struct lpo_node *single(struct lpo_arena *a, struct lpo_token t)
