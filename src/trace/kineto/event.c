@@ -42,6 +42,8 @@ static const struct category {
 
 static enum kineto_kind kind_of(const struct lpo_json_pull_text *cat)
 {
+    if (!cat->at) /* an event without a category */
+        return KINETO_OTHER;
     for (size_t i = 0; i < sizeof categories / sizeof *categories; i++) {
         const struct category *c = &categories[i];
 
