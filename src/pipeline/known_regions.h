@@ -2,7 +2,8 @@
 /* pipeline/known_regions.h - the regions that an earlier stage of the same run recorded.
  *
  * A stage that is limited to regions checks their names here before it starts its tool: a name that
- * does not exist would cost a whole run of the program and leave nothing. */
+ * does not exist would cost a whole run of the program and leave nothing. Such a limit is dropped
+ * with one line: lpo_pipeline_stage_drop_gate(). */
 #pragma once
 
 #include <stdbool.h>
@@ -21,6 +22,8 @@ struct lpo_known_regions {
     size_t len;
     const char **domains; /* those besides the default one; NULL: every '@' ends a domain */
     size_t ndomains;
+    bool complete; /* the program was recorded to its end: a region that is not here does not exist,
+                    * and with `len` 0 there is none at all */
 };
 
 /* From the file of that kind at `path`; leaves `out` empty where there is none. */

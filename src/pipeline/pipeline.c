@@ -61,16 +61,20 @@ static void find_regions(struct lpo_pipeline *p, const struct lpo_stage *stage,
                          struct lpo_stage_ctx *ctx)
 {
     for (const struct lpo_stage *const *s = lpo_pipeline_stages(); *s && *s != stage; s++) {
+        const struct lpo_stage_record *r = lpo_run_manifest_stage(p->manifest, (*s)->name);
+
         if (!(*s)->regions_file)
             continue;
-        if (ctx->dry_run)
+        if (ctx->dry_run) {
             ctx->regions_will_be_known |= enabled(p->config, *s);
-        else if (!ctx->known.at)
+        } else if (!ctx->known.at) {
             lpo_pipeline_known_regions_read(
                 p->arena,
                 lpo_path_join(p->arena, p->run_dir,
                               lpo_path_join(p->arena, (*s)->name, (*s)->regions_file)),
                 &ctx->known);
+            ctx->known.complete |= r && r->state == LPO_DONE;
+        }
     }
 }
 

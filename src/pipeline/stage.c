@@ -97,6 +97,24 @@ int lpo_pipeline_stage_tool(struct lpo_stage_ctx *ctx, const struct lpo_stage *s
     return 0;
 }
 
+void lpo_pipeline_stage_drop_gate(struct lpo_stage_ctx *ctx, const char *key, const char *gate,
+                                  const char *near)
+{
+    LPO_STR help = { 0 };
+
+    if (near)
+        lpo_str_addf(&help, "did you mean '%s'? ", near);
+    if (ctx->known.len)
+        lpo_str_add(&help, "native/regions.json lists the ranges that it enters");
+    else
+        lpo_str_add(&help, "it enters no NVTX range at all");
+    lpo_run_manifest_note(
+        ctx->manifest, ctx->record,
+        "%s=%s was dropped, and %s captures the whole program: the program enters "
+        "no such range; %s",
+        key, gate, ctx->stage->name, lpo_str_text(&help));
+}
+
 bool lpo_pipeline_stage_look_for_tool(struct lpo_arena *a, const char *tool, const char **detail)
 {
     const char *path = lpo_path_which(a, tool);

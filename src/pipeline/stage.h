@@ -122,6 +122,11 @@ struct lpo_step *lpo_pipeline_stage_add_tool(struct lpo_stage_ctx *ctx, struct l
 int lpo_pipeline_stage_tool(struct lpo_stage_ctx *ctx, const struct lpo_stage *stage,
                             const char **out, struct lpo_err *err);
 
+/* The key limits the stage to a range that the program does not enter (known_regions.h): one line
+ * that the tool runs without the limit. `near`: the range that was probably meant, or NULL. */
+void lpo_pipeline_stage_drop_gate(struct lpo_stage_ctx *ctx, const char *key, const char *gate,
+                                  const char *near);
+
 /* For a check: is the tool on PATH? Its version is the detail. */
 bool lpo_pipeline_stage_look_for_tool(struct lpo_arena *a, const char *tool, const char **detail);
 

@@ -82,19 +82,41 @@ class Nsys(Recorded):
         self.assertEqual(done.returncode, 1)
         self.assertIn("'decod' was never entered", self.stage("nsys")["message"])
 
-    def test_a_range_that_native_did_not_see_stops_before_nsys(self) -> None:
+    def test_a_gate_on_a_range_that_native_did_not_see_is_dropped(self) -> None:
         on = [word for word in NSYS_ON if "native" not in word]
         for range_, near in (("decod", "'decode'"), ("decode@LLM", "'decode'"), ("stepp@*", "'step'")):
             with self.subTest(range_):
                 done = self.replay(*on, "pipeline.nsys.gating_nvtx=true", f"pipeline.nsys.nvtx_capture='{range_}'")
-                self.assertEqual(done.returncode, 1)
-                self.assertIn(near, self.stage("nsys")["message"])
-                self.assertFalse(os.path.exists(self.path("nsys", "cmd.txt")))
+                self.assertEqual(done.returncode, 0, done.stderr)
+                note = next(n for n in self.stage("nsys")["notes"] if "nvtx_capture" in n)
+                self.assertIn(f"pipeline.nsys.nvtx_capture={range_} was dropped", note)
+                self.assertIn(near, note)
+                self.assertNotIn("capture", self.text("nsys/cmd.txt"))
+                self.assertEqual(done.stderr.count("was dropped"), 1, done.stderr)
+                self.assertIn("was dropped", self.text("report.md"))
                 shutil.rmtree(self.path())
         for range_ in ("decode", "attn", "step@*"):
             with self.subTest(range_):
                 done = self.replay(*on, "pipeline.nsys.gating_nvtx=true", f"pipeline.nsys.nvtx_capture='{range_}'")
                 self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn(f"--nvtx-capture={range_}", self.text("nsys/cmd.txt").replace("'", ""))
+                self.assertNotIn("was dropped", done.stderr)
+                shutil.rmtree(self.path())
+
+    def test_any_program_is_traced_although_it_enters_no_range(self) -> None:
+        on = [word for word in NSYS_ANY if "native" not in word]
+        done = self.replay(*on, "pipeline.nsys.nvtx_capture=prefill", "--", "true")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("it enters no NVTX range at all", " ".join(self.stage("nsys")["notes"]))
+        self.assertNotIn("capture", self.text("nsys/cmd.txt"))
+
+    def test_gating_off_drops_the_range_and_no_other_capture_range(self) -> None:
+        for words, kept in ((["pipeline.nsys.nvtx_capture=decode"], False), (["pipeline.nsys.capture_range=cudaProfilerApi"], True)):
+            with self.subTest(words):
+                done = self.replay(*NSYS_ON, "pipeline.nsys.gating_nvtx=false", *words)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual("--capture-range=cudaProfilerApi" in self.text("nsys/cmd.txt"), kept)
+                self.assertNotIn("nvtx-capture", self.text("nsys/cmd.txt"))
                 shutil.rmtree(self.path())
 
     def test_a_helper_that_went_away_is_not_the_range_s_fault(self) -> None:

@@ -38,18 +38,15 @@ static struct gate gate_of(struct lpo_arena *a, const char *capture)
     return g;
 }
 
-/* Before nsys starts, because a range that is never entered costs a whole run and leaves nothing.
- * Compared with the last range of each region: nsys looks at ranges one by one, wherever they
- * nest. */
-static int check_known(struct lpo_stage_ctx *ctx, const char *capture, struct lpo_err *err)
+/* Whether the program enters the range, as far as is known; else `near` becomes the name that was
+ * probably meant, or NULL. Compared with the last range of each region: nsys looks at ranges one by
+ * one, wherever they nest. */
+static bool may_exist(struct lpo_stage_ctx *ctx, const char *capture, const char **near)
 {
     struct gate want = gate_of(ctx->arena, capture);
     const struct lpo_known_regions *known = &ctx->known;
-    const char **names, *near;
+    const char **names = lpo_arena_array(ctx->arena, known->len, sizeof *names);
 
-    if (known->len == 0)
-        return 0; /* nothing is known */
-    names = lpo_arena_array(ctx->arena, known->len, sizeof *names);
     for (size_t i = 0; i < known->len; i++) {
         const struct lpo_level *last;
         struct lpo_levels levels;
@@ -57,36 +54,37 @@ static int check_known(struct lpo_stage_ctx *ctx, const char *capture, struct lp
         names[i] = known->at[i].path;
         if (lpo_region_path_parse(ctx->arena, known->at[i].path, known->domains, known->ndomains,
                                   &levels) < 0)
-            return 0;
+            return true;
         last = &levels.at[levels.len - 1];
         names[i] = *last->domain ? lpo_arena_printf(ctx->arena, "%s@%s", last->name, last->domain)
                                  : last->name;
         if (strcmp(last->name, want.name) == 0 && fnmatch(want.domain, last->domain, 0) == 0)
-            return 0;
+            return true;
     }
-    near = lpo_str_nearest(capture, names, known->len);
-    if (!near) /* perhaps only the domain is wrong */
-        near = lpo_str_nearest(want.name, names, known->len);
-    return lpo_fail(err, LPO_E_CONFIG,
-                    "pipeline.nsys.nvtx_capture: the program enters no range '%s'%s%s%s; "
-                    "native/regions.json lists those that it enters",
-                    capture, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    *near = lpo_str_nearest(capture, names, known->len);
+    if (!*near) /* perhaps only the domain is wrong */
+        *near = lpo_str_nearest(want.name, names, known->len);
+    return !known->complete;
 }
 
-static int set_gate(struct lpo_stage_ctx *ctx, struct lpo_nsys_command *c, struct lpo_err *err)
+/* A range that is never entered costs a whole run of the program and leaves nothing, so a gate on
+ * one that does not exist is dropped before nsys starts. */
+static void set_gate(struct lpo_stage_ctx *ctx, struct lpo_nsys_command *c)
 {
     const struct lpo_nsys_settings *s = ctx->settings;
-    const char *capture = s->nvtx_capture ? s->nvtx_capture : "";
+    const char *capture = s->nvtx_capture ? s->nvtx_capture : "", *near = NULL;
     const char *range = s->capture_range ? s->capture_range : *capture ? "nvtx" : "none";
+    bool nvtx = strcmp(range, "nvtx") == 0;
 
-    if (!s->gating_nvtx || strcmp(range, "none") == 0)
-        return 0;
+    if (strcmp(range, "none") == 0 || (nvtx && !s->gating_nvtx))
+        return;
+    if (nvtx && !may_exist(ctx, capture, &near)) {
+        lpo_pipeline_stage_drop_gate(ctx, "pipeline.nsys.nvtx_capture", capture, near);
+        return;
+    }
     c->capture_range = range;
     c->capture_range_end = s->capture_range_end;
-    if (strcmp(range, "nvtx") != 0)
-        return 0;
-    c->nvtx_capture = capture;
-    return check_known(ctx, capture, err);
+    c->nvtx_capture = nvtx ? capture : NULL;
 }
 
 /* --- from settings to words ----------------------------------------------------------------- */
@@ -100,8 +98,8 @@ static const char *joined(struct lpo_arena *a, const struct lpo_settings_words *
     return lpo_arena_strdup(a, lpo_str_text(&out));
 }
 
-int lpo_pipeline_nsys_command(struct lpo_stage_ctx *ctx, const char *program,
-                              struct lpo_nsys_command *out, struct lpo_err *err)
+void lpo_pipeline_nsys_command(struct lpo_stage_ctx *ctx, const char *program,
+                               struct lpo_nsys_command *out)
 {
     const struct lpo_nsys_settings *s = ctx->settings;
     struct lpo_arena *a = ctx->arena;
@@ -119,7 +117,7 @@ int lpo_pipeline_nsys_command(struct lpo_stage_ctx *ctx, const char *program,
     /* nsys refuses the flag where CUDA is not traced */
     if (strstr(out->trace, "cuda"))
         out->cuda_graph_trace = s->cuda_graph_trace;
-    return set_gate(ctx, out, err);
+    set_gate(ctx, out);
 }
 
 /* nsys takes its values behind '='. */

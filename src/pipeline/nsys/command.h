@@ -8,7 +8,6 @@
 #include "settings/settings.h"
 
 struct lpo_arena;
-struct lpo_err;
 struct lpo_stage_ctx;
 
 /* What the stage reads of pipeline.nsys. */
@@ -32,10 +31,9 @@ struct lpo_nsys_command {
     const char *output;              /* `output`.nsys-rep */
 };
 
-/* From pipeline.nsys. A range to capture that is not among the known regions is an error that names
- * the nearest. */
-int lpo_pipeline_nsys_command(struct lpo_stage_ctx *ctx, const char *program,
-                              struct lpo_nsys_command *out, struct lpo_err *err);
+/* From pipeline.nsys. A gate on a range that does not exist is left out, with a note. */
+void lpo_pipeline_nsys_command(struct lpo_stage_ctx *ctx, const char *program,
+                               struct lpo_nsys_command *out);
 /* All words before the program. */
 struct lpo_words lpo_pipeline_nsys_command_words(struct lpo_arena *a,
                                                  const struct lpo_nsys_command *c);

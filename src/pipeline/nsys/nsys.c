@@ -65,6 +65,7 @@ static const struct lpo_stage_check checks[] = {
 struct state {
     const char *nsys;
     const char *temp;            /* where nsys keeps its raw stream */
+    const char *gate;            /* the range that it waits for; NULL: none */
     size_t profile;              /* index of the main step */
     bool exported;               /* the follow-up steps were added */
     size_t last_import;          /* index of the last step that makes a report */
@@ -83,9 +84,10 @@ static int nsys_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct 
     s->profile = steps->len;
     s->temp = lpo_path_join(ctx->arena, ctx->dir, "tmp");
     if (lpo_pipeline_stage_tool(ctx, &lpo_pipeline_nsys, &s->nsys, err) < 0 ||
-        lpo_pipeline_nsys_command(ctx, s->nsys, &command, err) < 0 ||
         lpo_pipeline_stage_add_workload(ctx, steps, "nsys profile", &opts, &step, err) < 0)
         return err->code;
+    lpo_pipeline_nsys_command(ctx, s->nsys, &command);
+    s->gate = command.nvtx_capture;
     words = lpo_pipeline_nsys_command_words(ctx->arena, &command);
     lpo_run_step_wrap(ctx->arena, step, &words);
     /* nsys keeps its raw stream in the temporary folder: that stays inside the run, too, because
@@ -285,7 +287,6 @@ static const struct lpo_tool_message *known_message(struct lpo_stage_ctx *ctx)
 /* No report: what to check, in the order that finds it soonest. */
 static int explain_no_report(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_err *err)
 {
-    const struct lpo_nsys_settings *settings = ctx->settings;
     const struct lpo_tool_message *m = known_message(ctx);
     const char **files;
 
@@ -295,13 +296,13 @@ static int explain_no_report(struct lpo_stage_ctx *ctx, struct state *s, struct 
         return lpo_fail(err, LPO_E_CHILD, "nsys made no report: %s: %s", m->meaning, m->remedy);
     if (s->workload_failed)
         return lpo_fail(err, LPO_E_CHILD, "%s; nsys made no report", s->workload_failed);
-    if (settings->gating_nvtx && settings->nvtx_capture && *settings->nvtx_capture)
+    if (s->gate)
         return lpo_fail(
             err, LPO_E_CHILD,
             "nsys made no report: the range '%s' was never entered. Check its name "
             "(native/regions.json lists those that exist) and domain (Range@Domain), then "
             "compare with pipeline.nsys.gating_nvtx=false",
-            settings->nvtx_capture);
+            s->gate);
     return lpo_fail(err, LPO_E_CHILD, "nsys made no report; see %s/stderr.log", ctx->workload_dir);
 }
 
