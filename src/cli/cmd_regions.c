@@ -129,8 +129,8 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
     if (rc == 0)
         rc = lpo_cli_selection_from_args(args, &select, err);
     if (rc == 0)
-        rc = lpo_analysis_run_of_files(args->words, args->nwords, LPO_SKIP_OPS, select, &traces,
-                                       err);
+        rc = lpo_analysis_run_of_files(args->words, args->nwords, LPO_SKIP_OPS | LPO_SKIP_CALLS,
+                                       select, &traces, err);
     if (rc < 0)
         return rc;
     a = lpo_analysis_run_main(traces);

@@ -84,7 +84,7 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
     if (rc == 0)
         rc = lpo_analysis_run_of_files(args->words, args->nwords,
                                        LPO_SKIP_OPS | LPO_SKIP_RANGES | LPO_SKIP_LAUNCHES |
-                                           LPO_SKIP_METRICS,
+                                           LPO_SKIP_METRICS | LPO_SKIP_CALLS,
                                        select, &traces, err);
     return rc < 0 ? rc : show(app, args, lpo_analysis_run_main(traces), writer, err);
 }

@@ -19,7 +19,8 @@ struct check {
 struct lpo_trace_mark lpo_trace_mark(const struct lpo_trace *t)
 {
     return (struct lpo_trace_mark){ t->gpu_ops.len, t->launches.len, t->captures.len,
-                                    t->ranges.len,  t->ops.len,      t->summaries.len };
+                                    t->ranges.len,  t->ops.len,      t->summaries.len,
+                                    t->calls.len,   t->python.len };
 }
 
 static inline int64_t on_clock(int64_t ns)
@@ -83,6 +84,28 @@ static void check_ranges(struct check *c, struct lpo_trace *t, size_t from)
     }
 }
 
+/* Calls hold each other and run beside everything else, so they are no part of the total; but a
+ * time outside any clock must not reach arithmetic either. */
+static void check_call(struct check *c, lpo_event_ns *start_ns, lpo_event_ns *end_ns)
+{
+    struct check apart = { 0 };
+    int64_t start = *start_ns, end = *end_ns; /* not aligned as an int64_t is */
+
+    if (!check_event(&apart, &start, &end)) {
+        *start_ns = start;
+        *end_ns = end;
+        c->damaged++;
+    }
+}
+
+static void check_calls(struct check *c, struct lpo_trace *t, const struct lpo_trace_mark *mark)
+{
+    for (size_t i = mark->calls; i < t->calls.len; i++)
+        check_call(c, &t->calls.at[i].start_ns, &t->calls.at[i].end_ns);
+    for (size_t i = mark->python; i < t->python.len; i++)
+        check_call(c, &t->python.at[i].start_ns, &t->python.at[i].end_ns);
+}
+
 static void check_summaries(struct check *c, struct lpo_trace *t, size_t from)
 {
     for (size_t i = from; i < t->summaries.len; i++) {
@@ -110,6 +133,7 @@ int lpo_trace_times_check(struct lpo_trace *t, const struct lpo_trace_mark *mark
     check_gpu_ops(&c, t, mark->gpu_ops);
     check_ranges(&c, t, mark->ranges);
     check_summaries(&c, t, mark->summaries);
+    check_calls(&c, t, mark);
     for (size_t i = mark->launches; i < t->launches.len; i++)
         check_event(&c, &t->launches.at[i].start_ns, &t->launches.at[i].end_ns);
     for (size_t i = mark->ops; i < t->ops.len; i++)

@@ -9,7 +9,7 @@ struct lpo_trace;
 
 /* Where each array of the trace ended before a file was read. */
 struct lpo_trace_mark {
-    size_t gpu_ops, launches, captures, ranges, ops, summaries;
+    size_t gpu_ops, launches, captures, ranges, ops, summaries, calls, python;
 };
 
 struct lpo_trace_mark lpo_trace_mark(const struct lpo_trace *t);

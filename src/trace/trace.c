@@ -55,6 +55,8 @@ void lpo_trace_destroy(struct lpo_trace *t)
     lpo_trace_names_destroy(t->names);
     lpo_vec_free(&t->gpu_ops);
     lpo_vec_free(&t->launches);
+    lpo_vec_free(&t->calls);
+    lpo_vec_free(&t->python);
     lpo_vec_free(&t->captures);
     lpo_vec_free(&t->ranges);
     lpo_vec_free(&t->ops);
@@ -125,7 +127,9 @@ uint16_t lpo_trace_process(struct lpo_trace *t, int64_t pid, int32_t rank)
         return UINT16_MAX - 1;
     }
     if (fresh)
-        lpo_vec_push(&t->processes, (struct lpo_process){ pid, rank, LPO_NONE, LPO_NO_TIME });
+        lpo_vec_push(&t->processes,
+                     (struct lpo_process){
+                         .pid = pid, .rank = rank, .name = LPO_NONE, .end_ns = LPO_NO_TIME });
     return row < UINT16_MAX ? (uint16_t)row : UINT16_MAX - 1;
 }
 

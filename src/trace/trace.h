@@ -43,6 +43,7 @@ enum lpo_skip {
     LPO_SKIP_RANGES = 2,
     LPO_SKIP_LAUNCHES = 4, /* GPU operations keep launch == LPO_NONE */
     LPO_SKIP_METRICS = 8,  /* GPU operations keep metrics == LPO_NONE; durations are read */
+    LPO_SKIP_CALLS = 16,   /* `calls` and `python` stay empty: no cause of idle time is asked for */
 };
 
 /* One kernel, copy or memset on a GPU. */
@@ -68,6 +69,21 @@ struct lpo_gpu_op {
 struct lpo_launch {
     int64_t start_ns, end_ns;
     uint32_t thread; /* into threads */
+};
+
+/* A call of the CUDA or HIP runtime or driver on the host, whether it launched something or not. A
+ * runtime call and the driver call inside it are two. */
+struct lpo_api_call {
+    lpo_event_ns start_ns, end_ns;
+    uint32_t name;
+    uint32_t thread; /* into threads */
+};
+
+/* One visit of a Python function, where the profiler recorded stacks. */
+struct lpo_python_call {
+    lpo_event_ns start_ns, end_ns;
+    uint32_t name; /* "file.py(12): function" or "nn.Module: Linear_3", as the source prints it */
+    uint32_t thread;
 };
 
 /* The moment in which a node of a CUDA graph was captured: long before the graph is launched, and
@@ -129,6 +145,7 @@ struct lpo_process {
     int32_t rank;   /* -1 when not a rank of a job */
     uint32_t name;  /* LPO_NONE */
     int64_t end_ns; /* last thing seen; LPO_NO_TIME */
+    bool has_calls; /* its calls that can block were recorded: `calls` has them */
 };
 
 struct lpo_thread {
@@ -177,6 +194,8 @@ struct lpo_trace {
     struct lpo_trace_names *names;
     LPO_VEC(struct lpo_gpu_op) gpu_ops;
     LPO_VEC(struct lpo_launch) launches;
+    LPO_VEC(struct lpo_api_call) calls;
+    LPO_VEC(struct lpo_python_call) python;
     LPO_VEC(struct lpo_capture) captures;
     LPO_VEC(struct lpo_range) ranges;
     LPO_VEC(struct lpo_op) ops;

@@ -238,6 +238,34 @@ static void leaves_out_what_nobody_needs(void **state)
     assert_int_equal(t->gpu_ops.at[0].launch, LPO_NONE);
 }
 
+/* Calls of the runtime and Python functions, on their thread and on the clock of the trace. */
+static void keeps_calls_and_python_functions(void **state)
+{
+    static const char text[] = "{\"baseTimeNanoseconds\": 1000, \"traceEvents\": [" X(
+        "cuda_runtime", "cudaStreamSynchronize", "1", "2", "3.001", "0.5",
+        "") "," X("python_function", "a.py(3): run", "1", "2", "2", "4",
+                  "") "," X("cuda_driver", "cuLaunchKernel", "1", "3", "4", "1",
+                            "\"correlation\": 5") "," X("kernel", "k", "0", "7", "1", "1",
+                                                        GPU) "]}";
+    struct lpo_err err = { 0 };
+    LPO_AUTO(lpo_trace) t = read_text(text, 0, &err);
+    LPO_AUTO(lpo_trace) without = read_text(text, LPO_SKIP_CALLS, &err);
+
+    (void)state;
+    assert_int_equal(t->calls.len, 2);
+    assert_string_equal(lpo_trace_text(t, t->calls.at[0].name), "cudaStreamSynchronize");
+    assert_int_equal(t->calls.at[0].start_ns, 1000 + 3001);
+    assert_int_equal(t->calls.at[0].end_ns, 1000 + 3501);
+    assert_int_equal(t->threads.at[t->calls.at[0].thread].tid, 2);
+    assert_int_equal(t->threads.at[t->calls.at[1].thread].tid, 3);
+    assert_true(t->processes.at[t->threads.at[t->calls.at[0].thread].process].has_calls);
+    assert_int_equal(t->python.len, 1);
+    assert_string_equal(lpo_trace_text(t, t->python.at[0].name), "a.py(3): run");
+    assert_int_equal(t->python.at[0].end_ns, 1000 + 6000);
+    assert_int_equal(without->calls.len + without->python.len, 0);
+    assert_int_equal(without->launches.len, 1);
+}
+
 /* Two ranks of one job: their processes, devices and correlation ids stay apart. */
 static void ranks_stay_apart(void **state)
 {
@@ -283,6 +311,7 @@ int main(void)
     UNIT_ROWS(&u, cases, check);
     UNIT_TEST(&u, refuses_what_it_cannot_read);
     UNIT_TEST(&u, leaves_out_what_nobody_needs);
+    UNIT_TEST(&u, keeps_calls_and_python_functions);
     UNIT_TEST(&u, ranks_stay_apart);
     return unit_run(&u);
 }

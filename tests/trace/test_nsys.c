@@ -205,6 +205,25 @@ static void what_is_not_wanted_is_not_read(void **state)
         assert_int_equal(t->gpu_ops.at[i].launch, LPO_NONE);
 }
 
+/* Every row of the runtime table is a call, driver rows too, whether it launched something or not.
+ */
+static void calls_have_names_and_threads(void **state)
+{
+    LPO_AUTO(lpo_trace) t = read_file("a100_old.sqlite.gz");
+    LPO_AUTO(lpo_trace) without = lpo_trace_create();
+
+    (void)state;
+    assert_int_equal(t->calls.len, 95);
+    assert_string_equal(lpo_trace_text(t, t->calls.at[0].name), "cuModuleGetLoadingMode");
+    assert_string_equal(lpo_trace_text(t, t->calls.at[1].name), "cudaHostRegister_v4000");
+    assert_int_equal(t->calls.at[1].end_ns - t->calls.at[1].start_ns, 697228531 - 391977391);
+    assert_true(t->processes.at[t->threads.at[t->calls.at[1].thread].process].has_calls);
+    without->skip = LPO_SKIP_CALLS;
+    read_into(without, "a100_old.sqlite.gz");
+    assert_int_equal(without->calls.len, 0);
+    assert_int_equal(without->launches.len, t->launches.len);
+}
+
 int main(void)
 {
     struct unit u = { 0 };
@@ -214,6 +233,7 @@ int main(void)
     UNIT_TEST(&u, kernels_have_their_linker_names);
     UNIT_TEST(&u, device_facts_are_told);
     UNIT_TEST(&u, two_files_share_a_clock);
+    UNIT_TEST(&u, calls_have_names_and_threads);
     UNIT_TEST(&u, what_is_not_wanted_is_not_read);
     return unit_run(&u);
 }

@@ -42,7 +42,7 @@ struct lpo_kineto_build {
     struct lpo_str scratch;
     int64_t last_pid, last_tid; /* the thread of the event before, most often the same */
     uint32_t last_thread;
-    size_t first_gpu_op, first_launch, first_range, first_op;
+    size_t first_gpu_op, first_launch, first_range, first_op, first_call, first_python;
     int64_t some_ns; /* of any event: whether times count from 1970 */
     uint64_t without_time, without_length;
 };
@@ -67,6 +67,8 @@ struct lpo_kineto_build *lpo_kineto_build_create(struct lpo_trace *t)
     b->first_launch = t->launches.len;
     b->first_range = t->ranges.len;
     b->first_op = t->ops.len;
+    b->first_call = t->calls.len;
+    b->first_python = t->python.len;
     return b;
 }
 
@@ -233,6 +235,20 @@ static bool holds(const struct lpo_json_pull_text *text, const char *part)
     return memmem(text->at, text->len, part, strlen(part)) != NULL;
 }
 
+static void add_call(struct lpo_kineto_build *b, const struct kineto_event *e, uint32_t thread,
+                     uint16_t process, int64_t end_ns)
+{
+    if (e->correlation != LPO_NO_TIME) {
+        struct lpo_call call = { e->start_ns, end_ns, thread, process,
+                                 holds(&e->name, "GraphLaunch") };
+
+        lpo_trace_links_call(b->links, e->correlation, &call);
+    }
+    if (!(b->t->skip & LPO_SKIP_CALLS))
+        lpo_vec_push(&b->t->calls,
+                     (struct lpo_api_call){ e->start_ns, end_ns, text_of(b, &e->name), thread });
+}
+
 /* Events of the host side: the thread exists from here on. */
 static void add_host(struct lpo_kineto_build *b, const struct kineto_event *e, int64_t end_ns)
 {
@@ -240,6 +256,11 @@ static void add_host(struct lpo_kineto_build *b, const struct kineto_event *e, i
     uint16_t process = b->threads.at[thread].process;
     struct process *p = &b->processes.at[process];
 
+    if (e->kind == KINETO_PYTHON) { /* says nothing about the process: see LPO_SKIP_CALLS */
+        lpo_vec_push(&b->t->python,
+                     (struct lpo_python_call){ e->start_ns, end_ns, text_of(b, &e->name), thread });
+        return;
+    }
     if (e->kind == KINETO_CALL)
         p->calls++;
     else
@@ -247,11 +268,8 @@ static void add_host(struct lpo_kineto_build *b, const struct kineto_event *e, i
     if (end_ns > p->end_ns)
         p->end_ns = end_ns;
 
-    if (e->kind == KINETO_CALL && e->correlation != LPO_NO_TIME) {
-        struct lpo_call call = { e->start_ns, end_ns, thread, process,
-                                 holds(&e->name, "GraphLaunch") };
-
-        lpo_trace_links_call(b->links, e->correlation, &call);
+    if (e->kind == KINETO_CALL) {
+        add_call(b, e, thread, process, end_ns);
     } else if (e->kind == KINETO_OP) {
         lpo_vec_push(&b->t->ops,
                      (struct lpo_op){ e->start_ns, end_ns, text_of(b, &e->name), thread,
@@ -289,6 +307,8 @@ void lpo_kineto_build_add(struct lpo_kineto_build *b, const struct kineto_event 
         add_label(b, e);
         return;
     }
+    if (e->kind == KINETO_PYTHON && e->dur_ns < 0) /* only shown beside idle time: no loss */
+        return;
     if (e->kind == KINETO_BAD || e->start_ns > max_time || e->start_ns < -max_time ||
         e->dur_ns > max_length) {
         b->without_time++;
@@ -396,6 +416,21 @@ static void settle_host(struct lpo_kineto_build *b, const struct renumber *r, in
         o->start_ns += shift;
         o->end_ns += shift;
         o->thread = r->threads[o->thread];
+    }
+    for (size_t i = b->first_call; i < t->calls.len; i++) {
+        struct lpo_api_call *c = &t->calls.at[i];
+
+        c->start_ns += shift;
+        c->end_ns += shift;
+        c->thread = r->threads[c->thread];
+        t->processes.at[t->threads.at[c->thread].process].has_calls = true;
+    }
+    for (size_t i = b->first_python; i < t->python.len; i++) {
+        struct lpo_python_call *c = &t->python.at[i];
+
+        c->start_ns += shift;
+        c->end_ns += shift;
+        c->thread = r->threads[c->thread];
     }
     for (size_t i = 0; i < b->processes.len; i++) {
         struct lpo_process *p = &t->processes.at[r->processes[i]];

@@ -27,6 +27,7 @@ static const struct category {
     ROW("gpu_memcpy", KINETO_COPY),
     ROW("gpu_memset", KINETO_MEMSET),
     ROW("user_annotation", KINETO_RANGE),
+    ROW("python_function", KINETO_PYTHON),
     ROW("Operator", KINETO_OP),
     ROW("Runtime", KINETO_CALL),
     ROW("Driver", KINETO_CALL),

@@ -265,6 +265,8 @@ static unsigned wanted_kinds(uint32_t skip)
         wanted |= KINETO_BIT(KINETO_OP);
     if (!(skip & LPO_SKIP_RANGES))
         wanted |= KINETO_BIT(KINETO_RANGE);
+    if (!(skip & LPO_SKIP_CALLS))
+        wanted |= KINETO_BIT(KINETO_PYTHON);
     return wanted;
 }
 

@@ -15,15 +15,16 @@ struct lpo_trace;
 
 /* What an event is to us, by its category. */
 enum kineto_kind {
-    KINETO_OTHER, /* flows, instants, python_function, cuda_sync, …: not kept */
+    KINETO_OTHER, /* flows, instants, cuda_sync, …: not kept */
     KINETO_KERNEL,
     KINETO_COPY,
     KINETO_MEMSET,
     KINETO_CALL, /* runtime and driver calls */
     KINETO_OP,
     KINETO_RANGE,
-    KINETO_META, /* names of processes and threads */
-    KINETO_BAD,  /* one of ours, but without a time that can be read */
+    KINETO_PYTHON, /* functions of with_stack=True */
+    KINETO_META,   /* names of processes and threads */
+    KINETO_BAD,    /* one of ours, but without a time that can be read */
 };
 
 #define KINETO_BIT(kind) (1u << (kind))

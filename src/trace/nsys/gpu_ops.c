@@ -274,21 +274,52 @@ static void join_call(struct lpo_nsys_reading *r, const struct held_call *c)
     lpo_trace_links_call(r->links, c->id, &call);
 }
 
+enum { C_START, C_END, C_TID, C_CORRELATION, C_NAME, C_CBID };
+
+static uint32_t call_name(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows)
+{
+    uint32_t name = LPO_NONE;
+
+    if (!lpo_nsys_null(rows, C_NAME))
+        name = lpo_nsys_string(r->db, r->t, lpo_nsys_int(rows, C_NAME));
+    if (name == LPO_NONE && !lpo_nsys_null(rows, C_CBID)) { /* CUPTI's number of the function */
+        char text[48];
+
+        snprintf(text, sizeof text, "CUDA call %lld", (long long)lpo_nsys_int(rows, C_CBID));
+        name = lpo_trace_name(r->t, text);
+    }
+    return name != LPO_NONE ? name : lpo_trace_name(r->t, "(call without a name)");
+}
+
+static void keep_call(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows,
+                      const struct held_call *c)
+{
+    uint32_t thread = lpo_nsys_thread(r, c->tid);
+
+    r->t->processes.at[r->t->threads.at[thread].process].has_calls = true;
+    lpo_vec_push(&r->t->calls, (struct lpo_api_call){
+                                   c->start_ns, c->end_ns < c->start_ns ? c->start_ns : c->end_ns,
+                                   call_name(r, rows), thread });
+}
+
 static int read_calls(struct lpo_nsys_reading *r, const char *table, struct lpo_err *err)
 {
-    static const char *const names[] = { "start", "end", "globalTid", "correlationId", NULL };
+    static const char *const names[] = { "start",  "end",  "globalTid", "correlationId",
+                                         "nameId", "cbid", NULL };
     struct lpo_nsys_rows rows;
     struct held_call held[AHEAD];
     size_t n = 0;
     int rc = lpo_nsys_begin(r->db, &rows, table, names, NULL, err);
 
     while (rc > 0 && lpo_nsys_step(r->db, &rows, r->t)) {
-        struct held_call c = { lpo_nsys_time(r, &rows, 0), lpo_nsys_time(r, &rows, 1),
-                               lpo_nsys_int(&rows, 2), 0 };
+        struct held_call c = { lpo_nsys_time(r, &rows, C_START), lpo_nsys_time(r, &rows, C_END),
+                               lpo_nsys_int(&rows, C_TID), 0 };
         uint16_t process = lpo_nsys_process(r, c.tid);
-        int64_t correlation = lpo_nsys_int(&rows, 3);
+        int64_t correlation = lpo_nsys_int(&rows, C_CORRELATION);
 
         lpo_nsys_alive(r, process, c.end_ns);
+        if (!(r->t->skip & LPO_SKIP_CALLS))
+            keep_call(r, &rows, &c);
         if (correlation <= 0 || correlation >= LPO_NONE)
             continue;
         c.id = launch_id(process, (uint32_t)correlation);
