@@ -38,14 +38,15 @@ struct lpo_analysis_run *lpo_analysis_run_open(const char *dir,
     return wrap(lpo_rundir_open(dir, kinds));
 }
 
-/* The source that measured a few launches for all of them, under this config. */
+/* The source that measured a few launches for all of them: under this config, or beside another
+ * trace in a list of files, which has no config. */
 static const struct lpo_source *representatives(const struct lpo_rundir *d)
 {
     for (size_t i = 0; i < d->sources.len; i++) {
         const struct lpo_source *s = &d->sources.at[i];
 
-        if (s->trace && s->kind->representatives && s->kind->representatives(d->config) &&
-            lpo_rundir_has_kernels(s->trace))
+        if (s->trace && s->kind->representatives &&
+            (!d->dir || s->kind->representatives(d->config)) && lpo_rundir_has_kernels(s->trace))
             return s;
     }
     return NULL;
@@ -71,14 +72,11 @@ static const struct lpo_source *lay_counters(struct lpo_rundir *d)
     return NULL;
 }
 
-int lpo_analysis_run_load(struct lpo_analysis_run *run, const char *const *overrides,
-                          struct lpo_err *err)
+static void analyse_all(struct lpo_analysis_run *run)
 {
     struct lpo_rundir *d = run->dir;
     const struct lpo_source *changed;
 
-    if (lpo_rundir_load(d, overrides, err) < 0)
-        return err->code;
     for (size_t i = 0; i < d->sources.len; i++)
         if (d->sources.at[i].trace && !d->sources.at[i].analysis)
             attribute(run, &d->sources.at[i]);
@@ -89,6 +87,27 @@ int lpo_analysis_run_load(struct lpo_analysis_run *run, const char *const *overr
         if (s->analysis)
             lpo_analysis_select(s->analysis, s->select, s == changed);
     }
+}
+
+int lpo_analysis_run_load(struct lpo_analysis_run *run, const char *const *overrides,
+                          struct lpo_err *err)
+{
+    if (lpo_rundir_load(run->dir, overrides, err) < 0)
+        return err->code;
+    analyse_all(run);
+    return 0;
+}
+
+int lpo_analysis_run_of_paths(const char *const *paths, size_t count,
+                              const struct lpo_rundir_options *options,
+                              struct lpo_analysis_run **out, struct lpo_err *err)
+{
+    struct lpo_rundir *d = NULL;
+
+    if (lpo_rundir_of_paths(paths, count, options, &d, err) < 0)
+        return err->code;
+    *out = wrap(d);
+    analyse_all(*out);
     return 0;
 }
 

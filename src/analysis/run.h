@@ -32,6 +32,10 @@ int lpo_analysis_run_load(struct lpo_analysis_run *run, const char *const *overr
 /* Both, of a finished run. */
 int lpo_analysis_run_create(const char *dir, const struct lpo_rundir_options *options,
                             struct lpo_analysis_run **out, struct lpo_err *err);
+/* A run folder, or traces that belong together: see lpo_rundir_of_paths(). */
+int lpo_analysis_run_of_paths(const char *const *paths, size_t count,
+                              const struct lpo_rundir_options *options,
+                              struct lpo_analysis_run **out, struct lpo_err *err);
 /* See lpo_rundir_of_files(): takes `select` over. */
 int lpo_analysis_run_of_files(const char *const *files, size_t count, unsigned skip,
                               struct lpo_region_selection *select, struct lpo_analysis_run **out,

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lpo report: every report of a run, rebuilt from its artifacts. */
+/* lpo report: every report of a run, or of any traces that belong together. */
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "analysis/run.h"
 #include "cli/app.h"
 #include "cli/command.h"
+#include "cli/trace_options.h"
 #include "pipeline/stage.h"
+#include "report/doc/doc.h"
+#include "report/documents.h"
 #include "run/folder.h"
 #include "rundir/rundir.h"
 #include "util/arena.h"
@@ -14,40 +19,118 @@
 #include "util/path.h"
 #include "util/vec.h"
 #include "writer/reports.h"
+#include "writer/writer.h"
 
 static const struct lpo_option options[] = {
+    { "json", 0, LPO_OPT_FLAG, NULL, "report.json on stdout; no file is written" },
+    { "output", 'o', LPO_OPT_TEXT, "DIR",
+      "the folder for the reports (default: the run's own, or lpo-report/ beside the traces)" },
     { NULL, 0, LPO_OPT_FLAG, NULL, NULL },
 };
 
+/* The words of the command line. */
+struct words {
+    const char **paths; /* run folder, files, folders */
+    size_t npaths;
+    const char **overrides; /* report.KEY=VALUE, NULL-terminated */
+};
+
+/* KEY=VALUE is an override, unless there is a file of that name. */
+static struct words sort_words(struct lpo_arena *a, const struct lpo_args *args)
+{
+    struct words w = { lpo_arena_array(a, args->nwords + 1, sizeof *w.paths), 0,
+                       lpo_arena_array(a, args->nwords + 1, sizeof *w.overrides) };
+    size_t n = 0;
+
+    for (size_t i = 0; i < args->nwords; i++) {
+        if (strchr(args->words[i], '=') && !lpo_path_exists(args->words[i]))
+            w.overrides[n++] = args->words[i];
+        else
+            w.paths[w.npaths++] = args->words[i];
+    }
+    return w;
+}
+
+static void print_json(struct lpo_app *app, const struct lpo_rundir *d)
+{
+    LPO_AUTO(lpo_doc) doc = lpo_report_run_doc(d, lpo_rundir_main(d));
+
+    lpo_cli_print_doc(app, doc, &lpo_writer_json);
+}
+
+/* Beside the traces: in their folder, or in the working folder for standard input. */
+static const char *folder_beside(struct lpo_arena *a, const char *path)
+{
+    if (lpo_path_is_dir(path))
+        return lpo_path_join(a, path, "lpo-report");
+    return strcmp(path, "-") == 0 ? "lpo-report"
+                                  : lpo_path_join(a, lpo_path_dir(a, path), "lpo-report");
+}
+
+static bool same_folder(const char *x, const char *y)
+{
+    struct stat a, b;
+
+    return stat(x, &a) == 0 && stat(y, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+static int write_reports(struct lpo_app *app, const struct lpo_rundir *d, const char *dir,
+                         struct lpo_err *err)
+{
+    struct lpo_paths files = { 0 };
+    const struct lpo_report_out out = { app->arena, dir, &files };
+    int rc = lpo_writer_all_reports(d, &out, err);
+
+    for (size_t i = 0; rc == 0 && i < files.len; i++)
+        fprintf(app->out, "%s\n", lpo_path_join(app->arena, dir, files.at[i]));
+    lpo_vec_free(&files);
+    return rc;
+}
+
 static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
 {
-    struct lpo_rundir_options o = { .kinds = lpo_pipeline_trace_kinds(app->arena) };
+    struct words w = sort_words(app->arena, args);
+    struct lpo_rundir_options o = { .kinds = lpo_pipeline_trace_kinds(app->arena),
+                                    .overrides = w.overrides };
+    const char *dir = lpo_cli_args_text(args, "output", NULL);
     LPO_AUTO(lpo_analysis_run) made = NULL;
-    struct lpo_paths files = { 0 };
-    const struct lpo_report_out out = { app->arena, &files };
+    struct lpo_run_folder folder;
     int rc;
 
-    if (!args->nwords)
+    if (!w.npaths)
         return lpo_fail(err, LPO_E_USAGE,
-                        "no run folder is given; usage: lpo report DIR [report.KEY=VALUE…]");
-    o.overrides = args->words + 1;
-    if (lpo_analysis_run_create(args->words[0], &o, &made, err) < 0)
-        return lpo_ctx(err, "cannot report on '%s'", args->words[0]);
-    lpo_file_sweep(args->words[0], true); /* what a killed lpo left half-written */
-    rc = lpo_writer_all_reports(made->dir, &out, err);
-    for (size_t i = 0; rc == 0 && i < files.len; i++)
-        fprintf(app->out, "%s\n", lpo_path_join(app->arena, args->words[0], files.at[i]));
-    lpo_vec_free(&files);
+                        "no run folder and no trace is given; usage: lpo report DIR|FILE… "
+                        "[report.KEY=VALUE…]");
+    if (lpo_analysis_run_of_paths(w.paths, w.npaths, &o, &made, err) < 0)
+        return lpo_ctx(err, "cannot report on '%s'", w.paths[0]);
+    if (lpo_cli_args_has(args, "json")) {
+        print_json(app, made->dir);
+        return 0;
+    }
+    if (made->dir->dir && (!dir || same_folder(dir, w.paths[0]))) {
+        lpo_file_sweep(w.paths[0], true); /* what a killed lpo left half-written */
+        return write_reports(app, made->dir, w.paths[0], err);
+    }
+    dir = dir ? dir : folder_beside(app->arena, w.paths[0]);
+    rc = lpo_run_folder_claim(app->arena, dir, &folder, err);
+    if (rc == 0)
+        rc = write_reports(app, made->dir, dir, err);
+    lpo_run_folder_close(&folder);
     return rc;
 }
 
 const struct lpo_command lpo_cli_cmd_report = {
     .name = "report",
-    .summary = "rebuild every report of a run from its artifacts",
-    .usage = "DIR [report.KEY=VALUE…]",
-    .about = "Needs no GPU and no NVIDIA tool: it reads what the run left in its folder.\n\n"
-             "  lpo report tmp/profile-output/20250101-120000\n"
-             "  lpo report DIR report.private=true report.top=50",
+    .summary = "every report of a run, or of any traces",
+    .usage = "DIR|FILE… [-o OUT] [--json] [report.KEY=VALUE…]",
+    .about =
+        "Needs no GPU and no NVIDIA tool: it reads what the run left in its folder, or traces\n"
+        "of PyTorch, Nsight Systems, Nsight Compute and lpo. Several files are taken as one\n"
+        "job: its ranks, or one program under several tools. '-' is standard input.\n\n"
+        "  lpo report tmp/profile-output/20250101-120000\n"
+        "  lpo report DIR report.private=true report.top=50\n"
+        "  lpo report rank*.json.gz -o out\n"
+        "  lpo report run.sqlite --json | jq .wall",
     .options = options,
     .run = run,
 };

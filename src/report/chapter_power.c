@@ -203,7 +203,7 @@ void lpo_report_chapter_power(struct lpo_doc *doc, const struct lpo_rundir *d,
     LPO_AUTO(lpo_power) p = NULL;
     struct lpo_err err = { 0 };
 
-    if (!file || !lpo_path_exists(lpo_path_join(d->arena, d->dir, file)))
+    if (!file || !lpo_rundir_has(d, file))
         return;
     lpo_doc_section(doc, "power", "Power and clocks", 1);
     if (lpo_rundir_text(d, file, &text, &err) < 0 ||

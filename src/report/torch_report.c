@@ -249,7 +249,7 @@ static void read_memory(struct torch *t)
     bool asked = lpo_settings_bool(t->d->config, "pipeline.torch_profiler.profile_memory");
 
     for (size_t i = 0; i < t->s->nfiles; i++) {
-        const char *path = lpo_path_join(t->d->arena, t->d->dir, t->s->files[i]);
+        const char *path = lpo_rundir_path(t->d, t->s->files[i]);
 
         if (asked ||
             lpo_kineto_has_memory(path)) /* what cannot be read is reported with the trace */

@@ -271,6 +271,31 @@ int lpo_run_folder_open(struct lpo_arena *a, const char *dir, struct lpo_run_fol
     return 0;
 }
 
+int lpo_run_folder_claim(struct lpo_arena *a, const char *dir, struct lpo_run_folder *out,
+                         struct lpo_err *err)
+{
+    enum place what;
+
+    *out = (struct lpo_run_folder){ .dir = lpo_path_absolute(a, dir), .lock_fd = -1, .dir_fd = -1 };
+    what = look(out->dir, err);
+    if (what == PLACE_ERROR)
+        return err ? err->code : LPO_E_IO;
+    if (what == PLACE_FOREIGN)
+        return lpo_fail(err, LPO_E_USAGE,
+                        "the folder '%s' is not empty and was not made by lpo, so lpo does not "
+                        "write into it; name a new or empty one: -o %s/lpo-report",
+                        dir, dir);
+    if (what == PLACE_OURS && lpo_path_exists(lpo_path_join(a, out->dir, "run.json")))
+        return lpo_fail(err, LPO_E_USAGE,
+                        "the folder '%s' holds another run, and its reports would be replaced; "
+                        "name another one with -o",
+                        dir);
+    if (lpo_file_make_dirs(out->dir, err) < 0 || take_lock(a, out, err) < 0)
+        return err ? err->code : LPO_E_IO;
+    lpo_file_sweep(out->dir, true);
+    return 0;
+}
+
 void lpo_run_folder_close(struct lpo_run_folder *f)
 {
     if (f->building && f->dir && !f->in_place)

@@ -34,6 +34,10 @@ int lpo_run_folder_publish(struct lpo_arena *a, struct lpo_run_folder *f, struct
 /* Takes the lock of a folder that is there. LPO_E_USAGE when another process holds it, with who. */
 int lpo_run_folder_open(struct lpo_arena *a, const char *dir, struct lpo_run_folder *out,
                         struct lpo_err *err);
+/* Makes and locks a folder for reports: a new or empty one, or one that held reports before.
+ * LPO_E_USAGE for a folder of somebody else's, and for one that holds a run. */
+int lpo_run_folder_claim(struct lpo_arena *a, const char *dir, struct lpo_run_folder *out,
+                         struct lpo_err *err);
 /* Gives the lock back; what was never published is removed. */
 void lpo_run_folder_close(struct lpo_run_folder *f);
 

@@ -76,7 +76,7 @@ int lpo_rundir_hardware(const struct lpo_rundir *d, const struct lpo_source *s,
     struct lpo_hardware *hw = NULL;
 
     *out = NULL;
-    if (lpo_run_hardware_load(d->arena, d->dir, &hw, err) < 0)
+    if (d->dir && lpo_run_hardware_load(d->arena, d->dir, &hw, err) < 0)
         return err->code;
     if (!hw) {
         hw = LPO_NEW(d->arena, struct lpo_hardware);

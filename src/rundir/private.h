@@ -2,6 +2,8 @@
 /* rundir/private.h - the parts of lpo_rundir_load(). */
 #pragma once
 
+#include <stdbool.h>
+
 #include "rundir/rundir.h"
 
 /* A sentence for `problems` about a file that could not be read. The folder's own path is left
@@ -13,6 +15,10 @@ const char *lpo_rundir_problem(struct lpo_rundir *d, const char *file, const str
 int lpo_rundir_options_read(struct lpo_rundir *d, const char *const *overrides,
                             struct lpo_err *err);
 
+/* Were traces left by these stages found below the folder? */
+bool lpo_rundir_any_trace_files(const char *dir, const struct lpo_rundir_kind *const *kinds);
+/* The selection of report.* and of the kind for every source that was read. */
+int lpo_rundir_selections_make(struct lpo_rundir *d, struct lpo_err *err);
 /* A source per kind, most trusted first, with no trace. */
 void lpo_rundir_sources_list(struct lpo_rundir *d, const struct lpo_rundir_kind *const *kinds);
 /* Reads every trace that was not read yet, and makes the selection of each source. */

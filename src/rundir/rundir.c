@@ -19,7 +19,12 @@
 
 const char *lpo_rundir_path(const struct lpo_rundir *d, const char *file)
 {
-    return lpo_path_join(d->arena, d->dir, file);
+    return d->dir ? lpo_path_join(d->arena, d->dir, file) : file;
+}
+
+bool lpo_rundir_has(const struct lpo_rundir *d, const char *file)
+{
+    return d->dir && lpo_path_exists(lpo_rundir_path(d, file));
 }
 
 const char *lpo_rundir_problem(struct lpo_rundir *d, const char *file, const struct lpo_err *err)
@@ -28,7 +33,7 @@ const char *lpo_rundir_problem(struct lpo_rundir *d, const char *file, const str
     LPO_STR text = { 0 };
 
     lpo_str_addf(&text, "%s cannot be read: ", file);
-    while ((at = strstr(why, d->dir)) && at < why + strcspn(why, "\n")) {
+    while (d->dir && (at = strstr(why, d->dir)) && at < why + strcspn(why, "\n")) {
         lpo_str_addn(&text, why, (size_t)(at - why));
         why = at + strlen(d->dir);
         why += *why == '/';
@@ -108,10 +113,11 @@ int lpo_rundir_text(const struct lpo_rundir *d, const char *file, struct lpo_fil
 int lpo_rundir_static_analysis(const struct lpo_rundir *d, const struct lpo_json **out,
                                struct lpo_err *err)
 {
-    const char *path = lpo_rundir_path(d, "static_analysis/static_compute.json");
+    static const char file[] = "static_analysis/static_compute.json";
 
     *out = NULL;
-    if (lpo_path_exists(path) && lpo_json_read_file(d->arena, path, out, err) < 0)
+    if (lpo_rundir_has(d, file) &&
+        lpo_json_read_file(d->arena, lpo_rundir_path(d, file), out, err) < 0)
         return lpo_ctx(err, "the static analysis cannot be read");
     return 0;
 }
@@ -164,6 +170,7 @@ int lpo_rundir_create(const char *dir, const struct lpo_rundir_options *options,
 {
     LPO_AUTO(lpo_rundir) d = lpo_rundir_open(dir, options->kinds);
 
+    d->skip = options->skip;
     if (!lpo_path_is_dir(dir))
         return lpo_fail(err, LPO_E_NOTFOUND, "'%s' is not a folder; give the folder of a run", dir);
     if (lpo_rundir_load(d, options->overrides, err) < 0)

@@ -43,6 +43,8 @@ struct lpo_rundir_kind {
     unsigned roles;               /* enum lpo_rundir_role */
     const char *const *patterns;  /* of file names (fnmatch), NULL-terminated; NULL: no traces */
     const char *const *otherwise; /* files to try when those hold no kernel; may be NULL */
+    const char *const *formats;   /* what its traces are wherever they lie: names of readers
+                                     (trace/reader.h), the most complete first; NULL-terminated */
     int trust;                    /* who is asked first where time goes: the smallest number */
     unsigned skip;                /* what nobody reads of these traces: enum lpo_skip */
     const char *const *selection; /* config keys of patterns of its own, by enum lpo_select_list;
@@ -59,7 +61,7 @@ struct lpo_source {
     const struct lpo_rundir_kind *kind; /* NULL: a list of files */
     const char *stage;                  /* "native" */
     const char *what;                   /* "the trace of lpo's own collector" */
-    const char **files;                 /* relative to the run folder, sorted */
+    const char **files;                 /* relative to the run folder, sorted; or as given */
     size_t nfiles;
     struct lpo_trace *trace;             /* NULL: not read, or unreadable: `problem` says why */
     struct lpo_region_selection *select; /* after lpo_rundir_load() */
@@ -92,6 +94,7 @@ struct lpo_rundir {
     LPO_VEC(struct lpo_speed) speeds;
     LPO_VEC(const char *) problems; /* files that could not be read, a sentence each */
     size_t files_read;              /* trace files that were opened, each time */
+    unsigned skip;                  /* of every trace, besides its kind's: enum lpo_skip */
     struct lpo_overlay_facts overlay;
     /* report.* and the patterns of the stage that measured counters: what its region reports show
      * of another stage's trace that the counters were applied to. NULL: that stage has none. */
@@ -111,6 +114,7 @@ struct lpo_rundir {
 struct lpo_rundir_options {
     const struct lpo_rundir_kind *const *kinds; /* NULL-terminated */
     const char *const *overrides; /* "report.private=true", NULL-terminated; may be NULL */
+    unsigned skip;                /* what the caller can do without: enum lpo_skip */
 };
 
 /* Lists the traces of a folder and reads none of them. The folder may still be growing: a run
@@ -128,6 +132,15 @@ int lpo_rundir_create(const char *dir, const struct lpo_rundir_options *options,
 int lpo_rundir_of_files(const char *const *files, size_t count, unsigned skip,
                         struct lpo_region_selection *select, struct lpo_rundir **out,
                         struct lpo_err *err);
+/* Whatever a user gives: one run folder, or traces that belong together (ranks, processes, tools),
+ * as files, folders of them, or "-" for standard input. The contents of a file say which tool wrote
+ * it, and so whose source it is; `dir` is NULL then. A file that was given and cannot be read is an
+ * error; one that was found in a folder is a problem. */
+int lpo_rundir_of_paths(const char *const *paths, size_t count,
+                        const struct lpo_rundir_options *options, struct lpo_rundir **out,
+                        struct lpo_err *err);
+/* Is this the folder of a run, or of one stage's traces? A folder with any other traces is not. */
+bool lpo_rundir_is_run(const char *dir, const struct lpo_rundir_kind *const *kinds);
 void lpo_rundir_destroy(struct lpo_rundir *d); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_rundir);
 
@@ -164,5 +177,7 @@ int lpo_rundir_text(const struct lpo_rundir *d, const char *file, struct lpo_fil
                     struct lpo_err *err);
 /* Does the trace hold any kernel? A trace of ranges, or of copies alone, does not. */
 bool lpo_rundir_has_kernels(const struct lpo_trace *t);
-/* The path of a file of the folder, in the run folder's arena. */
+/* The path of a file of the run, in its arena. */
 const char *lpo_rundir_path(const struct lpo_rundir *d, const char *file);
+/* Is this file in the run folder? A list of files has none. */
+bool lpo_rundir_has(const struct lpo_rundir *d, const char *file);

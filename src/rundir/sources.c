@@ -77,6 +77,21 @@ bool lpo_rundir_trace_files(struct lpo_arena *a, const char *dir,
     return true;
 }
 
+bool lpo_rundir_any_trace_files(const char *dir, const struct lpo_rundir_kind *const *kinds)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    const struct lpo_rundir_kind **sorted;
+    const char **files;
+    size_t n = sort_kinds(a, kinds, &sorted);
+
+    for (size_t i = 0; i < n; i++)
+        if (list_files(a, dir, sorted[i]->stage, sorted[i]->patterns, &files, NULL) ||
+            (sorted[i]->otherwise &&
+             list_files(a, dir, sorted[i]->stage, sorted[i]->otherwise, &files, NULL)))
+            return true;
+    return false;
+}
+
 void lpo_rundir_sources_list(struct lpo_rundir *d, const struct lpo_rundir_kind *const *kinds)
 {
     const struct lpo_rundir_kind **sorted;
@@ -94,7 +109,7 @@ static struct lpo_trace *read_files(struct lpo_rundir *d, struct lpo_source *s)
     struct lpo_trace *t = lpo_trace_create();
     size_t good = 0;
 
-    t->skip = s->kind->skip;
+    t->skip = s->kind->skip | d->skip;
     for (size_t i = 0; i < s->nfiles; i++) {
         struct lpo_err err = { 0 };
 
@@ -227,6 +242,11 @@ int lpo_rundir_sources_read(struct lpo_rundir *d, struct lpo_err *err)
         if (!s->trace && !s->problem)
             read_source(d, s);
     }
+    return lpo_rundir_selections_make(d, err);
+}
+
+int lpo_rundir_selections_make(struct lpo_rundir *d, struct lpo_err *err)
+{
     for (size_t i = 0; i < d->sources.len; i++) {
         struct lpo_source *s = &d->sources.at[i];
 

@@ -4,13 +4,16 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "region/top_kernels.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
 #include "report/ncu_regions.h"
 #include "run/folder.h"
 #include "rundir/rundir.h"
+#include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
+#include "util/file.h"
 #include "util/path.h"
 #include "writer/writer.h"
 
@@ -20,21 +23,33 @@ static struct lpo_doc *timeline_doc(const struct lpo_rundir *d, const struct lpo
     return s ? lpo_report_timeline_doc(s->analysis) : NULL;
 }
 
+/* Of a run, pages without rows say why there are none; of a list of files, nobody asked. */
+static struct lpo_doc *kernels_doc(const struct lpo_rundir *d, const struct lpo_source *s)
+{
+    return d->dir || (s && lpo_analysis_top(s->analysis, LPO_KERNEL)->len)
+               ? lpo_report_kernels_doc(d, s)
+               : NULL;
+}
+
 static struct lpo_doc *operators_doc(const struct lpo_rundir *d, const struct lpo_source *s)
 {
+    const struct lpo_source *torch = lpo_rundir_source_with(d, LPO_ROLE_OPERATORS);
+
     (void)s;
-    return lpo_report_operators_doc(d, lpo_rundir_source_with(d, LPO_ROLE_OPERATORS));
+    return d->dir || (torch && torch->trace->ops.len) ? lpo_report_operators_doc(d, torch) : NULL;
 }
 
 static struct lpo_doc *torch_operators_doc(const struct lpo_rundir *d, const struct lpo_source *s)
 {
-    return lpo_rundir_source_with(d, LPO_ROLE_OPERATORS) ? operators_doc(d, s) : NULL;
+    return d->dir && lpo_rundir_source_with(d, LPO_ROLE_OPERATORS) ? operators_doc(d, s) : NULL;
 }
 
+/* Reads the files again for their memory events, which a list of files is spared: its other pages
+ * have all the rest. */
 static struct lpo_doc *torch_doc(const struct lpo_rundir *d, const struct lpo_source *s)
 {
     (void)s;
-    return lpo_report_torch_doc(d);
+    return d->dir ? lpo_report_torch_doc(d) : NULL;
 }
 
 typedef struct lpo_doc *make_doc(const struct lpo_rundir *d, const struct lpo_source *s);
@@ -58,7 +73,7 @@ static const struct {
         const char *file;
     } files[2];
 } pages[] = {
-    { lpo_report_kernels_doc, { { &lpo_writer_md, "kernels.md" } } },
+    { kernels_doc, { { &lpo_writer_md, "kernels.md" } } },
     { operators_doc, { { &lpo_writer_md, "operators.md" } } },
     { lpo_summary_doc, { { &lpo_writer_md, "stakeholder_summary.md" } } },
     { torch_operators_doc, { { &lpo_writer_md, "torch_profiler/operators.md" } } },
@@ -95,6 +110,11 @@ static bool is_asked(const struct lpo_rundir *d, const struct lpo_writer *w)
     return false;
 }
 
+static const char *folder(const struct lpo_rundir *d, const struct lpo_report_out *out)
+{
+    return out && out->dir ? out->dir : d->dir;
+}
+
 /* The main report in every format asked for that this run has something for. */
 static int write_report(const struct lpo_rundir *d, const struct lpo_source *s,
                         const struct lpo_report_out *out, struct lpo_err *err)
@@ -108,8 +128,8 @@ static int write_report(const struct lpo_rundir *d, const struct lpo_source *s,
 
         if (!doc)
             continue;
-        rc = lpo_writer_write_into(doc, w, d->dir, err);
-        if (rc == 0 && out && w->write)
+        rc = lpo_writer_write_into(doc, w, folder(d, out), err);
+        if (rc == 0 && out && out->files && w->write)
             lpo_vec_push(out->files, lpo_arena_strdup(out->arena, w->file));
     }
     for (size_t i = 0; rc == 0 && lpo_writer_at(i); i++) {
@@ -117,32 +137,37 @@ static int write_report(const struct lpo_rundir *d, const struct lpo_source *s,
         const struct lpo_doc *doc = w->always && !is_asked(d, w) ? doc_for(&made, w, d, s) : NULL;
 
         if (doc)
-            rc = lpo_writer_write_into(doc, w, d->dir, err);
+            rc = lpo_writer_write_into(doc, w, folder(d, out), err);
     }
     for (size_t i = 0; i < DOCUMENTS; i++)
         lpo_doc_destroy(made.docs[i]);
     return rc;
 }
 
-static int write_pages(const struct lpo_rundir *d, const struct lpo_source *s, struct lpo_err *err)
+static int write_pages(const struct lpo_rundir *d, const struct lpo_source *s,
+                       const struct lpo_report_out *out, struct lpo_err *err)
 {
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
         LPO_AUTO(lpo_doc) doc = pages[i].make(d, s);
 
-        for (int k = 0; doc && k < 2 && pages[i].files[k].writer; k++)
-            if (lpo_writer_write(doc, pages[i].files[k].writer,
-                                 lpo_path_join(d->arena, d->dir, pages[i].files[k].file), err) < 0)
+        for (int k = 0; doc && k < 2 && pages[i].files[k].writer; k++) {
+            const char *path = lpo_path_join(d->arena, folder(d, out), pages[i].files[k].file);
+
+            if (lpo_file_make_dirs(lpo_path_dir(d->arena, path), err) < 0 ||
+                lpo_writer_write(doc, pages[i].files[k].writer, path, err) < 0)
                 return err->code;
+        }
     }
     return 0;
 }
 
 /* ncu/regions: one document over all regions, and a folder for each. */
-static int write_ncu_regions(const struct lpo_rundir *d, struct lpo_err *err)
+static int write_ncu_regions(const struct lpo_rundir *d, const struct lpo_report_out *out,
+                             struct lpo_err *err)
 {
     LPO_AUTO(lpo_report_ncu) n = lpo_report_ncu_create(d);
     LPO_AUTO(lpo_doc) all = NULL;
-    const char *dir = lpo_path_join(d->arena, d->dir, "ncu/regions");
+    const char *dir = lpo_path_join(d->arena, folder(d, out), "ncu/regions");
 
     if (!n)
         return 0;
@@ -163,7 +188,7 @@ int lpo_writer_all_reports(const struct lpo_rundir *d, const struct lpo_report_o
 {
     const struct lpo_source *s = lpo_rundir_main(d);
 
-    if (write_report(d, s, out, err) < 0 || write_pages(d, s, err) < 0)
+    if (write_report(d, s, out, err) < 0 || write_pages(d, s, out, err) < 0)
         return err->code;
-    return write_ncu_regions(d, err);
+    return write_ncu_regions(d, out, err);
 }

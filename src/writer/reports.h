@@ -15,10 +15,11 @@ struct lpo_err;
 struct lpo_paths;
 struct lpo_rundir;
 
-/* The files of the main report that were written, relative to the run folder. */
+/* Where reports go, and the files of the main report that were written there. */
 struct lpo_report_out {
     struct lpo_arena *arena; /* owns the names */
-    struct lpo_paths *files; /* run/folder.h; appended to */
+    const char *dir;         /* NULL: the run folder */
+    struct lpo_paths *files; /* run/folder.h; appended to, relative to the folder; may be NULL */
 };
 
 /* Of a run that was loaded and analysed (analysis/run.h). `out` may be NULL. */

@@ -35,10 +35,13 @@ static const struct lpo_settings_field fields[] = {
 
 static const char *const trace_files[] = { "*.lpot", NULL };
 
+static const char *const formats[] = { "native", NULL };
+
 static const struct lpo_rundir_kind results = {
     .stage = "native",
     .what = "the trace of lpo's own collector",
     .patterns = trace_files,
+    .formats = formats,
     .trust = 1,
     .skip = LPO_SKIP_OPS,
 };

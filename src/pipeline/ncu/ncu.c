@@ -63,6 +63,8 @@ static bool representatives(const struct lpo_node *config)
            (strcmp(mode, "auto") == 0 && lpo_settings_bool(config, "pipeline.ncu.regions.enable"));
 }
 
+static const char *const formats[] = { "ncu-rep", "ncu-csv", NULL };
+
 /* Trusted last: ncu runs kernels alone and slowed down, so its times are not those of the run. */
 static const struct lpo_rundir_kind results = {
     .stage = "ncu",
@@ -70,6 +72,7 @@ static const struct lpo_rundir_kind results = {
     .roles = LPO_ROLE_COUNTERS,
     .patterns = reports,
     .otherwise = tables_of_reports,
+    .formats = formats,
     .trust = 4,
     .skip = LPO_SKIP_OPS,
     .selection = selection,

@@ -41,10 +41,13 @@ static const struct lpo_settings_field fields[] = {
 
 static const char *const trace_files[] = { "*.sqlite", "*.sqlite.gz", NULL };
 
+static const char *const formats[] = { "nsys", "nsys-stats", NULL };
+
 static const struct lpo_rundir_kind results = {
     .stage = "nsys",
     .what = "the export of Nsight Systems",
     .patterns = trace_files,
+    .formats = formats,
     .trust = 2,
     .skip = LPO_SKIP_OPS,
 };

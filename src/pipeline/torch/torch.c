@@ -39,11 +39,14 @@ static const struct lpo_settings_field fields[] = {
 
 static const char *const trace_files[] = { "*trace*.json", "*trace*.json.gz", NULL };
 
+static const char *const formats[] = { "kineto", NULL };
+
 static const struct lpo_rundir_kind results = {
     .stage = "torch_profiler",
     .what = "the trace of the PyTorch profiler",
     .roles = LPO_ROLE_OPERATORS,
     .patterns = trace_files,
+    .formats = formats,
     .trust = 3,
 };
 

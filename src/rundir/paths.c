@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Traces that somebody gives: files, folders of them, standard input.
+ *
+ * Names decide nothing that contents can: the reader that recognises a file says which tool wrote
+ * it, and the kind that lists this reader is its source. Several files of one source are ranks or
+ * processes of one job. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/folder.h"
+#include "rundir/nsys_export.h"
+#include "rundir/private.h"
+#include "rundir/read.h"
+#include "trace/reader.h"
+#include "trace/trace.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/input.h"
+#include "util/path.h"
+#include "util/spool.h"
+#include "util/str.h"
+
+/* One file that was given or found. */
+struct given_file {
+    const char *name;                   /* as given: for messages and reports */
+    const char *path;                   /* what is read: the file, a copy or an export of it */
+    const struct lpo_rundir_kind *kind; /* whose it is */
+    size_t rank;                        /* of its format among those of the kind: 0 is best */
+    bool found;                         /* in a folder */
+};
+
+struct given {
+    struct lpo_rundir *d;
+    LPO_VEC(struct given_file) files;
+    LPO_VEC(struct lpo_spool *) copies;
+    LPO_VEC(struct lpo_rundir_export *) exports;
+};
+
+static void forget(struct given *g)
+{
+    for (size_t i = 0; i < g->copies.len; i++)
+        lpo_spool_destroy(g->copies.at[i]);
+    for (size_t i = 0; i < g->exports.len; i++)
+        lpo_rundir_export_destroy(g->exports.at[i]);
+    lpo_vec_free(&g->copies);
+    lpo_vec_free(&g->exports);
+    lpo_vec_free(&g->files);
+}
+
+/* --- what a file is ------------------------------------------------------------------------- */
+
+static int set_kind(const struct given *g, struct given_file *f, const char *format,
+                    struct lpo_err *err)
+{
+    for (size_t i = 0; i < g->d->sources.len; i++) {
+        const struct lpo_rundir_kind *kind = g->d->sources.at[i].kind;
+
+        for (size_t k = 0; kind->formats && kind->formats[k]; k++)
+            if (strcmp(kind->formats[k], format) == 0) {
+                f->kind = kind;
+                f->rank = k;
+                return 0;
+            }
+    }
+    return lpo_fail(err, LPO_E_FORMAT, "'%s' is a %s file, and reports have no place for it",
+                    f->name, format);
+}
+
+/* A timeline that lpo itself wrote is a Chrome trace as the profiler's are. */
+static bool is_our_timeline(const char *path)
+{
+    static const char mark[] = "\"trace_title\"";
+    unsigned char head[256];
+    size_t len = 0;
+
+    return lpo_input_head(path, head, sizeof head, &len, NULL) == 0 &&
+           memmem(head, len, mark, sizeof mark - 1);
+}
+
+/* The format of the file; a report of Nsight Systems becomes an export first. */
+static int recognise(struct given *g, struct given_file *f, struct lpo_err *err)
+{
+    const struct lpo_reader *reader = NULL;
+    struct lpo_rundir_export *made = NULL;
+
+    if (lpo_rundir_is_nsys_report(f->path)) {
+        if (lpo_rundir_export_create(g->d->arena, f->path, &made, err) < 0)
+            return err->code;
+        lpo_vec_push(&g->exports, made);
+        f->path = lpo_rundir_export_path(made);
+    }
+    if (lpo_trace_reader_find(f->path, &reader, err) < 0)
+        return err->code;
+    return set_kind(g, f, reader->name, err);
+}
+
+static int add_file(struct given *g, const char *path, struct lpo_err *err)
+{
+    struct given_file f = { .name = path, .path = path };
+    struct lpo_spool *copy = NULL;
+
+    if (lpo_spool_needed(path)) {
+        if (lpo_spool_create(path, &copy, err) < 0)
+            return err->code;
+        lpo_vec_push(&g->copies, copy);
+        f.path = lpo_spool_path(copy);
+    }
+    if (recognise(g, &f, err) < 0)
+        return copy ? lpo_ctx(err,
+                              "'%s' was copied to a temporary file, because it can be read only "
+                              "once",
+                              path)
+                    : err->code;
+    lpo_vec_push(&g->files, f);
+    return 0;
+}
+
+/* --- folders -------------------------------------------------------------------------------- */
+
+static bool is_listed(const struct lpo_paths *all, const char *name)
+{
+    for (size_t i = 0; i < all->len; i++)
+        if (strcmp(all->at[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Below a folder of reports that lpo wrote? Such a folder has lpo's lock, and is not a run. */
+static bool is_report(struct lpo_arena *a, const struct lpo_paths *all, const char *file)
+{
+    const char *dir = lpo_path_dir(a, file);
+
+    for (; strcmp(dir, ".") != 0 && strcmp(dir, "/") != 0; dir = lpo_path_dir(a, dir))
+        if (is_listed(all, lpo_path_join(a, dir, LPO_RUN_LOCK)) &&
+            !is_listed(all, lpo_path_join(a, dir, "run.json")))
+            return true;
+    return false;
+}
+
+static int refuse_runs(struct lpo_arena *a, const char *dir, const struct lpo_paths *all,
+                       struct lpo_err *err)
+{
+    for (size_t i = 0; i < all->len; i++)
+        if (strcmp(lpo_path_base(all->at[i]), "run.json") == 0 && strchr(all->at[i], '/'))
+            return lpo_fail(err, LPO_E_USAGE, "'%s' holds run folders; give one of them: %s", dir,
+                            lpo_path_join(a, dir, lpo_path_dir(a, all->at[i])));
+    return 0;
+}
+
+/* A file of a folder; what is not a trace is left alone. */
+static void try_file(struct given *g, const char *path)
+{
+    struct given_file f = { .name = path, .path = path, .found = true };
+    struct lpo_err err = { 0 };
+    bool nsys = lpo_rundir_is_nsys_report(path);
+
+    if (nsys && lpo_rundir_nsys_export_beside(g->d->arena, path))
+        return; /* its export is in the folder, too */
+    if (recognise(g, &f, &err) == 0) {
+        if (!is_our_timeline(f.path))
+            lpo_vec_push(&g->files, f);
+    } else if (nsys) {
+        lpo_vec_push(&g->d->problems, lpo_rundir_problem(g->d, lpo_path_base(path), &err));
+    }
+}
+
+static int add_folder(struct given *g, const char *dir, struct lpo_err *err)
+{
+    struct lpo_arena *a = g->d->arena;
+    struct lpo_paths all = { 0 };
+    size_t before = g->files.len;
+
+    if (lpo_run_folder_list(a, dir, "", &all, err) < 0 || refuse_runs(a, dir, &all, err) < 0)
+        return err->code;
+    for (size_t i = 0; i < all.len; i++)
+        if (!is_report(a, &all, all.at[i]))
+            try_file(g, lpo_path_join(a, dir, all.at[i]));
+    if (g->files.len > before)
+        return 0;
+    if (g->d->problems.len) /* a report of nsys alone: how it could be read */
+        return lpo_fail(err, LPO_E_MISSING, "%s", g->d->problems.at[0]);
+    return lpo_fail(err, LPO_E_NOTFOUND, "'%s' holds no run and no trace that lpo can read", dir);
+}
+
+/* --- reading -------------------------------------------------------------------------------- */
+
+/* One thing in two formats, as tools leave it in a folder: the better one alone is read. */
+static bool is_second_best(const struct given *g, const struct given_file *f)
+{
+    for (size_t i = 0; f->found && i < g->files.len; i++)
+        if (g->files.at[i].kind == f->kind && g->files.at[i].rank < f->rank)
+            return true;
+    return false;
+}
+
+static int read_one(struct given *g, struct lpo_source *s, const struct given_file *f,
+                    struct lpo_err *err)
+{
+    struct lpo_err why = { 0 };
+
+    g->d->files_read++;
+    if (lpo_rundir_read_trace(f->path, s->trace, &why) == 0) {
+        s->files[s->nfiles++] = f->name;
+        return 0;
+    }
+    if (!f->found) {
+        *err = why;
+        return why.code;
+    }
+    lpo_vec_push(&g->d->problems, lpo_rundir_problem(g->d, lpo_path_base(f->name), &why));
+    return 0;
+}
+
+static int read_source(struct given *g, struct lpo_source *s, struct lpo_err *err)
+{
+    size_t wanted = 0;
+
+    for (size_t i = 0; i < g->files.len; i++)
+        wanted += g->files.at[i].kind == s->kind && !is_second_best(g, &g->files.at[i]);
+    if (!wanted)
+        return 0;
+    s->files = lpo_arena_array(g->d->arena, wanted + 1, sizeof *s->files);
+    s->trace = lpo_trace_create();
+    s->trace->skip = s->kind->skip | g->d->skip;
+    for (size_t i = 0; i < g->files.len; i++)
+        if (g->files.at[i].kind == s->kind && !is_second_best(g, &g->files.at[i]) &&
+            read_one(g, s, &g->files.at[i], err) < 0)
+            return err->code;
+    if (!s->nfiles) {
+        lpo_trace_destroy(s->trace);
+        s->trace = NULL;
+        s->problem = g->d->problems.at[g->d->problems.len - 1];
+    }
+    return 0;
+}
+
+static int read_all(struct given *g, const char *const *paths, size_t count, struct lpo_err *err)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < count; i++)
+        if ((lpo_path_is_dir(paths[i]) ? add_folder(g, paths[i], err)
+                                       : add_file(g, paths[i], err)) < 0)
+            return err->code;
+    for (size_t i = 0; i < g->d->sources.len; i++) {
+        if (read_source(g, &g->d->sources.at[i], err) < 0)
+            return err->code;
+        any |= g->d->sources.at[i].trace != NULL;
+    }
+    if (!any)
+        return lpo_fail(err, LPO_E_FORMAT, "no trace can be read; %s", g->d->problems.at[0]);
+    return 0;
+}
+
+bool lpo_rundir_is_run(const char *dir, const struct lpo_rundir_kind *const *kinds)
+{
+    static const char *const marks[] = { "run.json", "config.yaml", "workload" };
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (lpo_path_exists(lpo_path_join(a, dir, marks[i])))
+            return true;
+    return lpo_rundir_any_trace_files(dir, kinds);
+}
+
+int lpo_rundir_of_paths(const char *const *paths, size_t count,
+                        const struct lpo_rundir_options *options, struct lpo_rundir **out,
+                        struct lpo_err *err)
+{
+    LPO_AUTO(lpo_rundir) d = NULL;
+    struct given g = { 0 };
+    int rc;
+
+    if (count == 1 && lpo_path_is_dir(paths[0]) && lpo_rundir_is_run(paths[0], options->kinds))
+        return lpo_rundir_create(paths[0], options, out, err);
+    d = lpo_xcalloc(1, sizeof *d);
+    d->arena = lpo_arena_create();
+    d->manifest.arena = d->arena;
+    d->skip = options->skip;
+    lpo_rundir_sources_list(d, options->kinds);
+    g.d = d;
+    /* a wrong override is found before a large trace is read */
+    rc = lpo_rundir_options_read(d, options->overrides, err);
+    if (rc == 0)
+        rc = read_all(&g, paths, count, err);
+    if (rc == 0)
+        rc = lpo_rundir_selections_make(d, err);
+    forget(&g);
+    if (rc < 0)
+        return rc;
+    *out = d;
+    d = NULL;
+    return 0;
+}

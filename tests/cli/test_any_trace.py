@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""lpo report over any trace: every format, folders, standard input, ranks and tools of one run, where reports go. Prints TAP."""
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.environ.get("LPO_SOURCE_ROOT", os.getcwd()), "tests"))
+import tap  # noqa: E402
+from lpo_case import LPO, LpoCase  # noqa: E402
+
+SOURCE = os.environ.get("LPO_SOURCE_ROOT", os.getcwd())
+DATA = os.path.join(SOURCE, "tests", "data")
+SHARED = os.path.join(SOURCE, "..", "shared", "data")
+
+KINETO = os.path.join(DATA, "kineto", "h200_llama8.json.gz")
+NSYS = os.path.join(DATA, "nsys", "h200_ranges.sqlite.gz")
+NATIVE = os.path.join(DATA, "native", "llama8.lpot")
+NCU = os.path.join(DATA, "ncu", "ranges.ncu-rep.gz")
+NCU_CSV = os.path.join(DATA, "ncu", "ranges_raw.csv.gz")
+
+
+def first_files(folder: str) -> list[str]:
+    return sorted(os.path.join(folder, name) for name in os.listdir(folder))
+
+
+class AnyTrace(LpoCase):
+    def report_json(self, *words: str) -> dict:
+        done = self.lpo("report", *words, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def kernel_ns(self, *words: str) -> int:
+        return sum(k["gpu_ns"] for k in self.report_json(*words)["kernels"])
+
+    def top_ns(self, *words: str) -> int:
+        done = self.lpo("top", *words, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return sum(k["gpu_ns"] for k in json.loads(done.stdout)["kernels"])
+
+    def files(self, folder: str) -> set[str]:
+        return {os.path.relpath(os.path.join(at, name), os.path.join(self.cwd, folder))
+                for at, _, names in os.walk(os.path.join(self.cwd, folder)) for name in names}
+
+    def copy(self, path: str, name: str) -> str:
+        to = os.path.join(self.cwd, name)
+        os.makedirs(os.path.dirname(to), exist_ok=True)
+        shutil.copy(path, to)
+        return to
+
+    def test_json_of_every_format_and_no_file_is_written(self) -> None:
+        for path in (KINETO, NSYS, NATIVE, NCU, NCU_CSV):
+            with self.subTest(path=os.path.basename(path)):
+                self.assertEqual(self.kernel_ns(path), self.top_ns(path))
+                self.assertGreater(self.kernel_ns(path), 0)
+        self.assertEqual(self.files("."), set())
+
+    def test_json_of_a_run_folder_is_its_report_json(self) -> None:
+        self.assertEqual(self.lpo_run("-q", "run.repeats=1").returncode, 0)
+        before = self.files("run")
+        done = self.lpo("report", "run", "--json")
+        self.assertEqual(done.stdout, self.text("report.json"))
+        self.assertEqual(self.files("run"), before)
+
+    def test_names_decide_nothing(self) -> None:
+        for path in (KINETO, NSYS, NATIVE, NCU, NCU_CSV):
+            with self.subTest(path=os.path.basename(path)):
+                self.assertEqual(self.kernel_ns(self.copy(path, "x.txt")), self.top_ns(path))
+
+    def test_standard_input(self) -> None:
+        with open(KINETO, "rb") as f:
+            done = subprocess.run([LPO, "report", "-", "--json"], stdin=f, capture_output=True, cwd=self.cwd, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["kernels"], self.report_json(KINETO)["kernels"])
+
+    def test_reports_lie_beside_the_files(self) -> None:
+        self.copy(KINETO, "t/a.json.gz")
+        done = self.lpo("report", "t/a.json.gz")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("t/lpo-report/report.md\n", done.stdout)
+        made = self.files("t/lpo-report")
+        self.assertLessEqual({"report.md", "report.json", "kernels.md", "operators.md", "stakeholder_summary.md"}, made)
+        self.assertNotIn("ncu/regions/report.md", made)
+        again = self.lpo("report", "t/a.json.gz")  # a folder of reports is lpo's own
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertEqual(self.files("t/lpo-report"), made)
+
+    def test_each_report_only_where_it_has_something_to_say(self) -> None:
+        done = self.lpo("report", NCU, "-o", "out")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        made = self.files("out")
+        self.assertNotIn("operators.md", made)
+        self.assertLessEqual({"kernels.md", "ncu/regions/report.md", "ncu/regions/A/report.json"}, made)
+
+    def test_a_folder_of_traces(self) -> None:
+        self.copy(KINETO, "t/deep/any.name")
+        self.copy(os.path.join(DATA, "README.md"), "t/README.md")
+        first = self.report_json("t")
+        self.assertEqual(first["kernels"], self.report_json(KINETO)["kernels"])
+        self.assertEqual(self.lpo("report", "t", "report.formats=[md,perfetto]").returncode, 0)
+        self.assertIn("timeline.perfetto.json", self.files("t/lpo-report"))
+        self.assertEqual(self.report_json("t"), first)  # reports that lie there are no traces
+        self.copy(os.path.join(self.cwd, "t/lpo-report/timeline.perfetto.json"), "t/moved.json")
+        self.assertEqual(self.report_json("t"), first)
+
+    def test_one_capture_in_two_formats_counts_once(self) -> None:
+        self.copy(NCU, "t/a.ncu-rep")
+        self.copy(NCU_CSV, "t/a.csv")
+        self.assertEqual(self.kernel_ns("t"), self.kernel_ns(NCU))
+
+    def test_tools_of_one_run(self) -> None:
+        both = self.report_json(os.path.join(DATA, "ncu", "llama8_one.ncu-rep.gz"), NATIVE)
+        self.assertEqual(both["kernels"], self.report_json(NATIVE)["kernels"])  # native says where time goes
+        self.assertIn("Hardware counters were measured", json.dumps(both))
+
+    def test_a_folder_of_somebody_else_is_refused(self) -> None:
+        self.copy(KINETO, "t/a.json.gz")
+        done = self.lpo("report", "t/a.json.gz", "-o", "t")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("not made by lpo", done.stderr)
+        self.assertEqual(self.files("t"), {"a.json.gz"})
+
+    def test_another_runs_folder_is_refused(self) -> None:
+        self.assertEqual(self.lpo_run("-q", "run.repeats=1").returncode, 0)
+        before = self.text("report.md")
+        done = self.lpo("report", KINETO, "-o", "run")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("holds another run", done.stderr)
+        self.assertEqual(self.text("report.md"), before)
+        self.assertEqual(self.lpo("report", "run", "-o", "run").returncode, 0)
+        self.assertEqual(self.lpo("report", "run", "-o", "elsewhere").returncode, 0)
+        with open(os.path.join(self.cwd, "elsewhere", "report.md"), encoding="utf-8") as f:
+            self.assertEqual(f.read(), before)
+
+    def test_what_cannot_be_read_is_said(self) -> None:
+        os.makedirs(os.path.join(self.cwd, "empty"))
+        self.copy(os.path.join(DATA, "README.md"), "notes.md")
+        for words, said in ((["empty"], "holds no run and no trace"), (["notes.md"], "in no format that lpo knows"),
+                            (["no-such"], "no-such"), ([KINETO, "notes.md"], "notes.md")):
+            done = self.lpo("report", *words)
+            self.assertNotEqual(done.returncode, 0, words)
+            self.assertIn(said, done.stderr)
+
+    def test_a_folder_of_runs_names_one(self) -> None:
+        self.assertEqual(self.lpo_run("-q", "run.repeats=1", "hydra.run.dir=all/one").returncode, 0)
+        done = self.lpo("report", "all")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("all/one", done.stderr)
+
+    def nsys(self, body: str) -> dict[str, str]:
+        """A stand-in for nsys in a folder that becomes PATH."""
+        path = os.path.join(self.cwd, "bin", "nsys")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as f:
+            f.write("#!/bin/sh\n" + body)
+        os.chmod(path, 0o755)
+        return {"PATH": os.path.dirname(path) + ":/usr/bin:/bin"}
+
+    def test_nsys_reports_are_exported(self) -> None:
+        with gzip.open(NSYS) as f, open(os.path.join(self.cwd, "a.sqlite"), "wb") as to:
+            to.write(f.read())
+        os.makedirs(os.path.join(self.cwd, "t"))
+        self.write("t/run.nsys-rep", "opaque")
+        without = self.lpo("report", "t/run.nsys-rep", env={"PATH": "/usr/bin:/bin"})
+        self.assertEqual(without.returncode, 3)
+        self.assertIn("nsys export --type sqlite --output t/run.sqlite t/run.nsys-rep", without.stderr)
+        env = self.nsys(f'[ "$1 $2 $3 $4" = "export --type sqlite --output" ] && cp "{self.cwd}/a.sqlite" "$5"\n')
+        done = self.lpo("report", "t/run.nsys-rep", "--json", env=env | {"TMPDIR": self.cwd})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["kernels"], self.report_json(NSYS)["kernels"])
+        self.assertEqual([n for n in os.listdir(self.cwd) if n.startswith("lpo-")], [])
+        os.rename(os.path.join(self.cwd, "a.sqlite"), os.path.join(self.cwd, "t", "run.sqlite"))
+        self.assertEqual(self.kernel_ns("t"), self.kernel_ns(NSYS))  # the export that lies there, once
+
+    @unittest.skipUnless(os.path.isdir(os.path.join(SHARED, "traces")), "needs ../shared/data/traces")
+    def test_every_trace_of_the_shared_data(self) -> None:
+        for kind in ("kineto", "nsys", "nsys_stats"):
+            for path in first_files(os.path.join(SHARED, "traces", kind)):
+                with self.subTest(path=os.path.basename(path)):
+                    report = self.report_json(path)
+                    self.assertEqual(report["schema"].split("/")[0], "lpo.report")
+                    self.assertEqual(sum(k["gpu_ns"] or 0 for k in report["kernels"]), self.top_ns(path))
+
+
+if __name__ == "__main__":
+    tap.main()
