@@ -31,8 +31,8 @@ void lpo_region_sum_add(struct lpo_sum *to, const struct lpo_sum *from)
     to->bytes += from->bytes;
 }
 
-void lpo_region_metric_merge(enum lpo_combine rule, struct lpo_metric_sum *to,
-                             const struct lpo_metric_sum *from)
+static inline void merge(enum lpo_combine rule, struct lpo_metric_sum *to,
+                         const struct lpo_metric_sum *from)
 {
     if (from->weight == 0)
         return;
@@ -57,6 +57,12 @@ void lpo_region_metric_merge(enum lpo_combine rule, struct lpo_metric_sum *to,
     to->weight += from->weight;
 }
 
+void lpo_region_metric_merge(enum lpo_combine rule, struct lpo_metric_sum *to,
+                             const struct lpo_metric_sum *from)
+{
+    merge(rule, to, from);
+}
+
 double lpo_region_metric_value(enum lpo_combine rule, const struct lpo_metric_sum *m)
 {
     if (m->weight == 0)
@@ -68,14 +74,17 @@ double lpo_region_metric_value(enum lpo_combine rule, const struct lpo_metric_su
  * multiplied once. */
 static void use_metrics(struct lpo_region_cells *c, uint32_t cell, const struct lpo_gpu_op *w)
 {
-    bool fresh;
-    uint32_t use = lpo_map_pair_put(&c->use_map, cell, w->metrics, &fresh);
+    uint32_t *row = lpo_map_u64_put(c->use_map, (uint64_t)cell << 32 | w->metrics, NULL);
+    struct lpo_metric_use *use;
 
-    if (fresh)
+    if (*row == UINT32_MAX) {
+        *row = (uint32_t)c->uses.len;
         lpo_vec_push(&c->uses, (struct lpo_metric_use){ cell, w->metrics, 0, 0 });
-    c->uses.at[use].count++;
+    }
+    use = &c->uses.at[*row];
+    use->count++;
     /* a kernel of unknown length must not weigh nothing where all are of unknown length */
-    c->uses.at[use].weight += lpo_trace_gpu_op_ns(w) > 0 ? (double)lpo_trace_gpu_op_ns(w) : 1e-9;
+    use->weight += lpo_trace_gpu_op_ns(w) > 0 ? (double)lpo_trace_gpu_op_ns(w) : 1e-9;
     if (w->flags & LPO_GPU_OP_ESTIMATED)
         c->cells.at[cell].estimated++;
     else
@@ -88,6 +97,7 @@ static void add_use(struct lpo_region_cells *c, const struct lpo_metric_use *use
     struct lpo_region_cell *cell = &c->cells.at[use->cell];
     size_t width = t->metrics.len;
     struct lpo_metric_sum *row;
+    const double *values;
 
     if (cell->metrics == LPO_NONE) {
         cell->metrics = (uint32_t)(c->metric_sums.len / width);
@@ -95,8 +105,10 @@ static void add_use(struct lpo_region_cells *c, const struct lpo_metric_use *use
             lpo_vec_push(&c->metric_sums, (struct lpo_metric_sum){ 0, 0 });
     }
     row = c->metric_sums.at + (size_t)cell->metrics * width;
-    for (uint32_t i = 0; i < width; i++) {
-        double v = lpo_trace_metric_get(t, use->row, i);
+    /* A large report has ten million values: read in a row, merged without a call. */
+    values = t->metric_rows + (size_t)use->row * t->metric_cap;
+    for (size_t i = 0; i < width; i++) {
+        double v = values[i];
         enum lpo_combine rule = t->metrics.at[i].combine;
         struct lpo_metric_sum one = { v, use->weight };
 
@@ -106,7 +118,7 @@ static void add_use(struct lpo_region_cells *c, const struct lpo_metric_use *use
             one.value *= use->weight;
         else if (rule == LPO_SUM)
             one.value *= (double)use->count;
-        lpo_region_metric_merge(rule, &row[i], &one);
+        merge(rule, &row[i], &one);
     }
 }
 
@@ -220,6 +232,7 @@ struct lpo_region_cells *lpo_region_cells_create(const struct lpo_region_tree *t
     bool *picked = lpo_region_selection_kernels(select, t);
 
     c->tree = tree;
+    c->use_map = lpo_map_u64_create(t->nmetric_rows);
     for (size_t i = 0; i < t->gpu_ops.len; i++) {
         const struct lpo_gpu_op *w = &t->gpu_ops.at[i];
 
@@ -239,7 +252,8 @@ struct lpo_region_cells *lpo_region_cells_create(const struct lpo_region_tree *t
     for (size_t i = 0; i < c->uses.len && t->metrics.len; i++)
         add_use(c, &c->uses.at[i]);
     lpo_vec_free(&c->uses);
-    lpo_map_pair_free(&c->use_map);
+    lpo_map_u64_destroy(c->use_map);
+    c->use_map = NULL;
     free(picked);
     find_classes(c);
     find_linkers(c);

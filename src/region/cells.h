@@ -76,7 +76,8 @@ struct lpo_region_cells {
     unsigned char *classes;                     /* per name of the trace; kernels only */
     uint32_t *linkers;                          /* the same; LPO_NONE: one name for several */
     LPO_VEC(struct lpo_metric_use) uses;        /* while building */
-    struct lpo_map_pair map, owners, use_map;
+    struct lpo_map_u64 *use_map;                /* while building: cell and row to use */
+    struct lpo_map_pair map, owners;
 };
 
 /* `select` may be NULL: every kernel. Copies and memsets are never selected away. */
