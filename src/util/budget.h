@@ -16,7 +16,7 @@ struct lpo_budget {
     /* A compressed stream may inflate to inflate_bytes + inflate_ratio times what was read. */
     uint64_t inflate_bytes, inflate_ratio;
     uint64_t pipe_bytes;       /* of a pipe, kept in TMPDIR while it is read */
-    uint64_t whole_file_bytes; /* of a file that is read into memory as a whole (.ncu-rep) */
+    uint64_t whole_file_bytes; /* of a .ncu-rep, whose results are all kept in memory */
     uint64_t path_bytes;       /* text of all region paths of a trace */
     uint64_t kernel_rows;      /* kernels listed in regions, in one table of regions */
     uint64_t scopes;           /* processes, devices and ranks with a table of their own */

@@ -56,6 +56,12 @@ static void put_header(struct lpo_str *s, uint64_t version)
     put_sized(s, &h);
 }
 
+static void put_zeros(struct lpo_str *s, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        lpo_str_addc(s, 0);
+}
+
 static void put_metric(struct lpo_str *result, uint64_t name, double v)
 {
     LPO_STR m = { 0 }, value = { 0 };
@@ -66,10 +72,12 @@ static void put_metric(struct lpo_str *result, uint64_t name, double v)
     put_bytes(result, 13, m.at, m.len);
 }
 
-/* A block with one result of two metrics; its own strings, or none. */
-static void put_block(struct lpo_str *s, const char *kernel, bool strings,
-                      const struct lpo_str *nvtx)
+/* A block with one result of two metrics; its own strings, or none; a source and a section of that
+ * many bytes. */
+static void put_large_block(struct lpo_str *s, const char *kernel, bool strings,
+                            const struct lpo_str *nvtx, size_t source_bytes, size_t section_bytes)
 {
+    LPO_STR source = { 0 }, section = { 0 };
     LPO_STR result = { 0 }, payload = { 0 }, table = { 0 }, header = { 0 }, grid = { 0 };
 
     put_int(&grid, 1, 4);
@@ -82,9 +90,15 @@ static void put_block(struct lpo_str *s, const char *kernel, bool strings,
     put_bytes(&result, 11, grid.at, grid.len);
     put_metric(&result, 0, 1500);
     put_metric(&result, 1, 0);
-    put_text(&result, 17, "a section that nobody wants");
+    put_zeros(&section, section_bytes);
+    put_bytes(&result, 17, lpo_str_text(&section), section.len);
     if (nvtx)
         put_bytes(&result, 21, nvtx->at, nvtx->len);
+    if (source_bytes) {
+        put_zeros(&source, source_bytes);
+        put_sized(&payload, &source);
+        put_int(&header, 1, 1);
+    }
     put_sized(&payload, &result);
     put_text(&table, 1, "gpu__time_duration.sum");
     put_text(&table, 1, "dram__bytes.sum");
@@ -94,6 +108,12 @@ static void put_block(struct lpo_str *s, const char *kernel, bool strings,
     put_int(&header, 5, payload.len);
     put_sized(s, &header);
     lpo_str_addn(s, payload.at, payload.len);
+}
+
+static void put_block(struct lpo_str *s, const char *kernel, bool strings,
+                      const struct lpo_str *nvtx)
+{
+    put_large_block(s, kernel, strings, nvtx, 0, 27);
 }
 
 #define ONE                                                                                        \
@@ -158,6 +178,58 @@ static void cut_report_keeps_what_came_before(void **state)
 
         expect(&cut, lpo_str_text(&want));
     }
+}
+
+/* The reader has some 256 kB of the file at hand, more where a message needs more. The sizes lie
+ * around that, and above the 4 MB that it does not keep. */
+static const struct window_case {
+    const char *name;
+    size_t source_bytes, section_bytes, blocks;
+} window_cases[] = {
+    { "many small messages", 0, 900, 1000 },
+    { "a source beyond the window", 1 << 20, 100, 3 },
+    { "a source that ends near the end of the window", (256 << 10) - 200, 100, 5 },
+    { "results as large as a window", 0, 256 << 10, 9 },
+    { "results of megabytes", 300, 5 << 20, 3 },
+};
+
+static void check_window(void **state)
+{
+    const struct window_case *c = *state;
+    LPO_STR s = { 0 }, want = { 0 }, cut_want = { 0 };
+    struct lpo_str cut;
+
+    put_header(&s, 7);
+    for (size_t i = 0; i < c->blocks; i++) {
+        put_large_block(&s, "k", i == 0, NULL, c->source_bytes, c->section_bytes);
+        one(i + 1 < c->blocks ? &cut_want : &want, "");
+    }
+    lpo_str_add(&want, lpo_str_text(&cut_want));
+    expect(&s, lpo_str_text(&want));
+    lpo_str_add(&cut_want, "note 0 the report was cut short: the kernels before were read\n");
+    cut = (struct lpo_str){ s.at, s.len - 1, s.len - 1 };
+    expect(&cut, lpo_str_text(&cut_want));
+}
+
+/* A file system makes a hole where a file is given a length and no bytes. */
+static void a_hole_ends_the_report(void **state)
+{
+    LPO_AUTO(lpo_trace) t = lpo_trace_create();
+    LPO_STR s = { 0 }, got = { 0 }, want = { 0 };
+    struct lpo_err err = { 0 };
+    char path[UNIT_PATH];
+
+    (void)state;
+    put_header(&s, 7);
+    put_large_block(&s, "k", true, NULL, 0, 4096);
+    unit_file(s.at, s.len, path);
+    assert_int_equal(truncate(path, (off_t)4 << 30), 0);
+    assert_int_equal(lpo_ncu_rep_reader.read(path, t, &err), 0);
+    unlink(path);
+    one(&want, "");
+    lpo_str_add(&want, "note 0 the report was cut short: the kernels before were read\n");
+    dump_trace(&got, t);
+    assert_string_equal(lpo_str_text(&got), lpo_str_text(&want));
 }
 
 static void zstd_is_inflated(void **state)
@@ -279,6 +351,8 @@ int main(void)
 
     UNIT_TEST(&u, made_up_report_is_read);
     UNIT_TEST(&u, cut_report_keeps_what_came_before);
+    UNIT_ROWS(&u, window_cases, check_window);
+    UNIT_TEST(&u, a_hole_ends_the_report);
     UNIT_TEST(&u, zstd_is_inflated);
     UNIT_TEST(&u, ranges_of_the_launching_thread_count);
     UNIT_TEST(&u, range_results_are_named);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reports of Nsight Compute (.ncu-rep), into the trace. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +27,7 @@ static uint32_t metric_of(struct lpo_ncu_rep *rep, const struct lpo_ncu_string *
 
     if (t->metrics.len == t->metric_cap && !fits(rep, t->nmetric_rows, t->metric_cap * 2))
         return LPO_NONE;
-    snprintf(name, sizeof name, "%.*s", (int)(s->len < 511 ? s->len : 511), (const char *)s->at);
+    snprintf(name, sizeof name, "%.*s", (int)(s->len < 511 ? s->len : 511), s->at);
     return lpo_trace_metric(t, name, strlen(name), lpo_ncu_metric_unit(name, base));
 }
 
@@ -37,7 +38,7 @@ static void special_value(struct lpo_ncu_rep *rep, struct lpo_ncu_result *r, uin
     struct lpo_ncu_string *s = &rep->strings.at[v->id];
 
     if (s->fact < 0)
-        s->fact = (int8_t)lpo_ncu_fact_of((const char *)s->at, s->len);
+        s->fact = (int8_t)lpo_ncu_fact_of(s->at, s->len);
     if (v->text_len) { /* the matrix holds no text; the device's name has its own place */
         if (s->fact == LPO_NCU_DEVICE_NAME)
             r->device_name = lpo_trace_namen(rep->t, (const char *)v->text, v->text_len);
@@ -101,7 +102,7 @@ static void expect_metrics(struct lpo_ncu_rep *rep, const struct lpo_ncu_value *
         if (values[i].id < rep->strings.len && !values[i].text_len) {
             const struct lpo_ncu_string *s = &rep->strings.at[values[i].id];
 
-            metrics += lpo_ncu_is_metric(lpo_ncu_fact_of((const char *)s->at, s->len));
+            metrics += lpo_ncu_is_metric(lpo_ncu_fact_of(s->at, s->len));
         }
     }
     lpo_trace_metric_expect(rep->t, metrics);
@@ -110,13 +111,14 @@ static void expect_metrics(struct lpo_ncu_rep *rep, const struct lpo_ncu_value *
 static uint32_t name_of(struct lpo_ncu_rep *rep, uint64_t id, const struct lpo_proto_field *text,
                         int which)
 {
-    struct lpo_ncu_known *k = &rep->known[(id ^ id >> 8 ^ id >> 16) % LPO_NCU_KNOWN][which];
+    uint32_t *known = &rep->known[(id ^ id >> 8 ^ id >> 16) % LPO_NCU_KNOWN][which];
+    const char *bytes = (const char *)text->bytes;
+    size_t len = (size_t)text->value;
 
-    if (!k->at || k->len != text->value || memcmp(k->at, text->bytes, (size_t)k->len) != 0)
-        *k = (struct lpo_ncu_known){ text->bytes, text->value,
-                                     lpo_trace_namen(rep->t, (const char *)text->bytes,
-                                                     (size_t)text->value) };
-    return k->name;
+    if (lpo_trace_text_len(rep->t, *known) != len ||
+        memcmp(lpo_trace_text(rep->t, *known), bytes, len) != 0)
+        *known = lpo_trace_namen(rep->t, bytes, len);
+    return *known;
 }
 
 static void add_result(struct lpo_ncu_rep *rep, const struct lpo_ncu_decoded *d,
@@ -158,15 +160,18 @@ static bool sniff(const char *path, const unsigned char *head, size_t len)
     return len >= 4 && memcmp(head, "NVR", 4) == 0;
 }
 
-/* Tables are appended to each other: ids count through the file. */
+/* Tables are appended to each other: ids count through the file, so texts outlive their batch. */
 static void add_strings(struct lpo_ncu_rep *rep, struct lpo_proto m)
 {
     struct lpo_proto_field f;
 
     while (lpo_proto_next(&m, &f) && rep->strings.len < MAX_STRINGS) {
-        if (f.number == 1 && f.wire == LPO_WIRE_BYTES)
+        if (f.number == 1 && f.wire == LPO_WIRE_BYTES) {
+            const char *at = lpo_arena_strndup(rep->texts, (const char *)f.bytes, (size_t)f.value);
+
             lpo_vec_push(&rep->strings,
-                         (struct lpo_ncu_string){ f.bytes, (uint32_t)f.value, LPO_NONE, -1 });
+                         (struct lpo_ncu_string){ at, (uint32_t)f.value, LPO_NONE, -1 });
+        }
     }
 }
 
@@ -220,10 +225,7 @@ static bool fill(void *walk, void *batch)
 
 static void release(void *batch)
 {
-    struct lpo_ncu_batch *b = batch;
-
-    lpo_vec_free(&b->results);
-    lpo_vec_free(&b->values);
+    lpo_ncu_batch_release(batch);
 }
 
 /* Large files are decoded ahead by a second thread. */
@@ -248,28 +250,49 @@ static void read_blocks(struct lpo_ncu_rep *rep, struct lpo_ncu_walk *w)
     release(&one);
 }
 
-static int check_version(struct lpo_ncu_walk *w, struct lpo_err *err)
+static int version_error(uint64_t version, struct lpo_err *err)
 {
+    return lpo_fail(err, LPO_E_FORMAT,
+                    "the report has format version %llu; this lpo reads %d (let ncu convert "
+                    "it: ncu --import FILE --page raw --csv --print-units base > raw.csv)",
+                    (unsigned long long)version, KNOWN_VERSION);
+}
+
+/* The first message, through a batch of its own. */
+static enum lpo_ncu_found first_message(struct lpo_ncu_walk *w, struct lpo_ncu_batch *b,
+                                        struct lpo_proto *m)
+{
+    enum lpo_ncu_found found;
+
+    w->at = 4;
+    do {
+        lpo_ncu_window(w, b);
+        found = lpo_ncu_sized(w, w->len, m);
+    } while (found == LPO_NCU_NEXT_WINDOW);
+    w->block_end = w->at;
+    return found;
+}
+
+static int read_version(struct lpo_ncu_walk *w, uint64_t *version, struct lpo_err *err)
+{
+    struct lpo_ncu_batch b = { 0 };
     struct lpo_proto m;
     struct lpo_proto_field f;
-    uint64_t version = 0;
+    enum lpo_ncu_found found;
 
-    if (w->len < 4 || memcmp(w->bytes, "NVR", 4) != 0)
+    lpo_ncu_window(w, &b);
+    if (w->window_len < 4 || memcmp(w->window, "NVR", 4) != 0) {
+        lpo_ncu_batch_release(&b);
         return lpo_fail(err, LPO_E_FORMAT, "not a report of Nsight Compute");
-    w->at = 4;
-    if (!lpo_ncu_sized(w, w->len, &m))
-        return lpo_fail(err, LPO_E_FORMAT, "the report ends in its first bytes: nothing to read");
-    w->block_end = w->at;
-    while (lpo_proto_next(&m, &f)) {
-        if (f.number == 1)
-            version = f.value;
     }
-    w->other_version = version != KNOWN_VERSION;
-    if (w->other_version)
-        return lpo_fail(err, LPO_E_FORMAT,
-                        "the report has format version %llu; this lpo reads %d (let ncu convert "
-                        "it: ncu --import FILE --page raw --csv --print-units base > raw.csv)",
-                        (unsigned long long)version, KNOWN_VERSION);
+    found = first_message(w, &b, &m);
+    while (found == LPO_NCU_WHOLE && lpo_proto_next(&m, &f)) {
+        if (f.number == 1)
+            *version = f.value;
+    }
+    lpo_ncu_batch_release(&b);
+    if (found != LPO_NCU_WHOLE)
+        return lpo_fail(err, LPO_E_FORMAT, "the report ends in its first bytes: nothing to read");
     return 0;
 }
 
@@ -295,57 +318,80 @@ static void add_notes(struct lpo_ncu_rep *rep, uint64_t range_results, bool cut)
 static int read_report(struct lpo_ncu_rep *rep, struct lpo_ncu_walk *w, struct lpo_err *err)
 {
     size_t before = rep->t->gpu_ops.len;
+    uint64_t version = 0;
 
-    if (check_version(w, err) < 0)
+    if (read_version(w, &version, err) < 0)
         return err->code;
+    if (version != KNOWN_VERSION)
+        return version_error(version, err);
     read_blocks(rep, w);
+    if (w->io_error) {
+        errno = w->io_error;
+        return lpo_fail_errno(err, "cannot read the file");
+    }
     if (w->cut && rep->t->gpu_ops.len == before)
         return lpo_fail(err, LPO_E_FORMAT,
-                        "the report was cut short before its first kernel (byte %zu of %zu)", w->at,
-                        w->len);
+                        "the report was cut short before its first kernel (byte %llu of %llu)",
+                        (unsigned long long)w->at, (unsigned long long)w->len);
     return 0;
 }
 
 static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
 {
     LPO_AUTO(lpo_unpack_file) file = NULL;
-    struct lpo_ncu_rep rep = { .t = into, .process = LPO_NONE };
+    LPO_AUTO(lpo_arena) texts = lpo_arena_create();
+    struct lpo_ncu_rep rep = { .t = into, .texts = texts, .process = LPO_NONE };
     struct lpo_ncu_walk walk = { 0 };
     int rc;
 
-    if (lpo_unpack(path, &file, err) < 0 || lpo_ncu_load(file, &walk, err) < 0)
+    if (lpo_unpack(path, &file, err) < 0 || lpo_ncu_open(file, &walk, err) < 0)
         return err->code;
     lpo_unpack_file_unname(file);
-    rep.bytes = walk.len;
+    rep.bytes = (size_t)walk.len;
     rep.stacks = lpo_map_create();
     rc = read_report(&rep, &walk, err);
     if (rc == 0)
         add_notes(&rep, walk.range_results, walk.cut || file->cut);
-    lpo_ncu_unload(&walk);
     lpo_map_destroy(rep.stacks);
     lpo_vec_free(&rep.strings);
+    lpo_str_free(&rep.last_state);
     return rc;
+}
+
+/* Counts the results of all blocks. */
+static uint64_t count_results(struct lpo_ncu_walk *w)
+{
+    struct lpo_ncu_batch b = { 0 };
+    uint64_t count = 0;
+    bool more = true;
+
+    while (more) {
+        more = lpo_ncu_decode(w, &b);
+        for (size_t i = 0; i < b.results.len; i++)
+            count += b.results.at[i].has_result;
+    }
+    lpo_ncu_batch_release(&b);
+    return count;
 }
 
 enum lpo_trace_need lpo_trace_needs_ncu(const char *path)
 {
     LPO_AUTO(lpo_unpack_file) file = NULL;
     const struct lpo_reader *reader = NULL;
-    enum lpo_trace_need need = LPO_NEEDS_NOTHING;
     struct lpo_ncu_walk walk = { 0 };
     struct lpo_err err = { 0 };
+    uint64_t version = 0;
 
     if (lpo_trace_reader_find(path, &reader, &err) < 0 || reader != &lpo_ncu_rep_reader ||
-        lpo_unpack(path, &file, &err) < 0 || lpo_ncu_load(file, &walk, &err) < 0)
-        return need;
+        lpo_unpack(path, &file, &err) < 0 || lpo_ncu_open(file, &walk, &err) < 0)
+        return LPO_NEEDS_NOTHING;
     lpo_unpack_file_unname(file);
-    if (check_version(&walk, &err) == 0)
-        need =
-            lpo_ncu_count_results(&walk) == 0 && walk.range_results ? LPO_NEEDS_NCU_RANGES : need;
-    else if (walk.other_version)
-        need = LPO_NEEDS_NCU_FORMAT;
-    lpo_ncu_unload(&walk);
-    return need;
+    if (read_version(&walk, &version, &err) < 0)
+        return LPO_NEEDS_NOTHING;
+    if (version != KNOWN_VERSION)
+        return LPO_NEEDS_NCU_FORMAT;
+    return count_results(&walk) == 0 && walk.range_results ? LPO_NEEDS_NCU_RANGES
+                                                           : LPO_NEEDS_NOTHING;
 }
 
 const struct lpo_reader lpo_ncu_rep_reader = {

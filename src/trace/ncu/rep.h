@@ -7,7 +7,9 @@
 
 #include "trace/ncu/private.h"
 #include "util/proto.h"
+#include "util/str.h"
 
+struct lpo_arena;
 struct lpo_err;
 struct lpo_map;
 struct lpo_unpack_file;
@@ -24,7 +26,7 @@ struct lpo_ncu_value {
     };
 };
 
-/* One ProfileResult. Texts lie in the file. */
+/* One ProfileResult. Texts lie in the batch's bytes. */
 struct lpo_ncu_decoded {
     struct lpo_proto header; /* of the block that begins here; at == NULL: none does */
     bool has_result;         /* else it is only a header */
@@ -37,33 +39,47 @@ struct lpo_ncu_decoded {
     uint32_t first_value, value_count;
 };
 
+/* Some bytes of the file, and what they hold. */
 struct lpo_ncu_batch {
+    unsigned char *bytes;
+    size_t room;
     LPO_VEC(struct lpo_ncu_decoded) results;
     LPO_VEC(struct lpo_ncu_value) values;
 };
 
-/* How far decoding has come in the file. */
+/* How far decoding has come in the file. Places are offsets in the file. */
 struct lpo_ncu_walk {
-    const unsigned char *bytes;
-    size_t len, at;
-    size_t room; /* bytes of memory behind `bytes`; len may be less */
-    size_t block_end;
-    uint64_t results_left; /* in this block */
-    bool block_cut;        /* the block ends behind the file */
-    bool cut;              /* the file ends in the middle of something */
-    bool other_version;    /* the format is one we do not know */
+    int fd; /* borrowed */
+    uint64_t len, at;
+    const unsigned char *window; /* the bytes at hand: those of the batch that is being filled */
+    uint64_t window_at;
+    size_t window_len;
+    size_t wanted; /* bytes of the largest message that did not fit into a window */
+    uint64_t block_end;
+    uint64_t sources_left, results_left; /* in this block */
+    bool block_cut;                      /* the block ends behind the file */
+    bool cut;                            /* the file ends in the middle of something */
+    int io_error;                        /* errno of a read that failed; 0 */
     uint64_t range_results;
 };
 
-/* rep_file.c: the whole file into memory, up to the budget; unload it after use. */
-int lpo_ncu_load(const struct lpo_unpack_file *file, struct lpo_ncu_walk *w, struct lpo_err *err);
-void lpo_ncu_unload(struct lpo_ncu_walk *w);
-/* How many results the blocks from here on say they hold; counts range results in the walk. */
-uint64_t lpo_ncu_count_results(struct lpo_ncu_walk *w);
+/* rep_file.c. The file must not be larger than the budget. */
+int lpo_ncu_open(const struct lpo_unpack_file *file, struct lpo_ncu_walk *w, struct lpo_err *err);
+/* Reads the bytes from w->at on into the batch: at least w->wanted where the file has them. */
+void lpo_ncu_window(struct lpo_ncu_walk *w, struct lpo_ncu_batch *b);
+
+/* What stands at w->at. */
+enum lpo_ncu_found {
+    LPO_NCU_WHOLE,
+    LPO_NCU_TORN,        /* it ends behind its block or the file */
+    LPO_NCU_NEXT_WINDOW, /* it fits, but not all of it is at hand */
+};
+
+/* A message behind its size at w->at, not beyond `end`. */
+enum lpo_ncu_found lpo_ncu_sized(struct lpo_ncu_walk *w, uint64_t end, struct lpo_proto *m);
 /* Fills the batch with what comes next; false when it is the last. */
 bool lpo_ncu_decode(struct lpo_ncu_walk *w, struct lpo_ncu_batch *b);
-/* A message behind its size at w->at, not beyond `end`; false when it does not fit. */
-bool lpo_ncu_sized(struct lpo_ncu_walk *w, size_t end, struct lpo_proto *m);
+void lpo_ncu_batch_release(struct lpo_ncu_batch *b);
 
 /* Field numbers of BlockHeader. */
 enum {
@@ -79,32 +95,27 @@ enum {
 
 /* A string of the report's table, and what it means as the name of a metric. */
 struct lpo_ncu_string {
-    const unsigned char *at;
+    const char *at;
     uint32_t len;
     uint32_t metric; /* LPO_NONE until it is used */
     int8_t fact;     /* -1 until it is used */
-};
-
-/* A text of the file and its name in the trace. Kernels repeat, and comparing is cheaper than
- * looking up. */
-struct lpo_ncu_known {
-    const unsigned char *at;
-    uint64_t len;
-    uint32_t name;
 };
 
 enum { LPO_NCU_KNOWN = 256 };
 
 struct lpo_ncu_rep {
     struct lpo_trace *t;
-    size_t bytes; /* of the file */
+    size_t bytes;            /* of the file */
+    struct lpo_arena *texts; /* of the strings */
     LPO_VEC(struct lpo_ncu_string) strings;
-    struct lpo_map *stacks;            /* thread and NVTX state to stack */
-    struct lpo_proto_field last_state; /* and what came of it: the next kernel's is often equal */
-    uint64_t last_thread;
+    struct lpo_map *stacks; /* thread and NVTX state to stack */
+    /* The last of these keys, and its stack: the next kernel's is often equal. */
+    struct lpo_str last_state;
     uint32_t last_stack;
-    struct lpo_ncu_known known[LPO_NCU_KNOWN][2]; /* by kernel id: its name, its linker name */
-    uint32_t process;                             /* of the block; LPO_NONE: it names none */
+    /* By kernel id, names of the trace: its name, its linker name; 0 at first. Kernels repeat, and
+     * comparing is cheaper than looking up. */
+    uint32_t known[LPO_NCU_KNOWN][2];
+    uint32_t process; /* of the block; LPO_NONE: it names none */
     uint64_t bad_results, bare_results, other_strings;
 };
 

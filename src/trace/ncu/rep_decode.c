@@ -21,7 +21,6 @@ enum {
 
 enum { METRIC_NAME = 1, METRIC_VALUE = 2 };
 enum { VALUE_STRING = 1, VALUE_FLOAT = 2, VALUE_DOUBLE = 3, VALUE_U32 = 4, VALUE_U64 = 5 };
-enum { BATCH_VALUES = 16384, BATCH_RESULTS = 1024 };
 
 /* False when there is no value in it: an empty message is not 0. */
 static bool value_of(const struct lpo_proto_field *f, struct lpo_ncu_value *v)
@@ -156,33 +155,64 @@ static void decode_result(struct lpo_ncu_batch *b, struct lpo_ncu_decoded *d, st
     d->value_count = (uint32_t)b->values.len - d->first_value;
 }
 
-bool lpo_ncu_sized(struct lpo_ncu_walk *w, size_t end, struct lpo_proto *m)
+/* The size in front of a message; LPO_NCU_WHOLE says nothing about the message itself. */
+static enum lpo_ncu_found size_of(struct lpo_ncu_walk *w, uint64_t end, uint32_t *size)
 {
-    uint32_t size;
+    uint64_t behind = w->window_at + w->window_len;
 
-    if (end - w->at < sizeof size)
-        return false;
-    memcpy(&size, w->bytes + w->at, sizeof size);
-    if (size > end - w->at - sizeof size)
-        return false;
-    *m = lpo_proto(w->bytes + w->at + sizeof size, size);
-    w->at += sizeof size + size;
-    return true;
+    if (end - w->at < sizeof *size)
+        return LPO_NCU_TORN;
+    if (behind < w->at + sizeof *size)
+        return LPO_NCU_NEXT_WINDOW;
+    memcpy(size, w->window + (w->at - w->window_at), sizeof *size);
+    return *size > end - w->at - sizeof *size ? LPO_NCU_TORN : LPO_NCU_WHOLE;
 }
 
-/* Moves to the first result of the next block. False when the file ends before it. */
-static bool begin_block(struct lpo_ncu_walk *w, struct lpo_proto *header)
+enum lpo_ncu_found lpo_ncu_sized(struct lpo_ncu_walk *w, uint64_t end, struct lpo_proto *m)
 {
-    struct lpo_proto m, source;
-    struct lpo_proto_field f;
-    uint64_t sources = 0, payload = 0;
+    uint32_t size;
+    enum lpo_ncu_found found = size_of(w, end, &size);
 
-    if (!lpo_ncu_sized(w, w->len, header))
-        return false;
-    m = *header;
+    if (found != LPO_NCU_WHOLE)
+        return found;
+    if (size > w->window_at + w->window_len - w->at - sizeof size) {
+        if (w->wanted < size + sizeof size)
+            w->wanted = size + sizeof size;
+        return LPO_NCU_NEXT_WINDOW;
+    }
+    *m = lpo_proto(w->window + (w->at - w->window_at) + sizeof size, size);
+    w->at += sizeof size + size;
+    return LPO_NCU_WHOLE;
+}
+
+/* Sources come before the results and may be large: only their sizes are looked at. */
+static enum lpo_ncu_found skip_sources(struct lpo_ncu_walk *w)
+{
+    for (; w->sources_left > 0; w->sources_left--) {
+        uint32_t size;
+        enum lpo_ncu_found found = size_of(w, w->block_end, &size);
+
+        if (found != LPO_NCU_WHOLE)
+            return found;
+        w->at += sizeof size + size;
+    }
+    return LPO_NCU_WHOLE;
+}
+
+static enum lpo_ncu_found begin_block(struct lpo_ncu_walk *w, struct lpo_ncu_batch *b)
+{
+    struct lpo_ncu_decoded d = { 0 };
+    struct lpo_proto m;
+    struct lpo_proto_field f;
+    uint64_t payload = 0;
+    enum lpo_ncu_found found = lpo_ncu_sized(w, w->len, &d.header);
+
+    if (found != LPO_NCU_WHOLE)
+        return found;
+    m = d.header;
     while (lpo_proto_next(&m, &f)) {
         if (f.number == LPO_NCU_B_SOURCES)
-            sources = f.value;
+            w->sources_left = f.value;
         else if (f.number == LPO_NCU_B_RESULTS)
             w->results_left = f.value;
         else if (f.number == LPO_NCU_B_PAYLOAD)
@@ -191,67 +221,67 @@ static bool begin_block(struct lpo_ncu_walk *w, struct lpo_proto *header)
             w->range_results += f.value;
     }
     w->block_cut = payload > w->len - w->at;
-    w->block_end = w->block_cut ? w->len : w->at + (size_t)payload;
-    for (uint64_t i = 0; i < sources; i++) {
-        if (!lpo_ncu_sized(w, w->block_end, &source))
-            return false;
-    }
-    return true;
+    w->block_end = w->block_cut ? w->len : w->at + payload;
+    if (d.header.at < d.header.end) /* an empty one says nothing */
+        lpo_vec_push(&b->results, d);
+    return LPO_NCU_WHOLE;
 }
 
-uint64_t lpo_ncu_count_results(struct lpo_ncu_walk *w)
-{
-    uint64_t results = 0;
-
-    while (w->block_end < w->len) {
-        struct lpo_proto header;
-
-        w->at = w->block_end;
-        w->results_left = 0;
-        if (!begin_block(w, &header))
-            break;
-        results += w->results_left;
-    }
-    w->results_left = 0;
-    return results;
-}
-
-/* One result or one header; false at the end. */
-static bool next(struct lpo_ncu_walk *w, struct lpo_ncu_batch *b)
+static enum lpo_ncu_found next_result(struct lpo_ncu_walk *w, struct lpo_ncu_batch *b)
 {
     struct lpo_ncu_decoded d = { 0 };
     struct lpo_proto m;
+    enum lpo_ncu_found found = lpo_ncu_sized(w, w->block_end, &m);
 
-    if (w->results_left == 0) {
-        w->cut |= w->block_cut;
-        if (w->cut || w->block_end >= w->len)
-            return false;
-        w->at = w->block_end;
-        if (!begin_block(w, &d.header)) {
-            w->cut = true;
-            w->results_left = 0;
-        }
-    }
-    if (w->results_left > 0) {
-        if (!lpo_ncu_sized(w, w->block_end, &m)) {
-            w->cut = true;
-            w->results_left = 0;
-        } else {
-            decode_result(b, &d, m);
-            w->results_left--;
-        }
-    }
-    if (d.header.at || d.has_result)
-        lpo_vec_push(&b->results, d);
-    return !w->cut;
+    if (found != LPO_NCU_WHOLE)
+        return found;
+    decode_result(b, &d, m);
+    w->results_left--;
+    lpo_vec_push(&b->results, d);
+    return LPO_NCU_WHOLE;
+}
+
+static bool at_the_end(struct lpo_ncu_walk *w)
+{
+    if (w->sources_left > 0 || w->results_left > 0)
+        return false;
+    w->cut |= w->block_cut;
+    return w->cut || w->block_end >= w->len;
+}
+
+/* The sources, one result, or the header of the next block. */
+static enum lpo_ncu_found next(struct lpo_ncu_walk *w, struct lpo_ncu_batch *b)
+{
+    if (w->sources_left > 0)
+        return skip_sources(w);
+    if (w->results_left > 0)
+        return next_result(w, b);
+    w->at = w->block_end;
+    return begin_block(w, b);
 }
 
 bool lpo_ncu_decode(struct lpo_ncu_walk *w, struct lpo_ncu_batch *b)
 {
     b->results.len = b->values.len = 0;
-    while (b->values.len < BATCH_VALUES && b->results.len < BATCH_RESULTS) {
-        if (!next(w, b))
-            return false;
+    lpo_ncu_window(w, b);
+    while (!at_the_end(w)) {
+        enum lpo_ncu_found found = next(w, b);
+
+        if (found == LPO_NCU_TORN) {
+            w->cut = true;
+            w->sources_left = w->results_left = 0;
+        } else if (found == LPO_NCU_NEXT_WINDOW) {
+            if (b->results.len > 0)
+                return true;
+            lpo_ncu_window(w, b);
+        }
     }
-    return true;
+    return false;
+}
+
+void lpo_ncu_batch_release(struct lpo_ncu_batch *b)
+{
+    free(b->bytes);
+    lpo_vec_free(&b->results);
+    lpo_vec_free(&b->values);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bytes of a report in memory. */
+/* The bytes of a report, a window at a time. */
 #include <errno.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,50 +9,14 @@
 #include "util/err.h"
 #include "util/unpack.h"
 
-void lpo_ncu_unload(struct lpo_ncu_walk *w)
-{
-    munmap((void *)w->bytes, w->room);
-}
+/* Small enough that the four windows that are read ahead stay in the processor's cache: bytes are
+ * then copied once and never wait for memory. A result with all sections has some 100 kB. */
+enum { WINDOW = 256 << 10, WINDOW_MOST = 4 << 20 };
 
-/* Data of a sparse file only: holes are zeros already, and a file of a terabyte may be one hole. */
-static int read_bytes(int fd, unsigned char *to, off_t len, off_t *got, struct lpo_err *err)
-{
-    off_t at = 0;
-
-    *got = len;
-    while (at < len) {
-        off_t data = lseek(fd, at, SEEK_DATA);
-        off_t hole = data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
-
-        if (data < 0 && errno == ENXIO)
-            return 0; /* the rest is a hole */
-        if (data < 0 || hole < 0)
-            data = at, hole = len; /* a file system that does not say */
-        for (at = data; at < hole && at < len;) {
-            size_t want = (size_t)((hole < len ? hole : len) - at);
-            ssize_t n = pread(fd, to + at, want, at);
-
-            if (n < 0 && errno == EINTR)
-                continue;
-            if (n < 0)
-                return lpo_fail_errno(err, "cannot read the file");
-            if (n == 0) { /* cut while it was read */
-                *got = at;
-                return 0;
-            }
-            at += n;
-        }
-    }
-    return 0;
-}
-
-/* Not mapped: a file that another process cuts would end us with SIGBUS. */
-int lpo_ncu_load(const struct lpo_unpack_file *file, struct lpo_ncu_walk *w, struct lpo_err *err)
+int lpo_ncu_open(const struct lpo_unpack_file *file, struct lpo_ncu_walk *w, struct lpo_err *err)
 {
     const uint64_t most = lpo_budget()->whole_file_bytes;
     struct stat st;
-    off_t got;
-    void *p;
 
     if (fstat(file->fd, &st) < 0)
         return lpo_fail_errno(err, "cannot look at the file");
@@ -63,20 +26,76 @@ int lpo_ncu_load(const struct lpo_unpack_file *file, struct lpo_ncu_walk *w, str
         return lpo_fail(err, LPO_E_LIMIT, "the report has %llu GB, more than %llu GB (%s)",
                         (unsigned long long)st.st_size >> 30, (unsigned long long)most >> 30,
                         LPO_BUDGET_HINT);
-    p = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (p == MAP_FAILED)
-        return lpo_fail_errno(err, "no memory for the %llu MB of the report",
-                              (unsigned long long)st.st_size >> 20);
-    /* Whole reports are hundreds of MB: with small pages, a third of the time goes into page
-     * faults. Where the kernel has no large ones, nothing changes. */
-    madvise(p, (size_t)st.st_size, MADV_HUGEPAGE);
-    w->bytes = p;
-    w->room = (size_t)st.st_size;
-    if (read_bytes(file->fd, p, st.st_size, &got, err) < 0) {
-        lpo_ncu_unload(w);
-        return err ? err->code : LPO_E_IO;
-    }
-    w->len = (size_t)got;
+    *w = (struct lpo_ncu_walk){ .fd = file->fd, .len = (uint64_t)st.st_size };
     return 0;
+}
+
+/* The file ends here after all: it was cut since it was opened, or the rest is a hole. */
+static void end_at(struct lpo_ncu_walk *w, uint64_t len)
+{
+    w->len = len;
+    if (w->block_end > len) {
+        w->block_end = len;
+        w->block_cut = true;
+    }
+}
+
+/* Zeros are empty messages, and a sparse file of gigabytes may be nothing else. */
+static bool only_a_hole_follows(const struct lpo_ncu_walk *w)
+{
+    for (size_t i = 0; i < w->window_len && i < 64; i++) {
+        if (w->window[i] != 0)
+            return false;
+    }
+    return lseek(w->fd, (off_t)w->at, SEEK_DATA) < 0 && errno == ENXIO;
+}
+
+/* Where one message did not fit, its neighbours are as large: room for four, since what is left of
+ * a window is read again with the next. Not so for a message of megabytes, which would be kept in
+ * every batch. */
+static size_t wanted(struct lpo_ncu_walk *w)
+{
+    size_t want = w->wanted * 4;
+
+    if (want > WINDOW_MOST) {
+        want = w->wanted;
+        w->wanted = 0;
+    }
+    return want > WINDOW ? want : WINDOW;
+}
+
+/* Not mapped: a file that another process cuts would end us with SIGBUS. */
+void lpo_ncu_window(struct lpo_ncu_walk *w, struct lpo_ncu_batch *b)
+{
+    uint64_t left = w->len - w->at;
+    size_t want = wanted(w);
+
+    want = want < left ? want : (size_t)left;
+    if (b->room < want) {
+        free(b->bytes); /* nothing in it is still needed: no copy */
+        b->bytes = lpo_xrealloc(NULL, want, 1);
+        b->room = want;
+    }
+    w->window = b->bytes;
+    w->window_at = w->at;
+    w->window_len = 0;
+    while (w->window_len < want) {
+        ssize_t n = pread(w->fd, b->bytes + w->window_len, want - w->window_len,
+                          (off_t)(w->at + w->window_len));
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            w->io_error = errno;
+        if (n <= 0) {
+            end_at(w, w->at + w->window_len);
+            return;
+        }
+        w->window_len += (size_t)n;
+    }
+    if (left > 0 && only_a_hole_follows(w)) {
+        w->cut = true;
+        w->window_len = 0;
+        end_at(w, w->at);
+    }
 }

@@ -163,23 +163,31 @@ static uint32_t parse_state(struct lpo_trace *t, struct lpo_proto message, uint6
     return stack;
 }
 
+/* Is `state` on `thread` what last_state holds? */
+static bool is_last(const struct lpo_ncu_rep *rep, const struct lpo_proto_field *state,
+                    uint64_t thread)
+{
+    const struct lpo_str *last = &rep->last_state;
+
+    return last->len == sizeof thread + state->value &&
+           memcmp(last->at, &thread, sizeof thread) == 0 &&
+           memcmp(last->at + sizeof thread, state->bytes, (size_t)state->value) == 0;
+}
+
 /* Kernels of one visit carry the same bytes, so those are taken apart once. */
 uint32_t lpo_ncu_rep_stack(struct lpo_ncu_rep *rep, const struct lpo_proto_field *state,
                            uint64_t thread)
 {
-    LPO_STR key = { 0 };
+    struct lpo_str *key = &rep->last_state;
     uint64_t *slot;
     bool fresh;
 
-    if (rep->last_state.bytes && rep->last_state.value == state->value &&
-        rep->last_thread == thread &&
-        memcmp(rep->last_state.bytes, state->bytes, (size_t)state->value) == 0)
+    if (is_last(rep, state, thread))
         return rep->last_stack;
-    rep->last_state = *state;
-    rep->last_thread = thread;
-    lpo_str_addn(&key, (const char *)&thread, sizeof thread);
-    lpo_str_addn(&key, (const char *)state->bytes, (size_t)state->value);
-    slot = lpo_map_put(rep->stacks, key.at, key.len, &fresh);
+    key->len = 0;
+    lpo_str_addn(key, (const char *)&thread, sizeof thread);
+    lpo_str_addn(key, (const char *)state->bytes, (size_t)state->value);
+    slot = lpo_map_put(rep->stacks, key->at, key->len, &fresh);
     if (fresh)
         *slot = parse_state(rep->t, lpo_proto_inner(state), thread);
     rep->last_stack = (uint32_t)*slot;
