@@ -112,23 +112,33 @@ static void read_facts(struct lpo_rundir *d)
     lpo_rundir_mappings_read(d->arena, d->config, &d->mappings);
 }
 
+/* How many rows a long table shows. The config of a foreign run folder may hold any number. */
+static size_t rows_of_tables(const struct lpo_node *config)
+{
+    enum { MOST = 100000 };
+    int64_t top = lpo_settings_int(config, "report.top");
+
+    if (top <= 0 || top >= MOST)
+        top = lpo_settings_int(config, "run.top_n_kernels");
+    if (top <= 0 || top >= MOST)
+        top = lpo_settings_int(NULL, "run.top_n_kernels");
+    return (size_t)top;
+}
+
 int lpo_rundir_options_read(struct lpo_rundir *d, const char *const *overrides, struct lpo_err *err)
 {
     struct lpo_node *config =
         d->config ? (struct lpo_node *)d->config : lpo_node_map(d->arena); /* read by us */
     const char *fold;
-    int64_t top;
 
     d->config = config;
     if (apply_overrides(d, config, overrides, err) < 0)
         return err->code;
     fold = lpo_settings_text(config, "report.fold");
-    top = lpo_settings_int(config, "report.top");
     d->private_too = lpo_settings_bool(config, "report.private");
     d->aggregate = lpo_settings_bool(config, "report.aggregate");
     d->fold_over = strcmp(fold, "never") == 0 ? SIZE_MAX : strcmp(fold, "always") == 0 ? 1 : 8;
-    /* the config of a foreign run folder may hold any number */
-    d->top = (size_t)(top > 0 && top < 100000 ? top : lpo_settings_int(NULL, "report.top"));
+    d->top = rows_of_tables(config);
     read_formats(d);
     read_facts(d);
     return lpo_rundir_needs_read(d->arena, config, &d->stated, err);

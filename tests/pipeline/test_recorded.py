@@ -389,6 +389,29 @@ class Ncu(Recorded):
         names = self.focus("pipeline.nsys.enable=true", f"pipeline.nsys.program={NSYS}")
         self.assertEqual(names, "regex:^(axpy|fma_loop|square)$")
 
+    def seed(self, *words: str) -> str | None:
+        if os.path.exists(os.path.join(self.cwd, "calls")):
+            os.remove(os.path.join(self.cwd, "calls"))
+        self.replay(*ANY, "pipeline.nsys.enable=true", f"pipeline.nsys.program={NSYS}", *words, "--", "true")
+        capture = next(c for c in self.calls() if "--export" in c)
+        return capture[capture.index("--kernel-name") + 1] if "--kernel-name" in capture else None
+
+    def test_what_nsys_saw_seeds_the_kernel_filter(self) -> None:
+        ungated = "pipeline.nsys.nvtx_capture=null"
+        for words, want in (([], "regex:^(axpy|fma_loop|square)$"),
+                            (["run.top_n_kernels=1"], "regex:^(axpy)$"),
+                            (["pipeline.nsys.export_sqlite=false"], "regex:^(spin)$"),  # from the summary
+                            (["pipeline.ncu.ncu_cli.kernel_name=mine"], "mine"),
+                            (["pipeline.ncu.seed_from_nsys=false"], None),
+                            (["pipeline.ncu.gating_nvtx=false"], None),
+                            (["pipeline.ncu.sampling.mode=representative"], None),
+                            (["pipeline.nsys.enable=false"], None)):
+            with self.subTest(words):
+                self.assertEqual(self.seed(ungated, *words), want)
+                said = "pipeline.ncu.seed_from_nsys=false" in " ".join(self.stage("ncu")["notes"])
+                self.assertEqual(said, bool(want) and want != "mine")
+                shutil.rmtree(self.path())
+
     def test_no_focus_where_nothing_was_seen(self) -> None:
         self.assertIsNone(self.focus())
 

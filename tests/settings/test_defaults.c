@@ -135,8 +135,10 @@ static const struct preset_case {
 /* Whether and where a stage runs is not the business of a preset. */
 static void check_preset(struct lpo_arena *a, const char *path, const char *stage)
 {
-    static const char *const others[] = { "enable",      "gating_nvtx", "timeout", "program",
-                                          "top_kernels", "regions",     "sampling" };
+    static const char *const others[] = {
+        "enable",      "gating_nvtx", "timeout",        "program",
+        "top_kernels", "regions",     "seed_from_nsys", "sampling"
+    };
     struct lpo_node *preset = NULL;
     struct lpo_err err = { 0 };
     LPO_AUTO(lpo_file_text) text = NULL;

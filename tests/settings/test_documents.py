@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -230,6 +231,24 @@ class Tokens(Documents):
             self.assertEqual(done.returncode, 0, done.stderr)
             ncu = next(line for line in done.stdout.splitlines() if " --export " in line)
             self.assertEqual(re.search(r"--(?:max-new-)?tokens (\d+)", ncu).group(1), tokens)
+
+
+class Lists(Documents):
+    def rows(self, *words: str) -> int:
+        done = self.lpo("report", "run", *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        table = self.text("report.md").split("## Most expensive kernels\n")[1].split("\n#")[0]
+        return sum(bool(re.match(r"\| \d", line)) for line in table.splitlines())
+
+    def test_reports_list_as_many_kernels_as_the_run_looks_at(self) -> None:
+        os.makedirs(self.path("native"))
+        shutil.copy(os.path.join(SOURCE, "tests", "data", "native", "torch_llama.lpot"), self.path("native"))
+        for report, want in (("{}", 2), ("{top: 3}", 3), ("{top: null}", 2)):
+            with self.subTest(report):
+                with open(self.path("config.yaml"), "w", encoding="utf-8") as f:
+                    f.write(f"run: {{top_n_kernels: 2}}\nreport: {report}\n")
+                self.assertEqual(self.rows(), want)
+        self.assertEqual(self.rows("report.top=4"), 4)
 
 
 class Settings(Documents):

@@ -116,7 +116,7 @@ static void without_a_config_all_is_default(void **state)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
 
-    assert_int_equal(lpo_settings_int(NULL, "report.top"), 20);
+    assert_int_equal(lpo_settings_int(NULL, "run.top_n_kernels"), 30);
     assert_true(lpo_settings_bool(NULL, "report.aggregate"));
     assert_string_equal(lpo_settings_joined(a, NULL, "report.formats"), "md,json");
     assert_null(lpo_settings_map(NULL, "report.mapping"));

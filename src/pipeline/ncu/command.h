@@ -19,7 +19,7 @@ struct lpo_stage_ctx;
 
 /* What the stage and `lpo kernels` read of pipeline.ncu, besides the flags of one word. */
 struct lpo_ncu_settings {
-    bool gating_nvtx, top_kernels, region_mode, export_csv, force_overwrite;
+    bool gating_nvtx, seed_from_nsys, top_kernels, region_mode, export_csv, force_overwrite;
     int64_t per_config, max_new_tokens; /* pipeline.ncu.sampling */
     struct lpo_settings_words nvtx_include, nvtx_exclude, regions_include, regions_exclude;
     struct lpo_settings_words sections, metrics, extra_args;
@@ -53,7 +53,7 @@ struct lpo_words lpo_pipeline_ncu_command_words(struct lpo_arena *a,
  * is off. A pattern that fits no known region is an error that names the nearest. */
 int lpo_pipeline_ncu_nvtx_filter(struct lpo_stage_ctx *ctx, struct lpo_ncu_command *command,
                                  struct lpo_err *err);
-/* "regex:^(a|b|c)$" over the function names of the n kernels with the most GPU time, from native,
- * else from nsys; NULL where neither recorded a kernel. */
+/* "regex:^(a|b|c)$" over the function names of the n kernels with the most GPU time, from that
+ * stage, or with NULL from native, else from nsys; NULL where it recorded no kernel. */
 const char *lpo_pipeline_ncu_top_kernels(struct lpo_arena *a, struct lpo_analysis_run *run,
-                                         size_t n);
+                                         const char *stage, size_t n);

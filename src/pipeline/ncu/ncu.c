@@ -23,6 +23,7 @@
 
 static const struct lpo_settings_field fields[] = {
     LPO_SETTING(lpo_ncu_settings, gating_nvtx, LPO_S_BOOL, "pipeline.ncu.gating_nvtx"),
+    LPO_SETTING(lpo_ncu_settings, seed_from_nsys, LPO_S_BOOL, "pipeline.ncu.seed_from_nsys"),
     LPO_SETTING(lpo_ncu_settings, top_kernels, LPO_S_BOOL, "pipeline.ncu.top_kernels"),
     LPO_SETTING(lpo_ncu_settings, nvtx_include, LPO_S_PATTERNS,
                 "pipeline.ncu.ncu_cli.nvtx.include"),
@@ -131,11 +132,32 @@ struct state {
 
 static const size_t none = (size_t)-1;
 
-static bool top_kernels_only(const struct lpo_stage_ctx *ctx, const struct state *s)
+/* Whether the capture is limited to kernels that an earlier stage saw. The plan must know, because
+ * the names of representatives depend on it; which kernels they are is known later. */
+static bool is_seeded(const struct lpo_stage_ctx *ctx)
 {
     const struct lpo_ncu_settings *settings = ctx->settings;
 
-    return settings->top_kernels && !s->command.kernel_name;
+    return settings->top_kernels || (settings->seed_from_nsys && settings->gating_nvtx &&
+                                     !settings->region_mode && !representatives(ctx->config) &&
+                                     lpo_settings_bool(ctx->config, "pipeline.nsys.enable"));
+}
+
+static void seed(struct lpo_stage_ctx *ctx, struct lpo_ncu_command *c)
+{
+    const struct lpo_ncu_settings *settings = ctx->settings;
+    size_t most = (size_t)lpo_settings_int(ctx->config, "run.top_n_kernels");
+
+    if (c->kernel_name || !is_seeded(ctx))
+        return;
+    c->kernel_name = lpo_pipeline_ncu_top_kernels(ctx->arena, ctx->analysis,
+                                                  settings->top_kernels ? NULL : "nsys", most);
+    if (c->kernel_name && !settings->top_kernels)
+        lpo_run_manifest_note(ctx->manifest, ctx->record,
+                              "only the kernels that took most time under nsys are measured, at "
+                              "most %zu (run.top_n_kernels); pipeline.ncu.seed_from_nsys=false "
+                              "measures all",
+                              most);
 }
 
 /* One launch of each configuration stands for the others. ncu tells configurations apart by its own
@@ -147,7 +169,7 @@ static void limit_to_representatives(const struct lpo_stage_ctx *ctx, struct lpo
 
     c->per_config = true;
     c->per_config_count = settings->per_config;
-    c->mangled_names = !c->kernel_name && !c->kernel_name_base && !settings->top_kernels;
+    c->mangled_names = !c->kernel_name && !c->kernel_name_base && !is_seeded(ctx);
 }
 
 /* ncu slows down with every launch it must look at, the more so the more there were before; the
@@ -254,9 +276,7 @@ static int ncu_prepare(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struc
     struct state *s = ctx->private;
 
     (void)err;
-    if (top_kernels_only(ctx, s))
-        s->command.kernel_name = lpo_pipeline_ncu_top_kernels(
-            ctx->arena, ctx->analysis, (size_t)lpo_settings_int(ctx->config, "run.top_n_kernels"));
+    seed(ctx, &s->command);
     if (s->query != none &&
         lpo_pipeline_ncu_metrics_recall(ctx, s->command.program, steps->at[s->query].stdout_path)) {
         lpo_pipeline_ncu_metrics_filter(ctx, steps->at[s->query].stdout_path, &s->command);

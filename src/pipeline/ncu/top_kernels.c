@@ -42,14 +42,14 @@ static const char *regex_of(struct lpo_arena *a, const struct lpo_analysis *x, s
 }
 
 const char *lpo_pipeline_ncu_top_kernels(struct lpo_arena *a, struct lpo_analysis_run *run,
-                                         size_t n)
+                                         const char *stage, size_t n)
 {
     /* Most trusted first. What this tool itself left before a rerun is not asked: it saw only what
      * it was told to measure. */
     for (size_t i = 0; run && i < run->dir->sources.len; i++) {
         const struct lpo_source *s = &run->dir->sources.at[i];
-        const struct lpo_analysis *x =
-            s->kind->roles & LPO_ROLE_COUNTERS ? NULL : lpo_analysis_run_stage(run, s->stage);
+        bool asked = stage ? strcmp(s->stage, stage) == 0 : !(s->kind->roles & LPO_ROLE_COUNTERS);
+        const struct lpo_analysis *x = asked ? lpo_analysis_run_stage(run, s->stage) : NULL;
         const char *regex = x ? regex_of(a, x, n) : NULL;
 
         if (regex)

@@ -40,6 +40,7 @@ static const struct lpo_settings_field fields[] = {
 };
 
 static const char *const trace_files[] = { "*.sqlite", "*.sqlite.gz", NULL };
+static const char *const summaries[] = { "summary_cuda_gpu_kern_sum*.csv", NULL };
 
 static const char *const formats[] = { "nsys", "nsys-stats", NULL };
 
@@ -48,6 +49,7 @@ static const struct lpo_rundir_kind results = {
     .what = "the export of Nsight Systems",
     .patterns = trace_files,
     .formats = formats,
+    .otherwise = summaries,
     .trust = 2,
     .skip = LPO_SKIP_OPS,
 };
@@ -328,7 +330,8 @@ static int nsys_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
                         s->workload_failed);
     if (find_files(ctx, "*.sqlite", &files) == 0 && settings->export_sqlite)
         lpo_run_manifest_note(ctx->manifest, ctx->record,
-                              "no SQLite export was made, so reports cannot use this capture");
+                              "no SQLite export was made: reports can only use the summary of "
+                              "kernels, if there is one");
     return 0;
 }
 
