@@ -8,6 +8,7 @@
 #include "region/scope.h"
 #include "report/doc/doc.h"
 #include "report/tables/tables.h"
+#include "report/traced_facts.h"
 #include "rundir/rundir.h"
 #include "util/str.h"
 
@@ -48,7 +49,11 @@ void lpo_report_chapter_regions(struct lpo_doc *doc, const struct lpo_rundir *d,
                       s->what);
     if (!s->analysis->tree->nodes.len)
         lpo_doc_note(doc, LPO_NOTE_INFO, "The program marked no regions.");
-    if (!s->analysis->trace->gpu_ops.len)
+    if (lpo_report_is_replay(s->trace))
+        lpo_doc_note(doc, LPO_NOTE_INFO,
+                     "Nsight Compute runs each kernel alone and repeats it (replay): these are "
+                     "durations under replay, and not when the kernels ran.");
+    if (!s->analysis->trace->gpu_ops.len && !s->analysis->trace->summaries.len)
         lpo_doc_note(doc, LPO_NOTE_INFO, "No GPU operations were recorded: these are host times.");
     lpo_region_scopes_list(s->analysis->cells, &ids);
     for (size_t i = 0; i < ids.len; i++) {

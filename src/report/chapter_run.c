@@ -10,6 +10,7 @@
 #include "report/chapters.h"
 #include "report/doc/doc.h"
 #include "report/stage_results.h"
+#include "report/traced_facts.h"
 #include "report/what_ran.h"
 #include "rundir/rundir.h"
 #include "settings/settings.h"
@@ -35,6 +36,7 @@ static void gpu_facts(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     const struct lpo_json *devices = lpo_json_at(d->env, "gpus.devices");
     const char *note = lpo_json_text(lpo_json_at(d->env, "gpus.note"), NULL);
+    const char *traced = d->env ? NULL : lpo_report_traced_gpus(d);
     LPO_STR names = { 0 };
 
     LPO_JSON_EACH(device, devices)
@@ -45,6 +47,8 @@ static void gpu_facts(struct lpo_doc *doc, const struct lpo_rundir *d)
     }
     if (names.len)
         lpo_doc_fact_text(doc, "gpus", "GPUs", names.at);
+    else if (traced)
+        lpo_doc_fact_text(doc, "gpus", "GPUs", traced);
     else if (note)
         lpo_doc_fact_text(doc, "gpus", "GPUs", note);
     if (lpo_json_text(lpo_json_at(d->env, "gpus.driver"), NULL))
@@ -76,6 +80,22 @@ static void host_facts(struct lpo_doc *doc, const struct lpo_rundir *d)
         lpo_doc_fact_text(doc, "variable", v->key, v->text);
 }
 
+/* What a list of traces says about itself. */
+static void traced_facts(struct lpo_doc *doc, const struct lpo_rundir *d)
+{
+    const struct {
+        const char *id, *title, *text;
+    } facts[] = {
+        { "traces", "Traces", lpo_report_traced_files(d) },
+        { "framework", "Framework", lpo_report_traced_framework(d) },
+        { "ranks", "Ranks", lpo_report_traced_ranks(d) },
+    };
+
+    for (size_t i = 0; i < COUNT(facts); i++)
+        if (facts[i].text)
+            lpo_doc_fact_text(doc, facts[i].id, facts[i].title, facts[i].text);
+}
+
 static void run_facts(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     const struct lpo_manifest *m = &d->manifest;
@@ -83,7 +103,9 @@ static void run_facts(struct lpo_doc *doc, const struct lpo_rundir *d)
     const char *kind = lpo_settings_text(d->config, "workload.kind");
     const char *commit = lpo_json_text(lpo_json_at(d->env, "git.commit"), NULL);
 
-    if (kind)
+    if (!d->dir)
+        traced_facts(doc, d);
+    else if (kind)
         lpo_doc_fact_text(doc, "workload", "Workload", kind);
     if (command)
         lpo_doc_fact_text(doc, "command", "Command", command);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "hydra/compose.h"
+#include "report/traced_facts.h"
 #include "report/what_ran.h"
 #include "run/secrets/secrets.h"
 #include "rundir/rundir.h"
@@ -20,8 +21,29 @@ const char *lpo_report_run_model(const struct lpo_rundir *d)
     return name && strcmp(name, "none") != 0 ? name : NULL; /* conf/model/none.yaml */
 }
 
+/* A list of traces has no config: the command of the first process that a trace names. */
+static struct lpo_settings_words traced_words(const struct lpo_rundir *d)
+{
+    const char *command = lpo_report_traced_command(d);
+    struct lpo_settings_words words = { 0 };
+
+    if (!command)
+        return words;
+    words.at = lpo_arena_array(d->arena, MOST_BYTES, sizeof *words.at);
+    for (const char *p = command; *p && words.len < MOST_BYTES;) {
+        size_t len = strcspn(p, " ");
+
+        if (len)
+            words.at[words.len++] = lpo_arena_strndup(d->arena, p, len);
+        p += len + (p[len] == ' ');
+    }
+    return words;
+}
+
 static struct lpo_settings_words words_of(const struct lpo_rundir *d)
 {
+    if (!d->dir)
+        return traced_words(d);
     if (!lpo_streq(lpo_settings_text(d->config, "workload.kind"), "command"))
         return (struct lpo_settings_words){ 0 };
     return lpo_settings_list(d->arena, d->config, "workload.argv");

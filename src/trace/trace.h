@@ -215,6 +215,7 @@ struct lpo_trace {
     uint64_t dropped; /* records the source says it lost */
     int64_t total_ns; /* times.c: of all events so far, to be summed safely */
     uint32_t sources; /* files read so far */
+    uint32_t ranks;   /* of the whole job, also those whose traces are not here; 0: not said */
     struct lpo_trace_duplicates *duplicates; /* duplicates.h, once there are two files */
     uint32_t skip;                           /* enum lpo_skip, set by the caller before reading */
     bool has_ranges;                         /* the source could have recorded ranges */

@@ -119,6 +119,44 @@ class AnyTrace(LpoCase):
         self.assertEqual(both["kernels"], self.report_json(NATIVE)["kernels"])  # native says where time goes
         self.assertIn("Hardware counters were measured", json.dumps(both))
 
+    def facts(self, *words: str) -> dict[str, str]:
+        run = next(s for s in self.report_json(*words)["sections"] if s["id"] == "run")
+        return {f["key"]: f["value"] for f in run["items"] if f["type"] == "fact"}
+
+    def test_what_ran_comes_from_the_trace(self) -> None:
+        ranks = []
+        for rank in (1, 0):
+            with gzip.open(os.path.join(DATA, "kineto", "mi250_train.json.gz"), "rt") as f:
+                trace = json.load(f)
+            trace["distributedInfo"] = {"backend": "nccl", "rank": rank, "world_size": 16}
+            ranks.append(self.write(f"t/{rank}.json", trace))
+        for words, want in (
+                ([KINETO], {"gpus": "1 x NVIDIA H200", "framework": "PyTorch"}),
+                ([NCU], {"gpus": "1 x NVIDIA H200", "command": "ranges", "traces": "ranges.ncu-rep.gz (the report of Nsight Compute)"}),
+                (ranks, {"ranks": "0, 1 of 16", "gpus": "2 x AMD Radeon Graphics"}),
+                ([NSYS, NCU], {"traces": "h200_ranges.sqlite.gz (the export of Nsight Systems); "
+                                         "ranges.ncu-rep.gz (the report of Nsight Compute)"})):
+            with self.subTest(words=[os.path.basename(w) for w in words]):
+                facts = self.facts(*words)
+                self.assertEqual({k: facts.get(k) for k in want}, want)
+
+    def test_durations_under_replay_are_said_to_be(self) -> None:
+        self.assertEqual(self.lpo("report", NCU, "-o", "out").returncode, 0)
+        for name in ("report.md", "stakeholder_summary.md"):
+            with open(os.path.join(self.cwd, "out", name), encoding="utf-8") as f:
+                text = f.read()
+            self.assertIn("under replay", text)
+            self.assertNotIn("not recorded", text)
+
+    def test_sums_are_no_host_times(self) -> None:
+        self.write("sums.csv", "Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name\n"
+                               "100.0,300000,3,100000.0,100000.0,90000,110000,1.0,k\n")
+        self.assertEqual(self.lpo("report", "sums.csv", "-o", "out").returncode, 0)
+        with open(os.path.join(self.cwd, "out", "report.md"), encoding="utf-8") as f:
+            self.assertNotIn("No GPU operations", f.read())
+        with open(os.path.join(self.cwd, "out", "stakeholder_summary.md"), encoding="utf-8") as f:
+            self.assertIn("the file holds sums", f.read())
+
     def test_a_folder_of_somebody_else_is_refused(self) -> None:
         self.copy(KINETO, "t/a.json.gz")
         done = self.lpo("report", "t/a.json.gz", "-o", "t")

@@ -19,6 +19,7 @@
 #include "report/limits/chapter_limits.h"
 #include "report/stage_results.h"
 #include "report/summary/summary.h"
+#include "report/traced_facts.h"
 #include "report/what_ran.h"
 #include "rundir/rundir.h"
 #include "util/arena.h"
@@ -52,6 +53,7 @@ static void add_what_ran(struct lpo_summary_facts *t)
     const char *command = lpo_report_run_command(t->d);
     const struct lpo_json *gpus = lpo_json_at(t->d->env, "gpus.devices");
     const struct lpo_json *first = gpus ? gpus->first : NULL;
+    const char *traced = t->d->env ? NULL : lpo_report_traced_gpus(t->d);
 
     lpo_doc_section(t->doc, "what", "What was measured", 1);
     lpo_doc_paragraph(t->doc, "%s%s%s.",
@@ -61,11 +63,12 @@ static void add_what_ran(struct lpo_summary_facts *t)
                       program ? program
                       : model ? model
                               : "",
-                      first  ? lpo_arena_printf(t->doc->arena, " on %zu x %s", gpus->count,
-                                                lpo_json_text(lpo_json_get(first, "name"), "GPU"))
-                      : gpus ? " on a machine without a GPU"
-                             : "");
-    if (command)
+                      first    ? lpo_arena_printf(t->doc->arena, " on %zu x %s", gpus->count,
+                                                  lpo_json_text(lpo_json_get(first, "name"), "GPU"))
+                      : traced ? lpo_arena_printf(t->doc->arena, " on %s", traced)
+                      : gpus   ? " on a machine without a GPU"
+                               : "");
+    if (command && !lpo_streq(command, program))
         lpo_doc_paragraph(t->doc, "It was started with: %s", command);
     lpo_report_add_stage_endings(t->doc, t->d);
 }
@@ -190,7 +193,7 @@ static void add_waste(struct lpo_summary_facts *t)
         lpo_doc_paragraph(t->doc, t->steady->span_ns > 0
                                       ? "- Nothing stands out: the GPU was busy nearly "
                                         "all the time."
-                                      : "- GPU time was not recorded, so idle time is not known.");
+                                      : lpo_report_why_no_clock(t->s->trace));
 }
 
 static void add_speed(struct lpo_summary_facts *t)

@@ -61,12 +61,14 @@ int lpo_kineto_read_base(struct lpo_pull *q, void *facts)
 int lpo_kineto_read_distributed(struct lpo_pull *q, void *facts)
 {
     struct kineto_facts *f = facts;
-    int64_t rank = -1;
-    struct field fields[] = { { "rank", &rank, NULL }, { 0 } };
+    int64_t rank = -1, ranks = 0;
+    struct field fields[] = { { "rank", &rank, NULL }, { "world_size", &ranks, NULL }, { 0 } };
     int rc = read_object(q, fields);
 
     if (rc == 0 && rank >= 0 && rank <= INT32_MAX)
         f->rank = (int32_t)rank;
+    if (rc == 0 && ranks > 0 && ranks <= INT32_MAX)
+        f->ranks = (uint32_t)ranks;
     return rc;
 }
 

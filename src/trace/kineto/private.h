@@ -71,7 +71,8 @@ enum { KINETO_DEVICES = 64 };
 struct kineto_facts {
     int64_t base_ns; /* 0 when absent */
     bool has_base;
-    int32_t rank; /* -1 when absent */
+    int32_t rank;   /* -1 when absent */
+    uint32_t ranks; /* of the job; 0 when absent */
     struct kineto_device devices[KINETO_DEVICES];
     size_t ndevices;
 };
