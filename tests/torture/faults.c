@@ -6,13 +6,13 @@
  *
  * - LPO_FAULT_CALL=rename LPO_FAULT_AT=3 LPO_FAULT=kill: killed right before the third rename
  * - LPO_FAULT=ENOSPC (EIO, …): that call and all later ones of the kind fail
- * - LPO_FAULT=short: that write writes half of what it was asked to
+ * - LPO_FAULT=short: that write writes, or that read reads, half of what it was asked to
  * - LPO_FAULT=stall: that call never comes back, and makes the file LPO_FAULT_NOTE
  * - LPO_FAULT_COUNT=file: nothing goes wrong; the counts are written there
  *
  * `once` behind the name of an error (ENOSPC:once) makes only that call fail. Children are spared:
- * the variables leave the environment before main() starts. Writes to descriptors 0 to 2 are not
- * counted, so that messages still reach people. */
+ * the variables leave the environment before main() starts. Reads and writes of descriptors 0 to 2
+ * are not counted, so that messages still reach people. */
 /* Both names of open() are ours; with this set the one is the other. */
 #undef _FILE_OFFSET_BITS
 #include <dlfcn.h>
@@ -31,9 +31,9 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-enum call { RENAME, FSYNC, WRITE, OPEN, SPAWN, UNLINK, MKDIR, FLOCK, CALLS };
-static const char *const names[CALLS] = { "rename", "fsync",  "write", "open",
-                                          "spawn",  "unlink", "mkdir", "flock" };
+enum call { RENAME, FSYNC, WRITE, OPEN, SPAWN, UNLINK, MKDIR, FLOCK, READ, PIPE, CALLS };
+static const char *const names[CALLS] = { "rename", "fsync", "write", "open", "spawn",
+                                          "unlink", "mkdir", "flock", "read", "pipe" };
 static const struct {
     const char *name;
     int code;
@@ -160,6 +160,38 @@ ssize_t write(int fd, const void *bytes, size_t len)
             len /= 2;
     }
     return REAL(write)(fd, bytes, len);
+}
+
+static size_t short_read(int fd, size_t len)
+{
+    return fd > 2 && want_short && want_call == READ && counts[READ] == want_at && len > 1 ? len / 2
+                                                                                           : len;
+}
+
+ssize_t read(int fd, void *bytes, size_t len)
+{
+    if (fd > 2 && fails(READ))
+        return -1;
+    return REAL(read)(fd, bytes, short_read(fd, len));
+}
+
+ssize_t pread(int fd, void *bytes, size_t len, off_t at)
+{
+    if (fd > 2 && fails(READ))
+        return -1;
+    return REAL(pread)(fd, bytes, short_read(fd, len), at);
+}
+
+ssize_t pread64(int fd, void *bytes, size_t len, off64_t at)
+{
+    if (fd > 2 && fails(READ))
+        return -1;
+    return REAL(pread64)(fd, bytes, short_read(fd, len), at);
+}
+
+int pipe2(int ends[2], int flags)
+{
+    return fails(PIPE) ? -1 : REAL(pipe2)(ends, flags);
 }
 
 /* The mode is there when the flags say that a file is made. */

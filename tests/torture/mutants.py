@@ -146,6 +146,36 @@ def kineto(r: random.Random) -> tuple[str, bytes]:
     return ("m.json.gz", gzip.compress(text, 1)) if r.random() < 0.5 else ("m.json", text)
 
 
+# What YAML and the config give meaning to: anchors, tags, directives, block texts, interpolations, defaults lists, packages.
+YAML_LINES = ["a: &x [*x]", "b: &y {c: *y}", "<<: *z", "? [a, b]\n: c", "d: !!binary =", "e: !tag f", "%TAG ! !", "---", "...", "g: |9", "h: >-\n  i", "j: '",
+              'k: "\\x1b\\uD800"', "l: ${l}", "m: ${n}\nn: ${m}", "o: ${oc.env:HOME}", "p: ${oc.env:LPO_NOT_SET}", "q: ${.r.s}", "t: ${${u}}", "v: ???",
+              "w: " + "[" * 200, "x: " + "{y: " * 200, "z: ${oc.decode:\"[1, {a: 2}]\"}", "- aa", "\tbb: 1", "cc: 0x7fffffffffffffff", "dd: 1_0:30",
+              "ee: .inf", "ff: 1e400", "gg: ${oc.select:hh.ii,jj}", "defaults:\n  - nothing", "defaults:\n  - config", "defaults:\n  - kk@ll.mm: nn",
+              "# @package ..", "run: []", "pipeline: null", "hydra:\n  run:\n    dir: ${hydra:runtime.cwd}", "oo: ${oc.dict.keys:run}", "pp: ${oc.create:${run}}"]
+
+
+def yaml_config(r: random.Random) -> tuple[str, bytes]:
+    """The primary config of a user's folder, in front of the shipped one."""
+    lines = r.choice(YAML).decode("utf-8", "replace").split("\n")
+    for _ in range(r.randint(1, 6)):
+        at = r.randrange(len(lines))
+        how = r.randrange(7)
+        if how < 2:
+            lines.insert(at, " " * r.choice([0, 0, 2, 4]) + r.choice(YAML_LINES))
+        elif how == 2 and ":" in lines[at]:
+            lines[at] = lines[at].split(":")[0] + ": " + str(r.choice(VALUES))
+        elif how == 3:
+            lines[at] = " " * r.randrange(8) + lines[at].lstrip()
+        elif how == 4:
+            lines[at:at] = lines[at:at + r.randint(1, 20)]
+        elif how == 5:
+            lines[at] += r.choice([" ${run}", " &q", " *q", "\0", "\u2028", ": x", " #", "\r"])
+        elif len(lines) > 1:
+            del lines[at]
+    text = "\n".join(lines).encode("utf-8", "surrogatepass")
+    return "config.yaml", flip(r, text, 3) if r.random() < 0.2 else text
+
+
 def change_csv(r: random.Random, data: bytes) -> bytes:
     rows = list(csv.reader(io.StringIO(data.decode("utf-8", "replace"))))
     for _ in range(r.randint(1, 8)):
@@ -255,9 +285,10 @@ NSYS = [plain(DATA / "nsys" / n) for n in ("a100_old.sqlite.gz", "h200_ranges.sq
 NCU_REP = [plain(DATA / "ncu" / n) for n in ("forms.ncu-rep.gz", "range.ncu-rep.gz")] + [plain(p) for p in sorted((SEEDS / "ncu_rep").glob("*.ncu-rep"))]
 GGUF = [plain(p) for p in sorted((SEEDS / "gguf").glob("*.gguf"))]
 MODEL_CONFIG = [line.encode() for line in (SEEDS / "model_config.lines").read_text().splitlines() if line.startswith("{")]
+YAML = [plain(p) for p in [ROOT / "conf" / "config.yaml", *sorted((ROOT / "conf" / "workload").glob("*.yaml")), *sorted((ROOT / "conf" / "experiment").glob("*.yaml"))]]
 RUN_FOLDER = [plain(p) for p in sorted((SEEDS / "run_folder").iterdir())]
 
-# Every format: its mutator and the command that reads it ("FILE" stands for the mutant).
+# Every format: its mutator and the command that reads it ("FILE" stands for the mutant, "FOLDER" for the folder it is in).
 FORMATS = {
     "native": (native, ["regions", "FILE", "--json"]),
     "kineto": (kineto, ["regions", "FILE", "--json"]),
@@ -265,6 +296,7 @@ FORMATS = {
     "nsys_stats": (nsys_stats, ["top", "FILE", "--json"]),
     "ncu_csv": (ncu_csv, ["regions", "FILE", "--json"]),
     "ncu_rep": (ncu_rep, ["regions", "FILE", "--json"]),
+    "yaml_config": (yaml_config, ["config", "--config-dir", "FOLDER", "--resolve", "--json"]),
     "gguf": (gguf, ["analyze", "FILE", "--json"]),
     "safetensors": (safetensors, ["analyze", "FILE", "--json"]),
     "model_config": (model_config, ["analyze", "FILE", "--json"]),

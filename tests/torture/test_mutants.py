@@ -64,7 +64,7 @@ def complaint(kind: str, number: int) -> str | None:
     command = mutants.FORMATS[kind][1]
     with tempfile.TemporaryDirectory(prefix="lpo-mutant-") as folder:
         path = lay_down(name, data, folder)
-        code, out, err, work, peak = run([LPO, *[path if w == "FILE" else w for w in command]], folder)
+        code, out, err, work, peak = run([LPO, *[{"FILE": path, "FOLDER": folder}.get(w, w) for w in command]], folder)
         wrong = None
         if code not in (0, 1, 2, 3) or "Sanitizer" in err or "runtime error" in err:
             wrong = f"exit {code}: {err[-1500:]}"

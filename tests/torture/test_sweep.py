@@ -46,10 +46,11 @@ FAULTS = os.environ["LPO_FAULTS"]
 LONG = os.environ.get("LPO_TORTURE") == "long"
 KILLED_POINTS, FAILED_POINTS = 3, 2  # of each kind of call, in the short form
 WORKERS = 4  # most of the time is spent waiting for the disk
-KINDS = ["rename", "fsync", "write", "open", "spawn", "unlink", "mkdir", "flock"]
+KINDS = ["rename", "fsync", "write", "open", "spawn", "unlink", "mkdir", "flock", "read", "pipe"]
 ERRORS = {"rename": ["EACCES", "EIO"], "fsync": ["EIO"], "write": ["ENOSPC", "EIO", "short"],
           "open": ["EMFILE", "EACCES", "EMFILE:once", "ENOMEM:once"], "spawn": ["ENOMEM", "EACCES"],
-          "unlink": ["EACCES"], "mkdir": ["ENOSPC", "EACCES"], "flock": ["ENOLCK", "ENOMEM:once"]}
+          "unlink": ["EACCES"], "mkdir": ["ENOSPC", "EACCES"], "flock": ["ENOLCK", "ENOMEM:once"],
+          "read": ["EIO", "EIO:once", "EINTR:once", "short"], "pipe": ["EMFILE"]}
 # What stands in every run folder from its first moment, and what a finished one has besides.
 FIRST = ["run.json", "config.yaml", "overrides.yaml", "env.json", "inputs.yaml", "hardware.json"]
 LAST = [*FIRST, "lpo.log", "report.md", "report.json", "stakeholder_summary.md"]
@@ -182,7 +183,8 @@ class Sweep(unittest.TestCase):
 
     def test_killed(self) -> None:
         """killed right before the call"""
-        self.sweep(self.check_killed, [{"call": kind, "at": n} for kind in KINDS
+        # a read changes nothing, and how often lpo looks at a child's output depends on the child
+        self.sweep(self.check_killed, [{"call": kind, "at": n} for kind in KINDS if kind != "read"
                                        for n in picked(self.counts[kind], KILLED_POINTS)])
 
     def check_failed(self, point: dict) -> None:
