@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/command.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/app.h"
@@ -108,7 +109,21 @@ static bool asks_for_help(int argc, const char *const *argv)
 
 void lpo_cli_print_error(const struct lpo_app *app, const char *who, const struct lpo_err *err)
 {
-    lpo_err_print(app->log, who, err);
+    char *text = NULL;
+    size_t len = 0;
+    FILE *memory = open_memstream(&text, &len);
+    LPO_STR masked = { 0 };
+
+    if (memory) {
+        lpo_err_print(memory, who, err);
+        fclose(memory);
+    }
+    /* an error may quote a value; standard error often ends in a file */
+    if (text && lpo_secrets_mask(text, len, &masked))
+        fputs(lpo_str_text(&masked), app->log);
+    else
+        lpo_err_print(app->log, who, err);
+    free(text);
     if (app->debug)
         lpo_err_print_source(app->log, err);
 }

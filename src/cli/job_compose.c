@@ -54,6 +54,21 @@ static void set_program(struct lpo_arena *a, struct lpo_node *root, const char *
         lpo_node_set(a, workload, "argv", argv);
 }
 
+/* Before interpolations are resolved, since errors may quote values from then on. The program's
+ * words come first, as in the whole config: the first name of a value is the one that is asked for
+ * when the run is resumed. */
+static void collect_early(struct lpo_arena *a, const struct lpo_node *root,
+                          const char *const *program)
+{
+    struct lpo_node *words = lpo_node_map(a);
+
+    lpo_node_set(a, words, "workload", lpo_node_map(a));
+    if (program)
+        set_program(a, words, program);
+    lpo_secrets_collect(a, words);
+    lpo_secrets_collect(a, root);
+}
+
 /* The search path, and whether the primary config is one for lpo. */
 struct search {
     const char **dirs;
@@ -254,8 +269,11 @@ int lpo_cli_job_compose(struct lpo_app *app, const struct lpo_args *args,
         program ? joined(app->arena, as_command, overrides) : joined(app->arena, overrides, NULL);
     if (lpo_cli_job_config(app, args, out->overrides, false, &c, err) < 0)
         return err->code;
-    if (lpo_hydra_job_dir(&c, num, &full, err) < 0 || run_folder(app, &c, num, out, err) < 0 ||
-        lpo_compose_resolve(&c, err) < 0)
+    collect_early(app->arena, c.root, program);
+    if (lpo_hydra_job_dir(&c, num, &full, err) < 0 || run_folder(app, &c, num, out, err) < 0)
+        return err->code;
+    lpo_hydra_set_output_dir(&c, lpo_secrets_mask_path(app->arena, full));
+    if (lpo_compose_resolve(&c, err) < 0)
         return err->code;
     if (program) /* after ${…} is resolved: the words reach the program as they were typed */
         set_program(app->arena, c.root, program);
@@ -263,7 +281,7 @@ int lpo_cli_job_compose(struct lpo_app *app, const struct lpo_args *args,
         lpo_rundir_needs_read(app->arena, c.root, &needs, err) < 0 ||
         lpo_compose_hydra(&c, "job.chdir", &chdir, err) < 0)
         return err->code;
-    lpo_secrets_collect(app->arena, c.root);
+    lpo_secrets_collect(app->arena, c.root); /* with what the interpolations gave */
     out->run_dir = lpo_secrets_mask_path(app->arena, out->run_dir);
     out->chdir = chdir && chdir->kind == LPO_NODE_BOOL && chdir->boolean;
     out->config = c.root;

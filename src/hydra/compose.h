@@ -99,6 +99,8 @@ int lpo_compose_resolve_value(struct lpo_arena *a, struct lpo_node *config, stru
  * jobs knows their numbers; hydra.job.num, hydra.job.id and hydra.runtime.output_dir have values
  * from here on, so call it before lpo_compose_resolve(). *dir is absolute. */
 int lpo_hydra_job_dir(struct lpo_composed *c, int num, const char **dir, struct lpo_err *err);
+/* The folder is made under another name than that: one without a secret in it. */
+void lpo_hydra_set_output_dir(struct lpo_composed *c, const char *dir);
 
 /* Is it a multirun because the config says so (hydra.mode)? */
 int lpo_hydra_is_multirun(struct lpo_composed *c, bool *out, struct lpo_err *err);

@@ -72,8 +72,13 @@ int lpo_hydra_job_dir(struct lpo_composed *c, int num, const char **dir, struct 
     if (below)
         top = lpo_path_join(c->arena, top, below);
     *dir = tidy(c->arena, lpo_path_join(c->arena, cwd, top));
-    lpo_node_set(c->arena, map_at(c, "runtime"), "output_dir", lpo_node_string(c->arena, *dir));
+    lpo_hydra_set_output_dir(c, *dir);
     return 0;
+}
+
+void lpo_hydra_set_output_dir(struct lpo_composed *c, const char *dir)
+{
+    lpo_node_set(c->arena, map_at(c, "runtime"), "output_dir", lpo_node_string(c->arena, dir));
 }
 
 int lpo_hydra_is_multirun(struct lpo_composed *c, bool *out, struct lpo_err *err)

@@ -3,6 +3,7 @@
 """Secrets: every way in times every file that is written, and the way back with --resume. Prints TAP."""
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
@@ -52,10 +53,12 @@ PLACES = [
     ("a script", ["--", "sh", "-c", "HF_TOKEN=S true && true --password S"], {}),
     ("a last line of stderr", ["--", "sh", "-c", "echo bad $HF_TOKEN >&2; exit 3"], {"HF_TOKEN": "S"}),
     ("a last line that is cut", ["--", "sh", "-c", "printf '%0190d%s\\n' 0 $HF_TOKEN >&2; exit 3"], {"HF_TOKEN": "S"}),
+    ("what the program prints", ["--", "sh", "-c", "echo $HF_TOKEN; printf hf_S3; sleep 0.3; echo kritValue9 >&2; echo kritValue9"],
+     {"HF_TOKEN": "S"}),
+    ("the folder's name as a value", ["hydra.run.dir=out/run-${oc.env:HF_TOKEN}", "+model.note='${hydra:runtime.output_dir}'"],
+     {"HF_TOKEN": "S"}),
     ("the folder's name", ["hydra.run.dir=out/run-${oc.env:HF_TOKEN}"], {"HF_TOKEN": "S"}),
 ]
-# what the program itself prints is its own
-PROGRAMS_OWN = ("stdout.log", "stderr.log")
 
 
 def leaks(folder: str, secret: str) -> list[str]:
@@ -68,7 +71,7 @@ def leaks(folder: str, secret: str) -> list[str]:
             path = os.path.join(base, name)
             if secret in name:
                 found.append(path)
-            if os.path.isfile(path) and name not in PROGRAMS_OWN:
+            if os.path.isfile(path):
                 with open(path, "rb") as f:
                     data = f.read()
                 found += [os.path.relpath(path, folder)] if any(q.encode() in data for q in quoted) else []
@@ -109,6 +112,24 @@ class Places(LpoCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         for secret in (SECRET, other):
             self.assertEqual(leaks(os.path.join(self.cwd, "out"), secret), [])
+
+    def test_an_error_of_a_job_hides_them_in_the_list_of_jobs(self) -> None:
+        done = subprocess.run([LPO, "run", "-m", "hydra.sweep.dir=out", *QUICK, f"+model.hf_token={SECRET}", "run.repeats=1,2",
+                               "run.warmup=${model.hf_token}"], cwd=self.cwd, text=True, capture_output=True)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertNotIn(SECRET, done.stderr)
+        with open(os.path.join(self.cwd, "out", "multirun.json"), encoding="utf-8") as f:
+            self.assertIn("(hidden)", json.load(f)["jobs"][0]["error"])
+        self.assertEqual(leaks(os.path.join(self.cwd, "out"), SECRET), [])
+
+    def test_the_folder_that_the_program_is_given_is_the_one_that_was_made(self) -> None:
+        done = subprocess.run([LPO, "run", f"hydra.run.dir=out/run-${{model.hf_token}}", *QUICK, f"+model.hf_token={SECRET}",
+                               "+workload.env.OUT='${hydra:runtime.output_dir}'", "--", sys.executable, "-c", PRINT],
+                              cwd=self.cwd, text=True, capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(os.path.join(self.cwd, "seen"), encoding="utf-8") as f:
+            _, env = eval(f.read())
+        self.assertTrue(os.path.isdir(env["OUT"]), env["OUT"])
 
     def test_the_program_gets_the_real_values(self) -> None:
         done = self.lpo_run(*QUICK, f"+workload.env.HF_TOKEN={SECRET}", "--", sys.executable, "-c", PRINT, "--token", SECRET)

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "run/secrets/secrets.h"
 #include "util/str.h"
 
 void lpo_run_stream_open(struct lpo_stream *s, int fd, const char *path, uint64_t limit)
@@ -15,12 +17,48 @@ void lpo_run_stream_open(struct lpo_stream *s, int fd, const char *path, uint64_
     if (!path)
         return;
     /* Never through a link that lies there; /proc/self/fd is our own way to a file without name. */
-    s->file_fd = open(path,
-                      O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC |
-                          (lpo_str_starts(path, "/proc/self/fd/") ? 0 : O_NOFOLLOW),
-                      0666);
+    s->as_it_is = lpo_str_starts(path, "/proc/self/fd/");
+    s->file_fd = open(
+        path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | (s->as_it_is ? 0 : O_NOFOLLOW),
+        0666);
     if (s->file_fd < 0)
         s->disk_errno = errno;
+}
+
+static void put(struct lpo_stream *s, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = write(s->file_fd, bytes, len);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            s->disk_errno = errno;
+            s->lost += len;
+            return;
+        }
+        bytes += n;
+        len -= (size_t)n;
+    }
+}
+
+static void put_masked(struct lpo_stream *s, const char *bytes, size_t len, bool last)
+{
+    LPO_STR shown = { 0 };
+    bool hid = false;
+    size_t done;
+
+    if (s->as_it_is || !lpo_secrets_any()) {
+        put(s, bytes, len);
+        return;
+    }
+    lpo_str_addn(&s->held, bytes, len);
+    done = lpo_secrets_mask_piece(s->held.at, s->held.len, last, &shown, &hid);
+    if (hid)
+        fchmod(s->file_fd, 0600);
+    put(s, shown.at, shown.len);
+    memmove(s->held.at, s->held.at + done, s->held.len - done);
+    s->held.len -= done;
 }
 
 static void keep(struct lpo_stream *s, const char *bytes, size_t len)
@@ -37,19 +75,8 @@ static void keep(struct lpo_stream *s, const char *bytes, size_t len)
         s->lost += s->disk_errno ? len : 0;
         return;
     }
-    while (len > 0) {
-        ssize_t n = write(s->file_fd, bytes, len);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            s->disk_errno = errno;
-            s->lost += len;
-            return;
-        }
-        bytes += n;
-        len -= (size_t)n;
-    }
+    if (len)
+        put_masked(s, bytes, len, false);
 }
 
 /* A carriage return starts a line anew, as progress bars do; other control bytes become '?'. */
@@ -88,6 +115,8 @@ void lpo_run_stream_pump(struct lpo_stream *s)
         }
         if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return;
+        if (n < 0) /* not the end: what follows is missing */
+            s->disk_errno = errno;
         close(s->fd);
         s->fd = -1;
     }
@@ -99,6 +128,9 @@ void lpo_run_stream_close(struct lpo_stream *s)
         lpo_run_stream_pump(s);
     if (s->fd >= 0)
         close(s->fd);
+    if (s->file_fd >= 0 && s->held.len)
+        put_masked(s, "", 0, true);
+    lpo_str_free(&s->held);
     if (s->file_fd >= 0 && close(s->file_fd) < 0 && !s->disk_errno)
         s->disk_errno = errno;
     if (s->line_len) {

@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run/child/stream.h - one output stream of a child: from its pipe to a file, with the last line
- * kept. */
+ * kept.
+ *
+ * Secrets that lpo knows are replaced on the way, as in every file that lpo writes. Only bytes that
+ * may be the beginning of one wait for what follows them, so a log can still be watched. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/str.h"
+
 struct lpo_stream {
-    int fd;      /* read end of the pipe; -1 once closed */
-    int file_fd; /* -1: not kept */
+    int fd;              /* read end of the pipe; -1 once closed */
+    int file_fd;         /* -1: not kept */
+    bool as_it_is;       /* a file without a name that lpo itself reads: nothing is replaced */
+    struct lpo_str held; /* may be the beginning of a secret */
     uint64_t bytes, lost, limit;
-    int disk_errno;
+    int disk_errno;      /* why something is missing */
     char last_line[200]; /* printable; what the program printed last */
     char line[200];      /* being gathered */
     size_t line_len;

@@ -51,6 +51,11 @@ void lpo_secrets_forget(void); /* tests */
 /* Appends the bytes to *out with every secret replaced; false, and nothing appended, where there is
  * none. */
 bool lpo_secrets_mask(const void *bytes, size_t len, struct lpo_str *out);
+/* The same for a stream that comes in pieces. Appends what can be decided, with every secret
+ * replaced, and returns how many bytes that were; the rest may be the beginning of a secret and is
+ * to be given again, in front of what comes next. `last`: nothing comes after this. */
+size_t lpo_secrets_mask_piece(const char *bytes, size_t len, bool last, struct lpo_str *out,
+                              bool *hid);
 /* A text as it may be written; `text` itself where nothing is hidden in it. */
 const char *lpo_secrets_mask_text(struct lpo_arena *a, const char *text);
 /* The same for a text that may have been cut in the middle of a secret. */

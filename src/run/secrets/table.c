@@ -375,6 +375,61 @@ bool lpo_secrets_mask(const void *bytes, size_t len, struct lpo_str *out)
     return replace(bytes, len, LPO_HIDDEN, out);
 }
 
+/* May what stands at `i` go on behind the end as a secret, or as a word that is none? */
+static bool may_go_on(const char *bytes, size_t len, size_t i)
+{
+    size_t room = len - i;
+
+    if (bytes[i] == ':' && memcmp(bytes + i, "://", room < 3 ? room : 3) == 0)
+        return room < LONGEST_USER && !memchr(bytes + i, '\n', room) &&
+               !memchr(bytes + i, ' ', room);
+    if (!table.begins[(unsigned char)bytes[i]])
+        return false;
+    for (size_t k = 0; k < table.len; k++) {
+        const struct secret *s = &table.at[k];
+        size_t n = matches(s, bytes + i, room), t = 0, b = 0;
+
+        if (n && s->alone && room - n < 2)
+            return true;
+        while (t < s->len && b < room &&
+               (bytes[i + b] == s->text[t] || (t && bytes[i + b] == '\\')))
+            t += bytes[i + b] == s->text[t], b++;
+        if (!n && b == room)
+            return true;
+    }
+    return false;
+}
+
+static size_t undecided(const char *bytes, size_t len, size_t from)
+{
+    /* twice: each character may have a backslash before it */
+    size_t most =
+        2 * (table.len && table.at[0].len > LONGEST_USER ? table.at[0].len : LONGEST_USER);
+
+    for (size_t i = len > most && len - most > from ? len - most : from; i < len; i++)
+        if (may_go_on(bytes, len, i))
+            return i;
+    return len;
+}
+
+size_t lpo_secrets_mask_piece(const char *bytes, size_t len, bool last, struct lpo_str *out,
+                              bool *hid)
+{
+    size_t done = 0, end = last ? len : undecided(bytes, len, 0);
+    struct hit h;
+
+    while (find(bytes, len, done, &h) && h.from < end) {
+        lpo_str_addn(out, bytes + done, h.from - done);
+        lpo_str_add(out, LPO_HIDDEN);
+        *hid = true;
+        done = h.from + h.len;
+        if (done > end)
+            end = undecided(bytes, len, done);
+    }
+    lpo_str_addn(out, bytes + done, end - done);
+    return end;
+}
+
 const char *lpo_secrets_mask_text(struct lpo_arena *a, const char *text)
 {
     LPO_STR out = { 0 };
