@@ -166,8 +166,9 @@ class Sweep(unittest.TestCase):
         self.assertEqual(json.loads((world.run_dir / "run.json").read_text())["state"], "done")
         self.assertEqual([str(p) for p in (world.root / "here").rglob("*tmp*")], [])
 
-    def sweep(self, check, points: list[dict]) -> None:
+    def sweep(self, what: str, check, points: list[dict]) -> None:
         """check(point) for each, some at a time; a row of the result for each."""
+        print(f"# {what}: {len(points)} points", flush=True)
         with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
             ends = [pool.submit(check, point) for point in points]
             for point, end in zip(points, ends):  # printed as they end
@@ -184,7 +185,7 @@ class Sweep(unittest.TestCase):
     def test_killed(self) -> None:
         """killed right before the call"""
         # a read changes nothing, and how often lpo looks at a child's output depends on the child
-        self.sweep(self.check_killed, [{"call": kind, "at": n} for kind in KINDS if kind != "read"
+        self.sweep("killed", self.check_killed, [{"call": kind, "at": n} for kind in KINDS if kind != "read"
                                        for n in picked(self.counts[kind], KILLED_POINTS)])
 
     def check_failed(self, point: dict) -> None:
@@ -202,7 +203,7 @@ class Sweep(unittest.TestCase):
 
     def test_failed(self) -> None:
         """the call fails, and so do all after it unless it says once"""
-        self.sweep(self.check_failed, [{"call": kind, "error": error, "at": n} for kind in KINDS for error in ERRORS[kind]
+        self.sweep("a call fails", self.check_failed, [{"call": kind, "error": error, "at": n} for kind in KINDS for error in ERRORS[kind]
                                        for n in picked(self.counts[kind], FAILED_POINTS)])
 
     def check_interrupted(self, point: dict) -> None:
@@ -226,7 +227,7 @@ class Sweep(unittest.TestCase):
 
     def test_interrupted(self) -> None:
         """Ctrl-C while lpo itself works"""
-        self.sweep(self.check_interrupted, [{"call": kind, "at": n} for kind in ("rename", "fsync")
+        self.sweep("Ctrl-C", self.check_interrupted, [{"call": kind, "at": n} for kind in ("rename", "fsync")
                                             for n in picked(self.counts[kind], KILLED_POINTS)])
 
 
