@@ -49,7 +49,7 @@ static void put_analysis(struct lpo_doc *doc, const struct lpo_rundir *d,
     lpo_report_put_notes(doc->data, s->analysis, s->select);
 }
 
-struct lpo_doc *lpo_report_run_doc(const struct lpo_rundir *d, const struct lpo_source *s)
+struct lpo_doc *lpo_report_run_sections(const struct lpo_rundir *d, const struct lpo_source *s)
 {
     struct lpo_doc *doc = lpo_doc_create("run", title(d));
 
@@ -65,6 +65,13 @@ struct lpo_doc *lpo_report_run_doc(const struct lpo_rundir *d, const struct lpo_
     }
     lpo_report_chapter_power(doc, d, s);
     lpo_report_chapter_coverage(doc, d, s);
+    return doc;
+}
+
+struct lpo_doc *lpo_report_run_doc(const struct lpo_rundir *d, const struct lpo_source *s)
+{
+    struct lpo_doc *doc = lpo_report_run_sections(d, s);
+
     if (s)
         put_analysis(doc, d, s);
     return doc;

@@ -284,8 +284,8 @@ static const struct lpo_schema_row rows[] = {
     { "pipeline.nvml.interval_ms", LPO_S_INT, "50", "time between two samples", .min = 1 },
 
     { "report", LPO_S_MAP, MAP, "what the reports contain" },
-    { "report.formats", LPO_S_WORDS, "md,json", "writers of the main report",
-      .values = "md|json|csv|perfetto|text" },
+    { "report.formats", LPO_S_WORDS, "md,json,html", "writers of the main report",
+      .values = "md|json|html|csv|perfetto|text" },
     { "report.aggregate", LPO_S_BOOL, "true", "a scope over all processes and devices" },
     { "report.fold", LPO_S_TEXT, "auto", "layer0…layer31 as layer*",
       .values = "auto|always|never" },

@@ -247,6 +247,11 @@ static void write_value(struct lpo_json_writer *w, const struct lpo_doc_value *v
     }
 }
 
+void lpo_writer_record_json(struct lpo_json_writer *w, const struct lpo_record *r)
+{
+    write_members(w, r, true);
+}
+
 static void write_sections(struct lpo_json_writer *w, const struct lpo_doc *doc)
 {
     lpo_jw_array(w, "sections");

@@ -60,6 +60,7 @@ static const struct {
     make_doc *make; /* NULL: this run has nothing for it */
 } documents[] = {
     { "run", lpo_report_run_doc },
+    { "page", lpo_report_page_doc },
     { "timeline", timeline_doc },
 };
 

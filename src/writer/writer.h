@@ -14,13 +14,15 @@ struct lpo_doc;
 struct lpo_doc_cell;
 struct lpo_err;
 struct lpo_figure;
+struct lpo_json_writer;
 struct lpo_paths;
+struct lpo_record;
 struct lpo_str;
 
 struct lpo_writer {
     const char *name;    /* "md": the word of report.formats and --format */
     const char *summary; /* for people */
-    const char *kind;    /* the document of a run that it writes: "run" or "timeline" */
+    const char *kind;    /* the document of a run that it writes: "run", "page" or "timeline" */
     const char *file;    /* the file it makes of it: "report.md"; "figures/%s.svg", % the figure */
     bool records;        /* shows the records of a document; the others show its sections alone */
     bool always;         /* made with every report, whatever report.formats says */
@@ -31,7 +33,7 @@ struct lpo_writer {
 };
 
 extern const struct lpo_writer lpo_writer_md, lpo_writer_json, lpo_writer_csv, lpo_writer_text,
-    lpo_writer_perfetto, lpo_writer_svg;
+    lpo_writer_perfetto, lpo_writer_svg, lpo_writer_html;
 
 const struct lpo_writer *lpo_writer_find(const char *name); /* NULL: no such format */
 const struct lpo_writer *lpo_writer_at(size_t i);           /* NULL past the last */
@@ -45,6 +47,9 @@ int lpo_writer_write_into(const struct lpo_doc *doc, const struct lpo_writer *wr
 /* <dir>/<name>.md and <dir>/<name>.json; the folder is made. */
 int lpo_writer_write_pair(const struct lpo_doc *doc, const char *dir, const char *name,
                           struct lpo_err *err);
+
+/* The members of a record, inside an object that is open. */
+void lpo_writer_record_json(struct lpo_json_writer *w, const struct lpo_record *r);
 
 /* A cell as people read it: "1.234 ms", "12.3 %", "n/a"; a '~' before what is estimated. Text comes
  * out unescaped. */

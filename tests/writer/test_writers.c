@@ -69,6 +69,12 @@ static const struct writer_case {
       { "name,n,gpu_ns,bytes,share,rate,seen,_estimated\r\n",
         "a|b`c`<script>,1234567,1234000,1536,12.5,2000000000000.0,1,rate\r\n",
         "\"'=cmd()\n,x\",,,,,,,\r\n" } },
+    { "html escapes, and keeps the exact value beside the printed one",
+      "html",
+      { "<title>A &lt;title&gt;</title>", "<section id=\"one\">\n<h2>Section | one</h2>",
+        "<th scope=\"row\">a|b`c`&lt;script&gt;</th><td data-v=\"1234567\">1,234,567</td>",
+        "<td data-v=\"1234000\">1.234 ms</td>", "<td>n/a</td>", "default-src 'none'",
+        "<b>Warning:</b> lost 5 records</p>" } },
     { "text aligns",
       "text",
       { "Name             Launches  GPU time", "\na|b`c`<script>  1,234,567  1.234 ms",
@@ -188,7 +194,7 @@ static void json_prints_records(void **state)
     lpo_writer_find("json")->write(doc, &out);
     assert_string_equal(lpo_str_text(&out), want);
     for (size_t i = 0; lpo_writer_at(i); i++) /* records are for machines */
-        if (lpo_writer_at(i)->write && lpo_writer_at(i) != &lpo_writer_json) {
+        if (lpo_writer_at(i)->write && !lpo_writer_at(i)->records) {
             lpo_str_clear(&out);
             lpo_writer_at(i)->write(doc, &out);
             assert_null(strstr(lpo_str_text(&out), "unknown"));
@@ -249,7 +255,8 @@ static void the_table_of_writers_is_whole(void **state)
 
         assert_ptr_equal(lpo_writer_find(w->name), w);
         assert_true(w->summary && *w->summary);
-        assert_true(!strcmp(w->kind, "run") || !strcmp(w->kind, "timeline"));
+        assert_true(!strcmp(w->kind, "run") || !strcmp(w->kind, "page") ||
+                    !strcmp(w->kind, "timeline"));
         assert_true(!w->write != !w->draw); /* bytes of the document, or of each figure */
         assert_int_equal(w->draw != NULL, strstr(w->file, "%s") != NULL);
         for (size_t k = 0; k < i; k++) {
@@ -263,10 +270,10 @@ static void the_table_of_writers_is_whole(void **state)
 /* Every writer makes its files of the same document: the table names them. */
 static void every_writer_writes_its_files(void **state)
 {
-    static const char *const files[] = {
-        "report.txt",          "report.md", "report.json", "report.csv", "timeline.perfetto.json",
-        "figures/roofline.svg"
-    };
+    static const char *const files[] = { "report.txt",          "report.md",
+                                         "report.json",         "report.csv",
+                                         "report.html",         "timeline.perfetto.json",
+                                         "figures/roofline.svg" };
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     LPO_AUTO(lpo_doc) doc = sample();
     char dir[] = "/tmp/lpo-writers-XXXXXX";

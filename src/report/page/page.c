@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.html's document: the chapters of the report, and the data that its views are drawn from.
+ */
+#include "report/page/page.h"
+
+#include <stdlib.h>
+
+#include "analysis/analysis.h"
+#include "region/classes.h"
+#include "region/top_kernels.h"
+#include "report/doc/doc.h"
+#include "report/documents.h"
+#include "rundir/rundir.h"
+#include "trace/trace.h"
+#include "util/xmalloc.h"
+
+enum { MOST_KERNELS = 4000 };
+
+static void put_kernel(struct lpo_record *to, const struct lpo_analysis *a,
+                       const struct lpo_top_row *row, const char *class)
+{
+    struct lpo_record *r = lpo_doc_put_record(to, NULL);
+    bool known = row->sum.launches > row->sum.unknown && row->sum.min_ns != LPO_NO_TIME;
+
+    lpo_doc_put_name(r, "name", lpo_trace_text(a->trace, row->name),
+                     lpo_trace_text_len(a->trace, row->name));
+    lpo_doc_put_text(r, "class", class);
+    lpo_doc_put_uint(r, "launches", row->sum.launches);
+    lpo_doc_put_int_if(r, "gpu_ns", lpo_region_sum_known(&row->sum), row->sum.ns);
+    lpo_doc_put_int_if(r, "min_ns", known, row->sum.min_ns);
+    lpo_doc_put_int_if(r, "max_ns", known, row->sum.max_ns);
+}
+
+/* The class by which a GPU operation is coloured. */
+static const char *class_of(const struct lpo_analysis *a, enum lpo_gpu_op_kind kind, uint32_t name)
+{
+    switch (kind) {
+    case LPO_COPY:
+        return "copy to or from the host";
+    case LPO_MEMSET:
+        return "memset";
+    default:
+        return lpo_region_class_name(lpo_region_cells_class(a->cells, name));
+    }
+}
+
+struct lpo_page_kernels lpo_page_put_kernels(struct lpo_record *to, const struct lpo_analysis *a)
+{
+    size_t names = lpo_trace_name_count(a->trace);
+    struct lpo_page_kernels k = { lpo_xrealloc(NULL, names + 1, sizeof *k.rows), 0 };
+    struct lpo_record *list = lpo_doc_put_list(to, "kernels");
+
+    for (size_t i = 0; i <= names; i++)
+        k.rows[i] = LPO_NONE;
+    for (int kind = LPO_KERNEL; kind <= LPO_MEMSET; kind++) {
+        const lpo_top_rows *top = lpo_analysis_top(a, (enum lpo_gpu_op_kind)kind);
+
+        for (size_t i = 0; i < top->len && k.count < MOST_KERNELS; i++) {
+            put_kernel(list, a, &top->at[i], class_of(a, kind, top->at[i].name));
+            k.rows[top->at[i].name] = (uint32_t)k.count++;
+        }
+    }
+    return k;
+}
+
+struct lpo_doc *lpo_report_page_doc(const struct lpo_rundir *d, const struct lpo_source *s)
+{
+    struct lpo_doc *doc = lpo_report_run_sections(d, s);
+
+    doc->kind = "page";
+    if (s) {
+        struct lpo_page_kernels kernels = lpo_page_put_kernels(doc->data, s->analysis);
+        uint32_t *regions = lpo_page_put_regions(doc->data, s->analysis, &kernels);
+
+        lpo_page_put_strip(doc->data, s->analysis, &kernels, regions);
+        free(regions);
+        free(kernels.rows);
+    }
+    return doc;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report/page/page.h - what the interactive page (report.html) needs beside the chapters.
+ *
+ * The page has the sections of report.md as text. Its views are drawn in the browser from `data`:
+ *
+ *     kernels   one record each: name, short_name, class, launches, gpu_ns, min_ns, max_ns.
+ *               Copies and memsets stand behind the kernels, as classes of their own.
+ *     regions   { count, left_out, names: [...], packed }: the region tree in the order of a walk.
+ *               Per region: steps back to the parent's row (0: at the top), name, kind (0 push/pop,
+ *               1 start/end, 2 outside), visits + 1 (0: unknown), host ns, GPU ns inclusive,
+ *               exclusive, launches, ns of copies; then the number of kernels that follow, and for
+ *               each its row in `kernels`, launches and ns.
+ *     strip     { zero_ns, span_ns, lanes: [{device, name, count}], left_out, packed }: the GPU
+ *               operations lane after lane. Per operation: ns since the start of the one before,
+ *               ns of its length, twice the row in `kernels` (+ 1 where several were drawn as one,
+ *               and their number follows), region row + 1 (0: none).
+ *
+ * `packed` is util/pack.h's text. Bounds keep a page below 5 MB, whatever the trace. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct lpo_analysis;
+struct lpo_doc;
+struct lpo_record;
+
+/* Rows of `kernels` by name id of the trace; LPO_NONE: the name is not there. */
+struct lpo_page_kernels {
+    uint32_t *rows;
+    size_t count;
+};
+
+struct lpo_page_kernels lpo_page_put_kernels(struct lpo_record *to, const struct lpo_analysis *a);
+/* The row of each node of the tree in `regions` (LPO_NONE: left out), to be freed. */
+uint32_t *lpo_page_put_regions(struct lpo_record *to, const struct lpo_analysis *a,
+                               const struct lpo_page_kernels *kernels);
+void lpo_page_put_strip(struct lpo_record *to, const struct lpo_analysis *a,
+                        const struct lpo_page_kernels *kernels, const uint32_t *regions);

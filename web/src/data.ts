@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// The data of the page: src/report/page/page.h says how it is packed.
+export interface Kernel { name: string; short_name?: string; class: string; launches: number; gpu_ns: number | null; min_ns: number | null; max_ns: number | null }
+export interface Wall {
+  scope: string; span_ns: number; compute_ns: number; exposed_communication_ns: number; exposed_copy_ns: number; idle_ns: number;
+  idle: { blocked_ns: number; host_ns: number; queued_ns: number; unknown_ns: number }; longest_gap_ns?: number;
+  gaps?: Gap[];
+}
+export interface Gap { start_ns: number; ns?: number; length_ns?: number; cause: string; call?: string | null; [more: string]: unknown }
+export interface Finding { id: string; title: string; where?: unknown; saving_ns: number | null; share: number | null; basis: string; evidence: unknown[]; advice?: string }
+interface Packed { packed: string }
+export interface Lane { device: string; stream: number; count: number }
+export interface Raw {
+  kernels?: Kernel[]; wall?: Wall[]; findings?: Finding[]; verdict?: string;
+  regions?: Packed & { names: string[]; count: number; left_out: number };
+  strip?: Packed & { zero_ns: number; span_ns: number; step_ns: number; lanes: Lane[]; operations: number; left_out: number };
+}
+
+export interface Region {
+  row: number; parent: Region | null; children: Region[]; depth: number; name: string; path: string; kind: number;
+  visits: number | null; host: number; gpu: number; self: number; launches: number; copies: number;
+  kernels: { kernel: number; launches: number; ns: number }[];
+}
+
+/** One stream: columns, ordered by start. */
+export interface Operations { lane: Lane; start: Float64Array; length: Float64Array; kernel: Uint32Array; several: Uint32Array; region: Uint32Array }
+
+class Reader {
+  private at = 0;
+  constructor(private bytes: Uint8Array) {}
+  next(): number {
+    // Numbers may be longer than 32 bits, so no shifts: 2^53 is enough for nanoseconds.
+    let value = 0, scale = 1, b;
+    do {
+      b = this.bytes[this.at++] ?? 0;
+      value += (b & 0x7f) * scale;
+      scale *= 128;
+    } while (b & 0x80);
+    return value;
+  }
+  signed(): number {
+    const v = this.next();
+    return v % 2 ? -(v + 1) / 2 : v / 2;
+  }
+}
+
+async function unpack(text: string): Promise<Reader> {
+  const binary = atob(text), bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw" as CompressionFormat));
+  return new Reader(new Uint8Array(await new Response(stream).arrayBuffer()));
+}
+
+export function raw(): Raw {
+  const text = document.getElementById("lpo-data")?.textContent;
+  return text ? JSON.parse(text) as Raw : {};
+}
+
+export async function regions(data: Raw): Promise<Region[]> {
+  if (!data.regions?.count) return [];
+  const r = await unpack(data.regions.packed), all: Region[] = [];
+  for (let row = 0; row < data.regions.count; row++) {
+    const back = r.next(), parent = back ? all[row - back] : null;
+    const name = data.regions.names[r.next()] ?? "", kind = r.next(), visits = r.next();
+    const region: Region = {
+      row, parent, children: [], depth: parent ? parent.depth + 1 : 0, name, kind,
+      path: (parent ? parent.path + "/" : "") + name, visits: visits ? visits - 1 : null,
+      host: r.signed(), gpu: r.signed(), self: r.signed(), launches: r.next(), copies: r.signed(), kernels: [],
+    };
+    for (let n = r.next(); n > 0; n--) region.kernels.push({ kernel: r.next(), launches: r.next(), ns: r.signed() });
+    parent?.children.push(region);
+    all.push(region);
+  }
+  return all;
+}
+
+export async function operations(data: Raw): Promise<Operations[]> {
+  if (!data.strip) return [];
+  const r = await unpack(data.strip.packed);
+  return data.strip.lanes.map((lane) => {
+    const n = lane.count;
+    const o = { lane, start: new Float64Array(n), length: new Float64Array(n), kernel: new Uint32Array(n), several: new Uint32Array(n), region: new Uint32Array(n) };
+    let last = 0;
+    for (let i = 0; i < n; i++) {
+      o.start[i] = last += r.next();
+      o.length[i] = r.next();
+      const k = r.next();
+      o.kernel[i] = Math.floor(k / 2);
+      o.several[i] = k % 2 ? r.next() : 1;
+      o.region[i] = r.next();
+    }
+    return o;
+  });
+}
+
+const COLOURS: Record<string, string> = {
+  GEMM: "#1f6feb", attention: "#8250df", convolution: "#0e7490", normalization: "#0a7d6b", norm: "#0a7d6b", softmax: "#b35900",
+  rotary: "#6e7781", elementwise: "#2da44e", reduction: "#9a6700", indexing: "#a0557f", embedding: "#a0557f", sorting: "#7d4e00",
+  copy: "#57606a", optimizer: "#5a32a3", random: "#3b6e22", collective: "#cf222e", communication: "#cf222e", quantize: "#bf3989", moe: "#116329",
+  "copy to or from the host": "#d4a72c", memset: "#bfa75f", other: "#818b98",
+};
+
+export function colour(kind: string): string {
+  return COLOURS[kind] ?? COLOURS[kind.toLowerCase()] ?? COLOURS.other;
+}
+
+export const nameOf = (k: Kernel | undefined): string => k ? k.short_name || k.name : "(a name that is not listed)";

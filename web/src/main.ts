@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The page: the first screen, then views at the head of the chapters that they belong to. Without this script the page
+// has the same chapters as text.
+import { operations, raw, regions } from "./data";
+import { el } from "./dom";
+import { first } from "./first";
+import { Icicle } from "./icicle";
+import { kernelTable } from "./kernels";
+import { Strip } from "./strip";
+import { address, sortable } from "./tables";
+
+declare global { interface Window { lpo?: { ready: boolean; strip?: Strip } } }
+
+function theme(): HTMLElement {
+  const root = document.documentElement, dark = () => root.classList.contains("dark");
+  if (matchMedia("(prefers-color-scheme: dark)").matches) root.classList.add("dark");
+  const button = el("button", { class: "plain", type: "button", "aria-label": "light or dark" }, "light / dark");
+  button.addEventListener("click", () => { root.classList.toggle("dark", !dark()); window.dispatchEvent(new Event("resize")); window.lpo?.strip?.draw(); });
+  return button;
+}
+
+function navigation(): void {
+  const bar = el("div");
+  for (const s of document.querySelectorAll("main > section")) {
+    const title = s.id === "first" ? "Overview" : s.querySelector("h2")?.textContent;
+    if (title && s.id) bar.append(el("a", { href: "#" + s.id }, title.length > 28 ? title.slice(0, 27) + "…" : title));
+  }
+  bar.append(el("span", { class: "end" }, theme()));
+  document.querySelector("header")?.after(el("nav", { "aria-label": "Chapters" }, bar));
+}
+
+async function start(): Promise<void> {
+  const data = raw();
+  window.lpo = { ready: false };
+  first(data);
+  for (const t of document.querySelectorAll<HTMLTableElement>("main table[id]")) sortable(t);
+  const [tree, lanes] = await Promise.all([regions(data), operations(data)]);
+  if (tree.length) new Icicle(tree.filter((r) => !r.parent), data.kernels ?? [], data.regions?.left_out ?? 0);
+  if (lanes.length) window.lpo.strip = new Strip(lanes, data, tree);
+  kernelTable(data, lanes);
+  navigation();
+  address();
+  window.lpo.ready = true;
+}
+
+start().catch((e) => {
+  // the text of the report is all there; say why the views are not
+  document.querySelector("main")?.prepend(el("p", { class: "note" }, `The views of this page need a newer browser (${e}). The text below is complete.`));
+});

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// The timeline: a lane per stream of each GPU. Far out, bins coloured by the class that fills them; near by, single
+// operations. Bins are summed once, then halved level by level, so that a frame costs as much as the picture is wide,
+// however long the trace is.
+import { Gap, Kernel, Operations, Raw, Region, colour, nameOf } from "./data";
+import { el, intoChapter } from "./dom";
+import * as format from "./format";
+
+const LANE = 20, HEAD = 18, TOP = 22, FINEST = 1 << 16, SINGLE = 6000;
+
+/** Busy time per bin and class, finest level first; each level has half as many bins. */
+class Bins {
+  readonly levels: Float32Array[] = [];
+  constructor(o: Operations, classes: Uint8Array, readonly nclasses: number, span: number) {
+    const first = new Float32Array(FINEST * nclasses), width = span / FINEST;
+    for (let i = 0; i < o.start.length; i++) {
+      let from = o.start[i];
+      const end = from + o.length[i], c = classes[o.kernel[i]] ?? 0;
+      for (let b = Math.min(FINEST - 1, Math.floor(from / width)); from < end && b < FINEST; b++) {
+        const upto = Math.min(end, (b + 1) * width);
+        first[b * nclasses + c] += upto - from;
+        from = upto;
+      }
+    }
+    this.levels.push(first);
+    for (let n = FINEST / 2; n >= 64; n /= 2) {
+      const before = this.levels[this.levels.length - 1], next = new Float32Array(n * nclasses);
+      for (let i = 0; i < n; i++)
+        for (let c = 0; c < nclasses; c++) next[i * nclasses + c] = before[2 * i * nclasses + c] + before[(2 * i + 1) * nclasses + c];
+      this.levels.push(next);
+    }
+  }
+}
+
+function lowerBound(a: Float64Array, v: number): number {
+  let lo = 0, hi = a.length;
+  while (lo < hi) {
+    const mid = (lo + hi) >> 1;
+    if (a[mid] < v) lo = mid + 1; else hi = mid;
+  }
+  return lo;
+}
+
+interface NumberedGap extends Gap { device: string; number: number; length: number; from: number }
+
+export class Strip {
+  private from = 0;
+  private to: number;
+  private canvas = el("canvas", { tabindex: "0", role: "img", "aria-label": "Timeline of GPU operations. Plus and minus zoom, arrow keys move, 0 shows all." });
+  private tip = el("div", { class: "tip", hidden: "" });
+  private classNames: string[] = [];
+  private classOf: Uint8Array;
+  private bins: Bins[] = [];
+  private gaps: NumberedGap[] = [];
+  private pending = 0;
+  /** For tests: milliseconds that the last frames took. */
+  readonly frames: number[] = [];
+
+  constructor(private lanes: Operations[], private data: Raw, private regions: Region[]) {
+    const kernels = data.kernels ?? [], span = data.strip?.span_ns || 1;
+    this.to = span;
+    this.classNames = [...new Set(kernels.map((k) => k.class))];
+    this.classNames.push("other");
+    this.classOf = new Uint8Array(kernels.length + 1);
+    kernels.forEach((k, i) => { this.classOf[i] = this.classNames.indexOf(k.class); });
+    this.classOf[kernels.length] = this.classNames.length - 1;
+    this.bins = lanes.map((o) => new Bins(o, this.classOf, this.classNames.length, span));
+    this.findGaps();
+    this.build();
+  }
+
+  private findGaps(): void {
+    const zero = this.data.strip?.zero_ns ?? 0;
+    for (const w of this.data.wall ?? [])
+      for (const g of w.gaps ?? []) {
+        const length = Number(g.length_ns ?? g.ns ?? 0);
+        this.gaps.push({ ...g, device: w.scope, length, from: g.start_ns - zero, number: 0 });
+      }
+    this.gaps.sort((a, b) => b.length - a.length);
+    this.gaps = this.gaps.slice(0, 20);
+    this.gaps.forEach((g, i) => { g.number = i + 1; });
+  }
+
+  private build(): void {
+    const box = el("div", { class: "strip" }, this.canvas, this.tip);
+    const all = el("button", { class: "plain", type: "button" }, "show all"), plus = el("button", { class: "plain", type: "button", "aria-label": "zoom in" }, "+");
+    const minus = el("button", { class: "plain", type: "button", "aria-label": "zoom out" }, "\u2212");
+    all.addEventListener("click", () => this.view(0, this.span));
+    plus.addEventListener("click", () => this.zoom(0.5, 0.5));
+    minus.addEventListener("click", () => this.zoom(2, 0.5));
+    const tools = el("div", { class: "tools" }, all, plus, minus, el("span", { class: "dim" }, "wheel or + and \u2212 zoom, drag or arrow keys move; for more detail open timeline.perfetto.json (report.formats=[md,json,html,perfetto]) in Perfetto"));
+    const legend = el("div"), used = new Set(this.lanes.flatMap((o) => [...new Set(o.kernel)].map((k) => this.classOf[k])));
+    for (const c of used) legend.append(el("span", { class: "key" }, el("i", { style: `background:${colour(this.classNames[c])}` }), this.classNames[c]));
+    const view = el("div", {}, tools, box, legend);
+    if (this.gaps.length) view.append(this.gapTable());
+    const strip = this.data.strip;
+    if (strip?.step_ns) view.append(el("p", { class: "note" }, `${format.count(strip.operations)} operations are too many for a page: neighbours within ${format.ns(strip.step_ns)} are drawn as one.`));
+    if (strip?.left_out) view.append(el("p", { class: "note" }, `${format.count(strip.left_out)} operations on further streams are not drawn.`));
+    intoChapter("timeline", "Timeline", view);
+    this.canvas.style.height = this.height + "px";
+    this.events();
+    new ResizeObserver(() => this.redraw()).observe(this.canvas);
+  }
+
+  private gapTable(): HTMLElement {
+    const body = el("tbody");
+    for (const g of this.gaps) {
+      const go = el("button", { class: "plain", type: "button" }, "show");
+      go.addEventListener("click", () => { this.view(g.from - g.length, g.from + 2 * g.length); this.canvas.scrollIntoView({ block: "center" }); });
+      body.append(el("tr", {}, el("th", { scope: "row" }, String(g.number)), el("td", {}, g.device), el("td", { "data-v": String(g.length) }, format.ns(g.length)),
+        el("td", { "data-v": String(g.from) }, format.ns(g.from)), el("td", {}, g.cause + (g.call ? `: ${g.call}` : "")), el("td", {}, typeof g.region === "string" ? g.region : ""), el("td", {}, go)));
+    }
+    const head = el("tr");
+    for (const t of ["#", "GPU", "length", "begins at", "cause", "next work is launched in", ""]) head.append(el("th", { scope: "col" }, t));
+    return el("details", {}, el("summary", {}, `The ${this.gaps.length} longest times without work`), el("div", { class: "scroll", tabindex: "0" }, el("table", { id: "table-gaps" }, el("thead", {}, head), body)));
+  }
+
+  private get span(): number { return this.data.strip?.span_ns || 1; }
+
+  private rows(): { y: number; lane: number; device: string }[] {
+    const rows: { y: number; lane: number; device: string }[] = [];
+    let y = TOP, device = "";
+    this.lanes.forEach((o, lane) => {
+      if (o.lane.device !== device) { device = o.lane.device; y += HEAD; }
+      rows.push({ y, lane, device });
+      y += LANE;
+    });
+    return rows;
+  }
+
+  private get height(): number { return (this.rows().pop()?.y ?? TOP) + LANE + 6; }
+
+  view(from: number, to: number): void {
+    const width = Math.max(200, Math.min(this.span, to - from));
+    this.from = Math.max(0, Math.min(this.span - width, from));
+    this.to = this.from + width;
+    this.redraw();
+  }
+
+  private zoom(by: number, at: number): void {
+    const width = (this.to - this.from) * by, centre = this.from + (this.to - this.from) * at;
+    this.view(centre - width * at, centre + width * (1 - at));
+  }
+
+  private redraw(): void {
+    if (!this.pending) this.pending = requestAnimationFrame(() => { this.pending = 0; this.draw(); });
+  }
+
+  draw(): void {
+    const begin = performance.now(), c = this.canvas, ratio = window.devicePixelRatio || 1, W = c.clientWidth, H = this.height;
+    if (!W) return;
+    if (c.width !== Math.round(W * ratio)) c.width = Math.round(W * ratio);
+    if (c.height !== Math.round(H * ratio)) c.height = Math.round(H * ratio);
+    const g = c.getContext("2d");
+    if (!g) return;
+    const style = getComputedStyle(document.documentElement), fg = style.getPropertyValue("--fg"), idle = style.getPropertyValue("--idle"), dim = style.getPropertyValue("--dim");
+    g.setTransform(ratio, 0, 0, ratio, 0, 0);
+    g.clearRect(0, 0, W, H);
+    g.font = "11px system-ui, sans-serif";
+    this.axis(g, W, H, dim);
+    let device = "";
+    for (const row of this.rows()) {
+      if (row.device !== device) { device = row.device; g.fillStyle = fg; g.fillText(device, 4, row.y - 5); }
+      g.fillStyle = idle;
+      g.fillRect(0, row.y, W, LANE - 3);
+      this.lane(g, row.lane, row.y, W);
+      g.fillStyle = dim;
+      if (this.lanes.length > 1) g.fillText("stream " + this.lanes[row.lane].lane.stream, W - 70, row.y + 12);
+    }
+    this.drawGaps(g, W, fg);
+    this.frames.push(performance.now() - begin);
+    if (this.frames.length > 600) this.frames.shift();
+  }
+
+  private axis(g: CanvasRenderingContext2D, W: number, H: number, dim: string): void {
+    const width = this.to - this.from, rough = width / 6, power = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].map((m) => m * power).find((s) => s >= rough) ?? rough;
+    g.fillStyle = dim;
+    g.strokeStyle = dim + "40";
+    for (let t = Math.ceil(this.from / step) * step; t <= this.to; t += step) {
+      const x = (t - this.from) / width * W;
+      g.beginPath(); g.moveTo(x, TOP - 6); g.lineTo(x, H); g.stroke();
+      g.fillText(format.ns(t), Math.min(x + 3, W - 50), 12);
+    }
+  }
+
+  private lane(g: CanvasRenderingContext2D, index: number, y: number, W: number): void {
+    const o = this.lanes[index], width = this.to - this.from;
+    // an operation that began before the picture may reach into it
+    let lo = lowerBound(o.start, this.from);
+    const hi = lowerBound(o.start, this.to);
+    while (lo > 0 && lo > hi - SINGLE && o.start[lo - 1] + o.length[lo - 1] > this.from) lo--;
+    if (hi - lo <= SINGLE) this.single(g, o, lo, hi, y, W);
+    else this.binned(g, this.bins[index], y, W, width);
+  }
+
+  private single(g: CanvasRenderingContext2D, o: Operations, lo: number, hi: number, y: number, W: number): void {
+    const width = this.to - this.from, kernels = this.data.kernels ?? [];
+    for (let i = lo; i < hi; i++) {
+      const x = (o.start[i] - this.from) / width * W, w = Math.max(0.5, o.length[i] / width * W);
+      g.fillStyle = colour(this.classNames[this.classOf[o.kernel[i]]]);
+      g.fillRect(x, y, w, LANE - 3);
+      if (w > 60) {
+        const name = nameOf(kernels[o.kernel[i]]), room = Math.floor((w - 6) / 6);
+        g.fillStyle = "#fff";
+        g.fillText(name.length > room ? name.slice(0, Math.max(0, room - 1)) + "…" : name, Math.max(x, 0) + 3, y + 12, w - 4);
+      }
+    }
+  }
+
+  // Each bin is one column: classes stacked, height by the share of time in which the lane was busy.
+  private binned(g: CanvasRenderingContext2D, bins: Bins, y: number, W: number, width: number): void {
+    let level = 0;
+    while (level + 1 < bins.levels.length && width / (this.span / (FINEST >> (level + 1))) >= W / 2) level++;
+    const n = FINEST >> level, bin = this.span / n, values = bins.levels[level], k = bins.nclasses;
+    for (let b = Math.floor(this.from / bin); b < Math.min(n, Math.ceil(this.to / bin)); b++) {
+      const x = (b * bin - this.from) / width * W, w = Math.max(0.6, bin / width * W);
+      let up = 0;
+      for (let c = 0; c < k; c++) {
+        const h = values[b * k + c] / bin * (LANE - 3);
+        if (h <= 0) continue;
+        g.fillStyle = colour(this.classNames[c]);
+        g.fillRect(x, y + LANE - 3 - up - h, w, h);
+        up += h;
+      }
+    }
+  }
+
+  private drawGaps(g: CanvasRenderingContext2D, W: number, fg: string): void {
+    const width = this.to - this.from, rows = this.rows();
+    g.fillStyle = fg;
+    for (const gap of this.gaps) {
+      const x = (gap.from + gap.length / 2 - this.from) / width * W, row = rows.find((r) => r.device === gap.device);
+      if (row && x > 0 && x < W && gap.length / width * W > 9) g.fillText(String(gap.number), x - 3, row.y - 5);
+    }
+  }
+
+  private hit(x: number, y: number): { o: Operations; i: number } | null {
+    const row = this.rows().find((r) => y >= r.y && y < r.y + LANE);
+    if (!row) return null;
+    const o = this.lanes[row.lane], t = this.from + x / this.canvas.clientWidth * (this.to - this.from);
+    for (let i = lowerBound(o.start, t + 1) - 1, tries = 0; i >= 0 && tries < 64; i--, tries++)
+      if (o.start[i] + o.length[i] >= t) return { o, i };
+    return null;
+  }
+
+  private events(): void {
+    const c = this.canvas;
+    let drag: { x: number; from: number } | null = null;
+    c.addEventListener("wheel", (e) => {
+      e.preventDefault();
+      if (Math.abs(e.deltaX) > Math.abs(e.deltaY)) { const d = e.deltaX / c.clientWidth * (this.to - this.from); this.view(this.from + d, this.to + d); }
+      else this.zoom(Math.exp(e.deltaY / 400), e.offsetX / c.clientWidth);
+    }, { passive: false });
+    c.addEventListener("pointerdown", (e) => { drag = { x: e.clientX, from: this.from }; c.setPointerCapture(e.pointerId); });
+    c.addEventListener("pointerup", () => { drag = null; });
+    c.addEventListener("pointermove", (e) => {
+      if (drag) { const width = this.to - this.from, from = drag.from - (e.clientX - drag.x) / c.clientWidth * width; this.view(from, from + width); }
+      this.showTip(e.offsetX, e.offsetY);
+    });
+    c.addEventListener("pointerleave", () => { this.tip.hidden = true; });
+    c.addEventListener("dblclick", (e) => this.zoom(0.25, e.offsetX / c.clientWidth));
+    c.addEventListener("keydown", (e) => {
+      const step = (this.to - this.from) / 5;
+      const act = ({ "+": () => this.zoom(0.5, 0.5), "=": () => this.zoom(0.5, 0.5), "-": () => this.zoom(2, 0.5), "0": () => this.view(0, this.span),
+        ArrowLeft: () => this.view(this.from - step, this.to - step), ArrowRight: () => this.view(this.from + step, this.to + step) } as Record<string, () => void>)[e.key];
+      if (act) { e.preventDefault(); act(); }
+    });
+  }
+
+  private showTip(x: number, y: number): void {
+    const h = this.hit(x, y);
+    this.tip.hidden = !h;
+    if (!h) return;
+    const { o, i } = h, kernel: Kernel | undefined = (this.data.kernels ?? [])[o.kernel[i]], region = o.region[i] ? this.regions[o.region[i] - 1] : null;
+    this.tip.replaceChildren(el("b", {}, nameOf(kernel)), el("div", {}, `${format.ns(o.length[i])} from ${format.ns(o.start[i])}${o.several[i] > 1 ? `, ${format.count(o.several[i])} operations drawn as one` : ""}`),
+      region ? el("div", { class: "dim" }, region.path) : "");
+    this.tip.style.left = Math.min(x + 12, this.canvas.clientWidth - 300) + "px";
+    this.tip.style.top = y + 14 + "px";
+  }
+}
