@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* region/classes.h - what kind of computation a kernel does, guessed from its name.
+/* region/classes.h - what kind of computation a kernel does, read from its name.
  *
- * The table knows the names of PyTorch, cuBLAS, CUTLASS, cuDNN, FlashAttention, Triton, vLLM,
- * SGLang and ROCm's libraries. It is a guess: reports say so, and `other` is an honest answer. */
+ * The rules are tables in kernel_name/. It stays a guess: reports say so, and `other` is an honest
+ * answer. */
 #pragma once
 
 #include <stdbool.h>
@@ -23,12 +23,16 @@ enum lpo_region_kernel_class {
     LPO_CLASS_OPTIMIZER,
     LPO_CLASS_RANDOM,
     LPO_CLASS_COLLECTIVE,
+    LPO_CLASS_QUANTIZE,
+    LPO_CLASS_MOE,
     LPO_CLASS_OTHER,
     LPO_CLASSES,
 };
 
 enum lpo_region_kernel_class lpo_region_kernel_class(const char *name);
 const char *lpo_region_class_name(enum lpo_region_kernel_class c); /* "GEMM", "attention", … */
+/* In any case of letters; false: there is no such class. */
+bool lpo_region_class_from_name(const char *text, enum lpo_region_kernel_class *out);
 
 /* Communication by the definition that tools can be compared by: the name holds nccl or rccl. */
 bool lpo_region_is_communication(const char *kernel_name);

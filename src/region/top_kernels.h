@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "region/cells.h"
+#include "region/kernel_name/parts.h"
 #include "util/vec.h"
 
 struct lpo_top_row {
@@ -19,7 +20,3 @@ typedef LPO_VEC(struct lpo_top_row) lpo_top_rows;
 /* Rows of the given kind of GPU operation; the caller frees the vector. */
 void lpo_region_top(const struct lpo_region_cells *cells, enum lpo_gpu_op_kind kind,
                     lpo_top_rows *out);
-
-/* The bare function of a demangled kernel name: no return type, namespace, template or parameters.
- * This is what ncu's --kernel-name matches by default. Points into `name`. */
-const char *lpo_region_kernel_function(const char *name, size_t *len);

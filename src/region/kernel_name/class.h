@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* region/kernel_name/class.h - which rule decides a name; for class.c and its test. */
+#pragma once
+
+#include "region/kernel_name/class_rules.h"
+
+struct lpo_class_decision {
+    enum lpo_region_kernel_class class;
+    const char *example; /* of the rule that decided; NULL: none did */
+};
+
+struct lpo_class_decision lpo_region_class_decide(const char *name, size_t len);

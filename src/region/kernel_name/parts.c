@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "region/kernel_name/parts.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "util/str.h"
+
+static bool word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '$' || (unsigned char)c >= 0x80;
+}
+
+/* Where the parameter list begins: the '(' outside <> that does not open "(anonymous namespace)"
+ * or the "(lambda…)" of an enclosing scope, that is, the first not followed later by "::". */
+static size_t name_end(const char *name, size_t len)
+{
+    size_t end = len;
+    int angle = 0, round = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        if (name[i] == '<')
+            angle++;
+        else if (name[i] == '>' && angle && name[i - 1] != '-')
+            angle--;
+        else if (name[i] == '(' && !angle && round++ == 0 && end == len)
+            end = i;
+        else if (name[i] == ')' && !angle && round)
+            round--;
+        else if (name[i] == ':' && i + 1 < len && name[i + 1] == ':' && !angle && !round && end < i)
+            end = len; /* that was part of a scope */
+    }
+    return end;
+}
+
+/* Where the '<' stands that the '>' before `end` closes, or `end`: there is none. */
+static size_t template_begin(const char *name, size_t end)
+{
+    int angle = 0;
+
+    for (size_t from = end; from > 0; from--) {
+        char c = name[from - 1];
+
+        if (c == '>' && from > 1 && name[from - 2] == '-')
+            continue; /* an arrow of decltype() */
+        angle += c == '>' ? 1 : c == '<' ? -1 : 0;
+        if (angle == 0)
+            return from - 1;
+    }
+    return end;
+}
+
+/* Where the scope begins whose last character stands before `end`: behind the return type. */
+static size_t scope_begin(const char *name, size_t end)
+{
+    int open = 0;
+    size_t from = end;
+
+    for (; from > 0; from--) {
+        char c = name[from - 1];
+
+        if (c == '>' || c == ')' || c == ']' || c == '}')
+            open++;
+        else if (c == '<' || c == '(' || c == '[' || c == '{')
+            open--;
+        else if (c == ' ' && open <= 0)
+            break;
+        if (open < 0)
+            break;
+    }
+    return from;
+}
+
+static bool plain(const char *name, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (!word(name[i]) && !strchr(".-:/", name[i]))
+            return false;
+    return !memmem(name, len, "::", 2);
+}
+
+/* AMD's tools print the symbol of the kernel's descriptor, and of compiler's copies. */
+static size_t without_suffix(const char *name, size_t len)
+{
+    static const char clone[] = " [clone ";
+    const char *at = memmem(name, len, clone, sizeof clone - 1);
+
+    if (at && at > name && name[len - 1] == ']')
+        len = (size_t)(at - name);
+    if (len > 3 && memcmp(name + len - 3, ".kd", 3) == 0)
+        len -= 3;
+    return len;
+}
+
+void lpo_region_kernel_parts(const char *name, size_t len, struct lpo_kernel_parts *out)
+{
+    size_t end, from;
+
+    len = without_suffix(name, len);
+    *out = (struct lpo_kernel_parts){ .scope = { name, 0 },
+                                      .function = { name, len },
+                                      .arguments = { name + len, 0 } };
+    if (plain(name, len)) /* "loop_add_fusion.3" is one function */
+        return;
+    end = name_end(name, len);
+    while (end && name[end - 1] == ' ')
+        end--;
+    if (end && name[end - 1] == '>') {
+        size_t open = template_begin(name, end);
+
+        if (open > 0 && open < end) {
+            out->arguments = (struct lpo_kernel_span){ name + open + 1, end - open - 2 };
+            end = open;
+        }
+    }
+    for (from = end; from && word(name[from - 1]); from--)
+        ;
+    if (from == end) { /* nothing that looks like a function: the name as it is */
+        out->arguments = (struct lpo_kernel_span){ name + len, 0 };
+        return;
+    }
+    out->function = (struct lpo_kernel_span){ name + from, end - from };
+    end = from;
+    if (end > 1 && name[end - 1] == ':' && name[end - 2] == ':') {
+        from = scope_begin(name, end - 2);
+        out->scope = (struct lpo_kernel_span){ name + from, end - 2 - from };
+    }
+}
+
+const char *lpo_region_kernel_function(const char *name, size_t *len)
+{
+    size_t end = name_end(name, strlen(name)), from;
+
+    while (end && name[end - 1] == ' ')
+        end--;
+    if (end && name[end - 1] == '>') {
+        from = template_begin(name, end);
+        if (from > 0 && from < end)
+            end = from;
+    }
+    for (from = end; from && word(name[from - 1]); from--)
+        ;
+    if (from == end) {
+        *len = strlen(name);
+        return name;
+    }
+    *len = end - from;
+    return name + from;
+}
+
+/* Behind the bracket that closes the one at `i`, or the end. */
+static size_t skip_brackets(struct lpo_kernel_span t, size_t i)
+{
+    int open = 0;
+
+    for (; i < t.len; i++) {
+        open += t.at[i] == '(' ? 1 : t.at[i] == ')' ? -1 : 0;
+        if (open == 0)
+            return i;
+    }
+    return t.len;
+}
+
+/* Does a new word begin at `i`? Where small letters turn into large ones, before the last of
+ * several large letters ("RMSNorm"), and between letters and digits. */
+static bool edge(struct lpo_kernel_span t, size_t i)
+{
+    unsigned char was = (unsigned char)t.at[i - 1], c = (unsigned char)t.at[i];
+    unsigned char next = i + 1 < t.len ? (unsigned char)t.at[i + 1] : 0;
+
+    if (isdigit(c) != isdigit(was))
+        return true;
+    return isupper(c) && (islower(was) || (isupper(was) && islower(next)));
+}
+
+void lpo_region_kernel_words(struct lpo_kernel_span t, struct lpo_str *out)
+{
+    char last = '_';
+
+    lpo_str_addc(out, '_');
+    for (size_t i = 0; i < t.len && out->len < LPO_KERNEL_WORDS; i++) {
+        unsigned char c = (unsigned char)t.at[i];
+
+        if (c == '(') {
+            i = skip_brackets(t, i);
+            c = '_';
+        }
+        if (!isalnum(c)) {
+            if (last != '_')
+                lpo_str_addc(out, last = '_');
+            continue;
+        }
+        if (last != '_' && edge(t, i))
+            lpo_str_addc(out, '_');
+        last = (char)tolower(c);
+        lpo_str_addc(out, last);
+    }
+    if (last != '_')
+        lpo_str_addc(out, '_');
+}
+
+static bool fits_here(const char *words, const char *pattern)
+{
+    const char *p = pattern;
+
+    while (*p)
+        if (*p == *words) {
+            p++;
+            words++;
+        } else if (*words == '_' && p > pattern) {
+            words++; /* the edge of a word that the pattern does not ask for */
+        } else {
+            return false;
+        }
+    return true;
+}
+
+bool lpo_region_kernel_words_have(const char *words, const char *pattern)
+{
+    if (*pattern == '^')
+        return fits_here(words, pattern + 1);
+    for (; (words = strchr(words, *pattern)) != NULL; words++)
+        if (fits_here(words, pattern))
+            return true;
+    return false;
+}

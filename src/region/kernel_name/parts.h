@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* region/kernel_name/parts.h - a kernel's name taken apart, and its words.
+ *
+ *     void at::native::elementwise_kernel<128, 4, F>(int, F)
+ *          scope       function           arguments          the parameters are left out
+ *
+ * Words are how names are compared: small letters, parts joined by '_', one '_' at each end.
+ * "CatArrayBatchedCopy" becomes "_cat_array_batched_copy_", "conv2d" "_conv_2_d_". */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct lpo_str;
+
+struct lpo_kernel_span {
+    const char *at;
+    size_t len;
+};
+
+/* Points into the name it was made from. */
+struct lpo_kernel_parts {
+    struct lpo_kernel_span scope;     /* namespaces and classes, template arguments included */
+    struct lpo_kernel_span function;  /* never empty, unless the name is */
+    struct lpo_kernel_span arguments; /* template arguments, without the outer < > */
+};
+
+void lpo_region_kernel_parts(const char *name, size_t len, struct lpo_kernel_parts *out);
+
+/* The bare function of a demangled kernel name: no return type, namespace, template or parameters.
+ * This is what ncu's --kernel-name matches by default. Points into `name`. */
+const char *lpo_region_kernel_function(const char *name, size_t *len);
+
+/* Appends the words of `text`, at most LPO_KERNEL_WORDS bytes of them. Types of parameters, in
+ * round brackets, are left out: they say what a kernel is given, not what it does. */
+enum { LPO_KERNEL_WORDS = 4096 };
+void lpo_region_kernel_words(struct lpo_kernel_span text, struct lpo_str *out);
+
+/* Is `pattern` anywhere in these words? A '_' in it is the edge of a word; elsewhere edges do not
+ * count, so "rmsnorm" is in "_rms_norm_" too. A '^' at its beginning: only at the beginning. */
+bool lpo_region_kernel_words_have(const char *words, const char *pattern);
