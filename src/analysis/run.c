@@ -123,19 +123,6 @@ int lpo_analysis_run_create(const char *dir, const struct lpo_rundir_options *op
     return 0;
 }
 
-int lpo_analysis_run_of_files(const char *const *files, size_t count, unsigned skip,
-                              struct lpo_region_selection *select, struct lpo_analysis_run **out,
-                              struct lpo_err *err)
-{
-    struct lpo_rundir *d = NULL;
-
-    if (lpo_rundir_of_files(files, count, skip, select, &d, err) < 0)
-        return err->code;
-    *out = wrap(d);
-    analyse(*out, &d->sources.at[0]);
-    return 0;
-}
-
 void lpo_analysis_run_destroy(struct lpo_analysis_run *run)
 {
     if (!run)

@@ -36,10 +36,6 @@ int lpo_analysis_run_create(const char *dir, const struct lpo_rundir_options *op
 int lpo_analysis_run_of_paths(const char *const *paths, size_t count,
                               const struct lpo_rundir_options *options,
                               struct lpo_analysis_run **out, struct lpo_err *err);
-/* See lpo_rundir_of_files(): takes `select` over. */
-int lpo_analysis_run_of_files(const char *const *files, size_t count, unsigned skip,
-                              struct lpo_region_selection *select, struct lpo_analysis_run **out,
-                              struct lpo_err *err);
 void lpo_analysis_run_destroy(struct lpo_analysis_run *run); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_analysis_run);
 

@@ -122,15 +122,12 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
     int rc;
 
     if (!args->nwords)
-        return lpo_fail(err, LPO_E_USAGE, "no trace is given; usage: lpo regions FILE…");
-    rc = lpo_cli_trace_files_check(app, args, err);
-    if (rc == 0)
-        rc = lpo_cli_writer_from_args(args, &writer, err);
+        return lpo_fail(err, LPO_E_USAGE, "no trace is given; usage: lpo regions DIR|FILE…");
+    rc = lpo_cli_writer_from_args(args, &writer, err);
     if (rc == 0)
         rc = lpo_cli_selection_from_args(args, &select, err);
     if (rc == 0)
-        rc = lpo_analysis_run_of_files(args->words, args->nwords, LPO_SKIP_OPS | LPO_SKIP_CALLS,
-                                       select, &traces, err);
+        rc = lpo_cli_traces_open(app, args, LPO_SKIP_OPS | LPO_SKIP_CALLS, select, &traces, err);
     if (rc < 0)
         return rc;
     a = lpo_analysis_run_main(traces);
@@ -151,10 +148,10 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
 const struct lpo_command lpo_cli_cmd_regions = {
     .name = "regions",
     .summary = "time by region of any trace or report that lpo reads",
-    .usage = "FILE… [--json]",
+    .usage = "DIR|FILE… [--json]",
     .about = "Reads PyTorch profiler traces, Nsight Systems exports, Nsight Compute reports and "
              "CSVs,\nand lpo's own traces, on any machine. Several files are taken as one job "
-             "(its ranks).\n\n"
+             "(its ranks).\nDIR is a run folder, or a folder of traces.\n\n"
              "  lpo regions trace.json.gz\n"
              "  lpo regions run.sqlite --include 'decode/**/attn' --kernels '*gemm*'\n"
              "  lpo regions rank*.json.gz --json > regions.json\n"

@@ -75,25 +75,24 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
     int rc;
 
     if (!args->nwords)
-        return lpo_fail(err, LPO_E_USAGE, "no trace is given; usage: lpo top FILE…");
-    rc = lpo_cli_trace_files_check(app, args, err);
-    if (rc == 0)
-        rc = lpo_cli_writer_from_args(args, &writer, err);
+        return lpo_fail(err, LPO_E_USAGE, "no trace is given; usage: lpo top DIR|FILE…");
+    rc = lpo_cli_writer_from_args(args, &writer, err);
     if (rc == 0)
         rc = lpo_cli_selection_from_args(args, &select, err);
     if (rc == 0)
-        rc = lpo_analysis_run_of_files(args->words, args->nwords,
-                                       LPO_SKIP_OPS | LPO_SKIP_RANGES | LPO_SKIP_LAUNCHES |
-                                           LPO_SKIP_METRICS | LPO_SKIP_CALLS,
-                                       select, &traces, err);
+        rc = lpo_cli_traces_open(app, args,
+                                 LPO_SKIP_OPS | LPO_SKIP_RANGES | LPO_SKIP_LAUNCHES |
+                                     LPO_SKIP_METRICS | LPO_SKIP_CALLS,
+                                 select, &traces, err);
     return rc < 0 ? rc : show(app, args, lpo_analysis_run_main(traces), writer, err);
 }
 
 const struct lpo_command lpo_cli_cmd_top = {
     .name = "top",
     .summary = "the most expensive kernels of any trace or report that lpo reads",
-    .usage = "FILE… [-n N] [--json] [-o top.yaml]",
-    .about = "  lpo top trace.json.gz -n 10\n"
+    .usage = "DIR|FILE… [-n N] [--json] [-o top.yaml]",
+    .about = "DIR is a run folder, or a folder of traces.\n\n"
+             "  lpo top trace.json.gz -n 10\n"
              "  lpo top run.sqlite --kernels '*gemm*' -o top.yaml   # then: lpo kernels "
              "--kernel-config top.yaml",
     .options = options,

@@ -2,17 +2,17 @@
 #include "cli/trace_options.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/run.h"
 #include "cli/app.h"
 #include "pipeline/stage.h"
 #include "region/select.h"
 #include "report/doc/doc.h"
 #include "rundir/rundir.h"
-#include "util/arena.h"
 #include "util/err.h"
-#include "util/path.h"
 #include "util/str.h"
 #include "writer/writer.h"
 
@@ -43,38 +43,25 @@ int lpo_cli_selection_from_args(const struct lpo_args *args, struct lpo_region_s
     return 0;
 }
 
-/* A shell pattern for the first traces that a report of the folder would read, for a message that
- * can be copied; NULL: there are none. */
-static const char *traces_in(struct lpo_arena *a, const char *dir)
+int lpo_cli_traces_open(struct lpo_app *app, const struct lpo_args *args, unsigned skip,
+                        struct lpo_region_selection *select, struct lpo_analysis_run **out,
+                        struct lpo_err *err)
 {
-    const char **files;
-    size_t n;
+    struct lpo_rundir_options o = { .kinds = lpo_pipeline_trace_kinds(app->arena),
+                                    .skip = skip,
+                                    .select = select };
+    LPO_AUTO(lpo_analysis_run) run = NULL;
 
-    for (size_t k = 0; lpo_rundir_trace_files(a, dir, lpo_pipeline_trace_kinds(a), k, &files, &n);
-         k++) {
-        const char *base = n ? lpo_path_base(files[0]) : "", *dot = strchr(base, '.');
-
-        if (n)
-            return lpo_arena_printf(a, "%.*s*%s", (int)(base - files[0]), files[0], dot ? dot : "");
-    }
-    return NULL;
-}
-
-int lpo_cli_trace_files_check(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
-{
-    for (size_t i = 0; i < args->nwords; i++) {
-        const char *word = args->words[i], *traces;
-
-        if (!lpo_path_is_dir(word))
-            continue;
-        traces = traces_in(app->arena, word);
-        if (traces)
-            return lpo_fail(err, LPO_E_USAGE,
-                            "'%s' is a folder: give the traces in it (%s), or rebuild the reports "
-                            "of a run with lpo report %s",
-                            word, traces, word);
-        return lpo_fail(err, LPO_E_USAGE, "'%s' is a folder: give the trace files in it", word);
-    }
+    if (lpo_analysis_run_of_paths(args->words, args->nwords, &o, &run, err) < 0)
+        return err->code;
+    if (!lpo_rundir_main(run->dir))
+        return lpo_fail(err, LPO_E_NOTFOUND, "'%s' holds no trace that can be read%s%s",
+                        args->words[0], run->dir->problems.len ? ": " : "",
+                        run->dir->problems.len ? run->dir->problems.at[0] : "");
+    for (size_t i = 0; i < run->dir->problems.len; i++)
+        fprintf(app->log, "lpo: warning: %s\n", run->dir->problems.at[i]);
+    *out = run;
+    run = NULL;
     return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include "cli/options.h"
 
+struct lpo_analysis_run;
 struct lpo_app;
 struct lpo_doc;
 struct lpo_err;
@@ -28,9 +29,11 @@ struct lpo_writer;
 
 int lpo_cli_selection_from_args(const struct lpo_args *args, struct lpo_region_selection **out,
                                 struct lpo_err *err);
-/* Refuses a folder where files are expected; the error names the traces that are in it. */
-int lpo_cli_trace_files_check(struct lpo_app *app, const struct lpo_args *args,
-                              struct lpo_err *err);
+/* The run folder or the traces that the words name. Takes `select` over; `skip` as in struct
+ * lpo_trace. Files of a folder that cannot be read are warnings on app->log. */
+int lpo_cli_traces_open(struct lpo_app *app, const struct lpo_args *args, unsigned skip,
+                        struct lpo_region_selection *select, struct lpo_analysis_run **out,
+                        struct lpo_err *err);
 /* The writer that --json and --format name; text when neither is given. */
 int lpo_cli_writer_from_args(const struct lpo_args *args, const struct lpo_writer **out,
                              struct lpo_err *err);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "region/select.h"
 #include "run/folder.h"
 #include "rundir/nsys_export.h"
 #include "rundir/private.h"
@@ -263,22 +264,18 @@ bool lpo_rundir_is_run(const char *dir, const struct lpo_rundir_kind *const *kin
     return lpo_rundir_any_trace_files(dir, kinds);
 }
 
-int lpo_rundir_of_paths(const char *const *paths, size_t count,
-                        const struct lpo_rundir_options *options, struct lpo_rundir **out,
-                        struct lpo_err *err)
+static int of_files(const char *const *paths, size_t count,
+                    const struct lpo_rundir_options *options, struct lpo_rundir **out,
+                    struct lpo_err *err)
 {
-    LPO_AUTO(lpo_rundir) d = NULL;
-    struct given g = { 0 };
+    LPO_AUTO(lpo_rundir) d = lpo_xcalloc(1, sizeof *d);
+    struct given g = { .d = d };
     int rc;
 
-    if (count == 1 && lpo_path_is_dir(paths[0]) && lpo_rundir_is_run(paths[0], options->kinds))
-        return lpo_rundir_create(paths[0], options, out, err);
-    d = lpo_xcalloc(1, sizeof *d);
     d->arena = lpo_arena_create();
     d->manifest.arena = d->arena;
     d->skip = options->skip;
     lpo_rundir_sources_list(d, options->kinds);
-    g.d = d;
     /* a wrong override is found before a large trace is read */
     rc = lpo_rundir_options_read(d, options->overrides, err);
     if (rc == 0)
@@ -290,5 +287,26 @@ int lpo_rundir_of_paths(const char *const *paths, size_t count,
         return rc;
     *out = d;
     d = NULL;
+    return 0;
+}
+
+int lpo_rundir_of_paths(const char *const *paths, size_t count,
+                        const struct lpo_rundir_options *options, struct lpo_rundir **out,
+                        struct lpo_err *err)
+{
+    LPO_AUTO(lpo_region_selection) select = options->select;
+    bool run =
+        count == 1 && lpo_path_is_dir(paths[0]) && lpo_rundir_is_run(paths[0], options->kinds);
+    struct lpo_source *s;
+
+    if ((run ? lpo_rundir_create(paths[0], options, out, err)
+             : of_files(paths, count, options, out, err)) < 0)
+        return err->code;
+    s = (struct lpo_source *)lpo_rundir_main(*out); /* ours: it was made here */
+    if (s && select) {
+        lpo_region_selection_destroy(s->select);
+        s->select = select;
+        select = NULL;
+    }
     return 0;
 }

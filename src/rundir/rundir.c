@@ -180,27 +180,6 @@ int lpo_rundir_create(const char *dir, const struct lpo_rundir_options *options,
     return 0;
 }
 
-int lpo_rundir_of_files(const char *const *files, size_t count, unsigned skip,
-                        struct lpo_region_selection *select, struct lpo_rundir **out,
-                        struct lpo_err *err)
-{
-    LPO_AUTO(lpo_rundir) d = lpo_xcalloc(1, sizeof *d);
-    struct lpo_source s = { .what = "the given files", .nfiles = count, .select = select };
-
-    d->arena = lpo_arena_create();
-    s.files = lpo_arena_array(d->arena, count + 1, sizeof *s.files);
-    s.trace = lpo_trace_create();
-    s.trace->skip = skip;
-    memcpy(s.files, files, count * sizeof *files);
-    lpo_vec_push(&d->sources, s); /* owns the trace and the selection from here on */
-    for (size_t i = 0; i < count; i++, d->files_read++)
-        if (lpo_rundir_read_trace(files[i], s.trace, err) < 0)
-            return err->code;
-    *out = d;
-    d = NULL;
-    return 0;
-}
-
 void lpo_rundir_destroy(struct lpo_rundir *d)
 {
     if (!d)

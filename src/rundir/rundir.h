@@ -113,8 +113,10 @@ struct lpo_rundir {
 
 struct lpo_rundir_options {
     const struct lpo_rundir_kind *const *kinds; /* NULL-terminated */
-    const char *const *overrides; /* "report.private=true", NULL-terminated; may be NULL */
-    unsigned skip;                /* what the caller can do without: enum lpo_skip */
+    const char *const *overrides;        /* "report.private=true", NULL-terminated; may be NULL */
+    unsigned skip;                       /* what the caller can do without: enum lpo_skip */
+    struct lpo_region_selection *select; /* of the main source, instead of report.*; taken over,
+                                            also on failure. NULL: report.* */
 };
 
 /* Lists the traces of a folder and reads none of them. The folder may still be growing: a run
@@ -127,11 +129,6 @@ int lpo_rundir_load(struct lpo_rundir *d, const char *const *overrides, struct l
 /* Both. */
 int lpo_rundir_create(const char *dir, const struct lpo_rundir_options *options,
                       struct lpo_rundir **out, struct lpo_err *err);
-/* A list of files as one source: the ranks of a job. Unlike in a folder, a file that cannot be
- * read is an error. `skip` as in struct lpo_trace; takes `select` over (it may be NULL). */
-int lpo_rundir_of_files(const char *const *files, size_t count, unsigned skip,
-                        struct lpo_region_selection *select, struct lpo_rundir **out,
-                        struct lpo_err *err);
 /* Whatever a user gives: one run folder, or traces that belong together (ranks, processes, tools),
  * as files, folders of them, or "-" for standard input. The contents of a file say which tool wrote
  * it, and so whose source it is; `dir` is NULL then. A file that was given and cannot be read is an

@@ -9,6 +9,7 @@
 #include "analysis/run.h"
 #include "report/doc/doc.h"
 #include "report/limits/chapter_limits.h"
+#include "rundir/rundir.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -39,10 +40,16 @@ static const char *capture; /* NULL: the shared data is not here */
 
 static struct lpo_analysis_run *read_capture(void)
 {
+    static const char *const any[] = { "*", NULL }, *const formats[] = { "ncu-csv", NULL };
+    static const struct lpo_rundir_kind ncu = {
+        .stage = "ncu", .what = "a capture", .patterns = any, .formats = formats
+    };
+    static const struct lpo_rundir_kind *const kinds[] = { &ncu, NULL };
+    const struct lpo_rundir_options o = { .kinds = kinds, .skip = LPO_SKIP_OPS };
     struct lpo_analysis_run *run = NULL;
     struct lpo_err err = { 0 };
 
-    if (lpo_analysis_run_of_files(&capture, 1, LPO_SKIP_OPS, NULL, &run, &err) < 0)
+    if (lpo_analysis_run_of_paths(&capture, 1, &o, &run, &err) < 0)
         fail_msg("%s", lpo_err_cause(&err));
     return run;
 }

@@ -27,7 +27,10 @@ static bool always(const struct lpo_node *config)
 
 static const char *const lpot[] = { "*.lpot", NULL };
 static const char *const csv[] = { "*.csv.gz", NULL };
-static const struct lpo_rundir_kind first = { .stage = "first", .what = "a", .patterns = lpot };
+static const char *const native[] = { "native", NULL };
+static const struct lpo_rundir_kind first = {
+    .stage = "first", .what = "a", .patterns = lpot, .formats = native
+};
 static const struct lpo_rundir_kind counts = {
     .stage = "counts", .what = "b", .patterns = csv, .trust = 9, .representatives = always
 };
@@ -203,16 +206,18 @@ static void a_list_of_files_is_a_run(void **state)
                             lpo_arena_printf(arena, "%s/tests/data/native/none.lpot", root) };
     LPO_AUTO(lpo_analysis_run) run = NULL;
     struct lpo_analysis_run *none = NULL;
+    struct lpo_rundir_options o = { .kinds = kinds,
+                                    .skip = LPO_SKIP_OPS,
+                                    .select = lpo_region_selection_create() };
     struct lpo_err err = { 0 };
 
     (void)state;
-    assert_int_equal(lpo_analysis_run_of_files(files, 1, LPO_SKIP_OPS,
-                                               lpo_region_selection_create(), &run, &err),
-                     0);
+    assert_int_equal(lpo_analysis_run_of_paths(files, 1, &o, &run, &err), 0);
     assert_non_null(lpo_analysis_run_main(run));
+    assert_ptr_equal(lpo_analysis_run_main(run)->select, o.select);
     assert_int_equal(run->attributed, 1);
-    assert_true(lpo_analysis_run_of_files(files, 2, 0, lpo_region_selection_create(), &none, &err) <
-                0);
+    o.select = lpo_region_selection_create(); /* freed by the callee, also where it fails */
+    assert_true(lpo_analysis_run_of_paths(files, 2, &o, &none, &err) < 0);
     assert_null(none);
 }
 

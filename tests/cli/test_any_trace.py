@@ -119,6 +119,19 @@ class AnyTrace(LpoCase):
         self.assertEqual(both["kernels"], self.report_json(NATIVE)["kernels"])  # native says where time goes
         self.assertIn("Hardware counters were measured", json.dumps(both))
 
+    def test_regions_and_top_take_folders(self) -> None:
+        self.copy(NCU, "t/a.ncu-rep")
+        self.copy(NCU_CSV, "t/a.csv")
+        self.copy(NATIVE, "run/native/1.lpot")
+        for command in ("regions", "top"):
+            for folder, file in (("t", NCU), ("run", NATIVE)):
+                with self.subTest(command=command, folder=folder):
+                    of_folder, of_file = self.lpo(command, folder, "--json"), self.lpo(command, file, "--json")
+                    self.assertEqual(of_folder.returncode, 0, of_folder.stderr)
+                    self.assertEqual(of_folder.stdout, of_file.stdout)
+        self.write("none/workload/direct_inference/metrics.json", {})
+        self.assertIn("holds no trace", self.lpo("top", "none").stderr)
+
     def facts(self, *words: str) -> dict[str, str]:
         run = next(s for s in self.report_json(*words)["sections"] if s["id"] == "run")
         return {f["key"]: f["value"] for f in run["items"] if f["type"] == "fact"}
