@@ -8,6 +8,7 @@
 #include "analysis/operators/operators.h"
 #include "analysis/wall/steady.h"
 #include "analysis/wall/timeline.h"
+#include "analysis/wall/wall.h"
 #include "region/cells.h"
 #include "region/select.h"
 #include "region/tree.h"
@@ -30,6 +31,7 @@ struct lpo_analysis_memo {
     size_t nclasses;
     bool has_classes;
     struct lpo_operators *operators[2];
+    struct lpo_wall *wall;
     struct lpo_wall_steady *steady;
     struct lpo_limits *limits;
     struct lpo_err limits_err;                  /* why there are none */
@@ -151,6 +153,7 @@ void lpo_analysis_destroy(struct lpo_analysis *a)
     forget_sums(a->memo);
     for (int i = 0; i < 2; i++)
         lpo_operators_destroy(a->memo->operators[i]);
+    lpo_wall_destroy(a->memo->wall);
     free(a->memo);
     lpo_wall_timeline_destroy(a->timeline);
     lpo_region_cells_destroy(a->cells);
@@ -255,6 +258,13 @@ const struct lpo_operators *lpo_analysis_operators(const struct lpo_analysis *a,
     if (!*o)
         *o = lpo_operators_create(a->trace, by_shapes);
     return *o;
+}
+
+const struct lpo_wall *lpo_analysis_wall(const struct lpo_analysis *a)
+{
+    if (!a->memo->wall && a->timeline)
+        a->memo->wall = lpo_wall_create(a->tree);
+    return a->memo->wall;
 }
 
 const struct lpo_wall_steady *lpo_analysis_steady(const struct lpo_analysis *a)

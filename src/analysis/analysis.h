@@ -25,6 +25,7 @@ struct lpo_region_tree;
 struct lpo_rundir;
 struct lpo_source;
 struct lpo_trace;
+struct lpo_wall;
 struct lpo_wall_steady;
 struct lpo_wall_timeline;
 
@@ -75,6 +76,8 @@ const lpo_top_rows *lpo_analysis_top(const struct lpo_analysis *a, enum lpo_gpu_
 const struct lpo_class_sum *lpo_analysis_classes(const struct lpo_analysis *a, size_t *count);
 /* Operators of the host; one row per name, or per name and input shapes. */
 const struct lpo_operators *lpo_analysis_operators(const struct lpo_analysis *a, bool by_shapes);
+/* Where the wall time of each GPU went; NULL when launches were skipped. */
+const struct lpo_wall *lpo_analysis_wall(const struct lpo_analysis *a);
 /* The trace without loading and warming up. */
 const struct lpo_wall_steady *lpo_analysis_steady(const struct lpo_analysis *a);
 /* How far the regions of a source are from what the hardware allows; see lpo_limits_of_run(). */

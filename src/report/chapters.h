@@ -15,6 +15,9 @@ void lpo_report_chapter_run(struct lpo_doc *doc, const struct lpo_rundir *d);
 void lpo_report_chapter_speed(struct lpo_doc *doc, const struct lpo_rundir *d);
 /* The same in two or three sentences, for the summary. */
 void lpo_report_summary_speed(struct lpo_doc *doc, const struct lpo_rundir *d);
+/* Where the wall time of each GPU went, and why it was idle; nothing without GPU operations. */
+void lpo_report_chapter_wall(struct lpo_doc *doc, const struct lpo_rundir *d,
+                             const struct lpo_source *s);
 /* Time by region: aggregate, then every process and device. */
 void lpo_report_chapter_regions(struct lpo_doc *doc, const struct lpo_rundir *d,
                                 const struct lpo_source *s);

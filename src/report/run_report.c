@@ -44,6 +44,7 @@ static void put_analysis(struct lpo_doc *doc, const struct lpo_rundir *d,
     const lpo_top_rows *top = lpo_analysis_top(s->analysis, LPO_KERNEL);
 
     lpo_report_put_scopes(doc->data, s->analysis, d->aggregate);
+    lpo_report_put_wall(doc->data, s->analysis);
     lpo_report_put_devices(doc->data, s->analysis);
     lpo_report_put_kernels(doc->data, s->analysis->cells, top->at, top->len);
     lpo_report_put_notes(doc->data, s->analysis, s->select);
@@ -56,6 +57,7 @@ struct lpo_doc *lpo_report_run_sections(const struct lpo_rundir *d, const struct
     lpo_report_chapter_run(doc, d);
     lpo_report_chapter_speed(doc, d);
     if (s) {
+        lpo_report_chapter_wall(doc, d, s);
         add_limits(doc, d, s);
         lpo_report_chapter_regions(doc, d, s);
         lpo_report_chapter_kernels(doc, d, s);

@@ -268,7 +268,7 @@ void lpo_report_put_devices(struct lpo_record *to, const struct lpo_analysis *a)
         lpo_doc_put_int_if(r, "exposed_communication_ns", known, d->exposed_ns);
         lpo_doc_put_int_if(r, "hidden_communication_ns", known,
                            d->communication_ns - d->exposed_ns);
-        lpo_doc_put_int(r, "other_collectives_ns", d->collectives_ns);
+        lpo_doc_put_int(r, "other_collectives_ns", 0); /* all of them are communication now */
         put_gaps(r, "gaps", &d->gaps);
         put_streams(r, a->timeline, d->device);
     }

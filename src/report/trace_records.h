@@ -22,6 +22,8 @@ struct lpo_top_row;
 void lpo_report_put_scopes(struct lpo_record *to, const struct lpo_analysis *a, bool aggregate);
 /* "devices": every GPU with span, busy, idle, communication, streams and their gaps. */
 void lpo_report_put_devices(struct lpo_record *to, const struct lpo_analysis *a);
+/* "wall": where the time of every GPU went, longest span first. In chapter_wall.c. */
+void lpo_report_put_wall(struct lpo_record *to, const struct lpo_analysis *a);
 /* "kernels": the first `count` of `rows`. */
 void lpo_report_put_kernels(struct lpo_record *to, const struct lpo_region_cells *cells,
                             const struct lpo_top_row *rows, size_t count);

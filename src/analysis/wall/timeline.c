@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "region/classes.h"
-#include "region/thread_rows.h"
+#include "analysis/wall/private.h"
 
 const char *lpo_wall_gap_name(enum lpo_gap_cause cause)
 {
@@ -23,48 +22,18 @@ int64_t lpo_wall_gaps_ns(const struct lpo_gaps *g)
     return ns;
 }
 
-/* A union of intervals that come in order of their starts. */
-struct cover {
-    int64_t end_ns, sum_ns;
-};
-
-static void cover_add(struct cover *c, const struct lpo_gpu_op *w)
-{
-    if (w->start_ns > c->end_ns)
-        c->end_ns = w->start_ns;
-    if (w->end_ns > c->end_ns) {
-        c->sum_ns += w->end_ns - c->end_ns;
-        c->end_ns = w->end_ns;
-    }
-}
-
-enum { ALL, KERNELS, COMPUTE, COMMUNICATION, COLLECTIVES, COVERS };
-
-enum name_kind { NAME_UNSEEN, NAME_COMPUTE, NAME_COMMUNICATION, NAME_COLLECTIVE };
+enum { ALL, KERNELS, COMPUTE, COMMUNICATION, COVERS };
 
 struct builder {
     struct lpo_wall_timeline *out;
     const struct lpo_region_tree *tree;
     const struct lpo_trace *trace;
     const bool *aside;         /* per place, or NULL */
-    unsigned char *kinds;      /* per name: enum name_kind */
+    unsigned char *kinds;      /* lpo_wall_communicates() */
     bool shared_communication; /* on this device */
     struct lpo_map_pair stream_map;
-    struct cover covers[COVERS];
+    struct lpo_wall_cover covers[COVERS];
 };
-
-static enum name_kind kind_of(struct builder *b, uint32_t name)
-{
-    const char *text;
-
-    if (b->kinds[name] != NAME_UNSEEN)
-        return b->kinds[name];
-    text = lpo_trace_text(b->trace, name);
-    b->kinds[name] = lpo_region_is_communication(text)                       ? NAME_COMMUNICATION
-                     : lpo_region_kernel_class(text) == LPO_CLASS_COLLECTIVE ? NAME_COLLECTIVE
-                                                                             : NAME_COMPUTE;
-    return b->kinds[name];
-}
 
 static bool is_aside(const struct builder *b, uint32_t place)
 {
@@ -73,17 +42,15 @@ static bool is_aside(const struct builder *b, uint32_t place)
 
 static void cover_gpu_op(struct builder *b, const struct lpo_gpu_op *w)
 {
-    enum name_kind kind;
+    bool communicates;
 
-    cover_add(&b->covers[ALL], w);
+    lpo_wall_cover_add(&b->covers[ALL], w);
     if (w->kind != LPO_KERNEL)
         return;
-    kind = kind_of(b, w->name);
-    cover_add(&b->covers[KERNELS], w);
-    cover_add(&b->covers[kind == NAME_COMMUNICATION ? COMMUNICATION : COMPUTE], w);
-    b->shared_communication |= kind == NAME_COMMUNICATION && (w->flags & LPO_GPU_OP_SHARE);
-    if (kind == NAME_COLLECTIVE)
-        cover_add(&b->covers[COLLECTIVES], w);
+    communicates = lpo_wall_communicates(b->trace, b->kinds, w->name);
+    lpo_wall_cover_add(&b->covers[KERNELS], w);
+    lpo_wall_cover_add(&b->covers[communicates ? COMMUNICATION : COMPUTE], w);
+    b->shared_communication |= communicates && (w->flags & LPO_GPU_OP_SHARE);
 }
 
 static enum lpo_gap_cause cause_of(const struct builder *b, const struct lpo_gpu_op *next,
@@ -161,14 +128,6 @@ static void stream_gpu_op(struct builder *b, struct lpo_device_time *d, const st
     }
 }
 
-static bool gpu_op_before(const void *trace, uint32_t a, uint32_t b)
-{
-    const struct lpo_trace *t = trace;
-    const struct lpo_gpu_op *wa = &t->gpu_ops.at[a], *wb = &t->gpu_ops.at[b];
-
-    return wa->device != wb->device ? wa->device < wb->device : wa->start_ns < wb->start_ns;
-}
-
 static int by_device_and_stream(const void *a, const void *b)
 {
     const struct lpo_stream_time *x = a, *y = b;
@@ -178,38 +137,20 @@ static int by_device_and_stream(const void *a, const void *b)
     return x->stream < y->stream ? -1 : x->stream > y->stream;
 }
 
-/* The latest end so far on a device, of operations set aside too. */
-struct edge {
-    int64_t end_ns;
-    bool aside;
-};
-
-/* Idle time before `w`: none where an operation set aside borders on it. */
-static int64_t edge_move(struct edge *e, const struct lpo_gpu_op *w, bool aside)
-{
-    int64_t idle_ns = w->start_ns > e->end_ns && !aside && !e->aside ? w->start_ns - e->end_ns : 0;
-
-    if (w->start_ns > e->end_ns)
-        e->end_ns = w->start_ns;
-    if (w->end_ns >= e->end_ns)
-        *e = (struct edge){ w->end_ns, aside };
-    return idle_ns;
-}
-
 /* rows[0, count) are the operations of one device in order. */
 static void build_device(struct builder *b, const uint32_t *rows, size_t count)
 {
     struct lpo_device_time d = { .device = b->trace->gpu_ops.at[rows[0]].device };
-    struct edge edge = { b->trace->gpu_ops.at[rows[0]].start_ns, false };
+    struct lpo_wall_edge edge = { b->trace->gpu_ops.at[rows[0]].start_ns, false };
 
     for (int i = 0; i < COVERS; i++)
-        b->covers[i] = (struct cover){ INT64_MIN, 0 };
+        b->covers[i] = (struct lpo_wall_cover){ INT64_MIN, 0 };
     b->shared_communication = false;
     for (size_t i = 0; i < count; i++) {
         const struct lpo_gpu_op *w = &b->trace->gpu_ops.at[rows[i]];
         bool aside = is_aside(b, lpo_region_place(b->tree, w));
 
-        d.idle_ns += edge_move(&edge, w, aside);
+        d.idle_ns += lpo_wall_edge_move(&edge, w, aside);
         stream_gpu_op(b, &d, w);
         if (aside)
             continue;
@@ -226,7 +167,6 @@ static void build_device(struct builder *b, const uint32_t *rows, size_t count)
     d.communication_ns = b->covers[COMMUNICATION].sum_ns;
     d.overlap_unknown = b->shared_communication;
     d.exposed_ns = d.overlap_unknown ? 0 : b->covers[KERNELS].sum_ns - d.compute_ns;
-    d.collectives_ns = b->covers[COLLECTIVES].sum_ns;
     lpo_vec_push(&b->out->devices, d);
 }
 
@@ -241,28 +181,18 @@ struct lpo_wall_timeline *lpo_wall_timeline_create_without(const struct lpo_regi
     const struct lpo_trace *t = tree->trace;
     struct lpo_wall_timeline *out = lpo_xcalloc(1, sizeof *out);
     struct builder b = { .out = out, .tree = tree, .trace = t, .aside = aside };
-    uint32_t *rows = lpo_xrealloc(NULL, t->gpu_ops.len ? t->gpu_ops.len : 1, sizeof *rows);
-    size_t n = 0;
+    struct lpo_wall_order order = lpo_wall_order_find(t);
 
     out->nodes = lpo_xcalloc(tree->nodes.len + 1, sizeof *out->nodes);
+    out->untimed = order.untimed;
     b.kinds = lpo_xcalloc(lpo_trace_name_count(t) + 1, 1);
-    for (size_t i = 0; i < t->gpu_ops.len; i++) {
-        if (t->gpu_ops.at[i].flags & (LPO_GPU_OP_UNTIMED | LPO_GPU_OP_NO_LENGTH))
-            out->untimed++;
-        else
-            rows[n++] = (uint32_t)i;
-    }
-    lpo_region_order_sort(rows, n, gpu_op_before, t);
-    for (size_t i = 0; i < n;) {
-        size_t from = i;
-
-        while (i < n && t->gpu_ops.at[rows[i]].device == t->gpu_ops.at[rows[from]].device)
-            i++;
-        build_device(&b, rows + from, i - from);
+    for (size_t i = 0, end; i < order.count; i = end) {
+        end = lpo_wall_order_device(&order, t, i);
+        build_device(&b, order.rows + i, end - i);
     }
     if (out->streams.len)
         qsort(out->streams.at, out->streams.len, sizeof *out->streams.at, by_device_and_stream);
-    free(rows);
+    lpo_wall_order_free(&order);
     free(b.kinds);
     lpo_map_pair_free(&b.stream_map);
     return out;

@@ -3,8 +3,7 @@
  *
  * Per device: span is first start to last end; busy the union of all GPU operations; idle the rest
  * of the span; compute the union of kernels that are not communication; communication the union of
- * those whose name holds nccl or rccl; exposed what of it no compute covers. Collectives known by
- * other names count as compute by that definition and have a sum of their own.
+ * the kernels of class collective; exposed what of it no compute covers.
  *
  * Per (device, stream): a gap lies between the latest end so far and the next start. Its cause is
  * *host* when the launch call of the next operation began after that end, else *dependency* when it
@@ -51,9 +50,8 @@ struct lpo_device_time {
     struct lpo_gaps gaps; /* of all its streams */
     int64_t start_ns, end_ns, span_ns, busy_ns, idle_ns;
     int64_t compute_ns, communication_ns, exposed_ns;
-    bool overlap_unknown;   /* communication ran in CUDA graphs timed as a whole: the three above do
-                               not show how it lay beside the computing, and exposed_ns is 0 */
-    int64_t collectives_ns; /* kernels of class collective that are not communication */
+    bool overlap_unknown; /* communication ran in CUDA graphs timed as a whole: the three above do
+                             not show how it lay beside the computing, and exposed_ns is 0 */
     uint64_t gpu_ops;
     uint16_t device;
 };

@@ -12,7 +12,9 @@ struct lpo_operators;
 struct lpo_region_row;
 struct lpo_region_scope;
 struct lpo_top_row;
+struct lpo_str;
 struct lpo_trace;
+struct lpo_wall_gap;
 
 struct lpo_table_options {
     size_t fold_over; /* families larger than this are folded; SIZE_MAX: none */
@@ -33,6 +35,14 @@ void lpo_report_add_top_kernels(struct lpo_doc *doc, const struct lpo_analysis *
 void lpo_report_add_total(struct lpo_doc *doc, const struct lpo_analysis *a);
 void lpo_report_add_copies(struct lpo_doc *doc, const struct lpo_analysis *a);
 void lpo_report_add_classes(struct lpo_doc *doc, const struct lpo_analysis *a);
+/* Where the wall time of the `most` GPUs with the longest spans went, and why they were idle. */
+void lpo_report_add_wall(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most);
+/* Calls in which the host waited while a GPU was idle; no table where there are none. */
+void lpo_report_add_blocked_calls(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most);
+void lpo_report_add_longest_gaps(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most);
+/* The path of the region from which the operation after a gap was launched; "": none. */
+void lpo_report_add_gap_region(const struct lpo_analysis *a, const struct lpo_wall_gap *g,
+                               struct lpo_str *path);
 /* Busy and idle per device, then gaps by cause per stream. */
 void lpo_report_add_devices(struct lpo_doc *doc, const struct lpo_analysis *a);
 void lpo_report_add_streams(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most);

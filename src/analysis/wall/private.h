@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analysis/wall/private.h - what timeline.c and wall.c share: operations in order, unions. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "trace/trace.h"
+
+/* Operations that have a place on the clock, by device, then start, then order of the file. */
+struct lpo_wall_order {
+    uint32_t *rows; /* of gpu_ops */
+    size_t count;
+    uint64_t untimed; /* operations that were left out */
+};
+
+struct lpo_wall_order lpo_wall_order_find(const struct lpo_trace *t);
+/* The end of the operations of one device that begin at entry `from`. */
+size_t lpo_wall_order_device(const struct lpo_wall_order *o, const struct lpo_trace *t,
+                             size_t from);
+void lpo_wall_order_free(struct lpo_wall_order *o);
+
+/* A union of intervals that come in order of their starts. */
+struct lpo_wall_cover {
+    int64_t end_ns, sum_ns;
+};
+
+static inline void lpo_wall_cover_add(struct lpo_wall_cover *c, const struct lpo_gpu_op *op)
+{
+    if (op->start_ns > c->end_ns)
+        c->end_ns = op->start_ns;
+    if (op->end_ns > c->end_ns) {
+        c->sum_ns += op->end_ns - c->end_ns;
+        c->end_ns = op->end_ns;
+    }
+}
+
+/* The latest end so far on a device, of operations set aside too. */
+struct lpo_wall_edge {
+    int64_t end_ns;
+    bool aside;
+};
+
+/* Idle time before `op`: none where an operation set aside borders on it. */
+static inline int64_t lpo_wall_edge_move(struct lpo_wall_edge *e, const struct lpo_gpu_op *op,
+                                         bool aside)
+{
+    int64_t idle_ns =
+        op->start_ns > e->end_ns && !aside && !e->aside ? op->start_ns - e->end_ns : 0;
+
+    if (op->start_ns > e->end_ns)
+        e->end_ns = op->start_ns;
+    if (op->end_ns >= e->end_ns)
+        *e = (struct lpo_wall_edge){ op->end_ns, aside };
+    return idle_ns;
+}
+
+/* Is the kernel of this name communication? `known` is zeroed, one byte per name of the trace. */
+bool lpo_wall_communicates(const struct lpo_trace *t, unsigned char *known, uint32_t name);

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/wall/wall.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/wall/calls.h"
+#include "analysis/wall/private.h"
+#include "analysis/wall/stacks.h"
+#include "region/tree.h"
+#include "util/map.h"
+
+const char *lpo_wall_cause_name(enum lpo_idle_cause cause)
+{
+    static const char *const names[] = { "blocked", "host", "queued", "unknown" };
+
+    return names[cause];
+}
+
+enum { ALL, KERNELS, COMPUTE, COVERS };
+
+struct builder {
+    struct lpo_wall *out;
+    const struct lpo_region_tree *tree;
+    const struct lpo_trace *trace;
+    const bool *aside; /* per place, or NULL */
+    struct lpo_wall_calls *calls;
+    unsigned char *communicates; /* lpo_wall_communicates() */
+    unsigned char *launches;     /* per name: has "launch" in it */
+    lpo_wall_gap_fn *each;
+    void *ctx;
+    struct lpo_wall_cover covers[COVERS]; /* of the device at hand */
+    struct lpo_map_pair call_rows;        /* its blocked calls by name */
+};
+
+static bool is_launch(struct builder *b, uint32_t name)
+{
+    enum { NO = 1, YES };
+
+    if (!b->launches[name])
+        b->launches[name] = strcasestr(lpo_trace_text(b->trace, name), "launch") ? YES : NO;
+    return b->launches[name] == YES;
+}
+
+static bool is_aside(const struct builder *b, const struct lpo_gpu_op *op)
+{
+    return b->aside && b->aside[lpo_region_place(b->tree, op)];
+}
+
+uint32_t lpo_wall_gap_thread(const struct lpo_trace *t, const struct lpo_wall_gap *gap)
+{
+    uint32_t launch = t->gpu_ops.at[gap->op].launch;
+
+    return launch == LPO_NONE ? LPO_NONE : t->launches.at[launch].thread;
+}
+
+/* Of the operations that start together with rows[0], the one whose launch call began first. */
+static uint32_t ends_gap(const struct lpo_trace *t, const uint32_t *rows, size_t count)
+{
+    const struct lpo_gpu_op *first = &t->gpu_ops.at[rows[0]];
+    uint32_t best = rows[0];
+
+    for (size_t i = 1; i < count && t->gpu_ops.at[rows[i]].start_ns == first->start_ns; i++) {
+        uint32_t launch = t->gpu_ops.at[rows[i]].launch, known = t->gpu_ops.at[best].launch;
+
+        if (launch != LPO_NONE &&
+            (known == LPO_NONE || t->launches.at[launch].start_ns < t->launches.at[known].start_ns))
+            best = rows[i];
+    }
+    return best;
+}
+
+static enum lpo_idle_cause cause_of(struct builder *b, struct lpo_wall_gap *gap)
+{
+    const struct lpo_trace *t = b->trace;
+    uint32_t launch = t->gpu_ops.at[gap->op].launch;
+    const struct lpo_launch *l;
+    int64_t overlap_ns;
+
+    if (launch == LPO_NONE)
+        return LPO_IDLE_UNKNOWN;
+    l = &t->launches.at[launch];
+    gap->call = lpo_wall_calls_largest(b->calls, l->thread, gap->start_ns, gap->start_ns + gap->ns,
+                                       &overlap_ns);
+    if (gap->call != LPO_NONE && overlap_ns >= gap->ns - overlap_ns &&
+        !is_launch(b, t->calls.at[gap->call].name))
+        return LPO_IDLE_BLOCKED;
+    if (l->start_ns <= gap->start_ns)
+        return LPO_IDLE_QUEUED;
+    /* late: but whether it was in a call or on its way nobody recorded */
+    if (!t->processes.at[t->threads.at[l->thread].process].has_calls) {
+        b->out->no_calls = true;
+        return LPO_IDLE_UNKNOWN;
+    }
+    return LPO_IDLE_HOST;
+}
+
+static bool longer(const struct lpo_wall_gap *a, const struct lpo_wall_gap *b)
+{
+    return a->ns != b->ns ? a->ns > b->ns : a->start_ns < b->start_ns;
+}
+
+static void keep_longest(struct lpo_wall_device *d, const struct lpo_wall_gap *gap)
+{
+    size_t at;
+
+    if (d->longest.len == LPO_WALL_GAPS && !longer(gap, &d->longest.at[LPO_WALL_GAPS - 1]))
+        return;
+    if (d->longest.len < LPO_WALL_GAPS)
+        lpo_vec_push(&d->longest, *gap);
+    for (at = d->longest.len - 1; at > 0 && longer(gap, &d->longest.at[at - 1]); at--)
+        d->longest.at[at] = d->longest.at[at - 1];
+    d->longest.at[at] = *gap;
+}
+
+static void add_blocked(struct builder *b, struct lpo_wall_device *d, uint32_t name, int64_t ns)
+{
+    bool fresh;
+    uint32_t row = lpo_map_pair_put(&b->call_rows, name, 0, &fresh);
+
+    if (fresh)
+        lpo_vec_push(&d->calls, (struct lpo_wall_call){ .name = name });
+    d->calls.at[row].idle_ns += ns;
+    d->calls.at[row].gaps++;
+}
+
+/* rows[0] is the first operation after the gap. */
+static void add_gap(struct builder *b, struct lpo_wall_device *d, const uint32_t *rows,
+                    size_t count, int64_t ns)
+{
+    int64_t end_ns = b->trace->gpu_ops.at[rows[0]].start_ns;
+    struct lpo_wall_gap gap = {
+        .start_ns = end_ns - ns, .ns = ns, .op = ends_gap(b->trace, rows, count), .call = LPO_NONE
+    };
+
+    gap.cause = cause_of(b, &gap);
+    d->idle_ns += ns;
+    d->idle[gap.cause].count++;
+    d->idle[gap.cause].ns += ns;
+    if (gap.cause == LPO_IDLE_BLOCKED)
+        add_blocked(b, d, b->trace->calls.at[gap.call].name, ns);
+    keep_longest(d, &gap);
+    if (b->each)
+        b->each(b->ctx, d, &gap);
+}
+
+static void cover_gpu_op(struct builder *b, struct lpo_wall_device *d, const struct lpo_gpu_op *op)
+{
+    lpo_wall_cover_add(&b->covers[ALL], op);
+    if (op->kind != LPO_KERNEL)
+        return;
+    lpo_wall_cover_add(&b->covers[KERNELS], op);
+    if (!lpo_wall_communicates(b->trace, b->communicates, op->name))
+        lpo_wall_cover_add(&b->covers[COMPUTE], op);
+    else if (op->flags & LPO_GPU_OP_SHARE)
+        d->parts_unknown = true;
+}
+
+static int by_idle(const void *a, const void *b)
+{
+    const struct lpo_wall_call *x = a, *y = b;
+
+    if (x->idle_ns != y->idle_ns)
+        return x->idle_ns > y->idle_ns ? -1 : 1;
+    return x->name < y->name ? -1 : x->name > y->name;
+}
+
+/* rows[0, count) are the operations of one device in order. */
+static void build_device(struct builder *b, const uint32_t *rows, size_t count)
+{
+    const struct lpo_trace *t = b->trace;
+    struct lpo_wall_device d = { .device = t->gpu_ops.at[rows[0]].device };
+    struct lpo_wall_edge edge = { t->gpu_ops.at[rows[0]].start_ns, false };
+    bool any = false;
+
+    for (int i = 0; i < COVERS; i++)
+        b->covers[i] = (struct lpo_wall_cover){ INT64_MIN, 0 };
+    for (size_t i = 0; i < count; i++) {
+        const struct lpo_gpu_op *op = &t->gpu_ops.at[rows[i]];
+        bool aside = is_aside(b, op);
+        int64_t ns = lpo_wall_edge_move(&edge, op, aside);
+
+        if (ns > 0)
+            add_gap(b, &d, rows + i, count - i, ns);
+        if (aside)
+            continue;
+        if (!any)
+            d.start_ns = op->start_ns;
+        any = true;
+        cover_gpu_op(b, &d, op);
+    }
+    lpo_map_pair_free(&b->call_rows);
+    if (!any)
+        return;
+    d.end_ns = b->covers[ALL].end_ns;
+    d.span_ns = b->covers[ALL].sum_ns + d.idle_ns;
+    d.compute_ns = b->covers[COMPUTE].sum_ns;
+    d.exposed_communication_ns = b->covers[KERNELS].sum_ns - d.compute_ns;
+    d.exposed_copy_ns = b->covers[ALL].sum_ns - b->covers[KERNELS].sum_ns;
+    if (d.calls.len)
+        qsort(d.calls.at, d.calls.len, sizeof *d.calls.at, by_idle);
+    lpo_vec_push(&b->out->devices, d);
+}
+
+static int by_span(const void *a, const void *b)
+{
+    const struct lpo_wall_device *x = a, *y = b;
+
+    if (x->span_ns != y->span_ns)
+        return x->span_ns > y->span_ns ? -1 : 1;
+    return (int)x->device - (int)y->device;
+}
+
+struct lpo_wall *lpo_wall_create(const struct lpo_region_tree *tree)
+{
+    return lpo_wall_create_without(tree, NULL, NULL, NULL);
+}
+
+struct lpo_wall *lpo_wall_create_without(const struct lpo_region_tree *tree, const bool *aside,
+                                         lpo_wall_gap_fn *each, void *ctx)
+{
+    const struct lpo_trace *t = tree->trace;
+    struct lpo_wall *out = lpo_xcalloc(1, sizeof *out);
+    size_t names = lpo_trace_name_count(t) + 1;
+    struct builder b = { .out = out,
+                         .tree = tree,
+                         .trace = t,
+                         .aside = aside,
+                         .calls = lpo_wall_calls_create(t),
+                         .communicates = lpo_xcalloc(names, 1),
+                         .launches = lpo_xcalloc(names, 1),
+                         .each = each,
+                         .ctx = ctx };
+    struct lpo_wall_order order = lpo_wall_order_find(t);
+
+    for (size_t i = 0, end; i < order.count; i = end) {
+        end = lpo_wall_order_device(&order, t, i);
+        build_device(&b, order.rows + i, end - i);
+    }
+    lpo_wall_order_free(&order);
+    lpo_wall_calls_destroy(b.calls);
+    free(b.communicates);
+    free(b.launches);
+    if (out->devices.len)
+        qsort(out->devices.at, out->devices.len, sizeof *out->devices.at, by_span);
+    lpo_wall_stacks_fill(out, t);
+    return out;
+}
+
+void lpo_wall_destroy(struct lpo_wall *w)
+{
+    if (!w)
+        return;
+    for (size_t i = 0; i < w->devices.len; i++) {
+        lpo_vec_free(&w->devices.at[i].calls);
+        lpo_vec_free(&w->devices.at[i].longest);
+    }
+    lpo_vec_free(&w->devices);
+    free(w);
+}

@@ -1,0 +1,322 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Where the wall time of each GPU went, worked out a second way: from the definitions of the design page word by
+word, slow and plain, with readers of its own for Kineto JSON and nsys SQLite.
+
+    wall_oracle.py            the test, as TAP: every trace of tests/data, those of ../shared/data where they are
+                              here, and random small traces; LPO is the program, LPO_SOURCE_ROOT the project
+    wall_oracle.py FILE       the result for one file as JSON
+
+Which kernels communicate is asked of lpo: that is the class of their name, tested elsewhere."""
+import bisect
+import glob
+import gzip
+import json
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict, namedtuple
+from decimal import ROUND_HALF_UP, Decimal
+
+Work = namedtuple("Work", "kind name scope start end launch")  # launch: key of Trace.launches or None
+Call = namedtuple("Call", "name thread start end")
+KINDS = {"kernel": "kernel", "gpu_memcpy": "copy", "gpu_memset": "set", "memcpy": "copy", "memset": "set"}
+CALLS = {"cuda_runtime", "cuda_driver", "runtime", "driver", "hip_runtime"}
+
+
+class Trace:
+    def __init__(self):
+        self.works, self.calls, self.launches, self.sorted = [], defaultdict(list), {}, {}
+
+    def add_call(self, call, key):
+        """Of a runtime and a driver row of one launch, the earlier is the launch."""
+        self.calls[call.thread].append(call)
+        known = self.launches.get(key)
+        if key is not None and (known is None or (call.start, -call.end) < (known.start, -known.end)):
+            self.launches[key] = call
+
+    def near(self, thread, start, end):
+        """The calls of a thread that can overlap this stretch, in order of their starts."""
+        if thread not in self.sorted:
+            calls = sorted(self.calls[thread], key=lambda c: (c.start, -c.end))
+            longest = max((c.end - c.start for c in calls), default=0)
+            self.sorted[thread] = calls, [c.start for c in calls], longest
+        calls, starts, longest = self.sorted[thread]
+        return calls[bisect.bisect_left(starts, start - longest):bisect.bisect_left(starts, end)]
+
+
+def unpacked(path):
+    with open(path, "rb") as f:
+        data = f.read()
+    return gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+
+
+def ns(us):
+    return int((Decimal(us) * 1000).to_integral_value(ROUND_HALF_UP))
+
+
+def read_kineto(text):
+    doc = json.loads(text, strict=False, parse_float=Decimal)
+    facts = doc if isinstance(doc, dict) else {}
+    rank = facts.get("distributedInfo", {}).get("rank")
+    t = Trace()
+    for e in facts.get("traceEvents", doc):
+        cat, args = str(e.get("cat", "")).lower(), e.get("args", {})
+        if e.get("ph") != "X" or "ts" not in e or "dur" not in e:
+            continue
+        start = ns(e["ts"])
+        end, key = start + ns(e["dur"]), args.get("correlation")
+        if cat in KINDS:
+            device = int(args.get("device", e["pid"]))
+            scope = f"device:{device}" if rank is None else f"rank:{int(rank)}/device:{device}"
+            t.works.append(Work(KINDS[cat], e["name"], scope, start, end, key))
+        elif cat in CALLS:
+            t.add_call(Call(e["name"], (str(e["pid"]), str(e["tid"])), start, end), key)
+    return t
+
+
+def read_nsys(data):
+    with tempfile.NamedTemporaryFile(suffix=".sqlite") as f:
+        f.write(data)
+        f.flush()
+        db = sqlite3.connect(f.name)
+        db.row_factory = sqlite3.Row
+        tables = {r[0] for r in db.execute("select name from sqlite_master where type = 'table'")}
+        rows = lambda name: [dict(r) for r in db.execute(f"select * from {name}")] if name in tables else []
+        strings = {r["id"]: r["value"] for r in rows("StringIds")}
+        return nsys_trace(rows, strings)
+
+
+def nsys_devices(rows):
+    """CUDA's numbers, or the machine's where two processes mean different GPUs by one number."""
+    gpus = {(r["pid"], r["cudaId"]): r["gpuId"] for r in rows("TARGET_INFO_CUDA_DEVICE")}
+    seen = defaultdict(set)
+    for (pid, cuda), gpu in gpus.items():
+        seen[cuda].add(gpu)
+    clash = any(len(s) > 1 for s in seen.values())
+    return lambda pid, device: gpus.get((pid >> 24 & 0xffffff, device), device) if clash else device
+
+
+def nsys_trace(rows, strings):
+    t = Trace()
+    device = nsys_devices(rows)
+    for table in "CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER":
+        for r in rows(table):
+            key = (r["globalTid"] >> 24, r["correlationId"]) if r["correlationId"] else None
+            t.add_call(Call(strings.get(r["nameId"], "?"), r["globalTid"], r["start"], max(r["start"], r["end"])), key)
+    nodes = set()
+    for kind, table in (("kernel", "KERNEL"), ("copy", "MEMCPY"), ("set", "MEMSET"), ("kernel", "GRAPH_TRACE")):
+        for r in rows("CUPTI_ACTIVITY_KIND_" + table):
+            key = (r["globalPid"] >> 24, r["correlationId"])
+            if table == "GRAPH_TRACE" and key in nodes:
+                continue  # its kernels are known one by one
+            name = strings.get(r.get("demangledName"), f"CUDA graph {r.get('graphId')} (whole launch)")
+            if r["end"] is not None and r["end"] >= r["start"]:
+                t.works.append(Work(kind, name, f"device:{device(r['globalPid'], r['deviceId'])}",
+                                    r["start"], r["end"], key))
+            if table != "GRAPH_TRACE":
+                nodes.add(key)
+    return t
+
+
+def read(path):
+    data = unpacked(path)
+    return read_nsys(data) if data[:15] == b"SQLite format 3" else read_kineto(data.decode("utf-8", "replace"))
+
+
+def merged(works):
+    """Stretches in which at least one of these runs, in order; those that touch are one."""
+    out = []
+    for w in sorted(works, key=lambda w: (w.start, w.end)):
+        if out and w.start <= out[-1][1]:
+            out[-1][1] = max(out[-1][1], w.end)
+        else:
+            out.append([w.start, w.end])
+    return out
+
+
+def length(stretches):
+    return sum(b - a for a, b in stretches)
+
+
+def cause(t, works, start, end):
+    """Of the gap [start, end): its cause, and the call it is blocked in."""
+    launches = [t.launches[w.launch] for w in works if w.start == end and w.launch in t.launches]
+    if not launches:
+        return "unknown", None
+    launch = min(launches, key=lambda c: c.start)
+    best, most = None, 0
+    for c in t.near(launch.thread, start, end):
+        overlap = min(c.end, end) - max(c.start, start)
+        if overlap > most:
+            best, most = c, overlap
+    if best and 2 * most >= end - start and "launch" not in best.name.lower():
+        return "blocked", best.name
+    return ("host" if launch.start > start else "queued"), None
+
+
+def wall(t, communicates):
+    out = []
+    for scope in sorted({w.scope for w in t.works}):
+        works = [w for w in t.works if w.scope == scope]
+        kernels = [w for w in works if w.kind == "kernel"]
+        busy = merged(works)
+        compute = length(merged([w for w in kernels if not communicates(w.name)]))
+        row = {"scope": scope, "span_ns": busy[-1][1] - busy[0][0], "compute_ns": compute,
+               "exposed_communication_ns": length(merged(kernels)) - compute,
+               "exposed_copy_ns": length(busy) - length(merged(kernels)),
+               "idle_ns": busy[-1][1] - busy[0][0] - length(busy),
+               "idle": {c + "_ns": 0 for c in ("blocked", "host", "queued", "unknown")},
+               "longest_gap_ns": 0, "blocked_calls": {}}
+        starts = defaultdict(list)
+        for w in works:
+            starts[w.start].append(w)
+        for before, after in zip(busy, busy[1:]):
+            start, end = before[1], after[0]
+            why, call = cause(t, starts[end], start, end)
+            row["idle"][why + "_ns"] += end - start
+            row["longest_gap_ns"] = max(row["longest_gap_ns"], end - start)
+            if call:
+                sums = row["blocked_calls"].setdefault(call, [0, 0])
+                sums[0] += end - start
+                sums[1] += 1
+        out.append(row)
+    return out
+
+
+# ---- the test ----
+
+def lpo_report(path):
+    """report.json of a run folder that holds this trace alone."""
+    with tempfile.TemporaryDirectory() as d:
+        sqlite = ".sqlite" in os.path.basename(path)
+        inside = os.path.join(d, "run", "nsys" if sqlite else "torch_profiler")
+        os.makedirs(inside)
+        name = ("run.sqlite" if sqlite else "trace.json") + (".gz" if path.endswith(".gz") else "")
+        if sqlite:  # a run's export is not packed
+            with open(os.path.join(inside, "run.sqlite"), "wb") as f:
+                f.write(unpacked(path))
+        else:
+            shutil.copyfile(path, os.path.join(inside, name))
+        r = subprocess.run([os.environ["LPO"], "report", os.path.join(d, "run")], capture_output=True, text=True)
+        if r.returncode:
+            raise RuntimeError(r.stderr)
+        with open(os.path.join(d, "run", "report.json"), encoding="utf-8", errors="surrogateescape") as f:
+            return json.load(f)
+
+
+def compare(path):
+    """Differences between lpo and the definitions, as lines."""
+    report = lpo_report(path)
+    if not report.get("wall"):
+        return [] if not read(path).works else ["lpo has no wall time"]
+    classes = {k["name"]: k["class"] for k in report["kernels"]}
+    want = {r["scope"]: r for r in wall(read(path), lambda name: classes.get(name) == "collective")}
+    got = {r["scope"]: r for r in report["wall"]}
+    lines = []
+    if sorted(want) != sorted(got):
+        return [f"scopes {sorted(got)}, want {sorted(want)}"]
+    spans = [r["span_ns"] for r in report["wall"]]
+    if spans != sorted(spans, reverse=True):
+        lines.append("not largest first")
+    for scope, w in want.items():
+        g = got[scope]
+        g["blocked_calls"] = {c["name"]: [c["idle_ns"], c["gaps"]] for c in g["blocked_calls"]}
+        lines += [f"{scope} {key}: {g[key]}, want {w[key]}" for key in w if g[key] != w[key]]
+        if g["compute_ns"] + g["exposed_communication_ns"] + g["exposed_copy_ns"] + g["idle_ns"] != g["span_ns"]:
+            lines.append(f"{scope}: the parts do not add up")
+        if sum(g["idle"].values()) != g["idle_ns"]:
+            lines.append(f"{scope}: the causes do not add up")
+        longest = [x["gap_ns"] for x in g["longest_gaps"]]
+        if longest != sorted(longest, reverse=True) or (longest or [0])[0] != g["longest_gap_ns"]:
+            lines.append(f"{scope}: longest gaps {longest}")
+    return lines
+
+
+NAMES = ("cudaLaunchKernel", "cuLaunchKernel", "hipLaunchKernel", "cudaGraphLaunch", "hipExtModuleLAUNCHKernel",
+         "cudaStreamSynchronize", "cudaMemcpyAsync", "hipMemcpyWithStream", "cudaMalloc")
+
+
+def random_kineto(rng):
+    """Crowded on purpose: starts that meet, lengths of zero, calls inside calls, ids without a call."""
+    events, span = [], rng.choice((20, 60, 400))
+    for i in range(rng.randint(1, 30)):
+        dur = rng.choice((0, 1, 2, 3, rng.randint(0, 9)))
+        cat = rng.choice(("kernel", "kernel", "gpu_memcpy", "gpu_memset"))
+        events.append({"ph": "X", "cat": cat, "ts": rng.randint(0, span), "dur": dur, "pid": 0, "tid": 7,
+                       "name": rng.choice(("gemm", "ncclDevKernel_AllReduce", "relu")),
+                       "args": {"device": rng.randint(0, 1), "stream": rng.randint(7, 9), "correlation": rng.randint(1, 20)}})
+    for i in range(rng.randint(0, 40)):
+        args = {"correlation": rng.randint(1, 25)} if rng.random() < .9 else {}
+        events.append({"ph": "X", "cat": rng.choice(("cuda_runtime", "cuda_driver")), "name": rng.choice(NAMES),
+                       "ts": rng.randint(-5, span), "dur": rng.choice((0, 1, 2, rng.randint(0, span // 2))),
+                       "pid": 100, "tid": rng.randint(1, 2), "args": args})
+    for e in events:  # thousandths of a microsecond count
+        e["ts"] = float(e["ts"]) / rng.choice((1, 1, 8))
+    rng.shuffle(events)
+    doc = {"traceEvents": events}
+    if rng.random() < .3:
+        doc["distributedInfo"] = {"rank": rng.randint(0, 9)}
+    return doc
+
+
+def same_start(doc):
+    """Two calls of one thread that begin together, or one launch with two such calls: the definition is silent."""
+    seen = set()
+    for e in doc["traceEvents"]:
+        if e["cat"].startswith("cuda_"):
+            key = e["ts"]
+            if key in seen:
+                return True
+            seen.add(key)
+    return False
+
+
+def check_random(count):
+    rng, lines = random.Random(15), []
+    with tempfile.TemporaryDirectory() as d:
+        made = 0
+        while made < count:
+            doc = random_kineto(rng)
+            if same_start(doc):
+                continue
+            made += 1
+            path = os.path.join(d, "trace.json")
+            with open(path, "w") as f:
+                json.dump(doc, f)
+            found = compare(path)
+            if found:
+                lines.append(f"trace {made}: {json.dumps(doc)}")
+                lines += found
+                break
+    return lines
+
+
+def main():
+    root = os.environ.get("LPO_SOURCE_ROOT", ".")
+    shared = os.path.join(root, "..", "shared", "data")
+    patterns = [os.path.join(root, "tests/data/kineto/*.json*"), os.path.join(root, "tests/data/nsys/*.sqlite*"),
+                shared + "/traces/kineto/*.json.gz", shared + "/traces/nsys/*.sqlite.gz", shared + "/kineto/*.json.gz",
+                shared + "/nsys/*.sqlite.gz"]
+    files = [p for pattern in patterns for p in sorted(glob.glob(pattern))]
+    print(f"1..{len(files) + 1}")
+    bad = 0
+    for n, path in enumerate(files + [None], 1):
+        lines = compare(path) if path else check_random(int(os.environ.get("WALL_RANDOM", "60")))
+        bad += bool(lines)
+        print(f"{'not ' if lines else ''}ok {n} - {os.path.basename(path) if path else 'random traces'}", flush=True)
+        for line in lines:
+            print("# " + line)
+    sys.exit(bad > 0)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        classes = {k["name"]: k["class"] for k in lpo_report(sys.argv[1]).get("kernels", [])}
+        print(json.dumps(wall(read(sys.argv[1]), lambda name: classes.get(name) == "collective"), indent=1))
+    else:
+        main()
