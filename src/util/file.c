@@ -171,31 +171,53 @@ static int replace_in(int dir, const char *path, const void *bytes, size_t len, 
     /* after the rename: the lock goes with the descriptor */
     if (close(fd) < 0 && rc == 0)
         rc = lpo_fail_errno(err, "cannot write '%s'", path);
-    /* the new name is on the disk only when its folder is; some file systems cannot do that */
-    if (rc == 0 && fsync(dir) < 0 && errno != EINVAL && errno != EBADF)
-        rc = lpo_fail_errno(err, "cannot write the folder of '%s'", path);
     return rc;
 }
 
-static int replace_file(const char *path, const void *bytes, size_t len, mode_t mode,
+int lpo_file_open_folder(const char *path)
+{
+    int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (dir < 0 && errno == EACCES) /* one may write into a folder that one may not list */
+        dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return dir;
+}
+
+int lpo_file_flush_folder(int dir, const char *path, struct lpo_err *err)
+{
+    if (fsync(dir) < 0 && errno != EINVAL && errno != EBADF) /* some file systems cannot do that */
+        return lpo_fail_errno(err, "cannot write the folder '%s'", path);
+    return 0;
+}
+
+int lpo_file_replace(int dir, const char *path, const void *bytes, size_t len, unsigned mode,
+                     struct lpo_err *err)
+{
+    int rc = 1;
+
+    /* A sweep of another lpo may find the file in the moment before it is locked: write it again.
+     */
+    for (int i = 0; rc == 1 && i < 3; i++)
+        rc = replace_in(dir, path, bytes, len, (mode_t)mode, err);
+    if (rc == 1)
+        rc = lpo_fail(err, LPO_E_IO, "cannot write '%s': its temporary file is removed each time",
+                      path);
+    return rc;
+}
+
+static int replace_file(const char *path, const void *bytes, size_t len, unsigned mode,
                         struct lpo_err *err)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     const char *folder = lpo_path_dir(a, path);
-    int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), rc = 1;
+    int dir = lpo_file_open_folder(folder), rc;
 
-    if (dir < 0 && errno == EACCES) /* one may write into a folder that one may not list */
-        dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return lpo_fail_errno(err, "cannot write '%s'", path);
-    /* A sweep of another lpo may find the file in the moment before it is locked: write it again.
-     */
-    for (int i = 0; rc == 1 && i < 3; i++)
-        rc = replace_in(dir, path, bytes, len, mode, err);
+    rc = lpo_file_replace(dir, path, bytes, len, mode, err);
+    if (rc == 0)
+        rc = lpo_file_flush_folder(dir, folder, err);
     close(dir);
-    if (rc == 1)
-        rc = lpo_fail(err, LPO_E_IO, "cannot write '%s': its temporary file is removed each time",
-                      path);
     return rc;
 }
 

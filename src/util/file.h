@@ -35,6 +35,13 @@ typedef bool (*lpo_file_filter)(const void *bytes, size_t len, struct lpo_str *o
 void lpo_file_set_filter(lpo_file_filter filter);
 /* What the filter would write: true, and *out, or false for the bytes as they are. */
 bool lpo_file_filtered(const void *bytes, size_t len, struct lpo_str *out);
+/* lpo_file_write() in its steps, for who writes several files into a folder (util/file_queue.h):
+ * the descriptor of the folder, or -1 and errno; the file, flushed and renamed to the last part of
+ * `path`, its bytes as they are; the new names, which are on the disk only when their folder is. */
+int lpo_file_open_folder(const char *path);
+int lpo_file_replace(int dir, const char *path, const void *bytes, size_t len, unsigned mode,
+                     struct lpo_err *err);
+int lpo_file_flush_folder(int dir, const char *path, struct lpo_err *err);
 /* mkdir -p */
 int lpo_file_make_dirs(const char *path, struct lpo_err *err);
 

@@ -14,6 +14,7 @@
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
+#include "util/file_queue.h"
 #include "util/path.h"
 #include "writer/writer.h"
 
@@ -118,7 +119,8 @@ static const char *folder(const struct lpo_rundir *d, const struct lpo_report_ou
 
 /* The main report in every format asked for that this run has something for. */
 static int write_report(const struct lpo_rundir *d, const struct lpo_source *s,
-                        const struct lpo_report_out *out, struct lpo_err *err)
+                        const struct lpo_report_out *out, struct lpo_file_queue *queue,
+                        struct lpo_err *err)
 {
     struct made made = { 0 };
     int rc = 0;
@@ -129,7 +131,7 @@ static int write_report(const struct lpo_rundir *d, const struct lpo_source *s,
 
         if (!doc)
             continue;
-        rc = lpo_writer_write_into(doc, w, folder(d, out), err);
+        rc = lpo_writer_queue_into(doc, w, folder(d, out), queue, err);
         if (rc == 0 && out && out->files && w->write)
             lpo_vec_push(out->files, lpo_arena_strdup(out->arena, w->file));
     }
@@ -138,7 +140,7 @@ static int write_report(const struct lpo_rundir *d, const struct lpo_source *s,
         const struct lpo_doc *doc = w->always && !is_asked(d, w) ? doc_for(&made, w, d, s) : NULL;
 
         if (doc)
-            rc = lpo_writer_write_into(doc, w, folder(d, out), err);
+            rc = lpo_writer_queue_into(doc, w, folder(d, out), queue, err);
     }
     for (size_t i = 0; i < DOCUMENTS; i++)
         lpo_doc_destroy(made.docs[i]);
@@ -146,7 +148,8 @@ static int write_report(const struct lpo_rundir *d, const struct lpo_source *s,
 }
 
 static int write_pages(const struct lpo_rundir *d, const struct lpo_source *s,
-                       const struct lpo_report_out *out, struct lpo_err *err)
+                       const struct lpo_report_out *out, struct lpo_file_queue *queue,
+                       struct lpo_err *err)
 {
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {
         LPO_AUTO(lpo_doc) doc = pages[i].make(d, s);
@@ -154,9 +157,9 @@ static int write_pages(const struct lpo_rundir *d, const struct lpo_source *s,
         for (int k = 0; doc && k < 2 && pages[i].files[k].writer; k++) {
             const char *path = lpo_path_join(d->arena, folder(d, out), pages[i].files[k].file);
 
-            if (lpo_file_make_dirs(lpo_path_dir(d->arena, path), err) < 0 ||
-                lpo_writer_write(doc, pages[i].files[k].writer, path, err) < 0)
+            if (lpo_file_make_dirs(lpo_path_dir(d->arena, path), err) < 0)
                 return err->code;
+            lpo_writer_queue(doc, pages[i].files[k].writer, path, queue);
         }
     }
     return 0;
@@ -164,7 +167,7 @@ static int write_pages(const struct lpo_rundir *d, const struct lpo_source *s,
 
 /* ncu/regions: one document over all regions, and a folder for each. */
 static int write_ncu_regions(const struct lpo_rundir *d, const struct lpo_report_out *out,
-                             struct lpo_err *err)
+                             struct lpo_file_queue *queue, struct lpo_err *err)
 {
     LPO_AUTO(lpo_report_ncu) n = lpo_report_ncu_create(d);
     LPO_AUTO(lpo_doc) all = NULL;
@@ -176,20 +179,22 @@ static int write_ncu_regions(const struct lpo_rundir *d, const struct lpo_report
         const char *folder = NULL;
         LPO_AUTO(lpo_doc) doc = lpo_report_ncu_region_doc(n, i, &folder);
 
-        if (doc &&
-            lpo_writer_write_pair(doc, lpo_path_join(d->arena, dir, folder), "report", err) < 0)
+        if (doc && lpo_writer_queue_pair(doc, lpo_path_join(d->arena, dir, folder), "report", queue,
+                                         err) < 0)
             return lpo_ctx(err, "cannot write the folder of region '%s'", doc->title);
     }
     all = lpo_report_ncu_doc(n);
-    return lpo_writer_write_pair(all, dir, "report", err);
+    return lpo_writer_queue_pair(all, dir, "report", queue, err);
 }
 
 int lpo_writer_all_reports(const struct lpo_rundir *d, const struct lpo_report_out *out,
                            struct lpo_err *err)
 {
     const struct lpo_source *s = lpo_rundir_main(d);
+    LPO_AUTO(lpo_file_queue) queue = lpo_file_queue_create();
 
-    if (write_report(d, s, out, err) < 0 || write_pages(d, s, out, err) < 0)
+    if (write_report(d, s, out, queue, err) < 0 || write_pages(d, s, out, queue, err) < 0 ||
+        write_ncu_regions(d, out, queue, err) < 0)
         return err->code;
-    return write_ncu_regions(d, out, err);
+    return lpo_file_queue_finish(queue, err);
 }

@@ -7,6 +7,7 @@
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
+#include "util/file_queue.h"
 #include "util/path.h"
 #include "util/str.h"
 #include "util/units.h"
@@ -43,8 +44,17 @@ int lpo_writer_write(const struct lpo_doc *doc, const struct lpo_writer *writer,
     return 0;
 }
 
-static int write_figures(const struct lpo_doc *doc, const struct lpo_writer *writer,
-                         const char *dir, struct lpo_err *err)
+void lpo_writer_queue(const struct lpo_doc *doc, const struct lpo_writer *writer, const char *path,
+                      struct lpo_file_queue *queue)
+{
+    LPO_STR out = { 0 };
+
+    writer->write(doc, &out);
+    lpo_file_queue_add(queue, path, &out);
+}
+
+static int queue_figures(const struct lpo_doc *doc, const struct lpo_writer *writer,
+                         const char *dir, struct lpo_file_queue *queue, struct lpo_err *err)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
 
@@ -58,34 +68,45 @@ static int write_figures(const struct lpo_doc *doc, const struct lpo_writer *wri
                 continue;
             path = lpo_arena_printf(a, "%s/%.*s%s%s", dir, (int)(hole - writer->file), writer->file,
                                     item->figure->id, hole + 2);
-            if (lpo_file_make_dirs(lpo_path_dir(a, path), err) < 0 ||
-                lpo_file_write(path, out.at, out.len, err) < 0)
+            if (lpo_file_make_dirs(lpo_path_dir(a, path), err) < 0)
                 return lpo_ctx(err, "cannot write the figure '%s'", path);
+            lpo_file_queue_add(queue, path, &out);
         }
     return 0;
 }
 
-int lpo_writer_write_into(const struct lpo_doc *doc, const struct lpo_writer *writer,
-                          const char *dir, struct lpo_err *err)
+int lpo_writer_queue_into(const struct lpo_doc *doc, const struct lpo_writer *writer,
+                          const char *dir, struct lpo_file_queue *queue, struct lpo_err *err)
 {
     LPO_AUTO(lpo_arena) a = NULL;
 
     if (writer->draw)
-        return write_figures(doc, writer, dir, err);
+        return queue_figures(doc, writer, dir, queue, err);
     a = lpo_arena_create();
-    return lpo_writer_write(doc, writer, lpo_path_join(a, dir, writer->file), err);
+    lpo_writer_queue(doc, writer, lpo_path_join(a, dir, writer->file), queue);
+    return 0;
+}
+
+int lpo_writer_queue_pair(const struct lpo_doc *doc, const char *dir, const char *name,
+                          struct lpo_file_queue *queue, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+
+    if (lpo_file_make_dirs(dir, err) < 0)
+        return err ? err->code : LPO_E_IO;
+    lpo_writer_queue(doc, &lpo_writer_md, lpo_arena_printf(a, "%s/%s.md", dir, name), queue);
+    lpo_writer_queue(doc, &lpo_writer_json, lpo_arena_printf(a, "%s/%s.json", dir, name), queue);
+    return 0;
 }
 
 int lpo_writer_write_pair(const struct lpo_doc *doc, const char *dir, const char *name,
                           struct lpo_err *err)
 {
-    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    LPO_AUTO(lpo_file_queue) queue = lpo_file_queue_create();
 
-    if (lpo_file_make_dirs(dir, err) < 0 ||
-        lpo_writer_write(doc, &lpo_writer_md, lpo_arena_printf(a, "%s/%s.md", dir, name), err) < 0)
+    if (lpo_writer_queue_pair(doc, dir, name, queue, err) < 0)
         return err ? err->code : LPO_E_IO;
-    return lpo_writer_write(doc, &lpo_writer_json, lpo_arena_printf(a, "%s/%s.json", dir, name),
-                            err);
+    return lpo_file_queue_finish(queue, err);
 }
 
 /* 0 - (uint64_t)x is the size of any negative number, the smallest too; -x would overflow there. */

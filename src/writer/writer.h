@@ -14,6 +14,7 @@ struct lpo_doc;
 struct lpo_doc_cell;
 struct lpo_err;
 struct lpo_figure;
+struct lpo_file_queue;
 struct lpo_json_writer;
 struct lpo_paths;
 struct lpo_record;
@@ -41,12 +42,18 @@ const struct lpo_writer *lpo_writer_at(size_t i);           /* NULL past the las
 /* Writes the document to a file, replacing it atomically. */
 int lpo_writer_write(const struct lpo_doc *doc, const struct lpo_writer *writer, const char *path,
                      struct lpo_err *err);
-/* Writes the writer's own file, or a file for each figure, below `dir`. */
-int lpo_writer_write_into(const struct lpo_doc *doc, const struct lpo_writer *writer,
-                          const char *dir, struct lpo_err *err);
 /* <dir>/<name>.md and <dir>/<name>.json; the folder is made. */
 int lpo_writer_write_pair(const struct lpo_doc *doc, const char *dir, const char *name,
                           struct lpo_err *err);
+
+/* The same, left to a queue (util/file_queue.h) that writes them while the next is made. */
+void lpo_writer_queue(const struct lpo_doc *doc, const struct lpo_writer *writer, const char *path,
+                      struct lpo_file_queue *queue);
+int lpo_writer_queue_pair(const struct lpo_doc *doc, const char *dir, const char *name,
+                          struct lpo_file_queue *queue, struct lpo_err *err);
+/* The writer's own file, or a file for each figure, below `dir`. */
+int lpo_writer_queue_into(const struct lpo_doc *doc, const struct lpo_writer *writer,
+                          const char *dir, struct lpo_file_queue *queue, struct lpo_err *err);
 
 /* The members of a record, inside an object that is open. */
 void lpo_writer_record_json(struct lpo_json_writer *w, const struct lpo_record *r);

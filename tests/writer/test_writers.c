@@ -8,6 +8,7 @@
 #include "report/doc/doc.h"
 #include "util/arena.h"
 #include "util/err.h"
+#include "util/file_queue.h"
 #include "util/json.h"
 #include "util/path.h"
 #include "util/str.h"
@@ -276,6 +277,7 @@ static void every_writer_writes_its_files(void **state)
                                          "figures/roofline.svg" };
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     LPO_AUTO(lpo_doc) doc = sample();
+    LPO_AUTO(lpo_file_queue) queue = lpo_file_queue_create();
     char dir[] = "/tmp/lpo-writers-XXXXXX";
     struct lpo_figure *f = lpo_doc_figure(doc, "roofline", "Roofline", LPO_FIG_SCATTER);
     struct lpo_err err = { 0 };
@@ -284,7 +286,8 @@ static void every_writer_writes_its_files(void **state)
     lpo_doc_figure_point(f, "needed", "<b>", 10, 100);
     assert_non_null(mkdtemp(dir));
     for (size_t i = 0; lpo_writer_at(i); i++)
-        assert_int_equal(lpo_writer_write_into(doc, lpo_writer_at(i), dir, &err), 0);
+        assert_int_equal(lpo_writer_queue_into(doc, lpo_writer_at(i), dir, queue, &err), 0);
+    assert_int_equal(lpo_file_queue_finish(queue, &err), 0);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         const char *path = lpo_path_join(a, dir, files[i]);
 
