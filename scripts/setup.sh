@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian packages of scripts/packages.txt that are missing. Prints and does nothing
-# when all are there. With sudo where we are not root.
+# setup.sh [LIST]: installs the Debian packages of a list in this folder (packages.txt) that are
+# missing. Prints and does nothing when all are there. With sudo where we are not root.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -9,7 +9,7 @@ missing=()
 while read -r name _; do
     case "$name" in '' | '#'*) continue ;; esac
     dpkg-query -W -f '${Status}' "$name" 2>/dev/null | grep -q 'ok installed' || missing+=("$name")
-done < packages.txt
+done < "${1:-packages.txt}"
 [ ${#missing[@]} -eq 0 ] && exit 0
 
 if ! command -v apt-get >/dev/null; then

@@ -4,9 +4,9 @@ export interface Kernel { name: string; short_name?: string; class: string; laun
 export interface Wall {
   scope: string; span_ns: number; compute_ns: number; exposed_communication_ns: number; exposed_copy_ns: number; idle_ns: number;
   idle: { blocked_ns: number; host_ns: number; queued_ns: number; unknown_ns: number }; longest_gap_ns?: number;
-  gaps?: Gap[];
+  start_ns: number; longest_gaps?: Gap[];
 }
-export interface Gap { start_ns: number; ns?: number; length_ns?: number; cause: string; call?: string | null; [more: string]: unknown }
+export interface Gap { start_ns: number; at_ns: number; gap_ns: number; cause: string; call: string | null; region?: string | null; operators?: string[]; python?: string[] }
 export interface Finding { id: string; title: string; where?: unknown; saving_ns: number | null; share: number | null; basis: string; evidence: unknown[]; advice?: string }
 interface Packed { packed: string }
 export interface Lane { device: string; stream: number; count: number }

@@ -69,13 +69,12 @@ export class Strip {
     this.build();
   }
 
+  // Times since 1970 in nanoseconds do not fit a number exactly; the start of a device is subtracted first.
   private findGaps(): void {
     const zero = this.data.strip?.zero_ns ?? 0;
     for (const w of this.data.wall ?? [])
-      for (const g of w.gaps ?? []) {
-        const length = Number(g.length_ns ?? g.ns ?? 0);
-        this.gaps.push({ ...g, device: w.scope, length, from: g.start_ns - zero, number: 0 });
-      }
+      for (const g of w.longest_gaps ?? [])
+        this.gaps.push({ ...g, device: w.scope, length: g.gap_ns, from: g.at_ns + (w.start_ns - zero), number: 0 });
     this.gaps.sort((a, b) => b.length - a.length);
     this.gaps = this.gaps.slice(0, 20);
     this.gaps.forEach((g, i) => { g.number = i + 1; });
@@ -108,7 +107,7 @@ export class Strip {
       const go = el("button", { class: "plain", type: "button" }, "show");
       go.addEventListener("click", () => { this.view(g.from - g.length, g.from + 2 * g.length); this.canvas.scrollIntoView({ block: "center" }); });
       body.append(el("tr", {}, el("th", { scope: "row" }, String(g.number)), el("td", {}, g.device), el("td", { "data-v": String(g.length) }, format.ns(g.length)),
-        el("td", { "data-v": String(g.from) }, format.ns(g.from)), el("td", {}, g.cause + (g.call ? `: ${g.call}` : "")), el("td", {}, typeof g.region === "string" ? g.region : ""), el("td", {}, go)));
+        el("td", { "data-v": String(g.from) }, format.ns(g.from)), el("td", {}, g.cause + (g.call ? `: ${g.call}` : "")), el("td", {}, g.region ?? ""), el("td", {}, go)));
     }
     const head = el("tr");
     for (const t of ["#", "GPU", "length", "begins at", "cause", "next work is launched in", ""]) head.append(el("th", { scope: "col" }, t));

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""report.html in a real browser: every view, its numbers against report.json, hostile names. Prints TAP."""
+import gzip
+import html.parser
+import json
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(os.environ.get("LPO_SOURCE_ROOT") or pathlib.Path(__file__).resolve().parents[2])
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/web")]
+import browser  # noqa: E402
+import tap  # noqa: E402
+from lpo_case import LpoCase  # noqa: E402
+
+SHARED = ROOT.parent / "shared/data"
+TRACES = [
+    ROOT / "tests/data/nsys/h200_ranges.sqlite.gz",
+    ROOT / "tests/data/kineto/mi250_train.json.gz",
+    SHARED / "traces/kineto/h100_qwen1.5-0.5b.json.gz",
+    SHARED / "traces/kineto/mi300_sglang_qwen3-8b_decode_graph.json.gz",
+    SHARED / "traces/kineto/v100_ddp_rank1_of2.json.gz",
+    SHARED / "traces/nsys/h100_2gpu_fastvideo_infer.sqlite.gz",
+]
+HOSTILE = ["<script>window.hacked=1</script>", "</script><img src=x onerror='window.hacked=2'>", "a\u202eb\u2066c",
+           "k" * 4096, "&lt;b&gt;", "{{constructor}}", "\"'`"]
+
+
+class Page(LpoCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.browser = browser.Browser()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.close()
+
+    def make(self, trace):
+        done = self.lpo("report", str(trace), "-o", "out")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        out = pathlib.Path(self.cwd) / "out"
+        return str(out / "report.html"), json.loads((out / "report.json").read_text())
+
+    def check_numbers(self, report):
+        """Every kernel, every bar and every top region of the page has the number of report.json."""
+        rows = self.browser.run("""return [...document.querySelectorAll('#table-all-kernels tbody tr')].map(r => ({
+            name: r.cells[0].title, gpu: r.cells[2].dataset.v, launches: r.cells[4].dataset.v}))""")
+        shown = {}
+        for r in rows:
+            shown.setdefault(r["name"], r)
+        for k in report["kernels"]:
+            self.assertIn(k["name"], shown)
+            self.assertEqual(shown[k["name"]]["launches"], str(k["launches"]))
+            if k["gpu_ns"] is not None:
+                self.assertEqual(shown[k["name"]]["gpu"], str(k["gpu_ns"]))
+        bars = self.browser.run("return [...document.querySelectorAll('.wall')].map(b => b.getAttribute('aria-label'))")
+        self.assertEqual(len(bars), min(16, len(report["wall"])))
+        for label, wall in zip(bars, report["wall"]):
+            share = 100 * wall["compute_ns"] / wall["span_ns"]
+            self.assertIn(f"compute {share:.1f}\u00a0%" if share >= 0.05 or share == 0 else "compute <0.1\u00a0%", label)
+
+    def test_every_view_of_real_traces(self):
+        for trace in TRACES:
+            if not trace.exists():
+                continue
+            with self.subTest(trace.name), tempfile.TemporaryDirectory() as self.cwd:
+                page, report = self.make(trace)
+                self.assertLess(os.path.getsize(page), 5 << 20)
+                self.browser.open(page)
+                self.assertEqual(self.browser.errors(), [])
+                self.check_numbers(report)
+                self.assertGreater(self.browser.run("return document.querySelectorAll('.icicle button').length"), 0)
+                painted = self.browser.run("""const c = document.querySelector('.strip canvas'), d = c.getContext('2d');
+                    window.lpo.strip.draw();
+                    return new Set(new Uint32Array(d.getImageData(0, 0, c.width, c.height).data.buffer)).size""")
+                self.assertGreater(painted, 2)
+                self.assertEqual(self.browser.run("return performance.getEntriesByType('resource').length"), 0)
+
+    def test_no_width_makes_the_page_scroll_sideways(self):
+        page, _ = self.make(TRACES[0])
+        for width in (500, 768, 1280):
+            self.browser.size(width, 900)
+            self.browser.open(page)
+            self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth - innerWidth"), 0, width)
+        self.browser.size(1280, 900)
+
+    def test_two_loads_give_one_picture_and_dark_another(self):
+        page, _ = self.make(TRACES[0])
+        pictures = []
+        for _ in range(2):
+            self.browser.open(page)
+            pictures.append(self.browser.picture())
+        self.assertEqual(pictures[0], pictures[1])
+        self.browser.run("document.querySelector('nav .end button').click()")
+        self.assertNotEqual(self.browser.picture(), pictures[0])
+
+    def test_hostile_names_are_text(self):
+        events = [{"ph": "X", "cat": "user_annotation", "name": n, "pid": 1, "tid": 1, "ts": 1000 * i, "dur": 900}
+                  for i, n in enumerate(HOSTILE)]
+        for i, n in enumerate(HOSTILE):
+            events += [{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 1000 * i + 10,
+                        "dur": 5, "args": {"correlation": i + 1}},
+                       {"ph": "X", "cat": "kernel", "name": n, "pid": 0, "tid": 7, "ts": 1000 * i + 20, "dur": 300,
+                        "args": {"device": 0, "stream": 7, "correlation": i + 1}}]
+        trace = pathlib.Path(self.cwd) / "t.json.gz"
+        trace.write_bytes(gzip.compress(json.dumps({"schemaVersion": 1, "traceEvents": events}).encode()))
+        page, _ = self.make(trace)
+        self.browser.open(page)
+        self.assertEqual(self.browser.errors(), [])
+        self.assertIsNone(self.browser.run("return window.hacked"))
+        self.assertEqual(self.browser.run("return [document.scripts.length, document.images.length]"), [2, 0])
+        self.assertIn("window.hacked=1", self.browser.run("return document.querySelector('main').textContent"))
+
+    def test_keys_walk_the_regions_and_the_timeline(self):
+        page, _ = self.make(TRACES[0])
+        self.browser.open(page)
+        self.browser.run("document.querySelector('.icicle button').focus()")
+        first = self.browser.run("return document.activeElement.dataset.row")
+        self.browser.keys("\ue014")  # the arrow to the right
+        self.assertNotEqual(self.browser.run("return document.activeElement.dataset.row"), first)
+        self.browser.run("document.querySelector('.strip canvas').focus()")
+        before = self.browser.run("return window.lpo.strip.to - window.lpo.strip.from")
+        self.browser.keys("+")
+        self.assertEqual(self.browser.run("return window.lpo.strip.to - window.lpo.strip.from"), before / 2)
+
+    def test_everything_that_can_be_used_has_a_name(self):
+        page, _ = self.make(TRACES[0])
+        self.browser.open(page)
+        nameless = self.browser.run("""return [...document.querySelectorAll('button, input, select, canvas, [role=img], a')]
+            .filter(e => !(e.getAttribute('aria-label') || e.textContent.trim() || e.title || e.labels?.length))
+            .map(e => e.outerHTML.slice(0, 100))""")
+        self.assertEqual(nameless, [])
+        self.assertEqual(self.browser.run("return document.documentElement.lang"), "en")
+        levels = self.browser.run("return [...document.querySelectorAll('h1,h2,h3,h4')].map(h => +h.tagName[1])")
+        self.assertEqual(levels[0], 1)
+        for above, below in zip(levels, levels[1:]):
+            self.assertLessEqual(below - above, 1, levels)
+
+    def test_a_number_has_an_address(self):
+        page, _ = self.make(TRACES[0])
+        self.browser.open(page + "#table-all-kernels/1/gpu_ns")
+        self.assertEqual(self.browser.run("return document.querySelector('.here')?.id"), "table-all-kernels/1/gpu_ns")
+
+
+class Text(LpoCase):
+    def test_the_text_is_there_without_a_script(self):
+        class Tables(html.parser.HTMLParser):
+            def __init__(self):
+                super().__init__()
+                self.tables, self.headings, self.open = set(), [], False
+
+            def handle_starttag(self, tag, attrs):
+                self.open = tag in ("h1", "h2", "h3")
+                if tag == "table":
+                    self.tables.add(dict(attrs).get("id"))
+
+            def handle_data(self, data):
+                if self.open:
+                    self.headings.append(data.strip())
+                self.open = False
+
+        done = self.lpo("report", str(TRACES[0]), "-o", "out")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads((pathlib.Path(self.cwd) / "out/report.json").read_text())
+        parser = Tables()
+        parser.feed((pathlib.Path(self.cwd) / "out/report.html").read_text())
+        for s in report["sections"]:
+            if s["title"]:
+                self.assertIn(s["title"], parser.headings)
+            for item in s["items"]:
+                if item["type"] == "table":
+                    self.assertIn("table-" + item["id"], parser.tables)
+
+
+if __name__ == "__main__":
+    reason = browser.missing()
+    if reason:
+        tap.skip_all(reason)
+    tap.main()
