@@ -187,6 +187,7 @@ static bool range_before(const void *ctx, uint32_t a, uint32_t b)
 struct timeline {
     struct lpo_process_ends ends;
     struct lpo_group ranges, launches, captures;
+    struct lpo_summed_paths summed;
     uint32_t *sets; /* of start/end ranges around each launch; NULL: there are none */
 };
 
@@ -214,6 +215,7 @@ static void sweep_thread(struct lpo_region_tree *tree, const struct timeline *li
     struct upcoming l = rows_of(&line->launches, thread, lpo_region_launch_before, t);
     struct upcoming c = rows_of(&line->captures, thread, lpo_region_capture_before, t);
 
+    lpo_region_summed_add(tree, &line->summed, thread);
     while (r.at < r.end || l.at < l.end || c.at < c.end) {
         int64_t launch_ns = l.at < l.end ? t->launches.at[*l.at].start_ns : INT64_MAX;
         int64_t capture_ns = c.at < c.end ? t->captures.at[*c.at].ns : INT64_MAX;
@@ -223,12 +225,17 @@ static void sweep_thread(struct lpo_region_tree *tree, const struct timeline *li
             t->ranges.at[*r.at].start_ns <= capture_ns) {
             const struct lpo_range *range = &t->ranges.at[*r.at++];
 
-            enter(&s, range, process, lpo_region_range_end(&line->ends, t, range));
+            if (!(range->flags & LPO_RANGE_SUMMED))
+                enter(&s, range, process, lpo_region_range_end(&line->ends, t, range));
         } else if (c.at < c.end && capture_ns <= launch_ns) {
-            tree->capture_place[*c.at++] =
-                lpo_region_place_of(tree, leaf_at(&s, capture_ns, capture_ns), 0);
+            uint32_t path = t->captures.at[*c.at].path;
+
+            tree->capture_place[*c.at++] = lpo_region_place_of(
+                tree, path ? line->summed.nodes[path - 1] : leaf_at(&s, capture_ns, capture_ns), 0);
         } else {
-            uint32_t leaf = leaf_at(&s, launch_ns, t->launches.at[*l.at].end_ns);
+            const struct lpo_launch *call = &t->launches.at[*l.at];
+            uint32_t leaf = call->path ? line->summed.nodes[call->path - 1]
+                                       : leaf_at(&s, launch_ns, call->end_ns);
 
             tree->launch_place[*l.at] =
                 lpo_region_place_of(tree, leaf, line->sets ? line->sets[*l.at] : 0);
@@ -278,11 +285,14 @@ void lpo_region_attribute(struct lpo_region_tree *tree)
     memset(tree->capture_place, 0xff, t->captures.len * sizeof *tree->capture_place);
     tree->stack_place = lpo_xcalloc(t->stacks.len, sizeof *tree->stack_place);
     line.sets = lpo_region_start_end_sets(tree, &line.ends);
+    line.summed = lpo_region_summed_paths(tree);
     for (uint32_t i = 0; i < t->threads.len; i++)
         sweep_thread(tree, &line, i);
+    lpo_region_summed_close(tree, &line.summed, &line.ends);
     for (size_t i = 0; i < t->stacks.len; i++)
         tree->stack_place[i] = place_of_stack(tree, &t->stacks.at[i]);
     free(line.sets);
+    lpo_region_summed_free(&line.summed);
     lpo_region_group_free(&line.ranges);
     lpo_region_group_free(&line.launches);
     lpo_region_group_free(&line.captures);

@@ -7,7 +7,8 @@
 
 #include <stdint.h>
 
-struct lpo_process_ends;
+#include "region/thread_rows.h"
+
 struct lpo_region_tree;
 
 /* Called once, by lpo_region_tree_create(). n log n in ranges and launches. */
@@ -18,3 +19,19 @@ void lpo_region_attribute(struct lpo_region_tree *tree);
  * tree->sets); NULL when the trace has no start/end ranges. The caller frees. */
 uint32_t *lpo_region_start_end_sets(struct lpo_region_tree *tree,
                                     const struct lpo_process_ends *ends);
+
+/* Part of it (summed_paths.c): ranges that the reader summed. Adds the paths that `thread` entered
+ * to the tree, with their visits; `nodes` gets the node of each, LPO_NONE where it has none. */
+struct lpo_summed_paths {
+    struct lpo_group by_thread; /* rows of trace->paths */
+    uint32_t *nodes;            /* per row of trace->paths */
+    bool *used;                 /* the same, after one for no path: something was there */
+};
+
+struct lpo_summed_paths lpo_region_summed_paths(struct lpo_region_tree *tree);
+void lpo_region_summed_add(struct lpo_region_tree *tree, const struct lpo_summed_paths *s,
+                           uint32_t thread);
+/* After the last thread: visits that were never closed. */
+void lpo_region_summed_close(struct lpo_region_tree *tree, const struct lpo_summed_paths *s,
+                             const struct lpo_process_ends *ends);
+void lpo_region_summed_free(struct lpo_summed_paths *s);

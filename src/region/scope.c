@@ -80,7 +80,7 @@ static void add_visits(struct builder *b)
             row->open += visits->open;
         }
         /* a source with ranges records every visit; one with stacks alone (ncu) none */
-        row->visits_known = b->tree->trace->ranges.len > 0;
+        row->visits_known = b->tree->trace->ranges.len > 0 || b->tree->trace->paths.len > 0;
     }
 }
 

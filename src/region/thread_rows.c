@@ -121,6 +121,17 @@ static uint32_t capture_thread(const struct lpo_trace *t, size_t row, int arg)
     return t->captures.at[row].thread;
 }
 
+static uint32_t path_thread(const struct lpo_trace *t, size_t row, int arg)
+{
+    (void)arg;
+    return t->paths.at[row].thread;
+}
+
+struct lpo_group lpo_region_group_paths(const struct lpo_trace *t)
+{
+    return group(t, t->paths.len, path_thread, 0);
+}
+
 struct lpo_group lpo_region_group_ranges(const struct lpo_trace *t, enum lpo_range_kind kind)
 {
     return group(t, t->ranges.len, range_thread, kind);
@@ -178,7 +189,7 @@ static void see(int64_t *ends, uint16_t process, int64_t ns)
 struct lpo_process_ends lpo_region_ends_find(const struct lpo_trace *t)
 {
     struct lpo_process_ends e = { NULL };
-    bool any = false;
+    bool any = t->open_paths.len > 0;
 
     for (size_t i = 0; i < t->ranges.len && !any; i++)
         any = t->ranges.at[i].flags & LPO_RANGE_OPEN;

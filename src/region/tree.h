@@ -33,8 +33,8 @@
 
 struct lpo_str;
 
-#define LPO_REGION_DEPTH     256  /* levels of push/pop nesting */
-#define LPO_REGION_OPEN_SETS 1024 /* start/end regions open at one time in one process */
+#define LPO_REGION_DEPTH     LPO_PATH_DEPTH /* levels of push/pop nesting */
+#define LPO_REGION_OPEN_SETS 1024           /* start/end regions open at one time in one process */
 
 struct lpo_region {
     uint32_t parent; /* LPO_NONE at the top; always a smaller number than the node's own */

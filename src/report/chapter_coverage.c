@@ -32,8 +32,9 @@ void lpo_report_chapter_coverage(struct lpo_doc *doc, const struct lpo_rundir *d
         if (all->coverage.total.launches)
             lpo_report_add_coverage(doc, all);
         else
-            lpo_doc_paragraph(doc, "%zu calls of %zu regions were recorded, and no GPU operations.",
-                              (size_t)s->analysis->trace->ranges.len,
+            lpo_doc_paragraph(doc,
+                              "%llu calls of %zu regions were recorded, and no GPU operations.",
+                              (unsigned long long)lpo_trace_range_count(s->analysis->trace),
                               (size_t)s->analysis->tree->nodes.len);
         add_overlay(doc, d);
         lpo_report_notes_doc(doc, s->analysis, s->select);

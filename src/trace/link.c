@@ -134,8 +134,8 @@ static void join(struct lpo_trace_links *l, struct lpo_trace *t, uint32_t head,
         return;
     if (k->launch == LPO_NONE) {
         k->launch = (uint32_t)t->launches.len;
-        lpo_vec_push(&t->launches,
-                     (struct lpo_launch){ k->call.start_ns, k->call.end_ns, k->call.thread });
+        lpo_vec_push(&t->launches, (struct lpo_launch){ k->call.start_ns, k->call.end_ns,
+                                                        k->call.thread, k->call.path });
     }
     op->launch = k->launch;
     op->process = k->call.process;

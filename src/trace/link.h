@@ -22,6 +22,7 @@ struct lpo_call {
     uint32_t thread;
     uint16_t process; /* calls of two processes under one id stay apart */
     uint8_t graph;    /* it launches a graph */
+    uint32_t path;    /* as in struct lpo_launch */
 };
 
 struct lpo_trace_links *lpo_trace_links_create(size_t expected); /* ids; 0 when unknown */

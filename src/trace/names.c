@@ -37,6 +37,13 @@ uint32_t lpo_trace_names_put(struct lpo_trace_names *n, const char *text, size_t
     return (uint32_t)*slot;
 }
 
+uint32_t lpo_trace_names_find(const struct lpo_trace_names *n, const char *text, size_t len)
+{
+    const uint64_t *slot = lpo_map_find(n->map, text, len);
+
+    return slot ? (uint32_t)*slot : UINT32_MAX;
+}
+
 const char *lpo_trace_names_text(const struct lpo_trace_names *n, uint32_t id, size_t *len)
 {
     return lpo_map_key(n->map, id, len);

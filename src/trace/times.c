@@ -7,7 +7,7 @@
 /* Unix time in nanoseconds is near 2^61, so the clock needs that span; one event longer than 2^55
  * ns (417 days) is damage; 2^61 ns (73 years) in all leave room for sums of a few of them. */
 #define CLOCK_END     ((int64_t)1 << 61)
-#define LONGEST_NS    ((int64_t)1 << 55)
+#define LONGEST_NS    LPO_LONGEST_NS
 #define LONGEST_TOTAL ((int64_t)1 << 61)
 
 struct check {
@@ -18,9 +18,16 @@ struct check {
 
 struct lpo_trace_mark lpo_trace_mark(const struct lpo_trace *t)
 {
-    return (struct lpo_trace_mark){ t->gpu_ops.len, t->launches.len, t->captures.len,
-                                    t->ranges.len,  t->ops.len,      t->summaries.len,
-                                    t->calls.len,   t->python.len };
+    return (struct lpo_trace_mark){ .gpu_ops = t->gpu_ops.len,
+                                    .launches = t->launches.len,
+                                    .captures = t->captures.len,
+                                    .ranges = t->ranges.len,
+                                    .paths = t->paths.len,
+                                    .ops = t->ops.len,
+                                    .summaries = t->summaries.len,
+                                    .calls = t->calls.len,
+                                    .python = t->python.len,
+                                    .damaged = t->path_losses.damaged };
 }
 
 static inline int64_t on_clock(int64_t ns)
@@ -76,7 +83,7 @@ static void check_ranges(struct check *c, struct lpo_trace *t, size_t from)
             end = t->processes.at[t->threads.at[r->thread].process].end_ns;
             end = end == LPO_NO_TIME || end < start ? start : end;
         }
-        if (!check_event(c, &start, &end)) {
+        if (!check_event(r->flags & LPO_RANGE_SUMMED ? &(struct check){ 0 } : c, &start, &end)) {
             r->flags &= (uint8_t)~LPO_RANGE_OPEN;
             r->start_ns = start;
             r->end_ns = end;
@@ -106,6 +113,16 @@ static void check_calls(struct check *c, struct lpo_trace *t, const struct lpo_t
         check_call(c, &t->python.at[i].start_ns, &t->python.at[i].end_ns);
 }
 
+/* The reader took the times of each range out that could not be. */
+static void check_paths(struct check *c, const struct lpo_trace *t, size_t from)
+{
+    for (size_t i = from; i < t->paths.len; i++) {
+        int64_t ns = t->paths.at[i].host_ns;
+
+        add(c, ns > LONGEST_TOTAL ? LONGEST_TOTAL : ns);
+    }
+}
+
 static void check_summaries(struct check *c, struct lpo_trace *t, size_t from)
 {
     for (size_t i = from; i < t->summaries.len; i++) {
@@ -132,6 +149,8 @@ int lpo_trace_times_check(struct lpo_trace *t, const struct lpo_trace_mark *mark
             t->processes.at[i].end_ns = on_clock(t->processes.at[i].end_ns);
     check_gpu_ops(&c, t, mark->gpu_ops);
     check_ranges(&c, t, mark->ranges);
+    check_paths(&c, t, mark->paths);
+    c.damaged += t->path_losses.damaged - mark->damaged;
     check_summaries(&c, t, mark->summaries);
     check_calls(&c, t, mark);
     for (size_t i = mark->launches; i < t->launches.len; i++)

@@ -3,13 +3,17 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
+
+#define LPO_LONGEST_NS ((int64_t)1 << 55) /* of one event: 417 days */
 
 struct lpo_err;
 struct lpo_trace;
 
 /* Where each array of the trace ended before a file was read. */
 struct lpo_trace_mark {
-    size_t gpu_ops, launches, captures, ranges, ops, summaries, calls, python;
+    size_t gpu_ops, launches, captures, ranges, paths, ops, summaries, calls, python;
+    uint64_t damaged;
 };
 
 struct lpo_trace_mark lpo_trace_mark(const struct lpo_trace *t);

@@ -59,6 +59,8 @@ void lpo_trace_destroy(struct lpo_trace *t)
     lpo_vec_free(&t->python);
     lpo_vec_free(&t->captures);
     lpo_vec_free(&t->ranges);
+    lpo_vec_free(&t->paths);
+    lpo_vec_free(&t->open_paths);
     lpo_vec_free(&t->ops);
     lpo_vec_free(&t->stacks);
     lpo_vec_free(&t->frames);
@@ -74,9 +76,26 @@ void lpo_trace_destroy(struct lpo_trace *t)
     free(t);
 }
 
+uint64_t lpo_trace_range_count(const struct lpo_trace *t)
+{
+    const struct lpo_path_losses *lost = &t->path_losses;
+    uint64_t count = t->open_paths.len + lost->too_deep + lost->too_long;
+
+    for (size_t i = 0; i < t->ranges.len; i++)
+        count += !(t->ranges.at[i].flags & LPO_RANGE_SUMMED);
+    for (size_t i = 0; i < t->paths.len; i++)
+        count += t->paths.at[i].count;
+    return count;
+}
+
 uint32_t lpo_trace_namen(struct lpo_trace *t, const char *text, size_t len)
 {
     return lpo_trace_names_put(t->names, text, len);
+}
+
+uint32_t lpo_trace_name_find(const struct lpo_trace *t, const char *text, size_t len)
+{
+    return lpo_trace_names_find(t->names, text, len);
 }
 
 uint32_t lpo_trace_name(struct lpo_trace *t, const char *text)

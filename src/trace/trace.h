@@ -20,6 +20,9 @@ struct lpo_err;
 
 #define LPO_NONE    UINT32_MAX
 #define LPO_NO_TIME INT64_MIN
+#define LPO_PATH_DEPTH                                                                             \
+    256 /* levels of push/pop ranges; those further in count with the last one                     \
+         */
 
 /* A time inside a row: aligned like its neighbours, so that five million ranges take 140 MB and not
  * 160. */
@@ -69,6 +72,7 @@ struct lpo_gpu_op {
 struct lpo_launch {
     int64_t start_ns, end_ns;
     uint32_t thread; /* into threads */
+    uint32_t path;   /* row of paths, plus one: where the reader summed the ranges; else 0 */
 };
 
 /* A call of the CUDA or HIP runtime or driver on the host, whether it launched something or not. A
@@ -91,12 +95,14 @@ struct lpo_python_call {
 struct lpo_capture {
     lpo_event_ns ns;
     uint32_t thread; /* into threads; LPO_NONE: the source does not say */
+    uint32_t path;   /* as that of a launch */
 };
 
 enum lpo_range_kind { LPO_PUSH_POP, LPO_START_END };
 
 enum lpo_range_flags {
-    LPO_RANGE_OPEN = 1, /* never closed: ends with its process */
+    LPO_RANGE_OPEN = 1,   /* never closed: ends with its process */
+    LPO_RANGE_SUMMED = 2, /* counted in paths already: kept to be shown on a timeline */
 };
 
 /* One visit of an NVTX range or user annotation. */
@@ -107,6 +113,36 @@ struct lpo_range {
     uint16_t domain; /* into domains; 0 is the default domain */
     uint8_t kind;    /* enum lpo_range_kind */
     uint8_t flags;
+};
+
+/* Push/pop ranges that the reader summed while it read them, because a trace has more of them than
+ * memory: all visits of one place in the nesting of one thread. In the order in which the thread
+ * first came there; a parent stands before its children. */
+struct lpo_path {
+    uint64_t count;   /* visits that were closed */
+    int64_t host_ns;  /* time of those inside, children included */
+    int64_t child_ns; /* part of it inside children */
+    uint32_t parent;  /* row of paths; LPO_NONE at the top */
+    uint32_t name;
+    uint32_t thread;
+    uint32_t path_bytes; /* length of its path as text */
+    uint16_t domain;
+    uint16_t depth; /* 0 at the top */
+};
+
+/* A visit of such a path that was never closed: it ends with its process. */
+struct lpo_open_path {
+    int64_t start_ns;
+    uint32_t path;
+    uint32_t around; /* the path it was entered in; LPO_NONE */
+};
+
+/* What became of ranges that were summed and are in no path. */
+struct lpo_path_losses {
+    uint64_t too_deep; /* beyond LPO_PATH_DEPTH */
+    uint64_t too_long; /* beyond the budget of path text */
+    uint64_t crooked;  /* outlived the range they began in; they are in their path */
+    uint64_t damaged;  /* lasted longer than any program: counted with no time */
 };
 
 /* One entry of a stack: what a region path is made of. */
@@ -198,6 +234,10 @@ struct lpo_trace {
     LPO_VEC(struct lpo_python_call) python;
     LPO_VEC(struct lpo_capture) captures;
     LPO_VEC(struct lpo_range) ranges;
+    LPO_VEC(struct lpo_path) paths;
+    LPO_VEC(struct lpo_open_path) open_paths;
+    struct lpo_path_losses path_losses;
+    uint64_t path_bytes; /* text of all paths */
     LPO_VEC(struct lpo_op) ops;
     LPO_VEC(struct lpo_stack) stacks;
     LPO_VEC(struct lpo_frame) frames;
@@ -211,11 +251,12 @@ struct lpo_trace {
     size_t nmetric_rows, metric_rows_cap, metric_cap;
     LPO_VEC(struct lpo_summary) summaries;
     LPO_VEC(struct lpo_trace_note) notes;
-    int64_t epoch_ns; /* unix time of clock 0, or LPO_NO_TIME */
-    uint64_t dropped; /* records the source says it lost */
-    int64_t total_ns; /* times.c: of all events so far, to be summed safely */
-    uint32_t sources; /* files read so far */
-    uint32_t ranks;   /* of the whole job, also those whose traces are not here; 0: not said */
+    int64_t epoch_ns;     /* unix time of clock 0, or LPO_NO_TIME */
+    uint64_t dropped;     /* records the source says it lost */
+    int64_t total_ns;     /* times.c: of all events so far, to be summed safely */
+    uint64_t range_bytes; /* of the files so far: events that may be ranges (native) */
+    uint32_t sources;     /* files read so far */
+    uint32_t ranks;       /* of the whole job, also those whose traces are not here; 0: not said */
     struct lpo_trace_duplicates *duplicates; /* duplicates.h, once there are two files */
     uint32_t skip;                           /* enum lpo_skip, set by the caller before reading */
     bool has_ranges;                         /* the source could have recorded ranges */
@@ -229,9 +270,14 @@ LPO_AUTO_DEFINE(lpo_trace);
 /* Names: text to id and back. Ids are dense from 0; equal text gives an equal id. */
 uint32_t lpo_trace_name(struct lpo_trace *t, const char *text);
 uint32_t lpo_trace_namen(struct lpo_trace *t, const char *text, size_t len);
+/* LPO_NONE when there is no such name. */
+uint32_t lpo_trace_name_find(const struct lpo_trace *t, const char *text, size_t len);
 const char *lpo_trace_text(const struct lpo_trace *t, uint32_t name); /* LPO_NONE gives "" */
 size_t lpo_trace_text_len(const struct lpo_trace *t, uint32_t name);
 size_t lpo_trace_name_count(const struct lpo_trace *t);
+
+/* Visits of ranges of both kinds, kept as rows or summed. */
+uint64_t lpo_trace_range_count(const struct lpo_trace *t);
 
 /* Find or add; the index stays good. */
 uint16_t lpo_trace_process(struct lpo_trace *t, int64_t pid, int32_t rank);

@@ -18,6 +18,7 @@ struct lpo_budget {
     uint64_t pipe_bytes;       /* of a pipe, kept in TMPDIR while it is read */
     uint64_t whole_file_bytes; /* of a .ncu-rep, whose results are all kept in memory */
     uint64_t path_bytes;       /* text of all region paths of a trace */
+    uint64_t range_bytes;      /* of events in native traces whose ranges are kept one by one */
     uint64_t kernel_rows;      /* kernels listed in regions, in one table of regions */
     uint64_t scopes;           /* processes, devices and ranks with a table of their own */
     uint64_t interp_bytes;     /* text that the interpolations of one config produce */
@@ -32,3 +33,5 @@ struct lpo_budget {
 const struct lpo_budget *lpo_budget(void);
 /* All limits at `factor` times their defaults. Call it before the first thread starts. */
 void lpo_budget_raise(double factor);
+/* These limits, as they are: for tests. */
+void lpo_budget_use(const struct lpo_budget *limits);

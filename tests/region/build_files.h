@@ -8,6 +8,7 @@
 #include "build.h"
 #include "lpo/trace_format.h"
 #include "trace/reader.h"
+#include "util/budget.h"
 #include "util/crc32c.h"
 #include "util/err.h"
 #include "util/str.h"
@@ -273,6 +274,21 @@ static inline bool native_can(const struct build_list *list)
     return can;
 }
 
+/* The same file, with ranges that are summed while they are read: as if it were very large. */
+static inline void build_native_summed(const struct build_list *list, struct lpo_trace *t)
+{
+    const struct lpo_budget usual = *lpo_budget();
+    struct lpo_budget small = usual;
+
+    small.range_bytes = 0;
+    lpo_budget_use(&small);
+    build_native(list, t);
+    lpo_budget_use(&usual);
+    for (size_t i = 0; i < t->ranges.len; i++)
+        assert_true(t->ranges.at[i].kind == LPO_START_END ||
+                    t->ranges.at[i].flags & LPO_RANGE_SUMMED);
+}
+
 /* ---- Kineto */
 
 /* Times in microseconds, with three digits behind the point. */
@@ -385,6 +401,7 @@ static const struct build_source {
     void (*read)(const struct build_list *list, struct lpo_trace *t);
 } build_sources[] = {
     { "native", native_can, build_native },
+    { "native, summed", native_can, build_native_summed },
     { "kineto", kineto_can, build_kineto },
     { "nsys", nsys_can, build_nsys },
 };

@@ -20,9 +20,11 @@ static struct lpo_map *count_threads(const struct lpo_trace *t)
 {
     struct lpo_map *seen = lpo_map_create(), *count = lpo_map_create();
 
-    for (size_t i = 0; i < t->ranges.len; i++) {
-        const struct lpo_range *r = &t->ranges.at[i];
-        uint32_t key[3] = { r->domain, r->name, r->thread };
+    for (size_t i = 0; i < t->ranges.len + t->paths.len; i++) {
+        const struct lpo_range *r = i < t->ranges.len ? &t->ranges.at[i] : NULL;
+        const struct lpo_path *p = r ? NULL : &t->paths.at[i - t->ranges.len];
+        uint32_t key[3] = { r ? r->domain : p->domain, r ? r->name : p->name,
+                            r ? r->thread : p->thread };
         bool fresh;
 
         lpo_map_put(seen, (const char *)key, sizeof key, &fresh);

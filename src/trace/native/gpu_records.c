@@ -109,11 +109,18 @@ uint32_t lpo_native_capture(struct native *n, uint64_t node)
         }
         if (at->capture == LPO_NONE) {
             at->capture = (uint32_t)n->trace->captures.len;
-            lpo_vec_push(&n->trace->captures, (struct lpo_capture){ at->ns, at->thread });
+            lpo_vec_push(&n->trace->captures, (struct lpo_capture){ at->ns, at->thread, at->path });
         }
         return at->capture;
     }
     return LPO_NONE;
+}
+
+void lpo_native_join_captures(struct native *n)
+{
+    for (size_t i = 0; i < n->of_nodes.len; i++)
+        n->trace->gpu_ops.at[n->of_nodes.at[i].op].capture =
+            lpo_native_capture(n, n->of_nodes.at[i].node);
 }
 
 /* Span, correlation id and graph node; then the GPU operation is complete. */
@@ -133,11 +140,14 @@ static void add_gpu_op(struct native *n, struct lpo_gpu_op w, unsigned flags, st
         w.flags |= LPO_GPU_OP_GRAPH;
         lpo_native_get_v(c);
         n->gpu_node += (uint64_t)lpo_native_get_z(c);
-        w.capture = lpo_native_capture(n, n->gpu_node);
     }
     if (c->bad)
         return;
-    lpo_trace_links_join(n->links, n->trace, n->gpu_corr, &w);
+    if (flags & LPOT_GPU_GRAPH)
+        lpo_vec_push(&n->of_nodes,
+                     (struct native_of_node){ n->gpu_node, (uint32_t)n->trace->gpu_ops.len });
+    if (!(n->trace->skip & LPO_SKIP_LAUNCHES))
+        lpo_trace_links_op(n->links, (uint32_t)n->trace->gpu_ops.len, n->gpu_corr);
     if (w.end_ns > n->end_ns)
         n->end_ns = w.end_ns;
     lpo_vec_push(&n->trace->gpu_ops, w);

@@ -7,6 +7,7 @@
 #include "lpo/trace_format.h"
 #include "trace/native/private.h"
 #include "trace/readers.h"
+#include "util/budget.h"
 #include "util/err.h"
 #include "util/input.h"
 #include "util/str.h"
@@ -34,6 +35,8 @@ static void first_pass(struct native *n, struct lpo_native_blocks *blocks)
             lpo_native_take_note(n, payload_of(&b));
         else if (b.kind == LPOT_FOOTER)
             lpo_native_take_footer(n, payload_of(&b));
+        if (b.kind == LPOT_THREAD)
+            n->event_bytes += b.len;
         lpo_native_tick_clock_add(&n->clock, b.ticks, b.real_ns);
         if (lpo_native_ns(b.real_ns) - n->shift_ns > n->end_ns)
             n->end_ns = lpo_native_ns(b.real_ns) - n->shift_ns;
@@ -83,6 +86,9 @@ static void add_notes(struct native *n, uint64_t ignored)
         { n->stray_pops, "range pops had no open range in their thread" },
         { n->stray_ends, "range ends name no open range" },
         { n->unclosed, "ranges were never closed and end with their process" },
+        { n->summed,
+          "ranges were summed while the trace was read, because it has more than are kept "
+          "one by one: timelines show the outer ones only (" LPO_BUDGET_HINT ")" },
         { n->unlaunched, "GPU operations have no launch record, so their range is not known" },
         { n->unlaid, "CUDA graph launches are shown as one kernel each: the trace has too many to "
                      "show what they ran" },
@@ -103,6 +109,7 @@ static void free_native(struct native *n)
     for (size_t i = 0; i < n->threads.len; i++) {
         lpo_vec_free(&n->threads.at[i].open.at);
         lpo_vec_free(&n->threads.at[i].open.tops);
+        lpo_vec_free(&n->threads.at[i].levels);
     }
     lpo_vec_free(&n->strings);
     lpo_vec_free(&n->domains);
@@ -110,6 +117,10 @@ static void free_native(struct native *n)
     lpo_vec_free(&n->nodes);
     lpo_vec_free(&n->ends);
     lpo_vec_free(&n->wholes);
+    lpo_vec_free(&n->of_nodes);
+    lpo_vec_free(&n->hints);
+    lpo_vec_free(&n->shown);
+    lpo_map_pair_free(&n->by_path);
     lpo_vec_free(&n->places);
     lpo_vec_free(&n->shapes);
     for (size_t i = 0; i < n->graphs.len; i++)
@@ -134,7 +145,9 @@ static int read_blocks(struct lpo_native_blocks *blocks, struct lpo_trace *into)
                         .command = LPO_NONE,
                         .links = lpo_trace_links_create(0),
                         .first_gpu_op = into->gpu_ops.len,
-                        .first_range = into->ranges.len };
+                        .first_range = into->ranges.len,
+                        .first_path = into->paths.len,
+                        .shown_levels = NATIVE_SHOWN_LEVELS };
     uint64_t ignored;
 
     if (into->epoch_ns == LPO_NO_TIME)
@@ -147,11 +160,16 @@ static int read_blocks(struct lpo_native_blocks *blocks, struct lpo_trace *into)
     first_pass(&n, blocks);
     ignored = lpo_native_blocks_ignored(blocks);
     into->has_ranges = true;
-    /* Threads first: GPU records look up the launches and graph nodes that these announce. */
+    into->range_bytes += n.event_bytes;
+    n.sums = into->range_bytes > lpo_budget()->range_bytes && !(into->skip & LPO_SKIP_RANGES);
+    /* GPU records first: of the calls only those are kept that launched something. */
+    second_pass(&n, blocks, LPOT_GPU);
     second_pass(&n, blocks, LPOT_THREAD);
     lpo_native_close_threads(&n);
-    second_pass(&n, blocks, LPOT_GPU);
-    lpo_native_close_ranges(&n); /* after the GPU records: they may end last */
+    lpo_trace_links_resolve(n.links, into);
+    lpo_native_join_captures(&n);
+    lpo_native_close_ranges(&n); /* the GPU records may end last */
+    lpo_native_sums_show(&n);
     lpo_native_lay_out_graphs(&n);
     for (size_t i = n.first_gpu_op; i < into->gpu_ops.len && !(into->skip & LPO_SKIP_LAUNCHES); i++)
         n.unlaunched += into->gpu_ops.at[i].launch == LPO_NONE;

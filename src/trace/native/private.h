@@ -9,7 +9,7 @@
 #include "util/arena.h"
 #include "util/map.h"
 
-enum { NATIVE_TOTALS = 32 };
+enum { NATIVE_TOTALS = 32, NATIVE_SHOWN_LEVELS = 8 };
 
 struct native_string {
     const char *text; /* in the arena */
@@ -20,8 +20,10 @@ struct native_string {
 
 /* A push/pop range that is open. */
 struct native_open {
-    uint32_t range; /* into trace->ranges, or LPO_NONE where the caller skips ranges */
+    uint32_t range; /* into trace->ranges, or into native->shown where ranges are summed; or
+                     * LPO_NONE */
     uint32_t under; /* place + 1 of the next older one of its domain; 0: none */
+    uint32_t level; /* into the levels of its thread, where ranges are summed; or LPO_NONE */
     bool inherited; /* from the parent of a fork */
 };
 
@@ -30,6 +32,17 @@ struct native_opens {
     LPO_VEC(struct native_open) at;
     LPO_VEC(uint32_t) tops; /* by domain: place + 1; 0: none is open */
     uint32_t unused;        /* place + 1 of the first free one, chained by `under`; 0: none */
+};
+
+/* A range that is open on a thread whose ranges are summed, outermost first. */
+struct native_level {
+    int64_t start_ns, end_ns; /* INT64_MAX: still open */
+    int64_t around_end_ns;    /* of the range it was entered in, once that is closed */
+    uint32_t entered;         /* path at which its visit counts */
+    uint32_t path;            /* of what is open up to here; LPO_NONE: not looked up yet */
+    uint32_t around;          /* level it was entered in; LPO_NONE: none, or closed */
+    uint32_t around_path;     /* path of the visit it was entered in; LPO_NONE */
+    uint32_t place;           /* place + 1 among the open ranges; 0: closed */
 };
 
 struct native_thread {
@@ -43,7 +56,12 @@ struct native_thread {
     uint32_t corr;
     struct lpo_call call; /* the launch call that began last: its return may still come */
     bool in_call;
+    uint32_t call_changes; /* `changes` when the call began */
+    uint32_t hint;         /* slot of native->hints for the next range that is entered */
     struct native_opens open;
+    LPO_VEC(struct native_level) levels;
+    uint32_t closed;  /* levels that ended just now: what begins at that moment lies in them */
+    uint32_t changes; /* of the levels */
 };
 
 /* A node of a CUDA graph: when it was captured, or what it was cloned from. */
@@ -52,6 +70,7 @@ struct native_node {
     int64_t ns;
     uint32_t thread;  /* row in trace->threads */
     uint32_t capture; /* row in trace->captures, once a GPU operation needs it; else LPO_NONE */
+    uint32_t path;    /* as in struct lpo_capture */
     bool clone;
 };
 
@@ -66,6 +85,18 @@ struct native_end {
 struct native_whole {
     uint32_t op;    /* counted from the first GPU operation of this file */
     uint32_t graph; /* into native->graphs */
+};
+
+/* A range that is summed and also shown on timelines. */
+struct native_shown {
+    struct lpo_range range;
+    uint32_t level;
+};
+
+/* A GPU operation of a graph: when it was captured is asked once the threads are read. */
+struct native_of_node {
+    uint64_t node;
+    uint32_t op; /* into trace->gpu_ops */
 };
 
 struct native_shape {
@@ -108,10 +139,19 @@ struct native {
     LPO_VEC(struct native_node) nodes;
     LPO_VEC(struct native_end) ends;
     LPO_VEC(struct native_whole) wholes;
-    size_t first_gpu_op, first_range; /* rows of the trace before this file */
+    LPO_VEC(struct native_of_node) of_nodes;
+    size_t first_gpu_op, first_range, first_path; /* rows of the trace before this file */
     LPO_VEC(struct native_place) places;
     LPO_VEC(struct native_shape) shapes;
     LPO_VEC(struct native_graph) graphs;
+    /* range_sums.c */
+    bool sums;            /* ranges are summed and not kept */
+    uint64_t summed;      /* how many */
+    uint64_t event_bytes; /* of all threads */
+    struct lpo_map_pair by_path;
+    LPO_VEC(uint32_t) hints;
+    LPO_VEC(struct native_shown) shown;
+    uint32_t shown_levels; /* how many of the outer levels those are */
     uint64_t gpu_start, gpu_node;
     uint32_t gpu_corr, gpu_sequence;
     bool gpu_broken;
@@ -143,8 +183,23 @@ void lpo_native_take_thread(struct native *n, const struct lpo_native_block *blo
 void lpo_native_close_threads(struct native *n);
 void lpo_native_close_ranges(struct native *n);
 
-/* gpu_records.c; after the threads, which announce the launches and the graph nodes */
+/* range_sums.c: push/pop ranges of a file that has too many of them to keep. `open` is the range
+ * that begins or ends; the path is that of all ranges that hold a call from start to end, asked
+ * at the end of it, as struct lpo_launch has it. */
+void lpo_native_sums_push(struct native *n, struct native_thread *t, const struct lpo_range *range,
+                          struct native_open *open, uint32_t place);
+void lpo_native_sums_pop(struct native *n, struct native_thread *t, const struct native_open *open,
+                         int64_t end_ns);
+/* The id of a name that stands in an event; LPO_NONE when the file has more names than fit. */
+uint32_t lpo_native_sums_name(struct native *n, const char *text, size_t len);
+uint32_t lpo_native_sums_path(struct native *n, struct native_thread *t, int64_t start_ns,
+                              int64_t end_ns);
+void lpo_native_sums_close(struct native *n, struct native_thread *t);
+void lpo_native_sums_show(struct native *n); /* after the last: rows for timelines */
+
+/* gpu_records.c */
 void lpo_native_take_gpu(struct native *n, const struct lpo_native_block *block);
+void lpo_native_join_captures(struct native *n); /* after the threads: they announce the nodes */
 /* When a node of an executable graph was captured: a row of trace->captures, or LPO_NONE. */
 uint32_t lpo_native_capture(struct native *n, uint64_t node);
 

@@ -25,7 +25,9 @@ static uint32_t get_name(struct native *n, const struct event *e, struct lpo_cur
     if (!(e->flags & LPOT_EV_INLINE))
         return lpo_native_name(n, lpo_native_get_v(c));
     text = lpo_native_get_text(c, &len);
-    return text ? lpo_native_inline_name(n, text, len) : LPO_NONE;
+    if (!text)
+        return LPO_NONE;
+    return n->sums ? lpo_native_sums_name(n, text, len) : lpo_native_inline_name(n, text, len);
 }
 
 /* Category, colour and payload have no place in the event model. */
@@ -46,9 +48,6 @@ static void skip_attributes(const struct event *e, struct lpo_cursor *c)
 static uint32_t add_range(struct native *n, const struct native_thread *t, const struct event *e,
                           uint32_t name, unsigned kind)
 {
-    /* Start/end ranges are few, and their ends are matched by row: they are always kept. */
-    if (kind == LPO_PUSH_POP && (n->trace->skip & LPO_SKIP_RANGES))
-        return LPO_NONE;
     lpo_vec_push(&n->trace->ranges, (struct lpo_range){ .start_ns = e->ns,
                                                         .end_ns = LPO_NO_TIME,
                                                         .name = name,
@@ -58,7 +57,8 @@ static uint32_t add_range(struct native *n, const struct native_thread *t, const
     return (uint32_t)(n->trace->ranges.len - 1);
 }
 
-static void push_open(struct native_opens *o, uint16_t domain, struct native_open open)
+/* Returns its place, plus one. */
+static uint32_t push_open(struct native_opens *o, uint16_t domain, struct native_open open)
 {
     uint32_t place = o->unused;
 
@@ -73,6 +73,7 @@ static void push_open(struct native_opens *o, uint16_t domain, struct native_ope
     open.under = o->tops.at[domain];
     o->at.at[place - 1] = open;
     o->tops.at[domain] = place;
+    return place;
 }
 
 /* The youngest of `domain`; false when none is open. */
@@ -92,14 +93,23 @@ static bool pop_open(struct native_opens *o, uint16_t domain, struct native_open
 static void on_push(struct native *n, struct native_thread *t, const struct event *e,
                     struct lpo_cursor *c)
 {
-    uint32_t name = get_name(n, e, c);
+    uint32_t name = get_name(n, e, c), place;
+    struct native_open open = { .range = LPO_NONE,
+                                .level = LPO_NONE,
+                                .inherited = (e->flags & LPOT_EV_INHERITED) != 0 };
 
     skip_attributes(e, c);
     if (c->bad)
         return;
-    push_open(&t->open, e->domain,
-              (struct native_open){ .range = add_range(n, t, e, name, LPO_PUSH_POP),
-                                    .inherited = (e->flags & LPOT_EV_INHERITED) != 0 });
+    if (!n->sums && !(n->trace->skip & LPO_SKIP_RANGES))
+        open.range = add_range(n, t, e, name, LPO_PUSH_POP);
+    place = push_open(&t->open, e->domain, open);
+    if (n->sums)
+        lpo_native_sums_push(
+            n, t,
+            &(struct lpo_range){
+                .start_ns = e->ns, .name = name, .thread = t->row, .domain = e->domain },
+            &t->open.at.at[place - 1], place);
 }
 
 static void on_pop(struct native *n, struct native_thread *t, const struct event *e,
@@ -112,7 +122,9 @@ static void on_pop(struct native *n, struct native_thread *t, const struct event
         n->stray_pops++;
         return;
     }
-    if (gone.range != LPO_NONE)
+    if (n->sums)
+        lpo_native_sums_pop(n, t, &gone, e->ns);
+    else if (gone.range != LPO_NONE)
         n->trace->ranges.at[gone.range].end_ns = e->ns;
 }
 
@@ -123,6 +135,7 @@ static void on_start(struct native *n, struct native_thread *t, const struct eve
     uint32_t name = get_name(n, e, c);
 
     skip_attributes(e, c);
+    /* Start/end ranges are few, and their ends are matched by row: they are always kept. */
     if (!c->bad)
         *lpo_map_u64_put(n->by_range, id, NULL) = add_range(n, t, e, name, LPO_START_END);
 }
@@ -149,7 +162,8 @@ static void on_mark(struct native *n, struct native_thread *t, const struct even
 /* What is known of the last launch call is all that will be known of it. */
 static void finish_call(struct native *n, struct native_thread *t)
 {
-    if (t->in_call)
+    /* the GPU records are read by now: a call that launched nothing needs no place */
+    if (t->in_call && lpo_trace_links_wanted(n->links, t->corr))
         lpo_trace_links_call(n->links, t->corr, &t->call);
     t->in_call = false;
 }
@@ -164,15 +178,19 @@ static void on_launch(struct native *n, struct native_thread *t, const struct ev
     t->call = (struct lpo_call){
         .start_ns = e->ns, .end_ns = e->ns, .thread = t->row, .process = n->process
     };
+    if (n->sums)
+        t->call.path = lpo_native_sums_path(n, t, e->ns, e->ns);
+    t->call_changes = t->changes;
     t->in_call = true;
 }
 
 static void on_return(struct native *n, struct native_thread *t, const struct event *e,
                       struct lpo_cursor *c)
 {
-    (void)n;
     (void)c;
     t->call.end_ns = e->ns;
+    if (n->sums && t->in_call && (t->closed || t->changes != t->call_changes))
+        t->call.path = lpo_native_sums_path(n, t, t->call.start_ns, e->ns);
 }
 
 /* CUPTI reports a node that is a copy twice: created, where the graph is made ready, then cloned.
@@ -196,8 +214,12 @@ static void on_node(struct native *n, struct native_thread *t, const struct even
 {
     t->node += (uint64_t)lpo_native_get_z(c);
     if (!c->bad)
-        add_node(n, t->node,
-                 (struct native_node){ .ns = e->ns, .thread = t->row, .capture = LPO_NONE });
+        add_node(
+            n, t->node,
+            (struct native_node){ .ns = e->ns,
+                                  .thread = t->row,
+                                  .capture = LPO_NONE,
+                                  .path = n->sums ? lpo_native_sums_path(n, t, e->ns, e->ns) : 0 });
 }
 
 static void on_clone(struct native *n, struct native_thread *t, const struct event *e,
@@ -300,11 +322,13 @@ void lpo_native_close_ranges(struct native *n)
     for (size_t i = 0; i < n->threads.len; i++) {
         const struct native_opens *o = &n->threads.at[i].open;
 
+        if (n->sums)
+            lpo_native_sums_close(n, &n->threads.at[i]);
         for (size_t domain = 0; domain < o->tops.len; domain++) {
             for (uint32_t at = o->tops.at[domain]; at; at = o->at.at[at - 1].under) {
                 const struct native_open *open = &o->at.at[at - 1];
 
-                if (open->range != LPO_NONE)
+                if (open->range != LPO_NONE && !n->sums)
                     leave_open(n, &n->trace->ranges.at[open->range]);
                 n->unclosed += !open->inherited; /* the parent of a fork closes those */
             }
