@@ -4,7 +4,7 @@
 word, slow and plain, with readers of its own for Kineto JSON and nsys SQLite.
 
     wall_oracle.py            the test, as TAP: every trace of tests/data, those of ../shared/data where they are
-                              here, and random small traces; LPO is the program, LPO_SOURCE_ROOT the project
+                              here, and random small traces; LPO_BIN is the program, LPO_SOURCE_ROOT the project
     wall_oracle.py FILE       the result for one file as JSON
 
 Which kernels communicate is asked of lpo: that is the class of their name, tested elsewhere."""
@@ -202,7 +202,7 @@ def lpo_report(path):
                 f.write(unpacked(path))
         else:
             shutil.copyfile(path, os.path.join(inside, name))
-        r = subprocess.run([os.environ["LPO"], "report", os.path.join(d, "run")], capture_output=True, text=True)
+        r = subprocess.run([os.environ["LPO_BIN"], "report", os.path.join(d, "run")], capture_output=True, text=True)
         if r.returncode:
             raise RuntimeError(r.stderr)
         with open(os.path.join(d, "run", "report.json"), encoding="utf-8", errors="surrogateescape") as f:

@@ -3,6 +3,7 @@
 """stakeholder_summary.md: what it counts, and what it says where there is little to say. Prints TAP."""
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -67,10 +68,12 @@ class GettingReady(Summary):
         text = self.report()
         rows = {r["path"]: r for r in json.loads(self.text("report.json"))["scopes"][0]["regions"]}
         waited = rows["decode"]["host_ns"] + rows["prefill"]["host_ns"]
-        self.assertLess(self.fact(r"up to (\S+ \S+) of idle time", text), waited)
+        # launch records alone do not show whether the host was late or waited in a call
+        self.assertNotIn("Launch kernels earlier", text)
+        self.assertIn("of that time the trace does not show why", text)
         self.assertLess(self.fact(r"was idle for \d+ % of the time \(\S+ \S+ of (\S+ \S+)\)", text), 1.1 * waited)
         work = rows["decode"]["gpu_ns_inclusive"] + rows["prefill"]["gpu_ns_inclusive"]
-        self.assertAlmostEqual(self.fact(r"work together takes (\S+ \S+)\.", text), work, delta=0.001 * work)
+        self.assertAlmostEqual(self.fact(r"work together takes \S+ \S+: kernels (\S+ \S+), copies", text), work, delta=0.001 * work)
         self.assertLess(self.fact(r"half of that, (\S+ \S+), is", text), work / 2)
         self.assertNotIn('part called "warmup"', text)
         self.assertIn('Loading and warm-up ("warmup", "load": 3.090 s) are left out', text)
@@ -103,6 +106,54 @@ class GettingReady(Summary):
         text = self.of_trace(range_of("warmup", 0, 9000), range_of("prefill", 9000, 9300), range_of("decode", 9300, 10000))
         self.assertIn('"decode" takes 70 % of it (700 us)', text)
         self.assertNotIn('part called "warmup"', text)
+
+
+def shared(name: str) -> str:
+    return os.path.join(SOURCE, "..", "shared", "data", "traces", name)
+
+
+class RealTraces(Summary):
+    """Sentences that were wrong about traces of public projects."""
+
+    def of_shared(self, name: str) -> str:
+        if not os.path.exists(shared(name)):
+            self.skipTest(f"{name} is not here")
+        if name.endswith(".json.gz"):
+            os.makedirs(os.path.join(self.run_dir, "torch_profiler"))
+            shutil.copy(shared(name), os.path.join(self.run_dir, "torch_profiler", "trace.json.gz"))
+        else:
+            os.makedirs(os.path.join(self.run_dir, "nsys"))
+            with gzip.open(shared(name)) as f, open(os.path.join(self.run_dir, "nsys", "run.sqlite"), "wb") as to:
+                shutil.copyfileobj(f, to)
+        text = self.report()
+        self.json = json.loads(self.text("report.json"))
+        return text
+
+    def test_an_idle_copy_stream_is_not_the_hosts_fault(self) -> None:
+        """Gaps of five streams add up to more than the GPU was idle: none of that is in the summary."""
+        text = self.of_shared("kineto/a100_train_rank3_of8.json.gz")
+        wall, = self.json["wall"]
+        streams = sum(g["ns"] for d in self.json["devices"] for g in d["gaps"].values())
+        self.assertGreater(streams, wall["idle_ns"])
+        self.assertAlmostEqual(self.fact(r"up to (\S+ \S+) of idle time", text), wall["idle"]["host_ns"], delta=1e5)
+
+    def test_a_call_that_blocks_needs_no_cuda_graphs(self) -> None:
+        text = self.of_shared("kineto/mi300_sglang_qwen3-8b_decode_graph.json.gz")
+        self.assertNotIn("CUDA graphs", text)
+        self.assertNotIn("too late", text)
+        self.assertIn("1. Find out what the program waits for in hipMemcpyWithStream: the GPU was idle for 463.3 ms", text)
+
+    def test_two_gpus_are_not_one_clock(self) -> None:
+        text = self.of_shared("nsys/h100_2gpu_fastvideo_train_before.sqlite.gz")
+        self.assertIn("GPU 0, of 2 the one that was in use longest, was idle for 9 % of the time (26.03 ms of 299.8 ms)", text)
+        self.assertIn("- Exposed communication, with no computing beside it, took 17.17 ms", text)
+        self.assertIn("does not show whether it was sending or waiting", text)
+
+    def test_copies_are_work(self) -> None:
+        text = self.of_shared("nsys/h100_2gpu_fastvideo_infer.sqlite.gz")
+        self.assertIn("All GPU work together takes 1.926 s: kernels 44.83 ms, copies and memsets 1.881 s.", text)
+        self.assertIn("Copying data with nothing beside it took 940.5 ms (97 % of the time)", text)
+        self.assertIn("Copies, memsets", self.report_md)
 
 
 STAGE = {"message": None, "started_unix_ns": 1, "wall_ns": 1, "steps": [], "notes": [], "files": []}

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
-#include "analysis/wall/timeline.h"
 #include "util/str.h"
 
 /* The length of `name` where the text begins with it, in any case; "-" and " " pass for "_". */
@@ -72,20 +71,6 @@ static void find_places(struct lpo_wall_steady *w, const struct lpo_region_tree 
     }
 }
 
-static void sum_devices(struct lpo_wall_steady *w)
-{
-    for (size_t i = 0; w->timeline && i < w->timeline->devices.len; i++) {
-        const struct lpo_device_time *d = &w->timeline->devices.at[i];
-
-        w->span_ns += d->span_ns;
-        w->busy_ns += d->busy_ns;
-        w->exposed_ns += d->exposed_ns;
-        for (int c = 0; c < LPO_GAP_CAUSES; c++)
-            w->gaps.by[c].ns += d->gaps.by[c].ns;
-    }
-    w->copy_ns = w->all->coverage.copies.ns;
-}
-
 static void sum_kernels(struct lpo_wall_steady *w)
 {
     for (size_t i = 0; i < w->top.len; i++) {
@@ -94,9 +79,6 @@ static void sum_kernels(struct lpo_wall_steady *w)
         w->class_ns[lpo_region_cells_class(&w->cells, w->top.at[i].name)] += sum->ns;
         w->kernel_ns += sum->ns;
         w->launches += sum->launches;
-        if (sum->launches > sum->unknown &&
-            sum->ns / (int64_t)(sum->launches - sum->unknown) < LPO_SHORT_KERNEL_NS)
-            w->short_launches += sum->launches;
     }
 }
 
@@ -114,11 +96,10 @@ struct lpo_wall_steady *lpo_wall_steady_create(const struct lpo_analysis *a)
         if (!w->places[a->cells->cells.at[i].place])
             lpo_vec_push(&w->cells.cells, a->cells->cells.at[i]);
     if (a->timeline)
-        w->timeline = lpo_wall_timeline_create_without(a->tree, w->places);
+        w->wall = lpo_wall_create_without(a->tree, w->places, NULL, NULL);
     w->all =
         lpo_region_scope_create(&w->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, a->select);
     lpo_region_top(&w->cells, LPO_KERNEL, &w->top);
-    sum_devices(w);
     sum_kernels(w);
     return w;
 }
@@ -130,7 +111,7 @@ void lpo_wall_steady_destroy(struct lpo_wall_steady *w)
     lpo_region_scope_destroy(w->all);
     lpo_vec_free(&w->top);
     lpo_vec_free(&w->cells.cells);
-    lpo_wall_timeline_destroy(w->timeline);
+    lpo_wall_destroy(w->wall);
     free(w->prepares);
     free(w->places);
     free(w);

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analysis/wall/timeline.h"
+#include "analysis/wall/wall.h"
 #include "region/cells.h"
 #include "region/classes.h"
 #include "region/scope.h"
@@ -24,26 +24,18 @@ struct lpo_analysis;
 bool lpo_wall_path_prepares(const char *path);
 
 struct lpo_wall_steady {
-    bool *prepares;                     /* per node of the tree */
-    bool *places;                       /* the same per place */
-    bool any;                           /* some node prepares */
-    struct lpo_region_cells cells;      /* of the steady part; all but `cells.cells` is borrowed */
-    struct lpo_wall_timeline *timeline; /* of the steady part; NULL where the analysis has none */
-    struct lpo_region_scope *all;       /* its region table */
-    lpo_top_rows top;                   /* its kernels by name, most expensive first */
-
-    /* sums over all devices */
-    int64_t span_ns, busy_ns, exposed_ns, copy_ns;
-    struct lpo_gaps gaps;
+    bool *prepares;                /* per node of the tree */
+    bool *places;                  /* the same per place */
+    bool any;                      /* some node prepares */
+    struct lpo_region_cells cells; /* of the steady part; all but `cells.cells` is borrowed */
+    struct lpo_wall *wall;         /* of the steady part; NULL where launches were skipped */
+    struct lpo_region_scope *all;  /* its region table */
+    lpo_top_rows top;              /* its kernels by name, most expensive first */
 
     /* sums over all kernels */
     int64_t class_ns[LPO_CLASSES], kernel_ns;
     uint64_t launches;
-    uint64_t short_launches; /* of kernels whose mean is under LPO_SHORT_KERNEL_NS */
 };
-
-/* A launch costs the host and the GPU some microseconds: a kernel under five hardly pays for it. */
-#define LPO_SHORT_KERNEL_NS 5000
 
 /* Borrows the analysis. */
 struct lpo_wall_steady *lpo_wall_steady_create(const struct lpo_analysis *a);

@@ -4,12 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/analysis.h"
 #include "analysis/wall/steady.h"
 #include "region/fold.h"
 #include "region/scope.h"
 #include "region/top_kernels.h"
 #include "report/doc/doc.h"
 #include "report/summary/summary.h"
+#include "rundir/rundir.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 
@@ -93,45 +95,59 @@ static void advise_kernel(struct advice_list *list)
 
         advise(
             list, rows->at[0].sum.ns / 4,
-            lpo_arena_printf(
-                t->doc->arena,
-                "Profile the most expensive kernel, \"%.*s\" (%s of the GPU work), in detail with "
-                "lpo top and lpo kernels. Making it a quarter faster would save %s.",
-                (int)(len < 120 ? len : 120), function,
-                lpo_summary_percent(t, rows->at[0].sum.ns, t->steady->kernel_ns),
-                lpo_summary_duration(t, rows->at[0].sum.ns / 4)));
+            lpo_arena_printf(t->doc->arena,
+                             "Profile the most expensive kernel, \"%.*s\" (%s of the time of all "
+                             "kernels), in detail with "
+                             "lpo top and lpo kernels. Making it a quarter faster would save %s.",
+                             (int)(len < 120 ? len : 120), function,
+                             lpo_summary_percent(t, rows->at[0].sum.ns, t->steady->kernel_ns),
+                             lpo_summary_duration(t, rows->at[0].sum.ns / 4)));
     }
+}
+
+/* By the parts and causes of the GPU with the longest span. */
+static void advise_wall(struct advice_list *list)
+{
+    struct lpo_summary_facts *t = list->facts;
+    const struct lpo_wall_device *d = t->wall;
+    struct lpo_arena *arena = t->doc->arena;
+
+    if (d->idle[LPO_IDLE_HOST].ns * 20 > d->span_ns)
+        advise(list, d->idle[LPO_IDLE_HOST].ns,
+               lpo_arena_printf(arena,
+                                "Launch kernels earlier or in groups (CUDA graphs, torch.compile, "
+                                "larger batches): up to %s of idle time could be saved.",
+                                lpo_summary_duration(t, d->idle[LPO_IDLE_HOST].ns)));
+    if (d->calls.len && d->calls.at[0].idle_ns * 20 > d->span_ns)
+        advise(list, d->calls.at[0].idle_ns,
+               lpo_arena_printf(arena,
+                                "Find out what the program waits for in %.80s: the GPU was idle "
+                                "for %s meanwhile.",
+                                lpo_trace_text(t->s->analysis->trace, d->calls.at[0].name),
+                                lpo_summary_duration(t, d->calls.at[0].idle_ns)));
+    if (d->parts_unknown)
+        return;
+    if (d->exposed_communication_ns * 50 > d->span_ns)
+        advise(list, d->exposed_communication_ns,
+               lpo_arena_printf(arena, "Overlap communication with computing: up to %s is exposed.",
+                                lpo_summary_duration(t, d->exposed_communication_ns)));
+    if (d->exposed_copy_ns * 20 > d->span_ns)
+        advise(
+            list, d->exposed_copy_ns,
+            lpo_arena_printf(arena,
+                             "Copy less, or copy while computing (other streams): up to %s could "
+                             "be saved.",
+                             lpo_summary_duration(t, d->exposed_copy_ns)));
 }
 
 static void gather(struct advice_list *list)
 {
     struct lpo_summary_facts *t = list->facts;
-    int64_t host = t->steady->gaps.by[LPO_GAP_HOST].ns,
-            idle = t->steady->span_ns - t->steady->busy_ns;
     int64_t small = t->steady->class_ns[LPO_CLASS_ELEMENTWISE] +
                     t->steady->class_ns[LPO_CLASS_COPY] + t->steady->class_ns[LPO_CLASS_NORM];
 
-    if (host > idle) /* streams wait side by side; the GPU as a whole idles less */
-        host = idle;
-
-    if (host * 20 > t->steady->span_ns)
-        advise(list, host,
-               lpo_arena_printf(t->doc->arena,
-                                "Launch kernels earlier or in groups (CUDA graphs, torch.compile, "
-                                "larger batches): up to %s of idle time could be saved.",
-                                lpo_summary_duration(t, host)));
-    if (t->steady->exposed_ns * 50 > t->steady->span_ns)
-        advise(list, t->steady->exposed_ns,
-               lpo_arena_printf(t->doc->arena,
-                                "Overlap communication with computing: up to %s could be hidden.",
-                                lpo_summary_duration(t, t->steady->exposed_ns)));
-    if (t->steady->copy_ns * 20 > t->steady->busy_ns)
-        advise(
-            list, t->steady->copy_ns,
-            lpo_arena_printf(t->doc->arena,
-                             "Copy less, or copy while computing (pinned memory, other streams): "
-                             "up to %s could be saved.",
-                             lpo_summary_duration(t, t->steady->copy_ns)));
+    if (t->wall)
+        advise_wall(list);
     if (small * 5 > t->steady->kernel_ns)
         advise(list, small / 2,
                lpo_arena_printf(t->doc->arena,

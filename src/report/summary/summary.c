@@ -8,7 +8,7 @@
 #include "analysis/analysis.h"
 #include "analysis/limits/limits.h"
 #include "analysis/wall/steady.h"
-#include "analysis/wall/timeline.h"
+#include "analysis/wall/wall.h"
 #include "hydra/compose.h"
 #include "region/fold.h"
 #include "region/scope.h"
@@ -97,15 +97,21 @@ static void add_left_out(struct lpo_summary_facts *t)
                           host_ns ? "" : " of GPU time");
 }
 
+/* Copies and memsets are GPU work as kernels are. */
+static int64_t copies_ns(const struct lpo_summary_facts *t)
+{
+    return t->all->coverage.copies.ns + t->all->coverage.sets.ns;
+}
+
 static bool is_shown(const struct lpo_summary_facts *t, const struct lpo_fold_row *r)
 {
     return r->depth == 0 && lpo_summary_counts(t, r) &&
-           (t->gpu ? r->sum.all.ns : r->sum.host_ns) > 0;
+           (t->gpu ? r->sum.all.ns + r->sum.copies.ns : r->sum.host_ns) > 0;
 }
 
 static void add_regions(struct lpo_summary_facts *t)
 {
-    int64_t whole = t->gpu ? t->all->coverage.total.ns : 0;
+    int64_t whole = t->gpu ? t->all->coverage.total.ns + copies_ns(t) : 0;
     size_t shown = 0;
 
     for (size_t i = 0; !t->gpu && i < t->fold->rows.len; i++)
@@ -113,7 +119,7 @@ static void add_regions(struct lpo_summary_facts *t)
             whole += t->fold->rows.at[i].sum.host_ns;
     for (size_t i = 0; i < t->fold->rows.len && shown < LPO_SUMMARY_ROWS; i++) {
         const struct lpo_fold_row *r = &t->fold->rows.at[i];
-        int64_t ns = t->gpu ? r->sum.all.ns : r->sum.host_ns;
+        int64_t ns = t->gpu ? r->sum.all.ns + r->sum.copies.ns : r->sum.host_ns;
 
         if (!is_shown(t, r))
             continue;
@@ -144,56 +150,93 @@ static void add_classes(struct lpo_summary_facts *t)
             best = i;
     if (t->steady->class_ns[words[best].class] > 0)
         lpo_doc_paragraph(
-            t->doc, "- By kind of work, most of it (%s) is %s.",
+            t->doc, "- By kind of kernel, the largest share (%s) is %s.",
             lpo_summary_percent(t, t->steady->class_ns[words[best].class], t->steady->kernel_ns),
             words[best].words);
 }
 
+/* Why the GPU was idle, where one cause has more than half of it. */
+static void add_idle_cause(struct lpo_summary_facts *t)
+{
+    const struct lpo_wall_device *d = t->wall;
+    const struct lpo_trace *trace = t->s->analysis->trace;
+    const char *words[LPO_IDLE_CAUSES] = {
+        [LPO_IDLE_HOST] = "the program launched the next kernel too late.",
+        [LPO_IDLE_QUEUED] = "the next kernel was launched in time, and waited for something else.",
+        [LPO_IDLE_UNKNOWN] = "the trace does not show why.",
+    };
+
+    if (d->calls.len)
+        words[LPO_IDLE_BLOCKED] =
+            lpo_arena_printf(t->doc->arena, "the program waited in a call, longest in %.80s (%s).",
+                             lpo_trace_text(trace, d->calls.at[0].name),
+                             lpo_summary_duration(t, d->calls.at[0].idle_ns));
+    for (int c = 0; c < LPO_IDLE_CAUSES; c++)
+        if (d->idle[c].ns > d->idle_ns - d->idle[c].ns && words[c])
+            lpo_doc_paragraph(t->doc, "- For %s of that time %s",
+                              lpo_summary_percent(t, d->idle[c].ns, d->idle_ns), words[c]);
+}
+
+/* "The GPU", or which of them: the others have their rows in the main report. */
+static const char *the_gpu(struct lpo_summary_facts *t)
+{
+    const struct lpo_device *device = &t->s->analysis->trace->devices.at[t->wall->device];
+
+    if (t->steady->wall->devices.len == 1)
+        return "The GPU";
+    return lpo_arena_printf(
+        t->doc->arena, "GPU %d%s, of %zu the one that was in use longest,", device->id,
+        device->rank < 0 ? "" : lpo_arena_printf(t->doc->arena, " of rank %d", device->rank),
+        t->steady->wall->devices.len);
+}
+
+/* Communication and copies that no computing covers. */
+static bool add_exposed(struct lpo_summary_facts *t)
+{
+    const struct lpo_wall_device *d = t->wall;
+    bool any = false;
+
+    if (d->parts_unknown)
+        return false;
+    if (d->exposed_communication_ns * 50 > d->span_ns) {
+        lpo_doc_paragraph(t->doc,
+                          "- Exposed communication, with no computing beside it, took %s (%s of "
+                          "the time). One rank does not show whether it was sending or waiting.",
+                          lpo_summary_duration(t, d->exposed_communication_ns),
+                          lpo_summary_percent(t, d->exposed_communication_ns, d->span_ns));
+        any = true;
+    }
+    if (d->exposed_copy_ns * 20 > d->span_ns) {
+        lpo_doc_paragraph(t->doc, "- Copying data with nothing beside it took %s (%s of the time).",
+                          lpo_summary_duration(t, d->exposed_copy_ns),
+                          lpo_summary_percent(t, d->exposed_copy_ns, d->span_ns));
+        any = true;
+    }
+    return any;
+}
+
 static void add_waste(struct lpo_summary_facts *t)
 {
-    int64_t idle_ns = t->steady->span_ns - t->steady->busy_ns,
-            gaps_ns = lpo_wall_gaps_ns(&t->steady->gaps);
+    const struct lpo_wall_device *d = t->wall;
     bool any = false;
 
     lpo_doc_section(t->doc, "waste", "What is wasteful", 1);
-    if (t->steady->span_ns > 0 && idle_ns * 20 > t->steady->span_ns) {
-        lpo_doc_paragraph(t->doc, "- The GPU was idle for %s of the time (%s of %s).",
-                          lpo_summary_percent(t, idle_ns, t->steady->span_ns),
-                          lpo_summary_duration(t, idle_ns),
-                          lpo_summary_duration(t, t->steady->span_ns));
-        any = true;
-        if (gaps_ns > 0 && t->steady->gaps.by[LPO_GAP_HOST].ns * 2 > gaps_ns)
-            lpo_doc_paragraph(t->doc,
-                              "- Most of that (%s of the gaps) is because the program launched the "
-                              "next kernel too late.",
-                              lpo_summary_percent(t, t->steady->gaps.by[LPO_GAP_HOST].ns, gaps_ns));
+    if (!d) {
+        lpo_doc_paragraph(t->doc, "- When GPU operations ran was not recorded, so idle time is not "
+                                  "known.");
+        return;
     }
-    if (t->steady->launches && t->steady->short_launches * 2 > t->steady->launches) {
-        lpo_doc_paragraph(t->doc,
-                          "- %s of the kernels are so short (under 5 us) that launching them costs "
-                          "more than running them.",
-                          lpo_summary_percent(t, (int64_t)t->steady->short_launches,
-                                              (int64_t)t->steady->launches));
+    if (d->idle_ns * 20 > d->span_ns) {
+        lpo_doc_paragraph(t->doc, "- %s was idle for %s of the time (%s of %s).", the_gpu(t),
+                          lpo_summary_percent(t, d->idle_ns, d->span_ns),
+                          lpo_summary_duration(t, d->idle_ns), lpo_summary_duration(t, d->span_ns));
+        add_idle_cause(t);
         any = true;
     }
-    if (t->steady->exposed_ns * 50 > t->steady->span_ns && t->steady->exposed_ns > 0) {
-        lpo_doc_paragraph(t->doc, "- It steady %s (%s) for other GPUs and had nothing else to do.",
-                          lpo_summary_duration(t, t->steady->exposed_ns),
-                          lpo_summary_percent(t, t->steady->exposed_ns, t->steady->span_ns));
-        any = true;
-    }
-    if (t->steady->copy_ns * 20 > t->steady->busy_ns && t->steady->copy_ns > 0) {
-        lpo_doc_paragraph(
-            t->doc, "- Copying data took %s, which is %s of the time in which the GPU was busy.",
-            lpo_summary_duration(t, t->steady->copy_ns),
-            lpo_summary_percent(t, t->steady->copy_ns, t->steady->busy_ns));
-        any = true;
-    }
+    any |= add_exposed(t);
     if (!any)
-        lpo_doc_paragraph(t->doc, t->steady->span_ns > 0
-                                      ? "- Nothing stands out: the GPU was busy nearly "
-                                        "all the time."
-                                      : lpo_report_why_no_clock(t->s->trace));
+        lpo_doc_paragraph(t->doc, "- Nothing stands out: %s was busy nearly all the time.",
+                          t->steady->wall->devices.len == 1 ? "the GPU" : the_gpu(t));
 }
 
 static void add_speed(struct lpo_summary_facts *t)
@@ -258,7 +301,12 @@ static void add_time(struct lpo_summary_facts *t)
                                   "real work of the program performs.");
         return;
     }
-    if (t->gpu)
+    if (t->gpu && copies_ns(t))
+        lpo_doc_paragraph(
+            t->doc, "All GPU work together takes %s: kernels %s, copies and memsets %s.",
+            lpo_summary_duration(t, t->steady->kernel_ns + copies_ns(t)),
+            lpo_summary_duration(t, t->steady->kernel_ns), lpo_summary_duration(t, copies_ns(t)));
+    else if (t->gpu)
         lpo_doc_paragraph(t->doc, "All GPU work together takes %s.",
                           lpo_summary_duration(t, t->steady->kernel_ns));
     else
@@ -276,7 +324,9 @@ static void add_trace(struct lpo_summary_facts *t)
     t->all = t->steady->all;
     t->fold =
         lpo_region_fold_create(t->all, 1); /* "layer*" is one thing to a reader of this page */
-    t->gpu = t->all->coverage.total.ns > 0;
+    t->gpu = t->all->coverage.total.ns + copies_ns(t) > 0;
+    if (t->steady->wall && t->steady->wall->devices.len)
+        t->wall = &t->steady->wall->devices.at[0];
     add_time(t);
     add_limits(t);
     add_advice(t);

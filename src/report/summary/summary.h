@@ -27,6 +27,8 @@ struct lpo_summary_facts {
     const struct lpo_wall_steady *steady;
     const struct lpo_region_scope *all;
     struct lpo_region_fold *fold;
+    const struct lpo_wall_device *wall; /* of the GPU with the longest span, steady; NULL: none.
+                                           Times of several GPUs are never added */
     bool gpu; /* some GPU time is known; else the times of the host are shown */
 };
 

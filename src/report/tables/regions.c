@@ -27,6 +27,22 @@ static const struct lpo_column gpu_columns[] = {
     { "max_ns", "Max", LPO_CELL_NS, NULL },
 };
 
+/* Copies and memsets are GPU work too: a program may spend more on them than on kernels. */
+static const struct lpo_column copy_columns[] = {
+    { "region", "Region", LPO_CELL_TEXT, NULL },
+    { "visits", "Calls", LPO_CELL_COUNT, NULL },
+    { "launches", "Launches", LPO_CELL_COUNT, NULL },
+    { "gpu_ns_inclusive", "GPU time", LPO_CELL_NS, NULL },
+    { "share", "Share", LPO_CELL_PERCENT, NULL },
+    { "gpu_ns_exclusive", "Own GPU time", LPO_CELL_NS, NULL },
+    { "copies_ns", "Copies, memsets", LPO_CELL_NS, NULL },
+    { "host_ns", "Host time", LPO_CELL_NS, NULL },
+    { "members", "Regions", LPO_CELL_COUNT, NULL },
+    { "min_ns", "Min", LPO_CELL_NS, NULL },
+    { "median_ns", "Median", LPO_CELL_NS, NULL },
+    { "max_ns", "Max", LPO_CELL_NS, NULL },
+};
+
 /* Without GPU operations only the times of the host are known. */
 static const struct lpo_column host_columns[] = {
     { "region", "Region", LPO_CELL_TEXT, NULL },
@@ -81,6 +97,8 @@ static void add_gpu_row(struct lpo_table *t, const struct lpo_region_scope *s,
     lpo_report_row_sum_ns(t, &r->sum.all, r->sum.all.ns, some);
     lpo_report_row_sum_share(t, &r->sum.all, total_ns, some);
     lpo_report_row_sum_ns(t, &r->sum.self, r->sum.self.ns, some);
+    if (t->columns == copy_columns)
+        lpo_report_row_sum_ns(t, &r->sum.copies, r->sum.copies.ns, some);
     row_host_ns(t, &r->sum, r->sum.host_ns);
     if (spread)
         row_spread(t, r, lpo_region_sum_known(&r->sum.all));
@@ -118,26 +136,31 @@ static int64_t host_total(const struct lpo_region_scope *s)
     return ns;
 }
 
-/* `(outside)` is shown where a kernel is in it; the JSON has it always. */
+/* `(outside)` is shown where a GPU operation is in it; the JSON has it always. */
 static bool shown(const struct lpo_fold_row *r)
 {
-    return r->sum.node != LPO_NODE_OUTSIDE || r->sum.all.launches;
+    return r->sum.node != LPO_NODE_OUTSIDE || r->sum.all.launches || r->sum.copies.launches;
 }
 
 void lpo_report_add_regions(struct lpo_doc *doc, const struct lpo_region_scope *s,
                             const struct lpo_table_options *options)
 {
     LPO_AUTO(lpo_region_fold) fold = lpo_region_fold_create(s, options->fold_over);
-    bool gpu = s->coverage.total.launches || s->cells->left_out, spread = false;
+    bool copies = s->coverage.copies.launches || s->coverage.sets.launches;
+    bool gpu = s->coverage.total.launches || s->cells->left_out || copies, spread = false;
     int64_t total_ns = gpu ? s->coverage.total.ns : host_total(s);
-    size_t columns = gpu ? COUNT(gpu_columns) : COUNT(host_columns), all = 0, n = 0;
+    size_t columns = copies ? COUNT(copy_columns) : gpu ? COUNT(gpu_columns) : COUNT(host_columns);
+    size_t all = 0, n = 0;
     struct lpo_table *t;
 
     for (size_t i = 0; i < fold->rows.len; i++) {
         spread |= fold->rows.at[i].members > 1 && !options->no_spread;
         all += shown(&fold->rows.at[i]);
     }
-    t = lpo_doc_table(doc, "regions", "", gpu ? gpu_columns : host_columns,
+    t = lpo_doc_table(doc, "regions", "",
+                      copies ? copy_columns
+                      : gpu  ? gpu_columns
+                             : host_columns,
                       columns - (spread ? 0 : SPREAD));
     for (size_t i = 0; i < fold->rows.len; i++) {
         if (!shown(&fold->rows.at[i]))
