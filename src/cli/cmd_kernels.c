@@ -74,6 +74,8 @@ static const char **overrides_of(struct lpo_arena *a, const struct lpo_args *arg
 {
     static const char *const own[] = {
         "hydra.run.dir=tmp/kernels/${now:%Y%m%d-%H%M%S}",
+        "pipeline.ncu.ncu_cli.nvtx.include=null",
+        "pipeline.ncu.ncu_cli.set=null",
         "pipeline.ncu.ncu_cli.metrics=null",
         "pipeline.ncu.ncu_cli.launch_count=1",
     };

@@ -88,12 +88,15 @@ static void on_end(void *ctx, const struct lpo_stage_record *r)
     struct lpo_progress *p = ctx;
     LPO_STR took = { 0 }, text = { 0 };
 
-    if (p->quiet && r->state == LPO_DONE)
+    if (p->quiet && (r->state == LPO_DONE || r->state == LPO_SKIPPED))
         return; /* failures are always printed */
     wipe(p);
     lpo_units_add_duration(&took, r->wall_ns);
-    lpo_str_addf(&text, "%s: %s in %s%s%s", r->name, lpo_run_state_name(r->state),
-                 lpo_str_text(&took), r->message ? ": " : "", r->message ? r->message : "");
+    lpo_str_addf(&text, "%s: %s", r->name, lpo_run_state_name(r->state));
+    if (r->state != LPO_SKIPPED)
+        lpo_str_addf(&text, " in %s", lpo_str_text(&took));
+    if (r->message)
+        lpo_str_addf(&text, ": %s", r->message);
     print_line(p, &text);
     for (size_t i = 0; i < r->nnotes; i++) {
         lpo_str_clear(&text);

@@ -2,6 +2,7 @@
 #include "pipeline/pipeline.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "analysis/run.h"
 #include "hydra/compose.h"
@@ -210,6 +211,8 @@ static int run_stage(struct lpo_pipeline *p, const struct lpo_stage *stage,
 
     if (stage->plan && stage->plan(ctx, &steps, err) < 0)
         return err->code;
+    if (ctx->nothing_to_do)
+        return 0;
     if (lpo_pipeline_stage_prepare_workload(ctx, err) < 0)
         return err->code;
     if (stage->prepare && stage->prepare(ctx, &steps, err) < 0)
@@ -286,10 +289,28 @@ static int mark_ended(struct lpo_pipeline *p, struct lpo_stage_record *r, int rc
     return lpo_run_manifest_save(p->manifest, err);
 }
 
+/* A stage that this workload has no use for: neither done nor failed, and without folders. */
+static int mark_skipped(struct lpo_pipeline *p, struct lpo_stage_record *r,
+                        const struct lpo_stage_ctx *ctx, struct lpo_err *err)
+{
+    rmdir(ctx->dir);
+    rmdir(ctx->workload_dir);
+    *r = (struct lpo_stage_record){
+        .name = r->name,
+        .state = LPO_SKIPPED,
+        .message = ctx->nothing_to_do,
+        .started_ns = r->started_ns, /* it was looked at, unlike a stage that is not enabled */
+    };
+    lpo_run_folder_log(p->run_dir, "%s: skipped: %s", r->name, r->message);
+    if (p->events.end)
+        p->events.end(p->events.ctx, r);
+    return lpo_run_manifest_save(p->manifest, err);
+}
+
 static int do_stage(struct lpo_pipeline *p, const struct lpo_stage *stage,
                     struct lpo_stage_record *r, struct lpo_err *err)
 {
-    struct lpo_stage_ctx ctx;
+    struct lpo_stage_ctx ctx = { 0 };
     struct lpo_err why = { 0 };
     int rc = clear_folders(p, r, &why);
 
@@ -301,6 +322,8 @@ static int do_stage(struct lpo_pipeline *p, const struct lpo_stage *stage,
         rc = make_ctx(p, stage, false, &ctx, &why);
     if (rc == 0)
         rc = run_stage(p, stage, &ctx, &why);
+    if (rc == 0 && ctx.nothing_to_do)
+        return mark_skipped(p, r, &ctx, err);
     return mark_ended(p, r, rc, &why, err);
 }
 
@@ -371,7 +394,7 @@ static int run_in_order(struct lpo_pipeline *p, struct lpo_err *err)
             r->state = LPO_INTERRUPTED;
             break; /* the others stay pending, for --resume */
         }
-        if (fail_fast && r->state != LPO_DONE) {
+        if (fail_fast && r->state != LPO_DONE && r->state != LPO_SKIPPED) {
             skip_the_rest(p->manifest, "run.fail_fast: an earlier stage failed");
             break;
         }
@@ -427,6 +450,8 @@ int lpo_pipeline_dry_run(struct lpo_pipeline *p, struct lpo_str *out, struct lpo
         }
         if (make_ctx(p, *s, true, &ctx, err) < 0 || (*s)->plan(&ctx, &steps, err) < 0)
             return lpo_ctx(err, "stage %s", (*s)->name);
+        if (ctx.nothing_to_do)
+            lpo_str_addf(out, "# %s: skipped: %s\n", (*s)->name, ctx.nothing_to_do);
         if (steps.len)
             print_folders(&ctx, out);
         for (size_t i = 0; i < steps.len; i++) {

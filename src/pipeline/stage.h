@@ -45,7 +45,8 @@ struct lpo_stage_ctx {
     struct lpo_workload_request request; /* of the workload that was planned last */
     bool has_workload;                   /* one was */
     struct lpo_analysis_run *analysis;   /* of what earlier stages left; NULL in a dry run */
-    void *private;                       /* the stage's own, from plan to collect */
+    const char *nothing_to_do; /* set by plan, with no step: why this workload has no use for it */
+    void *private;             /* the stage's own, from plan to collect */
 };
 
 /* Something that a stage needs on this machine, for `lpo doctor`. */

@@ -147,7 +147,7 @@ static void stage_table(struct lpo_doc *doc, const struct lpo_rundir *d)
 
         lpo_doc_row_text(t, s->name);
         lpo_doc_row_text(t, lpo_run_state_name(s->state));
-        if (s->started_ns)
+        if (s->started_ns && s->state != LPO_SKIPPED)
             lpo_doc_row_ns(t, s->wall_ns);
         else
             lpo_doc_row_unknown(t);

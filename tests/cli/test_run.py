@@ -16,7 +16,7 @@ import tap  # noqa: E402
 from lpo_case import LPO, LpoCase  # noqa: E402
 
 QUIET = ["pipeline.static_analysis.enable=false"]
-ONLY_DIRECT = [*QUIET, "pipeline.native.enable=false"]
+ONLY_DIRECT = [*QUIET, "pipeline.native.enable=false", "pipeline.torch_profiler.enable=false"]
 
 
 class WholeRuns(LpoCase):
@@ -205,7 +205,8 @@ class Failures(LpoCase):
         self.assertFalse(os.path.exists(self.run_dir))
 
     def test_what_no_stage_would_start_need_not_be_there(self) -> None:
-        done = self.lpo_run("workload=command", "pipeline.direct_inference.enable=false", "pipeline.native.enable=false")
+        done = self.lpo_run("workload=command", "pipeline.direct_inference.enable=false", "pipeline.native.enable=false",
+                            "pipeline.torch_profiler.enable=false")
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_something_missing_in_the_program_is_exit_code_3(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,8 @@ sys.dont_write_bytecode = True
 import tap  # noqa: E402
 from lpo_case import LPO, LpoCase  # noqa: E402
 
-QUIET = ["pipeline.static_analysis.enable=false"]
+QUIET = ["pipeline.static_analysis.enable=false", "pipeline.torch_profiler.enable=false"]
+TOY = os.path.join(os.path.dirname(LPO), "workloads", "toy_llm")
 ONLY_DIRECT = [*QUIET, "pipeline.native.enable=false"]
 
 
@@ -27,7 +29,7 @@ class Told(LpoCase):
         return self.text("stakeholder_summary.md")
 
     def test_a_failed_run_says_so_with_its_command(self) -> None:
-        done = self.lpo_run("--", sys.executable, "nofile.py", "--size", "3")
+        done = self.lpo_run("pipeline.torch_profiler.enable=false", "--", sys.executable, "nofile.py", "--size", "3")
         self.assertEqual(done.returncode, 1)
         name = os.path.basename(sys.executable)
         for page in (self.summary(), self.text("report.md")):
@@ -61,7 +63,8 @@ class Told(LpoCase):
         self.assertEqual((self.stage("native")["state"], self.stage("native")["message"]), ("done", says))
         self.assertRegex(done.stdout, f"native +done +[^ ]+ .s  {says}")
         self.assertIn(f"| {says} |", self.text("report.md"))
-        self.assertIn(f"This run holds no trace that can be read. native: {says}.", self.text("report.md"))
+        self.assertIn(f"This run holds no trace that can be read. native: {says}; torch_profiler: the workload is not a "
+                      "Python program.", self.text("report.md"))
         self.assertIn(says, self.summary())
         for page in (self.summary(), self.text("report.md")):
             self.assertNotIn("enable a stage", page)
@@ -73,7 +76,9 @@ class Told(LpoCase):
         self.assertIn("no stage that records one", self.text("report.md"))
 
     def test_a_profiler_that_was_not_there_added_nothing_known(self) -> None:
-        done = self.lpo_run("pipeline.torch_profiler.enable=true", "run.repeats=1", "infer.max_new_tokens=4")
+        done = self.lpo_run("pipeline.torch_profiler.enable=true", "--", "sh", "-c",  # which might start Python
+                            '"$0" --layers 1 --prompt-tokens 4 --max-new-tokens 4 --repeats 1 --metrics "${LPO_SETTINGS%/*}/metrics.json"',
+                            TOY)
         self.assertEqual(done.returncode, 0, done.stderr)
         says = "no trace: the workload is not a Python program that imports torch"
         self.assertIn(says, self.stage("torch_profiler")["message"])
@@ -86,6 +91,18 @@ class Told(LpoCase):
         self.assertIsNone(rows["torch_profiler"]["decode_ratio"])
         self.assertIsNotNone(rows["torch_profiler"]["prefill_ns"])
         self.assertIsNotNone(rows["native"]["prefill_ratio"])
+
+    def test_a_program_without_python_is_passed_over(self) -> None:
+        for words in ([], ["--", "true"]):
+            with self.subTest(words):
+                done = self.lpo_run("pipeline.static_analysis.enable=false", "run.repeats=1", *words)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                stage = self.stage("torch_profiler")
+                self.assertEqual((stage["state"], stage["message"]), ("skipped", "the workload is not a Python program"))
+                self.assertIn("torch_profiler: the workload is not a Python program", self.text("operators.md"))
+                self.assertFalse(os.path.exists(self.path("torch_profiler")))
+                self.assertFalse(os.path.exists(self.path("workload", "torch_profiler")))
+                shutil.rmtree(self.path())
 
     def test_regions_of_the_torch_profiler_alone_are_printed(self) -> None:
         """The program writes what torch's profiler would have: one range."""

@@ -20,7 +20,7 @@ done
 given=(workload=dsocr "workload.python=$PYTHON" "run.device=${DEVICE:-cuda:0}" infer.max_new_tokens=16 run.repeats=3)
 [ -n "${OVERRIDES:-}" ] && read -ra more <<<"$OVERRIDES" && given+=("${more[@]}") # a small model, for trying this script
 alone=(pipeline.static_analysis.enable=false pipeline.direct_inference.enable=false pipeline.native.enable=false
-    run.repeats=1)
+    pipeline.torch_profiler.enable=false run.repeats=1)
 # A slice of the model has every kernel of the whole, so that the counters take seconds instead of minutes.
 slice=(model.config.language_config.num_hidden_layers=2 model.config.vision_config.width.sam_vit_b.layers=3
     model.config.vision_config.width.clip-l-14-224.layers=2)

@@ -13,7 +13,7 @@ work=$(mktemp -d)
 python3 tests/gpu/hf_models.py "$work/models" || exit 1
 sed 's/"num_hidden_layers": 2/"num_hidden_layers": 8/' "$work/models/llama/config.json" >"$work/llama.json"
 [ -x build-portable/workloads/toy_llm_cuda ] || scripts/build-toy-cuda.sh build-portable/workloads/toy_llm_cuda || exit 1
-only=(pipeline.static_analysis.enable=false pipeline.direct_inference.enable=false run.repeats=1 run.warmup=1)
+only=(pipeline.static_analysis.enable=false pipeline.direct_inference.enable=false pipeline.torch_profiler.enable=false run.repeats=1 run.warmup=1)
 llama=(workload=hf model=hf "model.path=$work/llama.json" workload.hf.cuda_graph=true infer.prompt_tokens=128 infer.max_new_tokens=64)
 toy=(workload.toy.cuda=true 'workload.toy.extra_args=[--graph]' model.layers=8 infer.max_new_tokens=64)
 streams=(workload.toy.cuda=true 'workload.toy.extra_args=[--graph,--two-streams]' model.layers=8 infer.max_new_tokens=64)

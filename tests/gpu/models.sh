@@ -40,9 +40,9 @@ common=(workload=hf model=hf "workload.python=$python" "run.device=$device" work
     infer.prompt_tokens=64 infer.max_new_tokens=3 infer.seed=0 pipeline.native.enable=true)
 deep=(run.warmup=0 pipeline.direct_inference.enable=true pipeline.torch_profiler.enable=true
     pipeline.nvml.enable=true pipeline.nvml.interval_ms=20)
-tools=(pipeline.nsys.enable=true pipeline.nsys.timeout=150s 'pipeline.nsys.stats=[cuda_gpu_kern_sum]'
+tools=(pipeline.nsys.enable=true pipeline.nsys.gating_nvtx=false pipeline.nsys.timeout=150s 'pipeline.nsys.stats=[cuda_gpu_kern_sum]'
     pipeline.ncu.enable=true pipeline.ncu.timeout=200s "pipeline.ncu.program=$work/bin/ncu"
-    pipeline.ncu.regions.enable=true pipeline.ncu.sampling.mode=all pipeline.ncu.ncu_cli.sections=[]
+    pipeline.ncu.regions.enable=true pipeline.ncu.sampling.mode=all pipeline.ncu.ncu_cli.set=null pipeline.ncu.ncu_cli.sections=[]
     'pipeline.ncu.ncu_cli.metrics=[gpu__time_duration.sum]' pipeline.ncu.ncu_cli.export.csv=false)
 torch_only=(pipeline.static_analysis.enable=false pipeline.direct_inference.enable=false pipeline.torch_profiler.enable=true)
 [ "$device" = cpu ] && tools=() && common+=(workload.hf.dtype=float32)

@@ -20,13 +20,17 @@ LPO = str(BUILD / "lpo")
 TOY = os.environ.get("LPO_TOY", str(BUILD / "workloads" / "toy_llm_cuda"))
 FORMS = os.environ.get("LPO_FORMS", str(BUILD / "workloads" / "nvtx_forms"))
 DRY = os.environ.get("LPO_DRY") == "1"  # no GPU: print every command that would run, check nothing
-ONLY = ["pipeline.static_analysis.enable=false", "pipeline.direct_inference.enable=false"]
+ONLY = ["pipeline.static_analysis.enable=false", "pipeline.direct_inference.enable=false",
+        "pipeline.torch_profiler.enable=false"]
 NO_NATIVE = "pipeline.native.enable=false"
 SMALL = ["model.layers=1", "infer.prompt_tokens=8", "infer.max_new_tokens=2", "run.repeats=1", "run.warmup=0"]
-NSYS = ["pipeline.nsys.enable=true", "pipeline.nsys.stats=[cuda_gpu_kern_sum]"]
+# The whole program, where a case names no range.
+NSYS = ["pipeline.nsys.enable=true", "pipeline.nsys.stats=[cuda_gpu_kern_sum]", "pipeline.nsys.capture_range=null",
+        "pipeline.nsys.nvtx_capture=null"]
 # One pass: two sums to hold to ncu's own.
 SUMS = ["gpu__time_duration.sum", "dram__bytes.sum"]
-NCU = ["pipeline.ncu.enable=true", "pipeline.ncu.ncu_cli.sections=[]",
+NCU = ["pipeline.ncu.enable=true", "pipeline.ncu.seed_from_nsys=false", "pipeline.ncu.ncu_cli.nvtx.include=null",
+       "pipeline.ncu.ncu_cli.set=null", "pipeline.ncu.ncu_cli.sections=[]",
        f"pipeline.ncu.ncu_cli.metrics=[{','.join(SUMS)}]"]
 EVERY = ["pipeline.ncu.regions.enable=true", "pipeline.ncu.sampling.mode=all"]
 KEEP_BYTES = 1 << 20

@@ -29,7 +29,8 @@ toy) counted=gpu__time_duration.sum,dram__bytes.sum,smsp__sass_thread_inst_execu
 esac
 [ "${SECTIONS:-}" = preset ] || base+=(pipeline.ncu.ncu_cli.sections=[])
 base+=(infer.prompt_tokens=512 run.repeats=1 run.warmup=1
-    pipeline.static_analysis.enable=false pipeline.direct_inference.enable=false pipeline.ncu.enable=true
+    pipeline.static_analysis.enable=false pipeline.direct_inference.enable=false
+    pipeline.torch_profiler.enable=false pipeline.ncu.enable=true pipeline.ncu.ncu_cli.set=null
     pipeline.ncu.regions.enable=true 'pipeline.ncu.regions.include=[prefill,decode]'
     "pipeline.ncu.ncu_cli.metrics=[${METRICS:-$counted}]" pipeline.ncu.ncu_cli.export.csv=false)
 [ -n "${ALONE:-}" ] && base+=(pipeline.native.enable=false)

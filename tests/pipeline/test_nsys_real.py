@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(HERE, ".."))
 import tap  # noqa: E402
 from lpo_case import LpoCase  # noqa: E402
 
-ON = ["pipeline.static_analysis.enable=false", "pipeline.direct_inference.enable=false", "pipeline.native.enable=false",
+ON = ["pipeline.static_analysis.enable=false", "pipeline.direct_inference.enable=false", "pipeline.native.enable=false", "pipeline.torch_profiler.enable=false",
       "pipeline.nsys.enable=true", "pipeline.nsys.trace=[nvtx,osrt]", "run.repeats=2", "run.warmup=0",
       "infer.max_new_tokens=3", "infer.prompt_tokens=4", "model.layers=1"]
 GATED = ["pipeline.nsys.gating_nvtx=true", "pipeline.nsys.nvtx_capture=decode"]

@@ -79,7 +79,7 @@ static const struct plan_case {
       NULL },
     { "ncu: no metrics, no gate",
       BASE "pipeline: {ncu: {enable: true, gating_nvtx: false, ncu_cli: {metrics: null, nvtx: "
-           "{include: decode}, sections: [], target_processes: null, replay_mode: null, "
+           "{include: decode}, set: null, sections: [], target_processes: null, replay_mode: null, "
            "clock_control: null}}}\n",
       { "ncu --config-file off --force-overwrite" },
       "--nvtx" },
@@ -89,11 +89,12 @@ static const struct plan_case {
       NULL },
     { "ncu: blanks between metrics, sections as one text",
       BASE "pipeline: {ncu: {enable: true, ncu_cli: {metrics: ['a.sum, b.sum ', c], "
-           "sections: 'Occupancy, SpeedOfLight', extra_args: --x}}}\n",
+           "sections: 'Occupancy, SpeedOfLight', extra_args: --x, nvtx: {include: null}}}}\n",
       { "--section Occupancy --section SpeedOfLight --metrics a.sum,b.sum,c --x --force" },
       NULL },
     { "ncu: region mode measures representatives",
-      BASE "pipeline: {ncu: {enable: true, regions: {enable: true, include: [decode]}, sampling: "
+      BASE "pipeline: {ncu: {enable: true, ncu_cli: {nvtx: {include: null}}, regions: {enable: "
+           "true, include: [decode]}, sampling: "
            "{mode: auto, per_config: 2}}}\n",
       { "--nvtx --nvtx-include decode/ --nvtx-include decode --kernel-name-base mangled "
         "--filter-mode per-launch-config "
@@ -125,9 +126,26 @@ static const struct plan_case {
       { "LPO_COLLECT_GRAPH_NODES=1" },
       NULL },
     { "torch injects itself",
-      BASE "pipeline: {torch_profiler: {enable: true}}\n",
+      "workload: {kind: command, argv: [/bin/echo, train.py]}\npipeline: {torch_profiler: {enable: "
+      "true}}\n",
       { "PYTHONPATH=", "lpo_sitecustomize", "LPO_TORCH_PROFILE=/run/torch_profiler/settings.json" },
       "INJECTION" },
+    { "torch leaves other programs alone",
+      BASE "pipeline: {torch_profiler: {enable: true}}\n",
+      { "# torch_profiler: skipped: the workload is not a Python program" },
+      "/bin/echo" },
+    { "the documents' ncu defaults, where a preset says nothing",
+      BASE "pipeline: {ncu: {enable: true}}\n",
+      { "--target-processes all", "--set roofline", "--nvtx --nvtx-include 'regex:^decode.*$/'" },
+      "--metrics" },
+    { "the documents' nsys defaults, where a preset says nothing",
+      BASE "pipeline: {nsys: {enable: true}}\n",
+      { "--capture-range=nvtx", "--nvtx-capture=prefill" },
+      NULL },
+    { "nsys: gating off keeps another capture range",
+      BASE "pipeline: {nsys: {enable: true, gating_nvtx: false, capture_range: cudaProfilerApi}}\n",
+      { "--capture-range=cudaProfilerApi" },
+      "--nvtx-capture" },
     { "light mode leaves the dear stages out",
       "run: {mode: light}\nworkload: {kind: command, argv: [/bin/true]}\n"
       "pipeline: {direct_inference: {enable: true}, nsys: {enable: true}}\n",
@@ -210,8 +228,9 @@ static void plan_of(unsigned mask, const char *mode, struct lpo_str *out)
     struct lpo_err err = { 0 };
     LPO_STR yaml = { 0 };
 
-    lpo_str_addf(
-        &yaml, "run: {mode: %s}\nworkload: {kind: command, argv: [/bin/echo]}\npipeline:\n", mode);
+    lpo_str_addf(&yaml,
+                 "run: {mode: %s}\nworkload: {kind: command, argv: [/bin/echo, a.py]}\npipeline:\n",
+                 mode);
     for (unsigned i = 0; i < STAGES; i++)
         lpo_str_addf(&yaml, "  %s: {enable: %s%s}\n", toggles[i].stage,
                      mask >> i & 1 ? "true" : "false", toggles[i].knobs);

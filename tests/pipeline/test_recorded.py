@@ -18,13 +18,13 @@ from lpo_case import LPO, LpoCase  # noqa: E402
 TOOLS = os.path.join(HERE, "tools")
 NSYS = os.path.join(TOOLS, "nsight", "target-linux-x64", "nsys")
 TINY = ["run.repeats=1", "run.warmup=0", "infer.max_new_tokens=2", "infer.prompt_tokens=4", "model.layers=1"]
-BARE = ["pipeline.static_analysis.enable=false", "pipeline.direct_inference.enable=false"]
+BARE = ["pipeline.static_analysis.enable=false", "pipeline.direct_inference.enable=false", "pipeline.torch_profiler.enable=false"]
 NSYS_ON = [*BARE, "pipeline.native.enable=false", "pipeline.nsys.enable=true", f"pipeline.nsys.program={NSYS}",
            *TINY]
 # For programs of one's own, which have no model to make smaller.
 NSYS_ANY = [word for word in NSYS_ON if not word.startswith("model.")]
 NCU_ON = [*BARE, "pipeline.ncu.enable=true", f"pipeline.ncu.program={os.path.join(TOOLS, 'ncu')}",
-          *TINY]
+          "pipeline.ncu.ncu_cli.nvtx.include=null", *TINY]
 ANY = [*(word for word in NCU_ON if not word.startswith("model.")), "pipeline.native.enable=false"]
 
 
@@ -397,7 +397,7 @@ class Ncu(Recorded):
         return capture[capture.index("--kernel-name") + 1] if "--kernel-name" in capture else None
 
     def test_what_nsys_saw_seeds_the_kernel_filter(self) -> None:
-        ungated = "pipeline.nsys.nvtx_capture=null"
+        ungated = "pipeline.nsys.gating_nvtx=false"
         for words, want in (([], "regex:^(axpy|fma_loop|square)$"),
                             (["run.top_n_kernels=1"], "regex:^(axpy)$"),
                             (["pipeline.nsys.export_sqlite=false"], "regex:^(spin)$"),  # from the summary

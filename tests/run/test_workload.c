@@ -156,6 +156,35 @@ static void check_check(void **state)
         fail_msg("'%s' is not in: %s", c->says, lpo_str_text(&all));
 }
 
+/* "/" is where lpo was called. */
+static const struct python_case {
+    const char *name, *config;
+    bool want;
+} python_cases[] = {
+    { "the toy model", "workload: {kind: toy}", false },
+    { "a Hugging Face model", "workload: {kind: hf}", true },
+    { "the interpreter", "workload: {kind: command, argv: [python3.11, -m, x]}", true },
+    { "by its path", "workload: {kind: command, argv: [/opt/venv/bin/python, x]}", true },
+    { "a file of Python for a launcher", "workload: {kind: command, argv: [true, -n, 2, a.py]}",
+      true },
+    { "a shell may start one", "workload: {kind: command, argv: [bash, -c, ./server]}", true },
+    { "a binary", "workload: {kind: command, argv: [true, a, --b=1]}", false },
+    { "a binary by its path", "workload: {kind: command, argv: [/bin/true]}", false },
+    { "a script may start one", "workload: {kind: command, argv: [/usr/bin/ldd]}", true },
+    { "a script for a launcher", "workload: {kind: command, argv: [true, usr/bin/ldd]}", true },
+    { "a folder and a device are no scripts",
+      "workload: {kind: command, argv: [true, /, /dev/null]}", false },
+    { "a program that is not there", "workload: {kind: command, argv: [/no/such/program]}", false },
+};
+
+static void check_python(void **state)
+{
+    const struct python_case *c = *state;
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+
+    assert_int_equal(lpo_workload_may_be_python(a, parse(a, c->config), "/"), c->want);
+}
+
 static void only_our_programs_count_tokens(void **state)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
@@ -173,6 +202,7 @@ int main(void)
 
     UNIT_ROWS(&u, plan_cases, check_plan);
     UNIT_ROWS(&u, check_cases, check_check);
+    UNIT_ROWS(&u, python_cases, check_python);
     UNIT_TEST(&u, only_our_programs_count_tokens);
     return unit_run(&u);
 }

@@ -21,7 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import tap  # noqa: E402
 
 LPO = os.environ["LPO_BIN"]
-BARE = ["pipeline.static_analysis.enable=false", "pipeline.native.enable=false"]
+BARE = ["pipeline.static_analysis.enable=false", "pipeline.native.enable=false", "pipeline.torch_profiler.enable=false"]
 # Programs that try to stay. Each writes the file "up" when what it started runs.
 DAEMON = "import os,time\nif os.fork()==0:\n os.setsid()\n if os.fork()==0:\n  open('up','w').close(); time.sleep(600)\n os._exit(0)\nos.wait()\n"
 REFORK = """import os,time

@@ -119,6 +119,10 @@ static int torch_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct
     const char *path = getenv("PYTHONPATH");
     struct lpo_step *step;
 
+    if (!lpo_workload_may_be_python(a, ctx->config, ctx->call_dir)) {
+        ctx->nothing_to_do = "the workload is not a Python program";
+        return 0;
+    }
     if (!folder)
         return lpo_fail(err, LPO_E_MISSING,
                         "the folder lpo_sitecustomize is not beside lpo; install lpo whole");

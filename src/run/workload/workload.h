@@ -34,6 +34,11 @@ int lpo_workload_plan(struct lpo_arena *a, const struct lpo_node *config,
  * it likes. */
 bool lpo_workload_generates_tokens(const struct lpo_node *config);
 
+/* Whether a Python interpreter may run in it, as far as its command line says: scripts and shells
+ * may start one. */
+bool lpo_workload_may_be_python(struct lpo_arena *a, const struct lpo_node *config,
+                                const char *call_dir);
+
 /* Before the planned step starts: checks the inputs once more and writes the files that the program
  * reads into request->out_dir. */
 int lpo_workload_prepare(struct lpo_arena *a, const struct lpo_node *config,
