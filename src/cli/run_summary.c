@@ -6,6 +6,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/run.h"
+#include "analysis/wall/wall.h"
 #include "cli/app.h"
 #include "region/scope.h"
 #include "report/doc/doc.h"
@@ -17,7 +18,7 @@
 #include "util/units.h"
 #include "writer/writer.h"
 
-enum { ROWS = 16, FOLD_OVER = 1 };
+enum { ROWS = 16, FOLD_OVER = 1, GPUS = 4 };
 
 static void print_stages(const struct lpo_app *app, const struct lpo_manifest *m)
 {
@@ -37,8 +38,8 @@ static void print_stages(const struct lpo_app *app, const struct lpo_manifest *m
     }
 }
 
-/* From the trace that the report takes its regions from. */
-static void print_regions(const struct lpo_app *app, struct lpo_analysis_run *run)
+/* From the trace that the report takes its times from. */
+static void print_times(const struct lpo_app *app, struct lpo_analysis_run *run)
 {
     struct lpo_table_options o = { .fold_over = FOLD_OVER, .most_rows = ROWS, .no_spread = true };
     const struct lpo_analysis *a = lpo_analysis_run_main(run);
@@ -48,6 +49,10 @@ static void print_regions(const struct lpo_app *app, struct lpo_analysis_run *ru
     if (!a)
         return;
     doc = lpo_doc_create("run_summary", "Regions");
+    if (lpo_analysis_wall(a) && lpo_analysis_wall(a)->devices.len) {
+        lpo_doc_section(doc, "wall", "where the wall time went", 1);
+        lpo_report_add_wall(doc, a, GPUS);
+    }
     lpo_doc_section(doc, "regions", "time by region", 1);
     lpo_report_add_regions(doc, lpo_analysis_all(lpo_analysis_unselected(a)), &o);
     lpo_writer_text.write(doc, &text);
@@ -60,7 +65,7 @@ void lpo_cli_run_summary_print(struct lpo_app *app, const struct lpo_manifest *m
     const char *report = lpo_path_join(app->arena, m->dir, "report.md");
 
     print_stages(app, m);
-    print_regions(app, run);
+    print_times(app, run);
     if (lpo_path_exists(report))
         fprintf(app->out, "\nreport: %s\n", report);
     else

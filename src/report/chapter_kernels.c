@@ -17,6 +17,7 @@ void lpo_report_chapter_kernels(struct lpo_doc *doc, const struct lpo_rundir *d,
 {
     const struct lpo_analysis *a = s->analysis;
     const struct lpo_region_scope *all = lpo_analysis_all(a);
+    const struct lpo_table_options idle = { .fold_over = 1, .most_rows = d->top };
 
     if (!a->cells->cells.len)
         return;
@@ -34,7 +35,7 @@ void lpo_report_chapter_kernels(struct lpo_doc *doc, const struct lpo_rundir *d,
             "had become empty; else it is a dependency when the gap is shorter than 30 us.");
         lpo_report_add_streams(doc, a, 32);
         if (a->tree->nodes.len)
-            lpo_report_add_region_idle(doc, a, all, d->top);
+            lpo_report_add_region_idle(doc, a, all, &idle);
     }
     if (all->coverage.copies.launches || all->coverage.sets.launches) {
         lpo_doc_section(doc, "copies", "Copies and memsets", 1);

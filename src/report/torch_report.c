@@ -57,31 +57,7 @@ static void facts(struct lpo_doc *doc, const struct torch *t)
     lpo_doc_fact_ns(doc, "gpu_no_launch_ns", "without a launch record", t->ops->no_launch.ns);
 }
 
-/* Which of the two keeps the GPU waiting, in words. */
-static void add_cause(struct lpo_doc *doc, const struct lpo_wall_timeline *line)
-{
-    struct lpo_gaps all = { 0 };
-    int64_t idle_ns = 0, gaps_ns;
-
-    for (size_t i = 0; i < line->devices.len; i++) {
-        idle_ns += line->devices.at[i].idle_ns;
-        for (int c = 0; c < LPO_GAP_CAUSES; c++)
-            all.by[c].ns += line->devices.at[i].gaps.by[c].ns;
-    }
-    gaps_ns = lpo_wall_gaps_ns(&all);
-    if (idle_ns <= 0 || gaps_ns <= 0)
-        return;
-    if (all.by[LPO_GAP_HOST].ns * 2 > gaps_ns)
-        lpo_doc_paragraph(doc,
-                          "Launch-bound: %.0f %% of the idle time between GPU operations is there "
-                          "because the host launched the next one too late.",
-                          100.0 * (double)all.by[LPO_GAP_HOST].ns / (double)gaps_ns);
-    else
-        lpo_doc_paragraph(doc,
-                          "Waiting: in %.0f %% of the idle time between GPU operations the next "
-                          "one was already launched.",
-                          100.0 * (double)(gaps_ns - all.by[LPO_GAP_HOST].ns) / (double)gaps_ns);
-}
+enum { GPUS = 8, ROWS = 10 }; /* of the tables on idle time */
 
 static void idle(struct lpo_doc *doc, const struct torch *t)
 {
@@ -92,7 +68,9 @@ static void idle(struct lpo_doc *doc, const struct torch *t)
         lpo_doc_paragraph(doc, "Not known: no GPU operations were recorded.");
         return;
     }
-    add_cause(doc, a->timeline);
+    lpo_report_add_wall(doc, a, GPUS);
+    lpo_report_add_blocked_calls(doc, a, ROWS);
+    lpo_report_add_longest_gaps(doc, a, ROWS);
     lpo_report_add_devices(doc, a);
     lpo_report_add_streams(doc, a, 32);
 }

@@ -208,7 +208,7 @@ class Torch(Report):
         self.assertEqual((rows["aten::linear"]["cpu_total_ns"], rows["aten::linear"]["cpu_self_ns"]), (100000, 30000))
         self.assertEqual(rows["aten::mm"]["kernels"], [{"kernel": "gemm", "launches": 2, "gpu_ns": 40000}])
         self.assertEqual(m["devices"][0]["gaps"]["host"], {"count": 1, "ns": 45000})
-        self.assertIn("Launch-bound: 100 %", self.text("torch_profiler/report.md"))
+        self.assertIn("host: launched too late | 45 us | 52.9 % | 1 |", self.text("torch_profiler/report.md"))
         self.assertIn("| aten::mm | 2 | 40 us |", self.text("torch_profiler/operators.md"))
 
     def test_a_trace_of_the_cpu_has_no_gpu_times(self) -> None:

@@ -149,6 +149,17 @@ class RealTraces(Summary):
         self.assertIn("- Exposed communication, with no computing beside it, took 17.17 ms", text)
         self.assertIn("does not show whether it was sending or waiting", text)
 
+    def test_idle_time_by_region_adds_up(self) -> None:
+        """Each gap is in one row, and the rows of steps are folded."""
+        self.of_shared("kineto/a100_train_rank3_of8.json.gz")
+        tables = [i for s in self.json["sections"] for i in s["items"] if i.get("id") == "region_idle"]
+        rows, wall = tables[0]["rows"], self.json["wall"][0]
+        self.assertEqual(len(rows), tables[0].get("total_rows", len(rows)))
+        for part in ("blocked", "host", "queued", "unknown"):
+            self.assertEqual(sum(r[part + "_ns"] for r in rows), wall["idle"][part + "_ns"])
+        self.assertEqual(sum(r["idle_ns"] for r in rows), wall["idle_ns"])
+        self.assertIn("ProfilerStep#*/## backward ##", [r["region"] for r in rows])
+
     def test_copies_are_work(self) -> None:
         text = self.of_shared("nsys/h100_2gpu_fastvideo_infer.sqlite.gz")
         self.assertIn("All GPU work together takes 1.926 s: kernels 44.83 ms, copies and memsets 1.881 s.", text)

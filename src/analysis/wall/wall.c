@@ -124,6 +124,17 @@ static void add_blocked(struct builder *b, struct lpo_wall_device *d, uint32_t n
     d->calls.at[row].gaps++;
 }
 
+static void add_to_region(struct builder *b, const struct lpo_wall_gap *gap)
+{
+    const struct lpo_region_tree *tree = b->tree;
+    uint32_t place = lpo_region_place(tree, &b->trace->gpu_ops.at[gap->op]);
+    uint32_t leaf = tree->places.at[place].leaf;
+    struct lpo_wall_region *r = &b->out->regions[leaf == LPO_NONE ? tree->nodes.len : leaf];
+
+    r->ns[gap->cause] += gap->ns;
+    r->gaps++;
+}
+
 /* rows[0] is the first operation after the gap. */
 static void add_gap(struct builder *b, struct lpo_wall_device *d, const uint32_t *rows,
                     size_t count, int64_t ns)
@@ -140,6 +151,7 @@ static void add_gap(struct builder *b, struct lpo_wall_device *d, const uint32_t
     if (gap.cause == LPO_IDLE_BLOCKED)
         add_blocked(b, d, b->trace->calls.at[gap.call].name, ns);
     keep_longest(d, &gap);
+    add_to_region(b, &gap);
     if (b->each)
         b->each(b->ctx, d, &gap);
 }
@@ -233,6 +245,7 @@ struct lpo_wall *lpo_wall_create_without(const struct lpo_region_tree *tree, con
                          .ctx = ctx };
     struct lpo_wall_order order = lpo_wall_order_find(t);
 
+    out->regions = lpo_xcalloc(tree->nodes.len + 1, sizeof *out->regions);
     for (size_t i = 0, end; i < order.count; i = end) {
         end = lpo_wall_order_device(&order, t, i);
         build_device(&b, order.rows + i, end - i);
@@ -256,5 +269,6 @@ void lpo_wall_destroy(struct lpo_wall *w)
         lpo_vec_free(&w->devices.at[i].longest);
     }
     lpo_vec_free(&w->devices);
+    free(w->regions);
     free(w);
 }

@@ -81,12 +81,21 @@ struct lpo_wall_device {
     LPO_VEC(struct lpo_wall_gap) longest;     /* at most LPO_WALL_GAPS, longest first */
 };
 
+struct lpo_wall_region {
+    int64_t ns[LPO_IDLE_CAUSES];
+    uint64_t gaps;
+};
+
 /* Called for each gap of a device in order of time; `operators` and `python` are empty. */
 typedef void lpo_wall_gap_fn(void *ctx, const struct lpo_wall_device *d,
                              const struct lpo_wall_gap *gap);
 
 struct lpo_wall {
     LPO_VEC(struct lpo_wall_device) devices; /* longest span first */
+    /* Idle time by the innermost region that launched the operation after it, summed over devices:
+     * per node of the tree, then one for what was launched outside every region or has no launch
+     * record. Each gap is in one of them. */
+    struct lpo_wall_region *regions;
     bool no_calls; /* some gap is unknown because no calls were recorded in its process */
 };
 

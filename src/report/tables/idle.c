@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of busy and idle time: by device, by stream, by region. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/wall/timeline.h"
+#include "analysis/wall/wall.h"
+#include "region/cells.h"
+#include "region/fold.h"
 #include "region/scope.h"
 #include "report/doc/doc.h"
 #include "report/tables/tables.h"
@@ -94,57 +98,94 @@ void lpo_report_add_streams(struct lpo_doc *doc, const struct lpo_analysis *a, s
 }
 
 static const struct lpo_column idle_columns[] = {
-    { "region", "Region", LPO_CELL_TEXT, NULL },
-    { "idle_ns", "Idle inside", LPO_CELL_NS, NULL },
+    { "region", "Launched from", LPO_CELL_TEXT, NULL },
+    { "idle_ns", "Idle before", LPO_CELL_NS, NULL },
+    { "blocked_ns", "Blocked", LPO_CELL_NS, NULL },
     { "host_ns", "Host too late", LPO_CELL_NS, NULL },
-    { "dependency_ns", "Dependency", LPO_CELL_NS, NULL },
-    { "other_ns", "Other", LPO_CELL_NS, NULL },
+    { "queued_ns", "Queued", LPO_CELL_NS, NULL },
+    { "unknown_ns", "Unknown", LPO_CELL_NS, NULL },
     { "gaps", "Gaps", LPO_CELL_COUNT, NULL },
 };
 
+/* A line of the folded table: its idle time by cause. */
 struct idle_row {
-    const struct lpo_region_row *row;
-    const struct lpo_gaps *gaps;
+    const char *path;
+    int64_t ns[LPO_IDLE_CAUSES], total_ns;
+    uint64_t gaps;
 };
 
 static int by_idle(const void *a, const void *b)
 {
     const struct idle_row *x = a, *y = b;
-    int64_t nx = lpo_wall_gaps_ns(x->gaps), ny = lpo_wall_gaps_ns(y->gaps);
 
-    if (nx != ny)
-        return nx > ny ? -1 : 1;
-    return x->row < y->row ? -1 : x->row > y->row;
+    if (x->total_ns != y->total_ns)
+        return x->total_ns > y->total_ns ? -1 : 1;
+    return strcmp(x->path, y->path);
+}
+
+/* Folds the regions as every other table does, with the idle time of one cause (of all gaps for the
+ * count) where the fold adds up captured kernels: one rule of folding for all tables. */
+static struct lpo_region_fold *fold_cause(const struct lpo_region_scope *s,
+                                          const struct lpo_wall *w, size_t over,
+                                          enum lpo_idle_cause cause)
+{
+    struct lpo_region_scope with = *s;
+    struct lpo_region_fold *fold;
+    size_t outside = s->cells->tree->nodes.len;
+
+    with.rows.at = lpo_xcalloc(s->rows.len + 1, sizeof *with.rows.at);
+    for (size_t i = 0; i < s->rows.len; i++) {
+        const struct lpo_region_row *row = &s->rows.at[i];
+        const struct lpo_wall_region *r =
+            &w->regions[row->node == LPO_NODE_OUTSIDE ? outside : row->node];
+
+        with.rows.at[i] = *row;
+        with.rows.at[i].captured = (struct lpo_sum){ .launches = r->gaps, .ns = r->ns[cause] };
+    }
+    fold = lpo_region_fold_create(&with, over);
+    free(with.rows.at);
+    return fold;
+}
+
+static void add_idle_row(struct lpo_table *t, const struct idle_row *r)
+{
+    lpo_doc_row_text(t, r->path);
+    lpo_doc_row_ns(t, r->total_ns);
+    for (int c = 0; c < LPO_IDLE_CAUSES; c++)
+        lpo_doc_row_ns(t, r->ns[c]);
+    lpo_doc_row_count(t, r->gaps);
 }
 
 void lpo_report_add_region_idle(struct lpo_doc *doc, const struct lpo_analysis *a,
-                                const struct lpo_region_scope *s, size_t most)
+                                const struct lpo_region_scope *s,
+                                const struct lpo_table_options *options)
 {
-    struct lpo_table *t =
-        lpo_doc_table(doc, "region_idle", "Idle inside regions", idle_columns, COUNT(idle_columns));
+    struct lpo_table *t = lpo_doc_table(doc, "region_idle",
+                                        "Idle time, by the region that launched the next operation",
+                                        idle_columns, COUNT(idle_columns));
+    struct lpo_region_fold *folds[LPO_IDLE_CAUSES];
     LPO_VEC(struct idle_row) rows = { 0 };
-    LPO_STR path = { 0 };
 
-    for (size_t i = 0; i < s->rows.len; i++) {
-        uint32_t node = s->rows.at[i].node;
+    for (int c = 0; c < LPO_IDLE_CAUSES; c++)
+        folds[c] = fold_cause(s, lpo_analysis_wall(a), options->fold_over, (enum lpo_idle_cause)c);
+    for (size_t i = 0; i < folds[0]->rows.len; i++) {
+        struct idle_row r = { .path = folds[0]->rows.at[i].path,
+                              .gaps = folds[0]->rows.at[i].sum.captured.launches };
 
-        if (node != LPO_NODE_OUTSIDE && lpo_wall_gaps_ns(&a->timeline->nodes[node]))
-            lpo_vec_push(&rows, (struct idle_row){ &s->rows.at[i], &a->timeline->nodes[node] });
+        for (int c = 0; c < LPO_IDLE_CAUSES; c++) {
+            r.ns[c] = folds[c]->rows.at[i].sum.captured.ns;
+            r.total_ns += r.ns[c];
+        }
+        if (r.gaps)
+            lpo_vec_push(&rows, r);
     }
     if (rows.len)
         qsort(rows.at, rows.len, sizeof *rows.at, by_idle);
-    for (size_t i = 0; i < rows.len && i < most; i++) {
-        const struct lpo_gaps *g = rows.at[i].gaps;
-
-        lpo_str_clear(&path);
-        lpo_region_row_add_path(s, rows.at[i].row, &path);
-        lpo_doc_row_textn(t, lpo_str_text(&path), path.len);
-        lpo_doc_row_ns(t, lpo_wall_gaps_ns(g));
-        for (int c = 0; c < LPO_GAP_CAUSES; c++)
-            lpo_doc_row_ns(t, g->by[c].ns);
-        lpo_doc_row_count(t, g->by[0].count + g->by[1].count + g->by[2].count);
-    }
-    if (rows.len > most)
+    for (size_t i = 0; i < rows.len && (!options->most_rows || i < options->most_rows); i++)
+        add_idle_row(t, &rows.at[i]);
+    if (lpo_doc_table_rows(t) < rows.len)
         t->total_rows = rows.len;
+    for (int c = 0; c < LPO_IDLE_CAUSES; c++)
+        lpo_region_fold_destroy(folds[c]);
     lpo_vec_free(&rows);
 }

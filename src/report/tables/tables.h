@@ -46,9 +46,11 @@ void lpo_report_add_gap_region(const struct lpo_analysis *a, const struct lpo_wa
 /* Busy and idle per device, then gaps by cause per stream. */
 void lpo_report_add_devices(struct lpo_doc *doc, const struct lpo_analysis *a);
 void lpo_report_add_streams(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most);
-/* Idle inside regions by cause. */
+/* Idle time by cause and by the region that launched the operation after it: each gap in one row.
+ */
 void lpo_report_add_region_idle(struct lpo_doc *doc, const struct lpo_analysis *a,
-                                const struct lpo_region_scope *s, size_t most);
+                                const struct lpo_region_scope *s,
+                                const struct lpo_table_options *options);
 /* The most expensive kernels of the most expensive regions. */
 void lpo_report_add_region_kernels(struct lpo_doc *doc, const struct lpo_region_scope *s,
                                    size_t regions, size_t kernels);
