@@ -29,6 +29,7 @@ static const struct lpo_option options[] = {
     { "fold-over", 0, LPO_OPT_TEXT, "N",
       "one line for regions that differ only in a number, where they are more than N (8)" },
     { "no-fold", 0, LPO_OPT_FLAG, NULL, "one line for every region" },
+    { "full-names", 0, LPO_OPT_FLAG, NULL, "whole names of kernels, not short ones" },
     { NULL, 0, LPO_OPT_FLAG, NULL, NULL },
 };
 

@@ -25,6 +25,7 @@ static const struct lpo_option options[] = {
     { "json", 0, LPO_OPT_FLAG, NULL, "report.json on stdout; no file is written" },
     { "output", 'o', LPO_OPT_TEXT, "DIR",
       "the folder for the reports (default: the run's own, or lpo-report/ beside the traces)" },
+    { "full-names", 0, LPO_OPT_FLAG, NULL, "whole names of kernels, not short ones" },
     { NULL, 0, LPO_OPT_FLAG, NULL, NULL },
 };
 
@@ -39,7 +40,7 @@ struct words {
 static struct words sort_words(struct lpo_arena *a, const struct lpo_args *args)
 {
     struct words w = { lpo_arena_array(a, args->nwords + 1, sizeof *w.paths), 0,
-                       lpo_arena_array(a, args->nwords + 1, sizeof *w.overrides) };
+                       lpo_arena_array(a, args->nwords + 2, sizeof *w.overrides) };
     size_t n = 0;
 
     for (size_t i = 0; i < args->nwords; i++) {
@@ -48,6 +49,8 @@ static struct words sort_words(struct lpo_arena *a, const struct lpo_args *args)
         else
             w.paths[w.npaths++] = args->words[i];
     }
+    if (lpo_cli_args_has(args, "full-names"))
+        w.overrides[n++] = "report.full_names=true";
     return w;
 }
 

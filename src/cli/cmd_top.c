@@ -25,6 +25,7 @@ static const struct lpo_option options[] = {
     { "rows", 'n', LPO_OPT_TEXT, "N",
       "only the first N kernels; 0: all (default: 20 in a table, all in JSON and YAML)" },
     { "output", 'o', LPO_OPT_TEXT, "FILE", "also write a YAML list for `lpo kernels`" },
+    { "full-names", 0, LPO_OPT_FLAG, NULL, "whole names of kernels, not short ones" },
     { NULL, 0, LPO_OPT_FLAG, NULL, NULL },
 };
 

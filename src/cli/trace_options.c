@@ -38,6 +38,7 @@ int lpo_cli_selection_from_args(const struct lpo_args *args, struct lpo_region_s
                 return lpo_ctx(err, "--%s", lists[i].option);
         }
     }
+    lpo_region_selection_set_full_names(s, lpo_cli_args_has(args, "full-names"));
     *out = s;
     s = NULL;
     return 0;

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "region/kernel_name/short.h"
 #include "region/select.h"
+#include "util/arena.h"
 #include "util/checked.h"
 
 /* Does any launch have a time of its own? */
@@ -219,6 +221,51 @@ enum lpo_region_kernel_class lpo_region_cells_class(const struct lpo_region_cell
     return c->classes[name] < LPO_CLASSES ? c->classes[name] : LPO_CLASS_OTHER;
 }
 
+/* Whoever reads the cells has them as const; this part is filled behind that. */
+struct lpo_cell_names {
+    struct lpo_arena *arena; /* NULL: not made yet */
+    const char **of;         /* per name of the trace; kernels only */
+    bool whole;              /* tables for people show whole names */
+};
+
+static void make_names(const struct lpo_region_cells *c)
+{
+    const struct lpo_trace *t = c->tree->trace;
+    struct lpo_cell_names *n = c->names;
+    LPO_VEC(uint32_t) ids = { 0 };
+    LPO_VEC(struct lpo_kernel_span) spans = { 0 };
+    const char **shorts;
+
+    n->arena = lpo_arena_create();
+    n->of = lpo_arena_array(n->arena, lpo_trace_name_count(t) + 1, sizeof *n->of);
+    for (uint32_t i = 0; i < lpo_trace_name_count(t); i++)
+        if (c->classes[i] != LPO_CLASSES) {
+            lpo_vec_push(&ids, i);
+            lpo_vec_push(
+                &spans, (struct lpo_kernel_span){ lpo_trace_text(t, i), lpo_trace_text_len(t, i) });
+        }
+    shorts = lpo_xcalloc(ids.len + 1, sizeof *shorts);
+    lpo_region_short_names(n->arena, spans.at, spans.len, shorts);
+    for (size_t i = 0; i < ids.len; i++)
+        n->of[ids.at[i]] = shorts[i];
+    free(shorts);
+    lpo_vec_free(&ids);
+    lpo_vec_free(&spans);
+}
+
+const char *lpo_region_cells_short_name(const struct lpo_region_cells *c, uint32_t name)
+{
+    if (!c->names->arena)
+        make_names(c);
+    return c->names->of[name] ? c->names->of[name] : lpo_trace_text(c->tree->trace, name);
+}
+
+const char *lpo_region_cells_shown_name(const struct lpo_region_cells *c, uint32_t name)
+{
+    return c->names->whole ? lpo_trace_text(c->tree->trace, name)
+                           : lpo_region_cells_short_name(c, name);
+}
+
 uint32_t lpo_region_cells_linker(const struct lpo_region_cells *c, uint32_t name)
 {
     return c->linkers[name] == LPO_NONE ? 0 : c->linkers[name];
@@ -232,6 +279,8 @@ struct lpo_region_cells *lpo_region_cells_create(const struct lpo_region_tree *t
     bool *picked = lpo_region_selection_kernels(select, t);
 
     c->tree = tree;
+    c->names = lpo_xcalloc(1, sizeof *c->names);
+    c->names->whole = lpo_region_selection_full_names(select);
     c->use_map = lpo_map_u64_create(t->nmetric_rows);
     for (size_t i = 0; i < t->gpu_ops.len; i++) {
         const struct lpo_gpu_op *w = &t->gpu_ops.at[i];
@@ -268,6 +317,9 @@ void lpo_region_cells_destroy(struct lpo_region_cells *c)
     lpo_vec_free(&c->metric_sums);
     free(c->classes);
     free(c->linkers);
+    if (c->names)
+        lpo_arena_destroy(c->names->arena);
+    free(c->names);
     lpo_map_pair_free(&c->map);
     lpo_map_pair_free(&c->owners);
     free(c);

@@ -74,6 +74,7 @@ struct lpo_region_cells {
     uint64_t shares;                            /* kernels timed by their share of a CUDA graph */
     uint64_t shared_copies;                     /* copies and memsets likewise */
     unsigned char *classes;                     /* per name of the trace; kernels only */
+    struct lpo_cell_names *names;               /* short ones, made when first asked for */
     uint32_t *linkers;                          /* the same; LPO_NONE: one name for several */
     LPO_VEC(struct lpo_metric_use) uses;        /* while building */
     struct lpo_map_u64 *use_map;                /* while building: cell and row to use */
@@ -96,6 +97,10 @@ static inline bool lpo_region_cells_parted(const struct lpo_region_cells *c)
 /* Of a kernel that some cell names. */
 enum lpo_region_kernel_class lpo_region_cells_class(const struct lpo_region_cells *c,
                                                     uint32_t name);
+/* Its short name (kernel_name/short.h), different from that of every other kernel here. */
+const char *lpo_region_cells_short_name(const struct lpo_region_cells *c, uint32_t name);
+/* What tables for people show: the short name, or the whole one where that was asked for. */
+const char *lpo_region_cells_shown_name(const struct lpo_region_cells *c, uint32_t name);
 /* Its linker name, by which one kernel is the same in every source; 0 ("") when not given. */
 uint32_t lpo_region_cells_linker(const struct lpo_region_cells *c, uint32_t name);
 

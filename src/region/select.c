@@ -21,6 +21,7 @@ struct entry {
 
 struct lpo_region_selection {
     LPO_VEC(struct entry) lists[LPO_SELECT_LISTS];
+    bool full_names;
 };
 
 struct lpo_region_selection *lpo_region_selection_create(void)
@@ -55,6 +56,16 @@ int lpo_region_selection_add(struct lpo_region_selection *s, enum lpo_select_lis
         return lpo_ctx(err, "cannot use the list of %s", what[list]);
     lpo_vec_push(&s->lists[list], e);
     return 0;
+}
+
+void lpo_region_selection_set_full_names(struct lpo_region_selection *s, bool yes)
+{
+    s->full_names = yes;
+}
+
+bool lpo_region_selection_full_names(const struct lpo_region_selection *s)
+{
+    return s && s->full_names;
 }
 
 bool lpo_region_selection_has(const struct lpo_region_selection *s, enum lpo_select_list list)

@@ -34,6 +34,9 @@ LPO_AUTO_DEFINE(lpo_region_selection);
 
 int lpo_region_selection_add(struct lpo_region_selection *s, enum lpo_select_list list,
                              const char *pattern, struct lpo_err *err);
+/* Whole names of kernels in tables for people, where short ones would stand. */
+void lpo_region_selection_set_full_names(struct lpo_region_selection *s, bool yes);
+bool lpo_region_selection_full_names(const struct lpo_region_selection *s); /* NULL: no */
 bool lpo_region_selection_has(const struct lpo_region_selection *s, enum lpo_select_list list);
 
 /* One flag per name id of the trace, or NULL when every kernel is in. The caller frees. */

@@ -284,6 +284,7 @@ void lpo_report_put_kernels(struct lpo_record *to, const struct lpo_region_cells
         struct lpo_record *r = lpo_doc_put_record(kernels, NULL);
 
         put_trace_name(r, "name", cells->tree->trace, rows[i].name);
+        lpo_doc_put_text(r, "short_name", lpo_region_cells_short_name(cells, rows[i].name));
         lpo_doc_put_uint(r, "launches", sum->launches);
         put_ns(r, "gpu_ns", sum);
         put_min_max(r, sum);

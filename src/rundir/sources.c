@@ -221,6 +221,7 @@ static int make_selection(struct lpo_rundir *d, const struct lpo_rundir_kind *ki
         if (own && keys[i].add(d, s, keys[i].list, own[keys[i].list], err) < 0)
             return err->code;
     }
+    lpo_region_selection_set_full_names(s, lpo_settings_bool(d->config, "report.full_names"));
     *out = s;
     s = NULL;
     return 0;

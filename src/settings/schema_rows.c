@@ -291,6 +291,8 @@ static const struct lpo_schema_row rows[] = {
       .values = "auto|always|never" },
     { "report.top", LPO_S_INT, "null", "rows of the kernel tables; null: run.top_n_kernels",
       .min = 1, .nullable = true },
+    { "report.full_names", LPO_S_BOOL, "false",
+      "whole names of kernels in tables, not short ones" },
     { "report.private", LPO_S_BOOL, "false",
       "keep host and user names and environment in reports" },
     { "report.regions", LPO_S_MAP, MAP, "which regions" },

@@ -9,6 +9,7 @@
 #include "region/cells.h"
 #include "report/doc/doc.h"
 #include "report/limits/chapter_limits.h"
+#include "report/tables/tables.h"
 #include "trace/names.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -94,14 +95,14 @@ static struct lpo_measure share_of_roof(const struct lpo_limits *l, const struct
     return lpo_measure_estimated(100 * least * 1e9 / (double)k->ns);
 }
 
-static void add_row(struct lpo_table *t, const struct lpo_limits *l, const struct lpo_trace *trace,
-                    const struct kernel *k)
+static void add_row(struct lpo_table *t, const struct lpo_limits *l,
+                    const struct lpo_region_cells *cells, const struct kernel *k)
 {
     const struct lpo_counters *c = &k->counters;
     bool both =
         lpo_measure_known(c->flops) && lpo_measure_known(c->dram_bytes) && c->dram_bytes.value > 0;
 
-    lpo_doc_row_textn(t, lpo_trace_text(trace, k->name), lpo_trace_text_len(trace, k->name));
+    lpo_report_row_kernel(t, cells, k->name);
     lpo_doc_row_count(t, k->launches);
     lpo_doc_row_measure(t, k->shares ? lpo_measure_estimated((double)k->ns)
                                      : lpo_measure_measured((double)k->ns));
@@ -121,7 +122,6 @@ void lpo_report_chapter_kernel_roofline(struct lpo_doc *doc, const struct lpo_li
                                         const struct lpo_analysis *analysis, size_t most)
 {
     LPO_AUTO(lpo_arena) arena = lpo_arena_create();
-    const struct lpo_trace *trace = analysis->trace;
     kernel_vec kernels = { 0 };
     struct lpo_table *t;
 
@@ -132,7 +132,7 @@ void lpo_report_chapter_kernel_roofline(struct lpo_doc *doc, const struct lpo_li
                                "to the lower of the two roofs at the kernel's own FLOP/B.");
         t = lpo_doc_table(doc, "kernel_roofline", "", columns, sizeof columns / sizeof *columns);
         for (size_t i = 0; i < kernels.len && i < most; i++)
-            add_row(t, l, trace, &kernels.at[i]);
+            add_row(t, l, analysis->cells, &kernels.at[i]);
         if (kernels.len > most)
             t->total_rows = kernels.len;
     }

@@ -25,10 +25,21 @@ static const struct lpo_column kernel_columns[] = {
     { "kernel", "Kernel", LPO_CELL_TEXT, NULL }, /* last: names are long */
 };
 
+void lpo_report_row_kernel(struct lpo_table *t, const struct lpo_region_cells *cells, uint32_t name)
+{
+    const struct lpo_trace *trace = cells->tree->trace;
+    const char *whole = lpo_trace_text(trace, name);
+    const char *shown = lpo_region_cells_shown_name(cells, name);
+
+    if (shown == whole)
+        lpo_doc_row_textn(t, whole, lpo_trace_text_len(trace, name));
+    else
+        lpo_doc_row_path(t, shown, whole, 0);
+}
+
 static void add_kernel(struct lpo_table *t, const struct lpo_region_cells *cells, uint32_t name,
                        const struct lpo_sum *s, int64_t total_ns)
 {
-    const struct lpo_trace *trace = cells->tree->trace;
     uint64_t timed = s->launches - s->unknown;
 
     lpo_doc_row_count(t, s->launches);
@@ -38,7 +49,7 @@ static void add_kernel(struct lpo_table *t, const struct lpo_region_cells *cells
     lpo_report_row_sum_extreme(t, s, s->min_ns);
     lpo_report_row_sum_extreme(t, s, s->max_ns);
     lpo_doc_row_text(t, lpo_region_class_name(lpo_region_cells_class(cells, name)));
-    lpo_doc_row_textn(t, lpo_trace_text(trace, name), lpo_trace_text_len(trace, name));
+    lpo_report_row_kernel(t, cells, name);
 }
 
 void lpo_report_add_top_kernels(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most)
@@ -187,7 +198,6 @@ void lpo_report_add_classes(struct lpo_doc *doc, const struct lpo_analysis *a)
         lpo_doc_row_count(t, sums[i].sum.launches);
         lpo_report_row_sum_ns(t, &sums[i].sum, sums[i].sum.ns, true);
         lpo_report_row_sum_share(t, &sums[i].sum, total_ns, true);
-        lpo_doc_row_textn(t, lpo_trace_text(a->trace, sums[i].most_expensive),
-                          lpo_trace_text_len(a->trace, sums[i].most_expensive));
+        lpo_report_row_kernel(t, a->cells, sums[i].most_expensive);
     }
 }

@@ -5,14 +5,17 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct lpo_analysis;
 struct lpo_doc;
 struct lpo_operators;
+struct lpo_region_cells;
 struct lpo_region_row;
 struct lpo_region_scope;
 struct lpo_top_row;
 struct lpo_str;
+struct lpo_table;
 struct lpo_trace;
 struct lpo_wall_gap;
 
@@ -30,6 +33,9 @@ void lpo_report_add_captured(struct lpo_doc *doc, const struct lpo_region_scope 
                              const struct lpo_table_options *options);
 /* Attributed, outside, without a launch record. */
 void lpo_report_add_coverage(struct lpo_doc *doc, const struct lpo_region_scope *s);
+/* The next cell: a kernel by its short name, whole for machines. */
+void lpo_report_row_kernel(struct lpo_table *t, const struct lpo_region_cells *cells,
+                           uint32_t name);
 void lpo_report_add_top_kernels(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most);
 /* One sentence: how many kernels there are in all, and their time. */
 void lpo_report_add_total(struct lpo_doc *doc, const struct lpo_analysis *a);

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The short name of one kernel. */
+#include "region/kernel_name/short.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "region/kernel_name/short_text.h"
+#include "trace/demangle.h"
+#include "util/str.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+static bool same(struct lpo_kernel_span s, const char *text)
+{
+    return s.len == strlen(text) && memcmp(s.at, text, s.len) == 0;
+}
+
+static bool ends(struct lpo_kernel_span s, const char *text)
+{
+    size_t len = strlen(text);
+
+    return s.len > len && memcmp(s.at + s.len - len, text, len) == 0;
+}
+
+bool lpo_region_short_type(struct lpo_kernel_span s, struct lpo_kernel_span *out)
+{
+    static const struct type {
+        const char *name, *text;
+    } types[] = {
+        { "BFloat16", "bf16" },
+        { "__nv_bfloat16", "bf16" },
+        { "bfloat16_t", "bf16" },
+        { "__hip_bfloat16", "bf16" },
+        { "nv_bfloat16", "bf16" },
+        { "hip_bfloat16", "bf16" },
+        { "Half", "f16" },
+        { "__half", "f16" },
+        { "half", "f16" },
+        { "half_t", "f16" },
+        { "float", "float" },
+        { "double", "double" },
+        { "long", "long" },
+        { "int", "int" },
+        { "bool", "bool" },
+        { "short", "short" },
+        { "char", "char" },
+        { "tfloat32_t", "tf32" },
+        { "Float8_e4m3fn", "fp8e4m3" },
+        { "__nv_fp8_e4m3", "fp8e4m3" },
+        { "float_e4m3_t", "fp8e4m3" },
+        { "Float8_e5m2", "fp8e5m2" },
+        { "__nv_fp8_e5m2", "fp8e5m2" },
+        { "float_e5m2_t", "fp8e5m2" },
+        { "float_e2m1_t", "fp4" },
+        { "__nv_fp4_e2m1", "fp4" },
+        { "Float8_e4m3fnuz", "fp8e4m3" },
+    };
+
+    for (size_t i = 0; i < COUNT(types); i++)
+        if (same(s, types[i].name)) {
+            *out = (struct lpo_kernel_span){ types[i].text, strlen(types[i].text) };
+            return true;
+        }
+    return false;
+}
+
+/* "silu_kernel_cuda" is "silu". */
+struct lpo_kernel_span lpo_region_short_word(struct lpo_kernel_span s)
+{
+    static const char *const tails[] = { "_kernel_cuda", "_cuda_kernel", "_kernel_impl", "_kernel",
+                                         "_cuda",        "CUDAKernel",   "Kernel" };
+
+    for (size_t i = 0; i < COUNT(tails); i++)
+        if (ends(s, tails[i])) {
+            s.len -= strlen(tails[i]);
+            break;
+        }
+    return s;
+}
+
+static bool word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || (unsigned char)c >= 0x80;
+}
+
+/* The next word of `s` from *at on; what stands behind it decides whether it is a scope. */
+static bool next_word(struct lpo_kernel_span s, size_t *at, struct lpo_kernel_span *out)
+{
+    size_t i = *at, from;
+
+    while (i < s.len && !word(s.at[i]))
+        i++;
+    from = i;
+    while (i < s.len && word(s.at[i]))
+        i++;
+    *at = i;
+    *out = (struct lpo_kernel_span){ s.at + from, i - from };
+    return i > from;
+}
+
+/* Words of template arguments that only wrap a functor. */
+static bool wrapper(struct lpo_kernel_span w)
+{
+    static const char *const words[] = {
+        "gpu_kernel_impl",
+        "gpu_kernel_impl_nocast",
+        "BinaryFunctor",
+        "AUnaryFunctor",
+        "BUnaryFunctor",
+        "ReduceOp",
+        "func_wrapper_t",
+        "TensorListMetadata",
+        "operator",
+        "lambda",
+        "const",
+        "void",
+        "unsigned",
+        "instance",
+        "gpu_index_kernel",
+        "anonymous",
+        "namespace",
+        "complex",
+        "unnamed",
+        "OpaqueType",
+        "UnaryOpFunctor",
+        "array",
+        "Array",
+        "BinaryOpListAlphaFunctor",
+        "TensorIterator",
+        "TensorIteratorBase",
+        "FusedOptimizerTensorListMetadata",
+        "BinaryOpScalarFunctor",
+        "_cuda_scatter_gather_internal_kernel",
+        "true",
+        "false",
+        "enable_sm90_or_later",
+        "enable_3x_kernel_for_sm9x",
+        "enable_sm80_to_sm89",
+    };
+
+    for (size_t i = 0; i < COUNT(words); i++)
+        if (same(w, words[i]))
+            return true;
+    return isdigit((unsigned char)w.at[0]);
+}
+
+/* The first functor in template arguments, and the type it is made for. */
+struct functor {
+    struct lpo_kernel_span name, type;
+};
+
+static struct functor find_functor(struct lpo_kernel_span arguments)
+{
+    struct functor f = { { "", 0 }, { "", 0 } };
+    struct lpo_kernel_span w, type;
+
+    for (size_t at = 0; next_word(arguments, &at, &w);) {
+        bool scope =
+            at + 1 < arguments.len && arguments.at[at] == ':' && arguments.at[at + 1] == ':';
+
+        if (at + 1 < arguments.len && arguments.at[at] == ')' &&
+            isdigit((unsigned char)arguments.at[at + 1]))
+            continue; /* nsys writes "(int)4" */
+        if (lpo_region_short_type(w, &type)) {
+            if (!f.type.len)
+                f.type = type;
+        } else if (!scope && !f.name.len && !wrapper(w)) {
+            f.name = w;
+        }
+        if (f.name.len && f.type.len)
+            break;
+    }
+    return f;
+}
+
+/* The sizes of the first cute::tuple of three: a tile of CUTLASS 3. */
+static void add_tile(struct lpo_kernel_span arguments, struct lpo_str *out)
+{
+    static const char tuple[] = "tuple<cute::C<";
+    const char *at = memmem(arguments.at, arguments.len, tuple, sizeof tuple - 1);
+
+    while (at) {
+        const char *p = at + sizeof tuple - 1, *end = arguments.at + arguments.len;
+        unsigned size[3] = { 0 };
+        int n = 0;
+
+        while (n < 3 && p < end && isdigit((unsigned char)*p)) {
+            for (; p < end && isdigit((unsigned char)*p) && size[n] < 100000; p++)
+                size[n] = size[n] * 10 + (unsigned)(*p - '0');
+            n++;
+            if (end - p < 12 || memcmp(p, ">, cute::C<", 11) != 0)
+                break;
+            p += 11;
+        }
+        if (n == 3 && size[0] >= 8) {
+            lpo_str_addf(out, " %ux%ux%u", size[0], size[1], size[2]);
+            return;
+        }
+        at = memmem(at + 1, (size_t)(end - at - 1), tuple, sizeof tuple - 1);
+    }
+}
+
+/* Functions whose template arguments have the functor that matters. */
+static const struct carrier {
+    const char *function, *text;
+} carriers[] = {
+    { "elementwise_kernel", "elementwise" },
+    { "elementwise_kernel_manual_unroll", "elementwise" },
+    { "vectorized_elementwise_kernel", "elementwise" },
+    { "vectorized_templated_elementwise_kernel", "elementwise" },
+    { "unrolled_elementwise_kernel", "elementwise" },
+    { "elementwise_kernel_with_index", "elementwise" },
+    { "index_elementwise_kernel", "index" },
+    { "_scatter_gather_elementwise_kernel", "scatter_gather" },
+    { "distribution_elementwise_grid_stride_kernel", "distribution" },
+    { "reduce_kernel", "reduce" },
+    { "multi_tensor_apply_kernel", "multi_tensor" },
+    { "device_kernel", "cutlass" },
+    { "Kernel", "cutlass" },
+    { "Kernel2", "cutlass" },
+    { "kentry", "ck" },
+};
+
+static bool add_carried(const struct lpo_kernel_parts *p, struct lpo_str *out)
+{
+    for (size_t i = 0; i < COUNT(carriers); i++) {
+        struct functor f;
+
+        if (!same(p->function, carriers[i].function))
+            continue;
+        f = find_functor(p->arguments);
+        if (!f.name.len)
+            return false;
+        if (f.name.len > 8 && memcmp(f.name.at, "cutlass_", 8) == 0) { /* a name of its own */
+            lpo_str_addn(out, f.name.at, f.name.len);
+            return true;
+        }
+        f.name = lpo_region_short_word(f.name);
+        lpo_str_addf(out, "%s<%.*s", carriers[i].text, (int)f.name.len, f.name.at);
+        if (f.type.len)
+            lpo_str_addf(out, " %.*s", (int)f.type.len, f.type.at);
+        add_tile(p->arguments, out);
+        lpo_str_addc(out, '>');
+        return true;
+    }
+    return false;
+}
+
+/* Numbers and booleans in the order they stand; -1: no such argument. */
+static void find_values(struct lpo_kernel_span arguments, int *numbers, size_t count, int *bools,
+                        size_t bool_count)
+{
+    struct lpo_kernel_span w;
+    size_t n = 0, b = 0;
+    int depth = 0;
+    size_t was = 0;
+
+    for (size_t at = 0; next_word(arguments, &at, &w); was = at) {
+        for (size_t i = was; i < (size_t)(w.at - arguments.at); i++)
+            depth += arguments.at[i] == '<' ? 1 : arguments.at[i] == '>' ? -1 : 0;
+        if (isdigit((unsigned char)w.at[0]) && depth == 1 && n < count && w.len < 6) {
+            int value = 0;
+
+            for (size_t i = 0; i < w.len && isdigit((unsigned char)w.at[i]); i++)
+                value = value * 10 + (w.at[i] - '0');
+            numbers[n++] = value;
+        }
+        if (depth == 0 && b < bool_count && (same(w, "true") || same(w, "false")))
+            bools[b++] = same(w, "true");
+        else if (depth == 0 && b < bool_count && w.at - arguments.at > 6 &&
+                 memcmp(w.at - 6, "(bool)", 6) == 0)
+            bools[b++] = w.at[0] == '1';
+    }
+}
+
+/* flash_fwd_kernel<Flash_fwd_kernel_traits<128, 64, 128, 4, …>, dropout, causal, …>: the size of a
+ * head, the tile, and whether the mask is causal. */
+static bool add_flash(const struct lpo_kernel_parts *p, struct lpo_str *out)
+{
+    struct lpo_kernel_span f = lpo_region_short_word(p->function);
+    int numbers[3] = { -1, -1, -1 }, bools[2] = { -1, -1 };
+    bool split = memmem(f.at, f.len, "splitkv", 7) != NULL;
+
+    if (f.len < 6 || memcmp(f.at, "flash_", 6) != 0 ||
+        !memmem(p->arguments.at, p->arguments.len, "kernel_traits<", 14))
+        return false;
+    find_values(p->arguments, numbers, 3, bools, 2);
+    if (numbers[2] < 0)
+        return false;
+    lpo_str_addf(out, "%.*s<%d,%dx%d%s>", (int)f.len, f.at, numbers[0], numbers[1], numbers[2],
+                 bools[split ? 0 : 1] == 1 ? ",causal" : "");
+    return true;
+}
+
+static bool digits_x(struct lpo_kernel_span s)
+{
+    size_t i = 0;
+
+    while (i < s.len && isdigit((unsigned char)s.at[i]))
+        i++;
+    return i && i + 1 < s.len && s.at[i] == 'x' && isdigit((unsigned char)s.at[i + 1]);
+}
+
+/* The next part of a name between underscores. */
+static bool next_part(struct lpo_kernel_span s, size_t *at, struct lpo_kernel_span *out)
+{
+    size_t from = *at, i;
+
+    while (from < s.len && s.at[from] == '_')
+        from++;
+    for (i = from; i < s.len && s.at[i] != '_'; i++)
+        ;
+    *at = i;
+    *out = (struct lpo_kernel_span){ s.at + from, i - from };
+    return i > from;
+}
+
+/* nvjet_sm90_tst_64x8_64x16_4x1_v_bz_splitK_TNT: the tile, and all that stands behind "bz". */
+static bool add_nvjet(const struct lpo_kernel_parts *p, struct lpo_str *out)
+{
+    struct lpo_kernel_span w;
+    bool tile = false, behind = false;
+
+    if (p->function.len < 6 || memcmp(p->function.at, "nvjet_", 6) != 0)
+        return false;
+    lpo_str_add(out, "nvjet");
+    for (size_t at = 6; next_part(p->function, &at, &w);) {
+        if (behind || (!tile && digits_x(w)))
+            lpo_str_addf(out, " %.*s", (int)w.len, w.at);
+        tile = tile || digits_x(w);
+        behind = behind || same(w, "bz");
+    }
+    return tile;
+}
+
+/* sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3_…: what, type, layout, tile. */
+static bool add_xmma(const struct lpo_kernel_parts *p, struct lpo_str *out)
+{
+    static const char mark[] = "_xmma_", tile[] = "tilesize";
+    const char *at = memmem(p->function.at, p->function.len, mark, sizeof mark - 1);
+    struct lpo_kernel_span w, rest;
+    bool typed = false, type;
+    int n = 0;
+
+    if (!at)
+        return false;
+    at += sizeof mark - 1;
+    rest = (struct lpo_kernel_span){ at, p->function.len - (size_t)(at - p->function.at) };
+    lpo_str_add(out, "xmma");
+    for (size_t i = 0; next_part(rest, &i, &w); n++) {
+        if (w.len > sizeof tile - 1 && memcmp(w.at, tile, sizeof tile - 1) == 0) {
+            lpo_str_addf(out, " %.*s", (int)(w.len - sizeof tile + 1), w.at + sizeof tile - 1);
+            return true;
+        }
+        type = !typed && n && isdigit((unsigned char)w.at[w.len - 1]);
+        typed = typed || type;
+        if (n == 0 || type || same(w, "indexed") || (w.len == 2 && n < 8))
+            lpo_str_addf(out, " %.*s", (int)w.len, w.at);
+    }
+    return true;
+}
+
+/* Cijk_Alik_Bljk_BBS_BH_…_MT64x32x256_…: Tensile's index names, types and macro tile. */
+static bool add_tensile(const struct lpo_kernel_parts *p, struct lpo_str *out)
+{
+    const char *from = memmem(p->function.at, p->function.len, "Cijk_", 5);
+    struct lpo_kernel_span w, rest;
+    int n = 0;
+
+    if (!from)
+        return false;
+    rest = (struct lpo_kernel_span){ from, p->function.len - (size_t)(from - p->function.at) };
+    for (size_t i = 0; next_part(rest, &i, &w); n++) {
+        if (n < 4)
+            lpo_str_addf(out, n ? "_%.*s" : "%.*s", (int)w.len, w.at);
+        else if (w.len > 2 && memcmp(w.at, "MT", 2) == 0 && isdigit((unsigned char)w.at[2]))
+            lpo_str_addf(out, " %.*s", (int)w.len, w.at);
+    }
+    return true;
+}
+
+/* Any other function: its own name and its template arguments in short: last names of scopes,
+ * numbers without suffix, what is nested deeper left out. */
+static bool add_plain(const struct lpo_kernel_parts *p, struct lpo_str *out)
+{
+    struct lpo_kernel_span f = p->arguments.len ? lpo_region_short_word(p->function) : p->function,
+                           w;
+    size_t begin, was = 0;
+    int depth = 0;
+
+    lpo_str_addn(out, f.at, f.len);
+    if (!p->arguments.len)
+        return true;
+    lpo_str_addc(out, '<');
+    begin = out->len;
+    for (size_t at = 0; next_word(p->arguments, &at, &w); was = at) {
+        struct lpo_kernel_span type = w;
+        size_t digits = 0;
+
+        for (size_t i = was; i < (size_t)(w.at - p->arguments.at); i++)
+            depth += strchr("<({[", p->arguments.at[i])   ? 1
+                     : strchr(">)}]", p->arguments.at[i]) ? -1
+                                                          : 0;
+        if (depth > 0 || same(w, "unsigned") || same(w, "const") || same(w, "void") ||
+            (at + 1 < p->arguments.len && p->arguments.at[at] == ':'))
+            continue;
+        lpo_region_short_type(w, &type);
+        while (digits < type.len && isdigit((unsigned char)type.at[digits]))
+            digits++;
+        if (digits)
+            type.len = digits;
+        if (out->len > begin)
+            lpo_str_addc(out, ',');
+        if (digits && w.at > p->arguments.at && w.at[-1] == '-')
+            lpo_str_addc(out, '-');
+        lpo_str_addn(out, type.at, type.len);
+        if (out->len - begin > LPO_SHORT_NAME)
+            break;
+    }
+    lpo_str_addc(out, '>');
+    if (out->len == begin + 1)
+        out->len -= 2;
+    out->at[out->len] = 0;
+    return true;
+}
+
+size_t lpo_region_short_cut(const char *text, size_t len, size_t columns)
+{
+    size_t at = 0;
+
+    for (size_t n = 0; at < len && n < columns; n++) {
+        size_t c = lpo_str_utf8_len(text + at, len - at);
+
+        at += c ? c : 1;
+    }
+    return at;
+}
+
+void lpo_region_short_fit(struct lpo_str *s, size_t from, size_t columns)
+{
+    size_t len = s->len - from;
+
+    if (lpo_region_short_cut(s->at + from, len, columns) == len)
+        return;
+    s->len = from + lpo_region_short_cut(s->at + from, len, columns - 1);
+    s->at[s->len] = 0;
+    lpo_str_add(s, "…");
+}
+
+void lpo_region_short_name(struct lpo_kernel_span name, struct lpo_str *out)
+{
+    static bool (*const families[])(const struct lpo_kernel_parts *, struct lpo_str *) = {
+        add_nvjet, add_xmma, add_tensile, add_carried, add_flash, add_plain,
+    };
+    const size_t from = out->len;
+    struct lpo_kernel_parts parts;
+    LPO_STR plain = { 0 };
+
+    if (lpo_trace_demangle(name.at, &plain))
+        name = (struct lpo_kernel_span){ plain.at, plain.len };
+    lpo_region_kernel_parts(name.at, name.len, &parts);
+    for (size_t i = 0; i < COUNT(families); i++) {
+        lpo_str_addn(out, "", 0); /* never NULL below */
+        out->len = from;
+        out->at[from] = 0;
+        if (families[i](&parts, out))
+            break;
+    }
+    lpo_region_short_fit(out, from, LPO_SHORT_NAME);
+}

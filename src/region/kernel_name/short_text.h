@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* region/kernel_name/short_text.h - pieces of short names, between short.c and short_set.c. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "region/kernel_name/parts.h"
+
+struct lpo_str;
+
+/* "c10::BFloat16" without its scope is "bf16"; false: not a type of numbers. */
+bool lpo_region_short_type(struct lpo_kernel_span s, struct lpo_kernel_span *out);
+/* Without "_kernel" and the like at its end. */
+struct lpo_kernel_span lpo_region_short_word(struct lpo_kernel_span s);
+/* The bytes of the first `columns` characters. */
+size_t lpo_region_short_cut(const char *text, size_t len, size_t columns);
+/* Cuts what stands behind `from` to that many columns, with "…" as the last. */
+void lpo_region_short_fit(struct lpo_str *s, size_t from, size_t columns);

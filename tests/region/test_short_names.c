@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Short names: what they keep, how long they are, and that they differ. */
+#include "../unit.h"
+#include "region/kernel_name/short.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/json.h"
+#include "util/path.h"
+#include "util/str.h"
+
+static struct lpo_kernel_span span(const char *text)
+{
+    return (struct lpo_kernel_span){ text, strlen(text) };
+}
+
+static const struct short_case {
+    const char *name, *kernel, *want;
+} cases[] = {
+    { "functor and type",
+      "void at::native::vectorized_elementwise_kernel<8, at::native::BinaryFunctor<c10::BFloat16, "
+      "c10::BFloat16, c10::BFloat16, at::native::binary_internal::MulFunctor<float> >, "
+      "std::array<char*, 3ul> >(int, int)",
+      "elementwise<MulFunctor bf16>" },
+    { "type of a lambda",
+      "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<at::native::"
+      "direct_copy_kernel_cuda(at::TensorIteratorBase&)::{lambda()#3}::operator()() const::"
+      "{lambda()#12}::operator()() const::{lambda(c10::BFloat16)#1}>(at::TensorIteratorBase&)::"
+      "{lambda(int)#1}>(int)",
+      "elementwise<direct_copy bf16>" },
+    { "reduction",
+      "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float, "
+      "at::native::MeanOps<float, "
+      "float, float, float>, unsigned int, float, 4, 4> >(int)",
+      "reduce<MeanOps float>" },
+    { "nvjet", "nvjet_sm90_tst_64x8_64x16_4x1_v_bz_splitK_TNT", "nvjet 64x8 splitK TNT" },
+    { "nvjet without an architecture", "nvjet_hsh_256x128_64x4_1x2_h_bz_coopA_NNT",
+      "nvjet 256x128 coopA NNT" },
+    { "xmma",
+      "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3_warpsize1x2x1_ffma_aligna4_"
+      "alignc4_execute_kernel__5x_cublas",
+      "xmma gemm f32f32 nn 32x32x8" },
+    { "Tensile", "Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT64x32x256_MI16x16x1_SN",
+      "Cijk_Alik_Bljk_BBS MT64x32x256" },
+    { "flash attention",
+      "void flash::flash_fwd_kernel<Flash_fwd_kernel_traits<128, 128, 64, 4, false, false, "
+      "cutlass::bfloat16_t, Flash_kernel_traits<128, 128, 64, 4, cutlass::bfloat16_t> >, false, "
+      "true, false, false, true, true, false>(flash::Flash_fwd_params)",
+      "flash_fwd<128,128x64,causal>" },
+    { "flash attention, not causal",
+      "void flash::flash_fwd_kernel<Flash_fwd_kernel_traits<(int)64, (int)128, (int)64, (int)4, "
+      "(bool)0, (bool)0>, (bool)0, (bool)0>(int)",
+      "flash_fwd<64,128x64>" },
+    { "flash attention as nsys writes it",
+      "void flash::flash_fwd_kernel<Flash_fwd_kernel_traits<(int)64, (int)128, (int)64, (int)4>, "
+      "(bool)0, (bool)1>(int)",
+      "flash_fwd<64,128x64,causal>" },
+    { "a cast is no type",
+      "void at::native::vectorized_elementwise_kernel<(int)8, at::native::CUDAFunctor_add<c10::"
+      "BFloat16>, std::array<char *, (unsigned long)3>>(int, T2, T3)",
+      "elementwise<CUDAFunctor_add bf16>" },
+    { "CUTLASS with a name of its own",
+      "void cutlass::Kernel2<cutlass_80_simt_sgemm_128x32_8x5_nn_align1>(int)",
+      "cutlass_80_simt_sgemm_128x32_8x5_nn_align1" },
+    { "compiled", "triton_poi_fused_add_mul_3", "triton_poi_fused_add_mul_3" },
+    { "C", "axpy(float *, const float *, float, int)", "axpy" },
+    { "template arguments", "void (anonymous namespace)::store_kvcache<2048l, 4, false, long>(int)",
+      "store_kvcache<2048,4,false,long>" },
+    { "a negative number", "void f_kernel<-2, 3u>(int)", "f<-2,3>" },
+    { "mangled", "_Z9my_kernelIfLi4EEvPT_", "my<float,4>" },
+    { "AMD's suffix", "_bias_kernel.kd", "_bias_kernel" },
+    { "cut", "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggg",
+      "aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeefffffffff…" },
+    { "nothing", "", "" },
+    { "only brackets", "<>", "<>" },
+};
+
+static void check_short(void **state)
+{
+    const struct short_case *c = *state;
+    LPO_STR out = { 0 };
+
+    lpo_region_short_name(span(c->kernel), &out);
+    assert_string_equal(lpo_str_text(&out), c->want);
+}
+
+/* Kernels of one report that would look the same. */
+static const struct set_case {
+    const char *name, *kernels[3], *want[3];
+} sets[] = {
+    { "a word differs",
+      { "nvjet_sm90_tst_64x8_64x16_2x1_v_bz_TNT", "nvjet_sm90_tst_64x8_64x16_4x1_v_bz_TNT" },
+      { "nvjet 64x8 TNT [2x1]", "nvjet 64x8 TNT [4x1]" } },
+    { "one is alone", { "f(int)", "g(int)", "f(long)" }, { "f [int]", "g", "f [long]" } },
+    { "two words differ",
+      { "void a::f<1>(int)", "void b::f<1>(int)", "void b::f<1>(long)" },
+      { "f<1> [a]", "f<1> [b,int]", "f<1> [b,long]" } },
+    { "no word differs", { "f(int)", "f (int)", "f( int)" }, { "f", "f #2", "f #3" } },
+};
+
+static void check_set(void **state)
+{
+    const struct set_case *c = *state;
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_kernel_span names[3];
+    const char *out[3];
+    size_t n = 0;
+
+    for (; n < 3 && c->kernels[n]; n++)
+        names[n] = span(c->kernels[n]);
+    lpo_region_short_names(a, names, n, out);
+    for (size_t i = 0; i < n; i++)
+        assert_string_equal(out[i], c->want[i]);
+}
+
+/* All names that are known here, as if they were of one report. */
+static void names_of_real_traces_differ(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    const char *path =
+        lpo_path_join(a, unit_env("LPO_SOURCE_ROOT", "."), "tests/data/classes/names.json");
+    const struct lpo_json *json = NULL;
+    struct lpo_err err = { 0 };
+    struct lpo_kernel_span names[1000];
+    const char *out[1000];
+    size_t n = 0;
+
+    (void)state;
+    assert_int_equal(lpo_json_read_file(a, path, &json, &err), 0);
+    LPO_JSON_EACH(row, json)
+    {
+        assert_true(n < 1000);
+        names[n++] = span(lpo_json_text(lpo_json_get(row, "name"), ""));
+    }
+    assert_int_equal(n, 721);
+    lpo_region_short_names(a, names, n, out);
+    for (size_t i = 0; i < n; i++) {
+        size_t columns = 0;
+
+        for (const char *p = out[i]; *p; p++)
+            columns += ((unsigned char)*p & 0xc0) != 0x80;
+        assert_true(columns > 0 && columns <= LPO_SHORT_NAME);
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(out[i], out[k]);
+    }
+}
+
+int main(void)
+{
+    struct unit u = { 0 };
+
+    UNIT_ROWS(&u, cases, check_short);
+    UNIT_ROWS(&u, sets, check_set);
+    UNIT_TEST(&u, names_of_real_traces_differ);
+    return unit_run(&u);
+}
