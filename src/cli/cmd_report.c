@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "analysis/run.h"
 #include "cli/app.h"
@@ -54,6 +55,20 @@ static struct words sort_words(struct lpo_arena *a, const struct lpo_args *args)
     return w;
 }
 
+#define LATEST "tmp/profile-output/latest" /* run/folder.h, and hydra.run.dir of conf/ */
+
+/* The run folder that `latest` leads to, by its own name; NULL: there is none. */
+static const char *latest_run(struct lpo_arena *a)
+{
+    char name[256];
+    ssize_t n = readlink(LATEST, name, sizeof name - 1);
+
+    if (n <= 0 || !lpo_path_is_dir(LATEST))
+        return NULL;
+    name[n] = '\0';
+    return lpo_path_join(a, lpo_path_dir(a, LATEST), name);
+}
+
 static void print_json(struct lpo_app *app, const struct lpo_rundir *d)
 {
     LPO_AUTO(lpo_doc) doc = lpo_report_run_doc(d, lpo_rundir_main(d));
@@ -100,10 +115,10 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
     struct lpo_run_folder folder;
     int rc;
 
-    if (!w.npaths)
+    if (!w.npaths && !(w.paths[w.npaths++] = latest_run(app->arena)))
         return lpo_fail(err, LPO_E_USAGE,
-                        "no run folder and no trace is given; usage: lpo report DIR|FILE… "
-                        "[report.KEY=VALUE…]");
+                        "no run folder and no trace is given, and there is no " LATEST
+                        "; usage: lpo report DIR|FILE… [report.KEY=VALUE…]");
     if (lpo_analysis_run_of_paths(w.paths, w.npaths, &o, &made, err) < 0)
         return lpo_ctx(err, "cannot report on '%s'", w.paths[0]);
     if (lpo_cli_args_has(args, "json")) {
@@ -125,11 +140,12 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
 const struct lpo_command lpo_cli_cmd_report = {
     .name = "report",
     .summary = "every report of a run, or of any traces",
-    .usage = "DIR|FILE… [-o OUT] [--json] [report.KEY=VALUE…]",
+    .usage = "[DIR|FILE…] [-o OUT] [--json] [report.KEY=VALUE…]",
     .about =
         "Needs no GPU and no NVIDIA tool: it reads what the run left in its folder, or traces\n"
         "of PyTorch, Nsight Systems, Nsight Compute and lpo. Several files are taken as one\n"
-        "job: its ranks, or one program under several tools. '-' is standard input.\n\n"
+        "job: its ranks, or one program under several tools. '-' is standard input. Without\n"
+        "words it takes the latest run below tmp/profile-output.\n\n"
         "  lpo report tmp/profile-output/20250101-120000\n"
         "  lpo report DIR report.private=true report.top=50\n"
         "  lpo report rank*.json.gz -o out\n"

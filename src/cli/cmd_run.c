@@ -8,6 +8,7 @@
 #include "cli/job.h"
 #include "cli/multirun.h"
 #include "cli/progress.h"
+#include "cli/run_words.h"
 #include "util/arena.h"
 #include "util/err.h"
 
@@ -26,11 +27,12 @@ static int check_usage(const struct lpo_args *args, struct lpo_err *err)
 {
     bool resume = lpo_cli_args_has(args, "resume");
 
-    if (resume && (args->nwords || args->rest || lpo_cli_args_has(args, "multirun")))
+    if (resume && (args->nwords || args->rest || lpo_cli_args_has(args, "multirun") ||
+                   lpo_cli_args_has(args, "only") || lpo_cli_args_has(args, "output")))
         return lpo_fail(
             err, LPO_E_USAGE,
             "--resume uses the config of the interrupted run, so it takes no overrides, no "
-            "program and no --multirun");
+            "program, no --multirun, --only or --output");
     if (resume && lpo_cli_args_has(args, "dry-run"))
         return lpo_fail(err, LPO_E_USAGE, "--resume and --dry-run cannot be used together");
     if (resume && check_json(args, false, err) < 0)
@@ -61,10 +63,12 @@ static int run_run(struct lpo_app *app, const struct lpo_args *args, struct lpo_
 {
     struct lpo_job_result result = { 0 };
     struct lpo_progress progress;
+    struct lpo_args with;
     bool multirun;
 
-    if (check_usage(args, err) < 0)
+    if (check_usage(args, err) < 0 || lpo_cli_run_words(app, args, &with, err) < 0)
         return err->code;
+    args = &with;
     lpo_cli_progress_init(&progress, app->screen, lpo_cli_args_has(args, "quiet"));
     if (lpo_cli_args_has(args, "resume")) {
         if (lpo_cli_job_resume(app, lpo_cli_args_text(args, "resume", ""), &progress, &result,
@@ -82,12 +86,14 @@ static int run_run(struct lpo_app *app, const struct lpo_args *args, struct lpo_
 
 static const struct lpo_option options[] = {
     LPO_CONFIG_OPTIONS,
+    { "only", 0, LPO_OPT_LIST, "STAGE", "run this stage and no other; repeatable, or a,b" },
+    { "output", 'o', LPO_OPT_TEXT, "DIR", "the run folder; of a sweep, the folder of its jobs" },
     { "multirun", 'm', LPO_OPT_FLAG, NULL, "one run for every combination of the swept values" },
     { "dry-run", 'n', LPO_OPT_FLAG, NULL, "print each command that would be started; run nothing" },
     { "resume", 0, LPO_OPT_TEXT, "DIR",
       "continue a run folder: only stages that are not done run" },
     { "json", 0, LPO_OPT_FLAG, NULL, "with --multirun --dry-run: the jobs as JSON" },
-    { "quiet", 'q', LPO_OPT_FLAG, NULL, "no progress on stderr" },
+    { "quiet", 'q', LPO_OPT_FLAG, NULL, "no progress, and no output of the program" },
     { 0 },
 };
 
@@ -99,7 +105,9 @@ const struct lpo_command lpo_cli_cmd_run = {
              "  lpo run                                        the built-in model\n"
              "  lpo run run.repeats=5 pipeline.nsys.enable=true\n"
              "  lpo run -- python my_script.py                 any program\n"
+             "  lpo run --only native -o out -- ./bench        one stage, so one run of it\n"
              "  lpo run -m infer.max_new_tokens=16,64          a sweep",
     .options = options,
+    .before = lpo_cli_run_check_program,
     .run = run_run,
 };

@@ -140,7 +140,9 @@ static int run_command(struct lpo_app *app, const struct lpo_command *c, int arg
         print_command_help(app, c);
         return 0;
     }
-    rc = lpo_cli_args_parse(app, c->options, argc, argv, &args, &err);
+    rc = c->before ? c->before(app, c->options, argc, argv, &err) : 0;
+    if (rc == 0)
+        rc = lpo_cli_args_parse(app, c->options, argc, argv, &args, &err);
     if (rc == 0)
         rc = c->run(app, &args, &err);
     if (rc >= 0)

@@ -16,6 +16,9 @@ struct lpo_command {
     const char *usage;   /* "[override…] [-- program args…]" */
     const char *about;   /* a paragraph or an example, for `lpo <name> -h`; may be NULL */
     const struct lpo_option *options;
+    /* Looks at the words before options are parsed; may be NULL. */
+    int (*before)(struct lpo_app *app, const struct lpo_option *table, int argc,
+                  const char *const *argv, struct lpo_err *err);
     /* Returns 0, a negative LPO_E_* (printed by command.c, mapped to an exit code) or a positive
      * exit code for results that are not errors (1 a stage failed, 4 a regression). */
     int (*run)(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err);

@@ -170,8 +170,23 @@ static int check_workload(struct lpo_arena *a, const struct lpo_job *job, struct
 {
     for (const struct lpo_stage *const *s = lpo_pipeline_stages(); !job->chdir && *s; s++)
         if ((*s)->plan && lpo_pipeline_wants(job->config, *s))
-            return lpo_workload_check(a, job->config, job->call_dir, err);
+            return lpo_workload_check(a, job->config, job->call_dir, err) < 0
+                       ? err->code
+                       : lpo_workload_program_check(a, job->config, err);
     return 0;
+}
+
+/* Did the command line name the folder? Then it is known, and `latest` beside it only in the way.
+ */
+static bool names_its_folder(const struct lpo_job *job)
+{
+    for (const char *const *o = (const char *const *)job->overrides; o && *o; o++) {
+        const char *key = *o + strspn(*o, "+");
+
+        if (lpo_str_starts(key, "hydra.run.dir") || lpo_str_starts(key, "hydra.sweep."))
+            return true;
+    }
+    return false;
 }
 
 /* Before the first file is in it. */
@@ -223,6 +238,8 @@ int lpo_cli_job_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_p
         return err->code;
     lpo_run_interrupt_arm(NULL); /* nothing to keep yet; the next run sweeps what was begun */
     rc = fill_folder(app->arena, job, &hw, &folder, &m, err);
+    if (rc == 0 && !names_its_folder(job))
+        lpo_run_folder_link_latest(app->arena, m.dir);
     if (rc == 0)
         rc = run_pipeline(app, job, &m, progress, out, err);
     lpo_run_interrupt_disarm();

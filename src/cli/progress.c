@@ -47,6 +47,7 @@ static void on_begin(void *ctx, const struct lpo_stage *stage)
     if (p->quiet)
         return;
     wipe(p);
+    p->unnamed = p->moving ? stage->name : NULL;
     if (!p->moving)
         fprintf(p->to, "%s: %s\n", stage->name, stage->summary);
     fflush(p->to);
@@ -59,7 +60,7 @@ static void on_tick(void *ctx, const struct lpo_step *step, int64_t elapsed_ns, 
     LPO_STR shown = { 0 };
     int room;
 
-    if (p->quiet || !p->moving || now - p->last_drawn_ns < redraw_ns)
+    if (p->quiet || !p->moving || p->mid_line || now - p->last_drawn_ns < redraw_ns)
         return;
     p->last_drawn_ns = now;
     room = columns(p) - 1;
@@ -73,6 +74,53 @@ static void on_tick(void *ctx, const struct lpo_step *step, int64_t elapsed_ns, 
         lpo_visible_add(&shown, line, strlen(line), (size_t)room - 30);
     fputs(lpo_str_text(&shown), p->to);
     fflush(p->to);
+}
+
+/* A terminal would obey the control bytes of a program: it gets text, tabs and line ends. Files and
+ * pipes get the bytes. */
+static void show_bytes(FILE *to, const char *bytes, size_t len)
+{
+    if (!isatty(fileno(to))) {
+        fwrite(bytes, 1, len, to);
+        return;
+    }
+    for (size_t i = 0; i < len;) {
+        LPO_STR shown = { 0 };
+        size_t n = i;
+
+        while (n < len && !strchr("\n\r\t", bytes[n] ? bytes[n] : 1))
+            n++;
+        if (n > i)
+            lpo_visible_add(&shown, bytes + i, n - i, 0);
+        fwrite(lpo_str_text(&shown), 1, shown.len, to);
+        if (n < len)
+            fputc(bytes[n++], to);
+        i = n;
+    }
+}
+
+static void on_output(void *ctx, bool is_stderr, const char *bytes, size_t len)
+{
+    struct lpo_progress *p = ctx;
+    FILE *to = is_stderr ? stderr : stdout;
+
+    if (p->quiet)
+        return;
+    wipe(p);
+    if (p->unnamed) /* a program prints the same under every stage */
+        fprintf(p->to, "%s:\n", p->unnamed);
+    p->unnamed = NULL;
+    fflush(p->to);
+    show_bytes(to, bytes, len);
+    fflush(to);
+    p->mid_line = bytes[len - 1] != '\n';
+}
+
+static void end_line(struct lpo_progress *p)
+{
+    if (p->mid_line)
+        fputc('\n', p->to);
+    p->mid_line = false;
 }
 
 static void print_line(struct lpo_progress *p, const struct lpo_str *text)
@@ -91,6 +139,7 @@ static void on_end(void *ctx, const struct lpo_stage_record *r)
     if (p->quiet && (r->state == LPO_DONE || r->state == LPO_SKIPPED))
         return; /* failures are always printed */
     wipe(p);
+    end_line(p);
     lpo_units_add_duration(&took, r->wall_ns);
     lpo_str_addf(&text, "%s: %s", r->name, lpo_run_state_name(r->state));
     if (r->state != LPO_SKIPPED)
@@ -123,5 +172,5 @@ void lpo_cli_progress_say(struct lpo_progress *p, const char *fmt, ...)
 
 struct lpo_pipeline_events lpo_cli_progress_events(struct lpo_progress *p)
 {
-    return (struct lpo_pipeline_events){ p, on_begin, on_tick, on_end };
+    return (struct lpo_pipeline_events){ p, on_begin, on_tick, on_end, on_output };
 }

@@ -15,7 +15,9 @@ struct lpo_progress {
     bool moving; /* a terminal */
     bool quiet;
     int64_t last_drawn_ns;
-    int drawn; /* columns of the line that is redrawn */
+    int drawn;           /* columns of the line that is redrawn */
+    const char *unnamed; /* the stage that runs, while no line says so */
+    bool mid_line; /* the program's output ended inside a line: nothing may be drawn over it */
 };
 
 void lpo_cli_progress_init(struct lpo_progress *p, FILE *to, bool quiet);

@@ -16,23 +16,35 @@
 #include "util/str.h"
 #include "writer/writer.h"
 
+static bool is_bare(const char *pattern)
+{
+    return !lpo_str_starts(pattern, "regex:") && !strpbrk(pattern, "*?[\\");
+}
+
 int lpo_cli_selection_from_args(const struct lpo_args *args, struct lpo_region_selection **out,
                                 struct lpo_err *err)
 {
     static const struct {
         const char *option;
         enum lpo_select_list list;
+        bool names; /* of kernels, which nobody types whole: a bare word is a part of one */
     } lists[] = {
-        { "include", LPO_REGIONS_INCLUDE },
-        { "exclude", LPO_REGIONS_EXCLUDE },
-        { "kernels", LPO_KERNELS_INCLUDE },
-        { "no-kernels", LPO_KERNELS_EXCLUDE },
+        { "include", LPO_REGIONS_INCLUDE, false },
+        { "exclude", LPO_REGIONS_EXCLUDE, false },
+        { "kernels", LPO_KERNELS_INCLUDE, true },
+        { "no-kernels", LPO_KERNELS_EXCLUDE, true },
     };
     LPO_AUTO(lpo_region_selection) s = lpo_region_selection_create();
 
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         for (const char *const *p = lpo_cli_args_list(args, lists[i].option); *p; p++) {
-            int rc = lpo_region_selection_add(s, lists[i].list, *p, err);
+            LPO_STR part = { 0 };
+            bool bare = lists[i].names && is_bare(*p);
+            int rc;
+
+            if (bare)
+                lpo_str_addf(&part, "*%s*", *p);
+            rc = lpo_region_selection_add(s, lists[i].list, bare ? part.at : *p, err);
 
             if (rc < 0)
                 return lpo_ctx(err, "--%s", lists[i].option);

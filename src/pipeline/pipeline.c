@@ -176,6 +176,7 @@ static int run_steps(struct lpo_pipeline *p, const struct lpo_stage *stage,
 {
     struct lpo_watch watch = {
         .tick = p->events.tick,
+        .output = p->events.output,
         .ctx = p->events.ctx,
         .self_path = lpo_run_guard_program(p->arena),
         .grace_ns = lpo_settings_duration_ns(p->config, "run.grace"),

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct lpo_analysis_run;
@@ -24,6 +25,8 @@ struct lpo_pipeline_events {
     void (*begin)(void *ctx, const struct lpo_stage *stage);
     void (*tick)(void *ctx, const struct lpo_step *step, int64_t elapsed_ns, const char *line);
     void (*end)(void *ctx, const struct lpo_stage_record *record);
+    /* What the user's own program prints, as it comes. */
+    void (*output)(void *ctx, bool is_stderr, const char *bytes, size_t len);
 };
 
 struct lpo_pipeline {

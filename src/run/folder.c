@@ -259,6 +259,20 @@ int lpo_run_folder_publish(struct lpo_arena *a, struct lpo_run_folder *f, struct
     return 0;
 }
 
+void lpo_run_folder_link_latest(struct lpo_arena *a, const char *dir)
+{
+    const char *above = lpo_path_dir(a, dir), *link = lpo_path_join(a, above, "latest"), *temp;
+    char name[LPO_TEMP_NAME];
+    struct stat st;
+
+    if (lstat(link, &st) == 0 && !S_ISLNK(st.st_mode))
+        return;
+    lpo_file_temp_name(name);
+    temp = lpo_path_join(a, above, name);
+    if (symlink(lpo_path_base(dir), temp) == 0 && rename(temp, link) < 0)
+        unlink(temp);
+}
+
 int lpo_run_folder_open(struct lpo_arena *a, const char *dir, struct lpo_run_folder *out,
                         struct lpo_err *err)
 {

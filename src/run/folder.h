@@ -38,6 +38,9 @@ int lpo_run_folder_open(struct lpo_arena *a, const char *dir, struct lpo_run_fol
  * LPO_E_USAGE for a folder of somebody else's, and for one that holds a run. */
 int lpo_run_folder_claim(struct lpo_arena *a, const char *dir, struct lpo_run_folder *out,
                          struct lpo_err *err);
+/* Makes `latest` beside the folder lead to it. A file or folder of that name stays; failing is not
+ * an error. */
+void lpo_run_folder_link_latest(struct lpo_arena *a, const char *dir);
 /* Gives the lock back; what was never published is removed. */
 void lpo_run_folder_close(struct lpo_run_folder *f);
 

@@ -30,6 +30,7 @@ struct lpo_step {
     const char *cmd_path;  /* absolute; where the command is written; NULL: nowhere */
     int64_t timeout_ns;    /* 0: no limit */
     uint64_t output_limit; /* bytes kept per stream; 0: no limit */
+    bool shown;            /* its output is the user's, and shown as it comes */
     bool optional;         /* its failure is a note, not the stage's failure */
     bool reports_missing;  /* its exit code 3 means that something it needs is not here */
 };

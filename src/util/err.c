@@ -98,6 +98,8 @@ int lpo_err_exit_code(int code)
         return 2;
     case LPO_E_MISSING:
         return 3;
+    case LPO_E_NOPROGRAM:
+        return 127;
     case LPO_E_INTERRUPTED:
         return 130;
     default:

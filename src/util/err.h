@@ -20,6 +20,7 @@ enum lpo_code {
     LPO_E_CHILD = -8,       /* a program we started failed */
     LPO_E_INTERRUPTED = -9, /* the user stopped us */
     LPO_E_NOTFOUND = -10,   /* looked up something that is not there */
+    LPO_E_NOPROGRAM = -11,  /* the user's own program is not there: 127, as a shell says it */
 };
 
 #define LPO_ERR_TEXT  6144

@@ -153,7 +153,7 @@ class Failures(LpoCase):
 
     def test_a_missing_program_is_told_before_anything_starts(self) -> None:
         done = self.lpo_run(*ONLY_DIRECT, "--", "./no-such-program")
-        self.assertEqual(done.returncode, 3)
+        self.assertEqual(done.returncode, 127)
         self.assertIn("no-such-program", done.stderr)
 
     def hf(self, *words: str, program: str = "") -> subprocess.CompletedProcess:

@@ -27,6 +27,8 @@ void lpo_run_stream_open(struct lpo_stream *s, int fd, const char *path, uint64_
 
 static void put(struct lpo_stream *s, const char *bytes, size_t len)
 {
+    if (s->echo && len)
+        s->echo(s->echo_ctx, s->is_stderr, bytes, len);
     while (len > 0) {
         ssize_t n = write(s->file_fd, bytes, len);
 

@@ -13,9 +13,12 @@
 #include "util/str.h"
 
 struct lpo_stream {
-    int fd;              /* read end of the pipe; -1 once closed */
-    int file_fd;         /* -1: not kept */
-    bool as_it_is;       /* a file without a name that lpo itself reads: nothing is replaced */
+    int fd;        /* read end of the pipe; -1 once closed */
+    int file_fd;   /* -1: not kept */
+    bool as_it_is; /* a file without a name that lpo itself reads: nothing is replaced */
+    void (*echo)(void *ctx, bool is_stderr, const char *bytes, size_t len); /* may be NULL */
+    void *echo_ctx;
+    bool is_stderr;
     struct lpo_str held; /* may be the beginning of a secret */
     uint64_t bytes, lost, limit;
     int disk_errno;      /* why something is missing */

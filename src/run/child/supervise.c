@@ -327,6 +327,11 @@ static int supervise(struct lpo_arena *a, struct child *c, struct lpo_err *err)
     c->status_fd = status[0];
     lpo_run_stream_open(&c->out, out[0], c->step->stdout_path, c->step->output_limit);
     lpo_run_stream_open(&c->err, errs[0], c->step->stderr_path, c->step->output_limit);
+    c->err.is_stderr = true;
+    if (c->step->shown && c->watch && c->watch->output) {
+        c->out.echo = c->err.echo = c->watch->output;
+        c->out.echo_ctx = c->err.echo_ctx = c->watch->ctx;
+    }
     c->started = lpo_run_clock_ns();
     c->deadline = c->step->timeout_ns ? c->started + c->step->timeout_ns : 0;
     c->result->started_ns = lpo_run_clock_unix_ns();

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct lpo_arena;
@@ -39,6 +40,8 @@ struct lpo_result {
 /* Called a few times a second and at every new line of output. */
 struct lpo_watch {
     void (*tick)(void *ctx, const struct lpo_step *step, int64_t elapsed_ns, const char *last_line);
+    /* What a step that is `shown` prints, as it comes and as its log has it; may be NULL. */
+    void (*output)(void *ctx, bool is_stderr, const char *bytes, size_t len);
     void *ctx;
     int64_t grace_ns;      /* between INT, TERM and KILL; 0 means 5 s */
     const char *self_path; /* our own program, for the guard; NULL starts without one */

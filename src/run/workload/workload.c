@@ -301,6 +301,18 @@ static const char *cwd_of(struct lpo_arena *a, const struct lpo_node *config, co
     return cwd ? lpo_path_join(a, call_dir, cwd) : call_dir;
 }
 
+int lpo_workload_program_check(struct lpo_arena *a, const struct lpo_node *config,
+                               struct lpo_err *err)
+{
+    struct lpo_settings_words argv = lpo_settings_list(a, config, "workload.argv");
+
+    if (!lpo_streq(lpo_settings_text(config, "workload.kind"), "command") || !argv.len ||
+        lpo_path_which(a, argv.at[0]))
+        return 0;
+    return lpo_fail(err, LPO_E_NOPROGRAM, "the program '%s' is not here or cannot be run",
+                    argv.at[0]);
+}
+
 bool lpo_workload_generates_tokens(const struct lpo_node *config)
 {
     const struct kind *k = find_kind(config, NULL);

@@ -49,6 +49,10 @@ int lpo_workload_prepare(struct lpo_arena *a, const struct lpo_node *config,
 int lpo_workload_check(struct lpo_arena *a, const struct lpo_node *config, const char *call_dir,
                        struct lpo_err *err);
 
+/* Is the program of workload=command here? LPO_E_NOPROGRAM. */
+int lpo_workload_program_check(struct lpo_arena *a, const struct lpo_node *config,
+                               struct lpo_err *err);
+
 /* The settings every stage shares, as JSON (also inputs.yaml's content): what a workload program
  * reads with --settings. */
 struct lpo_json_writer;

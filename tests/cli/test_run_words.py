@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""lpo run as people type it: a program without --, --only, --output, the latest run, the program's own output. Prints TAP."""
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.environ.get("LPO_SOURCE_ROOT", os.getcwd()), "tests"))
+import tap  # noqa: E402
+from lpo_case import LpoCase  # noqa: E402
+
+SOURCE = os.environ.get("LPO_SOURCE_ROOT", os.getcwd())
+NSYS = os.path.join(SOURCE, "tests", "data", "nsys", "h200_ranges.sqlite.gz")
+
+
+class RunWords(LpoCase):
+    def program(self, body: str) -> str:
+        self.write("bin/prog", "#!/bin/sh\n" + body)
+        os.chmod(os.path.join(self.cwd, "bin/prog"), 0o755)
+        return "bin/prog"
+
+    def test_a_program_without_dashes(self) -> None:
+        for words, meant in (
+                (["sh", "x.sh"], "lpo run -- sh x.sh"),
+                (["run.repeats=2", "sh", "a b", "--fast", "k=v"], "lpo run run.repeats=2 -- sh 'a b' --fast k=v"),
+                (["--only", "native", "sh", "-c", "true"], "lpo run --only native -- sh -c true"),
+                (["-m", "no-such-program"], "lpo run -m -- no-such-program")):
+            with self.subTest(words=words):
+                done = self.lpo("run", *words)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(f"did you mean: {meant}\n", done.stderr)
+        done = self.lpo("run", "pipeline.nsys.enable")  # a key without its value is not a program
+        self.assertEqual(done.returncode, 2)
+        self.assertNotIn("--", done.stderr)
+        self.assertEqual(os.listdir(self.cwd), [])
+
+    def test_a_program_that_is_not_there(self) -> None:
+        done = self.lpo("run", "--", "./no-such-program")
+        self.assertEqual(done.returncode, 127)
+        self.assertIn("'./no-such-program' is not here or cannot be run", done.stderr)
+        self.assertEqual(os.listdir(self.cwd), [])
+
+    def test_only_one_stage_runs_it_once(self) -> None:
+        done = self.lpo("run", "--only", "native", "-o", "out", "--", self.program("echo ran >> count\n"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(os.path.join(self.cwd, "count"), encoding="utf-8") as f:
+            self.assertEqual(f.read(), "ran\n")
+        states = {s["name"]: s["state"] for s in self.manifest(os.path.join(self.cwd, "out"))["stages"]}
+        self.assertEqual({n for n, s in states.items() if s != "skipped"}, {"native"})
+
+    def test_only_names_stages(self) -> None:
+        done = self.lpo("run", "--only", "native,direct_inferense", "--", "true")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("did you mean 'direct_inference'?", done.stderr)
+        two = self.lpo("run", "--only", "native,direct_inference", "--dry-run", "--", "true")
+        self.assertIn("# native:", two.stdout)
+        self.assertIn("# direct_inference:", two.stdout)
+        self.assertNotIn("static_analysis", two.stdout)
+
+    def test_output_is_the_folder_whatever_its_name(self) -> None:
+        for name in ("plain", "it's ${odd}, [and] \\ more"):
+            with self.subTest(name=name):
+                done = self.lpo("run", "-q", "--only", "direct_inference", f"--output={name}", "--", "true")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(self.manifest(os.path.join(self.cwd, name))["state"], "done")
+        self.assertFalse(os.path.lexists(os.path.join(self.cwd, "latest")))
+
+    def test_output_of_a_sweep(self) -> None:
+        done = self.lpo("run", "-q", "-m", "run.repeats=1,2", "--only", "direct_inference", "-o", "all", "--", "true")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.manifest(os.path.join(self.cwd, "all", "1"))["state"], "done")
+
+    def test_the_programs_output_is_shown_and_kept(self) -> None:
+        prog = self.program("printf 'to out\\n\\033[1mbold'; echo 'to err' >&2\n")
+        done = self.lpo("run", "--only", "native", "-o", "out", "--", prog)
+        self.assertTrue(done.stdout.startswith("to out\n\033[1mbold"), done.stdout)
+        self.assertIn("to err\n", done.stderr)
+        with open(os.path.join(self.cwd, "out/workload/native/stdout.log"), encoding="utf-8") as f:
+            self.assertEqual(f.read(), "to out\n\033[1mbold")
+        quiet = self.lpo("run", "-q", "--only", "native", "-o", "quiet", "--", prog)
+        self.assertNotIn("to out", quiet.stdout)
+        self.assertNotIn("to err", quiet.stderr)
+
+    def test_latest_leads_to_the_last_run(self) -> None:
+        none = self.lpo("report")
+        self.assertEqual(none.returncode, 2)
+        self.assertIn("tmp/profile-output/latest", none.stderr)
+        for _ in range(2):
+            self.assertEqual(self.lpo("run", "-q", "--only", "direct_inference", "--", "true").returncode, 0)
+        above = os.path.join(self.cwd, "tmp/profile-output")
+        last = sorted(n for n in os.listdir(above) if n != "latest")[-1]
+        self.assertEqual(os.readlink(os.path.join(above, "latest")), last)
+        done = self.lpo("report", "report.formats=[md]")
+        self.assertEqual(done.stdout, f"tmp/profile-output/{last}/report.md\n")
+
+    def test_latest_of_somebody_else_stays(self) -> None:
+        self.write("tmp/profile-output/latest/mine", "x")
+        self.assertEqual(self.lpo("run", "-q", "--only", "direct_inference", "--", "true").returncode, 0)
+        self.assertEqual(os.listdir(os.path.join(self.cwd, "tmp/profile-output/latest")), ["mine"])
+
+    def test_a_bare_word_is_a_part_of_a_kernels_name(self) -> None:
+        def names(*words: str) -> set[str]:
+            done = self.lpo("top", NSYS, "--json", *words)
+            return {k["name"].split("(")[0] for k in json.loads(done.stdout)["kernels"]}
+
+        self.assertEqual(names("-k", "xp"), {"axpy"})
+        self.assertEqual(names("--no-kernels", "xp"), names() - {"axpy"})
+        self.assertEqual(names("-k", "ax?"), set())  # a glob is over the whole name, as before
+
+
+if __name__ == "__main__":
+    tap.main()
