@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "hydra/compose.h"
 #include "region/scope.h"
 #include "region/select.h"
 #include "report/doc/doc.h"
+#include "report/region_rows.h"
 #include "report/tables/tables.h"
 #include "report/trace_notes.h"
 #include "report/trace_records.h"
@@ -49,8 +51,38 @@ static bool is_fact(const char *metric)
     return false;
 }
 
+/* Metrics of the trace in the order of the tables: those that the config asks for, as it lists
+ * them, then the others that are no facts. */
+struct metric_order {
+    uint32_t *at;
+    size_t len;
+};
+
+static struct metric_order order_metrics(const struct lpo_rundir *d, const struct lpo_trace *t)
+{
+    struct lpo_settings_words asked =
+        lpo_settings_list(d->arena, d->config, "pipeline.ncu.ncu_cli.metrics");
+    struct metric_order order = { lpo_arena_array(d->arena, t->metrics.len, sizeof *order.at), 0 };
+    bool *used = lpo_arena_array(d->arena, t->metrics.len, sizeof *used);
+
+    memset(used, 0, t->metrics.len * sizeof *used);
+    for (size_t i = 0; i < asked.len; i++) {
+        uint32_t m = lpo_trace_metric_find(t, asked.at[i]);
+
+        if (m == LPO_NONE || used[m])
+            continue;
+        used[m] = true;
+        order.at[order.len++] = m;
+    }
+    for (uint32_t i = 0; i < t->metrics.len; i++)
+        if (!used[i] && !is_fact(lpo_trace_text(t, t->metrics.at[i].name)))
+            order.at[order.len++] = i;
+    return order;
+}
+
 static void add_metrics(struct lpo_doc *doc, const struct lpo_region_scope *s,
-                        const struct lpo_region_row *row, size_t most)
+                        const struct lpo_region_row *row, const struct metric_order *order,
+                        size_t most)
 {
     const struct lpo_trace *t = s->cells->tree->trace;
     struct lpo_table *table;
@@ -59,13 +91,13 @@ static void add_metrics(struct lpo_doc *doc, const struct lpo_region_scope *s,
     if (row->metrics == LPO_NONE)
         return;
     table = lpo_doc_table(doc, "metrics", "Metrics", metric_columns, COUNT(metric_columns));
-    for (size_t i = 0; i < t->metrics.len; i++) {
-        const struct lpo_metric *m = &t->metrics.at[i];
+    for (size_t i = 0; i < order->len; i++) {
+        const struct lpo_metric *m = &t->metrics.at[order->at[i]];
         const struct lpo_metric_sum *sum =
-            &s->metric_sums.at[(size_t)row->metrics * t->metrics.len + i];
+            &s->metric_sums.at[(size_t)row->metrics * t->metrics.len + order->at[i]];
         double v = lpo_region_metric_value(m->combine, sum);
 
-        if (sum->weight == 0 || is_fact(lpo_trace_text(t, m->name)) || (most && n++ >= most))
+        if (sum->weight == 0 || (most && n++ >= most))
             continue;
         lpo_doc_row_text(table, lpo_trace_text(t, m->name));
         lpo_doc_row_measure(table,
@@ -92,20 +124,6 @@ static void add_facts(struct lpo_doc *doc, const struct lpo_region_row *row)
     if (row->estimated)
         lpo_doc_fact_count(doc, "kernels_estimated", "Launches with counters of a representative",
                            row->estimated);
-}
-
-/* `single` gives the folder's own document all kernels; the one above shows the first. */
-static void add_region(struct lpo_doc *doc, const struct lpo_region_scope *s,
-                       const struct lpo_region_row *row, const char *path, int level, bool single)
-{
-    lpo_doc_section(doc, "region", path, level);
-    if (!row->all.launches) {
-        lpo_doc_note(doc, LPO_NOTE_INFO, "No kernels were measured in this region.");
-        return;
-    }
-    add_facts(doc, row);
-    lpo_report_add_row_kernels(doc, s, row, single ? 0 : 10);
-    add_metrics(doc, s, row, single ? 0 : 40);
 }
 
 /* What people look at first, each with the names that ncu has for it; the first found counts. */
@@ -176,7 +194,9 @@ struct lpo_report_ncu {
     const struct lpo_rundir *d;
     const struct lpo_analysis *analysis;
     const struct lpo_region_scope *all;
-    bool aggregate; /* a scope over all processes and devices */
+    struct metric_order order;
+    struct lpo_region_rows *rows; /* of ncu's raw page; NULL: none */
+    bool aggregate;               /* a scope over all processes and devices */
 };
 
 /* The stage's own patterns hold for the trace that its counters were applied to as well. */
@@ -196,17 +216,28 @@ static bool wants_aggregate(const struct lpo_rundir *d)
     return d->aggregate && (!key || lpo_settings_bool(d->config, key));
 }
 
+/* A folder without a config is of files that somebody put together: they are reported. */
+static bool wants_regions(const struct lpo_rundir *d)
+{
+    const struct lpo_source *s = lpo_rundir_source_with(d, LPO_ROLE_COUNTERS);
+    const char *key = s && s->kind ? s->kind->by_region : NULL;
+
+    return !key || !lpo_node_at(d->config, "pipeline") || lpo_settings_bool(d->config, key);
+}
+
 struct lpo_report_ncu *lpo_report_ncu_create(const struct lpo_rundir *d)
 {
     const struct lpo_source *source = counters(d);
     struct lpo_report_ncu *n;
 
-    if (!source || !source->analysis->trace->metrics.len)
+    if (!source || !source->analysis->trace->metrics.len || !wants_regions(d))
         return NULL;
     n = lpo_xcalloc(1, sizeof *n);
     n->d = d;
     n->analysis = analysis_of(d, source);
     n->all = lpo_analysis_all(n->analysis);
+    n->order = order_metrics(d, n->analysis->trace);
+    n->rows = lpo_report_region_rows_create(d);
     n->aggregate = wants_aggregate(d);
     return n;
 }
@@ -215,6 +246,7 @@ void lpo_report_ncu_destroy(struct lpo_report_ncu *n)
 {
     if (!n)
         return;
+    lpo_report_region_rows_destroy(n->rows);
     free(n);
 }
 
@@ -246,6 +278,22 @@ static const char *folder_of(const struct lpo_report_ncu *n, size_t i)
     return lpo_arena_strndup(n->d->arena, lpo_str_text(&name), name.len);
 }
 
+/* `single` gives the folder's own document all kernels; the one above shows the first. */
+static void add_region(struct lpo_doc *doc, const struct lpo_report_ncu *n, size_t i, int level,
+                       bool single)
+{
+    const struct lpo_region_row *row = &n->all->rows.at[i];
+
+    lpo_doc_section(doc, "region", path_of(n, i), level);
+    if (!row->all.launches) {
+        lpo_doc_note(doc, LPO_NOTE_INFO, "No kernels were measured in this region.");
+        return;
+    }
+    add_facts(doc, row);
+    add_metrics(doc, n->all, row, &n->order, single ? 0 : 40);
+    lpo_report_add_row_kernels(doc, n->all, row, single ? 0 : 10);
+}
+
 static void add_fingerprint(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     if (d->fingerprint)
@@ -263,9 +311,20 @@ struct lpo_doc *lpo_report_ncu_region_doc(const struct lpo_report_ncu *n, size_t
         return NULL;
     *folder = folder_of(n, i);
     doc = lpo_doc_create("region", path);
-    add_region(doc, n->all, row, path, 1, true);
+    add_region(doc, n, i, 1, true);
     add_fingerprint(doc, n->d);
     return doc;
+}
+
+bool lpo_report_ncu_region_csv(const struct lpo_report_ncu *n, size_t i, struct lpo_str *out)
+{
+    LPO_STR path = { 0 };
+
+    if (!n->rows)
+        return false;
+    lpo_region_row_add_path(n->all, &n->all->rows.at[i], &path);
+    lpo_report_region_rows_add(n->rows, lpo_str_text(&path), path.len, out);
+    return true;
 }
 
 static void put_folders(struct lpo_record *data, const struct lpo_report_ncu *n)
@@ -317,7 +376,7 @@ struct lpo_doc *lpo_report_ncu_doc(const struct lpo_report_ncu *n)
     lpo_doc_section(doc, "each", "Region by region", 1);
     for (size_t i = 0; i < lpo_report_ncu_rows(n); i++)
         if (has_page(&n->all->rows.at[i]))
-            add_region(doc, n->all, &n->all->rows.at[i], path_of(n, i), 2, false);
+            add_region(doc, n, i, 2, false);
     put_folders(doc->data, n);
     lpo_report_put_scopes(doc->data, n->analysis, n->aggregate);
     return doc;

@@ -45,10 +45,13 @@ struct lpo_rundir_kind {
     const char *const *otherwise; /* files to try when those hold no kernel; may be NULL */
     const char *const *formats;   /* what its traces are wherever they lie: names of readers
                                      (trace/reader.h), the most complete first; NULL-terminated */
+    const char *below;            /* a folder inside its own counts where it has this file, and none
+                                     of its own folder matches; NULL: every file below counts */
     int trust;                    /* who is asked first where time goes: the smallest number */
     unsigned skip;                /* what nobody reads of these traces: enum lpo_skip */
     const char *const *selection; /* config keys of patterns of its own, by enum lpo_select_list;
                                      may be NULL */
+    const char *by_region;        /* config key: has it reports by region? NULL: yes */
     const char *aggregate;        /* config key: a scope over all processes in its region reports;
                                      NULL: as report.aggregate says */
     /* Did the stage measure a few launches only, whose counters stand for all the others? NULL:

@@ -25,18 +25,42 @@ static bool matches(const char *name, const char *const *patterns)
     return false;
 }
 
+/* Is the file in the stage's own folder, and not in one inside it? */
+static bool is_own(const char *file, const char *stage)
+{
+    return !strchr(file + strlen(stage) + 1, '/');
+}
+
+/* A folder may hold both what a tool left and what reports made of it: its files count where the
+ * tool's own file is beside them. */
+static bool is_tools(struct lpo_arena *a, const char *dir, const char *file, const char *beside)
+{
+    const char *folder = lpo_path_join(a, dir, lpo_path_dir(a, file));
+
+    return lpo_path_exists(lpo_path_join(a, folder, beside));
+}
+
 /* What could be listed, even where `err` says that not all of it could. */
-static size_t list_files(struct lpo_arena *a, const char *dir, const char *stage,
+static size_t list_files(struct lpo_arena *a, const char *dir, const struct lpo_rundir_kind *kind,
                          const char *const *patterns, const char ***out, struct lpo_err *err)
 {
     struct lpo_paths all = { 0 };
-    size_t n = 0;
+    size_t n = 0, own = 0;
 
-    lpo_run_folder_list(a, dir, stage, &all, err);
+    lpo_run_folder_list(a, dir, kind->stage, &all, err);
     *out = lpo_arena_array(a, all.len + 1, sizeof **out);
     for (size_t i = 0; i < all.len; i++)
-        if (matches(lpo_path_base(all.at[i]), patterns))
+        if (matches(lpo_path_base(all.at[i]), patterns)) {
+            own += is_own(all.at[i], kind->stage);
             (*out)[n++] = all.at[i];
+        }
+    if (!kind->below)
+        return n;
+    all.len = n;
+    n = 0;
+    for (size_t i = 0; i < all.len; i++)
+        if (own ? is_own((*out)[i], kind->stage) : is_tools(a, dir, (*out)[i], kind->below))
+            (*out)[n++] = (*out)[i];
     return n;
 }
 
@@ -71,7 +95,7 @@ bool lpo_rundir_trace_files(struct lpo_arena *a, const char *dir,
 
     if (i >= sort_kinds(a, kinds, &sorted))
         return false;
-    *count = list_files(a, dir, sorted[i]->stage, sorted[i]->patterns, out, NULL);
+    *count = list_files(a, dir, sorted[i], sorted[i]->patterns, out, NULL);
     for (size_t k = 0; k < *count; k++)
         (*out)[k] = lpo_path_join(a, dir, (*out)[k]);
     return true;
@@ -141,7 +165,7 @@ static struct lpo_trace *read_matching(struct lpo_rundir *d, struct lpo_source *
 {
     struct lpo_err err = { 0 };
 
-    s->nfiles = list_files(d->arena, d->dir, s->stage, patterns, &s->files, &err);
+    s->nfiles = list_files(d->arena, d->dir, s->kind, patterns, &s->files, &err);
     if (err.code && !s->problem) { /* "could not look" is not "nothing there" */
         s->problem = lpo_rundir_problem(d, s->stage, &err);
         lpo_vec_push(&d->problems, s->problem);

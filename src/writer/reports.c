@@ -16,6 +16,7 @@
 #include "util/file.h"
 #include "util/file_queue.h"
 #include "util/path.h"
+#include "util/str.h"
 #include "writer/writer.h"
 
 static struct lpo_doc *timeline_doc(const struct lpo_rundir *d, const struct lpo_source *s)
@@ -165,6 +166,30 @@ static int write_pages(const struct lpo_rundir *d, const struct lpo_source *s,
     return 0;
 }
 
+/* A capture of the region's own has ncu's raw page beside it; both names are made by the stage. */
+static bool has_capture(struct lpo_arena *a, const char *dir)
+{
+    return lpo_path_exists(lpo_path_join(a, dir, "run.ncu-rep")) ||
+           lpo_path_exists(lpo_path_join(a, dir, "nested.ncu-rep"));
+}
+
+static int write_region(const struct lpo_rundir *d, const struct lpo_report_ncu *n, size_t i,
+                        const char *dir, struct lpo_file_queue *queue, struct lpo_err *err)
+{
+    const char *name = NULL;
+    LPO_AUTO(lpo_doc) doc = lpo_report_ncu_region_doc(n, i, &name);
+    LPO_STR rows = { 0 };
+
+    if (!doc)
+        return 0;
+    dir = lpo_path_join(d->arena, dir, name);
+    if (lpo_writer_queue_pair(doc, dir, "report", queue, err) < 0)
+        return lpo_ctx(err, "cannot write the folder of region '%s'", doc->title);
+    if (!has_capture(d->arena, dir) && lpo_report_ncu_region_csv(n, i, &rows))
+        lpo_file_queue_add(queue, lpo_path_join(d->arena, dir, "raw.csv"), &rows);
+    return 0;
+}
+
 /* ncu/regions: one document over all regions, and a folder for each. */
 static int write_ncu_regions(const struct lpo_rundir *d, const struct lpo_report_out *out,
                              struct lpo_file_queue *queue, struct lpo_err *err)
@@ -175,14 +200,9 @@ static int write_ncu_regions(const struct lpo_rundir *d, const struct lpo_report
 
     if (!n)
         return 0;
-    for (size_t i = 0; i < lpo_report_ncu_rows(n); i++) {
-        const char *folder = NULL;
-        LPO_AUTO(lpo_doc) doc = lpo_report_ncu_region_doc(n, i, &folder);
-
-        if (doc && lpo_writer_queue_pair(doc, lpo_path_join(d->arena, dir, folder), "report", queue,
-                                         err) < 0)
-            return lpo_ctx(err, "cannot write the folder of region '%s'", doc->title);
-    }
+    for (size_t i = 0; i < lpo_report_ncu_rows(n); i++)
+        if (write_region(d, n, i, dir, queue, err) < 0)
+            return err->code;
     all = lpo_report_ncu_doc(n);
     return lpo_writer_queue_pair(all, dir, "report", queue, err);
 }

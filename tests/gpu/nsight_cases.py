@@ -244,8 +244,8 @@ def part_mistakes(lab: Lab) -> None:
     lab.check("metrics are asked for once: the answer is copied, no command runs", run.files("ncu/available_metrics.txt") and
               not run.files("ncu/cmd-metrics.txt"), run.files("ncu/*metrics*"))
     run = ncu("no-region", "pipeline.ncu.ncu_cli.nvtx.include=decod")
-    lab.check("a pattern that fits none: the nearest name, before ncu", run.code == 1 and "'decode'" in run.said("ncu") and
-              not run.files("ncu/run.log"), (run.code, run.said("ncu")))
+    lab.check("a gate that fits no region: dropped, with the nearest name", run.code == 0 and "'decode'" in run.said("ncu") and
+              "was dropped" in run.said("ncu") and run.files("ncu/run.ncu-rep"), (run.code, run.said("ncu")))
     run = ncu("fails", NO_NATIVE, program=["sh", "-c", f"{' '.join(toy())} && exit 7"])
     lab.check("the workload fails under ncu: said, report kept", run.code == 1 and "failed under the profiler" in run.said("ncu") and
               run.files("ncu/run.ncu-rep"), (run.code, run.said("ncu")))

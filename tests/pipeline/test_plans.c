@@ -110,13 +110,33 @@ static const struct plan_case {
     { "ncu: everything has all tokens",
       "run: {repeats: 1, device: cpu}\ninfer: {max_new_tokens: 64}\n"
       "workload: {kind: toy, program: /bin/toy}\npipeline: {ncu: {enable: true, regions: {enable: "
-      "true}, sampling: {mode: all, max_new_tokens: 4}}}\n",
+      "true, include: [decode]}, sampling: {mode: all, max_new_tokens: 4}}}\n",
       { "--max-new-tokens 64" },
       "--max-new-tokens 4 " },
     { "ncu: everything when asked",
-      BASE "pipeline: {ncu: {enable: true, regions: {enable: true}, sampling: {mode: all}}}\n",
+      BASE "pipeline: {ncu: {enable: true, regions: {enable: true, include: [decode]}, sampling: "
+           "{mode: all}}}\n",
       { "--nvtx" },
       "--filter-mode" },
+    { "ncu: region mode that knows no region plans nothing",
+      BASE "pipeline: {ncu: {enable: true, regions: {enable: true}}}\n",
+      { "" },
+      "#" },
+    { "ncu: one capture for each region that is named",
+      BASE "pipeline: {ncu: {enable: true, regions: {enable: true, capture: separate, include: "
+           "['a*', decode]}}}\n",
+      { "# ncu: ncu, region a*",
+        "--nvtx --nvtx-include 'regex:^a.*$/' --nvtx-include "
+        "'regex:^a.*$' --kernel-name-base mangled",
+        "--export /run/ncu/regions/a_", "# ncu: ncu, region decode",
+        "--nvtx-include decode/ --nvtx-include decode --kernel",
+        "--export /run/ncu/regions/decode/run /bin/echo" },
+      NULL },
+    { "ncu: no gating, no kernel filter",
+      BASE "pipeline: {ncu: {enable: true, gating_nvtx: false, ncu_cli: {kernel_name: 'regex:x', "
+           "nvtx: {include: decode}}}}\n",
+      { "ncu --config-file off" },
+      "regex:x" },
     { "native: whole graphs",
       BASE "pipeline: {native: {enable: true, library: /bin/sh, graphs: whole}}\n",
       { "LPO_COLLECT_GRAPH_NODES=0" },

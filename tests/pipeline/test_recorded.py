@@ -44,6 +44,14 @@ class Recorded(LpoCase):
         with open(os.path.join(self.cwd, "calls"), encoding="utf-8") as f:
             return [line.rstrip("\n").split("\t") for line in f]
 
+    def kernel_name(self) -> str | None:
+        capture = next(c for c in self.calls() if "--export" in c)
+        return capture[capture.index("--kernel-name") + 1] if "--kernel-name" in capture else None
+
+    def includes(self) -> list[str]:
+        words = next(c for c in self.calls() if "--export" in c)
+        return [words[i + 1] for i, w in enumerate(words) if w == "--nvtx-include"]
+
 
 class Nsys(Recorded):
     def test_a_capture_is_exported_and_summarised(self) -> None:
@@ -191,11 +199,41 @@ class Ncu(Recorded):
         self.assertEqual(second, rest)
         self.assertEqual(second[second.index("--metrics") + 1], "dram__bytes.sum")
 
-    def test_without_an_nvtx_filter_there_is_no_second_try(self) -> None:
-        done = self.replay(*ANY, "pipeline.ncu.ncu_cli.kernel_name=nothing_like_it", "--", "true")
+    def test_the_second_try_drops_every_filter(self) -> None:
+        # R65: NVTX, the kernels that nsys saw, a kernel name of the user's, launches to skip
+        seeded = ["pipeline.nsys.enable=true", f"pipeline.nsys.program={NSYS}", "pipeline.nsys.gating_nvtx=false"]
+        for words in (seeded, ["pipeline.ncu.ncu_cli.kernel_name=axpy"], ["pipeline.ncu.ncu_cli.launch_skip=100"]):
+            with self.subTest(words):
+                done = self.replay(*ANY, *words, "pipeline.ncu.ncu_cli.nvtx.include=decode", "--", "true", FAKE_NCU="no-kernels")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                first, second = (c for c in self.calls() if "--export" in c)
+                self.assertIn("--nvtx-include", first)
+                self.assertEqual("--kernel-name" in first, "launch_skip" not in words[0])
+                for flag in ("--nvtx", "--nvtx-include", "--kernel-name", "--launch-skip"):
+                    self.assertNotIn(flag, second)
+                shutil.rmtree(self.path())
+                os.remove(os.path.join(self.cwd, "calls"))
+
+    def test_a_kernel_name_alone_is_dropped_too(self) -> None:
+        done = self.replay(*ANY, "pipeline.ncu.ncu_cli.nvtx.include=null", "pipeline.ncu.ncu_cli.kernel_name=nothing_like_it", "--", "true")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.has("ncu/cmd-rerun.txt", "ncu/rerun.ncu-rep")
+
+    def test_without_a_filter_there_is_no_second_try(self) -> None:
+        done = self.replay(*ANY, "pipeline.ncu.ncu_cli.nvtx.include=null", "--", "true", FAKE_NCU="no-match")
         self.assertEqual(done.returncode, 1)
         self.assertIn("no kernel passed", self.stage("ncu")["message"])
         self.assertFalse(os.path.exists(self.path("ncu/cmd-rerun.txt")))
+
+    def test_gating_off_means_no_filter(self) -> None:
+        # R65, S3: no NVTX include and no kernel regex
+        done = self.replay(*ANY, "pipeline.ncu.gating_nvtx=false", "pipeline.nsys.enable=true", f"pipeline.nsys.program={NSYS}",
+                           "pipeline.ncu.ncu_cli.nvtx.include=decode", "pipeline.ncu.ncu_cli.kernel_name=regex:axpy", "--", "true")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        capture = next(c for c in self.calls() if "--export" in c)
+        for flag in ("--nvtx", "--nvtx-include", "--kernel-name"):
+            self.assertNotIn(flag, capture)
+        self.assertIn("kernel_name=regex:axpy is not applied", " ".join(self.stage("ncu")["notes"]))
 
     def test_an_exclude_that_fits_nothing_is_a_note(self) -> None:
         done = self.replay(*NCU_ON, "pipeline.ncu.ncu_cli.nvtx.exclude=decod")
@@ -260,7 +298,8 @@ class Ncu(Recorded):
                 shutil.rmtree(self.path())
 
     def test_range_replay_is_reported_from_ncu_s_own_page(self) -> None:
-        done = self.replay(*ANY, "pipeline.ncu.ncu_cli.replay_mode=range", "pipeline.ncu.regions.enable=true", "--", "true", FAKE_NCU="ranges")
+        done = self.replay(*ANY, "pipeline.ncu.ncu_cli.replay_mode=range", "pipeline.ncu.regions.enable=true",
+                           "pipeline.ncu.regions.include=[plain]", "--", "true", FAKE_NCU="ranges")
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(self.path("ncu/regions/report.json"), encoding="utf-8") as f:
             region = next(r for r in json.load(f)["scopes"][0]["regions"] if r["path"] == "plain")
@@ -275,15 +314,39 @@ class Ncu(Recorded):
         self.assertIn("range results were read through ncu", with_ncu.stdout)
         self.assertEqual(json.loads(with_ncu.stdout)["scopes"][0]["launches"], 1)
 
-    def test_a_pattern_that_fits_no_region_stops_before_ncu(self) -> None:
-        done = self.replay(*NCU_ON, "pipeline.ncu.ncu_cli.nvtx.include=decod")
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("did you mean 'decode'", self.stage("ncu")["message"])
-        self.assertFalse([c for c in self.calls() if c != ["--version"]])
+    def test_a_gate_on_a_range_that_does_not_exist_is_dropped(self) -> None:
+        # R45: said on the terminal and in the report; the capture is of the whole program
+        toy = next(w for w in NCU_ON if w.startswith("model."))
+        for words, says in (([toy, "pipeline.ncu.ncu_cli.nvtx.include=decod"], "did you mean 'decode'"),
+                            ([toy, "pipeline.ncu.ncu_cli.nvtx.include=[decod,nowhere]"], "did you mean 'decode'"),
+                            (["pipeline.ncu.ncu_cli.nvtx.include='decode*'", "--", "true"], "no NVTX range")):
+            with self.subTest(words):
+                done = self.replay(*(w for w in NCU_ON if w != toy), *words)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                for text in (done.stdout + done.stderr, self.text("report.md").replace("\\", "")):
+                    self.assertIn("was dropped, and ncu captures kernels of the whole program", text)
+                    self.assertIn(says, text)
+                self.assertEqual(self.includes(), [])
+                self.has("ncu/run.ncu-rep")
+                shutil.rmtree(self.path())
+                os.remove(os.path.join(self.cwd, "calls"))
 
-    def includes(self) -> list[str]:
-        words = next(c for c in self.calls() if "--export" in c)
-        return [words[i + 1] for i, w in enumerate(words) if w == "--nvtx-include"]
+    def test_one_gate_of_several_that_does_not_exist_is_a_note(self) -> None:
+        done = self.replay(*NCU_ON, "pipeline.ncu.ncu_cli.nvtx.include=[decode,prefil]")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.includes(), ["decode/"])
+        self.assertIn("did you mean 'prefill'", " ".join(self.stage("ncu")["notes"]))
+
+    def test_the_kernels_that_nsys_saw_seed_the_filter(self) -> None:
+        # R46: whenever there is a summary, and switchable
+        for words, want in (([], "regex:^(axpy|fma_loop|square)$"), (["run.top_n_kernels=1"], "regex:^(axpy)$"),
+                            (["pipeline.ncu.seed_from_nsys=false"], None),
+                            (["pipeline.ncu.ncu_cli.kernel_name=mine"], "mine")):
+            with self.subTest(words):
+                self.replay(*ANY, "pipeline.nsys.enable=true", f"pipeline.nsys.program={NSYS}", *words, "--", "true")
+                self.assertEqual(self.kernel_name(), want)
+                shutil.rmtree(self.path())
+                os.remove(os.path.join(self.cwd, "calls"))
 
     def test_globs_are_the_names_that_native_saw(self) -> None:
         done = self.replay(*NCU_ON, "pipeline.ncu.ncu_cli.nvtx.include=['pre*','d*/**/at*','*/**/mlp']")
@@ -303,72 +366,6 @@ class Ncu(Recorded):
         self.assertEqual(self.includes(), ["regex:^a$/", "regex:^b$/"])
         self.assertIn("passes over the other", " ".join(self.stage("ncu")["notes"]))
 
-    def test_region_mode_is_one_capture_over_the_regions_seen(self) -> None:
-        done = self.replay(*NCU_ON, "pipeline.ncu.regions.enable=true", "pipeline.ncu.regions.include=[prefill,'decode/**/attn']")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        captures = [c for c in self.calls() if "--export" in c]
-        self.assertEqual(len(captures), 1)
-        words = captures[0]
-        self.assertEqual([words[i + 1] for i, w in enumerate(words) if w == "--nvtx-include"],
-                         ["prefill/", "decode/*/attn/"])
-        self.assertIn("per-launch-config", words)
-
-    def test_the_report_of_region_mode_takes_the_patterns_of_the_capture(self) -> None:
-        inner, both = {"A/A1": 4}, {"A": 8, "A/A1": 4}
-        everything = both | {"B": 2, "S": 2, "(outside)": 0}  # ncu's own grammar: the capture holds nothing else
-        for pattern, want in (("A::A1", inner), ("A/A1", inner), ("A1", inner), ("A*", both), ("**/A1", inner), ("A/...", inner),
-                              ("A/A1/", everything), ("regex:^A1$/", everything), ("nowhere", {})):
-            with self.subTest(pattern):
-                done = self.replay(*ANY, "pipeline.ncu.regions.enable=true", f"pipeline.ncu.regions.include='{pattern}'", "--", "true")
-                self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertEqual(self.regions("ncu/regions/report.json"), want)
-                shutil.rmtree(self.path())
-
-    def overlaid(self, *words: str) -> None:
-        """Region mode after native: the program leaves a trace where the collector would, and counters are laid over it."""
-        trace = os.path.join(HERE, "..", "data", "native", "toy.lpot")
-        done = self.replay(*ANY, "pipeline.native.enable=true", "pipeline.ncu.regions.enable=true", *words, "--", "sh", "-c",
-                           f'[ -z "$LPO_COLLECT_DIR" ] || cp "{trace}" "$LPO_COLLECT_DIR"')
-        self.assertEqual(done.returncode, 0, done.stderr)
-
-    def test_the_patterns_hold_for_a_native_trace_with_counters(self) -> None:
-        everything = {"prefill": 38, "decode": 76, "decode/step/layer0/attn": 22}
-        for words, some, absent in (
-                ([], everything, []),
-                (["pipeline.ncu.regions.include=[step]"], {"decode/step": 76, "decode/step/layer0/mlp": 12}, ["prefill", "decode"]),
-                (["pipeline.ncu.regions.include=[decode]", "pipeline.ncu.regions.exclude=[attn]"],
-                 {"decode": 76, "decode/step/layer0/mlp": 12}, ["prefill", "decode/step/layer0/attn"]),
-                (["pipeline.ncu.regions.include=['/prefill/layer0']"], {"prefill/layer0": 17}, ["prefill", "decode/step/layer0"]),
-                (["pipeline.ncu.regions.kernels.exclude=['*']"], {"prefill": 0, "decode": 0}, [])):
-            with self.subTest(words):
-                self.overlaid(*words)
-                regions = self.regions("ncu/regions/report.json")
-                self.assertEqual({path: regions.get(path) for path in some}, some)
-                self.assertFalse(set(absent) & set(regions), regions)
-                # the run's own report has patterns of its own
-                self.assertEqual({path: self.regions("report.json")[path] for path in everything}, everything)
-                shutil.rmtree(self.path())
-
-    def test_an_exclude_limits_the_capture(self) -> None:
-        self.overlaid("pipeline.ncu.regions.include=[decode]", "pipeline.ncu.regions.exclude=['**/mlp','/prefill']")
-        words = next(c for c in self.calls() if "--export" in c)
-        self.assertEqual([words[i + 1] for i, w in enumerate(words) if w == "--nvtx-exclude"], ["mlp/", "prefill/"])
-
-    def test_one_pattern_of_several_that_fits_nothing_is_a_note(self) -> None:
-        self.overlaid("pipeline.ncu.regions.include=[decode,prefil]")
-        self.assertEqual(self.includes(), ["decode/"])
-        self.assertIn("no region fits 'prefil'; did you mean 'prefill'?", " ".join(self.stage("ncu")["notes"]))
-        self.assertNotIn("prefill", self.regions("ncu/regions/report.json"))
-
-    def test_without_the_aggregate(self) -> None:
-        self.overlaid("pipeline.ncu.regions.aggregate=false")
-        for name, has in (("ncu/regions/report.json", False), ("report.json", True)):
-            with open(self.path(name), encoding="utf-8") as f:
-                scopes = [s["scope"] for s in json.load(f)["scopes"]]
-            self.assertEqual("aggregate" in scopes, has, scopes)
-        with open(self.path("ncu/regions/report.md"), encoding="utf-8") as f:
-            self.assertNotRegex(f.read(), r"(?m)^#+ aggregate$")
-
     def focus(self, *words: str) -> str | None:
         """--kernel-name of the capture, when only the two hottest kernels are asked for. The program stands in for one
         with a GPU: it leaves a trace where the collector would."""
@@ -381,9 +378,9 @@ class Ncu(Recorded):
     def test_focus_on_what_native_saw(self) -> None:
         names = self.focus("pipeline.native.enable=true") or ""
         self.assertRegex(names, r"^regex:\^\(sm80_xmma_gemm_\w+\|sm80_xmma_gemm_\w+\|kernel\)\$$")
-        # regions.json, the choice of kernels, the reports and the closing table share one trace
+        # regions.json, the choice of kernels, the reports and the closing table share one trace; the other is the second try's
         with open(self.path("lpo.log"), encoding="utf-8") as f:
-            self.assertIn(" trace files read: 1, traces attributed: 1\n", f.read())
+            self.assertIn(" trace files read: 2, traces attributed: 2\n", f.read())
 
     def test_focus_on_what_nsys_saw(self) -> None:
         names = self.focus("pipeline.nsys.enable=true", f"pipeline.nsys.program={NSYS}")

@@ -5,6 +5,7 @@
 
 #include "pipeline/ncu/ncu.h"
 #include "pipeline/stage.h"
+#include "run/manifest.h"
 #include "util/arena.h"
 #include "util/path.h"
 #include "util/str.h"
@@ -45,6 +46,31 @@ struct lpo_ncu_command lpo_pipeline_ncu_command(const struct lpo_stage_ctx *ctx,
     for (size_t i = 0; i < s->metrics.len; i++)
         lpo_run_words_add(ctx->arena, &c.metrics, s->metrics.at[i]);
     return c;
+}
+
+bool lpo_pipeline_ncu_command_has_filter(const struct lpo_ncu_command *c)
+{
+    return c->nvtx_include.len || c->nvtx_exclude.len || c->kernel_name || c->launch_skip;
+}
+
+void lpo_pipeline_ncu_command_drop_filters(struct lpo_ncu_command *c)
+{
+    c->nvtx = false;
+    c->nvtx_include = c->nvtx_exclude = (struct lpo_words){ 0 };
+    c->kernel_name = c->launch_skip = NULL;
+}
+
+void lpo_pipeline_ncu_gating(struct lpo_stage_ctx *ctx, struct lpo_ncu_command *command)
+{
+    const struct lpo_ncu_settings *s = ctx->settings;
+
+    if (s->gating_nvtx || !command->kernel_name)
+        return;
+    if (ctx->manifest)
+        lpo_run_manifest_note(ctx->manifest, ctx->record,
+                              "gating_nvtx=false: ncu_cli.kernel_name=%s is not applied either",
+                              command->kernel_name);
+    command->kernel_name = NULL;
 }
 
 static void add_each(struct lpo_arena *a, struct lpo_words *out, const char *flag,

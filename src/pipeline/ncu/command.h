@@ -12,16 +12,17 @@
 #include "run/step.h"
 #include "settings/settings.h"
 
-struct lpo_analysis_run;
 struct lpo_arena;
 struct lpo_err;
 struct lpo_stage_ctx;
 
 /* What the stage and `lpo kernels` read of pipeline.ncu, besides the flags of one word. */
 struct lpo_ncu_settings {
-    bool gating_nvtx, seed_from_nsys, top_kernels, region_mode, export_csv, force_overwrite;
+    bool gating_nvtx, top_kernels, seed_from_nsys, region_mode, export_csv, force_overwrite;
+    const char *capture;                /* pipeline.ncu.regions.capture */
     int64_t per_config, max_new_tokens; /* pipeline.ncu.sampling */
     struct lpo_settings_words nvtx_include, nvtx_exclude, regions_include, regions_exclude;
+    struct lpo_settings_words kernels_include, kernels_exclude; /* pipeline.ncu.regions.kernels */
     struct lpo_settings_words sections, metrics, extra_args;
 };
 
@@ -49,11 +50,18 @@ struct lpo_ncu_command lpo_pipeline_ncu_command(const struct lpo_stage_ctx *ctx,
 struct lpo_words lpo_pipeline_ncu_command_words(struct lpo_arena *a,
                                                 const struct lpo_ncu_command *c);
 
-/* The NVTX filter that ncu_cli.nvtx and region mode ask for, in ncu's grammar; nothing when gating
- * is off. A pattern that fits no known region is an error that names the nearest. */
+/* Is the capture limited to some kernels, by range, name or number? */
+bool lpo_pipeline_ncu_command_has_filter(const struct lpo_ncu_command *c);
+/* The same capture of every kernel. How many are measured stays: launch_count, per_config. */
+void lpo_pipeline_ncu_command_drop_filters(struct lpo_ncu_command *c);
+/* gating_nvtx=false: kernels are not picked by name either. */
+void lpo_pipeline_ncu_gating(struct lpo_stage_ctx *ctx, struct lpo_ncu_command *command);
+
+/* The NVTX filter that ncu_cli.nvtx or region mode asks for, in ncu's grammar; nothing when gating
+ * is off. A gate on ranges that do not exist is dropped with a note. *nothing says why region mode
+ * has no region to capture, else it is untouched; NULL: a region is not asked for. */
 int lpo_pipeline_ncu_nvtx_filter(struct lpo_stage_ctx *ctx, struct lpo_ncu_command *command,
-                                 struct lpo_err *err);
-/* "regex:^(a|b|c)$" over the function names of the n kernels with the most GPU time, from that
- * stage, or with NULL from native, else from nsys; NULL where it recorded no kernel. */
-const char *lpo_pipeline_ncu_top_kernels(struct lpo_arena *a, struct lpo_analysis_run *run,
-                                         const char *stage, size_t n);
+                                 const char **nothing, struct lpo_err *err);
+/* --kernel-name, where the user set none: what regions.kernels allows, or the most expensive
+ * kernels that an earlier stage of this run saw. */
+void lpo_pipeline_ncu_kernel_filter(struct lpo_stage_ctx *ctx, struct lpo_ncu_command *command);

@@ -147,7 +147,7 @@ int lpo_pipeline_ncu_kernel_plan(struct lpo_stage_ctx *ctx, const char *ncu, boo
     command.kernel_name = lpo_arena_printf(a, "regex:%s", kernel->regex);
     command.per_config = per_config;
     command.output = lpo_path_join(a, ctx->dir, "ncu");
-    if (lpo_pipeline_ncu_nvtx_filter(ctx, &command, err) < 0 ||
+    if (lpo_pipeline_ncu_nvtx_filter(ctx, &command, NULL, err) < 0 ||
         lpo_pipeline_stage_add_workload(ctx, steps, kernel->name, &opts, &step, err) < 0)
         return err->code;
     words = lpo_pipeline_ncu_command_words(a, &command);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nsight Compute: one capture for all regions, its tables, and a second try where that helps. */
+/* Nsight Compute: one capture for all regions or one for each, their tables, and a second try where
+ * that helps. */
 #include "pipeline/ncu/ncu.h"
 
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include "pipeline/ncu/available.h"
+#include "pipeline/ncu/capture.h"
 #include "pipeline/ncu/command.h"
 #include "pipeline/stage.h"
 #include "pipeline/tool_messages.h"
@@ -36,8 +38,13 @@ static const struct lpo_settings_field fields[] = {
                 "pipeline.ncu.ncu_cli.force_overwrite"),
     LPO_SETTING(lpo_ncu_settings, extra_args, LPO_S_ARGS, "pipeline.ncu.ncu_cli.extra_args"),
     LPO_SETTING(lpo_ncu_settings, region_mode, LPO_S_BOOL, "pipeline.ncu.regions.enable"),
+    LPO_SETTING(lpo_ncu_settings, capture, LPO_S_TEXT, "pipeline.ncu.regions.capture"),
     LPO_SETTING(lpo_ncu_settings, regions_include, LPO_S_PATTERNS, "pipeline.ncu.regions.include"),
     LPO_SETTING(lpo_ncu_settings, regions_exclude, LPO_S_PATTERNS, "pipeline.ncu.regions.exclude"),
+    LPO_SETTING(lpo_ncu_settings, kernels_include, LPO_S_PATTERNS,
+                "pipeline.ncu.regions.kernels.include"),
+    LPO_SETTING(lpo_ncu_settings, kernels_exclude, LPO_S_PATTERNS,
+                "pipeline.ncu.regions.kernels.exclude"),
     LPO_SETTING(lpo_ncu_settings, per_config, LPO_S_INT, "pipeline.ncu.sampling.per_config"),
     LPO_SETTING(lpo_ncu_settings, max_new_tokens, LPO_S_INT,
                 "pipeline.ncu.sampling.max_new_tokens"),
@@ -74,9 +81,11 @@ static const struct lpo_rundir_kind results = {
     .patterns = reports,
     .otherwise = tables_of_reports,
     .formats = formats,
+    .below = "run.ncu-rep", /* of a region with a capture of its own */
     .trust = 4,
     .skip = LPO_SKIP_OPS,
     .selection = selection,
+    .by_region = "pipeline.ncu.regions.enable",
     .aggregate = "pipeline.ncu.regions.aggregate",
     .representatives = representatives,
 };
@@ -118,58 +127,26 @@ static const struct lpo_stage_check checks[] = {
     { NULL, NULL, NULL, NULL },
 };
 
-/* --- the capture ---------------------------------------------------------------------------- */
+/* --- the captures --------------------------------------------------------------------------- */
 
 struct state {
     struct lpo_ncu_command command; /* of the next capture */
-    size_t main, rerun;             /* indices of steps; `none`: there is none */
-    size_t list;                    /* the question which sections exist */
-    size_t query;                   /* the question which metrics exist */
-    const char *problem;            /* why the capture failed, in plain words */
-    bool missing;                   /* a permission is missing */
-    bool tables_planned;
+    struct lpo_ncu_captures captures;
+    int64_t most_tokens;
+    size_t list;  /* index of the question which sections exist */
+    size_t query; /* of the question which metrics exist */
 };
-
-static const size_t none = (size_t)-1;
-
-/* Whether the capture is limited to kernels that an earlier stage saw. The plan must know, because
- * the names of representatives depend on it; which kernels they are is known later. */
-static bool is_seeded(const struct lpo_stage_ctx *ctx)
-{
-    const struct lpo_ncu_settings *settings = ctx->settings;
-
-    return settings->top_kernels || (settings->seed_from_nsys && settings->gating_nvtx &&
-                                     !settings->region_mode && !representatives(ctx->config) &&
-                                     lpo_settings_bool(ctx->config, "pipeline.nsys.enable"));
-}
-
-static void seed(struct lpo_stage_ctx *ctx, struct lpo_ncu_command *c)
-{
-    const struct lpo_ncu_settings *settings = ctx->settings;
-    size_t most = (size_t)lpo_settings_int(ctx->config, "run.top_n_kernels");
-
-    if (c->kernel_name || !is_seeded(ctx))
-        return;
-    c->kernel_name = lpo_pipeline_ncu_top_kernels(ctx->arena, ctx->analysis,
-                                                  settings->top_kernels ? NULL : "nsys", most);
-    if (c->kernel_name && !settings->top_kernels)
-        lpo_run_manifest_note(ctx->manifest, ctx->record,
-                              "only the kernels that took most time under nsys are measured, at "
-                              "most %zu (run.top_n_kernels); pipeline.ncu.seed_from_nsys=false "
-                              "measures all",
-                              most);
-}
 
 /* One launch of each configuration stands for the others. ncu tells configurations apart by its own
  * short names, in which all instances of a template are one kernel; linker names keep them apart.
- * Not where the user's filters compare the short ones. */
+ * Not where a filter compares the short ones. */
 static void limit_to_representatives(const struct lpo_stage_ctx *ctx, struct lpo_ncu_command *c)
 {
     const struct lpo_ncu_settings *settings = ctx->settings;
 
     c->per_config = true;
     c->per_config_count = settings->per_config;
-    c->mangled_names = !c->kernel_name && !c->kernel_name_base && !is_seeded(ctx);
+    c->mangled_names = !c->kernel_name && !c->kernel_name_base;
 }
 
 /* ncu slows down with every launch it must look at, the more so the more there were before; the
@@ -192,45 +169,25 @@ static int64_t few_tokens(struct lpo_stage_ctx *ctx)
     return few;
 }
 
-/* The command as it is now, before the workload of the step. */
-static void render(struct lpo_stage_ctx *ctx, const struct state *s, struct lpo_step *step)
+static void render(const struct state *s, struct lpo_steps *steps)
 {
-    struct lpo_words words = lpo_pipeline_ncu_command_words(ctx->arena, &s->command);
-
-    lpo_run_step_wrap(ctx->arena, step, &words);
+    for (size_t i = 0; i < s->captures.len; i++)
+        lpo_pipeline_ncu_capture_render(&s->captures.at[i], &s->command, steps);
 }
 
-static int add_capture(struct lpo_stage_ctx *ctx, struct state *s, const char *output,
-                       struct lpo_steps *steps, struct lpo_step **out, struct lpo_err *err)
-{
-    struct lpo_workload_opts opts = { .profiled = true, .most_tokens = few_tokens(ctx) };
-
-    s->command.output = lpo_path_join(ctx->arena, ctx->dir, output);
-    if (lpo_pipeline_stage_add_workload(ctx, steps, "ncu", &opts, out, err) < 0)
-        return err->code;
-    render(ctx, s, *out);
-    return 0;
-}
-
-static bool has_nvtx_filter(const struct lpo_ncu_command *c)
-{
-    return c->nvtx_include.len || c->nvtx_exclude.len;
-}
-
-/* The same capture without the NVTX filter. Ranges are still recorded in region mode. */
+/* The same capture without any filter. Ranges are still recorded in region mode. */
 static int add_rerun(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_steps *steps,
                      struct lpo_err *err)
 {
     const struct lpo_ncu_settings *settings = ctx->settings;
-    struct lpo_step *step;
+    struct lpo_ncu_capture *c = lpo_pipeline_ncu_captures_add(ctx, &s->captures, "rerun");
 
-    s->rerun = steps->len;
-    s->command.nvtx = settings->region_mode;
-    s->command.nvtx_include = s->command.nvtx_exclude = (struct lpo_words){ 0 };
-    if (add_capture(ctx, s, "rerun", steps, &step, err) < 0)
+    lpo_pipeline_ncu_command_drop_filters(&s->command);
+    s->command.nvtx = settings->region_mode && settings->gating_nvtx;
+    if (lpo_pipeline_ncu_capture_plan(c, &s->command, s->most_tokens, steps, err) < 0)
         return err->code;
-    step->label = "ncu without NVTX filter";
-    step->cmd_path = lpo_path_join(ctx->arena, ctx->dir, "cmd-rerun.txt");
+    steps->at[c->step].label = "ncu without filters";
+    steps->at[c->step].cmd_path = lpo_path_join(ctx->arena, ctx->dir, "cmd-rerun.txt");
     return 0;
 }
 
@@ -239,99 +196,127 @@ static void add_list_sections(struct lpo_stage_ctx *ctx, struct state *s, struct
     struct lpo_step *step =
         lpo_pipeline_stage_add_tool(ctx, steps, "ncu --list-sections", "sections");
 
+    s->list = steps->len - 1;
     lpo_run_step_arg(ctx->arena, step, s->command.program);
     lpo_run_step_arg(ctx->arena, step, "--list-sections");
     step->stdout_path = lpo_path_join(ctx->arena, ctx->dir, "sections.txt");
 }
 
+static bool separate(const struct lpo_ncu_settings *settings)
+{
+    return strcmp(settings->capture, "separate") == 0;
+}
+
+static int plan_captures(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_err *err)
+{
+    const struct lpo_ncu_settings *settings = ctx->settings;
+
+    /* a dry run may not know the regions that the run will know */
+    if (settings->region_mode && separate(settings) && settings->gating_nvtx &&
+        (settings->regions_include.len || !ctx->regions_will_be_known))
+        return lpo_pipeline_ncu_captures_each(ctx, &s->captures, err);
+    lpo_pipeline_ncu_captures_add(ctx, &s->captures, "run");
+    return 0;
+}
+
+/* Region mode with no region is no failure: the stage ends with a plain statement. */
+static void profile_nothing(struct lpo_stage_ctx *ctx, const char *why)
+{
+    if (ctx->record)
+        ctx->record->message =
+            lpo_arena_printf(ctx->arena, "region mode profiled nothing: %s", why);
+}
+
 static int ncu_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err)
 {
     struct state *s = LPO_NEW(ctx->arena, struct state);
-    const char *program = NULL;
-    struct lpo_step *step;
+    const char *program = NULL, *nothing = NULL;
 
-    *s = (struct state){ .main = none, .rerun = none, .list = none, .query = none };
+    *s = (struct state){ .list = LPO_NCU_NO_STEP, .query = LPO_NCU_NO_STEP };
     ctx->private = s;
     if (lpo_pipeline_stage_tool(ctx, &lpo_pipeline_ncu, &program, err) < 0)
         return err->code;
     s->command = lpo_pipeline_ncu_command(ctx, program);
-    if (lpo_pipeline_ncu_nvtx_filter(ctx, &s->command, err) < 0)
+    lpo_pipeline_ncu_gating(ctx, &s->command);
+    if (lpo_pipeline_ncu_nvtx_filter(ctx, &s->command, &nothing, err) < 0)
         return err->code;
+    if (!nothing && plan_captures(ctx, s, err) < 0)
+        return err->code;
+    if (!s->captures.len) {
+        profile_nothing(ctx, nothing ? nothing : "regions.exclude leaves no region");
+        return 0;
+    }
     if (representatives(ctx->config))
         limit_to_representatives(ctx, &s->command);
-    s->list = steps->len;
+    s->most_tokens = few_tokens(ctx);
     add_list_sections(ctx, s, steps);
     if (s->command.metrics.len) {
         s->query = steps->len;
         lpo_pipeline_ncu_metrics_plan(ctx, program, steps);
     }
-    s->main = steps->len;
-    return add_capture(ctx, s, "run", steps, &step, err);
+    for (size_t i = 0; i < s->captures.len; i++)
+        if (lpo_pipeline_ncu_capture_plan(&s->captures.at[i], &s->command, s->most_tokens, steps,
+                                          err) < 0)
+            return err->code;
+    return 0;
 }
 
-/* What the plan could not know: which kernels took most time in the stages before, and whether ncu
- * was asked for its metrics before. */
+/* What the plan could not know: which kernels the stages before saw, and whether ncu was asked for
+ * its metrics before. */
 static int ncu_prepare(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err)
 {
     struct state *s = ctx->private;
 
-    (void)err;
-    seed(ctx, &s->command);
-    if (s->query != none &&
+    if (!s->captures.len)
+        return 0;
+    lpo_pipeline_ncu_kernel_filter(ctx, &s->command);
+    if (s->query != LPO_NCU_NO_STEP &&
         lpo_pipeline_ncu_metrics_recall(ctx, s->command.program, steps->at[s->query].stdout_path)) {
         lpo_pipeline_ncu_metrics_filter(ctx, steps->at[s->query].stdout_path, &s->command);
         lpo_run_steps_remove(steps, s->query);
-        s->query = none;
-        s->main--;
+        s->query = LPO_NCU_NO_STEP;
+        for (size_t i = 0; i < s->captures.len; i++)
+            s->captures.at[i].step--;
     }
-    render(ctx, s, &steps->at[s->main]);
+    render(s, steps);
+    for (size_t i = 0; i < s->captures.len; i++)
+        if (lpo_pipeline_ncu_capture_prepare(&s->captures.at[i], err) < 0)
+            return err->code;
     return 0;
 }
 
-static const char *report_path(const struct lpo_stage_ctx *ctx, const struct state *s)
+static bool made_report(const struct lpo_ncu_capture *c)
 {
-    const char *base = s->rerun != none ? "rerun.ncu-rep" : "run.ncu-rep";
-
-    return lpo_path_join(ctx->arena, ctx->dir, base);
+    return lpo_path_exists(lpo_pipeline_ncu_capture_file(c, ".ncu-rep"));
 }
 
-static void add_tables(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_steps *steps)
+static int after_capture(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_ncu_capture *c,
+                         struct lpo_steps *steps, const struct lpo_result *r, struct lpo_err *err)
 {
-    static const struct lpo_ncu_table tables[] = {
-        { "ncu raw page", "raw", "raw.csv", "raw", NULL, true },
-        { "ncu details page", "details", "sections_report.txt", "details", NULL, false },
-    };
     const struct lpo_ncu_settings *settings = ctx->settings;
-
-    if (s->tables_planned || !settings->export_csv)
-        return;
-    s->tables_planned = true;
-    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        lpo_pipeline_ncu_add_table(ctx, steps, s->command.program, report_path(ctx, s), &tables[i]);
-}
-
-static int after_capture(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_steps *steps,
-                         size_t i, const struct lpo_result *r, struct lpo_err *err)
-{
     const struct lpo_tool_message *message;
-    struct lpo_step step = steps->at[i];
-    const char *log = lpo_path_join(ctx->arena, ctx->dir, i == s->rerun ? "rerun.log" : "run.log");
-    bool made;
+    struct lpo_step step = steps->at[c->step];
+    bool made = made_report(c);
 
-    s->problem = lpo_pipeline_ncu_problem(ctx->arena, log, &step, r, &message);
-    s->missing = message && (message->what & LPO_TOOL_MISSING);
-    made = lpo_path_exists(report_path(ctx, s));
-    if (s->problem && message && (message->what & LPO_TOOL_FILTERED) && i == s->main && !made &&
-        has_nvtx_filter(&s->command)) {
-        lpo_run_manifest_note(ctx->manifest, ctx->record,
-                              "%s; trying again without the NVTX filter", message->meaning);
+    c->problem = lpo_pipeline_ncu_problem(ctx->arena, lpo_pipeline_ncu_capture_file(c, ".log"),
+                                          &step, r, &message);
+    c->missing = message && (message->what & LPO_TOOL_MISSING);
+    c->empty = c->problem && message && (message->what & LPO_TOOL_FILTERED) && !made;
+    if (c->region)
+        lpo_pipeline_stage_note_workload(c->ctx);
+    if (c->empty && !c->region && strcmp(c->name, "run") == 0 &&
+        lpo_pipeline_ncu_command_has_filter(&s->command)) {
+        lpo_run_manifest_note(ctx->manifest, ctx->record, "%s; trying again without filters",
+                              message->meaning);
         return add_rerun(ctx, s, steps, err);
     }
-    if (!s->problem && message)
+    if (!c->problem && message)
         lpo_run_manifest_note(ctx->manifest, ctx->record, "%s: %s", message->meaning,
                               message->remedy);
-    if (made)
-        add_tables(ctx, s, steps);
+    if (made && settings->export_csv)
+        lpo_pipeline_ncu_capture_plan_tables(c, s->command.program, steps);
+    if (c->missing && c->region) /* the captures of other regions would fail in the same way */
+        return lpo_fail(err, LPO_E_MISSING, "%s", c->problem);
     return 0; /* collect() reports what is wrong: what can be read is saved first */
 }
 
@@ -352,31 +337,64 @@ static int ncu_after(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, size_t 
 {
     struct state *s = ctx->private;
 
-    if (i == s->main || i == s->rerun)
-        return after_capture(ctx, s, steps, i, r, err);
+    for (size_t k = 0; k < s->captures.len; k++)
+        if (i == s->captures.at[k].step)
+            return after_capture(ctx, s, &s->captures.at[k], steps, r, err);
     if (i == s->list)
         return after_list(ctx, s, &steps->at[i], r, err);
     if (i == s->query) {
         if (r->end == LPO_END_EXIT && r->code == 0)
             lpo_pipeline_ncu_metrics_filter(ctx, steps->at[i].stdout_path, &s->command);
-        render(ctx, s, &steps->at[s->main]);
+        render(s, steps);
         return 0;
     }
     return lpo_pipeline_stage_judge(&steps->at[i], r, err);
 }
 
+static int judge(const struct lpo_ncu_capture *c, struct lpo_err *err)
+{
+    bool made = made_report(c);
+
+    if (!made && c->problem)
+        return lpo_fail(err, c->missing ? LPO_E_MISSING : LPO_E_CHILD, "%s", c->problem);
+    if (!made)
+        return lpo_fail(err, LPO_E_CHILD, "ncu ended without a report; see %s",
+                        lpo_pipeline_ncu_capture_file(c, ".log"));
+    if (c->problem)
+        return lpo_fail(err, LPO_E_CHILD, "%s (the report was kept)", c->problem);
+    return 0;
+}
+
+/* A region without kernels is a note; the first capture that failed decides, and the reports of the
+ * others stay. */
+static int judge_regions(struct lpo_stage_ctx *ctx, const struct state *s, struct lpo_err *err)
+{
+    size_t failed = 0;
+
+    for (size_t i = 0; i < s->captures.len; i++) {
+        const struct lpo_ncu_capture *c = &s->captures.at[i];
+        struct lpo_err why = { 0 };
+
+        if (c->empty)
+            lpo_run_manifest_note(ctx->manifest, ctx->record,
+                                  "region '%s': no kernels were profiled in it", c->region);
+        else if (judge(c, &why) < 0 && failed++ == 0)
+            lpo_fail(err, why.code, "region '%s': %s", c->region, lpo_err_cause(&why));
+    }
+    if (failed > 1)
+        return lpo_ctx(err, "%zu of %zu captures failed", failed, s->captures.len);
+    return failed ? err->code : 0;
+}
+
 static int ncu_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
 {
     struct state *s = ctx->private;
-    bool made = lpo_path_exists(report_path(ctx, s));
 
-    if (!made && s->problem)
-        return lpo_fail(err, s->missing ? LPO_E_MISSING : LPO_E_CHILD, "%s", s->problem);
-    if (!made)
-        return lpo_fail(err, LPO_E_CHILD, "ncu ended without a report; see %s/run.log", ctx->dir);
-    if (s->problem)
-        return lpo_fail(err, LPO_E_CHILD, "%s (the report was kept)", s->problem);
-    return 0;
+    if (!s->captures.len)
+        return 0;
+    if (s->captures.at[0].region)
+        return judge_regions(ctx, s, err);
+    return judge(&s->captures.at[s->captures.len - 1], err);
 }
 
 const struct lpo_stage lpo_pipeline_ncu = {

@@ -26,38 +26,44 @@ static struct lpo_words words_of(struct lpo_arena *a, const struct lpo_exprs *ex
     return words;
 }
 
-static int translate(struct lpo_stage_ctx *ctx, const struct lpo_settings_words *patterns,
-                     struct lpo_exprs *out, struct lpo_err *err)
+static bool is_pattern(struct lpo_stage_ctx *ctx, const char *text, struct lpo_err *err)
 {
-    for (size_t i = 0; i < patterns->len; i++)
-        if (lpo_pipeline_ncu_expr_add(ctx->arena, patterns->at[i], &ctx->known, out, err) < 0)
-            return err->code;
-    return 0;
+    struct lpo_exprs scratch = { 0 };
+
+    return lpo_pipeline_ncu_expr_add(ctx->arena, text, NULL, &scratch, err) == 0;
 }
 
-/* Of several regions one that does not exist is a note; where none exists there is nothing to
- * capture. */
-static int translate_regions(struct lpo_stage_ctx *ctx, const char *key, struct lpo_exprs *out,
-                             struct lpo_err *err)
+/* Appends the expressions of the patterns that fit a region, as far as is known. Of those that fit
+ * none *missing becomes the first, with the reason in `why`; each further one gets a note. What is
+ * no pattern at all is an error. */
+static int translate(struct lpo_stage_ctx *ctx, const char *key,
+                     const struct lpo_settings_words *patterns, struct lpo_exprs *out,
+                     const char **missing, struct lpo_err *why, struct lpo_err *err)
 {
-    const struct lpo_settings_words *patterns =
-        &((const struct lpo_ncu_settings *)ctx->settings)->regions_include;
-    struct lpo_err first = { 0 };
-    size_t missing = 0;
+    bool none = ctx->known.complete && !ctx->known.len;
+    /* of a program whose recording broke off, later regions may be missing */
+    const struct lpo_known_regions *known = ctx->known.complete ? &ctx->known : NULL;
 
     for (size_t i = 0; i < patterns->len; i++) {
-        struct lpo_err why = { 0 };
+        struct lpo_err reason = { 0 };
 
-        if (lpo_pipeline_ncu_expr_add(ctx->arena, patterns->at[i], &ctx->known, out, &why) == 0)
+        if (!is_pattern(ctx, patterns->at[i], err))
+            return lpo_ctx(err, "%s", key);
+        if (none)
+            lpo_fail(&reason, LPO_E_CONFIG, "the program enters no NVTX range");
+        else if (lpo_pipeline_ncu_expr_add(ctx->arena, patterns->at[i], known ? known : &ctx->known,
+                                           out, &reason) == 0)
             continue;
-        if (missing++ == 0)
-            first = why;
-        note(ctx, key, lpo_err_cause(&why));
+        if (!known && lpo_pipeline_ncu_expr_add(ctx->arena, patterns->at[i], NULL, out, err) == 0)
+            continue;
+        if (!*missing) {
+            *missing = patterns->at[i];
+            *why = reason;
+        } else {
+            note(ctx, key, lpo_err_cause(&reason));
+        }
     }
-    if (missing == 0 || missing < patterns->len)
-        return 0;
-    *err = first;
-    return lpo_ctx(err, "%s", key);
+    return 0;
 }
 
 /* A pattern to exclude that fits no region, or that ncu cannot express, is a note, not a failure:
@@ -98,22 +104,12 @@ static void note_wider(struct lpo_stage_ctx *ctx, const char *key, const struct 
                               out->wider));
 }
 
-/* Region mode names its regions itself; with none named, every known outermost region. */
-static int translate_includes(struct lpo_stage_ctx *ctx, struct lpo_exprs *out, struct lpo_err *err)
+/* Several globs become one expression, or it is an error: ncu would pass over one. */
+static int join(struct lpo_stage_ctx *ctx, const char *key, struct lpo_exprs *out,
+                struct lpo_err *err)
 {
-    const struct lpo_ncu_settings *s = ctx->settings;
-    const char *key = "pipeline.ncu.ncu_cli.nvtx.include", *remark;
+    const char *remark;
 
-    if (translate(ctx, &s->nvtx_include, out, err) < 0)
-        return lpo_ctx(err, "%s", key);
-    if (s->region_mode) {
-        if (out->len == 0)
-            key = "pipeline.ncu.regions.include";
-        if (translate_regions(ctx, "pipeline.ncu.regions.include", out, err) < 0)
-            return err->code;
-        if (out->len == 0 && !lpo_pipeline_ncu_expr_add_outermost(ctx->arena, &ctx->known, out))
-            note(ctx, key, "too many regions to name: the capture takes every kernel");
-    }
     if (lpo_pipeline_ncu_exprs_join(ctx->arena, out, &remark, err) < 0) {
         if (!ctx->regions_will_be_known) /* else names will stand for the globs */
             return lpo_ctx(err, "%s", key);
@@ -124,15 +120,69 @@ static int translate_includes(struct lpo_stage_ctx *ctx, struct lpo_exprs *out, 
     return 0;
 }
 
+/* ncu_cli.nvtx.include. Of several gates one that fits no region is a note; where none fits, the
+ * gate would cost a whole run of the program and leave nothing: ncu runs without it. */
+static int gates(struct lpo_stage_ctx *ctx, struct lpo_exprs *out, struct lpo_err *err)
+{
+    static const char key[] = "pipeline.ncu.ncu_cli.nvtx.include";
+    const struct lpo_ncu_settings *s = ctx->settings;
+    const char *missing = NULL;
+    struct lpo_err why = { 0 };
+
+    if (translate(ctx, key, &s->nvtx_include, out, &missing, &why, err) < 0)
+        return err->code;
+    if (missing && out->len)
+        note(ctx, key, lpo_err_cause(&why));
+    else if (missing)
+        note(ctx, key,
+             lpo_arena_printf(ctx->arena,
+                              "'%s' was dropped, and ncu captures kernels of the whole program: %s",
+                              missing, lpo_err_cause(&why)));
+    return join(ctx, key, out, err);
+}
+
+/* Region mode names its regions itself; with none named, every known outermost region. */
+static int regions(struct lpo_stage_ctx *ctx, struct lpo_exprs *out, const char **nothing,
+                   struct lpo_err *err)
+{
+    static const char key[] = "pipeline.ncu.regions.include";
+    const struct lpo_ncu_settings *s = ctx->settings;
+    const char *missing = NULL;
+    struct lpo_err why = { 0 };
+
+    if (translate(ctx, key, &s->regions_include, out, &missing, &why, err) < 0)
+        return err->code;
+    if (missing)
+        note(ctx, key, lpo_err_cause(&why));
+    if (s->regions_include.len == 0) {
+        if (s->nvtx_include.len)
+            note(
+                ctx, "pipeline.ncu.ncu_cli.nvtx.include",
+                "not applied in region mode, where pipeline.ncu.regions.include names the regions");
+        if (!lpo_pipeline_ncu_expr_add_outermost(ctx->arena, &ctx->known, out))
+            note(ctx, key, "too many regions to name: the capture takes every kernel");
+        else if (!out->len && !ctx->regions_will_be_known)
+            *nothing = ctx->known.complete
+                           ? "the program enters no NVTX range"
+                           : "no region is known; enable pipeline.native, which records them, or "
+                             "name them in pipeline.ncu.regions.include";
+    } else if (!out->len) {
+        *nothing = lpo_arena_printf(ctx->arena, "%s fits no region of the program", key);
+    }
+    /* each region has a capture of its own then, and globs do not meet */
+    return strcmp(s->capture, "separate") == 0 ? 0 : join(ctx, key, out, err);
+}
+
 int lpo_pipeline_ncu_nvtx_filter(struct lpo_stage_ctx *ctx, struct lpo_ncu_command *command,
-                                 struct lpo_err *err)
+                                 const char **nothing, struct lpo_err *err)
 {
     const struct lpo_ncu_settings *s = ctx->settings;
     struct lpo_exprs include = { 0 }, exclude = { 0 };
+    bool by_region = s->region_mode && nothing;
 
     if (!s->gating_nvtx)
         return 0;
-    if (translate_includes(ctx, &include, err) < 0)
+    if ((by_region ? regions(ctx, &include, nothing, err) : gates(ctx, &include, err)) < 0)
         return err->code;
     translate_excludes(ctx, &exclude);
     command->nvtx = include.len || exclude.len || s->region_mode;
