@@ -76,13 +76,14 @@ static bool read_page(const char *path, const struct lpo_source *s, struct page 
     return out->rows.len >= 2 && out->rows.len - 2 == out->trace->gpu_ops.len;
 }
 
+/* Of a run alone: a raw.csv beside any other report may be of something else. */
 struct lpo_region_rows *lpo_report_region_rows_create(const struct lpo_rundir *d)
 {
     const struct lpo_source *s = lpo_rundir_source_with(d, LPO_ROLE_COUNTERS);
     struct lpo_region_rows *rows = lpo_xcalloc(1, sizeof *rows);
     const char *last = NULL;
 
-    for (size_t i = 0; s && i < s->nfiles; i++) {
+    for (size_t i = 0; s && d->dir && i < s->nfiles; i++) {
         const char *folder = lpo_path_dir(d->arena, s->files[i]);
         const char *raw = lpo_rundir_path(d, lpo_path_join(d->arena, folder, "raw.csv"));
         struct page page;
