@@ -23,7 +23,7 @@ static const struct chosen_case {
 };
 
 /* Keys that conf/ leaves out, since only few users need them: their meaning is in the table. */
-static const char *const unstated[] = { "workload.toy.graph", "infer.dtype" };
+static const char *const unstated[] = { "infer.dtype" };
 
 static const char *conf_dir(struct lpo_arena *a)
 {

@@ -268,6 +268,58 @@ class Settings(Documents):
             self.assertFalse(os.path.exists(self.run_dir))
 
 
+class Toy(Documents):
+    """What the documents give to every workload reaches the built-in model too, or is refused."""
+
+    def metrics(self, *words: str) -> dict:
+        done = self.lpo_run(*SHORT, "pipeline.native.enable=false", "pipeline.static_analysis.enable=false", *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.json("workload", "direct_inference", "metrics.json")
+
+    def test_sampling(self) -> None:
+        for words, samples in ((["dataset.sampling.num_samples_per_epoch=null"], 1), (["run.stage1_repeats=3"], 3),
+                               (["dataset/sampling@dataset.sampling=random"], 8),
+                               (["dataset.sampling.num_epochs=2", "dataset.sampling.num_samples_per_epoch=2"], 4)):
+            with self.subTest(words):
+                metrics = self.metrics("run.repeats=2", *words)
+                self.assertEqual([(s["sample"], s["repeat"]) for s in metrics["samples"]],
+                                 [(f"synthetic-{i}", repeat) for i in range(samples) for repeat in range(2)])
+                lines = self.text("workload", "direct_inference", "predictions.jsonl").splitlines()
+                prompts = {tuple(json.loads(line)["prompt_tokens"]) for line in lines}
+                self.assertEqual((len(lines), len(prompts)), (samples, samples))
+                shutil.rmtree(self.path())
+
+    def test_infer_and_run(self) -> None:
+        settings = self.metrics("run.repeats=2", "run.warmup=1", "infer.batch_size=2", "infer.prompt_tokens=5",
+                                "infer.temperature=0.5", "infer.top_k=3", "infer.seed=9")["settings"]
+        want = {"repeats": 2, "warmup": 1, "batch": 2, "prompt-tokens": 5, "max-new-tokens": 2, "temperature": 0.5,
+                "top-k": 3, "sample-seed": 9}
+        self.assertEqual({key: settings[key] for key in want}, want)
+
+    def test_device(self) -> None:
+        done = self.lpo("run", "--dry-run", "+stage1_runner.device=cuda:1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("--device 1 ", done.stdout)
+
+    def test_files_are_refused(self) -> None:
+        with open(os.path.join(self.cwd, "list.txt"), "w", encoding="utf-8") as f:
+            f.write("a.png\n")
+        for word in ("run.dataset_subset_filelist=list.txt", "dataset.subset_filelist=list.txt", "dataset.root=data"):
+            with self.subTest(word):
+                done = self.lpo_run(*SHORT, word)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn("reads no files", done.stderr)
+                self.assertFalse(os.path.exists(self.run_dir))
+
+    def test_graph(self) -> None:
+        done = self.lpo("run", "--dry-run", "workload.toy.graph=true", "run.device=cpu")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("workload.toy.cuda=true", done.stderr)
+        done = self.lpo("run", "--dry-run", "workload.toy.graph=true", "workload.program=/bin/toy_llm_cuda")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("/bin/toy_llm_cuda --graph ", done.stdout)
+
+
 class Words(Documents):
     def test_words_after_two_dashes_are_verbatim(self) -> None:
         words = ["${run.device}", "${nope}", "a,b", "x=1", "--", "???", ""]

@@ -33,6 +33,7 @@ static const struct refused {
     { "not a number", "--layers two", "'two' is not a number", LPO_E_USAGE },
     { "a number with a tail", "--layers 2x", "'2x' is not a number", LPO_E_USAGE },
     { "beyond the range", "--layers 0", "must be from 1 to 1024", LPO_E_RANGE },
+    { "more than is kept", "--samples 100000 --epochs 100000", "more than 1000000", LPO_E_RANGE },
     { "not whole", "--layers 1.5", "whole number", LPO_E_RANGE },
     { "not a number in disguise", "--temperature nan", "must be from", LPO_E_RANGE },
     { "a negative seed", "--seed -1", "is not a seed", LPO_E_USAGE },

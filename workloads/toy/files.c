@@ -41,25 +41,36 @@ void toy_config_write(const struct toy_config *c, struct lpo_str *out)
     toy_config_add(c, &w, NULL);
 }
 
+/* One line: what sequence `b` of a sample was asked, and what came out. */
+static void write_prediction(const struct toy_options *o, const struct toy_results *r, int sample,
+                             int b, struct lpo_str *out)
+{
+    const uint64_t sequence = (uint64_t)sample * o->batch + b;
+    const int *tokens = r->tokens + sequence * o->max_new_tokens;
+    struct lpo_json_writer w = lpo_json_writer(out, 0);
+    LPO_STR name = { 0 };
+
+    lpo_str_addf(&name, "synthetic-%d", sample);
+    lpo_jw_object(&w, NULL);
+    lpo_jw_text(&w, "sample", name.at);
+    lpo_jw_int(&w, "sequence", b);
+    lpo_jw_array(&w, "prompt_tokens");
+    for (int t = 0; t < o->prompt_tokens; t++)
+        lpo_jw_int(&w, NULL, toy_prompt_token(o, sequence, t));
+    lpo_jw_end(&w);
+    lpo_jw_array(&w, "tokens");
+    for (int t = 0; t < o->max_new_tokens; t++)
+        lpo_jw_int(&w, NULL, tokens[t]);
+    lpo_jw_end(&w);
+    lpo_jw_end(&w);
+}
+
 void toy_predictions_write(const struct toy_options *o, const struct toy_results *r,
                            struct lpo_str *out)
 {
-    for (int b = 0; b < o->batch; b++) {
-        struct lpo_json_writer w = lpo_json_writer(out, 0);
-
-        lpo_jw_object(&w, NULL);
-        lpo_jw_text(&w, "sample", "synthetic-0");
-        lpo_jw_int(&w, "sequence", b);
-        lpo_jw_array(&w, "prompt_tokens");
-        for (int t = 0; t < o->prompt_tokens; t++)
-            lpo_jw_int(&w, NULL, r->prompts[(size_t)b * o->prompt_tokens + t]);
-        lpo_jw_end(&w);
-        lpo_jw_array(&w, "tokens");
-        for (int t = 0; t < o->max_new_tokens; t++)
-            lpo_jw_int(&w, NULL, r->tokens[(size_t)b * o->max_new_tokens + t]);
-        lpo_jw_end(&w);
-        lpo_jw_end(&w);
-    }
+    for (int sample = 0; sample < toy_options_samples(o); sample++)
+        for (int b = 0; b < o->batch; b++)
+            write_prediction(o, r, sample, b, out);
 }
 
 /* "name": {"dtype", "shape", "data_offsets"} for every tensor, in storage order. */

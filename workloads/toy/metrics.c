@@ -6,6 +6,7 @@
 
 #include "util/arena.h"
 #include "util/json_write.h"
+#include "util/str.h"
 
 static int compare(const void *a, const void *b)
 {
@@ -72,13 +73,15 @@ static void write_stats(struct lpo_json_writer *w, const char *key, double *valu
 }
 
 static void write_sample(struct lpo_json_writer *w, const struct toy_options *o,
-                         const struct toy_timing *t, int repeat)
+                         const struct toy_timing *t)
 {
     const double rate = toy_tokens_per_s(o, t);
+    LPO_STR name = { 0 };
 
+    lpo_str_addf(&name, "synthetic-%d", t->sample);
     lpo_jw_object(w, NULL);
-    lpo_jw_text(w, "sample", "synthetic-0");
-    lpo_jw_int(w, "repeat", repeat);
+    lpo_jw_text(w, "sample", name.at);
+    lpo_jw_int(w, "repeat", t->repeat);
     lpo_jw_int(w, "batch", o->batch);
     lpo_jw_int(w, "prompt_tokens", (int64_t)o->batch * o->prompt_tokens);
     lpo_jw_int(w, "tokens", (int64_t)o->batch * o->max_new_tokens);
@@ -188,7 +191,7 @@ void toy_metrics_write(const struct toy_options *o, const struct toy_results *r,
     write_aggregate(&w, o, r);
     lpo_jw_array(&w, "samples");
     for (int i = 0; i < r->count; i++)
-        write_sample(&w, o, &r->runs[i], i);
+        write_sample(&w, o, &r->runs[i]);
     lpo_jw_end(&w);
     lpo_jw_array(&w, "failures");
     lpo_jw_end(&w);

@@ -43,6 +43,10 @@ static const struct option options[] = {
     { "top-k", "infer.top_k", NUMBER, AT(sampling.top_k), 0, 1048576,
       "sample among the k likeliest, 0 among all" },
     { "sample-seed", "infer.seed", SEED, AT(sampling.seed), 0, 0, "of the sampling" },
+    { "samples", "dataset.sampling.num_samples_per_epoch", NUMBER, AT(samples), 1, 100000,
+      "different prompts, one after the other" },
+    { "epochs", "dataset.sampling.num_epochs", NUMBER, AT(epochs), 1, 100000,
+      "as many further prompts for each epoch" },
     { "repeats", "run.repeats", NUMBER, AT(repeats), 1, 100000, "measured repeats" },
     { "warmup", "run.warmup", NUMBER, AT(warmup), 0, 100000, "repeats before those" },
     { "threads", "workload.toy.threads", NUMBER, AT(threads), 1, 64, "CPU threads" },
@@ -78,6 +82,8 @@ static const struct toy_options defaults = {
     .prompt_tokens = 64,
     .max_new_tokens = 32,
     .batch = 1,
+    .samples = 1,
+    .epochs = 1,
     .repeats = 3,
     .warmup = 1,
     .threads = 1,
@@ -218,6 +224,22 @@ static int read_argv(int argc, char **argv, struct toy_options *o, struct lpo_er
     return 0;
 }
 
+int toy_options_samples(const struct toy_options *o)
+{
+    return o->samples * o->epochs;
+}
+
+/* The times of every generation are kept until the end. */
+static int check_runs(const struct toy_options *o, struct lpo_err *err)
+{
+    enum { MOST = 1000000 };
+    double runs = (double)o->samples * o->epochs * o->repeats;
+
+    if (runs <= MOST)
+        return 0;
+    return lpo_fail(err, LPO_E_RANGE, "%g samples and repeats are more than %d", runs, MOST);
+}
+
 int toy_options_read(struct lpo_arena *a, int argc, char **argv, const char *contract,
                      struct toy_options *out, struct lpo_err *err)
 {
@@ -234,7 +256,7 @@ int toy_options_read(struct lpo_arena *a, int argc, char **argv, const char *con
     if ((rc = read_argv(argc, argv, &o, err)) < 0)
         return rc;
     o.model.context = o.prompt_tokens + o.max_new_tokens;
-    if (!o.help && (rc = toy_config_check(&o.model, err)) < 0)
+    if (!o.help && ((rc = toy_config_check(&o.model, err)) < 0 || (rc = check_runs(&o, err)) < 0))
         return rc;
     *out = o;
     return 0;

@@ -21,6 +21,7 @@ struct toy_options {
     struct toy_config model; /* context is prompt_tokens + max_new_tokens */
     struct toy_sampling sampling;
     int prompt_tokens, max_new_tokens, batch, repeats, warmup, threads, device;
+    int samples, epochs;   /* prompts of each epoch, all of them different, and epochs */
     bool start_end_ranges; /* also a start/end range `decode_window` around decode */
     bool graph;            /* CUDA: replay the decode step as a graph */
     bool two_streams;      /* CUDA: keys and values on a second stream */
@@ -33,6 +34,9 @@ struct toy_options {
  * result. Strings point into argv or the arena. `contract` may be NULL. */
 int toy_options_read(struct lpo_arena *a, int argc, char **argv, const char *contract,
                      struct toy_options *out, struct lpo_err *err);
+
+/* Prompts of all epochs together. */
+int toy_options_samples(const struct toy_options *o);
 
 /* The flags, one per line, with their defaults. */
 void toy_options_help(struct lpo_str *out);

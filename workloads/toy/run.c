@@ -16,11 +16,18 @@ double toy_now_ms(void)
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-int toy_prompt_token(const struct toy_options *o, int sequence, int position)
+int toy_prompt_token(const struct toy_options *o, uint64_t sequence, int position)
 {
-    uint64_t stream = toy_mix(o->model.seed, 0x70726f6d7074u + (uint64_t)sequence);
+    uint64_t stream = toy_mix(o->model.seed, 0x70726f6d7074u + sequence);
 
     return (int)(toy_mix(stream, (uint64_t)position) % (uint64_t)o->model.vocab);
+}
+
+void toy_prompts(const struct toy_options *o, int sample, int *out)
+{
+    for (int b = 0; b < o->batch; b++)
+        for (int t = 0; t < o->prompt_tokens; t++)
+            *out++ = toy_prompt_token(o, (uint64_t)sample * o->batch + b, t);
 }
 
 static size_t peak_bytes(void)
@@ -38,6 +45,7 @@ struct work {
     struct toy_results *results;
     float *logits; /* [batch][vocab] */
     int *next;     /* [batch] */
+    int *tokens;   /* [batch][max_new_tokens], of the sample at hand */
 };
 
 static void choose(struct work *w, int step)
@@ -49,7 +57,7 @@ static void choose(struct work *w, int step)
         int token = toy_sample(&o->sampling, logits, o->model.vocab, b, step);
 
         w->next[b] = token;
-        w->results->tokens[(size_t)b * o->max_new_tokens + step] = token;
+        w->tokens[(size_t)b * o->max_new_tokens + step] = token;
     }
 }
 
@@ -104,18 +112,18 @@ static int generate(struct work *w, struct toy_timing *t, struct lpo_err *err)
 static struct toy_results *results_create(const struct toy_options *o)
 {
     struct toy_results *r = lpo_xcalloc(1, sizeof *r);
+    const int samples = toy_options_samples(o);
 
-    r->count = o->repeats;
-    r->runs = lpo_xcalloc(o->repeats, sizeof *r->runs);
-    for (int i = 0; i < o->repeats; i++) {
+    r->count = samples * o->repeats;
+    r->runs = lpo_xcalloc(r->count, sizeof *r->runs);
+    for (int i = 0; i < r->count; i++) {
+        r->runs[i].sample = i / o->repeats;
+        r->runs[i].repeat = i % o->repeats;
         r->runs[i].steps = o->max_new_tokens - 1;
         r->runs[i].step_ms = lpo_xcalloc(o->max_new_tokens, sizeof(double));
     }
     r->prompts = lpo_xcalloc((size_t)o->batch * o->prompt_tokens, sizeof *r->prompts);
-    r->tokens = lpo_xcalloc((size_t)o->batch * o->max_new_tokens, sizeof *r->tokens);
-    for (int b = 0; b < o->batch; b++)
-        for (int t = 0; t < o->prompt_tokens; t++)
-            r->prompts[(size_t)b * o->prompt_tokens + t] = toy_prompt_token(o, b, t);
+    r->tokens = lpo_xcalloc((size_t)samples * o->batch * o->max_new_tokens, sizeof *r->tokens);
     return r;
 }
 
@@ -129,6 +137,12 @@ void toy_results_destroy(struct toy_results *r)
     free(r->prompts);
     free(r->tokens);
     free(r);
+}
+
+static void take_sample(struct work *w, int sample)
+{
+    toy_prompts(w->o, sample, w->results->prompts);
+    w->tokens = w->results->tokens + (size_t)sample * w->o->batch * w->o->max_new_tokens;
 }
 
 /* Warm-up writes its times where the first repeat's will be; that repeat overwrites them. */
@@ -151,14 +165,18 @@ int toy_run(const struct toy_options *o, const struct toy_engine *e, struct toy_
             struct toy_results **out, struct lpo_err *err)
 {
     LPO_AUTO(toy_results) r = results_create(o);
-    struct work w = { o, e, ranges, r, NULL, NULL };
+    struct work w = { o, e, ranges, r, NULL, NULL, NULL };
     int rc;
 
     w.logits = lpo_xcalloc((size_t)o->batch * o->model.vocab, sizeof *w.logits);
     w.next = lpo_xcalloc(o->batch, sizeof *w.next);
+    take_sample(&w, 0);
     rc = warm_up(&w, ranges, err);
-    for (int i = 0; i < o->repeats && rc == 0; i++)
+    for (int i = 0; i < r->count && rc == 0; i++) {
+        if (r->runs[i].repeat == 0)
+            take_sample(&w, r->runs[i].sample);
         rc = generate(&w, &r->runs[i], err);
+    }
     free(w.logits);
     free(w.next);
     if (rc < 0)

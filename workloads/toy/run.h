@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "toy/options.h"
 #include "toy/ranges.h"
@@ -21,8 +22,9 @@ struct toy_engine {
     size_t (*device_bytes)(void *self); /* peak on the device; NULL: it has no memory of its own */
 };
 
-/* One repeat. Times in milliseconds of CLOCK_MONOTONIC. */
+/* One repeat of one sample. Times in milliseconds of CLOCK_MONOTONIC. */
 struct toy_timing {
+    int sample, repeat;
     double prefill_ms; /* prompt in, logits out */
     double ttft_ms;    /* prefill and the choice of the first token */
     double decode_ms;  /* all later tokens */
@@ -33,16 +35,18 @@ struct toy_timing {
 };
 
 struct toy_results {
-    struct toy_timing *runs; /* options.repeats of them */
+    struct toy_timing *runs; /* all repeats of the first sample, then those of the next */
     int count;
-    int *prompts; /* [batch][prompt_tokens] */
-    int *tokens;  /* [batch][max_new_tokens], of the last repeat */
+    int *prompts; /* [batch][prompt_tokens], of the sample at hand */
+    int *tokens;  /* [sample][batch][max_new_tokens], of the last repeat */
     double load_ms;
     size_t device_bytes; /* 0: unknown */
 };
 
-/* Token `position` of prompt `sequence`. */
-int toy_prompt_token(const struct toy_options *o, int sequence, int position);
+/* Token `position` of prompt `sequence`: those of the first sample are 0 to batch - 1. */
+int toy_prompt_token(const struct toy_options *o, uint64_t sequence, int position);
+/* The prompts of a sample, [batch][prompt_tokens]. */
+void toy_prompts(const struct toy_options *o, int sample, int *out);
 
 int toy_run(const struct toy_options *o, const struct toy_engine *e, struct toy_ranges *ranges,
             struct toy_results **out, struct lpo_err *err);

@@ -91,12 +91,31 @@ static int64_t device_number(const char *device)
     return colon ? strtoll(colon + 1, NULL, 10) : 0;
 }
 
+/* The toy model makes its own prompts: what names files would be passed over in silence. */
+static int check_no_files(struct builder *b)
+{
+    static const char *const keys[] = { "run.dataset_subset_filelist", "dataset.subset_filelist",
+                                        "dataset.root" };
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const char *value = text_of(b, keys[i]);
+
+        if (value && *value)
+            return lpo_fail(b->err, LPO_E_CONFIG,
+                            "%s is '%s', but the built-in model makes its own prompts and reads no "
+                            "files; choose another workload (workload=hf, workload=dsocr, or a "
+                            "program after --), or set %s=null",
+                            keys[i], value, keys[i]);
+    }
+    return 0;
+}
+
 /* The toy model has no other device; PyTorch has more, and judges for itself. */
 static int check_toy(struct builder *b)
 {
     const char *device = text_of(b, "run.device"), *number = device + strlen("cuda");
 
-    if (lpo_workload_list_check(b->a, b->config, b->step->cwd, b->err) < 0)
+    if (lpo_workload_list_check(b->a, b->config, b->step->cwd, b->err) < 0 || check_no_files(b) < 0)
         return b->err->code;
     if (strcmp(device, "cpu") == 0 || strcmp(device, "cuda") == 0)
         return 0;
@@ -128,6 +147,18 @@ static int toy_program(struct builder *b, const char *device, const char **out)
                     "workload.program");
 }
 
+/* As hf_generate.py takes synthetic samples: a different prompt for each, in every epoch. */
+static void add_samples(struct builder *b)
+{
+    int64_t samples = lpo_settings_int(b->config, "dataset.sampling.num_samples_per_epoch");
+    int64_t epochs = lpo_settings_int(b->config, "dataset.sampling.num_epochs");
+
+    if (samples > 1) /* 0: null, all of them, which are one */
+        add_number(b, "--samples", samples);
+    if (epochs > 1)
+        add_number(b, "--epochs", epochs);
+}
+
 static int build_toy(struct builder *b)
 {
     static const struct {
@@ -150,10 +181,17 @@ static int build_toy(struct builder *b)
     const char *device = text_of(b, "run.device");
     const char *program = text_of(b, "workload.program");
     int64_t tokens = max_new_tokens(b->config, b->request);
+    bool graph = lpo_settings_bool(b->config, "workload.toy.graph");
 
     if (!program && toy_program(b, device, &program) < 0)
         return b->err->code;
+    if (graph && !text_of(b, "workload.program") && strcmp(lpo_path_base(program), "toy_llm") == 0)
+        return lpo_fail(b->err, LPO_E_CONFIG,
+                        "workload.toy.graph is true, but only the CUDA build of the built-in model "
+                        "has CUDA graphs: set workload.toy.cuda=true, or workload.toy.graph=false");
     lpo_run_step_arg(b->a, b->step, program);
+    if (graph)
+        lpo_run_step_arg(b->a, b->step, "--graph");
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         int64_t v = lpo_settings_int(b->config, numbers[i].key);
 
@@ -163,6 +201,7 @@ static int build_toy(struct builder *b)
     if (tokens)
         add_number(b, "--max-new-tokens", tokens);
     add_number(b, "--repeats", repeats(b->config, b->request));
+    add_samples(b);
     add_option(b, "--temperature",
                lpo_arena_printf(b->a, "%g", lpo_settings_real(b->config, "infer.temperature")));
     if (lpo_str_starts(device, "cuda"))
