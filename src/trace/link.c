@@ -145,6 +145,9 @@ static void join(struct lpo_trace_links *l, struct lpo_trace *t, uint32_t head,
 
 void lpo_trace_links_resolve(struct lpo_trace_links *l, struct lpo_trace *t)
 {
+    /* Every id has found its link: a large table goes before the launches, as many, are made. */
+    lpo_map_u64_destroy(l->heads);
+    l->heads = NULL;
     for (size_t i = 0; i < l->waiting.len; i++)
         join(l, t, l->waiting.at[i].link, &t->gpu_ops.at[l->waiting.at[i].op]);
 }

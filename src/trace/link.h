@@ -43,7 +43,8 @@ void lpo_trace_links_op(struct lpo_trace_links *l, uint32_t op, int64_t correlat
 
 /* Sets the launch of every row that lpo_trace_links_op() was called for, LPO_NONE where no call was
  * seen, and its process. Calls without a GPU operation do not become launches. Where two processes
- * used one id, the operation takes the call that began last before it. */
+ * used one id, the operation takes the call that began last before it. The last thing that is done
+ * with the table: it only needs to be destroyed afterwards. */
 void lpo_trace_links_resolve(struct lpo_trace_links *l, struct lpo_trace *t);
 
 /* The same for one operation at once, for a source whose calls are all known by then. */
