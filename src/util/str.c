@@ -146,10 +146,19 @@ uint32_t lpo_str_code_point(const char *p, size_t n)
     return (u[0] & 0x07u) << 18 | (u[1] & 0x3fu) << 12 | (u[2] & 0x3fu) << 6 | (u[3] & 0x3fu);
 }
 
+/* Are these eight bytes ASCII? */
+static bool is_ascii8(const char *bytes)
+{
+    uint64_t word;
+
+    memcpy(&word, bytes, sizeof word);
+    return (word & 0x8080808080808080u) == 0;
+}
+
 bool lpo_str_utf8_valid(const char *bytes, size_t len, size_t *bad_at)
 {
     for (size_t i = 0; i < len;) {
-        size_t n = lpo_str_utf8_len(bytes + i, len - i);
+        size_t n = len - i >= 8 && is_ascii8(bytes + i) ? 8 : lpo_str_utf8_len(bytes + i, len - i);
 
         if (n == 0) {
             if (bad_at)

@@ -19,6 +19,8 @@ struct making {
     LPO_VEC(struct lpo_ynode *) queue; /* containers that exist but are not filled yet */
     size_t merged;                     /* pairs brought in by merge keys: they multiply */
     struct lpo_err *err;
+    struct lpo_err
+        why; /* of a scalar; here, since zeroing one for each scalar takes longer than it */
 };
 
 static int fail_at(const struct making *m, const struct lpo_ynode *n, const char *what,
@@ -63,7 +65,6 @@ static int unsupported(const struct making *m, const struct lpo_ynode *n, const 
 
 static int make_scalar(struct making *m, struct lpo_ynode *n)
 {
-    struct lpo_err why = { 0 };
     struct lpo_node *v;
 
     if (n->tag == LPO_TAG_TIMESTAMP)
@@ -75,8 +76,8 @@ static int make_scalar(struct making *m, struct lpo_ynode *n)
                                                  : "tag:yaml.org,2002:value");
     if (n->tag >= LPO_TAG_SEQ)
         return fail_at(m, n, "expected a collection for this tag, but found a scalar", "");
-    if (lpo_yaml_scalar_make(m->arena, n->tag, n->text, n->len, &v, &why) < 0)
-        return fail_at(m, n, "", lpo_err_cause(&why));
+    if (lpo_yaml_scalar_make(m->arena, n->tag, n->text, n->len, &v, &m->why) < 0)
+        return fail_at(m, n, "", lpo_err_cause(&m->why));
     v->quote = v->kind == LPO_NODE_STRING ? n->quote : 0;
     v->where = n->where;
     n->made = v;
