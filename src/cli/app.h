@@ -16,7 +16,11 @@ struct lpo_app {
     FILE *screen;            /* stderr itself, only for the line that progress redraws */
     const char *program;     /* "lpo" */
     bool debug;              /* --debug: errors come with the source line that raised them */
-    bool advised;            /* deprecations were printed: a sweep composes often, once is enough */
+    /* The config that was composed last is one for lpo, with the shipped tree behind it. A
+     * --config-dir whose config has neither a pipeline nor a group of ours follows Hydra's rules
+     * and nothing else. */
+    bool config_is_ours;
+    bool advised; /* deprecations were printed: a sweep composes often, once is enough */
 };
 
 /* Prints an error on app->log: "who: …" and its causes, each on a line. */

@@ -181,21 +181,19 @@ static int config_run(struct lpo_app *app, const struct lpo_args *args, struct l
 {
     const char *text = lpo_cli_args_text(args, "explain", NULL);
     struct lpo_composed c;
-    bool ours;
     int rc;
 
     if (text)
         return explain(app, text, err);
     if (lpo_cli_args_has(args, "schema"))
         return print_schema(app);
-    ours = lpo_cli_job_config_is_ours(app, args);
     rc = lpo_cli_job_config(app, args, all_words(app, args), false, &c, err);
     if (rc < 0)
         return rc;
     if (lpo_cli_args_has(args, "info"))
         return print_info(app, args, &c, err);
     rc = print_config(app, args, &c, err);
-    if (rc < 0 || !ours)
+    if (rc < 0 || !app->config_is_ours)
         return rc;
     /* print first: people look at the config to find out why a run refuses it */
     fflush(app->out);

@@ -33,9 +33,6 @@ struct lpo_job_result {
         "config-name", 0, LPO_OPT_TEXT, "NAME", "the primary config; default: config"              \
     }
 
-/* Is the primary config one for lpo, with the shipped tree behind it? A --config-dir whose config
- * has neither a pipeline nor a group of ours follows Hydra's rules and nothing else. */
-bool lpo_cli_job_config_is_ours(struct lpo_app *app, const struct lpo_args *args);
 /* Composes what --config-dir, --config-name and the overrides say; nothing is resolved yet.
  * Warnings and deprecations go to app->log, a line each. */
 int lpo_cli_job_config(struct lpo_app *app, const struct lpo_args *args,

@@ -93,14 +93,12 @@ static const char *group_of(struct lpo_app *app, const char *key)
 
 /* A config of the user's own is for lpo when it has a pipeline, or when it lists a group that only
  * the shipped tree has. Any other follows Hydra's rules and nothing else, alone in its folder. */
-static bool is_for_lpo(struct lpo_app *app, const char *dir, const char *file,
-                       const char *const *shipped)
+static bool parsed_is_for_lpo(struct lpo_app *app, const char *dir, const char *file,
+                              const char *const *shipped, const struct lpo_file_text *text)
 {
-    LPO_AUTO(lpo_file_text) text = NULL;
     struct lpo_node *root = NULL, *list;
 
-    if (lpo_file_text_read_limit(file, LPO_YAML_MAX_BYTES, &text, NULL) < 0 ||
-        lpo_yaml_parse(app->arena, text->at, text->len, file, &root, NULL) < 0 ||
+    if (lpo_yaml_parse(app->arena, text->at, text->len, file, &root, NULL) < 0 ||
         root->kind != LPO_NODE_MAP)
         return false;
     if (lpo_node_get(root, "pipeline"))
@@ -120,27 +118,38 @@ static bool is_for_lpo(struct lpo_app *app, const char *dir, const char *file,
     return false;
 }
 
-static struct search search_path(struct lpo_app *app, const char *given, const char *name)
+/* A line that begins with "pipeline:" is a key of the whole file, so nothing needs to be parsed:
+ * that is left to the composing, once. */
+static bool has_pipeline(const struct lpo_file_text *text)
 {
-    struct search s = { lpo_run_install_config_dirs(app->arena, given, name), true, 0 };
-    const char **others = lpo_run_install_config_dirs(app->arena, NULL, name);
-    const char *const first[] = { given, NULL };
-    const char *file = lpo_arena_printf(app->arena, "%s/%s.yaml", given ? given : "", name);
+    static const char key[] = "\npipeline:";
+    const char *at = lpo_str_starts(text->at, key + 1) ? text->at : strstr(text->at, key);
 
-    if (!given || !lpo_path_exists(file))
-        return s;
-    s.ours = is_for_lpo(app, given, file, (const char *const *)others);
-    s.own = 1;
-    if (s.ours)
-        s.dirs = joined(app->arena, first, (const char *const *)others);
-    return s;
+    return at && strchr(" \r\n", at[strlen(key) - (at == text->at)]);
 }
 
-bool lpo_cli_job_config_is_ours(struct lpo_app *app, const struct lpo_args *args)
+static bool is_for_lpo(struct lpo_app *app, const char *dir, const char *file,
+                       const char *const *shipped)
 {
-    return search_path(app, lpo_cli_args_text(args, "config-dir", NULL),
-                       lpo_cli_args_text(args, "config-name", "config"))
-        .ours;
+    LPO_AUTO(lpo_file_text) text = NULL;
+
+    if (lpo_file_text_read_limit(file, LPO_YAML_MAX_BYTES, &text, NULL) < 0)
+        return false;
+    return has_pipeline(text) || parsed_is_for_lpo(app, dir, file, shipped, text);
+}
+
+static struct search search_path(struct lpo_app *app, const char *given, const char *name)
+{
+    const char *const first[] = { given, NULL };
+    const char *file = lpo_arena_printf(app->arena, "%s/%s.yaml", given ? given : "", name);
+    const char **others;
+
+    if (!given || !lpo_path_exists(file))
+        return (struct search){ lpo_run_install_config_dirs(app->arena, given, name), true, 0 };
+    others = lpo_run_install_config_dirs(app->arena, NULL, name);
+    if (is_for_lpo(app, given, file, (const char *const *)others))
+        return (struct search){ joined(app->arena, first, (const char *const *)others), true, 1 };
+    return (struct search){ joined(app->arena, first, NULL), false, 1 };
 }
 
 static void print_warnings(struct lpo_app *app, const struct lpo_composed *c)
@@ -190,6 +199,7 @@ int lpo_cli_job_config(struct lpo_app *app, const struct lpo_args *args,
         return lpo_fail(err, LPO_E_MISSING,
                         "no config folder: the shipped one is not beside lpo; give another with "
                         "--config-dir or LPO_CONFIG_DIR");
+    app->config_is_ours = search.ours;
     rc = lpo_compose(app->arena, &in, out, err);
     print_warnings(app, out);
     return rc;

@@ -239,8 +239,7 @@ static int check_map(struct lpo_arena *a, const struct lpo_schema_row *row,
         int rc = 0;
 
         if (key->kind == LPO_NODE_STRING && !strchr(key->text, '.'))
-            member = lpo_settings_schema_find(
-                *row->path ? lpo_arena_printf(a, "%s.%s", row->path, key->text) : key->text);
+            member = lpo_settings_schema_member(row, key->text);
         if (member)
             rc = check_value(a, member, n->pairs[i].value, err);
         else if (row->type == LPO_S_MAP ||

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The getters: a value, null, an absent key, and a kind that an unchecked config may hold. */
 #include "hydra/compose.h"
+#include "settings/schema.h"
 #include "settings/settings.h"
 #include "unit.h"
 #include "util/arena.h"
@@ -175,6 +176,28 @@ static void a_struct_is_filled(void **state)
     assert_int_equal(out.env->npairs, 1);
 }
 
+/* The schema is walked from row to row: the rows of a map stand right behind it. */
+static void every_key_is_a_member_of_the_key_above(void **state)
+{
+    size_t count;
+    const struct lpo_schema_row *rows = lpo_settings_schema_rows(&count);
+
+    (void)state;
+    for (size_t i = 0; i < count; i++) {
+        const char *dot = strrchr(rows[i].path, '.');
+        char above[256];
+
+        if (!rows[i].path[0])
+            continue;
+        snprintf(above, sizeof above, "%.*s", dot ? (int)(dot - rows[i].path) : 0, rows[i].path);
+        if (!lpo_settings_schema_find(above))
+            continue; /* an open map has no rows for its members */
+        if (lpo_settings_schema_member(lpo_settings_schema_find(above),
+                                       dot ? dot + 1 : rows[i].path) != &rows[i])
+            fail_msg("'%s' is not found below '%s'", rows[i].path, above);
+    }
+}
+
 int main(void)
 {
     struct unit u = { 0 };
@@ -183,5 +206,6 @@ int main(void)
     UNIT_TEST(&u, without_a_config_all_is_default);
     UNIT_TEST(&u, a_value_is_set_or_not);
     UNIT_TEST(&u, a_struct_is_filled);
+    UNIT_TEST(&u, every_key_is_a_member_of_the_key_above);
     return unit_run(&u);
 }
