@@ -11,6 +11,7 @@
 #include "collect/guard.h"
 #include "collect/mem.h"
 #include "collect/thread.h"
+#include "lpo/refusal.h"
 #include "lpo/trace_format.h"
 
 enum { DEFS_PIECE = 1 << 20, NOTE_TEXT = 512 };
@@ -97,6 +98,21 @@ static void name_in_parent(struct lpoc *c, int failure)
         &(struct lpoc_block){ .kind = LPOT_NOTE, .payload = n.bytes, .len = n.len });
 }
 
+/* A program that was started, and may not write: nothing in the folder can tell, so the lpo that
+ * waits for it is told. */
+static void tell_lpo(const struct lpoc *c, int failure)
+{
+    struct lpo_refusal refusal = { LPO_REFUSAL_MAGIC, failure };
+    struct sockaddr_un address;
+    socklen_t len = lpo_refusal_address(&address, c->knobs.dir);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0)
+        return;
+    sendto(fd, &refusal, sizeof refusal, MSG_NOSIGNAL, (struct sockaddr *)&address, len);
+    close(fd);
+}
+
 static bool open_file(struct lpoc *c, pid_t forked_from)
 {
     int failure = lpoc_file_open(&c->file, c->knobs.dir, (uint64_t)c->knobs.max_mb << 20);
@@ -105,6 +121,8 @@ static bool open_file(struct lpoc *c, pid_t forked_from)
     if (failure) {
         if (forked_from)
             name_in_parent(c, failure);
+        else
+            tell_lpo(c, failure);
         return false;
     }
     c->pid = getpid();

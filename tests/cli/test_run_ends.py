@@ -70,6 +70,33 @@ class Told(LpoCase):
             self.assertNotIn("enable a stage", page)
             self.assertNotIn("has run", page)
 
+    def as_nobody(self, *before: str) -> list[str]:
+        """A program that runs as another user, which may read the collector but not write into the run folder."""
+        if os.geteuid() != 0 or not shutil.which("setpriv"):
+            self.skipTest("needs root and setpriv to run a program as another user")
+        built = os.path.dirname(LPO)
+        os.chmod(self.cwd, 0o755)
+        for name in ("src/collect/liblpo-collect.so", "workloads/toy_llm"):
+            shutil.copy(os.path.join(built, name), self.cwd)
+        return [*QUIET, f"pipeline.native.library={self.cwd}/liblpo-collect.so", "--", *before, "setpriv", "--reuid=65534",
+                "--clear-groups", f"{self.cwd}/toy_llm", "--repeats", "1", "--max-new-tokens", "2"]
+
+    def test_a_program_of_another_user_that_may_not_write_is_named(self) -> None:
+        done = self.lpo_run(*self.as_nobody())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        says = "no trace: the workload could not write into the run folder"
+        self.assertEqual(self.stage("native")["message"], says)
+        self.assertRegex(self.stage("native")["notes"][0], r"process \d+ of user 65534 is not recorded: .*Permission denied")
+        self.assertIn("of user 65534 is not recorded", self.text("report.md"))
+
+    def test_one_process_of_another_user_beside_others_is_named(self) -> None:
+        words = self.as_nobody("sh", "-c", '"$1" --repeats 1 --max-new-tokens 2 && shift && exec "$@"', "sh")
+        words.insert(words.index("setpriv"), f"{self.cwd}/toy_llm")
+        done = self.lpo_run(*words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("no trace", self.stage("native")["message"] or "")
+        self.assertEqual(len([n for n in self.stage("native")["notes"] if "of user 65534" in n]), 1)
+
     def test_where_no_stage_records_the_advice_is_to_enable_one(self) -> None:
         self.assertEqual(self.lpo_run(*ONLY_DIRECT, "--", "true").returncode, 0)
         self.assertIn("enable a stage that traces", self.summary())

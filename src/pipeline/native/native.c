@@ -5,6 +5,7 @@
 
 #include "analysis/run.h"
 #include "gpu/nvml.h"
+#include "pipeline/native/refusals.h"
 #include "pipeline/native/regions.h"
 #include "pipeline/stage.h"
 #include "run/install.h"
@@ -146,14 +147,45 @@ static int native_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struc
     return 0;
 }
 
+/* From prepare to collect. */
+struct native_run {
+    struct lpo_refusals *refusals;
+    unsigned refused; /* processes that could not make their trace */
+};
+
+static int native_prepare(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err)
+{
+    struct native_run *run = LPO_NEW(ctx->arena, struct native_run);
+
+    (void)steps;
+    (void)err;
+    run->refusals = lpo_pipeline_native_refusals_listen(ctx->arena, ctx->dir);
+    ctx->private = run;
+    return 0;
+}
+
+static int native_after(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, size_t i,
+                        const struct lpo_result *r, struct lpo_err *err)
+{
+    struct native_run *run = ctx->private;
+
+    run->refused = lpo_pipeline_native_refusals_note(run->refusals, ctx);
+    return lpo_pipeline_stage_judge(&steps->at[i], r, err);
+}
+
 static int native_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
 {
     const struct lpo_analysis *a = lpo_analysis_run_stage(ctx->analysis, ctx->stage->name);
     const struct lpo_source *s = lpo_rundir_find(ctx->analysis->dir, ctx->stage->name);
+    const struct native_run *run = ctx->private;
     size_t regions = 0;
 
     if (s->problem)
         return lpo_fail(err, LPO_E_FORMAT, "cannot list the regions of the traces: %s", s->problem);
+    if (!a && run->refused) {
+        ctx->record->message = "no trace: the workload could not write into the run folder";
+        return 0;
+    }
     if (!a) {
         ctx->record->message = "no trace: the workload called neither NVTX nor CUDA";
         return 0;
@@ -176,5 +208,7 @@ const struct lpo_stage lpo_pipeline_native = {
     .checks = checks,
     .regions_file = regions_file,
     .plan = native_plan,
+    .prepare = native_prepare,
+    .after = native_after,
     .collect = native_collect,
 };
