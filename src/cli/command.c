@@ -3,13 +3,17 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/app.h"
 #include "cli/complete.h"
+#include "run/child/interrupt.h"
 #include "run/child/supervise.h"
 #include "run/secrets/secrets.h"
 #include "util/err.h"
+#include "util/spool.h"
 #include "util/str.h"
+#include "util/visible.h"
 
 /* One line each; the order below is the order of `lpo -h`. */
 extern const struct lpo_command lpo_cli_cmd_analyze;
@@ -143,6 +147,9 @@ static int run_command(struct lpo_app *app, const struct lpo_command *c, int arg
     rc = c->before ? c->before(app, c->options, argc, argv, &err) : 0;
     if (rc == 0)
         rc = lpo_cli_args_parse(app, c->options, argc, argv, &args, &err);
+    /* Ctrl-C ends whatever reads or prints, and takes temporary files along; a command that runs
+     * programs or keeps a run folder arms it anew with more to do. */
+    lpo_run_interrupt_arm(NULL);
     if (rc == 0)
         rc = c->run(app, &args, &err);
     if (rc >= 0)
@@ -152,6 +159,18 @@ static int run_command(struct lpo_app *app, const struct lpo_command *c, int arg
     return lpo_err_exit_code(rc);
 }
 
+/* On a terminal only: there somebody looks at nothing and wonders. */
+static void say_what_is_waited_for(const char *path, double limit_seconds)
+{
+    LPO_STR shown = { 0 };
+
+    if (!isatty(STDERR_FILENO))
+        return;
+    lpo_visible_add(&shown, path, strlen(path), 0);
+    fprintf(stderr, "waiting for %s, for up to %.0f s; Ctrl-C ends it\n",
+            strcmp(path, "-") == 0 ? "standard input" : lpo_str_text(&shown), limit_seconds);
+}
+
 int lpo_cli_main(struct lpo_app *app, int argc, const char *const *argv)
 {
     const struct lpo_command *c;
@@ -159,6 +178,7 @@ int lpo_cli_main(struct lpo_app *app, int argc, const char *const *argv)
     int used;
 
     lpo_run_guard_offer();
+    lpo_spool_on_wait(say_what_is_waited_for);
     while (argc > 1 && (used = lpo_cli_common_option(app, argc - 1, argv + 1, &err)) != 0) {
         if (used < 0) {
             lpo_cli_print_error(app, "lpo", &err);

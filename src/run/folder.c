@@ -150,11 +150,11 @@ static int take_lock(struct lpo_arena *a, struct lpo_run_folder *f, struct lpo_e
 {
     const char *dir = f->dir;
     const char *path = lpo_path_join(a, dir, LPO_RUN_LOCK);
-    int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
     const char *holder;
 
     if (fd < 0 && (errno == EACCES || errno == EROFS)) /* another user's: ask all the same */
-        fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return lpo_fail_errno(err, "cannot open the lock '%s'", path);
     f->unlocked = flock(fd, LOCK_EX | LOCK_NB) < 0;

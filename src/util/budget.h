@@ -25,7 +25,8 @@ struct lpo_budget {
     uint64_t interp_steps;     /* interpolations and parts of them that are evaluated */
     double sql_seconds;        /* processor time of SQLite for one file … */
     double sql_bytes_per_s;    /* … and one more second for each of that many bytes */
-    double wait_seconds;       /* for the next byte of a pipe */
+    double open_seconds;       /* for somebody who writes to a FIFO */
+    double wait_seconds;       /* for the next byte, from somebody who could write one */
 };
 
 #define LPO_BUDGET_HINT "'--limit 10' raises every limit ten times"

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/path.h"
+#include "util/spool.h"
 #include "util/str.h"
 
 static const size_t default_limit = (size_t)1 << 30;
@@ -55,10 +57,15 @@ int lpo_file_text_read_limit(const char *path, size_t limit, struct lpo_file_tex
                              struct lpo_err *err)
 {
     LPO_AUTO(lpo_file_text) t = NULL;
+    LPO_AUTO(lpo_spool) copy = NULL;
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    int rc;
+    bool pipe = strcmp(path, "-") != 0 && lpo_spool_needed(path);
+    int fd, rc;
 
+    /* a FIFO that nobody writes to would block in open() for ever: it is read with a time limit */
+    if (pipe && lpo_spool_create(path, &copy, err) < 0)
+        return err ? err->code : LPO_E_IO;
+    fd = open(pipe ? lpo_spool_path(copy) : path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return lpo_fail_errno(err, "cannot open '%s'", path);
     if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode)) {
@@ -144,10 +151,20 @@ static struct {
     char name[LPO_TEMP_NAME];
 } in_writing;
 
+/* The last scratch files; whoever made one may have removed it long ago. */
+enum { SCRATCH_NAMES = 8 };
+static struct {
+    char at[SCRATCH_NAMES][256];
+    atomic_uint made;
+} scratch;
+
 void lpo_file_drop_temp(void)
 {
     if (in_writing.dir > 0)
         unlinkat(in_writing.dir - 1, in_writing.name, 0);
+    for (size_t i = 0; i < SCRATCH_NAMES; i++)
+        if (scratch.at[i][0])
+            unlink(scratch.at[i]);
 }
 
 /* One try. 1: the temporary file vanished before it could be renamed. */
@@ -390,5 +407,7 @@ int lpo_file_scratch(const char *what, char **path, struct lpo_err *err)
         return -1;
     }
     flock(fd, LOCK_EX | LOCK_NB);
+    if (strlen(*path) < sizeof scratch.at[0])
+        strcpy(scratch.at[atomic_fetch_add(&scratch.made, 1) % SCRATCH_NAMES], *path);
     return fd;
 }

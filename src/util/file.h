@@ -20,7 +20,8 @@ struct lpo_file_text {
     size_t len;
 };
 
-/* Refuses folders and files over `limit` bytes (0: 1 GiB). */
+/* Refuses folders and files over `limit` bytes (0: 1 GiB). A pipe is read with the time limits of
+ * util/spool.h. */
 int lpo_file_text_read_limit(const char *path, size_t limit, struct lpo_file_text **out,
                              struct lpo_err *err);
 int lpo_file_text_read(const char *path, struct lpo_file_text **out, struct lpo_err *err);
@@ -52,8 +53,8 @@ enum { LPO_TEMP_NAME = sizeof LPO_TEMP_PREFIX + 16 };
 
 /* A name that begins with LPO_TEMP_PREFIX and cannot be guessed. */
 void lpo_file_temp_name(char out[LPO_TEMP_NAME]);
-/* Removes the temporary file that is being written, if any. For a signal handler that ends the
- * process. */
+/* Removes the temporary file that is being written, if any, and the scratch files. For a signal
+ * handler that ends the process. */
 void lpo_file_drop_temp(void);
 /* Removes what killed processes of this user left in `dir` under such names; `deep`: below it, too.
  * What a living process holds, other users' files and links stay. Failing is not an error. */

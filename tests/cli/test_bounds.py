@@ -6,6 +6,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -159,6 +160,62 @@ class Bounds(LpoCase):
         code, _, err = self.answer("regions", "fifo")
         self.assertEqual(code, 1)
         self.assertIn("nothing came", err)
+
+    def test_a_fifo_in_the_place_of_any_file(self):
+        for name, words in (("config.yaml", ["config", "--config-dir", "."]), ("config.json", ["analyze", "config.json"]),
+                            ("m.gguf", ["analyze", "m.gguf"]), ("m.safetensors", ["analyze", "m.safetensors"]),
+                            ("run.json", ["report", "."])):
+            with self.subTest(name):
+                path = os.path.join(self.cwd, name)
+                os.mkfifo(path)
+                code, _, err = self.answer(*words)
+                os.unlink(path)
+                self.assertNotEqual(code, 0)
+                self.assertIn(name.removesuffix(".yaml"), err)
+
+    def test_a_slow_pipe_is_waited_for(self):
+        """Silent for longer than a FIFO that nobody opens may be, as a slow zcat is."""
+        want = self.answer("regions", NATIVE)[1]
+        slow = subprocess.Popen(["sh", "-c", 'head -c 100 "$1"; sleep 7; tail -c +101 "$1"', "sh", NATIVE],
+                                stdout=subprocess.PIPE)
+        out = subprocess.run([LPO, "regions", "-"], cwd=self.cwd, stdin=slow.stdout, capture_output=True, timeout=120)
+        slow.stdout.close()
+        slow.wait()
+        self.assertEqual((out.returncode, out.stdout.decode()), (0, want), out.stderr)
+
+    def stalled(self, name: str, stderr):
+        """lpo that reads a pipe from which only the first bytes come; returned when it waits for the others."""
+        os.mkfifo(os.path.join(self.cwd, name))
+        scratch = os.path.join(self.cwd, "scratch")
+        os.mkdir(scratch)
+        child = subprocess.Popen([LPO, "regions", name], cwd=self.cwd, stdout=subprocess.DEVNULL, stderr=stderr,
+                                 env=os.environ | {"TMPDIR": scratch})
+        writer = os.open(os.path.join(self.cwd, name), os.O_WRONLY)
+        self.addCleanup(os.close, writer)
+        with open(NATIVE, "rb") as f:
+            os.write(writer, f.read(100))
+        while child.poll() is None and not any(os.path.getsize(os.path.join(scratch, n)) for n in os.listdir(scratch)):
+            time.sleep(0.01)
+        return child, scratch
+
+    def test_ctrl_c_ends_a_long_read(self):
+        child, scratch = self.stalled("long", subprocess.PIPE)
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=60)
+        self.assertEqual((child.returncode, err), (130, b"\nlpo: interrupted\n"))
+        self.assertEqual(os.listdir(scratch), [])
+
+    def test_a_terminal_is_told_what_is_waited_for(self):
+        ours, theirs = os.openpty()
+        child, _ = self.stalled("slow\x1b[2J", theirs)
+        os.close(theirs)
+        said = b""
+        while b"Ctrl-C" not in said:
+            said += os.read(ours, 1000)  # an end without the words raises
+        child.send_signal(signal.SIGINT)
+        child.wait()
+        os.close(ours)
+        self.assertIn(b"waiting for slow\\u{1b}[2J, for up to 60 s; Ctrl-C ends it", said)
 
     def test_pipes_and_standard_input_are_read(self):
         want = self.answer("regions", NATIVE)[1]

@@ -230,6 +230,31 @@ class Sweep(unittest.TestCase):
         self.sweep("Ctrl-C", self.check_interrupted, [{"call": kind, "at": n} for kind in ("rename", "fsync")
                                             for n in picked(self.counts[kind], KILLED_POINTS)])
 
+    def check_report_interrupted(self, point: dict) -> None:
+        """The same in `lpo report`: what was there is kept, whole, and nothing else lies around."""
+        with World() as world:
+            first = world.lpo("run", *WORDS)
+            self.assertEqual(first.returncode, 0, first.stderr)
+            before = sorted(str(p) for p in (world.root / "here").rglob("*"))
+            child = world.start("report", "here/run", LPO_FAULT_CALL="rename", LPO_FAULT_AT=point["at"], LPO_FAULT="stall")
+            while child.poll() is None and not world.is_stalled():
+                time.sleep(0.05)
+            child.send_signal(signal.SIGINT)
+            _, errors = child.communicate(timeout=60)
+            self.assertEqual(child.returncode, 130, errors)
+            self.unharmed(world)
+            self.assertEqual(sorted(str(p) for p in (world.root / "here").rglob("*")), before)
+            self.finished(world)
+
+    def test_report_interrupted(self) -> None:
+        """Ctrl-C while `lpo report` writes"""
+        with World() as world:
+            world.lpo("run", *WORDS)
+            counted = world.root / "counts"
+            world.lpo("report", "here/run", LPO_FAULT_COUNT=counted)
+            count = dict(line.split() for line in counted.read_text().splitlines())["rename"]
+        self.sweep("Ctrl-C in a report", self.check_report_interrupted, [{"at": n} for n in picked(int(count), KILLED_POINTS)])
+
 
 if __name__ == "__main__":
     if not LPO:

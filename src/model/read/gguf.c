@@ -11,6 +11,7 @@
 #include "model/count.h"
 #include "util/arena.h"
 #include "util/err.h"
+#include "util/input.h"
 #include "util/str.h"
 
 /* ggml's numbers: name, elements of a block, bytes of a block with its scales. Gaps are
@@ -325,12 +326,12 @@ static int read_header(struct lpo_arena *a, int fd, uint64_t file_bytes, lpo_ggu
 int lpo_model_gguf_read(struct lpo_arena *a, const char *path, const struct lpo_json **config,
                         lpo_stored_vec *tensors, struct lpo_err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC), rc;
+    int fd = lpo_input_open_file(path, err), rc;
     lpo_gguf_values values = { 0 };
     struct stat st;
 
     if (fd < 0)
-        return lpo_fail_errno(err, "cannot open '%s'", path);
+        return fd;
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         rc = lpo_fail(err, LPO_E_IO, "not a regular file");
     else

@@ -11,6 +11,7 @@
 #include "model/count.h"
 #include "util/arena.h"
 #include "util/err.h"
+#include "util/input.h"
 #include "util/json.h"
 
 static int read_shape(const struct lpo_json *shape, struct lpo_stored *t, struct lpo_err *err)
@@ -159,10 +160,10 @@ static int read_header(struct lpo_arena *a, int fd, lpo_stored_vec *out, struct 
 int lpo_model_safetensors_read(struct lpo_arena *a, const char *path, lpo_stored_vec *out,
                                struct lpo_err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC), rc;
+    int fd = lpo_input_open_file(path, err), rc;
 
     if (fd < 0)
-        return lpo_fail_errno(err, "cannot open '%s'", path);
+        return fd;
     rc = read_header(a, fd, out, err);
     close(fd);
     return rc < 0 ? lpo_ctx(err, "'%s'", path) : 0;
