@@ -60,6 +60,12 @@ class Nsys(Recorded):
         self.has("nsys/run.nsys-rep", "nsys/run.sqlite", "nsys/summary_cuda_gpu_kern_sum.csv", "nsys/cmd.txt",
                  "workload/nsys/metrics.json")
         self.assertEqual(self.stage("nsys")["notes"], [])
+        wall = self.json("report.json")["wall"][0]
+        self.assertEqual(wall["compute_ns"] + wall["exposed_communication_ns"] + wall["exposed_copy_ns"] + wall["idle_ns"],
+                         wall["span_ns"])
+        closing = done.stdout.split("where the wall time went")[1]
+        self.assertIn("exposed communication", closing)
+        self.assertIn("time by region", closing)
 
     def test_a_qdstrm_is_finished_with_the_importer(self) -> None:
         done = self.replay(*NSYS_ON, FAKE_NSYS="qdstrm")
