@@ -14,7 +14,6 @@ import gzip
 import json
 import os
 import random
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -190,32 +189,22 @@ def wall(t, communicates):
 
 # ---- the test ----
 
-def lpo_report(path):
-    """report.json of a run folder that holds this trace alone."""
-    with tempfile.TemporaryDirectory() as d:
-        sqlite = ".sqlite" in os.path.basename(path)
-        inside = os.path.join(d, "run", "nsys" if sqlite else "torch_profiler")
-        os.makedirs(inside)
-        name = ("run.sqlite" if sqlite else "trace.json") + (".gz" if path.endswith(".gz") else "")
-        if sqlite:  # a run's export is not packed
-            with open(os.path.join(inside, "run.sqlite"), "wb") as f:
-                f.write(unpacked(path))
-        else:
-            shutil.copyfile(path, os.path.join(inside, name))
-        r = subprocess.run([os.environ["LPO_BIN"], "report", os.path.join(d, "run")], capture_output=True, text=True)
-        if r.returncode:
-            raise RuntimeError(r.stderr)
-        with open(os.path.join(d, "run", "report.json"), encoding="utf-8", errors="surrogateescape") as f:
-            return json.load(f)
+def lpo_report(*paths):
+    """report.json of these files."""
+    r = subprocess.run([os.environ["LPO_BIN"], "report", "--json", *paths], capture_output=True)
+    if r.returncode:
+        raise RuntimeError(r.stderr.decode("utf-8", "replace"))
+    return json.loads(r.stdout.decode("utf-8", "surrogateescape"))
 
 
-def compare(path):
-    """Differences between lpo and the definitions, as lines."""
-    report = lpo_report(path)
+def compare(*paths):
+    """Differences between lpo and the definitions, as lines. Several files must be of several ranks."""
+    report = lpo_report(*paths)
+    traces = [read(path) for path in paths]
     if not report.get("wall"):
-        return [] if not read(path).works else ["lpo has no wall time"]
+        return [] if not any(t.works for t in traces) else ["lpo has no wall time"]
     classes = {k["name"]: k["class"] for k in report["kernels"]}
-    want = {r["scope"]: r for r in wall(read(path), lambda name: classes.get(name) == "collective")}
+    want = {r["scope"]: r for t in traces for r in wall(t, lambda name: classes.get(name) == "collective")}
     got = {r["scope"]: r for r in report["wall"]}
     lines = []
     if sorted(want) != sorted(got):
@@ -303,12 +292,17 @@ def main():
                 shared + "/traces/kineto/*.json.gz", shared + "/traces/nsys/*.sqlite.gz", shared + "/kineto/*.json.gz",
                 shared + "/nsys/*.sqlite.gz"]
     files = [p for pattern in patterns for p in sorted(glob.glob(pattern))]
-    print(f"1..{len(files) + 1}")
+    checks = [(os.path.basename(p), lambda p=p: compare(p)) for p in files]
+    ranks = [p for p in files if "sampled_rank" in p]
+    if len(ranks) > 1:
+        checks.append((f"{len(ranks)} ranks together", lambda: compare(*ranks)))
+    checks.append(("random traces", lambda: check_random(int(os.environ.get("WALL_RANDOM", "60")))))
+    print(f"1..{len(checks)}")
     bad = 0
-    for n, path in enumerate(files + [None], 1):
-        lines = compare(path) if path else check_random(int(os.environ.get("WALL_RANDOM", "60")))
+    for n, (name, check) in enumerate(checks, 1):
+        lines = check()
         bad += bool(lines)
-        print(f"{'not ' if lines else ''}ok {n} - {os.path.basename(path) if path else 'random traces'}", flush=True)
+        print(f"{'not ' if lines else ''}ok {n} - {name}", flush=True)
         for line in lines:
             print("# " + line)
     sys.exit(bad > 0)
