@@ -109,9 +109,9 @@ bool lpo_rundir_any_trace_files(const char *dir, const struct lpo_rundir_kind *c
     size_t n = sort_kinds(a, kinds, &sorted);
 
     for (size_t i = 0; i < n; i++)
-        if (list_files(a, dir, sorted[i]->stage, sorted[i]->patterns, &files, NULL) ||
+        if (list_files(a, dir, sorted[i], sorted[i]->patterns, &files, NULL) ||
             (sorted[i]->otherwise &&
-             list_files(a, dir, sorted[i]->stage, sorted[i]->otherwise, &files, NULL)))
+             list_files(a, dir, sorted[i], sorted[i]->otherwise, &files, NULL)))
             return true;
     return false;
 }
