@@ -95,8 +95,10 @@ struct lpo_wall_steady *lpo_wall_steady_create(const struct lpo_analysis *a)
     for (size_t i = 0; i < a->cells->cells.len; i++)
         if (!w->places[a->cells->cells.at[i].place])
             lpo_vec_push(&w->cells.cells, a->cells->cells.at[i]);
-    if (a->timeline)
-        w->wall = lpo_wall_create_without(a->tree, w->places, NULL, NULL);
+    if (!w->any)
+        w->wall = lpo_analysis_wall(a);
+    else if (a->timeline)
+        w->wall = w->own_wall = lpo_wall_create_without(a->tree, w->places, NULL, NULL);
     w->all =
         lpo_region_scope_create(&w->cells, (struct lpo_scope_id){ LPO_SCOPE_ALL, 0 }, a->select);
     lpo_region_top(&w->cells, LPO_KERNEL, &w->top);
@@ -111,7 +113,7 @@ void lpo_wall_steady_destroy(struct lpo_wall_steady *w)
     lpo_region_scope_destroy(w->all);
     lpo_vec_free(&w->top);
     lpo_vec_free(&w->cells.cells);
-    lpo_wall_destroy(w->wall);
+    lpo_wall_destroy(w->own_wall);
     free(w->prepares);
     free(w->places);
     free(w);

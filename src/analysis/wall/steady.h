@@ -28,7 +28,8 @@ struct lpo_wall_steady {
     bool *places;                  /* the same per place */
     bool any;                      /* some node prepares */
     struct lpo_region_cells cells; /* of the steady part; all but `cells.cells` is borrowed */
-    struct lpo_wall *wall;         /* of the steady part; NULL where launches were skipped */
+    const struct lpo_wall *wall;   /* of the steady part; NULL where launches were skipped */
+    struct lpo_wall *own_wall;     /* the same, where it is not that of the whole trace */
     struct lpo_region_scope *all;  /* its region table */
     lpo_top_rows top;              /* its kernels by name, most expensive first */
 
