@@ -165,6 +165,26 @@ static void add_gpu_op(struct lpo_region_cells *c, const struct lpo_gpu_op *w)
         use_metrics(c, cell, w);
 }
 
+/* Sums of a reader that had too many operations to keep: they have a place. */
+static void add_placed(struct lpo_region_cells *c, const struct lpo_summary *s)
+{
+    uint32_t cell = cell_of(c, &(struct lpo_gpu_op){ .stack = s->stack,
+                                                     .launch = LPO_NONE,
+                                                     .capture = s->capture,
+                                                     .name = s->name,
+                                                     .process = s->process,
+                                                     .device = s->device,
+                                                     .kind = s->kind });
+
+    lpo_region_sum_add(&c->cells.at[cell].sum, &(struct lpo_sum){ .launches = s->count,
+                                                                  .unknown = s->unknown,
+                                                                  .ns = s->total_ns,
+                                                                  .min_ns = s->min_ns,
+                                                                  .max_ns = s->max_ns,
+                                                                  .bytes = s->bytes });
+    c->whole += s->whole;
+}
+
 /* Sums of a source that kept no single GPU operations. */
 static void add_summary(struct lpo_region_cells *c, const struct lpo_summary *s)
 {
@@ -213,6 +233,13 @@ static void find_linkers(struct lpo_region_cells *c)
 
         if (w->kind == LPO_KERNEL && w->linker && *at != w->linker)
             *at = *at ? LPO_NONE : w->linker;
+    }
+    for (size_t i = 0; i < t->summaries.len; i++) {
+        const struct lpo_summary *s = &t->summaries.at[i];
+        uint32_t *at = &c->linkers[s->name];
+
+        if (s->kind == LPO_KERNEL && s->linker && *at != s->linker)
+            *at = *at ? LPO_NONE : s->linker;
     }
 }
 
@@ -295,6 +322,8 @@ struct lpo_region_cells *lpo_region_cells_create(const struct lpo_region_tree *t
 
         if (sum->kind == LPO_KERNEL && picked && !picked[sum->name])
             c->left_out += sum->count;
+        else if (sum->placed)
+            add_placed(c, sum);
         else
             add_summary(c, sum);
     }

@@ -45,6 +45,7 @@ struct lpo_summed_paths lpo_region_summed_paths(struct lpo_region_tree *tree)
     s.used = find_used(t);
     tree->too_deep += t->path_losses.too_deep;
     tree->too_long += t->path_losses.too_long;
+    tree->too_many += t->path_losses.too_many;
     tree->crooked += t->path_losses.crooked;
     return s;
 }

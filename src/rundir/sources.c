@@ -349,7 +349,7 @@ const struct lpo_source *lpo_rundir_main(const struct lpo_rundir *d)
 
         if (!s->trace)
             continue;
-        if (s->trace->gpu_ops.len)
+        if (lpo_trace_has_gpu_ops(s->trace))
             return s;
         first = first ? first : s;
     }

@@ -76,6 +76,11 @@ void lpo_trace_destroy(struct lpo_trace *t)
     free(t);
 }
 
+bool lpo_trace_has_gpu_ops(const struct lpo_trace *t)
+{
+    return t->gpu_ops.len || (t->summaries.len && t->summaries.at[0].placed);
+}
+
 uint64_t lpo_trace_range_count(const struct lpo_trace *t)
 {
     const struct lpo_path_losses *lost = &t->path_losses;

@@ -142,6 +142,8 @@ struct lpo_path_losses {
     uint64_t too_deep; /* beyond LPO_PATH_DEPTH */
     uint64_t too_long; /* beyond the budget of path text */
     uint64_t crooked;  /* outlived the range they began in; they are in their path */
+    uint64_t too_many; /* start/end ranges open at one time, or calls in them that were not looked
+                        * up */
     uint64_t damaged;  /* lasted longer than any program: counted with no time */
 };
 
@@ -216,6 +218,11 @@ struct lpo_summary {
     uint64_t count;
     int64_t total_ns, min_ns, max_ns; /* LPO_NO_TIME where the source has none */
     uint8_t kind;                     /* enum lpo_gpu_op_kind */
+    bool placed; /* the rest is known: the reader summed operations that were too many to keep */
+    uint16_t process, device;
+    uint32_t linker;                /* LPO_NONE: several */
+    uint32_t stack, capture;        /* as in struct lpo_gpu_op; no stack: no launch record */
+    uint64_t bytes, unknown, whole; /* unknown: of them without a duration; whole: flag _WHOLE */
 };
 
 /* Something the reader wants the user to know: lost records, a cut file, an unclosed range. */
@@ -254,6 +261,7 @@ struct lpo_trace {
     int64_t epoch_ns;     /* unix time of clock 0, or LPO_NO_TIME */
     uint64_t dropped;     /* records the source says it lost */
     int64_t total_ns;     /* times.c: of all events so far, to be summed safely */
+    uint64_t gpu_bytes;   /* the same: GPU records */
     uint64_t range_bytes; /* of the files so far: events that may be ranges (native) */
     uint32_t sources;     /* files read so far */
     uint32_t ranks;       /* of the whole job, also those whose traces are not here; 0: not said */
@@ -276,6 +284,8 @@ const char *lpo_trace_text(const struct lpo_trace *t, uint32_t name); /* LPO_NON
 size_t lpo_trace_text_len(const struct lpo_trace *t, uint32_t name);
 size_t lpo_trace_name_count(const struct lpo_trace *t);
 
+/* Does it have GPU operations, kept as rows or summed with their places? */
+bool lpo_trace_has_gpu_ops(const struct lpo_trace *t);
 /* Visits of ranges of both kinds, kept as rows or summed. */
 uint64_t lpo_trace_range_count(const struct lpo_trace *t);
 

@@ -10,7 +10,8 @@ static const struct lpo_budget defaults = {
     .pipe_bytes = (uint64_t)16 << 30,
     .whole_file_bytes = (uint64_t)8 << 30,
     .path_bytes = (uint64_t)32 << 20,
-    .range_bytes = (uint64_t)64 << 20, /* at most 13 million ranges, 420 MB */
+    .gpu_record_bytes = (uint64_t)48 << 20, /* about 6 million operations, 1 GB */
+    .range_bytes = (uint64_t)64 << 20,      /* at most 13 million ranges, 420 MB */
     .kernel_rows = 2000000,
     .scopes = 1024,
     .interp_bytes = (uint64_t)16 << 20,
@@ -44,6 +45,7 @@ void lpo_budget_raise(double factor)
         .pipe_bytes = times(defaults.pipe_bytes, factor),
         .whole_file_bytes = times(defaults.whole_file_bytes, factor),
         .path_bytes = times(defaults.path_bytes, factor),
+        .gpu_record_bytes = times(defaults.gpu_record_bytes, factor),
         .range_bytes = times(defaults.range_bytes, factor),
         .kernel_rows = times(defaults.kernel_rows, factor),
         .scopes = times(defaults.scopes, factor),

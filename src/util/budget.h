@@ -18,6 +18,7 @@ struct lpo_budget {
     uint64_t pipe_bytes;       /* of a pipe, kept in TMPDIR while it is read */
     uint64_t whole_file_bytes; /* of a .ncu-rep, whose results are all kept in memory */
     uint64_t path_bytes;       /* text of all region paths of a trace */
+    uint64_t gpu_record_bytes; /* of native traces whose GPU operations are kept one by one */
     uint64_t range_bytes;      /* of events in native traces whose ranges are kept one by one */
     uint64_t kernel_rows;      /* kernels listed in regions, in one table of regions */
     uint64_t scopes;           /* processes, devices and ranks with a table of their own */

@@ -143,13 +143,17 @@ static void add_gpu_op(struct native *n, struct lpo_gpu_op w, unsigned flags, st
     }
     if (c->bad)
         return;
+    if (w.end_ns > n->end_ns)
+        n->end_ns = w.end_ns;
+    if (n->gpu_sums) {
+        lpo_native_gpu_sums_op(n, &w, n->gpu_corr, flags & LPOT_GPU_GRAPH ? &n->gpu_node : NULL);
+        return;
+    }
     if (flags & LPOT_GPU_GRAPH)
         lpo_vec_push(&n->of_nodes,
                      (struct native_of_node){ n->gpu_node, (uint32_t)n->trace->gpu_ops.len });
     if (!(n->trace->skip & LPO_SKIP_LAUNCHES))
         lpo_trace_links_op(n->links, (uint32_t)n->trace->gpu_ops.len, n->gpu_corr);
-    if (w.end_ns > n->end_ns)
-        n->end_ns = w.end_ns;
     lpo_vec_push(&n->trace->gpu_ops, w);
 }
 
@@ -216,7 +220,9 @@ static void on_whole(struct native *n, unsigned flags, struct lpo_cursor *c)
     w.kind = LPO_KERNEL;
     w.flags = LPO_GPU_OP_GRAPH | LPO_GPU_OP_WHOLE;
     w.name = graph_name(n, graph);
-    if (row)
+    if (row && n->gpu_sums)
+        n->unlaid++;
+    else if (row)
         lpo_vec_push(&n->wholes, (struct native_whole){
                                      (uint32_t)(n->trace->gpu_ops.len - n->first_gpu_op), *row });
     add_gpu_op(n, w, flags & ~(unsigned)LPOT_GPU_GRAPH, c);

@@ -37,6 +37,8 @@ static void first_pass(struct native *n, struct lpo_native_blocks *blocks)
             lpo_native_take_footer(n, payload_of(&b));
         if (b.kind == LPOT_THREAD)
             n->event_bytes += b.len;
+        else if (b.kind == LPOT_GPU)
+            n->gpu_bytes += b.len;
         lpo_native_tick_clock_add(&n->clock, b.ticks, b.real_ns);
         if (lpo_native_ns(b.real_ns) - n->shift_ns > n->end_ns)
             n->end_ns = lpo_native_ns(b.real_ns) - n->shift_ns;
@@ -44,18 +46,53 @@ static void first_pass(struct native *n, struct lpo_native_blocks *blocks)
     lpo_native_tick_clock_settle(&n->clock);
 }
 
-static void second_pass(struct native *n, struct lpo_native_blocks *blocks, unsigned kind)
+static void second_pass(struct native *n, struct lpo_native_blocks *blocks, bool threads, bool gpu)
 {
     struct lpo_native_block b;
 
     lpo_native_blocks_rewind(blocks);
     while (lpo_native_blocks_next(blocks, &b))
-        if (b.kind != kind)
-            continue;
-        else if (kind == LPOT_THREAD)
+        if (b.kind == LPOT_THREAD && threads)
             lpo_native_take_thread(n, &b);
-        else
+        else if (b.kind == LPOT_GPU && gpu)
             lpo_native_take_gpu(n, &b);
+}
+
+/* What is too large to be kept row by row is summed while it is read. A sum of GPU operations needs
+ * the path of each launch, so then ranges are summed too. */
+static void decide(struct native *n)
+{
+    struct lpo_trace *t = n->trace;
+
+    t->range_bytes += n->event_bytes;
+    t->gpu_bytes += n->gpu_bytes;
+    if (t->gpu_bytes > lpo_budget()->gpu_record_bytes)
+        n->gpu_sums = lpo_native_gpu_sums_create(n);
+    n->sums =
+        (n->gpu_sums || t->range_bytes > lpo_budget()->range_bytes) && !(t->skip & LPO_SKIP_RANGES);
+}
+
+static void keep_gpu_ops(struct native *n, struct lpo_native_blocks *blocks)
+{
+    /* GPU records first: of the calls only those are kept that launched something. */
+    second_pass(n, blocks, false, true);
+    second_pass(n, blocks, true, false);
+    lpo_native_close_threads(n);
+    lpo_trace_links_resolve(n->links, n->trace);
+}
+
+static void sum_gpu_ops(struct native *n, struct lpo_native_blocks *blocks)
+{
+    if (n->sums) { /* start/end ranges cross threads: all of them before the first call */
+        n->only_start_end = true;
+        second_pass(n, blocks, true, false);
+        lpo_native_rewind_threads(n);
+        n->only_start_end = false;
+    }
+    lpo_native_sets_find(n);
+    second_pass(n, blocks, true, true);
+    lpo_native_close_threads(n);
+    lpo_native_gpu_sums_close(n);
 }
 
 /* One note for all files of a trace: worker processes often end by _exit(). */
@@ -89,6 +126,10 @@ static void add_notes(struct native *n, uint64_t ignored)
         { n->summed,
           "ranges were summed while the trace was read, because it has more than are kept "
           "one by one: timelines show the outer ones only (" LPO_BUDGET_HINT ")" },
+        { n->summed_ops,
+          "GPU operations were summed while the trace was read, because it has more than are kept "
+          "one by one: there is no timeline of them, and nothing that follows from one "
+          "(" LPO_BUDGET_HINT ")" },
         { n->unlaunched, "GPU operations have no launch record, so their range is not known" },
         { n->unlaid, "CUDA graph launches are shown as one kernel each: the trace has too many to "
                      "show what they ran" },
@@ -126,6 +167,8 @@ static void free_native(struct native *n)
     for (size_t i = 0; i < n->graphs.len; i++)
         lpo_vec_free(&n->graphs.at[i].nodes);
     lpo_vec_free(&n->graphs);
+    lpo_native_gpu_sums_destroy(n->gpu_sums);
+    lpo_native_sets_destroy(n->sets);
     lpo_map_u64_destroy(n->by_number);
     lpo_trace_links_destroy(n->links);
     lpo_map_u64_destroy(n->by_node);
@@ -160,13 +203,11 @@ static int read_blocks(struct lpo_native_blocks *blocks, struct lpo_trace *into)
     first_pass(&n, blocks);
     ignored = lpo_native_blocks_ignored(blocks);
     into->has_ranges = true;
-    into->range_bytes += n.event_bytes;
-    n.sums = into->range_bytes > lpo_budget()->range_bytes && !(into->skip & LPO_SKIP_RANGES);
-    /* GPU records first: of the calls only those are kept that launched something. */
-    second_pass(&n, blocks, LPOT_GPU);
-    second_pass(&n, blocks, LPOT_THREAD);
-    lpo_native_close_threads(&n);
-    lpo_trace_links_resolve(n.links, into);
+    decide(&n);
+    if (n.gpu_sums)
+        sum_gpu_ops(&n, blocks);
+    else
+        keep_gpu_ops(&n, blocks);
     lpo_native_join_captures(&n);
     lpo_native_close_ranges(&n); /* the GPU records may end last */
     lpo_native_sums_show(&n);

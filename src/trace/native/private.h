@@ -9,7 +9,11 @@
 #include "util/arena.h"
 #include "util/map.h"
 
-enum { NATIVE_TOTALS = 32, NATIVE_SHOWN_LEVELS = 8 };
+enum {
+    NATIVE_TOTALS = 32,
+    NATIVE_SHOWN_LEVELS = 8,
+    NATIVE_OPEN_SETS = 1024, /* start/end ranges that are open at one moment */
+};
 
 struct native_string {
     const char *text; /* in the arena */
@@ -152,6 +156,11 @@ struct native {
     LPO_VEC(uint32_t) hints;
     LPO_VEC(struct native_shown) shown;
     uint32_t shown_levels; /* how many of the outer levels those are */
+    /* gpu_sums.c, start_end_sets.c; NULL: GPU operations are kept */
+    struct native_gpu_sums *gpu_sums;
+    struct native_sets *sets;
+    uint64_t gpu_bytes, summed_ops;
+    bool only_start_end; /* in the pass that looks for those */
     uint64_t gpu_start, gpu_node;
     uint32_t gpu_corr, gpu_sequence;
     bool gpu_broken;
@@ -181,6 +190,8 @@ void lpo_native_take_thread(struct native *n, const struct lpo_native_block *blo
 /* After the last block of every thread: the calls that never returned, the ends of start/end
  * ranges, and ranges that nobody closed. */
 void lpo_native_close_threads(struct native *n);
+/* Every thread back to its start; with start/end ranges that are complete. */
+void lpo_native_rewind_threads(struct native *n);
 void lpo_native_close_ranges(struct native *n);
 
 /* range_sums.c: push/pop ranges of a file that has too many of them to keep. `open` is the range
@@ -196,6 +207,23 @@ uint32_t lpo_native_sums_path(struct native *n, struct native_thread *t, int64_t
                               int64_t end_ns);
 void lpo_native_sums_close(struct native *n, struct native_thread *t);
 void lpo_native_sums_show(struct native *n); /* after the last: rows for timelines */
+
+/* gpu_sums.c: GPU operations of a file that has too many of them to keep. `node` is that of a CUDA
+ * graph, or NULL. */
+struct native_gpu_sums *lpo_native_gpu_sums_create(const struct native *n);
+void lpo_native_gpu_sums_destroy(struct native_gpu_sums *s); /* NULL is fine */
+void lpo_native_gpu_sums_launch(struct native *n, uint32_t corr, const struct lpo_call *call);
+void lpo_native_gpu_sums_op(struct native *n, const struct lpo_gpu_op *op, uint32_t corr,
+                            const uint64_t *node);
+void lpo_native_gpu_sums_close(struct native *n);
+
+/* start_end_sets.c: which start/end ranges hold a call; a number for each set of names, 0 for
+ * none. */
+void lpo_native_sets_find(struct native *n); /* after all of them are read */
+void lpo_native_sets_destroy(struct native_sets *s);
+uint32_t lpo_native_set_at(struct native *n, int64_t start_ns, int64_t end_ns);
+/* At most NATIVE_OPEN_SETS; returns how many. */
+size_t lpo_native_set_frames(const struct native *n, uint32_t set, struct lpo_frame *out);
 
 /* gpu_records.c */
 void lpo_native_take_gpu(struct native *n, const struct lpo_native_block *block);

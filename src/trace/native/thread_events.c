@@ -99,7 +99,7 @@ static void on_push(struct native *n, struct native_thread *t, const struct even
                                 .inherited = (e->flags & LPOT_EV_INHERITED) != 0 };
 
     skip_attributes(e, c);
-    if (c->bad)
+    if (c->bad || n->only_start_end)
         return;
     if (!n->sums && !(n->trace->skip & LPO_SKIP_RANGES))
         open.range = add_range(n, t, e, name, LPO_PUSH_POP);
@@ -118,6 +118,8 @@ static void on_pop(struct native *n, struct native_thread *t, const struct event
     struct native_open gone;
 
     (void)c;
+    if (n->only_start_end)
+        return;
     if (!pop_open(&t->open, e->domain, &gone)) {
         n->stray_pops++;
         return;
@@ -136,7 +138,7 @@ static void on_start(struct native *n, struct native_thread *t, const struct eve
 
     skip_attributes(e, c);
     /* Start/end ranges are few, and their ends are matched by row: they are always kept. */
-    if (!c->bad)
+    if (!c->bad && (n->only_start_end || !n->gpu_sums))
         *lpo_map_u64_put(n->by_range, id, NULL) = add_range(n, t, e, name, LPO_START_END);
 }
 
@@ -147,7 +149,7 @@ static void on_end(struct native *n, struct native_thread *t, const struct event
     uint64_t id = lpo_native_get_v(c);
 
     (void)t;
-    if (!c->bad)
+    if (!c->bad && (n->only_start_end || !n->gpu_sums))
         lpo_vec_push(&n->ends, (struct native_end){ id, e->ns });
 }
 
@@ -163,7 +165,9 @@ static void on_mark(struct native *n, struct native_thread *t, const struct even
 static void finish_call(struct native *n, struct native_thread *t)
 {
     /* the GPU records are read by now: a call that launched nothing needs no place */
-    if (t->in_call && lpo_trace_links_wanted(n->links, t->corr))
+    if (t->in_call && n->gpu_sums)
+        lpo_native_gpu_sums_launch(n, t->corr, &t->call);
+    else if (t->in_call && lpo_trace_links_wanted(n->links, t->corr))
         lpo_trace_links_call(n->links, t->corr, &t->call);
     t->in_call = false;
 }
@@ -173,7 +177,7 @@ static void on_launch(struct native *n, struct native_thread *t, const struct ev
 {
     finish_call(n, t);
     t->corr += (uint32_t)lpo_native_get_z(c);
-    if (c->bad || (n->trace->skip & LPO_SKIP_LAUNCHES))
+    if (c->bad || n->only_start_end || (n->trace->skip & LPO_SKIP_LAUNCHES))
         return;
     t->call = (struct lpo_call){
         .start_ns = e->ns, .end_ns = e->ns, .thread = t->row, .process = n->process
@@ -213,7 +217,7 @@ static void on_node(struct native *n, struct native_thread *t, const struct even
                     struct lpo_cursor *c)
 {
     t->node += (uint64_t)lpo_native_get_z(c);
-    if (!c->bad)
+    if (!c->bad && !n->only_start_end)
         add_node(
             n, t->node,
             (struct native_node){ .ns = e->ns,
@@ -228,7 +232,7 @@ static void on_clone(struct native *n, struct native_thread *t, const struct eve
     (void)e;
     t->node += (uint64_t)lpo_native_get_z(c);
     t->original += (uint64_t)lpo_native_get_z(c);
-    if (!c->bad)
+    if (!c->bad && !n->only_start_end)
         add_node(n, t->node, (struct native_node){ .original = t->original, .clone = true });
 }
 
@@ -298,6 +302,23 @@ static void end_start_ranges(struct native *n)
             continue;
         }
         r->end_ns = n->ends.at[i].ns > r->start_ns ? n->ends.at[i].ns : r->start_ns;
+    }
+}
+
+void lpo_native_rewind_threads(struct native *n)
+{
+    n->damaged = 0; /* will be counted again */
+    end_start_ranges(n);
+    n->ends.len = 0;
+    for (size_t i = n->first_range; i < n->trace->ranges.len; i++)
+        if (n->trace->ranges.at[i].end_ns == LPO_NO_TIME)
+            n->trace->ranges.at[i].flags |= LPO_RANGE_OPEN;
+    for (size_t i = 0; i < n->threads.len; i++) {
+        struct native_thread *t = &n->threads.at[i];
+
+        t->broken = t->in_call = false;
+        t->sequence = t->corr = 0;
+        t->ticks = t->node = t->original = 0;
     }
 }
 
