@@ -40,7 +40,7 @@ static const struct getter_case {
     { "no limit", "{}", "pipeline.nsys.timeout", "0" },
     { "words", "report: {formats: [csv, md]}", "report.formats", "csv|md" },
     { "words in one text", "report: {formats: ' csv, md ,'}", "report.formats", "csv|md" },
-    { "words by default", "{}", "report.formats", "md|json" },
+    { "words by default", "{}", "report.formats", "md|json|html" },
     { "no words", "report: {formats: []}", "report.formats", "" },
     { "numbers are words too", "pipeline: {nsys: {stats: [1, x]}}", "pipeline.nsys.stats", "1|x" },
     { "a pattern keeps its comma", "report: {kernels: {include: 'regex:a{1,2}'}}",
@@ -119,7 +119,7 @@ static void without_a_config_all_is_default(void **state)
 
     assert_int_equal(lpo_settings_int(NULL, "run.top_n_kernels"), 30);
     assert_true(lpo_settings_bool(NULL, "report.aggregate"));
-    assert_string_equal(lpo_settings_joined(a, NULL, "report.formats"), "md,json");
+    assert_string_equal(lpo_settings_joined(a, NULL, "report.formats"), "md,json,html");
     assert_null(lpo_settings_map(NULL, "report.mapping"));
     assert_null(lpo_settings_joined(a, NULL, "report.kernels.include"));
 }
@@ -171,7 +171,7 @@ static void a_struct_is_filled(void **state)
     assert_int_equal(out.limit_ns, 5000000000);
     assert_true(out.most == 0.1);
     assert_string_equal(out.mode, "deep");
-    assert_int_equal(out.formats.len, 2);
+    assert_int_equal(out.formats.len, 3);
     assert_string_equal(out.formats.at[1], "json");
     assert_int_equal(out.env->npairs, 1);
 }

@@ -320,7 +320,7 @@ static void the_schema_is_json(void **state)
     mode = lpo_json_at(doc, "properties.run.properties.mode");
     assert_string_equal(lpo_json_text(lpo_json_at(mode, "anyOf")->first->first->first, ""), "deep");
     assert_string_equal(lpo_json_text(lpo_json_get(mode, "default"), ""), "deep");
-    assert_int_equal(lpo_json_at(doc, "properties.report.properties.formats.default")->count, 2);
+    assert_int_equal(lpo_json_at(doc, "properties.report.properties.formats.default")->count, 3);
     assert_null(lpo_json_at(doc, "properties.model.properties.name.default"));
     assert_false(lpo_json_bool(lpo_json_at(doc, "properties.pipeline.additionalProperties"), true));
 }
