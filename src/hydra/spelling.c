@@ -91,7 +91,10 @@ void lpo_spelling_move(struct lpo_arena *a, const struct lpo_spelling *table, st
         if (!value || value == root)
             continue;
         lpo_node_remove(in, lpo_node_string(a, last));
-        place(a, table, root, row->now, value);
+        /* an old name that only mirrors today's key, `torch_profiler: ${pipeline.torch_profiler}`,
+         * would refer to itself */
+        if (!lpo_node_is_text(value, lpo_arena_printf(a, "${%s}", row->now)))
+            place(a, table, root, row->now, value);
         advise(a, warnings, row->old, row->now);
         if (in != root && in->npairs == 0 && strchr(row->old, '.') == strrchr(row->old, '.')) {
             char *head = lpo_arena_strndup(a, row->old, strcspn(row->old, "."));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "hydra/compose.h"
+#include "util/str.h"
 
 /* Longer paths before their heads: the first row that fits is taken, then the rest is tried again.
  */
@@ -11,6 +12,7 @@ static const struct lpo_spelling table_[] = {
     /* the keys of ncu's command line once stood beside its presets */
     { "pipeline.ncu.nvtx_include", "pipeline.ncu.ncu_cli.nvtx.include" },
     { "pipeline.ncu.nvtx_exclude", "pipeline.ncu.ncu_cli.nvtx.exclude" },
+    { "pipeline.ncu.nvtx", "pipeline.ncu.ncu_cli.nvtx" },
     { "pipeline.ncu.set", "pipeline.ncu.ncu_cli.set" },
     { "pipeline.ncu.metrics", "pipeline.ncu.ncu_cli.metrics" },
     { "pipeline.ncu.sections", "pipeline.ncu.ncu_cli.sections" },
@@ -83,6 +85,24 @@ const struct lpo_unlisted *lpo_settings_unlisted(void)
     return groups;
 }
 
+/* Is it the name of the row? Also as a file (runner/stage2.yaml), by the folder's oldest name
+ * (runners/stage2) and as the Python module that was started. */
+static bool is_named(const char *name, const char *row)
+{
+    static const char modules[] = "llm_perf_opt.runners.", oldest[] = "runners/",
+                      folder[] = "runner/";
+    size_t len;
+
+    if (lpo_str_starts(name, modules))
+        name += strlen(modules);
+    if (lpo_str_starts(name, oldest) && lpo_str_starts(row, folder)) {
+        name += strlen(oldest);
+        row += strlen(folder);
+    }
+    len = strlen(row);
+    return strncmp(name, row, len) == 0 && (!name[len] || strcmp(name + len, ".yaml") == 0);
+}
+
 const struct lpo_old_config *lpo_settings_spelling_config(const char *name)
 {
     static const char light[] = "torch_profiler and static_analysis on";
@@ -100,11 +120,12 @@ const struct lpo_old_config *lpo_settings_spelling_config(const char *name)
         { "stage2_runner", "runner/stage2", deep },
         { "deep_profile", "runner/stage2", deep },
         { "deep_profile_runner", "runner/stage2", deep },
+        { "direct_inference_runner", "runner/direct_inference", "direct_inference alone on" },
         { "profile_orchestrator", "config", "nothing changed" },
     };
 
     for (size_t i = 0; i < sizeof old / sizeof *old; i++)
-        if (strcmp(name, old[i].name) == 0)
+        if (is_named(name, old[i].name))
             return &old[i];
     return NULL;
 }

@@ -21,7 +21,7 @@ DOCUMENTS = os.path.join(SOURCE, "tests", "data", "documents")
 
 class Documents(LpoCase):
     def environment(self) -> dict[str, str]:
-        return {"XDG_CONFIG_HOME": os.path.join(self.cwd, "home")}
+        return {"XDG_CONFIG_HOME": os.path.join(self.cwd, "home"), "XDG_CACHE_HOME": os.path.join(self.cwd, "cache")}
 
     def put(self, name: str, text: str) -> None:
         path = os.path.join(self.cwd, "mine", name)
@@ -63,6 +63,24 @@ class Presets(Documents):
         self.assertIsNone(ncu["ncu_cli"]["metrics"])
         self.assertIn("quote it", self.warned)
 
+    def test_the_shipped_presets_are_the_documents(self) -> None:
+        for name, warnings in (("ncu.default", 0), ("ncu.rtx3090.memory", 1)):
+            with self.subTest(name):
+                theirs = self.ncu(name + ".yaml", warnings)
+                ours = self.config(f"profiling/ncu@pipeline.ncu={name}", "pipeline.ncu.enable=true")["pipeline"]["ncu"]
+                self.assertEqual(ours, theirs)
+
+    def test_the_defaults_are_the_documents(self) -> None:
+        """What their conf/config.yaml states is what the shipped one states."""
+        self.copy("config.yaml", "config.yaml")
+        theirs, ours = self.config("--config-dir", "mine"), self.config()
+        for key in ("run.mode", "run.device", "run.repeats", "run.dataset_subset_filelist", "run.top_n_kernels",
+                    "pipeline.static_analysis", "pipeline.torch_profiler", "pipeline.nsys", "pipeline.ncu"):
+            with self.subTest(key):
+                self.assertEqual(at(ours, key), at(theirs, key))
+        self.assertEqual((ours["run"]["repeats"], ours["run"]["top_n_kernels"]), (3, 30))
+        self.assertEqual(ours["pipeline"]["nsys"]["nvtx_capture"], "prefill")
+
     def test_other_faults_of_yaml_are_still_refused(self) -> None:
         self.put("profiling/ncu/theirs.yaml", "description: a: b\nncu_cli: c: d\n")
         done = self.lpo("config", "--config-dir", "mine", "profiling/ncu@pipeline.ncu=theirs")
@@ -96,6 +114,11 @@ OLD = [
     ("nsys.gating_nvtx=false", "pipeline.nsys.gating_nvtx", False),
     ("ncu.gating_nvtx=false", "pipeline.ncu.gating_nvtx", False),
     ("ncu.nvtx_include=prefill", "pipeline.ncu.ncu_cli.nvtx.include", "prefill"),
+    ("ncu.nvtx.include=prefill", "pipeline.ncu.ncu_cli.nvtx.include", "prefill"),
+    ("ncu.sections=[SpeedOfLight]", "pipeline.ncu.ncu_cli.sections", ["SpeedOfLight"]),
+    ("nsys.capture_range=none", "pipeline.nsys.capture_range", "none"),
+    ("torch_profiler.activities=[cpu]", "pipeline.torch_profiler.activities", ["cpu"]),
+    ("analysis.static.use_synthetic_inputs=false", "pipeline.static_analysis.use_synthetic_inputs", False),
     ("nsys.nvtx_capture=decode", "pipeline.nsys.nvtx_capture", "decode"),
     ("nsys.capture_range_end=null", "pipeline.nsys.capture_range_end", None),
     ("stage1_runner.device=cuda:0", "run.device", "cuda:0"),
@@ -139,7 +162,11 @@ class Overrides(Documents):
     def test_old_entry_points(self) -> None:
         light, deep = {"torch_profiler", "static_analysis"}, {"nsys", "ncu"}
         for name, stages in (("runner/stage2", deep), ("deep_profile_runner", deep), ("llm_profile_runner", light),
-                             ("runner/stage1.default", light), ("runner/stage1.no-static", {"torch_profiler"})):
+                             ("runner/stage1.default", light), ("runner/stage1.no-static", {"torch_profiler"}),
+                             ("runner/stage2.yaml", deep), ("runners/stage2", deep), ("direct_inference_runner", set()),
+                             ("llm_perf_opt.runners.llm_profile_runner", light),
+                             ("llm_perf_opt.runners.deep_profile_runner", deep),
+                             ("llm_perf_opt.runners.profile_orchestrator", light)):
             with self.subTest(config=name):
                 pipeline = self.config("--config-name", name, warnings=1)["pipeline"]
                 on = {stage for stage in light | deep if pipeline[stage]["enable"]}
@@ -174,7 +201,7 @@ class WholeConfig(Documents):
         self.small_groups()
         done = self.lpo("run", "--config-dir", "mine", *SHORT)
         self.assertEqual(done.returncode, 0, done.stderr)
-        runs = os.listdir(os.path.join(self.cwd, "tmp", "runs"))
+        runs = [name for name in os.listdir(os.path.join(self.cwd, "tmp", "runs")) if name != "latest"]
         self.assertEqual(len(runs), 1)
         self.assertTrue(os.path.exists(os.path.join(self.cwd, "tmp", "runs", runs[0], "report.md")))
         self.assertFalse(os.path.exists(os.path.join(self.cwd, "tmp", "runs", runs[0], ".hydra")))
@@ -198,6 +225,42 @@ class WholeConfig(Documents):
                         "--", "./where.sh", "here.txt")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(os.path.realpath(self.text("here.txt").strip()), os.path.realpath(self.run_dir))
+
+    def test_mirrors_at_the_root(self) -> None:
+        """Compatibility aliases at root level: analysis.static and torch_profiler mirror the stages."""
+        self.small_groups()
+        with open(os.path.join(DOCUMENTS, "config.yaml"), encoding="utf-8") as f:
+            document = f.read()
+        self.put("config.yaml", document + "analysis:\n  static: ${pipeline.static_analysis}\ntorch_profiler: ${pipeline.torch_profiler}\n")
+        pipeline = self.config("--config-dir", "mine", "torch_profiler.enabled=false", warnings=3)["pipeline"]
+        self.assertIs(pipeline["torch_profiler"]["enable"], False)
+        self.assertIs(pipeline["static_analysis"]["write_reports"], True)
+
+    def test_groups_from_the_root(self) -> None:
+        """/profiling/torch@pipeline.torch_profiler: torch-profiler.default, as the text of the document writes it"""
+        self.small_groups()
+        with open(os.path.join(DOCUMENTS, "config.yaml"), encoding="utf-8") as f:
+            self.put("config.yaml", f.read().replace("  - profiling/", "  - /profiling/"))
+        pipeline = self.config("--config-dir", "mine", "profiling/ncu@pipeline.ncu=ncu.rtx3090.memory")["pipeline"]
+        self.assertEqual(pipeline["ncu"]["ncu_cli"]["sections"], ["SpeedOfLight", "MemoryWorkloadAnalysis"])
+
+    def test_every_stage_over_it(self) -> None:
+        self.small_groups()
+        tools = os.path.join(SOURCE, "tests", "pipeline", "tools")
+        done = self.lpo("run", "--config-dir", "mine", "hydra.run.dir=run", *SHORT[:-1], "pipeline.nsys.enable=true",
+                        "pipeline.ncu.enable=true", f"pipeline.ncu.program={os.path.join(tools, 'ncu')}",
+                        f"pipeline.nsys.program={os.path.join(tools, 'nsight', 'target-linux-x64', 'nsys')}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        states = {name: self.stage(name)["state"] for name in ("static_analysis", "torch_profiler", "nsys", "ncu")}
+        self.assertEqual(states, {"static_analysis": "done", "torch_profiler": "skipped", "nsys": "done", "ncu": "done"})
+        self.assertIn("--capture-range=nvtx --capture-range-end=stop --kill=none --nvtx-capture=prefill", self.text("nsys", "cmd.txt"))
+        command = self.text("ncu", "cmd.txt")
+        for words in ("--target-processes all", "--set roofline", "--section SpeedOfLight --section MemoryWorkloadAnalysis "
+                      "--section Occupancy --section SchedulerStats", "--nvtx --nvtx-include decode/",
+                      "--kernel-name 'regex:^(axpy|fma_loop|square)$'"):
+            self.assertIn(words, command)
+        self.has("nsys/run.nsys-rep", "nsys/summary_cuda_gpu_kern_sum.csv", "ncu/raw.csv", "ncu/sections.txt", "env.json",
+                 "config.yaml", "inputs.yaml", "stakeholder_summary.md", "kernels.md")
 
     def test_a_config_that_is_not_for_lpo_stands_alone(self) -> None:
         self.put("config.yaml", "device: a\nmodel: b\n")
