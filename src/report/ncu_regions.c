@@ -313,6 +313,7 @@ struct lpo_doc *lpo_report_ncu_region_doc(const struct lpo_report_ncu *n, size_t
     doc = lpo_doc_create("region", path);
     add_region(doc, n, i, 1, true);
     add_fingerprint(doc, n->d);
+    lpo_report_put_region(doc->data, n->analysis, i);
     return doc;
 }
 

@@ -181,6 +181,13 @@ static void make_region(const void *ctx, size_t i, struct lpo_record *r)
     put_region_kernels(r, s, row);
 }
 
+void lpo_report_put_region(struct lpo_record *to, const struct lpo_analysis *a, size_t i)
+{
+    struct scope_regions all = { a, { .kind = LPO_SCOPE_ALL } };
+
+    make_region(&all, i, lpo_doc_put_record(to, "region"));
+}
+
 static void put_coverage(struct lpo_record *to, const struct lpo_coverage *c)
 {
     struct lpo_record *r = lpo_doc_put_record(to, "coverage");

@@ -131,7 +131,14 @@ static void write_row(struct lpo_json_writer *w, const struct lpo_schema_row *ro
         write_default(w, row);
         return;
     }
-    lpo_jw_text(w, "type", "object");
+    if (row->nullable) {
+        lpo_jw_array(w, "type");
+        lpo_jw_text(w, NULL, "object");
+        lpo_jw_text(w, NULL, "null");
+        lpo_jw_end(w);
+    } else {
+        lpo_jw_text(w, "type", "object");
+    }
     lpo_jw_object(w, "properties");
     for (size_t i = 0; i < count; i++)
         if (is_child(rows[i].path, row->path)) {
