@@ -31,8 +31,11 @@ void lpo_report_chapter_kernels(struct lpo_doc *doc, const struct lpo_rundir *d,
         lpo_report_add_devices(doc, a);
         lpo_doc_paragraph(
             doc,
-            "The cause of a gap is the host when the next operation was launched after the stream "
-            "had become empty; else it is a dependency when the gap is shorter than 30 us.");
+            "By stream, and by a rule of its own: the cause of a gap is the host when the next "
+            "operation was launched after the stream had become empty; else it is a dependency "
+            "when "
+            "the gap is shorter than 30 us. A stream may be idle while the GPU works: what the GPU "
+            "lost is in \"Where the wall time went\".");
         lpo_report_add_streams(doc, a, 32);
         if (a->tree->nodes.len)
             lpo_report_add_region_idle(doc, a, all, &idle);
