@@ -4,6 +4,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "util/measure.h"
 
 struct lpo_app;
 struct lpo_args;
@@ -24,6 +27,9 @@ struct lpo_job {
 struct lpo_job_result {
     const char *run_dir;
     int exit_code;
+    int64_t wall_ns;                       /* of the whole run; 0: unknown */
+    struct lpo_measure total_ms, tokens_s; /* of the workload alone: medians over its repeats */
+    struct lpo_measure gpu_ns;             /* of all kernels, in the trace of the reports */
 };
 
 /* The options that say which config: --config-dir, --config-name. */

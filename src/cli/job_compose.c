@@ -10,6 +10,7 @@
 #include "run/install.h"
 #include "run/secrets/secrets.h"
 #include "rundir/needs.h"
+#include "settings/schema.h"
 #include "settings/settings.h"
 #include "settings/spelling.h"
 #include "util/arena.h"
@@ -173,6 +174,36 @@ static const char *todays_name(struct lpo_app *app, const char *given, const cha
     return old->file;
 }
 
+/* The key of lpo's own tree that this one was meant to be; NULL: none is near. */
+static const char *nearest_key(struct lpo_arena *a, const char *key)
+{
+    size_t n;
+    const struct lpo_schema_row *rows = lpo_settings_schema_rows(&n);
+    const char **names = lpo_arena_array(a, n + 1, sizeof *names);
+
+    for (size_t i = 0; i < n; i++)
+        names[i] = rows[i].path;
+    return lpo_settings_schema_find(key) ? NULL : lpo_str_nearest(key, names, n);
+}
+
+/* Composing failed: where an override has a key that lpo nearly has, that is why, and the right
+ * spelling comes before Hydra's own words. */
+static int explain_key(struct lpo_arena *a, const char *const *overrides, struct lpo_err *err)
+{
+    for (; overrides && *overrides; overrides++) {
+        struct lpo_override ov;
+        const char *near;
+
+        if (lpo_override_parse(a, *overrides, &ov, NULL) < 0 || !ov.key || !strchr(ov.key, '.'))
+            continue; /* without a dot it may be a group of files */
+        near = nearest_key(a, ov.key);
+        if (near && strstr(lpo_err_cause(err), "is not in struct"))
+            return lpo_fail(err, LPO_E_CONFIG, "unknown key '%s' (from '%s'); did you mean '%s'?",
+                            ov.key, *overrides, near);
+    }
+    return err->code;
+}
+
 int lpo_cli_job_config(struct lpo_app *app, const struct lpo_args *args,
                        const char *const *overrides, bool multirun, struct lpo_composed *out,
                        struct lpo_err *err)
@@ -202,7 +233,7 @@ int lpo_cli_job_config(struct lpo_app *app, const struct lpo_args *args,
     app->config_is_ours = search.ours;
     rc = lpo_compose(app->arena, &in, out, err);
     print_warnings(app, out);
-    return rc;
+    return rc < 0 && search.ours ? explain_key(app->arena, overrides, err) : rc;
 }
 
 static int hydra_text(struct lpo_composed *c, const char *path, const char **out,

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "analysis/analysis.h"
 #include "analysis/run.h"
 #include "cli/app.h"
 #include "cli/job.h"
@@ -27,6 +29,7 @@
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
+#include "util/json.h"
 #include "util/path.h"
 #include "util/str.h"
 #include "writer/reports.h"
@@ -106,6 +109,29 @@ static enum lpo_state run_state(int code)
                          : LPO_FAILED;
 }
 
+static struct lpo_measure median(const struct lpo_speed *s, const char *path)
+{
+    double v = lpo_json_real(lpo_json_at(s->metrics, path), NAN);
+
+    return isfinite(v) ? lpo_measure_measured(v) : lpo_measure_unknown();
+}
+
+/* What a table over several runs compares. */
+static void add_figures(struct lpo_analysis_run *run, struct lpo_job_result *out)
+{
+    const struct lpo_rundir *d = run->dir;
+    const char *plain = lpo_rundir_stage_with(d, LPO_ROLE_UNDISTURBED);
+    const struct lpo_analysis *a = lpo_analysis_run_main(run);
+
+    for (size_t i = 0; i < d->speeds.len; i++)
+        if (lpo_streq(d->speeds.at[i].stage, plain)) {
+            out->total_ms = median(&d->speeds.at[i], "aggregate.total_ms.p50");
+            out->tokens_s = median(&d->speeds.at[i], "aggregate.tokens_per_s.p50");
+        }
+    if (a && lpo_analysis_all(a)->coverage.total.ns > 0)
+        out->gpu_ns = lpo_measure_measured((double)lpo_analysis_all(a)->coverage.total.ns);
+}
+
 static int finish(struct lpo_app *app, struct lpo_pipeline *p, int code, struct lpo_job_result *out,
                   struct lpo_err *err)
 {
@@ -127,7 +153,10 @@ static int finish(struct lpo_app *app, struct lpo_pipeline *p, int code, struct 
     lpo_cli_run_summary_print(app, m, p->analysis);
     lpo_run_folder_log(p->run_dir, "trace files read: %zu, traces attributed: %zu",
                        p->analysis->dir->files_read, p->analysis->attributed);
-    *out = (struct lpo_job_result){ p->run_dir, code };
+    *out = (struct lpo_job_result){ .run_dir = p->run_dir,
+                                    .exit_code = code,
+                                    .wall_ns = m->ended_ns - m->started_ns };
+    add_figures(p->analysis, out);
     return 0;
 }
 
@@ -176,17 +205,30 @@ static int check_workload(struct lpo_arena *a, const struct lpo_job *job, struct
     return 0;
 }
 
-/* Did the command line name the folder? Then it is known, and `latest` beside it only in the way.
- */
+/* Does an override of the command line begin with this key? */
+static bool was_given(const struct lpo_job *job, const char *key)
+{
+    for (const char *const *o = (const char *const *)job->overrides; o && *o; o++)
+        if (lpo_str_starts(*o + strspn(*o, "+"), key))
+            return true;
+    return false;
+}
+
+/* Did the command line name the folder? Then `latest` beside it would only be in the way. */
 static bool names_its_folder(const struct lpo_job *job)
 {
-    for (const char *const *o = (const char *const *)job->overrides; o && *o; o++) {
-        const char *key = *o + strspn(*o, "+");
+    return was_given(job, "hydra.run.dir") || was_given(job, "hydra.sweep.");
+}
 
-        if (lpo_str_starts(key, "hydra.run.dir") || lpo_str_starts(key, "hydra.sweep."))
-            return true;
-    }
-    return false;
+/* The default asks for a GPU, too; only who asked for one wants to hear that there is none. */
+static void note_device(struct lpo_arena *a, const struct lpo_job *job,
+                        struct lpo_progress *progress)
+{
+    const char *note =
+        was_given(job, "run.device=") ? lpo_workload_device_note(a, job->config) : NULL;
+
+    if (note && progress)
+        lpo_cli_progress_say(progress, "%s", note);
 }
 
 /* Before the first file is in it. */
@@ -236,6 +278,7 @@ int lpo_cli_job_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_p
         lpo_run_hardware_find(app->arena, job->config, &hw, err) < 0 ||
         lpo_run_folder_begin(app->arena, job->run_dir, &folder, err) < 0)
         return err->code;
+    note_device(app->arena, job, progress);
     lpo_run_interrupt_arm(NULL); /* nothing to keep yet; the next run sweeps what was begun */
     rc = fill_folder(app->arena, job, &hw, &folder, &m, err);
     if (rc == 0 && !names_its_folder(job))

@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "hydra/compose.h"
+#include "report/doc/doc.h"
 #include "run/child/supervise.h"
 #include "run/secrets/secrets.h"
 #include "util/arena.h"
@@ -17,6 +18,7 @@
 #include "util/json_write.h"
 #include "util/path.h"
 #include "util/str.h"
+#include "writer/writer.h"
 
 #define JOBS_SCHEMA "lpo.jobs/1"
 
@@ -139,15 +141,79 @@ static int run_job(struct lpo_app *app, const struct lpo_args *args, const char 
     return lpo_cli_job_run(app, &job, progress, out, err);
 }
 
+static const struct lpo_column job_columns[] = {
+    { "job", "Job", LPO_CELL_COUNT, NULL },
+    { "state", "State", LPO_CELL_TEXT, NULL },
+    { "wall_ns", "Duration", LPO_CELL_NS, NULL },
+    { "total_ns", "Workload", LPO_CELL_NS, NULL },
+    { "tokens_per_s", "Tokens/s", LPO_CELL_MEASURE, "/s" },
+    { "gpu_ns", "GPU time", LPO_CELL_NS, NULL },
+    { "overrides", "Overrides", LPO_CELL_TEXT, NULL },
+};
+
+static const char *state_of(const struct outcome *o)
+{
+    static const struct {
+        int code;
+        const char *state;
+    } states[] = { { 0, "done" }, { 3, "missing" }, { 130, "interrupted" } };
+
+    if (o->error)
+        return "failed";
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
+        if (states[i].code == o->result.exit_code)
+            return states[i].state;
+    return "failed";
+}
+
+static void add_job(struct lpo_arena *a, struct lpo_table *t, const struct lpo_sweep_job *job,
+                    const struct outcome *o, bool ran)
+{
+    const struct lpo_job_result *r = &o->result;
+    LPO_STR overrides = { 0 };
+
+    for (size_t k = 0; k < job->count; k++)
+        lpo_str_addf(&overrides, "%s%s", k ? " " : "",
+                     lpo_secrets_mask_override(a, job->overrides[k]));
+    lpo_doc_row_count(t, job->num);
+    lpo_doc_row_text(t, ran ? state_of(o) : "pending");
+    lpo_doc_row_measure(t, r->wall_ns > 0 ? lpo_measure_measured((double)r->wall_ns)
+                                          : lpo_measure_unknown());
+    lpo_doc_row_measure(t, lpo_measure_known(r->total_ms)
+                               ? lpo_measure_measured(r->total_ms.value * 1e6)
+                               : lpo_measure_unknown());
+    lpo_doc_row_measure(t, r->tokens_s);
+    lpo_doc_row_measure(t, r->gpu_ns);
+    lpo_doc_row_textn(t, lpo_str_text(&overrides), overrides.len);
+}
+
+/* One table over all jobs, whatever became of each. */
+static void print_summary(struct lpo_app *app, const struct lpo_override_sweep_jobs *jobs,
+                          const struct outcome *outcomes, size_t done, const char *dir)
+{
+    LPO_AUTO(lpo_doc) doc = lpo_doc_create("sweep", "Sweep");
+    struct lpo_table *t;
+    LPO_STR text = { 0 };
+
+    lpo_doc_section(doc, "jobs", "jobs of the sweep", 1);
+    t = lpo_doc_table(doc, "jobs", "", job_columns, sizeof job_columns / sizeof *job_columns);
+    for (size_t i = 0; i < jobs->count; i++)
+        add_job(app->arena, t, &jobs->at[i], &outcomes[i], i < done);
+    lpo_writer_text.write(doc, &text);
+    fprintf(app->out, "\n%s\nsweep folder: %s (multirun.json lists the jobs)\n",
+            lpo_str_text(&text), dir);
+}
+
 static int run_all(struct lpo_app *app, const struct lpo_args *args,
-                   struct lpo_override_sweep_jobs *jobs, const char *dir,
+                   struct lpo_override_sweep_jobs *jobs, const char *dir, const char *shown_dir,
                    struct lpo_progress *progress)
 {
     bool dry = lpo_cli_args_has(args, "dry-run");
     struct outcome *outcomes = lpo_arena_array(app->arena, jobs->count, sizeof *outcomes);
     int worst = 0;
+    size_t i;
 
-    for (size_t i = 0; i < jobs->count && !lpo_run_supervise_interrupted(); i++) {
+    for (i = 0; i < jobs->count && !lpo_run_supervise_interrupted(); i++) {
         const char **words = words_of(app->arena, jobs, i, dir);
         struct lpo_err err = { 0 };
         int rc;
@@ -165,12 +231,9 @@ static int run_all(struct lpo_app *app, const struct lpo_args *args,
         if (!dry)
             write_summary(app->arena, dir, jobs, outcomes, i + 1);
     }
+    if (!dry)
+        print_summary(app, jobs, outcomes, i, shown_dir);
     return worst;
-}
-
-static void print_summary(struct lpo_app *app, const char *dir)
-{
-    fprintf(app->out, "\nsweep folder: %s (multirun.json lists the jobs)\n", dir);
 }
 
 int lpo_cli_multirun(struct lpo_app *app, const struct lpo_args *args,
@@ -183,7 +246,6 @@ int lpo_cli_multirun(struct lpo_app *app, const struct lpo_args *args,
     struct lpo_node *params = NULL, *dir = NULL;
     const char *full;
     LPO_STR json = { 0 };
-    int worst;
 
     if (lpo_cli_job_config(app, args, words, true, &c, err) < 0 ||
         lpo_compose_hydra(&c, "sweeper.params", &params, err) < 0 ||
@@ -200,10 +262,7 @@ int lpo_cli_multirun(struct lpo_app *app, const struct lpo_args *args,
         fputs(lpo_str_text(&json), app->out);
         return 0;
     }
-    worst = run_all(app, args, &jobs, full, progress);
-    if (!dry)
-        print_summary(app, lpo_secrets_mask_path(app->arena, dir->text));
-    return worst;
+    return run_all(app, args, &jobs, full, lpo_secrets_mask_path(app->arena, dir->text), progress);
 }
 
 int lpo_cli_multirun_wanted(struct lpo_app *app, const struct lpo_args *args, bool *out,

@@ -42,6 +42,19 @@ class RunWords(LpoCase):
         self.assertIn("'./no-such-program' is not here or cannot be run", done.stderr)
         self.assertEqual(os.listdir(self.cwd), [])
 
+    def test_a_misspelt_key_is_answered_with_the_right_one(self) -> None:
+        for word, said in (("pipline.nsys.enable=true", "did you mean 'pipeline.nsys.enable'?"),
+                           ("run.repeat=3", "did you mean 'run.repeats'?"),
+                           ("+pipeline.nsys.enabel=true", "did you mean 'pipeline.nsys.enable'?"),
+                           ("+pipline.nsys.enable=true", "did you mean 'pipeline'?")):
+            with self.subTest(word=word):
+                done = self.lpo("run", word)
+                self.assertEqual(done.returncode, 2)
+                self.assertIn(said, done.stderr.splitlines()[0])
+                self.assertNotIn("To append", done.stderr)
+        mine = self.lpo("run", "--dry-run", "+mine.key=1")  # a section of the user's own, as Hydra has it
+        self.assertEqual(mine.returncode, 0, mine.stderr)
+
     def test_only_one_stage_runs_it_once(self) -> None:
         done = self.lpo("run", "--only", "native", "-o", "out", "--", self.program("echo ran >> count\n"))
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -82,6 +95,25 @@ class RunWords(LpoCase):
         quiet = self.lpo("run", "-q", "--only", "native", "-o", "quiet", "--", prog)
         self.assertNotIn("to out", quiet.stdout)
         self.assertNotIn("to err", quiet.stderr)
+
+    def test_a_sweep_ends_with_one_table(self) -> None:
+        done = self.lpo("run", "-q", "-m", "infer.max_new_tokens=4,6", "run.repeats=1", "--only", "direct_inference", "-o", "all")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        table = done.stdout[done.stdout.index("jobs of the sweep"):].splitlines()
+        self.assertRegex(table[2], r"^Job +State +Duration +Workload +Tokens/s +GPU time +Overrides")
+        for num, tokens in ((0, 4), (1, 6)):
+            self.assertRegex(table[3 + num], rf"^ *{num} +done .* infer\.max_new_tokens={tokens}")
+        bad = self.lpo("run", "-q", "-m", "run.repeats=1,2", "-o", "bad", "--", "./none")
+        self.assertEqual(bad.returncode, 127)
+        self.assertEqual(bad.stdout.count("failed"), 2)
+
+    def test_a_device_that_is_not_there(self) -> None:
+        if os.path.exists("/dev/nvidiactl"):
+            self.skipTest("a GPU is here")
+        asked = self.lpo("run", "--only", "direct_inference", "run.repeats=1", "run.device=cuda:0", "-o", "a")
+        self.assertIn("run.device=cuda:0: there is no NVIDIA GPU here", asked.stderr)
+        silent = self.lpo("run", "--only", "direct_inference", "run.repeats=1", "-o", "b")
+        self.assertNotIn("GPU here", silent.stderr)
 
     def test_latest_leads_to_the_last_run(self) -> None:
         none = self.lpo("report")

@@ -340,6 +340,21 @@ static const char *cwd_of(struct lpo_arena *a, const struct lpo_node *config, co
     return cwd ? lpo_path_join(a, call_dir, cwd) : call_dir;
 }
 
+const char *lpo_workload_device_note(struct lpo_arena *a, const struct lpo_node *config)
+{
+    const char *device = lpo_settings_text(config, "run.device");
+
+    if (!lpo_streq(lpo_settings_text(config, "workload.kind"), "toy") || !device ||
+        !lpo_str_starts(device, "cuda") || lpo_settings_text(config, "workload.program") ||
+        !lpo_streq(lpo_settings_text(config, "workload.toy.cuda"), "auto") ||
+        lpo_path_exists("/dev/nvidiactl"))
+        return NULL;
+    return lpo_arena_printf(a,
+                            "run.device=%s: there is no NVIDIA GPU here, so the built-in model "
+                            "runs on the CPU",
+                            device);
+}
+
 int lpo_workload_program_check(struct lpo_arena *a, const struct lpo_node *config,
                                struct lpo_err *err)
 {

@@ -49,6 +49,10 @@ int lpo_workload_prepare(struct lpo_arena *a, const struct lpo_node *config,
 int lpo_workload_check(struct lpo_arena *a, const struct lpo_node *config, const char *call_dir,
                        struct lpo_err *err);
 
+/* Where run.device asks for a GPU, which this machine does not have: what the built-in model does
+ * then. NULL: nothing to say. */
+const char *lpo_workload_device_note(struct lpo_arena *a, const struct lpo_node *config);
+
 /* Is the program of workload=command here? LPO_E_NOPROGRAM. */
 int lpo_workload_program_check(struct lpo_arena *a, const struct lpo_node *config,
                                struct lpo_err *err);
