@@ -148,7 +148,7 @@ static const struct lpo_column job_columns[] = {
     { "total_ns", "Workload", LPO_CELL_NS, NULL },
     { "tokens_per_s", "Tokens/s", LPO_CELL_MEASURE, "/s" },
     { "gpu_ns", "GPU time", LPO_CELL_NS, NULL },
-    { "overrides", "Overrides", LPO_CELL_TEXT, NULL },
+    { "overrides", "Swept", LPO_CELL_TEXT, NULL },
 };
 
 static const char *state_of(const struct outcome *o)
@@ -166,15 +166,27 @@ static const char *state_of(const struct outcome *o)
     return "failed";
 }
 
-static void add_job(struct lpo_arena *a, struct lpo_table *t, const struct lpo_sweep_job *job,
+/* What is the same in every job is no news. */
+static bool is_swept(const struct lpo_override_sweep_jobs *jobs, const struct lpo_sweep_job *job,
+                     size_t k)
+{
+    for (size_t i = 0; i < jobs->count; i++)
+        if (k >= jobs->at[i].count || strcmp(jobs->at[i].overrides[k], job->overrides[k]) != 0)
+            return true;
+    return false;
+}
+
+static void add_job(struct lpo_arena *a, struct lpo_table *t,
+                    const struct lpo_override_sweep_jobs *jobs, const struct lpo_sweep_job *job,
                     const struct outcome *o, bool ran)
 {
     const struct lpo_job_result *r = &o->result;
     LPO_STR overrides = { 0 };
 
     for (size_t k = 0; k < job->count; k++)
-        lpo_str_addf(&overrides, "%s%s", k ? " " : "",
-                     lpo_secrets_mask_override(a, job->overrides[k]));
+        if (is_swept(jobs, job, k))
+            lpo_str_addf(&overrides, "%s%s", overrides.len ? " " : "",
+                         lpo_secrets_mask_override(a, job->overrides[k]));
     lpo_doc_row_count(t, job->num);
     lpo_doc_row_text(t, ran ? state_of(o) : "pending");
     lpo_doc_row_measure(t, r->wall_ns > 0 ? lpo_measure_measured((double)r->wall_ns)
@@ -198,7 +210,7 @@ static void print_summary(struct lpo_app *app, const struct lpo_override_sweep_j
     lpo_doc_section(doc, "jobs", "jobs of the sweep", 1);
     t = lpo_doc_table(doc, "jobs", "", job_columns, sizeof job_columns / sizeof *job_columns);
     for (size_t i = 0; i < jobs->count; i++)
-        add_job(app->arena, t, &jobs->at[i], &outcomes[i], i < done);
+        add_job(app->arena, t, jobs, &jobs->at[i], &outcomes[i], i < done);
     lpo_writer_text.write(doc, &text);
     fprintf(app->out, "\n%s\nsweep folder: %s (multirun.json lists the jobs)\n",
             lpo_str_text(&text), dir);

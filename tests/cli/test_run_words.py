@@ -100,9 +100,9 @@ class RunWords(LpoCase):
         done = self.lpo("run", "-q", "-m", "infer.max_new_tokens=4,6", "run.repeats=1", "--only", "direct_inference", "-o", "all")
         self.assertEqual(done.returncode, 0, done.stderr)
         table = done.stdout[done.stdout.index("jobs of the sweep"):].splitlines()
-        self.assertRegex(table[2], r"^Job +State +Duration +Workload +Tokens/s +GPU time +Overrides")
+        self.assertRegex(table[2], r"^Job +State +Duration +Workload +Tokens/s +GPU time +Swept")
         for num, tokens in ((0, 4), (1, 6)):
-            self.assertRegex(table[3 + num], rf"^ *{num} +done .* infer\.max_new_tokens={tokens}")
+            self.assertRegex(table[3 + num], rf"^ *{num} +done .*  infer\.max_new_tokens={tokens}$")
         bad = self.lpo("run", "-q", "-m", "run.repeats=1,2", "-o", "bad", "--", "./none")
         self.assertEqual(bad.returncode, 127)
         self.assertEqual(bad.stdout.count("failed"), 2)
