@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of kernels made of any bytes: demangled, classified, shown, and made a regular expression
- * that must fit the name's own function. */
+/* Names of kernels made of any bytes: demangled, classified, shown, made short, and made a regular
+ * expression that must fit the name's own function. */
 #include "scratch.h"
 
 #include "region/classes.h"
+#include "region/kernel_name/short.h"
 #include "region/top_kernels.h"
 #include "trace/demangle.h"
 #include "util/arena.h"
@@ -48,6 +49,27 @@ static void check_regex(const char *name)
     insist(lpo_pattern_matches(pattern, function, len));
 }
 
+/* Three kernels of a report whose names are parts of each other. */
+static void check_short(struct lpo_arena *a, const char *name)
+{
+    size_t len = strlen(name);
+    const char *half = lpo_arena_strndup(a, name, len / 2);
+    const struct lpo_kernel_span names[] = { { name, len }, { half, len / 2 }, { name, len } };
+    const char *out[3];
+
+    lpo_region_short_names(a, names, 3, out);
+    for (int i = 0; i < 3; i++) {
+        size_t columns = 0;
+
+        for (size_t k = 0, n; out[i][k]; k += n, columns++) {
+            n = lpo_str_utf8_len(out[i] + k, strlen(out[i] + k));
+            n = n ? n : 1;
+        }
+        insist(columns <= LPO_SHORT_NAME);
+        insist(strcmp(out[i], out[(i + 1) % 3]) != 0);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
@@ -61,6 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     insist(lpo_region_kernel_class(name) < LPO_CLASSES);
     lpo_region_is_communication(name);
     check_regex(name);
+    check_short(a, name);
     if (lpo_trace_demangle(name, &plain)) {
         insist(lpo_region_kernel_class(lpo_str_text(&plain)) < LPO_CLASSES);
         check_regex(lpo_str_text(&plain));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trace/demangle.h - C++ names as people write them.
  *
- * Kernels are recorded by their linker names. The demangler is the C++ runtime's own, asked for at
- * run time: where there is none, names stay as they are. */
+ * Kernels are recorded by their linker names, mangled by the rules of the Itanium C++ ABI. The text
+ * is that of c++filt. What is too long, too deep or unknown stays as it is: names come from files
+ * of others. */
 #pragma once
 
 #include <stdbool.h>
