@@ -2,6 +2,7 @@
 #include "trace/nsys/db.h"
 
 #include <ctype.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,6 +102,7 @@ void lpo_nsys_destroy(struct lpo_nsys *db)
     lpo_arena_destroy(db->arena);
     lpo_vec_free(&db->tables);
     free(db);
+    malloc_trim(0); /* SQLite's pages lie scattered between what is kept: megabytes */
 }
 
 /* Plain tables only: a view or a virtual table could run anything. */
