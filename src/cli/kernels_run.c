@@ -137,14 +137,14 @@ static void judge(struct session *s, const struct lpo_stage_ctx *ctx,
                                              kernel->merged));
 }
 
-static int read_profiles(struct lpo_arena *a, const char *path, struct lpo_kernel_profiles *out,
+static int read_profiles(struct session *s, const char *path, struct lpo_kernel_profiles *out,
                          struct lpo_err *err)
 {
     LPO_AUTO(lpo_trace) t = lpo_trace_create();
 
-    if (lpo_rundir_read_trace(path, t, err) < 0)
+    if (lpo_rundir_read_trace(path, s->k->ncu, t, err) < 0)
         return err->code;
-    *out = lpo_counters_kernel_profiles(a, t);
+    *out = lpo_counters_kernel_profiles(s->arena, t);
     return 0;
 }
 
@@ -166,8 +166,8 @@ static int read_report(struct session *s, struct lpo_stage_ctx *ctx, struct lpo_
         if (lpo_pipeline_stage_judge(&steps.at[i], &r, &why) < 0)
             o->message = joined(a, o->message, lpo_arena_strdup(a, lpo_err_cause(&why)));
     }
-    if (read_profiles(a, lpo_path_join(a, ctx->dir, LPO_KERNEL_REPORT), &o->profiles, &why) < 0 &&
-        read_profiles(a, lpo_path_join(a, ctx->dir, LPO_KERNEL_DETAILS), &o->profiles, &why) < 0)
+    if (read_profiles(s, lpo_path_join(a, ctx->dir, LPO_KERNEL_REPORT), &o->profiles, &why) < 0 &&
+        read_profiles(s, lpo_path_join(a, ctx->dir, LPO_KERNEL_DETAILS), &o->profiles, &why) < 0)
         o->message = joined(a, o->message, lpo_arena_strdup(a, lpo_err_cause(&why)));
     return 0;
 }

@@ -6,8 +6,8 @@
 
 #include "region/select.h"
 #include "region/tree.h"
-#include "rundir/read.h"
 #include "rundir/rundir.h"
+#include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -66,9 +66,11 @@ static void free_page(struct page *p)
 /* Where rows and results do not pair up, which row is whose would be a guess. */
 static bool read_page(const char *path, const struct lpo_source *s, struct page *out)
 {
+    struct lpo_err why = { 0 };
+
     *out = (struct page){ .trace = lpo_trace_create() };
     if (lpo_file_text_read_limit(path, MOST_BYTES, &out->text, NULL) < 0 ||
-        lpo_rundir_read_trace(path, out->trace, NULL) < 0)
+        lpo_trace_read(path, out->trace, &why) < 0)
         return false;
     split(out);
     out->tree = lpo_region_tree_create(out->trace);

@@ -12,6 +12,7 @@
 #include "rundir/nsys_export.h"
 #include "rundir/private.h"
 #include "rundir/read.h"
+#include "settings/settings.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -197,10 +198,11 @@ static bool is_second_best(const struct given *g, const struct given_file *f)
 static int read_one(struct given *g, struct lpo_source *s, const struct given_file *f,
                     struct lpo_err *err)
 {
+    const char *ncu = lpo_settings_text(g->d->config, "pipeline.ncu.program");
     struct lpo_err why = { 0 };
 
     g->d->files_read++;
-    if (lpo_rundir_read_trace(f->path, s->trace, &why) == 0) {
+    if (lpo_rundir_read_trace(f->path, ncu, s->trace, &why) == 0) {
         s->files[s->nfiles++] = f->name;
         return 0;
     }

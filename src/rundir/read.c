@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rundir/read.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "run/child/capture.h"
@@ -13,10 +14,10 @@
 
 static const int64_t limit_ns = 600000000000; /* a large report takes ncu minutes */
 
-static int read_through_ncu(struct lpo_arena *a, const char *path, struct lpo_trace *into,
-                            struct lpo_err *err)
+static int read_through_ncu(struct lpo_arena *a, const char *ncu, const char *path,
+                            struct lpo_trace *into, struct lpo_err *err)
 {
-    const char *const argv[] = { "ncu",   "--import",      path,   "--page", "raw",
+    const char *const argv[] = { ncu,     "--import",      path,   "--page", "raw",
                                  "--csv", "--print-units", "base", NULL };
     const char *csv = NULL;
     int fd, rc;
@@ -28,38 +29,57 @@ static int read_through_ncu(struct lpo_arena *a, const char *path, struct lpo_tr
     return rc;
 }
 
-static int read_file(const char *path, struct lpo_trace *into, struct lpo_err *err)
+/* That results of the file cannot be read is no longer true. */
+static void drop_notes(struct lpo_trace *t, size_t from, size_t count)
+{
+    memmove(t->notes.at + from, t->notes.at + from + count,
+            (t->notes.len - from - count) * sizeof *t->notes.at);
+    t->notes.len -= count;
+}
+
+/* Read first, converted only when that shows a need for it. */
+static int read_file(const char *path, const char *ncu, struct lpo_trace *into, struct lpo_err *err)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    enum lpo_trace_need need =
-        lpo_path_which(a, "ncu") ? lpo_trace_needs_ncu(path) : LPO_NEEDS_NOTHING;
+    const size_t notes = into->notes.len;
+    size_t own_notes;
+    const uint32_t sources = into->sources;
     struct lpo_err why = { 0 };
+    int rc = lpo_trace_read(path, into, err);
+    const bool ranges = into->need == LPO_NEEDS_NCU_RANGES;
 
-    if (need == LPO_NEEDS_NOTHING)
-        return lpo_trace_read(path, into, err);
-    if (read_through_ncu(a, path, into, &why) == 0) {
+    if (into->need == LPO_NEEDS_NOTHING || !lpo_path_which(a, ncu))
+        return rc;
+    into->sources = sources; /* the same file once more */
+    own_notes = into->notes.len - notes;
+    if (read_through_ncu(a, ncu, path, into, &why) == 0) {
+        drop_notes(into, notes, own_notes);
         lpo_trace_note(into, 0,
-                       need == LPO_NEEDS_NCU_RANGES
+                       ranges
                            ? "range results were read through ncu"
                            : "this report's format is not known to lpo: it was read through ncu");
+        if (err)
+            *err = (struct lpo_err){ 0 };
         return 0;
     }
-    if (need == LPO_NEEDS_NCU_RANGES) /* the rest of the report can be read */
-        return lpo_trace_read(path, into, err);
+    into->sources = sources + 1;
+    if (ranges) /* what could be read of it stays */
+        return rc;
     if (err)
         *err = why;
     return why.code;
 }
 
-int lpo_rundir_read_trace(const char *path, struct lpo_trace *into, struct lpo_err *err)
+int lpo_rundir_read_trace(const char *path, const char *ncu, struct lpo_trace *into,
+                          struct lpo_err *err)
 {
     LPO_AUTO(lpo_spool) copy = NULL;
 
     if (!lpo_spool_needed(path))
-        return read_file(path, into, err);
+        return read_file(path, ncu, into, err);
     if (lpo_spool_create(path, &copy, err) < 0)
         return err ? err->code : LPO_E_IO;
-    if (read_file(lpo_spool_path(copy), into, err) < 0)
+    if (read_file(lpo_spool_path(copy), ncu, into, err) < 0)
         return lpo_ctx(err, "'%s' was copied to a temporary file, because it can be read only once",
                        path);
     return 0;

@@ -6,6 +6,7 @@ struct lpo_err;
 struct lpo_trace;
 
 /* lpo_trace_read(); but a report of Nsight Compute that only ncu can read (another format version,
- * range results) is first converted with `ncu --import`, where ncu is on PATH, and a note says so.
- */
-int lpo_rundir_read_trace(const char *path, struct lpo_trace *into, struct lpo_err *err);
+ * range results alone) is then converted with `ncu --import`, where the program `ncu`, a name or a
+ * path, is found, and a note says so. */
+int lpo_rundir_read_trace(const char *path, const char *ncu, struct lpo_trace *into,
+                          struct lpo_err *err);

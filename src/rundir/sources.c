@@ -130,6 +130,7 @@ void lpo_rundir_sources_list(struct lpo_rundir *d, const struct lpo_rundir_kind 
 
 static struct lpo_trace *read_files(struct lpo_rundir *d, struct lpo_source *s)
 {
+    const char *ncu = lpo_settings_text(d->config, "pipeline.ncu.program");
     struct lpo_trace *t = lpo_trace_create();
     size_t good = 0;
 
@@ -138,7 +139,7 @@ static struct lpo_trace *read_files(struct lpo_rundir *d, struct lpo_source *s)
         struct lpo_err err = { 0 };
 
         d->files_read++;
-        if (lpo_rundir_read_trace(lpo_rundir_path(d, s->files[i]), t, &err) == 0) {
+        if (lpo_rundir_read_trace(lpo_rundir_path(d, s->files[i]), ncu, t, &err) == 0) {
             good++;
             continue;
         }

@@ -48,6 +48,7 @@ int lpo_trace_read(const char *path, struct lpo_trace *into, struct lpo_err *err
     if (into->sources++ == 1)
         lpo_trace_duplicates_note(into, path); /* only remembers the first file */
     mark = lpo_trace_mark(into);
+    into->need = LPO_NEEDS_NOTHING;
     rc = r->read(path, into, err);
     if (rc == 0)
         rc = lpo_trace_times_check(into, &mark, err);

@@ -23,17 +23,9 @@ struct lpo_reader {
     int (*read)(const char *path, struct lpo_trace *into, struct lpo_err *err);
 };
 
-/* What lpo cannot read of a file, but the tool that wrote it can. */
-enum lpo_trace_need {
-    LPO_NEEDS_NOTHING,
-    LPO_NEEDS_NCU_FORMAT, /* a report of a format version that lpo does not know */
-    LPO_NEEDS_NCU_RANGES, /* a report of range results alone */
-};
-
-/* Looks at the heads of a report's blocks alone. A reader starts no programs: whoever has ncu can
- * convert the file with `ncu --import FILE --page raw --csv --print-units base` and read that. */
-enum lpo_trace_need lpo_trace_needs_ncu(const char *path);
-
 /* The reader for this file, or an error that lists what can be read. */
 int lpo_trace_reader_find(const char *path, const struct lpo_reader **out, struct lpo_err *err);
+/* Leaves in into->need what only the tool that wrote the file can read of it. A reader starts no
+ * programs: whoever has ncu can convert a report with `ncu --import FILE --page raw --csv
+ * --print-units base` and read that. */
 int lpo_trace_read(const char *path, struct lpo_trace *into, struct lpo_err *err);

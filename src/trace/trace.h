@@ -233,6 +233,13 @@ struct lpo_trace_note {
 
 struct lpo_trace_names;
 
+/* What lpo cannot read of a file, but the tool that wrote it can. */
+enum lpo_trace_need {
+    LPO_NEEDS_NOTHING,
+    LPO_NEEDS_NCU_FORMAT, /* a report of a format version that lpo does not know */
+    LPO_NEEDS_NCU_RANGES, /* a report of range results alone */
+};
+
 struct lpo_trace {
     struct lpo_trace_names *names;
     LPO_VEC(struct lpo_gpu_op) gpu_ops;
@@ -264,6 +271,7 @@ struct lpo_trace {
     uint64_t gpu_bytes;   /* the same: GPU records */
     uint64_t range_bytes; /* of the files so far: events that may be ranges (native) */
     uint32_t sources;     /* files read so far */
+    uint8_t need;         /* enum lpo_trace_need, of the file that was read last */
     uint32_t ranks;       /* of the whole job, also those whose traces are not here; 0: not said */
     struct lpo_trace_duplicates *duplicates; /* duplicates.h, once there are two files */
     uint32_t skip;                           /* enum lpo_skip, set by the caller before reading */

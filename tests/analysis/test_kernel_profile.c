@@ -79,7 +79,7 @@ static int read_profiles(struct lpo_arena *a, const char *path, struct lpo_kerne
 {
     LPO_AUTO(lpo_trace) t = lpo_trace_create();
 
-    if (lpo_rundir_read_trace(path, t, err) < 0)
+    if (lpo_rundir_read_trace(path, "ncu", t, err) < 0)
         return err->code;
     *out = lpo_counters_kernel_profiles(a, t);
     return 0;

@@ -170,6 +170,21 @@ class Import(Recorded):
         scope = json.loads(done.stdout)["scopes"][0]
         self.assertEqual(scope["launches"], 12)
         self.assertIn("through ncu", done.stdout)
+        self.assertNotIn("version 9", done.stdout)
+
+    def test_the_program_is_the_one_of_the_config(self) -> None:
+        with gzip.open(os.path.join(HERE, "..", "data", "ncu", "ranges.ncu-rep.gz")) as f:
+            data = bytearray(f.read())
+        data[9] = 9
+        os.makedirs(self.path("ncu"))
+        with open(self.path("ncu/run.ncu-rep"), "wb") as f:
+            f.write(data)
+        for program, says in (os.path.join(TOOLS, "ncu"), "through ncu"), ("/no/such/ncu", "version 9"):
+            with open(self.path("config.yaml"), "w", encoding="utf-8") as f:
+                f.write(f"pipeline: {{ncu: {{program: {program}}}}}\n")
+            done = subprocess.run([LPO, "report", self.path("."), "--json"], text=True, capture_output=True,
+                                  env=os.environ | {"PATH": "/usr/bin:/bin"})
+            self.assertIn(says, done.stdout + done.stderr)
 
 
 class Ncu(Recorded):

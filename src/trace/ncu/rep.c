@@ -322,14 +322,18 @@ static int read_report(struct lpo_ncu_rep *rep, struct lpo_ncu_walk *w, struct l
 
     if (read_version(w, &version, err) < 0)
         return err->code;
-    if (version != KNOWN_VERSION)
+    if (version != KNOWN_VERSION) {
+        rep->t->need = LPO_NEEDS_NCU_FORMAT;
         return version_error(version, err);
+    }
     read_blocks(rep, w);
     if (w->io_error) {
         errno = w->io_error;
         return lpo_fail_errno(err, "cannot read the file");
     }
-    if (w->cut && rep->t->gpu_ops.len == before)
+    if (w->range_results && rep->t->gpu_ops.len == before)
+        rep->t->need = LPO_NEEDS_NCU_RANGES;
+    else if (w->cut && rep->t->gpu_ops.len == before)
         return lpo_fail(err, LPO_E_FORMAT,
                         "the report was cut short before its first kernel (byte %llu of %llu)",
                         (unsigned long long)w->at, (unsigned long long)w->len);
@@ -356,42 +360,6 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
     lpo_vec_free(&rep.strings);
     lpo_str_free(&rep.last_state);
     return rc;
-}
-
-/* Counts the results of all blocks. */
-static uint64_t count_results(struct lpo_ncu_walk *w)
-{
-    struct lpo_ncu_batch b = { 0 };
-    uint64_t count = 0;
-    bool more = true;
-
-    while (more) {
-        more = lpo_ncu_decode(w, &b);
-        for (size_t i = 0; i < b.results.len; i++)
-            count += b.results.at[i].has_result;
-    }
-    lpo_ncu_batch_release(&b);
-    return count;
-}
-
-enum lpo_trace_need lpo_trace_needs_ncu(const char *path)
-{
-    LPO_AUTO(lpo_unpack_file) file = NULL;
-    const struct lpo_reader *reader = NULL;
-    struct lpo_ncu_walk walk = { 0 };
-    struct lpo_err err = { 0 };
-    uint64_t version = 0;
-
-    if (lpo_trace_reader_find(path, &reader, &err) < 0 || reader != &lpo_ncu_rep_reader ||
-        lpo_unpack(path, &file, &err) < 0 || lpo_ncu_open(file, &walk, &err) < 0)
-        return LPO_NEEDS_NOTHING;
-    lpo_unpack_file_unname(file);
-    if (read_version(&walk, &version, &err) < 0)
-        return LPO_NEEDS_NOTHING;
-    if (version != KNOWN_VERSION)
-        return LPO_NEEDS_NCU_FORMAT;
-    return count_results(&walk) == 0 && walk.range_results ? LPO_NEEDS_NCU_RANGES
-                                                           : LPO_NEEDS_NOTHING;
 }
 
 const struct lpo_reader lpo_ncu_rep_reader = {
