@@ -280,7 +280,8 @@ class Pipeline(unittest.TestCase):
                          "dataset.sampling.num_samples_per_epoch=null", "infer.image_size=128",
                          "infer.crop_size=64", f"infer.crop_mode={crop}",
                          "infer.prompt='<image>\\nread'", "pipeline.static_analysis.use_synthetic_inputs=false",
-                         "pipeline.native.enable=false", "pipeline.direct_inference.enable=false", *words_of(CONFIG)]
+                         "pipeline.native.enable=false", "pipeline.direct_inference.enable=false",
+                         "pipeline.torch_profiler.enable=false", *words_of(CONFIG)]
                 words = [word.replace("\\n", "_") for word in words]
                 done = subprocess.run(words, cwd=scratch, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                       check=False)

@@ -6,6 +6,7 @@ hf_generate.py makes, and errors where the real one would raise.
 """
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 from types import SimpleNamespace
@@ -34,12 +35,47 @@ class Config:
         return {k: v.to_dict() if isinstance(v, Config) else v for k, v in vars(self).items()}
 
 
+PretrainedConfig = Config
+
+
+def remote_class(folder: str, values: dict[str, Any], auto: str) -> Any:
+    """The class that auto_map names for an Auto class, from the Python file beside config.json."""
+    module, name = values["auto_map"][auto].split(".")
+    spec = importlib.util.spec_from_file_location(module, os.path.join(folder, module + ".py"))
+    assert spec and spec.loader
+    code = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(code)
+    return getattr(code, name)
+
+
 class AutoConfig:
     @staticmethod
-    def from_pretrained(folder: str, local_files_only: bool = False) -> Config:
+    def from_pretrained(folder: str, local_files_only: bool = False, trust_remote_code: bool = False) -> Config:
         assert local_files_only and os.environ["HF_HUB_OFFLINE"] == "1", "must never reach for the network"
         with open(os.path.join(folder, "config.json"), encoding="utf-8") as file:
-            return Config(json.load(file))
+            values = json.load(file)
+        if "AutoConfig" not in (values.get("auto_map") or {}):
+            return Config(values)
+        if not trust_remote_code:
+            raise ValueError(f"The repository {folder} contains custom code which must be executed to correctly load the model.")
+        config = remote_class(folder, values, "AutoConfig")(values)
+        config.folder = folder
+        return config
+
+
+class AutoModel:
+    """Only for folders with their own code."""
+
+    @staticmethod
+    def from_pretrained(folder: str, local_files_only: bool = False, trust_remote_code: bool = False, **extra: Any) -> Any:
+        config = AutoConfig.from_pretrained(folder, local_files_only, trust_remote_code)
+        return remote_class(folder, config.to_dict(), "AutoModel").from_pretrained(
+            folder, local_files_only=local_files_only, config=config, **extra)
+
+    @staticmethod
+    def from_config(config: Config, trust_remote_code: bool = False) -> Any:
+        assert trust_remote_code
+        return remote_class(config.folder, config.to_dict(), "AutoModel")(config)
 
 
 class AutoTokenizer:
@@ -74,10 +110,6 @@ class PreTrainedModel(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.config = config
-        text = config.get_text_config()
-        self.model = nn.Module()
-        self.decoder = Decoder(text.vocab_size, text.hidden_size, text.num_hidden_layers, text.num_attention_heads,
-                               text.num_key_value_heads, text.intermediate_size)
 
     @classmethod
     def can_generate(cls) -> bool:
@@ -85,9 +117,9 @@ class PreTrainedModel(nn.Module):
 
     @classmethod
     def from_pretrained(cls, folder: str, local_files_only: bool = False, dtype: Any = None,
-                        attn_implementation: Optional[str] = None) -> "PreTrainedModel":
+                        attn_implementation: Optional[str] = None, config: Optional[Config] = None) -> "PreTrainedModel":
         assert local_files_only
-        model = cls(AutoConfig.from_pretrained(folder, local_files_only=True))
+        model = cls(config or AutoConfig.from_pretrained(folder, local_files_only=True))
         path = os.path.join(folder, "model.safetensors")
         if os.path.exists(path):
             model.decoder.load_state_dict({k.replace("model.", ""): v for k, v in read_safetensors(path).items()})
@@ -96,7 +128,16 @@ class PreTrainedModel(nn.Module):
         return model.to(dtype)
 
 
-class LlamaForCausalLM(PreTrainedModel):
+class WithDecoder(PreTrainedModel):
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        text = config.get_text_config()
+        self.model = nn.Module()
+        self.decoder = Decoder(text.vocab_size, text.hidden_size, text.num_hidden_layers, text.num_attention_heads,
+                               text.num_key_value_heads, text.intermediate_size)
+
+
+class LlamaForCausalLM(WithDecoder):
     def forward(self, input_ids=None, attention_mask=None, position_ids=None, past_key_values=None, use_cache=None,
                 logits_to_keep=0):
         assert use_cache, "decode needs the cache"
@@ -117,7 +158,7 @@ class Tower(nn.Module):
         return self.patch_embedding(pixels).flatten(2).transpose(1, 2)
 
 
-class LlavaForConditionalGeneration(PreTrainedModel):
+class LlavaForConditionalGeneration(WithDecoder):
     def __init__(self, config: Config) -> None:
         super().__init__(config)
         hidden = config.text_config.hidden_size
