@@ -282,12 +282,135 @@ static void a_deep_stack_keeps_its_inner_end(void **state)
     }
 }
 
+/* One row for each device, longest span first; shares of graphs leave the parts unknown. */
+static void devices_stand_apart(void **state)
+{
+    const struct wall_case both = { "",
+                                    { { "a", 0, 10, 0 },
+                                      { "b", 30, 40, 0 },
+                                      { "c", 5, 60, 0 },
+                                      { "ncclDevKernel_AllReduce", 70, 90, 0 } },
+                                    { { 0 } },
+                                    { 0 },
+                                    { 0 },
+                                    NULL };
+    LPO_AUTO(lpo_trace) t = make_trace(&both, true);
+    uint16_t second = lpo_trace_device(t, 1, 3);
+    LPO_AUTO(lpo_region_tree) tree = NULL;
+    LPO_AUTO(lpo_wall) w = NULL;
+
+    (void)state;
+    t->gpu_ops.at[2].device = t->gpu_ops.at[3].device = second;
+    t->gpu_ops.at[3].flags |= LPO_GPU_OP_SHARE;
+    tree = lpo_region_tree_create(t);
+    w = lpo_wall_create(tree);
+    assert_int_equal(w->devices.len, 2);
+    assert_int_equal(w->devices.at[0].device, second);
+    assert_int_equal(w->devices.at[0].span_ns, 85);
+    assert_int_equal(w->devices.at[0].idle_ns, 10);
+    assert_true(w->devices.at[0].parts_unknown);
+    assert_int_equal(w->devices.at[1].span_ns, 40);
+    assert_int_equal(w->devices.at[1].idle_ns, 20);
+    assert_false(w->devices.at[1].parts_unknown);
+    assert_int_equal(w->regions[0].ns[LPO_IDLE_UNKNOWN], 30); /* no nodes: all of it is outside */
+    assert_int_equal(w->regions[0].gaps, 2);
+}
+
+struct seen {
+    int64_t ns;
+    size_t count;
+};
+
+static void see(void *ctx, const struct lpo_wall_device *d, const struct lpo_wall_gap *gap)
+{
+    struct seen *s = ctx;
+
+    (void)d;
+    s->ns += gap->ns;
+    s->count++;
+}
+
+/* "load" 0-100 launches the first, "step" 200-400 the others: idle time beside "load" goes with it.
+ */
+static void what_is_set_aside_takes_its_idle_time_along(void **state)
+{
+    const struct wall_case steps = {
+        "",
+        { { "a", 10, 20, 1 }, { "b", 220, 230, 2 }, { "c", 250, 260, 3 } },
+        { { "cudaLaunchKernel", 5, 6, 1 },
+          { "cudaLaunchKernel", 210, 211, 1 },
+          { "cudaLaunchKernel", 240, 241, 1 } },
+        { 0 },
+        { 0 },
+        NULL
+    };
+    LPO_AUTO(lpo_trace) t = make_trace(&steps, true);
+    LPO_AUTO(lpo_region_tree) tree = NULL;
+    LPO_AUTO(lpo_wall) all = NULL;
+    LPO_AUTO(lpo_wall) rest = NULL;
+    bool aside[8] = { 0 };
+    struct seen seen = { 0 };
+    uint32_t step;
+
+    (void)state;
+    lpo_vec_push(&t->ranges, (struct lpo_range){ 0, 100, lpo_trace_name(t, "load"), 0, 0, 0, 0 });
+    lpo_vec_push(&t->ranges, (struct lpo_range){ 200, 400, lpo_trace_name(t, "step"), 0, 0, 0, 0 });
+    tree = lpo_region_tree_create(t);
+    all = lpo_wall_create(tree);
+    assert_int_equal(all->devices.at[0].idle_ns, 220);
+    step = tree->places.at[lpo_region_place(tree, &t->gpu_ops.at[1])].leaf;
+    assert_int_equal(all->regions[step].ns[LPO_IDLE_HOST], 220);
+
+    aside[lpo_region_place(tree, &t->gpu_ops.at[0])] = true;
+    rest = lpo_wall_create_without(tree, aside, see, &seen);
+    assert_int_equal(rest->devices.at[0].span_ns, 40);
+    assert_int_equal(rest->devices.at[0].compute_ns, 20);
+    assert_int_equal(rest->devices.at[0].idle_ns, 20);
+    assert_int_equal(seen.count, 1);
+    assert_int_equal(seen.ns, 20);
+}
+
+/* Only the longest gaps are kept, longest first, of equals the earlier. */
+static void the_longest_gaps_are_kept(void **state)
+{
+    LPO_AUTO(lpo_trace) t = lpo_trace_create();
+    LPO_AUTO(lpo_region_tree) tree = NULL;
+    LPO_AUTO(lpo_wall) w = NULL;
+    const struct lpo_wall_device *d;
+    int64_t at = 0;
+
+    (void)state;
+    lpo_trace_process(t, 1, -1);
+    lpo_trace_device(t, 0, -1);
+    for (int i = 0; i < 40; i++) {
+        lpo_vec_push(&t->gpu_ops, (struct lpo_gpu_op){ .start_ns = at,
+                                                       .end_ns = at + 1,
+                                                       .name = lpo_trace_name(t, "k"),
+                                                       .launch = LPO_NONE,
+                                                       .stack = LPO_NONE,
+                                                       .capture = LPO_NONE,
+                                                       .shape = LPO_NONE,
+                                                       .metrics = LPO_NONE });
+        at += 1 + 10 + i * 7 % 20; /* each length but the last comes twice */
+    }
+    tree = lpo_region_tree_create(t);
+    w = lpo_wall_create(tree);
+    d = &w->devices.at[0];
+    assert_int_equal(d->longest.len, LPO_WALL_GAPS);
+    for (size_t i = 0; i < d->longest.len; i++)
+        assert_int_equal(d->longest.at[i].ns, 29 - (int64_t)i / 2);
+    assert_true(d->longest.at[0].start_ns < d->longest.at[1].start_ns);
+}
+
 int main(void)
 {
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, cases, check);
     UNIT_TEST(&u, without_calls_a_late_launch_is_unknown);
+    UNIT_TEST(&u, devices_stand_apart);
+    UNIT_TEST(&u, what_is_set_aside_takes_its_idle_time_along);
+    UNIT_TEST(&u, the_longest_gaps_are_kept);
     UNIT_TEST(&u, a_gap_names_what_the_host_was_in);
     UNIT_TEST(&u, a_deep_stack_keeps_its_inner_end);
     return unit_run(&u);

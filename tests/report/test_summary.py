@@ -162,7 +162,7 @@ class RealTraces(Summary):
 
     def test_copies_are_work(self) -> None:
         text = self.of_shared("nsys/h100_2gpu_fastvideo_infer.sqlite.gz")
-        self.assertIn("All GPU work together takes 1.926 s: kernels 44.83 ms, copies and memsets 1.881 s.", text)
+        self.assertIn("All GPU work of 2 GPUs together takes 1.926 s: kernels 44.83 ms, copies and memsets 1.881 s.", text)
         self.assertIn("Copying data with nothing beside it took 940.5 ms (97 % of the time)", text)
         self.assertIn("Copies, memsets", self.report_md)
 

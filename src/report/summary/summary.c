@@ -292,6 +292,14 @@ static void add_limits(struct lpo_summary_facts *t)
         lpo_report_limits_in_words(t->doc, limits);
 }
 
+/* What several GPUs did side by side is longer than the time that passed: say so. */
+static const char *on_gpus(const struct lpo_summary_facts *t)
+{
+    size_t n = t->steady->wall ? t->steady->wall->devices.len : 0;
+
+    return n > 1 ? lpo_arena_printf(t->doc->arena, " of %zu GPUs", n) : "";
+}
+
 static void add_time(struct lpo_summary_facts *t)
 {
     lpo_doc_section(t->doc, "time", "What takes the time", 1);
@@ -303,11 +311,11 @@ static void add_time(struct lpo_summary_facts *t)
     }
     if (t->gpu && copies_ns(t))
         lpo_doc_paragraph(
-            t->doc, "All GPU work together takes %s: kernels %s, copies and memsets %s.",
-            lpo_summary_duration(t, t->steady->kernel_ns + copies_ns(t)),
+            t->doc, "All GPU work%s together takes %s: kernels %s, copies and memsets %s.",
+            on_gpus(t), lpo_summary_duration(t, t->steady->kernel_ns + copies_ns(t)),
             lpo_summary_duration(t, t->steady->kernel_ns), lpo_summary_duration(t, copies_ns(t)));
     else if (t->gpu)
-        lpo_doc_paragraph(t->doc, "All GPU work together takes %s.",
+        lpo_doc_paragraph(t->doc, "All GPU work%s together takes %s.", on_gpus(t),
                           lpo_summary_duration(t, t->steady->kernel_ns));
     else
         lpo_doc_paragraph(t->doc, "Time of the marked parts of the program on the host:");
