@@ -36,7 +36,8 @@ struct text lpo_demangle_join(struct parser *m, const struct text *parts, size_t
     m->bytes += len;
     to = lpo_arena_alloc(m->arena, len + 1);
     for (size_t i = 0; i < count; i++) {
-        memcpy(to + at, parts[i].at, parts[i].len);
+        if (parts[i].len) /* the right side of most types is no text at all */
+            memcpy(to + at, parts[i].at, parts[i].len);
         at += parts[i].len;
     }
     return (struct text){ to, len };
