@@ -157,6 +157,11 @@ static void record_step(struct lpo_stage_ctx *ctx, const struct lpo_step *step,
     lpo_run_manifest_step(ctx->manifest, ctx->record, step->label, lpo_str_text(&how), r);
     lpo_run_folder_log(ctx->run_dir, "%s: %s: %s", ctx->record->name, step->label,
                        lpo_str_text(&how));
+    if (r->no_cgroup)
+        lpo_run_folder_log(ctx->run_dir,
+                           "%s: %s: it had no cgroup of its own (%s): if lpo and its two guards "
+                           "are killed in one moment, what it started may go on",
+                           ctx->record->name, step->label, r->no_cgroup);
     if (r->disk_errno)
         lpo_run_manifest_note(ctx->manifest, ctx->record, "%s: its output could not be kept: %s",
                               step->label, strerror(r->disk_errno));

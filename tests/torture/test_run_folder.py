@@ -237,6 +237,36 @@ class Processes(Case):
             time.sleep(0.05)
         self.assertEqual([pid for pid, _ in self.processes()], [child.pid])
 
+    def test_all_are_killed_in_one_moment(self) -> None:
+        """With a cgroup the next lpo ends what nobody was left to end; without one the log says that this is not promised."""
+        done = self.lpo("run", "hydra.run.dir=probe", *BARE, "--", "/bin/true")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        log = (self.root / "probe" / "lpo.log").read_text()
+        if "it had no cgroup of its own" in log:
+            self.skipTest(next(line for line in log.splitlines() if "no cgroup" in line))
+        for name, program in (("forks twice", DAEMON), ("forks on and on", REFORK)):
+            with self.subTest(name):
+                (self.root / "up").unlink(missing_ok=True)
+                child = self.start("run", f"hydra.run.dir={name.split()[-1]}", *BARE, *python(program + WAIT + "time.sleep(600)\n"))
+                self.wait_for("up")
+                all_three = [child.pid, *(pid for pid, line in self.processes() if "__guard" in line)]
+                self.assertEqual(len(all_three), 3)
+                for sig in (signal.SIGSTOP, signal.SIGKILL):  # stopped first: none of them sees another one die
+                    for pid in all_three:
+                        os.kill(pid, sig)
+                child.wait()
+                while {pid for pid, _ in self.processes()} & set(all_three):
+                    time.sleep(0.01)  # a killed process may take a moment
+                done = self.lpo("run", "hydra.run.dir=next", *BARE, "--", "/bin/true")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.nobody_left()
+                self.assertEqual(self.cgroups(child.pid), [])
+
+    @staticmethod
+    def cgroups(pid: int) -> list[str]:
+        """Cgroups that an lpo made and that are still there."""
+        return [str(p) for p in pathlib.Path("/sys/fs/cgroup").glob(f"**/lpo-run-{pid}-*")]
+
     def test_a_helper_that_hangs(self) -> None:
         tool = self.root / "ncu"
         tool.write_text("#!/bin/sh\necho > up\nsleep 600 &\nsleep 600\n")

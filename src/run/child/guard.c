@@ -23,6 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "run/child/cgroup.h"
 #include "run/child/descendants.h"
 #include "run/child/supervise.h"
 #include "run/install.h"
@@ -62,11 +63,11 @@ static void become_program(const char *const *argv, pid_t group, pid_t keeper)
     _exit(127);
 }
 
-static int start(const char *const *argv, pid_t group, pid_t *pid)
+static int start(const char *const *argv, pid_t group, const struct lpo_cgroup *cgroup, pid_t *pid)
 {
     pid_t keeper = getpid();
 
-    *pid = fork();
+    *pid = lpo_run_cgroup_fork(cgroup);
     if (*pid == 0)
         become_program(argv, group, keeper);
     return *pid < 0 ? errno : 0;
@@ -97,14 +98,16 @@ static bool follow(pid_t parent)
     return getppid() == parent;
 }
 
-static int watch(const sigset_t *set, pid_t child, pid_t group)
+static int watch(const sigset_t *set, pid_t child, pid_t group, struct lpo_cgroup *cgroup)
 {
     for (;;) {
         int sig = 0, status;
 
         sigwait(set, &sig);
         if (sig == SIGUSR1) {
+            lpo_run_cgroup_kill(cgroup);
             lpo_run_descendants_kill(group);
+            lpo_run_cgroup_remove(cgroup);
             return 1;
         }
         if (sig != SIGCHLD)
@@ -112,21 +115,24 @@ static int watch(const sigset_t *set, pid_t child, pid_t group)
         for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;) {
             if (pid != child)
                 continue;
+            lpo_run_cgroup_kill(cgroup);
             lpo_run_descendants_kill(0);
             return end_alike(status);
         }
     }
 }
 
-static int keep(const sigset_t *set, pid_t guard, const char *const *argv)
+static int keep(const sigset_t *set, pid_t guard, const char *path, const char *const *argv)
 {
+    struct lpo_cgroup cgroup;
     pid_t child;
     int rc;
 
     setpgid(0, 0); /* a kill -9 of the program's group does not take the keeper along */
     if (!follow(guard))
         return 1;
-    rc = start(argv, guard, &child);
+    lpo_run_cgroup_hold(&cgroup, path);
+    rc = start(argv, guard, &cgroup, &child);
     if (rc != 0) {
         ssize_t ignored = write(STATUS_FD, &rc, sizeof rc);
 
@@ -134,17 +140,20 @@ static int keep(const sigset_t *set, pid_t guard, const char *const *argv)
         return 127;
     }
     close(STATUS_FD);
-    return watch(set, child, guard);
+    return watch(set, child, guard, &cgroup);
 }
 
 int lpo_run_guard_main(int argc, const char *const *argv)
 {
-    pid_t parent = argc > 1 ? (pid_t)atoi(argv[0]) : -1, self = getpid(), keeper;
+    pid_t parent = argc > 2 ? (pid_t)atoi(argv[0]) : -1, self = getpid(), keeper;
+    struct lpo_cgroup cgroup;
+    const char *path;
     sigset_t set;
 
     if (parent <= 0)
         return 2;
-    argv++;
+    path = argv[1];
+    argv += 2;
     fcntl(STATUS_FD, F_SETFD, FD_CLOEXEC);
     prctl(PR_SET_NAME, "run-guard"); /* `pkill -9 lpo` means lpo, and leaves us our work */
     sigemptyset(&set);
@@ -156,9 +165,10 @@ int lpo_run_guard_main(int argc, const char *const *argv)
     sigprocmask(SIG_BLOCK, &set, NULL);
     if (!follow(parent))
         return 1; /* lpo died before the signal was set; its pid is our first argument */
+    lpo_run_cgroup_hold(&cgroup, path);
     keeper = fork();
     if (keeper == 0)
-        return keep(&set, self, argv);
+        return keep(&set, self, path, argv);
     if (keeper < 0) {
         int why = errno;
         ssize_t ignored = write(STATUS_FD, &why, sizeof why);
@@ -167,5 +177,5 @@ int lpo_run_guard_main(int argc, const char *const *argv)
         return 127;
     }
     close(STATUS_FD);
-    return watch(&set, keeper, 0);
+    return watch(&set, keeper, 0, &cgroup);
 }

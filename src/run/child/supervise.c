@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "run/child/cgroup.h"
 #include "run/child/descendants.h"
 #include "run/child/interrupt.h"
 #include "run/child/stream.h"
@@ -57,6 +58,7 @@ int lpo_run_supervise_begin(struct lpo_err *err)
     /* Orphans of a child become ours instead of init's: else a daemon that a tool leaves behind
      * (nsys does) could not be found and ended. */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
+    lpo_run_cgroup_sweep();
     signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     signals.interrupted = false;
     if (signals.fd < 0)
@@ -90,6 +92,7 @@ struct child {
     struct lpo_result *result;
     pid_t pid;
     struct lpo_stream out, err;
+    struct lpo_cgroup cgroup;
     int status_fd;             /* the guard writes here why the program could not be started */
     int64_t started, deadline; /* monotonic; 0: none */
     int asked;                 /* how far the escalation went: 0, INT, TERM, KILL */
@@ -125,16 +128,18 @@ static char **make_environment(struct lpo_arena *a, const struct lpo_step *step)
     return env;
 }
 
-/* lpo __guard PID prog args…, or the bare program where there is no guard. */
-static const char **make_argv(struct lpo_arena *a, const struct lpo_step *step, const char *guard)
+/* lpo __guard PID CGROUP prog args…, or the bare program where there is no guard. */
+static const char **make_argv(struct lpo_arena *a, const struct lpo_step *step, const char *guard,
+                              const struct lpo_cgroup *cgroup)
 {
-    const char **argv = lpo_arena_array(a, step->argc + 4, sizeof *argv);
+    const char **argv = lpo_arena_array(a, step->argc + 5, sizeof *argv);
     size_t n = 0;
 
     if (guard) {
         argv[n++] = guard;
         argv[n++] = "__guard";
         argv[n++] = lpo_arena_printf(a, "%d", (int)getpid());
+        argv[n++] = cgroup->path;
     }
     memcpy(argv + n, step->argv, step->argc * sizeof *argv);
     return argv;
@@ -143,7 +148,7 @@ static const char **make_argv(struct lpo_arena *a, const struct lpo_step *step, 
 static int spawn(struct lpo_arena *a, struct child *c, int out_fd, int err_fd, int status_fd)
 {
     const char *guard = c->watch ? c->watch->self_path : NULL;
-    const char **argv = make_argv(a, c->step, guard);
+    const char **argv = make_argv(a, c->step, guard, &c->cgroup);
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
     sigset_t none, all;
@@ -335,14 +340,21 @@ static int supervise(struct lpo_arena *a, struct child *c, struct lpo_err *err)
     c->started = lpo_run_clock_ns();
     c->deadline = c->step->timeout_ns ? c->started + c->step->timeout_ns : 0;
     c->result->started_ns = lpo_run_clock_unix_ns();
+    if (c->watch && c->watch->self_path) /* the guard's child enters it */
+        lpo_run_cgroup_make(&c->cgroup);
+    c->result->cgroup = c->cgroup.path[0] != '\0';
+    c->result->no_cgroup = c->cgroup.why;
     rc = spawn(a, c, out[1], errs[1], status[1]);
     close(out[1]);
     close(errs[1]);
     close(status[1]);
     if (rc == 0) {
         watch_child(c);
+        lpo_run_cgroup_kill(&c->cgroup);
         c->result->left_running = !lpo_run_descendants_kill(c->pid);
     }
+    if (!lpo_run_cgroup_remove(&c->cgroup))
+        c->result->left_running = true;
     lpo_run_stream_close(&c->out);
     lpo_run_stream_close(&c->err);
     if (rc == 0)
@@ -357,7 +369,7 @@ int lpo_run_supervise(const struct lpo_step *step, const struct lpo_watch *watch
                       struct lpo_result *out, struct lpo_err *err)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    struct child c = { .step = step, .watch = watch, .result = out };
+    struct child c = { .step = step, .watch = watch, .result = out, .cgroup = { .fd = -1 } };
     int rc;
 
     *out = (struct lpo_result){ 0 };

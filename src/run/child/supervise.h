@@ -32,9 +32,11 @@ struct lpo_result {
     uint64_t peak_rss_bytes;
     uint64_t stdout_bytes, stderr_bytes; /* written by the program */
     uint64_t lost_bytes;                 /* not kept: over the output limit, or the disk refused */
-    bool left_running;   /* a process it started could not be ended, or may be there unseen */
-    int disk_errno;      /* why the output could not be kept; 0 */
-    char last_line[200]; /* of stderr, else stdout: what the tool printed last */
+    bool left_running;     /* a process it started could not be ended, or may be there unseen */
+    bool cgroup;           /* it ran in a cgroup of its own (cgroup.h) … */
+    const char *no_cgroup; /* … or why it did not; NULL: none was wanted */
+    int disk_errno;        /* why the output could not be kept; 0 */
+    char last_line[200];   /* of stderr, else stdout: what the tool printed last */
 };
 
 /* Called a few times a second and at every new line of output. */
@@ -64,7 +66,8 @@ int lpo_run_supervise(const struct lpo_step *step, const struct lpo_watch *watch
 void lpo_run_result_describe(const struct lpo_result *r, const struct lpo_step *step,
                              struct lpo_str *out);
 
-/* The hidden command behind the guard: argv is lpo's pid and the program; returns its exit code. */
+/* The hidden command behind the guard: argv is lpo's pid, a cgroup or "", and the program; returns
+ * its exit code. */
 int lpo_run_guard_main(int argc, const char *const *argv);
 /* lpo's main() says that it has that command; until then there is no guard (a test program). */
 void lpo_run_guard_offer(void);
