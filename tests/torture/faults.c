@@ -194,6 +194,12 @@ int pipe2(int ends[2], int flags)
     return fails(PIPE) ? -1 : REAL(pipe2)(ends, flags);
 }
 
+/* How many cgroups of others lpo looks at depends on who else runs it. */
+static bool counted(const char *path)
+{
+    return strncmp(path, "/sys/fs/cgroup", 14) != 0 && strncmp(path, "cgroup.", 7) != 0;
+}
+
 /* The mode is there when the flags say that a file is made. */
 #define OPEN_WITH(call)                                                                            \
     mode_t mode = 0;                                                                               \
@@ -203,7 +209,7 @@ int pipe2(int ends[2], int flags)
         mode = va_arg(more, mode_t);                                                               \
         va_end(more);                                                                              \
     }                                                                                              \
-    return fails(OPEN) ? -1 : call
+    return counted(path) && fails(OPEN) ? -1 : call
 
 int open(const char *path, int flags, ...)
 {

@@ -135,10 +135,10 @@ bool lpo_run_cgroup_remove(struct lpo_cgroup *c)
     int64_t end = lpo_run_clock_ns() + limit_ns;
     bool gone = !c->path[0];
 
+    lpo_run_cgroup_kill(c); /* once is enough: the kernel kills what is forked meanwhile, too */
     while (!gone) {
         struct timespec nap = { 0, 1000000 };
 
-        lpo_run_cgroup_kill(c);
         gone = rmdir(c->path) == 0 || errno == ENOENT;
         if (gone || lpo_run_clock_ns() > end)
             break;
