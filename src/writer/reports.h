@@ -3,7 +3,7 @@
  *
  * Reads what is there (run.json, env.json, config.yaml, traces, metrics.json) and writes
  *     report.{md,json}  kernels.md  operators.md  stakeholder_summary.md
- *     ncu/regions/report.{md,json} and a folder per region, where ncu measured something
+ *     ncu/regions/report.{md,json} and a folder per region, where ncu ran in region mode
  * A file that cannot be read is reported there; it is not an error. Building twice gives the same
  * bytes: nothing in a report comes from the clock, the machine or the place of the folder. */
 #pragma once
