@@ -97,7 +97,8 @@ struct lpo_analysis *lpo_analysis_attribute(struct lpo_trace *trace)
 
 void lpo_analysis_select(struct lpo_analysis *a, struct lpo_region_selection *select, bool counters)
 {
-    bool same = a->cells && !counters && !selects_any(a->select) && !selects_any(select);
+    bool same = a->cells && !counters && !selects_any(a->select) && !selects_any(select) &&
+                !a->trace->own_classes; /* they may be newer than the cells */
 
     a->select = select;
     if (same)
@@ -105,6 +106,10 @@ void lpo_analysis_select(struct lpo_analysis *a, struct lpo_region_selection *se
     forget_sums(a->memo);
     lpo_region_cells_destroy(a->cells);
     a->cells = lpo_region_cells_create(a->tree, select);
+    if (a->trace->own_classes && a->timeline) { /* made before the rules were read */
+        lpo_wall_timeline_destroy(a->timeline);
+        a->timeline = lpo_wall_timeline_create(a->tree);
+    }
 }
 
 struct lpo_analysis *lpo_analysis_of(struct lpo_trace *trace, struct lpo_region_selection *select)

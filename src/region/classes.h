@@ -7,6 +7,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+struct lpo_err;
+struct lpo_trace;
 
 enum lpo_region_kernel_class {
     LPO_CLASS_GEMM,
@@ -33,6 +37,13 @@ enum lpo_region_kernel_class lpo_region_kernel_class(const char *name);
 const char *lpo_region_class_name(enum lpo_region_kernel_class c); /* "GEMM", "attention", … */
 /* In any case of letters; false: there is no such class. */
 bool lpo_region_class_from_name(const char *text, enum lpo_region_kernel_class *out);
+
+/* Rules of the user, "CLASS=PATTERN" with a pattern of util/pattern.h over the whole name; the
+ * first that fits decides, before all others. Classes that were made before stay as they are. */
+int lpo_region_classes_set(struct lpo_trace *t, const char *const *rules, size_t count,
+                           struct lpo_err *err);
+/* The class of a kernel of a trace: by those rules, else by its name. */
+enum lpo_region_kernel_class lpo_region_class_of(const struct lpo_trace *t, uint32_t name);
 
 /* Communication by the definition that tools can be compared by: the name holds nccl or rccl. */
 bool lpo_region_is_communication(const char *kernel_name);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "hydra/compose.h"
+#include "region/classes.h"
 #include "region/pattern/pattern.h"
 #include "region/select.h"
 #include "run/folder.h"
@@ -273,11 +274,15 @@ int lpo_rundir_sources_read(struct lpo_rundir *d, struct lpo_err *err)
 
 int lpo_rundir_selections_make(struct lpo_rundir *d, struct lpo_err *err)
 {
+    struct lpo_settings_words classes = lpo_settings_list(d->arena, d->config, "report.classes");
+
     for (size_t i = 0; i < d->sources.len; i++) {
         struct lpo_source *s = &d->sources.at[i];
 
         if (s->trace && make_selection(d, s->kind, &s->select, err) < 0)
             return err->code;
+        if (s->trace && lpo_region_classes_set(s->trace, classes.at, classes.len, err) < 0)
+            return lpo_ctx(err, "config key report.classes");
         /* one of its own: each selection counts what its patterns matched, in one trace */
         if (s->trace && (s->kind->roles & LPO_ROLE_COUNTERS) && has_patterns(d, s->kind) &&
             make_selection(d, s->kind, &d->counters_select, err) < 0)

@@ -292,6 +292,8 @@ static const struct lpo_schema_row rows[] = {
       .values = "auto|always|never" },
     { "report.top", LPO_S_INT, "null", "rows of the kernel tables; null: run.top_n_kernels",
       .min = 1, .nullable = true },
+    { "report.classes", LPO_S_TEXTS, "",
+      "own rules for classes of kernels, CLASS=PATTERN; they come before lpo's" },
     { "report.full_names", LPO_S_BOOL, "false",
       "whole names of kernels in tables, not short ones" },
     { "report.private", LPO_S_BOOL, "false",

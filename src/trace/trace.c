@@ -53,6 +53,7 @@ void lpo_trace_destroy(struct lpo_trace *t)
     lpo_map_destroy(x->metrics);
     free(x);
     lpo_trace_names_destroy(t->names);
+    free(t->own_classes);
     lpo_vec_free(&t->gpu_ops);
     lpo_vec_free(&t->launches);
     lpo_vec_free(&t->calls);

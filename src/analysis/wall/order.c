@@ -48,7 +48,6 @@ bool lpo_wall_communicates(const struct lpo_trace *t, unsigned char *known, uint
     enum { NO = 1, YES };
 
     if (!known[name])
-        known[name] =
-            lpo_region_kernel_class(lpo_trace_text(t, name)) == LPO_CLASS_COLLECTIVE ? YES : NO;
+        known[name] = lpo_region_class_of(t, name) == LPO_CLASS_COLLECTIVE ? YES : NO;
     return known[name] == YES;
 }
