@@ -92,15 +92,36 @@ static bool range_before(const void *trace, uint32_t a, uint32_t b)
 
 typedef LPO_VEC(uint32_t) row_vec;
 
+/* Threads by process, those of one in their order: a trace may have sixty thousand processes, and
+ * each must not look at the threads of all. */
+struct members {
+    uint32_t *first; /* per process: a thread, or LPO_NONE */
+    uint32_t *next;  /* per thread: the next of its process, or LPO_NONE */
+};
+
+static struct members members_of(const struct lpo_trace *t)
+{
+    struct members m = { lpo_xcalloc(t->processes.len, sizeof *m.first),
+                         lpo_xcalloc(t->threads.len, sizeof *m.next) };
+
+    memset(m.first, 0xff, t->processes.len * sizeof *m.first);
+    for (size_t i = t->threads.len; i--;) {
+        uint32_t *first = &m.first[t->threads.at[i].process];
+
+        m.next[i] = *first;
+        *first = (uint32_t)i;
+    }
+    return m;
+}
+
 /* Rows of the threads of one process, put together and ordered. */
-static void gather(const struct lpo_trace *t, const struct lpo_group *g, uint16_t process,
-                   lpo_before *before, row_vec *out)
+static void gather(const struct lpo_trace *t, const struct lpo_group *g, const struct members *m,
+                   uint16_t process, lpo_before *before, row_vec *out)
 {
     out->len = 0;
-    for (size_t i = 0; i < t->threads.len; i++)
-        if (t->threads.at[i].process == process)
-            for (size_t k = g->starts[i]; k < g->starts[i + 1]; k++)
-                lpo_vec_push(out, g->rows[k]);
+    for (uint32_t i = m->first[process]; i != LPO_NONE; i = m->next[i])
+        for (size_t k = g->starts[i]; k < g->starts[i + 1]; k++)
+            lpo_vec_push(out, g->rows[k]);
     lpo_region_order_sort(out->at, out->len, before, t);
 }
 
@@ -138,19 +159,23 @@ uint32_t *lpo_region_start_end_sets(struct lpo_region_tree *tree,
     struct lpo_group ranges = lpo_region_group_ranges(t, LPO_START_END);
     struct lpo_group launches = { 0 };
     row_vec of_ranges = { 0 }, of_launches = { 0 };
+    struct members members = { NULL, NULL };
     uint32_t *sets = NULL;
 
     if (ranges.starts[t->threads.len]) {
         launches = lpo_region_group_launches(t);
         sets = lpo_xcalloc(t->launches.len, sizeof *sets);
+        members = members_of(t);
         for (size_t p = 0; p < t->processes.len; p++) {
-            gather(t, &ranges, (uint16_t)p, range_before, &of_ranges);
+            gather(t, &ranges, &members, (uint16_t)p, range_before, &of_ranges);
             if (!of_ranges.len)
                 continue;
-            gather(t, &launches, (uint16_t)p, lpo_region_launch_before, &of_launches);
+            gather(t, &launches, &members, (uint16_t)p, lpo_region_launch_before, &of_launches);
             sweep_process(tree, ends, (uint16_t)p, &of_ranges, &of_launches, sets);
         }
     }
+    free(members.first);
+    free(members.next);
     lpo_vec_free(&of_ranges);
     lpo_vec_free(&of_launches);
     lpo_region_group_free(&ranges);

@@ -145,6 +145,18 @@ class Bounds(LpoCase):
                 self.assertEqual(code, 0)
                 json.loads(out)
 
+    def test_start_end_ranges_in_sixty_thousand_processes(self):
+        path = os.path.join(self.cwd, "processes.sqlite")
+        db = sqlite3.connect(path)
+        db.execute("CREATE TABLE NVTX_EVENTS(start INTEGER, end INTEGER, eventType INTEGER, globalTid INTEGER, text TEXT)")
+        db.executemany("INSERT INTO NVTX_EVENTS VALUES(?, ?, ?, ?, 'r')",
+                       ((p, p + 5, 59 if t else 60, p << 24 | t) for p in range(1, 60001) for t in range(8)))
+        db.commit()
+        db.close()
+        code, out, _ = self.answer("regions", path)
+        self.assertEqual(code, 0)
+        self.assertIn("60,000", out)
+
     def test_a_sparse_file_that_claims_a_terabyte(self):
         for name, head in ("s.json", b'{"traceEvents":[\n'), ("t.json", b'{"traceEvents":[{"name":"'), ("s.lpot", None):
             with self.subTest(name=name):
