@@ -126,6 +126,9 @@ static void add_notes(struct native *n, uint64_t ignored)
         { n->summed,
           "ranges were summed while the trace was read, because it has more than are kept "
           "one by one: timelines show the outer ones only (" LPO_BUDGET_HINT ")" },
+        { n->start_ends_lost,
+          "start/end ranges are left out: in a trace of this size no more than 2 "
+          "million are read" },
         { n->summed_ops,
           "GPU operations were summed while the trace was read, because it has more than are kept "
           "one by one: there is no timeline of them, and nothing that follows from one "

@@ -160,6 +160,7 @@ struct native {
     struct native_gpu_sums *gpu_sums;
     struct native_sets *sets;
     uint64_t gpu_bytes, summed_ops;
+    uint64_t start_ends, start_ends_lost;
     bool only_start_end; /* in the pass that looks for those */
     uint64_t gpu_start, gpu_node;
     uint32_t gpu_corr, gpu_sequence;

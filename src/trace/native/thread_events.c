@@ -5,6 +5,11 @@
 #include "lpo/trace_format.h"
 #include "trace/native/private.h"
 
+enum {
+    START_ENDS_MOST = 2 << 20, /* in a file whose other ranges are summed: about 70 bytes each */
+    ENDS_MOST = 1 << 20,
+};
+
 /* One event, apart from what its kind adds. */
 struct event {
     unsigned kind, flags;
@@ -137,9 +142,35 @@ static void on_start(struct native *n, struct native_thread *t, const struct eve
     uint32_t name = get_name(n, e, c);
 
     skip_attributes(e, c);
-    /* Start/end ranges are few, and their ends are matched by row: they are always kept. */
-    if (!c->bad && (n->only_start_end || !n->gpu_sums))
-        *lpo_map_u64_put(n->by_range, id, NULL) = add_range(n, t, e, name, LPO_START_END);
+    /* Start/end ranges are few, and their ends are matched by row: they are kept in any case. */
+    if (c->bad || !(n->only_start_end || !n->gpu_sums))
+        return;
+    if (n->sums && n->start_ends == START_ENDS_MOST) {
+        n->start_ends_lost++;
+        return;
+    }
+    n->start_ends++;
+    *lpo_map_u64_put(n->by_range, id, NULL) = add_range(n, t, e, name, LPO_START_END);
+}
+
+/* Ends whose start is known by now; the others stay, unless the file is made of them. */
+static void settle_ends(struct native *n, bool last)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n->ends.len; i++) {
+        const struct native_end end = n->ends.at[i];
+        const uint32_t *row = lpo_map_u64_find(n->by_range, end.id);
+        struct lpo_range *r = row ? &n->trace->ranges.at[*row] : NULL;
+
+        if (r && r->end_ns == LPO_NO_TIME)
+            r->end_ns = end.ns > r->start_ns ? end.ns : r->start_ns;
+        else if (!r && !last && kept < ENDS_MOST / 2)
+            n->ends.at[kept++] = end;
+        else
+            n->stray_ends++;
+    }
+    n->ends.len = kept;
 }
 
 /* The start may be in a block that comes later in the file: matched at the end. */
@@ -151,6 +182,8 @@ static void on_end(struct native *n, struct native_thread *t, const struct event
     (void)t;
     if (!c->bad && (n->only_start_end || !n->gpu_sums))
         lpo_vec_push(&n->ends, (struct native_end){ id, e->ns });
+    if (n->sums && n->ends.len == ENDS_MOST)
+        settle_ends(n, false);
 }
 
 static void on_mark(struct native *n, struct native_thread *t, const struct event *e,
@@ -291,25 +324,10 @@ void lpo_native_close_threads(struct native *n)
         finish_call(n, &n->threads.at[i]);
 }
 
-static void end_start_ranges(struct native *n)
-{
-    for (size_t i = 0; i < n->ends.len; i++) {
-        const uint32_t *row = lpo_map_u64_find(n->by_range, n->ends.at[i].id);
-        struct lpo_range *r = row ? &n->trace->ranges.at[*row] : NULL;
-
-        if (!r || r->end_ns != LPO_NO_TIME) {
-            n->stray_ends++;
-            continue;
-        }
-        r->end_ns = n->ends.at[i].ns > r->start_ns ? n->ends.at[i].ns : r->start_ns;
-    }
-}
-
 void lpo_native_rewind_threads(struct native *n)
 {
     n->damaged = 0; /* will be counted again */
-    end_start_ranges(n);
-    n->ends.len = 0;
+    settle_ends(n, true);
     for (size_t i = n->first_range; i < n->trace->ranges.len; i++)
         if (n->trace->ranges.at[i].end_ns == LPO_NO_TIME)
             n->trace->ranges.at[i].flags |= LPO_RANGE_OPEN;
@@ -331,7 +349,8 @@ static void leave_open(struct native *n, struct lpo_range *r)
 /* What was never popped or ended ends with the process. */
 void lpo_native_close_ranges(struct native *n)
 {
-    end_start_ranges(n);
+    settle_ends(n, true);
+    n->stray_ends -= n->stray_ends < n->start_ends_lost ? n->stray_ends : n->start_ends_lost;
     for (size_t i = n->first_range; i < n->trace->ranges.len; i++) {
         struct lpo_range *r = &n->trace->ranges.at[i];
 
