@@ -56,6 +56,10 @@ static int resolve_options(struct lpo_model_needs *a, struct lpo_err *err)
     if (rc == 0)
         rc = check_size("the image's side", o->image, 1 << 20, err);
     if (rc == 0)
+        rc = check_size("the side of an image's parts", o->part, 1 << 20, err);
+    if (rc == 0)
+        rc = check_size("the number of an image's parts", o->parts, 1 << 16, err);
+    if (rc == 0)
         rc = check_size("the tensor-parallel degree", o->tp, 1 << 16, err);
     return rc;
 }
@@ -115,6 +119,13 @@ static void run_phase(struct lpo_model_needs *a, enum lpo_phase_kind kind,
     p->present = true;
     p->phase = *phase;
     list_ops(a, kind == LPO_IMAGE ? LPO_VISION : LPO_TEXT, phase, &p->ops);
+    if (kind == LPO_IMAGE && a->options.parts) { /* in a pass of their own, as they are smaller */
+        struct lpo_phase parts = *phase;
+
+        parts.batch = lpo_model_mul(parts.batch, a->options.parts);
+        parts.image = a->options.part;
+        list_ops(a, LPO_VISION, &parts, &p->ops);
+    }
     p->all = lpo_model_needs_sum(a, p, 1, NULL, NULL);
     p->rank = lpo_model_needs_sum(a, p, a->options.tp, NULL, NULL);
     if (kind != LPO_IMAGE)

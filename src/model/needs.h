@@ -28,6 +28,7 @@ enum lpo_mla { LPO_MLA_AUTO, LPO_MLA_ABSORBED, LPO_MLA_EXPANDED };
 
 struct lpo_needs_options {
     uint64_t seq, context, batch, image; /* 0: seq 1024, context = seq, batch 1, the config's */
+    uint64_t parts, part; /* further views of every image, and their side in pixels; 0: none */
     enum lpo_counting counting;
     enum lpo_dtype dtype, kv_dtype;      /* NONE: the config's, else bf16; kv: as dtype */
     uint64_t tp;                         /* tensor-parallel ranks; 0 and 1: one */

@@ -19,6 +19,7 @@ struct counter {
     struct lpo_arena *a;
     bool pages;          /* the model is DeepSeek-OCR */
     uint64_t side, crop; /* pixels; crop 0: pages are shown whole alone */
+    uint64_t parts;      /* of the page that was counted last */
     uint64_t words;      /* tokens beside those of a page */
 };
 
@@ -66,6 +67,14 @@ static void grid_of(uint64_t width, uint64_t height, uint64_t crop, uint64_t *ac
         }
 }
 
+uint64_t lpo_static_page_parts(uint64_t width, uint64_t height, uint64_t crop)
+{
+    uint64_t across, down;
+
+    grid_of(width, height, crop, &across, &down);
+    return across * down > 1 ? across * down : 0;
+}
+
 /* Rows with a newline each, for the whole page and for its parts, and a separator. */
 static uint64_t page_tokens(struct counter *c, uint32_t width, uint32_t height)
 {
@@ -97,6 +106,7 @@ static uint64_t image_tokens(struct counter *c, const char *path)
 
     if (!c->pages || !lpo_workload_image_size(path, &width, &height))
         return 0;
+    c->parts = c->crop ? lpo_static_page_parts(width, height, c->crop) : 0;
     return page_tokens(c, width, height);
 }
 
@@ -145,7 +155,7 @@ struct lpo_real_inputs lpo_static_real_inputs(struct lpo_arena *a, const struct 
     struct lpo_real_inputs r = { 0 };
     struct counter c = { .a = a };
     struct lpo_samples samples;
-    uint64_t total = 0;
+    uint64_t total = 0, parts = 0, first = 0;
 
     if (has_tokenizer(a, model)) {
         r.why = "only the model's tokenizer knows how many tokens they are";
@@ -163,13 +173,17 @@ struct lpo_real_inputs lpo_static_real_inputs(struct lpo_arena *a, const struct 
 
         if (!n)
             continue;
-        r.samples++;
+        if (r.samples++ == 0)
+            first = c.parts;
+        r.parts_differ |= c.parts != first;
+        parts += c.parts;
         total += n;
         r.shortest = r.samples == 1 || n < r.shortest ? n : r.shortest;
         r.longest = n > r.longest ? n : r.longest;
     }
     lpo_vec_free(&samples.at);
     r.mean = r.samples ? (total + r.samples / 2) / r.samples : 0;
+    r.parts = r.samples ? (parts + r.samples / 2) / r.samples : 0;
     if (!r.samples)
         r.why = "none of them says how many tokens it is";
     return r;

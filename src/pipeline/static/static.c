@@ -112,11 +112,10 @@ static struct lpo_needs_options options_of(const struct lpo_stage_ctx *ctx)
 }
 
 /* use_synthetic_inputs=false: the length of the prompt is that of the real samples. */
-static void take_real_inputs(struct lpo_stage_ctx *ctx, const char *path,
-                             const struct lpo_json *config, struct lpo_needs_options *o)
+static void take_real_lengths(struct lpo_stage_ctx *ctx, const struct lpo_real_inputs *real,
+                              struct lpo_needs_options *o)
 {
-    struct lpo_real_inputs r =
-        lpo_static_real_inputs(ctx->arena, ctx->config, ctx->call_dir, path, config);
+    const struct lpo_real_inputs r = *real;
 
     if (r.why) {
         lpo_run_manifest_note(ctx->manifest, ctx->record,
@@ -131,6 +130,28 @@ static void take_real_inputs(struct lpo_stage_ctx *ctx, const char *path,
                           (unsigned long long)r.longest);
 }
 
+/* infer.crop_mode of DeepSeek-OCR: its encoders see the parts of a page too. A synthetic page has
+ * the size of PAGE in lpo_hf/ocr_inputs.py. */
+static void take_parts(struct lpo_stage_ctx *ctx, const struct lpo_real_inputs *real,
+                       const struct lpo_json *config, struct lpo_needs_options *o)
+{
+    enum { WIDTH = 1170, HEIGHT = 1654 };
+    bool synthetic = !lpo_settings_text(ctx->config, "dataset.root");
+
+    if (!lpo_settings_bool(ctx->config, "infer.crop_mode") ||
+        !lpo_json_at(config, "vision_config.width.sam_vit_b"))
+        return;
+    o->part = (uint64_t)lpo_settings_int(ctx->config, "infer.crop_size");
+    o->parts = synthetic || real->why ? lpo_static_page_parts(WIDTH, HEIGHT, o->part) : real->parts;
+    if (!synthetic && (real->why || real->parts_differ))
+        lpo_run_manifest_note(
+            ctx->manifest, ctx->record,
+            "infer.crop_mode: %llu parts of every page are counted, %s, so MFU of "
+            "prefill, sam, clip and projector is not exact",
+            (unsigned long long)o->parts,
+            real->why ? "as of a synthetic one" : "the mean of all pages");
+}
+
 static int analyse(struct lpo_stage_ctx *ctx, const char *path, struct lpo_model_files *files,
                    struct lpo_err *err)
 {
@@ -138,18 +159,18 @@ static int analyse(struct lpo_stage_ctx *ctx, const char *path, struct lpo_model
     struct lpo_needs_options o = options_of(ctx);
     LPO_AUTO(lpo_model_needs) needs = NULL;
     LPO_AUTO(lpo_doc) doc = NULL;
+    struct lpo_real_inputs real = { 0 };
     struct lpo_hardware hw;
 
     if (lpo_model_read(ctx->arena, path, files, err) < 0 ||
         lpo_run_hardware(ctx->arena, ctx->run_dir, ctx->config, &hw, err) < 0)
         return err->code;
     o.hardware = &hw;
+    if (!settings->use_synthetic_inputs || lpo_settings_bool(ctx->config, "infer.crop_mode"))
+        real = lpo_static_real_inputs(ctx->arena, ctx->config, ctx->call_dir, path, files->config);
     if (!settings->use_synthetic_inputs)
-        take_real_inputs(ctx, path, files->config, &o);
-    if (lpo_settings_bool(ctx->config, "infer.crop_mode"))
-        lpo_run_manifest_note(ctx->manifest, ctx->record,
-                              "infer.crop_mode: the encoders' work on the parts of a page is not "
-                              "counted, so MFU of prefill, sam, clip and projector is not exact");
+        take_real_lengths(ctx, &real, &o);
+    take_parts(ctx, &real, files->config, &o);
     if (files->bytes && o.dtype == LPO_DTYPE_NONE)
         o.weight_bytes = (double)files->bytes;
     if (lpo_model_needs_create(files->config, &o, &needs, err) < 0)

@@ -106,6 +106,10 @@ static void put_phase(struct lpo_record *data, const struct lpo_static_report *r
     if (kind == LPO_IMAGE) {
         lpo_doc_put_uint(r, "image", p->phase.image);
         lpo_doc_put_uint(r, "tokens", lpo_model_image_tokens(n->model, p->phase.image));
+        if (n->options.parts) {
+            lpo_doc_put_uint(r, "parts", n->options.parts);
+            lpo_doc_put_uint(r, "part_image", n->options.part);
+        }
     }
     lpo_doc_put_uint(r, "batch", p->phase.batch);
     put_sums(r, &p->all);
