@@ -7,6 +7,7 @@ import csv
 import json
 import os
 import shutil
+import signal
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -182,6 +183,29 @@ class Regions(test_recorded.Recorded):
         self.assertEqual(done.returncode, 1)
         self.assertIn("2 of 2 captures failed", self.stage("ncu")["message"])
         self.assertEqual(sum("--export" in c for c in self.calls()), 2)
+
+    def test_an_interrupted_capture_is_taken_up_again(self) -> None:
+        program = "test -e second && exit 0; test -e first && { touch second; sleep 60; }; touch first"
+        child = self.lpo_start(*ANY, "pipeline.ncu.regions.enable=true", "pipeline.ncu.regions.capture=separate",
+                               "pipeline.ncu.regions.include=[A,B]", "run.grace=100ms", "--", "sh", "-c", program)
+        self.wait_for(lambda: os.path.exists(os.path.join(self.cwd, "second")), 60)
+        child.send_signal(signal.SIGINT)
+        child.communicate(timeout=60)
+        self.assertEqual((child.returncode, self.stage("ncu")["state"]), (130, "interrupted"))
+        self.has("ncu/regions/A/run.ncu-rep")
+        done = self.lpo("run", "--resume", "run")
+        self.assertEqual((done.returncode, self.stage("ncu")["state"]), (0, "done"), done.stderr)
+        for region in ("A", "B"):
+            self.has(f"ncu/regions/{region}/run.ncu-rep", f"ncu/regions/{region}/raw.csv", f"ncu/regions/{region}/report.json")
+
+    def test_secrets_are_hidden_in_the_files_of_each_capture(self) -> None:
+        done = self.separate("pipeline.ncu.regions.include=[A]", "+workload.env.HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz0123", "--", "true")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("HF_TOKEN", self.text("ncu/regions/A/cmd.txt"))
+        for folder, _, files in os.walk(self.run_dir):
+            for name in files:
+                with open(os.path.join(folder, name), "rb") as f:
+                    self.assertNotIn(b"hf_abcdefghijklmnopqrstuvwxyz0123", f.read(), os.path.join(folder, name))
 
     def test_too_many_regions_are_shortened_with_a_note(self) -> None:
         done = self.separate(f"pipeline.ncu.regions.include=[{','.join(f'r{i}' for i in range(70))}]", "--dry-run", "--", "true")
