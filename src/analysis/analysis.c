@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/findings/findings.h"
 #include "analysis/limits/limits.h"
 #include "analysis/operators/operators.h"
 #include "analysis/wall/steady.h"
@@ -33,6 +34,7 @@ struct lpo_analysis_memo {
     struct lpo_operators *operators[2];
     struct lpo_wall *wall;
     struct lpo_wall_steady *steady;
+    struct lpo_findings *findings;
     struct lpo_limits *limits;
     struct lpo_err limits_err;                  /* why there are none */
     bool has_limits;                            /* the two above are filled */
@@ -64,12 +66,14 @@ static void forget_sums(struct lpo_analysis_memo *m)
     memset(m->classes, 0, sizeof m->classes);
     m->has_classes = false;
     lpo_wall_steady_destroy(m->steady);
+    lpo_findings_destroy(m->findings);
     lpo_limits_destroy(m->limits);
     destroy_view(&m->unselected);
     destroy_view(&m->selected);
     m->all = m->last = NULL;
     m->scope_rows = 0;
     m->steady = NULL;
+    m->findings = NULL;
     m->limits = NULL;
     m->has_limits = false;
     m->limits_err = (struct lpo_err){ 0 };
@@ -290,4 +294,14 @@ const struct lpo_limits *lpo_analysis_limits(const struct lpo_rundir *d, const s
     if (err && m->limits_err.code)
         *err = m->limits_err;
     return m->limits;
+}
+
+const struct lpo_findings *lpo_analysis_findings(const struct lpo_rundir *d,
+                                                 const struct lpo_source *s)
+{
+    struct lpo_analysis_memo *m = s->analysis->memo;
+
+    if (!m->findings)
+        m->findings = lpo_findings_create(d, s, s->analysis);
+    return m->findings;
 }

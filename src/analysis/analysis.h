@@ -17,6 +17,7 @@
 
 struct lpo_analysis_memo;
 struct lpo_err;
+struct lpo_findings;
 struct lpo_limits;
 struct lpo_operators;
 struct lpo_region_cells;
@@ -83,3 +84,6 @@ const struct lpo_wall_steady *lpo_analysis_steady(const struct lpo_analysis *a);
 /* How far the regions of a source are from what the hardware allows; see lpo_limits_of_run(). */
 const struct lpo_limits *lpo_analysis_limits(const struct lpo_rundir *d, const struct lpo_source *s,
                                              struct lpo_err *err);
+/* What costs wall time, and how much of it could be saved. */
+const struct lpo_findings *lpo_analysis_findings(const struct lpo_rundir *d,
+                                                 const struct lpo_source *s);

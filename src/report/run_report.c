@@ -6,6 +6,7 @@
 #include "report/chapters.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
+#include "report/findings/findings.h"
 #include "report/limits/chapter_limits.h"
 #include "report/stage_results.h"
 #include "report/trace_records.h"
@@ -13,6 +14,8 @@
 #include "rundir/rundir.h"
 #include "util/arena.h"
 #include "util/err.h"
+
+enum { FINDINGS = 5 }; /* the JSON has all */
 
 static const char *title(const struct lpo_rundir *d)
 {
@@ -43,6 +46,7 @@ static void put_analysis(struct lpo_doc *doc, const struct lpo_rundir *d,
 {
     const lpo_top_rows *top = lpo_analysis_top(s->analysis, LPO_KERNEL);
 
+    lpo_report_put_findings(doc->data, d, s);
     lpo_report_put_scopes(doc->data, s->analysis, d->aggregate);
     lpo_report_put_wall(doc->data, s->analysis);
     lpo_report_put_devices(doc->data, s->analysis);
@@ -54,6 +58,8 @@ struct lpo_doc *lpo_report_run_sections(const struct lpo_rundir *d, const struct
 {
     struct lpo_doc *doc = lpo_doc_create("run", title(d));
 
+    if (s)
+        lpo_report_chapter_findings(doc, d, s, FINDINGS);
     lpo_report_chapter_run(doc, d);
     lpo_report_chapter_speed(doc, d);
     if (s) {

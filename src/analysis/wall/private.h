@@ -6,20 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/wall/order.h"
 #include "trace/trace.h"
-
-/* Operations that have a place on the clock, by device, then start, then order of the file. */
-struct lpo_wall_order {
-    uint32_t *rows; /* of gpu_ops */
-    size_t count;
-    uint64_t untimed; /* operations that were left out */
-};
-
-struct lpo_wall_order lpo_wall_order_find(const struct lpo_trace *t);
-/* The end of the operations of one device that begin at entry `from`. */
-size_t lpo_wall_order_device(const struct lpo_wall_order *o, const struct lpo_trace *t,
-                             size_t from);
-void lpo_wall_order_free(struct lpo_wall_order *o);
 
 /* A union of intervals that come in order of their starts. */
 struct lpo_wall_cover {

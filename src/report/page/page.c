@@ -10,6 +10,7 @@
 #include "region/top_kernels.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
+#include "report/findings/findings.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
@@ -73,6 +74,7 @@ struct lpo_doc *lpo_report_page_doc(const struct lpo_rundir *d, const struct lpo
         struct lpo_page_kernels kernels = lpo_page_put_kernels(doc->data, s->analysis);
         uint32_t *regions = lpo_page_put_regions(doc->data, s->analysis, &kernels);
 
+        lpo_report_put_findings(doc->data, d, s);
         lpo_report_put_wall(doc->data, s->analysis);
         lpo_page_put_strip(doc->data, s->analysis, &kernels, regions);
         free(regions);

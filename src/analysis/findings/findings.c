@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/findings/findings.h"
+
+#include <stdlib.h>
+
+#include "analysis/analysis.h"
+#include "analysis/findings/private.h"
+#include "analysis/speed/variation.h"
+#include "analysis/wall/steady.h"
+#include "rundir/rundir.h"
+#include "util/xmalloc.h"
+
+/* In the order in which they claim compute time. */
+static lpo_findings_rule *const rules[] = {
+    lpo_findings_idle,     lpo_findings_communication, lpo_findings_copies,
+    lpo_findings_roof,     lpo_findings_small_kernels, lpo_findings_slow_rank,
+    lpo_findings_cautions,
+};
+
+static const char *const ids[LPO_FINDING_KINDS] = {
+    [LPO_FINDING_BLOCKED] = "blocked-in-call",
+    [LPO_FINDING_LAUNCH_BOUND] = "launch-bound",
+    [LPO_FINDING_HOST_WORK] = "host-work",
+    [LPO_FINDING_PING_PONG] = "ping-pong",
+    [LPO_FINDING_ALLOCATOR] = "allocator",
+    [LPO_FINDING_FIRST_CALLS] = "first-calls",
+    [LPO_FINDING_COMMUNICATION] = "exposed-communication",
+    [LPO_FINDING_COPIES] = "exposed-copies",
+    [LPO_FINDING_SMALL_KERNELS] = "small-kernels",
+    [LPO_FINDING_ROOF] = "far-from-roof",
+    [LPO_FINDING_RECOMPUTATION] = "recomputation",
+    [LPO_FINDING_SLOW_RANK] = "slow-rank",
+    [LPO_FINDING_THROTTLING] = "throttling",
+};
+
+static const char *const caution_ids[LPO_CAUTION_KINDS] = {
+    [LPO_CAUTION_NOISE] = "too-noisy",
+    [LPO_CAUTION_SHORT] = "too-short",
+    [LPO_CAUTION_NO_LAUNCH] = "no-launch-records",
+    [LPO_CAUTION_UNKNOWN] = "idle-unknown",
+    [LPO_CAUTION_OUTSIDE] = "outside-regions",
+    [LPO_CAUTION_LOST] = "records-lost",
+};
+
+const char *lpo_findings_id(enum lpo_finding_kind kind)
+{
+    return ids[kind];
+}
+
+const char *lpo_findings_caution_id(enum lpo_caution_kind kind)
+{
+    return caution_ids[kind];
+}
+
+struct lpo_finding *lpo_findings_add(struct lpo_findings_work *w, enum lpo_finding_kind kind,
+                                     int64_t saving_ns)
+{
+    if (saving_ns <= 0 || (double)saving_ns < LPO_FINDINGS_LEAST * (double)w->out->span_ns)
+        return NULL;
+    lpo_vec_push(&w->out->all, ((struct lpo_finding){
+                                   .kind = kind,
+                                   .saving_ns = saving_ns,
+                                   .node = LPO_NONE,
+                                   .name = LPO_NONE,
+                               }));
+    return &w->out->all.at[w->out->all.len - 1];
+}
+
+struct lpo_finding *lpo_findings_claim(struct lpo_findings_work *w, enum lpo_finding_kind kind,
+                                       int64_t saving_ns)
+{
+    struct lpo_finding *f;
+
+    if (saving_ns > w->compute_left)
+        saving_ns = w->compute_left;
+    f = lpo_findings_add(w, kind, saving_ns);
+    if (f) {
+        f->estimated = true;
+        w->compute_left -= saving_ns;
+    }
+    return f;
+}
+
+void lpo_findings_fact_name(struct lpo_finding *f, enum lpo_fact fact, double value, uint32_t name)
+{
+    if (f->nevidence < LPO_MOST_EVIDENCE)
+        f->evidence[f->nevidence++] = (struct lpo_evidence){ fact, value, name };
+}
+
+void lpo_findings_fact(struct lpo_finding *f, enum lpo_fact fact, double value)
+{
+    lpo_findings_fact_name(f, fact, value, LPO_NONE);
+}
+
+static int by_saving(const void *x, const void *y)
+{
+    const struct lpo_finding *a = x, *b = y;
+
+    if (a->saving_ns != b->saving_ns)
+        return a->saving_ns > b->saving_ns ? -1 : 1;
+    return a->kind != b->kind ? (int)a->kind - (int)b->kind : a->name < b->name ? -1 : 1;
+}
+
+struct lpo_findings *lpo_findings_create(const struct lpo_rundir *d, const struct lpo_source *s,
+                                         const struct lpo_analysis *a)
+{
+    const struct lpo_wall_steady *steady = lpo_analysis_steady(a);
+    struct lpo_findings *f = lpo_xcalloc(1, sizeof *f);
+    struct lpo_findings_work w = {
+        .d = d,
+        .s = s,
+        .a = a,
+        .trace = a->trace,
+        .wall = steady->wall,
+        .out = f,
+        .aside = steady->any ? steady->places : NULL,
+    };
+
+    if (d && d->dir)
+        f->noise = lpo_speed_run_variation(d).cv;
+    if (w.wall && w.wall->devices.len) {
+        w.critical = &w.wall->devices.at[0]; /* the longest span */
+        f->any_device = true;
+        f->device = w.critical->device;
+        f->span_ns = w.critical->span_ns;
+        w.compute_left = w.critical->compute_ns;
+    }
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (f->any_device || rules[i] == lpo_findings_cautions)
+            rules[i](&w);
+    if (f->all.len)
+        qsort(f->all.at, f->all.len, sizeof *f->all.at, by_saving);
+    return f;
+}
+
+void lpo_findings_destroy(struct lpo_findings *f)
+{
+    if (!f)
+        return;
+    lpo_vec_free(&f->all);
+    lpo_vec_free(&f->cautions);
+    free(f);
+}
+
+bool lpo_findings_above_noise(const struct lpo_findings *f, const struct lpo_finding *x)
+{
+    return (double)x->saving_ns >= f->noise * (double)f->span_ns;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analysis/findings/findings.h - what costs wall time, how much of it could be saved, and why we
+ * think so. Numbers and codes only; report/findings.c has the words.
+ *
+ * All findings are about one device, the critical one: that with the longest span. A program on
+ * several GPUs ends no sooner than it does, and clocks of several devices are never added. What was
+ * loaded or warmed up before (analysis/wall/steady.h) is left out.
+ *
+ * Savings are wall time and never overlap. The span of a device has four parts that add up to it
+ * (analysis/wall/wall.h). A gap of idle time belongs to one finding; exposed communication and
+ * exposed copies to one each; findings about kernels share the compute part, of which each
+ * nanosecond is claimed once. So all savings together are at most the span.
+ *
+ * A shorter kernel ends a program sooner only where the GPU was the slower side. Of an operation,
+ * at most the time counts in which nothing else ran and the next operation had already been
+ * launched (struct lpo_findings_slack). */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/auto.h"
+#include "util/vec.h"
+
+struct lpo_analysis;
+struct lpo_rundir;
+struct lpo_source;
+
+enum lpo_finding_kind {
+    LPO_FINDING_BLOCKED,       /* the host waited in a call while the GPU was idle */
+    LPO_FINDING_LAUNCH_BOUND,  /* many short gaps: the host launches too slowly */
+    LPO_FINDING_HOST_WORK,     /* long gaps: the host did something else */
+    LPO_FINDING_PING_PONG,     /* small results fetched by the host, again and again */
+    LPO_FINDING_ALLOCATOR,     /* memory was allocated or freed meanwhile */
+    LPO_FINDING_FIRST_CALLS,   /* code was loaded or built, or a region ran for the first time */
+    LPO_FINDING_COMMUNICATION, /* nothing was computed meanwhile */
+    LPO_FINDING_COPIES,        /* nothing was computed and nothing was sent meanwhile */
+    LPO_FINDING_SMALL_KERNELS, /* runs of short kernels that could be one */
+    LPO_FINDING_ROOF,          /* a region is far from what the hardware allows */
+    LPO_FINDING_RECOMPUTATION, /* forward work that was done again in the backward pass */
+    LPO_FINDING_SLOW_RANK,     /* one rank computes longer than the others */
+    LPO_FINDING_THROTTLING,    /* the GPU itself says that it was slowed down */
+    LPO_FINDING_KINDS
+};
+
+/* What makes any finding less sure; reports say it first. */
+enum lpo_caution_kind {
+    LPO_CAUTION_NOISE,     /* repeats vary more than run.max_cv */
+    LPO_CAUTION_SHORT,     /* too little was recorded */
+    LPO_CAUTION_NO_LAUNCH, /* operations without a launch record: the capture began late */
+    LPO_CAUTION_UNKNOWN,   /* idle time without a cause */
+    LPO_CAUTION_OUTSIDE,   /* work outside every region */
+    LPO_CAUTION_LOST,      /* the source lost records */
+    LPO_CAUTION_KINDS
+};
+
+/* What a number of a finding means. */
+enum lpo_fact {
+    LPO_FACT_IDLE_NS,     /* idle time of the critical device */
+    LPO_FACT_GAPS,        /* stretches of it */
+    LPO_FACT_LONGEST_NS,  /* the longest of them */
+    LPO_FACT_IN_CALL,     /* name: the call */
+    LPO_FACT_IN_OPERATOR, /* name: of the longest gap */
+    LPO_FACT_IN_PYTHON,   /* name: of the longest gap */
+    LPO_FACT_EXPOSED_NS,  /* communication or copies that nothing covered */
+    LPO_FACT_BYTES_TO_DEVICE,
+    LPO_FACT_BYTES_TO_HOST,
+    LPO_FACT_BYTES_ON_DEVICE,
+    LPO_FACT_LAUNCHES,   /* kernels in question */
+    LPO_FACT_RUNS,       /* sequences of them */
+    LPO_FACT_GPU_NS,     /* their time */
+    LPO_FACT_LIMIT_NS,   /* the least time that the hardware allows */
+    LPO_FACT_ROOF,       /* value: enum lpo_held */
+    LPO_FACT_FIRST_NS,   /* first visit of a region; name: the range */
+    LPO_FACT_LATER_NS,   /* median of its later visits */
+    LPO_FACT_RANK,       /* the slow one */
+    LPO_FACT_RANKS_NS,   /* median of the ranks */
+    LPO_FACT_OTHER_GPUS, /* how many other devices show the same */
+    LPO_FACT_OTHER_MIN_NS,
+    LPO_FACT_OTHER_MAX_NS,
+    LPO_FACT_SHARE, /* 0 … 1, of a caution */
+    LPO_FACT_REPEATS,
+    LPO_FACT_SPAN_NS,
+    LPO_FACT_CLOCK_MHZ, /* mean while slowed */
+    LPO_FACT_MAX_CLOCK_MHZ,
+    LPO_FACT_REASONS, /* NVML's bits */
+};
+
+struct lpo_evidence {
+    enum lpo_fact fact;
+    double value;
+    uint32_t name; /* of the trace; LPO_NONE: none */
+};
+
+enum { LPO_MOST_EVIDENCE = 8 };
+
+struct lpo_finding {
+    enum lpo_finding_kind kind;
+    int64_t saving_ns; /* more than 0, at most the span */
+    bool estimated;    /* else a time that was measured: an upper bound of what can be saved */
+    uint32_t node;     /* region of the tree; LPO_NONE: no single one */
+    uint32_t name;     /* of the trace: the call; LPO_NONE: none */
+    struct lpo_evidence evidence[LPO_MOST_EVIDENCE];
+    size_t nevidence;
+};
+
+struct lpo_caution {
+    enum lpo_caution_kind kind;
+    struct lpo_evidence evidence[LPO_MOST_EVIDENCE];
+    size_t nevidence;
+};
+
+struct lpo_findings {
+    LPO_VEC(struct lpo_finding) all; /* largest saving first */
+    LPO_VEC(struct lpo_caution) cautions;
+    bool any_device; /* else nothing below is known */
+    uint16_t device; /* the critical one: row of devices of the trace */
+    int64_t span_ns; /* of it */
+    double noise;    /* variation between repeats, 0 … ; 0: not known */
+};
+
+/* `d` and `s` may be NULL: then nothing is said about limits, noise and clocks. */
+struct lpo_findings *lpo_findings_create(const struct lpo_rundir *d, const struct lpo_source *s,
+                                         const struct lpo_analysis *a);
+void lpo_findings_destroy(struct lpo_findings *f); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_findings);
+
+/* Is the saving larger than what repeats of the same run differ by? */
+bool lpo_findings_above_noise(const struct lpo_findings *f, const struct lpo_finding *x);
+const char *lpo_findings_id(enum lpo_finding_kind kind);         /* "blocked-in-call" */
+const char *lpo_findings_caution_id(enum lpo_caution_kind kind); /* "too-noisy" */

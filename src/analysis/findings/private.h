@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analysis/findings/private.h - what the rules share. A rule is a function of one file; findings.c
+ * has the table. */
+#pragma once
+
+#include "analysis/findings/findings.h"
+#include "analysis/wall/wall.h"
+#include "trace/trace.h"
+
+/* A finding or caution needs this share of the span. */
+#define LPO_FINDINGS_LEAST 0.02
+
+struct lpo_findings_work {
+    const struct lpo_rundir *d;
+    const struct lpo_source *s;
+    const struct lpo_analysis *a;
+    const struct lpo_trace *trace;
+    const struct lpo_wall *wall;            /* of the steady part */
+    const struct lpo_wall_device *critical; /* row of wall */
+    const bool *aside;                      /* per place: what was set aside; NULL: nothing */
+    int64_t compute_left;                   /* of the compute part: not claimed yet */
+    struct lpo_findings *out;
+};
+
+typedef void lpo_findings_rule(struct lpo_findings_work *w);
+
+lpo_findings_rule lpo_findings_idle, lpo_findings_communication, lpo_findings_copies,
+    lpo_findings_small_kernels, lpo_findings_roof, lpo_findings_slow_rank, lpo_findings_cautions;
+
+/* The finding, to add evidence to; NULL where the saving is under LPO_FINDINGS_LEAST. */
+struct lpo_finding *lpo_findings_add(struct lpo_findings_work *w, enum lpo_finding_kind kind,
+                                     int64_t saving_ns);
+/* The same of what a kernel's time could be shorter: bounded by the compute time that no other
+ * finding claims. */
+struct lpo_finding *lpo_findings_claim(struct lpo_findings_work *w, enum lpo_finding_kind kind,
+                                       int64_t saving_ns);
+void lpo_findings_fact(struct lpo_finding *f, enum lpo_fact fact, double value);
+void lpo_findings_fact_name(struct lpo_finding *f, enum lpo_fact fact, double value, uint32_t name);
+
+/* Operations of the critical device in order of their starts, and of each the time by which the
+ * program would end sooner if it took no time at all. */
+struct lpo_findings_slack {
+    uint32_t *rows; /* of gpu_ops */
+    int64_t *ns;
+    size_t count;
+};
+
+struct lpo_findings_slack lpo_findings_slack_find(const struct lpo_findings_work *w);
+void lpo_findings_slack_free(struct lpo_findings_slack *s);
+
+/* First visits that take much longer than later ones: windows on the clock. */
+struct lpo_first_call {
+    int64_t start_ns, end_ns, later_ns; /* later: the median of the others */
+    uint32_t name;
+};
+
+typedef LPO_VEC(struct lpo_first_call) lpo_first_calls;
+
+/* Those that cost at least 1 % of the span more than later ones, longest first. The caller frees
+ * the vector. */
+void lpo_findings_first_calls(const struct lpo_findings_work *w, lpo_first_calls *out);

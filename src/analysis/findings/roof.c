@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Regions whose kernels take longer than the hardware allows for what they must compute and move.
+ * Only where needs are known (analysis/limits): without a roof nothing is far from it. */
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "analysis/findings/private.h"
+#include "analysis/limits/limits.h"
+#include "region/scope.h"
+#include "region/tree.h"
+#include "util/err.h"
+#include "util/str.h"
+#include "util/xmalloc.h"
+
+#include <stdlib.h>
+
+enum { MOST_REGIONS = 3 };
+
+/* Of each region, parts included: GPU time, and how much of it the program waited for. */
+struct waited {
+    int64_t gpu_ns, slack_ns;
+};
+
+static struct waited *sum_regions(const struct lpo_findings_work *w)
+{
+    const struct lpo_region_tree *tree = w->a->tree;
+    struct waited *sums = lpo_xcalloc(tree->nodes.len + 1, sizeof *sums);
+    struct lpo_findings_slack slack = lpo_findings_slack_find(w);
+
+    for (size_t i = 0; i < slack.count; i++) {
+        const struct lpo_gpu_op *op = &w->trace->gpu_ops.at[slack.rows[i]];
+        uint32_t leaf = tree->places.at[lpo_region_place(tree, op)].leaf;
+
+        if (leaf == LPO_NONE || op->kind != LPO_KERNEL)
+            continue;
+        sums[leaf].gpu_ns += lpo_trace_gpu_op_ns(op);
+        sums[leaf].slack_ns += slack.ns[i];
+    }
+    for (size_t i = tree->nodes.len; i-- > 0;) { /* a parent has a smaller number than its parts */
+        uint32_t parent = tree->nodes.at[i].parent;
+
+        if (parent == LPO_NONE)
+            continue;
+        sums[parent].gpu_ns += sums[i].gpu_ns;
+        sums[parent].slack_ns += sums[i].slack_ns;
+    }
+    lpo_findings_slack_free(&slack);
+    return sums;
+}
+
+static uint32_t node_of(const struct lpo_region_tree *tree, const char *path)
+{
+    for (uint32_t i = 0; i < tree->nodes.len; i++) {
+        LPO_STR s = { 0 };
+
+        if (tree->nodes.at[i].path_bytes != strlen(path))
+            continue;
+        lpo_region_add_path(tree, i, &s);
+        if (strcmp(lpo_str_text(&s), path) == 0)
+            return i;
+    }
+    return LPO_NONE;
+}
+
+static bool overlaps(const struct lpo_region_tree *tree, uint32_t a, uint32_t b)
+{
+    uint32_t up = a > b ? a : b, other = a > b ? b : a;
+
+    while (up != LPO_NONE && up > other)
+        up = tree->nodes.at[up].parent;
+    return up == other;
+}
+
+static void add_region(struct lpo_findings_work *w, const struct lpo_limit_row *r, uint32_t node,
+                       const struct waited *sum)
+{
+    double over = r->busy_ns.value - r->limit_ns.value;
+    double bound = sum->gpu_ns > 0 ? (double)sum->slack_ns / (double)sum->gpu_ns : 0;
+    struct lpo_finding *f;
+
+    if (!(over > 0))
+        return;
+    f = lpo_findings_claim(w, LPO_FINDING_ROOF, (int64_t)(over * bound));
+    if (!f)
+        return;
+    f->node = node;
+    lpo_findings_fact(f, LPO_FACT_GPU_NS, r->busy_ns.value);
+    lpo_findings_fact(f, LPO_FACT_LIMIT_NS, r->limit_ns.value);
+    lpo_findings_fact(f, LPO_FACT_ROOF, r->held);
+}
+
+void lpo_findings_roof(struct lpo_findings_work *w)
+{
+    struct lpo_err ignored = { 0 }; /* the chapter on limits shows what is wrong with them */
+    const struct lpo_limits *l = w->d && w->s ? lpo_analysis_limits(w->d, w->s, &ignored) : NULL;
+    uint32_t taken[MOST_REGIONS];
+    struct waited *sums;
+    size_t n = 0;
+
+    if (!l || !l->ranked)
+        return;
+    sums = sum_regions(w);
+    for (size_t i = 0; i < l->ranked && n < MOST_REGIONS; i++) {
+        const struct lpo_limit_row *r = &l->rows.at[l->by_saving[i]];
+        uint32_t node = node_of(w->a->tree, r->path);
+        bool fresh = node != LPO_NONE && lpo_measure_known(r->busy_ns) &&
+                     lpo_measure_known(r->limit_ns) && lpo_measure_known(r->needed_flops);
+
+        for (size_t k = 0; k < n && fresh; k++)
+            fresh = !overlaps(w->a->tree, node, taken[k]);
+        if (!fresh)
+            continue;
+        taken[n++] = node;
+        add_region(w, r, node, &sums[node]);
+    }
+    free(sums);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* By how much the program would end sooner if one GPU operation took no time. */
+#include <stdlib.h>
+
+#include "analysis/analysis.h"
+#include "analysis/findings/private.h"
+#include "analysis/wall/order.h"
+#include "region/tree.h"
+#include "util/xmalloc.h"
+
+static int64_t min64(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* `op` runs alone from the latest end before it to the next start; the next operation cannot start
+ * before its launch call began. Without a launch record of the next, nothing is promised. */
+static int64_t slack_of(const struct lpo_trace *t, const struct lpo_gpu_op *op, int64_t before_ns,
+                        const struct lpo_gpu_op *next)
+{
+    int64_t from = op->start_ns > before_ns ? op->start_ns : before_ns, to = op->end_ns;
+
+    if (next) {
+        int64_t launched;
+
+        if (next->launch == LPO_NONE)
+            return 0;
+        launched = t->launches.at[next->launch].start_ns;
+        to = min64(to, next->start_ns);
+        from = launched > from ? launched : from;
+    }
+    return to > from ? to - from : 0;
+}
+
+struct lpo_findings_slack lpo_findings_slack_find(const struct lpo_findings_work *w)
+{
+    const struct lpo_trace *t = w->trace;
+    struct lpo_wall_order order = lpo_wall_order_find(t);
+    struct lpo_findings_slack s = { 0 };
+    int64_t before_ns = INT64_MIN;
+    size_t first = 0, end;
+
+    while (first < order.count && t->gpu_ops.at[order.rows[first]].device != w->critical->device)
+        first = lpo_wall_order_device(&order, t, first);
+    end = first < order.count ? lpo_wall_order_device(&order, t, first) : first;
+    s.count = end - first;
+    s.rows = lpo_xrealloc(NULL, s.count + 1, sizeof *s.rows);
+    s.ns = lpo_xrealloc(NULL, s.count + 1, sizeof *s.ns);
+    for (size_t i = 0; i < s.count; i++) {
+        uint32_t row = order.rows[first + i];
+        const struct lpo_gpu_op *op = &t->gpu_ops.at[row];
+        const struct lpo_gpu_op *next =
+            i + 1 < s.count ? &t->gpu_ops.at[order.rows[first + i + 1]] : NULL;
+        bool aside = w->aside && w->aside[lpo_region_place(w->a->tree, op)];
+
+        s.rows[i] = row;
+        s.ns[i] = aside ? 0 : slack_of(t, op, before_ns, next);
+        before_ns = op->end_ns > before_ns ? op->end_ns : before_ns;
+    }
+    lpo_wall_order_free(&order);
+    return s;
+}
+
+void lpo_findings_slack_free(struct lpo_findings_slack *s)
+{
+    free(s->rows);
+    free(s->ns);
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each kind of finding is called and what can be done about it. */
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "analysis/findings/findings.h"
+#include "analysis/limits/limits.h"
+#include "analysis/wall/steady.h"
+#include "analysis/wall/wall.h"
+#include "region/tree.h"
+#include "report/findings/findings.h"
+#include "rundir/rundir.h"
+#include "trace/trace.h"
+#include "util/arena.h"
+#include "util/str.h"
+#include "util/units.h"
+
+/* %s in a title is the name of the finding: the call. */
+static const struct {
+    const char *title, *advice;
+} words[LPO_FINDING_KINDS] = {
+    [LPO_FINDING_BLOCKED] = { "The GPU is idle while the host waits in %s",
+                              "Wait later or not at all: launch the next work before the call, use "
+                              "events or asynchronous copies, and fetch results in groups." },
+    [LPO_FINDING_LAUNCH_BOUND] = { "The host launches kernels more slowly than the GPU runs them",
+                                   "Launch less: CUDA graphs, torch.compile or larger batches." },
+    [LPO_FINDING_HOST_WORK] = { "The GPU is idle while the host does something else",
+                                "Move that work off the launching thread, or do it while the GPU "
+                                "is busy." },
+    [LPO_FINDING_PING_PONG] = { "The host fetches small results and launches nothing meanwhile",
+                                "Keep the results on the GPU (no .item(), .cpu() or conditions on "
+                                "tensors in the loop), or fetch them one step later." },
+    [LPO_FINDING_ALLOCATOR] = { "The GPU is idle while memory is allocated or freed",
+                                "Allocate once and reuse: a caching allocator, larger segments, no "
+                                "empty_cache() in the loop." },
+    [LPO_FINDING_FIRST_CALLS] = { "First calls cost time that later calls do not",
+                                  "Warm up before measuring; for start-up time, load modules early "
+                                  "and keep compiled and tuned kernels in a cache." },
+    [LPO_FINDING_COMMUNICATION] = { "Communication is exposed: nothing is computed meanwhile",
+                                    "Overlap it with computing (another stream, buckets, an order "
+                                    "that starts it earlier), or send less." },
+    [LPO_FINDING_COPIES] = { "Copies are exposed: nothing is computed meanwhile",
+                             "Copy less, or copy on another stream while the GPU computes." },
+    [LPO_FINDING_SMALL_KERNELS] = { "Runs of short kernels could be one kernel each",
+                                    "Fuse them: torch.compile, a fused kernel of a library, or one "
+                                    "of your own." },
+    [LPO_FINDING_ROOF] = { "Kernels take longer than the hardware allows",
+                           "Look at this region with lpo kernels: larger tiles, another number "
+                           "format, fewer bytes." },
+    [LPO_FINDING_RECOMPUTATION] = { "Forward work is done again in the backward pass",
+                                    "Keep more activations where memory allows it." },
+    [LPO_FINDING_SLOW_RANK] = { "One rank computes longer than the others",
+                                "Balance the work, or look for a slower GPU on that machine." },
+    [LPO_FINDING_THROTTLING] = { "The GPU was slowed down",
+                                 "Check power limit, cooling and clocks of the machine." },
+};
+
+static const struct {
+    const char *text; /* one %s: the value */
+} cautions[LPO_CAUTION_KINDS] = {
+    [LPO_CAUTION_NOISE] = { "Repeats of this run differ by %s, so smaller savings mean nothing." },
+    [LPO_CAUTION_SHORT] = { "Only %s of GPU work were recorded: too short for firm conclusions." },
+    [LPO_CAUTION_NO_LAUNCH] = { "%s of the GPU time has no launch record (the capture began late): "
+                                "its region and the causes around it are unknown." },
+    [LPO_CAUTION_UNKNOWN] = { "%s of the time the GPU is idle for a reason that this trace does "
+                              "not show." },
+    [LPO_CAUTION_OUTSIDE] = { "%s of the GPU time lies outside every marked region." },
+    [LPO_CAUTION_LOST] = { "The profiler lost %s records." },
+};
+
+static const char *keep(const struct lpo_words *w, const struct lpo_str *s)
+{
+    return lpo_arena_strdup(w->arena, lpo_str_text(s));
+}
+
+static const char *duration(const struct lpo_words *w, double ns)
+{
+    LPO_STR s = { 0 };
+
+    lpo_units_add_duration(&s, (int64_t)ns);
+    return keep(w, &s);
+}
+
+static const char *percent(const struct lpo_words *w, double share)
+{
+    LPO_STR s = { 0 };
+
+    lpo_units_add_percent(&s, 100 * share);
+    return keep(w, &s);
+}
+
+static const char *number(const struct lpo_words *w, double n)
+{
+    LPO_STR s = { 0 };
+
+    lpo_units_add_count(&s, (uint64_t)n);
+    return keep(w, &s);
+}
+
+static const char *bytes(const struct lpo_words *w, double n)
+{
+    LPO_STR s = { 0 };
+
+    lpo_units_add_bytes(&s, n);
+    return keep(w, &s);
+}
+
+static const char *name(const struct lpo_words *w, uint32_t id)
+{
+    return lpo_trace_text(w->s->analysis->trace, id);
+}
+
+const char *lpo_words_title(const struct lpo_words *w, const struct lpo_finding *f)
+{
+    const char *title = words[f->kind].title, *hole = strstr(title, "%s");
+
+    return hole ? lpo_arena_printf(w->arena, "%.*s%s%s", (int)(hole - title), title,
+                                   f->name == LPO_NONE ? "a call" : name(w, f->name), hole + 2)
+                : title;
+}
+
+const char *lpo_words_advice(const struct lpo_words *w, const struct lpo_finding *f)
+{
+    (void)w;
+    return words[f->kind].advice;
+}
+
+static const char *device(const struct lpo_words *w)
+{
+    const struct lpo_device *d = &w->s->analysis->trace->devices.at[w->findings->device];
+
+    return d->rank >= 0 ? lpo_arena_printf(w->arena, "rank:%d/device:%d", d->rank, d->id)
+                        : lpo_arena_printf(w->arena, "device:%d", d->id);
+}
+
+const char *lpo_words_where(const struct lpo_words *w, const struct lpo_finding *f)
+{
+    LPO_STR path = { 0 };
+
+    if (f->node == LPO_NONE)
+        return device(w);
+    lpo_region_add_path(w->s->analysis->tree, f->node, &path);
+    return lpo_arena_printf(w->arena, "%s, %s", lpo_str_text(&path), device(w));
+}
+
+const char *lpo_words_saving(const struct lpo_words *w, const struct lpo_finding *f)
+{
+    return lpo_arena_printf(w->arena, "%s %s (%s)", f->estimated ? "about" : "at most",
+                            duration(w, (double)f->saving_ns),
+                            percent(w, (double)f->saving_ns / (double)w->findings->span_ns));
+}
+
+static const char *fact(const struct lpo_words *w, const struct lpo_evidence *e)
+{
+    struct lpo_arena *a = w->arena;
+
+    switch (e->fact) {
+    case LPO_FACT_IDLE_NS:
+        return lpo_arena_printf(a, "the GPU was idle for %s", duration(w, e->value));
+    case LPO_FACT_GAPS:
+        return lpo_arena_printf(a, "in %s %s", number(w, e->value), e->value == 1 ? "gap" : "gaps");
+    case LPO_FACT_LONGEST_NS:
+        return lpo_arena_printf(a, "the longest took %s", duration(w, e->value));
+    case LPO_FACT_IN_OPERATOR:
+        return lpo_arena_printf(a, "in the longest the host was in %s", name(w, e->name));
+    case LPO_FACT_IN_PYTHON:
+        return lpo_arena_printf(a, "called from %s", name(w, e->name));
+    case LPO_FACT_EXPOSED_NS:
+        return lpo_arena_printf(a, "%s were covered by nothing else", duration(w, e->value));
+    case LPO_FACT_BYTES_TO_DEVICE:
+        return lpo_arena_printf(a, "%s were copied to the GPU in all", bytes(w, e->value));
+    case LPO_FACT_BYTES_TO_HOST:
+        return lpo_arena_printf(a, "%s were copied to the host in all", bytes(w, e->value));
+    case LPO_FACT_BYTES_ON_DEVICE:
+        return lpo_arena_printf(a, "%s were copied from GPU memory to GPU memory in all",
+                                bytes(w, e->value));
+    case LPO_FACT_LAUNCHES:
+        return lpo_arena_printf(a, "%s kernels are shorter than 10 us", number(w, e->value));
+    case LPO_FACT_RUNS:
+        return lpo_arena_printf(a, "they stand in %s runs of three or more", number(w, e->value));
+    case LPO_FACT_GPU_NS:
+        return lpo_arena_printf(a, "GPU time %s", duration(w, e->value));
+    case LPO_FACT_LIMIT_NS:
+        return lpo_arena_printf(a, "the hardware allows %s", duration(w, e->value));
+    case LPO_FACT_ROOF:
+        return lpo_arena_printf(a, "held back by %s", lpo_limits_bound_name((int)e->value));
+    case LPO_FACT_FIRST_NS:
+        return lpo_arena_printf(a, "the first %s took %s", name(w, e->name), duration(w, e->value));
+    case LPO_FACT_LATER_NS:
+        return lpo_arena_printf(a, "later ones take %s", duration(w, e->value));
+    case LPO_FACT_RANK:
+        return lpo_arena_printf(a, "rank %d", (int)e->value);
+    case LPO_FACT_RANKS_NS:
+        return lpo_arena_printf(a, "the median rank computes for %s", duration(w, e->value));
+    case LPO_FACT_OTHER_GPUS:
+        return lpo_arena_printf(a, "%s other GPUs show the same", number(w, e->value));
+    case LPO_FACT_OTHER_MIN_NS:
+        return lpo_arena_printf(a, "from %s", duration(w, e->value));
+    case LPO_FACT_OTHER_MAX_NS:
+        return lpo_arena_printf(a, "to %s", duration(w, e->value));
+    case LPO_FACT_SHARE:
+        return percent(w, e->value);
+    case LPO_FACT_REPEATS:
+        return lpo_arena_printf(a, "%s repeats", number(w, e->value));
+    case LPO_FACT_SPAN_NS:
+        return duration(w, e->value);
+    case LPO_FACT_CLOCK_MHZ:
+        return lpo_arena_printf(a, "its clock was %.0f MHz", e->value);
+    case LPO_FACT_MAX_CLOCK_MHZ:
+        return lpo_arena_printf(a, "of %.0f MHz", e->value);
+    case LPO_FACT_IN_CALL: /* the title has it */
+    case LPO_FACT_REASONS:
+        return NULL;
+    }
+    return NULL;
+}
+
+const char *lpo_words_evidence(const struct lpo_words *w, const struct lpo_finding *f, size_t i)
+{
+    for (size_t k = 0; k < f->nevidence; k++) {
+        const char *text = fact(w, &f->evidence[k]);
+
+        if (text && i-- == 0)
+            return text;
+    }
+    return NULL;
+}
+
+const char *lpo_words_caution(const struct lpo_words *w, const struct lpo_caution *c)
+{
+    const char *text = cautions[c->kind].text, *hole = strstr(text, "%s");
+    const char *value =
+        c->kind == LPO_CAUTION_LOST ? number(w, c->evidence[0].value) : fact(w, &c->evidence[0]);
+
+    return lpo_arena_printf(w->arena, "%.*s%s%s", (int)(hole - text), text, value, hole + 2);
+}
+
+const char *lpo_words_verdict(const struct lpo_words *w)
+{
+    const struct lpo_wall *wall;
+    const struct lpo_wall_device *d;
+    LPO_STR s = { 0 };
+
+    if (!w->findings->any_device)
+        return NULL;
+    wall = lpo_analysis_steady(w->s->analysis)->wall;
+    d = &wall->devices.at[0];
+    lpo_str_addf(&s, "Of %s, %s computed for %s", duration(w, (double)d->span_ns), device(w),
+                 percent(w, (double)d->compute_ns / (double)d->span_ns));
+    if (d->exposed_communication_ns > 0)
+        lpo_str_addf(&s, ", communicated alone for %s",
+                     percent(w, (double)d->exposed_communication_ns / (double)d->span_ns));
+    if (d->exposed_copy_ns * 100 > d->span_ns)
+        lpo_str_addf(&s, ", copied alone for %s",
+                     percent(w, (double)d->exposed_copy_ns / (double)d->span_ns));
+    lpo_str_addf(&s, " and was idle for %s.", percent(w, (double)d->idle_ns / (double)d->span_ns));
+    return keep(w, &s);
+}
