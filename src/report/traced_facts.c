@@ -213,5 +213,5 @@ const char *lpo_report_why_no_clock(const struct lpo_trace *t)
                "times above are those of the kernels under replay.";
     if (t->summaries.len)
         return "- Idle time is not known: the file holds sums, and not when each kernel ran.";
-    return "- When kernels ran was not recorded, so idle time is not known.";
+    return "- When GPU operations ran was not recorded, so idle time is not known.";
 }

@@ -6,6 +6,7 @@
  * processes of one job. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "region/select.h"
 #include "run/folder.h"
@@ -29,6 +30,8 @@ struct given_file {
     const struct lpo_rundir_kind *kind; /* whose it is */
     size_t rank;                        /* of its format among those of the kind: 0 is best */
     bool found;                         /* in a folder */
+    const char *page;                   /* of a table of ncu: its first row; NULL: it is none */
+    int64_t bytes;
 };
 
 struct given {
@@ -149,6 +152,38 @@ static int refuse_runs(struct lpo_arena *a, const char *dir, const struct lpo_pa
     return 0;
 }
 
+/* ncu prints one capture as several tables (details, raw, a section each), which have the same
+ * rows: the first five cells of the first one (number, process, host, kernel), or NULL. */
+static const char *page_of(struct lpo_arena *a, const char *path)
+{
+    enum { HEAD = 1 << 20, CELLS = 5, MOST = 4096 }; /* a raw page has thousands of columns */
+    static const char header[] = "\"ID\",\"Process ID\",";
+    char *head = lpo_xmalloc(HEAD + 1), *at = NULL, *end;
+    const char *page = NULL;
+    size_t len = 0;
+
+    if (lpo_input_head(path, (unsigned char *)head, HEAD, &len, NULL) == 0) {
+        head[len] = '\0';
+        at = strstr(head, header);
+    }
+    while (at && (at = strchr(at, '\n')) && !(at[1] == '"' && at[2] >= '0' && at[2] <= '9'))
+        at++; /* the raw page has a line of units first */
+    end = at;
+    for (int i = 0; end && i < CELLS; i++)
+        end = strstr(end + 1, "\",\"");
+    if (end && end - at < MOST)
+        page = lpo_arena_strndup(a, at + 1, (size_t)(end - at));
+    free(head);
+    return page;
+}
+
+static int64_t size_of(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 ? (int64_t)st.st_size : 0;
+}
+
 /* A file of a folder; what is not a trace is left alone. */
 static void try_file(struct given *g, const char *path)
 {
@@ -159,6 +194,8 @@ static void try_file(struct given *g, const char *path)
     if (nsys && lpo_rundir_nsys_export_beside(g->d->arena, path))
         return; /* its export is in the folder, too */
     if (recognise(g, &f, &err) == 0) {
+        f.page = page_of(g->d->arena, f.path);
+        f.bytes = size_of(f.path);
         if (!is_our_timeline(f.path))
             lpo_vec_push(&g->files, f);
     } else if (nsys) {
@@ -186,12 +223,23 @@ static int add_folder(struct given *g, const char *dir, struct lpo_err *err)
 
 /* --- reading -------------------------------------------------------------------------------- */
 
+/* Is `o` another table of the same capture, and the larger one? */
+static bool is_better_page(const struct given_file *o, const struct given_file *f)
+{
+    if (o == f || !o->found || !o->page || !f->page || strcmp(o->page, f->page) != 0)
+        return false;
+    return o->bytes != f->bytes ? o->bytes > f->bytes : o < f;
+}
+
 /* One thing in two formats, as tools leave it in a folder: the better one alone is read. */
 static bool is_second_best(const struct given *g, const struct given_file *f)
 {
-    for (size_t i = 0; f->found && i < g->files.len; i++)
-        if (g->files.at[i].kind == f->kind && g->files.at[i].rank < f->rank)
+    for (size_t i = 0; f->found && i < g->files.len; i++) {
+        const struct given_file *o = &g->files.at[i];
+
+        if (o->kind == f->kind && (o->rank < f->rank || is_better_page(o, f)))
             return true;
+    }
     return false;
 }
 

@@ -114,6 +114,17 @@ class AnyTrace(LpoCase):
         self.copy(NCU_CSV, "t/a.csv")
         self.assertEqual(self.kernel_ns("t"), self.kernel_ns(NCU))
 
+    def test_the_tables_of_one_ncu_capture_count_once(self) -> None:
+        self.copy(NCU_CSV, "t/raw.csv.gz")
+        self.copy(os.path.join(DATA, "ncu", "ranges_details.csv.gz"), "t/details.csv.gz")
+        launches = [sum(k["launches"] for k in self.report_json(path)["kernels"]) for path in ("t", NCU_CSV)]
+        self.assertEqual(launches[0], launches[1])
+
+    @unittest.skipUnless(os.path.isdir(os.path.join(SHARED, "traces")), "needs ../shared/data/traces")
+    def test_a_folder_of_ncu_tables_has_one_launch_each(self) -> None:
+        kernels = self.report_json(os.path.join(SHARED, "traces", "ncu_csv"))["kernels"]
+        self.assertEqual(sum(k["launches"] for k in kernels), 10)
+
     def test_tools_of_one_run(self) -> None:
         both = self.report_json(os.path.join(DATA, "ncu", "llama8_one.ncu-rep.gz"), NATIVE)
         self.assertEqual(both["kernels"], self.report_json(NATIVE)["kernels"])  # native says where time goes

@@ -222,8 +222,7 @@ static void add_waste(struct lpo_summary_facts *t)
 
     lpo_doc_section(t->doc, "waste", "What is wasteful", 1);
     if (!d) {
-        lpo_doc_paragraph(t->doc, "- When GPU operations ran was not recorded, so idle time is not "
-                                  "known.");
+        lpo_doc_paragraph(t->doc, "%s", lpo_report_why_no_clock(t->s->trace));
         return;
     }
     if (d->idle_ns * 20 > d->span_ns) {
