@@ -8,32 +8,34 @@
 #include "trace/trace.h"
 #include "util/str.h"
 
-static void add_finding(struct lpo_doc *doc, const struct lpo_words *w, const struct lpo_finding *f,
-                        size_t number)
+static void add_finding(struct lpo_doc *doc, const struct lpo_finding_words *w,
+                        const struct lpo_finding *f, size_t number)
 {
     LPO_STR evidence = { 0 };
     const char *e;
 
-    for (size_t i = 0; (e = lpo_words_evidence(w, f, i)); i++)
+    for (size_t i = 0; (e = lpo_report_finding_evidence(w, f, i)); i++)
         lpo_str_addf(&evidence, "%s%s", i ? ", " : "", e);
     lpo_doc_paragraph(doc, "%zu. %s (%s): %s could be saved. Evidence: %s. %s", number,
-                      lpo_words_title(w, f), lpo_words_where(w, f), lpo_words_saving(w, f),
-                      lpo_str_text(&evidence), lpo_words_advice(w, f));
+                      lpo_report_finding_title(w, f), lpo_report_finding_where(w, f),
+                      lpo_report_finding_saving(w, f), lpo_str_text(&evidence),
+                      lpo_report_finding_advice(w, f));
 }
 
 void lpo_report_chapter_findings(struct lpo_doc *doc, const struct lpo_rundir *d,
                                  const struct lpo_source *s, size_t most)
 {
     const struct lpo_findings *found = lpo_analysis_findings(d, s);
-    struct lpo_words w = { doc->arena, s, found };
-    const char *verdict = lpo_words_verdict(&w);
+    struct lpo_finding_words w = { doc->arena, s, found };
+    const char *verdict = lpo_report_finding_verdict(&w);
     size_t shown = 0;
 
     lpo_doc_section(doc, "findings", "What to do first", 1);
     if (verdict)
         lpo_doc_paragraph(doc, "%s", verdict);
     for (size_t i = 0; i < found->cautions.len; i++)
-        lpo_doc_note(doc, LPO_NOTE_WARNING, "%s", lpo_words_caution(&w, &found->cautions.at[i]));
+        lpo_doc_note(doc, LPO_NOTE_WARNING, "%s",
+                     lpo_report_finding_caution(&w, &found->cautions.at[i]));
     for (size_t i = 0; i < found->all.len && shown < most; i++)
         if (lpo_findings_above_noise(found, &found->all.at[i]))
             add_finding(doc, &w, &found->all.at[i], ++shown);
@@ -45,13 +47,13 @@ void lpo_report_chapter_findings(struct lpo_doc *doc, const struct lpo_rundir *d
                                 "about wall time.");
 }
 
-static void put_evidence(struct lpo_record *to, const struct lpo_words *w,
+static void put_evidence(struct lpo_record *to, const struct lpo_finding_words *w,
                          const struct lpo_finding *f)
 {
     struct lpo_record *list = lpo_doc_put_list(to, "evidence");
     const char *text;
 
-    for (size_t i = 0; (text = lpo_words_evidence(w, f, i)); i++)
+    for (size_t i = 0; (text = lpo_report_finding_evidence(w, f, i)); i++)
         lpo_doc_put_text(list, NULL, text);
 }
 
@@ -59,8 +61,8 @@ void lpo_report_put_findings(struct lpo_record *to, const struct lpo_rundir *d,
                              const struct lpo_source *s)
 {
     const struct lpo_findings *found = lpo_analysis_findings(d, s);
-    struct lpo_words w = { to->arena, s, found };
-    const char *verdict = lpo_words_verdict(&w);
+    struct lpo_finding_words w = { to->arena, s, found };
+    const char *verdict = lpo_report_finding_verdict(&w);
     struct lpo_record *list;
 
     if (verdict)
@@ -72,7 +74,7 @@ void lpo_report_put_findings(struct lpo_record *to, const struct lpo_rundir *d,
         struct lpo_record *r = lpo_doc_put_record(list, NULL);
 
         lpo_doc_put_text(r, "id", lpo_findings_caution_id(found->cautions.at[i].kind));
-        lpo_doc_put_text(r, "title", lpo_words_caution(&w, &found->cautions.at[i]));
+        lpo_doc_put_text(r, "title", lpo_report_finding_caution(&w, &found->cautions.at[i]));
     }
     list = lpo_doc_put_list(to, "findings");
     for (size_t i = 0; i < found->all.len; i++) {
@@ -80,13 +82,13 @@ void lpo_report_put_findings(struct lpo_record *to, const struct lpo_rundir *d,
         struct lpo_record *r = lpo_doc_put_record(list, NULL);
 
         lpo_doc_put_text(r, "id", lpo_findings_id(f->kind));
-        lpo_doc_put_text(r, "title", lpo_words_title(&w, f));
-        lpo_doc_put_text(r, "where", lpo_words_where(&w, f));
+        lpo_doc_put_text(r, "title", lpo_report_finding_title(&w, f));
+        lpo_doc_put_text(r, "where", lpo_report_finding_where(&w, f));
         lpo_doc_put_int(r, "saving_ns", f->saving_ns);
         lpo_doc_put_real(r, "share", (double)f->saving_ns / (double)found->span_ns);
         lpo_doc_put_text(r, "basis", f->estimated ? "estimated" : "measured");
         put_evidence(r, &w, f);
-        lpo_doc_put_text(r, "advice", lpo_words_advice(&w, f));
+        lpo_doc_put_text(r, "advice", lpo_report_finding_advice(&w, f));
         if (!lpo_findings_above_noise(found, f))
             lpo_doc_put_flag(r, "within_noise", true);
     }

@@ -19,23 +19,29 @@ struct lpo_str;
 struct lpo_trace;
 
 /* What the words are made from. */
-struct lpo_words {
+struct lpo_finding_words {
     struct lpo_arena *arena;
     const struct lpo_source *s;
     const struct lpo_findings *findings;
 };
 
-const char *lpo_words_title(const struct lpo_words *w, const struct lpo_finding *f);
-const char *lpo_words_advice(const struct lpo_words *w, const struct lpo_finding *f);
+const char *lpo_report_finding_title(const struct lpo_finding_words *w,
+                                     const struct lpo_finding *f);
+const char *lpo_report_finding_advice(const struct lpo_finding_words *w,
+                                      const struct lpo_finding *f);
 /* The region and the device: "decode/step, device:0". */
-const char *lpo_words_where(const struct lpo_words *w, const struct lpo_finding *f);
+const char *lpo_report_finding_where(const struct lpo_finding_words *w,
+                                     const struct lpo_finding *f);
 /* "at most 12.3 ms (4.5 %)" or "about …". */
-const char *lpo_words_saving(const struct lpo_words *w, const struct lpo_finding *f);
+const char *lpo_report_finding_saving(const struct lpo_finding_words *w,
+                                      const struct lpo_finding *f);
 /* One sentence for each fact that is worth one; NULL past the last. */
-const char *lpo_words_evidence(const struct lpo_words *w, const struct lpo_finding *f, size_t i);
-const char *lpo_words_caution(const struct lpo_words *w, const struct lpo_caution *c);
+const char *lpo_report_finding_evidence(const struct lpo_finding_words *w,
+                                        const struct lpo_finding *f, size_t i);
+const char *lpo_report_finding_caution(const struct lpo_finding_words *w,
+                                       const struct lpo_caution *c);
 /* What the critical GPU did with its time, in one sentence; NULL: no GPU time was recorded. */
-const char *lpo_words_verdict(const struct lpo_words *w);
+const char *lpo_report_finding_verdict(const struct lpo_finding_words *w);
 
 /* The chapter at the head of the report: verdict, cautions, findings. `most` findings are shown. */
 void lpo_report_chapter_findings(struct lpo_doc *doc, const struct lpo_rundir *d,

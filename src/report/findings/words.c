@@ -68,12 +68,12 @@ static const struct {
     [LPO_CAUTION_LOST] = { "The profiler lost %s records." },
 };
 
-static const char *keep(const struct lpo_words *w, const struct lpo_str *s)
+static const char *keep(const struct lpo_finding_words *w, const struct lpo_str *s)
 {
     return lpo_arena_strdup(w->arena, lpo_str_text(s));
 }
 
-static const char *duration(const struct lpo_words *w, double ns)
+static const char *duration(const struct lpo_finding_words *w, double ns)
 {
     LPO_STR s = { 0 };
 
@@ -81,7 +81,7 @@ static const char *duration(const struct lpo_words *w, double ns)
     return keep(w, &s);
 }
 
-static const char *percent(const struct lpo_words *w, double share)
+static const char *percent(const struct lpo_finding_words *w, double share)
 {
     LPO_STR s = { 0 };
 
@@ -89,7 +89,7 @@ static const char *percent(const struct lpo_words *w, double share)
     return keep(w, &s);
 }
 
-static const char *number(const struct lpo_words *w, double n)
+static const char *number(const struct lpo_finding_words *w, double n)
 {
     LPO_STR s = { 0 };
 
@@ -97,7 +97,7 @@ static const char *number(const struct lpo_words *w, double n)
     return keep(w, &s);
 }
 
-static const char *bytes(const struct lpo_words *w, double n)
+static const char *bytes(const struct lpo_finding_words *w, double n)
 {
     LPO_STR s = { 0 };
 
@@ -105,12 +105,12 @@ static const char *bytes(const struct lpo_words *w, double n)
     return keep(w, &s);
 }
 
-static const char *name(const struct lpo_words *w, uint32_t id)
+static const char *name(const struct lpo_finding_words *w, uint32_t id)
 {
     return lpo_trace_text(w->s->analysis->trace, id);
 }
 
-const char *lpo_words_title(const struct lpo_words *w, const struct lpo_finding *f)
+const char *lpo_report_finding_title(const struct lpo_finding_words *w, const struct lpo_finding *f)
 {
     const char *title = words[f->kind].title, *hole = strstr(title, "%s");
 
@@ -119,13 +119,14 @@ const char *lpo_words_title(const struct lpo_words *w, const struct lpo_finding 
                 : title;
 }
 
-const char *lpo_words_advice(const struct lpo_words *w, const struct lpo_finding *f)
+const char *lpo_report_finding_advice(const struct lpo_finding_words *w,
+                                      const struct lpo_finding *f)
 {
     (void)w;
     return words[f->kind].advice;
 }
 
-static const char *device(const struct lpo_words *w)
+static const char *device(const struct lpo_finding_words *w)
 {
     const struct lpo_device *d = &w->s->analysis->trace->devices.at[w->findings->device];
 
@@ -133,7 +134,7 @@ static const char *device(const struct lpo_words *w)
                         : lpo_arena_printf(w->arena, "device:%d", d->id);
 }
 
-const char *lpo_words_where(const struct lpo_words *w, const struct lpo_finding *f)
+const char *lpo_report_finding_where(const struct lpo_finding_words *w, const struct lpo_finding *f)
 {
     LPO_STR path = { 0 };
 
@@ -143,14 +144,15 @@ const char *lpo_words_where(const struct lpo_words *w, const struct lpo_finding 
     return lpo_arena_printf(w->arena, "%s, %s", lpo_str_text(&path), device(w));
 }
 
-const char *lpo_words_saving(const struct lpo_words *w, const struct lpo_finding *f)
+const char *lpo_report_finding_saving(const struct lpo_finding_words *w,
+                                      const struct lpo_finding *f)
 {
     return lpo_arena_printf(w->arena, "%s %s (%s)", f->estimated ? "about" : "at most",
                             duration(w, (double)f->saving_ns),
                             percent(w, (double)f->saving_ns / (double)w->findings->span_ns));
 }
 
-static const char *fact(const struct lpo_words *w, const struct lpo_evidence *e)
+static const char *fact(const struct lpo_finding_words *w, const struct lpo_evidence *e)
 {
     struct lpo_arena *a = w->arena;
 
@@ -215,7 +217,8 @@ static const char *fact(const struct lpo_words *w, const struct lpo_evidence *e)
     return NULL;
 }
 
-const char *lpo_words_evidence(const struct lpo_words *w, const struct lpo_finding *f, size_t i)
+const char *lpo_report_finding_evidence(const struct lpo_finding_words *w,
+                                        const struct lpo_finding *f, size_t i)
 {
     for (size_t k = 0; k < f->nevidence; k++) {
         const char *text = fact(w, &f->evidence[k]);
@@ -226,7 +229,8 @@ const char *lpo_words_evidence(const struct lpo_words *w, const struct lpo_findi
     return NULL;
 }
 
-const char *lpo_words_caution(const struct lpo_words *w, const struct lpo_caution *c)
+const char *lpo_report_finding_caution(const struct lpo_finding_words *w,
+                                       const struct lpo_caution *c)
 {
     const char *text = cautions[c->kind].text, *hole = strstr(text, "%s");
     const char *value =
@@ -235,7 +239,7 @@ const char *lpo_words_caution(const struct lpo_words *w, const struct lpo_cautio
     return lpo_arena_printf(w->arena, "%.*s%s%s", (int)(hole - text), text, value, hole + 2);
 }
 
-const char *lpo_words_verdict(const struct lpo_words *w)
+const char *lpo_report_finding_verdict(const struct lpo_finding_words *w)
 {
     const struct lpo_wall *wall;
     const struct lpo_wall_device *d;
