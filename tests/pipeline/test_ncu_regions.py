@@ -207,6 +207,25 @@ class Regions(test_recorded.Recorded):
                 with open(os.path.join(folder, name), "rb") as f:
                     self.assertNotIn(b"hf_abcdefghijklmnopqrstuvwxyz0123", f.read(), os.path.join(folder, name))
 
+    def test_start_end_ranges_leave_out_what_is_captured_before(self) -> None:
+        trace = os.path.join(HERE, "..", "data", "native", "forms.lpot")
+        done = self.separate("pipeline.native.enable=true", "pipeline.ncu.regions.include=[decode_window,plain]", "--", "sh", "-c",
+                             f'[ -z "$LPO_COLLECT_DIR" ] || cp "{trace}" "$LPO_COLLECT_DIR"')
+        self.assertEqual(done.returncode, 0, done.stderr)
+        plain, window = (c for c in self.calls() if "--export" in c)
+        self.assertEqual((plain[plain.index("--nvtx-include") + 1], window[window.index("--nvtx-include") + 1]), ("plain/", "decode_window"))
+        self.assertNotIn("--nvtx-exclude", plain)
+        self.assertEqual(window[window.index("--nvtx-exclude") + 1], "plain/")
+        self.assertIn("'decode_window' may overlap", " ".join(self.stage("ncu")["notes"]))
+
+    def test_odd_names_of_regions(self) -> None:
+        done = self.separate("pipeline.ncu.regions.include=['A B','A B','../..','a\nrm x']", "--dry-run", "--", "true")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        labels = [line for line in done.stdout.splitlines() if line.startswith("# ncu: ncu, region ")]
+        self.assertEqual(len(labels), 3)
+        self.assertIn("rm x", labels[2])  # on the same line: what is printed may be pasted
+        self.assertNotIn("regions/../", done.stdout)
+
     def test_too_many_regions_are_shortened_with_a_note(self) -> None:
         done = self.separate(f"pipeline.ncu.regions.include=[{','.join(f'r{i}' for i in range(70))}]", "--dry-run", "--", "true")
         self.assertEqual(done.returncode, 0, done.stderr)

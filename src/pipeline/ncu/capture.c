@@ -14,6 +14,7 @@
 #include "util/file.h"
 #include "util/path.h"
 #include "util/str.h"
+#include "util/visible.h"
 
 struct lpo_ncu_capture *lpo_pipeline_ncu_captures_add(struct lpo_stage_ctx *ctx,
                                                       struct lpo_ncu_captures *out,
@@ -102,6 +103,9 @@ static int add_region(struct lpo_stage_ctx *ctx, const char *region, struct lpo_
     struct lpo_err why = { 0 };
     const char *remark;
 
+    for (size_t i = 0; i < out->len; i++)
+        if (strcmp(out->at[i].region, region) == 0)
+            return 0; /* push/pop and start/end ranges of one name are one region here */
     if (lpo_pipeline_ncu_expr_add(ctx->arena, region, &ctx->known, &exprs, &why) < 0 && !exprs.len)
         return lpo_fail(err, why.code, "pipeline.ncu.regions.include: %s", lpo_err_cause(&why));
     if (lpo_pipeline_ncu_exprs_join(ctx->arena, &exprs, &remark, err) < 0)
@@ -212,16 +216,26 @@ static void wrap(const struct lpo_ncu_capture *c, const struct lpo_ncu_command *
     lpo_run_step_wrap(c->ctx->arena, step, &words);
 }
 
+/* "ncu, region decode"; names come from programs, and labels are printed as one line. */
+static const char *label_of(const struct lpo_ncu_capture *c, const char *what)
+{
+    LPO_STR text = { 0 };
+
+    if (!c->region)
+        return what;
+    lpo_str_addf(&text, "%s, region ", what);
+    lpo_visible_add(&text, c->region, strlen(c->region), 0);
+    return lpo_arena_strdup(c->ctx->arena, lpo_str_text(&text));
+}
+
 int lpo_pipeline_ncu_capture_plan(struct lpo_ncu_capture *c, const struct lpo_ncu_command *command,
                                   int64_t most_tokens, struct lpo_steps *steps, struct lpo_err *err)
 {
     struct lpo_workload_opts opts = { .profiled = true, .most_tokens = most_tokens };
-    const char *label =
-        c->region ? lpo_arena_printf(c->ctx->arena, "ncu, region %s", c->region) : "ncu";
     struct lpo_step *step;
 
     c->step = steps->len;
-    if (lpo_pipeline_stage_add_workload(c->ctx, steps, label, &opts, &step, err) < 0)
+    if (lpo_pipeline_stage_add_workload(c->ctx, steps, label_of(c, "ncu"), &opts, &step, err) < 0)
         return err->code;
     wrap(c, command, step);
     return 0;
@@ -255,8 +269,7 @@ void lpo_pipeline_ncu_capture_plan_tables(const struct lpo_ncu_capture *c, const
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         struct lpo_ncu_table table = tables[i];
 
-        if (c->region)
-            table.label = lpo_arena_printf(c->ctx->arena, "%s, region %s", table.label, c->region);
+        table.label = label_of(c, table.label);
         lpo_pipeline_ncu_add_table(c->ctx, steps, ncu, report, &table);
     }
 }
