@@ -388,20 +388,9 @@ static void write_float(struct lpo_json_writer *w, const char *key, double d)
 
 static void write_bytes(struct lpo_json_writer *w, const char *key, const struct lpo_node *n)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const unsigned char *p = (const unsigned char *)n->text;
     LPO_STR out = { 0 };
 
-    for (size_t i = 0; i < n->len; i += 3) {
-        size_t left = n->len - i;
-        unsigned v = (unsigned)p[i] << 16 | (left > 1 ? (unsigned)p[i + 1] << 8 : 0) |
-                     (left > 2 ? p[i + 2] : 0);
-
-        lpo_str_addc(&out, digits[v >> 18]);
-        lpo_str_addc(&out, digits[v >> 12 & 63]);
-        lpo_str_addc(&out, left > 1 ? digits[v >> 6 & 63] : '=');
-        lpo_str_addc(&out, left > 2 ? digits[v & 63] : '=');
-    }
+    lpo_str_add_base64(&out, n->text, n->len, 0);
     lpo_jw_object(w, key);
     lpo_jw_text(w, "$bytes", lpo_str_text(&out));
     lpo_jw_end(w);

@@ -23,24 +23,6 @@ void lpo_pack_add_signed(struct lpo_str *to, int64_t number)
     lpo_pack_add(to, number < 0 ? ~twice : twice);
 }
 
-/* Three bytes become four characters; what is left over is padded with '='. */
-static void add_base64(struct lpo_str *to, const unsigned char *p, size_t len)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-    for (size_t i = 0; i < len; i += 3) {
-        size_t have = len - i < 3 ? len - i : 3;
-        uint32_t bits = (uint32_t)p[i] << 16;
-        char out[4];
-
-        bits |= have > 1 ? (uint32_t)p[i + 1] << 8 : 0;
-        bits |= have > 2 ? p[i + 2] : 0;
-        for (int k = 0; k < 4; k++)
-            out[k] = (size_t)k <= have ? digits[bits >> (18 - 6 * k) & 63] : '=';
-        lpo_str_addn(to, out, sizeof out);
-    }
-}
-
 void lpo_pack_text(struct lpo_str *to, const char *bytes, size_t len)
 {
     z_stream z = { 0 };
@@ -57,7 +39,7 @@ void lpo_pack_text(struct lpo_str *to, const char *bytes, size_t len)
     z.avail_in = (uInt)len;
     z.avail_out = (uInt)room;
     if (deflate(&z, Z_FINISH) == Z_STREAM_END)
-        add_base64(to, out, room - z.avail_out);
+        lpo_str_add_base64(to, out, room - z.avail_out, 0);
     deflateEnd(&z);
     free(out);
 }

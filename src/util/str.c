@@ -170,6 +170,27 @@ bool lpo_str_utf8_valid(const char *bytes, size_t len, size_t *bad_at)
     return true;
 }
 
+/* Three bytes become four characters; what is left over is padded with '='. */
+void lpo_str_add_base64(struct lpo_str *s, const void *bytes, size_t len, size_t line)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *p = bytes;
+
+    for (size_t i = 0; i < len; i += 3) {
+        size_t have = len - i < 3 ? len - i : 3;
+        uint32_t bits = (uint32_t)p[i] << 16;
+        char out[4];
+
+        bits |= have > 1 ? (uint32_t)p[i + 1] << 8 : 0;
+        bits |= have > 2 ? p[i + 2] : 0;
+        for (size_t k = 0; k < 4; k++)
+            out[k] = k <= have ? digits[bits >> (18 - 6 * k) & 63] : '=';
+        lpo_str_addn(s, out, sizeof out);
+        if (line && ((i + 3) % line == 0 || i + 3 >= len))
+            lpo_str_addc(s, '\n');
+    }
+}
+
 void lpo_str_add_utf8(struct lpo_str *s, uint32_t cp)
 {
     char b[4];

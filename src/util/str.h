@@ -38,6 +38,9 @@ uint32_t lpo_str_code_point(const char *p, size_t n);
 bool lpo_str_utf8_valid(const char *bytes, size_t len, size_t *bad_at /* may be NULL */);
 /* Appends code point `cp` as UTF-8 (surrogates and beyond U+10FFFF become U+FFFD). */
 void lpo_str_add_utf8(struct lpo_str *s, uint32_t cp);
+/* Base64 (RFC 4648). `line` > 0: a line ends after so many bytes of input, a multiple of 3, and
+ * after the last. */
+void lpo_str_add_base64(struct lpo_str *s, const void *bytes, size_t len, size_t line);
 
 /* 64-bit FNV-1a style hash, for tables (not for adversaries: tables bound their chains). */
 uint64_t lpo_str_hash(const void *bytes, size_t len);

@@ -58,6 +58,9 @@ static const struct utf8_case {
     { "past the last plane", "\xf4\x90\x80\x80", 4, 0 },
     { "cut short", "\xe2\x82", 2, 0 },
     { "stray continuation", "\x80", 1, 0 },
+    { "nine ASCII bytes", "abcdefghi", 9, 1 },
+    { "damage behind eight ASCII bytes", "abcdefgh\x80", 9, 0 },
+    { "a character across eight bytes", "abcdefg\xc3\xa9h", 10, 1 },
 };
 
 static void check_utf8(void **state)
@@ -67,6 +70,30 @@ static void check_utf8(void **state)
     assert_int_equal(lpo_str_utf8_valid(c->bytes, c->len, NULL), c->valid);
 }
 
+static const struct base64_case {
+    const char *name, *bytes;
+    size_t len, line;
+    const char *want;
+} base64_cases[] = {
+    { "nothing", "", 0, 0, "" },
+    { "nothing in lines", "", 0, 57, "" },
+    { "one byte", "f", 1, 0, "Zg==" },
+    { "two bytes", "fo", 2, 0, "Zm8=" },
+    { "three bytes", "foo", 3, 0, "Zm9v" },
+    { "high bits", "\xff\xfe\x00\xfb", 4, 0, "//4A+w==" },
+    { "a line that is full", "foobar", 6, 6, "Zm9vYmFy\n" },
+    { "two lines", "foobar!", 7, 6, "Zm9vYmFy\nIQ==\n" },
+};
+
+static void check_base64(void **state)
+{
+    const struct base64_case *c = *state;
+    LPO_STR got = { 0 };
+
+    lpo_str_add_base64(&got, c->bytes, c->len, c->line);
+    assert_string_equal(lpo_str_text(&got), c->want);
+}
+
 int main(void)
 {
     struct unit u = { 0 };
@@ -74,5 +101,6 @@ int main(void)
     UNIT_ROWS(&u, shell_cases, check_shell);
     UNIT_ROWS(&u, nearest_cases, check_nearest);
     UNIT_ROWS(&u, utf8_cases, check_utf8);
+    UNIT_ROWS(&u, base64_cases, check_base64);
     return unit_run(&u);
 }

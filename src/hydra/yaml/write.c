@@ -137,25 +137,6 @@ static void init_string(struct scalar *s, const struct lpo_node *n)
         s->plain = false;
 }
 
-static void add_base64(struct lpo_str *out, const unsigned char *p, size_t len)
-{
-    static const char letters[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-    for (size_t i = 0; i < len; i += 3) {
-        size_t left = len - i;
-        unsigned v = (unsigned)p[i] << 16 | (left > 1 ? (unsigned)p[i + 1] << 8 : 0) |
-                     (left > 2 ? p[i + 2] : 0);
-
-        lpo_str_addc(out, letters[v >> 18]);
-        lpo_str_addc(out, letters[v >> 12 & 63]);
-        lpo_str_addc(out, left > 1 ? letters[v >> 6 & 63] : '=');
-        lpo_str_addc(out, left > 2 ? letters[v & 63] : '=');
-        if (i % 57 == 54 || left <= 3)
-            lpo_str_addc(out, '\n');
-    }
-}
-
 /* PyYAML writes a point in every float, because plain YAML 1.1 reads 1e-05 back as text. */
 static void add_float(struct lpo_str *out, double d)
 {
@@ -186,7 +167,7 @@ static void scalar_init(struct scalar *s, const struct lpo_node *n)
     case LPO_NODE_BYTES:
         s->tag = "!!binary";
         s->literal = true;
-        add_base64(&text, (const unsigned char *)n->text, n->len);
+        lpo_str_add_base64(&text, n->text, n->len, 57); /* as Python breaks its lines */
         break;
     case LPO_NODE_BOOL:
         s->tag = "!!bool";
