@@ -284,6 +284,44 @@ static int sandbox(void)
     return 9;
 }
 
+static void refuse(struct sock_filter *code, unsigned short len)
+{
+    struct sock_fprog filter = { len, code };
+
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);
+}
+
+static void many_ranges(void)
+{
+    char name[32];
+
+    for (int i = 0; i < 1000; i++) {
+        snprintf(name, sizeof name, "new %d", i);
+        range(name);
+    }
+    for (int i = 0; i < 100000; i++) /* more than a buffer holds */
+        range("in the sandbox");
+}
+
+/* A filter that refuses with an error, as those of containers do. */
+static int sandbox_refuses_writes(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_writev, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+    };
+
+    range("before");
+    nap_ms(FLUSH_MS);
+    range("before"); /* writes the buffer */
+    refuse(code, sizeof code / sizeof *code);
+    many_ranges();
+    exit(6);
+}
+
 /* The child shares its parent's memory: its ranges are the parent's. */
 static int vforks(void)
 {
@@ -457,6 +495,7 @@ const struct scenario victim_scenarios[] = {
     { "small_stack", small_stack },
     { "small_altstack", small_altstack },
     { "sandbox", sandbox },
+    { "sandbox_refuses_writes", sandbox_refuses_writes },
     { "vforks", vforks },
     { "raw_fork", raw_fork },
     { "jump", jump },

@@ -157,6 +157,17 @@ static void after_sandbox(const struct traced *t)
     assert_true(has_note(t->trace, "no closing totals", NULL));
 }
 
+/* The reserved space still takes the reason and the totals: what is lost is counted. */
+static void after_refused_writes(const struct traced *t)
+{
+    uint64_t lost = note_count(t->trace, "could not be written");
+
+    assert_true(calls(t->trace, "before") > 0);
+    assert_true(has_note(t->trace, "the trace ends early: permission denied", NULL));
+    assert_true(lost + 2 * t->trace->ranges.len >= 2 * (2 + 101000));
+    assert_true(lost + 2 * t->trace->ranges.len <= 2 * (2 + 101000) + 1);
+}
+
 static const struct victim {
     const char *name, *scenario;
     const char *env[3];
@@ -172,6 +183,12 @@ static const struct victim {
     { "a thread with a stack of 16 KiB", "small_stack", { 0 }, 0, 1, after_small_stack },
     { "first calls on a small signal stack", "small_altstack", { 0 }, 0, 2, after_altstack },
     { "a sandbox that kills at system calls", "sandbox", { 0 }, 6, 1, after_sandbox },
+    { "a sandbox that refuses to write",
+      "sandbox_refuses_writes",
+      { 0 },
+      6,
+      1,
+      after_refused_writes },
     { "a child of vfork", "vforks", { 0 }, 0, 1, after_vfork },
     { "a copy that libc does not see", "raw_fork", { 0 }, 0, 1, after_raw_fork },
     { "siglongjmp out of the collector", "jump", { 0 }, 0, 1, after_jump },
