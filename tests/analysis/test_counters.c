@@ -95,7 +95,7 @@ static void check_known_product(void **state)
     lpo_report_chapter_kernel_roofline(doc, &l, lpo_analysis_run_main(run), 100);
     t = doc->sections.at[0]->items.at[1].table;
     for (size_t row = 0; row < lpo_doc_table_rows(t); row++) {
-        if (!strstr(lpo_doc_table_cell(t, row, 0)->text, "256x128_64x4"))
+        if (!strstr(lpo_doc_table_cell(t, row, 0)->text, "nvjet 256x128 coopA"))
             continue;
         found = true;
         assert_true(lpo_doc_table_cell(t, row, 3)->real >= 2.0 * 512 * 1024 * 32000);
