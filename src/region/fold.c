@@ -243,6 +243,8 @@ static void fold_level(struct folder *f, const row_vec *rows, const char *parent
         lines[i].sum.parent_row = f->scope->rows.at[family->rows.at[0]].parent_row;
         lpo_vec_push(&f->out->rows, lines[i]);
         for (size_t k = 0; k < family->rows.len; k++)
+            f->out->line_of[family->rows.at[k]] = (uint32_t)(f->out->rows.len - 1);
+        for (size_t k = 0; k < family->rows.len; k++)
             for (uint32_t c = f->first_child[family->rows.at[k]]; c != LPO_NONE; c = f->next[c])
                 lpo_vec_push(&below, c);
         if (below.len)
@@ -262,6 +264,7 @@ struct lpo_region_fold *lpo_region_fold_create(const struct lpo_region_scope *sc
     size_t n = scope->rows.len;
 
     out->arena = lpo_arena_create();
+    out->line_of = lpo_xcalloc(n + 1, sizeof *out->line_of);
     f.first_child = lpo_xcalloc(n + 1, sizeof *f.first_child);
     f.next = lpo_xcalloc(n + 1, sizeof *f.next);
     memset(f.first_child, 0xff, (n + 1) * sizeof *f.first_child);
@@ -289,6 +292,7 @@ void lpo_region_fold_destroy(struct lpo_region_fold *f)
     if (!f)
         return;
     lpo_vec_free(&f->rows);
+    free(f->line_of);
     lpo_arena_destroy(f->arena);
     free(f);
 }

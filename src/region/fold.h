@@ -25,6 +25,7 @@ struct lpo_fold_row {
 
 struct lpo_region_fold {
     LPO_VEC(struct lpo_fold_row) rows;
+    uint32_t *line_of; /* per row of the scope: the row here that it went into */
     struct lpo_arena *arena;
 };
 

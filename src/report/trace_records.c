@@ -202,6 +202,11 @@ static void put_coverage(struct lpo_record *to, const struct lpo_coverage *c)
     put_copies(to, "memsets", &c->sets);
 }
 
+void lpo_report_put_coverage(struct lpo_record *to, const struct lpo_analysis *a)
+{
+    put_coverage(to, &lpo_analysis_all(a)->coverage);
+}
+
 static void put_scope(struct lpo_record *to, const struct lpo_analysis *a, struct lpo_scope_id id)
 {
     const struct lpo_region_scope *s = lpo_analysis_scope(a, id);

@@ -22,6 +22,8 @@ struct lpo_top_row;
 void lpo_report_put_scopes(struct lpo_record *to, const struct lpo_analysis *a, bool aggregate);
 /* "region": the `i`th region of the whole trace, as in "scopes". */
 void lpo_report_put_region(struct lpo_record *to, const struct lpo_analysis *a, size_t i);
+/* "coverage", "copies" and "memsets" of the whole trace, as in "scopes". */
+void lpo_report_put_coverage(struct lpo_record *to, const struct lpo_analysis *a);
 /* "devices": every GPU with span, busy, idle, communication, streams and their gaps. */
 void lpo_report_put_devices(struct lpo_record *to, const struct lpo_analysis *a);
 /* "wall": where the time of every GPU went, longest span first. In chapter_wall.c. */

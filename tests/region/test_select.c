@@ -109,7 +109,11 @@ static void check_fold(void **state)
 
     for (size_t i = 0; i < f->rows.len; i++) {
         const struct lpo_fold_row *r = &f->rows.at[i];
+        uint32_t members = 0;
 
+        for (size_t row = 0; row < s->rows.len; row++)
+            members += f->line_of[row] == i;
+        assert_int_equal(members, r->members);
         if (r->sum.node == LPO_NODE_OUTSIDE)
             continue;
         lpo_str_addf(&got, "%s%s*%u=%lld/%lld/%lld", got.len ? " " : "", r->path, r->members,

@@ -71,6 +71,14 @@ class Browser:
         """The value of a script that says `return …`."""
         return self.do("POST", "/execute/sync", {"script": script, "args": list(args)})
 
+    def wait(self, condition: str) -> None:
+        """Until the condition holds, for what a page does after an event."""
+        for _ in range(400):
+            if self.run(f"return !!({condition})"):
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"this did not come true: {condition}")
+
     def errors(self) -> list[str]:
         """What the console has said since the last time that is no mere information."""
         return [e["message"] for e in self.do("POST", "/se/log", {"type": "browser"}) if e["level"] in ("SEVERE", "WARNING")]

@@ -59,9 +59,48 @@ class Page(LpoCase):
                 self.assertEqual(shown[k["name"]]["gpu"], str(k["gpu_ns"]))
         bars = self.browser.run("return [...document.querySelectorAll('.wall')].map(b => b.getAttribute('aria-label'))")
         self.assertEqual(len(bars), min(16, len(report["wall"])))
+        parts = self.browser.run("""return [...document.querySelectorAll('.wallrow')].map(r =>
+            Object.fromEntries([...r.querySelectorAll('[data-part]')].map(p => [p.dataset.part, +p.dataset.v])))""")
+        for shown, wall in zip(parts, report["wall"]):
+            want = {"span": wall["span_ns"], "compute": wall["compute_ns"], "exposed copies": wall["exposed_copy_ns"],
+                    "exposed communication": wall["exposed_communication_ns"],
+                    "idle: blocked in a call": wall["idle"]["blocked_ns"], "idle: queued": wall["idle"]["queued_ns"],
+                    "idle: the host came late": wall["idle"]["host_ns"],
+                    "idle: cause unknown": wall["idle"]["unknown_ns"]}
+            self.assertEqual(shown, {name: ns for name, ns in want.items() if ns or name == "span"})
+        self.check_regions(report)
+        self.check_findings(report)
         for label, wall in zip(bars, report["wall"]):
             share = 100 * wall["compute_ns"] / wall["span_ns"]
             self.assertIn(f"compute {share:.1f}\u00a0%" if share >= 0.05 or share == 0 else "compute <0.1\u00a0%", label)
+
+    def check_regions(self, report):
+        shown = {r["path"]: r for r in self.browser.run("""return window.lpo.trees.all.map(r => ({path: r.path, gpu: r.gpu, self: r.self,
+            launches: r.launches, visits: r.visits, host: r.host, bytes: r.bytes}))""")}
+        regions = {r["path"]: r for r in report["scopes"][0]["regions"]}
+        if len(regions) <= 20000:
+            self.assertEqual(sorted(shown), sorted(regions))
+        for path, r in shown.items():
+            want = regions[path]
+            self.assertEqual((r["gpu"], r["self"], r["launches"], r["visits"], r["host"] or 0, r["bytes"]),
+                             (want["gpu_ns_inclusive"] or 0, want["gpu_ns_exclusive"] or 0, want["launches"], want["visits"],
+                              want["host_ns"] or 0, want.get("copies", {}).get("bytes", 0)), path)
+        # a family has the sums of its members, and every region is in one line
+        wrong = self.browser.run("""const t = window.lpo.trees, sum = (r, f) => r.members.reduce((s, m) => s + f(m), 0);
+            return t.folded.filter(r => r.count !== r.members.length || ['gpu', 'self', 'launches', 'host', 'idle', 'bytes']
+                .some(k => r[k] !== sum(r, m => m[k]))).map(r => r.path)""")
+        if len(regions) <= 20000:
+            self.assertEqual(wrong, [])
+
+    def check_findings(self, report):
+        cautions = self.browser.run("return [...document.querySelectorAll('#findings .warning')].map(p => p.textContent)")
+        self.assertEqual([c.removeprefix("Caution: ") for c in cautions if c.startswith("Caution: ")],
+                         [c["title"] for c in report["cautions"]])
+        self.assertEqual(self.browser.run("return document.querySelector('.verdict')?.textContent ?? null"), report["verdict"])
+        shown = self.browser.run("""return [...document.querySelectorAll('ol.findings > li')].map(l => [l.dataset.id,
+            l.querySelector('b').textContent, l.querySelector('[data-v]')?.dataset.v ?? null])""")
+        self.assertEqual(shown, [[f["id"], f["title"], str(f["saving_ns"]) if f["saving_ns"] > 0 else None]
+                                 for f in report["findings"]])
 
     def test_every_view_of_real_traces(self):
         for trace in TRACES:
@@ -98,17 +137,74 @@ class Page(LpoCase):
         self.browser.run("document.querySelector('nav .end button').click()")
         self.assertNotEqual(self.browser.picture(), pictures[0])
 
-    def test_hostile_names_are_text(self):
-        events = [{"ph": "X", "cat": "user_annotation", "name": n, "pid": 1, "tid": 1, "ts": 1000 * i, "dur": 900}
-                  for i, n in enumerate(HOSTILE)]
-        for i, n in enumerate(HOSTILE):
-            events += [{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 1000 * i + 10,
+    def kineto(self, ranges, kernels):
+        """A trace of ranges (name, us, us) and kernels (name, launched at, us)."""
+        events = [{"ph": "X", "cat": "user_annotation", "name": n, "pid": 1, "tid": 1, "ts": ts, "dur": dur}
+                  for n, ts, dur in ranges]
+        for i, (n, ts, dur) in enumerate(kernels):
+            events += [{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": ts,
                         "dur": 5, "args": {"correlation": i + 1}},
-                       {"ph": "X", "cat": "kernel", "name": n, "pid": 0, "tid": 7, "ts": 1000 * i + 20, "dur": 300,
+                       {"ph": "X", "cat": "kernel", "name": n, "pid": 0, "tid": 7, "ts": ts + 10, "dur": dur,
                         "args": {"device": 0, "stream": 7, "correlation": i + 1}}]
         trace = pathlib.Path(self.cwd) / "t.json.gz"
         trace.write_bytes(gzip.compress(json.dumps({"schemaVersion": 1, "traceEvents": events}).encode()))
-        page, _ = self.make(trace)
+        return self.make(trace)
+
+    def families(self):
+        """Twelve steps of four layers, each a little longer than the one before."""
+        ranges, kernels = [], []
+        for step in range(12):
+            ranges.append((f"step{step}", 10000 * step, 9000))
+            for layer in range(4):
+                ranges.append((f"layer{layer}", 10000 * step + 2000 * layer, 1900))
+                kernels.append((f"gemm_{layer % 2}", 10000 * step + 2000 * layer + 10, 1000 + step))
+        return self.kineto(ranges, kernels)
+
+    def test_families_are_one_until_unfolded(self):
+        page, report = self.families()
+        self.browser.open(page)
+        self.assertEqual(self.browser.errors(), [])
+        paths = self.browser.run("return window.lpo.trees.folded.map(r => [r.path, r.count])")
+        self.assertEqual([p for p in paths if p[0] != "(outside)"], [["step*", 12], ["step*/layer*", 48]])
+        self.check_regions(report)
+        drawn = "return [...document.querySelectorAll('.icicle button')].map(b => b.textContent)"
+        self.assertEqual(self.browser.run(drawn), ["step* \u00d712", "layer* \u00d748"])
+        self.assertEqual(self.browser.run("return document.querySelectorAll('.members button').length"), 12)
+        self.browser.run("document.querySelector('.icicle').parentElement.querySelector('input[type=checkbox]').click()")
+        self.assertEqual(len(self.browser.run(drawn)), 60)
+        self.browser.run("location.hash = '#region=step3/layer2'")
+        self.browser.wait("document.querySelector('.detail h3').textContent === 'step3/layer2'")
+        self.browser.run("location.hash = '#region=step*'")
+        self.browser.wait("document.querySelector('.detail h3').textContent === 'step*'")
+        self.assertEqual(self.browser.run(drawn), ["step* \u00d712", "layer* \u00d748"])
+
+    def test_a_kernel_says_where_it_is_used(self):
+        page, report = self.families()
+        self.browser.open(page + "#kernel-1")
+        shown = self.browser.run("""return [...document.querySelectorAll('[aria-label="The chosen kernel"] tbody tr')]
+            .map(r => [r.cells[0].textContent, +r.cells[1].dataset.v])""")
+        kernel = report["kernels"][0]
+        self.assertEqual(shown, [["step*", kernel["gpu_ns"]], ["step*/layer*", kernel["gpu_ns"]]])
+
+    def test_a_finding_leads_to_its_gap(self):
+        page, report = self.families()
+        self.browser.open(page)
+        links = self.browser.run("return [...document.querySelectorAll('.findings .links a')].map(a => a.getAttribute('href'))")
+        self.assertIn("#gap=1", links)
+        self.browser.run("document.querySelector('.findings .links a[href=\"#gap=1\"]').click()")
+        longest = report["wall"][0]["longest_gaps"][0]
+        self.browser.wait(f"window.lpo.strip.to - window.lpo.strip.from === {3 * longest['gap_ns']}")
+
+    def test_coverage_is_in_sight(self):
+        page, report = self.make(TRACES[0])
+        self.browser.open(page)
+        c = report["scopes"][0]["coverage"]
+        share = 100 * c["in_regions"]["gpu_ns"] / report["scopes"][0]["gpu_ns"]
+        self.assertIn(f"{share:.1f}\u00a0% of kernel time in regions", self.browser.run("return document.querySelector('nav .covered').textContent"))
+
+    def test_hostile_names_are_text(self):
+        page, _ = self.kineto([(n, 1000 * i, 900) for i, n in enumerate(HOSTILE)],
+                              [(n, 1000 * i + 10, 300) for i, n in enumerate(HOSTILE)])
         self.browser.open(page)
         self.assertEqual(self.browser.errors(), [])
         self.assertIsNone(self.browser.run("return window.hacked"))

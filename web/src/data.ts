@@ -7,18 +7,28 @@ export interface Wall {
   start_ns: number; longest_gaps?: Gap[];
 }
 export interface Gap { start_ns: number; at_ns: number; gap_ns: number; cause: string; call: string | null; region?: string | null; operators?: string[]; python?: string[] }
-export interface Finding { id: string; title: string; where?: unknown; saving_ns: number | null; share: number | null; basis: string; evidence: unknown[]; advice?: string }
+export interface Finding { id: string; title: string; where?: string | null; saving_ns: number | null; share: number | null; basis: string; evidence: unknown[]; advice?: string; within_noise?: boolean }
 interface Packed { packed: string }
 export interface Lane { device: string; stream: number; count: number }
+interface Tree extends Packed { names: string[]; count: number; left_out: number }
+interface Part { launches: number; gpu_ns: number | null }
+export interface Coverage { in_regions: Part; outside: Part; no_launch_record: Part; kernels_without_duration: number; kernels_measured: number; kernels_estimated: number }
+export interface LimitRow {
+  path: string; limit_ns: number | null; measured_ns: number | null; saving_ns: number | null; share: number | null; mfu: number | null;
+  bandwidth_use: number | null; flop_rate: number | null; byte_rate: number | null; counted_flops: number | null; counted_dram_bytes: number | null;
+  held_by: string | null; evidence: string | null;
+}
 export interface Raw {
-  kernels?: Kernel[]; wall?: Wall[]; findings?: Finding[]; verdict?: string;
-  regions?: Packed & { names: string[]; count: number; left_out: number };
+  kernels?: Kernel[]; wall?: Wall[]; findings?: Finding[]; verdict?: string | null; cautions?: { id: string; title: string }[];
+  coverage?: Coverage; notes?: { level: string; text: string }[]; limits?: { regions?: LimitRow[] };
+  regions?: Tree & { folded?: Tree };
   strip?: Packed & { zero_ns: number; span_ns: number; step_ns: number; lanes: Lane[]; operations: number; left_out: number };
 }
 
 export interface Region {
   row: number; parent: Region | null; children: Region[]; depth: number; name: string; path: string; kind: number;
-  visits: number | null; host: number; gpu: number; self: number; launches: number; copies: number;
+  visits: number | null; host: number; gpu: number; known: boolean; self: number; launches: number; copies: number; bytes: number; idle: number;
+  fold: Region | null; members: Region[]; count: number; spread: [number, number, number] | null;
   kernels: { kernel: number; launches: number; ns: number }[];
 }
 
@@ -56,22 +66,37 @@ export function raw(): Raw {
   return text ? JSON.parse(text) as Raw : {};
 }
 
-export async function regions(data: Raw): Promise<Region[]> {
-  if (!data.regions?.count) return [];
-  const r = await unpack(data.regions.packed), all: Region[] = [];
-  for (let row = 0; row < data.regions.count; row++) {
+async function tree(t: Tree, folded: Region[] | null): Promise<Region[]> {
+  const r = await unpack(t.packed), all: Region[] = [];
+  for (let row = 0; row < t.count; row++) {
     const back = r.next(), parent = back ? all[row - back] : null;
-    const name = data.regions.names[r.next()] ?? "", kind = r.next(), visits = r.next();
+    const name = t.names[r.next()] ?? "", kind = r.next(), visits = r.next();
     const region: Region = {
-      row, parent, children: [], depth: parent ? parent.depth + 1 : 0, name, kind,
+      row, parent, children: [], depth: parent ? parent.depth + 1 : 0, name, kind: kind % 4, known: kind < 4,
       path: (parent ? parent.path + "/" : "") + name, visits: visits ? visits - 1 : null,
-      host: r.signed(), gpu: r.signed(), self: r.signed(), launches: r.next(), copies: r.signed(), kernels: [],
+      host: r.signed(), gpu: r.signed(), self: r.signed(), launches: r.next(), copies: r.signed(), bytes: r.next(), idle: r.signed(),
+      fold: null, members: [], count: 1, spread: null, kernels: [],
     };
+    const last = r.next();
+    if (folded) {
+      region.fold = last ? folded[last - 1] ?? null : null;
+      region.fold?.members.push(region);
+    } else {
+      region.count = last;
+      region.spread = [r.signed(), r.signed(), r.signed()];
+    }
     for (let n = r.next(); n > 0; n--) region.kernels.push({ kernel: r.next(), launches: r.next(), ns: r.signed() });
     parent?.children.push(region);
     all.push(region);
   }
   return all;
+}
+
+/** Every region, and the same with families as one (empty where nothing folds). */
+export async function regions(data: Raw): Promise<{ all: Region[]; folded: Region[] }> {
+  if (!data.regions?.count) return { all: [], folded: [] };
+  const folded = data.regions.folded ? await tree(data.regions.folded, null) : [];
+  return { all: await tree(data.regions, folded), folded };
 }
 
 export async function operations(data: Raw): Promise<Operations[]> {

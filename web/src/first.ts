@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first screen: the verdict, one bar of wall time per GPU, and the three largest findings.
-import { Finding, Raw, Wall } from "./data";
+// The first screen: what ran, cautions, the verdict, one bar of wall time per GPU, and the three largest findings.
+import { Finding, Raw, Region, Wall } from "./data";
 import { el } from "./dom";
 import * as format from "./format";
+import type { Strip } from "./strip";
 
 export const PARTS: [string, string, (w: Wall) => number][] = [
   ["compute", "#1f6feb", (w) => w.compute_ns],
@@ -19,10 +20,10 @@ function bar(w: Wall): HTMLElement {
   for (const [name, colour, of] of PARTS) {
     const share = w.span_ns > 0 ? 100 * of(w) / w.span_ns : 0;
     if (share <= 0) continue;
-    box.append(el("span", { style: `width:${share}%;background:${colour}`, title: `${name}: ${format.ns(of(w))}, ${format.percent(of(w), w.span_ns)}` },
+    box.append(el("span", { style: `width:${share}%;background:${colour}`, title: `${name}: ${format.ns(of(w))}, ${format.percent(of(w), w.span_ns)}`, "data-v": String(of(w)), "data-part": name },
       share > 9 ? format.percent(of(w), w.span_ns) : ""));
   }
-  return el("div", { class: "wallrow" }, el("div", {}, w.scope), box, el("div", { class: "dim" }, format.ns(w.span_ns)));
+  return el("div", { class: "wallrow" }, el("div", {}, w.scope), box, el("div", { class: "dim", "data-v": String(w.span_ns), "data-part": "span" }, format.ns(w.span_ns)));
 }
 
 function evidence(e: unknown): string {
@@ -35,44 +36,83 @@ function evidence(e: unknown): string {
   return String(e);
 }
 
-function finding(f: Finding): HTMLElement {
-  const saving = f.saving_ns === null || f.saving_ns === undefined || f.saving_ns <= 0 ? ""
-    : ` ${f.basis === "measured" ? "" : "about "}${format.ns(f.saving_ns)}${f.share ? ` (${format.percent(f.share, 1)})` : ""} could be saved`;
-  const where = typeof f.where === "string" && f.where ? f.where : "";
-  const list = el("ul");
+function finding(f: Finding, number: number): HTMLElement {
+  const list = el("ul"), item = el("li", { id: `finding-${number}`, "data-id": f.id }, el("b", {}, f.title));
+  if (f.where) item.append(el("span", { class: "dim" }, ` in ${f.where}`));
+  if (f.saving_ns !== null && f.saving_ns > 0)
+    item.append(el("div", {}, f.basis === "measured" ? "At most " : "About ", el("b", { "data-v": String(f.saving_ns) }, format.ns(f.saving_ns)),
+      f.share === null ? "" : ` (${format.percent(f.share, 1)} of the time)`, ` could be saved, ${f.basis}${f.within_noise ? "; that is less than repeats of this run differ" : ""}.`));
+  if (f.advice) item.append(el("div", {}, f.advice));
   for (const e of f.evidence ?? []) list.append(el("li", {}, evidence(e)));
-  return el("li", { id: "finding-" + f.id }, el("b", {}, f.title), where ? el("span", { class: "dim" }, ` in ${where}`) : null,
-    saving ? el("div", {}, saving.trim() + ".") : null, f.advice ? el("div", {}, f.advice) : null, list);
+  item.append(list, el("div", { class: "links" }));
+  return item;
+}
+
+/** From each finding to its region and to the longest gap that shows it. */
+export function linkFindings(data: Raw, trees: { all: Region[]; folded: Region[] }, strip: Strip | undefined): void {
+  (data.findings ?? []).forEach((f, i) => {
+    const links = document.querySelector(`#finding-${i + 1} .links`), where = String(f.where ?? "");
+    const scope = where.match(/(?:^|, )((?:rank:\d+\/)?device:\d+)$/)?.[1], path = where.slice(0, where.length - (scope?.length ?? 0)).replace(/, $/, "");
+    const region = path ? trees.folded.find((r) => r.path === path) ?? trees.all.find((r) => r.path === path) : undefined;
+    if (region) links?.append(el("a", { href: "#region=" + encodeURIComponent(region.path) }, "show the region"), " ");
+    const gap = scope ? strip?.gapFor(f.id, scope) : undefined;
+    if (gap) links?.append(el("a", { href: "#gap=" + gap }, "show its longest gap in the timeline"));
+  });
+}
+
+// What ran stands under the title; its chapter goes where it says nothing else.
+function whatRan(): void {
+  const section = document.getElementById("run"), facts = [...document.querySelectorAll("#run > .fact")], head = document.querySelector("header");
+  if (!section || !facts.length || !head) return;
+  const all = section.children.length === facts.length + 1;
+  head.append(el("div", { class: "ran" }, ...(all ? facts : facts.slice(0, 6).map((f) => f.cloneNode(true)))));
+  if (all) { section.remove(); (head.lastElementChild as HTMLElement).id = "run"; }
+}
+
+function bars(walls: Wall[]): HTMLElement {
+  const box = el("div"), shown = walls.slice(0, 16), legend = el("div");
+  for (const w of shown) box.append(bar(w));
+  if (walls.length > shown.length) box.append(el("p", { class: "note" }, `${walls.length - shown.length} more GPUs are in report.json.`));
+  for (const [name, colour, of] of PARTS)
+    if (walls.some((w) => of(w) > 0)) legend.append(el("span", { class: "key" }, el("i", { style: `background:${colour}` }), name));
+  box.append(legend);
+  return box;
 }
 
 export function first(data: Raw): void {
-  const walls = data.wall ?? [], findings = data.findings ?? [];
-  if (!walls.length && !findings.length) return;
-  const section = el("section", { id: "first", "aria-label": "Overview" });
-  if (data.verdict) section.append(el("p", { class: "verdict" }, data.verdict));
-  else if (walls.length) {
-    const w = walls[0], busy = w.span_ns - w.idle_ns;
-    section.append(el("p", { class: "verdict" }, `${w.scope} was busy for ${format.percent(busy, w.span_ns)} of ${format.ns(w.span_ns)}.`));
-  }
-  const shown = walls.slice(0, 16);
-  for (const w of shown) section.append(bar(w));
-  if (walls.length > shown.length) section.append(el("p", { class: "note" }, `${walls.length - shown.length} more GPUs are in report.json.`));
-  if (walls.length) {
-    const legend = el("div");
-    for (const [name, colour, of] of PARTS)
-      if (walls.some((w) => of(w) > 0)) legend.append(el("span", { class: "key" }, el("i", { style: `background:${colour}` }), name));
-    section.append(legend);
-  }
+  const walls = data.wall ?? [], findings = data.findings ?? [], main = document.querySelector("main") as HTMLElement;
+  whatRan();
+  if (!walls.length && !findings.length && !data.cautions?.length) return;
+  const section = document.getElementById("findings") ?? el("section", { id: "findings" }, el("h2", {}, "What to do first"));
+  const text = el("details", {}, el("summary", {}, "The same as text")), view = el("div");
+  text.append(...[...section.childNodes].filter((n) => !(n instanceof HTMLHeadingElement)));
+  section.classList.add("first");
+  for (const c of data.cautions ?? []) view.append(el("p", { class: "warning" }, el("b", {}, "Caution: "), c.title));
+  if (data.verdict) view.append(el("p", { class: "verdict" }, data.verdict));
+  if (walls.length) view.append(bars(walls));
   if (findings.length) {
     const list = el("ol", { class: "findings" });
-    for (const f of findings.slice(0, 3)) list.append(finding(f));
-    section.append(el("h3", {}, "What to do first"), list);
+    findings.slice(0, 3).forEach((f, i) => list.append(finding(f, i + 1)));
+    view.append(list);
     if (findings.length > 3) {
       const rest = el("ol", { class: "findings", start: "4" });
-      for (const f of findings.slice(3)) rest.append(finding(f));
-      section.append(el("details", {}, el("summary", {}, `${findings.length - 3} more findings`), rest));
+      findings.slice(3).forEach((f, i) => rest.append(finding(f, i + 4)));
+      view.append(el("details", {}, el("summary", {}, `${findings.length - 3} more findings`), rest));
     }
   }
-  const main = document.querySelector("main") as HTMLElement;
+  section.append(view, text);
   main.prepend(section);
+}
+
+/** One line that stays in sight: how much of the GPU time the regions hold, and what is missing. */
+export function coverage(data: Raw): HTMLElement | null {
+  const c = data.coverage;
+  if (!c) return null;
+  const total = (c.in_regions.gpu_ns ?? 0) + (c.outside.gpu_ns ?? 0) + (c.no_launch_record.gpu_ns ?? 0), said: string[] = [];
+  if (total > 0) said.push(`${format.percent(c.in_regions.gpu_ns ?? 0, total)} of kernel time in regions`);
+  if (c.no_launch_record.launches) said.push(`${format.count(c.no_launch_record.launches)} kernels without a launch record`);
+  if (c.kernels_without_duration) said.push(`${format.count(c.kernels_without_duration)} without a duration`);
+  const warnings = (data.notes ?? []).filter((n) => n.level === "warning").length;
+  if (warnings) said.push(warnings === 1 ? "1 warning" : `${warnings} warnings`);
+  return said.length ? el("a", { href: "#coverage", class: "covered" }, said.join(" \u00b7 ")) : null;
 }

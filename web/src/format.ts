@@ -17,6 +17,9 @@ function scaled(v: number, scales: [number, string][]): string {
 export const ns = (v: number | null | undefined): string =>
   v === null || v === undefined ? "n/a" : scaled(v, [[1e9, "s"], [1e6, "ms"], [1e3, "us"], [1, "ns"]]);
 
+export const bytes = (v: number | null | undefined): string =>
+  v === null || v === undefined ? "n/a" : scaled(v, [[2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [1024, "KiB"], [1, "B"]]);
+
 export const count = (v: number | null | undefined): string =>
   v === null || v === undefined ? "n/a" : v.toFixed(0).replace(/\B(?=(\d{3})+$)/g, ",");
 

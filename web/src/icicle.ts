@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions as an icicle: a row per level, width by GPU time, host time or launches. Click zooms in.
-import { Kernel, Region, colour, nameOf } from "./data";
+// Regions as an icicle: a row per level, width by GPU time, host time, idle time, launches or bytes. Click zooms in.
+// Families (layer0, layer1 …) are drawn as one until they are unfolded.
+import { Kernel, LimitRow, Raw, Region, colour, nameOf } from "./data";
 import { copy, el, intoChapter, menu } from "./dom";
 import * as format from "./format";
 
@@ -8,8 +9,10 @@ const HEIGHT = 22, LEVELS = 24;
 const WIDTHS: [string, string, (r: Region) => number, (v: number) => string][] = [
   ["gpu", "GPU time", (r) => r.gpu, format.ns],
   ["host", "host time", (r) => r.host, format.ns],
+  ["idle", "GPU idle before", (r) => r.idle, format.ns],
   ["launches", "launches", (r) => r.launches, format.count],
   ["copies", "copies", (r) => r.copies, format.ns],
+  ["bytes", "bytes copied", (r) => r.bytes, format.bytes],
 ];
 
 const shell = (word: string): string => "'" + word.replace(/'/g, `'\\''`) + "'";
@@ -29,36 +32,68 @@ export class Icicle {
   private width = WIDTHS[0];
   private top: Region | null = null;
   private find = "";
+  private roots: Region[];
+  private folded: boolean;
+  private kernels: Kernel[];
+  private limits: Map<string, LimitRow>;
   private box = el("div", { class: "icicle", role: "tree", "aria-label": "Regions" });
-  private detail = el("div", { class: "detail", role: "status" });
+  private detail = el("div", { class: "detail", role: "region", "aria-label": "The chosen region" });
   private crumbs = el("span");
+  private foldBox = el("input", { type: "checkbox" });
 
-  constructor(private roots: Region[], private kernels: Kernel[], leftOut: number) {
+  constructor(private trees: { all: Region[]; folded: Region[] }, data: Raw) {
+    this.kernels = data.kernels ?? [];
+    this.limits = new Map((data.limits?.regions ?? []).map((l) => [l.path, l]));
+    this.folded = trees.folded.length > 0;
+    this.roots = this.tree.filter((r) => !r.parent);
     const choice = el("select", { "aria-label": "Width of a region" });
     for (const w of WIDTHS)
-      if (this.roots.some((r) => w[2](r) > 0)) choice.append(el("option", { value: w[0] }, w[1]));
+      if (trees.all.some((r) => !r.parent && w[2](r) > 0)) choice.append(el("option", { value: w[0] }, w[1]));
     this.width = WIDTHS.find((w) => w[0] === choice.value) ?? WIDTHS[0];
     choice.addEventListener("change", () => { this.width = WIDTHS.find((w) => w[0] === choice.value) ?? WIDTHS[0]; this.draw(); });
     const search = el("input", { type: "search", placeholder: "find a region", "aria-label": "Find a region" });
     search.addEventListener("input", () => { this.find = search.value.toLowerCase(); this.draw(); });
-    const view = el("div", {}, el("div", { class: "tools" }, el("label", {}, "width: ", choice), search, this.crumbs), this.box, this.detail);
-    if (leftOut) view.append(el("p", { class: "note" }, `${format.count(leftOut)} small regions are not drawn; report.json has all.`));
+    const tools = el("div", { class: "tools" }, el("label", {}, "width: ", choice), search);
+    if (this.folded) {
+      this.foldBox.checked = true;
+      this.foldBox.addEventListener("change", () => { this.fold(this.foldBox.checked); this.go(null); this.show(this.roots[0]); });
+      tools.append(el("label", { title: "regions whose names differ only in numbers are drawn as one" }, this.foldBox, " fold numbers"));
+    }
+    tools.append(this.crumbs);
+    const view = el("div", {}, tools, this.box, this.detail), leftOut = data.regions?.left_out ?? 0;
+    if (leftOut) view.append(el("p", { class: "note" }, `${format.count(leftOut)} small regions are drawn only as part of those around them; report.json has all.`));
     intoChapter("regions", "Time by region", view);
     this.box.addEventListener("contextmenu", (e) => this.context(e));
     this.box.addEventListener("keydown", (e) => this.key(e));
     new ResizeObserver(() => this.draw()).observe(this.box);
-    const linked = decodeURIComponent(location.hash).match(/^#region=(.*)$/)?.[1];
-    if (linked) this.go(this.search(linked));
-    this.show(this.top ?? this.roots[0]);
+    this.show(this.roots[0]);
+    window.addEventListener("hashchange", () => this.follow());
+    this.follow();
   }
 
-  private search(path: string): Region | null {
-    const stack = [...this.roots];
-    for (let r = stack.pop(); r; r = stack.pop()) {
-      if (r.path === path) return r;
-      stack.push(...r.children);
-    }
-    return null;
+  private get tree(): Region[] { return this.folded ? this.trees.folded : this.trees.all; }
+
+  private fold(yes: boolean): void {
+    this.folded = this.foldBox.checked = yes;
+    this.roots = this.tree.filter((r) => !r.parent);
+  }
+
+  // #region=decode/layer*: folded where there is such a line, else unfolded
+  private follow(): void {
+    let linked: string | undefined;
+    try { linked = decodeURIComponent(location.hash).match(/^#region=(.*)$/s)?.[1]; } catch { return; } // not an address of ours
+    if (linked === undefined) return;
+    const region = this.trees.folded.find((r) => r.path === linked) ?? this.trees.all.find((r) => r.path === linked);
+    if (!region) return;
+    this.open(region);
+    this.box.scrollIntoView({ block: "center" });
+  }
+
+  /** Shows a region of either tree. */
+  open(region: Region): void {
+    const folded = this.trees.folded[region.row] === region;
+    if (folded !== this.folded) this.fold(folded);
+    this.go(region);
   }
 
   go(region: Region | null): void {
@@ -90,11 +125,12 @@ export class Icicle {
         type: "button", role: "treeitem", "aria-level": String(level + 1), tabindex: buttons.length ? "-1" : "0", "data-row": String(r.row),
         "aria-label": `${r.path}, ${this.width[1]} ${this.width[3](this.value(r))}`,
         style: `left:${x}px;width:${w}px;top:${level * HEIGHT}px;background:hsl(${hue} 62% ${Math.min(88, 70 + 3 * level)}%)`,
-      }, w > 24 ? r.name : "");
+      }, w > 24 ? r.name + (r.count > 1 ? ` \u00d7${format.count(r.count)}` : "") : "");
       if (!hit) b.classList.add("off");
-      b.addEventListener("click", () => this.go(this.top === r ? r.parent : r));
+      b.addEventListener("click", () => { this.go(this.top === r ? r.parent : r); this.box.querySelector<HTMLElement>(`[data-row="${r.row}"]`)?.focus(); });
       b.addEventListener("mouseenter", () => this.show(r));
       b.addEventListener("focus", () => this.show(r));
+      if (r.children.length) b.setAttribute("aria-expanded", "true");
       buttons.push(b);
       let left = x;
       const inside = r.children.reduce((s, c) => s + this.value(c), 0), scale = w / Math.max(this.value(r), inside || 1);
@@ -119,44 +155,80 @@ export class Icicle {
     }
   }
 
+  private number(label: string, v: number | null, text: string): HTMLElement {
+    return el("span", { class: "fact" }, el("span", {}, label + " "), el("b", v === null ? {} : { "data-v": String(v) }, text));
+  }
+
   private show(r: Region | undefined): void {
     if (!r) return;
-    const list = el("table", {}, el("caption", {}, "Most expensive kernels, regions inside included")), body = el("tbody");
+    const facts = el("div", {}, this.number("GPU", r.known ? r.gpu : null, r.known ? format.ns(r.gpu) : "n/a"), this.number("own", r.known ? r.self : null, r.known ? format.ns(r.self) : "n/a"));
+    if (r.visits !== null) facts.append(this.number("host", r.host, format.ns(r.host)), this.number("calls", r.visits, format.count(r.visits)));
+    facts.append(this.number("launches", r.launches, format.count(r.launches)));
+    if (r.idle) facts.append(this.number("GPU idle before its work", r.idle, format.ns(r.idle)));
+    if (r.copies) facts.append(this.number("copies", r.copies, format.ns(r.copies)));
+    if (r.bytes) facts.append(this.number("bytes copied", r.bytes, format.bytes(r.bytes)));
+    this.detail.replaceChildren(el("h3", {}, r.path), facts, this.limit(r) ?? "", this.family(r) ?? "", this.kernelsOf(r) ?? "");
+  }
+
+  // What the hardware allows and what ncu counted, where the chapter on limits has it.
+  private limit(r: Region): HTMLElement | null {
+    const l = this.limits.get(r.path);
+    if (!l) return null;
+    const share = (v: number | null) => v === null ? "n/a" : format.percent(v, 1), box = el("div", {});
+    box.append(this.number("least time possible", l.limit_ns, format.ns(l.limit_ns)), this.number("reached", l.share, share(l.share)),
+      this.number("MFU", l.mfu, share(l.mfu)), this.number("bandwidth in use", l.bandwidth_use, share(l.bandwidth_use)));
+    if (l.counted_flops !== null) box.append(this.number("FLOPs counted", l.counted_flops, format.count(l.counted_flops)));
+    if (l.counted_dram_bytes !== null) box.append(this.number("DRAM bytes counted", l.counted_dram_bytes, format.bytes(l.counted_dram_bytes)));
+    if (l.held_by) box.append(this.number("held back by", null, l.held_by));
+    return box;
+  }
+
+  // A bar for each member of a family: steps, layers, whatever the number counts.
+  private family(r: Region): HTMLElement | null {
+    if (r.count < 2 || !r.spread) return null;
+    const gpu = r.members.some((m) => m.gpu > 0), of = (m: Region) => gpu ? m.gpu : m.host;
+    const most = Math.max(1, ...r.members.slice(0, 400).map(of)), bars = el("div", { class: "members" });
+    for (const m of r.members.slice(0, 400)) {
+      const b = el("button", { type: "button", title: `${m.path}: ${format.ns(of(m))}`, "aria-label": `${m.path}: ${format.ns(of(m))}` }, el("i", { style: `height:${Math.max(1, 46 * of(m) / most)}px` }));
+      b.addEventListener("click", () => this.open(m));
+      bars.append(b);
+    }
+    return el("div", {}, el("div", { class: "dim" }, `${format.count(r.count)} regions, ${gpu ? "GPU" : "host"} time of one: least ${format.ns(r.spread[0])}, median ${format.ns(r.spread[1])}, most ${format.ns(r.spread[2])}` +
+      (r.members.length > 400 ? "; the first 400 are drawn" : "") + ". A click on one unfolds it."), bars);
+  }
+
+  private kernelsOf(r: Region): HTMLElement | null {
+    if (!r.kernels.length) return null;
+    const body = el("tbody");
     for (const k of r.kernels) {
       const kernel = this.kernels[k.kernel];
-      body.append(el("tr", {}, el("th", { scope: "row", title: kernel?.name ?? "" }, el("i", { class: "chip", style: `background:${colour(kernel?.class ?? "other")}` }), nameOf(kernel)),
-        el("td", { "data-v": String(k.ns) }, format.ns(k.ns)), el("td", { "data-v": String(k.launches) }, format.count(k.launches) + " launches")));
+      body.append(el("tr", {}, el("th", { scope: "row", title: kernel?.name ?? "" }, el("i", { class: "chip", style: `background:${colour(kernel?.class ?? "other")}` }),
+        el("a", { href: `#kernel-${k.kernel + 1}` }, nameOf(kernel))),
+        el("td", { "data-v": String(k.ns) }, format.ns(k.ns)), el("td", {}, format.percent(k.ns, r.gpu)), el("td", { "data-v": String(k.launches) }, format.count(k.launches) + " launches")));
     }
-    list.append(body);
-    this.detail.replaceChildren(el("h3", {}, r.path),
-      el("div", {}, `GPU ${format.ns(r.gpu)} (alone ${format.ns(r.self)}), `, r.visits === null ? "" : `host ${format.ns(r.host)}, ${format.count(r.visits)} calls, `,
-        `${format.count(r.launches)} launches${r.copies ? `, copies ${format.ns(r.copies)}` : ""}`),
-      r.kernels.length ? list : "");
+    return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Kernels of the chosen region" }, el("table", {}, el("caption", {}, "Most expensive kernels, regions inside included"), body));
   }
 
   private at(e: Event): Region | null {
     const row = (e.target as HTMLElement).closest("button")?.dataset.row;
-    const stack = [...this.roots];
-    for (let r = stack.pop(); r; r = stack.pop()) {
-      if (String(r.row) === row) return r;
-      stack.push(...r.children);
-    }
-    return null;
+    return row === undefined ? null : this.tree[Number(row)] ?? null;
   }
 
   private context(e: MouseEvent): void {
     const r = this.at(e);
     if (!r) return;
     e.preventDefault();
-    menu(e.pageX, e.pageY, [
+    const on = (e.target as HTMLElement).getBoundingClientRect(); // from the keyboard there is no place of the mouse
+    menu(e.pageX || on.left + scrollX, e.pageY || on.bottom + scrollY, [
       ["copy the path", () => copy(r.path)],
       ["copy the command that profiles its kernels", () => copy(command(r, this.kernels))],
       ["copy a link to it", () => copy(location.href.replace(/#.*/, "") + "#region=" + encodeURIComponent(r.path))],
     ]);
   }
 
-  // Arrow keys walk over what is drawn, in the order of the tree.
+  // Arrow keys walk over what is drawn, in the order of the tree; the menu key or Shift+F10 opens the menu of right click.
   private key(e: KeyboardEvent): void {
+    if (e.key === "Escape" && this.top) { this.go(this.top.parent); this.box.querySelector("button")?.focus(); }
     const all = [...this.box.querySelectorAll("button")], now = all.indexOf(document.activeElement as HTMLButtonElement);
     const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[e.key];
     if (step === undefined || now < 0) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every kernel: search, sort, class colours, and how its durations are spread.
-import { Kernel, Operations, Raw, colour, nameOf } from "./data";
+import { Kernel, Operations, Raw, Region, colour, nameOf } from "./data";
 import { el, intoChapter } from "./dom";
 import * as format from "./format";
 import { sortable } from "./tables";
@@ -29,17 +29,35 @@ function histogram(h: Uint32Array | null): HTMLElement {
   return box;
 }
 
-export function kernelTable(data: Raw, lanes: Operations[]): void {
+type Trees = { all: Region[]; folded: Region[] };
+
+/** What one kernel is, and the regions that spend most time in it. */
+function detail(k: Kernel, row: number, trees: Trees): HTMLElement {
+  const tree = trees.folded.length ? trees.folded : trees.all, body = el("tbody");
+  const used = tree.flatMap((r) => r.kernels.filter((x) => x.kernel === row).map((x) => ({ r, x }))).sort((a, b) => b.x.ns - a.x.ns || a.r.depth - b.r.depth);
+  for (const { r, x } of used.slice(0, 20))
+    body.append(el("tr", {}, el("th", { scope: "row" }, el("a", { href: "#region=" + encodeURIComponent(r.path) }, r.path)), el("td", { "data-v": String(x.ns) }, format.ns(x.ns)),
+      el("td", {}, format.percent(x.ns, k.gpu_ns ?? 0)), el("td", { "data-v": String(x.launches) }, format.count(x.launches) + " launches")));
+  return el("div", {}, el("h3", {}, nameOf(k)), el("p", { class: "whole" }, k.name),
+    used.length ? el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Regions of the chosen kernel" }, el("table", {}, el("caption", {}, `Used in ${used.length === 1 ? "one region" : `${used.length} regions`}, most time first; a region includes those inside it`), body))
+      : el("p", { class: "dim" }, "It is not among the most expensive kernels of any region."));
+}
+
+export function kernelTable(data: Raw, lanes: Operations[], trees: Trees): void {
   const kernels = data.kernels ?? [];
   if (!kernels.length) return;
   const total = kernels.reduce((s, k) => s + (k.gpu_ns ?? 0), 0), spreads = spread(kernels, lanes);
   const head = el("tr"), body = el("tbody"), search = el("input", { type: "search", placeholder: "find a kernel or class", "aria-label": "Find a kernel" });
   for (const [key, title] of [["name", "Kernel"], ["class", "Class"], ["gpu_ns", "GPU time"], ["share", "Share"], ["launches", "Launches"], ["mean", "Mean"], ["min_ns", "Min"], ["max_ns", "Max"], ["spread", "Spread"]])
     head.append(el("th", { scope: "col", "data-key": key, ...(key === "name" || key === "class" || key === "spread" ? {} : { class: "n" }) }, title));
+  const chosen = el("div", { class: "detail", role: "region", "aria-label": "The chosen kernel", hidden: "" });
+  const choose = (i: number) => { chosen.hidden = false; chosen.replaceChildren(detail(kernels[i], i, trees)); };
   const cell = (v: number | null, text: string) => el("td", v === null ? {} : { "data-v": String(v) }, text);
   const rows = kernels.map((k, i) => {
     const mean = k.gpu_ns !== null && k.launches ? k.gpu_ns / k.launches : null;
-    return el("tr", { id: "kernel-" + (i + 1) }, el("th", { scope: "row", title: k.name }, el("i", { class: "chip", style: `background:${colour(k.class)}` }), nameOf(k)),
+    const name = el("button", { type: "button", class: "link" }, nameOf(k));
+    name.addEventListener("click", () => { history.replaceState(null, "", `#kernel-${i + 1}`); choose(i); });
+    return el("tr", { id: "kernel-" + (i + 1) }, el("th", { scope: "row", title: k.name }, el("i", { class: "chip", style: `background:${colour(k.class)}` }), name),
       el("td", {}, k.class), cell(k.gpu_ns, format.ns(k.gpu_ns)), cell(k.gpu_ns === null ? null : k.gpu_ns / (total || 1), k.gpu_ns === null ? "n/a" : format.percent(k.gpu_ns, total)),
       cell(k.launches, format.count(k.launches)), cell(mean, format.ns(mean === null ? null : Math.round(mean))), cell(k.min_ns, format.ns(k.min_ns)), cell(k.max_ns, format.ns(k.max_ns)), el("td", {}, histogram(spreads[i])));
   });
@@ -57,7 +75,16 @@ export function kernelTable(data: Raw, lanes: Operations[]): void {
   search.addEventListener("input", show);
   body.append(...rows);
   const table = el("table", { id: "table-all-kernels" }, el("caption", {}, "All kernels, copies and memsets"), el("thead", {}, head), body);
-  intoChapter("kernels", "Kernels", el("div", {}, el("div", { class: "tools" }, search), el("div", { class: "scroll", tabindex: "0" }, table), more));
+  intoChapter("kernels", "Kernels", el("div", {}, el("div", { class: "tools" }, search), chosen, el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "All kernels" }, table), more));
   show();
+  const follow = () => {
+    const i = Number(location.hash.match(/^#kernel-(\d+)$/)?.[1] ?? 0) - 1;
+    if (!kernels[i]) return;
+    choose(i);
+    rows[i].hidden = false;
+    chosen.scrollIntoView({ block: "nearest" });
+  };
+  window.addEventListener("hashchange", follow);
+  follow();
   sortable(table);
 }

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: the first screen, then views at the head of the chapters that they belong to. Without this script the page
 // has the same chapters as text.
-import { operations, raw, regions } from "./data";
+import { Raw, Region, operations, raw, regions } from "./data";
 import { el } from "./dom";
-import { first } from "./first";
+import { coverage, first, linkFindings } from "./first";
 import { Icicle } from "./icicle";
 import { kernelTable } from "./kernels";
+import { figures } from "./figures";
 import { Strip } from "./strip";
 import { address, sortable } from "./tables";
 
-declare global { interface Window { lpo?: { ready: boolean; strip?: Strip } } }
+declare global { interface Window { lpo?: { ready: boolean; strip?: Strip; icicle?: Icicle; trees?: { all: Region[]; folded: Region[] } } } }
 
 function theme(): HTMLElement {
   const root = document.documentElement, dark = () => root.classList.contains("dark");
@@ -19,13 +20,13 @@ function theme(): HTMLElement {
   return button;
 }
 
-function navigation(): void {
+function navigation(data: Raw): void {
   const bar = el("div");
   for (const s of document.querySelectorAll("main > section")) {
-    const title = s.id === "first" ? "Overview" : s.querySelector("h2")?.textContent;
+    const title = s.querySelector("h2")?.textContent;
     if (title && s.id) bar.append(el("a", { href: "#" + s.id }, title.length > 28 ? title.slice(0, 27) + "…" : title));
   }
-  bar.append(el("span", { class: "end" }, theme()));
+  bar.append(el("span", { class: "end" }, coverage(data), theme()));
   document.querySelector("header")?.after(el("nav", { "aria-label": "Chapters" }, bar));
 }
 
@@ -34,11 +35,14 @@ async function start(): Promise<void> {
   window.lpo = { ready: false };
   first(data);
   for (const t of document.querySelectorAll<HTMLTableElement>("main table[id]")) sortable(t);
-  const [tree, lanes] = await Promise.all([regions(data), operations(data)]);
-  if (tree.length) new Icicle(tree.filter((r) => !r.parent), data.kernels ?? [], data.regions?.left_out ?? 0);
-  if (lanes.length) window.lpo.strip = new Strip(lanes, data, tree);
-  kernelTable(data, lanes);
-  navigation();
+  const [trees, lanes] = await Promise.all([regions(data), operations(data)]);
+  window.lpo.trees = trees;
+  const icicle = window.lpo.icicle = trees.all.length ? new Icicle(trees, data) : undefined;
+  if (lanes.length) window.lpo.strip = new Strip(lanes, data, trees.all, (r) => icicle?.open(r.fold ?? r));
+  kernelTable(data, lanes, trees);
+  linkFindings(data, trees, window.lpo.strip);
+  figures();
+  navigation(data);
   address();
   window.lpo.ready = true;
 }

@@ -41,12 +41,17 @@ function lowerBound(a: Float64Array, v: number): number {
   return lo;
 }
 
+// Which gaps a finding is about.
+const CAUSES: Record<string, string> = { "blocked-in-call": "blocked", "launch-bound": "host", "host-work": "host", "ping-pong": "blocked", allocator: "blocked", "first-calls": "" };
+
 interface NumberedGap extends Gap { device: string; number: number; length: number; from: number }
 
 export class Strip {
   private from = 0;
   private to: number;
-  private canvas = el("canvas", { tabindex: "0", role: "img", "aria-label": "Timeline of GPU operations. Plus and minus zoom, arrow keys move, 0 shows all." });
+  private canvas = el("canvas", { tabindex: "0", role: "img", "aria-label": "Timeline of GPU operations. Plus and minus zoom, arrow keys move, 0 shows all, N and P walk over operations, Enter shows the region of one." });
+  private chosen: { lane: number; i: number } | null = null;
+  private said = el("div", { class: "detail", role: "status", hidden: "" });
   private tip = el("div", { class: "tip", hidden: "" });
   private classNames: string[] = [];
   private classOf: Uint8Array;
@@ -56,7 +61,7 @@ export class Strip {
   /** For tests: milliseconds that the last frames took. */
   readonly frames: number[] = [];
 
-  constructor(private lanes: Operations[], private data: Raw, private regions: Region[]) {
+  constructor(private lanes: Operations[], private data: Raw, private regions: Region[], private choose: (r: Region) => void) {
     const kernels = data.kernels ?? [], span = data.strip?.span_ns || 1;
     this.to = span;
     this.classNames = [...new Set(kernels.map((k) => k.class))];
@@ -87,10 +92,14 @@ export class Strip {
     all.addEventListener("click", () => this.view(0, this.span));
     plus.addEventListener("click", () => this.zoom(0.5, 0.5));
     minus.addEventListener("click", () => this.zoom(2, 0.5));
-    const tools = el("div", { class: "tools" }, all, plus, minus, el("span", { class: "dim" }, "wheel or + and \u2212 zoom, drag or arrow keys move; for more detail open timeline.perfetto.json (report.formats=[md,json,html,perfetto]) in Perfetto"));
+    const how = el("p", { class: "note", hidden: "" }, "lpo writes the whole timeline for Perfetto with report.formats=[md,json,html,perfetto]: ",
+      el("code", {}, "lpo report \u2026 'report.formats=[md,json,html,perfetto]'"), ". Then open https://ui.perfetto.dev and drop timeline.perfetto.json, which lies beside this page, onto it. This page itself asks nothing of the network.");
+    const perfetto = el("button", { class: "plain", type: "button", "aria-expanded": "false" }, "open in Perfetto\u2026");
+    perfetto.addEventListener("click", () => { how.hidden = !how.hidden; perfetto.setAttribute("aria-expanded", String(!how.hidden)); });
+    const tools = el("div", { class: "tools" }, all, plus, minus, perfetto, el("span", { class: "dim" }, "wheel or + and \u2212 zoom, drag or arrow keys move, N and P walk over operations, Enter shows the region"));
     const legend = el("div"), used = new Set(this.lanes.flatMap((o) => [...new Set(o.kernel)].map((k) => this.classOf[k])));
     for (const c of used) legend.append(el("span", { class: "key" }, el("i", { style: `background:${colour(this.classNames[c])}` }), this.classNames[c]));
-    const view = el("div", {}, tools, box, legend);
+    const view = el("div", {}, tools, how, box, this.said, legend);
     if (this.gaps.length) view.append(this.gapTable());
     const strip = this.data.strip;
     if (strip?.step_ns) view.append(el("p", { class: "note" }, `${format.count(strip.operations)} operations are too many for a page: neighbours within ${format.ns(strip.step_ns)} are drawn as one.`));
@@ -98,6 +107,9 @@ export class Strip {
     intoChapter("timeline", "Timeline", view);
     this.canvas.style.height = this.height + "px";
     this.events();
+    window.addEventListener("hashchange", () => this.follow());
+    this.follow();
+    this.draw(); // the first picture with the page, not a frame later
     new ResizeObserver(() => this.redraw()).observe(this.canvas);
   }
 
@@ -105,13 +117,27 @@ export class Strip {
     const body = el("tbody");
     for (const g of this.gaps) {
       const go = el("button", { class: "plain", type: "button" }, "show");
-      go.addEventListener("click", () => { this.view(g.from - g.length, g.from + 2 * g.length); this.canvas.scrollIntoView({ block: "center" }); });
-      body.append(el("tr", {}, el("th", { scope: "row" }, String(g.number)), el("td", {}, g.device), el("td", { "data-v": String(g.length) }, format.ns(g.length)),
+      go.addEventListener("click", () => { history.replaceState(null, "", "#gap=" + g.number); this.follow(); });
+      body.append(el("tr", { id: "gap-row-" + g.number }, el("th", { scope: "row" }, String(g.number)), el("td", {}, g.device), el("td", { "data-v": String(g.length) }, format.ns(g.length)),
         el("td", { "data-v": String(g.from) }, format.ns(g.from)), el("td", {}, g.cause + (g.call ? `: ${g.call}` : "")), el("td", {}, g.region ?? ""), el("td", {}, go)));
     }
     const head = el("tr");
     for (const t of ["#", "GPU", "length", "begins at", "cause", "next work is launched in", ""]) head.append(el("th", { scope: "col" }, t));
     return el("details", {}, el("summary", {}, `The ${this.gaps.length} longest times without work`), el("div", { class: "scroll", tabindex: "0" }, el("table", { id: "table-gaps" }, el("thead", {}, head), body)));
+  }
+
+  /** The number of the longest gap that a finding of this kind is about; undefined: it is about no gap. */
+  gapFor(finding: string, scope: string): number | undefined {
+    const cause = CAUSES[finding];
+    return cause === undefined ? undefined : this.gaps.find((g) => g.device === scope && (cause === "" || g.cause === cause))?.number;
+  }
+
+  // #gap=3 shows the third longest gap
+  private follow(): void {
+    const g = this.gaps[Number(location.hash.match(/^#gap=(\d+)$/)?.[1] ?? 0) - 1];
+    if (!g) return;
+    this.view(g.from - g.length, g.from + 2 * g.length);
+    this.canvas.scrollIntoView({ block: "center" });
   }
 
   private get span(): number { return this.data.strip?.span_ns || 1; }
@@ -167,6 +193,7 @@ export class Strip {
       if (this.lanes.length > 1) g.fillText("stream " + this.lanes[row.lane].lane.stream, W - 70, row.y + 12);
     }
     this.drawGaps(g, W, fg);
+    this.drawChosen(g, W, fg);
     this.frames.push(performance.now() - begin);
     if (this.frames.length > 600) this.frames.shift();
   }
@@ -225,6 +252,16 @@ export class Strip {
     }
   }
 
+  private drawChosen(g: CanvasRenderingContext2D, W: number, fg: string): void {
+    const row = this.chosen && this.rows()[this.chosen.lane];
+    if (!this.chosen || !row) return;
+    const o = this.lanes[this.chosen.lane], scale = W / (this.to - this.from), x = (o.start[this.chosen.i] - this.from) * scale;
+    g.strokeStyle = fg;
+    g.lineWidth = 2;
+    g.strokeRect(x - 1, row.y - 1, Math.max(3, o.length[this.chosen.i] * scale + 2), LANE - 1);
+    g.lineWidth = 1;
+  }
+
   private drawGaps(g: CanvasRenderingContext2D, W: number, fg: string): void {
     const width = this.to - this.from, rows = this.rows();
     g.fillStyle = fg;
@@ -232,6 +269,40 @@ export class Strip {
       const x = (gap.from + gap.length / 2 - this.from) / width * W, row = rows.find((r) => r.device === gap.device);
       if (row && x > 0 && x < W && gap.length / width * W > 9) g.fillText(String(gap.number), x - 3, row.y - 5);
     }
+  }
+
+  // The next operation in time on the lane of the one that was chosen.
+  private walk(by: number): void {
+    const lane = this.chosen?.lane ?? 0, o = this.lanes[lane];
+    const i = this.chosen ? this.chosen.i + by : lowerBound(o.start, this.from);
+    if (i < 0 || i >= o.start.length) return;
+    if (o.start[i] < this.from || o.start[i] + o.length[i] > this.to) { const width = Math.max(this.to - this.from, 2 * o.length[i]), middle = o.start[i] + o.length[i] / 2; this.view(middle - width / 2, middle + width / 2); }
+    this.pick({ o, i });
+  }
+
+  private pick(h: { o: Operations; i: number } | null): void {
+    this.chosen = h && { lane: this.lanes.indexOf(h.o), i: h.i };
+    this.said.hidden = !h;
+    if (h) {
+      const open = el("button", { class: "plain", type: "button" }, "show its region");
+      open.addEventListener("click", () => this.openChosen());
+      this.said.replaceChildren(...this.words(h), this.regionOf(h) ? open : "");
+    }
+    this.redraw();
+  }
+
+  private regionOf(h: { o: Operations; i: number }): Region | undefined { return h.o.region[h.i] ? this.regions[h.o.region[h.i] - 1] : undefined; }
+
+  private openChosen(): void {
+    const region = this.chosen && this.regionOf({ o: this.lanes[this.chosen.lane], i: this.chosen.i });
+    if (region) this.choose(region);
+  }
+
+  private words(h: { o: Operations; i: number }): HTMLElement[] {
+    const { o, i } = h, kernel: Kernel | undefined = (this.data.kernels ?? [])[o.kernel[i]], region = this.regionOf(h);
+    const out = [el("b", {}, nameOf(kernel)), el("div", {}, `${format.ns(o.length[i])} from ${format.ns(o.start[i])}, stream ${o.lane.stream}${o.several[i] > 1 ? `, ${format.count(o.several[i])} operations drawn as one` : ""}`)];
+    if (region) out.push(el("div", { class: "dim" }, region.path));
+    return out;
   }
 
   private hit(x: number, y: number): { o: Operations; i: number } | null {
@@ -252,7 +323,10 @@ export class Strip {
       else this.zoom(Math.exp(e.deltaY / 400), e.offsetX / c.clientWidth);
     }, { passive: false });
     c.addEventListener("pointerdown", (e) => { drag = { x: e.clientX, from: this.from }; c.setPointerCapture(e.pointerId); });
-    c.addEventListener("pointerup", () => { drag = null; });
+    c.addEventListener("pointerup", (e) => {
+      if (drag && Math.abs(e.clientX - drag.x) < 3) this.pick(this.hit(e.offsetX, e.offsetY));
+      drag = null;
+    });
     c.addEventListener("pointermove", (e) => {
       if (drag) { const width = this.to - this.from, from = drag.from - (e.clientX - drag.x) / c.clientWidth * width; this.view(from, from + width); }
       this.showTip(e.offsetX, e.offsetY);
@@ -262,7 +336,7 @@ export class Strip {
     c.addEventListener("keydown", (e) => {
       const step = (this.to - this.from) / 5;
       const act = ({ "+": () => this.zoom(0.5, 0.5), "=": () => this.zoom(0.5, 0.5), "-": () => this.zoom(2, 0.5), "0": () => this.view(0, this.span),
-        ArrowLeft: () => this.view(this.from - step, this.to - step), ArrowRight: () => this.view(this.from + step, this.to + step) } as Record<string, () => void>)[e.key];
+        ArrowLeft: () => this.view(this.from - step, this.to - step), ArrowRight: () => this.view(this.from + step, this.to + step), n: () => this.walk(1), p: () => this.walk(-1), Enter: () => this.openChosen() } as Record<string, () => void>)[e.key];
       if (act) { e.preventDefault(); act(); }
     });
   }
@@ -271,9 +345,7 @@ export class Strip {
     const h = this.hit(x, y);
     this.tip.hidden = !h;
     if (!h) return;
-    const { o, i } = h, kernel: Kernel | undefined = (this.data.kernels ?? [])[o.kernel[i]], region = o.region[i] ? this.regions[o.region[i] - 1] : null;
-    this.tip.replaceChildren(el("b", {}, nameOf(kernel)), el("div", {}, `${format.ns(o.length[i])} from ${format.ns(o.start[i])}${o.several[i] > 1 ? `, ${format.count(o.several[i])} operations drawn as one` : ""}`),
-      region ? el("div", { class: "dim" }, region.path) : "");
+    this.tip.replaceChildren(...this.words(h));
     this.tip.style.left = Math.min(x + 12, this.canvas.clientWidth - 300) + "px";
     this.tip.style.top = y + 14 + "px";
   }

@@ -3,6 +3,7 @@
  */
 #include "report/page/page.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
@@ -26,6 +27,7 @@ static void put_kernel(struct lpo_record *to, const struct lpo_analysis *a,
 
     lpo_doc_put_name(r, "name", lpo_trace_text(a->trace, row->name),
                      lpo_trace_text_len(a->trace, row->name));
+    lpo_doc_put_text(r, "short_name", lpo_region_cells_short_name(a->cells, row->name));
     lpo_doc_put_text(r, "class", class);
     lpo_doc_put_uint(r, "launches", row->sum.launches);
     lpo_doc_put_int_if(r, "gpu_ns", lpo_region_sum_known(&row->sum), row->sum.ns);
@@ -72,9 +74,12 @@ struct lpo_doc *lpo_report_page_doc(const struct lpo_rundir *d, const struct lpo
     doc->kind = "page";
     if (s) {
         struct lpo_page_kernels kernels = lpo_page_put_kernels(doc->data, s->analysis);
-        uint32_t *regions = lpo_page_put_regions(doc->data, s->analysis, &kernels);
+        uint32_t *regions =
+            lpo_page_put_regions(doc->data, s->analysis, &kernels, d->fold_over != SIZE_MAX);
 
         lpo_report_put_findings(doc->data, d, s);
+        lpo_report_put_coverage(doc->data, s->analysis);
+        lpo_report_put_notes(doc->data, s->analysis, s->select);
         lpo_report_put_wall(doc->data, s->analysis);
         lpo_page_put_strip(doc->data, s->analysis, &kernels, regions);
         free(regions);

@@ -5,11 +5,17 @@
  *
  *     kernels   one record each: name, short_name, class, launches, gpu_ns, min_ns, max_ns.
  *               Copies and memsets stand behind the kernels, as classes of their own.
- *     regions   { count, left_out, names: [...], packed }: the region tree in the order of a walk.
+ *     regions   { count, left_out, names: [...], packed, folded }: the region tree in walk order.
  *               Per region: steps back to the parent's row (0: at the top), name, kind (0 push/pop,
- *               1 start/end, 2 outside), visits + 1 (0: unknown), host ns, GPU ns inclusive,
- *               exclusive, launches, ns of copies; then the number of kernels that follow, and for
- *               each its row in `kernels`, launches and ns.
+ *               1 start/end, 2 outside; 4 more where the GPU time is unknown), visits + 1 (0:
+ *               unknown), host ns, GPU ns inclusive, exclusive, launches, ns of copies, bytes of
+ *               copies, ns of idle time before what it launched, row in `folded` + 1 (0: none);
+ *               then the number of kernels that follow, and for each its row in `kernels`, launches
+ *               and ns.
+ *     folded    the same with regions that differ only in numbers as one line; instead of the row
+ *               in `folded` each has the number of its members and their least, median and largest
+ *               time. Not there where no region folds.
+ *     findings, verdict, cautions, wall, coverage, copies, memsets, notes: as in report.json.
  *     strip     { zero_ns, span_ns, lanes: [{device, name, count}], left_out, packed }: the GPU
  *               operations lane after lane. Per operation: ns since the start of the one before,
  *               ns of its length, twice the row in `kernels` (+ 1 where several were drawn as one,
@@ -18,6 +24,7 @@
  * `packed` is util/pack.h's text. Bounds keep a page below 5 MB, whatever the trace. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +41,6 @@ struct lpo_page_kernels {
 struct lpo_page_kernels lpo_page_put_kernels(struct lpo_record *to, const struct lpo_analysis *a);
 /* The row of each node of the tree in `regions` (LPO_NONE: left out), to be freed. */
 uint32_t *lpo_page_put_regions(struct lpo_record *to, const struct lpo_analysis *a,
-                               const struct lpo_page_kernels *kernels);
+                               const struct lpo_page_kernels *kernels, bool folded);
 void lpo_page_put_strip(struct lpo_record *to, const struct lpo_analysis *a,
                         const struct lpo_page_kernels *kernels, const uint32_t *regions);
