@@ -5,8 +5,10 @@
 #include <zstd.h>
 
 #include "dump.h"
+#include "trace/ncu/rep.h"
 #include "trace/readers.h"
 #include "util/err.h"
+#include "util/unpack.h"
 
 static void varint(struct lpo_str *s, uint64_t v)
 {
@@ -232,6 +234,45 @@ static void a_hole_ends_the_report(void **state)
     assert_string_equal(lpo_str_text(&got), lpo_str_text(&want));
 }
 
+/* Another process cuts the file after its length was asked for: what is left is read, and a walk
+ * that mapped the file would end here with SIGBUS. */
+static const struct shrink_case {
+    const char *name;
+    uint64_t keep; /* bytes, once the first window was read */
+} shrink_cases[] = {
+    { "cut to nothing while it is read", 0 },
+    { "cut behind what was read", (256 << 10) + 1000 },
+    { "cut before what was read", 1000 },
+};
+
+static void check_shrink(void **state)
+{
+    const struct shrink_case *c = *state;
+    LPO_AUTO(lpo_unpack_file) file = NULL;
+    struct lpo_ncu_walk w = { 0 };
+    struct lpo_ncu_batch b = { 0 };
+    struct lpo_err err = { 0 };
+    LPO_STR s = { 0 };
+    char path[UNIT_PATH];
+    uint64_t read;
+
+    put_header(&s, 7);
+    put_large_block(&s, "k", true, NULL, 0, 1 << 20);
+    unit_file(s.at, s.len, path);
+    assert_int_equal(lpo_unpack(path, &file, &err), 0);
+    assert_int_equal(lpo_ncu_open(file, &w, &err), 0);
+    lpo_ncu_window(&w, &b);
+    assert_true(w.window_len > 1000 && w.window_len < s.len);
+    read = w.at = w.window_len;
+    assert_int_equal(truncate(path, (off_t)c->keep), 0);
+    lpo_ncu_window(&w, &b);
+    assert_int_equal(w.window_len, c->keep > read ? c->keep - read : 0);
+    assert_true(w.len < s.len); /* it knows that the file ends here */
+    assert_int_equal(w.io_error, 0);
+    lpo_ncu_batch_release(&b);
+    unlink(path);
+}
+
 static void zstd_is_inflated(void **state)
 {
     LPO_STR s = { 0 }, want = { 0 };
@@ -353,6 +394,7 @@ int main(void)
     UNIT_TEST(&u, cut_report_keeps_what_came_before);
     UNIT_ROWS(&u, window_cases, check_window);
     UNIT_TEST(&u, a_hole_ends_the_report);
+    UNIT_ROWS(&u, shrink_cases, check_shrink);
     UNIT_TEST(&u, zstd_is_inflated);
     UNIT_TEST(&u, ranges_of_the_launching_thread_count);
     UNIT_TEST(&u, range_results_are_named);
