@@ -32,6 +32,33 @@ static inline void check_gpu_ops(const struct lpo_trace *t)
     }
 }
 
+/* What a reader summed instead of keeping it. */
+static inline void check_sums(const struct lpo_trace *t)
+{
+    for (size_t i = 0; i < t->paths.len; i++)
+        insist((t->paths.at[i].parent == LPO_NONE || t->paths.at[i].parent < i) &&
+               t->paths.at[i].name < lpo_trace_name_count(t) && t->paths.at[i].host_ns >= 0 &&
+               t->paths.at[i].child_ns >= 0 && t->paths.at[i].depth < LPO_PATH_DEPTH &&
+               t->paths.at[i].domain < t->domains.len && t->paths.at[i].thread < t->threads.len);
+    for (size_t i = 0; i < t->open_paths.len; i++)
+        insist(
+            t->open_paths.at[i].path < t->paths.len &&
+            (t->open_paths.at[i].around == LPO_NONE || t->open_paths.at[i].around < t->paths.len));
+    for (size_t i = 0; i < t->launches.len; i++)
+        insist(t->launches.at[i].path <= t->paths.len);
+    for (size_t i = 0; i < t->captures.len; i++)
+        insist(t->captures.at[i].path <= t->paths.len);
+    for (size_t i = 0; i < t->summaries.len; i++)
+        if (t->summaries.at[i].placed) {
+            const struct lpo_summary *s = &t->summaries.at[i];
+
+            insist(s->device < t->devices.len && s->process < t->processes.len);
+            insist(s->capture == LPO_NONE || s->capture < t->captures.len);
+            insist(s->unknown <= s->count && s->total_ns >= 0);
+            check_stack(t, s->stack);
+        }
+}
+
 static inline void check_trace(const struct lpo_trace *t)
 {
     size_t names = lpo_trace_name_count(t);
@@ -57,6 +84,7 @@ static inline void check_trace(const struct lpo_trace *t)
         insist(t->threads.at[i].process < t->processes.len);
     for (size_t i = 0; i < t->summaries.len; i++)
         insist(t->summaries.at[i].name < names);
+    check_sums(t);
     for (size_t i = 0; i < t->notes.len; i++)
         insist(t->notes.at[i].text < names);
 }

@@ -8,18 +8,35 @@
 
 #include "lpo/trace_format.h"
 #include "trace/native/native.h"
+#include "util/budget.h"
 #include "util/crc32c.h"
 #include "util/err.h"
 #include "util/str.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void read_it(const void *bytes, size_t len)
+static void read_once(const void *bytes, size_t len)
 {
     LPO_AUTO(lpo_trace) t = lpo_trace_create();
 
     if (lpo_native_read_bytes(bytes, len, t, NULL) == 0)
         check_trace(t);
+}
+
+/* With every row kept; with the ranges summed; with the GPU operations summed too. */
+static void read_it(const void *bytes, size_t len)
+{
+    const struct lpo_budget usual = *lpo_budget();
+    struct lpo_budget small = usual;
+
+    read_once(bytes, len);
+    small.range_bytes = 0;
+    lpo_budget_use(&small);
+    read_once(bytes, len);
+    small.gpu_record_bytes = 0;
+    lpo_budget_use(&small);
+    read_once(bytes, len);
+    lpo_budget_use(&usual);
 }
 
 static void frame(struct lpo_str *out, const uint8_t *piece, size_t len)

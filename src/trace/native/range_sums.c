@@ -318,7 +318,8 @@ void lpo_native_sums_close(struct native *n, struct native_thread *t)
         if (around != LPO_NONE && l->around_end_ns != INT64_MAX) { /* outlives it in any case */
             struct lpo_path *p = &n->trace->paths.at[around];
 
-            p->child_ns = lpo_ns_add(p->child_ns, l->around_end_ns - l->start_ns);
+            if (l->around_end_ns > l->start_ns)
+                p->child_ns = lpo_ns_add(p->child_ns, l->around_end_ns - l->start_ns);
             n->trace->path_losses.crooked++;
             around = LPO_NONE;
         }
