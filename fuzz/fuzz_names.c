@@ -81,7 +81,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     name = lpo_arena_name(a, (const char *)data, size);
     check_visible((const char *)data, size);
     insist(lpo_region_kernel_class(name) < LPO_CLASSES);
-    lpo_region_is_communication(name);
     check_regex(name);
     check_short(a, name);
     if (lpo_trace_demangle(name, &plain)) {

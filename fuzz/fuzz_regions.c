@@ -86,6 +86,7 @@ static void check_parts(const struct lpo_region_scope *s)
 static void write_all(struct lpo_analysis *a, struct lpo_region_selection *select)
 {
     struct lpo_table_options options = { 1, 0 };
+    const struct lpo_table_options idle = { .fold_over = 1, .most_rows = 5 };
     LPO_AUTO(lpo_doc) doc = lpo_doc_create("regions", "fuzz");
     LPO_AUTO(lpo_doc) line = lpo_report_timeline_doc(a);
     lpo_scope_ids ids = { 0 };
@@ -97,7 +98,7 @@ static void write_all(struct lpo_analysis *a, struct lpo_region_selection *selec
 
         check_parts(s);
         lpo_report_add_regions(doc, s, &options);
-        lpo_report_add_region_idle(doc, a, s, 5);
+        lpo_report_add_region_idle(doc, a, s, &idle);
     }
     lpo_vec_free(&ids);
     lpo_report_add_top_kernels(doc, a, 0);

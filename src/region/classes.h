@@ -44,6 +44,3 @@ int lpo_region_classes_set(struct lpo_trace *t, const char *const *rules, size_t
                            struct lpo_err *err);
 /* The class of a kernel of a trace: by those rules, else by its name. */
 enum lpo_region_kernel_class lpo_region_class_of(const struct lpo_trace *t, uint32_t name);
-
-/* Communication by the definition that tools can be compared by: the name holds nccl or rccl. */
-bool lpo_region_is_communication(const char *kernel_name);

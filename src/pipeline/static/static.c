@@ -14,6 +14,7 @@
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/file.h"
+#include "util/json.h"
 #include "util/json_write.h"
 #include "util/path.h"
 #include "util/str.h"

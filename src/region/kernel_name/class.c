@@ -266,8 +266,3 @@ bool lpo_region_class_from_name(const char *text, enum lpo_region_kernel_class *
         }
     return false;
 }
-
-bool lpo_region_is_communication(const char *kernel_name)
-{
-    return strcasestr(kernel_name, "nccl") || strcasestr(kernel_name, "rccl");
-}
