@@ -8,6 +8,7 @@
 #include "analysis/run.h"
 #include "cli/app.h"
 #include "cli/command.h"
+#include "cli/open_page.h"
 #include "cli/trace_options.h"
 #include "pipeline/stage.h"
 #include "report/doc/doc.h"
@@ -26,6 +27,7 @@ static const struct lpo_option options[] = {
     { "json", 0, LPO_OPT_FLAG, NULL, "report.json on stdout; no file is written" },
     { "output", 'o', LPO_OPT_TEXT, "DIR",
       "the folder for the reports (default: the run's own, or lpo-report/ beside the traces)" },
+    { "open", 0, LPO_OPT_FLAG, NULL, "show report.html in a browser" },
     { "full-names", 0, LPO_OPT_FLAG, NULL, "whole names of kernels, not short ones" },
     { NULL, 0, LPO_OPT_FLAG, NULL, NULL },
 };
@@ -92,8 +94,8 @@ static bool same_folder(const char *x, const char *y)
     return stat(x, &a) == 0 && stat(y, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-static int write_reports(struct lpo_app *app, const struct lpo_rundir *d, const char *dir,
-                         struct lpo_err *err)
+static int write_reports(struct lpo_app *app, const struct lpo_args *args,
+                         const struct lpo_rundir *d, const char *dir, struct lpo_err *err)
 {
     struct lpo_paths files = { 0 };
     const struct lpo_report_out out = { app->arena, dir, &files };
@@ -102,6 +104,8 @@ static int write_reports(struct lpo_app *app, const struct lpo_rundir *d, const 
     for (size_t i = 0; rc == 0 && i < files.len; i++)
         fprintf(app->out, "%s\n", lpo_path_join(app->arena, dir, files.at[i]));
     lpo_vec_free(&files);
+    if (rc == 0 && lpo_cli_args_has(args, "open"))
+        lpo_cli_open_page(app, dir);
     return rc;
 }
 
@@ -127,12 +131,12 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
     }
     if (made->dir->dir && (!dir || same_folder(dir, w.paths[0]))) {
         lpo_file_sweep(w.paths[0], true); /* what a killed lpo left half-written */
-        return write_reports(app, made->dir, w.paths[0], err);
+        return write_reports(app, args, made->dir, w.paths[0], err);
     }
     dir = dir ? dir : folder_beside(app->arena, w.paths[0]);
     rc = lpo_run_folder_claim(app->arena, dir, &folder, err);
     if (rc == 0)
-        rc = write_reports(app, made->dir, dir, err);
+        rc = write_reports(app, args, made->dir, dir, err);
     lpo_run_folder_close(&folder);
     return rc;
 }
@@ -140,7 +144,7 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
 const struct lpo_command lpo_cli_cmd_report = {
     .name = "report",
     .summary = "every report of a run, or of any traces",
-    .usage = "[DIR|FILE…] [-o OUT] [--json] [report.KEY=VALUE…]",
+    .usage = "[DIR|FILE…] [-o OUT] [--json] [--open] [report.KEY=VALUE…]",
     .about =
         "Needs no GPU and no NVIDIA tool: it reads what the run left in its folder, or traces\n"
         "of PyTorch, Nsight Systems, Nsight Compute and lpo. Several files are taken as one\n"

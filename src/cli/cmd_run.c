@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/job.h"
 #include "cli/multirun.h"
+#include "cli/open_page.h"
 #include "cli/progress.h"
 #include "cli/run_words.h"
 #include "util/arena.h"
@@ -56,6 +57,8 @@ static int run_once(struct lpo_app *app, const struct lpo_args *args, struct lpo
         return lpo_cli_job_dry_run(app, &job, err);
     if (lpo_cli_job_run(app, &job, progress, &result, err) < 0)
         return err->code;
+    if (lpo_cli_args_has(args, "open") && result.run_dir)
+        lpo_cli_open_page(app, result.run_dir);
     return result.exit_code;
 }
 
@@ -74,11 +77,15 @@ static int run_run(struct lpo_app *app, const struct lpo_args *args, struct lpo_
         if (lpo_cli_job_resume(app, lpo_cli_args_text(args, "resume", ""), &progress, &result,
                                err) < 0)
             return err->code;
+        if (lpo_cli_args_has(args, "open") && result.run_dir)
+            lpo_cli_open_page(app, result.run_dir);
         return result.exit_code;
     }
     if (lpo_cli_multirun_wanted(app, args, &multirun, err) < 0 ||
         check_json(args, multirun, err) < 0)
         return err->code;
+    if (multirun && lpo_cli_args_has(args, "open"))
+        return lpo_fail(err, LPO_E_USAGE, "--open shows the page of one run, not of a sweep");
     if (multirun)
         return lpo_cli_multirun(app, args, &progress, err);
     return run_once(app, args, &progress, err);
@@ -93,6 +100,7 @@ static const struct lpo_option options[] = {
     { "resume", 0, LPO_OPT_TEXT, "DIR",
       "continue a run folder: only stages that are not done run" },
     { "json", 0, LPO_OPT_FLAG, NULL, "with --multirun --dry-run: the jobs as JSON" },
+    { "open", 0, LPO_OPT_FLAG, NULL, "show report.html in a browser at the end" },
     { "quiet", 'q', LPO_OPT_FLAG, NULL, "no progress, and no output of the program" },
     { 0 },
 };

@@ -63,6 +63,7 @@ void lpo_cli_run_summary_print(struct lpo_app *app, const struct lpo_manifest *m
                                struct lpo_analysis_run *run)
 {
     const char *report = lpo_path_join(app->arena, m->dir, "report.md");
+    const char *page = lpo_path_join(app->arena, m->dir, "report.html");
 
     print_stages(app, m);
     print_times(app, run);
@@ -70,4 +71,6 @@ void lpo_cli_run_summary_print(struct lpo_app *app, const struct lpo_manifest *m
         fprintf(app->out, "\nreport: %s\n", report);
     else
         fprintf(app->out, "\nrun folder: %s\n", m->dir);
+    if (lpo_path_exists(page))
+        fprintf(app->out, "page: %s\n", page);
 }

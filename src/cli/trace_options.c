@@ -96,6 +96,9 @@ int lpo_cli_writer_from_args(const struct lpo_args *args, const struct lpo_write
     for (size_t i = 0; n < 16 && lpo_writer_at(i); i++)
         if (strstr(formats, lpo_writer_at(i)->name))
             names[n++] = lpo_writer_at(i)->name;
+    if (strcmp(name, "html") == 0)
+        return lpo_fail(err, LPO_E_USAGE,
+                        "--format must be %s, not 'html'; `lpo report` makes the page", formats);
     near = lpo_str_nearest(name, names, n);
     return lpo_fail(err, LPO_E_USAGE, "--format must be %s, not '%s'%s%s%s", formats, name,
                     near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");

@@ -48,6 +48,7 @@ ROWS = [
     ("bad-writer", ["regions", NSYS, "-f", "jsn"], 2),
     ("bad-writer-far", ["regions", NSYS, "-f", "xml"], 2),
     ("no-timeline", ["top", NSYS, "-f", "perfetto"], 2),
+    ("no-page", ["top", NSYS, "-f", "html"], 2),
     ("bad-count", ["top", NSYS, "-n", "many"], 2),
 ]
 

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli/open_page.h - `--open`: the page of a report in the user's browser. */
+#pragma once
+
+struct lpo_app;
+
+/* Starts xdg-open and does not wait for it. Where the machine has no screen or no xdg-open, says
+ * where the page is instead: a report that was made never becomes a failure. */
+void lpo_cli_open_page(struct lpo_app *app, const char *dir);
