@@ -13,6 +13,7 @@
 #include "pipeline/stage.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
+#include "report/findings/findings.h"
 #include "run/folder.h"
 #include "rundir/rundir.h"
 #include "util/arena.h"
@@ -25,6 +26,8 @@
 
 static const struct lpo_option options[] = {
     { "json", 0, LPO_OPT_FLAG, NULL, "report.json on stdout; no file is written" },
+    { "findings", 0, LPO_OPT_FLAG, NULL,
+      "what to do first, on stdout; no file is written; docs/findings.md has the kinds" },
     { "output", 'o', LPO_OPT_TEXT, "DIR",
       "the folder for the reports (default: the run's own, or lpo-report/ beside the traces)" },
     { "open", 0, LPO_OPT_FLAG, NULL, "show report.html in a browser" },
@@ -78,6 +81,13 @@ static void print_json(struct lpo_app *app, const struct lpo_rundir *d)
     lpo_cli_print_doc(app, doc, &lpo_writer_json);
 }
 
+static void print_findings(struct lpo_app *app, const struct lpo_rundir *d)
+{
+    LPO_AUTO(lpo_doc) doc = lpo_report_findings_doc(d, lpo_rundir_main(d));
+
+    lpo_cli_print_doc(app, doc, &lpo_writer_text);
+}
+
 /* Beside the traces: in their folder, or in the working folder for standard input. */
 static const char *folder_beside(struct lpo_arena *a, const char *path)
 {
@@ -125,8 +135,8 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
                         "; usage: lpo report DIR|FILE… [report.KEY=VALUE…]");
     if (lpo_analysis_run_of_paths(w.paths, w.npaths, &o, &made, err) < 0)
         return lpo_ctx(err, "cannot report on '%s'", w.paths[0]);
-    if (lpo_cli_args_has(args, "json")) {
-        print_json(app, made->dir);
+    if (lpo_cli_args_has(args, "json") || lpo_cli_args_has(args, "findings")) {
+        (lpo_cli_args_has(args, "json") ? print_json : print_findings)(app, made->dir);
         return 0;
     }
     if (made->dir->dir && (!dir || same_folder(dir, w.paths[0]))) {
@@ -144,7 +154,7 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
 const struct lpo_command lpo_cli_cmd_report = {
     .name = "report",
     .summary = "every report of a run, or of any traces",
-    .usage = "[DIR|FILE…] [-o OUT] [--json] [--open] [report.KEY=VALUE…]",
+    .usage = "[DIR|FILE…] [-o OUT] [--findings] [--json] [--open] [report.KEY=VALUE…]",
     .about =
         "Needs no GPU and no NVIDIA tool: it reads what the run left in its folder, or traces\n"
         "of PyTorch, Nsight Systems, Nsight Compute and lpo. Several files are taken as one\n"
@@ -153,6 +163,7 @@ const struct lpo_command lpo_cli_cmd_report = {
         "  lpo report tmp/profile-output/20250101-120000\n"
         "  lpo report DIR report.private=true report.top=50\n"
         "  lpo report rank*.json.gz -o out\n"
+        "  lpo report run.sqlite --findings\n"
         "  lpo report run.sqlite --json | jq .wall",
     .options = options,
     .run = run,

@@ -7,14 +7,13 @@
 
 enum { LEAST_KERNELS = 50, LEAST_SPAN_NS = 10000000 };
 
-static struct lpo_caution *add(struct lpo_findings_work *w, enum lpo_caution_kind kind,
-                               enum lpo_fact fact, double value)
+static void add(struct lpo_findings_work *w, enum lpo_caution_kind kind, enum lpo_fact fact,
+                double value)
 {
     struct lpo_caution c = { .kind = kind, .nevidence = 1 };
 
     c.evidence[0] = (struct lpo_evidence){ fact, value, LPO_NONE };
     lpo_vec_push(&w->out->cautions, c);
-    return &w->out->cautions.at[w->out->cautions.len - 1];
 }
 
 void lpo_findings_cautions(struct lpo_findings_work *w)
@@ -24,8 +23,9 @@ void lpo_findings_cautions(struct lpo_findings_work *w)
 
     if (w->out->noise > limit)
         add(w, LPO_CAUTION_NOISE, LPO_FACT_SHARE, w->out->noise);
-    if (w->out->any_device &&
-        (w->out->span_ns < LEAST_SPAN_NS || c->total.launches < LEAST_KERNELS))
+    if (w->out->any_device && c->total.launches < LEAST_KERNELS)
+        add(w, LPO_CAUTION_FEW, LPO_FACT_LAUNCHES, (double)c->total.launches);
+    else if (w->out->any_device && w->out->span_ns < LEAST_SPAN_NS)
         add(w, LPO_CAUTION_SHORT, LPO_FACT_SPAN_NS, (double)w->out->span_ns);
     if (all > 0 && (double)c->no_launch.ns > 0.05 * all)
         add(w, LPO_CAUTION_NO_LAUNCH, LPO_FACT_SHARE, (double)c->no_launch.ns / all);
@@ -36,5 +36,5 @@ void lpo_findings_cautions(struct lpo_findings_work *w)
     if (all > 0 && w->a->tree->nodes.len && (double)c->outside.ns > 0.3 * all)
         add(w, LPO_CAUTION_OUTSIDE, LPO_FACT_SHARE, (double)c->outside.ns / all);
     if (w->trace->dropped)
-        add(w, LPO_CAUTION_LOST, LPO_FACT_LAUNCHES, (double)w->trace->dropped);
+        add(w, LPO_CAUTION_LOST, LPO_FACT_LOST, (double)w->trace->dropped);
 }

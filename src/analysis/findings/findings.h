@@ -47,7 +47,8 @@ enum lpo_finding_kind {
 /* What makes any finding less sure; reports say it first. */
 enum lpo_caution_kind {
     LPO_CAUTION_NOISE,     /* repeats vary more than run.max_cv */
-    LPO_CAUTION_SHORT,     /* too little was recorded */
+    LPO_CAUTION_SHORT,     /* too little time was recorded */
+    LPO_CAUTION_FEW,       /* too few kernels were recorded */
     LPO_CAUTION_NO_LAUNCH, /* operations without a launch record: the capture began late */
     LPO_CAUTION_UNKNOWN,   /* idle time without a cause */
     LPO_CAUTION_OUTSIDE,   /* work outside every region */
@@ -61,22 +62,27 @@ enum lpo_fact {
     LPO_FACT_GAPS,        /* stretches of it */
     LPO_FACT_LONGEST_NS,  /* the longest of them */
     LPO_FACT_IN_CALL,     /* name: the call */
-    LPO_FACT_IN_OPERATOR, /* name: of the longest gap */
-    LPO_FACT_IN_PYTHON,   /* name: of the longest gap */
+    LPO_FACT_IN_OPERATOR, /* name: innermost on the host; value: idle time in which it was */
+    LPO_FACT_IN_PYTHON,   /* the same of Python functions */
     LPO_FACT_EXPOSED_NS,  /* communication or copies that nothing covered */
     LPO_FACT_BYTES_TO_DEVICE,
     LPO_FACT_BYTES_TO_HOST,
     LPO_FACT_BYTES_ON_DEVICE,
-    LPO_FACT_LAUNCHES,   /* kernels in question */
-    LPO_FACT_RUNS,       /* sequences of them */
-    LPO_FACT_GPU_NS,     /* their time */
-    LPO_FACT_LIMIT_NS,   /* the least time that the hardware allows */
-    LPO_FACT_ROOF,       /* value: enum lpo_held */
-    LPO_FACT_FIRST_NS,   /* first visit of a region; name: the range */
-    LPO_FACT_LATER_NS,   /* median of its later visits */
-    LPO_FACT_RANK,       /* the slow one */
-    LPO_FACT_RANKS_NS,   /* median of the ranks */
-    LPO_FACT_OTHER_GPUS, /* how many other devices show the same */
+    LPO_FACT_RATE_TO_DEVICE, /* bytes a second while such a copy ran */
+    LPO_FACT_RATE_TO_HOST,
+    LPO_FACT_RATE_ON_DEVICE,
+    LPO_FACT_PAGEABLE_NS, /* copies from or to host memory that is not pinned */
+    LPO_FACT_LAUNCHES,    /* kernels in question */
+    LPO_FACT_LOST,        /* records */
+    LPO_FACT_RUNS,        /* sequences of them */
+    LPO_FACT_GPU_NS,      /* their time */
+    LPO_FACT_LIMIT_NS,    /* the least time that the hardware allows */
+    LPO_FACT_ROOF,        /* value: enum lpo_held */
+    LPO_FACT_FIRST_NS,    /* first visit of a region; name: the range */
+    LPO_FACT_LATER_NS,    /* median of its later visits */
+    LPO_FACT_RANK,        /* the slow one */
+    LPO_FACT_RANKS_NS,    /* median of the ranks */
+    LPO_FACT_OTHER_GPUS,  /* how many other devices show the same */
     LPO_FACT_OTHER_MIN_NS,
     LPO_FACT_OTHER_MAX_NS,
     LPO_FACT_SHARE, /* 0 … 1, of a caution */
@@ -85,6 +91,7 @@ enum lpo_fact {
     LPO_FACT_CLOCK_MHZ, /* mean while slowed */
     LPO_FACT_MAX_CLOCK_MHZ,
     LPO_FACT_REASONS, /* NVML's bits */
+    LPO_FACTS
 };
 
 struct lpo_evidence {
@@ -93,7 +100,7 @@ struct lpo_evidence {
     uint32_t name; /* of the trace; LPO_NONE: none */
 };
 
-enum { LPO_MOST_EVIDENCE = 8 };
+enum { LPO_MOST_EVIDENCE = 12 };
 
 struct lpo_finding {
     enum lpo_finding_kind kind;

@@ -48,9 +48,30 @@ struct lpo_findings_slack {
 struct lpo_findings_slack lpo_findings_slack_find(const struct lpo_findings_work *w);
 void lpo_findings_slack_free(struct lpo_findings_slack *s);
 
-/* First visits that take much longer than later ones: windows on the clock. */
+/* A gap of the critical device, and the finding that it belongs to. */
+struct lpo_findings_gap {
+    int64_t start_ns, ns;
+    int64_t counted_ns;     /* of it: what the finding counts */
+    uint32_t op;            /* that ends it: row of gpu_ops */
+    uint32_t call;          /* row of calls, or LPO_NONE */
+    uint32_t thread;        /* that launched it, or LPO_NONE */
+    uint32_t bucket;        /* LPO_NONE: no finding is made of it */
+    uint32_t operator_name; /* name of the innermost that covers half of it, or LPO_NONE */
+    uint32_t python_name;
+    enum lpo_idle_cause cause;
+};
+
+typedef LPO_VEC(struct lpo_findings_gap) lpo_findings_gaps;
+
+/* Fills `operator_name` and `python_name` of the gaps that belong to a bucket. Sorts the gaps. */
+void lpo_findings_host_frames(const struct lpo_trace *t, lpo_findings_gaps *gaps);
+
+/* First visits of ranges, and first calls of operators with the same input shapes, that take much
+ * longer than later ones: windows on the clock. */
 struct lpo_first_call {
     int64_t start_ns, end_ns, later_ns; /* later: the median of the others */
+    int64_t idle_ns;                    /* idle time of the device that was counted as its own */
+    size_t later;                       /* how many others */
     uint32_t name;
 };
 

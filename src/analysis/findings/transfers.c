@@ -27,7 +27,8 @@ static void add_others(struct lpo_findings_work *w, struct lpo_finding *f,
     if (!others)
         return;
     lpo_findings_fact(f, LPO_FACT_OTHER_GPUS, (double)others);
-    lpo_findings_fact(f, LPO_FACT_OTHER_MIN_NS, (double)least);
+    if (others > 1)
+        lpo_findings_fact(f, LPO_FACT_OTHER_MIN_NS, (double)least);
     lpo_findings_fact(f, LPO_FACT_OTHER_MAX_NS, (double)most);
 }
 
@@ -62,25 +63,51 @@ static enum lpo_fact direction(const char *name)
     return LPO_FACT_BYTES_ON_DEVICE;
 }
 
-void lpo_findings_copies(struct lpo_findings_work *w)
-{
-    struct lpo_finding *f = lpo_findings_add(w, LPO_FINDING_COPIES, copies(w->critical));
-    double bytes[3] = { 0 };
+/* Per direction: all copies, hidden ones too, because bytes of a covered copy tell the bandwidth as
+ * well as any other. */
+struct moved {
+    double bytes[3];
+    int64_t ns[3], pageable_ns;
+};
 
-    if (!f)
-        return;
-    lpo_findings_fact(f, LPO_FACT_EXPOSED_NS, (double)f->saving_ns);
+static void sum_copies(const struct lpo_findings_work *w, struct moved *m)
+{
     for (size_t i = 0; i < w->trace->gpu_ops.len; i++) {
         const struct lpo_gpu_op *op = &w->trace->gpu_ops.at[i];
+        const char *name = lpo_trace_text(w->trace, op->name);
+        int at;
 
         if (op->kind != LPO_COPY || op->device != w->critical->device ||
             (w->aside && w->aside[lpo_region_place(w->a->tree, op)]))
             continue;
-        bytes[direction(lpo_trace_text(w->trace, op->name)) - LPO_FACT_BYTES_TO_DEVICE] +=
-            (double)op->bytes;
+        at = (int)direction(name) - LPO_FACT_BYTES_TO_DEVICE;
+        m->bytes[at] += (double)op->bytes;
+        m->ns[at] += lpo_trace_gpu_op_ns(op);
+        if (strstr(name, "Pageable"))
+            m->pageable_ns += lpo_trace_gpu_op_ns(op);
     }
-    for (int i = 0; i < 3; i++)
-        if (bytes[i] > 0)
-            lpo_findings_fact(f, (enum lpo_fact)(LPO_FACT_BYTES_TO_DEVICE + i), bytes[i]);
+}
+
+void lpo_findings_copies(struct lpo_findings_work *w)
+{
+    struct lpo_finding *f = lpo_findings_add(w, LPO_FINDING_COPIES, copies(w->critical));
+    struct moved m = { 0 };
+    int64_t all_ns;
+
+    if (!f)
+        return;
+    lpo_findings_fact(f, LPO_FACT_EXPOSED_NS, (double)f->saving_ns);
+    sum_copies(w, &m);
+    all_ns = m.ns[0] + m.ns[1] + m.ns[2];
+    for (int i = 0; i < 3; i++) {
+        if (!(m.bytes[i] > 0) || m.ns[i] < all_ns / 20)
+            continue; /* a few bytes say nothing about the copies that cost time */
+        lpo_findings_fact(f, (enum lpo_fact)(LPO_FACT_BYTES_TO_DEVICE + i), m.bytes[i]);
+        if (m.ns[i] > 0)
+            lpo_findings_fact(f, (enum lpo_fact)(LPO_FACT_RATE_TO_DEVICE + i),
+                              m.bytes[i] * 1e9 / (double)m.ns[i]);
+    }
+    if (m.pageable_ns > 0)
+        lpo_findings_fact(f, LPO_FACT_PAGEABLE_NS, (double)m.pageable_ns);
     add_others(w, f, copies);
 }

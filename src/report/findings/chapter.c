@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The findings at the head of a report, and as records. */
+#include <stdint.h>
+
 #include "analysis/analysis.h"
 #include "analysis/findings/findings.h"
 #include "report/doc/doc.h"
 #include "report/findings/findings.h"
+#include "report/stage_results.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
 #include "util/str.h"
@@ -12,10 +15,10 @@ static void add_finding(struct lpo_doc *doc, const struct lpo_finding_words *w,
                         const struct lpo_finding *f, size_t number)
 {
     LPO_STR evidence = { 0 };
-    const char *e;
+    struct lpo_finding_fact fact;
 
-    for (size_t i = 0; (e = lpo_report_finding_evidence(w, f, i)); i++)
-        lpo_str_addf(&evidence, "%s%s", i ? ", " : "", e);
+    for (size_t i = 0; lpo_report_finding_evidence(w, f, i, &fact); i++)
+        lpo_str_addf(&evidence, "%s%s", i ? ", " : "", fact.text);
     lpo_doc_paragraph(doc, "%zu. %s (%s): %s could be saved. Evidence: %s. %s", number,
                       lpo_report_finding_title(w, f), lpo_report_finding_where(w, f),
                       lpo_report_finding_saving(w, f), lpo_str_text(&evidence),
@@ -47,14 +50,33 @@ void lpo_report_chapter_findings(struct lpo_doc *doc, const struct lpo_rundir *d
                                 "about wall time.");
 }
 
+struct lpo_doc *lpo_report_findings_doc(const struct lpo_rundir *d, const struct lpo_source *s)
+{
+    struct lpo_doc *doc = lpo_doc_create("findings", "Findings");
+
+    if (s)
+        lpo_report_chapter_findings(doc, d, s, SIZE_MAX);
+    else
+        lpo_doc_paragraph(doc, "%s", lpo_report_why_no_trace(d));
+    return doc;
+}
+
 static void put_evidence(struct lpo_record *to, const struct lpo_finding_words *w,
                          const struct lpo_finding *f)
 {
     struct lpo_record *list = lpo_doc_put_list(to, "evidence");
-    const char *text;
+    struct lpo_finding_fact fact;
 
-    for (size_t i = 0; (text = lpo_report_finding_evidence(w, f, i)); i++)
-        lpo_doc_put_text(list, NULL, text);
+    for (size_t i = 0; lpo_report_finding_evidence(w, f, i, &fact); i++) {
+        struct lpo_record *r = lpo_doc_put_record(list, NULL);
+
+        lpo_doc_put_text(r, "text", fact.text);
+        lpo_doc_put_real(r, "value", fact.value);
+        if (fact.unit)
+            lpo_doc_put_text(r, "unit", fact.unit);
+        else
+            lpo_doc_put_null(r, "unit");
+    }
 }
 
 void lpo_report_put_findings(struct lpo_record *to, const struct lpo_rundir *d,
@@ -84,6 +106,7 @@ void lpo_report_put_findings(struct lpo_record *to, const struct lpo_rundir *d,
         lpo_doc_put_text(r, "id", lpo_findings_id(f->kind));
         lpo_doc_put_text(r, "title", lpo_report_finding_title(&w, f));
         lpo_doc_put_text(r, "where", lpo_report_finding_where(&w, f));
+        lpo_doc_put_text(r, "device", lpo_report_finding_device(&w));
         lpo_doc_put_int(r, "saving_ns", f->saving_ns);
         lpo_doc_put_real(r, "share", (double)f->saving_ns / (double)found->span_ns);
         lpo_doc_put_text(r, "basis", f->estimated ? "estimated" : "measured");

@@ -2,14 +2,17 @@
 /* report/findings/findings.h - findings in words: title, saving, evidence, advice.
  *
  * The numbers are analysis/findings; each kind has a row of words in words.c and a paragraph in
- * docs/findings.md. Every sentence is filled with numbers of this run. */
+ * docs/findings.md; each fact has a row in facts.c. Every sentence is filled with numbers of this
+ * run. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct lpo_arena;
 struct lpo_caution;
 struct lpo_doc;
+struct lpo_evidence;
 struct lpo_finding;
 struct lpo_findings;
 struct lpo_record;
@@ -25,19 +28,30 @@ struct lpo_finding_words {
     const struct lpo_findings *findings;
 };
 
+struct lpo_finding_fact {
+    const char *text;
+    double value;
+    const char *unit; /* "ns", "bytes", "count" …; NULL: the value is a code */
+};
+
 const char *lpo_report_finding_title(const struct lpo_finding_words *w,
                                      const struct lpo_finding *f);
 const char *lpo_report_finding_advice(const struct lpo_finding_words *w,
                                       const struct lpo_finding *f);
-/* The region and the device: "decode/step, device:0". */
+/* "device:0", "rank:3/device:0": the device that all findings are about. */
+const char *lpo_report_finding_device(const struct lpo_finding_words *w);
+/* The path of the region; where there is no single one, the device. */
 const char *lpo_report_finding_where(const struct lpo_finding_words *w,
                                      const struct lpo_finding *f);
 /* "at most 12.3 ms (4.5 %)" or "about …". */
 const char *lpo_report_finding_saving(const struct lpo_finding_words *w,
                                       const struct lpo_finding *f);
-/* One sentence for each fact that is worth one; NULL past the last. */
-const char *lpo_report_finding_evidence(const struct lpo_finding_words *w,
-                                        const struct lpo_finding *f, size_t i);
+/* Fact `i` of those that are worth saying; false past the last. */
+bool lpo_report_finding_evidence(const struct lpo_finding_words *w, const struct lpo_finding *f,
+                                 size_t i, struct lpo_finding_fact *out);
+/* The value with its unit. */
+const char *lpo_report_finding_value(const struct lpo_finding_words *w,
+                                     const struct lpo_evidence *e);
 const char *lpo_report_finding_caution(const struct lpo_finding_words *w,
                                        const struct lpo_caution *c);
 /* What the critical GPU did with its time, in one sentence; NULL: no GPU time was recorded. */
@@ -46,6 +60,8 @@ const char *lpo_report_finding_verdict(const struct lpo_finding_words *w);
 /* The chapter at the head of the report: verdict, cautions, findings. `most` findings are shown. */
 void lpo_report_chapter_findings(struct lpo_doc *doc, const struct lpo_rundir *d,
                                  const struct lpo_source *s, size_t most);
+/* lpo report --findings: the same, for people in a hurry, with all findings. */
+struct lpo_doc *lpo_report_findings_doc(const struct lpo_rundir *d, const struct lpo_source *s);
 /* "verdict", "cautions" and "findings". */
 void lpo_report_put_findings(struct lpo_record *to, const struct lpo_rundir *d,
                              const struct lpo_source *s);

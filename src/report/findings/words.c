@@ -24,9 +24,9 @@ static const struct {
                               "events or asynchronous copies, and fetch results in groups." },
     [LPO_FINDING_LAUNCH_BOUND] = { "The host launches kernels more slowly than the GPU runs them",
                                    "Launch less: CUDA graphs, torch.compile or larger batches." },
-    [LPO_FINDING_HOST_WORK] = { "The GPU is idle while the host does something else",
-                                "Move that work off the launching thread, or do it while the GPU "
-                                "is busy." },
+    [LPO_FINDING_HOST_WORK] = { "The GPU waits for the host in gaps of more than 200 us",
+                                "Find out what the launching thread does there; do it on another "
+                                "thread, do it while the GPU is busy, or not at all." },
     [LPO_FINDING_PING_PONG] = { "The host fetches small results and launches nothing meanwhile",
                                 "Keep the results on the GPU (no .item(), .cpu() or conditions on "
                                 "tensors in the loop), or fetch them one step later." },
@@ -59,12 +59,14 @@ static const struct {
     const char *text; /* one %s: the value */
 } cautions[LPO_CAUTION_KINDS] = {
     [LPO_CAUTION_NOISE] = { "Repeats of this run differ by %s, so smaller savings mean nothing." },
-    [LPO_CAUTION_SHORT] = { "Only %s of GPU work were recorded: too short for firm conclusions." },
+    [LPO_CAUTION_SHORT] = { "The recorded work spans only %s: too short for firm conclusions." },
+    [LPO_CAUTION_FEW] = { "Only %s kernels were recorded: too few for firm conclusions." },
     [LPO_CAUTION_NO_LAUNCH] = { "%s of the GPU time has no launch record (the capture began late): "
                                 "its region and the causes around it are unknown." },
-    [LPO_CAUTION_UNKNOWN] = { "%s of the time the GPU is idle for a reason that this trace does "
-                              "not show." },
-    [LPO_CAUTION_OUTSIDE] = { "%s of the GPU time lies outside every marked region." },
+    [LPO_CAUTION_UNKNOWN] = { "For %s of the time the GPU was idle for a reason that this trace "
+                              "does not show." },
+    [LPO_CAUTION_OUTSIDE] = { "%s of the GPU time lies outside every marked region: mark those "
+                              "parts of the program too." },
     [LPO_CAUTION_LOST] = { "The profiler lost %s records." },
 };
 
@@ -89,22 +91,6 @@ static const char *percent(const struct lpo_finding_words *w, double share)
     return keep(w, &s);
 }
 
-static const char *number(const struct lpo_finding_words *w, double n)
-{
-    LPO_STR s = { 0 };
-
-    lpo_units_add_count(&s, (uint64_t)n);
-    return keep(w, &s);
-}
-
-static const char *bytes(const struct lpo_finding_words *w, double n)
-{
-    LPO_STR s = { 0 };
-
-    lpo_units_add_bytes(&s, n);
-    return keep(w, &s);
-}
-
 static const char *name(const struct lpo_finding_words *w, uint32_t id)
 {
     return lpo_trace_text(w->s->analysis->trace, id);
@@ -122,11 +108,19 @@ const char *lpo_report_finding_title(const struct lpo_finding_words *w, const st
 const char *lpo_report_finding_advice(const struct lpo_finding_words *w,
                                       const struct lpo_finding *f)
 {
+    double pageable_ns = 0;
+
     (void)w;
+    for (size_t i = 0; i < f->nevidence; i++)
+        if (f->evidence[i].fact == LPO_FACT_PAGEABLE_NS)
+            pageable_ns = f->evidence[i].value;
+    if (pageable_ns > (double)f->saving_ns / 2)
+        return "Copy from pinned host memory, on another stream while the GPU computes, or copy "
+               "less.";
     return words[f->kind].advice;
 }
 
-static const char *device(const struct lpo_finding_words *w)
+const char *lpo_report_finding_device(const struct lpo_finding_words *w)
 {
     const struct lpo_device *d = &w->s->analysis->trace->devices.at[w->findings->device];
 
@@ -139,9 +133,9 @@ const char *lpo_report_finding_where(const struct lpo_finding_words *w, const st
     LPO_STR path = { 0 };
 
     if (f->node == LPO_NONE)
-        return device(w);
+        return lpo_report_finding_device(w);
     lpo_region_add_path(w->s->analysis->tree, f->node, &path);
-    return lpo_arena_printf(w->arena, "%s, %s", lpo_str_text(&path), device(w));
+    return keep(w, &path);
 }
 
 const char *lpo_report_finding_saving(const struct lpo_finding_words *w,
@@ -152,89 +146,11 @@ const char *lpo_report_finding_saving(const struct lpo_finding_words *w,
                             percent(w, (double)f->saving_ns / (double)w->findings->span_ns));
 }
 
-static const char *fact(const struct lpo_finding_words *w, const struct lpo_evidence *e)
-{
-    struct lpo_arena *a = w->arena;
-
-    switch (e->fact) {
-    case LPO_FACT_IDLE_NS:
-        return lpo_arena_printf(a, "the GPU was idle for %s", duration(w, e->value));
-    case LPO_FACT_GAPS:
-        return lpo_arena_printf(a, "in %s %s", number(w, e->value), e->value == 1 ? "gap" : "gaps");
-    case LPO_FACT_LONGEST_NS:
-        return lpo_arena_printf(a, "the longest took %s", duration(w, e->value));
-    case LPO_FACT_IN_OPERATOR:
-        return lpo_arena_printf(a, "in the longest the host was in %s", name(w, e->name));
-    case LPO_FACT_IN_PYTHON:
-        return lpo_arena_printf(a, "called from %s", name(w, e->name));
-    case LPO_FACT_EXPOSED_NS:
-        return lpo_arena_printf(a, "%s were covered by nothing else", duration(w, e->value));
-    case LPO_FACT_BYTES_TO_DEVICE:
-        return lpo_arena_printf(a, "%s were copied to the GPU in all", bytes(w, e->value));
-    case LPO_FACT_BYTES_TO_HOST:
-        return lpo_arena_printf(a, "%s were copied to the host in all", bytes(w, e->value));
-    case LPO_FACT_BYTES_ON_DEVICE:
-        return lpo_arena_printf(a, "%s were copied from GPU memory to GPU memory in all",
-                                bytes(w, e->value));
-    case LPO_FACT_LAUNCHES:
-        return lpo_arena_printf(a, "%s kernels are shorter than 10 us", number(w, e->value));
-    case LPO_FACT_RUNS:
-        return lpo_arena_printf(a, "they stand in %s runs of three or more", number(w, e->value));
-    case LPO_FACT_GPU_NS:
-        return lpo_arena_printf(a, "GPU time %s", duration(w, e->value));
-    case LPO_FACT_LIMIT_NS:
-        return lpo_arena_printf(a, "the hardware allows %s", duration(w, e->value));
-    case LPO_FACT_ROOF:
-        return lpo_arena_printf(a, "held back by %s", lpo_limits_bound_name((int)e->value));
-    case LPO_FACT_FIRST_NS:
-        return lpo_arena_printf(a, "the first %s took %s", name(w, e->name), duration(w, e->value));
-    case LPO_FACT_LATER_NS:
-        return lpo_arena_printf(a, "later ones take %s", duration(w, e->value));
-    case LPO_FACT_RANK:
-        return lpo_arena_printf(a, "rank %d", (int)e->value);
-    case LPO_FACT_RANKS_NS:
-        return lpo_arena_printf(a, "the median rank computes for %s", duration(w, e->value));
-    case LPO_FACT_OTHER_GPUS:
-        return lpo_arena_printf(a, "%s other GPUs show the same", number(w, e->value));
-    case LPO_FACT_OTHER_MIN_NS:
-        return lpo_arena_printf(a, "from %s", duration(w, e->value));
-    case LPO_FACT_OTHER_MAX_NS:
-        return lpo_arena_printf(a, "to %s", duration(w, e->value));
-    case LPO_FACT_SHARE:
-        return percent(w, e->value);
-    case LPO_FACT_REPEATS:
-        return lpo_arena_printf(a, "%s repeats", number(w, e->value));
-    case LPO_FACT_SPAN_NS:
-        return duration(w, e->value);
-    case LPO_FACT_CLOCK_MHZ:
-        return lpo_arena_printf(a, "its clock was %.0f MHz", e->value);
-    case LPO_FACT_MAX_CLOCK_MHZ:
-        return lpo_arena_printf(a, "of %.0f MHz", e->value);
-    case LPO_FACT_IN_CALL: /* the title has it */
-    case LPO_FACT_REASONS:
-        return NULL;
-    }
-    return NULL;
-}
-
-const char *lpo_report_finding_evidence(const struct lpo_finding_words *w,
-                                        const struct lpo_finding *f, size_t i)
-{
-    for (size_t k = 0; k < f->nevidence; k++) {
-        const char *text = fact(w, &f->evidence[k]);
-
-        if (text && i-- == 0)
-            return text;
-    }
-    return NULL;
-}
-
 const char *lpo_report_finding_caution(const struct lpo_finding_words *w,
                                        const struct lpo_caution *c)
 {
     const char *text = cautions[c->kind].text, *hole = strstr(text, "%s");
-    const char *value =
-        c->kind == LPO_CAUTION_LOST ? number(w, c->evidence[0].value) : fact(w, &c->evidence[0]);
+    const char *value = lpo_report_finding_value(w, &c->evidence[0]);
 
     return lpo_arena_printf(w->arena, "%.*s%s%s", (int)(hole - text), text, value, hole + 2);
 }
@@ -249,7 +165,15 @@ const char *lpo_report_finding_verdict(const struct lpo_finding_words *w)
         return NULL;
     wall = lpo_analysis_steady(w->s->analysis)->wall;
     d = &wall->devices.at[0];
-    lpo_str_addf(&s, "Of %s, %s computed for %s", duration(w, (double)d->span_ns), device(w),
+    if (d->parts_unknown) { /* communication inside graphs that were timed as a whole */
+        lpo_str_addf(&s, "Of %s, %s was busy for %s and idle for %s.",
+                     duration(w, (double)d->span_ns), lpo_report_finding_device(w),
+                     percent(w, 1 - (double)d->idle_ns / (double)d->span_ns),
+                     percent(w, (double)d->idle_ns / (double)d->span_ns));
+        return keep(w, &s);
+    }
+    lpo_str_addf(&s, "Of %s, %s computed for %s", duration(w, (double)d->span_ns),
+                 lpo_report_finding_device(w),
                  percent(w, (double)d->compute_ns / (double)d->span_ns));
     if (d->exposed_communication_ns > 0)
         lpo_str_addf(&s, ", communicated alone for %s",

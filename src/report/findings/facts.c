@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The evidence of findings in words: a row for each fact. */
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "analysis/findings/findings.h"
+#include "analysis/limits/limits.h"
+#include "analysis/power/power.h"
+#include "report/findings/findings.h"
+#include "rundir/rundir.h"
+#include "trace/trace.h"
+#include "util/arena.h"
+#include "util/str.h"
+#include "util/units.h"
+
+enum unit { NONE, NS, COUNT, BYTES, RATE, SHARE, MHZ, BOUND, REASONS };
+
+static const char *const unit_names[] = {
+    [NONE] = NULL,     [NS] = "ns",   [COUNT] = "count", [BYTES] = "bytes",    [RATE] = "bytes/s",
+    [SHARE] = "share", [MHZ] = "MHz", [BOUND] = NULL,    [REASONS] = "reasons"
+};
+
+/* %v is the value with its unit, %n the name. NULL: the title has it already. */
+static const struct {
+    const char *text;
+    enum unit unit;
+} facts[LPO_FACTS] = {
+    [LPO_FACT_IDLE_NS] = { "the GPU was idle for %v", NS },
+    [LPO_FACT_GAPS] = { "gaps: %v", COUNT },
+    [LPO_FACT_LONGEST_NS] = { "the longest gap took %v", NS },
+    [LPO_FACT_IN_CALL] = { NULL, NONE },
+    [LPO_FACT_IN_OPERATOR] = { "for %v of it the host was in %n", NS },
+    [LPO_FACT_IN_PYTHON] = { "for %v of it the host was at %n", NS },
+    [LPO_FACT_EXPOSED_NS] = { "for %v nothing else ran", NS },
+    [LPO_FACT_BYTES_TO_DEVICE] = { "%v were copied to the GPU in all", BYTES },
+    [LPO_FACT_BYTES_TO_HOST] = { "%v were copied to the host in all", BYTES },
+    [LPO_FACT_BYTES_ON_DEVICE] = { "%v were copied from GPU memory to GPU memory in all", BYTES },
+    [LPO_FACT_RATE_TO_DEVICE] = { "copies to the GPU ran at %v", RATE },
+    [LPO_FACT_RATE_TO_HOST] = { "copies to the host ran at %v", RATE },
+    [LPO_FACT_RATE_ON_DEVICE] = { "copies from GPU memory to GPU memory ran at %v", RATE },
+    [LPO_FACT_PAGEABLE_NS] = { "copies from or to host memory that is not pinned took %v", NS },
+    [LPO_FACT_LAUNCHES] = { "kernels: %v", COUNT },
+    [LPO_FACT_LOST] = { "%v", COUNT },
+    [LPO_FACT_RUNS] = { "runs of them: %v", COUNT },
+    [LPO_FACT_GPU_NS] = { "GPU time %v", NS },
+    [LPO_FACT_LIMIT_NS] = { "the hardware allows %v", NS },
+    [LPO_FACT_ROOF] = { "held back by %v", BOUND },
+    [LPO_FACT_FIRST_NS] = { "the first %n took %v", NS },
+    [LPO_FACT_LATER_NS] = { "the median of the later ones is %v", NS },
+    [LPO_FACT_RANK] = { "rank %v", COUNT },
+    [LPO_FACT_RANKS_NS] = { "the median rank computes for %v", NS },
+    [LPO_FACT_OTHER_GPUS] = { "other GPUs with the same: %v", COUNT },
+    [LPO_FACT_OTHER_MIN_NS] = { "there at least %v", NS },
+    [LPO_FACT_OTHER_MAX_NS] = { "there at most %v", NS },
+    [LPO_FACT_SHARE] = { "%v", SHARE },
+    [LPO_FACT_REPEATS] = { "repeats: %v", COUNT },
+    [LPO_FACT_SPAN_NS] = { "%v", NS },
+    [LPO_FACT_CLOCK_MHZ] = { "the clock was %v on average while it was slowed", MHZ },
+    [LPO_FACT_MAX_CLOCK_MHZ] = { "the highest clock in this run was %v", MHZ },
+    [LPO_FACT_REASONS] = { "NVML gave as reason: %v", REASONS },
+};
+
+static void add_value(struct lpo_str *s, enum unit unit, double value)
+{
+    switch (unit) {
+    case NS:
+        lpo_units_add_duration(s, (int64_t)value);
+        return;
+    case COUNT:
+        lpo_units_add_count(s, (uint64_t)value);
+        return;
+    case BYTES:
+        lpo_units_add_bytes(s, value);
+        return;
+    case RATE:
+        lpo_units_add_si(s, value, "B/s");
+        return;
+    case SHARE:
+        lpo_units_add_percent(s, 100 * value);
+        return;
+    case MHZ:
+        lpo_str_addf(s, "%.0f MHz", value);
+        return;
+    case BOUND:
+        lpo_str_add(s, lpo_limits_bound_name((int)value));
+        return;
+    case REASONS:
+        lpo_power_throttle_add(s, (uint64_t)value);
+        return;
+    case NONE:
+        return;
+    }
+}
+
+const char *lpo_report_finding_value(const struct lpo_finding_words *w,
+                                     const struct lpo_evidence *e)
+{
+    LPO_STR s = { 0 };
+
+    add_value(&s, facts[e->fact].unit, e->value);
+    return lpo_arena_strdup(w->arena, lpo_str_text(&s));
+}
+
+static const char *fill(const struct lpo_finding_words *w, const struct lpo_evidence *e)
+{
+    LPO_STR s = { 0 };
+
+    for (const char *at = facts[e->fact].text; *at; at++) {
+        if (at[0] == '%' && at[1] == 'v')
+            add_value(&s, facts[e->fact].unit, e->value);
+        else if (at[0] == '%' && at[1] == 'n')
+            lpo_str_addf(&s, "%.200s", lpo_trace_text(w->s->analysis->trace, e->name));
+        else {
+            lpo_str_addn(&s, at, 1);
+            continue;
+        }
+        at++;
+    }
+    return lpo_arena_strdup(w->arena, lpo_str_text(&s));
+}
+
+bool lpo_report_finding_evidence(const struct lpo_finding_words *w, const struct lpo_finding *f,
+                                 size_t i, struct lpo_finding_fact *out)
+{
+    for (size_t k = 0; k < f->nevidence; k++) {
+        const struct lpo_evidence *e = &f->evidence[k];
+
+        if (!facts[e->fact].text || i-- > 0)
+            continue;
+        out->text = fill(w, e);
+        out->value = e->value;
+        out->unit = unit_names[facts[e->fact].unit];
+        return true;
+    }
+    return false;
+}
