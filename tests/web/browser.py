@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import shutil
 import socket
 import subprocess
@@ -85,6 +86,30 @@ class Browser:
 
     def size(self, width: int, height: int) -> None:
         self.do("POST", "/window/rect", {"width": width, "height": height})
+
+    def devtools(self, command: str, **parameters):
+        return self.do("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
+
+    def narrow(self, width: int, height: int = 900) -> None:
+        """As a screen of that width, also one that no window can be; 0 is the window's own again."""
+        if width:
+            self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+        else:
+            self.devtools("Emulation.clearDeviceMetricsOverride")
+
+    def pages(self) -> int:
+        """How many sheets of A4 the page takes when it is printed."""
+        pdf = base64.b64decode(self.do("POST", "/print", {"page": {"width": 21.0, "height": 29.7}}))
+        return len(re.findall(rb"/Type\s*/Page\b", pdf))
+
+    def text(self, selector: str) -> str:
+        """What a reader sees of an element; needs no script of the page."""
+        found = self.do("POST", "/element", {"using": "css selector", "value": selector})
+        return self.do("GET", f"/element/{next(iter(found.values()))}/text")
+
+    def run_async(self, script: str, *args):
+        """The value that a script hands to its last argument."""
+        return self.do("POST", "/execute/async", {"script": script, "args": list(args)})
 
     def picture(self) -> bytes:
         return base64.b64decode(self.do("GET", "/screenshot"))

@@ -6,7 +6,9 @@ import html.parser
 import json
 import os
 import pathlib
+import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 
@@ -28,6 +30,31 @@ TRACES = [
 ]
 HOSTILE = ["<script>window.hacked=1</script>", "</script><img src=x onerror='window.hacked=2'>", "a\u202eb\u2066c",
            "k" * 4096, "&lt;b&gt;", "{{constructor}}", "\"'`"]
+
+
+# Text whose colour has less than 4.5 of contrast with what is drawn behind it; letters of canvases and pictures are not seen.
+CONTRAST = """
+const light = (c) => { const [r, g, b] = c.map(v => { v /= 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+const numbers = (s) => s.match(/[\\d.]+/g).map(Number);
+const ground = (e) => { for (; e; e = e.parentElement) { const c = numbers(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] > 0) return c.slice(0, 3); } return [255, 255, 255]; };
+const wrong = [];
+for (const e of document.querySelectorAll('body *')) {
+  if (e.closest('svg, script, [hidden], details:not([open]) > :not(summary)') || ![...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())) continue;
+  const a = light(numbers(getComputedStyle(e).color).slice(0, 3)), b = light(ground(e)), ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  if (ratio < 4.5) wrong.push([e.outerHTML.slice(0, 120), ratio]);
+}
+return wrong.slice(0, 10);
+"""
+
+
+def fetch_axe(folder):
+    """The script of axe-core, or None where npm is not there or reaches nothing."""
+    try:
+        subprocess.run(["npm", "pack", "--silent", "axe-core"], cwd=folder, check=True, capture_output=True, timeout=60)
+        with tarfile.open(next(pathlib.Path(folder).glob("axe-core-*.tgz"))) as tar:
+            return tar.extractfile("package/axe.min.js").read().decode()
+    except (OSError, subprocess.SubprocessError, StopIteration, KeyError, tarfile.TarError):
+        return None
 
 
 class Page(LpoCase):
@@ -104,9 +131,9 @@ class Page(LpoCase):
 
     def test_every_view_of_real_traces(self):
         for trace in TRACES:
-            if not trace.exists():
-                continue
             with self.subTest(trace.name), tempfile.TemporaryDirectory() as self.cwd:
+                if not trace.exists():
+                    self.skipTest(f"{trace.name} is not here")
                 page, report = self.make(trace)
                 self.assertLess(os.path.getsize(page), 5 << 20)
                 self.browser.open(page)
@@ -120,22 +147,35 @@ class Page(LpoCase):
                 self.assertEqual(self.browser.run("return performance.getEntriesByType('resource').length"), 0)
 
     def test_no_width_makes_the_page_scroll_sideways(self):
-        page, _ = self.make(TRACES[0])
-        for width in (500, 768, 1280):
-            self.browser.size(width, 900)
-            self.browser.open(page)
-            self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth - innerWidth"), 0, width)
-        self.browser.size(1280, 900)
+        for trace in (TRACES[0], TRACES[1]):
+            page, _ = self.make(trace)
+            for width in (380, 768, 1280):
+                self.browser.narrow(width)
+                self.browser.open(page)
+                self.assertEqual(self.browser.run("return innerWidth"), width)
+                self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth - innerWidth"), 0, width)
+            self.browser.narrow(0)
 
     def test_two_loads_give_one_picture_and_dark_another(self):
         page, _ = self.make(TRACES[0])
-        pictures = []
-        for _ in range(2):
-            self.browser.open(page)
-            pictures.append(self.browser.picture())
-        self.assertEqual(pictures[0], pictures[1])
-        self.browser.run("document.querySelector('nav .end button').click()")
-        self.assertNotEqual(self.browser.picture(), pictures[0])
+        seen = set()
+        for width in (380, 768, 1280):
+            self.browser.narrow(width)
+            pictures = []
+            for _ in range(2):
+                self.browser.open(page)
+                pictures.append(self.browser.picture())
+            self.assertEqual(pictures[0], pictures[1], width)
+            self.browser.run("document.querySelector('nav .end button').click()")
+            self.assertNotEqual(self.browser.picture(), pictures[0], width)
+            seen.add(pictures[0])
+        self.browser.narrow(0)
+        self.assertEqual(len(seen), 3)
+
+    def test_the_first_screen_is_one_sheet_of_paper(self):
+        for make in (lambda: self.make(TRACES[0])[0], lambda: self.make(TRACES[1])[0], lambda: self.families()[0]):
+            self.browser.open(make())
+            self.assertEqual(self.browser.pages(), 1)
 
     def kineto(self, ranges, kernels):
         """A trace of ranges (name, us, us) and kernels (name, launched at, us)."""
@@ -236,6 +276,54 @@ class Page(LpoCase):
         for above, below in zip(levels, levels[1:]):
             self.assertLessEqual(below - above, 1, levels)
 
+    def test_text_stands_out_from_its_ground(self):
+        page, _ = self.families()
+        for dark in (False, True):
+            self.browser.open(page)
+            if dark:
+                self.browser.run("document.querySelector('nav .end button').click()")
+            self.assertEqual(self.browser.run(CONTRAST), [], "dark" if dark else "light")
+
+    def test_the_focus_is_seen(self):
+        page, _ = self.make(TRACES[0])
+        self.browser.open(page)
+        stops = set()
+        for _ in range(60):
+            self.browser.keys("\ue004")  # Tab
+            at = self.browser.run("""const e = document.activeElement, s = getComputedStyle(e);
+                return [e.tagName + '.' + e.className + ' ' + (e.textContent || e.getAttribute('aria-label') || '').slice(0, 30), s.outlineStyle, parseFloat(s.outlineWidth)]""")
+            if at[0].startswith("BODY"):
+                continue
+            stops.add(at[0])
+            self.assertTrue(at[1] != "none" and at[2] > 0, at)
+        self.assertGreater(len(stops), 20)
+
+    def test_axe_finds_nothing(self):
+        axe = fetch_axe(self.cwd)
+        if not axe:
+            self.skipTest("npm cannot fetch axe-core here")
+        pages = [self.families()[0], self.make(TRACES[1])[0]]
+        for page in pages:
+            self.browser.open(page)
+            self.browser.run(axe)
+            found = self.browser.run_async("""const done = arguments[arguments.length - 1];
+                axe.run(document).then(r => done(r.violations.map(v => [v.id, v.nodes.length, v.nodes[0].html.slice(0, 160)])), e => done(String(e)))""")
+            self.assertEqual(found, [])
+
+    def test_the_timeline_is_walked_by_keys(self):
+        page, _ = self.families()
+        self.browser.open(page)
+        self.browser.run("document.querySelector('.strip canvas').focus()")
+        said = []
+        for key in "nnp":
+            self.browser.keys(key)
+            said.append(self.browser.run("return document.querySelector('.strip + .detail').textContent"))
+        self.assertNotEqual(said[0], said[1])
+        self.assertEqual(said[0], said[2])
+        self.assertIn("step0/layer0", said[0])
+        self.browser.keys("\ue007")  # Enter
+        self.assertEqual(self.browser.run("return document.querySelector('.detail h3').textContent"), "step*/layer*")
+
     def test_a_number_has_an_address(self):
         page, _ = self.make(TRACES[0])
         self.browser.open(page + "#table-all-kernels/1/gpu_ns")
@@ -270,6 +358,22 @@ class Text(LpoCase):
             for item in s["items"]:
                 if item["type"] == "table":
                     self.assertIn("table-" + item["id"], parser.tables)
+
+    def test_the_text_is_shown_without_a_script(self):
+        done = self.lpo("report", str(TRACES[0]), "-o", "out")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads((pathlib.Path(self.cwd) / "out/report.json").read_text())
+        plain = browser.Browser(scripts=False)
+        try:
+            plain.open(str(pathlib.Path(self.cwd) / "out/report.html"), ready=False)
+            shown = plain.text("body")
+            for section in report["sections"]:
+                self.assertIn(section["title"], shown)
+            for kernel in report["kernels"]:
+                self.assertIn(kernel["short_name"], shown)
+            self.assertNotIn("open in Perfetto", shown)
+        finally:
+            plain.close()
 
 
 if __name__ == "__main__":

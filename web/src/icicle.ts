@@ -121,11 +121,12 @@ export class Icicle {
       let first = r;
       while (first.parent) first = first.parent;
       const hue = HUES[this.roots.indexOf(first) % HUES.length] ?? 210;
+      const times = r.count > 1 ? ` \u00d7${format.count(r.count)}` : "";
       const b = el("button", {
         type: "button", role: "treeitem", "aria-level": String(level + 1), tabindex: buttons.length ? "-1" : "0", "data-row": String(r.row),
-        "aria-label": `${r.path}, ${this.width[1]} ${this.width[3](this.value(r))}`,
+        "aria-label": `${r.path}${times}, ${this.width[1]} ${this.width[3](this.value(r))}`,
         style: `left:${x}px;width:${w}px;top:${level * HEIGHT}px;background:hsl(${hue} 62% ${Math.min(88, 70 + 3 * level)}%)`,
-      }, w > 24 ? r.name + (r.count > 1 ? ` \u00d7${format.count(r.count)}` : "") : "");
+      }, w > 24 ? r.name + times : "");
       if (!hit) b.classList.add("off");
       b.addEventListener("click", () => { this.go(this.top === r ? r.parent : r); this.box.querySelector<HTMLElement>(`[data-row="${r.row}"]`)?.focus(); });
       b.addEventListener("mouseenter", () => this.show(r));
@@ -161,9 +162,10 @@ export class Icicle {
 
   private show(r: Region | undefined): void {
     if (!r) return;
-    const facts = el("div", {}, this.number("GPU", r.known ? r.gpu : null, r.known ? format.ns(r.gpu) : "n/a"), this.number("own", r.known ? r.self : null, r.known ? format.ns(r.self) : "n/a"));
+    const facts = el("div");
+    if (r.launches) facts.append(this.number("GPU", r.known ? r.gpu : null, r.known ? format.ns(r.gpu) : "n/a"), this.number("own", r.known ? r.self : null, r.known ? format.ns(r.self) : "n/a"));
     if (r.visits !== null) facts.append(this.number("host", r.host, format.ns(r.host)), this.number("calls", r.visits, format.count(r.visits)));
-    facts.append(this.number("launches", r.launches, format.count(r.launches)));
+    if (r.launches) facts.append(this.number("launches", r.launches, format.count(r.launches)));
     if (r.idle) facts.append(this.number("GPU idle before its work", r.idle, format.ns(r.idle)));
     if (r.copies) facts.append(this.number("copies", r.copies, format.ns(r.copies)));
     if (r.bytes) facts.append(this.number("bytes copied", r.bytes, format.bytes(r.bytes)));

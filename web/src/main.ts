@@ -10,12 +10,12 @@ import { figures } from "./figures";
 import { Strip } from "./strip";
 import { address, sortable } from "./tables";
 
-declare global { interface Window { lpo?: { ready: boolean; strip?: Strip; icicle?: Icicle; trees?: { all: Region[]; folded: Region[] } } } }
+declare global { interface Window { lpo?: { ready: boolean; readyAt?: number; strip?: Strip; icicle?: Icicle; trees?: { all: Region[]; folded: Region[] } } } }
 
 function theme(): HTMLElement {
   const root = document.documentElement, dark = () => root.classList.contains("dark");
   if (matchMedia("(prefers-color-scheme: dark)").matches) root.classList.add("dark");
-  const button = el("button", { class: "plain", type: "button", "aria-label": "light or dark" }, "light / dark");
+  const button = el("button", { class: "plain", type: "button" }, "light / dark");
   button.addEventListener("click", () => { root.classList.toggle("dark", !dark()); window.dispatchEvent(new Event("resize")); window.lpo?.strip?.draw(); });
   return button;
 }
@@ -44,6 +44,7 @@ async function start(): Promise<void> {
   figures();
   navigation(data);
   address();
+  window.lpo.readyAt = performance.now();
   window.lpo.ready = true;
 }
 

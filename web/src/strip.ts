@@ -6,24 +6,24 @@ import { Gap, Kernel, Operations, Raw, Region, colour, nameOf } from "./data";
 import { el, intoChapter } from "./dom";
 import * as format from "./format";
 
-const LANE = 20, HEAD = 18, TOP = 22, FINEST = 1 << 16, SINGLE = 6000;
+const LANE = 20, HEAD = 18, TOP = 22, FINEST = 1 << 16, SINGLE = 6000, ALL_BINS = 1 << 23;
 
 /** Busy time per bin and class, finest level first; each level has half as many bins. */
 class Bins {
   readonly levels: Float32Array[] = [];
-  constructor(o: Operations, classes: Uint8Array, readonly nclasses: number, span: number) {
-    const first = new Float32Array(FINEST * nclasses), width = span / FINEST;
+  constructor(o: Operations, classes: Uint8Array, readonly nclasses: number, span: number, readonly finest: number) {
+    const first = new Float32Array(finest * nclasses), width = span / finest;
     for (let i = 0; i < o.start.length; i++) {
       let from = o.start[i];
       const end = from + o.length[i], c = classes[o.kernel[i]] ?? 0;
-      for (let b = Math.min(FINEST - 1, Math.floor(from / width)); from < end && b < FINEST; b++) {
+      for (let b = Math.min(finest - 1, Math.floor(from / width)); from < end && b < finest; b++) {
         const upto = Math.min(end, (b + 1) * width);
         first[b * nclasses + c] += upto - from;
         from = upto;
       }
     }
     this.levels.push(first);
-    for (let n = FINEST / 2; n >= 64; n /= 2) {
+    for (let n = finest / 2; n >= 64; n /= 2) {
       const before = this.levels[this.levels.length - 1], next = new Float32Array(n * nclasses);
       for (let i = 0; i < n; i++)
         for (let c = 0; c < nclasses; c++) next[i * nclasses + c] = before[2 * i * nclasses + c] + before[(2 * i + 1) * nclasses + c];
@@ -55,7 +55,8 @@ export class Strip {
   private tip = el("div", { class: "tip", hidden: "" });
   private classNames: string[] = [];
   private classOf: Uint8Array;
-  private bins: Bins[] = [];
+  private bins: (Bins | undefined)[] = [];
+  private finest = FINEST;
   private gaps: NumberedGap[] = [];
   private pending = 0;
   /** For tests: milliseconds that the last frames took. */
@@ -69,7 +70,10 @@ export class Strip {
     this.classOf = new Uint8Array(kernels.length + 1);
     kernels.forEach((k, i) => { this.classOf[i] = this.classNames.indexOf(k.class); });
     this.classOf[kernels.length] = this.classNames.length - 1;
-    this.bins = lanes.map((o) => new Bins(o, this.classOf, this.classNames.length, span));
+    // Many streams share the memory that one may use; a lane that is always drawn singly needs none.
+    const crowded = lanes.filter((o) => o.start.length > SINGLE).length;
+    while (this.finest > 1024 && this.finest * crowded * this.classNames.length > ALL_BINS) this.finest /= 2;
+    this.bins = lanes.map((o) => o.start.length > SINGLE ? new Bins(o, this.classOf, this.classNames.length, span, this.finest) : undefined);
     this.findGaps();
     this.build();
   }
@@ -216,8 +220,9 @@ export class Strip {
     let lo = lowerBound(o.start, this.from);
     const hi = lowerBound(o.start, this.to);
     while (lo > 0 && lo > hi - SINGLE && o.start[lo - 1] + o.length[lo - 1] > this.from) lo--;
-    if (hi - lo <= SINGLE) this.single(g, o, lo, hi, y, W);
-    else this.binned(g, this.bins[index], y, W, width);
+    const bins = this.bins[index];
+    if (!bins || hi - lo <= SINGLE) this.single(g, o, lo, hi, y, W);
+    else this.binned(g, bins, y, W, width);
   }
 
   private single(g: CanvasRenderingContext2D, o: Operations, lo: number, hi: number, y: number, W: number): void {
@@ -237,8 +242,8 @@ export class Strip {
   // Each bin is one column: classes stacked, height by the share of time in which the lane was busy.
   private binned(g: CanvasRenderingContext2D, bins: Bins, y: number, W: number, width: number): void {
     let level = 0;
-    while (level + 1 < bins.levels.length && width / (this.span / (FINEST >> (level + 1))) >= W / 2) level++;
-    const n = FINEST >> level, bin = this.span / n, values = bins.levels[level], k = bins.nclasses;
+    while (level + 1 < bins.levels.length && width / (this.span / (bins.finest >> (level + 1))) >= W / 2) level++;
+    const n = bins.finest >> level, bin = this.span / n, values = bins.levels[level], k = bins.nclasses;
     for (let b = Math.floor(this.from / bin); b < Math.min(n, Math.ceil(this.to / bin)); b++) {
       const x = (b * bin - this.from) / width * W, w = Math.max(0.6, bin / width * W);
       let up = 0;

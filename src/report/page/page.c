@@ -17,7 +17,8 @@
 #include "trace/trace.h"
 #include "util/xmalloc.h"
 
-enum { MOST_KERNELS = 4000 };
+/* A name may have 4 KB, and a page has 5 MB. */
+enum { MOST_KERNELS = 4000, MOST_NAME_BYTES = 1 << 20 };
 
 static void put_kernel(struct lpo_record *to, const struct lpo_analysis *a,
                        const struct lpo_top_row *row, const char *class)
@@ -53,6 +54,7 @@ struct lpo_page_kernels lpo_page_put_kernels(struct lpo_record *to, const struct
     size_t names = lpo_trace_name_count(a->trace);
     struct lpo_page_kernels k = { lpo_xrealloc(NULL, names + 1, sizeof *k.rows), 0 };
     struct lpo_record *list = lpo_doc_put_list(to, "kernels");
+    size_t bytes = 0;
 
     for (size_t i = 0; i <= names; i++)
         k.rows[i] = LPO_NONE;
@@ -60,6 +62,9 @@ struct lpo_page_kernels lpo_page_put_kernels(struct lpo_record *to, const struct
         const lpo_top_rows *top = lpo_analysis_top(a, (enum lpo_gpu_op_kind)kind);
 
         for (size_t i = 0; i < top->len && k.count < MOST_KERNELS; i++) {
+            bytes += lpo_trace_text_len(a->trace, top->at[i].name);
+            if (bytes > MOST_NAME_BYTES)
+                break;
             put_kernel(list, a, &top->at[i], class_of(a, kind, top->at[i].name));
             k.rows[top->at[i].name] = (uint32_t)k.count++;
         }

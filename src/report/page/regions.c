@@ -15,7 +15,12 @@
 #include "util/str.h"
 #include "util/xmalloc.h"
 
-enum { MOST_REGIONS = 20000, KERNELS_OF_REGION = 12, MOST_PAIRS = 80000 };
+enum {
+    MOST_REGIONS = 20000,
+    KERNELS_OF_REGION = 12,
+    MOST_PAIRS = 80000,
+    MOST_NAME_BYTES = 1 << 19, /* of one tree: a name may have 4 KB, and a page has 5 MB */
+};
 
 /* A line of a tree: one region, or a family of them. */
 struct line {
@@ -87,6 +92,7 @@ struct walk {
     const struct trees *t;
     struct lpo_record *names;
     uint32_t name_count;
+    size_t name_bytes;
     struct lpo_str bytes;
     size_t pairs;
 };
@@ -102,6 +108,7 @@ static uint32_t name_row(struct walk *w, const struct line *l)
     else
         lpo_region_add_name(w->t->scope->cells->tree, l->sum->node, &text);
     lpo_doc_put_textn(w->names, NULL, lpo_str_text(&text), text.len);
+    w->name_bytes += text.len;
     return w->name_count++;
 }
 
@@ -226,7 +233,8 @@ static void put_tree(struct lpo_record *to, const struct trees *t, const struct 
         uint32_t up = lines[i].parent, parent = up == LPO_NONE ? LPO_NONE : shown[up];
 
         shown[i] = LPO_NONE;
-        if ((up != LPO_NONE && parent == LPO_NONE) || !fits(&cut, size_of(t, lines[i].sum)))
+        if (w.name_bytes > MOST_NAME_BYTES || (up != LPO_NONE && parent == LPO_NONE) ||
+            !fits(&cut, size_of(t, lines[i].sum)))
             continue;
         add_line(&w, &lines[i], parent == LPO_NONE ? 0 : n - parent);
         shown[i] = n++;

@@ -13,8 +13,8 @@
 #include "util/str.h"
 #include "util/xmalloc.h"
 
-/* About six bytes each in the page: 2.5 MB of the 5 that it may take. */
-enum { MOST_OPERATIONS = 400000, MOST_LANES = 256 };
+/* Up to ten bytes each in the page: 3.2 MB of the 5 that it may take. */
+enum { MOST_OPERATIONS = 320000, MOST_LANES = 256 };
 
 struct strip {
     const struct lpo_analysis *a;
