@@ -10,8 +10,10 @@
 #include "cli/app.h"
 #include "region/scope.h"
 #include "report/doc/doc.h"
+#include "report/findings/findings.h"
 #include "report/tables/tables.h"
 #include "run/manifest.h"
+#include "rundir/rundir.h"
 #include "util/arena.h"
 #include "util/path.h"
 #include "util/str.h"
@@ -59,6 +61,18 @@ static void print_times(const struct lpo_app *app, struct lpo_analysis_run *run)
     fprintf(app->out, "\n%s", lpo_str_text(&text));
 }
 
+/* Last, where people look first. */
+static void print_findings(const struct lpo_app *app, struct lpo_analysis_run *run)
+{
+    const struct lpo_source *s = run ? lpo_rundir_main(run->dir) : NULL;
+    LPO_STR text = { 0 };
+
+    if (s && s->analysis)
+        lpo_report_findings_lines(app->arena, run->dir, s, &text);
+    if (text.len)
+        fprintf(app->out, "\nwhat to do first\n\n%s", lpo_str_text(&text));
+}
+
 void lpo_cli_run_summary_print(struct lpo_app *app, const struct lpo_manifest *m,
                                struct lpo_analysis_run *run)
 {
@@ -67,6 +81,7 @@ void lpo_cli_run_summary_print(struct lpo_app *app, const struct lpo_manifest *m
 
     print_stages(app, m);
     print_times(app, run);
+    print_findings(app, run);
     if (lpo_path_exists(report))
         fprintf(app->out, "\nreport: %s\n", report);
     else

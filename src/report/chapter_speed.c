@@ -24,8 +24,16 @@ static const struct figure {
     { "total_ms", "Total" },
 };
 
-/* What figure_row() asks the aggregate for, in the order of the columns. */
-static const char *const spread[] = { "mean", "std", "p50", "p90", "p99" };
+enum { LEAST_FOR_P90 = 10, LEAST_FOR_P99 = 100 }; /* of fewer values it is the largest one */
+
+/* What figure_row() asks the aggregate for, in the order of the columns, and of how many values it
+ * can be said. */
+static const struct {
+    const char *key;
+    int least;
+} spread[] = {
+    { "mean", 1 }, { "std", 2 }, { "p50", 1 }, { "p90", LEAST_FOR_P90 }, { "p99", LEAST_FOR_P99 },
+};
 
 static const struct lpo_column time_columns[] = {
     { "stage", "Stage", LPO_CELL_TEXT, NULL },   { "figure", "Figure", LPO_CELL_TEXT, NULL },
@@ -60,13 +68,17 @@ static struct lpo_measure figure_of(const struct lpo_json *metrics, const char *
 static void figure_row(struct lpo_table *t, const struct lpo_speed *s, const struct figure *f,
                        double scale)
 {
+    struct lpo_measure count = figure_of(s->metrics, f->key, "count", 1);
+
     if (!lpo_measure_known(figure_of(s->metrics, f->key, "mean", 1)))
         return; /* a model that does not generate has no decode */
     lpo_doc_row_text(t, s->stage);
     lpo_doc_row_text(t, f->title);
-    lpo_doc_row_measure(t, figure_of(s->metrics, f->key, "count", 1));
+    lpo_doc_row_measure(t, count);
     for (size_t i = 0; i < COUNT(spread); i++)
-        lpo_doc_row_measure(t, figure_of(s->metrics, f->key, spread[i], scale));
+        lpo_doc_row_measure(t, !lpo_measure_known(count) || count.value >= spread[i].least
+                                   ? figure_of(s->metrics, f->key, spread[i].key, scale)
+                                   : lpo_measure_unknown());
 }
 
 static void spread_tables(struct lpo_doc *doc, const struct lpo_rundir *d)
@@ -243,11 +255,14 @@ void lpo_report_summary_speed(struct lpo_doc *doc, const struct lpo_rundir *d)
     const struct lpo_json *m = undisturbed_metrics(d);
     struct lpo_measure p50 = figure_of(m, "inter_token_ms", "p50", 1);
     struct lpo_measure p99 = figure_of(m, "inter_token_ms", "p99", 1);
+    struct lpo_measure values = figure_of(m, "inter_token_ms", "count", 1);
     struct lpo_variation worst = lpo_speed_run_variation(d);
     double bytes = lpo_json_real(lpo_json_get(m, "peak_device_bytes"), NAN);
     LPO_STR memory = { 0 };
 
-    if (lpo_measure_known(p50) && lpo_measure_known(p99))
+    if (lpo_measure_known(p50) && lpo_measure_known(values) && values.value < LEAST_FOR_P99)
+        lpo_doc_paragraph(doc, "Each further token took %.4g ms.", p50.value);
+    else if (lpo_measure_known(p50) && lpo_measure_known(p99))
         lpo_doc_paragraph(doc,
                           "Each further token took %.4g ms; one in a hundred took %.4g ms or more.",
                           p50.value, p99.value);

@@ -2,6 +2,7 @@
 /* What makes findings less sure: noise, a short or late capture, idle time without a cause. */
 #include "analysis/analysis.h"
 #include "analysis/findings/private.h"
+#include "analysis/wall/steady.h"
 #include "region/scope.h"
 #include "rundir/rundir.h"
 
@@ -18,7 +19,7 @@ static void add(struct lpo_findings_work *w, enum lpo_caution_kind kind, enum lp
 
 void lpo_findings_cautions(struct lpo_findings_work *w)
 {
-    const struct lpo_coverage *c = &lpo_analysis_all(w->a)->coverage;
+    const struct lpo_coverage *c = &lpo_analysis_steady(w->a)->all->coverage;
     double all = (double)c->total.ns, limit = w->d && w->d->max_cv > 0 ? w->d->max_cv : 0.05;
 
     if (w->out->noise > limit)
@@ -27,7 +28,7 @@ void lpo_findings_cautions(struct lpo_findings_work *w)
         add(w, LPO_CAUTION_FEW, LPO_FACT_LAUNCHES, (double)c->total.launches);
     else if (w->out->any_device && w->out->span_ns < LEAST_SPAN_NS)
         add(w, LPO_CAUTION_SHORT, LPO_FACT_SPAN_NS, (double)w->out->span_ns);
-    if (all > 0 && (double)c->no_launch.ns > 0.05 * all)
+    if (w->trace->launches.len && all > 0 && (double)c->no_launch.ns > 0.05 * all)
         add(w, LPO_CAUTION_NO_LAUNCH, LPO_FACT_SHARE, (double)c->no_launch.ns / all);
     if (w->critical &&
         (double)w->critical->idle[LPO_IDLE_UNKNOWN].ns > 0.2 * (double)w->critical->span_ns)

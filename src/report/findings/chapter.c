@@ -11,6 +11,8 @@
 #include "trace/trace.h"
 #include "util/str.h"
 
+enum { LINES = 3 };
+
 static void add_finding(struct lpo_doc *doc, const struct lpo_finding_words *w,
                         const struct lpo_finding *f, size_t number)
 {
@@ -43,11 +45,29 @@ void lpo_report_chapter_findings(struct lpo_doc *doc, const struct lpo_rundir *d
         if (lpo_findings_above_noise(found, &found->all.at[i]))
             add_finding(doc, &w, &found->all.at[i], ++shown);
     if (!shown)
-        lpo_doc_paragraph(doc, "%s",
-                          found->any_device
-                              ? "Nothing stands out that this trace shows the cost of."
-                              : "When GPU operations ran was not recorded, so nothing can be said "
-                                "about wall time.");
+        lpo_doc_paragraph(doc, "%s", lpo_report_finding_none(s, found));
+}
+
+void lpo_report_findings_lines(struct lpo_arena *arena, const struct lpo_rundir *d,
+                               const struct lpo_source *s, struct lpo_str *out)
+{
+    const struct lpo_findings *found = lpo_analysis_findings(d, s);
+    struct lpo_finding_words w = { arena, s, found };
+    const char *verdict = lpo_report_finding_verdict(&w);
+    size_t shown = 0;
+
+    if (!verdict)
+        return;
+    lpo_str_addf(out, "%s\n", verdict);
+    for (size_t i = 0; i < found->all.len && shown < LINES; i++) {
+        const struct lpo_finding *f = &found->all.at[i];
+
+        if (lpo_findings_above_noise(found, f))
+            lpo_str_addf(out, "%zu. %s: %s\n", ++shown, lpo_report_finding_title(&w, f),
+                         lpo_report_finding_saving(&w, f));
+    }
+    if (!shown)
+        lpo_str_addf(out, "%s\n", lpo_report_finding_none(s, found));
 }
 
 struct lpo_doc *lpo_report_findings_doc(const struct lpo_rundir *d, const struct lpo_source *s)

@@ -57,9 +57,15 @@ const char *lpo_report_finding_caution(const struct lpo_finding_words *w,
 /* What the critical GPU did with its time, in one sentence; NULL: no GPU time was recorded. */
 const char *lpo_report_finding_verdict(const struct lpo_finding_words *w);
 
+/* Why there is no finding to show. */
+const char *lpo_report_finding_none(const struct lpo_source *s, const struct lpo_findings *f);
+
 /* The chapter at the head of the report: verdict, cautions, findings. `most` findings are shown. */
 void lpo_report_chapter_findings(struct lpo_doc *doc, const struct lpo_rundir *d,
                                  const struct lpo_source *s, size_t most);
+/* After lpo run: the verdict and the three largest findings, a line each. */
+void lpo_report_findings_lines(struct lpo_arena *arena, const struct lpo_rundir *d,
+                               const struct lpo_source *s, struct lpo_str *out);
 /* lpo report --findings: the same, for people in a hurry, with all findings. */
 struct lpo_doc *lpo_report_findings_doc(const struct lpo_rundir *d, const struct lpo_source *s);
 /* "verdict", "cautions" and "findings". */

@@ -9,6 +9,7 @@
 #include "analysis/wall/wall.h"
 #include "region/tree.h"
 #include "report/findings/findings.h"
+#include "report/traced_facts.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -155,6 +156,37 @@ const char *lpo_report_finding_caution(const struct lpo_finding_words *w,
     return lpo_arena_printf(w->arena, "%.*s%s%s", (int)(hole - text), text, value, hole + 2);
 }
 
+const char *lpo_report_finding_none(const struct lpo_source *s, const struct lpo_findings *f)
+{
+    const struct lpo_trace *t = s->analysis->trace;
+
+    if (f->all.len)
+        return "Every saving that was found is smaller than the difference between repeats.";
+    if (f->any_device)
+        return "Nothing was found that takes 2 % of the wall time and could be saved.";
+    if (lpo_report_is_replay(t))
+        return "Nsight Compute runs each kernel alone and repeats it, so the wall time of the "
+               "program, and what of it could be saved, is not known.";
+    if (t->summaries.len)
+        return "The file holds sums, and not when each kernel ran, so what could be saved of the "
+               "wall time is not known.";
+    return t->gpu_ops.len ? "When GPU operations ran was not recorded, so what could be saved of "
+                            "the wall time is not known."
+                          : "No GPU operation was recorded, so what a GPU could save is not known.";
+}
+
+/* "the GPU"; of several, which: "GPU 0 of rank 3, the one of 8 with the longest span,". */
+static const char *gpu(const struct lpo_finding_words *w, size_t devices)
+{
+    const struct lpo_device *d = &w->s->analysis->trace->devices.at[w->findings->device];
+    const char *rank = d->rank >= 0 ? lpo_arena_printf(w->arena, " of rank %d", d->rank) : "";
+
+    if (devices == 1)
+        return d->rank >= 0 ? lpo_arena_printf(w->arena, "GPU %d%s", d->id, rank) : "the GPU";
+    return lpo_arena_printf(w->arena, "GPU %d%s, of %zu the one with the longest span,", d->id,
+                            rank, devices);
+}
+
 const char *lpo_report_finding_verdict(const struct lpo_finding_words *w)
 {
     const struct lpo_wall *wall;
@@ -167,14 +199,13 @@ const char *lpo_report_finding_verdict(const struct lpo_finding_words *w)
     d = &wall->devices.at[0];
     if (d->parts_unknown) { /* communication inside graphs that were timed as a whole */
         lpo_str_addf(&s, "Of %s, %s was busy for %s and idle for %s.",
-                     duration(w, (double)d->span_ns), lpo_report_finding_device(w),
+                     duration(w, (double)d->span_ns), gpu(w, wall->devices.len),
                      percent(w, 1 - (double)d->idle_ns / (double)d->span_ns),
                      percent(w, (double)d->idle_ns / (double)d->span_ns));
         return keep(w, &s);
     }
     lpo_str_addf(&s, "Of %s, %s computed for %s", duration(w, (double)d->span_ns),
-                 lpo_report_finding_device(w),
-                 percent(w, (double)d->compute_ns / (double)d->span_ns));
+                 gpu(w, wall->devices.len), percent(w, (double)d->compute_ns / (double)d->span_ns));
     if (d->exposed_communication_ns > 0)
         lpo_str_addf(&s, ", communicated alone for %s",
                      percent(w, (double)d->exposed_communication_ns / (double)d->span_ns));

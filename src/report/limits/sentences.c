@@ -110,8 +110,9 @@ void lpo_report_limits_in_words(struct lpo_doc *doc, const struct lpo_limits *l)
         if (l->rows.at[l->by_saving[i]].top)
             worst = &l->rows.at[l->by_saving[i]];
     if (worst && worst->evidence)
-        lpo_doc_paragraph(
-            doc, "Most of it could be saved in \"%s\" (%.4g ms), which is limited by %s: %s.",
-            worst->path, worst->saving_ns.value / 1e6, lpo_limits_bound_name(worst->held),
-            worst->evidence);
+        lpo_doc_paragraph(doc,
+                          "The largest part of that difference is in \"%s\" (%.4g ms), which is "
+                          "limited by %s: %s.",
+                          worst->path, worst->saving_ns.value / 1e6,
+                          lpo_limits_bound_name(worst->held), worst->evidence);
 }

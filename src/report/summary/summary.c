@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "analysis/findings/findings.h"
 #include "analysis/limits/limits.h"
 #include "analysis/wall/steady.h"
 #include "analysis/wall/wall.h"
@@ -16,9 +17,9 @@
 #include "report/chapters.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
+#include "report/findings/findings.h"
 #include "report/limits/chapter_limits.h"
 #include "report/stage_results.h"
-#include "report/summary/summary.h"
 #include "report/traced_facts.h"
 #include "report/what_ran.h"
 #include "rundir/rundir.h"
@@ -28,13 +29,32 @@
 #include "util/str.h"
 #include "util/units.h"
 
-const char *lpo_summary_percent(struct lpo_summary_facts *t, int64_t part, int64_t whole)
+enum {
+    ROWS = 3, /* of each list: the page is half a page */
+    BAR = 40, /* characters */
+};
+
+struct summary {
+    struct lpo_doc *doc;
+    const struct lpo_rundir *d;
+    const struct lpo_source *s;
+    const struct lpo_wall_steady *steady; /* loading and warm-up are left out: they happen once */
+    const struct lpo_region_scope *all;
+    const struct lpo_findings *findings;
+    struct lpo_region_fold *fold;
+    const struct lpo_wall_device *wall; /* of the GPU with the longest span, steady; NULL: none.
+                                           Times of several GPUs are never added */
+    bool gpu; /* some GPU time is known; else the times of the host are shown */
+};
+
+/* "12 %" */
+static const char *percent(struct summary *t, int64_t part, int64_t whole)
 {
     return lpo_arena_printf(t->doc->arena, "%.0f %%",
                             whole > 0 ? 100.0 * (double)part / (double)whole : 0.0);
 }
 
-const char *lpo_summary_duration(struct lpo_summary_facts *t, int64_t ns)
+static const char *duration(struct summary *t, int64_t ns)
 {
     LPO_STR s = { 0 };
 
@@ -42,12 +62,13 @@ const char *lpo_summary_duration(struct lpo_summary_facts *t, int64_t ns)
     return lpo_arena_strdup(t->doc->arena, s.at);
 }
 
-bool lpo_summary_counts(const struct lpo_summary_facts *t, const struct lpo_fold_row *r)
+/* Is this line a region of the program, and neither loading nor warm-up? */
+static bool counts(const struct summary *t, const struct lpo_fold_row *r)
 {
     return r->sum.node != LPO_NODE_OUTSIDE && !t->steady->prepares[r->sum.node];
 }
 
-static void add_what_ran(struct lpo_summary_facts *t)
+static void add_what_ran(struct summary *t)
 {
     const char *program = lpo_report_run_program(t->d), *model = lpo_report_run_model(t->d);
     const char *command = lpo_report_run_command(t->d);
@@ -74,7 +95,7 @@ static void add_what_ran(struct lpo_summary_facts *t)
 }
 
 /* "load" and "warmup": their time on the clock where it is known, else the GPU's. */
-static void add_left_out(struct lpo_summary_facts *t)
+static void add_left_out(struct summary *t)
 {
     LPO_AUTO(lpo_region_fold) fold = lpo_region_fold_create(lpo_analysis_all(t->s->analysis), 1);
     LPO_STR names = { 0 };
@@ -83,7 +104,7 @@ static void add_left_out(struct lpo_summary_facts *t)
     for (size_t i = 0; i < fold->rows.len; i++) {
         const struct lpo_fold_row *r = &fold->rows.at[i];
 
-        if (r->depth > 0 || r->sum.node == LPO_NODE_OUTSIDE || lpo_summary_counts(t, r))
+        if (r->depth > 0 || r->sum.node == LPO_NODE_OUTSIDE || counts(t, r))
             continue;
         lpo_str_addf(&names, "%s\"%s\"", names.len ? ", " : "", r->path);
         host_ns += r->sum.visits_known ? r->sum.host_ns : 0;
@@ -93,23 +114,39 @@ static void add_left_out(struct lpo_summary_facts *t)
         lpo_doc_paragraph(t->doc,
                           "Loading and warm-up (%s: %s%s) are left out of everything below, "
                           "because they happen only once.",
-                          names.at, lpo_summary_duration(t, host_ns ? host_ns : gpu_ns),
+                          names.at, duration(t, host_ns ? host_ns : gpu_ns),
                           host_ns ? "" : " of GPU time");
 }
 
 /* Copies and memsets are GPU work as kernels are. */
-static int64_t copies_ns(const struct lpo_summary_facts *t)
+static int64_t copies_ns(const struct summary *t)
 {
     return t->all->coverage.copies.ns + t->all->coverage.sets.ns;
 }
 
-static bool is_shown(const struct lpo_summary_facts *t, const struct lpo_fold_row *r)
+static bool is_shown(const struct summary *t, const struct lpo_fold_row *r)
 {
-    return r->depth == 0 && lpo_summary_counts(t, r) &&
+    return r->depth == 0 && counts(t, r) &&
            (t->gpu ? r->sum.all.ns + r->sum.copies.ns : r->sum.host_ns) > 0;
 }
 
-static void add_regions(struct lpo_summary_facts *t)
+/* Kernels of which nobody knows what they are for. */
+static void add_uncovered(struct summary *t)
+{
+    const struct lpo_coverage *c = &t->all->coverage;
+
+    if (c->outside.ns * 10 > c->total.ns && t->s->analysis->tree->nodes.len)
+        lpo_doc_paragraph(t->doc,
+                          "- %s of the time of all kernels (%s) lies outside every marked part.",
+                          percent(t, c->outside.ns, c->total.ns), duration(t, c->outside.ns));
+    if (t->s->analysis->trace->launches.len && c->no_launch.ns * 10 > c->total.ns)
+        lpo_doc_paragraph(t->doc,
+                          "- %s of the time of all kernels (%s) has no launch record, because the "
+                          "recording began late: the part that it belongs to is not known.",
+                          percent(t, c->no_launch.ns, c->total.ns), duration(t, c->no_launch.ns));
+}
+
+static void add_regions(struct summary *t)
 {
     int64_t whole = t->gpu ? t->all->coverage.total.ns + copies_ns(t) : 0;
     size_t shown = 0;
@@ -117,46 +154,46 @@ static void add_regions(struct lpo_summary_facts *t)
     for (size_t i = 0; !t->gpu && i < t->fold->rows.len; i++)
         if (is_shown(t, &t->fold->rows.at[i]))
             whole += t->fold->rows.at[i].sum.host_ns;
-    for (size_t i = 0; i < t->fold->rows.len && shown < LPO_SUMMARY_ROWS; i++) {
+    for (size_t i = 0; i < t->fold->rows.len && shown < ROWS; i++) {
         const struct lpo_fold_row *r = &t->fold->rows.at[i];
         int64_t ns = t->gpu ? r->sum.all.ns + r->sum.copies.ns : r->sum.host_ns;
 
         if (!is_shown(t, r))
             continue;
         lpo_doc_paragraph(t->doc, "- The part called \"%s\" takes %s of it (%s).", r->path,
-                          lpo_summary_percent(t, ns, whole), lpo_summary_duration(t, ns));
+                          percent(t, ns, whole), duration(t, ns));
         shown++;
     }
+    add_uncovered(t);
 }
 
-static void add_classes(struct lpo_summary_facts *t)
+/* The class with the largest share, whichever it is. */
+static void add_classes(struct summary *t)
 {
-    static const struct {
-        enum lpo_region_kernel_class class;
-        const char *words;
-    } words[] = {
-        { LPO_CLASS_GEMM, "multiplying matrices, the real work of a model" },
-        { LPO_CLASS_ATTENTION, "attention, where tokens look at each other" },
-        { LPO_CLASS_CONVOLUTION, "convolutions, the real work on images" },
-        { LPO_CLASS_ELEMENTWISE, "small element-wise operations" },
-        { LPO_CLASS_COPY, "moving data from one place to another" },
-        { LPO_CLASS_COLLECTIVE, "communicating with other GPUs" },
-        { LPO_CLASS_NORM, "normalising values" },
+    static const char *const words[LPO_CLASSES] = {
+        [LPO_CLASS_GEMM] = "multiplying matrices",
+        [LPO_CLASS_ATTENTION] = "attention",
+        [LPO_CLASS_CONVOLUTION] = "convolutions",
+        [LPO_CLASS_ELEMENTWISE] = "element-wise operations",
+        [LPO_CLASS_COPY] = "kernels that move data",
+        [LPO_CLASS_COLLECTIVE] = "communication with other GPUs",
+        [LPO_CLASS_NORM] = "normalising values",
+        [LPO_CLASS_OTHER] = "kernels whose kind is not known",
     };
-    size_t best = 0;
+    int best = 0;
 
-    for (size_t i = 1; i < sizeof words / sizeof *words; i++)
-        if (t->steady->class_ns[words[i].class] > t->steady->class_ns[words[best].class])
+    for (int i = 1; i < LPO_CLASSES; i++)
+        if (t->steady->class_ns[i] > t->steady->class_ns[best])
             best = i;
-    if (t->steady->class_ns[words[best].class] > 0)
-        lpo_doc_paragraph(
-            t->doc, "- By kind of kernel, the largest share (%s) is %s.",
-            lpo_summary_percent(t, t->steady->class_ns[words[best].class], t->steady->kernel_ns),
-            words[best].words);
+    if (t->steady->class_ns[best] > 0)
+        lpo_doc_paragraph(t->doc, "- By kind of kernel, the largest share (%s) is %s.",
+                          percent(t, t->steady->class_ns[best], t->steady->kernel_ns),
+                          words[best] ? words[best]
+                                      : lpo_region_class_name((enum lpo_region_kernel_class)best));
 }
 
 /* Why the GPU was idle, where one cause has more than half of it. */
-static void add_idle_cause(struct lpo_summary_facts *t)
+static void add_idle_cause(struct summary *t)
 {
     const struct lpo_wall_device *d = t->wall;
     const struct lpo_trace *trace = t->s->analysis->trace;
@@ -167,78 +204,60 @@ static void add_idle_cause(struct lpo_summary_facts *t)
     };
 
     if (d->calls.len)
-        words[LPO_IDLE_BLOCKED] =
-            lpo_arena_printf(t->doc->arena, "the program waited in a call, longest in %.80s (%s).",
-                             lpo_trace_text(trace, d->calls.at[0].name),
-                             lpo_summary_duration(t, d->calls.at[0].idle_ns));
+        words[LPO_IDLE_BLOCKED] = lpo_arena_printf(
+            t->doc->arena, "the program waited in a call, longest in %.80s (%s).",
+            lpo_trace_text(trace, d->calls.at[0].name), duration(t, d->calls.at[0].idle_ns));
     for (int c = 0; c < LPO_IDLE_CAUSES; c++)
         if (d->idle[c].ns > d->idle_ns - d->idle[c].ns && words[c])
-            lpo_doc_paragraph(t->doc, "- For %s of that time %s",
-                              lpo_summary_percent(t, d->idle[c].ns, d->idle_ns), words[c]);
+            lpo_doc_paragraph(t->doc, "For %s of the idle time %s",
+                              percent(t, d->idle[c].ns, d->idle_ns), words[c]);
 }
 
-/* "The GPU", or which of them: the others have their rows in the main report. */
-static const char *the_gpu(struct lpo_summary_facts *t)
+static void add_bar_part(struct lpo_str *bar, const char *mark, int64_t *done_ns, int64_t ns,
+                         int64_t span_ns)
 {
-    const struct lpo_device *device = &t->s->analysis->trace->devices.at[t->wall->device];
+    int from = (int)(BAR * (double)*done_ns / (double)span_ns + 0.5), to;
 
-    if (t->steady->wall->devices.len == 1)
-        return "The GPU";
-    return lpo_arena_printf(
-        t->doc->arena, "GPU %d%s, of %zu the one that was in use longest,", device->id,
-        device->rank < 0 ? "" : lpo_arena_printf(t->doc->arena, " of rank %d", device->rank),
-        t->steady->wall->devices.len);
+    *done_ns += ns;
+    to = (int)(BAR * (double)*done_ns / (double)span_ns + 0.5);
+    for (int i = from; i < to; i++)
+        lpo_str_add(bar, mark);
 }
 
-/* Communication and copies that no computing covers. */
-static bool add_exposed(struct lpo_summary_facts *t)
+/* Where the wall time of the critical GPU went, in one bar. */
+static void add_bar(struct summary *t)
 {
     const struct lpo_wall_device *d = t->wall;
-    bool any = false;
+    LPO_STR bar = { 0 };
+    int64_t done_ns = 0;
 
-    if (d->parts_unknown)
-        return false;
-    if (d->exposed_communication_ns * 50 > d->span_ns) {
-        lpo_doc_paragraph(t->doc,
-                          "- Exposed communication, with no computing beside it, took %s (%s of "
-                          "the time). One rank does not show whether it was sending or waiting.",
-                          lpo_summary_duration(t, d->exposed_communication_ns),
-                          lpo_summary_percent(t, d->exposed_communication_ns, d->span_ns));
-        any = true;
-    }
-    if (d->exposed_copy_ns * 20 > d->span_ns) {
-        lpo_doc_paragraph(t->doc, "- Copying data with nothing beside it took %s (%s of the time).",
-                          lpo_summary_duration(t, d->exposed_copy_ns),
-                          lpo_summary_percent(t, d->exposed_copy_ns, d->span_ns));
-        any = true;
-    }
-    return any;
-}
-
-static void add_waste(struct lpo_summary_facts *t)
-{
-    const struct lpo_wall_device *d = t->wall;
-    bool any = false;
-
-    lpo_doc_section(t->doc, "waste", "What is wasteful", 1);
-    if (!d) {
-        lpo_doc_paragraph(t->doc, "%s", lpo_report_why_no_clock(t->s->trace));
+    if (d->parts_unknown || d->span_ns <= 0)
         return;
-    }
-    if (d->idle_ns * 20 > d->span_ns) {
-        lpo_doc_paragraph(t->doc, "- %s was idle for %s of the time (%s of %s).", the_gpu(t),
-                          lpo_summary_percent(t, d->idle_ns, d->span_ns),
-                          lpo_summary_duration(t, d->idle_ns), lpo_summary_duration(t, d->span_ns));
-        add_idle_cause(t);
-        any = true;
-    }
-    any |= add_exposed(t);
-    if (!any)
-        lpo_doc_paragraph(t->doc, "- Nothing stands out: %s was busy nearly all the time.",
-                          t->steady->wall->devices.len == 1 ? "the GPU" : the_gpu(t));
+    add_bar_part(&bar, "█", &done_ns, d->compute_ns, d->span_ns);
+    add_bar_part(&bar, "▓", &done_ns, d->exposed_communication_ns, d->span_ns);
+    add_bar_part(&bar, "▒", &done_ns, d->exposed_copy_ns, d->span_ns);
+    add_bar_part(&bar, "░", &done_ns, d->idle_ns, d->span_ns);
+    lpo_doc_paragraph(t->doc, "%s (█ computing, ▓ communicating, ▒ copying, ░ idle)",
+                      lpo_str_text(&bar));
 }
 
-static void add_speed(struct lpo_summary_facts *t)
+static void add_wall(struct summary *t)
+{
+    const struct lpo_finding_words w = { t->doc->arena, t->s, t->findings };
+
+    lpo_doc_section(t->doc, "wall", "Where the wall time went", 1);
+    lpo_doc_paragraph(t->doc, "%s", lpo_report_finding_verdict(&w));
+    add_bar(t);
+    if (t->wall->idle_ns * 20 > t->wall->span_ns)
+        add_idle_cause(t);
+}
+
+static void add_no_wall(struct summary *t)
+{
+    lpo_doc_paragraph(t->doc, "%s", lpo_report_why_no_clock(t->s->trace));
+}
+
+static void add_speed(struct summary *t)
 {
     for (size_t i = 0; i < t->d->speeds.len; i++) {
         const struct lpo_json *m = t->d->speeds.at[i].metrics;
@@ -260,7 +279,7 @@ static void add_speed(struct lpo_summary_facts *t)
 }
 
 /* Was anything recorded beside loading and warm-up? */
-static bool has_steady_time(const struct lpo_summary_facts *t)
+static bool has_steady_time(const struct summary *t)
 {
     if (!t->steady->any || t->steady->cells.cells.len)
         return true;
@@ -270,7 +289,45 @@ static bool has_steady_time(const struct lpo_summary_facts *t)
     return false;
 }
 
-static void add_advice(struct lpo_summary_facts *t)
+static void add_finding(struct summary *t, const struct lpo_finding *f, size_t number)
+{
+    const struct lpo_finding_words w = { t->doc->arena, t->s, t->findings };
+
+    lpo_doc_paragraph(t->doc, "%zu. %s: %s could be saved. %s", number,
+                      lpo_report_finding_title(&w, f), lpo_report_finding_saving(&w, f),
+                      lpo_report_finding_advice(&w, f));
+}
+
+static void add_findings(struct summary *t)
+{
+    size_t shown = 0;
+
+    for (size_t i = 0; i < t->findings->all.len && shown < ROWS; i++)
+        if (lpo_findings_above_noise(t->findings, &t->findings->all.at[i]))
+            add_finding(t, &t->findings->all.at[i], ++shown);
+    if (!shown)
+        lpo_doc_paragraph(t->doc, "%s", lpo_report_finding_none(t->s, t->findings));
+}
+
+/* Without a GPU nothing is known about savings: only where to look. */
+static void add_host_part(struct summary *t)
+{
+    const struct lpo_fold_row *best = NULL;
+
+    for (size_t i = 0; i < t->fold->rows.len; i++) {
+        const struct lpo_fold_row *r = &t->fold->rows.at[i];
+
+        if (counts(t, r) && r->sum.host_self_ns > (best ? best->sum.host_self_ns : 0))
+            best = r;
+    }
+    if (best)
+        lpo_doc_paragraph(t->doc,
+                          "Look at \"%s\": by itself it takes %s, more than any other part.",
+                          best->path, duration(t, best->sum.host_self_ns));
+    lpo_doc_paragraph(t->doc, "%s", lpo_report_finding_none(t->s, t->findings));
+}
+
+static void add_advice(struct summary *t)
 {
     lpo_doc_section(t->doc, "todo", "What to do first", 1);
     if (!t->s)
@@ -278,11 +335,41 @@ static void add_advice(struct lpo_summary_facts *t)
     else if (!has_steady_time(t))
         lpo_doc_paragraph(t->doc, "Let the program do some of its real work while it is profiled, "
                                   "and mark the parts with NVTX ranges.");
-    else if (!lpo_summary_advise(t))
-        lpo_doc_paragraph(t->doc, "What was recorded does not support any advice.");
+    else if (t->gpu)
+        add_findings(t);
+    else
+        add_host_part(t);
 }
 
-static void add_limits(struct lpo_summary_facts *t)
+/* What the numbers above rest on. Noise was shown with the speed. */
+static void add_sureness(struct summary *t)
+{
+    const struct lpo_finding_words w = { t->doc->arena, t->s, t->findings };
+    bool measured = false, estimated = false;
+
+    if (!t->findings->any_device)
+        return;
+    lpo_doc_section(t->doc, "sure", "How sure this is", 1);
+    for (size_t i = 0; i < t->findings->all.len; i++)
+        *(t->findings->all.at[i].estimated ? &estimated : &measured) = true;
+    if (measured)
+        lpo_doc_paragraph(t->doc, "\"At most\" is time that was measured; how much of it can be "
+                                  "saved depends on the program.");
+    if (estimated)
+        lpo_doc_paragraph(t->doc, "\"About\" is an estimate.");
+    for (size_t i = 0; i < t->findings->cautions.len; i++)
+        if (t->findings->cautions.at[i].kind != LPO_CAUTION_NOISE)
+            lpo_doc_paragraph(t->doc, "- %s",
+                              lpo_report_finding_caution(&w, &t->findings->cautions.at[i]));
+    lpo_doc_paragraph(t->doc, "%s",
+                      t->findings->noise > 0
+                          ? lpo_arena_printf(t->doc->arena,
+                                             "Repeats of the same work differ by %.0f %%.",
+                                             100 * t->findings->noise)
+                          : "It was measured once: how much repeats differ is not known.");
+}
+
+static void add_limits(struct summary *t)
 {
     struct lpo_err ignored = { 0 }; /* the main report shows what is wrong with the analysis */
     const struct lpo_limits *limits = lpo_analysis_limits(t->d, t->s, &ignored);
@@ -292,14 +379,14 @@ static void add_limits(struct lpo_summary_facts *t)
 }
 
 /* What several GPUs did side by side is longer than the time that passed: say so. */
-static const char *on_gpus(const struct lpo_summary_facts *t)
+static const char *on_gpus(const struct summary *t)
 {
     size_t n = t->steady->wall ? t->steady->wall->devices.len : 0;
 
     return n > 1 ? lpo_arena_printf(t->doc->arena, " of %zu GPUs", n) : "";
 }
 
-static void add_time(struct lpo_summary_facts *t)
+static void add_time(struct summary *t)
 {
     lpo_doc_section(t->doc, "time", "What takes the time", 1);
     add_left_out(t);
@@ -309,23 +396,21 @@ static void add_time(struct lpo_summary_facts *t)
         return;
     }
     if (t->gpu && copies_ns(t))
-        lpo_doc_paragraph(
-            t->doc, "All GPU work%s together takes %s: kernels %s, copies and memsets %s.",
-            on_gpus(t), lpo_summary_duration(t, t->steady->kernel_ns + copies_ns(t)),
-            lpo_summary_duration(t, t->steady->kernel_ns), lpo_summary_duration(t, copies_ns(t)));
+        lpo_doc_paragraph(t->doc,
+                          "All GPU work%s together takes %s: kernels %s, copies and memsets %s.",
+                          on_gpus(t), duration(t, t->steady->kernel_ns + copies_ns(t)),
+                          duration(t, t->steady->kernel_ns), duration(t, copies_ns(t)));
     else if (t->gpu)
         lpo_doc_paragraph(t->doc, "All GPU work%s together takes %s.", on_gpus(t),
-                          lpo_summary_duration(t, t->steady->kernel_ns));
+                          duration(t, t->steady->kernel_ns));
     else
         lpo_doc_paragraph(t->doc, "Time of the marked parts of the program on the host:");
     add_regions(t);
-    if (t->gpu) {
+    if (t->gpu)
         add_classes(t);
-        add_waste(t);
-    }
 }
 
-static void add_trace(struct lpo_summary_facts *t)
+static void add_trace(struct summary *t)
 {
     t->steady = lpo_analysis_steady(t->s->analysis);
     t->all = t->steady->all;
@@ -334,15 +419,21 @@ static void add_trace(struct lpo_summary_facts *t)
     t->gpu = t->all->coverage.total.ns + copies_ns(t) > 0;
     if (t->steady->wall && t->steady->wall->devices.len)
         t->wall = &t->steady->wall->devices.at[0];
+    t->findings = lpo_analysis_findings(t->d, t->s);
+    if (t->wall)
+        add_wall(t);
     add_time(t);
+    if (t->gpu && !t->wall)
+        add_no_wall(t);
     add_limits(t);
     add_advice(t);
+    add_sureness(t);
     lpo_region_fold_destroy(t->fold);
 }
 
 struct lpo_doc *lpo_summary_doc(const struct lpo_rundir *d, const struct lpo_source *s)
 {
-    struct lpo_summary_facts t = { .doc = lpo_doc_create("summary", "Summary"), .d = d, .s = s };
+    struct summary t = { .doc = lpo_doc_create("summary", "Summary"), .d = d, .s = s };
 
     add_what_ran(&t);
     add_speed(&t);
