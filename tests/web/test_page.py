@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """report.html in a real browser: every view, its numbers against report.json, hostile names. Prints TAP."""
+import csv
 import gzip
 import html.parser
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -234,6 +236,23 @@ class Page(LpoCase):
         self.browser.run("document.querySelector('.findings .links a[href=\"#gap=1\"]').click()")
         longest = report["wall"][0]["longest_gaps"][0]
         self.browser.wait(f"window.lpo.strip.to - window.lpo.strip.from === {3 * longest['gap_ns']}")
+
+    def test_samples_are_drawn_over_time(self):
+        shutil.copytree(ROOT / "tests/data/runs/h200_llama", self.run_dir)
+        self.lpo_report()
+        with open(self.path("nvml/samples.csv"), encoding="utf-8") as f:
+            samples = list(csv.DictReader(f))
+        self.browser.open(self.path("report.html"))
+        self.assertEqual(self.browser.errors(), [])
+        self.assertEqual(self.browser.run("return [...document.querySelectorAll('.chart')].map(c => c.dataset.chart)"),
+                         ["Power", "SM clock", "Memory clock", "Temperature", "Memory in use", "GPU in use"])
+        said = "return document.querySelector('[data-chart=Power] [role=status]').textContent"
+        watts = [int(s["power_mw"]) for s in samples]
+        self.assertEqual(self.browser.run(said), f"{min(watts) / 1000:.1f}\u00a0W to {max(watts) / 1000:.1f}\u00a0W")
+        self.browser.run("document.querySelector('[data-chart=Power] svg').focus()")
+        for sample in samples[1:4]:
+            self.browser.keys("\ue014")  # the arrow to the right
+            self.assertIn(f"{int(sample['power_mw']) / 1000:.1f}\u00a0W", self.browser.run(said))
 
     def test_coverage_is_in_sight(self):
         page, report = self.make(TRACES[0])

@@ -22,6 +22,7 @@ export interface Raw {
   kernels?: Kernel[]; wall?: Wall[]; findings?: Finding[]; verdict?: string | null; cautions?: { id: string; title: string }[];
   coverage?: Coverage; notes?: { level: string; text: string }[]; limits?: { regions?: LimitRow[] };
   regions?: Tree & { folded?: Tree };
+  samples?: { span_ns: number; gpus: (Packed & { gpu: number; count: number; every: number })[]; stages: { name: string; at_ns: number; ns: number }[] };
   strip?: Packed & { zero_ns: number; span_ns: number; step_ns: number; lanes: Lane[]; operations: number; left_out: number };
 }
 
@@ -116,6 +117,21 @@ export async function operations(data: Raw): Promise<Operations[]> {
     }
     return o;
   });
+}
+
+/** What NVML said of one GPU: a column of values for each of SAMPLED, null where it did not answer. */
+export interface Samples { gpu: number; every: number; at: number[]; values: (number | null)[][] }
+export const SAMPLED = 6;
+
+export async function samples(data: Raw): Promise<Samples[]> {
+  return Promise.all((data.samples?.gpus ?? []).map(async (g) => {
+    const r = await unpack(g.packed), out: Samples = { gpu: g.gpu, every: g.every, at: [], values: Array.from({ length: SAMPLED }, () => []) };
+    for (let i = 0, now = 0; i < g.count; i++) {
+      out.at.push(now += r.next());
+      for (const column of out.values) { const v = r.next(); column.push(v ? v - 1 : null); }
+    }
+    return out;
+  }));
 }
 
 const COLOURS: Record<string, string> = {

@@ -77,6 +77,7 @@ struct lpo_doc *lpo_report_page_doc(const struct lpo_rundir *d, const struct lpo
     struct lpo_doc *doc = lpo_report_run_sections(d, s);
 
     doc->kind = "page";
+    lpo_page_put_samples(doc->data, d);
     if (s) {
         struct lpo_page_kernels kernels = lpo_page_put_kernels(doc->data, s->analysis);
         uint32_t *regions =

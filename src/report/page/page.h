@@ -21,6 +21,11 @@
  *               ns of its length, twice the row in `kernels` (+ 1 where several were drawn as one,
  *               and their number follows), region row + 1 (0: none).
  *
+ *     samples   { span_ns, gpus: [{gpu, count, every, packed}], stages }: readings of NVML, each
+ *               `every`th. Per sample: ns since the one before (of the first: since the first of
+ *               all GPUs), then power in mW, SM and memory clock in MHz, temperature, memory in
+ *               bytes and GPU use in percent, each + 1 (0: unknown).
+ *
  * `packed` is util/pack.h's text. Bounds keep a page below 5 MB, whatever the trace. */
 #pragma once
 
@@ -31,6 +36,7 @@
 struct lpo_analysis;
 struct lpo_doc;
 struct lpo_record;
+struct lpo_rundir;
 
 /* Rows of `kernels` by name id of the trace; LPO_NONE: the name is not there. */
 struct lpo_page_kernels {
@@ -44,3 +50,5 @@ uint32_t *lpo_page_put_regions(struct lpo_record *to, const struct lpo_analysis 
                                const struct lpo_page_kernels *kernels, bool folded);
 void lpo_page_put_strip(struct lpo_record *to, const struct lpo_analysis *a,
                         const struct lpo_page_kernels *kernels, const uint32_t *regions);
+/* Nothing where NVML was not sampled. */
+void lpo_page_put_samples(struct lpo_record *to, const struct lpo_rundir *d);
