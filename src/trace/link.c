@@ -7,21 +7,22 @@
 #include "util/map.h"
 #include "util/vec.h"
 
-/* One call, or the place where one is expected. Those of one id form a chain. */
+/* One call, or the place where one is expected. Those of one id form a chain. A trace has as many
+ * as it has calls, so each field is there once: `row` is the path of the call until the launch is
+ * made from it, then the row of that launch. */
 struct link {
-    struct lpo_call call; /* start_ns LPO_NO_TIME: only GPU operations were seen so far */
-    uint32_t next;        /* same id, another process; LPO_NONE */
-    uint32_t launch;      /* row of t->launches once resolved; LPO_NONE */
-};
-
-/* A GPU operation that waits for its call. */
-struct waiting {
-    uint32_t op, link;
+    int64_t start_ns, end_ns; /* start LPO_NO_TIME: only GPU operations were seen so far */
+    uint32_t thread;
+    uint32_t row;
+    uint32_t next; /* same id, another process; LPO_NONE */
+    uint16_t process;
+    bool graph, launched;
 };
 
 struct lpo_trace_links {
     LPO_VEC(struct link) links;
-    LPO_VEC(struct waiting) waiting;
+    size_t first_op;           /* the row of the trace that `waiting` begins with */
+    LPO_VEC(uint32_t) waiting; /* the head of the chain of each operation; LPO_NONE */
     struct lpo_map_u64 *heads; /* correlation id to the first link of its chain */
 };
 
@@ -47,9 +48,7 @@ void lpo_trace_links_destroy(struct lpo_trace_links *l)
 
 static uint32_t push(struct lpo_trace_links *l)
 {
-    lpo_vec_push(
-        &l->links,
-        (struct link){ .call = { .start_ns = LPO_NO_TIME }, .next = LPO_NONE, .launch = LPO_NONE });
+    lpo_vec_push(&l->links, (struct link){ .start_ns = LPO_NO_TIME, .next = LPO_NONE });
     return (uint32_t)l->links.len - 1;
 }
 
@@ -66,7 +65,13 @@ static uint32_t head_of(struct lpo_trace_links *l, int64_t correlation)
 
 void lpo_trace_links_op(struct lpo_trace_links *l, uint32_t op, int64_t correlation)
 {
-    lpo_vec_push(&l->waiting, (struct waiting){ op, head_of(l, correlation) });
+    uint32_t head = head_of(l, correlation);
+
+    if (!l->waiting.len)
+        l->first_op = op;
+    while (l->first_op + l->waiting.len < op) /* these had no id */
+        lpo_vec_push(&l->waiting, LPO_NONE);
+    lpo_vec_push(&l->waiting, head);
 }
 
 bool lpo_trace_links_wanted(const struct lpo_trace_links *l, int64_t correlation)
@@ -79,7 +84,7 @@ void lpo_trace_links_prefetch(const struct lpo_trace_links *l, int64_t correlati
     lpo_map_u64_prefetch(l->heads, (uint64_t)correlation);
 }
 
-static bool outer(const struct lpo_call *a, const struct lpo_call *b)
+static bool outer(const struct lpo_call *a, const struct link *b)
 {
     return a->start_ns < b->start_ns || (a->start_ns == b->start_ns && a->end_ns > b->end_ns);
 }
@@ -90,7 +95,7 @@ void lpo_trace_links_call(struct lpo_trace_links *l, int64_t correlation,
     uint32_t at = head_of(l, correlation);
     struct link *k = &l->links.at[at];
 
-    for (int n = 0; k->call.start_ns != LPO_NO_TIME && k->call.process != call->process; n++) {
+    for (int n = 0; k->start_ns != LPO_NO_TIME && k->process != call->process; n++) {
         if (n == MAX_CHAIN) /* no job has that many processes in one file */
             return;
         if (k->next == LPO_NONE) {
@@ -101,13 +106,13 @@ void lpo_trace_links_call(struct lpo_trace_links *l, int64_t correlation,
         at = l->links.at[at].next;
         k = &l->links.at[at];
     }
-    if (k->call.start_ns == LPO_NO_TIME || outer(call, &k->call)) {
-        uint8_t graph = k->call.start_ns == LPO_NO_TIME ? 0 : k->call.graph;
-
-        k->call = *call;
-        k->call.graph |= graph;
-    } else {
-        k->call.graph |= call->graph;
+    k->graph |= call->graph;
+    if (k->start_ns == LPO_NO_TIME || outer(call, k)) {
+        k->start_ns = call->start_ns;
+        k->end_ns = call->end_ns;
+        k->thread = call->thread;
+        k->row = call->path;
+        k->process = call->process;
     }
 }
 
@@ -117,7 +122,7 @@ static uint32_t pick(const struct lpo_trace_links *l, uint32_t head, int64_t sta
     uint32_t best = head;
 
     for (uint32_t i = l->links.at[head].next; i != LPO_NONE; i = l->links.at[i].next) {
-        const struct lpo_call *c = &l->links.at[i].call, *b = &l->links.at[best].call;
+        const struct link *c = &l->links.at[i], *b = &l->links.at[best];
 
         if (c->start_ns <= start_ns && (b->start_ns > start_ns || c->start_ns > b->start_ns))
             best = i;
@@ -130,16 +135,19 @@ static void join(struct lpo_trace_links *l, struct lpo_trace *t, uint32_t head,
 {
     struct link *k = &l->links.at[pick(l, head, op->start_ns)];
 
-    if (k->call.start_ns == LPO_NO_TIME)
+    if (k->start_ns == LPO_NO_TIME)
         return;
-    if (k->launch == LPO_NONE) {
-        k->launch = (uint32_t)t->launches.len;
-        lpo_vec_push(&t->launches, (struct lpo_launch){ k->call.start_ns, k->call.end_ns,
-                                                        k->call.thread, k->call.path });
+    if (!k->launched) {
+        uint32_t launch = (uint32_t)t->launches.len;
+
+        lpo_vec_push(&t->launches,
+                     (struct lpo_launch){ k->start_ns, k->end_ns, k->thread, k->row });
+        k->row = launch;
+        k->launched = true;
     }
-    op->launch = k->launch;
-    op->process = k->call.process;
-    if (k->call.graph)
+    op->launch = k->row;
+    op->process = k->process;
+    if (k->graph)
         op->flags |= LPO_GPU_OP_GRAPH;
 }
 
@@ -149,14 +157,6 @@ void lpo_trace_links_resolve(struct lpo_trace_links *l, struct lpo_trace *t)
     lpo_map_u64_destroy(l->heads);
     l->heads = NULL;
     for (size_t i = 0; i < l->waiting.len; i++)
-        join(l, t, l->waiting.at[i].link, &t->gpu_ops.at[l->waiting.at[i].op]);
-}
-
-void lpo_trace_links_join(struct lpo_trace_links *l, struct lpo_trace *t, int64_t correlation,
-                          struct lpo_gpu_op *op)
-{
-    const uint32_t *head = lpo_map_u64_find(l->heads, (uint64_t)correlation);
-
-    if (head)
-        join(l, t, *head, op);
+        if (l->waiting.at[i] != LPO_NONE)
+            join(l, t, l->waiting.at[i], &t->gpu_ops.at[l->first_op + i]);
 }

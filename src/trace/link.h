@@ -12,7 +12,6 @@
 
 #include "util/auto.h"
 
-struct lpo_gpu_op;
 struct lpo_trace;
 struct lpo_trace_links;
 
@@ -38,7 +37,7 @@ bool lpo_trace_links_wanted(const struct lpo_trace_links *l, int64_t correlation
 void lpo_trace_links_prefetch(const struct lpo_trace_links *l, int64_t correlation);
 
 /* The GPU operation in row `op` of the trace was launched under this id; its call may still come.
- * The row gets its launch in lpo_trace_links_resolve(). */
+ * Rows come in rising order. The row gets its launch in lpo_trace_links_resolve(). */
 void lpo_trace_links_op(struct lpo_trace_links *l, uint32_t op, int64_t correlation);
 
 /* Sets the launch of every row that lpo_trace_links_op() was called for, LPO_NONE where no call was
@@ -46,7 +45,3 @@ void lpo_trace_links_op(struct lpo_trace_links *l, uint32_t op, int64_t correlat
  * used one id, the operation takes the call that began last before it. The last thing that is done
  * with the table: it only needs to be destroyed afterwards. */
 void lpo_trace_links_resolve(struct lpo_trace_links *l, struct lpo_trace *t);
-
-/* The same for one operation at once, for a source whose calls are all known by then. */
-void lpo_trace_links_join(struct lpo_trace_links *l, struct lpo_trace *t, int64_t correlation,
-                          struct lpo_gpu_op *op);

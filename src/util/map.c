@@ -8,21 +8,22 @@
 #include "util/str.h"
 
 /* The one table. Each key type gets its code from this pattern rather than through pointers to
- * functions, since a join asks it once for every kernel. A slot has a field `used`.
+ * functions, since a join asks it once for every kernel. A slot of zeros is free.
  *
  *     KEY           what is looked for
+ *     USED(s)       does the slot *s hold something?
  *     PLACE(key)    where the search begins, before the mask
  *     SAME(s, key)  does the used slot *s hold the key?
  *     PLACE_OF(s)   PLACE of what the used slot *s holds
  *
  * name_probe() gives the slot of a key, or the free one where it belongs; has_room() sees to it
  * that some slot is always free. name_grow() doubles the table, which begins with 16 slots. */
-#define DEFINE_TABLE(name, SLOT, KEY, PLACE, SAME, PLACE_OF)                                       \
+#define DEFINE_TABLE(name, SLOT, KEY, USED, PLACE, SAME, PLACE_OF)                                 \
     static inline SLOT *name##_probe(SLOT *slots, size_t mask, KEY key)                            \
     {                                                                                              \
         size_t i = PLACE(key) & mask;                                                              \
                                                                                                    \
-        while (slots[i].used && !SAME(&slots[i], key))                                             \
+        while (USED(&slots[i]) && !SAME(&slots[i], key))                                           \
             i = (i + 1) & mask;                                                                    \
         return &slots[i];                                                                          \
     }                                                                                              \
@@ -37,10 +38,10 @@
         for (size_t n = 0; n < count; n++) {                                                       \
             size_t i;                                                                              \
                                                                                                    \
-            if (!old[n].used)                                                                      \
+            if (!USED(&old[n]))                                                                    \
                 continue;                                                                          \
             i = PLACE_OF(&old[n]) & *mask;                                                         \
-            while ((*slots)[i].used)                                                               \
+            while (USED(&(*slots)[i]))                                                             \
                 i = (i + 1) & *mask;                                                               \
             (*slots)[i] = old[n];                                                                  \
         }                                                                                          \
@@ -81,6 +82,11 @@ struct lpo_map {
     struct lpo_arena *arena;
 };
 
+static inline bool text_used(const struct text_slot *s)
+{
+    return s->used;
+}
+
 static inline bool text_same(const struct text_slot *s, const struct text_key *key)
 {
     const struct entry *e = &key->entries[s->used - 1];
@@ -98,7 +104,8 @@ static inline size_t text_place_of(const struct text_slot *s)
     return s->hash;
 }
 
-DEFINE_TABLE(text, struct text_slot, const struct text_key *, text_place, text_same, text_place_of)
+DEFINE_TABLE(text, struct text_slot, const struct text_key *, text_used, text_place, text_same,
+             text_place_of)
 
 static struct text_key text_key(const struct lpo_map *m, const char *at, size_t len)
 {
@@ -173,15 +180,21 @@ uint64_t lpo_map_value(const struct lpo_map *m, size_t i)
 
 /* ---- a number */
 
+/* Halves of the key, because a whole one would pad the slot to 16 bytes, and a table of a million
+ * ids is one of the largest things a reader holds. The key is stored inverted, so that a slot of
+ * zeros is a free one; the one key that this takes away has a value of its own in the table. */
 struct u64_slot {
-    uint64_t key;
+    uint32_t low, high;
     uint32_t value;
-    bool used;
 };
+
+static const uint64_t last_key = UINT64_MAX;
 
 struct lpo_map_u64 {
     struct u64_slot *slots;
     size_t mask, count;
+    bool has_last;
+    uint32_t value_of_last;
 };
 
 /* Ids come in runs and in multiples of powers of two, so every bit must reach the low ones. */
@@ -200,17 +213,27 @@ static inline size_t u64_place(uint64_t key)
     return mix(key >> 3) + (key & 7);
 }
 
+static inline bool u64_used(const struct u64_slot *s)
+{
+    return s->low | s->high;
+}
+
+static inline uint64_t u64_key(const struct u64_slot *s)
+{
+    return ~((uint64_t)s->high << 32 | s->low);
+}
+
 static inline bool u64_same(const struct u64_slot *s, uint64_t key)
 {
-    return s->key == key;
+    return u64_key(s) == key;
 }
 
 static inline size_t u64_place_of(const struct u64_slot *s)
 {
-    return u64_place(s->key);
+    return u64_place(u64_key(s));
 }
 
-DEFINE_TABLE(u64, struct u64_slot, uint64_t, u64_place, u64_same, u64_place_of)
+DEFINE_TABLE(u64, struct u64_slot, uint64_t, u64_used, u64_place, u64_same, u64_place_of)
 
 struct lpo_map_u64 *lpo_map_u64_create(size_t expected)
 {
@@ -231,20 +254,35 @@ void lpo_map_u64_destroy(struct lpo_map_u64 *m)
     free(m);
 }
 
+static uint32_t *put_last(struct lpo_map_u64 *m, bool *fresh)
+{
+    *fresh = !m->has_last;
+    if (*fresh) {
+        m->has_last = true;
+        m->value_of_last = UINT32_MAX;
+        m->count++;
+    }
+    return &m->value_of_last;
+}
+
 uint32_t *lpo_map_u64_put(struct lpo_map_u64 *m, uint64_t key, bool *fresh)
 {
     struct u64_slot *s = u64_probe(m->slots, m->mask, key);
+    bool unused;
 
-    if (fresh)
-        *fresh = !s->used;
-    if (s->used)
+    if (!fresh)
+        fresh = &unused;
+    if (key == last_key)
+        return put_last(m, fresh);
+    *fresh = !u64_used(s);
+    if (!*fresh)
         return &s->value;
     if (!has_room(m->count, m->mask)) {
         u64_grow(&m->slots, &m->mask);
         s = u64_probe(m->slots, m->mask, key);
     }
     m->count++;
-    *s = (struct u64_slot){ key, UINT32_MAX, true };
+    *s = (struct u64_slot){ (uint32_t)~key, (uint32_t)(~key >> 32), UINT32_MAX };
     return &s->value;
 }
 
@@ -252,7 +290,9 @@ uint32_t *lpo_map_u64_find(const struct lpo_map_u64 *m, uint64_t key)
 {
     struct u64_slot *s = u64_probe(m->slots, m->mask, key);
 
-    return s->used ? &s->value : NULL;
+    if (key == last_key)
+        return m->has_last ? (uint32_t *)&m->value_of_last : NULL;
+    return u64_used(s) ? &s->value : NULL;
 }
 
 void lpo_map_u64_prefetch(const struct lpo_map_u64 *m, uint64_t key)
@@ -286,6 +326,11 @@ static inline size_t pair_place(struct pair key)
     return h ^ h >> 32;
 }
 
+static inline bool pair_used(const struct lpo_map_pair_slot *s)
+{
+    return s->used;
+}
+
 static inline bool pair_same(const struct lpo_map_pair_slot *s, struct pair key)
 {
     return s->a == key.a && s->b == key.b;
@@ -296,7 +341,8 @@ static inline size_t pair_place_of(const struct lpo_map_pair_slot *s)
     return pair_place((struct pair){ s->a, s->b });
 }
 
-DEFINE_TABLE(pair, struct lpo_map_pair_slot, struct pair, pair_place, pair_same, pair_place_of)
+DEFINE_TABLE(pair, struct lpo_map_pair_slot, struct pair, pair_used, pair_place, pair_same,
+             pair_place_of)
 
 uint32_t lpo_map_pair_put(struct lpo_map_pair *m, uint64_t a, uint64_t b, bool *fresh)
 {

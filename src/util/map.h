@@ -6,7 +6,7 @@
  *
  * - lpo_map: text to a uint64_t, in the order of insertion. Keys are copied. Store an index into
  *   your own array, or a pointer cast through uintptr_t.
- * - lpo_map_u64: a number to a uint32_t, for joins over millions of rows; 16 bytes a slot.
+ * - lpo_map_u64: a number to a uint32_t, for joins over millions of rows; 12 bytes a slot.
  * - lpo_map_pair: two numbers to a dense row number, without a copy of any key. */
 #pragma once
 
