@@ -430,6 +430,72 @@ static void the_host_is_named_by_most_of_the_time(void **state)
     assert_string_equal(lpo_str_text(&path), "train");
 }
 
+static void push_host_op(struct lpo_trace *t, const char *name, int64_t start, int64_t end)
+{
+    lpo_vec_push(&t->ops, (struct lpo_op){ us(start), us(end), lpo_trace_name(t, name), 0, LPO_NONE,
+                                           LPO_NONE });
+}
+
+/* Five kernels of 20 us, all launched ahead: three of them inside the checkpoint, and one of those
+ * in a backward function nested there. */
+static void forward_work_that_is_done_again(void **state)
+{
+    static const char *const windows[] = {
+        "autograd::engine::evaluate_function: CheckpointFunctionBackward",
+        "autograd::engine::evaluate_function: MulBackward0" /* the same without a checkpoint */
+    };
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        LPO_AUTO(lpo_trace) t = empty_trace();
+        uint16_t device = lpo_trace_device(t, 0, -1);
+        LPO_AUTO(lpo_analysis) a = NULL;
+        LPO_AUTO(lpo_findings) f = NULL;
+
+        for (int k = 0; k < 5; k++) {
+            push_call(t, &(struct span){ "cudaLaunchKernel", k - 10, k - 10 }, 0);
+            push_op(
+                t, &(struct op){ .name = "gemm", .start = 20 * k, .end = 20 * k + 20, .launch = 1 },
+                0, (size_t)k, device);
+        }
+        push_host_op(t, windows[i], -9, -7); /* kernels 1, 2 and 3 */
+        push_host_op(t, "autograd::engine::evaluate_function: AddmmBackward0", -7, -7);
+        a = lpo_analysis_of(t, NULL);
+        f = lpo_findings_create(NULL, NULL, a);
+        assert_int_equal(f->all.len, i == 0);
+        if (i)
+            continue;
+        assert_string_equal(lpo_findings_id(f->all.at[0].kind), "recomputation");
+        assert_int_equal(f->all.at[0].saving_ns, us(40));
+        assert_true(evidence(&f->all.at[0], LPO_FACT_LAUNCHES)->value == 2);
+    }
+}
+
+/* Kernels that are short and recomputed are saved once: the larger claim has them. */
+static void a_nanosecond_is_claimed_once(void **state)
+{
+    LPO_AUTO(lpo_trace) t = empty_trace();
+    uint16_t device = lpo_trace_device(t, 0, -1);
+    LPO_AUTO(lpo_analysis) a = NULL;
+    LPO_AUTO(lpo_findings) f = NULL;
+
+    (void)state;
+    push_call(t, &(struct span){ "cudaLaunchKernel", -10, -9 }, 0);
+    for (int k = 0; k < 4; k++)
+        push_op(t,
+                &(struct op){ .name = "vectorized_elementwise_kernel",
+                              .start = 5 * k,
+                              .end = 5 * k + 5,
+                              .launch = 1 },
+                0, 0, device);
+    push_host_op(t, "CheckpointFunctionBackward", -20, 0);
+    a = lpo_analysis_of(t, NULL);
+    f = lpo_findings_create(NULL, NULL, a);
+    assert_int_equal(f->all.len, 1);
+    assert_string_equal(lpo_findings_id(f->all.at[0].kind), "recomputation");
+    assert_int_equal(f->all.at[0].saving_ns, us(20));
+}
+
 /* Two ranks: the one that computes longer, against the median. */
 static void a_slow_rank(void **state)
 {
@@ -560,6 +626,8 @@ int main(void)
     UNIT_TEST(&u, a_first_visit_costs_no_more_than_it_took_longer);
     UNIT_TEST(&u, a_first_call_of_an_operator);
     UNIT_TEST(&u, the_host_is_named_by_most_of_the_time);
+    UNIT_TEST(&u, forward_work_that_is_done_again);
+    UNIT_TEST(&u, a_nanosecond_is_claimed_once);
     UNIT_TEST(&u, a_slow_rank);
     UNIT_TEST(&u, other_gpus_are_evidence);
     UNIT_TEST(&u, a_saving_inside_the_noise_is_no_advice);

@@ -112,6 +112,36 @@ class GettingReady(Summary):
         self.assertNotIn('part called "warmup"', text)
 
 
+class Throttling(Summary):
+    """One GPU, busy for 1 ms; samples every 100 us, half of them slowed from 2000 to 1500 MHz."""
+
+    def found(self, reasons: tuple[int, ...], samples: int = 10) -> list[dict]:
+        base = 1700000000 * 10**9
+        self.put("torch_profiler/1.trace.json", {"schemaVersion": 1, "baseTimeNanoseconds": base, "traceEvents": [
+            *launch(1, 0, 10, 510), *launch(2, 1, 510, 1010)]})
+        lines = ["unix_ns,gpu,power_mw,sm_mhz,throttle_reasons"]
+        for i in range(samples):
+            slow = reasons[i % len(reasons)]
+            lines.append(f"{base + 60000 + i * 100000 * 10 // samples},0,300000,{1500 if slow else 2000},{slow}")
+        self.put("nvml/samples.csv", "\n".join(lines) + "\n")
+        self.report()
+        return [f for f in json.loads(self.text("report.json"))["findings"] if f["id"] == "throttling"]
+
+    def test_a_power_cap_costs_the_missing_clock(self) -> None:
+        f, = self.found((0, 4))
+        self.assertEqual(f["saving_ns"], 1000000 * 0.5 * 0.25)  # of 1 ms, half of the samples, a quarter of the clock
+        self.assertEqual(f["basis"], "estimated")
+        text = " ".join(e["text"] for e in f["evidence"])
+        for fact in ("power cap", "50.0 % of the samples", "1500 MHz", "2000 MHz"):
+            self.assertIn(fact, text)
+
+    def test_idleness_is_no_throttling(self) -> None:
+        self.assertEqual(self.found((0, 1)), [])
+
+    def test_four_samples_are_too_few(self) -> None:
+        self.assertEqual(self.found((4, 4), samples=4), [])
+
+
 def shared(name: str) -> str:
     return os.path.join(SOURCE, "..", "shared", "data", "traces", name)
 

@@ -10,11 +10,10 @@
 #include "rundir/rundir.h"
 #include "util/xmalloc.h"
 
-/* In the order in which they claim compute time. */
 static lpo_findings_rule *const rules[] = {
-    lpo_findings_idle,     lpo_findings_communication, lpo_findings_copies,
-    lpo_findings_roof,     lpo_findings_small_kernels, lpo_findings_slow_rank,
-    lpo_findings_cautions,
+    lpo_findings_idle,       lpo_findings_communication, lpo_findings_copies,
+    lpo_findings_roof,       lpo_findings_small_kernels, lpo_findings_recomputation,
+    lpo_findings_throttling, lpo_findings_slow_rank,     lpo_findings_cautions,
 };
 
 static const char *const ids[LPO_FINDING_KINDS] = {
@@ -50,10 +49,15 @@ const char *lpo_findings_caution_id(enum lpo_caution_kind kind)
     return caution_ids[kind];
 }
 
+static bool is_enough(const struct lpo_findings_work *w, int64_t saving_ns)
+{
+    return saving_ns > 0 && (double)saving_ns >= LPO_FINDINGS_LEAST * (double)w->out->span_ns;
+}
+
 struct lpo_finding *lpo_findings_add(struct lpo_findings_work *w, enum lpo_finding_kind kind,
                                      int64_t saving_ns)
 {
-    if (saving_ns <= 0 || (double)saving_ns < LPO_FINDINGS_LEAST * (double)w->out->span_ns)
+    if (!is_enough(w, saving_ns))
         return NULL;
     lpo_vec_push(&w->out->all, ((struct lpo_finding){
                                    .kind = kind,
@@ -67,15 +71,11 @@ struct lpo_finding *lpo_findings_add(struct lpo_findings_work *w, enum lpo_findi
 struct lpo_finding *lpo_findings_claim(struct lpo_findings_work *w, enum lpo_finding_kind kind,
                                        int64_t saving_ns)
 {
-    struct lpo_finding *f;
+    int64_t most = w->critical->compute_ns;
+    struct lpo_finding *f = lpo_findings_add(w, kind, saving_ns < most ? saving_ns : most);
 
-    if (saving_ns > w->compute_left)
-        saving_ns = w->compute_left;
-    f = lpo_findings_add(w, kind, saving_ns);
-    if (f) {
+    if (f)
         f->estimated = true;
-        w->compute_left -= saving_ns;
-    }
     return f;
 }
 
@@ -97,6 +97,38 @@ static int by_saving(const void *x, const void *y)
     if (a->saving_ns != b->saving_ns)
         return a->saving_ns > b->saving_ns ? -1 : 1;
     return a->kind != b->kind ? (int)a->kind - (int)b->kind : a->name < b->name ? -1 : 1;
+}
+
+/* Claims on the time of kernels, largest first: each takes what is left. A slow rank claims compute
+ * time; the others claim what shorter kernels would save. */
+static void settle(struct lpo_findings_work *w)
+{
+    int64_t compute_left = w->critical->compute_ns, slack_left = w->slack.kernels_ns;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < w->out->all.len; i++) {
+        struct lpo_finding f = w->out->all.at[i];
+
+        if (f.estimated) {
+            bool slack = f.kind != LPO_FINDING_SLOW_RANK;
+
+            f.saving_ns = f.saving_ns < compute_left ? f.saving_ns : compute_left;
+            if (slack && f.saving_ns > slack_left)
+                f.saving_ns = slack_left;
+            if (!is_enough(w, f.saving_ns))
+                continue;
+            compute_left -= f.saving_ns;
+            slack_left -= slack ? f.saving_ns : 0;
+        }
+        w->out->all.at[kept++] = f;
+    }
+    w->out->all.len = kept;
+}
+
+static void sort_findings(struct lpo_findings *f)
+{
+    if (f->all.len)
+        qsort(f->all.at, f->all.len, sizeof *f->all.at, by_saving);
 }
 
 struct lpo_findings *lpo_findings_create(const struct lpo_rundir *d, const struct lpo_source *s,
@@ -121,13 +153,16 @@ struct lpo_findings *lpo_findings_create(const struct lpo_rundir *d, const struc
         f->any_device = true;
         f->device = w.critical->device;
         f->span_ns = w.critical->span_ns;
-        w.compute_left = w.critical->compute_ns;
+        lpo_findings_slack_find(&w);
     }
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (f->any_device || rules[i] == lpo_findings_cautions)
             rules[i](&w);
-    if (f->all.len)
-        qsort(f->all.at, f->all.len, sizeof *f->all.at, by_saving);
+    sort_findings(f);
+    if (f->any_device)
+        settle(&w);
+    sort_findings(f);
+    lpo_findings_slack_free(&w.slack);
     return f;
 }
 

@@ -88,6 +88,7 @@ enum lpo_fact {
     LPO_FACT_SHARE, /* 0 … 1, of a caution */
     LPO_FACT_REPEATS,
     LPO_FACT_SPAN_NS,
+    LPO_FACT_SLOWED,    /* share of the samples */
     LPO_FACT_CLOCK_MHZ, /* mean while slowed */
     LPO_FACT_MAX_CLOCK_MHZ,
     LPO_FACT_REASONS, /* NVML's bits */

@@ -10,6 +10,15 @@
 /* A finding or caution needs this share of the span. */
 #define LPO_FINDINGS_LEAST 0.02
 
+/* Operations of the critical device in order of their starts, and of each the time by which the
+ * program would end sooner if it took no time at all. */
+struct lpo_findings_slack {
+    uint32_t *rows; /* of gpu_ops */
+    int64_t *ns;
+    size_t count;
+    int64_t kernels_ns; /* sum over kernels */
+};
+
 struct lpo_findings_work {
     const struct lpo_rundir *d;
     const struct lpo_source *s;
@@ -18,35 +27,28 @@ struct lpo_findings_work {
     const struct lpo_wall *wall;            /* of the steady part */
     const struct lpo_wall_device *critical; /* row of wall */
     const bool *aside;                      /* per place: what was set aside; NULL: nothing */
-    int64_t compute_left;                   /* of the compute part: not claimed yet */
+    struct lpo_findings_slack slack;        /* of the critical device */
     struct lpo_findings *out;
 };
 
 typedef void lpo_findings_rule(struct lpo_findings_work *w);
 
 lpo_findings_rule lpo_findings_idle, lpo_findings_communication, lpo_findings_copies,
-    lpo_findings_small_kernels, lpo_findings_roof, lpo_findings_slow_rank, lpo_findings_cautions;
+    lpo_findings_small_kernels, lpo_findings_roof, lpo_findings_recomputation,
+    lpo_findings_throttling, lpo_findings_slow_rank, lpo_findings_cautions;
 
 /* The finding, to add evidence to; NULL where the saving is under LPO_FINDINGS_LEAST. */
 struct lpo_finding *lpo_findings_add(struct lpo_findings_work *w, enum lpo_finding_kind kind,
                                      int64_t saving_ns);
-/* The same of what a kernel's time could be shorter: bounded by the compute time that no other
- * finding claims. */
+void lpo_findings_slack_find(struct lpo_findings_work *w);
+void lpo_findings_slack_free(struct lpo_findings_slack *s);
+
+/* The same of what kernels could be shorter: what other findings claim too is counted once, for the
+ * largest, when all rules have run. */
 struct lpo_finding *lpo_findings_claim(struct lpo_findings_work *w, enum lpo_finding_kind kind,
                                        int64_t saving_ns);
 void lpo_findings_fact(struct lpo_finding *f, enum lpo_fact fact, double value);
 void lpo_findings_fact_name(struct lpo_finding *f, enum lpo_fact fact, double value, uint32_t name);
-
-/* Operations of the critical device in order of their starts, and of each the time by which the
- * program would end sooner if it took no time at all. */
-struct lpo_findings_slack {
-    uint32_t *rows; /* of gpu_ops */
-    int64_t *ns;
-    size_t count;
-};
-
-struct lpo_findings_slack lpo_findings_slack_find(const struct lpo_findings_work *w);
-void lpo_findings_slack_free(struct lpo_findings_slack *s);
 
 /* A gap of the critical device, and the finding that it belongs to. */
 struct lpo_findings_gap {

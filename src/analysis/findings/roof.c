@@ -25,16 +25,16 @@ static struct waited *sum_regions(const struct lpo_findings_work *w)
 {
     const struct lpo_region_tree *tree = w->a->tree;
     struct waited *sums = lpo_xcalloc(tree->nodes.len + 1, sizeof *sums);
-    struct lpo_findings_slack slack = lpo_findings_slack_find(w);
+    const struct lpo_findings_slack *slack = &w->slack;
 
-    for (size_t i = 0; i < slack.count; i++) {
-        const struct lpo_gpu_op *op = &w->trace->gpu_ops.at[slack.rows[i]];
+    for (size_t i = 0; i < slack->count; i++) {
+        const struct lpo_gpu_op *op = &w->trace->gpu_ops.at[slack->rows[i]];
         uint32_t leaf = tree->places.at[lpo_region_place(tree, op)].leaf;
 
         if (leaf == LPO_NONE || op->kind != LPO_KERNEL)
             continue;
         sums[leaf].gpu_ns += lpo_trace_gpu_op_ns(op);
-        sums[leaf].slack_ns += slack.ns[i];
+        sums[leaf].slack_ns += slack->ns[i];
     }
     for (size_t i = tree->nodes.len; i-- > 0;) { /* a parent has a smaller number than its parts */
         uint32_t parent = tree->nodes.at[i].parent;
@@ -44,7 +44,6 @@ static struct waited *sum_regions(const struct lpo_findings_work *w)
         sums[parent].gpu_ns += sums[i].gpu_ns;
         sums[parent].slack_ns += sums[i].slack_ns;
     }
-    lpo_findings_slack_free(&slack);
     return sums;
 }
 

@@ -32,7 +32,7 @@ static int64_t slack_of(const struct lpo_trace *t, const struct lpo_gpu_op *op, 
     return to > from ? to - from : 0;
 }
 
-struct lpo_findings_slack lpo_findings_slack_find(const struct lpo_findings_work *w)
+void lpo_findings_slack_find(struct lpo_findings_work *w)
 {
     const struct lpo_trace *t = w->trace;
     struct lpo_wall_order order = lpo_wall_order_find(t);
@@ -55,10 +55,12 @@ struct lpo_findings_slack lpo_findings_slack_find(const struct lpo_findings_work
 
         s.rows[i] = row;
         s.ns[i] = aside ? 0 : slack_of(t, op, before_ns, next);
+        if (op->kind == LPO_KERNEL)
+            s.kernels_ns += s.ns[i];
         before_ns = op->end_ns > before_ns ? op->end_ns : before_ns;
     }
     lpo_wall_order_free(&order);
-    return s;
+    w->slack = s;
 }
 
 void lpo_findings_slack_free(struct lpo_findings_slack *s)

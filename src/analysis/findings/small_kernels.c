@@ -34,6 +34,8 @@ static bool can_fuse(enum lpo_region_kernel_class class)
     case LPO_CLASS_ROTARY:
     case LPO_CLASS_REDUCTION:
     case LPO_CLASS_COPY:
+    case LPO_CLASS_INDEXING:
+    case LPO_CLASS_QUANTIZE:
         return true;
     default:
         return false;
@@ -74,13 +76,13 @@ static struct run *run_of(runs *all, uint32_t stream)
 
 void lpo_findings_small_kernels(struct lpo_findings_work *w)
 {
-    struct lpo_findings_slack slack = lpo_findings_slack_find(w);
+    const struct lpo_findings_slack *slack = &w->slack;
     struct totals total = { 0 };
     struct lpo_finding *f;
     runs all = { 0 };
 
-    for (size_t i = 0; i < slack.count; i++) {
-        const struct lpo_gpu_op *op = &w->trace->gpu_ops.at[slack.rows[i]];
+    for (size_t i = 0; i < slack->count; i++) {
+        const struct lpo_gpu_op *op = &w->trace->gpu_ops.at[slack->rows[i]];
         struct run *r = run_of(&all, op->stream);
         int64_t ns = lpo_trace_gpu_op_ns(op);
 
@@ -91,7 +93,7 @@ void lpo_findings_small_kernels(struct lpo_findings_work *w)
         r->kernels++;
         r->sum_ns += ns;
         r->longest_ns = ns > r->longest_ns ? ns : r->longest_ns;
-        r->slack_ns += slack.ns[i];
+        r->slack_ns += slack->ns[i];
     }
     for (size_t i = 0; i < all.len; i++)
         close_run(&all.at[i], &total);
@@ -102,5 +104,4 @@ void lpo_findings_small_kernels(struct lpo_findings_work *w)
         lpo_findings_fact(f, LPO_FACT_GPU_NS, (double)total.gpu_ns);
     }
     lpo_vec_free(&all);
-    lpo_findings_slack_free(&slack);
 }

@@ -55,6 +55,7 @@ static const struct {
     [LPO_FACT_SHARE] = { "%v", SHARE },
     [LPO_FACT_REPEATS] = { "repeats: %v", COUNT },
     [LPO_FACT_SPAN_NS] = { "%v", NS },
+    [LPO_FACT_SLOWED] = { "for %v of the samples", SHARE },
     [LPO_FACT_CLOCK_MHZ] = { "the clock was %v on average while it was slowed", MHZ },
     [LPO_FACT_MAX_CLOCK_MHZ] = { "the highest clock in this run was %v", MHZ },
     [LPO_FACT_REASONS] = { "NVML gave as reason: %v", REASONS },
