@@ -211,7 +211,8 @@ class Page(LpoCase):
         self.check_regions(report)
         drawn = "return [...document.querySelectorAll('.icicle button')].map(b => b.textContent)"
         self.assertEqual(self.browser.run(drawn), ["step* \u00d712", "layer* \u00d748"])
-        self.assertEqual(self.browser.run("return document.querySelectorAll('.members button').length"), 12)
+        members = self.browser.run("return [...document.querySelectorAll('.members button')].map(b => b.title.split(':')[0])")
+        self.assertEqual(members, [f"step{i}" for i in range(12)])
         self.browser.run("document.querySelector('.icicle').parentElement.querySelector('input[type=checkbox]').click()")
         self.assertEqual(len(self.browser.run(drawn)), 60)
         self.browser.run("location.hash = '#region=step3/layer2'")

@@ -97,7 +97,7 @@ export function first(data: Raw): void {
     if (findings.length > 3) {
       const rest = el("ol", { class: "findings", start: "4" });
       findings.slice(3).forEach((f, i) => rest.append(finding(f, i + 4)));
-      view.append(el("details", {}, el("summary", {}, `${findings.length - 3} more findings`), rest));
+      view.append(el("details", {}, el("summary", {}, findings.length === 4 ? "1 more finding" : `${findings.length - 3} more findings`), rest));
     }
   }
   section.append(view, text);

@@ -193,13 +193,22 @@ export class Strip {
       g.fillStyle = idle;
       g.fillRect(0, row.y, W, LANE - 3);
       this.lane(g, row.lane, row.y, W);
-      g.fillStyle = dim;
-      if (this.lanes.length > 1) g.fillText("stream " + this.lanes[row.lane].lane.stream, W - 70, row.y + 12);
+      if (this.lanes.length > 1) this.label(g, "stream " + this.lanes[row.lane].lane.stream, W, row.y, fg, style.getPropertyValue("--bg"));
     }
     this.drawGaps(g, W, fg);
     this.drawChosen(g, W, fg);
     this.frames.push(performance.now() - begin);
     if (this.frames.length > 600) this.frames.shift();
+  }
+
+  private label(g: CanvasRenderingContext2D, text: string, W: number, y: number, fg: string, bg: string): void {
+    const width = g.measureText(text).width + 8;
+    g.globalAlpha = 0.8;
+    g.fillStyle = bg;
+    g.fillRect(W - width, y, width, LANE - 3);
+    g.globalAlpha = 1;
+    g.fillStyle = fg;
+    g.fillText(text, W - width + 4, y + 12);
   }
 
   private axis(g: CanvasRenderingContext2D, W: number, H: number, dim: string): void {
