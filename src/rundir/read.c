@@ -32,6 +32,8 @@ static int read_through_ncu(struct lpo_arena *a, const char *ncu, const char *pa
 /* That results of the file cannot be read is no longer true. */
 static void drop_notes(struct lpo_trace *t, size_t from, size_t count)
 {
+    if (!count) /* there may be no notes at all, and no array of them */
+        return;
     memmove(t->notes.at + from, t->notes.at + from + count,
             (t->notes.len - from - count) * sizeof *t->notes.at);
     t->notes.len -= count;
