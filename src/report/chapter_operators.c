@@ -24,7 +24,7 @@ static const struct lpo_column operator_columns[] = {
     { "gpu_total_ns", "GPU total", LPO_CELL_NS, NULL },
     { "gpu_self_ns", "GPU self", LPO_CELL_NS, NULL },
     { "gpu_mean_ns", "GPU mean", LPO_CELL_NS, NULL },
-    { "share", "GPU share", LPO_CELL_PERCENT, NULL },
+    { "share", "Share of GPU self", LPO_CELL_PERCENT, NULL },
     { "gpu_ops", "GPU operations", LPO_CELL_COUNT, NULL },
     { "operator", "Operator", LPO_CELL_TEXT, NULL },
     { "shapes", "Input shapes", LPO_CELL_TEXT, NULL },
@@ -51,6 +51,30 @@ static void row_gpu(struct lpo_table *t, const struct lpo_operator *o,
     lpo_doc_row_count(t, o->gpu_ops_self);
 }
 
+static int by_own_time(const void *a, const void *b)
+{
+    const struct lpo_operator *x = *(const struct lpo_operator *const *)a;
+    const struct lpo_operator *y = *(const struct lpo_operator *const *)b;
+
+    if (x->gpu_self_ns != y->gpu_self_ns)
+        return x->gpu_self_ns > y->gpu_self_ns ? -1 : 1;
+    if (x->cpu_self_ns != y->cpu_self_ns)
+        return x->cpu_self_ns > y->cpu_self_ns ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+/* By their own time, which the shares are of: totals of operators that call each other count the
+ * same kernel many times. The caller frees it. */
+static const struct lpo_operator **in_order(const struct lpo_operators *ops)
+{
+    const struct lpo_operator **order = lpo_xcalloc(ops->rows.len + 1, sizeof *order);
+
+    for (size_t i = 0; i < ops->rows.len; i++)
+        order[i] = &ops->rows.at[i];
+    qsort(order, ops->rows.len, sizeof *order, by_own_time);
+    return order;
+}
+
 void lpo_report_add_operators(struct lpo_doc *doc, const struct lpo_analysis *a, const char *id,
                               bool by_shapes, size_t most)
 {
@@ -58,9 +82,10 @@ void lpo_report_add_operators(struct lpo_doc *doc, const struct lpo_analysis *a,
     const struct lpo_trace *trace = a->trace;
     struct lpo_table *t =
         lpo_doc_table(doc, id, "", operator_columns, COUNT(operator_columns) - (by_shapes ? 0 : 1));
+    const struct lpo_operator **order = in_order(ops);
 
     for (size_t i = 0; i < ops->rows.len && i < most; i++) {
-        const struct lpo_operator *o = &ops->rows.at[i];
+        const struct lpo_operator *o = order[i];
 
         lpo_doc_row_count(t, o->calls);
         lpo_doc_row_ns(t, o->cpu_total_ns);
@@ -76,6 +101,7 @@ void lpo_report_add_operators(struct lpo_doc *doc, const struct lpo_analysis *a,
     }
     if (ops->rows.len > most)
         t->total_rows = ops->rows.len;
+    free(order);
 }
 
 static const struct lpo_column kernel_columns[] = {
@@ -87,26 +113,13 @@ static const struct lpo_column kernel_columns[] = {
     { "kernel", "GPU operation", LPO_CELL_TEXT, NULL },
 };
 
-static int by_own_gpu_time(const void *a, const void *b)
-{
-    const struct lpo_operator *x = *(const struct lpo_operator *const *)a;
-    const struct lpo_operator *y = *(const struct lpo_operator *const *)b;
-
-    if (x->gpu_self_ns != y->gpu_self_ns)
-        return x->gpu_self_ns > y->gpu_self_ns ? -1 : 1;
-    return (x > y) - (x < y);
-}
-
 void lpo_report_add_operator_kernels(struct lpo_doc *doc, const struct lpo_trace *trace,
                                      const struct lpo_operators *ops, size_t most, size_t kernels)
 {
     struct lpo_table *t =
         lpo_doc_table(doc, "operator_kernels", "", kernel_columns, COUNT(kernel_columns));
-    const struct lpo_operator **order = lpo_xcalloc(ops->rows.len + 1, sizeof *order);
+    const struct lpo_operator **order = in_order(ops);
 
-    for (size_t i = 0; i < ops->rows.len; i++)
-        order[i] = &ops->rows.at[i];
-    qsort(order, ops->rows.len, sizeof *order, by_own_gpu_time);
     for (size_t i = 0; i < ops->rows.len && i < most; i++) {
         const struct lpo_operator *o = order[i];
 

@@ -7,6 +7,7 @@
 #include "analysis/analysis.h"
 #include "region/scope.h"
 #include "report/doc/doc.h"
+#include "report/findings/findings.h"
 #include "report/tables/tables.h"
 #include "report/traced_facts.h"
 #include "rundir/rundir.h"
@@ -70,5 +71,6 @@ void lpo_report_chapter_regions(struct lpo_doc *doc, const struct lpo_rundir *d,
         lpo_doc_paragraph(doc,
                           "Each of these is the only one of its kind and has the same numbers: %s.",
                           same.at);
+    lpo_report_add_first_calls(doc, d, s);
     lpo_vec_free(&ids);
 }

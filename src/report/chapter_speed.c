@@ -153,6 +153,28 @@ static const struct lpo_json *undisturbed_metrics(const struct lpo_rundir *d)
     return NULL;
 }
 
+static bool is_noise(struct lpo_measure ratio, double cv)
+{
+    return !lpo_measure_known(ratio) || fabs(ratio.value - 1) <= cv;
+}
+
+/* Where the stage and the run without a profiler differ by no more than repeats of either do. */
+static void note_noise(struct lpo_doc *doc, const struct lpo_speed *s,
+                       const struct lpo_json *direct, struct lpo_measure prefill,
+                       struct lpo_measure token)
+{
+    struct lpo_variation with = lpo_speed_variation(s->metrics, s->stage);
+    struct lpo_variation without = lpo_speed_variation(direct, s->stage);
+    double cv = with.cv > without.cv ? with.cv : without.cv;
+
+    if ((with.repeats || without.repeats) &&
+        (lpo_measure_known(prefill) || lpo_measure_known(token)) && is_noise(prefill, cv) &&
+        is_noise(token, cv))
+        lpo_doc_note(doc, LPO_NOTE_INFO,
+                     "The overhead of %s is smaller than the difference between repeats (%.1f %%).",
+                     s->stage, 100 * cv);
+}
+
 /* Tokens are compared one by one: a profiler's stage may have generated fewer. */
 static void overhead_table(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
@@ -166,18 +188,22 @@ static void overhead_table(struct lpo_doc *doc, const struct lpo_rundir *d)
         /* a stage whose profiler recorded nothing is a second run without a profiler */
         const struct lpo_json *plain =
             lpo_report_why_stage_left_no_trace(d, d->speeds.at[i].stage) ? NULL : direct;
+        struct lpo_measure slower[2];
 
         if (m == direct)
             continue;
         if (!t)
             t = lpo_doc_table(doc, "overhead", "Overhead of each profiler, medians",
                               overhead_columns, COUNT(overhead_columns));
+        slower[0] = ratio(prefill, figure_of(plain, "prefill_ms", "p50", 1e6));
+        slower[1] = ratio(token, figure_of(plain, "inter_token_ms", "p50", 1e6));
         lpo_doc_row_text(t, d->speeds.at[i].stage);
         lpo_doc_row_measure(t, prefill);
-        lpo_doc_row_measure(t, ratio(prefill, figure_of(plain, "prefill_ms", "p50", 1e6)));
+        lpo_doc_row_measure(t, slower[0]);
         lpo_doc_row_measure(t, token);
-        lpo_doc_row_measure(t, ratio(token, figure_of(plain, "inter_token_ms", "p50", 1e6)));
+        lpo_doc_row_measure(t, slower[1]);
         lpo_doc_row_measure(t, figure_of(m, "total_ms", "p50", 1e6));
+        note_noise(doc, &d->speeds.at[i], direct, slower[0], slower[1]);
     }
     for (size_t i = 0; i < d->speeds.len; i++) {
         const char *why = lpo_report_why_stage_left_no_trace(d, d->speeds.at[i].stage);

@@ -352,39 +352,83 @@ static void a_first_visit_costs_no_more_than_it_took_longer(void **state)
     }
 }
 
-/* The first call of an operator with the same shapes, as for tuned convolutions. */
-static void a_first_call_of_an_operator(void **state)
+/* A layer takes longer in prefill than in decode: that is no first call. */
+static void ranges_are_compared_along_their_path(void **state)
 {
     LPO_AUTO(lpo_trace) t = empty_trace();
-    uint16_t device = lpo_trace_device(t, 0, -1);
     LPO_AUTO(lpo_analysis) a = NULL;
     LPO_AUTO(lpo_findings) f = NULL;
-    int64_t at = 0;
 
     (void)state;
+    push_range(t, "prefill", 0, 1000);
+    push_range(t, "layer", 0, 1000);
+    for (int i = 0; i < 6; i++) {
+        push_range(t, "decode", 1000 + i * 100, 1100 + i * 100);
+        push_range(t, "layer", 1000 + i * 100, 1000 + i * 100 + (i ? 40 : 90));
+    }
+    a = lpo_analysis_of(t, NULL);
+    f = lpo_findings_create(NULL, NULL, a);
+    assert_int_equal(f->first.len, 1); /* decode/layer: 90, later 40 */
+    assert_int_equal(f->first.at[0].start_ns, us(1000));
+    assert_int_equal(f->first.at[0].later_ns, us(40));
+    assert_int_equal(f->first.at[0].later, 5);
+}
+
+/* The first call of an operator with the same shapes, as for tuned convolutions. */
+static struct lpo_trace *convolutions(int64_t first, bool shaped)
+{
+    struct lpo_trace *t = empty_trace();
+    uint16_t device = lpo_trace_device(t, 0, -1);
+    int64_t at = 0;
+
     push_call(t, &(struct span){ "cudaLaunchKernel", -20, -19 }, 0);
     push_op(t, &(struct op){ .name = "gemm", .start = -10, .end = 10, .launch = 1 }, 0, 0, device);
     for (int i = 0; i < 5; i++) {
-        int64_t took = i ? 20 : 520;
+        int64_t took = i ? 20 : first;
         size_t call = t->launches.len;
 
-        lpo_vec_push(&t->ops,
-                     (struct lpo_op){ us(at), us(at + took), lpo_trace_name(t, "aten::conv"), 0,
-                                      LPO_NONE, LPO_NONE });
+        lpo_vec_push(&t->ops, (struct lpo_op){
+                                  us(at), us(at + took), lpo_trace_name(t, "aten::conv"), 0,
+                                  shaped ? lpo_trace_name(t, "[[1, 3]]") : LPO_NONE, LPO_NONE });
         push_call(t, &(struct span){ "cudaLaunchKernel", took - 12, took - 11 }, at);
         push_op(t,
                 &(struct op){ .name = "gemm", .start = took - 10, .end = took + 10, .launch = 1 },
                 at, call, device);
         at += took;
     }
-    a = lpo_analysis_of(t, NULL);
-    f = lpo_findings_create(NULL, NULL, a);
-    assert_int_equal(f->all.len, 1);
-    assert_string_equal(lpo_findings_id(f->all.at[0].kind), "first-calls");
-    assert_int_equal(f->all.at[0].saving_ns, us(500));
-    assert_true(evidence(&f->all.at[0], LPO_FACT_FIRST_NS)->value == (double)us(520));
-    assert_true(evidence(&f->all.at[0], LPO_FACT_LATER_NS)->value == (double)us(20));
-    assert_true(evidence(&f->all.at[0], LPO_FACT_IN_OPERATOR)->value == (double)us(500));
+    return t;
+}
+
+static void a_first_call_of_an_operator(void **state)
+{
+    static const struct {
+        int64_t first;
+        bool shaped;
+        const char *id;
+    } rows[] = {
+        { 520, true, "first-calls" },
+        { 40, true, "first-calls" },
+        { 39, true, "launch-bound" }, /* less than twice as long */
+        { 520, false, "first-calls" },
+        { 199, false, "launch-bound" }, /* without shapes it must take ten times as long */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        LPO_AUTO(lpo_trace) t = convolutions(rows[i].first, rows[i].shaped);
+        LPO_AUTO(lpo_analysis) a = lpo_analysis_of(t, NULL);
+        LPO_AUTO(lpo_findings) f = lpo_findings_create(NULL, NULL, a);
+
+        assert_int_equal(f->all.len, 1);
+        assert_string_equal(lpo_findings_id(f->all.at[0].kind), rows[i].id);
+        assert_int_equal(f->all.at[0].saving_ns, us(rows[i].first - 20));
+        assert_true(evidence(&f->all.at[0], LPO_FACT_IN_OPERATOR)->value ==
+                    (double)us(rows[i].first - 20));
+        if (strcmp(rows[i].id, "first-calls") != 0)
+            continue;
+        assert_true(evidence(&f->all.at[0], LPO_FACT_FIRST_NS)->value == (double)us(rows[i].first));
+        assert_true(evidence(&f->all.at[0], LPO_FACT_LATER_NS)->value == (double)us(20));
+    }
 }
 
 /* The frame of the program that has most of the idle time, not that of the longest gap. */
@@ -625,6 +669,7 @@ int main(void)
     UNIT_ROWS(&u, cases, check);
     UNIT_TEST(&u, a_first_visit_costs_no_more_than_it_took_longer);
     UNIT_TEST(&u, a_first_call_of_an_operator);
+    UNIT_TEST(&u, ranges_are_compared_along_their_path);
     UNIT_TEST(&u, the_host_is_named_by_most_of_the_time);
     UNIT_TEST(&u, forward_work_that_is_done_again);
     UNIT_TEST(&u, a_nanosecond_is_claimed_once);

@@ -66,6 +66,19 @@ class Speed(Report):
         self.assertAlmostEqual(row["prefill_ratio"], with_["prefill_ms"]["p50"] / without["prefill_ms"]["p50"])
         self.assertAlmostEqual(row["decode_ratio"], with_["inter_token_ms"]["p50"] / without["inter_token_ms"]["p50"])
 
+    def test_an_overhead_inside_the_noise_is_said_to_be_so(self) -> None:
+        for slower, noted in ((1.02, True), (1.5, False)):
+            with self.subTest(slower=slower):
+                for stage, scale in (("direct_inference", 1), ("torch_profiler", slower)):
+                    times = [scale * t for t in (95, 100, 105)]
+                    self.put(f"workload/{stage}/metrics.json", {
+                        "samples": [{"sample": 0, "repeat": i, "prefill_ms": t} for i, t in enumerate(times)],
+                        "aggregate": {"prefill_ms": {"count": 3, "mean": times[1], "std": 5 * scale, "p50": times[1]}}})
+                self.put("torch_profiler/1.trace.json", {"schemaVersion": 1, "traceEvents": OPS + LAUNCHES + KERNELS})
+                self.report()
+                self.assertEqual("The overhead of torch_profiler is smaller than the difference between repeats (5.0 %)" in self.report_md,
+                                 noted, self.report_md)
+
     def test_without_the_direct_run_overhead_is_unknown(self) -> None:
         self.recorded()
         shutil.rmtree(os.path.join(self.run_dir, "workload", "direct_inference"))
@@ -214,6 +227,13 @@ class Torch(Report):
         self.assertEqual(m["devices"][0]["gaps"]["host"], {"count": 1, "ns": 45000})
         self.assertIn("host: launched too late | 45 us | 52.9 % | 1 |", self.text("torch_profiler/report.md"))
         self.assertIn("| aten::mm | 2 | 40 us |", self.text("torch_profiler/operators.md"))
+
+    def test_operators_are_ordered_by_what_their_share_is_of(self) -> None:
+        """aten::linear launches nothing itself: it must not stand first with a share of 0."""
+        self.trace(OPS + LAUNCHES + KERNELS)
+        page = self.text("torch_profiler/operators.md")
+        self.assertIn("Share of GPU self", page)
+        self.assertLess(page.index("| 100.0 % | 2 | aten::mm"), page.index("| 0.0 % | 0 | aten::linear"))
 
     def test_a_trace_of_the_cpu_has_no_gpu_times(self) -> None:
         m = self.trace(OPS)

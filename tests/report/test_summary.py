@@ -221,6 +221,10 @@ class RealTraces(Summary):
         first = self.found["findings"][0]
         self.assertEqual(first["id"], "first-calls")
         self.assertAlmostEqual(first["saving_ns"], 13.25e9, delta=1e7)
+        table, = [i for s in self.found["sections"] for i in s["items"] if i.get("id") == "first_calls"]
+        row = next(r for r in table["rows"] if r["name"] == "aten::cudnn_convolution")
+        self.assertEqual(row["extra_ns"], row["first_ns"] - row["later_ns"])
+        self.assertGreaterEqual(row["later"], 3)
 
     def test_a_capture_that_began_late_says_so(self) -> None:
         text = self.of_shared("kineto/h100_qwen1.5-0.5b.json.gz")

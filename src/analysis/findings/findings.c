@@ -155,6 +155,7 @@ struct lpo_findings *lpo_findings_create(const struct lpo_rundir *d, const struc
         f->span_ns = w.critical->span_ns;
         lpo_findings_slack_find(&w);
     }
+    lpo_findings_first_calls(&w, &f->first);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (f->any_device || rules[i] == lpo_findings_cautions)
             rules[i](&w);
@@ -172,6 +173,7 @@ void lpo_findings_destroy(struct lpo_findings *f)
         return;
     lpo_vec_free(&f->all);
     lpo_vec_free(&f->cautions);
+    lpo_vec_free(&f->first);
     free(f);
 }
 

@@ -119,13 +119,25 @@ struct lpo_caution {
     size_t nevidence;
 };
 
+/* First visits of ranges, and first calls of operators with the same input shapes, that take much
+ * longer than later ones: windows on the clock. */
+struct lpo_first_call {
+    int64_t start_ns, end_ns, later_ns; /* later: the median of the others */
+    int64_t idle_ns;                    /* idle time of the device that was counted as its own */
+    size_t later;                       /* how many others */
+    uint32_t name;
+};
+
+typedef LPO_VEC(struct lpo_first_call) lpo_first_calls;
+
 struct lpo_findings {
     LPO_VEC(struct lpo_finding) all; /* largest saving first */
     LPO_VEC(struct lpo_caution) cautions;
-    bool any_device; /* else nothing below is known */
-    uint16_t device; /* the critical one: row of devices of the trace */
-    int64_t span_ns; /* of it */
-    double noise;    /* variation between repeats, 0 … ; 0: not known */
+    lpo_first_calls first; /* at least 1 % of the span longer than later ones; longest first */
+    bool any_device;       /* else nothing below is known */
+    uint16_t device;       /* the critical one: row of devices of the trace */
+    int64_t span_ns;       /* of it */
+    double noise;          /* variation between repeats, 0 … ; 0: not known */
 };
 
 /* `d` and `s` may be NULL: then nothing is said about limits, noise and clocks. */

@@ -9,15 +9,17 @@
 #include "util/xmalloc.h"
 
 enum {
-    LEAST_LATER = 3, /* visits, before anything is called later */
-    TIMES = 2,       /* as long as the median of the later ones */
-    LEAST_PART = 100 /* of the span: what a first call must cost more */
+    LEAST_LATER = 3,   /* visits, before anything is called later */
+    TIMES = 2,         /* as long as the median of the later ones */
+    TIMES_UNLIKE = 10, /* the same where the work of two calls may differ */
+    LEAST_PART = 100   /* of the span: what a first call must cost more */
 };
 
 /* One visit of a range or operator. `key` numbers what is compared with each other. */
 struct visit {
     int64_t start_ns, end_ns;
     uint32_t key, name;
+    bool unlike; /* visits of its key may do different work */
 };
 
 typedef LPO_VEC(struct visit) visits;
@@ -52,14 +54,25 @@ static int longest_first(const void *x, const void *y)
     return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
 }
 
+/* Without a GPU: of the time from the first range to the last. */
+static int64_t span_of_ranges(const struct lpo_trace *t)
+{
+    int64_t from = INT64_MAX, to = INT64_MIN, ns;
+
+    for (size_t i = 0; i < t->ranges.len; i++) {
+        from = t->ranges.at[i].start_ns < from ? t->ranges.at[i].start_ns : from;
+        to = t->ranges.at[i].end_ns > to ? t->ranges.at[i].end_ns : to;
+    }
+    return t->ranges.len && !__builtin_sub_overflow(to, from, &ns) ? ns : INT64_MAX;
+}
+
 static int64_t least_excess(const struct lpo_findings_work *w)
 {
-    return w->out->span_ns / LEAST_PART;
+    return (w->out->any_device ? w->out->span_ns : span_of_ranges(w->trace)) / LEAST_PART;
 }
 
 /* `v` are the visits of one key in order of time. */
-static void look(const struct lpo_findings_work *w, const struct visit *v, size_t count,
-                 lpo_first_calls *out)
+static void look(int64_t least_ns, const struct visit *v, size_t count, lpo_first_calls *out)
 {
     struct lpo_first_call f = { .start_ns = v->start_ns, .end_ns = v->end_ns, .name = v->name };
     int64_t *lengths;
@@ -73,12 +86,12 @@ static void look(const struct lpo_findings_work *w, const struct visit *v, size_
     f.later_ns = lengths[(count - 1) / 2];
     f.later = count - 1;
     free(lengths);
-    if ((f.end_ns - f.start_ns) / TIMES >= f.later_ns && excess(&f) > 0 &&
-        excess(&f) >= least_excess(w))
+    if ((f.end_ns - f.start_ns) / (v->unlike ? TIMES_UNLIKE : TIMES) >= f.later_ns &&
+        excess(&f) > 0 && excess(&f) >= least_ns)
         lpo_vec_push(out, f);
 }
 
-static void look_at_all(const struct lpo_findings_work *w, visits *all, lpo_first_calls *out)
+static void look_at_all(int64_t least_ns, visits *all, lpo_first_calls *out)
 {
     if (all->len)
         qsort(all->at, all->len, sizeof *all->at, by_key_and_start);
@@ -87,52 +100,90 @@ static void look_at_all(const struct lpo_findings_work *w, visits *all, lpo_firs
 
         while (i < all->len && all->at[i].key == all->at[from].key)
             i++;
-        look(w, &all->at[from], i - from, out);
+        look(least_ns, &all->at[from], i - from, out);
     }
 }
 
-static void find_ranges(const struct lpo_findings_work *w, lpo_first_calls *out)
+static int by_thread_and_start(const void *x, const void *y)
 {
-    const struct lpo_trace *t = w->trace;
-    visits all = { 0 };
+    const struct lpo_range *a = *(const struct lpo_range *const *)x,
+                           *b = *(const struct lpo_range *const *)y;
 
+    if (a->thread != b->thread)
+        return a->thread < b->thread ? -1 : 1;
+    if (a->start_ns != b->start_ns)
+        return a->start_ns < b->start_ns ? -1 : 1;
+    return a->end_ns > b->end_ns ? -1 : a->end_ns < b->end_ns;
+}
+
+/* Ranges are compared along the path they are in: a layer does more work in prefill than in decode,
+ * and its first visit there is no first call. Start/end ranges do not nest: they have their name.
+ */
+static void find_ranges(const struct lpo_trace *t, int64_t least_ns, lpo_first_calls *out)
+{
+    const struct lpo_range **order = lpo_xrealloc(NULL, t->ranges.len + 1, sizeof *order);
+    struct lpo_map_pair paths = { 0 };
+    visits all = { 0 }, open = { 0 };
+    uint32_t thread = LPO_NONE;
+    bool fresh;
+
+    for (size_t i = 0; i < t->ranges.len; i++)
+        order[i] = &t->ranges.at[i];
+    qsort(order, t->ranges.len, sizeof *order, by_thread_and_start);
     for (size_t i = 0; i < t->ranges.len; i++) {
-        const struct lpo_range *r = &t->ranges.at[i];
+        const struct lpo_range *r = order[i];
+        bool nests = r->kind == LPO_PUSH_POP;
+        struct visit v = { r->start_ns, r->end_ns, 0, r->name, false };
 
+        if (r->thread != thread)
+            open.len = 0;
+        thread = r->thread;
+        while (open.len && open.at[open.len - 1].end_ns <= r->start_ns)
+            open.len--;
+        v.key = lpo_map_pair_put(
+            &paths, r->name, nests ? (open.len ? open.at[open.len - 1].key + 2ull : 1) : 0, &fresh);
+        if (nests)
+            lpo_vec_push(&open, v);
         if (!(r->flags & LPO_RANGE_OPEN))
-            lpo_vec_push(&all, ((struct visit){ r->start_ns, r->end_ns, r->name, r->name }));
+            lpo_vec_push(&all, v);
     }
-    look_at_all(w, &all, out);
+    look_at_all(least_ns, &all, out);
     lpo_vec_free(&all);
+    lpo_vec_free(&open);
+    lpo_map_pair_free(&paths);
+    free(order);
 }
 
-/* Traces have millions of operators: only those of which some call is long enough are sorted. */
-static void find_operators(const struct lpo_findings_work *w, lpo_first_calls *out)
+/* Traces have millions of operators: only those of which some call is long enough are sorted.
+ * Without shapes nobody knows whether two calls do the same work. */
+static void find_operators(const struct lpo_trace *t, int64_t least_ns, lpo_first_calls *out)
 {
-    const struct lpo_trace *t = w->trace;
     struct lpo_map_pair keys = { 0 };
     visits all = { 0 };
     bool fresh;
 
     for (size_t i = 0; i < t->ops.len; i++)
-        if (t->ops.at[i].end_ns - t->ops.at[i].start_ns >= least_excess(w))
+        if (t->ops.at[i].end_ns - t->ops.at[i].start_ns >= least_ns)
             lpo_map_pair_put(&keys, t->ops.at[i].name, t->ops.at[i].shapes, &fresh);
     for (size_t i = 0; i < t->ops.len; i++) {
         const struct lpo_op *o = &t->ops.at[i];
         uint32_t key = lpo_map_pair_find(&keys, o->name, o->shapes);
 
         if (key != UINT32_MAX)
-            lpo_vec_push(&all, ((struct visit){ o->start_ns, o->end_ns, key, o->name }));
+            lpo_vec_push(&all, ((struct visit){ o->start_ns, o->end_ns, key, o->name,
+                                                o->shapes == LPO_NONE }));
     }
-    look_at_all(w, &all, out);
+    look_at_all(least_ns, &all, out);
     lpo_vec_free(&all);
     lpo_map_pair_free(&keys);
 }
 
 void lpo_findings_first_calls(const struct lpo_findings_work *w, lpo_first_calls *out)
 {
-    find_ranges(w, out);
-    find_operators(w, out);
+    int64_t least_ns = least_excess(w);
+
+    find_ranges(w->trace, least_ns, out);
+    find_operators(w->trace, least_ns, out);
     if (out->len)
         qsort(out->at, out->len, sizeof *out->at, longest_first);
 }

@@ -27,7 +27,6 @@ struct bucket {
 struct sorter {
     struct lpo_findings_work *w;
     uint32_t *before; /* per GPU operation that ends a gap: the operation before it */
-    lpo_first_calls first;
     lpo_findings_gaps gaps;
     LPO_VEC(struct bucket) buckets;
 };
@@ -118,7 +117,7 @@ static bool choose(struct sorter *s, struct lpo_findings_gap *g, bool ping_pong,
         return false;
     if (begins(text, builds)) {
         *kind = LPO_FINDING_FIRST_CALLS;
-    } else if ((first_ns = in_first_call(&s->first, g)) > 0) {
+    } else if ((first_ns = in_first_call(&s->w->out->first, g)) > 0) {
         *kind = LPO_FINDING_FIRST_CALLS;
         g->counted_ns = first_ns;
     } else if (begins(text, allocates)) {
@@ -316,7 +315,7 @@ static void make(const struct sorter *s, uint32_t bucket)
     if (b->call != LPO_NONE)
         lpo_findings_fact_name(f, LPO_FACT_IN_CALL, 0, b->call);
     if (b->kind == LPO_FINDING_FIRST_CALLS)
-        add_first_call(f, &s->first);
+        add_first_call(f, &s->w->out->first);
     add_main_name(s, f, bucket, LPO_FACT_IN_OPERATOR);
     add_main_name(s, f, bucket, LPO_FACT_IN_PYTHON);
 }
@@ -328,7 +327,6 @@ void lpo_findings_idle(struct lpo_findings_work *w)
     if (!w->critical->idle_ns)
         return;
     s.before = find_before(w);
-    lpo_findings_first_calls(w, &s.first);
     lpo_wall_destroy(lpo_wall_create_without(w->a->tree, w->aside, collect, &s));
     sort_into_buckets(&s);
     lpo_findings_host_frames(w->trace, &s.gaps);
@@ -336,6 +334,5 @@ void lpo_findings_idle(struct lpo_findings_work *w)
         make(&s, i);
     lpo_vec_free(&s.buckets);
     lpo_vec_free(&s.gaps);
-    lpo_vec_free(&s.first);
     free(s.before);
 }

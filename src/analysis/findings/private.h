@@ -68,17 +68,6 @@ typedef LPO_VEC(struct lpo_findings_gap) lpo_findings_gaps;
 /* Fills `operator_name` and `python_name` of the gaps that belong to a bucket. Sorts the gaps. */
 void lpo_findings_host_frames(const struct lpo_trace *t, lpo_findings_gaps *gaps);
 
-/* First visits of ranges, and first calls of operators with the same input shapes, that take much
- * longer than later ones: windows on the clock. */
-struct lpo_first_call {
-    int64_t start_ns, end_ns, later_ns; /* later: the median of the others */
-    int64_t idle_ns;                    /* idle time of the device that was counted as its own */
-    size_t later;                       /* how many others */
-    uint32_t name;
-};
-
-typedef LPO_VEC(struct lpo_first_call) lpo_first_calls;
-
 /* Those that cost at least 1 % of the span more than later ones, longest first. The caller frees
  * the vector. */
 void lpo_findings_first_calls(const struct lpo_findings_work *w, lpo_first_calls *out);

@@ -63,6 +63,10 @@ const char *lpo_report_finding_none(const struct lpo_source *s, const struct lpo
 /* The chapter at the head of the report: verdict, cautions, findings. `most` findings are shown. */
 void lpo_report_chapter_findings(struct lpo_doc *doc, const struct lpo_rundir *d,
                                  const struct lpo_source *s, size_t most);
+/* First calls of ranges and operators that take much longer than later ones; nothing where there
+ * are none. */
+void lpo_report_add_first_calls(struct lpo_doc *doc, const struct lpo_rundir *d,
+                                const struct lpo_source *s);
 /* After lpo run: the verdict and the three largest findings, a line each. */
 void lpo_report_findings_lines(struct lpo_arena *arena, const struct lpo_rundir *d,
                                const struct lpo_source *s, struct lpo_str *out);
