@@ -347,8 +347,19 @@ static bool find_at(const char *bytes, size_t len, size_t i, struct hit *h)
     return false;
 }
 
+/* Reports of many megabytes come through here, most of them on machines without a secret: then
+ * only the password of a URL is searched for. */
 static bool find(const char *bytes, size_t len, size_t i, struct hit *h)
 {
+    while (!table.len && i < len) {
+        const char *url = memmem(bytes + i, len - i, "://", 3);
+
+        if (!url)
+            return false;
+        i = (size_t)(url - bytes);
+        if (find_at(bytes, len, i++, h))
+            return true;
+    }
     for (; i < len; i++)
         if ((bytes[i] == ':' || table.begins[(unsigned char)bytes[i]]) && find_at(bytes, len, i, h))
             return true;
