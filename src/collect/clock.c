@@ -76,6 +76,8 @@ static struct lpoc_moment look(const struct lpoc_clock *c, uint64_t *width)
     uint64_t after = lpoc_ticks(c->counter);
 
     *width = after - before;
+    if (!steady || !real) /* a known pair: the reader goes on from it by the counter */
+        return (struct lpoc_moment){ .ticks = c->start_ticks, .steady_ns = c->start_steady_ns };
     return (struct lpoc_moment){
         .ticks = c->counter ? before + *width / 2 : steady,
         .steady_ns = steady + (uint64_t)c->offset_ns,
@@ -102,10 +104,14 @@ struct lpoc_moment lpoc_clock_now(const struct lpoc_clock *c)
 
 void lpoc_clock_start(struct lpoc_clock *c, bool want_counter)
 {
-    c->counter = want_counter && counter_is_steady();
+    struct lpoc_moment now;
+
+    *c = (struct lpoc_clock){ .counter = want_counter && counter_is_steady() };
     c->ticks_per_ms = c->counter ? counter_per_ms() : 1000000;
-    c->offset_ns = 0;
-    c->offset_ns = c->wall_ns = lpoc_clock_now(c).wall_ns;
+    now = lpoc_clock_now(c);
+    c->offset_ns = c->wall_ns = now.wall_ns;
+    c->start_ticks = now.ticks;
+    c->start_steady_ns = now.steady_ns + (uint64_t)now.wall_ns;
 }
 
 /* CLOCK_REALTIME and CLOCK_MONOTONIC are slewed together, so their difference changes only when

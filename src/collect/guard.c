@@ -17,9 +17,15 @@ static bool set_mask(int how, const uint64_t *mask, uint64_t *old)
     return syscall(SYS_rt_sigprocmask, how, mask, old, sizeof *mask) == 0;
 }
 
+/* Signals that an instruction or a system call of this very thread raises: the kernel kills a
+ * program that blocks them, whatever handler it has. Sandboxes answer system calls by SIGSYS. */
+#define BIT(sig) (UINT64_C(1) << ((sig)-1))
+static const uint64_t own_faults =
+    BIT(SIGSYS) | BIT(SIGSEGV) | BIT(SIGBUS) | BIT(SIGILL) | BIT(SIGFPE) | BIT(SIGTRAP);
+
 void lpoc_guard(void)
 {
-    static const uint64_t all = UINT64_MAX;
+    static const uint64_t others = ~own_faults;
     struct lpoc_guard_state *g = &lpoc_tls.guard;
     int saved = errno;
 
@@ -28,7 +34,7 @@ void lpoc_guard(void)
         return;
     }
     /* The mask first: a handler that came in between would find a guard that is half set up. */
-    g->masked = set_mask(SIG_SETMASK, &all, &g->signals);
+    g->masked = set_mask(SIG_SETMASK, &others, &g->signals);
     g->depth = 1;
     g->saved_errno = saved;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &g->cancel);

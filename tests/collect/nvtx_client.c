@@ -5,7 +5,8 @@
 #include <time.h>
 
 static const struct scenario *const groups[] = {
-    range_scenarios, thread_scenarios, process_scenarios, guest_scenarios, victim_scenarios,
+    range_scenarios, thread_scenarios, process_scenarios,
+    guest_scenarios, victim_scenarios, sandbox_scenarios,
 };
 
 void nap_ms(long ms)

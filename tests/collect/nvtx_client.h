@@ -29,5 +29,6 @@ extern const struct scenario thread_scenarios[];  /* who calls: threads, and wha
 extern const struct scenario process_scenarios[]; /* fork, exec, and every way to end */
 extern const struct scenario guest_scenarios[];   /* what the collector must leave as it was */
 extern const struct scenario victim_scenarios[];  /* what hurts a guest that is not careful */
+extern const struct scenario sandbox_scenarios[]; /* the same, in a sandbox */
 
 void nap_ms(long ms);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Scenarios of programs that do what a guest least expects: calls in signal handlers at the worst
- * moment, cancelled threads, small stacks, a sandbox, vfork, jumps, a clock that is set, a full
+ * moment, cancelled threads, small stacks, vfork, jumps, a clock that is set, a full
  * disk, another user. Each is a promise of docs/collector.md, "What a program may do". */
 #include <errno.h>
 #include <pthread.h>
@@ -9,15 +9,11 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 
 #include "nvtx_client.h"
 #include "nvtx_client_hooks.h"
@@ -263,65 +259,6 @@ static int small_altstack(void)
     return 0;
 }
 
-/* After its start the collector makes one system call for a new name and none for an old one,
- * until a buffer is written. */
-static int sandbox(void)
-{
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 1, 0),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigprocmask, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL),
-    };
-    struct sock_fprog filter = { sizeof code / sizeof *code, code };
-
-    nvtx_lite_initialize(NULL);
-    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);
-    range("in the sandbox");
-    syscall(SYS_exit_group, 6);
-    return 9;
-}
-
-static void refuse(struct sock_filter *code, unsigned short len)
-{
-    struct sock_fprog filter = { len, code };
-
-    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);
-}
-
-static void many_ranges(void)
-{
-    char name[32];
-
-    for (int i = 0; i < 1000; i++) {
-        snprintf(name, sizeof name, "new %d", i);
-        range(name);
-    }
-    for (int i = 0; i < 100000; i++) /* more than a buffer holds */
-        range("in the sandbox");
-}
-
-/* A filter that refuses with an error, as those of containers do. */
-static int sandbox_refuses_writes(void)
-{
-    struct sock_filter code[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_writev, 1, 0),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-    };
-
-    range("before");
-    nap_ms(FLUSH_MS);
-    range("before"); /* writes the buffer */
-    refuse(code, sizeof code / sizeof *code);
-    many_ranges();
-    exit(6);
-}
-
 /* The child shares its parent's memory: its ranges are the parent's. */
 static int vforks(void)
 {
@@ -494,8 +431,6 @@ const struct scenario victim_scenarios[] = {
     { "small_stack_first", small_stack_first },
     { "small_stack", small_stack },
     { "small_altstack", small_altstack },
-    { "sandbox", sandbox },
-    { "sandbox_refuses_writes", sandbox_refuses_writes },
     { "vforks", vforks },
     { "raw_fork", raw_fork },
     { "jump", jump },

@@ -168,6 +168,37 @@ static void after_refused_writes(const struct traced *t)
     assert_true(lost + 2 * t->trace->ranges.len <= 2 * (2 + 101000) + 1);
 }
 
+static void after_refused_all(const struct traced *t)
+{
+    assert_true(calls(t->trace, "before") > 0);
+    assert_true(has_note(t->trace, "no closing totals", NULL));
+    assert_false(has_note(t->trace, "wall clock", NULL));
+}
+
+/* The cycle counter goes on; without it time stands still, and every call is still counted. */
+static void after_refused_clock(const struct traced *t)
+{
+    assert_int_equal(calls(t->trace, "in the sandbox"), 100000);
+    assert_false(has_note(t->trace, "wall clock", NULL));
+    for (size_t i = 0; i < t->trace->ranges.len; i++)
+        assert_true(t->trace->ranges.at[i].end_ns >= t->trace->ranges.at[i].start_ns);
+    assert_true(longest_ns(t->trace, "long") < 60000000000); /* and not years */
+}
+
+static void after_containers(const struct traced *t)
+{
+    assert_int_equal(calls(t->trace, "in the sandbox"), 100000);
+    assert_int_equal(t->trace->ranges.len, 101000);
+    assert_int_equal(t->trace->notes.len, 0);
+}
+
+static void after_trap(const struct traced *t)
+{
+    assert_true(calls(t->trace, "before") > 0);
+    assert_int_equal(calls(t->trace, "handler"), 0);
+    assert_true(has_note(t->trace, "the trace ends early", NULL));
+}
+
 static const struct victim {
     const char *name, *scenario;
     const char *env[3];
@@ -189,6 +220,27 @@ static const struct victim {
       6,
       1,
       after_refused_writes },
+    { "a sandbox that refuses everything", "sandbox_refuses_all", { 0 }, 6, 1, after_refused_all },
+    { "a sandbox that refuses everything, without a cycle counter",
+      "sandbox_refuses_all",
+      { "LPO_COLLECT_TSC=0" },
+      6,
+      1,
+      after_refused_all },
+    { "a sandbox that refuses the clock",
+      "sandbox_refuses_clock",
+      { 0 },
+      6,
+      1,
+      after_refused_clock },
+    { "a sandbox that refuses the clock, without a cycle counter",
+      "sandbox_refuses_clock",
+      { "LPO_COLLECT_TSC=0" },
+      6,
+      1,
+      after_refused_clock },
+    { "the default sandbox of containers", "sandbox_of_containers", { 0 }, 6, 1, after_containers },
+    { "a sandbox that raises SIGSYS", "sandbox_traps", { 0 }, 6, 1, after_trap },
     { "a child of vfork", "vforks", { 0 }, 0, 1, after_vfork },
     { "a copy that libc does not see", "raw_fork", { 0 }, 0, 1, after_raw_fork },
     { "siglongjmp out of the collector", "jump", { 0 }, 0, 1, after_jump },
