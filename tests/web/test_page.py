@@ -238,6 +238,27 @@ class Page(LpoCase):
         longest = report["wall"][0]["longest_gaps"][0]
         self.browser.wait(f"window.lpo.strip.to - window.lpo.strip.from === {3 * longest['gap_ns']}")
 
+    def test_counters_and_launches_are_those_of_the_report(self):
+        page, report = self.make(ROOT / "tests/data/ncu/ranges.ncu-rep.gz")
+        self.browser.open(page)
+        self.assertEqual(self.browser.errors(), [])
+        checked = 0
+        for region in report["scopes"][0]["regions"]:
+            if not region["metrics"] or region["kind"] == "outside":
+                continue
+            self.browser.run("window.lpo.icicle.open(window.lpo.trees.all.find(r => r.path === arguments[0]))", region["path"])
+            shown = self.browser.run("""return Object.fromEntries([...document.querySelectorAll('.counters tbody tr')]
+                .map(r => [r.cells[0].textContent, +r.cells[1].dataset.v]))""")
+            for name, value in shown.items():
+                self.assertEqual(value, region["metrics"][name]["value"], name)
+                checked += 1
+        self.assertGreater(checked, 50)
+        for i, kernel in enumerate(report["kernels"]):
+            self.browser.run(f"location.hash = '#kernel-{i + 1}'")
+            self.browser.wait(f"document.querySelector('.whole')?.textContent === {json.dumps(kernel['name'])}")
+            launches = self.browser.run("return [...document.querySelectorAll('.shapes tbody td[data-v]')].map(c => +c.dataset.v)")
+            self.assertEqual(sum(launches), kernel["launches"])
+
     def test_samples_are_drawn_over_time(self):
         shutil.copytree(ROOT / "tests/data/runs/h200_llama", self.run_dir)
         self.lpo_report()

@@ -22,6 +22,8 @@ export interface Raw {
   kernels?: Kernel[]; wall?: Wall[]; findings?: Finding[]; verdict?: string | null; cautions?: { id: string; title: string }[];
   coverage?: Coverage; notes?: { level: string; text: string }[]; limits?: { regions?: LimitRow[] };
   regions?: Tree & { folded?: Tree };
+  shapes?: number[][];
+  counters?: { metrics: { name: string; unit: string | null }[]; left_out: number; regions: { row: number; values: (number | null)[] }[] };
   samples?: { span_ns: number; gpus: (Packed & { gpu: number; count: number; every: number })[]; stages: { name: string; at_ns: number; ns: number }[] };
   strip?: Packed & { zero_ns: number; span_ns: number; step_ns: number; lanes: Lane[]; operations: number; left_out: number };
 }

@@ -23,6 +23,9 @@ export const bytes = (v: number | null | undefined): string =>
 export const count = (v: number | null | undefined): string =>
   v === null || v === undefined ? "n/a" : v.toFixed(0).replace(/\B(?=(\d{3})+$)/g, ",");
 
+/** Any number, short: 1,234,567 or 0.0123. */
+export const real = (v: number): string => Number.isInteger(v) ? count(v) : Math.abs(v) >= 1e5 ? count(Math.round(v)) : String(Number(v.toPrecision(5)));
+
 export function percent(part: number, whole: number): string {
   if (!(whole > 0)) return "n/a";
   const p = 100 * part / whole;

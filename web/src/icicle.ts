@@ -36,6 +36,8 @@ export class Icicle {
   private folded: boolean;
   private kernels: Kernel[];
   private limits: Map<string, LimitRow>;
+  private counters: Raw["counters"];
+  private counted: Map<Region, (number | null)[]>;
   private box = el("div", { class: "icicle", role: "tree", "aria-label": "Regions" });
   private detail = el("div", { class: "detail", role: "region", "aria-label": "The chosen region" });
   private crumbs = el("span");
@@ -44,6 +46,8 @@ export class Icicle {
   constructor(private trees: { all: Region[]; folded: Region[] }, data: Raw) {
     this.kernels = data.kernels ?? [];
     this.limits = new Map((data.limits?.regions ?? []).map((l) => [l.path, l]));
+    this.counters = data.counters;
+    this.counted = new Map((data.counters?.regions ?? []).map((c) => [trees.all[c.row], c.values]));
     this.folded = trees.folded.length > 0;
     this.roots = this.tree.filter((r) => !r.parent);
     const choice = el("select", { "aria-label": "Width of a region" });
@@ -169,7 +173,7 @@ export class Icicle {
     if (r.idle) facts.append(this.number("GPU idle before its work", r.idle, format.ns(r.idle)));
     if (r.copies) facts.append(this.number("copies", r.copies, format.ns(r.copies)));
     if (r.bytes) facts.append(this.number("bytes copied", r.bytes, format.bytes(r.bytes)));
-    this.detail.replaceChildren(el("h3", {}, r.path), facts, this.limit(r) ?? "", this.family(r) ?? "", this.kernelsOf(r) ?? "");
+    this.detail.replaceChildren(el("h3", {}, r.path), facts, this.limit(r) ?? "", this.family(r) ?? "", this.kernelsOf(r) ?? "", this.countersOf(r) ?? "");
   }
 
   // What the hardware allows and what ncu counted, where the chapter on limits has it.
@@ -209,6 +213,19 @@ export class Icicle {
         el("td", { "data-v": String(k.ns) }, format.ns(k.ns)), el("td", {}, format.percent(k.ns, r.gpu)), el("td", { "data-v": String(k.launches) }, format.count(k.launches) + " launches")));
     }
     return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Kernels of the chosen region" }, el("table", {}, el("caption", {}, "Most expensive kernels, regions inside included"), body));
+  }
+
+  // Hardware counters; a family has none of its own, each of its members has.
+  private countersOf(r: Region): HTMLElement | null {
+    const values = this.counted.get(r) ?? (r.members.length === 1 ? this.counted.get(r.members[0]) : undefined), metrics = this.counters?.metrics ?? [];
+    if (!values) return null;
+    const body = el("tbody");
+    values.forEach((v, i) => {
+      if (v !== null) body.append(el("tr", {}, el("th", { scope: "row" }, metrics[i].name), el("td", { "data-v": String(v) }, format.real(v)), el("td", {}, metrics[i].unit ?? "")));
+    });
+    if (!body.rows.length) return null;
+    const left = this.counters?.left_out ?? 0;
+    return el("details", { class: "counters" }, el("summary", {}, `${body.rows.length} hardware counters${left ? ` (report.json has ${left} more)` : ""}`), el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Counters of the chosen region" }, el("table", {}, body)));
   }
 
   private at(e: Event): Region | null {

@@ -32,13 +32,18 @@ function histogram(h: Uint32Array | null): HTMLElement {
 type Trees = { all: Region[]; folded: Region[] };
 
 /** What one kernel is, and the regions that spend most time in it. */
-function detail(k: Kernel, row: number, trees: Trees): HTMLElement {
+function detail(k: Kernel, row: number, trees: Trees, data: Raw): HTMLElement {
   const tree = trees.folded.length ? trees.folded : trees.all, body = el("tbody");
   const used = tree.flatMap((r) => r.kernels.filter((x) => x.kernel === row).map((x) => ({ r, x }))).sort((a, b) => b.x.ns - a.x.ns || a.r.depth - b.r.depth);
   for (const { r, x } of used.slice(0, 20))
     body.append(el("tr", {}, el("th", { scope: "row" }, el("a", { href: "#region=" + encodeURIComponent(r.path) }, r.path)), el("td", { "data-v": String(x.ns) }, format.ns(x.ns)),
       el("td", {}, format.percent(x.ns, k.gpu_ns ?? 0)), el("td", { "data-v": String(x.launches) }, format.count(x.launches) + " launches")));
-  return el("div", {}, el("h3", {}, nameOf(k)), el("p", { class: "whole" }, k.name),
+  const shapes = (data.shapes ?? []).filter((s) => s[0] === row), launched = el("tbody");
+  for (const [, n, ...s] of shapes)
+    launched.append(el("tr", {}, el("th", { scope: "row" }, `${s.slice(0, 3).join(" \u00d7 ")}`), el("td", {}, s.slice(3).join(" \u00d7 ")), el("td", { "data-v": String(n) }, format.count(n) + " launches")));
+  const head = el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Grid"), el("th", { scope: "col" }, "Block"), el("th", { scope: "col", class: "n" }, "Launches")));
+  return el("div", {}, el("h3", {}, nameOf(k)), el("p", { class: "whole", tabindex: "0" }, k.name),
+    shapes.length ? el("table", { class: "shapes" }, el("caption", {}, "Launched as, most often first"), head, launched) : null,
     used.length ? el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Regions of the chosen kernel" }, el("table", {}, el("caption", {}, `Used in ${used.length === 1 ? "one region" : `${used.length} regions`}, most time first; a region includes those inside it`), body))
       : el("p", { class: "dim" }, "It is not among the most expensive kernels of any region."));
 }
@@ -51,7 +56,7 @@ export function kernelTable(data: Raw, lanes: Operations[], trees: Trees): void 
   for (const [key, title] of [["name", "Kernel"], ["class", "Class"], ["gpu_ns", "GPU time"], ["share", "Share"], ["launches", "Launches"], ["mean", "Mean"], ["min_ns", "Min"], ["max_ns", "Max"], ["spread", "Spread"]])
     head.append(el("th", { scope: "col", "data-key": key, ...(key === "name" || key === "class" || key === "spread" ? {} : { class: "n" }) }, title));
   const chosen = el("div", { class: "detail", role: "region", "aria-label": "The chosen kernel", hidden: "" });
-  const choose = (i: number) => { chosen.hidden = false; chosen.replaceChildren(detail(kernels[i], i, trees)); };
+  const choose = (i: number) => { chosen.hidden = false; chosen.replaceChildren(detail(kernels[i], i, trees, data)); };
   const cell = (v: number | null, text: string) => el("td", v === null ? {} : { "data-v": String(v) }, text);
   const rows = kernels.map((k, i) => {
     const mean = k.gpu_ns !== null && k.launches ? k.gpu_ns / k.launches : null;
@@ -61,21 +66,23 @@ export function kernelTable(data: Raw, lanes: Operations[], trees: Trees): void 
       el("td", {}, k.class), cell(k.gpu_ns, format.ns(k.gpu_ns)), cell(k.gpu_ns === null ? null : k.gpu_ns / (total || 1), k.gpu_ns === null ? "n/a" : format.percent(k.gpu_ns, total)),
       cell(k.launches, format.count(k.launches)), cell(mean, format.ns(mean === null ? null : Math.round(mean))), cell(k.min_ns, format.ns(k.min_ns)), cell(k.max_ns, format.ns(k.max_ns)), el("td", {}, histogram(spreads[i])));
   });
-  const more = el("p", { class: "note" });
+  const more = el("p", { class: "note" }), kinds = [...new Set(kernels.map((k) => k.class))], choice = el("select", { "aria-label": "Class of kernels" }, el("option", { value: "" }, "all classes"));
+  for (const c of kinds) choice.append(el("option", { value: c }, c));
   const show = () => {
     const word = search.value.toLowerCase();
     let n = 0;
     rows.forEach((r, i) => {
-      const hit = !word || kernels[i].name.toLowerCase().includes(word) || kernels[i].class.toLowerCase().includes(word) || nameOf(kernels[i]).toLowerCase().includes(word);
+      const hit = (!choice.value || kernels[i].class === choice.value) && (!word || kernels[i].name.toLowerCase().includes(word) || kernels[i].class.toLowerCase().includes(word) || nameOf(kernels[i]).toLowerCase().includes(word));
       r.hidden = !hit || n >= SHOWN;
       n += hit ? 1 : 0;
     });
     more.textContent = n > SHOWN ? `${SHOWN} of ${n} are shown; search for the others.` : `${n} of ${kernels.length} are shown.`;
   };
   search.addEventListener("input", show);
+  choice.addEventListener("change", show);
   body.append(...rows);
   const table = el("table", { id: "table-all-kernels" }, el("caption", {}, "All kernels, copies and memsets"), el("thead", {}, head), body);
-  intoChapter("kernels", "Kernels", el("div", {}, el("div", { class: "tools" }, search), chosen, el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "All kernels" }, table), more));
+  intoChapter("kernels", "Kernels", el("div", {}, el("div", { class: "tools" }, search, kinds.length > 1 ? choice : null), chosen, el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "All kernels" }, table), more));
   show();
   const follow = () => {
     const i = Number(location.hash.match(/^#kernel-(\d+)$/)?.[1] ?? 0) - 1;

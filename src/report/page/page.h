@@ -21,8 +21,10 @@
  *               ns of its length, twice the row in `kernels` (+ 1 where several were drawn as one,
  *               and their number follows), region row + 1 (0: none).
  *
- *     samples   { span_ns, gpus: [{gpu, count, every, packed}], stages }: readings of NVML, each
- *               `every`th. Per sample: ns since the one before (of the first: since the first of
+ *     shapes    how kernels were launched, most often first: [row in `kernels`, launches, grid x,
+ * y, z, block x, y, z]. counters  { metrics: [{name, unit}], left_out, regions: [{row, values}] }:
+ * what ncu measured. samples   { span_ns, gpus: [{gpu, count, every, packed}], stages }: readings
+ * of NVML, each `every`th. Per sample: ns since the one before (of the first: since the first of
  *               all GPUs), then power in mW, SM and memory clock in MHz, temperature, memory in
  *               bytes and GPU use in percent, each + 1 (0: unknown).
  *
@@ -50,5 +52,10 @@ uint32_t *lpo_page_put_regions(struct lpo_record *to, const struct lpo_analysis 
                                const struct lpo_page_kernels *kernels, bool folded);
 void lpo_page_put_strip(struct lpo_record *to, const struct lpo_analysis *a,
                         const struct lpo_page_kernels *kernels, const uint32_t *regions);
+void lpo_page_put_shapes(struct lpo_record *to, const struct lpo_analysis *a,
+                         const struct lpo_page_kernels *kernels);
+/* Nothing where no counters were measured. */
+void lpo_page_put_counters(struct lpo_record *to, const struct lpo_analysis *a,
+                           const uint32_t *regions);
 /* Nothing where NVML was not sampled. */
 void lpo_page_put_samples(struct lpo_record *to, const struct lpo_rundir *d);

@@ -248,7 +248,7 @@ static void add_wall(struct summary *t)
     lpo_doc_section(t->doc, "wall", "Where the wall time went", 1);
     lpo_doc_paragraph(t->doc, "%s", lpo_report_finding_verdict(&w));
     add_bar(t);
-    if (t->wall->idle_ns * 20 > t->wall->span_ns)
+    if (t->wall->idle_ns > t->wall->span_ns / 20) /* extreme times: no product of them fits */
         add_idle_cause(t);
 }
 
