@@ -584,6 +584,11 @@ static void other_gpus_are_evidence(void **state)
     assert_int_equal(f->all.len, 1);
     assert_int_equal(f->all.at[0].saving_ns, us(40));
     assert_int_equal(f->span_ns, us(100));
+    assert_true(evidence(&f->all.at[0], LPO_FACT_ALL_NS)->value == (double)us(40));
+    assert_string_equal(lpo_trace_text(t, evidence(&f->all.at[0], LPO_FACT_KERNEL)->name),
+                        "ncclDevKernel_AllReduce");
+    assert_int_equal(f->compute_ns, us(60));
+    assert_int_equal(f->kernels_slack_ns, 0); /* no launch records: nothing is promised */
     assert_true(evidence(&f->all.at[0], LPO_FACT_OTHER_GPUS)->value == 2);
     assert_true(evidence(&f->all.at[0], LPO_FACT_OTHER_MIN_NS)->value == (double)us(20));
     assert_true(evidence(&f->all.at[0], LPO_FACT_OTHER_MAX_NS)->value == (double)us(30));

@@ -7,6 +7,7 @@
 #include "analysis/findings/private.h"
 #include "analysis/speed/variation.h"
 #include "analysis/wall/steady.h"
+#include "region/tree.h"
 #include "rundir/rundir.h"
 #include "util/xmalloc.h"
 
@@ -90,6 +91,18 @@ void lpo_findings_fact(struct lpo_finding *f, enum lpo_fact fact, double value)
     lpo_findings_fact_name(f, fact, value, LPO_NONE);
 }
 
+uint32_t lpo_findings_main_region(const struct lpo_region_tree *tree, int64_t *sums, int64_t whole)
+{
+    /* a parent has a smaller number than its parts, so the first one found is the innermost */
+    for (size_t i = tree->nodes.len; i-- > 0;) {
+        if (sums[i] > whole - sums[i])
+            return (uint32_t)i;
+        if (tree->nodes.at[i].parent != LPO_NONE)
+            sums[tree->nodes.at[i].parent] += sums[i];
+    }
+    return LPO_NONE;
+}
+
 static int by_saving(const void *x, const void *y)
 {
     const struct lpo_finding *a = x, *b = y;
@@ -154,6 +167,8 @@ struct lpo_findings *lpo_findings_create(const struct lpo_rundir *d, const struc
         f->device = w.critical->device;
         f->span_ns = w.critical->span_ns;
         lpo_findings_slack_find(&w);
+        f->compute_ns = w.critical->compute_ns;
+        f->kernels_slack_ns = w.slack.kernels_ns;
     }
     lpo_findings_first_calls(&w, &f->first);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)

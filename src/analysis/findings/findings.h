@@ -64,6 +64,8 @@ enum lpo_fact {
     LPO_FACT_IN_CALL,     /* name: the call */
     LPO_FACT_IN_OPERATOR, /* name: innermost on the host; value: idle time in which it was */
     LPO_FACT_IN_PYTHON,   /* the same of Python functions */
+    LPO_FACT_ALL_NS,      /* the same, hidden time too */
+    LPO_FACT_KERNEL,      /* name: the kernel with most of that time; value: its time */
     LPO_FACT_EXPOSED_NS,  /* communication or copies that nothing covered */
     LPO_FACT_BYTES_TO_DEVICE,
     LPO_FACT_BYTES_TO_HOST,
@@ -78,11 +80,14 @@ enum lpo_fact {
     LPO_FACT_GPU_NS,      /* their time */
     LPO_FACT_LIMIT_NS,    /* the least time that the hardware allows */
     LPO_FACT_ROOF,        /* value: enum lpo_held */
-    LPO_FACT_FIRST_NS,    /* first visit of a region; name: the range */
-    LPO_FACT_LATER_NS,    /* median of its later visits */
-    LPO_FACT_RANK,        /* the slow one */
-    LPO_FACT_RANKS_NS,    /* median of the ranks */
-    LPO_FACT_OTHER_GPUS,  /* how many other devices show the same */
+    LPO_FACT_SM,          /* shares of their peaks, as ncu counted them */
+    LPO_FACT_DRAM,
+    LPO_FACT_OCCUPANCY,
+    LPO_FACT_FIRST_NS,   /* first visit of a region; name: the range */
+    LPO_FACT_LATER_NS,   /* median of its later visits */
+    LPO_FACT_RANK,       /* the slow one */
+    LPO_FACT_RANKS_NS,   /* median of the ranks */
+    LPO_FACT_OTHER_GPUS, /* how many other devices show the same */
     LPO_FACT_OTHER_MIN_NS,
     LPO_FACT_OTHER_MAX_NS,
     LPO_FACT_SHARE, /* 0 … 1, of a caution */
@@ -137,7 +142,10 @@ struct lpo_findings {
     bool any_device;       /* else nothing below is known */
     uint16_t device;       /* the critical one: row of devices of the trace */
     int64_t span_ns;       /* of it */
-    double noise;          /* variation between repeats, 0 … ; 0: not known */
+    /* of it: kernels that compute, and by how much the program would end sooner without any of
+     * them. Less than half: faster kernels are not what it needs */
+    int64_t compute_ns, kernels_slack_ns;
+    double noise; /* variation between repeats, 0 … ; 0: not known */
 };
 
 /* `d` and `s` may be NULL: then nothing is said about limits, noise and clocks. */

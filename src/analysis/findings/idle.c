@@ -227,12 +227,11 @@ static uint32_t region_of(const struct lpo_findings_work *w, const struct lpo_fi
     return tree->places.at[lpo_region_place(tree, &w->trace->gpu_ops.at[g->op])].leaf;
 }
 
-/* The innermost region in which more than half of the idle time of a bucket lies. */
 static uint32_t main_region(const struct sorter *s, uint32_t bucket)
 {
     const struct lpo_region_tree *tree = s->w->a->tree;
     int64_t *sums = lpo_xcalloc(tree->nodes.len + 1, sizeof *sums);
-    uint32_t best = LPO_NONE;
+    uint32_t region;
 
     for (size_t i = 0; i < s->gaps.len; i++) {
         uint32_t leaf = s->gaps.at[i].bucket == bucket ? region_of(s->w, &s->gaps.at[i]) : LPO_NONE;
@@ -240,15 +239,9 @@ static uint32_t main_region(const struct sorter *s, uint32_t bucket)
         if (leaf != LPO_NONE)
             sums[leaf] += s->gaps.at[i].counted_ns;
     }
-    /* a parent has a smaller number than its parts, so the first one found is the innermost */
-    for (size_t i = tree->nodes.len; i-- > 0 && best == LPO_NONE;) {
-        if (sums[i] > s->buckets.at[bucket].ns - sums[i])
-            best = (uint32_t)i;
-        else if (tree->nodes.at[i].parent != LPO_NONE)
-            sums[tree->nodes.at[i].parent] += sums[i];
-    }
+    region = lpo_findings_main_region(tree, sums, s->buckets.at[bucket].ns);
     free(sums);
-    return best;
+    return region;
 }
 
 struct name_sum {

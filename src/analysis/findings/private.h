@@ -7,6 +7,8 @@
 #include "analysis/wall/wall.h"
 #include "trace/trace.h"
 
+struct lpo_region_tree;
+
 /* A finding or caution needs this share of the span. */
 #define LPO_FINDINGS_LEAST 0.02
 
@@ -16,7 +18,7 @@ struct lpo_findings_slack {
     uint32_t *rows; /* of gpu_ops */
     int64_t *ns;
     size_t count;
-    int64_t kernels_ns; /* sum over kernels */
+    int64_t kernels_ns; /* sum over kernels that compute */
 };
 
 struct lpo_findings_work {
@@ -47,6 +49,9 @@ void lpo_findings_slack_free(struct lpo_findings_slack *s);
  * largest, when all rules have run. */
 struct lpo_finding *lpo_findings_claim(struct lpo_findings_work *w, enum lpo_finding_kind kind,
                                        int64_t saving_ns);
+/* The innermost region with more than half of `whole`, or LPO_NONE. `sums` is the time of each node
+ * by itself, and is used up. */
+uint32_t lpo_findings_main_region(const struct lpo_region_tree *tree, int64_t *sums, int64_t whole);
 void lpo_findings_fact(struct lpo_finding *f, enum lpo_fact fact, double value);
 void lpo_findings_fact_name(struct lpo_finding *f, enum lpo_fact fact, double value, uint32_t name);
 

@@ -16,9 +16,9 @@
 
 enum { MOST_REGIONS = 3 };
 
-/* Of each region, parts included: GPU time, and how much of it the program waited for. */
+/* Of each region, parts included: how much of its GPU time the program waited for. */
 struct waited {
-    int64_t gpu_ns, slack_ns;
+    int64_t slack_ns;
 };
 
 static struct waited *sum_regions(const struct lpo_findings_work *w)
@@ -33,7 +33,6 @@ static struct waited *sum_regions(const struct lpo_findings_work *w)
 
         if (leaf == LPO_NONE || op->kind != LPO_KERNEL)
             continue;
-        sums[leaf].gpu_ns += lpo_trace_gpu_op_ns(op);
         sums[leaf].slack_ns += slack->ns[i];
     }
     for (size_t i = tree->nodes.len; i-- > 0;) { /* a parent has a smaller number than its parts */
@@ -41,7 +40,6 @@ static struct waited *sum_regions(const struct lpo_findings_work *w)
 
         if (parent == LPO_NONE)
             continue;
-        sums[parent].gpu_ns += sums[i].gpu_ns;
         sums[parent].slack_ns += sums[i].slack_ns;
     }
     return sums;
@@ -70,22 +68,32 @@ static bool overlaps(const struct lpo_region_tree *tree, uint32_t a, uint32_t b)
     return up == other;
 }
 
+static void add_counter(struct lpo_finding *f, enum lpo_fact fact, struct lpo_measure percent)
+{
+    if (lpo_measure_known(percent))
+        lpo_findings_fact(f, fact, percent.value / 100);
+}
+
 static void add_region(struct lpo_findings_work *w, const struct lpo_limit_row *r, uint32_t node,
                        const struct waited *sum)
 {
     double over = r->busy_ns.value - r->limit_ns.value;
-    double bound = sum->gpu_ns > 0 ? (double)sum->slack_ns / (double)sum->gpu_ns : 0;
+    /* busy time is that of all devices, and slack that of one: theirs are never added */
+    double bound = r->busy_ns.value > 0 ? (double)sum->slack_ns / r->busy_ns.value : 0;
     struct lpo_finding *f;
 
     if (!(over > 0))
         return;
-    f = lpo_findings_claim(w, LPO_FINDING_ROOF, (int64_t)(over * bound));
+    f = lpo_findings_claim(w, LPO_FINDING_ROOF, (int64_t)(over * (bound < 1 ? bound : 1)));
     if (!f)
         return;
     f->node = node;
     lpo_findings_fact(f, LPO_FACT_GPU_NS, r->busy_ns.value);
     lpo_findings_fact(f, LPO_FACT_LIMIT_NS, r->limit_ns.value);
     lpo_findings_fact(f, LPO_FACT_ROOF, r->held);
+    add_counter(f, LPO_FACT_SM, r->counters.sm_percent);
+    add_counter(f, LPO_FACT_DRAM, r->counters.dram_percent);
+    add_counter(f, LPO_FACT_OCCUPANCY, r->counters.occupancy_percent);
 }
 
 void lpo_findings_roof(struct lpo_findings_work *w)

@@ -5,6 +5,8 @@
 #include "analysis/analysis.h"
 #include "analysis/findings/private.h"
 #include "analysis/wall/order.h"
+#include "region/cells.h"
+#include "region/classes.h"
 #include "region/tree.h"
 #include "util/xmalloc.h"
 
@@ -55,7 +57,8 @@ void lpo_findings_slack_find(struct lpo_findings_work *w)
 
         s.rows[i] = row;
         s.ns[i] = aside ? 0 : slack_of(t, op, before_ns, next);
-        if (op->kind == LPO_KERNEL)
+        if (op->kind == LPO_KERNEL &&
+            lpo_region_cells_class(w->a->cells, op->name) != LPO_CLASS_COLLECTIVE)
             s.kernels_ns += s.ns[i];
         before_ns = op->end_ns > before_ns ? op->end_ns : before_ns;
     }

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Communication and copies that no computing covers. One rank cannot tell waiting from sending, so
  * exposed communication is all that is said of it. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/findings/private.h"
+#include "region/cells.h"
+#include "region/classes.h"
 #include "region/tree.h"
+#include "util/map.h"
+#include "util/xmalloc.h"
 
 /* The same part on the other devices: evidence, never added. */
 static void add_others(struct lpo_findings_work *w, struct lpo_finding *f,
@@ -42,6 +47,59 @@ static int64_t copies(const struct lpo_wall_device *d)
     return d->parts_unknown ? 0 : d->exposed_copy_ns;
 }
 
+/* Operations of one kind on the critical device, those that others hide too. */
+struct all_of {
+    int64_t ns, *regions; /* per node */
+    struct lpo_map_pair rows;
+    LPO_VEC(struct name_sum {
+        int64_t ns;
+        uint32_t name;
+    })
+    names;
+};
+
+static void sum_one(const struct lpo_findings_work *w, struct all_of *s,
+                    const struct lpo_gpu_op *op)
+{
+    uint32_t place = lpo_region_place(w->a->tree, op), leaf = w->a->tree->places.at[place].leaf;
+    bool fresh;
+    uint32_t row;
+
+    if (op->device != w->critical->device || (w->aside && w->aside[place]))
+        return;
+    row = lpo_map_pair_put(&s->rows, op->name, 0, &fresh);
+    if (fresh)
+        lpo_vec_push(&s->names, ((struct name_sum){ 0, op->name }));
+    s->names.at[row].ns += lpo_trace_gpu_op_ns(op);
+    s->ns += lpo_trace_gpu_op_ns(op);
+    if (leaf != LPO_NONE)
+        s->regions[leaf] += lpo_trace_gpu_op_ns(op);
+}
+
+/* All of it, the region and the kernel that have more than half of it. */
+static void add_all(const struct lpo_findings_work *w, struct lpo_finding *f, bool copies)
+{
+    struct all_of s = { .regions = lpo_xcalloc(w->a->tree->nodes.len + 1, sizeof *s.regions) };
+
+    for (size_t i = 0; i < w->trace->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *op = &w->trace->gpu_ops.at[i];
+
+        if (copies ? op->kind != LPO_KERNEL
+                   : op->kind == LPO_KERNEL &&
+                         lpo_region_cells_class(w->a->cells, op->name) == LPO_CLASS_COLLECTIVE)
+            sum_one(w, &s, op);
+    }
+    lpo_findings_fact(f, LPO_FACT_ALL_NS, (double)s.ns);
+    f->node = lpo_findings_main_region(w->a->tree, s.regions, s.ns);
+    for (size_t i = 0; i < s.names.len && !copies; i++)
+        if (s.names.at[i].ns > s.ns - s.names.at[i].ns)
+            lpo_findings_fact_name(f, LPO_FACT_KERNEL, (double)s.names.at[i].ns,
+                                   s.names.at[i].name);
+    lpo_vec_free(&s.names);
+    lpo_map_pair_free(&s.rows);
+    free(s.regions);
+}
+
 void lpo_findings_communication(struct lpo_findings_work *w)
 {
     struct lpo_finding *f =
@@ -49,6 +107,7 @@ void lpo_findings_communication(struct lpo_findings_work *w)
 
     if (!f)
         return;
+    add_all(w, f, false);
     lpo_findings_fact(f, LPO_FACT_EXPOSED_NS, (double)f->saving_ns);
     add_others(w, f, communication);
 }
@@ -96,6 +155,7 @@ void lpo_findings_copies(struct lpo_findings_work *w)
 
     if (!f)
         return;
+    add_all(w, f, true);
     lpo_findings_fact(f, LPO_FACT_EXPOSED_NS, (double)f->saving_ns);
     sum_copies(w, &m);
     all_ns = m.ns[0] + m.ns[1] + m.ns[2];
@@ -107,7 +167,7 @@ void lpo_findings_copies(struct lpo_findings_work *w)
             lpo_findings_fact(f, (enum lpo_fact)(LPO_FACT_RATE_TO_DEVICE + i),
                               m.bytes[i] * 1e9 / (double)m.ns[i]);
     }
-    if (m.pageable_ns > 0)
+    if (m.pageable_ns > all_ns / 20)
         lpo_findings_fact(f, LPO_FACT_PAGEABLE_NS, (double)m.pageable_ns);
     add_others(w, f, copies);
 }

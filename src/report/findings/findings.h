@@ -57,6 +57,9 @@ const char *lpo_report_finding_caution(const struct lpo_finding_words *w,
 /* What the critical GPU did with its time, in one sentence; NULL: no GPU time was recorded. */
 const char *lpo_report_finding_verdict(const struct lpo_finding_words *w);
 
+/* What faster kernels could save at most; NULL where that is more than half of their time, or not
+ * known. */
+const char *lpo_report_finding_kernels(const struct lpo_finding_words *w);
 /* Why there is no finding to show. */
 const char *lpo_report_finding_none(const struct lpo_source *s, const struct lpo_findings *f);
 

@@ -175,6 +175,25 @@ const char *lpo_report_finding_none(const struct lpo_source *s, const struct lpo
                           : "No GPU operation was recorded, so what a GPU could save is not known.";
 }
 
+const char *lpo_report_finding_kernels(const struct lpo_finding_words *w)
+{
+    const struct lpo_findings *f = w->findings;
+
+    if (!f->any_device || f->kernels_slack_ns > f->compute_ns / 2)
+        return NULL;
+    for (size_t i = 0; i < f->cautions.len; i++)
+        if (f->cautions.at[i].kind == LPO_CAUTION_NO_LAUNCH)
+            return NULL;
+    if (!w->s->analysis->trace->launches.len)
+        return NULL;
+    return lpo_arena_printf(w->arena,
+                            "Of %s of computing, faster kernels could save %s at most: for the "
+                            "rest, the next operation was launched too late, or other work ran "
+                            "beside it.",
+                            duration(w, (double)f->compute_ns),
+                            duration(w, (double)f->kernels_slack_ns));
+}
+
 /* "the GPU"; of several, which: "GPU 0 of rank 3, the one of 8 with the longest span,". */
 static const char *gpu(const struct lpo_finding_words *w, size_t devices)
 {

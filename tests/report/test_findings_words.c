@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Findings in words: every kind, fact and caution has its sentence, and what lpo run prints last.
+ */
+#include "../unit.h"
+
+#include "analysis/analysis.h"
+#include "analysis/findings/findings.h"
+#include "report/findings/findings.h"
+#include "rundir/rundir.h"
+#include "trace/trace.h"
+#include "util/arena.h"
+#include "util/str.h"
+
+/* One launch is late: kernels of 100 us, a gap of 50 us between them. */
+static struct lpo_trace *late_launch(void)
+{
+    struct lpo_trace *t = lpo_trace_create();
+    uint16_t process = lpo_trace_process(t, 1, -1), device = lpo_trace_device(t, 0, -1);
+    uint32_t thread = lpo_trace_thread(t, process, 1), call = lpo_trace_name(t, "cudaLaunchKernel");
+
+    t->processes.at[process].has_calls = true;
+    for (uint32_t i = 0; i < 2; i++) {
+        int64_t at = i * 150000;
+
+        lpo_vec_push(&t->launches, (struct lpo_launch){ at - 10000, at - 9000, thread });
+        lpo_vec_push(&t->calls, (struct lpo_api_call){ at - 10000, at - 9000, call, thread });
+        lpo_vec_push(&t->gpu_ops, (struct lpo_gpu_op){ .start_ns = at,
+                                                       .end_ns = at + 100000,
+                                                       .name = lpo_trace_name(t, "gemm"),
+                                                       .launch = i,
+                                                       .stack = LPO_NONE,
+                                                       .capture = LPO_NONE,
+                                                       .shape = LPO_NONE,
+                                                       .metrics = LPO_NONE,
+                                                       .process = process,
+                                                       .device = device,
+                                                       .kind = LPO_KERNEL });
+    }
+    return t;
+}
+
+static void the_last_lines_of_a_run(void **state)
+{
+    LPO_AUTO(lpo_trace) t = late_launch();
+    LPO_AUTO(lpo_analysis) a = lpo_analysis_of(t, NULL);
+    LPO_AUTO(lpo_arena) arena = lpo_arena_create();
+    struct lpo_source s = { .trace = t, .analysis = a };
+    LPO_STR text = { 0 };
+
+    (void)state;
+    lpo_report_findings_lines(arena, NULL, &s, &text);
+    assert_string_equal(lpo_str_text(&text),
+                        "Of 250 us, the GPU computed for 80.0 % and was idle for 20.0 %.\n"
+                        "1. The host launches kernels more slowly than the GPU runs them: at most "
+                        "50 us (20.0 %)\n");
+}
+
+static void without_gpu_operations_nothing_is_printed(void **state)
+{
+    LPO_AUTO(lpo_trace) t = lpo_trace_create();
+    LPO_AUTO(lpo_analysis) a = lpo_analysis_of(t, NULL);
+    LPO_AUTO(lpo_arena) arena = lpo_arena_create();
+    struct lpo_source s = { .trace = t, .analysis = a };
+    LPO_STR text = { 0 };
+
+    (void)state;
+    lpo_report_findings_lines(arena, NULL, &s, &text);
+    assert_int_equal(text.len, 0);
+}
+
+static void everything_has_its_words(void **state)
+{
+    LPO_AUTO(lpo_trace) t = late_launch();
+    LPO_AUTO(lpo_analysis) a = lpo_analysis_of(t, NULL);
+    LPO_AUTO(lpo_findings) found = lpo_findings_create(NULL, NULL, a);
+    LPO_AUTO(lpo_arena) arena = lpo_arena_create();
+    struct lpo_source s = { .trace = t, .analysis = a };
+    struct lpo_finding_words w = { arena, &s, found };
+
+    (void)state;
+    for (int kind = 0; kind < LPO_FINDING_KINDS; kind++) {
+        struct lpo_finding f = { .kind = (enum lpo_finding_kind)kind,
+                                 .saving_ns = 1000,
+                                 .node = LPO_NONE,
+                                 .name = lpo_trace_name(t, "cudaMalloc") };
+
+        assert_non_null(lpo_findings_id(f.kind));
+        assert_null(strchr(lpo_report_finding_title(&w, &f), '%'));
+        assert_true(strlen(lpo_report_finding_advice(&w, &f)) > 20);
+    }
+    for (int fact = 0; fact < LPO_FACTS; fact++) {
+        struct lpo_finding f = { .nevidence = 1 };
+        struct lpo_finding_fact out;
+
+        f.evidence[0] =
+            (struct lpo_evidence){ (enum lpo_fact)fact, 3, lpo_trace_name(t, "a.py(1): f") };
+        if (fact == LPO_FACT_IN_CALL)
+            continue; /* the title has it */
+        assert_true(lpo_report_finding_evidence(&w, &f, 0, &out));
+        assert_null(strstr(out.text, "%v"));
+        assert_null(strstr(out.text, "%n"));
+        assert_true(out.value == 3);
+    }
+    for (int kind = 0; kind < LPO_CAUTION_KINDS; kind++) {
+        struct lpo_caution c = { .kind = (enum lpo_caution_kind)kind, .nevidence = 1 };
+
+        c.evidence[0] = (struct lpo_evidence){ LPO_FACT_SHARE, 0.5, LPO_NONE };
+        assert_non_null(lpo_findings_caution_id(c.kind));
+        assert_non_null(strstr(lpo_report_finding_caution(&w, &c), "50.0 %"));
+    }
+}
+
+static void pinned_memory_only_where_it_is_known_to_help(void **state)
+{
+    struct lpo_finding f = { .kind = LPO_FINDING_COPIES, .saving_ns = 1000 };
+
+    (void)state;
+    assert_null(strstr(lpo_report_finding_advice(NULL, &f), "pinned"));
+    f.nevidence = 1;
+    f.evidence[0] = (struct lpo_evidence){ LPO_FACT_PAGEABLE_NS, 500, LPO_NONE };
+    assert_null(strstr(lpo_report_finding_advice(NULL, &f), "pinned"));
+    f.evidence[0].value = 501;
+    assert_non_null(strstr(lpo_report_finding_advice(NULL, &f), "pinned"));
+}
+
+int main(void)
+{
+    struct unit u = { 0 };
+
+    UNIT_TEST(&u, the_last_lines_of_a_run);
+    UNIT_TEST(&u, without_gpu_operations_nothing_is_printed);
+    UNIT_TEST(&u, everything_has_its_words);
+    UNIT_TEST(&u, pinned_memory_only_where_it_is_known_to_help);
+    return unit_run(&u);
+}
