@@ -13,7 +13,8 @@ typedef LPO_VEC(uint32_t) row_vec;
 /* Siblings that go into one line, or may. */
 struct family {
     row_vec rows;
-    const char *name; /* of the line */
+    const char *name;    /* of the line */
+    const char *pattern; /* of the whole names: what selects these regions */
 };
 
 typedef LPO_VEC(struct family) family_vec;
@@ -59,6 +60,78 @@ static const char *row_name(struct folder *f, uint32_t row)
     return lpo_arena_name(f->out->arena, lpo_str_text(&s), s.len);
 }
 
+size_t lpo_region_shown_len(const char *name, size_t len)
+{
+    static const char *const marks[] = { ", seq = ", ", op_id = " };
+
+    for (size_t i = 1; i < len; i++) {
+        if (name[i] != ',')
+            continue;
+        for (size_t k = 0; k < sizeof marks / sizeof *marks; k++) {
+            size_t mark = strlen(marks[k]);
+
+            if (len - i > mark && memcmp(name + i, marks[k], mark) == 0 && digit(name[i + mark]))
+                return i;
+        }
+    }
+    return len;
+}
+
+void lpo_region_add_shown_path(const struct lpo_region_tree *tree, uint32_t node, size_t levels,
+                               struct lpo_str *out)
+{
+    uint32_t chain[LPO_REGION_DEPTH];
+    size_t n = 0;
+
+    for (; node != LPO_NONE && n < LPO_REGION_DEPTH && n < levels;
+         node = tree->nodes.at[node].parent)
+        chain[n++] = node;
+    if (node != LPO_NONE)
+        lpo_str_add(out, "…/");
+    while (n--) {
+        LPO_STR name = { 0 };
+
+        lpo_region_add_name(tree, chain[n], &name);
+        lpo_str_addn(out, lpo_str_text(&name), lpo_region_shown_len(lpo_str_text(&name), name.len));
+        if (n)
+            lpo_str_addc(out, '/');
+    }
+}
+
+/* Where nothing is folded, names stay whole: they are what tells the lines apart. */
+static const char *shown_name(struct folder *f, uint32_t row)
+{
+    const struct lpo_region_row *r = &f->scope->rows.at[row];
+    const char *whole = row_name(f, row);
+    size_t len = strlen(whole), shown = lpo_region_shown_len(whole, len);
+    LPO_STR path = { 0 };
+
+    if (f->over == SIZE_MAX || shown == len)
+        return whole;
+    if (r->parent_row != LPO_NONE)
+        return lpo_arena_strndup(f->out->arena, whole, shown);
+    lpo_region_add_shown_path(f->scope->cells->tree, r->node, SIZE_MAX, &path);
+    return lpo_arena_name(f->out->arena, lpo_str_text(&path), path.len);
+}
+
+static bool same_but_numbers(const char *a, const char *b)
+{
+    for (;;) {
+        size_t x = strspn(a, "0123456789"), y = strspn(b, "0123456789");
+
+        if (!x != !y)
+            return false;
+        a += x;
+        b += y;
+        if (*a != *b)
+            return false;
+        if (!*a)
+            return true;
+        a++;
+        b++;
+    }
+}
+
 /* The common name of a folded family: numbers that all share stay. `names` have the same starred
  * form, so their runs of digits are in the same order. */
 static const char *common_name(struct folder *f, const char *const *names, size_t count)
@@ -90,6 +163,25 @@ static const char *common_name(struct folder *f, const char *const *names, size_
     return lpo_arena_name(f->out->arena, lpo_str_text(&s), s.len);
 }
 
+/* What selects the regions of a family: a star for each number in which their whole names differ.
+ * Operators that PyTorch numbers in two ways have a star for all that follows the shown name. */
+static const char *pattern_of(struct folder *f, const struct family *family)
+{
+    const char **names = lpo_xcalloc(family->rows.len, sizeof *names), *out;
+    bool same = true;
+
+    for (size_t i = 0; i < family->rows.len; i++) {
+        names[i] = row_name(f, family->rows.at[i]);
+        same = same && same_but_numbers(names[0], names[i]);
+    }
+    if (same)
+        out = common_name(f, names, family->rows.len);
+    else
+        out = lpo_arena_printf(f->out->arena, "%s*", family->name);
+    free(names);
+    return out;
+}
+
 /* Rows by a key into families, in order of first appearance. */
 static struct family *family_of(struct lpo_map *map, family_vec *families, const char *kind,
                                 const char *key)
@@ -118,18 +210,21 @@ static void settle(struct folder *f, struct family *starred, family_vec *out)
     for (size_t i = 0; i < starred->rows.len; i++) {
         struct family *part;
 
-        names[i] = row_name(f, starred->rows.at[i]);
+        names[i] = shown_name(f, starred->rows.at[i]);
         part = family_of(exact, &parts, "", names[i]);
         lpo_vec_push(&part->rows, starred->rows.at[i]);
     }
     if (parts.len > f->over) {
         starred->name = common_name(f, names, starred->rows.len);
+        starred->pattern = pattern_of(f, starred);
         lpo_vec_push(out, *starred);
         for (size_t i = 0; i < parts.len; i++)
             lpo_vec_free(&parts.at[i].rows);
     } else {
-        for (size_t i = 0; i < parts.len; i++)
+        for (size_t i = 0; i < parts.len; i++) {
+            parts.at[i].pattern = pattern_of(f, &parts.at[i]);
             lpo_vec_push(out, parts.at[i]);
+        }
         lpo_vec_free(&starred->rows);
     }
     lpo_vec_free(&parts);
@@ -179,8 +274,8 @@ static struct lpo_fold_row sum_up(struct folder *f, const struct family *family,
     out.median_ns = costs[(n - 1) / 2];
     out.max_ns = costs[n - 1];
     out.name = family->name;
-    out.path =
-        parent ? lpo_arena_printf(f->out->arena, "%s/%s", parent, family->name) : family->name;
+    out.path = parent ? lpo_arena_printf(f->out->arena, "%s/%s", parent, family->pattern)
+                      : family->pattern;
     free(costs);
     return out;
 }
@@ -213,7 +308,7 @@ static void find_families(struct folder *f, const row_vec *rows, family_vec *out
         struct family *family;
         LPO_STR key = { 0 };
 
-        add_starred(&key, row_name(f, row));
+        add_starred(&key, shown_name(f, row));
         family = family_of(map, &starred, lpo_region_row_kind(f->scope, &f->scope->rows.at[row]),
                            lpo_arena_strndup(f->out->arena, lpo_str_text(&key), key.len));
         lpo_vec_push(&family->rows, row);
