@@ -49,8 +49,9 @@ class LpoCase(unittest.TestCase):
         return os.path.join(self.run_dir, *parts)
 
     def text(self, *parts: str) -> str:
+        """With plain spaces: Markdown keeps a number and its unit together with one that does not break."""
         with open(self.path(*parts), encoding="utf-8") as f:
-            return f.read()
+            return f.read().replace("\u00a0", " ")
 
     def json(self, *parts: str):
         return json.loads(self.text(*parts))

@@ -136,6 +136,7 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
         doc = lpo_report_timeline_doc(a);
     } else {
         doc = lpo_doc_create_data(LPO_REGIONS_SCHEMA, "regions", "Time by region");
+        doc->whole = lpo_cli_args_has(args, "full-names");
         if (writer->records) /* the whole tree: built only for a format that shows it */
             put_records(args, a, doc->data);
         else

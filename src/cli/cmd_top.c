@@ -40,6 +40,7 @@ static void print(struct lpo_app *app, const struct lpo_args *args, const struct
                                most && most < rows->len ? most : rows->len);
         lpo_report_put_notes(doc->data, a, a->select);
     } else {
+        doc->whole = lpo_cli_args_has(args, "full-names");
         lpo_doc_section(doc, "top", "", 1);
         lpo_report_add_top_kernels(doc, a, lpo_cli_args_has(args, "rows") ? most : 20);
         lpo_report_add_total(doc, a);

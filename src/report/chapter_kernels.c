@@ -10,44 +10,52 @@
 #include "rundir/rundir.h"
 #include "trace/trace.h"
 
+enum { KERNELS = 12 };                         /* at least, in a report that is too long */
 enum { REGIONS = 40, KERNELS_OF_REGION = 10 }; /* in kernels.md */
 
 void lpo_report_chapter_kernels(struct lpo_doc *doc, const struct lpo_rundir *d,
                                 const struct lpo_source *s)
 {
+    if (!s->analysis->cells->cells.len)
+        return;
+    lpo_doc_section(doc, "kernels", "Most expensive kernels", 1);
+    lpo_report_add_top_kernels(doc, s->analysis, d->top)->least_rows = KERNELS;
+}
+
+static void add_idle(struct lpo_doc *doc, const struct lpo_rundir *d, const struct lpo_source *s)
+{
+    const struct lpo_table_options idle = { .fold_over = 1, .most_rows = d->top };
+    const struct lpo_analysis *a = s->analysis;
+
+    lpo_doc_section(doc, "idle", "Busy and idle", 1);
+    lpo_report_add_devices(doc, a);
+    lpo_doc_paragraph(
+        doc,
+        "By stream, and by a rule of its own: the cause of a gap is the host when the next "
+        "operation was launched after the stream had become empty; else it is a dependency when "
+        "the gap is shorter than 30 us. A stream may be idle while the GPU works: what the GPU "
+        "lost is in \"Where the wall time went\".");
+    lpo_report_add_streams(doc, a, 32);
+    if (a->tree->nodes.len)
+        lpo_report_add_region_idle(doc, a, lpo_analysis_all(a), &idle);
+}
+
+void lpo_report_chapter_gpu_details(struct lpo_doc *doc, const struct lpo_rundir *d,
+                                    const struct lpo_source *s)
+{
     const struct lpo_analysis *a = s->analysis;
     const struct lpo_region_scope *all = lpo_analysis_all(a);
-    const struct lpo_table_options idle = { .fold_over = 1, .most_rows = d->top };
 
     if (!a->cells->cells.len)
         return;
-    lpo_doc_section(doc, "kernels", "Most expensive kernels", 1);
-    lpo_report_add_top_kernels(doc, a, d->top);
     lpo_doc_section(doc, "classes", "Kernel classes", 1);
     lpo_doc_paragraph(doc, "Guessed from the names of the kernels.");
     lpo_report_add_classes(doc, a);
-    if (a->timeline->devices.len) {
-        lpo_doc_section(doc, "idle", "Busy and idle", 1);
-        lpo_report_add_devices(doc, a);
-        lpo_doc_paragraph(
-            doc,
-            "By stream, and by a rule of its own: the cause of a gap is the host when the next "
-            "operation was launched after the stream had become empty; else it is a dependency "
-            "when "
-            "the gap is shorter than 30 us. A stream may be idle while the GPU works: what the GPU "
-            "lost is in \"Where the wall time went\".");
-        lpo_report_add_streams(doc, a, 32);
-        if (a->tree->nodes.len)
-            lpo_report_add_region_idle(doc, a, all, &idle);
-    }
+    if (a->timeline->devices.len)
+        add_idle(doc, d, s);
     if (all->coverage.copies.launches || all->coverage.sets.launches) {
         lpo_doc_section(doc, "copies", "Copies and memsets", 1);
         lpo_report_add_copies(doc, a);
-    }
-    if (a->tree->nodes.len) {
-        lpo_doc_section(doc, "region_kernels",
-                        "Most expensive kernels of the most expensive regions", 1);
-        lpo_report_add_region_kernels(doc, all, 6, 5);
     }
 }
 

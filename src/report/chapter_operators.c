@@ -6,6 +6,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/operators/operators.h"
+#include "report/chapters.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
 #include "report/stage_results.h"
@@ -14,18 +15,18 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-enum { OPERATORS = 200, WITH_KERNELS = 40, KERNELS_EACH = 8 };
+enum { IN_REPORT = 10, OPERATORS = 200, WITH_KERNELS = 40, KERNELS_EACH = 8 };
 
 static const struct lpo_column operator_columns[] = {
     { "calls", "Calls", LPO_CELL_COUNT, NULL },
-    { "cpu_total_ns", "CPU total", LPO_CELL_NS, NULL },
-    { "cpu_self_ns", "CPU self", LPO_CELL_NS, NULL },
-    { "cpu_mean_ns", "CPU mean", LPO_CELL_NS, NULL },
-    { "gpu_total_ns", "GPU total", LPO_CELL_NS, NULL },
-    { "gpu_self_ns", "GPU self", LPO_CELL_NS, NULL },
-    { "gpu_mean_ns", "GPU mean", LPO_CELL_NS, NULL },
-    { "share", "Share of GPU self", LPO_CELL_PERCENT, NULL },
-    { "gpu_ops", "GPU operations", LPO_CELL_COUNT, NULL },
+    { "cpu_total_ns", "CPU total", LPO_CELL_NS, NULL, 1 },
+    { "cpu_self_ns", "CPU self", LPO_CELL_NS, NULL, 0 },
+    { "cpu_mean_ns", "CPU mean", LPO_CELL_NS, NULL, 4 },
+    { "gpu_total_ns", "GPU total", LPO_CELL_NS, NULL, 0 },
+    { "gpu_self_ns", "GPU self", LPO_CELL_NS, NULL, 0 },
+    { "gpu_mean_ns", "GPU mean", LPO_CELL_NS, NULL, 3 },
+    { "share", "Share of GPU self", LPO_CELL_PERCENT, NULL, 0 },
+    { "gpu_ops", "GPU operations", LPO_CELL_COUNT, NULL, 2 },
     { "operator", "Operator", LPO_CELL_TEXT, NULL },
     { "shapes", "Input shapes", LPO_CELL_TEXT, NULL },
 };
@@ -113,9 +114,10 @@ static const struct lpo_column kernel_columns[] = {
     { "kernel", "GPU operation", LPO_CELL_TEXT, NULL },
 };
 
-void lpo_report_add_operator_kernels(struct lpo_doc *doc, const struct lpo_trace *trace,
+void lpo_report_add_operator_kernels(struct lpo_doc *doc, const struct lpo_analysis *a,
                                      const struct lpo_operators *ops, size_t most, size_t kernels)
 {
+    const struct lpo_trace *trace = a->trace;
     struct lpo_table *t =
         lpo_doc_table(doc, "operator_kernels", "", kernel_columns, COUNT(kernel_columns));
     const struct lpo_operator **order = in_order(ops);
@@ -132,11 +134,24 @@ void lpo_report_add_operator_kernels(struct lpo_doc *doc, const struct lpo_trace
             lpo_doc_row_ns(t, w->ns);
             lpo_doc_row_ns(t, w->ns / (int64_t)(w->count ? w->count : 1));
             lpo_doc_row_share(t, (double)w->ns, (double)ops->all.ns);
-            lpo_doc_row_textn(t, lpo_trace_text(trace, w->name),
-                              lpo_trace_text_len(trace, w->name));
+            lpo_report_row_kernel(t, a->cells, w->name);
         }
     }
     free(order);
+}
+
+void lpo_report_chapter_operators(struct lpo_doc *doc, const struct lpo_rundir *d)
+{
+    const struct lpo_source *s = lpo_rundir_source_with(d, LPO_ROLE_OPERATORS);
+
+    if (!s || !s->analysis->trace->ops.len)
+        return;
+    lpo_doc_section(doc, "operators", "Most expensive operators", 1);
+    lpo_doc_paragraph(doc,
+                      "From %s. Total includes the operators called inside, self does not; "
+                      "operators.md has all, their shapes, and what they launched.",
+                      s->what);
+    lpo_report_add_operators(doc, s->analysis, "operators", false, IN_REPORT);
 }
 
 struct lpo_doc *lpo_report_operators_doc(const struct lpo_rundir *d, const struct lpo_source *s)
@@ -170,7 +185,7 @@ struct lpo_doc *lpo_report_operators_doc(const struct lpo_rundir *d, const struc
     if (s->analysis->trace->gpu_ops.len) {
         lpo_doc_section(doc, "operator_kernels", "GPU operations by operator", 1);
         lpo_doc_paragraph(doc, "What an operator launched itself, not through others.");
-        lpo_report_add_operator_kernels(doc, s->analysis->trace,
+        lpo_report_add_operator_kernels(doc, s->analysis,
                                         lpo_analysis_operators(s->analysis, false), WITH_KERNELS,
                                         KERNELS_EACH);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The chapter "Time by region": the aggregate, then every process, device and rank. */
+/* The chapter "Time by region": one tree, and how processes, devices and ranks differ. */
 #include "report/chapters.h"
 
 #include <stdint.h>
@@ -13,21 +13,31 @@
 #include "rundir/rundir.h"
 #include "util/str.h"
 
-/* 400 rows: a program may mark tens of thousands of regions, and the JSON has all of them. */
+/* Of a page that is too long the tree keeps most; 400 rows are in the JSON's table, and all regions
+ * in its `scopes`. */
+enum { LEAST_ROWS = 24, MOST_ROWS = 400, MOST_SCOPES = 64 };
+
+static void add_tree(struct lpo_doc *doc, const struct lpo_rundir *d, const struct lpo_source *s,
+                     struct lpo_scope_id id)
+{
+    const struct lpo_region_scope *scope = lpo_analysis_scope(s->analysis, id);
+    struct lpo_table_options options = { d->fold_over, MOST_ROWS, .no_zeros = true };
+
+    lpo_report_add_regions(doc, scope, &options)->least_rows = LEAST_ROWS;
+    lpo_report_add_captured(doc, scope, &options);
+}
+
 static void add_scope(struct lpo_doc *doc, const struct lpo_rundir *d, const struct lpo_source *s,
                       struct lpo_scope_id id)
 {
-    const struct lpo_region_scope *scope = lpo_analysis_scope(s->analysis, id);
-    struct lpo_table_options options = { d->fold_over, 400 };
     LPO_STR name = { 0 };
 
     lpo_region_scope_add_name(s->analysis->trace, id, &name);
     lpo_doc_section(doc, "regions", name.at, 2);
-    lpo_report_add_regions(doc, scope, &options);
-    lpo_report_add_captured(doc, scope, &options);
+    add_tree(doc, d, s, id);
 }
 
-/* Is there more than one of the kind? Then each gets its table; else it equals the aggregate. */
+/* Is there more than one of the kind? Else it equals the aggregate. */
 static size_t count_kind(const lpo_scope_ids *ids, enum lpo_scope_kind kind)
 {
     size_t n = 0;
@@ -37,11 +47,38 @@ static size_t count_kind(const lpo_scope_ids *ids, enum lpo_scope_kind kind)
     return n;
 }
 
+/* One tree over everything; of the other scopes, a line for each that differs. */
+static void add_with_others(struct lpo_doc *doc, const struct lpo_rundir *d,
+                            const struct lpo_source *s, const lpo_scope_ids *ids)
+{
+    lpo_scope_ids others = { 0 };
+    LPO_STR same = { 0 };
+
+    add_tree(doc, d, s, (struct lpo_scope_id){ .kind = LPO_SCOPE_ALL });
+    for (size_t i = 0; i < ids->len; i++) {
+        if (ids->at[i].kind == LPO_SCOPE_ALL)
+            continue;
+        if (count_kind(ids, ids->at[i].kind) > 1) {
+            lpo_vec_push(&others, ids->at[i]);
+        } else {
+            lpo_str_add(&same, same.len ? ", " : "");
+            lpo_region_scope_add_name(s->analysis->trace, ids->at[i], &same);
+        }
+    }
+    if (others.len)
+        lpo_report_add_scopes(doc, s->analysis, others.at,
+                              others.len < MOST_SCOPES ? others.len : MOST_SCOPES, d->fold_over);
+    if (same.len)
+        lpo_doc_paragraph(doc,
+                          "Each of these is the only one of its kind and has the same numbers: %s.",
+                          same.at);
+    lpo_vec_free(&others);
+}
+
 void lpo_report_chapter_regions(struct lpo_doc *doc, const struct lpo_rundir *d,
                                 const struct lpo_source *s)
 {
     lpo_scope_ids ids = { 0 };
-    LPO_STR same = { 0 };
 
     lpo_doc_section(doc, "regions", "Time by region", 1);
     lpo_doc_paragraph(doc,
@@ -57,20 +94,12 @@ void lpo_report_chapter_regions(struct lpo_doc *doc, const struct lpo_rundir *d,
     if (!s->analysis->trace->gpu_ops.len && !s->analysis->trace->summaries.len)
         lpo_doc_note(doc, LPO_NOTE_INFO, "No GPU operations were recorded: these are host times.");
     lpo_region_scopes_list(s->analysis->cells, &ids);
-    for (size_t i = 0; i < ids.len; i++) {
-        bool only = ids.at[i].kind != LPO_SCOPE_ALL && count_kind(&ids, ids.at[i].kind) == 1;
-
-        if (only && d->aggregate) {
-            lpo_str_add(&same, same.len ? ", " : "");
-            lpo_region_scope_add_name(s->analysis->trace, ids.at[i], &same);
-        } else if (ids.at[i].kind != LPO_SCOPE_ALL || d->aggregate) {
-            add_scope(doc, d, s, ids.at[i]);
-        }
-    }
-    if (same.len)
-        lpo_doc_paragraph(doc,
-                          "Each of these is the only one of its kind and has the same numbers: %s.",
-                          same.at);
+    if (d->aggregate)
+        add_with_others(doc, d, s, &ids);
+    else
+        for (size_t i = 0; i < ids.len; i++)
+            if (ids.at[i].kind != LPO_SCOPE_ALL)
+                add_scope(doc, d, s, ids.at[i]);
     lpo_report_add_first_calls(doc, d, s);
     lpo_vec_free(&ids);
 }

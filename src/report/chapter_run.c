@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The chapter "What ran": program, machine, stages, medians of speed. */
+/* The chapter "What ran": program and machine; and the stages of the run. */
 #include <inttypes.h>
-#include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -135,13 +135,15 @@ static const struct lpo_column stage_columns[] = {
     { "message", "Message", LPO_CELL_TEXT, NULL },
 };
 
-static void stage_table(struct lpo_doc *doc, const struct lpo_rundir *d)
+void lpo_report_chapter_stages(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     struct lpo_table *t;
 
     if (!d->has_manifest || !d->manifest.nstages)
         return;
-    t = lpo_doc_table(doc, "stages", "Stages", stage_columns, COUNT(stage_columns));
+    lpo_doc_section(doc, "stages", "Stages of the run", 1);
+    t = lpo_doc_table(doc, "stages", "", stage_columns, COUNT(stage_columns));
+    t->least_rows = SIZE_MAX;
     for (size_t i = 0; i < d->manifest.nstages; i++) {
         const struct lpo_stage_record *s = &d->manifest.stages[i];
 
@@ -155,54 +157,9 @@ static void stage_table(struct lpo_doc *doc, const struct lpo_rundir *d)
     }
 }
 
-static const struct lpo_column speed_columns[] = {
-    { "stage", "Stage", LPO_CELL_TEXT, NULL },
-    { "prefill_ns", "Prefill", LPO_CELL_NS, NULL },
-    { "ttft_ns", "First token", LPO_CELL_NS, NULL },
-    { "inter_token_ns", "Between tokens", LPO_CELL_NS, NULL },
-    { "total_ns", "Total", LPO_CELL_NS, NULL },
-    { "tokens_per_s", "Tokens/s", LPO_CELL_MEASURE, "/s" },
-    { "repeats", "Repeats", LPO_CELL_COUNT, NULL },
-};
-
-static struct lpo_measure median(const struct lpo_speed *s, const char *key, double scale)
-{
-    LPO_STR path = { 0 };
-    double v;
-
-    lpo_str_addf(&path, "aggregate.%s.p50", key);
-    v = lpo_json_real(lpo_json_at(s->metrics, path.at), NAN);
-    return isnan(v) ? lpo_measure_unknown() : lpo_measure_measured(v * scale);
-}
-
-static void speed_table(struct lpo_doc *doc, const struct lpo_rundir *d)
-{
-    struct lpo_table *t = NULL;
-
-    for (size_t i = 0; i < d->speeds.len; i++) {
-        const struct lpo_speed *s = &d->speeds.at[i];
-
-        if (!lpo_json_get(s->metrics, "aggregate"))
-            continue;
-        if (!t)
-            t = lpo_doc_table(doc, "speed", "Speed, medians over repeats", speed_columns,
-                              COUNT(speed_columns));
-        lpo_doc_row_text(t, s->stage);
-        lpo_doc_row_measure(t, median(s, "prefill_ms", 1e6));
-        lpo_doc_row_measure(t, median(s, "ttft_ms", 1e6));
-        lpo_doc_row_measure(t, median(s, "inter_token_ms", 1e6));
-        lpo_doc_row_measure(t, median(s, "total_ms", 1e6));
-        lpo_doc_row_measure(t, median(s, "tokens_per_s", 1));
-        lpo_doc_row_count(
-            t, (uint64_t)lpo_json_int(lpo_json_at(s->metrics, "aggregate.total_ms.count"), 0));
-    }
-}
-
 void lpo_report_chapter_run(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     lpo_doc_section(doc, "run", "What ran", 1);
     run_facts(doc, d);
     lpo_report_add_stage_endings(doc, d);
-    speed_table(doc, d);
-    stage_table(doc, d);
 }

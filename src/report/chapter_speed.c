@@ -81,6 +81,38 @@ static void figure_row(struct lpo_table *t, const struct lpo_speed *s, const str
                                    : lpo_measure_unknown());
 }
 
+static const struct lpo_column median_columns[] = {
+    { "stage", "Stage", LPO_CELL_TEXT, NULL },
+    { "prefill_ns", "Prefill", LPO_CELL_NS, NULL },
+    { "ttft_ns", "First token", LPO_CELL_NS, NULL },
+    { "inter_token_ns", "Between tokens", LPO_CELL_NS, NULL },
+    { "total_ns", "Total", LPO_CELL_NS, NULL },
+    { "tokens_per_s", "Tokens/s", LPO_CELL_MEASURE, "/s" },
+    { "repeats", "Repeats", LPO_CELL_COUNT, NULL },
+};
+
+static void median_table(struct lpo_doc *doc, const struct lpo_rundir *d)
+{
+    struct lpo_table *t = NULL;
+
+    for (size_t i = 0; i < d->speeds.len; i++) {
+        const struct lpo_json *m = d->speeds.at[i].metrics;
+
+        if (!lpo_json_get(m, "aggregate"))
+            continue;
+        if (!t)
+            t = lpo_doc_table(doc, "speed", "Medians over repeats", median_columns,
+                              COUNT(median_columns));
+        lpo_doc_row_text(t, d->speeds.at[i].stage);
+        lpo_doc_row_measure(t, figure_of(m, "prefill_ms", "p50", 1e6));
+        lpo_doc_row_measure(t, figure_of(m, "ttft_ms", "p50", 1e6));
+        lpo_doc_row_measure(t, figure_of(m, "inter_token_ms", "p50", 1e6));
+        lpo_doc_row_measure(t, figure_of(m, "total_ms", "p50", 1e6));
+        lpo_doc_row_measure(t, figure_of(m, "tokens_per_s", "p50", 1));
+        lpo_doc_row_count(t, (uint64_t)lpo_json_int(lpo_json_at(m, "aggregate.total_ms.count"), 0));
+    }
+}
+
 static void spread_tables(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
     static const struct figure rate = { "tokens_per_s", "Tokens/s" };
@@ -269,6 +301,7 @@ void lpo_report_chapter_speed(struct lpo_doc *doc, const struct lpo_rundir *d)
     lpo_doc_paragraph(
         doc, "As the workload measured itself (metrics.json of each stage under workload/), over "
              "its repeats; the time between tokens is over all steps of all repeats.");
+    median_table(doc, d);
     stability(doc, d);
     spread_tables(doc, d);
     overhead_table(doc, d);

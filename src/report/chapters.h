@@ -9,8 +9,10 @@ struct lpo_doc;
 struct lpo_rundir;
 struct lpo_source;
 
-/* What ran, on what, how it ended, how fast it was. */
+/* What ran, on what, how it ended. */
 void lpo_report_chapter_run(struct lpo_doc *doc, const struct lpo_rundir *d);
+/* How each stage ended; nothing for a list of traces. */
+void lpo_report_chapter_stages(struct lpo_doc *doc, const struct lpo_rundir *d);
 /* Speed with its spread, whether it can be trusted, profiler overhead, peak memory. */
 void lpo_report_chapter_speed(struct lpo_doc *doc, const struct lpo_rundir *d);
 /* The same in two or three sentences, for the summary. */
@@ -18,12 +20,17 @@ void lpo_report_summary_speed(struct lpo_doc *doc, const struct lpo_rundir *d);
 /* Where the wall time of each GPU went, and why it was idle; nothing without GPU operations. */
 void lpo_report_chapter_wall(struct lpo_doc *doc, const struct lpo_rundir *d,
                              const struct lpo_source *s);
-/* Time by region: aggregate, then every process and device. */
+/* Time by region: one tree, and how processes, devices and ranks differ from it. */
 void lpo_report_chapter_regions(struct lpo_doc *doc, const struct lpo_rundir *d,
                                 const struct lpo_source *s);
-/* Kernels, classes, busy and idle, copies. */
+/* The most expensive kernels. */
 void lpo_report_chapter_kernels(struct lpo_doc *doc, const struct lpo_rundir *d,
                                 const struct lpo_source *s);
+/* Framework operators; nothing where the profiler recorded none. */
+void lpo_report_chapter_operators(struct lpo_doc *doc, const struct lpo_rundir *d);
+/* Classes of kernels, busy and idle by GPU and stream, copies. */
+void lpo_report_chapter_gpu_details(struct lpo_doc *doc, const struct lpo_rundir *d,
+                                    const struct lpo_source *s);
 /* Power, energy, clocks and throttling from the samples of NVML; nothing where there is none. `s`
  * may be NULL: then no energy by region. */
 void lpo_report_chapter_power(struct lpo_doc *doc, const struct lpo_rundir *d,

@@ -12,10 +12,11 @@
 #include "report/trace_records.h"
 #include "report/what_ran.h"
 #include "rundir/rundir.h"
+#include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"
 
-enum { FINDINGS = 5 }; /* the JSON has all */
+enum { FINDINGS = 5, MOST_LINES = 200 }; /* the JSON has all */
 
 static const char *title(const struct lpo_rundir *d)
 {
@@ -58,20 +59,25 @@ struct lpo_doc *lpo_report_run_sections(const struct lpo_rundir *d, const struct
 {
     struct lpo_doc *doc = lpo_doc_create("run", title(d));
 
+    doc->most_lines = MOST_LINES;
+    doc->whole = lpo_settings_bool(d->config, "report.full_names");
     if (s)
         lpo_report_chapter_findings(doc, d, s, FINDINGS);
     lpo_report_chapter_run(doc, d);
     lpo_report_chapter_speed(doc, d);
     if (s) {
         lpo_report_chapter_wall(doc, d, s);
-        add_limits(doc, d, s);
         lpo_report_chapter_regions(doc, d, s);
         lpo_report_chapter_kernels(doc, d, s);
+        lpo_report_chapter_operators(doc, d);
+        add_limits(doc, d, s);
+        lpo_report_chapter_gpu_details(doc, d, s);
     } else {
         lpo_doc_section(doc, "regions", "Time by region", 1);
         lpo_doc_paragraph(doc, "%s", lpo_report_why_no_trace(d));
     }
     lpo_report_chapter_power(doc, d, s);
+    lpo_report_chapter_stages(doc, d);
     lpo_report_chapter_coverage(doc, d, s);
     return doc;
 }

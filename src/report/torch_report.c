@@ -127,7 +127,7 @@ static void add_sections(struct lpo_doc *doc, const struct torch *t)
     lpo_report_add_operators(doc, a, "operators", false, t->d->top);
     if (has_gpu(t)) {
         lpo_doc_section(doc, "operator_kernels", "GPU operations by operator", 1);
-        lpo_report_add_operator_kernels(doc, a->trace, t->ops, t->d->top, KERNELS_EACH);
+        lpo_report_add_operator_kernels(doc, a, t->ops, t->d->top, KERNELS_EACH);
     }
     idle(doc, t);
     memory(doc, t);

@@ -1,14 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Markdown: GitHub's tables, with everything that came from a program escaped. */
 #include <ctype.h>
+#include <limits.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "report/doc/doc.h"
 #include "util/str.h"
 #include "util/visible.h"
+#include "writer/layout.h"
 #include "writer/writer.h"
 
-enum { LONGEST_NAME = 160 };
+enum { LONGEST_NAME = 160, FEW_ROWS = 6 };
+
+/* GitHub gives a page 1,012 px, 948 px of them to a table. A character takes about 8 px and each
+ * cell 27 px more: within 120 characters, of which a column takes 4, no row wraps. */
+static const struct lpo_writer_room page = { .total = 120, .between = 4, .longest = LONGEST_NAME };
+
+/* How the document is written: `rows` more than the least of each table. */
+struct md {
+    struct lpo_str *out;
+    const struct lpo_writer_room *room;
+    long rows;
+};
 
 static bool word(char c)
 {
@@ -26,8 +40,10 @@ static bool needs_backslash(const char *at, size_t i, size_t len)
 static void add_escaped(struct lpo_str *out, const char *text, size_t len, size_t longest)
 {
     LPO_STR shown = { 0 };
+    LPO_STR cut = { 0 };
 
-    lpo_visible_add(&shown, text, len, longest);
+    lpo_writer_add_name(&cut, text, len, longest);
+    lpo_writer_bind_numbers(&shown, lpo_str_text(&cut), cut.len);
     for (size_t i = 0; i < shown.len; i++) {
         char c = shown.at[i];
 
@@ -43,48 +59,90 @@ static void add_escaped(struct lpo_str *out, const char *text, size_t len, size_
     }
 }
 
-static void add_cell(struct lpo_str *out, const struct lpo_column *column,
-                     const struct lpo_doc_cell *cell)
+static void add_number(struct lpo_str *out, const struct lpo_column *column,
+                       const struct lpo_doc_cell *cell)
 {
-    if (column->type != LPO_CELL_TEXT || cell->how == LPO_UNKNOWN) {
-        lpo_writer_cell(column, cell, out);
-        return;
-    }
-    for (unsigned i = 0; i < cell->indent && i < 32; i++)
-        lpo_str_add(out, "&emsp;");
-    add_escaped(out, cell->text, cell->len, LONGEST_NAME);
+    LPO_STR text = { 0 };
+
+    lpo_writer_cell(column, cell, &text);
+    lpo_writer_bind_numbers(out, lpo_str_text(&text), text.len);
 }
 
-static void write_table(const struct lpo_table *t, struct lpo_str *out)
+static void add_cell(struct lpo_str *out, const struct lpo_column *column,
+                     const struct lpo_doc_cell *cell, size_t width)
 {
-    size_t rows = lpo_doc_table_rows(t);
+    unsigned indent = lpo_writer_layout_indent(cell, width);
 
-    if (t->title[0]) {
-        lpo_str_add(out, "**");
-        add_escaped(out, t->title, strlen(t->title), 0);
-        lpo_str_add(out, "**\n\n");
+    if (column->type != LPO_CELL_TEXT || cell->how == LPO_UNKNOWN) {
+        add_number(out, column, cell);
+        return;
     }
+    for (unsigned i = 0; i < indent; i++)
+        lpo_str_add(out, "&emsp;");
+    add_escaped(out, cell->text, cell->len, width - 2 * indent);
+}
+
+static void write_title(const char *title, struct lpo_str *out)
+{
+    if (!title[0])
+        return;
+    lpo_str_add(out, "**");
+    add_escaped(out, title, strlen(title), LONGEST_NAME);
+    lpo_str_add(out, "**\n\n");
+}
+
+static void write_head(const struct lpo_table *t, const struct lpo_writer_layout *l,
+                       struct lpo_str *out)
+{
+    for (size_t c = 0; c < t->ncolumns; c++)
+        if (l->widths[c])
+            lpo_str_addf(out, "| %s ", t->columns[c].title);
+    lpo_str_add(out, "|\n");
+    for (size_t c = 0; c < t->ncolumns; c++)
+        if (l->widths[c])
+            lpo_str_add(out, t->columns[c].type == LPO_CELL_TEXT ? "|---" : "|---:");
+    lpo_str_add(out, "|\n");
+}
+
+static size_t rows_shown(const struct md *w, const struct lpo_table *t)
+{
+    size_t rows = lpo_doc_table_rows(t), least = t->least_rows ? t->least_rows : FEW_ROWS;
+    long most;
+
+    if (t->least_rows == SIZE_MAX || w->rows == LONG_MAX)
+        return rows;
+    most = (long)least + w->rows;
+    most = most < 1 ? 1 : most;
+    return rows < (size_t)most ? rows : (size_t)most;
+}
+
+static void write_table(const struct md *w, const struct lpo_table *t)
+{
+    struct lpo_str *out = w->out;
+    size_t rows = rows_shown(w, t), all = lpo_doc_table_rows(t);
+    struct lpo_writer_layout l;
+
+    write_title(t->title, out);
     if (rows == 0) {
         lpo_str_add(out, "(none)\n\n");
         return;
     }
-    for (size_t c = 0; c < t->ncolumns; c++)
-        lpo_str_addf(out, "| %s ", t->columns[c].title);
-    lpo_str_add(out, "|\n");
-    for (size_t c = 0; c < t->ncolumns; c++)
-        lpo_str_add(out, t->columns[c].type == LPO_CELL_TEXT ? "|---" : "|---:");
-    lpo_str_add(out, "|\n");
+    l = lpo_writer_layout(t, rows, w->room);
+    write_head(t, &l, out);
     for (size_t r = 0; r < rows; r++) {
         for (size_t c = 0; c < t->ncolumns; c++) {
+            if (!l.widths[c])
+                continue;
             lpo_str_add(out, "| ");
-            add_cell(out, &t->columns[c], lpo_doc_table_cell(t, r, c));
+            add_cell(out, &t->columns[c], lpo_doc_table_cell(t, r, c), l.widths[c]);
             lpo_str_addc(out, ' ');
         }
         lpo_str_add(out, "|\n");
     }
-    if (t->total_rows > rows)
-        lpo_str_addf(out, "\n%zu of %zu rows are shown; the JSON report has all.\n", rows,
-                     t->total_rows);
+    lpo_writer_layout_free(&l);
+    all = t->total_rows > all ? t->total_rows : all;
+    if (all > rows)
+        lpo_str_addf(out, "\n%zu of %zu rows are shown; the JSON report has all.\n", rows, all);
     lpo_str_addc(out, '\n');
 }
 
@@ -116,8 +174,10 @@ static void write_figure(const struct lpo_figure *f, struct lpo_str *out)
     lpo_str_addc(out, '\n');
 }
 
-static void write_item(const struct lpo_item *item, bool last_fact, struct lpo_str *out)
+static void write_item(const struct md *w, const struct lpo_item *item, bool last_fact)
 {
+    struct lpo_str *out = w->out;
+
     switch (item->kind) {
     case LPO_ITEM_PARAGRAPH:
         add_escaped(out, item->text, strlen(item->text), 0);
@@ -130,11 +190,11 @@ static void write_item(const struct lpo_item *item, bool last_fact, struct lpo_s
         break;
     case LPO_ITEM_FACT:
         lpo_str_addf(out, "- %s: ", item->column.title);
-        add_cell(out, &item->column, &item->cell);
+        add_cell(out, &item->column, &item->cell, LONGEST_NAME);
         lpo_str_add(out, last_fact ? "\n\n" : "\n");
         break;
     case LPO_ITEM_TABLE:
-        write_table(item->table, out);
+        write_table(w, item->table);
         break;
     case LPO_ITEM_FIGURE:
         write_figure(item->figure, out);
@@ -142,8 +202,10 @@ static void write_item(const struct lpo_item *item, bool last_fact, struct lpo_s
     }
 }
 
-static void md_write(const struct lpo_doc *doc, struct lpo_str *out)
+static void write_doc(const struct md *w, const struct lpo_doc *doc)
 {
+    struct lpo_str *out = w->out;
+
     if (doc->title[0]) {
         lpo_str_add(out, "# ");
         add_escaped(out, doc->title, strlen(doc->title), LONGEST_NAME);
@@ -160,11 +222,62 @@ static void md_write(const struct lpo_doc *doc, struct lpo_str *out)
             lpo_str_add(out, "\n\n");
         }
         for (size_t k = 0; k < s->items.len; k++)
-            write_item(&s->items.at[k],
-                       k + 1 == s->items.len || s->items.at[k + 1].kind != LPO_ITEM_FACT, out);
+            write_item(w, &s->items.at[k],
+                       k + 1 == s->items.len || s->items.at[k + 1].kind != LPO_ITEM_FACT);
     }
     while (out->len > 1 && out->at[out->len - 1] == '\n' && out->at[out->len - 2] == '\n')
         out->at[--out->len] = '\0';
+}
+
+static size_t count_lines(const struct lpo_str *text)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < text->len; i++)
+        n += text->at[i] == '\n';
+    return n;
+}
+
+static size_t most_rows(const struct lpo_doc *doc)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < doc->sections.len; i++)
+        for (size_t k = 0; k < doc->sections.at[i]->items.len; k++) {
+            const struct lpo_item *item = &doc->sections.at[i]->items.at[k];
+            size_t rows = item->kind == LPO_ITEM_TABLE ? lpo_doc_table_rows(item->table) : 0;
+
+            most = rows > most ? rows : most;
+        }
+    return most;
+}
+
+/* Where the page is too long, every table gives up rows until it is not: the search is over how
+ * many rows a table may have beyond its least, and below that, how many it has to give. */
+static void md_write(const struct lpo_doc *doc, struct lpo_str *out)
+{
+    static const struct lpo_writer_room whole = { .longest = 0 };
+    struct md w = { out, doc->whole ? &whole : &page, LONG_MAX };
+    long low = -(long)most_rows(doc), high = -low;
+    size_t before = out->len;
+
+    write_doc(&w, doc);
+    if (!doc->most_lines || count_lines(out) <= doc->most_lines)
+        return;
+    while (low < high) {
+        long middle = low + (high - low + 1) / 2;
+
+        out->len = before;
+        w.rows = middle;
+        write_doc(&w, doc);
+        if (count_lines(out) <= doc->most_lines)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    out->len = before;
+    w.rows = low;
+    write_doc(&w, doc);
 }
 
 const struct lpo_writer lpo_writer_md = {

@@ -5,55 +5,29 @@
 #include "report/doc/doc.h"
 #include "util/str.h"
 #include "util/visible.h"
+#include "writer/layout.h"
 #include "writer/writer.h"
 
-enum { LONGEST_NAME = 100 };
+/* Eighty columns cut too much of a region tree, and a terminal of fewer than a hundred is rare. */
+static const struct lpo_writer_room screen = { .total = 100, .between = 2, .longest = 100 };
 
-/* Every cell as text, and the width of every column. */
-struct grid {
-    struct lpo_str *cells;
-    size_t *widths;
-    size_t rows, columns;
+struct text {
+    struct lpo_str *out;
+    const struct lpo_writer_room *room;
 };
 
 static void add_cell(struct lpo_str *out, const struct lpo_column *column,
-                     const struct lpo_doc_cell *cell)
+                     const struct lpo_doc_cell *cell, size_t width)
 {
+    unsigned indent = lpo_writer_layout_indent(cell, width);
+
     if (column->type != LPO_CELL_TEXT || cell->how == LPO_UNKNOWN) {
         lpo_writer_cell(column, cell, out);
         return;
     }
-    for (unsigned i = 0; i < cell->indent && i < 32; i++)
+    for (unsigned i = 0; i < indent; i++)
         lpo_str_add(out, "  ");
-    lpo_visible_add(out, cell->text, cell->len, LONGEST_NAME);
-}
-
-/* Two passes: a column is as wide as its widest cell, which is known only after all are printed. */
-static void grid_fill(struct grid *g, const struct lpo_table *t)
-{
-    g->rows = lpo_doc_table_rows(t) + 1;
-    g->columns = t->ncolumns;
-    g->cells = lpo_xcalloc(g->rows * g->columns, sizeof *g->cells);
-    g->widths = lpo_xcalloc(g->columns, sizeof *g->widths);
-    for (size_t i = 0; i < g->rows * g->columns; i++) {
-        size_t c = i % g->columns, width;
-
-        if (i < g->columns)
-            lpo_str_add(&g->cells[i], t->columns[c].title);
-        else
-            add_cell(&g->cells[i], &t->columns[c], &t->cells.at[i - g->columns]);
-        width = lpo_visible_width(lpo_str_text(&g->cells[i]), g->cells[i].len);
-        if (width > g->widths[c])
-            g->widths[c] = width;
-    }
-}
-
-static void grid_free(struct grid *g)
-{
-    for (size_t i = 0; i < g->rows * g->columns; i++)
-        lpo_str_free(&g->cells[i]);
-    free(g->cells);
-    free(g->widths);
+    lpo_writer_add_name(out, cell->text, cell->len, width - 2 * indent);
 }
 
 static void pad(struct lpo_str *out, size_t n)
@@ -62,70 +36,121 @@ static void pad(struct lpo_str *out, size_t n)
         lpo_str_addc(out, ' ');
 }
 
-static void write_row(const struct grid *g, const struct lpo_table *t, size_t r,
-                      struct lpo_str *out)
+/* `row` NULL: the titles. */
+static void write_row(const struct lpo_writer_layout *l, const struct lpo_table *t,
+                      const size_t *row, struct lpo_str *out)
 {
-    for (size_t c = 0; c < g->columns; c++) {
-        const struct lpo_str *cell = &g->cells[r * g->columns + c];
-        size_t room = g->widths[c] - lpo_visible_width(lpo_str_text(cell), cell->len);
-        bool left = t->columns[c].type == LPO_CELL_TEXT;
+    const char *between = "";
 
-        if (c)
-            lpo_str_add(out, "  ");
+    for (size_t c = 0; c < t->ncolumns; c++) {
+        bool left = t->columns[c].type == LPO_CELL_TEXT;
+        LPO_STR cell = { 0 };
+        size_t room;
+
+        if (!l->widths[c])
+            continue;
+        if (row)
+            add_cell(&cell, &t->columns[c], lpo_doc_table_cell(t, *row, c), l->widths[c]);
+        else
+            lpo_visible_add(&cell, t->columns[c].title, strlen(t->columns[c].title), l->widths[c]);
+        room = lpo_visible_width(lpo_str_text(&cell), cell.len);
+        room = room < l->widths[c] ? l->widths[c] - room : 0;
+        lpo_str_add(out, between);
+        between = "  ";
         if (!left)
             pad(out, room);
-        lpo_str_addn(out, lpo_str_text(cell), cell->len);
-        if (left && c + 1 < g->columns)
+        lpo_str_addn(out, lpo_str_text(&cell), cell.len);
+        if (left && !lpo_writer_layout_last(l, c))
             pad(out, room);
     }
     lpo_str_addc(out, '\n');
 }
 
-static void write_table(const struct lpo_table *t, struct lpo_str *out)
+static void write_table(const struct text *w, const struct lpo_table *t)
 {
-    struct grid g = { 0 };
+    size_t rows = lpo_doc_table_rows(t);
+    struct lpo_writer_layout l;
 
     if (t->title[0])
-        lpo_str_addf(out, "%s\n", t->title);
-    if (lpo_doc_table_rows(t) == 0) {
-        lpo_str_add(out, "(none)\n\n");
+        lpo_str_addf(w->out, "%s\n", t->title);
+    if (rows == 0) {
+        lpo_str_add(w->out, "(none)\n\n");
         return;
     }
-    grid_fill(&g, t);
-    for (size_t r = 0; r < g.rows; r++)
-        write_row(&g, t, r, out);
-    grid_free(&g);
-    if (t->total_rows > lpo_doc_table_rows(t))
-        lpo_str_addf(out, "… %zu more\n", t->total_rows - lpo_doc_table_rows(t));
-    lpo_str_addc(out, '\n');
+    l = lpo_writer_layout(t, rows, w->room);
+    write_row(&l, t, NULL, w->out);
+    for (size_t r = 0; r < rows; r++)
+        write_row(&l, t, &r, w->out);
+    lpo_writer_layout_free(&l);
+    if (t->total_rows > rows)
+        lpo_str_addf(w->out, "… %zu more\n", t->total_rows - rows);
+    lpo_str_addc(w->out, '\n');
 }
 
-static void write_item(const struct lpo_item *item, bool last_fact, struct lpo_str *out)
+/* Lines of whole words; a number stays with its unit. A word that is longer than a line stands
+ * alone. */
+static void add_wrapped(const struct text *w, const char *text, size_t column)
+{
+    LPO_STR shown = { 0 };
+    LPO_STR bound = { 0 };
+    const char *at, *end;
+
+    lpo_visible_add(&shown, text, strlen(text), 0);
+    lpo_writer_bind_numbers(&bound, lpo_str_text(&shown), shown.len);
+    for (at = lpo_str_text(&bound); *at; at = end + (*end == ' ')) {
+        size_t width;
+
+        end = at + strcspn(at, " ");
+        width = lpo_visible_width(at, (size_t)(end - at));
+        if (at != bound.at && w->room->total && column + 1 + width > w->room->total) {
+            lpo_str_addc(w->out, '\n');
+            column = 0;
+        } else if (at != bound.at) {
+            lpo_str_addc(w->out, ' ');
+            column++;
+        }
+        for (const char *p = at; p < end; p++) {
+            bool nbsp = p[0] == '\xc2' && p + 1 < end && p[1] == '\xa0';
+
+            lpo_str_addc(w->out, nbsp ? ' ' : *p);
+            p += nbsp;
+        }
+        column += width;
+    }
+}
+
+static void write_item(const struct text *w, const struct lpo_item *item, bool last_fact)
 {
     if (item->kind == LPO_ITEM_TABLE) {
-        write_table(item->table, out);
+        write_table(w, item->table);
     } else if (item->kind == LPO_ITEM_FACT) {
-        lpo_str_addf(out, "%s: ", item->column.title);
-        add_cell(out, &item->column, &item->cell);
-        lpo_str_add(out, last_fact ? "\n\n" : "\n");
+        lpo_str_addf(w->out, "%s: ", item->column.title);
+        add_cell(w->out, &item->column, &item->cell, w->room->longest);
+        lpo_str_add(w->out, last_fact ? "\n\n" : "\n");
     } else if (item->kind == LPO_ITEM_NOTE || item->kind == LPO_ITEM_PARAGRAPH) {
-        if (item->kind == LPO_ITEM_NOTE)
-            lpo_str_add(out, item->level == LPO_NOTE_WARNING ? "warning: " : "note: ");
-        lpo_visible_add(out, item->text, strlen(item->text), 0);
-        lpo_str_add(out, item->kind == LPO_ITEM_NOTE ? "\n" : "\n\n");
+        const char *what = item->kind == LPO_ITEM_PARAGRAPH  ? ""
+                           : item->level == LPO_NOTE_WARNING ? "warning: "
+                                                             : "note: ";
+
+        lpo_str_add(w->out, what);
+        add_wrapped(w, item->text, strlen(what));
+        lpo_str_add(w->out, item->kind == LPO_ITEM_NOTE ? "\n" : "\n\n");
     }
 }
 
 static void text_write(const struct lpo_doc *doc, struct lpo_str *out)
 {
+    static const struct lpo_writer_room whole = { .between = 2 };
+    struct text w = { out, doc->whole ? &whole : &screen };
+
     for (size_t i = 0; i < doc->sections.len; i++) {
         const struct lpo_section *s = doc->sections.at[i];
 
         if (s->title[0])
             lpo_str_addf(out, "%s\n\n", s->title);
         for (size_t k = 0; k < s->items.len; k++)
-            write_item(&s->items.at[k],
-                       k + 1 == s->items.len || s->items.at[k + 1].kind != LPO_ITEM_FACT, out);
+            write_item(&w, &s->items.at[k],
+                       k + 1 == s->items.len || s->items.at[k + 1].kind != LPO_ITEM_FACT);
     }
     while (out->len > 1 && out->at[out->len - 1] == '\n' && out->at[out->len - 2] == '\n')
         out->at[--out->len] = '\0';

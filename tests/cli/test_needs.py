@@ -103,7 +103,9 @@ class WithAModel(Needs):
         self.assertEqual(self.row("decode")["need_from"], "report.needs")
         self.assertEqual(self.row("prefill")["need_from"], "model")
         self.assertGreater(self.row("decode/step")["needed_flops"], 6e6)
-        self.assertIn("| decode | report.needs |", self.text("report.md"))
+        table, = [i for s in self.json("report.json")["sections"] for i in s["items"] if i.get("id") == "limits"]
+        self.assertEqual({r["region"]: r["need_from"] for r in table["rows"]}["decode"], "report.needs")
+        self.assertRegex(self.text("report.md"), r"\n\| decode \|")
 
 
 @unittest.skipUnless(os.path.exists(FAKE_CUDA), "the fake driver is not built")

@@ -57,10 +57,10 @@ static const struct writer_case {
     { "markdown escapes and prints units",
       "md",
       { "# A &lt;title>\n", "## Section \\| one\n",
-        "| a\\|b\\`c\\`&lt;script> | 1,234,567 | 1.234 ms | 1.500 KiB | 12.5 % | ~2 TFLOP/s | yes "
-        "|",
-        "| &emsp;&emsp;=cmd()\\\\n,x | n/a | n/a | n/a | n/a | n/a | n/a |", "- Peak: n/a\n",
-        "> **Warning:** lost 5 records\n" } },
+        "| a\\|b\\`c\\`&lt;script> | 1,234,567 | 1.234\u00a0ms | 1.500\u00a0KiB | 12.5\u00a0% | "
+        "~2\u00a0TFLOP/s | yes |",
+        "It took 3\u00a0ms.\n", "| &emsp;&emsp;=cmd()\\\\n,x | n/a | n/a | n/a | n/a | n/a | n/a |",
+        "- Peak: n/a\n", "> **Warning:** lost 5 records\n" } },
     { "json keeps exact values",
       "json",
       { "\"gpu_ns\": 1234000", "\"share\": 12.5", "\"_estimated\": [", "\"share\": null",

@@ -52,6 +52,8 @@ struct lpo_column {
     const char *title; /* for people */
     enum lpo_cell_type type;
     const char *unit; /* LPO_CELL_MEASURE: "FLOP/s"; else NULL */
+    unsigned minor;   /* above 0: left out for people where the table is too wide, highest first */
+    unsigned width;   /* TEXT: characters below which minor columns are left out; 0: 28 */
 };
 
 struct lpo_doc_cell {
@@ -71,6 +73,8 @@ struct lpo_table {
     LPO_VEC(struct lpo_doc_cell) cells; /* row-major */
     struct lpo_arena *arena;            /* the document's */
     size_t total_rows;                  /* when only the first were shown; 0: all are here */
+    /* Rows that a page of limited length keeps where it has to cut; 0: a few; SIZE_MAX: all. */
+    size_t least_rows;
 };
 
 size_t lpo_doc_table_rows(const struct lpo_table *t);
@@ -162,7 +166,9 @@ struct lpo_doc {
     const char *schema; /* first member of its JSON: "lpo.report/2" */
     const char *kind;   /* "run", "regions", "top", "static" */
     const char *title;
-    bool data_only; /* its JSON is `data` alone; the sections say the same to people */
+    bool data_only;    /* its JSON is `data` alone; the sections say the same to people */
+    bool whole;        /* nothing is cut for people, neither long names nor wide tables */
+    size_t most_lines; /* of its Markdown: tables are cut to it; 0: no limit */
     LPO_VEC(struct lpo_section *) sections;
     struct lpo_record *data;
     struct lpo_arena *arena;

@@ -105,21 +105,22 @@ static int more_to_save(const void *x, const void *y)
     return d != 0 ? (d < 0) - (d > 0) : strcmp(a->row.path, b->row.path);
 }
 
+/* The verdict first, then what it rests on. */
 static const struct lpo_column columns[] = {
-    { "region", "Region", LPO_CELL_TEXT, NULL },
-    { "need_from", "Need from", LPO_CELL_TEXT, NULL },
-    { "measured_ns", "Measured", LPO_CELL_NS, NULL },
-    { "limit_ns", "At the limit", LPO_CELL_NS, NULL },
-    { "saving_ns", "Could be saved", LPO_CELL_NS, NULL },
-    { "share", "Of its roof", LPO_CELL_PERCENT, NULL },
-    { "needed_flops", "Needed FLOPs", LPO_CELL_MEASURE, "FLOP" },
-    { "needed_bytes", "Needed bytes", LPO_CELL_BYTES, NULL },
-    { "flop_rate", "FLOP rate", LPO_CELL_MEASURE, "FLOP/s" },
-    { "byte_rate", "Byte rate", LPO_CELL_MEASURE, "B/s" },
-    { "mfu", "MFU", LPO_CELL_PERCENT, NULL },
-    { "bandwidth_use", "Bandwidth", LPO_CELL_PERCENT, NULL },
-    { "held_by", "Limited by", LPO_CELL_TEXT, NULL },
-    { "evidence", "Evidence", LPO_CELL_TEXT, NULL },
+    { "region", "Region", LPO_CELL_TEXT, NULL, 0 },
+    { "saving_ns", "Saving", LPO_CELL_NS, NULL, 0 },
+    { "share", "Of roof", LPO_CELL_PERCENT, NULL, 0 },
+    { "held_by", "Limited by", LPO_CELL_TEXT, NULL, 0 },
+    { "measured_ns", "Measured", LPO_CELL_NS, NULL, 0 },
+    { "limit_ns", "Limit", LPO_CELL_NS, NULL, 0 },
+    { "mfu", "MFU", LPO_CELL_PERCENT, NULL, 0 },
+    { "bandwidth_use", "Bandwidth", LPO_CELL_PERCENT, NULL, 1 },
+    { "needed_flops", "Needed FLOPs", LPO_CELL_MEASURE, "FLOP", 4 },
+    { "needed_bytes", "Needed bytes", LPO_CELL_BYTES, NULL, 4 },
+    { "flop_rate", "FLOP rate", LPO_CELL_MEASURE, "FLOP/s", 5 },
+    { "byte_rate", "Byte rate", LPO_CELL_MEASURE, "B/s", 5 },
+    { "need_from", "Need from", LPO_CELL_TEXT, NULL, 2 },
+    { "evidence", "Evidence", LPO_CELL_TEXT, NULL, 3 },
 };
 
 enum { NCOLUMNS = sizeof columns / sizeof *columns, MOST_ROWS = 40 };
@@ -137,18 +138,18 @@ static void add_row(struct lpo_table *t, const struct lpo_limit_row *r, uint32_t
         lpo_doc_row_textf(t, "%s (%u)", r->path, members);
     else
         lpo_doc_row_text(t, r->path);
-    lpo_doc_row_text(t, r->stated ? "report.needs" : "model");
-    lpo_doc_row_measure(t, r->measured_ns);
-    lpo_doc_row_measure(t, r->limit_ns);
     lpo_doc_row_measure(t, r->saving_ns);
     share_cell(t, r->share);
+    lpo_doc_row_text(t, r->held == LPO_HELD_UNKNOWN ? NULL : lpo_limits_bound_name(r->held));
+    lpo_doc_row_measure(t, r->measured_ns);
+    lpo_doc_row_measure(t, r->limit_ns);
+    share_cell(t, r->mfu);
+    share_cell(t, r->bandwidth_use);
     lpo_doc_row_measure(t, r->needed_flops);
     lpo_doc_row_measure(t, r->needed_bytes);
     lpo_doc_row_measure(t, r->flop_rate);
     lpo_doc_row_measure(t, r->byte_rate);
-    share_cell(t, r->mfu);
-    share_cell(t, r->bandwidth_use);
-    lpo_doc_row_text(t, r->held == LPO_HELD_UNKNOWN ? NULL : lpo_limits_bound_name(r->held));
+    lpo_doc_row_text(t, r->stated ? "report.needs" : "model");
     lpo_doc_row_text(t, r->evidence);
 }
 

@@ -11,6 +11,7 @@
 #include "region/scope.h"
 #include "report/doc/doc.h"
 #include "report/tables/tables.h"
+#include "util/arena.h"
 #include "util/str.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -73,7 +74,7 @@ static const struct lpo_column stream_columns[] = {
     { "idle_ns", "Idle", LPO_CELL_NS, NULL },
     { "host_ns", "Host too late", LPO_CELL_NS, NULL },
     { "dependency_ns", "Dependency", LPO_CELL_NS, NULL },
-    { "other_ns", "Other", LPO_CELL_NS, NULL },
+    { "other_ns", "Other", LPO_CELL_NS, NULL, 1 },
 };
 
 void lpo_report_add_streams(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most)
@@ -100,16 +101,16 @@ void lpo_report_add_streams(struct lpo_doc *doc, const struct lpo_analysis *a, s
 static const struct lpo_column idle_columns[] = {
     { "region", "Launched from", LPO_CELL_TEXT, NULL },
     { "idle_ns", "Idle before", LPO_CELL_NS, NULL },
-    { "blocked_ns", "Blocked", LPO_CELL_NS, NULL },
-    { "host_ns", "Host too late", LPO_CELL_NS, NULL },
-    { "queued_ns", "Queued", LPO_CELL_NS, NULL },
-    { "unknown_ns", "Unknown", LPO_CELL_NS, NULL },
+    { "blocked_ns", "Blocked", LPO_CELL_NS, NULL, 0 },
+    { "host_ns", "Host too late", LPO_CELL_NS, NULL, 0 },
+    { "queued_ns", "Queued", LPO_CELL_NS, NULL, 0 },
+    { "unknown_ns", "Unknown", LPO_CELL_NS, NULL, 1 },
     { "gaps", "Gaps", LPO_CELL_COUNT, NULL },
 };
 
 /* A line of the folded table: its idle time by cause. */
 struct idle_row {
-    const char *path;
+    const char *path, *shown; /* for machines, for people */
     int64_t ns[LPO_IDLE_CAUSES], total_ns;
     uint64_t gaps;
 };
@@ -147,9 +148,22 @@ static struct lpo_region_fold *fold_cause(const struct lpo_region_scope *s,
     return fold;
 }
 
+/* The two innermost levels of a line's path, as people are shown them. Lines stand in the order of
+ * a walk: the line around this one is the last before it that is one level up. */
+static const char *shown_path(const struct lpo_region_fold *f, size_t i, struct lpo_arena *arena)
+{
+    const struct lpo_fold_row *r = &f->rows.at[i];
+
+    for (size_t k = i; r->depth && k-- > 0;)
+        if (f->rows.at[k].depth == r->depth - 1)
+            return lpo_arena_printf(arena, "%s%s/%s", r->depth > 1 ? "…/" : "", f->rows.at[k].name,
+                                    r->name);
+    return r->name;
+}
+
 static void add_idle_row(struct lpo_table *t, const struct idle_row *r)
 {
-    lpo_doc_row_text(t, r->path);
+    lpo_doc_row_path(t, r->shown, r->path, 0);
     lpo_doc_row_ns(t, r->total_ns);
     for (int c = 0; c < LPO_IDLE_CAUSES; c++)
         lpo_doc_row_ns(t, r->ns[c]);
@@ -176,8 +190,10 @@ void lpo_report_add_region_idle(struct lpo_doc *doc, const struct lpo_analysis *
             r.ns[c] = folds[c]->rows.at[i].sum.captured.ns;
             r.total_ns += r.ns[c];
         }
-        if (r.gaps)
-            lpo_vec_push(&rows, r);
+        if (!r.gaps)
+            continue;
+        r.shown = shown_path(folds[0], i, doc->arena);
+        lpo_vec_push(&rows, r);
     }
     if (rows.len)
         qsort(rows.at, rows.len, sizeof *rows.at, by_idle);

@@ -18,11 +18,11 @@ static const struct lpo_column kernel_columns[] = {
     { "launches", "Launches", LPO_CELL_COUNT, NULL },
     { "gpu_ns", "GPU time", LPO_CELL_NS, NULL },
     { "share", "Share", LPO_CELL_PERCENT, NULL },
-    { "mean_ns", "Mean", LPO_CELL_NS, NULL },
-    { "min_ns", "Min", LPO_CELL_NS, NULL },
-    { "max_ns", "Max", LPO_CELL_NS, NULL },
+    { "mean_ns", "Mean", LPO_CELL_NS, NULL, 0 },
+    { "min_ns", "Min", LPO_CELL_NS, NULL, 1 },
+    { "max_ns", "Max", LPO_CELL_NS, NULL, 1 },
     { "class", "Class", LPO_CELL_TEXT, NULL },
-    { "kernel", "Kernel", LPO_CELL_TEXT, NULL }, /* last: names are long */
+    { "kernel", "Kernel", LPO_CELL_TEXT, NULL, 0, 60 }, /* last: names are long */
 };
 
 void lpo_report_row_kernel(struct lpo_table *t, const struct lpo_region_cells *cells, uint32_t name)
@@ -52,7 +52,8 @@ static void add_kernel(struct lpo_table *t, const struct lpo_region_cells *cells
     lpo_report_row_kernel(t, cells, name);
 }
 
-void lpo_report_add_top_kernels(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most)
+struct lpo_table *lpo_report_add_top_kernels(struct lpo_doc *doc, const struct lpo_analysis *a,
+                                             size_t most)
 {
     struct lpo_table *t = lpo_doc_table(doc, "kernels", "", kernel_columns, COUNT(kernel_columns));
     const lpo_top_rows *rows = lpo_analysis_top(a, LPO_KERNEL);
@@ -64,6 +65,7 @@ void lpo_report_add_top_kernels(struct lpo_doc *doc, const struct lpo_analysis *
         add_kernel(t, a->cells, rows->at[i].name, &rows->at[i].sum, total_ns);
     if (lpo_doc_table_rows(t) < rows->len)
         t->total_rows = rows->len;
+    return t;
 }
 
 void lpo_report_add_total(struct lpo_doc *doc, const struct lpo_analysis *a)

@@ -13,6 +13,7 @@ struct lpo_operators;
 struct lpo_region_cells;
 struct lpo_region_row;
 struct lpo_region_scope;
+struct lpo_scope_id;
 struct lpo_top_row;
 struct lpo_str;
 struct lpo_table;
@@ -23,11 +24,15 @@ struct lpo_table_options {
     size_t fold_over; /* families larger than this are folded; SIZE_MAX: none */
     size_t most_rows; /* 0: all */
     bool no_spread;   /* without the columns about the members of a family: a narrow table */
+    bool no_zeros;    /* without regions that launched nothing, where any region did */
 };
 
 /* The region tree. GPU columns where the scope has kernels, host columns where it has visits. */
-void lpo_report_add_regions(struct lpo_doc *doc, const struct lpo_region_scope *s,
-                            const struct lpo_table_options *options);
+struct lpo_table *lpo_report_add_regions(struct lpo_doc *doc, const struct lpo_region_scope *s,
+                                         const struct lpo_table_options *options);
+/* One line for each of the scopes: its time, and the region whose share differs most from `all`. */
+void lpo_report_add_scopes(struct lpo_doc *doc, const struct lpo_analysis *a,
+                           const struct lpo_scope_id *ids, size_t count, size_t fold_over);
 /* Kernels of CUDA graphs by the regions that captured them; nothing where none is known. */
 void lpo_report_add_captured(struct lpo_doc *doc, const struct lpo_region_scope *s,
                              const struct lpo_table_options *options);
@@ -36,7 +41,8 @@ void lpo_report_add_coverage(struct lpo_doc *doc, const struct lpo_region_scope 
 /* The next cell: a kernel by its short name, whole for machines. */
 void lpo_report_row_kernel(struct lpo_table *t, const struct lpo_region_cells *cells,
                            uint32_t name);
-void lpo_report_add_top_kernels(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most);
+struct lpo_table *lpo_report_add_top_kernels(struct lpo_doc *doc, const struct lpo_analysis *a,
+                                             size_t most);
 /* One sentence: how many kernels there are in all, and their time. */
 void lpo_report_add_total(struct lpo_doc *doc, const struct lpo_analysis *a);
 void lpo_report_add_copies(struct lpo_doc *doc, const struct lpo_analysis *a);
@@ -68,5 +74,5 @@ void lpo_report_add_row_kernels(struct lpo_doc *doc, const struct lpo_region_sco
 void lpo_report_add_operators(struct lpo_doc *doc, const struct lpo_analysis *a, const char *id,
                               bool by_shapes, size_t most);
 /* What each of the `most` operators with the most GPU time of their own launched itself. */
-void lpo_report_add_operator_kernels(struct lpo_doc *doc, const struct lpo_trace *trace,
+void lpo_report_add_operator_kernels(struct lpo_doc *doc, const struct lpo_analysis *a,
                                      const struct lpo_operators *ops, size_t most, size_t kernels);

@@ -5,11 +5,13 @@
 
 #include "analysis/analysis.h"
 #include "analysis/wall/wall.h"
+#include "region/fold.h"
 #include "region/top_kernels.h"
 #include "region/tree.h"
 #include "report/doc/doc.h"
 #include "report/tables/tables.h"
 #include "trace/trace.h"
+#include "util/arena.h"
 #include "util/str.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -107,13 +109,16 @@ void lpo_report_add_wall(struct lpo_doc *doc, const struct lpo_analysis *a, size
     const struct lpo_wall *w = lpo_analysis_wall(a);
     struct lpo_table *t = lpo_doc_table(doc, "wall", "", part_columns, COUNT(part_columns));
 
+    t->least_rows = SIZE_MAX; /* the parts of a GPU add up */
+
     for (size_t i = 0; i < w->devices.len && i < most; i++) {
         struct part_rows p = { t, a->trace, &w->devices.at[i] };
 
         add_parts(&p);
     }
     if (w->devices.len > most)
-        lpo_doc_note(doc, LPO_NOTE_INFO, "%zu more GPUs are in report.json (\"wall\").",
+        lpo_doc_note(doc, LPO_NOTE_INFO,
+                     "%zu more GPUs are in \"Busy and idle\" and in report.json (\"wall\").",
                      w->devices.len - most);
     if (w->no_calls)
         lpo_doc_note(doc, LPO_NOTE_INFO,
@@ -157,7 +162,7 @@ void lpo_report_add_blocked_calls(struct lpo_doc *doc, const struct lpo_analysis
 
 static const struct lpo_column gap_columns[] = {
     { "device", "GPU", LPO_CELL_TEXT, NULL },
-    { "at_ns", "After the first operation", LPO_CELL_NS, NULL },
+    { "at_ns", "At", LPO_CELL_NS, NULL },
     { "gap_ns", "Length", LPO_CELL_NS, NULL },
     { "cause", "Cause", LPO_CELL_TEXT, NULL },
     { "host_in", "The host was in", LPO_CELL_TEXT, NULL },
@@ -220,6 +225,18 @@ static void row_operation(struct lpo_table *t, const char *name)
     lpo_doc_row_textf(t, "%.*s%s", (int)(len < MOST ? len : MOST), function, len > MOST ? "…" : "");
 }
 
+/* People are shown the innermost levels of a path: the outer ones are often the same. */
+static void row_region(struct lpo_table *t, const struct lpo_analysis *a,
+                       const struct lpo_gpu_op *op, const char *path)
+{
+    enum { LEVELS = 2 };
+    LPO_STR shown = { 0 };
+
+    lpo_region_add_shown_path(a->tree, a->tree->places.at[lpo_region_place(a->tree, op)].leaf,
+                              LEVELS, &shown);
+    lpo_doc_row_path(t, lpo_arena_name(t->arena, lpo_str_text(&shown), shown.len), path, 0);
+}
+
 static void add_gap(struct lpo_table *t, const struct lpo_analysis *a, const struct gap_row *r)
 {
     const struct lpo_gpu_op *op = &a->trace->gpu_ops.at[r->gap->op];
@@ -232,7 +249,7 @@ static void add_gap(struct lpo_table *t, const struct lpo_analysis *a, const str
     row_host_in(t, a->trace, r->gap);
     lpo_report_add_gap_region(a, r->gap, &path);
     if (path.len)
-        lpo_doc_row_textn(t, lpo_str_text(&path), path.len);
+        row_region(t, a, op, lpo_arena_name(t->arena, path.at, path.len));
     else
         lpo_doc_row_text(t, op->launch == LPO_NONE ? NULL : "(outside)");
     row_operation(t, lpo_trace_text(a->trace, op->name));

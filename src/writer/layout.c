@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "writer/layout.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/doc/doc.h"
+#include "util/str.h"
+#include "util/visible.h"
+#include "writer/writer.h"
+
+/* A name of 28 characters is still a name; below that, a minor column is worth less than it. */
+enum { COMFORTABLE = 28, LEAST = 8, INDENT = 2 };
+
+static size_t cell_width(const struct lpo_column *column, const struct lpo_doc_cell *cell,
+                         size_t longest)
+{
+    LPO_STR text = { 0 };
+    size_t width;
+
+    if (column->type == LPO_CELL_TEXT && cell->how != LPO_UNKNOWN) {
+        lpo_visible_add(&text, cell->text, cell->len, longest);
+        width = lpo_visible_width(lpo_str_text(&text), text.len) + (size_t)INDENT * cell->indent;
+    } else {
+        lpo_writer_cell(column, cell, &text);
+        width = lpo_visible_width(lpo_str_text(&text), text.len);
+    }
+    return width;
+}
+
+static bool is_text(const struct lpo_table *t, size_t c)
+{
+    return t->columns[c].type == LPO_CELL_TEXT;
+}
+
+/* What names may have, when everything else has its place. Each that is shorter than its part
+ * leaves the rest to the others. */
+static void share_out(const struct lpo_table *t, struct lpo_writer_layout *l, size_t room)
+{
+    size_t *wanted = lpo_xcalloc(l->columns, sizeof *wanted), left = 0;
+
+    for (size_t c = 0; c < l->columns; c++)
+        if (is_text(t, c) && l->widths[c]) {
+            wanted[c] = l->widths[c];
+            left++;
+        }
+    for (bool again = true; again && left;) {
+        size_t part = room / left;
+
+        again = false;
+        for (size_t c = 0; c < l->columns; c++)
+            if (wanted[c] && wanted[c] <= part) {
+                room -= wanted[c];
+                wanted[c] = 0;
+                left--;
+                again = true;
+            }
+    }
+    for (size_t c = 0; c < l->columns; c++)
+        if (wanted[c])
+            l->widths[c] = room / left > LEAST ? room / left : LEAST;
+    free(wanted);
+}
+
+static size_t comfortable(const struct lpo_column *column, size_t width)
+{
+    size_t most = column->width ? column->width : COMFORTABLE;
+
+    return width < most ? width : most;
+}
+
+static bool fits(const struct lpo_table *t, const struct lpo_writer_layout *l,
+                 const struct lpo_writer_room *room, size_t *for_names)
+{
+    size_t numbers = 0, names = 0;
+
+    for (size_t c = 0; c < l->columns; c++) {
+        if (!l->widths[c])
+            continue;
+        numbers += room->between;
+        if (!is_text(t, c))
+            numbers += l->widths[c];
+        else
+            names += comfortable(&t->columns[c], l->widths[c]);
+    }
+    *for_names = numbers < room->total ? room->total - numbers : 0;
+    return names <= *for_names;
+}
+
+struct lpo_writer_layout lpo_writer_layout(const struct lpo_table *t, size_t rows,
+                                           const struct lpo_writer_room *room)
+{
+    struct lpo_writer_layout l = { .columns = t->ncolumns };
+    unsigned minor = 0;
+    size_t for_names = 0;
+
+    l.widths = lpo_xcalloc(l.columns + 1, sizeof *l.widths);
+    for (size_t c = 0; c < l.columns; c++) {
+        const char *title = t->columns[c].title;
+
+        l.widths[c] = lpo_visible_width(title, strlen(title));
+        minor = t->columns[c].minor > minor ? t->columns[c].minor : minor;
+        for (size_t r = 0; r < rows; r++) {
+            size_t w = cell_width(&t->columns[c], lpo_doc_table_cell(t, r, c), room->longest);
+
+            l.widths[c] = w > l.widths[c] ? w : l.widths[c];
+        }
+    }
+    if (!room->total)
+        return l;
+    for (; !fits(t, &l, room, &for_names) && minor; minor--)
+        for (size_t c = 0; c < l.columns; c++)
+            if (t->columns[c].minor == minor)
+                l.widths[c] = 0;
+    share_out(t, &l, for_names);
+    return l;
+}
+
+void lpo_writer_layout_free(struct lpo_writer_layout *l)
+{
+    free(l->widths);
+    l->widths = NULL;
+}
+
+bool lpo_writer_layout_last(const struct lpo_writer_layout *l, size_t column)
+{
+    while (++column < l->columns)
+        if (l->widths[column])
+            return false;
+    return true;
+}
+
+void lpo_writer_add_name(struct lpo_str *out, const char *text, size_t len, size_t width)
+{
+    LPO_STR shown = { 0 };
+    size_t is;
+
+    lpo_visible_add(&shown, text, len, width);
+    is = lpo_visible_width(lpo_str_text(&shown), shown.len);
+    if (width && is > width) { /* it says how many bytes were cut */
+        shown.len = 0;
+        lpo_visible_add(&shown, text, len, 2 * width > is ? 2 * width - is : 1);
+    }
+    lpo_str_addn(out, lpo_str_text(&shown), shown.len);
+}
+
+unsigned lpo_writer_layout_indent(const struct lpo_doc_cell *cell, size_t width)
+{
+    size_t most = width > COMFORTABLE ? (width - COMFORTABLE / 2) / INDENT : width / (2 * INDENT);
+
+    most = most < 32 ? most : 32;
+    return cell->indent < most ? cell->indent : (unsigned)most;
+}
+
+static bool is_unit(const char *at, size_t len)
+{
+    static const char *const units[] = { "ns",  "us",  "ms",  "s",    "%",      "B",   "KiB",
+                                         "MiB", "GiB", "TiB", "FLOP", "FLOP/s", "J",   "W",
+                                         "B/s", "/s",  "x",   "°C",   "Hz",     "min", "h" };
+
+    if (len > 1 && strchr("kKMGTPE", *at) && is_unit(at + 1, len - 1))
+        return true;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (strlen(units[i]) == len && memcmp(units[i], at, len) == 0)
+            return true;
+    return false;
+}
+
+static size_t unit_len(const char *at, size_t len)
+{
+    size_t n = 0;
+
+    while (n < len && !strchr(" ,.;:)(|\n", at[n]))
+        n++;
+    return n;
+}
+
+void lpo_writer_bind_numbers(struct lpo_str *out, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        bool between = text[i] == ' ' && i > 0 && isdigit((unsigned char)text[i - 1]) &&
+                       is_unit(text + i + 1, unit_len(text + i + 1, len - i - 1));
+
+        if (between)
+            lpo_str_add(out, "\xc2\xa0");
+        else
+            lpo_str_addc(out, text[i]);
+    }
+}

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The pages that people read, of every trace we have: how long, how wide, in which order; and the sizes and files beside them. Prints TAP."""
+from __future__ import annotations
+
+import csv
+import glob
+import html
+import io
+import json
+import os
+import pathlib
+import re
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import tap  # noqa: E402
+from lpo_case import LpoCase  # noqa: E402
+
+ROOT = pathlib.Path(os.environ.get("LPO_SOURCE_ROOT", os.getcwd())).resolve()
+HERE, SHARED = ROOT / "tests/data", ROOT.parent / "shared/data"
+MOST_LINES = 200
+PAGE, COLUMN = 120, 4  # characters of a row at 948 px, and what each cell takes of it besides its text
+SCREEN = 100
+TREE = "h100_2gpu_fastvideo_train_before.sqlite.gz"  # emit_nvtx: 18,987 regions
+
+
+def traces() -> list[str]:
+    """Where the large ones are not here, the small ones are."""
+    found = []
+    for root in (HERE, SHARED):
+        for pattern in ("kineto/*", "nsys/*.sqlite*", "ncu/*.ncu-rep*", "ncu/*raw.csv*", "native/*.lpot*", "pm/*.lpot.gz", "hostile/[!dR]*", "traces/kineto/*",
+                        "traces/nsys/*", "traces/nsys_stats/*", "traces/ncu_csv/dsocr_kernel_0003"):
+            found += glob.glob(str(root / pattern))
+    return sorted(found)
+
+
+def shown(cell: str) -> str:
+    return re.sub(r"\\([\\`*\[\]|~$_])", r"\1", html.unescape(cell.strip()).replace("\u2003", "  "))
+
+
+def tables(text: str) -> list[list[list[str]]]:
+    found, rows = [], []
+    for line in [*text.split("\n"), ""]:
+        if line.startswith("|"):
+            rows.append([shown(c) for c in re.split(r"(?<!\\)\|", line)[1:-1]])
+        elif rows:
+            found.append([rows[0], *rows[2:]])
+            rows = []
+    return found
+
+
+class Pages(LpoCase):
+    def of(self, *words: str) -> str:
+        done = self.lpo("report", *words, "-o", "run")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.raw("report.md")
+
+    def raw(self, name: str) -> str:
+        with open(self.path(name), encoding="utf-8") as f:
+            return f.read()
+
+    def fits(self, text: str, name: str) -> None:
+        for rows in tables(text):
+            width = sum(max(len(r[c]) for r in rows) for c in range(len(rows[0]))) + COLUMN * len(rows[0])
+            self.assertLessEqual(width, PAGE, f"{name}: {rows[0]}")
+
+    def tree(self) -> str:
+        path = SHARED / "traces/nsys" / TREE
+        if not path.exists():
+            self.skipTest(f"{TREE} is not here")
+        return str(path)
+
+    def test_every_trace_has_a_page_that_is_short_and_narrow(self) -> None:
+        self.assertGreater(len(traces()), 20)
+        for trace in traces():
+            text = self.of(trace)
+            self.assertLessEqual(text.count("\n"), MOST_LINES, trace)
+            for page in ("report.md", "kernels.md", "operators.md"):
+                if os.path.exists(self.path(page)):
+                    self.fits(self.raw(page), f"{trace} {page}")
+
+    def test_a_run_folder_has_a_short_page(self) -> None:
+        self.assertEqual(self.lpo_run("-q").returncode, 0)
+        text = self.raw("report.md")
+        self.assertLessEqual(text.count("\n"), MOST_LINES)
+        self.fits(text, "run")
+
+    def test_the_order_of_chapters(self) -> None:
+        text = self.of(str(HERE / "kineto/mi250_train.json.gz"))
+        order = ["What to do first", "What ran", "Where the wall time went", "Time by region", "Most expensive kernels", "Most expensive operators",
+                 "Kernel classes", "Busy and idle", "What these numbers cover"]
+        self.assertEqual([line[3:] for line in text.split("\n") if line.startswith("## ") and line[3:] in order], order)
+
+    def test_numbers_do_not_part_from_their_units(self) -> None:
+        text = self.of(str(HERE / "kineto/mi250_train.json.gz"))
+        self.assertRegex(text, "[0-9]\u00a0ms")
+        self.assertNotRegex(text, r"[0-9] (ns|us|ms|s|%|KiB|MiB|GiB)\b")
+
+    def test_operators_lose_the_numbers_of_emit_nvtx_and_fold(self) -> None:
+        ranges = [{"ph": "X", "cat": "user_annotation", "name": name, "pid": 1, "tid": 1, "ts": 10 * i, "dur": 8} for i, name in
+                  enumerate(["aten::to, seq = 1, op_id = 2", "aten::to, op_id = 3", "aten::to, seq = 4, op_id = 5", "seq = 7", "a, seq = x"])]
+        gpu = []
+        for i in range(5):
+            args = {"correlation": i + 1, "device": 0, "stream": 7}
+            gpu += [{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 10 * i + 1, "dur": 1, "args": args},
+                    {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 10 * i + 3, "dur": 1, "args": args}]
+        trace = os.path.join(self.cwd, "t.json")
+        with open(trace, "w", encoding="utf-8") as f:
+            json.dump({"schemaVersion": 1, "traceEvents": ranges + gpu}, f)
+        rows = next(t for t in tables(self.of(trace)) if t[0][0] == "Region")
+        self.assertEqual(sorted((r[0], r[1]) for r in rows[1:]), [("a, seq = x", "1"), ("aten::to", "3"), ("seq = 7", "1")])
+        paths = [r["path"] for r in json.loads(self.lpo("regions", trace, "--json").stdout)["scopes"][0]["regions"]]
+        self.assertIn("aten::to, seq = 4, op_id = 5", paths)  # machines have the name as it is
+        whole = self.lpo("regions", trace, "--no-fold").stdout
+        self.assertIn("aten::to, seq = 4, op_id = 5", whole)
+
+    def test_regions_without_gpu_operations_are_left_out_and_scopes_that_differ_get_a_line(self) -> None:
+        text = self.of(self.tree())
+        rows = next(t for t in tables(text) if t[0][0] == "Region")
+        self.assertTrue(all(r[rows[0].index("Launches")] != "0" or r[rows[0].index("Copies")] != "0\u00a0ns" for r in rows[1:]))
+        self.assertNotIn("op_id", "".join(r[0] for r in rows))
+        scopes = next(t for t in tables(text) if t[0][0] == "Scope")
+        self.assertEqual([r[0] for r in scopes[1:]], ["process:144", "process:145", "device:0", "device:1"])
+        self.assertEqual(len([t for t in tables(text) if t[0][0] == "Region"]), 1)
+
+    def test_terminal_tables_have_a_hundred_columns(self) -> None:
+        for trace in traces():
+            for words in (("regions",), ("top",)):
+                done = self.lpo(*words, trace)
+                for line in done.stdout.split("\n"):
+                    self.assertLessEqual(len(line), SCREEN, f"{words} {trace}: {line}")
+
+
+if __name__ == "__main__":
+    tap.main()
