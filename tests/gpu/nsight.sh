@@ -3,7 +3,7 @@
 # On a GPU machine with ncu and nsys: the Nsight stages, lpo kernels and lpo top on the real tools, from a
 # portable build carried there (make portable). About four minutes; ends with "nsight: N passed, N failed".
 # $OUT gets nsight.txt, nsight.json (figures) and runs.tgz (what was made, files over 1 MB left out).
-#   tests/gpu/nsight.sh [forms] [failures] [presets] [torch] [nsys] [mistakes] [focus] [processes] [kernels] [cost]
+#   tests/gpu/nsight.sh [forms] [failures] [presets] [torch] [nsys] [mistakes] [focus] [processes] [kernels] [separate] [cost]
 #   tests/gpu/nsight.sh forms-quick    what region patterns become under ncu, in three captures side by side (25 s)
 # NSIGHT_SECONDS=235: no part begins later. NSIGHT_COST_AFTER=FILE: cost, which is last, waits until FILE is there.
 # LPO_DRY=1: no GPU; every command that lpo would run is printed. SIGTERM packs what there is.

@@ -275,6 +275,24 @@ def part_presets(lab: Lab) -> None:
         lab.equal(f"preset {preset.stem} on {', '.join(chips)}", missing, [])
 
 
+def part_separate(lab: Lab) -> None:
+    """One capture for each region, and the same regions from one capture: the same kernels either way."""
+    launches = {}
+    for capture in ("shared", "separate"):
+        run = lab.run(f"regions-{capture}", *SMALL, *NCU, *EVERY, "pipeline.ncu.regions.include=[prefill,decode]", f"pipeline.ncu.regions.capture={capture}",
+                      "pipeline.ncu.ncu_cli.metrics=[gpu__time_duration.sum]")
+        lab.equal(f"{capture}: the stage is done", (run.code, run.stage("ncu")["state"]), (0, "done"))
+        for region in ("prefill", "decode"):
+            rows = rows_of(run.text(f"ncu/regions/{region}/raw.csv"))
+            launches[capture, region] = len(rows)
+            lab.check(f"{capture}: {region} has its report and its raw rows", rows and
+                      run.files(f"ncu/regions/{region}/report.json"), (len(rows), run.said("ncu")))
+            lab.equal(f"{capture}: {region} has a capture of its own", bool(run.files(f"ncu/regions/{region}/*.ncu-rep")),
+                      capture == "separate")
+    for region in ("prefill", "decode"):
+        lab.equal(f"{region}: as many launches either way", launches["separate", region], launches["shared", region])
+
+
 def part_focus(lab: Lab) -> None:
     base = lab.base()
     focus = ["pipeline.ncu.top_kernels=true", "run.top_n_kernels=2"]
@@ -315,7 +333,7 @@ def part_torch(lab: Lab) -> None:
 # What no run has proven yet stands first. The one that is a timing is always the last.
 PARTS = {"forms": nsight_forms.part_forms, "failures": part_failures, "presets": part_presets, "torch": part_torch,
          "nsys": part_nsys, "mistakes": part_mistakes, "focus": part_focus, "processes": part_processes, "kernels": part_kernels,
-         "cost": part_cost}
+         "separate": part_separate, "cost": part_cost}
 ASKED = {"forms-quick": nsight_forms.part_forms_quick}  # only when named
 
 
