@@ -290,7 +290,21 @@ class Page(LpoCase):
         self.assertEqual(self.browser.errors(), [])
         self.assertIsNone(self.browser.run("return window.hacked"))
         self.assertEqual(self.browser.run("return [document.scripts.length, document.images.length]"), [2, 0])
-        self.assertIn("window.hacked=1", self.browser.run("return document.querySelector('main').textContent"))
+        text = self.browser.run("return document.querySelector('main').textContent")
+        self.assertIn("window.hacked=1", text)
+        self.assertIn("a\\u{202e}b\\u{2066}c", text)
+        said = self.browser.run("""return [...document.querySelectorAll('[title], [aria-label]')].map(e => e.title + (e.getAttribute('aria-label') ?? '')).join('')""")
+        for mark in "\u202e\u2066":
+            self.assertNotIn(mark, text)
+            self.assertNotIn(mark, said)
+        self.assertEqual(self.browser.run("return performance.getEntriesByType('resource').length"), 0)
+        # every view that shows names, opened once
+        self.browser.run("""for (const r of window.lpo.trees.all) window.lpo.icicle.open(r);
+            for (const b of document.querySelectorAll('#table-all-kernels button.link')) b.click();
+            window.lpo.strip.view(0, 1e6); for (let i = 0; i < 9; i++) window.lpo.strip.walk(1);""")
+        self.assertEqual(self.browser.errors(), [])
+        self.assertIsNone(self.browser.run("return window.hacked"))
+        self.assertEqual(self.browser.run("return [document.scripts.length, document.images.length]"), [2, 0])
 
     def test_keys_walk_the_regions_and_the_timeline(self):
         page, _ = self.make(TRACES[0])

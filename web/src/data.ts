@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data of the page: src/report/page/page.h says how it is packed.
+import { visible } from "./dom";
+
 export interface Kernel { name: string; short_name?: string; class: string; launches: number; gpu_ns: number | null; min_ns: number | null; max_ns: number | null }
 export interface Wall {
   scope: string; span_ns: number; compute_ns: number; exposed_communication_ns: number; exposed_copy_ns: number; idle_ns: number;
@@ -150,4 +152,4 @@ export function colour(kind: string): string {
   return COLOURS[kind] ?? COLOURS[kind.toLowerCase()] ?? COLOURS.other;
 }
 
-export const nameOf = (k: Kernel | undefined): string => k ? k.short_name || k.name : "(a name that is not listed)";
+export const nameOf = (k: Kernel | undefined): string => k ? visible(k.short_name || k.name) : "(a name that is not listed)";

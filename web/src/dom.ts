@@ -2,11 +2,18 @@
 // Making elements. Text only ever becomes text nodes: nothing of the profiled program is markup.
 export type Child = Node | string | null | undefined;
 
+// Controls, and marks that are invisible or turn the direction of what follows: as in src/util/visible.c.
+const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
+
+/** Text of others, safe to look at. */
+export const visible = (text: string): string =>
+  text.replace(HIDDEN, (c) => c === "\n" ? "\\n" : c === "\t" ? "\\t" : `\\u{${(c.codePointAt(0) ?? 0).toString(16)}}`);
+
 export function el<K extends keyof HTMLElementTagNameMap>(
   tag: K, attributes: Record<string, string> = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
   const e = document.createElement(tag);
-  for (const [key, value] of Object.entries(attributes)) e.setAttribute(key, value);
-  for (const c of children) if (c !== null && c !== undefined) e.append(c);
+  for (const [key, value] of Object.entries(attributes)) e.setAttribute(key, key === "title" || key === "aria-label" ? visible(value) : value);
+  for (const c of children) if (c !== null && c !== undefined) e.append(typeof c === "string" ? visible(c) : c);
   return e;
 }
 
@@ -31,7 +38,7 @@ let said: HTMLElement | undefined, timer = 0;
 
 export function say(text: string): void {
   if (!said) document.body.append(said = el("div", { class: "said", role: "status" }));
-  said.textContent = text;
+  said.textContent = visible(text);
   said.hidden = false;
   clearTimeout(timer);
   timer = window.setTimeout(() => { if (said) said.hidden = true; }, 2000);
