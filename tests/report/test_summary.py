@@ -142,6 +142,27 @@ class Throttling(Summary):
         self.assertEqual(self.found((4, 4), samples=4), [])
 
 
+class Roof(Summary):
+    """Two kernels of 250 us that need 480 MB: 100 us at the 4.8 TB/s of an H200."""
+
+    def found(self, second_launch: int, needs: str = "{step: {bytes: 480000000}}") -> list[dict]:
+        self.put("config.yaml", f"pipeline: {{static_analysis: {{hardware: h200_sxm}}}}\nreport: {{needs: {needs}}}\n")
+        self.of_trace(range_of("step", 0, 900), *launch(1, 10, 20, 270), *launch(2, second_launch, 270, 520))
+        return [f for f in json.loads(self.text("report.json"))["findings"] if f["id"] == "far-from-roof"]
+
+    def test_what_the_memory_allows(self) -> None:
+        f, = self.found(11)
+        self.assertEqual((f["saving_ns"], f["where"], f["basis"]), (400000, "step", "estimated"))
+        self.assertIn("the hardware allows 100 us", [e["text"] for e in f["evidence"]])
+
+    def test_a_kernel_before_a_late_launch_saves_nothing(self) -> None:
+        f, = self.found(270)
+        self.assertEqual(f["saving_ns"], 200000)
+
+    def test_without_a_need_there_is_no_roof(self) -> None:
+        self.assertEqual(self.found(11, "{}"), [])
+
+
 def shared(name: str) -> str:
     return os.path.join(SOURCE, "..", "shared", "data", "traces", name)
 

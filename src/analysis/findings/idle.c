@@ -64,8 +64,7 @@ static bool is_small_result(const struct lpo_trace *t, uint32_t row)
     const char *name = op ? lpo_trace_text(t, op->name) : "";
 
     return op && op->kind == LPO_COPY && op->bytes > 0 && op->bytes <= SMALL_RESULT_BYTES &&
-           (strstr(name, "DtoH") || strstr(name, "Device -> Host") ||
-            strstr(name, "DeviceToHost") || strstr(name, "Device-to-Host"));
+           lpo_findings_direction(name) == LPO_TO_HOST;
 }
 
 /* Waiting for a result, not for something else that happens after a copy. */

@@ -55,6 +55,12 @@ uint32_t lpo_findings_main_region(const struct lpo_region_tree *tree, int64_t *s
 void lpo_findings_fact(struct lpo_finding *f, enum lpo_fact fact, double value);
 void lpo_findings_fact_name(struct lpo_finding *f, enum lpo_fact fact, double value, uint32_t name);
 
+/* In the order of LPO_FACT_BYTES_TO_DEVICE and what follows it. */
+enum lpo_findings_direction { LPO_TO_DEVICE, LPO_TO_HOST, LPO_ON_DEVICE };
+
+/* Of a copy, by its name. */
+enum lpo_findings_direction lpo_findings_direction(const char *name);
+
 /* A gap of the critical device, and the finding that it belongs to. */
 struct lpo_findings_gap {
     int64_t start_ns, ns;

@@ -111,7 +111,8 @@ void lpo_findings_roof(struct lpo_findings_work *w)
         const struct lpo_limit_row *r = &l->rows.at[l->by_saving[i]];
         uint32_t node = node_of(w->a->tree, r->path);
         bool fresh = node != LPO_NONE && lpo_measure_known(r->busy_ns) &&
-                     lpo_measure_known(r->limit_ns) && lpo_measure_known(r->needed_flops);
+                     lpo_measure_known(r->limit_ns) &&
+                     (lpo_measure_known(r->needed_flops) || lpo_measure_known(r->needed_bytes));
 
         for (size_t k = 0; k < n && fresh; k++)
             fresh = !overlaps(w->a->tree, node, taken[k]);

@@ -113,13 +113,22 @@ void lpo_findings_communication(struct lpo_findings_work *w)
 }
 
 /* Sources print the direction in the name of a copy, each in its own way. */
-static enum lpo_fact direction(const char *name)
+enum lpo_findings_direction lpo_findings_direction(const char *name)
 {
-    if (strstr(name, "HtoD") || strstr(name, "Host -> Device") || strstr(name, "HostToDevice"))
-        return LPO_FACT_BYTES_TO_DEVICE;
-    if (strstr(name, "DtoH") || strstr(name, "Device -> Host") || strstr(name, "DeviceToHost"))
-        return LPO_FACT_BYTES_TO_HOST;
-    return LPO_FACT_BYTES_ON_DEVICE;
+    static const struct {
+        const char *part;
+        enum lpo_findings_direction direction;
+    } words[] = {
+        { "HtoD", LPO_TO_DEVICE },         { "Host -> Device", LPO_TO_DEVICE },
+        { "HostToDevice", LPO_TO_DEVICE }, { "Host-to-Device", LPO_TO_DEVICE },
+        { "DtoH", LPO_TO_HOST },           { "Device -> Host", LPO_TO_HOST },
+        { "DeviceToHost", LPO_TO_HOST },   { "Device-to-Host", LPO_TO_HOST },
+    };
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(name, words[i].part))
+            return words[i].direction;
+    return LPO_ON_DEVICE;
 }
 
 /* Per direction: all copies, hidden ones too, because bytes of a covered copy tell the bandwidth as
@@ -139,7 +148,7 @@ static void sum_copies(const struct lpo_findings_work *w, struct moved *m)
         if (op->kind != LPO_COPY || op->device != w->critical->device ||
             (w->aside && w->aside[lpo_region_place(w->a->tree, op)]))
             continue;
-        at = (int)direction(name) - LPO_FACT_BYTES_TO_DEVICE;
+        at = (int)lpo_findings_direction(name);
         m->bytes[at] += (double)op->bytes;
         m->ns[at] += lpo_trace_gpu_op_ns(op);
         if (strstr(name, "Pageable"))
