@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every rule of kernel classes decides the name that stands in its row; a rule that a wider one
- * before it hides fails here. */
+ * before it hides fails here. Shapes of names have a table of their own. */
 #include "../unit.h"
 #include "region/kernel_name/class.h"
 
@@ -24,6 +24,54 @@ static void check_carrier(void **state)
     assert_int_equal(d.class, c->otherwise);
 }
 
+/* Shapes of names that no row of a table shows: cut by a table, of compilers. */
+static const struct shape_case {
+    const char *name, *kernel;
+    enum lpo_region_kernel_class class;
+} shapes[] = {
+    { "cut in a number", "void marlin::Marlin<(long)1125899906910725, (long)1125…",
+      LPO_CLASS_GEMM },
+    { "cut in a type", "void vllm::cross_device_reduce_2stage<__hip_bfloat16...",
+      LPO_CLASS_COLLECTIVE },
+    { "cut without a mark",
+      "void transformer_engine::normalization::rmsnorm_fwd_general_kernel<transf", LPO_CLASS_NORM },
+    { "cut behind an unnamed scope",
+      "void at::native::<unnamed>::multi_tensor_apply_kernel<at::native::<unnamed>::FusedOptimize",
+      LPO_CLASS_OPTIMIZER },
+    { "cut in the parameters", "void f<int, (bool)1>(const softmax<in…", LPO_CLASS_OTHER },
+    { "a shift is no bracket", "void softmax_kernel<(1<<3)>(int)", LPO_CLASS_SOFTMAX },
+    { "mangled, cut", "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIfEE…",
+      LPO_CLASS_COPY },
+    { "mangled, cut in a word", "_ZN7ck_tile6kentryILi256ELi2ENS_13FmhaFwdKer...",
+      LPO_CLASS_ATTENTION },
+    { "mangled, with a wrong length", "_ZN5aiter9fmoe_bf16_32x384E", LPO_CLASS_GEMM },
+    { "numba's tag", "cudapy::__main__::softmax_kernel[abi:v1,cw51cXTL](Array<float, 1, C>)",
+      LPO_CLASS_SOFTMAX },
+    { "a product of another kernel", "triton_poi_fused_bmm_expand_transpose_0", LPO_CLASS_COPY },
+    { "moves and an index", "triton_poi_fused_clone_index_select_slice_7", LPO_CLASS_INDEXING },
+    { "a sum of squares", "triton_red_fused_linalg_vector_norm_0", LPO_CLASS_REDUCTION },
+    { "a softmax by its parts", "triton_per_fused_amax_div_exp_sub_sum_3", LPO_CLASS_SOFTMAX },
+    { "without a kind", "triton_fused_add_view_3", LPO_CLASS_ELEMENTWISE },
+    { "XLA moves", "loop_convert_transpose_fusion_3", LPO_CLASS_COPY },
+    { "XLA computes and moves", "loop_add_convert_fusion", LPO_CLASS_ELEMENTWISE },
+    { "XLA chooses", "loop_select_fusion", LPO_CLASS_ELEMENTWISE },
+    { "XLA says nothing", "input_fusion_2", LPO_CLASS_REDUCTION },
+    { "Myelin's norm", "__myl_CastMulMeanAddSqrtDivMul_0x2f3c", LPO_CLASS_NORM },
+    { "Myelin's softmax", "__myl_MaxSubExpSumDivMul_myl0_12", LPO_CLASS_SOFTMAX },
+    { "Myelin moves", "__myl_ReshTranMove_0xab12cd", LPO_CLASS_COPY },
+    { "Myelin's product", "__myl_FcCast_myl2_3", LPO_CLASS_GEMM },
+    { "tinygrad computes", "E_4096_32_4n1", LPO_CLASS_ELEMENTWISE },
+    { "tinygrad reduces", "r_256_4_1024", LPO_CLASS_REDUCTION },
+};
+
+static void check_shape(void **state)
+{
+    const struct shape_case *c = *state;
+
+    assert_string_equal(lpo_region_class_name(lpo_region_kernel_class(c->kernel)),
+                        lpo_region_class_name(c->class));
+}
+
 static void add_rules(struct unit *u, struct lpo_class_rules rules)
 {
     for (size_t i = 0; i < rules.len; i++)
@@ -34,9 +82,11 @@ int main(void)
 {
     struct unit u = { 0 };
 
+    UNIT_ROWS(&u, shapes, check_shape);
     add_rules(&u, lpo_region_class_functions);
+    add_rules(&u, lpo_region_class_simple);
     add_rules(&u, lpo_region_class_scopes);
-    add_rules(&u, lpo_region_class_fusions);
+    add_rules(&u, lpo_region_class_leftovers);
     for (size_t i = 0; i < lpo_region_class_carrier_count; i++) {
         const struct lpo_class_carrier *c = &lpo_region_class_carriers[i];
 

@@ -62,111 +62,6 @@ static const struct lpo_class_rule *first_rule(struct lpo_class_rules rules, con
     return NULL;
 }
 
-/* Operators that only move data, as PyTorch's compiler writes them into a kernel's name. */
-static const char *const moving[] = {
-    "to_copy", "unsafe_view",   "view_as",     "view",    "constant_pad_nd",
-    "clone",   "slice_scatter", "slice",       "cat",     "permute",
-    "copy",    "transpose",     "stack",       "expand",  "select_scatter",
-    "select",  "unsqueeze",     "squeeze",     "reshape", "split_with_sizes",
-    "split",   "full_like",     "full",        "zeros",   "zeros_like",
-    "ones",    "ones_like",     "fill",        "repeat",  "as_strided",
-    "empty",   "alias",         "detach",      "t",       "lift_fresh",
-    "roll",    "flip",          "moe_forward",
-};
-
-/* The length of the operator at the beginning of `words` that only moves data; 0: none. */
-static size_t moving_here(const char *words)
-{
-    size_t best = 0;
-
-    for (size_t i = 0; i < sizeof moving / sizeof *moving; i++) {
-        size_t len = strlen(moving[i]);
-
-        if (len > best && strncmp(words, moving[i], len) == 0 && words[len] == '_')
-            best = len;
-    }
-    return best;
-}
-
-static size_t number_here(const char *words)
-{
-    size_t len = strspn(words, "0123456789");
-
-    return len && words[len] == '_' ? len : 0;
-}
-
-/* Do these operators, "add_clone_3_", only move data? One that names nothing might do anything. */
-static bool only_moves(const char *words)
-{
-    bool any = false;
-
-    while (*words) {
-        size_t len = moving_here(words);
-
-        any = any || len;
-        if (!len)
-            len = number_here(words);
-        if (!len)
-            return false;
-        words += len + 1;
-    }
-    return any;
-}
-
-/* PyTorch's compiler writes the kind of a kernel and its operators into the name. */
-static const struct compiled {
-    const char *kind, *operators; /* patterns; NULL: any */
-    enum lpo_region_kernel_class class;
-} compiled[] = {
-    { "^_triton_tem_", "attention", LPO_CLASS_ATTENTION },
-    { "^_triton_tem_", "_conv", LPO_CLASS_CONVOLUTION },
-    { "^_triton_tem_", NULL, LPO_CLASS_GEMM },
-    { "^_triton_red_", "norm_", LPO_CLASS_NORM },
-    { "^_triton_per_", "norm_", LPO_CLASS_NORM },
-    { "^_triton_red_", "rsqrt", LPO_CLASS_NORM },
-    { "^_triton_per_", "rsqrt", LPO_CLASS_NORM },
-    { "^_triton_red_", "softmax", LPO_CLASS_SOFTMAX },
-    { "^_triton_per_", "softmax", LPO_CLASS_SOFTMAX },
-    { "^_triton_red_", "_nll_loss", LPO_CLASS_SOFTMAX },
-    { "^_triton_per_", "_nll_loss", LPO_CLASS_SOFTMAX },
-    { "^_triton_red_", "logsumexp", LPO_CLASS_SOFTMAX },
-    { "^_triton_per_", "logsumexp", LPO_CLASS_SOFTMAX },
-    { "^_triton_red_", "_amax_exp_", LPO_CLASS_SOFTMAX },
-    { "^_triton_per_", "_amax_exp_", LPO_CLASS_SOFTMAX },
-    { "^_triton_red_", "_sort_", LPO_CLASS_SORTING },
-    { "^_triton_per_", "_sort_", LPO_CLASS_SORTING },
-    { "^_triton_red_", NULL, LPO_CLASS_REDUCTION },
-    { "^_triton_per_", NULL, LPO_CLASS_REDUCTION },
-    { "^_triton_split_scan_", NULL, LPO_CLASS_REDUCTION },
-    { "^_triton_poi_", "embedding", LPO_CLASS_INDEXING },
-    { "^_triton_poi_fused_index_", NULL, LPO_CLASS_INDEXING },
-    { "^_triton_poi_fused_gather_", NULL, LPO_CLASS_INDEXING },
-    { "^_triton_poi_", "scatter_", LPO_CLASS_INDEXING },
-    { "^_triton_poi_", "index_put", LPO_CLASS_INDEXING },
-    { "^_triton_poi_", "_bernoulli_", LPO_CLASS_RANDOM },
-    { "^_triton_poi_fused_rand", NULL, LPO_CLASS_RANDOM },
-    { "^_triton_poi_", NULL, LPO_CLASS_ELEMENTWISE },
-    { "^_triton_for_", NULL, LPO_CLASS_ELEMENTWISE },
-};
-
-static bool compiled_class(const char *words, struct lpo_class_decision *out)
-{
-    static const char poi[] = "_triton_poi_fused_";
-
-    if (strncmp(words, poi, sizeof poi - 1) == 0 && only_moves(words + sizeof poi - 1)) {
-        *out = (struct lpo_class_decision){ LPO_CLASS_COPY, NULL };
-        return true;
-    }
-    for (size_t i = 0; i < sizeof compiled / sizeof *compiled; i++)
-        if (lpo_region_kernel_words_have(words, compiled[i].kind) &&
-            (!compiled[i].operators ||
-             lpo_region_kernel_words_have(words, compiled[i].operators))) {
-            *out = (struct lpo_class_decision){ compiled[i].class, NULL };
-            return true;
-        }
-    return false;
-}
-
 static const struct lpo_class_carrier *carrier_of(const char *function, const char *scope)
 {
     for (size_t i = 0; i < lpo_region_class_carrier_count; i++) {
@@ -179,6 +74,13 @@ static const struct lpo_class_carrier *carrier_of(const char *function, const ch
     return NULL;
 }
 
+static const struct lpo_class_rule *by_name(const char *words)
+{
+    const struct lpo_class_rule *r = first_rule(lpo_region_class_functions, words);
+
+    return r ? r : first_rule(lpo_region_class_simple, words);
+}
+
 static struct lpo_class_decision by_rule(const struct lpo_class_rule *r)
 {
     return r ? (struct lpo_class_decision){ r->class, r->example }
@@ -188,12 +90,12 @@ static struct lpo_class_decision by_rule(const struct lpo_class_rule *r)
 static struct lpo_class_decision decide(const struct lpo_kernel_parts *parts)
 {
     LPO_STR function = { 0 }, scope = { 0 }, arguments = { 0 };
-    struct lpo_class_decision out;
+    struct lpo_class_decision out = { LPO_CLASS_OTHER, NULL };
     const struct lpo_class_carrier *carrier;
     const struct lpo_class_rule *r;
 
     lpo_region_kernel_words(parts->function, &function);
-    if (compiled_class(function.at, &out))
+    if (lpo_region_class_compiled(function.at, &out.class))
         return out;
     lpo_region_kernel_words(parts->scope, &scope);
     carrier = carrier_of(function.at, scope.at);
@@ -202,15 +104,15 @@ static struct lpo_class_decision decide(const struct lpo_kernel_parts *parts)
         r = first_rule(carrier->functors, arguments.at);
         return r ? by_rule(r) : (struct lpo_class_decision){ carrier->otherwise, carrier->example };
     }
-    r = first_rule(lpo_region_class_functions, function.at);
+    r = by_name(function.at);
     if (!r)
         r = first_rule(lpo_region_class_scopes, scope.at);
     if (!r && parts->arguments.len) {
         lpo_region_kernel_words(parts->arguments, &arguments);
-        r = first_rule(lpo_region_class_functions, arguments.at);
+        r = by_name(arguments.at);
     }
     if (!r)
-        r = first_rule(lpo_region_class_fusions, function.at);
+        r = first_rule(lpo_region_class_leftovers, function.at);
     return by_rule(r);
 }
 
@@ -218,11 +120,17 @@ struct lpo_class_decision lpo_region_class_decide(const char *name, size_t len)
 {
     LPO_STR plain = { 0 };
     struct lpo_kernel_parts parts;
+    struct lpo_class_decision out = { LPO_CLASS_OTHER, NULL };
 
     if (lpo_trace_demangle(name, &plain)) {
         name = plain.at;
         len = plain.len;
+    } else if (lpo_region_kernel_cut_mangled((struct lpo_kernel_span){ name, len }, &plain)) {
+        lpo_region_kernel_parts(plain.at, plain.len, &parts);
+        out = decide(&parts);
     }
+    if (out.class != LPO_CLASS_OTHER)
+        return out;
     lpo_region_kernel_parts(name, len, &parts);
     return decide(&parts);
 }

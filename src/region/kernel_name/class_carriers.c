@@ -11,12 +11,26 @@ static const struct lpo_class_rule elementwise_functors[] = {
     { "copysign", LPO_CLASS_ELEMENTWISE, NULL,
       "void at::native::vectorized_elementwise_kernel<4, "
       "at::native::copysign_kernel_cuda(int)::{lambda()#1}>(int)" },
+    { "maskedfill", LPO_CLASS_ELEMENTWISE, NULL,
+      "void at::cuda::kernelPointwiseApply2<TensorMaskedFillOp<float, bool>, float, bool>(int)" },
     { "copy", LPO_CLASS_COPY, NULL,
       "void at::native::elementwise_kernel<128, 4, "
       "at::native::direct_copy_kernel_cuda(int)::{lambda()#1}>(int)" },
     { "fillfunctor", LPO_CLASS_COPY, NULL,
       "void at::native::vectorized_elementwise_kernel<8, at::native::FillFunctor<float>, "
       "std::array<char*, 1ul> >(int)" },
+    { "_fill_", LPO_CLASS_COPY, NULL,
+      "void at::cuda::kernelPointwiseApply1<TensorFillOp<float>, float>(int)" },
+    { "fullfunctor", LPO_CLASS_COPY, NULL,
+      "void phi::funcs::VectorizedElementwiseKernel<float, phi::FullFunctor<float> >(int)" },
+    { "identity", LPO_CLASS_COPY, NULL,
+      "void phi::funcs::VectorizedBroadcastKernel<phi::kps::IdentityFunctor<float> >(int)" },
+    { "assignfunctor", LPO_CLASS_COPY, NULL,
+      "void phi::funcs::VectorizedElementwiseKernel<float, phi::AssignFunctor<float> >(int)" },
+    { "castfunctor", LPO_CLASS_COPY, NULL,
+      "void phi::funcs::VectorizedElementwiseKernel<float, phi::CastFunctor<float> >(int)" },
+    { "castop", LPO_CLASS_COPY, NULL,
+      "void phi::funcs::VectorizedElementwiseKernel<float, phi::CastOpFunctor<float> >(int)" },
     { "_clone_", LPO_CLASS_COPY, NULL,
       "void at::native::vectorized_elementwise_kernel<8, clone_functor>(int)" },
     { "bernoulli", LPO_CLASS_RANDOM, NULL,
@@ -35,6 +49,9 @@ static const struct lpo_class_rule elementwise_functors[] = {
 };
 
 static const struct lpo_class_rule multitensor_functors[] = {
+    { "fusedoptimize", LPO_CLASS_OPTIMIZER, NULL,
+      "void at::native::multi_tensor_apply_kernel<at::native::FusedOptimizerTensorListMetadata<4> "
+      ">(int)" },
     { "adam", LPO_CLASS_OPTIMIZER, NULL,
       "void multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<float>, float>(int)" },
     { "sgd", LPO_CLASS_OPTIMIZER, NULL,
@@ -131,11 +148,40 @@ static const struct lpo_class_rule primitives_functors[] = {
       "void "
       "thrust::cuda_cub::core::_kernel_agent<thrust::cuda_cub::__parallel_for::ParallelForAgent<"
       "thrust::cuda_cub::__uninitialized_copy::functor<int> > >(int)" },
+    { "identity", LPO_CLASS_COPY, NULL,
+      "void "
+      "thrust::cuda_cub::core::_kernel_agent<thrust::cuda_cub::__parallel_for::ParallelForAgent<"
+      "thrust::cuda_cub::__transform::unary_transform_f<thrust::identity<int> > > >(int)" },
 };
 
 static const struct lpo_class_rule eigen_functors[] = {
     { "reduction", LPO_CLASS_REDUCTION, NULL,
       "void Eigen::internal::EigenMetaKernel<Eigen::TensorReductionOp<int> >(int)" },
+    { "reducer", LPO_CLASS_REDUCTION, NULL,
+      "void Eigen::internal::EigenMetaKernel<Eigen::TensorTupleReducerOp<int> >(int)" },
+    { "random", LPO_CLASS_RANDOM, NULL,
+      "void Eigen::internal::EigenMetaKernel<Eigen::internal::UniformRandomGenerator<float> "
+      ">(int)" },
+    { "contraction", LPO_CLASS_GEMM, NULL,
+      "void Eigen::internal::EigenMetaKernel<Eigen::TensorContractionOp<int> >(int)" },
+    { "cwisebinary", LPO_CLASS_ELEMENTWISE, NULL,
+      "void "
+      "Eigen::internal::EigenMetaKernel<Eigen::TensorCwiseBinaryOp<Eigen::internal::scalar_sum_op<"
+      "float>, Eigen::TensorBroadcastingOp<int> > >(int)" },
+    { "cwiseunary", LPO_CLASS_ELEMENTWISE, NULL,
+      "void "
+      "Eigen::internal::EigenMetaKernel<Eigen::TensorCwiseUnaryOp<Eigen::internal::scalar_exp_op<"
+      "float>, Eigen::TensorConversionOp<int> > >(int)" },
+    { "tensorselect", LPO_CLASS_ELEMENTWISE, NULL,
+      "void Eigen::internal::EigenMetaKernel<Eigen::TensorSelectOp<int> >(int)" },
+    { "gather", LPO_CLASS_INDEXING, NULL,
+      "void "
+      "Eigen::internal::EigenMetaKernel<Eigen::TensorGeneratorOp<tensorflow::generator::"
+      "GatherNdSliceGenerator<float> > >(int)" },
+    { "onehot", LPO_CLASS_INDEXING, NULL,
+      "void "
+      "Eigen::internal::EigenMetaKernel<Eigen::TensorGeneratorOp<tensorflow::generator::"
+      "OneGenerator<float>, one_hot> >(int)" },
     { "shuffling", LPO_CLASS_COPY, NULL,
       "void Eigen::internal::EigenMetaKernel<Eigen::TensorShufflingOp<int> >(int)" },
     { "slicing", LPO_CLASS_COPY, NULL,
@@ -146,6 +192,19 @@ static const struct lpo_class_rule eigen_functors[] = {
       "void Eigen::internal::EigenMetaKernel<Eigen::TensorBroadcastingOp<int> >(int)" },
     { "conversion", LPO_CLASS_COPY, NULL,
       "void Eigen::internal::EigenMetaKernel<Eigen::TensorConversionOp<int> >(int)" },
+    { "concatenation", LPO_CLASS_COPY, NULL,
+      "void Eigen::internal::EigenMetaKernel<Eigen::TensorConcatenationOp<int> >(int)" },
+    { "reverse", LPO_CLASS_COPY, NULL,
+      "void Eigen::internal::EigenMetaKernel<Eigen::TensorReverseOp<int> >(int)" },
+    { "nullary", LPO_CLASS_COPY, NULL,
+      "void "
+      "Eigen::internal::EigenMetaKernel<Eigen::TensorCwiseNullaryOp<Eigen::internal::scalar_"
+      "constant_op<float> > >(int)" },
+    { "tensorassign", LPO_CLASS_COPY, "_gpudevice_",
+      "void "
+      "Eigen::internal::EigenMetaKernel<Eigen::TensorEvaluator<Eigen::TensorAssignOp<Eigen::"
+      "TensorMap<float>, Eigen::TensorMap<float const> const> const, Eigen::GpuDevice>, "
+      "int>(int)" },
 };
 
 static const struct lpo_class_rule cktile_functors[] = {
@@ -191,6 +250,10 @@ const struct lpo_class_carrier lpo_region_class_carriers[] = {
     { "^_unrolled_elementwise_kernel", NULL, RULES(elementwise_functors), LPO_CLASS_ELEMENTWISE,
       "void at::native::unrolled_elementwise_kernel<at::native::CUDAFunctor_add<float>, "
       "std::array<char*, 3ul> >(int)" },
+    { "^_vectorized_broadcast_kernel", NULL, RULES(elementwise_functors), LPO_CLASS_ELEMENTWISE,
+      "void phi::funcs::VectorizedBroadcastKernel<phi::funcs::SubtractFunctor<float> >(int)" },
+    { "^_broadcast_kernel", NULL, RULES(elementwise_functors), LPO_CLASS_ELEMENTWISE,
+      "void phi::funcs::BroadcastKernelBinary<phi::funcs::AddFunctor<float> >(int)" },
     { "^_kernel_pointwise_apply", NULL, RULES(elementwise_functors), LPO_CLASS_ELEMENTWISE,
       "void at::cuda::kernelPointwiseApply2<TensorSigmoidOp<float>, float, float>(int)" },
     { "^_multi_tensor_apply_kernel", NULL, RULES(multitensor_functors), LPO_CLASS_ELEMENTWISE,
@@ -215,6 +278,8 @@ const struct lpo_class_carrier lpo_region_class_carriers[] = {
     { "^_static_kernel_", "_for_each_", RULES(primitives_functors), LPO_CLASS_ELEMENTWISE,
       "void cub::detail::for_each::static_kernel<cub::policy_hub_t, "
       "thrust::cuda_cub::__transform::unary_transform_f<int> >(int)" },
+    { "^_transform_kernel_", "_cub_", RULES(primitives_functors), LPO_CLASS_ELEMENTWISE,
+      "void cub::detail::transform::transform_kernel<cub::policy_hub, my_functor<int> >(int)" },
     { "^_eigen_meta_kernel_", NULL, RULES(eigen_functors), LPO_CLASS_ELEMENTWISE,
       "void Eigen::internal::EigenMetaKernel<Eigen::internal::scalar_sum_op<float, float> >(int)" },
     { "^_kentry_", NULL, RULES(cktile_functors), LPO_CLASS_OTHER,

@@ -5,6 +5,7 @@
  * ones come before wide ones. Every rule has a name that it decides; a test goes through them. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "region/classes.h"
@@ -30,8 +31,13 @@ struct lpo_class_carrier {
     const char *example; /* decided by `otherwise` */
 };
 
+/* Kernels of compilers, whose names list operators: "triton_poi_fused_add_mul_3". `words` are those
+ * of the function; false: not such a name, or it says nothing. */
+bool lpo_region_class_compiled(const char *words, enum lpo_region_kernel_class *out);
+
 extern const struct lpo_class_carrier lpo_region_class_carriers[];
 extern const size_t lpo_region_class_carrier_count;
-extern const struct lpo_class_rules lpo_region_class_functions; /* over the function's own name */
+/* over the function's own name: first what names a large operation */
+extern const struct lpo_class_rules lpo_region_class_functions, lpo_region_class_simple;
 extern const struct lpo_class_rules lpo_region_class_scopes;    /* where that says nothing */
-extern const struct lpo_class_rules lpo_region_class_fusions;   /* XLA: by what is left */
+extern const struct lpo_class_rules lpo_region_class_leftovers; /* where nothing else does */

@@ -12,15 +12,16 @@ static bool word(char c)
 }
 
 /* Where the parameter list begins: the '(' outside <> that does not open "(anonymous namespace)"
- * or the "(lambda…)" of an enclosing scope, that is, the first not followed later by "::". */
-static size_t name_end(const char *name, size_t len)
+ * or the "(lambda…)" of an enclosing scope, that is, the first not followed later by "::".
+ * Tables cut long names: *cut is then the '<' that is never closed, else `len`. */
+static size_t name_end(const char *name, size_t len, size_t *cut)
 {
-    size_t end = len;
+    size_t end = len, opened = len;
     int angle = 0, round = 0;
 
     for (size_t i = 0; i < len; i++) {
-        if (name[i] == '<')
-            angle++;
+        if (name[i] == '<' && angle++ == 0)
+            opened = i;
         else if (name[i] == '>' && angle && name[i - 1] != '-')
             angle--;
         else if (name[i] == '(' && !angle && round++ == 0 && end == len)
@@ -30,6 +31,7 @@ static size_t name_end(const char *name, size_t len)
         else if (name[i] == ':' && i + 1 < len && name[i + 1] == ':' && !angle && !round && end < i)
             end = len; /* that was part of a scope */
     }
+    *cut = angle && end == len ? opened : len;
     return end;
 }
 
@@ -79,22 +81,54 @@ static bool plain(const char *name, size_t len)
     return !memmem(name, len, "::", 2);
 }
 
-/* AMD's tools print the symbol of the kernel's descriptor, and of compiler's copies. */
+static bool ends_with(const char *name, size_t len, const char *tail)
+{
+    size_t n = strlen(tail);
+
+    return len > n && memcmp(name + len - n, tail, n) == 0;
+}
+
+/* AMD's tools print the symbol of the kernel's descriptor, and of compiler's copies; tables mark
+ * where they cut a name. */
 static size_t without_suffix(const char *name, size_t len)
 {
     static const char clone[] = " [clone ";
-    const char *at = memmem(name, len, clone, sizeof clone - 1);
+    const char *at;
 
+    if (ends_with(name, len, "…") || ends_with(name, len, "..."))
+        len -= 3;
+    at = memmem(name, len, clone, sizeof clone - 1);
     if (at && at > name && name[len - 1] == ']')
         len = (size_t)(at - name);
-    if (len > 3 && memcmp(name + len - 3, ".kd", 3) == 0)
+    if (ends_with(name, len, ".kd"))
         len -= 3;
     return len;
 }
 
+/* The end of the function's own name before `end`, and its template arguments behind it. numba
+ * puts a tag between the name and the parameters: "f[abi:v1]". */
+static size_t function_end(const char *name, size_t end, struct lpo_kernel_span *arguments)
+{
+    const char *tag;
+    size_t open;
+
+    while (end && name[end - 1] == ' ')
+        end--;
+    tag = end && name[end - 1] == ']' ? memmem(name, end, "[abi:", 5) : NULL;
+    if (tag && tag > name)
+        end = (size_t)(tag - name);
+    if (!end || name[end - 1] != '>')
+        return end;
+    open = template_begin(name, end);
+    if (open == 0 || open >= end)
+        return end;
+    *arguments = (struct lpo_kernel_span){ name + open + 1, end - open - 2 };
+    return open;
+}
+
 void lpo_region_kernel_parts(const char *name, size_t len, struct lpo_kernel_parts *out)
 {
-    size_t end, from;
+    size_t end, from, cut;
 
     len = without_suffix(name, len);
     *out = (struct lpo_kernel_parts){ .scope = { name, 0 },
@@ -102,16 +136,12 @@ void lpo_region_kernel_parts(const char *name, size_t len, struct lpo_kernel_par
                                       .arguments = { name + len, 0 } };
     if (plain(name, len)) /* "loop_add_fusion.3" is one function */
         return;
-    end = name_end(name, len);
-    while (end && name[end - 1] == ' ')
-        end--;
-    if (end && name[end - 1] == '>') {
-        size_t open = template_begin(name, end);
-
-        if (open > 0 && open < end) {
-            out->arguments = (struct lpo_kernel_span){ name + open + 1, end - open - 2 };
-            end = open;
-        }
+    end = name_end(name, len, &cut);
+    if (cut > 0 && cut < len) {
+        out->arguments = (struct lpo_kernel_span){ name + cut + 1, len - cut - 1 };
+        end = cut;
+    } else {
+        end = function_end(name, end, &out->arguments);
     }
     for (from = end; from && word(name[from - 1]); from--)
         ;
@@ -129,15 +159,10 @@ void lpo_region_kernel_parts(const char *name, size_t len, struct lpo_kernel_par
 
 const char *lpo_region_kernel_function(const char *name, size_t *len)
 {
-    size_t end = name_end(name, strlen(name)), from;
+    struct lpo_kernel_span arguments;
+    size_t cut, end = name_end(name, strlen(name), &cut), from;
 
-    while (end && name[end - 1] == ' ')
-        end--;
-    if (end && name[end - 1] == '>') {
-        from = template_begin(name, end);
-        if (from > 0 && from < end)
-            end = from;
-    }
+    end = cut > 0 && name[cut] ? cut : function_end(name, end, &arguments);
     for (from = end; from && word(name[from - 1]); from--)
         ;
     if (from == end) {

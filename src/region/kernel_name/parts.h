@@ -25,7 +25,12 @@ struct lpo_kernel_parts {
     struct lpo_kernel_span arguments; /* template arguments, without the outer < > */
 };
 
+/* A name that was cut inside its template arguments has them as far as they go. */
 void lpo_region_kernel_parts(const char *name, size_t len, struct lpo_kernel_parts *out);
+
+/* Appends "scope::function<word, word, " of a mangled name that was cut, and that no demangler
+ * takes therefore; false (nothing appended): this is none. */
+bool lpo_region_kernel_cut_mangled(struct lpo_kernel_span name, struct lpo_str *out);
 
 /* The bare function of a demangled kernel name: no return type, namespace, template or parameters.
  * This is what ncu's --kernel-name matches by default. Points into `name`. */

@@ -457,7 +457,7 @@ void lpo_region_short_name(struct lpo_kernel_span name, struct lpo_str *out)
     struct lpo_kernel_parts parts;
     LPO_STR plain = { 0 };
 
-    if (lpo_trace_demangle(name.at, &plain))
+    if (lpo_trace_demangle(name.at, &plain) || lpo_region_kernel_cut_mangled(name, &plain))
         name = (struct lpo_kernel_span){ plain.at, plain.len };
     lpo_region_kernel_parts(name.at, name.len, &parts);
     for (size_t i = 0; i < COUNT(families); i++) {
