@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/findings/private.h"
+#include "region/thread_rows.h"
 #include "util/xmalloc.h"
 
 /* Frames that are looked at from the inside out; real stacks of a gap are less deep. */
@@ -17,6 +18,27 @@ struct frame {
 };
 
 typedef LPO_VEC(struct frame) frames;
+
+/* Operators or Python functions. A trace has millions, and many of them lie around a gap: what is
+ * kept and sorted are their rows. */
+struct side {
+    const struct lpo_trace *trace;
+    bool python;
+    LPO_VEC(uint32_t) rows;
+};
+
+static struct frame frame_at(const struct side *s, size_t row)
+{
+    const struct lpo_op *o;
+    const struct lpo_python_call *p;
+
+    if (s->python) {
+        p = &s->trace->python.at[row];
+        return (struct frame){ p->start_ns, p->end_ns, p->name, p->thread };
+    }
+    o = &s->trace->ops.at[row];
+    return (struct frame){ o->start_ns, o->end_ns, o->name, o->thread };
+}
 
 static int64_t middle(const struct lpo_findings_gap *g)
 {
@@ -32,34 +54,60 @@ static int by_thread_and_middle(const void *x, const void *y)
     return middle(a) < middle(b) ? -1 : middle(a) > middle(b);
 }
 
-/* Outer frames first. */
-static int by_thread_and_start(const void *x, const void *y)
+/* By thread and start, outer frames first. */
+static bool comes_before(const void *side, uint32_t x, uint32_t y)
 {
-    const struct frame *a = x, *b = y;
+    struct frame a = frame_at(side, x), b = frame_at(side, y);
 
-    if (a->thread != b->thread)
-        return a->thread < b->thread ? -1 : 1;
-    if (a->start_ns != b->start_ns)
-        return a->start_ns < b->start_ns ? -1 : 1;
-    return a->end_ns > b->end_ns ? -1 : a->end_ns < b->end_ns;
+    if (a.thread != b.thread)
+        return a.thread < b.thread;
+    return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.end_ns > b.end_ns;
 }
 
-/* Most operators lie between two gaps: only those around the middle of one are kept and sorted. */
-static bool around_a_middle(const lpo_findings_gaps *gaps, const struct frame *f)
+static bool is_over(const struct lpo_findings_gap *g, const struct frame *f)
 {
-    size_t low = 0, high = gaps->len;
+    return g->thread < f->thread || (g->thread == f->thread && middle(g) < f->start_ns);
+}
 
+/* The first gap whose middle is not before the frame. Frames come nearly in order of time, so the
+ * search begins at the answer for the one before and doubles its steps. */
+static size_t first_gap(const lpo_findings_gaps *gaps, const struct frame *f, size_t hint)
+{
+    size_t low = 0, high = gaps->len, step = 1;
+
+    if (hint < gaps->len && is_over(&gaps->at[hint], f)) {
+        for (low = hint + 1; low + step < gaps->len && is_over(&gaps->at[low + step], f); step *= 2)
+            low += step;
+        high = low + step < gaps->len ? low + step : gaps->len;
+    } else {
+        for (high = hint; high > step && !is_over(&gaps->at[high - step], f); step *= 2)
+            high -= step;
+        low = high > step ? high - step : 0;
+    }
     while (low < high) {
         size_t at = low + (high - low) / 2;
-        const struct lpo_findings_gap *g = &gaps->at[at];
 
-        if (g->thread < f->thread || (g->thread == f->thread && middle(g) < f->start_ns))
+        if (is_over(&gaps->at[at], f))
             low = at + 1;
         else
             high = at;
     }
-    return low < gaps->len && gaps->at[low].thread == f->thread &&
-           middle(&gaps->at[low]) <= f->end_ns;
+    return low;
+}
+
+/* Most frames lie between two gaps: only those around the middle of one are kept. */
+static void keep_those_around(struct side *s, const lpo_findings_gaps *gaps)
+{
+    size_t count = s->python ? s->trace->python.len : s->trace->ops.len, at = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct frame f = frame_at(s, i);
+
+        at = first_gap(gaps, &f, at);
+        if (at < gaps->len && gaps->at[at].thread == f.thread && middle(&gaps->at[at]) <= f.end_ns)
+            lpo_vec_push(&s->rows, (uint32_t)i);
+    }
+    lpo_region_order_sort(s->rows.at, s->rows.len, comes_before, s);
 }
 
 static bool covers_half(const struct lpo_findings_gap *g, const struct frame *f)
@@ -105,60 +153,50 @@ static uint32_t choose(const struct lpo_trace *t, const struct lpo_findings_gap 
     return inner;
 }
 
-static void walk(const struct lpo_trace *t, lpo_findings_gaps *gaps, frames *all, bool python)
+/* Opens what began until the middle of the gap, and closes what ended before it. */
+static void open_until(const struct side *s, const struct lpo_findings_gap *g, size_t *next,
+                       frames *open)
 {
+    for (; *next < s->rows.len; ++*next) {
+        struct frame f = frame_at(s, s->rows.at[*next]);
+
+        if (f.thread > g->thread || (f.thread == g->thread && f.start_ns > middle(g)))
+            break;
+        while (open->len && open->at[open->len - 1].end_ns < f.start_ns)
+            open->len--;
+        if (f.thread == g->thread)
+            lpo_vec_push(open, f);
+    }
+    while (open->len && open->at[open->len - 1].end_ns < middle(g))
+        open->len--;
+}
+
+static void walk(const struct lpo_trace *t, lpo_findings_gaps *gaps, bool python)
+{
+    struct side s = { .trace = t, .python = python };
     frames open = { 0 };
     size_t next = 0;
 
-    if (all->len)
-        qsort(all->at, all->len, sizeof *all->at, by_thread_and_start);
+    keep_those_around(&s, gaps);
     for (size_t i = 0; i < gaps->len; i++) {
         struct lpo_findings_gap *g = &gaps->at[i];
-        uint32_t *to = python ? &g->python_name : &g->operator_name;
 
         if (g->thread == LPO_NONE)
             break; /* the last in order */
         if (i && g->thread != gaps->at[i - 1].thread)
             open.len = 0;
-        for (; next < all->len &&
-               (all->at[next].thread < g->thread ||
-                (all->at[next].thread == g->thread && all->at[next].start_ns <= middle(g)));
-             next++) {
-            while (open.len && open.at[open.len - 1].end_ns < all->at[next].start_ns)
-                open.len--;
-            if (all->at[next].thread == g->thread)
-                lpo_vec_push(&open, all->at[next]);
-        }
-        while (open.len && open.at[open.len - 1].end_ns < middle(g))
-            open.len--;
-        *to = choose(t, g, &open, python);
+        open_until(&s, g, &next, &open);
+        *(python ? &g->python_name : &g->operator_name) = choose(t, g, &open, python);
     }
     lpo_vec_free(&open);
+    lpo_vec_free(&s.rows);
 }
 
 void lpo_findings_host_frames(const struct lpo_trace *t, lpo_findings_gaps *gaps)
 {
-    frames all = { 0 };
-
     if (!gaps->len)
         return;
     qsort(gaps->at, gaps->len, sizeof *gaps->at, by_thread_and_middle);
-    for (size_t i = 0; i < t->ops.len; i++) {
-        const struct lpo_op *o = &t->ops.at[i];
-        struct frame f = { o->start_ns, o->end_ns, o->name, o->thread };
-
-        if (around_a_middle(gaps, &f))
-            lpo_vec_push(&all, f);
-    }
-    walk(t, gaps, &all, false);
-    all.len = 0;
-    for (size_t i = 0; i < t->python.len; i++) {
-        const struct lpo_python_call *p = &t->python.at[i];
-        struct frame f = { p->start_ns, p->end_ns, p->name, p->thread };
-
-        if (around_a_middle(gaps, &f))
-            lpo_vec_push(&all, f);
-    }
-    walk(t, gaps, &all, true);
-    lpo_vec_free(&all);
+    walk(t, gaps, false);
+    walk(t, gaps, true);
 }

@@ -5,7 +5,6 @@
 
 #include "analysis/analysis.h"
 #include "analysis/findings/private.h"
-#include "analysis/wall/order.h"
 #include "region/tree.h"
 #include "util/map.h"
 #include "util/str.h"
@@ -100,8 +99,7 @@ static int64_t in_first_call(lpo_first_calls *first, const struct lpo_findings_g
     return 0;
 }
 
-/* False: no finding is made of this gap. */
-static bool choose(struct sorter *s, struct lpo_findings_gap *g, bool ping_pong,
+static void choose(struct sorter *s, struct lpo_findings_gap *g, bool ping_pong,
                    enum lpo_finding_kind *kind, uint32_t *call)
 {
     const struct lpo_trace *t = s->w->trace;
@@ -112,8 +110,6 @@ static bool choose(struct sorter *s, struct lpo_findings_gap *g, bool ping_pong,
 
     *call = LPO_NONE;
     g->counted_ns = g->ns;
-    if (g->cause == LPO_IDLE_UNKNOWN || g->cause == LPO_IDLE_QUEUED)
-        return false;
     if (begins(text, builds)) {
         *kind = LPO_FINDING_FIRST_CALLS;
     } else if ((first_ns = in_first_call(&s->w->out->first, g)) > 0) {
@@ -129,7 +125,6 @@ static bool choose(struct sorter *s, struct lpo_findings_gap *g, bool ping_pong,
     } else {
         *kind = g->ns <= SHORT_GAP_NS ? LPO_FINDING_LAUNCH_BOUND : LPO_FINDING_HOST_WORK;
     }
-    return true;
 }
 
 static uint32_t bucket_of(struct sorter *s, enum lpo_finding_kind kind, uint32_t call)
@@ -154,7 +149,9 @@ static void collect(void *ctx, const struct lpo_wall_device *d, const struct lpo
                                     .python_name = LPO_NONE,
                                     .cause = g->cause };
 
-    if (d->device == s->w->critical->device)
+    /* the host is not the cause of the others, and most gaps of a busy GPU are such */
+    if (d->device == s->w->critical->device && g->cause != LPO_IDLE_UNKNOWN &&
+        g->cause != LPO_IDLE_QUEUED)
         lpo_vec_push(&s->gaps, gap);
 }
 
@@ -182,8 +179,7 @@ static void sort_into_buckets(struct sorter *s)
         struct bucket *b;
         uint32_t call;
 
-        if (!choose(s, g, results >= LEAST_RESULTS, &kind, &call))
-            continue;
+        choose(s, g, results >= LEAST_RESULTS, &kind, &call);
         g->bucket = bucket_of(s, kind, call);
         b = &s->buckets.at[g->bucket];
         b->ns += g->counted_ns;
@@ -197,25 +193,22 @@ static void sort_into_buckets(struct sorter *s)
 static uint32_t *find_before(const struct lpo_findings_work *w)
 {
     const struct lpo_trace *t = w->trace;
-    struct lpo_wall_order order = lpo_wall_order_find(t);
+    const struct lpo_findings_slack *order = &w->slack;
     uint32_t *before = lpo_xrealloc(NULL, t->gpu_ops.len + 1, sizeof *before), last = LPO_NONE;
     int64_t end_ns = INT64_MIN;
 
     for (size_t i = 0; i < t->gpu_ops.len; i++)
         before[i] = LPO_NONE;
-    for (size_t i = 0; i < order.count; i++) {
-        const struct lpo_gpu_op *op = &t->gpu_ops.at[order.rows[i]];
+    for (size_t i = 0; i < order->count; i++) {
+        const struct lpo_gpu_op *op = &t->gpu_ops.at[order->rows[i]];
 
-        if (op->device != w->critical->device)
-            continue;
         if (op->start_ns > end_ns)
-            before[order.rows[i]] = last;
+            before[order->rows[i]] = last;
         if (op->end_ns >= end_ns) {
             end_ns = op->end_ns;
-            last = order.rows[i];
+            last = order->rows[i];
         }
     }
-    lpo_wall_order_free(&order);
     return before;
 }
 
@@ -321,10 +314,10 @@ void lpo_findings_idle(struct lpo_findings_work *w)
     s.before = find_before(w);
     lpo_wall_destroy(lpo_wall_create_without(w->a->tree, w->aside, collect, &s));
     sort_into_buckets(&s);
+    free(s.before); /* the next step has the largest need of memory */
     lpo_findings_host_frames(w->trace, &s.gaps);
     for (uint32_t i = 0; i < s.buckets.len; i++)
         make(&s, i);
     lpo_vec_free(&s.buckets);
     lpo_vec_free(&s.gaps);
-    free(s.before);
 }
