@@ -7,6 +7,7 @@ import html.parser
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -149,8 +150,8 @@ class Page(LpoCase):
                 self.assertEqual(self.browser.run("return performance.getEntriesByType('resource').length"), 0)
 
     def test_no_width_makes_the_page_scroll_sideways(self):
-        for trace in (TRACES[0], TRACES[1]):
-            page, _ = self.make(trace)
+        for make in (lambda: self.make(TRACES[0]), lambda: self.make(TRACES[1]), self.hostile, self.long_evidence):
+            page, _ = make()
             for width in (380, 768, 1280):
                 self.browser.narrow(width)
                 self.browser.open(page)
@@ -259,6 +260,24 @@ class Page(LpoCase):
             launches = self.browser.run("return [...document.querySelectorAll('.shapes tbody td[data-v]')].map(c => +c.dataset.v)")
             self.assertEqual(sum(launches), kernel["launches"])
 
+    def test_the_pictures_say_their_numbers(self):
+        done = self.lpo_run("run.repeats=1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.browser.open(self.path("report.html"))
+        self.assertEqual(self.browser.errors(), [])
+        for figure in ("figure-roofline", "figure-limits"):
+            marks = self.browser.run(f"return [...document.querySelectorAll('#{figure} [tabindex]')].map(m => m.getAttribute('aria-label'))")
+            self.assertGreater(len(marks), 2)
+            self.browser.run(f"document.querySelectorAll('#{figure} [tabindex]')[1].focus()")
+            self.assertEqual(self.browser.run(f"return document.querySelector('#{figure} figcaption').textContent"), marks[1])
+        # a region and a family say how far they are from the limit
+        limits = {r["path"]: r for r in self.json("report.json")["limits"]["regions"]}
+        layers = [r for p, r in limits.items() if re.fullmatch(r"decode/step/layer\d+", p)]
+        for path, least in (("decode", limits["decode"]["limit_ns"]), ("decode/step/layer*", sum(r["limit_ns"] for r in layers))):
+            self.browser.run("location.hash = '#region=' + arguments[0]", path)
+            self.browser.wait(f"document.querySelector('.detail h3').textContent === {json.dumps(path)}")
+            self.assertIn(str(least), self.browser.run("return [...document.querySelectorAll('.detail [data-v]')].map(b => b.dataset.v)"))
+
     def test_samples_are_drawn_over_time(self):
         shutil.copytree(ROOT / "tests/data/runs/h200_llama", self.run_dir)
         self.lpo_report()
@@ -283,9 +302,16 @@ class Page(LpoCase):
         share = 100 * c["in_regions"]["gpu_ns"] / report["scopes"][0]["gpu_ns"]
         self.assertIn(f"{share:.1f}\u00a0% of kernel time in regions", self.browser.run("return document.querySelector('nav .covered').textContent"))
 
+    def hostile(self):
+        return self.kineto([(n, 1000 * i, 900) for i, n in enumerate(HOSTILE)],
+                           [(n, 1000 * i + 10, 300) for i, n in enumerate(HOSTILE)])
+
+    def long_evidence(self):
+        """Findings name a kernel without a place to break its name."""
+        return self.kineto([("step", 0, 20000)], [("ncclDevKernel_" + "Sum" * 60, 1000 * i, 900) for i in range(20)])
+
     def test_hostile_names_are_text(self):
-        page, _ = self.kineto([(n, 1000 * i, 900) for i, n in enumerate(HOSTILE)],
-                              [(n, 1000 * i + 10, 300) for i, n in enumerate(HOSTILE)])
+        page, _ = self.hostile()
         self.browser.open(page)
         self.assertEqual(self.browser.errors(), [])
         self.assertIsNone(self.browser.run("return window.hacked"))

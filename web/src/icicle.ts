@@ -179,7 +179,7 @@ export class Icicle {
   // What the hardware allows and what ncu counted, where the chapter on limits has it.
   private limit(r: Region): HTMLElement | null {
     const l = this.limits.get(r.path);
-    if (!l) return null;
+    if (!l) return this.limitOfFamily(r);
     const share = (v: number | null) => v === null ? "n/a" : format.percent(v, 1), box = el("div", {});
     box.append(this.number("least time possible", l.limit_ns, format.ns(l.limit_ns)), this.number("reached", l.share, share(l.share)),
       this.number("MFU", l.mfu, share(l.mfu)), this.number("bandwidth in use", l.bandwidth_use, share(l.bandwidth_use)));
@@ -189,6 +189,18 @@ export class Icicle {
     return box;
   }
 
+  // Times add up; rates of several regions are not put together here.
+  private limitOfFamily(r: Region): HTMLElement | null {
+    const rows = r.members.map((m) => this.limits.get(m.path));
+    let least = 0, took = 0;
+    for (const l of rows) {
+      if (!l || l.limit_ns === null || l.measured_ns === null) return null;
+      least += l.limit_ns;
+      took += l.measured_ns;
+    }
+    return rows.length ? el("div", {}, this.number("least time possible", least, format.ns(least)), this.number("reached", least / took, format.percent(least, took))) : null;
+  }
+
   // A bar for each member of a family: steps, layers, whatever the number counts.
   private family(r: Region): HTMLElement | null {
     if (r.count < 2 || !r.spread) return null;
@@ -196,9 +208,14 @@ export class Icicle {
     const most = Math.max(1, ...r.members.slice(0, 400).map(of)), bars = el("div", { class: "members" });
     for (const m of r.members.slice(0, 400)) {
       const b = el("button", { type: "button", title: `${m.path}: ${format.ns(of(m))}`, "aria-label": `${m.path}: ${format.ns(of(m))}` }, el("i", { style: `height:${Math.max(1, 46 * of(m) / most)}px` }));
+      if (bars.childElementCount) b.tabIndex = -1; // one stop for all: arrow keys walk over them
       b.addEventListener("click", () => this.open(m));
       bars.append(b);
     }
+    bars.addEventListener("keydown", (e) => {
+      const next = { ArrowRight: "nextElementSibling", ArrowLeft: "previousElementSibling" }[e.key] as "nextElementSibling" | "previousElementSibling" | undefined;
+      if (next) { e.preventDefault(); (document.activeElement?.[next] as HTMLElement | null)?.focus(); }
+    });
     return el("div", {}, el("div", { class: "dim" }, `${format.count(r.count)} regions, ${gpu ? "GPU" : "host"} time of one: least ${format.ns(r.spread[0])}, median ${format.ns(r.spread[1])}, most ${format.ns(r.spread[2])}` +
       (r.members.length > 400 ? "; the first 400 are drawn" : "") + ". A click on one unfolds it."), bars);
   }
