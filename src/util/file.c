@@ -411,3 +411,18 @@ int lpo_file_scratch(const char *what, char **path, struct lpo_err *err)
         strcpy(scratch.at[atomic_fetch_add(&scratch.made, 1) % SCRATCH_NAMES], *path);
     return fd;
 }
+
+int lpo_file_scratch_write(int fd, const char *at, size_t len, struct lpo_err *err)
+{
+    while (len > 0) {
+        ssize_t n = write(fd, at, len);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return lpo_fail_errno(err, "cannot write a temporary file (is TMPDIR full?)");
+        at += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}

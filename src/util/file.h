@@ -65,6 +65,8 @@ void lpo_file_sweep_scratch(void);
 /* A locked, empty file TMPDIR/lpo-<what>-XXXXXX, readable by this user only. Returns its
  * descriptor, *path is malloc'd; or -1 and err. The caller unlinks it as soon as it can. */
 int lpo_file_scratch(const char *what, char **path, struct lpo_err *err);
+/* All of it, or LPO_E_IO. */
+int lpo_file_scratch_write(int fd, const char *at, size_t len, struct lpo_err *err);
 
 /* Removes `name` in the folder `dir` and, where it is a folder, all in it. A link is removed, never
  * followed; what is not there is fine. Returns 0, or -1 and errno. */

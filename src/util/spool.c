@@ -14,7 +14,6 @@
 #include "util/budget.h"
 #include "util/err.h"
 #include "util/file.h"
-#include "util/unpack.h"
 #include "util/xmalloc.h"
 
 enum { BLOCK = 256 * 1024, LOOK_MS = 50, TELL_SECONDS = 2 };
@@ -122,7 +121,7 @@ static int copy_all(struct source *s, int to, struct lpo_err *err)
             rc = lpo_fail(err, LPO_E_LIMIT, "stopped after %llu GB (" LPO_BUDGET_HINT ")",
                           (unsigned long long)(lpo_budget()->pipe_bytes >> 30));
         else
-            rc = lpo_unpack_write(to, block, (size_t)n, err);
+            rc = lpo_file_scratch_write(to, block, (size_t)n, err);
     }
     free(block);
     return rc;

@@ -2,7 +2,7 @@
 /* util/spool.h - a pipe, a FIFO or standard input as a file.
  *
  * A trace is read more than once: its first bytes say which format it has, and some formats need
- * seeking. What can be read only once is therefore copied into a temporary file (util/unpack.h). */
+ * seeking. What can be read only once is therefore copied into a temporary file. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/unpack.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,21 +12,6 @@
 #include "util/file.h"
 #include "util/input.h"
 #include "util/input_codec.h"
-
-int lpo_unpack_write(int fd, const char *at, size_t len, struct lpo_err *err)
-{
-    while (len > 0) {
-        ssize_t n = write(fd, at, len);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return lpo_fail_errno(err, "cannot write a temporary file (is TMPDIR full?)");
-        at += n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
 
 static int temp_file(struct lpo_unpack_file *u, struct lpo_err *err)
 {
@@ -52,7 +36,7 @@ static int inflate_to_temp(struct lpo_unpack_file *u, const char *path, struct l
         return rc;
     while ((rc = lpo_input_next(in, 0, &w, err)) > 0) {
         written += w.len;
-        rc = lpo_unpack_write(u->fd, w.at, w.len, err);
+        rc = lpo_file_scratch_write(u->fd, w.at, w.len, err);
         if (rc < 0)
             return rc;
     }

@@ -25,6 +25,3 @@ int lpo_unpack(const char *path, struct lpo_unpack_file **out, struct lpo_err *e
 void lpo_unpack_file_unname(struct lpo_unpack_file *u);
 void lpo_unpack_file_destroy(struct lpo_unpack_file *u); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_unpack_file);
-
-/* All of it, or LPO_E_IO. */
-int lpo_unpack_write(int fd, const char *at, size_t len, struct lpo_err *err);
