@@ -17,6 +17,8 @@
 #include "util/err.h"
 
 enum { FINDINGS = 5, MOST_LINES = 200 }; /* the JSON has all */
+/* Each operator of a framework may be a region of its own; `lpo regions --json` has them all. */
+enum { SCOPE_BYTES = 4 << 20 };
 
 static const char *title(const struct lpo_rundir *d)
 {
@@ -48,7 +50,7 @@ static void put_analysis(struct lpo_doc *doc, const struct lpo_rundir *d,
     const lpo_top_rows *top = lpo_analysis_top(s->analysis, LPO_KERNEL);
 
     lpo_report_put_findings(doc->data, d, s);
-    lpo_report_put_scopes(doc->data, s->analysis, d->aggregate);
+    lpo_report_put_scopes_in(doc->data, s->analysis, d->aggregate, SCOPE_BYTES);
     lpo_report_put_wall(doc->data, s->analysis);
     lpo_report_put_devices(doc->data, s->analysis);
     lpo_report_put_kernels(doc->data, s->analysis->cells, top->at, top->len);

@@ -20,6 +20,10 @@ struct lpo_top_row;
 
 /* "scopes": every scope with its regions. */
 void lpo_report_put_scopes(struct lpo_record *to, const struct lpo_analysis *a, bool aggregate);
+/* The same in about `bytes` of JSON: a scope with the numbers of one before it names that one, and
+ * of a scope that is too large the most expensive regions stand for it; the others are a sum. */
+void lpo_report_put_scopes_in(struct lpo_record *to, const struct lpo_analysis *a, bool aggregate,
+                              size_t bytes);
 /* "region": the `i`th region of the whole trace, as in "scopes". */
 void lpo_report_put_region(struct lpo_record *to, const struct lpo_analysis *a, size_t i);
 /* "coverage", "copies" and "memsets" of the whole trace, as in "scopes". */

@@ -176,7 +176,17 @@ def regions_agree_with_the_command(folder):
     shown = json.loads(subprocess.run([LPO, "regions", os.path.join(folder, "nsys", "run.sqlite"), "--json"],
                                       stdout=subprocess.PIPE, check=True).stdout)
     built = json.loads(files(folder)["report.json"])
-    assert built["scopes"] == shown["scopes"] and built["devices"] == shown["devices"]
+    assert built["devices"] == shown["devices"]
+    by_name = {s["scope"]: s for s in shown["scopes"]}
+    assert [s["scope"] for s in built["scopes"]] == list(by_name)
+    for scope in built["scopes"]:  # one that has the numbers of another names it
+        same = scope.pop("same_as", None)
+        want = by_name[scope["scope"]] | ({"regions": None} if same else {})
+        assert scope | ({"regions": None} if same else {}) == want, scope["scope"]
+        if same:
+            for ours, theirs in zip(by_name[scope["scope"]]["regions"], by_name[same]["regions"], strict=True):
+                assert {k: v for k, v in theirs.items() if k != "idle"} == {k: v for k, v in ours.items() if k != "idle"}
+    assert built["scopes"][0]["scope"] == "aggregate" and "same_as" not in built["scopes"][0]
     outer = {r["path"]: (r["launches"], r["gpu_ns_inclusive"]) for r in built["scopes"][0]["regions"]}
     assert outer == {"A": (8, 739455), "A/A1": (4, 476703), "B": (2, 110143), "S": (2, 131840),
                      "(outside)": (1, 52864)}, outer

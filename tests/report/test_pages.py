@@ -125,6 +125,53 @@ class Pages(LpoCase):
         self.assertEqual([r[0] for r in scopes[1:]], ["process:144", "process:145", "device:0", "device:1"])
         self.assertEqual(len([t for t in tables(text) if t[0][0] == "Region"]), 1)
 
+    def test_json_of_many_regions_is_bounded_and_adds_up(self) -> None:
+        """18,987 regions of 0.3 s: the most expensive stand in report.json, `lpo regions --json` has all."""
+        trace = self.tree()
+        text = self.lpo("report", trace, "--json").stdout
+        self.assertLess(len(text), 5_000_000)
+        whole = {s["scope"]: s for s in json.loads(self.lpo("regions", trace, "--json").stdout)["scopes"]}
+        scopes = json.loads(text)["scopes"]
+        self.assertEqual([s["scope"] for s in scopes], list(whole))
+        self.assertEqual({s["scope"]: s.get("same_as") for s in scopes}, {"aggregate": None, "process:144": None, "process:145": None,
+                                                                         "device:0": "process:144", "device:1": "process:145"})
+        for scope in (s for s in scopes if "same_as" not in s):
+            all_of_it = {r["path"]: r for r in whole[scope["scope"]]["regions"]}
+            self.assertEqual([r["path"] for r in scope["regions"]], [p for p in all_of_it if p in {r["path"] for r in scope["regions"]}])
+            for region in scope["regions"]:
+                self.assertEqual(region, all_of_it[region["path"]])
+                self.assertTrue(region["parent"] is None or region["parent"] in {r["path"] for r in scope["regions"]})
+            rest = scope["regions_left_out"]
+            self.assertEqual(rest["regions"] + len(scope["regions"]), len(all_of_it))
+            for key in ("gpu_ns_exclusive", "launches_exclusive"):
+                self.assertEqual(rest[key] + sum(r[key] or 0 for r in scope["regions"]), sum(r[key] or 0 for r in all_of_it.values()))
+
+    def test_shares_are_parts_of_one(self) -> None:
+        built = json.loads(self.lpo("report", str(HERE / "kineto/mi250_train.json.gz"), "--json").stdout)
+        found = 0
+        for table in (i for s in built["sections"] for i in s["items"] if i["type"] == "table"):
+            for key in (c["key"] for c in table["columns"] if c["type"] == "share"):
+                values = [r[key] for r in table["rows"] if r[key] is not None]
+                found += len(values)
+                self.assertTrue(all(0 <= v <= 1 for v in values), (table["id"], key, values))
+        self.assertGreater(found, 20)
+
+    def test_csv_has_a_file_for_each_table(self) -> None:
+        trace = str(HERE / "kineto/mi250_train.json.gz")
+        done = self.lpo("report", trace, "-o", "run", "report.formats=[csv,json]")
+        tables_of = [i for s in self.json("report.json")["sections"] for i in s["items"] if i["type"] == "table"]
+        files = [line for line in done.stdout.split() if line.endswith(".csv")]
+        self.assertEqual(len(files), len(tables_of))
+        for name, table in zip(files, tables_of, strict=True):
+            self.assertRegex(name, rf"^run/csv/{table['id']}(-\d+)?\.csv$")
+            rows = list(csv.DictReader(io.StringIO(self.raw(os.path.relpath(name, "run")), newline="")))
+            self.assertEqual(len(rows), len(table["rows"]))
+            for ours, theirs in zip(rows, table["rows"], strict=True):
+                for column in table["columns"]:
+                    value = theirs[column["key"]]
+                    if value is not None and column["type"] in ("ns", "count", "share"):
+                        self.assertEqual(float(ours[column["key"]]), float(value))
+
     def test_terminal_tables_have_a_hundred_columns(self) -> None:
         for trace in traces():
             for words in (("regions",), ("top",)):

@@ -12,7 +12,7 @@
 const char *lpo_doc_cell_type_name(enum lpo_cell_type type)
 {
     static const char *const names[] = { "text",    "count",   "ns",  "bytes",
-                                         "percent", "measure", "flag" };
+                                         "share", "measure", "flag" };
 
     return names[type];
 }

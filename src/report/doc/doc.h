@@ -33,14 +33,14 @@
 
 struct lpo_arena;
 
-#define LPO_REPORT_SCHEMA "lpo.report/2"
+#define LPO_REPORT_SCHEMA "lpo.report/3"
 
 enum lpo_cell_type {
     LPO_CELL_TEXT,
     LPO_CELL_COUNT,   /* a whole number of things */
     LPO_CELL_NS,      /* a duration in integer nanoseconds */
     LPO_CELL_BYTES,   /* printed with binary prefixes */
-    LPO_CELL_PERCENT, /* 0 … 100 */
+    LPO_CELL_PERCENT, /* 0 … 100 for people; a share of 0 … 1 in JSON and CSV */
     LPO_CELL_MEASURE, /* a number with the column's unit */
     LPO_CELL_FLAG,    /* yes or no */
 };
@@ -163,7 +163,7 @@ struct lpo_section {
 };
 
 struct lpo_doc {
-    const char *schema; /* first member of its JSON: "lpo.report/2" */
+    const char *schema; /* first member of its JSON: "lpo.report/3" */
     const char *kind;   /* "run", "regions", "top", "static" */
     const char *title;
     bool data_only;    /* its JSON is `data` alone; the sections say the same to people */
