@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CSV: the tables alone, exact values; several tables are set apart by a mark, which is a line of
- * one field that begins with '#'. No row of a table is that. */
+/* CSV: the tables alone, exact values. A report has a file for each, with one header row. Where
+ * several have to go into one stream they are set apart by a mark, which is a line of one field
+ * that begins with '#'. No row of a table is that. */
 #include <string.h>
 
 #include "report/doc/doc.h"
@@ -45,7 +46,7 @@ static void add_cell(struct lpo_str *out, enum lpo_cell_type type, const struct 
     else if (type == LPO_CELL_BYTES)
         lpo_json_add_whole(out, cell->real);
     else
-        lpo_json_add_real(out, cell->real);
+        lpo_json_add_real(out, type == LPO_CELL_PERCENT ? cell->real / 100 : cell->real);
 }
 
 static bool any_estimated(const struct lpo_table *t)
@@ -137,6 +138,7 @@ const struct lpo_writer lpo_writer_csv = {
     .name = "csv",
     .summary = "the tables alone, exact values",
     .kind = "run",
-    .file = "report.csv",
+    .file = "csv/%s.csv",
     .write = csv_write,
+    .print = write_table,
 };

@@ -118,6 +118,18 @@ static const char *folder(const struct lpo_rundir *d, const struct lpo_report_ou
     return out && out->dir ? out->dir : d->dir;
 }
 
+static void list_files(const struct lpo_doc *doc, const struct lpo_writer *w,
+                       const struct lpo_report_out *out)
+{
+    const struct lpo_table *t;
+    const char *file;
+
+    for (size_t i = 0; w->print && (file = lpo_writer_table_file(doc, w, i, out->arena, &t)); i++)
+        lpo_vec_push(out->files, file);
+    if (w->write && !w->print)
+        lpo_vec_push(out->files, lpo_arena_strdup(out->arena, w->file));
+}
+
 /* The main report in every format asked for that this run has something for. */
 static int write_report(const struct lpo_rundir *d, const struct lpo_source *s,
                         const struct lpo_report_out *out, struct lpo_file_queue *queue,
@@ -133,8 +145,8 @@ static int write_report(const struct lpo_rundir *d, const struct lpo_source *s,
         if (!doc)
             continue;
         rc = lpo_writer_queue_into(doc, w, folder(d, out), queue, err);
-        if (rc == 0 && out && out->files && w->write)
-            lpo_vec_push(out->files, lpo_arena_strdup(out->arena, w->file));
+        if (rc == 0 && out && out->files)
+            list_files(doc, w, out);
     }
     for (size_t i = 0; rc == 0 && lpo_writer_at(i); i++) {
         const struct lpo_writer *w = lpo_writer_at(i);

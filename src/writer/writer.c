@@ -75,6 +75,46 @@ static int queue_figures(const struct lpo_doc *doc, const struct lpo_writer *wri
     return 0;
 }
 
+const char *lpo_writer_table_file(const struct lpo_doc *doc, const struct lpo_writer *writer,
+                                  size_t i, struct lpo_arena *arena, const struct lpo_table **t)
+{
+    const char *hole = strstr(writer->file, "%s");
+    LPO_VEC(const struct lpo_table *) tables = { 0 };
+    size_t same = 1;
+
+    for (size_t s = 0; s < doc->sections.len; s++)
+        for (size_t k = 0; k < doc->sections.at[s]->items.len && tables.len <= i; k++)
+            if (doc->sections.at[s]->items.at[k].kind == LPO_ITEM_TABLE)
+                lpo_vec_push(&tables, doc->sections.at[s]->items.at[k].table);
+    *t = tables.len > i ? tables.at[i] : NULL;
+    for (size_t k = 0; *t && k < i; k++)
+        same += strcmp(tables.at[k]->id, (*t)->id) == 0;
+    lpo_vec_free(&tables);
+    if (!*t)
+        return NULL;
+    return lpo_arena_printf(arena, "%.*s%s%s%s", (int)(hole - writer->file), writer->file, (*t)->id,
+                            same > 1 ? lpo_arena_printf(arena, "-%zu", same) : "", hole + 2);
+}
+
+static int queue_tables(const struct lpo_doc *doc, const struct lpo_writer *writer, const char *dir,
+                        struct lpo_file_queue *queue, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    const struct lpo_table *t;
+    const char *file;
+
+    for (size_t i = 0; (file = lpo_writer_table_file(doc, writer, i, a, &t)); i++) {
+        const char *path = lpo_path_join(a, dir, file);
+        LPO_STR out = { 0 };
+
+        if (lpo_file_make_dirs(lpo_path_dir(a, path), err) < 0)
+            return lpo_ctx(err, "cannot write the table '%s'", path);
+        writer->print(t, &out);
+        lpo_file_queue_add(queue, path, &out);
+    }
+    return 0;
+}
+
 int lpo_writer_queue_into(const struct lpo_doc *doc, const struct lpo_writer *writer,
                           const char *dir, struct lpo_file_queue *queue, struct lpo_err *err)
 {
@@ -82,6 +122,8 @@ int lpo_writer_queue_into(const struct lpo_doc *doc, const struct lpo_writer *wr
 
     if (writer->draw)
         return queue_figures(doc, writer, dir, queue, err);
+    if (writer->print)
+        return queue_tables(doc, writer, dir, queue, err);
     a = lpo_arena_create();
     lpo_writer_queue(doc, writer, lpo_path_join(a, dir, writer->file), queue);
     return 0;

@@ -19,18 +19,21 @@ struct lpo_json_writer;
 struct lpo_paths;
 struct lpo_record;
 struct lpo_str;
+struct lpo_table;
 
 struct lpo_writer {
     const char *name;    /* "md": the word of report.formats and --format */
     const char *summary; /* for people */
     const char *kind;    /* the document of a run that it writes: "run", "page" or "timeline" */
-    const char *file;    /* the file it makes of it: "report.md"; "figures/%s.svg", % the figure */
-    bool records;        /* shows the records of a document; the others show its sections alone */
-    bool always;         /* made with every report, whatever report.formats says */
+    const char *file; /* what it makes of it: "report.md"; "figures/%s.svg", of a figure or table */
+    bool records;     /* shows the records of a document; the others show its sections alone */
+    bool always;      /* made with every report, whatever report.formats says */
     /* The whole document as bytes; NULL where `draw` makes a file of each figure. */
     void (*write)(const struct lpo_doc *doc, struct lpo_str *out);
     /* One figure as bytes; false where this kind of figure is left to other writers. */
     bool (*draw)(const struct lpo_figure *f, struct lpo_str *out);
+    /* One table as bytes, for a format whose files hold one each; `write` is then for a stream. */
+    void (*print)(const struct lpo_table *t, struct lpo_str *out);
 };
 
 extern const struct lpo_writer lpo_writer_md, lpo_writer_json, lpo_writer_csv, lpo_writer_text,
@@ -54,6 +57,11 @@ int lpo_writer_queue_pair(const struct lpo_doc *doc, const char *dir, const char
 /* The writer's own file, or a file for each figure, below `dir`. */
 int lpo_writer_queue_into(const struct lpo_doc *doc, const struct lpo_writer *writer,
                           const char *dir, struct lpo_file_queue *queue, struct lpo_err *err);
+
+/* The file of the `i`th table of a document, below the folder of the report; NULL past the last.
+ * Tables of the same name are numbered. */
+const char *lpo_writer_table_file(const struct lpo_doc *doc, const struct lpo_writer *writer,
+                                  size_t i, struct lpo_arena *arena, const struct lpo_table **t);
 
 /* The members of a record, inside an object that is open. */
 void lpo_writer_record_json(struct lpo_json_writer *w, const struct lpo_record *r);
