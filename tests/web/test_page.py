@@ -78,7 +78,7 @@ class Page(LpoCase):
     def check_numbers(self, report):
         """Every kernel, every bar and every top region of the page has the number of report.json."""
         rows = self.browser.run("""return [...document.querySelectorAll('#table-all-kernels tbody tr')].map(r => ({
-            name: r.cells[0].title, gpu: r.cells[2].dataset.v, launches: r.cells[4].dataset.v}))""")
+            name: r.cells[0].title, gpu: r.cells[2].dataset.v, share: r.cells[3].dataset.v, launches: r.cells[4].dataset.v}))""")
         shown = {}
         for r in rows:
             shown.setdefault(r["name"], r)
@@ -87,6 +87,7 @@ class Page(LpoCase):
             self.assertEqual(shown[k["name"]]["launches"], str(k["launches"]))
             if k["gpu_ns"] is not None:
                 self.assertEqual(shown[k["name"]]["gpu"], str(k["gpu_ns"]))
+                self.assertAlmostEqual(float(shown[k["name"]]["share"]), k["share"], 12)
         bars = self.browser.run("return [...document.querySelectorAll('.wall')].map(b => b.getAttribute('aria-label'))")
         self.assertEqual(len(bars), min(16, len(report["wall"])))
         parts = self.browser.run("""return [...document.querySelectorAll('.wallrow')].map(r =>

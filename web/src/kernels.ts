@@ -5,7 +5,13 @@ import { el, intoChapter } from "./dom";
 import * as format from "./format";
 import { sortable } from "./tables";
 
-const BINS = 16, SHOWN = 300;
+const BINS = 16, SHOWN = 300, ASIDE = ["copy to or from the host", "memset"];
+
+// The time of all kernels, those that are not listed too: shares are of it, as in report.json. Copies have none.
+function kernelTime(data: Raw): number {
+  const c = data.coverage;
+  return c ? (c.in_regions.gpu_ns ?? 0) + (c.outside.gpu_ns ?? 0) + (c.no_launch_record.gpu_ns ?? 0) : 0;
+}
 
 /** Counts by power of two from 256 ns on; null where operations were drawn as one and lengths are not known. */
 function spread(kernels: Kernel[], lanes: Operations[]): (Uint32Array | null)[] {
@@ -51,19 +57,20 @@ function detail(k: Kernel, row: number, trees: Trees, data: Raw): HTMLElement {
 export function kernelTable(data: Raw, lanes: Operations[], trees: Trees): void {
   const kernels = data.kernels ?? [];
   if (!kernels.length) return;
-  const total = kernels.reduce((s, k) => s + (k.gpu_ns ?? 0), 0), spreads = spread(kernels, lanes);
+  const total = kernelTime(data), spreads = spread(kernels, lanes);
   const head = el("tr"), body = el("tbody"), search = el("input", { type: "search", placeholder: "find a kernel or class", "aria-label": "Find a kernel" });
-  for (const [key, title] of [["name", "Kernel"], ["class", "Class"], ["gpu_ns", "GPU time"], ["share", "Share"], ["launches", "Launches"], ["mean", "Mean"], ["min_ns", "Min"], ["max_ns", "Max"], ["spread", "Spread"]])
+  for (const [key, title] of [["name", "Kernel"], ["class", "Class"], ["gpu_ns", "GPU time"], ["share", "Of kernel time"], ["launches", "Launches"], ["mean", "Mean"], ["min_ns", "Min"], ["max_ns", "Max"], ["spread", "Spread"]])
     head.append(el("th", { scope: "col", "data-key": key, ...(key === "name" || key === "class" || key === "spread" ? {} : { class: "n" }) }, title));
   const chosen = el("div", { class: "detail", role: "region", "aria-label": "The chosen kernel", hidden: "" });
   const choose = (i: number) => { chosen.hidden = false; chosen.replaceChildren(detail(kernels[i], i, trees, data)); };
+  const share = (k: Kernel) => k.gpu_ns === null || !total || ASIDE.includes(k.class) ? null : k.gpu_ns / total;
   const cell = (v: number | null, text: string) => el("td", v === null ? {} : { "data-v": String(v) }, text);
   const rows = kernels.map((k, i) => {
     const mean = k.gpu_ns !== null && k.launches ? k.gpu_ns / k.launches : null;
     const name = el("button", { type: "button", class: "link" }, nameOf(k));
     name.addEventListener("click", () => { history.replaceState(null, "", `#kernel-${i + 1}`); choose(i); });
     return el("tr", { id: "kernel-" + (i + 1) }, el("th", { scope: "row", title: k.name }, el("i", { class: "chip", style: `background:${colour(k.class)}` }), name),
-      el("td", {}, k.class), cell(k.gpu_ns, format.ns(k.gpu_ns)), cell(k.gpu_ns === null ? null : k.gpu_ns / (total || 1), k.gpu_ns === null ? "n/a" : format.percent(k.gpu_ns, total)),
+      el("td", {}, k.class), cell(k.gpu_ns, format.ns(k.gpu_ns)), cell(share(k), share(k) === null ? "n/a" : format.percent(k.gpu_ns ?? 0, total)),
       cell(k.launches, format.count(k.launches)), cell(mean, format.ns(mean === null ? null : Math.round(mean))), cell(k.min_ns, format.ns(k.min_ns)), cell(k.max_ns, format.ns(k.max_ns)), el("td", {}, histogram(spreads[i])));
   });
   const more = el("p", { class: "note" }), kinds = [...new Set(kernels.map((k) => k.class))], choice = el("select", { "aria-label": "Class of kernels" }, el("option", { value: "" }, "all classes"));
