@@ -52,7 +52,7 @@ class Bounds(LpoCase):
 
     def test_files_kept_from_attacks(self):
         for name in sorted(os.listdir(HOSTILE)):
-            for words in (["regions"], ["regions", "--json"], ["top"]):
+            for words in (["regions"], ["regions", "--json"], ["top"], ["report", "--json"], ["report", "-o", name + ".report"]):
                 with self.subTest(name=name, words=words):
                     self.answer(*words, os.path.join(HOSTILE, name))
 
@@ -120,6 +120,25 @@ class Bounds(LpoCase):
             f.write('{"traceEvents":[' + ",".join(json.dumps(e) for e in events) + "]}")
         return path
 
+    def test_reports_of_what_a_program_has_a_few_of(self):
+        """Streams and blocking calls by name: a list that is searched for each of many took minutes."""
+        def event(cat, name, tid, ts, dur, i):
+            return {"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": tid, "ts": ts, "dur": dur,
+                    "args": {"correlation": i, "device": 0, "stream": tid}}
+
+        n = 200000
+        files = {
+            "streams": [event("kernel", "k", i, 2 * i, 1, i) for i in range(n)],
+            "calls": [e for i in range(n) for e in (event("cuda_runtime", f"cudaWait_{i}", 1, 100 * i + 1, 97, n + i),
+                                                    event("cuda_runtime", "cudaLaunchKernel", 1, 100 * i - 1, 1, i),
+                                                    event("kernel", "k", 7, 100 * i, 1, i))],
+        }
+        for name, events in files.items():
+            with self.subTest(name=name):
+                code, out, _ = self.answer("report", "--json", self.kineto(name, events))
+                self.assertEqual(code, 0)
+                self.assertEqual(json.loads(out)["wall"][0]["idle_ns"], {"streams": 1000, "calls": 99000}[name] * (n - 1))
+
     def test_counts_that_multiply(self):
         """Each of these took minutes or gigabytes: a table per process, a list per level, a path per overlap."""
         def span(cat, name, pid, tid, ts, dur, **args):
@@ -184,6 +203,77 @@ class Bounds(LpoCase):
                 os.unlink(path)
                 self.assertNotEqual(code, 0)
                 self.assertIn(name.removesuffix(".yaml"), err)
+
+    def test_a_pipe_or_a_link_among_the_traces_of_a_run_is_a_problem(self):
+        """What could not be looked at is not the same as nothing."""
+        os.makedirs(os.path.join(self.run_dir, "native"))
+        os.symlink(NATIVE, os.path.join(self.run_dir, "native", "1.lpot"))
+        os.mkfifo(os.path.join(self.run_dir, "native", "2.lpot"))
+        self.put("config.yaml", "{}\n")
+        for words in ["regions", "run"], ["report", "run", "-o", "reports"]:
+            self.answer(*words)
+        with open(os.path.join(self.cwd, "reports", "report.md"), encoding="utf-8") as f:
+            self.assertIn("native/1.lpot' is a pipe, a link or a device", f.read())
+
+    def test_a_folder_of_pipes_and_links_says_so(self):
+        os.mkdir(os.path.join(self.cwd, "traces"))
+        os.mkfifo(os.path.join(self.cwd, "traces", "a.json"))
+        code, _, err = self.answer("regions", "traces")
+        self.assertEqual(code, 1)
+        self.assertIn("pipes, links and devices in it are left alone", err)
+
+    def test_a_folder_of_hostile_files(self):
+        """Every file of a folder is looked at: streams without end, holes, pipes, names."""
+        os.mkdir(os.path.join(self.cwd, "traces"))
+        zeros = gzip.compress(bytes(10 << 20), 9)
+        self.file("traces/a.sqlite.gz", gzip.compress(b"SQLite format 3\0") + zeros * 60)
+        self.file("traces/b.json.gz", gzip.compress(b'{"traceEvents":[') + zeros * 60)
+        self.file("traces/c.csv.gz", gzip.compress(b'"ID","Process ID","') + zeros * 60)
+        self.file("traces/d.zst", b"\x28\xb5\x2f\xfd" + bytes(100))
+        self.file("traces/e\x1b[2J\n.lpot", b"LPOTRACE" + bytes(100))
+        os.truncate(self.file("traces/f.json", b'{"traceEvents":[\n'), 1 << 40)
+        os.mkfifo(os.path.join(self.cwd, "traces", "g.json"))
+        os.symlink("/dev/zero", os.path.join(self.cwd, "traces", "h.json"))
+        for words in ["regions", "traces"], ["report", "traces", "--json"], ["top", "traces"]:
+            with self.subTest(words=words):
+                self.answer(*words)
+
+    def exporting(self):
+        """lpo that waits for a program nsys which has begun to write its export; its TMPDIR."""
+        scratch, bin = os.path.join(self.cwd, "scratch"), os.path.join(self.cwd, "bin")
+        os.mkdir(scratch)
+        self.write("bin/nsys", '#!/bin/sh\nprintf half >"$5"; printf more >"$5-journal"; exec sleep 60\n')
+        os.chmod(os.path.join(bin, "nsys"), 0o755)
+        self.file("r.nsys-rep", b"a report")
+        child = subprocess.Popen([LPO, "regions", "r.nsys-rep"], cwd=self.cwd, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL,
+                                 env=os.environ | {"TMPDIR": scratch, "PATH": bin + ":" + os.environ["PATH"]})
+        self.wait_for(lambda: any(f.endswith("-journal") for _, _, files in os.walk(scratch) for f in files))
+        return child, scratch
+
+    def test_the_folder_of_an_export_is_swept_after_a_kill(self):
+        child, scratch = self.exporting()
+        child.kill()
+        child.wait()
+        self.file("scratch/lpo-pipe-abcdef", b"of a killed process, too")
+        for name in os.listdir(scratch):
+            os.utime(os.path.join(scratch, name), (0, 0))
+        with open(NATIVE, "rb") as f:
+            done = subprocess.run([LPO, "regions", "-"], stdin=f, capture_output=True, env=os.environ | {"TMPDIR": scratch})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(os.listdir(scratch), [])
+
+    def test_the_folder_of_an_export_in_use_is_not_swept(self):
+        child, scratch = self.exporting()
+        before = sorted(os.listdir(scratch))
+        for name in before:
+            os.utime(os.path.join(scratch, name), (0, 0))
+        with open(NATIVE, "rb") as f:
+            subprocess.run([LPO, "regions", "-"], stdin=f, capture_output=True, env=os.environ | {"TMPDIR": scratch})
+        self.assertEqual(sorted(os.listdir(scratch)), before)
+        child.send_signal(signal.SIGINT)
+        self.assertEqual(child.wait(timeout=60), 130)
+        self.assertLessEqual(len(os.listdir(scratch)), 1)  # a file that only nsys knows of keeps its folder
 
     def test_a_slow_pipe_is_waited_for(self):
         """Silent for longer than a FIFO that nobody opens may be, as a slow zcat is."""

@@ -9,6 +9,7 @@
 #include "util/xmalloc.h"
 
 enum {
+    MOST_FIRST_CALLS = 1000,
     LEAST_LATER = 3,   /* visits, before anything is called later */
     TIMES = 2,         /* as long as the median of the later ones */
     TIMES_UNLIKE = 10, /* the same where the work of two calls may differ */
@@ -186,4 +187,6 @@ void lpo_findings_first_calls(const struct lpo_findings_work *w, lpo_first_calls
     find_operators(w->trace, least_ns, out);
     if (out->len)
         qsort(out->at, out->len, sizeof *out->at, longest_first);
+    if (out->len > MOST_FIRST_CALLS) /* each gap is looked for in each of them */
+        out->len = MOST_FIRST_CALLS;
 }

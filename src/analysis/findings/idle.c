@@ -28,6 +28,7 @@ struct sorter {
     uint32_t *before; /* per GPU operation that ends a gap: the operation before it */
     lpo_findings_gaps gaps;
     LPO_VEC(struct bucket) buckets;
+    struct lpo_map_pair bucket_rows; /* by kind and call: a trace may have a name for each call */
 };
 
 /* Calls that load or build code; calls that get or give back memory. By the beginning of the name,
@@ -129,11 +130,12 @@ static void choose(struct sorter *s, struct lpo_findings_gap *g, bool ping_pong,
 
 static uint32_t bucket_of(struct sorter *s, enum lpo_finding_kind kind, uint32_t call)
 {
-    for (size_t i = 0; i < s->buckets.len; i++)
-        if (s->buckets.at[i].kind == kind && s->buckets.at[i].call == call)
-            return (uint32_t)i;
-    lpo_vec_push(&s->buckets, ((struct bucket){ .kind = kind, .call = call }));
-    return (uint32_t)s->buckets.len - 1;
+    bool fresh;
+    uint32_t row = lpo_map_pair_put(&s->bucket_rows, kind, call, &fresh);
+
+    if (fresh)
+        lpo_vec_push(&s->buckets, ((struct bucket){ .kind = kind, .call = call }));
+    return row;
 }
 
 static void collect(void *ctx, const struct lpo_wall_device *d, const struct lpo_wall_gap *g)
@@ -319,5 +321,6 @@ void lpo_findings_idle(struct lpo_findings_work *w)
     for (uint32_t i = 0; i < s.buckets.len; i++)
         make(&s, i);
     lpo_vec_free(&s.buckets);
+    lpo_map_pair_free(&s.bucket_rows);
     lpo_vec_free(&s.gaps);
 }

@@ -7,6 +7,7 @@
 #include "analysis/findings/private.h"
 #include "region/cells.h"
 #include "region/classes.h"
+#include "util/map.h"
 #include "util/vec.h"
 
 enum {
@@ -63,15 +64,19 @@ static void close_run(struct run *r, struct totals *t)
     *r = (struct run){ .stream = r->stream };
 }
 
-typedef LPO_VEC(struct run) runs;
+struct runs {
+    LPO_VEC(struct run) list;
+    struct lpo_map_pair rows; /* by stream: a trace may have one for each kernel */
+};
 
-static struct run *run_of(runs *all, uint32_t stream)
+static struct run *run_of(struct runs *all, uint32_t stream)
 {
-    for (size_t i = 0; i < all->len; i++)
-        if (all->at[i].stream == stream)
-            return &all->at[i];
-    lpo_vec_push(all, ((struct run){ .stream = stream }));
-    return &all->at[all->len - 1];
+    bool fresh;
+    uint32_t row = lpo_map_pair_put(&all->rows, stream, 0, &fresh);
+
+    if (fresh)
+        lpo_vec_push(&all->list, ((struct run){ .stream = stream }));
+    return &all->list.at[row];
 }
 
 void lpo_findings_small_kernels(struct lpo_findings_work *w)
@@ -79,7 +84,7 @@ void lpo_findings_small_kernels(struct lpo_findings_work *w)
     const struct lpo_findings_slack *slack = &w->slack;
     struct totals total = { 0 };
     struct lpo_finding *f;
-    runs all = { 0 };
+    struct runs all = { 0 };
 
     for (size_t i = 0; i < slack->count; i++) {
         const struct lpo_gpu_op *op = &w->trace->gpu_ops.at[slack->rows[i]];
@@ -95,13 +100,14 @@ void lpo_findings_small_kernels(struct lpo_findings_work *w)
         r->longest_ns = ns > r->longest_ns ? ns : r->longest_ns;
         r->slack_ns += slack->ns[i];
     }
-    for (size_t i = 0; i < all.len; i++)
-        close_run(&all.at[i], &total);
+    for (size_t i = 0; i < all.list.len; i++)
+        close_run(&all.list.at[i], &total);
     f = lpo_findings_claim(w, LPO_FINDING_SMALL_KERNELS, total.saving_ns);
     if (f) {
         lpo_findings_fact(f, LPO_FACT_LAUNCHES, (double)total.kernels);
         lpo_findings_fact(f, LPO_FACT_RUNS, (double)total.runs);
         lpo_findings_fact(f, LPO_FACT_GPU_NS, (double)total.gpu_ns);
     }
-    lpo_vec_free(&all);
+    lpo_vec_free(&all.list);
+    lpo_map_pair_free(&all.rows);
 }
