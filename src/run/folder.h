@@ -54,7 +54,9 @@ void lpo_run_folder_log(const char *run, const char *fmt, ...)
 struct lpo_paths {
     const char **at;
     unsigned long len, cap;
-    bool cut; /* there are more, or deeper ones, than are listed */
+    bool cut;              /* there are more, or deeper ones, than are listed */
+    struct lpo_paths *odd; /* gets what is neither a file nor a folder (a pipe, a link, a device);
+                              NULL: such things are left out */
 };
 /* Appends the relative paths of all files under run/name (sorted, links not followed). A folder
  * that is not there has none; one that cannot be read is an error. */

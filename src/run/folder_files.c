@@ -110,6 +110,8 @@ static int walk(struct lpo_arena *a, const char *run, const char *name, int dept
             rc = walk(a, run, below, depth + 1, out, err);
         else if (S_ISREG(st.st_mode))
             add_path(a, out, below);
+        else if (out->odd && out->odd->len < MAX_FILES)
+            add_path(a, out->odd, below);
     }
     if (rc == 0 && errno)
         rc = lpo_fail_errno(err, "cannot look into '%s'", dir);
@@ -124,6 +126,8 @@ int lpo_run_folder_list(struct lpo_arena *a, const char *run, const char *name,
 
     if (out->len)
         qsort(out->at, out->len, sizeof *out->at, by_text);
+    if (out->odd && out->odd->len)
+        qsort(out->odd->at, out->odd->len, sizeof *out->odd->at, by_text);
     return rc;
 }
 

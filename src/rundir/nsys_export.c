@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "run/child/capture.h"
 #include "trace/reader.h"
@@ -20,6 +21,7 @@ static const int64_t limit_ns = 3600000000000; /* a report of gigabytes takes ns
 struct lpo_rundir_export {
     char *path;   /* the SQLite file */
     char *folder; /* temporary; NULL: the export was there already */
+    int fd;       /* of the folder: nobody sweeps it while this is open */
 };
 
 static size_t ending(const char *path)
@@ -76,16 +78,13 @@ static int fail_without_nsys(struct lpo_arena *a, const char *report, struct lpo
 static int export(struct lpo_arena *a, const char *report, struct lpo_rundir_export *e,
                   struct lpo_err *err)
 {
-    const char *temp = getenv("TMPDIR");
+    static const char name[] = "export.sqlite";
     LPO_STR said = { 0 };
 
-    e->folder = lpo_xstrdup(lpo_path_join(a, temp && *temp ? temp : "/tmp", "lpo-nsys-XXXXXX"));
-    if (!mkdtemp(e->folder)) {
-        free(e->folder);
-        e->folder = NULL;
-        return lpo_fail_errno(err, "cannot make a temporary folder for the export of '%s'", report);
-    }
-    e->path = lpo_xstrdup(lpo_path_join(a, e->folder, "export.sqlite"));
+    e->fd = lpo_file_scratch_folder("nsys", name, &e->folder, err);
+    if (e->fd < 0)
+        return lpo_ctx(err, "cannot export '%s'", report);
+    e->path = lpo_xstrdup(lpo_path_join(a, e->folder, name));
     if (lpo_run_capture((const char *const[]){ "nsys", "export", "--type", "sqlite", "--output",
                                                e->path, report, NULL },
                         limit_ns, &said, err) < 0)
@@ -99,6 +98,7 @@ int lpo_rundir_export_create(struct lpo_arena *a, const char *report,
     LPO_AUTO(lpo_rundir_export) e = lpo_xcalloc(1, sizeof *e);
     const char *beside = lpo_rundir_nsys_export_beside(a, report);
 
+    e->fd = -1;
     if (beside)
         e->path = lpo_xstrdup(beside);
     else if (!lpo_path_which(a, "nsys"))
@@ -121,6 +121,8 @@ void lpo_rundir_export_destroy(struct lpo_rundir_export *e)
         return;
     if (e->folder)
         lpo_file_remove_at(AT_FDCWD, e->folder);
+    if (e->fd >= 0)
+        close(e->fd);
     free(e->folder);
     free(e->path);
     free(e);

@@ -206,7 +206,7 @@ static void try_file(struct given *g, const char *path)
 static int add_folder(struct given *g, const char *dir, struct lpo_err *err)
 {
     struct lpo_arena *a = g->d->arena;
-    struct lpo_paths all = { 0 };
+    struct lpo_paths odd = { 0 }, all = { .odd = &odd };
     size_t before = g->files.len;
 
     if (lpo_run_folder_list(a, dir, "", &all, err) < 0 || refuse_runs(a, dir, &all, err) < 0)
@@ -218,7 +218,9 @@ static int add_folder(struct given *g, const char *dir, struct lpo_err *err)
         return 0;
     if (g->d->problems.len) /* a report of nsys alone: how it could be read */
         return lpo_fail(err, LPO_E_MISSING, "%s", g->d->problems.at[0]);
-    return lpo_fail(err, LPO_E_NOTFOUND, "'%s' holds no run and no trace that lpo can read", dir);
+    return lpo_fail(err, LPO_E_NOTFOUND, "'%s' holds no run and no trace that lpo can read%s", dir,
+                    odd.len ? "; pipes, links and devices in it are left alone: give them by name"
+                            : "");
 }
 
 /* --- reading -------------------------------------------------------------------------------- */

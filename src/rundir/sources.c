@@ -41,14 +41,27 @@ static bool is_tools(struct lpo_arena *a, const char *dir, const char *file, con
     return lpo_path_exists(lpo_path_join(a, folder, beside));
 }
 
+/* A trace that is a pipe or a link is not read: it may never end, or lie outside the run. */
+static void refuse_odd(const struct lpo_paths *odd, const char *const *patterns,
+                       struct lpo_err *err)
+{
+    for (size_t i = 0; i < odd->len; i++)
+        if (matches(lpo_path_base(odd->at[i]), patterns)) {
+            lpo_fail(err, LPO_E_FORMAT, "'%s' is a pipe, a link or a device: only files are read",
+                     odd->at[i]);
+            return;
+        }
+}
+
 /* What could be listed, even where `err` says that not all of it could. */
 static size_t list_files(struct lpo_arena *a, const char *dir, const struct lpo_rundir_kind *kind,
                          const char *const *patterns, const char ***out, struct lpo_err *err)
 {
-    struct lpo_paths all = { 0 };
+    struct lpo_paths odd = { 0 }, all = { .odd = &odd };
     size_t n = 0, own = 0;
 
-    lpo_run_folder_list(a, dir, kind->stage, &all, err);
+    if (lpo_run_folder_list(a, dir, kind->stage, &all, err) == 0)
+        refuse_odd(&odd, patterns, err);
     *out = lpo_arena_array(a, all.len + 1, sizeof **out);
     for (size_t i = 0; i < all.len; i++)
         if (matches(lpo_path_base(all.at[i]), patterns)) {

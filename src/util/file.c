@@ -163,8 +163,8 @@ void lpo_file_drop_temp(void)
     if (in_writing.dir > 0)
         unlinkat(in_writing.dir - 1, in_writing.name, 0);
     for (size_t i = 0; i < SCRATCH_NAMES; i++)
-        if (scratch.at[i][0])
-            unlink(scratch.at[i]);
+        if (scratch.at[i][0] && unlink(scratch.at[i]) < 0)
+            rmdir(scratch.at[i]);
 }
 
 /* One try. 1: the temporary file vanished before it could be renamed. */
@@ -368,6 +368,18 @@ void lpo_file_sweep(const char *dir, bool deep)
     close(fd);
 }
 
+static bool is_scratch_name(const char *name)
+{
+    static const char *const whats[] = { "capture-", "inflate-", "pipe-", "nsys-" };
+
+    if (!lpo_str_starts(name, scratch_prefix))
+        return false;
+    for (size_t i = 0; i < sizeof whats / sizeof *whats; i++)
+        if (lpo_str_starts(name + strlen(scratch_prefix), whats[i]))
+            return true;
+    return false;
+}
+
 void lpo_file_sweep_scratch(void)
 {
     DIR *d = opendir(scratch_dir());
@@ -375,40 +387,78 @@ void lpo_file_sweep_scratch(void)
     for (struct dirent *e; d && (e = readdir(d));) {
         struct stat st;
 
-        if (!(lpo_str_starts(e->d_name, "lpo-capture-") ||
-              lpo_str_starts(e->d_name, "lpo-inflate-")) ||
-            fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
+        if (!is_scratch_name(e->d_name) ||
+            fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
             time(NULL) - st.st_mtime < scratch_age_s)
             continue;
         if (is_abandoned(dirfd(d), e->d_name))
-            unlinkat(dirfd(d), e->d_name, 0);
+            lpo_file_remove_at(dirfd(d), e->d_name);
     }
     if (d)
         closedir(d);
 }
 
-int lpo_file_scratch(const char *what, char **path, struct lpo_err *err)
+/* For lpo_file_drop_temp(). */
+static void remember(const char *path)
+{
+    if (strlen(path) < sizeof scratch.at[0])
+        strcpy(scratch.at[atomic_fetch_add(&scratch.made, 1) % SCRATCH_NAMES], path);
+}
+
+/* A name to make something under, after a look for what others left. */
+static char *scratch_template(const char *what)
 {
     static bool swept;
     const char *dir = scratch_dir();
     size_t room = strlen(dir) + strlen(what) + sizeof scratch_prefix + 16;
-    int fd;
+    char *path = lpo_xmalloc(room);
 
     if (!swept)
         lpo_file_sweep_scratch();
     swept = true;
-    *path = lpo_xmalloc(room);
-    snprintf(*path, room, "%s/%s%s-XXXXXX", dir, scratch_prefix, what);
+    snprintf(path, room, "%s/%s%s-XXXXXX", dir, scratch_prefix, what);
+    return path;
+}
+
+int lpo_file_scratch(const char *what, char **path, struct lpo_err *err)
+{
+    int fd;
+
+    *path = scratch_template(what);
     fd = mkostemp(*path, O_CLOEXEC); /* O_EXCL, mode 0600 */
     if (fd < 0) {
-        lpo_fail_errno(err, "cannot make a temporary file in '%s'", dir);
+        lpo_fail_errno(err, "cannot make a temporary file in '%s'", scratch_dir());
         free(*path);
         *path = NULL;
         return -1;
     }
     flock(fd, LOCK_EX | LOCK_NB);
-    if (strlen(*path) < sizeof scratch.at[0])
-        strcpy(scratch.at[atomic_fetch_add(&scratch.made, 1) % SCRATCH_NAMES], *path);
+    remember(*path);
+    return fd;
+}
+
+int lpo_file_scratch_folder(const char *what, const char *inside, char **path, struct lpo_err *err)
+{
+    int fd = -1;
+    char *file;
+    size_t room;
+
+    *path = scratch_template(what);
+    if (mkdtemp(*path)) /* mode 0700 */
+        fd = open(*path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        lpo_fail_errno(err, "cannot make a temporary folder in '%s'", scratch_dir());
+        free(*path);
+        *path = NULL;
+        return -1;
+    }
+    flock(fd, LOCK_EX | LOCK_NB);
+    room = strlen(*path) + strlen(inside) + 2;
+    file = lpo_xmalloc(room);
+    snprintf(file, room, "%s/%s", *path, inside);
+    remember(file); /* before its folder, which must be empty to go */
+    remember(*path);
+    free(file);
     return fd;
 }
 

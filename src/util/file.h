@@ -68,6 +68,11 @@ int lpo_file_scratch(const char *what, char **path, struct lpo_err *err);
 /* All of it, or LPO_E_IO. */
 int lpo_file_scratch_write(int fd, const char *at, size_t len, struct lpo_err *err);
 
+/* The same for a folder, for programs that write a file by name: nobody sweeps it while the
+ * descriptor is open. A signal that ends the process removes the file `inside` and the folder. The
+ * caller removes it with lpo_file_remove_at(). */
+int lpo_file_scratch_folder(const char *what, const char *inside, char **path, struct lpo_err *err);
+
 /* Removes `name` in the folder `dir` and, where it is a folder, all in it. A link is removed, never
  * followed; what is not there is fine. Returns 0, or -1 and errno. */
 int lpo_file_remove_at(int dir, const char *name);

@@ -28,7 +28,7 @@ static const struct lpo_rundir_kind *const kinds[] = { &late, &pair, &early, NUL
 
 static const struct folder_case {
     const char *name;
-    const char *files[6];     /* "stage/name=source", source below tests/data, or "text:…" */
+    const char *files[6]; /* "stage/name=source", source below tests/data, "text:…" or "pipe" */
     const char *overrides[3]; /* of lpo report */
     int code;
     const char *error;     /* part of it */
@@ -75,6 +75,15 @@ static const struct folder_case {
       0 },
     { "a trace that cannot be read is a problem",
       { "early/a.lpot=text:nothing", "late/a.lpot=native/toy.lpot" },
+      { NULL },
+      0,
+      NULL,
+      "late",
+      NULL,
+      1,
+      0 },
+    { "a pipe in the place of a trace is a problem, and nobody waits for it",
+      { "early/a.lpot=pipe", "late/a.lpot=native/toy.lpot" },
       { NULL },
       0,
       NULL,
@@ -163,10 +172,13 @@ static void put(struct lpo_arena *a, const char *dir, const char *entry)
         lpo_path_join(a, dir, lpo_arena_strndup(a, entry, (size_t)(source - entry) - 1));
     LPO_AUTO(lpo_file_text) text = NULL;
     struct lpo_err err = { 0 };
-    const char *at = source + strlen("text:");
-    size_t len = strlen(source) - strlen("text:");
+    const char *at = "";
+    size_t len = 0;
 
-    if (!lpo_str_starts(source, "text:")) {
+    if (lpo_str_starts(source, "text:")) {
+        at = source + strlen("text:");
+        len = strlen(at);
+    } else if (!lpo_streq(source, "pipe")) {
         const char *from =
             lpo_arena_printf(a, "%s/tests/data/%s", unit_env("LPO_SOURCE_ROOT", "."), source);
 
@@ -176,7 +188,10 @@ static void put(struct lpo_arena *a, const char *dir, const char *entry)
     }
     if (strrchr(path, '/') != path + strlen(dir))
         mkdir(lpo_arena_strndup(a, path, (size_t)(strrchr(path, '/') - path)), 0700);
-    assert_int_equal(lpo_file_write(path, at, len, &err), 0);
+    if (lpo_streq(source, "pipe"))
+        assert_int_equal(mkfifo(path, 0600), 0);
+    else
+        assert_int_equal(lpo_file_write(path, at, len, &err), 0);
 }
 
 static void check_loaded(const struct folder_case *c, const struct lpo_rundir *d)

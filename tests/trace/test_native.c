@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reader of our own format on files cut, flipped and made by hand. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "../unit.h"
 #include "lpo/trace_format.h"
 #include "trace/native/blocks.h"
@@ -175,6 +180,24 @@ static void checksum(void **state)
     assert_int_equal(lpo_crc32c(lpo_crc32c(0, "12345", 5), "6789", 4), 0xe3069283);
 }
 
+/* Nobody writes to it: whoever waited would wait for ever. */
+static void a_pipe_that_nobody_writes_to(void **state)
+{
+    char dir[] = "/tmp/lpo-native-XXXXXX", path[64];
+    struct lpo_native_blocks *blocks = NULL;
+    struct lpo_err err = { 0 };
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/a.lpot", dir);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    alarm(20);
+    assert_int_equal(lpo_native_blocks_open(path, &blocks, &err), LPO_E_FORMAT);
+    alarm(0);
+    unlink(path);
+    rmdir(dir);
+}
+
 int main(void)
 {
     struct unit u = { 0 };
@@ -185,5 +208,6 @@ int main(void)
     UNIT_TEST(&u, cut_at_every_byte);
     UNIT_TEST(&u, flip_every_byte);
     UNIT_TEST(&u, other_versions);
+    UNIT_TEST(&u, a_pipe_that_nobody_writes_to);
     return unit_run(&u);
 }

@@ -70,7 +70,7 @@ static int opened(struct lpo_native_blocks *b, struct lpo_native_blocks **out, s
 
 int lpo_native_blocks_open(const char *path, struct lpo_native_blocks **out, struct lpo_err *err)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a FIFO would wait */
     struct lpo_native_blocks *b;
 
     if (fd < 0)
