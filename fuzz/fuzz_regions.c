@@ -10,6 +10,7 @@
 #include "region/select.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
+#include "report/page/page.h"
 #include "report/tables/tables.h"
 #include "report/trace_records.h"
 #include "trace/trace.h"
@@ -83,6 +84,19 @@ static void check_parts(const struct lpo_region_scope *s)
     free(below);
 }
 
+/* What the views of report.html are drawn from. */
+static void put_page(struct lpo_record *to, const struct lpo_analysis *a)
+{
+    struct lpo_page_kernels kernels = lpo_page_put_kernels(to, a);
+    uint32_t *regions = lpo_page_put_regions(to, a, &kernels, true);
+
+    lpo_page_put_shapes(to, a, &kernels);
+    lpo_page_put_counters(to, a, regions);
+    lpo_page_put_strip(to, a, &kernels, regions);
+    free(regions);
+    free(kernels.rows);
+}
+
 static void write_all(struct lpo_analysis *a, struct lpo_region_selection *select)
 {
     struct lpo_table_options options = { 1, 0 };
@@ -104,6 +118,7 @@ static void write_all(struct lpo_analysis *a, struct lpo_region_selection *selec
     lpo_report_add_top_kernels(doc, a, 0);
     lpo_report_add_devices(doc, a);
     lpo_report_put_scopes(doc->data, a, true);
+    put_page(doc->data, a);
     for (size_t i = 0; lpo_writer_at(i); i++)
         if (lpo_writer_at(i)->write)
             lpo_writer_at(i)->write(strcmp(lpo_writer_at(i)->kind, "timeline") == 0 ? line : doc,
