@@ -71,6 +71,7 @@ class GettingReady(Summary):
         # launch records alone do not show whether the host was late or waited in a call
         self.assertNotIn("launches kernels more slowly", text)
         self.assertIn("of the idle time the trace does not show why", text)
+        self.assertIn("Why the GPU was idle is not in this trace, so what could be saved is not known", text)
         self.assertLess(self.fact(r"Of (\S+ \S+), the GPU computed for", text), 1.1 * waited)
         work = rows["decode"]["gpu_ns_inclusive"] + rows["prefill"]["gpu_ns_inclusive"]
         self.assertAlmostEqual(self.fact(r"work together takes \S+ \S+: kernels (\S+ \S+), copies", text), work, delta=0.001 * work)
@@ -88,6 +89,18 @@ class GettingReady(Summary):
         self.assertIn('"decode" takes 100 % of it (300 us)', text)
         self.assertIn('("warmup", "load": 10 ms)', text)
         self.assertNotIn("short kernels", text)  # all of them were in load and warmup
+
+    def test_findings_alone_are_printed_and_nothing_is_written(self) -> None:
+        self.steps()
+        files = sorted(os.listdir(self.run_dir))
+        shutil.rmtree(os.path.join(self.run_dir, "figures"), ignore_errors=True)
+        os.remove(self.path("report.md"))
+        done = self.lpo("report", self.run_dir, "--findings")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertTrue(done.stdout.startswith("What to do first\n\nOf 500 us, the GPU computed for 60.0 %"), done.stdout)
+        self.assertRegex(" ".join(done.stdout.split()), r"1\. The host launches .* \(decode\): at most 200 us \(40\.0 %\) could be saved\. "
+                         r"Evidence: the GPU was idle for 200 us, gaps: 2, the longest gap took 100 us\.")
+        self.assertEqual(sorted(os.listdir(self.run_dir)), [f for f in files if f not in ("report.md", "figures")])
 
     def test_names_that_get_ready_and_names_that_do_not(self) -> None:
         for first, second, left_out in (("Loading", "warm-up 3", 2), ("load_weights", "warm up", 2), ("model_load", "WARMUP_0", 2),

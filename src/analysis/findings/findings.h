@@ -87,6 +87,7 @@ enum lpo_fact {
     LPO_FACT_LATER_NS,   /* median of its later visits */
     LPO_FACT_RANK,       /* the slow one */
     LPO_FACT_RANKS_NS,   /* median of the ranks */
+    LPO_FACT_RANKS,      /* how many were recorded */
     LPO_FACT_OTHER_GPUS, /* how many other devices show the same */
     LPO_FACT_OTHER_MIN_NS,
     LPO_FACT_OTHER_MAX_NS,

@@ -34,5 +34,6 @@ void lpo_findings_slow_rank(struct lpo_findings_work *w)
         return;
     lpo_findings_fact(f, LPO_FACT_RANK, w->trace->devices.at[w->critical->device].rank);
     lpo_findings_fact(f, LPO_FACT_GPU_NS, (double)w->critical->compute_ns);
+    lpo_findings_fact(f, LPO_FACT_RANKS, (double)ranks);
     lpo_findings_fact(f, LPO_FACT_RANKS_NS, (double)median);
 }

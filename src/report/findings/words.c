@@ -162,6 +162,10 @@ const char *lpo_report_finding_none(const struct lpo_source *s, const struct lpo
 
     if (f->all.len)
         return "Every saving that was found is smaller than the difference between repeats.";
+    for (size_t i = 0; i < f->cautions.len; i++)
+        if (f->cautions.at[i].kind == LPO_CAUTION_UNKNOWN)
+            return "Why the GPU was idle is not in this trace, so what could be saved is not "
+                   "known: nsys and the PyTorch profiler record what the host does.";
     if (f->any_device)
         return "Nothing was found that takes 2 % of the wall time and could be saved.";
     if (lpo_report_is_replay(t))
