@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The program: nothing here but the way into cli/command.c. */
+#include <malloc.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -14,6 +15,12 @@ int main(int argc, char **argv)
     struct lpo_app app = { .arena = arena, .screen = stderr, .program = "lpo" };
     int rc;
 
+#ifdef M_MMAP_THRESHOLD
+    /* glibc raises this to the size of the largest block that was given back, and puts later ones
+     * on the heap, where an array that grows leaves holes. Large ones stay apart: they grow in
+     * place and go back whole, which is 17 MiB less for a report of 1 GB of Kineto. */
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+#endif
     /* A file or a pipe gets the exact bytes; a terminal would obey those that are commands to it.
      * Messages are for people wherever they go. */
     app.out = isatty(STDOUT_FILENO) ? lpo_visible_stream(stdout) : stdout;
