@@ -133,7 +133,7 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
         return rc;
     a = lpo_analysis_run_main(traces);
     if (strcmp(writer->kind, "timeline") == 0) {
-        doc = lpo_report_timeline_doc(a);
+        doc = lpo_report_timeline_doc(a, NULL, NULL);
     } else {
         doc = lpo_doc_create_data(LPO_REGIONS_SCHEMA, "regions", "Time by region");
         doc->whole = lpo_cli_args_has(args, "full-names");

@@ -27,4 +27,5 @@ struct lpo_doc *lpo_report_torch_doc(const struct lpo_rundir *d);
 /* timeline.perfetto.json: one figure of lanes. GPU lanes show the operations of every stream, and
  * above them the regions from which they were launched, one lane per level; process lanes show the
  * ranges of every thread on the host's clock. */
-struct lpo_doc *lpo_report_timeline_doc(const struct lpo_analysis *a);
+struct lpo_doc *lpo_report_timeline_doc(const struct lpo_analysis *a, const struct lpo_rundir *d,
+                                        const struct lpo_source *s);

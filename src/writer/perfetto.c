@@ -36,6 +36,42 @@ static size_t group_of(const struct lpo_figure *f, size_t lane)
     return lane;
 }
 
+/* A flow is a start and an end with the same name, category and id; each is bound to the span of
+ * its thread that is open at its moment ("bp": "e" at the end, else it would be the next span). */
+static void write_arrows(const struct lpo_figure *f, const size_t *groups, struct lpo_str *out)
+{
+    for (size_t i = 0; i < f->arrows.len; i++) {
+        const struct lpo_arrow *a = &f->arrows.at[i];
+
+        lpo_str_addf(
+            out,
+            ",\n{\"ph\":\"s\",\"name\":\"launch\",\"cat\":\"launch\",\"id\":%zu,\"pid\":%zu,"
+            "\"tid\":%u,\"ts\":",
+            i + 1, groups[a->from] + 1, a->from + 1);
+        add_us(out, a->from_ns);
+        lpo_str_addf(
+            out,
+            "},\n{\"ph\":\"f\",\"bp\":\"e\",\"name\":\"launch\",\"cat\":\"launch\",\"id\":%zu,"
+            "\"pid\":%zu,\"tid\":%u,\"ts\":",
+            i + 1, groups[a->to] + 1, a->to + 1);
+        add_us(out, a->to_ns);
+        lpo_str_addc(out, '}');
+    }
+}
+
+static void write_counts(const struct lpo_figure *f, const size_t *groups, struct lpo_str *out)
+{
+    for (size_t i = 0; i < f->counts.len; i++) {
+        const struct lpo_count *c = &f->counts.at[i];
+
+        lpo_str_add(out, ",\n{\"ph\":\"C\",\"name\":");
+        lpo_json_add_json(out, f->count_title, strlen(f->count_title), false);
+        lpo_str_addf(out, ",\"pid\":%zu,\"ts\":", groups[c->lane] + 1);
+        add_us(out, c->ns);
+        lpo_str_addf(out, ",\"args\":{\"value\":%lld}}", (long long)c->value);
+    }
+}
+
 static void write_lanes(const struct lpo_figure *f, struct lpo_str *out)
 {
     size_t *groups = lpo_xcalloc(f->lanes.len, sizeof *groups);
@@ -61,7 +97,27 @@ static void write_lanes(const struct lpo_figure *f, struct lpo_str *out)
         add_us(out, s->end_ns - s->start_ns);
         lpo_str_addc(out, '}');
     }
+    write_arrows(f, groups, out);
+    write_counts(f, groups, out);
     free(groups);
+}
+
+/* What is not in the file: viewers show it among the facts about a trace. */
+static void write_notes(const struct lpo_doc *doc, struct lpo_str *out)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < doc->sections.len; i++)
+        for (size_t k = 0; k < doc->sections.at[i]->items.len; k++) {
+            const struct lpo_item *item = &doc->sections.at[i]->items.at[k];
+
+            if (item->kind != LPO_ITEM_NOTE)
+                continue;
+            lpo_str_addf(out, "%s\"note_%zu\":", n ? "," : ",\n\"otherData\":{", n + 1);
+            lpo_json_add_json(out, item->text, strlen(item->text), false);
+            n++;
+        }
+    lpo_str_add(out, n ? "}" : "");
 }
 
 static void perfetto_write(const struct lpo_doc *doc, struct lpo_str *out)
@@ -79,7 +135,9 @@ static void perfetto_write(const struct lpo_doc *doc, struct lpo_str *out)
                 s->items.at[k].figure->kind == LPO_FIG_LANES)
                 write_lanes(s->items.at[k].figure, out);
     }
-    lpo_str_add(out, "\n]}\n");
+    lpo_str_add(out, "\n]");
+    write_notes(doc, out);
+    lpo_str_add(out, "}\n");
 }
 
 const struct lpo_writer lpo_writer_perfetto = {

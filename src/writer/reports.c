@@ -21,8 +21,7 @@
 
 static struct lpo_doc *timeline_doc(const struct lpo_rundir *d, const struct lpo_source *s)
 {
-    (void)d;
-    return s ? lpo_report_timeline_doc(s->analysis) : NULL;
+    return s ? lpo_report_timeline_doc(s->analysis, d, s) : NULL;
 }
 
 /* Of a run, pages without rows say why there are none; of a list of files, nobody asked. */

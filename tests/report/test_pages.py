@@ -172,6 +172,58 @@ class Pages(LpoCase):
                     if value is not None and column["type"] in ("ns", "count", "share"):
                         self.assertEqual(float(ours[column["key"]]), float(value))
 
+    def test_the_timeline_follows_the_rules_of_perfetto(self) -> None:
+        """Launch arrows bind to spans that are there, spans of a host thread nest, counters end at 0."""
+        for trace in ("kineto/mi250_train.json.gz", "kineto/h200_llama8.json.gz", "nsys/h100_2gpu_cut.sqlite.gz", "native/torch_llama.lpot"):
+            done = self.lpo("report", str(HERE / trace), "-o", "run", "report.formats=[perfetto,json]")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            events = self.json("timeline.perfetto.json")["traceEvents"]
+            lanes = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
+            groups = {e["pid"]: e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "process_name"}
+            self.assertEqual(len(lanes), len({tid for _, tid in lanes}))
+            spans: dict = {}
+            for e in (e for e in events if e["ph"] == "X"):
+                start, length = round(1000 * e["ts"]), round(1000 * e["dur"])
+                self.assertGreaterEqual(min(start, length), 0)
+                spans.setdefault((e["pid"], e["tid"]), []).append((start, start + length))
+            self.assertLessEqual(set(spans), set(lanes))
+            for lane, of in spans.items():
+                if not lanes[lane].endswith(("operators", "API calls")):
+                    continue
+                open_until: list = []
+                for start, end in sorted(of, key=lambda s: (s[0], -s[1])):
+                    while open_until and open_until[-1] <= start:
+                        open_until.pop()
+                    self.assertTrue(not open_until or end <= open_until[-1], (trace, lanes[lane], start, end))
+                    open_until.append(end)
+            starts = {e["id"]: e for e in events if e["ph"] == "s"}
+            ends = {e["id"]: e for e in events if e["ph"] == "f"}
+            self.assertEqual((len(starts), len(ends)), (sum(e["ph"] == "s" for e in events), sum(e["ph"] == "f" for e in events)))
+            self.assertEqual(set(starts), set(ends))
+            self.assertGreater(len(starts), 0, trace)
+            at = {lane: sorted(of) for lane, of in spans.items()}
+            for flow, start in starts.items():
+                end = ends[flow]
+                self.assertEqual((start["name"], start["cat"], end["bp"]), (end["name"], end["cat"], "e"))
+                self.assertLessEqual(start["ts"], end["ts"])
+                for e, name in ((start, "API calls"), (end, "stream ")):
+                    lane, ns = (e["pid"], e["tid"]), round(1000 * e["ts"])
+                    self.assertIn(name, lanes[lane])
+                    self.assertIn(ns, {s[0] for s in at[lane]}, (trace, e))
+            last: dict = {}
+            for e in (e for e in events if e["ph"] == "C"):
+                self.assertGreaterEqual(e["args"]["value"], 0)
+                self.assertGreaterEqual(e["ts"], last.get(e["pid"], (0, 0))[0])
+                last[e["pid"]] = (e["ts"], e["args"]["value"])
+            self.assertTrue(last and all(value == 0 for _, value in last.values()), last)
+            self.assertIn("longest gaps", lanes.values())
+            found = [f for f in self.json("report.json")["findings"] if not f.get("within_noise")]
+            names = [e["name"] for e in events if e["ph"] == "X" and groups[e["pid"]] == "findings of lpo"]
+            self.assertEqual(len(names), len(found))
+            self.assertTrue(all(n.startswith(f["title"]) for n, f in zip(names, found, strict=True)), (names, found))
+            if trace.startswith("kineto"):
+                self.assertTrue(any(n.endswith("operators") for n in lanes.values()))
+
     def test_terminal_tables_have_a_hundred_columns(self) -> None:
         for trace in traces():
             for words in (("regions",), ("top",)):

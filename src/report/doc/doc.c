@@ -11,8 +11,9 @@
 
 const char *lpo_doc_cell_type_name(enum lpo_cell_type type)
 {
-    static const char *const names[] = { "text",    "count",   "ns",  "bytes",
-                                         "share", "measure", "flag" };
+    static const char *const names[] = {
+        "text", "count", "ns", "bytes", "share", "measure", "flag"
+    };
 
     return names[type];
 }
@@ -46,6 +47,8 @@ static void free_item(struct lpo_item *item)
         lpo_vec_free(&item->figure->points);
         lpo_vec_free(&item->figure->lanes);
         lpo_vec_free(&item->figure->spans);
+        lpo_vec_free(&item->figure->arrows);
+        lpo_vec_free(&item->figure->counts);
     }
 }
 

@@ -119,6 +119,18 @@ struct lpo_span {
     uint32_t lane;
 };
 
+/* From a span of one lane to a span of another: a launch and what it started. */
+struct lpo_arrow {
+    int64_t from_ns, to_ns; /* inside the two spans */
+    uint32_t from, to;      /* lanes */
+};
+
+/* A value from this moment on, drawn beside the lanes of a group. */
+struct lpo_count {
+    int64_t ns, value;
+    uint32_t lane; /* any of the group */
+};
+
 /* A picture as data: who draws it is the writer's business. */
 struct lpo_figure {
     const char *id, *title;
@@ -127,6 +139,9 @@ struct lpo_figure {
     LPO_VEC(struct lpo_point) points;
     LPO_VEC(struct lpo_lane) lanes;
     LPO_VEC(struct lpo_span) spans;
+    LPO_VEC(struct lpo_arrow) arrows;
+    LPO_VEC(struct lpo_count) counts;
+    const char *count_title; /* what `counts` are */
     struct lpo_arena *arena;
 };
 

@@ -8,20 +8,13 @@
 #include "region/thread_rows.h"
 #include "region/tree.h"
 #include "report/doc/doc.h"
+#include "report/timeline/private.h"
 #include "util/arena.h"
 #include "util/map.h"
 #include "util/str.h"
 
-enum { REGION_LEVELS = 6 };
-
-struct builder {
-    const struct lpo_analysis *a;
-    struct lpo_doc *doc;
-    struct lpo_figure *f;
-    int64_t zero_ns; /* the first moment: viewers like small numbers */
-    const char **node_names;
-    const char **share_names; /* by name id: operations whose time is estimated */
-};
+/* A viewer that runs in a browser opens a million events, and not ten. */
+enum { REGION_LEVELS = 6, MOST_EVENTS = 1000000 };
 
 static int64_t first_moment(const struct lpo_trace *t)
 {
@@ -33,10 +26,19 @@ static int64_t first_moment(const struct lpo_trace *t)
     for (size_t i = 0; i < t->ranges.len; i++)
         if (t->ranges.at[i].start_ns < ns)
             ns = t->ranges.at[i].start_ns;
+    for (size_t i = 0; i < t->ops.len; i++)
+        if (t->ops.at[i].start_ns < ns)
+            ns = t->ops.at[i].start_ns;
+    for (size_t i = 0; i < t->calls.len; i++)
+        if (t->calls.at[i].start_ns < ns)
+            ns = t->calls.at[i].start_ns;
+    for (size_t i = 0; i < t->launches.len; i++)
+        if (t->launches.at[i].start_ns < ns)
+            ns = t->launches.at[i].start_ns;
     return ns == INT64_MAX ? 0 : ns;
 }
 
-static const char *node_name(struct builder *b, uint32_t node)
+static const char *node_name(struct lpo_timeline *b, uint32_t node)
 {
     LPO_STR s = { 0 };
 
@@ -48,7 +50,7 @@ static const char *node_name(struct builder *b, uint32_t node)
 }
 
 /* As everywhere: '~' before what is estimated. */
-static const char *gpu_op_name(struct builder *b, const struct lpo_gpu_op *w)
+static const char *gpu_op_name(struct lpo_timeline *b, const struct lpo_gpu_op *w)
 {
     const char *name = lpo_trace_text(b->a->trace, w->name);
 
@@ -65,7 +67,7 @@ struct band {
     int64_t start_ns, end_ns;
 };
 
-static void close_band(struct builder *b, struct band *band)
+static void close_band(struct lpo_timeline *b, struct band *band)
 {
     if (band->node != LPO_NONE)
         lpo_doc_figure_span(b->f, band->lane, node_name(b, band->node), band->start_ns - b->zero_ns,
@@ -81,7 +83,7 @@ static uint32_t node_at_level(const struct lpo_region_tree *tree, uint32_t node,
 }
 
 /* GPU operations of one device in order of time. */
-static void add_bands(struct builder *b, const uint32_t *rows, size_t count, const char *group)
+static void add_bands(struct lpo_timeline *b, const uint32_t *rows, size_t count, const char *group)
 {
     const struct lpo_region_tree *tree = b->a->tree;
     struct band bands[REGION_LEVELS];
@@ -122,7 +124,7 @@ static bool gpu_op_before(const void *trace, uint32_t x, uint32_t y)
     return a->device != c->device ? a->device < c->device : a->start_ns < c->start_ns;
 }
 
-static const char *device_group(struct builder *b, uint16_t index)
+const char *lpo_timeline_group(struct lpo_timeline *b, uint16_t index)
 {
     const struct lpo_device *d = &b->a->trace->devices.at[index];
 
@@ -131,10 +133,10 @@ static const char *device_group(struct builder *b, uint16_t index)
     return lpo_arena_printf(b->doc->arena, "GPU %d", d->id);
 }
 
-static void add_device(struct builder *b, const uint32_t *rows, size_t count)
+static void add_device(struct lpo_timeline *b, const uint32_t *rows, size_t count)
 {
     const struct lpo_trace *t = b->a->trace;
-    const char *group = device_group(b, t->gpu_ops.at[rows[0]].device);
+    const char *group = lpo_timeline_group(b, t->gpu_ops.at[rows[0]].device);
     struct lpo_map_pair streams = { 0 };
     LPO_VEC(uint32_t) lanes = { 0 };
 
@@ -150,12 +152,14 @@ static void add_device(struct builder *b, const uint32_t *rows, size_t count)
                              b->f, group, lpo_arena_printf(b->doc->arena, "stream %u", w->stream)));
         lpo_doc_figure_span(b->f, lanes.at[row], gpu_op_name(b, w), w->start_ns - b->zero_ns,
                             w->end_ns - b->zero_ns);
+        lpo_timeline_add_arrow(b, w, lanes.at[row]);
     }
+    lpo_timeline_count_waiting(b, rows, count, lanes.at[0]);
     lpo_vec_free(&lanes);
     lpo_map_pair_free(&streams);
 }
 
-static void add_devices(struct builder *b)
+static void add_devices(struct lpo_timeline *b)
 {
     const struct lpo_trace *t = b->a->trace;
     uint32_t *rows = lpo_xrealloc(NULL, t->gpu_ops.len + 1, sizeof *rows);
@@ -175,7 +179,7 @@ static void add_devices(struct builder *b)
     free(rows);
 }
 
-static void add_ranges(struct builder *b, enum lpo_range_kind kind)
+static void add_ranges(struct lpo_timeline *b, enum lpo_range_kind kind)
 {
     const struct lpo_trace *t = b->a->trace;
     struct lpo_group ranges = lpo_region_group_ranges(t, kind);
@@ -203,17 +207,26 @@ static void add_ranges(struct builder *b, enum lpo_range_kind kind)
     lpo_region_group_free(&ranges);
 }
 
-struct lpo_doc *lpo_report_timeline_doc(const struct lpo_analysis *a)
+struct lpo_doc *lpo_report_timeline_doc(const struct lpo_analysis *a, const struct lpo_rundir *d,
+                                        const struct lpo_source *s)
 {
-    struct builder b = { .a = a, .doc = lpo_doc_create("timeline", "lpo timeline") };
+    struct lpo_timeline b = { .a = a,
+                              .doc = lpo_doc_create("timeline", "lpo timeline"),
+                              .left = MOST_EVENTS };
 
     b.f = lpo_doc_figure(b.doc, "timeline", "Timeline", LPO_FIG_LANES);
     b.zero_ns = first_moment(a->trace);
     b.node_names = lpo_xcalloc(a->tree->nodes.len + 1, sizeof *b.node_names);
     b.share_names = lpo_xcalloc(lpo_trace_name_count(a->trace) + 1, sizeof *b.share_names);
+    b.f->count_title = "operations launched, not started";
+    if (s)
+        lpo_timeline_add_findings(&b, d, s);
     add_ranges(&b, LPO_PUSH_POP);
     add_ranges(&b, LPO_START_END);
+    lpo_timeline_add_host(&b);
     add_devices(&b);
+    lpo_timeline_add_gaps(&b);
+    free(b.call_lanes);
     free(b.node_names);
     free(b.share_names);
     return b.doc;

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report/timeline/private.h - what the parts of the timeline share while it is made. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct lpo_analysis;
+struct lpo_doc;
+struct lpo_figure;
+struct lpo_gpu_op;
+struct lpo_rundir;
+struct lpo_source;
+
+struct lpo_timeline {
+    const struct lpo_analysis *a;
+    struct lpo_doc *doc;
+    struct lpo_figure *f;
+    int64_t zero_ns; /* the first moment: viewers like small numbers */
+    const char **node_names;
+    const char **share_names; /* by name id: operations whose time is estimated */
+    uint32_t *call_lanes;     /* by thread: the lane of its calls; LPO_NONE: it has none */
+    size_t left;              /* events of the host, and arrows, that the file may still have */
+};
+
+/* "GPU 0", "GPU 0 of rank 3". */
+const char *lpo_timeline_group(struct lpo_timeline *b, uint16_t device);
+/* Operators and calls of the runtime, a lane each for every thread. */
+void lpo_timeline_add_host(struct lpo_timeline *b);
+/* From the call that launched an operation to the operation, which is in `lane`. */
+void lpo_timeline_add_arrow(struct lpo_timeline *b, const struct lpo_gpu_op *op, uint32_t lane);
+/* Operations that were launched and had not started yet, on one device. */
+void lpo_timeline_count_waiting(struct lpo_timeline *b, const uint32_t *ops, size_t count,
+                                uint32_t lane);
+/* The longest gaps of every device; and the findings, over the time they are about. */
+void lpo_timeline_add_gaps(struct lpo_timeline *b);
+void lpo_timeline_add_findings(struct lpo_timeline *b, const struct lpo_rundir *d,
+                               const struct lpo_source *s);
