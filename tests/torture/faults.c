@@ -31,9 +31,9 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-enum call { RENAME, FSYNC, WRITE, OPEN, SPAWN, UNLINK, MKDIR, FLOCK, READ, PIPE, CALLS };
-static const char *const names[CALLS] = { "rename", "fsync", "write", "open", "spawn",
-                                          "unlink", "mkdir", "flock", "read", "pipe" };
+enum call { RENAME, FSYNC, WRITE, OPEN, SPAWN, UNLINK, MKDIR, FLOCK, READ, PIPE, MALLOC, CALLS };
+static const char *const names[CALLS] = { "rename", "fsync", "write", "open", "spawn", "unlink",
+                                          "mkdir",  "flock", "read",  "pipe", "malloc" };
 static const struct {
     const char *name;
     int code;
@@ -271,4 +271,24 @@ int mkdirat(int dir, const char *path, mode_t mode)
 int flock(int fd, int how)
 {
     return fails(FLOCK) ? -1 : REAL(flock)(fd, how);
+}
+
+/* dlsym() itself allocates, so libc's own names are taken. */
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *p, size_t size);
+
+void *malloc(size_t size)
+{
+    return fails(MALLOC) ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+    return fails(MALLOC) ? NULL : __libc_calloc(count, size);
+}
+
+void *realloc(void *p, size_t size)
+{
+    return fails(MALLOC) ? NULL : __libc_realloc(p, size);
 }

@@ -45,6 +45,7 @@ LPO = plain_program()
 FAULTS = os.environ["LPO_FAULTS"]
 LONG = os.environ.get("LPO_TORTURE") == "long"
 KILLED_POINTS, FAILED_POINTS = 3, 2  # of each kind of call, in the short form
+MEMORY_POINTS = 300 if LONG else 6
 WORKERS = 4  # most of the time is spent waiting for the disk
 KINDS = ["rename", "fsync", "write", "open", "spawn", "unlink", "mkdir", "flock", "read", "pipe"]
 ERRORS = {"rename": ["EACCES", "EIO"], "fsync": ["EIO"], "write": ["ENOSPC", "EIO", "short"],
@@ -55,6 +56,11 @@ ERRORS = {"rename": ["EACCES", "EIO"], "fsync": ["EIO"], "write": ["ENOSPC", "EI
 FIRST = ["run.json", "config.yaml", "overrides.yaml", "env.json", "inputs.yaml", "hardware.json"]
 LAST = [*FIRST, "lpo.log", "report.md", "report.json", "stakeholder_summary.md"]
 WORDS = ["hydra.run.dir=here/run", "pipeline.static_analysis.enable=false", "--", "/bin/true"]
+
+
+def spread(count: int, points: int) -> list[int]:
+    """At most `points` of them: a run makes tens of thousands of these."""
+    return sorted({1 + round(i * (count - 1) / (points - 1)) for i in range(points)})
 
 
 def picked(count: int, points: int) -> list[int]:
@@ -245,6 +251,51 @@ class Sweep(unittest.TestCase):
             self.unharmed(world)
             self.assertEqual(sorted(str(p) for p in (world.root / "here").rglob("*")), before)
             self.finished(world)
+
+    def check_memory(self, point: dict) -> None:
+        """No memory at that call and after it, or only there: one message, and what is written is whole."""
+        with World() as world:
+            ended = world.lpo("run", *WORDS, LPO_FAULT_CALL="malloc", LPO_FAULT_AT=point["at"], LPO_FAULT=point["error"])
+            self.assertIn(ended.returncode, (0, 1, 2, 3), ended.stderr)
+            if ended.returncode:
+                self.assertTrue(ended.stderr.strip(), "failed without a word")
+                self.assertLessEqual(ended.stderr.count("out of memory"), 1, ended.stderr)
+            self.unharmed(world)
+            self.finished(world)
+
+    def test_memory(self) -> None:
+        """an allocation of `lpo run` fails"""
+        self.sweep("an allocation fails", self.check_memory,
+                   [{"error": error, "at": n} for error in ("ENOMEM", "ENOMEM:once")
+                    for n in spread(self.counts["malloc"], MEMORY_POINTS)])
+
+    def check_report_memory(self, point: dict) -> None:
+        with World() as world:
+            done = world.lpo("report", self.trace, "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            ended = world.lpo("report", self.trace, "--json", LPO_FAULT_CALL="malloc", LPO_FAULT_AT=point["at"],
+                              LPO_FAULT=point["error"])
+            if ended.returncode == 0:  # what failed was not needed
+                self.assertTrue(point["error"] != "ENOMEM" or point["at"] > point["of"] // 2, "nothing failed")
+                self.assertEqual(ended.stdout, done.stdout)
+                return
+            self.assertIn(ended.returncode, (1, 2, 3), ended.stderr)
+            self.assertTrue(ended.stderr.strip(), "failed without a word")
+            self.assertEqual(ended.stdout, "", "half of a document")
+            world.lpo("report", self.trace, "-o", "here/run", LPO_FAULT_CALL="malloc", LPO_FAULT_AT=point["at"],
+                      LPO_FAULT=point["error"])
+            self.whole_json(world)
+
+    def test_report_memory(self) -> None:
+        """an allocation of `lpo report` fails"""
+        type(self).trace = str(pathlib.Path(__file__).resolve().parent.parent / "data" / "native" / "toy.lpot")
+        with World() as world:
+            counted = world.root / "counts"
+            world.lpo("report", self.trace, "--json", LPO_FAULT_COUNT=counted)
+            count = dict(line.split() for line in counted.read_text().splitlines())["malloc"]
+        self.sweep("an allocation of a report fails", self.check_report_memory,
+                   [{"error": error, "at": n, "of": int(count)} for error in ("ENOMEM", "ENOMEM:once")
+                    for n in spread(int(count), MEMORY_POINTS)])
 
     def test_report_interrupted(self) -> None:
         """Ctrl-C while `lpo report` writes"""
