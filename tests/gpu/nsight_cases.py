@@ -270,7 +270,9 @@ def part_presets(lab: Lab) -> None:
         done = lab.call([LPO, "config", f"profiling/ncu@pipeline.ncu={preset.stem}", "--package", "pipeline.ncu.ncu_cli", "--json"])
         cli = json.loads(done.stdout)
         chips = ["ga102"] if "3090" in preset.stem else ["gh100"] if ".h" in preset.stem and "high" not in preset.stem else list(known)
-        missing = [f"{m} on {chip}" for chip in chips for m in cli["metrics"] or [] if m.split(".")[0] not in known[chip]]
+        # of the older documents, for other chips; lpo leaves out what a chip lacks
+        wanted = [m for m in cli["metrics"] or [] if not m.startswith("flop_count_")]
+        missing = [f"{m} on {chip}" for chip in chips for m in wanted if m.split(".")[0] not in known[chip]]
         missing += [s for s in cli["sections"] if s not in sections] + [s for s in [cli["set"]] if s and s not in sets]
         lab.equal(f"preset {preset.stem} on {', '.join(chips)}", missing, [])
 

@@ -60,7 +60,9 @@ class Recorder:
         path = os.path.join(self.out, f"{self.pid}.status.json")
         with open(path + ".tmp", "w", encoding="utf-8") as file:
             json.dump({
-                "schema": "lpo.torch_process/1", "pid": self.pid, "argv": list(getattr(sys, "argv", [])), "state": self.state,
+                # the name alone: arguments may hold secrets, which only lpo itself can recognise
+                "schema": "lpo.torch_process/2", "pid": self.pid, "program": (getattr(sys, "argv", None) or [""])[0],
+                "state": self.state,
                 "error": self.error, "files": self.files, "python": sys.version.split()[0],
                 "torch": getattr(self.torch, "__version__", None), "settings": self.settings,
             }, file, indent=2)
