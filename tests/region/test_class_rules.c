@@ -45,6 +45,8 @@ static const struct shape_case {
     { "mangled, cut in a word", "_ZN7ck_tile6kentryILi256ELi2ENS_13FmhaFwdKer...",
       LPO_CLASS_ATTENTION },
     { "mangled, with a wrong length", "_ZN5aiter9fmoe_bf16_32x384E", LPO_CLASS_GEMM },
+    { "a match across words", "void relu_backward_grad<float>(float*)", LPO_CLASS_ELEMENTWISE },
+    { "another", "void tensorflow::SplitOpKernel<float>(float const*)", LPO_CLASS_COPY },
     { "numba's tag", "cudapy::__main__::softmax_kernel[abi:v1,cw51cXTL](Array<float, 1, C>)",
       LPO_CLASS_SOFTMAX },
     { "a product of another kernel", "triton_poi_fused_bmm_expand_transpose_0", LPO_CLASS_COPY },

@@ -62,6 +62,20 @@ static const struct short_case {
       "void cutlass::Kernel2<cutlass_80_simt_sgemm_128x32_8x5_nn_align1>(int)",
       "cutlass_80_simt_sgemm_128x32_8x5_nn_align1" },
     { "compiled", "triton_poi_fused_add_mul_3", "triton_poi_fused_add_mul_3" },
+    { "cut in its arguments", "void vllm::cross_device_reduce_2stage<__hip_bfloat16…",
+      "cross_device_reduce_2stage<bf16>" },
+    { "mangled, cut", "_ZN7ck_tile6kentryILi64ELi2ENS_22FmhaBwdOGradDotOKer...",
+      "ck<FmhaBwdOGradDotOKer>" },
+    { "mangled, cut in a type", "_ZN5aiter12scaled_quantIDF1…", "scaled_quant" },
+    { "Eigen",
+      "void Eigen::internal::EigenMetaKernel<Eigen::TensorEvaluator<Eigen::TensorAssignOp<"
+      "Eigen::TensorMap<Eigen::Tensor<float, 1, 1, long>, 16, Eigen::MakePointer>, "
+      "Eigen::TensorCwiseBinaryOp<Eigen::internal::scalar_sum_op<float, float> > > > >(int)",
+      "eigen<scalar_sum_op float>" },
+    { "Paddle",
+      "void phi::funcs::VectorizedBroadcastKernel<phi::funcs::SubtractFunctor<float>, float, "
+      "2>(int)",
+      "broadcast<SubtractFunctor float>" },
     { "C", "axpy(float *, const float *, float, int)", "axpy" },
     { "template arguments", "void (anonymous namespace)::store_kvcache<2048l, 4, false, long>(int)",
       "store_kvcache<2048,4,false,long>" },

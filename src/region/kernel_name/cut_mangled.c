@@ -12,6 +12,11 @@ static bool digit(struct lpo_kernel_span t, size_t i)
     return i < t.len && isdigit((unsigned char)t.at[i]);
 }
 
+static bool word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '$';
+}
+
 /* The word whose length stands at *i, as much of it as there is. */
 static bool next_word(struct lpo_kernel_span t, size_t *i, struct lpo_kernel_span *out)
 {
@@ -23,9 +28,11 @@ static bool next_word(struct lpo_kernel_span t, size_t *i, struct lpo_kernel_spa
         len = len < t.len ? len * 10 + (size_t)(t.at[*i] - '0') : len;
     if (len > t.len - *i)
         len = t.len - *i;
-    *out = (struct lpo_kernel_span){ t.at + *i, len };
-    *i += len;
-    return len > 0;
+    *out = (struct lpo_kernel_span){ t.at + *i, 0 };
+    while (out->len < len && word(out->at[out->len])) /* not into the mark of the cut */
+        out->len++;
+    *i += out->len;
+    return out->len > 0;
 }
 
 /* Behind a name that was there before ("S_", "S1_", "St"), or `i`: there is none. */
@@ -40,11 +47,17 @@ static size_t skip_repeated(struct lpo_kernel_span t, size_t i)
     return i < t.len ? i + 1 : i;
 }
 
-/* Behind a number that is a template argument ("Li256E"), or `i`. */
+/* Behind a number that is a template argument ("Li256E") or the size of a type ("DF16b"), or `i`.
+ */
 static size_t skip_number(struct lpo_kernel_span t, size_t i)
 {
     size_t end = i + 2;
 
+    if (end < t.len && t.at[i] == 'D' && t.at[i + 1] == 'F') {
+        while (digit(t, end))
+            end++;
+        return end < t.len && (t.at[end] == 'b' || t.at[end] == '_') ? end + 1 : end;
+    }
     if (end >= t.len || t.at[i] != 'L' || !islower((unsigned char)t.at[i + 1]))
         return i;
     if (t.at[end] == 'n')

@@ -224,7 +224,9 @@ void lpo_region_kernel_words(struct lpo_kernel_span t, struct lpo_str *out)
         lpo_str_addc(out, '_');
 }
 
-static bool fits_here(const char *words, const char *pattern)
+/* `inside`: the match begins within a word and ends there, or "dgrad" were in "backward_grad"; but
+ * "conv1d" is in "causalconv1d". */
+static bool fits_here(const char *words, const char *pattern, bool inside)
 {
     const char *p = pattern;
 
@@ -232,7 +234,9 @@ static bool fits_here(const char *words, const char *pattern)
         if (*p == *words) {
             p++;
             words++;
-        } else if (*words == '_' && p > pattern) {
+        } else if (*words == '_' && p > pattern &&
+                   (!inside || isdigit((unsigned char)words[-1]) ||
+                    isdigit((unsigned char)words[1]))) {
             words++; /* the edge of a word that the pattern does not ask for */
         } else {
             return false;
@@ -242,10 +246,12 @@ static bool fits_here(const char *words, const char *pattern)
 
 bool lpo_region_kernel_words_have(const char *words, const char *pattern)
 {
+    const char *at = words;
+
     if (*pattern == '^')
-        return fits_here(words, pattern + 1);
-    for (; (words = strchr(words, *pattern)) != NULL; words++)
-        if (fits_here(words, pattern))
+        return fits_here(words, pattern + 1, false);
+    for (; (at = strchr(at, *pattern)) != NULL; at++)
+        if (fits_here(at, pattern, at > words && *at != '_' && at[-1] != '_'))
             return true;
     return false;
 }

@@ -42,5 +42,6 @@ enum { LPO_KERNEL_WORDS = 4096 };
 void lpo_region_kernel_words(struct lpo_kernel_span text, struct lpo_str *out);
 
 /* Is `pattern` anywhere in these words? A '_' in it is the edge of a word; elsewhere edges do not
- * count, so "rmsnorm" is in "_rms_norm_" too. A '^' at its beginning: only at the beginning. */
+ * count, so "rmsnorm" is in "_rms_norm_" too, unless it begins inside of a word. A '^' at its
+ * beginning: only at the beginning. */
 bool lpo_region_kernel_words_have(const char *words, const char *pattern);

@@ -137,6 +137,15 @@ static bool wrapper(struct lpo_kernel_span w)
         "enable_sm90_or_later",
         "enable_3x_kernel_for_sm9x",
         "enable_sm80_to_sm89",
+        "TensorEvaluator",
+        "TensorAssignOp",
+        "TensorMap",
+        "Tensor",
+        "MakePointer",
+        "TensorCwiseBinaryOp",
+        "TensorCwiseUnaryOp",
+        "TensorCwiseNullaryOp",
+        "ParallelForAgent",
     };
 
     for (size_t i = 0; i < COUNT(words); i++)
@@ -220,6 +229,10 @@ static const struct carrier {
     { "Kernel", "cutlass" },
     { "Kernel2", "cutlass" },
     { "kentry", "ck" },
+    { "EigenMetaKernel", "eigen" },
+    { "_kernel_agent", "thrust" },
+    { "VectorizedElementwiseKernel", "elementwise" },
+    { "VectorizedBroadcastKernel", "broadcast" },
 };
 
 static bool add_carried(const struct lpo_kernel_parts *p, struct lpo_str *out)
