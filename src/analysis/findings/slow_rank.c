@@ -27,7 +27,7 @@ void lpo_findings_slow_rank(struct lpo_findings_work *w)
     median = ranks ? sorted[(ranks - 1) / 2] : 0;
     free(sorted);
     if (ranks < 2 || w->trace->devices.at[w->critical->device].rank < 0 ||
-        (w->critical->compute_ns - median) * 100 < 3 * median)
+        w->critical->compute_ns - median < median / 100 * 3)
         return;
     f = lpo_findings_claim(w, LPO_FINDING_SLOW_RANK, w->critical->compute_ns - median);
     if (!f)

@@ -232,7 +232,7 @@ const char *lpo_report_finding_verdict(const struct lpo_finding_words *w)
     if (d->exposed_communication_ns > 0)
         lpo_str_addf(&s, ", communicated alone for %s",
                      percent(w, (double)d->exposed_communication_ns / (double)d->span_ns));
-    if (d->exposed_copy_ns * 100 > d->span_ns)
+    if (d->exposed_copy_ns > d->span_ns / 100)
         lpo_str_addf(&s, ", copied alone for %s",
                      percent(w, (double)d->exposed_copy_ns / (double)d->span_ns));
     lpo_str_addf(&s, " and was idle for %s.", percent(w, (double)d->idle_ns / (double)d->span_ns));

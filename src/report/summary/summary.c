@@ -135,11 +135,11 @@ static void add_uncovered(struct summary *t)
 {
     const struct lpo_coverage *c = &t->all->coverage;
 
-    if (c->outside.ns * 10 > c->total.ns && t->s->analysis->tree->nodes.len)
+    if (c->outside.ns > c->total.ns / 10 && t->s->analysis->tree->nodes.len)
         lpo_doc_paragraph(t->doc,
                           "- %s of the time of all kernels (%s) lies outside every marked part.",
                           percent(t, c->outside.ns, c->total.ns), duration(t, c->outside.ns));
-    if (t->s->analysis->trace->launches.len && c->no_launch.ns * 10 > c->total.ns)
+    if (t->s->analysis->trace->launches.len && c->no_launch.ns > c->total.ns / 10)
         lpo_doc_paragraph(t->doc,
                           "- %s of the time of all kernels (%s) has no launch record, because the "
                           "recording began late: the part that it belongs to is not known.",
