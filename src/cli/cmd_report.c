@@ -42,7 +42,7 @@ struct words {
     const char **overrides; /* report.KEY=VALUE, NULL-terminated */
 };
 
-/* KEY=VALUE is an override, unless there is a file of that name. */
+/* KEY=VALUE and ~KEY are overrides, unless there is a file of that name. */
 static struct words sort_words(struct lpo_arena *a, const struct lpo_args *args)
 {
     struct words w = { lpo_arena_array(a, args->nwords + 1, sizeof *w.paths), 0,
@@ -50,7 +50,8 @@ static struct words sort_words(struct lpo_arena *a, const struct lpo_args *args)
     size_t n = 0;
 
     for (size_t i = 0; i < args->nwords; i++) {
-        if (strchr(args->words[i], '=') && !lpo_path_exists(args->words[i]))
+        if ((strchr(args->words[i], '=') || args->words[i][0] == '~') &&
+            !lpo_path_exists(args->words[i]))
             w.overrides[n++] = args->words[i];
         else
             w.paths[w.npaths++] = args->words[i];
