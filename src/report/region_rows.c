@@ -291,7 +291,7 @@ void lpo_report_region_rows_add(const struct lpo_region_rows *rows, const char *
             own = (struct lpo_str){ 0 };
             lpo_str_addn(out, names.at, names.len);
             add_run(p, &(struct run_of_rows){ p->rows.at[1].offset, p->rows.at[1].len }, out);
-        } else if (own.len != names.len || memcmp(own.at, names.at, own.len) != 0) {
+        } else if (own.len != names.len || (own.len && memcmp(own.at, names.at, own.len) != 0)) {
             continue; /* columns of another capture would stand under the wrong names */
         }
         add_page(p, path, len, out);

@@ -73,7 +73,7 @@ static bool is_over(const struct lpo_findings_gap *g, const struct frame *f)
  * search begins at the answer for the one before and doubles its steps. */
 static size_t first_gap(const lpo_findings_gaps *gaps, const struct frame *f, size_t hint)
 {
-    size_t low = 0, high = gaps->len, step = 1;
+    size_t low, high, step = 1;
 
     if (hint < gaps->len && is_over(&gaps->at[hint], f)) {
         for (low = hint + 1; low + step < gaps->len && is_over(&gaps->at[low + step], f); step *= 2)
