@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Short names: what they keep, how long they are, and that they differ. */
 #include "../unit.h"
+#include "region/classes.h"
 #include "region/kernel_name/short.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -158,6 +159,35 @@ static void names_of_real_traces_differ(void **state)
     }
 }
 
+/* Tables cut names anywhere: each piece has a class and a short name. Every 5th place is enough. */
+static void names_cut_anywhere(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    const char *path =
+        lpo_path_join(a, unit_env("LPO_SOURCE_ROOT", "."), "tests/data/classes/classes-blind.json");
+    const struct lpo_json *json = NULL;
+    struct lpo_err err = { 0 };
+
+    (void)state;
+    assert_int_equal(lpo_json_read_file(a, path, &json, &err), 0);
+    LPO_JSON_EACH(row, json)
+    {
+        const char *name = lpo_json_text(lpo_json_get(row, "name"), "");
+
+        for (size_t len = strlen(name); len > 0; len = len > 5 ? len - 5 : 0) {
+            char *piece = test_malloc(len + 1); /* of its size, so that a sanitizer sees its end */
+            LPO_STR out = { 0 };
+
+            memcpy(piece, name, len);
+            piece[len] = 0;
+            assert_true(lpo_region_kernel_class(piece) < LPO_CLASSES);
+            lpo_region_short_name(span(piece), &out);
+            assert_true(out.len > 0);
+            test_free(piece);
+        }
+    }
+}
+
 int main(void)
 {
     struct unit u = { 0 };
@@ -165,5 +195,6 @@ int main(void)
     UNIT_ROWS(&u, cases, check_short);
     UNIT_ROWS(&u, sets, check_set);
     UNIT_TEST(&u, names_of_real_traces_differ);
+    UNIT_TEST(&u, names_cut_anywhere);
     return unit_run(&u);
 }

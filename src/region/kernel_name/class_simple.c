@@ -30,6 +30,8 @@ static const struct lpo_class_rule simple[] = {
       "void flashinfer::sampling::SamplingFromProbKernel<1024u>(float*)" },
     { "rejection", LPO_CLASS_SORTING, NULL, "_rejection_kernel" },
     { "_sample", LPO_CLASS_SORTING, NULL, "sample_recovered_tokens_kernel" },
+    { "resampled", LPO_CLASS_SORTING, NULL, "_insert_resampled_kernel" },
+    { "^_resample_kernel", LPO_CLASS_SORTING, NULL, "_resample_kernel" },
     { "kthvalue", LPO_CLASS_SORTING, NULL, "void at::native::gatherKthValue<float, int, 2>(int)" },
     { "gathermedian", LPO_CLASS_SORTING, NULL, "void at::native::gatherMedian<float>(float*)" },
     { "bitonic", LPO_CLASS_SORTING, NULL, "bitonic_kernel(float*)" },
