@@ -90,6 +90,19 @@ class GettingReady(Summary):
         self.assertIn('("warmup", "load": 10 ms)', text)
         self.assertNotIn("short kernels", text)  # all of them were in load and warmup
 
+    def test_a_run_that_varies_by_141_percent_gives_no_advice(self) -> None:
+        self.put("workload/direct_inference/metrics.json", {
+            "samples": [{"sample": 0, "repeat": i, "total_ms": t} for i, t in enumerate((0, 100))],
+            "aggregate": {"total_ms": {"count": 2, "mean": 50, "std": 70.7, "p50": 50}}})
+        text = self.steps()
+        self.assertIn("Every saving that was found is smaller than the difference between repeats.", text)
+        self.assertIn("Repeats of the same work differ by 141 %.", text)
+        self.assertNotIn("could be saved", text)
+        found = json.loads(self.text("report.json"))
+        self.assertEqual([(f["id"], f["within_noise"]) for f in found["findings"]], [("launch-bound", True)])
+        self.assertEqual(found["cautions"][0]["id"], "too-noisy")
+        self.assertLess(self.report_md.index("Repeats of this run differ by 141.4 %"), self.report_md.index("Every saving"))
+
     def test_findings_alone_are_printed_and_nothing_is_written(self) -> None:
         self.steps()
         files = sorted(os.listdir(self.run_dir))
