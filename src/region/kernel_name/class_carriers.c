@@ -34,6 +34,9 @@ static const struct lpo_class_rule elementwise_functors[] = {
       "void phi::funcs::VectorizedElementwiseKernel<float, phi::CastFunctor<float> >(int)" },
     { "castop", LPO_CLASS_COPY, NULL,
       "void phi::funcs::VectorizedElementwiseKernel<float, phi::CastOpFunctor<float> >(int)" },
+    { "_direct_", LPO_CLASS_COPY, NULL,
+      "void at::native::elementwise_kernel<128, 2, "
+      "at::native::gpu_kernel_impl_nocast<at::native::direct_c..." },
     { "bfloat16tofloat", LPO_CLASS_COPY, NULL,
       "void at::native::vectorized_elementwise_kernel<4, "
       "at::native::bfloat16tofloat32_kernel(int)::{lambda()#1}>(int)" },
@@ -286,7 +289,7 @@ const struct lpo_class_carrier lpo_region_class_carriers[] = {
     { "^_static_kernel_", "_for_each_", RULES(primitives_functors), LPO_CLASS_ELEMENTWISE,
       "void cub::detail::for_each::static_kernel<cub::policy_hub_t, "
       "thrust::cuda_cub::__transform::unary_transform_f<int> >(int)" },
-    { "^_transform_kernel_", "_cub_", RULES(primitives_functors), LPO_CLASS_ELEMENTWISE,
+    { "^_transform_kernel_", NULL, RULES(primitives_functors), LPO_CLASS_ELEMENTWISE,
       "void cub::detail::transform::transform_kernel<cub::policy_hub, my_functor<int> >(int)" },
     { "^_eigen_meta_kernel_", NULL, RULES(eigen_functors), LPO_CLASS_ELEMENTWISE,
       "void Eigen::internal::EigenMetaKernel<Eigen::internal::scalar_sum_op<float, float> >(int)" },
