@@ -176,6 +176,30 @@ static void dot(struct lpo_str *s, double x, double y, const char *colour, const
         label(s, x + 6, y - 5, "start", 9, name);
 }
 
+/* "memory 4.800 TB/s" beside the slope, "compute 66.90 TFLOP/s" over the flat part: along the slope
+ * the rate is y over x bytes per second. */
+static void label_roofs(const struct lpo_figure *f, const struct axis *x, const struct axis *y,
+                        struct lpo_str *s)
+{
+    const struct lpo_point *roof[3] = { NULL };
+    LPO_STR memory = { 0 };
+    LPO_STR compute = { 0 };
+    size_t n = 0;
+
+    for (size_t i = 0; i < f->points.len && n < 3; i++)
+        if (strcmp(f->points.at[i].series, "roof") == 0 && can_place(&f->points.at[i]))
+            roof[n++] = &f->points.at[i];
+    if (n < 3)
+        return;
+    lpo_str_addf(&memory, "%s ", roof[0]->label);
+    lpo_units_add_si(&memory, roof[0]->y / roof[0]->x, "B/s");
+    lpo_str_addf(&compute, "%s ", roof[2]->label);
+    lpo_units_add_si(&compute, roof[2]->y, "FLOP/s");
+    label(s, (place_x(x, roof[0]->x) + place_x(x, roof[1]->x)) / 2 - 8,
+          (place_y(y, roof[0]->y) + place_y(y, roof[1]->y)) / 2, "end", 11, lpo_str_text(&memory));
+    label(s, place_x(x, roof[2]->x), place_y(y, roof[2]->y) - 6, "end", 11, lpo_str_text(&compute));
+}
+
 /* The series "roof" is a line; every other point is a dot with its name. */
 static void scatter(const struct lpo_figure *f, struct lpo_str *s)
 {
@@ -198,6 +222,7 @@ static void scatter(const struct lpo_figure *f, struct lpo_str *s)
         started = true;
     }
     lpo_str_add(s, started ? "\"/>\n" : "M0 0\"/>\n");
+    label_roofs(f, &x, &y, s);
     for (size_t i = 0; i < f->points.len; i++) {
         const struct lpo_point *p = &f->points.at[i];
 

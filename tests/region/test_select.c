@@ -122,11 +122,31 @@ static void check_fold(void **state)
     assert_string_equal(lpo_str_text(&got), c->want);
 }
 
+static const struct shown_case {
+    const char *name, *range, *want;
+} shown_cases[] = {
+    { "both numbers", "aten::to, seq = 1, op_id = 2", "aten::to" },
+    { "one number", "aten::to, op_id = 2", "aten::to" },
+    { "shapes behind them", "aten::mm, seq = 1, op_id = 2, sizes = [[1, 2]]", "aten::mm" },
+    { "no number", "a, seq = x", "a, seq = x" },
+    { "a name of numbers alone stays", ", seq = 1", ", seq = 1" },
+    { "an end without a number", "a, op_id = ", "a, op_id = " },
+    { "other names stay", "seq = 7, layer", "seq = 7, layer" },
+};
+
+static void check_shown(void **state)
+{
+    const struct shown_case *c = *state;
+
+    assert_int_equal(lpo_region_shown_len(c->range, strlen(c->range)), strlen(c->want));
+}
+
 int main(void)
 {
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, cases, check_select);
     UNIT_ROWS(&u, fold_cases, check_fold);
+    UNIT_ROWS(&u, shown_cases, check_shown);
     return unit_run(&u);
 }

@@ -300,6 +300,81 @@ static void every_writer_writes_its_files(void **state)
     assert_int_equal(rmdir(dir), 0); /* nothing else was written */
 }
 
+/* What a roof allows stands beside it. */
+static void roofs_have_their_rates(void **state)
+{
+    LPO_AUTO(lpo_doc) doc = lpo_doc_create("run", "t");
+    struct lpo_figure *f = lpo_doc_figure(doc, "roofline", "Roofline", LPO_FIG_SCATTER);
+    LPO_STR out = { 0 };
+
+    (void)state;
+    lpo_doc_figure_point(f, "roof", "memory", 0.01, 4.8e10);
+    lpo_doc_figure_point(f, "roof", "ridge", 10, 4.8e13);
+    lpo_doc_figure_point(f, "roof", "compute", 1000, 4.8e13);
+    lpo_doc_figure_point(f, "needed", "decode", 1, 1e12);
+    assert_true(lpo_writer_svg.draw(f, &out));
+    assert_non_null(strstr(out.at, ">memory 4.800 TB/s</text>"));
+    assert_non_null(strstr(out.at, ">compute 48 TFLOP/s</text>"));
+}
+
+/* A page of limited length: every table gives up rows, one that must be whole does not. */
+static void markdown_keeps_to_its_length(void **state)
+{
+    static const struct lpo_column one[] = { { "n", "N", LPO_CELL_COUNT, NULL } };
+    LPO_AUTO(lpo_doc) doc = lpo_doc_create("run", "t");
+    struct lpo_table *tables[3];
+    LPO_STR out = { 0 };
+    size_t lines = 0;
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        tables[i] = lpo_doc_table(doc, "t", "", one, 1);
+        for (uint64_t r = 0; r < 50; r++)
+            lpo_doc_row_count(tables[i], r);
+    }
+    tables[0]->least_rows = SIZE_MAX;
+    tables[1]->least_rows = 20;
+    doc->most_lines = 100;
+    lpo_writer_find("md")->write(doc, &out);
+    for (size_t i = 0; i < out.len; i++)
+        lines += out.at[i] == '\n';
+    assert_in_range(lines, 95, 100);
+    assert_non_null(strstr(out.at, "| 49 |")); /* of the first */
+    assert_non_null(strstr(out.at, " of 50 rows are shown; the JSON report has all."));
+}
+
+/* Where a table is too wide, names are cut, then minor columns left out; numbers are whole. */
+static void wide_tables_fit(void **state)
+{
+    static const struct lpo_column wide[] = {
+        { "name", "Name", LPO_CELL_TEXT, NULL },
+        { "a", "A rather long title", LPO_CELL_COUNT, NULL, 0 },
+        { "b", "Another rather long title", LPO_CELL_COUNT, NULL, 1 },
+        { "c", "The last of the long titles", LPO_CELL_COUNT, NULL, 2 },
+    };
+    LPO_AUTO(lpo_doc) doc = lpo_doc_create("run", "t");
+    struct lpo_table *t = lpo_doc_table(doc, "t", "", wide, 4);
+    char name[200];
+    LPO_STR out = { 0 };
+
+    (void)state;
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    lpo_doc_row_text(t, name);
+    for (int i = 0; i < 3; i++)
+        lpo_doc_row_count(t, 1234567);
+    lpo_writer_find("text")->write(doc, &out);
+    assert_non_null(strstr(out.at, "Another rather long title"));
+    assert_null(strstr(out.at, "The last"));
+    for (const char *p = out.at; *p; p += strcspn(p, "\n") + 1)
+        assert_in_range(strcspn(p, "\n"), 0, 102); /* "…" is three bytes */
+    doc->whole = true;
+    lpo_str_clear(&out);
+    lpo_writer_find("text")->write(doc, &out);
+    assert_non_null(strstr(out.at, name));
+    assert_non_null(strstr(out.at, "The last"));
+}
+
 static void perfetto_parses(void **state)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
@@ -357,6 +432,9 @@ int main(void)
     UNIT_TEST(&u, json_keeps_data_of_reports_short);
     UNIT_TEST(&u, the_table_of_writers_is_whole);
     UNIT_TEST(&u, every_writer_writes_its_files);
+    UNIT_TEST(&u, roofs_have_their_rates);
+    UNIT_TEST(&u, markdown_keeps_to_its_length);
+    UNIT_TEST(&u, wide_tables_fit);
     UNIT_TEST(&u, perfetto_parses);
     UNIT_ROWS(&u, visible_cases, check_visible);
     return unit_run(&u);
