@@ -116,6 +116,9 @@ static void bound_notes(const struct lpo_analysis *a, const struct note_sink *v)
         v->add(v->ctx, true,
                "the trace has more processes and devices than have a table of their own "
                "(" LPO_BUDGET_HINT ")");
+    if (a->timeline && a->timeline->streams.len > scopes)
+        v->add(v->ctx, true,
+               "the trace has more streams than are listed one by one (" LPO_BUDGET_HINT ")");
     counted(v, true, lpo_analysis_all(a)->kernels_left_out,
             "kernel is listed only in the region that launched it, not in the regions around that "
             "one (" LPO_BUDGET_HINT ")",

@@ -408,16 +408,19 @@ void lpo_report_put_scopes_in(struct lpo_record *to, const struct lpo_analysis *
     lpo_vec_free(&ids);
 }
 
-static void put_streams(struct lpo_record *to, const struct lpo_wall_timeline *t, uint16_t device)
+/* The streams of a device; of all devices together no more than there are tables of scopes. */
+static void put_streams(struct lpo_record *to, const struct lpo_wall_timeline *t, uint16_t device,
+                        uint64_t *left)
 {
     struct lpo_record *streams = lpo_doc_put_list(to, "streams");
 
-    for (size_t i = 0; i < t->streams.len; i++) {
+    for (size_t i = 0; i < t->streams.len && *left; i++) {
         const struct lpo_stream_time *s = &t->streams.at[i];
         struct lpo_record *r;
 
         if (s->device != device)
             continue;
+        --*left;
         r = lpo_doc_put_record(streams, NULL);
         lpo_doc_put_uint(r, "stream", s->stream);
         lpo_doc_put_uint(r, "gpu_ops", s->gpu_ops);
@@ -431,6 +434,7 @@ static void put_streams(struct lpo_record *to, const struct lpo_wall_timeline *t
 void lpo_report_put_devices(struct lpo_record *to, const struct lpo_analysis *a)
 {
     struct lpo_record *devices = lpo_doc_put_list(to, "devices");
+    uint64_t streams = lpo_budget()->scopes;
 
     for (size_t i = 0; i < a->timeline->devices.len && i < lpo_budget()->scopes; i++) {
         const struct lpo_device_time *d = &a->timeline->devices.at[i];
@@ -453,7 +457,7 @@ void lpo_report_put_devices(struct lpo_record *to, const struct lpo_analysis *a)
                            d->communication_ns - d->exposed_ns);
         lpo_doc_put_int(r, "other_collectives_ns", 0); /* all of them are communication now */
         put_gaps(r, "gaps", &d->gaps);
-        put_streams(r, a->timeline, d->device);
+        put_streams(r, a->timeline, d->device, &streams);
     }
 }
 

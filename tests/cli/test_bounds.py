@@ -139,6 +139,20 @@ class Bounds(LpoCase):
                 self.assertEqual(code, 0)
                 self.assertEqual(json.loads(out)["wall"][0]["idle_ns"], {"streams": 1000, "calls": 99000}[name] * (n - 1))
 
+    def test_a_page_of_more_streams_than_can_be_drawn(self):
+        """The page looked for a step that makes them few, and there is none."""
+        path = os.path.join(self.cwd, "streams.json.gz")
+        with gzip.open(path, "wt", compresslevel=1) as f:
+            f.write('{"traceEvents":[' + ",".join(
+                '{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":%d,"ts":%d,"dur":1,"args":{"device":0,"stream":%d}}'
+                % (i, 2 * i, i) for i in range(400000)) + "]}")
+        code, out, _ = self.answer("report", path, "-o", "reports")
+        self.assertEqual(code, 0)
+        with open(os.path.join(self.cwd, "reports", "report.json"), encoding="utf-8") as f:
+            text = f.read()
+        self.assertIn("more streams than are listed", text)
+        self.assertEqual(json.loads(text)["wall"][0]["idle_ns"], 1000 * 399999)
+
     def test_counts_that_multiply(self):
         """Each of these took minutes or gigabytes: a table per process, a list per level, a path per overlap."""
         def span(cat, name, pid, tid, ts, dur, **args):

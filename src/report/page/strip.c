@@ -84,7 +84,8 @@ static size_t lane_end(const struct strip *s, size_t i)
     return k;
 }
 
-/* The finest step by which no more than MOST_OPERATIONS are left; 0 where all fit. */
+/* The finest step by which no more than MOST_OPERATIONS are left in the lanes that are drawn; 0
+ * where all fit. A lane has one at least, however long the step is. */
 static int64_t choose_step(const struct strip *s)
 {
     int64_t step = 0;
@@ -93,7 +94,7 @@ static int64_t choose_step(const struct strip *s)
     while (blocks > MOST_OPERATIONS) {
         step = step ? step * 2 : 1024;
         blocks = 0;
-        for (size_t i = 0; i < s->count;) {
+        for (size_t i = 0, lanes = 0; i < s->count && lanes < MOST_LANES; lanes++) {
             size_t end = lane_end(s, i);
 
             for (; i < end; i = block_end(s, i, end, step))
