@@ -47,6 +47,10 @@ static const struct lpo_class_rule scopes[] = {
 
 /* What is left: words that say little, so that scopes and template arguments come before them. */
 static const struct lpo_class_rule leftovers[] = {
+    { "_flash", LPO_CLASS_ATTENTION, NULL, "pallas_flash(float*)" },
+    { "recomputewu", LPO_CLASS_ATTENTION, NULL, "recompute_w_u_fwd_kernel" },
+    { "_wkv_", LPO_CLASS_ATTENTION, NULL, "rwkv_wkv_f32(float*)" },
+    { "batchedptrs", LPO_CLASS_GEMM, NULL, "k_compute_batched_ptrs(void*)" },
     { "kvcache", LPO_CLASS_COPY, NULL, "rearrange_kvcache_kernel(float*)" },
     { "_cache_", LPO_CLASS_COPY, NULL, "rearrange_cache_kernel(float*)" },
     { "_split", LPO_CLASS_COPY, NULL,
