@@ -65,7 +65,7 @@ export class Icicle {
     }
     tools.append(this.crumbs);
     const view = el("div", {}, tools, this.box, this.detail), leftOut = data.regions?.left_out ?? 0;
-    if (leftOut) view.append(el("p", { class: "note" }, `${format.count(leftOut)} small regions are drawn only as part of those around them; report.json has all.`));
+    if (leftOut) view.append(el("p", { class: "note" }, `${format.count(leftOut)} small regions are drawn only as part of those around them; lpo regions --json has all.`));
     intoChapter("regions", "Time by region", view);
     this.box.addEventListener("contextmenu", (e) => this.context(e));
     this.box.addEventListener("keydown", (e) => this.key(e));
