@@ -102,7 +102,7 @@ static void write_all(struct lpo_analysis *a, struct lpo_region_selection *selec
     struct lpo_table_options options = { 1, 0 };
     const struct lpo_table_options idle = { .fold_over = 1, .most_rows = 5 };
     LPO_AUTO(lpo_doc) doc = lpo_doc_create("regions", "fuzz");
-    LPO_AUTO(lpo_doc) line = lpo_report_timeline_doc(a);
+    LPO_AUTO(lpo_doc) line = lpo_report_timeline_doc(a, NULL, NULL);
     lpo_scope_ids ids = { 0 };
     LPO_STR out = { 0 };
 
