@@ -316,6 +316,17 @@ class Page(LpoCase):
         """Findings name a kernel without a place to break its name."""
         return self.kineto([("step", 0, 20000)], [("ncclDevKernel_" + "Sum" * 60, 1000 * i, 900) for i in range(20)])
 
+    def test_long_names_do_not_make_a_large_page(self):
+        names = [f"{i:05}" + "k" * 4000 for i in range(1500)]
+        page, report = self.kineto([("r" + n, 100 * i, 90) for i, n in enumerate(names)], [(n, 100 * i + 10, 20) for i, n in enumerate(names)])
+        self.assertLess(os.path.getsize(page), 5 << 20)
+        self.browser.open(page)
+        self.assertEqual(self.browser.errors(), [])
+        shown = self.browser.run("return document.querySelectorAll('#table-all-kernels tbody tr').length")
+        self.assertLess(shown, 1500)
+        self.assertIn(f"{1500 - shown:,} smaller ones are not in this page", self.browser.run("return document.querySelector('#kernels').textContent"))
+        self.assertIn("small regions are drawn only as part", self.browser.run("return document.querySelector('#regions').textContent"))
+
     def test_hostile_names_are_text(self):
         page, _ = self.hostile()
         self.browser.open(page)

@@ -21,7 +21,7 @@ export interface LimitRow {
   held_by: string | null; evidence: string | null;
 }
 export interface Raw {
-  kernels?: Kernel[]; wall?: Wall[]; findings?: Finding[]; verdict?: string | null; cautions?: { id: string; title: string }[];
+  kernels?: Kernel[]; kernels_left_out?: number; wall?: Wall[]; findings?: Finding[]; verdict?: string | null; cautions?: { id: string; title: string }[];
   coverage?: Coverage; notes?: { level: string; text: string }[]; limits?: { regions?: LimitRow[] };
   regions?: Tree & { folded?: Tree };
   shapes?: number[][];

@@ -84,6 +84,7 @@ export function kernelTable(data: Raw, lanes: Operations[], trees: Trees): void 
       n += hit ? 1 : 0;
     });
     more.textContent = n > SHOWN ? `${SHOWN} of ${n} are shown; search for the others.` : `${n} of ${kernels.length} are shown.`;
+    if (data.kernels_left_out) more.textContent += ` ${format.count(data.kernels_left_out)} smaller ones are not in this page; report.json has them.`;
   };
   search.addEventListener("input", show);
   choice.addEventListener("change", show);

@@ -54,13 +54,14 @@ struct lpo_page_kernels lpo_page_put_kernels(struct lpo_record *to, const struct
     size_t names = lpo_trace_name_count(a->trace);
     struct lpo_page_kernels k = { lpo_xrealloc(NULL, names + 1, sizeof *k.rows), 0 };
     struct lpo_record *list = lpo_doc_put_list(to, "kernels");
-    size_t bytes = 0;
+    size_t bytes = 0, all = 0;
 
     for (size_t i = 0; i <= names; i++)
         k.rows[i] = LPO_NONE;
     for (int kind = LPO_KERNEL; kind <= LPO_MEMSET; kind++) {
         const lpo_top_rows *top = lpo_analysis_top(a, (enum lpo_gpu_op_kind)kind);
 
+        all += top->len;
         for (size_t i = 0; i < top->len && k.count < MOST_KERNELS; i++) {
             bytes += lpo_trace_text_len(a->trace, top->at[i].name);
             if (bytes > MOST_NAME_BYTES)
@@ -69,6 +70,7 @@ struct lpo_page_kernels lpo_page_put_kernels(struct lpo_record *to, const struct
             k.rows[top->at[i].name] = (uint32_t)k.count++;
         }
     }
+    lpo_doc_put_uint(to, "kernels_left_out", all - k.count);
     return k;
 }
 

@@ -5,6 +5,7 @@
  *
  *     kernels   one record each: name, short_name, class, launches, gpu_ns, min_ns, max_ns.
  *               Copies and memsets stand behind the kernels, as classes of their own.
+ *     kernels_left_out   how many more there are.
  *     regions   { count, left_out, names: [...], packed, folded }: the region tree in walk order.
  *               Per region: steps back to the parent's row (0: at the top), name, kind (0 push/pop,
  *               1 start/end, 2 outside; 4 more where the GPU time is unknown), visits + 1 (0:
