@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/profiled_kernels.h"
 
+#include <string.h>
+
+#include "region/kernel_name/short.h"
 #include "report/doc/doc.h"
+#include "util/arena.h"
+#include "util/str.h"
 
 #define KERNELS_SCHEMA "lpo.kernels/1"
 
@@ -16,13 +21,13 @@ static const struct lpo_column columns[] = {
     { "number", "#", LPO_CELL_COUNT, NULL },
     { "class", "Class", LPO_CELL_TEXT, NULL },
     { "duration_ns", "Time", LPO_CELL_NS, NULL },
-    { "compute_percent", "Compute", LPO_CELL_PERCENT, NULL },
-    { "memory_percent", "Memory", LPO_CELL_PERCENT, NULL },
-    { "dram_percent", "DRAM", LPO_CELL_PERCENT, NULL },
-    { "dram_bytes_per_second", "DRAM rate", LPO_CELL_MEASURE, "B/s" },
-    { "occupancy_percent", "Occupancy", LPO_CELL_PERCENT, NULL },
-    { "grid", "Grid", LPO_CELL_TEXT, NULL },
-    { "block", "Block", LPO_CELL_TEXT, NULL },
+    { "compute_share", "Compute", LPO_CELL_PERCENT, NULL, 0 },
+    { "memory_share", "Memory", LPO_CELL_PERCENT, NULL, 0 },
+    { "dram_share", "DRAM", LPO_CELL_PERCENT, NULL, 2 },
+    { "dram_bytes_per_second", "DRAM rate", LPO_CELL_MEASURE, "B/s", 2 },
+    { "occupancy_share", "Occupancy", LPO_CELL_PERCENT, NULL, 1 },
+    { "grid", "Grid", LPO_CELL_TEXT, NULL, 0, 12 },
+    { "block", "Block", LPO_CELL_TEXT, NULL, 0, 12 },
     { "kernel", "Kernel", LPO_CELL_TEXT, NULL }, /* last: names are long */
 };
 
@@ -32,6 +37,20 @@ static void row_dims(struct lpo_table *t, bool known, const uint32_t *d)
         lpo_doc_row_textf(t, "%ux%ux%u", d[0], d[1], d[2]);
     else
         lpo_doc_row_unknown(t);
+}
+
+/* Two kernels may have one short name: the number says which was asked for, and machines get the
+ * whole name. */
+static void row_kernel(struct lpo_table *t, const char *name)
+{
+    LPO_STR text = { 0 };
+
+    if (!name || !*name) {
+        lpo_doc_row_text(t, name);
+        return;
+    }
+    lpo_region_short_name((struct lpo_kernel_span){ name, strlen(name) }, &text);
+    lpo_doc_row_path(t, lpo_arena_name(t->arena, lpo_str_text(&text), text.len), name, 0);
 }
 
 static void add_row(struct lpo_table *t, size_t number, const struct lpo_kernel_profile *p)
@@ -46,7 +65,7 @@ static void add_row(struct lpo_table *t, size_t number, const struct lpo_kernel_
     lpo_doc_row_measure(t, p->occupancy_percent);
     row_dims(t, p->shaped, p->grid);
     row_dims(t, p->shaped, p->block);
-    lpo_doc_row_text(t, p->kernel);
+    row_kernel(t, p->kernel);
 }
 
 /* A kernel that was not found is no failure of the tool: the note says which, the others count. */
