@@ -95,6 +95,7 @@ class Kernels(LpoCase):
 
     def test_a_kernel_leaves_report_tables_provenance_and_summary(self) -> None:
         done = self.kernels("-k", "axpy", "--ncu", NCU, "-o", "out", *ECHO)
+        self.assertRegex(done.stdout, r"(?m) axpy$")  # in short; the JSON has the parameters too
         self.assertEqual(done.returncode, 0, done.stderr)
         names = set(os.listdir(self.folder(1)))
         self.assertEqual(names, {"ncu.ncu-rep", "ncu.log", "ncu.details.csv", "command.yaml", "cmd.txt", "stdout.log",

@@ -224,6 +224,14 @@ class Pages(LpoCase):
             if trace.startswith("kineto"):
                 self.assertTrue(any(n.endswith("operators") for n in lanes.values()))
 
+    def test_operations_of_operators_have_short_names(self) -> None:
+        self.of(str(HERE / "kineto/mi250_train.json.gz"))
+        rows = next(t for t in tables(self.raw("operators.md")) if t[0][-1] == "GPU operation")
+        self.assertGreater(len(rows), 5)
+        for row in rows[1:]:
+            self.assertNotRegex(row[-1], r"^void |\(anonymous namespace\)|\.kd$")
+            self.assertLessEqual(len(row[-1]), 60)
+
     def test_terminal_tables_have_a_hundred_columns(self) -> None:
         for trace in traces():
             for words in (("regions",), ("top",)):
