@@ -197,8 +197,8 @@ class AnyTrace(LpoCase):
         self.assertEqual(self.text("report.md"), before)
         self.assertEqual(self.lpo("report", "run", "-o", "run").returncode, 0)
         self.assertEqual(self.lpo("report", "run", "-o", "elsewhere").returncode, 0)
-        with open(os.path.join(self.cwd, "elsewhere", "report.md"), encoding="utf-8") as f:
-            self.assertEqual(f.read(), before)
+        with open(os.path.join(self.cwd, "elsewhere", "report.md"), "rb") as there, open(self.path("report.md"), "rb") as here:
+            self.assertEqual(there.read(), here.read())
 
     def test_what_cannot_be_read_is_said(self) -> None:
         os.makedirs(os.path.join(self.cwd, "empty"))
