@@ -89,12 +89,13 @@ static struct lpo_class_decision by_rule(const struct lpo_class_rule *r)
 
 static struct lpo_class_decision decide(const struct lpo_kernel_parts *parts)
 {
-    LPO_STR function = { 0 }, scope = { 0 }, arguments = { 0 };
+    LPO_STR function = { 0 }, scope = { 0 }, arguments = { 0 }, whole = { 0 };
     struct lpo_class_decision out = { LPO_CLASS_OTHER, NULL };
     const struct lpo_class_carrier *carrier;
     const struct lpo_class_rule *r;
+    struct lpo_kernel_span chosen = lpo_region_kernel_chosen_part(parts->function);
 
-    lpo_region_kernel_words(parts->function, &function);
+    lpo_region_kernel_words(chosen, &function);
     if (lpo_region_class_compiled(function.at, &out.class))
         return out;
     lpo_region_kernel_words(parts->scope, &scope);
@@ -113,6 +114,10 @@ static struct lpo_class_decision decide(const struct lpo_kernel_parts *parts)
     }
     if (!r)
         r = first_rule(lpo_region_class_leftovers, function.at);
+    if (!r && chosen.len < parts->function.len) { /* a module may say what its class does not */
+        lpo_region_kernel_words(parts->function, &whole);
+        r = by_name(whole.at);
+    }
     return by_rule(r);
 }
 

@@ -10,6 +10,9 @@
 static const struct lpo_class_rule scopes[] = {
     { "deepep", LPO_CLASS_COLLECTIVE, NULL,
       "void deep_ep::internode_ll::dispatch<true, 3, 7168>(int)" },
+    { "_internode", LPO_CLASS_COLLECTIVE, NULL, "void internode::encode<true>(int)" },
+    { "_intranode", LPO_CLASS_COLLECTIVE, NULL, "void intranode::encode<true>(int)" },
+    { "_ep_", LPO_CLASS_COLLECTIVE, NULL, "void hybrid_ep::dispatch_kernel<int>(int)" },
     { "symmmem", LPO_CLASS_COLLECTIVE, NULL, "void symm_mem::kernel<int>(int)" },
     { "customar", LPO_CLASS_COLLECTIVE, NULL, "void custom_ar::kernel<int>(int)" },
     { "_flash", LPO_CLASS_ATTENTION, NULL, "void flash::prepare_varlen_num_blocks_kernel<1>(int)" },

@@ -8,6 +8,8 @@
     }
 
 static const struct lpo_class_rule simple[] = {
+    { "fft", LPO_CLASS_OTHER, NULL,
+      "void vector_fft<unsigned int=32, padding_t=1, layout_t=0>(int)" },
     /* sorting and sampling */
     { "unsortedsegment", LPO_CLASS_REDUCTION, NULL,
       "void tensorflow::UnsortedSegmentCustomKernel<float, int>(int)" },
@@ -29,6 +31,7 @@ static const struct lpo_class_rule simple[] = {
     { "sampling", LPO_CLASS_SORTING, NULL,
       "void flashinfer::sampling::SamplingFromProbKernel<1024u>(float*)" },
     { "rejection", LPO_CLASS_SORTING, NULL, "_rejection_kernel" },
+    { "drafttokens", LPO_CLASS_INDEXING, NULL, "_combine_sampled_and_draft_tokens_kernel" },
     { "_sample", LPO_CLASS_SORTING, NULL, "sample_recovered_tokens_kernel" },
     { "resampled", LPO_CLASS_SORTING, NULL, "_insert_resampled_kernel" },
     { "^_resample_kernel", LPO_CLASS_SORTING, NULL, "_resample_kernel" },
@@ -189,6 +192,8 @@ static const struct lpo_class_rule simple[] = {
     { "segments", LPO_CLASS_REDUCTION, NULL, "find_segments_kernel(int*)" },
     /* elementwise */
     { "elementwise", LPO_CLASS_ELEMENTWISE, NULL, "elementwise_fused_kernel(float*)" },
+    { "eltwise", LPO_CLASS_ELEMENTWISE, NULL,
+      "void cuEltwise::eltwise<cuEltwise::SimpleAlgo<float, float> >(int)" },
     { "pointwise", LPO_CLASS_ELEMENTWISE, NULL, "pointwise_op_kernel(float*)" },
     { "actandmul", LPO_CLASS_ELEMENTWISE, NULL, "void vllm::act_and_mul_kernel<float>(float*)" },
     { "activation", LPO_CLASS_ELEMENTWISE, NULL, "void doGatedActivationKernel<float>(float*)" },
@@ -270,6 +275,7 @@ static const struct lpo_class_rule simple[] = {
     { "threshold", LPO_CLASS_ELEMENTWISE, NULL, "threshold_kernel(float*)" },
     { "_lstm", LPO_CLASS_ELEMENTWISE, NULL, "lstm_cell_forward(float*)" },
     { "_gru_", LPO_CLASS_ELEMENTWISE, NULL, "gru_cell_forward(float*)" },
+    { "_hc_", LPO_CLASS_ELEMENTWISE, NULL, "_hc_split_pre_kernel" },
     { "_advance_", LPO_CLASS_ELEMENTWISE, NULL, "advance_kernel(int*, int)" },
 };
 

@@ -173,6 +173,52 @@ const char *lpo_region_kernel_function(const char *name, size_t *len)
     return name + from;
 }
 
+/* "BLOCK_SIZE_M_64", anywhere: large letters, then a number. */
+static bool has_constants(struct lpo_kernel_span t)
+{
+    for (size_t i = 1; i + 1 < t.len; i++)
+        if (t.at[i] == '_' && isupper((unsigned char)t.at[i - 1]) &&
+            isdigit((unsigned char)t.at[i + 1]))
+            return true;
+    return false;
+}
+
+static size_t find(struct lpo_kernel_span t, const char *part)
+{
+    const char *at = memmem(t.at, t.len, part, strlen(part));
+
+    return at ? (size_t)(at - t.at) : t.len;
+}
+
+/* A module has small letters and its dots are gone; the class begins with the first large one. */
+static struct lpo_kernel_span cute_class(struct lpo_kernel_span t)
+{
+    size_t from = 0, object = find(t, "_object"), types = find(t, "_tensorptr");
+
+    if (object == t.len) { /* a function, or a name that was cut before its class was whole */
+        t.len = types;
+        return t;
+    }
+    t.len = object;
+    while (from < t.len && !isupper((unsigned char)t.at[from]))
+        from++;
+    return from < t.len ? (struct lpo_kernel_span){ t.at + from, t.len - from } : t;
+}
+
+struct lpo_kernel_span lpo_region_kernel_chosen_part(struct lpo_kernel_span function)
+{
+    static const char cute[] = "kernel_cutlass_", triton[] = "kernel_";
+    size_t from = sizeof cute - 1, end;
+
+    if (function.len > from && memcmp(function.at, cute, from) == 0)
+        return cute_class((struct lpo_kernel_span){ function.at + from, function.len - from });
+    end = find(function, triton) + sizeof triton - 1;
+    if (end < function.len && memcmp(function.at, "_Z", 2) != 0 &&
+        has_constants((struct lpo_kernel_span){ function.at + end, function.len - end }))
+        function.len = end - 1;
+    return function;
+}
+
 /* Behind the bracket that closes the one at `i`, or the end. */
 static size_t skip_brackets(struct lpo_kernel_span t, size_t i)
 {

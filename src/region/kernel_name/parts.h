@@ -32,6 +32,11 @@ void lpo_region_kernel_parts(const char *name, size_t len, struct lpo_kernel_par
  * takes therefore; false (nothing appended): this is none. */
 bool lpo_region_kernel_cut_mangled(struct lpo_kernel_span name, struct lpo_str *out);
 
+/* The part of a function's name that somebody chose, without what compilers put around it:
+ * constants behind Triton's "…_kernel_", and module and types of one of CuTe DSL's,
+ * "kernel_cutlass_kernel_<module><Class>_object_at_<types>". Else the function as it is. */
+struct lpo_kernel_span lpo_region_kernel_chosen_part(struct lpo_kernel_span function);
+
 /* The bare function of a demangled kernel name: no return type, namespace, template or parameters.
  * This is what ncu's --kernel-name matches by default. Points into `name`. */
 const char *lpo_region_kernel_function(const char *name, size_t *len);
