@@ -6,6 +6,7 @@
 #include "analysis/findings/findings.h"
 #include "analysis/limits/limits.h"
 #include "analysis/power/power.h"
+#include "region/cells.h"
 #include "report/findings/findings.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
@@ -116,7 +117,10 @@ static const char *fill(const struct lpo_finding_words *w, const struct lpo_evid
         if (at[0] == '%' && at[1] == 'v')
             add_value(&s, facts[e->fact].unit, e->value);
         else if (at[0] == '%' && at[1] == 'n')
-            lpo_str_addf(&s, "%.200s", lpo_trace_text(w->s->analysis->trace, e->name));
+            lpo_str_addf(&s, "%.200s",
+                         e->fact == LPO_FACT_KERNEL
+                             ? lpo_region_cells_shown_name(w->s->analysis->cells, e->name)
+                             : lpo_trace_text(w->s->analysis->trace, e->name));
         else {
             lpo_str_addn(&s, at, 1);
             continue;
