@@ -43,14 +43,14 @@ static uint32_t domain_of(const struct lpoc_thread *t, const void *handle)
 static int on_push_a(const char *text)
 {
     int depth;
-    RECORD(t, NVTX_NO_TRACKING, depth = lpoc_range_push(t, 0, lpoc_name(t, text), NULL););
+    RECORD(t, NVTX_NO_TRACKING, depth = lpoc_range_push_plain(t, lpoc_name(t, text)););
     return depth;
 }
 
 static int on_pop(void)
 {
     int depth;
-    RECORD(t, NVTX_NO_TRACKING, depth = lpoc_range_pop(t, 0, lpoc_thread_ticks(t)););
+    RECORD(t, NVTX_NO_TRACKING, depth = lpoc_range_pop_plain(t, lpoc_thread_ticks(t)););
     return depth;
 }
 

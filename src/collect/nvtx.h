@@ -15,6 +15,9 @@ int lpoc_nvtx_attach_payload(struct nvtx_ext_module *module);
 int lpoc_range_push(struct lpoc_thread *t, uint32_t domain, struct lpoc_name name,
                     const struct nvtx_attributes *a);
 int lpoc_range_pop(struct lpoc_thread *t, uint32_t domain, uint64_t now);
+/* The same in the default domain, without attributes: the path that most programs take. */
+int lpoc_range_push_plain(struct lpoc_thread *t, struct lpoc_name name);
+int lpoc_range_pop_plain(struct lpoc_thread *t, uint64_t now);
 uint64_t lpoc_range_start(struct lpoc_thread *t, uint32_t domain, struct lpoc_name name,
                           const struct nvtx_attributes *a);
 void lpoc_range_end(struct lpoc_thread *t, uint64_t id);

@@ -43,11 +43,14 @@ static inline unsigned flags_of(uint32_t domain, struct lpoc_name name, unsigned
     return (domain ? LPOT_EV_DOMAIN : 0) | (mask ? LPOT_EV_ATTRIBUTES : 0) | lpoc_name_flag(name);
 }
 
-int lpoc_range_push(struct lpoc_thread *t, uint32_t domain, struct lpoc_name name,
-                    const struct nvtx_attributes *a)
+/* Inlined into the general function and into that of the default domain, where the compiler drops
+ * all that asks for a domain or for attributes. */
+#define IN_BOTH static inline __attribute__((always_inline))
+
+IN_BOTH int push(struct lpoc_thread *t, uint32_t domain, struct lpoc_name name,
+                 const struct nvtx_attributes *a)
 {
-    unsigned mask = attribute_mask(a);
-    int depth;
+    unsigned mask = a ? attribute_mask(a) : 0;
     uint8_t *p;
 
     /* A push reads the clock last and a pop reads it first: our own time is not in the range. */
@@ -57,11 +60,21 @@ int lpoc_range_push(struct lpoc_thread *t, uint32_t domain, struct lpoc_name nam
         p = lpoc_put_v(p, domain);
     p = lpoc_put_name(p, name);
     lpoc_commit(t, put_attributes(p, mask, a));
-    depth = lpoc_stack_push(t, domain, name.id == LPOC_NAME_FULL ? 0 : name.id);
-    return depth;
+    return lpoc_stack_push(t, domain, name.id == LPOC_NAME_FULL ? 0 : name.id);
 }
 
-int lpoc_range_pop(struct lpoc_thread *t, uint32_t domain, uint64_t now)
+int lpoc_range_push(struct lpoc_thread *t, uint32_t domain, struct lpoc_name name,
+                    const struct nvtx_attributes *a)
+{
+    return push(t, domain, name, a);
+}
+
+int lpoc_range_push_plain(struct lpoc_thread *t, struct lpoc_name name)
+{
+    return push(t, 0, name, NULL);
+}
+
+IN_BOTH int pop(struct lpoc_thread *t, uint32_t domain, uint64_t now)
 {
     uint8_t *p = lpoc_event(t, LPOT_EV_POP | (domain ? LPOT_EV_DOMAIN : 0), now, 0);
 
@@ -71,6 +84,16 @@ int lpoc_range_pop(struct lpoc_thread *t, uint32_t domain, uint64_t now)
     if (LPOC_RARE(t->eager))
         lpoc_thread_write_early(t, now);
     return lpoc_stack_pop(t, domain);
+}
+
+int lpoc_range_pop(struct lpoc_thread *t, uint32_t domain, uint64_t now)
+{
+    return pop(t, domain, now);
+}
+
+int lpoc_range_pop_plain(struct lpoc_thread *t, uint64_t now)
+{
+    return pop(t, 0, now);
 }
 
 uint64_t lpoc_range_start(struct lpoc_thread *t, uint32_t domain, struct lpoc_name name,
