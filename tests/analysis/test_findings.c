@@ -667,6 +667,73 @@ static void savings_are_at_most_the_span(void **state)
     assert_true(found > 300); /* else nothing was tested */
 }
 
+/* The host waits in `call` on a thread for `gap` us, then launches a kernel of 1 us. */
+static int64_t wait_and_launch(struct lpo_trace *t, const char *call, uint64_t tid, int64_t at,
+                               int64_t gap)
+{
+    size_t first = t->launches.len;
+
+    push_call(t, &(struct span){ call, at, at + gap - 1 }, 0);
+    push_call(t, &(struct span){ "cudaLaunchKernel", at + gap - 1, at + gap }, 0);
+    for (size_t i = first; i < first + 2; i++)
+        t->launches.at[i].thread = t->calls.at[i].thread = lpo_trace_thread(t, 0, tid);
+    push_op(t, &(struct op){ .name = "gemm", .start = at + gap, .end = at + gap + 1, .launch = 2 },
+            0, first, lpo_trace_device(t, 0, -1));
+    return at + gap + 1;
+}
+
+/* 200,000 gaps, nine of each of 20,000 names: a search through all names for each gap would look
+ * at 2,000,000,000 of them. */
+static void many_names_of_calls(void **state)
+{
+    LPO_AUTO(lpo_trace) t = empty_trace();
+    LPO_AUTO(lpo_analysis) a = NULL;
+    LPO_AUTO(lpo_findings) f = NULL;
+    int64_t at = wait_and_launch(t, "cudaStreamSynchronize", 1, 0, 40);
+
+    (void)state;
+    for (int i = 0; i < 200000; i++) {
+        char name[32];
+
+        snprintf(name, sizeof name, "call%d", i / 10);
+        at = i % 10 ? wait_and_launch(t, name, 1, at, 4)
+                    : wait_and_launch(t, "cudaStreamSynchronize", 1, at, 40);
+    }
+    a = lpo_analysis_of(t, NULL);
+    f = lpo_findings_create(NULL, NULL, a);
+    assert_int_equal(f->all.len, 1);
+    assert_int_equal(f->all.at[0].kind, LPO_FINDING_BLOCKED);
+    assert_string_equal(lpo_trace_text(t, f->all.at[0].name), "cudaStreamSynchronize");
+    assert_int_equal(f->all.at[0].saving_ns, us(20000 * 40));
+    assert_true(evidence(&f->all.at[0], LPO_FACT_GAPS)->value == 20000);
+}
+
+/* Threads that take turns: each gap is compared with the operators of its own. */
+static void operators_of_threads_that_take_turns(void **state)
+{
+    LPO_AUTO(lpo_trace) t = empty_trace();
+    LPO_AUTO(lpo_analysis) a = NULL;
+    LPO_AUTO(lpo_findings) f = NULL;
+    int64_t at = wait_and_launch(t, "cudaStreamSynchronize", 1, 0, 40);
+
+    (void)state;
+    for (int i = 0; i < 50; i++) {
+        uint64_t tid = i % 5 < 2 ? 1 : 2;
+        const char *name = tid == 1 ? "aten::item" : "aten::nonzero";
+
+        lpo_vec_push(&t->ops, (struct lpo_op){ us(at), us(at + 40), lpo_trace_name(t, name),
+                                               lpo_trace_thread(t, 0, tid), LPO_NONE, LPO_NONE });
+        at = wait_and_launch(t, "cudaStreamSynchronize", tid, at, 40);
+    }
+    a = lpo_analysis_of(t, NULL);
+    f = lpo_findings_create(NULL, NULL, a);
+    assert_int_equal(f->all.len, 1);
+    assert_int_equal(f->all.at[0].saving_ns, us(50 * 40));
+    assert_string_equal(lpo_trace_text(t, evidence(&f->all.at[0], LPO_FACT_IN_OPERATOR)->name),
+                        "aten::nonzero");
+    assert_true(evidence(&f->all.at[0], LPO_FACT_IN_OPERATOR)->value == (double)us(30 * 40));
+}
+
 int main(void)
 {
     struct unit u = { 0 };
@@ -682,5 +749,7 @@ int main(void)
     UNIT_TEST(&u, other_gpus_are_evidence);
     UNIT_TEST(&u, a_saving_inside_the_noise_is_no_advice);
     UNIT_TEST(&u, savings_are_at_most_the_span);
+    UNIT_TEST(&u, many_names_of_calls);
+    UNIT_TEST(&u, operators_of_threads_that_take_turns);
     return unit_run(&u);
 }

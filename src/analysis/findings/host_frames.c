@@ -40,18 +40,16 @@ static struct frame frame_at(const struct side *s, size_t row)
     return (struct frame){ o->start_ns, o->end_ns, o->name, o->thread };
 }
 
-static int64_t middle(const struct lpo_findings_gap *g)
+static int64_t middle(const struct lpo_trace *t, const struct lpo_findings_gap *g)
 {
-    return g->start_ns + g->ns / 2;
+    return lpo_findings_gap_start(t, g) + g->ns / 2;
 }
 
-static int by_thread_and_middle(const void *x, const void *y)
+static uint32_t thread_of(const struct lpo_trace *t, const struct lpo_findings_gap *g)
 {
-    const struct lpo_findings_gap *a = x, *b = y;
+    uint32_t launch = t->gpu_ops.at[g->op].launch;
 
-    if (a->thread != b->thread)
-        return a->thread < b->thread ? -1 : 1;
-    return middle(a) < middle(b) ? -1 : middle(a) > middle(b);
+    return launch == LPO_NONE ? LPO_NONE : t->launches.at[launch].thread;
 }
 
 /* By thread and start, outer frames first. */
@@ -64,30 +62,35 @@ static bool comes_before(const void *side, uint32_t x, uint32_t y)
     return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.end_ns > b.end_ns;
 }
 
-static bool is_over(const struct lpo_findings_gap *g, const struct frame *f)
+static bool is_over(const struct lpo_trace *t, const struct lpo_findings_gap *g,
+                    const struct frame *f)
 {
-    return g->thread < f->thread || (g->thread == f->thread && middle(g) < f->start_ns);
+    uint32_t thread = thread_of(t, g);
+
+    return thread < f->thread || (thread == f->thread && middle(t, g) < f->start_ns);
 }
 
 /* The first gap whose middle is not before the frame. Frames come nearly in order of time, so the
  * search begins at the answer for the one before and doubles its steps. */
-static size_t first_gap(const lpo_findings_gaps *gaps, const struct frame *f, size_t hint)
+static size_t first_gap(const struct lpo_trace *t, const lpo_findings_gaps *gaps,
+                        const struct frame *f, size_t hint)
 {
     size_t low, high, step = 1;
 
-    if (hint < gaps->len && is_over(&gaps->at[hint], f)) {
-        for (low = hint + 1; low + step < gaps->len && is_over(&gaps->at[low + step], f); step *= 2)
+    if (hint < gaps->len && is_over(t, &gaps->at[hint], f)) {
+        for (low = hint + 1; low + step < gaps->len && is_over(t, &gaps->at[low + step], f);
+             step *= 2)
             low += step;
         high = low + step < gaps->len ? low + step : gaps->len;
     } else {
-        for (high = hint; high > step && !is_over(&gaps->at[high - step], f); step *= 2)
+        for (high = hint; high > step && !is_over(t, &gaps->at[high - step], f); step *= 2)
             high -= step;
         low = high > step ? high - step : 0;
     }
     while (low < high) {
         size_t at = low + (high - low) / 2;
 
-        if (is_over(&gaps->at[at], f))
+        if (is_over(t, &gaps->at[at], f))
             low = at + 1;
         else
             high = at;
@@ -95,25 +98,51 @@ static size_t first_gap(const lpo_findings_gaps *gaps, const struct frame *f, si
     return low;
 }
 
+/* A stretch of one thread in which no gap has its middle: a frame inside it is around none. */
+struct between {
+    uint32_t thread;
+    int64_t after_ns, before_ns; /* neither is part of it */
+};
+
+/* The stretch that ends with the gap at `at`, for frames of `thread`. */
+static struct between stretch_before(const struct lpo_trace *t, const lpo_findings_gaps *gaps,
+                                     size_t at, uint32_t thread)
+{
+    struct between b = { thread, INT64_MIN, INT64_MAX };
+
+    if (at > 0 && thread_of(t, &gaps->at[at - 1]) == thread)
+        b.after_ns = middle(t, &gaps->at[at - 1]);
+    if (at < gaps->len && thread_of(t, &gaps->at[at]) == thread)
+        b.before_ns = middle(t, &gaps->at[at]);
+    return b;
+}
+
 /* Most frames lie between two gaps: only those around the middle of one are kept. */
 static void keep_those_around(struct side *s, const lpo_findings_gaps *gaps)
 {
     size_t count = s->python ? s->trace->python.len : s->trace->ops.len, at = 0;
+    struct between quiet = { .thread = LPO_NONE };
 
     for (size_t i = 0; i < count; i++) {
         struct frame f = frame_at(s, i);
 
-        at = first_gap(gaps, &f, at);
-        if (at < gaps->len && gaps->at[at].thread == f.thread && middle(&gaps->at[at]) <= f.end_ns)
+        if (f.thread != quiet.thread || f.start_ns <= quiet.after_ns ||
+            f.start_ns > quiet.before_ns) {
+            at = first_gap(s->trace, gaps, &f, at);
+            quiet = stretch_before(s->trace, gaps, at, f.thread);
+        }
+        if (quiet.before_ns <= f.end_ns && at < gaps->len &&
+            thread_of(s->trace, &gaps->at[at]) == f.thread)
             lpo_vec_push(&s->rows, (uint32_t)i);
     }
     lpo_region_order_sort(s->rows.at, s->rows.len, comes_before, s);
 }
 
-static bool covers_half(const struct lpo_findings_gap *g, const struct frame *f)
+static bool covers_half(const struct lpo_trace *t, const struct lpo_findings_gap *g,
+                        const struct frame *f)
 {
-    int64_t end_ns = g->start_ns + g->ns;
-    int64_t from = f->start_ns > g->start_ns ? f->start_ns : g->start_ns;
+    int64_t start_ns = lpo_findings_gap_start(t, g), end_ns = start_ns + g->ns;
+    int64_t from = f->start_ns > start_ns ? f->start_ns : start_ns;
     int64_t to = f->end_ns < end_ns ? f->end_ns : end_ns;
 
     return to > from && to - from >= g->ns - (to - from);
@@ -143,7 +172,7 @@ static uint32_t choose(const struct lpo_trace *t, const struct lpo_findings_gap 
         const struct frame *f = &open->at[i];
         const char *name = lpo_trace_text(t, f->name);
 
-        if (!covers_half(g, f) || (python && !is_source_line(name)))
+        if (!covers_half(t, g, f) || (python && !is_source_line(name)))
             continue;
         if (!python || !is_torch(name))
             return f->name;
@@ -154,49 +183,86 @@ static uint32_t choose(const struct lpo_trace *t, const struct lpo_findings_gap 
 }
 
 /* Opens what began until the middle of the gap, and closes what ended before it. */
-static void open_until(const struct side *s, const struct lpo_findings_gap *g, size_t *next,
+static void open_until(const struct side *s, uint32_t thread, int64_t middle_ns, size_t *next,
                        frames *open)
 {
     for (; *next < s->rows.len; ++*next) {
         struct frame f = frame_at(s, s->rows.at[*next]);
 
-        if (f.thread > g->thread || (f.thread == g->thread && f.start_ns > middle(g)))
+        if (f.thread > thread || (f.thread == thread && f.start_ns > middle_ns))
             break;
         while (open->len && open->at[open->len - 1].end_ns < f.start_ns)
             open->len--;
-        if (f.thread == g->thread)
+        if (f.thread == thread)
             lpo_vec_push(open, f);
     }
-    while (open->len && open->at[open->len - 1].end_ns < middle(g))
+    while (open->len && open->at[open->len - 1].end_ns < middle_ns)
         open->len--;
 }
 
-static void walk(const struct lpo_trace *t, lpo_findings_gaps *gaps, bool python)
+void lpo_findings_host_frames(const struct lpo_trace *t, const lpo_findings_gaps *gaps, bool python,
+                              lpo_findings_frame_fn *found, void *ctx)
 {
     struct side s = { .trace = t, .python = python };
+    uint32_t thread = LPO_NONE;
     frames open = { 0 };
     size_t next = 0;
 
-    keep_those_around(&s, gaps);
-    for (size_t i = 0; i < gaps->len; i++) {
-        struct lpo_findings_gap *g = &gaps->at[i];
+    if (gaps->len)
+        keep_those_around(&s, gaps);
+    for (size_t i = 0; i < gaps->len && s.rows.len; i++) {
+        const struct lpo_findings_gap *g = &gaps->at[i];
+        uint32_t of = thread_of(t, g), name;
 
-        if (g->thread == LPO_NONE)
+        if (of == LPO_NONE)
             break; /* the last in order */
-        if (i && g->thread != gaps->at[i - 1].thread)
+        if (of != thread)
             open.len = 0;
-        open_until(&s, g, &next, &open);
-        *(python ? &g->python_name : &g->operator_name) = choose(t, g, &open, python);
+        thread = of;
+        open_until(&s, thread, middle(t, g), &next, &open);
+        name = choose(t, g, &open, python);
+        if (name != LPO_NONE)
+            found(ctx, g, name);
     }
     lpo_vec_free(&open);
     lpo_vec_free(&s.rows);
 }
 
-void lpo_findings_host_frames(const struct lpo_trace *t, lpo_findings_gaps *gaps)
+static bool is_by_thread(const struct lpo_trace *t, const lpo_findings_gaps *gaps)
 {
-    if (!gaps->len)
+    for (size_t i = 1; i < gaps->len; i++)
+        if (thread_of(t, &gaps->at[i]) < thread_of(t, &gaps->at[i - 1]))
+            return false;
+    return true;
+}
+
+struct ordering {
+    const struct lpo_trace *trace;
+    const lpo_findings_gaps *gaps;
+};
+
+static bool lower_thread(const void *ordering, uint32_t a, uint32_t b)
+{
+    const struct ordering *o = ordering;
+
+    return thread_of(o->trace, &o->gaps->at[a]) < thread_of(o->trace, &o->gaps->at[b]);
+}
+
+void lpo_findings_gaps_by_thread(const struct lpo_trace *t, lpo_findings_gaps *gaps)
+{
+    struct ordering o = { t, gaps };
+    lpo_findings_gaps sorted = { 0 };
+    uint32_t *order;
+
+    if (is_by_thread(t, gaps)) /* nearly always: one thread launches */
         return;
-    qsort(gaps->at, gaps->len, sizeof *gaps->at, by_thread_and_middle);
-    walk(t, gaps, false);
-    walk(t, gaps, true);
+    order = lpo_xrealloc(NULL, gaps->len, sizeof *order);
+    for (size_t i = 0; i < gaps->len; i++)
+        order[i] = (uint32_t)i;
+    lpo_region_order_sort(order, gaps->len, lower_thread, &o);
+    for (size_t i = 0; i < gaps->len; i++)
+        lpo_vec_push(&sorted, gaps->at[order[i]]);
+    free(order);
+    lpo_vec_free(gaps);
+    *gaps = sorted;
 }

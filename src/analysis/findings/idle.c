@@ -5,6 +5,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/findings/private.h"
+#include "region/thread_rows.h"
 #include "region/tree.h"
 #include "util/map.h"
 #include "util/str.h"
@@ -20,7 +21,19 @@ struct bucket {
     enum lpo_finding_kind kind;
     uint32_t call; /* name id; LPO_NONE: no single one */
     int64_t ns, longest_ns;
+    uint32_t longest_op; /* that ends the first of the longest: row of gpu_ops */
     uint64_t gaps;
+};
+
+/* The idle time of a bucket in which the host was in one operator or Python function. */
+struct frame_sum {
+    int64_t ns;
+    uint32_t bucket, name;
+};
+
+struct frame_sums {
+    LPO_VEC(struct frame_sum) all;
+    struct lpo_map_pair rows; /* by bucket and name */
 };
 
 struct sorter {
@@ -29,6 +42,7 @@ struct sorter {
     lpo_findings_gaps gaps;
     LPO_VEC(struct bucket) buckets;
     struct lpo_map_pair bucket_rows; /* by kind and call: a trace may have a name for each call */
+    struct frame_sums operators, python;
 };
 
 /* Calls that load or build code; calls that get or give back memory. By the beginning of the name,
@@ -70,28 +84,44 @@ static bool is_small_result(const struct lpo_trace *t, uint32_t row)
 /* Waiting for a result, not for something else that happens after a copy. */
 static bool waits(const struct lpo_trace *t, const struct lpo_findings_gap *g)
 {
-    const char *call = g->cause == LPO_IDLE_BLOCKED && g->call != LPO_NONE
-                           ? lpo_trace_text(t, t->calls.at[g->call].name)
-                           : "";
+    const char *call = g->blocked_in == LPO_NONE ? "" : lpo_trace_text(t, g->blocked_in);
 
     return g->ns <= SHORT_GAP_NS || strstr(call, "Synchronize") || strstr(call, "Memcpy");
 }
 
 static bool is_ping_pong(const struct sorter *s, const struct lpo_findings_gap *g)
 {
-    return (g->cause == LPO_IDLE_BLOCKED || g->cause == LPO_IDLE_HOST) &&
-           is_small_result(s->w->trace, s->before[g->op]) && waits(s->w->trace, g);
+    return is_small_result(s->w->trace, s->before[g->op]) && waits(s->w->trace, g);
+}
+
+static bool is_in(const struct lpo_first_call *f, int64_t start_ns, int64_t ns)
+{
+    return start_ns >= f->start_ns && start_ns + ns <= f->end_ns;
+}
+
+static bool is_in_any(const struct sorter *s, const struct lpo_findings_gap *g)
+{
+    const lpo_first_calls *first = &s->w->out->first;
+    int64_t start_ns = lpo_findings_gap_start(s->w->trace, g);
+
+    for (size_t i = 0; i < first->len; i++)
+        if (is_in(&first->at[i], start_ns, g->ns))
+            return true;
+    return false;
 }
 
 /* What a gap costs as part of a first visit: that visit's own idle time is at most what it took
  * longer than later ones. The rest would be there in any visit; no finding counts it. */
-static int64_t in_first_call(lpo_first_calls *first, const struct lpo_findings_gap *g)
+static int64_t in_first_call(const struct sorter *s, const struct lpo_findings_gap *g)
 {
+    lpo_first_calls *first = &s->w->out->first;
+    int64_t start_ns = lpo_findings_gap_start(s->w->trace, g);
+
     for (size_t i = 0; i < first->len; i++) {
         struct lpo_first_call *f = &first->at[i];
         int64_t left = f->end_ns - f->start_ns - f->later_ns - f->idle_ns;
 
-        if (left <= 0 || g->start_ns < f->start_ns || g->start_ns + g->ns > f->end_ns)
+        if (left <= 0 || !is_in(f, start_ns, g->ns))
             continue;
         left = left < g->ns ? left : g->ns;
         f->idle_ns += left;
@@ -100,27 +130,25 @@ static int64_t in_first_call(lpo_first_calls *first, const struct lpo_findings_g
     return 0;
 }
 
-static void choose(struct sorter *s, struct lpo_findings_gap *g, bool ping_pong,
+static void choose(struct sorter *s, struct lpo_findings_gap *g, bool ping_pong, bool in_first,
                    enum lpo_finding_kind *kind, uint32_t *call)
 {
-    const struct lpo_trace *t = s->w->trace;
-    bool blocked = g->cause == LPO_IDLE_BLOCKED;
-    uint32_t name = blocked && g->call != LPO_NONE ? t->calls.at[g->call].name : LPO_NONE;
-    const char *text = name == LPO_NONE ? "" : lpo_trace_text(t, name);
+    uint32_t name = g->blocked_in;
+    const char *text = name == LPO_NONE ? "" : lpo_trace_text(s->w->trace, name);
     int64_t first_ns;
 
     *call = LPO_NONE;
     g->counted_ns = g->ns;
     if (begins(text, builds)) {
         *kind = LPO_FINDING_FIRST_CALLS;
-    } else if ((first_ns = in_first_call(&s->w->out->first, g)) > 0) {
+    } else if (in_first && (first_ns = in_first_call(s, g)) > 0) {
         *kind = LPO_FINDING_FIRST_CALLS;
         g->counted_ns = first_ns;
     } else if (begins(text, allocates)) {
         *kind = LPO_FINDING_ALLOCATOR;
     } else if (ping_pong && is_ping_pong(s, g)) {
         *kind = LPO_FINDING_PING_PONG;
-    } else if (blocked) {
+    } else if (name != LPO_NONE) {
         *kind = LPO_FINDING_BLOCKED;
         *call = name;
     } else {
@@ -141,54 +169,78 @@ static uint32_t bucket_of(struct sorter *s, enum lpo_finding_kind kind, uint32_t
 static void collect(void *ctx, const struct lpo_wall_device *d, const struct lpo_wall_gap *g)
 {
     struct sorter *s = ctx;
-    struct lpo_findings_gap gap = { .start_ns = g->start_ns,
-                                    .ns = g->ns,
-                                    .op = g->op,
-                                    .call = g->call,
-                                    .thread = lpo_wall_gap_thread(s->w->trace, g),
-                                    .bucket = LPO_NONE,
-                                    .operator_name = LPO_NONE,
-                                    .python_name = LPO_NONE,
-                                    .cause = g->cause };
+    bool blocked = g->cause == LPO_IDLE_BLOCKED;
 
     /* the host is not the cause of the others, and most gaps of a busy GPU are such */
-    if (d->device == s->w->critical->device && g->cause != LPO_IDLE_UNKNOWN &&
-        g->cause != LPO_IDLE_QUEUED)
-        lpo_vec_push(&s->gaps, gap);
+    if (d->device != s->w->critical->device || (!blocked && g->cause != LPO_IDLE_HOST))
+        return;
+    lpo_vec_push(&s->gaps,
+                 ((struct lpo_findings_gap){ .ns = g->ns,
+                                             .op = g->op,
+                                             .blocked_in = blocked && g->call != LPO_NONE
+                                                               ? s->w->trace->calls.at[g->call].name
+                                                               : LPO_NONE }));
 }
 
-/* Longest gaps first, so that the time of a first visit goes to those that make it long. */
-static int longest_first(const void *x, const void *y)
+static bool is_longer(const struct lpo_trace *t, int64_t ns, uint32_t op, int64_t than_ns,
+                      uint32_t than_op)
 {
-    const struct lpo_findings_gap *a = x, *b = y;
-
-    if (a->ns != b->ns)
-        return a->ns > b->ns ? -1 : 1;
-    return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
+    return ns != than_ns ? ns > than_ns
+                         : t->gpu_ops.at[op].start_ns < t->gpu_ops.at[than_op].start_ns;
 }
 
+static bool longest_first(const void *sorter, uint32_t x, uint32_t y)
+{
+    const struct sorter *s = sorter;
+    const struct lpo_findings_gap *a = &s->gaps.at[x], *b = &s->gaps.at[y];
+
+    return is_longer(s->w->trace, a->ns, a->op, b->ns, b->op);
+}
+
+static bool longest_bucket_first(const void *sorter, uint32_t x, uint32_t y)
+{
+    const struct sorter *s = sorter;
+    const struct bucket *a = &s->buckets.at[x], *b = &s->buckets.at[y];
+
+    return is_longer(s->w->trace, a->longest_ns, a->longest_op, b->longest_ns, b->longest_op);
+}
+
+static void put(struct sorter *s, struct lpo_findings_gap *g, bool ping_pong, bool in_first)
+{
+    enum lpo_finding_kind kind;
+    struct bucket *b;
+    uint32_t call;
+
+    choose(s, g, ping_pong, in_first, &kind, &call);
+    g->bucket = bucket_of(s, kind, call);
+    b = &s->buckets.at[g->bucket];
+    if (!b->gaps || is_longer(s->w->trace, g->ns, g->op, b->longest_ns, b->longest_op)) {
+        b->longest_ns = g->ns;
+        b->longest_op = g->op;
+    }
+    b->ns += g->counted_ns;
+    b->gaps++;
+}
+
+/* Gaps of first visits come longest first, so that the time of a visit goes to those that make it
+ * long. The others, which are nearly all, need no order. */
 static void sort_into_buckets(struct sorter *s)
 {
+    LPO_VEC(uint32_t) in_first = { 0 };
     uint64_t results = 0;
 
-    if (s->gaps.len)
-        qsort(s->gaps.at, s->gaps.len, sizeof *s->gaps.at, longest_first);
-    for (size_t i = 0; i < s->gaps.len; i++)
+    for (size_t i = 0; i < s->gaps.len && results < LEAST_RESULTS; i++)
         results += is_ping_pong(s, &s->gaps.at[i]);
     for (size_t i = 0; i < s->gaps.len; i++) {
-        struct lpo_findings_gap *g = &s->gaps.at[i];
-        enum lpo_finding_kind kind;
-        struct bucket *b;
-        uint32_t call;
-
-        choose(s, g, results >= LEAST_RESULTS, &kind, &call);
-        g->bucket = bucket_of(s, kind, call);
-        b = &s->buckets.at[g->bucket];
-        b->ns += g->counted_ns;
-        b->gaps++;
-        if (g->ns > b->longest_ns)
-            b->longest_ns = g->ns;
+        if (is_in_any(s, &s->gaps.at[i]))
+            lpo_vec_push(&in_first, (uint32_t)i);
+        else
+            put(s, &s->gaps.at[i], results >= LEAST_RESULTS, false);
     }
+    lpo_region_order_sort(in_first.at, in_first.len, longest_first, s);
+    for (size_t i = 0; i < in_first.len; i++)
+        put(s, &s->gaps.at[in_first.at[i]], results >= LEAST_RESULTS, true);
+    lpo_vec_free(&in_first);
 }
 
 /* The operation that ended last before each gap of the critical device. */
@@ -238,38 +290,34 @@ static uint32_t main_region(const struct sorter *s, uint32_t bucket)
     return region;
 }
 
-struct name_sum {
-    int64_t ns;
-    uint32_t name;
-};
+static void add_frame(void *ctx, const struct lpo_findings_gap *g, uint32_t name)
+{
+    struct frame_sums *sums = ctx;
+    bool fresh;
+    uint32_t row = lpo_map_pair_put(&sums->rows, g->bucket, name, &fresh);
+
+    if (fresh)
+        lpo_vec_push(&sums->all, ((struct frame_sum){ 0, g->bucket, name }));
+    sums->all.at[row].ns += g->counted_ns;
+}
+
+static void frame_sums_free(struct frame_sums *sums)
+{
+    lpo_vec_free(&sums->all);
+    lpo_map_pair_free(&sums->rows);
+}
 
 /* The name with the most idle time, if that is a fifth of the bucket's. */
 static void add_main_name(const struct sorter *s, struct lpo_finding *f, uint32_t bucket,
-                          enum lpo_fact fact)
+                          const struct frame_sums *sums, enum lpo_fact fact)
 {
-    struct lpo_map_pair rows = { 0 };
-    LPO_VEC(struct name_sum) sums = { 0 };
-    size_t best = 0;
+    const struct frame_sum *best = NULL;
 
-    for (size_t i = 0; i < s->gaps.len; i++) {
-        const struct lpo_findings_gap *g = &s->gaps.at[i];
-        uint32_t name = fact == LPO_FACT_IN_PYTHON ? g->python_name : g->operator_name, row;
-        bool fresh;
-
-        if (g->bucket != bucket || name == LPO_NONE)
-            continue;
-        row = lpo_map_pair_put(&rows, name, 0, &fresh);
-        if (fresh)
-            lpo_vec_push(&sums, ((struct name_sum){ 0, name }));
-        sums.at[row].ns += g->counted_ns;
-    }
-    for (size_t i = 1; i < sums.len; i++)
-        if (sums.at[i].ns > sums.at[best].ns)
-            best = i;
-    if (sums.len && sums.at[best].ns >= s->buckets.at[bucket].ns / 5)
-        lpo_findings_fact_name(f, fact, (double)sums.at[best].ns, sums.at[best].name);
-    lpo_vec_free(&sums);
-    lpo_map_pair_free(&rows);
+    for (size_t i = 0; i < sums->all.len; i++)
+        if (sums->all.at[i].bucket == bucket && (!best || sums->all.at[i].ns > best->ns))
+            best = &sums->all.at[i];
+    if (best && best->ns >= s->buckets.at[bucket].ns / 5)
+        lpo_findings_fact_name(f, fact, (double)best->ns, best->name);
 }
 
 /* The one that most of the idle time was counted as. */
@@ -303,13 +351,14 @@ static void make(const struct sorter *s, uint32_t bucket)
         lpo_findings_fact_name(f, LPO_FACT_IN_CALL, 0, b->call);
     if (b->kind == LPO_FINDING_FIRST_CALLS)
         add_first_call(f, &s->w->out->first);
-    add_main_name(s, f, bucket, LPO_FACT_IN_OPERATOR);
-    add_main_name(s, f, bucket, LPO_FACT_IN_PYTHON);
+    add_main_name(s, f, bucket, &s->operators, LPO_FACT_IN_OPERATOR);
+    add_main_name(s, f, bucket, &s->python, LPO_FACT_IN_PYTHON);
 }
 
 void lpo_findings_idle(struct lpo_findings_work *w)
 {
     struct sorter s = { .w = w };
+    uint32_t *order;
 
     if (!w->critical->idle_ns)
         return;
@@ -317,9 +366,18 @@ void lpo_findings_idle(struct lpo_findings_work *w)
     lpo_wall_destroy(lpo_wall_create_without(w->a->tree, w->aside, collect, &s));
     sort_into_buckets(&s);
     free(s.before); /* the next step has the largest need of memory */
-    lpo_findings_host_frames(w->trace, &s.gaps);
+    lpo_findings_gaps_by_thread(w->trace, &s.gaps);
+    lpo_findings_host_frames(w->trace, &s.gaps, false, add_frame, &s.operators);
+    lpo_findings_host_frames(w->trace, &s.gaps, true, add_frame, &s.python);
+    order = lpo_xrealloc(NULL, s.buckets.len + 1, sizeof *order);
     for (uint32_t i = 0; i < s.buckets.len; i++)
-        make(&s, i);
+        order[i] = i;
+    lpo_region_order_sort(order, s.buckets.len, longest_bucket_first, &s);
+    for (size_t i = 0; i < s.buckets.len; i++)
+        make(&s, order[i]);
+    free(order);
+    frame_sums_free(&s.operators);
+    frame_sums_free(&s.python);
     lpo_vec_free(&s.buckets);
     lpo_map_pair_free(&s.bucket_rows);
     lpo_vec_free(&s.gaps);

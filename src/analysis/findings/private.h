@@ -61,23 +61,35 @@ enum lpo_findings_direction { LPO_TO_DEVICE, LPO_TO_HOST, LPO_ON_DEVICE };
 /* Of a copy, by its name. */
 enum lpo_findings_direction lpo_findings_direction(const char *name);
 
-/* A gap of the critical device, and the finding that it belongs to. */
+/* A gap of the critical device, and the finding that it belongs to. A trace may have millions, so
+ * what the operation says (when the gap ended, who launched) is not kept here. */
 struct lpo_findings_gap {
-    int64_t start_ns, ns;
-    int64_t counted_ns;     /* of it: what the finding counts */
-    uint32_t op;            /* that ends it: row of gpu_ops */
-    uint32_t call;          /* row of calls, or LPO_NONE */
-    uint32_t thread;        /* that launched it, or LPO_NONE */
-    uint32_t bucket;        /* LPO_NONE: no finding is made of it */
-    uint32_t operator_name; /* name of the innermost that covers half of it, or LPO_NONE */
-    uint32_t python_name;
-    enum lpo_idle_cause cause;
+    int64_t ns;
+    int64_t counted_ns; /* of it: what the finding counts */
+    uint32_t op;        /* that ends it, with its start: row of gpu_ops */
+    union {
+        uint32_t blocked_in; /* until a finding is chosen: name of the call, LPO_NONE: none */
+        uint32_t bucket;     /* from then on */
+    };
 };
 
 typedef LPO_VEC(struct lpo_findings_gap) lpo_findings_gaps;
 
-/* Fills `operator_name` and `python_name` of the gaps that belong to a bucket. Sorts the gaps. */
-void lpo_findings_host_frames(const struct lpo_trace *t, lpo_findings_gaps *gaps);
+static inline int64_t lpo_findings_gap_start(const struct lpo_trace *t,
+                                             const struct lpo_findings_gap *g)
+{
+    return t->gpu_ops.at[g->op].start_ns - g->ns;
+}
+
+typedef void lpo_findings_frame_fn(void *ctx, const struct lpo_findings_gap *g, uint32_t name);
+
+/* Puts gaps that are in order of time by the thread that launched what ended them; within a thread
+ * they stay in order. */
+void lpo_findings_gaps_by_thread(const struct lpo_trace *t, lpo_findings_gaps *gaps);
+/* Calls `found` for each gap that an operator (a Python function) covers by half, with the name of
+ * the innermost. The gaps are by thread. */
+void lpo_findings_host_frames(const struct lpo_trace *t, const lpo_findings_gaps *gaps, bool python,
+                              lpo_findings_frame_fn *found, void *ctx);
 
 /* Those that cost at least 1 % of the span more than later ones, longest first. The caller frees
  * the vector. */
