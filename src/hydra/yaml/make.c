@@ -15,6 +15,7 @@
 
 struct making {
     struct lpo_arena *arena;
+    struct lpo_arena *scratch; /* of the tree: gone when the values exist */
     struct lpo_ynode *root;
     LPO_VEC(struct lpo_ynode *) queue; /* containers that exist but are not filled yet */
     size_t merged;                     /* pairs brought in by merge keys: they multiply */
@@ -169,7 +170,7 @@ static int merge_from(struct making *m, struct lpo_ynode *into, struct lpo_ynode
     if (m->merged > 2 * LPO_YAML_MAX_VALUES)
         return fail_at(m, from, "merge keys expand to too many values", "");
     for (size_t i = 0; i < from->count; i++)
-        lpo_yaml_node_push(m->arena, into, from->kids[i]);
+        lpo_yaml_node_push(m->scratch, into, from->kids[i]);
     return 0;
 }
 
@@ -225,7 +226,7 @@ static int flatten(struct making *m, struct lpo_ynode *n, unsigned depth)
     if (merged.count == 0)
         return 0;
     for (size_t i = 0; i < kept; i++)
-        lpo_yaml_node_push(m->arena, &merged, n->kids[i]);
+        lpo_yaml_node_push(m->scratch, &merged, n->kids[i]);
     n->kids = merged.kids;
     n->count = merged.count;
     n->cap = merged.cap;
@@ -326,10 +327,10 @@ static int unshare(struct making *m, struct lpo_node *n, size_t *budget, unsigne
     return 0;
 }
 
-static int make_tree(struct lpo_arena *a, struct lpo_ynode *root, bool aliases,
-                     struct lpo_node **out, struct lpo_err *err)
+static int make_tree(struct lpo_arena *a, struct lpo_arena *scratch, struct lpo_ynode *root,
+                     bool aliases, struct lpo_node **out, struct lpo_err *err)
 {
-    struct making m = { .arena = a, .root = root, .err = err };
+    struct making m = { .arena = a, .scratch = scratch, .root = root, .err = err };
     size_t budget = LPO_YAML_MAX_VALUES;
     int rc = make(&m, root);
 
@@ -345,6 +346,7 @@ static int make_tree(struct lpo_arena *a, struct lpo_ynode *root, bool aliases,
 int lpo_yaml_parse(struct lpo_arena *a, const char *text, size_t len, const char *file,
                    struct lpo_node **out, struct lpo_err *err)
 {
+    LPO_AUTO(lpo_arena) scratch = NULL;
     struct lpo_ynode *root = NULL;
     bool aliases = false;
     size_t bad;
@@ -360,12 +362,13 @@ int lpo_yaml_parse(struct lpo_arena *a, const char *text, size_t len, const char
             line += text[i] == '\n';
         return lpo_fail(err, LPO_E_FORMAT, "%s:%u: byte %zu is not UTF-8", file, line, bad);
     }
-    rc = lpo_yaml_tree_read(a, text, len, file, &root, &aliases, err);
+    scratch = lpo_arena_create();
+    rc = lpo_yaml_tree_read(scratch, text, len, lpo_arena_strdup(a, file), &root, &aliases, err);
     if (rc < 0)
         return rc;
     if (!root) {
         *out = lpo_node_null(a);
         return 0;
     }
-    return make_tree(a, root, aliases, out, err);
+    return make_tree(a, scratch, root, aliases, out, err);
 }

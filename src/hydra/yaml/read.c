@@ -317,10 +317,9 @@ int lpo_yaml_tree_read(struct lpo_arena *a, const char *text, size_t len, const 
                        struct lpo_ynode **out, bool *aliases, struct lpo_err *err)
 {
     LPO_AUTO(lpo_map) anchors = lpo_map_create();
-    struct reading r = { .arena = a, .anchors = anchors, .err = err };
+    struct reading r = { .arena = a, .anchors = anchors, .file = file, .err = err };
     int rc;
 
-    r.file = lpo_arena_strdup(a, file);
     *out = NULL;
     if (!yaml_parser_initialize(&r.parser))
         return lpo_fail(err, LPO_E_LIMIT, "%s: no memory for the YAML parser", file);

@@ -31,7 +31,8 @@ struct lpo_ynode {
     bool open;             /* make.c: on the way down to it, to find loops */
 };
 
-/* *aliases: the document has some. *out is NULL for an empty document. */
+/* *aliases: the document has some. *out is NULL for an empty document. The tree keeps `file`; all
+ * else is copied into `a`. */
 int lpo_yaml_tree_read(struct lpo_arena *a, const char *text, size_t len, const char *file,
                        struct lpo_ynode **out, bool *aliases, struct lpo_err *err);
 
