@@ -118,9 +118,15 @@ ptrdiff_t lpo_node_find(const struct lpo_node *map, const struct lpo_node *key)
         return -1;
     if (map->index)
         return lpo_node_index_find(map, key);
-    for (size_t i = 0; i < map->npairs; i++)
-        if (lpo_node_same_key(map->pairs[i].key, key))
+    for (size_t i = 0; i < map->npairs; i++) {
+        const struct lpo_node *k = map->pairs[i].key;
+
+        /* nearly every key is text, and nearly every other one has another length */
+        if (k->kind == LPO_NODE_STRING && key->kind == LPO_NODE_STRING && k->len != key->len)
+            continue;
+        if (lpo_node_same_key(k, key))
             return (ptrdiff_t)i;
+    }
     return -1;
 }
 

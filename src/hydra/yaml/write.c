@@ -122,7 +122,7 @@ static bool is_yaml_bool(const char *text, size_t len)
                                          "ON",   "off",   "Off",   "OFF" };
 
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strlen(words[i]) == len && memcmp(words[i], text, len) == 0)
+        if (words[i][0] == *text && strlen(words[i]) == len && memcmp(words[i], text, len) == 0)
             return true;
     return false;
 }

@@ -41,7 +41,7 @@ static struct words split(const char *name)
 static bool is_one_of(const char *word, const char *const *list)
 {
     for (; *list; list++)
-        if (strcmp(word, *list) == 0)
+        if (*word == **list && strcmp(word, *list) == 0)
             return true;
     return false;
 }
