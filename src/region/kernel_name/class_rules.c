@@ -243,6 +243,8 @@ static const struct lpo_class_rule functions[] = {
     { "^_nvjet", LPO_CLASS_GEMM, NULL, "nvjet_sm90_tst_64x8_64x16_4x1_v_bz_splitK_TNT" },
     { "cijk", LPO_CLASS_GEMM, NULL, "Cijk_Alik_Bljk_BBS_BH_MT64x32x256" },
     { "mulmat", LPO_CLASS_GEMM, NULL, "void mul_mat_vec_q<(ggml_type)2, 1, 4>(void const*)" },
+    { "mmvq", LPO_CLASS_GEMM, NULL, "void fused_mmvq<(ggml_type)2, 1>(int)" },
+    { "mmvf", LPO_CLASS_GEMM, NULL, "void mmvf_kernel<float>(int)" },
     { "mulmv", LPO_CLASS_GEMM, NULL, "kernel_mul_mv_q4_0_f32" },
     { "^_quantized_", LPO_CLASS_GEMM, "matmul", "quantized_matmul_kernel(int)" },
     { "^_quantized_", LPO_CLASS_GEMM, "gemm", "quantized_gemm_kernel(int)" },
