@@ -21,10 +21,12 @@ static bool has(const struct lpo_json *classes, const char *name)
 }
 
 /* `list` picks rows of the second file: names put together from what libraries call their kernels,
- * and two lists from profiles that others published, which the rules had not seen when they were
+ * and lists from profiles that others published, which the rules had not seen when they were
  * first measured (85 of 92, 50 of 52). The third file was labelled by somebody who had not seen the
  * rules; they first had 258 of its 286 sure names right (90.2 %). The fourth was made the same way
- * after that, from other profiles: 241 of 257 at first sight (93.8 %). */
+ * after that, from other profiles: 241 of 257 at first sight (93.8 %). The list "third" has names
+ * of a few engines with kernels of their own, picked because they are unusual, and labelled by
+ * whoever wrote the rules: 79 of 90 before they were changed for it. */
 static const struct floor_case {
     const char *name, *file, *list;
     bool sure_only;
@@ -35,6 +37,7 @@ static const struct floor_case {
     { "names of many libraries", "classes-more.json", "knowledge", false, 549, 549 },
     { "published profiles, first list", "classes-more.json", "first", false, 92, 92 },
     { "published profiles, second list", "classes-more.json", "second", false, 52, 52 },
+    { "published profiles, unusual names", "classes-more.json", "third", false, 87, 90 },
     { "blind list, names that leave no doubt", "classes-blind.json", NULL, true, 286, 286 },
     { "blind list, all names", "classes-blind.json", NULL, false, 338, 340 },
     { "second blind list, names that leave no doubt", "classes-blind2.json", NULL, true, 257, 257 },
