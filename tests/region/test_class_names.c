@@ -68,7 +68,7 @@ static void check_floor(void **state)
         of++;
         right += good;
         if (!good)
-            print_message("not %s: %s\n", class, name);
+            print_message("# not %s: %s\n", class, name);
     }
     assert_int_equal(of, f->of);
     assert_true(right >= f->right);
