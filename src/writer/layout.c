@@ -148,7 +148,12 @@ void lpo_writer_add_name(struct lpo_str *out, const char *text, size_t len, size
 unsigned lpo_writer_layout_indent(const struct lpo_doc_cell *cell, size_t width)
 {
     size_t most = width > COMFORTABLE ? (width - COMFORTABLE / 2) / INDENT : width / (2 * INDENT);
+    LPO_STR name = { 0 };
 
+    /* a name is cut before its depth is, and neither where both fit */
+    lpo_visible_add(&name, cell->text, cell->len, width ? width : 1);
+    if (lpo_visible_width(lpo_str_text(&name), name.len) + (size_t)INDENT * cell->indent <= width)
+        most = cell->indent;
     most = most < 32 ? most : 32;
     return cell->indent < most ? cell->indent : (unsigned)most;
 }

@@ -375,6 +375,29 @@ static void wide_tables_fit(void **state)
     assert_non_null(strstr(out.at, "The last"));
 }
 
+/* A narrow tree keeps its levels: four of them fit into ten columns. */
+static void trees_keep_their_levels(void **state)
+{
+    static const char *const names[] = { "decode", "step", "layer*", "mlp" };
+    LPO_AUTO(lpo_doc) doc = lpo_doc_create("run", "t");
+    struct lpo_table *t = lpo_doc_table(doc, "t", "", columns, 2);
+    LPO_STR out = { 0 };
+
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        lpo_doc_row_tree(t, names[i], strlen(names[i]), i);
+        lpo_doc_row_count(t, i);
+    }
+    lpo_writer_find("text")->write(doc, &out);
+    assert_non_null(strstr(out.at, "\ndecode "));
+    assert_non_null(strstr(out.at, "\n  step "));
+    assert_non_null(strstr(out.at, "\n    layer* "));
+    assert_non_null(strstr(out.at, "\n      mlp "));
+    lpo_str_clear(&out);
+    lpo_writer_find("md")->write(doc, &out);
+    assert_non_null(strstr(out.at, "| &emsp;&emsp;&emsp;mlp |"));
+}
+
 static void perfetto_parses(void **state)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
@@ -435,6 +458,7 @@ int main(void)
     UNIT_TEST(&u, roofs_have_their_rates);
     UNIT_TEST(&u, markdown_keeps_to_its_length);
     UNIT_TEST(&u, wide_tables_fit);
+    UNIT_TEST(&u, trees_keep_their_levels);
     UNIT_TEST(&u, perfetto_parses);
     UNIT_ROWS(&u, visible_cases, check_visible);
     return unit_run(&u);
