@@ -113,7 +113,9 @@ static size_t rows_shown(const struct md *w, const struct lpo_table *t)
         return rows;
     most = (long)least + w->rows;
     most = most < 1 ? 1 : most;
-    return rows < (size_t)most ? rows : (size_t)most;
+    /* the line that says what was left out, and the empty one before it, take as much as two rows
+     */
+    return rows <= (size_t)most + 2 ? rows : (size_t)most;
 }
 
 static void write_table(const struct md *w, const struct lpo_table *t)

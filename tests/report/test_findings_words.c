@@ -71,6 +71,8 @@ static void without_gpu_operations_nothing_is_printed(void **state)
 static void everything_has_its_words(void **state)
 {
     LPO_AUTO(lpo_trace) t = late_launch();
+    /* a trace that is analysed is const: no name may come later */
+    const uint32_t call = lpo_trace_name(t, "cudaMalloc"), frame = lpo_trace_name(t, "a.py(1): f");
     LPO_AUTO(lpo_analysis) a = lpo_analysis_of(t, NULL);
     LPO_AUTO(lpo_findings) found = lpo_findings_create(NULL, NULL, a);
     LPO_AUTO(lpo_arena) arena = lpo_arena_create();
@@ -79,10 +81,9 @@ static void everything_has_its_words(void **state)
 
     (void)state;
     for (int kind = 0; kind < LPO_FINDING_KINDS; kind++) {
-        struct lpo_finding f = { .kind = (enum lpo_finding_kind)kind,
-                                 .saving_ns = 1000,
-                                 .node = LPO_NONE,
-                                 .name = lpo_trace_name(t, "cudaMalloc") };
+        struct lpo_finding f = {
+            .kind = (enum lpo_finding_kind)kind, .saving_ns = 1000, .node = LPO_NONE, .name = call
+        };
 
         assert_non_null(lpo_findings_id(f.kind));
         assert_null(strchr(lpo_report_finding_title(&w, &f), '%'));
@@ -92,8 +93,7 @@ static void everything_has_its_words(void **state)
         struct lpo_finding f = { .nevidence = 1 };
         struct lpo_finding_fact out;
 
-        f.evidence[0] =
-            (struct lpo_evidence){ (enum lpo_fact)fact, 3, lpo_trace_name(t, "a.py(1): f") };
+        f.evidence[0] = (struct lpo_evidence){ (enum lpo_fact)fact, 3, frame };
         if (fact == LPO_FACT_IN_CALL)
             continue; /* the title has it */
         assert_true(lpo_report_finding_evidence(&w, &f, 0, &out));

@@ -322,7 +322,7 @@ static void markdown_keeps_to_its_length(void **state)
 {
     static const struct lpo_column one[] = { { "n", "N", LPO_CELL_COUNT, NULL } };
     LPO_AUTO(lpo_doc) doc = lpo_doc_create("run", "t");
-    struct lpo_table *tables[3];
+    struct lpo_table *tables[3], *small;
     LPO_STR out = { 0 };
     size_t lines = 0;
 
@@ -332,6 +332,11 @@ static void markdown_keeps_to_its_length(void **state)
         for (uint64_t r = 0; r < 50; r++)
             lpo_doc_row_count(tables[i], r);
     }
+    /* three rows are no longer than one and the line that says so */
+    small = lpo_doc_table(doc, "small", "", one, 1);
+    for (uint64_t r = 1001; r < 1004; r++)
+        lpo_doc_row_count(small, r);
+    small->least_rows = 1;
     tables[0]->least_rows = SIZE_MAX;
     tables[1]->least_rows = 20;
     doc->most_lines = 100;
@@ -340,6 +345,7 @@ static void markdown_keeps_to_its_length(void **state)
         lines += out.at[i] == '\n';
     assert_in_range(lines, 95, 100);
     assert_non_null(strstr(out.at, "| 49 |")); /* of the first */
+    assert_non_null(strstr(out.at, "| 1,003 |"));
     assert_non_null(strstr(out.at, " of 50 rows are shown; the JSON report has all."));
 }
 
