@@ -47,11 +47,9 @@ struct sorter {
 
 /* Calls that load or build code; calls that get or give back memory. By the beginning of the name,
  * without the library's prefix: hipMalloc, cudaMalloc and cuMemAlloc are of one kind. */
-static const char *const builds[] = {
-    "ModuleLoad", "LibraryLoad",       "GraphInstantiate",     "LinkAdd",           "LinkComplete",
-    "LinkCreate", "ModuleGetFunction", "ModuleGetLoadingMode", "FuncGetAttributes", "OccupancyMax",
-    NULL
-};
+static const char *const builds[] = { "ModuleLoad", "LibraryLoad",  "GraphInstantiate",
+                                      "LinkAdd",    "LinkComplete", "LinkCreate",
+                                      NULL };
 static const char *const allocates[] = {
     "Malloc",     "Free",         "HostAlloc",         "HostRegister", "HostUnregister",
     "MemAlloc",   "MemFree",      "MemCreate",         "MemMap",       "MemUnmap",
