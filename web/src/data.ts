@@ -145,7 +145,7 @@ const COLOURS: Record<string, string> = {
   GEMM: "#1f6feb", attention: "#8250df", convolution: "#0e7490", normalization: "#0a7d6b", norm: "#0a7d6b", softmax: "#b35900",
   rotary: "#6e7781", elementwise: "#2da44e", reduction: "#9a6700", indexing: "#a0557f", embedding: "#a0557f", sorting: "#7d4e00",
   copy: "#57606a", optimizer: "#5a32a3", random: "#3b6e22", collective: "#cf222e", communication: "#cf222e", quantize: "#bf3989", moe: "#116329",
-  "copy to or from the host": "#d4a72c", memset: "#bfa75f", other: "#818b98",
+  "memory copy": "#d4a72c", memset: "#bfa75f", other: "#818b98",
 };
 
 export function colour(kind: string): string {

@@ -5,7 +5,7 @@ import { el, intoChapter } from "./dom";
 import * as format from "./format";
 import { sortable } from "./tables";
 
-const BINS = 16, SHOWN = 300, ASIDE = ["copy to or from the host", "memset"];
+const BINS = 16, SHOWN = 300, ASIDE = ["memory copy", "memset"];
 
 // The time of all kernels, those that are not listed too: shares are of it, as in report.json. Copies have none.
 function kernelTime(data: Raw): number {

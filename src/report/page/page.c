@@ -41,7 +41,7 @@ static const char *class_of(const struct lpo_analysis *a, enum lpo_gpu_op_kind k
 {
     switch (kind) {
     case LPO_COPY:
-        return "copy to or from the host";
+        return "memory copy";
     case LPO_MEMSET:
         return "memset";
     default:
