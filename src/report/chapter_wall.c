@@ -9,7 +9,6 @@
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
-#include "util/arena.h"
 #include "util/budget.h"
 #include "util/str.h"
 
@@ -102,11 +101,7 @@ static void put_device(struct lpo_record *to, const struct lpo_analysis *a,
     struct lpo_record *r = lpo_doc_put_record(to, NULL), *idle, *gaps;
     bool known = !d->parts_unknown;
 
-    if (device->rank >= 0)
-        lpo_doc_put_text(r, "scope",
-                         lpo_arena_printf(r->arena, "rank:%d/device:%d", device->rank, device->id));
-    else
-        lpo_doc_put_text(r, "scope", lpo_arena_printf(r->arena, "device:%d", device->id));
+    lpo_doc_put_text(r, "scope", lpo_report_device_scope(r->arena, device));
     lpo_doc_put_int(r, "start_ns", d->start_ns);
     lpo_doc_put_int(r, "span_ns", d->span_ns);
     lpo_doc_put_int_if(r, "compute_ns", known, d->compute_ns);

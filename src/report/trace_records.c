@@ -431,6 +431,12 @@ static void put_streams(struct lpo_record *to, const struct lpo_wall_timeline *t
     }
 }
 
+const char *lpo_report_device_scope(struct lpo_arena *arena, const struct lpo_device *d)
+{
+    return d->rank >= 0 ? lpo_arena_printf(arena, "rank:%d/device:%d", d->rank, d->id)
+                        : lpo_arena_printf(arena, "device:%d", d->id);
+}
+
 void lpo_report_put_devices(struct lpo_record *to, const struct lpo_analysis *a)
 {
     struct lpo_record *devices = lpo_doc_put_list(to, "devices");

@@ -9,6 +9,8 @@
 #include <stddef.h>
 
 struct lpo_analysis;
+struct lpo_arena;
+struct lpo_device;
 struct lpo_doc;
 struct lpo_record;
 struct lpo_region_cells;
@@ -28,6 +30,8 @@ void lpo_report_put_scopes_in(struct lpo_record *to, const struct lpo_analysis *
 void lpo_report_put_region(struct lpo_record *to, const struct lpo_analysis *a, size_t i);
 /* "coverage", "copies" and "memsets" of the whole trace, as in "scopes". */
 void lpo_report_put_coverage(struct lpo_record *to, const struct lpo_analysis *a);
+/* "device:0", or "rank:3/device:0" where the trace has ranks: the scope of one GPU. */
+const char *lpo_report_device_scope(struct lpo_arena *arena, const struct lpo_device *d);
 /* "devices": every GPU with span, busy, idle, communication, streams and their gaps. */
 void lpo_report_put_devices(struct lpo_record *to, const struct lpo_analysis *a);
 /* "wall": where the time of every GPU went, longest span first. In chapter_wall.c. */

@@ -9,6 +9,7 @@
 #include "analysis/wall/wall.h"
 #include "region/tree.h"
 #include "report/findings/findings.h"
+#include "report/trace_records.h"
 #include "report/traced_facts.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
@@ -23,7 +24,7 @@ static const struct {
     [LPO_FINDING_BLOCKED] = { "The GPU is idle while the host waits in %s",
                               "Wait later or not at all: launch the next work before the call, use "
                               "events or asynchronous copies, and fetch results in groups." },
-    [LPO_FINDING_LAUNCH_BOUND] = { "The host launches kernels more slowly than the GPU runs them",
+    [LPO_FINDING_LAUNCH_BOUND] = { "The GPU waits for the next launch in gaps of up to 200 us",
                                    "Launch less: CUDA graphs, torch.compile or larger batches." },
     [LPO_FINDING_HOST_WORK] = { "The GPU waits for the host in gaps of more than 200 us",
                                 "Find out what the launching thread does there; do it on another "
@@ -62,7 +63,8 @@ static const struct {
     [LPO_CAUTION_NOISE] = { "Repeats of this run differ by %s, so smaller savings mean nothing." },
     [LPO_CAUTION_SHORT] = { "The recorded work spans only %s: too short for firm conclusions." },
     [LPO_CAUTION_FEW] = { "Only %s kernels were recorded: too few for firm conclusions." },
-    [LPO_CAUTION_NO_LAUNCH] = { "%s of the GPU time has no launch record (the capture began late): "
+    [LPO_CAUTION_NO_LAUNCH] = { "%s of the GPU time has no launch record, as when a capture begins "
+                                "late: "
                                 "its region and the causes around it are unknown." },
     [LPO_CAUTION_UNKNOWN] = { "For %s of the time the GPU was idle for a reason that this trace "
                               "does not show." },
@@ -123,10 +125,9 @@ const char *lpo_report_finding_advice(const struct lpo_finding_words *w,
 
 const char *lpo_report_finding_device(const struct lpo_finding_words *w)
 {
-    const struct lpo_device *d = &w->s->analysis->trace->devices.at[w->findings->device];
+    const struct lpo_trace *t = w->s->analysis->trace;
 
-    return d->rank >= 0 ? lpo_arena_printf(w->arena, "rank:%d/device:%d", d->rank, d->id)
-                        : lpo_arena_printf(w->arena, "device:%d", d->id);
+    return lpo_report_device_scope(w->arena, &t->devices.at[w->findings->device]);
 }
 
 const char *lpo_report_finding_where(const struct lpo_finding_words *w, const struct lpo_finding *f)

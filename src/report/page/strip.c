@@ -7,8 +7,8 @@
 #include "region/tree.h"
 #include "report/doc/doc.h"
 #include "report/page/page.h"
+#include "report/trace_records.h"
 #include "trace/trace.h"
-#include "util/arena.h"
 #include "util/pack.h"
 #include "util/str.h"
 #include "util/xmalloc.h"
@@ -141,13 +141,6 @@ static void add_block(const struct strip *s, struct lpo_str *bytes, size_t i, si
     lpo_pack_add(bytes, region_of(s, longest));
 }
 
-static const char *device_name(struct lpo_arena *arena, const struct lpo_device *d)
-{
-    if (d->rank >= 0)
-        return lpo_arena_printf(arena, "rank:%d/device:%d", d->rank, d->id);
-    return lpo_arena_printf(arena, "device:%d", d->id);
-}
-
 void lpo_page_put_strip(struct lpo_record *to, const struct lpo_analysis *a,
                         const struct lpo_page_kernels *kernels, const uint32_t *regions)
 {
@@ -180,7 +173,7 @@ void lpo_page_put_strip(struct lpo_record *to, const struct lpo_analysis *a,
         }
         lane = lpo_doc_put_record(lanes, NULL);
         lpo_doc_put_text(lane, "device",
-                         device_name(to->arena, &a->trace->devices.at[first->device]));
+                         lpo_report_device_scope(to->arena, &a->trace->devices.at[first->device]));
         lpo_doc_put_uint(lane, "stream", first->stream);
         while (i < end) {
             size_t next = block_end(&s, i, end, step);
