@@ -49,7 +49,7 @@ enum lpo_caution_kind {
     LPO_CAUTION_NOISE,     /* repeats vary more than run.max_cv */
     LPO_CAUTION_SHORT,     /* too little time was recorded */
     LPO_CAUTION_FEW,       /* too few kernels were recorded */
-    LPO_CAUTION_NO_LAUNCH, /* operations without a launch record: the capture began late */
+    LPO_CAUTION_NO_LAUNCH, /* operations without a launch record, as when a capture begins late */
     LPO_CAUTION_UNKNOWN,   /* idle time without a cause */
     LPO_CAUTION_OUTSIDE,   /* work outside every region */
     LPO_CAUTION_LOST,      /* the source lost records */
