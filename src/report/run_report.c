@@ -3,7 +3,7 @@
 #include "analysis/analysis.h"
 #include "analysis/limits/limits.h"
 #include "region/top_kernels.h"
-#include "report/chapters.h"
+#include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
 #include "report/findings/findings.h"

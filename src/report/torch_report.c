@@ -6,7 +6,7 @@
 #include "analysis/operators/operators.h"
 #include "analysis/wall/timeline.h"
 #include "hydra/compose.h"
-#include "report/chapters.h"
+#include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
 #include "report/tables/tables.h"

@@ -34,7 +34,7 @@ void lpo_report_put_coverage(struct lpo_record *to, const struct lpo_analysis *a
 const char *lpo_report_device_scope(struct lpo_arena *arena, const struct lpo_device *d);
 /* "devices": every GPU with span, busy, idle, communication, streams and their gaps. */
 void lpo_report_put_devices(struct lpo_record *to, const struct lpo_analysis *a);
-/* "wall": where the time of every GPU went, longest span first. In chapter_wall.c. */
+/* "wall": where the time of every GPU went, longest span first. In chapters/wall.c. */
 void lpo_report_put_wall(struct lpo_record *to, const struct lpo_analysis *a);
 /* "kernels": the first `count` of `rows`. */
 void lpo_report_put_kernels(struct lpo_record *to, const struct lpo_region_cells *cells,

@@ -14,7 +14,7 @@
 #include "region/fold.h"
 #include "region/scope.h"
 #include "region/top_kernels.h"
-#include "report/chapters.h"
+#include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
 #include "report/findings/findings.h"

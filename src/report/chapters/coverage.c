@@ -2,7 +2,7 @@
 /* The chapter "What these numbers cover": attributed and not, and every warning. */
 #include "analysis/analysis.h"
 #include "region/scope.h"
-#include "report/chapters.h"
+#include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/tables/tables.h"
 #include "report/trace_notes.h"

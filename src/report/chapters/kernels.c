@@ -3,7 +3,7 @@
 #include "analysis/analysis.h"
 #include "analysis/wall/timeline.h"
 #include "region/scope.h"
-#include "report/chapters.h"
+#include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
 #include "report/tables/tables.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report/chapters.h - the chapters of a run's report, each a function into a document.
+/* report/chapters/chapters.h - the chapters of a run's report, each a function into a document.
  *
  * A chapter begins with lpo_doc_section() and adds what the run has for it; what is not there is
  * n/a, or the chapter is left out. The order is that of report/run_report.c. */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/speed/variation.h"
-#include "report/chapters.h"
+#include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/stage_results.h"
 #include "rundir/rundir.h"

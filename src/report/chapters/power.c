@@ -8,7 +8,7 @@
 #include "analysis/wall/steady.h"
 #include "region/tree.h"
 #include "region/windows.h"
-#include "report/chapters.h"
+#include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "rundir/rundir.h"
 #include "util/err.h"

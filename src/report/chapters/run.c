@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "hydra/compose.h"
-#include "report/chapters.h"
+#include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/stage_results.h"
 #include "report/traced_facts.h"

@@ -6,7 +6,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/operators/operators.h"
-#include "report/chapters.h"
+#include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
 #include "report/stage_results.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The chapter "Where the wall time went", and the same for machines. */
-#include "analysis/analysis.h"
 #include "analysis/wall/wall.h"
+#include "analysis/analysis.h"
 #include "region/tree.h"
-#include "report/chapters.h"
+#include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/tables/tables.h"
 #include "report/trace_records.h"

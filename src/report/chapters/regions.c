@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The chapter "Time by region": one tree, and how processes, devices and ranks differ. */
-#include "report/chapters.h"
+#include "report/chapters/chapters.h"
 
 #include <stdint.h>
 
