@@ -98,8 +98,8 @@ static void name_in_parent(struct lpoc *c, int failure)
         &(struct lpoc_block){ .kind = LPOT_NOTE, .payload = n.bytes, .len = n.len });
 }
 
-/* A program that was started, and may not write: nothing in the folder can tell, so the lpo that
- * waits for it is told. */
+/* A program that was started and may not write leaves nothing in the folder, so a message goes to
+ * the lpo that waits for it. */
 static void tell_lpo(const struct lpoc *c, int failure)
 {
     struct lpo_refusal refusal = { LPO_REFUSAL_MAGIC, failure };

@@ -20,7 +20,7 @@ bool lpo_spool_needed(const char *path);
  */
 int lpo_spool_create(const char *path, struct lpo_spool **out, struct lpo_err *err);
 /* Called once, with its path, when a source keeps us waiting for longer than people like to look
- * at nothing. The command line sets it; NULL: nobody is told. */
+ * at nothing. The command line sets it; NULL: nothing is said. */
 void lpo_spool_on_wait(void (*tell)(const char *path, double limit_seconds));
 /* A path that opens the copy, good while the spool lives. */
 const char *lpo_spool_path(const struct lpo_spool *s);

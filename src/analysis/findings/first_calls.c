@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first visit of a range, or the first call of an operator with some input shapes, often loads
- * modules, tunes kernels or compiles. That cost comes once and must not be sold as the cost of
+ * modules, tunes kernels or compiles. That cost comes once and must not be reported as the cost of
  * every step. */
 #include <stdlib.h>
 

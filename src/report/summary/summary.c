@@ -130,7 +130,7 @@ static bool is_shown(const struct summary *t, const struct lpo_fold_row *r)
            (t->gpu ? r->sum.all.ns + r->sum.copies.ns : r->sum.host_ns) > 0;
 }
 
-/* Kernels of which nobody knows what they are for. */
+/* Kernels outside every region, or without a launch record: what they are for is not known. */
 static void add_uncovered(struct summary *t)
 {
     const struct lpo_coverage *c = &t->all->coverage;
