@@ -115,6 +115,16 @@ class GettingReady(Summary):
                          r"Evidence: the GPU was idle for 200 us, gaps: 2, the longest gap took 100 us\.")
         self.assertEqual(sorted(os.listdir(self.run_dir)), [f for f in files if f not in ("report.md", "figures")])
 
+    def test_findings_alone_say_that_the_file_was_cut(self) -> None:
+        path = os.path.join(self.cwd, "cut.json")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write('{"schemaVersion": 1, "traceEvents": [{"ph": "X", "cat": "user_annotation", "name": "a", "pid": 1, '
+                    '"tid": 1, "ts": 1, "dur": 2}, {"ph": "X", "cat": "ker')
+        done = self.lpo("report", path, "--findings")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("No GPU operation was recorded", done.stdout)
+        self.assertRegex(done.stdout, r"warning: .*(breaks off|cut|ends)")
+
     def test_names_that_get_ready_and_names_that_do_not(self) -> None:
         for first, second, left_out in (("Loading", "warm-up 3", 2), ("load_weights", "warm up", 2), ("model_load", "WARMUP_0", 2),
                                         ("loader", "warmup", 1), ("load_balance", "preload", 0), ("upload", "warmups of x", 0)):

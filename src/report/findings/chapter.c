@@ -7,6 +7,7 @@
 #include "report/doc/doc.h"
 #include "report/findings/findings.h"
 #include "report/stage_results.h"
+#include "report/trace_notes.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
 #include "util/str.h"
@@ -72,14 +73,23 @@ void lpo_report_findings_lines(struct lpo_arena *arena, const struct lpo_rundir 
         lpo_str_addf(out, "%s\n", lpo_report_finding_none(s, found));
 }
 
+static void add_warning(void *doc, bool warning, const char *text)
+{
+    if (warning)
+        lpo_doc_note(doc, LPO_NOTE_WARNING, "%s", text);
+}
+
+/* Without the chapter on coverage, so what the trace lacks is said here. */
 struct lpo_doc *lpo_report_findings_doc(const struct lpo_rundir *d, const struct lpo_source *s)
 {
     struct lpo_doc *doc = lpo_doc_create("findings", "Findings");
 
-    if (s)
-        lpo_report_chapter_findings(doc, d, s, SIZE_MAX);
-    else
+    if (!s) {
         lpo_doc_paragraph(doc, "%s", lpo_report_why_no_trace(d));
+        return doc;
+    }
+    lpo_report_chapter_findings(doc, d, s, SIZE_MAX);
+    lpo_report_notes_each(s->analysis, s->select, add_warning, doc);
     return doc;
 }
 
