@@ -41,7 +41,7 @@ function finding(f: Finding, number: number): HTMLElement {
   if (f.where) item.append(el("span", { class: "dim" }, ` in ${f.where}`));
   if (f.saving_ns !== null && f.saving_ns > 0)
     item.append(el("div", {}, f.basis === "measured" ? "At most " : "About ", el("b", { "data-v": String(f.saving_ns), id: `finding/${number}/saving_ns` }, format.ns(f.saving_ns)),
-      f.share === null ? "" : ` (${format.percent(f.share, 1)} of the time)`, ` could be saved, ${f.basis}${f.within_noise ? "; that is less than repeats of this run differ" : ""}.`));
+      f.share === null ? "" : ` (${format.percent(f.share, 1)} of the time)`, ` could be saved${f.within_noise ? "; that is less than repeats of this run differ" : ""}.`));
   if (f.advice) item.append(el("div", {}, f.advice));
   for (const e of f.evidence ?? []) list.append(el("li", {}, evidence(e)));
   item.append(list, el("div", { class: "links" }));
