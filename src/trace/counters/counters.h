@@ -5,7 +5,7 @@
  *     about = lpo_counters_about(c);
  *     while (lpo_counters_next(c, &s))
  *         use(s.start_ns, s.end_ns, s.values);
- *     lpo_counters_destroy(c);
+ *     lpo_counters_file_destroy(c);
  *
  * Memory is one block, however long the file. A damaged or cut file gives what stands before the
  * damage. */
@@ -19,7 +19,7 @@
 #include "util/auto.h"
 
 struct lpo_err;
-struct lpo_counters;
+struct lpo_counters_file;
 
 struct lpo_counters_metric {
     const char *name; /* CUPTI's: "dram__bytes_read.sum" */
@@ -64,17 +64,18 @@ struct lpo_counters_totals {
 };
 
 /* Refuses other formats and later major versions, and a file without metrics before its samples. */
-int lpo_counters_open(const char *path, struct lpo_counters **out, struct lpo_err *err);
+int lpo_counters_open(const char *path, struct lpo_counters_file **out, struct lpo_err *err);
 /* The same from memory, which must outlive it. */
-int lpo_counters_over(const void *bytes, size_t len, struct lpo_counters **out,
+int lpo_counters_over(const void *bytes, size_t len, struct lpo_counters_file **out,
                       struct lpo_err *err);
-void lpo_counters_destroy(struct lpo_counters *c); /* NULL is fine */
-LPO_AUTO_DEFINE(lpo_counters);
+void lpo_counters_file_destroy(struct lpo_counters_file *c); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_counters_file);
 
-const struct lpo_counters_about *lpo_counters_about(const struct lpo_counters *c);
-bool lpo_counters_next(struct lpo_counters *c, struct lpo_counters_sample *out); /* false: end */
-void lpo_counters_rewind(struct lpo_counters *c); /* next() gives the first again */
-const struct lpo_counters_totals *lpo_counters_totals(const struct lpo_counters *c);
+const struct lpo_counters_about *lpo_counters_about(const struct lpo_counters_file *c);
+bool lpo_counters_next(struct lpo_counters_file *c,
+                       struct lpo_counters_sample *out); /* false: end */
+void lpo_counters_rewind(struct lpo_counters_file *c);   /* next() gives the first again */
+const struct lpo_counters_totals *lpo_counters_totals(const struct lpo_counters_file *c);
 
 /* Do these first bytes begin such a file? */
 bool lpo_counters_sniff(const unsigned char *head, size_t len);
