@@ -11,10 +11,12 @@
 #include "rundir/rundir.h"
 #include "util/xmalloc.h"
 
+/* Of rules about kernels, those with the clearer advice come first: what they claim is gone. */
 static lpo_findings_rule *const rules[] = {
-    lpo_findings_idle,       lpo_findings_communication, lpo_findings_copies,
-    lpo_findings_roof,       lpo_findings_small_kernels, lpo_findings_recomputation,
-    lpo_findings_throttling, lpo_findings_slow_rank,     lpo_findings_cautions,
+    lpo_findings_idle,          lpo_findings_communication, lpo_findings_copies,
+    lpo_findings_recomputation, lpo_findings_tail,          lpo_findings_occupancy,
+    lpo_findings_small_kernels, lpo_findings_roof,          lpo_findings_throttling,
+    lpo_findings_slow_rank,     lpo_findings_cautions,
 };
 
 static const char *const ids[LPO_FINDING_KINDS] = {
@@ -27,6 +29,8 @@ static const char *const ids[LPO_FINDING_KINDS] = {
     [LPO_FINDING_COMMUNICATION] = "exposed-communication",
     [LPO_FINDING_COPIES] = "exposed-copies",
     [LPO_FINDING_SMALL_KERNELS] = "small-kernels",
+    [LPO_FINDING_TAIL] = "tail-effect",
+    [LPO_FINDING_OCCUPANCY] = "low-occupancy",
     [LPO_FINDING_ROOF] = "far-from-roof",
     [LPO_FINDING_RECOMPUTATION] = "recomputation",
     [LPO_FINDING_SLOW_RANK] = "slow-rank",
@@ -69,17 +73,6 @@ struct lpo_finding *lpo_findings_add(struct lpo_findings_work *w, enum lpo_findi
     return &w->out->all.at[w->out->all.len - 1];
 }
 
-struct lpo_finding *lpo_findings_claim(struct lpo_findings_work *w, enum lpo_finding_kind kind,
-                                       int64_t saving_ns)
-{
-    int64_t most = w->critical->compute_ns;
-    struct lpo_finding *f = lpo_findings_add(w, kind, saving_ns < most ? saving_ns : most);
-
-    if (f)
-        f->estimated = true;
-    return f;
-}
-
 void lpo_findings_fact_name(struct lpo_finding *f, enum lpo_fact fact, double value, uint32_t name)
 {
     if (f->nevidence < LPO_MOST_EVIDENCE)
@@ -112,32 +105,6 @@ static int by_saving(const void *x, const void *y)
     return a->kind != b->kind ? (int)a->kind - (int)b->kind : a->name < b->name ? -1 : 1;
 }
 
-/* Claims on the time of kernels, largest first: each takes what is left. A slow rank claims compute
- * time; the others claim what shorter kernels would save. */
-static void settle(struct lpo_findings_work *w)
-{
-    int64_t compute_left = w->critical->compute_ns, slack_left = w->slack.kernels_ns;
-    size_t kept = 0;
-
-    for (size_t i = 0; i < w->out->all.len; i++) {
-        struct lpo_finding f = w->out->all.at[i];
-
-        if (f.estimated) {
-            bool slack = f.kind != LPO_FINDING_SLOW_RANK;
-
-            f.saving_ns = f.saving_ns < compute_left ? f.saving_ns : compute_left;
-            if (slack && f.saving_ns > slack_left)
-                f.saving_ns = slack_left;
-            if (!is_enough(w, f.saving_ns))
-                continue;
-            compute_left -= f.saving_ns;
-            slack_left -= slack ? f.saving_ns : 0;
-        }
-        w->out->all.at[kept++] = f;
-    }
-    w->out->all.len = kept;
-}
-
 static void sort_findings(struct lpo_findings *f)
 {
     if (f->all.len)
@@ -168,15 +135,11 @@ struct lpo_findings *lpo_findings_create(const struct lpo_rundir *d, const struc
         f->span_ns = w.critical->span_ns;
         lpo_findings_slack_find(&w);
         f->compute_ns = w.critical->compute_ns;
-        f->kernels_slack_ns = w.slack.kernels_ns;
     }
     lpo_findings_first_calls(&w, &f->first);
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (f->any_device || rules[i] == lpo_findings_cautions)
             rules[i](&w);
-    sort_findings(f);
-    if (f->any_device)
-        settle(&w);
     sort_findings(f);
     lpo_findings_slack_free(&w.slack);
     return f;

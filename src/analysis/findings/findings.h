@@ -9,7 +9,7 @@
  * Savings are wall time and never overlap. The span of a device has four parts that add up to it
  * (analysis/wall/wall.h). A gap of idle time belongs to one finding; exposed communication and
  * exposed copies to one each; findings about kernels share the compute part, of which each
- * nanosecond is claimed once. So all savings together are at most the span.
+ * nanosecond is claimed once, kernel by kernel. So all savings together are at most the span.
  *
  * A shorter kernel ends a program sooner only where the GPU was the slower side. Of an operation,
  * at most the time counts in which nothing else ran and the next operation had already been
@@ -37,6 +37,8 @@ enum lpo_finding_kind {
     LPO_FINDING_COMMUNICATION, /* nothing was computed meanwhile */
     LPO_FINDING_COPIES,        /* nothing was computed and nothing was sent meanwhile */
     LPO_FINDING_SMALL_KERNELS, /* runs of short kernels that could be one */
+    LPO_FINDING_TAIL,          /* the last wave of blocks leaves SMs idle */
+    LPO_FINDING_OCCUPANCY,     /* few warps fit on an SM, and neither roof is near */
     LPO_FINDING_ROOF,          /* a region is far from what the hardware allows */
     LPO_FINDING_RECOMPUTATION, /* forward work that was done again in the backward pass */
     LPO_FINDING_SLOW_RANK,     /* one rank computes longer than the others */
@@ -83,12 +85,16 @@ enum lpo_fact {
     LPO_FACT_SM,          /* shares of their peaks, as ncu counted them */
     LPO_FACT_DRAM,
     LPO_FACT_OCCUPANCY,
-    LPO_FACT_FIRST_NS,   /* first visit of a region; name: the range */
-    LPO_FACT_LATER_NS,   /* median of its later visits */
-    LPO_FACT_RANK,       /* the slow one */
-    LPO_FACT_RANKS_NS,   /* median of the ranks */
-    LPO_FACT_RANKS,      /* how many were recorded */
-    LPO_FACT_OTHER_GPUS, /* how many other devices show the same */
+    LPO_FACT_MEMORY,      /* caches too */
+    LPO_FACT_THEORETICAL, /* occupancy that the launch allows */
+    LPO_FACT_LIMITER,     /* value: enum lpo_finding_limiter */
+    LPO_FACT_WAVES,       /* of blocks, of that kernel */
+    LPO_FACT_FIRST_NS,    /* first visit of a region; name: the range */
+    LPO_FACT_LATER_NS,    /* median of its later visits */
+    LPO_FACT_RANK,        /* the slow one */
+    LPO_FACT_RANKS_NS,    /* median of the ranks */
+    LPO_FACT_RANKS,       /* how many were recorded */
+    LPO_FACT_OTHER_GPUS,  /* how many other devices show the same */
     LPO_FACT_OTHER_MIN_NS,
     LPO_FACT_OTHER_MAX_NS,
     LPO_FACT_SHARE, /* 0 … 1, of a caution */
@@ -99,6 +105,14 @@ enum lpo_fact {
     LPO_FACT_MAX_CLOCK_MHZ,
     LPO_FACT_REASONS, /* NVML's bits */
     LPO_FACTS
+};
+
+/* What keeps more blocks from an SM. */
+enum lpo_finding_limiter {
+    LPO_LIMITER_REGISTERS,
+    LPO_LIMITER_SHARED_MEMORY,
+    LPO_LIMITER_BLOCK_SIZE,
+    LPO_LIMITERS
 };
 
 struct lpo_evidence {

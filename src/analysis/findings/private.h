@@ -12,13 +12,18 @@ struct lpo_region_tree;
 /* A finding or caution needs this share of the span. */
 #define LPO_FINDINGS_LEAST 0.02
 
-/* Operations of the critical device in order of their starts, and of each the time by which the
- * program would end sooner if it took no time at all. */
+/* A kernel shorter than this is mostly launch and drain: how its blocks fill the GPU says little.
+ */
+enum { LPO_FINDINGS_SHORT_KERNEL_NS = 10000 };
+
+/* Operations of the critical device in order of their starts. Of each kernel that computes: the
+ * time by which the program would end sooner if it took no time at all, less what findings have
+ * claimed of it. */
 struct lpo_findings_slack {
     uint32_t *rows; /* of gpu_ops */
     int64_t *ns;
     size_t count;
-    int64_t kernels_ns; /* sum over kernels that compute */
+    int64_t claimed_ns;
 };
 
 struct lpo_findings_work {
@@ -36,8 +41,9 @@ struct lpo_findings_work {
 typedef void lpo_findings_rule(struct lpo_findings_work *w);
 
 lpo_findings_rule lpo_findings_idle, lpo_findings_communication, lpo_findings_copies,
-    lpo_findings_small_kernels, lpo_findings_roof, lpo_findings_recomputation,
-    lpo_findings_throttling, lpo_findings_slow_rank, lpo_findings_cautions;
+    lpo_findings_recomputation, lpo_findings_tail, lpo_findings_occupancy,
+    lpo_findings_small_kernels, lpo_findings_roof, lpo_findings_throttling, lpo_findings_slow_rank,
+    lpo_findings_cautions;
 
 /* The finding, to add evidence to; NULL where the saving is under LPO_FINDINGS_LEAST. */
 struct lpo_finding *lpo_findings_add(struct lpo_findings_work *w, enum lpo_finding_kind kind,
@@ -45,10 +51,24 @@ struct lpo_finding *lpo_findings_add(struct lpo_findings_work *w, enum lpo_findi
 void lpo_findings_slack_find(struct lpo_findings_work *w);
 void lpo_findings_slack_free(struct lpo_findings_slack *s);
 
-/* The same of what kernels could be shorter: what other findings claim too is counted once, for the
- * largest, when all rules have run. */
+/* The same of kernels that could be shorter: of each row of w->slack at most `want` of it, and only
+ * what no finding has claimed before. So the rules that come first have the clearer advice. */
 struct lpo_finding *lpo_findings_claim(struct lpo_findings_work *w, enum lpo_finding_kind kind,
-                                       int64_t saving_ns);
+                                       const int64_t *want);
+/* What to claim: zero for each row of w->slack. The caller frees it. */
+int64_t *lpo_findings_wants(const struct lpo_findings_work *w);
+/* `share` of what is left of a row; what rounding leaves is carried on to the next row. */
+static inline void lpo_findings_want(const struct lpo_findings_slack *s, int64_t *want, size_t row,
+                                     double share, double *carry)
+{
+    double exact = (double)s->ns[row] * share + *carry;
+
+    want[row] = (int64_t)exact;
+    *carry = exact - (double)want[row];
+}
+/* The same of the compute time as a whole: what no finding has claimed of it. */
+struct lpo_finding *lpo_findings_claim_compute(struct lpo_findings_work *w,
+                                               enum lpo_finding_kind kind, int64_t saving_ns);
 /* The innermost region with more than half of `whole`, or LPO_NONE. `sums` is the time of each node
  * by itself, and is used up. */
 uint32_t lpo_findings_main_region(const struct lpo_region_tree *tree, int64_t *sums, int64_t whole);

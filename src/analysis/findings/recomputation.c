@@ -80,7 +80,7 @@ static bool find_windows(const struct lpo_trace *t, windows *out)
 /* A kernel of the critical device that the program waited for. */
 struct waited {
     struct window at; /* its launch call */
-    int64_t ns, slack_ns;
+    size_t row;       /* of slack */
 };
 
 static int by_launch(const void *x, const void *y)
@@ -100,9 +100,7 @@ static struct waited *find_kernels(const struct lpo_findings_work *w, size_t *co
         if (op->kind != LPO_KERNEL || op->launch == LPO_NONE)
             continue;
         l = &w->trace->launches.at[op->launch];
-        all[n++] = (struct waited){ { l->start_ns, l->end_ns, l->thread, NO_WINDOW },
-                                    lpo_trace_gpu_op_ns(op),
-                                    w->slack.ns[i] };
+        all[n++] = (struct waited){ { l->start_ns, l->end_ns, l->thread, NO_WINDOW }, i };
     }
     qsort(all, n, sizeof *all, by_launch);
     *count = n;
@@ -111,10 +109,11 @@ static struct waited *find_kernels(const struct lpo_findings_work *w, size_t *co
 
 struct totals {
     uint64_t kernels;
-    int64_t gpu_ns, slack_ns;
+    int64_t gpu_ns, *want; /* per row of slack */
 };
 
-static void sum(const struct waited *kernels, size_t count, const windows *all, struct totals *out)
+static void sum(const struct lpo_findings_work *w, const struct waited *kernels, size_t count,
+                const windows *all, struct totals *out)
 {
     windows open = { 0 };
     size_t next = 0;
@@ -133,8 +132,9 @@ static void sum(const struct waited *kernels, size_t count, const windows *all, 
         if (!open.len || open.at[open.len - 1].kind != RECOMPUTES)
             continue;
         out->kernels++;
-        out->gpu_ns += kernels[i].ns;
-        out->slack_ns += kernels[i].slack_ns;
+        out->want[kernels[i].row] =
+            lpo_trace_gpu_op_ns(&w->trace->gpu_ops.at[w->slack.rows[kernels[i].row]]);
+        out->gpu_ns += out->want[kernels[i].row];
     }
     lpo_vec_free(&open);
 }
@@ -149,9 +149,11 @@ void lpo_findings_recomputation(struct lpo_findings_work *w)
 
     if (find_windows(w->trace, &all)) {
         kernels = find_kernels(w, &count);
-        sum(kernels, count, &all, &total);
+        total.want = lpo_findings_wants(w);
+        sum(w, kernels, count, &all, &total);
         free(kernels);
-        f = lpo_findings_claim(w, LPO_FINDING_RECOMPUTATION, total.slack_ns);
+        f = lpo_findings_claim(w, LPO_FINDING_RECOMPUTATION, total.want);
+        free(total.want);
         if (f) {
             lpo_findings_fact(f, LPO_FACT_LAUNCHES, (double)total.kernels);
             lpo_findings_fact(f, LPO_FACT_GPU_NS, (double)total.gpu_ns);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Regions whose kernels take longer than the hardware allows for what they must compute and move.
  * Only where needs are known (analysis/limits): without a roof nothing is far from it. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/analysis.h"
@@ -12,37 +13,30 @@
 #include "util/str.h"
 #include "util/xmalloc.h"
 
-#include <stdlib.h>
-
 enum { MOST_REGIONS = 3 };
 
-/* Of each region, parts included: how much of its GPU time the program waited for. */
-struct waited {
-    int64_t slack_ns;
-};
-
-static struct waited *sum_regions(const struct lpo_findings_work *w)
+/* A share of what is left of each kernel in the region, parts included. */
+static int64_t *wants(const struct lpo_findings_work *w, uint32_t node, double share)
 {
     const struct lpo_region_tree *tree = w->a->tree;
-    struct waited *sums = lpo_xcalloc(tree->nodes.len + 1, sizeof *sums);
-    const struct lpo_findings_slack *slack = &w->slack;
+    bool *inside = lpo_xcalloc(tree->nodes.len + 1, sizeof *inside);
+    int64_t *want = lpo_findings_wants(w);
+    double carry = 0;
 
-    for (size_t i = 0; i < slack->count; i++) {
-        const struct lpo_gpu_op *op = &w->trace->gpu_ops.at[slack->rows[i]];
-        uint32_t leaf = tree->places.at[lpo_region_place(tree, op)].leaf;
-
-        if (leaf == LPO_NONE || op->kind != LPO_KERNEL)
-            continue;
-        sums[leaf].slack_ns += slack->ns[i];
-    }
-    for (size_t i = tree->nodes.len; i-- > 0;) { /* a parent has a smaller number than its parts */
+    for (size_t i = node; i < tree->nodes.len; i++) { /* a parent has a smaller number */
         uint32_t parent = tree->nodes.at[i].parent;
 
-        if (parent == LPO_NONE)
-            continue;
-        sums[parent].slack_ns += sums[i].slack_ns;
+        inside[i] = i == node || (parent != LPO_NONE && inside[parent]);
     }
-    return sums;
+    for (size_t i = 0; i < w->slack.count; i++) {
+        const struct lpo_gpu_op *op = &w->trace->gpu_ops.at[w->slack.rows[i]];
+        uint32_t leaf = tree->places.at[lpo_region_place(tree, op)].leaf;
+
+        if (leaf != LPO_NONE && inside[leaf])
+            lpo_findings_want(&w->slack, want, i, share, &carry);
+    }
+    free(inside);
+    return want;
 }
 
 static uint32_t node_of(const struct lpo_region_tree *tree, const char *path)
@@ -74,17 +68,18 @@ static void add_counter(struct lpo_finding *f, enum lpo_fact fact, struct lpo_me
         lpo_findings_fact(f, fact, percent.value / 100);
 }
 
-static void add_region(struct lpo_findings_work *w, const struct lpo_limit_row *r, uint32_t node,
-                       const struct waited *sum)
+static void add_region(struct lpo_findings_work *w, const struct lpo_limit_row *r, uint32_t node)
 {
     double over = r->busy_ns.value - r->limit_ns.value;
-    /* busy time is that of all devices, and slack that of one: theirs are never added */
-    double bound = r->busy_ns.value > 0 ? (double)sum->slack_ns / r->busy_ns.value : 0;
     struct lpo_finding *f;
+    int64_t *want;
 
     if (!(over > 0))
         return;
-    f = lpo_findings_claim(w, LPO_FINDING_ROOF, (int64_t)(over * (bound < 1 ? bound : 1)));
+    /* busy time is that of all devices, and slack that of one: theirs are never added */
+    want = wants(w, node, over / r->busy_ns.value);
+    f = lpo_findings_claim(w, LPO_FINDING_ROOF, want);
+    free(want);
     if (!f)
         return;
     f->node = node;
@@ -101,12 +96,10 @@ void lpo_findings_roof(struct lpo_findings_work *w)
     struct lpo_err ignored = { 0 }; /* the chapter on limits shows what is wrong with them */
     const struct lpo_limits *l = w->d && w->s ? lpo_analysis_limits(w->d, w->s, &ignored) : NULL;
     uint32_t taken[MOST_REGIONS];
-    struct waited *sums;
     size_t n = 0;
 
     if (!l || !l->ranked)
         return;
-    sums = sum_regions(w);
     for (size_t i = 0; i < l->ranked && n < MOST_REGIONS; i++) {
         const struct lpo_limit_row *r = &l->rows.at[l->by_saving[i]];
         uint32_t node = node_of(w->a->tree, r->path);
@@ -119,7 +112,6 @@ void lpo_findings_roof(struct lpo_findings_work *w)
         if (!fresh)
             continue;
         taken[n++] = node;
-        add_region(w, r, node, &sums[node]);
+        add_region(w, r, node);
     }
-    free(sums);
 }

@@ -34,6 +34,12 @@ static int64_t slack_of(const struct lpo_trace *t, const struct lpo_gpu_op *op, 
     return to > from ? to - from : 0;
 }
 
+static bool computes(const struct lpo_findings_work *w, const struct lpo_gpu_op *op)
+{
+    return op->kind == LPO_KERNEL &&
+           lpo_region_cells_class(w->a->cells, op->name) != LPO_CLASS_COLLECTIVE;
+}
+
 void lpo_findings_slack_find(struct lpo_findings_work *w)
 {
     const struct lpo_trace *t = w->trace;
@@ -56,14 +62,50 @@ void lpo_findings_slack_find(struct lpo_findings_work *w)
         bool aside = w->aside && w->aside[lpo_region_place(w->a->tree, op)];
 
         s.rows[i] = row;
-        s.ns[i] = aside ? 0 : slack_of(t, op, before_ns, next);
-        if (op->kind == LPO_KERNEL &&
-            lpo_region_cells_class(w->a->cells, op->name) != LPO_CLASS_COLLECTIVE)
-            s.kernels_ns += s.ns[i];
+        s.ns[i] = aside || !computes(w, op) ? 0 : slack_of(t, op, before_ns, next);
+        w->out->kernels_slack_ns += s.ns[i];
         before_ns = op->end_ns > before_ns ? op->end_ns : before_ns;
     }
     lpo_wall_order_free(&order);
     w->slack = s;
+}
+
+int64_t *lpo_findings_wants(const struct lpo_findings_work *w)
+{
+    return lpo_xcalloc(w->slack.count + 1, sizeof(int64_t));
+}
+
+static struct lpo_finding *estimated(struct lpo_findings_work *w, enum lpo_finding_kind kind,
+                                     int64_t saving_ns)
+{
+    struct lpo_finding *f = lpo_findings_add(w, kind, saving_ns);
+
+    if (f) {
+        f->estimated = true;
+        w->slack.claimed_ns += saving_ns;
+    }
+    return f;
+}
+
+struct lpo_finding *lpo_findings_claim(struct lpo_findings_work *w, enum lpo_finding_kind kind,
+                                       const int64_t *want)
+{
+    struct lpo_findings_slack *s = &w->slack;
+    struct lpo_finding *f;
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < s->count; i++)
+        sum += min64(want[i], s->ns[i]);
+    f = estimated(w, kind, sum);
+    for (size_t i = 0; f && i < s->count; i++)
+        s->ns[i] -= min64(want[i], s->ns[i]);
+    return f;
+}
+
+struct lpo_finding *lpo_findings_claim_compute(struct lpo_findings_work *w,
+                                               enum lpo_finding_kind kind, int64_t saving_ns)
+{
+    return estimated(w, kind, min64(saving_ns, w->critical->compute_ns - w->slack.claimed_ns));
 }
 
 void lpo_findings_slack_free(struct lpo_findings_slack *s)

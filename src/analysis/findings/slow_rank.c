@@ -29,7 +29,7 @@ void lpo_findings_slow_rank(struct lpo_findings_work *w)
     if (ranks < 2 || w->trace->devices.at[w->critical->device].rank < 0 ||
         w->critical->compute_ns - median < median / 100 * 3)
         return;
-    f = lpo_findings_claim(w, LPO_FINDING_SLOW_RANK, w->critical->compute_ns - median);
+    f = lpo_findings_claim_compute(w, LPO_FINDING_SLOW_RANK, w->critical->compute_ns - median);
     if (!f)
         return;
     lpo_findings_fact(f, LPO_FACT_RANK, w->trace->devices.at[w->critical->device].rank);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs of short kernels that could be one. A fused kernel takes at least as long as the longest of
- * them, so what could be saved is the sum without it, and no more than the slack of the run.
+ * them, so what could be saved is the others, and no more than their slack.
  * Kernels of CUDA graphs are launched together already, and their order may be the framework's
  * fusion. */
+#include <stdlib.h>
+
 #include "analysis/analysis.h"
 #include "analysis/findings/private.h"
 #include "region/cells.h"
@@ -10,20 +12,16 @@
 #include "util/map.h"
 #include "util/vec.h"
 
-enum {
-    SHORT_KERNEL_NS = 10000, /* each by its own duration, never by the mean of its name */
-    LEAST_RUN = 3,
-};
+enum { LEAST_RUN = 3 };
 
 struct run {
-    uint32_t stream;
-    uint64_t kernels;
-    int64_t sum_ns, longest_ns, slack_ns;
+    LPO_VEC(uint32_t) rows; /* of slack */
+    uint32_t longest;       /* entry of them */
 };
 
 struct totals {
     uint64_t runs, kernels;
-    int64_t gpu_ns, saving_ns;
+    int64_t gpu_ns, *want; /* per row of slack */
 };
 
 static bool can_fuse(enum lpo_region_kernel_class class)
@@ -47,21 +45,28 @@ static bool counts(const struct lpo_findings_work *w, const struct lpo_gpu_op *o
 {
     return op->kind == LPO_KERNEL &&
            !(op->flags & (LPO_GPU_OP_GRAPH | LPO_GPU_OP_WHOLE | LPO_GPU_OP_SHARE)) &&
-           lpo_trace_gpu_op_ns(op) < SHORT_KERNEL_NS &&
+           /* by its own duration, never by the mean of its name */
+           lpo_trace_gpu_op_ns(op) < LPO_FINDINGS_SHORT_KERNEL_NS &&
            can_fuse(lpo_region_cells_class(w->a->cells, op->name));
 }
 
-static void close_run(struct run *r, struct totals *t)
+static int64_t length(const struct lpo_findings_work *w, uint32_t row)
 {
-    int64_t could = r->sum_ns - r->longest_ns;
+    return lpo_trace_gpu_op_ns(&w->trace->gpu_ops.at[w->slack.rows[row]]);
+}
 
-    if (r->kernels >= LEAST_RUN) {
+static void close_run(const struct lpo_findings_work *w, struct run *r, struct totals *t)
+{
+    if (r->rows.len >= LEAST_RUN) {
         t->runs++;
-        t->kernels += r->kernels;
-        t->gpu_ns += r->sum_ns;
-        t->saving_ns += could < r->slack_ns ? could : r->slack_ns;
+        t->kernels += r->rows.len;
+        for (size_t i = 0; i < r->rows.len; i++) {
+            t->gpu_ns += length(w, r->rows.at[i]);
+            t->want[r->rows.at[i]] = i == r->longest ? 0 : length(w, r->rows.at[i]);
+        }
     }
-    *r = (struct run){ .stream = r->stream };
+    r->rows.len = 0;
+    r->longest = 0;
 }
 
 struct runs {
@@ -75,39 +80,45 @@ static struct run *run_of(struct runs *all, uint32_t stream)
     uint32_t row = lpo_map_pair_put(&all->rows, stream, 0, &fresh);
 
     if (fresh)
-        lpo_vec_push(&all->list, ((struct run){ .stream = stream }));
+        lpo_vec_push(&all->list, ((struct run){ 0 }));
     return &all->list.at[row];
+}
+
+static void find_runs(const struct lpo_findings_work *w, struct totals *total)
+{
+    struct runs all = { 0 };
+
+    for (uint32_t i = 0; i < w->slack.count; i++) {
+        const struct lpo_gpu_op *op = &w->trace->gpu_ops.at[w->slack.rows[i]];
+        struct run *r = run_of(&all, op->stream);
+
+        if (!counts(w, op)) {
+            close_run(w, r, total);
+            continue;
+        }
+        lpo_vec_push(&r->rows, i);
+        if (length(w, i) > length(w, r->rows.at[r->longest]))
+            r->longest = (uint32_t)r->rows.len - 1;
+    }
+    for (size_t i = 0; i < all.list.len; i++) {
+        close_run(w, &all.list.at[i], total);
+        lpo_vec_free(&all.list.at[i].rows);
+    }
+    lpo_vec_free(&all.list);
+    lpo_map_pair_free(&all.rows);
 }
 
 void lpo_findings_small_kernels(struct lpo_findings_work *w)
 {
-    const struct lpo_findings_slack *slack = &w->slack;
-    struct totals total = { 0 };
+    struct totals total = { .want = lpo_findings_wants(w) };
     struct lpo_finding *f;
-    struct runs all = { 0 };
 
-    for (size_t i = 0; i < slack->count; i++) {
-        const struct lpo_gpu_op *op = &w->trace->gpu_ops.at[slack->rows[i]];
-        struct run *r = run_of(&all, op->stream);
-        int64_t ns = lpo_trace_gpu_op_ns(op);
-
-        if (!counts(w, op)) {
-            close_run(r, &total);
-            continue;
-        }
-        r->kernels++;
-        r->sum_ns += ns;
-        r->longest_ns = ns > r->longest_ns ? ns : r->longest_ns;
-        r->slack_ns += slack->ns[i];
-    }
-    for (size_t i = 0; i < all.list.len; i++)
-        close_run(&all.list.at[i], &total);
-    f = lpo_findings_claim(w, LPO_FINDING_SMALL_KERNELS, total.saving_ns);
+    find_runs(w, &total);
+    f = lpo_findings_claim(w, LPO_FINDING_SMALL_KERNELS, total.want);
     if (f) {
         lpo_findings_fact(f, LPO_FACT_LAUNCHES, (double)total.kernels);
         lpo_findings_fact(f, LPO_FACT_RUNS, (double)total.runs);
         lpo_findings_fact(f, LPO_FACT_GPU_NS, (double)total.gpu_ns);
     }
-    lpo_vec_free(&all.list);
-    lpo_map_pair_free(&all.rows);
+    free(total.want);
 }

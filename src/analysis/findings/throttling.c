@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The GPU was slowed down, and NVML says why. Kernels would be shorter by the clock that was
  * missing at most; how much of that depends on what holds them back. */
+#include <stdlib.h>
+
 #include "analysis/findings/private.h"
 #include "analysis/power/power.h"
 #include "rundir/rundir.h"
@@ -59,7 +61,8 @@ static void look(const struct lpo_power_gpu *g, int64_t from_ns, int64_t to_ns, 
 
 static void judge(struct lpo_findings_work *w, const struct slowed *s)
 {
-    double clock, share, missing;
+    double clock, share, missing, carry = 0;
+    int64_t *want;
     struct lpo_finding *f;
 
     if (s->samples < LEAST_SAMPLES || !s->slowed || !(s->highest_mhz > 0))
@@ -67,8 +70,11 @@ static void judge(struct lpo_findings_work *w, const struct slowed *s)
     clock = s->clock_sum / (double)s->slowed;
     share = (double)s->slowed / (double)s->samples;
     missing = 1 - clock / s->highest_mhz;
-    f = lpo_findings_claim(w, LPO_FINDING_THROTTLING,
-                           (int64_t)((double)w->slack.kernels_ns * share * missing));
+    want = lpo_findings_wants(w);
+    for (size_t i = 0; i < w->slack.count; i++)
+        lpo_findings_want(&w->slack, want, i, share * missing, &carry);
+    f = lpo_findings_claim(w, LPO_FINDING_THROTTLING, want);
+    free(want);
     if (!f)
         return;
     lpo_findings_fact(f, LPO_FACT_REASONS, (double)s->reasons);

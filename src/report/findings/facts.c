@@ -14,11 +14,12 @@
 #include "util/str.h"
 #include "util/units.h"
 
-enum unit { NONE, NS, COUNT, BYTES, RATE, SHARE, MHZ, BOUND, REASONS };
+enum unit { NONE, NS, COUNT, BYTES, RATE, SHARE, MHZ, BOUND, REASONS, WAVES, LIMITER };
 
 static const char *const unit_names[] = {
-    [NONE] = NULL,     [NS] = "ns",   [COUNT] = "count", [BYTES] = "bytes",    [RATE] = "bytes/s",
-    [SHARE] = "share", [MHZ] = "MHz", [BOUND] = NULL,    [REASONS] = "reasons"
+    [NONE] = NULL,         [NS] = "ns",       [COUNT] = "count", [BYTES] = "bytes",
+    [RATE] = "bytes/s",    [SHARE] = "share", [MHZ] = "MHz",     [BOUND] = NULL,
+    [REASONS] = "reasons", [WAVES] = "waves", [LIMITER] = NULL
 };
 
 /* %v is the value with its unit, %n the name. NULL: the title has it already. */
@@ -51,6 +52,10 @@ static const struct {
     [LPO_FACT_GPU_NS] = { "GPU time %v", NS },
     [LPO_FACT_LIMIT_NS] = { "the hardware allows %v", NS },
     [LPO_FACT_ROOF] = { "held back by %v", BOUND },
+    [LPO_FACT_MEMORY] = { "the memory and its caches were used to %v of their peak", SHARE },
+    [LPO_FACT_THEORETICAL] = { "warps fit on an SM up to an occupancy of %v", SHARE },
+    [LPO_FACT_LIMITER] = { "what limits them is %v", LIMITER },
+    [LPO_FACT_WAVES] = { "its blocks make %v waves", WAVES },
     [LPO_FACT_FIRST_NS] = { "the first %n took %v", NS },
     [LPO_FACT_LATER_NS] = { "the median of the later ones is %v", NS },
     [LPO_FACT_RANK] = { "rank %v", COUNT },
@@ -66,6 +71,12 @@ static const struct {
     [LPO_FACT_CLOCK_MHZ] = { "the clock was %v on average while it was slowed", MHZ },
     [LPO_FACT_MAX_CLOCK_MHZ] = { "the highest clock in this run was %v", MHZ },
     [LPO_FACT_REASONS] = { "NVML gave as reason: %v", REASONS },
+};
+
+static const char *const limiters[LPO_LIMITERS] = {
+    [LPO_LIMITER_REGISTERS] = "the number of registers",
+    [LPO_LIMITER_SHARED_MEMORY] = "the shared memory of a block",
+    [LPO_LIMITER_BLOCK_SIZE] = "the block size",
 };
 
 static void add_value(struct lpo_str *s, enum unit unit, double value)
@@ -94,6 +105,12 @@ static void add_value(struct lpo_str *s, enum unit unit, double value)
         return;
     case REASONS:
         lpo_power_throttle_add(s, (uint64_t)value);
+        return;
+    case WAVES:
+        lpo_str_addf(s, "%.2f", value);
+        return;
+    case LIMITER:
+        lpo_str_add(s, value < LPO_LIMITERS ? limiters[(int)value] : "unknown");
         return;
     case NONE:
         return;

@@ -46,6 +46,11 @@ static const struct {
     [LPO_FINDING_SMALL_KERNELS] = { "Runs of short kernels could be one kernel each",
                                     "Fuse them: torch.compile, a fused kernel of a library, or one "
                                     "of your own." },
+    [LPO_FINDING_TAIL] = { "The last wave of blocks leaves part of the GPU idle",
+                           "Choose a grid that fills whole waves: another tile size, split the "
+                           "work differently, or a persistent kernel." },
+    [LPO_FINDING_OCCUPANCY] = { "Kernels wait, and few warps fit on an SM to hide that",
+                                "Let more warps fit on an SM." },
     [LPO_FINDING_ROOF] = { "Kernels take longer than the hardware allows",
                            "Look at this region with lpo kernels: larger tiles, another number "
                            "format, fewer bytes." },
@@ -55,6 +60,14 @@ static const struct {
                                 "Balance the work, or look for a slower GPU on that machine." },
     [LPO_FINDING_THROTTLING] = { "The GPU was slowed down",
                                  "Check power limit, cooling and clocks of the machine." },
+};
+
+static const char *const limiter_advice[LPO_LIMITERS] = {
+    [LPO_LIMITER_REGISTERS] = "Use fewer registers in a thread: __launch_bounds__, less work in "
+                              "each thread, or more warps of smaller tiles.",
+    [LPO_LIMITER_SHARED_MEMORY] = "Use less shared memory in a block: smaller tiles or fewer "
+                                  "stages.",
+    [LPO_LIMITER_BLOCK_SIZE] = "Choose another block size: one that lets more warps fit on an SM.",
 };
 
 static const struct {
@@ -111,15 +124,16 @@ const char *lpo_report_finding_title(const struct lpo_finding_words *w, const st
 const char *lpo_report_finding_advice(const struct lpo_finding_words *w,
                                       const struct lpo_finding *f)
 {
-    double pageable_ns = 0;
-
     (void)w;
-    for (size_t i = 0; i < f->nevidence; i++)
-        if (f->evidence[i].fact == LPO_FACT_PAGEABLE_NS)
-            pageable_ns = f->evidence[i].value;
-    if (pageable_ns > (double)f->saving_ns / 2)
-        return "Copy from pinned host memory, on another stream while the GPU computes, or copy "
-               "less.";
+    for (size_t i = 0; i < f->nevidence; i++) {
+        const struct lpo_evidence *e = &f->evidence[i];
+
+        if (e->fact == LPO_FACT_PAGEABLE_NS && e->value > (double)f->saving_ns / 2)
+            return "Copy from pinned host memory, on another stream while the GPU computes, or "
+                   "copy less.";
+        if (e->fact == LPO_FACT_LIMITER && e->value < LPO_LIMITERS)
+            return limiter_advice[(int)e->value];
+    }
     return words[f->kind].advice;
 }
 
