@@ -45,50 +45,55 @@ static bool bytes_at(struct lpo_native_blocks *b, uint64_t at, void *out, size_t
     return true;
 }
 
-static int check_preamble(struct lpo_native_blocks *b, struct lpo_err *err)
+static const struct lpo_native_format trace_format = { LPOT_MAGIC, LPOT_MAJOR, "trace",
+                                                       "trace of liblpo-collect.so" };
+
+static int check_preamble(struct lpo_native_blocks *b, const struct lpo_native_format *format,
+                          struct lpo_err *err)
 {
     uint8_t preamble[LPOT_PREAMBLE_BYTES];
+    unsigned major;
 
-    if (!bytes_at(b, 0, preamble, sizeof preamble) || memcmp(preamble, LPOT_MAGIC, 8) != 0)
-        return lpo_fail(err, LPO_E_FORMAT, "not a trace of liblpo-collect.so");
-    if (preamble[8] + 256u * preamble[9] != LPOT_MAJOR)
-        return lpo_fail(err, LPO_E_FORMAT, "trace format %u; this lpo reads format %d",
-                        preamble[8] + 256u * preamble[9], LPOT_MAJOR);
+    if (!bytes_at(b, 0, preamble, sizeof preamble) || memcmp(preamble, format->magic, 8) != 0)
+        return lpo_fail(err, LPO_E_FORMAT, "not a %s", format->what);
+    major = preamble[8] + 256u * preamble[9];
+    if (major != format->major)
+        return lpo_fail(err, LPO_E_FORMAT, "%s format %u; this lpo reads format %u", format->word,
+                        major, format->major);
     b->at = LPOT_PREAMBLE_BYTES;
     return 0;
 }
 
-static int opened(struct lpo_native_blocks *b, struct lpo_native_blocks **out, struct lpo_err *err)
+int lpo_native_blocks_as(const struct lpo_native_format *format, int fd, const void *bytes,
+                         size_t len, struct lpo_native_blocks **out, struct lpo_err *err)
 {
-    if (check_preamble(b, err) < 0) {
+    struct lpo_native_blocks *b = lpo_xcalloc(1, sizeof *b);
+    int rc;
+
+    b->fd = fd;
+    b->bytes = bytes;
+    b->len = len;
+    rc = check_preamble(b, format, err);
+    if (rc < 0)
         lpo_native_blocks_destroy(b);
-        return err ? err->code : LPO_E_FORMAT;
-    }
-    *out = b;
-    return 0;
+    else
+        *out = b;
+    return rc;
 }
 
 int lpo_native_blocks_open(const char *path, struct lpo_native_blocks **out, struct lpo_err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a FIFO would wait */
-    struct lpo_native_blocks *b;
 
     if (fd < 0)
         return lpo_fail_errno(err, "cannot open '%s'", path);
-    b = lpo_xcalloc(1, sizeof *b);
-    b->fd = fd;
-    return opened(b, out, err);
+    return lpo_native_blocks_as(&trace_format, fd, NULL, 0, out, err);
 }
 
 int lpo_native_blocks_over(const void *bytes, size_t len, struct lpo_native_blocks **out,
                            struct lpo_err *err)
 {
-    struct lpo_native_blocks *b = lpo_xcalloc(1, sizeof *b);
-
-    b->fd = -1;
-    b->bytes = bytes;
-    b->len = len;
-    return opened(b, out, err);
+    return lpo_native_blocks_as(&trace_format, -1, bytes, len, out, err);
 }
 
 void lpo_native_blocks_destroy(struct lpo_native_blocks *b)

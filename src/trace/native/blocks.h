@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace/native/blocks.h - the frame of our own trace file (lpo/trace_format.h): blocks and bytes.
+/* trace/native/blocks.h - the frame of our own files (lpo/trace_format.h): blocks and bytes.
  *
  * Blocks come one at a time, checked. A file cut off in the middle of a block ends before that
  * block: whatever killed the writer, all before it is good. */
@@ -22,11 +22,22 @@ struct lpo_native_block {
     size_t len;
 };
 
-/* Refuses a file of another format or of a later major version. */
+/* A format that uses this frame. */
+struct lpo_native_format {
+    const char *magic; /* the first 8 bytes of a file */
+    unsigned major;
+    const char *word; /* "trace", for errors */
+    const char *what; /* "trace of liblpo-collect.so" */
+};
+
+/* A trace. Refuses a file of another format or of another major version. */
 int lpo_native_blocks_open(const char *path, struct lpo_native_blocks **out, struct lpo_err *err);
 /* The same from memory, which must outlive it. */
 int lpo_native_blocks_over(const void *bytes, size_t len, struct lpo_native_blocks **out,
                            struct lpo_err *err);
+/* A file of another format: from `fd`, which it then owns, or from memory where fd is -1. */
+int lpo_native_blocks_as(const struct lpo_native_format *format, int fd, const void *bytes,
+                         size_t len, struct lpo_native_blocks **out, struct lpo_err *err);
 void lpo_native_blocks_destroy(struct lpo_native_blocks *b); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_native_blocks);
 

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpu/sampler/file.h - the file of sampled counters (lpo/counters_format.h), written.
+ *
+ * Whole blocks are appended; a block that does not fit is cut off again. So the file is good
+ * whenever its writer is killed. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "lpo/counters_format.h"
+#include "util/auto.h"
+
+struct lpo_err;
+struct lpo_sampler_file;
+
+struct lpo_sampler_metric {
+    const char *name, *unit;
+    enum lpo_counters_meaning meaning;
+    enum lpo_counters_kind kind;
+    uint32_t scale;
+};
+
+/* Replaces a file of that name. `limit_bytes` 0: no limit. */
+int lpo_sampler_file_create(const char *path, uint64_t limit_bytes, struct lpo_sampler_file **out,
+                            struct lpo_err *err);
+void lpo_sampler_file_destroy(struct lpo_sampler_file *f); /* NULL is fine; writes nothing more */
+LPO_AUTO_DEFINE(lpo_sampler_file);
+
+/* Each returns 0; LPO_E_LIMIT when the file has reached its limit; LPO_E_IO. After either nothing
+ * but notes, losses and the end is taken. */
+int lpo_sampler_file_facts(struct lpo_sampler_file *f, const char *const (*pairs)[2], size_t count,
+                           struct lpo_err *err);
+int lpo_sampler_file_metrics(struct lpo_sampler_file *f, const struct lpo_sampler_metric *metrics,
+                             size_t count, struct lpo_err *err);
+/* Gathers samples; flush() makes them a block. Values by metric, NAN where unknown. */
+int lpo_sampler_file_sample(struct lpo_sampler_file *f, uint64_t start_ns, uint64_t end_ns,
+                            const double *values, struct lpo_err *err);
+int lpo_sampler_file_flush(struct lpo_sampler_file *f, struct lpo_err *err);
+/* What was gathered is written first, so that blocks stay in the order of time. */
+int lpo_sampler_file_loss(struct lpo_sampler_file *f, uint64_t from_ns, uint64_t to_ns,
+                          uint64_t samples, enum lpo_counters_why why, const char *text,
+                          struct lpo_err *err);
+int lpo_sampler_file_note(struct lpo_sampler_file *f, const char *text, struct lpo_err *err);
+int lpo_sampler_file_end(struct lpo_sampler_file *f, enum lpo_counters_ended by, int64_t cpu_ns,
+                         uint64_t rounds, struct lpo_err *err);
+
+uint64_t lpo_sampler_file_samples(const struct lpo_sampler_file *f); /* taken so far */
+uint64_t lpo_sampler_file_lost(const struct lpo_sampler_file *f);    /* counted by losses */
