@@ -15,7 +15,7 @@
  *               6 u16 flags, 0
  *               8 u32 payload bytes, at most LPOT_PAYLOAD_MAX
  *              12 u32 CRC-32C of header bytes 0..11, then of bytes 16..end of payload
- *              16 u32 stream: thread number for THREAD blocks, else 0
+ *              16 u32 stream: thread number for THREAD and CALLS blocks, else 0
  *              20 u32 sequence: 0, 1, 2 … within (kind, stream)
  *              24 u64 clock ticks when the block was written
  *              32 u64 steady time in ns at the same moment (see Clocks)
@@ -35,7 +35,7 @@
 
 #define LPOT_MAGIC          "LPOTRACE"
 #define LPOT_MAJOR          1
-#define LPOT_MINOR          2
+#define LPOT_MINOR          3
 #define LPOT_PREAMBLE_BYTES 16
 #define LPOT_BLOCK_MAGIC    0x424f504cu /* "LPOB" */
 #define LPOT_HEADER_BYTES   40
@@ -50,6 +50,7 @@ enum lpot_block {
     LPOT_NOTE = 5,   /* v code (enum lpot_note), v count, text: for people */
     LPOT_FOOTER = 6, /* (v counter (enum lpot_counter), v value)*: totals so far; the last counts */
     LPOT_RESERVED = 7, /* zeros: space for a note and a footer that must still fit on a full disk */
+    LPOT_CALLS = 8,    /* call*: CUDA calls of its thread that can block; since minor version 3 */
 };
 
 /* definition = u8 tag, v bytes, then that many bytes. Ids are given by order, so a definition is
@@ -75,6 +76,10 @@ enum lpot_node {
     LPOT_NODE_COPY = 2,   /* v bytes */
     LPOT_NODE_SET = 3,    /* v bytes */
 };
+
+/* call = v ticks of its start since that of the call before it in this block (since 0 for the
+ * first), v ticks it took, v string, v count: 1, or how often a query was made in a loop that
+ * took from start to end. */
 
 /* event = u8 tag (kind in the low four bits, flags above), v ticks since the last event of this
  * thread (since 0 for the first), then by kind. What stands in [] is there when its flag is.
@@ -162,5 +167,6 @@ enum lpot_counter {
     LPOT_COUNT_EXIT = 13,            /* 1: the program ended in the ordinary way */
     LPOT_COUNT_GRAPHS_UNLISTED = 14, /* CUDA graphs whose nodes could not be listed */
     LPOT_COUNT_GRAPHS_CHANGED = 15,  /* changes of CUDA graphs after they were listed */
-    LPOT_COUNT_JUMPED = 16, /* calls that a signal handler interrupted and left by siglongjmp() */
+    LPOT_COUNT_JUMPED = 16,  /* calls that a signal handler interrupted and left by siglongjmp() */
+    LPOT_COUNT_QUERIES = 17, /* cudaEventQuery, cudaStreamQuery */
 };

@@ -3,13 +3,13 @@
  * stops. These run inside the program's CUDA calls, on its threads, so they only append events. */
 #include <errno.h>
 
+#include "collect/cuda_calls.h"
 #include "collect/device.h"
-#include "collect/driver_calls.h"
 #include "collect/gpu.h"
 #include "collect/graph.h"
 #include "collect/thread.h"
 
-static void on_launch(struct lpoc *c, uint32_t id, const struct cupti_call *call)
+static void on_launch(struct lpoc *c, unsigned about, const struct cupti_call *call)
 {
     struct lpoc_thread *t = lpoc_enter();
     uint64_t now;
@@ -17,8 +17,10 @@ static void on_launch(struct lpoc *c, uint32_t id, const struct cupti_call *call
 
     if (!t)
         return;
+    if (LPOC_RARE(t->calls.queries.count))
+        lpoc_queries_over(t);
     now = lpoc_thread_ticks(t);
-    p = lpoc_event(t, LPOT_EV_LAUNCH | (lpoc_is_graph_launch(id) ? LPOT_EV_DOMAIN : 0), now, 0);
+    p = lpoc_event(t, LPOT_EV_LAUNCH | (about & LPOC_LAUNCHES_GRAPH ? LPOT_EV_DOMAIN : 0), now, 0);
     p = lpoc_put_z(p, (int32_t)(call->correlation - t->last.corr));
     t->coming.corr = call->correlation;
     lpoc_commit_ids(t, p);
@@ -93,29 +95,54 @@ static void on_instantiated(struct lpoc *c, const struct cupti_call *call)
     lpoc_leave();
 }
 
-/* A call that launches nothing. CUPTI reports these only where graphs are timed as a whole. */
-static void on_graph_call(struct lpoc *c, enum lpoc_about what, const struct cupti_call *call)
+/* CUPTI reports these only where graphs are timed as a whole. */
+static void on_graph_call(struct lpoc *c, unsigned about, const struct cupti_call *call)
 {
     const int *result = call->result;
 
     if (call->site == CUPTI_ENTER || (result && *result != 0))
         return; /* what failed changed nothing */
-    if (what == LPOC_INSTANTIATES_GRAPH)
+    if (about & LPOC_INSTANTIATES_GRAPH)
         on_instantiated(c, call);
     else
         lpoc_count(c, LPOT_COUNT_GRAPHS_CHANGED, 1);
 }
 
-static void on_call(struct lpoc *c, uint32_t id, const struct cupti_call *call)
+static void on_blocking(unsigned about, int domain, uint32_t id, const struct cupti_call *call)
 {
-    enum lpoc_about what = lpoc_call_is(id);
+    struct lpoc_thread *t = lpoc_enter();
+    int saved = errno;
 
-    if (LPOC_RARE(what != LPOC_LAUNCHES))
-        on_graph_call(c, what, call);
-    else if (call->site == CUPTI_ENTER)
-        on_launch(c, id, call);
-    else if (c->knobs.returns)
-        on_return();
+    if (!t)
+        return;
+    if (call->site == CUPTI_ENTER)
+        lpoc_call_begin(t, domain, id, lpoc_thread_ticks(t));
+    else if (about & LPOC_QUERIES)
+        lpoc_query_end(t, domain, id, call->function, lpoc_thread_ticks(t));
+    else
+        lpoc_call_end(t, domain, id, call->function, lpoc_thread_ticks(t));
+    errno = saved;
+    lpoc_leave();
+}
+
+static void on_call(struct lpoc *c, int domain, uint32_t id, const struct cupti_call *call)
+{
+    unsigned about = 0;
+
+    if (id < LPOC_CALL_IDS)
+        about = c->gpu->about[domain == CUPTI_DOMAIN_RUNTIME][id];
+    if (LPOC_RARE(about & (LPOC_CAN_BLOCK | LPOC_QUERIES)) && call->site == CUPTI_ENTER)
+        on_blocking(about, domain, id, call);
+    if (about & LPOC_LAUNCHES) {
+        if (call->site == CUPTI_ENTER)
+            on_launch(c, about, call);
+        else if (c->knobs.returns)
+            on_return();
+    }
+    if (LPOC_RARE(about & (LPOC_INSTANTIATES_GRAPH | LPOC_CHANGES_GRAPH)))
+        on_graph_call(c, about, call);
+    if (LPOC_RARE(about & (LPOC_CAN_BLOCK | LPOC_QUERIES)) && call->site != CUPTI_ENTER)
+        on_blocking(about, domain, id, call);
 }
 
 void lpoc_on_callback(void *user, int domain, uint32_t id, const void *data)
@@ -124,8 +151,8 @@ void lpoc_on_callback(void *user, int domain, uint32_t id, const void *data)
 
     if (LPOC_RARE(!c->gpu))
         return; /* a child of fork */
-    if (domain == CUPTI_DOMAIN_DRIVER)
-        on_call(c, id, data);
+    if (domain == CUPTI_DOMAIN_DRIVER || domain == CUPTI_DOMAIN_RUNTIME)
+        on_call(c, domain, id, data);
     else if (domain == CUPTI_DOMAIN_RESOURCE)
         on_node(c, id, data);
     else if (domain == CUPTI_DOMAIN_STATE)

@@ -46,6 +46,7 @@ enum cupti_attribute {
 
 enum cupti_domain {
     CUPTI_DOMAIN_DRIVER = 1,
+    CUPTI_DOMAIN_RUNTIME = 2,
     CUPTI_DOMAIN_RESOURCE = 3,
     CUPTI_DOMAIN_STATE = 6,
 };

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "collect/activity.h"
-#include "collect/driver_calls.h"
+#include "collect/cuda_calls.h"
 #include "collect/find_cupti.h"
 #include "collect/graph.h"
 #include "collect/mem.h"
@@ -139,7 +139,7 @@ static bool enable_kind(struct lpoc_gpu *g, int64_t wanted, int kind, const char
     return wanted && granted(g, g->api.enable(kind), LPOT_NOTE_CUPTI_PARTIAL, what);
 }
 
-static void enable_callbacks(struct lpoc_gpu *g, int domain, const struct lpoc_cbids *ids,
+static bool enable_callbacks(struct lpoc_gpu *g, int domain, const struct lpoc_cbids *ids,
                              size_t count, const char *what)
 {
     unsigned refused = 0;
@@ -152,33 +152,88 @@ static void enable_callbacks(struct lpoc_gpu *g, int domain, const struct lpoc_c
             if (result != CUPTI_OK && result != CUPTI_INVALID_PARAMETER)
                 last = result, refused++;
         }
-    if (refused)
-        granted(g, last, LPOT_NOTE_CUPTI_PARTIAL, what);
+    return !refused || granted(g, last, LPOT_NOTE_CUPTI_PARTIAL, what);
+}
+
+static const char no_copy_ranges[] = "the ranges of copies and memsets are not known";
+static const char no_graphs[] = "what CUDA graphs run is not known";
+static const char no_calls[] = "calls that can block are not recorded";
+
+/* Which calls are wanted for what. */
+static const struct {
+    int domain;
+    const struct lpoc_cbids *ids;
+    size_t count;
+    unsigned about;
+    const char *what; /* is missing when CUPTI refuses */
+} wanted[] = {
+    { CUPTI_DOMAIN_DRIVER, LPOC_CBIDS(lpoc_kernel_cbids), LPOC_LAUNCHES,
+      "the ranges of kernels are not known" },
+    { CUPTI_DOMAIN_DRIVER, LPOC_CBIDS(lpoc_graph_cbids), LPOC_LAUNCHES | LPOC_LAUNCHES_GRAPH,
+      "the ranges of CUDA graph launches are not known" },
+    { CUPTI_DOMAIN_DRIVER, LPOC_CBIDS(lpoc_copy_cbids), LPOC_LAUNCHES | LPOC_CAN_BLOCK,
+      no_copy_ranges },
+    { CUPTI_DOMAIN_DRIVER, LPOC_CBIDS(lpoc_set_cbids), LPOC_LAUNCHES, no_copy_ranges },
+    { CUPTI_DOMAIN_DRIVER, LPOC_CBIDS(lpoc_instantiate_cbids),
+      LPOC_INSTANTIATES_GRAPH | LPOC_CAN_BLOCK, no_graphs },
+    { CUPTI_DOMAIN_DRIVER, LPOC_CBIDS(lpoc_change_cbids), LPOC_CHANGES_GRAPH, no_graphs },
+    { CUPTI_DOMAIN_DRIVER, LPOC_CBIDS(lpoc_driver_block_cbids), LPOC_CAN_BLOCK, no_calls },
+    { CUPTI_DOMAIN_DRIVER, LPOC_CBIDS(lpoc_driver_query_cbids), LPOC_QUERIES, no_calls },
+    { CUPTI_DOMAIN_RUNTIME, LPOC_CBIDS(lpoc_runtime_block_cbids), LPOC_CAN_BLOCK, no_calls },
+    { CUPTI_DOMAIN_RUNTIME, LPOC_CBIDS(lpoc_runtime_query_cbids), LPOC_QUERIES, no_calls },
+};
+
+/* The part of `about` that the settings ask for. */
+static unsigned asked_for(const struct lpoc_gpu *g, size_t row)
+{
+    const struct lpoc_knobs *k = &g->owner->knobs;
+    unsigned about = wanted[row].about;
+    bool copies = wanted[row].what == no_copy_ranges;
+
+    if (!k->launches || (copies && !k->copies))
+        about &= ~(unsigned)(LPOC_LAUNCHES | LPOC_LAUNCHES_GRAPH);
+    if (!g->whole_graphs)
+        about &= ~(unsigned)(LPOC_INSTANTIATES_GRAPH | LPOC_CHANGES_GRAPH);
+    if (!k->calls || (k->calls == 1 && wanted[row].domain == CUPTI_DOMAIN_RUNTIME))
+        about &= ~(unsigned)(LPOC_CAN_BLOCK | LPOC_QUERIES);
+    return about;
+}
+
+/* False: calls that can block are not recorded, or not all of them. */
+static bool enable_calls(struct lpoc_gpu *g)
+{
+    bool all = g->owner->knobs.calls != 0;
+
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        unsigned about = asked_for(g, i);
+
+        if (!about)
+            continue;
+        for (size_t k = 0; k < wanted[i].count; k++)
+            for (uint32_t id = wanted[i].ids[k].first; id <= wanted[i].ids[k].last; id++)
+                g->about[wanted[i].domain == CUPTI_DOMAIN_RUNTIME][id] |= (uint8_t)about;
+        if (!enable_callbacks(g, wanted[i].domain, wanted[i].ids, wanted[i].count,
+                              wanted[i].what) &&
+            about & LPOC_CAN_BLOCK)
+            all = false;
+    }
+    return all;
 }
 
 static void enable_launches(struct lpoc_gpu *g)
 {
     static const struct lpoc_cbids nodes[] = { { CUPTI_NODE_CREATED, CUPTI_NODE_CREATED },
                                                { CUPTI_NODE_CLONED, CUPTI_NODE_CLONED } };
-    static const struct lpoc_cbids fatal[] = { { CUPTI_FATAL_ERROR, CUPTI_FATAL_ERROR } };
     const struct lpoc_knobs *k = &g->owner->knobs;
+    const char *fact[1][2] = { { "cuda.calls", "none" } };
 
-    if (k->launches) {
-        enable_callbacks(g, CUPTI_DOMAIN_DRIVER, LPOC_CBIDS(lpoc_kernel_cbids),
-                         "the ranges of kernels are not known");
-        enable_callbacks(g, CUPTI_DOMAIN_DRIVER, LPOC_CBIDS(lpoc_graph_cbids),
-                         "the ranges of CUDA graph launches are not known");
-        if (k->copies)
-            enable_callbacks(g, CUPTI_DOMAIN_DRIVER, LPOC_CBIDS(lpoc_copy_cbids),
-                             "the ranges of copies and memsets are not known");
+    if (enable_calls(g))
+        fact[0][1] = k->calls == 1 ? "driver" : "outermost";
+    if (k->launches)
         enable_callbacks(g, CUPTI_DOMAIN_RESOURCE, LPOC_CBIDS(nodes),
                          "the ranges at graph capture are not known");
-    }
-    for (uint16_t id = 0; g->whole_graphs && id < sizeof lpoc_about; id++)
-        if (lpoc_about[id] != LPOC_LAUNCHES)
-            enable_callbacks(g, CUPTI_DOMAIN_DRIVER, &(struct lpoc_cbids){ id, id }, 1,
-                             "what CUDA graphs run is not known");
-    g->api.enable_callback(1, g->subscriber, CUPTI_DOMAIN_STATE, fatal[0].first);
+    g->api.enable_callback(1, g->subscriber, CUPTI_DOMAIN_STATE, CUPTI_FATAL_ERROR);
+    lpoc_write_facts(g->owner, (const char *const(*)[2])fact, 1);
 }
 
 /* Chosen once for the whole run: CUPTI 12 and 13 crash when the kind of graph records is changed

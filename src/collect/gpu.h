@@ -15,15 +15,18 @@
 
 struct lpoc_records;
 
+enum { LPOC_CALL_IDS = 1024 }; /* CUDA 13 has 800 */
+
 struct lpoc_gpu {
     struct lpoc *owner;
     struct cupti api;
     struct cu_graphs driver; /* where graphs are timed as a whole */
     bool whole_graphs;
     void *subscriber;
-    struct lpoc_records *records; /* activity.h: from records to blocks */
-    bool devices_written;         /* atomic */
-    bool stopped;                 /* atomic: CUPTI ended itself */
+    uint8_t about[2][LPOC_CALL_IDS]; /* enum lpoc_about by domain (1: runtime) and id */
+    struct lpoc_records *records;    /* activity.h: from records to blocks */
+    bool devices_written;            /* atomic */
+    bool stopped;                    /* atomic: CUPTI ended itself */
 };
 
 /* callback.c */

@@ -31,6 +31,7 @@ static const struct {
     KNOB("COPIES", copies, 1, 0, 1),
     KNOB("LAUNCHES", launches, 1, 0, 1),
     KNOB("RETURNS", returns, 0, 0, 1),
+    KNOB("CALLS", calls, 2, 0, 2),
     KNOB("GRAPH_NODES", graph_nodes, 0, 0, 1),
     KNOB("CUPTI_BUFFER_KB", cupti_buffer_kb, 16384, 64, 65536),
     KNOB("CUPTI_BUFFERS", cupti_buffers, 2, 0, 64),

@@ -19,6 +19,7 @@ struct lpoc_knobs {
     int64_t kernels, copies; /* record them? */
     int64_t launches;        /* 0: no launch callbacks (kernels lose their ranges) */
     int64_t returns;         /* also record when launch calls return */
+    int64_t calls;           /* calls that can block: 0 none, 1 those of the driver, 2 outermost */
     int64_t graph_nodes;     /* 1: a record of every kernel of a graph; 0: one per launch */
     int64_t cupti_buffer_kb; /* one activity buffer */
     int64_t cupti_buffers;   /* made beforehand */

@@ -65,7 +65,7 @@ static void introduce(struct lpoc *c, struct lpoc_thread *t)
 
     t->tid = (pid_t)syscall(SYS_gettid);
     t->number = c->nthreads;
-    t->sequence = 0;
+    t->sequence = t->calls.sequence = 0;
     prctl(PR_GET_NAME, name);
     def[1] = (uint64_t)t->tid;
     if (name[0]) {
@@ -81,11 +81,15 @@ static void start_over(struct lpoc_thread *t)
     t->used = t->flushed = 0;
     __atomic_store_n(&t->events, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&t->committed, 0, __ATOMIC_RELEASE);
+    t->calls.flushed = 0;
+    __atomic_store_n(&t->calls.committed, 0, __ATOMIC_RELEASE);
 }
 
 static void reset_stream(struct lpoc_thread *t)
 {
     start_over(t);
+    t->calls.domain = 0;
+    t->calls.queries.count = 0;
     t->last = t->coming = (struct lpoc_base){ 0 };
 }
 
@@ -216,6 +220,7 @@ static void write_all(struct lpoc_thread *t)
 {
     if (write_block(t, t->committed) < 0)
         lpoc_count(t->owner, LPOT_COUNT_EVENTS_LOST, t->events);
+    lpoc_calls_write(t);
     start_over(t);
 }
 
@@ -249,6 +254,9 @@ static struct lpoc_thread *move_stream(struct lpoc_thread *t)
     to->inherited = t->inherited;
     to->write_at_ticks = t->write_at_ticks;
     to->sequence = t->sequence;
+    to->calls.sequence = t->calls.sequence;
+    to->calls.domain = 0;
+    to->calls.queries.count = 0;
     to->number = t->number;
     to->tid = t->tid;
     to->replaced = t->replaced + 1;
@@ -318,6 +326,7 @@ void lpoc_thread_write_committed(struct lpoc_thread *t)
     lpoc_lock(&t->writing);
     if (write_block(t, __atomic_load_n(&t->committed, __ATOMIC_ACQUIRE)) < 0)
         lpoc_count(t->owner, LPOT_COUNT_EVENTS_LOST, __atomic_load_n(&t->events, __ATOMIC_RELAXED));
+    lpoc_calls_write(t);
     lpoc_unlock(&t->writing);
 }
 

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collect/calls.h"
 #include "collect/collect.h"
 #include "collect/encode.h"
 #include "collect/guard.h"
@@ -59,6 +60,7 @@ struct lpoc_thread {
     bool eager;                    /* child of fork: these seldom end in the ordinary way */
     struct lpoc_stack *stacks;     /* by domain */
     struct lpoc_known known[LPOC_CACHE];
+    struct lpoc_calls calls;
 
     pthread_mutex_t writing;
     struct lpoc *owner;

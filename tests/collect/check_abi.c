@@ -6,7 +6,7 @@
 #include <nvtx3/nvToolsExt.h>
 #include <nvtx3/nvToolsExtPayload.h>
 
-#include "collect/driver_calls.h"
+#include "collect/cuda_calls.h"
 
 /* The enumerators have the names of the real ones. */
 #define CUPTI_MULTIPLE_SUBSCRIBERS OUR_MULTIPLE_SUBSCRIBERS
@@ -143,6 +143,7 @@ NUMBER(CUPTI_ATTR_ZEROED_BUFFER, CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER)
 NUMBER(CUPTI_ATTR_DEVICE_BUFFERS, CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_PRE_ALLOCATE_VALUE);
 NUMBER(CUPTI_ATTR_HOST_PINNED, CUPTI_ACTIVITY_ATTR_MEM_ALLOCATION_TYPE_HOST_PINNED);
 NUMBER(CUPTI_ATTR_PER_THREAD, CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER);
+NUMBER(CUPTI_DOMAIN_RUNTIME, CUPTI_CB_DOMAIN_RUNTIME_API);
 NUMBER(CUPTI_DOMAIN_DRIVER, CUPTI_CB_DOMAIN_DRIVER_API);
 NUMBER(CUPTI_DOMAIN_RESOURCE, CUPTI_CB_DOMAIN_RESOURCE);
 NUMBER(CUPTI_DOMAIN_STATE, CUPTI_CB_DOMAIN_STATE);
@@ -191,6 +192,7 @@ CBID(650, cuGraphNodeSetEnabled);
 CBID(561, cuGraphExecUpdate);
 CBID(696, cuGraphExecUpdate_v2);
 CBID(248, cuMemcpy_v2);
+CBID(249, cuMemsetD8_v2);
 CBID(254, cuMemsetD2D32_v2);
 CBID(216, cuMemsetD8Async);
 CBID(226, cuMemsetD2D32Async);
@@ -201,11 +203,87 @@ CBID(306, cuMemcpyAsync);
 CBID(318, cuMemcpyPeer);
 CBID(321, cuMemcpy3DPeerAsync);
 CBID(397, cuMemcpyHtoD_v2_ptds);
+CBID(410, cuMemcpy3DPeer_ptds);
+CBID(411, cuMemsetD8_v2_ptds);
 CBID(416, cuMemsetD2D32_v2_ptds);
 CBID(418, cuMemcpyAsync_ptsz);
+CBID(427, cuMemcpy3DPeerAsync_ptsz);
+CBID(428, cuMemsetD8Async_ptsz);
 CBID(433, cuMemsetD2D32Async_ptsz);
 CBID(776, cuMemcpyBatchAsync);
 CBID(799, cuMemcpy3DBatchAsync_v2_ptsz);
+CBID(17, cuCtxSynchronize);
+CBID(800, cuCtxSynchronize_v2);
+CBID(121, cuEventSynchronize);
+CBID(126, cuStreamSynchronize);
+CBID(440, cuStreamSynchronize_ptsz);
+CBID(18, cuModuleLoad);
+CBID(23, cuModuleGetFunction);
+CBID(678, cuLibraryLoadData);
+CBID(680, cuLibraryUnload);
+CBID(363, cuLinkAddData);
+CBID(365, cuLinkComplete);
+CBID(382, cuLinkAddData_v2);
+CBID(383, cuLinkAddFile_v2);
+CBID(243, cuMemAlloc_v2);
+CBID(245, cuMemFree_v2);
+CBID(294, cuMemAllocHost_v2);
+CBID(38, cuMemFreeHost);
+CBID(39, cuMemHostAlloc);
+CBID(271, cuMemHostAlloc_v2);
+CBID(301, cuMemHostRegister);
+CBID(302, cuMemHostUnregister);
+CBID(379, cuMemHostRegister_v2);
+CBID(371, cuMemAllocManaged);
+CBID(549, cuMemCreate);
+CBID(553, cuMemSetAccess);
+CBID(580, cuGraphUpload);
+CBID(581, cuGraphUpload_ptsz);
+CBID(120, cuEventQuery);
+CBID(125, cuStreamQuery);
+CBID(439, cuStreamQuery_ptsz);
+#define RUNTIME(number, name) NUMBER(number, CUPTI_RUNTIME_TRACE_CBID_##name)
+RUNTIME(126, cudaThreadSynchronize_v3020);
+RUNTIME(165, cudaDeviceSynchronize_v3020);
+RUNTIME(131, cudaStreamSynchronize_v3020);
+RUNTIME(239, cudaStreamSynchronize_ptsz_v7000);
+RUNTIME(137, cudaEventSynchronize_v3020);
+RUNTIME(20, cudaMalloc_v3020);
+RUNTIME(27, cudaHostAlloc_v3020);
+RUNTIME(31, cudaMemcpy_v3020);
+RUNTIME(48, cudaMemcpyFromSymbolAsync_v3020);
+RUNTIME(140, cudaMalloc3D_v3020);
+RUNTIME(141, cudaMalloc3DArray_v3020);
+RUNTIME(206, cudaMallocManaged_v6000);
+RUNTIME(144, cudaMemcpy3D_v3020);
+RUNTIME(145, cudaMemcpy3DAsync_v3020);
+RUNTIME(160, cudaMemcpyPeer_v4000);
+RUNTIME(163, cudaMemcpy3DPeerAsync_v4000);
+RUNTIME(152, cudaHostRegister_v4000);
+RUNTIME(153, cudaHostUnregister_v4000);
+RUNTIME(215, cudaMemcpy_ptds_v7000);
+RUNTIME(232, cudaMemcpyFromSymbolAsync_ptsz_v7000);
+RUNTIME(245, cudaMemcpy3D_ptds_v7000);
+RUNTIME(246, cudaMemcpy3DAsync_ptsz_v7000);
+RUNTIME(249, cudaMemcpy3DPeer_ptds_v7000);
+RUNTIME(250, cudaMemcpy3DPeerAsync_ptsz_v7000);
+RUNTIME(310, cudaGraphInstantiate_v10000);
+RUNTIME(335, cudaGraphExecUpdate_v10020);
+RUNTIME(348, cudaGraphUpload_v10000);
+RUNTIME(349, cudaGraphUpload_ptsz_v10000);
+RUNTIME(418, cudaGraphInstantiateWithFlags_v11040);
+RUNTIME(436, cudaGraphInstantiateWithParams_v12000);
+RUNTIME(437, cudaGraphInstantiateWithParams_ptsz_v12000);
+RUNTIME(443, cudaGraphInstantiate_v12000);
+RUNTIME(470, cudaLibraryLoadData_v12060);
+RUNTIME(472, cudaLibraryUnload_v12060);
+RUNTIME(482, cudaMemcpyBatchAsync_v12080);
+RUNTIME(485, cudaMemcpy3DBatchAsync_ptsz_v12080);
+RUNTIME(509, cudaMemcpyBatchAsync_v13000);
+RUNTIME(512, cudaMemcpy3DBatchAsync_ptsz_v13000);
+RUNTIME(132, cudaStreamQuery_v3020);
+RUNTIME(240, cudaStreamQuery_ptsz_v7000);
+RUNTIME(138, cudaEventQuery_v3020);
 
 /* NVTX. */
 #define EVENT(a, b) AT(nvtx_attributes, a, nvtxEventAttributes_t, b)

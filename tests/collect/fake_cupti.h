@@ -46,6 +46,15 @@ void fake_set(uint64_t bytes);
 /* A launch with no call seen before it: another thread's, or one before we were there. */
 void fake_silent_launch(const struct fake_kernel *k);
 
+/* A call of the runtime, with the driver call inside it; either may be missing (id 0). It takes at
+ * least so long. */
+struct fake_wait {
+    uint32_t runtime, driver;
+    const char *runtime_name, *driver_name;
+    unsigned us;
+};
+void fake_block(const struct fake_wait *w);
+
 /* Graphs: capture nodes, make an executable copy (node + 1000 for each), change it, launch it. A
  * launch that is traced as a whole takes 5000 ns. */
 void fake_capture(uint64_t node);

@@ -72,13 +72,30 @@ uint64_t fake_now(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static const char *name_of(uint32_t id)
+{
+    static const struct {
+        uint32_t id;
+        const char *name;
+    } names[] = {
+        { 277, "cuMemcpyHtoDAsync_v2" }, { 307, "cuLaunchKernel" },
+        { 319, "cuMemcpyPeerAsync" },    { 220, "cuMemsetD32Async" },
+        { 514, "cuGraphLaunch" },        { 643, "cuGraphInstantiateWithFlags" },
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].id == id)
+            return names[i].name;
+    return "cuCall";
+}
+
 uint32_t fake_call(uint32_t id, const void *params)
 {
     static uint32_t last;
     static int success;
     uint32_t correlation = __atomic_add_fetch(&last, 3, __ATOMIC_RELAXED);
     struct cupti_call c = { .site = CUPTI_ENTER,
-                            .function = "cuCall",
+                            .function = name_of(id),
                             .params = params,
                             .result = &success,
                             .correlation = correlation };
@@ -169,4 +186,27 @@ EXPORT void fake_set(uint64_t bytes)
                                      .memory = 3,
                                      .correlation = fake_call(220, NULL) } };
     fake_keep(&r);
+}
+
+static void tell_both(const struct fake_wait *w, int32_t site)
+{
+    struct cupti_call runtime = { .site = site, .function = w->runtime_name };
+    struct cupti_call driver = { .site = site, .function = w->driver_name };
+
+    if (w->runtime && site == CUPTI_ENTER)
+        fake_tell(CUPTI_DOMAIN_RUNTIME, w->runtime, &runtime);
+    if (w->driver)
+        fake_tell(CUPTI_DOMAIN_DRIVER, w->driver, &driver);
+    if (w->runtime && site == CUPTI_EXIT)
+        fake_tell(CUPTI_DOMAIN_RUNTIME, w->runtime, &runtime);
+}
+
+EXPORT void fake_block(const struct fake_wait *w)
+{
+    uint64_t until = fake_now() + w->us * UINT64_C(1000);
+
+    tell_both(w, CUPTI_ENTER);
+    while (fake_now() < until)
+        ;
+    tell_both(w, CUPTI_EXIT);
 }

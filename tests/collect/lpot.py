@@ -88,6 +88,7 @@ class Trace:
         self.pairs, self.ranges, self.starts, self.ends = [], [], [], {}
         self.launches, self.nodes, self.clones, self.works = {}, {}, {}, []
         self.graphs, self.listed = {}, set()
+        self.calls = []
         self.stray_pops = 0
         streams, gpu = {}, b""
         for kind, stream, sequence, ticks, real, payload in blocks(data, len(data) < 1 << 20 if check_crc is None else check_crc):
@@ -108,10 +109,20 @@ class Trace:
                 while c.more():
                     counter = c.v()
                     self.totals[counter] = max(c.v(), self.totals.get(counter, 0))
+            elif kind == 8:
+                self.take_calls(stream, Cursor(payload))
         for number, parts in sorted(streams.items()):
             self.take_stream(number, Cursor(b"".join(parts)))
         self.take_gpu(Cursor(gpu))
         self.join()
+
+    def take_calls(self, thread, c):
+        """CUDA calls that can block: (thread, name, start and end in ticks, count)."""
+        ticks = 0
+        while c.more():
+            ticks += c.v()
+            took, name, count = c.v(), self.strings[c.v()], c.v()
+            self.calls.append((thread, name, ticks, ticks + took, count))
 
     def take_facts(self, c):
         while c.more():
@@ -283,6 +294,8 @@ def main():
     for code, count, text in trace.notes:
         print(f"  note {code} x{count}: {text}")
     print("  totals", trace.totals)
+    for name, count in Counter(call[1] for call in trace.calls).most_common():
+        print(f"  {count:8} calls of {name}")
     kinds = Counter(w["kind"] for w in trace.works)
     lost = Counter(w["kind"] for w in trace.works if w["path"] is None)
     outside = sum(1 for w in trace.works if w["path"] == ())

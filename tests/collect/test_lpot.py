@@ -17,7 +17,8 @@ BUILD = Path(os.environ["LPO_BUILD_ROOT"])
 ROWS = [("nvtx_client", "plain"), ("nvtx_client", "every"), ("nvtx_client", "wrong"), ("nvtx_client", "threads"),
         ("nvtx_client", "two_copies"), ("nvtx_client", "long_names"), ("gpu_client", "decode"),
         ("gpu_client", "reversed"), ("gpu_client", "threads"), ("gpu_client", "graphs"), ("gpu_client", "large_graph"),
-        ("gpu_client", "many_shapes")]
+        ("gpu_client", "many_shapes"),
+        ("gpu_client", "many_calls"), ("gpu_client", "queries")]
 
 
 def trace_of(program, scenario, folder):

@@ -207,6 +207,8 @@ static void take_fact(struct native *n, const char *key, const char *value)
         n->clock.ticks_are_ns = strcmp(value, "realtime") == 0;
     else if (strcmp(key, "command") == 0)
         n->command = clean_name(n, value, strlen(value));
+    else if (strcmp(key, "cuda.calls") == 0)
+        n->has_calls = strcmp(value, "none") != 0;
     else if (lpo_str_starts(key, "device."))
         take_device_fact(n, key + 7, value);
 }

@@ -56,6 +56,8 @@ static void second_pass(struct native *n, struct lpo_native_blocks *blocks, bool
             lpo_native_take_thread(n, &b);
         else if (b.kind == LPOT_GPU && gpu)
             lpo_native_take_gpu(n, &b);
+        else if (b.kind == LPOT_CALLS && threads && !n->only_start_end)
+            lpo_native_take_calls(n, &b);
 }
 
 /* What is too large to be kept row by row is summed while it is read. A sum of GPU operations needs
@@ -223,6 +225,7 @@ static int read_blocks(struct lpo_native_blocks *blocks, struct lpo_trace *into)
             p->end_ns = n.end_ns;
         if (p->name == LPO_NONE)
             p->name = n.command;
+        p->has_calls |= n.has_calls;
     }
     add_notes(&n, ignored);
     free_native(&n);

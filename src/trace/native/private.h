@@ -55,7 +55,7 @@ struct native_thread {
     uint32_t os_name; /* name id or LPO_NONE */
     bool known;       /* defined */
     bool broken;      /* its stream cannot be followed any further */
-    uint32_t sequence;
+    uint32_t sequence, calls_sequence;
     uint64_t ticks, node, original;
     uint32_t corr;
     struct lpo_call call; /* the launch call that began last: its return may still come */
@@ -171,6 +171,7 @@ struct native {
     uint64_t footers;
     uint64_t totals[NATIVE_TOTALS]; /* of the latest footer, by enum lpot_counter */
     uint32_t command;               /* name id or LPO_NONE */
+    bool has_calls;                 /* calls that can block were recorded */
 };
 
 /* definitions.c */
@@ -194,6 +195,9 @@ void lpo_native_close_threads(struct native *n);
 /* Every thread back to its start; with start/end ranges that are complete. */
 void lpo_native_rewind_threads(struct native *n);
 void lpo_native_close_ranges(struct native *n);
+
+/* calls.c */
+void lpo_native_take_calls(struct native *n, const struct lpo_native_block *block);
 
 /* range_sums.c: push/pop ranges of a file that has too many of them to keep. `open` is the range
  * that begins or ends; the path is that of all ranges that hold a call from start to end, asked
