@@ -6,25 +6,40 @@
 #include "region/classes.h"
 #include "region/thread_rows.h"
 
-static bool gpu_op_before(const void *trace, uint32_t a, uint32_t b)
+static bool starts_before(const void *trace, uint32_t a, uint32_t b)
 {
     const struct lpo_trace *t = trace;
-    const struct lpo_gpu_op *x = &t->gpu_ops.at[a], *y = &t->gpu_ops.at[b];
 
-    return x->device != y->device ? x->device < y->device : x->start_ns < y->start_ns;
+    return t->gpu_ops.at[a].start_ns < t->gpu_ops.at[b].start_ns;
 }
 
+static bool has_times(const struct lpo_gpu_op *w)
+{
+    return !(w->flags & (LPO_GPU_OP_UNTIMED | LPO_GPU_OP_NO_LENGTH));
+}
+
+/* By device first, by counting: a file has the operations of its GPUs mixed in order of time, and
+ * those of one GPU alone are nearly sorted, which the sort by time takes in one pass. */
 struct lpo_wall_order lpo_wall_order_find(const struct lpo_trace *t)
 {
     struct lpo_wall_order o = { .rows = lpo_xcalloc(t->gpu_ops.len + 1, sizeof *o.rows) };
+    size_t *ends = lpo_xcalloc(t->devices.len + 1, sizeof *ends); /* of the rows of each device */
 
     for (size_t i = 0; i < t->gpu_ops.len; i++) {
-        if (t->gpu_ops.at[i].flags & (LPO_GPU_OP_UNTIMED | LPO_GPU_OP_NO_LENGTH))
-            o.untimed++;
+        if (has_times(&t->gpu_ops.at[i]))
+            ends[t->gpu_ops.at[i].device + 1]++;
         else
-            o.rows[o.count++] = (uint32_t)i;
+            o.untimed++;
     }
-    lpo_region_order_sort(o.rows, o.count, gpu_op_before, t);
+    for (size_t d = 0; d < t->devices.len; d++)
+        ends[d + 1] += ends[d];
+    o.count = ends[t->devices.len];
+    for (size_t i = 0; i < t->gpu_ops.len; i++) /* from here on ends[d] moves up to its name */
+        if (has_times(&t->gpu_ops.at[i]))
+            o.rows[ends[t->gpu_ops.at[i].device]++] = (uint32_t)i;
+    for (size_t d = 0, from = 0; d < t->devices.len; from = ends[d++])
+        lpo_region_order_sort(o.rows + from, ends[d] - from, starts_before, t);
+    free(ends);
     return o;
 }
 
