@@ -421,7 +421,6 @@ uint32_t lpo_nsys_string(struct lpo_nsys *db, struct lpo_trace *t, int64_t id)
 uint32_t lpo_nsys_text(const struct lpo_nsys_rows *rows, struct lpo_trace *t, int column)
 {
     const char *text = (const char *)sqlite3_column_text(rows->stmt, column);
-    int len = sqlite3_column_bytes(rows->stmt, column);
 
-    return intern(rows->db, t, text, len);
+    return text ? intern(rows->db, t, text, sqlite3_column_bytes(rows->stmt, column)) : LPO_NONE;
 }

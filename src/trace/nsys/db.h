@@ -58,6 +58,13 @@ static inline bool lpo_nsys_null(const struct lpo_nsys_rows *rows, int column)
     return sqlite3_column_type(rows->stmt, column) == SQLITE_NULL;
 }
 
+/* The same for a column that was read: `v` is what lpo_nsys_int() gave. NULL reads as 0, so only a
+ * 0 needs the second look; each look costs as much as a column, millions of times. */
+static inline bool lpo_nsys_was_null(const struct lpo_nsys_rows *rows, int column, int64_t v)
+{
+    return v == 0 && lpo_nsys_null(rows, column);
+}
+
 /* The text behind an id of StringIds as a name of `t`; LPO_NONE when there is none. Only strings
  * that are asked for are read: the table also holds paths and environment. */
 uint32_t lpo_nsys_string(struct lpo_nsys *db, struct lpo_trace *t, int64_t id);

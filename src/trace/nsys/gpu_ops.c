@@ -41,11 +41,11 @@ static struct lpo_gpu_op *push_gpu_op(struct lpo_nsys_reading *r, const struct l
                             .shape = LPO_NONE,
                             .metrics = LPO_NONE,
                             .kind = (uint8_t)kind };
-    int64_t correlation = lpo_nsys_int(rows, W_CORRELATION);
+    int64_t correlation = lpo_nsys_int(rows, W_CORRELATION), end = lpo_nsys_int(rows, W_END);
 
     w.start_ns = lpo_nsys_time(r, rows, W_START);
-    w.end_ns = lpo_nsys_time(r, rows, W_END);
-    if (lpo_nsys_null(rows, W_END) || w.end_ns < w.start_ns) {
+    w.end_ns = lpo_nsys_shift(r, end);
+    if (lpo_nsys_was_null(rows, W_END, end) || w.end_ns < w.start_ns) {
         w.end_ns = w.start_ns;
         w.flags |= LPO_GPU_OP_NO_LENGTH;
     }
@@ -81,11 +81,12 @@ static void note_node(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *ro
 static uint32_t kernel_name(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows)
 {
     for (int c = K_DEMANGLED; c <= K_MANGLED; c++) {
+        int type = sqlite3_column_type(rows->stmt, c);
         uint32_t name = LPO_NONE;
 
-        if (sqlite3_column_type(rows->stmt, c) == SQLITE_TEXT)
+        if (type == SQLITE_TEXT)
             name = lpo_nsys_text(rows, r->t, c);
-        else if (!lpo_nsys_null(rows, c))
+        else if (type != SQLITE_NULL)
             name = lpo_nsys_string(r->db, r->t, lpo_nsys_int(rows, c));
         if (name != LPO_NONE)
             return name;

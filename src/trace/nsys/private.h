@@ -28,18 +28,24 @@ struct lpo_nsys_reading {
     size_t first_capture;
 };
 
-/* A time on the trace's clock. Damaged rows may hold any number: bounded, so that sums fit. */
-static inline int64_t lpo_nsys_time(const struct lpo_nsys_reading *r,
-                                    const struct lpo_nsys_rows *rows, int column)
+/* `v` of a column on the trace's clock. Damaged rows may hold any number: bounded, so that sums
+ * fit.
+ */
+static inline int64_t lpo_nsys_shift(const struct lpo_nsys_reading *r, int64_t v)
 {
     const int64_t bound = (int64_t)1 << 61;
-    int64_t v = lpo_nsys_int(rows, column);
 
     if (v > bound)
         v = bound;
     if (v < -bound)
         v = -bound;
     return v + r->shift_ns;
+}
+
+static inline int64_t lpo_nsys_time(const struct lpo_nsys_reading *r,
+                                    const struct lpo_nsys_rows *rows, int column)
+{
+    return lpo_nsys_shift(r, lpo_nsys_int(rows, column));
 }
 
 /* globalTid and globalPid: hardware:8 vm:8 pid:24 tid:24. */

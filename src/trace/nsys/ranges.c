@@ -42,16 +42,20 @@ static uint16_t domain_number(struct ranges *s, uint16_t process, int64_t id)
 static uint32_t event_name(struct ranges *s, const struct lpo_nsys_rows *rows)
 {
     uint32_t name = lpo_nsys_text(rows, s->r->t, N_TEXT);
+    int64_t id;
 
-    if (name == LPO_NONE && !lpo_nsys_null(rows, N_TEXT_ID))
-        name = lpo_nsys_string(s->r->db, s->r->t, lpo_nsys_int(rows, N_TEXT_ID));
-    return name;
+    if (name != LPO_NONE)
+        return name;
+    id = lpo_nsys_int(rows, N_TEXT_ID);
+    return lpo_nsys_was_null(rows, N_TEXT_ID, id) ? LPO_NONE
+                                                  : lpo_nsys_string(s->r->db, s->r->t, id);
 }
 
 static void range_row(struct ranges *s, const struct lpo_nsys_rows *rows, enum lpo_range_kind kind)
 {
     struct lpo_nsys_reading *r = s->r;
     struct lpo_range range = { .kind = (uint8_t)kind };
+    int64_t end = lpo_nsys_int(rows, N_END);
     uint16_t process;
 
     range.thread = lpo_nsys_thread(r, lpo_nsys_int(rows, N_TID));
@@ -62,9 +66,9 @@ static void range_row(struct ranges *s, const struct lpo_nsys_rows *rows, enum l
         s->nameless++;
     }
     range.start_ns = lpo_nsys_time(r, rows, N_START);
-    range.end_ns = lpo_nsys_time(r, rows, N_END);
+    range.end_ns = lpo_nsys_shift(r, end);
     range.domain = domain_number(s, process, lpo_nsys_int(rows, N_DOMAIN));
-    if (lpo_nsys_null(rows, N_END)) {
+    if (lpo_nsys_was_null(rows, N_END, end)) {
         range.end_ns = range.start_ns;
         range.flags = LPO_RANGE_OPEN;
         s->open++;
