@@ -63,21 +63,33 @@ uint32_t lpo_region_set_of(struct lpo_region_tree *tree, const uint32_t *nodes, 
     return (uint32_t)*slot;
 }
 
+static uint64_t visit_key(uint32_t node, uint16_t process)
+{
+    return (uint64_t)node << 16 | process;
+}
+
 /* Rows of one node form a list; the sweep goes process by process, so the first often fits. With
- * sixty thousand processes walking the list would take minutes. */
+ * sixty thousand processes walking the list would take minutes, so the rows of a node that several
+ * processes entered are in a table too. Most nodes have one row and need none. */
 uint32_t lpo_region_visits_of(struct lpo_region_tree *tree, uint32_t node, uint16_t process)
 {
-    uint32_t first = tree->nodes.at[node].visits, row;
-    bool fresh;
+    uint32_t first = tree->nodes.at[node].visits, *row = NULL;
+    bool fresh = true;
 
-    if (first != LPO_NONE && tree->visits.at[first].process == process)
-        return first;
-    row = lpo_map_pair_put(&tree->visit_map, node, process, &fresh);
-    if (fresh) {
-        lpo_vec_push(&tree->visits, (struct lpo_visits){ .next = first, .process = process });
-        tree->nodes.at[node].visits = row;
+    if (first != LPO_NONE) {
+        const struct lpo_visits *v = &tree->visits.at[first];
+
+        if (v->process == process)
+            return first;
+        if (v->next == LPO_NONE)
+            *lpo_map_u64_put(tree->visit_map, visit_key(node, v->process), NULL) = first;
+        row = lpo_map_u64_put(tree->visit_map, visit_key(node, process), &fresh);
+        if (!fresh)
+            return *row;
+        *row = (uint32_t)tree->visits.len;
     }
-    return row;
+    lpo_vec_push(&tree->visits, (struct lpo_visits){ .next = first, .process = process });
+    return tree->nodes.at[node].visits = (uint32_t)tree->visits.len - 1;
 }
 
 struct lpo_region_tree *lpo_region_tree_create(const struct lpo_trace *trace)
@@ -86,6 +98,7 @@ struct lpo_region_tree *lpo_region_tree_create(const struct lpo_trace *trace)
 
     tree->trace = trace;
     tree->set_map = lpo_map_create();
+    tree->visit_map = lpo_map_u64_create(0);
     lpo_region_set_of(tree, &(uint32_t){ 0 }, 0);
     lpo_region_place_of(tree, LPO_NONE, 0);
     lpo_region_attribute(tree);
@@ -106,7 +119,7 @@ void lpo_region_tree_destroy(struct lpo_region_tree *tree)
     free(tree->stack_place);
     lpo_map_pair_free(&tree->node_map);
     lpo_map_pair_free(&tree->place_map);
-    lpo_map_pair_free(&tree->visit_map);
+    lpo_map_u64_destroy(tree->visit_map);
     lpo_map_destroy(tree->set_map);
     free(tree);
 }

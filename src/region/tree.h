@@ -82,7 +82,8 @@ struct lpo_region_tree {
     uint64_t too_many;       /* start/end ranges beyond LPO_REGION_OPEN_SETS */
     uint64_t crooked;        /* push/pop ranges that outlive the range they began in */
     uint64_t open;           /* ranges never closed */
-    struct lpo_map_pair node_map, place_map, visit_map;
+    struct lpo_map_pair node_map, place_map;
+    struct lpo_map_u64 *visit_map; /* (node, process) to a row of `visits`: see tree.c */
     struct lpo_map *set_map;
 };
 

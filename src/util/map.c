@@ -307,11 +307,11 @@ size_t lpo_map_u64_count(const struct lpo_map_u64 *m)
 
 /* ---- a pair of numbers */
 
+/* Packed to 20 bytes: the table of the regions is filled while memory is at its highest. */
 struct lpo_map_pair_slot {
     uint64_t a, b;
-    uint32_t row;
-    bool used;
-};
+    uint32_t used; /* row + 1 */
+} __attribute__((packed, aligned(4)));
 
 struct pair {
     uint64_t a, b;
@@ -354,8 +354,8 @@ uint32_t lpo_map_pair_put(struct lpo_map_pair *m, uint64_t a, uint64_t b, bool *
     s = pair_probe(m->slots, m->mask, key);
     *fresh = !s->used;
     if (*fresh)
-        *s = (struct lpo_map_pair_slot){ a, b, (uint32_t)m->count++, true };
-    return s->row;
+        *s = (struct lpo_map_pair_slot){ a, b, (uint32_t)++m->count };
+    return s->used - 1;
 }
 
 uint32_t lpo_map_pair_find(const struct lpo_map_pair *m, uint64_t a, uint64_t b)
@@ -363,7 +363,7 @@ uint32_t lpo_map_pair_find(const struct lpo_map_pair *m, uint64_t a, uint64_t b)
     const struct lpo_map_pair_slot *s =
         m->slots ? pair_probe(m->slots, m->mask, (struct pair){ a, b }) : NULL;
 
-    return s && s->used ? s->row : UINT32_MAX;
+    return s ? s->used - 1 : UINT32_MAX; /* 0 - 1 is UINT32_MAX */
 }
 
 void lpo_map_pair_free(struct lpo_map_pair *m)

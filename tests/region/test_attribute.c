@@ -217,6 +217,27 @@ static void check_linker(void **state)
     free(copy);
 }
 
+/* One row for each process, whatever order they come in. */
+static void visits_have_a_row_for_each_process(void **state)
+{
+    static const struct {
+        uint16_t process;
+        uint32_t row; /* counted from the first of them */
+    } order[] = { { 7, 0 }, { 7, 0 }, { 2, 1 }, { 7, 0 }, { 5, 2 }, { 2, 1 }, { 7, 0 }, { 5, 2 } };
+    LPO_AUTO(lpo_trace) t = build_trace("A 0-10 B 20-30");
+    LPO_AUTO(lpo_region_tree) tree = lpo_region_tree_create(t);
+    uint32_t node = lpo_region_node(tree, LPO_NONE, lpo_trace_name(t, "C"), 0, LPO_PUSH_POP);
+    uint32_t first = (uint32_t)tree->visits.len, rows = 0;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        assert_int_equal(lpo_region_visits_of(tree, node, order[i].process), first + order[i].row);
+    assert_int_equal(tree->visits.len, first + 3);
+    for (uint32_t v = tree->nodes.at[node].visits; v != LPO_NONE; v = tree->visits.at[v].next)
+        rows++;
+    assert_int_equal(rows, 3);
+}
+
 int main(void)
 {
     static struct file_case files[BUILD_SOURCES * sizeof cases / sizeof *cases];
@@ -228,5 +249,6 @@ int main(void)
     UNIT_TEST(&u, paths_escape_slashes_and_name_domains);
     UNIT_TEST(&u, depth_is_bounded);
     UNIT_TEST(&u, stacks_are_taken_at_their_word);
+    UNIT_TEST(&u, visits_have_a_row_for_each_process);
     return unit_run(&u);
 }
