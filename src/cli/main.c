@@ -19,7 +19,7 @@ int main(int argc, char **argv)
     /* glibc raises this to the size of the largest block that was given back, and puts later ones
      * on the heap, where an array that grows leaves holes. Large ones stay apart: they grow in
      * place and go back whole, which is 17 MiB less for a report of 1 GB of Kineto. */
-    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    mallopt(M_MMAP_THRESHOLD, 1 << 18);
 #endif
     /* A file or a pipe gets the exact bytes; a terminal would obey those that are commands to it.
      * Messages are for people wherever they go. */
