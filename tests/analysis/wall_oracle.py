@@ -14,6 +14,7 @@ import gzip
 import json
 import os
 import random
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -29,14 +30,25 @@ CALLS = {"cuda_runtime", "cuda_driver", "runtime", "driver", "hip_runtime"}
 
 class Trace:
     def __init__(self):
-        self.works, self.calls, self.launches, self.sorted = [], defaultdict(list), {}, {}
+        self.works, self.calls, self.sorted = [], defaultdict(list), {}
+        self.rows, self.firsts = defaultdict(list), None
 
     def add_call(self, call, key):
         """Of a runtime and a driver row of one launch, the earlier is the launch."""
         self.calls[call.thread].append(call)
-        known = self.launches.get(key)
-        if key is not None and (known is None or (call.start, -call.end) < (known.start, -known.end)):
-            self.launches[key] = call
+        if key is not None:
+            self.rows[key].append(call)
+
+    @property
+    def launches(self):
+        if self.firsts is None:
+            self.firsts = {key: min(calls, key=lambda c: (c.start, -c.end)) for key, calls in self.rows.items()}
+        return self.firsts
+
+    def one_thread(self, key):
+        """Do the rows of this launch that begin first name one thread?"""
+        first = self.launches[key].start
+        return len({c.thread for c in self.rows[key] if c.start == first}) == 1
 
     def near(self, thread, start, end):
         """The calls of a thread that can overlap this stretch, in order of their starts."""
@@ -111,7 +123,7 @@ def nsys_trace(rows, strings):
     for kind, table in (("kernel", "KERNEL"), ("copy", "MEMCPY"), ("set", "MEMSET"), ("kernel", "GRAPH_TRACE")):
         for r in rows("CUPTI_ACTIVITY_KIND_" + table):
             key = (r["globalPid"] >> 24, r["correlationId"])
-            if table == "GRAPH_TRACE" and key in nodes:
+            if table == "GRAPH_TRACE" and r["correlationId"] and key in nodes:
                 continue  # its kernels are known one by one
             name = strings.get(r.get("demangledName"), f"CUDA graph {r.get('graphId')} (whole launch)")
             if r["end"] is not None and r["end"] >= r["start"]:
@@ -142,15 +154,26 @@ def length(stretches):
     return sum(b - a for a, b in stretches)
 
 
+class Silent(Exception):
+    """The definition leaves open which of two calls counts, because they begin together."""
+
+
 def cause(t, works, start, end):
     """Of the gap [start, end): its cause, and the call it is blocked in."""
-    launches = [t.launches[w.launch] for w in works if w.start == end and w.launch in t.launches]
+    keys = [w.launch for w in works if w.start == end and w.launch in t.launches]
+    launches = [t.launches[k] for k in keys]
+    if not all(t.one_thread(k) for k in keys):
+        raise Silent
     if not launches:
         return "unknown", None
     launch = min(launches, key=lambda c: c.start)
+    if any(c.start == launch.start and c.thread != launch.thread for c in launches):
+        raise Silent
     best, most = None, 0
     for c in t.near(launch.thread, start, end):
         overlap = min(c.end, end) - max(c.start, start)
+        if best and overlap == most and c.start == best.start and c.name != best.name:
+            raise Silent
         if overlap > most:
             best, most = c, overlap
     if best and 2 * most >= end - start and "launch" not in best.name.lower():
@@ -238,14 +261,22 @@ def random_kineto(rng):
         cat = rng.choice(("kernel", "kernel", "gpu_memcpy", "gpu_memset"))
         events.append({"ph": "X", "cat": cat, "ts": rng.randint(0, span), "dur": dur, "pid": 0, "tid": 7,
                        "name": rng.choice(("gemm", "ncclDevKernel_AllReduce", "relu")),
-                       "args": {"device": rng.randint(0, 1), "stream": rng.randint(7, 9), "correlation": rng.randint(1, 20)}})
+                       "args": {"device": rng.randint(0, 1), "stream": rng.randint(7, 9), "correlation": rng.choice((0, 0, 100)) + rng.randint(1, 20)}})
     for i in range(rng.randint(0, 40)):
-        args = {"correlation": rng.randint(1, 25)} if rng.random() < .9 else {}
+        pid = rng.choice((100, 100, 200))  # ids of two processes in one file differ
+        args = {"correlation": pid - 100 + rng.randint(1, 25)} if rng.random() < .9 else {}
         events.append({"ph": "X", "cat": rng.choice(("cuda_runtime", "cuda_driver")), "name": rng.choice(NAMES),
                        "ts": rng.randint(-5, span), "dur": rng.choice((0, 1, 2, rng.randint(0, span // 2))),
-                       "pid": 100, "tid": rng.randint(1, 2), "args": args})
-    for e in events:  # thousandths of a microsecond count
-        e["ts"] = float(e["ts"]) / rng.choice((1, 1, 8))
+                       "pid": pid, "tid": rng.randint(1, 2), "args": args})
+    base, parts = rng.choice((0, 1700000000000000)), rng.choice((1, 8, 1000))
+    if rng.random() < .2:  # the categories of 2021
+        old = {"kernel": "Kernel", "gpu_memcpy": "Memcpy", "gpu_memset": "Memset", "cuda_runtime": "Runtime",
+               "cuda_driver": "Runtime"}
+        for e in events:
+            e["cat"] = old[e["cat"]]
+    for e in events:  # thousandths of a microsecond count, and a double has too few digits for them
+        part = rng.randint(0, parts - 1) if rng.random() < .5 else 0
+        e["ts"] = f"<{base + e['ts'] + Decimal(part) / parts}>"
     rng.shuffle(events)
     doc = {"traceEvents": events}
     if rng.random() < .3:
@@ -253,36 +284,88 @@ def random_kineto(rng):
     return doc
 
 
-def same_start(doc):
-    """Two calls of one thread that begin together, or one launch with two such calls: the definition is silent."""
-    seen = set()
-    for e in doc["traceEvents"]:
-        if e["cat"].startswith("cuda_"):
-            key = e["ts"]
-            if key in seen:
-                return True
-            seen.add(key)
-    return False
+def random_nsys(rng, path):
+    """The same as an export of nsys: processes with the same correlation ids, a runtime and a driver row of one launch."""
+    db, span = sqlite3.connect(path), rng.choice((20, 60, 400))
+    names = {name: i for i, name in enumerate((*NAMES, "gemm", "ncclDevKernel_AllReduce", "relu"), 1)}
+    op = "start INTEGER, end INTEGER, deviceId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER"
+    db.executescript(f"""CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+        CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER, correlationId INTEGER,
+                                                  nameId INTEGER);
+        CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL ({op}, demangledName INTEGER, shortName INTEGER);
+        CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY ({op}, bytes INTEGER, copyKind INTEGER);
+        CREATE TABLE CUPTI_ACTIVITY_KIND_MEMSET ({op}, bytes INTEGER)""")
+    db.executemany("INSERT INTO StringIds VALUES (?, ?)", [(i, name) for name, i in names.items()])
+    graphs = rng.random() < .3
+    if graphs:
+        db.execute(f"CREATE TABLE CUPTI_ACTIVITY_KIND_GRAPH_TRACE ({op}, graphId INTEGER)")
+    pids = [1 << 56 | pid << 24 for pid in rng.sample(range(1, 9), rng.randint(1, 2))]
+    if rng.random() < .3:  # each process has GPUs of its own, all called 0 and 1
+        db.execute("CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId INTEGER, cudaId INTEGER, pid INTEGER)")
+        db.executemany("INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (?, ?, ?)",
+                       [(2 * i + cuda, cuda, pid >> 24 & 0xffffff) for i, pid in enumerate(pids) for cuda in (0, 1)])
+    for i in range(rng.randint(1, 30)):
+        start = rng.randint(0, span)
+        row = (start, start + rng.choice((0, 1, 2, 3, rng.randint(0, 9))), rng.randint(0, 1), rng.randint(7, 9),
+               rng.choice((None, 0, *range(1, 20))), rng.choice(pids))
+        kind = rng.choice(("KERNEL", "KERNEL", "MEMCPY", "GRAPH_TRACE" if graphs else "MEMSET"))
+        name = names[rng.choice(("gemm", "ncclDevKernel_AllReduce", "relu"))]
+        more = {"KERNEL": (name, name), "MEMCPY": (64, rng.randint(1, 2)), "MEMSET": (64,), "GRAPH_TRACE": (5,)}[kind]
+        db.execute(f"INSERT INTO CUPTI_ACTIVITY_KIND_{kind} VALUES ({', '.join('?' * len(row + more))})", row + more)
+    for i in range(rng.randint(0, 40)):
+        start, pid, key = rng.randint(-5, span), rng.choice(pids), rng.choice((None, *range(1, 25)))
+        end, tid = start + rng.choice((0, 1, 2, rng.randint(0, span // 2))), rng.randint(1, 2)
+        rows = [(start, end, pid | tid, key, names[rng.choice(NAMES)])]
+        if key and rng.random() < .4:  # the driver's part of it
+            inner = rng.randint(start, end)
+            rows.append((inner, rng.randint(inner, end), pid | tid, key, names["cuLaunchKernel"]))
+        db.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (?, ?, ?, ?, ?)", rng.sample(rows, len(rows)))
+    db.commit()
+    db.close()
 
 
-def check_random(count):
-    rng, lines = random.Random(15), []
-    with tempfile.TemporaryDirectory() as d:
-        made = 0
-        while made < count:
-            doc = random_kineto(rng)
-            if same_start(doc):
+def random_ranks(rng, folder):
+    """One to three files of one job."""
+    paths, docs = [], []
+    for rank in range(rng.choice((1, 1, 2, 3))):
+        doc = random_kineto(rng)
+        if "distributedInfo" in doc or rank:
+            doc["distributedInfo"] = {"rank": rank}
+        paths.append(os.path.join(folder, f"rank{rank}.json"))
+        docs.append(doc)
+    if len(docs) > 1:
+        docs[0]["distributedInfo"] = {"rank": 0}
+    for path, doc in zip(paths, docs):
+        with open(path, "w") as f:
+            f.write(json.dumps(doc).replace('"<', "").replace('>"', ""))
+    return paths
+
+
+def check_random(count, make):
+    """Until `count` traces were compared: those about which the definition is silent are not counted."""
+    rng, made = random.Random(15), 0
+    for i in range(100 * count):
+        with tempfile.TemporaryDirectory() as d:
+            paths = make(rng, d)
+            try:
+                found = compare(*paths)
+            except Silent:
                 continue
-            made += 1
-            path = os.path.join(d, "trace.json")
-            with open(path, "w") as f:
-                json.dump(doc, f)
-            found = compare(path)
             if found:
-                lines.append(f"trace {made}: {json.dumps(doc)}")
-                lines += found
-                break
-    return lines
+                keep = tempfile.mkdtemp(prefix="wall-oracle.")
+                for p in paths:
+                    shutil.copy(p, keep)
+                return [f"trace {made}, kept in {keep}", *found]
+        made += 1
+        if made == count:
+            return []
+    return [f"only {made} of {count} traces could be compared"]
+
+
+def nsys_file(rng, folder):
+    path = os.path.join(folder, "trace.sqlite")
+    random_nsys(rng, path)
+    return [path]
 
 
 def main():
@@ -296,7 +379,9 @@ def main():
     ranks = [p for p in files if "sampled_rank" in p]
     if len(ranks) > 1:
         checks.append((f"{len(ranks)} ranks together", lambda: compare(*ranks)))
-    checks.append(("random traces", lambda: check_random(int(os.environ.get("WALL_RANDOM", "60")))))
+    count = int(os.environ.get("WALL_RANDOM", "100"))
+    checks.append(("random traces of Kineto, one rank or several", lambda: check_random(count, random_ranks)))
+    checks.append(("random exports of nsys", lambda: check_random(count, nsys_file)))
     print(f"1..{len(checks)}")
     bad = 0
     for n, (name, check) in enumerate(checks, 1):
