@@ -349,6 +349,37 @@ static void other_gpus_are_evidence(void **state)
     assert_true(evidence(&f->all.at[0], LPO_FACT_OTHER_MAX_NS)->value == (double)us(30));
 }
 
+/* Late launches on three devices, and one that is never late: each kind of finding says where else
+ * it holds, with what that device could save. */
+static void any_finding_names_the_other_gpus(void **state)
+{
+    const int64_t gaps[] = { 30, 50, 40, 0 };
+    LPO_AUTO(lpo_trace) t = empty_trace();
+    LPO_AUTO(lpo_analysis) a = NULL;
+    LPO_AUTO(lpo_findings) f = NULL;
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        uint16_t device = lpo_trace_device(t, i, -1);
+        size_t first = t->launches.len;
+
+        push_call(t, &(struct span){ "cudaLaunchKernel", -5, -4 }, 0);
+        push_call(t, &(struct span){ "cudaLaunchKernel", 11, 12 }, 0);
+        push_op(t, &(struct op){ "gemm", 0, 10, 1 }, 0, first, device);
+        push_op(t, &(struct op){ "gemm", 10 + gaps[i], 20 + gaps[i], 2 }, 0, first, device);
+    }
+    a = lpo_analysis_of(t, NULL);
+    f = lpo_findings_create(NULL, NULL, a);
+    assert_int_equal(f->all.len, 1);
+    assert_string_equal(lpo_findings_id(f->all.at[0].kind), "launch-bound");
+    assert_int_equal(f->all.at[0].saving_ns, us(50));
+    assert_int_equal(f->all.at[0].others.len, 2);
+    assert_int_equal(t->devices.at[f->all.at[0].others.at[0].device].id, 2);
+    assert_int_equal(f->all.at[0].others.at[0].saving_ns, us(40));
+    assert_int_equal(f->all.at[0].others.at[1].saving_ns, us(30));
+    assert_true(evidence(&f->all.at[0], LPO_FACT_OTHER_GPUS)->value == 2);
+}
+
 static void a_saving_inside_the_noise_is_no_advice(void **state)
 {
     const struct lpo_findings f = { .span_ns = 1000, .noise = 0.1 };
@@ -431,6 +462,7 @@ int main(void)
     UNIT_TEST(&u, a_nanosecond_is_claimed_once);
     UNIT_TEST(&u, a_slow_rank);
     UNIT_TEST(&u, other_gpus_are_evidence);
+    UNIT_TEST(&u, any_finding_names_the_other_gpus);
     UNIT_TEST(&u, a_saving_inside_the_noise_is_no_advice);
     UNIT_TEST(&u, savings_are_at_most_the_span);
     return unit_run(&u);

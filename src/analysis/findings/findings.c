@@ -6,6 +6,7 @@
 #include "analysis/analysis.h"
 #include "analysis/findings/private.h"
 #include "analysis/speed/variation.h"
+#include "analysis/wall/order.h"
 #include "analysis/wall/steady.h"
 #include "region/tree.h"
 #include "rundir/rundir.h"
@@ -111,6 +112,66 @@ static void sort_findings(struct lpo_findings *f)
         qsort(f->all.at, f->all.len, sizeof *f->all.at, by_saving);
 }
 
+struct gaps_of {
+    const struct lpo_trace *trace;
+    lpo_findings_gaps *all;
+};
+
+static void collect_gap(void *ctx, const struct lpo_wall_device *d, const struct lpo_wall_gap *g)
+{
+    const struct gaps_of *to = ctx;
+    bool blocked = g->cause == LPO_IDLE_BLOCKED;
+
+    (void)d;
+    /* the host is not the cause of the others, and most gaps of a busy GPU are such */
+    if (!blocked && g->cause != LPO_IDLE_HOST)
+        return;
+    lpo_vec_push(to->all,
+                 ((struct lpo_findings_gap){ .ns = g->ns,
+                                             .op = g->op,
+                                             .blocked_in = blocked && g->call != LPO_NONE
+                                                               ? to->trace->calls.at[g->call].name
+                                                               : LPO_NONE }));
+}
+
+/* Rules that found something on the critical device look at the others too. */
+static void run_rules(struct lpo_findings_work *w)
+{
+    lpo_findings_rule *found[sizeof rules / sizeof *rules];
+    size_t count = 0;
+
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        size_t before = w->out->all.len;
+
+        rules[i](w);
+        if (w->out->all.len > before && rules[i] != lpo_findings_slow_rank)
+            found[count++] = rules[i];
+    }
+    lpo_findings_others(w, found, count);
+}
+
+static void find(struct lpo_findings_work *w)
+{
+    struct lpo_wall_order order = lpo_wall_order_find(w->trace);
+    lpo_findings_gaps gaps = { 0 };
+    struct gaps_of to = { w->trace, &gaps };
+
+    w->critical = &w->wall->devices.at[0]; /* the longest span */
+    w->out->any_device = true;
+    w->out->device = w->critical->device;
+    w->out->span_ns = w->critical->span_ns;
+    w->out->compute_ns = w->critical->compute_ns;
+    lpo_wall_destroy(lpo_wall_create_without(w->a->tree, w->aside, collect_gap, &to));
+    w->order = &order;
+    w->gaps = &gaps;
+    lpo_findings_slack_find(w);
+    lpo_findings_first_calls(w, &w->out->first);
+    run_rules(w);
+    lpo_findings_slack_free(&w->slack);
+    lpo_vec_free(&gaps);
+    lpo_wall_order_free(&order);
+}
+
 struct lpo_findings *lpo_findings_create(const struct lpo_rundir *d, const struct lpo_source *s,
                                          const struct lpo_analysis *a)
 {
@@ -129,19 +190,12 @@ struct lpo_findings *lpo_findings_create(const struct lpo_rundir *d, const struc
     if (d && d->dir)
         f->noise = lpo_speed_run_variation(d).cv;
     if (w.wall && w.wall->devices.len) {
-        w.critical = &w.wall->devices.at[0]; /* the longest span */
-        f->any_device = true;
-        f->device = w.critical->device;
-        f->span_ns = w.critical->span_ns;
-        lpo_findings_slack_find(&w);
-        f->compute_ns = w.critical->compute_ns;
+        find(&w);
+    } else {
+        lpo_findings_first_calls(&w, &f->first);
+        lpo_findings_cautions(&w);
     }
-    lpo_findings_first_calls(&w, &f->first);
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (f->any_device || rules[i] == lpo_findings_cautions)
-            rules[i](&w);
     sort_findings(f);
-    lpo_findings_slack_free(&w.slack);
     return f;
 }
 
@@ -149,6 +203,8 @@ void lpo_findings_destroy(struct lpo_findings *f)
 {
     if (!f)
         return;
+    for (size_t i = 0; i < f->all.len; i++)
+        lpo_vec_free(&f->all.at[i].others);
     lpo_vec_free(&f->all);
     lpo_vec_free(&f->cautions);
     lpo_vec_free(&f->first);

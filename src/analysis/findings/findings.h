@@ -95,6 +95,7 @@ enum lpo_fact {
     LPO_FACT_RANKS_NS,    /* median of the ranks */
     LPO_FACT_RANKS,       /* how many were recorded */
     LPO_FACT_OTHER_GPUS,  /* how many other devices show the same */
+    LPO_FACT_OTHER_NS,    /* of the only one */
     LPO_FACT_OTHER_MIN_NS,
     LPO_FACT_OTHER_MAX_NS,
     LPO_FACT_SHARE, /* 0 … 1, of a caution */
@@ -123,6 +124,12 @@ struct lpo_evidence {
 
 enum { LPO_MOST_EVIDENCE = 12 };
 
+/* The same finding on another device: evidence, never added. */
+struct lpo_finding_other {
+    int64_t saving_ns; /* at least as large a share of that device's span as a finding needs */
+    uint16_t device;   /* row of devices of the trace */
+};
+
 struct lpo_finding {
     enum lpo_finding_kind kind;
     int64_t saving_ns; /* more than 0, at most the span */
@@ -131,6 +138,7 @@ struct lpo_finding {
     uint32_t name;     /* of the trace: the call; LPO_NONE: none */
     struct lpo_evidence evidence[LPO_MOST_EVIDENCE];
     size_t nevidence;
+    LPO_VEC(struct lpo_finding_other) others; /* longest span first */
 };
 
 struct lpo_caution {

@@ -164,22 +164,6 @@ static uint32_t bucket_of(struct sorter *s, enum lpo_finding_kind kind, uint32_t
     return row;
 }
 
-static void collect(void *ctx, const struct lpo_wall_device *d, const struct lpo_wall_gap *g)
-{
-    struct sorter *s = ctx;
-    bool blocked = g->cause == LPO_IDLE_BLOCKED;
-
-    /* the host is not the cause of the others, and most gaps of a busy GPU are such */
-    if (d->device != s->w->critical->device || (!blocked && g->cause != LPO_IDLE_HOST))
-        return;
-    lpo_vec_push(&s->gaps,
-                 ((struct lpo_findings_gap){ .ns = g->ns,
-                                             .op = g->op,
-                                             .blocked_in = blocked && g->call != LPO_NONE
-                                                               ? s->w->trace->calls.at[g->call].name
-                                                               : LPO_NONE }));
-}
-
 static bool is_longer(const struct lpo_trace *t, int64_t ns, uint32_t op, int64_t than_ns,
                       uint32_t than_op)
 {
@@ -341,6 +325,8 @@ static void make(const struct sorter *s, uint32_t bucket)
     if (!f)
         return;
     f->name = b->call;
+    if (s->w->other)
+        return;
     f->node = main_region(s, bucket);
     lpo_findings_fact(f, LPO_FACT_IDLE_NS, (double)b->ns);
     lpo_findings_fact(f, LPO_FACT_GAPS, (double)b->gaps);
@@ -353,27 +339,43 @@ static void make(const struct sorter *s, uint32_t bucket)
     add_main_name(s, f, bucket, &s->python, LPO_FACT_IN_PYTHON);
 }
 
+static void take_gaps(struct sorter *s)
+{
+    const lpo_findings_gaps *all = s->w->gaps;
+
+    for (size_t i = 0; i < all->len; i++)
+        if (s->w->trace->gpu_ops.at[all->at[i].op].device == s->w->critical->device)
+            lpo_vec_push(&s->gaps, all->at[i]);
+}
+
+static void make_all(struct sorter *s)
+{
+    uint32_t *order = lpo_xrealloc(NULL, s->buckets.len + 1, sizeof *order);
+
+    for (uint32_t i = 0; i < s->buckets.len; i++)
+        order[i] = i;
+    lpo_region_order_sort(order, s->buckets.len, longest_bucket_first, s);
+    for (size_t i = 0; i < s->buckets.len; i++)
+        make(s, order[i]);
+    free(order);
+}
+
 void lpo_findings_idle(struct lpo_findings_work *w)
 {
     struct sorter s = { .w = w };
-    uint32_t *order;
 
     if (!w->critical->idle_ns)
         return;
     s.before = find_before(w);
-    lpo_wall_destroy(lpo_wall_create_without(w->a->tree, w->aside, collect, &s));
+    take_gaps(&s);
     sort_into_buckets(&s);
     free(s.before); /* the next step has the largest need of memory */
-    lpo_findings_gaps_by_thread(w->trace, &s.gaps);
-    lpo_findings_host_frames(w->trace, &s.gaps, false, add_frame, &s.operators);
-    lpo_findings_host_frames(w->trace, &s.gaps, true, add_frame, &s.python);
-    order = lpo_xrealloc(NULL, s.buckets.len + 1, sizeof *order);
-    for (uint32_t i = 0; i < s.buckets.len; i++)
-        order[i] = i;
-    lpo_region_order_sort(order, s.buckets.len, longest_bucket_first, &s);
-    for (size_t i = 0; i < s.buckets.len; i++)
-        make(&s, order[i]);
-    free(order);
+    if (!w->other) {
+        lpo_findings_gaps_by_thread(w->trace, &s.gaps);
+        lpo_findings_host_frames(w->trace, &s.gaps, false, add_frame, &s.operators);
+        lpo_findings_host_frames(w->trace, &s.gaps, true, add_frame, &s.python);
+    }
+    make_all(&s);
     frame_sums_free(&s.operators);
     frame_sums_free(&s.python);
     lpo_vec_free(&s.buckets);

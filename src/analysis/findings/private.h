@@ -8,6 +8,7 @@
 #include "trace/trace.h"
 
 struct lpo_region_tree;
+struct lpo_wall_order;
 
 /* A finding or caution needs this share of the span. */
 #define LPO_FINDINGS_LEAST 0.02
@@ -26,6 +27,20 @@ struct lpo_findings_slack {
     int64_t claimed_ns;
 };
 
+/* A gap of a device, and the finding that it belongs to. A trace may have millions, so
+ * what the operation says (when the gap ended, who launched) is not kept here. */
+struct lpo_findings_gap {
+    int64_t ns;
+    int64_t counted_ns; /* of it: what the finding counts */
+    uint32_t op;        /* that ends it, with its start: row of gpu_ops */
+    union {
+        uint32_t blocked_in; /* until a finding is chosen: name of the call, LPO_NONE: none */
+        uint32_t bucket;     /* from then on */
+    };
+};
+
+typedef LPO_VEC(struct lpo_findings_gap) lpo_findings_gaps;
+
 struct lpo_findings_work {
     const struct lpo_rundir *d;
     const struct lpo_source *s;
@@ -34,8 +49,12 @@ struct lpo_findings_work {
     const struct lpo_wall *wall;            /* of the steady part */
     const struct lpo_wall_device *critical; /* row of wall */
     const bool *aside;                      /* per place: what was set aside; NULL: nothing */
-    struct lpo_findings_slack slack;        /* of the critical device */
+    const struct lpo_wall_order *order;
+    const lpo_findings_gaps *gaps;   /* of all devices, that of one together */
+    struct lpo_findings_slack slack; /* of the critical device */
     struct lpo_findings *out;
+    /* Another device takes the place of the critical one: only kinds and savings are asked for. */
+    bool other;
 };
 
 typedef void lpo_findings_rule(struct lpo_findings_work *w);
@@ -48,6 +67,8 @@ lpo_findings_rule lpo_findings_idle, lpo_findings_communication, lpo_findings_co
 /* The finding, to add evidence to; NULL where the saving is under LPO_FINDINGS_LEAST. */
 struct lpo_finding *lpo_findings_add(struct lpo_findings_work *w, enum lpo_finding_kind kind,
                                      int64_t saving_ns);
+/* The operations of the critical device: entries [from, to) of the order. */
+void lpo_findings_device_rows(const struct lpo_findings_work *w, size_t *from, size_t *to);
 void lpo_findings_slack_find(struct lpo_findings_work *w);
 void lpo_findings_slack_free(struct lpo_findings_slack *s);
 
@@ -69,6 +90,10 @@ static inline void lpo_findings_want(const struct lpo_findings_slack *s, int64_t
 /* The same of the compute time as a whole: what no finding has claimed of it. */
 struct lpo_finding *lpo_findings_claim_compute(struct lpo_findings_work *w,
                                                enum lpo_finding_kind kind, int64_t saving_ns);
+/* Looks on the other devices for the findings of the critical one that the rules in `found` made.
+ */
+void lpo_findings_others(struct lpo_findings_work *w, lpo_findings_rule *const *found,
+                         size_t count);
 /* The innermost region with more than half of `whole`, or LPO_NONE. `sums` is the time of each node
  * by itself, and is used up. */
 uint32_t lpo_findings_main_region(const struct lpo_region_tree *tree, int64_t *sums, int64_t whole);
@@ -80,20 +105,6 @@ enum lpo_findings_direction { LPO_TO_DEVICE, LPO_TO_HOST, LPO_ON_DEVICE };
 
 /* Of a copy, by its name. */
 enum lpo_findings_direction lpo_findings_direction(const char *name);
-
-/* A gap of the critical device, and the finding that it belongs to. A trace may have millions, so
- * what the operation says (when the gap ended, who launched) is not kept here. */
-struct lpo_findings_gap {
-    int64_t ns;
-    int64_t counted_ns; /* of it: what the finding counts */
-    uint32_t op;        /* that ends it, with its start: row of gpu_ops */
-    union {
-        uint32_t blocked_in; /* until a finding is chosen: name of the call, LPO_NONE: none */
-        uint32_t bucket;     /* from then on */
-    };
-};
-
-typedef LPO_VEC(struct lpo_findings_gap) lpo_findings_gaps;
 
 static inline int64_t lpo_findings_gap_start(const struct lpo_trace *t,
                                              const struct lpo_findings_gap *g)

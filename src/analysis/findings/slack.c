@@ -40,25 +40,36 @@ static bool computes(const struct lpo_findings_work *w, const struct lpo_gpu_op 
            lpo_region_cells_class(w->a->cells, op->name) != LPO_CLASS_COLLECTIVE;
 }
 
+void lpo_findings_device_rows(const struct lpo_findings_work *w, size_t *from, size_t *to)
+{
+    const struct lpo_trace *t = w->trace;
+    const struct lpo_wall_order *o = w->order;
+
+    for (*from = 0; *from < o->count; *from = *to) {
+        *to = lpo_wall_order_device(o, t, *from);
+        if (t->gpu_ops.at[o->rows[*from]].device == w->critical->device)
+            return;
+    }
+    *to = *from;
+}
+
 void lpo_findings_slack_find(struct lpo_findings_work *w)
 {
     const struct lpo_trace *t = w->trace;
-    struct lpo_wall_order order = lpo_wall_order_find(t);
+    const struct lpo_wall_order *order = w->order;
     struct lpo_findings_slack s = { 0 };
     int64_t before_ns = INT64_MIN;
-    size_t first = 0, end;
+    size_t first, end;
 
-    while (first < order.count && t->gpu_ops.at[order.rows[first]].device != w->critical->device)
-        first = lpo_wall_order_device(&order, t, first);
-    end = first < order.count ? lpo_wall_order_device(&order, t, first) : first;
+    lpo_findings_device_rows(w, &first, &end);
     s.count = end - first;
     s.rows = lpo_xrealloc(NULL, s.count + 1, sizeof *s.rows);
     s.ns = lpo_xrealloc(NULL, s.count + 1, sizeof *s.ns);
     for (size_t i = 0; i < s.count; i++) {
-        uint32_t row = order.rows[first + i];
+        uint32_t row = order->rows[first + i];
         const struct lpo_gpu_op *op = &t->gpu_ops.at[row];
         const struct lpo_gpu_op *next =
-            i + 1 < s.count ? &t->gpu_ops.at[order.rows[first + i + 1]] : NULL;
+            i + 1 < s.count ? &t->gpu_ops.at[order->rows[first + i + 1]] : NULL;
         bool aside = w->aside && w->aside[lpo_region_place(w->a->tree, op)];
 
         s.rows[i] = row;
@@ -66,7 +77,6 @@ void lpo_findings_slack_find(struct lpo_findings_work *w)
         w->out->kernels_slack_ns += s.ns[i];
         before_ns = op->end_ns > before_ns ? op->end_ns : before_ns;
     }
-    lpo_wall_order_free(&order);
     w->slack = s;
 }
 

@@ -12,31 +12,6 @@
 #include "util/map.h"
 #include "util/xmalloc.h"
 
-/* The same part on the other devices: evidence, never added. */
-static void add_others(struct lpo_findings_work *w, struct lpo_finding *f,
-                       int64_t (*part)(const struct lpo_wall_device *d))
-{
-    int64_t least = INT64_MAX, most = 0;
-    size_t others = 0;
-
-    for (size_t i = 0; i < w->wall->devices.len; i++) {
-        const struct lpo_wall_device *d = &w->wall->devices.at[i];
-        int64_t ns = part(d);
-
-        if (d == w->critical || (double)ns < LPO_FINDINGS_LEAST * (double)d->span_ns)
-            continue;
-        others++;
-        least = ns < least ? ns : least;
-        most = ns > most ? ns : most;
-    }
-    if (!others)
-        return;
-    lpo_findings_fact(f, LPO_FACT_OTHER_GPUS, (double)others);
-    if (others > 1)
-        lpo_findings_fact(f, LPO_FACT_OTHER_MIN_NS, (double)least);
-    lpo_findings_fact(f, LPO_FACT_OTHER_MAX_NS, (double)most);
-}
-
 static int64_t communication(const struct lpo_wall_device *d)
 {
     return d->parts_unknown ? 0 : d->exposed_communication_ns;
@@ -105,11 +80,10 @@ void lpo_findings_communication(struct lpo_findings_work *w)
     struct lpo_finding *f =
         lpo_findings_add(w, LPO_FINDING_COMMUNICATION, communication(w->critical));
 
-    if (!f)
+    if (!f || w->other)
         return;
     add_all(w, f, false);
     lpo_findings_fact(f, LPO_FACT_EXPOSED_NS, (double)f->saving_ns);
-    add_others(w, f, communication);
 }
 
 /* Sources print the direction in the name of a copy, each in its own way. */
@@ -162,7 +136,7 @@ void lpo_findings_copies(struct lpo_findings_work *w)
     struct moved m = { 0 };
     int64_t all_ns;
 
-    if (!f)
+    if (!f || w->other)
         return;
     add_all(w, f, true);
     lpo_findings_fact(f, LPO_FACT_EXPOSED_NS, (double)f->saving_ns);
@@ -178,5 +152,4 @@ void lpo_findings_copies(struct lpo_findings_work *w)
     }
     if (m.pageable_ns > all_ns / 20)
         lpo_findings_fact(f, LPO_FACT_PAGEABLE_NS, (double)m.pageable_ns);
-    add_others(w, f, copies);
 }

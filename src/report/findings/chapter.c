@@ -8,6 +8,7 @@
 #include "report/findings/findings.h"
 #include "report/stage_results.h"
 #include "report/trace_notes.h"
+#include "report/trace_records.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
 #include "util/str.h"
@@ -111,6 +112,22 @@ static void put_evidence(struct lpo_record *to, const struct lpo_finding_words *
     }
 }
 
+static void put_devices(struct lpo_record *to, const struct lpo_finding_words *w,
+                        const struct lpo_finding *f)
+{
+    const struct lpo_trace *t = w->s->analysis->trace;
+    struct lpo_record *list = lpo_doc_put_list(to, "other_devices");
+
+    for (size_t i = 0; i < f->others.len; i++) {
+        struct lpo_record *r = lpo_doc_put_record(list, NULL);
+
+        lpo_doc_put_text(
+            r, "device",
+            lpo_report_device_scope(to->arena, &t->devices.at[f->others.at[i].device]));
+        lpo_doc_put_int(r, "saving_ns", f->others.at[i].saving_ns);
+    }
+}
+
 void lpo_report_put_findings(struct lpo_record *to, const struct lpo_rundir *d,
                              const struct lpo_source *s)
 {
@@ -139,6 +156,7 @@ void lpo_report_put_findings(struct lpo_record *to, const struct lpo_rundir *d,
         lpo_doc_put_text(r, "title", lpo_report_finding_title(&w, f));
         lpo_doc_put_text(r, "where", lpo_report_finding_where(&w, f));
         lpo_doc_put_text(r, "device", lpo_report_finding_device(&w));
+        put_devices(r, &w, f);
         lpo_doc_put_int(r, "saving_ns", f->saving_ns);
         lpo_doc_put_real(r, "share", (double)f->saving_ns / (double)found->span_ns);
         lpo_doc_put_text(r, "basis", f->estimated ? "estimated" : "measured");

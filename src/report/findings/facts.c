@@ -62,6 +62,7 @@ static const struct {
     [LPO_FACT_RANKS] = { "ranks that were recorded: %v", COUNT },
     [LPO_FACT_RANKS_NS] = { "half of them compute for %v or less", NS },
     [LPO_FACT_OTHER_GPUS] = { "other GPUs with the same: %v", COUNT },
+    [LPO_FACT_OTHER_NS] = { "there %v", NS },
     [LPO_FACT_OTHER_MIN_NS] = { "there at least %v", NS },
     [LPO_FACT_OTHER_MAX_NS] = { "there at most %v", NS },
     [LPO_FACT_SHARE] = { "%v", SHARE },
