@@ -217,7 +217,7 @@ static void find_classes(struct lpo_region_cells *c)
         uint32_t name = c->cells.at[i].name;
 
         if (c->cells.at[i].kind == LPO_KERNEL && c->classes[name] == LPO_CLASSES)
-            c->classes[name] = (unsigned char)lpo_region_class_of(t, name);
+            c->classes[name] = (unsigned char)lpo_region_tree_class(c->tree, name);
     }
 }
 

@@ -42,5 +42,8 @@ bool lpo_region_class_from_name(const char *text, enum lpo_region_kernel_class *
  * first that fits decides, before all others. Classes that were made before stay as they are. */
 int lpo_region_classes_set(struct lpo_trace *t, const char *const *rules, size_t count,
                            struct lpo_err *err);
+/* Does one of those rules decide? Then *out has its class. */
+bool lpo_region_class_own(const struct lpo_trace *t, uint32_t name,
+                          enum lpo_region_kernel_class *out);
 /* The class of a kernel of a trace: by those rules, else by its name. */
 enum lpo_region_kernel_class lpo_region_class_of(const struct lpo_trace *t, uint32_t name);

@@ -99,6 +99,8 @@ struct lpo_region_tree *lpo_region_tree_create(const struct lpo_trace *trace)
     tree->trace = trace;
     tree->set_map = lpo_map_create();
     tree->visit_map = lpo_map_u64_create(0);
+    tree->nclasses = lpo_trace_name_count(trace);
+    tree->classes = lpo_xcalloc(tree->nclasses + 1, 1);
     lpo_region_set_of(tree, &(uint32_t){ 0 }, 0);
     lpo_region_place_of(tree, LPO_NONE, 0);
     lpo_region_attribute(tree);
@@ -117,6 +119,7 @@ void lpo_region_tree_destroy(struct lpo_region_tree *tree)
     free(tree->launch_place);
     free(tree->capture_place);
     free(tree->stack_place);
+    free(tree->classes);
     lpo_map_pair_free(&tree->node_map);
     lpo_map_pair_free(&tree->place_map);
     lpo_map_u64_destroy(tree->visit_map);
@@ -131,6 +134,21 @@ uint32_t lpo_region_place(const struct lpo_region_tree *tree, const struct lpo_g
     if (gpu_op->launch == LPO_NONE)
         return 0;
     return tree->launch_place[gpu_op->launch];
+}
+
+enum lpo_region_kernel_class lpo_region_tree_class(const struct lpo_region_tree *tree,
+                                                   uint32_t name)
+{
+    enum lpo_region_kernel_class own;
+    const char *text = lpo_trace_text(tree->trace, name);
+
+    if (lpo_region_class_own(tree->trace, name, &own)) /* these may be newer than the tree */
+        return own;
+    if (name >= tree->nclasses)
+        return lpo_region_kernel_class(text);
+    if (!tree->classes[name])
+        tree->classes[name] = (unsigned char)(1 + lpo_region_kernel_class(text));
+    return (enum lpo_region_kernel_class)(tree->classes[name] - 1);
 }
 
 void lpo_region_add_name(const struct lpo_region_tree *tree, uint32_t node, struct lpo_str *out)

@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "region/classes.h"
 #include "trace/trace.h"
 #include "util/auto.h"
 #include "util/map.h"
@@ -82,6 +83,8 @@ struct lpo_region_tree {
     uint64_t too_many;       /* start/end ranges beyond LPO_REGION_OPEN_SETS */
     uint64_t crooked;        /* push/pop ranges that outlive the range they began in */
     uint64_t open;           /* ranges never closed */
+    unsigned char *classes;  /* per name: 1 + its class by the rules; 0: nobody asked yet */
+    size_t nclasses;         /* names that the trace had when the tree was built */
     struct lpo_map_pair node_map, place_map;
     struct lpo_map_u64 *visit_map; /* (node, process) to a row of `visits`: see tree.c */
     struct lpo_map *set_map;
@@ -93,6 +96,11 @@ LPO_AUTO_DEFINE(lpo_region_tree);
 
 /* The place of a GPU operation: row of `places`. */
 uint32_t lpo_region_place(const struct lpo_region_tree *tree, const struct lpo_gpu_op *gpu_op);
+
+/* The class of a kernel (region/classes.h), found once for each name: the rules are many, and a
+ * trace may have a million names. */
+enum lpo_region_kernel_class lpo_region_tree_class(const struct lpo_region_tree *tree,
+                                                   uint32_t name);
 
 /* Appends "decode/LLM@layer 3/a\/b". */
 void lpo_region_add_path(const struct lpo_region_tree *tree, uint32_t node, struct lpo_str *out);

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "region/classes.h"
+#include "region/tree.h"
 #include "region/thread_rows.h"
 
 static bool starts_before(const void *trace, uint32_t a, uint32_t b)
@@ -58,11 +58,7 @@ void lpo_wall_order_free(struct lpo_wall_order *o)
     *o = (struct lpo_wall_order){ 0 };
 }
 
-bool lpo_wall_communicates(const struct lpo_trace *t, unsigned char *known, uint32_t name)
+bool lpo_wall_communicates(const struct lpo_region_tree *t, uint32_t name)
 {
-    enum { NO = 1, YES };
-
-    if (!known[name])
-        known[name] = lpo_region_class_of(t, name) == LPO_CLASS_COLLECTIVE ? YES : NO;
-    return known[name] == YES;
+    return lpo_region_tree_class(t, name) == LPO_CLASS_COLLECTIVE;
 }

@@ -9,6 +9,8 @@
 #include "analysis/wall/order.h"
 #include "trace/trace.h"
 
+struct lpo_region_tree;
+
 /* A union of intervals that come in order of their starts. */
 struct lpo_wall_cover {
     int64_t end_ns, sum_ns;
@@ -44,5 +46,5 @@ static inline int64_t lpo_wall_edge_move(struct lpo_wall_edge *e, const struct l
     return idle_ns;
 }
 
-/* Is the kernel of this name communication? `known` is zeroed, one byte per name of the trace. */
-bool lpo_wall_communicates(const struct lpo_trace *t, unsigned char *known, uint32_t name);
+/* Is the kernel of this name communication? */
+bool lpo_wall_communicates(const struct lpo_region_tree *t, uint32_t name);

@@ -24,14 +24,16 @@ struct lpo_analysis;
 bool lpo_wall_path_prepares(const char *path);
 
 struct lpo_wall_steady {
-    bool *prepares;                /* per node of the tree */
-    bool *places;                  /* the same per place */
-    bool any;                      /* some node prepares */
-    struct lpo_region_cells cells; /* of the steady part; all but `cells.cells` is borrowed */
-    const struct lpo_wall *wall;   /* of the steady part; NULL where launches were skipped */
-    struct lpo_wall *own_wall;     /* the same, where it is not that of the whole trace */
-    struct lpo_region_scope *all;  /* its region table */
-    lpo_top_rows top;              /* its kernels by name, most expensive first */
+    bool *prepares;                     /* per node of the tree */
+    bool *places;                       /* the same per place */
+    bool any;                           /* some node prepares */
+    struct lpo_region_cells cells;      /* of the steady part; all but `cells.cells` is borrowed */
+    const struct lpo_wall *wall;        /* of the steady part; NULL where launches were skipped */
+    const struct lpo_region_scope *all; /* its region table */
+    lpo_top_rows top;                   /* its kernels by name, most expensive first */
+    /* where some node prepares: else everything above is that of the whole trace */
+    struct lpo_wall *own_wall;
+    struct lpo_region_scope *own_all;
 
     /* sums over all kernels */
     int64_t class_ns[LPO_CLASSES], kernel_ns;

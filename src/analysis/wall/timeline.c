@@ -29,7 +29,6 @@ struct builder {
     const struct lpo_region_tree *tree;
     const struct lpo_trace *trace;
     const bool *aside;         /* per place, or NULL */
-    unsigned char *kinds;      /* lpo_wall_communicates() */
     bool shared_communication; /* on this device */
     struct lpo_map_pair stream_map;
     struct lpo_wall_cover covers[COVERS];
@@ -47,7 +46,7 @@ static void cover_gpu_op(struct builder *b, const struct lpo_gpu_op *w)
     lpo_wall_cover_add(&b->covers[ALL], w);
     if (w->kind != LPO_KERNEL)
         return;
-    communicates = lpo_wall_communicates(b->trace, b->kinds, w->name);
+    communicates = lpo_wall_communicates(b->tree, w->name);
     lpo_wall_cover_add(&b->covers[KERNELS], w);
     lpo_wall_cover_add(&b->covers[communicates ? COMMUNICATION : COMPUTE], w);
     b->shared_communication |= communicates && (w->flags & LPO_GPU_OP_SHARE);
@@ -185,7 +184,6 @@ struct lpo_wall_timeline *lpo_wall_timeline_create_without(const struct lpo_regi
 
     out->nodes = lpo_xcalloc(tree->nodes.len + 1, sizeof *out->nodes);
     out->untimed = order.untimed;
-    b.kinds = lpo_xcalloc(lpo_trace_name_count(t) + 1, 1);
     for (size_t i = 0, end; i < order.count; i = end) {
         end = lpo_wall_order_device(&order, t, i);
         build_device(&b, order.rows + i, end - i);
@@ -193,7 +191,6 @@ struct lpo_wall_timeline *lpo_wall_timeline_create_without(const struct lpo_regi
     if (out->streams.len)
         qsort(out->streams.at, out->streams.len, sizeof *out->streams.at, by_device_and_stream);
     lpo_wall_order_free(&order);
-    free(b.kinds);
     lpo_map_pair_free(&b.stream_map);
     return out;
 }

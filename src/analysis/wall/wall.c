@@ -25,8 +25,7 @@ struct builder {
     const struct lpo_trace *trace;
     const bool *aside; /* per place, or NULL */
     struct lpo_wall_calls *calls;
-    unsigned char *communicates; /* lpo_wall_communicates() */
-    unsigned char *launches;     /* per name: has "launch" in it */
+    unsigned char *launches; /* per name: has "launch" in it */
     lpo_wall_gap_fn *each;
     void *ctx;
     struct lpo_wall_cover covers[COVERS]; /* of the device at hand */
@@ -162,7 +161,7 @@ static void cover_gpu_op(struct builder *b, struct lpo_wall_device *d, const str
     if (op->kind != LPO_KERNEL)
         return;
     lpo_wall_cover_add(&b->covers[KERNELS], op);
-    if (!lpo_wall_communicates(b->trace, b->communicates, op->name))
+    if (!lpo_wall_communicates(b->tree, op->name))
         lpo_wall_cover_add(&b->covers[COMPUTE], op);
     else if (op->flags & LPO_GPU_OP_SHARE)
         d->parts_unknown = true;
@@ -239,7 +238,6 @@ struct lpo_wall *lpo_wall_create_without(const struct lpo_region_tree *tree, con
                          .trace = t,
                          .aside = aside,
                          .calls = lpo_wall_calls_create(t),
-                         .communicates = lpo_xcalloc(names, 1),
                          .launches = lpo_xcalloc(names, 1),
                          .each = each,
                          .ctx = ctx };
@@ -252,7 +250,6 @@ struct lpo_wall *lpo_wall_create_without(const struct lpo_region_tree *tree, con
     }
     lpo_wall_order_free(&order);
     lpo_wall_calls_destroy(b.calls);
-    free(b.communicates);
     free(b.launches);
     if (out->devices.len)
         qsort(out->devices.at, out->devices.len, sizeof *out->devices.at, by_span);

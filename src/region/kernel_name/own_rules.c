@@ -55,9 +55,19 @@ int lpo_region_classes_set(struct lpo_trace *t, const char *const *rules, size_t
     return 0;
 }
 
+bool lpo_region_class_own(const struct lpo_trace *t, uint32_t name,
+                          enum lpo_region_kernel_class *out)
+{
+    if (!t->own_classes || name >= t->own_classes_len || t->own_classes[name] == NONE)
+        return false;
+    *out = t->own_classes[name];
+    return true;
+}
+
 enum lpo_region_kernel_class lpo_region_class_of(const struct lpo_trace *t, uint32_t name)
 {
-    if (t->own_classes && name < t->own_classes_len && t->own_classes[name] != NONE)
-        return t->own_classes[name];
-    return lpo_region_kernel_class(lpo_trace_text(t, name));
+    enum lpo_region_kernel_class own;
+
+    return lpo_region_class_own(t, name, &own) ? own
+                                               : lpo_region_kernel_class(lpo_trace_text(t, name));
 }
