@@ -53,7 +53,7 @@ static void put_analysis(struct lpo_doc *doc, const struct lpo_rundir *d,
     lpo_report_put_scopes_in(doc->data, s->analysis, d->aggregate, SCOPE_BYTES);
     lpo_report_put_wall(doc->data, s->analysis);
     lpo_report_put_devices(doc->data, s->analysis);
-    lpo_report_put_kernels(doc->data, s->analysis->cells, top->at, top->len);
+    lpo_report_put_most_kernels(doc->data, s->analysis->cells, top->at, top->len);
     lpo_report_put_notes(doc->data, s->analysis, s->select);
 }
 

@@ -119,6 +119,10 @@ static void bound_notes(const struct lpo_analysis *a, const struct note_sink *v)
     if (a->timeline && a->timeline->streams.len > scopes)
         v->add(v->ctx, true,
                "the trace has more streams than are listed one by one (" LPO_BUDGET_HINT ")");
+    if (lpo_analysis_top(a, LPO_KERNEL)->len > lpo_budget()->listed_kernels)
+        v->add(v->ctx, true,
+               "the trace has more kernels than are listed one by one: the most expensive are "
+               "listed, the others are summed (" LPO_BUDGET_HINT ")");
     counted(v, true, lpo_analysis_all(a)->kernels_left_out,
             "kernel is listed only in the region that launched it, not in the regions around that "
             "one (" LPO_BUDGET_HINT ")",

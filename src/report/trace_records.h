@@ -39,6 +39,10 @@ void lpo_report_put_wall(struct lpo_record *to, const struct lpo_analysis *a);
 /* "kernels": the first `count` of `rows`. */
 void lpo_report_put_kernels(struct lpo_record *to, const struct lpo_region_cells *cells,
                             const struct lpo_top_row *rows, size_t count);
+/* The same for all rows, as many as the budget allows: the most expensive, and in
+ * "kernels_left_out" the sums of the others. */
+void lpo_report_put_most_kernels(struct lpo_record *to, const struct lpo_region_cells *cells,
+                                 const struct lpo_top_row *rows, size_t count);
 /* "notes": see report/notes.h. */
 void lpo_report_put_notes(struct lpo_record *to, const struct lpo_analysis *a,
                           const struct lpo_region_selection *select);

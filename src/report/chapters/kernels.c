@@ -9,6 +9,7 @@
 #include "report/tables/tables.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
+#include "util/budget.h"
 
 enum { KERNELS = 12 };                         /* at least, in a report that is too long */
 enum { REGIONS = 40, KERNELS_OF_REGION = 10 }; /* in kernels.md */
@@ -72,7 +73,7 @@ struct lpo_doc *lpo_report_kernels_doc(const struct lpo_rundir *d, const struct 
     all = lpo_analysis_all(s->analysis);
     lpo_doc_section(doc, "all", "All kernels", 1);
     lpo_doc_paragraph(doc, "From %s, by GPU time.", s->what);
-    lpo_report_add_top_kernels(doc, s->analysis, 0);
+    lpo_report_add_top_kernels(doc, s->analysis, lpo_budget()->listed_kernels);
     lpo_doc_section(doc, "classes", "Kernel classes", 1);
     lpo_doc_paragraph(doc, "Guessed from the names of the kernels.");
     lpo_report_add_classes(doc, s->analysis);
