@@ -20,6 +20,7 @@ struct lpo_err;
 struct lpo_findings;
 struct lpo_limits;
 struct lpo_operators;
+struct lpo_operators_rules;
 struct lpo_region_cells;
 struct lpo_region_selection;
 struct lpo_region_tree;
@@ -41,10 +42,11 @@ struct lpo_class_sum {
 struct lpo_analysis {
     struct lpo_trace *trace; /* borrowed */
     struct lpo_region_tree *tree;
-    struct lpo_region_cells *cells;      /* of the selected kernels */
-    struct lpo_wall_timeline *timeline;  /* NULL when launches were skipped */
-    struct lpo_region_selection *select; /* borrowed; NULL: everything */
-    struct lpo_analysis_memo *memo;      /* what was computed so far */
+    struct lpo_region_cells *cells;          /* of the selected kernels */
+    struct lpo_wall_timeline *timeline;      /* NULL when launches were skipped */
+    struct lpo_region_selection *select;     /* borrowed; NULL: everything */
+    const struct lpo_operators_rules *rules; /* of the user, for operators; borrowed; may be NULL */
+    struct lpo_analysis_memo *memo;          /* what was computed so far */
 };
 
 /* The regions alone; lpo_analysis_select() must follow before anything else is asked. Borrows the

@@ -167,8 +167,17 @@ struct lpo_op {
     int64_t start_ns, end_ns;
     uint32_t name;
     uint32_t thread;
-    uint32_t shapes;   /* name id of the input shapes as text; LPO_NONE */
+    uint32_t args;     /* into op_args; LPO_NONE: the source does not say */
     uint32_t sequence; /* autograd sequence number; LPO_NONE */
+};
+
+/* What an operator was called with: JSON as the source has it, without its spaces, so that all
+ * writers give one text. Name ids; LPO_NONE where a part is not recorded. Equal calls share a row.
+ */
+struct lpo_op_args {
+    uint32_t dims;   /* [[8,128],[]] */
+    uint32_t types;  /* ["float","Scalar"] */
+    uint32_t values; /* ["","True"]; kept only where they decide how much is computed */
 };
 
 /* How a kernel was launched; equal shapes share one row. 0 in a field but grid and block means
@@ -255,6 +264,7 @@ struct lpo_trace {
     struct lpo_path_losses path_losses;
     uint64_t path_bytes; /* text of all paths */
     LPO_VEC(struct lpo_op) ops;
+    LPO_VEC(struct lpo_op_args) op_args;
     LPO_VEC(struct lpo_stack) stacks;
     LPO_VEC(struct lpo_frame) frames;
     LPO_VEC(struct lpo_shape) shapes;
@@ -305,6 +315,8 @@ uint32_t lpo_trace_thread(struct lpo_trace *t, uint16_t process, int64_t tid);
 uint16_t lpo_trace_device(struct lpo_trace *t, int32_t id, int32_t rank);
 uint16_t lpo_trace_domain(struct lpo_trace *t, const char *name, size_t len);
 uint32_t lpo_trace_shape(struct lpo_trace *t, const struct lpo_shape *shape);
+uint32_t lpo_trace_op_args(struct lpo_trace *t, const struct lpo_op_args *args);
+uint32_t lpo_trace_op_dims(const struct lpo_trace *t, const struct lpo_op *op); /* LPO_NONE */
 uint32_t lpo_trace_stack(struct lpo_trace *t, const struct lpo_frame *frames, size_t count);
 /* A metric column by name; the combine rule follows from the name (metric_rules.c). */
 uint32_t lpo_trace_metric(struct lpo_trace *t, const char *name, size_t len, const char *unit);

@@ -61,7 +61,8 @@ static void describe(const struct lpo_trace *t, struct lpo_str *out)
         const struct lpo_op *o = &t->ops.at[i];
 
         lpo_str_addf(out, "O(%s %s %lld-%lld)", lpo_trace_text(t, o->name),
-                     lpo_trace_text(t, o->shapes), (long long)o->start_ns, (long long)o->end_ns);
+                     lpo_trace_text(t, lpo_trace_op_dims(t, o)), (long long)o->start_ns,
+                     (long long)o->end_ns);
     }
     for (size_t i = 0; i < t->notes.len; i++)
         lpo_str_addf(out, "N(%llu %s)", (unsigned long long)t->notes.at[i].count,

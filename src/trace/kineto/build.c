@@ -97,19 +97,53 @@ static uint32_t text_of(struct lpo_kineto_build *b, const struct lpo_json_pull_t
     return lpo_trace_namen(b->t, lpo_str_text(&b->scratch), b->scratch.len);
 }
 
-/* "[[8, 128], []]" without its spaces, so that all writers give one text. */
-static uint32_t shapes_of(struct lpo_kineto_build *b, const struct lpo_json_pull_text *json)
+/* JSON without the spaces between its parts: "[[8, 128], []]" is "[[8,128],[]]", "long int" stays.
+ */
+static uint32_t json_of(struct lpo_kineto_build *b, const struct lpo_json_pull_text *json)
 {
+    bool quoted = false;
     char *to;
 
+    if (!json->len)
+        return LPO_NONE;
     lpo_str_clear(&b->scratch);
     lpo_str_addn(&b->scratch, json->at, json->len);
     to = b->scratch.at;
     for (size_t i = 0; i < json->len; i++) {
         *to = json->at[i];
-        to += (unsigned char)*to > ' ';
+        quoted ^= *to == '"';
+        to += quoted || (unsigned char)*to > ' ';
     }
     return lpo_trace_namen(b->t, b->scratch.at, (size_t)(to - b->scratch.at));
+}
+
+static bool holds(const struct lpo_json_pull_text *text, const char *part)
+{
+    return memmem(text->at, text->len, part, strlen(part)) != NULL;
+}
+
+/* Operators whose work is not in their shapes alone: strides and groups of a convolution, whether
+ * attention is causal. Values of all others (offsets of every slice) would fill the memory. */
+static bool values_matter(const struct lpo_json_pull_text *name)
+{
+    static const char *const parts[] = { "conv", "attention", "attn", "scaled_mm", "grouped_mm" };
+
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (holds(name, parts[i]))
+            return true;
+    return false;
+}
+
+static uint32_t args_of(struct lpo_kineto_build *b, const struct kineto_event *e)
+{
+    struct lpo_op_args args;
+
+    if (!e->dims.len && !e->types.len)
+        return LPO_NONE;
+    args.dims = json_of(b, &e->dims);
+    args.types = json_of(b, &e->types);
+    args.values = e->values.len && values_matter(&e->name) ? json_of(b, &e->values) : LPO_NONE;
+    return lpo_trace_op_args(b->t, &args);
 }
 
 static uint16_t process_of(struct lpo_kineto_build *b, int64_t pid)
@@ -230,11 +264,6 @@ static void add_gpu_op(struct lpo_kineto_build *b, const struct kineto_event *e,
     lpo_vec_push(&b->t->gpu_ops, w);
 }
 
-static bool holds(const struct lpo_json_pull_text *text, const char *part)
-{
-    return memmem(text->at, text->len, part, strlen(part)) != NULL;
-}
-
 static void add_call(struct lpo_kineto_build *b, const struct kineto_event *e, uint32_t thread,
                      uint16_t process, int64_t end_ns)
 {
@@ -271,10 +300,8 @@ static void add_host(struct lpo_kineto_build *b, const struct kineto_event *e, i
     if (e->kind == KINETO_CALL) {
         add_call(b, e, thread, process, end_ns);
     } else if (e->kind == KINETO_OP) {
-        lpo_vec_push(&b->t->ops,
-                     (struct lpo_op){ e->start_ns, end_ns, text_of(b, &e->name), thread,
-                                      e->shapes.len ? shapes_of(b, &e->shapes) : LPO_NONE,
-                                      small(e->sequence) });
+        lpo_vec_push(&b->t->ops, (struct lpo_op){ e->start_ns, end_ns, text_of(b, &e->name), thread,
+                                                  args_of(b, e), small(e->sequence) });
     } else if (e->kind == KINETO_RANGE) {
         lpo_vec_push(&b->t->ranges, (struct lpo_range){
                                         .start_ns = e->start_ns,

@@ -206,7 +206,9 @@ static const struct arg {
     {                                                                                              \
         key, sizeof key - 1, offsetof(struct kineto_event, field), read                            \
     }
-    ROW("Input Dims", shapes, arg_span),
+    ROW("Input Dims", dims, arg_span),
+    ROW("Input type", types, arg_span),
+    ROW("Concrete Inputs", values, arg_span),
     ROW("Sequence number", sequence, arg_number),
     ROW("correlation", correlation, arg_number),
     ROW("device", device, arg_number),

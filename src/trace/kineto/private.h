@@ -46,7 +46,9 @@ struct kineto_event {
     int64_t device, stream, correlation, bytes, sequence, graph_id;
     int64_t registers, shared_memory;
     int64_t grid[3], block[3];
-    struct lpo_json_pull_text shapes; /* the JSON of "Input Dims", len 0 when absent */
+    struct lpo_json_pull_text dims;   /* the JSON of "Input Dims", len 0 when absent */
+    struct lpo_json_pull_text types;  /* of "Input type" */
+    struct lpo_json_pull_text values; /* of "Concrete Inputs" */
     struct lpo_json_pull_text label;  /* args.name of metadata */
 };
 
