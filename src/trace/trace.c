@@ -75,6 +75,10 @@ void lpo_trace_destroy(struct lpo_trace *t)
     lpo_vec_free(&t->domains);
     lpo_vec_free(&t->metrics);
     lpo_vec_free(&t->summaries);
+    for (size_t i = 0; i < t->series.len; i++)
+        lpo_vec_free(&t->series.at[i].points);
+    lpo_vec_free(&t->series);
+    lpo_vec_free(&t->collectives);
     lpo_vec_free(&t->notes);
     free(t->metric_rows);
     free(t);

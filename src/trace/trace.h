@@ -46,7 +46,8 @@ enum lpo_skip {
     LPO_SKIP_RANGES = 2,
     LPO_SKIP_LAUNCHES = 4, /* GPU operations keep launch == LPO_NONE */
     LPO_SKIP_METRICS = 8,  /* GPU operations keep metrics == LPO_NONE; durations are read */
-    LPO_SKIP_CALLS = 16,   /* `calls` and `python` stay empty: no cause of idle time is asked for */
+    LPO_SKIP_CALLS = 16,   /* `calls`, `python` and `series` stay empty: no cause of idle time and
+                            * nothing over time is asked for */
 };
 
 /* One kernel, copy or memset on a GPU. */
@@ -234,6 +235,32 @@ struct lpo_summary {
     uint64_t bytes, unknown, whole; /* unknown: of them without a duration; whole: flag _WHOLE */
 };
 
+/* One quantity of one GPU over time: what an allocator holds, a sampled counter. series.h adds. */
+enum lpo_series_kind { LPO_SERIES_MEMORY, LPO_SERIES_COUNTER };
+
+struct lpo_series_point {
+    int64_t ns;
+    double value; /* from this moment on */
+};
+
+struct lpo_series {
+    uint8_t kind;    /* enum lpo_series_kind: the chapter it belongs to */
+    uint16_t device; /* into devices */
+    uint32_t name;   /* "Allocated": for people, and the same for every device */
+    uint32_t unit;   /* name id: "B", "%", "B/s"; LPO_NONE: a plain number */
+    uint64_t seen;   /* points that the source had */
+    LPO_VEC(struct lpo_series_point) points; /* in order of time once read; thinned where many */
+};
+
+/* What a framework said about one collective kernel (Kineto's args of NCCL and RCCL). */
+struct lpo_collective {
+    uint32_t op;                 /* row of gpu_ops */
+    uint32_t kind;               /* name id, as the source writes it: "allreduce" */
+    uint32_t dtype;              /* name id; LPO_NONE */
+    uint32_t ranks;              /* of its group; 0: not said */
+    int64_t in_count, out_count; /* elements; LPO_NO_TIME: not said */
+};
+
 /* Something the reader wants the user to know: lost records, a cut file, an unclosed range. */
 struct lpo_trace_note {
     uint32_t text;
@@ -276,6 +303,8 @@ struct lpo_trace {
     double *metric_rows; /* row-major, metric_cap wide; NaN is unknown */
     size_t nmetric_rows, metric_rows_cap, metric_cap;
     LPO_VEC(struct lpo_summary) summaries;
+    LPO_VEC(struct lpo_series) series;
+    LPO_VEC(struct lpo_collective) collectives; /* in order of `op` */
     LPO_VEC(struct lpo_trace_note) notes;
     int64_t epoch_ns;     /* unix time of clock 0, or LPO_NO_TIME */
     uint64_t dropped;     /* records the source says it lost */

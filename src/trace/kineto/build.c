@@ -8,6 +8,7 @@
 
 #include "trace/kineto/private.h"
 #include "trace/link.h"
+#include "trace/series.h"
 #include "trace/trace.h"
 #include "util/map.h"
 #include "util/str.h"
@@ -31,6 +32,12 @@ struct label {
     bool whole_process;
 };
 
+/* The allocator of one GPU of this file. */
+struct allocator {
+    int32_t device; /* as the file numbers it */
+    struct lpo_series allocated, reserved;
+};
+
 struct lpo_kineto_build {
     struct lpo_trace *t;
     struct lpo_trace_links *links;
@@ -39,6 +46,7 @@ struct lpo_kineto_build {
     LPO_VEC(struct thread) threads;
     LPO_VEC(int32_t) devices;
     LPO_VEC(struct label) labels;
+    LPO_VEC(struct allocator) allocators;
     struct lpo_str scratch;
     int64_t last_pid, last_tid; /* the thread of the event before, most often the same */
     uint32_t last_thread;
@@ -51,7 +59,10 @@ struct lpo_kineto_build {
  * duration + shift of the clock cannot overflow. */
 static const int64_t max_time = 4000000000000000000, max_length = 1000000000000000000;
 
-enum { MAX_LABELS = 65536 };
+enum { MAX_LABELS = 65536, MAX_ALLOCATORS = 64, MAX_RANKS = 1 << 20 };
+
+/* Of an allocator, and elements of a message: more is damage. Exact as a double. */
+static const int64_t max_bytes = (int64_t)1 << 52;
 
 struct lpo_kineto_build *lpo_kineto_build_create(struct lpo_trace *t)
 {
@@ -84,6 +95,11 @@ void lpo_kineto_build_destroy(struct lpo_kineto_build *b)
     lpo_vec_free(&b->threads);
     lpo_vec_free(&b->devices);
     lpo_vec_free(&b->labels);
+    for (size_t i = 0; i < b->allocators.len; i++) {
+        lpo_vec_free(&b->allocators.at[i].allocated.points);
+        lpo_vec_free(&b->allocators.at[i].reserved.points);
+    }
+    lpo_vec_free(&b->allocators);
     lpo_str_free(&b->scratch);
     free(b);
 }
@@ -233,6 +249,51 @@ static uint32_t shape_row(struct lpo_kineto_build *b, const struct kineto_event 
     return lpo_trace_shape(b->t, &s);
 }
 
+static int64_t plausible(int64_t v)
+{
+    return v < 0 || v > max_bytes ? LPO_NO_TIME : v;
+}
+
+static void add_collective(struct lpo_kineto_build *b, const struct kineto_event *e)
+{
+    bool ranks = e->ranks > 0 && e->ranks <= MAX_RANKS;
+
+    lpo_vec_push(&b->t->collectives, (struct lpo_collective){
+                                         .op = (uint32_t)b->t->gpu_ops.len,
+                                         .kind = text_of(b, &e->collective),
+                                         .dtype = e->dtype.len ? text_of(b, &e->dtype) : LPO_NONE,
+                                         .ranks = ranks ? (uint32_t)e->ranks : 0,
+                                         .in_count = plausible(e->in_count),
+                                         .out_count = plausible(e->out_count),
+                                     });
+}
+
+static struct allocator *allocator_of(struct lpo_kineto_build *b, int32_t device)
+{
+    for (size_t i = 0; i < b->allocators.len; i++)
+        if (b->allocators.at[i].device == device)
+            return &b->allocators.at[i];
+    if (b->allocators.len == MAX_ALLOCATORS)
+        return NULL;
+    lpo_vec_push(&b->allocators, (struct allocator){ .device = device });
+    return &b->allocators.at[b->allocators.len - 1];
+}
+
+/* Of the GPUs alone: memory of the host is torch's device type 0. Traces of before 2021 have no
+ * totals, and what was in use before they began is not known. */
+static void add_memory(struct lpo_kineto_build *b, const struct kineto_event *e)
+{
+    struct allocator *a;
+
+    if (e->device_type == 0 || e->device_id < 0 || e->device_id > INT32_MAX ||
+        !(a = allocator_of(b, (int32_t)e->device_id)))
+        return;
+    if (plausible(e->allocated) != LPO_NO_TIME)
+        lpo_trace_series_add(&a->allocated, e->start_ns, (double)e->allocated);
+    if (plausible(e->reserved) != LPO_NO_TIME)
+        lpo_trace_series_add(&a->reserved, e->start_ns, (double)e->reserved);
+}
+
 static void add_gpu_op(struct lpo_kineto_build *b, const struct kineto_event *e, int64_t end_ns)
 {
     struct lpo_gpu_op w = { .start_ns = e->start_ns,
@@ -251,6 +312,8 @@ static void add_gpu_op(struct lpo_kineto_build *b, const struct kineto_event *e,
         w.device = device_of(b, e->device != LPO_NO_TIME ? e->device : e->pid.number);
         w.stream = stream_of(e);
     }
+    if (e->kind == KINETO_KERNEL && e->collective.len)
+        add_collective(b, e);
     if (e->kind == KINETO_KERNEL)
         w.shape = shape_row(b, e);
     else if (e->bytes > 0)
@@ -332,6 +395,11 @@ void lpo_kineto_build_add(struct lpo_kineto_build *b, const struct kineto_event 
 
     if (e->kind == KINETO_META) {
         add_label(b, e);
+        return;
+    }
+    if (e->kind == KINETO_MEMORY) {
+        if (e->start_ns <= max_time && e->start_ns >= -max_time)
+            add_memory(b, e);
         return;
     }
     if (e->kind == KINETO_PYTHON && e->dur_ns < 0) /* only shown beside idle time: no loss */
@@ -468,6 +536,38 @@ static void settle_host(struct lpo_kineto_build *b, const struct renumber *r, in
     }
 }
 
+static void settle_series(struct lpo_trace *t, const struct lpo_series *from, const char *name,
+                          uint16_t device, int64_t shift)
+{
+    uint32_t row;
+
+    if (!from->points.len)
+        return;
+    row = lpo_trace_series(t, LPO_SERIES_MEMORY, name, "B", device);
+    if (row == LPO_NONE)
+        return;
+    for (size_t i = 0; i < from->points.len; i++)
+        lpo_trace_series_add(&t->series.at[row], from->points.at[i].ns + shift,
+                             from->points.at[i].value);
+    t->series.at[row].seen += from->seen - from->points.len;
+    lpo_trace_series_sort(&t->series.at[row]);
+}
+
+/* Memory of a GPU that did nothing in this trace is not shown: it would be a GPU more. */
+static void settle_memory(struct lpo_kineto_build *b, const struct renumber *r, int64_t shift)
+{
+    for (size_t i = 0; i < b->allocators.len; i++) {
+        const struct allocator *a = &b->allocators.at[i];
+        const uint64_t *row =
+            lpo_map_find(b->device_rows, (const char *)&a->device, sizeof a->device);
+
+        if (!row)
+            continue;
+        settle_series(b->t, &a->allocated, "Allocated", r->devices[*row], shift);
+        settle_series(b->t, &a->reserved, "Reserved", r->devices[*row], shift);
+    }
+}
+
 /* Labels come for every pid and tid there is, streams too: only those of our threads are used. */
 static void settle_labels(struct lpo_kineto_build *b, const struct renumber *r)
 {
@@ -518,6 +618,7 @@ void lpo_kineto_build_finish(struct lpo_kineto_build *b, const struct kineto_fac
     renumber_create(b, facts->rank, &r);
     settle_gpu_ops(b, &r, shift);
     settle_host(b, &r, shift);
+    settle_memory(b, &r, shift);
     settle_labels(b, &r);
     renumber_free(&r);
     if (b->without_time)
