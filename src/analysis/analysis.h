@@ -28,6 +28,7 @@ struct lpo_rundir;
 struct lpo_source;
 struct lpo_trace;
 struct lpo_wall;
+struct lpo_wall_collectives;
 struct lpo_wall_steady;
 struct lpo_wall_timeline;
 
@@ -81,6 +82,8 @@ const struct lpo_class_sum *lpo_analysis_classes(const struct lpo_analysis *a, s
 const struct lpo_operators *lpo_analysis_operators(const struct lpo_analysis *a, bool by_shapes);
 /* Where the wall time of each GPU went; NULL when launches were skipped. */
 const struct lpo_wall *lpo_analysis_wall(const struct lpo_analysis *a);
+/* Collectives by kind and size; NULL when launches were skipped. */
+const struct lpo_wall_collectives *lpo_analysis_collectives(const struct lpo_analysis *a);
 /* The trace without loading and warming up. */
 const struct lpo_wall_steady *lpo_analysis_steady(const struct lpo_analysis *a);
 /* How far the regions of a source are from what the hardware allows; see lpo_limits_of_run(). */
