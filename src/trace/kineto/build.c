@@ -553,18 +553,21 @@ static void settle_series(struct lpo_trace *t, const struct lpo_series *from, co
     lpo_trace_series_sort(&t->series.at[row]);
 }
 
-/* Memory of a GPU that did nothing in this trace is not shown: it would be a GPU more. */
-static void settle_memory(struct lpo_kineto_build *b, const struct renumber *r, int64_t shift)
+/* Beside GPUs that worked, one of which only memory is known would be a GPU more than ran. */
+static void settle_memory(struct lpo_kineto_build *b, const struct renumber *r, int32_t rank,
+                          int64_t shift)
 {
     for (size_t i = 0; i < b->allocators.len; i++) {
         const struct allocator *a = &b->allocators.at[i];
         const uint64_t *row =
             lpo_map_find(b->device_rows, (const char *)&a->device, sizeof a->device);
+        uint16_t device;
 
-        if (!row)
+        if (!row && b->devices.len)
             continue;
-        settle_series(b->t, &a->allocated, "Allocated", r->devices[*row], shift);
-        settle_series(b->t, &a->reserved, "Reserved", r->devices[*row], shift);
+        device = row ? r->devices[*row] : lpo_trace_device(b->t, a->device, rank);
+        settle_series(b->t, &a->allocated, "Allocated", device, shift);
+        settle_series(b->t, &a->reserved, "Reserved", device, shift);
     }
 }
 
@@ -618,7 +621,7 @@ void lpo_kineto_build_finish(struct lpo_kineto_build *b, const struct kineto_fac
     renumber_create(b, facts->rank, &r);
     settle_gpu_ops(b, &r, shift);
     settle_host(b, &r, shift);
-    settle_memory(b, &r, shift);
+    settle_memory(b, &r, facts->rank, shift);
     settle_labels(b, &r);
     renumber_free(&r);
     if (b->without_time)
