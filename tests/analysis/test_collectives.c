@@ -85,6 +85,22 @@ static void exposed_is_what_no_compute_covers(void **state)
     assert_false(lpo_measure_known(c->rows.at[0].bus_rate));
 }
 
+/* One collective over a hundred kernels, of which each covers a half of its hundredth. */
+static void many_kernels_cover_one_collective(void **state)
+{
+    LPO_AUTO(lpo_trace) t = make_trace();
+    LPO_AUTO(lpo_region_tree) tree = NULL;
+    LPO_AUTO(lpo_wall_collectives) c = NULL;
+
+    (void)state;
+    push(t, "ncclDevKernel_AllReduce_Sum_f32", 0, 1000);
+    for (int i = 0; i < 100; i++)
+        push(t, "gemm", 10 * i, 10 * i + 5);
+    tree = lpo_region_tree_create(t);
+    c = lpo_wall_collectives_create(tree);
+    assert_int_equal(c->rows.at[0].exposed_ns, 500);
+}
+
 /* nccl-tests: an all-reduce of 4 ranks moves 2 * 3/4 of its message over each link. */
 static const struct rate_case {
     const char *name, *kind, *dtype;
@@ -152,6 +168,7 @@ int main(void)
     UNIT_ROWS(&u, kind_cases, check_kind);
     UNIT_ROWS(&u, rate_cases, check_rate);
     UNIT_TEST(&u, exposed_is_what_no_compute_covers);
+    UNIT_TEST(&u, many_kernels_cover_one_collective);
     UNIT_TEST(&u, sizes_and_groups_stand_apart);
     return unit_run(&u);
 }

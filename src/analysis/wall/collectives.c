@@ -72,14 +72,15 @@ struct computing {
 static void add_stretch(struct computing *c, const struct lpo_gpu_op *op)
 {
     struct stretch *last = c->all.len ? &c->all.at[c->all.len - 1] : NULL;
+    struct stretch next = { op->start_ns, op->end_ns, 0 };
 
     if (last && op->start_ns <= last->end_ns) {
         last->end_ns = op->end_ns > last->end_ns ? op->end_ns : last->end_ns;
         return;
     }
-    lpo_vec_push(&c->all,
-                 (struct stretch){ op->start_ns, op->end_ns,
-                                   last ? last->before_ns + last->end_ns - last->start_ns : 0 });
+    if (last)
+        next.before_ns = last->before_ns + last->end_ns - last->start_ns;
+    lpo_vec_push(&c->all, next);
 }
 
 /* Time in which the device computed before `ns`. */
