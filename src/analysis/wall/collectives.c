@@ -106,7 +106,7 @@ static int64_t computed_before(const struct computing *c, int64_t ns)
 struct builder {
     const struct lpo_trace *t;
     struct lpo_wall_collectives *out;
-    unsigned char *communicates; /* lpo_wall_communicates() */
+    const struct lpo_region_tree *tree;
     const struct kind **by_name; /* per name of the trace; NULL: not looked up yet */
     struct lpo_map *rows;
 };
@@ -194,13 +194,13 @@ static void add_device(struct builder *b, const uint32_t *rows, size_t count)
     for (size_t i = 0; i < count; i++) {
         const struct lpo_gpu_op *op = &b->t->gpu_ops.at[rows[i]];
 
-        if (op->kind == LPO_KERNEL && !lpo_wall_communicates(b->t, b->communicates, op->name))
+        if (op->kind == LPO_KERNEL && !lpo_wall_communicates(b->tree, op->name))
             add_stretch(&c, op);
     }
     for (size_t i = 0; i < count; i++) {
         const struct lpo_gpu_op *op = &b->t->gpu_ops.at[rows[i]];
 
-        if (op->kind == LPO_KERNEL && lpo_wall_communicates(b->t, b->communicates, op->name))
+        if (op->kind == LPO_KERNEL && lpo_wall_communicates(b->tree, op->name))
             add_collective(b, rows[i], &c);
     }
     lpo_vec_free(&c.all);
@@ -231,9 +231,10 @@ struct lpo_wall_collectives *lpo_wall_collectives_create(const struct lpo_region
 {
     const struct lpo_trace *t = tree->trace;
     struct lpo_wall_order order = lpo_wall_order_find(t);
-    struct builder b = { .t = t, .out = lpo_xcalloc(1, sizeof *b.out), .rows = lpo_map_create() };
+    struct builder b = {
+        .t = t, .tree = tree, .out = lpo_xcalloc(1, sizeof *b.out), .rows = lpo_map_create()
+    };
 
-    b.communicates = lpo_xcalloc(lpo_trace_name_count(t) + 1, 1);
     b.by_name = lpo_xcalloc(lpo_trace_name_count(t) + 1, sizeof *b.by_name);
     for (size_t i = 0; i < order.count;) {
         size_t end = lpo_wall_order_device(&order, t, i);
@@ -247,7 +248,6 @@ struct lpo_wall_collectives *lpo_wall_collectives_create(const struct lpo_region
         qsort(b.out->rows.at, b.out->rows.len, sizeof *b.out->rows.at, by_time);
     lpo_wall_order_free(&order);
     lpo_map_destroy(b.rows);
-    free(b.communicates);
     free(b.by_name);
     return b.out;
 }
