@@ -48,7 +48,9 @@ struct lpo_kineto_build {
     LPO_VEC(struct label) labels;
     LPO_VEC(struct allocator) allocators;
     struct lpo_str scratch;
-    int64_t last_pid, last_tid; /* the thread of the event before, most often the same */
+    struct lpo_map *args_rows;         /* texts of arguments to rows of op_args */
+    LPO_VEC(unsigned char) has_values; /* per name */
+    int64_t last_pid, last_tid;        /* the thread of the event before, most often the same */
     uint32_t last_thread;
     size_t first_gpu_op, first_launch, first_range, first_op, first_call, first_python;
     int64_t some_ns; /* of any event: whether times count from 1970 */
@@ -73,6 +75,7 @@ struct lpo_kineto_build *lpo_kineto_build_create(struct lpo_trace *t)
     b->process_rows = lpo_map_create();
     b->thread_rows = lpo_map_create();
     b->device_rows = lpo_map_create();
+    b->args_rows = lpo_map_create();
     b->last_thread = LPO_NONE;
     b->first_gpu_op = t->gpu_ops.len;
     b->first_launch = t->launches.len;
@@ -91,6 +94,8 @@ void lpo_kineto_build_destroy(struct lpo_kineto_build *b)
     lpo_map_destroy(b->process_rows);
     lpo_map_destroy(b->thread_rows);
     lpo_map_destroy(b->device_rows);
+    lpo_map_destroy(b->args_rows);
+    lpo_vec_free(&b->has_values);
     lpo_vec_free(&b->processes);
     lpo_vec_free(&b->threads);
     lpo_vec_free(&b->devices);
@@ -150,16 +155,54 @@ static bool values_matter(const struct lpo_json_pull_text *name)
     return false;
 }
 
-static uint32_t args_of(struct lpo_kineto_build *b, const struct kineto_event *e)
+/* Asked for every operator: an answer for each name. */
+static bool keeps_values(struct lpo_kineto_build *b, uint32_t id,
+                         const struct lpo_json_pull_text *name)
 {
-    struct lpo_op_args args;
+    enum { UNASKED, NO, YES };
+
+    while (b->has_values.len <= id)
+        lpo_vec_push(&b->has_values, UNASKED);
+    if (b->has_values.at[id] == UNASKED)
+        b->has_values.at[id] = values_matter(name) ? YES : NO;
+    return b->has_values.at[id] == YES;
+}
+
+static uint32_t new_args(struct lpo_kineto_build *b, const struct kineto_event *e, bool values)
+{
+    struct lpo_op_args args = { .dims = json_of(b, &e->dims),
+                                .types = json_of(b, &e->types),
+                                .values = values ? json_of(b, &e->values) : LPO_NONE };
+
+    return lpo_trace_op_args(b->t, &args);
+}
+
+/* Calls repeat: their texts as they stand in the file are looked up together, once. */
+static uint32_t args_of(struct lpo_kineto_build *b, const struct kineto_event *e, uint32_t name)
+{
+    enum { MOST_KEPT = 65536, LONGEST = 512 };
+    const struct lpo_json_pull_text *parts[] = { &e->dims, &e->types, &e->values };
+    bool values = e->values.len && keeps_values(b, name, &e->name);
+    char key[LONGEST];
+    size_t len = 0;
+    bool fresh;
+    uint64_t *row;
 
     if (!e->dims.len && !e->types.len)
         return LPO_NONE;
-    args.dims = json_of(b, &e->dims);
-    args.types = json_of(b, &e->types);
-    args.values = e->values.len && values_matter(&e->name) ? json_of(b, &e->values) : LPO_NONE;
-    return lpo_trace_op_args(b->t, &args);
+    if (lpo_map_count(b->args_rows) >= MOST_KEPT) /* no call is like another: nothing to gain */
+        return new_args(b, e, values);
+    for (int i = 0; i < 2 + values; i++) {
+        if (parts[i]->len >= LONGEST - len)
+            return new_args(b, e, values);
+        memcpy(key + len, parts[i]->at, parts[i]->len);
+        len += parts[i]->len;
+        key[len++] = '\n';
+    }
+    row = lpo_map_put(b->args_rows, key, len, &fresh);
+    if (fresh)
+        *row = new_args(b, e, values);
+    return (uint32_t)*row;
 }
 
 static uint16_t process_of(struct lpo_kineto_build *b, int64_t pid)
@@ -363,8 +406,10 @@ static void add_host(struct lpo_kineto_build *b, const struct kineto_event *e, i
     if (e->kind == KINETO_CALL) {
         add_call(b, e, thread, process, end_ns);
     } else if (e->kind == KINETO_OP) {
-        lpo_vec_push(&b->t->ops, (struct lpo_op){ e->start_ns, end_ns, text_of(b, &e->name), thread,
-                                                  args_of(b, e), small(e->sequence) });
+        uint32_t name = text_of(b, &e->name);
+
+        lpo_vec_push(&b->t->ops, (struct lpo_op){ e->start_ns, end_ns, name, thread,
+                                                  args_of(b, e, name), small(e->sequence) });
     } else if (e->kind == KINETO_RANGE) {
         lpo_vec_push(&b->t->ranges, (struct lpo_range){
                                         .start_ns = e->start_ns,
