@@ -87,6 +87,8 @@ static void use_metrics(struct lpo_region_cells *c, uint32_t cell, const struct 
     use->count++;
     /* a kernel of unknown length must not weigh nothing where all are of unknown length */
     use->weight += lpo_trace_gpu_op_ns(w) > 0 ? (double)lpo_trace_gpu_op_ns(w) : 1e-9;
+    if (w->flags & LPO_GPU_OP_SAMPLED)
+        return; /* no counters of its own */
     if (w->flags & LPO_GPU_OP_ESTIMATED)
         c->cells.at[cell].estimated++;
     else

@@ -23,6 +23,7 @@ struct builder {
     struct lpo_map_pair kernel_map;
     bool *process_in; /* processes whose visits belong to this scope */
     bool short_lists; /* a region lists only the kernels that it launched itself */
+    bool sampled;     /* metrics are wanted without children, too */
 };
 
 static bool cell_in(const struct lpo_region_scope *s, const struct lpo_region_cell *c)
@@ -84,7 +85,7 @@ static void add_visits(struct builder *b)
     }
 }
 
-static void add_metrics(struct builder *b, struct lpo_region_row *row, uint32_t from)
+static void add_metrics(struct builder *b, uint32_t *row, uint32_t from)
 {
     const struct lpo_trace *t = b->tree->trace;
     struct lpo_region_scope *s = b->scope;
@@ -92,14 +93,14 @@ static void add_metrics(struct builder *b, struct lpo_region_row *row, uint32_t 
 
     if (!width)
         return;
-    if (row->metrics == LPO_NONE) {
-        row->metrics = (uint32_t)(s->metric_sums.len / width);
+    if (*row == LPO_NONE) {
+        *row = (uint32_t)(s->metric_sums.len / width);
         for (size_t i = 0; i < width; i++)
             lpo_vec_push(&s->metric_sums, (struct lpo_metric_sum){ 0, 0 });
     }
     for (size_t i = 0; i < width; i++)
         lpo_region_metric_merge(t->metrics.at[i].combine,
-                                &s->metric_sums.at[(size_t)row->metrics * width + i],
+                                &s->metric_sums.at[(size_t)*row * width + i],
                                 &s->cells->metric_sums.at[(size_t)from * width + i]);
 }
 
@@ -127,6 +128,11 @@ static void add_to_node(struct builder *b, uint32_t node, const struct lpo_regio
 {
     struct lpo_region_row *row = &draft_of(b, node)->row;
 
+    if (c->metrics != LPO_NONE) {
+        add_metrics(b, &row->metrics, c->metrics);
+        if (self && b->sampled)
+            add_metrics(b, &row->metrics_self, c->metrics);
+    }
     if (c->kind != LPO_KERNEL) {
         lpo_region_sum_add(&row->copies, &c->sum);
         return;
@@ -137,8 +143,6 @@ static void add_to_node(struct builder *b, uint32_t node, const struct lpo_regio
     add_kernel(b, node, c, self);
     row->measured += c->measured;
     row->estimated += c->estimated;
-    if (c->metrics != LPO_NONE)
-        add_metrics(b, row, c->metrics);
 }
 
 static void add_capture(struct builder *b, const struct lpo_region_cell *c)
@@ -338,8 +342,10 @@ struct lpo_region_scope *lpo_region_scope_create(const struct lpo_region_cells *
     b.process_in = lpo_xcalloc(cells->tree->trace->processes.len + 1, sizeof *b.process_in);
     for (uint32_t i = 0; i <= n; i++) {
         b.drafts[i].row.node = i < n ? i : LPO_NODE_OUTSIDE;
-        b.drafts[i].row.metrics = b.drafts[i].first_child = LPO_NONE;
+        b.drafts[i].row.metrics = b.drafts[i].row.metrics_self = b.drafts[i].first_child = LPO_NONE;
     }
+    for (size_t i = 0; i < cells->tree->trace->metrics.len; i++)
+        b.sampled |= cells->tree->trace->metrics.at[i].sampled;
     find_processes(&b);
     add_visits(&b);
     b.short_lists = too_many_kernel_rows(s);

@@ -185,6 +185,8 @@ static void take_device_fact(struct native *n, const char *key, const char *valu
     d = &n->trace->devices.at[row];
     if (strcmp(end + 1, "name") == 0)
         d->name = clean_name(n, value, strlen(value));
+    if (strcmp(end + 1, "uuid") == 0 && strlen(value) < sizeof d->uuid)
+        strcpy(d->uuid, value);
     for (size_t i = 0; i < sizeof device_facts / sizeof *device_facts; i++) {
         uint64_t number = strtoull(value, NULL, 10);
         uint32_t narrow = number > UINT32_MAX ? 0 : (uint32_t)number;
