@@ -2,12 +2,13 @@
 #include "analysis/run.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/counters/overlay.h"
-#include "analysis/operators/cost.h"
+#include "analysis/counters/sampled.h"
 #include "rundir/rundir.h"
-#include "settings/settings.h"
+#include "trace/trace.h"
 #include "util/err.h"
 #include "util/str.h"
 
@@ -74,6 +75,61 @@ static const struct lpo_source *lay_counters(struct lpo_rundir *d)
     return NULL;
 }
 
+/* The GPU that a file is about: by its number of the maker's, else the only one there is, else by
+ * its place on the bus. UINT16_MAX: none. */
+static uint16_t device_of(const struct lpo_rundir *d, const struct lpo_trace *t,
+                          const struct lpo_counters_about *about)
+{
+    bool numbered = false;
+
+    for (size_t i = 0; i < t->devices.len && *about->gpu_uuid; i++) {
+        numbered |= *t->devices.at[i].uuid != '\0';
+        if (strcmp(t->devices.at[i].uuid, about->gpu_uuid) == 0)
+            return (uint16_t)i;
+    }
+    if (numbered)
+        return UINT16_MAX;
+    if (t->devices.len == 1 && d->counters.len == 1)
+        return 0;
+    for (size_t i = 0; i < t->devices.len; i++)
+        if (t->devices.at[i].id == about->gpu_index)
+            return (uint16_t)i;
+    return UINT16_MAX;
+}
+
+static bool lay_files(struct lpo_rundir *d, struct lpo_source *s)
+{
+    struct lpo_analysis *a = s->analysis;
+
+    a->sampled = lpo_counters_sampled_create(a->tree);
+    for (size_t i = 0; i < d->counters.len; i++) {
+        struct lpo_sample_source source = lpo_counters_source_of_file(d->counters.at[i].file);
+        uint16_t device = device_of(d, s->trace, source.about);
+
+        if (device != UINT16_MAX)
+            lpo_counters_lay_samples(a->sampled, s->trace, a->tree, device, &source);
+    }
+    if (a->sampled->gpus.len)
+        return true;
+    lpo_counters_sampled_destroy(a->sampled);
+    a->sampled = NULL;
+    return false;
+}
+
+/* Sampled counters are laid over the most trusted trace that was recorded at their time. */
+static void lay_samples(struct lpo_rundir *d)
+{
+    for (size_t i = 0; d->counters.len && i < d->sources.len; i++) {
+        struct lpo_source *s = &d->sources.at[i];
+
+        if (s->trace && s->analysis && s->trace->epoch_ns != LPO_NO_TIME && !s->analysis->sampled &&
+            lpo_rundir_has_kernels(s->trace) && lay_files(d, s))
+            return;
+    }
+    if (d->counters.len)
+        lpo_vec_push(&d->problems, "no trace here was recorded while the counters were sampled");
+}
+
 static void analyse_all(struct lpo_analysis_run *run)
 {
     struct lpo_rundir *d = run->dir;
@@ -83,40 +139,13 @@ static void analyse_all(struct lpo_analysis_run *run)
         if (d->sources.at[i].trace && !d->sources.at[i].analysis)
             attribute(run, &d->sources.at[i]);
     changed = lay_counters(d);
+    lay_samples(d);
     for (size_t i = 0; i < d->sources.len; i++) {
         struct lpo_source *s = &d->sources.at[i];
 
         if (s->analysis)
-            lpo_analysis_select(s->analysis, s->select, s == changed);
+            lpo_analysis_select(s->analysis, s->select, s == changed || s->analysis->sampled);
     }
-}
-
-int lpo_analysis_run_operator_rules(struct lpo_analysis_run *run, const char *const *texts,
-                                    size_t count, struct lpo_err *err)
-{
-    struct lpo_operators_rules *rules = NULL;
-
-    if (!count)
-        return 0;
-    if (lpo_operators_rules_read(texts, count, &rules, err) < 0)
-        return err->code;
-    lpo_operators_rules_destroy(run->rules);
-    run->rules = rules;
-    for (size_t i = 0; i < run->dir->sources.len; i++)
-        if (run->dir->sources.at[i].analysis)
-            run->dir->sources.at[i].analysis->rules = rules;
-    return 0;
-}
-
-/* report.operators of the config. */
-static int read_rules(struct lpo_analysis_run *run, struct lpo_err *err)
-{
-    struct lpo_settings_words words =
-        lpo_settings_list(run->dir->arena, run->dir->config, "report.operators");
-
-    if (lpo_analysis_run_operator_rules(run, words.at, words.len, err) < 0)
-        return lpo_ctx(err, "config key report.operators");
-    return 0;
 }
 
 int lpo_analysis_run_load(struct lpo_analysis_run *run, const char *const *overrides,
@@ -125,7 +154,7 @@ int lpo_analysis_run_load(struct lpo_analysis_run *run, const char *const *overr
     if (lpo_rundir_load(run->dir, overrides, err) < 0)
         return err->code;
     analyse_all(run);
-    return read_rules(run, err);
+    return 0;
 }
 
 int lpo_analysis_run_of_paths(const char *const *paths, size_t count,
@@ -138,7 +167,7 @@ int lpo_analysis_run_of_paths(const char *const *paths, size_t count,
         return err->code;
     *out = wrap(d);
     analyse_all(*out);
-    return read_rules(*out, err);
+    return 0;
 }
 
 int lpo_analysis_run_create(const char *dir, const struct lpo_rundir_options *options,
@@ -160,7 +189,6 @@ void lpo_analysis_run_destroy(struct lpo_analysis_run *run)
     for (size_t i = 0; i < run->dir->sources.len; i++)
         lpo_analysis_destroy(run->dir->sources.at[i].analysis);
     lpo_rundir_destroy(run->dir);
-    lpo_operators_rules_destroy(run->rules);
     free(run);
 }
 

@@ -53,19 +53,18 @@ static void put_trace_name(struct lpo_record *r, const char *key, const struct l
     lpo_doc_put_name(r, key, lpo_trace_text(t, name), lpo_trace_text_len(t, name));
 }
 
-static void put_metrics(struct lpo_record *to, const struct lpo_region_scope *s,
-                        const struct lpo_region_row *row)
+static void put_metrics(struct lpo_record *to, const char *key, const struct lpo_region_scope *s,
+                        uint32_t row, bool sampled)
 {
     const struct lpo_trace *t = s->cells->tree->trace;
-    struct lpo_record *metrics = lpo_doc_put_record(to, "metrics");
+    struct lpo_record *metrics = lpo_doc_put_record(to, key);
 
-    for (size_t i = 0; row->metrics != LPO_NONE && i < t->metrics.len; i++) {
+    for (size_t i = 0; row != LPO_NONE && i < t->metrics.len; i++) {
         const struct lpo_metric *m = &t->metrics.at[i];
-        const struct lpo_metric_sum *sum =
-            &s->metric_sums.at[(size_t)row->metrics * t->metrics.len + i];
+        const struct lpo_metric_sum *sum = &s->metric_sums.at[(size_t)row * t->metrics.len + i];
         struct lpo_record *r;
 
-        if (sum->weight == 0)
+        if (sum->weight == 0 || (sampled && !m->sampled))
             continue;
         r = lpo_doc_put_record(metrics, lpo_trace_text(t, m->name));
         lpo_doc_put_real(r, "value", lpo_region_metric_value(m->combine, sum));
@@ -73,7 +72,7 @@ static void put_metrics(struct lpo_record *to, const struct lpo_region_scope *s,
             lpo_doc_put_null(r, "unit");
         else
             put_trace_name(r, "unit", t, m->unit);
-        lpo_doc_put_text(r, "how", lpo_trace_combine_name(m->combine));
+        lpo_doc_put_text(r, "how", m->sampled ? "sampled" : lpo_trace_combine_name(m->combine));
     }
 }
 
@@ -211,7 +210,9 @@ static void make_region(const void *ctx, size_t i, struct lpo_record *r)
         lpo_doc_put_uint(r, "kernels_measured", row->measured);
         lpo_doc_put_uint(r, "kernels_estimated", row->estimated);
     }
-    put_metrics(r, s, row);
+    put_metrics(r, "metrics", s, row->metrics, false);
+    if (row->metrics_self != LPO_NONE)
+        put_metrics(r, "metrics_exclusive", s, row->metrics_self, true);
     put_region_kernels(r, s, row);
 }
 

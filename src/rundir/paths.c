@@ -14,6 +14,7 @@
 #include "rundir/private.h"
 #include "rundir/read.h"
 #include "settings/settings.h"
+#include "trace/counters/counters.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -82,6 +83,15 @@ static bool is_our_timeline(const char *path)
            memmem(head, len, mark, sizeof mark - 1);
 }
 
+static bool is_counters(const char *path)
+{
+    unsigned char head[64];
+    size_t len = 0;
+
+    return lpo_input_head(path, head, sizeof head, &len, NULL) == 0 &&
+           lpo_counters_sniff(head, len);
+}
+
 /* The format of the file; a report of Nsight Systems becomes an export first. */
 static int recognise(struct given *g, struct given_file *f, struct lpo_err *err)
 {
@@ -109,6 +119,10 @@ static int add_file(struct given *g, const char *path, struct lpo_err *err)
             return err->code;
         lpo_vec_push(&g->copies, copy);
         f.path = lpo_spool_path(copy);
+    }
+    if (is_counters(f.path)) {
+        lpo_rundir_add_counters(g->d, f.name, f.path);
+        return 0;
     }
     if (recognise(g, &f, err) < 0)
         return copy ? lpo_ctx(err,
@@ -193,6 +207,10 @@ static void try_file(struct given *g, const char *path)
 
     if (nsys && lpo_rundir_nsys_export_beside(g->d->arena, path))
         return; /* its export is in the folder, too */
+    if (is_counters(path)) {
+        lpo_rundir_add_counters(g->d, path, path);
+        return;
+    }
     if (recognise(g, &f, &err) == 0) {
         f.page = page_of(g->d->arena, f.path);
         f.bytes = size_of(f.path);
@@ -300,8 +318,12 @@ static int read_all(struct given *g, const char *const *paths, size_t count, str
             return err->code;
         any |= g->d->sources.at[i].trace != NULL;
     }
-    if (!any)
+    if (!any && g->d->problems.len)
         return lpo_fail(err, LPO_E_FORMAT, "no trace can be read; %s", g->d->problems.at[0]);
+    if (!any)
+        return lpo_fail(err, LPO_E_USAGE,
+                        "sampled counters alone do not say what ran; give the trace of the same "
+                        "run too");
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "run/folder.h"
 #include "rundir/private.h"
 #include "rundir/read.h"
+#include "trace/counters/counters.h"
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -63,6 +64,32 @@ static void read_speeds(struct lpo_rundir *d)
         else
             lpo_vec_push(&d->speeds, s);
     }
+}
+
+void lpo_rundir_add_counters(struct lpo_rundir *d, const char *name, const char *path)
+{
+    struct lpo_sampled_file f = { .name = name };
+    struct lpo_err err = { 0 };
+
+    if (lpo_counters_open(path, &f.file, &err) < 0)
+        lpo_vec_push(&d->problems, lpo_rundir_problem(d, name, &err));
+    else
+        lpo_vec_push(&d->counters, f);
+}
+
+/* Whichever stage the sampler ran beside: the times of the samples say whose they are. */
+static void find_counters(struct lpo_rundir *d)
+{
+    struct lpo_paths all = { 0 };
+    struct lpo_err why = { 0 };
+
+    if (d->counters.len || d->skip & LPO_SKIP_METRICS)
+        return;
+    if (lpo_run_folder_list(d->arena, d->dir, "counters", &all, &why) < 0)
+        lpo_vec_push(&d->problems, lpo_rundir_problem(d, "counters", &why));
+    for (size_t i = 0; i < all.len; i++)
+        if (lpo_str_ends(all.at[i], LPO_COUNTERS_SUFFIX))
+            lpo_rundir_add_counters(d, all.at[i], lpo_rundir_path(d, all.at[i]));
 }
 
 static int read_config(struct lpo_rundir *d, struct lpo_err *err)
@@ -162,6 +189,7 @@ int lpo_rundir_load(struct lpo_rundir *d, const char *const *overrides, struct l
     if (lpo_rundir_options_read(d, overrides, err) < 0 || lpo_rundir_sources_read(d, err) < 0)
         return err->code;
     read_speeds(d);
+    find_counters(d);
     return holds_anything(d) ? 0 : fail_empty(d, err);
 }
 
@@ -189,6 +217,9 @@ void lpo_rundir_destroy(struct lpo_rundir *d)
         lpo_region_selection_destroy(d->sources.at[i].select);
     }
     lpo_region_selection_destroy(d->counters_select);
+    for (size_t i = 0; i < d->counters.len; i++)
+        lpo_counters_file_destroy(d->counters.at[i].file);
+    lpo_vec_free(&d->counters);
     lpo_vec_free(&d->sources);
     lpo_vec_free(&d->speeds);
     lpo_vec_free(&d->problems);

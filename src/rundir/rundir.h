@@ -20,6 +20,7 @@
 
 struct lpo_analysis;
 struct lpo_arena;
+struct lpo_counters_file;
 struct lpo_err;
 struct lpo_file_text;
 struct lpo_hardware;
@@ -78,6 +79,12 @@ struct lpo_speed {
     const struct lpo_json *metrics;
 };
 
+/* Counters that were sampled beside the program: one GPU, open to be read. */
+struct lpo_sampled_file {
+    const char *name; /* relative to the run folder, or as given */
+    struct lpo_counters_file *file;
+};
+
 /* How the counters of representatives were applied to a trace; stage NULL: they were not. */
 struct lpo_overlay_facts {
     const char *stage; /* whose trace they were applied to */
@@ -95,9 +102,10 @@ struct lpo_rundir {
     const struct lpo_rundir_kind *const *kinds; /* as given; NULL: a list of files */
     LPO_VEC(struct lpo_source) sources;         /* most trusted first */
     LPO_VEC(struct lpo_speed) speeds;
-    LPO_VEC(const char *) problems; /* files that could not be read, a sentence each */
-    size_t files_read;              /* trace files that were opened, each time */
-    unsigned skip;                  /* of every trace, besides its kind's: enum lpo_skip */
+    LPO_VEC(struct lpo_sampled_file) counters; /* by name */
+    LPO_VEC(const char *) problems;            /* files that could not be read, a sentence each */
+    size_t files_read;                         /* trace files that were opened, each time */
+    unsigned skip; /* of every trace, besides its kind's: enum lpo_skip */
     struct lpo_overlay_facts overlay;
     /* report.* and the patterns of the stage that measured counters: what its region reports show
      * of another stage's trace that the counters were applied to. NULL: that stage has none. */
