@@ -237,11 +237,12 @@ struct run_of_rows {
 
 static void add_run(const struct page *p, const struct run_of_rows *run, struct lpo_str *out)
 {
-    char *text = lpo_xmalloc(run->len + 1);
+    char *text = lpo_str_room(out, run->len);
 
     if (pread(fileno(p->file), text, run->len, (off_t)run->offset) == (ssize_t)run->len)
-        lpo_str_addn(out, text, run->len);
-    free(text);
+        out->len += run->len;
+    else
+        *text = '\0';
 }
 
 static void add_row(const struct page *p, struct run_of_rows *run, size_t row, struct lpo_str *out)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/json_write.h"
 
-#include <inttypes.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +75,11 @@ void lpo_json_add_real(struct lpo_str *s, double v)
         lpo_str_add(s, "null");
         return;
     }
+    if (fabs(v) < 1e15 && v == trunc(v) && !(v == 0 && signbit(v))) { /* most are */
+        lpo_str_add_int(s, (int64_t)v);
+        lpo_str_add(s, ".0");
+        return;
+    }
     for (int precision = 15; precision <= 17; precision++) {
         snprintf(digits, sizeof digits, "%.*g", precision, v);
         if (strtod(digits, NULL) == v)
@@ -87,8 +92,10 @@ void lpo_json_add_real(struct lpo_str *s, double v)
 
 void lpo_json_add_whole(struct lpo_str *s, double v)
 {
-    if (isfinite(v))
-        lpo_str_addf(s, "%.0f", nearbyint(v) + 0.0); /* no "-0" */
+    if (fabs(v) < 1e18)
+        lpo_str_add_int(s, (int64_t)nearbyint(v));
+    else if (isfinite(v))
+        lpo_str_addf(s, "%.0f", v); /* whole, as every number of that size */
     else
         lpo_str_add(s, "null");
 }
@@ -167,18 +174,14 @@ void lpo_jw_bool(struct lpo_json_writer *w, const char *key, bool v)
 
 void lpo_jw_int(struct lpo_json_writer *w, const char *key, int64_t v)
 {
-    char digits[24];
-
     begin(w, key);
-    lpo_str_addn(w->out, digits, (size_t)snprintf(digits, sizeof digits, "%" PRId64, v));
+    lpo_str_add_int(w->out, v);
 }
 
 void lpo_jw_uint(struct lpo_json_writer *w, const char *key, uint64_t v)
 {
-    char digits[24];
-
     begin(w, key);
-    lpo_str_addn(w->out, digits, (size_t)snprintf(digits, sizeof digits, "%" PRIu64, v));
+    lpo_str_add_uint(w->out, v);
 }
 
 void lpo_jw_real(struct lpo_json_writer *w, const char *key, double v)

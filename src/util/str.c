@@ -23,6 +23,13 @@ static void room_for(struct lpo_str *s, size_t more)
     s->cap = cap;
 }
 
+char *lpo_str_room(struct lpo_str *s, size_t more)
+{
+    room_for(s, more);
+    s->at[s->len] = s->at[s->len + more] = '\0';
+    return s->at + s->len;
+}
+
 void lpo_str_free(struct lpo_str *s)
 {
     free(s->at);
@@ -45,7 +52,27 @@ void lpo_str_add(struct lpo_str *s, const char *text)
 
 void lpo_str_addc(struct lpo_str *s, char c)
 {
-    lpo_str_addn(s, &c, 1);
+    room_for(s, 1);
+    s->at[s->len++] = c;
+    s->at[s->len] = '\0';
+}
+
+void lpo_str_add_uint(struct lpo_str *s, uint64_t v)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+
+    do
+        digits[--at] = (char)('0' + v % 10);
+    while (v /= 10);
+    lpo_str_addn(s, digits + at, sizeof digits - at);
+}
+
+void lpo_str_add_int(struct lpo_str *s, int64_t v)
+{
+    if (v < 0)
+        lpo_str_addc(s, '-');
+    lpo_str_add_uint(s, v < 0 ? -(uint64_t)v : (uint64_t)v);
 }
 
 void lpo_str_addv(struct lpo_str *s, const char *fmt, va_list ap)

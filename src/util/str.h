@@ -19,9 +19,14 @@ void lpo_str_free(struct lpo_str *s);
 void lpo_str_add(struct lpo_str *s, const char *text);
 void lpo_str_addn(struct lpo_str *s, const char *bytes, size_t len);
 void lpo_str_addc(struct lpo_str *s, char c);
+/* In decimal; printf takes several times as long, and reports are numbers. */
+void lpo_str_add_uint(struct lpo_str *s, uint64_t v);
+void lpo_str_add_int(struct lpo_str *s, int64_t v);
 void lpo_str_addf(struct lpo_str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void lpo_str_addv(struct lpo_str *s, const char *fmt, va_list ap)
     __attribute__((format(printf, 2, 0)));
+/* Where the next `more` bytes go, for who fills them in itself and then adds to len. */
+char *lpo_str_room(struct lpo_str *s, size_t more);
 void lpo_str_clear(struct lpo_str *s);             /* keeps the memory */
 const char *lpo_str_text(const struct lpo_str *s); /* never NULL */
 

@@ -105,6 +105,33 @@ static void check_whole(void **state)
     assert_string_equal(lpo_str_text(&out), lpo_str_text(&want));
 }
 
+/* As few digits as give the same number again, and always a mark that it is not an integer. */
+static const struct real_case {
+    const char *name;
+    double value;
+    const char *out;
+} reals[] = {
+    { "a whole number", 23820160.0, "23820160.0" },
+    { "below zero", -3.0, "-3.0" },
+    { "nothing", 0.0, "0.0" },
+    { "nothing, from below", -0.0, "-0.0" },
+    { "the last with all its digits", 999999999999999.0, "999999999999999.0" },
+    { "the first with a power", 1e15, "1e+15" },
+    { "a fraction", 0.1, "0.1" },
+    { "seventeen digits", 0.1 + 0.2, "0.30000000000000004" },
+    { "not a number", NAN, "null" },
+    { "beyond numbers", -INFINITY, "null" },
+};
+
+static void check_real(void **state)
+{
+    const struct real_case *c = *state;
+    LPO_STR out = { 0 };
+
+    lpo_json_add_real(&out, c->value);
+    assert_string_equal(lpo_str_text(&out), c->out);
+}
+
 static void depth_is_bounded(void **state)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
@@ -133,6 +160,7 @@ int main(void)
 
     UNIT_ROWS(&u, cases, check);
     UNIT_ROWS(&u, wholes, check_whole);
+    UNIT_ROWS(&u, reals, check_real);
     UNIT_TEST(&u, depth_is_bounded);
     UNIT_TEST(&u, errors_name_the_place);
     return unit_run(&u);

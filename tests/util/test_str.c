@@ -94,6 +94,42 @@ static void check_base64(void **state)
     assert_string_equal(lpo_str_text(&got), c->want);
 }
 
+static const struct number_case {
+    const char *name;
+    int64_t v;
+    const char *want;
+} numbers[] = {
+    { "zero", 0, "0" },
+    { "one digit", 7, "7" },
+    { "a power of ten", 1000, "1000" },
+    { "below zero", -123456, "-123456" },
+    { "the largest", INT64_MAX, "9223372036854775807" },
+    { "the smallest", INT64_MIN, "-9223372036854775808" },
+};
+
+static void check_number(void **state)
+{
+    const struct number_case *c = *state;
+    LPO_STR s = { 0 };
+
+    lpo_str_add_int(&s, c->v);
+    assert_string_equal(lpo_str_text(&s), c->want);
+}
+
+static void room_is_filled_by_the_caller(void **state)
+{
+    LPO_STR s = { 0 };
+
+    (void)state;
+    assert_string_equal(lpo_str_room(&s, 100), "");
+    lpo_str_add(&s, "ab");
+    memcpy(lpo_str_room(&s, 3), "cde", 3);
+    s.len += 3;
+    assert_string_equal(lpo_str_text(&s), "abcde");
+    lpo_str_add_uint(&s, UINT64_MAX);
+    assert_string_equal(lpo_str_text(&s), "abcde18446744073709551615");
+}
+
 int main(void)
 {
     struct unit u = { 0 };
@@ -102,5 +138,7 @@ int main(void)
     UNIT_ROWS(&u, nearest_cases, check_nearest);
     UNIT_ROWS(&u, utf8_cases, check_utf8);
     UNIT_ROWS(&u, base64_cases, check_base64);
+    UNIT_ROWS(&u, numbers, check_number);
+    UNIT_TEST(&u, room_is_filled_by_the_caller);
     return unit_run(&u);
 }

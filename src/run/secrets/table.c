@@ -352,13 +352,14 @@ static bool find_at(const char *bytes, size_t len, size_t i, struct hit *h)
 static bool find(const char *bytes, size_t len, size_t i, struct hit *h)
 {
     while (!table.len && i < len) {
-        const char *url = memmem(bytes + i, len - i, "://", 3);
+        const char *slash = memchr(bytes + i, '/', len - i); /* fewer than colons, in JSON */
+        size_t at = slash ? (size_t)(slash - bytes) : len;
 
-        if (!url)
+        if (!slash)
             return false;
-        i = (size_t)(url - bytes);
-        if (find_at(bytes, len, i++, h))
+        if (at > i && find_at(bytes, len, at - 1, h))
             return true;
+        i = at + 1;
     }
     for (; i < len; i++)
         if ((bytes[i] == ':' || table.begins[(unsigned char)bytes[i]]) && find_at(bytes, len, i, h))
