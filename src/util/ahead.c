@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "util/arena.h"
+#include "util/thread.h"
 
 /* Two would do for a thread that is always faster or always slower; four even out a file whose
  * pieces differ. */
@@ -65,19 +65,6 @@ static void forget(struct lpo_ahead *a)
     free(a);
 }
 
-/* Signals belong to the program's own thread: a Ctrl-C must reach who waits for it. */
-static int start_thread(struct lpo_ahead *a)
-{
-    sigset_t all, before;
-    int rc;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    rc = pthread_create(&a->thread, NULL, run, a);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return rc;
-}
-
 struct lpo_ahead *lpo_ahead_start(size_t size, bool (*fill)(void *ctx, void *batch), void *ctx)
 {
     struct lpo_ahead *a = lpo_xcalloc(1, sizeof *a);
@@ -89,7 +76,7 @@ struct lpo_ahead *lpo_ahead_start(size_t size, bool (*fill)(void *ctx, void *bat
         a->batches[i] = lpo_xcalloc(1, size);
     pthread_mutex_init(&a->lock, NULL);
     pthread_cond_init(&a->moved, NULL);
-    rc = start_thread(a);
+    rc = lpo_thread_start(&a->thread, run, a);
     if (rc == 0)
         return a;
     forget(a);

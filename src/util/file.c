@@ -23,7 +23,6 @@
 #include "util/str.h"
 
 static const size_t default_limit = (size_t)1 << 30;
-static lpo_file_filter file_filter;
 
 /* Pipes and /proc files have no size, so read until the end and grow. */
 static int read_all(int fd, const char *path, size_t limit, struct lpo_file_text *t,
@@ -93,168 +92,6 @@ void lpo_file_text_destroy(struct lpo_file_text *t)
         return;
     free(t->at);
     free(t);
-}
-
-static int write_all(int fd, const char *bytes, size_t len)
-{
-    while (len > 0) {
-        ssize_t n = write(fd, bytes, len);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -1;
-        bytes += n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
-
-/* Eight random bytes: a name that another user cannot guess and put a link under beforehand. */
-void lpo_file_temp_name(char out[LPO_TEMP_NAME])
-{
-    unsigned char bytes[8];
-    size_t n = sizeof LPO_TEMP_PREFIX - 1;
-
-    if (getrandom(bytes, sizeof bytes, GRND_NONBLOCK) != (ssize_t)sizeof bytes) {
-        /* O_EXCL still refuses what is there; only the guess gets easier */
-        uint64_t seed = (uint64_t)getpid() << 32 ^ (uint64_t)clock() ^ (uintptr_t)&bytes;
-
-        memcpy(bytes, &seed, sizeof bytes);
-    }
-    memcpy(out, LPO_TEMP_PREFIX, n);
-    for (size_t i = 0; i < sizeof bytes; i++)
-        n += (size_t)snprintf(out + n, LPO_TEMP_NAME - n, "%02x", bytes[i]);
-}
-
-/* The lock marks the file as being written: lpo_file_sweep() leaves it alone. It goes with the
- * descriptor, so a writer that was killed holds none. */
-static int open_temp(int dir, char name[LPO_TEMP_NAME], mode_t mode)
-{
-    for (int i = 0; i < 100; i++) {
-        int fd;
-
-        lpo_file_temp_name(name);
-        fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-        if (fd >= 0)
-            flock(fd, LOCK_EX | LOCK_NB);
-        if (fd >= 0 || errno != EEXIST)
-            return fd;
-    }
-    return -1;
-}
-
-/* The file that is being written, for lpo_file_drop_temp(). Two threads that write at the same
- * time cost nothing but a file that is swept later. */
-static struct {
-    volatile sig_atomic_t dir; /* descriptor + 1; 0: none */
-    char name[LPO_TEMP_NAME];
-} in_writing;
-
-/* The last scratch files; whoever made one may have removed it long ago. */
-enum { SCRATCH_NAMES = 8 };
-static struct {
-    char at[SCRATCH_NAMES][256];
-    atomic_uint made;
-} scratch;
-
-void lpo_file_drop_temp(void)
-{
-    if (in_writing.dir > 0)
-        unlinkat(in_writing.dir - 1, in_writing.name, 0);
-    for (size_t i = 0; i < SCRATCH_NAMES; i++)
-        if (scratch.at[i][0] && unlink(scratch.at[i]) < 0)
-            rmdir(scratch.at[i]);
-}
-
-/* One try. 1: the temporary file vanished before it could be renamed. */
-static int replace_in(int dir, const char *path, const void *bytes, size_t len, mode_t mode,
-                      struct lpo_err *err)
-{
-    char temp[LPO_TEMP_NAME];
-    int fd = open_temp(dir, temp, mode), rc = 0;
-
-    if (fd < 0)
-        return lpo_fail_errno(err, "cannot write '%s'", path);
-    memcpy(in_writing.name, temp, sizeof temp);
-    in_writing.dir = dir + 1;
-    if (write_all(fd, bytes, len) < 0 || fsync(fd) < 0)
-        rc = lpo_fail_errno(err, "cannot write '%s'", path);
-    else if (renameat(dir, temp, dir, lpo_path_base(path)) < 0)
-        rc = errno == ENOENT ? 1 : lpo_fail_errno(err, "cannot put '%s' in place", path);
-    if (rc != 0)
-        unlinkat(dir, temp, 0);
-    in_writing.dir = 0;
-    /* after the rename: the lock goes with the descriptor */
-    if (close(fd) < 0 && rc == 0)
-        rc = lpo_fail_errno(err, "cannot write '%s'", path);
-    return rc;
-}
-
-int lpo_file_open_folder(const char *path)
-{
-    int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    if (dir < 0 && errno == EACCES) /* one may write into a folder that one may not list */
-        dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return dir;
-}
-
-int lpo_file_flush_folder(int dir, const char *path, struct lpo_err *err)
-{
-    if (fsync(dir) < 0 && errno != EINVAL && errno != EBADF) /* some file systems cannot do that */
-        return lpo_fail_errno(err, "cannot write the folder '%s'", path);
-    return 0;
-}
-
-int lpo_file_replace(int dir, const char *path, const void *bytes, size_t len, unsigned mode,
-                     struct lpo_err *err)
-{
-    int rc = 1;
-
-    /* A sweep of another lpo may find the file in the moment before it is locked: write it again.
-     */
-    for (int i = 0; rc == 1 && i < 3; i++)
-        rc = replace_in(dir, path, bytes, len, (mode_t)mode, err);
-    if (rc == 1)
-        rc = lpo_fail(err, LPO_E_IO, "cannot write '%s': its temporary file is removed each time",
-                      path);
-    return rc;
-}
-
-static int replace_file(const char *path, const void *bytes, size_t len, unsigned mode,
-                        struct lpo_err *err)
-{
-    LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    const char *folder = lpo_path_dir(a, path);
-    int dir = lpo_file_open_folder(folder), rc;
-
-    if (dir < 0)
-        return lpo_fail_errno(err, "cannot write '%s'", path);
-    rc = lpo_file_replace(dir, path, bytes, len, mode, err);
-    if (rc == 0)
-        rc = lpo_file_flush_folder(dir, folder, err);
-    close(dir);
-    return rc;
-}
-
-void lpo_file_set_filter(lpo_file_filter filter)
-{
-    file_filter = filter;
-}
-
-bool lpo_file_filtered(const void *bytes, size_t len, struct lpo_str *out)
-{
-    return file_filter && file_filter(bytes, len, out);
-}
-
-int lpo_file_write(const char *path, const void *bytes, size_t len, struct lpo_err *err)
-{
-    LPO_STR other = { 0 };
-
-    if (lpo_file_filtered(bytes, len, &other))
-        return replace_file(path, lpo_str_text(&other), other.len, 0600, err);
-    return replace_file(path, bytes, len, 0666, err);
 }
 
 int lpo_file_make_dirs(const char *path, struct lpo_err *err)
@@ -396,6 +233,20 @@ void lpo_file_sweep_scratch(void)
     }
     if (d)
         closedir(d);
+}
+
+/* The last scratch files; whoever made one may have removed it long ago. */
+enum { SCRATCH_NAMES = 8 };
+static struct {
+    char at[SCRATCH_NAMES][256];
+    atomic_uint made;
+} scratch;
+
+void lpo_file_drop_scratch(void)
+{
+    for (size_t i = 0; i < SCRATCH_NAMES; i++)
+        if (scratch.at[i][0] && unlink(scratch.at[i]) < 0)
+            rmdir(scratch.at[i]);
 }
 
 /* For lpo_file_drop_temp(). */

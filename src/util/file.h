@@ -36,13 +36,6 @@ typedef bool (*lpo_file_filter)(const void *bytes, size_t len, struct lpo_str *o
 void lpo_file_set_filter(lpo_file_filter filter);
 /* What the filter would write: true, and *out, or false for the bytes as they are. */
 bool lpo_file_filtered(const void *bytes, size_t len, struct lpo_str *out);
-/* lpo_file_write() in its steps, for who writes several files into a folder (util/file_queue.h):
- * the descriptor of the folder, or -1 and errno; the file, flushed and renamed to the last part of
- * `path`, its bytes as they are; the new names, which are on the disk only when their folder is. */
-int lpo_file_open_folder(const char *path);
-int lpo_file_replace(int dir, const char *path, const void *bytes, size_t len, unsigned mode,
-                     struct lpo_err *err);
-int lpo_file_flush_folder(int dir, const char *path, struct lpo_err *err);
 /* mkdir -p */
 int lpo_file_make_dirs(const char *path, struct lpo_err *err);
 
@@ -53,9 +46,35 @@ enum { LPO_TEMP_NAME = sizeof LPO_TEMP_PREFIX + 16 };
 
 /* A name that begins with LPO_TEMP_PREFIX and cannot be guessed. */
 void lpo_file_temp_name(char out[LPO_TEMP_NAME]);
-/* Removes the temporary file that is being written, if any, and the scratch files. For a signal
- * handler that ends the process. */
+/* Removes the temporary files that are being written, and the scratch files. For a signal handler
+ * that ends the process. */
 void lpo_file_drop_temp(void);
+void lpo_file_drop_scratch(void); /* the scratch files alone */
+
+/* lpo_file_write() in its steps, for who writes many files (util/file_queue.h). Flushing waits for
+ * the disk, and a disk takes many files at once nearly as fast as one: so write them all, flush
+ * them all, then name them all. */
+struct lpo_file_new { /* written, but without its name */
+    int dir, fd;
+    unsigned mode;
+    char temp[LPO_TEMP_NAME];
+};
+
+int lpo_file_open_folder(const char *path); /* its descriptor, or -1 and errno */
+/* `dir` must stay open until the file has its name; `path` is its last part and for messages. The
+ * bytes are written as they are, without the filter. */
+int lpo_file_new_write(int dir, const char *path, const void *bytes, size_t len, unsigned mode,
+                       struct lpo_file_new *out, struct lpo_err *err);
+/* Flushes all of them, files or folders, from several threads: each waits for the disk alone.
+ * errors[i] is 0 or the errno of fds[i]; what it means for a file and for a folder: the next two.
+ */
+void lpo_file_flush_all(const int *fds, int *errors, size_t count);
+int lpo_file_flushed(int error, const char *path, struct lpo_err *err);
+int lpo_file_flushed_folder(int error, const char *path, struct lpo_err *err);
+/* After the flush. Named or not, *f is gone. The name is on the disk when its folder is. */
+int lpo_file_new_name(struct lpo_file_new *f, const char *path, struct lpo_err *err);
+void lpo_file_new_drop(struct lpo_file_new *f);
+
 /* Removes what killed processes of this user left in `dir` under such names; `deep`: below it, too.
  * What a living process holds, other users' files and links stay. Failing is not an error. */
 void lpo_file_sweep(const char *dir, bool deep);

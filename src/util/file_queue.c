@@ -2,7 +2,6 @@
 #include "util/file_queue.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,9 +11,24 @@
 #include "util/file.h"
 #include "util/path.h"
 #include "util/str.h"
+#include "util/thread.h"
 
 /* So that memory stays small where files are made faster than a disk takes them. */
 static const size_t most_waiting_bytes = 256 << 10;
+
+/* Files that are written but not flushed and named: as many as a flush takes together. Each holds a
+ * descriptor, and perhaps one of its folder. */
+enum { MOST_UNNAMED = 128 };
+
+struct folder {
+    int fd;
+    char *path;
+};
+
+struct unnamed {
+    struct lpo_file_new file;
+    char *path;
+};
 
 struct entry {
     char *path;
@@ -35,9 +49,9 @@ struct lpo_file_queue {
     bool failed; /* read by both; `err` is the thread's until it has ended */
 
     struct lpo_err err;
-    /* The folder of the last file, whose new name is not flushed yet; -1: none. */
-    int folder_fd;
-    char *folder;
+    struct unnamed unnamed[MOST_UNNAMED];
+    struct folder folders[MOST_UNNAMED]; /* theirs */
+    size_t files_len, folders_len;
 };
 
 static void entry_destroy(struct entry *e)
@@ -47,42 +61,98 @@ static void entry_destroy(struct entry *e)
     free(e);
 }
 
-static int leave_folder(struct lpo_file_queue *q)
+/* What was written gets its name, up to the first that cannot be flushed or named; the rest is
+ * dropped. An error goes to *err, if that is not NULL. */
+static int name_all(struct lpo_file_queue *q, struct lpo_err *err)
 {
-    int rc = 0;
+    int fds[MOST_UNNAMED], errors[MOST_UNNAMED], rc = 0;
+    size_t flushed = 0;
 
-    if (q->folder_fd >= 0) {
-        rc = lpo_file_flush_folder(q->folder_fd, q->folder, &q->err);
-        close(q->folder_fd);
+    for (size_t i = 0; i < q->files_len; i++)
+        fds[i] = q->unnamed[i].file.fd;
+    lpo_file_flush_all(fds, errors, q->files_len);
+    while (flushed < q->files_len &&
+           (rc = lpo_file_flushed(errors[flushed], q->unnamed[flushed].path, err)) == 0)
+        flushed++;
+    for (size_t i = 0; i < q->files_len; i++) {
+        struct unnamed *u = &q->unnamed[i];
+
+        if (i >= flushed) {
+            lpo_file_new_drop(&u->file);
+        } else if (lpo_file_new_name(&u->file, u->path, rc < 0 ? NULL : err) < 0) {
+            rc = rc < 0 ? rc : LPO_E_IO;
+            flushed = i;
+        }
+        free(u->path);
     }
-    free(q->folder);
-    q->folder = NULL;
-    q->folder_fd = -1;
+    q->files_len = 0;
     return rc;
 }
 
-static int enter_folder(struct lpo_file_queue *q, const char *path)
+static int leave_folders(struct lpo_file_queue *q, struct lpo_err *err)
+{
+    int fds[MOST_UNNAMED], errors[MOST_UNNAMED], rc = 0;
+
+    for (size_t i = 0; i < q->folders_len; i++)
+        fds[i] = q->folders[i].fd;
+    lpo_file_flush_all(fds, errors, q->folders_len);
+    for (size_t i = 0; i < q->folders_len; i++) {
+        if (rc == 0)
+            rc = lpo_file_flushed_folder(errors[i], q->folders[i].path, err);
+        close(fds[i]);
+        free(q->folders[i].path);
+    }
+    q->folders_len = 0;
+    return rc;
+}
+
+static int enter_folder(struct lpo_file_queue *q, const char *path, struct lpo_err *err)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     const char *folder = lpo_path_dir(a, path);
+    int fd;
 
-    if (q->folder && strcmp(q->folder, folder) == 0)
-        return 0;
-    if (leave_folder(q) < 0)
+    for (size_t i = q->folders_len; i-- > 0;)
+        if (strcmp(q->folders[i].path, folder) == 0)
+            return q->folders[i].fd;
+    fd = lpo_file_open_folder(folder);
+    if (fd < 0)
+        return lpo_fail_errno(err, "cannot write '%s'", path);
+    q->folders[q->folders_len++] = (struct folder){ fd, lpo_xstrdup(folder) };
+    return fd;
+}
+
+static int name_and_leave(struct lpo_file_queue *q)
+{
+    if (name_all(q, &q->err) < 0 || leave_folders(q, &q->err) < 0)
         return q->err.code;
-    q->folder_fd = lpo_file_open_folder(folder);
-    if (q->folder_fd < 0)
-        return lpo_fail_errno(&q->err, "cannot write '%s'", path);
-    q->folder = lpo_xstrdup(folder);
+    return 0;
+}
+
+static int write_unnamed(struct lpo_file_queue *q, const struct entry *e)
+{
+    struct unnamed *u = &q->unnamed[q->files_len];
+    int fd = enter_folder(q, e->path, &q->err);
+
+    if (fd < 0 || lpo_file_new_write(fd, e->path, lpo_str_text(&e->bytes), e->bytes.len,
+                                     e->filtered ? 0600 : 0666, &u->file, &q->err) < 0)
+        return q->err.code;
+    u->path = lpo_xstrdup(e->path);
+    q->files_len++;
     return 0;
 }
 
 static int write_entry(struct lpo_file_queue *q, const struct entry *e)
 {
-    if (enter_folder(q, e->path) < 0)
-        return q->err.code;
-    return lpo_file_replace(q->folder_fd, e->path, lpo_str_text(&e->bytes), e->bytes.len,
-                            e->filtered ? 0600 : 0666, &q->err);
+    if (write_unnamed(q, e) < 0) {
+        /* a process may have few descriptors, or a disk little room: give back those held here */
+        if (q->files_len == 0)
+            return q->err.code;
+        q->err = (struct lpo_err){ 0 };
+        if (name_and_leave(q) < 0 || write_unnamed(q, e) < 0)
+            return q->err.code;
+    }
+    return q->files_len < MOST_UNNAMED ? 0 : name_and_leave(q);
 }
 
 /* Writes one, unless one before could not be written. */
@@ -126,28 +196,14 @@ static void *run(void *arg)
     return NULL;
 }
 
-/* Signals belong to the program's own thread, as in ahead.c. */
-static bool start_thread(struct lpo_file_queue *q)
-{
-    sigset_t all, before;
-    int rc;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    rc = pthread_create(&q->thread, NULL, run, q);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return rc == 0;
-}
-
 struct lpo_file_queue *lpo_file_queue_create(void)
 {
     struct lpo_file_queue *q = lpo_xcalloc(1, sizeof *q);
 
     q->last = &q->first;
-    q->folder_fd = -1;
     pthread_mutex_init(&q->lock, NULL);
     pthread_cond_init(&q->moved, NULL);
-    q->threaded = start_thread(q);
+    q->threaded = lpo_thread_start(&q->thread, run, q) == 0;
     return q;
 }
 
@@ -183,7 +239,7 @@ void lpo_file_queue_add(struct lpo_file_queue *q, const char *path, struct lpo_s
     }
 }
 
-/* Once: afterwards there is no thread and no folder. */
+/* Once: afterwards there is no thread, no folder and no file without a name. */
 static void wait_for_all(struct lpo_file_queue *q)
 {
     if (q->threaded) {
@@ -194,12 +250,10 @@ static void wait_for_all(struct lpo_file_queue *q)
         pthread_join(q->thread, NULL);
         q->threaded = false;
     }
-    if (q->failed) { /* the error is already there: keep it */
-        if (q->folder_fd >= 0)
-            close(q->folder_fd);
-        q->folder_fd = -1;
-    }
-    if (leave_folder(q) < 0)
+    /* those before the one that failed are named; its error is the one that is kept */
+    if (name_all(q, q->failed ? NULL : &q->err) < 0)
+        q->failed = true;
+    if (leave_folders(q, q->failed ? NULL : &q->err) < 0)
         q->failed = true;
 }
 

@@ -2,9 +2,9 @@
 /* util/file_queue.h - files written beside the one who makes them.
  *
  * A report has dozens of files, and each is flushed to the disk before it gets its name: that is
- * waiting, not work. A second thread writes them, one after the other in the order in which they
- * were added, each as lpo_file_write() would; a folder is flushed after the last of its files that
- * follow each other. All are in place, and on the disk, when lpo_file_queue_finish() has given 0.
+ * waiting, not work. A second thread writes them in the order in which they were added, and flushes
+ * and names them by the dozen, since a disk takes many at once nearly as fast as one. All are in
+ * place, and on the disk, when lpo_file_queue_finish() has given 0.
  *
  * The filter (lpo_file_set_filter) is asked by the caller's thread. */
 #pragma once

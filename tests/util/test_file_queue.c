@@ -3,7 +3,9 @@
 #include "../unit.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "util/arena.h"
 #include "util/err.h"
@@ -103,6 +105,74 @@ static void the_first_error_is_kept_and_ends_it(void **state)
     assert_int_equal(lpo_file_remove_at(AT_FDCWD, dir), 0);
 }
 
+/* Each file that waits for its name holds a descriptor; a process may have few. */
+static void few_descriptors_are_enough(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    LPO_AUTO(lpo_file_queue) q = lpo_file_queue_create();
+    char dir[] = "/tmp/lpo-test-queue-XXXXXX";
+    struct rlimit few, before;
+
+    (void)state;
+    make_folders(a, dir);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    few.rlim_cur = 16;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    for (size_t i = 0; i < 60; i++)
+        add_text(q, file_name(a, dir, i), "x");
+    assert_int_equal(lpo_file_queue_finish(q, NULL), 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    for (size_t i = 0; i < 60; i++)
+        assert_true(lpo_path_exists(file_name(a, dir, i)));
+    assert_int_equal(lpo_file_remove_at(AT_FDCWD, dir), 0);
+}
+
+/* What an interrupted process does: no file is left that has no name yet. */
+static void a_signal_leaves_none_without_a_name(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    char dir[] = "/tmp/lpo-test-queue-XXXXXX";
+    struct lpo_file_new files[5];
+    int fd;
+
+    (void)state;
+    make_folders(a, dir);
+    fd = lpo_file_open_folder(lpo_path_join(a, dir, "0"));
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(lpo_file_new_write(fd, "f", "x", 1, 0666, &files[i], NULL), 0);
+    lpo_file_drop_temp();
+    assert_int_equal(rmdir(lpo_path_join(a, dir, "0")), 0); /* empty */
+    for (int i = 0; i < 5; i++)
+        lpo_file_new_drop(&files[i]);
+    close(fd);
+    assert_int_equal(lpo_file_remove_at(AT_FDCWD, dir), 0);
+}
+
+/* A sweep of another process may remove the temporary name: the bytes are written again. */
+static void a_file_that_was_swept_is_written_again(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    LPO_AUTO(lpo_file_text) text = NULL;
+    char dir[] = "/tmp/lpo-test-queue-XXXXXX";
+    struct lpo_file_new f;
+    LPO_STR bytes = { 0 };
+    int fd;
+
+    (void)state;
+    put_bytes(&bytes, 3, 100000);
+    make_folders(a, dir);
+    fd = lpo_file_open_folder(dir);
+    assert_int_equal(lpo_file_new_write(fd, "f", bytes.at, bytes.len, 0640, &f, NULL), 0);
+    assert_int_equal(unlinkat(fd, f.temp, 0), 0);
+    assert_int_equal(lpo_file_new_name(&f, "f", NULL), 0);
+    assert_int_equal(lpo_file_text_read(lpo_path_join(a, dir, "f"), &text, NULL), 0);
+    assert_int_equal(text->len, bytes.len);
+    assert_memory_equal(text->at, bytes.at, bytes.len);
+    close(fd);
+    assert_int_equal(lpo_file_remove_at(AT_FDCWD, dir), 0);
+}
+
 static bool hide_secret(const void *bytes, size_t len, struct lpo_str *out)
 {
     if (len != 6 || memcmp(bytes, "secret", 6) != 0)
@@ -138,6 +208,9 @@ int main(void)
 
     UNIT_ROWS(&u, cases, check_queue);
     UNIT_TEST(&u, the_first_error_is_kept_and_ends_it);
+    UNIT_TEST(&u, few_descriptors_are_enough);
+    UNIT_TEST(&u, a_signal_leaves_none_without_a_name);
+    UNIT_TEST(&u, a_file_that_was_swept_is_written_again);
     UNIT_TEST(&u, the_filter_sees_every_file);
     return unit_run(&u);
 }

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole files out: written beside, flushed, renamed. */
+#include "util/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/path.h"
+#include "util/str.h"
+#include "util/thread.h"
+
+static lpo_file_filter file_filter;
+
+static int write_all(int fd, const char *bytes, size_t len)
+{
+    while (len > 0) {
+        ssize_t n = write(fd, bytes, len);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        bytes += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+/* Eight random bytes: a name that another user cannot guess and put a link under beforehand. */
+void lpo_file_temp_name(char out[LPO_TEMP_NAME])
+{
+    unsigned char bytes[8];
+    size_t n = sizeof LPO_TEMP_PREFIX - 1;
+
+    if (getrandom(bytes, sizeof bytes, GRND_NONBLOCK) != (ssize_t)sizeof bytes) {
+        /* O_EXCL still refuses what is there; only the guess gets easier */
+        uint64_t seed = (uint64_t)getpid() << 32 ^ (uint64_t)clock() ^ (uintptr_t)&bytes;
+
+        memcpy(bytes, &seed, sizeof bytes);
+    }
+    memcpy(out, LPO_TEMP_PREFIX, n);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        n += (size_t)snprintf(out + n, LPO_TEMP_NAME - n, "%02x", bytes[i]);
+}
+
+/* The lock marks the file as being written: lpo_file_sweep() leaves it alone. It goes with the
+ * descriptor, so a writer that was killed holds none. */
+static int open_temp(int dir, char name[LPO_TEMP_NAME], mode_t mode)
+{
+    for (int i = 0; i < 100; i++) {
+        int fd;
+
+        lpo_file_temp_name(name);
+        fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+        if (fd >= 0)
+            flock(fd, LOCK_EX | LOCK_NB);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+    }
+    return -1;
+}
+
+/* Files without a name yet, for lpo_file_drop_temp(). One that finds no free place here costs
+ * nothing but a file that is swept later. */
+enum { IN_WRITING = 128 };
+static struct {
+    atomic_int dir; /* descriptor + 1; 0: free; -1: being filled */
+    char name[LPO_TEMP_NAME];
+} in_writing[IN_WRITING];
+
+static void remember(const struct lpo_file_new *f)
+{
+    for (size_t i = 0; i < IN_WRITING; i++) {
+        int none = 0;
+
+        if (!atomic_compare_exchange_strong(&in_writing[i].dir, &none, -1))
+            continue;
+        memcpy(in_writing[i].name, f->temp, sizeof f->temp);
+        atomic_store(&in_writing[i].dir, f->dir + 1);
+        return;
+    }
+}
+
+static void forget(const struct lpo_file_new *f)
+{
+    for (size_t i = 0; i < IN_WRITING; i++)
+        if (atomic_load(&in_writing[i].dir) == f->dir + 1 &&
+            memcmp(in_writing[i].name, f->temp, sizeof f->temp) == 0)
+            atomic_store(&in_writing[i].dir, 0);
+}
+
+void lpo_file_drop_temp(void)
+{
+    for (size_t i = 0; i < IN_WRITING; i++) {
+        int dir = atomic_load(&in_writing[i].dir);
+
+        if (dir > 0)
+            unlinkat(dir - 1, in_writing[i].name, 0);
+    }
+    lpo_file_drop_scratch();
+}
+
+void lpo_file_new_drop(struct lpo_file_new *f)
+{
+    unlinkat(f->dir, f->temp, 0);
+    forget(f);
+    close(f->fd);
+}
+
+int lpo_file_new_write(int dir, const char *path, const void *bytes, size_t len, unsigned mode,
+                       struct lpo_file_new *out, struct lpo_err *err)
+{
+    *out = (struct lpo_file_new){ .dir = dir, .mode = mode };
+    out->fd = open_temp(dir, out->temp, (mode_t)mode);
+    if (out->fd < 0)
+        return lpo_fail_errno(err, "cannot write '%s'", path);
+    remember(out);
+    if (write_all(out->fd, bytes, len) < 0) {
+        int rc = lpo_fail_errno(err, "cannot write '%s'", path);
+
+        lpo_file_new_drop(out);
+        return rc;
+    }
+    /* the disk may begin; whoever flushes later waits less, and for many files at once */
+    sync_file_range(out->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+    return 0;
+}
+
+struct flushing {
+    const int *fds;
+    int *errors;
+    size_t count;
+    atomic_size_t next;
+};
+
+static void *flush_some(void *arg)
+{
+    struct flushing *f = arg;
+    size_t i;
+
+    while ((i = atomic_fetch_add(&f->next, 1)) < f->count)
+        f->errors[i] = fsync(f->fds[i]) < 0 ? errno : 0;
+    return NULL;
+}
+
+void lpo_file_flush_all(const int *fds, int *errors, size_t count)
+{
+    enum { THREADS = 7 }; /* beside the caller's */
+    struct flushing f = { .fds = fds, .errors = errors, .count = count };
+    pthread_t threads[THREADS];
+    size_t started = 0;
+
+    while (started < THREADS && started + 1 < count &&
+           lpo_thread_start(&threads[started], flush_some, &f) == 0)
+        started++;
+    flush_some(&f);
+    while (started > 0)
+        pthread_join(threads[--started], NULL);
+}
+
+/* A sweep of another lpo may have found the file in the moment before it was locked, and removed
+ * its name. The bytes are still behind the descriptor: they get another name. */
+static int write_again(struct lpo_file_new *f, const char *path, struct lpo_err *err)
+{
+    struct lpo_file_new again;
+    char block[16384];
+    off_t at = 0;
+    ssize_t n;
+
+    if (lpo_file_new_write(f->dir, path, NULL, 0, f->mode, &again, err) < 0)
+        return err ? err->code : LPO_E_IO;
+    while ((n = pread(f->fd, block, sizeof block, at)) > 0 &&
+           write_all(again.fd, block, (size_t)n) == 0)
+        at += n;
+    if (n != 0 || fsync(again.fd) < 0) {
+        int rc = lpo_fail_errno(err, "cannot write '%s'", path);
+
+        lpo_file_new_drop(&again);
+        return rc;
+    }
+    forget(f);
+    close(f->fd);
+    *f = again;
+    return 0;
+}
+
+int lpo_file_new_name(struct lpo_file_new *f, const char *path, struct lpo_err *err)
+{
+    int rc = 0;
+
+    for (int i = 0; renameat(f->dir, f->temp, f->dir, lpo_path_base(path)) < 0; i++) {
+        if (errno != ENOENT)
+            rc = lpo_fail_errno(err, "cannot put '%s' in place", path);
+        else if (i == 2)
+            rc = lpo_fail(err, LPO_E_IO,
+                          "cannot write '%s': its temporary file is removed each time", path);
+        else
+            rc = write_again(f, path, err);
+        if (rc < 0) {
+            lpo_file_new_drop(f);
+            return rc;
+        }
+    }
+    forget(f);
+    /* after the rename: the lock goes with the descriptor */
+    return close(f->fd) < 0 ? lpo_fail_errno(err, "cannot write '%s'", path) : 0;
+}
+
+int lpo_file_open_folder(const char *path)
+{
+    int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (dir < 0 && errno == EACCES) /* one may write into a folder that one may not list */
+        dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return dir;
+}
+
+int lpo_file_flushed(int error, const char *path, struct lpo_err *err)
+{
+    errno = error;
+    return error ? lpo_fail_errno(err, "cannot write '%s'", path) : 0;
+}
+
+int lpo_file_flushed_folder(int error, const char *path, struct lpo_err *err)
+{
+    /* some file systems cannot flush a folder */
+    return error == EINVAL || error == EBADF ? 0 : lpo_file_flushed(error, path, err);
+}
+
+/* One alone. */
+static int flush(int fd)
+{
+    return fsync(fd) < 0 ? errno : 0;
+}
+
+static int replace_file(const char *path, const void *bytes, size_t len, unsigned mode,
+                        struct lpo_err *err)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    const char *folder = lpo_path_dir(a, path);
+    int dir = lpo_file_open_folder(folder), rc;
+    struct lpo_file_new f;
+
+    if (dir < 0)
+        return lpo_fail_errno(err, "cannot write '%s'", path);
+    rc = lpo_file_new_write(dir, path, bytes, len, mode, &f, err);
+    if (rc == 0) {
+        rc = lpo_file_flushed(flush(f.fd), path, err);
+        if (rc < 0)
+            lpo_file_new_drop(&f);
+        else
+            rc = lpo_file_new_name(&f, path, err);
+    }
+    if (rc == 0)
+        rc = lpo_file_flushed_folder(flush(dir), folder, err);
+    close(dir);
+    return rc;
+}
+
+void lpo_file_set_filter(lpo_file_filter filter)
+{
+    file_filter = filter;
+}
+
+bool lpo_file_filtered(const void *bytes, size_t len, struct lpo_str *out)
+{
+    return file_filter && file_filter(bytes, len, out);
+}
+
+int lpo_file_write(const char *path, const void *bytes, size_t len, struct lpo_err *err)
+{
+    LPO_STR other = { 0 };
+
+    if (lpo_file_filtered(bytes, len, &other))
+        return replace_file(path, lpo_str_text(&other), other.len, 0600, err);
+    return replace_file(path, bytes, len, 0666, err);
+}
