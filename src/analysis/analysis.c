@@ -8,6 +8,7 @@
 #include "analysis/findings/findings.h"
 #include "analysis/limits/limits.h"
 #include "analysis/operators/operators.h"
+#include "analysis/wall/collectives.h"
 #include "analysis/wall/steady.h"
 #include "analysis/wall/timeline.h"
 #include "analysis/wall/wall.h"
@@ -34,6 +35,7 @@ struct lpo_analysis_memo {
     bool has_classes;
     struct lpo_operators *operators[2];
     struct lpo_wall *wall;
+    struct lpo_wall_collectives *collectives;
     struct lpo_wall_steady *steady;
     struct lpo_findings *findings;
     struct lpo_limits *limits;
@@ -165,6 +167,7 @@ void lpo_analysis_destroy(struct lpo_analysis *a)
     for (int i = 0; i < 2; i++)
         lpo_operators_destroy(a->memo->operators[i]);
     lpo_wall_destroy(a->memo->wall);
+    lpo_wall_collectives_destroy(a->memo->collectives);
     free(a->memo);
     lpo_wall_timeline_destroy(a->timeline);
     lpo_counters_sampled_destroy(a->sampled);
@@ -268,7 +271,7 @@ const struct lpo_operators *lpo_analysis_operators(const struct lpo_analysis *a,
     struct lpo_operators **o = &a->memo->operators[by_shapes];
 
     if (!*o)
-        *o = lpo_operators_create(a->trace, by_shapes);
+        *o = lpo_operators_create(a->trace, by_shapes, a->rules);
     return *o;
 }
 
@@ -277,6 +280,13 @@ const struct lpo_wall *lpo_analysis_wall(const struct lpo_analysis *a)
     if (!a->memo->wall && a->timeline)
         a->memo->wall = lpo_wall_create(a->tree);
     return a->memo->wall;
+}
+
+const struct lpo_wall_collectives *lpo_analysis_collectives(const struct lpo_analysis *a)
+{
+    if (!a->memo->collectives && a->timeline)
+        a->memo->collectives = lpo_wall_collectives_create(a->tree);
+    return a->memo->collectives;
 }
 
 const struct lpo_wall_steady *lpo_analysis_steady(const struct lpo_analysis *a)

@@ -21,6 +21,7 @@ struct lpo_err;
 struct lpo_findings;
 struct lpo_limits;
 struct lpo_operators;
+struct lpo_operators_rules;
 struct lpo_region_cells;
 struct lpo_region_selection;
 struct lpo_region_tree;
@@ -28,6 +29,7 @@ struct lpo_rundir;
 struct lpo_source;
 struct lpo_trace;
 struct lpo_wall;
+struct lpo_wall_collectives;
 struct lpo_wall_steady;
 struct lpo_wall_timeline;
 
@@ -42,11 +44,12 @@ struct lpo_class_sum {
 struct lpo_analysis {
     struct lpo_trace *trace; /* borrowed */
     struct lpo_region_tree *tree;
-    struct lpo_region_cells *cells;       /* of the selected kernels */
-    struct lpo_wall_timeline *timeline;   /* NULL when launches were skipped */
-    struct lpo_region_selection *select;  /* borrowed; NULL: everything */
-    struct lpo_counters_sampled *sampled; /* NULL: no counters were sampled beside the program */
-    struct lpo_analysis_memo *memo;       /* what was computed so far */
+    struct lpo_region_cells *cells;          /* of the selected kernels */
+    struct lpo_wall_timeline *timeline;      /* NULL when launches were skipped */
+    struct lpo_region_selection *select;     /* borrowed; NULL: everything */
+    struct lpo_counters_sampled *sampled;    /* NULL: none were sampled beside the program */
+    const struct lpo_operators_rules *rules; /* of the user, for operators; borrowed; may be NULL */
+    struct lpo_analysis_memo *memo;          /* what was computed so far */
 };
 
 /* The regions alone; lpo_analysis_select() must follow before anything else is asked. Borrows the
@@ -81,6 +84,8 @@ const struct lpo_class_sum *lpo_analysis_classes(const struct lpo_analysis *a, s
 const struct lpo_operators *lpo_analysis_operators(const struct lpo_analysis *a, bool by_shapes);
 /* Where the wall time of each GPU went; NULL when launches were skipped. */
 const struct lpo_wall *lpo_analysis_wall(const struct lpo_analysis *a);
+/* Collectives by kind and size; NULL when launches were skipped. */
+const struct lpo_wall_collectives *lpo_analysis_collectives(const struct lpo_analysis *a);
 /* The trace without loading and warming up. */
 const struct lpo_wall_steady *lpo_analysis_steady(const struct lpo_analysis *a);
 /* How far the regions of a source are from what the hardware allows; see lpo_limits_of_run(). */

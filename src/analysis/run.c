@@ -7,7 +7,9 @@
 #include "analysis/analysis.h"
 #include "analysis/counters/overlay.h"
 #include "analysis/counters/sampled.h"
+#include "analysis/operators/cost.h"
 #include "rundir/rundir.h"
+#include "settings/settings.h"
 #include "trace/trace.h"
 #include "util/err.h"
 #include "util/str.h"
@@ -148,13 +150,41 @@ static void analyse_all(struct lpo_analysis_run *run)
     }
 }
 
+int lpo_analysis_run_operator_rules(struct lpo_analysis_run *run, const char *const *texts,
+                                    size_t count, struct lpo_err *err)
+{
+    struct lpo_operators_rules *rules = NULL;
+
+    if (!count)
+        return 0;
+    if (lpo_operators_rules_read(texts, count, &rules, err) < 0)
+        return err->code;
+    lpo_operators_rules_destroy(run->rules);
+    run->rules = rules;
+    for (size_t i = 0; i < run->dir->sources.len; i++)
+        if (run->dir->sources.at[i].analysis)
+            run->dir->sources.at[i].analysis->rules = rules;
+    return 0;
+}
+
+/* report.operators of the config. */
+static int read_rules(struct lpo_analysis_run *run, struct lpo_err *err)
+{
+    struct lpo_settings_words words =
+        lpo_settings_list(run->dir->arena, run->dir->config, "report.operators");
+
+    if (lpo_analysis_run_operator_rules(run, words.at, words.len, err) < 0)
+        return lpo_ctx(err, "config key report.operators");
+    return 0;
+}
+
 int lpo_analysis_run_load(struct lpo_analysis_run *run, const char *const *overrides,
                           struct lpo_err *err)
 {
     if (lpo_rundir_load(run->dir, overrides, err) < 0)
         return err->code;
     analyse_all(run);
-    return 0;
+    return read_rules(run, err);
 }
 
 int lpo_analysis_run_of_paths(const char *const *paths, size_t count,
@@ -167,7 +197,7 @@ int lpo_analysis_run_of_paths(const char *const *paths, size_t count,
         return err->code;
     *out = wrap(d);
     analyse_all(*out);
-    return 0;
+    return read_rules(*out, err);
 }
 
 int lpo_analysis_run_create(const char *dir, const struct lpo_rundir_options *options,
@@ -189,6 +219,7 @@ void lpo_analysis_run_destroy(struct lpo_analysis_run *run)
     for (size_t i = 0; i < run->dir->sources.len; i++)
         lpo_analysis_destroy(run->dir->sources.at[i].analysis);
     lpo_rundir_destroy(run->dir);
+    lpo_operators_rules_destroy(run->rules);
     free(run);
 }
 

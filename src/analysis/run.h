@@ -12,6 +12,7 @@
 
 struct lpo_analysis;
 struct lpo_err;
+struct lpo_operators_rules;
 struct lpo_region_selection;
 struct lpo_rundir;
 struct lpo_rundir_kind;
@@ -20,6 +21,7 @@ struct lpo_rundir_options;
 struct lpo_analysis_run {
     struct lpo_rundir *dir;
     size_t attributed; /* traces that were attributed; each once, or sharing is broken */
+    struct lpo_operators_rules *rules; /* of the user; NULL: none */
 };
 
 /* Reads nothing yet: see lpo_rundir_open(). */
@@ -38,6 +40,11 @@ int lpo_analysis_run_of_paths(const char *const *paths, size_t count,
                               struct lpo_analysis_run **out, struct lpo_err *err);
 void lpo_analysis_run_destroy(struct lpo_analysis_run *run); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_analysis_run);
+
+/* Rules of the user for what operators compute (operators/cost.h), in place of those of the config.
+ * Before operators are asked for. */
+int lpo_analysis_run_operator_rules(struct lpo_analysis_run *run, const char *const *texts,
+                                    size_t count, struct lpo_err *err);
 
 /* Of the traces that a stage left; NULL: none can be read. Before lpo_analysis_run_load() nothing
  * is selected. */

@@ -7,6 +7,7 @@
 
 #include "cli/app.h"
 #include "cli/complete.h"
+#include "cli/sample_counters.h"
 #include "run/child/interrupt.h"
 #include "run/child/supervise.h"
 #include "run/secrets/secrets.h"
@@ -20,15 +21,18 @@ extern const struct lpo_command lpo_cli_cmd_analyze;
 extern const struct lpo_command lpo_cli_cmd_config;
 extern const struct lpo_command lpo_cli_cmd_doctor;
 extern const struct lpo_command lpo_cli_cmd_kernels;
+extern const struct lpo_command lpo_cli_cmd_operators;
 extern const struct lpo_command lpo_cli_cmd_regions;
 extern const struct lpo_command lpo_cli_cmd_report;
 extern const struct lpo_command lpo_cli_cmd_run;
 extern const struct lpo_command lpo_cli_cmd_top;
 
 static const struct lpo_command *const commands[] = {
-    &lpo_cli_cmd_run,     &lpo_cli_cmd_config, &lpo_cli_cmd_report,
-    &lpo_cli_cmd_regions, &lpo_cli_cmd_top,    &lpo_cli_cmd_kernels,
-    &lpo_cli_cmd_analyze, &lpo_cli_cmd_doctor, NULL,
+    &lpo_cli_cmd_run,     &lpo_cli_cmd_config,
+    &lpo_cli_cmd_report,  &lpo_cli_cmd_regions,
+    &lpo_cli_cmd_top,     &lpo_cli_cmd_operators,
+    &lpo_cli_cmd_kernels, &lpo_cli_cmd_analyze,
+    &lpo_cli_cmd_doctor,  NULL,
 };
 
 enum { NCOMMANDS = sizeof commands / sizeof *commands - 1 };
@@ -204,6 +208,8 @@ int lpo_cli_main(struct lpo_app *app, int argc, const char *const *argv)
         return lpo_run_guard_main(argc - 2, argv + 2);
     if (strcmp(argv[1], "__complete") == 0) /* called by the scripts in completions/ */
         return lpo_cli_complete_main(app, argc - 2, argv + 2);
+    if (strcmp(argv[1], "sample-counters") == 0) /* started by stage counters */
+        return lpo_cli_sample_counters_main(app, argc - 2, argv + 2);
     lpo_secrets_begin(); /* before anything is written */
     c = find(argv[1]);
     return c ? run_command(app, c, argc - 2, argv + 2) : unknown_command(app, argv[1]);

@@ -69,15 +69,18 @@ struct lpo_doc *lpo_report_run_sections(const struct lpo_rundir *d, const struct
     lpo_report_chapter_speed(doc, d);
     if (s) {
         lpo_report_chapter_wall(doc, d, s);
+        lpo_report_chapter_ranks(doc, d, s);
         lpo_report_chapter_regions(doc, d, s);
         lpo_report_chapter_kernels(doc, d, s);
         lpo_report_chapter_operators(doc, d);
         add_limits(doc, d, s);
+        lpo_report_chapter_collectives(doc, d, s);
         lpo_report_chapter_gpu_details(doc, d, s);
     } else {
         lpo_doc_section(doc, "regions", "Time by region", 1);
         lpo_doc_paragraph(doc, "%s", lpo_report_why_no_trace(d));
     }
+    lpo_report_chapter_memory(doc, d, s);
     lpo_report_chapter_power(doc, d, s);
     lpo_report_chapter_stages(doc, d);
     lpo_report_chapter_coverage(doc, d, s);

@@ -124,7 +124,7 @@ static void add_sections(struct lpo_doc *doc, const struct torch *t)
     facts(doc, t);
     lpo_doc_section(doc, "operators", "Most expensive operators", 1);
     lpo_doc_paragraph(doc, "operators.md has all of them, also by input shapes.");
-    lpo_report_add_operators(doc, a, "operators", false, t->d->top);
+    lpo_report_add_operators(doc, a, "operators", t->d->top);
     if (has_gpu(t)) {
         lpo_doc_section(doc, "operator_kernels", "GPU operations by operator", 1);
         lpo_report_add_operator_kernels(doc, a, t->ops, t->d->top, KERNELS_EACH);

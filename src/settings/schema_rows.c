@@ -294,6 +294,8 @@ static const struct lpo_schema_row rows[] = {
       .min = 1, .nullable = true },
     { "report.classes", LPO_S_TEXTS, "",
       "own rules for classes of kernels, CLASS=PATTERN; they come before lpo's" },
+    { "report.operators", LPO_S_TEXTS, "",
+      "what own operators compute, KNOWN=PATTERN, as in aten::linear=my::gemm*" },
     { "report.full_names", LPO_S_BOOL, "false",
       "whole names of kernels in tables, not short ones" },
     { "report.private", LPO_S_BOOL, "false",

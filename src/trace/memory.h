@@ -15,7 +15,7 @@
 struct lpo_err;
 
 struct lpo_memory_peak {
-    int64_t type;   /* torch's device type: 0 CPU, 1 CUDA */
+    int64_t type;   /* torch's device type: 0 CPU, 1 CUDA, 6 HIP */
     int64_t device; /* -1 on the host */
     uint64_t allocations, frees;
     struct lpo_measure allocated;    /* most bytes in use at one time; unknown in old traces */

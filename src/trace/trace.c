@@ -14,7 +14,7 @@
 
 /* Keys are the bytes of the row; values its index. */
 struct indexes {
-    struct lpo_map *processes, *threads, *devices, *domains, *shapes, *stacks, *metrics;
+    struct lpo_map *processes, *threads, *devices, *domains, *shapes, *stacks, *metrics, *op_args;
 };
 
 struct lpo_trace *lpo_trace_create(void)
@@ -30,6 +30,7 @@ struct lpo_trace *lpo_trace_create(void)
     x->shapes = lpo_map_create();
     x->stacks = lpo_map_create();
     x->metrics = lpo_map_create();
+    x->op_args = lpo_map_create();
     t->indexes = x;
     t->epoch_ns = LPO_NO_TIME;
     lpo_trace_domain(t, "", 0);
@@ -51,6 +52,7 @@ void lpo_trace_destroy(struct lpo_trace *t)
     lpo_map_destroy(x->shapes);
     lpo_map_destroy(x->stacks);
     lpo_map_destroy(x->metrics);
+    lpo_map_destroy(x->op_args);
     free(x);
     lpo_trace_names_destroy(t->names);
     free(t->own_classes);
@@ -63,6 +65,7 @@ void lpo_trace_destroy(struct lpo_trace *t)
     lpo_vec_free(&t->paths);
     lpo_vec_free(&t->open_paths);
     lpo_vec_free(&t->ops);
+    lpo_vec_free(&t->op_args);
     lpo_vec_free(&t->stacks);
     lpo_vec_free(&t->frames);
     lpo_vec_free(&t->shapes);
@@ -72,6 +75,10 @@ void lpo_trace_destroy(struct lpo_trace *t)
     lpo_vec_free(&t->domains);
     lpo_vec_free(&t->metrics);
     lpo_vec_free(&t->summaries);
+    for (size_t i = 0; i < t->series.len; i++)
+        lpo_vec_free(&t->series.at[i].points);
+    lpo_vec_free(&t->series);
+    lpo_vec_free(&t->collectives);
     lpo_vec_free(&t->notes);
     free(t->metric_rows);
     free(t);
@@ -206,6 +213,22 @@ uint32_t lpo_trace_shape(struct lpo_trace *t, const struct lpo_shape *shape)
     if (fresh)
         lpo_vec_push(&t->shapes, *shape);
     return row;
+}
+
+uint32_t lpo_trace_op_args(struct lpo_trace *t, const struct lpo_op_args *args)
+{
+    struct indexes *x = t->indexes;
+    bool fresh;
+    uint32_t row = row_of(x->op_args, args, sizeof *args, t->op_args.len, &fresh);
+
+    if (fresh)
+        lpo_vec_push(&t->op_args, *args);
+    return row;
+}
+
+uint32_t lpo_trace_op_dims(const struct lpo_trace *t, const struct lpo_op *op)
+{
+    return op->args == LPO_NONE ? LPO_NONE : t->op_args.at[op->args].dims;
 }
 
 uint32_t lpo_trace_stack(struct lpo_trace *t, const struct lpo_frame *frames, size_t count)

@@ -47,7 +47,8 @@ enum lpo_skip {
     LPO_SKIP_RANGES = 2,
     LPO_SKIP_LAUNCHES = 4, /* GPU operations keep launch == LPO_NONE */
     LPO_SKIP_METRICS = 8,  /* GPU operations keep metrics == LPO_NONE; durations are read */
-    LPO_SKIP_CALLS = 16,   /* `calls` and `python` stay empty: no cause of idle time is asked for */
+    LPO_SKIP_CALLS = 16,   /* `calls`, `python` and `series` stay empty: no cause of idle time and
+                            * nothing over time is asked for */
 };
 
 /* One kernel, copy or memset on a GPU. */
@@ -168,8 +169,17 @@ struct lpo_op {
     int64_t start_ns, end_ns;
     uint32_t name;
     uint32_t thread;
-    uint32_t shapes;   /* name id of the input shapes as text; LPO_NONE */
+    uint32_t args;     /* into op_args; LPO_NONE: the source does not say */
     uint32_t sequence; /* autograd sequence number; LPO_NONE */
+};
+
+/* What an operator was called with: JSON as the source has it, without its spaces, so that all
+ * writers give one text. Name ids; LPO_NONE where a part is not recorded. Equal calls share a row.
+ */
+struct lpo_op_args {
+    uint32_t dims;   /* [[8,128],[]] */
+    uint32_t types;  /* ["float","Scalar"] */
+    uint32_t values; /* ["","True"]; kept only where they decide how much is computed */
 };
 
 /* How a kernel was launched; equal shapes share one row. 0 in a field but grid and block means
@@ -228,6 +238,32 @@ struct lpo_summary {
     uint64_t bytes, unknown, whole; /* unknown: of them without a duration; whole: flag _WHOLE */
 };
 
+/* One quantity of one GPU over time: what an allocator holds, a sampled counter. series.h adds. */
+enum lpo_series_kind { LPO_SERIES_MEMORY, LPO_SERIES_COUNTER };
+
+struct lpo_series_point {
+    int64_t ns;
+    double value; /* from this moment on */
+};
+
+struct lpo_series {
+    uint8_t kind;    /* enum lpo_series_kind: the chapter it belongs to */
+    uint16_t device; /* into devices */
+    uint32_t name;   /* "Allocated": for people, and the same for every device */
+    uint32_t unit;   /* name id: "B", "%", "B/s"; LPO_NONE: a plain number */
+    uint64_t seen;   /* points that the source had */
+    LPO_VEC(struct lpo_series_point) points; /* in order of time once read; thinned where many */
+};
+
+/* What a framework said about one collective kernel (Kineto's args of NCCL and RCCL). */
+struct lpo_collective {
+    uint32_t op;                 /* row of gpu_ops */
+    uint32_t kind;               /* name id, as the source writes it: "allreduce" */
+    uint32_t dtype;              /* name id; LPO_NONE */
+    uint32_t ranks;              /* of its group; 0: not said */
+    int64_t in_count, out_count; /* elements; LPO_NO_TIME: not said */
+};
+
 /* Something the reader wants the user to know: lost records, a cut file, an unclosed range. */
 struct lpo_trace_note {
     uint32_t text;
@@ -258,6 +294,7 @@ struct lpo_trace {
     struct lpo_path_losses path_losses;
     uint64_t path_bytes; /* text of all paths */
     LPO_VEC(struct lpo_op) ops;
+    LPO_VEC(struct lpo_op_args) op_args;
     LPO_VEC(struct lpo_stack) stacks;
     LPO_VEC(struct lpo_frame) frames;
     LPO_VEC(struct lpo_shape) shapes;
@@ -269,6 +306,8 @@ struct lpo_trace {
     double *metric_rows; /* row-major, metric_cap wide; NaN is unknown */
     size_t nmetric_rows, metric_rows_cap, metric_cap;
     LPO_VEC(struct lpo_summary) summaries;
+    LPO_VEC(struct lpo_series) series;
+    LPO_VEC(struct lpo_collective) collectives; /* in order of `op` */
     LPO_VEC(struct lpo_trace_note) notes;
     int64_t epoch_ns;     /* unix time of clock 0, or LPO_NO_TIME */
     uint64_t dropped;     /* records the source says it lost */
@@ -308,6 +347,8 @@ uint32_t lpo_trace_thread(struct lpo_trace *t, uint16_t process, int64_t tid);
 uint16_t lpo_trace_device(struct lpo_trace *t, int32_t id, int32_t rank);
 uint16_t lpo_trace_domain(struct lpo_trace *t, const char *name, size_t len);
 uint32_t lpo_trace_shape(struct lpo_trace *t, const struct lpo_shape *shape);
+uint32_t lpo_trace_op_args(struct lpo_trace *t, const struct lpo_op_args *args);
+uint32_t lpo_trace_op_dims(const struct lpo_trace *t, const struct lpo_op *op); /* LPO_NONE */
 uint32_t lpo_trace_stack(struct lpo_trace *t, const struct lpo_frame *frames, size_t count);
 /* A metric column by name; the combine rule follows from the name (metric_rules.c). */
 uint32_t lpo_trace_metric(struct lpo_trace *t, const char *name, size_t len, const char *unit);

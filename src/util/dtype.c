@@ -53,6 +53,11 @@ static const struct {
     { "mxfp4", LPO_FP4 },
     { "float4", LPO_FP4 },
     { "i64", LPO_INT64 },
+    { "long", LPO_INT64 }, /* c10::ScalarType: collectives of Kineto */
+    { "int", LPO_INT32 },
+    { "short", LPO_INT16 },
+    { "byte", LPO_INT8 },
+    { "char", LPO_INT8 },
     { "u64", LPO_INT64 },
     { "i32", LPO_INT32 },
     { "u32", LPO_INT32 },

@@ -89,9 +89,11 @@ static struct lpo_trace *make_trace(const struct operator_case *c)
     for (int i = 0; i < MOST && c->ops[i].name; i++) {
         const struct op *x = &c->ops[i];
 
+        struct lpo_op_args args = { lpo_trace_name(t, x->shapes), LPO_NONE, LPO_NONE };
+
         lpo_vec_push(&t->ops, (struct lpo_op){ x->start, x->end, lpo_trace_name(t, x->name),
                                                lpo_trace_thread(t, p, x->tid),
-                                               lpo_trace_name(t, x->shapes), LPO_NONE });
+                                               lpo_trace_op_args(t, &args), LPO_NONE });
     }
     for (int i = 0; i < MOST && c->gpu_ops[i].name; i++) {
         const struct launched *x = &c->gpu_ops[i];
@@ -114,7 +116,7 @@ static void check(void **state)
 {
     const struct operator_case *c = *state;
     LPO_AUTO(lpo_trace) t = make_trace(c);
-    LPO_AUTO(lpo_operators) o = lpo_operators_create(t, c->by_shapes);
+    LPO_AUTO(lpo_operators) o = lpo_operators_create(t, c->by_shapes, NULL);
     LPO_STR got = { 0 };
     int64_t self = 0;
 

@@ -22,7 +22,7 @@ SOURCE = os.environ.get("LPO_SOURCE_ROOT", os.getcwd())
 LPO = os.environ["LPO_BIN"]
 LIMIT_S = 60
 # Commands of the design: pages may show them before they are built.
-PLANNED = {"run", "config", "report", "regions", "top", "kernels", "analyze", "diff", "doctor"}
+PLANNED = {"run", "config", "report", "regions", "top", "operators", "kernels", "analyze", "diff", "doctor"}
 
 
 def blocks(path):

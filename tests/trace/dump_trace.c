@@ -128,7 +128,7 @@ static void write_ranges(struct lpo_json_writer *w, const struct lpo_trace *t)
     lpo_jw_end(w);
 }
 
-/* [name, shapes, calls, ns] */
+/* [name, shapes, types, calls, ns] */
 static void write_ops(struct lpo_json_writer *w, const struct lpo_trace *t)
 {
     lpo_jw_array(w, "ops");
@@ -137,7 +137,10 @@ static void write_ops(struct lpo_json_writer *w, const struct lpo_trace *t)
 
         lpo_jw_array(w, NULL);
         lpo_jw_text(w, NULL, lpo_trace_text(t, o->name));
-        lpo_jw_text(w, NULL, o->shapes == LPO_NONE ? NULL : lpo_trace_text(t, o->shapes));
+        lpo_jw_text(w, NULL,
+                    lpo_trace_op_dims(t, o) == LPO_NONE
+                        ? NULL
+                        : lpo_trace_text(t, lpo_trace_op_dims(t, o)));
         lpo_jw_int(w, NULL, o->start_ns);
         lpo_jw_int(w, NULL, o->end_ns);
         lpo_jw_int(w, NULL, t->threads.at[o->thread].tid);
@@ -149,7 +152,7 @@ static void write_ops(struct lpo_json_writer *w, const struct lpo_trace *t)
 /* [name, shapes, calls, CPU total, CPU self, GPU total, GPU self, [[kernel, count, ns], …]] */
 static void write_operators(struct lpo_json_writer *w, const struct lpo_trace *t)
 {
-    LPO_AUTO(lpo_operators) o = lpo_operators_create(t, true);
+    LPO_AUTO(lpo_operators) o = lpo_operators_create(t, true, NULL);
 
     lpo_jw_array(w, "operators");
     for (size_t i = 0; i < o->rows.len; i++) {
@@ -158,6 +161,7 @@ static void write_operators(struct lpo_json_writer *w, const struct lpo_trace *t
         lpo_jw_array(w, NULL);
         lpo_jw_text(w, NULL, lpo_trace_text(t, r->name));
         lpo_jw_text(w, NULL, lpo_trace_text(t, r->shapes));
+        lpo_jw_text(w, NULL, lpo_trace_text(t, r->types));
         lpo_jw_uint(w, NULL, r->calls);
         lpo_jw_int(w, NULL, r->cpu_total_ns);
         lpo_jw_int(w, NULL, r->cpu_self_ns);

@@ -60,11 +60,15 @@ def innermost(ops, highest, start, end, before):
 
 
 def operators(ops, works, calls):
-    """ops: [name, shapes, start, end, tid, pid]; the table by name and shapes."""
+    """ops: [name, shapes, start, end, tid, pid, types]; the table by name, shapes and types."""
     table = defaultdict(lambda: [0, 0, 0, 0, 0, defaultdict(lambda: [0, 0])])
     threads, launches = defaultdict(list), defaultdict(list)
     outside = without = 0
-    for n, (name, shapes, start, end, tid, pid) in enumerate(ops):
+
+    def key(n):
+        return ops[n][0], ops[n][1], ops[n][6]
+
+    for n, (name, shapes, start, end, tid, pid, types) in enumerate(ops):
         threads[pid, tid].append((start, end, n))
     for kind, name, device, stream, start, end, corr, size in works:
         call = calls.get(corr)
@@ -88,7 +92,7 @@ def operators(ops, works, calls):
             if at is None:
                 outside += ns_
                 continue
-            row = table[tuple(ops[mine[at][2]][:2])]
+            row = table[key(mine[at][2])]
             row[4] += ns_
             row[5][kernel][0] += 1
             row[5][kernel][1] += ns_
@@ -96,12 +100,12 @@ def operators(ops, works, calls):
                 gpu[at] += ns_
                 at = parents[at]
         for i, (start, end, n) in enumerate(mine):
-            row = table[tuple(ops[n][:2])]
+            row = table[key(n)]
             row[0] += 1
             row[1] += end - start
             row[2] += end - start - union(inside[i])
             row[3] += gpu[i]
-    rows = [[k[0], k[1] or "", *v[:5], sorted([n, *c] for n, c in v[5].items())] for k, v in table.items()]
+    rows = [[k[0], k[1] or "", k[2] or "", *v[:5], sorted([n, *c] for n, c in v[5].items())] for k, v in table.items()]
     return sorted(rows), outside, without
 
 
@@ -129,8 +133,9 @@ def events(path):
             calls[args["correlation"]] = min(known, call) if known else call
         elif cat in OPS:
             dims = args.get("Input Dims", args.get("Input dims"))
-            shapes = None if dims is None else json.dumps(dims, separators=(",", ":"))
-            ops.append([e["name"], shapes, start, end, number(e["tid"]), number(e["pid"])])
+            shapes, types = (None if v is None else json.dumps(v, separators=(",", ":"))
+                             for v in (dims, args.get("Input type")))
+            ops.append([e["name"], shapes, start, end, number(e["tid"]), number(e["pid"]), types])
         elif cat == "user_annotation":
             ranges.append((e["name"], number(e["pid"]), number(e["tid"]), start, end))
     return works, calls, ranges, ops, rank

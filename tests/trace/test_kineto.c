@@ -61,7 +61,8 @@ static void describe(const struct lpo_trace *t, struct lpo_str *out)
         const struct lpo_op *o = &t->ops.at[i];
 
         lpo_str_addf(out, "O(%s %s %lld-%lld)", lpo_trace_text(t, o->name),
-                     lpo_trace_text(t, o->shapes), (long long)o->start_ns, (long long)o->end_ns);
+                     lpo_trace_text(t, lpo_trace_op_dims(t, o)), (long long)o->start_ns,
+                     (long long)o->end_ns);
     }
     for (size_t i = 0; i < t->notes.len; i++)
         lpo_str_addf(out, "N(%llu %s)", (unsigned long long)t->notes.at[i].count,
@@ -304,6 +305,115 @@ static void ranks_stay_apart(void **state)
     assert_int_equal(t->epoch_ns, 0);
 }
 
+#define MEMORY(ts, type, id, allocated, reserved)                                                  \
+    "{\"ph\": \"i\", \"cat\": \"cpu_instant_event\", \"s\": \"t\", \"name\": \"[memory]\", "       \
+    "\"pid\": 3, "                                                                                 \
+    "\"tid\": 3, \"ts\": " ts ", \"args\": {\"Bytes\": 8, \"Device Type\": " type                  \
+    ", \"Device Id\": " id ", \"Total Allocated\": " allocated ", \"Total Reserved\": " reserved   \
+    "}}"
+
+/* Memory of the GPUs that worked, on the clock of the trace; not of the host, not what is absurd.
+ */
+static void allocators_are_series(void **state)
+{
+    static const char text[] =
+        "{\"baseTimeNanoseconds\": 1000, \"traceEvents\": [" X("kernel", "k", "0", "7", "2", "1", GPU) "," MEMORY(
+            "1", "1", "0", "100",
+            "900") "," MEMORY("2", "0", "-1", "7",
+                              "0") "," MEMORY("3", "6", "0", "300",
+                                              "900") "," MEMORY("4", "1", "5", "1",
+                                                                "1") "," MEMORY("5", "1", "0", "-4",
+                                                                                "999999999999999999"
+                                                                                "9999") ","
+                                                                                        "{\"ph\": "
+                                                                                        "\"i\", "
+                                                                                        "\"s\": "
+                                                                                        "\"t\", "
+                                                                                        "\"name\": "
+                                                                                        "\"[memory]"
+                                                                                        "\", "
+                                                                                        "\"pid\": "
+                                                                                        "3, "
+                                                                                        "\"tid\": "
+                                                                                        "3, "
+                                                                                        "\"ts\": "
+                                                                                        "6, "
+                                                                                        "\"args\": "
+                                                                                        "{\"Device "
+                                                                                        "Type\": "
+                                                                                        "1, "
+                                                                                        "\"Device "
+                                                                                        "Id\": 0, "
+                                                                                        "\"Total "
+                                                                                        "Allocated"
+                                                                                        "\": 50}},"
+                                                                                        "{\"ph\": "
+                                                                                        "\"i\", "
+                                                                                        "\"s\": "
+                                                                                        "\"t\", "
+                                                                                        "\"name\": "
+                                                                                        "\"other\","
+                                                                                        " \"pid\": "
+                                                                                        "3, "
+                                                                                        "\"tid\": "
+                                                                                        "3, "
+                                                                                        "\"ts\": "
+                                                                                        "7, "
+                                                                                        "\"args\": "
+                                                                                        "{\"Device "
+                                                                                        "Type\": "
+                                                                                        "1, "
+                                                                                        "\"Device "
+                                                                                        "Id\": 0, "
+                                                                                        "\"Total "
+                                                                                        "Allocated"
+                                                                                        "\": 60}}"
+                                                                                        "]}";
+    struct lpo_err err = { 0 };
+    LPO_AUTO(lpo_trace) t = read_text(text, 0, &err);
+    LPO_AUTO(lpo_trace) without = read_text(text, LPO_SKIP_CALLS, &err);
+    const struct lpo_series *allocated;
+
+    (void)state;
+    assert_non_null(t);
+    assert_int_equal(t->devices.len, 1);
+    assert_int_equal(t->series.len, 2);
+    allocated = &t->series.at[0];
+    assert_string_equal(lpo_trace_text(t, allocated->name), "Allocated");
+    assert_int_equal(allocated->points.len, 3);
+    assert_int_equal(allocated->points.at[0].ns, 2000);
+    assert_true(allocated->points.at[0].value == 100);
+    assert_true(allocated->points.at[1].value == 300);
+    assert_int_equal(allocated->points.at[2].ns, 7000);
+    assert_true(allocated->points.at[2].value == 50);
+    assert_string_equal(lpo_trace_text(t, t->series.at[1].name), "Reserved");
+    assert_int_equal(t->series.at[1].points.len, 2);
+    assert_int_equal(without->series.len, 0);
+}
+
+static void collectives_have_their_sizes(void **state)
+{
+    static const char text[] =
+        "{\"traceEvents\": [" X("kernel", "gemm", "0", "7", "2", "1", GPU) "," X(
+            "kernel", "ncclDevKernel_AllReduce", "0", "7", "4", "1",
+            GPU
+            ", \"Collective name\": \"allreduce\", \"In msg nelems\": 64, \"Out msg nelems\": 32, "
+            "\"Group size\": 8, \"dtype\": \"BFloat16\"") "," X("kernel", "ncclDevKernel_SendRecv",
+                                                                "0", "7", "6", "1", GPU) "]}";
+    struct lpo_err err = { 0 };
+    LPO_AUTO(lpo_trace) t = read_text(text, 0, &err);
+
+    (void)state;
+    assert_non_null(t);
+    assert_int_equal(t->collectives.len, 1);
+    assert_int_equal(t->collectives.at[0].op, 1);
+    assert_string_equal(lpo_trace_text(t, t->collectives.at[0].kind), "allreduce");
+    assert_string_equal(lpo_trace_text(t, t->collectives.at[0].dtype), "BFloat16");
+    assert_int_equal(t->collectives.at[0].in_count, 64);
+    assert_int_equal(t->collectives.at[0].out_count, 32);
+    assert_int_equal(t->collectives.at[0].ranks, 8);
+}
+
 int main(void)
 {
     struct unit u = { 0 };
@@ -313,5 +423,7 @@ int main(void)
     UNIT_TEST(&u, leaves_out_what_nobody_needs);
     UNIT_TEST(&u, keeps_calls_and_python_functions);
     UNIT_TEST(&u, ranks_stay_apart);
+    UNIT_TEST(&u, allocators_are_series);
+    UNIT_TEST(&u, collectives_have_their_sizes);
     return unit_run(&u);
 }

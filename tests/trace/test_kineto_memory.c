@@ -42,10 +42,34 @@ static void check_peak(void **state)
     lpo_kineto_memory_free(&memory);
 }
 
+/* An event without a name is no allocation, and a total that is not there is not 0. */
+static void what_is_not_said_is_not_counted(void **state)
+{
+    static const char text[] =
+        "{\"traceEvents\": [{\"ph\": \"i\", \"ts\": 1, \"args\": {\"Bytes\": 4}}, "
+        "{\"ph\": \"i\", \"name\": \"[memory]\", \"ts\": 2, \"args\": {\"Device Type\": 6, "
+        "\"Device Id\": 0, \"Bytes\": 8, \"Total Allocated\": 16}}]}";
+    struct lpo_kineto_memory memory = { 0 };
+    struct lpo_err err = { 0 };
+    char path[UNIT_PATH];
+
+    (void)state;
+    unit_file(text, sizeof text - 1, path);
+    assert_int_equal(lpo_kineto_memory(path, &memory, &err), 0);
+    unlink(path);
+    assert_int_equal(memory.events, 1);
+    assert_int_equal(memory.rows.len, 1);
+    assert_true(memory.rows.at[0].allocated.value == 16);
+    assert_false(lpo_measure_known(memory.rows.at[0].reserved));
+    assert_string_equal(lpo_kineto_memory_type(memory.rows.at[0].type), "GPU");
+    lpo_kineto_memory_free(&memory);
+}
+
 int main(void)
 {
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, cases, check_peak);
+    UNIT_TEST(&u, what_is_not_said_is_not_counted);
     return unit_run(&u);
 }

@@ -186,7 +186,7 @@ class Page(LpoCase):
             self.browser.open(make())
             self.assertEqual(self.browser.pages(), 1)
 
-    def kineto(self, ranges, kernels):
+    def kineto(self, ranges, kernels, more=()):
         """A trace of ranges (name, us, us) and kernels (name, launched at, us)."""
         events = [{"ph": "X", "cat": "user_annotation", "name": n, "pid": 1, "tid": 1, "ts": ts, "dur": dur}
                   for n, ts, dur in ranges]
@@ -196,7 +196,7 @@ class Page(LpoCase):
                        {"ph": "X", "cat": "kernel", "name": n, "pid": 0, "tid": 7, "ts": ts + 10, "dur": dur,
                         "args": {"device": 0, "stream": 7, "correlation": i + 1}}]
         trace = pathlib.Path(self.cwd) / "t.json.gz"
-        trace.write_bytes(gzip.compress(json.dumps({"schemaVersion": 1, "traceEvents": events}).encode()))
+        trace.write_bytes(gzip.compress(json.dumps({"schemaVersion": 1, "traceEvents": [*events, *more]}).encode()))
         return self.make(trace)
 
     def families(self):
@@ -291,7 +291,7 @@ class Page(LpoCase):
             samples = list(csv.DictReader(f))
         self.browser.open(self.path("report.html"))
         self.assertEqual(self.browser.errors(), [])
-        self.assertEqual(self.browser.run("return [...document.querySelectorAll('.chart')].map(c => c.dataset.chart)"),
+        self.assertEqual(self.browser.run("return [...document.querySelectorAll('#power .chart')].map(c => c.dataset.chart)"),
                          ["Power", "SM clock", "Memory clock", "Temperature", "Memory in use", "GPU in use"])
         said = "return document.querySelector('[data-chart=Power] [role=status]').textContent"
         watts = [int(s["power_mw"]) for s in samples]
@@ -300,6 +300,72 @@ class Page(LpoCase):
         for sample in samples[1:4]:
             self.browser.keys("\ue014")  # the arrow to the right
             self.assertIn(f"{int(sample['power_mw']) / 1000:.1f}\u00a0W", self.browser.run(said))
+
+    def test_memory_is_drawn_over_the_time_of_the_timeline(self):
+        held = [int(5e8 + 1e6 * (i * 7919 % 300)) for i in range(3000)]
+        page, report = self.kineto([("step", 0, 20000)], [("gemm", 1000 * i, 900) for i in range(20)],
+                                   [{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": 5 * i - 100,
+                                     "args": {"Bytes": 8, "Device Type": 1, "Device Id": 0, "Total Allocated": v, "Total Reserved": 1 << 30}}
+                                    for i, v in enumerate(held)])
+        self.browser.open(page)
+        self.assertEqual(self.browser.errors(), [])
+        self.assertEqual(self.browser.run("return [...document.querySelectorAll('#memory .chart')].map(c => c.dataset.chart)"),
+                         ["Allocated", "Reserved"])
+        said = "return document.querySelector('[data-chart=Allocated] [role=status]').textContent"
+        self.assertEqual(self.browser.run(said), "%s to %s" % tuple(self.browser.run(
+            "return [...arguments].map(v => (v / 2 ** 20).toPrecision(4) + '\\u00a0MiB')", min(held), max(held))))
+        peak = [r["peak_bytes"] for s in report["sections"] for i in s["items"] if i.get("id") == "memory" for r in i["rows"]]
+        self.assertEqual(peak[0], max(held))
+        self.browser.run("document.querySelector('[data-chart=Allocated] svg').focus()")
+        self.browser.keys("\ue014")  # the arrow to the right
+        self.assertIn(int(self.browser.run("return document.querySelector('[data-chart=Allocated] [data-v]').dataset.v")), held)
+        before = self.browser.run("return document.querySelector('[data-chart=Allocated] path').getAttribute('d')")
+        self.browser.run("window.lpo.strip.view(0, window.lpo.strip.span / 4)")
+        self.assertNotEqual(self.browser.run("return document.querySelector('[data-chart=Allocated] path').getAttribute('d')"), before)
+        self.browser.run("window.lpo.strip.view(0, window.lpo.strip.span)")
+        self.assertEqual(self.browser.run("return document.querySelector('[data-chart=Allocated] path').getAttribute('d')"), before)
+
+    def ranks(self):
+        """Four ranks of one job, the last of which computes longer; each ends with an all-reduce."""
+        files = []
+        for rank in range(4):
+            events = []
+            for i, (name, ts, dur, args) in enumerate([("gemm", 0, 3000 + 2000 * (rank == 3), {}),
+                                                       ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", 6000, 1000,
+                                                        {"Collective name": "allreduce", "In msg nelems": 1 << 20, "Out msg nelems": 1 << 20,
+                                                         "Group size": 4, "dtype": "BFloat16"})]):
+                events += [{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9 + rank, "tid": 1, "ts": ts, "dur": 5, "args": {"correlation": i + 1}},
+                           {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": ts + 10, "dur": dur,
+                            "args": {"device": 0, "stream": 7, "correlation": i + 1, **args}}]
+            path = pathlib.Path(self.cwd) / f"r{rank}.json"
+            path.write_text(json.dumps({"schemaVersion": 1, "baseTimeNanoseconds": 1790857026000000000, "distributedInfo": {"rank": rank, "world_size": 4}, "traceEvents": events}))
+            files.append(str(path))
+        done = self.lpo("report", *files, "-o", "out")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        out = pathlib.Path(self.cwd) / "out"
+        return str(out / "report.html"), json.loads((out / "report.json").read_text())
+
+    def test_ranks_stand_beside_each_other(self):
+        page, report = self.ranks()
+        self.browser.open(page)
+        self.assertEqual(self.browser.errors(), [])
+        shown = self.browser.run("""return Object.fromEntries([...document.querySelectorAll('#table-beside tbody tr')].map(r => [r.cells[0].textContent,
+            [...r.cells].slice(1).map(c => +c.dataset.v)]))""")
+        self.assertEqual(shown, {w["scope"]: [w["span_ns"], w["compute_ns"], w["exposed_communication_ns"], w["idle_ns"]] for w in report["wall"]})
+        odd = self.browser.run("return [...document.querySelectorAll('#table-beside .odd')].map(b => b.parentElement.id)")
+        self.assertEqual(odd, ["table-beside/4/compute", "table-beside/4/idle"])
+        rows = [r for s in report["sections"] for i in s["items"] if i.get("id") == "ranks" for r in i["rows"]]
+        self.assertEqual({r["scope"]: r["differs"] for r in rows}["rank:3/device:0"], "compute +2 ms, idle -2 ms")
+        self.assertEqual({r["scope"]: r["differs"] for r in rows}["rank:1/device:0"], "")
+
+    def test_collectives_have_size_and_bandwidth(self):
+        page, report = self.ranks()
+        rows = [r for s in report["sections"] for i in s["items"] if i.get("id") == "collectives" for r in i["rows"]]
+        self.assertEqual(rows, [{"kind": "all-reduce", "bytes": 1 << 21, "ranks": 4, "calls": 4, "gpu_ns": 4000000, "exposed_ns": 4000000,
+                                 "min_ns": 1000000, "mean_ns": 1000000, "max_ns": 1000000, "bus_bytes_per_s": (1 << 21) * 1.5 / 1e-3}])
+        self.assertEqual(sum(w["exposed_communication_ns"] for w in report["wall"]), 4000000)
+        self.browser.open(page)
+        self.assertEqual(self.browser.run("return +document.getElementById('table-collectives/1/bus_bytes_per_s').dataset.v"), rows[0]["bus_bytes_per_s"])
 
     def test_coverage_is_in_sight(self):
         page, report = self.make(TRACES[0])

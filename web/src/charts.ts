@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Power, clocks, temperature and memory over time, from samples of NVML. Times in which a stage ran are shaded.
-import { Raw, Samples } from "./data";
+// Quantities over time, a line for each GPU: power and clocks of NVML, memory of an allocator, sampled counters. Charts
+// on the clock of the trace show the same stretch of time as the timeline. Where stages ran is shaded.
+import { Chart, Line, Raw, Stage } from "./data";
 import { el } from "./dom";
 import * as format from "./format";
+import type { Strip } from "./strip";
 
-const CHARTS: [string, (v: number) => string][] = [
-  ["Power", (v) => `${(v / 1000).toFixed(1)}\u00a0W`],
-  ["SM clock", (v) => `${format.count(v)}\u00a0MHz`],
-  ["Memory clock", (v) => `${format.count(v)}\u00a0MHz`],
-  ["Temperature", (v) => `${v}\u00a0\u00b0C`],
-  ["Memory in use", format.bytes],
-  ["GPU in use", (v) => `${v}\u00a0%`],
-];
 const LINES = ["#1f6feb", "#cf222e", "#2da44e", "#a66f00", "#8250df", "#0e7490", "#bf3989", "#6e7781"];
-const WIDE = 1000, HIGH = 100;
+const WIDE = 1000, HIGH = 100, MOST_LINES = 16;
+
+const FIXED: Record<string, (v: number) => string> = {
+  B: format.bytes, "B/s": (v) => `${format.bytes(v)}/s`, W: (v) => `${v.toFixed(1)}\u00a0W`, "%": (v) => `${format.real(v)}\u00a0%`,
+};
+const wordsOf = (unit: string): ((v: number) => string) => FIXED[unit] ?? ((v) => format.real(v) + (unit ? `\u00a0${unit}` : ""));
 
 function shape<K extends keyof SVGElementTagNameMap>(tag: K, attributes: Record<string, string>): SVGElementTagNameMap[K] {
   const e = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -21,60 +20,142 @@ function shape<K extends keyof SVGElementTagNameMap>(tag: K, attributes: Record<
   return e;
 }
 
-function chart(data: Raw, gpus: Samples[], column: number): HTMLElement | null {
-  const [title, words] = CHARTS[column], span = data.samples?.span_ns || 1;
-  const known = gpus.flatMap((g) => g.values[column].filter((v): v is number => v !== null));
-  if (!known.length) return null;
-  let most = 0, least = Infinity;
-  for (const v of known) { most = Math.max(most, v); least = Math.min(least, v); }
-  const range = `${words(least)} to ${words(most)}`;
-  const svg = shape("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, preserveAspectRatio: "none", role: "img", tabindex: "0", "aria-label": `${title} over ${format.ns(span)}: ${range}. Arrow keys walk over the samples.` });
-  for (const s of data.samples?.stages ?? []) svg.append(shape("rect", { x: String(WIDE * s.at_ns / span), width: String(Math.max(1, WIDE * s.ns / span)), y: "0", height: String(HIGH) }));
-  gpus.forEach((g, i) => {
-    let path = "", pen = "M";
-    g.values[column].forEach((v, k) => {
-      if (v === null) { pen = "M"; return; }
-      path += `${pen}${(WIDE * g.at[k] / span).toFixed(1)} ${(HIGH - 4 - (HIGH - 8) * v / (most || 1)).toFixed(1)}`;
-      pen = "L";
-    });
-    svg.append(shape("path", { d: path, stroke: LINES[i % LINES.length] }));
-  });
-  const cursor = shape("line", { y1: "0", y2: String(HIGH), visibility: "hidden" }), said = el("span", { class: "dim", role: "status" }, range);
-  svg.append(cursor);
-  let at = 0;
-  const show = (i: number) => {
-    const first = gpus[0];
-    at = Math.max(0, Math.min(first.at.length - 1, i));
-    const x = String(WIDE * first.at[at] / span), stage = (data.samples?.stages ?? []).find((s) => first.at[at] >= s.at_ns && first.at[at] < s.at_ns + s.ns)?.name;
-    cursor.setAttribute("x1", x);
-    cursor.setAttribute("x2", x);
-    cursor.setAttribute("visibility", "visible");
-    said.textContent = `at ${format.ns(first.at[at])}${stage ? ` (${stage})` : ""}: ` + gpus.map((g) => {
-      const v = g.values[column][at]; // GPUs are sampled together
-      return (gpus.length > 1 ? `GPU ${g.gpu} ` : "") + (v === null || v === undefined ? "n/a" : words(v));
-    }).join(", ");
-  };
-  svg.addEventListener("pointermove", (e) => {
-    const time = e.offsetX / svg.clientWidth * span, next = gpus[0].at.findIndex((t) => t >= time);
-    show(next < 0 ? gpus[0].at.length - 1 : next);
-  });
-  svg.addEventListener("pointerleave", () => { cursor.setAttribute("visibility", "hidden"); said.textContent = range; });
-  svg.addEventListener("keydown", (e) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
-    if (step) { e.preventDefault(); show(at + step); }
-  });
-  return el("div", { class: "chart", "data-chart": title }, el("b", {}, title), " ", said, svg);
+/** The last point at or before a moment; -1 where there is none. */
+function pointAt(l: Line, time: number): number {
+  let lo = 0, hi = l.at.length;
+  while (lo < hi) {
+    const mid = (lo + hi) >> 1;
+    if (l.at[mid] <= time) lo = mid + 1; else hi = mid;
+  }
+  return lo - 1;
 }
 
-export function charts(data: Raw, gpus: Samples[]): void {
-  const section = document.getElementById("power"), box = el("div", { class: "charts" });
-  if (!section || !gpus.length || !gpus[0].at.length) return;
-  CHARTS.forEach((_, i) => { const c = chart(data, gpus, i); if (c) box.append(c); });
+class Drawing {
+  readonly box: HTMLElement;
+  private words: (v: number) => string;
+  private svg: SVGSVGElement;
+  private said = el("span", { class: "dim", role: "status" });
+  private copied = el("button", { class: "plain", type: "button", hidden: "" });
+  private axis = el("div", { class: "axis" }, el("span"), el("span"));
+  private cursor = shape("line", { y1: "0", y2: String(HIGH), visibility: "hidden" });
+  private whole: [number, number];
+  private from = 0;
+  private to = 1;
+  private most = 0;
+  private range = "";
+  private at = -1;
+
+  constructor(private chart: Chart, private lines: Line[], private stages: Stage[], span: number) {
+    const values = lines.flatMap((l) => l.value.filter((v): v is number => v !== null));
+    let least = Infinity, first = 0, last = span;
+    this.words = wordsOf(chart.unit);
+    for (const v of values) { this.most = Math.max(this.most, v); least = Math.min(least, v); }
+    for (const l of lines) { first = Math.min(first, l.at[0] ?? 0); last = Math.max(last, l.at[l.at.length - 1] ?? 0); }
+    this.whole = [first, Math.max(last, first + 1)];
+    this.range = `${this.words(least)} to ${this.words(this.most)}`;
+    this.svg = shape("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, preserveAspectRatio: "none", role: "img", tabindex: "0", "aria-label": `${chart.title} over ${format.ns(last - first)}: ${this.range}. Arrow keys walk over the points.` });
+    this.box = el("div", { class: "chart", "data-chart": chart.title }, el("b", {}, chart.title), " ", this.said, " ", this.copied, this.svg, this.axis);
+    this.events();
+    this.show(null);
+  }
+
+  /** A stretch of time; null is all of it. */
+  show(view: [number, number] | null): void {
+    [this.from, this.to] = view ?? this.whole;
+    const x = (t: number) => Math.max(-WIDE, Math.min(2 * WIDE, WIDE * (t - this.from) / (this.to - this.from)));
+    const y = (v: number) => (HIGH - 4 - (HIGH - 8) * Math.max(0, v) / (this.most || 1)).toFixed(1);
+    const parts: SVGElement[] = this.stages.map((s) => shape("rect", { x: String(x(s.at_ns)), width: String(Math.max(1, x(s.at_ns + s.ns) - x(s.at_ns))), y: "0", height: String(HIGH) }));
+    this.lines.forEach((l, i) => {
+      const steps = this.chart.clock !== "unix"; // NVML is sampled; a total of an allocator holds until the next
+      let path = "", pen = "M";
+      for (let k = Math.max(0, pointAt(l, this.from)); k < l.at.length && (k === 0 || l.at[k - 1] <= this.to); k++) {
+        const v = l.value[k];
+        if (v === null) { pen = "M"; continue; }
+        path += steps && pen === "L" ? `H${x(l.at[k]).toFixed(1)}V${y(v)}` : `${pen}${x(l.at[k]).toFixed(1)} ${y(v)}`;
+        pen = "L";
+      }
+      if (steps && pen === "L") path += `H${x(this.whole[1]).toFixed(1)}`;
+      parts.push(shape("path", { d: path, stroke: LINES[i % LINES.length] }));
+    });
+    this.svg.replaceChildren(...parts, this.cursor);
+    [this.from, this.to].forEach((t, i) => { this.axis.children[i].textContent = format.ns(t); });
+    this.rest();
+  }
+
+  private rest(): void {
+    this.cursor.setAttribute("visibility", "hidden");
+    this.said.textContent = this.range;
+    this.copied.hidden = true;
+  }
+
+  private point(time: number): void {
+    const stage = this.stages.find((s) => time >= s.at_ns && time < s.at_ns + s.ns)?.name, x = String(WIDE * (time - this.from) / (this.to - this.from));
+    const values = this.lines.map((l) => l.value[pointAt(l, time)] ?? null);
+    this.cursor.setAttribute("x1", x);
+    this.cursor.setAttribute("x2", x);
+    this.cursor.setAttribute("visibility", "visible");
+    this.said.textContent = `at ${format.ns(time)}${stage ? ` (${stage})` : ""}: ` + values.map((v, i) =>
+      (this.lines.length > 1 ? `${this.lines[i].scope} ` : "") + (v === null ? "n/a" : this.words(v))).join(", ");
+    this.copied.textContent = "copy";
+    this.copied.dataset.v = values.map((v) => v === null ? "n/a" : String(v)).join(" ");
+  }
+
+  // The points of the first line, which NVML takes of all GPUs together.
+  private walk(by: number): void {
+    const l = this.lines[0];
+    this.at = Math.max(0, Math.min(l.at.length - 1, (this.at < 0 ? 0 : this.at) + by));
+    this.point(l.at[this.at]);
+    this.copied.hidden = false;
+  }
+
+  private events(): void {
+    this.svg.addEventListener("pointermove", (e) => {
+      const time = this.from + e.offsetX / this.svg.clientWidth * (this.to - this.from), l = this.lines[0];
+      this.at = Math.max(0, pointAt(l, time));
+      this.point(this.chart.clock === "unix" ? l.at[this.at] ?? time : time);
+    });
+    this.svg.addEventListener("pointerleave", () => this.rest());
+    this.svg.addEventListener("keydown", (e) => {
+      const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+      if (step) { e.preventDefault(); this.walk(step); }
+    });
+  }
+}
+
+const TITLES: Record<string, string> = { power: "Power and clocks", memory: "Memory", counters: "Counters over time" };
+
+function place(chapter: string): HTMLElement {
+  const known = document.getElementById(chapter);
+  if (known) return known;
+  const section = el("section", { id: chapter }, el("h2", {}, TITLES[chapter] ?? chapter));
+  document.querySelector("main")?.insertBefore(section, document.getElementById("coverage"));
+  return section;
+}
+
+function chapter(id: string, charts: Chart[], data: Raw, strip: Strip | undefined): void {
+  const box = el("div", { class: "charts" }), section = place(id), legend = el("div"), drawn: Drawing[] = [];
+  let thinned = 0, left = 0;
+  for (const c of charts) {
+    const shown = c.lines.filter((l) => l.value.some((v) => v !== null)), span = c.clock === "trace" ? data.strip?.span_ns ?? 0 : 0;
+    if (!shown.length) continue;
+    const d = new Drawing(c, shown.slice(0, MOST_LINES), c.clock === "unix" ? data.stages ?? [] : [], span);
+    if (c.clock === "trace") drawn.push(d);
+    for (const l of shown) thinned = Math.max(thinned, l.seen - l.at.length);
+    left = Math.max(left, shown.length - MOST_LINES);
+    box.append(d.box);
+  }
   section.querySelector("h2")?.after(box);
-  if (gpus.length > 1) {
-    const legend = el("div");
-    gpus.forEach((g, i) => legend.append(el("span", { class: "key" }, el("i", { style: `background:${LINES[i % LINES.length]}` }), `GPU ${g.gpu}`)));
+  const lines = charts.reduce((most, c) => c.lines.length > most.length ? c.lines : most, [] as Line[]);
+  if (lines.length > 1) {
+    lines.slice(0, MOST_LINES).forEach((l, i) => legend.append(el("span", { class: "key" }, el("i", { style: `background:${LINES[i % LINES.length]}` }), l.scope)));
     box.after(legend);
   }
-  if (gpus[0].every > 1) box.after(el("p", { class: "note" }, `One sample of ${gpus[0].every} is drawn.`));
+  const notes = [thinned ? "Of points that lie close together the smallest and the largest are drawn." : "", left > 0 ? `${left} more GPUs are not drawn.` : "",
+    drawn.length && strip ? "The time is that of the timeline: zooming there zooms here." : ""].filter(Boolean);
+  if (notes.length) box.after(el("p", { class: "note" }, notes.join(" ")));
+  if (drawn.length) strip?.follows((view) => { for (const d of drawn) d.show(view); });
+}
+
+export function drawCharts(data: Raw, charts: Chart[], strip: Strip | undefined): void {
+  for (const id of new Set(charts.map((c) => c.chapter))) chapter(id, charts.filter((c) => c.chapter === id), data, strip);
 }

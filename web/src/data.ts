@@ -20,13 +20,15 @@ export interface LimitRow {
   bandwidth_use: number | null; flop_rate: number | null; byte_rate: number | null; counted_flops: number | null; counted_dram_bytes: number | null;
   held_by: string | null; evidence: string | null;
 }
+export interface Stage { name: string; at_ns: number; ns: number }
+interface RawChart { chapter: string; title: string; unit: string; clock: "trace" | "unix" | "other"; lines: (Packed & { scope: string; count: number; seen: number; per_unit: number })[] }
 export interface Raw {
   kernels?: Kernel[]; kernels_left_out?: number; wall?: Wall[]; findings?: Finding[]; verdict?: string | null; cautions?: { id: string; title: string }[];
   coverage?: Coverage; notes?: { level: string; text: string }[]; limits?: { regions?: LimitRow[] };
   regions?: Tree & { folded?: Tree };
   shapes?: number[][];
   counters?: { metrics: { name: string; unit: string | null }[]; left_out: number; regions: { row: number; values: (number | null)[] }[] };
-  samples?: { span_ns: number; gpus: (Packed & { gpu: number; count: number; every: number })[]; stages: { name: string; at_ns: number; ns: number }[] };
+  charts?: RawChart[]; stages?: Stage[];
   strip?: Packed & { zero_ns: number; span_ns: number; step_ns: number; lanes: Lane[]; operations: number; left_out: number };
 }
 
@@ -126,19 +128,19 @@ export async function operations(data: Raw): Promise<Operations[]> {
   });
 }
 
-/** What NVML said of one GPU: a column of values for each of SAMPLED, null where it did not answer. */
-export interface Samples { gpu: number; every: number; at: number[]; values: (number | null)[][] }
-export const SAMPLED = 6;
+/** A quantity of one GPU over time: value[i] from at[i] on, null where it is not known. */
+export interface Line { scope: string; seen: number; at: number[]; value: (number | null)[] }
+export interface Chart { chapter: string; title: string; unit: string; clock: string; lines: Line[] }
 
-export async function samples(data: Raw): Promise<Samples[]> {
-  return Promise.all((data.samples?.gpus ?? []).map(async (g) => {
-    const r = await unpack(g.packed), out: Samples = { gpu: g.gpu, every: g.every, at: [], values: Array.from({ length: SAMPLED }, () => []) };
-    for (let i = 0, now = 0; i < g.count; i++) {
-      out.at.push(now += r.next());
-      for (const column of out.values) { const v = r.next(); column.push(v ? v - 1 : null); }
+export async function charts(data: Raw): Promise<Chart[]> {
+  return Promise.all((data.charts ?? []).map(async (c) => ({ ...c, lines: await Promise.all(c.lines.map(async (l) => {
+    const r = await unpack(l.packed), line: Line = { scope: l.scope, seen: l.seen, at: [], value: [] };
+    for (let i = 0, now = 0, last = 0; i < l.count; i++) {
+      line.at.push(now += r.signed());
+      line.value.push(r.next() ? (last += r.signed()) / l.per_unit : null);
     }
-    return out;
-  }));
+    return line;
+  })) })));
 }
 
 const COLOURS: Record<string, string> = {

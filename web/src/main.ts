@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page: the first screen, then views at the head of the chapters that they belong to. Without this script the page
 // has the same chapters as text.
-import { Raw, Region, operations, raw, regions, samples } from "./data";
+import { Raw, Region, charts, operations, raw, regions } from "./data";
 import { el } from "./dom";
 import { coverage, first, linkFindings } from "./first";
 import { Icicle } from "./icicle";
 import { kernelTable } from "./kernels";
 import { figures } from "./figures";
 import { Strip } from "./strip";
-import { charts } from "./charts";
+import { drawCharts } from "./charts";
+import { collectives, ranks } from "./ranks";
 import { address, sortable } from "./tables";
 
 declare global { interface Window { lpo?: { ready: boolean; readyAt?: number; strip?: Strip; icicle?: Icicle; trees?: { all: Region[]; folded: Region[] } } } }
@@ -42,7 +43,9 @@ async function start(): Promise<void> {
   if (lanes.length) window.lpo.strip = new Strip(lanes, data, trees.all, (r) => icicle?.open(r.fold ?? r));
   kernelTable(data, lanes, trees);
   linkFindings(data, trees, window.lpo.strip);
-  charts(data, await samples(data));
+  ranks(data);
+  collectives();
+  drawCharts(data, await charts(data), window.lpo.strip);
   figures();
   navigation(data);
   address();

@@ -59,6 +59,7 @@ export class Strip {
   private finest = FINEST;
   private gaps: NumberedGap[] = [];
   private pending = 0;
+  private followers: ((view: [number, number] | null) => void)[] = [];
   /** For tests: milliseconds that the last frames took. */
   readonly frames: number[] = [];
 
@@ -163,8 +164,12 @@ export class Strip {
     const width = Math.max(200, Math.min(this.span, to - from));
     this.from = Math.max(0, Math.min(this.span - width, from));
     this.to = this.from + width;
+    for (const f of this.followers) f(width >= this.span ? null : [this.from, this.to]);
     this.redraw();
   }
+
+  /** Told which stretch of time is shown, whenever it changes; null is all of it. */
+  follows(f: (view: [number, number] | null) => void): void { this.followers.push(f); }
 
   private zoom(by: number, at: number): void {
     const width = (this.to - this.from) * by, centre = this.from + (this.to - this.from) * at;

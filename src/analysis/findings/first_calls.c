@@ -165,14 +165,14 @@ static void find_operators(const struct lpo_trace *t, int64_t least_ns, lpo_firs
 
     for (size_t i = 0; i < t->ops.len; i++)
         if (t->ops.at[i].end_ns - t->ops.at[i].start_ns >= least_ns)
-            lpo_map_pair_put(&keys, t->ops.at[i].name, t->ops.at[i].shapes, &fresh);
+            lpo_map_pair_put(&keys, t->ops.at[i].name, t->ops.at[i].args, &fresh);
     for (size_t i = 0; i < t->ops.len; i++) {
         const struct lpo_op *o = &t->ops.at[i];
-        uint32_t key = lpo_map_pair_find(&keys, o->name, o->shapes);
+        uint32_t key = lpo_map_pair_find(&keys, o->name, o->args);
 
         if (key != UINT32_MAX)
             lpo_vec_push(&all, ((struct visit){ o->start_ns, o->end_ns, key, o->name,
-                                                o->shapes == LPO_NONE }));
+                                                o->args == LPO_NONE }));
     }
     look_at_all(least_ns, &all, out);
     lpo_vec_free(&all);

@@ -3,6 +3,7 @@
  * What an operator cost is known when it leaves the stack and goes to the one below. */
 #include "analysis/operators/operators.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,16 +18,19 @@ struct open {
     int64_t covered_end; /* up to where it is covered */
     struct lpo_operator_sum gpu;
     uint32_t row;
+    struct lpo_operator_cost cost;
 };
 
 struct sweep {
     const struct lpo_trace *t;
     struct lpo_operators *out;
     bool by_shapes;
+    const struct lpo_operators_rules *rules;
     LPO_VEC(struct open) stack;
     struct lpo_operator_sum *launched; /* per launch: its GPU operations */
     uint32_t *owner;                   /* per launch: the row it lies in, or LPO_NONE */
-    struct lpo_map_pair rows, kernels;
+    struct lpo_map_pair rows, kernels, costs_of;
+    LPO_VEC(struct lpo_operator_cost) costs;
 };
 
 static void add(struct lpo_operator_sum *to, const struct lpo_operator_sum *from)
@@ -37,15 +41,32 @@ static void add(struct lpo_operator_sum *to, const struct lpo_operator_sum *from
 
 static uint32_t row_of(struct sweep *s, const struct lpo_op *op)
 {
-    uint32_t shapes = s->by_shapes ? op->shapes : LPO_NONE;
+    struct lpo_op_args args = { LPO_NONE, LPO_NONE, LPO_NONE };
     bool fresh;
-    uint32_t row = lpo_map_pair_put(&s->rows, op->name, shapes, &fresh);
+    uint32_t row;
+
+    if (s->by_shapes && op->args != LPO_NONE)
+        args = s->t->op_args.at[op->args];
+    /* dims and types are dense name ids: one number for both */
+    row = lpo_map_pair_put(&s->rows, op->name, (uint64_t)args.dims << 32 | args.types, &fresh);
+    if (fresh)
+        lpo_vec_push(&s->out->rows, (struct lpo_operator){ .name = op->name,
+                                                           .shapes = args.dims,
+                                                           .types = args.types,
+                                                           .cpu_min_ns = INT64_MAX });
+    return row;
+}
+
+/* What one call computes and moves. Calls repeat by the thousand: worked out once for each name and
+ * arguments. */
+static struct lpo_operator_cost cost_of(struct sweep *s, const struct lpo_op *op)
+{
+    bool fresh;
+    uint32_t at = lpo_map_pair_put(&s->costs_of, op->name, op->args, &fresh);
 
     if (fresh)
-        lpo_vec_push(
-            &s->out->rows,
-            (struct lpo_operator){ .name = op->name, .shapes = shapes, .cpu_min_ns = INT64_MAX });
-    return row;
+        lpo_vec_push(&s->costs, lpo_operators_cost(s->t, op, s->rules));
+    return s->costs.at[at];
 }
 
 static void leave(struct sweep *s)
@@ -61,6 +82,9 @@ static void leave(struct sweep *s)
     row->cpu_max_ns = ns > row->cpu_max_ns ? ns : row->cpu_max_ns;
     row->gpu_total_ns += o->gpu.ns;
     row->gpu_ops_total += o->gpu.gpu_ops;
+    row->cost.flops += o->cost.flops; /* one call of unknown work makes the sum unknown */
+    row->cost.bytes += o->cost.bytes;
+    row->cost.math = o->cost.math;
     if (s->stack.len)
         add(&s->stack.at[s->stack.len - 1].gpu, &o->gpu);
 }
@@ -82,6 +106,7 @@ static void enter(struct sweep *s, const struct lpo_op *op)
         }
     }
     o.row = row_of(s, op);
+    o.cost = s->by_shapes ? cost_of(s, op) : (struct lpo_operator_cost){ NAN, NAN, LPO_DTYPE_NONE };
     lpo_vec_push(&s->stack, o);
     s->out->calls++;
 }
@@ -166,6 +191,7 @@ static void share_gpu_ops(struct sweep *s)
         }
         s->out->rows.at[row].gpu_self_ns += lpo_trace_gpu_op_ns(w);
         s->out->rows.at[row].gpu_ops_self++;
+        s->out->rows.at[row].copies += w->kind == LPO_COPY;
         at = lpo_map_pair_put(&s->kernels, row, w->name, &fresh);
         if (fresh)
             lpo_vec_push(&s->out->kernels, (struct lpo_operator_kernel){ row, w->name, 0, 0 });
@@ -228,9 +254,10 @@ static void put_in_order(struct sweep *s)
     }
 }
 
-struct lpo_operators *lpo_operators_create(const struct lpo_trace *trace, bool by_shapes)
+struct lpo_operators *lpo_operators_create(const struct lpo_trace *trace, bool by_shapes,
+                                           const struct lpo_operators_rules *rules)
 {
-    struct sweep s = { .t = trace, .by_shapes = by_shapes };
+    struct sweep s = { .t = trace, .by_shapes = by_shapes, .rules = rules };
     struct lpo_group ops = lpo_region_group_ops(trace);
     struct lpo_group launches = lpo_region_group_launches(trace);
 
@@ -247,6 +274,8 @@ struct lpo_operators *lpo_operators_create(const struct lpo_trace *trace, bool b
     lpo_vec_free(&s.stack);
     lpo_map_pair_free(&s.rows);
     lpo_map_pair_free(&s.kernels);
+    lpo_map_pair_free(&s.costs_of);
+    lpo_vec_free(&s.costs);
     return s.out;
 }
 

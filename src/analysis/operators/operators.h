@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/operators/cost.h"
 #include "util/auto.h"
 #include "util/vec.h"
 
@@ -28,12 +29,16 @@ struct lpo_trace;
 struct lpo_operator {
     uint32_t name;
     uint32_t shapes; /* name id of the input shapes; LPO_NONE when unknown or not asked for */
+    uint32_t types;  /* the same for the types of the inputs */
     uint64_t calls;
     int64_t cpu_total_ns, cpu_self_ns, cpu_min_ns, cpu_max_ns;
     int64_t gpu_total_ns, gpu_self_ns;
     uint64_t gpu_ops_total, gpu_ops_self;
+    uint64_t
+        copies; /* of gpu_ops_self: they may go over a link, not through the GPU's memory alone */
     uint32_t kernels; /* first row in `kernels`: gpu_self_ns by name, most expensive first */
     uint32_t nkernels;
+    struct lpo_operator_cost cost; /* of all calls; only by shapes */
 };
 
 /* GPU operations that one operator launched itself, under one name. */
@@ -59,8 +64,9 @@ struct lpo_operators {
     struct lpo_operator_sum no_launch; /* without a launch record */
 };
 
-/* `by_shapes` makes one row of each operator and input shapes, else one of each operator. Copies
- * what it keeps but the names, which stay the trace's. */
-struct lpo_operators *lpo_operators_create(const struct lpo_trace *trace, bool by_shapes);
+/* `by_shapes` makes one row of each operator, input shapes and types, else one of each operator.
+ * Copies what it keeps but the names, which stay the trace's. `rules` of the user may be NULL. */
+struct lpo_operators *lpo_operators_create(const struct lpo_trace *trace, bool by_shapes,
+                                           const struct lpo_operators_rules *rules);
 void lpo_operators_destroy(struct lpo_operators *o); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_operators);

@@ -33,6 +33,7 @@ struct lpo_sampler_file {
     size_t nmetrics;
     struct lpo_str gathered; /* samples of the next block, without their count */
     uint64_t count, last_end_ns;
+    uint64_t written_until_ns; /* the end of the last sample that is in a block */
     uint64_t samples, lost, lost_ns;
     struct lpo_str block; /* header and payload, in one write */
 };
@@ -223,6 +224,8 @@ int lpo_sampler_file_flush(struct lpo_sampler_file *f, struct lpo_err *err)
     rc = put_block(f, LPO_COUNTERS_SAMPLES, payload.at, payload.len, false, err);
     if (rc < 0)
         f->samples -= f->count; /* they are in no block */
+    else
+        f->written_until_ns = f->last_end_ns;
     lpo_str_clear(&f->gathered);
     f->count = 0;
     f->last_end_ns = 0;
@@ -284,6 +287,11 @@ int lpo_sampler_file_end(struct lpo_sampler_file *f, enum lpo_counters_ended by,
 uint64_t lpo_sampler_file_samples(const struct lpo_sampler_file *f)
 {
     return f->samples;
+}
+
+uint64_t lpo_sampler_file_written_until(const struct lpo_sampler_file *f)
+{
+    return f->written_until_ns;
 }
 
 uint64_t lpo_sampler_file_lost(const struct lpo_sampler_file *f)

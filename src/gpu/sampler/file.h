@@ -47,4 +47,6 @@ int lpo_sampler_file_end(struct lpo_sampler_file *f, enum lpo_counters_ended by,
                          uint64_t rounds, struct lpo_err *err);
 
 uint64_t lpo_sampler_file_samples(const struct lpo_sampler_file *f); /* taken so far */
-uint64_t lpo_sampler_file_lost(const struct lpo_sampler_file *f);    /* counted by losses */
+/* The end of the last sample that is in a block; 0: none. */
+uint64_t lpo_sampler_file_written_until(const struct lpo_sampler_file *f);
+uint64_t lpo_sampler_file_lost(const struct lpo_sampler_file *f); /* counted by losses */

@@ -20,6 +20,15 @@ void lpo_report_summary_speed(struct lpo_doc *doc, const struct lpo_rundir *d);
 /* Where the wall time of each GPU went, and why it was idle; nothing without GPU operations. */
 void lpo_report_chapter_wall(struct lpo_doc *doc, const struct lpo_rundir *d,
                              const struct lpo_source *s);
+/* How GPUs or ranks differ; nothing where there is one. */
+void lpo_report_chapter_ranks(struct lpo_doc *doc, const struct lpo_rundir *d,
+                              const struct lpo_source *s);
+/* Collectives by kind and size; nothing where there are none. */
+void lpo_report_chapter_collectives(struct lpo_doc *doc, const struct lpo_rundir *d,
+                                    const struct lpo_source *s);
+/* Peaks of the framework's allocator; nothing where no trace has them. `s` may be NULL. */
+void lpo_report_chapter_memory(struct lpo_doc *doc, const struct lpo_rundir *d,
+                               const struct lpo_source *s);
 /* Time by region: one tree, and how processes, devices and ranks differ from it. */
 void lpo_report_chapter_regions(struct lpo_doc *doc, const struct lpo_rundir *d,
                                 const struct lpo_source *s);

@@ -9,9 +9,11 @@
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
+#include "report/operator_records.h"
 #include "report/stage_results.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
+#include "util/err.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
@@ -28,7 +30,6 @@ static const struct lpo_column operator_columns[] = {
     { "share", "Share of GPU self", LPO_CELL_PERCENT, NULL, 0 },
     { "gpu_ops", "GPU operations", LPO_CELL_COUNT, NULL, 2 },
     { "operator", "Operator", LPO_CELL_TEXT, NULL },
-    { "shapes", "Input shapes", LPO_CELL_TEXT, NULL },
 };
 
 /* Without any GPU operation in the trace the profiler did not record the GPU: that is unknown, not
@@ -64,9 +65,7 @@ static int by_own_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* By their own time, which the shares are of: totals of operators that call each other count the
- * same kernel many times. The caller frees it. */
-static const struct lpo_operator **in_order(const struct lpo_operators *ops)
+const struct lpo_operator **lpo_report_operators_in_order(const struct lpo_operators *ops)
 {
     const struct lpo_operator **order = lpo_xcalloc(ops->rows.len + 1, sizeof *order);
 
@@ -77,13 +76,12 @@ static const struct lpo_operator **in_order(const struct lpo_operators *ops)
 }
 
 void lpo_report_add_operators(struct lpo_doc *doc, const struct lpo_analysis *a, const char *id,
-                              bool by_shapes, size_t most)
+                              size_t most)
 {
-    const struct lpo_operators *ops = lpo_analysis_operators(a, by_shapes);
+    const struct lpo_operators *ops = lpo_analysis_operators(a, false);
     const struct lpo_trace *trace = a->trace;
-    struct lpo_table *t =
-        lpo_doc_table(doc, id, "", operator_columns, COUNT(operator_columns) - (by_shapes ? 0 : 1));
-    const struct lpo_operator **order = in_order(ops);
+    struct lpo_table *t = lpo_doc_table(doc, id, "", operator_columns, COUNT(operator_columns));
+    const struct lpo_operator **order = lpo_report_operators_in_order(ops);
 
     for (size_t i = 0; i < ops->rows.len && i < most; i++) {
         const struct lpo_operator *o = order[i];
@@ -97,8 +95,6 @@ void lpo_report_add_operators(struct lpo_doc *doc, const struct lpo_analysis *a,
             lpo_doc_row_unknown(t);
         row_gpu(t, o, trace, ops->all.ns);
         lpo_doc_row_textn(t, lpo_trace_text(trace, o->name), lpo_trace_text_len(trace, o->name));
-        if (by_shapes)
-            lpo_doc_row_text(t, o->shapes == LPO_NONE ? NULL : lpo_trace_text(trace, o->shapes));
     }
     if (ops->rows.len > most)
         t->total_rows = ops->rows.len;
@@ -120,7 +116,7 @@ void lpo_report_add_operator_kernels(struct lpo_doc *doc, const struct lpo_analy
     const struct lpo_trace *trace = a->trace;
     struct lpo_table *t =
         lpo_doc_table(doc, "operator_kernels", "", kernel_columns, COUNT(kernel_columns));
-    const struct lpo_operator **order = in_order(ops);
+    const struct lpo_operator **order = lpo_report_operators_in_order(ops);
 
     for (size_t i = 0; i < ops->rows.len && i < most; i++) {
         const struct lpo_operator *o = order[i];
@@ -151,13 +147,15 @@ void lpo_report_chapter_operators(struct lpo_doc *doc, const struct lpo_rundir *
                       "From %s. Total includes the operators called inside, self does not; "
                       "operators.md has all, their shapes, and what they launched.",
                       s->what);
-    lpo_report_add_operators(doc, s->analysis, "operators", false, IN_REPORT);
+    lpo_report_add_operators(doc, s->analysis, "operators", IN_REPORT);
 }
 
 struct lpo_doc *lpo_report_operators_doc(const struct lpo_rundir *d, const struct lpo_source *s)
 {
     struct lpo_doc *doc = lpo_doc_create("operators", "Operators");
     const char *stage = lpo_rundir_stage_with(d, LPO_ROLE_OPERATORS);
+    const struct lpo_hardware *hw = NULL;
+    struct lpo_err err = { 0 };
     const char *why = !s && stage ? lpo_report_why_stage_left_no_trace(d, stage) : NULL;
 
     if (why) {
@@ -179,9 +177,11 @@ struct lpo_doc *lpo_report_operators_doc(const struct lpo_rundir *d, const struc
     if (!s->analysis->trace->gpu_ops.len)
         lpo_doc_note(doc, LPO_NOTE_INFO,
                      "No GPU operations were recorded, so GPU times are not known.");
-    lpo_report_add_operators(doc, s->analysis, "operators", false, OPERATORS);
+    lpo_report_add_operators(doc, s->analysis, "operators", OPERATORS);
     lpo_doc_section(doc, "shapes", "By operator and input shapes", 1);
-    lpo_report_add_operators(doc, s->analysis, "operator_shapes", true, OPERATORS);
+    if (lpo_rundir_hardware(d, s, &hw, &err) < 0)
+        hw = NULL; /* the chapter of limits says why */
+    lpo_report_add_operator_shapes(doc, s->analysis, hw, OPERATORS);
     if (s->analysis->trace->gpu_ops.len) {
         lpo_doc_section(doc, "operator_kernels", "GPU operations by operator", 1);
         lpo_doc_paragraph(doc, "What an operator launched itself, not through others.");

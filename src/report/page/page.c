@@ -77,9 +77,9 @@ struct lpo_page_kernels lpo_page_put_kernels(struct lpo_record *to, const struct
 struct lpo_doc *lpo_report_page_doc(const struct lpo_rundir *d, const struct lpo_source *s)
 {
     struct lpo_doc *doc = lpo_report_run_sections(d, s);
+    int64_t zero_ns = LPO_NO_TIME;
 
     doc->kind = "page";
-    lpo_page_put_samples(doc->data, d);
     if (s) {
         struct lpo_page_kernels kernels = lpo_page_put_kernels(doc->data, s->analysis);
         uint32_t *regions =
@@ -91,9 +91,10 @@ struct lpo_doc *lpo_report_page_doc(const struct lpo_rundir *d, const struct lpo
         lpo_report_put_wall(doc->data, s->analysis);
         lpo_page_put_shapes(doc->data, s->analysis, &kernels);
         lpo_page_put_counters(doc->data, s->analysis, regions);
-        lpo_page_put_strip(doc->data, s->analysis, &kernels, regions);
+        zero_ns = lpo_page_put_strip(doc->data, s->analysis, &kernels, regions);
         free(regions);
         free(kernels.rows);
     }
+    lpo_page_put_charts(doc->data, d, s, zero_ns);
     return doc;
 }

@@ -23,11 +23,14 @@
  *               and their number follows), region row + 1 (0: none).
  *
  *     shapes    how kernels were launched, most often first: [row in `kernels`, launches, grid x,
- * y, z, block x, y, z]. counters  { metrics: [{name, unit}], left_out, regions: [{row, values}] }:
- * what ncu measured. samples   { span_ns, gpus: [{gpu, count, every, packed}], stages }: readings
- * of NVML, each `every`th. Per sample: ns since the one before (of the first: since the first of
- *               all GPUs), then power in mW, SM and memory clock in MHz, temperature, memory in
- *               bytes and GPU use in percent, each + 1 (0: unknown).
+ *               y, z, block x, y, z].
+ *     counters  { metrics: [{name, unit}], left_out, regions: [{row, values}] }: what ncu measured.
+ *     charts    [{chapter, title, unit, clock, lines: [{scope, count, seen, per_unit, packed}]}]:
+ *               quantities over time (report/over_time.h). Per point: ns since the one before (of
+ *               the first: since zero), 1 (0: not known from here on), and `per_unit` times the
+ *               value, less that of the point before. Zero is that of the strip for the clock
+ *               "trace", else the first point of all charts with that clock.
+ *     stages    [{name, at_ns, ns}]: when stages ran, from the zero of the clock "unix".
  *
  * `packed` is util/pack.h's text. Bounds keep a page below 5 MB, whatever the trace. */
 #pragma once
@@ -40,6 +43,7 @@ struct lpo_analysis;
 struct lpo_doc;
 struct lpo_record;
 struct lpo_rundir;
+struct lpo_source;
 
 /* Rows of `kernels` by name id of the trace; LPO_NONE: the name is not there. */
 struct lpo_page_kernels {
@@ -51,12 +55,15 @@ struct lpo_page_kernels lpo_page_put_kernels(struct lpo_record *to, const struct
 /* The row of each node of the tree in `regions` (LPO_NONE: left out), to be freed. */
 uint32_t *lpo_page_put_regions(struct lpo_record *to, const struct lpo_analysis *a,
                                const struct lpo_page_kernels *kernels, bool folded);
-void lpo_page_put_strip(struct lpo_record *to, const struct lpo_analysis *a,
-                        const struct lpo_page_kernels *kernels, const uint32_t *regions);
+/* Returns the moment that the times of the strip count from; LPO_NO_TIME: there is no strip. */
+int64_t lpo_page_put_strip(struct lpo_record *to, const struct lpo_analysis *a,
+                           const struct lpo_page_kernels *kernels, const uint32_t *regions);
 void lpo_page_put_shapes(struct lpo_record *to, const struct lpo_analysis *a,
                          const struct lpo_page_kernels *kernels);
 /* Nothing where no counters were measured. */
 void lpo_page_put_counters(struct lpo_record *to, const struct lpo_analysis *a,
                            const uint32_t *regions);
-/* Nothing where NVML was not sampled. */
-void lpo_page_put_samples(struct lpo_record *to, const struct lpo_rundir *d);
+/* Nothing where the run has nothing over time. `strip_zero_ns` is the zero of the strip, or
+ * LPO_NO_TIME. */
+void lpo_page_put_charts(struct lpo_record *to, const struct lpo_rundir *d,
+                         const struct lpo_source *s, int64_t strip_zero_ns);

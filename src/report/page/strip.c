@@ -141,8 +141,8 @@ static void add_block(const struct strip *s, struct lpo_str *bytes, size_t i, si
     lpo_pack_add(bytes, region_of(s, longest));
 }
 
-void lpo_page_put_strip(struct lpo_record *to, const struct lpo_analysis *a,
-                        const struct lpo_page_kernels *kernels, const uint32_t *regions)
+int64_t lpo_page_put_strip(struct lpo_record *to, const struct lpo_analysis *a,
+                           const struct lpo_page_kernels *kernels, const uint32_t *regions)
 {
     struct strip s = { .a = a, .kernels = kernels, .regions = regions };
     struct lpo_record *strip, *lanes;
@@ -153,7 +153,7 @@ void lpo_page_put_strip(struct lpo_record *to, const struct lpo_analysis *a,
     gather(&s);
     if (!s.count) {
         free(s.rows);
-        return;
+        return LPO_NO_TIME;
     }
     strip = lpo_doc_put_record(to, "strip");
     lpo_doc_put_int(strip, "zero_ns", s.zero_ns);
@@ -190,4 +190,5 @@ void lpo_page_put_strip(struct lpo_record *to, const struct lpo_analysis *a,
     lpo_pack_text(&text, lpo_str_text(&bytes), bytes.len);
     lpo_doc_put_textn(strip, "packed", lpo_str_text(&text), text.len);
     free(s.rows);
+    return s.zero_ns;
 }

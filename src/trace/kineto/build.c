@@ -8,6 +8,7 @@
 
 #include "trace/kineto/private.h"
 #include "trace/link.h"
+#include "trace/series.h"
 #include "trace/trace.h"
 #include "util/map.h"
 #include "util/str.h"
@@ -31,6 +32,12 @@ struct label {
     bool whole_process;
 };
 
+/* The allocator of one GPU of this file. */
+struct allocator {
+    int32_t device; /* as the file numbers it */
+    struct lpo_series allocated, reserved;
+};
+
 struct lpo_kineto_build {
     struct lpo_trace *t;
     struct lpo_trace_links *links;
@@ -39,8 +46,11 @@ struct lpo_kineto_build {
     LPO_VEC(struct thread) threads;
     LPO_VEC(int32_t) devices;
     LPO_VEC(struct label) labels;
+    LPO_VEC(struct allocator) allocators;
     struct lpo_str scratch;
-    int64_t last_pid, last_tid; /* the thread of the event before, most often the same */
+    struct lpo_map *args_rows;         /* texts of arguments to rows of op_args */
+    LPO_VEC(unsigned char) has_values; /* per name */
+    int64_t last_pid, last_tid;        /* the thread of the event before, most often the same */
     uint32_t last_thread;
     size_t first_gpu_op, first_launch, first_range, first_op, first_call, first_python;
     int64_t some_ns; /* of any event: whether times count from 1970 */
@@ -51,7 +61,10 @@ struct lpo_kineto_build {
  * duration + shift of the clock cannot overflow. */
 static const int64_t max_time = 4000000000000000000, max_length = 1000000000000000000;
 
-enum { MAX_LABELS = 65536 };
+enum { MAX_LABELS = 65536, MAX_ALLOCATORS = 64, MAX_RANKS = 1 << 20 };
+
+/* Of an allocator, and elements of a message: more is damage. Exact as a double. */
+static const int64_t max_bytes = (int64_t)1 << 52;
 
 struct lpo_kineto_build *lpo_kineto_build_create(struct lpo_trace *t)
 {
@@ -62,6 +75,7 @@ struct lpo_kineto_build *lpo_kineto_build_create(struct lpo_trace *t)
     b->process_rows = lpo_map_create();
     b->thread_rows = lpo_map_create();
     b->device_rows = lpo_map_create();
+    b->args_rows = lpo_map_create();
     b->last_thread = LPO_NONE;
     b->first_gpu_op = t->gpu_ops.len;
     b->first_launch = t->launches.len;
@@ -80,10 +94,17 @@ void lpo_kineto_build_destroy(struct lpo_kineto_build *b)
     lpo_map_destroy(b->process_rows);
     lpo_map_destroy(b->thread_rows);
     lpo_map_destroy(b->device_rows);
+    lpo_map_destroy(b->args_rows);
+    lpo_vec_free(&b->has_values);
     lpo_vec_free(&b->processes);
     lpo_vec_free(&b->threads);
     lpo_vec_free(&b->devices);
     lpo_vec_free(&b->labels);
+    for (size_t i = 0; i < b->allocators.len; i++) {
+        lpo_vec_free(&b->allocators.at[i].allocated.points);
+        lpo_vec_free(&b->allocators.at[i].reserved.points);
+    }
+    lpo_vec_free(&b->allocators);
     lpo_str_free(&b->scratch);
     free(b);
 }
@@ -97,19 +118,91 @@ static uint32_t text_of(struct lpo_kineto_build *b, const struct lpo_json_pull_t
     return lpo_trace_namen(b->t, lpo_str_text(&b->scratch), b->scratch.len);
 }
 
-/* "[[8, 128], []]" without its spaces, so that all writers give one text. */
-static uint32_t shapes_of(struct lpo_kineto_build *b, const struct lpo_json_pull_text *json)
+/* JSON without the spaces between its parts: "[[8, 128], []]" is "[[8,128],[]]", "long int" stays.
+ */
+static uint32_t json_of(struct lpo_kineto_build *b, const struct lpo_json_pull_text *json)
 {
+    bool quoted = false;
     char *to;
 
+    if (!json->len)
+        return LPO_NONE;
     lpo_str_clear(&b->scratch);
     lpo_str_addn(&b->scratch, json->at, json->len);
     to = b->scratch.at;
     for (size_t i = 0; i < json->len; i++) {
         *to = json->at[i];
-        to += (unsigned char)*to > ' ';
+        quoted ^= *to == '"';
+        to += quoted || (unsigned char)*to > ' ';
     }
     return lpo_trace_namen(b->t, b->scratch.at, (size_t)(to - b->scratch.at));
+}
+
+static bool holds(const struct lpo_json_pull_text *text, const char *part)
+{
+    return memmem(text->at, text->len, part, strlen(part)) != NULL;
+}
+
+/* Operators whose work is not in their shapes alone: strides and groups of a convolution, whether
+ * attention is causal. Values of all others (offsets of every slice) would fill the memory. */
+static bool values_matter(const struct lpo_json_pull_text *name)
+{
+    static const char *const parts[] = { "conv", "attention", "attn", "scaled_mm", "grouped_mm" };
+
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (holds(name, parts[i]))
+            return true;
+    return false;
+}
+
+/* Asked for every operator: an answer for each name. */
+static bool keeps_values(struct lpo_kineto_build *b, uint32_t id,
+                         const struct lpo_json_pull_text *name)
+{
+    enum { UNASKED, NO, YES };
+
+    while (b->has_values.len <= id)
+        lpo_vec_push(&b->has_values, UNASKED);
+    if (b->has_values.at[id] == UNASKED)
+        b->has_values.at[id] = values_matter(name) ? YES : NO;
+    return b->has_values.at[id] == YES;
+}
+
+static uint32_t new_args(struct lpo_kineto_build *b, const struct kineto_event *e, bool values)
+{
+    struct lpo_op_args args = { .dims = json_of(b, &e->dims),
+                                .types = json_of(b, &e->types),
+                                .values = values ? json_of(b, &e->values) : LPO_NONE };
+
+    return lpo_trace_op_args(b->t, &args);
+}
+
+/* Calls repeat: their texts as they stand in the file are looked up together, once. */
+static uint32_t args_of(struct lpo_kineto_build *b, const struct kineto_event *e, uint32_t name)
+{
+    enum { MOST_KEPT = 65536, LONGEST = 512 };
+    const struct lpo_json_pull_text *parts[] = { &e->dims, &e->types, &e->values };
+    bool values = e->values.len && keeps_values(b, name, &e->name);
+    char key[LONGEST];
+    size_t len = 0;
+    bool fresh;
+    uint64_t *row;
+
+    if (!e->dims.len && !e->types.len)
+        return LPO_NONE;
+    if (lpo_map_count(b->args_rows) >= MOST_KEPT) /* no call is like another: nothing to gain */
+        return new_args(b, e, values);
+    for (int i = 0; i < 2 + values; i++) {
+        if (parts[i]->len >= LONGEST - len)
+            return new_args(b, e, values);
+        memcpy(key + len, parts[i]->at, parts[i]->len);
+        len += parts[i]->len;
+        key[len++] = '\n';
+    }
+    row = lpo_map_put(b->args_rows, key, len, &fresh);
+    if (fresh)
+        *row = new_args(b, e, values);
+    return (uint32_t)*row;
 }
 
 static uint16_t process_of(struct lpo_kineto_build *b, int64_t pid)
@@ -199,6 +292,51 @@ static uint32_t shape_row(struct lpo_kineto_build *b, const struct kineto_event 
     return lpo_trace_shape(b->t, &s);
 }
 
+static int64_t plausible(int64_t v)
+{
+    return v < 0 || v > max_bytes ? LPO_NO_TIME : v;
+}
+
+static void add_collective(struct lpo_kineto_build *b, const struct kineto_event *e)
+{
+    bool ranks = e->ranks > 0 && e->ranks <= MAX_RANKS;
+
+    lpo_vec_push(&b->t->collectives, (struct lpo_collective){
+                                         .op = (uint32_t)b->t->gpu_ops.len,
+                                         .kind = text_of(b, &e->collective),
+                                         .dtype = e->dtype.len ? text_of(b, &e->dtype) : LPO_NONE,
+                                         .ranks = ranks ? (uint32_t)e->ranks : 0,
+                                         .in_count = plausible(e->in_count),
+                                         .out_count = plausible(e->out_count),
+                                     });
+}
+
+static struct allocator *allocator_of(struct lpo_kineto_build *b, int32_t device)
+{
+    for (size_t i = 0; i < b->allocators.len; i++)
+        if (b->allocators.at[i].device == device)
+            return &b->allocators.at[i];
+    if (b->allocators.len == MAX_ALLOCATORS)
+        return NULL;
+    lpo_vec_push(&b->allocators, (struct allocator){ .device = device });
+    return &b->allocators.at[b->allocators.len - 1];
+}
+
+/* Of the GPUs alone: memory of the host is torch's device type 0. Traces of before 2021 have no
+ * totals, and what was in use before they began is not known. */
+static void add_memory(struct lpo_kineto_build *b, const struct kineto_event *e)
+{
+    struct allocator *a;
+
+    if (e->device_type == 0 || e->device_id < 0 || e->device_id > INT32_MAX ||
+        !(a = allocator_of(b, (int32_t)e->device_id)))
+        return;
+    if (plausible(e->allocated) != LPO_NO_TIME)
+        lpo_trace_series_add(&a->allocated, e->start_ns, (double)e->allocated);
+    if (plausible(e->reserved) != LPO_NO_TIME)
+        lpo_trace_series_add(&a->reserved, e->start_ns, (double)e->reserved);
+}
+
 static void add_gpu_op(struct lpo_kineto_build *b, const struct kineto_event *e, int64_t end_ns)
 {
     struct lpo_gpu_op w = { .start_ns = e->start_ns,
@@ -217,6 +355,8 @@ static void add_gpu_op(struct lpo_kineto_build *b, const struct kineto_event *e,
         w.device = device_of(b, e->device != LPO_NO_TIME ? e->device : e->pid.number);
         w.stream = stream_of(e);
     }
+    if (e->kind == KINETO_KERNEL && e->collective.len)
+        add_collective(b, e);
     if (e->kind == KINETO_KERNEL)
         w.shape = shape_row(b, e);
     else if (e->bytes > 0)
@@ -228,11 +368,6 @@ static void add_gpu_op(struct lpo_kineto_build *b, const struct kineto_event *e,
     if (e->correlation != LPO_NO_TIME && !(b->t->skip & LPO_SKIP_LAUNCHES))
         lpo_trace_links_op(b->links, (uint32_t)b->t->gpu_ops.len, e->correlation);
     lpo_vec_push(&b->t->gpu_ops, w);
-}
-
-static bool holds(const struct lpo_json_pull_text *text, const char *part)
-{
-    return memmem(text->at, text->len, part, strlen(part)) != NULL;
 }
 
 static void add_call(struct lpo_kineto_build *b, const struct kineto_event *e, uint32_t thread,
@@ -271,10 +406,10 @@ static void add_host(struct lpo_kineto_build *b, const struct kineto_event *e, i
     if (e->kind == KINETO_CALL) {
         add_call(b, e, thread, process, end_ns);
     } else if (e->kind == KINETO_OP) {
-        lpo_vec_push(&b->t->ops,
-                     (struct lpo_op){ e->start_ns, end_ns, text_of(b, &e->name), thread,
-                                      e->shapes.len ? shapes_of(b, &e->shapes) : LPO_NONE,
-                                      small(e->sequence) });
+        uint32_t name = text_of(b, &e->name);
+
+        lpo_vec_push(&b->t->ops, (struct lpo_op){ e->start_ns, end_ns, name, thread,
+                                                  args_of(b, e, name), small(e->sequence) });
     } else if (e->kind == KINETO_RANGE) {
         lpo_vec_push(&b->t->ranges, (struct lpo_range){
                                         .start_ns = e->start_ns,
@@ -305,6 +440,11 @@ void lpo_kineto_build_add(struct lpo_kineto_build *b, const struct kineto_event 
 
     if (e->kind == KINETO_META) {
         add_label(b, e);
+        return;
+    }
+    if (e->kind == KINETO_MEMORY) {
+        if (e->start_ns <= max_time && e->start_ns >= -max_time)
+            add_memory(b, e);
         return;
     }
     if (e->kind == KINETO_PYTHON && e->dur_ns < 0) /* only shown beside idle time: no loss */
@@ -441,6 +581,41 @@ static void settle_host(struct lpo_kineto_build *b, const struct renumber *r, in
     }
 }
 
+static void settle_series(struct lpo_trace *t, const struct lpo_series *from, const char *name,
+                          uint16_t device, int64_t shift)
+{
+    uint32_t row;
+
+    if (!from->points.len)
+        return;
+    row = lpo_trace_series(t, LPO_SERIES_MEMORY, name, "B", device);
+    if (row == LPO_NONE)
+        return;
+    for (size_t i = 0; i < from->points.len; i++)
+        lpo_trace_series_add(&t->series.at[row], from->points.at[i].ns + shift,
+                             from->points.at[i].value);
+    t->series.at[row].seen += from->seen - from->points.len;
+    lpo_trace_series_sort(&t->series.at[row]);
+}
+
+/* Beside GPUs that worked, one of which only memory is known would be a GPU more than ran. */
+static void settle_memory(struct lpo_kineto_build *b, const struct renumber *r, int32_t rank,
+                          int64_t shift)
+{
+    for (size_t i = 0; i < b->allocators.len; i++) {
+        const struct allocator *a = &b->allocators.at[i];
+        const uint64_t *row =
+            lpo_map_find(b->device_rows, (const char *)&a->device, sizeof a->device);
+        uint16_t device;
+
+        if (!row && b->devices.len)
+            continue;
+        device = row ? r->devices[*row] : lpo_trace_device(b->t, a->device, rank);
+        settle_series(b->t, &a->allocated, "Allocated", device, shift);
+        settle_series(b->t, &a->reserved, "Reserved", device, shift);
+    }
+}
+
 /* Labels come for every pid and tid there is, streams too: only those of our threads are used. */
 static void settle_labels(struct lpo_kineto_build *b, const struct renumber *r)
 {
@@ -491,6 +666,7 @@ void lpo_kineto_build_finish(struct lpo_kineto_build *b, const struct kineto_fac
     renumber_create(b, facts->rank, &r);
     settle_gpu_ops(b, &r, shift);
     settle_host(b, &r, shift);
+    settle_memory(b, &r, facts->rank, shift);
     settle_labels(b, &r);
     renumber_free(&r);
     if (b->without_time)

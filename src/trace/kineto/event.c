@@ -28,6 +28,7 @@ static const struct category {
     ROW("gpu_memset", KINETO_MEMSET),
     ROW("user_annotation", KINETO_RANGE),
     ROW("python_function", KINETO_PYTHON),
+    ROW("cpu_instant_event", KINETO_MEMORY),
     ROW("Operator", KINETO_OP),
     ROW("Runtime", KINETO_CALL),
     ROW("Driver", KINETO_CALL),
@@ -206,7 +207,9 @@ static const struct arg {
     {                                                                                              \
         key, sizeof key - 1, offsetof(struct kineto_event, field), read                            \
     }
-    ROW("Input Dims", shapes, arg_span),
+    ROW("Input Dims", dims, arg_span),
+    ROW("Input type", types, arg_span),
+    ROW("Concrete Inputs", values, arg_span),
     ROW("Sequence number", sequence, arg_number),
     ROW("correlation", correlation, arg_number),
     ROW("device", device, arg_number),
@@ -218,22 +221,54 @@ static const struct arg {
     ROW("bytes", bytes, arg_number),
     ROW("graph id", graph_id, arg_number),
     ROW("name", label, arg_text),
+};
+
+/* In tables of their own: few events have them, and each row costs every other event time. */
+static const struct arg memory_args[] = {
+    ROW("Device Type", device_type, arg_number),
+    ROW("Device Id", device_id, arg_number),
+    ROW("Total Allocated", allocated, arg_number),
+    ROW("Total Reserved", reserved, arg_number),
+};
+
+static const struct arg collective_args[] = {
+    ROW("Collective name", collective, arg_text), ROW("dtype", dtype, arg_text),
+    ROW("In msg nelems", in_count, arg_number),   ROW("Out msg nelems", out_count, arg_number),
+    ROW("Group size", ranks, arg_number),
 #undef ROW
 };
 
-static int read_arg(struct lpo_pull *q, const struct lpo_json_pull_text *key,
-                    struct kineto_event *e)
-{
-    for (size_t i = 0; i < sizeof known_args / sizeof *known_args; i++) {
-        const struct arg *a = &known_args[i];
+#define COUNT(a) (sizeof(a) / sizeof *(a))
 
-        if (is_word(key, a->key, a->len))
-            return a->read(q, (char *)e + a->at);
-    }
-    return lpo_json_pull_skip(q);
+static const struct arg *find_arg(const struct arg *rows, size_t count,
+                                  const struct lpo_json_pull_text *key)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_word(key, rows[i].key, rows[i].len))
+            return &rows[i];
+    return NULL;
 }
 
-static int read_args(struct lpo_pull *q, struct kineto_event *e)
+/* NCCL's and RCCL's kernels; where the name comes after the args, any kernel may be one. */
+static bool may_be_collective(const struct kineto_event *e)
+{
+    return !e->name.len || (e->name.len > 4 && memcmp(e->name.at, "nccl", 4) == 0) ||
+           (e->name.len > 4 && memcmp(e->name.at, "rccl", 4) == 0);
+}
+
+static int read_arg(struct lpo_pull *q, const struct lpo_json_pull_text *key, enum kineto_kind kind,
+                    struct kineto_event *e)
+{
+    const struct arg *a = find_arg(known_args, COUNT(known_args), key);
+
+    if (!a && kind == KINETO_MEMORY)
+        a = find_arg(memory_args, COUNT(memory_args), key);
+    else if (!a && kind == KINETO_KERNEL && may_be_collective(e))
+        a = find_arg(collective_args, COUNT(collective_args), key);
+    return a ? a->read(q, (char *)e + a->at) : lpo_json_pull_skip(q);
+}
+
+static int read_args(struct lpo_pull *q, enum kineto_kind kind, struct kineto_event *e)
 {
     struct lpo_json_pull_text key;
     bool first = true;
@@ -243,7 +278,7 @@ static int read_args(struct lpo_pull *q, struct kineto_event *e)
         return c < 0 ? c : lpo_json_pull_skip(q);
     q->p++;
     while ((rc = lpo_json_pull_member(q, &first, &key)) > 0) {
-        rc = read_arg(q, &key, e);
+        rc = read_arg(q, &key, kind, e);
         if (rc < 0)
             return rc;
     }
@@ -263,6 +298,8 @@ static bool unwanted(const struct outline *o, unsigned wanted)
 {
     if (o->ph == 'M')
         return !(wanted & KINETO_BIT(KINETO_META));
+    if (o->ph == 'i' || o->ph == 'I') /* before 2021 instants had no category */
+        return !(wanted & KINETO_BIT(KINETO_MEMORY)) || (o->has_cat && o->kind != KINETO_MEMORY);
     return (o->ph && o->ph != 'X') || (o->has_cat && !(wanted & KINETO_BIT(o->kind)));
 }
 
@@ -304,7 +341,7 @@ static int read_field(struct lpo_pull *q, const struct lpo_json_pull_text *key, 
         if (lpo_json_pull_is(key, "name"))
             return read_text(q, &e->name);
         if (lpo_json_pull_is(key, "args"))
-            return o->has_cat || o->ph == 'M' ? read_args(q, e) : read_span(q, &o->args);
+            return o->has_cat || o->ph == 'M' ? read_args(q, o->kind, e) : read_span(q, &o->args);
         break;
     default:
         break;
@@ -325,8 +362,10 @@ static int settle(struct lpo_pull *q, const struct outline *o, unsigned wanted,
 {
     if (o->ph == 'M')
         e->kind = KINETO_META;
-    else if (o->ph == 'X')
+    else if (o->ph == 'X' && o->kind != KINETO_MEMORY)
         e->kind = o->has_cat ? o->kind : legacy_kind(e);
+    else if ((o->ph == 'i' || o->ph == 'I') && lpo_json_pull_is(&e->name, "[memory]"))
+        e->kind = KINETO_MEMORY;
     if (!(wanted & KINETO_BIT(e->kind)))
         e->kind = KINETO_OTHER;
     if (e->kind == KINETO_OTHER)
@@ -336,10 +375,12 @@ static int settle(struct lpo_pull *q, const struct outline *o, unsigned wanted,
                                   .end = o->args.at + o->args.len,
                                   .mode = q->mode };
 
-        if (read_args(&inner, e) < 0)
+        if (read_args(&inner, e->kind, e) < 0)
             return LPO_E_FORMAT;
     }
-    if (e->kind != KINETO_META && e->start_ns == LPO_NO_TIME)
+    if (e->kind == KINETO_MEMORY && e->start_ns == LPO_NO_TIME)
+        e->kind = KINETO_OTHER; /* a picture without it loses nothing that is counted */
+    if (e->kind != KINETO_META && e->kind != KINETO_OTHER && e->start_ns == LPO_NO_TIME)
         e->kind = KINETO_BAD;
     return 0;
 }
@@ -358,6 +399,13 @@ int lpo_kineto_event_read(struct lpo_pull *q, unsigned wanted, struct kineto_eve
         .graph_id = LPO_NO_TIME,
         .registers = LPO_NO_TIME,
         .shared_memory = LPO_NO_TIME,
+        .device_type = LPO_NO_TIME,
+        .device_id = LPO_NO_TIME,
+        .allocated = LPO_NO_TIME,
+        .reserved = LPO_NO_TIME,
+        .in_count = LPO_NO_TIME,
+        .out_count = LPO_NO_TIME,
+        .ranks = LPO_NO_TIME,
         .grid = { LPO_NO_TIME, LPO_NO_TIME, LPO_NO_TIME },
         .block = { LPO_NO_TIME, LPO_NO_TIME, LPO_NO_TIME },
     };

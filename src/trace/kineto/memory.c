@@ -90,8 +90,11 @@ static int read_event(struct lpo_pull *q, void *ctx)
 
     if (rc <= 0)
         return rc;
-    s->r =
-        (struct record){ false, LPO_NO_TIME, LPO_NO_TIME, LPO_NO_TIME, LPO_NO_TIME, LPO_NO_TIME };
+    s->r = (struct record){ .type = LPO_NO_TIME,
+                            .device = LPO_NO_TIME,
+                            .bytes = LPO_NO_TIME,
+                            .allocated = LPO_NO_TIME,
+                            .reserved = LPO_NO_TIME };
     rc = lpo_json_pull_peek(q);
     if (rc < 0)
         return rc;
@@ -251,5 +254,7 @@ void lpo_kineto_memory_free(struct lpo_kineto_memory *m)
 
 const char *lpo_kineto_memory_type(int64_t type)
 {
-    return type == 0 ? "CPU" : type == 1 ? "GPU" : "other";
+    enum { CPU = 0, CUDA = 1, HIP = 6 }; /* c10::DeviceType */
+
+    return type == CPU ? "CPU" : type == CUDA || type == HIP ? "GPU" : "other";
 }

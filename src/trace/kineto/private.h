@@ -23,6 +23,7 @@ enum kineto_kind {
     KINETO_OP,
     KINETO_RANGE,
     KINETO_PYTHON, /* functions of with_stack=True */
+    KINETO_MEMORY, /* an instant: the totals of an allocator, from profile_memory=True */
     KINETO_META,   /* names of processes and threads */
     KINETO_BAD,    /* one of ours, but without a time that can be read */
 };
@@ -45,8 +46,13 @@ struct kineto_event {
     /* of args; LPO_NO_TIME where absent */
     int64_t device, stream, correlation, bytes, sequence, graph_id;
     int64_t registers, shared_memory;
+    int64_t device_type, device_id, allocated, reserved; /* of KINETO_MEMORY */
+    int64_t in_count, out_count, ranks;                  /* of collectives */
+    struct lpo_json_pull_text collective, dtype;
     int64_t grid[3], block[3];
-    struct lpo_json_pull_text shapes; /* the JSON of "Input Dims", len 0 when absent */
+    struct lpo_json_pull_text dims;   /* the JSON of "Input Dims", len 0 when absent */
+    struct lpo_json_pull_text types;  /* of "Input type" */
+    struct lpo_json_pull_text values; /* of "Concrete Inputs" */
     struct lpo_json_pull_text label;  /* args.name of metadata */
 };
 

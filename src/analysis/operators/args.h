@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analysis/operators/args.h - what an operator was called with, read from the texts of a trace:
+ * dims "[[8,128],[],[[2],[3]]]", types ["float","Scalar","TensorList"], values ["","True",""]. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/dtype.h"
+
+struct lpo_op;
+struct lpo_trace;
+
+enum { LPO_OP_ARGS = 24, LPO_OP_RANK = 8 };
+
+struct lpo_op_tensor {
+    unsigned rank;             /* of the first tensor, when it is a list */
+    int64_t dims[LPO_OP_RANK]; /* none is negative */
+    double elements;           /* of all tensors, when it is a list */
+    unsigned count;            /* tensors: 1, or as many as the list has; 0: no tensor */
+    enum lpo_dtype type;       /* LPO_DTYPE_NONE: unknown, as in lists */
+    double element_bytes;      /* 0: unknown */
+    const char *value;         /* text of a scalar or a list of numbers; not terminated */
+    size_t value_len;
+};
+
+struct lpo_op_call {
+    size_t count; /* arguments; those beyond LPO_OP_ARGS are left out */
+    struct lpo_op_tensor at[LPO_OP_ARGS];
+};
+
+/* False when the trace has no shapes of it, or they cannot be read. */
+bool lpo_operators_read_args(const struct lpo_trace *t, const struct lpo_op *op,
+                             struct lpo_op_call *out);
+
+/* The argument, or one without tensors when there are fewer. */
+const struct lpo_op_tensor *lpo_operators_arg(const struct lpo_op_call *call, int i);
+/* "True" or "1"; *known is false when the trace does not say. */
+bool lpo_operators_flag(const struct lpo_op_tensor *arg, bool *known);
+/* "[1, 2]" or "3": the numbers, at most `most`; how many there were. */
+size_t lpo_operators_numbers(const struct lpo_op_tensor *arg, int64_t *out, size_t most);

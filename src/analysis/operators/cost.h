@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analysis/operators/cost.h - what one call of an operator computes and moves, from its shapes.
+ *
+ * FLOPs: 2 M N K for a matrix product (the bias is not counted), 4 B H Lq Lk D for attention (half
+ * of it where it is known to be causal), 2.5 times that for its backward pass, 2 N K C/g R S P Q
+ * for a convolution. Bytes: inputs, weights and outputs once. What the shapes do not say is
+ * unknown. */
+#pragma once
+
+#include <stddef.h>
+
+#include "util/auto.h"
+#include "util/dtype.h"
+
+struct lpo_err;
+struct lpo_op;
+struct lpo_trace;
+
+struct lpo_operator_cost {
+    double flops, bytes; /* NaN: unknown */
+    enum lpo_dtype math; /* what it multiplies in: the rate that limits it; NONE: no products */
+};
+
+/* The user's own: "aten::linear=my::gemm*", my operators are products as aten::linear is, or
+ * "aten::mm(2,0)=my::op" where the matrices are other arguments. They come before ours. */
+struct lpo_operators_rules;
+int lpo_operators_rules_read(const char *const *texts, size_t count,
+                             struct lpo_operators_rules **out, struct lpo_err *err);
+void lpo_operators_rules_destroy(struct lpo_operators_rules *r); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_operators_rules);
+
+/* `own` may be NULL. */
+struct lpo_operator_cost lpo_operators_cost(const struct lpo_trace *t, const struct lpo_op *op,
+                                            const struct lpo_operators_rules *own);

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/wall/collectives.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/wall/private.h"
+#include "region/tree.h"
+#include "trace/trace.h"
+#include "util/dtype.h"
+#include "util/map.h"
+#include "util/xmalloc.h"
+
+/* How the bytes of a message become bytes on the busiest link, of n ranks. */
+enum traffic { ONCE, RING, TWICE_RING };
+
+/* The first word that is in the text decides, so a longer one stands before its part. */
+static const struct kind {
+    const char *word, *name;
+    enum traffic traffic;
+    bool received; /* the message is what a rank receives */
+} kinds[] = {
+    { "allreduce", "all-reduce", TWICE_RING, false },
+    { "reducescatter", "reduce-scatter", RING, false },
+    { "allgather", "all-gather", RING, true },
+    { "alltoall", "all-to-all", RING, false },
+    { "sendrecv", "send/receive", ONCE, false },
+    { "broadcast", "broadcast", ONCE, false },
+    { "crossdevicereduce", "all-reduce", TWICE_RING, false },
+    { "barrier", "barrier", ONCE, false },
+    { "gather", "gather", ONCE, true },
+    { "scatter", "scatter", ONCE, false },
+    { "reduce", "reduce", ONCE, false },
+    { "send", "send/receive", ONCE, false },
+    { "recv", "send/receive", ONCE, true },
+    { NULL, "other", ONCE, false },
+};
+
+enum { LONGEST_NAME = 256 };
+
+static const struct kind *kind_of(const char *text)
+{
+    char plain[LONGEST_NAME + 1];
+    const struct kind *k = kinds;
+    size_t n = 0;
+
+    for (size_t i = 0; text[i] && n < LONGEST_NAME; i++)
+        if (text[i] != '_' && text[i] != '-' && text[i] != ' ')
+            plain[n++] = (char)tolower((unsigned char)text[i]);
+    plain[n] = '\0';
+    while (k->word && !strstr(plain, k->word))
+        k++;
+    return k;
+}
+
+const char *lpo_wall_collective_kind(const char *text)
+{
+    return kind_of(text)->name;
+}
+
+/* A time in which a device computed; they neither overlap nor touch. */
+struct stretch {
+    int64_t start_ns, end_ns;
+    int64_t before_ns; /* of all stretches before it */
+};
+
+struct computing {
+    LPO_VEC(struct stretch) all;
+};
+
+static void add_stretch(struct computing *c, const struct lpo_gpu_op *op)
+{
+    struct stretch *last = c->all.len ? &c->all.at[c->all.len - 1] : NULL;
+    struct stretch next = { op->start_ns, op->end_ns, 0 };
+
+    if (last && op->start_ns <= last->end_ns) {
+        last->end_ns = op->end_ns > last->end_ns ? op->end_ns : last->end_ns;
+        return;
+    }
+    if (last)
+        next.before_ns = last->before_ns + last->end_ns - last->start_ns;
+    lpo_vec_push(&c->all, next);
+}
+
+/* Time in which the device computed before `ns`. */
+static int64_t computed_before(const struct computing *c, int64_t ns)
+{
+    size_t lo = 0, hi = c->all.len;
+    const struct stretch *s;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (c->all.at[mid].start_ns < ns)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (!lo)
+        return 0;
+    s = &c->all.at[lo - 1];
+    return s->before_ns + (ns < s->end_ns ? ns : s->end_ns) - s->start_ns;
+}
+
+struct builder {
+    const struct lpo_trace *t;
+    struct lpo_wall_collectives *out;
+    const struct lpo_region_tree *tree;
+    const struct kind **by_name; /* per name of the trace; NULL: not looked up yet */
+    struct lpo_map *rows;
+};
+
+static const struct kind *kind_of_name(struct builder *b, uint32_t name)
+{
+    if (!b->by_name[name])
+        b->by_name[name] = kind_of(lpo_trace_text(b->t, name));
+    return b->by_name[name];
+}
+
+static int by_op(const void *key, const void *row)
+{
+    uint32_t op = *(const uint32_t *)key, at = ((const struct lpo_collective *)row)->op;
+
+    return op < at ? -1 : op > at;
+}
+
+static struct lpo_measure message(const struct lpo_trace *t, const struct lpo_collective *c,
+                                  const struct kind *k)
+{
+    int64_t count = k->received ? c->out_count : c->in_count;
+    double each =
+        c->dtype == LPO_NONE ? 0 : lpo_dtype_bytes(lpo_dtype_parse(lpo_trace_text(t, c->dtype)));
+
+    if (count == LPO_NO_TIME || each <= 0)
+        return lpo_measure_unknown();
+    return lpo_measure_measured((double)count * each);
+}
+
+/* What makes two collectives the same line. Zeroed, because it is compared as bytes. */
+struct key {
+    const struct kind *kind;
+    double bytes;
+    uint64_t ranks; /* above all: is the size known? */
+};
+
+static const uint64_t size_known = (uint64_t)1 << 63;
+
+static struct lpo_collective_row *row_of(struct builder *b, const struct kind *kind,
+                                         struct lpo_measure bytes, uint32_t ranks)
+{
+    bool known = lpo_measure_known(bytes), fresh;
+    struct key key = { kind, known ? bytes.value : 0, ranks | (known ? size_known : 0) };
+    uint64_t *row = lpo_map_put(b->rows, (const char *)&key, sizeof key, &fresh);
+
+    if (fresh) {
+        *row = b->out->rows.len;
+        lpo_vec_push(&b->out->rows,
+                     (struct lpo_collective_row){ .kind = kind->name,
+                                                  .bytes = bytes,
+                                                  .ranks = ranks,
+                                                  .min_ns = INT64_MAX,
+                                                  .bus_rate = lpo_measure_unknown() });
+    }
+    return &b->out->rows.at[*row];
+}
+
+static void add_collective(struct builder *b, uint32_t op, const struct computing *c)
+{
+    const struct lpo_trace *t = b->t;
+    const struct lpo_gpu_op *w = &t->gpu_ops.at[op];
+    const struct lpo_collective *said =
+        t->collectives.len
+            ? bsearch(&op, t->collectives.at, t->collectives.len, sizeof *t->collectives.at, by_op)
+            : NULL;
+    const struct kind *kind = kind_of_name(b, said ? said->kind : w->name);
+    struct lpo_measure bytes = said ? message(t, said, kind) : lpo_measure_unknown();
+    struct lpo_collective_row *r = row_of(b, kind, bytes, said ? said->ranks : 0);
+    int64_t ns = lpo_trace_gpu_op_ns(w);
+
+    r->calls++;
+    r->ns += ns;
+    r->min_ns = ns < r->min_ns ? ns : r->min_ns;
+    r->max_ns = ns > r->max_ns ? ns : r->max_ns;
+    r->exposed_ns += ns - (computed_before(c, w->end_ns) - computed_before(c, w->start_ns));
+    r->exposed_unknown |= (w->flags & LPO_GPU_OP_SHARE) != 0;
+}
+
+/* rows[0, count) are the operations of one device in order. */
+static void add_device(struct builder *b, const uint32_t *rows, size_t count)
+{
+    struct computing c = { 0 };
+
+    for (size_t i = 0; i < count; i++) {
+        const struct lpo_gpu_op *op = &b->t->gpu_ops.at[rows[i]];
+
+        if (op->kind == LPO_KERNEL && !lpo_wall_communicates(b->tree, op->name))
+            add_stretch(&c, op);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct lpo_gpu_op *op = &b->t->gpu_ops.at[rows[i]];
+
+        if (op->kind == LPO_KERNEL && lpo_wall_communicates(b->tree, op->name))
+            add_collective(b, rows[i], &c);
+    }
+    lpo_vec_free(&c.all);
+}
+
+static void put_rate(struct lpo_collective_row *r)
+{
+    static const double times[] = { [ONCE] = 0, [RING] = 1, [TWICE_RING] = 2 };
+    const struct kind *k = kind_of(r->kind);
+    double n = r->ranks, factor = k->traffic == ONCE ? 1 : times[k->traffic] * (n - 1) / n;
+
+    if (lpo_measure_known(r->bytes) && r->bytes.value > 0 && r->ranks > 1 && r->ns > 0 && k->word)
+        r->bus_rate = lpo_measure_measured(r->bytes.value * (double)r->calls * factor /
+                                           ((double)r->ns * 1e-9));
+}
+
+static int by_time(const void *x, const void *y)
+{
+    const struct lpo_collective_row *a = x, *b = y;
+    int kind = strcmp(a->kind, b->kind);
+
+    if (a->ns != b->ns)
+        return a->ns > b->ns ? -1 : 1;
+    return kind ? kind : a->calls > b->calls ? -1 : a->calls < b->calls;
+}
+
+struct lpo_wall_collectives *lpo_wall_collectives_create(const struct lpo_region_tree *tree)
+{
+    const struct lpo_trace *t = tree->trace;
+    struct lpo_wall_order order = lpo_wall_order_find(t);
+    struct builder b = {
+        .t = t, .tree = tree, .out = lpo_xcalloc(1, sizeof *b.out), .rows = lpo_map_create()
+    };
+
+    b.by_name = lpo_xcalloc(lpo_trace_name_count(t) + 1, sizeof *b.by_name);
+    for (size_t i = 0; i < order.count;) {
+        size_t end = lpo_wall_order_device(&order, t, i);
+
+        add_device(&b, order.rows + i, end - i);
+        i = end;
+    }
+    for (size_t i = 0; i < b.out->rows.len; i++)
+        put_rate(&b.out->rows.at[i]);
+    if (b.out->rows.len)
+        qsort(b.out->rows.at, b.out->rows.len, sizeof *b.out->rows.at, by_time);
+    lpo_wall_order_free(&order);
+    lpo_map_destroy(b.rows);
+    free(b.by_name);
+    return b.out;
+}
+
+void lpo_wall_collectives_destroy(struct lpo_wall_collectives *c)
+{
+    if (c)
+        lpo_vec_free(&c->rows);
+    free(c);
+}

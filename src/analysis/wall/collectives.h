@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analysis/wall/collectives.h - collectives by kind and size: how long, how much of it exposed, how
+ * fast.
+ *
+ * A collective is a kernel of class collective. Its kind is the one that the framework recorded,
+ * else what its name says. Exposed is the time in which no kernel that computes ran on the same
+ * GPU; collectives that run beside each other are exposed each for itself, so rows may add up to
+ * more than the exposed communication of the wall time, which counts such time once.
+ *
+ * Bus bandwidth is defined as in nccl-tests: bytes of the message over the time of the kernel,
+ * times 2(n-1)/n for all-reduce, (n-1)/n for all-gather, reduce-scatter and all-to-all, 1 else; n
+ * are the ranks of the group. The message is what a rank sends in an all-reduce, reduce-scatter,
+ * all-to-all and broadcast, and what it receives in an all-gather. A kernel also waits for the
+ * other ranks, so the links were at least that fast. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/auto.h"
+#include "util/measure.h"
+#include "util/vec.h"
+
+struct lpo_region_tree;
+
+struct lpo_collective_row {
+    const char *kind;         /* "all-reduce"; static */
+    struct lpo_measure bytes; /* of one message; unknown: the source does not say */
+    uint32_t ranks;           /* of the group; 0: not known */
+    uint64_t calls;
+    int64_t ns, min_ns, max_ns; /* of the kernels */
+    int64_t exposed_ns;
+    bool exposed_unknown;        /* some ran in CUDA graphs timed as a whole */
+    struct lpo_measure bus_rate; /* bytes per second over all calls of the row */
+};
+
+struct lpo_wall_collectives {
+    LPO_VEC(struct lpo_collective_row) rows; /* most time first */
+};
+
+/* Of the whole trace, all GPUs together. */
+struct lpo_wall_collectives *lpo_wall_collectives_create(const struct lpo_region_tree *tree);
+void lpo_wall_collectives_destroy(struct lpo_wall_collectives *c); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_wall_collectives);
+
+/* The kind that a text of the source or the name of a kernel means: "allreduce",
+ * "_allgather_base", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL". "other" where it says none. */
+const char *lpo_wall_collective_kind(const char *text);

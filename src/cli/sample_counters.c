@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/sample_counters.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "cli/app.h"
+#include "cli/options.h"
+#include "gpu/sampler/sampler.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/str.h"
+
+static const struct lpo_option options[] = {
+    { "out", 'o', LPO_OPT_TEXT, "FILE", "the file of samples" },
+    { "device", 0, LPO_OPT_TEXT, "N", "the GPU, as CUDA numbers them (0)" },
+    { "interval-ns", 0, LPO_OPT_TEXT, "NS", "time between two samples (50000)" },
+    { "metric", 0, LPO_OPT_LIST, "NAME", "sample this one; none: the usual ones" },
+    { "max-mb", 0, LPO_OPT_TEXT, "N", "size limit of the file (1024)" },
+    { "seconds", 0, LPO_OPT_TEXT, "N", "end by itself after so long" },
+    { "period-ms", 0, LPO_OPT_TEXT, "N", "time between two rounds of decoding (20)" },
+    { "image-samples", 0, LPO_OPT_TEXT, "N", "samples decoded at once" },
+    { "buffer-mb", 0, LPO_OPT_TEXT, "N", "the hardware's buffer" },
+    { "check", 0, LPO_OPT_FLAG, NULL, "only see whether counters can be had" },
+    { 0 },
+};
+
+static int number(const struct lpo_args *args, const char *name, long long fallback, long long min,
+                  long long max, long long *out, struct lpo_err *err)
+{
+    const char *text = lpo_cli_args_text(args, name, NULL);
+    char *end;
+
+    *out = fallback;
+    if (!text)
+        return 0;
+    *out = strtoll(text, &end, 10);
+    if (*end || !*text || *out < min || *out > max)
+        return lpo_fail(err, LPO_E_USAGE, "--%s is a number from %lld to %lld, not '%s'", name, min,
+                        max, text);
+    return 0;
+}
+
+/* Before CUDA starts its threads, so that they inherit the mask. */
+static int watch_signals(long long seconds)
+{
+    struct itimerval timer = { .it_value = { .tv_sec = seconds } };
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGALRM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a full disk is an error of write() */
+    if (seconds)
+        setitimer(ITIMER_REAL, &timer, NULL);
+    return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+static void say_ready(void *ctx, const struct lpo_sampler_gpu *g)
+{
+    struct lpo_app *app = ctx;
+
+    fprintf(app->out, "ready %s, %zu metrics, CUPTI %u%s%s\n", g->chip, g->metrics.len,
+            g->cupti_version, g->has_context ? ", with a context" : "",
+            g->counts_clocks ? ", triggered by clocks" : "");
+    fflush(app->out);
+}
+
+static int fill(struct lpo_app *app, const struct lpo_args *args, struct lpo_sampler_options *o,
+                long long *seconds, struct lpo_err *err)
+{
+    const char *const *metrics = lpo_cli_args_list(args, "metric");
+    long long device, interval, max_mb, period, image, buffer;
+
+    if (number(args, "device", 0, 0, 1023, &device, err) < 0 ||
+        number(args, "interval-ns", 50000, 1000, 1000000000, &interval, err) < 0 ||
+        number(args, "max-mb", 1024, 0, 1 << 30, &max_mb, err) < 0 ||
+        number(args, "seconds", 0, 1, 1 << 30, seconds, err) < 0 ||
+        number(args, "period-ms", 20, 1, 10000, &period, err) < 0 ||
+        number(args, "image-samples", 0, 16, 1 << 20, &image, err) < 0 ||
+        number(args, "buffer-mb", 0, 1, 1 << 16, &buffer, err) < 0)
+        return err->code;
+    *o = (struct lpo_sampler_options){
+        .ask = { .device = (int)device,
+                 .interval_ns = interval,
+                 .metrics = metrics,
+                 .image_samples = (uint32_t)image,
+                 .buffer_bytes = (size_t)buffer << 20 },
+        .path = lpo_cli_args_text(args, "out", NULL),
+        .max_bytes = (uint64_t)max_mb * 1000000,
+        .period_ns = period * 1000000,
+        .version = LPO_VERSION,
+        .stop_fd = *seconds ? -1 : STDIN_FILENO,
+        .ready = say_ready,
+        .ctx = app,
+    };
+    while (metrics[o->ask.nmetrics])
+        o->ask.nmetrics++;
+    return 0;
+}
+
+static int check(struct lpo_app *app, const struct lpo_sampler_options *o, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_sampler_session) session = NULL;
+    int rc = lpo_sampler_session_open(app->arena, &o->ask, &session, err);
+
+    if (rc < 0)
+        return rc;
+    say_ready(app, lpo_sampler_session_gpu(session));
+    return 0;
+}
+
+static int sample(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
+{
+    struct lpo_sampler_options o;
+    struct lpo_sampler_result r;
+    long long seconds;
+    int rc = fill(app, args, &o, &seconds, err);
+
+    if (rc < 0)
+        return rc;
+    o.signal_fd = watch_signals(seconds);
+    if (o.signal_fd < 0)
+        return lpo_fail_errno(err, "cannot watch for signals");
+    if (lpo_cli_args_has(args, "check"))
+        return check(app, &o, err);
+    if (!o.path)
+        return lpo_fail(err, LPO_E_USAGE, "sample-counters needs -o FILE");
+    rc = lpo_sampler_run(app->arena, &o, &r, err);
+    if (rc == 0)
+        fprintf(app->out,
+                "done samples=%" PRIu64 " lost=%" PRIu64 " lost_ns=%" PRId64 " cpu_ns=%" PRId64
+                " wall_ns=%" PRId64 " rounds=%" PRIu64 " ended_by=%d\n",
+                r.samples, r.lost, r.lost_ns, r.cpu_ns, r.wall_ns, r.rounds, (int)r.ended_by);
+    return rc;
+}
+
+int lpo_cli_sample_counters_main(struct lpo_app *app, int argc, const char *const *argv)
+{
+    struct lpo_err err = { 0 };
+    struct lpo_args args;
+    int rc = lpo_cli_args_parse(app, options, argc, argv, &args, &err);
+
+    if (rc == 0)
+        rc = sample(app, &args, &err);
+    if (rc < 0)
+        fprintf(app->out, "failed: %s\n", lpo_err_cause(&err));
+    fflush(app->out);
+    return rc < 0 ? lpo_err_exit_code(rc) : 0;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gpu/sampler/sampler.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gpu/sampler/file.h"
+#include "util/arena.h"
+#include "util/err.h"
+
+enum {
+    LONG_SAMPLE = 8, /* intervals: a record longer than that spans time that was not sampled */
+    RESTARTS_MAX =
+        100 /* of sampling after an overflow: a GPU that overflows all the time ends it */
+};
+
+struct sampler {
+    const struct lpo_sampler_options *o;
+    struct lpo_arena *a;
+    struct lpo_sampler_session *session;
+    struct lpo_sampler_file *file;
+    struct lpo_sampler_result *result;
+    uint64_t interval_ns;
+    uint64_t
+        last_end_ns; /* of the last sample, or of the last time known to be lost; 0: none yet */
+    bool fresh;      /* the next record is the one for the time before sampling (re)started */
+    enum lpo_counters_why gap_is; /* why the next gap is there */
+    unsigned restarts;
+};
+
+static int64_t ns_of(struct timeval t)
+{
+    return (int64_t)t.tv_sec * 1000000000 + (int64_t)t.tv_usec * 1000;
+}
+
+static int64_t cpu_ns(void)
+{
+    struct rusage u;
+
+    return getrusage(RUSAGE_SELF, &u) == 0 ? ns_of(u.ru_utime) + ns_of(u.ru_stime) : 0;
+}
+
+static int64_t clock_ns(clockid_t which)
+{
+    struct timespec t;
+
+    clock_gettime(which, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* --- what goes into the file --- */
+
+static int write_head(struct sampler *s, struct lpo_err *err)
+{
+    const struct lpo_sampler_gpu *g = lpo_sampler_session_gpu(s->session);
+    struct utsname host = { 0 };
+    const char *pairs[][2] = {
+        { "sampler", s->o->version },
+        { "pid", lpo_arena_printf(s->a, "%d", (int)getpid()) },
+        { "host", uname(&host) == 0 ? host.nodename : "" },
+        { "clock", "realtime" },
+        { "interval_ns", lpo_arena_printf(s->a, "%lld", (long long)s->o->ask.interval_ns) },
+        { "trigger", g->counts_clocks ? "sysclk" : "time" },
+        { "interval_clocks",
+          g->counts_clocks ? lpo_arena_printf(s->a, "%llu", (unsigned long long)g->interval_clocks)
+                           : "" },
+        { "chip", g->chip },
+        { "device.index", lpo_arena_printf(s->a, "%d", s->o->ask.device) },
+        { "device.name", g->name },
+        { "device.uuid", g->uuid },
+        { "cupti.version", lpo_arena_printf(s->a, "%u", g->cupti_version) },
+        { "cuda.driver", lpo_arena_printf(s->a, "%d", g->driver) },
+    };
+
+    if (lpo_sampler_file_facts(s->file, (const char *const(*)[2])pairs,
+                               sizeof pairs / sizeof *pairs, err) < 0 ||
+        lpo_sampler_file_metrics(s->file, g->metrics.at, g->metrics.len, err) < 0)
+        return err->code;
+    if (!g->metrics.left_out)
+        return 0;
+    return lpo_sampler_file_note(
+        s->file, lpo_arena_printf(s->a, "not sampled: %s", g->metrics.left_out), err);
+}
+
+static int lose(struct sampler *s, uint64_t from, uint64_t to, struct lpo_err *err)
+{
+    static const char *const texts[] = {
+        [LPO_COUNTERS_LOST_OVERFLOW] = "the hardware's buffer was full",
+        [LPO_COUNTERS_LOST_GAP] = "no sample of this time",
+        [LPO_COUNTERS_LOST_LIMIT] = "the file reached its size limit",
+    };
+    enum lpo_counters_why why = s->gap_is;
+
+    s->gap_is = LPO_COUNTERS_LOST_GAP;
+    s->result->lost_ns += (int64_t)(to - from);
+    return lpo_sampler_file_loss(s->file, from, to, (to - from) / s->interval_ns, why, texts[why],
+                                 err);
+}
+
+/* A record that spans time in which nothing was sampled. The very first one is of the time before
+ * the start and is nothing that anybody asked for; later ones mark a loss. */
+static int take_long(struct sampler *s, uint64_t start_ns, uint64_t end_ns, struct lpo_err *err)
+{
+    uint64_t from = s->last_end_ns ? s->last_end_ns : start_ns;
+    bool first = s->last_end_ns == 0;
+
+    s->last_end_ns = end_ns;
+    return first || end_ns <= from ? 0 : lose(s, from, end_ns, err);
+}
+
+static int take_sample(void *ctx, uint64_t start_ns, uint64_t end_ns, const double *values,
+                       struct lpo_err *err)
+{
+    struct sampler *s = ctx;
+    bool fresh = s->fresh;
+
+    if (end_ns <= start_ns || end_ns <= s->last_end_ns)
+        return 0;
+    s->fresh = false;
+    if (fresh || end_ns - start_ns > LONG_SAMPLE * s->interval_ns)
+        return take_long(s, start_ns, end_ns, err);
+    if (s->last_end_ns && start_ns > s->last_end_ns + s->interval_ns / 2 &&
+        lose(s, s->last_end_ns, start_ns, err) < 0)
+        return err->code;
+    s->last_end_ns = end_ns;
+    return lpo_sampler_file_sample(s->file, start_ns, end_ns, values, err);
+}
+
+/* --- the loop --- */
+
+/* The hardware keeps its oldest records and stops at the end of its buffer: only a new start makes
+ * it go on. */
+static int restart(struct sampler *s, struct lpo_err *err)
+{
+    if (++s->restarts > RESTARTS_MAX)
+        return lpo_fail(err, LPO_E_LIMIT,
+                        "the hardware's buffer was full %d times: set pipeline.counters.interval "
+                        "to a longer time",
+                        RESTARTS_MAX);
+    s->gap_is = LPO_COUNTERS_LOST_OVERFLOW;
+    s->fresh = true;
+    lpo_sampler_session_stop(s->session, NULL);
+    return lpo_sampler_session_start(s->session, err);
+}
+
+static int decode_round(struct sampler *s, bool last, struct lpo_err *err)
+{
+    bool overflow = false;
+
+    s->result->rounds++;
+    if (lpo_sampler_session_decode(s->session, take_sample, s, &overflow, err) < 0 ||
+        lpo_sampler_file_flush(s->file, err) < 0)
+        return err->code;
+    if (overflow && !last)
+        return restart(s, err);
+    if (overflow)
+        s->gap_is = LPO_COUNTERS_LOST_OVERFLOW;
+    return 0;
+}
+
+/* Waits for the next round. False: it is time to stop. */
+static bool wait_for_round(struct sampler *s, int64_t until_ns)
+{
+    struct pollfd fds[] = { { .fd = s->o->stop_fd, .events = POLLIN },
+                            { .fd = s->o->signal_fd, .events = POLLIN } };
+
+    for (;;) {
+        int64_t left = until_ns - clock_ns(CLOCK_MONOTONIC);
+        struct timespec t = { left > 0 ? left / 1000000000 : 0, left > 0 ? left % 1000000000 : 0 };
+        char byte;
+        int n = ppoll(fds, 2, &t, NULL);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return true;
+        if (fds[1].revents)
+            s->result->ended_by = LPO_COUNTERS_ENDED_STOPPED;
+        else if (read(fds[0].fd, &byte, 1) > 0)
+            s->result->ended_by = LPO_COUNTERS_ENDED_STOPPED; /* a byte: stop */
+        else
+            s->result->ended_by = LPO_COUNTERS_ENDED_ORPHAN; /* the other end is closed */
+        return false;
+    }
+}
+
+static int sample_until_stop(struct sampler *s, struct lpo_err *err)
+{
+    int64_t next = clock_ns(CLOCK_MONOTONIC);
+
+    do {
+        if (decode_round(s, false, err) < 0)
+            return err->code;
+        next += s->o->period_ns;
+        if (next < clock_ns(CLOCK_MONOTONIC)) /* a late round is not made up for by a burst */
+            next = clock_ns(CLOCK_MONOTONIC) + s->o->period_ns / 4;
+    } while (wait_for_round(s, next));
+    if (lpo_sampler_session_stop(s->session, err) < 0)
+        return err->code;
+    return decode_round(s, true, err);
+}
+
+/* The end of the file, whatever ended the sampling. */
+static int finish(struct sampler *s, int rc, struct lpo_err *err)
+{
+    struct lpo_sampler_result *r = s->result;
+    uint64_t now = (uint64_t)clock_ns(CLOCK_REALTIME);
+    struct lpo_err ignored = { 0 };
+
+    if (rc == LPO_E_LIMIT && s->restarts <= RESTARTS_MAX) { /* the file is full: known, no error */
+        uint64_t from = lpo_sampler_file_written_until(s->file); /* the last block did not fit */
+
+        s->gap_is = LPO_COUNTERS_LOST_LIMIT;
+        if (from && now > from)
+            lose(s, from, now, &ignored);
+        r->ended_by = LPO_COUNTERS_ENDED_LIMIT;
+        rc = 0;
+    } else if (rc < 0) {
+        lpo_sampler_file_note(s->file, lpo_err_cause(err), &ignored);
+        r->ended_by = LPO_COUNTERS_ENDED_ERROR;
+    } else if (s->gap_is == LPO_COUNTERS_LOST_OVERFLOW && now > s->last_end_ns && s->last_end_ns) {
+        lose(s, s->last_end_ns, now, &ignored); /* it overflowed, and nothing came after it */
+    }
+    r->cpu_ns = cpu_ns();
+    if (lpo_sampler_file_end(s->file, r->ended_by, r->cpu_ns, r->rounds, rc < 0 ? &ignored : err) <
+            0 &&
+        rc == 0)
+        rc = err->code;
+    r->samples = lpo_sampler_file_samples(s->file);
+    r->lost = lpo_sampler_file_lost(s->file);
+    return rc;
+}
+
+int lpo_sampler_run(struct lpo_arena *a, const struct lpo_sampler_options *o,
+                    struct lpo_sampler_result *out, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_sampler_session) session = NULL;
+    LPO_AUTO(lpo_sampler_file) file = NULL;
+    struct sampler s = {
+        .o = o,
+        .a = a,
+        .result = out,
+        .interval_ns = (uint64_t)o->ask.interval_ns,
+        .fresh = true,
+        .gap_is = LPO_COUNTERS_LOST_GAP,
+    };
+    int64_t started = clock_ns(CLOCK_MONOTONIC);
+    int rc;
+
+    *out = (struct lpo_sampler_result){ 0 };
+    if (lpo_sampler_session_open(a, &o->ask, &session, err) < 0 ||
+        lpo_sampler_file_create(o->path, o->max_bytes, &file, err) < 0)
+        return err->code;
+    s.session = session;
+    s.file = file;
+    rc = write_head(&s, err);
+    if (rc == 0)
+        rc = lpo_sampler_session_start(session, err);
+    if (rc == 0 && o->ready)
+        o->ready(o->ctx, lpo_sampler_session_gpu(session));
+    if (rc == 0)
+        rc = sample_until_stop(&s, err);
+    rc = finish(&s, rc, err);
+    out->wall_ns = clock_ns(CLOCK_MONOTONIC) - started;
+    return rc;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpu/sampler/sampler.h - counters of one GPU into a file, until somebody says stop.
+ *
+ * Runs in a process of its own (`lpo sample-counters`), beside the program that is studied: it
+ * sees the whole GPU and needs nothing in that program. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpu/sampler/session.h"
+
+struct lpo_arena;
+struct lpo_err;
+
+struct lpo_sampler_options {
+    struct lpo_sampler_ask ask;
+    const char *path;   /* of the file */
+    uint64_t max_bytes; /* of the file; 0: no limit */
+    int64_t period_ns;  /* between two rounds of decoding */
+    const char *version;
+    int stop_fd;   /* end of file: stop; the process that started us holds the other end */
+    int signal_fd; /* a signalfd: anything to read there means stop */
+    /* Sampling has begun. */
+    void (*ready)(void *ctx, const struct lpo_sampler_gpu *gpu);
+    void *ctx;
+};
+
+struct lpo_sampler_result {
+    uint64_t samples, lost, rounds;
+    int64_t lost_ns, cpu_ns, wall_ns;
+    enum lpo_counters_ended ended_by;
+};
+
+/* 0 also when the file reached its limit: `ended_by` says so. A failure after the start is an error
+ * and a note in the file. */
+int lpo_sampler_run(struct lpo_arena *a, const struct lpo_sampler_options *o,
+                    struct lpo_sampler_result *out, struct lpo_err *err);

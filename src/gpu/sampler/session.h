@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpu/sampler/session.h - one GPU's counters through CUPTI's PM sampling: the order of the calls.
+ *
+ *     open   driver, libcupti, the chip, its metrics, the buffer: everything but the start
+ *     start  the hardware writes a record each interval
+ *     decode what it wrote so far, sample by sample; every few ms
+ *     stop   then decode once more
+ *
+ * One session per process: CUPTI keeps its state there. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpu/sampler/metrics.h"
+#include "util/auto.h"
+
+struct lpo_arena;
+struct lpo_err;
+struct lpo_sampler_session;
+
+struct lpo_sampler_ask {
+    int device; /* as CUDA numbers the GPUs that this process may see */
+    int64_t interval_ns;
+    const char *const *metrics; /* CUPTI's names; none: the usual ones */
+    size_t nmetrics;
+    uint32_t image_samples; /* room for decoded samples; 0: the usual */
+    size_t buffer_bytes;    /* the hardware's buffer; 0: the usual */
+};
+
+/* What was found. Texts live as long as the arena. */
+struct lpo_sampler_gpu {
+    const char *chip, *name, *uuid, *cupti_path;
+    int driver; /* 13000 */
+    unsigned cupti_version;
+    bool counts_clocks;       /* the interval was given in clocks … */
+    uint64_t interval_clocks; /* … so many */
+    size_t image_bytes;
+    bool has_context; /* CUPTI wanted a CUDA context, which takes GPU memory */
+    struct lpo_sampler_choice metrics;
+};
+
+/* LPO_E_MISSING with one line that says what helps. */
+int lpo_sampler_session_open(struct lpo_arena *a, const struct lpo_sampler_ask *ask,
+                             struct lpo_sampler_session **out, struct lpo_err *err);
+void lpo_sampler_session_destroy(struct lpo_sampler_session *s); /* NULL is fine; stops it */
+LPO_AUTO_DEFINE(lpo_sampler_session);
+
+const struct lpo_sampler_gpu *lpo_sampler_session_gpu(const struct lpo_sampler_session *s);
+
+int lpo_sampler_session_start(struct lpo_sampler_session *s, struct lpo_err *err);
+int lpo_sampler_session_stop(struct lpo_sampler_session *s, struct lpo_err *err);
+
+/* Gets each sample; a negative code ends the decoding. NAN: CUPTI gave no value. */
+typedef int (*lpo_sampler_sink)(void *ctx, uint64_t start_ns, uint64_t end_ns, const double *values,
+                                struct lpo_err *err);
+/* *overflow: the hardware's buffer was full, and records are lost; stop and start again. */
+int lpo_sampler_session_decode(struct lpo_sampler_session *s, lpo_sampler_sink sink, void *ctx,
+                               bool *overflow, struct lpo_err *err);

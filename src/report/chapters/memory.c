@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The chapter "Memory": what the framework's allocator held at most, from a trace that recorded
+ * every allocation. The page draws it over time. */
+#include <string.h>
+
+#include "report/chapters/chapters.h"
+#include "report/doc/doc.h"
+#include "report/over_time.h"
+#include "report/trace_records.h"
+#include "rundir/rundir.h"
+#include "trace/trace.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+static const struct lpo_column columns[] = {
+    { "device", "GPU", LPO_CELL_TEXT, NULL },
+    { "what", "Memory", LPO_CELL_TEXT, NULL },
+    { "first_bytes", "First", LPO_CELL_BYTES, NULL, 1 },
+    { "peak_bytes", "Peak", LPO_CELL_BYTES, NULL },
+    { "peak_at_ns", "Peak after", LPO_CELL_NS, NULL },
+    { "last_bytes", "Last", LPO_CELL_BYTES, NULL },
+    { "samples", "Samples", LPO_CELL_COUNT, NULL, 2 },
+};
+
+/* A trace that began in the middle of a run shows memory of before: times count from the first
+ * allocation that it has. */
+static int64_t first_moment(const struct lpo_trace *t)
+{
+    int64_t ns = INT64_MAX;
+
+    for (size_t i = 0; i < t->series.len; i++)
+        if (t->series.at[i].kind == LPO_SERIES_MEMORY && t->series.at[i].points.len &&
+            t->series.at[i].points.at[0].ns < ns)
+            ns = t->series.at[i].points.at[0].ns;
+    return ns;
+}
+
+static void add_row(struct lpo_table *table, const struct lpo_trace *t, const struct lpo_series *s,
+                    int64_t zero_ns)
+{
+    const struct lpo_series_point *p = s->points.at, *peak = p;
+
+    for (size_t i = 1; i < s->points.len; i++)
+        peak = p[i].value > peak->value ? &p[i] : peak;
+    lpo_doc_row_text(table, lpo_report_device_scope(table->arena, &t->devices.at[s->device]));
+    lpo_doc_row_text(table, lpo_trace_text(t, s->name));
+    lpo_doc_row_bytes(table, p[0].value);
+    lpo_doc_row_bytes(table, peak->value);
+    lpo_doc_row_ns(table, peak->ns - zero_ns);
+    lpo_doc_row_bytes(table, p[s->points.len - 1].value);
+    lpo_doc_row_count(table, s->seen);
+}
+
+void lpo_report_chapter_memory(struct lpo_doc *doc, const struct lpo_rundir *d,
+                               const struct lpo_source *s)
+{
+    const struct lpo_source *from = lpo_report_memory_source(d, s);
+    struct lpo_table *table;
+
+    if (!from)
+        return;
+    lpo_doc_section(doc, "memory", "Memory", 1);
+    lpo_doc_paragraph(doc,
+                      "From %s: what the allocator of the framework had given out, and what it "
+                      "held of the GPU. Times count from the first allocation in the trace.",
+                      from->what);
+    table = lpo_doc_table(doc, "memory", "", columns, COUNT(columns));
+    for (size_t i = 0; i < from->trace->series.len; i++) {
+        const struct lpo_series *series = &from->trace->series.at[i];
+
+        if (series->kind == LPO_SERIES_MEMORY && series->points.len)
+            add_row(table, from->trace, series, first_moment(from->trace));
+    }
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The chapter "Ranks" (or "GPUs"): the parts of the wall time of each beside the others, and where
+ * one differs from them. */
+#include <stdlib.h>
+
+#include "analysis/analysis.h"
+#include "analysis/wall/wall.h"
+#include "report/chapters/chapters.h"
+#include "report/doc/doc.h"
+#include "report/trace_records.h"
+#include "rundir/rundir.h"
+#include "trace/trace.h"
+#include "util/budget.h"
+#include "util/str.h"
+#include "util/units.h"
+#include "util/xmalloc.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+static const struct lpo_column columns[] = {
+    { "scope", "GPU", LPO_CELL_TEXT, NULL },
+    { "span_ns", "Span", LPO_CELL_NS, NULL },
+    { "compute_ns", "Compute", LPO_CELL_NS, NULL },
+    { "exposed_communication_ns", "Exposed communication", LPO_CELL_NS, NULL },
+    { "exposed_copy_ns", "Exposed copies", LPO_CELL_NS, NULL, 1 },
+    { "idle_ns", "Idle", LPO_CELL_NS, NULL },
+    { "differs", "Differs from the median", LPO_CELL_TEXT, NULL },
+};
+
+enum part { COMPUTE, COMMUNICATION, COPY, IDLE, PARTS };
+
+static const char *const part_names[PARTS] = { "compute", "exposed communication", "exposed copies",
+                                               "idle" };
+
+/* Less than this share of the median span is nothing to look at. */
+static const double odd_share = 0.05;
+
+static int64_t part_ns(const struct lpo_wall_device *d, int part)
+{
+    const int64_t all[PARTS] = { d->compute_ns, d->exposed_communication_ns, d->exposed_copy_ns,
+                                 d->idle_ns };
+
+    return all[part];
+}
+
+static int by_size(const void *x, const void *y)
+{
+    int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+
+    return a < b ? -1 : a > b;
+}
+
+/* Of one part over all devices; PARTS is the span. */
+static int64_t median(const struct lpo_wall *w, int part)
+{
+    int64_t *sorted = lpo_xrealloc(NULL, w->devices.len, sizeof *sorted), ns;
+
+    for (size_t i = 0; i < w->devices.len; i++)
+        sorted[i] = part == PARTS ? w->devices.at[i].span_ns : part_ns(&w->devices.at[i], part);
+    qsort(sorted, w->devices.len, sizeof *sorted, by_size);
+    ns = sorted[(w->devices.len - 1) / 2];
+    free(sorted);
+    return ns;
+}
+
+/* "idle +12.3 ms, compute -4 ms": parts that differ by much, the largest difference first. */
+static void add_difference(struct lpo_str *out, const struct lpo_wall_device *d,
+                           const int64_t medians[PARTS + 1])
+{
+    bool said[PARTS] = { false };
+
+    if (d->parts_unknown)
+        return;
+    for (;;) {
+        int most = -1;
+        int64_t by;
+
+        for (int i = 0; i < PARTS; i++)
+            if (!said[i] && (most < 0 || llabs(part_ns(d, i) - medians[i]) >
+                                             llabs(part_ns(d, most) - medians[most])))
+                most = i;
+        by = most < 0 ? 0 : part_ns(d, most) - medians[most];
+        if (by == 0 || (double)llabs(by) < odd_share * (double)medians[PARTS])
+            return;
+        said[most] = true;
+        lpo_str_addf(out, "%s%s %s", out->len ? ", " : "", part_names[most], by < 0 ? "-" : "+");
+        lpo_units_add_duration(out, llabs(by));
+    }
+}
+
+static void add_row(struct lpo_table *t, const struct lpo_trace *trace,
+                    const struct lpo_wall_device *d, const int64_t medians[PARTS + 1])
+{
+    LPO_STR differs = { 0 };
+
+    lpo_doc_row_text(t, lpo_report_device_scope(t->arena, &trace->devices.at[d->device]));
+    lpo_doc_row_ns(t, d->span_ns);
+    for (int i = 0; i < PARTS; i++)
+        if (d->parts_unknown && i != IDLE)
+            lpo_doc_row_unknown(t);
+        else
+            lpo_doc_row_ns(t, part_ns(d, i));
+    add_difference(&differs, d, medians);
+    lpo_doc_row_textn(t, lpo_str_text(&differs), differs.len);
+}
+
+void lpo_report_chapter_ranks(struct lpo_doc *doc, const struct lpo_rundir *d,
+                              const struct lpo_source *s)
+{
+    const struct lpo_wall *w = lpo_analysis_wall(s->analysis);
+    const struct lpo_trace *t = s->analysis->trace;
+    int64_t medians[PARTS + 1];
+    struct lpo_table *table;
+    size_t ranks = 0;
+
+    (void)d;
+    if (!w || w->devices.len < 2)
+        return;
+    for (size_t i = 0; i < w->devices.len; i++)
+        ranks += t->devices.at[w->devices.at[i].device].rank >= 0;
+    for (int i = 0; i <= PARTS; i++)
+        medians[i] = median(w, i);
+    lpo_doc_section(doc, "ranks", ranks == w->devices.len ? "Ranks" : "GPUs beside each other", 1);
+    lpo_doc_paragraph(doc, "The parts of each add up to its span, longest first. What differs from "
+                           "the median by less than 5 %% of the median span is not named.");
+    table = lpo_doc_table(doc, "ranks", "", columns, COUNT(columns));
+    for (size_t i = 0; i < w->devices.len && i < lpo_budget()->scopes; i++)
+        add_row(table, t, &w->devices.at[i], medians);
+    if (w->devices.len > lpo_budget()->scopes)
+        table->total_rows = w->devices.len;
+}

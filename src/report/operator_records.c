@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/operator_records.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "analysis/operators/operators.h"
+#include "gpu/hardware.h"
+#include "report/doc/doc.h"
+#include "report/tables/tables.h"
+#include "trace/trace.h"
+#include "util/arena.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+/* What a row achieved, and what the GPU allows. */
+struct rates {
+    struct lpo_measure flops, bytes; /* of one call */
+    struct lpo_measure flop_rate, byte_rate, share;
+    const char *bound; /* NULL: not known */
+};
+
+static struct lpo_measure known(double v)
+{
+    return isfinite(v) ? lpo_measure_computed(v) : lpo_measure_unknown();
+}
+
+/* All calls of a row have its shapes; where other arguments differ (causal or not), it is the mean
+ * of them. */
+static struct rates rates_of(const struct lpo_operator *o, const struct lpo_hardware *hw)
+{
+    double calls = (double)o->calls, seconds = (double)o->gpu_total_ns / 1e9;
+    double compute = NAN, memory = NAN, roof;
+    struct rates r = { .flops = known(o->cost.flops / calls),
+                       .bytes = known(o->cost.bytes / calls) };
+
+    r.flop_rate = known(seconds > 0 ? o->cost.flops / seconds : NAN);
+    r.byte_rate = known(seconds > 0 ? o->cost.bytes / seconds : NAN);
+    r.share = lpo_measure_unknown();
+    if (!hw || !(seconds > 0) || o->copies)
+        return r;
+    if (isfinite(o->cost.flops) && lpo_gpu_hardware_peak(hw, o->cost.math, NULL) > 0)
+        compute = o->cost.flops / lpo_gpu_hardware_peak(hw, o->cost.math, NULL);
+    if (isfinite(o->cost.bytes) && hw->bandwidth > 0)
+        memory = o->cost.bytes / hw->bandwidth;
+    if (isfinite(o->cost.flops) && (isnan(compute) || isnan(memory)))
+        return r;                 /* one of two roofs: the other may be the one that holds */
+    roof = fmax(compute, memory); /* of one known value that one */
+    r.share = known(roof / seconds);
+    if (!isnan(roof))
+        r.bound = compute > memory ? "compute" : "memory";
+    return r;
+}
+
+/* Lists of numbers and texts in JSON, as the reader keeps them, become lists of the document. */
+static void put_json(struct lpo_record *to, const char *key, const struct lpo_trace *t,
+                     uint32_t name)
+{
+    enum { DEPTH = 4 };
+    const char *p = lpo_trace_text(t, name), *end = p + lpo_trace_text_len(t, name);
+    struct lpo_record *open[DEPTH + 1] = { to };
+    int depth = 0;
+
+    if (name == LPO_NONE) {
+        lpo_doc_put_null(to, key);
+        return;
+    }
+    while (p < end) {
+        if (*p == '[' && depth < DEPTH) {
+            open[depth + 1] = lpo_doc_put_list(open[depth], depth ? NULL : key);
+            depth++;
+            p++;
+        } else if (*p == ']') {
+            depth -= depth > 0;
+            p++;
+        } else if (*p == '"' && depth) {
+            const char *from = ++p;
+
+            while (p < end && *p != '"')
+                p += *p == '\\' && p + 1 < end ? 2 : 1;
+            lpo_doc_put_textn(open[depth], NULL, from, (size_t)(p - from));
+            p += p < end;
+        } else if (*p >= '0' && *p <= '9' && depth) {
+            lpo_doc_put_int(open[depth], NULL, strtoll(p, (char **)(uintptr_t)&p, 10));
+        } else {
+            p++;
+        }
+        if (depth == 0)
+            return;
+    }
+}
+
+struct rows {
+    const struct lpo_trace *trace;
+    const struct lpo_operator *const *order;
+    const struct lpo_hardware *hw;
+};
+
+static void put_row(const void *ctx, size_t i, struct lpo_record *out)
+{
+    const struct rows *rows = ctx;
+    const struct lpo_operator *o = rows->order[i];
+    const struct lpo_trace *t = rows->trace;
+    struct rates r = rates_of(o, rows->hw);
+    bool gpu = t->gpu_ops.len > 0;
+
+    lpo_doc_put_name(out, "name", lpo_trace_text(t, o->name), lpo_trace_text_len(t, o->name));
+    put_json(out, "shapes", t, o->shapes);
+    put_json(out, "dtypes", t, o->types);
+    lpo_doc_put_uint(out, "calls", o->calls);
+    lpo_doc_put_int(out, "host_ns", o->cpu_total_ns);
+    lpo_doc_put_int(out, "host_ns_self", o->cpu_self_ns);
+    lpo_doc_put_int_if(out, "gpu_ns_self", gpu, o->gpu_self_ns);
+    lpo_doc_put_int_if(out, "gpu_ns_total", gpu, o->gpu_total_ns);
+    lpo_doc_put_uint(out, "gpu_operations_self", o->gpu_ops_self);
+    lpo_doc_put_uint(out, "gpu_operations_total", o->gpu_ops_total);
+    lpo_doc_put_whole(out, "flops", r.flops);
+    lpo_doc_put_whole(out, "bytes", r.bytes);
+    lpo_doc_put_measure(out, "flops_per_second", r.flop_rate);
+    lpo_doc_put_measure(out, "bytes_per_second", r.byte_rate);
+    lpo_doc_put_measure(out, "share_of_roof", r.share);
+    lpo_doc_put_text(out, "bound", r.bound);
+}
+
+void lpo_report_put_operators(struct lpo_doc *doc, const struct lpo_analysis *a,
+                              const struct lpo_hardware *hw, size_t most)
+{
+    const struct lpo_operators *ops = lpo_analysis_operators(a, true);
+    struct rows *rows = LPO_NEW(doc->arena, struct rows);
+    const struct lpo_operator **order = lpo_report_operators_in_order(ops);
+    size_t count = most && most < ops->rows.len ? most : ops->rows.len;
+    const struct lpo_operator **kept = lpo_arena_alloc(doc->arena, (count + 1) * sizeof *kept);
+
+    memcpy(kept, order, count * sizeof *kept);
+    free(order);
+    *rows = (struct rows){ a->trace, kept, hw };
+    lpo_doc_put_stream(doc->data, "operators", count, put_row, rows);
+    if (hw)
+        lpo_doc_put_text(doc->data, "roof", hw->label ? hw->label : hw->name);
+    else
+        lpo_doc_put_null(doc->data, "roof");
+}
+
+static const struct lpo_column columns[] = {
+    { "calls", "Calls", LPO_CELL_COUNT, NULL },
+    { "gpu_ns_self", "GPU self", LPO_CELL_NS, NULL },
+    { "share", "Share", LPO_CELL_PERCENT, NULL, 3 },
+    { "gpu_ns_total", "GPU total", LPO_CELL_NS, NULL, 1 },
+    { "host_ns", "Host", LPO_CELL_NS, NULL, 5 },
+    { "flops_per_second", "Computed", LPO_CELL_MEASURE, "FLOP/s", 2 },
+    { "bytes_per_second", "Moved", LPO_CELL_MEASURE, "B/s", 4 },
+    { "share_of_roof", "Of the roof", LPO_CELL_PERCENT, NULL },
+    { "bound", "Bound by", LPO_CELL_TEXT, NULL, 6, 8 },
+    { "operator", "Operator", LPO_CELL_TEXT, NULL },
+    { "shapes", "Input shapes", LPO_CELL_TEXT, NULL },
+    { "dtypes", "Types", LPO_CELL_TEXT, NULL, 7 },
+};
+
+static void row_types(struct lpo_table *table, const struct lpo_trace *t, uint32_t types)
+{
+    if (types == LPO_NONE)
+        lpo_doc_row_text(table, NULL);
+    else
+        lpo_doc_row_textn(table, lpo_trace_text(t, types), lpo_trace_text_len(t, types));
+}
+
+void lpo_report_add_operator_shapes(struct lpo_doc *doc, const struct lpo_analysis *a,
+                                    const struct lpo_hardware *hw, size_t most)
+{
+    const struct lpo_operators *ops = lpo_analysis_operators(a, true);
+    const struct lpo_operator **order = lpo_report_operators_in_order(ops);
+    const struct lpo_trace *t = a->trace;
+    struct lpo_table *table = lpo_doc_table(doc, "operator_shapes", "", columns, COUNT(columns));
+
+    for (size_t i = 0; i < ops->rows.len && (!most || i < most); i++) {
+        const struct lpo_operator *o = order[i];
+        struct rates r = rates_of(o, hw);
+
+        lpo_doc_row_count(table, o->calls);
+        if (t->gpu_ops.len) {
+            lpo_doc_row_ns(table, o->gpu_self_ns);
+            lpo_doc_row_share(table, (double)o->gpu_self_ns, (double)ops->all.ns);
+            lpo_doc_row_ns(table, o->gpu_total_ns);
+        } else {
+            for (int c = 0; c < 3; c++)
+                lpo_doc_row_unknown(table);
+        }
+        lpo_doc_row_ns(table, o->cpu_total_ns);
+        lpo_doc_row_measure(table, r.flop_rate);
+        lpo_doc_row_measure(table, r.byte_rate);
+        if (lpo_measure_known(r.share))
+            lpo_doc_row_percent(table, 100 * r.share.value);
+        else
+            lpo_doc_row_unknown(table);
+        lpo_doc_row_text(table, r.bound);
+        lpo_doc_row_textn(table, lpo_trace_text(t, o->name), lpo_trace_text_len(t, o->name));
+        lpo_doc_row_text(table, o->shapes == LPO_NONE ? NULL : lpo_trace_text(t, o->shapes));
+        row_types(table, t, o->types);
+    }
+    if (most && ops->rows.len > most)
+        table->total_rows = ops->rows.len;
+    free(order);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "report/over_time.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/power/power.h"
+#include "report/trace_records.h"
+#include "rundir/rundir.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/file.h"
+#include "util/path.h"
+#include "util/xmalloc.h"
+
+enum { MOST_GPUS = 64 };
+
+/* The columns of NVML that are drawn. */
+static const struct sampled {
+    enum lpo_power_column column;
+    const char *title, *unit;
+    double scale;
+} sampled[] = {
+    { LPO_POWER_MW, "Power", "W", 1e-3 },
+    { LPO_POWER_SM_MHZ, "SM clock", "MHz", 1 },
+    { LPO_POWER_MEMORY_MHZ, "Memory clock", "MHz", 1 },
+    { LPO_POWER_CELSIUS, "Temperature", "°C", 1 },
+    { LPO_POWER_MEMORY_BYTES, "Memory in use", "B", 1 },
+    { LPO_POWER_GPU_PERCENT, "GPU in use", "%", 1 },
+};
+
+/* Which chapter a series of a trace belongs to. */
+static const char *const chapters[] = {
+    [LPO_SERIES_MEMORY] = "memory",
+    [LPO_SERIES_COUNTER] = "counters",
+};
+
+static struct lpo_chart *chart_of(struct lpo_charts *c, const char *chapter, const char *title,
+                                  const char *unit, enum lpo_chart_clock clock)
+{
+    for (size_t i = 0; i < c->all.len; i++) {
+        struct lpo_chart *known = &c->all.at[i];
+
+        if (strcmp(known->chapter, chapter) == 0 && strcmp(known->title, title) == 0)
+            return known;
+    }
+    lpo_vec_push(&c->all, (struct lpo_chart){ chapter, title, unit, clock, { 0 } });
+    return &c->all.at[c->all.len - 1];
+}
+
+static void add_sampled(struct lpo_charts *c, const struct lpo_power_gpu *g,
+                        const struct sampled *s)
+{
+    struct lpo_chart_line line = { .scope = lpo_arena_printf(c->arena, "device:%llu",
+                                                             (unsigned long long)g->gpu),
+                                   .device = LPO_NONE };
+    bool any = false;
+
+    for (size_t i = 0; i < g->samples.len; i++) {
+        const struct lpo_power_sample *x = &g->samples.at[i];
+        bool known = x->known >> s->column & 1 && x->value[s->column] < INT64_MAX;
+
+        any |= known;
+        lpo_vec_push(&line.points, (struct lpo_series_point){
+                                       x->unix_ns, known ? (double)x->value[s->column] * s->scale
+                                                         : (double)NAN });
+    }
+    line.seen = line.points.len;
+    if (any)
+        lpo_vec_push(&chart_of(c, "power", s->title, s->unit, LPO_CLOCK_UNIX)->lines, line);
+    else
+        lpo_vec_free(&line.points);
+}
+
+static void add_power(struct lpo_charts *c, const struct lpo_rundir *d)
+{
+    const char *stage = lpo_rundir_stage_with(d, LPO_ROLE_POWER);
+    const char *file = stage ? lpo_path_join(d->arena, stage, "samples.csv") : NULL;
+    LPO_AUTO(lpo_file_text) text = NULL;
+    LPO_AUTO(lpo_power) p = NULL;
+    struct lpo_err err = { 0 }; /* the chapter on power says what is wrong with the file */
+
+    if (!file || !lpo_rundir_has(d, file) || lpo_rundir_text(d, file, &text, &err) < 0 ||
+        lpo_power_parse(text->at, text->len, &p, &err) < 0)
+        return;
+    for (size_t k = 0; k < sizeof sampled / sizeof *sampled; k++)
+        for (size_t i = 0; i < p->gpus.len && i < MOST_GPUS; i++)
+            add_sampled(c, &p->gpus.at[i], &sampled[k]);
+}
+
+static bool has_kind(const struct lpo_trace *t, enum lpo_series_kind kind)
+{
+    for (size_t i = 0; t && i < t->series.len; i++)
+        if (t->series.at[i].kind == kind && t->series.at[i].points.len)
+            return true;
+    return false;
+}
+
+const struct lpo_source *lpo_report_memory_source(const struct lpo_rundir *d,
+                                                  const struct lpo_source *s)
+{
+    const struct lpo_source *other;
+
+    if (s && has_kind(s->trace, LPO_SERIES_MEMORY))
+        return s;
+    other = lpo_rundir_source_with(d, LPO_ROLE_OPERATORS);
+    return other && has_kind(other->trace, LPO_SERIES_MEMORY) ? other : NULL;
+}
+
+static void add_series(struct lpo_charts *c, const struct lpo_source *from,
+                       enum lpo_series_kind kind, enum lpo_chart_clock clock)
+{
+    const struct lpo_trace *t = from->trace;
+
+    for (size_t i = 0; i < t->series.len; i++) {
+        const struct lpo_series *s = &t->series.at[i];
+        struct lpo_chart_line line = { .device = clock == LPO_CLOCK_TRACE ? s->device : LPO_NONE,
+                                       .seen = s->seen };
+        struct lpo_chart *chart;
+
+        if (s->kind != kind || !s->points.len)
+            continue;
+        chart = chart_of(c, chapters[kind], lpo_trace_text(t, s->name),
+                         s->unit == LPO_NONE ? "" : lpo_trace_text(t, s->unit), clock);
+        if (chart->lines.len == MOST_GPUS)
+            continue;
+        line.scope = lpo_report_device_scope(c->arena, &t->devices.at[s->device]);
+        lpo_vec_reserve(&line.points, s->points.len);
+        memcpy(line.points.at, s->points.at, s->points.len * sizeof *s->points.at);
+        line.points.len = s->points.len;
+        lpo_vec_push(&chart->lines, line);
+    }
+}
+
+struct lpo_charts *lpo_report_charts_create(const struct lpo_rundir *d, const struct lpo_source *s)
+{
+    struct lpo_charts *c = lpo_xcalloc(1, sizeof *c);
+    const struct lpo_source *memory = lpo_report_memory_source(d, s);
+
+    c->arena = d->arena;
+    add_power(c, d);
+    if (memory)
+        add_series(c, memory, LPO_SERIES_MEMORY, memory == s ? LPO_CLOCK_TRACE : LPO_CLOCK_OTHER);
+    if (s && s->trace)
+        add_series(c, s, LPO_SERIES_COUNTER, LPO_CLOCK_TRACE);
+    return c;
+}
+
+void lpo_report_charts_destroy(struct lpo_charts *c)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->all.len; i++) {
+        for (size_t k = 0; k < c->all.at[i].lines.len; k++)
+            lpo_vec_free(&c->all.at[i].lines.at[k].points);
+        lpo_vec_free(&c->all.at[i].lines);
+    }
+    lpo_vec_free(&c->all);
+    free(c);
+}
+
+/* The smallest and the largest of [from, end), in their order; NaN only where there is no other. */
+static size_t keep(struct lpo_series_point *p, size_t from, size_t end, size_t to)
+{
+    size_t least = from, most = from;
+
+    for (size_t i = from + 1; i < end; i++) {
+        if (isnan(p[i].value))
+            continue;
+        least = isnan(p[least].value) || p[i].value < p[least].value ? i : least;
+        most = isnan(p[most].value) || p[i].value > p[most].value ? i : most;
+    }
+    p[to] = p[least < most ? least : most];
+    if (least != most)
+        p[to + 1] = p[least < most ? most : least];
+    return to + 1 + (least != most);
+}
+
+void lpo_report_chart_thin(lpo_chart_points *p, size_t most)
+{
+    size_t group = p->len / (most / 2) + 1, to = 0;
+
+    if (p->len <= most)
+        return;
+    for (size_t from = 0; from < p->len; from += group)
+        to = keep(p->at, from, from + group < p->len ? from + group : p->len, to);
+    p->len = to;
+}

@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The layout of report.html against what was looked at and found right, at three widths. Prints TAP.
+
+`test_layout.py --update` stores what the page looks like now in tests/web/reference/: look at the pictures, then commit
+them. Two things are compared, both wide enough for another Chromium or another font, as tests below show:
+
+  boxes     x and width of every part of the page within 3 % of the window (16 px at least; tables and what stands in
+            rows of words within 30 % of their width), height within half of it (48 px at least), the same parts there
+  pictures  the first screen as 16 x 12 greys: their mean difference at most 7 of 255, and the largest at most 60
+"""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+ROOT = pathlib.Path(os.environ.get("LPO_SOURCE_ROOT") or pathlib.Path(__file__).resolve().parents[2])
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/web")]
+import browser  # noqa: E402
+import picture  # noqa: E402
+import tap  # noqa: E402
+from lpo_case import LpoCase  # noqa: E402
+
+REFERENCE = ROOT / "tests/web/reference"
+WIDTHS = (380, 768, 1280)
+COLUMNS, ROWS = 16, 12
+LOOSE = ("header h1", "nav .end", "table[id]", ".beside")  # as wide as their words
+
+# Every part that is seen, by a name that stays: its id, or its place among those of its kind.
+BOXES = """
+const out = {}, kinds = ['header', 'header h1', 'nav', 'nav .end', 'main', 'main > section', 'main > section > h2', '.verdict', '.wallrow', '.wallrow .wall', 'ol.findings > li',
+  '.icicle', '.icicle button', '.detail', '.strip', '.strip canvas', '.charts', '.chart', '.chart svg', '.tools', 'table[id]', '.beside', '.members', 'figure svg'];
+for (const kind of kinds) {
+  let n = 0;
+  for (const e of document.querySelectorAll(kind)) {
+    const r = e.getBoundingClientRect();
+    if (!r.width || !r.height || !e.checkVisibility() || n++ >= 12) continue;
+    out[kind + ' ' + (e.id || (kind.endsWith('h2') ? e.parentElement.id : n))] = [Math.round(r.left + scrollX), Math.round(r.width), Math.round(r.height)];
+  }
+}
+return out;
+"""
+
+# Chapters that lie over each other, and words that are cut off.
+SPOILT = """
+const out = [], sections = [...document.querySelectorAll('main > section')].map(s => [s.id, s.getBoundingClientRect()]);
+sections.forEach(([id, r], i) => { if (i && r.top < sections[i - 1][1].bottom - 1) out.push(`${id} lies over ${sections[i - 1][0]}`); });
+for (const e of document.querySelectorAll('button.plain, nav a, .fact, .verdict, th, td, caption, summary, .key'))
+  if (e.checkVisibility() && getComputedStyle(e).overflowX !== 'visible' && e.scrollWidth > e.clientWidth + 1) out.push('cut off: ' + e.outerHTML.slice(0, 80));
+return out.slice(0, 10);
+"""
+
+
+def differences(wanted: dict, found: dict, window: int) -> list[str]:
+    """What of two sets of boxes is not the same layout."""
+    out = [f"{name} is gone" for name in wanted if name not in found] + [f"{name} is new" for name in found if name not in wanted]
+    for name, (x, width, height) in wanted.items():
+        if name not in found:
+            continue
+        loose = name.rpartition(" ")[0] in LOOSE
+        near = max(16, 0.03 * window, 0.3 * width if loose else 0)
+        for what, a, b, most in (("x", x, found[name][0], max(near, 0.3 * x) if loose else near), ("width", width, found[name][1], near),
+                                 ("height", height, found[name][2], max(48, 0.5 * height))):
+            if abs(a - b) > most:
+                out.append(f"{name}: {what} {b} instead of {a}")
+    return out
+
+
+def compare(wanted: bytes, found: bytes) -> tuple[float, float]:
+    """The mean and the largest difference of two pictures, of 255."""
+    away = [abs(a - b) for a, b in zip(picture.greys(wanted, COLUMNS, ROWS), picture.greys(found, COLUMNS, ROWS))]
+    return sum(away) / len(away), max(away)
+
+
+def several_ranks(folder: pathlib.Path) -> list[str]:
+    """Four ranks with steps, layers, memory and collectives, of which the last computes longer: every view has something."""
+    files = []
+    for rank in range(4):
+        events, n = [], 0
+
+        def launch(name, ts, dur, **args):
+            nonlocal n
+            n += 1
+            events.extend([{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 9 + rank, "tid": 1, "ts": ts, "dur": 5, "args": {"correlation": n}},
+                           {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": ts + 10, "dur": dur,
+                            "args": {"device": 0, "stream": 7, "correlation": n, "grid": [8, 1, 1], "block": [128, 1, 1], **args}}])
+
+        for step in range(12):
+            at = 10000 * step
+            events.append({"ph": "X", "cat": "user_annotation", "name": f"step{step}", "pid": 9 + rank, "tid": 1, "ts": at, "dur": 9900})
+            for layer in range(4):
+                events.append({"ph": "X", "cat": "user_annotation", "name": f"layer{layer}", "pid": 9 + rank, "tid": 1, "ts": at + 2000 * layer, "dur": 1900})
+                launch("ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_32x5_tn", at + 2000 * layer + 10, 900 + 600 * (rank == 3))
+                launch("void vectorized_elementwise_kernel<4, add>(int)", at + 2000 * layer + 1600, 100)
+                events.append({"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 9 + rank, "tid": 1, "ts": at + 2000 * layer,
+                               "args": {"Bytes": 8, "Device Type": 1, "Device Id": 0, "Total Allocated": (8 + layer + rank) << 28, "Total Reserved": 16 << 28}})
+            launch("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)", at + 8000, 1500 - 300 * (rank == 3),
+                   **{"Collective name": "allreduce", "In msg nelems": 1 << 22, "Out msg nelems": 1 << 22, "Group size": 4, "dtype": "BFloat16"})
+        path = folder / f"rank{rank}.json"
+        path.write_text(json.dumps({"schemaVersion": 1, "baseTimeNanoseconds": 1790857026000000000, "distributedInfo": {"rank": rank, "world_size": 4},
+                                    "deviceProperties": [{"id": 0, "name": "NVIDIA H200", "numSms": 132, "totalGlobalMem": 150 << 30}], "traceEvents": events}))
+        files.append(str(path))
+    return files
+
+
+PAGES = {"ranges": lambda folder: [str(ROOT / "tests/data/nsys/h200_ranges.sqlite.gz")], "ranks": several_ranks}
+
+
+class Layout(LpoCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.browser = browser.Browser()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.close()
+
+    def make(self, name):
+        done = self.lpo("report", *PAGES[name](pathlib.Path(self.cwd)), "-o", "out")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return str(pathlib.Path(self.cwd) / "out/report.html")
+
+    def seen(self, page, width, style=""):
+        self.browser.narrow(width, 900)
+        self.browser.open(page)
+        if style:
+            self.browser.run("document.head.append(Object.assign(document.createElement('style'), {textContent: arguments[0]})); window.dispatchEvent(new Event('resize'))", style)
+        # what is drawn when its box is known comes with a frame or two
+        self.browser.run_async("const done = arguments[arguments.length - 1]; requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(() => done())))")
+        return self.browser.run(BOXES), self.browser.picture()
+
+    def wanted(self, name, width):
+        return json.loads((REFERENCE / f"{name}.json").read_text())[str(width)], (REFERENCE / f"{name}-{width}.png").read_bytes()
+
+    def test_the_page_is_laid_out_as_it_was(self):
+        for name in PAGES:
+            page = self.make(name)
+            for width in WIDTHS:
+                with self.subTest(f"{name} at {width}"):
+                    boxes, shot = self.seen(page, width)
+                    wanted, before = self.wanted(name, width)
+                    self.assertEqual(differences(wanted, boxes, width), [])
+                    self.assertEqual(self.browser.run(SPOILT), [])
+                    mean, most = compare(before, shot)
+                    self.assertLessEqual(mean, 7)
+                    self.assertLessEqual(most, 60)
+            shutil.rmtree(pathlib.Path(self.cwd) / "out")
+
+    def test_another_font_is_the_same_layout(self):
+        page = self.make("ranks")
+        for style in ("body { font-family: serif }", "body { font-size: 15.6px; letter-spacing: 0.1px }", "body { font-size: 14.4px }"):
+            for width in WIDTHS:
+                boxes, shot = self.seen(page, width, style)
+                wanted, before = self.wanted("ranks", width)
+                self.assertEqual(differences(wanted, boxes, width), [], style)
+                mean, most = compare(before, shot)
+                self.assertLessEqual(mean, 7, style)
+                self.assertLessEqual(most, 60, style)
+
+    def test_a_broken_layout_is_seen(self):
+        page = self.make("ranks")
+        for style in ("main { max-width: 700px }", ".wallrow { display: block }", ".icicle button { width: 90px !important }", ".strip canvas { width: 50% }",
+                      ".charts { grid-template-columns: 100px }", "nav div { flex-direction: column }", ".beside { display: none }", ".verdict { font-size: 44px }",
+                      "header, main { margin: 0 }", "#regions { display: none }"):
+            boxes, shot = self.seen(page, 1280, style)
+            wanted, before = self.wanted("ranks", 1280)
+            self.assertNotEqual(differences(wanted, boxes, 1280), [], style)
+
+    def test_a_broken_picture_is_seen(self):
+        page = self.make("ranks")
+        for style in (".wall { visibility: hidden }", "body { color: transparent }", ":root { --bg: #0d1117; --fg: #e6edf3 }"):
+            _, shot = self.seen(page, 768, style)
+            mean, most = compare(self.wanted("ranks", 768)[1], shot)
+            self.assertTrue(mean > 7 or most > 60, (style, mean, most))
+
+    def update(self):
+        REFERENCE.mkdir(exist_ok=True)
+        for name in PAGES:
+            page, boxes = self.make(name), {}
+            for width in WIDTHS:
+                boxes[str(width)], shot = self.seen(page, width)
+                small = subprocess.run(["pngquant", "--speed", "1", "16", "-"], input=shot, capture_output=True, check=True).stdout
+                (REFERENCE / f"{name}-{width}.png").write_bytes(small)
+            lines = [f'  "{w}": {{\n' + ",\n".join(f"    {json.dumps(k)}: {json.dumps(v)}" for k, v in b.items()) + "\n  }" for w, b in boxes.items()]
+            (REFERENCE / f"{name}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+            shutil.rmtree(pathlib.Path(self.cwd) / "out")
+
+
+if __name__ == "__main__":
+    reason = browser.missing()
+    if reason:
+        tap.skip_all(reason)
+    if sys.argv[1:] == ["--update"]:
+        Layout.setUpClass()
+        case = Layout()
+        case.setUp()
+        case.update()
+        case.tearDown()
+        Layout.tearDownClass()
+    else:
+        tap.main()
