@@ -108,6 +108,7 @@ static void count_visit(struct lpo_region_tree *tree, uint32_t row, const struct
 
     v->count++;
     v->host_ns = lpo_ns_add(v->host_ns, end_ns - r->start_ns);
+    lpo_region_first_visit(v, r->thread, r->start_ns, end_ns);
     if (r->flags & LPO_RANGE_OPEN) {
         v->open++;
         tree->open++;

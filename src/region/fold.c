@@ -247,6 +247,9 @@ static void add_row(struct lpo_region_row *to, const struct lpo_region_row *from
     to->visits += from->visits;
     to->host_ns += from->host_ns;
     to->host_self_ns += from->host_self_ns;
+    to->firsts = to->firsts && from->firsts ? to->firsts + from->firsts : 0;
+    to->first_host_ns += from->first_host_ns;
+    to->first_gpu_ns += from->first_gpu_ns;
     to->open += from->open;
     to->measured += from->measured;
     to->estimated += from->estimated;

@@ -64,11 +64,22 @@ static void find_processes(struct builder *b)
             b->process_in[s->cells->cells.at[i].process] = true;
 }
 
+static void add_first(struct lpo_region_row *row, const struct lpo_visits *v, bool *known)
+{
+    if (!v->count)
+        return;
+    *known &= v->first_start_ns != LPO_NO_TIME && !v->open;
+    row->firsts++;
+    row->first_host_ns = lpo_ns_add(row->first_host_ns, v->first_end_ns - v->first_start_ns);
+    row->first_gpu_ns += v->count > 1 ? v->first_gpu_ns : 0;
+}
+
 static void add_visits(struct builder *b)
 {
     for (uint32_t n = 0; n < b->tree->nodes.len; n++) {
         struct lpo_region_row *row = &b->drafts[n].row;
         uint32_t v = b->tree->nodes.at[n].visits;
+        bool known = true;
 
         for (; v != LPO_NONE; v = b->tree->visits.at[v].next) {
             const struct lpo_visits *visits = &b->tree->visits.at[v];
@@ -79,7 +90,9 @@ static void add_visits(struct builder *b)
             row->host_ns = lpo_ns_add(row->host_ns, visits->host_ns);
             row->host_self_ns = lpo_ns_add(row->host_self_ns, visits->host_ns - visits->child_ns);
             row->open += visits->open;
+            add_first(row, visits, &known);
         }
+        row->firsts = known ? row->firsts : 0;
         /* a source with ranges records every visit; one with stacks alone (ncu) none */
         row->visits_known = b->tree->trace->ranges.len > 0 || b->tree->trace->paths.len > 0;
     }
@@ -486,4 +499,37 @@ const char *lpo_region_row_kind(const struct lpo_region_scope *s, const struct l
 unsigned lpo_region_row_depth(const struct lpo_region_scope *s, const struct lpo_region_row *row)
 {
     return row->node == LPO_NODE_OUTSIDE ? 0 : s->cells->tree->nodes.at[row->node].depth;
+}
+
+enum { LEAST_LATER = 1 };
+
+/* Twice as long, and enough to change the mean. */
+static bool is_unlike(int64_t first_ns, int64_t later_ns, uint64_t firsts, int64_t all_ns)
+{
+    return first_ns / 2 >= later_ns && first_ns > later_ns &&
+           (double)(first_ns - later_ns) * (double)firsts * 20 >= (double)all_ns;
+}
+
+bool lpo_region_row_calls(const struct lpo_region_scope *s, const struct lpo_region_row *row,
+                          struct lpo_region_calls *out)
+{
+    uint64_t later = row->visits - row->firsts;
+
+    if (!row->visits_known || !row->firsts || row->visits < row->firsts + LEAST_LATER)
+        return false;
+    *out = (struct lpo_region_calls){
+        .first_host_ns = row->first_host_ns / (int64_t)row->firsts,
+        .later_host_ns = (row->host_ns - row->first_host_ns) / (int64_t)later,
+        .first_gpu_ns = LPO_NO_TIME,
+        .later_gpu_ns = LPO_NO_TIME,
+    };
+    out->differ = is_unlike(out->first_host_ns, out->later_host_ns, row->firsts, row->host_ns);
+    /* the first visits were summed over all devices and all kernels of their processes */
+    if ((s->id.kind == LPO_SCOPE_DEVICE && s->cells->tree->trace->devices.len > 1) ||
+        s->cells->left_out || row->all.unknown || !row->all.launches)
+        return true;
+    out->first_gpu_ns = row->first_gpu_ns / (int64_t)row->firsts;
+    out->later_gpu_ns = (row->all.ns - row->first_gpu_ns) / (int64_t)later;
+    out->differ |= is_unlike(out->first_gpu_ns, out->later_gpu_ns, row->firsts, row->all.ns);
+    return true;
 }

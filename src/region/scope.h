@@ -50,8 +50,10 @@ struct lpo_region_row {
     struct lpo_sum captured;  /* graph kernels that were captured in this region */
     uint64_t visits;
     int64_t host_ns, host_self_ns;
-    uint64_t open;                /* visits never closed */
-    uint32_t node;                /* LPO_NODE_OUTSIDE for `(outside)` */
+    uint64_t firsts; /* first visits, one for each process; 0: not known for all of them */
+    int64_t first_host_ns, first_gpu_ns; /* their part of host_ns, and of the kernels' time */
+    uint64_t open;                       /* visits never closed */
+    uint32_t node;                       /* LPO_NODE_OUTSIDE for `(outside)` */
     uint32_t parent_row;          /* LPO_NONE at the top, or when the parent was not selected */
     uint32_t kernels;             /* first row in `kernels`, most expensive first */
     uint32_t nkernels;            /* distinct kernels, children included */
@@ -59,6 +61,14 @@ struct lpo_region_row {
     uint32_t metrics_self;        /* the same without children; only where counters were sampled */
     uint64_t measured, estimated; /* launches with counters of their own, of a representative */
     bool visits_known;            /* the source recorded when ranges were entered */
+};
+
+/* One call of a region: the mean of first visits, and of later ones. */
+struct lpo_region_calls {
+    int64_t first_host_ns, later_host_ns;
+    int64_t first_gpu_ns, later_gpu_ns; /* LPO_NO_TIME: not known for this scope */
+    bool differ; /* the first take at least twice as long, and long enough to change the mean by a
+                    twentieth: what all calls took says little about the next one */
 };
 
 /* What became of the GPU time of a scope. */
@@ -93,3 +103,6 @@ void lpo_region_row_add_path(const struct lpo_region_scope *s, const struct lpo_
                              struct lpo_str *out);
 const char *lpo_region_row_kind(const struct lpo_region_scope *s, const struct lpo_region_row *row);
 unsigned lpo_region_row_depth(const struct lpo_region_scope *s, const struct lpo_region_row *row);
+/* False where the first visits are not known, or there is no later one. */
+bool lpo_region_row_calls(const struct lpo_region_scope *s, const struct lpo_region_row *row,
+                          struct lpo_region_calls *out);

@@ -76,6 +76,7 @@ static uint32_t visit(struct lpo_region_tree *tree, const struct lpo_range *r, u
 
     v->count++;
     v->host_ns = lpo_ns_add(v->host_ns, end_ns - r->start_ns);
+    lpo_region_first_visit(v, r->thread, r->start_ns, end_ns);
     if (r->flags & LPO_RANGE_OPEN) {
         v->open++;
         tree->open++;

@@ -88,8 +88,25 @@ uint32_t lpo_region_visits_of(struct lpo_region_tree *tree, uint32_t node, uint1
             return *row;
         *row = (uint32_t)tree->visits.len;
     }
-    lpo_vec_push(&tree->visits, (struct lpo_visits){ .next = first, .process = process });
+    lpo_vec_push(&tree->visits, ((struct lpo_visits){ .next = first,
+                                                      .process = process,
+                                                      .first_start_ns = LPO_NO_TIME,
+                                                      .first_thread = LPO_NONE }));
     return tree->nodes.at[node].visits = (uint32_t)tree->visits.len - 1;
+}
+
+struct lpo_visits *lpo_region_visits_find(const struct lpo_region_tree *tree, uint32_t node,
+                                          uint16_t process)
+{
+    uint32_t first = tree->nodes.at[node].visits;
+    const uint32_t *row;
+
+    if (first == LPO_NONE || tree->visits.at[first].process == process)
+        return first == LPO_NONE ? NULL : &tree->visits.at[first];
+    if (tree->visits.at[first].next == LPO_NONE)
+        return NULL;
+    row = lpo_map_u64_find(tree->visit_map, visit_key(node, process));
+    return row ? &tree->visits.at[*row] : NULL;
 }
 
 struct lpo_region_tree *lpo_region_tree_create(const struct lpo_trace *trace)
@@ -104,6 +121,7 @@ struct lpo_region_tree *lpo_region_tree_create(const struct lpo_trace *trace)
     lpo_region_set_of(tree, &(uint32_t){ 0 }, 0);
     lpo_region_place_of(tree, LPO_NONE, 0);
     lpo_region_attribute(tree);
+    lpo_region_first_visits_sum(tree);
     return tree;
 }
 

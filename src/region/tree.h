@@ -52,8 +52,13 @@ struct lpo_visits {
     uint64_t count;
     int64_t host_ns;  /* time inside, children included */
     int64_t child_ns; /* part of it inside children */
-    uint32_t open;    /* visits never closed */
-    uint32_t next;    /* another process's row for the same node, or LPO_NONE */
+    /* The first visit, whose time is part of the sums: it may load or tune what later ones use.
+     * LPO_NO_TIME: not known, as where the reader summed the visits. */
+    int64_t first_start_ns, first_end_ns;
+    int64_t first_gpu_ns;  /* of kernels that were launched in it */
+    uint32_t first_thread; /* of the trace */
+    uint32_t open;         /* visits never closed */
+    uint32_t next;         /* another process's row for the same node, or LPO_NONE */
     uint16_t process;
 };
 
@@ -117,3 +122,11 @@ uint32_t lpo_region_place_of(struct lpo_region_tree *tree, uint32_t leaf, uint32
 uint32_t lpo_region_set_of(struct lpo_region_tree *tree, const uint32_t *nodes, size_t count);
 /* The row of (node, process). */
 uint32_t lpo_region_visits_of(struct lpo_region_tree *tree, uint32_t node, uint16_t process);
+/* The same where it exists; NULL: that process never entered it. */
+struct lpo_visits *lpo_region_visits_find(const struct lpo_region_tree *tree, uint32_t node,
+                                          uint16_t process);
+/* A visit of a row: the first one is kept. */
+void lpo_region_first_visit(struct lpo_visits *v, uint32_t thread, int64_t start_ns,
+                            int64_t end_ns);
+/* After all visits: the GPU time of the first ones. */
+void lpo_region_first_visits_sum(struct lpo_region_tree *tree);

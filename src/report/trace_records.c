@@ -175,6 +175,24 @@ struct scope_regions {
     const uint32_t *rows;   /* which rows; NULL: all */
 };
 
+/* One call, where the first differ from later ones. */
+static void put_calls(struct lpo_record *to, const struct lpo_region_scope *s,
+                      const struct lpo_region_row *row)
+{
+    struct lpo_region_calls c;
+    struct lpo_record *r;
+    bool gpu;
+
+    if (!lpo_region_row_calls(s, row, &c) || !c.differ)
+        return;
+    gpu = c.first_gpu_ns != LPO_NO_TIME;
+    r = lpo_doc_put_record(to, "one_call");
+    lpo_doc_put_int(r, "first_host_ns", c.first_host_ns);
+    lpo_doc_put_int(r, "later_host_ns", c.later_host_ns);
+    lpo_doc_put_int_if(r, "first_gpu_ns", gpu, c.first_gpu_ns);
+    lpo_doc_put_int_if(r, "later_gpu_ns", gpu, c.later_gpu_ns);
+}
+
 static void make_region(const void *ctx, size_t i, struct lpo_record *r)
 {
     const struct scope_regions *from = ctx;
@@ -193,6 +211,7 @@ static void make_region(const void *ctx, size_t i, struct lpo_record *r)
     lpo_doc_put_int_if(r, "host_ns_exclusive", host, row->host_self_ns);
     put_ns(r, "gpu_ns_inclusive", &row->all);
     put_ns(r, "gpu_ns_exclusive", &row->self);
+    put_calls(r, s, row);
     if (s->cells->left_out || row->copies.shares) /* else the shares are whole graphs again */
         put_estimated(r, &row->all);
     lpo_doc_put_uint(r, "distinct_kernels", row->nkernels);

@@ -10,55 +10,58 @@
 #include "region/scope.h"
 #include "report/doc/doc.h"
 #include "report/tables/launch_cells.h"
+#include "util/arena.h"
 #include "util/str.h"
+#include "util/units.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-enum { SPREAD = 4 }; /* the last columns are about folded families: left out where there are none */
+/* A row of the table of regions holds these; which of them a table has depends on the scope. */
+enum part { BASE, COPIES, GPU, HOST, CALLS, SPREAD, PARTS };
 
-static const struct lpo_column gpu_columns[] = {
-    { "region", "Region", LPO_CELL_TEXT, NULL },
-    { "visits", "Calls", LPO_CELL_COUNT, NULL },
-    { "launches", "Launches", LPO_CELL_COUNT, NULL },
-    { "gpu_ns_inclusive", "GPU time", LPO_CELL_NS, NULL },
-    { "share", "Share", LPO_CELL_PERCENT, NULL },
-    { "gpu_ns_exclusive", "Own GPU time", LPO_CELL_NS, NULL },
-    { "host_ns", "Host time", LPO_CELL_NS, NULL },
-    { "members", "Regions", LPO_CELL_COUNT, NULL, 2 },
-    { "min_ns", "Min", LPO_CELL_NS, NULL, 3 },
-    { "median_ns", "Median", LPO_CELL_NS, NULL, 3 },
-    { "max_ns", "Max", LPO_CELL_NS, NULL, 3 },
+static const struct {
+    enum part part;
+    struct lpo_column column;
+} region_columns[] = {
+    { BASE, { "region", "Region", LPO_CELL_TEXT, NULL } },
+    { BASE, { "visits", "Calls", LPO_CELL_COUNT, NULL } },
+    { GPU, { "launches", "Launches", LPO_CELL_COUNT, NULL } },
+    { GPU, { "gpu_ns_inclusive", "GPU time", LPO_CELL_NS, NULL } },
+    { GPU, { "share", "Share", LPO_CELL_PERCENT, NULL } },
+    { GPU, { "gpu_ns_exclusive", "Own GPU time", LPO_CELL_NS, NULL } },
+    /* GPU work too: a program may spend more on copies than on kernels */
+    { COPIES, { "copies_ns", "Copies", LPO_CELL_NS, NULL, 1 } },
+    { BASE, { "host_ns", "Host time", LPO_CELL_NS, NULL } },
+    /* without GPU operations only the times of the host are known */
+    { HOST, { "share", "Share", LPO_CELL_PERCENT, NULL } },
+    { HOST, { "host_ns_exclusive", "Own host time", LPO_CELL_NS, NULL } },
+    { HOST, { "mean_ns", "Per call", LPO_CELL_NS, NULL } },
+    /* what loads or tunes once is not the cost of every call */
+    { CALLS, { "first_call_ns", "First call", LPO_CELL_NS, NULL, 2 } },
+    { CALLS, { "later_call_ns", "Later, each", LPO_CELL_NS, NULL, 2 } },
+    /* about folded families */
+    { SPREAD, { "members", "Regions", LPO_CELL_COUNT, NULL, 3 } },
+    { SPREAD, { "min_ns", "Min", LPO_CELL_NS, NULL, 4 } },
+    { SPREAD, { "median_ns", "Median", LPO_CELL_NS, NULL, 4 } },
+    { SPREAD, { "max_ns", "Max", LPO_CELL_NS, NULL, 4 } },
 };
 
-/* Copies and memsets are GPU work too: a program may spend more on them than on kernels. */
-static const struct lpo_column copy_columns[] = {
-    { "region", "Region", LPO_CELL_TEXT, NULL },
-    { "visits", "Calls", LPO_CELL_COUNT, NULL },
-    { "launches", "Launches", LPO_CELL_COUNT, NULL },
-    { "gpu_ns_inclusive", "GPU time", LPO_CELL_NS, NULL },
-    { "share", "Share", LPO_CELL_PERCENT, NULL },
-    { "gpu_ns_exclusive", "Own GPU time", LPO_CELL_NS, NULL },
-    { "copies_ns", "Copies", LPO_CELL_NS, NULL, 1 },
-    { "host_ns", "Host time", LPO_CELL_NS, NULL },
-    { "members", "Regions", LPO_CELL_COUNT, NULL, 2 },
-    { "min_ns", "Min", LPO_CELL_NS, NULL, 3 },
-    { "median_ns", "Median", LPO_CELL_NS, NULL, 3 },
-    { "max_ns", "Max", LPO_CELL_NS, NULL, 3 },
+struct layout {
+    bool parts[PARTS];
+    int64_t total_ns; /* that shares are of */
 };
 
-/* Without GPU operations only the times of the host are known. */
-static const struct lpo_column host_columns[] = {
-    { "region", "Region", LPO_CELL_TEXT, NULL },
-    { "visits", "Calls", LPO_CELL_COUNT, NULL },
-    { "host_ns", "Host time", LPO_CELL_NS, NULL },
-    { "share", "Share", LPO_CELL_PERCENT, NULL },
-    { "host_ns_exclusive", "Own host time", LPO_CELL_NS, NULL },
-    { "mean_ns", "Per call", LPO_CELL_NS, NULL },
-    { "members", "Regions", LPO_CELL_COUNT, NULL, 2 },
-    { "min_ns", "Min", LPO_CELL_NS, NULL, 3 },
-    { "median_ns", "Median", LPO_CELL_NS, NULL, 3 },
-    { "max_ns", "Max", LPO_CELL_NS, NULL, 3 },
-};
+static struct lpo_table *add_table(struct lpo_doc *doc, const struct layout *l)
+{
+    struct lpo_column *columns =
+        lpo_arena_alloc(doc->arena, sizeof(struct lpo_column) * COUNT(region_columns));
+    size_t n = 0;
+
+    for (size_t i = 0; i < COUNT(region_columns); i++)
+        if (l->parts[region_columns[i].part])
+            columns[n++] = region_columns[i].column;
+    return lpo_doc_table(doc, "regions", "", columns, n);
+}
 
 static void row_visits(struct lpo_table *t, const struct lpo_region_row *r)
 {
@@ -89,39 +92,57 @@ static void row_spread(struct lpo_table *t, const struct lpo_fold_row *r, bool k
             lpo_doc_row_unknown(t);
 }
 
-static void add_gpu_row(struct lpo_table *t, const struct lpo_region_scope *s,
-                        const struct lpo_fold_row *r, int64_t total_ns, bool spread)
+static void row_calls(struct lpo_table *t, const struct lpo_region_scope *s,
+                      const struct lpo_region_row *r)
 {
-    bool some = s->cells->left_out || r->sum.copies.shares;
+    struct lpo_region_calls c;
 
-    lpo_doc_row_path(t, r->name, r->path, r->depth);
-    row_visits(t, &r->sum);
-    lpo_doc_row_count(t, r->sum.all.launches);
-    lpo_report_row_sum_ns(t, &r->sum.all, r->sum.all.ns, some);
-    lpo_report_row_sum_share(t, &r->sum.all, total_ns, some);
-    lpo_report_row_sum_ns(t, &r->sum.self, r->sum.self.ns, some);
-    if (t->columns == copy_columns)
-        lpo_report_row_sum_ns(t, &r->sum.copies, r->sum.copies.ns, some);
-    row_host_ns(t, &r->sum, r->sum.host_ns);
-    if (spread)
-        row_spread(t, r, lpo_region_sum_known(&r->sum.all));
+    if (lpo_region_row_calls(s, r, &c) && c.differ) {
+        lpo_doc_row_ns(t, c.first_host_ns);
+        lpo_doc_row_ns(t, c.later_host_ns);
+    } else {
+        lpo_doc_row_unknown(t);
+        lpo_doc_row_unknown(t);
+    }
 }
 
-static void add_host_row(struct lpo_table *t, const struct lpo_region_scope *s,
-                         const struct lpo_fold_row *r, int64_t total_ns, bool spread)
+static void row_gpu(struct lpo_table *t, const struct lpo_region_scope *s,
+                    const struct lpo_region_row *r, const struct layout *l)
 {
-    (void)s;
-    lpo_doc_row_path(t, r->name, r->path, r->depth);
-    row_visits(t, &r->sum);
-    row_host_ns(t, &r->sum, r->sum.host_ns);
-    lpo_doc_row_share(t, r->sum.visits_known ? (double)r->sum.host_ns : NAN, (double)total_ns);
-    row_host_ns(t, &r->sum, r->sum.host_self_ns);
-    if (r->sum.visits)
-        lpo_doc_row_ns(t, r->sum.host_ns / (int64_t)r->sum.visits);
+    bool some = s->cells->left_out || r->copies.shares;
+
+    lpo_doc_row_count(t, r->all.launches);
+    lpo_report_row_sum_ns(t, &r->all, r->all.ns, some);
+    lpo_report_row_sum_share(t, &r->all, l->total_ns, some);
+    lpo_report_row_sum_ns(t, &r->self, r->self.ns, some);
+    if (l->parts[COPIES])
+        lpo_report_row_sum_ns(t, &r->copies, r->copies.ns, some);
+}
+
+static void row_host(struct lpo_table *t, const struct lpo_region_row *r, const struct layout *l)
+{
+    lpo_doc_row_share(t, r->visits_known ? (double)r->host_ns : NAN, (double)l->total_ns);
+    row_host_ns(t, r, r->host_self_ns);
+    if (r->visits)
+        lpo_doc_row_ns(t, r->host_ns / (int64_t)r->visits);
     else
         lpo_doc_row_unknown(t);
-    if (spread)
-        row_spread(t, r, r->sum.visits_known);
+}
+
+static void add_row(struct lpo_table *t, const struct lpo_region_scope *s,
+                    const struct lpo_fold_row *r, const struct layout *l)
+{
+    lpo_doc_row_path(t, r->name, r->path, r->depth);
+    row_visits(t, &r->sum);
+    if (l->parts[GPU])
+        row_gpu(t, s, &r->sum, l);
+    row_host_ns(t, &r->sum, r->sum.host_ns);
+    if (l->parts[HOST])
+        row_host(t, &r->sum, l);
+    if (l->parts[CALLS])
+        row_calls(t, s, &r->sum);
+    if (l->parts[SPREAD])
+        row_spread(t, r, l->parts[GPU] ? lpo_region_sum_known(&r->sum.all) : r->sum.visits_known);
 }
 
 /* Shares of host time are of the sum over the outermost push/pop regions. */
@@ -147,36 +168,98 @@ static bool shown(const struct lpo_fold_row *r, bool no_zeros)
     return r->sum.node != LPO_NODE_OUTSIDE || r->sum.all.launches || r->sum.copies.launches;
 }
 
+/* How much of the host time of a region came only once; 0 where that is less than a hundredth of
+ * all: not worth a column. */
+static int64_t once_ns(const struct lpo_region_scope *s, const struct lpo_region_row *r,
+                       int64_t total_ns, struct lpo_region_calls *c)
+{
+    int64_t ns;
+
+    if (!lpo_region_row_calls(s, r, c) || !c->differ)
+        return 0;
+    ns = (c->first_host_ns - c->later_host_ns) * (int64_t)r->firsts;
+    return ns >= total_ns / 100 ? ns : 0;
+}
+
+static struct layout find_layout(const struct lpo_region_scope *s,
+                                 const struct lpo_region_fold *fold,
+                                 const struct lpo_table_options *options)
+{
+    bool copies = s->coverage.copies.launches || s->coverage.sets.launches;
+    bool gpu = s->coverage.total.launches || s->cells->left_out || copies;
+    struct layout l = { .parts = { [BASE] = true, [COPIES] = copies, [GPU] = gpu, [HOST] = !gpu },
+                        .total_ns = gpu ? s->coverage.total.ns : host_total(s) };
+    int64_t host_ns = host_total(s);
+
+    for (size_t i = 0; i < fold->rows.len; i++) {
+        struct lpo_region_calls c;
+
+        l.parts[SPREAD] |= fold->rows.at[i].members > 1 && !options->no_spread;
+        l.parts[CALLS] |= once_ns(s, &fold->rows.at[i].sum, host_ns, &c) > 0;
+    }
+    return l;
+}
+
+enum { NAMED_CALLS = 3 };
+
+/* In words, because a narrow table leaves the columns out. */
+static void note_calls(struct lpo_doc *doc, const struct lpo_region_scope *s,
+                       const struct lpo_region_fold *fold)
+{
+    int64_t before = INT64_MAX, total_ns = host_total(s);
+    LPO_STR text = { 0 };
+
+    for (int n = 0; n < NAMED_CALLS; n++) {
+        const struct lpo_fold_row *best = NULL;
+        struct lpo_region_calls c, of_best = { 0 };
+        int64_t most = 0;
+
+        for (size_t i = 0; i < fold->rows.len; i++) {
+            int64_t ns = once_ns(s, &fold->rows.at[i].sum, total_ns, &c);
+
+            if (ns <= most || ns >= before)
+                continue;
+            best = &fold->rows.at[i];
+            most = ns;
+            of_best = c;
+        }
+        if (!best)
+            break;
+        before = most;
+        lpo_str_addf(&text, "%s%.100s ", n ? "; " : "", best->path);
+        lpo_units_add_duration(&text, of_best.first_host_ns);
+        lpo_str_add(&text, ", then ");
+        lpo_units_add_duration(&text, of_best.later_host_ns);
+        if (best->sum.visits > best->sum.firsts + 1)
+            lpo_str_add(&text, " each");
+    }
+    if (text.len)
+        lpo_doc_paragraph(doc,
+                          "First calls take longer than later ones (host time): %s. The table "
+                          "holds both.",
+                          lpo_str_text(&text));
+}
+
 struct lpo_table *lpo_report_add_regions(struct lpo_doc *doc, const struct lpo_region_scope *s,
                                          const struct lpo_table_options *options)
 {
     LPO_AUTO(lpo_region_fold) fold = lpo_region_fold_create(s, options->fold_over);
-    bool copies = s->coverage.copies.launches || s->coverage.sets.launches;
-    bool gpu = s->coverage.total.launches || s->cells->left_out || copies, spread = false;
-    int64_t total_ns = gpu ? s->coverage.total.ns : host_total(s);
-    size_t columns = copies ? COUNT(copy_columns) : gpu ? COUNT(gpu_columns) : COUNT(host_columns);
-    bool no_zeros = options->no_zeros && (s->coverage.total.launches || copies);
+    struct layout l = find_layout(s, fold, options);
+    bool no_zeros = options->no_zeros && (s->coverage.total.launches || l.parts[COPIES]);
+    struct lpo_table *t = add_table(doc, &l);
     size_t all = 0, n = 0;
-    struct lpo_table *t;
 
-    for (size_t i = 0; i < fold->rows.len; i++) {
-        spread |= fold->rows.at[i].members > 1 && !options->no_spread;
-        all += shown(&fold->rows.at[i], no_zeros);
-    }
-    t = lpo_doc_table(doc, "regions", "",
-                      copies ? copy_columns
-                      : gpu  ? gpu_columns
-                             : host_columns,
-                      columns - (spread ? 0 : SPREAD));
     for (size_t i = 0; i < fold->rows.len; i++) {
         if (!shown(&fold->rows.at[i], no_zeros))
             continue;
-        if (options->most_rows && n++ == options->most_rows)
-            break;
-        (gpu ? add_gpu_row : add_host_row)(t, s, &fold->rows.at[i], total_ns, spread);
+        all++;
+        if (!options->most_rows || n++ < options->most_rows)
+            add_row(t, s, &fold->rows.at[i], &l);
     }
     if (lpo_doc_table_rows(t) < all)
         t->total_rows = all;
+    if (l.parts[CALLS])
+        note_calls(doc, s, fold);
     return t;
 }
 

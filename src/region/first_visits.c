@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The first visit of each region, apart from the later ones. */
+#include <stdlib.h>
+
+#include "region/tree.h"
+#include "util/xmalloc.h"
+
+void lpo_region_first_visit(struct lpo_visits *v, uint32_t thread, int64_t start_ns, int64_t end_ns)
+{
+    if (v->first_start_ns != LPO_NO_TIME && v->first_start_ns <= start_ns)
+        return;
+    v->first_start_ns = start_ns;
+    v->first_end_ns = end_ns;
+    v->first_thread = thread;
+}
+
+static void add(struct lpo_region_tree *tree, uint32_t node, const struct lpo_launch *l, int64_t ns)
+{
+    const struct lpo_trace *t = tree->trace;
+    struct lpo_visits *v = lpo_region_visits_find(tree, node, t->threads.at[l->thread].process);
+    bool any_thread = tree->nodes.at[node].kind == LPO_START_END;
+
+    if (v && v->count > 1 && v->first_start_ns != LPO_NO_TIME && l->start_ns >= v->first_start_ns &&
+        l->end_ns <= v->first_end_ns && (any_thread || l->thread == v->first_thread))
+        v->first_gpu_ns += ns;
+}
+
+/* Most launches come after every first visit of what is visited again: they are not looked up. */
+static int64_t *last_firsts(const struct lpo_region_tree *tree)
+{
+    int64_t *last = lpo_xcalloc(tree->trace->processes.len + 1, sizeof *last);
+
+    for (size_t i = 0; i < tree->trace->processes.len; i++)
+        last[i] = INT64_MIN;
+    for (size_t i = 0; i < tree->visits.len; i++) {
+        const struct lpo_visits *v = &tree->visits.at[i];
+
+        if (v->count > 1 && v->first_start_ns != LPO_NO_TIME && v->first_end_ns > last[v->process])
+            last[v->process] = v->first_end_ns;
+    }
+    return last;
+}
+
+void lpo_region_first_visits_sum(struct lpo_region_tree *tree)
+{
+    const struct lpo_trace *t = tree->trace;
+    int64_t *last = last_firsts(tree);
+
+    for (size_t i = 0; i < t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *op = &t->gpu_ops.at[i];
+        const struct lpo_launch *l = op->launch == LPO_NONE ? NULL : &t->launches.at[op->launch];
+        const struct lpo_place *place;
+        const struct lpo_region_set *set;
+
+        if (!l || op->kind != LPO_KERNEL || l->end_ns > last[t->threads.at[l->thread].process])
+            continue;
+        place = &tree->places.at[lpo_region_place(tree, op)];
+        set = &tree->sets.at[place->set];
+        for (uint32_t n = place->leaf; n != LPO_NONE; n = tree->nodes.at[n].parent)
+            add(tree, n, l, lpo_trace_gpu_op_ns(op));
+        for (uint32_t k = 0; k < set->count; k++)
+            add(tree, tree->set_nodes.at[set->first + k], l, lpo_trace_gpu_op_ns(op));
+    }
+    free(last);
+}
