@@ -176,6 +176,7 @@ static void check(void **state)
     LPO_AUTO(lpo_region_tree) tree = lpo_region_tree_create(t);
     LPO_AUTO(lpo_wall) w = lpo_wall_create(tree);
     const struct lpo_wall_device *d;
+    int64_t compute_ns = 0;
 
     assert_int_equal(w->devices.len, 1);
     d = &w->devices.at[0];
@@ -187,6 +188,9 @@ static void check(void **state)
     assert_int_equal(d->span_ns, d->end_ns - d->start_ns);
     for (int i = 0; i < LPO_IDLE_CAUSES; i++)
         assert_int_equal(d->idle[i].ns, c->idle[i]);
+    for (int i = 0; i < LPO_CLASSES; i++)
+        compute_ns += d->class_ns[i];
+    assert_int_equal(compute_ns, c->parts[0]);
     assert_int_equal(d->calls.len, c->blocked != NULL);
     if (c->blocked)
         assert_string_equal(lpo_trace_text(t, d->calls.at[0].name), c->blocked);

@@ -145,6 +145,7 @@ static void add_gap(struct builder *b, struct lpo_wall_device *d, const uint32_t
 
     gap.cause = cause_of(b, &gap);
     d->idle_ns += ns;
+    d->idle_squares += (double)ns * (double)ns;
     d->idle[gap.cause].count++;
     d->idle[gap.cause].ns += ns;
     if (gap.cause == LPO_IDLE_BLOCKED)
@@ -155,6 +156,15 @@ static void add_gap(struct builder *b, struct lpo_wall_device *d, const uint32_t
         b->each(b->ctx, d, &gap);
 }
 
+static void cover_compute(struct builder *b, struct lpo_wall_device *d, const struct lpo_gpu_op *op)
+{
+    struct lpo_wall_cover *c = &b->covers[COMPUTE];
+    int64_t before_ns = c->sum_ns;
+
+    lpo_wall_cover_add(c, op);
+    d->class_ns[lpo_region_tree_class(b->tree, op->name)] += c->sum_ns - before_ns;
+}
+
 static void cover_gpu_op(struct builder *b, struct lpo_wall_device *d, const struct lpo_gpu_op *op)
 {
     lpo_wall_cover_add(&b->covers[ALL], op);
@@ -162,7 +172,7 @@ static void cover_gpu_op(struct builder *b, struct lpo_wall_device *d, const str
         return;
     lpo_wall_cover_add(&b->covers[KERNELS], op);
     if (!lpo_wall_communicates(b->tree, op->name))
-        lpo_wall_cover_add(&b->covers[COMPUTE], op);
+        cover_compute(b, d, op);
     else if (op->flags & LPO_GPU_OP_SHARE)
         d->parts_unknown = true;
 }

@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 #include "analysis/wall/timeline.h"
+#include "region/classes.h"
 #include "util/auto.h"
 #include "util/vec.h"
 
@@ -76,7 +77,10 @@ struct lpo_wall_device {
                            exposed is not known, nor how much of the rest was compute or copy */
     int64_t start_ns, end_ns, span_ns;
     int64_t compute_ns, exposed_communication_ns, exposed_copy_ns, idle_ns;
+    int64_t class_ns[LPO_CLASSES];            /* they add up to compute_ns: where kernels overlap,
+                                                 the time is that of the one which began first */
     struct lpo_gap_sum idle[LPO_IDLE_CAUSES]; /* their times add up to idle_ns */
+    double idle_squares;                      /* ns², over all gaps: how uneven they are */
     LPO_VEC(struct lpo_wall_call) calls;      /* of blocked gaps: most idle time first */
     LPO_VEC(struct lpo_wall_gap) longest;     /* at most LPO_WALL_GAPS, longest first */
 };
