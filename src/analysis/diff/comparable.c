@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* May the two sides be compared? What differs, and what makes every number mean nothing. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/diff/compare.h"
+#include "util/arena.h"
+#include "util/map.h"
+#include "util/str.h"
+
+/* Facts that must be equal. All others may differ, and are listed. */
+static const char *const fatal_keys[] = { "gpu", "model", "config.model.name" };
+
+/* Keys of configs that differ between any two runs and say nothing about them. */
+static const char *const idle_keys[] = {
+    "config.workload.cwd",       "config.run.top_n_kernels",    "config.run.grace",
+    "config.run.private_folder", "config.run.max_output_bytes", "config.run.max_cv"
+};
+
+static bool among(const char *key, const char *const *keys, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(key, keys[i]) == 0)
+            return true;
+    return false;
+}
+
+#define AMONG(key, keys) among(key, keys, sizeof keys / sizeof *(keys))
+
+static const char *fact(const struct lpo_diff_digest *g, const char *key)
+{
+    for (size_t i = 0; i < g->facts.len; i++)
+        if (strcmp(g->facts.at[i].key, key) == 0)
+            return g->facts.at[i].value;
+    return NULL;
+}
+
+static void add(struct lpo_diff *d, const char *key, const char *a, const char *b, bool fatal)
+{
+    for (size_t i = 0; i < d->differences.len; i++)
+        if (strcmp(d->differences.at[i].key, key) == 0)
+            return; /* of several runs, the first that differ */
+    lpo_vec_push(&d->differences, (struct lpo_diff_difference){ key, a, b, fatal });
+    if (fatal)
+        d->comparable = false;
+}
+
+/* The first run of a side against any run: repeats should be alike, too. */
+static void compare_run(struct lpo_diff *d, const struct lpo_diff_digest *a,
+                        const struct lpo_diff_digest *b)
+{
+    LPO_AUTO(lpo_map) of_b = lpo_map_create();
+
+    for (size_t i = 0; i < b->facts.len; i++)
+        *lpo_map_put(of_b, b->facts.at[i].key, strlen(b->facts.at[i].key), NULL) = i + 1;
+    for (size_t i = 0; i < a->facts.len; i++) {
+        const char *key = a->facts.at[i].key;
+        const uint64_t *at = lpo_map_find(of_b, key, strlen(key));
+
+        if (!at || AMONG(key, idle_keys)) /* what one side does not say is not known to differ */
+            continue;
+        if (strcmp(a->facts.at[i].value, b->facts.at[*at - 1].value) != 0)
+            add(d, key, a->facts.at[i].value, b->facts.at[*at - 1].value, AMONG(key, fatal_keys));
+    }
+}
+
+static const char *number(struct lpo_diff *d, uint64_t n)
+{
+    return lpo_arena_printf(d->arena, "%llu", (unsigned long long)n);
+}
+
+static const char *time_kind(const struct lpo_diff_digest *g)
+{
+    return g->replay ? "times of kernels under replay"
+           : g->sums ? "sums without a clock"
+                     : "times on one clock";
+}
+
+enum { LOST_PERCENT = 1 }; /* of its operations; with more lost, sums say nothing */
+
+static bool lost_too_much(const struct lpo_diff_digest *g)
+{
+    return g->lost > 0 && g->lost * 100 > (g->launches + g->lost) * LOST_PERCENT;
+}
+
+static void compare_traces(struct lpo_diff *d, const struct lpo_diff_digest *a,
+                           const struct lpo_diff_digest *b)
+{
+    if (!a->launches != !b->launches)
+        add(d, "kernels", number(d, a->launches), number(d, b->launches), true);
+    else if (a->replay != b->replay)
+        add(d, "times", time_kind(a), time_kind(b), true);
+    else if (a->sums != b->sums)
+        add(d, "times", time_kind(a), time_kind(b), false);
+    if (a->steps && b->steps && a->steps != b->steps)
+        add(d, "steps", number(d, a->steps), number(d, b->steps), false);
+    if (a->lost || b->lost)
+        add(d, "lost", number(d, a->lost), number(d, b->lost),
+            lost_too_much(a) || lost_too_much(b));
+    if ((a->noise > 0 && a->noise > a->noise_limit) || (b->noise > 0 && b->noise > b->noise_limit))
+        add(d, "noise", lpo_arena_printf(d->arena, "%.1f %%", 100 * a->noise),
+            lpo_arena_printf(d->arena, "%.1f %%", 100 * b->noise), false);
+}
+
+/* Two programs without one kernel, region or operator in common are not two runs of one. */
+static bool share_anything(const struct lpo_diff *d)
+{
+    bool any = false;
+
+    for (int t = 0; t < LPO_DIFF_TABLES; t++)
+        for (size_t i = 0; i < d->rows[t].len; i++) {
+            const struct lpo_diff_row *r = &d->rows[t].at[i];
+
+            any = true;
+            if (r->item[LPO_DIFF_A] && r->item[LPO_DIFF_B] &&
+                strcmp(r->item[LPO_DIFF_A]->name, "(outside)") != 0)
+                return true;
+        }
+    return !any;
+}
+
+static int fatal_first(const void *a, const void *b)
+{
+    const struct lpo_diff_difference *x = a, *y = b;
+
+    if (x->fatal != y->fatal)
+        return x->fatal ? -1 : 1;
+    return strcmp(x->key, y->key);
+}
+
+void lpo_diff_compare_facts(struct lpo_diff *d)
+{
+    const struct lpo_diff_digest *a = d->side[LPO_DIFF_A].at[0];
+
+    d->comparable = true;
+    for (size_t i = 1; i < d->side[LPO_DIFF_A].len + d->side[LPO_DIFF_B].len; i++) {
+        const struct lpo_diff_digest *b = lpo_diff_run_at(d, i);
+
+        compare_run(d, a, b);
+        compare_traces(d, a, b);
+    }
+    if (!a->launches && !d->side[LPO_DIFF_B].at[0]->launches && d->by_host)
+        add(d, "no_gpu", "no kernels", "no kernels", false);
+    if (!share_anything(d))
+        add(d, "nothing_common", a->label, d->side[LPO_DIFF_B].at[0]->label, true);
+    if (fact(a, "gpu") == NULL && fact(d->side[LPO_DIFF_B].at[0], "gpu") != NULL)
+        add(d, "gpu", "not recorded", fact(d->side[LPO_DIFF_B].at[0], "gpu"), false);
+    else if (fact(a, "gpu") != NULL && fact(d->side[LPO_DIFF_B].at[0], "gpu") == NULL)
+        add(d, "gpu", fact(a, "gpu"), "not recorded", false);
+    if (d->differences.len)
+        qsort(d->differences.at, d->differences.len, sizeof *d->differences.at, fatal_first);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/diff/diff.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/diff/compare.h"
+#include "util/arena.h"
+
+const char *lpo_diff_kind_name(enum lpo_diff_kind kind)
+{
+    static const char *const names[] = { "same", "changed", "added", "removed" };
+
+    return names[kind];
+}
+
+/* --- figures of speed, memory and energy ---------------------------------------------------- */
+
+static void gather_values(const struct lpo_diff_runs *runs, const char *key, bool logs, double *out,
+                          size_t *count)
+{
+    *count = 0;
+    for (size_t i = 0; i < runs->len; i++)
+        for (size_t k = 0; k < runs->at[i]->figures.len; k++) {
+            const struct lpo_diff_figure *f = &runs->at[i]->figures.at[k];
+
+            for (size_t v = 0; strcmp(f->key, key) == 0 && v < f->values.len; v++) {
+                if (out)
+                    out[*count] = logs ? log(f->values.at[v]) : f->values.at[v];
+                ++*count;
+            }
+        }
+}
+
+static int by_number(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median_of(double *values, size_t n)
+{
+    qsort(values, n, sizeof *values, by_number);
+    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+static bool more_is_better(const char *key)
+{
+    return strcmp(key, "tokens_per_s") == 0;
+}
+
+static void compare_figure(struct lpo_diff *d, const char *key)
+{
+    /* a figure has its own spread alone; one value a side is held to 2 % */
+    static const struct lpo_diff_prior prior = { 0.02 * 0.02, 1 };
+    struct lpo_diff_figure_row row = { .key = key, .more_is_better = more_is_better(key) };
+    struct lpo_diff_evidence e = { 0 };
+    double *values[LPO_DIFF_SIDES] = { NULL, NULL };
+    size_t n[LPO_DIFF_SIDES];
+
+    for (int side = 0; side < LPO_DIFF_SIDES; side++) {
+        gather_values(&d->side[side], key, true, NULL, &n[side]);
+        values[side] = lpo_xcalloc(n[side] + 1, sizeof **values);
+        gather_values(&d->side[side], key, false, values[side], &n[side]);
+        row.value[side] = n[side] ? median_of(values[side], n[side]) : NAN;
+        gather_values(&d->side[side], key, true, values[side], &n[side]);
+    }
+    lpo_diff_evidence_add_values(&e, values[0], n[0], values[1], n[1]);
+    row.verdict = (struct lpo_diff_verdict){ .p = lpo_diff_p_repeats(&e, &prior),
+                                             .change = lpo_diff_evidence_change(&e),
+                                             .basis = LPO_DIFF_BY_RUNS,
+                                             .low = NAN,
+                                             .high = NAN,
+                                             .n = { n[0], n[1] } };
+    row.verdict.significant =
+        row.verdict.p <= LPO_DIFF_LEVEL_ROWS && fabs(row.verdict.change) > LPO_DIFF_LEAST;
+    lpo_vec_push(&d->figures, row);
+    free(values[0]);
+    free(values[1]);
+}
+
+static bool has_figure(const struct lpo_diff *d, const char *key)
+{
+    for (size_t i = 0; i < d->figures.len; i++)
+        if (strcmp(d->figures.at[i].key, key) == 0)
+            return true;
+    return false;
+}
+
+void lpo_diff_compare_figures(struct lpo_diff *d)
+{
+    for (size_t i = 0; i < d->side[LPO_DIFF_A].len + d->side[LPO_DIFF_B].len; i++) {
+        const struct lpo_diff_digest *g = lpo_diff_run_at(d, i);
+
+        for (size_t k = 0; k < g->figures.len; k++)
+            if (!has_figure(d, g->figures.at[k].key))
+                compare_figure(d, g->figures.at[k].key);
+    }
+}
+
+/* --- findings ------------------------------------------------------------------------------- */
+
+static const struct lpo_diff_finding *find_in(const struct lpo_diff_digest *g,
+                                              const struct lpo_diff_finding *f)
+{
+    for (size_t i = 0; i < g->findings.len; i++) {
+        const struct lpo_diff_finding *x = &g->findings.at[i];
+
+        if (x->kind == f->kind && strcmp(x->where, f->where) == 0 && strcmp(x->call, f->call) == 0)
+            return x;
+    }
+    return NULL;
+}
+
+static void add_findings(struct lpo_diff *d, enum lpo_diff_side side, bool both)
+{
+    const struct lpo_diff_digest *mine = d->shown[side], *other = d->shown[!side];
+
+    for (size_t i = 0; i < mine->findings.len; i++) {
+        struct lpo_diff_finding_row row = { { NULL, NULL } };
+
+        row.side[side] = &mine->findings.at[i];
+        row.side[!side] = find_in(other, &mine->findings.at[i]);
+        if ((row.side[!side] != NULL) == both)
+            lpo_vec_push(&d->findings, row);
+    }
+}
+
+void lpo_diff_compare_findings(struct lpo_diff *d)
+{
+    add_findings(d, LPO_DIFF_B, false);
+    add_findings(d, LPO_DIFF_A, false);
+    add_findings(d, LPO_DIFF_B, true);
+}
+
+/* --- all ------------------------------------------------------------------------------------ */
+
+struct lpo_diff *lpo_diff_create(struct lpo_diff_runs a, struct lpo_diff_runs b)
+{
+    struct lpo_diff *d = lpo_xcalloc(1, sizeof *d);
+
+    d->arena = lpo_arena_create();
+    d->side[LPO_DIFF_A] = a;
+    d->side[LPO_DIFF_B] = b;
+    d->by_host = true;
+    for (size_t i = 0; i < a.len + b.len; i++)
+        d->by_host &= lpo_diff_run_at(d, i)->launches == 0;
+    lpo_diff_match(d);
+    lpo_diff_compare_facts(d);
+    lpo_diff_compare_lengths(d);
+    lpo_diff_compare_rows(d);
+    lpo_diff_compare_wall(d);
+    lpo_diff_judge(d);
+    lpo_diff_compare_groups(d);
+    lpo_diff_compare_figures(d);
+    lpo_diff_compare_findings(d);
+    return d;
+}
+
+void lpo_diff_destroy(struct lpo_diff *d)
+{
+    if (!d)
+        return;
+    for (int t = 0; t < LPO_DIFF_TABLES; t++)
+        lpo_vec_free(&d->rows[t]);
+    for (size_t i = 0; i < d->groups.len; i++) {
+        lpo_vec_free(&d->groups.at[i].gone);
+        lpo_vec_free(&d->groups.at[i].come);
+    }
+    lpo_vec_free(&d->groups);
+    lpo_vec_free(&d->differences);
+    lpo_vec_free(&d->figures);
+    lpo_vec_free(&d->findings);
+    lpo_arena_destroy(d->arena);
+    free(d);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analysis/diff/diff.h - what changed between two runs, or two sets of repeats, and is it real?
+ *
+ * Wall time. The wall time of a run is the span of its critical device, the one with the longest
+ * span, because a program ends no sooner than that. Of several runs a side, the one whose wall time
+ * is the median stands for the side (of an even number the shorter of the two in the middle). The
+ * parts of the two spans are subtracted one by one, so the changes add up to the change of the wall
+ * time exactly. Without a clock (ncu, sums) there is no wall time.
+ *
+ * Rows. Kernels are met by their name, else by their linker name, else by their short name and
+ * class where only one row of each side has them; regions by folded path; operators by name and
+ * input shapes. Of several runs a side, a row shows the median of its totals.
+ *
+ * Length. Where both sides count their steps and the numbers differ, rows are judged by time per
+ * step; where nobody counts steps and most kernels were launched k times as often, by that.
+ *
+ * Is it real? See significance.h. With at least two runs a side, runs are compared; else the calls
+ * of one run. The wall time is tested alone, all rows of all tables together under Holm's rule.
+ * Together they raise a false alarm in at most 1 of 100 comparisons of equal programs. A change
+ * below LPO_DIFF_LEAST of a row is never called one. A row that one side does not have, or has more
+ * often in each step, differs in what the program does, not in how long it took: that is no matter
+ * of chance. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/diff/digest.h"
+#include "analysis/diff/significance.h"
+#include "util/auto.h"
+#include "util/vec.h"
+
+#define LPO_DIFF_LEAST      0.01  /* of a row, where calls of one run are compared */
+#define LPO_DIFF_LEAST_RUNS 0.002 /* the same where runs are */
+#define LPO_DIFF_SMALLEST                                                                          \
+    0.0001 /* of all GPU time: an added or removed row below it is no news                         \
+            */
+#define LPO_DIFF_LEVEL_WALL  0.008
+#define LPO_DIFF_LEVEL_CALLS 0.004 /* the same of one run a side: its calls may have outliers */
+#define LPO_DIFF_LEVEL_ROWS  0.002
+
+enum lpo_diff_side { LPO_DIFF_A, LPO_DIFF_B, LPO_DIFF_SIDES };
+
+/* Runs that are alike: repeats. */
+struct lpo_diff_runs {
+    struct lpo_diff_digest *const *at;
+    size_t len;
+};
+
+enum lpo_diff_kind { LPO_DIFF_SAME, LPO_DIFF_CHANGED, LPO_DIFF_ADDED, LPO_DIFF_REMOVED };
+
+const char *lpo_diff_kind_name(enum lpo_diff_kind kind); /* "same", "changed", … */
+
+/* What a test looked at. */
+enum lpo_diff_basis {
+    LPO_DIFF_BY_NOTHING, /* there is nothing to compare */
+    LPO_DIFF_BY_RUNS,
+    LPO_DIFF_BY_STEPS,
+    LPO_DIFF_BY_CALLS,
+    LPO_DIFF_BY_COUNT, /* the program does something else: no test is needed */
+};
+
+const char *lpo_diff_basis_name(enum lpo_diff_basis basis); /* "runs", "steps", … */
+
+struct lpo_diff_verdict {
+    bool significant;
+    enum lpo_diff_basis basis;
+    double p;         /* before the correction for many rows; 1: not tested */
+    double change;    /* of one call or step, b over a less 1 */
+    double low, high; /* an interval of 99 % around it; NAN: not known */
+    uint64_t n[LPO_DIFF_SIDES];
+};
+
+/* One side of a row. */
+struct lpo_diff_amount {
+    uint64_t count, launches; /* calls; kernels */
+    int64_t ns, self_ns, host_ns;
+    bool known; /* there, and with a time */
+    bool there;
+    double step_ns, step_count; /* of one step; of the whole where lengths are equal */
+    double median_ns;           /* of one call; NAN: not known */
+};
+
+struct lpo_diff_row {
+    const struct lpo_diff_item *item[LPO_DIFF_SIDES]; /* of a run that has it; NULL: none */
+    const struct lpo_diff_item **in; /* of every run, those of A first; NULL: it has none */
+    struct lpo_diff_amount amount[LPO_DIFF_SIDES];
+    int64_t delta_ns;
+    double delta_step_ns;
+    enum lpo_diff_kind kind;
+    struct lpo_diff_verdict verdict;
+    uint32_t group; /* row of groups, or UINT32_MAX */
+};
+
+typedef LPO_VEC(struct lpo_diff_row) lpo_diff_rows;
+
+/* Kernels of one region that gave way to others: fused, split or replaced. */
+struct lpo_diff_group {
+    const char *region;                    /* the lowest that holds both */
+    LPO_VEC(uint32_t) gone, come;          /* rows of kernels */
+    uint64_t gone_launches, come_launches; /* in one step, or in all where lengths are equal */
+    int64_t gone_ns, come_ns;
+    bool fused; /* fewer launches than before */
+};
+
+struct lpo_diff_wall {
+    bool known;
+    const struct lpo_diff_device *device[LPO_DIFF_SIDES];
+    int64_t ns[LPO_DIFF_SIDES];
+    int64_t parts[LPO_DIFF_PARTS]; /* b less a: they add up to ns[B] - ns[A] */
+    double step_ns[LPO_DIFF_SIDES];
+    double sure_ns; /* per step, the change without that of idle time, where chance explains it */
+    struct lpo_diff_verdict verdict;
+};
+
+/* One thing that differs between the sides. */
+struct lpo_diff_difference {
+    const char *key; /* "gpu", "config.infer.batch_size" */
+    const char *a, *b;
+    bool fatal; /* numbers mean nothing then */
+};
+
+struct lpo_diff_figure_row {
+    const char *key;
+    double value[LPO_DIFF_SIDES]; /* medians; NAN: not known */
+    bool more_is_better;
+    struct lpo_diff_verdict verdict;
+};
+
+struct lpo_diff_finding_row {
+    const struct lpo_diff_finding *side[LPO_DIFF_SIDES]; /* NULL: not there */
+};
+
+struct lpo_diff {
+    struct lpo_arena *arena;
+    struct lpo_diff_runs side[LPO_DIFF_SIDES];           /* borrowed */
+    const struct lpo_diff_digest *shown[LPO_DIFF_SIDES]; /* the run that stands for its side */
+    bool comparable;
+    LPO_VEC(struct lpo_diff_difference) differences; /* fatal ones first */
+    bool by_host;                  /* no GPU time on either side: rows have host times */
+    const char *unit;              /* of lengths: "step"; NULL: they are equal or not known */
+    bool inferred;                 /* from launches: no range says what a step is */
+    double length[LPO_DIFF_SIDES]; /* steps; 1 where unit is NULL */
+    struct lpo_diff_wall wall;
+    lpo_diff_rows rows[LPO_DIFF_TABLES];   /* largest change first */
+    LPO_VEC(struct lpo_diff_group) groups; /* largest first */
+    LPO_VEC(struct lpo_diff_figure_row) figures;
+    LPO_VEC(struct lpo_diff_finding_row) findings; /* new and gone ones first */
+};
+
+/* Borrows the digests, which must outlive it. Each side has at least one. */
+struct lpo_diff *lpo_diff_create(struct lpo_diff_runs a, struct lpo_diff_runs b);
+void lpo_diff_destroy(struct lpo_diff *d); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_diff);
+
+/* By how much the wall time of a step grew, 0.03 for 3 %; without a wall time, the GPU time. What
+ * chance may explain is not counted, so 0 where the change is not significant. */
+double lpo_diff_regression(const struct lpo_diff *d);

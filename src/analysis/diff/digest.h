@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analysis/diff/digest.h - all that a comparison needs to know of one run, without its traces.
+ *
+ * Two traces of a gigabyte do not fit into memory together. So each run is read, analysed, reduced
+ * to a digest and released before the next one is read. Every number is one that analysis/ made;
+ * only the spread over calls (`calls` below) is found here, in one more sweep. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "analysis/diff/sample.h"
+#include "analysis/findings/findings.h"
+#include "analysis/wall/wall.h"
+#include "region/classes.h"
+#include "util/auto.h"
+#include "util/vec.h"
+
+struct lpo_analysis_run;
+struct lpo_arena;
+
+/* The parts of a wall time: they add up to the span of a device. */
+enum {
+    LPO_DIFF_PART_COMMUNICATION = LPO_CLASSES, /* before it compute, one for each class */
+    LPO_DIFF_PART_COPY,
+    LPO_DIFF_PART_IDLE, /* from here on, one for each cause */
+    LPO_DIFF_PARTS = LPO_DIFF_PART_IDLE + LPO_IDLE_CAUSES
+};
+
+/* "compute.GEMM", "exposed_communication", "exposed_copy", "idle.host" */
+const char *lpo_diff_part_name(size_t part);
+
+struct lpo_diff_device {
+    const char *scope; /* "device:0", "rank:3/device:0" */
+    int64_t span_ns;
+    int64_t parts[LPO_DIFF_PARTS];
+    double idle_squares; /* see struct lpo_wall_device */
+    bool parts_unknown;
+};
+
+enum lpo_diff_table {
+    LPO_DIFF_KERNELS,   /* by name; strata are launch shapes */
+    LPO_DIFF_REGIONS,   /* by folded path */
+    LPO_DIFF_OPERATORS, /* by name and input shapes */
+    LPO_DIFF_TABLES
+};
+
+/* Calls of one kind: of one launch shape, or all. */
+struct lpo_diff_stratum {
+    uint32_t grid[3], block[3]; /* all 0: not known, or not a kernel */
+    uint64_t count;
+    int64_t ns;
+    struct lpo_diff_sample calls; /* GPU time of one call; host time where `host` of the item */
+};
+
+/* One row of a table in one run. */
+struct lpo_diff_item {
+    const char *key;    /* the same in every run */
+    const char *name;   /* of the kernel, path of the region, name of the operator */
+    const char *detail; /* kernels: short name; operators: input shapes; else "" */
+    const char *linker; /* kernels: mangled name; "" where not given */
+    enum lpo_region_kernel_class class;
+    uint64_t count;    /* launches, visits, calls */
+    uint64_t launches; /* of kernels */
+    int64_t ns;        /* GPU time, of what is inside too */
+    int64_t self_ns;   /* GPU time without what is inside */
+    int64_t host_ns;   /* -1: not known */
+    bool known;        /* the time is */
+    bool estimated;    /* shares of CUDA graphs that were timed as a whole */
+    bool host;         /* no GPU time: calls have host times */
+    uint32_t parent;   /* regions: row, or UINT32_MAX */
+    unsigned depth;
+    LPO_VEC(struct lpo_diff_stratum) strata;
+};
+
+/* A kernel in the region that launched it. */
+struct lpo_diff_place {
+    uint32_t region, kernel; /* rows of the tables */
+    uint64_t launches;
+    int64_t ns;
+};
+
+/* Something that should be the same on both sides. */
+struct lpo_diff_fact {
+    const char *key; /* "gpu"; "config.infer.max_new_tokens" */
+    const char *value;
+};
+
+/* A figure of speed, memory or energy, one value for each repeat. */
+struct lpo_diff_figure {
+    const char *key; /* "tokens_per_s", "ttft_ms", "peak_device_bytes" */
+    LPO_VEC(double) values;
+};
+
+struct lpo_diff_finding {
+    enum lpo_finding_kind kind;
+    const char *where; /* folded path of the region; "": no single one */
+    const char *call;  /* "": none */
+    int64_t saving_ns;
+};
+
+struct lpo_diff_digest {
+    struct lpo_arena *arena;
+    const char *label; /* the path as given */
+    LPO_VEC(struct lpo_diff_item) items[LPO_DIFF_TABLES];
+    LPO_VEC(struct lpo_diff_place) places;
+    LPO_VEC(struct lpo_diff_device) devices; /* longest span first */
+    LPO_VEC(struct lpo_diff_fact) facts;
+    LPO_VEC(struct lpo_diff_figure) figures;
+    LPO_VEC(struct lpo_diff_finding) findings;
+    int64_t gpu_ns; /* of all kernels */
+    uint64_t launches, lost;
+    bool replay, sums;                 /* times of ncu's replay; sums alone, without a clock */
+    uint32_t step;                     /* row of regions whose visits are steps; UINT32_MAX: none */
+    uint64_t steps;                    /* of one process; 0: not known */
+    struct lpo_diff_sample step_calls; /* host time of one step */
+    double noise;                      /* variation between repeats; 0: not known */
+    double noise_limit;                /* run.max_cv */
+};
+
+/* NULL where the run has no trace. Copies what it keeps. */
+struct lpo_diff_digest *lpo_diff_digest_create(struct lpo_analysis_run *run, const char *label);
+void lpo_diff_digest_destroy(struct lpo_diff_digest *d); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_diff_digest);

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What should be the same on both sides of a comparison, and the figures that runs report about
+ * themselves. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "analysis/diff/private.h"
+#include "analysis/power/power.h"
+#include "analysis/speed/variation.h"
+#include "hydra/compose.h"
+#include "region/scope.h"
+#include "rundir/rundir.h"
+#include "settings/settings.h"
+#include "trace/trace.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/file.h"
+#include "util/json.h"
+#include "util/json_write.h"
+#include "util/path.h"
+#include "util/str.h"
+
+enum {
+    MOST_FACTS = 1000,     /* of one run: a config may hold a whole model */
+    MOST_VALUE = 200,      /* bytes */
+    MOST_DEPTH = 16,       /* of a config */
+    MOST_REPEATS = 100000, /* of a figure */
+};
+
+static void add(struct lpo_diff_builder *b, const char *key, const char *value)
+{
+    if (!value || !*value || b->out->facts.len >= MOST_FACTS)
+        return;
+    lpo_vec_push(&b->out->facts,
+                 (struct lpo_diff_fact){
+                     lpo_arena_strdup(b->out->arena, key),
+                     lpo_arena_strndup(b->out->arena, value, strnlen(value, MOST_VALUE)) });
+}
+
+static void add_number(struct lpo_diff_builder *b, const char *key, uint64_t n)
+{
+    char text[24];
+
+    snprintf(text, sizeof text, "%llu", (unsigned long long)n);
+    add(b, key, text);
+}
+
+/* --- of the trace --------------------------------------------------------------------------- */
+
+/* Devices with operations; `named` gets the name of the first that has one. */
+static size_t used_devices(const struct lpo_trace *t, const char **named)
+{
+    bool *used = lpo_xcalloc(t->devices.len + 1, sizeof *used);
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->gpu_ops.len; i++)
+        if (t->gpu_ops.at[i].device < t->devices.len)
+            used[t->gpu_ops.at[i].device] = true;
+    for (size_t i = 0; i < t->devices.len; i++) {
+        n += used[i];
+        if (used[i] && !**named && t->devices.at[i].name != LPO_NONE)
+            *named = lpo_trace_text(t, t->devices.at[i].name);
+    }
+    free(used);
+    return n;
+}
+
+static size_t count_ranks(const struct lpo_trace *t)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->processes.len; i++) {
+        bool seen = t->processes.at[i].rank < 0;
+
+        for (size_t k = 0; k < i && !seen; k++)
+            seen = t->processes.at[k].rank == t->processes.at[i].rank;
+        n += !seen;
+    }
+    return n;
+}
+
+static void trace_facts(struct lpo_diff_builder *b)
+{
+    const struct lpo_trace *t = b->a->trace;
+    const struct lpo_coverage *c = &lpo_analysis_all(b->a)->coverage;
+    const char *gpu = "";
+    size_t gpus = used_devices(t, &gpu), ranks = count_ranks(t);
+
+    add(b, "gpu", gpu);
+    if (gpus)
+        add_number(b, "gpus", gpus);
+    if (ranks)
+        add_number(b, "ranks", ranks);
+    add(b, "source", b->source->what);
+    add(b, "stacks", t->python.len ? "with Python stacks" : "without Python stacks");
+    add(b, "operators", t->ops.len ? "with operators" : "without operators");
+    if (c->total.launches && t->has_ranges)
+        add(b, "ranges", c->in_region.launches ? "with ranges" : "without ranges");
+    if (b->a->cells->shares)
+        add(b, "graphs", "CUDA graphs timed as a whole");
+    else if (gpus)
+        add(b, "graphs", "each kernel timed");
+}
+
+/* --- of the run folder ---------------------------------------------------------------------- */
+
+static void add_config(struct lpo_diff_builder *b, const char *key, const struct lpo_node *n,
+                       int depth)
+{
+    const char *word;
+    LPO_STR text = { 0 };
+
+    if (!n || depth > MOST_DEPTH || b->out->facts.len >= MOST_FACTS)
+        return;
+    if (n->kind == LPO_NODE_MAP) {
+        for (size_t i = 0; i < n->npairs; i++) {
+            word = lpo_settings_node_word(b->out->arena, n->pairs[i].key);
+            if (word && strlen(key) + strlen(word) < MOST_VALUE)
+                add_config(b, lpo_arena_printf(b->out->arena, "%s.%s", key, word),
+                           n->pairs[i].value, depth + 1);
+        }
+        return;
+    }
+    if (n->kind == LPO_NODE_LIST) {
+        struct lpo_json_writer w = lpo_json_writer(&text, 0);
+
+        lpo_node_write_json(&w, NULL, n);
+        add(b, key, lpo_str_text(&text));
+        return;
+    }
+    word = lpo_settings_node_word(b->out->arena, n);
+    add(b, key, word ? word : "null");
+}
+
+static void run_facts(struct lpo_diff_builder *b)
+{
+    static const char *const groups[] = { "model", "infer", "dataset", "workload", "run" };
+    const struct lpo_rundir *d = b->dir;
+    const struct lpo_json *gpu = lpo_json_at(d->env, "gpus.devices");
+    const char *model = lpo_settings_text(d->config, "model.name");
+    char stage[80];
+
+    if (!d->dir)
+        return;
+    if (model && strcmp(model, "none") != 0)
+        add(b, "model", model);
+    add(b, "driver", lpo_json_text(lpo_json_at(d->env, "gpus.driver"), NULL));
+    gpu = gpu ? gpu->first : NULL;
+    if (lpo_json_int(lpo_json_get(gpu, "power_limit_mw"), 0) > 0)
+        add_number(b, "power_limit_mw",
+                   (uint64_t)lpo_json_int(lpo_json_get(gpu, "power_limit_mw"), 0));
+    if (lpo_json_int(lpo_json_get(gpu, "max_sm_clock_mhz"), 0) > 0)
+        add_number(b, "max_sm_clock_mhz",
+                   (uint64_t)lpo_json_int(lpo_json_get(gpu, "max_sm_clock_mhz"), 0));
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        add_config(b, lpo_arena_printf(b->out->arena, "config.%s", groups[i]),
+                   lpo_node_get(d->config, groups[i]), 0);
+    snprintf(stage, sizeof stage, "pipeline.%s", b->source->stage);
+    add_config(b, lpo_arena_printf(b->out->arena, "config.%s", stage),
+               lpo_node_at(d->config, stage), 0);
+}
+
+void lpo_diff_digest_facts(struct lpo_diff_builder *b)
+{
+    struct lpo_variation v = lpo_speed_run_variation(b->dir);
+
+    trace_facts(b);
+    run_facts(b);
+    b->out->noise = v.repeats ? v.cv : 0;
+    b->out->noise_limit = b->dir->max_cv;
+}
+
+/* --- figures -------------------------------------------------------------------------------- */
+
+static struct lpo_diff_figure *figure(struct lpo_diff_builder *b, const char *key)
+{
+    for (size_t i = 0; i < b->out->figures.len; i++)
+        if (strcmp(b->out->figures.at[i].key, key) == 0)
+            return &b->out->figures.at[i];
+    lpo_vec_push(&b->out->figures, (struct lpo_diff_figure){ .key = key });
+    return &b->out->figures.at[b->out->figures.len - 1];
+}
+
+static void add_value(struct lpo_diff_builder *b, const char *key, double value)
+{
+    struct lpo_diff_figure *f;
+
+    if (!isfinite(value) || value <= 0)
+        return;
+    f = figure(b, key);
+    if (f->values.len < MOST_REPEATS)
+        lpo_vec_push(&f->values, value);
+}
+
+static void add_speed(struct lpo_diff_builder *b, const struct lpo_json *metrics)
+{
+    static const char *const figures[] = { "tokens_per_s", "ttft_ms",  "prefill_ms",
+                                           "decode_ms",    "total_ms", "energy_j" };
+    const struct lpo_json *samples = lpo_json_get(metrics, "samples");
+
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        LPO_JSON_EACH(s, samples)
+    add_value(b, figures[i], lpo_json_real(lpo_json_get(s, figures[i]), NAN));
+    add_value(b, "peak_device_bytes",
+              lpo_json_real(lpo_json_get(metrics, "peak_device_bytes"), NAN));
+    add_value(b, "peak_host_bytes", lpo_json_real(lpo_json_get(metrics, "peak_host_bytes"), NAN));
+}
+
+/* The energy of all GPUs over the time that NVML was asked. */
+static void add_energy(struct lpo_diff_builder *b)
+{
+    const struct lpo_rundir *d = b->dir;
+    const char *stage = d->dir ? lpo_rundir_stage_with(d, LPO_ROLE_POWER) : NULL;
+    const char *file = stage ? lpo_path_join(d->arena, stage, "samples.csv") : NULL;
+    LPO_AUTO(lpo_file_text) text = NULL;
+    LPO_AUTO(lpo_power) p = NULL;
+    struct lpo_err err = { 0 };
+    double joules = 0;
+
+    if (!file || !lpo_rundir_has(d, file) || lpo_rundir_text(d, file, &text, &err) < 0 ||
+        lpo_power_parse(text->at, text->len, &p, &err) < 0)
+        return;
+    for (size_t i = 0; i < p->gpus.len; i++) {
+        const struct lpo_power_gpu *g = &p->gpus.at[i];
+        struct lpo_measure m;
+
+        if (!g->samples.len)
+            continue;
+        m = lpo_power_joules(g, g->samples.at[0].unix_ns,
+                             g->samples.at[g->samples.len - 1].unix_ns);
+        if (!lpo_measure_known(m))
+            return;
+        joules += m.value;
+    }
+    add_value(b, "energy_j", joules);
+}
+
+void lpo_diff_digest_figures(struct lpo_diff_builder *b)
+{
+    const struct lpo_rundir *d = b->dir;
+    const char *undisturbed = d->dir ? lpo_rundir_stage_with(d, LPO_ROLE_UNDISTURBED) : NULL;
+    const struct lpo_json *metrics = NULL;
+
+    for (size_t i = 0; i < d->speeds.len; i++)
+        if (!metrics || lpo_streq(d->speeds.at[i].stage, undisturbed))
+            metrics = d->speeds.at[i].metrics;
+    if (metrics)
+        add_speed(b, metrics);
+    add_energy(b);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels that gave way to others. In each region, some kernels are launched less often than before
+ * and some more often; from the innermost regions outwards, the first region that has both is where
+ * the exchange took place. What is left without a partner goes on to the region around it. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/diff/compare.h"
+#include "util/map.h"
+
+/* One kernel in one region, of one step. */
+struct cell {
+    uint32_t kernel, region; /* rows of the diff */
+    double count[LPO_DIFF_SIDES];
+    double ns[LPO_DIFF_SIDES];
+};
+
+struct grouper {
+    struct lpo_diff *d;
+    LPO_VEC(struct cell) cells;
+    uint32_t *parents; /* per row of regions: the row around it, or UINT32_MAX */
+    unsigned *depths;
+};
+
+/* Rows of the diff for the items of the run that stands for a side. */
+static uint32_t *rows_of(const struct lpo_diff *d, enum lpo_diff_table table, size_t run)
+{
+    const struct lpo_diff_digest *g = lpo_diff_run_at(d, run);
+    uint32_t *out = lpo_xcalloc(g->items[table].len + 1, sizeof *out);
+
+    memset(out, 0xff, (g->items[table].len + 1) * sizeof *out);
+    for (size_t i = 0; i < d->rows[table].len; i++)
+        if (d->rows[table].at[i].in[run])
+            out[d->rows[table].at[i].in[run] - g->items[table].at] = (uint32_t)i;
+    return out;
+}
+
+static size_t shown_index(const struct lpo_diff *d, enum lpo_diff_side side)
+{
+    size_t i = side == LPO_DIFF_A ? 0 : d->side[LPO_DIFF_A].len;
+
+    while (lpo_diff_run_at(d, i) != d->shown[side])
+        i++;
+    return i;
+}
+
+static void add_side(struct grouper *g, struct lpo_map_pair *map, enum lpo_diff_side side)
+{
+    const struct lpo_diff *d = g->d;
+    const struct lpo_diff_digest *digest = d->shown[side];
+    size_t run = shown_index(d, side);
+    uint32_t *kernels = rows_of(d, LPO_DIFF_KERNELS, run);
+    uint32_t *regions = rows_of(d, LPO_DIFF_REGIONS, run);
+
+    for (size_t i = 0; i < digest->places.len; i++) {
+        const struct lpo_diff_place *p = &digest->places.at[i];
+        uint32_t kernel = kernels[p->kernel], region = regions[p->region], row;
+        bool fresh;
+
+        if (kernel == UINT32_MAX || region == UINT32_MAX)
+            continue;
+        row = lpo_map_pair_put(map, kernel, region, &fresh);
+        if (fresh)
+            lpo_vec_push(&g->cells, (struct cell){ .kernel = kernel, .region = region });
+        g->cells.at[row].count[side] += (double)p->launches / lpo_diff_run_length(d, run);
+        g->cells.at[row].ns[side] += (double)p->ns / lpo_diff_run_length(d, run);
+    }
+    for (size_t i = 0; i < digest->items[LPO_DIFF_REGIONS].len; i++) {
+        const struct lpo_diff_item *item = &digest->items[LPO_DIFF_REGIONS].at[i];
+
+        if (regions[i] == UINT32_MAX)
+            continue;
+        g->depths[regions[i]] = item->depth;
+        if (item->parent != UINT32_MAX)
+            g->parents[regions[i]] = regions[item->parent];
+    }
+    free(kernels);
+    free(regions);
+}
+
+/* More often in B, less often, or as often: 1, -1, 0. */
+static int direction(const struct cell *c)
+{
+    double change = c->count[LPO_DIFF_B] - c->count[LPO_DIFF_A];
+
+    if (fabs(change) <= 0.005 * fmax(c->count[LPO_DIFF_A], c->count[LPO_DIFF_B]))
+        return 0;
+    return change > 0 ? 1 : -1;
+}
+
+static void add_rows(struct lpo_diff *d, struct lpo_diff_group *out, const struct cell *c)
+{
+    uint32_t group = (uint32_t)d->groups.len;
+    struct lpo_diff_row *r = &d->rows[LPO_DIFF_KERNELS].at[c->kernel];
+    double launches = fabs(c->count[LPO_DIFF_B] - c->count[LPO_DIFF_A]);
+    double ns = c->ns[LPO_DIFF_B] - c->ns[LPO_DIFF_A];
+    bool known = r->group == group; /* listed already, from another region inside */
+
+    r->group = group;
+    if (direction(c) > 0) {
+        if (!known)
+            lpo_vec_push(&out->come, c->kernel);
+        out->come_launches += (uint64_t)llround(launches);
+        out->come_ns += (int64_t)llround(ns);
+    } else {
+        if (!known)
+            lpo_vec_push(&out->gone, c->kernel);
+        out->gone_launches += (uint64_t)llround(launches);
+        out->gone_ns += (int64_t)llround(-ns);
+    }
+}
+
+/* All cells that are at this region now: one group where some came and some went. */
+static bool close_region(struct grouper *g, uint32_t region)
+{
+    struct lpo_diff *d = g->d;
+    const struct lpo_diff_row *r = &d->rows[LPO_DIFF_REGIONS].at[region];
+    struct lpo_diff_group out = { .region = r->item[r->item[LPO_DIFF_B] ? 1 : 0]->name };
+    bool seen[2] = { false, false };
+
+    for (size_t i = 0; i < g->cells.len; i++)
+        if (g->cells.at[i].region == region && direction(&g->cells.at[i]))
+            seen[direction(&g->cells.at[i]) > 0] = true;
+    if (!seen[0] || !seen[1])
+        return false;
+    for (size_t i = 0; i < g->cells.len; i++)
+        if (g->cells.at[i].region == region && direction(&g->cells.at[i])) {
+            add_rows(d, &out, &g->cells.at[i]);
+            g->cells.at[i].region = UINT32_MAX;
+        }
+    out.fused = out.come_launches < out.gone_launches;
+    lpo_vec_push(&d->groups, out);
+    return true;
+}
+
+/* The cells of a region go on to the region around it. */
+static void pass_on(struct grouper *g, uint32_t region)
+{
+    for (size_t i = 0; i < g->cells.len; i++)
+        if (g->cells.at[i].region == region)
+            g->cells.at[i].region = g->parents[region];
+}
+
+static void drop_unchanged(struct grouper *g)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < g->cells.len; i++)
+        if (direction(&g->cells.at[i]))
+            g->cells.at[kept++] = g->cells.at[i];
+    g->cells.len = kept;
+}
+
+enum {
+    MOST_WORK = 20000000
+}; /* regions times changed cells: two programs with nothing in common
+      have no exchanges worth minutes of search */
+
+void lpo_diff_compare_groups(struct lpo_diff *d)
+{
+    size_t regions = d->rows[LPO_DIFF_REGIONS].len;
+    struct grouper g = { .d = d };
+    struct lpo_map_pair map = { 0 };
+    unsigned deepest = 0;
+
+    g.parents = lpo_xcalloc(regions + 1, sizeof *g.parents);
+    g.depths = lpo_xcalloc(regions + 1, sizeof *g.depths);
+    memset(g.parents, 0xff, (regions + 1) * sizeof *g.parents);
+    add_side(&g, &map, LPO_DIFF_A);
+    add_side(&g, &map, LPO_DIFF_B);
+    drop_unchanged(&g);
+    for (size_t i = 0; i < regions; i++)
+        deepest = g.depths[i] > deepest ? g.depths[i] : deepest;
+    if (g.cells.len * (regions + 1) > MOST_WORK)
+        deepest = 0;
+    for (unsigned depth = deepest + 1; depth-- > 0;)
+        for (uint32_t i = 0; i < regions && g.cells.len; i++)
+            if (g.depths[i] == depth && !close_region(&g, i))
+                pass_on(&g, i);
+    lpo_map_pair_free(&map);
+    lpo_vec_free(&g.cells);
+    free(g.parents);
+    free(g.depths);
+}
