@@ -19,6 +19,7 @@
 /* One line each; the order below is the order of `lpo -h`. */
 extern const struct lpo_command lpo_cli_cmd_analyze;
 extern const struct lpo_command lpo_cli_cmd_config;
+extern const struct lpo_command lpo_cli_cmd_diff;
 extern const struct lpo_command lpo_cli_cmd_doctor;
 extern const struct lpo_command lpo_cli_cmd_kernels;
 extern const struct lpo_command lpo_cli_cmd_operators;
@@ -33,6 +34,10 @@ static const struct lpo_command *const commands[] = {
     &lpo_cli_cmd_top,     &lpo_cli_cmd_operators,
     &lpo_cli_cmd_kernels, &lpo_cli_cmd_analyze,
     &lpo_cli_cmd_doctor,  NULL,
+    &lpo_cli_cmd_run,     &lpo_cli_cmd_config, &lpo_cli_cmd_report,
+    &lpo_cli_cmd_regions, &lpo_cli_cmd_top,    &lpo_cli_cmd_kernels,
+    &lpo_cli_cmd_diff,    &lpo_cli_cmd_analyze, &lpo_cli_cmd_doctor,
+    NULL,
 };
 
 enum { NCOMMANDS = sizeof commands / sizeof *commands - 1 };
@@ -56,7 +61,7 @@ static void print_help(const struct lpo_app *app)
             "'lpo --debug COMMAND …' prints with an error the source line that raised it;\n"
             "'lpo --limit N COMMAND …' raises what one file or config may cost N times.\n"
             "exit codes: 0 done; 1 a stage failed; 2 wrong usage or config; 3 a tool or permission "
-            "is\nmissing; 130 interrupted.\n");
+            "is\nmissing; 4 diff found a regression; 130 interrupted.\n");
 }
 
 static void print_option(const struct lpo_app *app, const struct lpo_option *o)

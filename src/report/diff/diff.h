@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report/diff/diff.h - a comparison as a document: the verdict first, then what it rests on.
+ *
+ * The numbers are analysis/diff; here are words, tables and the record for machines
+ * (docs/diff.md lists its members). */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct lpo_arena;
+struct lpo_diff;
+struct lpo_diff_difference;
+struct lpo_doc;
+struct lpo_record;
+struct lpo_str;
+
+#define LPO_DIFF_SCHEMA "lpo.diff/1"
+
+struct lpo_report_diff_options {
+    size_t rows;      /* of each table for people; 0: all */
+    bool all;         /* rows that did not change, too */
+    bool full_names;  /* of kernels */
+    double fail_over; /* a share, 0.03; below 0: no limit was given */
+};
+
+/* Borrows the diff, which must outlive it. */
+struct lpo_doc *lpo_report_diff_doc(const struct lpo_diff *d,
+                                    const struct lpo_report_diff_options *o);
+
+/* Part of it: every member of the record. */
+void lpo_report_diff_put(struct lpo_record *to, const struct lpo_diff *d,
+                         const struct lpo_report_diff_options *o);
+/* "the GPU differs: NVIDIA H100 in A, NVIDIA A100 in B" */
+const char *lpo_report_diff_reason(struct lpo_arena *a, const struct lpo_diff_difference *x);
+/* "slower", "faster", "no change", "not comparable": the one word for scripts and titles. */
+const char *lpo_report_diff_verdict(const struct lpo_diff *d);
+/* The sentence that stands first. */
+const char *lpo_report_diff_sentence(struct lpo_arena *a, const struct lpo_diff *d);
+/* "compute: GEMM", "idle: the host came too late" */
+const char *lpo_report_diff_part(size_t part);
+/* "+1.234 ms", "-56 ns" */
+void lpo_report_diff_add_change(struct lpo_str *s, double ns);

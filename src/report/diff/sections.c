@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A comparison for people: verdict, what differs, findings, waterfall, tables. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/diff/diff.h"
+#include "analysis/findings/findings.h"
+#include "report/diff/diff.h"
+#include "report/doc/doc.h"
+#include "util/arena.h"
+#include "util/str.h"
+#include "util/units.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+enum { MOST_SETTINGS = 12, MOST_GROUPS = 10, MOST_FINDINGS = 8, MOST_DEVICES = 16 };
+
+static void row_change(struct lpo_table *t, double ns)
+{
+    LPO_STR s = { 0 };
+
+    lpo_report_diff_add_change(&s, ns);
+    lpo_doc_row_text(t, lpo_str_text(&s));
+}
+
+static void row_percent(struct lpo_table *t, double a, double b, bool real)
+{
+    if (a > 0)
+        lpo_doc_row_textf(t, "%s%+.1f %%", real ? "" : "~", 100 * (b / a - 1));
+    else
+        lpo_doc_row_text(t, b > 0 ? "new" : "");
+}
+
+static void row_ns(struct lpo_table *t, double ns)
+{
+    lpo_doc_row_ns(t, (int64_t)llround(ns));
+}
+
+/* --- verdict -------------------------------------------------------------------------------- */
+
+static void verdict(struct lpo_doc *doc, const struct lpo_diff *d,
+                    const struct lpo_report_diff_options *o)
+{
+    double regression = lpo_diff_regression(d);
+
+    lpo_doc_section(doc, "verdict", "Verdict", 1);
+    lpo_doc_paragraph(doc, "%s", lpo_report_diff_sentence(doc->arena, d));
+    if (o->fail_over >= 0 && d->comparable)
+        lpo_doc_paragraph(doc, "%s: the limit is %+.2f %%, the proven change %+.2f %%.",
+                          regression > o->fail_over ? "Failed" : "Passed", 100 * o->fail_over,
+                          100 * regression);
+    for (size_t i = 0; i < d->differences.len && i < MOST_SETTINGS; i++)
+        lpo_doc_note(doc, LPO_NOTE_WARNING, "%s",
+                     lpo_report_diff_reason(doc->arena, &d->differences.at[i]));
+    if (d->differences.len > MOST_SETTINGS)
+        lpo_doc_note(doc, LPO_NOTE_WARNING, "%zu more settings differ; --json lists them",
+                     d->differences.len - MOST_SETTINGS);
+    if (d->unit && d->inferred)
+        lpo_doc_note(doc, LPO_NOTE_INFO,
+                     "most kernels were launched %.0f times in A for each %.0f times in B: rows "
+                     "are compared as if A ran %.0f rounds and B %.0f",
+                     d->length[LPO_DIFF_A], d->length[LPO_DIFF_B], d->length[LPO_DIFF_A],
+                     d->length[LPO_DIFF_B]);
+    else if (d->unit)
+        lpo_doc_note(doc, LPO_NOTE_INFO, "times are per step (%s): %.0f steps in A, %.0f in B",
+                     d->unit, d->length[LPO_DIFF_A], d->length[LPO_DIFF_B]);
+}
+
+static void findings(struct lpo_doc *doc, const struct lpo_diff *d)
+{
+    size_t said = 0;
+
+    for (size_t i = 0; i < d->findings.len && said < MOST_FINDINGS; i++) {
+        const struct lpo_diff_finding_row *f = &d->findings.at[i];
+        const struct lpo_diff_finding *any = f->side[f->side[LPO_DIFF_B] ? 1 : 0];
+        LPO_STR saving = { 0 };
+
+        if (f->side[LPO_DIFF_A] && f->side[LPO_DIFF_B])
+            continue;
+        if (!said++)
+            lpo_doc_section(doc, "findings", "Findings that are new or gone", 1);
+        lpo_units_add_duration(&saving, any->saving_ns);
+        lpo_doc_paragraph(doc, "- %s: %s%s%s%s%s, %s", f->side[LPO_DIFF_B] ? "new" : "gone",
+                          lpo_findings_id(any->kind), *any->where ? " in " : "", any->where,
+                          *any->call ? ", " : "", any->call, saving.at);
+    }
+}
+
+/* --- wall ----------------------------------------------------------------------------------- */
+
+static const struct lpo_column wall_columns[] = {
+    { "part", "Part", LPO_CELL_TEXT, NULL },
+    { "a_ns", "A", LPO_CELL_NS, NULL },
+    { "b_ns", "B", LPO_CELL_NS, NULL },
+    { "change", "Change", LPO_CELL_TEXT, NULL },
+    { "of_wall", "Of A's wall", LPO_CELL_TEXT, NULL },
+};
+
+static void wall_row(struct lpo_table *t, const char *name, unsigned indent, int64_t a, int64_t b,
+                     int64_t wall)
+{
+    lpo_doc_row_tree(t, name, strlen(name), indent);
+    lpo_doc_row_ns(t, a);
+    lpo_doc_row_ns(t, b);
+    row_change(t, (double)(b - a));
+    if (wall > 0)
+        lpo_doc_row_textf(t, "%+.2f %%", 100 * (double)(b - a) / (double)wall);
+    else
+        lpo_doc_row_unknown(t);
+}
+
+static void wall(struct lpo_doc *doc, const struct lpo_diff *d)
+{
+    const struct lpo_diff_wall *w = &d->wall;
+    const struct lpo_diff_device *a = w->device[LPO_DIFF_A], *b = w->device[LPO_DIFF_B];
+    struct lpo_table *t;
+
+    if (!w->known) {
+        lpo_doc_note(doc, LPO_NOTE_INFO,
+                     "no wall time: the traces do not say when each operation ran");
+        return;
+    }
+    lpo_doc_section(doc, "wall", "Where the wall time changed", 1);
+    t = lpo_doc_table(doc, "wall", "", wall_columns, COUNT(wall_columns));
+    t->least_rows = SIZE_MAX;
+    wall_row(t, "wall time", 0, w->ns[LPO_DIFF_A], w->ns[LPO_DIFF_B], w->ns[LPO_DIFF_A]);
+    for (size_t i = 0; i < LPO_DIFF_PARTS; i++)
+        if (a->parts[i] || b->parts[i])
+            wall_row(t, lpo_report_diff_part(i), 1, a->parts[i], b->parts[i], w->ns[LPO_DIFF_A]);
+    if (d->shown[LPO_DIFF_A]->devices.len > 1 || d->shown[LPO_DIFF_B]->devices.len > 1)
+        lpo_doc_paragraph(doc,
+                          "The wall time is the span of the GPU that was in use longest: %s "
+                          "in A, %s in B.",
+                          a->scope, b->scope);
+    if (a->parts_unknown || b->parts_unknown)
+        lpo_doc_note(doc, LPO_NOTE_WARNING,
+                     "communication ran in CUDA graphs that were timed as a whole: how the parts "
+                     "divide is not known");
+}
+
+static const struct lpo_column device_columns[] = {
+    { "scope", "GPU", LPO_CELL_TEXT, NULL }, { "a_ns", "A", LPO_CELL_NS, NULL },
+    { "b_ns", "B", LPO_CELL_NS, NULL },      { "change", "Change", LPO_CELL_TEXT, NULL },
+    { "busy", "Busy", LPO_CELL_TEXT, NULL }, { "idle", "Idle", LPO_CELL_TEXT, NULL },
+};
+
+static void devices(struct lpo_doc *doc, const struct lpo_diff *d)
+{
+    const struct lpo_diff_digest *ga = d->shown[LPO_DIFF_A], *gb = d->shown[LPO_DIFF_B];
+    struct lpo_table *t = NULL;
+
+    for (size_t i = 0; i < ga->devices.len && ga->devices.len > 1 && i < MOST_DEVICES; i++)
+        for (size_t k = 0; k < gb->devices.len; k++) {
+            const struct lpo_diff_device *a = &ga->devices.at[i], *b = &gb->devices.at[k];
+            double change = (double)(b->span_ns - a->span_ns), idle = 0;
+
+            if (strcmp(a->scope, b->scope) != 0)
+                continue;
+            if (!t)
+                t = lpo_doc_table(doc, "devices", "By GPU", device_columns, COUNT(device_columns));
+            for (size_t p = LPO_DIFF_PART_IDLE; p < LPO_DIFF_PARTS; p++)
+                idle += (double)(b->parts[p] - a->parts[p]);
+            lpo_doc_row_text(t, a->scope);
+            lpo_doc_row_ns(t, a->span_ns);
+            lpo_doc_row_ns(t, b->span_ns);
+            row_change(t, change);
+            row_change(t, change - idle);
+            row_change(t, idle);
+        }
+}
+
+/* --- figures and groups --------------------------------------------------------------------- */
+
+static const struct lpo_column figure_columns[] = {
+    { "figure", "Figure", LPO_CELL_TEXT, NULL }, { "a", "A", LPO_CELL_MEASURE, "" },
+    { "b", "B", LPO_CELL_MEASURE, "" },          { "change", "Change", LPO_CELL_TEXT, NULL },
+    { "n", "Values", LPO_CELL_TEXT, NULL },
+};
+
+static struct lpo_measure known(double v)
+{
+    return isnan(v) ? lpo_measure_unknown() : lpo_measure_measured(v);
+}
+
+static void figures(struct lpo_doc *doc, const struct lpo_diff *d)
+{
+    struct lpo_table *t;
+
+    if (!d->figures.len)
+        return;
+    lpo_doc_section(doc, "figures", "Speed, memory and energy", 1);
+    t = lpo_doc_table(doc, "figures", "", figure_columns, COUNT(figure_columns));
+    for (size_t i = 0; i < d->figures.len; i++) {
+        const struct lpo_diff_figure_row *f = &d->figures.at[i];
+
+        lpo_doc_row_text(t, f->key);
+        lpo_doc_row_measure(t, known(f->value[LPO_DIFF_A]));
+        lpo_doc_row_measure(t, known(f->value[LPO_DIFF_B]));
+        if (f->verdict.n[LPO_DIFF_A] && f->verdict.n[LPO_DIFF_B])
+            row_percent(t, f->value[LPO_DIFF_A], f->value[LPO_DIFF_B], f->verdict.significant);
+        else
+            lpo_doc_row_unknown(t);
+        lpo_doc_row_textf(t, "%llu/%llu", (unsigned long long)f->verdict.n[LPO_DIFF_A],
+                          (unsigned long long)f->verdict.n[LPO_DIFF_B]);
+    }
+}
+
+static const char *short_name(const struct lpo_diff *d, uint32_t row)
+{
+    const struct lpo_diff_row *r = &d->rows[LPO_DIFF_KERNELS].at[row];
+
+    return r->item[r->item[LPO_DIFF_B] ? 1 : 0]->detail;
+}
+
+static void add_names(struct lpo_str *s, const struct lpo_diff *d, const uint32_t *rows,
+                      size_t count)
+{
+    enum { SHOWN = 3 };
+
+    for (size_t i = 0; i < count && i < SHOWN; i++)
+        lpo_str_addf(s, "%s%s", i ? ", " : "", short_name(d, rows[i]));
+    if (count > SHOWN)
+        lpo_str_addf(s, " and %zu more", count - SHOWN);
+}
+
+static void groups(struct lpo_doc *doc, const struct lpo_diff *d)
+{
+    for (size_t i = 0; i < d->groups.len && i < MOST_GROUPS; i++) {
+        const struct lpo_diff_group *g = &d->groups.at[i];
+        LPO_STR s = { 0 };
+
+        if (i == 0)
+            lpo_doc_section(doc, "groups", "Kernels that gave way to others", 1);
+        lpo_str_addf(&s, "- %s: ", g->region);
+        add_names(&s, d, g->gone.at, g->gone.len);
+        lpo_str_addf(&s, " (%llu launches, ", (unsigned long long)g->gone_launches);
+        lpo_units_add_duration(&s, g->gone_ns);
+        lpo_str_addf(&s, ") %s ", g->fused ? "became fewer:" : "were replaced by");
+        add_names(&s, d, g->come.at, g->come.len);
+        lpo_str_addf(&s, " (%llu launches, ", (unsigned long long)g->come_launches);
+        lpo_units_add_duration(&s, g->come_ns);
+        lpo_str_add(&s, "): ");
+        lpo_report_diff_add_change(&s, (double)(g->come_ns - g->gone_ns));
+        lpo_doc_paragraph(doc, "%s", s.at);
+    }
+    if (d->groups.len > MOST_GROUPS)
+        lpo_doc_paragraph(doc, "%zu more regions; --json lists them.", d->groups.len - MOST_GROUPS);
+}
+
+/* --- tables of rows ------------------------------------------------------------------------- */
+
+static const struct lpo_column row_columns[] = {
+    { "a_ns", "A", LPO_CELL_NS, NULL },
+    { "b_ns", "B", LPO_CELL_NS, NULL },
+    { "change", "Change", LPO_CELL_TEXT, NULL },
+    { "percent", "", LPO_CELL_TEXT, NULL },
+    { "call", "Per call", LPO_CELL_TEXT, NULL, 2 },
+    { "n", "Calls A/B", LPO_CELL_TEXT, NULL },
+    { "tested", "Tested over", LPO_CELL_TEXT, NULL, 1 },
+    { "name", "Name", LPO_CELL_TEXT, NULL },
+};
+
+static const char *basis_words(struct lpo_arena *a, const struct lpo_diff_row *r)
+{
+    const struct lpo_diff_verdict *v = &r->verdict;
+
+    if (v->basis == LPO_DIFF_BY_COUNT)
+        return r->kind == LPO_DIFF_ADDED     ? "added"
+               : r->kind == LPO_DIFF_REMOVED ? "removed"
+                                             : "launched more or less often";
+    if (v->basis == LPO_DIFF_BY_NOTHING)
+        return "nothing";
+    return lpo_arena_printf(a, "%llu/%llu %s", (unsigned long long)v->n[LPO_DIFF_A],
+                            (unsigned long long)v->n[LPO_DIFF_B], lpo_diff_basis_name(v->basis));
+}
+
+static void add_row(struct lpo_table *t, const struct lpo_diff *d, const struct lpo_diff_row *r,
+                    enum lpo_diff_table table, bool full)
+{
+    const struct lpo_diff_item *item = r->item[r->item[LPO_DIFF_B] ? LPO_DIFF_B : LPO_DIFF_A];
+    const struct lpo_diff_amount *a = &r->amount[LPO_DIFF_A], *b = &r->amount[LPO_DIFF_B];
+
+    (void)d;
+    row_ns(t, a->step_ns);
+    row_ns(t, b->step_ns);
+    row_change(t, r->delta_step_ns);
+    row_percent(t, a->step_ns, b->step_ns, r->verdict.significant);
+    if (r->verdict.n[LPO_DIFF_A])
+        lpo_doc_row_textf(t, "%+.1f %%", 100 * r->verdict.change);
+    else
+        lpo_doc_row_text(t, "");
+    lpo_doc_row_textf(t, "%llu/%llu", (unsigned long long)a->count, (unsigned long long)b->count);
+    lpo_doc_row_text(t, basis_words(t->arena, r));
+    if (table == LPO_DIFF_KERNELS)
+        lpo_doc_row_path(t, full ? item->name : item->detail, item->name, 0);
+    else if (*item->detail)
+        lpo_doc_row_textf(t, "%s %s", item->name, item->detail);
+    else
+        lpo_doc_row_text(t, item->name);
+}
+
+static void rows(struct lpo_doc *doc, const struct lpo_diff *d, enum lpo_diff_table table,
+                 const struct lpo_report_diff_options *o)
+{
+    static const char *const ids[] = { "kernels", "regions", "operators" };
+    static const char *const titles[] = { "Kernels", "Regions", "Operators" };
+    size_t shown = 0, changed = 0;
+    struct lpo_table *t;
+
+    for (size_t i = 0; i < d->rows[table].len; i++)
+        changed += o->all || d->rows[table].at[i].verdict.significant;
+    if (!d->rows[table].len)
+        return;
+    lpo_doc_section(doc, ids[table], titles[table], 1);
+    if (!changed) {
+        lpo_doc_paragraph(doc, "No change that chance could not explain in %zu rows.",
+                          d->rows[table].len);
+        return;
+    }
+    t = lpo_doc_table(doc, ids[table], "", row_columns, COUNT(row_columns));
+    for (size_t i = 0; i < d->rows[table].len && (!o->rows || shown < o->rows); i++)
+        if (o->all || d->rows[table].at[i].verdict.significant) {
+            add_row(t, d, &d->rows[table].at[i], table, o->full_names);
+            shown++;
+        }
+    if (shown < changed)
+        t->total_rows = changed;
+}
+
+struct lpo_doc *lpo_report_diff_doc(const struct lpo_diff *d,
+                                    const struct lpo_report_diff_options *o)
+{
+    struct lpo_doc *doc = lpo_doc_create_data(LPO_DIFF_SCHEMA, "diff", lpo_report_diff_verdict(d));
+
+    doc->whole = o->full_names;
+    lpo_report_diff_put(doc->data, d, o);
+    verdict(doc, d, o);
+    findings(doc, d);
+    wall(doc, d);
+    devices(doc, d);
+    figures(doc, d);
+    groups(doc, d);
+    rows(doc, d, LPO_DIFF_REGIONS, o);
+    rows(doc, d, LPO_DIFF_OPERATORS, o);
+    rows(doc, d, LPO_DIFF_KERNELS, o);
+    return doc;
+}
