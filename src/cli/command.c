@@ -29,14 +29,16 @@ extern const struct lpo_command lpo_cli_cmd_run;
 extern const struct lpo_command lpo_cli_cmd_top;
 
 static const struct lpo_command *const commands[] = {
-    &lpo_cli_cmd_run,     &lpo_cli_cmd_config,
-    &lpo_cli_cmd_report,  &lpo_cli_cmd_regions,
-    &lpo_cli_cmd_top,     &lpo_cli_cmd_operators,
-    &lpo_cli_cmd_kernels, &lpo_cli_cmd_analyze,
-    &lpo_cli_cmd_doctor,  NULL,
-    &lpo_cli_cmd_run,     &lpo_cli_cmd_config, &lpo_cli_cmd_report,
-    &lpo_cli_cmd_regions, &lpo_cli_cmd_top,    &lpo_cli_cmd_kernels,
-    &lpo_cli_cmd_diff,    &lpo_cli_cmd_analyze, &lpo_cli_cmd_doctor,
+    &lpo_cli_cmd_run,
+    &lpo_cli_cmd_config,
+    &lpo_cli_cmd_report,
+    &lpo_cli_cmd_regions,
+    &lpo_cli_cmd_top,
+    &lpo_cli_cmd_operators,
+    &lpo_cli_cmd_kernels,
+    &lpo_cli_cmd_diff,
+    &lpo_cli_cmd_analyze,
+    &lpo_cli_cmd_doctor,
     NULL,
 };
 

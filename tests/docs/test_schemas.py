@@ -122,9 +122,9 @@ class Schemas(LpoCase):
                 self.fits(self.printed("regions", trace, "--json"), "regions")
                 self.fits(self.printed("top", trace, "--json"), "top")
                 self.fits(self.printed("report", trace, "--json"), "report")
+                self.fits(self.printed("diff", trace, traces[1], "--json"), "diff")
         for name in ("h200_llava.json.gz", "mi250_train.json.gz"):  # of the second GPU no rates are known
             self.fits(self.printed("operators", os.path.join(DATA, "kineto", name), "--json"), "operators")
-                self.fits(self.printed("diff", trace, traces[1], "--json"), "diff")
         model = self.write("config.json", {"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
                                            "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 100})
         self.fits(self.printed("analyze", model, "--json"), "static")

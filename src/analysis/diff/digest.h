@@ -59,7 +59,7 @@ struct lpo_diff_item {
     const char *key;    /* the same in every run */
     const char *name;   /* of the kernel, path of the region, name of the operator */
     const char *detail; /* kernels: short name; operators: input shapes; else "" */
-    const char *linker; /* kernels: mangled name; "" where not given */
+    const char *linker; /* kernels: mangled name; operators: input types; "": not given */
     enum lpo_region_kernel_class class;
     uint64_t count;    /* launches, visits, calls */
     uint64_t launches; /* of kernels */

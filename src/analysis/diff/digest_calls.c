@@ -61,6 +61,18 @@ static uint64_t domain_and_name(uint16_t domain, uint32_t name)
     return (uint64_t)domain << 32 | name;
 }
 
+static uint64_t both_names(uint32_t dims, uint32_t types)
+{
+    return (uint64_t)dims << 32 | types;
+}
+
+static uint64_t dims_and_types(const struct lpo_trace *t, const struct lpo_op *op)
+{
+    if (op->args == LPO_NONE)
+        return both_names(LPO_NONE, LPO_NONE);
+    return both_names(t->op_args.at[op->args].dims, t->op_args.at[op->args].types);
+}
+
 static void leave(struct sweep *s)
 {
     const struct open o = s->stack.at[--s->stack.len];
@@ -89,7 +101,7 @@ static void enter(struct sweep *s, uint32_t row)
 
         o.start_ns = op->start_ns;
         o.end_ns = op->end_ns;
-        o.key = key_at(s, op->name, op->shapes);
+        o.key = key_at(s, op->name, dims_and_types(s->t, op));
     } else {
         o.start_ns = s->t->ranges.at[row].start_ns;
         o.end_ns = lpo_region_range_end(&s->ends, s->t, &s->t->ranges.at[row]);
@@ -189,7 +201,8 @@ void lpo_diff_digest_calls(struct lpo_diff_builder *b)
     if (s.t->ops.len) {
         sum_launches(&s, false);
         for (uint32_t i = 0; i < ops->rows.len; i++)
-            put_key(&s, ops->rows.at[i].name, ops->rows.at[i].shapes, i);
+            put_key(&s, ops->rows.at[i].name,
+                    both_names(ops->rows.at[i].shapes, ops->rows.at[i].types), i);
         rows = lpo_region_group_ops(s.t);
         sweep_table(&s, LPO_DIFF_OPERATORS, &rows, &launches);
     }

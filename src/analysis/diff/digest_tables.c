@@ -250,7 +250,7 @@ void lpo_diff_digest_operators(struct lpo_diff_builder *b)
         struct lpo_diff_item o = {
             .name = name_of(b, row->name),
             .detail = row->shapes == LPO_NONE ? "" : name_of(b, row->shapes),
-            .linker = "",
+            .linker = row->types == LPO_NONE ? "" : name_of(b, row->types),
             .count = row->calls,
             .launches = row->gpu_ops_total,
             .ns = row->gpu_total_ns,
@@ -261,7 +261,7 @@ void lpo_diff_digest_operators(struct lpo_diff_builder *b)
             .parent = LPO_NONE,
         };
 
-        o.key = lpo_arena_printf(b->out->arena, "%s %s", o.name, o.detail);
+        o.key = lpo_arena_printf(b->out->arena, "%s %s %s", o.name, o.detail, o.linker);
         lpo_vec_push(&o.strata, (struct lpo_diff_stratum){ .count = o.count, .ns = o.ns });
         lpo_vec_push(&b->out->items[LPO_DIFF_OPERATORS], o);
     }

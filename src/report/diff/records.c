@@ -160,8 +160,10 @@ static void put_row(struct lpo_record *list, const struct lpo_diff *d,
     if (table == LPO_DIFF_KERNELS) {
         lpo_doc_put_text(r, "class", lpo_region_class_name(item->class));
         lpo_doc_put_text(r, "short_name", item->detail);
-    } else if (table == LPO_DIFF_OPERATORS)
+    } else if (table == LPO_DIFF_OPERATORS) {
         lpo_doc_put_text(r, "shapes", item->detail);
+        lpo_doc_put_text(r, "dtypes", item->linker);
+    }
     lpo_doc_put_text(r, "kind", lpo_diff_kind_name(row->kind));
     put_amount(r, "a", d, row, table, LPO_DIFF_A);
     put_amount(r, "b", d, row, table, LPO_DIFF_B);
