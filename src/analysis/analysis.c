@@ -8,6 +8,7 @@
 #include "analysis/findings/findings.h"
 #include "analysis/limits/limits.h"
 #include "analysis/operators/operators.h"
+#include "analysis/steps/steps.h"
 #include "analysis/wall/collectives.h"
 #include "analysis/wall/steady.h"
 #include "analysis/wall/timeline.h"
@@ -34,6 +35,8 @@ struct lpo_analysis_memo {
     size_t nclasses;
     bool has_classes;
     struct lpo_operators *operators[2];
+    struct lpo_steps *steps;
+    bool has_steps;
     struct lpo_wall *wall;
     struct lpo_wall_collectives *collectives;
     struct lpo_wall_steady *steady;
@@ -166,6 +169,7 @@ void lpo_analysis_destroy(struct lpo_analysis *a)
     forget_sums(a->memo);
     for (int i = 0; i < 2; i++)
         lpo_operators_destroy(a->memo->operators[i]);
+    lpo_steps_destroy(a->memo->steps);
     lpo_wall_destroy(a->memo->wall);
     lpo_wall_collectives_destroy(a->memo->collectives);
     free(a->memo);
@@ -264,6 +268,14 @@ const struct lpo_class_sum *lpo_analysis_classes(const struct lpo_analysis *a, s
         sum_classes(a);
     *count = a->memo->nclasses;
     return a->memo->classes;
+}
+
+const struct lpo_steps *lpo_analysis_steps(const struct lpo_analysis *a)
+{
+    if (!a->memo->has_steps)
+        a->memo->steps = lpo_steps_create(a->tree);
+    a->memo->has_steps = true;
+    return a->memo->steps;
 }
 
 const struct lpo_operators *lpo_analysis_operators(const struct lpo_analysis *a, bool by_shapes)

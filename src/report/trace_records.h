@@ -36,6 +36,8 @@ const char *lpo_report_device_scope(struct lpo_arena *arena, const struct lpo_de
 void lpo_report_put_devices(struct lpo_record *to, const struct lpo_analysis *a);
 /* "wall": where the time of every GPU went, longest span first. In chapters/wall.c. */
 void lpo_report_put_wall(struct lpo_record *to, const struct lpo_analysis *a);
+/* "steps": where the trace has them. In chapters/steps.c. */
+void lpo_report_put_steps(struct lpo_record *to, const struct lpo_analysis *a);
 /* "kernels": the first `count` of `rows`. */
 void lpo_report_put_kernels(struct lpo_record *to, const struct lpo_region_cells *cells,
                             const struct lpo_top_row *rows, size_t count);

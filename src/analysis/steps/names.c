@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What frameworks call their steps. A new one is a row. */
+#include <string.h>
+
+#include "analysis/steps/steps.h"
+
+enum fact { NUMBER, REQUESTS, TOKENS, CONTEXT, GENERATION, IGNORED, FACTS };
+
+/* '%' is a whole number, '*' any text. */
+static const struct step_name {
+    int family; /* of two kinds of steps in one trace the first family counts */
+    const char *pattern;
+    enum lpo_step_kind kind;
+    enum fact numbers[4]; /* what each '%' means */
+} names[] = {
+    { 0,
+      "execute_%_context_%(*)_generation_%(*)",
+      LPO_STEP_ANY,
+      { REQUESTS, CONTEXT, GENERATION } },
+    { 0,
+      "execute_context_%(%)_generation_%(%)",
+      LPO_STEP_ANY,
+      { CONTEXT, TOKENS, GENERATION, IGNORED } },
+    { 0, "execute_new_%_cached_%", LPO_STEP_ANY, { CONTEXT, GENERATION } },
+    { 1, "step[DECODE bs=%*", LPO_STEP_DECODE, { REQUESTS } },
+    { 1, "step[EXTEND bs=% toks=%*", LPO_STEP_PREFILL, { REQUESTS, TOKENS } },
+    { 1, "step[EXTEND bs=%*", LPO_STEP_PREFILL, { REQUESTS } },
+    { 1, "step[MIXED bs=%*", LPO_STEP_MIXED, { REQUESTS } },
+    { 1, "step[* bs=%*", LPO_STEP_ANY, { REQUESTS } },
+    { 2,
+      "[Executor] _forward_step %: % ctx reqs, % ctx tokens, % gen reqs",
+      LPO_STEP_ANY,
+      { NUMBER, CONTEXT, TOKENS, GENERATION } },
+    { 2,
+      "[Executor] _forward_step %: % ctx reqs, % gen reqs",
+      LPO_STEP_ANY,
+      { NUMBER, CONTEXT, GENERATION } },
+    { 3, "ProfilerStep#%", LPO_STEP_ANY, { NUMBER } },
+    { 4, "iteration %", LPO_STEP_ANY, { NUMBER } },
+    { 4, "iteration%", LPO_STEP_ANY, { NUMBER } },
+    { 4, "iteration_%", LPO_STEP_ANY, { NUMBER } },
+    { 4, "iter %", LPO_STEP_ANY, { NUMBER } },
+    { 4, "iter_%", LPO_STEP_ANY, { NUMBER } },
+    { 4, "iter%", LPO_STEP_ANY, { NUMBER } },
+    { 4, "iteration", LPO_STEP_ANY, { NUMBER } },
+    { 4, "train_step", LPO_STEP_ANY, { NUMBER } },
+    { 4, "training_step", LPO_STEP_ANY, { NUMBER } },
+    { 4, "train_batch", LPO_STEP_ANY, { NUMBER } },
+    { 4, "step %", LPO_STEP_ANY, { NUMBER } },
+    { 4, "step_%", LPO_STEP_ANY, { NUMBER } },
+    { 4, "step%", LPO_STEP_ANY, { NUMBER } },
+    { 4, "step", LPO_STEP_ANY, { NUMBER } },
+};
+
+static const char *const families[] = { "vLLM", "SGLang", "TensorRT-LLM", "the PyTorch profiler",
+                                        "the program" };
+
+const char *lpo_steps_family_name(int family)
+{
+    return families[family];
+}
+
+const char *lpo_steps_kind_name(enum lpo_step_kind kind)
+{
+    static const char *const kinds[] = { "step", "prefill", "decode", "mixed" };
+
+    return kinds[kind];
+}
+
+/* At most 15 digits: a number of things, and no overflow. */
+static bool number(const char **p, int64_t *out)
+{
+    int64_t v = 0;
+    int digits = 0;
+
+    for (; **p >= '0' && **p <= '9' && digits < 16; (*p)++, digits++)
+        v = v * 10 + (**p - '0');
+    *out = v;
+    return digits > 0 && digits < 16;
+}
+
+/* One star at a time is enough to come back to: what it swallowed grows until the rest fits. */
+static bool fits(const struct step_name *n, const char *text, int64_t found[FACTS])
+{
+    const char *p = n->pattern, *star = NULL, *from = NULL;
+    int seen = 0, seen_at_star = 0;
+
+    while (*text || *p) {
+        int64_t v;
+
+        if (*p == '*') {
+            star = ++p;
+            from = text;
+            seen_at_star = seen;
+        } else if (*p == '%' && number(&text, &v)) {
+            found[n->numbers[seen++]] = v;
+            p++;
+        } else if (*p && *p != '%' && *p == *text) {
+            p++;
+            text++;
+        } else if (star && *from) {
+            p = star;
+            text = ++from;
+            seen = seen_at_star;
+        } else {
+            return false;
+        }
+    }
+    return true;
+}
+
+static enum lpo_step_kind kind_of(const struct step_name *n, const int64_t found[FACTS])
+{
+    if (n->kind != LPO_STEP_ANY || found[CONTEXT] < 0 || found[GENERATION] < 0)
+        return n->kind;
+    if (found[CONTEXT] > 0)
+        return found[GENERATION] > 0 ? LPO_STEP_MIXED : LPO_STEP_PREFILL;
+    return LPO_STEP_DECODE;
+}
+
+bool lpo_steps_read_name(const char *name, int *family, struct lpo_step_facts *out)
+{
+    if (!strchr("esi[Pt", *name) || !*name) /* nearly all names of a trace */
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        int64_t found[FACTS] = { -1, -1, -1, -1, -1, -1 };
+
+        if (!fits(&names[i], name, found))
+            continue;
+        *family = names[i].family;
+        *out = (struct lpo_step_facts){ .kind = kind_of(&names[i], found),
+                                        .number = found[NUMBER],
+                                        .requests = found[REQUESTS],
+                                        .tokens = found[TOKENS],
+                                        .context_requests = found[CONTEXT],
+                                        .generation_requests = found[GENERATION] };
+        if (out->requests < 0 && found[CONTEXT] >= 0 && found[GENERATION] >= 0)
+            out->requests = found[CONTEXT] + found[GENERATION];
+        if (out->kind == LPO_STEP_DECODE && out->tokens <= 0)
+            out->tokens = out->requests; /* one each */
+        return true;
+    }
+    return false;
+}
