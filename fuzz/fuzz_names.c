@@ -45,7 +45,7 @@ static void check_regex(const char *name)
         return;
     lpo_writer_kernel_regex(&regex, name);
     lpo_str_addf(&text, "regex:%s", lpo_str_text(&regex));
-    insist(lpo_pattern_create(text.at, LPO_PATTERN_TEXT, &pattern, &err) == 0);
+    insist(lpo_pattern_create(text.at, &pattern, &err) == 0);
     insist(lpo_pattern_matches(pattern, function, len));
 }
 

@@ -13,12 +13,12 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void match(enum lpo_pattern_kind kind, const char *pattern, const char *name, size_t len)
+static void match(const char *pattern, const char *name, size_t len)
 {
     LPO_AUTO(lpo_pattern) p = NULL;
     struct lpo_err err = { 0 };
 
-    if (lpo_pattern_create(pattern, kind, &p, &err) < 0)
+    if (lpo_pattern_create(pattern, &p, &err) < 0)
         insist(lpo_err_cause(&err)[0] != '\0');
     else
         lpo_pattern_matches(p, name, len);
@@ -66,8 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     len = nl ? (size_t)(nl - text) : size;
     pattern = lpo_arena_strndup(a, text, len);
     name = lpo_arena_name(a, nl ? nl + 1 : "", nl ? size - len - 1 : 0);
-    match(LPO_PATTERN_TEXT, pattern, name, strlen(name));
-    match(LPO_PATTERN_PATH, pattern, name, strlen(name));
+    match(pattern, name, strlen(name));
     levels(a, pattern, name);
     region.path = name;
     lpo_region_pattern_in_ncu_grammar(pattern);

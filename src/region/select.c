@@ -52,7 +52,7 @@ int lpo_region_selection_add(struct lpo_region_selection *s, enum lpo_select_lis
     struct entry e = { 0 };
 
     if ((region ? lpo_region_pattern_create(pattern, &e.region, err)
-                : lpo_pattern_create(pattern, LPO_PATTERN_TEXT, &e.kernel, err)) < 0)
+                : lpo_pattern_create(pattern, &e.kernel, err)) < 0)
         return lpo_ctx(err, "cannot use the list of %s", what[list]);
     lpo_vec_push(&s->lists[list], e);
     return 0;

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "hydra/compose.h"
+#include "region/pattern/pattern.h"
 #include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"
-#include "util/pattern.h"
 #include "util/str.h"
 
 static const double most = 1e30; /* times any number of visits it stays a number */
@@ -133,18 +133,12 @@ static int read_entry(struct reading *r, const struct lpo_node *v)
     return 0;
 }
 
-static bool is_pattern(const char *region)
-{
-    return lpo_str_starts(region, "regex:") || strpbrk(region, "*?[");
-}
-
 /* A pattern that cannot be read is an error before the run starts, not after it. */
 static int check_region(const struct reading *r)
 {
-    LPO_AUTO(lpo_pattern) p = NULL;
+    LPO_AUTO(lpo_region_pattern) p = NULL;
 
-    r->need->pattern = is_pattern(r->need->region);
-    if (r->need->pattern && lpo_pattern_create(r->need->region, LPO_PATTERN_PATH, &p, r->err) < 0)
+    if (lpo_region_pattern_create(r->need->region, &p, r->err) < 0)
         return lpo_ctx(r->err, "report.needs of '%s'", r->need->region);
     return 0;
 }

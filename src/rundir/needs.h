@@ -8,7 +8,7 @@
  *         decode/step/layer*: { bytes: 14155776 }
  *
  * For programs without a model, and for regions that the user knows better. A key is the path of a
- * region, or a pattern of paths (util/pattern.h); the figures are those of one visit. */
+ * region, or a pattern (region/pattern/pattern.h); the figures are those of one visit. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,7 +25,6 @@ struct lpo_stated_need {
     const char *region;              /* as written */
     struct lpo_measure flops, bytes; /* of one visit; one of them may be unknown */
     enum lpo_dtype dtype;            /* LPO_DTYPE_NONE: as the run's */
-    bool pattern;                    /* a pattern of paths, not one path */
 };
 
 struct lpo_stated_needs {

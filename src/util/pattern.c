@@ -22,8 +22,6 @@ struct lpo_pattern {
 };
 
 #define ONE_CHAR "(?:[\\x00-\\x7f\\x80-\\xbf]|[\\xc0-\\xff][\\x80-\\xbf]*)"
-/* a backslash before a slash never stands alone, so a part cannot end inside "\\/" */
-#define IN_PART "(?:\\\\/|[^/\\\\]|\\\\(?!/))"
 
 static void add_literal(struct lpo_str *re, char c)
 {
@@ -61,34 +59,18 @@ static size_t add_set(struct lpo_str *re, const char *glob)
     return (size_t)(p - glob) + 1;
 }
 
-static size_t add_star(struct lpo_str *re, const char *glob, enum lpo_pattern_kind kind)
-{
-    if (kind == LPO_PATTERN_PATH && glob[1] == '*') {
-        if (glob[2] == '/') { /* any number of parts, none too */
-            lpo_str_add(re, "(?:.*/)?");
-            return 3;
-        }
-        lpo_str_add(re, ".*");
-        return 2;
-    }
-    lpo_str_add(re, kind == LPO_PATTERN_PATH ? IN_PART "*" : ".*");
-    return 1;
-}
-
-static void glob_to_regex(const char *glob, enum lpo_pattern_kind kind, struct lpo_str *re)
+static void glob_to_regex(const char *glob, struct lpo_str *re)
 {
     lpo_str_add(re, "\\A");
     while (*glob) {
         if (*glob == '*') {
-            glob += add_star(re, glob, kind);
+            lpo_str_add(re, ".*");
+            glob++;
         } else if (*glob == '?') {
-            lpo_str_add(re, kind == LPO_PATTERN_PATH ? IN_PART : ONE_CHAR);
+            lpo_str_add(re, ONE_CHAR);
             glob++;
         } else if (*glob == '[') {
             glob += add_set(re, glob);
-        } else if (*glob == '\\' && glob[1] == '/' && kind == LPO_PATTERN_PATH) {
-            lpo_str_add(re, "\\\\/");
-            glob += 2;
         } else {
             if (*glob == '\\' && glob[1])
                 glob++;
@@ -121,8 +103,7 @@ static int compile(struct lpo_pattern *p, const char *re, size_t len, size_t shi
     return 0;
 }
 
-int lpo_pattern_create(const char *text, enum lpo_pattern_kind kind, struct lpo_pattern **out,
-                       struct lpo_err *err)
+int lpo_pattern_create(const char *text, struct lpo_pattern **out, struct lpo_err *err)
 {
     LPO_AUTO(lpo_pattern) p = NULL;
     LPO_STR re = { 0 };
@@ -136,7 +117,7 @@ int lpo_pattern_create(const char *text, enum lpo_pattern_kind kind, struct lpo_
     if (lpo_str_starts(text, "regex:")) {
         rc = compile(p, text + 6, strlen(text + 6), 6, err);
     } else {
-        glob_to_regex(text, kind, &re);
+        glob_to_regex(text, &re);
         rc = compile(p, lpo_str_text(&re), re.len, 0, err);
     }
     if (rc < 0)

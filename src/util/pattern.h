@@ -3,8 +3,8 @@
  *
  * "gemm*" is a glob over the whole name: `*` any text, `?` one character, `[a-z]` a set, `\` takes
  * the next character as it is. "regex:gemm|conv" is a regular expression (PCRE2) that may match
- * anywhere. In paths a `*` stays inside one part, `**` crosses parts, and "\/" is a slash inside a
- * name. Patterns come from users' files: matching is bounded, and one that gives up says so. */
+ * anywhere. Regions have a grammar of their own on top of it (region/pattern/pattern.h). Patterns
+ * come from users' files: matching is bounded, and one that gives up says so. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,10 +15,7 @@
 struct lpo_err;
 struct lpo_pattern;
 
-enum lpo_pattern_kind { LPO_PATTERN_TEXT, LPO_PATTERN_PATH };
-
-int lpo_pattern_create(const char *text, enum lpo_pattern_kind kind, struct lpo_pattern **out,
-                       struct lpo_err *err);
+int lpo_pattern_create(const char *text, struct lpo_pattern **out, struct lpo_err *err);
 void lpo_pattern_destroy(struct lpo_pattern *p); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_pattern);
 

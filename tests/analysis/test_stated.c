@@ -116,19 +116,23 @@ static const struct match_case {
     { "inside a stated region", "decode/step", -1 },
     { "below a pattern", "decode/layer7/attn", -1 },
     { "the same beginning of a name", "decoder", -1 },
+    { "a name at any depth", "request/decode", 0 },
+    { "levels at any depth", "request/decode/layer7", 1 },
+    { "a leading slash is the outermost", "warmup", 4 },
+    { "and no other", "request/warmup", -1 },
+    { "any number of levels", "train/a/b/loss", 5 },
 };
 
 static void check_match(void **state)
 {
     static struct lpo_stated_need needs[] = {
-        { .region = "decode" },
-        { .region = "decode/layer*", .pattern = true },
-        { .region = "decode/layer1?*", .pattern = true },
-        { .region = "decode/layer3" },
+        { .region = "decode" },          { .region = "decode/layer*" },
+        { .region = "decode/layer1?*" }, { .region = "decode/layer3" },
+        { .region = "/warmup" },         { .region = "train/.../loss" },
     };
     const struct match_case *c = *state;
     const struct lpo_limits_region r = { .path = c->path, .parent = UINT32_MAX };
-    const struct lpo_stated_needs s = { needs, 4 };
+    const struct lpo_stated_needs s = { needs, sizeof needs / sizeof *needs };
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     uint32_t got = lpo_limits_stated_match(a, &s, &r, 1)[0];
 

@@ -148,7 +148,7 @@ static bool part_fits(struct lpo_arena *a, const char *part, bool regex, const c
     LPO_AUTO(lpo_pattern) p = NULL;
 
     part = lpo_arena_printf(a, "%s%s", regex ? "regex:" : "", part);
-    assert_int_equal(lpo_pattern_create(part, LPO_PATTERN_TEXT, &p, NULL), 0);
+    assert_int_equal(lpo_pattern_create(part, &p, NULL), 0);
     return lpo_pattern_matches(p, name, strlen(name));
 }
 

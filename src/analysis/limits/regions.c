@@ -8,8 +8,8 @@
 
 #include "analysis/limits/private.h"
 #include "model/needs.h"
+#include "region/pattern/pattern.h"
 #include "util/arena.h"
-#include "util/pattern.h"
 #include "util/str.h"
 
 enum word_kind { WORD_PHASE, WORD_STEP, WORD_PART, WORD_BLOCK };
@@ -194,19 +194,49 @@ struct fit {
     size_t weight;
 };
 
-static void fit_entry(const struct lpo_stated_need *s, uint32_t entry,
-                      const struct lpo_limits_region *regions, size_t nregions, struct fit *fits)
+/* A region's path, taken apart once: there may be thousands of entries and of regions. */
+struct parsed_path {
+    struct lpo_level *at;
+    size_t len; /* 0: too deep, it fits nothing but itself */
+};
+
+static struct parsed_path *parse_paths(struct lpo_arena *a, const struct lpo_limits_region *regions,
+                                       size_t nregions)
 {
-    LPO_AUTO(lpo_pattern) p = NULL;
+    struct parsed_path *paths = lpo_arena_array(a, nregions + 1, sizeof *paths);
+    struct lpo_levels levels;
+
+    for (size_t i = 0; i < nregions; i++) {
+        if (lpo_region_path_parse(a, regions[i].path, NULL, 0, &levels) < 0)
+            continue;
+        paths[i].len = levels.len;
+        paths[i].at = lpo_arena_array(a, levels.len + 1, sizeof *paths[i].at);
+        memcpy(paths[i].at, levels.at, levels.len * sizeof *levels.at);
+    }
+    return paths;
+}
+
+static bool fits_path(const struct lpo_region_pattern *p, const struct parsed_path *path)
+{
+    struct lpo_levels levels;
+
+    levels.len = path->len;
+    memcpy(levels.at, path->at, path->len * sizeof *path->at);
+    return lpo_region_pattern_fits(p, &levels);
+}
+
+static void fit_entry(const struct lpo_stated_need *s, uint32_t entry,
+                      const struct lpo_limits_region *regions, const struct parsed_path *paths,
+                      size_t nregions, struct fit *fits)
+{
+    LPO_AUTO(lpo_region_pattern) p = NULL;
     size_t len = strlen(s->region);
 
-    if (s->pattern)
-        lpo_pattern_create(s->region, LPO_PATTERN_PATH, &p, NULL);
+    lpo_region_pattern_create(s->region, &p, NULL);
     for (size_t i = 0; i < nregions; i++) {
-        const char *path = regions[i].path;
-        size_t weight = strcmp(path, s->region) == 0                      ? SIZE_MAX
-                        : p && lpo_pattern_matches(p, path, strlen(path)) ? len
-                                                                          : 0;
+        size_t weight = strcmp(regions[i].path, s->region) == 0        ? SIZE_MAX
+                        : p && paths[i].len && fits_path(p, &paths[i]) ? len
+                                                                       : 0;
 
         if (weight > fits[i].weight)
             fits[i] = (struct fit){ entry, weight };
@@ -217,10 +247,12 @@ uint32_t *lpo_limits_stated_match(struct lpo_arena *a, const struct lpo_stated_n
                                   const struct lpo_limits_region *regions, size_t nregions)
 {
     uint32_t *which = lpo_arena_array(a, nregions + 1, sizeof *which);
-    struct fit *fits = lpo_arena_array(a, nregions + 1, sizeof *fits);
+    LPO_AUTO(lpo_arena) own = lpo_arena_create();
+    struct fit *fits = lpo_arena_array(own, nregions + 1, sizeof *fits);
+    struct parsed_path *paths = s->len ? parse_paths(own, regions, nregions) : NULL;
 
     for (uint32_t i = 0; i < s->len; i++)
-        fit_entry(&s->at[i], i, regions, nregions, fits);
+        fit_entry(&s->at[i], i, regions, paths, nregions, fits);
     for (size_t i = 0; i < nregions; i++)
         which[i] = fits[i].weight ? fits[i].entry : LPO_NOT_STATED;
     return which;

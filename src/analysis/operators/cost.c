@@ -564,7 +564,7 @@ static int read_own(const char *text, struct own_rule *out, struct lpo_err *err)
                         "'aten::mm(2,0)=my::op'; KNOWN is an operator in the list of "
                         "docs/operators.md",
                         text);
-    return lpo_pattern_create(sign + 1, LPO_PATTERN_TEXT, &out->pattern, err);
+    return lpo_pattern_create(sign + 1, &out->pattern, err);
 }
 
 int lpo_operators_rules_read(const char *const *texts, size_t count,

@@ -28,8 +28,7 @@ static int check_regex(struct lpo_arena *a, const char *regex, struct lpo_err *e
         return lpo_fail(err, LPO_E_USAGE,
                         "an empty kernel regex would match every kernel; '.' "
                         "says so");
-    return lpo_pattern_create(lpo_arena_printf(a, "regex:%s", regex), LPO_PATTERN_TEXT, &pattern,
-                              err);
+    return lpo_pattern_create(lpo_arena_printf(a, "regex:%s", regex), &pattern, err);
 }
 
 int lpo_pipeline_ncu_wanted_add(struct lpo_arena *a, struct lpo_wanted_kernels *wanted,

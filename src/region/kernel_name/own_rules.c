@@ -27,7 +27,7 @@ static int read_rule(const char *rule, enum lpo_region_kernel_class *class,
                         "'%s' is not CLASS=PATTERN, as in 'GEMM=my_product*'; the classes are %s",
                         rule, all.at);
     }
-    return lpo_pattern_create(sign + 1, LPO_PATTERN_TEXT, pattern, err);
+    return lpo_pattern_create(sign + 1, pattern, err);
 }
 
 int lpo_region_classes_set(struct lpo_trace *t, const char *const *rules, size_t count,

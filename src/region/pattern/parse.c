@@ -60,7 +60,7 @@ static int compile(struct lpo_arena *a, const char *p, size_t len, struct lpo_pa
 
     if (lpo_str_starts(text, "regex:")) /* only at the start of a pattern is it a mark */
         text = lpo_arena_printf(a, "\\%s", text);
-    return lpo_pattern_create(text, LPO_PATTERN_TEXT, out, err);
+    return lpo_pattern_create(text, out, err);
 }
 
 /* The level from `p` to `end`. A domain holds for the levels behind it as well. */
@@ -181,7 +181,7 @@ static int parse(struct lpo_region_pattern *p, struct lpo_err *err)
 
     if (lpo_str_starts(p->text, "regex:")) {
         p->whole_path = find_bare(p->text, end, "/") < end;
-        return lpo_pattern_create(p->text, LPO_PATTERN_TEXT, &p->regex, err);
+        return lpo_pattern_create(p->text, &p->regex, err);
     }
     p->outermost = *p->text == '/' && !any_depth(p->text + 1, find_bare(p->text + 1, end, "/"));
     if (colons && add_reading(p, true, false, err) < 0)
