@@ -17,11 +17,18 @@
  * in its `scopes`. */
 enum { LEAST_ROWS = 24, MOST_ROWS = 400, MOST_SCOPES = 64 };
 
+/* As in the closing table of a run: two are a family, because what differs among them is said by
+ * the columns of its spread, and 200 lines are few. */
+static size_t fold_over(const struct lpo_rundir *d)
+{
+    return d->fold_over == SIZE_MAX ? SIZE_MAX : 1;
+}
+
 static void add_tree(struct lpo_doc *doc, const struct lpo_rundir *d, const struct lpo_source *s,
                      struct lpo_scope_id id)
 {
     const struct lpo_region_scope *scope = lpo_analysis_scope(s->analysis, id);
-    struct lpo_table_options options = { d->fold_over, MOST_ROWS, .no_zeros = true };
+    struct lpo_table_options options = { fold_over(d), MOST_ROWS, .no_zeros = true };
 
     lpo_report_add_regions(doc, scope, &options)->least_rows = LEAST_ROWS;
     lpo_report_add_captured(doc, scope, &options);
@@ -67,7 +74,7 @@ static void add_with_others(struct lpo_doc *doc, const struct lpo_rundir *d,
     }
     if (others.len)
         lpo_report_add_scopes(doc, s->analysis, others.at,
-                              others.len < MOST_SCOPES ? others.len : MOST_SCOPES, d->fold_over);
+                              others.len < MOST_SCOPES ? others.len : MOST_SCOPES, fold_over(d));
     if (same.len)
         lpo_doc_paragraph(doc,
                           "Each of these is the only one of its kind and has the same numbers: %s.",
