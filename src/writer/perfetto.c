@@ -65,16 +65,36 @@ static void write_counts(const struct lpo_figure *f, const size_t *groups, struc
         const struct lpo_count *c = &f->counts.at[i];
 
         lpo_str_add(out, ",\n{\"ph\":\"C\",\"name\":");
-        lpo_json_add_json(out, f->count_title, strlen(f->count_title), false);
+        lpo_json_add_json(out, c->title, strlen(c->title), false);
         lpo_str_addf(out, ",\"pid\":%zu,\"ts\":", groups[c->lane] + 1);
         add_us(out, c->ns);
-        lpo_str_addf(out, ",\"args\":{\"value\":%lld}}", (long long)c->value);
+        lpo_str_add(out, ",\"args\":{\"value\":");
+        lpo_json_add_real(out, c->value);
+        lpo_str_add(out, "}}");
     }
+}
+
+/* The notes of span `i`; `next` is the first that was not written yet. */
+static void write_span_notes(const struct lpo_figure *f, size_t i, size_t *next,
+                             struct lpo_str *out)
+{
+    const char *between = ",\"args\":{";
+
+    for (; *next < f->span_notes.len && f->span_notes.at[*next].span == i; ++*next) {
+        const struct lpo_span_note *n = &f->span_notes.at[*next];
+
+        lpo_str_add(out, between);
+        lpo_json_add_json(out, n->key, strlen(n->key), false);
+        lpo_str_addc(out, ':');
+        lpo_json_add_json(out, n->text, strlen(n->text), false);
+        between = ",";
+    }
+    lpo_str_add(out, *between == ',' && between[1] == '\0' ? "}" : "");
 }
 
 static void write_lanes(const struct lpo_figure *f, struct lpo_str *out)
 {
-    size_t *groups = lpo_xcalloc(f->lanes.len, sizeof *groups);
+    size_t *groups = lpo_xcalloc(f->lanes.len, sizeof *groups), note = 0;
 
     for (size_t i = 0; i < f->lanes.len; i++) {
         groups[i] = group_of(f, i);
@@ -95,6 +115,7 @@ static void write_lanes(const struct lpo_figure *f, struct lpo_str *out)
         add_us(out, s->start_ns);
         lpo_str_add(out, ",\"dur\":");
         add_us(out, s->end_ns - s->start_ns);
+        write_span_notes(f, i, &note, out);
         lpo_str_addc(out, '}');
     }
     write_arrows(f, groups, out);

@@ -11,10 +11,12 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent.parent), str(pathlib.Path(__file__).resolve().parent)]
+import perfetto_rules  # noqa: E402
 import tap  # noqa: E402
 from lpo_case import LpoCase  # noqa: E402
 
@@ -177,6 +179,7 @@ class Pages(LpoCase):
         for trace in ("kineto/mi250_train.json.gz", "kineto/h200_llama8.json.gz", "nsys/h100_2gpu_cut.sqlite.gz", "native/torch_llama.lpot"):
             done = self.lpo("report", str(HERE / trace), "-o", "run", "report.formats=[perfetto,json]")
             self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(perfetto_rules.breaches(self.text("timeline.perfetto.json")), [], trace)
             events = self.json("timeline.perfetto.json")["traceEvents"]
             lanes = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
             groups = {e["pid"]: e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "process_name"}
@@ -213,16 +216,86 @@ class Pages(LpoCase):
             last: dict = {}
             for e in (e for e in events if e["ph"] == "C"):
                 self.assertGreaterEqual(e["args"]["value"], 0)
-                self.assertGreaterEqual(e["ts"], last.get(e["pid"], (0, 0))[0])
-                last[e["pid"]] = (e["ts"], e["args"]["value"])
-            self.assertTrue(last and all(value == 0 for _, value in last.values()), last)
+                track = (e["pid"], e["name"])
+                self.assertGreaterEqual(e["ts"], last.get(track, (0, 0))[0])
+                last[track] = (e["ts"], e["args"]["value"])
+            waiting = [value for (_, name), (_, value) in last.items() if name == "operations launched, not started"]
+            self.assertTrue(waiting and not any(waiting), last)
             self.assertIn("longest gaps", lanes.values())
             found = [f for f in self.json("report.json")["findings"] if not f.get("within_noise")]
             names = [e["name"] for e in events if e["ph"] == "X" and groups[e["pid"]] == "findings of lpo"]
             self.assertEqual(len(names), len(found))
             self.assertTrue(all(n.startswith(f["title"]) for n, f in zip(names, found, strict=True)), (names, found))
+            notes = [e["args"] for e in events if e["ph"] == "X" and groups[e["pid"]] == "findings of lpo"]
+            self.assertEqual([n["advice"] for n in notes], [f["advice"] for f in found])
+            self.assertTrue(all("could be saved" in n and "evidence 1" in n for n in notes), notes)
             if trace.startswith("kineto"):
                 self.assertTrue(any(n.endswith("operators") for n in lanes.values()))
+
+    def test_what_crosses_on_one_stream_has_a_lane_of_its_own(self) -> None:
+        """Viewers drop a span that overlaps another without lying in it."""
+        times = [(0, 100), (50, 100), (60, 20), (90, 100), (300, 10)]
+        events = [e for i, (ts, dur) in enumerate(times) for e in (
+            {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": ts - 10 + i, "dur": 1, "args": {"correlation": i + 1}},
+            {"ph": "X", "cat": "kernel", "name": f"k{i}", "pid": 0, "tid": 7, "ts": ts + 20, "dur": dur, "args": {"device": 0, "stream": 7, "correlation": i + 1}})]
+        (pathlib.Path(self.cwd) / "t.json").write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+        done = self.lpo("report", "t.json", "-o", "run", "report.formats=[perfetto]")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(perfetto_rules.breaches(self.text("timeline.perfetto.json")), [])
+        events = self.json("timeline.perfetto.json")["traceEvents"]
+        lanes = {e["tid"]: e["args"]["name"] for e in events if e["ph"] == "M" and e["name"] == "thread_name"}
+        self.assertEqual({e["name"]: lanes[e["tid"]] for e in events if e["ph"] == "X" and e["name"].startswith("k")},
+                         {"k0": "stream 7", "k1": "stream 7 (2)", "k2": "stream 7", "k3": "stream 7 (3)", "k4": "stream 7"})
+        self.assertEqual(sorted(lanes[e["tid"]] for e in events if e["ph"] == "f"), ["stream 7"] * 3 + ["stream 7 (2)", "stream 7 (3)"])
+
+    def test_a_breach_of_the_rules_is_seen(self) -> None:
+        """The check itself: each row breaks one rule."""
+        lane = [{"ph": "M", "name": "process_name", "pid": 1, "tid": 0, "args": {"name": "p"}}, {"ph": "M", "name": "thread_name", "pid": 1, "tid": 1, "args": {"name": "t"}}]
+        span = {"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 0, "dur": 10}
+        count = {"ph": "C", "name": "c", "pid": 1, "ts": 5, "args": {"value": 1}}
+        flow = {"name": "l", "cat": "l", "id": 1, "pid": 1, "tid": 1}
+        self.assertEqual(perfetto_rules.breaches(json.dumps({"traceEvents": [*lane, span, count]})), [])
+        for more in ([{**span, "ts": 5}], [{**span, "ts": -1}], [{**span, "dur": -1}], [{**span, "tid": 2}], [{**span, "pid": "x"}], [{"ph": "Q"}], [{"ph": "X"}],
+                     [{**count, "ts": 4}], [{**count, "args": {}}], [{**count, "args": {"value": "1"}}], [{**count, "pid": 2}],
+                     [{**flow, "ph": "s", "ts": 1}], [{**flow, "ph": "f", "bp": "e", "ts": 1}], [{**flow, "ph": "s", "ts": 1}, {**flow, "ph": "f", "bp": "e", "ts": 30}],
+                     [{"ph": "M", "name": "nobody_knows", "pid": 1, "tid": 1, "args": {}}]):
+            self.assertNotEqual(perfetto_rules.breaches(json.dumps({"traceEvents": [*lane, span, count, *more]})), [], more)
+        self.assertNotEqual(perfetto_rules.breaches('{"traceEvents": [NaN]}'), [])
+        self.assertNotEqual(perfetto_rules.breaches('{"traceEvents": 3}'), [])
+
+    def test_the_timeline_has_power_and_memory(self) -> None:
+        shutil.copytree(HERE / "runs/h200_llama", self.run_dir)
+        done = self.lpo("report", self.run_dir, "report.formats=[perfetto]")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(perfetto_rules.breaches(self.text("timeline.perfetto.json")), [])
+        events = self.json("timeline.perfetto.json")["traceEvents"]
+        with open(self.path("nvml/samples.csv"), encoding="utf-8") as f:
+            watts = {int(s["power_mw"]) / 1000 for s in csv.DictReader(f)}
+        power = [e["args"]["value"] for e in events if e["ph"] == "C" and e["name"] == "Power (W)"]
+        self.assertGreater(len(power), 3)
+        self.assertTrue(all(min(abs(p - w) for w in watts) < 1e-9 for p in power))
+        events = [{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 100, "dur": 50, "args": {"device": 0, "stream": 7}},
+                  *({"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": ts,
+                     "args": {"Bytes": 8, "Device Type": 1, "Device Id": 0, "Total Allocated": held, "Total Reserved": 900}} for ts, held in ((10, 5), (40, 7), (120, 9)))]
+        (pathlib.Path(self.cwd) / "t.json").write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+        done = self.lpo("report", "t.json", "-o", "memory", "report.formats=[perfetto]")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        text = (pathlib.Path(self.cwd) / "memory/timeline.perfetto.json").read_text()
+        self.assertEqual(perfetto_rules.breaches(text), [])
+        # what held before the first moment of the timeline stands at its start
+        self.assertEqual([(e["ts"], e["args"]["value"]) for e in json.loads(text)["traceEvents"] if e["ph"] == "C" and e["name"] == "Allocated (B)"], [(0, 7), (20, 9)])
+
+    def test_small_families_fold_too(self) -> None:
+        events = []
+        for i in range(4):
+            events += [{"ph": "X", "cat": "user_annotation", "name": f"layer{i}", "pid": 1, "tid": 1, "ts": 1000 * i, "dur": 900},
+                       {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 1000 * i + 10, "dur": 5, "args": {"correlation": i + 1}},
+                       {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 1000 * i + 20, "dur": 500, "args": {"device": 0, "stream": 7, "correlation": i + 1}}]
+        (pathlib.Path(self.cwd) / "t.json").write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+        rows = next(t for t in tables(self.of("t.json")) if t[0][0] == "Region")
+        self.assertEqual([r[0] for r in rows[1:]], ["layer*"])
+        rows = next(t for t in tables(self.of("t.json", "report.fold=never")) if t[0][0] == "Region")
+        self.assertEqual(sorted(r[0] for r in rows[1:]), [f"layer{i}" for i in range(4)])
 
     def test_operations_of_operators_have_short_names(self) -> None:
         self.of(str(HERE / "kineto/mi250_train.json.gz"))

@@ -49,6 +49,7 @@ static void free_item(struct lpo_item *item)
         lpo_vec_free(&item->figure->spans);
         lpo_vec_free(&item->figure->arrows);
         lpo_vec_free(&item->figure->counts);
+        lpo_vec_free(&item->figure->span_notes);
     }
 }
 
@@ -177,6 +178,11 @@ void lpo_doc_figure_span(struct lpo_figure *f, uint32_t lane, const char *name, 
                          int64_t end_ns)
 {
     lpo_vec_push(&f->spans, (struct lpo_span){ start_ns, end_ns, name, lane });
+}
+
+void lpo_doc_figure_note(struct lpo_figure *f, const char *key, const char *text)
+{
+    lpo_vec_push(&f->span_notes, (struct lpo_span_note){ f->spans.len - 1, key, text });
 }
 
 static struct lpo_item *add_fact(struct lpo_doc *doc, const char *key, const char *label,

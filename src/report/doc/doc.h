@@ -127,8 +127,16 @@ struct lpo_arrow {
 
 /* A value from this moment on, drawn beside the lanes of a group. */
 struct lpo_count {
-    int64_t ns, value;
-    uint32_t lane; /* any of the group */
+    int64_t ns;
+    double value;
+    uint32_t lane;     /* any of the group */
+    const char *title; /* what is counted; owned by the document, shared by all of one counter */
+};
+
+/* More about a span, shown when it is chosen. */
+struct lpo_span_note {
+    size_t span; /* into spans; notes stand in the order of their spans */
+    const char *key, *text;
 };
 
 /* A picture as data: who draws it is the writer's business. */
@@ -141,7 +149,7 @@ struct lpo_figure {
     LPO_VEC(struct lpo_span) spans;
     LPO_VEC(struct lpo_arrow) arrows;
     LPO_VEC(struct lpo_count) counts;
-    const char *count_title; /* what `counts` are */
+    LPO_VEC(struct lpo_span_note) span_notes;
     struct lpo_arena *arena;
 };
 
@@ -151,6 +159,9 @@ uint32_t lpo_doc_figure_lane(struct lpo_figure *f, const char *group, const char
 /* `name` is not copied: give text that lives as long as the document (lpo_doc_keep). */
 void lpo_doc_figure_span(struct lpo_figure *f, uint32_t lane, const char *name, int64_t start_ns,
                          int64_t end_ns);
+
+/* About the span that was added last; neither text is copied. */
+void lpo_doc_figure_note(struct lpo_figure *f, const char *key, const char *text);
 
 enum lpo_item_kind {
     LPO_ITEM_PARAGRAPH,

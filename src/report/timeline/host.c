@@ -144,7 +144,8 @@ void lpo_timeline_count_waiting(struct lpo_timeline *b, const uint32_t *ops, siz
         waiting += changes.at[i].by;
         if (i + 1 == changes.len || changes.at[i + 1].ns != changes.at[i].ns)
             lpo_vec_push(&b->f->counts,
-                         (struct lpo_count){ changes.at[i].ns - b->zero_ns, waiting, lane });
+                         (struct lpo_count){ changes.at[i].ns - b->zero_ns, (double)waiting, lane,
+                                             "operations launched, not started" });
     }
     lpo_vec_free(&changes);
 }

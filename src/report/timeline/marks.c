@@ -36,6 +36,19 @@ void lpo_timeline_add_gaps(struct lpo_timeline *b)
     }
 }
 
+static void annotate(struct lpo_timeline *b, const struct lpo_finding_words *words,
+                     const struct lpo_finding *f)
+{
+    struct lpo_finding_fact fact;
+
+    lpo_doc_figure_note(b->f, "where", lpo_report_finding_where(words, f));
+    lpo_doc_figure_note(b->f, "could be saved", lpo_report_finding_saving(words, f));
+    lpo_doc_figure_note(b->f, "advice", lpo_report_finding_advice(words, f));
+    for (size_t i = 0; lpo_report_finding_evidence(words, f, i, &fact); i++)
+        lpo_doc_figure_note(b->f, lpo_arena_printf(b->doc->arena, "evidence %zu", i + 1),
+                            fact.text);
+}
+
 /* A finding is about the whole span of its device: spans of one length lie under each other. */
 void lpo_timeline_add_findings(struct lpo_timeline *b, const struct lpo_rundir *d,
                                const struct lpo_source *s)
@@ -52,13 +65,9 @@ void lpo_timeline_add_findings(struct lpo_timeline *b, const struct lpo_rundir *
             continue;
         if (lane == LPO_NONE)
             lane = lpo_doc_figure_lane(b->f, "findings of lpo", "largest saving first");
-        lpo_doc_figure_span(b->f, lane,
-                            lpo_arena_printf(b->doc->arena, "%s (%s): %s could be saved. %s",
-                                             lpo_report_finding_title(&words, f),
-                                             lpo_report_finding_where(&words, f),
-                                             lpo_report_finding_saving(&words, f),
-                                             lpo_report_finding_advice(&words, f)),
+        lpo_doc_figure_span(b->f, lane, lpo_report_finding_title(&words, f),
                             w->devices.at[0].start_ns - b->zero_ns,
                             w->devices.at[0].start_ns + w->devices.at[0].span_ns - b->zero_ns);
+        annotate(b, &words, f);
     }
 }

@@ -32,6 +32,12 @@ void lpo_timeline_add_arrow(struct lpo_timeline *b, const struct lpo_gpu_op *op,
 /* Operations that were launched and had not started yet, on one device. */
 void lpo_timeline_count_waiting(struct lpo_timeline *b, const uint32_t *ops, size_t count,
                                 uint32_t lane);
+/* Power, memory and sampled counters, each a counter of its GPU. */
+void lpo_timeline_add_charts(struct lpo_timeline *b, const struct lpo_rundir *d,
+                             const struct lpo_source *s);
+/* Spans that overlap another of their lane without lying in it go to a lane of their own, because
+ * viewers drop them: kernels beside each other on one stream, ranges that cross. */
+void lpo_timeline_nest(struct lpo_figure *f);
 /* The longest gaps of every device; and the findings, over the time they are about. */
 void lpo_timeline_add_gaps(struct lpo_timeline *b);
 void lpo_timeline_add_findings(struct lpo_timeline *b, const struct lpo_rundir *d,

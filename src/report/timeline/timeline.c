@@ -218,7 +218,6 @@ struct lpo_doc *lpo_report_timeline_doc(const struct lpo_analysis *a, const stru
     b.zero_ns = first_moment(a->trace);
     b.node_names = lpo_xcalloc(a->tree->nodes.len + 1, sizeof *b.node_names);
     b.share_names = lpo_xcalloc(lpo_trace_name_count(a->trace) + 1, sizeof *b.share_names);
-    b.f->count_title = "operations launched, not started";
     if (s)
         lpo_timeline_add_findings(&b, d, s);
     add_ranges(&b, LPO_PUSH_POP);
@@ -226,6 +225,9 @@ struct lpo_doc *lpo_report_timeline_doc(const struct lpo_analysis *a, const stru
     lpo_timeline_add_host(&b);
     add_devices(&b);
     lpo_timeline_add_gaps(&b);
+    if (s)
+        lpo_timeline_add_charts(&b, d, s);
+    lpo_timeline_nest(b.f);
     free(b.call_lanes);
     free(b.node_names);
     free(b.share_names);
