@@ -35,7 +35,7 @@ struct lpo_analysis_memo {
     size_t nclasses;
     bool has_classes;
     struct lpo_operators *operators[2];
-    struct lpo_steps *steps;
+    struct lpo_program_steps *steps;
     bool has_steps;
     struct lpo_wall *wall;
     struct lpo_wall_collectives *collectives;
@@ -270,7 +270,7 @@ const struct lpo_class_sum *lpo_analysis_classes(const struct lpo_analysis *a, s
     return a->memo->classes;
 }
 
-const struct lpo_steps *lpo_analysis_steps(const struct lpo_analysis *a)
+const struct lpo_program_steps *lpo_analysis_steps(const struct lpo_analysis *a)
 {
     if (!a->memo->has_steps)
         a->memo->steps = lpo_steps_create(a->tree);

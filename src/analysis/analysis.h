@@ -27,7 +27,7 @@ struct lpo_region_selection;
 struct lpo_region_tree;
 struct lpo_rundir;
 struct lpo_source;
-struct lpo_steps;
+struct lpo_program_steps;
 struct lpo_trace;
 struct lpo_wall;
 struct lpo_wall_collectives;
@@ -84,7 +84,7 @@ const struct lpo_class_sum *lpo_analysis_classes(const struct lpo_analysis *a, s
 /* Operators of the host; one row per name, or per name and input shapes. */
 const struct lpo_operators *lpo_analysis_operators(const struct lpo_analysis *a, bool by_shapes);
 /* Iterations of a training, batches of a server; NULL: no range is a step. */
-const struct lpo_steps *lpo_analysis_steps(const struct lpo_analysis *a);
+const struct lpo_program_steps *lpo_analysis_steps(const struct lpo_analysis *a);
 /* Where the wall time of each GPU went; NULL when launches were skipped. */
 const struct lpo_wall *lpo_analysis_wall(const struct lpo_analysis *a);
 /* Collectives by kind and size; NULL when launches were skipped. */

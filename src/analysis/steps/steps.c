@@ -38,14 +38,14 @@ struct part {
 struct build {
     const struct lpo_region_tree *tree;
     const struct lpo_trace *t;
-    struct lpo_steps *out;
+    struct lpo_program_steps *out;
     struct lpo_map_pair part_rows;
     LPO_VEC(struct part) parts;
 };
 
 static int by_time(const void *a, const void *b)
 {
-    const struct lpo_step *x = a, *y = b;
+    const struct lpo_program_step *x = a, *y = b;
 
     if (x->process != y->process)
         return x->process < y->process ? -1 : 1;
@@ -75,12 +75,13 @@ static int *read_names(const struct lpo_trace *t, struct lpo_step_facts *facts, 
 }
 
 /* A step inside a step (one range in another of the same name) is not one of its own. */
-static void drop_nested(struct lpo_steps *s)
+static void drop_nested(struct lpo_program_steps *s)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < s->rows.len; i++) {
-        const struct lpo_step *x = &s->rows.at[i], *last = kept ? &s->rows.at[kept - 1] : NULL;
+        const struct lpo_program_step *x = &s->rows.at[i],
+                                      *last = kept ? &s->rows.at[kept - 1] : NULL;
 
         if (last && last->process == x->process && x->start_ns < last->start_ns + last->host_ns)
             continue;
@@ -101,15 +102,15 @@ static void find_steps(struct build *b)
         const struct lpo_range *r = &t->ranges.at[i];
 
         if (family_of[r->name] == family)
-            lpo_vec_push(
-                &b->out->rows,
-                (struct lpo_step){ .name = r->name,
-                                   .range = (uint32_t)i,
-                                   .process = t->threads.at[r->thread].process,
-                                   .device = UINT16_MAX,
-                                   .facts = facts[r->name],
-                                   .start_ns = r->start_ns,
-                                   .host_ns = lpo_region_range_end(&ends, t, r) - r->start_ns });
+            lpo_vec_push(&b->out->rows,
+                         (struct lpo_program_step){ .name = r->name,
+                                                    .range = (uint32_t)i,
+                                                    .process = t->threads.at[r->thread].process,
+                                                    .device = UINT16_MAX,
+                                                    .facts = facts[r->name],
+                                                    .start_ns = r->start_ns,
+                                                    .host_ns = lpo_region_range_end(&ends, t, r) -
+                                                               r->start_ns });
     }
     lpo_region_ends_free(&ends);
     free(family_of);
@@ -120,8 +121,8 @@ static void find_steps(struct build *b)
     qsort(b->out->rows.at, b->out->rows.len, sizeof *b->out->rows.at, by_time);
     drop_nested(b->out);
     for (size_t i = 0; i < b->out->rows.len; i++) {
-        struct lpo_step *x = &b->out->rows.at[i];
-        const struct lpo_step *next = i + 1 < b->out->rows.len ? x + 1 : NULL;
+        struct lpo_program_step *x = &b->out->rows.at[i];
+        const struct lpo_program_step *next = i + 1 < b->out->rows.len ? x + 1 : NULL;
 
         x->wall_ns =
             next && next->process == x->process ? next->start_ns - x->start_ns : x->host_ns;
@@ -129,13 +130,13 @@ static void find_steps(struct build *b)
 }
 
 /* The step in which a process was at a moment; LPO_NONE: none. */
-static uint32_t step_at(const struct lpo_steps *s, uint16_t process, int64_t ns)
+static uint32_t step_at(const struct lpo_program_steps *s, uint16_t process, int64_t ns)
 {
     size_t low = 0, high = s->rows.len;
 
     while (low < high) {
         size_t mid = low + (high - low) / 2;
-        const struct lpo_step *x = &s->rows.at[mid];
+        const struct lpo_program_step *x = &s->rows.at[mid];
 
         if (x->process < process || (x->process == process && x->start_ns <= ns))
             low = mid + 1;
@@ -202,7 +203,7 @@ static void take_parts(struct build *b)
 {
     for (size_t i = 0; i < b->parts.len; i++) {
         const struct part *p = &b->parts.at[i];
-        struct lpo_step *x = &b->out->rows.at[p->step];
+        struct lpo_program_step *x = &b->out->rows.at[p->step];
 
         x->operations += p->operations;
         x->graph_operations += p->graph_operations;
@@ -238,7 +239,7 @@ struct figure {
 
 #define FIGURE(member)                                                                             \
     {                                                                                              \
-        offsetof(struct lpo_step, member), offsetof(struct lpo_step_group, member)                 \
+        offsetof(struct lpo_program_step, member), offsetof(struct lpo_step_group, member)         \
     }
 
 static const struct figure figures[] = {
@@ -252,7 +253,7 @@ static bool far_above(int64_t ns, int64_t middle, int64_t usual)
     return ns > middle + middle / 2 && (ns - middle) / 5 > usual;
 }
 
-static void judge(struct lpo_steps *s, struct lpo_step_group *g, const uint32_t *members,
+static void judge(struct lpo_program_steps *s, struct lpo_step_group *g, const uint32_t *members,
                   int64_t *room)
 {
     int64_t usual;
@@ -266,7 +267,7 @@ static void judge(struct lpo_steps *s, struct lpo_step_group *g, const uint32_t 
         room[i] = llabs(s->rows.at[members[i]].wall_ns - g->wall_ns);
     usual = median(room, g->count);
     for (size_t i = 0; i < g->count; i++) {
-        struct lpo_step *x = &s->rows.at[members[i]];
+        struct lpo_program_step *x = &s->rows.at[members[i]];
 
         x->slow = g->count >= FEWEST_TO_JUDGE && far_above(x->wall_ns, g->wall_ns, usual);
         g->slow += x->slow;
@@ -291,7 +292,7 @@ static int by_total(const void *a, const void *b)
                               : (x->requests > y->requests) - (x->requests < y->requests);
 }
 
-static void make_groups(struct lpo_steps *s)
+static void make_groups(struct lpo_program_steps *s)
 {
     struct lpo_map_pair rows = { 0 };
     uint32_t *group_of = lpo_xmalloc((s->rows.len + 1) * sizeof *group_of);
@@ -324,7 +325,7 @@ static void make_groups(struct lpo_steps *s)
     free(starts);
 }
 
-struct lpo_steps *lpo_steps_create(const struct lpo_region_tree *tree)
+struct lpo_program_steps *lpo_steps_create(const struct lpo_region_tree *tree)
 {
     struct build b = { .tree = tree, .t = tree->trace };
 
@@ -342,7 +343,7 @@ struct lpo_steps *lpo_steps_create(const struct lpo_region_tree *tree)
     return b.out;
 }
 
-void lpo_steps_destroy(struct lpo_steps *s)
+void lpo_steps_destroy(struct lpo_program_steps *s)
 {
     if (!s)
         return;

@@ -35,7 +35,7 @@ struct lpo_step_facts {
     int64_t number, requests, tokens, context_requests, generation_requests;
 };
 
-struct lpo_step {
+struct lpo_program_step {
     uint32_t name;
     uint32_t range;   /* row of ranges */
     uint16_t process; /* into processes */
@@ -60,16 +60,15 @@ struct lpo_step_group {
     uint64_t operations, graph_operations; /* of all its steps */
 };
 
-struct lpo_steps {
+struct lpo_program_steps {
     const char *family;                    /* "vLLM", "PyTorch profiler"; static */
-    LPO_VEC(struct lpo_step) rows;         /* by process and time */
+    LPO_VEC(struct lpo_program_step) rows; /* by process and time */
     LPO_VEC(struct lpo_step_group) groups; /* most wall time first */
 };
 
 /* NULL when no range is a step. */
-struct lpo_steps *lpo_steps_create(const struct lpo_region_tree *tree);
-void lpo_steps_destroy(struct lpo_steps *s); /* NULL is fine */
-LPO_AUTO_DEFINE(lpo_steps);
+struct lpo_program_steps *lpo_steps_create(const struct lpo_region_tree *tree);
+void lpo_steps_destroy(struct lpo_program_steps *s); /* NULL is fine */
 
 /* Does this name mean a step? `family` is a row of the table of names, lower ones first. */
 bool lpo_steps_read_name(const char *name, int *family, struct lpo_step_facts *out);

@@ -45,7 +45,7 @@ static void row_count_if(struct lpo_table *t, int64_t n)
         lpo_doc_row_count(t, (uint64_t)n);
 }
 
-static void add_groups(struct lpo_doc *doc, const struct lpo_steps *s, bool gpu)
+static void add_groups(struct lpo_doc *doc, const struct lpo_program_steps *s, bool gpu)
 {
     struct lpo_table *t = lpo_doc_table(doc, "steps", "", group_columns, COUNT(group_columns));
 
@@ -72,13 +72,14 @@ static void add_groups(struct lpo_doc *doc, const struct lpo_steps *s, bool gpu)
         t->total_rows = s->groups.len;
 }
 
-static void add_slow(struct lpo_doc *doc, const struct lpo_steps *s, const struct lpo_trace *t)
+static void add_slow(struct lpo_doc *doc, const struct lpo_program_steps *s,
+                     const struct lpo_trace *t)
 {
     struct lpo_table *table = NULL;
     size_t slow = 0;
 
     for (size_t i = 0; i < s->rows.len; i++) {
-        const struct lpo_step *x = &s->rows.at[i];
+        const struct lpo_program_step *x = &s->rows.at[i];
 
         if (!x->slow || slow++ >= SLOW)
             continue;
@@ -97,7 +98,7 @@ static void add_slow(struct lpo_doc *doc, const struct lpo_steps *s, const struc
 
 void lpo_report_chapter_steps(struct lpo_doc *doc, const struct lpo_source *s)
 {
-    const struct lpo_steps *steps = lpo_analysis_steps(s->analysis);
+    const struct lpo_program_steps *steps = lpo_analysis_steps(s->analysis);
 
     if (!steps)
         return;
@@ -125,7 +126,7 @@ static void put_parts(struct lpo_record *r, bool gpu, int64_t span, int64_t comp
 static void put_step(const void *ctx, size_t i, struct lpo_record *r)
 {
     const struct lpo_analysis *a = ctx;
-    const struct lpo_step *x = &lpo_analysis_steps(a)->rows.at[i];
+    const struct lpo_program_step *x = &lpo_analysis_steps(a)->rows.at[i];
     const struct lpo_step_facts *f = &x->facts;
 
     lpo_doc_put_name(r, "name", lpo_trace_text(a->trace, x->name),
@@ -144,7 +145,7 @@ static void put_step(const void *ctx, size_t i, struct lpo_record *r)
 
 void lpo_report_put_steps(struct lpo_record *to, const struct lpo_analysis *a)
 {
-    const struct lpo_steps *s = lpo_analysis_steps(a);
+    const struct lpo_program_steps *s = lpo_analysis_steps(a);
     struct lpo_record *steps, *groups;
 
     if (!s)
