@@ -380,6 +380,45 @@ static void any_finding_names_the_other_gpus(void **state)
     assert_true(evidence(&f->all.at[0], LPO_FACT_OTHER_GPUS)->value == 2);
 }
 
+/* 10 us inside a range; outside, 60 us under an operator (and one inside it), 20 us under none, and
+ * 5 us that are too little to be named. */
+static void what_lies_outside_is_named(void **state)
+{
+    static const struct op kernels[] = { { "gemm", 0, 10, 1 },
+                                         { "gemm", 10, 40, 2 },
+                                         { "gemm", 40, 70, 3 },
+                                         { "relu", 70, 90, 4 },
+                                         { "tanh", 90, 95, 5 } };
+    LPO_AUTO(lpo_trace) t = empty_trace();
+    uint16_t device = lpo_trace_device(t, 0, -1);
+    const struct lpo_caution *c = NULL;
+    LPO_AUTO(lpo_analysis) a = NULL;
+    LPO_AUTO(lpo_findings) f = NULL;
+
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        push_call(t, &(struct span){ "cudaLaunchKernel", i - 60, i - 60 }, 0);
+    for (int i = 0; i < 5; i++)
+        push_op(t, &kernels[i], 0, 0, device);
+    push_range(t, "step", -61, -60);
+    push_host_op(t, "inner", -59, -59);
+    push_host_op(t, "outer", -59, -58);
+    a = lpo_analysis_of(t, NULL);
+    f = lpo_findings_create(NULL, NULL, a);
+    for (size_t i = 0; i < f->cautions.len; i++)
+        if (f->cautions.at[i].kind == LPO_CAUTION_OUTSIDE)
+            c = &f->cautions.at[i];
+    assert_non_null(c);
+    assert_int_equal(c->nevidence, 3);
+    assert_true(c->evidence[0].value == 85.0 / 95);
+    assert_int_equal(c->evidence[1].fact, LPO_FACT_OUTSIDE_OPERATOR);
+    assert_string_equal(lpo_trace_text(t, c->evidence[1].name), "outer");
+    assert_true(c->evidence[1].value == 60.0 / 95);
+    assert_int_equal(c->evidence[2].fact, LPO_FACT_OUTSIDE_KERNEL);
+    assert_string_equal(lpo_trace_text(t, c->evidence[2].name), "relu");
+    assert_true(c->evidence[2].value == 20.0 / 95);
+}
+
 static void a_saving_inside_the_noise_is_no_advice(void **state)
 {
     const struct lpo_findings f = { .span_ns = 1000, .noise = 0.1 };
@@ -463,6 +502,7 @@ int main(void)
     UNIT_TEST(&u, a_slow_rank);
     UNIT_TEST(&u, other_gpus_are_evidence);
     UNIT_TEST(&u, any_finding_names_the_other_gpus);
+    UNIT_TEST(&u, what_lies_outside_is_named);
     UNIT_TEST(&u, a_saving_inside_the_noise_is_no_advice);
     UNIT_TEST(&u, savings_are_at_most_the_span);
     return unit_run(&u);

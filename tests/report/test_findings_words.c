@@ -123,6 +123,25 @@ static void pinned_memory_only_where_it_is_known_to_help(void **state)
     assert_non_null(strstr(lpo_report_finding_advice(NULL, &f), "pinned"));
 }
 
+static void what_is_outside_stands_in_the_caution(void **state)
+{
+    LPO_AUTO(lpo_trace) t = late_launch();
+    const uint32_t op = lpo_trace_name(t, "aten::mm"), kernel = lpo_trace_name(t, "gemm");
+    LPO_AUTO(lpo_analysis) a = lpo_analysis_of(t, NULL);
+    LPO_AUTO(lpo_arena) arena = lpo_arena_create();
+    struct lpo_source s = { .trace = t, .analysis = a };
+    struct lpo_finding_words w = { arena, &s, NULL };
+    struct lpo_caution c = { .kind = LPO_CAUTION_OUTSIDE, .nevidence = 3 };
+
+    (void)state;
+    c.evidence[0] = (struct lpo_evidence){ LPO_FACT_SHARE, 0.5, LPO_NONE };
+    c.evidence[1] = (struct lpo_evidence){ LPO_FACT_OUTSIDE_OPERATOR, 0.3, op };
+    c.evidence[2] = (struct lpo_evidence){ LPO_FACT_OUTSIDE_KERNEL, 0.1, kernel };
+    assert_string_equal(lpo_report_finding_caution(&w, &c),
+                        "50.0 % of the GPU time lies outside every marked region (30.0 % under "
+                        "aten::mm, 10.0 % in gemm): mark those parts of the program too.");
+}
+
 int main(void)
 {
     struct unit u = { 0 };
@@ -131,5 +150,6 @@ int main(void)
     UNIT_TEST(&u, without_gpu_operations_nothing_is_printed);
     UNIT_TEST(&u, everything_has_its_words);
     UNIT_TEST(&u, pinned_memory_only_where_it_is_known_to_help);
+    UNIT_TEST(&u, what_is_outside_stands_in_the_caution);
     return unit_run(&u);
 }

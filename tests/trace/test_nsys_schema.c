@@ -76,6 +76,19 @@ static const struct sql_case {
       "copy Memcpy HtoD pid=5 dev=0 stream=0 1+2 bytes=100\n"
       "copy Memcpy pid=5 dev=0 stream=0 4+1 bytes=7\n"
       "set Memset pid=5 dev=0 stream=0 6+3 bytes=8\n" },
+    { "copies from pageable and pinned memory; a kind that is not known is not named",
+      STRINGS
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY(start, end, deviceId, correlationId, globalPid, "
+      "bytes, copyKind, srcKind, dstKind);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES"
+      " (1, 3, 0, 1, 5<<24, 100, 1, 0, 2),"
+      " (4, 5, 0, 2, 5<<24, 7, 2, 2, 1),"
+      " (6, 7, 0, 3, 5<<24, 7, 1, NULL, 2),"
+      " (8, 9, 0, 4, 5<<24, 7, 1, 7, 2);",
+      "copy Memcpy HtoD (Pageable -> Device) pid=5 dev=0 stream=0 1+2 bytes=100\n"
+      "copy Memcpy DtoH (Device -> Pinned) pid=5 dev=0 stream=0 4+1 bytes=7\n"
+      "copy Memcpy HtoD pid=5 dev=0 stream=0 6+1 bytes=7\n"
+      "copy Memcpy HtoD pid=5 dev=0 stream=0 8+1 bytes=7\n" },
     { "ranges: registered names, domains named late, two kinds, marks are none",
       STRINGS NVTX "INSERT INTO NVTX_EVENTS VALUES"
                    " (1, 9, 59, NULL, 'plain', 5<<24|6, NULL, 0),"

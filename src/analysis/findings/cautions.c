@@ -34,8 +34,10 @@ void lpo_findings_cautions(struct lpo_findings_work *w)
         (double)w->critical->idle[LPO_IDLE_UNKNOWN].ns > 0.2 * (double)w->critical->span_ns)
         add(w, LPO_CAUTION_UNKNOWN, LPO_FACT_SHARE,
             (double)w->critical->idle[LPO_IDLE_UNKNOWN].ns / (double)w->critical->span_ns);
-    if (all > 0 && w->a->tree->nodes.len && (double)c->outside.ns > 0.3 * all)
+    if (all > 0 && w->a->tree->nodes.len && (double)c->outside.ns > 0.3 * all) {
         add(w, LPO_CAUTION_OUTSIDE, LPO_FACT_SHARE, (double)c->outside.ns / all);
+        lpo_findings_name_outside(w, &w->out->cautions.at[w->out->cautions.len - 1], c->total.ns);
+    }
     if (w->trace->dropped)
         add(w, LPO_CAUTION_LOST, LPO_FACT_LOST, (double)w->trace->dropped);
 }

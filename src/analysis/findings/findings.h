@@ -98,7 +98,9 @@ enum lpo_fact {
     LPO_FACT_OTHER_NS,    /* of the only one */
     LPO_FACT_OTHER_MIN_NS,
     LPO_FACT_OTHER_MAX_NS,
-    LPO_FACT_SHARE, /* 0 … 1, of a caution */
+    LPO_FACT_SHARE,            /* 0 … 1, of a caution */
+    LPO_FACT_OUTSIDE_OPERATOR, /* the same: name of the outermost operator that launched it */
+    LPO_FACT_OUTSIDE_KERNEL,
     LPO_FACT_REPEATS,
     LPO_FACT_SPAN_NS,
     LPO_FACT_SLOWED,    /* share of the samples */

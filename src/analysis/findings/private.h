@@ -94,6 +94,9 @@ struct lpo_finding *lpo_findings_claim_compute(struct lpo_findings_work *w,
  */
 void lpo_findings_others(struct lpo_findings_work *w, lpo_findings_rule *const *found,
                          size_t count);
+/* Adds to a caution which operators or kernels lie outside every region, as shares of `all_ns`. */
+void lpo_findings_name_outside(const struct lpo_findings_work *w, struct lpo_caution *c,
+                               int64_t all_ns);
 /* The innermost region with more than half of `whole`, or LPO_NONE. `sums` is the time of each node
  * by itself, and is used up. */
 uint32_t lpo_findings_main_region(const struct lpo_region_tree *tree, int64_t *sums, int64_t whole);

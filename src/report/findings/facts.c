@@ -66,6 +66,8 @@ static const struct {
     [LPO_FACT_OTHER_MIN_NS] = { "there at least %v", NS },
     [LPO_FACT_OTHER_MAX_NS] = { "there at most %v", NS },
     [LPO_FACT_SHARE] = { "%v", SHARE },
+    [LPO_FACT_OUTSIDE_OPERATOR] = { "%v under %n", SHARE },
+    [LPO_FACT_OUTSIDE_KERNEL] = { "%v in %n", SHARE },
     [LPO_FACT_REPEATS] = { "repeats: %v", COUNT },
     [LPO_FACT_SPAN_NS] = { "%v", NS },
     [LPO_FACT_SLOWED] = { "for %v of the samples", SHARE },
@@ -127,7 +129,7 @@ const char *lpo_report_finding_value(const struct lpo_finding_words *w,
     return lpo_arena_strdup(w->arena, lpo_str_text(&s));
 }
 
-static const char *fill(const struct lpo_finding_words *w, const struct lpo_evidence *e)
+const char *lpo_report_finding_fact(const struct lpo_finding_words *w, const struct lpo_evidence *e)
 {
     LPO_STR s = { 0 };
 
@@ -136,7 +138,7 @@ static const char *fill(const struct lpo_finding_words *w, const struct lpo_evid
             add_value(&s, facts[e->fact].unit, e->value);
         else if (at[0] == '%' && at[1] == 'n')
             lpo_str_addf(&s, "%.200s",
-                         e->fact == LPO_FACT_KERNEL
+                         e->fact == LPO_FACT_KERNEL || e->fact == LPO_FACT_OUTSIDE_KERNEL
                              ? lpo_region_cells_shown_name(w->s->analysis->cells, e->name)
                              : lpo_trace_text(w->s->analysis->trace, e->name));
         else {
@@ -156,7 +158,7 @@ bool lpo_report_finding_evidence(const struct lpo_finding_words *w, const struct
 
         if (!facts[e->fact].text || i-- > 0)
             continue;
-        out->text = fill(w, e);
+        out->text = lpo_report_finding_fact(w, e);
         out->value = e->value;
         out->unit = unit_names[facts[e->fact].unit];
         return true;

@@ -52,6 +52,9 @@ bool lpo_report_finding_evidence(const struct lpo_finding_words *w, const struct
 /* The value with its unit. */
 const char *lpo_report_finding_value(const struct lpo_finding_words *w,
                                      const struct lpo_evidence *e);
+/* The same as a whole sentence part. */
+const char *lpo_report_finding_fact(const struct lpo_finding_words *w,
+                                    const struct lpo_evidence *e);
 const char *lpo_report_finding_caution(const struct lpo_finding_words *w,
                                        const struct lpo_caution *c);
 /* What the critical GPU did with its time, in one sentence; NULL: no GPU time was recorded. */

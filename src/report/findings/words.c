@@ -72,6 +72,7 @@ static const char *const limiter_advice[LPO_LIMITERS] = {
 
 static const struct {
     const char *text; /* one %s: the value */
+    const char *tail; /* after further evidence, which stands in brackets */
 } cautions[LPO_CAUTION_KINDS] = {
     [LPO_CAUTION_NOISE] = { "Repeats of this run differ by %s, so smaller savings mean nothing." },
     [LPO_CAUTION_SHORT] = { "The recorded work spans only %s: too short for firm conclusions." },
@@ -81,8 +82,8 @@ static const struct {
                                 "its region and the causes around it are unknown." },
     [LPO_CAUTION_UNKNOWN] = { "For %s of the time the GPU was idle for a reason that this trace "
                               "does not show." },
-    [LPO_CAUTION_OUTSIDE] = { "%s of the GPU time lies outside every marked region: mark those "
-                              "parts of the program too." },
+    [LPO_CAUTION_OUTSIDE] = { "%s of the GPU time lies outside every marked region",
+                              ": mark those parts of the program too." },
     [LPO_CAUTION_LOST] = { "The profiler lost %s records." },
 };
 
@@ -166,9 +167,16 @@ const char *lpo_report_finding_caution(const struct lpo_finding_words *w,
                                        const struct lpo_caution *c)
 {
     const char *text = cautions[c->kind].text, *hole = strstr(text, "%s");
-    const char *value = lpo_report_finding_value(w, &c->evidence[0]);
+    const char *tail = cautions[c->kind].tail;
+    LPO_STR s = { 0 };
 
-    return lpo_arena_printf(w->arena, "%.*s%s%s", (int)(hole - text), text, value, hole + 2);
+    lpo_str_addf(&s, "%.*s%s%s", (int)(hole - text), text,
+                 lpo_report_finding_value(w, &c->evidence[0]), hole + 2);
+    for (size_t i = 1; i < c->nevidence; i++)
+        lpo_str_addf(&s, "%s%s%s", i == 1 ? " (" : ", ",
+                     lpo_report_finding_fact(w, &c->evidence[i]), i + 1 == c->nevidence ? ")" : "");
+    lpo_str_add(&s, tail ? tail : "");
+    return keep(w, &s);
 }
 
 const char *lpo_report_finding_none(const struct lpo_source *s, const struct lpo_findings *f)

@@ -25,6 +25,8 @@ enum {
     K_DYNAMIC,
 };
 
+enum { C_KIND = W_OWN + 1, C_SOURCE, C_TARGET };
+
 /* Correlation ids are of a process. */
 static int64_t launch_id(uint16_t process, uint32_t correlation)
 {
@@ -125,6 +127,33 @@ static void kernel_row(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *r
     note_node(r, rows, w);
 }
 
+/* What nsys calls ENUM_CUDA_MEM_KIND; CUPTI counts from "unknown". */
+static const char *const memory_kinds[] = { "Pageable", "Pinned",        "Device",        "Array",
+                                            "Managed",  "Device Static", "Managed Static" };
+
+static const char *memory_kind(const struct lpo_nsys_rows *rows, int column)
+{
+    bool known = rows->has[column] && sqlite3_column_type(rows->stmt, column) == SQLITE_INTEGER;
+    int64_t kind = known ? lpo_nsys_int(rows, column) : -1;
+
+    return kind >= 0 && kind < (int64_t)(sizeof memory_kinds / sizeof *memory_kinds)
+               ? memory_kinds[kind]
+               : NULL;
+}
+
+/* The names that PyTorch's profiler uses: pinned memory is advised only where it is not used. */
+static uint32_t copy_name(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows,
+                          const char *kind)
+{
+    const char *source = memory_kind(rows, C_SOURCE), *target = memory_kind(rows, C_TARGET);
+    char name[96];
+
+    if (!source || !target || strchr(kind, '('))
+        return lpo_trace_name(r->t, kind);
+    snprintf(name, sizeof name, "%s (%s -> %s)", kind, source, target);
+    return lpo_trace_name(r->t, name);
+}
+
 static void copy_row(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *rows)
 {
     static const char *const kinds[] = {
@@ -144,12 +173,12 @@ static void copy_row(struct lpo_nsys_reading *r, const struct lpo_nsys_rows *row
         "Memcpy DtoD (unified)",
     };
     struct lpo_gpu_op *w = push_gpu_op(r, rows, LPO_COPY);
-    int64_t kind = lpo_nsys_int(rows, W_OWN + 1);
+    int64_t kind = lpo_nsys_int(rows, C_KIND);
 
     w->bytes = (uint64_t)lpo_nsys_int(rows, W_OWN);
     if (kind < 0 || kind >= (int64_t)(sizeof kinds / sizeof *kinds))
         kind = 0;
-    w->name = lpo_trace_name(r->t, kinds[kind]);
+    w->name = copy_name(r, rows, kinds[kind]);
     note_node(r, rows, w);
 }
 
@@ -215,7 +244,9 @@ static const struct gpu_op_table {
         "blockX", "blockY", "blockZ", "registersPerThread", "staticSharedMemory",
         "dynamicSharedMemory" },
       kernel_row },
-    { "CUPTI_ACTIVITY_KIND_MEMCPY", { OP_COLUMNS, "bytes", "copyKind" }, copy_row },
+    { "CUPTI_ACTIVITY_KIND_MEMCPY",
+      { OP_COLUMNS, "bytes", "copyKind", "srcKind", "dstKind" },
+      copy_row },
     { "CUPTI_ACTIVITY_KIND_MEMSET", { OP_COLUMNS, "bytes" }, set_row },
 };
 
