@@ -494,6 +494,52 @@ class Page(LpoCase):
         self.assertEqual(self.browser.run("return document.querySelector('.here')?.id"), "table-all-kernels/1/gpu_ns")
 
 
+    def test_numbers_of_panels_have_addresses_too(self):
+        """Of a region, a kernel, an operation and a chart: the link of each number leads back to it."""
+        page, _ = self.families()
+        self.browser.open(page)
+        panels = {"region": "window.lpo.icicle.open(window.lpo.trees.folded[1])", "kernel": "document.querySelector('#table-all-kernels button.link').click()",
+                  "operation": "window.lpo.strip.walk(1); window.lpo.strip.walk(1)"}
+        links = []
+        for name, show in panels.items():
+            self.browser.run(show)
+            found = self.browser.run("""return [...document.querySelectorAll('[data-address]')].filter(p => p.dataset.address.startsWith(arguments[0]))
+                .flatMap(p => [...p.querySelectorAll('[data-v]')]).map(c => [window.lpo.addressOf(c), c.dataset.v])""", name)
+            self.assertGreater(len(found), 1, name)
+            self.assertEqual(len({a for a, _ in found}), len(found), found)
+            links += found
+        for address, value in links:
+            self.browser.do("POST", "/url", {"url": "about:blank"})  # else only the fragment changes
+            self.browser.open(page + "#" + address)
+            self.assertEqual(self.browser.run("return document.querySelector('.here')?.dataset.v ?? null"), value, address)
+            self.assertEqual(self.browser.errors(), [])
+
+    def test_every_number_has_an_address(self):
+        for make in (self.ranks, self.families, lambda: self.make(TRACES[0])):
+            page, _ = make()
+            self.browser.open(page)
+            self.assertEqual(self.browser.run("""return [...document.querySelectorAll('[data-v]')].filter(c => !c.closest('.tip, [hidden]') && !window.lpo.addressOf(c)).map(c => c.outerHTML.slice(0, 100))"""), [])
+            # a cell that reads as a number with a unit can be copied
+            self.assertEqual(self.browser.run("""return [...document.querySelectorAll('main td:not([data-v])')].filter(c => /^[<~]?[\\d.,]+\\u00a0(ns|us|ms|s|%|B|KiB|MiB|GiB)$/.test(c.textContent)).map(c => c.outerHTML.slice(0, 100))"""), [])
+
+    def test_numbers_are_copied_by_keyboard(self):
+        page, report = self.families()
+        self.browser.open(page)
+        said = "return document.querySelector('.said')?.textContent"
+        self.browser.run("document.querySelector('#table-all-kernels').closest('.scroll').focus()")
+        for _ in range(2):
+            self.browser.keys("\ue014")  # the arrow to the right
+        self.browser.keys("\ue007")  # Enter
+        self.browser.wait("document.querySelector('.said')?.textContent.startsWith('copied')")
+        self.assertEqual(self.browser.run(said), f"copied: {report['kernels'][0]['gpu_ns']}")
+        self.browser.keys("\ue015l")  # the arrow down, then the link
+        self.browser.wait("document.querySelector('.said')?.textContent.includes('#')")
+        self.assertTrue(self.browser.run("return location.hash").startswith("#table-all-kernels/2/gpu_ns"))
+        self.browser.run("document.querySelector('.wall [data-v]').focus()")
+        self.browser.keys("\ue007")
+        self.browser.wait(f"document.querySelector('.said')?.textContent === 'copied: {report['wall'][0]['compute_ns']}'")
+
+
 class Text(LpoCase):
     def test_the_text_is_there_without_a_script(self):
         class Tables(html.parser.HTMLParser):

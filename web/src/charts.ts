@@ -55,8 +55,19 @@ class Drawing {
     this.range = `${this.words(least)} to ${this.words(this.most)}`;
     this.svg = shape("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, preserveAspectRatio: "none", role: "img", tabindex: "0", "aria-label": `${chart.title} over ${format.ns(last - first)}: ${this.range}. Arrow keys walk over the points.` });
     this.box = el("div", { class: "chart", "data-chart": chart.title }, el("b", {}, chart.title), " ", this.said, " ", this.copied, this.svg, this.axis);
+    this.box.dataset.address = `chart=${encodeURIComponent(chart.chapter)}/${encodeURIComponent(chart.title)}`;
     this.events();
     this.show(null);
+    window.addEventListener("hashchange", () => this.follow());
+    this.follow();
+  }
+
+  // #chart=memory/Allocated&at=1234: the values at that moment
+  private follow(): void {
+    const [panel, at] = location.hash.slice(1).split("&at=");
+    if (panel !== this.box.dataset.address || at === undefined || !Number.isFinite(Number(at))) return;
+    this.point(Number(at));
+    this.copied.hidden = false;
   }
 
   /** A stretch of time; null is all of it. */
@@ -97,6 +108,7 @@ class Drawing {
     this.said.textContent = `at ${format.ns(time)}${stage ? ` (${stage})` : ""}: ` + values.map((v, i) =>
       (this.lines.length > 1 ? `${this.lines[i].scope} ` : "") + (v === null ? "n/a" : this.words(v))).join(", ");
     this.copied.textContent = "copy";
+    this.copied.dataset.at = String(time);
     this.copied.dataset.v = values.map((v) => v === null ? "n/a" : String(v)).join(" ");
   }
 

@@ -16,14 +16,15 @@ export const PARTS: [string, string, (w: Wall) => number][] = [
 ];
 
 function bar(w: Wall, row: number): HTMLElement {
-  const box = el("div", { class: "wall", role: "img", "aria-label": PARTS.map(([n, , f]) => `${n} ${format.percent(f(w), w.span_ns)}`).join(", ") });
+  const box = el("div", { class: "wall", role: "group", "aria-label": PARTS.map(([n, , f]) => `${n} ${format.percent(f(w), w.span_ns)}`).join(", ") });
   for (const [name, colour, of] of PARTS) {
     const share = w.span_ns > 0 ? 100 * of(w) / w.span_ns : 0;
     if (share <= 0) continue;
-    box.append(el("span", { style: `width:${share}%;background:${colour}`, title: `${name}: ${format.ns(of(w))}, ${format.percent(of(w), w.span_ns)}`, "data-v": String(of(w)), "data-part": name, id: `wall/${row}/${name.replace(/\W+/g, "_")}` },
+    box.append(el("span", { style: `width:${share}%;background:${colour}`, title: `${name}: ${format.ns(of(w))}, ${format.percent(of(w), w.span_ns)}`, "data-v": String(of(w)), "data-part": name, id: `wall/${row}/${name.replace(/\W+/g, "_")}`,
+      role: "button", tabindex: "0", "aria-label": `${w.scope}, ${name} ${format.percent(of(w), w.span_ns)}, ${format.ns(of(w))}, copy` },
       share > 9 ? format.percent(of(w), w.span_ns) : ""));
   }
-  return el("div", { class: "wallrow" }, el("div", {}, w.scope), box, el("div", { class: "dim", "data-v": String(w.span_ns), "data-part": "span", id: `wall/${row}/span` }, format.ns(w.span_ns)));
+  return el("div", { class: "wallrow" }, el("div", {}, w.scope), box, el("div", { class: "dim", "data-v": String(w.span_ns), "data-part": "span", id: `wall/${row}/span`, role: "button", tabindex: "0", "aria-label": `${w.scope}, span ${format.ns(w.span_ns)}, copy` }, format.ns(w.span_ns)));
 }
 
 function evidence(e: unknown): string {
@@ -40,7 +41,7 @@ function finding(f: Finding, number: number): HTMLElement {
   const list = el("ul"), item = el("li", { id: `finding-${number}`, "data-id": f.id }, el("b", {}, f.title));
   if (f.where) item.append(el("span", { class: "dim" }, ` in ${f.where}`));
   if (f.saving_ns !== null && f.saving_ns > 0)
-    item.append(el("div", {}, f.basis === "measured" ? "At most " : "About ", el("b", { "data-v": String(f.saving_ns), id: `finding/${number}/saving_ns` }, format.ns(f.saving_ns)),
+    item.append(el("div", {}, f.basis === "measured" ? "At most " : "About ", el("b", { "data-v": String(f.saving_ns), id: `finding/${number}/saving_ns`, role: "button", tabindex: "0", "aria-label": `saving ${format.ns(f.saving_ns)}, copy` }, format.ns(f.saving_ns)),
       f.share === null ? "" : ` (${format.percent(f.share, 1)} of the time)`, ` could be saved${f.within_noise ? "; that is less than repeats of this run differ" : ""}.`));
   if (f.advice) item.append(el("div", {}, f.advice));
   for (const e of f.evidence ?? []) list.append(el("li", {}, evidence(e)));

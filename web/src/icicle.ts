@@ -4,6 +4,7 @@
 import { Kernel, LimitRow, Raw, Region, colour, nameOf } from "./data";
 import { copy, el, intoChapter, menu } from "./dom";
 import * as format from "./format";
+import { number } from "./tables";
 
 const HEIGHT = 22, LEVELS = 24;
 const WIDTHS: [string, string, (r: Region) => number, (v: number) => string][] = [
@@ -85,11 +86,13 @@ export class Icicle {
   // #region=decode/layer*: folded where there is such a line, else unfolded
   private follow(): void {
     let linked: string | undefined;
-    try { linked = decodeURIComponent(location.hash).match(/^#region=(.*)$/s)?.[1]; } catch { return; } // not an address of ours
+    try { linked = decodeURIComponent(location.hash.replace(/&at=[^&]*$/, "")).match(/^#region=(.*)$/s)?.[1]; } catch { return; } // not an address of ours
     if (linked === undefined) return;
     const region = this.trees.folded.find((r) => r.path === linked) ?? this.trees.all.find((r) => r.path === linked);
     if (!region) return;
+    const hash = location.hash;
     this.open(region);
+    history.replaceState(null, "", hash); // one number of it may be meant
     this.box.scrollIntoView({ block: "center" });
   }
 
@@ -161,7 +164,7 @@ export class Icicle {
   }
 
   private number(label: string, v: number | null, text: string): HTMLElement {
-    return el("span", { class: "fact" }, el("span", {}, label + " "), el("b", v === null ? {} : { "data-v": String(v) }, text));
+    return el("span", { class: "fact" }, el("span", {}, label + " "), number(v, text, label));
   }
 
   private show(r: Region | undefined): void {
@@ -173,6 +176,7 @@ export class Icicle {
     if (r.idle) facts.append(this.number("GPU idle before its work", r.idle, format.ns(r.idle)));
     if (r.copies) facts.append(this.number("copies", r.copies, format.ns(r.copies)));
     if (r.bytes) facts.append(this.number("bytes copied", r.bytes, format.bytes(r.bytes)));
+    this.detail.dataset.address = "region=" + encodeURIComponent(r.path);
     this.detail.replaceChildren(el("h3", {}, r.path), facts, this.limit(r) ?? "", this.family(r) ?? "", this.kernelsOf(r) ?? "", this.countersOf(r) ?? "");
   }
 
@@ -216,8 +220,9 @@ export class Icicle {
       const next = { ArrowRight: "nextElementSibling", ArrowLeft: "previousElementSibling" }[e.key] as "nextElementSibling" | "previousElementSibling" | undefined;
       if (next) { e.preventDefault(); (document.activeElement?.[next] as HTMLElement | null)?.focus(); }
     });
-    return el("div", {}, el("div", { class: "dim" }, `${format.count(r.count)} regions, ${gpu ? "GPU" : "host"} time of one: least ${format.ns(r.spread[0])}, median ${format.ns(r.spread[1])}, most ${format.ns(r.spread[2])}` +
-      (r.members.length > 400 ? "; the first 400 are drawn" : "") + ". A click on one unfolds it."), bars);
+    const of_one = ["least", "median", "most"].map((n, i) => this.number(n, r.spread?.[i] ?? null, format.ns(r.spread?.[i])));
+    return el("div", {}, el("div", { class: "dim" }, `${format.count(r.count)} regions; ${gpu ? "GPU" : "host"} time of one: `, ...of_one,
+      (r.members.length > 400 ? "The first 400 are drawn. " : "") + "A click on one unfolds it."), bars);
   }
 
   private kernelsOf(r: Region): HTMLElement | null {
@@ -227,7 +232,7 @@ export class Icicle {
       const kernel = this.kernels[k.kernel];
       body.append(el("tr", {}, el("th", { scope: "row", title: kernel?.name ?? "" }, el("i", { class: "chip", style: `background:${colour(kernel?.class ?? "other")}` }),
         el("a", { href: `#kernel-${k.kernel + 1}` }, nameOf(kernel))),
-        el("td", { "data-v": String(k.ns) }, format.ns(k.ns)), el("td", {}, format.percent(k.ns, r.gpu)), el("td", { "data-v": String(k.launches) }, format.count(k.launches) + " launches")));
+        el("td", { "data-v": String(k.ns) }, format.ns(k.ns)), el("td", r.gpu > 0 ? { "data-v": String(k.ns / r.gpu) } : {}, format.percent(k.ns, r.gpu)), el("td", { "data-v": String(k.launches) }, format.count(k.launches) + " launches")));
     }
     return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Kernels of the chosen region" }, el("table", {}, el("caption", {}, "Most expensive kernels, regions inside included"), body));
   }

@@ -43,7 +43,7 @@ function detail(k: Kernel, row: number, trees: Trees, data: Raw): HTMLElement {
   const used = tree.flatMap((r) => r.kernels.filter((x) => x.kernel === row).map((x) => ({ r, x }))).sort((a, b) => b.x.ns - a.x.ns || a.r.depth - b.r.depth);
   for (const { r, x } of used.slice(0, 20))
     body.append(el("tr", {}, el("th", { scope: "row" }, el("a", { href: "#region=" + encodeURIComponent(r.path) }, r.path)), el("td", { "data-v": String(x.ns) }, format.ns(x.ns)),
-      el("td", {}, format.percent(x.ns, k.gpu_ns ?? 0)), el("td", { "data-v": String(x.launches) }, format.count(x.launches) + " launches")));
+      el("td", k.gpu_ns ? { "data-v": String(x.ns / k.gpu_ns) } : {}, format.percent(x.ns, k.gpu_ns ?? 0)), el("td", { "data-v": String(x.launches) }, format.count(x.launches) + " launches")));
   const shapes = (data.shapes ?? []).filter((s) => s[0] === row), launched = el("tbody");
   for (const [, n, ...s] of shapes)
     launched.append(el("tr", {}, el("th", { scope: "row" }, `${s.slice(0, 3).join(" \u00d7 ")}`), el("td", {}, s.slice(3).join(" \u00d7 ")), el("td", { "data-v": String(n) }, format.count(n) + " launches")));
@@ -62,7 +62,7 @@ export function kernelTable(data: Raw, lanes: Operations[], trees: Trees): void 
   for (const [key, title] of [["name", "Kernel"], ["class", "Class"], ["gpu_ns", "GPU time"], ["share", "Of kernel time"], ["launches", "Launches"], ["mean", "Mean"], ["min_ns", "Min"], ["max_ns", "Max"], ["spread", "Spread"]])
     head.append(el("th", { scope: "col", "data-key": key, ...(key === "name" || key === "class" || key === "spread" ? {} : { class: "n" }) }, title));
   const chosen = el("div", { class: "detail", role: "region", "aria-label": "The chosen kernel", hidden: "" });
-  const choose = (i: number) => { chosen.hidden = false; chosen.replaceChildren(detail(kernels[i], i, trees, data)); };
+  const choose = (i: number) => { chosen.hidden = false; chosen.dataset.address = `kernel-${i + 1}`; chosen.replaceChildren(detail(kernels[i], i, trees, data)); };
   const share = (k: Kernel) => k.gpu_ns === null || !total || ASIDE.includes(k.class) ? null : k.gpu_ns / total;
   const cell = (v: number | null, text: string) => el("td", v === null ? {} : { "data-v": String(v) }, text);
   const rows = kernels.map((k, i) => {
@@ -93,7 +93,7 @@ export function kernelTable(data: Raw, lanes: Operations[], trees: Trees): void 
   intoChapter("kernels", "Kernels", el("div", {}, el("div", { class: "tools" }, search, kinds.length > 1 ? choice : null), chosen, el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "All kernels" }, table), more));
   show();
   const follow = () => {
-    const i = Number(location.hash.match(/^#kernel-(\d+)$/)?.[1] ?? 0) - 1;
+    const i = Number(location.hash.match(/^#kernel-(\d+)(?:&at=.*)?$/)?.[1] ?? 0) - 1;
     if (!kernels[i]) return;
     choose(i);
     rows[i].hidden = false;

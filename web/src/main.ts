@@ -10,9 +10,9 @@ import { figures } from "./figures";
 import { Strip } from "./strip";
 import { drawCharts } from "./charts";
 import { collectives, ranks } from "./ranks";
-import { address, sortable } from "./tables";
+import { address, addressOf, sortable } from "./tables";
 
-declare global { interface Window { lpo?: { ready: boolean; readyAt?: number; strip?: Strip; icicle?: Icicle; trees?: { all: Region[]; folded: Region[] } } } }
+declare global { interface Window { lpo?: { ready: boolean; readyAt?: number; strip?: Strip; addressOf?: (cell: HTMLElement) => string; icicle?: Icicle; trees?: { all: Region[]; folded: Region[] } } } }
 
 function theme(): HTMLElement {
   const root = document.documentElement, dark = () => root.classList.contains("dark");
@@ -34,7 +34,7 @@ function navigation(data: Raw): void {
 
 async function start(): Promise<void> {
   const data = raw();
-  window.lpo = { ready: false };
+  window.lpo = { ready: false, addressOf };
   first(data);
   for (const t of document.querySelectorAll<HTMLTableElement>("main table[id]")) sortable(t);
   const [trees, lanes] = await Promise.all([regions(data), operations(data)]);

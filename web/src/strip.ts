@@ -5,6 +5,7 @@
 import { Gap, Kernel, Operations, Raw, Region, colour, nameOf } from "./data";
 import { el, intoChapter } from "./dom";
 import * as format from "./format";
+import { number } from "./tables";
 
 const LANE = 20, HEAD = 18, TOP = 22, FINEST = 1 << 16, SINGLE = 6000, ALL_BINS = 1 << 23;
 
@@ -137,8 +138,16 @@ export class Strip {
     return cause === undefined ? undefined : this.gaps.find((g) => g.device === scope && (cause === "" || g.cause === cause))?.number;
   }
 
-  // #gap=3 shows the third longest gap
+  // #gap=3 shows the third longest gap, #operation=2/7 the seventh operation of the second lane
   private follow(): void {
+    const [, lane, i] = location.hash.match(/^#operation=(\d+)\/(\d+)(?:&at=.*)?$/)?.map(Number) ?? [], o = this.lanes[lane - 1];
+    if (o && i >= 1 && i <= o.start.length) {
+      const middle = o.start[i - 1] + o.length[i - 1] / 2, width = Math.max(20 * o.length[i - 1], 1000);
+      this.view(middle - width / 2, middle + width / 2);
+      this.pick({ o, i: i - 1 });
+      this.canvas.scrollIntoView({ block: "center" });
+      return;
+    }
     const g = this.gaps[Number(location.hash.match(/^#gap=(\d+)$/)?.[1] ?? 0) - 1];
     if (!g) return;
     this.view(g.from - g.length, g.from + 2 * g.length);
@@ -302,7 +311,8 @@ export class Strip {
   private pick(h: { o: Operations; i: number } | null): void {
     this.chosen = h && { lane: this.lanes.indexOf(h.o), i: h.i };
     this.said.hidden = !h;
-    if (h) {
+    if (h && this.chosen) {
+      this.said.dataset.address = `operation=${this.chosen.lane + 1}/${h.i + 1}`;
       const open = el("button", { class: "plain", type: "button" }, "show its region");
       open.addEventListener("click", () => this.openChosen());
       this.said.replaceChildren(...this.words(h), this.regionOf(h) ? open : "");
@@ -319,7 +329,8 @@ export class Strip {
 
   private words(h: { o: Operations; i: number }): HTMLElement[] {
     const { o, i } = h, kernel: Kernel | undefined = (this.data.kernels ?? [])[o.kernel[i]], region = this.regionOf(h);
-    const out = [el("b", {}, nameOf(kernel)), el("div", {}, `${format.ns(o.length[i])} from ${format.ns(o.start[i])}, stream ${o.lane.stream}${o.several[i] > 1 ? `, ${format.count(o.several[i])} operations drawn as one` : ""}`)];
+    const out = [el("b", {}, nameOf(kernel)), el("div", {}, number(o.length[i], format.ns(o.length[i]), "length"), " from ", number(o.start[i], format.ns(o.start[i]), "start"),
+      `, stream ${o.lane.stream}${o.several[i] > 1 ? `, ${format.count(o.several[i])} operations drawn as one` : ""}`)];
     if (region) out.push(el("div", { class: "dim" }, region.path));
     return out;
   }

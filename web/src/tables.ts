@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every table can be sorted; every number can be copied and has an address of its own: #table-kernels/3/gpu_ns.
+// Every table can be sorted; every number can be copied and has an address of its own: #table-kernels/3/gpu_ns in a
+// table, #region=decode&at=gpu in a panel that changes. By mouse a click copies the number and Shift with it the link;
+// by keyboard arrow keys walk over the cells of a table, Enter copies and L copies the link.
 import { copy, el } from "./dom";
 
 export function sortable(table: HTMLTableElement): void {
@@ -28,24 +30,90 @@ export function sortable(table: HTMLTableElement): void {
   });
 }
 
+const slug = (text: string): string => text.trim().toLowerCase().replace(/\W+/g, "_").replace(/^_|_$/g, "");
+
+/** A number in running text: it can be reached by Tab, and says what it is. */
+export function number(v: number | null, text: string, name: string): HTMLElement {
+  return v === null ? el("b", {}, text) : el("b", { "data-v": String(v), "data-at": slug(name), role: "button", tabindex: "0", "aria-label": `${name} ${text}, copy` }, text);
+}
+
+// The place of a number in a panel that shows one thing after another.
+function placeIn(panel: Element, cell: HTMLElement): string {
+  if (cell.dataset.at) return cell.dataset.at;
+  const row = cell.closest("tr"), table = cell.closest("table");
+  return `${[...panel.querySelectorAll("table")].indexOf(table as HTMLTableElement) + 1}.${(row?.rowIndex ?? 0) + 1}.${(cell as HTMLTableCellElement).cellIndex + 1}`;
+}
+
+/** The address of a number, without the leading #; "" where it has none. */
+export function addressOf(cell: HTMLElement): string {
+  if (cell.id) return encodeURI(cell.id);
+  const panel = cell.closest<HTMLElement>("[data-address]");
+  return panel?.dataset.address ? `${panel.dataset.address}&at=${encodeURIComponent(placeIn(panel, cell))}` : "";
+}
+
+function use(cell: HTMLElement, link: boolean): void {
+  const address = addressOf(cell);
+  if (address) history.replaceState(null, "", "#" + address);
+  copy(link && address ? location.href : cell.dataset.v ?? "");
+}
+
+const STEPS: Record<string, [number, number]> = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+
+// From the focus on a table or in it, one cell further; the focus stays on the table's edge.
+function walk(at: HTMLElement, [down, right]: [number, number]): HTMLElement | undefined {
+  const cell = at.closest<HTMLTableCellElement>("td, tbody th"), table = cell?.closest("table") ?? at.querySelector("table");
+  const rows = [...(table?.tBodies[0]?.rows ?? [])].filter((r) => !r.hidden), row = cell ? rows.indexOf(cell.parentElement as HTMLTableRowElement) : -1;
+  return cell ? rows[row + down]?.cells[cell.cellIndex + right] : rows[0]?.cells[1] ?? rows[0]?.cells[0];
+}
+
+function key(e: KeyboardEvent): void {
+  const at = e.target as HTMLElement, step = STEPS[e.key];
+  if (e.ctrlKey || e.metaKey || e.altKey) return;
+  if (step && (at.matches(".scroll") || at.matches("td, tbody th"))) {
+    const next = walk(at, step);
+    if (!next) return;
+    e.preventDefault();
+    next.tabIndex = -1;
+    next.focus();
+  } else if (at.dataset.v !== undefined && (e.key === "Enter" || e.key === " " || e.key === "l")) {
+    e.preventDefault();
+    use(at, e.key === "l");
+  }
+}
+
 export function address(): void {
   for (const table of document.querySelectorAll("table[id]")) {
     const t = table as HTMLTableElement, keys = [...(t.tHead?.rows[0]?.cells ?? [])].map((c) => c.dataset.key ?? String(c.cellIndex));
     [...(t.tBodies[0]?.rows ?? [])].forEach((row, r) => [...row.cells].forEach((cell, c) => { cell.id = `${t.id}/${r + 1}/${keys[c]}`; }));
   }
+  for (const b of document.querySelectorAll<HTMLElement>(".fact b[data-v]:not([role])")) {
+    b.setAttribute("role", "button");
+    b.tabIndex = 0;
+    b.id ||= `fact/${b.closest("section, .ran")?.id ?? ""}/${slug(b.previousElementSibling?.textContent ?? "")}`;
+    b.setAttribute("aria-label", `${b.previousElementSibling?.textContent ?? ""} ${b.textContent}, copy`);
+  }
   document.addEventListener("click", (e) => {
     const cell = (e.target as HTMLElement).closest<HTMLElement>("[data-v]");
-    if (!cell) return;
-    if (cell.id) history.replaceState(null, "", "#" + encodeURI(cell.id));
-    copy(cell.dataset.v ?? "");
+    if (cell) use(cell, e.shiftKey);
   });
+  document.addEventListener("keydown", key);
   go();
   window.addEventListener("hashchange", go);
 }
 
+// A panel has been filled for its own part of the address before this is called.
+function linked(): HTMLElement | null {
+  const [panel, at] = location.hash.slice(1).split("&at=");
+  try {
+    if (at === undefined) return document.getElementById(decodeURIComponent(panel));
+    const box = [...document.querySelectorAll<HTMLElement>("[data-address]")].find((b) => decodeURIComponent(b.dataset.address ?? "") === decodeURIComponent(panel));
+    return box ? [...box.querySelectorAll<HTMLElement>("[data-v]")].find((c) => placeIn(box, c) === decodeURIComponent(at)) ?? null : null;
+  } catch { return null; } // not an address of ours
+}
+
 function go(): void {
   document.querySelector(".here")?.classList.remove("here");
-  const cell = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const cell = linked();
   if (!cell) return;
   for (let d = cell.closest("details"); d; d = d.parentElement?.closest("details") ?? null) d.open = true;
   cell.classList.add("here");
