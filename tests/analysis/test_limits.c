@@ -8,6 +8,7 @@
 #include "gpu/hardware.h"
 #include "model/needs.h"
 #include "report/doc/doc.h"
+#include "report/limits/chapter_limits.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json.h"
@@ -116,6 +117,7 @@ static void check_by_hand(void **state)
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     LPO_AUTO(lpo_limits) l = join(a, regions, sizeof regions / sizeof *regions, 0);
     const struct lpo_limit_row *r = l->rows.at;
+    LPO_STR evidence = { 0 };
 
     (void)state;
     /* two passes of 5 GFLOP, and two images of 4 GFLOP inside */
@@ -135,7 +137,8 @@ static void check_by_hand(void **state)
     near(r[DECODE].limit_ns, 5 * 0.5e6);
     near(r[DECODE].measured_ns, 20e6);
     assert_int_equal(r[DECODE].held, LPO_HELD_LAUNCH);
-    assert_non_null(strstr(r[DECODE].evidence, "75 %"));
+    lpo_report_limits_add_evidence(&r[DECODE], &evidence);
+    assert_non_null(strstr(lpo_str_text(&evidence), "75 %"));
     near(r[STEP].needed_flops, 5 * 5e6);
     near(r[STEP_LAYER0].needed_bytes, 5 * 300000.0);
     near(r[STEP_ATTN].limit_ns, 5 * 0.1e6);
@@ -249,7 +252,7 @@ static void check_stated_by_hand(void **state)
     near(r[PREFILL].mfu, 0.25); /* of the sheet's 2 TFLOP/s */
     near(r[PREFILL].bandwidth_use, 2e6 / 36e-3 / 1e9);
     near(r[PREFILL].saving_ns, 18e6);
-    assert_string_equal(r[PREFILL].means, "stated in report.needs");
+    assert_string_equal(lpo_report_limits_means(&r[PREFILL]), "stated in report.needs");
     assert_string_equal(r[PREFILL].dtype, "bf16");
     assert_int_equal(r[PREFILL].held, LPO_HELD_COMPUTE);
     near(r[LOAD].limit_ns, 1.5e6);
@@ -333,10 +336,12 @@ static void check_stated_notes(void **state)
     struct lpo_stated_need need = c->need;
     LPO_AUTO(lpo_limits)
     l = state_needs(&need, 1, LPO_DTYPE_NONE, c->hardware ? &device : NULL, NULL);
+    LPO_STR said = { 0 };
 
     assert_int_equal(l->notes.len, 1);
-    if (!strstr(l->notes.at[0], c->words))
-        fail_msg("'%s' does not say '%s'", l->notes.at[0], c->words);
+    lpo_report_limits_add_note(l, &l->notes.at[0], &said);
+    if (!strstr(lpo_str_text(&said), c->words))
+        fail_msg("'%s' does not say '%s'", lpo_str_text(&said), c->words);
     assert_false(lpo_measure_known(l->rows.at[LOAD].mfu));
     assert_false(lpo_measure_known(l->rows.at[LOAD].limit_ns));
 }
@@ -379,11 +384,13 @@ static void check_held(void **state)
     struct lpo_limits_region r = c->region;
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     LPO_AUTO(lpo_limits) l = NULL;
+    LPO_STR evidence = { 0 };
 
     r.parent = UINT32_MAX;
     l = join(a, &r, 1, 0);
     assert_int_equal(l->rows.at[0].held, c->held);
-    assert_int_equal(l->rows.at[0].evidence == NULL, c->held == LPO_HELD_UNKNOWN);
+    lpo_report_limits_add_evidence(&l->rows.at[0], &evidence);
+    assert_int_equal(evidence.len == 0, c->held == LPO_HELD_UNKNOWN);
 }
 
 /* Names come from the profiled program: nothing of them may become part of the picture's markup. */

@@ -5,9 +5,11 @@
 #include "analysis/limits/limits.h"
 #include "analysis/limits/private.h"
 #include "hydra/compose.h"
+#include "report/limits/chapter_limits.h"
 #include "rundir/needs.h"
 #include "util/arena.h"
 #include "util/err.h"
+#include "util/str.h"
 
 static const struct read_case {
     const char *name, *yaml;
@@ -155,10 +157,16 @@ static void check_unmatched(void **state)
     };
     const struct unmatched_case *c = *state;
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    const char *said = lpo_limits_region_unmatched(a, "report.needs", c->region, r, 3);
+    struct lpo_limits_note note = lpo_limits_region_unmatched(a, false, c->region, r, 3);
+    struct lpo_limits l = { 0 };
+    LPO_STR said = { 0 };
 
-    if (!strstr(said, c->words))
-        fail_msg("'%s' does not say '%s'", said, c->words);
+    for (size_t i = 0; i < 3; i++)
+        lpo_vec_push(&l.rows, (struct lpo_limit_row){ .path = r[i].path, .parent = r[i].parent });
+    lpo_report_limits_add_note(&l, &note, &said);
+    lpo_vec_free(&l.rows);
+    if (!strstr(lpo_str_text(&said), c->words))
+        fail_msg("'%s' does not say '%s'", lpo_str_text(&said), c->words);
 }
 
 int main(void)

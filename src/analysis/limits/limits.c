@@ -201,14 +201,21 @@ static void join_row(struct joining *j, uint32_t row)
         .top = is_top(j, row),
     };
 
-    r.means = r.stated ? "stated in report.needs" : describe(l, &j->meanings[row]);
+    r.means = r.stated ? NULL : describe(l, &j->meanings[row]);
     if (r.stated)
         set_stated_need(j, row, &r);
     else
         set_model_need(j, row, &r);
     set_measured(m, &r);
-    lpo_limits_row_judge(l, l->arena, &r);
+    lpo_limits_row_judge(l, &r);
     lpo_vec_push(&l->rows, r);
+}
+
+static void note(struct lpo_limits *l, enum lpo_limits_note_kind kind, const char *region)
+{
+    lpo_vec_push(&l->notes,
+                 (struct lpo_limits_note){
+                     .kind = kind, .region = region ? lpo_arena_strdup(l->arena, region) : NULL });
 }
 
 static void note_stated(struct joining *j, const struct lpo_stated_need *s, uint32_t entry)
@@ -221,18 +228,12 @@ static void note_stated(struct joining *j, const struct lpo_stated_need *s, uint
         visited |= j->stated[i] == entry && j->in->regions[i].visits > 0;
     }
     if (!matched)
-        lpo_vec_push(&l->notes, lpo_limits_region_unmatched(l->arena, "report.needs", s->region,
+        lpo_vec_push(&l->notes, lpo_limits_region_unmatched(l->arena, false, s->region,
                                                             j->in->regions, j->in->nregions));
     else if (!visited)
-        lpo_vec_push(&l->notes, lpo_arena_printf(l->arena,
-                                                 "how often '%s' was visited is not in this trace: "
-                                                 "what report.needs states of it cannot be used",
-                                                 s->region));
+        note(l, LPO_LIMITS_NO_VISITS, s->region);
     else if (lpo_measure_known(s->flops) && dtype_of(j, s) == LPO_DTYPE_NONE)
-        lpo_vec_push(&l->notes, lpo_arena_printf(l->arena,
-                                                 "report.needs of '%s' names no dtype and the run "
-                                                 "has none: its MFU is not known",
-                                                 s->region));
+        note(l, LPO_LIMITS_NO_DTYPE, s->region);
 }
 
 static void add_notes(struct joining *j)
@@ -249,21 +250,18 @@ static void add_notes(struct joining *j)
     for (uint32_t i = 0; i < j->in->stated.len; i++)
         note_stated(j, &j->in->stated.at[i], i);
     for (size_t i = 0; j->in->needed && i < j->in->mappings.len; i++) {
-        const char *fault = lpo_limits_mapping_fault(l->arena, &j->in->mappings.at[i],
-                                                     j->in->regions, j->in->nregions);
+        struct lpo_limits_note fault;
 
-        if (fault)
+        if (lpo_limits_mapping_fault(l->arena, &j->in->mappings.at[i], j->in->regions,
+                                     j->in->nregions, &fault))
             lpo_vec_push(&l->notes, fault);
     }
     if (j->in->needed && !mapped && !j->in->stated.len)
-        lpo_vec_push(&l->notes, "no region is named after a part of the model (prefill, decode, "
-                                "layerN, attn, …): report.mapping can say which is which, "
-                                "report.needs what a region needs");
+        note(l, LPO_LIMITS_NO_NAMED_REGION, NULL);
     if (j->in->needed && steps_unknown)
-        lpo_vec_push(&l->notes, "how many steps 'decode' holds is not known: mark each with a "
-                                "range 'step'");
+        note(l, LPO_LIMITS_NO_STEPS, NULL);
     if (!l->hardware)
-        lpo_vec_push(&l->notes, "no hardware is known: needs are shown without limits");
+        note(l, LPO_LIMITS_NO_HARDWARE, NULL);
 }
 
 /* The ceilings that the chapter names first: the model's, else those of what is stated first. */

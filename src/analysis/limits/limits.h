@@ -69,11 +69,19 @@ enum lpo_held {
     LPO_HELD_OVERHEAD, /* far from both roofs, and no counter says why */
 };
 
-const char *lpo_limits_bound_name(enum lpo_held h); /* "launch gaps", … */
+/* What that rests on; its numbers are those of the row. Words: report/limits/words.c. */
+enum lpo_limits_reason {
+    LPO_REASON_NONE,
+    LPO_REASON_IDLE,      /* idle_ns of measured_ns, and which gap is larger */
+    LPO_REASON_COUNTERS,  /* sm_percent and dram_percent */
+    LPO_REASON_WARPS,     /* occupancy_percent, beside those two */
+    LPO_REASON_NEAR_ROOF, /* share of the roof that need_compute_ns and need_memory_ns give */
+    LPO_REASON_FAR_FROM_ROOF,
+};
 
 struct lpo_limit_row {
     const char *path;  /* as measured */
-    const char *means; /* "prefill: decoder/layer3/attn", "stated in report.needs"; NULL: nothing */
+    const char *means; /* "prefill/decoder/layer3/attn"; NULL: no part of the model, or stated */
     bool stated;       /* its need was, by the user */
     uint32_t parent;   /* row of `rows`, or UINT32_MAX */
     bool top;          /* mapped or stated, and no region around it is */
@@ -93,7 +101,26 @@ struct lpo_limit_row {
     struct lpo_measure saving_ns;
     struct lpo_counters counters;
     enum lpo_held held;
-    const char *evidence;
+    enum lpo_limits_reason reason;
+};
+
+/* What the user should know about the limits, and could change. */
+enum lpo_limits_note_kind {
+    LPO_LIMITS_NO_REGION,       /* no region fits this key of report.needs or report.mapping */
+    LPO_LIMITS_NO_VISITS,       /* a stated region whose visits are not in the trace */
+    LPO_LIMITS_NO_DTYPE,        /* a stated region without a number format: no MFU */
+    LPO_LIMITS_NO_PART,         /* report.mapping names something that is no part of a model */
+    LPO_LIMITS_NO_NAMED_REGION, /* no region is named after a part of the model */
+    LPO_LIMITS_NO_STEPS,        /* how many steps `decode` holds is not known */
+    LPO_LIMITS_NO_HARDWARE,
+};
+
+struct lpo_limits_note {
+    enum lpo_limits_note_kind kind;
+    bool mapping;       /* of report.mapping, else of report.needs */
+    const char *region; /* its key; NULL: of no entry */
+    const char *means;  /* its value, where that is what is wrong */
+    const char *near;   /* what may have been meant; NULL: nothing is near */
 };
 
 struct lpo_limits {
@@ -105,7 +132,7 @@ struct lpo_limits {
     bool has_model;                        /* a static analysis was given */
     const char *hardware, *source, *dtype; /* NULL without hardware */
     double peak, sheet_peak, bandwidth;    /* per second; 0 without hardware */
-    LPO_VEC(const char *) notes;
+    LPO_VEC(struct lpo_limits_note) notes;
 };
 
 /* Copies what it keeps. Fails only when a `needed` that was given is not a static analysis. */
@@ -118,7 +145,7 @@ LPO_AUTO_DEFINE(lpo_limits);
  * both. Judge the row when it is complete. */
 void lpo_limits_row_add(struct lpo_limit_row *to, const struct lpo_limit_row *r);
 /* Rates, shares and what holds a row back, from its sums: for rows that were put together. */
-void lpo_limits_row_judge(const struct lpo_limits *l, struct lpo_arena *a, struct lpo_limit_row *r);
+void lpo_limits_row_judge(const struct lpo_limits *l, struct lpo_limit_row *r);
 
 typedef LPO_VEC(struct lpo_limits_region) lpo_limits_regions;
 

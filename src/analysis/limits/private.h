@@ -31,10 +31,11 @@ struct lpo_meaning {
 struct lpo_meaning lpo_limits_region_meaning(const char *path,
                                              const struct lpo_stated_mappings *mappings);
 
-/* A sentence about a mapping that does nothing: no region begins so, or it names no part of the
- * model. NULL when there is nothing to say. */
-const char *lpo_limits_mapping_fault(struct lpo_arena *a, const struct lpo_stated_mapping *mapping,
-                                     const struct lpo_limits_region *regions, size_t nregions);
+/* Does this mapping do nothing: no region begins so, or it names no part of the model? Then *out
+ * says which. */
+bool lpo_limits_mapping_fault(struct lpo_arena *a, const struct lpo_stated_mapping *mapping,
+                              const struct lpo_limits_region *regions, size_t nregions,
+                              struct lpo_limits_note *out);
 
 #define LPO_NOT_STATED UINT32_MAX
 
@@ -44,9 +45,11 @@ const char *lpo_limits_mapping_fault(struct lpo_arena *a, const struct lpo_state
 uint32_t *lpo_limits_stated_match(struct lpo_arena *a, const struct lpo_stated_needs *s,
                                   const struct lpo_limits_region *regions, size_t nregions);
 
-/* A sentence about an entry of a config key that fits no region, with the nearest there is. */
-const char *lpo_limits_region_unmatched(struct lpo_arena *a, const char *key, const char *region,
-                                        const struct lpo_limits_region *regions, size_t nregions);
+/* Of an entry that fits no region, with the nearest there is. Copies into the arena. */
+struct lpo_limits_note lpo_limits_region_unmatched(struct lpo_arena *a, bool mapping,
+                                                   const char *region,
+                                                   const struct lpo_limits_region *regions,
+                                                   size_t nregions);
 
 /* --- needed.c: what it needs, from the model (static_compute.json) or from the user --- */
 

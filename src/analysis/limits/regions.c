@@ -258,49 +258,49 @@ uint32_t *lpo_limits_stated_match(struct lpo_arena *a, const struct lpo_stated_n
     return which;
 }
 
-const char *lpo_limits_region_unmatched(struct lpo_arena *a, const char *key, const char *region,
-                                        const struct lpo_limits_region *regions, size_t nregions)
+struct lpo_limits_note lpo_limits_region_unmatched(struct lpo_arena *a, bool mapping,
+                                                   const char *region,
+                                                   const struct lpo_limits_region *regions,
+                                                   size_t nregions)
 {
-    enum { SHOWN = 8 };
     const char **names = lpo_arena_array(a, nregions + 1, sizeof *names), *near;
-    LPO_STR text = { 0 };
-    unsigned shown = 0;
 
     for (size_t i = 0; i < nregions; i++)
         names[i] = regions[i].path;
     near = lpo_str_nearest(region, names, nregions);
-    lpo_str_addf(&text, "%s: this run has no region '%s'", key, region);
-    if (near) {
-        lpo_str_addf(&text, "; did you mean '%s'?", near);
-    } else {
-        lpo_str_add(&text, nregions ? "; there are: " : ": it marked none");
-        for (size_t i = 0; i < nregions; i++)
-            if (regions[i].parent == UINT32_MAX && shown++ < SHOWN)
-                lpo_str_addf(&text, "%s%s", shown > 1 ? ", " : "", names[i]);
-        if (shown > SHOWN)
-            lpo_str_add(&text, ", …");
-    }
-    return lpo_arena_strdup(a, lpo_str_text(&text));
+    return (struct lpo_limits_note){ .kind = LPO_LIMITS_NO_REGION,
+                                     .mapping = mapping,
+                                     .region = lpo_arena_strdup(a, region),
+                                     .near = near ? lpo_arena_strdup(a, near) : NULL };
 }
 
-const char *lpo_limits_mapping_fault(struct lpo_arena *a, const struct lpo_stated_mapping *mapping,
-                                     const struct lpo_limits_region *regions, size_t nregions)
+/* The nearest word for a phase or a part; NULL: none is near. */
+static const char *nearest_part(const char *means)
 {
-    const char *names[sizeof words / sizeof *words], *near;
+    const char *names[sizeof words / sizeof *words];
     size_t n = 0;
 
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (words[i].kind != WORD_STEP && words[i].kind != WORD_BLOCK)
+            names[n++] = words[i].name;
+    return lpo_str_nearest(means, names, n);
+}
+
+bool lpo_limits_mapping_fault(struct lpo_arena *a, const struct lpo_stated_mapping *mapping,
+                              const struct lpo_limits_region *regions, size_t nregions,
+                              struct lpo_limits_note *out)
+{
     if (lpo_limits_region_meaning(mapping->means, NULL).phase < 0) {
-        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-            if (words[i].kind != WORD_STEP && words[i].kind != WORD_BLOCK)
-                names[n++] = words[i].name;
-        near = lpo_str_nearest(mapping->means, names, n);
-        return lpo_arena_printf(
-            a, "report.mapping of '%s': '%s' is not a part of the model; %s%s%s", mapping->region,
-            mapping->means, near ? "did you mean '" : "write prefill, decode, decode/step, ",
-            near ? near : "prefill/layer3/attn, vision, projector, …", near ? "'?" : "");
+        *out = (struct lpo_limits_note){ .kind = LPO_LIMITS_NO_PART,
+                                         .mapping = true,
+                                         .region = lpo_arena_strdup(a, mapping->region),
+                                         .means = lpo_arena_strdup(a, mapping->means),
+                                         .near = nearest_part(mapping->means) };
+        return true;
     }
     for (size_t i = 0; i < nregions; i++)
         if (covers(mapping, regions[i].path))
-            return NULL;
-    return lpo_limits_region_unmatched(a, "report.mapping", mapping->region, regions, nregions);
+            return false;
+    *out = lpo_limits_region_unmatched(a, true, mapping->region, regions, nregions);
+    return true;
 }

@@ -6,14 +6,6 @@
 #include "analysis/limits/private.h"
 #include "util/arena.h"
 
-const char *lpo_limits_bound_name(enum lpo_held h)
-{
-    static const char *const names[] = { "unknown", "compute",   "memory",  "launch gaps",
-                                         "idle",    "occupancy", "overhead" };
-
-    return names[h];
-}
-
 static struct lpo_measure ratio(struct lpo_measure a, double b)
 {
     return lpo_measure_known(a) && b > 0 ? lpo_measure_computed(a.value / b)
@@ -38,84 +30,56 @@ static double value_or(struct lpo_measure m, double fallback)
     return lpo_measure_known(m) ? m.value : fallback;
 }
 
-/* Idle time first, because no kernel can be improved while the GPU waits. */
-static bool held_by_waiting(struct lpo_arena *a, struct lpo_limit_row *r)
+static bool hold(struct lpo_limit_row *r, enum lpo_held held, enum lpo_limits_reason reason)
 {
-    double whole = r->measured_ns.value, idle = value_or(r->idle_ns, 0);
-    bool host = r->host_gap_ns >= r->other_gap_ns;
-
-    if (idle < 0.3 * whole)
-        return false;
-    r->held = host ? LPO_HELD_LAUNCH : LPO_HELD_IDLE;
-    r->evidence =
-        lpo_arena_printf(a, "the GPU is idle for %.0f %% of it, %s", 100 * idle / whole,
-                         host ? "waiting for the host to launch" : "not for lack of launches");
+    r->held = held;
+    r->reason = reason;
     return true;
 }
 
-static bool held_by_counters(struct lpo_arena *a, struct lpo_limit_row *r)
+/* Idle time first, because no kernel can be improved while the GPU waits. */
+static bool held_by_waiting(struct lpo_limit_row *r)
+{
+    if (value_or(r->idle_ns, 0) < 0.3 * r->measured_ns.value)
+        return false;
+    return hold(r, r->host_gap_ns >= r->other_gap_ns ? LPO_HELD_LAUNCH : LPO_HELD_IDLE,
+                LPO_REASON_IDLE);
+}
+
+static bool held_by_counters(struct lpo_limit_row *r)
 {
     double sm = value_or(r->counters.sm_percent, -1), dram = value_or(r->counters.dram_percent, -1);
     double warps = value_or(r->counters.occupancy_percent, -1);
 
-    if (sm >= 60 || dram >= 60) {
-        r->held = dram >= sm ? LPO_HELD_MEMORY : LPO_HELD_COMPUTE;
-        r->evidence =
-            lpo_arena_printf(a, "counters: SMs at %.0f %%, DRAM at %.0f %% of their peaks",
-                             fmax(sm, 0), fmax(dram, 0));
-        return true;
-    }
+    if (sm >= 60 || dram >= 60)
+        return hold(r, dram >= sm ? LPO_HELD_MEMORY : LPO_HELD_COMPUTE, LPO_REASON_COUNTERS);
     if (warps < 0 || warps >= 25 || (sm < 0 && dram < 0))
         return false;
-    r->held = LPO_HELD_OCCUPANCY;
-    r->evidence = lpo_arena_printf(
-        a, "counters: %.0f %% of the warps active, SMs at %.0f %%, DRAM at %.0f %%", warps,
-        fmax(sm, 0), fmax(dram, 0));
-    return true;
-}
-
-/* " that its 341 FLOP/B allow", where both are known. */
-static const char *intensity(struct lpo_arena *a, const struct lpo_limit_row *r)
-{
-    struct lpo_measure per_byte = lpo_measure_unknown();
-
-    if (lpo_measure_known(r->needed_bytes))
-        per_byte = ratio(r->needed_flops, r->needed_bytes.value);
-    return lpo_measure_known(per_byte)
-               ? lpo_arena_printf(a, " that its %.3g FLOP/B allow", per_byte.value)
-               : "";
+    return hold(r, LPO_HELD_OCCUPANCY, LPO_REASON_WARPS);
 }
 
 /* Which roof the need itself is nearer to, when the region comes near it at all. */
-static void held_by_roof(struct lpo_arena *a, struct lpo_limit_row *r)
+static void held_by_roof(struct lpo_limit_row *r)
 {
     bool memory = r->need_memory_ns >= r->need_compute_ns;
-    const char *roof = memory ? "memory" : "compute";
 
     if (!lpo_measure_known(r->share))
         return;
-    if (r->share.value >= 0.4) {
-        r->held = memory ? LPO_HELD_MEMORY : LPO_HELD_COMPUTE;
-        r->evidence = lpo_arena_printf(a, "at %.0f %% of the %s roof%s", 100 * r->share.value, roof,
-                                       intensity(a, r));
-    } else {
-        r->held = LPO_HELD_OVERHEAD;
-        r->evidence =
-            lpo_arena_printf(a, "at %.1f %% of its %s roof%s: %s far from it", 100 * r->share.value,
-                             roof, lpo_measure_known(r->busy_ns) ? " with the GPU busy" : "",
-                             lpo_measure_known(r->busy_ns) ? "its kernels are" : "its code is");
-    }
+    if (r->share.value >= 0.4)
+        hold(r, memory ? LPO_HELD_MEMORY : LPO_HELD_COMPUTE, LPO_REASON_NEAR_ROOF);
+    else
+        hold(r, LPO_HELD_OVERHEAD, LPO_REASON_FAR_FROM_ROOF);
 }
 
-void lpo_limits_row_judge(const struct lpo_limits *l, struct lpo_arena *a, struct lpo_limit_row *r)
+void lpo_limits_row_judge(const struct lpo_limits *l, struct lpo_limit_row *r)
 {
     set_rates(l, r);
     r->held = LPO_HELD_UNKNOWN;
-    r->evidence = NULL;
+    r->reason = LPO_REASON_NONE;
     if (!lpo_measure_known(r->measured_ns) || r->measured_ns.value <= 0)
         return;
-    if (!held_by_waiting(a, r) && !held_by_counters(a, r))
-        held_by_roof(a, r);
+    if (!held_by_waiting(r) && !held_by_counters(r))
+        held_by_roof(r);
 }
 
 static bool has_need(const struct lpo_limit_row *r)
@@ -175,7 +139,7 @@ static void add_up(struct lpo_limits *l)
     all->top = false;
     all->runs = 0;
     all->counters = (struct lpo_counters){ 0 };
-    lpo_limits_row_judge(l, l->arena, all);
+    lpo_limits_row_judge(l, all);
 }
 
 static int largest_saving(const void *x, const void *y, void *arg)

@@ -8,6 +8,7 @@
 #include "analysis/power/power.h"
 #include "region/cells.h"
 #include "report/findings/findings.h"
+#include "report/limits/chapter_limits.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -104,7 +105,7 @@ static void add_value(struct lpo_str *s, enum unit unit, double value)
         lpo_str_addf(s, "%.0f MHz", value);
         return;
     case BOUND:
-        lpo_str_add(s, lpo_limits_bound_name((int)value));
+        lpo_str_add(s, lpo_report_limits_bound((int)value));
         return;
     case REASONS:
         lpo_power_throttle_add(s, (uint64_t)value);

@@ -85,7 +85,7 @@ static void fold(const struct lpo_limits *l, struct lpo_arena *arena, folded_vec
     }
     for (size_t i = 0; i < out->len; i++)
         if (out->at[i].members > 1)
-            lpo_limits_row_judge(l, arena, &out->at[i].row);
+            lpo_limits_row_judge(l, &out->at[i].row);
 }
 
 static struct lpo_measure over(struct lpo_measure a, struct lpo_measure b, double scale)
@@ -134,13 +134,16 @@ static void share_cell(struct lpo_table *t, struct lpo_measure m)
 
 static void add_row(struct lpo_table *t, const struct lpo_limit_row *r, uint32_t members)
 {
+    LPO_STR evidence = { 0 };
+
+    lpo_report_limits_add_evidence(r, &evidence);
     if (members > 1)
         lpo_doc_row_textf(t, "%s (%u)", r->path, members);
     else
         lpo_doc_row_text(t, r->path);
     lpo_doc_row_measure(t, r->saving_ns);
     share_cell(t, r->share);
-    lpo_doc_row_text(t, r->held == LPO_HELD_UNKNOWN ? NULL : lpo_limits_bound_name(r->held));
+    lpo_doc_row_text(t, r->held == LPO_HELD_UNKNOWN ? NULL : lpo_report_limits_bound(r->held));
     lpo_doc_row_measure(t, r->measured_ns);
     lpo_doc_row_measure(t, r->limit_ns);
     share_cell(t, r->mfu);
@@ -150,7 +153,7 @@ static void add_row(struct lpo_table *t, const struct lpo_limit_row *r, uint32_t
     lpo_doc_row_measure(t, r->flop_rate);
     lpo_doc_row_measure(t, r->byte_rate);
     lpo_doc_row_text(t, r->stated ? "report.needs" : "model");
-    lpo_doc_row_text(t, r->evidence);
+    lpo_doc_row_text(t, evidence.len ? evidence.at : NULL);
 }
 
 /* Where each region stands under the roof: by what it needs, and by what ncu counted. */
@@ -227,10 +230,13 @@ static void put_rate(struct lpo_record *r, const char *key, double rate)
     lpo_doc_put_real(r, key, rate > 0 ? rate : NAN);
 }
 
-static void put_row(struct lpo_record *to, const struct lpo_limit_row *row)
+static void put_row(struct lpo_record *to, const struct lpo_limit_row *row, const char *means)
 {
+    LPO_STR evidence = { 0 };
+
+    lpo_report_limits_add_evidence(row, &evidence);
     lpo_doc_put_text(to, "path", row->path);
-    lpo_doc_put_text(to, "means", row->means);
+    lpo_doc_put_text(to, "means", means);
     lpo_doc_put_text(to, "need_from", row->stated ? "report.needs" : "model");
     lpo_doc_put_flag(to, "top", row->top);
     lpo_doc_put_whole(to, "runs",
@@ -252,8 +258,8 @@ static void put_row(struct lpo_record *to, const struct lpo_limit_row *row)
     lpo_doc_put_whole(to, "counted_flops", row->counters.flops);
     lpo_doc_put_whole(to, "counted_dram_bytes", row->counters.dram_bytes);
     lpo_doc_put_text(to, "held_by",
-                     row->held == LPO_HELD_UNKNOWN ? NULL : lpo_limits_bound_name(row->held));
-    lpo_doc_put_text(to, "evidence", row->evidence);
+                     row->held == LPO_HELD_UNKNOWN ? NULL : lpo_report_limits_bound(row->held));
+    lpo_doc_put_text(to, "evidence", evidence.len ? evidence.at : NULL);
 }
 
 void lpo_report_put_limits(struct lpo_record *to, const struct lpo_limits *l)
@@ -265,8 +271,11 @@ void lpo_report_put_limits(struct lpo_record *to, const struct lpo_limits *l)
     put_rate(r, "peak_flops", l->peak);
     put_rate(r, "sheet_peak_flops", l->sheet_peak);
     put_rate(r, "bandwidth", l->bandwidth);
-    put_row(lpo_doc_put_record(r, "model"), &l->model);
+    put_row(lpo_doc_put_record(r, "model"), &l->model, NULL);
     regions = lpo_doc_put_list(r, "regions");
-    for (size_t i = 0; i < l->ranked; i++)
-        put_row(lpo_doc_put_record(regions, NULL), &l->rows.at[l->by_saving[i]]);
+    for (size_t i = 0; i < l->ranked; i++) {
+        const struct lpo_limit_row *row = &l->rows.at[l->by_saving[i]];
+
+        put_row(lpo_doc_put_record(regions, NULL), row, lpo_report_limits_means(row));
+    }
 }

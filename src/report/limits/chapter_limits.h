@@ -6,10 +6,12 @@
 
 #include <stddef.h>
 
+#include "analysis/limits/limits.h"
+
 struct lpo_analysis;
 struct lpo_doc;
-struct lpo_limits;
 struct lpo_record;
+struct lpo_str;
 
 /* Tables, figures and notes. */
 void lpo_report_chapter_limits(struct lpo_doc *doc, const struct lpo_limits *l);
@@ -20,5 +22,14 @@ void lpo_report_chapter_kernel_roofline(struct lpo_doc *doc, const struct lpo_li
                                         const struct lpo_analysis *analysis, size_t most);
 /* One or two sentences for people who do not know what a roofline is. */
 void lpo_report_limits_in_words(struct lpo_doc *doc, const struct lpo_limits *l);
+/* --- words.c: what the limits found, in words --- */
+
+const char *lpo_report_limits_bound(enum lpo_held held);            /* "launch gaps", … */
+const char *lpo_report_limits_means(const struct lpo_limit_row *r); /* NULL: nothing */
+/* What the bound rests on; nothing where there is no bound. */
+void lpo_report_limits_add_evidence(const struct lpo_limit_row *r, struct lpo_str *out);
+void lpo_report_limits_add_note(const struct lpo_limits *l, const struct lpo_limits_note *n,
+                                struct lpo_str *out);
+
 /* "limits": every row, unfolded. */
 void lpo_report_put_limits(struct lpo_record *to, const struct lpo_limits *l);

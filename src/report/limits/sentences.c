@@ -87,14 +87,19 @@ void lpo_report_limits_words(struct lpo_doc *doc, const struct lpo_limits *l)
                       l->has_model ? "its" : "the", l->has_model ? "module" : "region");
     add_ceilings(doc, l);
     add_whole(doc, l);
-    for (size_t i = 0; i < l->notes.len; i++)
-        lpo_doc_note(doc, LPO_NOTE_INFO, "%s", l->notes.at[i]);
+    for (size_t i = 0; i < l->notes.len; i++) {
+        LPO_STR note = { 0 };
+
+        lpo_report_limits_add_note(l, &l->notes.at[i], &note);
+        lpo_doc_note(doc, LPO_NOTE_INFO, "%s", lpo_str_text(&note));
+    }
 }
 
 void lpo_report_limits_in_words(struct lpo_doc *doc, const struct lpo_limits *l)
 {
     const struct lpo_limit_row *m = &l->model, *worst = NULL;
     LPO_STR share = { 0 };
+    LPO_STR evidence = { 0 };
 
     if (!lpo_measure_known(m->share))
         return;
@@ -109,10 +114,12 @@ void lpo_report_limits_in_words(struct lpo_doc *doc, const struct lpo_limits *l)
     for (size_t i = 0; i < l->ranked && !worst; i++)
         if (l->rows.at[l->by_saving[i]].top)
             worst = &l->rows.at[l->by_saving[i]];
-    if (worst && worst->evidence)
+    if (worst)
+        lpo_report_limits_add_evidence(worst, &evidence);
+    if (evidence.len)
         lpo_doc_paragraph(doc,
                           "The largest part of that difference is in \"%s\" (%.4g ms), which is "
                           "limited by %s: %s.",
                           worst->path, worst->saving_ns.value / 1e6,
-                          lpo_limits_bound_name(worst->held), worst->evidence);
+                          lpo_report_limits_bound(worst->held), lpo_str_text(&evidence));
 }
