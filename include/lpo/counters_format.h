@@ -104,7 +104,8 @@ enum lpo_counters_ended {
  *   interval_ns        what was asked for; a sample's own times say what it was
  *   trigger            "time", or "sysclk" where the chip counts clocks (interval_clocks)
  *   chip               "GH100"
- *   device.index       of the GPU among all of this machine, in the order of their bus numbers
+ *   beside             the stage whose program ran at the same time: "native"
+ *   device.index       of the GPU, as CUDA numbers those that the program may see
  *   device.name
  *   device.uuid        32 hex digits, as in a trace
  *   cupti.version, cuda.driver */

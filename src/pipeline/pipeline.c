@@ -20,6 +20,13 @@
 
 enum { MAX_BESIDE = 4 };
 
+/* The stages that run beside the others. */
+struct lpo_beside {
+    struct lpo_stage_ctx ctx[MAX_BESIDE];
+    const struct lpo_stage *stage[MAX_BESIDE];
+    size_t len;
+};
+
 static bool is_light(const struct lpo_node *config)
 {
     return strcmp(lpo_settings_text(config, "run.mode"), "light") == 0;
@@ -29,9 +36,15 @@ static bool is_light(const struct lpo_node *config)
 static bool enabled(const struct lpo_node *config, const struct lpo_stage *stage)
 {
     LPO_STR key = { 0 };
+    const char *how;
 
     lpo_str_addf(&key, "pipeline.%s.enable", stage->name);
-    return lpo_node_at(config, key.at) && lpo_settings_bool(config, key.at);
+    if (!lpo_node_at(config, key.at))
+        return false;
+    if (lpo_settings_schema_find(key.at)->type != LPO_S_TEXT)
+        return lpo_settings_bool(config, key.at);
+    how = lpo_settings_text(config, key.at); /* auto: where it can be had, which it finds out */
+    return strcmp(how, "false") != 0;
 }
 
 bool lpo_pipeline_wants(const struct lpo_node *config, const struct lpo_stage *stage)
@@ -176,6 +189,31 @@ static void record_step(struct lpo_stage_ctx *ctx, const struct lpo_step *step,
                               step->label, (unsigned long long)r->lost_bytes);
 }
 
+static bool is_running(const struct lpo_pipeline *p, size_t i)
+{
+    const struct lpo_stage_record *r =
+        lpo_run_manifest_stage(p->manifest, p->beside->stage[i]->name);
+
+    return r && r->state == LPO_RUNNING;
+}
+
+static void start_along(struct lpo_pipeline *p, const struct lpo_stage *stage,
+                        const struct lpo_step *step)
+{
+    for (size_t i = 0; p->beside && i < p->beside->len; i++)
+        if (p->beside->stage[i]->start_along && is_running(p, i))
+            p->beside->stage[i]->start_along(&p->beside->ctx[i], stage, step);
+}
+
+static void stop_along(void *ctx)
+{
+    struct lpo_pipeline *p = ctx;
+
+    for (size_t i = 0; p->beside && i < p->beside->len; i++)
+        if (p->beside->stage[i]->stop_along && is_running(p, i))
+            p->beside->stage[i]->stop_along(&p->beside->ctx[i]);
+}
+
 static int run_steps(struct lpo_pipeline *p, const struct lpo_stage *stage,
                      struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct lpo_err *err)
 {
@@ -184,6 +222,8 @@ static int run_steps(struct lpo_pipeline *p, const struct lpo_stage *stage,
         .output = p->events.output,
         .ctx = p->events.ctx,
         .self_path = lpo_run_guard_program(p->arena),
+        .ended = stop_along,
+        .ended_ctx = p,
         .grace_ns = lpo_settings_duration_ns(p->config, "run.grace"),
     };
 
@@ -192,8 +232,14 @@ static int run_steps(struct lpo_pipeline *p, const struct lpo_stage *stage,
         struct lpo_result r;
         int rc;
 
-        if (write_command(&step, err) < 0 || lpo_run_supervise(&step, &watch, &r, err) < 0)
+        if (write_command(&step, err) < 0)
             return err->code;
+        if (step.workload)
+            start_along(p, stage, &step);
+        rc = lpo_run_supervise(&step, &watch, &r, err);
+        stop_along(p); /* also where the program could not be started */
+        if (rc < 0)
+            return rc;
         record_step(ctx, &step, &r);
         if (r.end == LPO_END_INTERRUPTED)
             return lpo_pipeline_stage_judge(&step, &r, err);
@@ -295,9 +341,10 @@ static int mark_ended(struct lpo_pipeline *p, struct lpo_stage_record *r, int rc
     return lpo_run_manifest_save(p->manifest, err);
 }
 
-/* A stage that this workload has no use for: neither done nor failed, and without folders. */
+/* A stage that this workload has no use for: neither done nor failed, and without folders. One
+ * that was never announced is not mentioned either. */
 static int mark_skipped(struct lpo_pipeline *p, struct lpo_stage_record *r,
-                        const struct lpo_stage_ctx *ctx, struct lpo_err *err)
+                        const struct lpo_stage_ctx *ctx, bool announced, struct lpo_err *err)
 {
     rmdir(ctx->dir);
     rmdir(ctx->workload_dir);
@@ -308,7 +355,7 @@ static int mark_skipped(struct lpo_pipeline *p, struct lpo_stage_record *r,
         .started_ns = r->started_ns, /* it was looked at, unlike a stage that is not enabled */
     };
     lpo_run_folder_log(p->run_dir, "%s: skipped: %s", r->name, r->message);
-    if (p->events.end)
+    if (p->events.end && announced)
         p->events.end(p->events.ctx, r);
     return lpo_run_manifest_save(p->manifest, err);
 }
@@ -329,7 +376,7 @@ static int do_stage(struct lpo_pipeline *p, const struct lpo_stage *stage,
     if (rc == 0)
         rc = run_stage(p, stage, &ctx, &why);
     if (rc == 0 && ctx.nothing_to_do)
-        return mark_skipped(p, r, &ctx, err);
+        return mark_skipped(p, r, &ctx, true, err);
     return mark_ended(p, r, rc, &why, err);
 }
 
@@ -347,6 +394,8 @@ static int begin_beside(struct lpo_pipeline *p, const struct lpo_stage *stage,
         rc = make_ctx(p, stage, false, ctx, &why);
     if (rc == 0)
         rc = stage->begin(ctx, &why);
+    if (rc == 0 && ctx->nothing_to_do)
+        return mark_skipped(p, r, ctx, false, err);
     return rc < 0 ? mark_ended(p, r, rc, &why, err) : 0;
 }
 
@@ -355,10 +404,14 @@ static int end_beside(struct lpo_pipeline *p, const struct lpo_stage *stage,
 {
     struct lpo_stage_record *r = lpo_run_manifest_stage(p->manifest, stage->name);
     struct lpo_err why = { 0 };
+    int rc;
 
     if (!r || r->state != LPO_RUNNING)
         return 0;
-    return mark_ended(p, r, stage->collect(ctx, &why), &why, err);
+    rc = stage->collect(ctx, &why);
+    if (rc == 0 && ctx->nothing_to_do)
+        return mark_skipped(p, r, ctx, true, err);
+    return mark_ended(p, r, rc, &why, err);
 }
 
 /* The worst that happened decides: interrupted, failed, missing. */
@@ -410,24 +463,24 @@ static int run_in_order(struct lpo_pipeline *p, struct lpo_err *err)
 
 int lpo_pipeline_run(struct lpo_pipeline *p, struct lpo_err *err)
 {
-    struct lpo_stage_ctx beside[MAX_BESIDE];
-    const struct lpo_stage *begun[MAX_BESIDE];
-    size_t n = 0;
+    struct lpo_beside beside = { .len = 0 };
     int rc = lpo_run_supervise_begin(err);
 
-    for (const struct lpo_stage *const *s = lpo_pipeline_stages(); rc == 0 && *s && n < MAX_BESIDE;
-         s++) {
+    for (const struct lpo_stage *const *s = lpo_pipeline_stages();
+         rc == 0 && *s && beside.len < MAX_BESIDE; s++) {
         struct lpo_stage_record *r = lpo_run_manifest_stage(p->manifest, (*s)->name);
 
         if (!(*s)->begin || !r || r->state != LPO_PENDING)
             continue;
-        rc = begin_beside(p, *s, &beside[n], err);
-        begun[n++] = *s;
+        rc = begin_beside(p, *s, &beside.ctx[beside.len], err);
+        beside.stage[beside.len++] = *s;
     }
+    p->beside = &beside;
     if (rc == 0)
         rc = run_in_order(p, err);
-    for (size_t i = 0; i < n; i++)
-        if (end_beside(p, begun[i], &beside[i], rc < 0 ? NULL : err) < 0 && rc == 0)
+    p->beside = NULL;
+    for (size_t i = 0; i < beside.len; i++)
+        if (end_beside(p, beside.stage[i], &beside.ctx[i], rc < 0 ? NULL : err) < 0 && rc == 0)
             rc = err->code;
     return rc < 0 ? rc : exit_code(p->manifest);
 }
@@ -451,7 +504,8 @@ int lpo_pipeline_dry_run(struct lpo_pipeline *p, struct lpo_str *out, struct lpo
         if (!lpo_pipeline_wants(p->config, *s))
             continue;
         if (!(*s)->plan) {
-            lpo_str_addf(out, "# %s: inside lpo\n", (*s)->name);
+            if (!(*s)->start_along) /* it has no time of its own */
+                lpo_str_addf(out, "# %s: inside lpo\n", (*s)->name);
             continue;
         }
         if (make_ctx(p, *s, true, &ctx, err) < 0 || (*s)->plan(&ctx, &steps, err) < 0)

@@ -37,6 +37,7 @@ struct lpo_pipeline {
     struct lpo_manifest *manifest;     /* with a record for every stage */
     struct lpo_analysis_run *analysis; /* shared with the reports of the run; NULL in a dry run */
     struct lpo_pipeline_events events;
+    struct lpo_beside *beside; /* private to lpo_pipeline_run() */
 };
 
 /* Is the stage switched on, and does run.mode let it run? */

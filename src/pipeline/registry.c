@@ -8,7 +8,7 @@
 
 extern const struct lpo_stage lpo_pipeline_static_analysis, lpo_pipeline_direct_inference,
     lpo_pipeline_native, lpo_pipeline_torch_profiler, lpo_pipeline_nsys, lpo_pipeline_ncu,
-    lpo_pipeline_nvml;
+    lpo_pipeline_counters, lpo_pipeline_nvml;
 
 static const struct lpo_stage *const stages[] = {
     &lpo_pipeline_static_analysis,
@@ -17,6 +17,7 @@ static const struct lpo_stage *const stages[] = {
     &lpo_pipeline_torch_profiler,
     &lpo_pipeline_nsys,
     &lpo_pipeline_ncu,
+    &lpo_pipeline_counters,
     &lpo_pipeline_nvml,
     NULL,
 };

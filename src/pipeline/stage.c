@@ -54,6 +54,7 @@ int lpo_pipeline_stage_add_workload(struct lpo_stage_ctx *ctx, struct lpo_steps 
     if (lpo_workload_plan(ctx->arena, ctx->config, &ctx->request, step, err) < 0)
         return err->code;
     set_limits(ctx, step);
+    step->workload = true;
     step->shown = !lpo_workload_generates_tokens(ctx->config); /* ours print only progress */
     step->stdout_path = lpo_path_join(ctx->arena, ctx->workload_dir, "stdout.log");
     step->stderr_path = lpo_path_join(ctx->arena, ctx->workload_dir, "stderr.log");

@@ -84,9 +84,15 @@ struct lpo_stage {
     /* After the last step: turn the tool's files into ours; where there is none although nothing
      * failed, record->message says why. NULL: nothing to do. */
     int (*collect)(struct lpo_stage_ctx *ctx, struct lpo_err *err);
-    /* A stage with `begin` has no process: it starts before the first stage, runs beside all of
-     * them, and its `collect` ends it after the last. */
+    /* A stage with `begin` has no process of its own: it starts before the first stage, runs beside
+     * all of them, and its `collect` ends it after the last. Either may set ctx->nothing_to_do: it
+     * is skipped. */
     int (*begin)(struct lpo_stage_ctx *ctx, struct lpo_err *err);
+    /* For a stage with `begin`: before each program that stage `other` starts in place of the
+     * workload, and after it has ended. May be NULL. */
+    void (*start_along)(struct lpo_stage_ctx *ctx, const struct lpo_stage *other,
+                        const struct lpo_step *step);
+    void (*stop_along)(struct lpo_stage_ctx *ctx);
 };
 
 /* The table, in the order of a run; NULL-terminated. */

@@ -32,6 +32,7 @@ struct lpo_step {
     uint64_t output_limit; /* bytes kept per stream; 0: no limit */
     bool shown;            /* its output is the user's, and shown as it comes */
     bool optional;         /* its failure is a note, not the stage's failure */
+    bool workload;         /* it runs the program that is studied */
     bool reports_missing;  /* its exit code 3 means that something it needs is not here */
 };
 

@@ -35,6 +35,7 @@ enum lpo_rundir_role {
     LPO_ROLE_OPERATORS = 2,   /* records the operators of a framework */
     LPO_ROLE_COUNTERS = 4,    /* measures hardware counters of single kernels */
     LPO_ROLE_POWER = 8,       /* samples power and clocks: samples.csv in its folder */
+    LPO_ROLE_SAMPLES = 16,    /* samples hardware counters: *.lpoc in its folder */
 };
 
 /* What one stage leaves in a run folder. */

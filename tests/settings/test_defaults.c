@@ -127,9 +127,9 @@ static void every_key_is_in_conf(void **state)
 static const struct preset_case {
     const char *folder, *stage;
 } presets[] = {
-    { "native", "pipeline.native" }, { "torch", "pipeline.torch_profiler" },
-    { "nsys", "pipeline.nsys" },     { "ncu", "pipeline.ncu" },
-    { "nvml", "pipeline.nvml" },
+    { "native", "pipeline.native" },     { "torch", "pipeline.torch_profiler" },
+    { "nsys", "pipeline.nsys" },         { "ncu", "pipeline.ncu" },
+    { "counters", "pipeline.counters" }, { "nvml", "pipeline.nvml" },
 };
 
 /* Whether and where a stage runs is not the business of a preset. */

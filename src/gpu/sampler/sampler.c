@@ -69,6 +69,7 @@ static int write_head(struct sampler *s, struct lpo_err *err)
         { "interval_clocks",
           g->counts_clocks ? lpo_arena_printf(s->a, "%llu", (unsigned long long)g->interval_clocks)
                            : "" },
+        { "beside", s->o->beside },
         { "chip", g->chip },
         { "device.index", lpo_arena_printf(s->a, "%d", s->o->ask.device) },
         { "device.name", g->name },
@@ -261,11 +262,13 @@ int lpo_sampler_run(struct lpo_arena *a, const struct lpo_sampler_options *o,
     rc = write_head(&s, err);
     if (rc == 0)
         rc = lpo_sampler_session_start(session, err);
-    if (rc == 0 && o->ready)
+    if (rc < 0) {
+        unlink(o->path); /* a file without samples would only look like a damaged one */
+        return rc;
+    }
+    if (o->ready)
         o->ready(o->ctx, lpo_sampler_session_gpu(session));
-    if (rc == 0)
-        rc = sample_until_stop(&s, err);
-    rc = finish(&s, rc, err);
+    rc = finish(&s, sample_until_stop(&s, err), err);
     out->wall_ns = clock_ns(CLOCK_MONOTONIC) - started;
     return rc;
 }

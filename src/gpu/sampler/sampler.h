@@ -19,8 +19,9 @@ struct lpo_sampler_options {
     uint64_t max_bytes; /* of the file; 0: no limit */
     int64_t period_ns;  /* between two rounds of decoding */
     const char *version;
-    int stop_fd;   /* end of file: stop; the process that started us holds the other end */
-    int signal_fd; /* a signalfd: anything to read there means stop */
+    const char *beside; /* the stage whose program runs at the same time; "" */
+    int stop_fd;        /* end of file: stop; the process that started us holds the other end */
+    int signal_fd;      /* a signalfd: anything to read there means stop */
     /* Sampling has begun. */
     void (*ready)(void *ctx, const struct lpo_sampler_gpu *gpu);
     void *ctx;

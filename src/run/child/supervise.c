@@ -350,6 +350,8 @@ static int supervise(struct lpo_arena *a, struct child *c, struct lpo_err *err)
     close(status[1]);
     if (rc == 0) {
         watch_child(c);
+        if (c->watch && c->watch->ended)
+            c->watch->ended(c->watch->ended_ctx);
         lpo_run_cgroup_kill(&c->cgroup);
         c->result->left_running = !lpo_run_descendants_kill(c->pid);
     }

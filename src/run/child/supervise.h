@@ -45,6 +45,10 @@ struct lpo_watch {
     /* What a step that is `shown` prints, as it comes and as its log has it; may be NULL. */
     void (*output)(void *ctx, bool is_stderr, const char *bytes, size_t len);
     void *ctx;
+    /* The program has ended, and what it left running not yet: the moment to end what runs beside
+     * it, which is ended by force next. May be NULL. */
+    void (*ended)(void *ctx);
+    void *ended_ctx;
     int64_t grace_ns;      /* between INT, TERM and KILL; 0 means 5 s */
     const char *self_path; /* our own program, for the guard; NULL starts without one */
 };

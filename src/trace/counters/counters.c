@@ -70,6 +70,7 @@ static void take_facts(struct lpo_counters_file *c, struct lpo_cursor at)
         const char **text;
         int64_t *number;
     } known[] = {
+        { "beside", &a->beside, NULL },
         { "sampler", &a->sampler, NULL },
         { "host", &a->host, NULL },
         { "trigger", &a->trigger, NULL },
@@ -130,7 +131,19 @@ static int read_about(struct lpo_counters_file *c, struct lpo_err *err)
     struct lpo_native_block b = { 0 };
     bool metrics = false;
 
-    c->about = (struct lpo_counters_about){ "", "", "", "", "", "", -1, -1, -1, c->metrics, 0 };
+    c->about = (struct lpo_counters_about){
+        .chip = "",
+        .gpu_name = "",
+        .host = "",
+        .trigger = "",
+        .sampler = "",
+        .beside = "",
+        .gpu_uuid = "",
+        .gpu_index = -1,
+        .interval_ns = -1,
+        .pid = -1,
+        .metrics = c->metrics,
+    };
     while (lpo_native_blocks_next(c->blocks, &b) && b.kind != LPO_COUNTERS_SAMPLES) {
         struct lpo_cursor at = { b.payload, b.payload + b.len, false };
 

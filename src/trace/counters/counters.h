@@ -32,8 +32,9 @@ struct lpo_counters_metric {
 /* What the file says about itself. Texts are "" and numbers -1 where it does not say. */
 struct lpo_counters_about {
     const char *chip, *gpu_name, *host, *trigger, *sampler;
+    const char *beside;   /* the stage whose program ran at the same time: "native" */
     const char *gpu_uuid; /* 32 hex digits, as fact "device.N.uuid" of a trace */
-    int64_t gpu_index;    /* among all GPUs of the machine, in the order of the bus */
+    int64_t gpu_index;    /* as CUDA numbers the GPUs that the program may see */
     int64_t interval_ns, pid;
     const struct lpo_counters_metric *metrics;
     size_t nmetrics; /* at most LPO_COUNTERS_METRICS_MAX; 0: the file has no samples */

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Hardware counters sampled while the program runs as it is: counters/gpu<N>.lpoc. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/nvml.h"
+#include "lpo/counters_format.h"
+#include "pipeline/counters/helper.h"
+#include "pipeline/stage.h"
+#include "run/clock.h"
+#include "run/manifest.h"
+#include "rundir/rundir.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/path.h"
+#include "util/str.h"
+
+enum { MAX_GPUS = 16, MAX_RUNS = 32 };
+
+static const int64_t ready_ns = 15000000000; /* CUDA starts slowly on large machines */
+static const int64_t check_ns = 20000000000;
+static const int64_t long_run_ns = 60000000000; /* from then on every second sample is enough */
+static const int64_t usual_ns = 50000, long_ns = 100000;
+
+struct counters_settings {
+    const char *enable;
+    struct lpo_settings_words with, metrics;
+    int64_t interval_ns, max_mb;
+};
+
+static const struct lpo_settings_field fields[] = {
+    LPO_SETTING(counters_settings, enable, LPO_S_TEXT, "pipeline.counters.enable"),
+    LPO_SETTING(counters_settings, with, LPO_S_WORDS, "pipeline.counters.with"),
+    LPO_SETTING(counters_settings, metrics, LPO_S_WORDS, "pipeline.counters.metrics"),
+    LPO_SETTING(counters_settings, interval_ns, LPO_S_DURATION, "pipeline.counters.interval"),
+    LPO_SETTING(counters_settings, max_mb, LPO_S_INT, "pipeline.counters.max_mb"),
+};
+
+/* One GPU beside one program. */
+struct sampled {
+    const char *stage, *file;
+    int gpu;
+    struct lpo_sampling s;
+};
+
+struct counters_run {
+    struct sampled at[MAX_RUNS];
+    size_t len, running; /* those from `running` on are alive */
+};
+
+/* --- which GPUs ----------------------------------------------------------------------------- */
+
+static bool ours(const struct lpo_stage_ctx *ctx)
+{
+    return !lpo_streq(lpo_settings_text(ctx->config, "workload.kind"), "command");
+}
+
+/* How many GPUs the program may see: CUDA_VISIBLE_DEVICES lists them, or all are. */
+static int visible_gpus(struct lpo_stage_ctx *ctx, const struct lpo_step *step)
+{
+    const char *list = getenv("CUDA_VISIBLE_DEVICES");
+    struct lpo_gpus gpus;
+    int count = 0;
+
+    for (size_t i = 0; step && i < step->nenv; i++)
+        if (strcmp(step->env[i].name, "CUDA_VISIBLE_DEVICES") == 0)
+            list = step->env[i].value;
+    lpo_gpu_list(ctx->arena, &gpus);
+    count = (int)(gpus.len < MAX_GPUS ? gpus.len : MAX_GPUS);
+    if (list) {
+        int listed = *list && *list != '-' ? 1 : 0;
+
+        for (const char *p = list; listed && *p; p++)
+            listed += *p == ',';
+        count = count == 0 || listed < count ? listed : count;
+    }
+    return count < MAX_GPUS ? count : MAX_GPUS;
+}
+
+/* Our own workloads run on run.device alone. -1: on none. */
+static int only_gpu(const struct lpo_stage_ctx *ctx)
+{
+    const char *device = lpo_settings_text(ctx->config, "run.device");
+
+    if (!device || !lpo_str_starts(device, "cuda"))
+        return -1;
+    return device[4] == ':' ? atoi(device + 5) : 0;
+}
+
+/* --- beside the program --------------------------------------------------------------------- */
+
+static int64_t interval_of(const struct lpo_stage_ctx *ctx)
+{
+    const struct counters_settings *settings = ctx->settings;
+    const struct lpo_stage_record *direct =
+        lpo_run_manifest_stage(ctx->manifest, "direct_inference");
+
+    if (settings->interval_ns)
+        return settings->interval_ns;
+    return direct && direct->state == LPO_DONE && direct->wall_ns > long_run_ns ? long_ns
+                                                                                : usual_ns;
+}
+
+static const char *const *words_of(struct lpo_stage_ctx *ctx, const struct sampled *r)
+{
+    const struct counters_settings *settings = ctx->settings;
+    struct lpo_words words = { 0 };
+    struct lpo_arena *a = ctx->arena;
+
+    lpo_run_words_add_flag(a, &words, "--out", lpo_path_join(a, ctx->dir, r->file));
+    lpo_run_words_add_flag(a, &words, "--device", lpo_arena_printf(a, "%d", r->gpu));
+    lpo_run_words_add_flag(a, &words, "--interval-ns",
+                           lpo_arena_printf(a, "%" PRId64, interval_of(ctx)));
+    lpo_run_words_add_flag(a, &words, "--max-mb",
+                           lpo_arena_printf(a, "%" PRId64, settings->max_mb));
+    lpo_run_words_add_flag(a, &words, "--beside", r->stage);
+    for (size_t i = 0; i < settings->metrics.len; i++)
+        lpo_run_words_add_flag(a, &words, "--metric", settings->metrics.at[i]);
+    return words.at;
+}
+
+static bool goes_with(const struct lpo_stage_ctx *ctx, const char *stage)
+{
+    const struct counters_settings *settings = ctx->settings;
+
+    for (size_t i = 0; i < settings->with.len; i++)
+        if (strcmp(settings->with.at[i], stage) == 0)
+            return true;
+    return false;
+}
+
+static void start_gpu(struct lpo_stage_ctx *ctx, const char *stage, int gpu,
+                      const struct lpo_step *step)
+{
+    struct counters_run *run = ctx->private;
+    struct sampled *r;
+
+    if (run->len == MAX_RUNS)
+        return;
+    r = &run->at[run->len++];
+    r->stage = stage;
+    r->gpu = gpu;
+    r->file = strcmp(stage, "native") == 0
+                  ? lpo_arena_printf(ctx->arena, "gpu%d%s", gpu, LPO_COUNTERS_SUFFIX)
+                  : lpo_arena_printf(ctx->arena, "%s-gpu%d%s", stage, gpu, LPO_COUNTERS_SUFFIX);
+    lpo_counters_helper_start(ctx->arena, words_of(ctx, r), step, &r->s);
+}
+
+static void counters_start_along(struct lpo_stage_ctx *ctx, const struct lpo_stage *other,
+                                 const struct lpo_step *step)
+{
+    struct counters_run *run = ctx->private;
+    int64_t deadline = lpo_run_clock_ns() + ready_ns;
+    int count, only;
+
+    run->running = run->len;
+    if (!goes_with(ctx, other->name))
+        return;
+    only = ours(ctx) ? only_gpu(ctx) : -1;
+    count = visible_gpus(ctx, step);
+    if (only >= 0)
+        start_gpu(ctx, other->name, only, step);
+    for (int i = 0; only < 0 && i < count; i++)
+        start_gpu(ctx, other->name, i, step);
+    for (size_t i = run->running; i < run->len; i++)
+        lpo_counters_helper_wait_ready(ctx->arena, &run->at[i].s, deadline);
+}
+
+static void counters_stop_along(struct lpo_stage_ctx *ctx)
+{
+    struct counters_run *run = ctx->private;
+
+    for (size_t i = run->running; i < run->len; i++)
+        lpo_counters_helper_stop(ctx->arena, &run->at[i].s);
+    run->running = run->len;
+}
+
+/* --- from the first stage to the last ------------------------------------------------------- */
+
+static int counters_begin(struct lpo_stage_ctx *ctx, struct lpo_err *err)
+{
+    struct lpo_gpus gpus;
+
+    (void)err;
+    ctx->private = LPO_NEW(ctx->arena, struct counters_run);
+    lpo_gpu_list(ctx->arena, &gpus);
+    if (ours(ctx) && only_gpu(ctx) < 0)
+        ctx->nothing_to_do = "the workload runs on the CPU";
+    else if (gpus.len == 0)
+        ctx->nothing_to_do = "there is no NVIDIA GPU here";
+    return 0;
+}
+
+static void note_result(struct lpo_stage_ctx *ctx, const struct sampled *r)
+{
+    const struct lpo_sampling *s = &r->s;
+    double share = s->wall_ns > 0 ? 100.0 * (double)s->cpu_ns / (double)s->wall_ns : 0;
+
+    if (s->done)
+        lpo_run_manifest_note(ctx->manifest, ctx->record,
+                              "GPU %d beside %s: %" PRIu64
+                              " samples (%s); the sampler used %.1f %% "
+                              "of one core",
+                              r->gpu, r->stage, s->samples, s->about, share);
+    if (s->lost_ns > 0)
+        lpo_run_manifest_note(ctx->manifest, ctx->record,
+                              "GPU %d beside %s: no samples of %.3f s (about %" PRIu64
+                              " lost); the report marks that time",
+                              r->gpu, r->stage, (double)s->lost_ns / 1e9, s->lost);
+    if (s->ended_by == LPO_COUNTERS_ENDED_LIMIT)
+        lpo_run_manifest_note(ctx->manifest, ctx->record,
+                              "GPU %d beside %s: sampling ended at pipeline.counters.max_mb; raise "
+                              "it, or set a longer pipeline.counters.interval",
+                              r->gpu, r->stage);
+    if (s->failed)
+        lpo_run_manifest_note(ctx->manifest, ctx->record, "GPU %d beside %s: %s", r->gpu, r->stage,
+                              s->failed);
+}
+
+static int counters_collect(struct lpo_stage_ctx *ctx, struct lpo_err *err)
+{
+    const struct counters_settings *settings = ctx->settings;
+    const struct counters_run *run = ctx->private;
+    const char *why = "none of the stages that it goes along with ran (pipeline.counters.with)";
+    bool any = false;
+
+    for (size_t i = 0; i < run->len; i++) {
+        any |= run->at[i].s.ready;
+        if (run->at[i].s.failed)
+            why = run->at[i].s.failed;
+    }
+    for (size_t i = 0; any && i < run->len; i++)
+        note_result(ctx, &run->at[i]);
+    if (any)
+        return 0;
+    if (run->len && strcmp(settings->enable, "true") == 0)
+        return lpo_fail(err, LPO_E_MISSING, "%s", why);
+    ctx->nothing_to_do = why;
+    return 0;
+}
+
+/* --- lpo doctor ----------------------------------------------------------------------------- */
+
+static bool look_for_counters(struct lpo_arena *a, const char **detail, const char **remedy)
+{
+    static const char *const words[] = { "--check", NULL };
+    struct lpo_sampling s;
+
+    (void)remedy;
+    lpo_counters_helper_start(a, words, NULL, &s);
+    lpo_counters_helper_wait_ready(a, &s, lpo_run_clock_ns() + check_ns);
+    *detail = s.ready ? s.about : s.failed;
+    lpo_counters_helper_stop(a, &s);
+    return s.ready;
+}
+
+static const struct lpo_stage_check checks[] = {
+    { "sampling", "no measured bytes and activity of regions from an ordinary run; ncu still can",
+      "an NVIDIA GPU since Turing, CUPTI of CUDA 12.6 or later, and the permission to read "
+      "counters: docs/counters.md",
+      look_for_counters },
+    { NULL, NULL, NULL, NULL },
+};
+
+static const struct lpo_rundir_kind results = {
+    .stage = "counters",
+    .what = "the sampled hardware counters",
+    .roles = LPO_ROLE_SAMPLES,
+};
+
+const struct lpo_stage lpo_pipeline_counters = {
+    .name = "counters",
+    .summary = "hardware counters, sampled while the program runs as it is",
+    .light = true,
+    LPO_STAGE_SETTINGS(counters_settings, fields),
+    .results = &results,
+    .checks = checks,
+    .begin = counters_begin,
+    .collect = counters_collect,
+    .start_along = counters_start_along,
+    .stop_along = counters_stop_along,
+};

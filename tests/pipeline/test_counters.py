@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The counters stage for real, on a driver, an NVML and a libcupti of ours. Prints TAP."""
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, ".."))
+sys.path.insert(0, os.path.join(HERE, "..", "trace"))
+import lpoc  # noqa: E402
+import tap  # noqa: E402
+from lpo_case import LpoCase  # noqa: E402
+
+BUILD = os.environ["LPO_BUILD_ROOT"]
+NVML = os.path.join(BUILD, "tests", "pipeline", "fake_nvml.so")
+PM = os.path.join(BUILD, "tests", "gpu", "libfake-pm.so")
+WORDS = ["pipeline.static_analysis.enable=false", "pipeline.direct_inference.enable=false", "pipeline.torch_profiler.enable=false"]
+TOY = ["run.repeats=1", "run.warmup=0", "infer.max_new_tokens=4", "infer.prompt_tokens=16", "model.layers=1", "workload.toy.cuda=false"]
+# Ends only when the sampler has written something, so that no clock decides what is in its file.
+WAITS = "for i in $(seq 2000); do [ $(stat -c %s run/counters/$0 2>/dev/null || echo 0) -gt 2000 ] && exit 0; sleep 0.01; done; exit 1"
+
+
+class Counters(LpoCase):
+    modes = ""
+
+    def environment(self) -> dict[str, str]:
+        return {"LPO_NVML": NVML, "LPO_LIBCUDA": PM, "LPO_LIBCUPTI": PM, "FAKE_PM": self.modes, "FAKE_PM_ROUNDS": "0"}
+
+    def go(self, *words: str, env: dict[str, str] | None = None, code: int = 0) -> str:
+        done = self.lpo_run(*WORDS, *([] if "--" in words else TOY), *words, env=env)
+        output = done.stdout + done.stderr
+        self.assertEqual(done.returncode, code, output)
+        self.assertNotIn("Sanitizer", output)
+        return output
+
+    def samples(self, name: str):
+        with open(self.path("counters", name), "rb") as f:
+            return lpoc.read(f.read())
+
+    def files(self) -> list[str]:
+        folder = self.path("counters")
+        return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+
+    def test_samples_beside_the_native_stage(self) -> None:
+        output = self.go()
+        facts, metrics, items = self.samples("gpu0.lpoc")
+        self.assertEqual(self.files(), ["gpu0.lpoc"])  # run.device says which GPU
+        self.assertEqual((facts["beside"], facts["device.index"], facts["interval_ns"]), ("native", "0", "50000"))
+        self.assertEqual(len(metrics), 9)
+        self.assertGreater(sum(i[0] == "sample" for i in items), 100)
+        self.assertEqual(items[-1][1][6], 1)  # it was told to stop, and wrote its end
+        stage = self.stage("counters")
+        self.assertEqual(stage["state"], "done")
+        self.assertIn("counters/gpu0.lpoc", stage["files"])
+        self.assertTrue(any("samples (GH100, 9 metrics" in note for note in stage["notes"]), stage)
+        self.assertNotIn("failed", output)
+
+    def test_the_settings_reach_the_sampler(self) -> None:
+        self.go("pipeline.counters.interval=200us", "pipeline.counters.metrics=[dram__bytes_read.sum,lts__t_bytes.sum]",
+                "run.device=cuda:1")
+        facts, metrics, _ = self.samples("gpu1.lpoc")
+        self.assertEqual(facts["interval_ns"], "200000")
+        self.assertEqual([m[0] for m in metrics], ["dram__bytes_read.sum", "lts__t_bytes.sum"])
+
+    def test_every_gpu_that_a_program_may_see(self) -> None:
+        self.go("--", "sh", "-c", WAITS, "gpu1.lpoc")
+        self.assertEqual(self.files(), ["gpu0.lpoc", "gpu1.lpoc"])
+        self.assertEqual(self.samples("gpu1.lpoc")[0]["device.uuid"], "a1" * 16)
+
+    def test_only_the_gpus_that_are_visible(self) -> None:
+        self.go("--", "sh", "-c", WAITS, "gpu0.lpoc", env={"CUDA_VISIBLE_DEVICES": "1"})
+        self.assertEqual(self.files(), ["gpu0.lpoc"])
+
+    def test_beside_other_stages_where_asked(self) -> None:
+        self.go("pipeline.counters.with=[native,direct_inference]", "pipeline.direct_inference.enable=true")
+        self.assertEqual(self.files(), ["direct_inference-gpu0.lpoc", "gpu0.lpoc"])
+        self.assertEqual(self.samples("direct_inference-gpu0.lpoc")[0]["beside"], "direct_inference")
+
+    def test_no_permission_is_one_line_and_the_run_goes_on(self) -> None:
+        self.modes = "no_permission"
+        output = self.go()
+        self.assertIn("counters: skipped: this user may not read the GPU's counters", output)
+        self.assertEqual(self.stage("counters")["state"], "skipped")
+        self.assertEqual(self.stage("native")["state"], "done")
+        self.assertEqual(self.files(), [])
+        self.has("report.md")
+
+    def test_what_was_asked_for_and_cannot_be_had_is_missing(self) -> None:
+        self.modes = "mig"
+        self.go("pipeline.counters.enable=true", code=3)
+        self.assertEqual(self.stage("counters")["state"], "missing")
+        self.assertIn("only while MIG is off", self.stage("counters")["message"])
+        self.assertEqual(self.stage("native")["state"], "done")
+        self.has("report.md")
+
+    def test_losses_and_a_full_file_are_notes(self) -> None:
+        self.modes = "overflow"
+        self.go("pipeline.counters.max_mb=1", "--", "sh", "-c",
+                "for i in $(seq 6000); do grep -q 'size limit' run/counters/gpu0.lpoc && exit 0; sleep 0.01; done; exit 1",
+                env={"CUDA_VISIBLE_DEVICES": "0"})
+        notes = " ".join(self.stage("counters")["notes"])
+        self.assertIn("no samples of", notes)
+        self.assertIn("sampling ended at pipeline.counters.max_mb", notes)
+        self.assertEqual(self.samples("gpu0.lpoc")[2][-1][1][6], 2)
+
+    def test_nothing_is_said_where_there_is_no_use_for_it(self) -> None:
+        for words, env, why in ((["run.device=cpu"], {}, "the workload runs on the CPU"),
+                                ([], {"LPO_NVML": "/nonexistent"}, "there is no NVIDIA GPU here")):
+            with self.subTest(why):
+                output = self.go(*words, env=env)
+                self.assertNotIn("counters", output)
+                self.assertEqual(self.stage("counters")["message"], why)
+                self.assertFalse(os.path.exists(self.path("counters")))
+                os.rename(self.run_dir, self.run_dir + why[:5].strip())
+
+    def test_a_program_that_cannot_start_leaves_no_sampler(self) -> None:
+        self.write("not-a-program", "#!/nonexistent/interpreter\n")
+        os.chmod(os.path.join(self.cwd, "not-a-program"), 0o755)
+        self.go("--", "./not-a-program", code=1)
+        self.assertEqual(self.samples("gpu0.lpoc")[2][-1][1][6], 1)
+
+    def test_a_killed_lpo_leaves_no_sampler(self) -> None:
+        child = self.lpo_start(*WORDS, "--", "sleep", "600")
+        path = self.path("counters", "gpu0.lpoc")
+        self.until(lambda: os.path.exists(path) and os.path.getsize(path) > 2000)
+        pid = int(lpoc.read(open(path, "rb").read())[0]["pid"])
+        child.send_signal(signal.SIGKILL)
+        child.communicate()
+        self.until(lambda: not os.path.exists(f"/proc/{pid}") or "Z" in open(f"/proc/{pid}/stat").read().split(")")[1][:3])
+        self.assertEqual(self.samples("gpu0.lpoc")[2][-1][1][6], 3)
+
+    def test_doctor_says_whether_counters_can_be_had(self) -> None:
+        self.assertIn("sampling   yes  GH100, 9 metrics", self.lpo("doctor").stdout)
+        self.modes = "no_permission"
+        self.assertIn("sampling   no   this user may not read the GPU's counters: run as root", self.lpo("doctor").stdout)
+
+    def until(self, holds) -> None:
+        for _ in range(6000):
+            if holds():
+                return
+            time.sleep(0.01)
+        self.fail("it did not happen")
+
+
+if __name__ == "__main__":
+    tap.main()
