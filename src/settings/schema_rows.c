@@ -298,6 +298,9 @@ static const struct lpo_schema_row rows[] = {
     { "pipeline.nvml.enable", LPO_S_BOOL, "false", "run this stage" },
     { "pipeline.nvml.interval_ms", LPO_S_INT, "50", "time between two samples", .min = 1 },
 
+    { "diff", LPO_S_MAP, MAP, "what lpo diff allows" },
+    { "diff.budgets", LPO_S_OPEN, MAP, "what may grow by how much: docs/diff.md" },
+
     { "report", LPO_S_MAP, MAP, "what the reports contain" },
     { "report.formats", LPO_S_WORDS, "md,json,html", "writers of the main report",
       .values = "md|json|html|csv|perfetto|text" },

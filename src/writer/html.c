@@ -216,6 +216,10 @@ static void html_write(const struct lpo_doc *doc, struct lpo_str *out)
     write_head(doc, out);
     add_line(out, "<body>\n<header><h1>", doc->title, "</h1></header>\n<main>\n");
     write_sections(doc, out);
+    if (doc->data_only) { /* no views are drawn from it */
+        lpo_str_add(out, "</main>\n</body>\n</html>\n");
+        return;
+    }
     lpo_str_add(out, "</main>\n<script type=\"application/json\" id=\"lpo-data\">");
     w.html = true;
     lpo_jw_object(&w, NULL);

@@ -24,7 +24,8 @@ struct lpo_table;
 struct lpo_writer {
     const char *name;    /* "md": the word of report.formats and --format */
     const char *summary; /* for people */
-    const char *kind;    /* the document of a run that it writes: "run", "page" or "timeline" */
+    const char *kind;    /* the document of a run that it writes: "run", "page" or "timeline";
+                          * "diff": it writes none of them */
     const char *file; /* what it makes of it: "report.md"; "figures/%s.svg", of a figure or table */
     bool records;     /* shows the records of a document; the others show its sections alone */
     bool always;      /* made with every report, whatever report.formats says */
@@ -37,7 +38,7 @@ struct lpo_writer {
 };
 
 extern const struct lpo_writer lpo_writer_md, lpo_writer_json, lpo_writer_csv, lpo_writer_text,
-    lpo_writer_perfetto, lpo_writer_svg, lpo_writer_html;
+    lpo_writer_perfetto, lpo_writer_svg, lpo_writer_html, lpo_writer_junit;
 
 const struct lpo_writer *lpo_writer_find(const char *name); /* NULL: no such format */
 const struct lpo_writer *lpo_writer_at(size_t i);           /* NULL past the last */

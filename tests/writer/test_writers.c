@@ -257,7 +257,7 @@ static void the_table_of_writers_is_whole(void **state)
         assert_ptr_equal(lpo_writer_find(w->name), w);
         assert_true(w->summary && *w->summary);
         assert_true(!strcmp(w->kind, "run") || !strcmp(w->kind, "page") ||
-                    !strcmp(w->kind, "timeline"));
+                    !strcmp(w->kind, "timeline") || !strcmp(w->kind, "diff"));
         assert_true(!w->write != !w->draw); /* bytes of the document, or of each figure */
         assert_int_equal(w->draw || w->print, strstr(w->file, "%s") != NULL);
         for (size_t k = 0; k < i; k++) {
@@ -271,10 +271,10 @@ static void the_table_of_writers_is_whole(void **state)
 /* Every writer makes its files of the same document: the table names them. */
 static void every_writer_writes_its_files(void **state)
 {
-    static const char *const files[] = { "report.txt",          "report.md",
-                                         "report.json",         "csv/kernels.csv",
-                                         "report.html",         "timeline.perfetto.json",
-                                         "figures/roofline.svg" };
+    static const char *const files[] = { "report.txt",           "report.md",
+                                         "report.json",          "csv/kernels.csv",
+                                         "report.html",          "timeline.perfetto.json",
+                                         "figures/roofline.svg", "checks.xml" };
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     LPO_AUTO(lpo_doc) doc = sample();
     LPO_AUTO(lpo_file_queue) queue = lpo_file_queue_create();

@@ -54,7 +54,7 @@ static bool more_is_better(const char *key)
 static void compare_figure(struct lpo_diff *d, const char *key)
 {
     /* a figure has its own spread alone; one value a side is held to 2 % */
-    static const struct lpo_diff_prior prior = { 0.02 * 0.02, 1 };
+    static const struct lpo_diff_prior prior = { 0.02 * 0.02, 10 };
     struct lpo_diff_figure_row row = { .key = key, .more_is_better = more_is_better(key) };
     struct lpo_diff_evidence e = { 0 };
     double *values[LPO_DIFF_SIDES] = { NULL, NULL };

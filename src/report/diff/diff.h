@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "analysis/diff/budgets.h"
+
 struct lpo_arena;
 struct lpo_diff;
 struct lpo_diff_difference;
@@ -22,6 +24,8 @@ struct lpo_report_diff_options {
     bool all;         /* rows that did not change, too */
     bool full_names;  /* of kernels */
     double fail_over; /* a share, 0.03; below 0: no limit was given */
+    bool gated;       /* some limit was given: the checks below are shown, and may fail */
+    lpo_diff_checks checks;
 };
 
 /* Borrows the diff, which must outlive it. */
@@ -37,6 +41,12 @@ const char *lpo_report_diff_reason(struct lpo_arena *a, const struct lpo_diff_di
 const char *lpo_report_diff_verdict(const struct lpo_diff *d);
 /* The sentence that stands first. */
 const char *lpo_report_diff_sentence(struct lpo_arena *a, const struct lpo_diff *d);
+/* The section and the record of the checks. */
+void lpo_report_diff_checks(struct lpo_doc *doc, const struct lpo_diff *d,
+                            const struct lpo_report_diff_options *o);
+void lpo_report_diff_put_checks(struct lpo_record *to, const struct lpo_report_diff_options *o);
+/* Did any check fail? */
+bool lpo_report_diff_failed(const struct lpo_report_diff_options *o);
 /* "compute: GEMM", "idle: the host came too late" */
 const char *lpo_report_diff_part(size_t part);
 /* "+1.234 ms", "-56 ns" */

@@ -278,6 +278,7 @@ void lpo_report_diff_put(struct lpo_record *to, const struct lpo_diff *d,
     lpo_doc_put_text(to, "verdict", lpo_report_diff_verdict(d));
     lpo_doc_put_real(to, "regression", lpo_diff_regression(d));
     lpo_doc_put_real(to, "fail_over", o->fail_over < 0 ? NAN : o->fail_over);
+    lpo_report_diff_put_checks(to, o);
     put_runs(lpo_doc_put_record(to, "runs"), d);
     r = lpo_doc_put_record(to, "length");
     lpo_doc_put_text(r, "unit", d->unit);

@@ -42,14 +42,10 @@ static void row_ns(struct lpo_table *t, double ns)
 static void verdict(struct lpo_doc *doc, const struct lpo_diff *d,
                     const struct lpo_report_diff_options *o)
 {
-    double regression = lpo_diff_regression(d);
-
     lpo_doc_section(doc, "verdict", "Verdict", 1);
     lpo_doc_paragraph(doc, "%s", lpo_report_diff_sentence(doc->arena, d));
-    if (o->fail_over >= 0 && d->comparable)
-        lpo_doc_paragraph(doc, "%s: the limit is %+.2f %%, the proven change %+.2f %%.",
-                          regression > o->fail_over ? "Failed" : "Passed", 100 * o->fail_over,
-                          100 * regression);
+    if (o->gated && d->comparable)
+        lpo_doc_paragraph(doc, "%s", lpo_report_diff_failed(o) ? "Failed." : "Passed.");
     for (size_t i = 0; i < d->differences.len && i < MOST_SETTINGS; i++)
         lpo_doc_note(doc, LPO_NOTE_WARNING, "%s",
                      lpo_report_diff_reason(doc->arena, &d->differences.at[i]));
@@ -336,6 +332,7 @@ struct lpo_doc *lpo_report_diff_doc(const struct lpo_diff *d,
     doc->whole = o->full_names;
     lpo_report_diff_put(doc->data, d, o);
     verdict(doc, d, o);
+    lpo_report_diff_checks(doc, d, o);
     findings(doc, d);
     wall(doc, d);
     devices(doc, d);

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/diff/budgets.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hydra/compose.h"
+#include "settings/settings.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/pattern.h"
+#include "util/str.h"
+#include "util/units.h"
+
+/* --- what a budget may be about ------------------------------------------------------------- */
+
+enum measure { OF_WALL, OF_PART, OF_ROWS, OF_CLASS, OF_FIGURE };
+
+static const struct subject {
+    const char *name;
+    enum measure measure;
+    enum lpo_diff_table table;
+    const char *figure; /* key of the digest's figure */
+    enum lpo_diff_unit unit;
+    bool rest;  /* "region:PATTERN" */
+    bool falls; /* less is worse */
+} subjects[] = {
+    { "wall", OF_WALL, 0, NULL, LPO_DIFF_NS, false, false },
+    { "part", OF_PART, 0, NULL, LPO_DIFF_NS, true, false },
+    { "region", OF_ROWS, LPO_DIFF_REGIONS, NULL, LPO_DIFF_NS, true, false },
+    { "operator", OF_ROWS, LPO_DIFF_OPERATORS, NULL, LPO_DIFF_NS, true, false },
+    { "kernel", OF_ROWS, LPO_DIFF_KERNELS, NULL, LPO_DIFF_NS, true, false },
+    { "class", OF_CLASS, LPO_DIFF_KERNELS, NULL, LPO_DIFF_NS, true, false },
+    { "tokens_per_s", OF_FIGURE, 0, "tokens_per_s", LPO_DIFF_NUMBER, false, true },
+    { "ttft", OF_FIGURE, 0, "ttft_ms", LPO_DIFF_MS, false, false },
+    { "prefill", OF_FIGURE, 0, "prefill_ms", LPO_DIFF_MS, false, false },
+    { "decode", OF_FIGURE, 0, "decode_ms", LPO_DIFF_MS, false, false },
+    { "total", OF_FIGURE, 0, "total_ms", LPO_DIFF_MS, false, false },
+    { "memory", OF_FIGURE, 0, "peak_device_bytes", LPO_DIFF_BYTES, false, false },
+    { "host_memory", OF_FIGURE, 0, "peak_host_bytes", LPO_DIFF_BYTES, false, false },
+    { "energy", OF_FIGURE, 0, "energy_j", LPO_DIFF_NUMBER, false, false },
+};
+
+enum { SUBJECTS = sizeof subjects / sizeof *subjects };
+
+static int subject_of(const char *what, const char **rest, struct lpo_err *err)
+{
+    size_t len = strcspn(what, ":");
+    const char *names[SUBJECTS], *near;
+    char word[64];
+
+    for (int i = 0; i < SUBJECTS; i++) {
+        names[i] = subjects[i].name;
+        if (strlen(names[i]) != len || strncmp(names[i], what, len) != 0)
+            continue;
+        if (subjects[i].rest != (what[len] == ':' && what[len + 1]))
+            return lpo_fail(err, LPO_E_CONFIG,
+                            subjects[i].rest ? "diff.budgets: '%s' needs a name: %s:NAME"
+                                             : "diff.budgets: '%s' takes no name behind '%s'",
+                            what, names[i]);
+        *rest = what[len] ? what + len + 1 : "";
+        return i;
+    }
+    snprintf(word, sizeof word, "%.*s", (int)(len < 60 ? len : 60), what);
+    near = lpo_str_nearest(word, names, SUBJECTS);
+    return lpo_fail(err, LPO_E_CONFIG, "diff.budgets: '%s' is not known%s%s%s", word,
+                    near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+/* --- limits --------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    double size;
+} byte_units[] = { { "B", 1 },        { "KB", 1e3 },     { "MB", 1e6 },     { "GB", 1e9 },
+                   { "KiB", 0x1p10 }, { "MiB", 0x1p20 }, { "GiB", 0x1p30 }, { "TiB", 0x1p40 } };
+
+static bool parse_bytes(const char *text, double *out)
+{
+    char *end;
+    double v = strtod(text, &end);
+
+    while (*end == ' ')
+        end++;
+    for (size_t i = 0; end != text && i < sizeof byte_units / sizeof *byte_units; i++)
+        if (strcmp(end, byte_units[i].name) == 0) {
+            *out = v * byte_units[i].size;
+            return isfinite(*out) && v >= 0;
+        }
+    return false;
+}
+
+static bool parse_share(const char *text, double *out)
+{
+    char *end;
+    double v = strtod(text, &end);
+
+    while (*end == ' ')
+        end++;
+    *out = v / 100;
+    return end != text && strcmp(end, "%") == 0 && v >= 0 && v <= 1e6;
+}
+
+static bool parse_number(const char *text, double *out)
+{
+    char *end;
+
+    *out = strtod(text, &end);
+    return end != text && !*end && isfinite(*out) && *out >= 0;
+}
+
+static int parse_limit(const struct subject *s, const char *text, struct lpo_diff_budget *b,
+                       struct lpo_err *err)
+{
+    static const char *const like[] = { "12ms", "12ms", "40GiB", "100" };
+    int64_t ns = 0;
+    bool good;
+
+    b->share = b->most = NAN;
+    if (parse_share(text, &b->share))
+        return 0;
+    b->share = NAN;
+    if (s->unit == LPO_DIFF_BYTES)
+        good = parse_bytes(text, &b->most);
+    else if (s->unit == LPO_DIFF_NUMBER)
+        good = parse_number(text, &b->most);
+    else {
+        good = lpo_units_parse_duration(text, &ns, err) == 0;
+        b->most = (double)ns;
+    }
+    if (good)
+        return 0;
+    return lpo_fail(err, LPO_E_CONFIG,
+                    "diff.budgets: the limit of '%s' must be like 3%% or %s, "
+                    "not '%.60s'",
+                    b->what, like[s->unit], text);
+}
+
+int lpo_diff_budgets_add(struct lpo_arena *a, const char *what, const char *limit,
+                         lpo_diff_budgets *out, struct lpo_err *err)
+{
+    struct lpo_diff_budget b = { .what = lpo_arena_strdup(a, what),
+                                 .limit = lpo_arena_strdup(a, limit) };
+    enum lpo_region_kernel_class class;
+    LPO_AUTO(lpo_pattern) p = NULL;
+
+    if (out->len >= LPO_DIFF_MOST_BUDGETS)
+        return lpo_fail(err, LPO_E_LIMIT, "diff.budgets has more than %d entries",
+                        LPO_DIFF_MOST_BUDGETS);
+    b.subject = subject_of(b.what, &b.rest, err);
+    if (b.subject < 0)
+        return b.subject;
+    if (subjects[b.subject].measure == OF_CLASS && !lpo_region_class_from_name(b.rest, &class))
+        return lpo_fail(err, LPO_E_CONFIG, "diff.budgets: there is no class '%.60s'", b.rest);
+    if (subjects[b.subject].measure == OF_ROWS &&
+        lpo_pattern_create(b.rest, LPO_PATTERN_TEXT, &p, err) < 0)
+        return lpo_ctx(err, "diff.budgets: '%s'", b.what);
+    if (parse_limit(&subjects[b.subject], limit, &b, err) < 0)
+        return err->code;
+    lpo_vec_push(out, b);
+    return 0;
+}
+
+int lpo_diff_budgets_read(struct lpo_arena *a, const struct lpo_node *map, lpo_diff_budgets *out,
+                          struct lpo_err *err)
+{
+    if (map && map->kind != LPO_NODE_MAP)
+        return lpo_fail(err, LPO_E_CONFIG, "diff.budgets must be a map of names to limits");
+    for (size_t i = 0; map && i < map->npairs; i++) {
+        const char *what = lpo_settings_node_word(a, map->pairs[i].key);
+        const char *limit = lpo_settings_node_word(a, map->pairs[i].value);
+
+        if (!what)
+            return lpo_fail(err, LPO_E_CONFIG, "diff.budgets has a name that is not text");
+        if (!limit) {
+            if (map->pairs[i].value->kind == LPO_NODE_NULL)
+                continue; /* taken back by a later config */
+            return lpo_fail(err, LPO_E_CONFIG, "diff.budgets: the limit of '%s' is not text", what);
+        }
+        if (lpo_diff_budgets_add(a, what, limit, out, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+/* --- checks --------------------------------------------------------------------------------- */
+
+const char *lpo_diff_state_name(enum lpo_diff_state state)
+{
+    static const char *const names[] = { "passed", "failed", "within chance", "nothing matched" };
+
+    return names[state];
+}
+
+/* The worse of what was seen so far and one more row. */
+static void take(struct lpo_diff_check *c, const char *name, double a, double b, bool real)
+{
+    const struct lpo_diff_budget *x = c->budget;
+    bool falls = subjects[x->subject].falls;
+    double worse = falls   ? (b > 0 ? a / b - 1 : INFINITY)
+                   : a > 0 ? b / a - 1
+                           : (b > 0 ? INFINITY : 0);
+    enum lpo_diff_state state = LPO_DIFF_PASSED;
+
+    if (isnan(x->share))
+        state = (falls ? b < x->most : b > x->most) ? LPO_DIFF_FAILED : LPO_DIFF_PASSED;
+    else if (worse > x->share)
+        state = real ? LPO_DIFF_FAILED : LPO_DIFF_BY_CHANCE;
+    /* failed beats within chance beats passed beats nothing; among equals the larger change */
+    if (c->state != LPO_DIFF_NO_MATCH) {
+        static const int rank[] = { 0, 2, 1, -1 };
+
+        if (rank[state] < rank[c->state] || (state == c->state && !(worse > c->change)))
+            return;
+    }
+    c->state = state;
+    c->name = name;
+    c->a = a;
+    c->b = b;
+    c->change = isfinite(worse) ? worse : NAN;
+}
+
+static void check_wall(const struct lpo_diff *d, struct lpo_diff_check *c)
+{
+    const struct lpo_diff_wall *w = &d->wall;
+    double a = w->step_ns[LPO_DIFF_A], b = w->step_ns[LPO_DIFF_B];
+
+    take(c, c->budget->what, a, b, lpo_diff_regression(d) > c->budget->share);
+}
+
+static void check_part(const struct lpo_diff *d, struct lpo_diff_check *c)
+{
+    const struct lpo_diff_wall *w = &d->wall;
+    size_t len = strlen(c->budget->rest);
+    double sum[LPO_DIFF_SIDES] = { 0, 0 };
+    bool any = false;
+
+    for (size_t i = 0; w->known && i < LPO_DIFF_PARTS; i++) {
+        const char *name = lpo_diff_part_name(i);
+
+        /* "idle" is all of "idle.…" */
+        if (strncmp(name, c->budget->rest, len) != 0 || (name[len] && name[len] != '.'))
+            continue;
+        any = true;
+        for (int side = 0; side < LPO_DIFF_SIDES; side++)
+            sum[side] += (double)w->device[side]->parts[i] / d->length[side];
+    }
+    if (any)
+        take(c, c->budget->what, sum[LPO_DIFF_A], sum[LPO_DIFF_B], w->verdict.significant);
+}
+
+static double one_call(const struct lpo_diff_amount *m)
+{
+    return m->count ? (double)m->ns / (double)m->count : 0;
+}
+
+static void check_rows(const struct lpo_diff *d, struct lpo_diff_check *c)
+{
+    const struct subject *s = &subjects[c->budget->subject];
+    const lpo_diff_rows *rows = &d->rows[s->table];
+    LPO_AUTO(lpo_pattern) p = NULL;
+    bool absolute = isnan(c->budget->share);
+
+    if (lpo_pattern_create(c->budget->rest, LPO_PATTERN_TEXT, &p, NULL) < 0)
+        return; /* it was tried when the budget was read */
+    for (size_t i = 0; i < rows->len; i++) {
+        const struct lpo_diff_row *r = &rows->at[i];
+        const struct lpo_diff_item *item = r->item[r->item[LPO_DIFF_B] ? 1 : 0];
+        const struct lpo_diff_amount *a = &r->amount[LPO_DIFF_A], *b = &r->amount[LPO_DIFF_B];
+
+        if (!lpo_pattern_matches(p, item->name, strlen(item->name)) &&
+            !(*item->detail && lpo_pattern_matches(p, item->detail, strlen(item->detail))))
+            continue;
+        if (absolute)
+            take(c, item->name, one_call(a), one_call(b), true);
+        else
+            take(c, item->name, a->step_ns, b->step_ns, r->verdict.significant);
+    }
+}
+
+/* All kernels of a class together; real where one of its kernels changed beyond chance. */
+static void check_class(const struct lpo_diff *d, struct lpo_diff_check *c)
+{
+    enum lpo_region_kernel_class class = LPO_CLASS_OTHER;
+    double a = 0, b = 0;
+    bool any = false, real = false;
+
+    lpo_region_class_from_name(c->budget->rest, &class);
+    for (size_t i = 0; i < d->rows[LPO_DIFF_KERNELS].len; i++) {
+        const struct lpo_diff_row *r = &d->rows[LPO_DIFF_KERNELS].at[i];
+
+        if (r->item[r->item[LPO_DIFF_B] ? 1 : 0]->class != class)
+            continue;
+        any = true;
+        real |= r->verdict.significant;
+        a += r->amount[LPO_DIFF_A].step_ns;
+        b += r->amount[LPO_DIFF_B].step_ns;
+    }
+    if (any)
+        take(c, c->budget->what, a, b, real);
+}
+
+static void check_figure(const struct lpo_diff *d, struct lpo_diff_check *c)
+{
+    const struct subject *s = &subjects[c->budget->subject];
+
+    for (size_t i = 0; i < d->figures.len; i++) {
+        const struct lpo_diff_figure_row *f = &d->figures.at[i];
+        double scale = s->unit == LPO_DIFF_MS ? 1e6 : 1; /* limits of times are in ns */
+
+        if (strcmp(f->key, s->figure) == 0 && !isnan(f->value[LPO_DIFF_B]))
+            take(c, c->budget->what,
+                 isnan(f->value[LPO_DIFF_A]) ? f->value[LPO_DIFF_B] * scale
+                                             : f->value[LPO_DIFF_A] * scale,
+                 f->value[LPO_DIFF_B] * scale, f->verdict.significant);
+    }
+}
+
+void lpo_diff_check_all(const struct lpo_diff *d, const lpo_diff_budgets *budgets,
+                        lpo_diff_checks *out)
+{
+    static void (*const checks[])(const struct lpo_diff *, struct lpo_diff_check *) = {
+        [OF_WALL] = check_wall,   [OF_PART] = check_part,     [OF_ROWS] = check_rows,
+        [OF_CLASS] = check_class, [OF_FIGURE] = check_figure,
+    };
+
+    for (size_t i = 0; i < budgets->len; i++) {
+        const struct subject *s = &subjects[budgets->at[i].subject];
+        struct lpo_diff_check c = { .budget = &budgets->at[i],
+                                    .name = budgets->at[i].what,
+                                    .state = LPO_DIFF_NO_MATCH,
+                                    .unit = s->unit == LPO_DIFF_MS ? LPO_DIFF_NS : s->unit,
+                                    .a = NAN,
+                                    .b = NAN,
+                                    .change = NAN };
+
+        checks[s->measure](d, &c);
+        lpo_vec_push(out, c);
+    }
+}

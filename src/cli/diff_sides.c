@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/diff_sides.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/diff/digest.h"
+#include "analysis/run.h"
+#include "cli/app.h"
+#include "pipeline/stage.h"
+#include "rundir/rundir.h"
+#include "settings/settings.h"
+#include "trace/trace.h"
+#include "util/arena.h"
+#include "util/err.h"
+
+enum { MOST_RUNS = 1000 };
+
+static int read_run(struct lpo_app *app, const char *path, struct lpo_diff_reading *out,
+                    struct lpo_err *err)
+{
+    struct lpo_rundir_options o = { .kinds = lpo_pipeline_trace_kinds(app->arena),
+                                    .skip = LPO_SKIP_METRICS };
+    LPO_AUTO(lpo_analysis_run) run = NULL;
+    struct lpo_diff_digest *d;
+
+    if (lpo_analysis_run_of_paths(&path, 1, &o, &run, err) < 0)
+        return lpo_ctx(err, "cannot compare '%s'", path);
+    for (size_t i = 0; i < run->dir->problems.len; i++)
+        fprintf(app->log, "lpo: warning: %s\n", run->dir->problems.at[i]);
+    if (out->budgets && run->dir->dir && !out->budgets->len &&
+        lpo_diff_budgets_read(app->arena, lpo_settings_map(run->dir->config, "diff.budgets"),
+                              out->budgets, err) < 0)
+        return lpo_ctx(err, "the config of '%s'", path);
+    d = lpo_diff_digest_create(run, path);
+    if (!d)
+        return lpo_fail(err, LPO_E_NOTFOUND, "'%s' holds no trace that can be read%s%s", path,
+                        run->dir->problems.len ? ": " : "",
+                        run->dir->problems.len ? run->dir->problems.at[0] : "");
+    out->at[out->len++] = d;
+    return 0;
+}
+
+static void make_room(struct lpo_app *app, struct lpo_diff_reading *out, size_t count)
+{
+    struct lpo_diff_digest **at = lpo_arena_array(app->arena, out->len + count, sizeof *at);
+
+    if (out->len)
+        memcpy(at, out->at, out->len * sizeof *at);
+    out->at = at;
+}
+
+int lpo_cli_runs_read(struct lpo_app *app, const char *const *paths, size_t count,
+                      struct lpo_diff_reading *out, struct lpo_err *err)
+{
+    if (out->len + count > MOST_RUNS)
+        return lpo_fail(err, LPO_E_USAGE, "a side has %zu runs; at most %d can be compared",
+                        out->len + count, MOST_RUNS);
+    make_room(app, out, count);
+    for (size_t i = 0; i < count; i++)
+        if (read_run(app, paths[i], out, err) < 0)
+            return err->code;
+    return 0;
+}
+
+void lpo_cli_runs_free(struct lpo_diff_reading *r)
+{
+    for (size_t i = 0; i < r->len; i++)
+        lpo_diff_digest_destroy(r->at[i]);
+    r->len = 0;
+}

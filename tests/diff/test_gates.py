@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""lpo diff in CI: limits, budgets, files for people and servers, and a real `git bisect run`. Prints TAP."""
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as xml
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, ".."))
+sys.path.insert(0, HERE)
+import tap  # noqa: E402
+from lpo_case import LPO, LpoCase  # noqa: E402
+from traces import Program  # noqa: E402
+
+RUN = os.path.join(HERE, "..", "data", "runs", "h200_llama")
+
+
+class Gates(LpoCase):
+    def setUp(self) -> None:
+        super().setUp()
+        self.a = Program().write(os.path.join(self.cwd, "a.json"))
+        self.b = Program().scaled("flash_fwd_kernel", 1.5).write(os.path.join(self.cwd, "b.json"))
+
+    def diff(self, *words: str, want: int = 0) -> subprocess.CompletedProcess:
+        done = self.lpo("diff", *words)
+        self.assertEqual(done.returncode, want, f"{words}: {done.stdout[:600]}{done.stderr}")
+        return done
+
+    def checks(self, *words: str, want: int = 0) -> dict:
+        out = json.loads(self.diff("--json", *words, want=want).stdout)
+        return {c["check"]: c for c in out["checks"]}
+
+    def test_options_stand_anywhere(self) -> None:
+        for words in (["--fail-over", "3%", self.a, "--", self.b], [self.a, "--", self.b, "--fail-over=3%"],
+                      [self.a, self.b, "--fail-over", "3 %"], ["--fail-over=3", self.a, self.b]):
+            self.diff(*words, want=4)
+        self.assertIn("twice", self.diff(self.a, "--", self.b, "--", self.b, want=2).stderr)
+
+    def test_budgets(self) -> None:
+        for budget, want, state in (("wall=30%", 0, "passed"), ("wall=1%", 4, "failed"),
+                                    ("region:*layer*/attn=10%", 4, "failed"), ("region:*layer*/attn=60%", 0, "passed"),
+                                    ("region:*/mlp=1%", 0, "passed"), ("region:nowhere=1%", 0, "nothing matched"),
+                                    ("kernel:flash*=10%", 4, "failed"), ("kernel:flash*=80us", 4, "failed"),
+                                    ("kernel:flash*=95us", 0, "passed"), ("class:attention=20%", 4, "failed"),
+                                    ("class:gemm=1%", 0, "passed"), ("part:compute.attention=20%", 4, "failed"),
+                                    ("part:compute=50%", 0, "passed"), ("operator:aten::mm=1%", 0, "nothing matched"),
+                                    ("memory=1GiB", 0, "nothing matched")):
+            with self.subTest(budget):
+                checks = self.checks(self.a, self.b, "--budget", budget, want=want)
+                self.assertEqual([c["state"] for c in checks.values()], [state])
+        worst = self.checks(self.a, self.b, "--budget", "region:*=1%", want=4)["region:*"]
+        self.assertTrue(worst["name"].endswith("/attn"), worst)  # the row that grew most
+
+    def test_chance_keeps_a_budget(self) -> None:
+        b = Program().jittered(0.03, 5).write(os.path.join(self.cwd, "c.json"))
+        checks = self.checks(self.a, b, "--budget", "kernel:*=0%")
+        self.assertEqual(checks["kernel:*"]["state"], "within chance")
+
+    def test_wrong_budgets(self) -> None:
+        for budget, said in (("regoin:x=1%", "did you mean 'region'"), ("wall", "NAME=LIMIT"), ("wall=fast", "like 3% or"),
+                             ("region=1%", "needs a name"), ("wall:x=1%", "takes no name"), ("class:nothing=1%", "no class"),
+                             ("memory=3ms", "40GiB"), ("wall=-1%", "like 3% or"), ("region:regex:(=1%", "region:regex:(")):
+            with self.subTest(budget):
+                self.assertIn(said, self.diff(self.a, self.b, "--budget", budget, want=2).stderr)
+
+    def test_a_file_of_budgets(self) -> None:
+        file = self.write("budgets.yaml", "diff:\n  budgets:\n    region:*/attn: 5%\n    wall: 50%\n")
+        self.assertEqual({k: c["state"] for k, c in self.checks(self.a, self.b, "--budgets", file, want=4).items()},
+                         {"region:*/attn": "failed", "wall": "passed"})
+        for text, said in (("diff: {}\n", "no diff.budgets"), ("diff: {budgets: [1]}\n", "must be a map"),
+                           ("diff: {budgets: {wall: [1]}}\n", "is not text"), ("a: [", "cannot read the budgets")):
+            self.assertIn(said, self.diff(self.a, self.b, "--budgets", self.write("bad.yaml", text), want=1 if "cannot" in said else 2).stderr)
+
+    def run_folder(self, name: str, config: str = "", **figures: float) -> str:
+        """A copy of a real run whose metrics and config are changed."""
+        path = os.path.join(self.cwd, name)
+        shutil.copytree(RUN, path)
+        with open(os.path.join(path, "config.yaml"), "a", encoding="utf-8") as f:
+            f.write(config)
+        for folder, _, files in os.walk(os.path.join(path, "workload")):
+            if "metrics.json" not in files:
+                continue
+            file = os.path.join(folder, "metrics.json")
+            with open(file, encoding="utf-8") as f:
+                metrics = json.load(f)
+            for key, factor in figures.items():
+                for s in metrics["samples"] if key != "peak_device_bytes" else [metrics]:
+                    s[key] *= factor
+            with open(file, "w", encoding="utf-8") as f:
+                json.dump(metrics, f)
+        return path
+
+    def test_figures_of_a_run_folder(self) -> None:
+        a = self.run_folder("run-a")
+        b = self.run_folder("run-b", "diff: {budgets: {tokens_per_s: 5%, ttft: 5%, memory: 10%, energy: 1%}}\n",
+                            tokens_per_s=0.5, ttft_ms=3, peak_device_bytes=1.5)
+        checks = self.checks(a, b, want=4)
+        self.assertEqual({k: c["state"] for k, c in checks.items()},
+                         {"tokens_per_s": "failed", "ttft": "failed", "memory": "failed", "energy": "passed"})
+        self.assertAlmostEqual(checks["tokens_per_s"]["worse"], 1)
+        self.checks(a, a, "--budget", "tokens_per_s=5%", "--budget", "ttft=1s", "--budget", "memory=1GiB")
+        self.checks(a, a, "--budget", "ttft=1ms", want=4)
+        self.checks(a, a, "--budget", "tokens_per_s=1000", want=4)
+
+    def test_files(self) -> None:
+        names = ["d.md", "d.html", "d.json", "d.csv", "d.txt", "d.xml"]
+        words = [w for n in names for w in ("-o", n)]
+        self.diff(self.a, self.b, "--fail-over", "3%", "--budget", "region:nowhere=1%", *words, want=4)
+        text = {n: open(os.path.join(self.cwd, n), encoding="utf-8").read() for n in names}
+        self.assertIn("| wall | failed |", text["d.md"])
+        self.assertIn("flash_fwd", text["d.md"])
+        self.assertEqual(json.loads(text["d.json"])["verdict"], "slower")
+        self.assertIn("</html>", text["d.html"])
+        self.assertNotIn("<script", text["d.html"])
+        suite = xml.fromstring(text["d.xml"]).find("testsuite")
+        self.assertEqual({k: suite.get(k) for k in ("tests", "failures", "errors", "skipped")},
+                         {"tests": "3", "failures": "1", "errors": "0", "skipped": "1"})
+        self.assertEqual([c.get("name") for c in suite], ["comparable", "region:nowhere", "wall"])
+        self.assertIn("the limit is 3%", suite.find("testcase[@name='wall']/failure").get("message"))
+        self.assertIn(".pdf", self.diff(self.a, self.b, "-o", "d.pdf", want=2).stderr)
+
+    def test_junit_of_sides_that_cannot_be_compared(self) -> None:
+        other = Program(gpu="<NVIDIA> & 'A'").write(os.path.join(self.cwd, "other.json"))
+        out = self.diff(self.a, other, "--fail-over", "3%", "-f", "junit", want=2).stdout
+        error = xml.fromstring(out).find("testsuite/testcase/error")
+        self.assertIn("<NVIDIA> & 'A'", error.get("message"))
+
+
+class Bisect(LpoCase):
+    def git(self, *words: str) -> str:
+        identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false", "-c", "init.defaultBranch=main"]
+        done = subprocess.run(["git", *identity, *words], cwd=self.cwd, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout.strip()
+
+    def test_exit_codes_for_git(self) -> None:
+        a = Program(steps=3).write(os.path.join(self.cwd, "a.json"))
+        slow = Program(steps=3).scaled(None, 1.2).write(os.path.join(self.cwd, "b.json"))
+        other = Program(steps=3, gpu="NVIDIA A100").write(os.path.join(self.cwd, "c.json"))
+        for words, want in ((["--git-bisect", "--fail-over", "5%", a, a], 0), (["--git-bisect", "--fail-over", "5%", a, slow], 1),
+                            (["--git-bisect", "--fail-over", "5%", a, other], 125), (["--bisect", a, slow], 1),
+                            (["--bisect", a, a], 0), (["--bisect", a, "nothing.json"], 125),
+                            (["--bisect", "nothing.json", a], 128), (["--bisect", a], 128),
+                            (["--bisect", "--make", "false", a, a], 125), (["--bisect", "--make", "cp b.json n.json", a, "n.json"], 1)):
+            self.assertEqual(self.lpo("diff", *words).returncode, want, words)
+
+    def test_a_real_bisection(self) -> None:
+        Program(steps=3).write(os.path.join(self.cwd, "good.json"))
+        self.write("make.py", f"import sys\nsys.path.insert(0, {HERE!r})\nfrom traces import Program\n"
+                   "text = open('factor').read()\nassert text != 'broken'\n"
+                   "Program(steps=3).scaled('flash_fwd_kernel', float(text)).jittered(0.01, 3).write('new.json')\n")
+        self.write(".gitignore", "good.json\nnew.json\n__pycache__\n")
+        self.git("init", "-q")
+        commits = []
+        for i in range(12):
+            self.write("factor", "broken" if i == 5 else "1.4" if i >= 8 else "1.0")
+            self.write("number", str(i))
+            self.git("add", "-A")
+            self.git("commit", "-q", "-m", f"commit {i}")
+            commits.append(self.git("rev-parse", "HEAD"))
+        self.git("bisect", "start", commits[-1], commits[0])
+        out = self.git("bisect", "run", LPO, "diff", "--bisect", "--fail-over", "2%", "--make",
+                       f"{sys.executable} make.py", "good.json", "new.json")
+        self.assertIn(f"{commits[8]} is the first bad commit", out)
+
+
+if __name__ == "__main__":
+    tap.main()
