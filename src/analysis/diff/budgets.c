@@ -154,8 +154,7 @@ int lpo_diff_budgets_add(struct lpo_arena *a, const char *what, const char *limi
         return b.subject;
     if (subjects[b.subject].measure == OF_CLASS && !lpo_region_class_from_name(b.rest, &class))
         return lpo_fail(err, LPO_E_CONFIG, "diff.budgets: there is no class '%.60s'", b.rest);
-    if (subjects[b.subject].measure == OF_ROWS &&
-        lpo_pattern_create(b.rest, LPO_PATTERN_TEXT, &p, err) < 0)
+    if (subjects[b.subject].measure == OF_ROWS && lpo_pattern_create(b.rest, &p, err) < 0)
         return lpo_ctx(err, "diff.budgets: '%s'", b.what);
     if (parse_limit(&subjects[b.subject], limit, &b, err) < 0)
         return err->code;
@@ -263,7 +262,7 @@ static void check_rows(const struct lpo_diff *d, struct lpo_diff_check *c)
     LPO_AUTO(lpo_pattern) p = NULL;
     bool absolute = isnan(c->budget->share);
 
-    if (lpo_pattern_create(c->budget->rest, LPO_PATTERN_TEXT, &p, NULL) < 0)
+    if (lpo_pattern_create(c->budget->rest, &p, NULL) < 0)
         return; /* it was tried when the budget was read */
     for (size_t i = 0; i < rows->len; i++) {
         const struct lpo_diff_row *r = &rows->at[i];
