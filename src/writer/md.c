@@ -8,6 +8,7 @@
 #include "report/doc/doc.h"
 #include "util/str.h"
 #include "util/visible.h"
+#include "writer/for_people.h"
 #include "writer/layout.h"
 #include "writer/writer.h"
 
@@ -59,8 +60,8 @@ static void add_escaped(struct lpo_str *out, const char *text, size_t len, size_
     }
 }
 
-static void add_number(struct lpo_str *out, const struct lpo_column *column,
-                       const struct lpo_doc_cell *cell)
+static void add_number(const struct lpo_column *column, const struct lpo_doc_cell *cell,
+                       struct lpo_str *out)
 {
     LPO_STR text = { 0 };
 
@@ -68,19 +69,7 @@ static void add_number(struct lpo_str *out, const struct lpo_column *column,
     lpo_writer_bind_numbers(out, lpo_str_text(&text), text.len);
 }
 
-static void add_cell(struct lpo_str *out, const struct lpo_column *column,
-                     const struct lpo_doc_cell *cell, size_t width)
-{
-    unsigned indent = lpo_writer_layout_indent(cell, width);
-
-    if (column->type != LPO_CELL_TEXT || cell->how == LPO_UNKNOWN) {
-        add_number(out, column, cell);
-        return;
-    }
-    for (unsigned i = 0; i < indent; i++)
-        lpo_str_add(out, "&emsp;");
-    add_escaped(out, cell->text, cell->len, width - 2 * indent);
-}
+static const struct lpo_writer_style style;
 
 static void write_title(const char *title, struct lpo_str *out)
 {
@@ -136,7 +125,8 @@ static void write_table(const struct md *w, const struct lpo_table *t)
             if (!l.widths[c])
                 continue;
             lpo_str_add(out, "| ");
-            add_cell(out, &t->columns[c], lpo_doc_table_cell(t, r, c), l.widths[c]);
+            lpo_writer_add_cell(&style, out, &t->columns[c], lpo_doc_table_cell(t, r, c),
+                                l.widths[c]);
             lpo_str_addc(out, ' ');
         }
         lpo_str_add(out, "|\n");
@@ -176,8 +166,9 @@ static void write_figure(const struct lpo_figure *f, struct lpo_str *out)
     lpo_str_addc(out, '\n');
 }
 
-static void write_item(const struct md *w, const struct lpo_item *item, bool last_fact)
+static void write_item(const void *writer, const struct lpo_item *item, bool last_fact)
 {
+    const struct md *w = writer;
     struct lpo_str *out = w->out;
 
     switch (item->kind) {
@@ -192,7 +183,7 @@ static void write_item(const struct md *w, const struct lpo_item *item, bool las
         break;
     case LPO_ITEM_FACT:
         lpo_str_addf(out, "- %s: ", item->column.title);
-        add_cell(out, &item->column, &item->cell, LONGEST_NAME);
+        lpo_writer_add_cell(&style, out, &item->column, &item->cell, LONGEST_NAME);
         lpo_str_add(out, last_fact ? "\n\n" : "\n");
         break;
     case LPO_ITEM_TABLE:
@@ -204,31 +195,33 @@ static void write_item(const struct md *w, const struct lpo_item *item, bool las
     }
 }
 
+static void write_heading(const void *writer, const struct lpo_section *s)
+{
+    const struct md *w = writer;
+
+    for (int k = 0; k <= s->level && k < 6; k++)
+        lpo_str_addc(w->out, '#');
+    lpo_str_addc(w->out, ' ');
+    add_escaped(w->out, s->title, strlen(s->title), LONGEST_NAME);
+    lpo_str_add(w->out, "\n\n");
+}
+
+static const struct lpo_writer_style style = {
+    .indent = "&emsp;",
+    .name = add_escaped,
+    .number = add_number,
+    .heading = write_heading,
+    .item = write_item,
+};
+
 static void write_doc(const struct md *w, const struct lpo_doc *doc)
 {
-    struct lpo_str *out = w->out;
-
     if (doc->title[0]) {
-        lpo_str_add(out, "# ");
-        add_escaped(out, doc->title, strlen(doc->title), LONGEST_NAME);
-        lpo_str_add(out, "\n\n");
+        lpo_str_add(w->out, "# ");
+        add_escaped(w->out, doc->title, strlen(doc->title), LONGEST_NAME);
+        lpo_str_add(w->out, "\n\n");
     }
-    for (size_t i = 0; i < doc->sections.len; i++) {
-        const struct lpo_section *s = doc->sections.at[i];
-
-        if (s->title[0]) {
-            for (int k = 0; k <= s->level && k < 6; k++)
-                lpo_str_addc(out, '#');
-            lpo_str_addc(out, ' ');
-            add_escaped(out, s->title, strlen(s->title), LONGEST_NAME);
-            lpo_str_add(out, "\n\n");
-        }
-        for (size_t k = 0; k < s->items.len; k++)
-            write_item(w, &s->items.at[k],
-                       k + 1 == s->items.len || s->items.at[k + 1].kind != LPO_ITEM_FACT);
-    }
-    while (out->len > 1 && out->at[out->len - 1] == '\n' && out->at[out->len - 2] == '\n')
-        out->at[--out->len] = '\0';
+    lpo_writer_add_sections(&style, w, doc, w->out);
 }
 
 static size_t count_lines(const struct lpo_str *text)

@@ -5,6 +5,7 @@
 #include "report/doc/doc.h"
 #include "util/str.h"
 #include "util/visible.h"
+#include "writer/for_people.h"
 #include "writer/layout.h"
 #include "writer/writer.h"
 
@@ -16,19 +17,7 @@ struct text {
     const struct lpo_writer_room *room;
 };
 
-static void add_cell(struct lpo_str *out, const struct lpo_column *column,
-                     const struct lpo_doc_cell *cell, size_t width)
-{
-    unsigned indent = lpo_writer_layout_indent(cell, width);
-
-    if (column->type != LPO_CELL_TEXT || cell->how == LPO_UNKNOWN) {
-        lpo_writer_cell(column, cell, out);
-        return;
-    }
-    for (unsigned i = 0; i < indent; i++)
-        lpo_str_add(out, "  ");
-    lpo_writer_add_name(out, cell->text, cell->len, width - 2 * indent);
-}
+static const struct lpo_writer_style style;
 
 static void pad(struct lpo_str *out, size_t n)
 {
@@ -50,7 +39,8 @@ static void write_row(const struct lpo_writer_layout *l, const struct lpo_table 
         if (!l->widths[c])
             continue;
         if (row)
-            add_cell(&cell, &t->columns[c], lpo_doc_table_cell(t, *row, c), l->widths[c]);
+            lpo_writer_add_cell(&style, &cell, &t->columns[c], lpo_doc_table_cell(t, *row, c),
+                                l->widths[c]);
         else
             lpo_visible_add(&cell, t->columns[c].title, strlen(t->columns[c].title), l->widths[c]);
         room = lpo_visible_width(lpo_str_text(&cell), cell.len);
@@ -119,13 +109,15 @@ static void add_wrapped(const struct text *w, const char *text, size_t column)
     }
 }
 
-static void write_item(const struct text *w, const struct lpo_item *item, bool last_fact)
+static void write_item(const void *writer, const struct lpo_item *item, bool last_fact)
 {
+    const struct text *w = writer;
+
     if (item->kind == LPO_ITEM_TABLE) {
         write_table(w, item->table);
     } else if (item->kind == LPO_ITEM_FACT) {
         lpo_str_addf(w->out, "%s: ", item->column.title);
-        add_cell(w->out, &item->column, &item->cell, w->room->longest);
+        lpo_writer_add_cell(&style, w->out, &item->column, &item->cell, w->room->longest);
         lpo_str_add(w->out, last_fact ? "\n\n" : "\n");
     } else if (item->kind == LPO_ITEM_NOTE || item->kind == LPO_ITEM_PARAGRAPH) {
         const char *what = item->kind == LPO_ITEM_PARAGRAPH  ? ""
@@ -138,22 +130,27 @@ static void write_item(const struct text *w, const struct lpo_item *item, bool l
     }
 }
 
+static void write_heading(const void *writer, const struct lpo_section *s)
+{
+    const struct text *w = writer;
+
+    lpo_str_addf(w->out, "%s\n\n", s->title);
+}
+
+static const struct lpo_writer_style style = {
+    .indent = "  ",
+    .name = lpo_writer_add_name,
+    .number = lpo_writer_cell,
+    .heading = write_heading,
+    .item = write_item,
+};
+
 static void text_write(const struct lpo_doc *doc, struct lpo_str *out)
 {
     static const struct lpo_writer_room whole = { .between = 2 };
     struct text w = { out, doc->whole ? &whole : &screen };
 
-    for (size_t i = 0; i < doc->sections.len; i++) {
-        const struct lpo_section *s = doc->sections.at[i];
-
-        if (s->title[0])
-            lpo_str_addf(out, "%s\n\n", s->title);
-        for (size_t k = 0; k < s->items.len; k++)
-            write_item(&w, &s->items.at[k],
-                       k + 1 == s->items.len || s->items.at[k + 1].kind != LPO_ITEM_FACT);
-    }
-    while (out->len > 1 && out->at[out->len - 1] == '\n' && out->at[out->len - 2] == '\n')
-        out->at[--out->len] = '\0';
+    lpo_writer_add_sections(&style, &w, doc, out);
 }
 
 const struct lpo_writer lpo_writer_text = {
