@@ -15,6 +15,7 @@
 #include "rundir/read.h"
 #include "settings/settings.h"
 #include "trace/counters/counters.h"
+#include "trace/merge.h"
 #include "trace/reader.h"
 #include "trace/trace.h"
 #include "util/arena.h"
@@ -33,6 +34,7 @@ struct given_file {
     bool found;                         /* in a folder */
     const char *page;                   /* of a table of ncu: its first row; NULL: it is none */
     int64_t bytes;
+    uint32_t first_op, ops; /* once read: its rows of gpu_ops */
 };
 
 struct given {
@@ -263,15 +265,46 @@ static bool is_second_best(const struct given *g, const struct given_file *f)
     return false;
 }
 
-static int read_one(struct given *g, struct lpo_source *s, const struct given_file *f,
+/* Is `o` a smaller table of the capture of which `f` is the largest? */
+static bool is_further_page(const struct given *g, const struct given_file *o,
+                            const struct given_file *f)
+{
+    return o->kind == f->kind && o->rank == f->rank && is_better_page(f, o) &&
+           !is_second_best(g, f);
+}
+
+/* Sections that were printed into files of their own: their metrics belong to the same launches. */
+static void read_further_pages(struct given *g, struct lpo_source *s, const struct given_file *f)
+{
+    for (size_t i = 0; i < g->files.len && f->page; i++) {
+        const struct given_file *o = &g->files.at[i];
+        LPO_AUTO(lpo_trace) more = NULL;
+        struct lpo_err why = { 0 };
+
+        if (!is_further_page(g, o, f) || s->trace->skip & LPO_SKIP_METRICS)
+            continue;
+        more = lpo_trace_create();
+        g->d->files_read++;
+        if (lpo_rundir_read_trace(o->path, "", more, &why) < 0)
+            lpo_vec_push(&g->d->problems, lpo_rundir_problem(g->d, lpo_path_base(o->name), &why));
+        else if (lpo_trace_merge_metrics(s->trace, f->first_op, f->ops, more))
+            s->files[s->nfiles++] = o->name;
+        /* a table of some of the launches: which ones it does not say */
+    }
+}
+
+static int read_one(struct given *g, struct lpo_source *s, struct given_file *f,
                     struct lpo_err *err)
 {
     const char *ncu = lpo_settings_text(g->d->config, "pipeline.ncu.program");
     struct lpo_err why = { 0 };
 
     g->d->files_read++;
+    f->first_op = (uint32_t)s->trace->gpu_ops.len;
     if (lpo_rundir_read_trace(f->path, ncu, s->trace, &why) == 0) {
+        f->ops = (uint32_t)s->trace->gpu_ops.len - f->first_op;
         s->files[s->nfiles++] = f->name;
+        read_further_pages(g, s, f);
         return 0;
     }
     if (!f->found) {
@@ -284,13 +317,15 @@ static int read_one(struct given *g, struct lpo_source *s, const struct given_fi
 
 static int read_source(struct given *g, struct lpo_source *s, struct lpo_err *err)
 {
-    size_t wanted = 0;
+    size_t wanted = 0, of_kind = 0;
 
-    for (size_t i = 0; i < g->files.len; i++)
+    for (size_t i = 0; i < g->files.len; i++) {
+        of_kind += g->files.at[i].kind == s->kind;
         wanted += g->files.at[i].kind == s->kind && !is_second_best(g, &g->files.at[i]);
+    }
     if (!wanted)
         return 0;
-    s->files = lpo_arena_array(g->d->arena, wanted + 1, sizeof *s->files);
+    s->files = lpo_arena_array(g->d->arena, of_kind + 1, sizeof *s->files);
     s->trace = lpo_trace_create();
     s->trace->skip = s->kind->skip | g->d->skip;
     for (size_t i = 0; i < g->files.len; i++)

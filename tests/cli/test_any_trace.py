@@ -3,6 +3,7 @@
 """lpo report over any trace: every format, folders, standard input, ranks and tools of one run, where reports go. Prints TAP."""
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import os
@@ -119,6 +120,52 @@ class AnyTrace(LpoCase):
         self.copy(os.path.join(DATA, "ncu", "ranges_details.csv.gz"), "t/details.csv.gz")
         launches = [sum(k["launches"] for k in self.report_json(path)["kernels"]) for path in ("t", NCU_CSV)]
         self.assertEqual(launches[0], launches[1])
+
+    def metrics(self, *words: str) -> dict:
+        return {r["path"]: r["metrics"] for r in self.report_json(*words)["scopes"][0]["regions"]}
+
+    def test_sections_of_one_ncu_capture_are_all_read(self) -> None:
+        whole = os.path.join(DATA, "ncu", "ranges_details.csv.gz")
+        with gzip.open(whole, "rt", encoding="utf-8", newline="") as f:
+            lines = f.read().splitlines(keepends=True)
+        head = next(i for i, line in enumerate(lines) if line.startswith('"ID"'))
+        at = next(csv.reader([lines[head]])).index("Section Name")
+        sections: dict[str, list[str]] = {}
+        for line in lines[head + 1:]:
+            sections.setdefault(next(csv.reader([line]))[at], []).append(line)
+        self.assertGreater(len(sections), 2)
+        for i, of in enumerate(sections.values()):
+            self.write(f"t/section{i}.csv", lines[head] + "".join(of))
+        self.assertEqual(self.metrics("t"), self.metrics(whole))
+        self.assertEqual(self.kernel_ns("t"), self.kernel_ns(whole))
+        # a table of other launches says nothing about these
+        self.write("t/section0.csv", lines[head] + "".join(next(iter(sections.values()))[:-1]))
+        self.assertEqual(self.kernel_ns("t"), self.kernel_ns(whole))
+
+    def test_compressed_files_are_read_as_they_are(self) -> None:
+        with gzip.open(KINETO) as f:
+            plain = f.read()
+        self.write("plain.json", plain.decode())
+        wanted = self.report_json("plain.json")["kernels"]
+        self.assertEqual(self.report_json(self.copy(KINETO, "t.json.gz"))["kernels"], wanted)
+        if not shutil.which("zstd"):
+            self.skipTest("zstd is not installed; .gz was read")
+        subprocess.run(["zstd", "-q", "plain.json", "-o", "t.json.zst"], cwd=self.cwd, check=True)
+        self.assertEqual(self.report_json("t.json.zst")["kernels"], wanted)
+        done = self.lpo("report", "t.json.zst", "-o", "out")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertLessEqual({"report.md", "report.json", "report.html"}, self.files("out"))
+
+    @unittest.skipUnless(shutil.which("nsys"), "nsys is not on PATH")
+    def test_a_report_of_a_real_nsys(self) -> None:
+        done = self.lpo("run", "hydra.run.dir=run", "pipeline.static_analysis.enable=false", "pipeline.direct_inference.enable=false",
+                        "pipeline.native.enable=false", "pipeline.torch_profiler.enable=false", "pipeline.nsys.enable=true",
+                        "pipeline.nsys.trace=[nvtx,osrt]", "run.repeats=1", "run.warmup=0", "infer.max_new_tokens=3", "infer.prompt_tokens=4",
+                        "model.layers=1", timeout=200)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rep = self.copy(os.path.join(self.cwd, "run/nsys/run.nsys-rep"), "t/x.nsys-rep")  # no export beside it
+        visits = {r["path"]: r["visits"] for r in self.report_json(rep)["scopes"][0]["regions"]}
+        self.assertEqual((visits["prefill"], visits["decode"]), (1, 1))
 
     @unittest.skipUnless(os.path.isdir(os.path.join(SHARED, "traces")), "needs ../shared/data/traces")
     def test_a_folder_of_ncu_tables_has_one_launch_each(self) -> None:

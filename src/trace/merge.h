@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trace/merge.h - one capture in several files: what the second says of the launches of the first.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lpo_trace;
+
+/* Adds the metrics of `from` to GPU operations [first, first + count) of `t`, one after the other;
+ * what they have already stays, and so does a duration or a shape that is known. False, and nothing
+ * is changed: the two do not have the same kernels in the same order. */
+bool lpo_trace_merge_metrics(struct lpo_trace *t, uint32_t first, uint32_t count,
+                             const struct lpo_trace *from);
