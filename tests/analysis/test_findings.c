@@ -380,6 +380,63 @@ static void any_finding_names_the_other_gpus(void **state)
     assert_true(evidence(&f->all.at[0], LPO_FACT_OTHER_GPUS)->value == 2);
 }
 
+static bool has_fact(const struct lpo_finding *f, enum lpo_fact fact)
+{
+    for (size_t i = 0; i < f->nevidence; i++)
+        if (f->evidence[i].fact == fact)
+            return true;
+    return false;
+}
+
+/* What the program does already, and what computing cannot hide, is evidence. */
+static void facts_that_change_the_advice(void **state)
+{
+    static const struct {
+        struct op ops[3];
+        const char *operator;
+        enum lpo_fact fact;
+        bool there;
+    } rows[] = {
+        { { { "gemm", 0, 10, 1 }, { "gemm", 60, 70, 2 } }, "aten::mm", LPO_FACT_COMPILED, false },
+        { { { "gemm", 0, 10, 1 }, { "gemm", 60, 70, 2 } },
+          "CompiledFunction",
+          LPO_FACT_COMPILED,
+          true },
+        { { { "gemm", 0, 10, 1 }, { "gemm", 60, 70, 2 } }, "x", LPO_FACT_GRAPHS, false },
+        { { { "gemm", 0, 10, 1, GRAPH }, { "gemm", 60, 70, 2 } }, "x", LPO_FACT_GRAPHS, true },
+        { { { "gemm", 0, 10, 1 }, { "Memcpy HtoD", 10, 20, 1, TO_DEVICE, 9 } },
+          "x",
+          LPO_FACT_HIDES_NS,
+          false },
+        { { { "gemm", 0, 10, 1 }, { "Memcpy HtoD", 10, 21, 1, TO_DEVICE, 9 } },
+          "x",
+          LPO_FACT_HIDES_NS,
+          true },
+        { { { "gemm", 0, 10, 1 }, { "ncclDevKernel_Broadcast", 10, 21, 1 } },
+          "x",
+          LPO_FACT_HIDES_NS,
+          true },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        LPO_AUTO(lpo_trace) t = empty_trace();
+        uint16_t device = lpo_trace_device(t, 0, -1);
+        LPO_AUTO(lpo_analysis) a = NULL;
+        LPO_AUTO(lpo_findings) f = NULL;
+
+        push_call(t, &(struct span){ "cudaLaunchKernel", -5, -4 }, 0);
+        push_call(t, &(struct span){ "cudaLaunchKernel", 40, 41 }, 0);
+        for (int k = 0; k < 3 && rows[i].ops[k].name; k++)
+            push_op(t, &rows[i].ops[k], 0, 0, device);
+        push_host_op(t, rows[i].operator, - 9, -8);
+        a = lpo_analysis_of(t, NULL);
+        f = lpo_findings_create(NULL, NULL, a);
+        assert_int_equal(f->all.len, 1);
+        assert_int_equal(has_fact(&f->all.at[0], rows[i].fact), rows[i].there);
+    }
+}
+
 /* 10 us inside a range; outside, 60 us under an operator (and one inside it), 20 us under none, and
  * 5 us that are too little to be named. */
 static void what_lies_outside_is_named(void **state)
@@ -502,6 +559,7 @@ int main(void)
     UNIT_TEST(&u, a_slow_rank);
     UNIT_TEST(&u, other_gpus_are_evidence);
     UNIT_TEST(&u, any_finding_names_the_other_gpus);
+    UNIT_TEST(&u, facts_that_change_the_advice);
     UNIT_TEST(&u, what_lies_outside_is_named);
     UNIT_TEST(&u, a_saving_inside_the_noise_is_no_advice);
     UNIT_TEST(&u, savings_are_at_most_the_span);

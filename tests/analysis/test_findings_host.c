@@ -29,6 +29,43 @@ static struct lpo_trace *steps(int64_t first, int count)
     return t;
 }
 
+/* The kernel that ends the gap starts `late` after the first visit has ended: the gap still belongs
+ * to the visit, as far as it lies in it, if that is nine tenths. */
+static void a_gap_may_outlast_its_first_visit(void **state)
+{
+    static const struct {
+        int64_t late;
+        const char *id;
+        int64_t saving;
+    } rows[] = { { 0, "first-calls", 1000 },
+                 { 100, "first-calls", 1000 },
+                 { 120, "host-work", 1120 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        LPO_AUTO(lpo_trace) t = empty_trace();
+        uint16_t device = lpo_trace_device(t, 0, -1);
+        int64_t kernel = 1000 + rows[i].late;
+        LPO_AUTO(lpo_analysis) a = NULL;
+        LPO_AUTO(lpo_findings) f = NULL;
+
+        push_call(t, &(struct span){ "cudaLaunchKernel", -20, -19 }, 0);
+        push_call(t, &(struct span){ "cudaLaunchKernel", 900, 901 }, 0);
+        push_op(t, &(struct op){ .name = "gemm", .start = -10, .end = 0, .launch = 1 }, 0, 0,
+                device);
+        push_op(t, &(struct op){ .name = "gemm", .start = kernel, .end = 1500, .launch = 2 }, 0, 0,
+                device);
+        push_range(t, "step", -100, 1000);
+        for (int k = 0; k < 3; k++)
+            push_range(t, "step", 1400 + 10 * k, 1401 + 10 * k);
+        a = lpo_analysis_of(t, NULL);
+        f = lpo_findings_create(NULL, NULL, a);
+        assert_int_equal(f->all.len, 1);
+        assert_string_equal(lpo_findings_id(f->all.at[0].kind), rows[i].id);
+        assert_int_equal(f->all.at[0].saving_ns, us(rows[i].saving));
+    }
+}
+
 static void a_first_visit_costs_no_more_than_it_took_longer(void **state)
 {
     static const struct {
@@ -247,6 +284,7 @@ int main(void)
 {
     struct unit u = { 0 };
 
+    UNIT_TEST(&u, a_gap_may_outlast_its_first_visit);
     UNIT_TEST(&u, a_first_visit_costs_no_more_than_it_took_longer);
     UNIT_TEST(&u, ranges_are_compared_along_their_path);
     UNIT_TEST(&u, a_first_call_of_an_operator);

@@ -110,6 +110,85 @@ static void everything_has_its_words(void **state)
     }
 }
 
+/* Advice that the program follows already, or that cannot help, is not given. */
+static void advice_fits_the_facts(void **state)
+{
+    LPO_AUTO(lpo_trace) t = late_launch();
+    const uint32_t loader = lpo_trace_name(t, "enumerate(DataLoader)#_SingleProcess.__next__");
+    LPO_AUTO(lpo_analysis) a = lpo_analysis_of(t, NULL);
+    LPO_AUTO(lpo_arena) arena = lpo_arena_create();
+    struct lpo_source s = { .trace = t, .analysis = a };
+    struct lpo_finding_words w = { arena, &s, NULL };
+    const struct {
+        enum lpo_finding_kind kind;
+        struct lpo_evidence evidence;
+        const char *has, *lacks;
+    } rows[] = {
+        { LPO_FINDING_LAUNCH_BOUND, { LPO_FACT_GAPS, 3, LPO_NONE }, "torch.compile or", "mode=" },
+        { LPO_FINDING_LAUNCH_BOUND,
+          { LPO_FACT_COMPILED, 0, LPO_NONE },
+          "mode=",
+          "torch.compile or" },
+        { LPO_FINDING_LAUNCH_BOUND,
+          { LPO_FACT_GRAPHS, 9, LPO_NONE },
+          "more of the work",
+          "compile" },
+        { LPO_FINDING_COPIES, { LPO_FACT_HIDES_NS, 10, LPO_NONE }, "Copy less", "another stream" },
+        { LPO_FINDING_COMMUNICATION, { LPO_FACT_HIDES_NS, 10, LPO_NONE }, "Send less", "Overlap" },
+        { LPO_FINDING_HOST_WORK, { LPO_FACT_IN_OPERATOR, 501, loader }, "num_workers", "Find out" },
+        { LPO_FINDING_HOST_WORK, { LPO_FACT_IN_OPERATOR, 500, loader }, "Find out", "num_workers" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct lpo_finding f = { .kind = rows[i].kind, .saving_ns = 1000, .nevidence = 1 };
+
+        f.evidence[0] = rows[i].evidence;
+        assert_non_null(strstr(lpo_report_finding_advice(&w, &f), rows[i].has));
+        assert_null(strstr(lpo_report_finding_advice(&w, &f), rows[i].lacks));
+    }
+}
+
+/* Kernels that nobody waits for, and that nothing was counted of: whether they could be faster is
+ * not known. */
+static void what_is_not_known_is_not_denied(void **state)
+{
+    LPO_AUTO(lpo_trace) t = late_launch();
+    LPO_AUTO(lpo_analysis) a = lpo_analysis_of(t, NULL);
+    struct lpo_source s = { .trace = t, .analysis = a };
+    struct lpo_findings f = { .any_device = true, .span_ns = 100, .compute_ns = 50 };
+
+    (void)state;
+    assert_non_null(strstr(lpo_report_finding_none(&s, &f), "could be faster is not known"));
+    f.kernels_judged = true;
+    assert_null(strstr(lpo_report_finding_none(&s, &f), "not known"));
+    f.kernels_judged = false;
+    f.compute_ns = 49; /* most of the time is something else */
+    assert_null(strstr(lpo_report_finding_none(&s, &f), "not known"));
+}
+
+static void idle_although_launched_is_said(void **state)
+{
+    LPO_AUTO(lpo_trace) t = late_launch();
+    LPO_AUTO(lpo_analysis) a = NULL;
+    LPO_AUTO(lpo_analysis) early = NULL;
+    LPO_AUTO(lpo_findings) f = NULL;
+    LPO_AUTO(lpo_arena) arena = lpo_arena_create();
+    struct lpo_source s = { .trace = t };
+    struct lpo_finding_words w = { arena, &s, NULL };
+
+    (void)state;
+    s.analysis = a = lpo_analysis_of(t, NULL);
+    w.findings = f = lpo_findings_create(NULL, NULL, a);
+    assert_null(lpo_report_finding_queued(&w)); /* it was late */
+    t->launches.at[1].start_ns = 1000;
+    s.analysis = early = lpo_analysis_of(t, NULL);
+    assert_string_equal(lpo_report_finding_queued(&w),
+                        "For 50 us (20.0 %) the GPU was idle although its next work had been "
+                        "launched: it waited for another stream, an event or the GPU itself. No "
+                        "finding counts that.");
+}
+
 static void pinned_memory_only_where_it_is_known_to_help(void **state)
 {
     struct lpo_finding f = { .kind = LPO_FINDING_COPIES, .saving_ns = 1000 };
@@ -150,6 +229,9 @@ int main(void)
     UNIT_TEST(&u, without_gpu_operations_nothing_is_printed);
     UNIT_TEST(&u, everything_has_its_words);
     UNIT_TEST(&u, pinned_memory_only_where_it_is_known_to_help);
+    UNIT_TEST(&u, advice_fits_the_facts);
+    UNIT_TEST(&u, what_is_not_known_is_not_denied);
+    UNIT_TEST(&u, idle_although_launched_is_said);
     UNIT_TEST(&u, what_is_outside_stands_in_the_caution);
     return unit_run(&u);
 }

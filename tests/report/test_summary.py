@@ -273,11 +273,12 @@ class RealTraces(Summary):
         self.assertNotIn("ping-pong", [f["id"] for f in self.found["findings"]])
 
     def test_what_a_first_call_costs_is_apart(self) -> None:
-        """13.25 s in the first convolution of a shape; later ones take microseconds."""
+        """15.57 s in the first convolution of a shape, in gaps of 13.25 s and less, the last of which ends just after the
+        call; later ones take microseconds."""
         self.of_shared("kineto/a100_simple_add.json.gz")
         first = self.found["findings"][0]
         self.assertEqual(first["id"], "first-calls")
-        self.assertAlmostEqual(first["saving_ns"], 13.25e9, delta=1e7)
+        self.assertAlmostEqual(first["saving_ns"], 15.57e9, delta=1e7)
         table, = [i for s in self.found["sections"] for i in s["items"] if i.get("id") == "first_calls"]
         row = next(r for r in table["rows"] if r["name"] == "aten::cudnn_convolution")
         self.assertEqual(row["extra_ns"], row["first_ns"] - row["later_ns"])

@@ -66,6 +66,9 @@ enum lpo_fact {
     LPO_FACT_IN_CALL,     /* name: the call */
     LPO_FACT_IN_OPERATOR, /* name: innermost on the host; value: idle time in which it was */
     LPO_FACT_IN_PYTHON,   /* the same of Python functions */
+    LPO_FACT_COMPILED,    /* torch.compile is used already */
+    LPO_FACT_GRAPHS,      /* kernels that came from CUDA graphs already */
+    LPO_FACT_HIDES_NS,    /* all computing, where it is too short to hide them */
     LPO_FACT_ALL_NS,      /* the same, hidden time too */
     LPO_FACT_KERNEL,      /* name: the kernel with most of that time; value: its time */
     LPO_FACT_EXPOSED_NS,  /* communication or copies that nothing covered */
@@ -124,7 +127,7 @@ struct lpo_evidence {
     uint32_t name; /* of the trace; LPO_NONE: none */
 };
 
-enum { LPO_MOST_EVIDENCE = 12 };
+enum { LPO_MOST_EVIDENCE = 14 };
 
 /* The same finding on another device: evidence, never added. */
 struct lpo_finding_other {
@@ -170,7 +173,8 @@ struct lpo_findings {
     /* of it: kernels that compute, and by how much the program would end sooner without any of
      * them. Less than half: faster kernels are not what it needs */
     int64_t compute_ns, kernels_slack_ns;
-    double noise; /* variation between repeats, 0 … ; 0: not known */
+    bool kernels_judged; /* counters or limits say whether kernels could be faster */
+    double noise;        /* variation between repeats, 0 … ; 0: not known */
 };
 
 /* `d` and `s` may be NULL: then nothing is said about limits, noise and clocks. */

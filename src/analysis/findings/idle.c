@@ -92,9 +92,14 @@ static bool is_ping_pong(const struct sorter *s, const struct lpo_findings_gap *
     return is_small_result(s->w->trace, s->before[g->op]) && waits(s->w->trace, g);
 }
 
-static bool is_in(const struct lpo_first_call *f, int64_t start_ns, int64_t ns)
+/* The part of a gap in a first visit; 0 where that is less than nine tenths of it: the operation
+ * that ends a gap often starts when the visit has just ended. */
+static int64_t part_in(const struct lpo_first_call *f, int64_t start_ns, int64_t ns)
 {
-    return start_ns >= f->start_ns && start_ns + ns <= f->end_ns;
+    int64_t from = start_ns > f->start_ns ? start_ns : f->start_ns,
+            to = start_ns + ns < f->end_ns ? start_ns + ns : f->end_ns;
+
+    return to - from >= ns - ns / 10 ? to - from : 0;
 }
 
 static bool is_in_any(const struct sorter *s, const struct lpo_findings_gap *g)
@@ -103,7 +108,7 @@ static bool is_in_any(const struct sorter *s, const struct lpo_findings_gap *g)
     int64_t start_ns = lpo_findings_gap_start(s->w->trace, g);
 
     for (size_t i = 0; i < first->len; i++)
-        if (is_in(&first->at[i], start_ns, g->ns))
+        if (part_in(&first->at[i], start_ns, g->ns) > 0)
             return true;
     return false;
 }
@@ -118,10 +123,11 @@ static int64_t in_first_call(const struct sorter *s, const struct lpo_findings_g
     for (size_t i = 0; i < first->len; i++) {
         struct lpo_first_call *f = &first->at[i];
         int64_t left = f->end_ns - f->start_ns - f->later_ns - f->idle_ns;
+        int64_t part_ns = part_in(f, start_ns, g->ns);
 
-        if (left <= 0 || !is_in(f, start_ns, g->ns))
+        if (left <= 0 || part_ns <= 0)
             continue;
-        left = left < g->ns ? left : g->ns;
+        left = left < part_ns ? left : part_ns;
         f->idle_ns += left;
         return left;
     }
@@ -317,6 +323,26 @@ static void add_first_call(struct lpo_finding *f, const lpo_first_calls *all)
     lpo_findings_fact_name(f, LPO_FACT_LATER_NS, (double)best->later_ns, best->name);
 }
 
+/* What is advised against late launches, where the program does it already. */
+static void add_remedies(const struct lpo_findings_work *w, struct lpo_finding *f)
+{
+    const struct lpo_trace *t = w->trace;
+    uint64_t graph = 0;
+
+    for (size_t i = 0; i < w->slack.count; i++)
+        graph += (t->gpu_ops.at[w->slack.rows[i]].flags & LPO_GPU_OP_GRAPH) != 0;
+    if (graph)
+        lpo_findings_fact(f, LPO_FACT_GRAPHS, (double)graph);
+    for (uint32_t i = 0; i < lpo_trace_name_count(t); i++) {
+        const char *name = lpo_trace_text(t, i);
+
+        if (!strstr(name, "Torch-Compiled Region") && !lpo_str_starts(name, "CompiledFunction"))
+            continue;
+        lpo_findings_fact(f, LPO_FACT_COMPILED, 0);
+        return;
+    }
+}
+
 static void make(const struct sorter *s, uint32_t bucket)
 {
     const struct bucket *b = &s->buckets.at[bucket];
@@ -337,6 +363,8 @@ static void make(const struct sorter *s, uint32_t bucket)
         add_first_call(f, &s->w->out->first);
     add_main_name(s, f, bucket, &s->operators, LPO_FACT_IN_OPERATOR);
     add_main_name(s, f, bucket, &s->python, LPO_FACT_IN_PYTHON);
+    if (b->kind == LPO_FINDING_LAUNCH_BOUND)
+        add_remedies(s->w, f);
 }
 
 static void take_gaps(struct sorter *s)

@@ -114,6 +114,7 @@ void lpo_findings_roof(struct lpo_findings_work *w)
 
     if (!l || !l->ranked)
         return;
+    w->out->kernels_judged = true;
     for (size_t i = 0; i < l->ranked && n < MOST_REGIONS; i++) {
         const struct lpo_limit_row *r = &l->rows.at[l->by_saving[i]];
         uint32_t node = node_of(w->a->tree, r->path);

@@ -28,6 +28,7 @@ void lpo_findings_tail(struct lpo_findings_work *w)
 
     if (!lpo_findings_counters_open(w, &c))
         return;
+    w->out->kernels_judged = true;
     want = lpo_findings_wants(w);
     for (size_t i = 0; i < w->slack.count; i++) {
         const struct lpo_gpu_op *op = &w->trace->gpu_ops.at[w->slack.rows[i]];

@@ -75,6 +75,13 @@ static void add_all(const struct lpo_findings_work *w, struct lpo_finding *f, bo
     free(s.regions);
 }
 
+/* Overlap hides at most as much as there is to compute. */
+static void add_hides(const struct lpo_findings_work *w, struct lpo_finding *f)
+{
+    if (f->saving_ns > w->critical->compute_ns)
+        lpo_findings_fact(f, LPO_FACT_HIDES_NS, (double)w->critical->compute_ns);
+}
+
 void lpo_findings_communication(struct lpo_findings_work *w)
 {
     struct lpo_finding *f =
@@ -84,6 +91,7 @@ void lpo_findings_communication(struct lpo_findings_work *w)
         return;
     add_all(w, f, false);
     lpo_findings_fact(f, LPO_FACT_EXPOSED_NS, (double)f->saving_ns);
+    add_hides(w, f);
 }
 
 /* Sources print the direction in the name of a copy, each in its own way. */
@@ -152,4 +160,5 @@ void lpo_findings_copies(struct lpo_findings_work *w)
     }
     if (m.pageable_ns > all_ns / 20)
         lpo_findings_fact(f, LPO_FACT_PAGEABLE_NS, (double)m.pageable_ns);
+    add_hides(w, f); /* after it: pinned memory is the better advice */
 }

@@ -34,7 +34,7 @@ void lpo_report_chapter_findings(struct lpo_doc *doc, const struct lpo_rundir *d
 {
     const struct lpo_findings *found = lpo_analysis_findings(d, s);
     struct lpo_finding_words w = { doc->arena, s, found };
-    const char *verdict = lpo_report_finding_verdict(&w), *kernels;
+    const char *verdict = lpo_report_finding_verdict(&w), *more;
     size_t shown = 0;
 
     lpo_doc_section(doc, "findings", "What to do first", 1);
@@ -48,8 +48,10 @@ void lpo_report_chapter_findings(struct lpo_doc *doc, const struct lpo_rundir *d
             add_finding(doc, &w, &found->all.at[i], ++shown);
     if (!shown)
         lpo_doc_paragraph(doc, "%s", lpo_report_finding_none(s, found));
-    if ((kernels = lpo_report_finding_kernels(&w)))
-        lpo_doc_paragraph(doc, "%s", kernels);
+    if ((more = lpo_report_finding_queued(&w)))
+        lpo_doc_paragraph(doc, "%s", more);
+    if ((more = lpo_report_finding_kernels(&w)))
+        lpo_doc_paragraph(doc, "%s", more);
 }
 
 void lpo_report_findings_lines(struct lpo_arena *arena, const struct lpo_rundir *d,

@@ -63,6 +63,8 @@ const char *lpo_report_finding_verdict(const struct lpo_finding_words *w);
 /* What faster kernels could save at most; NULL where that is more than half of their time, or not
  * known. */
 const char *lpo_report_finding_kernels(const struct lpo_finding_words *w);
+/* Idle time although the next work had been launched; NULL where that is under 5 %. */
+const char *lpo_report_finding_queued(const struct lpo_finding_words *w);
 /* Why there is no finding to show. */
 const char *lpo_report_finding_none(const struct lpo_source *s, const struct lpo_findings *f);
 

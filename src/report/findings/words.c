@@ -122,18 +122,45 @@ const char *lpo_report_finding_title(const struct lpo_finding_words *w, const st
                 : title;
 }
 
+/* Where a fact asks for other advice than its kind of finding does; NULL: it does not. */
+static const char *special_advice(const struct lpo_finding_words *w, const struct lpo_finding *f,
+                                  const struct lpo_evidence *e)
+{
+    bool most = e->value > (double)f->saving_ns / 2;
+
+    switch (e->fact) {
+    case LPO_FACT_LIMITER:
+        return e->value < LPO_LIMITERS ? limiter_advice[(int)e->value] : NULL;
+    case LPO_FACT_HIDES_NS:
+        return f->kind == LPO_FINDING_COPIES
+                   ? "Copy less: keep data on the GPU, or move fewer bytes."
+                   : "Send less, or less often: compute more between two messages.";
+    case LPO_FACT_PAGEABLE_NS:
+        return most ? "Copy from pinned host memory, on another stream while the GPU computes, or "
+                      "copy less."
+                    : NULL;
+    case LPO_FACT_GRAPHS:
+        return "Launch less: put more of the work into CUDA graphs, or use larger batches.";
+    case LPO_FACT_COMPILED:
+        return "Launch less: CUDA graphs (mode=\"reduce-overhead\" of torch.compile) or larger "
+               "batches.";
+    case LPO_FACT_IN_OPERATOR:
+        return most && strstr(name(w, e->name), "DataLoader")
+                   ? "Load data ahead of time: worker processes (num_workers) and prefetching."
+                   : NULL;
+    default:
+        return NULL;
+    }
+}
+
 const char *lpo_report_finding_advice(const struct lpo_finding_words *w,
                                       const struct lpo_finding *f)
 {
-    (void)w;
     for (size_t i = 0; i < f->nevidence; i++) {
-        const struct lpo_evidence *e = &f->evidence[i];
+        const char *advice = special_advice(w, f, &f->evidence[i]);
 
-        if (e->fact == LPO_FACT_PAGEABLE_NS && e->value > (double)f->saving_ns / 2)
-            return "Copy from pinned host memory, on another stream while the GPU computes, or "
-                   "copy less.";
-        if (e->fact == LPO_FACT_LIMITER && e->value < LPO_LIMITERS)
-            return limiter_advice[(int)e->value];
+        if (advice)
+            return advice;
     }
     return words[f->kind].advice;
 }
@@ -170,6 +197,8 @@ const char *lpo_report_finding_caution(const struct lpo_finding_words *w,
     const char *tail = cautions[c->kind].tail;
     LPO_STR s = { 0 };
 
+    if (c->kind == LPO_CAUTION_FEW && c->evidence[0].value == 1)
+        return "Only one kernel was recorded: too few for firm conclusions.";
     lpo_str_addf(&s, "%.*s%s%s", (int)(hole - text), text,
                  lpo_report_finding_value(w, &c->evidence[0]), hole + 2);
     for (size_t i = 1; i < c->nevidence; i++)
@@ -189,8 +218,12 @@ const char *lpo_report_finding_none(const struct lpo_source *s, const struct lpo
         if (f->cautions.at[i].kind == LPO_CAUTION_UNKNOWN)
             return "Why the GPU was idle is not in this trace, so what could be saved is not "
                    "known: nsys and the PyTorch profiler record what the host does.";
-    if (f->any_device)
+    if (f->any_device && (f->kernels_judged || f->compute_ns < f->span_ns / 2))
         return "Nothing was found that takes 2 % of the wall time and could be saved.";
+    if (f->any_device)
+        return "The GPU waits for nothing that takes 2 % of the wall time. Whether its kernels "
+               "could be faster is not known without hardware counters or a model to compare them "
+               "with (report.needs).";
     if (lpo_report_is_replay(t))
         return "Nsight Compute runs each kernel alone and repeats it, so the wall time of the "
                "program, and what of it could be saved, is not known.";
@@ -219,6 +252,25 @@ const char *lpo_report_finding_kernels(const struct lpo_finding_words *w)
                             "beside it.",
                             duration(w, (double)f->compute_ns),
                             duration(w, (double)f->kernels_slack_ns));
+}
+
+const char *lpo_report_finding_queued(const struct lpo_finding_words *w)
+{
+    const struct lpo_wall_device *d;
+    int64_t ns;
+
+    if (!w->findings->any_device)
+        return NULL;
+    d = &lpo_analysis_steady(w->s->analysis)->wall->devices.at[0];
+    ns = d->idle[LPO_IDLE_QUEUED].ns;
+    if (ns < d->span_ns / 20)
+        return NULL;
+    return lpo_arena_printf(
+        w->arena,
+        "For %s (%s) the GPU was idle although its next work had been launched: "
+        "it waited for another stream, an event or the GPU itself. No finding "
+        "counts that.",
+        duration(w, (double)ns), percent(w, (double)ns / (double)d->span_ns));
 }
 
 /* "the GPU"; of several, which: "GPU 0 of rank 3, the one of 8 with the longest span,". */
