@@ -35,9 +35,9 @@ enum lpo_gpu_op_flags {
     LPO_GPU_OP_NO_LENGTH = 2,  /* not even the duration is known: start == end, do not print 0 */
     LPO_GPU_OP_GRAPH = 4,      /* came from a CUDA graph launch */
     LPO_GPU_OP_ESTIMATED = 16, /* its metrics are those of a representative, see overlay.h */
-    LPO_GPU_OP_SHARE = 32, /* its time is a share of its CUDA graph's, which alone was measured */
-    LPO_GPU_OP_WHOLE = 8,  /* stands for many kernels: a graph launch traced as one, a replayed
-                            * range */
+    LPO_GPU_OP_SHARE = 32,   /* its time is a share of its CUDA graph's, which alone was measured */
+    LPO_GPU_OP_WHOLE = 8,    /* stands for many kernels: a graph launch traced as one, a replayed
+                              * range */
     LPO_GPU_OP_SAMPLED = 64, /* its metrics are from samples of the whole GPU, see sampled.h */
 };
 
@@ -222,6 +222,7 @@ struct lpo_metric {
     uint32_t unit; /* name id; LPO_NONE when the source has none */
     uint8_t combine;
     bool sampled; /* laid over the trace from samples of the whole GPU, not read of its kernels */
+    uint8_t meaning; /* of a sampled one: enum lpo_counters_meaning */
 };
 
 /* A source that holds only sums (`nsys stats`): all GPU operations of one name. Never both this and

@@ -95,6 +95,7 @@ static void find_configs(struct lpo_layer *l, double *square)
                                                .name = w->name,
                                                .shape = w->kind == LPO_KERNEL ? w->shape : LPO_NONE,
                                                .bytes = w->bytes,
+                                               .op = l->rows[i],
                                                .kind = w->kind,
                                                .single = !shared(w) });
         c = &l->gpu->configs.at[l->config[i]];

@@ -7,6 +7,7 @@
 
 #include "analysis/counters/layer.h"
 #include "region/tree.h"
+#include "trace/series.h"
 #include "trace/trace.h"
 
 /* How well the begin and the end of an operation are known against the samples, when the fit says
@@ -474,6 +475,7 @@ static void make_columns(struct lpo_layer *l)
         column = &l->trace->metrics.at[m->column];
         column->combine = m->kind == LPO_COUNTER_SHARE ? LPO_TIME_WEIGHTED : LPO_SUM;
         column->sampled = true;
+        column->meaning = (uint8_t)(m->name == m->counter ? LPO_COUNTER_OTHER : m->meaning);
     }
 }
 
@@ -488,6 +490,48 @@ static void make_series(struct lpo_layer *l)
     g->bin_ns = g->bin_ns < least ? least : g->bin_ns;
     g->bins = (size_t)(span / g->bin_ns) + 1;
     g->series = lpo_xcalloc(g->bins * (l->nmetrics + 1), sizeof *g->series);
+}
+
+/* What charts show: rates, and shares as they are. */
+static const struct {
+    const char *title, *unit;
+} charts[LPO_COUNTER_MEANINGS] = {
+    [LPO_COUNTER_DRAM_READ] = { "DRAM read", "B/s" },
+    [LPO_COUNTER_DRAM_WRITE] = { "DRAM written", "B/s" },
+    [LPO_COUNTER_DRAM_BYTES] = { "DRAM traffic", "B/s" },
+    [LPO_COUNTER_L2_BYTES] = { "L2 traffic", "B/s" },
+    [LPO_COUNTER_PCIE_READ] = { "PCIe into the GPU", "B/s" },
+    [LPO_COUNTER_PCIE_WRITE] = { "PCIe out of the GPU", "B/s" },
+    [LPO_COUNTER_NVLINK_RX] = { "NVLink into the GPU", "B/s" },
+    [LPO_COUNTER_NVLINK_TX] = { "NVLink out of the GPU", "B/s" },
+    [LPO_COUNTER_TENSOR_ACTIVE] = { "Tensor cores active", "%" },
+    [LPO_COUNTER_SM_ACTIVE] = { "SMs active", "%" },
+    [LPO_COUNTER_GPU_ACTIVE] = { "GPU active", "%" },
+    [LPO_COUNTER_WARPS_ACTIVE] = { "Warp slots in use", "%" },
+};
+
+static void put_series(struct lpo_layer *l)
+{
+    const struct lpo_sampled_gpu *g = l->gpu;
+
+    for (size_t m = 0; m < g->nmetrics; m++) {
+        enum lpo_counters_meaning meaning = g->metrics[m].meaning;
+        bool share = g->metrics[m].kind == LPO_COUNTER_SHARE;
+        uint32_t series;
+
+        if (!charts[meaning].title || g->metrics[m].name == g->metrics[m].counter)
+            continue;
+        series = lpo_trace_series(l->trace, LPO_SERIES_COUNTER, charts[meaning].title,
+                                  charts[meaning].unit, g->device);
+        for (size_t i = 0; series != LPO_NONE && i < g->bins; i++) {
+            const double *bin = g->series + i * (g->nmetrics + 1);
+            double mean = bin[g->nmetrics] > 0 ? bin[m] / bin[g->nmetrics] : (double)NAN;
+
+            lpo_trace_series_add(&l->trace->series.at[series],
+                                 g->first_ns + (int64_t)i * g->bin_ns - l->ops.clock_ns,
+                                 share ? mean : mean * 1e9);
+        }
+    }
 }
 
 static void run_walks(struct walk *w)
@@ -509,6 +553,7 @@ static void run_walks(struct walk *w)
         g->left_out = w->sweep[f].left_out > g->left_out ? w->sweep[f].left_out : g->left_out;
     make_columns(l);
     put_rows(l);
+    put_series(l);
 }
 
 static void lay(struct lpo_layer *l, struct lpo_sampled_border *borders)
@@ -603,4 +648,62 @@ const struct lpo_sampled_metric *lpo_counters_sampled_find(const struct lpo_samp
         if (g->metrics[i].meaning == meaning)
             return &g->metrics[i];
     return NULL;
+}
+
+static double mean_ns(const struct lpo_sampled_config *c)
+{
+    return (double)c->ns / (double)c->launches;
+}
+
+static size_t index_of(const struct lpo_sampled_gpu *g, const struct lpo_sampled_metric *m)
+{
+    return (size_t)(m - g->metrics) * g->unknowns;
+}
+
+bool lpo_counters_config_dram(const struct lpo_sampled_gpu *g, const struct lpo_sampled_config *c,
+                              double *bytes, double *error)
+{
+    double square = 0, r2 = 0;
+
+    *bytes = 0;
+    for (size_t m = 0; m < g->nmetrics; m++) {
+        size_t at = m * g->unknowns + c->unknown;
+
+        if (!is_dram(g->metrics[m].meaning) ||
+            lpo_counters_sampled_find(g, g->metrics[m].meaning) != &g->metrics[m])
+            continue;
+        if (g->metrics[m].meaning == LPO_COUNTER_DRAM_BYTES &&
+            lpo_counters_sampled_find(g, LPO_COUNTER_DRAM_READ))
+            continue; /* the same bytes once more */
+        *bytes += g->value[at];
+        square += g->error[at] * g->error[at];
+        r2 = fmax(r2, g->metrics[m].r2);
+    }
+    *error = sqrt(square);
+    return c->single && r2 >= least_r2 && *bytes > 0 && *error <= most_error * *bytes;
+}
+
+bool lpo_counters_config_share(const struct lpo_sampled_gpu *g, const struct lpo_sampled_config *c,
+                               enum lpo_counters_meaning meaning, double *percent, double *error)
+{
+    const struct lpo_sampled_metric *m = lpo_counters_sampled_find(g, meaning);
+    size_t at = m ? index_of(g, m) + c->unknown : 0;
+
+    if (!m || m->kind != LPO_COUNTER_SHARE)
+        return false;
+    *percent = g->value[at] / mean_ns(c);
+    *error = g->error[at] / mean_ns(c);
+    return lpo_counters_config_known(g, (size_t)(m - g->metrics), c);
+}
+
+double lpo_counters_others_share(const struct lpo_sampled_gpu *g)
+{
+    double all = 0, others = 0;
+
+    for (size_t m = 0; m < g->nmetrics; m++)
+        if (is_dram(g->metrics[m].meaning)) {
+            all += g->metrics[m].total;
+            others += g->metrics[m].others;
+        }
+    return all > 0 ? others / all : 0;
 }

@@ -70,6 +70,7 @@ struct lpo_sampled_config {
     uint8_t kind;         /* enum lpo_gpu_op_kind */
     uint64_t launches;    /* in the trace */
     int64_t ns;           /* of all of them */
+    uint32_t op;          /* one of them: of gpu_ops */
     uint32_t unknown;     /* row of values */
     bool single;          /* this configuration has an unknown of its own */
 };
@@ -127,6 +128,14 @@ LPO_AUTO_DEFINE(lpo_counters_sampled);
  * than nine tenths. */
 bool lpo_counters_config_known(const struct lpo_sampled_gpu *g, size_t metric,
                                const struct lpo_sampled_config *c);
+/* DRAM bytes of one launch, both ways, and their standard error; false: not known. */
+bool lpo_counters_config_dram(const struct lpo_sampled_gpu *g, const struct lpo_sampled_config *c,
+                              double *bytes, double *error);
+/* The percentage of a share while a launch of the configuration runs; false: not known. */
+bool lpo_counters_config_share(const struct lpo_sampled_gpu *g, const struct lpo_sampled_config *c,
+                               enum lpo_counters_meaning meaning, double *percent, double *error);
+/* How much of the DRAM bytes was counted while nothing of the trace ran, 0 … 1. */
+double lpo_counters_others_share(const struct lpo_sampled_gpu *g);
 /* The metric of this meaning; NULL: it was not sampled. */
 const struct lpo_sampled_metric *lpo_counters_sampled_find(const struct lpo_sampled_gpu *g,
                                                            enum lpo_counters_meaning meaning);

@@ -88,6 +88,8 @@ enum lpo_fact {
     LPO_FACT_SM,          /* shares of their peaks, as ncu counted them */
     LPO_FACT_DRAM,
     LPO_FACT_OCCUPANCY,
+    LPO_FACT_TENSOR, /* shares of the time, sampled */
+    LPO_FACT_SM_ACTIVE,
     LPO_FACT_MEMORY,      /* caches too */
     LPO_FACT_THEORETICAL, /* occupancy that the launch allows */
     LPO_FACT_LIMITER,     /* value: enum lpo_finding_limiter */

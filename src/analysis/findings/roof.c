@@ -103,6 +103,8 @@ static void add_region(struct lpo_findings_work *w, const struct lpo_limit_row *
     add_counter(f, LPO_FACT_SM, r->counters.sm_percent);
     add_counter(f, LPO_FACT_DRAM, r->counters.dram_percent);
     add_counter(f, LPO_FACT_OCCUPANCY, r->counters.occupancy_percent);
+    add_counter(f, LPO_FACT_TENSOR, r->counters.tensor_percent);
+    add_counter(f, LPO_FACT_SM_ACTIVE, r->counters.sm_active_percent);
 }
 
 void lpo_findings_roof(struct lpo_findings_work *w)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/counters/region_sums.h"
 #include "region/scope.h"
 #include "trace/trace.h"
 #include "util/str.h"
@@ -129,6 +130,20 @@ static struct lpo_measure count_flops(const struct lpo_trace *t, const struct lp
     return known ? lpo_measure_estimated(sum) : lpo_measure_unknown();
 }
 
+static void add_sampled(const struct lpo_trace *t, const struct lpo_metric_sum *row,
+                        struct lpo_counters *c)
+{
+    struct lpo_sampled_sums s = lpo_counters_sums_of(t, row);
+
+    c->tensor_percent = lpo_counters_sums_get(&s, LPO_COUNTER_TENSOR_ACTIVE);
+    c->sm_active_percent = lpo_counters_sums_get(&s, LPO_COUNTER_SM_ACTIVE);
+    c->dram_rate = lpo_counters_sums_dram_rate(&s);
+    if (lpo_measure_known(c->dram_bytes))
+        return;
+    c->dram_bytes = lpo_counters_sums_dram(&s);
+    c->sampled = lpo_measure_known(c->dram_bytes);
+}
+
 struct lpo_counters lpo_limits_counters_of(const struct lpo_trace *t,
                                            const struct lpo_metric_sum *row)
 {
@@ -154,6 +169,7 @@ struct lpo_counters lpo_limits_counters_of(const struct lpo_trace *t,
             c.dram_bytes = lpo_measure_estimated(rate * seconds);
     }
     c.flops = count_flops(t, row, seconds);
+    add_sampled(t, row, &c);
     return c;
 }
 

@@ -207,6 +207,9 @@ static void join_row(struct joining *j, uint32_t row)
     else
         set_model_need(j, row, &r);
     set_measured(m, &r);
+    if (r.counters.sampled && l->bandwidth > 0 && !lpo_measure_known(r.counters.dram_percent))
+        r.counters.dram_percent =
+            lpo_measure_computed(100 * r.counters.dram_rate.value / l->bandwidth);
     lpo_limits_row_judge(l, &r);
     lpo_vec_push(&l->rows, r);
 }

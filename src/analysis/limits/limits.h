@@ -30,10 +30,14 @@ struct lpo_json;
 struct lpo_rundir;
 struct lpo_source;
 
-/* What ncu counted in a region; unknown where it did not. */
+/* What ncu counted in a region, or sampled counters where ncu did not; else unknown. */
 struct lpo_counters {
     struct lpo_measure flops, dram_bytes;
     struct lpo_measure sm_percent, dram_percent, occupancy_percent; /* of their peaks, 0 … 100 */
+    /* Sampled alone: the time that tensor cores worked and that SMs had a warp, in percent; DRAM
+     * bytes of a second of GPU time. */
+    struct lpo_measure tensor_percent, sm_active_percent, dram_rate;
+    bool sampled; /* dram_bytes and dram_percent are */
 };
 
 /* A region as measured. Parents come before their children. */
@@ -75,6 +79,8 @@ enum lpo_limits_reason {
     LPO_REASON_IDLE,      /* idle_ns of measured_ns, and which gap is larger */
     LPO_REASON_COUNTERS,  /* sm_percent and dram_percent */
     LPO_REASON_WARPS,     /* occupancy_percent, beside those two */
+    LPO_REASON_SAMPLES,   /* tensor_percent and dram_percent, sampled */
+    LPO_REASON_FEW_SMS,   /* sm_active_percent, sampled */
     LPO_REASON_NEAR_ROOF, /* share of the roof that need_compute_ns and need_memory_ns give */
     LPO_REASON_FAR_FROM_ROOF,
 };

@@ -46,11 +46,25 @@ static bool held_by_waiting(struct lpo_limit_row *r)
                 LPO_REASON_IDLE);
 }
 
+/* Sampled: tensor cores stand for the SMs, since a kernel of anything else is not known. */
+static bool held_by_samples(struct lpo_limit_row *r)
+{
+    double tensor = value_or(r->counters.tensor_percent, -1);
+    double dram = value_or(r->counters.dram_percent, -1);
+    double sm = value_or(r->counters.sm_active_percent, 100);
+
+    if (tensor >= 60 || dram >= 60)
+        return hold(r, dram >= tensor ? LPO_HELD_MEMORY : LPO_HELD_COMPUTE, LPO_REASON_SAMPLES);
+    return sm < 50 && hold(r, LPO_HELD_OCCUPANCY, LPO_REASON_FEW_SMS);
+}
+
 static bool held_by_counters(struct lpo_limit_row *r)
 {
     double sm = value_or(r->counters.sm_percent, -1), dram = value_or(r->counters.dram_percent, -1);
     double warps = value_or(r->counters.occupancy_percent, -1);
 
+    if (r->counters.sampled)
+        return held_by_samples(r);
     if (sm >= 60 || dram >= 60)
         return hold(r, dram >= sm ? LPO_HELD_MEMORY : LPO_HELD_COMPUTE, LPO_REASON_COUNTERS);
     if (warps < 0 || warps >= 25 || (sm < 0 && dram < 0))

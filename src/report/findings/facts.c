@@ -43,6 +43,8 @@ static const struct {
     [LPO_FACT_SM] = { "the SMs were used to %v of their peak", SHARE },
     [LPO_FACT_DRAM] = { "the memory was used to %v of its peak", SHARE },
     [LPO_FACT_OCCUPANCY] = { "achieved occupancy %v", SHARE },
+    [LPO_FACT_TENSOR] = { "the tensor cores worked in %v of the time", SHARE },
+    [LPO_FACT_SM_ACTIVE] = { "%v of the SMs had work", SHARE },
     [LPO_FACT_BYTES_TO_DEVICE] = { "%v were copied to the GPU in all", BYTES },
     [LPO_FACT_BYTES_TO_HOST] = { "%v were copied to the host in all", BYTES },
     [LPO_FACT_BYTES_ON_DEVICE] = { "%v were copied from GPU memory to GPU memory in all", BYTES },

@@ -62,6 +62,7 @@ static void collect(struct lpo_arena *arena, const struct lpo_region_cells *cell
 
     for (size_t i = 0; t->metrics.len && i < cells->cells.len; i++)
         if (cells->cells.at[i].kind == LPO_KERNEL && cells->cells.at[i].metrics != LPO_NONE &&
+            (cells->cells.at[i].measured || cells->cells.at[i].estimated) &&
             cells->cells.at[i].name < names)
             add_cell(arena, cells, &cells->cells.at[i], index, out);
     for (size_t i = 0; i < out->len; i++)

@@ -121,9 +121,13 @@ static const struct lpo_column columns[] = {
     { "byte_rate", "Byte rate", LPO_CELL_MEASURE, "B/s", 5 },
     { "need_from", "Need from", LPO_CELL_TEXT, NULL, 2 },
     { "evidence", "Evidence", LPO_CELL_TEXT, NULL, 3 },
+    { "counted_bytes", "Counted bytes", LPO_CELL_BYTES, NULL, 2 },
+    { "dram_use", "DRAM use", LPO_CELL_PERCENT, NULL, 2 },
+    { "tensor_active", "Tensor cores", LPO_CELL_PERCENT, NULL, 2 },
 };
 
-enum { NCOLUMNS = sizeof columns / sizeof *columns, MOST_ROWS = 40 };
+/* The last columns are of sampled counters: left out where there are none. */
+enum { NCOLUMNS = sizeof columns / sizeof *columns, SAMPLED = 3, MOST_ROWS = 40 };
 
 /* A part of 1 in a column of per cent. */
 static void share_cell(struct lpo_table *t, struct lpo_measure m)
@@ -154,6 +158,19 @@ static void add_row(struct lpo_table *t, const struct lpo_limit_row *r, uint32_t
     lpo_doc_row_measure(t, r->byte_rate);
     lpo_doc_row_text(t, r->stated ? "report.needs" : "model");
     lpo_doc_row_text(t, evidence.len ? evidence.at : NULL);
+    if (t->ncolumns < NCOLUMNS)
+        return;
+    lpo_doc_row_measure(t, r->counters.dram_bytes);
+    lpo_doc_row_measure(t, r->counters.dram_percent);
+    lpo_doc_row_measure(t, r->counters.tensor_percent);
+}
+
+static bool any_sampled(const struct lpo_limits *l)
+{
+    for (size_t i = 0; i < l->rows.len; i++)
+        if (l->rows.at[i].counters.sampled)
+            return true;
+    return false;
 }
 
 /* Where each region stands under the roof: by what it needs, and by what ncu counted. */
@@ -179,6 +196,13 @@ static void add_roofline(struct lpo_doc *doc, const struct lpo_limits *l, const 
             lpo_doc_figure_point(f, "needed", r->path, x.value, r->flop_rate.value);
         if (lpo_measure_known(seen) && lpo_measure_known(rate) && rate.value > 0)
             lpo_doc_figure_point(f, "counted by ncu", r->path, seen.value, rate.value);
+        if (r->counters.sampled && lpo_measure_known(r->flop_rate) && r->flop_rate.value > 0) {
+            x = over(r->needed_flops, r->counters.dram_bytes, 1);
+            rate = over(r->needed_flops, r->busy_ns, 1e9);
+            if (lpo_measure_known(x) && lpo_measure_known(rate))
+                lpo_doc_figure_point(f, "needed FLOPs over sampled bytes", r->path, x.value,
+                                     rate.value);
+        }
     }
 }
 
@@ -214,7 +238,8 @@ void lpo_report_chapter_limits(struct lpo_doc *doc, const struct lpo_limits *l)
         return;
     fold(l, doc->arena, &rows);
     qsort(rows.at, rows.len, sizeof *rows.at, more_to_save);
-    t = lpo_doc_table(doc, "limits", "By the time that could be saved", columns, NCOLUMNS);
+    t = lpo_doc_table(doc, "limits", "By the time that could be saved", columns,
+                      any_sampled(l) ? NCOLUMNS : NCOLUMNS - SAMPLED);
     for (size_t i = 0; i < rows.len && i < MOST_ROWS; i++)
         add_row(t, &rows.at[i].row, rows.at[i].members);
     if (rows.len > MOST_ROWS)
@@ -257,6 +282,13 @@ static void put_row(struct lpo_record *to, const struct lpo_limit_row *row, cons
     lpo_doc_put_measure(to, "share", row->share);
     lpo_doc_put_whole(to, "counted_flops", row->counters.flops);
     lpo_doc_put_whole(to, "counted_dram_bytes", row->counters.dram_bytes);
+    if (lpo_measure_known(row->counters.dram_rate)) {
+        lpo_doc_put_text(to, "counted_by", row->counters.sampled ? "sampled" : "ncu");
+        lpo_doc_put_measure(to, "dram_rate", row->counters.dram_rate);
+        lpo_doc_put_measure(to, "dram_percent", row->counters.dram_percent);
+        lpo_doc_put_measure(to, "tensor_percent", row->counters.tensor_percent);
+        lpo_doc_put_measure(to, "sm_active_percent", row->counters.sm_active_percent);
+    }
     lpo_doc_put_text(to, "held_by",
                      row->held == LPO_HELD_UNKNOWN ? NULL : lpo_report_limits_bound(row->held));
     lpo_doc_put_text(to, "evidence", evidence.len ? evidence.at : NULL);

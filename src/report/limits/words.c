@@ -46,6 +46,18 @@ static void add_warps(const struct lpo_limit_row *r, struct lpo_str *out)
                  percent(r->counters.dram_percent));
 }
 
+static void add_samples(const struct lpo_limit_row *r, struct lpo_str *out)
+{
+    lpo_str_addf(out, "sampled counters: tensor cores at %.0f %%, DRAM at %.0f %% of their peaks",
+                 percent(r->counters.tensor_percent), percent(r->counters.dram_percent));
+}
+
+static void add_few_sms(const struct lpo_limit_row *r, struct lpo_str *out)
+{
+    lpo_str_addf(out, "sampled counters: %.0f %% of the SMs have work, DRAM at %.0f %%",
+                 percent(r->counters.sm_active_percent), percent(r->counters.dram_percent));
+}
+
 static const char *roof(const struct lpo_limit_row *r)
 {
     return r->need_memory_ns >= r->need_compute_ns ? "memory" : "compute";
@@ -74,6 +86,8 @@ void lpo_report_limits_add_evidence(const struct lpo_limit_row *r, struct lpo_st
         [LPO_REASON_IDLE] = add_idle,
         [LPO_REASON_COUNTERS] = add_counters,
         [LPO_REASON_WARPS] = add_warps,
+        [LPO_REASON_SAMPLES] = add_samples,
+        [LPO_REASON_FEW_SMS] = add_few_sms,
         [LPO_REASON_NEAR_ROOF] = add_near_roof,
         [LPO_REASON_FAR_FROM_ROOF] = add_far_from_roof,
     };
