@@ -29,6 +29,8 @@ static const struct lpo_option options[] = {
     { "fold-over", 0, LPO_OPT_TEXT, "N",
       "one line for regions that differ only in a number, where they are more than N (8)" },
     { "no-fold", 0, LPO_OPT_FLAG, NULL, "one line for every region" },
+    { "metrics", 0, LPO_OPT_FLAG, NULL,
+      "bytes and activity of each region too, where counters were sampled" },
     { "full-names", 0, LPO_OPT_FLAG, NULL, "whole names of kernels, not short ones" },
     { NULL, 0, LPO_OPT_FLAG, NULL, NULL },
 };
@@ -105,6 +107,8 @@ static int add_sections(const struct lpo_args *args, const struct lpo_analysis *
         lpo_doc_section(doc, "regions", name.at, 1);
         lpo_report_add_regions(doc, s, &o);
         lpo_report_add_captured(doc, s, &o);
+        if (lpo_cli_args_has(args, "metrics") && !lpo_report_add_region_counters(doc, a, s, &o))
+            lpo_doc_note(doc, LPO_NOTE_INFO, "No counters were sampled beside this trace.");
         if (s->coverage.total.launches)
             lpo_report_add_coverage(doc, s);
     }

@@ -4,6 +4,7 @@
 #include "analysis/limits/limits.h"
 #include "region/top_kernels.h"
 #include "report/chapters/chapters.h"
+#include "report/counter_records.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
 #include "report/findings/findings.h"
@@ -54,6 +55,7 @@ static void put_analysis(struct lpo_doc *doc, const struct lpo_rundir *d,
     lpo_report_put_wall(doc->data, s->analysis);
     lpo_report_put_steps(doc->data, s->analysis);
     lpo_report_put_devices(doc->data, s->analysis);
+    lpo_report_put_counters(doc->data, s->analysis);
     lpo_report_put_most_kernels(doc->data, s->analysis->cells, top->at, top->len);
     lpo_report_put_notes(doc->data, s->analysis, s->select);
 }
@@ -76,6 +78,7 @@ struct lpo_doc *lpo_report_run_sections(const struct lpo_rundir *d, const struct
         lpo_report_chapter_kernels(doc, d, s);
         lpo_report_chapter_operators(doc, d);
         add_limits(doc, d, s);
+        lpo_report_chapter_counters(doc, d, s);
         lpo_report_chapter_collectives(doc, d, s);
         lpo_report_chapter_gpu_details(doc, d, s);
     } else {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
+#include "analysis/counters/sampled.h"
 #include "analysis/wall/timeline.h"
 #include "region/classes.h"
 #include "region/scope.h"
@@ -225,13 +226,19 @@ static void make_region(const void *ctx, size_t i, struct lpo_record *r)
     if (s->id.kind == LPO_SCOPE_ALL && row->node != LPO_NODE_OUTSIDE &&
         lpo_wall_gaps_ns(&a->timeline->nodes[row->node]))
         put_gaps(r, "idle", &a->timeline->nodes[row->node]);
-    if (row->metrics != LPO_NONE) {
+    if (row->metrics != LPO_NONE && (row->measured || row->estimated)) {
         lpo_doc_put_uint(r, "kernels_measured", row->measured);
         lpo_doc_put_uint(r, "kernels_estimated", row->estimated);
     }
     put_metrics(r, "metrics", s, row->metrics, false);
     if (row->metrics_self != LPO_NONE)
         put_metrics(r, "metrics_exclusive", s, row->metrics_self, true);
+    if (a->sampled && s->id.kind == LPO_SCOPE_ALL && row->node != LPO_NODE_OUTSIDE &&
+        row->metrics != LPO_NONE) {
+        lpo_doc_put_whole(r, "border_ns", lpo_measure_computed(a->sampled->borders[row->node].ns));
+        lpo_doc_put_whole(r, "border_dram_bytes",
+                          lpo_measure_computed(a->sampled->borders[row->node].bytes));
+    }
     put_region_kernels(r, s, row);
 }
 

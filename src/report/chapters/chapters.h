@@ -42,6 +42,9 @@ void lpo_report_chapter_operators(struct lpo_doc *doc, const struct lpo_rundir *
 /* Classes of kernels, busy and idle by GPU and stream, copies. */
 void lpo_report_chapter_gpu_details(struct lpo_doc *doc, const struct lpo_rundir *d,
                                     const struct lpo_source *s);
+/* Counters that were sampled beside the program, by region and kernel; nothing without them. */
+void lpo_report_chapter_counters(struct lpo_doc *doc, const struct lpo_rundir *d,
+                                 const struct lpo_source *s);
 /* Power, energy, clocks and throttling from the samples of NVML; nothing where there is none. `s`
  * may be NULL: then no energy by region. */
 void lpo_report_chapter_power(struct lpo_doc *doc, const struct lpo_rundir *d,

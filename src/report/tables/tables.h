@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "util/measure.h"
+
 struct lpo_analysis;
 struct lpo_doc;
 struct lpo_operator;
@@ -14,6 +16,8 @@ struct lpo_operators;
 struct lpo_region_cells;
 struct lpo_region_row;
 struct lpo_region_scope;
+struct lpo_sampled_config;
+struct lpo_sampled_gpu;
 struct lpo_scope_id;
 struct lpo_top_row;
 struct lpo_str;
@@ -31,6 +35,16 @@ struct lpo_table_options {
 /* The region tree. GPU columns where the scope has kernels, host columns where it has visits. */
 struct lpo_table *lpo_report_add_regions(struct lpo_doc *doc, const struct lpo_region_scope *s,
                                          const struct lpo_table_options *options);
+/* What was sampled in each region; NULL: no counters were sampled beside this trace. */
+struct lpo_table *lpo_report_add_region_counters(struct lpo_doc *doc, const struct lpo_analysis *a,
+                                                 const struct lpo_region_scope *s,
+                                                 const struct lpo_table_options *options);
+/* What one launch of each of the `most` configurations with the most GPU time moves and uses. */
+struct lpo_table *lpo_report_add_kernel_counters(struct lpo_doc *doc, const struct lpo_analysis *a,
+                                                 const struct lpo_sampled_gpu *g, size_t most);
+/* The DRAM bytes that ncu measured of one launch of it. */
+struct lpo_measure lpo_report_ncu_dram(const struct lpo_trace *t,
+                                       const struct lpo_sampled_config *c);
 /* One line for each of the scopes: its time, and the region whose share differs most from `all`. */
 void lpo_report_add_scopes(struct lpo_doc *doc, const struct lpo_analysis *a,
                            const struct lpo_scope_id *ids, size_t count, size_t fold_over);

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The chapter "Hardware counters": what was sampled while the program ran as it is. */
+#include <math.h>
+
+#include "analysis/analysis.h"
+#include "analysis/counters/sampled.h"
+#include "report/chapters/chapters.h"
+#include "report/doc/doc.h"
+#include "report/tables/tables.h"
+#include "report/trace_records.h"
+#include "rundir/rundir.h"
+#include "trace/trace.h"
+#include "util/str.h"
+#include "util/units.h"
+
+enum { REGIONS = 60, KERNELS = 15, LEAST_ROWS = 8 };
+
+/* Of the bytes: more than this of somebody else makes every figure doubtful. */
+static const double most_others = 0.01;
+
+static const char *scope_of(struct lpo_doc *doc, const struct lpo_analysis *a,
+                            const struct lpo_sampled_gpu *g)
+{
+    return lpo_report_device_scope(doc->arena, &a->trace->devices.at[g->device]);
+}
+
+static void add_intro(struct lpo_doc *doc, const struct lpo_analysis *a,
+                      const struct lpo_sampled_gpu *g)
+{
+    LPO_STR every = { 0 }, samples = { 0 };
+
+    lpo_units_add_duration(&every, g->interval_ns);
+    lpo_units_add_count(&samples, g->samples);
+    lpo_doc_paragraph(
+        doc,
+        "%s: %s samples of %s, taken while the program ran as it is; they cover %.1f %% of its GPU "
+        "time. What a sample counted is divided among the operations that ran in it. At borders is "
+        "the share of a region's GPU time in samples that another region had a part in: there the "
+        "division is an estimate.",
+        scope_of(doc, a, g), samples.at, every.at,
+        g->gpu_ns > 0 ? 100 * (double)g->covered_ns / (double)g->gpu_ns : 0);
+}
+
+static void add_cautions(struct lpo_doc *doc, const struct lpo_analysis *a,
+                         const struct lpo_sampled_gpu *g)
+{
+    const char *scope = scope_of(doc, a, g);
+    double others = lpo_counters_others_share(g);
+    LPO_STR ns = { 0 };
+
+    if (others > most_others)
+        lpo_doc_note(doc, LPO_NOTE_WARNING,
+                     "%s: %.1f %% of the DRAM bytes were counted while nothing of this trace ran. "
+                     "Another process used the GPU, and what it did at other times is in the "
+                     "figures of this chapter.",
+                     scope, 100 * others);
+    if (g->lost_ns > 0) {
+        lpo_units_add_duration(&ns, g->lost_ns);
+        lpo_doc_note(doc, LPO_NOTE_INFO,
+                     "%s: the samples of %s were lost. Operations of that time count as the others "
+                     "of their kind.",
+                     scope, ns.at);
+    }
+    if (g->clock_ns) {
+        lpo_str_clear(&ns);
+        lpo_units_add_duration(&ns, llabs(g->clock_ns));
+        lpo_doc_note(doc, LPO_NOTE_INFO,
+                     "%s: the clock of the samples is %s %s that of the trace (correlation %.2f); "
+                     "this was taken out.",
+                     scope, ns.at, g->clock_ns > 0 ? "ahead of" : "behind", g->clock_fit);
+    } else if (!g->clock_sure) {
+        lpo_doc_note(doc, LPO_NOTE_INFO,
+                     "%s: whether the samples are on the clock of the trace could not be checked: "
+                     "busy time and activity have a correlation of %.2f.",
+                     scope, g->clock_fit);
+    }
+    if (g->shares)
+        lpo_doc_note(doc, LPO_NOTE_INFO,
+                     "%s: CUDA graphs were traced as a whole, so their kernels have no figures of "
+                     "their own; regions have.",
+                     scope);
+    if (g->left_out)
+        lpo_doc_note(doc, LPO_NOTE_WARNING,
+                     "%s: %llu operations ran beside more than 500 others and were given nothing.",
+                     scope, (unsigned long long)g->left_out);
+}
+
+/* Kernels that ncu measured too: do both say the same, give or take their errors? */
+static void compare_ncu(struct lpo_doc *doc, const struct lpo_analysis *a,
+                        const struct lpo_sampled_gpu *g)
+{
+    size_t both = 0, differ = 0;
+    double worst = 0;
+
+    for (size_t i = 0; i < g->configs.len; i++) {
+        const struct lpo_sampled_config *c = &g->configs.at[i];
+        struct lpo_measure ncu = lpo_report_ncu_dram(a->trace, c);
+        double bytes, error;
+
+        if (!lpo_counters_config_dram(g, c, &bytes, &error) || !lpo_measure_known(ncu) ||
+            ncu.value <= 0)
+            continue;
+        both++;
+        if (fabs(bytes - ncu.value) <= 2 * error)
+            continue;
+        differ++;
+        worst = fmax(worst, fabs(bytes / ncu.value - 1));
+    }
+    if (both)
+        lpo_doc_note(doc, LPO_NOTE_INFO,
+                     "%zu kernel configurations have DRAM bytes by samples and by ncu; %zu of them "
+                     "differ by more than two standard errors%s. ncu empties the caches before "
+                     "each kernel, the program does not.",
+                     both, differ, differ ? "" : ": they agree");
+    if (differ)
+        lpo_doc_note(doc, LPO_NOTE_INFO, "The largest difference is %.0f %%.", 100 * worst);
+}
+
+static void add_kernels(struct lpo_doc *doc, const struct lpo_analysis *a,
+                        const struct lpo_sampled_gpu *g)
+{
+    const struct lpo_sampled_metric *m = lpo_counters_sampled_find(g, LPO_COUNTER_DRAM_READ);
+
+    lpo_report_add_kernel_counters(doc, a, g, KERNELS)->least_rows = LEAST_ROWS;
+    if (m)
+        lpo_doc_paragraph(doc,
+                          "By least squares over %llu samples, which explain %.1f %% of how they "
+                          "differ; ± is the standard error. A figure that the samples cannot "
+                          "support is n/a.",
+                          (unsigned long long)g->busy, 100 * m->r2);
+    compare_ncu(doc, a, g);
+}
+
+void lpo_report_chapter_counters(struct lpo_doc *doc, const struct lpo_rundir *d,
+                                 const struct lpo_source *s)
+{
+    const struct lpo_analysis *a = s->analysis;
+    struct lpo_table_options options = { d->fold_over, REGIONS, .no_zeros = true };
+
+    if (!a->sampled)
+        return;
+    lpo_doc_section(doc, "counters", "Hardware counters", 1);
+    for (size_t i = 0; i < a->sampled->gpus.len; i++) {
+        add_intro(doc, a, &a->sampled->gpus.at[i]);
+        add_cautions(doc, a, &a->sampled->gpus.at[i]);
+    }
+    lpo_report_add_region_counters(doc, a, lpo_analysis_all(a), &options)->least_rows = LEAST_ROWS;
+    if (a->sampled->gpus.len) /* of the first: others run the same kernels */
+        add_kernels(doc, a, &a->sampled->gpus.at[0]);
+}
