@@ -50,6 +50,8 @@ enum lpot_block {
     LPOT_NOTE = 5,   /* v code (enum lpot_note), v count, text: for people */
     LPOT_FOOTER = 6, /* (v counter (enum lpot_counter), v value)*: totals so far; the last counts */
     LPOT_RESERVED = 7, /* zeros: space for a note and a footer that must still fit on a full disk */
+    LPOT_WINDOWS = 9,  /* v calls of the chosen range so far, v of them recorded, window*: since
+                          minor version 3 */
     LPOT_CALLS = 8,    /* call*: CUDA calls of its thread that can block; since minor version 3 */
 };
 
@@ -81,6 +83,17 @@ enum lpot_node {
  * first), v ticks it took, v string, v count: 1, or how often a query was made in a loop that
  * took from start to end. */
 
+/* A file with WINDOWS blocks holds what happened in windows, and not what happened between them.
+ * window = v ticks of its start since the end of the one before it in this block (since 0 for the
+ * first), v ticks it took, v why (enum lpot_window). */
+enum lpot_window {
+    LPOT_WINDOW_START = 1,   /* recording began with the program */
+    LPOT_WINDOW_RANGE = 2,   /* a call of the chosen range */
+    LPOT_WINDOW_TIME = 3,    /* so long after the start */
+    LPOT_WINDOW_SIGNAL = 4,  /* a signal */
+    LPOT_WINDOW_CONTROL = 5, /* lpo ctl */
+};
+
 /* event = u8 tag (kind in the low four bits, flags above), v ticks since the last event of this
  * thread (since 0 for the first), then by kind. What stands in [] is there when its flag is.
  *
@@ -107,7 +120,8 @@ enum lpot_event_flags {
     LPOT_EV_DOMAIN = 0x10,     /* range events: not the default domain. LAUNCH: of a graph */
     LPOT_EV_ATTRIBUTES = 0x20, /* category, colour or payload follow */
     LPOT_EV_INLINE = 0x40,     /* the name stands here: the table of strings was full */
-    LPOT_EV_INHERITED = 0x80,  /* PUSH: was open when fork made this process */
+    LPOT_EV_INHERITED = 0x80,  /* PUSH: was open when fork made this process, or when its window
+                                  began */
 };
 
 /* record = u8 tag (kind in the low four bits, flags above), then by kind.
@@ -169,4 +183,6 @@ enum lpot_counter {
     LPOT_COUNT_GRAPHS_CHANGED = 15,  /* changes of CUDA graphs after they were listed */
     LPOT_COUNT_JUMPED = 16,  /* calls that a signal handler interrupted and left by siglongjmp() */
     LPOT_COUNT_QUERIES = 17, /* cudaEventQuery, cudaStreamQuery */
+    LPOT_COUNT_UNRECORDED_LAUNCHES = 18, /* kernels launched outside windows, where counted */
+    LPOT_COUNT_CHOSEN_LAUNCHES = 19,     /* of those, in calls of the chosen range */
 };

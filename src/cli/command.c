@@ -19,6 +19,7 @@
 /* One line each; the order below is the order of `lpo -h`. */
 extern const struct lpo_command lpo_cli_cmd_analyze;
 extern const struct lpo_command lpo_cli_cmd_config;
+extern const struct lpo_command lpo_cli_cmd_ctl;
 extern const struct lpo_command lpo_cli_cmd_diff;
 extern const struct lpo_command lpo_cli_cmd_doctor;
 extern const struct lpo_command lpo_cli_cmd_kernels;
@@ -38,6 +39,7 @@ static const struct lpo_command *const commands[] = {
     &lpo_cli_cmd_kernels,
     &lpo_cli_cmd_diff,
     &lpo_cli_cmd_analyze,
+    &lpo_cli_cmd_ctl,
     &lpo_cli_cmd_doctor,
     NULL,
 };

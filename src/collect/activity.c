@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/activity.h"
 
+#include <string.h>
+
 #include "collect/encode.h"
 #include "collect/gpu.h"
 #include "collect/guard.h"
@@ -229,20 +231,36 @@ static void on_graph(struct lpoc_records *r, const struct cupti_record *record)
     put_timing(r, p, flags, &t);
 }
 
+#define AT(type) offsetof(struct type, correlation)
+
 static const struct {
     uint32_t kind;
     void (*take)(struct lpoc_records *r, const struct cupti_record *record);
+    size_t correlation; /* where it stands in the record */
+    bool always;        /* not switched with the windows */
 } kinds[] = {
-    { CUPTI_KIND_KERNEL, on_kernel },     { CUPTI_KIND_MEMCPY, on_copy },
-    { CUPTI_KIND_MEMSET, on_set },        { CUPTI_KIND_MEMCPY2, on_peer },
-    { CUPTI_KIND_GRAPH_TRACE, on_graph },
+    { CUPTI_KIND_KERNEL, on_kernel, AT(cupti_kernel), false },
+    { CUPTI_KIND_MEMCPY, on_copy, AT(cupti_memcpy), true },
+    { CUPTI_KIND_MEMSET, on_set, AT(cupti_memset), true },
+    { CUPTI_KIND_MEMCPY2, on_peer, AT(cupti_memcpy2), true },
+    { CUPTI_KIND_GRAPH_TRACE, on_graph, AT(cupti_graph_trace), true },
 };
+
+/* A record of what is reported outside windows too. */
+static bool is_outside(const struct lpoc_records *r, size_t kind, const struct cupti_record *record)
+{
+    uint32_t correlation;
+
+    memcpy(&correlation, (const char *)record + kinds[kind].correlation, sizeof correlation);
+    return kinds[kind].always && !lpoc_window_noted(r->gpu->owner, correlation);
+}
 
 static void take(struct lpoc_records *r, const struct cupti_record *record)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (kinds[i].kind == record->kind) {
-            kinds[i].take(r, record);
+            if (!is_outside(r, i, record))
+                kinds[i].take(r, record);
             return;
         }
     lpoc_count(r->gpu->owner, LPOT_COUNT_RECORDS_UNKNOWN, 1);

@@ -9,6 +9,25 @@
 #include "collect/graph.h"
 #include "collect/thread.h"
 
+/* A launch of a run that is recorded in windows. Copies and graphs are reported outside them too,
+ * kernels where they are counted. */
+static bool window_takes(struct lpoc_thread *t, unsigned about, uint32_t correlation)
+{
+    struct lpoc *c = t->owner;
+
+    if (lpoc_window_sync(t)) {
+        if (!(about & LPOC_LAUNCHES_KERNEL))
+            lpoc_window_note(c, correlation);
+        return true;
+    }
+    if (about & LPOC_LAUNCHES_KERNEL) {
+        lpoc_count(c, LPOT_COUNT_UNRECORDED_LAUNCHES, 1);
+        if (t->chosen.open)
+            lpoc_count(c, LPOT_COUNT_CHOSEN_LAUNCHES, 1);
+    }
+    return false;
+}
+
 static void on_launch(struct lpoc *c, unsigned about, const struct cupti_call *call)
 {
     struct lpoc_thread *t = lpoc_enter();
@@ -17,6 +36,10 @@ static void on_launch(struct lpoc *c, unsigned about, const struct cupti_call *c
 
     if (!t)
         return;
+    if (LPOC_RARE(t->windowed) && !window_takes(t, about, call->correlation)) {
+        lpoc_leave();
+        return;
+    }
     if (LPOC_RARE(t->calls.queries.count))
         lpoc_queries_over(t);
     now = lpoc_thread_ticks(t);
@@ -57,6 +80,8 @@ static void on_node(struct lpoc *c, uint32_t id, const struct cupti_resource_dat
     t = lpoc_enter();
     if (!t)
         return;
+    if (LPOC_RARE(t->windowed))
+        lpoc_window_resume(t);
     p = lpoc_event(t, id == CUPTI_NODE_CLONED ? LPOT_EV_CLONE : LPOT_EV_NODE, lpoc_thread_ticks(t),
                    0);
     p = lpoc_put_z(p, (int64_t)(node - t->last.node));
@@ -115,7 +140,9 @@ static void on_blocking(unsigned about, int domain, uint32_t id, const struct cu
 
     if (!t)
         return;
-    if (call->site == CUPTI_ENTER)
+    if (LPOC_RARE(t->windowed) && !lpoc_window_sync(t))
+        t->calls.domain = 0;
+    else if (call->site == CUPTI_ENTER)
         lpoc_call_begin(t, domain, id, lpoc_thread_ticks(t));
     else if (about & LPOC_QUERIES)
         lpoc_query_end(t, domain, id, call->function, lpoc_thread_ticks(t));

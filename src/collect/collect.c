@@ -77,6 +77,7 @@ static bool start(struct lpoc *c)
     if (!c->knobs.dir[0] || !c->has_key || lpoc_defs_start(&c->defs) < 0)
         return false;
     lpoc_clock_start(&c->clock, c->knobs.tsc != 0);
+    lpoc_window_start(c);
     return true;
 }
 
@@ -140,16 +141,20 @@ static bool open_file(struct lpoc *c, pid_t forked_from)
 bool lpoc_ready(struct lpoc *c)
 {
     int state = __atomic_load_n(&c->state, __ATOMIC_ACQUIRE);
+    bool fresh;
 
     if (state == LPOC_ON || state == LPOC_OFF)
         return state == LPOC_ON;
     lpoc_lock(&c->lock);
     state = c->state;
-    if (state == LPOC_FRESH)
+    fresh = state == LPOC_FRESH;
+    if (fresh)
         state = start(c) && open_file(c, 0) ? LPOC_ON : LPOC_OFF;
     else if (state == LPOC_FORKED)
         state = open_file(c, c->pid) ? LPOC_ON : LPOC_OFF;
     __atomic_store_n(&c->state, state, __ATOMIC_RELEASE);
+    if (fresh && state == LPOC_ON)
+        lpoc_control_start(c);
     lpoc_unlock(&c->lock);
     return state == LPOC_ON;
 }
@@ -295,11 +300,14 @@ void lpoc_finish(struct lpoc *c, bool exits)
         return;
     lpoc_guard();
     lpoc_tls.busy = LPOC_BUSY_HELD;
-    if (exits)
+    if (exits) {
         c->counters[LPOT_COUNT_EXIT] = 1;
+        lpoc_control_end(c);
+    }
     for (struct lpoc_thread *t = __atomic_load_n(&c->threads, __ATOMIC_ACQUIRE); t; t = t->next)
         lpoc_thread_write_committed(t);
     lpoc_write_defs(c);
+    lpoc_window_finish(c, exits);
     if (lpoc_block(c, LPOT_FOOTER, 0, lpoc_next(&c->footers), totals, put_totals(c, totals)) < 0)
         write_last_words(c);
     lpoc_tls.busy = busy;
@@ -314,11 +322,13 @@ void lpoc_forked(struct lpoc *c, bool inside)
         return;
     lpoc_file_forked(&c->file);
     memset(c->counters, 0, sizeof c->counters);
-    c->gpu = NULL; /* CUDA does not survive a fork, and neither does our view of it */
+    c->control.name[0] = 0; /* the thread that listens is the parent's */
+    c->gpu = NULL;          /* CUDA does not survive a fork, and neither does our view of it */
     for (struct lpoc_thread *t = c->threads; t; t = t->next)
         if (t != self)
             lpoc_thread_vanish(t);
     if (self)
         lpoc_thread_survive(self, inside);
+    lpoc_window_forked(c, lpoc_tls.self);
     c->state = LPOC_FORKED;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* collect/collect.h - the state of the collector in one process.
  *
- * Locks, outermost first: a thread's `writing`, `lock`, the file's. All are taken with
+ * Locks, outermost first: the windows', a thread's `writing`, `lock`, the file's. All are taken with
  * lpoc_lock() (guard.h). The hot path takes none. */
 #pragma once
 
@@ -11,9 +11,11 @@
 #include <sys/types.h>
 
 #include "collect/clock.h"
+#include "collect/control.h"
 #include "collect/defs.h"
 #include "collect/file.h"
 #include "collect/knobs.h"
+#include "collect/window.h"
 
 enum { LPOC_COUNTERS = 32 };
 
@@ -43,6 +45,8 @@ struct lpoc {
     uint64_t counters[LPOC_COUNTERS]; /* by enum lpot_counter; atomic */
     uint32_t notes, footers, facts;   /* sequence numbers; atomic */
     struct lpoc_gpu *gpu;             /* NULL until CUDA is initialised */
+    struct lpoc_window window;
+    struct lpoc_control control;
 };
 
 /* The one state of this process (inject.c). */

@@ -21,7 +21,8 @@ enum lpoc_about {
     LPOC_INSTANTIATES_GRAPH = 4, /* where graphs are timed as a whole, as the next one */
     LPOC_CHANGES_GRAPH = 8,
     LPOC_CAN_BLOCK = 16,
-    LPOC_QUERIES = 32, /* asks and does not wait: programs call it in a loop */
+    LPOC_LAUNCHES_KERNEL = 64, /* with LPOC_LAUNCHES */
+    LPOC_QUERIES = 32,         /* asks and does not wait: programs call it in a loop */
 };
 
 static const struct lpoc_cbids lpoc_kernel_cbids[] = {

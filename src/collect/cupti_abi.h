@@ -174,6 +174,7 @@ struct cupti {
     int (*enable_callback)(uint32_t enable, void *subscriber, int domain, uint32_t id);
     int (*register_callbacks)(cupti_request request, cupti_complete complete);
     int (*enable)(int kind);
+    int (*disable)(int kind);
     int (*set_attribute)(int attribute, size_t *size, void *value);
     int (*next_record)(uint8_t *buffer, size_t valid, struct cupti_record **record);
     int (*dropped_records)(void *context, uint32_t stream, size_t *dropped);

@@ -29,6 +29,7 @@ static const struct lpoc_entry entries[] = {
     ENTRY(enable_callback, "cuptiEnableCallback", true),
     ENTRY(register_callbacks, "cuptiActivityRegisterCallbacks", true),
     ENTRY(enable, "cuptiActivityEnable", true),
+    ENTRY(disable, "cuptiActivityDisable", true),
     ENTRY(set_attribute, "cuptiActivitySetAttribute", false),
     ENTRY(next_record, "cuptiActivityGetNextRecord", true),
     ENTRY(dropped_records, "cuptiActivityGetNumDroppedRecords", false),

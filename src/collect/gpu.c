@@ -10,6 +10,7 @@
 #include "collect/cuda_calls.h"
 #include "collect/find_cupti.h"
 #include "collect/graph.h"
+#include "collect/guard.h"
 #include "collect/mem.h"
 #include "lpo/trace_format.h"
 
@@ -167,7 +168,7 @@ static const struct {
     unsigned about;
     const char *what; /* is missing when CUPTI refuses */
 } wanted[] = {
-    { CUPTI_DOMAIN_DRIVER, LPOC_CBIDS(lpoc_kernel_cbids), LPOC_LAUNCHES,
+    { CUPTI_DOMAIN_DRIVER, LPOC_CBIDS(lpoc_kernel_cbids), LPOC_LAUNCHES | LPOC_LAUNCHES_KERNEL,
       "the ranges of kernels are not known" },
     { CUPTI_DOMAIN_DRIVER, LPOC_CBIDS(lpoc_graph_cbids), LPOC_LAUNCHES | LPOC_LAUNCHES_GRAPH,
       "the ranges of CUDA graph launches are not known" },
@@ -191,7 +192,7 @@ static unsigned asked_for(const struct lpoc_gpu *g, size_t row)
     bool copies = wanted[row].what == no_copy_ranges;
 
     if (!k->launches || (copies && !k->copies))
-        about &= ~(unsigned)(LPOC_LAUNCHES | LPOC_LAUNCHES_GRAPH);
+        about &= ~(unsigned)(LPOC_LAUNCHES | LPOC_LAUNCHES_GRAPH | LPOC_LAUNCHES_KERNEL);
     if (!g->whole_graphs)
         about &= ~(unsigned)(LPOC_INSTANTIATES_GRAPH | LPOC_CHANGES_GRAPH);
     if (!k->calls || (k->calls == 1 && wanted[row].domain == CUPTI_DOMAIN_RUNTIME))
@@ -286,9 +287,39 @@ static bool known_version(struct lpoc_gpu *g)
     return false;
 }
 
+void lpoc_gpu_switch(struct lpoc *c, bool on)
+{
+    struct lpoc_gpu *g = c->gpu;
+    const size_t count = sizeof lpoc_kernel_cbids / sizeof *lpoc_kernel_cbids;
+    int result = CUPTI_OK;
+
+    if (!g || __atomic_load_n(&g->stopped, __ATOMIC_ACQUIRE))
+        return;
+    if (!on && c->knobs.kernels)
+        result = g->api.disable(CUPTI_KIND_KERNEL);
+    for (size_t i = 0; c->knobs.launches && !c->knobs.capture_count && i < count; i++)
+        for (uint32_t id = lpoc_kernel_cbids[i].first; id <= lpoc_kernel_cbids[i].last; id++)
+            g->api.enable_callback(on, g->subscriber, CUPTI_DOMAIN_DRIVER, id);
+    if (on && c->knobs.kernels)
+        result = g->api.enable(CUPTI_KIND_KERNEL);
+    if (result != CUPTI_OK && !g->switch_refused) {
+        g->switch_refused = true;
+        granted(g, result, LPOT_NOTE_CUPTI_PARTIAL, "a window could not be switched");
+    }
+}
+
 static void finish_at_exit(void)
 {
     lpoc_gpu_finish(lpoc_get());
+}
+
+/* All is enabled first: CUPTI must know of kernel records when the first context is made. */
+static void start_between_windows(struct lpoc *c)
+{
+    lpoc_lock(&c->window.lock);
+    if (c->window.used && !c->window.on)
+        lpoc_gpu_switch(c, false);
+    lpoc_unlock(&c->window.lock);
 }
 
 static bool start(struct lpoc_gpu *g)
@@ -317,6 +348,7 @@ static bool start(struct lpoc_gpu *g)
         return false;
     }
     enable_launches(g);
+    start_between_windows(g->owner);
     if (k->cupti_flush_ms && g->api.flush_period)
         g->api.flush_period((uint32_t)k->cupti_flush_ms);
     atexit(finish_at_exit);

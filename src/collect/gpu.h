@@ -26,6 +26,7 @@ struct lpoc_gpu {
     uint8_t about[2][LPOC_CALL_IDS]; /* enum lpoc_about by domain (1: runtime) and id */
     struct lpoc_records *records;    /* activity.h: from records to blocks */
     bool devices_written;            /* atomic */
+    bool switch_refused;             /* noted once */
     bool stopped;                    /* atomic: CUPTI ended itself */
 };
 
@@ -35,5 +36,7 @@ const char *lpoc_result_text(const struct cupti *api, int result);
 
 /* Called by the driver inside cuInit: no CUDA call is allowed yet. */
 void lpoc_gpu_start(struct lpoc *c);
+/* Kernel records and the callbacks of kernel launches, on or off; under the lock of the windows. */
+void lpoc_gpu_switch(struct lpoc *c, bool on);
 /* Delivers what CUPTI still holds; at the end of the process. */
 void lpoc_gpu_finish(struct lpoc *c);

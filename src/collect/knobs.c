@@ -27,6 +27,15 @@ static const struct {
     KNOB("BUFFER_KB", buffer_kb, 64, 16, 8192),
     KNOB("FLUSH_MS", flush_ms, 100, 1, 3600000),
     KNOB("MAX_MB", max_mb, 4096, 0, 1 << 20),
+    KNOB("CAPTURE_FIRST", capture_first, 1, 1, INT64_MAX),
+    KNOB("CAPTURE_LAST", capture_last, 0, 0, INT64_MAX),
+    KNOB("CAPTURE_EVERY", capture_every, 1, 1, INT64_MAX),
+    KNOB("CAPTURE_AFTER_MS", capture_after_ms, 0, 0, INT64_MAX / 1000000),
+    KNOB("CAPTURE_FOR_MS", capture_for_ms, 0, 0, INT64_MAX / 1000000),
+    KNOB("CAPTURE_SIGNAL", capture_signal, 0, 0, 64),
+    KNOB("CAPTURE_CONTROL", capture_control, 0, 0, 1),
+    KNOB("CAPTURE_WAIT", capture_wait, 0, 0, 1),
+    KNOB("CAPTURE_COUNT", capture_count, 0, 0, 1),
     KNOB("KERNELS", kernels, 1, 0, 1),
     KNOB("COPIES", copies, 1, 0, 1),
     KNOB("LAUNCHES", launches, 1, 0, 1),
@@ -80,6 +89,13 @@ static void absolute(char *out, const char *path)
     strcpy(out + len, path);
 }
 
+static void text_of(char *out, size_t room, const char *value)
+{
+    out[0] = 0;
+    if (value && strlen(value) < room)
+        strcpy(out, value);
+}
+
 static int64_t *field(struct lpoc_knobs *k, size_t at)
 {
     return (int64_t *)(void *)((char *)k + at);
@@ -87,12 +103,9 @@ static int64_t *field(struct lpoc_knobs *k, size_t at)
 
 void lpoc_knobs_read(struct lpoc_knobs *k)
 {
-    const char *cupti = getenv("LPO_COLLECT_CUPTI");
-
     absolute(k->dir, getenv("LPO_COLLECT_DIR"));
-    k->cupti[0] = 0;
-    if (cupti && strlen(cupti) < sizeof k->cupti)
-        strcpy(k->cupti, cupti);
+    text_of(k->cupti, sizeof k->cupti, getenv("LPO_COLLECT_CUPTI"));
+    text_of(k->capture_range, sizeof k->capture_range, getenv("LPO_COLLECT_CAPTURE_RANGE"));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         *field(k, rows[i].at) =
             number_of(getenv(rows[i].env), rows[i].otherwise, rows[i].least, rows[i].most);

@@ -11,10 +11,18 @@ enum { LPOC_PATH_MAX = 4096 };
 struct lpoc_knobs {
     char dir[LPOC_PATH_MAX];   /* LPO_COLLECT_DIR, absolute; "" keeps the collector off */
     char cupti[LPOC_PATH_MAX]; /* LPO_COLLECT_CUPTI: this libcupti and no other; "" searches */
+    char capture_range[256];   /* LPO_COLLECT_CAPTURE_RANGE: record its calls; "" is any time */
     int64_t nvtx, gpu, tsc;    /* 0 or 1 */
     int64_t buffer_kb;         /* per-thread buffer */
     int64_t flush_ms;          /* a buffer older than this is written at the next event */
     int64_t max_mb;            /* limit of one file; 0: none */
+    /* Windows; window.h */
+    int64_t capture_first, capture_last, capture_every; /* which calls; last 0: no end */
+    int64_t capture_after_ms, capture_for_ms;           /* for 0: to the end */
+    int64_t capture_signal;                             /* switches recording; 0: none */
+    int64_t capture_control;                            /* 1: listen to lpo ctl */
+    int64_t capture_wait;                               /* 1: not before a signal or lpo ctl */
+    int64_t capture_count; /* 1: kernels launched outside windows are counted */
     /* GPU */
     int64_t kernels, copies; /* record them? */
     int64_t launches;        /* 0: no launch callbacks (kernels lose their ranges) */

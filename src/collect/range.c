@@ -53,6 +53,8 @@ IN_BOTH int push(struct lpoc_thread *t, uint32_t domain, struct lpoc_name name,
     unsigned mask = a ? attribute_mask(a) : 0;
     uint8_t *p;
 
+    if (LPOC_RARE(t->windowed) && !lpoc_window_push(t, domain, name))
+        return lpoc_stack_push(t, domain, name.id == LPOC_NAME_FULL ? 0 : name.id);
     /* A push reads the clock last and a pop reads it first: our own time is not in the range. */
     p = lpoc_event(t, LPOT_EV_PUSH | flags_of(domain, name, mask), lpoc_thread_ticks(t),
                    lpoc_name_room(name));
@@ -74,10 +76,28 @@ int lpoc_range_push_plain(struct lpoc_thread *t, struct lpoc_name name)
     return push(t, 0, name, NULL);
 }
 
+/* The pop of a run that is recorded in windows. */
+static int pop_windowed(struct lpoc_thread *t, uint32_t domain, uint64_t now)
+{
+    int depth;
+
+    if (lpoc_window_pop(t, domain)) {
+        uint8_t *p = lpoc_event(t, LPOT_EV_POP | (domain ? LPOT_EV_DOMAIN : 0), now, 0);
+
+        lpoc_commit(t, domain ? lpoc_put_v(p, domain) : p);
+    }
+    depth = lpoc_stack_pop(t, domain);
+    lpoc_window_popped(t, domain, depth);
+    return depth;
+}
+
 IN_BOTH int pop(struct lpoc_thread *t, uint32_t domain, uint64_t now)
 {
-    uint8_t *p = lpoc_event(t, LPOT_EV_POP | (domain ? LPOT_EV_DOMAIN : 0), now, 0);
+    uint8_t *p;
 
+    if (LPOC_RARE(t->windowed))
+        return pop_windowed(t, domain, now);
+    p = lpoc_event(t, LPOT_EV_POP | (domain ? LPOT_EV_DOMAIN : 0), now, 0);
     if (domain)
         p = lpoc_put_v(p, domain);
     lpoc_commit(t, p);
@@ -101,9 +121,12 @@ uint64_t lpoc_range_start(struct lpoc_thread *t, uint32_t domain, struct lpoc_na
 {
     uint64_t id = __atomic_add_fetch(&t->owner->last_range, 1, __ATOMIC_RELAXED);
     unsigned mask = attribute_mask(a);
-    uint8_t *p = lpoc_event(t, LPOT_EV_START | flags_of(domain, name, mask), lpoc_thread_ticks(t),
-                            lpoc_name_room(name));
+    uint8_t *p;
 
+    if (LPOC_RARE(t->windowed))
+        lpoc_window_range_start(t, name, id);
+    p = lpoc_event(t, LPOT_EV_START | flags_of(domain, name, mask), lpoc_thread_ticks(t),
+                   lpoc_name_room(name));
     if (domain)
         p = lpoc_put_v(p, domain);
     p = lpoc_put_v(p, id);
@@ -117,6 +140,8 @@ void lpoc_range_end(struct lpoc_thread *t, uint64_t id)
     uint64_t now = lpoc_thread_ticks(t);
 
     lpoc_commit(t, lpoc_put_v(lpoc_event(t, LPOT_EV_END, now, 0), id));
+    if (LPOC_RARE(t->windowed))
+        lpoc_window_range_end(t, id);
     if (LPOC_RARE(t->eager))
         lpoc_thread_write_early(t, now);
 }
@@ -125,9 +150,12 @@ void lpoc_mark(struct lpoc_thread *t, uint32_t domain, struct lpoc_name name,
                const struct nvtx_attributes *a)
 {
     unsigned mask = attribute_mask(a);
-    uint8_t *p = lpoc_event(t, LPOT_EV_MARK | flags_of(domain, name, mask), lpoc_thread_ticks(t),
-                            lpoc_name_room(name));
+    uint8_t *p;
 
+    if (LPOC_RARE(t->windowed) && !lpoc_window_sync(t))
+        return;
+    p = lpoc_event(t, LPOT_EV_MARK | flags_of(domain, name, mask), lpoc_thread_ticks(t),
+                   lpoc_name_room(name));
     if (domain)
         p = lpoc_put_v(p, domain);
     p = lpoc_put_name(p, name);

@@ -96,7 +96,7 @@ static void reset_stream(struct lpoc_thread *t)
 static void clear_stacks(struct lpoc_thread *t, uint32_t domains)
 {
     for (uint32_t d = 0; d < domains; d++)
-        t->stacks[d].depth = 0;
+        t->stacks[d].depth = t->stacks[d].filed = 0;
 }
 
 /* From reserved to taken. The place may still be in the hands of a thread that writes all. */
@@ -107,6 +107,10 @@ static void move_in(struct lpoc *c, struct lpoc_thread *t)
     t->owner = c;
     t->counter = c->clock.counter;
     t->forked = t->eager = false;
+    t->windowed = c->window.used;
+    t->quiet = false;
+    t->domains = 0;
+    t->chosen.open = t->chosen.recorded = false;
     t->inherited = t->replaced = 0;
     lpoc_lock(&c->lock);
     clear_stacks(t, c->defs.ndomains);
@@ -200,7 +204,8 @@ static int write_block(struct lpoc_thread *t, uint32_t end)
 static void push_inherited(struct lpoc_thread *t, uint64_t now)
 {
     for (uint32_t d = 0; d < t->inherited; d++) {
-        const struct lpoc_stack *s = &t->stacks[d];
+        struct lpoc_stack *s = &t->stacks[d];
+        s->filed = s->depth;
         for (uint32_t i = 0; i < s->depth && t->used <= t->room; i++) {
             uint8_t *p = t->at + t->used;
             *p++ = (uint8_t)(LPOT_EV_PUSH | LPOT_EV_INHERITED | (d ? LPOT_EV_DOMAIN : 0));
@@ -251,6 +256,10 @@ static struct lpoc_thread *move_stream(struct lpoc_thread *t)
     to->counter = t->counter;
     to->forked = t->forked;
     to->eager = t->eager;
+    to->windowed = t->windowed;
+    to->quiet = t->quiet;
+    to->domains = t->domains;
+    to->chosen = t->chosen;
     to->inherited = t->inherited;
     to->write_at_ticks = t->write_at_ticks;
     to->sequence = t->sequence;
@@ -339,6 +348,7 @@ void lpoc_thread_end(void *thread)
     lpoc_guard();
     lpoc_tls.self = NULL;
     lpoc_tls.busy = 0; /* the thread may have been cancelled inside the collector */
+    lpoc_window_thread_end(t);
     if (__atomic_load_n(&t->owner->state, __ATOMIC_ACQUIRE) == LPOC_ON)
         write_own(t);
     __atomic_store_n(&t->taken, FREE, __ATOMIC_RELEASE);
@@ -356,6 +366,7 @@ void lpoc_thread_survive(struct lpoc_thread *t, bool inside)
         t = to;
     t->write_at_ticks = 0; /* the next event opens the child's file first */
     t->forked = t->eager = true;
+    t->quiet = false; /* its open ranges are the first events of the child's file */
     t->inherited = t->owner->defs.ndomains;
 }
 

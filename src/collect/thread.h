@@ -35,9 +35,10 @@ struct lpoc_known {
     uint32_t id;
 };
 
-/* Open push/pop ranges of one domain: their number, and their names for a child of fork. */
+/* Open push/pop ranges of one domain: their number, their names for a child of fork, and how many
+ * of them are in the file where windows are recorded. */
 struct lpoc_stack {
-    uint32_t depth, cap;
+    uint32_t depth, cap, filed;
     uint32_t *names;
 };
 
@@ -57,10 +58,17 @@ struct lpoc_thread {
     uint64_t events;               /* since the buffer was last empty */
     bool counter;                  /* which clock */
     bool forked;                   /* child of fork: not in its file yet */
+    bool windowed;                 /* windows are recorded: the rest of the run is not */
+    bool quiet;                    /* some open range is not in the file: it began outside */
     bool eager;                    /* child of fork: these seldom end in the ordinary way */
+    uint32_t domains;              /* that had ranges; counted where windows are recorded */
     struct lpoc_stack *stacks;     /* by domain */
     struct lpoc_known known[LPOC_CACHE];
     struct lpoc_calls calls;
+    struct {
+        bool open, recorded;
+        uint32_t domain, depth;
+    } chosen; /* the call of the chosen range that this thread is in */
 
     pthread_mutex_t writing;
     struct lpoc *owner;

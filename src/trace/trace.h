@@ -85,6 +85,24 @@ struct lpo_api_call {
     uint32_t thread; /* into threads */
 };
 
+/* A stretch of the run that was recorded, where not all of it was. */
+struct lpo_window {
+    int64_t start_ns, end_ns;
+    uint16_t process;
+    uint8_t why; /* enum lpot_window of lpo/trace_format.h */
+};
+
+/* The calls of a range that a window was opened for, of one process. */
+struct lpo_window_range {
+    uint32_t name; /* or pattern, as the user gave it; LPO_NONE: windows of another kind */
+    uint16_t process;
+    size_t first, count; /* rows of windows, in order of time */
+    uint64_t seen, recorded;
+    uint64_t unrecorded_launches, chosen_launches; /* of kernels outside windows, and of them in
+                                                      calls of the range; 0 where not counted */
+    bool counted;
+};
+
 /* One visit of a Python function, where the profiler recorded stacks. */
 struct lpo_python_call {
     lpo_event_ns start_ns, end_ns;
@@ -289,6 +307,8 @@ struct lpo_trace {
     LPO_VEC(struct lpo_api_call) calls;
     LPO_VEC(struct lpo_python_call) python;
     LPO_VEC(struct lpo_capture) captures;
+    LPO_VEC(struct lpo_window) windows;
+    LPO_VEC(struct lpo_window_range) window_ranges; /* one of each process that has windows */
     LPO_VEC(struct lpo_range) ranges;
     LPO_VEC(struct lpo_path) paths;
     LPO_VEC(struct lpo_open_path) open_paths;

@@ -75,6 +75,7 @@ EXPORT int cuptiUnsubscribe(void *subscriber);
 EXPORT int cuptiEnableCallback(uint32_t enable, void *subscriber, int domain, uint32_t id);
 EXPORT int cuptiActivityRegisterCallbacks(cupti_request request, cupti_complete complete);
 EXPORT int cuptiActivityEnable(int kind);
+EXPORT int cuptiActivityDisable(int kind);
 EXPORT int cuptiActivitySetAttribute(int attribute, size_t *size, void *value);
 EXPORT int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, struct cupti_record **record);
 EXPORT int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *dropped);
@@ -129,7 +130,7 @@ int cuptiEnableCallback(uint32_t enable, void *subscriber, int domain, uint32_t 
     VERDICT(domain);
     if (subscriber != &fake || domain < 0 || domain >= 8 || id >= IDS)
         return CUPTI_INVALID_PARAMETER;
-    fake.ids[domain][id] = enable != 0;
+    __atomic_store_n(&fake.ids[domain][id], enable != 0, __ATOMIC_RELAXED);
     return CUPTI_OK;
 }
 
@@ -146,7 +147,16 @@ int cuptiActivityEnable(int kind)
     VERDICT(kind);
     if (!fake.callback)
         fake.errors++; /* subscribe first */
-    fake.kinds[kind % KINDS] = true;
+    __atomic_store_n(&fake.kinds[kind % KINDS], true, __ATOMIC_RELAXED);
+    return CUPTI_OK;
+}
+
+int cuptiActivityDisable(int kind)
+{
+    VERDICT(kind);
+    if (kind == CUPTI_KIND_GRAPH_TRACE)
+        fake.errors++; /* the real one crashes at the next launch of a graph */
+    __atomic_store_n(&fake.kinds[kind % KINDS], false, __ATOMIC_RELAXED);
     return CUPTI_OK;
 }
 
@@ -211,13 +221,13 @@ int cuptiGetResultString(int result, const char **text)
 
 void fake_tell(int domain, uint32_t id, const void *data)
 {
-    if (fake.callback && fake.ids[domain][id])
+    if (fake.callback && __atomic_load_n(&fake.ids[domain][id], __ATOMIC_RELAXED))
         fake.callback(fake.user, domain, id, data);
 }
 
 bool fake_wants(int kind)
 {
-    return fake.kinds[kind % KINDS];
+    return __atomic_load_n(&fake.kinds[kind % KINDS], __ATOMIC_RELAXED);
 }
 
 void fake_keep(const union fake_record *r)

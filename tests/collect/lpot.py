@@ -88,7 +88,7 @@ class Trace:
         self.pairs, self.ranges, self.starts, self.ends = [], [], [], {}
         self.launches, self.nodes, self.clones, self.works = {}, {}, {}, []
         self.graphs, self.listed = {}, set()
-        self.calls = []
+        self.calls, self.windows, self.window_calls = [], [], (0, 0)
         self.stray_pops = 0
         streams, gpu = {}, b""
         for kind, stream, sequence, ticks, real, payload in blocks(data, len(data) < 1 << 20 if check_crc is None else check_crc):
@@ -111,6 +111,8 @@ class Trace:
                     self.totals[counter] = max(c.v(), self.totals.get(counter, 0))
             elif kind == 8:
                 self.take_calls(stream, Cursor(payload))
+            elif kind == 9:
+                self.take_windows(Cursor(payload))
         for number, parts in sorted(streams.items()):
             self.take_stream(number, Cursor(b"".join(parts)))
         self.take_gpu(Cursor(gpu))
@@ -123,6 +125,14 @@ class Trace:
             ticks += c.v()
             took, name, count = c.v(), self.strings[c.v()], c.v()
             self.calls.append((thread, name, ticks, ticks + took, count))
+
+    def take_windows(self, c):
+        """Which part of the run is in the file: (start and end in ticks, why)."""
+        self.window_calls, ticks = (c.v(), c.v()), 0
+        while c.more():
+            start = ticks + c.v()
+            ticks = start + c.v()
+            self.windows.append((start, ticks, c.v()))
 
     def take_facts(self, c):
         while c.more():
@@ -294,6 +304,8 @@ def main():
     for code, count, text in trace.notes:
         print(f"  note {code} x{count}: {text}")
     print("  totals", trace.totals)
+    if trace.windows:
+        print(f"  {len(trace.windows)} windows, {trace.window_calls[1]} of {trace.window_calls[0]} calls recorded")
     for name, count in Counter(call[1] for call in trace.calls).most_common():
         print(f"  {count:8} calls of {name}")
     kinds = Counter(w["kind"] for w in trace.works)

@@ -141,6 +141,16 @@ static const struct plan_case {
       BASE "pipeline: {native: {enable: true, library: /bin/sh, graphs: whole}}\n",
       { "LPO_COLLECT_GRAPH_NODES=0" },
       NULL },
+    { "native: every eighth call of a range from the third on",
+      BASE "pipeline: {native: {enable: true, library: /bin/sh, capture: {range: 'decode*', calls: "
+           "'3-', every: 8}}}\n",
+      { "# native", "LPO_COLLECT_CAPTURE_RANGE='decode*'", "LPO_COLLECT_CAPTURE_FIRST=3",
+        "LPO_COLLECT_CAPTURE_LAST=0", "LPO_COLLECT_CAPTURE_EVERY=8" } },
+    { "native: ten seconds after half a minute, switched by a signal",
+      BASE "pipeline: {native: {enable: true, library: /bin/sh, capture: {after: 30s, for: 10s, "
+           "signal: USR2, control: true}}}\n",
+      { "# native", "LPO_COLLECT_CAPTURE_AFTER_MS=30000", "LPO_COLLECT_CAPTURE_FOR_MS=10000",
+        "LPO_COLLECT_CAPTURE_SIGNAL=12", "LPO_COLLECT_CAPTURE_CONTROL=1" } },
     { "native: every kernel of a graph",
       BASE "pipeline: {native: {enable: true, library: /bin/sh, graphs: nodes}}\n",
       { "LPO_COLLECT_GRAPH_NODES=1" },

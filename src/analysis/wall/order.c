@@ -52,6 +52,29 @@ size_t lpo_wall_order_device(const struct lpo_wall_order *o, const struct lpo_tr
     return from;
 }
 
+size_t lpo_wall_window(const struct lpo_trace *t, const struct lpo_gpu_op *op)
+{
+    int64_t ns = op->launch == LPO_NONE ? op->start_ns : t->launches.at[op->launch].start_ns;
+    size_t low, high;
+
+    for (size_t i = 0; i < t->window_ranges.len; i++) {
+        const struct lpo_window_range *r = &t->window_ranges.at[i];
+
+        if (r->process != op->process)
+            continue;
+        for (low = r->first, high = r->first + r->count; low < high;) {
+            size_t mid = low + (high - low) / 2;
+
+            if (t->windows.at[mid].start_ns <= ns)
+                low = mid + 1;
+            else
+                high = mid;
+        }
+        return low + 1;
+    }
+    return 0;
+}
+
 void lpo_wall_order_free(struct lpo_wall_order *o)
 {
     free(o->rows);

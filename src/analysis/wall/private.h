@@ -30,19 +30,24 @@ static inline void lpo_wall_cover_add(struct lpo_wall_cover *c, const struct lpo
 struct lpo_wall_edge {
     int64_t end_ns;
     bool aside;
+    size_t window; /* lpo_wall_window() of the operation that ended last */
 };
 
-/* Idle time before `op`: none where an operation set aside borders on it. */
+/* The recorded part of the run in which `op` was launched; 0 where all of it was. */
+size_t lpo_wall_window(const struct lpo_trace *t, const struct lpo_gpu_op *op);
+
+/* Idle time before `op`: none where an operation set aside borders on it, and none between two
+ * windows, where what ran was not recorded. */
 static inline int64_t lpo_wall_edge_move(struct lpo_wall_edge *e, const struct lpo_gpu_op *op,
-                                         bool aside)
+                                         bool aside, size_t window)
 {
-    int64_t idle_ns =
-        op->start_ns > e->end_ns && !aside && !e->aside ? op->start_ns - e->end_ns : 0;
+    bool known = !aside && !e->aside && window == e->window;
+    int64_t idle_ns = op->start_ns > e->end_ns && known ? op->start_ns - e->end_ns : 0;
 
     if (op->start_ns > e->end_ns)
         e->end_ns = op->start_ns;
     if (op->end_ns >= e->end_ns)
-        *e = (struct lpo_wall_edge){ op->end_ns, aside };
+        *e = (struct lpo_wall_edge){ op->end_ns, aside, window };
     return idle_ns;
 }
 

@@ -99,6 +99,7 @@ static void stream_gpu_op(struct builder *b, struct lpo_device_time *d, const st
     uint32_t place = lpo_region_place(b->tree, w);
     bool fresh;
     uint32_t row = lpo_map_pair_put(&b->stream_map, w->device, w->stream, &fresh);
+    size_t window = lpo_wall_window(b->trace, w);
     struct lpo_stream_time *s;
 
     if (fresh)
@@ -106,9 +107,11 @@ static void stream_gpu_op(struct builder *b, struct lpo_device_time *d, const st
                                                                  .end_ns = w->start_ns,
                                                                  .stream = w->stream,
                                                                  .device = w->device,
-                                                                 .last_place = place });
+                                                                 .last_place = place,
+                                                                 .last_window = window });
     s = &b->out->streams.at[row];
-    if (w->start_ns > s->end_ns && (is_aside(b, place) || is_aside(b, s->last_place))) {
+    if (w->start_ns > s->end_ns &&
+        (is_aside(b, place) || is_aside(b, s->last_place) || window != s->last_window)) {
         s->end_ns = w->start_ns;
     } else if (w->start_ns > s->end_ns) {
         enum lpo_gap_cause cause = cause_of(b, w, s->end_ns);
@@ -124,6 +127,7 @@ static void stream_gpu_op(struct builder *b, struct lpo_device_time *d, const st
         s->busy_ns += is_aside(b, place) ? 0 : w->end_ns - s->end_ns;
         s->end_ns = w->end_ns;
         s->last_place = place;
+        s->last_window = window;
     }
 }
 
@@ -149,7 +153,7 @@ static void build_device(struct builder *b, const uint32_t *rows, size_t count)
         const struct lpo_gpu_op *w = &b->trace->gpu_ops.at[rows[i]];
         bool aside = is_aside(b, lpo_region_place(b->tree, w));
 
-        d.idle_ns += lpo_wall_edge_move(&edge, w, aside);
+        d.idle_ns += lpo_wall_edge_move(&edge, w, aside, lpo_wall_window(b->trace, w));
         stream_gpu_op(b, &d, w);
         if (aside)
             continue;

@@ -43,7 +43,8 @@ struct lpo_stream_time {
     uint64_t gpu_ops;
     uint32_t stream;
     uint16_t device;
-    uint32_t last_place; /* of the operation that ended last; while building */
+    uint32_t last_place; /* of the operation that ended last; while building, as the next */
+    size_t last_window;  /* the recorded part of the run that launched it */
 };
 
 struct lpo_device_time {

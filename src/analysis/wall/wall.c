@@ -199,7 +199,7 @@ static void build_device(struct builder *b, const uint32_t *rows, size_t count)
     for (size_t i = 0; i < count; i++) {
         const struct lpo_gpu_op *op = &t->gpu_ops.at[rows[i]];
         bool aside = is_aside(b, op);
-        int64_t ns = lpo_wall_edge_move(&edge, op, aside);
+        int64_t ns = lpo_wall_edge_move(&edge, op, aside, lpo_wall_window(t, op));
 
         if (ns > 0)
             add_gap(b, &d, rows + i, count - i, ns);

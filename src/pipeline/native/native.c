@@ -5,6 +5,7 @@
 
 #include "analysis/run.h"
 #include "gpu/nvml.h"
+#include "pipeline/native/capture.h"
 #include "pipeline/native/refusals.h"
 #include "pipeline/native/regions.h"
 #include "pipeline/stage.h"
@@ -24,6 +25,7 @@ struct native_settings {
     const char *library, *graphs;
     bool gpu;
     int64_t buffer_kb, flush_ms;
+    struct lpo_native_capture capture;
 };
 
 static const struct lpo_settings_field fields[] = {
@@ -32,6 +34,15 @@ static const struct lpo_settings_field fields[] = {
     LPO_SETTING(native_settings, graphs, LPO_S_TEXT, "pipeline.native.graphs"),
     LPO_SETTING(native_settings, buffer_kb, LPO_S_INT, "pipeline.native.buffer_kb"),
     LPO_SETTING(native_settings, flush_ms, LPO_S_INT, "pipeline.native.flush_ms"),
+    LPO_SETTING(native_settings, capture.range, LPO_S_TEXT, "pipeline.native.capture.range"),
+    LPO_SETTING(native_settings, capture.calls, LPO_S_TEXT, "pipeline.native.capture.calls"),
+    LPO_SETTING(native_settings, capture.every, LPO_S_INT, "pipeline.native.capture.every"),
+    LPO_SETTING(native_settings, capture.count, LPO_S_BOOL, "pipeline.native.capture.count"),
+    LPO_SETTING(native_settings, capture.after_ns, LPO_S_DURATION, "pipeline.native.capture.after"),
+    LPO_SETTING(native_settings, capture.for_ns, LPO_S_DURATION, "pipeline.native.capture.for"),
+    LPO_SETTING(native_settings, capture.signal, LPO_S_TEXT, "pipeline.native.capture.signal"),
+    LPO_SETTING(native_settings, capture.control, LPO_S_BOOL, "pipeline.native.capture.control"),
+    LPO_SETTING(native_settings, capture.wait, LPO_S_BOOL, "pipeline.native.capture.wait"),
 };
 
 static const char *const trace_files[] = { "*.lpot", NULL };
@@ -144,7 +155,7 @@ static int native_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struc
                      lpo_arena_printf(a, "%lld", (long long)settings->buffer_kb));
     lpo_run_step_env(a, step, "LPO_COLLECT_FLUSH_MS",
                      lpo_arena_printf(a, "%lld", (long long)settings->flush_ms));
-    return 0;
+    return lpo_pipeline_native_capture_env(a, &settings->capture, step, err);
 }
 
 /* From prepare to collect. */

@@ -209,6 +209,10 @@ static void take_fact(struct native *n, const char *key, const char *value)
         n->clock.ticks_are_ns = strcmp(value, "realtime") == 0;
     else if (strcmp(key, "command") == 0)
         n->command = clean_name(n, value, strlen(value));
+    else if (strcmp(key, "capture.range") == 0)
+        n->windows_range = clean_name(n, value, strlen(value));
+    else if (strcmp(key, "LPO_COLLECT_CAPTURE_COUNT") == 0)
+        n->counts_launches = strcmp(value, "0") != 0;
     else if (strcmp(key, "cuda.calls") == 0)
         n->has_calls = strcmp(value, "none") != 0;
     else if (lpo_str_starts(key, "device."))

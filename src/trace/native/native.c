@@ -58,6 +58,8 @@ static void second_pass(struct native *n, struct lpo_native_blocks *blocks, bool
             lpo_native_take_gpu(n, &b);
         else if (b.kind == LPOT_CALLS && threads && !n->only_start_end)
             lpo_native_take_calls(n, &b);
+        else if (b.kind == LPOT_WINDOWS && threads && !n->only_start_end)
+            lpo_native_take_windows(n, &b);
 }
 
 /* What is too large to be kept row by row is summed while it is read. A sum of GPU operations needs
@@ -191,10 +193,12 @@ static int read_blocks(struct lpo_native_blocks *blocks, struct lpo_trace *into)
                         .rank = -1,
                         .end_ns = LPO_NO_TIME,
                         .command = LPO_NONE,
+                        .windows_range = LPO_NONE,
                         .links = lpo_trace_links_create(0),
                         .first_gpu_op = into->gpu_ops.len,
                         .first_range = into->ranges.len,
                         .first_path = into->paths.len,
+                        .first_window = into->windows.len,
                         .shown_levels = NATIVE_SHOWN_LEVELS };
     uint64_t ignored;
 
@@ -227,6 +231,7 @@ static int read_blocks(struct lpo_native_blocks *blocks, struct lpo_trace *into)
             p->name = n.command;
         p->has_calls |= n.has_calls;
     }
+    lpo_native_keep_windows(&n);
     add_notes(&n, ignored);
     free_native(&n);
     return 0;

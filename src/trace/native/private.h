@@ -171,7 +171,11 @@ struct native {
     uint64_t footers;
     uint64_t totals[NATIVE_TOTALS]; /* of the latest footer, by enum lpot_counter */
     uint32_t command;               /* name id or LPO_NONE */
-    bool has_calls;                 /* calls that can block were recorded */
+    bool has_windows, counts_launches;
+    size_t first_window;
+    uint64_t windows_seen, windows_recorded;
+    uint32_t windows_range; /* name id or LPO_NONE */
+    bool has_calls;         /* calls that can block were recorded */
 };
 
 /* definitions.c */
@@ -195,6 +199,10 @@ void lpo_native_close_threads(struct native *n);
 /* Every thread back to its start; with start/end ranges that are complete. */
 void lpo_native_rewind_threads(struct native *n);
 void lpo_native_close_ranges(struct native *n);
+
+/* windows.c: before the streams; then, once all is read, what they say about the trace. */
+void lpo_native_take_windows(struct native *n, const struct lpo_native_block *block);
+void lpo_native_keep_windows(struct native *n);
 
 /* calls.c */
 void lpo_native_take_calls(struct native *n, const struct lpo_native_block *block);

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/native/capture.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/step.h"
+#include "util/arena.h"
+#include "util/err.h"
+
+static const struct {
+    const char *name;
+    int number;
+} signals[] = { { "USR1", SIGUSR1 }, { "USR2", SIGUSR2 }, { "HUP", SIGHUP } };
+
+static void set_number(struct lpo_arena *a, struct lpo_step *step, const char *name, int64_t value)
+{
+    lpo_run_step_env(a, step, name, lpo_arena_printf(a, "%lld", (long long)value));
+}
+
+/* A number from 1 on that ends at `until`; 0 when it is not one. */
+static int64_t number_before(const char *text, char until, const char **rest)
+{
+    char *end = NULL;
+    long long value;
+
+    errno = 0;
+    value = text[0] >= '0' && text[0] <= '9' ? strtoll(text, &end, 10) : 0;
+    if (value < 1 || errno || !end || *end != until)
+        return 0;
+    *rest = until ? end + 1 : end;
+    return value;
+}
+
+/* "3", "3-10" or "3-". */
+static int parse_calls(const char *text, int64_t *first, int64_t *last, struct lpo_err *err)
+{
+    const char *rest = text;
+
+    *first = *last = number_before(text, 0, &rest);
+    if (!*first && (*first = number_before(text, '-', &rest)))
+        *last = rest[0] ? number_before(rest, 0, &rest) : 0;
+    if (!*first || *rest || (*last && *last < *first))
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.native.capture.calls is '%s'; write 3, 3-10 or 3- (from the "
+                        "third on)",
+                        text);
+    return 0;
+}
+
+static int check(const struct lpo_native_capture *c, struct lpo_err *err)
+{
+    if (!c->range && (c->calls || c->every > 1 || c->count))
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.native.capture has calls, every or count and no range: set "
+                        "pipeline.native.capture.range to the NVTX range they are about");
+    if (c->wait && !c->signal && !c->control)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.native.capture.wait=true waits for nothing: set signal or "
+                        "control beside it");
+    if (c->wait && c->after_ns)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.native.capture has wait and after: choose one of them");
+    return 0;
+}
+
+int lpo_pipeline_native_capture_env(struct lpo_arena *a, const struct lpo_native_capture *c,
+                                    struct lpo_step *step, struct lpo_err *err)
+{
+    int64_t first = 1, last = 0;
+
+    if (check(c, err) < 0 || (c->calls && parse_calls(c->calls, &first, &last, err) < 0))
+        return err->code;
+    if (c->range) {
+        lpo_run_step_env(a, step, "LPO_COLLECT_CAPTURE_RANGE", c->range);
+        set_number(a, step, "LPO_COLLECT_CAPTURE_FIRST", first);
+        set_number(a, step, "LPO_COLLECT_CAPTURE_LAST", last);
+        set_number(a, step, "LPO_COLLECT_CAPTURE_EVERY", c->every);
+        set_number(a, step, "LPO_COLLECT_CAPTURE_COUNT", c->count);
+    }
+    if (c->after_ns)
+        set_number(a, step, "LPO_COLLECT_CAPTURE_AFTER_MS", c->after_ns / 1000000);
+    if (c->for_ns)
+        set_number(a, step, "LPO_COLLECT_CAPTURE_FOR_MS", (c->for_ns + 999999) / 1000000);
+    for (size_t i = 0; c->signal && i < sizeof signals / sizeof *signals; i++)
+        if (strcmp(signals[i].name, c->signal) == 0)
+            set_number(a, step, "LPO_COLLECT_CAPTURE_SIGNAL", signals[i].number);
+    if (c->control)
+        lpo_run_step_env(a, step, "LPO_COLLECT_CAPTURE_CONTROL", "1");
+    if (c->wait)
+        lpo_run_step_env(a, step, "LPO_COLLECT_CAPTURE_WAIT", "1");
+    return 0;
+}

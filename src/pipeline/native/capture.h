@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pipeline/native/capture.h - when the collector records: the keys of pipeline.native.capture as
+ * its environment. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lpo_arena;
+struct lpo_err;
+struct lpo_step;
+
+struct lpo_native_capture {
+    const char *range, *calls, *signal;
+    int64_t every, after_ns, for_ns;
+    bool count, control, wait;
+};
+
+/* Sets what differs from recording everything. Fails where the keys make no sense together. */
+int lpo_pipeline_native_capture_env(struct lpo_arena *a, const struct lpo_native_capture *c,
+                                    struct lpo_step *step, struct lpo_err *err);

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/native/control.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "lpo/control.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/path.h"
+#include "util/str.h"
+
+enum { ANSWER_S = 5 }; /* a program that is stopped does not answer */
+
+/* A connected socket; -1: nobody listens there any more. */
+static int connect_to(int folder, const char *name)
+{
+    struct timeval limit = { .tv_sec = ANSWER_S };
+    struct sockaddr_un address;
+    socklen_t len = lpo_control_address(&address, folder, name);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    if (connect(fd, (struct sockaddr *)&address, len) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static void take_line(struct lpo_arena *a, struct lpo_native_answer *out, const char *line)
+{
+    const char *value = strchr(line, ' ');
+    const size_t len = value ? (size_t)(value - line) : 0;
+    const struct {
+        const char *key;
+        uint64_t *at;
+    } counts[] = { { "windows", &out->windows },
+                   { "seen", &out->seen },
+                   { "recorded", &out->recorded } };
+
+    if (!value)
+        return;
+    value++;
+    if (len == 5 && strncmp(line, "error", 5) == 0)
+        out->error = lpo_arena_strdup(a, value);
+    else if (len == 3 && strncmp(line, "pid", 3) == 0)
+        out->pid = strtoll(value, NULL, 10);
+    else if (len == 9 && strncmp(line, "recording", 9) == 0)
+        out->recording = value[0] == '1';
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (strlen(counts[i].key) == len && strncmp(line, counts[i].key, len) == 0)
+            *counts[i].at = strtoull(value, NULL, 10);
+}
+
+static void ask(struct lpo_arena *a, int fd, const char *request, struct lpo_native_answer *out)
+{
+    char reply[LPO_CONTROL_REPLY_MAX + 1], *save = NULL;
+    size_t len = 0;
+    ssize_t n = send(fd, request, strlen(request), MSG_NOSIGNAL);
+
+    while (n > 0 && len < sizeof reply - 1 &&
+           (n = recv(fd, reply + len, sizeof reply - 1 - len, 0)) > 0)
+        len += (size_t)n;
+    reply[len] = 0;
+    out->pid = -1;
+    for (char *line = strtok_r(reply, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+        take_line(a, out, line);
+    if (out->pid < 0)
+        out->error = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)
+                         ? "the program does not answer: it may be stopped"
+                         : "refused: the program runs as another user";
+}
+
+static int by_name(const void *x, const void *y)
+{
+    return strcmp(*(const char *const *)x, *(const char *const *)y);
+}
+
+static void ask_folder(struct lpo_arena *a, const char *dir, const char *request,
+                       struct lpo_native_answers *out)
+{
+    DIR *d = opendir(dir);
+    const char **names = lpo_arena_alloc(a, LPO_CONTROL_MOST * sizeof *names);
+    struct dirent *e;
+    size_t count = 0;
+
+    if (!d)
+        return;
+    while (count < LPO_CONTROL_MOST && (e = readdir(d)))
+        if (lpo_str_ends(e->d_name, LPO_CONTROL_SUFFIX))
+            names[count++] = lpo_arena_strdup(a, e->d_name);
+    qsort(names, count, sizeof *names, by_name);
+    for (size_t i = 0; i < count && out->len < LPO_CONTROL_MOST; i++) {
+        int fd = connect_to(dirfd(d), names[i]);
+
+        if (fd < 0)
+            continue;
+        out->at[out->len] = (struct lpo_native_answer){ .name = names[i] };
+        ask(a, fd, request, &out->at[out->len++]);
+        close(fd);
+    }
+    closedir(d);
+}
+
+int lpo_pipeline_native_control_send(struct lpo_arena *a, const char *dir, const char *request,
+                                     struct lpo_native_answers *out, struct lpo_err *err)
+{
+    const char *line = lpo_arena_printf(a, "%s\n", request);
+
+    if (strlen(line) >= LPO_CONTROL_REQUEST_MAX || strchr(request, '\n'))
+        return lpo_fail(err, LPO_E_USAGE, "a mark is one line of less than 500 bytes");
+    if (!lpo_path_is_dir(dir))
+        return lpo_fail(err, LPO_E_NOTFOUND, "there is no folder '%s'", dir);
+    out->len = 0;
+    out->at = lpo_arena_alloc(a, LPO_CONTROL_MOST * sizeof *out->at);
+    ask_folder(a, dir, line, out);
+    ask_folder(a, lpo_path_join(a, dir, "native"), line, out);
+    return 0;
+}

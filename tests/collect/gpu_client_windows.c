@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Scenarios of runs that are recorded in windows. */
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gpu_client.h"
+
+static const struct fake_wait wait_for_stream = { 131, 126, "cudaStreamSynchronize",
+                                                  "cuStreamSynchronize", 1 };
+
+/* Twenty calls of "decode", each with a layer, a copy, a memset and a synchronisation. */
+static void decode_calls(int count)
+{
+    for (int i = 0; i < count; i++) {
+        nvtx_lite_push("decode");
+        nvtx_lite_push("layer");
+        fake_launch(&norm);
+        fake_launch(&gemm);
+        nvtx_lite_pop();
+        fake_copy(1, 4096);
+        fake_block(&wait_for_stream);
+        nvtx_lite_pop();
+        fake_launch(&norm); /* between two calls */
+        fake_block(&wait_for_stream);
+    }
+}
+
+static int windows(void)
+{
+    nvtx_lite_push("prefill");
+    fake_launch(&gemm);
+    nvtx_lite_pop();
+    nvtx_lite_push("generate");
+    decode_calls(20);
+    nvtx_lite_pop();
+    return 0;
+}
+
+/* A chosen range inside itself is one call. */
+static int nested(void)
+{
+    for (int i = 0; i < 4; i++) {
+        nvtx_lite_push("decode");
+        nvtx_lite_push("decode");
+        fake_launch(&gemm);
+        nvtx_lite_pop();
+        fake_launch(&norm);
+        nvtx_lite_pop();
+    }
+    return 0;
+}
+
+static int started(void)
+{
+    for (int i = 0; i < 4; i++) {
+        uint64_t id = nvtx_lite_start("request");
+        fake_launch(&gemm);
+        nvtx_lite_end(id);
+        fake_launch(&norm);
+    }
+    return 0;
+}
+
+static void *worker(void *name)
+{
+    nvtx_lite_push(name);
+    decode_calls(100);
+    nvtx_lite_pop();
+    return NULL;
+}
+
+static int window_threads(void)
+{
+    return four_times(worker);
+}
+
+/* Threads that end inside a chosen call must not leave its window open. */
+static void *ends_inside(void *name)
+{
+    (void)name;
+    nvtx_lite_push("decode");
+    fake_launch(&gemm);
+    return NULL;
+}
+
+static int thread_ends(void)
+{
+    pthread_t t;
+
+    if (pthread_create(&t, NULL, ends_inside, NULL) != 0)
+        return 1;
+    pthread_join(t, NULL);
+    fake_launch(&norm);
+    return 0;
+}
+
+/* Between windows the graph is captured; its launches are recorded inside them only. */
+static int window_graph(void)
+{
+    static const struct fake_node nodes[] = {
+        { 101, 0, { "_Z4gemmPf", 128, 256, 0, 7, 0, 0 }, 0, 0 },
+        { 102, 0, { "rms_norm", 64, 128, 0, 7, 0, 0 }, 0, 0 }
+    };
+    static const struct fake_graph graph = { 9, 2, nodes };
+
+    nvtx_lite_push("capture");
+    fake_capture(101);
+    fake_capture(102);
+    nvtx_lite_pop();
+    fake_instantiate(&graph);
+    for (int i = 0; i < 10; i++) {
+        nvtx_lite_push("decode");
+        fake_graph_launch(&graph);
+        nvtx_lite_pop();
+    }
+    return 0;
+}
+
+/* One call of "decode" for each line that comes in; "close" closes what the collector opened. */
+static int serve(void)
+{
+    char line[64];
+
+    nvtx_lite_push("serve");
+    puts("ready");
+    fflush(stdout);
+    while (fgets(line, sizeof line, stdin)) {
+        if (strcmp(line, "close\n") == 0)
+            close_range(3, ~0u, 0);
+        else
+            decode_calls(1);
+        puts("done");
+        fflush(stdout);
+    }
+    nvtx_lite_pop();
+    return 0;
+}
+
+/* A day of windows of a second: 86,400 calls, each the one that is recorded. What the process holds
+ * must not grow: the memory after the first hour is that after the last. */
+static long resident_kb(void)
+{
+    long pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+
+    if (!f)
+        return 0;
+    if (fscanf(f, "%*d %ld", &pages) != 1)
+        pages = 0;
+    fclose(f);
+    return pages * (sysconf(_SC_PAGESIZE) >> 10);
+}
+
+static int a_day(void)
+{
+    enum { SECONDS = 86400, HOUR = 3600 };
+    long first = 0, last;
+
+    for (int i = 0; i < SECONDS; i++) {
+        decode_calls(1);
+        if (i % 400 == 0)
+            fake_complete(FAKE_IN_ORDER);
+        if (i == HOUR)
+            first = resident_kb();
+    }
+    last = resident_kb();
+    if (last > first + 4096) {
+        fprintf(stderr, "%ld KiB after an hour, %ld KiB after a day\n", first, last);
+        return 1;
+    }
+    return 0;
+}
+
+const struct gpu_scenario window_scenarios[] = {
+    { "windows", windows },
+    { "nested", nested },
+    { "started", started },
+    { "window_threads", window_threads },
+    { "thread_ends", thread_ends },
+    { "window_graph", window_graph },
+    { "serve", serve },
+    { "a_day", a_day },
+    { NULL, NULL },
+};

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs that are recorded in windows: what is in the file, and what it says of the rest. */
+#include "../unit.h"
+#include "analysis/wall/timeline.h"
+#include "analysis/wall/wall.h"
+#include "gpu_case.h"
+#include "lpo/trace_format.h"
+#include "region/tree.h"
+
+#define CALLS_NOTE(n, of, all)                                                                     \
+    "note " n " calls of \"" of "\" were recorded, of " all                                        \
+    " that the program made: everything here is about these alone\n"
+#define COPY "copy Memcpy HtoD (Pageable -> Device) 4096 bytes dev 0 stream 7 in "
+
+static const struct gpu_case cases[] = {
+    { "every call of a range",
+      "windows",
+      { "LPO_COLLECT_CAPTURE_RANGE=decode" },
+      "thread gpu_client\n"
+      "  generate x1\n"
+      "    decode x20\n"
+      "      layer x20\n" COPY "generate/decode x20\n" GEMM "generate/decode/layer x20\n" NORM
+      "generate/decode/layer x20\n" CALLS_NOTE("20", "decode", "20") },
+    { "from the third to the fifth",
+      "windows",
+      { "LPO_COLLECT_CAPTURE_RANGE=decode", "LPO_COLLECT_CAPTURE_FIRST=3",
+        "LPO_COLLECT_CAPTURE_LAST=5" },
+      "thread gpu_client\n"
+      "  generate x1\n"
+      "    decode x3\n"
+      "      layer x3\n" COPY "generate/decode x3\n" GEMM "generate/decode/layer x3\n" NORM
+      "generate/decode/layer x3\n" CALLS_NOTE("3", "decode", "20") },
+    { "every eighth",
+      "windows",
+      { "LPO_COLLECT_CAPTURE_RANGE=decode", "LPO_COLLECT_CAPTURE_EVERY=8" },
+      "thread gpu_client\n"
+      "  generate x1\n"
+      "    decode x3\n"
+      "      layer x3\n" COPY "generate/decode x3\n" GEMM "generate/decode/layer x3\n" NORM
+      "generate/decode/layer x3\n" CALLS_NOTE("3", "decode", "20") },
+    { "a pattern",
+      "windows",
+      { "LPO_COLLECT_CAPTURE_RANGE=pre*x?" },
+      CALLS_NOTE("0", "pre*x?", "0") },
+    { "another pattern",
+      "windows",
+      { "LPO_COLLECT_CAPTURE_RANGE=p*f?ll" },
+      "thread gpu_client\n"
+      "  prefill x1\n" GEMM "prefill x1\n" CALLS_NOTE("1", "p*f?ll", "1") },
+    { "a chosen range inside itself",
+      "nested",
+      { "LPO_COLLECT_CAPTURE_RANGE=decode", "LPO_COLLECT_CAPTURE_EVERY=2" },
+      "thread gpu_client\n"
+      "  decode x2\n"
+      "    decode x2\n" GEMM "decode/decode x2\n" NORM
+      "decode x2\n" CALLS_NOTE("2", "decode", "4") },
+    { "a start/end range",
+      "started",
+      { "LPO_COLLECT_CAPTURE_RANGE=request", "LPO_COLLECT_CAPTURE_LAST=3" },
+      "start/end request x4\n" GEMM "~request x3\n" CALLS_NOTE("3", "request", "4") },
+    { "a thread that ends inside a call",
+      "thread_ends",
+      { "LPO_COLLECT_CAPTURE_RANGE=decode" },
+      "thread gpu_client\n"
+      "  decode x1 (1 open)\n" GEMM "decode x1\n" CALLS_NOTE(
+          "1", "decode", "1") "note 1 ranges were never closed and end with their process\n" },
+    { "never",
+      "windows",
+      { "LPO_COLLECT_CAPTURE_WAIT=1" },
+      "note 0 only a part of the run was recorded (pipeline.native.capture): everything here is "
+      "about that part alone\n" },
+    { "CUPTI refuses to switch",
+      "nested",
+      { "LPO_COLLECT_CAPTURE_RANGE=decode", "FAKE_FAIL=cuptiActivityDisable.10:27" },
+      "thread gpu_client\n"
+      "  decode x4\n"
+      "    decode x4\n" GEMM "decode/decode x4\n" NORM "decode x4\n"
+      "note 1 a window could not be switched: CUPTI_ERROR_27 (27): this GPU or driver does not "
+      "offer it\n" CALLS_NOTE("4", "decode", "4") },
+};
+
+/* Launches outside windows are counted where that was asked for, and windows have their times. */
+static void check_counts(void **state)
+{
+    static const char *const env[] = { "LPO_COLLECT_CAPTURE_RANGE=decode",
+                                       "LPO_COLLECT_CAPTURE_EVERY=8", "LPO_COLLECT_CAPTURE_COUNT=1",
+                                       NULL };
+    struct traced t;
+    LPO_STR text = { 0 };
+    const struct lpo_window_range *r;
+    int64_t last_ns = 0;
+
+    (void)state;
+    gpu_run("windows", env, &t, &text);
+    assert_int_equal(t.trace->window_ranges.len, 1);
+    r = &t.trace->window_ranges.at[0];
+    assert_int_equal(r->seen, 20);
+    assert_int_equal(r->recorded, 3);
+    assert_true(r->counted);
+    assert_int_equal(r->chosen_launches, 17 * 2);
+    assert_int_equal(r->unrecorded_launches, 17 * 2 + 20 + 1);
+    assert_int_equal(t.trace->windows.len, 3);
+    for (size_t i = 0; i < 3; i++) {
+        const struct lpo_window *w = &t.trace->windows.at[i];
+
+        assert_int_equal(w->why, LPOT_WINDOW_RANGE);
+        assert_true(w->start_ns >= last_ns && w->end_ns >= w->start_ns);
+        last_ns = w->end_ns;
+    }
+    assert_int_equal(t.trace->calls.len, 3 * 2); /* a copy and a synchronisation in each */
+    traced_free(&t);
+}
+
+/* Four threads in and out of the chosen range: each call that is recorded is whole. */
+static void check_threads(void **state)
+{
+    static const char *const env[] = { "LPO_COLLECT_CAPTURE_RANGE=decode",
+                                       "LPO_COLLECT_CAPTURE_EVERY=3", NULL };
+    struct traced t;
+    LPO_STR text = { 0 };
+    size_t decodes = 0;
+
+    (void)state;
+    gpu_run("window_threads", env, &t, &text);
+    for (size_t i = 0; i < t.trace->ranges.len; i++)
+        decodes += strcmp(lpo_trace_text(t.trace, t.trace->ranges.at[i].name), "decode") == 0;
+    assert_int_equal(t.trace->window_ranges.at[0].seen, 400);
+    assert_int_equal(t.trace->window_ranges.at[0].recorded, 134);
+    assert_true(decodes >= 134); /* a window of one thread holds calls of others */
+    assert_int_equal(t.trace->notes.len, 1);
+    traced_free(&t);
+}
+
+/* What lies between two windows is not idle time: nobody knows what ran there. */
+static void check_gap(void *ctx, const struct lpo_wall_device *d, const struct lpo_wall_gap *gap)
+{
+    const struct lpo_trace *t = ctx;
+
+    (void)d;
+    for (size_t i = 1; i < t->windows.len; i++)
+        assert_false(gap->start_ns < t->windows.at[i - 1].end_ns &&
+                     t->windows.at[i].start_ns < gap->start_ns + gap->ns);
+}
+
+static void check_wall(void **state)
+{
+    static const char *const env[] = { "LPO_COLLECT_CAPTURE_RANGE=decode",
+                                       "LPO_COLLECT_CAPTURE_EVERY=8", NULL };
+    struct traced t;
+    LPO_STR text = { 0 };
+
+    (void)state;
+    gpu_run("windows", env, &t, &text);
+    {
+        LPO_AUTO(lpo_region_tree) tree = lpo_region_tree_create(t.trace);
+        LPO_AUTO(lpo_wall) wall = lpo_wall_create_without(tree, NULL, check_gap, t.trace);
+        LPO_AUTO(lpo_wall_timeline) time = lpo_wall_timeline_create(tree);
+        const struct lpo_wall_device *d = &wall->devices.at[0];
+
+        assert_true(d->span_ns < d->end_ns - d->start_ns);
+        assert_int_equal(d->span_ns, time->devices.at[0].span_ns);
+    }
+    traced_free(&t);
+}
+
+/* 24 simulated hours with a window in each second: no growth (the client looks), and 86,400 windows
+ * and calls in the file. */
+static void check_a_day(void **state)
+{
+    static const char *const argv[] = { "gpu_client", "a_day", NULL };
+    static const char *const env[] = { "LPO_COLLECT_CAPTURE_RANGE=decode",
+                                       "LPO_COLLECT_CUPTI_BUFFER_KB=256", NULL };
+    struct traced t;
+
+    (void)state;
+    traced_run(argv, env, &t);
+    assert_string_equal(t.output, "");
+    assert_int_equal(t.status, 0);
+    assert_int_equal(t.trace->windows.len, 86400);
+    assert_int_equal(t.trace->window_ranges.at[0].recorded, 86400);
+    assert_int_equal(t.trace->gpu_ops.len, 3 * 86400);
+    assert_int_equal(t.trace->notes.len, 1);
+    print_message("# %.1f bytes for a window\n", (double)t.bytes / 86400);
+    traced_free(&t);
+}
+
+static void check_graph(void **state)
+{
+    static const char *const env[] = { "LPO_COLLECT_CAPTURE_RANGE=decode",
+                                       "LPO_COLLECT_CAPTURE_EVERY=5", NULL };
+    struct traced t;
+    LPO_STR text = { 0 };
+    size_t launches = 0;
+
+    (void)state;
+    gpu_run("window_graph", env, &t, &text);
+    for (size_t i = 0; i < t.trace->gpu_ops.len; i++)
+        launches += t.trace->gpu_ops.at[i].capture != LPO_NONE;
+    assert_int_equal(t.trace->gpu_ops.len, 2 * 2); /* two launches of two kernels */
+    assert_int_equal(launches, 2 * 2);
+    assert_non_null(strstr(lpo_str_text(&text), "captured in capture"));
+    traced_free(&t);
+}
+
+int main(void)
+{
+    struct unit u = { 0 };
+
+    UNIT_ROWS(&u, cases, gpu_check);
+    UNIT_TEST(&u, check_counts);
+    UNIT_TEST(&u, check_threads);
+    UNIT_TEST(&u, check_wall);
+    UNIT_TEST(&u, check_a_day);
+    UNIT_TEST(&u, check_graph);
+    return unit_run(&u);
+}
