@@ -84,7 +84,7 @@ enum lpo_counters_total {
     LPO_COUNTERS_TOTAL_SAMPLES = 1,
     LPO_COUNTERS_TOTAL_LOST = 2,     /* samples that LOSS blocks count */
     LPO_COUNTERS_TOTAL_LOST_NS = 3,  /* the time of all LOSS blocks */
-    LPO_COUNTERS_TOTAL_CPU_NS = 4,   /* what the sampler cost: user and system time */
+    LPO_COUNTERS_TOTAL_CPU_NS = 4,   /* what sampling cost: user and system time */
     LPO_COUNTERS_TOTAL_ROUNDS = 5,   /* times it decoded */
     LPO_COUNTERS_TOTAL_ENDED_BY = 6, /* enum lpo_counters_ended */
     LPO_COUNTERS_TOTALS,

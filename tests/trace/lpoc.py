@@ -86,7 +86,7 @@ def end(totals):
     return block(END, b"".join(v(k) + v(value) for k, value in totals.items()))
 
 
-def read(data):
+def read(data, check=True):
     """Facts, metrics, and a list of ("sample", start, end, values), ("loss", …), ("note", …), ("end", …)."""
     if data[:8] != b"LPOCOUNT":
         raise ValueError("not a .lpoc file")
@@ -94,7 +94,9 @@ def read(data):
     while at + 40 <= len(data):
         magic, kind, _, size, crc = struct.unpack_from("<IHHII", data, at)
         payload = data[at + 40:at + 40 + size]
-        if magic != 0x424F504C or len(payload) < size or crc != crc32c(data[at:at + 12] + data[at + 16:at + 40 + size]):
+        if magic != 0x424F504C or len(payload) < size:
+            break
+        if check and crc != crc32c(data[at:at + 12] + data[at + 16:at + 40 + size]):  # slow: 1 MB/s
             break
         at += 40 + size
         c = Cursor(payload)

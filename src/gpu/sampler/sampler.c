@@ -31,6 +31,7 @@ struct sampler {
     bool fresh;      /* the next record is the one for the time before sampling (re)started */
     enum lpo_counters_why gap_is; /* why the next gap is there */
     unsigned restarts;
+    int64_t started_cpu_ns; /* what finding libraries and metrics cost is no cost of sampling */
 };
 
 static int64_t ns_of(struct timeval t)
@@ -227,7 +228,7 @@ static int finish(struct sampler *s, int rc, struct lpo_err *err)
     } else if (s->gap_is == LPO_COUNTERS_LOST_OVERFLOW && now > s->last_end_ns && s->last_end_ns) {
         lose(s, s->last_end_ns, now, &ignored); /* it overflowed, and nothing came after it */
     }
-    r->cpu_ns = cpu_ns();
+    r->cpu_ns = cpu_ns() - s->started_cpu_ns;
     if (lpo_sampler_file_end(s->file, r->ended_by, r->cpu_ns, r->rounds, rc < 0 ? &ignored : err) <
             0 &&
         rc == 0)
@@ -250,7 +251,7 @@ int lpo_sampler_run(struct lpo_arena *a, const struct lpo_sampler_options *o,
         .fresh = true,
         .gap_is = LPO_COUNTERS_LOST_GAP,
     };
-    int64_t started = clock_ns(CLOCK_MONOTONIC);
+    int64_t started;
     int rc;
 
     *out = (struct lpo_sampler_result){ 0 };
@@ -266,6 +267,8 @@ int lpo_sampler_run(struct lpo_arena *a, const struct lpo_sampler_options *o,
         unlink(o->path); /* a file without samples would only look like a damaged one */
         return rc;
     }
+    started = clock_ns(CLOCK_MONOTONIC);
+    s.started_cpu_ns = cpu_ns();
     if (o->ready)
         o->ready(o->ctx, lpo_sampler_session_gpu(session));
     rc = finish(&s, sample_until_stop(&s, err), err);

@@ -29,7 +29,8 @@ struct lpo_sampler_options {
 
 struct lpo_sampler_result {
     uint64_t samples, lost, rounds;
-    int64_t lost_ns, cpu_ns, wall_ns;
+    int64_t lost_ns;
+    int64_t cpu_ns, wall_ns; /* from the start of sampling */
     enum lpo_counters_ended ended_by;
 };
 

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of known cost and bytes for tests/gpu/counters.sh; need PyTorch and a GPU.
+
+    counters.py known OUT.json           copies and products of known bytes, with the times of each part
+    counters.py compare OUT.json F.lpoc  the sampled bytes of those parts beside the known ones
+    counters.py cost LPO [ROUNDS]        four programs with and without a sampler beside them, in turns
+"""
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "trace"))
+
+COPY_BYTES, SIZE = 1 << 30, 8192
+MOST_OFF = 0.02
+
+
+def timed(torch, what, seconds: float) -> tuple[float, int, int, int]:
+    """Seconds per call by CUDA events, calls, and the Unix times around them."""
+    what()
+    torch.cuda.synchronize()
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    start.record()
+    what()
+    end.record()
+    torch.cuda.synchronize()
+    calls = max(2, int(seconds * 1000 / max(start.elapsed_time(end), 1e-3)))
+    time.sleep(0.05)
+    begin = time.time_ns()
+    start.record()
+    for _ in range(calls):
+        what()
+    end.record()
+    torch.cuda.synchronize()
+    return start.elapsed_time(end) / calls / 1000, calls, begin, time.time_ns()
+
+
+def programs(torch) -> dict:
+    a, b = (torch.empty(COPY_BYTES, dtype=torch.uint8, device="cuda") for _ in range(2))
+    x, y = (torch.randn(SIZE, SIZE, device="cuda", dtype=torch.bfloat16) for _ in range(2))
+    layers = [torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16) * 0.01 for _ in range(32)]
+    token = torch.randn(1, 4096, device="cuda", dtype=torch.bfloat16)
+
+    def decode():
+        h = token
+        for w in layers:
+            h = torch.nn.functional.rms_norm(h + torch.nn.functional.silu(h @ w), (4096,))
+        return h
+
+    for _ in range(3):
+        decode()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        decode()
+    return {"copy": lambda: a.copy_(b), "gemm": lambda: x @ y, "graph decode": graph.replay, "eager decode": decode}
+
+
+def known(path: str) -> int:
+    import torch
+
+    parts = {}
+    for name, what in programs(torch).items():
+        seconds, calls, begin, end = timed(torch, what, 0.8)
+        parts[name] = {"seconds": seconds, "calls": calls, "begin": begin, "end": end}
+        print(f"{name}: {calls} calls of {seconds * 1e6:.1f} us", flush=True)
+        time.sleep(0.2)
+    parts["copy"]["read"] = parts["copy"]["write"] = COPY_BYTES
+    for name in ("graph decode", "eager decode"):  # 1 GiB of weights: L2 keeps little of it
+        parts[name]["read"] = 32 * 4096 * 4096 * 2
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump(parts, f)
+    return 0
+
+
+def compare(path: str, samples: str) -> int:
+    import lpoc
+
+    with open(path, encoding="utf-8") as f:
+        parts = json.load(f)
+    with open(samples, "rb") as f:
+        facts, metrics, items = lpoc.read(f.read(), check=False)
+    print(facts, [m[0] for m in metrics])
+    print("not samples:", [i for i in items if i[0] != "sample"])
+    failed = 0
+    for name, part in parts.items():
+        sums, time_ns = [0.0] * len(metrics), 0
+        for item in items:
+            if item[0] == "sample" and part["begin"] - 1000000 <= item[1] and item[2] <= part["end"] + 1000000:
+                time_ns += item[2] - item[1]
+                for k, value in enumerate(item[3]):
+                    if value is not None:
+                        sums[k] += value * (item[2] - item[1] if metrics[k][2] == lpoc.SHARE else 1)
+        shown = {m[0].split(".")[0]: round(s / time_ns, 2) if m[2] == lpoc.SHARE and time_ns else s / part["calls"]
+                 for m, s in zip(metrics, sums)}
+        print(name, f"{time_ns / 1e9:.3f} s of samples; per call:", json.dumps(shown))
+        for key, meaning in (("read", 1), ("write", 2)):
+            if key not in part or not time_ns:
+                continue
+            got = sum(s for m, s in zip(metrics, sums) if m[1] == meaning) / part["calls"]
+            off = got / part[key] - 1
+            strict = name == "copy"
+            failed |= strict and abs(off) > MOST_OFF
+            print(f"  {key}: {got:.4g} bytes a call, {part[key]:.4g} known: {100 * off:+.2f} %"
+                  f"{'  DIFFERS' if strict and abs(off) > MOST_OFF else ''}")
+    return failed
+
+
+def cost(lpo: str, rounds: int) -> int:
+    import torch
+
+    found: dict[str, dict[bool, list[float]]] = {}
+    todo = programs(torch)
+    with tempfile.TemporaryDirectory() as folder:
+        for i in range(2 * rounds):
+            sampled = (i % 4) in (1, 2)  # A B B A: a drift of the clocks cancels
+            child = None
+            if sampled:
+                child = subprocess.Popen([lpo, "sample-counters", "-o", os.path.join(folder, "x.lpoc")], text=True,
+                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                line = child.stdout.readline().strip()
+                if not line.startswith("ready"):
+                    print(line)
+                    return 1
+            for name, what in todo.items():
+                found.setdefault(name, {False: [], True: []})[sampled].append(timed(torch, what, 0.4)[0])
+            if child:
+                child.stdin.close()
+                print(child.stdout.read().strip(), flush=True)
+                child.wait()
+    for name, times in found.items():
+        off, on = statistics.median(times[False]), statistics.median(times[True])
+        spread = (max(times[False]) - min(times[False])) / off
+        print(f"cost of sampling, {name}: {off * 1e6:.2f} -> {on * 1e6:.2f} us ({100 * (on / off - 1):+.2f} %; "
+              f"without it the rounds differ by {100 * spread:.2f} %)")
+    return 0
+
+
+if __name__ == "__main__":
+    command, *words = sys.argv[1:]
+    if command == "known":
+        sys.exit(known(words[0]))
+    if command == "compare":
+        sys.exit(compare(words[0], words[1]))
+    sys.exit(cost(words[0], int(words[1]) if len(words) > 1 else 6))

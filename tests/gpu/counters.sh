@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# On a GPU machine: the sampler of hardware counters. Each part takes less than a minute.
+#   tests/gpu/counters.sh [probe] [known] [cost] [llama]
+#     probe   what sampling costs by interval, metrics and settings on an idle GPU; who is refused, and how
+#     known   sampled bytes of copies and products against the known ones, through `lpo run`
+#     cost    four programs with and without a sampler beside them, in turns
+#     llama   an 8-layer Llama: its trace and its samples, which become test data, go to $OUT
+set -uo pipefail
+cd "$(dirname "$0")/../.." || exit
+OUT=${OUT:-$(mktemp -d)}
+PYTHON=${PYTHON:-python3}
+lpo=$PWD/build-portable/lpo
+work=$(mktemp -d)
+what=${*:-probe known cost llama}
+log() { printf '\n== %s (%s s)\n' "$*" "$SECONDS"; }
+
+sample() { # sample NAME word…: two seconds on an idle GPU
+    local name=$1
+    shift
+    printf '%-34s ' "$name"
+    "$lpo" sample-counters -o "$work/probe.lpoc" --seconds 2 "$@" </dev/null | tr '\n' ' ' | tee "$work/line"
+    python3 - "$work" <<'P'
+import os, re, sys
+line = open(sys.argv[1] + "/line").read()
+n = {k: int(v) for k, v in re.findall(r"(\w+)=(\d+)", line)}
+if n.get("wall_ns"):
+    size = os.path.getsize(sys.argv[1] + "/probe.lpoc")
+    print(f" => {100 * n['cpu_ns'] / n['wall_ns']:.1f} % of a core, {size / max(n['samples'], 1):.1f} bytes a sample")
+else:
+    print()
+P
+}
+
+probe() {
+    log probe
+    "$lpo" doctor | grep -A3 -E '^(gpu|cupti|counters|sampling)'
+    time "$lpo" sample-counters --check
+    four=(--metric dram__bytes_read.sum --metric dram__bytes_write.sum
+        --metric sm__cycles_active.avg.pct_of_peak_sustained_elapsed
+        --metric sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed)
+    sample "usual metrics, 50 us"
+    sample "usual metrics, 100 us" --interval-ns 100000
+    sample "usual metrics, 50 us, 5 s" --seconds 5
+    sample "four metrics, 50 us" "${four[@]}"
+    sample "usual, image of 1024" --image-samples 1024
+    sample "usual, image of 20000" --image-samples 20000
+    sample "usual, every 50 ms" --period-ms 50
+    sample "usual, every 100 ms" --period-ms 100
+    sample "usual, 20 us" --interval-ns 20000
+    sample "usual, 10 us" --interval-ns 10000
+    sample "usual, buffer of 16 MB, 200 ms" --buffer-mb 16 --period-ms 400
+    log "a second sampler at the same time"
+    "$lpo" sample-counters -o "$work/first.lpoc" --seconds 5 </dev/null &
+    sleep 3
+    "$lpo" sample-counters -o "$work/second.lpoc" --seconds 1 </dev/null
+    wait
+    log "a user without the permission"
+    mkdir -m 777 "$work/user" && cp "$lpo" "$work/user/" && chmod 755 "$work" "$work/user/lpo"
+    setpriv --reuid=65534 --regid=65534 --clear-groups "$work/user/lpo" sample-counters --check
+    CUDA_VISIBLE_DEVICES='' "$lpo" sample-counters --check
+}
+
+only=(pipeline.static_analysis.enable=false pipeline.direct_inference.enable=false pipeline.torch_profiler.enable=false)
+
+known() {
+    log known
+    "$lpo" run "hydra.run.dir=$work/known" "${only[@]}" -- "$PYTHON" tests/gpu/counters.py known "$work/known.json" 2>&1 | tail -25
+    "$PYTHON" tests/gpu/counters.py compare "$work/known.json" "$work/known/counters/gpu0.lpoc" || echo DIFFERS
+    python3 -c "import json, sys; print(json.dumps([s for s in json.load(open(sys.argv[1]))['stages'] if s['name'] == 'counters'], indent=1))" "$work/known/run.json"
+    gzip -9 -c "$work/known/counters/gpu0.lpoc" >"$OUT/known.lpoc.gz"
+}
+
+cost() {
+    log cost
+    "$PYTHON" tests/gpu/counters.py cost "$lpo" 6 || echo DIFFERS
+}
+
+llama() {
+    log llama
+    python3 tests/gpu/hf_models.py "$work/models" || return 1
+    sed 's/"num_hidden_layers": 2/"num_hidden_layers": 8/' "$work/models/llama/config.json" >"$work/llama.json"
+    "$lpo" run "hydra.run.dir=$work/llama" "${only[@]}" workload=hf model=hf "model.path=$work/llama.json" \
+        infer.prompt_tokens=512 infer.max_new_tokens=16 run.repeats=3 run.warmup=1 pipeline.native.graphs=nodes \
+        pipeline.counters.enable=true 2>&1 | tail -40
+    for f in "$work"/llama/native/*.lpot "$work"/llama/counters/*.lpoc; do gzip -9 -c "$f" >"$OUT/llama-$(basename "$f").gz"; done
+    cp "$work/llama/report.md" "$OUT/llama-report.md"
+    ls -l "$OUT"
+}
+
+for part in $what; do "$part" 2>&1; done | tee "$OUT/counters.txt"
+[ "${PIPESTATUS[0]}" = 0 ] && ! grep -q DIFFERS "$OUT/counters.txt"
