@@ -2,13 +2,13 @@
 /* Files of sampled counters made of any bytes: what is given must keep the promises of the header.
  * A wrong checksum would stop every mutation at its frame, so the input is also cut at each block
  * mark and framed anew. */
+#include "framed.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "lpo/trace_format.h"
 #include "trace/counters/counters.h"
-#include "util/crc32c.h"
 #include "util/err.h"
 #include "util/str.h"
 
@@ -57,36 +57,12 @@ static void read_it(const void *bytes, size_t len)
     must(pass(c) == samples);
 }
 
-static void frame(struct lpo_str *out, const uint8_t *piece, size_t len)
-{
-    uint8_t head[LPOT_HEADER_BYTES];
-    uint32_t payload = (uint32_t)(len - sizeof head), crc;
-
-    memcpy(head, piece, sizeof head);
-    memcpy(head + 8, &payload, 4);
-    crc = lpo_crc32c(lpo_crc32c(0, head, 12), head + 16, sizeof head - 16);
-    crc = lpo_crc32c(crc, piece + sizeof head, payload);
-    memcpy(head + 12, &crc, 4);
-    lpo_str_addn(out, (const char *)head, sizeof head);
-    lpo_str_addn(out, (const char *)piece + sizeof head, payload);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char mark[] = "LPOB", preamble[] = LPO_COUNTERS_MAGIC "\1\0\0\0\0\0\0";
     LPO_STR framed = { 0 };
-    const uint8_t *at, *next;
 
     read_it(data, size);
-    lpo_str_addn(&framed, preamble, LPOT_PREAMBLE_BYTES);
-    for (at = memmem(data, size, mark, 4); at; at = next) {
-        size_t left = (size_t)(data + size - at);
-
-        next = left > 4 ? memmem(at + 4, left - 4, mark, 4) : NULL;
-        left = next ? (size_t)(next - at) : left;
-        if (left >= LPOT_HEADER_BYTES && left <= LPOT_PAYLOAD_MAX)
-            frame(&framed, at, left);
-    }
+    framed_input(&framed, LPO_COUNTERS_MAGIC "\1\0\0\0\0\0\0", data, size);
     read_it(framed.at, framed.len);
     return 0;
 }

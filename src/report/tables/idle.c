@@ -27,7 +27,7 @@ static const struct lpo_column device_columns[] = {
     { "exposed_ns", "of it exposed", LPO_CELL_NS, NULL },
 };
 
-static void row_device(struct lpo_table *t, const struct lpo_trace *trace, uint16_t index)
+void lpo_report_row_device(struct lpo_table *t, const struct lpo_trace *trace, uint16_t index)
 {
     const struct lpo_device *d = &trace->devices.at[index];
 
@@ -54,7 +54,7 @@ void lpo_report_add_devices(struct lpo_doc *doc, const struct lpo_analysis *a)
     for (size_t i = 0; i < a->timeline->devices.len; i++) {
         const struct lpo_device_time *d = &a->timeline->devices.at[i];
 
-        row_device(t, a->trace, d->device);
+        lpo_report_row_device(t, a->trace, d->device);
         lpo_doc_row_ns(t, d->span_ns);
         lpo_doc_row_ns(t, d->busy_ns);
         lpo_doc_row_share(t, (double)d->busy_ns, (double)d->span_ns);
@@ -85,7 +85,7 @@ void lpo_report_add_streams(struct lpo_doc *doc, const struct lpo_analysis *a, s
     for (size_t i = 0; i < a->timeline->streams.len && (!most || i < most); i++) {
         const struct lpo_stream_time *s = &a->timeline->streams.at[i];
 
-        row_device(t, a->trace, s->device);
+        lpo_report_row_device(t, a->trace, s->device);
         lpo_doc_row_count(t, s->stream);
         lpo_doc_row_count(t, s->gpu_ops);
         lpo_doc_row_ns(t, s->busy_ns);

@@ -32,6 +32,9 @@ struct lpo_table_options {
     bool no_zeros;    /* without regions that launched nothing, where any region did */
 };
 
+/* A cell of the column "GPU": its number, and the rank where the trace has one. */
+void lpo_report_row_device(struct lpo_table *t, const struct lpo_trace *trace, uint16_t index);
+
 /* The region tree. GPU columns where the scope has kernels, host columns where it has visits. */
 struct lpo_table *lpo_report_add_regions(struct lpo_doc *doc, const struct lpo_region_scope *s,
                                          const struct lpo_table_options *options);

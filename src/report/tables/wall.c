@@ -22,16 +22,6 @@ static const struct lpo_column part_columns[] = {
     { "gaps", "Gaps", LPO_CELL_COUNT, NULL },
 };
 
-static void row_device(struct lpo_table *t, const struct lpo_trace *trace, uint16_t index)
-{
-    const struct lpo_device *d = &trace->devices.at[index];
-
-    if (d->rank >= 0)
-        lpo_doc_row_textf(t, "%d (rank %d)", d->id, d->rank);
-    else
-        lpo_doc_row_textf(t, "%d", d->id);
-}
-
 /* What the parts of one device are printed from. */
 struct part_rows {
     struct lpo_table *t;
@@ -42,7 +32,7 @@ struct part_rows {
 static void row_part(const struct part_rows *p, const char *name, unsigned indent, bool known,
                      int64_t ns)
 {
-    row_device(p->t, p->trace, p->d->device);
+    lpo_report_row_device(p->t, p->trace, p->d->device);
     lpo_doc_row_tree(p->t, name, strlen(name), indent);
     if (known) {
         lpo_doc_row_ns(p->t, ns);
@@ -149,7 +139,7 @@ void lpo_report_add_blocked_calls(struct lpo_doc *doc, const struct lpo_analysis
             if (!t)
                 t = lpo_doc_table(doc, "blocked_calls", "Idle while the host waited in a call",
                                   call_columns, COUNT(call_columns));
-            row_device(t, a->trace, d->device);
+            lpo_report_row_device(t, a->trace, d->device);
             lpo_doc_row_text(t, lpo_trace_text(a->trace, d->calls.at[k].name));
             lpo_doc_row_ns(t, d->calls.at[k].idle_ns);
             lpo_doc_row_share(t, (double)d->calls.at[k].idle_ns, (double)d->span_ns);
@@ -242,7 +232,7 @@ static void add_gap(struct lpo_table *t, const struct lpo_analysis *a, const str
     const struct lpo_gpu_op *op = &a->trace->gpu_ops.at[r->gap->op];
     LPO_STR path = { 0 };
 
-    row_device(t, a->trace, r->d->device);
+    lpo_report_row_device(t, a->trace, r->d->device);
     lpo_doc_row_ns(t, r->gap->start_ns - r->d->start_ns);
     lpo_doc_row_ns(t, r->gap->ns);
     lpo_doc_row_text(t, lpo_wall_cause_name(r->gap->cause));
