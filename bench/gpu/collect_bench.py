@@ -48,6 +48,12 @@ VARIANTS = [
     ("device buffer 64 MiB", {"DEVICE_BUFFER_KB": 65536, "DEVICE_BUFFERS": 2}, False),
     ("host pinned", {"HOST_PINNED": 1}, False),
     ("graphs by node", {"GRAPH_NODES": 1}, False),
+    ("no calls", {"CALLS": 0}, False),
+    ("calls of the driver", {"CALLS": 1}, False),
+    ("outside a window", {"CAPTURE_WAIT": 1}, False),
+    ("every step a window", {"CAPTURE_RANGE": "*step"}, False),
+    ("every 8th step", {"CAPTURE_RANGE": "*step", "CAPTURE_EVERY": 8}, False),
+    ("every 8th counted", {"CAPTURE_RANGE": "*step", "CAPTURE_EVERY": 8, "CAPTURE_COUNT": 1}, False),
 ]
 # Without --only: what the docs show. The first two decide, so they have two processes each.
 MAIN = ("none", "ours", "torch.profiler", "nvtx only", "subscriber only", "callbacks only", "no callbacks",
