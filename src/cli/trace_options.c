@@ -16,9 +16,9 @@
 #include "util/str.h"
 #include "writer/writer.h"
 
-static bool is_bare(const char *pattern)
+static bool is_bare(const char *pattern, const char *special)
 {
-    return !lpo_str_starts(pattern, "regex:") && !strpbrk(pattern, "*?[\\");
+    return !lpo_str_starts(pattern, "regex:") && !strpbrk(pattern, special);
 }
 
 int lpo_cli_selection_from_args(const struct lpo_args *args, struct lpo_region_selection **out,
@@ -27,19 +27,21 @@ int lpo_cli_selection_from_args(const struct lpo_args *args, struct lpo_region_s
     static const struct {
         const char *option;
         enum lpo_select_list list;
-        bool names; /* of kernels, which nobody types whole: a bare word is a part of one */
+        const char *special; /* a word without any of these is a part of a name, because nobody
+                                types whole names of kernels; NULL: it is the name */
     } lists[] = {
-        { "include", LPO_REGIONS_INCLUDE, false },
-        { "exclude", LPO_REGIONS_EXCLUDE, false },
-        { "kernels", LPO_KERNELS_INCLUDE, true },
-        { "no-kernels", LPO_KERNELS_EXCLUDE, true },
+        { "include", LPO_REGIONS_INCLUDE, NULL },
+        { "region", LPO_REGIONS_INCLUDE, "*?[\\/@:" },
+        { "exclude", LPO_REGIONS_EXCLUDE, NULL },
+        { "kernels", LPO_KERNELS_INCLUDE, "*?[\\" },
+        { "no-kernels", LPO_KERNELS_EXCLUDE, "*?[\\" },
     };
     LPO_AUTO(lpo_region_selection) s = lpo_region_selection_create();
 
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         for (const char *const *p = lpo_cli_args_list(args, lists[i].option); *p; p++) {
             LPO_STR part = { 0 };
-            bool bare = lists[i].names && is_bare(*p);
+            bool bare = lists[i].special && is_bare(*p, lists[i].special);
             int rc;
 
             if (bare)

@@ -14,6 +14,8 @@ struct lpo_writer;
 #define LPO_SELECT_OPTIONS                                                                         \
     { "include", 'i', LPO_OPT_LIST, "PATTERN",                                                     \
       "only these regions (glob or regex:…); repeatable" },                                        \
+        { "region", 'r', LPO_OPT_LIST, "WORD",                                                     \
+          "as --include, where a bare word is a part of a region's name" },                        \
         { "exclude", 'x', LPO_OPT_LIST, "PATTERN", "not these regions; wins over --include" },     \
         { "kernels", 'k', LPO_OPT_LIST, "PATTERN", "only these kernels; repeatable" },             \
     {                                                                                              \

@@ -13,6 +13,7 @@ from lpo_case import LpoCase  # noqa: E402
 
 SOURCE = os.environ.get("LPO_SOURCE_ROOT", os.getcwd())
 NSYS = os.path.join(SOURCE, "tests", "data", "nsys", "h200_ranges.sqlite.gz")
+LLAMA = os.path.join(SOURCE, "tests", "data", "native", "llama8.lpot")
 
 
 class RunWords(LpoCase):
@@ -140,6 +141,18 @@ class RunWords(LpoCase):
         self.assertEqual(names("-k", "xp"), {"axpy"})
         self.assertEqual(names("--no-kernels", "xp"), names() - {"axpy"})
         self.assertEqual(names("-k", "ax?"), set())  # a glob is over the whole name, as before
+
+    def test_a_bare_word_of_r_is_a_part_of_a_regions_name(self) -> None:
+        def paths(*words: str) -> set[str]:
+            done = self.lpo("regions", LLAMA, "--json", *words)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return {r["path"] for r in json.loads(done.stdout)["scopes"][0]["regions"] if r["launches"]}
+
+        layers = {p for p in paths() if "layer" in p.split("/")[-1] or any("layer" in n for n in p.split("/"))}
+        self.assertGreater(len(layers), 8)
+        self.assertEqual(paths("-r", "aye"), layers)
+        self.assertEqual(paths("-i", "aye"), set())  # a name, as before
+        self.assertEqual(paths("-r", "decode/step"), paths("-i", "decode/step"))
 
 
 if __name__ == "__main__":
