@@ -54,6 +54,7 @@ void lpoc_buffer_request(struct lpoc_records *r, uint8_t **buffer, size_t *size)
         lpoc_count(r->gpu->owner, LPOT_COUNT_BUFFERS_REFUSED, 1);
 }
 
+/* Definitions first: a reader that meets a cut file must know every name that it meets. */
 static void write_out(struct lpoc_records *r)
 {
     struct lpoc *c = r->gpu->owner;
@@ -106,6 +107,8 @@ struct timing {
     uint32_t corr, graph;
 };
 
+/* CUPTI reports times of 0, or an end before its start, for kernels that it could not time: they
+ * are counted and have no length, which is not 0 ns. */
 static unsigned timing_flags(struct lpoc_records *r, const struct timing *t)
 {
     unsigned flags = t->graph || t->node ? LPOT_GPU_GRAPH : 0;

@@ -9,6 +9,8 @@
 
 enum { LOG_MOST = 64 << 20, LEAST = 64 << 10 };
 
+/* Mapped once at their largest and never moved: a slot, a text or a handle that a thread holds
+ * stays valid without a lock. */
 int lpoc_defs_start(struct lpoc_defs *d)
 {
     size_t log = LOG_MOST, strings = LPOC_NAMES_MAX * sizeof *d->strings;
@@ -70,6 +72,8 @@ uint32_t lpoc_defs_find(const struct lpoc_defs *d, const char *text, size_t len,
     return __atomic_load_n(&d->full, __ATOMIC_RELAXED) ? LPOC_NAME_FULL : 0;
 }
 
+/* An eighth is kept for vital names, those of kernels, threads and domains: a program that makes up
+ * names of ranges must not cost the names of its kernels. */
 static bool is_full(const struct lpoc_defs *d, size_t len, bool vital)
 {
     uint32_t most = d->strings_cap < d->table_cap / 2 ? d->strings_cap : d->table_cap / 2;
@@ -141,6 +145,8 @@ bool lpoc_defs_put(struct lpoc_defs *d, unsigned tag, const void *body, size_t l
     return true;
 }
 
+/* The address of a row is the handle that NVTX gives to the program: unique, never NULL, and
+ * checked when it comes back, since the program may pass anything. */
 void *lpoc_defs_string_handle(const struct lpoc_defs *d, uint32_t id)
 {
     return id == LPOC_NAME_FULL ? NULL : &d->strings[id];

@@ -108,6 +108,8 @@ static void write_version(struct lpoc *c, const struct driver *d)
     lpoc_write_facts(c, pair, 1);
 }
 
+/* The driver is asked, not NVML: its numbers are those by which the records name devices, after
+ * CUDA_VISIBLE_DEVICES. */
 void lpoc_devices_write(struct lpoc *c)
 {
     struct driver d = { 0 };

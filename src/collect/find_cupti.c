@@ -53,6 +53,7 @@ const char *lpoc_entries_find(void *lib, const struct lpoc_entry *table, size_t 
     return missing;
 }
 
+/* NOLOAD: a program that has not loaded the driver must not get it from its profiler. */
 void *lpoc_driver(void)
 {
     void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
@@ -60,6 +61,8 @@ void *lpoc_driver(void)
     return lib ? lib : RTLD_DEFAULT;
 }
 
+/* PyTorch brings a CUPTI of its own under another name. Two of them in one process do not work: the
+ * one that is loaded is taken, whatever it is called. */
 static int look(struct dl_phdr_info *info, size_t size, void *out)
 {
     const char *base = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/name.h"
 
+/* The first look at the table takes no lock (defs.c): threads that use known names never wait for
+ * each other. Only a new name locks, and looks again, since another thread may have been first. */
 struct lpoc_name lpoc_name_miss(struct lpoc_thread *t, const char *text, size_t len,
                                 struct lpoc_known *slot, uint64_t a, uint64_t b)
 {
@@ -13,6 +15,7 @@ struct lpoc_name lpoc_name_miss(struct lpoc_thread *t, const char *text, size_t 
         id = lpoc_defs_string(&c->defs, text, len, hash, false);
         lpoc_unlock(&c->lock);
     }
+    /* a program that makes up names without end: they go into the events, and nothing is lost */
     if (id == LPOC_NAME_FULL) {
         lpoc_count(c, LPOT_COUNT_NAMES_INLINE, 1);
         return (struct lpoc_name){ .id = id, .len = (uint32_t)len, .text = text };
@@ -47,6 +50,7 @@ static size_t utf8(char *out, uint32_t cp)
     return 4;
 }
 
+/* Not wcstombs: it depends on the program's locale and changes its state. */
 size_t lpoc_name_narrow(char *out, const wchar_t *text)
 {
     size_t len = 0;

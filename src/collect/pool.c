@@ -34,6 +34,8 @@ void lpoc_pool_start(struct lpoc_pool *p, size_t bytes, unsigned ready, unsigned
     }
 }
 
+/* CUPTI asks for a buffer in the middle of a launch, so those that are ready were touched before;
+ * at the limit it gets none and drops records, which it counts and we report. */
 uint8_t *lpoc_pool_take(struct lpoc_pool *p)
 {
     uint8_t *buffer;

@@ -42,7 +42,7 @@ const char *lpo_gpu_nvml_open(struct lpo_nvml *n)
     if (!load(n))
         why = "libnvidia-ml.so.1 is too old";
     else if (n->init() != 0)
-        why = "the NVIDIA driver does not answer";
+        why = "the NVIDIA driver does not answer"; /* a container may have the library alone */
     if (why) {
         lpo_gpu_library_close(n->library);
         n->library = NULL;
@@ -59,6 +59,7 @@ void lpo_gpu_nvml_close(struct lpo_nvml *n)
     n->library = NULL;
 }
 
+/* A call that a GPU does not support fails: its figure stays unknown and the others count. */
 static void read_gpu(struct lpo_arena *a, const struct lpo_nvml *n, void *device, struct lpo_gpu *g)
 {
     char name[128] = "";

@@ -7,6 +7,7 @@
 #include "gpu/sheets.h"
 #include "util/arena.h"
 
+/* Long enough for a clock to rise, short enough that nobody waits for it. */
 static const double cpu_seconds = 0.05;
 
 static double attribute(const struct lpo_gpu_driver *d, int device, enum lpo_gpu_attribute which)
@@ -61,6 +62,7 @@ bool lpo_gpu_hardware_this_gpu(struct lpo_arena *a, const char *const *dirs, int
         return false;
     if (!lpo_gpu_hardware_match(a, dirs, gpu.name, out) && !lpo_gpu_hardware_compute(&gpu, out))
         return false;
+    /* a sheet is of the model; this GPU may be a slice (MIG) or sold with less memory */
     if (gpu.memory > 0)
         out->memory = gpu.memory;
     if (gpu.l2_bytes > 0)

@@ -51,6 +51,8 @@ static void merge(uint32_t *rows, size_t mid, size_t end, uint32_t *spare, lpo_b
         rows[to++] = spare[a++];
 }
 
+/* A merge sort of runs: rows of a file are nearly in order, mostly one run, and then this is one
+ * pass without memory. Stable, because equal times keep the order of the file. */
 void lpo_region_order_sort(uint32_t *rows, size_t count, lpo_before *before, const void *ctx)
 {
     run_vec ends = { 0 };
@@ -186,6 +188,7 @@ static void see(int64_t *ends, uint16_t process, int64_t ns)
         ends[process] = ns;
 }
 
+/* Only where a range is open: the passes over millions of rows are for those alone. */
 struct lpo_process_ends lpo_region_ends_find(const struct lpo_trace *t)
 {
     struct lpo_process_ends e = { NULL };

@@ -7,6 +7,7 @@
 #include "region/tree.h"
 #include "util/map.h"
 
+/* Windows are laid over samples of power or counters, which are too coarse for deeper levels. */
 enum { DEEPEST = 8 };
 
 struct sweep {
@@ -95,6 +96,7 @@ static int by_node_and_time(const void *a, const void *b)
     return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
+/* Threads and processes may be in one region at once; the time counts once. */
 static void merge(struct lpo_region_windows *w)
 {
     size_t kept = 0;

@@ -30,6 +30,8 @@ void lpo_run_steps_remove(struct lpo_steps *steps, size_t i)
     steps->len--;
 }
 
+/* Copied for each word: a command has a few dozen, and a plan that shares words with another must
+ * not change it. */
 void lpo_run_words_add(struct lpo_arena *a, struct lpo_words *words, const char *word)
 {
     const char **grown = lpo_arena_array(a, words->len + 2, sizeof *grown);
@@ -90,6 +92,7 @@ void lpo_run_step_argf(struct lpo_arena *a, struct lpo_step *step, const char *f
     va_end(ap);
 }
 
+/* The words of the tool before those of the program: nsys and ncu start the command behind them. */
 void lpo_run_step_wrap(struct lpo_arena *a, struct lpo_step *step, const struct lpo_words *words)
 {
     size_t own = step->argc - step->program;
@@ -143,6 +146,7 @@ void lpo_run_step_print(const struct lpo_step *step, struct lpo_str *out)
         if (!v->value) {
             lpo_str_addf(out, "-u %s ", v->name);
         } else if (lpo_secrets_name_is_secret(v->name)) {
+            /* the shell of who runs it again has the value; the file must not */
             lpo_str_addf(out, "%s=\"$%s\" ", v->name, v->name);
         } else {
             lpo_str_addf(out, "%s=", v->name);

@@ -8,6 +8,8 @@
 #include "trace/trace.h"
 #include "util/xmalloc.h"
 
+/* ncu's pages of one capture list the same kernels in the same order. Where they do not, which row
+ * belongs to which would be a guess. */
 static bool same_kernels(const struct lpo_trace *t, uint32_t first, uint32_t count,
                          const struct lpo_trace *from)
 {
@@ -20,6 +22,7 @@ static bool same_kernels(const struct lpo_trace *t, uint32_t first, uint32_t cou
     return true;
 }
 
+/* What is known stays: the other page only fills holes. */
 static void merge_op(struct lpo_trace *t, struct lpo_gpu_op *to, const struct lpo_trace *from,
                      const struct lpo_gpu_op *op, const uint32_t *columns)
 {

@@ -33,6 +33,7 @@ struct lpo_trace *lpo_trace_create(void)
     x->op_args = lpo_map_create();
     t->indexes = x;
     t->epoch_ns = LPO_NO_TIME;
+    /* row 0 is the default domain, so that a range of zeros has one */
     lpo_trace_domain(t, "", 0);
     return t;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Blocks double up to a size that the C library maps apart and gives back whole. */
 enum { FIRST_BLOCK = 4096, MAX_BLOCK = 1 << 20, ALIGN = 16 };
 
 struct block {
@@ -65,6 +66,7 @@ void *lpo_arena_alloc(struct lpo_arena *a, size_t size)
         b = grow(a, size);
     p = b->bytes + b->used;
     b->used += size;
+    /* zeros, so that a struct grown by a member is right wherever it is made */
     return memset(p, 0, size);
 }
 

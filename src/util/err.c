@@ -5,6 +5,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+/* A line that does not fit is cut, and one too many is dropped: the first line is the cause and is
+ * always there. Nothing is allocated, since memory may be what failed. */
 static void add_line(struct lpo_err *err, const char *fmt, va_list ap)
 {
     size_t room = sizeof err->text - err->used;
@@ -46,6 +48,7 @@ int lpo_err_fail(struct lpo_err *err, int code, const char *file, int line, cons
 
 int lpo_err_fail_errno(struct lpo_err *err, const char *file, int line, const char *fmt, ...)
 {
+    /* printing may change it */
     int saved = errno;
     char what[1024];
     va_list ap;

@@ -12,6 +12,7 @@
 #include "util/json_pull.h"
 #include "util/str.h"
 
+/* The parser calls itself for each level: a file of brackets must not use up the stack. */
 enum { MAX_DEPTH = 256 };
 
 struct parser {
@@ -82,6 +83,7 @@ static int parse_number(struct parser *t, struct lpo_json *v)
     if (rc < 0)
         return fail_pull(t, rc);
     v->len = raw.len;
+    /* the text is kept: a number of 20 digits is neither an integer nor exact as a double */
     v->text = lpo_arena_strndup(t->arena, raw.at, raw.len);
     v->kind = LPO_JSON_REAL;
     v->real = strtod(v->text, NULL);
@@ -178,6 +180,7 @@ int lpo_json_read_file(struct lpo_arena *a, const char *path, const struct lpo_j
     return 0;
 }
 
+/* Of members with the same name the last counts, as in Python. */
 const struct lpo_json *lpo_json_get(const struct lpo_json *v, const char *key)
 {
     const struct lpo_json *found = NULL;

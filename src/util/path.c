@@ -58,6 +58,7 @@ bool lpo_path_is_dir(const char *path)
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
+/* A folder passes access(X_OK) too. */
 static bool runnable(const char *path)
 {
     struct stat st;
@@ -75,6 +76,7 @@ char *lpo_path_which(struct lpo_arena *a, const char *name)
         return NULL;
     while (*at) {
         size_t n = strcspn(at, ":");
+        /* an empty part of PATH is the current folder */
         char *dir = n ? lpo_arena_strndup(a, at, n) : lpo_arena_strdup(a, ".");
         char *full = lpo_path_join(a, dir, name);
 
@@ -91,6 +93,8 @@ static bool safe_byte(char c)
            c == '_' || c == '-';
 }
 
+/* Names come from programs: a slash, a dot at the front or 4,000 bytes must not decide where a file
+ * goes. Two names that become the same are kept apart by the hash. */
 void lpo_path_add_safe(struct lpo_str *s, const char *name, size_t len)
 {
     enum { MAX = 80, HASH = 9 };

@@ -78,6 +78,7 @@ void lpo_units_add_si(struct lpo_str *s, double value, const char *unit)
 
 void lpo_units_add_percent(struct lpo_str *s, double percent)
 {
+    /* "0.0 %" would say that there is nothing */
     if (percent > 0 && percent < 0.05)
         lpo_str_add(s, "<0.1 %");
     else

@@ -77,6 +77,7 @@ int lpo_unpack(const char *path, struct lpo_unpack_file **out, struct lpo_err *e
     return 0;
 }
 
+/* Without a name nothing is left behind, even when the process is killed. */
 void lpo_unpack_file_unname(struct lpo_unpack_file *u)
 {
     if (!u->temp)

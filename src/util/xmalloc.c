@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* _Exit: what runs at a normal exit may want memory itself. */
 void lpo_xmalloc_failed(size_t size)
 {
     fprintf(stderr, "lpo: out of memory (asked for %zu bytes)\n", size);
@@ -14,6 +15,7 @@ void lpo_xmalloc_failed(size_t size)
 
 void *lpo_xmalloc(size_t size)
 {
+    /* a block of no bytes may be NULL, which is an error here */
     void *p = malloc(size ? size : 1);
 
     if (!p)
@@ -30,6 +32,7 @@ void *lpo_xcalloc(size_t count, size_t size)
     return p;
 }
 
+/* Counts come from files: a product that does not fit must not become a small block. */
 void *lpo_xrealloc(void *p, size_t count, size_t size)
 {
     size_t total;

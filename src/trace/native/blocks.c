@@ -138,6 +138,8 @@ static bool load_payload(struct lpo_native_blocks *b, size_t len)
     return bytes_at(b, b->at + LPOT_HEADER_BYTES, b->payload, len);
 }
 
+/* A process that is killed leaves a block half written. The checksum ends the file there; all
+ * before it is whole. */
 bool lpo_native_blocks_next(struct lpo_native_blocks *b, struct lpo_native_block *out)
 {
     uint8_t head[LPOT_HEADER_BYTES];
@@ -178,6 +180,8 @@ uint64_t lpo_native_blocks_ignored(const struct lpo_native_blocks *b)
     return b->ignored;
 }
 
+/* Reading past the end gives zeros and sets a mark, so that a record is read without a test for
+ * each of its numbers and judged once. */
 uint8_t lpo_native_get_byte(struct lpo_cursor *c)
 {
     if (c->bad || c->at == c->end) {
