@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "util/arena.h"
 #include "util/path.h"
@@ -67,12 +66,4 @@ const char **lpo_run_install_config_dirs(struct lpo_arena *a, const char *given,
         if (others[i] && *others[i] && lpo_path_is_dir(others[i]))
             dirs[n++] = others[i];
     return dirs;
-}
-
-const char *lpo_run_install_self(struct lpo_arena *a)
-{
-    char self[4096];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-
-    return n > 0 ? lpo_arena_strndup(a, self, (size_t)n) : NULL;
 }

@@ -20,6 +20,3 @@ const char **lpo_run_install_config_dirs(struct lpo_arena *a, const char *given,
 
 /* The user's own config folder, there or not; NULL when there is no home. */
 const char *lpo_run_install_user_dir(struct lpo_arena *a);
-
-/* This program's own path, for starting it again as the guard; NULL: unknown. */
-const char *lpo_run_install_self(struct lpo_arena *a);

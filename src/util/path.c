@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/path.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -113,13 +115,22 @@ void lpo_path_add_safe(struct lpo_str *s, const char *name, size_t len)
         lpo_str_addf(s, "-%08x", (unsigned)lpo_str_hash(name, len));
 }
 
+char *lpo_path_program(struct lpo_arena *a)
+{
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    const char *given;
+
+    if (n > 0)
+        return lpo_arena_strndup(a, self, (size_t)n);
+    /* a chroot or a container without /proc: what the kernel was asked to run */
+    given = (const char *)getauxval(AT_EXECFN); // NOLINT(performance-no-int-to-ptr): the kernel's
+    return given && realpath(given, self) ? lpo_arena_strdup(a, self) : NULL;
+}
+
 char *lpo_path_program_dir(struct lpo_arena *a)
 {
-    char self[4096];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    const char *self = lpo_path_program(a);
 
-    if (n <= 0)
-        return NULL;
-    self[n] = '\0';
-    return lpo_path_dir(a, self);
+    return self ? lpo_path_dir(a, self) : NULL;
 }

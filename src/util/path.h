@@ -26,5 +26,7 @@ char *lpo_path_which(struct lpo_arena *a, const char *name);
  * short hash of the real name follows so that two names stay apart. */
 void lpo_path_add_safe(struct lpo_str *s, const char *name, size_t len);
 
-/* The folder of the running program, or NULL. */
+/* The running program, also where /proc is not mounted, or NULL. */
+char *lpo_path_program(struct lpo_arena *a);
+/* Its folder, or NULL. */
 char *lpo_path_program_dir(struct lpo_arena *a);

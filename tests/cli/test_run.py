@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import unittest
@@ -240,6 +241,15 @@ class Failures(LpoCase):
         done = subprocess.run([LPO, "run", "hydra.run.dir=/proc/nowhere"], cwd=self.cwd, text=True, capture_output=True)
         self.assertEqual(done.returncode, 1)
         self.assertIn("hydra.run.dir", done.stderr)
+
+    def test_where_proc_is_not_mounted(self) -> None:
+        """A chroot: the shipped config is found beside the program all the same."""
+        hidden = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs none /proc && cd "$1" && shift && exec "$@"', "sh"]
+        if not shutil.which("unshare") or subprocess.run([*hidden, "/", "true"], capture_output=True).returncode:
+            self.skipTest("this machine allows no mount namespaces")
+        for folder, program in ("/", LPO), (os.path.dirname(LPO), "./" + os.path.basename(LPO)):
+            done = subprocess.run([*hidden, folder, program, "config"], text=True, capture_output=True)
+            self.assertIn("model:", done.stdout, done.stderr)  # the exit code may be that of a sanitizer, which needs /proc
 
     def test_output_beyond_the_limit_is_noted(self) -> None:
         done = self.lpo_run(*ONLY_DIRECT, "run.max_output_bytes=1000", "--", "head", "-c", "100000", "/dev/zero")

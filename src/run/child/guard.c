@@ -26,7 +26,7 @@
 #include "run/child/cgroup.h"
 #include "run/child/descendants.h"
 #include "run/child/supervise.h"
-#include "run/install.h"
+#include "util/path.h"
 
 enum { STATUS_FD = 3 };
 
@@ -39,7 +39,7 @@ void lpo_run_guard_offer(void)
 
 const char *lpo_run_guard_program(struct lpo_arena *a)
 {
-    return offered ? lpo_run_install_self(a) : NULL;
+    return offered ? lpo_path_program(a) : NULL;
 }
 
 /* In the new process: as fresh as posix_spawn() would make it. */
