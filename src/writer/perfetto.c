@@ -4,6 +4,7 @@
 
 #include "report/doc/doc.h"
 #include "util/json_write.h"
+#include "util/map.h"
 #include "util/str.h"
 #include "writer/writer.h"
 
@@ -27,13 +28,16 @@ static void add_meta(struct lpo_str *out, const char *what, size_t pid, size_t t
 }
 
 /* Lanes of one group share a process in the viewer: the group's number is that of its first lane.
- */
-static size_t group_of(const struct lpo_figure *f, size_t lane)
+ * A table of names, because a trace may have 65,000 devices. */
+static size_t group_of(const struct lpo_figure *f, struct lpo_map *first_lanes, size_t lane)
 {
-    for (size_t i = 0; i < lane; i++)
-        if (strcmp(f->lanes.at[i].group, f->lanes.at[lane].group) == 0)
-            return i;
-    return lane;
+    const char *group = f->lanes.at[lane].group;
+    bool fresh;
+    uint64_t *first = lpo_map_put(first_lanes, group, strlen(group), &fresh);
+
+    if (fresh)
+        *first = lane;
+    return (size_t)*first;
 }
 
 /* A flow is a start and an end with the same name, category and id; each is bound to the span of
@@ -94,10 +98,11 @@ static void write_span_notes(const struct lpo_figure *f, size_t i, size_t *next,
 
 static void write_lanes(const struct lpo_figure *f, struct lpo_str *out)
 {
+    LPO_AUTO(lpo_map) first_lanes = lpo_map_create();
     size_t *groups = lpo_xcalloc(f->lanes.len, sizeof *groups), note = 0;
 
     for (size_t i = 0; i < f->lanes.len; i++) {
-        groups[i] = group_of(f, i);
+        groups[i] = group_of(f, first_lanes, i);
         if (groups[i] == i)
             add_meta(out, "process_name", i + 1, 0, f->lanes.at[i].group);
         add_meta(out, "thread_name", groups[i] + 1, i + 1, f->lanes.at[i].name);
