@@ -199,6 +199,7 @@ const struct lpo_region_scope *lpo_analysis_scope(const struct lpo_analysis *a,
 {
     struct lpo_analysis_memo *m = a->memo;
     struct lpo_region_scope *s;
+    size_t rows;
 
     if (id.kind == LPO_SCOPE_ALL)
         return lpo_analysis_all(a);
@@ -209,9 +210,11 @@ const struct lpo_region_scope *lpo_analysis_scope(const struct lpo_analysis *a,
     for (size_t i = 0; i < m->scopes.len; i++)
         if (same_scope(m->scopes.at[i]->id, id))
             return m->scopes.at[m->found = i];
-    s = lpo_region_scope_create(a->cells, id, a->select);
-    if (m->scope_rows + s->rows.len + s->kernels.len <= KEPT_ROWS) {
-        m->scope_rows += s->rows.len + s->kernels.len;
+    s = lpo_region_scope_is_all(a->cells, id) ? lpo_region_scope_alias(lpo_analysis_all(a), id)
+                                              : lpo_region_scope_create(a->cells, id, a->select);
+    rows = s->borrowed ? 0 : s->rows.len + s->kernels.len;
+    if (m->scope_rows + rows <= KEPT_ROWS) {
+        m->scope_rows += rows;
         lpo_vec_push(&m->scopes, s);
     } else {
         lpo_region_scope_destroy(m->last);

@@ -375,13 +375,42 @@ struct lpo_region_scope *lpo_region_scope_create(const struct lpo_region_cells *
     return s;
 }
 
+bool lpo_region_scope_is_all(const struct lpo_region_cells *cells, struct lpo_scope_id id)
+{
+    const struct lpo_trace *t = cells->tree->trace;
+    const struct lpo_region_scope s = { .id = id, .cells = cells };
+
+    if (t->processes.len != 1 || (id.kind == LPO_SCOPE_DEVICE && !cells->cells.len) ||
+        !(t->ranges.len || t->paths.len)) /* see worth_a_row() */
+        return false;
+    if (id.kind == LPO_SCOPE_RANK && t->processes.at[0].rank != id.index)
+        return false;
+    for (size_t i = 0; i < cells->cells.len; i++)
+        if (!cell_in(&s, &cells->cells.at[i]) || cells->cells.at[i].process == LPO_NO_OWNER)
+            return false;
+    return true;
+}
+
+struct lpo_region_scope *lpo_region_scope_alias(const struct lpo_region_scope *all,
+                                                struct lpo_scope_id id)
+{
+    struct lpo_region_scope *s = lpo_xmalloc(sizeof *s);
+
+    *s = *all;
+    s->id = id;
+    s->borrowed = true;
+    return s;
+}
+
 void lpo_region_scope_destroy(struct lpo_region_scope *s)
 {
     if (!s)
         return;
-    lpo_vec_free(&s->rows);
-    lpo_vec_free(&s->kernels);
-    lpo_vec_free(&s->metric_sums);
+    if (!s->borrowed) {
+        lpo_vec_free(&s->rows);
+        lpo_vec_free(&s->kernels);
+        lpo_vec_free(&s->metric_sums);
+    }
     free(s);
 }
 

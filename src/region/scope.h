@@ -88,6 +88,7 @@ struct lpo_region_scope {
     LPO_VEC(struct lpo_kernel_row) kernels;
     LPO_VEC(struct lpo_metric_sum) metric_sums;
     struct lpo_coverage coverage;
+    bool borrowed;             /* the rows are those of the aggregate */
     uint64_t kernels_left_out; /* in lists of outer regions, beyond the budget (util/budget.h) */
 };
 
@@ -95,6 +96,12 @@ struct lpo_region_scope {
 struct lpo_region_scope *lpo_region_scope_create(const struct lpo_region_cells *cells,
                                                  struct lpo_scope_id id,
                                                  struct lpo_region_selection *select);
+/* Does this scope hold all there is? Then lpo_region_scope_alias() saves its tables: a program of
+ * one process on one GPU has three scopes with the same rows, and may have a million of them. */
+bool lpo_region_scope_is_all(const struct lpo_region_cells *cells, struct lpo_scope_id id);
+/* `all` under another name; `all` must outlive it. */
+struct lpo_region_scope *lpo_region_scope_alias(const struct lpo_region_scope *all,
+                                                struct lpo_scope_id id);
 void lpo_region_scope_destroy(struct lpo_region_scope *s); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_region_scope);
 

@@ -9,6 +9,7 @@
 #include "report/doc/doc.h"
 #include "report/trace_records.h"
 #include "util/arena.h"
+#include "util/budget.h"
 #include "util/str.h"
 
 /* About what a region takes as JSON: names are the most of it. */
@@ -17,10 +18,9 @@ static size_t region_bytes(const struct lpo_region_scope *s, const struct lpo_re
     enum { MEMBERS = 320, KERNEL = 150, METRIC = 120 };
     const struct lpo_trace *t = s->cells->tree->trace;
     size_t bytes = MEMBERS;
-    LPO_STR path = { 0 };
 
-    lpo_region_row_add_path(s, row, &path);
-    bytes += 2 * path.len;
+    if (row->node != LPO_NODE_OUTSIDE)
+        bytes += 2 * (size_t)s->cells->tree->nodes.at[row->node].path_bytes;
     for (uint32_t i = 0; i < lpo_report_listed_kernels(row); i++) {
         uint32_t name = s->kernels.at[row->kernels + i].name;
         uint32_t linker = lpo_region_cells_linker(s->cells, name);
@@ -131,6 +131,42 @@ static void put_most_expensive(struct lpo_record *r, const struct lpo_analysis *
     lpo_report_put_regions(r, a, id, rows, count);
 }
 
+static size_t scope_bytes(const struct lpo_region_scope *s)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < s->rows.len; i++)
+        bytes += region_bytes(s, &s->rows.at[i]);
+    return bytes;
+}
+
+/* The aggregate may have half of it, the others share the rest. */
+static size_t share_of(const lpo_scope_ids *ids, size_t i, size_t bytes)
+{
+    return i == 0 ? bytes / 2 : bytes / 2 / (ids->len - 1);
+}
+
+void lpo_report_put_scopes(struct lpo_record *to, const struct lpo_analysis *a, bool aggregate)
+{
+    struct lpo_record *scopes = lpo_doc_put_list(to, "scopes");
+    size_t bytes = 0, most = lpo_budget()->json_bytes;
+    lpo_scope_ids ids = { 0 };
+
+    lpo_region_scopes_list(a->cells, &ids);
+    for (size_t i = aggregate ? 0 : 1; i < ids.len && bytes <= most; i++)
+        bytes += scope_bytes(lpo_analysis_scope(a, ids.at[i]));
+    for (size_t i = aggregate ? 0 : 1; i < ids.len; i++) {
+        struct lpo_record *r = lpo_report_put_scope_head(scopes, a, ids.at[i]);
+
+        if (bytes > most)
+            put_most_expensive(r, a, ids.at[i], share_of(&ids, i, most));
+        else
+            lpo_report_put_regions(r, a, ids.at[i], NULL,
+                                   lpo_analysis_scope(a, ids.at[i])->rows.len);
+    }
+    lpo_vec_free(&ids);
+}
+
 struct seen_scope {
     uint64_t mark;
     size_t rows;
@@ -148,8 +184,7 @@ void lpo_report_put_scopes_in(struct lpo_record *to, const struct lpo_analysis *
     for (size_t i = 0; i < ids.len; i++) {
         const struct lpo_region_scope *s = lpo_analysis_scope(a, ids.at[i]);
         struct seen_scope this = { mark_of(s), s->rows.len, ids.at[i] };
-        /* the aggregate may have half of it, the others share the rest */
-        size_t most = i == 0 ? bytes / 2 : bytes / 2 / (ids.len - 1), k = 0;
+        size_t most = share_of(&ids, i, bytes), k = 0;
         struct lpo_record *r;
         LPO_STR same = { 0 };
 

@@ -294,19 +294,6 @@ void lpo_report_put_regions(struct lpo_record *r, const struct lpo_analysis *a,
     lpo_doc_put_stream(r, "regions", count, make_region, regions);
 }
 
-void lpo_report_put_scopes(struct lpo_record *to, const struct lpo_analysis *a, bool aggregate)
-{
-    struct lpo_record *scopes = lpo_doc_put_list(to, "scopes");
-    lpo_scope_ids ids = { 0 };
-
-    lpo_region_scopes_list(a->cells, &ids);
-    for (size_t i = 0; i < ids.len; i++)
-        if (aggregate || ids.at[i].kind != LPO_SCOPE_ALL)
-            lpo_report_put_regions(lpo_report_put_scope_head(scopes, a, ids.at[i]), a, ids.at[i],
-                                   NULL, lpo_analysis_scope(a, ids.at[i])->rows.len);
-    lpo_vec_free(&ids);
-}
-
 /* The streams of a device; of all devices together no more than there are tables of scopes. */
 static void put_streams(struct lpo_record *to, const struct lpo_wall_timeline *t, uint16_t device,
                         uint64_t *left)

@@ -20,7 +20,7 @@ struct lpo_top_row;
 #define LPO_REGIONS_SCHEMA "lpo.regions/2"
 #define LPO_TOP_SCHEMA     "lpo.top/1"
 
-/* "scopes": every scope with its regions. */
+/* "scopes": every scope with its regions, or the most expensive of them beyond the budget. */
 void lpo_report_put_scopes(struct lpo_record *to, const struct lpo_analysis *a, bool aggregate);
 /* The same in about `bytes` of JSON: a scope with the numbers of one before it names that one, and
  * of a scope that is too large the most expensive regions stand for it; the others are a sum. */

@@ -14,6 +14,7 @@ static const struct lpo_budget defaults = {
     .range_bytes = (uint64_t)64 << 20,      /* at most 13 million ranges, 420 MB */
     .kernel_rows = 2000000,
     .listed_kernels = 100000, /* real programs have some thousand */
+    .json_bytes = (uint64_t)128 << 20,
     .scopes = 1024,
     .interp_bytes = (uint64_t)16 << 20,
     .interp_steps = 1000000,
@@ -50,6 +51,7 @@ void lpo_budget_raise(double factor)
         .range_bytes = times(defaults.range_bytes, factor),
         .kernel_rows = times(defaults.kernel_rows, factor),
         .listed_kernels = times(defaults.listed_kernels, factor),
+        .json_bytes = times(defaults.json_bytes, factor),
         .scopes = times(defaults.scopes, factor),
         .interp_bytes = times(defaults.interp_bytes, factor),
         .interp_steps = times(defaults.interp_steps, factor),

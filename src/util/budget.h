@@ -22,6 +22,7 @@ struct lpo_budget {
     uint64_t range_bytes;      /* of events in native traces whose ranges are kept one by one */
     uint64_t kernel_rows;      /* kernels listed in regions, in one table of regions */
     uint64_t listed_kernels;   /* kernels in one list of a report: of a region, or of the run */
+    uint64_t json_bytes;       /* about what the regions of `lpo regions --json` take */
     uint64_t scopes;           /* processes, devices and ranks with a table of their own */
     uint64_t interp_bytes;     /* text that the interpolations of one config produce */
     uint64_t interp_steps;     /* interpolations and parts of them that are evaluated */

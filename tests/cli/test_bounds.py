@@ -171,6 +171,22 @@ class Bounds(LpoCase):
         code, out, _ = self.answer("top", "--json", path)
         self.assertEqual(len(json.loads(out)["kernels"]), n)
 
+    def test_more_regions_than_a_document_holds(self):
+        """Each range has a name of its own: the most expensive are listed, the others counted."""
+        n = 250000
+        path = self.kineto("ranges", ({"ph": "X", "cat": "user_annotation", "name": f"r{i}", "pid": 1, "tid": 1, "ts": 10 * i, "dur": 1 + i % 5}
+                                      for i in range(n)))
+        code, out, _ = self.answer("regions", "--json", path)
+        self.assertEqual(code, 0)
+        self.assertLess(len(out), 256 << 20)
+        for scope in json.loads(out)["scopes"]:
+            regions = [r for r in scope["regions"] if r["path"] != "(outside)"]
+            self.assertEqual(len(regions) + scope["regions_left_out"]["regions"], n)
+            self.assertGreater(len(regions), n // 2)
+            self.assertEqual(sum(r["host_ns"] > 1000 for r in regions), n * 4 // 5)  # what is left out is the cheapest
+        code, out, _ = self.answer("--limit", "10", "regions", "--json", path)
+        self.assertNotIn("regions_left_out", out)
+
     def test_a_page_of_more_streams_than_can_be_drawn(self):
         """The page looked for a step that makes them few, and there is none."""
         path = os.path.join(self.cwd, "streams.json.gz")

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A small file with a million names, streams, processes, levels or counters: an answer within 10 s of work and 1 GB.
+
+The short form makes files of 20,000 things: enough that work which grows with their square is seen. LPO_TORTURE=long makes a million,
+and runs an lpo without sanitizers where there is one (LPO_TORTURE_BIN, or the one that `make` built).
+"""
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import floods  # noqa: E402
+import tap  # noqa: E402
+
+LONG = os.environ.get("LPO_TORTURE") == "long"
+THINGS = 1000000 if LONG else 20000
+HANGS = 600  # seconds of the clock; what is checked is the work
+
+
+def program() -> str:
+    built = pathlib.Path(os.environ.get("LPO_SOURCE_ROOT", ".")) / "build" / "lpo"
+    for path in (os.environ.get("LPO_TORTURE_BIN"), built) if LONG else ():
+        if path and os.path.exists(path):
+            return os.path.abspath(path)
+    return os.path.abspath(os.environ["LPO_BIN"])
+
+
+LPO = program()
+# sanitizers take about six times the work and four times the memory
+SECONDS, BYTES = (60, 4 << 30) if b"__asan_init" in pathlib.Path(LPO).read_bytes() else (10, 1 << 30)
+if not LONG:
+    SECONDS /= 3  # for a fiftieth of the things: a square would take far more
+COMMANDS = [["report", "-o", "reports", "report.formats=[md,json,html,csv,perfetto]"], ["regions", "--json"], ["top", "--json"]]
+COMMANDS += [["report", "--json"], ["regions"], ["top"], ["regions", "--format", "perfetto"]] if LONG else []
+
+
+class Floods(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def answer(self, path: str, words: list[str]) -> None:
+        shutil.rmtree(os.path.join(self.folder.name, "reports"), ignore_errors=True)
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            child = subprocess.Popen([LPO, words[0], path, *words[1:]], stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=self.folder.name)
+            clock = threading.Timer(HANGS, child.kill)
+            clock.start()
+            _, status, used = os.wait4(child.pid, 0)
+            clock.cancel()
+            child.returncode = os.waitstatus_to_exitcode(status)
+            out.seek(0)
+            err.seek(0)
+            text, said = out.read(), err.read().decode(errors="replace")
+        work = used.ru_utime + used.ru_stime
+        if LONG:
+            print(f"# {os.path.basename(path)}: {' '.join(words[:2])}: {work:.1f} s of work, {used.ru_maxrss >> 10} MB, {len(text) >> 20} MB said")
+        self.assertEqual(child.returncode, 0, said[-2000:])
+        self.assertLess(work, SECONDS)
+        self.assertLess(used.ru_maxrss << 10, BYTES)
+        if "--json" in words:
+            json.loads(text)
+
+
+def add_test(name: str) -> None:
+    def test(self: Floods) -> None:
+        path = os.path.join(self.folder.name, name.replace(" ", "_") + floods.suffix(name))
+        floods.FLOODS[name](path, THINGS)
+        for words in COMMANDS:
+            with self.subTest(words=" ".join(words)):
+                self.answer(path, words)
+
+    setattr(Floods, "test_" + name.replace(" ", "_"), test)
+
+
+for _name in floods.FLOODS:
+    add_test(_name)
+
+if __name__ == "__main__":
+    tap.main()
