@@ -381,7 +381,7 @@ bool lpo_region_scope_is_all(const struct lpo_region_cells *cells, struct lpo_sc
     const struct lpo_region_scope s = { .id = id, .cells = cells };
 
     if (t->processes.len != 1 || (id.kind == LPO_SCOPE_DEVICE && !cells->cells.len) ||
-        !(t->ranges.len || t->paths.len)) /* see worth_a_row() */
+        (cells->tree->nodes.len && !t->ranges.len && !t->paths.len)) /* see worth_a_row() */
         return false;
     if (id.kind == LPO_SCOPE_RANK && t->processes.at[0].rank != id.index)
         return false;

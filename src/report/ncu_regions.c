@@ -17,6 +17,7 @@
 #include "trace/metric_rules.h"
 #include "trace/trace.h"
 #include "util/arena.h"
+#include "util/budget.h"
 #include "util/path.h"
 #include "util/str.h"
 
@@ -291,7 +292,7 @@ static void add_region(struct lpo_doc *doc, const struct lpo_report_ncu *n, size
     }
     add_facts(doc, row);
     add_metrics(doc, n->all, row, &n->order, single ? 0 : 40);
-    lpo_report_add_row_kernels(doc, n->all, row, single ? 0 : 10);
+    lpo_report_add_row_kernels(doc, n->all, row, single ? lpo_budget()->listed_kernels : 10);
 }
 
 static void add_fingerprint(struct lpo_doc *doc, const struct lpo_rundir *d)

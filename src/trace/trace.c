@@ -340,10 +340,15 @@ uint32_t lpo_trace_metric_find(const struct lpo_trace *t, const char *name)
 void lpo_trace_note(struct lpo_trace *t, uint64_t count, const char *fmt, ...)
 {
     char text[1024];
+    uint32_t name;
     va_list ap;
 
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    lpo_vec_push(&t->notes, (struct lpo_trace_note){ lpo_trace_name(t, text), count });
+    name = lpo_trace_name(t, text);
+    for (size_t i = 0; !count && i < t->notes.len; i++) /* a fact is said once */
+        if (t->notes.at[i].text == name && !t->notes.at[i].count)
+            return;
+    lpo_vec_push(&t->notes, (struct lpo_trace_note){ name, count });
 }
