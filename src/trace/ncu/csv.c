@@ -58,6 +58,8 @@ struct page {
     uint32_t first_gpu_op;
     int64_t last_pid;
     uint32_t last_process;
+    uint64_t values;                     /* numbers in the table of metrics */
+    uint64_t bare_results, left_metrics; /* kernels and values that the table has no room for */
     uint64_t several_threads, odd_rows;
 };
 
@@ -164,10 +166,39 @@ static void set_units(struct page *p)
     }
 }
 
+/* Rows are as wide as all metrics together. Kernels that have a metric of their own each would fill
+ * any memory; real ones have most metrics in common. */
+static bool fits(const struct page *p, size_t rows, size_t columns)
+{
+    enum { SPARSE = 16 << 20, SHARE = 8 };
+
+    return rows * columns <= SPARSE + SHARE * p->values;
+}
+
+/* LPO_NONE when metrics are not wanted, or there is no room for more kernels. */
+static uint32_t metric_row(struct page *p)
+{
+    struct lpo_trace *t = p->t;
+
+    if (t->skip & LPO_SKIP_METRICS)
+        return LPO_NONE;
+    if (!fits(p, t->nmetric_rows + 1, t->metric_cap)) {
+        p->bare_results++;
+        return LPO_NONE;
+    }
+    return lpo_trace_metric_row(t);
+}
+
 static void set_metric(struct page *p, struct column *c, uint32_t row, double v)
 {
     struct lpo_trace *t = p->t;
 
+    if (c->metric == LPO_NONE && t->metrics.len >= t->metric_cap &&
+        !fits(p, t->nmetric_rows, t->metric_cap * 2)) {
+        p->left_metrics++;
+        return;
+    }
+    p->values++;
     if (c->metric == LPO_NONE)
         c->metric = lpo_trace_metric(t, lpo_trace_text(t, c->name), lpo_trace_text_len(t, c->name),
                                      lpo_trace_text(t, c->unit));
@@ -308,15 +339,16 @@ static void raw_row(struct page *p)
 
     lpo_ncu_result_reset(&r);
     w = row_gpu_op(p, &r, &device);
-    if (!(p->t->skip & LPO_SKIP_METRICS))
-        w.metrics = lpo_trace_metric_row(p->t);
+    w.metrics = metric_row(p);
     for (size_t i = 0; i < n; i++) {
         struct column *c = &p->columns.at[i];
         double v;
 
-        if (c->role == LPO_NCU_METRIC && c->metric != LPO_NONE) { /* ten million times */
-            if (lpo_csv_cell_number(csv->cells[i], &v))
+        if (c->role == LPO_NCU_METRIC && c->metric != LPO_NONE && w.metrics != LPO_NONE) {
+            if (lpo_csv_cell_number(csv->cells[i], &v)) { /* ten million times */
                 p->t->metric_rows[w.metrics * p->t->metric_cap + c->metric] = v * c->scale;
+                p->values++;
+            }
         } else if (c->role == LPO_NCU_METRIC || c->role == LPO_NCU_FACT) {
             set_value(p, c, w.metrics, &r, csv->cells[i]);
         }
@@ -345,8 +377,7 @@ static uint32_t details_gpu_op(struct page *p)
     *slot = p->results.len;
     lpo_ncu_result_reset(&r);
     w = row_gpu_op(p, &r, &device);
-    if (!(p->t->skip & LPO_SKIP_METRICS))
-        w.metrics = lpo_trace_metric_row(p->t);
+    w.metrics = metric_row(p);
     lpo_ncu_push(p->t, w, &r, device);
     lpo_vec_push(&p->results, r);
     return (uint32_t)p->results.len - 1;
@@ -466,6 +497,14 @@ static void add_notes(struct page *p, const char *broken)
         lpo_trace_note(p->t, 0, "the compressed file was cut short: what is there was read");
     if (p->odd_rows)
         lpo_trace_note(p->t, p->odd_rows, "lines of the CSV are not rows of ncu: left out");
+    if (p->bare_results)
+        lpo_trace_note(p->t, p->bare_results,
+                       "kernels are read without counters: each has other metrics, and the table "
+                       "of all would be far larger than the file");
+    if (p->left_metrics)
+        lpo_trace_note(p->t, p->left_metrics,
+                       "values of metrics are left out: each kernel has other metrics, and the "
+                       "table of all would be far larger than the file");
     if (p->several_threads)
         lpo_trace_note(p->t, p->several_threads,
                        "kernels list the ranges of several threads and the CSV does not say which "
@@ -496,7 +535,8 @@ static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
     LPO_AUTO(lpo_csv) csv = NULL;
     struct page p = { .t = into,
                       .first_gpu_op = (uint32_t)into->gpu_ops.len,
-                      .last_process = LPO_NONE };
+                      .last_process = LPO_NONE,
+                      .values = into->nmetric_rows * into->metrics.len };
     int rc;
 
     if (lpo_csv_open(path, &csv, err) < 0)
