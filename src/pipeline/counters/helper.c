@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "run/clock.h"
-#include "run/install.h"
 #include "run/step.h"
 #include "util/arena.h"
+#include "util/path.h"
 #include "util/str.h"
 
 extern char **environ;
@@ -111,7 +111,7 @@ void lpo_counters_helper_start(struct lpo_arena *a, const char *const *words,
                                const struct lpo_step *step, struct lpo_sampling *out)
 {
     struct lpo_words argv = { 0 };
-    const char *self = lpo_run_install_self(a);
+    const char *self = lpo_path_program(a);
     int in[2], said[2], rc;
 
     *out = (struct lpo_sampling){ .stop_fd = -1, .said_fd = -1 };
