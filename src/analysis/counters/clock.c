@@ -20,6 +20,8 @@ enum {
 };
 
 static const int64_t fine_step_ns = 500;
+/* Samples that are longer on average are no samples of a program: a damaged file. */
+static const int64_t longest_ns = 1000000000;
 /* No fit says it better. */
 static const int64_t shift_grain_ns = 50;
 /* Moved by less the answer is the same: noise of the fit. */
@@ -61,7 +63,7 @@ static void read_series(struct lpo_layer *l, int metric, struct pair_series *out
 
         if (!s.values || isnan(s.values[metric]))
             continue;
-        if (s.end_ns + LAGS * (s.end_ns - s.start_ns) < l->ops.first_ns)
+        if ((double)s.end_ns + LAGS * length < (double)l->ops.first_ns)
             continue; /* long before the first operation */
         lpo_counters_sweep_to(&sweep, s.start_ns, s.end_ns);
         out->busy[out->count] = (float)((double)sweep.busy_ns / length);
@@ -90,7 +92,8 @@ static double correlation(const struct pair_series *p, int lag)
     }
     vx = xx - x * x / count;
     vy = yy - y * y / count;
-    return vx > 0 && vy > 0 ? (xy - x * y / count) / sqrt(vx * vy) : 0;
+    vx = vx > 0 && vy > 0 ? (xy - x * y / count) / sqrt(vx * vy) : 0;
+    return isfinite(vx) ? vx : 0;
 }
 
 /* Sure when the best lag fits well and no other comes close: a program of equal steps fits itself
@@ -120,7 +123,7 @@ static void find_coarse(struct lpo_layer *l)
                              .active = lpo_xcalloc(COARSE, sizeof(float)) };
 
     read_series(l, activity_of(l), &p);
-    if (p.count > 4 * LAGS)
+    if (p.count > 4 * LAGS && p.mean_ns < (double)longest_ns)
         find_lag(l, &p);
     free(p.busy);
     free(p.active);
@@ -221,7 +224,8 @@ static bool best_distance(const struct search *s, size_t metric, int64_t *out, d
 static void find_middle(struct lpo_layer *l)
 {
     struct search s = { 0 };
-    int64_t ns = 0, interval = l->gpu->interval_ns > 0 ? l->gpu->interval_ns : 50000;
+    bool said = l->gpu->interval_ns > 0 && l->gpu->interval_ns <= longest_ns;
+    int64_t ns = 0, interval = said ? l->gpu->interval_ns : 50000;
     double fit;
 
     search_run(l, &s, interval / (STEPS / 2) + 1);

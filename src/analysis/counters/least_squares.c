@@ -77,6 +77,20 @@ struct system {
     bool *held;        /* at 0 */
 };
 
+/* Four sums at once: one alone waits for each addition before it begins the next. */
+static double dot(const double *a, const double *b, size_t count)
+{
+    double sum[4] = { 0 };
+    size_t i = 0;
+
+    for (; i + 4 <= count; i += 4)
+        for (size_t k = 0; k < 4; k++)
+            sum[k] += a[i + k] * b[i + k];
+    for (; i < count; i++)
+        sum[0] += a[i] * b[i];
+    return sum[0] + sum[1] + (sum[2] + sum[3]);
+}
+
 /* The lower triangle `a` becomes its Cholesky factor. */
 static void factorise(double *a, size_t count)
 {
@@ -85,10 +99,8 @@ static void factorise(double *a, size_t count)
 
         for (size_t k = 0; k <= i; k++) {
             const double *other = a + triangle(k);
-            double sum = row[k];
+            double sum = row[k] - dot(row, other, k);
 
-            for (size_t m = 0; m < k; m++)
-                sum -= row[m] * other[m];
             if (k < i)
                 row[k] = sum / other[k];
             else
@@ -163,17 +175,20 @@ static size_t wrong_ones(const struct system *s, double tolerance, uint32_t *out
 
 /* Block principal pivoting (Kim and Park, 2011): every wrong unknown changes sides at once; when
  * that does not lead to fewer of them for a while, only the last one does, which cannot go round
- * in circles. The number of rounds is bounded for the sake of files made to be hard. */
+ * in circles. A round costs the cube of their number, so large ones have fewer; what is still
+ * below 0 then is put at 0. */
 static void solve_non_negative(struct system *s)
 {
-    enum { TRIES = 3, ROUNDS = 200 };
+    enum { TRIES = 3, LEAST_ROUNDS = 12, MOST_ROUNDS = 200 };
+    double most = 6e9 / pow((double)s->count + 1, 3);
+    int rounds = most > MOST_ROUNDS ? MOST_ROUNDS : most < LEAST_ROUNDS ? LEAST_ROUNDS : (int)most;
     uint32_t *wrong = lpo_xcalloc(s->count + 1, sizeof *wrong);
     size_t best = s->count + 1, tries = TRIES, count;
     double largest = 0;
 
     for (size_t i = 0; i < s->count; i++)
         largest = fmax(largest, fabs(s->right[i]));
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < rounds; round++) {
         solve_free(s);
         count = wrong_ones(s, 1e-9 * largest, wrong);
         if (!count)
@@ -272,6 +287,19 @@ static void judge(const struct lpo_counters_normal *n, size_t column, struct lpo
     out->sigma = sqrt(left / fmax(count - (double)used, 1));
 }
 
+/* How much the equations leave when no bound holds an unknown: what weighs the priors. */
+static double free_sigma(struct system *s, const struct lpo_counters_normal *n, size_t column)
+{
+    double left;
+
+    fill_system(s, n, column, NULL, NULL);
+    solve_free(s);
+    for (size_t i = 0; i < n->unknowns; i++)
+        s->x[i] *= s->scale[i];
+    left = left_over(n, column, s->x);
+    return sqrt(left / fmax((double)n->equations - (double)n->unknowns, 1));
+}
+
 static void solve_with(struct system *s, const struct lpo_counters_normal *n, size_t column,
                        const double *extra, const struct lpo_prior *priors,
                        struct lpo_solution *out)
@@ -296,11 +324,8 @@ static void find_errors(struct system *s, const struct lpo_counters_normal *n,
 
         for (size_t k = i; k < s->count; k++) {
             const double *row = s->work + triangle(k);
-            double v = k == i;
 
-            for (size_t m = i; m < k; m++)
-                v -= row[m] * column[m];
-            column[k] = v / row[k];
+            column[k] = ((k == i) - dot(row + i, column + i, k - i)) / row[k];
             sum += column[k] * column[k];
         }
         out->error[i] =
@@ -317,16 +342,15 @@ struct lpo_solution lpo_counters_normal_solve(const struct lpo_counters_normal *
     struct system s = create_system(n->unknowns);
     double *extra = NULL;
 
-    solve_with(&s, n, column, NULL, NULL, &out);
     if (priors) {
-        double sigma = out.sigma;
+        double sigma = free_sigma(&s, n, column);
 
         extra = lpo_xcalloc(n->unknowns + 1, sizeof *extra);
         for (size_t i = 0; i < n->unknowns; i++)
             if (priors[i].sd > 0)
                 extra[i] = sigma * sigma / (priors[i].sd * priors[i].sd);
-        solve_with(&s, n, column, extra, priors, &out);
     }
+    solve_with(&s, n, column, extra, priors, &out);
     find_errors(&s, n, &out);
     for (size_t i = 0; priors && i < n->unknowns; i++)
         if (n->gram[triangle(i) + i] == 0)

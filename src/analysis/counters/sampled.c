@@ -9,6 +9,7 @@
 #include "region/tree.h"
 #include "trace/series.h"
 #include "trace/trace.h"
+#include "util/checked.h"
 
 /* How well the begin and the end of an operation are known against the samples, when the fit says
  * where they are, and when it does not. What flows in that time may be a neighbour's. */
@@ -154,7 +155,7 @@ static void gather(struct walk *w)
             gather_sample(w, &s);
         } else if (in_span(l, &s)) {
             l->gpu->lost += s.values ? 1 : s.lost;
-            l->gpu->lost_ns += s.end_ns - s.start_ns;
+            l->gpu->lost_ns = lpo_ns_add(l->gpu->lost_ns, s.end_ns - s.start_ns);
         }
     }
 }
@@ -415,7 +416,8 @@ static void put_rows(struct lpo_layer *l)
 
         if (g->covered_ns > 0)
             g->row = make_row(l, g, i);
-        l->gpu->covered_ns += (int64_t)g->covered_ns;
+        l->gpu->covered_ns = lpo_ns_add(
+            l->gpu->covered_ns, g->covered_ns < (double)g->ns ? (int64_t)g->covered_ns : g->ns);
     }
     for (size_t i = 0; i < l->ops.count; i++) {
         struct lpo_gpu_op *w = &l->trace->gpu_ops.at[l->rows[i]];
