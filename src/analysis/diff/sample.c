@@ -49,12 +49,12 @@ void lpo_diff_sample_free(struct lpo_diff_sample *s)
 
 double lpo_diff_sample_median(const struct lpo_diff_sample *s)
 {
-    size_t n = s->kept.len;
+    size_t n = s->kept.len, middle = n / 2;
 
     if (!n)
         return 0;
-    return n % 2 ? (double)s->kept.at[n / 2]
-                 : ((double)s->kept.at[n / 2 - 1] + (double)s->kept.at[n / 2]) / 2;
+    return n % 2 ? (double)s->kept.at[middle]
+                 : ((double)s->kept.at[middle - 1] + (double)s->kept.at[middle]) / 2;
 }
 
 double lpo_diff_sample_variance(const struct lpo_diff_sample *s)

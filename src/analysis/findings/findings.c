@@ -145,7 +145,7 @@ static void run_rules(struct lpo_findings_work *w)
 
         rules[i](w);
         if (w->out->all.len > before && rules[i] != lpo_findings_slow_rank)
-            found[count++] = rules[i];
+            found[count++] = rules[i]; /* cppcheck-suppress legacyUninitvar */
     }
     lpo_findings_others(w, found, count);
 }
@@ -168,6 +168,8 @@ static void find(struct lpo_findings_work *w)
     lpo_findings_first_calls(w, &w->out->first);
     run_rules(w);
     lpo_findings_slack_free(&w->slack);
+    w->gaps = NULL; /* both live in this frame */
+    w->order = NULL;
     lpo_vec_free(&gaps);
     lpo_wall_order_free(&order);
 }

@@ -89,7 +89,7 @@ void lpo_findings_others(struct lpo_findings_work *w, lpo_findings_rule *const *
 
         for (size_t k = 0; k < count && n < 2; k++) /* these two cost nothing to look for */
             if (found[k] == lpo_findings_communication || found[k] == lpo_findings_copies)
-                parts[n++] = found[k];
+                parts[n++] = found[k]; /* cppcheck-suppress legacyUninitvar */
         if (devices <= MOST_DEVICES)
             look_at(w, &w->wall->devices.at[i], found, count);
         else
