@@ -318,6 +318,42 @@ static void a_slow_rank(void **state)
     assert_true(evidence(&f->all.at[0], LPO_FACT_RANK)->value == 1);
 }
 
+/* All ranks end together, and the critical one waits for the slow one: 12 of its 15 us of exposed
+ * communication. */
+static void a_rank_that_others_wait_for(void **state)
+{
+    const int64_t computes[] = { 30, 30, 42, 31 };
+    LPO_AUTO(lpo_trace) t = empty_trace();
+    LPO_AUTO(lpo_analysis) a = NULL;
+    LPO_AUTO(lpo_findings) f = NULL;
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        uint16_t device = lpo_trace_device(t, 0, i);
+
+        push_op(t, &(struct op){ .name = "gemm", .end = computes[i] }, 0, 0, device);
+        push_op(t,
+                &(struct op){ .name = "ncclDevKernel_AllReduce", .start = computes[i], .end = 45 },
+                0, 0, device);
+    }
+    a = lpo_analysis_of(t, NULL);
+    f = lpo_findings_create(NULL, NULL, a);
+    assert_int_equal(f->all.len, 2);
+    assert_string_equal(lpo_findings_id(f->all.at[0].kind), "slow-rank");
+    assert_int_equal(f->all.at[0].saving_ns, us(12));
+    assert_int_equal(t->devices.at[f->all.at[0].device].rank, 2);
+    assert_string_equal(lpo_findings_id(f->all.at[1].kind), "exposed-communication");
+    assert_int_equal(f->all.at[1].saving_ns, us(3));
+    assert_true(evidence(&f->all.at[1], LPO_FACT_EXPOSED_NS)->value == (double)us(15));
+    assert_true(evidence(&f->all.at[1], LPO_FACT_RANK_WAIT_NS)->value == (double)us(12));
+    lpo_findings_destroy(f);
+    t->ranks = 10; /* of the job: what six others do is not known */
+    f = lpo_findings_create(NULL, NULL, a);
+    assert_int_equal(f->all.len, 1);
+    assert_string_equal(lpo_findings_id(f->all.at[0].kind), "exposed-communication");
+    assert_int_equal(f->all.at[0].saving_ns, us(15));
+}
+
 /* Clocks of several devices are never added: the saving is that of the longest span. */
 static void other_gpus_are_evidence(void **state)
 {
@@ -557,6 +593,7 @@ int main(void)
     UNIT_TEST(&u, forward_work_that_is_done_again);
     UNIT_TEST(&u, a_nanosecond_is_claimed_once);
     UNIT_TEST(&u, a_slow_rank);
+    UNIT_TEST(&u, a_rank_that_others_wait_for);
     UNIT_TEST(&u, other_gpus_are_evidence);
     UNIT_TEST(&u, any_finding_names_the_other_gpus);
     UNIT_TEST(&u, facts_that_change_the_advice);

@@ -12,12 +12,13 @@
 #include "rundir/rundir.h"
 #include "util/xmalloc.h"
 
-/* Of rules about kernels, those with the clearer advice come first: what they claim is gone. */
+/* Of rules about kernels, those with the clearer advice come first: what they claim is gone. The
+ * slow rank comes before communication, of which it may be the reason. */
 static lpo_findings_rule *const rules[] = {
-    lpo_findings_idle,          lpo_findings_communication, lpo_findings_copies,
-    lpo_findings_recomputation, lpo_findings_tail,          lpo_findings_occupancy,
-    lpo_findings_small_kernels, lpo_findings_roof,          lpo_findings_throttling,
-    lpo_findings_slow_rank,     lpo_findings_cautions,
+    lpo_findings_idle,       lpo_findings_recomputation, lpo_findings_tail,
+    lpo_findings_occupancy,  lpo_findings_small_kernels, lpo_findings_roof,
+    lpo_findings_throttling, lpo_findings_slow_rank,     lpo_findings_communication,
+    lpo_findings_copies,     lpo_findings_cautions,
 };
 
 static const char *const ids[LPO_FINDING_KINDS] = {
@@ -68,6 +69,7 @@ struct lpo_finding *lpo_findings_add(struct lpo_findings_work *w, enum lpo_findi
     lpo_vec_push(&w->out->all, ((struct lpo_finding){
                                    .kind = kind,
                                    .saving_ns = saving_ns,
+                                   .device = w->critical->device,
                                    .node = LPO_NONE,
                                    .name = LPO_NONE,
                                }));

@@ -90,17 +90,18 @@ enum lpo_fact {
     LPO_FACT_OCCUPANCY,
     LPO_FACT_TENSOR, /* shares of the time, sampled */
     LPO_FACT_SM_ACTIVE,
-    LPO_FACT_MEMORY,      /* caches too */
-    LPO_FACT_THEORETICAL, /* occupancy that the launch allows */
-    LPO_FACT_LIMITER,     /* value: enum lpo_finding_limiter */
-    LPO_FACT_WAVES,       /* of blocks, of that kernel */
-    LPO_FACT_FIRST_NS,    /* first visit of a region; name: the range */
-    LPO_FACT_LATER_NS,    /* median of its later visits */
-    LPO_FACT_RANK,        /* the slow one */
-    LPO_FACT_RANKS_NS,    /* median of the ranks */
-    LPO_FACT_RANKS,       /* how many were recorded */
-    LPO_FACT_OTHER_GPUS,  /* how many other devices show the same */
-    LPO_FACT_OTHER_NS,    /* of the only one */
+    LPO_FACT_MEMORY,       /* caches too */
+    LPO_FACT_THEORETICAL,  /* occupancy that the launch allows */
+    LPO_FACT_LIMITER,      /* value: enum lpo_finding_limiter */
+    LPO_FACT_WAVES,        /* of blocks, of that kernel */
+    LPO_FACT_FIRST_NS,     /* first visit of a region; name: the range */
+    LPO_FACT_LATER_NS,     /* median of its later visits */
+    LPO_FACT_RANK,         /* the slow one */
+    LPO_FACT_RANKS_NS,     /* median of the ranks */
+    LPO_FACT_RANKS,        /* how many were recorded */
+    LPO_FACT_RANK_WAIT_NS, /* exposed communication that slow-rank counts */
+    LPO_FACT_OTHER_GPUS,   /* how many other devices show the same */
+    LPO_FACT_OTHER_NS,     /* of the only one */
     LPO_FACT_OTHER_MIN_NS,
     LPO_FACT_OTHER_MAX_NS,
     LPO_FACT_SHARE,            /* 0 … 1, of a caution */
@@ -141,6 +142,7 @@ struct lpo_finding {
     enum lpo_finding_kind kind;
     int64_t saving_ns; /* more than 0, at most the span */
     bool estimated;    /* else a time that was measured: an upper bound of what can be saved */
+    uint16_t device;   /* row of devices: where it is; all but slow-rank: the critical one */
     uint32_t node;     /* region of the tree; LPO_NONE: no single one */
     uint32_t name;     /* of the trace: the call; LPO_NONE: none */
     struct lpo_evidence evidence[LPO_MOST_EVIDENCE];

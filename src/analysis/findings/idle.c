@@ -333,14 +333,7 @@ static void add_remedies(const struct lpo_findings_work *w, struct lpo_finding *
         graph += (t->gpu_ops.at[w->slack.rows[i]].flags & LPO_GPU_OP_GRAPH) != 0;
     if (graph)
         lpo_findings_fact(f, LPO_FACT_GRAPHS, (double)graph);
-    for (uint32_t i = 0; i < lpo_trace_name_count(t); i++) {
-        const char *name = lpo_trace_text(t, i);
-
-        if (!strstr(name, "Torch-Compiled Region") && !lpo_str_starts(name, "CompiledFunction"))
-            continue;
-        lpo_findings_fact(f, LPO_FACT_COMPILED, 0);
-        return;
-    }
+    lpo_findings_add_compiled(t, f);
 }
 
 static void make(const struct sorter *s, uint32_t bucket)

@@ -42,6 +42,7 @@ static void look_at(const struct lpo_findings_work *w, const struct lpo_wall_dev
     other.critical = d;
     other.out = &there;
     other.other = true;
+    other.waits_for_rank_ns = 0;
     for (size_t i = 0; i < w->out->first.len; i++) {
         struct lpo_first_call first = w->out->first.at[i];
 

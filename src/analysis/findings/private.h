@@ -53,6 +53,7 @@ struct lpo_findings_work {
     const lpo_findings_gaps *gaps;   /* of all devices, that of one together */
     struct lpo_findings_slack slack; /* of the critical device */
     struct lpo_findings *out;
+    int64_t waits_for_rank_ns; /* of exposed communication: counted by slow-rank */
     /* Another device takes the place of the critical one: only kinds and savings are asked for. */
     bool other;
 };
@@ -94,6 +95,8 @@ struct lpo_finding *lpo_findings_claim_compute(struct lpo_findings_work *w,
  */
 void lpo_findings_others(struct lpo_findings_work *w, lpo_findings_rule *const *found,
                          size_t count);
+/* Says that torch.compile is used already, where names of the trace show it. */
+void lpo_findings_add_compiled(const struct lpo_trace *t, struct lpo_finding *f);
 /* Adds to a caution which operators or kernels lie outside every region, as shares of `all_ns`. */
 void lpo_findings_name_outside(const struct lpo_findings_work *w, struct lpo_caution *c,
                                int64_t all_ns);

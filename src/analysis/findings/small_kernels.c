@@ -10,6 +10,7 @@
 #include "region/cells.h"
 #include "region/classes.h"
 #include "util/map.h"
+#include "util/str.h"
 #include "util/vec.h"
 
 enum { LEAST_RUN = 3 };
@@ -84,6 +85,21 @@ static struct run *run_of(struct runs *all, uint32_t stream)
     return &all->list.at[row];
 }
 
+void lpo_findings_add_compiled(const struct lpo_trace *t, struct lpo_finding *f)
+{
+    /* ranges of the runtime, operators of autograd, kernels of the compiler */
+    static const char *const signs[] = { "Torch-Compiled Region", "CompiledFunction",
+                                         "triton_poi_fused", "triton_red_fused",
+                                         "triton_per_fused" };
+
+    for (uint32_t i = 0; i < lpo_trace_name_count(t); i++)
+        for (size_t k = 0; k < sizeof signs / sizeof *signs; k++)
+            if (lpo_str_starts(lpo_trace_text(t, i), signs[k])) {
+                lpo_findings_fact(f, LPO_FACT_COMPILED, 0);
+                return;
+            }
+}
+
 static void find_runs(const struct lpo_findings_work *w, struct totals *total)
 {
     struct runs all = { 0 };
@@ -119,6 +135,7 @@ void lpo_findings_small_kernels(struct lpo_findings_work *w)
         lpo_findings_fact(f, LPO_FACT_LAUNCHES, (double)total.kernels);
         lpo_findings_fact(f, LPO_FACT_RUNS, (double)total.runs);
         lpo_findings_fact(f, LPO_FACT_GPU_NS, (double)total.gpu_ns);
+        lpo_findings_add_compiled(w->trace, f);
     }
     free(total.want);
 }

@@ -84,13 +84,16 @@ static void add_hides(const struct lpo_findings_work *w, struct lpo_finding *f)
 
 void lpo_findings_communication(struct lpo_findings_work *w)
 {
+    int64_t exposed_ns = communication(w->critical);
     struct lpo_finding *f =
-        lpo_findings_add(w, LPO_FINDING_COMMUNICATION, communication(w->critical));
+        lpo_findings_add(w, LPO_FINDING_COMMUNICATION, exposed_ns - w->waits_for_rank_ns);
 
     if (!f || w->other)
         return;
     add_all(w, f, false);
-    lpo_findings_fact(f, LPO_FACT_EXPOSED_NS, (double)f->saving_ns);
+    lpo_findings_fact(f, LPO_FACT_EXPOSED_NS, (double)exposed_ns);
+    if (w->waits_for_rank_ns)
+        lpo_findings_fact(f, LPO_FACT_RANK_WAIT_NS, (double)w->waits_for_rank_ns);
     add_hides(w, f);
 }
 

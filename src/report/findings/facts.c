@@ -66,6 +66,7 @@ static const struct {
     [LPO_FACT_LATER_NS] = { "the median of the later ones is %v", NS },
     [LPO_FACT_RANK] = { "rank %v", COUNT },
     [LPO_FACT_RANKS] = { "ranks that were recorded: %v", COUNT },
+    [LPO_FACT_RANK_WAIT_NS] = { "%v of that is counted as waiting for the slow rank", NS },
     [LPO_FACT_RANKS_NS] = { "half of them compute for %v or less", NS },
     [LPO_FACT_OTHER_GPUS] = { "other GPUs with the same: %v", COUNT },
     [LPO_FACT_OTHER_NS] = { "there %v", NS },

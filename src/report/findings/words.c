@@ -142,6 +142,9 @@ static const char *special_advice(const struct lpo_finding_words *w, const struc
     case LPO_FACT_GRAPHS:
         return "Launch less: put more of the work into CUDA graphs, or use larger batches.";
     case LPO_FACT_COMPILED:
+        if (f->kind == LPO_FINDING_SMALL_KERNELS)
+            return "Fuse them: look for graph breaks that keep torch.compile from it, or use a "
+                   "fused kernel of a library or of your own.";
         return "Launch less: CUDA graphs (mode=\"reduce-overhead\" of torch.compile) or larger "
                "batches.";
     case LPO_FACT_IN_OPERATOR:
@@ -165,11 +168,14 @@ const char *lpo_report_finding_advice(const struct lpo_finding_words *w,
     return words[f->kind].advice;
 }
 
+static const char *device_scope(const struct lpo_finding_words *w, uint16_t device)
+{
+    return lpo_report_device_scope(w->arena, &w->s->analysis->trace->devices.at[device]);
+}
+
 const char *lpo_report_finding_device(const struct lpo_finding_words *w)
 {
-    const struct lpo_trace *t = w->s->analysis->trace;
-
-    return lpo_report_device_scope(w->arena, &t->devices.at[w->findings->device]);
+    return device_scope(w, w->findings->device);
 }
 
 const char *lpo_report_finding_where(const struct lpo_finding_words *w, const struct lpo_finding *f)
@@ -177,7 +183,7 @@ const char *lpo_report_finding_where(const struct lpo_finding_words *w, const st
     LPO_STR path = { 0 };
 
     if (f->node == LPO_NONE)
-        return lpo_report_finding_device(w);
+        return device_scope(w, f->device);
     lpo_region_add_path(w->s->analysis->tree, f->node, &path);
     return keep(w, &path);
 }
