@@ -77,6 +77,8 @@ static void write_row(const struct lpo_table *t, size_t row, struct lpo_str *out
 
         lpo_str_add(out, c == 0 ? "<th scope=\"row\"" : "<td");
         add_exact(out, &t->columns[c], cell);
+        if (!text && cell->how == LPO_UNKNOWN) /* it stands under the numbers of its column */
+            lpo_str_add(out, " class=\"n\"");
         if (text && cell->full) {
             lpo_str_add(out, " title=\"");
             add_text(out, cell->full, strlen(cell->full), LONGEST_NAME);

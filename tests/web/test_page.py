@@ -246,12 +246,17 @@ class Page(LpoCase):
         self.browser.wait(f"window.lpo.strip.to - window.lpo.strip.from === {3 * longest['gap_ns']}")
 
     def test_counters_and_launches_are_those_of_the_report(self):
-        page, report = self.make(ROOT / "tests/data/ncu/ranges.ncu-rep.gz")
+        for name in ("ranges", "llama8_one"):  # the second has no regions: its counters are those outside
+            with self.subTest(name), tempfile.TemporaryDirectory() as self.cwd:
+                self.check_counters(ROOT / f"tests/data/ncu/{name}.ncu-rep.gz")
+
+    def check_counters(self, trace):
+        page, report = self.make(trace)
         self.browser.open(page)
         self.assertEqual(self.browser.errors(), [])
         checked = 0
         for region in report["scopes"][0]["regions"]:
-            if not region["metrics"] or region["kind"] == "outside":
+            if not region["metrics"]:
                 continue
             self.browser.run("window.lpo.icicle.open(window.lpo.trees.all.find(r => r.path === arguments[0]))", region["path"])
             shown = self.browser.run("""return Object.fromEntries([...document.querySelectorAll('.counters tbody tr')]
@@ -264,7 +269,9 @@ class Page(LpoCase):
             self.browser.run(f"location.hash = '#kernel-{i + 1}'")
             self.browser.wait(f"document.querySelector('.whole')?.textContent === {json.dumps(kernel['name'])}")
             launches = self.browser.run("return [...document.querySelectorAll('.shapes tbody td[data-v]')].map(c => +c.dataset.v)")
-            self.assertEqual(sum(launches), kernel["launches"])
+            if len(launches) < 6:  # of a kernel with many shapes the six most frequent are shown
+                self.assertEqual(sum(launches), kernel["launches"])
+            self.assertLessEqual(sum(launches), kernel["launches"])
 
     def test_the_pictures_say_their_numbers(self):
         done = self.lpo_run("run.repeats=1")

@@ -3,7 +3,7 @@
 import { Kernel, Operations, Raw, Region, colour, nameOf } from "./data";
 import { el, intoChapter } from "./dom";
 import * as format from "./format";
-import { sortable } from "./tables";
+import { hideUnknown, sortable } from "./tables";
 
 const BINS = 16, SHOWN = 300, ASIDE = ["memory copy", "memset"];
 
@@ -64,7 +64,7 @@ export function kernelTable(data: Raw, lanes: Operations[], trees: Trees): void 
   const chosen = el("div", { class: "detail", role: "region", "aria-label": "The chosen kernel", hidden: "" });
   const choose = (i: number) => { chosen.hidden = false; chosen.dataset.address = `kernel-${i + 1}`; chosen.replaceChildren(detail(kernels[i], i, trees, data)); };
   const share = (k: Kernel) => k.gpu_ns === null || !total || ASIDE.includes(k.class) ? null : k.gpu_ns / total;
-  const cell = (v: number | null, text: string) => el("td", v === null ? {} : { "data-v": String(v) }, text);
+  const cell = (v: number | null, text: string) => el("td", v === null ? { class: "n" } : { "data-v": String(v) }, text);
   const rows = kernels.map((k, i) => {
     const mean = k.gpu_ns !== null && k.launches ? k.gpu_ns / k.launches : null;
     const name = el("button", { type: "button", class: "link" }, nameOf(k));
@@ -101,5 +101,6 @@ export function kernelTable(data: Raw, lanes: Operations[], trees: Trees): void 
   };
   window.addEventListener("hashchange", follow);
   follow();
+  hideUnknown(table);
   sortable(table);
 }

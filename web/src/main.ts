@@ -10,7 +10,7 @@ import { figures } from "./figures";
 import { Strip } from "./strip";
 import { drawCharts } from "./charts";
 import { collectives, ranks } from "./ranks";
-import { address, addressOf, sortable } from "./tables";
+import { address, addressOf, hideUnknown, sortable } from "./tables";
 
 declare global { interface Window { lpo?: { ready: boolean; readyAt?: number; strip?: Strip; addressOf?: (cell: HTMLElement) => string; icicle?: Icicle; trees?: { all: Region[]; folded: Region[] } } } }
 
@@ -36,7 +36,7 @@ async function start(): Promise<void> {
   const data = raw();
   window.lpo = { ready: false, addressOf };
   first(data);
-  for (const t of document.querySelectorAll<HTMLTableElement>("main table[id]")) sortable(t);
+  for (const t of document.querySelectorAll<HTMLTableElement>("main table[id]")) { hideUnknown(t); sortable(t); }
   const [trees, lanes] = await Promise.all([regions(data), operations(data)]);
   window.lpo.trees = trees;
   const icicle = window.lpo.icicle = trees.all.length ? new Icicle(trees, data) : undefined;

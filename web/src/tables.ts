@@ -4,6 +4,17 @@
 // by keyboard arrow keys walk over the cells of a table, Enter copies and L copies the link.
 import { copy, el } from "./dom";
 
+/** Columns in which nothing is known take room from the others: they are hidden, and named below. */
+export function hideUnknown(table: HTMLTableElement): void {
+  const head = table.tHead?.rows[0], rows = [...(table.tBodies[0]?.rows ?? [])], names: string[] = [];
+  [...(head?.cells ?? [])].forEach((th, c) => {
+    if (!rows.length || !rows.every((r) => r.cells[c]?.textContent === "n/a")) return;
+    names.push(th.textContent ?? "");
+    for (const r of [head, ...rows]) if (r?.cells[c]) r.cells[c].hidden = true;
+  });
+  if (names.length) (table.closest(".scroll") ?? table).after(el("p", { class: "note" }, `Not known here: ${names.join(", ")}.`));
+}
+
 export function sortable(table: HTMLTableElement): void {
   const head = table.tHead?.rows[0], body = table.tBodies[0];
   if (!head || !body || body.rows.length < 2) return;
@@ -63,7 +74,10 @@ const STEPS: Record<string, [number, number]> = { ArrowLeft: [0, -1], ArrowRight
 function walk(at: HTMLElement, [down, right]: [number, number]): HTMLElement | undefined {
   const cell = at.closest<HTMLTableCellElement>("td, tbody th"), table = cell?.closest("table") ?? at.querySelector("table");
   const rows = [...(table?.tBodies[0]?.rows ?? [])].filter((r) => !r.hidden), row = cell ? rows.indexOf(cell.parentElement as HTMLTableRowElement) : -1;
-  return cell ? rows[row + down]?.cells[cell.cellIndex + right] : rows[0]?.cells[1] ?? rows[0]?.cells[0];
+  if (!cell) return rows[0]?.cells[1] ?? rows[0]?.cells[0];
+  let next = cell.cellIndex + right;
+  while (right && rows[row]?.cells[next]?.hidden) next += right;
+  return rows[row + down]?.cells[next];
 }
 
 function key(e: KeyboardEvent): void {

@@ -4,6 +4,7 @@
 
 #include "analysis/analysis.h"
 #include "region/scope.h"
+#include "region/tree.h"
 #include "report/doc/doc.h"
 #include "report/page/page.h"
 #include "trace/trace.h"
@@ -120,13 +121,13 @@ void lpo_page_put_counters(struct lpo_record *to, const struct lpo_analysis *a,
     list = lpo_doc_put_list(counters, "regions");
     for (size_t i = 0; i < s->rows.len && values < MOST_VALUES; i++) {
         const struct lpo_region_row *row = &s->rows.at[i];
+        size_t node = row->node == LPO_NODE_OUTSIDE ? a->tree->nodes.len : row->node;
         struct lpo_record *r;
 
-        if (row->metrics == LPO_NONE || row->node == LPO_NODE_OUTSIDE ||
-            regions[row->node] == LPO_NONE)
+        if (row->metrics == LPO_NONE || regions[node] == LPO_NONE)
             continue;
         r = lpo_doc_put_record(list, NULL);
-        lpo_doc_put_uint(r, "row", regions[row->node]);
+        lpo_doc_put_uint(r, "row", regions[node]);
         put_values(lpo_doc_put_list(r, "values"), s, row, metrics);
         values += metrics;
     }

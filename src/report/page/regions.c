@@ -338,11 +338,11 @@ uint32_t *lpo_page_put_regions(struct lpo_record *to, const struct lpo_analysis 
         };
     }
     put_tree(regions, &t, lines, n, shown);
-    for (size_t i = 0; i < a->tree->nodes.len; i++)
+    for (size_t i = 0; i <= a->tree->nodes.len; i++)
         nodes[i] = LPO_NONE;
     for (size_t i = 0; i < n; i++)
-        if (s->rows.at[i].node != LPO_NODE_OUTSIDE)
-            nodes[s->rows.at[i].node] = shown[i];
+        nodes[s->rows.at[i].node == LPO_NODE_OUTSIDE ? a->tree->nodes.len : s->rows.at[i].node] =
+            shown[i];
     free(lines);
     free(line_of);
     free(rows);
