@@ -195,7 +195,8 @@ static uint32_t args_of(struct lpo_kineto_build *b, const struct kineto_event *e
     for (int i = 0; i < 2 + values; i++) {
         if (parts[i]->len >= LONGEST - len)
             return new_args(b, e, values);
-        memcpy(key + len, parts[i]->at, parts[i]->len);
+        if (parts[i]->len) /* one may be missing */
+            memcpy(key + len, parts[i]->at, parts[i]->len);
         len += parts[i]->len;
         key[len++] = '\n';
     }
