@@ -39,6 +39,10 @@ static const struct lpo_option options[] = {
       "exit 4 when this is not kept: region:decode*=5%, memory=40GiB; repeatable" },
     { "budgets", 0, LPO_OPT_TEXT, "FILE",
       "a YAML file with diff.budgets (default: the config of the first run of B)" },
+    { "baseline", 0, LPO_OPT_TEXT, "NAME",
+      "A is the newest runs of this name in a history (lpo history); all words are runs of B" },
+    { "store", 's', LPO_OPT_TEXT, "PATH", "the history (default: " LPO_CLI_HISTORY ")" },
+    { "last", 0, LPO_OPT_TEXT, "N", "how many runs of the baseline; 0: all (default: 10)" },
     { "git-bisect", 0, LPO_OPT_FLAG, NULL,
       "exit codes for `git bisect run`: 0 good, 1 bad, 125 cannot be tested" },
     { "bisect", 0, LPO_OPT_FLAG, NULL,
@@ -56,6 +60,8 @@ struct request {
     const struct lpo_args *args;
     const char *const *a, *const *b;
     size_t na, nb;
+    const char *baseline; /* instead of a; NULL: none */
+    size_t last;
     const struct lpo_writer *writer;
     const struct lpo_writer **files; /* of the words of --output */
     struct lpo_report_diff_options show;
@@ -107,6 +113,14 @@ static int find_sides(struct request *r, struct lpo_err *err)
     static const char usage[] = "usage: lpo diff A B, or lpo diff A… -- B…";
     const struct lpo_args *args = r->args;
 
+    r->baseline = lpo_cli_args_text(args, "baseline", NULL);
+    if (r->baseline) {
+        r->b = args->words;
+        r->nb = args->nwords;
+        if (args->rest || !args->nwords)
+            return lpo_fail(err, LPO_E_USAGE, "usage: lpo diff --baseline NAME B…");
+        return 0;
+    }
     r->a = args->words;
     r->na = args->rest ? args->nwords : 1;
     r->b = args->rest ? args->rest : args->words + 1;
@@ -204,6 +218,7 @@ static int read_request(struct lpo_app *app, struct request *r, struct lpo_err *
     if (find_sides(r, err) < 0 || find_writers(app, r, err) < 0 ||
         lpo_cli_writer_from_args(r->args, &r->writer, err) < 0 ||
         lpo_cli_count_from_args(r->args, "rows", 20, &r->show.rows, err) < 0 ||
+        lpo_cli_count_from_args(r->args, "last", 10, &r->last, err) < 0 ||
         add_budgets(app, r, err) < 0)
         return err->code;
     r->show.all = lpo_cli_args_has(r->args, "all");
@@ -259,7 +274,10 @@ static int compare(struct lpo_app *app, struct request *r, struct lpo_err *err)
 {
     lpo_diff_budgets of_config = { 0 };
     struct lpo_diff_reading a = { 0 }, b = { .budgets = r->budgets.len ? NULL : &of_config };
-    int rc = lpo_cli_runs_read(app, r->a, r->na, &a, err);
+    int rc = r->baseline
+                 ? lpo_cli_runs_baseline(app, lpo_cli_args_text(r->args, "store", LPO_CLI_HISTORY),
+                                         r->baseline, r->last, &a, err)
+                 : lpo_cli_runs_read(app, r->a, r->na, &a, err);
     bool made = rc == 0;
 
     if (rc == 0)

@@ -22,6 +22,7 @@ extern const struct lpo_command lpo_cli_cmd_config;
 extern const struct lpo_command lpo_cli_cmd_ctl;
 extern const struct lpo_command lpo_cli_cmd_diff;
 extern const struct lpo_command lpo_cli_cmd_doctor;
+extern const struct lpo_command lpo_cli_cmd_history;
 extern const struct lpo_command lpo_cli_cmd_kernels;
 extern const struct lpo_command lpo_cli_cmd_operators;
 extern const struct lpo_command lpo_cli_cmd_regions;
@@ -38,6 +39,7 @@ static const struct lpo_command *const commands[] = {
     &lpo_cli_cmd_operators,
     &lpo_cli_cmd_kernels,
     &lpo_cli_cmd_diff,
+    &lpo_cli_cmd_history,
     &lpo_cli_cmd_analyze,
     &lpo_cli_cmd_ctl,
     &lpo_cli_cmd_doctor,

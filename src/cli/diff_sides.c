@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "analysis/diff/digest.h"
+#include "analysis/diff/digest_json.h"
 #include "analysis/run.h"
 #include "cli/app.h"
 #include "pipeline/stage.h"
+#include "rundir/history/history.h"
 #include "rundir/rundir.h"
 #include "settings/settings.h"
 #include "trace/trace.h"
@@ -60,6 +62,40 @@ int lpo_cli_runs_read(struct lpo_app *app, const char *const *paths, size_t coun
     for (size_t i = 0; i < count; i++)
         if (read_run(app, paths[i], out, err) < 0)
             return err->code;
+    return 0;
+}
+
+struct baseline {
+    struct lpo_app *app;
+    struct lpo_diff_reading *out;
+};
+
+static int take(void *ctx, const struct lpo_history_entry *e, struct lpo_err *err)
+{
+    struct baseline *b = ctx;
+    struct lpo_diff_digest *d = NULL;
+
+    if (b->out->len >= MOST_RUNS)
+        return lpo_fail(err, LPO_E_LIMIT, "at most %d runs can be compared", MOST_RUNS);
+    if (lpo_diff_digest_parse(e->text, e->len, &d, err) < 0)
+        return lpo_ctx(err, "run %lld of the history", (long long)e->id);
+    make_room(b->app, b->out, 1);
+    b->out->at[b->out->len++] = d;
+    return 0;
+}
+
+int lpo_cli_runs_baseline(struct lpo_app *app, const char *store, const char *name, size_t last,
+                          struct lpo_diff_reading *out, struct lpo_err *err)
+{
+    struct baseline b = { app, out };
+    LPO_AUTO(lpo_history) h = NULL;
+
+    if (lpo_history_open(store, false, &h, err) < 0 ||
+        lpo_history_each(h, name, last, take, &b, err) < 0)
+        return err->code;
+    if (!out->len)
+        return lpo_fail(err, LPO_E_NOTFOUND, "the history '%s' has no runs of the name '%s'", store,
+                        name);
     return 0;
 }
 

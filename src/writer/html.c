@@ -11,6 +11,7 @@
 #include "util/str.h"
 #include "util/visible.h"
 #include "writer/page_assets.h"
+#include "writer/svg_plots.h"
 #include "writer/writer.h"
 
 enum { LONGEST_NAME = 400 };
@@ -135,6 +136,12 @@ static void write_bars(const struct lpo_figure *f, struct lpo_str *out)
 
 static void write_figure(const struct lpo_figure *f, struct lpo_str *out)
 {
+    if (f->kind == LPO_FIG_LANES && f->spans.len) {
+        lpo_str_addf(out, "<figure id=\"figure-%s\">", f->id);
+        lpo_writer_svg_lanes(f, out);
+        lpo_str_add(out, "</figure>\n");
+        return;
+    }
     if (f->points.len == 0)
         return;
     if (f->kind == LPO_FIG_BARS) {

@@ -7,6 +7,7 @@
 #include "report/doc/doc.h"
 #include "util/str.h"
 #include "util/units.h"
+#include "writer/svg_plots.h"
 #include "writer/writer.h"
 
 enum { WIDTH = 760, HEIGHT = 420, LEFT = 80, RIGHT = 20, TOP = 40, BOTTOM = 60, MOST_SERIES = 8 };
@@ -300,6 +301,8 @@ static bool svg_draw(const struct lpo_figure *f, struct lpo_str *out)
 {
     if (f->points.len == 0 || f->kind == LPO_FIG_LANES)
         return false;
+    if (f->kind == LPO_FIG_LINES)
+        return lpo_writer_svg_lines(f, out);
     if (f->kind == LPO_FIG_SCATTER)
         scatter(f, out);
     else

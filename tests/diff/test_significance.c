@@ -191,17 +191,17 @@ static struct lpo_diff_digest *make_run(const struct plan *plan, struct random *
 enum outcome { SILENT, WALL = 1, ROW = 2, OTHER_ROW = 4 };
 
 /* Which alarms one comparison raises. */
-static int compare(const struct plan *plan, size_t runs, struct random *r)
+static int compare(const struct plan *plan, size_t runs, size_t runs_b, struct random *r)
 {
-    struct lpo_diff_digest *a[8], *b[8];
+    struct lpo_diff_digest *a[16], *b[16];
     struct lpo_diff *d;
     int out = SILENT;
 
-    for (size_t i = 0; i < runs; i++) {
+    for (size_t i = 0; i < runs; i++)
         a[i] = make_run(plan, r, false);
+    for (size_t i = 0; i < runs_b; i++)
         b[i] = make_run(plan, r, true);
-    }
-    d = lpo_diff_create((struct lpo_diff_runs){ a, runs }, (struct lpo_diff_runs){ b, runs });
+    d = lpo_diff_create((struct lpo_diff_runs){ a, runs }, (struct lpo_diff_runs){ b, runs_b });
     out |= d->wall.verdict.significant ? WALL : 0;
     for (size_t i = 0; i < d->rows[LPO_DIFF_KERNELS].len; i++) {
         const struct lpo_diff_row *row = &d->rows[LPO_DIFF_KERNELS].at[i];
@@ -212,10 +212,10 @@ static int compare(const struct plan *plan, size_t runs, struct random *r)
                                                                                       : OTHER_ROW;
     }
     lpo_diff_destroy(d);
-    for (size_t i = 0; i < runs; i++) {
+    for (size_t i = 0; i < runs; i++)
         lpo_diff_digest_destroy(a[i]);
+    for (size_t i = 0; i < runs_b; i++)
         lpo_diff_digest_destroy(b[i]);
-    }
     return out;
 }
 
@@ -228,12 +228,13 @@ static size_t pairs(void)
 
 static const struct rate_case {
     const char *name;
-    size_t runs;
+    size_t runs, runs_b;
     struct plan plan;
     int outcome; /* any of these */
     double least, most;
 } rate_cases[] = {
     { "no change, five repeats: at most 1 % false alarms",
+      5,
       5,
       { { 0.01, 0.005, 0.05, false }, 20, 1, KERNELS },
       WALL | ROW | OTHER_ROW,
@@ -241,11 +242,27 @@ static const struct rate_case {
       0.01 },
     { "no change, two repeats: at most 1 % false alarms",
       2,
+      2,
+      { { 0.01, 0.005, 0.05, false }, 20, 1, KERNELS },
+      WALL | ROW | OTHER_ROW,
+      0,
+      0.01 },
+    { "no change, one run against nine: at most 1 % false alarms",
+      9,
+      1,
+      { { 0.01, 0.005, 0.05, false }, 20, 1, KERNELS },
+      WALL | ROW | OTHER_ROW,
+      0,
+      0.01 },
+    { "no change, one run against three: at most 1 % false alarms",
+      3,
+      1,
       { { 0.01, 0.005, 0.05, false }, 20, 1, KERNELS },
       WALL | ROW | OTHER_ROW,
       0,
       0.01 },
     { "no change, one run: at most 1 % false alarms",
+      1,
       1,
       { { 0, 0, 0.05, false }, 50, 1, KERNELS },
       WALL | ROW | OTHER_ROW,
@@ -253,11 +270,13 @@ static const struct rate_case {
       0.01 },
     { "no change, one run with outliers: at most 1 % false alarms",
       1,
+      1,
       { { 0, 0, 0.02, true }, 50, 1, KERNELS },
       WALL | ROW | OTHER_ROW,
       0,
       0.01 },
     { "no change, one run of few calls: at most 1 % false alarms",
+      1,
       1,
       { { 0, 0, 0.03, false }, 3, 1, KERNELS },
       WALL | ROW | OTHER_ROW,
@@ -265,17 +284,20 @@ static const struct rate_case {
       0.01 },
     { "3 % slower, five repeats: the wall time is found in 95 %",
       5,
+      5,
       { { 0.008, 0.005, 0.05, false }, 20, 1.03, KERNELS },
       WALL,
       0.95,
       1 },
     { "one kernel 3 % slower, five repeats: its row is found in 95 %",
       5,
+      5,
       { { 0.002, 0.001, 0.02, false }, 100, 1.03, 7 },
       ROW,
       0.95,
       1 },
     { "one kernel 30 % slower, one run: its row is found in 99 %",
+      1,
       1,
       { { 0, 0, 0.05, false }, 50, 1.3, 7 },
       ROW,
@@ -290,7 +312,7 @@ static void check_rate(void **state)
     size_t n = pairs(), hits = 0;
 
     for (size_t i = 0; i < n; i++)
-        hits += (compare(&c->plan, c->runs, &r) & c->outcome) != 0;
+        hits += (compare(&c->plan, c->runs, c->runs_b, &r) & c->outcome) != 0;
     print_message("# %zu of %zu\n", hits, n);
     assert_true((double)hits / (double)n >= c->least);
     assert_true((double)hits / (double)n <= c->most);

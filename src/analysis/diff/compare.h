@@ -20,5 +20,5 @@ const struct lpo_diff_digest *lpo_diff_run_at(const struct lpo_diff *d, size_t i
 enum lpo_diff_side lpo_diff_run_side(const struct lpo_diff *d, size_t i);
 /* Steps of a run; 1 where lengths are not compared. */
 double lpo_diff_run_length(const struct lpo_diff *d, size_t i);
-/* At least two runs a side: runs are compared, and not their calls. */
+/* At least four runs in all: runs are compared, and not their calls. */
 bool lpo_diff_has_repeats(const struct lpo_diff *d);

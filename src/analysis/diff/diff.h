@@ -14,12 +14,12 @@
  * Length. Where both sides count their steps and the numbers differ, rows are judged by time per
  * step; where nobody counts steps and most kernels were launched k times as often, by that.
  *
- * Is it real? See significance.h. With at least two runs a side, runs are compared; else the calls
- * of one run. The wall time is tested alone, all rows of all tables together under Holm's rule.
- * Together they raise a false alarm in at most 1 of 100 comparisons of equal programs. A change
- * below LPO_DIFF_LEAST of a row is never called one. A row that one side does not have, or has more
- * often in each step, differs in what the program does, not in how long it took: that is no matter
- * of chance. */
+ * Is it real? See significance.h. With four runs or more in all, runs are compared; else the calls
+ * of the first run of each side. The wall time is tested alone, all rows of all tables together
+ * under Holm's rule. Together they raise a false alarm in at most 1 of 100 comparisons of equal
+ * programs. A change below LPO_DIFF_LEAST of a row is never called one. A row that one side does
+ * not have, or has more often in each step, differs in what the program does, not in how long it
+ * took: that is no matter of chance. */
 #pragma once
 
 #include <stdbool.h>
@@ -36,7 +36,7 @@
 #define LPO_DIFF_SMALLEST                                                                          \
     0.0001 /* of all GPU time: an added or removed row below it is no news                         \
             */
-#define LPO_DIFF_LEVEL_WALL  0.008
+#define LPO_DIFF_LEVEL_WALL  0.005
 #define LPO_DIFF_LEVEL_CALLS 0.004 /* the same of one run a side: its calls may have outliers */
 #define LPO_DIFF_LEVEL_ROWS  0.002
 

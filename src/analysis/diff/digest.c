@@ -127,6 +127,7 @@ static void digest_trace(struct lpo_diff_builder *b)
     lpo_diff_digest_calls(b);
     for (size_t i = 0; w && i < w->devices.len; i++)
         digest_device(b, &w->devices.at[i]);
+    lpo_diff_digest_strip(b);
     b->out->lost = t->dropped;
     b->out->sums = t->gpu_ops.len == 0 && t->summaries.len > 0;
     b->out->replay = t->gpu_ops.len > 0;

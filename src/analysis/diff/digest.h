@@ -100,6 +100,8 @@ struct lpo_diff_finding {
     int64_t saving_ns;
 };
 
+enum { LPO_DIFF_STRIP = 400 };
+
 struct lpo_diff_digest {
     struct lpo_arena *arena;
     const char *label; /* the path as given */
@@ -109,6 +111,8 @@ struct lpo_diff_digest {
     LPO_VEC(struct lpo_diff_fact) facts;
     LPO_VEC(struct lpo_diff_figure) figures;
     LPO_VEC(struct lpo_diff_finding) findings;
+    uint8_t strip[LPO_DIFF_STRIP]; /* a part for each piece of the critical GPU's span */
+    bool has_strip;
     int64_t gpu_ns; /* of all kernels */
     uint64_t launches, lost;
     bool replay, sums;                 /* times of ncu's replay; sums alone, without a clock */

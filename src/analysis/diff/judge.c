@@ -61,7 +61,7 @@ static void add_runs(struct lpo_diff_evidence *e, const struct lpo_diff *d,
         if (ns > 0)
             values[side * runs + n[side]++] = log((double)ns / lpo_diff_run_length(d, i));
     }
-    if (n[LPO_DIFF_A] > 1 && n[LPO_DIFF_B] > 1)
+    if (n[LPO_DIFF_A] + n[LPO_DIFF_B] > 3)
         lpo_diff_evidence_add_values(e, values, n[LPO_DIFF_A], values + runs, n[LPO_DIFF_B]);
     free(values);
 }
@@ -223,7 +223,7 @@ static void wall_by_runs(struct lpo_diff *d, struct lpo_diff_evidence *e)
         if (ns > 0)
             values[side * runs + n[side]++] = log((double)ns / lpo_diff_run_length(d, i));
     }
-    if (n[LPO_DIFF_A] > 1 && n[LPO_DIFF_B] > 1)
+    if (n[LPO_DIFF_A] + n[LPO_DIFF_B] > 3)
         lpo_diff_evidence_add_values(e, values, n[LPO_DIFF_A], values + runs, n[LPO_DIFF_B]);
     free(values);
 }

@@ -28,7 +28,7 @@ double lpo_diff_run_length(const struct lpo_diff *d, size_t i)
 
 bool lpo_diff_has_repeats(const struct lpo_diff *d)
 {
-    return d->side[LPO_DIFF_A].len > 1 && d->side[LPO_DIFF_B].len > 1;
+    return d->side[LPO_DIFF_A].len + d->side[LPO_DIFF_B].len >= 4;
 }
 
 /* --- rows ----------------------------------------------------------------------------------- */

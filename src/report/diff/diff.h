@@ -45,6 +45,8 @@ const char *lpo_report_diff_sentence(struct lpo_arena *a, const struct lpo_diff 
 void lpo_report_diff_checks(struct lpo_doc *doc, const struct lpo_diff *d,
                             const struct lpo_report_diff_options *o);
 void lpo_report_diff_put_checks(struct lpo_record *to, const struct lpo_report_diff_options *o);
+/* Pictures, in the section at hand: only writers that draw lanes show them. */
+void lpo_report_diff_figures(struct lpo_doc *doc, const struct lpo_diff *d);
 /* Did any check fail? */
 bool lpo_report_diff_failed(const struct lpo_report_diff_options *o);
 /* "compute: GEMM", "idle: the host came too late" */

@@ -336,6 +336,7 @@ struct lpo_doc *lpo_report_diff_doc(const struct lpo_diff *d,
     findings(doc, d);
     wall(doc, d);
     devices(doc, d);
+    lpo_report_diff_figures(doc, d);
     figures(doc, d);
     groups(doc, d);
     rows(doc, d, LPO_DIFF_REGIONS, o);

@@ -100,8 +100,14 @@ void lpo_doc_row_unknown(struct lpo_table *t); /* any column */
 
 enum lpo_note_level { LPO_NOTE_INFO, LPO_NOTE_WARNING };
 
-/* STACKED: points with one label are one bar, laid end to end. */
-enum lpo_figure_kind { LPO_FIG_BARS, LPO_FIG_SCATTER, LPO_FIG_LANES, LPO_FIG_STACKED };
+/* STACKED: points with one label are one bar, laid end to end. LINES: y over x as a curve. */
+enum lpo_figure_kind {
+    LPO_FIG_BARS,
+    LPO_FIG_SCATTER,
+    LPO_FIG_LANES,
+    LPO_FIG_STACKED,
+    LPO_FIG_LINES
+};
 
 struct lpo_point {
     const char *series, *label;

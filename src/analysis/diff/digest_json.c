@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/diff/digest_json.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/diff/digest.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/json.h"
+#include "util/json_write.h"
+
+/* The names of the tables in the text. */
+static const char *const tables[LPO_DIFF_TABLES] = { "kernels", "regions", "operators" };
+
+/* Beyond these a time is not one, and sums of millions of them still fit. */
+#define MOST_NS    (INT64_C(1) << 53)
+#define MOST_COUNT (INT64_C(1) << 50)
+
+/* --- out ------------------------------------------------------------------------------------ */
+
+static void write_sample(struct lpo_json_writer *w, const char *key,
+                         const struct lpo_diff_sample *s)
+{
+    size_t n = s->kept.len < LPO_DIFF_STORED ? s->kept.len : LPO_DIFF_STORED;
+
+    lpo_jw_array(w, key);
+    lpo_jw_uint(w, NULL, s->count);
+    for (size_t i = 0; i < n; i++) /* the middle of each of n equal parts */
+        lpo_jw_int(w, NULL, s->kept.at[(2 * i + 1) * s->kept.len / (2 * n)]);
+    lpo_jw_end(w);
+}
+
+static void write_item(struct lpo_json_writer *w, const struct lpo_diff_item *x)
+{
+    lpo_jw_object(w, NULL);
+    lpo_jw_text(w, "key", x->key);
+    lpo_jw_text(w, "name", x->name);
+    lpo_jw_text(w, "detail", x->detail);
+    lpo_jw_text(w, "linker", x->linker);
+    lpo_jw_int(w, "class", (int)x->class);
+    lpo_jw_uint(w, "count", x->count);
+    lpo_jw_uint(w, "launches", x->launches);
+    lpo_jw_int(w, "ns", x->ns);
+    lpo_jw_int(w, "self_ns", x->self_ns);
+    lpo_jw_int(w, "host_ns", x->host_ns);
+    lpo_jw_bool(w, "known", x->known);
+    lpo_jw_bool(w, "estimated", x->estimated);
+    lpo_jw_bool(w, "host", x->host);
+    lpo_jw_int(w, "parent", x->parent == UINT32_MAX ? -1 : (int64_t)x->parent);
+    lpo_jw_uint(w, "depth", x->depth);
+    lpo_jw_array(w, "strata");
+    for (size_t i = 0; i < x->strata.len; i++) {
+        const struct lpo_diff_stratum *s = &x->strata.at[i];
+
+        lpo_jw_object(w, NULL);
+        lpo_jw_array(w, "shape");
+        for (int k = 0; k < 6; k++)
+            lpo_jw_uint(w, NULL, k < 3 ? s->grid[k] : s->block[k - 3]);
+        lpo_jw_end(w);
+        lpo_jw_uint(w, "count", s->count);
+        lpo_jw_int(w, "ns", s->ns);
+        write_sample(w, "calls", &s->calls);
+        lpo_jw_end(w);
+    }
+    lpo_jw_end(w);
+    lpo_jw_end(w);
+}
+
+static void write_devices(struct lpo_json_writer *w, const struct lpo_diff_digest *d)
+{
+    lpo_jw_array(w, "devices");
+    for (size_t i = 0; i < d->devices.len; i++) {
+        const struct lpo_diff_device *v = &d->devices.at[i];
+
+        lpo_jw_object(w, NULL);
+        lpo_jw_text(w, "scope", v->scope);
+        lpo_jw_real(w, "idle_squares", v->idle_squares);
+        lpo_jw_bool(w, "parts_unknown", v->parts_unknown);
+        lpo_jw_object(w, "parts");
+        for (size_t k = 0; k < LPO_DIFF_PARTS; k++)
+            if (v->parts[k])
+                lpo_jw_int(w, lpo_diff_part_name(k), v->parts[k]);
+        lpo_jw_end(w);
+        lpo_jw_end(w);
+    }
+    lpo_jw_end(w);
+}
+
+static void write_rest(struct lpo_json_writer *w, const struct lpo_diff_digest *d)
+{
+    lpo_jw_array(w, "places");
+    for (size_t i = 0; i < d->places.len; i++) {
+        lpo_jw_array(w, NULL);
+        lpo_jw_uint(w, NULL, d->places.at[i].region);
+        lpo_jw_uint(w, NULL, d->places.at[i].kernel);
+        lpo_jw_uint(w, NULL, d->places.at[i].launches);
+        lpo_jw_int(w, NULL, d->places.at[i].ns);
+        lpo_jw_end(w);
+    }
+    lpo_jw_end(w);
+    lpo_jw_object(w, "facts");
+    for (size_t i = 0; i < d->facts.len; i++)
+        lpo_jw_text(w, d->facts.at[i].key, d->facts.at[i].value);
+    lpo_jw_end(w);
+    lpo_jw_object(w, "figures");
+    for (size_t i = 0; i < d->figures.len; i++) {
+        lpo_jw_array(w, d->figures.at[i].key);
+        for (size_t k = 0; k < d->figures.at[i].values.len; k++)
+            lpo_jw_real(w, NULL, d->figures.at[i].values.at[k]);
+        lpo_jw_end(w);
+    }
+    lpo_jw_end(w);
+    lpo_jw_array(w, "findings");
+    for (size_t i = 0; i < d->findings.len; i++) {
+        lpo_jw_object(w, NULL);
+        lpo_jw_text(w, "id", lpo_findings_id(d->findings.at[i].kind));
+        lpo_jw_text(w, "where", d->findings.at[i].where);
+        lpo_jw_text(w, "call", d->findings.at[i].call);
+        lpo_jw_int(w, "saving_ns", d->findings.at[i].saving_ns);
+        lpo_jw_end(w);
+    }
+    lpo_jw_end(w);
+}
+
+void lpo_diff_digest_write(const struct lpo_diff_digest *d, struct lpo_str *out)
+{
+    struct lpo_json_writer w = lpo_json_writer(out, 0);
+
+    lpo_jw_object(&w, NULL);
+    lpo_jw_text(&w, "schema", LPO_DIFF_DIGEST_SCHEMA);
+    lpo_jw_text(&w, "label", d->label);
+    lpo_jw_uint(&w, "lost", d->lost);
+    lpo_jw_bool(&w, "replay", d->replay);
+    lpo_jw_bool(&w, "sums", d->sums);
+    lpo_jw_int(&w, "step", d->step == UINT32_MAX ? -1 : (int64_t)d->step);
+    lpo_jw_uint(&w, "steps", d->steps);
+    lpo_jw_real(&w, "noise", d->noise);
+    lpo_jw_real(&w, "noise_limit", d->noise_limit);
+    write_sample(&w, "step_calls", &d->step_calls);
+    write_devices(&w, d);
+    for (int t = 0; t < LPO_DIFF_TABLES; t++) {
+        lpo_jw_array(&w, tables[t]);
+        for (size_t i = 0; i < d->items[t].len; i++)
+            write_item(&w, &d->items[t].at[i]);
+        lpo_jw_end(&w);
+    }
+    write_rest(&w, d);
+    lpo_jw_end(&w);
+}
+
+/* --- in ------------------------------------------------------------------------------------- */
+
+static int64_t bounded(const struct lpo_json *v, int64_t low, int64_t high)
+{
+    int64_t n = lpo_json_int(v, 0);
+
+    return n < low ? low : n > high ? high : n;
+}
+
+static uint64_t count_at(const struct lpo_json *v, const char *key)
+{
+    return (uint64_t)bounded(lpo_json_get(v, key), 0, MOST_COUNT);
+}
+
+static int64_t ns_at(const struct lpo_json *v, const char *key, int64_t low)
+{
+    return bounded(lpo_json_get(v, key), low, MOST_NS);
+}
+
+static const char *text_at(struct lpo_arena *a, const struct lpo_json *v, const char *key)
+{
+    return lpo_arena_strdup(a, lpo_json_text(lpo_json_get(v, key), ""));
+}
+
+static void read_sample(const struct lpo_json *v, struct lpo_diff_sample *s)
+{
+    bool first = true;
+
+    LPO_JSON_EACH(n, v)
+    {
+        if (first)
+            s->count = (uint64_t)bounded(n, 0, MOST_COUNT);
+        else if (s->kept.len < LPO_DIFF_KEPT)
+            lpo_vec_push(&s->kept, bounded(n, 0, MOST_NS));
+        first = false;
+    }
+    lpo_diff_sample_sort(s);
+}
+
+static void read_strata(const struct lpo_json *list, struct lpo_diff_item *x)
+{
+    LPO_JSON_EACH(v, list)
+    {
+        struct lpo_diff_stratum s = { .count = count_at(v, "count"), .ns = ns_at(v, "ns", 0) };
+        int k = 0;
+
+        LPO_JSON_EACH(n, lpo_json_get(v, "shape"))
+        {
+            uint32_t size = (uint32_t)bounded(n, 0, UINT32_MAX);
+
+            if (k < 3)
+                s.grid[k] = size;
+            else if (k < 6)
+                s.block[k - 3] = size;
+            k++;
+        }
+        read_sample(lpo_json_get(v, "calls"), &s.calls);
+        lpo_vec_push(&x->strata, s);
+    }
+    if (!x->strata.len)
+        lpo_vec_push(&x->strata, (struct lpo_diff_stratum){ .count = x->count, .ns = x->ns });
+}
+
+static void read_item(struct lpo_diff_digest *d, int table, const struct lpo_json *v)
+{
+    size_t n = d->items[table].len;
+    int64_t parent = lpo_json_int(lpo_json_get(v, "parent"), -1);
+    struct lpo_diff_item x = {
+        .key = text_at(d->arena, v, "key"),
+        .name = text_at(d->arena, v, "name"),
+        .detail = text_at(d->arena, v, "detail"),
+        .linker = text_at(d->arena, v, "linker"),
+        .class =
+            (enum lpo_region_kernel_class)bounded(lpo_json_get(v, "class"), 0, LPO_CLASSES - 1),
+        .count = count_at(v, "count"),
+        .launches = count_at(v, "launches"),
+        .ns = ns_at(v, "ns", 0),
+        .self_ns = ns_at(v, "self_ns", 0),
+        .host_ns = ns_at(v, "host_ns", -1),
+        .known = lpo_json_bool(lpo_json_get(v, "known"), false),
+        .estimated = lpo_json_bool(lpo_json_get(v, "estimated"), false),
+        .host = lpo_json_bool(lpo_json_get(v, "host"), false),
+        /* parents stand before their children, so no circle can be made */
+        .parent = parent >= 0 && (uint64_t)parent < n ? (uint32_t)parent : UINT32_MAX,
+        .depth = (unsigned)bounded(lpo_json_get(v, "depth"), 0, 1000),
+    };
+
+    if (x.parent != UINT32_MAX)
+        x.depth = d->items[table].at[x.parent].depth + 1;
+    read_strata(lpo_json_get(v, "strata"), &x);
+    if (table == LPO_DIFF_KERNELS) {
+        d->gpu_ns += x.ns < MOST_NS - d->gpu_ns ? x.ns : 0;
+        d->launches += x.launches;
+    }
+    lpo_vec_push(&d->items[table], x);
+}
+
+static void read_devices(struct lpo_diff_digest *d, const struct lpo_json *list)
+{
+    LPO_JSON_EACH(v, list)
+    {
+        struct lpo_diff_device out = {
+            .scope = text_at(d->arena, v, "scope"),
+            .idle_squares = lpo_json_real(lpo_json_get(v, "idle_squares"), 0),
+            .parts_unknown = lpo_json_bool(lpo_json_get(v, "parts_unknown"), false),
+        };
+        const struct lpo_json *parts = lpo_json_get(v, "parts");
+
+        if (!(out.idle_squares >= 0) || !isfinite(out.idle_squares))
+            out.idle_squares = 0;
+        for (size_t k = 0; k < LPO_DIFF_PARTS; k++) { /* the span is their sum, always */
+            out.parts[k] = ns_at(parts, lpo_diff_part_name(k), 0);
+            out.span_ns += out.parts[k];
+        }
+        lpo_vec_push(&d->devices, out);
+    }
+}
+
+static void read_places(struct lpo_diff_digest *d, const struct lpo_json *list)
+{
+    LPO_JSON_EACH(v, list)
+    {
+        int64_t n[4] = { -1, -1, 0, 0 };
+        int k = 0;
+
+        for (const struct lpo_json *x = v->first; x && k < 4; x = x->next)
+            n[k++] = bounded(x, -1, MOST_NS);
+        if (n[0] >= 0 && (uint64_t)n[0] < d->items[LPO_DIFF_REGIONS].len && n[1] >= 0 &&
+            (uint64_t)n[1] < d->items[LPO_DIFF_KERNELS].len && n[2] >= 0 && n[3] >= 0)
+            lpo_vec_push(&d->places, (struct lpo_diff_place){ (uint32_t)n[0], (uint32_t)n[1],
+                                                              (uint64_t)n[2], n[3] });
+    }
+}
+
+static void read_rest(struct lpo_diff_digest *d, const struct lpo_json *root)
+{
+    LPO_JSON_EACH(v, lpo_json_get(root, "facts"))
+    if (v->key && v->kind == LPO_JSON_STRING)
+        lpo_vec_push(&d->facts, (struct lpo_diff_fact){ lpo_arena_strdup(d->arena, v->key),
+                                                        lpo_arena_strdup(d->arena, v->text) });
+    LPO_JSON_EACH(v, lpo_json_get(root, "figures"))
+    {
+        struct lpo_diff_figure f = { .key = lpo_arena_strdup(d->arena, v->key ? v->key : "") };
+
+        LPO_JSON_EACH(n, v)
+        {
+            double value = lpo_json_real(n, NAN);
+
+            if (isfinite(value) && value > 0)
+                lpo_vec_push(&f.values, value);
+        }
+        lpo_vec_push(&d->figures, f);
+    }
+    LPO_JSON_EACH(v, lpo_json_get(root, "findings"))
+    {
+        struct lpo_diff_finding f = { .kind = LPO_FINDING_KINDS,
+                                      .where = text_at(d->arena, v, "where"),
+                                      .call = text_at(d->arena, v, "call"),
+                                      .saving_ns = ns_at(v, "saving_ns", 0) };
+        const char *id = lpo_json_text(lpo_json_get(v, "id"), "");
+
+        for (int k = 0; k < LPO_FINDING_KINDS; k++)
+            if (strcmp(lpo_findings_id((enum lpo_finding_kind)k), id) == 0)
+                f.kind = (enum lpo_finding_kind)k;
+        if (f.kind != LPO_FINDING_KINDS) /* a newer lpo may know more */
+            lpo_vec_push(&d->findings, f);
+    }
+}
+
+static void read_head(struct lpo_diff_digest *d, const struct lpo_json *root)
+{
+    int64_t step = lpo_json_int(lpo_json_get(root, "step"), -1);
+
+    d->label = text_at(d->arena, root, "label");
+    d->lost = count_at(root, "lost");
+    d->replay = lpo_json_bool(lpo_json_get(root, "replay"), false);
+    d->sums = lpo_json_bool(lpo_json_get(root, "sums"), false);
+    d->noise = lpo_json_real(lpo_json_get(root, "noise"), 0);
+    d->noise_limit = lpo_json_real(lpo_json_get(root, "noise_limit"), 0);
+    d->step = UINT32_MAX;
+    if (step >= 0 && (uint64_t)step < d->items[LPO_DIFF_REGIONS].len) {
+        d->step = (uint32_t)step;
+        d->steps = count_at(root, "steps");
+    }
+    read_sample(lpo_json_get(root, "step_calls"), &d->step_calls);
+}
+
+int lpo_diff_digest_parse(const char *text, size_t len, struct lpo_diff_digest **out,
+                          struct lpo_err *err)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    const struct lpo_json *root = NULL;
+    struct lpo_diff_digest *d;
+
+    if (lpo_json_parse(a, text, len, &root, err) < 0)
+        return lpo_ctx(err, "not a digest of a run");
+    if (strcmp(lpo_json_text(lpo_json_get(root, "schema"), ""), LPO_DIFF_DIGEST_SCHEMA) != 0)
+        return lpo_fail(err, LPO_E_FORMAT, "not a digest of a run: its schema is not %s",
+                        LPO_DIFF_DIGEST_SCHEMA);
+    d = lpo_xcalloc(1, sizeof *d);
+    d->arena = lpo_arena_create();
+    for (int t = 0; t < LPO_DIFF_TABLES; t++)
+        LPO_JSON_EACH(v, lpo_json_get(root, tables[t]))
+    read_item(d, t, v);
+    read_head(d, root);
+    read_devices(d, lpo_json_get(root, "devices"));
+    read_places(d, lpo_json_get(root, "places"));
+    read_rest(d, root);
+    *out = d;
+    return 0;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A history as files that git can keep: <folder>/<number>-<name>.json, an object with the entry's
+ * members and its text in `digest`. The number says the order. */
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rundir/history/private.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/file.h"
+#include "util/json.h"
+#include "util/json_write.h"
+#include "util/path.h"
+#include "util/str.h"
+#include "util/vec.h"
+
+struct found {
+    int64_t id;
+    const char *file; /* without the folder */
+    const char *name;
+};
+
+typedef LPO_VEC(struct found) found_vec;
+
+static int by_id(const void *a, const void *b)
+{
+    const struct found *x = a, *y = b;
+
+    if (x->id != y->id)
+        return x->id < y->id ? -1 : 1;
+    return strcmp(x->file, y->file);
+}
+
+/* "000012-main.json" */
+static bool take_name(struct lpo_arena *a, const char *file, struct found *out)
+{
+    char *end;
+    size_t len = strlen(file);
+
+    out->id = strtoll(file, &end, 10);
+    if (end == file || *end != '-' || out->id <= 0 || !lpo_str_ends(file, ".json") ||
+        file + len - 5 <= end + 1)
+        return false;
+    out->file = lpo_arena_strdup(a, file);
+    out->name = lpo_arena_strndup(a, end + 1, (size_t)(file + len - 5 - end - 1));
+    return true;
+}
+
+static int list(struct lpo_arena *a, const char *dir, found_vec *out, struct lpo_err *err)
+{
+    DIR *d = opendir(dir);
+    struct dirent *e;
+
+    if (!d)
+        return lpo_fail_errno(err, "cannot read the history '%s'", dir);
+    while ((e = readdir(d)) && out->len < LPO_HISTORY_ENTRIES) {
+        struct found f;
+
+        if (take_name(a, e->d_name, &f))
+            lpo_vec_push(out, f);
+    }
+    closedir(d);
+    if (out->len)
+        qsort(out->at, out->len, sizeof *out->at, by_id);
+    return 0;
+}
+
+int lpo_history_folder_add(const char *dir, const struct lpo_history_entry *e, int64_t *id,
+                           struct lpo_err *err)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    LPO_STR text = { 0 };
+    struct lpo_json_writer w = lpo_json_writer(&text, 0);
+    found_vec all = { 0 };
+    int rc = list(a, dir, &all, err);
+
+    if (rc == 0) {
+        *id = (all.len ? all.at[all.len - 1].id : 0) + 1;
+        lpo_jw_object(&w, NULL);
+        lpo_jw_text(&w, "schema", "lpo.history/1");
+        lpo_jw_text(&w, "name", e->name);
+        lpo_jw_text(&w, "label", e->label);
+        lpo_jw_int(&w, "unix_s", e->unix_s);
+        lpo_jw_textn(&w, "digest", e->text, e->len);
+        lpo_jw_end(&w);
+        rc = lpo_file_write(
+            lpo_path_join(a, dir, lpo_arena_printf(a, "%06" PRId64 "-%s.json", *id, e->name)),
+            lpo_str_text(&text), text.len, err);
+    }
+    lpo_vec_free(&all);
+    return rc;
+}
+
+static int read_one(const char *dir, const struct found *f, lpo_history_fn *each, void *ctx,
+                    struct lpo_err *err)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    LPO_AUTO(lpo_file_text) text = NULL;
+    const struct lpo_json *root = NULL, *digest;
+    struct lpo_history_entry e = { .id = f->id, .name = f->name };
+
+    if (lpo_file_text_read_limit(lpo_path_join(a, dir, f->file), LPO_HISTORY_TEXT * 2, &text, err) <
+            0 ||
+        lpo_json_parse(a, text->at, text->len, &root, err) < 0)
+        return lpo_ctx(err, "history '%s', '%s'", dir, f->file);
+    digest = lpo_json_get(root, "digest");
+    e.label = lpo_json_text(lpo_json_get(root, "label"), "");
+    e.unix_s = lpo_json_int(lpo_json_get(root, "unix_s"), 0);
+    e.text = lpo_json_text(digest, "");
+    e.len = digest && digest->kind == LPO_JSON_STRING ? digest->len : 0;
+    return each(ctx, &e, err);
+}
+
+int lpo_history_folder_each(const char *dir, const char *name, size_t last, lpo_history_fn *each,
+                            void *ctx, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    found_vec all = { 0 };
+    size_t kept = 0;
+    int rc = list(a, dir, &all, err);
+
+    for (size_t i = 0; i < all.len; i++)
+        if (!name || strcmp(all.at[i].name, name) == 0)
+            all.at[kept++] = all.at[i];
+    for (size_t i = last && kept > last ? kept - last : 0; rc == 0 && i < kept; i++)
+        rc = read_one(dir, &all.at[i], each, ctx, err);
+    lpo_vec_free(&all);
+    return rc;
+}

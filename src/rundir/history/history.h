@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rundir/history/history.h - texts about runs, kept under names: a history.
+ *
+ * One SQLite file, or a folder of JSON files (a file for each entry, which git can keep). What the
+ * texts are is not known here. A history may come from somebody else: sizes and numbers of entries
+ * are bounded, and nothing that the file brings along is run. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/auto.h"
+
+struct lpo_err;
+struct lpo_history;
+
+enum { LPO_HISTORY_NAME = 100 }; /* bytes of a name at most */
+
+struct lpo_history_entry {
+    int64_t id;        /* given by the history: 1, 2, 3 … */
+    const char *name;  /* letters, digits, '.', '_', '-' */
+    const char *label; /* where it came from */
+    int64_t unix_s;    /* when it was added */
+    const char *text;
+    size_t len;
+};
+
+/* `path` that ends with '/' or is a folder: a folder of files; else an SQLite file. Not there:
+ * LPO_E_NOTFOUND, or made where `create`. */
+int lpo_history_open(const char *path, bool create, struct lpo_history **out, struct lpo_err *err);
+void lpo_history_destroy(struct lpo_history *h); /* NULL is fine */
+LPO_AUTO_DEFINE(lpo_history);
+
+/* *id is the number that the entry got. */
+int lpo_history_add(struct lpo_history *h, const struct lpo_history_entry *e, int64_t *id,
+                    struct lpo_err *err);
+
+/* Returns below 0 to stop. The entry is valid during the call. */
+typedef int lpo_history_fn(void *ctx, const struct lpo_history_entry *e, struct lpo_err *err);
+
+/* Entries of this name (NULL: all) in the order in which they were added; the newest `last` of them
+ * (0: all). */
+int lpo_history_each(struct lpo_history *h, const char *name, size_t last, lpo_history_fn *each,
+                     void *ctx, struct lpo_err *err);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* writer/svg_plots.h - pictures of figures that are not points on log axes. Private to writer/.
+ *
+ * Lines: a value over a number, as a curve. The points of the series "level" are drawn as steps,
+ * those of "change" as vertical marks with their label.
+ * Lanes: bars on common time, one row for each lane; what is narrower than a tenth of a pixel is
+ * left out. */
+#pragma once
+
+#include <stdbool.h>
+
+struct lpo_figure;
+struct lpo_str;
+
+bool lpo_writer_svg_lines(const struct lpo_figure *f, struct lpo_str *out);
+bool lpo_writer_svg_lanes(const struct lpo_figure *f, struct lpo_str *out);

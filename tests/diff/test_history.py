@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""lpo history and lpo diff --baseline: what is stored gives the same comparison, and trends have change points. Prints TAP."""
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import sys
+import xml.etree.ElementTree as xml
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, ".."))
+sys.path.insert(0, HERE)
+import tap  # noqa: E402
+from lpo_case import LpoCase  # noqa: E402
+from traces import Program  # noqa: E402
+
+
+class History(LpoCase):
+    def file(self, name: str, program: Program) -> str:
+        program.write(os.path.join(self.cwd, name))
+        return name
+
+    def ok(self, *words: str, want: int = 0) -> str:
+        done = self.lpo(*words)
+        self.assertEqual(done.returncode, want, f"{words}: {done.stdout[:500]}{done.stderr}")
+        return done.stdout if want in (0, 4) else done.stderr
+
+    def test_a_baseline_compares_as_the_run_itself(self) -> None:
+        for store in ("h.sqlite", "perf/"):
+            with self.subTest(store):
+                a = self.file("a.json", Program().jittered(0.01, 1))
+                b = self.file("b.json", Program().jittered(0.01, 2).scaled("flash_fwd_kernel", 1.3))
+                self.ok("history", "add", "main", a, "--store", store)
+                direct = json.loads(self.ok("diff", a, b, "--json", "--fail-over", "3%", want=4))
+                stored = json.loads(self.ok("diff", "--baseline", "main", "--store", store, b, "--json", "--fail-over", "3%", want=4))
+                for table in ("regions", "kernels"):
+                    for x, y in zip(direct[table], stored[table], strict=True):
+                        same = ("name", "path", "a", "b", "delta_ns", "significant", "kind")
+                        self.assertEqual([x.get(k) for k in same if k not in "ab"], [y.get(k) for k in same if k not in "ab"])
+                        self.assertEqual(x["a"]["gpu_ns"], y["a"]["gpu_ns"])
+                self.assertEqual(direct["wall"]["parts"], stored["wall"]["parts"])
+                self.assertEqual(direct["groups"], stored["groups"])
+                self.assertEqual(direct["findings"], stored["findings"])
+
+    def test_one_run_against_a_baseline_of_repeats(self) -> None:
+        for i in range(6):
+            self.ok("history", "add", "main", self.file("r.json", Program(steps=3).jittered(0.01, i)))
+        slow = self.file("slow.json", Program(steps=3).jittered(0.01, 90).scaled(None, 1.05))
+        out = json.loads(self.ok("diff", "--baseline", "main", slow, "--fail-over", "2%", "--json", want=4))
+        self.assertEqual((out["wall"]["basis"], out["wall"]["n"]), ("runs", {"a": 6, "b": 1}))
+        equal = self.file("equal.json", Program(steps=3).jittered(0.01, 91))
+        self.ok("diff", "--baseline", "main", equal, "--fail-over", "0%")
+        few = json.loads(self.ok("diff", "--baseline", "main", "--last", "3", equal, "--json"))
+        self.assertEqual(len(few["runs"]["a"]), 3)
+
+    def test_a_trend_has_its_change_point(self) -> None:
+        factors = [1.0] * 6 + [1.1] * 5 + [1.06] * 4
+        for i, factor in enumerate(factors):
+            self.ok("history", "add", "main", self.file(f"r{i}.json", Program(steps=2).scaled(None, factor).jittered(0.01, i)))
+        out = json.loads(self.ok("history", "trend", "main", "--json", "-o", "t.svg"))
+        self.assertEqual([c["label"] for c in out["changes"]], ["r6.json", "r11.json"])
+        self.assertAlmostEqual(out["changes"][0]["change"], 0.1, delta=0.02)
+        self.assertEqual(len(out["values"]), len(factors))
+        picture = xml.parse(os.path.join(self.cwd, "t.svg")).getroot()
+        self.assertEqual(len(picture.findall(".//{*}circle")), len(factors))
+        self.assertIn("r6.json", self.ok("history", "trend", "main"))
+        kernel = json.loads(self.ok("history", "trend", "main", "--what", "kernel:flash*", "--json", "--last", "6"))
+        self.assertEqual(len(kernel["values"]), 6)
+        self.assertIn("No run", self.ok("history", "trend", "main", "--what", "nothing"))
+
+    def test_no_change_no_point(self) -> None:
+        for i in range(12):
+            self.ok("history", "add", "quiet", self.file("q.json", Program(steps=2).jittered(0.02, i)), "--store", "q/")
+        self.assertEqual(json.loads(self.ok("history", "trend", "quiet", "--store", "q/", "--json"))["changes"], [])
+        self.assertEqual(len(os.listdir(os.path.join(self.cwd, "q"))), 12)
+
+    def test_list_and_show(self) -> None:
+        a = self.file("a.json", Program(steps=2))
+        self.ok("history", "add", "main", a, a)
+        self.ok("history", "add", "other", a)
+        names = json.loads(self.ok("history", "list", "--json"))["names"]
+        self.assertEqual([(n["name"], n["runs"]) for n in names], [("main", 2), ("other", 1)])
+        runs = json.loads(self.ok("history", "show", "main", "--json"))["runs"]
+        self.assertEqual([r["id"] for r in runs], [1, 2])
+        self.assertGreater(runs[0]["wall_ns"], 0)
+        self.assertIn("other", self.ok("history", "show"))
+
+    def test_what_is_refused(self) -> None:
+        a = self.file("a.json", Program(steps=1))
+        self.assertIn("there is no history", self.ok("history", "list", want=1))
+        self.assertIn("usage", self.ok("history", want=2))
+        self.assertIn("usage", self.ok("history", "add", "main", want=2))
+        self.assertIn("cannot name", self.ok("history", "add", "../evil", a, want=2))
+        self.ok("history", "add", "main", a)
+        self.assertIn("no runs of the name 'mian'", self.ok("diff", "--baseline", "mian", a, want=1))
+        self.assertIn("no runs of the name 'mian'", self.ok("history", "show", "mian", want=1))
+
+    def test_a_damaged_history(self) -> None:
+        a = self.file("a.json", Program(steps=1))
+        self.ok("history", "add", "main", a)
+        db = sqlite3.connect(os.path.join(self.cwd, "lpo-history.sqlite"))
+        for text, said in (("{", "not a digest"), ('{"schema": "lpo.digest/9"}', "schema"), ("[]", "schema")):
+            db.execute("UPDATE runs SET digest = ?", (text,))
+            db.commit()
+            self.assertIn(said, self.ok("diff", "--baseline", "main", a, want=1))
+        db.execute("UPDATE runs SET digest = ?", ('{"schema": "lpo.digest/1", "kernels": [{"name": 3, "strata": 7, "parent": 99}]}',))
+        db.commit()
+        self.ok("diff", "--baseline", "main", a)
+        with open(os.path.join(self.cwd, "bad.sqlite"), "wb") as f:
+            f.write(b"not a database at all" * 100)
+        self.ok("history", "list", "--store", "bad.sqlite", want=1)
+
+
+if __name__ == "__main__":
+    tap.main()
