@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The long forms of the tests in tests/torture: every kill and every fault, thousands of mutants of
 # every format, every metamorphic pair. Prints what was done; fails when anything broke a promise of
-# docs/reliability.md. Takes about half an hour.
+# docs/reliability.md. Takes about half an hour on two quiet cores.
 #   scripts/torture.sh BUILD [TEST…]    BUILD: a folder set up with sanitizers; all tests of torture/
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -14,7 +14,7 @@ ninja -C "$build" >"$build/ninja.log" 2>&1 || { tail -60 "$build/ninja.log"; exi
 [ ${#tests[@]} -gt 0 ] || { echo "no tests of torture/ in $build" >&2; exit 1; }
 export LPO_TORTURE=long ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1:halt_on_error=1}
-meson test -C "$build" --no-rebuild --print-errorlogs --num-processes 1 --timeout-multiplier 0 --logbase torture "${tests[@]}"
+meson test -C "$build" --no-rebuild --print-errorlogs --num-processes "${LPO_TORTURE_JOBS:-$(nproc)}" --timeout-multiplier 0 --logbase torture "${tests[@]}"
 failed=$?
 python3 - "$build/meson-logs/torture.json" <<'EOF'
 import json, sys
@@ -22,7 +22,7 @@ for line in open(sys.argv[1], encoding="utf-8"):
     test = json.loads(line)
     print(f"{test['name']}: {test['result']}, {test['duration']:.0f} s")
     for text in (test.get("stdout") or "").splitlines():
-        if text.startswith("# ") and any(word in text for word in (" mutants,", " pairs ", " points", " kills", " faults")):
+        if text.startswith("# ") and any(word in text for word in (" mutants,", " pairs ", " points", " kills", " faults", " files,")):
             print("   ", text[2:])
 EOF
 exit $failed
