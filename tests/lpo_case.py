@@ -79,7 +79,7 @@ class LpoCase(unittest.TestCase):
     def stage(self, name: str) -> dict:
         return next(s for s in self.manifest()["stages"] if s["name"] == name)
 
-    def wait_for(self, condition, seconds: float = 20) -> None:
+    def wait_for(self, condition, seconds: float = 120) -> None:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             try:

@@ -48,7 +48,7 @@ class Told(LpoCase):
         self.wait_for(lambda: self.stage("direct_inference")["state"] == "running")
         time.sleep(0.2)
         child.send_signal(signal.SIGINT)
-        child.communicate(timeout=30)
+        child.communicate(timeout=300)
         self.assertEqual(child.returncode, 130)
         self.assertTrue(self.text("report.md").startswith("# Profile of sleep\n"))
         for page in (self.summary(), self.text("report.md")):
@@ -167,7 +167,7 @@ class Interrupts(LpoCase):
         child = self.lpo_start(*QUIET, "--", "sh", "-c", f"setsid {nap} & {nap}")
         self.wait_for(lambda: self.pids(nap))
         child.send_signal(signal.SIGINT)
-        child.communicate(timeout=30)
+        child.communicate(timeout=300)
         self.assertEqual(child.returncode, 130)
         self.assertEqual(self.manifest()["state"], "interrupted")
         self.assertEqual(self.stage("native")["state"], "pending")

@@ -58,7 +58,7 @@ class Control(unittest.TestCase):
         return process
 
     def until(self, recording: bool) -> None:
-        for _ in range(2000):
+        for _ in range(12000):
             if self.ctl("status")["recording"] == recording:
                 return
             time.sleep(0.01)
@@ -123,7 +123,7 @@ class Control(unittest.TestCase):
     def test_a_program_that_closes_every_descriptor(self) -> None:
         self.start(WAIT="1")
         self.call("close")
-        for _ in range(2000):  # the collector looks once a second
+        for _ in range(12000):  # the collector looks once a second
             done = subprocess.run([LPO, "ctl", str(self.folder), "start"], text=True, capture_output=True)
             if done.returncode == 0:
                 break

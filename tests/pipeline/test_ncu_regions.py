@@ -179,7 +179,7 @@ class Regions(test_recorded.Recorded):
         self.assertEqual(sum("--export" in c for c in self.calls()), 1)
 
     def test_the_limit_of_time_holds_for_each_capture(self) -> None:
-        done = self.separate("pipeline.ncu.regions.include=[A,B]", "pipeline.ncu.timeout=1s", "run.grace=100ms", "--", "sleep", "30")
+        done = self.separate("pipeline.ncu.regions.include=[A,B]", "pipeline.ncu.timeout=5s", "run.grace=100ms", "--", "sleep", "600")
         self.assertEqual(done.returncode, 1)
         self.assertIn("2 of 2 captures failed", self.stage("ncu")["message"])
         self.assertEqual(sum("--export" in c for c in self.calls()), 2)

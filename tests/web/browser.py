@@ -40,12 +40,12 @@ class Browser:
             options["prefs"] = {"profile.managed_default_content_settings.javascript": 2}
         wanted = {"capabilities": {"alwaysMatch": {"browserName": "chrome", "goog:chromeOptions": options,
                                                    "goog:loggingPrefs": {"browser": "ALL"}}}}
-        for attempt in range(200):
+        for attempt in range(2400):
             try:
                 self.session = self.ask("POST", "/session", wanted)["sessionId"]
                 break
             except (ConnectionError, urllib.error.URLError) as e:
-                if isinstance(e, urllib.error.HTTPError) or attempt == 199:
+                if isinstance(e, urllib.error.HTTPError) or attempt == 2399:
                     self.close()
                     raise
                 time.sleep(0.05)
@@ -74,7 +74,7 @@ class Browser:
 
     def wait(self, condition: str) -> None:
         """Until the condition holds, for what a page does after an event."""
-        for _ in range(400):
+        for _ in range(2400):
             if self.run(f"return !!({condition})"):
                 return
             time.sleep(0.05)
