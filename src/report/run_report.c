@@ -54,6 +54,7 @@ static void put_analysis(struct lpo_doc *doc, const struct lpo_rundir *d,
     lpo_report_put_scopes_in(doc->data, s->analysis, d->aggregate, SCOPE_BYTES);
     lpo_report_put_wall(doc->data, s->analysis);
     lpo_report_put_steps(doc->data, s->analysis);
+    lpo_report_put_windows(doc->data, s->analysis);
     lpo_report_put_devices(doc->data, s->analysis);
     lpo_report_put_counters(doc->data, s->analysis);
     lpo_report_put_most_kernels(doc->data, s->analysis->cells, top->at, top->len);
@@ -71,6 +72,7 @@ struct lpo_doc *lpo_report_run_sections(const struct lpo_rundir *d, const struct
     lpo_report_chapter_run(doc, d);
     lpo_report_chapter_speed(doc, d);
     if (s) {
+        lpo_report_chapter_windows(doc, s);
         lpo_report_chapter_wall(doc, d, s);
         lpo_report_chapter_steps(doc, s);
         lpo_report_chapter_ranks(doc, d, s);

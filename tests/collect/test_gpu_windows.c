@@ -3,6 +3,7 @@
 #include "../unit.h"
 #include "analysis/wall/timeline.h"
 #include "analysis/wall/wall.h"
+#include "analysis/windows/windows.h"
 #include "gpu_case.h"
 #include "lpo/trace_format.h"
 #include "region/tree.h"
@@ -111,6 +112,53 @@ static void check_counts(void **state)
     traced_free(&t);
 }
 
+/* GPU time of a call, of all calls, and launches of all of them. */
+static void check_sampled(void **state)
+{
+    static const char *const counted[] = { "LPO_COLLECT_CAPTURE_RANGE=decode",
+                                           "LPO_COLLECT_CAPTURE_EVERY=8",
+                                           "LPO_COLLECT_CAPTURE_COUNT=1", NULL };
+    static const char *const all[] = { "LPO_COLLECT_CAPTURE_RANGE=decode", NULL };
+    static const char *const graphs[] = { "LPO_COLLECT_CAPTURE_RANGE=decode",
+                                          "LPO_COLLECT_CAPTURE_EVERY=5",
+                                          "LPO_COLLECT_CAPTURE_COUNT=1", NULL };
+    static const struct {
+        const char *scenario;
+        const char *const *env;
+        uint64_t recorded, launches;
+        double mean_ns, all_ns, all_launches; /* negative: unknown */
+        bool estimated;
+    } rows[] = {
+        { "windows", counted, 3, 6, 3000, 60000, 40, true },
+        { "windows", all, 20, 40, 3000, 60000, 40, false },
+        { "window_graph", graphs, 2, 4, 5000, 50000, -1, true },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct traced t;
+        LPO_STR text = { 0 };
+
+        gpu_run(rows[i].scenario, rows[i].env, &t, &text);
+        {
+            LPO_AUTO(lpo_windows) w = lpo_windows_create(t.trace);
+            const struct lpo_windows_row *r = &w->rows.at[0];
+
+            assert_int_equal(w->rows.len, 1);
+            assert_int_equal(r->recorded, rows[i].recorded);
+            assert_int_equal(r->launches, rows[i].launches);
+            assert_true(r->mean_ns.value == rows[i].mean_ns);
+            assert_true(r->least_ns.value == rows[i].mean_ns && r->deviation_ns.value == 0);
+            assert_true(r->all_gpu_ns.value == rows[i].all_ns);
+            assert_int_equal(r->all_gpu_ns.how == LPO_ESTIMATED, rows[i].estimated);
+            assert_int_equal(lpo_measure_known(r->all_launches), rows[i].all_launches >= 0);
+            if (rows[i].all_launches >= 0)
+                assert_true(r->all_launches.value == rows[i].all_launches);
+        }
+        traced_free(&t);
+    }
+}
+
 /* Four threads in and out of the chosen range: each call that is recorded is whole. */
 static void check_threads(void **state)
 {
@@ -208,6 +256,7 @@ int main(void)
 
     UNIT_ROWS(&u, cases, gpu_check);
     UNIT_TEST(&u, check_counts);
+    UNIT_TEST(&u, check_sampled);
     UNIT_TEST(&u, check_threads);
     UNIT_TEST(&u, check_wall);
     UNIT_TEST(&u, check_a_day);

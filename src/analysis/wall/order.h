@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct lpo_gpu_op;
 struct lpo_trace;
 
 /* Operations that have a place on the clock, by device, then start, then order of the file. */
@@ -19,3 +20,7 @@ struct lpo_wall_order lpo_wall_order_find(const struct lpo_trace *t);
 size_t lpo_wall_order_device(const struct lpo_wall_order *o, const struct lpo_trace *t,
                              size_t from);
 void lpo_wall_order_free(struct lpo_wall_order *o);
+
+/* The recorded part of the run in which `op` was launched: the row of its window, plus two (one: it
+ * was launched before the first). 0 where all of the run was recorded. */
+size_t lpo_wall_window(const struct lpo_trace *t, const struct lpo_gpu_op *op);

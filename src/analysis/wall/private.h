@@ -33,9 +33,6 @@ struct lpo_wall_edge {
     size_t window; /* lpo_wall_window() of the operation that ended last */
 };
 
-/* The recorded part of the run in which `op` was launched; 0 where all of it was. */
-size_t lpo_wall_window(const struct lpo_trace *t, const struct lpo_gpu_op *op);
-
 /* Idle time before `op`: none where an operation set aside borders on it, and none between two
  * windows, where what ran was not recorded. */
 static inline int64_t lpo_wall_edge_move(struct lpo_wall_edge *e, const struct lpo_gpu_op *op,

@@ -31,6 +31,8 @@ void lpo_report_chapter_collectives(struct lpo_doc *doc, const struct lpo_rundir
 /* Peaks of the framework's allocator; nothing where no trace has them. `s` may be NULL. */
 void lpo_report_chapter_memory(struct lpo_doc *doc, const struct lpo_rundir *d,
                                const struct lpo_source *s);
+/* How much of the run was recorded, and how its calls differ; nothing where all of it was. */
+void lpo_report_chapter_windows(struct lpo_doc *doc, const struct lpo_source *s);
 /* Time by region: one tree, and how processes, devices and ranks differ from it. */
 void lpo_report_chapter_regions(struct lpo_doc *doc, const struct lpo_rundir *d,
                                 const struct lpo_source *s);
