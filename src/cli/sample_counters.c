@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -19,7 +20,9 @@
 static const struct lpo_option options[] = {
     { "out", 'o', LPO_OPT_TEXT, "FILE", "the file of samples" },
     { "device", 0, LPO_OPT_TEXT, "N", "the GPU, as CUDA numbers them (0)" },
-    { "interval-ns", 0, LPO_OPT_TEXT, "NS", "time between two samples (50000)" },
+    { "interval-ns", 0, LPO_OPT_TEXT, "NS",
+      "time between two samples; none: the shortest that can be kept up" },
+    { "least-ns", 0, LPO_OPT_TEXT, "NS", "of an interval that is chosen (50000)" },
     { "metric", 0, LPO_OPT_LIST, "NAME", "sample this one; none: the usual ones" },
     { "max-mb", 0, LPO_OPT_TEXT, "N", "size limit of the file (1024)" },
     { "beside", 0, LPO_OPT_TEXT, "STAGE", "the stage whose program runs at the same time" },
@@ -70,8 +73,9 @@ static void say_ready(void *ctx, const struct lpo_sampler_gpu *g)
 {
     struct lpo_app *app = ctx;
 
-    fprintf(app->out, "ready %s, %zu metrics, CUPTI %u%s%s\n", g->chip, g->metrics.len,
-            g->cupti_version, g->has_context ? ", with a context" : "",
+    fprintf(app->out, "ready %s, %zu metrics, every %lld us, CUPTI %u%s%s\n", g->chip,
+            g->metrics.len, (long long)g->interval_ns / 1000, g->cupti_version,
+            g->has_context ? ", with a context" : "",
             g->counts_clocks ? ", triggered by clocks" : "");
     fflush(app->out);
 }
@@ -80,10 +84,11 @@ static int fill(struct lpo_app *app, const struct lpo_args *args, struct lpo_sam
                 long long *seconds, struct lpo_err *err)
 {
     const char *const *metrics = lpo_cli_args_list(args, "metric");
-    long long device, interval, max_mb, period, image, buffer;
+    long long device, interval, least, max_mb, period, image, buffer;
 
     if (number(args, "device", 0, 0, 1023, &device, err) < 0 ||
-        number(args, "interval-ns", 50000, 1000, 1000000000, &interval, err) < 0 ||
+        number(args, "interval-ns", 0, 1000, 1000000000, &interval, err) < 0 ||
+        number(args, "least-ns", 50000, 1000, 1000000000, &least, err) < 0 ||
         number(args, "max-mb", 1024, 0, 1 << 30, &max_mb, err) < 0 ||
         number(args, "seconds", 0, 1, 1 << 30, seconds, err) < 0 ||
         number(args, "period-ms", 20, 1, 10000, &period, err) < 0 ||
@@ -93,12 +98,13 @@ static int fill(struct lpo_app *app, const struct lpo_args *args, struct lpo_sam
     *o = (struct lpo_sampler_options){
         .ask = { .device = (int)device,
                  .interval_ns = interval,
+                 .least_ns = least,
+                 .period_ns = period * 1000000,
                  .metrics = metrics,
                  .image_samples = (uint32_t)image,
                  .buffer_bytes = (size_t)buffer << 20 },
         .path = lpo_cli_args_text(args, "out", NULL),
         .max_bytes = (uint64_t)max_mb * 1000000,
-        .period_ns = period * 1000000,
         .version = LPO_VERSION,
         .beside = lpo_cli_args_text(args, "beside", ""),
         .stop_fd = *seconds ? -1 : STDIN_FILENO,
@@ -137,6 +143,7 @@ static int sample(struct lpo_app *app, const struct lpo_args *args, struct lpo_e
         return check(app, &o, err);
     if (!o.path)
         return lpo_fail(err, LPO_E_USAGE, "sample-counters needs -o FILE");
+    setpriority(PRIO_PROCESS, 0, 5); /* the program that is studied comes first */
     rc = lpo_sampler_run(app->arena, &o, &r, err);
     if (rc == 0)
         fprintf(app->out,

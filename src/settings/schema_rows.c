@@ -304,7 +304,7 @@ static const struct lpo_schema_row rows[] = {
     { "pipeline.counters.with", LPO_S_WORDS, "native", "the stages that it goes along with",
       .values = "native|torch_profiler|direct_inference" },
     { "pipeline.counters.interval", LPO_S_DURATION, "null",
-      "time between two samples; null: 50us, and 100us where the workload alone took a minute",
+      "time between two samples; null: the shortest that the sampler can keep up with",
       .nullable = true },
     { "pipeline.counters.metrics", LPO_S_WORDS, "", "CUPTI's names; none: the usual ones" },
     { "pipeline.counters.max_mb", LPO_S_INT, "1024", "size limit of each file; sampling ends there",

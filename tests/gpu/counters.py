@@ -130,7 +130,7 @@ def cost(lpo: str, rounds: int) -> int:
                     print(line)
                     return 1
             for name, what in todo.items():
-                found.setdefault(name, {False: [], True: []})[sampled].append(timed(torch, what, 0.4)[0])
+                found.setdefault(name, {False: [], True: []})[sampled].append(timed(torch, what, 0.3)[0])
             if child:
                 child.stdin.close()
                 print(child.stdout.read().strip(), flush=True)
@@ -149,4 +149,4 @@ if __name__ == "__main__":
         sys.exit(known(words[0]))
     if command == "compare":
         sys.exit(compare(words[0], words[1]))
-    sys.exit(cost(words[0], int(words[1]) if len(words) > 1 else 6))
+    sys.exit(cost(words[0], int(words[1]) if len(words) > 1 else 5))

@@ -5,7 +5,7 @@
 #     probe   what sampling costs by interval, metrics and settings on an idle GPU; who is refused, and how
 #     known   sampled bytes of copies and products against the known ones, through `lpo run`
 #     cost    four programs with and without a sampler beside them, in turns
-#     llama   an 8-layer Llama: its trace and its samples, which become test data, go to $OUT
+#     llama   an 8-layer Llama: its trace, samples and report
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 OUT=${OUT:-$(mktemp -d)}
@@ -39,20 +39,24 @@ probe() {
     four=(--metric dram__bytes_read.sum --metric dram__bytes_write.sum
         --metric sm__cycles_active.avg.pct_of_peak_sustained_elapsed
         --metric sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed)
-    sample "usual metrics, 50 us"
-    sample "usual metrics, 100 us" --interval-ns 100000
-    sample "usual metrics, 50 us, 5 s" --seconds 5
-    sample "four metrics, 50 us" "${four[@]}"
-    sample "usual, image of 1024" --image-samples 1024
-    sample "usual, image of 20000" --image-samples 20000
-    sample "usual, every 50 ms" --period-ms 50
-    sample "usual, every 100 ms" --period-ms 100
-    sample "usual, 20 us" --interval-ns 20000
-    sample "usual, 10 us" --interval-ns 10000
-    sample "usual, buffer of 16 MB, 200 ms" --buffer-mb 16 --period-ms 400
+    all=()
+    for m in dram__bytes_read.sum dram__bytes_write.sum sm__cycles_active.avg.pct_of_peak_sustained_elapsed \
+        sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed lts__t_bytes.sum pcie__read_bytes.sum pcie__write_bytes.sum; do
+        all+=(--metric "$m")
+    done
+    sample "what it chooses"
+    sample "what it chooses for 50 us" --interval-ns 50000
+    sample "what it chooses for 20 us" --interval-ns 20000
+    sample "DRAM alone, 20 us" --interval-ns 20000 --metric dram__bytes_read.sum --metric dram__bytes_write.sum
+    sample "four metrics, 50 us" --interval-ns 50000 "${four[@]}"
+    sample "all seven, 100 us" --interval-ns 100000 "${all[@]}"
+    sample "all seven, 200 us" --interval-ns 200000 "${all[@]}"
+    sample "chosen, every 50 ms" --period-ms 50
+    sample "chosen, image of 4096" --image-samples 4096
+    sample "all seven, 20 us: it overflows" --interval-ns 20000 --buffer-mb 16 "${all[@]}"
     log "a second sampler at the same time"
-    "$lpo" sample-counters -o "$work/first.lpoc" --seconds 5 </dev/null &
-    sleep 3
+    "$lpo" sample-counters -o "$work/first.lpoc" --seconds 4 </dev/null &
+    sleep 2
     "$lpo" sample-counters -o "$work/second.lpoc" --seconds 1 </dev/null
     wait
     log "a user without the permission"
@@ -68,12 +72,12 @@ known() {
     "$lpo" run "hydra.run.dir=$work/known" "${only[@]}" -- "$PYTHON" tests/gpu/counters.py known "$work/known.json" 2>&1 | tail -25
     "$PYTHON" tests/gpu/counters.py compare "$work/known.json" "$work/known/counters/gpu0.lpoc" || echo DIFFERS
     python3 -c "import json, sys; print(json.dumps([s for s in json.load(open(sys.argv[1]))['stages'] if s['name'] == 'counters'], indent=1))" "$work/known/run.json"
-    gzip -9 -c "$work/known/counters/gpu0.lpoc" >"$OUT/known.lpoc.gz"
+    mkdir -p "$work/keep" && cp "$work/known/counters/gpu0.lpoc" "$work/keep/known.lpoc" && cp "$work/known.json" "$work/keep/"
 }
 
 cost() {
     log cost
-    "$PYTHON" tests/gpu/counters.py cost "$lpo" 6 || echo DIFFERS
+    "$PYTHON" tests/gpu/counters.py cost "$lpo" 5 || echo DIFFERS
 }
 
 llama() {
@@ -83,10 +87,10 @@ llama() {
     "$lpo" run "hydra.run.dir=$work/llama" "${only[@]}" workload=hf model=hf "model.path=$work/llama.json" \
         infer.prompt_tokens=512 infer.max_new_tokens=16 run.repeats=3 run.warmup=1 pipeline.native.graphs=nodes \
         pipeline.counters.enable=true 2>&1 | tail -40
-    for f in "$work"/llama/native/*.lpot "$work"/llama/counters/*.lpoc; do gzip -9 -c "$f" >"$OUT/llama-$(basename "$f").gz"; done
-    cp "$work/llama/report.md" "$OUT/llama-report.md"
-    ls -l "$OUT"
+    mkdir -p "$work/keep/llama"
+    cp -r "$work"/llama/{run.json,report.md,report.json,native,counters} "$work/keep/llama/"
 }
 
 for part in $what; do "$part" 2>&1; done | tee "$OUT/counters.txt"
-[ "${PIPESTATUS[0]}" = 0 ] && ! grep -q DIFFERS "$OUT/counters.txt"
+[ -d "$work/keep" ] && tar -C "$work/keep" -czf "$OUT/counters.tar.gz" . && ls -l "$OUT"
+! grep -q DIFFERS "$OUT/counters.txt"

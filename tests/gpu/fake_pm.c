@@ -327,8 +327,10 @@ int cuptiPmSamplingSetConfig(struct pm_set_config *p)
 int cuptiPmSamplingGetCounterDataSize(struct pm_data_size *p)
 {
     RIGHT(pm_data_size, bytes);
+    if (mode("no_size") && !fake.interval)
+        return PM_INVALID_OPERATION; /* not before the configuration is set */
     fake.room = mode("small_image") ? 30 : p->samples;
-    p->bytes = 64;
+    p->bytes = p->samples * p->count * (mode("heavy") ? 2500 : 500);
     return PM_OK;
 }
 

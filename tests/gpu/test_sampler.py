@@ -45,7 +45,7 @@ class Sampler(unittest.TestCase):
     def test_every_sample_is_there_once_with_its_values(self) -> None:
         said = self.sample()
         self.assertEqual(self.code, 0, said)
-        self.assertTrue(said.startswith("ready GH100, 9 metrics, CUPTI 130000\ndone samples=520 lost=0 "), said)
+        self.assertTrue(said.startswith("ready GH100, 9 metrics, every 50 us, CUPTI 130000\ndone samples=520 lost=0 "), said)
         self.assertEqual(self.facts["chip"], "GH100")
         self.assertEqual(self.facts["trigger"], "time")
         self.assertEqual(self.facts["interval_ns"], "50000")
@@ -137,6 +137,29 @@ class Sampler(unittest.TestCase):
         self.sample("no_nvlink")
         self.assertEqual([m[1] for m in self.metrics], [1, 2, 9, 10, 4, 5, 6])
         self.assertIn("nvlrx__bytes.sum (this GPU does not have it)", self.notes[0])
+
+    def test_interval_and_metrics_are_what_can_be_kept_up_with(self) -> None:
+        cases = (  # modes, words, interval in us, meanings
+            ("", [], 50, [1, 2, 9, 10, 4, 5, 6, 7, 8]),
+            ("heavy", [], 100, [1, 2, 9, 10, 4]),  # the four that matter most decide, others fill up
+            ("heavy", ["--interval-ns", "50000"], 50, [1, 2]),
+            ("heavy", ["--interval-ns", "1000000"], 1000, [1, 2, 9, 10, 4, 5, 6, 7, 8]),
+            ("heavy", ["--least-ns", "200000"], 200, [1, 2, 9, 10, 4, 5, 6, 7, 8]),
+            ("", ["--least-ns", "100000"], 100, [1, 2, 9, 10, 4, 5, 6, 7, 8]),
+            ("no_size", [], 100, [1, 2, 9, 10]),  # nobody says what a sample costs: be careful
+            ("heavy", [w for k in range(30) for w in ("--metric", f"own__{k}.sum")], 1000, [0] * 30),
+            ("heavy", ["--interval-ns", "10000", "--metric", "own__1.sum"], 10, [0]),  # both asked for
+        )
+        for modes, words, interval, meanings in cases:
+            with self.subTest(f"{modes} {' '.join(words)[:40]}"):
+                said = self.sample(modes, *words)
+                self.assertEqual(self.code, 0, said)
+                self.assertIn(f"every {interval} us", said)
+                self.assertEqual(self.facts["interval_ns"], str(interval * 1000))
+                self.assertEqual([m[1] for m in self.metrics], meanings)
+                self.assertEqual(self.samples[1][:2], (T0 + interval * 1000, T0 + 2 * interval * 1000))
+                if modes == "heavy" and interval == 100:
+                    self.assertIn("pcie__read_bytes.sum (the sampler could not keep up at this interval)", self.notes[0])
 
     def test_other_spellings(self) -> None:
         self.sample("op_names")

@@ -134,7 +134,7 @@ class Counters(LpoCase):
         self.assertEqual(self.samples("gpu0.lpoc")[2][-1][1][6], 3)
 
     def test_doctor_says_whether_counters_can_be_had(self) -> None:
-        self.assertIn("sampling   yes  GH100, 9 metrics", self.lpo("doctor").stdout)
+        self.assertIn("sampling   yes  GH100, 9 metrics, every 50 us", self.lpo("doctor").stdout)
         self.modes = "no_permission"
         self.assertIn("sampling   no   this user may not read the GPU's counters: run as root", self.lpo("doctor").stdout)
 

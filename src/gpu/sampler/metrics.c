@@ -201,6 +201,28 @@ void lpo_sampler_choose(struct lpo_arena *a, const char *const *names, size_t co
     lpo_str_free(&c.left_out);
 }
 
+size_t lpo_sampler_choice_core(const struct lpo_sampler_choice *c)
+{
+    size_t n = 0;
+
+    while (n < c->len && (c->at[n].meaning == LPO_COUNTER_DRAM_READ ||
+                          c->at[n].meaning == LPO_COUNTER_DRAM_WRITE ||
+                          c->at[n].meaning == LPO_COUNTER_TENSOR_ACTIVE ||
+                          c->at[n].meaning == LPO_COUNTER_SM_ACTIVE))
+        n++;
+    return n;
+}
+
+void lpo_sampler_choice_cut(struct lpo_arena *a, struct lpo_sampler_choice *c, size_t len)
+{
+    for (size_t i = len; i < c->len; i++)
+        c->left_out = lpo_arena_printf(a, "%s%s%s (the sampler could not keep up at this interval)",
+                                       c->left_out ? c->left_out : "", c->left_out ? ", " : "",
+                                       c->at[i].name);
+    if (len < c->len)
+        c->len = len;
+}
+
 bool lpo_sampler_chip_counts_clocks(const char *chip)
 {
     return lpo_str_starts(chip, "TU") || strcmp(chip, "GA100") == 0;

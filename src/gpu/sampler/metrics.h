@@ -28,6 +28,11 @@ typedef int (*lpo_sampler_passes)(void *ctx, const char **names, size_t count);
 void lpo_sampler_choose(struct lpo_arena *a, const char *const *names, size_t count,
                         lpo_sampler_passes passes, void *ctx, struct lpo_sampler_choice *out);
 
+/* How many of the first ones matter most: what DRAM moved, and what SMs and tensor pipes did. */
+size_t lpo_sampler_choice_core(const struct lpo_sampler_choice *c);
+/* Only the first `len` are kept; the others are named as left out. */
+void lpo_sampler_choice_cut(struct lpo_arena *a, struct lpo_sampler_choice *c, size_t len);
+
 /* Chips that cannot be triggered by time: the interval counts clocks there. */
 bool lpo_sampler_chip_counts_clocks(const char *chip);
 /* Chips from before Turing. */

@@ -65,7 +65,7 @@ static int write_head(struct sampler *s, struct lpo_err *err)
         { "pid", lpo_arena_printf(s->a, "%d", (int)getpid()) },
         { "host", uname(&host) == 0 ? host.nodename : "" },
         { "clock", "realtime" },
-        { "interval_ns", lpo_arena_printf(s->a, "%lld", (long long)s->o->ask.interval_ns) },
+        { "interval_ns", lpo_arena_printf(s->a, "%lld", (long long)g->interval_ns) },
         { "trigger", g->counts_clocks ? "sysclk" : "time" },
         { "interval_clocks",
           g->counts_clocks ? lpo_arena_printf(s->a, "%llu", (unsigned long long)g->interval_clocks)
@@ -198,9 +198,9 @@ static int sample_until_stop(struct sampler *s, struct lpo_err *err)
     do {
         if (decode_round(s, false, err) < 0)
             return err->code;
-        next += s->o->period_ns;
+        next += s->o->ask.period_ns;
         if (next < clock_ns(CLOCK_MONOTONIC)) /* a late round is not made up for by a burst */
-            next = clock_ns(CLOCK_MONOTONIC) + s->o->period_ns / 4;
+            next = clock_ns(CLOCK_MONOTONIC) + s->o->ask.period_ns / 4;
     } while (wait_for_round(s, next));
     if (lpo_sampler_session_stop(s->session, err) < 0)
         return err->code;
@@ -247,7 +247,6 @@ int lpo_sampler_run(struct lpo_arena *a, const struct lpo_sampler_options *o,
         .o = o,
         .a = a,
         .result = out,
-        .interval_ns = (uint64_t)o->ask.interval_ns,
         .fresh = true,
         .gap_is = LPO_COUNTERS_LOST_GAP,
     };
@@ -259,6 +258,7 @@ int lpo_sampler_run(struct lpo_arena *a, const struct lpo_sampler_options *o,
         lpo_sampler_file_create(o->path, o->max_bytes, &file, err) < 0)
         return err->code;
     s.session = session;
+    s.interval_ns = (uint64_t)lpo_sampler_session_gpu(session)->interval_ns;
     s.file = file;
     rc = write_head(&s, err);
     if (rc == 0)

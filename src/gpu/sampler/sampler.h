@@ -17,7 +17,6 @@ struct lpo_sampler_options {
     struct lpo_sampler_ask ask;
     const char *path;   /* of the file */
     uint64_t max_bytes; /* of the file; 0: no limit */
-    int64_t period_ns;  /* between two rounds of decoding */
     const char *version;
     const char *beside; /* the stage whose program runs at the same time; "" */
     int stop_fd;        /* end of file: stop; the process that started us holds the other end */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gpu/library.h"
+#include "gpu/sampler/cost.h"
 #include "gpu/sampler/find.h"
 #include "gpu/sampler/host.h"
 #include "gpu/sampler/problem.h"
@@ -13,7 +14,9 @@
 #include "util/err.h"
 
 enum {
-    IMAGE_SAMPLES = 4096,       /* 0.2 s at 50 us */
+    IMAGE_LEAST = 64, /* samples: emptying an image costs by its size, used or not */
+    IMAGE_MOST = 4096,
+    SIZE_ASKED = 256,           /* samples of the image whose size is asked to learn that of one */
     BUFFER_BYTES = 256 << 20,   /* of the hardware: about a second on a large GPU */
     IMAGE_BYTES_MAX = 1 << 30,  /* of decoded samples */
     IMAGES_PER_DECODE = 64,     /* then the caller has a look at the clock */
@@ -181,21 +184,34 @@ static int choose_metrics(struct lpo_sampler_session *s, const struct lpo_sample
                           struct lpo_err *err)
 {
     struct lpo_sampler_choice *c = &s->gpu.metrics;
-    int passes;
+    const char *none = NULL;
+    uint8_t *image = NULL;
+    int rc;
 
     lpo_sampler_choose(s->a, ask->metrics, ask->nmetrics, passes_of, s, c);
     for (size_t i = 0; i < c->len; i++)
         s->names[i] = c->at[i].name;
-    passes = lpo_sampler_host_configure(&s->cupti, s->gpu.chip, s->availability, s->names, c->len,
-                                        &s->host, &s->config, &s->config_bytes);
-    if (!s->host) /* not even an empty set */
-        return problem(s, "cuptiProfilerHostInitialize", -passes, err);
-    if (c->len == 0)
-        return lpo_fail(err, LPO_E_MISSING, "%s has none of the metrics: %s", s->gpu.chip,
-                        c->left_out ? c->left_out : "none was asked for");
+    if (c->len)
+        return 0;
+    rc = lpo_sampler_host_configure(&s->cupti, s->gpu.chip, s->availability, &none, 0, &s->host,
+                                    &image, &s->config_bytes);
+    free(image);
+    if (rc < 0) /* not even an empty set */
+        return problem(s, "cuptiProfilerHostInitialize", -rc, err);
+    return lpo_fail(err, LPO_E_MISSING, "%s has none of the metrics: %s", s->gpu.chip,
+                    c->left_out ? c->left_out : "none was asked for");
+}
+
+static int configure_host(struct lpo_sampler_session *s, struct lpo_err *err)
+{
+    int passes =
+        lpo_sampler_host_configure(&s->cupti, s->gpu.chip, s->availability, s->names,
+                                   s->gpu.metrics.len, &s->host, &s->config, &s->config_bytes);
+
+    if (passes < 0)
+        return problem(s, "cuptiProfilerHostGetConfigImage", -passes, err);
     if (passes != 1)
-        return passes < 0 ? problem(s, "cuptiProfilerHostGetConfigImage", -passes, err)
-                          : lpo_fail(err, LPO_E_MISSING, "the metrics need %d passes", passes);
+        return lpo_fail(err, LPO_E_MISSING, "the metrics need %d passes", passes);
     return 0;
 }
 
@@ -216,6 +232,47 @@ static int enable(struct lpo_sampler_session *s, struct lpo_err *err)
     return 0;
 }
 
+/* The bytes of an image for so many samples of the first metrics; 0: CUPTI does not say. */
+static size_t image_bytes(struct lpo_sampler_session *s, size_t metrics, uint32_t samples,
+                          int *result)
+{
+    struct pm_data_size p = {
+        .size = PM_SIZE(pm_data_size, bytes),
+        .object = s->object,
+        .names = s->names,
+        .count = metrics,
+        .samples = samples,
+    };
+
+    *result = s->cupti.data_size(&p);
+    return *result == PM_OK ? p.bytes : 0;
+}
+
+/* Interval and metrics that the sampler can keep up with. */
+static void settle_cost(struct lpo_sampler_session *s, const struct lpo_sampler_ask *ask)
+{
+    struct lpo_sampler_choice *c = &s->gpu.metrics;
+    size_t bytes[LPO_COUNTERS_METRICS_MAX] = { 0 };
+    struct lpo_sampler_offer offer = {
+        .bytes = bytes,
+        .metrics = c->len,
+        .core = lpo_sampler_choice_core(c),
+        .interval_ns = ask->interval_ns,
+        .least_ns = ask->least_ns,
+        .fixed = ask->nmetrics > 0,
+    };
+    struct lpo_sampler_deal deal;
+    int result;
+
+    for (size_t i = 0; i < c->len; i++)
+        bytes[i] = image_bytes(s, i + 1, SIZE_ASKED, &result) / SIZE_ASKED;
+    lpo_sampler_cost_settle(&offer, &deal);
+    s->gpu.interval_ns = deal.interval_ns;
+    s->gpu.share = deal.share;
+    s->gpu.sample_bytes = bytes[deal.metrics - 1];
+    lpo_sampler_choice_cut(s->a, c, deal.metrics);
+}
+
 static uint64_t interval_in_clocks(struct lpo_sampler_session *s, int64_t interval_ns)
 {
     int khz = 0;
@@ -234,7 +291,7 @@ static int set_config(struct lpo_sampler_session *s, const struct lpo_sampler_as
         .config_bytes = s->config_bytes,
         .config = s->config,
         .buffer_bytes = ask->buffer_bytes ? ask->buffer_bytes : BUFFER_BYTES,
-        .interval = (uint64_t)ask->interval_ns,
+        .interval = (uint64_t)s->gpu.interval_ns,
         .trigger = PM_TRIGGER_TIME,
         .append = PM_KEEP_OLDEST,
     };
@@ -243,7 +300,7 @@ static int set_config(struct lpo_sampler_session *s, const struct lpo_sampler_as
     s->gpu.counts_clocks = lpo_sampler_chip_counts_clocks(s->gpu.chip);
     if (s->gpu.counts_clocks) {
         p.trigger = PM_TRIGGER_SYSCLK;
-        p.interval = s->gpu.interval_clocks = interval_in_clocks(s, ask->interval_ns);
+        p.interval = s->gpu.interval_clocks = interval_in_clocks(s, s->gpu.interval_ns);
     }
     rc = s->cupti.set_config(&p);
     if (rc == PM_INVALID_PARAMETER) { /* before CUDA 12.8 the struct ended earlier */
@@ -263,26 +320,31 @@ static int empty_image(struct lpo_sampler_session *s)
     return s->cupti.data_init(&p);
 }
 
+/* Room for the samples of one round: a late round takes several images. */
+static uint32_t samples_of_round(const struct lpo_sampler_session *s,
+                                 const struct lpo_sampler_ask *ask)
+{
+    int64_t n = ask->period_ns / s->gpu.interval_ns * 5 / 4;
+
+    if (ask->image_samples)
+        return ask->image_samples;
+    return (uint32_t)(n < IMAGE_LEAST ? IMAGE_LEAST : n > IMAGE_MOST ? IMAGE_MOST : n);
+}
+
 static int make_image(struct lpo_sampler_session *s, const struct lpo_sampler_ask *ask,
                       struct lpo_err *err)
 {
-    struct pm_data_size p = {
-        .size = PM_SIZE(pm_data_size, bytes),
-        .object = s->object,
-        .names = s->names,
-        .count = s->gpu.metrics.len,
-        .samples = ask->image_samples ? ask->image_samples : IMAGE_SAMPLES,
-    };
-    int rc = s->cupti.data_size(&p);
+    uint32_t samples = samples_of_round(s, ask);
+    int rc;
 
-    while (rc == PM_OK && p.bytes > IMAGE_BYTES_MAX && p.samples > 64) {
-        p.samples /= 2;
-        rc = s->cupti.data_size(&p);
+    s->gpu.image_bytes = image_bytes(s, s->gpu.metrics.len, samples, &rc);
+    while (rc == PM_OK && s->gpu.image_bytes > IMAGE_BYTES_MAX && samples > IMAGE_LEAST) {
+        samples /= 2;
+        s->gpu.image_bytes = image_bytes(s, s->gpu.metrics.len, samples, &rc);
     }
     if (rc != PM_OK)
         return problem(s, "cuptiPmSamplingGetCounterDataSize", rc, err);
-    s->gpu.image_bytes = p.bytes;
-    s->image = lpo_xcalloc(1, p.bytes + 1);
+    s->image = lpo_xcalloc(1, s->gpu.image_bytes + 1);
     rc = empty_image(s);
     return rc == PM_OK ? 0 : problem(s, "cuptiPmSamplingCounterDataImageInitialize", rc, err);
 }
@@ -297,8 +359,12 @@ int lpo_sampler_session_open(struct lpo_arena *a, const struct lpo_sampler_ask *
     s->handle = -1;
     s->gpu = (struct lpo_sampler_gpu){ .chip = "", .name = "", .uuid = "", .cupti_path = "" };
     if (open_driver(s, err) < 0 || open_cupti(s, err) < 0 || ask_availability(s, err) < 0 ||
-        choose_metrics(s, ask, err) < 0 || enable(s, err) < 0 || set_config(s, ask, err) < 0 ||
-        make_image(s, ask, err) < 0) {
+        choose_metrics(s, ask, err) < 0 || enable(s, err) < 0) {
+        lpo_sampler_session_destroy(s);
+        return err ? err->code : LPO_E_MISSING;
+    }
+    settle_cost(s, ask);
+    if (configure_host(s, err) < 0 || set_config(s, ask, err) < 0 || make_image(s, ask, err) < 0) {
         lpo_sampler_session_destroy(s);
         return err ? err->code : LPO_E_MISSING;
     }

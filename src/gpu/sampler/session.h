@@ -21,11 +21,13 @@ struct lpo_err;
 struct lpo_sampler_session;
 
 struct lpo_sampler_ask {
-    int device; /* as CUDA numbers the GPUs that this process may see */
-    int64_t interval_ns;
+    int device;                 /* as CUDA numbers the GPUs that this process may see */
+    int64_t interval_ns;        /* 0: the shortest that can be kept up */
+    int64_t least_ns;           /* of an interval that is chosen */
+    int64_t period_ns;          /* between two rounds of decoding */
     const char *const *metrics; /* CUPTI's names; none: the usual ones */
     size_t nmetrics;
-    uint32_t image_samples; /* room for decoded samples; 0: the usual */
+    uint32_t image_samples; /* room for decoded samples; 0: those of one round */
     size_t buffer_bytes;    /* the hardware's buffer; 0: the usual */
 };
 
@@ -36,6 +38,9 @@ struct lpo_sampler_gpu {
     unsigned cupti_version;
     bool counts_clocks;       /* the interval was given in clocks … */
     uint64_t interval_clocks; /* … so many */
+    int64_t interval_ns;      /* as asked for, or as chosen */
+    size_t sample_bytes;      /* what CUPTI keeps of a sample; 0: unknown */
+    double share;             /* of one core, estimated; 0: unknown */
     size_t image_bytes;
     bool has_context; /* CUPTI wanted a CUDA context, which takes GPU memory */
     struct lpo_sampler_choice metrics;

@@ -90,14 +90,12 @@ static int only_gpu(const struct lpo_stage_ctx *ctx)
 
 /* --- beside the program --------------------------------------------------------------------- */
 
-static int64_t interval_of(const struct lpo_stage_ctx *ctx)
+/* A long run has enough samples at a longer interval, and its file is smaller. */
+static int64_t least_interval(const struct lpo_stage_ctx *ctx)
 {
-    const struct counters_settings *settings = ctx->settings;
     const struct lpo_stage_record *direct =
         lpo_run_manifest_stage(ctx->manifest, "direct_inference");
 
-    if (settings->interval_ns)
-        return settings->interval_ns;
     return direct && direct->state == LPO_DONE && direct->wall_ns > long_run_ns ? long_ns
                                                                                 : usual_ns;
 }
@@ -110,8 +108,11 @@ static const char *const *words_of(struct lpo_stage_ctx *ctx, const struct sampl
 
     lpo_run_words_add_flag(a, &words, "--out", lpo_path_join(a, ctx->dir, r->file));
     lpo_run_words_add_flag(a, &words, "--device", lpo_arena_printf(a, "%d", r->gpu));
-    lpo_run_words_add_flag(a, &words, "--interval-ns",
-                           lpo_arena_printf(a, "%" PRId64, interval_of(ctx)));
+    lpo_run_words_add_flag(a, &words, "--least-ns",
+                           lpo_arena_printf(a, "%" PRId64, least_interval(ctx)));
+    if (settings->interval_ns)
+        lpo_run_words_add_flag(a, &words, "--interval-ns",
+                               lpo_arena_printf(a, "%" PRId64, settings->interval_ns));
     lpo_run_words_add_flag(a, &words, "--max-mb",
                            lpo_arena_printf(a, "%" PRId64, settings->max_mb));
     lpo_run_words_add_flag(a, &words, "--beside", r->stage);

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "gpu/sampler/cost.h"
+
+/* Measured on a H200 with CUPTI 13.0, per sample: decoding 6.7 and 45 us, evaluating 1.5 and 15 us,
+ * emptying the image 1.6 and 6 us for samples of 1.6 and 17.9 KB. */
+static const double fixed_ns = 4300, per_byte_ns = 3.45;
+static const double affordable = 0.5; /* of one core: the rest is for slower ones and for bursts */
+static const int64_t intervals_ns[] = { 50000, 100000, 200000, 500000, 1000000 };
+
+enum { NINTERVALS = sizeof intervals_ns / sizeof *intervals_ns };
+
+double lpo_sampler_cost_ns(size_t bytes)
+{
+    return fixed_ns + per_byte_ns * (double)bytes;
+}
+
+static double share(const struct lpo_sampler_offer *o, size_t metrics, int64_t interval_ns)
+{
+    size_t bytes = o->bytes[metrics - 1];
+
+    return bytes ? lpo_sampler_cost_ns(bytes) / (double)interval_ns : 0;
+}
+
+/* The shortest interval that so many metrics can have. */
+static int64_t shortest(const struct lpo_sampler_offer *o, size_t metrics)
+{
+    for (int i = 0; i < NINTERVALS; i++) {
+        /* where nobody knows what a sample costs, the careful choice */
+        int64_t least = o->bytes[metrics - 1] ? o->least_ns : 100000;
+
+        if (intervals_ns[i] >= least && intervals_ns[i] >= o->least_ns &&
+            share(o, metrics, intervals_ns[i]) <= affordable)
+            return intervals_ns[i];
+    }
+    return intervals_ns[NINTERVALS - 1];
+}
+
+void lpo_sampler_cost_settle(const struct lpo_sampler_offer *o, struct lpo_sampler_deal *out)
+{
+    size_t core = o->core && o->core < o->metrics ? o->core : o->metrics;
+    size_t n = o->fixed ? o->metrics : core;
+
+    out->interval_ns = o->interval_ns ? o->interval_ns : shortest(o, n);
+    if (!o->fixed) {
+        while (n > 1 && share(o, n, out->interval_ns) > affordable)
+            n--;
+        while (n >= core && n < o->metrics && o->bytes[n] &&
+               share(o, n + 1, out->interval_ns) <= affordable)
+            n++;
+    }
+    out->metrics = n;
+    out->share = share(o, n, out->interval_ns);
+}
