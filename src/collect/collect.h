@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* collect/collect.h - the state of the collector in one process.
  *
- * Locks, outermost first: the windows', a thread's `writing`, `lock`, the file's. All are taken with
- * lpoc_lock() (guard.h). The hot path takes none. */
+ * Locks, outermost first: the windows', a thread's `writing`, `lock`, the file's. All are taken
+ * with lpoc_lock() (guard.h). The hot path takes none. */
 #pragma once
 
 #include <pthread.h>

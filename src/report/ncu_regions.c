@@ -76,7 +76,8 @@ static struct metric_order order_metrics(const struct lpo_rundir *d, const struc
         order.at[order.len++] = m;
     }
     for (uint32_t i = 0; i < t->metrics.len; i++)
-        if (!used[i] && !t->metrics.at[i].sampled && !is_fact(lpo_trace_text(t, t->metrics.at[i].name)))
+        if (!used[i] && !t->metrics.at[i].sampled &&
+            !is_fact(lpo_trace_text(t, t->metrics.at[i].name)))
             order.at[order.len++] = i;
     return order;
 }

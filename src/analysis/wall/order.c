@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "region/tree.h"
 #include "region/thread_rows.h"
+#include "region/tree.h"
 
 static bool starts_before(const void *trace, uint32_t a, uint32_t b)
 {

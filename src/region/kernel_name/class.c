@@ -54,11 +54,10 @@ static const struct lpo_class_rule *first_rule(struct lpo_class_rules rules, con
     struct pairs pairs;
 
     find_pairs(words, &pairs);
-    for (size_t i = 0; i < rules.len; i++)
-        if (may_have(&pairs, rules.at[i].part) &&
-            lpo_region_kernel_words_have(words, rules.at[i].part) &&
-            (!rules.at[i].also || lpo_region_kernel_words_have(words, rules.at[i].also)))
-            return &rules.at[i];
+    for (const struct lpo_class_rule *r = rules.at, *end = r + rules.len; r < end; r++)
+        if (may_have(&pairs, r->part) && lpo_region_kernel_words_have(words, r->part) &&
+            (!r->also || lpo_region_kernel_words_have(words, r->also)))
+            return r;
     return NULL;
 }
 
