@@ -121,6 +121,8 @@ static bool lay_files(struct lpo_rundir *d, struct lpo_source *s)
 /* Sampled counters are laid over the most trusted trace that was recorded at their time. */
 static void lay_samples(struct lpo_rundir *d)
 {
+    if (d->skip & LPO_SKIP_METRICS)
+        return;
     for (size_t i = 0; d->counters.len && i < d->sources.len; i++) {
         struct lpo_source *s = &d->sources.at[i];
 

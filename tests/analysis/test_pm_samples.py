@@ -152,6 +152,17 @@ class Recorded(unittest.TestCase):
         self.assertIn("500.0 GiB", line)
         self.assertIn("4.228 TB/s", line)
 
+    def test_ncu_beside_it(self) -> None:
+        """both are shown, and how many differ"""
+        done = subprocess.run([LPO, "report", TRACE, self.samples, NCU, "--json"], capture_output=True, text=True,
+                              timeout=300, check=True)
+        report = json.loads(done.stdout)
+        kernels = {(k["name"], tuple(k.get("grid", ()))): k for k in report["counters"]["gpus"][0]["kernels"]}
+        for key in GEMMS:
+            self.near(kernels[key]["ncu_dram_bytes"], ncu_bytes()[key], 0.01)
+        section = next(s for s in report["sections"] if s["id"] == "counters")
+        self.assertTrue(any("have DRAM bytes by samples and by ncu" in i.get("text", "") for i in section["items"]))
+
     def test_counters_alone_are_refused(self) -> None:
         done = subprocess.run([LPO, "report", self.samples, "--json"], capture_output=True, text=True, timeout=60,
                               check=False)

@@ -4,6 +4,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/counters/sampled.h"
+#include "region/cells.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/tables/tables.h"
@@ -89,8 +90,9 @@ static void add_cautions(struct lpo_doc *doc, const struct lpo_analysis *a,
 static void compare_ncu(struct lpo_doc *doc, const struct lpo_analysis *a,
                         const struct lpo_sampled_gpu *g)
 {
+    const struct lpo_sampled_config *worst = NULL;
     size_t both = 0, differ = 0;
-    double worst = 0;
+    double most = 0;
 
     for (size_t i = 0; i < g->configs.len; i++) {
         const struct lpo_sampled_config *c = &g->configs.at[i];
@@ -104,16 +106,22 @@ static void compare_ncu(struct lpo_doc *doc, const struct lpo_analysis *a,
         if (fabs(bytes - ncu.value) <= 2 * error)
             continue;
         differ++;
-        worst = fmax(worst, fabs(bytes / ncu.value - 1));
+        if (fabs(bytes / ncu.value - 1) > fabs(most)) {
+            most = bytes / ncu.value - 1;
+            worst = c;
+        }
     }
-    if (both)
+    if (both && !differ)
+        lpo_doc_note(doc, LPO_NOTE_INFO,
+                     "%zu kernel configurations have DRAM bytes by samples and by ncu: they agree "
+                     "within two standard errors.",
+                     both);
+    if (worst)
         lpo_doc_note(doc, LPO_NOTE_INFO,
                      "%zu kernel configurations have DRAM bytes by samples and by ncu; %zu of them "
-                     "differ by more than two standard errors%s. ncu empties the caches before "
-                     "each kernel, the program does not.",
-                     both, differ, differ ? "" : ": they agree");
-    if (differ)
-        lpo_doc_note(doc, LPO_NOTE_INFO, "The largest difference is %.0f %%.", 100 * worst);
+                     "differ by more than two standard errors, most %s (%+.0f %%). ncu empties the "
+                     "caches before each kernel, the program does not.",
+                     both, differ, lpo_region_cells_shown_name(a->cells, worst->name), 100 * most);
 }
 
 static void add_kernels(struct lpo_doc *doc, const struct lpo_analysis *a,
