@@ -10,7 +10,12 @@
 #include "util/str.h"
 
 /* Facts that must be equal. All others may differ, and are listed. */
-static const char *const fatal_keys[] = { "gpu", "model", "config.model.name" };
+static const char *const fatal_keys[] = { "gpu",
+                                          "model",
+                                          "config.model.name",
+                                          "config.infer.batch_size",
+                                          "config.infer.prompt_tokens",
+                                          "config.infer.image_size" };
 
 /* Keys of configs that differ between any two runs and say nothing about them. */
 static const char *const idle_keys[] = {
@@ -93,6 +98,8 @@ static void compare_traces(struct lpo_diff *d, const struct lpo_diff_digest *a,
         add(d, "times", time_kind(a), time_kind(b), true);
     else if (a->sums != b->sums)
         add(d, "times", time_kind(a), time_kind(b), false);
+    if (lpo_diff_other_shapes(a, b))
+        add(d, "shapes", a->label, b->label, true);
     if (a->steps && b->steps && a->steps != b->steps)
         add(d, "steps", number(d, a->steps), number(d, b->steps), false);
     if (a->lost || b->lost)

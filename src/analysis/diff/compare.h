@@ -15,6 +15,9 @@ void lpo_diff_compare_groups(struct lpo_diff *d);
 void lpo_diff_compare_figures(struct lpo_diff *d);
 void lpo_diff_compare_findings(struct lpo_diff *d);
 
+/* Were most of the operators that both have called with inputs of another size? */
+bool lpo_diff_other_shapes(const struct lpo_diff_digest *a, const struct lpo_diff_digest *b);
+
 /* Run `i` of both sides together, those of A first. */
 const struct lpo_diff_digest *lpo_diff_run_at(const struct lpo_diff *d, size_t i);
 enum lpo_diff_side lpo_diff_run_side(const struct lpo_diff *d, size_t i);

@@ -27,6 +27,7 @@ static const struct {
     { "max_sm_clock_mhz", "the highest clock differs: %s MHz in A, %s MHz in B" },
     { "kernels", "one side has no kernels: %s launches in A, %s in B" },
     { "times", "the times are of different kinds: %s in A, %s in B" },
+    { "shapes", "most operators were called with inputs of another size: %s and %s" },
     { "steps", "the number of steps differs: %s in A, %s in B; rows are compared per step" },
     { "lost", "the profilers lost records: %s in A, %s in B" },
     { "noise", "repeats vary more than run.max_cv allows: %s in A, %s in B" },
