@@ -80,13 +80,14 @@ void lpo_rundir_add_counters(struct lpo_rundir *d, const char *name, const char 
 /* Whichever stage the sampler ran beside: the times of the samples say whose they are. */
 static void find_counters(struct lpo_rundir *d)
 {
+    const char *stage = lpo_rundir_stage_with(d, LPO_ROLE_SAMPLES);
     struct lpo_paths all = { 0 };
     struct lpo_err why = { 0 };
 
-    if (d->counters.len || d->skip & LPO_SKIP_METRICS)
+    if (!stage || d->counters.len || d->skip & LPO_SKIP_METRICS)
         return;
-    if (lpo_run_folder_list(d->arena, d->dir, "counters", &all, &why) < 0)
-        lpo_vec_push(&d->problems, lpo_rundir_problem(d, "counters", &why));
+    if (lpo_run_folder_list(d->arena, d->dir, stage, &all, &why) < 0)
+        lpo_vec_push(&d->problems, lpo_rundir_problem(d, stage, &why));
     for (size_t i = 0; i < all.len; i++)
         if (lpo_str_ends(all.at[i], LPO_COUNTERS_SUFFIX))
             lpo_rundir_add_counters(d, all.at[i], lpo_rundir_path(d, all.at[i]));
