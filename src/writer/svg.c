@@ -7,50 +7,22 @@
 #include "report/doc/doc.h"
 #include "util/str.h"
 #include "util/units.h"
+#include "writer/svg_parts.h"
 #include "writer/svg_plots.h"
 #include "writer/writer.h"
 
-enum { WIDTH = 760, HEIGHT = 420, LEFT = 80, RIGHT = 20, TOP = 40, BOTTOM = 60, MOST_SERIES = 8 };
+enum {
+    WIDTH = LPO_SVG_WIDTH,
+    HEIGHT = 420,
+    LEFT = 80,
+    RIGHT = 20,
+    TOP = 40,
+    BOTTOM = 60,
+    MOST_SERIES = 8
+};
 
 static const char *const colours[MOST_SERIES] = { "#1f6feb", "#d1553d", "#8b949e", "#2da44e",
                                                   "#bf8700", "#8250df", "#0e7490", "#57606a" };
-
-static void add_text(struct lpo_str *s, const char *text)
-{
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-
-        if (c == '<')
-            lpo_str_add(s, "&lt;");
-        else if (c == '>')
-            lpo_str_add(s, "&gt;");
-        else if (c == '&')
-            lpo_str_add(s, "&amp;");
-        else if (c == '"')
-            lpo_str_add(s, "&quot;");
-        else if (c >= 0x20)
-            lpo_str_addc(s, (char)c);
-    }
-}
-
-static void label(struct lpo_str *s, double x, double y, const char *anchor, int size,
-                  const char *text)
-{
-    lpo_str_addf(s, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" font-size=\"%d\">", x, y,
-                 anchor, size);
-    add_text(s, text);
-    lpo_str_add(s, "</text>\n");
-}
-
-static void open_svg(struct lpo_str *s, const struct lpo_figure *f, int height)
-{
-    lpo_str_addf(s,
-                 "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
-                 "font-family=\"sans-serif\" fill=\"#24292f\">\n"
-                 "<rect width=\"%d\" height=\"%d\" fill=\"white\"/>\n",
-                 WIDTH, height, WIDTH, height);
-    label(s, WIDTH / 2.0, 22, "middle", 15, f->title);
-}
 
 /* The order in which series first appear; at most MOST_SERIES have a colour of their own. */
 static size_t series_of(const struct lpo_figure *f, const char **names)
@@ -85,7 +57,7 @@ static void legend(struct lpo_str *s, const char *const *names, size_t n, double
     for (size_t i = 0; i < n; i++) {
         lpo_str_addf(s, "<rect x=\"%.1f\" y=\"%.1f\" width=\"10\" height=\"10\" fill=\"%s\"/>\n", x,
                      y - 9, colours[i]);
-        label(s, x + 14, y, "start", 11, names[i]);
+        lpo_writer_svg_label(s, x + 14, y, "start", 11, names[i]);
         x += 30 + 7.0 * (double)strlen(names[i]);
     }
 }
@@ -133,11 +105,11 @@ static void ticks(struct lpo_str *s, const struct axis *a, bool vertical)
         if (vertical) {
             lpo_str_addf(s, "<path d=\"M%d %.1fH%d\" stroke=\"#d0d7de\"/>\n", LEFT, at,
                          WIDTH - RIGHT);
-            label(s, LEFT - 6, at + 4, "end", 11, lpo_str_text(&text));
+            lpo_writer_svg_label(s, LEFT - 6, at + 4, "end", 11, lpo_str_text(&text));
         } else {
             lpo_str_addf(s, "<path d=\"M%.1f %dV%d\" stroke=\"#d0d7de\"/>\n", at, TOP,
                          HEIGHT - BOTTOM);
-            label(s, at, HEIGHT - BOTTOM + 16, "middle", 11, lpo_str_text(&text));
+            lpo_writer_svg_label(s, at, HEIGHT - BOTTOM + 16, "middle", 11, lpo_str_text(&text));
         }
     }
 }
@@ -171,10 +143,10 @@ static void dot(struct lpo_str *s, double x, double y, const char *colour, const
                 struct spots *taken)
 {
     lpo_str_addf(s, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4\" fill=\"%s\"><title>", x, y, colour);
-    add_text(s, name);
+    lpo_writer_svg_text(s, name);
     lpo_str_add(s, "</title></circle>\n");
     if (is_free(taken, x, y))
-        label(s, x + 6, y - 5, "start", 9, name);
+        lpo_writer_svg_label(s, x + 6, y - 5, "start", 9, name);
 }
 
 /* "memory 4.800 TB/s" beside the slope, "compute 66.90 TFLOP/s" over the flat part: along the slope
@@ -196,9 +168,11 @@ static void label_roofs(const struct lpo_figure *f, const struct axis *x, const 
     lpo_units_add_si(&memory, roof[0]->y / roof[0]->x, "B/s");
     lpo_str_addf(&compute, "%s ", roof[2]->label);
     lpo_units_add_si(&compute, roof[2]->y, "FLOP/s");
-    label(s, (place_x(x, roof[0]->x) + place_x(x, roof[1]->x)) / 2 - 8,
-          (place_y(y, roof[0]->y) + place_y(y, roof[1]->y)) / 2, "end", 11, lpo_str_text(&memory));
-    label(s, place_x(x, roof[2]->x), place_y(y, roof[2]->y) - 6, "end", 11, lpo_str_text(&compute));
+    lpo_writer_svg_label(s, (place_x(x, roof[0]->x) + place_x(x, roof[1]->x)) / 2 - 8,
+                         (place_y(y, roof[0]->y) + place_y(y, roof[1]->y)) / 2, "end", 11,
+                         lpo_str_text(&memory));
+    lpo_writer_svg_label(s, place_x(x, roof[2]->x), place_y(y, roof[2]->y) - 6, "end", 11,
+                         lpo_str_text(&compute));
 }
 
 /* The series "roof" is a line; every other point is a dot with its name. */
@@ -210,7 +184,7 @@ static void scatter(const struct lpo_figure *f, struct lpo_str *s)
     struct spots taken = { .n = 0 };
     bool started = false;
 
-    open_svg(s, f, HEIGHT);
+    lpo_writer_svg_begin(s, f->title, HEIGHT);
     ticks(s, &x, false);
     ticks(s, &y, true);
     lpo_str_add(s, "<path fill=\"none\" stroke=\"#24292f\" stroke-width=\"2\" d=\"");
@@ -233,9 +207,10 @@ static void scatter(const struct lpo_figure *f, struct lpo_str *s)
             p->label, &taken);
     }
     if (f->x_title)
-        label(s, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 26, "middle", 12, f->x_title);
+        lpo_writer_svg_label(s, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 26, "middle", 12,
+                             f->x_title);
     if (f->y_title)
-        label(s, 8, TOP - 8, "start", 12, f->y_title);
+        lpo_writer_svg_label(s, 8, TOP - 8, "start", 12, f->y_title);
     legend(s, names, n, HEIGHT - 8);
     lpo_str_add(s, "</svg>\n");
 }
@@ -264,7 +239,7 @@ static void bars(const struct lpo_figure *f, struct lpo_str *s)
         last = f->points.at[i].label;
     }
     scale = longest > 0 ? (WIDTH - LABEL - 90) / longest : 0;
-    open_svg(s, f, TOP + (int)count * BAR + 40);
+    lpo_writer_svg_begin(s, f->title, TOP + (int)count * BAR + 40);
     last = NULL;
     for (size_t i = 0; i < f->points.len; i++) {
         const struct lpo_point *p = &f->points.at[i];
@@ -275,13 +250,13 @@ static void bars(const struct lpo_figure *f, struct lpo_str *s)
             y = last ? y + BAR : y;
             x = LABEL;
             sum = 0;
-            label(s, LABEL - 8, y + 15, "end", 11, p->label);
+            lpo_writer_svg_label(s, LABEL - 8, y + 15, "end", 11, p->label);
         }
         lpo_str_addf(s,
                      "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" "
                      "fill=\"%s\"><title>",
                      x, y + 2, width, BAR - 6, colours[index_of(names, n, p->series)]);
-        add_text(s, p->series);
+        lpo_writer_svg_text(s, p->series);
         lpo_str_addf(s, ": %.4g</title></rect>\n", length(p));
         x += width;
         sum += length(p);
@@ -290,7 +265,7 @@ static void bars(const struct lpo_figure *f, struct lpo_str *s)
             LPO_STR total = { 0 };
 
             lpo_str_addf(&total, "%.4g %s", sum, f->y_title ? f->y_title : "");
-            label(s, x + 6, y + 15, "start", 11, lpo_str_text(&total));
+            lpo_writer_svg_label(s, x + 6, y + 15, "start", 11, lpo_str_text(&total));
         }
     }
     legend(s, names, n, TOP + (double)count * BAR + 24);

@@ -7,10 +7,10 @@
 #include "report/doc/doc.h"
 #include "util/str.h"
 #include "util/units.h"
-#include "util/visible.h"
+#include "writer/svg_parts.h"
 
 enum {
-    WIDTH = 760,
+    WIDTH = LPO_SVG_WIDTH,
     HEIGHT = 320,
     LEFT = 90,
     RIGHT = 20,
@@ -25,42 +25,6 @@ static const char *const colours[COLOURS] = {
     "#1f6feb", "#d1553d", "#2da44e", "#bf8700", "#8250df",
     "#0e7490", "#cf222e", "#57606a", "#9a6700", "#1a7f37"
 };
-
-static void add_text(struct lpo_str *s, const char *text)
-{
-    static const char *const names[128] = {
-        ['<'] = "&lt;", ['>'] = "&gt;", ['&'] = "&amp;", ['"'] = "&quot;"
-    };
-    LPO_STR shown = { 0 };
-
-    lpo_visible_add(&shown, text, strlen(text), 200);
-    for (size_t i = 0; i < shown.len; i++) {
-        unsigned char c = (unsigned char)shown.at[i];
-
-        if (c < 128 && names[c])
-            lpo_str_add(s, names[c]);
-        else
-            lpo_str_addc(s, (char)c);
-    }
-}
-
-static void label(struct lpo_str *s, double x, double y, const char *anchor, const char *text)
-{
-    lpo_str_addf(s, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\" font-size=\"11\">", x, y,
-                 anchor);
-    add_text(s, text);
-    lpo_str_add(s, "</text>\n");
-}
-
-static void open_svg(struct lpo_str *s, const struct lpo_figure *f, int height)
-{
-    lpo_str_addf(s,
-                 "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "
-                 "font-family=\"sans-serif\" fill=\"#24292f\">\n"
-                 "<rect width=\"%d\" height=\"%d\" fill=\"white\"/>\n",
-                 WIDTH, height, WIDTH, height);
-    label(s, WIDTH / 2.0, 22, "middle", f->title);
-}
 
 /* --- lines ---------------------------------------------------------------------------------- */
 
@@ -135,12 +99,13 @@ static void axis_labels(struct lpo_str *s, const struct lpo_figure *f, const str
             lpo_units_add_duration(&text, (int64_t)llround(y));
         else
             lpo_str_addf(&text, "%.4g", y);
-        label(s, LEFT - 6, py(p, y) + 4, "end", lpo_str_text(&text));
+        lpo_writer_svg_label(s, LEFT - 6, py(p, y) + 4, "end", 11, lpo_str_text(&text));
         lpo_str_addf(s, "<path d=\"M%d %.1fH%d\" stroke=\"#d0d7de\"/>\n", LEFT, py(p, y),
                      WIDTH - RIGHT);
     }
     if (f->x_title)
-        label(s, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 10, "middle", f->x_title);
+        lpo_writer_svg_label(s, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 10, "middle", 11,
+                             f->x_title);
 }
 
 bool lpo_writer_svg_lines(const struct lpo_figure *f, struct lpo_str *s)
@@ -149,7 +114,7 @@ bool lpo_writer_svg_lines(const struct lpo_figure *f, struct lpo_str *s)
 
     if (!(p.x0 < INFINITY))
         return false;
-    open_svg(s, f, HEIGHT);
+    lpo_writer_svg_begin(s, f->title, HEIGHT);
     axis_labels(s, f, &p);
     curve(s, f, &p, "level", true);
     curve(s, f, &p, "value", false);
@@ -161,12 +126,12 @@ bool lpo_writer_svg_lines(const struct lpo_figure *f, struct lpo_str *s)
         if (strcmp(q->series, "change") == 0) {
             lpo_str_addf(s, "<path d=\"M%.1f %dV%d\" stroke=\"#d1553d\" stroke-dasharray=\"4\"/>\n",
                          px(&p, q->x), TOP, HEIGHT - BOTTOM);
-            label(s, px(&p, q->x) + 3, TOP + 10, "start", q->label);
+            lpo_writer_svg_label(s, px(&p, q->x) + 3, TOP + 10, "start", 11, q->label);
             continue;
         }
         lpo_str_addf(s, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"><title>", px(&p, q->x),
                      py(&p, q->y), colours[0]);
-        add_text(s, q->label);
+        lpo_writer_svg_text(s, q->label);
         lpo_str_add(s, "</title></circle>\n");
     }
     lpo_str_add(s, "</svg>\n");
@@ -190,14 +155,14 @@ static void span(struct lpo_str *s, const struct lpo_span *x, double left, doubl
     lpo_units_add_duration(&ns, x->end_ns - x->start_ns);
     lpo_str_addf(s, "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%d\" fill=\"%s\"><title>",
                  left, y, width, ROW - 2, colour_of(x->name));
-    add_text(s, x->name);
+    lpo_writer_svg_text(s, x->name);
     lpo_str_addf(s, ": %s</title></rect>\n", ns.at);
     if (width > 7.0 * (double)strlen(x->name) + 4 && strlen(x->name) < 100) {
         lpo_str_addf(s,
                      "<text x=\"%.1f\" y=\"%.1f\" font-size=\"10\" fill=\"%s\" "
                      "pointer-events=\"none\">",
                      left + 2, y + 12, strncmp(x->name, "idle", 4) == 0 ? "#57606a" : "white");
-        add_text(s, x->name);
+        lpo_writer_svg_text(s, x->name);
         lpo_str_add(s, "</text>\n");
     }
 }
@@ -214,10 +179,11 @@ bool lpo_writer_svg_lanes(const struct lpo_figure *f, struct lpo_str *s)
     if (last <= first || f->spans.len > MOST_SPANS || f->lanes.len > 200)
         return false;
     scale = (WIDTH - LEFT - RIGHT) / ((double)last - (double)first);
-    open_svg(s, f, TOP + (int)f->lanes.len * ROW + 20);
+    lpo_writer_svg_begin(s, f->title, TOP + (int)f->lanes.len * ROW + 20);
     for (size_t i = 0; i < f->lanes.len; i++)
         if (i == 0 || strcmp(f->lanes.at[i].group, f->lanes.at[i - 1].group) != 0)
-            label(s, LEFT - 6, TOP + (double)i * ROW + 12, "end", f->lanes.at[i].group);
+            lpo_writer_svg_label(s, LEFT - 6, TOP + (double)i * ROW + 12, "end", 11,
+                                 f->lanes.at[i].group);
     for (size_t i = 0; i < f->spans.len; i++) {
         const struct lpo_span *x = &f->spans.at[i];
         double width = ((double)x->end_ns - (double)x->start_ns) * scale;
