@@ -51,6 +51,15 @@ class Summary(LpoCase):
         return ns(found[1])
 
 
+class Parts(Summary):
+    def test_a_part_of_less_than_one_percent_is_not_listed(self) -> None:
+        text = self.of_trace(range_of("large", 0, 100), *launch(1, 10, 1000, 1989), range_of("edge", 100, 200), *launch(2, 110, 2000, 2010),
+                             range_of("tiny", 200, 300), *launch(3, 210, 3000, 3001))
+        self.assertIn('"large" takes 99 %', text)
+        self.assertIn('"edge" takes 1 %', text)
+        self.assertNotIn("tiny", text)
+
+
 class GettingReady(Summary):
     """load 0…2000, warmup 2000…10000, decode 10000…11000 us: 300 us of work and 200 us of waiting that count."""
 

@@ -158,7 +158,7 @@ static void add_regions(struct summary *t)
         const struct lpo_fold_row *r = &t->fold->rows.at[i];
         int64_t ns = t->gpu ? r->sum.all.ns + r->sum.copies.ns : r->sum.host_ns;
 
-        if (!is_shown(t, r))
+        if (!is_shown(t, r) || ns < whole / 100) /* "0 %" says nothing */
             continue;
         lpo_doc_paragraph(t->doc, "- The part called \"%s\" takes %s of it (%s).", r->path,
                           percent(t, ns, whole), duration(t, ns));
@@ -198,8 +198,8 @@ static void add_idle_cause(struct summary *t)
     const struct lpo_wall_device *d = t->wall;
     const struct lpo_trace *trace = t->s->analysis->trace;
     const char *words[LPO_IDLE_CAUSES] = {
-        [LPO_IDLE_HOST] = "the program launched the next kernel too late.",
-        [LPO_IDLE_QUEUED] = "the next kernel was launched in time, and waited for something else.",
+        [LPO_IDLE_HOST] = "the program launched the next work too late.",
+        [LPO_IDLE_QUEUED] = "the next work was launched in time, and waited for something else.",
         [LPO_IDLE_UNKNOWN] = "the trace does not show why.",
     };
 
