@@ -171,6 +171,32 @@ static void what_is_not_known_is_not_denied(void **state)
     assert_null(strstr(lpo_report_finding_none(&s, &f), "not known"));
 }
 
+/* Which tool helps depends on what the trace lacks: calls, or launch records. */
+static void why_idle_time_is_unknown(void **state)
+{
+    static const struct {
+        bool launches;
+        const char *has;
+    } rows[] = { { true, "lpo run since version" }, { false, "Begin the capture earlier" } };
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        LPO_AUTO(lpo_trace) t = late_launch();
+        LPO_AUTO(lpo_analysis) a = NULL;
+        LPO_AUTO(lpo_findings) f = NULL;
+        struct lpo_source s = { .trace = t };
+
+        t->processes.at[0].has_calls = false;
+        t->gpu_ops.at[1].start_ns += 100000; /* the gap is more than a fifth of the span */
+        t->gpu_ops.at[1].end_ns += 100000;
+        if (!rows[i].launches)
+            t->gpu_ops.at[1].launch = LPO_NONE;
+        s.analysis = a = lpo_analysis_of(t, NULL);
+        f = lpo_findings_create(NULL, NULL, a);
+        assert_non_null(strstr(lpo_report_finding_none(&s, f), rows[i].has));
+    }
+}
+
 static void idle_although_launched_is_said(void **state)
 {
     LPO_AUTO(lpo_trace) t = late_launch();
@@ -235,6 +261,7 @@ int main(void)
     UNIT_TEST(&u, pinned_memory_only_where_it_is_known_to_help);
     UNIT_TEST(&u, advice_fits_the_facts);
     UNIT_TEST(&u, what_is_not_known_is_not_denied);
+    UNIT_TEST(&u, why_idle_time_is_unknown);
     UNIT_TEST(&u, idle_although_launched_is_said);
     UNIT_TEST(&u, what_is_outside_stands_in_the_caution);
     return unit_run(&u);

@@ -222,8 +222,13 @@ const char *lpo_report_finding_none(const struct lpo_source *s, const struct lpo
         return "Every saving that was found is smaller than the difference between repeats.";
     for (size_t i = 0; i < f->cautions.len; i++)
         if (f->cautions.at[i].kind == LPO_CAUTION_UNKNOWN)
-            return "Why the GPU was idle is not in this trace, so what could be saved is not "
-                   "known: nsys and the PyTorch profiler record what the host does.";
+            return lpo_analysis_steady(s->analysis)->wall->no_calls
+                       ? "Why the GPU was idle is not in this trace, so what could be saved is not "
+                         "known: nsys, the PyTorch profiler and lpo run since version 0.2 record "
+                         "what the host does."
+                       : "Why the GPU was idle is not in this trace, so what could be saved is not "
+                         "known: work without a launch record ended the gaps. Begin the capture "
+                         "earlier.";
     if (f->any_device && (f->kernels_judged || f->compute_ns < f->span_ns / 2))
         return "Nothing was found that takes 2 % of the wall time and could be saved.";
     if (f->any_device)
