@@ -59,11 +59,30 @@ static inline void check_sums(const struct lpo_trace *t)
         }
 }
 
+/* Quantities over time, and what was said about collectives. */
+static inline void check_series(const struct lpo_trace *t)
+{
+    for (size_t i = 0; i < t->series.len; i++) {
+        const struct lpo_series *s = &t->series.at[i];
+
+        insist(s->device < t->devices.len && s->name < lpo_trace_name_count(t) &&
+               s->points.len > 0 && s->points.len <= s->seen);
+        for (size_t k = 0; k < s->points.len; k++)
+            insist(s->points.at[k].value == s->points.at[k].value &&
+                   (k == 0 || s->points.at[k - 1].ns <= s->points.at[k].ns));
+    }
+    for (size_t i = 0; i < t->collectives.len; i++)
+        insist(t->collectives.at[i].op < t->gpu_ops.len &&
+               t->collectives.at[i].kind < lpo_trace_name_count(t) &&
+               (i == 0 || t->collectives.at[i - 1].op < t->collectives.at[i].op));
+}
+
 static inline void check_trace(const struct lpo_trace *t)
 {
     size_t names = lpo_trace_name_count(t);
 
     check_gpu_ops(t);
+    check_series(t);
     for (size_t i = 0; i < t->launches.len; i++)
         insist(t->launches.at[i].thread < t->threads.len &&
                t->launches.at[i].end_ns >= t->launches.at[i].start_ns);

@@ -17,8 +17,9 @@ import unittest
 
 sys.dont_write_bytecode = True
 ROOT = pathlib.Path(os.environ.get("LPO_SOURCE_ROOT") or pathlib.Path(__file__).resolve().parents[2])
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/web")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/web"), str(ROOT / "tests/trace")]
 import browser  # noqa: E402
+import lpoc  # noqa: E402
 import tap  # noqa: E402
 from lpo_case import LpoCase  # noqa: E402
 
@@ -331,6 +332,23 @@ class Page(LpoCase):
         self.assertNotEqual(self.browser.run("return document.querySelector('[data-chart=Allocated] path').getAttribute('d')"), before)
         self.browser.run("window.lpo.strip.view(0, window.lpo.strip.span)")
         self.assertEqual(self.browser.run("return document.querySelector('[data-chart=Allocated] path').getAttribute('d')"), before)
+
+    @unittest.skipUnless((SHARED / "pm/llama8_50us.lpot.gz").exists(), "needs ../shared/data/pm")
+    def test_sampled_counters_are_drawn_over_time(self):
+        lpoc.from_csv(str(SHARED / "pm/llama8_50us.csv.gz"), os.path.join(self.cwd, "gpu0.lpoc"))
+        done = self.lpo("report", str(SHARED / "pm/llama8_50us.lpot.gz"), "gpu0.lpoc", "-o", "out")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        page = str(pathlib.Path(self.cwd) / "out/report.html")
+        self.assertLess(os.path.getsize(page), 5 << 20)
+        self.browser.open(page)
+        self.assertEqual(self.browser.errors(), [])
+        self.assertEqual(self.browser.run("return [...document.querySelectorAll('#counters .chart')].map(c => c.dataset.chart)"),
+                         ["DRAM read", "DRAM written", "Tensor cores active"])
+        said = self.browser.run("return document.querySelector('[data-chart=\"Tensor cores active\"] [role=status]').textContent")
+        self.assertRegex(said, r"^0\u00a0% to 9\d(\.\d+)?\u00a0%$")
+        before = self.browser.run("return document.querySelector('[data-chart=\"DRAM read\"] path').getAttribute('d')")
+        self.browser.run("window.lpo.strip.view(window.lpo.strip.span / 2, window.lpo.strip.span)")
+        self.assertNotEqual(self.browser.run("return document.querySelector('[data-chart=\"DRAM read\"] path').getAttribute('d')"), before)
 
     def ranks(self):
         """Four ranks of one job, the last of which computes longer; each ends with an all-reduce."""
