@@ -370,6 +370,20 @@ class Page(LpoCase):
         out = pathlib.Path(self.cwd) / "out"
         return str(out / "report.html"), json.loads((out / "report.json").read_text())
 
+    def test_of_many_gpus_the_fullest_are_drawn(self):
+        events = [{"ph": "X", "cat": "kernel", "name": "gemm", "pid": g, "tid": 7, "ts": 100, "dur": 50, "args": {"device": g, "stream": 7}} for g in range(20)]
+        events += [{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "pid": 1, "tid": 1, "ts": 101 + i,
+                    "args": {"Bytes": 8, "Device Type": 1, "Device Id": g, "Total Allocated": (g * 7 % 20 + 1) << 30, "Total Reserved": 64 << 30}} for i in range(3) for g in range(20)]
+        page, report = self.kineto([], [], events)
+        peaks = [r["peak_bytes"] for s in report["sections"] for i in s["items"] if i.get("id") == "memory" for r in i["rows"] if r["what"] == "Allocated"]
+        self.assertEqual(peaks, [n << 30 for n in range(20, 0, -1)])
+        self.browser.open(page)
+        self.assertEqual(self.browser.errors(), [])
+        self.assertEqual(self.browser.run("return [...document.querySelectorAll('#memory .chart')].map(c => c.querySelectorAll('path').length)"), [16, 16])
+        named = self.browser.run("return [...document.querySelectorAll('#memory .key')].map(k => k.textContent.replace(' (dashed)', ''))")
+        self.assertEqual(set(named), {f"device:{g}" for g in range(20) if g * 7 % 20 + 1 > 4})
+        self.assertIn("and 4 are not", self.browser.run("return document.querySelector('#memory').textContent"))
+
     def test_ranks_stand_beside_each_other(self):
         page, report = self.ranks()
         self.browser.open(page)
@@ -381,6 +395,7 @@ class Page(LpoCase):
         self.assertEqual(odd, ["table-beside/4/compute", "table-beside/4/idle"])
         rows = [r for s in report["sections"] for i in s["items"] if i.get("id") == "ranks" for r in i["rows"]]
         self.assertEqual({r["scope"]: r["differs"] for r in rows}["rank:3/device:0"], "compute +2 ms, idle -2 ms")
+        self.assertEqual(rows[0]["scope"], "rank:3/device:0")  # a short page keeps the first rows
         self.assertEqual({r["scope"]: r["differs"] for r in rows}["rank:1/device:0"], "")
 
     def test_collectives_have_size_and_bandwidth(self):

@@ -45,7 +45,7 @@ class Drawing {
   private range = "";
   private at = -1;
 
-  constructor(private chart: Chart, private lines: Line[], private stages: Stage[], span: number) {
+  constructor(private chart: Chart, private lines: Line[], private colours: number[], private stages: Stage[], span: number) {
     const values = lines.flatMap((l) => l.value.filter((v): v is number => v !== null));
     let least = Infinity, first = 0, last = span;
     this.words = wordsOf(chart.unit);
@@ -86,7 +86,7 @@ class Drawing {
         pen = "L";
       }
       if (steps && pen === "L") path += `H${x(this.whole[1]).toFixed(1)}`;
-      parts.push(shape("path", { d: path, stroke: LINES[i % LINES.length] }));
+      parts.push(shape("path", { d: path, stroke: LINES[this.colours[i] % LINES.length], ...(this.colours[i] < LINES.length ? {} : { "stroke-dasharray": "6 3" }) }));
     });
     this.svg.replaceChildren(...parts, this.cursor);
     [this.from, this.to].forEach((t, i) => { this.axis.children[i].textContent = format.ns(t); });
@@ -144,25 +144,33 @@ function place(chapter: string): HTMLElement {
   return section;
 }
 
+const known = (l: Line): boolean => l.value.some((v) => v !== null);
+const peak = (l: Line): number => l.value.reduce((m: number, v) => Math.max(m, v ?? 0), 0);
+
+/** The GPUs that all charts of a chapter draw, each with its colour: of too many those with the largest values. */
+function chosen(charts: Chart[]): string[] {
+  const most = charts.reduce((a, c) => c.lines.length > a.length ? c.lines : a, [] as Line[]).filter(known);
+  return (most.length > MOST_LINES ? [...most].sort((a, b) => peak(b) - peak(a)) : most).slice(0, MOST_LINES).map((l) => l.scope);
+}
+
 function chapter(id: string, charts: Chart[], data: Raw, strip: Strip | undefined): void {
-  const box = el("div", { class: "charts" }), section = place(id), legend = el("div"), drawn: Drawing[] = [];
+  const box = el("div", { class: "charts" }), section = place(id), legend = el("div"), drawn: Drawing[] = [], scopes = chosen(charts);
   let thinned = 0, left = 0;
   for (const c of charts) {
-    const shown = c.lines.filter((l) => l.value.some((v) => v !== null)), span = c.clock === "trace" ? data.strip?.span_ns ?? 0 : 0;
+    const all = c.lines.filter(known), shown = all.filter((l) => scopes.includes(l.scope)), span = c.clock === "trace" ? data.strip?.span_ns ?? 0 : 0;
     if (!shown.length) continue;
-    const d = new Drawing(c, shown.slice(0, MOST_LINES), c.clock === "unix" ? data.stages ?? [] : [], span);
+    const d = new Drawing(c, shown, shown.map((l) => scopes.indexOf(l.scope)), c.clock === "unix" ? data.stages ?? [] : [], span);
     if (c.clock === "trace") drawn.push(d);
     for (const l of shown) thinned = Math.max(thinned, l.seen - l.at.length);
-    left = Math.max(left, shown.length - MOST_LINES);
+    left = Math.max(left, all.length - shown.length);
     box.append(d.box);
   }
   section.querySelector("h2")?.after(box);
-  const lines = charts.reduce((most, c) => c.lines.length > most.length ? c.lines : most, [] as Line[]);
-  if (lines.length > 1) {
-    lines.slice(0, MOST_LINES).forEach((l, i) => legend.append(el("span", { class: "key" }, el("i", { style: `background:${LINES[i % LINES.length]}` }), l.scope)));
+  if (scopes.length > 1) {
+    scopes.forEach((scope, i) => legend.append(el("span", { class: "key" }, el("i", { style: `background:${LINES[i % LINES.length]}` }), scope + (i < LINES.length ? "" : " (dashed)"))));
     box.after(legend);
   }
-  const notes = [thinned ? "Of points that lie close together the smallest and the largest are drawn." : "", left > 0 ? `${left} more GPUs are not drawn.` : "",
+  const notes = [thinned ? "Of points that lie close together the smallest and the largest are drawn." : "", left > 0 ? `The ${MOST_LINES} GPUs with the largest values are drawn, and ${left} are not.` : "",
     drawn.length && strip ? "The time is that of the timeline: zooming there zooms here." : ""].filter(Boolean);
   if (notes.length) box.after(el("p", { class: "note" }, notes.join(" ")));
   if (drawn.length) strip?.follows((view) => { for (const d of drawn) d.show(view); });

@@ -73,7 +73,7 @@ function whatRan(): void {
 function bars(walls: Wall[]): HTMLElement {
   const box = el("div"), shown = walls.slice(0, 16), legend = el("div");
   shown.forEach((w, i) => box.append(bar(w, i + 1)));
-  if (walls.length > shown.length) box.append(el("p", { class: "note" }, `${walls.length - shown.length} more GPUs are in report.json.`));
+  if (walls.length > shown.length) box.append(el("p", { class: "note" }, "The longest spans are shown; ", el("a", { href: "#ranks" }, `all ${walls.length} GPUs stand beside each other`), " further down."));
   for (const [name, colour, of] of PARTS)
     if (walls.some((w) => of(w) > 0)) legend.append(el("span", { class: "key" }, el("i", { style: `background:${colour}` }), name));
   box.append(legend);

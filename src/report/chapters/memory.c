@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The chapter "Memory": what the framework's allocator held at most, from a trace that recorded
  * every allocation. The page draws it over time. */
-#include <string.h>
+#include <stdlib.h>
 
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
@@ -9,6 +9,7 @@
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
+#include "util/xmalloc.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
@@ -35,13 +36,34 @@ static int64_t first_moment(const struct lpo_trace *t)
     return ns;
 }
 
+static const struct lpo_series_point *peak_of(const struct lpo_series *s)
+{
+    const struct lpo_series_point *peak = s->points.at;
+
+    for (size_t i = 1; i < s->points.len; i++)
+        peak = s->points.at[i].value > peak->value ? &s->points.at[i] : peak;
+    return peak;
+}
+
+/* One quantity after the other; a page of limited length keeps the GPUs that are fullest. */
+static int largest_first(const void *x, const void *y)
+{
+    const struct lpo_series *a = *(const struct lpo_series *const *)x,
+                            *b = *(const struct lpo_series *const *)y;
+    double p = peak_of(a)->value, q = peak_of(b)->value;
+
+    if (a->name != b->name)
+        return a->name < b->name ? -1 : 1;
+    if (p != q)
+        return p > q ? -1 : 1;
+    return (int)a->device - (int)b->device;
+}
+
 static void add_row(struct lpo_table *table, const struct lpo_trace *t, const struct lpo_series *s,
                     int64_t zero_ns)
 {
-    const struct lpo_series_point *p = s->points.at, *peak = p;
+    const struct lpo_series_point *p = s->points.at, *peak = peak_of(s);
 
-    for (size_t i = 1; i < s->points.len; i++)
-        peak = p[i].value > peak->value ? &p[i] : peak;
     lpo_doc_row_text(table, lpo_report_device_scope(table->arena, &t->devices.at[s->device]));
     lpo_doc_row_text(table, lpo_trace_text(t, s->name));
     lpo_doc_row_bytes(table, p[0].value);
@@ -55,7 +77,9 @@ void lpo_report_chapter_memory(struct lpo_doc *doc, const struct lpo_rundir *d,
                                const struct lpo_source *s)
 {
     const struct lpo_source *from = lpo_report_memory_source(d, s);
+    const struct lpo_series **rows;
     struct lpo_table *table;
+    size_t n = 0;
 
     if (!from)
         return;
@@ -65,10 +89,13 @@ void lpo_report_chapter_memory(struct lpo_doc *doc, const struct lpo_rundir *d,
                       "held of the GPU. Times count from the first allocation in the trace.",
                       from->what);
     table = lpo_doc_table(doc, "memory", "", columns, COUNT(columns));
-    for (size_t i = 0; i < from->trace->series.len; i++) {
-        const struct lpo_series *series = &from->trace->series.at[i];
-
-        if (series->kind == LPO_SERIES_MEMORY && series->points.len)
-            add_row(table, from->trace, series, first_moment(from->trace));
-    }
+    rows = lpo_xcalloc(from->trace->series.len, sizeof *rows);
+    for (size_t i = 0; i < from->trace->series.len; i++)
+        if (from->trace->series.at[i].kind == LPO_SERIES_MEMORY &&
+            from->trace->series.at[i].points.len)
+            rows[n++] = &from->trace->series.at[i];
+    qsort(rows, n, sizeof(*rows), largest_first);
+    for (size_t i = 0; i < n; i++)
+        add_row(table, from->trace, rows[i], first_moment(from->trace));
+    free(rows);
 }

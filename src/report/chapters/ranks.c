@@ -88,6 +88,40 @@ static void add_difference(struct lpo_str *out, const struct lpo_wall_device *d,
     }
 }
 
+/* A device, and the largest difference of a part of it. */
+struct place {
+    const struct lpo_wall_device *d;
+    int64_t away_ns;
+    size_t at; /* among the devices, longest span first */
+};
+
+/* A page of limited length keeps the first rows: those that differ by much stand there. */
+static int odd_first(const void *x, const void *y)
+{
+    const struct place *a = x, *b = y;
+
+    if (a->away_ns != b->away_ns)
+        return a->away_ns > b->away_ns ? -1 : 1;
+    return a->at < b->at ? -1 : a->at > b->at;
+}
+
+static struct place *places_of(const struct lpo_wall *w, const int64_t medians[PARTS + 1])
+{
+    struct place *all = lpo_xcalloc(w->devices.len, sizeof *all);
+
+    for (size_t i = 0; i < w->devices.len; i++) {
+        all[i] = (struct place){ &w->devices.at[i], 0, i };
+        for (int part = 0; part < PARTS && !all[i].d->parts_unknown; part++) {
+            int64_t away = llabs(part_ns(all[i].d, part) - medians[part]);
+
+            if ((double)away >= odd_share * (double)medians[PARTS] && away > all[i].away_ns)
+                all[i].away_ns = away;
+        }
+    }
+    qsort(all, w->devices.len, sizeof *all, odd_first);
+    return all;
+}
+
 static void add_row(struct lpo_table *t, const struct lpo_trace *trace,
                     const struct lpo_wall_device *d, const int64_t medians[PARTS + 1])
 {
@@ -111,6 +145,7 @@ void lpo_report_chapter_ranks(struct lpo_doc *doc, const struct lpo_rundir *d,
     const struct lpo_trace *t = s->analysis->trace;
     int64_t medians[PARTS + 1];
     struct lpo_table *table;
+    struct place *places;
     size_t ranks = 0;
 
     (void)d;
@@ -121,11 +156,13 @@ void lpo_report_chapter_ranks(struct lpo_doc *doc, const struct lpo_rundir *d,
     for (int i = 0; i <= PARTS; i++)
         medians[i] = median(w, i);
     lpo_doc_section(doc, "ranks", ranks == w->devices.len ? "Ranks" : "GPUs beside each other", 1);
-    lpo_doc_paragraph(doc, "The parts of each add up to its span, longest first. What differs from "
-                           "the median by less than 5 %% of the median span is not named.");
+    lpo_doc_paragraph(doc, "The parts of each add up to its span. Those that differ most from the "
+                           "median come first; less than 5 %% of the median span is not named.");
     table = lpo_doc_table(doc, "ranks", "", columns, COUNT(columns));
+    places = places_of(w, medians);
     for (size_t i = 0; i < w->devices.len && i < lpo_budget()->scopes; i++)
-        add_row(table, t, &w->devices.at[i], medians);
+        add_row(table, t, places[i].d, medians);
+    free(places);
     if (w->devices.len > lpo_budget()->scopes)
         table->total_rows = w->devices.len;
 }
