@@ -23,6 +23,7 @@ static void put_metric(struct lpo_record *to, const struct lpo_sampled_gpu *g,
     lpo_doc_put_real(r, "total",
                      share ? (g->covered_ns > 0 ? m->total / (double)g->covered_ns : 0) : m->total);
     lpo_doc_put_real(r, "others_share", m->total > 0 ? m->others / m->total : 0);
+    lpo_doc_put_real(r, "baseline_per_second", m->baseline * 1e9);
     lpo_doc_put_int(r, "ahead_ns", -m->shift_ns);
     lpo_doc_put_flag(r, "ahead_sure", m->shift_sure);
     lpo_doc_put_real(r, "r2", m->r2);

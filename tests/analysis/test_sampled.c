@@ -37,6 +37,7 @@ struct world {
     LPO_VEC(struct sample) samples;
     size_t at;
     int64_t now_ns;
+    enum lpo_counters_meaning first; /* of the first metric; 0: DRAM read */
 };
 
 static struct world new_world(void)
@@ -147,11 +148,14 @@ static void rewind_samples(void *ctx)
 
 static const struct lpo_sampled_gpu *lay(struct world *w)
 {
+    struct lpo_counters_metric own[METRICS];
     const struct lpo_counters_about about = {
-        .chip = "GH100", .interval_ns = INTERVAL, .metrics = metrics, .nmetrics = METRICS
+        .chip = "GH100", .interval_ns = INTERVAL, .metrics = own, .nmetrics = METRICS
     };
     const struct lpo_sample_source source = { &about, next_sample, rewind_samples, w };
 
+    memcpy(own, metrics, sizeof own);
+    own[0].meaning = w->first ? w->first : own[0].meaning;
     w->tree = lpo_region_tree_create(w->trace);
     w->sampled = lpo_counters_sampled_create(w->tree);
     if (!lpo_counters_lay_samples(w->sampled, w->trace, w->tree, 0, &source))
@@ -433,6 +437,47 @@ static void other_processes(void **unused)
     end_world(&w);
 }
 
+/* Samples travel over PCIe themselves: that is no region's. */
+static void sampling_itself_is_taken_out(void **unused)
+{
+    struct world w = new_world();
+    const struct lpo_sampled_gpu *g;
+    double is, want;
+
+    (void)unused;
+    w.first = LPO_COUNTER_PCIE_WRITE;
+    steps(&w, 600);
+    sample(&w, 3000000, 100000);
+    for (size_t i = 0; i < w.samples.len; i++)
+        w.samples.at[i].values[0] += 14336;
+    w.samples.at[7].values[0] += 5e9; /* somebody copies */
+    g = lay(&w);
+    assert_non_null(g);
+    assert_string_equal(g->metrics[0].name, "pcie_bytes_written");
+    assert_close(g->metrics[0].baseline * INTERVAL, 14336, 1e-9);
+    is = given(&w, NULL, 0, &want);
+    assert_close(is, want, 1e-6);
+    assert_close(g->metrics[0].outside, 5e9, 1e-6);
+    end_world(&w);
+}
+
+/* DRAM bytes of others are not told apart by their rate: nothing is taken out. */
+static void dram_has_no_baseline(void **unused)
+{
+    struct world w = new_world();
+    const struct lpo_sampled_gpu *g;
+
+    (void)unused;
+    steps(&w, 300);
+    sample(&w, 3000000, 100000);
+    for (size_t i = 0; i < w.samples.len; i++)
+        w.samples.at[i].values[0] += 14336;
+    g = lay(&w);
+    assert_non_null(g);
+    assert_true(g->metrics[0].baseline == 0);
+    end_world(&w);
+}
+
 /* Shares of a CUDA graph's time: sums by region, nothing by kernel. */
 static void graph_shares_have_no_figures(void **unused)
 {
@@ -582,6 +627,8 @@ int main(void)
           .initial_state = (void *)&clock_cases[2] },
         cmocka_unit_test(rhythm_is_no_proof),
         cmocka_unit_test(other_processes),
+        cmocka_unit_test(sampling_itself_is_taken_out),
+        cmocka_unit_test(dram_has_no_baseline),
         cmocka_unit_test(graph_shares_have_no_figures),
         cmocka_unit_test(no_figure_that_data_cannot_support),
         cmocka_unit_test(too_many_configurations),

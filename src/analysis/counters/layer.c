@@ -226,6 +226,7 @@ static void order_metrics(struct lpo_layer *l)
     size_t at = 0;
 
     l->nmetrics = about->nmetrics;
+    l->baseline = lpo_xcalloc(l->nmetrics + 1, sizeof *l->baseline);
     l->by_family = lpo_xcalloc(l->nmetrics + 1, sizeof *l->by_family);
     for (int f = 0; f < LPO_FAMILIES; f++) {
         l->family_first[f] = at;
@@ -268,6 +269,7 @@ void lpo_counters_layer_close(struct lpo_layer *l)
     free(l->place);
     free(l->amounts);
     free(l->by_family);
+    free(l->baseline);
     free(l->factor);
     lpo_vec_free(&l->groups);
     lpo_vec_free(&l->unknowns);
@@ -277,11 +279,11 @@ void lpo_counters_layer_close(struct lpo_layer *l)
 double lpo_counters_layer_amount(const struct lpo_layer *l, const struct lpo_counters_sample *s,
                                  size_t metric)
 {
-    double v = s->values[metric];
+    double v = s->values[metric], ns = (double)(s->end_ns - s->start_ns);
 
-    return l->source->about->metrics[metric].kind == LPO_COUNTER_SHARE
-               ? v * (double)(s->end_ns - s->start_ns)
-               : v;
+    if (l->source->about->metrics[metric].kind == LPO_COUNTER_SHARE)
+        return v * ns;
+    return v > 0 ? fmax(0, v - l->baseline[metric] * ns) : v;
 }
 
 void lpo_counters_layer_terms(struct lpo_layer *l, const struct lpo_sample_sweep *s,

@@ -55,7 +55,8 @@ struct lpo_layer {
     uint32_t *place;              /* per entry of ops: into tree->places */
     LPO_VEC(struct lpo_sampled_group) groups;
     LPO_VEC(struct lpo_sampled_unknown) unknowns;
-    double *amounts; /* per group and metric */
+    double *amounts;  /* per group and metric */
+    double *baseline; /* per metric: what sampling itself moves in a nanosecond */
     size_t nmetrics;
     size_t family_first[LPO_FAMILIES + 1]; /* into by_family */
     size_t *by_family;                     /* metrics, those of one family together */
@@ -74,11 +75,13 @@ void lpo_counters_layer_close(struct lpo_layer *l);
  * as they are). */
 void lpo_counters_layer_terms(struct lpo_layer *l, const struct lpo_sample_sweep *s,
                               const uint32_t *to);
-/* The value of a metric as an amount; NAN: unknown. */
+/* The value of a metric as an amount, without what sampling itself moves; NAN: unknown. */
 double lpo_counters_layer_amount(const struct lpo_layer *l, const struct lpo_counters_sample *s,
                                  size_t metric);
 enum lpo_sampled_family lpo_counters_family(enum lpo_counters_meaning meaning);
 
+/* baseline.c: what sampling itself moves, from samples in which nothing ran. */
+void lpo_counters_layer_baseline(struct lpo_layer *l);
 /* clock.c: fills clock_… of the GPU, shift_ns and shift_sure; moves the operations when the clocks
  * differ for sure. */
 void lpo_counters_layer_clock(struct lpo_layer *l);

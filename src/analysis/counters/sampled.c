@@ -570,6 +570,9 @@ static void lay(struct lpo_layer *l, struct lpo_sampled_border *borders)
     l->gpu->value = lpo_xcalloc(count, sizeof(double));
     l->gpu->error = lpo_xcalloc(count, sizeof(double));
     make_metrics(l);
+    lpo_counters_layer_baseline(l);
+    for (size_t m = 0; m < l->nmetrics; m++)
+        l->gpu->metrics[m].baseline = l->baseline[m];
     lpo_counters_layer_clock(l);
     make_series(l);
     run_walks(&w);

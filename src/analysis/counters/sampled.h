@@ -58,6 +58,7 @@ struct lpo_sampled_metric {
     double total;     /* of all samples between the first and the last operation */
     double others;    /* of it, in samples without an operation of the trace */
     double outside;   /* in samples before the first and after the last operation */
+    double baseline;  /* of a nanosecond: what sampling itself moves; it is in none of the above */
     int64_t shift_ns; /* the counter runs ahead of the operations by this */
     bool shift_sure;
     double r2, fitted; /* of the least squares; fitted is its total over the true one */
