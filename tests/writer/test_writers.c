@@ -74,7 +74,7 @@ static const struct writer_case {
       "html",
       { "<title>A &lt;title&gt;</title>", "<section id=\"one\">\n<h2>Section | one</h2>",
         "<th scope=\"row\">a|b`c`&lt;script&gt;</th><td data-v=\"1234567\">1,234,567</td>",
-        "<td data-v=\"1234000\">1.234 ms</td>", "<td>n/a</td>", "default-src 'none'",
+        "<td data-v=\"1234000\">1.234 ms</td>", "<td class=\"n\">n/a</td>", "default-src 'none'",
         "<b>Warning:</b> lost 5 records</p>" } },
     { "text aligns",
       "text",
