@@ -2,7 +2,6 @@
 #include "run/step.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "run/secrets/secrets.h"
@@ -44,16 +43,10 @@ void lpo_run_words_add(struct lpo_arena *a, struct lpo_words *words, const char 
 
 static char *print_word(struct lpo_arena *a, const char *fmt, va_list ap)
 {
-    va_list again;
-    char *word;
-    int n;
+    LPO_STR word = { 0 };
 
-    va_copy(again, ap);
-    n = vsnprintf(NULL, 0, fmt, again);
-    va_end(again);
-    word = lpo_arena_alloc(a, (size_t)(n < 0 ? 0 : n) + 1);
-    vsnprintf(word, (size_t)(n < 0 ? 0 : n) + 1, fmt, ap);
-    return word;
+    lpo_str_addv(&word, fmt, ap);
+    return lpo_arena_strdup(a, lpo_str_text(&word));
 }
 
 void lpo_run_words_addf(struct lpo_arena *a, struct lpo_words *words, const char *fmt, ...)

@@ -47,7 +47,9 @@ bool lpo_rundir_is_nsys_report(const char *path)
 
 static char *sqlite_name(struct lpo_arena *a, const char *report)
 {
-    return lpo_arena_printf(a, "%.*s.sqlite", (int)(strlen(report) - ending(report)), report);
+    const char *stem = lpo_arena_strndup(a, report, strlen(report) - ending(report));
+
+    return lpo_arena_printf(a, "%s.sqlite", stem);
 }
 
 const char *lpo_rundir_nsys_export_beside(struct lpo_arena *a, const char *report)

@@ -75,6 +75,8 @@ static void check_gpu_ops(struct check *c, struct lpo_trace *t, size_t from)
 
 static void check_ranges(struct check *c, struct lpo_trace *t, size_t from)
 {
+    struct check apart = { 0 }; /* ranges that the reader summed are counted with their paths */
+
     for (size_t i = from; i < t->ranges.len; i++) {
         struct lpo_range *r = &t->ranges.at[i];
         int64_t start = r->start_ns, end = r->end_ns; /* not aligned as an int64_t is */
@@ -83,7 +85,7 @@ static void check_ranges(struct check *c, struct lpo_trace *t, size_t from)
             end = t->processes.at[t->threads.at[r->thread].process].end_ns;
             end = end == LPO_NO_TIME || end < start ? start : end;
         }
-        if (!check_event(r->flags & LPO_RANGE_SUMMED ? &(struct check){ 0 } : c, &start, &end)) {
+        if (!check_event(r->flags & LPO_RANGE_SUMMED ? &apart : c, &start, &end)) {
             r->flags &= (uint8_t)~LPO_RANGE_OPEN;
             r->start_ns = start;
             r->end_ns = end;

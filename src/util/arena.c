@@ -116,6 +116,8 @@ char *lpo_arena_printf(struct lpo_arena *a, const char *fmt, ...)
     char *p;
     int n;
 
+    if (!fmt) /* never, but gcc's sanitizers make it warn of that */
+        return lpo_arena_strdup(a, "");
     va_start(ap, fmt);
     va_copy(again, ap);
     n = vsnprintf(NULL, 0, fmt, ap);

@@ -80,6 +80,8 @@ void lpo_str_addv(struct lpo_str *s, const char *fmt, va_list ap)
     va_list again;
     int n;
 
+    if (!fmt) /* never, but gcc's sanitizers make it warn of that */
+        return;
     va_copy(again, ap);
     n = vsnprintf(NULL, 0, fmt, ap);
     if (n > 0) {

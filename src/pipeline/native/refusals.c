@@ -23,7 +23,7 @@ struct lpo_refusals {
 struct lpo_refusals *lpo_pipeline_native_refusals_listen(struct lpo_arena *a, const char *dir)
 {
     struct lpo_refusals *r = LPO_NEW(a, struct lpo_refusals);
-    struct sockaddr_un address;
+    struct sockaddr_un address = { 0 };
     socklen_t len = lpo_refusal_address(&address, dir);
     int on = 1;
 
@@ -65,7 +65,7 @@ static bool next_refusal(int fd, struct lpo_refusal *out, struct ucred *who)
 
 unsigned lpo_pipeline_native_refusals_note(struct lpo_refusals *r, struct lpo_stage_ctx *ctx)
 {
-    struct lpo_refusal refusal;
+    struct lpo_refusal refusal = { 0 };
     struct ucred who;
     unsigned count = 0;
 

@@ -99,17 +99,10 @@ static struct lpo_item *add_item(struct lpo_doc *doc, enum lpo_item_kind kind)
 
 static const char *keep_formatted(struct lpo_arena *a, const char *fmt, va_list ap)
 {
-    va_list again;
-    char *text;
-    int n;
+    LPO_STR text = { 0 };
 
-    va_copy(again, ap);
-    n = vsnprintf(NULL, 0, fmt, again);
-    va_end(again);
-    text = lpo_arena_alloc(a, n < 0 ? 1 : (size_t)n + 1);
-    if (n >= 0)
-        vsnprintf(text, (size_t)n + 1, fmt, ap);
-    return text;
+    lpo_str_addv(&text, fmt, ap);
+    return lpo_arena_strdup(a, lpo_str_text(&text));
 }
 
 void lpo_doc_paragraph(struct lpo_doc *doc, const char *fmt, ...)

@@ -345,7 +345,7 @@ struct lpo_doc *lpo_static_doc(const struct lpo_static_report *r)
     add_choices(doc, r->needs);
     lpo_static_notes(r, &notes);
     for (const char *p = lpo_str_text(&notes); *p; p += strcspn(p, "\n"), p += *p == '\n')
-        lpo_doc_note(doc, LPO_NOTE_INFO, "%.*s", (int)strcspn(p, "\n"), p);
+        lpo_doc_note(doc, LPO_NOTE_INFO, "%s", lpo_arena_strndup(doc->arena, p, strcspn(p, "\n")));
     add_phases(doc, r->needs);
     add_kinds(doc, r->needs);
     add_memory(doc, r->needs);
