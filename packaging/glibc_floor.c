@@ -41,6 +41,11 @@ PASS_ON(char *, dlerror, (void), ())
 PASS_ON(int, dladdr, (const void *address, Dl_info *info), (address, info))
 PASS_ON(int, pthread_key_create, (pthread_key_t * key, void (*destroy)(void *)), (key, destroy))
 PASS_ON(int, pthread_setspecific, (pthread_key_t key, const void *value), (key, value))
+PASS_ON(int, pthread_create,
+        (pthread_t *restrict thread, const pthread_attr_t *restrict attr, void *(*run)(void *),
+         void *restrict argument),
+        (thread, attr, run, argument))
+PASS_ON(int, pthread_attr_setstacksize, (pthread_attr_t * attr, size_t bytes), (attr, bytes))
 
 /* Until glibc 2.33 these were inline functions around a call that names the layout of the struct;
  * 1 is the only layout that x86-64 has. */
@@ -75,10 +80,6 @@ int fstatat64(int dir, const char *restrict path, struct stat64 *restrict out, i
 PASS_ON(double, exp, (double x), (x))
 PASS_ON(double, log, (double x), (x))
 PASS_ON(double, pow, (double x, double y), (x, y))
-PASS_ON(int, pthread_create,
-        (pthread_t *restrict thread, const pthread_attr_t *restrict attr, void *(*run)(void *),
-         void *restrict argument),
-        (thread, attr, run, argument))
 PASS_ON(int, pthread_join, (pthread_t thread, void **result), (thread, result))
 PASS_ON(int, pthread_once, (pthread_once_t * once, void (*run)(void)), (once, run))
 PASS_ON(int, pthread_mutex_trylock, (pthread_mutex_t * mutex), (mutex))
