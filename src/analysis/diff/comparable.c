@@ -117,11 +117,13 @@ static bool share_anything(const struct lpo_diff *d)
 
     for (int t = 0; t < LPO_DIFF_TABLES; t++)
         for (size_t i = 0; i < d->rows[t].len; i++) {
-            const struct lpo_diff_row *r = &d->rows[t].at[i];
+            const struct lpo_diff_item *a = d->rows[t].at[i].item[LPO_DIFF_A];
+            const struct lpo_diff_item *b = d->rows[t].at[i].item[LPO_DIFF_B];
 
+            if (strcmp((a ? a : b)->name, "(outside)") == 0)
+                continue;
             any = true;
-            if (r->item[LPO_DIFF_A] && r->item[LPO_DIFF_B] &&
-                strcmp(r->item[LPO_DIFF_A]->name, "(outside)") != 0)
+            if (a && b)
                 return true;
         }
     return !any;

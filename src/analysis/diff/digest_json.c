@@ -15,7 +15,7 @@
 static const char *const tables[LPO_DIFF_TABLES] = { "kernels", "regions", "operators" };
 
 /* Beyond these a time is not one, and sums of millions of them still fit. */
-#define MOST_NS    (INT64_C(1) << 53)
+#define MOST_NS    (INT64_C(1) << 50)
 #define MOST_COUNT (INT64_C(1) << 50)
 
 /* --- out ------------------------------------------------------------------------------------ */
