@@ -21,8 +21,7 @@ enum { MOST_RUNS = 1000 };
 static int read_run(struct lpo_app *app, const char *path, struct lpo_diff_reading *out,
                     struct lpo_err *err)
 {
-    struct lpo_rundir_options o = { .kinds = lpo_pipeline_trace_kinds(app->arena),
-                                    .skip = LPO_SKIP_METRICS };
+    struct lpo_rundir_options o = { .kinds = lpo_pipeline_trace_kinds(app->arena) };
     LPO_AUTO(lpo_analysis_run) run = NULL;
     struct lpo_diff_digest *d;
 

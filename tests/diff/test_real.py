@@ -3,6 +3,8 @@
 """lpo diff on real pairs: one model on an H200 with other attention, torch.compile and another batch. Prints TAP."""
 from __future__ import annotations
 
+import csv
+import gzip
 import json
 import os
 import sys
@@ -61,6 +63,27 @@ class Real(LpoCase):
     def test_another_batch_is_not_comparable(self) -> None:
         out = self.diff(trace("flash_0"), trace("batch8_0"), "--fail-over", "5%", want=2)
         self.assertIn("inputs of another size", out["reasons"][0])
+
+
+class Counters(LpoCase):
+    def test_a_counter_that_doubled(self) -> None:
+        """dram__bytes.sum.per_second of every kernel, twice as much: the sums of ncu's own page, and nothing else changes."""
+        with gzip.open(os.path.join(DATA, "..", "ncu", "ranges_raw.csv.gz"), "rt", encoding="utf-8") as f:
+            rows = list(csv.reader(f))
+        at = rows[0].index("dram__bytes.sum.per_second")
+        for name, factor in (("a.csv", 1), ("b.csv", 2)):
+            with open(os.path.join(self.cwd, name), "w", encoding="utf-8", newline="") as f:
+                out = csv.writer(f, quoting=csv.QUOTE_ALL)
+                out.writerows(rows[:2])
+                for row in rows[2:]:
+                    out.writerow([*row[:at], str(float(row[at].replace(",", "")) * factor), *row[at + 1:]])
+        done = self.lpo("diff", "a.csv", "b.csv", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        measures = json.loads(done.stdout)["measures"]
+        for m in measures:
+            self.assertAlmostEqual(m["b"], m["a"] * (2 if m["name"] == "dram__bytes.sum.per_second" else 1), places=3)
+        self.assertIn("A", [m["path"] for m in measures if m["name"] == "dram__bytes.sum.per_second"])
+        self.assertIn("dram__bytes.sum.per_second", self.lpo("diff", "a.csv", "b.csv").stdout)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ void lpo_diff_judge(struct lpo_diff *d);           /* every verdict, then the or
 void lpo_diff_compare_groups(struct lpo_diff *d);
 void lpo_diff_compare_figures(struct lpo_diff *d);
 void lpo_diff_compare_findings(struct lpo_diff *d);
+void lpo_diff_compare_measures(struct lpo_diff *d);
 
 /* Were most of the operators that both have called with inputs of another size? */
 bool lpo_diff_other_shapes(const struct lpo_diff_digest *a, const struct lpo_diff_digest *b);

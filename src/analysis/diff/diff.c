@@ -7,6 +7,7 @@
 
 #include "analysis/diff/compare.h"
 #include "util/arena.h"
+#include "util/map.h"
 
 const char *lpo_diff_kind_name(enum lpo_diff_kind kind)
 {
@@ -135,6 +136,51 @@ void lpo_diff_compare_findings(struct lpo_diff *d)
     add_findings(d, LPO_DIFF_B, true);
 }
 
+/* --- counters and limits -------------------------------------------------------------------- */
+
+static const char *measure_key(struct lpo_diff *d, const struct lpo_diff_digest *g,
+                               const struct lpo_diff_measure *m)
+{
+    return lpo_arena_printf(d->arena, "%s %s %s", g->items[LPO_DIFF_REGIONS].at[m->region].key,
+                            m->name, m->unit);
+}
+
+static int by_weight(const void *a, const void *b)
+{
+    const struct lpo_diff_measure_row *x = a, *y = b;
+
+    if (x->weight != y->weight)
+        return x->weight > y->weight ? -1 : 1;
+    if (strcmp(x->path, y->path) != 0)
+        return strcmp(x->path, y->path);
+    return strcmp(x->side[LPO_DIFF_A]->name, y->side[LPO_DIFF_A]->name);
+}
+
+void lpo_diff_compare_measures(struct lpo_diff *d)
+{
+    const struct lpo_diff_digest *a = d->shown[LPO_DIFF_A], *b = d->shown[LPO_DIFF_B];
+    LPO_AUTO(lpo_map) of_a = lpo_map_create();
+
+    for (size_t i = 0; i < a->measures.len; i++) {
+        const char *key = measure_key(d, a, &a->measures.at[i]);
+
+        *lpo_map_put(of_a, key, strlen(key), NULL) = i + 1;
+    }
+    for (size_t i = 0; i < b->measures.len; i++) {
+        const struct lpo_diff_measure *m = &b->measures.at[i];
+        const struct lpo_diff_item *region = &b->items[LPO_DIFF_REGIONS].at[m->region];
+        const char *key = measure_key(d, b, m);
+        const uint64_t *at = lpo_map_find(of_a, key, strlen(key));
+
+        if (at)
+            lpo_vec_push(&d->measures,
+                         (struct lpo_diff_measure_row){
+                             { &a->measures.at[*at - 1], m }, region->name, (double)region->ns });
+    }
+    if (d->measures.len)
+        qsort(d->measures.at, d->measures.len, sizeof *d->measures.at, by_weight);
+}
+
 /* --- all ------------------------------------------------------------------------------------ */
 
 struct lpo_diff *lpo_diff_create(struct lpo_diff_runs a, struct lpo_diff_runs b)
@@ -156,6 +202,7 @@ struct lpo_diff *lpo_diff_create(struct lpo_diff_runs a, struct lpo_diff_runs b)
     lpo_diff_compare_groups(d);
     lpo_diff_compare_figures(d);
     lpo_diff_compare_findings(d);
+    lpo_diff_compare_measures(d);
     return d;
 }
 
@@ -173,6 +220,7 @@ void lpo_diff_destroy(struct lpo_diff *d)
     lpo_vec_free(&d->differences);
     lpo_vec_free(&d->figures);
     lpo_vec_free(&d->findings);
+    lpo_vec_free(&d->measures);
     lpo_arena_destroy(d->arena);
     free(d);
 }

@@ -128,6 +128,13 @@ struct lpo_diff_figure_row {
     struct lpo_diff_verdict verdict;
 };
 
+/* A counter, or the distance from a limit, of a region that both sides have. */
+struct lpo_diff_measure_row {
+    const struct lpo_diff_measure *side[LPO_DIFF_SIDES];
+    const char *path;
+    double weight; /* GPU time of the region, the larger side */
+};
+
 struct lpo_diff_finding_row {
     const struct lpo_diff_finding *side[LPO_DIFF_SIDES]; /* NULL: not there */
 };
@@ -146,6 +153,7 @@ struct lpo_diff {
     lpo_diff_rows rows[LPO_DIFF_TABLES];   /* largest change first */
     LPO_VEC(struct lpo_diff_group) groups; /* largest first */
     LPO_VEC(struct lpo_diff_figure_row) figures;
+    LPO_VEC(struct lpo_diff_measure_row) measures; /* most expensive regions first */
     LPO_VEC(struct lpo_diff_finding_row) findings; /* new and gone ones first */
 };
 

@@ -128,6 +128,7 @@ static void digest_trace(struct lpo_diff_builder *b)
     for (size_t i = 0; w && i < w->devices.len; i++)
         digest_device(b, &w->devices.at[i]);
     lpo_diff_digest_strip(b);
+    lpo_diff_digest_measures(b);
     b->out->lost = t->dropped;
     b->out->sums = t->gpu_ops.len == 0 && t->summaries.len > 0;
     b->out->replay = t->gpu_ops.len > 0;
@@ -180,6 +181,7 @@ void lpo_diff_digest_destroy(struct lpo_diff_digest *d)
     lpo_vec_free(&d->facts);
     lpo_vec_free(&d->figures);
     lpo_vec_free(&d->findings);
+    lpo_vec_free(&d->measures);
     lpo_arena_destroy(d->arena);
     free(d);
 }

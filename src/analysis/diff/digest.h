@@ -100,6 +100,13 @@ struct lpo_diff_finding {
     int64_t saving_ns;
 };
 
+/* A hardware counter, or the distance from a limit, of one region. */
+struct lpo_diff_measure {
+    uint32_t region;         /* row of regions */
+    const char *name, *unit; /* "dram_bytes_read", "mfu"; unit "" where there is none */
+    double value;
+};
+
 enum { LPO_DIFF_STRIP = 400 };
 
 struct lpo_diff_digest {
@@ -111,6 +118,7 @@ struct lpo_diff_digest {
     LPO_VEC(struct lpo_diff_fact) facts;
     LPO_VEC(struct lpo_diff_figure) figures;
     LPO_VEC(struct lpo_diff_finding) findings;
+    LPO_VEC(struct lpo_diff_measure) measures;
     uint8_t strip[LPO_DIFF_STRIP]; /* a part for each piece of the critical GPU's span */
     bool has_strip;
     int64_t gpu_ns; /* of all kernels */

@@ -100,6 +100,16 @@ static void write_rest(struct lpo_json_writer *w, const struct lpo_diff_digest *
         lpo_jw_end(w);
     }
     lpo_jw_end(w);
+    lpo_jw_array(w, "measures");
+    for (size_t i = 0; i < d->measures.len; i++) {
+        lpo_jw_array(w, NULL);
+        lpo_jw_uint(w, NULL, d->measures.at[i].region);
+        lpo_jw_text(w, NULL, d->measures.at[i].name);
+        lpo_jw_text(w, NULL, d->measures.at[i].unit);
+        lpo_jw_real(w, NULL, d->measures.at[i].value);
+        lpo_jw_end(w);
+    }
+    lpo_jw_end(w);
     lpo_jw_object(w, "facts");
     for (size_t i = 0; i < d->facts.len; i++)
         lpo_jw_text(w, d->facts.at[i].key, d->facts.at[i].value);
@@ -284,8 +294,26 @@ static void read_places(struct lpo_diff_digest *d, const struct lpo_json *list)
     }
 }
 
+static void read_measures(struct lpo_diff_digest *d, const struct lpo_json *list)
+{
+    LPO_JSON_EACH(v, list)
+    {
+        const struct lpo_json *name = v->first ? v->first->next : NULL;
+        const struct lpo_json *unit = name ? name->next : NULL;
+        double value = lpo_json_real(unit ? unit->next : NULL, NAN);
+        int64_t region = lpo_json_int(v->first, -1);
+
+        if (isfinite(value) && region >= 0 && (uint64_t)region < d->items[LPO_DIFF_REGIONS].len)
+            lpo_vec_push(&d->measures,
+                         (struct lpo_diff_measure){
+                             (uint32_t)region, lpo_arena_strdup(d->arena, lpo_json_text(name, "")),
+                             lpo_arena_strdup(d->arena, lpo_json_text(unit, "")), value });
+    }
+}
+
 static void read_rest(struct lpo_diff_digest *d, const struct lpo_json *root)
 {
+    read_measures(d, lpo_json_get(root, "measures"));
     LPO_JSON_EACH(v, lpo_json_get(root, "facts"))
     if (v->key && v->kind == LPO_JSON_STRING)
         lpo_vec_push(&d->facts, (struct lpo_diff_fact){ lpo_arena_strdup(d->arena, v->key),

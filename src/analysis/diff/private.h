@@ -27,6 +27,7 @@ void lpo_diff_digest_kernels(struct lpo_diff_builder *b);
 void lpo_diff_digest_regions(struct lpo_diff_builder *b);   /* after kernels */
 void lpo_diff_digest_operators(struct lpo_diff_builder *b); /* any time */
 void lpo_diff_digest_calls(struct lpo_diff_builder *b);     /* after regions and operators */
+void lpo_diff_digest_measures(struct lpo_diff_builder *b);  /* after regions */
 void lpo_diff_digest_strip(struct lpo_diff_builder *b);
 void lpo_diff_digest_facts(struct lpo_diff_builder *b); /* after regions */
 void lpo_diff_digest_figures(struct lpo_diff_builder *b);

@@ -258,6 +258,22 @@ static void put_figures(struct lpo_record *to, const struct lpo_diff *d)
     }
 }
 
+static void put_measures(struct lpo_record *to, const struct lpo_diff *d)
+{
+    struct lpo_record *list = lpo_doc_put_list(to, "measures");
+
+    for (size_t i = 0; i < d->measures.len; i++) {
+        const struct lpo_diff_measure_row *m = &d->measures.at[i];
+        struct lpo_record *r = lpo_doc_put_record(list, NULL);
+
+        lpo_doc_put_text(r, "path", m->path);
+        lpo_doc_put_text(r, "name", m->side[LPO_DIFF_A]->name);
+        lpo_doc_put_text(r, "unit", *m->side[LPO_DIFF_A]->unit ? m->side[LPO_DIFF_A]->unit : NULL);
+        lpo_doc_put_real(r, "a", m->side[LPO_DIFF_A]->value);
+        lpo_doc_put_real(r, "b", m->side[LPO_DIFF_B]->value);
+    }
+}
+
 static void put_runs(struct lpo_record *to, const struct lpo_diff *d)
 {
     for (int side = 0; side < LPO_DIFF_SIDES; side++) {
@@ -289,6 +305,7 @@ void lpo_report_diff_put(struct lpo_record *to, const struct lpo_diff *d,
     put_devices(to, d);
     put_findings(to, d);
     put_figures(to, d);
+    put_measures(to, d);
     put_groups(to, d);
     put_rows(to, "regions", d, LPO_DIFF_REGIONS);
     put_rows(to, "operators", d, LPO_DIFF_OPERATORS);

@@ -202,6 +202,37 @@ static void figures(struct lpo_doc *doc, const struct lpo_diff *d)
     }
 }
 
+static const struct lpo_column measure_columns[] = {
+    { "path", "Region", LPO_CELL_TEXT, NULL },   { "name", "Measure", LPO_CELL_TEXT, NULL },
+    { "a", "A", LPO_CELL_TEXT, NULL },           { "b", "B", LPO_CELL_TEXT, NULL },
+    { "change", "Change", LPO_CELL_TEXT, NULL },
+};
+
+/* Counters and shares of limits that moved by 5 % or more; they are not tested. */
+static void measures(struct lpo_doc *doc, const struct lpo_diff *d)
+{
+    enum { MOST = 20 };
+    struct lpo_table *t = NULL;
+    size_t shown = 0;
+
+    for (size_t i = 0; i < d->measures.len && shown < MOST; i++) {
+        const struct lpo_diff_measure_row *m = &d->measures.at[i];
+        double a = m->side[LPO_DIFF_A]->value, b = m->side[LPO_DIFF_B]->value;
+
+        if (!(fabs(b - a) >= 0.05 * fmax(fabs(a), fabs(b))) || a == b)
+            continue;
+        if (!shown++) {
+            lpo_doc_section(doc, "measures", "Counters and limits that changed by 5 % or more", 1);
+            t = lpo_doc_table(doc, "measures", "", measure_columns, COUNT(measure_columns));
+        }
+        lpo_doc_row_text(t, m->path);
+        lpo_doc_row_text(t, m->side[LPO_DIFF_A]->name);
+        lpo_doc_row_textf(t, "%.4g %s", a, m->side[LPO_DIFF_A]->unit);
+        lpo_doc_row_textf(t, "%.4g %s", b, m->side[LPO_DIFF_B]->unit);
+        row_percent(t, a, b, true);
+    }
+}
+
 static const char *short_name(const struct lpo_diff *d, uint32_t row)
 {
     const struct lpo_diff_row *r = &d->rows[LPO_DIFF_KERNELS].at[row];
@@ -338,6 +369,7 @@ struct lpo_doc *lpo_report_diff_doc(const struct lpo_diff *d,
     devices(doc, d);
     lpo_report_diff_figures(doc, d);
     figures(doc, d);
+    measures(doc, d);
     groups(doc, d);
     rows(doc, d, LPO_DIFF_REGIONS, o);
     rows(doc, d, LPO_DIFF_OPERATORS, o);
