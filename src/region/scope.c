@@ -168,8 +168,11 @@ static void add_capture(struct builder *b, const struct lpo_region_cell *c)
     if (c->capture == LPO_NONE || c->kind != LPO_KERNEL)
         return;
     node = b->tree->places.at[c->capture].leaf;
-    for (; node != LPO_NONE; node = b->tree->nodes.at[node].parent)
+    for (; node != LPO_NONE; node = b->tree->nodes.at[node].parent) {
         lpo_region_sum_add(&b->drafts[node].row.captured, &c->sum);
+        if (b->sampled && c->metrics != LPO_NONE)
+            add_metrics(b, &b->drafts[node].row.metrics_captured, c->metrics);
+    }
 }
 
 static void add_coverage(struct lpo_coverage *cov, const struct lpo_region_cell *c, bool inside)
@@ -358,7 +361,8 @@ struct lpo_region_scope *lpo_region_scope_create(const struct lpo_region_cells *
     b.process_in = lpo_xcalloc(cells->tree->trace->processes.len + 1, sizeof *b.process_in);
     for (uint32_t i = 0; i <= n; i++) {
         b.drafts[i].row.node = i < n ? i : LPO_NODE_OUTSIDE;
-        b.drafts[i].row.metrics = b.drafts[i].row.metrics_self = b.drafts[i].first_child = LPO_NONE;
+        b.drafts[i].row.metrics = b.drafts[i].row.metrics_self = LPO_NONE;
+        b.drafts[i].row.metrics_captured = b.drafts[i].first_child = LPO_NONE;
     }
     for (size_t i = 0; i < cells->tree->trace->metrics.len; i++)
         b.sampled |= cells->tree->trace->metrics.at[i].sampled;

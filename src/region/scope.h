@@ -59,6 +59,7 @@ struct lpo_region_row {
     uint32_t nkernels;            /* distinct kernels, children included */
     uint32_t metrics;             /* row of metric_sums, or LPO_NONE */
     uint32_t metrics_self;        /* the same without children; only where counters were sampled */
+    uint32_t metrics_captured;    /* those of `captured`; only where counters were sampled */
     uint64_t measured, estimated; /* launches with counters of their own, of a representative */
     bool visits_known;            /* the source recorded when ranges were entered */
 };

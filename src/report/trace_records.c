@@ -233,6 +233,8 @@ static void make_region(const void *ctx, size_t i, struct lpo_record *r)
     put_metrics(r, "metrics", s, row->metrics, false);
     if (row->metrics_self != LPO_NONE)
         put_metrics(r, "metrics_exclusive", s, row->metrics_self, true);
+    if (row->metrics_captured != LPO_NONE)
+        put_metrics(r, "metrics_captured_here", s, row->metrics_captured, true);
     if (a->sampled && s->id.kind == LPO_SCOPE_ALL && row->node != LPO_NODE_OUTSIDE &&
         row->metrics != LPO_NONE) {
         lpo_doc_put_whole(r, "border_ns", lpo_measure_computed(a->sampled->borders[row->node].ns));

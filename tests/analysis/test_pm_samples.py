@@ -108,6 +108,16 @@ class Recorded(unittest.TestCase):
         for bytes_of_layer in layers:
             self.near(bytes_of_layer, sum(layers) / len(layers), 0.01)
 
+    def test_layers_of_a_graph(self) -> None:
+        """a replay runs 8 equal layers, whose weights each is read once; the rest is lm_head"""
+        layers = []
+        for i in range(8):
+            m = self.regions[f"layer{i}"]["metrics_captured_here"]
+            layers.append(m["dram_bytes_read"]["value"] + m["dram_bytes_written"]["value"])
+        for bytes_of_layer in layers:
+            self.near(bytes_of_layer, sum(layers) / 8, 0.02)
+        self.near(sum(layers) / 8 / 2048, 23.73e6, 0.03)  # seven GEMMs, as ncu measured them
+
     def test_exclusive_is_inclusive_without_children(self) -> None:
         children = sum(self.dram(f"decode/layer{i}") for i in range(8))
         self.near(self.dram("decode", "metrics_exclusive"), self.dram("decode") - children, 1e-6)
@@ -143,7 +153,8 @@ class Recorded(unittest.TestCase):
 
     def test_the_chapter_is_in_the_report(self) -> None:
         section = next(s for s in self.report["sections"] if s["id"] == "counters")
-        self.assertEqual({t["id"] for t in section["items"] if t.get("id")}, {"region_counters", "kernel_counters"})
+        self.assertEqual({t["id"] for t in section["items"] if t.get("id")},
+                         {"region_counters", "captured_counters", "kernel_counters"})
 
     def test_metrics_of_regions_as_text(self) -> None:
         done = subprocess.run([LPO, "regions", "--metrics", TRACE, self.samples], capture_output=True, text=True,

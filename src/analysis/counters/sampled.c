@@ -389,6 +389,8 @@ static void divide_all(struct walk *w)
             divide_sample(w, &s);
 }
 
+enum { MOST_ROW_BYTES = 512 << 20 };
+
 /* The row of a group: what it had before, and the mean of its operations. Time that no sample
  * covers counts as the rest of the group does. */
 static uint32_t make_row(struct lpo_layer *l, const struct lpo_sampled_group *g, size_t group)
@@ -411,11 +413,16 @@ static uint32_t make_row(struct lpo_layer *l, const struct lpo_sampled_group *g,
 
 static void put_rows(struct lpo_layer *l)
 {
+    /* a row is as wide as ncu and samples have metrics together */
+    size_t most = MOST_ROW_BYTES / (l->trace->metrics.len * sizeof(double));
+
     for (size_t i = 0; i < l->groups.len; i++) {
         struct lpo_sampled_group *g = &l->groups.at[i];
 
-        if (g->covered_ns > 0)
+        if (g->covered_ns > 0 && i < most)
             g->row = make_row(l, g, i);
+        else if (g->covered_ns > 0)
+            l->gpu->left_out += g->count;
         l->gpu->covered_ns = lpo_ns_add(
             l->gpu->covered_ns, g->covered_ns < (double)g->ns ? (int64_t)g->covered_ns : g->ns);
     }

@@ -81,9 +81,11 @@ static void add_cautions(struct lpo_doc *doc, const struct lpo_analysis *a,
                      "their own; regions have.",
                      scope);
     if (g->left_out)
-        lpo_doc_note(doc, LPO_NOTE_WARNING,
-                     "%s: %llu operations ran beside more than 500 others and were given nothing.",
-                     scope, (unsigned long long)g->left_out);
+        lpo_doc_note(
+            doc, LPO_NOTE_WARNING,
+            "%s: %llu operations were given nothing: more than 500 ran at one time, or they "
+            "ran in too many places.",
+            scope, (unsigned long long)g->left_out);
 }
 
 /* Kernels that ncu measured too: do both say the same, give or take their errors? */
@@ -144,6 +146,7 @@ void lpo_report_chapter_counters(struct lpo_doc *doc, const struct lpo_rundir *d
 {
     const struct lpo_analysis *a = s->analysis;
     struct lpo_table_options options = { d->fold_over, REGIONS, .no_zeros = true };
+    struct lpo_table *captured;
 
     if (!a->sampled)
         return;
@@ -153,6 +156,9 @@ void lpo_report_chapter_counters(struct lpo_doc *doc, const struct lpo_rundir *d
         add_cautions(doc, a, &a->sampled->gpus.at[i]);
     }
     lpo_report_add_region_counters(doc, a, lpo_analysis_all(a), &options)->least_rows = LEAST_ROWS;
+    captured = lpo_report_add_captured_counters(doc, lpo_analysis_all(a), &options);
+    if (captured)
+        captured->least_rows = LEAST_ROWS;
     if (a->sampled->gpus.len) /* of the first: others run the same kernels */
         add_kernels(doc, a, &a->sampled->gpus.at[0]);
 }

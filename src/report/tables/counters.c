@@ -178,6 +178,56 @@ struct lpo_table *lpo_report_add_region_counters(struct lpo_doc *doc, const stru
     return x.t;
 }
 
+static const struct lpo_column captured_columns[] = {
+    { "region", "Captured in", LPO_CELL_TEXT, NULL },
+    { "gpu_ns", "GPU time", LPO_CELL_NS, NULL },
+    { "dram_bytes_all", "DRAM traffic", LPO_CELL_BYTES, NULL },
+    { "dram_rate", "DRAM rate", LPO_CELL_MEASURE, "B/s" },
+    { "tensor_active", "Tensor cores", LPO_CELL_PERCENT, NULL },
+    { "sm_active", "SMs", LPO_CELL_PERCENT, NULL, 1 },
+};
+
+static void add_captured_row(struct lpo_table *t, const struct lpo_fold_row *r,
+                             const struct lpo_sampled_sums *sums)
+{
+    lpo_doc_row_path(t, r->name, r->path, r->depth);
+    lpo_doc_row_ns(t, r->sum.captured.ns);
+    lpo_doc_row_measure(t, lpo_counters_sums_dram(sums));
+    lpo_doc_row_measure(t, lpo_counters_sums_dram_rate(sums));
+    lpo_doc_row_measure(t, lpo_counters_sums_get(sums, LPO_COUNTER_TENSOR_ACTIVE));
+    lpo_doc_row_measure(t, lpo_counters_sums_get(sums, LPO_COUNTER_SM_ACTIVE));
+}
+
+struct lpo_table *lpo_report_add_captured_counters(struct lpo_doc *doc,
+                                                   const struct lpo_region_scope *s,
+                                                   const struct lpo_table_options *options)
+{
+    LPO_AUTO(lpo_region_fold) fold = lpo_region_fold_create(s, options->fold_over);
+    struct lpo_sampled_sums *lines = lpo_xcalloc(fold->rows.len + 1, sizeof *lines);
+    struct lpo_table *t = NULL;
+    size_t all = 0;
+
+    for (size_t i = 0; i < s->rows.len; i++) {
+        struct lpo_sampled_sums one = sums_of(s, s->rows.at[i].metrics_captured);
+
+        lpo_counters_sums_add(&lines[fold->line_of[i]], &one);
+    }
+    for (size_t i = 0; i < fold->rows.len; i++) {
+        if (!lpo_measure_known(lpo_counters_sums_dram(&lines[i])))
+            continue;
+        if (!t)
+            t = lpo_doc_table(doc, "captured_counters",
+                              "Sampled counters of CUDA graphs, by where they were captured",
+                              captured_columns, sizeof captured_columns / sizeof *captured_columns);
+        if (all++ < options->most_rows || !options->most_rows)
+            add_captured_row(t, &fold->rows.at[i], &lines[i]);
+    }
+    if (t && lpo_doc_table_rows(t) < all)
+        t->total_rows = all;
+    free(lines);
+    return t;
+}
+
 static const struct lpo_column kernel_columns[] = {
     { "kernel", "Kernel", LPO_CELL_TEXT, NULL },
     { "grid", "Grid", LPO_CELL_TEXT, NULL, 1, 10 },

@@ -42,6 +42,10 @@ struct lpo_table *lpo_report_add_regions(struct lpo_doc *doc, const struct lpo_r
 struct lpo_table *lpo_report_add_region_counters(struct lpo_doc *doc, const struct lpo_analysis *a,
                                                  const struct lpo_region_scope *s,
                                                  const struct lpo_table_options *options);
+/* The same of kernels of CUDA graphs, by the region that captured them; NULL: there are none. */
+struct lpo_table *lpo_report_add_captured_counters(struct lpo_doc *doc,
+                                                   const struct lpo_region_scope *s,
+                                                   const struct lpo_table_options *options);
 /* What one launch of each of the `most` configurations with the most GPU time moves and uses. */
 struct lpo_table *lpo_report_add_kernel_counters(struct lpo_doc *doc, const struct lpo_analysis *a,
                                                  const struct lpo_sampled_gpu *g, size_t most);
