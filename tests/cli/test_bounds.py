@@ -10,11 +10,11 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import threading
 import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import measure
 import tap
 from lpo_case import LPO, LpoCase
 
@@ -34,18 +34,13 @@ class Bounds(LpoCase):
         The processor's seconds, not those of the clock: other work on the machine is not the file's fault. Only
         what waits for ever is ended by the clock."""
         with open(os.path.join(self.cwd, "out"), "w+b") as out, open(os.path.join(self.cwd, "err"), "w+b") as err:
-            child = subprocess.Popen([LPO, *words], cwd=self.cwd, stdin=stdin, stdout=out, stderr=err)
-            clock = threading.Timer(HANGS, child.kill)
-            clock.start()
-            _, status, used = os.wait4(child.pid, 0)
-            clock.cancel()
-            child.returncode = code = os.waitstatus_to_exitcode(status)
+            code, work, memory = measure.run([LPO, *words], HANGS, cwd=self.cwd, stdin=stdin, stdout=out, stderr=err)
             out.seek(0)
             err.seek(0)
             texts = out.read().decode(errors="replace"), err.read().decode(errors="replace")
         self.assertNotEqual(code, -signal.SIGKILL, f"{words} did not end within {HANGS} s")
-        self.assertLess(used.ru_utime + used.ru_stime, SECONDS, words)
-        self.assertLess(used.ru_maxrss * 1024, BYTES, words)
+        self.assertLess(work, SECONDS, words)
+        self.assertLess(memory, BYTES, words)
         self.assertIn(code, (0, 1, 2), texts[1][-2000:])
         self.assertNotIn("runtime error", texts[1])
         self.assertNotIn("out of memory", texts[1])

@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import gzip
 import sqlite3
+import struct
 from collections.abc import Callable, Iterable
+
+from mutants import crc32c
 
 Writer = Callable[[str, int], None]
 FLOODS: dict[str, Writer] = {}
-SUFFIX = {"kineto": ".json.gz", "nsys": ".sqlite", "ncu": ".csv"}
+SUFFIX = {"kineto": ".json.gz", "nsys": ".sqlite", "ncu": ".csv", "native": ".lpot"}
 
 
 def flood(write: Writer) -> Writer:
@@ -346,3 +349,112 @@ def ncu_processes(path: str, n: int) -> None:
 @flood
 def ncu_streams_and_devices(path: str, n: int) -> None:
     ncu(path, ((i, 1, "k", i, i, TIME, "5") for i in range(n)))
+
+
+# Our own format ---------------------------------------------------------------------------------------------------------------
+
+FACTS, DEFS, THREAD, GPU, FOOTER = 1, 2, 3, 4, 6
+PUSH, POP, START, MARK_EVENT, LAUNCH, RETURN, DOMAIN, INLINE = 1, 2, 3, 5, 6, 7, 0x10, 0x40
+
+
+def number(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7f:
+        out.append(value & 0x7f | 0x80)
+        value >>= 7
+    return bytes(out) + bytes([value])
+
+
+def signed(value: int) -> bytes:
+    return number(value << 1 ^ value >> 63)
+
+
+def text(value: str) -> bytes:
+    return number(len(value)) + value.encode()
+
+
+def native(path: str, blocks: Iterable[tuple[int, int, Iterable[bytes]]]) -> None:
+    """Blocks: (kind, stream, records); cut where they grow, and framed with their checksum."""
+    with open(path, "wb") as f:
+        f.write(b"LPOTRACE" + struct.pack("<HHI", 1, 3, 0))
+        sequences: dict[tuple[int, int], int] = {}
+        clock = [0]
+
+        def put(kind: int, stream: int, payload: bytes) -> None:
+            sequence = sequences.get((kind, stream), 0)
+            sequences[kind, stream] = sequence + 1
+            head = struct.pack("<IHHI", 0x424f504c, kind, 0, len(payload))
+            clock[0] += 100 * len(payload)  # an event takes 100 ns and some bytes
+            rest = struct.pack("<IIQQ", stream, sequence, clock[0], 1700000000 * 10**9 + clock[0])
+            f.write(head + struct.pack("<I", crc32c(payload, crc32c(rest, crc32c(head)))) + rest + payload)
+
+        put(FACTS, 0, text("pid") + text("42") + text("clock") + text("tsc"))
+        for kind, stream, records in blocks:
+            payload = bytearray()
+            for record in records:
+                payload += record
+                if len(payload) > 60000:
+                    put(kind, stream, bytes(payload))
+                    payload.clear()
+            if payload:
+                put(kind, stream, bytes(payload))
+        put(FOOTER, 0, b"")
+
+
+def event(tag: int, *parts: bytes) -> bytes:
+    return bytes([tag]) + number(100) + b"".join(parts)
+
+
+def named(i: int, tag: int = PUSH) -> bytes:
+    return event(tag | INLINE, text(f"r{i}"))
+
+
+SHAPE = number(32) * 6 + number(0) * 5
+
+
+@flood
+def native_ranges(path: str, n: int) -> None:
+    native(path, [(THREAD, 1, (named(i) + event(POP) for i in range(n)))])
+
+
+@flood
+def native_levels(path: str, n: int) -> None:
+    native(path, [(THREAD, 1, (named(i % 7) for i in range(n)))])
+
+
+@flood
+def native_marks(path: str, n: int) -> None:
+    native(path, [(THREAD, 1, (named(i, MARK_EVENT) for i in range(n)))])
+
+
+@flood
+def native_threads(path: str, n: int) -> None:
+    native(path, ((THREAD, i + 1, [named(i % 7) + event(POP)]) for i in range(n // 4)))
+
+
+@flood
+def native_domains(path: str, n: int) -> None:
+    native(path, [(DEFS, 0, [bytes([1]) + text("d"), *(bytes([1]) + text(f"d{i}") + bytes([2]) + number(i + 2) for i in range(n // 2))]),
+                  (THREAD, 1, (event(PUSH | DOMAIN | INLINE, number(i + 1), text("r")) for i in range(n // 2)))])
+
+
+@flood
+def native_open_start_end_ranges(path: str, n: int) -> None:
+    native(path, [(THREAD, 1, (event(START | INLINE, number(i), text(f"r{i}")) for i in range(n)))])
+
+
+@flood
+def native_kernels(path: str, n: int) -> None:
+    """Each with a name and a stream of its own; ids of places and shapes follow each other."""
+    n //= 4
+    native(path, [(DEFS, 0, (bytes([1]) + text(f"k{i}") for i in range(n))),
+                  (THREAD, 1, (event(LAUNCH, signed(1)) + event(RETURN) for _ in range(n))),
+                  (GPU, 0, [b"\1" + number(0) + number(1) + number(7), *(b"\2" + number(i + 1) + SHAPE for i in range(n)),
+                            *(b"\3" + number(i) + signed(1700000000 * 10**9 if i == 0 else 10) + number(5) + signed(1) for i in range(n))])])
+
+
+@flood
+def native_places(path: str, n: int) -> None:
+    n //= 4
+    native(path, [(GPU, 0, (b"\1" + number(i) + number(1) + number(i) + b"\6" + number(i) + b"\0" + number(0) + number(4) +
+                            signed(1700000000 * 10**9 if i == 0 else 10) + number(5) + signed(1) for i in range(n)))])

@@ -14,11 +14,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import floods  # noqa: E402
+import measure  # noqa: E402
 import tap  # noqa: E402
 
 LONG = os.environ.get("LPO_TORTURE") == "long"
@@ -56,22 +56,17 @@ class Floods(unittest.TestCase):
     def answer(self, path: str, words: list[str]) -> None:
         shutil.rmtree(os.path.join(self.folder.name, "reports"), ignore_errors=True)
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            child = subprocess.Popen([LPO, words[0], path, *words[1:]], stdin=subprocess.DEVNULL, stdout=out, stderr=err, cwd=self.folder.name)
-            clock = threading.Timer(HANGS, child.kill)
-            clock.start()
-            _, status, used = os.wait4(child.pid, 0)
-            clock.cancel()
-            child.returncode = os.waitstatus_to_exitcode(status)
+            code, work, memory = measure.run([LPO, words[0], path, *words[1:]], HANGS, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
+                                             cwd=self.folder.name)
             out.seek(0)
             err.seek(0)
             text, said = out.read(), err.read().decode(errors="replace")
-        work = used.ru_utime + used.ru_stime
-        MOST["work"], MOST["memory"] = max(MOST["work"], work), max(MOST["memory"], used.ru_maxrss >> 10)
-        if work > SECONDS / 2 or used.ru_maxrss << 10 > BYTES / 2:
-            print(f"# {os.path.basename(path)}: {' '.join(words[:2])}: {work:.1f} s of work, {used.ru_maxrss >> 10} MB")
-        self.assertEqual(child.returncode, 0, said[-2000:])
+        MOST["work"], MOST["memory"] = max(MOST["work"], work), max(MOST["memory"], memory >> 20)
+        if work > SECONDS / 2 or memory > BYTES / 2:
+            print(f"# {os.path.basename(path)}: {' '.join(words[:2])}: {work:.1f} s of work, {memory >> 20} MB")
+        self.assertEqual(code, 0, said[-2000:])
         self.assertLess(work, SECONDS)
-        self.assertLess(used.ru_maxrss << 10, BYTES)
+        self.assertLess(memory, BYTES)
         if "--json" in words:
             json.loads(text)
 

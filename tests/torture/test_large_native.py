@@ -16,6 +16,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import measure  # noqa: E402
 import tap  # noqa: E402
 
 ROOT = pathlib.Path(os.environ["LPO_BUILD_ROOT"])
@@ -48,12 +49,10 @@ class LargeNative(unittest.TestCase):
 
     def lpo(self, *words: str, most: int = MOST) -> dict:
         with tempfile.TemporaryFile() as out:
-            child = subprocess.Popen([LPO, *words], stdout=out, stderr=subprocess.DEVNULL, cwd=self.folder.name)
-            _, status, used = os.wait4(child.pid, 0)
-            child.returncode = os.waitstatus_to_exitcode(status)
-            self.assertEqual(child.returncode, 0, words)
-            print(f"# {words[0]} of {MEGABYTES} MB: {used.ru_maxrss >> 10} MB, {used.ru_utime:.0f} s")
-            self.assertLess(used.ru_maxrss << 10, most, words)
+            code, work, memory = measure.run([LPO, *words], 7200, stdout=out, stderr=subprocess.DEVNULL, cwd=self.folder.name)
+            self.assertEqual(code, 0, words)
+            print(f"# {words[0]} of {MEGABYTES} MB: {memory >> 20} MB, {work:.0f} s")
+            self.assertLess(memory, most, words)
             out.seek(0)
             text = out.read()
         return json.loads(text) if "--json" in words else {}
