@@ -53,6 +53,9 @@ class RunWords(LpoCase):
                 self.assertEqual(done.returncode, 2)
                 self.assertIn(said, done.stderr.splitlines()[0])
                 self.assertNotIn("To append", done.stderr)
+                shown = self.lpo("config", word)  # what run refuses config refuses, too
+                self.assertEqual(shown.returncode, 2)
+                self.assertIn(said, shown.stderr)
         mine = self.lpo("run", "--dry-run", "+mine.key=1")  # a section of the user's own, as Hydra has it
         self.assertEqual(mine.returncode, 0, mine.stderr)
 
