@@ -87,17 +87,17 @@ void lpo_findings_kernels_add(struct lpo_findings_kernels *k, const struct lpo_f
 const struct lpo_findings_kernel *lpo_findings_kernels_facts(const struct lpo_findings_kernels *k,
                                                              struct lpo_finding *f)
 {
+    const struct lpo_findings_kernel *most = NULL;
+
     lpo_findings_fact(f, LPO_FACT_LAUNCHES, (double)k->launches);
     lpo_findings_fact(f, LPO_FACT_GPU_NS, (double)k->gpu_ns);
-    for (size_t i = 0; i < k->names.len; i++) {
-        const struct lpo_findings_kernel *row = &k->names.at[i];
-
-        if (row->gpu_ns <= k->gpu_ns - row->gpu_ns)
-            continue;
-        lpo_findings_fact_name(f, LPO_FACT_KERNEL, (double)row->gpu_ns, row->name);
-        return row;
-    }
-    return NULL;
+    for (size_t i = 0; i < k->names.len; i++)
+        if (!most || k->names.at[i].gpu_ns > most->gpu_ns)
+            most = &k->names.at[i];
+    if (!most || most->gpu_ns < k->gpu_ns / 5)
+        return NULL;
+    lpo_findings_fact_name(f, LPO_FACT_KERNEL, (double)most->gpu_ns, most->name);
+    return most;
 }
 
 void lpo_findings_kernels_share(const struct lpo_findings_kernels *k, struct lpo_finding *f,

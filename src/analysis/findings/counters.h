@@ -60,7 +60,8 @@ struct lpo_findings_kernels {
 
 void lpo_findings_kernels_add(struct lpo_findings_kernels *k, const struct lpo_findings_counters *c,
                               const struct lpo_gpu_op *op, int64_t saving_ns);
-/* How many, their time, and the name with more than half of it, which is returned; NULL: none. */
+/* How many, their time, and the name with most of it if that is a fifth, which is
+ * returned; NULL: none. */
 const struct lpo_findings_kernel *lpo_findings_kernels_facts(const struct lpo_findings_kernels *k,
                                                              struct lpo_finding *f);
 /* Their mean by time, as a share; nothing where it was not collected. */

@@ -94,6 +94,8 @@ enum lpo_fact {
     LPO_FACT_THEORETICAL,  /* occupancy that the launch allows */
     LPO_FACT_LIMITER,      /* value: enum lpo_finding_limiter */
     LPO_FACT_WAVES,        /* of blocks, of that kernel */
+    LPO_FACT_EQUAL_BLOCKS, /* what the saving takes for granted */
+    LPO_FACT_TO_ROOF,
     LPO_FACT_FIRST_NS,     /* first visit of a region; name: the range */
     LPO_FACT_LATER_NS,     /* median of its later visits */
     LPO_FACT_RANK,         /* the slow one */

@@ -84,6 +84,7 @@ static void add_limiter(struct lpo_findings_work *w, const struct lpo_findings_k
     lpo_findings_kernels_share(k, f, LPO_COUNTER_ACHIEVED, LPO_FACT_OCCUPANCY);
     lpo_findings_kernels_share(k, f, LPO_COUNTER_SM, LPO_FACT_SM);
     lpo_findings_kernels_share(k, f, LPO_COUNTER_MEMORY, LPO_FACT_MEMORY);
+    lpo_findings_fact(f, LPO_FACT_TO_ROOF, 0);
 }
 
 void lpo_findings_occupancy(struct lpo_findings_work *w)

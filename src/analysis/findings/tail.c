@@ -40,8 +40,12 @@ void lpo_findings_tail(struct lpo_findings_work *w)
             lpo_findings_kernels_add(&kernels, &c, op, want[i]);
     }
     f = lpo_findings_claim(w, LPO_FINDING_TAIL, want);
-    if (f && (most = lpo_findings_kernels_facts(&kernels, f)))
-        lpo_findings_fact(f, LPO_FACT_WAVES, most->waves);
+    if (f) {
+        most = lpo_findings_kernels_facts(&kernels, f);
+        if (most)
+            lpo_findings_fact(f, LPO_FACT_WAVES, most->waves);
+        lpo_findings_fact(f, LPO_FACT_EQUAL_BLOCKS, 0);
+    }
     lpo_findings_kernels_free(&kernels);
     free(want);
 }

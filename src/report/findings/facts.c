@@ -62,6 +62,10 @@ static const struct {
     [LPO_FACT_THEORETICAL] = { "warps fit on an SM up to an occupancy of %v", SHARE },
     [LPO_FACT_LIMITER] = { "what limits them is %v", LIMITER },
     [LPO_FACT_WAVES] = { "its blocks make %v waves", WAVES },
+    [LPO_FACT_EQUAL_BLOCKS] = { "the saving takes all blocks to be equally long", NONE },
+    [LPO_FACT_TO_ROOF] = { "the saving ends where the SMs are full or one of these peaks is "
+                           "reached",
+                           NONE },
     [LPO_FACT_FIRST_NS] = { "the first %n took %v", NS },
     [LPO_FACT_LATER_NS] = { "the median of the later ones is %v", NS },
     [LPO_FACT_RANK] = { "rank %v", COUNT },
