@@ -52,8 +52,8 @@ static void add_cautions(struct lpo_doc *doc, const struct lpo_analysis *a,
     if (others > most_others)
         lpo_doc_note(doc, LPO_NOTE_WARNING,
                      "%s: %.1f %% of the DRAM bytes were counted while nothing of this trace ran. "
-                     "Another process used the GPU, and what it did at other times is in the "
-                     "figures of this chapter.",
+                     "That was another process, or the driver, which clears memory and loads code; "
+                     "what they did at other times is in the figures of this chapter.",
                      scope, 100 * others);
     if (g->lost_ns > 0) {
         lpo_units_add_duration(&ns, g->lost_ns);
