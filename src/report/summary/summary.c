@@ -97,10 +97,13 @@ static void add_what_ran(struct summary *t)
 /* "load" and "warmup": their time on the clock where it is known, else the GPU's. */
 static void add_left_out(struct summary *t)
 {
-    LPO_AUTO(lpo_region_fold) fold = lpo_region_fold_create(lpo_analysis_all(t->s->analysis), 1);
+    LPO_AUTO(lpo_region_fold) fold = NULL;
     LPO_STR names = { 0 };
     int64_t host_ns = 0, gpu_ns = 0;
 
+    if (!t->steady->any)
+        return;
+    fold = lpo_region_fold_create(lpo_analysis_all(t->s->analysis), 1);
     for (size_t i = 0; i < fold->rows.len; i++) {
         const struct lpo_fold_row *r = &fold->rows.at[i];
 
