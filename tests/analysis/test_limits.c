@@ -350,6 +350,7 @@ static const struct held_case {
     const char *name;
     struct lpo_limits_region region;
     enum lpo_held held;
+    const char *words; /* in the evidence; NULL: any */
 } helds[] = {
     { "counters say memory",
       { .path = "prefill",
@@ -386,7 +387,8 @@ static const struct held_case {
         .counters = { .sampled = true,
                       .dram_rate = { 0.3e9, LPO_COMPUTED },
                       .tensor_percent = { 80, LPO_MEASURED } } },
-      LPO_HELD_COMPUTE },
+      LPO_HELD_COMPUTE,
+      "sampled counters: tensor cores at 80 %, DRAM at 30 % of their peaks" },
     { "samples say that few SMs have work",
       { .path = "prefill",
         .visits = 1,
@@ -402,8 +404,9 @@ static const struct held_case {
         .counters = { .sampled = true,
                       .dram_rate = { 0.1e9, LPO_COMPUTED },
                       .sm_active_percent = { 90, LPO_MEASURED },
-                      .tensor_percent = { 10, LPO_MEASURED } } },
-      LPO_HELD_OVERHEAD },
+                      .tensor_percent = { 11, LPO_MEASURED } } },
+      LPO_HELD_OVERHEAD,
+      "sampled counters: tensor cores at 11 %, DRAM at 10 % of their peaks" },
     { "idle, but not for the host",
       { .path = "prefill", .visits = 1, .gpu_ns = 10 * MS, .other_gap_ns = 10 * MS },
       LPO_HELD_IDLE },
@@ -424,6 +427,8 @@ static void check_held(void **state)
     assert_int_equal(l->rows.at[0].held, c->held);
     lpo_report_limits_add_evidence(&l->rows.at[0], &evidence);
     assert_int_equal(evidence.len == 0, c->held == LPO_HELD_UNKNOWN);
+    if (c->words && !strstr(lpo_str_text(&evidence), c->words))
+        fail_msg("'%s' does not say '%s'", lpo_str_text(&evidence), c->words);
 }
 
 /* Names come from the profiled program: nothing of them may become part of the picture's markup. */

@@ -78,6 +78,10 @@ static void add_far_from_roof(const struct lpo_limit_row *r, struct lpo_str *out
 
     lpo_str_addf(out, "at %.1f %% of its %s roof%s: %s far from it", 100 * r->share.value, roof(r),
                  gpu ? " with the GPU busy" : "", gpu ? "its kernels are" : "its code is");
+    if (r->counters.sampled) {
+        lpo_str_add(out, "; ");
+        add_samples(r, out);
+    }
 }
 
 void lpo_report_limits_add_evidence(const struct lpo_limit_row *r, struct lpo_str *out)
