@@ -26,6 +26,7 @@ static struct {
     uint64_t starts[1 << 16], ends[1 << 16]; /* of the image */
     uint64_t number;                         /* of the next sample */
     bool fresh, overflowed;
+    unsigned enables, configured;
 } fake = { .now_ns = 1794755025000000000u };
 
 static bool mode(const char *name)
@@ -298,7 +299,11 @@ int cuptiPmSamplingEnable(struct pm_enable *p)
     RIGHT(pm_enable, object);
     if (mode("busy") || fake.enabled)
         return PM_INVALID_OPERATION;
+    if (mode("no_restart") && fake.rounds)
+        return PM_ERROR_UNKNOWN;
     fake.enabled = true;
+    fake.overflowed = false;
+    fake.enables++;
     p->object = &fake;
     return PM_OK;
 }
@@ -306,7 +311,8 @@ int cuptiPmSamplingEnable(struct pm_enable *p)
 int cuptiPmSamplingDisable(struct pm_object *p)
 {
     RIGHT(pm_object, object);
-    fake.enabled = false;
+    fake.enabled = fake.started = false;
+    fake.left = fake.in_image = 0;
     return PM_OK;
 }
 
@@ -321,7 +327,20 @@ int cuptiPmSamplingSetConfig(struct pm_set_config *p)
     if (p->trigger != (turing ? PM_TRIGGER_SYSCLK : PM_TRIGGER_TIME))
         return PM_NOT_SUPPORTED;
     fake.interval = turing ? p->interval * 1000 / 1400 : p->interval;
+    fake.configured = fake.enables;
     return PM_OK;
+}
+
+/* By number of metrics: the first and the last as CUPTI 13.0 gives them for an H200, the others
+ * between them. */
+static size_t bytes_of_sample(size_t metrics)
+{
+    static const size_t h200[] = { 1638, 3200, 9000, 15400, 16600, 17300, 17900 };
+    const size_t most = sizeof h200 / sizeof *h200;
+
+    if (mode("h200"))
+        return h200[metrics < most ? metrics - 1 : most - 1];
+    return metrics * (mode("heavy") ? 4000 : 500);
 }
 
 int cuptiPmSamplingGetCounterDataSize(struct pm_data_size *p)
@@ -330,7 +349,7 @@ int cuptiPmSamplingGetCounterDataSize(struct pm_data_size *p)
     if (mode("no_size") && !fake.interval)
         return PM_INVALID_OPERATION; /* not before the configuration is set */
     fake.room = mode("small_image") ? 30 : p->samples;
-    p->bytes = p->samples * p->count * (mode("heavy") ? 2500 : 500);
+    p->bytes = p->samples * bytes_of_sample(p->count);
     return PM_OK;
 }
 
@@ -346,10 +365,10 @@ int cuptiPmSamplingStart(struct pm_object *p)
     RIGHT(pm_object, object);
     if (fake.started)
         return PM_INVALID_OPERATION;
-    if (mode("no_restart") && fake.rounds)
+    /* after an overflow CUPTI 13.0 wants to be enabled and set up again */
+    if (fake.overflowed || fake.configured != fake.enables)
         return PM_ERROR_UNKNOWN;
     fake.started = fake.fresh = true;
-    fake.overflowed = false;
     return PM_OK;
 }
 
@@ -398,7 +417,7 @@ int cuptiPmSamplingDecodeData(struct pm_decode *p)
         /* the first covers the time before sampling, the one after a restart what was lost */
         add_record(fake.rounds > 1 ? fake.now_ns : fake.now_ns - 3000000000u, fake.now_ns + lost);
     }
-    if (mode("overflow") && fake.rounds == 3 && fake.started && !fake.overflowed) {
+    if (mode("overflow") && fake.started && fake.enables == 1 && fake.rounds == 3) {
         for (int i = 0; i < 10; i++)
             add_record(fake.now_ns, fake.now_ns + fake.interval);
         fake.overflowed = true;

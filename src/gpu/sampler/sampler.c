@@ -14,9 +14,8 @@
 #include "util/err.h"
 
 enum {
-    LONG_SAMPLE = 8, /* intervals: a record longer than that spans time that was not sampled */
-    RESTARTS_MAX =
-        100 /* of sampling after an overflow: a GPU that overflows all the time ends it */
+    LONG_SAMPLE = 8,   /* intervals: a record longer than that spans time that was not sampled */
+    RESTARTS_MAX = 100 /* after an overflow: a GPU that overflows all the time ends it */
 };
 
 struct sampler {
@@ -31,6 +30,7 @@ struct sampler {
     bool fresh;      /* the next record is the one for the time before sampling (re)started */
     enum lpo_counters_why gap_is; /* why the next gap is there */
     unsigned restarts;
+    bool over;              /* it overflowed and could not go on: the rest of the time is lost */
     int64_t started_cpu_ns; /* what finding libraries and metrics cost is no cost of sampling */
 };
 
@@ -135,19 +135,32 @@ static int take_sample(void *ctx, uint64_t start_ns, uint64_t end_ns, const doub
 
 /* --- the loop --- */
 
-/* The hardware keeps its oldest records and stops at the end of its buffer: only a new start makes
- * it go on. */
+/* The hardware keeps its oldest records and stops at the end of its buffer: only a restart makes
+ * it go on. Where that fails, what was sampled is kept, the rest of the time is marked as lost, and
+ * a note says why: no reason to call the whole sampling failed. */
 static int restart(struct sampler *s, struct lpo_err *err)
 {
-    if (++s->restarts > RESTARTS_MAX)
-        return lpo_fail(err, LPO_E_LIMIT,
-                        "the hardware's buffer was full %d times: set pipeline.counters.interval "
-                        "to a longer time",
-                        RESTARTS_MAX);
+    struct lpo_err why = { 0 };
+    int rc;
+
     s->gap_is = LPO_COUNTERS_LOST_OVERFLOW;
     s->fresh = true;
-    lpo_sampler_session_stop(s->session, NULL);
-    return lpo_sampler_session_start(s->session, err);
+    if (++s->restarts > RESTARTS_MAX)
+        rc = lpo_fail(&why, LPO_E_LIMIT,
+                      "the hardware's buffer was full %d times: set pipeline.counters.interval to "
+                      "a longer time",
+                      RESTARTS_MAX);
+    else
+        rc = lpo_sampler_session_restart(s->session, &why);
+    if (rc == 0)
+        return 0;
+    s->over = true;
+    return lpo_sampler_file_note(s->file,
+                                 lpo_arena_printf(s->a,
+                                                  "sampling ended when the hardware's buffer was "
+                                                  "full: %s",
+                                                  lpo_err_cause(&why)),
+                                 err);
 }
 
 static int decode_round(struct sampler *s, bool last, struct lpo_err *err)
@@ -196,12 +209,14 @@ static int sample_until_stop(struct sampler *s, struct lpo_err *err)
     int64_t next = clock_ns(CLOCK_MONOTONIC);
 
     do {
-        if (decode_round(s, false, err) < 0)
+        if (!s->over && decode_round(s, false, err) < 0)
             return err->code;
         next += s->o->ask.period_ns;
         if (next < clock_ns(CLOCK_MONOTONIC)) /* a late round is not made up for by a burst */
             next = clock_ns(CLOCK_MONOTONIC) + s->o->ask.period_ns / 4;
     } while (wait_for_round(s, next));
+    if (s->over)
+        return 0;
     if (lpo_sampler_session_stop(s->session, err) < 0)
         return err->code;
     return decode_round(s, true, err);
@@ -214,7 +229,7 @@ static int finish(struct sampler *s, int rc, struct lpo_err *err)
     uint64_t now = (uint64_t)clock_ns(CLOCK_REALTIME);
     struct lpo_err ignored = { 0 };
 
-    if (rc == LPO_E_LIMIT && s->restarts <= RESTARTS_MAX) { /* the file is full: known, no error */
+    if (rc == LPO_E_LIMIT) { /* the file is full: known, no error */
         uint64_t from = lpo_sampler_file_written_until(s->file); /* the last block did not fit */
 
         s->gap_is = LPO_COUNTERS_LOST_LIMIT;

@@ -15,7 +15,7 @@
 
 enum {
     IMAGE_LEAST = 64, /* samples: emptying an image costs by its size, used or not */
-    IMAGE_MOST = 4096,
+    IMAGE_MOST = 512,
     SIZE_ASKED = 256,           /* samples of the image whose size is asked to learn that of one */
     BUFFER_BYTES = 256 << 20,   /* of the hardware: about a second on a large GPU */
     IMAGE_BYTES_MAX = 1 << 30,  /* of decoded samples */
@@ -46,6 +46,7 @@ struct lpo_sampler_session {
     int handle; /* of the driver */
     uint8_t *availability, *config, *image;
     size_t config_bytes;
+    size_t buffer_bytes; /* of the hardware */
     void *host, *object;
     const char *names[LPO_COUNTERS_METRICS_MAX];
     bool running;
@@ -282,15 +283,14 @@ static uint64_t interval_in_clocks(struct lpo_sampler_session *s, int64_t interv
     return (uint64_t)((double)interval_ns * khz / 1e6);
 }
 
-static int set_config(struct lpo_sampler_session *s, const struct lpo_sampler_ask *ask,
-                      struct lpo_err *err)
+static int set_config(struct lpo_sampler_session *s, struct lpo_err *err)
 {
     struct pm_set_config p = {
         .size = PM_SIZE(pm_set_config, append),
         .object = s->object,
         .config_bytes = s->config_bytes,
         .config = s->config,
-        .buffer_bytes = ask->buffer_bytes ? ask->buffer_bytes : BUFFER_BYTES,
+        .buffer_bytes = s->buffer_bytes,
         .interval = (uint64_t)s->gpu.interval_ns,
         .trigger = PM_TRIGGER_TIME,
         .append = PM_KEEP_OLDEST,
@@ -357,6 +357,7 @@ int lpo_sampler_session_open(struct lpo_arena *a, const struct lpo_sampler_ask *
     s->a = a;
     s->device = ask->device;
     s->handle = -1;
+    s->buffer_bytes = ask->buffer_bytes ? ask->buffer_bytes : BUFFER_BYTES;
     s->gpu = (struct lpo_sampler_gpu){ .chip = "", .name = "", .uuid = "", .cupti_path = "" };
     if (open_driver(s, err) < 0 || open_cupti(s, err) < 0 || ask_availability(s, err) < 0 ||
         choose_metrics(s, ask, err) < 0 || enable(s, err) < 0) {
@@ -364,7 +365,7 @@ int lpo_sampler_session_open(struct lpo_arena *a, const struct lpo_sampler_ask *
         return err ? err->code : LPO_E_MISSING;
     }
     settle_cost(s, ask);
-    if (configure_host(s, err) < 0 || set_config(s, ask, err) < 0 || make_image(s, ask, err) < 0) {
+    if (configure_host(s, err) < 0 || set_config(s, err) < 0 || make_image(s, ask, err) < 0) {
         lpo_sampler_session_destroy(s);
         return err ? err->code : LPO_E_MISSING;
     }
@@ -373,16 +374,21 @@ int lpo_sampler_session_open(struct lpo_arena *a, const struct lpo_sampler_ask *
     return 0;
 }
 
-void lpo_sampler_session_destroy(struct lpo_sampler_session *s)
+static void disable(struct lpo_sampler_session *s)
 {
-    struct pm_object p = { .size = PM_SIZE(pm_object, object) };
+    struct pm_object p = { .size = PM_SIZE(pm_object, object), .object = s->object };
 
-    if (!s)
-        return;
     lpo_sampler_session_stop(s, NULL);
-    p.object = s->object;
     if (s->object)
         s->cupti.disable(&p);
+    s->object = NULL;
+}
+
+void lpo_sampler_session_destroy(struct lpo_sampler_session *s)
+{
+    if (!s)
+        return;
+    disable(s);
     lpo_sampler_host_close(&s->cupti, s->host);
     free(s->availability);
     free(s->config);
@@ -414,6 +420,19 @@ int lpo_sampler_session_stop(struct lpo_sampler_session *s, struct lpo_err *err)
     s->running = false;
     rc = s->cupti.stop(&p);
     return rc == PM_OK ? 0 : problem(s, "cuptiPmSamplingStop", rc, err);
+}
+
+int lpo_sampler_session_restart(struct lpo_sampler_session *s, struct lpo_err *err)
+{
+    int rc;
+
+    disable(s);
+    if (enable(s, err) < 0 || set_config(s, err) < 0)
+        return err ? err->code : LPO_E_MISSING;
+    rc = empty_image(s); /* which belongs to the new object from now on */
+    if (rc != PM_OK)
+        return problem(s, "cuptiPmSamplingCounterDataImageInitialize", rc, err);
+    return lpo_sampler_session_start(s, err);
 }
 
 /* --- samples --- */

@@ -56,10 +56,14 @@ const struct lpo_sampler_gpu *lpo_sampler_session_gpu(const struct lpo_sampler_s
 
 int lpo_sampler_session_start(struct lpo_sampler_session *s, struct lpo_err *err);
 int lpo_sampler_session_stop(struct lpo_sampler_session *s, struct lpo_err *err);
+/* After an overflow: CUPTI 13.0 refuses a mere stop and start then (CUPTI_ERROR_UNKNOWN), so
+ * sampling is disabled, enabled and set up again. What was not decoded yet is lost. After a failure
+ * only destroy may follow. */
+int lpo_sampler_session_restart(struct lpo_sampler_session *s, struct lpo_err *err);
 
 /* Gets each sample; a negative code ends the decoding. NAN: CUPTI gave no value. */
 typedef int (*lpo_sampler_sink)(void *ctx, uint64_t start_ns, uint64_t end_ns, const double *values,
                                 struct lpo_err *err);
-/* *overflow: the hardware's buffer was full, and records are lost; stop and start again. */
+/* *overflow: the hardware's buffer was full, and records are lost; restart. */
 int lpo_sampler_session_decode(struct lpo_sampler_session *s, lpo_sampler_sink sink, void *ctx,
                                bool *overflow, struct lpo_err *err);
