@@ -5,7 +5,7 @@
  * one line and reads lines "key value" until the other side closes. The first is "error TEXT" when
  * the request was not understood. Clients of another user are not answered.
  *
- *     start | stop | status | mark TEXT
+ *     start | stop | status | dump | mark TEXT
  *
  *     pid 4711
  *     recording 1

@@ -52,7 +52,11 @@ enum lpot_block {
     LPOT_RESERVED = 7, /* zeros: space for a note and a footer that must still fit on a full disk */
     LPOT_WINDOWS = 9,  /* v calls of the chosen range so far, v of them recorded, window*: since
                           minor version 3 */
-    LPOT_CALLS = 8,    /* call*: CUDA calls of its thread that can block; since minor version 3 */
+    LPOT_THREAD_FRESH = 10, /* as THREAD, but it stands for itself: differences are from 0, and the
+                               ranges that are open are pushed first, as LPOT_EV_INHERITED. The
+                               same stream as THREAD: one sequence. Since minor version 3 */
+    LPOT_GPU_FRESH = 11,    /* as GPU: differences are from 0, places and shapes count from 0 */
+    LPOT_CALLS = 8, /* call*: CUDA calls of its thread that can block; since minor version 3 */
 };
 
 /* definition = u8 tag, v bytes, then that many bytes. Ids are given by order, so a definition is
@@ -92,6 +96,8 @@ enum lpot_window {
     LPOT_WINDOW_TIME = 3,    /* so long after the start */
     LPOT_WINDOW_SIGNAL = 4,  /* a signal */
     LPOT_WINDOW_CONTROL = 5, /* lpo ctl */
+    LPOT_WINDOW_SLOW = 6,    /* the seconds before a call of the chosen range took too long */
+    LPOT_WINDOW_CRASH = 7,   /* the seconds before the program crashed */
 };
 
 /* event = u8 tag (kind in the low four bits, flags above), v ticks since the last event of this

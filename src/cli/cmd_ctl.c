@@ -12,7 +12,7 @@
 
 #define CTL_SCHEMA "lpo.ctl/1"
 
-static const char *const requests[] = { "start", "stop", "status", "mark" };
+static const char *const requests[] = { "start", "stop", "status", "dump", "mark" };
 
 static void print_json(struct lpo_app *app, const struct lpo_native_answers *answers)
 {
@@ -67,7 +67,7 @@ static int request_of(struct lpo_app *app, const struct lpo_args *args, const ch
         known |= strcmp(requests[i], word) == 0;
     if (!known || args->nwords != (mark ? 3 : 2))
         return lpo_fail(err, LPO_E_USAGE,
-                        "usage: lpo ctl DIR start|stop|status, or lpo ctl DIR mark TEXT");
+                        "usage: lpo ctl DIR start|stop|dump|status, or lpo ctl DIR mark TEXT");
     *out = mark ? lpo_arena_printf(app->arena, "mark %s", args->words[2]) : word;
     return 0;
 }
@@ -103,7 +103,7 @@ static const struct lpo_option options[] = {
 const struct lpo_command lpo_cli_cmd_ctl = {
     .name = "ctl",
     .summary = "begin and end recording in a program that runs with the collector",
-    .usage = "DIR start|stop|status|mark [TEXT] [--json]",
+    .usage = "DIR start|stop|status|dump|mark [TEXT] [--json]",
     .about =
         "DIR is a run folder, or the folder of the traces (LPO_COLLECT_DIR). Every process that "
         "listens there\nis asked; the program must run with "

@@ -62,12 +62,17 @@ static void write_out(struct lpoc_records *r)
     if (!r->used)
         return;
     lpoc_write_defs(c);
-    if (lpoc_block(c, LPOT_GPU, 0, r->sequence, r->out, r->used) < 0)
+    if (lpoc_block(c, c->ring.on ? LPOT_GPU_FRESH : LPOT_GPU, 0, r->sequence, r->out, r->used) < 0)
         lpoc_count(c, LPOT_COUNT_GPU_LOST, r->in_block);
     else
         r->sequence++;
     r->used = 0;
     r->in_block = 0;
+    if (c->ring.on) { /* the next block stands for itself */
+        r->last_start = r->last_node = 0;
+        r->last_corr = 0;
+        lpoc_shapes_forget(&r->shapes);
+    }
 }
 
 /* Where the next record goes. */
@@ -260,6 +265,10 @@ static bool is_outside(const struct lpoc_records *r, size_t kind, const struct c
 
 static void take(struct lpoc_records *r, const struct cupti_record *record)
 {
+    /* A block must not end between a shape and the record that uses it where it stands for itself.
+     */
+    if (r->used + 4 * RECORD_MAX > OUT_BYTES)
+        write_out(r);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (kinds[i].kind == record->kind) {
             if (!is_outside(r, i, record))

@@ -77,6 +77,7 @@ static bool start(struct lpoc *c)
     if (!c->knobs.dir[0] || !c->has_key || lpoc_defs_start(&c->defs) < 0)
         return false;
     lpoc_clock_start(&c->clock, c->knobs.tsc != 0);
+    lpoc_ring_start(c);
     lpoc_window_start(c);
     return true;
 }
@@ -223,6 +224,13 @@ static void note_clock_step(struct lpoc *c, int64_t step_ns)
     lpoc_block(c, LPOT_NOTE, 0, lpoc_next(&c->notes), n.bytes, n.len);
 }
 
+/* Goes into the ring, where there is one: events and records. */
+static bool is_kept(const struct lpoc *c, unsigned kind)
+{
+    return c->ring.on && (kind == LPOT_THREAD || kind == LPOT_THREAD_FRESH ||
+                          kind == LPOT_GPU_FRESH || kind == LPOT_CALLS);
+}
+
 int lpoc_block(struct lpoc *c, unsigned kind, uint32_t stream, uint32_t sequence,
                const void *payload, size_t len)
 {
@@ -237,7 +245,7 @@ int lpoc_block(struct lpoc *c, unsigned kind, uint32_t stream, uint32_t sequence
     }
     lpoc_guard();
     now = lpoc_clock_now(&c->clock);
-    rc = lpoc_file_block(&c->file, &now, &b);
+    rc = is_kept(c, kind) ? lpoc_ring_put(c, &now, &b) : lpoc_file_block(&c->file, &now, &b);
     if (rc < 0 && !__atomic_exchange_n(&c->file.explained, true, __ATOMIC_RELAXED))
         write_last_words(c);
     step = lpoc_clock_step(&c->clock, &now);
@@ -330,5 +338,6 @@ void lpoc_forked(struct lpoc *c, bool inside)
     if (self)
         lpoc_thread_survive(self, inside);
     lpoc_window_forked(c, lpoc_tls.self);
+    lpoc_ring_forked(c);
     c->state = LPOC_FORKED;
 }

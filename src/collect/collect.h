@@ -15,6 +15,7 @@
 #include "collect/defs.h"
 #include "collect/file.h"
 #include "collect/knobs.h"
+#include "collect/ring.h"
 #include "collect/window.h"
 
 enum { LPOC_COUNTERS = 32 };
@@ -47,6 +48,7 @@ struct lpoc {
     struct lpoc_gpu *gpu;             /* NULL until CUDA is initialised */
     struct lpoc_window window;
     struct lpoc_control control;
+    struct lpoc_ring ring;
 };
 
 /* The one state of this process (inject.c). */

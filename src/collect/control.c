@@ -108,6 +108,8 @@ static bool obey(struct lpoc *c, const char *request)
 {
     if (strcmp(request, "start") == 0)
         lpoc_window_gate(c, true, LPOT_WINDOW_CONTROL);
+    else if (strcmp(request, "dump") == 0 && c->ring.on)
+        lpoc_ring_dump(c, LPOT_WINDOW_CONTROL);
     else if (strcmp(request, "stop") == 0)
         lpoc_window_gate(c, false, 0);
     else if (strncmp(request, "mark ", 5) == 0 && request[5])
@@ -206,9 +208,26 @@ static int64_t by_time(struct lpoc *c, int64_t since_ms, int *step, int64_t idle
 
 static void by_signal(struct lpoc *c)
 {
+    uint32_t why = __atomic_load_n(&c->ring.wanted, __ATOMIC_ACQUIRE);
+
+    if (why) {
+        lpoc_ring_dump(c, why);
+        __atomic_store_n(&c->ring.wanted, 0, __ATOMIC_RELEASE);
+    }
+    if (c->ring.on) {
+        if (__atomic_exchange_n(&c->control.signals, 0, __ATOMIC_RELAXED))
+            lpoc_ring_dump(c, LPOT_WINDOW_SIGNAL);
+        return;
+    }
     if (__atomic_exchange_n(&c->control.signals, 0, __ATOMIC_RELAXED) % 2)
         lpoc_window_gate(c, !__atomic_load_n(&c->window.gate, __ATOMIC_RELAXED),
                          LPOT_WINDOW_SIGNAL);
+}
+
+/* Things that nobody wakes the thread for. */
+static bool looks(const struct lpoc *c)
+{
+    return c->knobs.capture_signal || c->ring.on;
 }
 
 static void *control(void *collector)
@@ -221,13 +240,13 @@ static void *control(void *collector)
     prctl(PR_SET_NAME, "lpo-control");
     for (;;) {
         int64_t since_ms = (int64_t)((lpoc_clock_read(CLOCK_MONOTONIC) - start_ns) / 1000000);
-        int64_t wait_ms = by_time(c, since_ms, &step, c->knobs.capture_signal ? LOOK_MS : IDLE_MS);
+        int64_t wait_ms = by_time(c, since_ms, &step, looks(c) ? LOOK_MS : IDLE_MS);
         struct pollfd p = { .fd = -1, .events = POLLIN };
 
         by_signal(c);
         if (k->name[0] && (still_ours(k) || listen_in(c)))
             p.fd = k->fd;
-        else if (step == 2 && !c->knobs.capture_signal && !k->name[0])
+        else if (step == 2 && !looks(c) && !k->name[0])
             return NULL; /* nothing more will happen */
         if (poll(&p, 1, (int)(wait_ms > 0 ? wait_ms : 1)) > 0 && p.revents && still_ours(k))
             serve(c);
@@ -242,7 +261,8 @@ void lpoc_control_start(struct lpoc *c)
     pthread_t thread;
 
     s->fd = -1;
-    if (!k->capture_after_ms && !k->capture_for_ms && !k->capture_signal && !k->capture_control)
+    if (!k->capture_after_ms && !k->capture_for_ms && !k->capture_signal && !k->capture_control &&
+        !c->ring.on)
         return;
     if (k->capture_control) {
         s->name[lpoc_put_decimal(s->name, getpid())] = 0;

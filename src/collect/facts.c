@@ -114,7 +114,8 @@ void lpoc_write_first_facts(struct lpoc *c, pid_t forked_from)
     add_command(f, c->knobs.command);
     if (uname(&host) == 0)
         add_fact(f, "host", host.nodename);
-    add_fact(f, "capture.range", c->knobs.capture_range);
+    if (!c->ring.on) /* there it is only watched */
+        add_fact(f, "capture.range", c->knobs.capture_range);
     for (unsigned i = 0; (knob = lpoc_knob_at(&c->knobs, i, &value)); i++)
         add_number(f, knob, value);
     write_gathered(c, f);

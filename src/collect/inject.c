@@ -22,7 +22,8 @@ EXPORT int InitializeInjectionNvtxExtension(struct nvtx_ext_module *module);
 /* The collector's one mutable static. */
 static struct lpoc state = { .lock = PTHREAD_MUTEX_INITIALIZER,
                              .file = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 },
-                             .window = { .lock = PTHREAD_MUTEX_INITIALIZER } };
+                             .window = { .lock = PTHREAD_MUTEX_INITIALIZER },
+                             .ring = { .lock = PTHREAD_MUTEX_INITIALIZER } };
 
 struct lpoc *lpoc_get(void)
 {

@@ -22,6 +22,7 @@ struct lpoc_knobs {
     int64_t capture_signal;                             /* switches recording; 0: none */
     int64_t capture_control;                            /* 1: listen to lpo ctl */
     int64_t capture_wait;                               /* 1: not before a signal or lpo ctl */
+    int64_t ring_ms, ring_mb, slow_ms;                  /* ring.h; 0: none */
     int64_t capture_count; /* 1: kernels launched outside windows are counted */
     /* GPU */
     int64_t kernels, copies; /* record them? */

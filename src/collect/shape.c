@@ -32,6 +32,13 @@ int lpoc_shapes_start(struct lpoc_shapes *s, struct lpoc *owner)
     return s->shapes && s->places ? 0 : -1;
 }
 
+void lpoc_shapes_forget(struct lpoc_shapes *s)
+{
+    memset(s->shapes, 0, SHAPES * sizeof *s->shapes);
+    memset(s->places, 0, PLACES * sizeof *s->places);
+    s->nshapes = s->shape_ids = s->nplaces = s->place_ids = 0;
+}
+
 static uint64_t mix(uint64_t h, uint64_t v)
 {
     h = (h ^ v) * 0xff51afd7ed558ccdu;

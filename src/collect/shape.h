@@ -28,6 +28,9 @@ struct lpoc_shapes {
 
 int lpoc_shapes_start(struct lpoc_shapes *s, struct lpoc *owner); /* -1: no memory */
 
+/* Numbers start from 0 again. */
+void lpoc_shapes_forget(struct lpoc_shapes *s);
+
 /* The number of this place or shape; a new one is defined at *p, which moves on by at most 128
  * bytes. */
 uint32_t lpoc_place_id(struct lpoc_shapes *s, uint32_t device, uint32_t context, uint32_t stream,

@@ -107,6 +107,7 @@ static void move_in(struct lpoc *c, struct lpoc_thread *t)
     t->owner = c;
     t->counter = c->clock.counter;
     t->forked = t->eager = false;
+    t->fresh = c->ring.on;
     t->windowed = c->window.used;
     t->quiet = false;
     t->domains = 0;
@@ -192,8 +193,8 @@ static int write_block(struct lpoc_thread *t, uint32_t end)
     if (end == t->flushed)
         return 0;
     lpoc_write_defs(c);
-    if (lpoc_block(c, LPOT_THREAD, t->number, t->sequence, t->at + t->flushed, end - t->flushed) <
-        0)
+    if (lpoc_block(c, t->fresh && !t->flushed ? LPOT_THREAD_FRESH : LPOT_THREAD, t->number,
+                   t->sequence, t->at + t->flushed, end - t->flushed) < 0)
         return -1;
     t->sequence++;
     t->flushed = end;
@@ -204,8 +205,7 @@ static int write_block(struct lpoc_thread *t, uint32_t end)
 static void push_inherited(struct lpoc_thread *t, uint64_t now)
 {
     for (uint32_t d = 0; d < t->inherited; d++) {
-        struct lpoc_stack *s = &t->stacks[d];
-        s->filed = s->depth;
+        const struct lpoc_stack *s = &t->stacks[d];
         for (uint32_t i = 0; i < s->depth && t->used <= t->room; i++) {
             uint8_t *p = t->at + t->used;
             *p++ = (uint8_t)(LPOT_EV_PUSH | LPOT_EV_INHERITED | (d ? LPOT_EV_DOMAIN : 0));
@@ -218,6 +218,16 @@ static void push_inherited(struct lpoc_thread *t, uint64_t now)
         }
     }
     t->inherited = 0;
+}
+
+/* What follows can be read without what went before: the ring may have dropped that. The event that
+ * comes next may be the push or the pop of a range, and `filed` counts it already. */
+static void begin_fresh(struct lpoc_thread *t, uint64_t now)
+{
+    t->last = t->coming = (struct lpoc_base){ 0 };
+    t->fresh = true;
+    t->inherited = t->domains;
+    push_inherited(t, now);
 }
 
 /* All that was committed; the buffer is empty then. The caller holds `writing`. */
@@ -256,6 +266,7 @@ static struct lpoc_thread *move_stream(struct lpoc_thread *t)
     to->counter = t->counter;
     to->forked = t->forked;
     to->eager = t->eager;
+    to->fresh = false; /* its first events are relative to the last of the other place */
     to->windowed = t->windowed;
     to->quiet = t->quiet;
     to->domains = t->domains;
@@ -314,6 +325,8 @@ void lpoc_thread_write(struct lpoc_thread *t, uint64_t now)
         push_inherited(t, now);
     } else {
         write_own(t);
+        if (c->ring.on)
+            begin_fresh(t, now);
     }
     t->write_at_ticks = now + period(c);
     lpoc_unguard();
@@ -367,6 +380,8 @@ void lpoc_thread_survive(struct lpoc_thread *t, bool inside)
     t->write_at_ticks = 0; /* the next event opens the child's file first */
     t->forked = t->eager = true;
     t->quiet = false; /* its open ranges are the first events of the child's file */
+    for (uint32_t d = 0; d < t->owner->defs.ndomains; d++)
+        t->stacks[d].filed = t->stacks[d].depth;
     t->inherited = t->owner->defs.ndomains;
 }
 

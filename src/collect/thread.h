@@ -58,6 +58,7 @@ struct lpoc_thread {
     uint64_t events;               /* since the buffer was last empty */
     bool counter;                  /* which clock */
     bool forked;                   /* child of fork: not in its file yet */
+    bool fresh;                    /* the buffer stands for itself: ring.h */
     bool windowed;                 /* windows are recorded: the rest of the run is not */
     bool quiet;                    /* some open range is not in the file: it began outside */
     bool eager;                    /* child of fork: these seldom end in the ordinary way */
@@ -68,7 +69,8 @@ struct lpoc_thread {
     struct {
         bool open, recorded;
         uint32_t domain, depth;
-    } chosen; /* the call of the chosen range that this thread is in */
+        uint64_t start; /* ticks */
+    } chosen;           /* the call of the chosen range that this thread is in */
 
     pthread_mutex_t writing;
     struct lpoc *owner;

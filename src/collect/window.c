@@ -100,7 +100,7 @@ static void add_window(struct lpoc_window *w, uint64_t to)
 static void decide(struct lpoc *c)
 {
     struct lpoc_window *w = &c->window;
-    bool on = w->gate && (!c->knobs.capture_range[0] || w->holds);
+    bool on = c->ring.on || (w->gate && (!c->knobs.capture_range[0] || w->holds));
     uint64_t now = lpoc_ticks(c->clock.counter);
 
     if (on == w->on)
@@ -151,6 +151,8 @@ void lpoc_window_start(struct lpoc *c)
     w->why = k->capture_range[0] ? LPOT_WINDOW_RANGE : LPOT_WINDOW_START;
     w->on = w->gate && !k->capture_range[0];
     w->from = w->windows_at = lpoc_ticks(c->clock.counter);
+    if (c->ring.on) /* all is recorded, and a chosen range only watched */
+        w->used = w->on = true;
     if (!w->used)
         return;
     w->noted = lpoc_map(LPOC_NOTED * sizeof *w->noted);
@@ -169,8 +171,21 @@ void lpoc_window_forked(struct lpoc *c, struct lpoc_thread *self)
     w->last_end = 0;
     w->sequence = 0;
     memset(w->starts, 0, sizeof w->starts);
-    w->on = w->gate && (!c->knobs.capture_range[0] || w->holds);
+    w->on = c->ring.on || (w->gate && (!c->knobs.capture_range[0] || w->holds));
     w->from = w->windows_at = lpoc_ticks(c->clock.counter);
+}
+
+void lpoc_window_add(struct lpoc *c, uint64_t from, unsigned why)
+{
+    struct lpoc_window *w = &c->window;
+    uint64_t now = lpoc_ticks(c->clock.counter);
+
+    lpoc_lock(&w->lock);
+    w->from = from > w->last_end ? from : w->last_end;
+    w->why = why;
+    add_window(w, now > w->from ? now : w->from);
+    write_windows(c, now);
+    lpoc_unlock(&w->lock);
 }
 
 void lpoc_window_finish(struct lpoc *c, bool exits)
@@ -181,7 +196,7 @@ void lpoc_window_finish(struct lpoc *c, bool exits)
     if (!w->used)
         return;
     lpoc_lock(&w->lock);
-    if (exits && w->on) {
+    if (exits && w->on && !c->ring.on) {
         add_window(w, now > w->from ? now : w->from);
         w->from = now;
     }
@@ -227,7 +242,8 @@ bool lpoc_window_sync(struct lpoc_thread *t)
 static bool count_call(struct lpoc *c)
 {
     uint64_t call = __atomic_add_fetch(&c->window.seen, 1, __ATOMIC_RELAXED);
-    bool wanted = is_wanted(&c->knobs, call) && __atomic_load_n(&c->window.gate, __ATOMIC_RELAXED);
+    bool wanted = !c->ring.on && is_wanted(&c->knobs, call) &&
+                  __atomic_load_n(&c->window.gate, __ATOMIC_RELAXED);
 
     if (wanted)
         __atomic_fetch_add(&c->window.recorded, 1, __ATOMIC_RELAXED);
@@ -244,6 +260,7 @@ bool lpoc_window_push(struct lpoc_thread *t, uint32_t domain, struct lpoc_name n
         t->chosen.domain = domain;
         t->chosen.depth = t->stacks[domain].depth;
         t->chosen.recorded = count_call(c);
+        t->chosen.start = lpoc_thread_ticks(t);
         if (t->chosen.recorded)
             hold(c, 1);
     }
@@ -278,6 +295,10 @@ void lpoc_window_popped(struct lpoc_thread *t, uint32_t domain, int depth)
     if (t->chosen.recorded)
         hold(t->owner, -1);
     t->chosen.recorded = false;
+    if (t->owner->knobs.slow_ms && t->owner->ring.on &&
+        lpoc_thread_ticks(t) - t->chosen.start >
+            (uint64_t)t->owner->knobs.slow_ms * t->owner->clock.ticks_per_ms)
+        lpoc_ring_ask(t->owner, LPOT_WINDOW_SLOW);
 }
 
 void lpoc_window_thread_end(struct lpoc_thread *t)
@@ -338,7 +359,7 @@ void lpoc_window_note(struct lpoc *c, uint32_t correlation)
 
 bool lpoc_window_noted(const struct lpoc *c, uint32_t correlation)
 {
-    return !c->window.used || !c->window.noted ||
+    return !c->window.used || c->ring.on || !c->window.noted ||
            __atomic_load_n(&c->window.noted[correlation % LPOC_NOTED], __ATOMIC_RELAXED) ==
                correlation;
 }

@@ -56,6 +56,8 @@ void lpoc_window_start(struct lpoc *c);
 void lpoc_window_gate(struct lpoc *c, bool open, unsigned why);
 /* In a child of fork. */
 void lpoc_window_forked(struct lpoc *c, struct lpoc_thread *self);
+/* A part that was recorded from `from` to now; of the ring. */
+void lpoc_window_add(struct lpoc *c, uint64_t from, unsigned why);
 /* Writes what is not in the file yet; the open window too when the program ends. */
 void lpoc_window_finish(struct lpoc *c, bool exits);
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "gpu_client.h"
@@ -121,6 +122,39 @@ static int window_graph(void)
     return 0;
 }
 
+static void slow_call(void)
+{
+    struct fake_wait w = wait_for_stream;
+
+    w.us = 30000;
+    nvtx_lite_push("decode");
+    fake_block(&w);
+    nvtx_lite_pop();
+}
+
+/* A child of fork inside a range that began outside the window. */
+static int window_fork(void)
+{
+    pid_t pid;
+    int status = 1;
+
+    nvtx_lite_push("outer");
+    pid = fork();
+    if (pid == 0) {
+        for (int i = 0; i < 2; i++) {
+            nvtx_lite_push("decode");
+            nvtx_lite_pop();
+            nvtx_lite_push("other");
+            nvtx_lite_pop();
+        }
+        nvtx_lite_pop();
+        exit(0);
+    }
+    waitpid(pid, &status, 0);
+    nvtx_lite_pop();
+    return status;
+}
+
 /* One call of "decode" for each line that comes in; "close" closes what the collector opened. */
 static int serve(void)
 {
@@ -132,8 +166,12 @@ static int serve(void)
     while (fgets(line, sizeof line, stdin)) {
         if (strcmp(line, "close\n") == 0)
             close_range(3, ~0u, 0);
+        else if (strcmp(line, "abort\n") == 0)
+            abort();
+        else if (strcmp(line, "slow\n") == 0)
+            slow_call();
         else
-            decode_calls(1);
+            decode_calls(strcmp(line, "many\n") == 0 ? 30000 : 1);
         puts("done");
         fflush(stdout);
     }
@@ -183,6 +221,7 @@ const struct gpu_scenario window_scenarios[] = {
     { "window_threads", window_threads },
     { "thread_ends", thread_ends },
     { "window_graph", window_graph },
+    { "window_fork", window_fork },
     { "serve", serve },
     { "a_day", a_day },
     { NULL, NULL },

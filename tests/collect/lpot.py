@@ -90,17 +90,17 @@ class Trace:
         self.graphs, self.listed = {}, set()
         self.calls, self.windows, self.window_calls = [], [], (0, 0)
         self.stray_pops = 0
-        streams, gpu = {}, b""
+        streams, gpu = {}, []
         for kind, stream, sequence, ticks, real, payload in blocks(data, len(data) < 1 << 20 if check_crc is None else check_crc):
             self.pairs.append((ticks, real))
             if kind == 1:
                 self.take_facts(Cursor(payload))
             elif kind == 2:
                 self.take_defs(Cursor(payload))
-            elif kind == 3:
-                streams.setdefault(stream, []).append(payload)
-            elif kind == 4:
-                gpu += payload
+            elif kind in (3, 10):
+                streams.setdefault(stream, []).append((kind == 10, sequence, payload))
+            elif kind in (4, 11):
+                gpu.append((kind == 11, payload))
             elif kind == 5:
                 c = Cursor(payload)
                 self.notes.append((c.v(), c.v(), c.text().decode("utf-8", "replace")))
@@ -114,8 +114,8 @@ class Trace:
             elif kind == 9:
                 self.take_windows(Cursor(payload))
         for number, parts in sorted(streams.items()):
-            self.take_stream(number, Cursor(b"".join(parts)))
-        self.take_gpu(Cursor(gpu))
+            self.take_stream(number, parts)
+        self.take_gpu(gpu)
         self.join()
 
     def take_calls(self, thread, c):
@@ -183,9 +183,24 @@ class Trace:
             if mask & 4:
                 c.take(9)
 
-    def take_stream(self, number, c):
-        ticks = corr = node = original = 0
+    def take_stream(self, number, blocks):
+        """Blocks of a thread; one that stands for itself (fresh) starts with the ranges that are open."""
+        ticks = corr = node = original = again = expected = 0
         stack = []
+        for fresh, sequence, payload in blocks:
+            c = Cursor(payload)
+            if fresh:
+                if sequence != expected:
+                    for _, _, row in stack:
+                        self.ranges[row][4] = ticks
+                    stack = []
+                ticks, corr, node, original, again = 0, 0, 0, 0, len(stack)
+            expected = sequence + 1
+            ticks, corr, node, original = self.take_events(number, c, stack, again, (ticks, corr, node, original))
+            again = 0
+
+    def take_events(self, number, c, stack, again, bases):
+        ticks, corr, node, original = bases
         while c.more():
             tag = c.byte()
             kind, flags = tag & 15, tag & 0xF0
@@ -194,6 +209,9 @@ class Trace:
             if kind == 1:
                 name = self.name(c, flags)
                 self.attributes(c, flags)
+                if flags & 0x80 and again:
+                    again -= 1
+                    continue
                 self.ranges.append([number, domain, name, ticks, None])
                 stack.append((domain, name, len(self.ranges) - 1))
             elif kind == 2:
@@ -225,10 +243,17 @@ class Trace:
                 self.clones.setdefault(node, original)
             else:
                 raise ValueError(f"event kind {kind}")
+        return ticks, corr, node, original
 
-    def take_gpu(self, c):
-        start = corr = node = 0
-        places, shapes = [], []
+    def take_gpu(self, blocks):
+        state = [0, 0, 0, [], []]
+        for fresh, payload in blocks:
+            if fresh:
+                state = [0, 0, 0, [], []]
+            self.take_records(Cursor(payload), state)
+
+    def take_records(self, c, state):
+        start, corr, node, places, shapes = state
         while c.more():
             tag = c.byte()
             kind, flags = tag & 15, tag & 0xF0
@@ -267,6 +292,7 @@ class Trace:
                 node = (node + c.z()) & (1 << 64) - 1
                 work["node"] = node
             self.works.append(work)
+        state[:3] = start, corr, node
 
     def laid_out(self, work):
         """A whole launch of a graph as the works it stands for, without times; anything else as it is."""

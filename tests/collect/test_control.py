@@ -9,11 +9,14 @@ import sys
 import tempfile
 import time
 import unittest
+from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 import tap  # noqa: E402
+from lpot import Trace  # noqa: E402
 
 BUILD = Path(os.environ["LPO_BUILD_ROOT"])
 LPO = os.environ["LPO_BIN"]
@@ -40,7 +43,7 @@ class Control(unittest.TestCase):
         env = {**os.environ, "NVTX_INJECTION64_PATH": library, "CUDA_INJECTION64_PATH": library,
                "LPO_COLLECT_DIR": str(self.folder), "ASAN_OPTIONS": "detect_leaks=0", "LPO_COLLECT_CAPTURE_CONTROL": "1"}
         for name, value in settings.items():
-            env["LPO_COLLECT_CAPTURE_" + name] = value
+            env["LPO_COLLECT_" + ("" if name.startswith(("RING", "SLOW", "BUFFER", "CALLS")) else "CAPTURE_") + name] = value
         self.program = subprocess.Popen([str(BUILD / "tests/collect/gpu_client"), "serve"], env=env, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.assertEqual(self.program.stdout.readline(), "ready\n")
@@ -69,9 +72,13 @@ class Control(unittest.TestCase):
         self.program.communicate()
         self.assertEqual(self.program.returncode, 0)
         self.assertEqual(list(self.folder.glob("*.ctl")), [])
+        return self.regions()
+
+    def regions(self) -> dict:
         (trace,) = self.folder.glob("*.lpot")
         done = subprocess.run([LPO, "regions", str(trace), "--json"], text=True, capture_output=True, check=True)
-        return {r["path"]: r for r in json.loads(done.stdout)["scopes"][0]["regions"]}
+        self.assertNotIn("damaged", done.stderr)
+        return {r["path"]: r for r in json.loads(done.stdout)["scopes"][0]["regions"] if r["kind"] != "outside"}
 
     def test_start_and_stop_from_outside(self) -> None:
         self.start(WAIT="1")
@@ -163,6 +170,83 @@ except (ConnectionResetError, BrokenPipeError):
         done = subprocess.run([LPO, "ctl", str(self.folder), "status"], text=True, capture_output=True)
         self.assertEqual(done.returncode, 3)
         self.assertIn("no collector listens", done.stderr)
+
+    def windows(self, count: int) -> None:
+        for _ in range(2000):
+            if self.ctl("status")["windows"] == count:
+                return
+            time.sleep(0.01)
+        self.fail("the ring was not written")
+
+    def test_a_ring_is_written_when_asked(self) -> None:
+        self.start(RING_MS="3600000")
+        self.call()
+        self.call()
+        self.assertEqual(self.ctl("dump")["windows"], 1)
+        self.call()
+        self.ctl("dump")
+        self.ctl("dump")
+        self.call()  # never asked for
+        regions = self.end()
+        self.assertEqual(regions["serve"]["visits"], 1)
+        self.assertEqual(regions["serve/decode"]["visits"], 3)
+        self.assertEqual(regions["serve/decode/layer"]["launches"], 6)
+        self.assertEqual(set(regions), {"serve", "serve/decode", "serve/decode/layer"})
+
+    def test_a_ring_keeps_the_last(self) -> None:
+        self.start(RING_MS="3600000", RING_MB="1")
+        self.call("many")
+        self.call()
+        self.ctl("dump")
+        regions = self.end()
+        self.assertEqual(set(regions), {"serve", "serve/decode", "serve/decode/layer"})
+        self.assertGreater(regions["serve/decode"]["visits"], 1000)
+        (path,) = self.folder.glob("*.lpot")
+        trace = Trace(str(path), check_crc=False)  # the second reader says the same
+        self.assertEqual(sum(1 for r in trace.ranges if r[2] == "decode"), regions["serve/decode"]["visits"])
+        inside = Counter("/".join(k["path"]) for k in trace.kernels() if k["path"] is not None)
+        self.assertEqual(inside["serve/decode/layer"], regions["serve/decode/layer"]["launches"])
+        self.assertLess(regions["serve/decode"]["visits"], 30001)
+
+    def test_blocks_of_a_ring_may_begin_at_any_event(self) -> None:
+        self.start(RING_MS="3600000", BUFFER_KB="16", CALLS="0")
+        self.call("many")
+        self.ctl("dump")
+        regions = self.end()
+        self.assertEqual(set(regions), {"serve", "serve/decode", "serve/decode/layer"})
+        self.assertEqual([regions[p]["visits"] for p in sorted(regions)], [1, 30000, 30000])
+        self.assertEqual(regions["serve/decode/layer"]["launches"], 60000)
+
+    def test_a_ring_nobody_asks_for(self) -> None:
+        self.start(RING_MS="3600000")
+        self.call()
+        self.assertEqual(self.end(), {})
+
+    def test_a_slow_call_writes_the_ring(self) -> None:
+        self.start(RING_MS="3600000", RANGE="decode", SLOW_MS="20")
+        self.call()
+        self.call("slow")
+        self.windows(1)
+        self.assertGreaterEqual(self.end()["serve/decode"]["visits"], 2)
+
+    def test_a_signal_writes_the_ring(self) -> None:
+        self.start(RING_MS="3600000", SIGNAL=str(int(signal.SIGUSR2)))
+        self.call()
+        self.program.send_signal(signal.SIGUSR2)
+        self.windows(1)
+        self.assertEqual(self.end()["serve/decode"]["visits"], 1)
+
+    def test_a_crash_writes_the_ring(self) -> None:
+        self.start(RING_MS="3600000")
+        self.call()
+        self.call()
+        self.program.stdin.write("abort\n")
+        self.program.stdin.flush()
+        self.program.communicate()
+        self.assertEqual(self.program.returncode, -signal.SIGABRT)
+        regions = self.regions()
+        self.assertEqual(regions["serve/decode"]["visits"], 2)
+        self.assertEqual(regions["serve/decode/layer"]["launches"], 4)
 
     def test_wrong_words(self) -> None:
         for words in ([], ["."], [".", "begin"], [".", "mark"], [".", "stop", "now"]):

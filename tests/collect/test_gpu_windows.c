@@ -65,6 +65,12 @@ static const struct gpu_case cases[] = {
       "thread gpu_client\n"
       "  decode x1 (1 open)\n" GEMM "decode x1\n" CALLS_NOTE(
           "1", "decode", "1") "note 1 ranges were never closed and end with their process\n" },
+    { "a child of fork has windows of its own",
+      "window_fork",
+      { "LPO_COLLECT_CAPTURE_RANGE=decode" },
+      "thread gpu_client\n"
+      "  outer x1\n"
+      "    decode x2\n" CALLS_NOTE("0", "decode", "0") CALLS_NOTE("2", "decode", "2") },
     { "never",
       "windows",
       { "LPO_COLLECT_CAPTURE_WAIT=1" },

@@ -35,6 +35,7 @@ rows=(
     "gpu_client graph_threads"
     "gpu_client call_threads LPO_COLLECT_FLUSH_MS=1"
     "gpu_client window_threads LPO_COLLECT_CAPTURE_RANGE=decode LPO_COLLECT_CAPTURE_EVERY=3 LPO_COLLECT_FLUSH_MS=1"
+    "gpu_client window_threads LPO_COLLECT_CAPTURE_RANGE=decode LPO_COLLECT_RING_MS=1000 LPO_COLLECT_RING_MB=1 LPO_COLLECT_SLOW_MS=1 LPO_COLLECT_FLUSH_MS=1"
 )
 echo "1..${#rows[@]}"
 failed=0

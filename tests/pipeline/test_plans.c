@@ -146,6 +146,12 @@ static const struct plan_case {
            "'3-', every: 8}}}\n",
       { "# native", "LPO_COLLECT_CAPTURE_RANGE='decode*'", "LPO_COLLECT_CAPTURE_FIRST=3",
         "LPO_COLLECT_CAPTURE_LAST=0", "LPO_COLLECT_CAPTURE_EVERY=8" } },
+    { "native: a ring, written when a call is slow",
+      BASE
+      "pipeline: {native: {enable: true, library: /bin/sh, capture: {ring: 30s, range: decode, "
+      "slow: 250ms}}}\n",
+      { "# native", "LPO_COLLECT_CAPTURE_RANGE=decode", "LPO_COLLECT_RING_MS=30000",
+        "LPO_COLLECT_RING_MB=256", "LPO_COLLECT_SLOW_MS=250" } },
     { "native: ten seconds after half a minute, switched by a signal",
       BASE "pipeline: {native: {enable: true, library: /bin/sh, capture: {after: 30s, for: 10s, "
            "signal: USR2, control: true}}}\n",

@@ -29,8 +29,8 @@ static struct lpo_file_text *seed(const char *name)
 /* Whatever a kill cuts off, the rest reads, and never less of it than a shorter file gave. */
 static void cut_at_every_byte(void **state)
 {
-    static const char *const names[] = { "decode.lpot", "every.lpot", "kinds.lpot",  "graphs.lpot",
-                                         "whole.lpot",  "calls.lpot", "windows.lpot" };
+    static const char *const names[] = { "decode.lpot", "every.lpot", "kinds.lpot",   "graphs.lpot",
+                                         "whole.lpot",  "calls.lpot", "windows.lpot", "ring.lpot" };
 
     (void)state;
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {

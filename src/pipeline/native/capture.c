@@ -56,6 +56,15 @@ static int check(const struct lpo_native_capture *c, struct lpo_err *err)
         return lpo_fail(err, LPO_E_CONFIG,
                         "pipeline.native.capture has calls, every or count and no range: set "
                         "pipeline.native.capture.range to the NVTX range they are about");
+    if (c->ring_ns && (c->calls || c->every > 1 || c->count || c->after_ns || c->for_ns ||
+                       c->wait || (c->range && !c->slow_ns)))
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.native.capture.ring keeps everything of the last seconds: set "
+                        "beside it only signal, control, or range and slow");
+    if (c->slow_ns && !(c->ring_ns && c->range))
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.native.capture.slow needs ring, and the range whose calls must "
+                        "not take longer");
     if (c->wait && !c->signal && !c->control)
         return lpo_fail(err, LPO_E_CONFIG,
                         "pipeline.native.capture.wait=true waits for nothing: set signal or "
@@ -87,6 +96,11 @@ int lpo_pipeline_native_capture_env(struct lpo_arena *a, const struct lpo_native
     for (size_t i = 0; c->signal && i < sizeof signals / sizeof *signals; i++)
         if (strcmp(signals[i].name, c->signal) == 0)
             set_number(a, step, "LPO_COLLECT_CAPTURE_SIGNAL", signals[i].number);
+    if (c->ring_ns) {
+        set_number(a, step, "LPO_COLLECT_RING_MS", (c->ring_ns + 999999) / 1000000);
+        set_number(a, step, "LPO_COLLECT_RING_MB", c->ring_mb);
+        set_number(a, step, "LPO_COLLECT_SLOW_MS", (c->slow_ns + 999999) / 1000000);
+    }
     if (c->control)
         lpo_run_step_env(a, step, "LPO_COLLECT_CAPTURE_CONTROL", "1");
     if (c->wait)

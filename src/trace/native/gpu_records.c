@@ -238,6 +238,13 @@ void lpo_native_take_gpu(struct native *n, const struct lpo_native_block *block)
 {
     struct lpo_cursor c = { block->payload, block->payload + block->len, false };
 
+    if (block->kind == LPOT_GPU_FRESH) { /* it stands for itself */
+        n->gpu_broken = false;
+        n->gpu_sequence = block->sequence;
+        n->gpu_start = n->gpu_node = 0;
+        n->gpu_corr = 0;
+        n->places.len = n->shapes.len = 0;
+    }
     if (n->gpu_broken)
         return;
     if (block->sequence != n->gpu_sequence++)

@@ -17,6 +17,16 @@ static struct lpo_cursor payload_of(const struct lpo_native_block *b)
     return (struct lpo_cursor){ b->payload, b->payload + b->len, false };
 }
 
+static bool is_thread(const struct lpo_native_block *b)
+{
+    return b->kind == LPOT_THREAD || b->kind == LPOT_THREAD_FRESH;
+}
+
+static bool is_gpu(const struct lpo_native_block *b)
+{
+    return b->kind == LPOT_GPU || b->kind == LPOT_GPU_FRESH;
+}
+
 /* Names, facts, notes, clock: all that the streams refer to. */
 static void first_pass(struct native *n, struct lpo_native_blocks *blocks)
 {
@@ -35,9 +45,9 @@ static void first_pass(struct native *n, struct lpo_native_blocks *blocks)
             lpo_native_take_note(n, payload_of(&b));
         else if (b.kind == LPOT_FOOTER)
             lpo_native_take_footer(n, payload_of(&b));
-        if (b.kind == LPOT_THREAD)
+        if (is_thread(&b))
             n->event_bytes += b.len;
-        else if (b.kind == LPOT_GPU)
+        else if (is_gpu(&b))
             n->gpu_bytes += b.len;
         lpo_native_tick_clock_add(&n->clock, b.ticks, b.real_ns);
         if (lpo_native_ns(b.real_ns) - n->shift_ns > n->end_ns)
@@ -52,9 +62,9 @@ static void second_pass(struct native *n, struct lpo_native_blocks *blocks, bool
 
     lpo_native_blocks_rewind(blocks);
     while (lpo_native_blocks_next(blocks, &b))
-        if (b.kind == LPOT_THREAD && threads)
+        if (is_thread(&b) && threads)
             lpo_native_take_thread(n, &b);
-        else if (b.kind == LPOT_GPU && gpu)
+        else if (is_gpu(&b) && gpu)
             lpo_native_take_gpu(n, &b);
         else if (b.kind == LPOT_CALLS && threads && !n->only_start_end)
             lpo_native_take_calls(n, &b);

@@ -35,7 +35,8 @@ struct native_open {
 struct native_opens {
     LPO_VEC(struct native_open) at;
     LPO_VEC(uint32_t) tops; /* by domain: place + 1; 0: none is open */
-    uint32_t unused;        /* place + 1 of the first free one, chained by `under`; 0: none */
+    uint32_t count;
+    uint32_t unused; /* place + 1 of the first free one, chained by `under`; 0: none */
 };
 
 /* A range that is open on a thread whose ranges are summed, outermost first. */
@@ -56,6 +57,8 @@ struct native_thread {
     bool known;       /* defined */
     bool broken;      /* its stream cannot be followed any further */
     uint32_t sequence, calls_sequence;
+    uint32_t again; /* ranges that are open already and are pushed once more */
+    int64_t last_ns;
     uint64_t ticks, node, original;
     uint32_t corr;
     struct lpo_call call; /* the launch call that began last: its return may still come */

@@ -75,6 +75,7 @@ static uint32_t push_open(struct native_opens *o, uint16_t domain, struct native
     } else {
         o->unused = o->at.at[place - 1].under;
     }
+    o->count++;
     open.under = o->tops.at[domain];
     o->at.at[place - 1] = open;
     o->tops.at[domain] = place;
@@ -88,6 +89,7 @@ static bool pop_open(struct native_opens *o, uint16_t domain, struct native_open
 
     if (!place)
         return false;
+    o->count--;
     *out = o->at.at[place - 1];
     o->tops.at[domain] = out->under;
     o->at.at[place - 1].under = o->unused;
@@ -106,6 +108,10 @@ static void on_push(struct native *n, struct native_thread *t, const struct even
     skip_attributes(e, c);
     if (c->bad || n->only_start_end)
         return;
+    if (open.inherited && t->again) {
+        t->again--;
+        return;
+    }
     if (!n->sums && !(n->trace->skip & LPO_SKIP_RANGES))
         open.range = add_range(n, t, e, name, LPO_PUSH_POP);
     place = push_open(&t->open, e->domain, open);
@@ -291,9 +297,39 @@ static void take_event(struct native *n, struct native_thread *t, struct lpo_cur
         c->bad = true;
         return;
     }
+    if (!(e.flags & LPOT_EV_INHERITED))
+        t->again = 0;
+    t->last_ns = e.ns;
     takers[e.kind](n, t, &e, c);
     if (e.ns > n->end_ns)
         n->end_ns = e.ns;
+}
+
+/* The collector kept the last seconds only, and what came before this block is lost: what is open
+ * ends with the last event that is known. */
+static void end_ranges(struct native *n, struct native_thread *t)
+{
+    for (size_t domain = 0; domain < t->open.tops.len; domain++) {
+        struct event e = { .kind = LPOT_EV_POP, .ns = t->last_ns, .domain = (uint16_t)domain };
+
+        while (t->open.tops.at[domain])
+            on_pop(n, t, &e, NULL);
+    }
+}
+
+/* A block that stands for itself. Where it follows the one before it, its first pushes are of
+ * ranges that are open already. */
+static void start_afresh(struct native *n, struct native_thread *t,
+                         const struct lpo_native_block *block)
+{
+    finish_call(n, t);
+    if (t->broken || block->sequence != t->sequence)
+        end_ranges(n, t);
+    t->again = t->open.count;
+    t->broken = false;
+    t->sequence = block->sequence;
+    t->ticks = t->node = t->original = 0;
+    t->corr = 0;
 }
 
 void lpo_native_take_thread(struct native *n, const struct lpo_native_block *block)
@@ -301,6 +337,10 @@ void lpo_native_take_thread(struct native *n, const struct lpo_native_block *blo
     struct native_thread *t = lpo_native_thread_at(n, block->stream);
     struct lpo_cursor c = { block->payload, block->payload + block->len, false };
 
+    if (block->kind == LPOT_THREAD_FRESH && !n->only_start_end)
+        start_afresh(n, t, block);
+    else if (block->kind == LPOT_THREAD_FRESH) /* the pass that looks for start/end ranges */
+        t->sequence = block->sequence, t->broken = false, t->ticks = 0;
     if (t->broken)
         return;
     if (block->sequence != t->sequence++) {
@@ -335,6 +375,7 @@ void lpo_native_rewind_threads(struct native *n)
         struct native_thread *t = &n->threads.at[i];
 
         t->broken = t->in_call = false;
+        t->again = 0;
         t->sequence = t->corr = 0;
         t->ticks = t->node = t->original = 0;
     }
