@@ -473,6 +473,29 @@ static void facts_that_change_the_advice(void **state)
     }
 }
 
+static void a_region_that_was_called_once_says_so(void **state)
+{
+    (void)state;
+    for (int calls = 1; calls <= 2; calls++) {
+        LPO_AUTO(lpo_trace) t = empty_trace();
+        uint16_t device = lpo_trace_device(t, 0, -1);
+        LPO_AUTO(lpo_analysis) a = NULL;
+        LPO_AUTO(lpo_findings) f = NULL;
+
+        push_call(t, &(struct span){ "cudaLaunchKernel", -5, -4 }, 0);
+        push_call(t, &(struct span){ "cudaLaunchKernel", 340, 341 }, 0);
+        push_op(t, &(struct op){ "gemm", 0, 10, 1 }, 0, 0, device);
+        push_op(t, &(struct op){ "gemm", 360, 370, 2 }, 0, 0, device);
+        push_range(t, "prefill", -9, 350);
+        if (calls == 2)
+            push_range(t, "prefill", 360, 370);
+        a = lpo_analysis_of(t, NULL);
+        f = lpo_findings_create(NULL, NULL, a);
+        assert_int_equal(f->all.len, 1);
+        assert_int_equal(has_fact(&f->all.at[0], LPO_FACT_CALLED_ONCE), calls == 1);
+    }
+}
+
 /* 10 us inside a range; outside, 60 us under an operator (and one inside it), 20 us under none, and
  * 5 us that are too little to be named. */
 static void what_lies_outside_is_named(void **state)
@@ -597,6 +620,7 @@ int main(void)
     UNIT_TEST(&u, other_gpus_are_evidence);
     UNIT_TEST(&u, any_finding_names_the_other_gpus);
     UNIT_TEST(&u, facts_that_change_the_advice);
+    UNIT_TEST(&u, a_region_that_was_called_once_says_so);
     UNIT_TEST(&u, what_lies_outside_is_named);
     UNIT_TEST(&u, a_saving_inside_the_noise_is_no_advice);
     UNIT_TEST(&u, savings_are_at_most_the_span);

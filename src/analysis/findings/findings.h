@@ -66,6 +66,7 @@ enum lpo_fact {
     LPO_FACT_IN_CALL,     /* name: the call */
     LPO_FACT_IN_OPERATOR, /* name: innermost on the host; value: idle time in which it was */
     LPO_FACT_IN_PYTHON,   /* the same of Python functions */
+    LPO_FACT_CALLED_ONCE, /* the region: first calls cannot be told apart there */
     LPO_FACT_COMPILED,    /* torch.compile is used already */
     LPO_FACT_GRAPHS,      /* kernels that came from CUDA graphs already */
     LPO_FACT_HIDES_NS,    /* all computing, where it is too short to hide them */

@@ -336,6 +336,18 @@ static void add_remedies(const struct lpo_findings_work *w, struct lpo_finding *
     lpo_findings_add_compiled(t, f);
 }
 
+/* Without a second call nothing shows what the first one cost more. */
+static bool was_called_once(const struct lpo_region_tree *tree, uint32_t node)
+{
+    uint64_t calls = 0;
+
+    if (node == LPO_NONE)
+        return false;
+    for (uint32_t i = tree->nodes.at[node].visits; i != LPO_NONE; i = tree->visits.at[i].next)
+        calls += tree->visits.at[i].count;
+    return calls == 1;
+}
+
 static void make(const struct sorter *s, uint32_t bucket)
 {
     const struct bucket *b = &s->buckets.at[bucket];
@@ -358,6 +370,8 @@ static void make(const struct sorter *s, uint32_t bucket)
     add_main_name(s, f, bucket, &s->python, LPO_FACT_IN_PYTHON);
     if (b->kind == LPO_FINDING_LAUNCH_BOUND)
         add_remedies(s->w, f);
+    if (b->kind == LPO_FINDING_HOST_WORK && was_called_once(s->w->a->tree, f->node))
+        lpo_findings_fact(f, LPO_FACT_CALLED_ONCE, 0);
 }
 
 static void take_gaps(struct sorter *s)

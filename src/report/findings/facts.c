@@ -34,6 +34,9 @@ static const struct {
     [LPO_FACT_IN_CALL] = { NULL, NONE },
     [LPO_FACT_IN_OPERATOR] = { "for %v of it the host was in %n", NS },
     [LPO_FACT_IN_PYTHON] = { "for %v of it the host was at %n", NS },
+    [LPO_FACT_CALLED_ONCE] = { "that region was called once, so what only a first call costs is in "
+                               "it",
+                               NONE },
     [LPO_FACT_COMPILED] = { "torch.compile is used already", NONE },
     [LPO_FACT_GRAPHS] = { "kernels that came from CUDA graphs already: %v", COUNT },
     [LPO_FACT_HIDES_NS] = { "all computing takes %v, too short to hide all of it", NS },
