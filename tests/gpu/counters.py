@@ -5,11 +5,17 @@
     counters.py known OUT.json           copies and products of known bytes, with the times of each part
     counters.py compare OUT.json F.lpoc  the sampled bytes of those parts beside the known ones
     counters.py cost LPO [ROUNDS]        four programs with and without a sampler beside them, in turns
+    counters.py truth REPORT.json REGIONS.json
+                                         sampled bytes and tensor activity beside ncu's: lpo's report of trace, samples
+                                         and ncu's report, and lpo's regions of ncu's report alone
+    counters.py big WITH.json WITHOUT.json
+                                         what counters added to stage native, from the run.json of two runs
 """
 from __future__ import annotations
 
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -20,6 +26,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 COPY_BYTES, SIZE = 1 << 30, 8192
 MOST_OFF = 0.02
+REGION_OFF, TENSOR_OFF, KERNEL_OFF = 0.03, 0.05, 0.07
+NCU_8B_SECONDS = 243  # the default deep profile of such a model, docs/benchmarks.md
 
 
 def timed(torch, what, seconds: float) -> tuple[float, int, int, int]:
@@ -143,10 +151,93 @@ def cost(lpo: str, rounds: int) -> int:
     return 0
 
 
+def aggregate(path: str) -> tuple[dict, dict[str, dict[str, float]]]:
+    """The document, and per region what adds up; layers of a kind are one region, layer*."""
+    with open(path, encoding="utf-8") as f:
+        document = json.load(f)
+    found: dict[str, dict[str, float]] = {}
+    for r in next(s for s in document["scopes"] if s["scope"] == "aggregate")["regions"]:
+        row = found.setdefault(re.sub(r"layer\.?\d+", "layer*", r["path"]), {})
+        for name, metric in {"gpu_ns": {"value": r["gpu_ns_inclusive"], "how": "sum"},
+                             "launches": {"value": r["launches"], "how": "sum"}, **r["metrics"]}.items():
+            if metric["value"] is None:
+                continue
+            weight = 1 if metric["how"] == "sum" or metric.get("unit") == "byte" else r["gpu_ns_inclusive"] / 100
+            row[name] = row.get(name, 0) + metric["value"] * weight
+    return document, found
+
+
+def judged(label: str, got: float | None, want: float | None, most: float | None) -> bool:
+    """Prints both; true: too far apart. most None: shown only."""
+    if not want or got is None:
+        print(f"  {label}: {got} sampled, {want} by ncu")
+        return most is not None
+    off = got / want - 1
+    bad = most is not None and abs(off) > most
+    print(f"  {label}: {got:.5g} sampled, {want:.5g} by ncu: {100 * off:+.2f} %{'  DIFFERS' if bad else ''}")
+    return bad
+
+
+def truth(report: str, regions: str) -> int:
+    document, rows = aggregate(report)
+    _, alone = aggregate(regions)
+    tensor, elapsed, pct = ("sm__pipe_tensor_cycles_active.sum", "sm__cycles_elapsed.sum",
+                            "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed")
+    prefill = alone.get("prefill", {})
+    peak = None  # how ncu's share of the peak follows from its cycles
+    if prefill.get(tensor) and prefill.get(pct):
+        peak = prefill[pct] / prefill["gpu_ns"] / (prefill[tensor] / prefill[elapsed])
+        print(f"prefill by ncu: {prefill['launches']} launches; tensor cycles of all cycles times {peak:.4f} is the share of the peak")
+    failed = False
+    for path in sorted(rows):
+        row = rows[path]
+        if not path.startswith(("prefill", "decode")) or "dram_bytes_read" not in row:
+            continue
+        print(f"{path}: {row['launches']:.0f} launches, {row['gpu_ns'] / 1e6:.3f} ms; ncu: {alone.get(path, {}).get('launches')} launches")
+        both = row["dram_bytes_read"] + row["dram_bytes_written"]
+        judged("DRAM read", row["dram_bytes_read"], row.get("dram__bytes_read.sum"), None)
+        judged("DRAM written", row["dram_bytes_written"], row.get("dram__bytes_write.sum"), None)
+        failed |= judged("DRAM bytes", both, row.get("dram__bytes.sum"), REGION_OFF)
+        by_ncu = None
+        if peak and row.get(elapsed):
+            by_ncu = peak * row[tensor] / row[elapsed] * row["gpu__time_duration.sum"]
+        failed |= judged("tensor-active ns", row.get("tensor_active"), by_ncu, TENSOR_OFF)
+    total = sum(rows[p].get("dram__bytes.sum", 0) for p in ("prefill", "decode") if p in rows)
+    print(f"kernels of 1 % of {total / 1e9:.2f} GB:")
+    for kernel in document["counters"]["gpus"][0]["kernels"]:
+        by_ncu, sampled = kernel.get("ncu_dram_bytes"), kernel["metrics"].get("dram_bytes_both", {})
+        if not by_ncu or by_ncu * kernel["launches"] < total / 100:
+            continue
+        label = f"{kernel['name'][:60]} {tuple(kernel['grid'])} x {kernel['launches']}, error {sampled.get('error')}"
+        failed |= judged(label, sampled.get("value"), by_ncu, KERNEL_OFF if sampled.get("value") is not None else None)
+    return int(failed)
+
+
+def big(with_counters: str, without: str) -> int:
+    stages = []
+    for path in (with_counters, without):
+        with open(path, encoding="utf-8") as f:
+            stages.append({s["name"]: s for s in json.load(f)["stages"]})
+    for name, found in zip(("with counters", "without"), stages):
+        native = found["native"]
+        program = sum(step["wall_ns"] for step in native["steps"])
+        print(f"{name}: stage native {native['wall_ns'] / 1e9:.2f} s, its program {program / 1e9:.2f} s, "
+              f"around it {(native['wall_ns'] - program) / 1e9:.2f} s")
+    for note in stages[0]["counters"]["notes"]:
+        print(" ", note)
+    took = [s["native"]["wall_ns"] / 1e9 for s in stages]
+    print(f"counters add {took[0] - took[1]:+.2f} s; ncu's {NCU_8B_SECONDS} s are {NCU_8B_SECONDS / took[0]:.1f} times the stage with counters")
+    return int(stages[0]["counters"]["state"] != "done" or took[0] > took[1] + 2)
+
+
 if __name__ == "__main__":
     command, *words = sys.argv[1:]
     if command == "known":
         sys.exit(known(words[0]))
     if command == "compare":
         sys.exit(compare(words[0], words[1]))
+    if command == "truth":
+        sys.exit(truth(words[0], words[1]))
+    if command == "big":
+        sys.exit(big(words[0], words[1]))
     sys.exit(cost(words[0], int(words[1]) if len(words) > 1 else 5))

@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# On a GPU machine: the sampler of hardware counters. Each part takes less than a minute.
-#   tests/gpu/counters.sh [probe] [known] [cost] [llama]
+# On a GPU machine: the sampler of hardware counters. Each part takes less than a minute, truth up to 100 s.
+#   tests/gpu/counters.sh [probe] [known] [cost] [llama] [truth] [big]
 #     probe   what sampling costs by interval, metrics and settings on an idle GPU; who is refused, and how
 #     known   sampled bytes of copies and products against the known ones, through `lpo run`
 #     cost    four programs with and without a sampler beside them, in turns
 #     llama   an 8-layer Llama: its trace, samples and report
+#     truth   the same Llama, sampled in one run, beside ncu, which measures every kernel of a shorter run of it
+#     big     a Llama of 8B parameters: what counters add to the time of stage native
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 OUT=${OUT:-$(mktemp -d)}
 PYTHON=${PYTHON:-python3}
 lpo=$PWD/build-portable/lpo
 work=$(mktemp -d)
-what=${*:-probe known cost llama}
+what=${*:-probe known cost llama truth big}
 log() { printf '\n== %s (%s s)\n' "$*" "$SECONDS"; }
 
 sample() { # sample NAME word…: two seconds on an idle GPU
@@ -82,13 +84,65 @@ cost() {
 
 llama() {
     log llama
-    python3 tests/gpu/hf_models.py "$work/models" || return 1
-    sed 's/"num_hidden_layers": 2/"num_hidden_layers": 8/' "$work/models/llama/config.json" >"$work/llama.json"
+    make_llama || return 1
     "$lpo" run "hydra.run.dir=$work/llama" "${only[@]}" workload=hf model=hf "model.path=$work/llama.json" \
         infer.prompt_tokens=512 infer.max_new_tokens=16 run.repeats=3 run.warmup=1 pipeline.native.graphs=nodes \
         pipeline.counters.enable=true 2>&1 | tail -40
     mkdir -p "$work/keep/llama"
     cp -r "$work"/llama/{run.json,report.md,report.json,native,counters} "$work/keep/llama/"
+}
+
+# ncu empties no cache and leaves the clocks alone, so that its kernels find what those of the program find. All the
+# metrics are of one pass (CUPTI says so of GH100), so that nothing is replayed.
+truth() {
+    log truth
+    local metrics=gpu__time_duration.sum,dram__bytes.sum,dram__bytes_read.sum,dram__bytes_write.sum,sm__cycles_elapsed.sum
+    metrics+=,sm__pipe_tensor_cycles_active.sum,sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed
+    local model=(workload=hf model=hf "model.path=$work/llama.json" infer.prompt_tokens=512 run.warmup=1)
+    make_llama || return 1
+    "$lpo" run -q "hydra.run.dir=$work/truth" "${only[@]}" "${model[@]}" infer.max_new_tokens=16 run.repeats=10 \
+        pipeline.counters.enable=true >"$work/truth.txt" 2>&1 || { tail -20 "$work/truth.txt"; return 1; }
+    grep -E 'note:|^native|^counters' "$work/truth.txt"
+    log "truth: ncu"
+    timeout -k 10 90 "$lpo" run -q "hydra.run.dir=$work/truth-ncu" "${only[@]}" "${model[@]}" infer.max_new_tokens=3 run.repeats=1 \
+        pipeline.native.enable=false pipeline.counters.enable=false pipeline.ncu.enable=true pipeline.ncu.ncu_cli.set=null \
+        'pipeline.ncu.ncu_cli.sections=[]' pipeline.ncu.regions.enable=true 'pipeline.ncu.regions.include=[prefill,decode]' \
+        "pipeline.ncu.ncu_cli.metrics=[$metrics]" pipeline.ncu.ncu_cli.export.csv=false pipeline.ncu.sampling.mode=all \
+        pipeline.ncu.ncu_cli.clock_control=none pipeline.ncu.ncu_cli.cache_control=none >"$work/truth-ncu.txt" 2>&1
+    echo "exit code $?"
+    grep -E '^ncu|note:|rror' "$work/truth-ncu.txt"
+    grep -ao '[0-9]* pass.*' "$work/truth-ncu/ncu/run.log" | sort | uniq -c | head -3
+    mkdir -p "$work/keep/truth"
+    cp "$work"/truth/native/*.lpot "$work/truth/counters/gpu0.lpoc" "$work/truth-ncu/ncu/run.ncu-rep" "$work/truth-ncu.txt" "$work/keep/truth/"
+    log "truth: comparison"
+    "$lpo" report --json "$work"/truth/native/*.lpot "$work/truth/counters/gpu0.lpoc" "$work/truth-ncu/ncu/run.ncu-rep" >"$work/truth.json" &&
+        "$lpo" regions --json "$work/truth-ncu/ncu/run.ncu-rep" >"$work/truth-regions.json" &&
+        python3 tests/gpu/counters.py truth "$work/truth.json" "$work/truth-regions.json" || echo DIFFERS
+}
+
+make_llama() { # of 8 layers
+    [ -f "$work/models/llama/config.json" ] || python3 tests/gpu/hf_models.py "$work/models" || return 1
+    sed 's/"num_hidden_layers": 2/"num_hidden_layers": 8/' "$work/models/llama/config.json" >"$work/llama.json"
+}
+
+big() {
+    log big
+    cat >"$work/big.json" <<J
+{"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336,
+ "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256,
+ "max_position_embeddings": 8192, "torch_dtype": "bfloat16", "tie_word_embeddings": false}
+J
+    local enable
+    for enable in true false; do
+        "$lpo" run -q "hydra.run.dir=$work/big-$enable" "${only[@]}" pipeline.static_analysis.enable=$enable workload=hf model=hf \
+            "model.path=$work/big.json" infer.prompt_tokens=512 infer.max_new_tokens=16 run.repeats=1 run.warmup=1 \
+            pipeline.counters.enable=$enable >"$work/big-$enable.txt" 2>&1 || { tail -20 "$work/big-$enable.txt"; echo DIFFERS; }
+        mkdir -p "$work/keep/big-$enable"
+        cp "$work/big-$enable"/{run.json,report.md} "$work/keep/big-$enable/"
+    done
+    cp "$work"/big-true/native/*.lpot "$work/big-true/counters/gpu0.lpoc" "$work/keep/big-true/"
+    python3 tests/gpu/counters.py big "$work/big-true/run.json" "$work/big-false/run.json" || echo DIFFERS
+    grep -A14 -E 'How far from the limit' "$work/big-true/report.md"
 }
 
 for part in $what; do "$part" 2>&1; done | tee "$OUT/counters.txt"
