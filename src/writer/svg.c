@@ -231,7 +231,7 @@ static void bars(const struct lpo_figure *f, struct lpo_str *s)
     double longest = 0, sum = 0, scale, x = 0, y = TOP;
 
     for (size_t i = 0; i < f->points.len; i++) {
-        bool fresh = !last || strcmp(last, f->points.at[i].label) != 0;
+        bool fresh = !last || !lpo_streq(last, f->points.at[i].label);
 
         count += fresh;
         sum = (fresh ? 0 : sum) + length(&f->points.at[i]);
@@ -243,7 +243,7 @@ static void bars(const struct lpo_figure *f, struct lpo_str *s)
     last = NULL;
     for (size_t i = 0; i < f->points.len; i++) {
         const struct lpo_point *p = &f->points.at[i];
-        bool fresh = !last || strcmp(last, p->label) != 0;
+        bool fresh = !last || !lpo_streq(last, p->label);
         double width = length(p) * scale;
 
         if (fresh) {
@@ -261,7 +261,7 @@ static void bars(const struct lpo_figure *f, struct lpo_str *s)
         x += width;
         sum += length(p);
         last = p->label;
-        if (i + 1 == f->points.len || strcmp(f->points.at[i + 1].label, p->label) != 0) {
+        if (i + 1 == f->points.len || !lpo_streq(f->points.at[i + 1].label, p->label)) {
             LPO_STR total = { 0 };
 
             lpo_str_addf(&total, "%.4g %s", sum, f->y_title ? f->y_title : "");
