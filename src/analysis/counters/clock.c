@@ -109,6 +109,9 @@ static void find_lag(struct lpo_layer *l, const struct pair_series *p)
         if (fit[LAGS + lag] > fit[LAGS + best])
             best = lag;
     }
+    /* kernels longer than a sample fit their neighbour as well; the fine search sees to the rest */
+    if (abs(best) <= 2 && fit[LAGS + best] < 1.03 * fit[LAGS])
+        best = 0;
     g->clock_fit = fit[LAGS + best];
     g->clock_found_ns = (int64_t)llround(best * p->mean_ns);
     g->clock_sure = g->clock_fit >= 0.5;
