@@ -105,7 +105,7 @@ static void name_in_parent(struct lpoc *c, int failure)
 static void tell_lpo(const struct lpoc *c, int failure)
 {
     struct lpo_refusal refusal = { LPO_REFUSAL_MAGIC, failure };
-    struct sockaddr_un address;
+    struct sockaddr_un address = { 0 };
     socklen_t len = lpo_refusal_address(&address, c->knobs.dir);
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 

@@ -269,7 +269,7 @@ static struct argument one_argument(struct parser *m, bool tag)
             lpo_demangle_fail(m);
         break;
     case 'J': {
-        struct type types[64];
+        struct type types[64] = { 0 };
         size_t len = 0;
 
         m->p++;
