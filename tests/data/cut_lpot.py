@@ -1,4 +1,8 @@
-"""Takes paths, names and ids of a machine out of a trace of the collector, for test data: cut_lpot.py IN.lpot OUT.lpot"""
+"""Takes paths, names and ids of a machine out of a trace of the collector, for test data.
+
+    cut_lpot.py IN.lpot OUT.lpot[.gz] [OLD=NEW…]    each OLD inside a name becomes NEW, which is as long
+"""
+import gzip
 import struct
 import sys
 from pathlib import Path
@@ -29,16 +33,21 @@ def cut_facts(payload):
 
 def main():
     data = Path(sys.argv[1]).read_bytes()
+    pairs = [pair.encode().split(b"=") for pair in sys.argv[3:]]
+    if any(len(old) != len(new) for old, new in pairs):
+        sys.exit("OLD and NEW differ in length")
     out, at = data[:16], 16
     for kind, *_, payload in blocks(data, True):
         head = bytearray(data[at:at + 40])
         at += 40 + len(payload)
         if kind == FACTS:
             payload = cut_facts(payload)
+        for old, new in pairs:
+            payload = payload.replace(old, new)
         struct.pack_into("<I", head, 8, len(payload))
         struct.pack_into("<I", head, 12, crc32c(bytes(head[:12] + head[16:]) + payload))
         out += bytes(head) + payload
-    Path(sys.argv[2]).write_bytes(out)
+    Path(sys.argv[2]).write_bytes(gzip.compress(out, 9, mtime=0) if sys.argv[2].endswith(".gz") else out)
 
 
 if __name__ == "__main__":
