@@ -111,6 +111,7 @@ static void put_gpu(struct lpo_record *to, const struct lpo_analysis *a,
     lpo_doc_put_int(r, "gpu_ns", g->gpu_ns);
     lpo_doc_put_int(r, "covered_ns", g->covered_ns);
     lpo_doc_put_real(r, "others_share", lpo_counters_others_share(g));
+    lpo_doc_put_real(r, "others_without_sms_share", lpo_counters_quiet_share(g));
     put_clock(r, g);
     metrics = lpo_doc_put_list(r, "metrics");
     for (size_t i = 0; i < g->nmetrics; i++)

@@ -134,13 +134,25 @@ class Sampled(LpoCase):
         self.assertIn("DRAM read", {e["name"].partition(",")[0].partition(" (")[0] for e in events if e["ph"] == "C"})
 
     def test_another_process(self) -> None:
-        rows = [(a, b, [1e6 if v[0] == 0 else v[0], *v[1:]]) for a, b, v in self.rows]
+        rows = [(a, b, [1e6, 0, 0, 30] if v[0] == 0 else v) for a, b, v in self.rows]
         self.put(file_of(rows))
         report = self.report("run")
         self.assertGreater(report["counters"]["gpus"][0]["others_share"], 0.01)
         notes = [i["text"] for s in report["sections"] if s["id"] == "counters" for i in s["items"] if i.get("level") == "warning"]
-        self.assertTrue(any("was another process, or the driver" in n for n in notes), notes)
+        self.assertTrue(any("Another process used the GPU" in n for n in notes), notes)
         self.check_sums_of_regions_only(report)
+
+    def test_the_driver_clears_memory(self) -> None:
+        """bytes without an SM at work are no other process"""
+        rows = [(a, b, [0, 1e6, 0, 0] if v[0] == 0 else v) for a, b, v in self.rows]
+        self.put(file_of(rows))
+        report = self.report("run")
+        gpu = report["counters"]["gpus"][0]
+        self.assertGreater(gpu["others_without_sms_share"], 0.01)
+        self.assertEqual(gpu["others_without_sms_share"], gpu["others_share"])
+        items = [i for s in report["sections"] if s["id"] == "counters" for i in s["items"]]
+        self.assertEqual([i for i in items if i.get("level") == "warning"], [])
+        self.assertTrue(any("the driver cleared memory" in i.get("text", "") for i in items))
 
     def check_sums_of_regions_only(self, report: dict) -> None:
         decode = next(r for r in report["scopes"][0]["regions"] if r["path"] == "decode")

@@ -103,9 +103,20 @@ static void add_to_series(struct walk *w, const struct lpo_counters_sample *s)
     at[w->l->nmetrics] += (double)(s->end_ns - s->start_ns);
 }
 
+/* Did no SM work in this sample? False where it is not known. */
+static bool no_sm_worked(const struct walk *w)
+{
+    const struct lpo_sampled_gpu *g = w->l->gpu;
+    const struct lpo_sampled_metric *m = lpo_counters_sampled_find(g, LPO_COUNTER_SM_ACTIVE);
+
+    m = m ? m : lpo_counters_sampled_find(g, LPO_COUNTER_SM_CYCLES);
+    return m && w->amount[m - g->metrics] == 0;
+}
+
 static void add_totals(struct walk *w, int f, bool alone)
 {
     const struct lpo_layer *l = w->l;
+    bool quiet = alone && no_sm_worked(w);
 
     for (size_t i = l->family_first[f]; i < l->family_first[f + 1]; i++) {
         size_t m = l->by_family[i];
@@ -114,6 +125,8 @@ static void add_totals(struct walk *w, int f, bool alone)
         l->gpu->metrics[m].total += w->amount[m];
         if (alone)
             l->gpu->metrics[m].others += w->amount[m];
+        if (quiet)
+            l->gpu->metrics[m].quiet += w->amount[m];
     }
 }
 
@@ -718,4 +731,16 @@ double lpo_counters_others_share(const struct lpo_sampled_gpu *g)
             others += g->metrics[m].others;
         }
     return all > 0 ? others / all : 0;
+}
+
+double lpo_counters_quiet_share(const struct lpo_sampled_gpu *g)
+{
+    double all = 0, quiet = 0;
+
+    for (size_t m = 0; m < g->nmetrics; m++)
+        if (is_dram(g->metrics[m].meaning)) {
+            all += g->metrics[m].total;
+            quiet += g->metrics[m].quiet;
+        }
+    return all > 0 ? quiet / all : 0;
 }

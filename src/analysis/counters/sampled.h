@@ -57,6 +57,7 @@ struct lpo_sampled_metric {
     uint32_t column;  /* metric of the trace */
     double total;     /* of all samples between the first and the last operation */
     double others;    /* of it, in samples without an operation of the trace */
+    double quiet;     /* of `others`: no SM worked in the sample; the driver clears memory so */
     double outside;   /* in samples before the first and after the last operation */
     double baseline;  /* of a nanosecond: what sampling itself moves; it is in none of the above */
     int64_t shift_ns; /* the counter runs ahead of the operations by this */
@@ -135,8 +136,10 @@ bool lpo_counters_config_dram(const struct lpo_sampled_gpu *g, const struct lpo_
 /* The percentage of a share while a launch of the configuration runs; false: not known. */
 bool lpo_counters_config_share(const struct lpo_sampled_gpu *g, const struct lpo_sampled_config *c,
                                enum lpo_counters_meaning meaning, double *percent, double *error);
-/* How much of the DRAM bytes was counted while nothing of the trace ran, 0 … 1. */
+/* How much of the DRAM bytes was counted while nothing of the trace ran, 0 … 1; and how much of it
+ * while no SM worked, where that is known. */
 double lpo_counters_others_share(const struct lpo_sampled_gpu *g);
+double lpo_counters_quiet_share(const struct lpo_sampled_gpu *g);
 /* The metric of this meaning; NULL: it was not sampled. */
 const struct lpo_sampled_metric *lpo_counters_sampled_find(const struct lpo_sampled_gpu *g,
                                                            enum lpo_counters_meaning meaning);

@@ -46,15 +46,20 @@ static void add_cautions(struct lpo_doc *doc, const struct lpo_analysis *a,
                          const struct lpo_sampled_gpu *g)
 {
     const char *scope = scope_of(doc, a, g);
-    double others = lpo_counters_others_share(g);
+    double others = lpo_counters_others_share(g), quiet = lpo_counters_quiet_share(g);
     LPO_STR ns = { 0 };
 
-    if (others > most_others)
+    if (others - quiet > most_others)
         lpo_doc_note(doc, LPO_NOTE_WARNING,
                      "%s: %.1f %% of the DRAM bytes were counted while nothing of this trace ran. "
-                     "That was another process, or the driver, which clears memory and loads code; "
-                     "what they did at other times is in the figures of this chapter.",
+                     "Another process used the GPU, and what it did at other times is in the "
+                     "figures of this chapter.",
                      scope, 100 * others);
+    else if (others > most_others)
+        lpo_doc_note(doc, LPO_NOTE_INFO,
+                     "%s: %.1f %% of the DRAM bytes were counted while nothing of this trace ran "
+                     "and no SM worked: the driver cleared memory, or somebody copied.",
+                     scope, 100 * quiet);
     if (g->lost_ns > 0) {
         lpo_units_add_duration(&ns, g->lost_ns);
         lpo_doc_note(doc, LPO_NOTE_INFO,
