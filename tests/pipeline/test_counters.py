@@ -107,6 +107,15 @@ class Counters(LpoCase):
         self.assertIn("sampling ended at pipeline.counters.max_mb", notes)
         self.assertEqual(self.samples("gpu0.lpoc")[2][-1][1][6], 2)
 
+    def test_an_overflow_that_ends_sampling_is_a_note_and_no_failure(self) -> None:
+        self.modes = "overflow,no_restart"
+        self.go("pipeline.counters.enable=true", "--", "sh", "-c",
+                "for i in $(seq 6000); do grep -q 'sampling ended' run/counters/gpu0.lpoc && exit 0; sleep 0.01; done; exit 1",
+                env={"CUDA_VISIBLE_DEVICES": "0"})
+        counters = self.stage("counters")
+        self.assertEqual((counters["state"], counters["files"]), ("done", ["counters/gpu0.lpoc"]))
+        self.assertIn("no samples of", " ".join(counters["notes"]))
+
     def test_nothing_is_said_where_there_is_no_use_for_it(self) -> None:
         for words, env, why in ((["run.device=cpu"], {}, "the workload runs on the CPU"),
                                 ([], {"LPO_NVML": "/nonexistent"}, "there is no NVIDIA GPU here")):
