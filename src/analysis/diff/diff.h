@@ -31,8 +31,9 @@
 #include "util/auto.h"
 #include "util/vec.h"
 
-#define LPO_DIFF_LEAST      0.01  /* of a row, where calls of one run are compared */
-#define LPO_DIFF_LEAST_RUNS 0.002 /* the same where runs are */
+#define LPO_DIFF_LEAST       0.015 /* of a row, where calls of one run are compared */
+#define LPO_DIFF_LEAST_COUNT 0.005 /* of how often something is called in a step */
+#define LPO_DIFF_LEAST_RUNS  0.002 /* the same where runs are */
 #define LPO_DIFF_SMALLEST                                                                          \
     0.0001 /* of all GPU time: an added or removed row below it is no news                         \
             */

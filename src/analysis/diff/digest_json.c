@@ -197,6 +197,8 @@ static void read_sample(const struct lpo_json *v, struct lpo_diff_sample *s)
         first = false;
     }
     lpo_diff_sample_sort(s);
+    free(s->order); /* they were written by size */
+    s->order = NULL;
 }
 
 static void read_strata(const struct lpo_json *list, struct lpo_diff_item *x)

@@ -82,7 +82,7 @@ static bool other_count(const struct lpo_diff *d, const struct lpo_diff_row *r)
     a = low[LPO_DIFF_B] > high[LPO_DIFF_A] ? high[LPO_DIFF_A] : low[LPO_DIFF_A];
     b = low[LPO_DIFF_B] > high[LPO_DIFF_A] ? low[LPO_DIFF_B] : high[LPO_DIFF_B];
     return (low[LPO_DIFF_B] > high[LPO_DIFF_A] || high[LPO_DIFF_B] < low[LPO_DIFF_A]) &&
-           fabs(b - a) > LPO_DIFF_LEAST * fmax(a, b);
+           fabs(b - a) > LPO_DIFF_LEAST_COUNT * fmax(a, b);
 }
 
 /* The change of a row as a share of the larger side. */
@@ -106,7 +106,7 @@ static void judge_count(const struct lpo_diff *d, struct lpo_diff_row *r)
         return;
     r->verdict.basis = LPO_DIFF_BY_COUNT;
     r->verdict.significant =
-        fabs(r->delta_step_ns) > LPO_DIFF_SMALLEST * all && share_changed(r) > LPO_DIFF_LEAST;
+        fabs(r->delta_step_ns) > LPO_DIFF_SMALLEST * all && share_changed(r) > LPO_DIFF_LEAST_COUNT;
 }
 
 static void gather(const struct lpo_diff *d, judged_rows *out)

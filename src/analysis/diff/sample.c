@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* splitmix64 of the number of the call: no state beside the count. */
 static uint64_t scatter(uint64_t x)
@@ -38,6 +39,12 @@ static int by_size(const void *a, const void *b)
 
 void lpo_diff_sample_sort(struct lpo_diff_sample *s)
 {
+    free(s->order);
+    s->order = NULL;
+    if (s->kept.len && s->kept.len == s->count) {
+        s->order = lpo_xcalloc(s->kept.len, sizeof *s->order);
+        memcpy(s->order, s->kept.at, s->kept.len * sizeof *s->order);
+    }
     if (s->kept.len)
         qsort(s->kept.at, s->kept.len, sizeof *s->kept.at, by_size);
 }
@@ -45,6 +52,8 @@ void lpo_diff_sample_sort(struct lpo_diff_sample *s)
 void lpo_diff_sample_free(struct lpo_diff_sample *s)
 {
     lpo_vec_free(&s->kept);
+    free(s->order);
+    s->order = NULL;
 }
 
 double lpo_diff_sample_median(const struct lpo_diff_sample *s)

@@ -16,6 +16,7 @@ enum { LPO_DIFF_KEPT = 1024 }; /* calls of one kind that are kept */
 struct lpo_diff_sample {
     uint64_t count;        /* all calls, kept or not */
     LPO_VEC(int64_t) kept; /* in order of size after lpo_diff_sample_sort() */
+    int64_t *order; /* all calls as they came, `count` of them; NULL: too many, or not known */
 };
 
 /* `most`: calls that may be kept, at most LPO_DIFF_KEPT. */

@@ -3,7 +3,10 @@
  *
  * Calls of one run a side are compared by a rank test (Wilcoxon, Mann and Whitney), launch shape by
  * launch shape (van Elteren): a kernel that runs with two shapes has two kinds of calls, and their
- * difference must not hide the change. Ranks of a few calls cannot show much, so below
+ * difference must not hide the change. Where both sides made as many calls, and the first differs
+ * less from the first, the second from the second … than calls differ from each other, these pairs
+ * are compared (signed ranks): a collective that sends now much and now little shows its change
+ * only so. Ranks of a few calls cannot show much, so below
  * LPO_DIFF_FEW calls a side, and for repeats of a whole run, the logarithms are compared by a t
  * test whose spread is held up by that of the other rows. */
 #pragma once
