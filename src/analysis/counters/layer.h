@@ -80,6 +80,11 @@ double lpo_counters_layer_amount(const struct lpo_layer *l, const struct lpo_cou
                                  size_t metric);
 enum lpo_sampled_family lpo_counters_family(enum lpo_counters_meaning meaning);
 
+/* into_trace.c: the metrics of the GPU and their names; the bins over time; and at the end,
+ * columns, rows and series of the trace. */
+void lpo_counters_layer_metrics(struct lpo_layer *l);
+void lpo_counters_layer_series(struct lpo_layer *l);
+void lpo_counters_layer_put(struct lpo_layer *l);
 /* baseline.c: what sampling itself moves, from samples in which nothing ran. */
 void lpo_counters_layer_baseline(struct lpo_layer *l);
 /* clock.c: fills clock_… of the GPU, shift_ns and shift_sure; moves the operations when the clocks

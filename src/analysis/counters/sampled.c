@@ -7,38 +7,12 @@
 
 #include "analysis/counters/layer.h"
 #include "region/tree.h"
-#include "trace/series.h"
 #include "trace/trace.h"
 #include "util/checked.h"
 
 /* How well the begin and the end of an operation are known against the samples, when the fit says
  * where they are, and when it does not. What flows in that time may be a neighbour's. */
 static const double border_ns = 250, unsure_border_ns = 1000;
-/* A figure whose standard error is a larger share of it is not printed. */
-static const double most_error = 0.2;
-static const double least_r2 = 0.9;
-
-/* What we call a metric, by its meaning. The names are those of JSON and of tables. */
-static const struct {
-    const char *name, *unit;
-} names[LPO_COUNTER_MEANINGS] = {
-    [LPO_COUNTER_DRAM_READ] = { "dram_bytes_read", "byte" },
-    [LPO_COUNTER_DRAM_WRITE] = { "dram_bytes_written", "byte" },
-    [LPO_COUNTER_DRAM_BYTES] = { "dram_bytes", "byte" },
-    [LPO_COUNTER_L2_BYTES] = { "l2_bytes", "byte" },
-    [LPO_COUNTER_PCIE_READ] = { "pcie_bytes_read", "byte" },
-    [LPO_COUNTER_PCIE_WRITE] = { "pcie_bytes_written", "byte" },
-    [LPO_COUNTER_NVLINK_RX] = { "nvlink_bytes_received", "byte" },
-    [LPO_COUNTER_NVLINK_TX] = { "nvlink_bytes_sent", "byte" },
-    [LPO_COUNTER_TENSOR_ACTIVE] = { "tensor_active", "%" },
-    [LPO_COUNTER_SM_ACTIVE] = { "sm_active", "%" },
-    [LPO_COUNTER_GPU_ACTIVE] = { "gpu_active", "%" },
-    [LPO_COUNTER_SM_CYCLES] = { "sm_cycles_active", "cycle" },
-    [LPO_COUNTER_WARPS_ACTIVE] = { "warps_active", "%" },
-    [LPO_COUNTER_INSTRUCTIONS] = { "instructions", "inst" },
-    [LPO_COUNTER_SM_CLOCK] = { "sm_cycles", "cycle" },
-};
-
 static bool next_of_file(void *file, struct lpo_counters_sample *out)
 {
     return lpo_counters_next(file, out);
@@ -334,11 +308,6 @@ static void add_borders(struct walk *w, const struct lpo_sample_sweep *sweep, co
     }
 }
 
-static bool is_dram(enum lpo_counters_meaning m)
-{
-    return m == LPO_COUNTER_DRAM_READ || m == LPO_COUNTER_DRAM_WRITE || m == LPO_COUNTER_DRAM_BYTES;
-}
-
 static void reserve_weights(struct walk *w, size_t count)
 {
     if (count <= w->weights)
@@ -376,8 +345,8 @@ static void divide_sample(struct walk *w, const struct lpo_counters_sample *s)
             size_t m = l->by_family[i];
 
             divide(w, sweep, m);
-            for (size_t k = 0;
-                 is_dram(l->gpu->metrics[m].meaning) && w->amount[m] != 0 && k < sweep->found.len;
+            for (size_t k = 0; lpo_counters_is_dram(l->gpu->metrics[m].meaning) &&
+                               w->amount[m] != 0 && k < sweep->found.len;
                  k++)
                 bytes[k] += w->weight[k];
         }
@@ -402,160 +371,6 @@ static void divide_all(struct walk *w)
             divide_sample(w, &s);
 }
 
-enum { MOST_ROW_BYTES = 512 << 20 };
-
-/* The row of a group: what it had before, and the mean of its operations. Time that no sample
- * covers counts as the rest of the group does. */
-static uint32_t make_row(struct lpo_layer *l, const struct lpo_sampled_group *g, size_t group)
-{
-    uint32_t row = lpo_trace_metric_row(l->trace);
-
-    for (size_t c = 0; g->old_row != LPO_NONE && c < l->trace->metrics.len; c++)
-        lpo_trace_metric_set(l->trace, row, (uint32_t)c,
-                             lpo_trace_metric_get(l->trace, g->old_row, (uint32_t)c));
-    for (size_t m = 0; m < l->nmetrics; m++) {
-        const struct lpo_sampled_metric *metric = &l->gpu->metrics[m];
-        double rate = l->amounts[group * l->nmetrics + m] / g->covered_ns;
-
-        lpo_trace_metric_set(
-            l->trace, row, metric->column,
-            metric->kind == LPO_COUNTER_SHARE ? rate : rate * (double)g->ns / (double)g->count);
-    }
-    return row;
-}
-
-static void put_rows(struct lpo_layer *l)
-{
-    /* a row is as wide as ncu and samples have metrics together */
-    size_t most = MOST_ROW_BYTES / (l->trace->metrics.len * sizeof(double));
-
-    for (size_t i = 0; i < l->groups.len; i++) {
-        struct lpo_sampled_group *g = &l->groups.at[i];
-
-        if (g->covered_ns > 0 && i < most)
-            g->row = make_row(l, g, i);
-        else if (g->covered_ns > 0)
-            l->gpu->left_out += g->count;
-        l->gpu->covered_ns = lpo_ns_add(
-            l->gpu->covered_ns, g->covered_ns < (double)g->ns ? (int64_t)g->covered_ns : g->ns);
-    }
-    for (size_t i = 0; i < l->ops.count; i++) {
-        struct lpo_gpu_op *w = &l->trace->gpu_ops.at[l->rows[i]];
-        const struct lpo_sampled_group *g = &l->groups.at[l->group[i]];
-
-        if (g->row == LPO_NONE)
-            continue;
-        if (g->old_row == LPO_NONE)
-            w->flags |= LPO_GPU_OP_SAMPLED;
-        w->metrics = g->row;
-    }
-}
-
-static const char *kept(struct lpo_trace *t, const char *text)
-{
-    return lpo_trace_text(t, lpo_trace_name(t, text ? text : ""));
-}
-
-/* Two metrics of one meaning (a file of a later version) keep their own names. */
-static bool taken(const struct lpo_sampled_gpu *g, size_t before, const char *name)
-{
-    for (size_t i = 0; i < before; i++)
-        if (strcmp(g->metrics[i].name, name) == 0)
-            return true;
-    return false;
-}
-
-static void make_metrics(struct lpo_layer *l)
-{
-    struct lpo_sampled_gpu *g = l->gpu;
-
-    g->nmetrics = l->source->about->nmetrics;
-    g->metrics = lpo_xcalloc(g->nmetrics + 1, sizeof *g->metrics);
-    for (size_t i = 0; i < g->nmetrics; i++) {
-        const struct lpo_counters_metric *from = &l->source->about->metrics[i];
-        struct lpo_sampled_metric *m = &g->metrics[i];
-        bool own = from->meaning == LPO_COUNTER_OTHER || !names[from->meaning].name ||
-                   taken(g, i, names[from->meaning].name);
-
-        m->counter = kept(l->trace, from->name);
-        m->name = own ? m->counter : names[from->meaning].name;
-        m->unit = own ? kept(l->trace, from->unit) : names[from->meaning].unit;
-        m->meaning = from->meaning;
-        m->kind = from->kind;
-    }
-}
-
-/* Only once there is something to put there. A metric of ncu may have the same name as one of
- * CUPTI that we have no name for: that one then is not put. */
-static void make_columns(struct lpo_layer *l)
-{
-    for (size_t i = 0; i < l->gpu->nmetrics; i++) {
-        struct lpo_sampled_metric *m = &l->gpu->metrics[i];
-        struct lpo_metric *column;
-
-        m->column = lpo_trace_metric(l->trace, m->name, strlen(m->name), m->unit);
-        column = &l->trace->metrics.at[m->column];
-        column->combine = m->kind == LPO_COUNTER_SHARE ? LPO_TIME_WEIGHTED : LPO_SUM;
-        column->sampled = true;
-        column->meaning = (uint8_t)(m->name == m->counter ? LPO_COUNTER_OTHER : m->meaning);
-    }
-}
-
-static void make_series(struct lpo_layer *l)
-{
-    struct lpo_sampled_gpu *g = l->gpu;
-    int64_t span = l->ops.last_ns - l->ops.first_ns;
-    int64_t least = g->interval_ns > 0 ? g->interval_ns : 1000;
-
-    g->first_ns = l->ops.first_ns;
-    g->bin_ns = span / LPO_SAMPLED_BINS + 1;
-    g->bin_ns = g->bin_ns < least ? least : g->bin_ns;
-    g->bins = (size_t)(span / g->bin_ns) + 1;
-    g->series = lpo_xcalloc(g->bins * (l->nmetrics + 1), sizeof *g->series);
-}
-
-/* What charts show: rates, and shares as they are. */
-static const struct {
-    const char *title, *unit;
-} charts[LPO_COUNTER_MEANINGS] = {
-    [LPO_COUNTER_DRAM_READ] = { "DRAM read", "B/s" },
-    [LPO_COUNTER_DRAM_WRITE] = { "DRAM written", "B/s" },
-    [LPO_COUNTER_DRAM_BYTES] = { "DRAM traffic", "B/s" },
-    [LPO_COUNTER_L2_BYTES] = { "L2 traffic", "B/s" },
-    [LPO_COUNTER_PCIE_READ] = { "PCIe into the GPU", "B/s" },
-    [LPO_COUNTER_PCIE_WRITE] = { "PCIe out of the GPU", "B/s" },
-    [LPO_COUNTER_NVLINK_RX] = { "NVLink into the GPU", "B/s" },
-    [LPO_COUNTER_NVLINK_TX] = { "NVLink out of the GPU", "B/s" },
-    [LPO_COUNTER_TENSOR_ACTIVE] = { "Tensor cores active", "%" },
-    [LPO_COUNTER_SM_ACTIVE] = { "SMs active", "%" },
-    [LPO_COUNTER_GPU_ACTIVE] = { "GPU active", "%" },
-    [LPO_COUNTER_WARPS_ACTIVE] = { "Warp slots in use", "%" },
-};
-
-static void put_series(struct lpo_layer *l)
-{
-    const struct lpo_sampled_gpu *g = l->gpu;
-
-    for (size_t m = 0; m < g->nmetrics; m++) {
-        enum lpo_counters_meaning meaning = g->metrics[m].meaning;
-        bool share = g->metrics[m].kind == LPO_COUNTER_SHARE;
-        uint32_t series;
-
-        if (!charts[meaning].title || g->metrics[m].name == g->metrics[m].counter)
-            continue;
-        series = lpo_trace_series(l->trace, LPO_SERIES_COUNTER, charts[meaning].title,
-                                  charts[meaning].unit, g->device);
-        for (size_t i = 0; series != LPO_NONE && i < g->bins; i++) {
-            const double *bin = g->series + i * (g->nmetrics + 1);
-            double mean = bin[g->nmetrics] > 0 ? bin[m] / bin[g->nmetrics] : (double)NAN;
-
-            lpo_trace_series_add(&l->trace->series.at[series],
-                                 g->first_ns + (int64_t)i * g->bin_ns - l->ops.clock_ns,
-                                 share ? mean : mean * 1e9);
-        }
-    }
-}
-
 static void run_walks(struct walk *w)
 {
     struct lpo_layer *l = w->l;
@@ -573,9 +388,7 @@ static void run_walks(struct walk *w)
     divide_all(w);
     for (int f = 0; f < LPO_FAMILIES; f++)
         g->left_out = w->sweep[f].left_out > g->left_out ? w->sweep[f].left_out : g->left_out;
-    make_columns(l);
-    put_rows(l);
-    put_series(l);
+    lpo_counters_layer_put(l);
 }
 
 static void lay(struct lpo_layer *l, struct lpo_sampled_border *borders)
@@ -589,12 +402,12 @@ static void lay(struct lpo_layer *l, struct lpo_sampled_border *borders)
 
     l->gpu->value = lpo_xcalloc(count, sizeof(double));
     l->gpu->error = lpo_xcalloc(count, sizeof(double));
-    make_metrics(l);
+    lpo_counters_layer_metrics(l);
     lpo_counters_layer_baseline(l);
     for (size_t m = 0; m < l->nmetrics; m++)
         l->gpu->metrics[m].baseline = l->baseline[m];
     lpo_counters_layer_clock(l);
-    make_series(l);
+    lpo_counters_layer_series(l);
     run_walks(&w);
     for (int f = 0; f < LPO_FAMILIES; f++) {
         lpo_counters_sweep_free(&w.sweep[f]);
@@ -620,7 +433,8 @@ bool lpo_counters_lay_samples(struct lpo_counters_sampled *s, struct lpo_trace *
                               const struct lpo_sample_source *source)
 {
     struct lpo_sampled_gpu gpu = { .device = device,
-                                   .chip = kept(trace, source->about->chip),
+                                   .chip = lpo_trace_text(
+                                       trace, lpo_trace_name(trace, source->about->chip)),
                                    .interval_ns = source->about->interval_ns };
     struct lpo_layer l = { .trace = trace, .tree = tree, .source = source, .gpu = &gpu };
     bool any = false;
@@ -655,92 +469,4 @@ void lpo_counters_sampled_destroy(struct lpo_counters_sampled *s)
     lpo_vec_free(&s->gpus);
     free(s->borders);
     free(s);
-}
-
-bool lpo_counters_config_known(const struct lpo_sampled_gpu *g, size_t metric,
-                               const struct lpo_sampled_config *c)
-{
-    size_t at = metric * g->unknowns + c->unknown;
-
-    return c->single && g->metrics[metric].r2 >= least_r2 && g->value[at] > 0 &&
-           g->error[at] <= most_error * g->value[at];
-}
-
-const struct lpo_sampled_metric *lpo_counters_sampled_find(const struct lpo_sampled_gpu *g,
-                                                           enum lpo_counters_meaning meaning)
-{
-    for (size_t i = 0; i < g->nmetrics; i++)
-        if (g->metrics[i].meaning == meaning)
-            return &g->metrics[i];
-    return NULL;
-}
-
-static double mean_ns(const struct lpo_sampled_config *c)
-{
-    return (double)c->ns / (double)c->launches;
-}
-
-static size_t index_of(const struct lpo_sampled_gpu *g, const struct lpo_sampled_metric *m)
-{
-    return (size_t)(m - g->metrics) * g->unknowns;
-}
-
-bool lpo_counters_config_dram(const struct lpo_sampled_gpu *g, const struct lpo_sampled_config *c,
-                              double *bytes, double *error)
-{
-    double square = 0, r2 = 0;
-
-    *bytes = 0;
-    for (size_t m = 0; m < g->nmetrics; m++) {
-        size_t at = m * g->unknowns + c->unknown;
-
-        if (!is_dram(g->metrics[m].meaning) ||
-            lpo_counters_sampled_find(g, g->metrics[m].meaning) != &g->metrics[m])
-            continue;
-        if (g->metrics[m].meaning == LPO_COUNTER_DRAM_BYTES &&
-            lpo_counters_sampled_find(g, LPO_COUNTER_DRAM_READ))
-            continue; /* the same bytes once more */
-        *bytes += g->value[at];
-        square += g->error[at] * g->error[at];
-        r2 = fmax(r2, g->metrics[m].r2);
-    }
-    *error = sqrt(square);
-    return c->single && r2 >= least_r2 && *bytes > 0 && *error <= most_error * *bytes;
-}
-
-bool lpo_counters_config_share(const struct lpo_sampled_gpu *g, const struct lpo_sampled_config *c,
-                               enum lpo_counters_meaning meaning, double *percent, double *error)
-{
-    const struct lpo_sampled_metric *m = lpo_counters_sampled_find(g, meaning);
-    size_t at = m ? index_of(g, m) + c->unknown : 0;
-
-    if (!m || m->kind != LPO_COUNTER_SHARE)
-        return false;
-    *percent = g->value[at] / mean_ns(c);
-    *error = g->error[at] / mean_ns(c);
-    return lpo_counters_config_known(g, (size_t)(m - g->metrics), c);
-}
-
-double lpo_counters_others_share(const struct lpo_sampled_gpu *g)
-{
-    double all = 0, others = 0;
-
-    for (size_t m = 0; m < g->nmetrics; m++)
-        if (is_dram(g->metrics[m].meaning)) {
-            all += g->metrics[m].total;
-            others += g->metrics[m].others;
-        }
-    return all > 0 ? others / all : 0;
-}
-
-double lpo_counters_quiet_share(const struct lpo_sampled_gpu *g)
-{
-    double all = 0, quiet = 0;
-
-    for (size_t m = 0; m < g->nmetrics; m++)
-        if (is_dram(g->metrics[m].meaning)) {
-            all += g->metrics[m].total;
-            quiet += g->metrics[m].quiet;
-        }
-    return all > 0 ? quiet / all : 0;
 }

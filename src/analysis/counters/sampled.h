@@ -125,6 +125,11 @@ struct lpo_counters_sampled *lpo_counters_sampled_create(const struct lpo_region
 void lpo_counters_sampled_destroy(struct lpo_counters_sampled *s); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_counters_sampled);
 
+static inline bool lpo_counters_is_dram(enum lpo_counters_meaning m)
+{
+    return m == LPO_COUNTER_DRAM_READ || m == LPO_COUNTER_DRAM_WRITE || m == LPO_COUNTER_DRAM_BYTES;
+}
+
 /* The figure of one launch of a configuration: unknown where its standard error is more than a
  * fifth of it, where it shares its unknown with others, or where the least squares explain less
  * than nine tenths. */
