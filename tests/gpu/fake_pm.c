@@ -393,7 +393,7 @@ static void begin_round(void)
     const char *most = getenv("FAKE_PM_ROUNDS");
 
     fake.rounds++;
-    fake.left = fake.started ? PER_ROUND : PER_ROUND / 5;
+    fake.left = fake.started ? PER_ROUND : mode("backlog") ? 50 * PER_ROUND : PER_ROUND / 5;
     if (fake.rounds == (unsigned)atoi(most ? most : "5"))
         kill(getpid(), SIGTERM);
     if (fake.rounds == 3 && mode("gap"))

@@ -72,6 +72,11 @@ class Sampler(unittest.TestCase):
         self.sample("small_image")
         self.assertEqual([s[0] for s in self.samples], [T0 + n * 50000 for n in range(520)])
 
+    def test_a_backlog_at_the_stop_is_read_to_its_end(self) -> None:
+        said = self.sample("backlog")
+        self.assertIn("done samples=5500 lost=0 ", said)
+        self.assertEqual([s[0] for s in self.samples], [T0 + n * 50000 for n in range(5500)])
+
     def test_an_overflow_is_counted_and_its_time_marked(self) -> None:
         said = self.sample("overflow")
         self.assertEqual(self.code, 0, said)

@@ -15,6 +15,7 @@
 
 enum {
     LONG_SAMPLE = 8,   /* intervals: a record longer than that spans time that was not sampled */
+    LAST_MAX = 1000,   /* decodings after the stop: CUPTI must not keep us for ever */
     RESTARTS_MAX = 100 /* after an overflow: a GPU that overflows all the time ends it */
 };
 
@@ -166,11 +167,14 @@ static int restart(struct sampler *s, struct lpo_err *err)
 static int decode_round(struct sampler *s, bool last, struct lpo_err *err)
 {
     bool overflow = false;
+    int more, left = last ? LAST_MAX : 1;
 
     s->result->rounds++;
-    if (lpo_sampler_session_decode(s->session, take_sample, s, &overflow, err) < 0 ||
-        lpo_sampler_file_flush(s->file, err) < 0)
-        return err->code;
+    do {
+        more = lpo_sampler_session_decode(s->session, take_sample, s, &overflow, err);
+        if (more < 0 || lpo_sampler_file_flush(s->file, err) < 0)
+            return err->code;
+    } while (more && --left > 0); /* a sampler that fell behind has much to read after the stop */
     if (overflow && !last)
         return restart(s, err);
     if (overflow)

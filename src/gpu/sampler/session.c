@@ -511,5 +511,5 @@ int lpo_sampler_session_decode(struct lpo_sampler_session *s, lpo_sampler_sink s
     for (int i = 0; more && !*overflow && i < IMAGES_PER_DECODE; i++)
         if (decode_image(s, sink, ctx, overflow, &more, err) < 0)
             return err ? err->code : LPO_E_MISSING;
-    return 0;
+    return more && !*overflow ? 1 : 0;
 }

@@ -64,6 +64,7 @@ int lpo_sampler_session_restart(struct lpo_sampler_session *s, struct lpo_err *e
 /* Gets each sample; a negative code ends the decoding. NAN: CUPTI gave no value. */
 typedef int (*lpo_sampler_sink)(void *ctx, uint64_t start_ns, uint64_t end_ns, const double *values,
                                 struct lpo_err *err);
-/* *overflow: the hardware's buffer was full, and records are lost; restart. */
+/* 1: there is more, and the caller may look at the clock before it goes on.
+ * *overflow: the hardware's buffer was full, and records are lost; restart. */
 int lpo_sampler_session_decode(struct lpo_sampler_session *s, lpo_sampler_sink sink, void *ctx,
                                bool *overflow, struct lpo_err *err);
