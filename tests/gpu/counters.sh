@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # On a GPU machine: the sampler of hardware counters. Each part takes less than a minute, truth up to 100 s.
-#   tests/gpu/counters.sh [probe] [known] [cost] [llama] [truth] [big]
+#   tests/gpu/counters.sh [probe] [overflow] [known] [cost] [llama] [truth] [big]
 #     probe   what sampling costs by interval, metrics and settings on an idle GPU; who is refused, and how
+#     overflow  a sampler that cannot keep up
 #     known   sampled bytes of copies and products against the known ones, through `lpo run`
 #     cost    four programs with and without a sampler beside them, in turns
 #     llama   an 8-layer Llama: its trace, samples and report
@@ -14,7 +15,7 @@ OUT=${OUT:-$(mktemp -d)}
 PYTHON=${PYTHON:-python3}
 lpo=$PWD/build-portable/lpo
 work=$(mktemp -d)
-what=${*:-probe known cost llama truth big}
+what=${*:-probe overflow known cost llama truth big}
 log() { printf '\n== %s (%s s)\n' "$*" "$SECONDS"; }
 
 sample() { # sample NAME word…: two seconds on an idle GPU
@@ -34,18 +35,19 @@ else:
 P
 }
 
+four=(--metric dram__bytes_read.sum --metric dram__bytes_write.sum
+    --metric sm__cycles_active.avg.pct_of_peak_sustained_elapsed
+    --metric sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed)
+all=()
+for m in dram__bytes_read.sum dram__bytes_write.sum sm__cycles_active.avg.pct_of_peak_sustained_elapsed \
+    sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed lts__t_bytes.sum pcie__read_bytes.sum pcie__write_bytes.sum; do
+    all+=(--metric "$m")
+done
+
 probe() {
     log probe
     "$lpo" doctor | grep -A3 -E '^(gpu|cupti|counters|sampling)'
     time "$lpo" sample-counters --check
-    four=(--metric dram__bytes_read.sum --metric dram__bytes_write.sum
-        --metric sm__cycles_active.avg.pct_of_peak_sustained_elapsed
-        --metric sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed)
-    all=()
-    for m in dram__bytes_read.sum dram__bytes_write.sum sm__cycles_active.avg.pct_of_peak_sustained_elapsed \
-        sm__pipe_tensor_cycles_active_realtime.avg.pct_of_peak_sustained_elapsed lts__t_bytes.sum pcie__read_bytes.sum pcie__write_bytes.sum; do
-        all+=(--metric "$m")
-    done
     sample "what it chooses"
     sample "what it chooses for 50 us" --interval-ns 50000
     sample "what it chooses for 20 us" --interval-ns 20000
@@ -55,7 +57,6 @@ probe() {
     sample "all seven, 200 us" --interval-ns 200000 "${all[@]}"
     sample "chosen, every 50 ms" --period-ms 50
     sample "chosen, image of 4096" --image-samples 4096
-    sample "all seven, 20 us: it overflows" --interval-ns 20000 --buffer-mb 16 "${all[@]}"
     log "a second sampler at the same time"
     "$lpo" sample-counters -o "$work/first.lpoc" --seconds 4 </dev/null &
     sleep 2
@@ -65,6 +66,15 @@ probe() {
     mkdir -m 777 "$work/user" && cp "$lpo" "$work/user/" && chmod 755 "$work" "$work/user/lpo"
     setpriv --reuid=65534 --regid=65534 --clear-groups "$work/user/lpo" sample-counters --check
     CUDA_VISIBLE_DEVICES='' "$lpo" sample-counters --check
+}
+
+# It must go on by itself: losses are marked, and the last samples are of the last moments.
+overflow() {
+    log overflow
+    sample "all seven, 20 us, small buffer" --interval-ns 20000 --buffer-mb 16 "${all[@]}" | tee "$work/overflow.txt"
+    grep -q 'done samples=' "$work/overflow.txt" || echo DIFFERS
+    python3 tests/trace/lpoc.py "$work/probe.lpoc" | grep -av '^sample' | tail -12
+    mkdir -p "$work/keep" && cp "$work/probe.lpoc" "$work/keep/overflow.lpoc"
 }
 
 only=(pipeline.static_analysis.enable=false pipeline.direct_inference.enable=false pipeline.torch_profiler.enable=false)
