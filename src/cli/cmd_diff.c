@@ -33,8 +33,8 @@ static const struct lpo_option options[] = {
     { "output", 'o', LPO_OPT_LIST, "FILE",
       "also write FILE, by its ending: .md, .html, .json, .csv, .txt, .xml (JUnit); repeatable" },
     { "fail-over", 0, LPO_OPT_TEXT, "P%",
-      "exit 4 when the wall time of a step grew by more than P %, beyond chance; 2 when A and B "
-      "cannot be compared" },
+      "exit 4 when the wall time of a step, or the GPU time of its kernels, grew by more than P %, "
+      "beyond chance; 2 when A and B cannot be compared" },
     { "budget", 0, LPO_OPT_LIST, "NAME=LIMIT",
       "exit 4 when this is not kept: region:decode*=5%, memory=40GiB; repeatable" },
     { "budgets", 0, LPO_OPT_TEXT, "FILE",

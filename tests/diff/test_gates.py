@@ -3,6 +3,7 @@
 """lpo diff in CI: limits, budgets, files for people and servers, and a real `git bisect run`. Prints TAP."""
 from __future__ import annotations
 
+import copy
 import json
 import os
 import shutil
@@ -67,6 +68,23 @@ class Gates(LpoCase):
                              ("memory=3ms", "40GiB"), ("wall=-1%", "like 3% or"), ("region:regex:(=1%", "region:regex:(")):
             with self.subTest(budget):
                 self.assertIn(said, self.diff(self.a, self.b, "--budget", budget, want=2).stderr)
+
+    def test_slower_kernels_of_a_program_that_waits_for_its_host(self) -> None:
+        """Its wall time stays, and the limit still fails: the kernels fill the idle time."""
+        with open(self.a, encoding="utf-8") as f:
+            trace = json.load(f)
+        slower = copy.deepcopy(trace)
+        for e in trace["traceEvents"] + slower["traceEvents"]:
+            if e["cat"] == "kernel":
+                e["ts"] = e["ts"] * 3
+        for e in slower["traceEvents"]:
+            if e["cat"] == "kernel" and e["name"] == "ampere_bf16_gemm_up":
+                e["dur"] *= 1.3
+        a, b = self.write("idle.json", trace), self.write("slower.json", slower)
+        checks = self.checks(a, b, "--fail-over", "5%", want=4)
+        self.assertEqual(checks["wall"]["name"], "GPU time of kernels that compute")
+        self.checks(b, a, "--fail-over", "5%")
+        self.checks(a, a, "--fail-over", "0%")
 
     def test_a_file_of_budgets(self) -> None:
         file = self.write("budgets.yaml", "diff:\n  budgets:\n    region:*/attn: 5%\n    wall: 50%\n")

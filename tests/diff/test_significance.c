@@ -226,6 +226,8 @@ static int compare(const struct plan *plan, size_t runs, size_t runs_b, struct r
         b[i] = make_run(plan, r, true);
     d = lpo_diff_create((struct lpo_diff_runs){ a, runs }, (struct lpo_diff_runs){ b, runs_b });
     out |= d->wall.verdict.significant ? WALL : 0;
+    if (lpo_diff_regression(d) > 0)
+        out |= plan->slower == 1 ? OTHER_ROW : 0;
     for (size_t i = 0; i < d->rows[LPO_DIFF_KERNELS].len; i++) {
         const struct lpo_diff_row *row = &d->rows[LPO_DIFF_KERNELS].at[i];
         size_t number = strtoul(row->item[0]->name + 6, NULL, 10);

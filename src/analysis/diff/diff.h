@@ -113,6 +113,10 @@ struct lpo_diff_wall {
     double step_ns[LPO_DIFF_SIDES];
     double sure_ns; /* per step, the change without that of idle time, where chance explains it */
     struct lpo_diff_verdict verdict;
+    /* GPU time of a step, of kernels that compute: a program that waits for its host hides slower
+     * kernels in its idle time. Collectives wait for each other, and are left out. */
+    double compute_ns[LPO_DIFF_SIDES];
+    struct lpo_diff_verdict compute;
 };
 
 /* One thing that differs between the sides. */
@@ -165,4 +169,9 @@ LPO_AUTO_DEFINE(lpo_diff);
 
 /* By how much the wall time of a step grew, 0.03 for 3 %; without a wall time, the GPU time. What
  * chance may explain is not counted, so 0 where the change is not significant. */
+double lpo_diff_wall_regression(const struct lpo_diff *d);
+/* The same of the GPU time of kernels that compute; 0 where the wall time fell beyond chance: more
+ * may run at once then, and each kernel take longer. */
+double lpo_diff_compute_regression(const struct lpo_diff *d);
+/* The larger of the two. */
 double lpo_diff_regression(const struct lpo_diff *d);

@@ -328,6 +328,54 @@ static void judge_wall(struct lpo_diff *d, const struct lpo_diff_prior *prior)
                      fabs(w->sure_ns) / before > least(d) && (w->sure_ns > 0) == (v->change > 0);
 }
 
+/* --- GPU time of kernels that compute ------------------------------------------------------- */
+
+static double compute_of(const struct lpo_diff *d, size_t run)
+{
+    const struct lpo_diff_digest *g = lpo_diff_run_at(d, run);
+    double sum = 0;
+
+    for (size_t i = 0; i < g->items[LPO_DIFF_KERNELS].len; i++)
+        if (g->items[LPO_DIFF_KERNELS].at[i].class != LPO_CLASS_COLLECTIVE)
+            sum += (double)g->items[LPO_DIFF_KERNELS].at[i].ns;
+    return sum / lpo_diff_run_length(d, run);
+}
+
+static void judge_compute(struct lpo_diff *d, const struct lpo_diff_prior *prior)
+{
+    size_t first = d->side[LPO_DIFF_A].len, runs = first + d->side[LPO_DIFF_B].len;
+    double *values = lpo_xcalloc(runs + 1, sizeof *values), variance = 0;
+    struct lpo_diff_verdict *v = &d->wall.compute;
+    struct lpo_diff_evidence e = { 0 };
+    bool known = true;
+
+    *v = (struct lpo_diff_verdict){ .p = 1, .low = NAN, .high = NAN };
+    for (size_t i = 0; i < runs; i++) {
+        values[i] = compute_of(d, i);
+        known &= values[i] > 0;
+        if (lpo_diff_run_at(d, i) == d->shown[lpo_diff_run_side(d, i)])
+            d->wall.compute_ns[lpo_diff_run_side(d, i)] = values[i];
+        values[i] = log(values[i]);
+    }
+    if (known && lpo_diff_has_repeats(d)) {
+        lpo_diff_evidence_add_values(&e, values, first, values + first, runs - first);
+        v->basis = LPO_DIFF_BY_RUNS;
+        v->p = lpo_diff_p_repeats(&e, prior);
+        v->change = lpo_diff_evidence_change(&e);
+    } else if (known) {
+        for (int side = 0; side < LPO_DIFF_SIDES; side++)
+            variance += kernel_variance(d->shown[side], prior, d->length[side]);
+        v->basis = LPO_DIFF_BY_CALLS;
+        v->change = d->wall.compute_ns[LPO_DIFF_B] / d->wall.compute_ns[LPO_DIFF_A] - 1;
+        v->p = variance > 0 ? lpo_diff_p_normal((d->wall.compute_ns[LPO_DIFF_B] -
+                                                 d->wall.compute_ns[LPO_DIFF_A]) /
+                                                sqrt(variance))
+                            : v->change == 0;
+    }
+    v->significant = known && v->p <= level(d) && fabs(v->change) > least(d);
+    free(values);
+}
+
 /* --- order ---------------------------------------------------------------------------------- */
 
 static int by_change(const void *a, const void *b)
@@ -349,12 +397,27 @@ void lpo_diff_judge(struct lpo_diff *d)
     struct lpo_diff_prior prior = judge_rows(d);
 
     judge_wall(d, &prior);
+    judge_compute(d, &prior);
     for (int t = 0; t < LPO_DIFF_TABLES; t++)
         if (d->rows[t].len)
             qsort(d->rows[t].at, d->rows[t].len, sizeof *d->rows[t].at, by_change);
 }
 
+double lpo_diff_compute_regression(const struct lpo_diff *d)
+{
+    const struct lpo_diff_wall *w = &d->wall;
+
+    if (!w->compute.significant || (w->verdict.significant && w->verdict.change < 0))
+        return 0;
+    return w->compute.change;
+}
+
 double lpo_diff_regression(const struct lpo_diff *d)
+{
+    return fmax(lpo_diff_wall_regression(d), lpo_diff_compute_regression(d));
+}
+
+double lpo_diff_wall_regression(const struct lpo_diff *d)
 {
     const struct lpo_diff_wall *w = &d->wall;
     double sure = w->step_ns[LPO_DIFF_A] > 0 ? w->sure_ns / w->step_ns[LPO_DIFF_A] : 0;

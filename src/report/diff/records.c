@@ -76,6 +76,16 @@ static void put_wall(struct lpo_record *to, const struct lpo_diff *d)
     put_verdict(r, &w->verdict);
 }
 
+static void put_compute(struct lpo_record *to, const struct lpo_diff *d)
+{
+    struct lpo_record *r = lpo_doc_put_record(to, "compute");
+
+    lpo_doc_put_real(r, "a_step_ns", d->wall.compute_ns[LPO_DIFF_A]);
+    lpo_doc_put_real(r, "b_step_ns", d->wall.compute_ns[LPO_DIFF_B]);
+    lpo_doc_put_flag(r, "significant", d->wall.compute.significant);
+    lpo_doc_put_real(r, "change", d->wall.compute.change);
+}
+
 static const struct lpo_diff_device *same_scope(const struct lpo_diff_digest *g, const char *scope)
 {
     for (size_t i = 0; i < g->devices.len; i++)
@@ -302,6 +312,7 @@ void lpo_report_diff_put(struct lpo_record *to, const struct lpo_diff *d,
     lpo_doc_put_real(r, "a", d->length[LPO_DIFF_A]);
     lpo_doc_put_real(r, "b", d->length[LPO_DIFF_B]);
     put_wall(to, d);
+    put_compute(to, d);
     put_devices(to, d);
     put_findings(to, d);
     put_figures(to, d);
