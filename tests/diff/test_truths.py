@@ -119,6 +119,11 @@ class Truths(DiffCase):
             region.kernels.insert(0, Kernel("norm_and_qkv_kernel", 44003))
             region.kernels = [k for k in region.kernels if k.name != "ampere_bf16_gemm_qkv"]
         out = self.pair(Program(), b)
+        sizes = [abs(g["delta_ns"]) for g in out["groups"]]
+        self.assertEqual(sizes, sorted(sizes, reverse=True))
+        for kernel in (k for k in out["kernels"] if "group" in k):
+            group = out["groups"][kernel["group"]]
+            self.assertIn(kernel["name"], group["a"]["kernels"] + group["b"]["kernels"])
         regions = {g["region"]: g for g in out["groups"]}
         inner = regions["ProfilerStep#*/forward/layer*/attn"]
         self.assertEqual((inner["a"]["kernels"], inner["b"]["kernels"]),

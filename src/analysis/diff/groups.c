@@ -152,10 +152,39 @@ static void drop_unchanged(struct grouper *g)
     g->cells.len = kept;
 }
 
-enum {
-    MOST_WORK = 20000000
-}; /* regions times changed cells: two programs with nothing in common
-      have no exchanges worth minutes of search */
+static int64_t size_of(const struct lpo_diff_group *g)
+{
+    return llabs(g->come_ns - g->gone_ns);
+}
+
+/* Largest change first; rows keep pointing at their group. A few groups: a simple sort will do. */
+static void sort_groups(struct lpo_diff *d)
+{
+    size_t n = d->groups.len;
+    uint32_t *place = lpo_xcalloc(n + 1, sizeof *place);
+    struct lpo_diff_group *sorted = lpo_xcalloc(n + 1, sizeof *sorted);
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++)
+            place[i] += size_of(&d->groups.at[k]) > size_of(&d->groups.at[i]) ||
+                        (size_of(&d->groups.at[k]) == size_of(&d->groups.at[i]) && k < i);
+    for (size_t i = 0; i < n; i++)
+        sorted[place[i]] = d->groups.at[i];
+    if (n)
+        memcpy(d->groups.at, sorted, n * sizeof *sorted);
+    for (size_t i = 0; i < d->rows[LPO_DIFF_KERNELS].len; i++) {
+        uint32_t *group = &d->rows[LPO_DIFF_KERNELS].at[i].group;
+
+        if (*group != UINT32_MAX)
+            *group = place[*group];
+    }
+    free(place);
+    free(sorted);
+}
+
+/* Regions times changed cells: in two programs with nothing in common only the outermost regions
+ * are looked at, because a full search would take minutes. */
+enum { MOST_WORK = 20000000 };
 
 void lpo_diff_compare_groups(struct lpo_diff *d)
 {
@@ -178,6 +207,7 @@ void lpo_diff_compare_groups(struct lpo_diff *d)
         for (uint32_t i = 0; i < regions && g.cells.len; i++)
             if (g.depths[i] == depth && !close_region(&g, i))
                 pass_on(&g, i);
+    sort_groups(d);
     lpo_map_pair_free(&map);
     lpo_vec_free(&g.cells);
     free(g.parents);
