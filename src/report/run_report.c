@@ -55,6 +55,7 @@ static void put_analysis(struct lpo_doc *doc, const struct lpo_rundir *d,
     lpo_report_put_wall(doc->data, s->analysis);
     lpo_report_put_steps(doc->data, s->analysis);
     lpo_report_put_windows(doc->data, s->analysis);
+    lpo_report_put_numbers(doc->data, s->analysis);
     lpo_report_put_devices(doc->data, s->analysis);
     lpo_report_put_counters(doc->data, s->analysis);
     lpo_report_put_most_kernels(doc->data, s->analysis->cells, top->at, top->len);
@@ -77,6 +78,7 @@ struct lpo_doc *lpo_report_run_sections(const struct lpo_rundir *d, const struct
         lpo_report_chapter_steps(doc, s);
         lpo_report_chapter_ranks(doc, d, s);
         lpo_report_chapter_regions(doc, d, s);
+        lpo_report_chapter_numbers(doc, d, s);
         lpo_report_chapter_kernels(doc, d, s);
         lpo_report_chapter_operators(doc, d);
         add_limits(doc, d, s);

@@ -60,6 +60,8 @@ void lpo_trace_destroy(struct lpo_trace *t)
     lpo_vec_free(&t->gpu_ops);
     lpo_vec_free(&t->launches);
     lpo_vec_free(&t->calls);
+    lpo_vec_free(&t->marks);
+    lpo_vec_free(&t->range_numbers);
     lpo_vec_free(&t->windows);
     lpo_vec_free(&t->window_ranges);
     lpo_vec_free(&t->python);

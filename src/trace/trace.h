@@ -110,6 +110,21 @@ struct lpo_python_call {
     uint32_t thread;
 };
 
+/* A moment that the program marked. */
+struct lpo_mark {
+    lpo_event_ns ns;
+    uint32_t name;
+    uint32_t thread; /* into threads */
+};
+
+/* Numbers that the program gave with its ranges (tokens, batch size), of one name. */
+struct lpo_range_number {
+    uint32_t name;
+    uint16_t domain;
+    uint64_t count;
+    double sum, least, most;
+};
+
 /* The moment in which a node of a CUDA graph was captured: long before the graph is launched, and
  * often in another range. */
 struct lpo_capture {
@@ -307,6 +322,8 @@ struct lpo_trace {
     LPO_VEC(struct lpo_api_call) calls;
     LPO_VEC(struct lpo_python_call) python;
     LPO_VEC(struct lpo_capture) captures;
+    LPO_VEC(struct lpo_mark) marks;
+    LPO_VEC(struct lpo_range_number) range_numbers;
     LPO_VEC(struct lpo_window) windows;
     LPO_VEC(struct lpo_window_range) window_ranges; /* one of each process that has windows */
     LPO_VEC(struct lpo_range) ranges;

@@ -223,6 +223,31 @@ static const struct row *row_named(const char *scenario, const char *env)
 }
 
 /* Three programs, one pid twice, none took another's file. */
+/* Marks, and the payloads of ranges as numbers: six types of 42, of which as bits of a floating
+ * point number two are next to nothing; then a start/end range. */
+static void check_marks_and_numbers(void **state)
+{
+    static const char *const argv[] = { "nvtx_client", "every", NULL };
+    struct traced t;
+    const struct lpo_range_number *n = NULL;
+    size_t marks = 0;
+
+    (void)state;
+    traced_run(argv, NULL, &t);
+    for (size_t i = 0; i < t.trace->marks.len; i++)
+        marks += strcmp(lpo_trace_text(t.trace, t.trace->marks.at[i].name), "m") == 0;
+    assert_int_equal(marks, 2);
+    assert_true(t.trace->marks.len >= 3);
+    for (size_t i = 0; i < t.trace->range_numbers.len; i++)
+        if (strcmp(lpo_trace_text(t.trace, t.trace->range_numbers.at[i].name), "ex") == 0)
+            n = &t.trace->range_numbers.at[i];
+    assert_non_null(n);
+    assert_int_equal(n->count, 7);
+    assert_true(n->most == 42 && n->least < 1e-40);
+    assert_true(n->sum >= 4 * 42 && n->sum < 4 * 42 + 1e-6);
+    traced_free(&t);
+}
+
 static void check_execs(void **state)
 {
     struct traced t;
@@ -408,6 +433,7 @@ int main(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].want)
             unit_add(&u, rows[i].name, check_row, &rows[i]);
+    UNIT_TEST(&u, check_marks_and_numbers);
     UNIT_TEST(&u, check_execs);
     UNIT_TEST(&u, check_fork_storm);
     UNIT_TEST(&u, check_signals);

@@ -6,6 +6,7 @@
 
 #include "analysis/wall/order.h"
 #include "trace/trace.h"
+#include "util/checked.h"
 
 /* Kernels that were launched in each window, by its row. */
 struct sums {
@@ -63,7 +64,8 @@ static struct lpo_windows_row row_of(const struct lpo_trace *t, const struct lpo
     bool graphs = false;
 
     for (size_t i = r->first; i < r->first + r->count; i++) {
-        row.recorded_ns += t->windows.at[i].end_ns - t->windows.at[i].start_ns;
+        row.recorded_ns =
+            lpo_ns_add(row.recorded_ns, t->windows.at[i].end_ns - t->windows.at[i].start_ns);
         row.gpu_ns += s->gpu_ns[i];
         row.launches += s->launches[i];
         graphs |= s->graphs[i];

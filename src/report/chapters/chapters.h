@@ -33,6 +33,9 @@ void lpo_report_chapter_memory(struct lpo_doc *doc, const struct lpo_rundir *d,
                                const struct lpo_source *s);
 /* How much of the run was recorded, and how its calls differ; nothing where all of it was. */
 void lpo_report_chapter_windows(struct lpo_doc *doc, const struct lpo_source *s);
+/* Payloads of ranges, summed by name; nothing where there are none. */
+void lpo_report_chapter_numbers(struct lpo_doc *doc, const struct lpo_rundir *d,
+                                const struct lpo_source *s);
 /* Time by region: one tree, and how processes, devices and ranks differ from it. */
 void lpo_report_chapter_regions(struct lpo_doc *doc, const struct lpo_rundir *d,
                                 const struct lpo_source *s);

@@ -82,6 +82,21 @@ static void add_operators(struct lpo_timeline *b)
     free(lanes);
 }
 
+/* Each is a span without length: viewers draw a line. */
+static void add_marks(struct lpo_timeline *b)
+{
+    const struct lpo_trace *t = b->a->trace;
+    uint32_t *lanes = lpo_xrealloc(NULL, t->threads.len + 1, sizeof *lanes);
+
+    for (size_t i = 0; i <= t->threads.len; i++)
+        lanes[i] = LPO_NONE;
+    if (has_room(b, t->marks.len, "marks"))
+        for (size_t i = 0; i < t->marks.len; i++)
+            add_span(b, lanes, t->marks.at[i].thread, "marks",
+                     lpo_trace_text(t, t->marks.at[i].name), t->marks.at[i].ns, t->marks.at[i].ns);
+    free(lanes);
+}
+
 void lpo_timeline_add_host(struct lpo_timeline *b)
 {
     size_t threads = b->a->trace->threads.len;
@@ -90,6 +105,7 @@ void lpo_timeline_add_host(struct lpo_timeline *b)
     for (size_t i = 0; i <= threads; i++)
         b->call_lanes[i] = LPO_NONE;
     add_operators(b);
+    add_marks(b);
     add_calls(b);
 }
 

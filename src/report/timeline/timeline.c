@@ -32,6 +32,9 @@ static int64_t first_moment(const struct lpo_trace *t)
     for (size_t i = 0; i < t->calls.len; i++)
         if (t->calls.at[i].start_ns < ns)
             ns = t->calls.at[i].start_ns;
+    for (size_t i = 0; i < t->marks.len; i++)
+        if (t->marks.at[i].ns < ns)
+            ns = t->marks.at[i].ns;
     for (size_t i = 0; i < t->launches.len; i++)
         if (t->launches.at[i].start_ns < ns)
             ns = t->launches.at[i].start_ns;

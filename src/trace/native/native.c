@@ -179,6 +179,7 @@ static void free_native(struct native *n)
     lpo_vec_free(&n->hints);
     lpo_vec_free(&n->shown);
     lpo_map_pair_free(&n->by_path);
+    lpo_map_pair_free(&n->by_number_name);
     lpo_vec_free(&n->places);
     lpo_vec_free(&n->shapes);
     for (size_t i = 0; i < n->graphs.len; i++)
@@ -209,6 +210,7 @@ static int read_blocks(struct lpo_native_blocks *blocks, struct lpo_trace *into)
                         .first_range = into->ranges.len,
                         .first_path = into->paths.len,
                         .first_window = into->windows.len,
+                        .first_number = into->range_numbers.len,
                         .shown_levels = NATIVE_SHOWN_LEVELS };
     uint64_t ignored;
 

@@ -155,7 +155,8 @@ struct native {
     bool sums;            /* ranges are summed and not kept */
     uint64_t summed;      /* how many */
     uint64_t event_bytes; /* of all threads */
-    struct lpo_map_pair by_path;
+    struct lpo_map_pair by_path, by_number_name;
+    size_t first_number; /* row of range_numbers before this file */
     LPO_VEC(uint32_t) hints;
     LPO_VEC(struct native_shown) shown;
     uint32_t shown_levels; /* how many of the outer levels those are */

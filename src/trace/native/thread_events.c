@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stream of one thread: its ranges, and the launches inside them. */
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "lpo/trace_format.h"
 #include "trace/native/private.h"
@@ -8,6 +10,7 @@
 enum {
     START_ENDS_MOST = 2 << 20, /* in a file whose other ranges are summed: about 70 bytes each */
     ENDS_MOST = 1 << 20,
+    MARKS_MOST = 1 << 20, /* that a viewer can still show */
 };
 
 /* One event, apart from what its kind adds. */
@@ -35,19 +38,70 @@ static uint32_t get_name(struct native *n, const struct event *e, struct lpo_cur
     return n->sums ? lpo_native_sums_name(n, text, len) : lpo_native_inline_name(n, text, len);
 }
 
-/* Category, colour and payload have no place in the event model. */
-static void skip_attributes(const struct event *e, struct lpo_cursor *c)
+/* The payload as a number; NaN where it is none. */
+static double number_of(unsigned type, uint64_t bits)
+{
+    double real;
+    float narrow;
+    uint32_t low = (uint32_t)bits;
+
+    memcpy(&real, &bits, sizeof real);
+    memcpy(&narrow, &low, sizeof narrow);
+    switch (type) { /* as NVTX numbers them */
+    case 1:
+        return (double)bits;
+    case 2:
+        return (double)(int64_t)bits;
+    case 3:
+        return real;
+    case 4:
+        return (double)low;
+    case 5:
+        return (double)(int32_t)low;
+    case 6:
+        return (double)narrow;
+    default:
+        return NAN;
+    }
+}
+
+/* Category and colour have no place in the event model. NaN: no number is given. */
+static double get_attributes(const struct event *e, struct lpo_cursor *c)
 {
     uint64_t mask = e->flags & LPOT_EV_ATTRIBUTES ? lpo_native_get_v(c) : 0;
+    double number = NAN;
 
     if (mask & 1)
         lpo_native_get_v(c);
     if (mask & 2)
         lpo_native_get_fixed(c, 4);
     if (mask & 4) {
-        lpo_native_get_byte(c);
-        lpo_native_get_fixed(c, 8);
+        unsigned type = lpo_native_get_byte(c);
+
+        number = number_of(type, lpo_native_get_fixed(c, 8));
     }
+    return number;
+}
+
+/* Numbers of one name are summed: what they mean is the program's, but it is the same for all. */
+static void add_number(struct native *n, uint32_t name, uint16_t domain, double value)
+{
+    struct lpo_range_number *r;
+    bool fresh;
+    uint32_t row;
+
+    if (!isfinite(value) || name == LPO_NONE)
+        return;
+    row = lpo_map_pair_put(&n->by_number_name, name, domain, &fresh);
+    if (fresh)
+        lpo_vec_push(&n->trace->range_numbers,
+                     (struct lpo_range_number){
+                         .name = name, .domain = domain, .least = value, .most = value });
+    r = &n->trace->range_numbers.at[n->first_number + row];
+    r->count++;
+    r->sum += value;
+    r->least = value < r->least ? value : r->least;
+    r->most = value > r->most ? value : r->most;
 }
 
 static uint32_t add_range(struct native *n, const struct native_thread *t, const struct event *e,
@@ -104,10 +158,11 @@ static void on_push(struct native *n, struct native_thread *t, const struct even
     struct native_open open = { .range = LPO_NONE,
                                 .level = LPO_NONE,
                                 .inherited = (e->flags & LPOT_EV_INHERITED) != 0 };
+    double number = get_attributes(e, c);
 
-    skip_attributes(e, c);
     if (c->bad || n->only_start_end)
         return;
+    add_number(n, name, e->domain, number);
     if (open.inherited && t->again) {
         t->again--;
         return;
@@ -146,8 +201,8 @@ static void on_start(struct native *n, struct native_thread *t, const struct eve
 {
     uint64_t id = lpo_native_get_v(c);
     uint32_t name = get_name(n, e, c);
+    double number = get_attributes(e, c);
 
-    skip_attributes(e, c);
     /* Start/end ranges are few, and their ends are matched by row: they are kept in any case. */
     if (c->bad || !(n->only_start_end || !n->gpu_sums))
         return;
@@ -156,6 +211,7 @@ static void on_start(struct native *n, struct native_thread *t, const struct eve
         return;
     }
     n->start_ends++;
+    add_number(n, name, e->domain, number);
     *lpo_map_u64_put(n->by_range, id, NULL) = add_range(n, t, e, name, LPO_START_END);
 }
 
@@ -195,9 +251,11 @@ static void on_end(struct native *n, struct native_thread *t, const struct event
 static void on_mark(struct native *n, struct native_thread *t, const struct event *e,
                     struct lpo_cursor *c)
 {
-    (void)t;
-    get_name(n, e, c);
-    skip_attributes(e, c);
+    uint32_t name = get_name(n, e, c);
+
+    get_attributes(e, c);
+    if (!c->bad && !n->only_start_end && name != LPO_NONE && n->trace->marks.len < MARKS_MOST)
+        lpo_vec_push(&n->trace->marks, (struct lpo_mark){ e->ns, name, t->row });
 }
 
 /* What is known of the last launch call is all that will be known of it. */
