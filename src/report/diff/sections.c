@@ -358,7 +358,8 @@ static void rows(struct lpo_doc *doc, const struct lpo_diff *d, enum lpo_diff_ta
 struct lpo_doc *lpo_report_diff_doc(const struct lpo_diff *d,
                                     const struct lpo_report_diff_options *o)
 {
-    struct lpo_doc *doc = lpo_doc_create_data(LPO_DIFF_SCHEMA, "diff", lpo_report_diff_verdict(d));
+    const char *title = lpo_arena_printf(d->arena, "A against B: %s", lpo_report_diff_verdict(d));
+    struct lpo_doc *doc = lpo_doc_create_data(LPO_DIFF_SCHEMA, "diff", title);
 
     doc->whole = o->full_names;
     lpo_report_diff_put(doc->data, d, o);
