@@ -66,8 +66,9 @@ class Real(LpoCase):
 
 
 class Counters(LpoCase):
-    def test_a_counter_that_doubled(self) -> None:
-        """dram__bytes.sum.per_second of every kernel, twice as much: the sums of ncu's own page, and nothing else changes."""
+    def setUp(self) -> None:
+        """b.csv: dram__bytes.sum.per_second of every kernel is twice as much; gone.csv does not have it."""
+        super().setUp()
         with gzip.open(os.path.join(DATA, "..", "ncu", "ranges_raw.csv.gz"), "rt", encoding="utf-8") as f:
             rows = list(csv.reader(f))
         at = rows[0].index("dram__bytes.sum.per_second")
@@ -77,13 +78,59 @@ class Counters(LpoCase):
                 out.writerows(rows[:2])
                 for row in rows[2:]:
                     out.writerow([*row[:at], str(float(row[at].replace(",", "")) * factor), *row[at + 1:]])
+        with open(os.path.join(self.cwd, "gone.csv"), "w", encoding="utf-8", newline="") as f:
+            csv.writer(f, quoting=csv.QUOTE_ALL).writerows([*row[:at], *row[at + 1:]] for row in rows)
+
+    def test_a_counter_that_doubled(self) -> None:
+        """The sums of ncu's own page, and nothing else changes."""
         done = self.lpo("diff", "a.csv", "b.csv", "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         measures = json.loads(done.stdout)["measures"]
         for m in measures:
             self.assertAlmostEqual(m["b"], m["a"] * (2 if m["name"] == "dram__bytes.sum.per_second" else 1), places=3)
         self.assertIn("A", [m["path"] for m in measures if m["name"] == "dram__bytes.sum.per_second"])
+        self.assertIn("(whole run)", [m["path"] for m in measures if m["name"] == "dram__bytes.sum.per_second"])
         self.assertIn("dram__bytes.sum.per_second", self.lpo("diff", "a.csv", "b.csv").stdout)
+
+    def check(self, a: str, b: str, budget: str, want: int) -> dict:
+        done = self.lpo("diff", a, b, "--json", "--budget", budget)
+        self.assertEqual(done.returncode, want, f"{budget}: {done.stdout[:300]}{done.stderr}")
+        return json.loads(done.stdout)["checks"][0]
+
+    def test_budgets_of_counters(self) -> None:
+        rate = "metric:dram__bytes.sum.per_second"
+        for a, b, budget, want, state in (
+                ("a.csv", "b.csv", f"{rate}=50%", 4, "failed"), ("a.csv", "b.csv", f"{rate}=100%", 0, "passed"),
+                ("a.csv", "b.csv", f"{rate}@A=50%", 4, "failed"), ("a.csv", "b.csv", "metric:dram__bytes.sum*@*=50%", 4, "failed"),
+                ("a.csv", "b.csv", f"{rate}=-1%", 0, "passed"), ("b.csv", "a.csv", f"{rate}=-49%", 4, "failed"),
+                ("b.csv", "a.csv", f"{rate}=-50%", 0, "passed"), ("b.csv", "a.csv", f"{rate}=0%", 0, "passed"),
+                ("a.csv", "b.csv", f"{rate}=1", 4, "failed"), ("a.csv", "b.csv", f"{rate}=1e30", 0, "passed"),
+                ("a.csv", "b.csv", f"{rate}=at least 1", 0, "passed"), ("a.csv", "b.csv", f"{rate}=at least 1e30", 4, "failed"),
+                ("a.csv", "b.csv", "metric:no_such_counter=1%", 0, "nothing matched"),
+                ("a.csv", "b.csv", f"{rate}@nowhere=1%", 0, "nothing matched"),
+                ("a.csv", "gone.csv", f"{rate}=1%", 0, "nothing matched"), ("gone.csv", "b.csv", f"{rate}=1%", 0, "nothing matched"),
+                ("gone.csv", "b.csv", f"{rate}=1", 4, "failed")):  # a limit that is no share needs B alone
+            with self.subTest(f"{a} {b} {budget}"):
+                self.assertEqual(self.check(a, b, budget, want)["state"], state)
+        found = self.check("a.csv", "b.csv", f"{rate}@A=50%", 4)
+        self.assertEqual(found["name"], "dram__bytes.sum.per_second of A")
+        self.assertAlmostEqual(found["worse"], 1)
+        done = self.lpo("diff", "a.csv", "gone.csv", "--budget", f"{rate}=1%")
+        self.assertIn("not checked: no such counter on both sides", done.stdout)
+
+    def test_wrong_budgets_of_counters(self) -> None:
+        for budget, said in (("metric=1%", "needs a name"), ("metric:@A=1%", "NAME@REGION"), ("metric:x@=1%", "NAME@REGION"),
+                             ("metric:regex:(=1%", "metric:regex:("), ("metric:x@regex:(=1%", "regex:("),
+                             ("metric:x=-5", "like 3% or"), ("metric:x=at least", "like 3% or"), ("metric:x=--5%", "like 3% or")):
+            done = self.lpo("diff", "a.csv", "b.csv", "--budget", budget)
+            self.assertEqual(done.returncode, 2, budget)
+            self.assertIn(said, done.stderr, budget)
+
+    def test_a_history_keeps_counters_of_the_whole_run(self) -> None:
+        self.assertEqual(self.lpo("history", "add", "main", "a.csv").returncode, 0)
+        done = self.lpo("diff", "--baseline", "main", "b.csv", "--budget", "metric:dram__bytes.sum.per_second=50%", "--json")
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertAlmostEqual(json.loads(done.stdout)["checks"][0]["worse"], 1)
 
 
 if __name__ == "__main__":

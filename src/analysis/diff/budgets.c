@@ -8,6 +8,8 @@
 
 #include "hydra/compose.h"
 #include "settings/settings.h"
+#include "trace/metric_rules.h"
+#include "trace/trace.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/pattern.h"
@@ -16,7 +18,7 @@
 
 /* --- what a budget may be about ------------------------------------------------------------- */
 
-enum measure { OF_WALL, OF_PART, OF_ROWS, OF_CLASS, OF_FIGURE };
+enum measure { OF_WALL, OF_PART, OF_ROWS, OF_CLASS, OF_FIGURE, OF_METRIC };
 
 static const struct subject {
     const char *name;
@@ -33,6 +35,7 @@ static const struct subject {
     { "operator", OF_ROWS, LPO_DIFF_OPERATORS, NULL, LPO_DIFF_NS, true, false },
     { "kernel", OF_ROWS, LPO_DIFF_KERNELS, NULL, LPO_DIFF_NS, true, false },
     { "class", OF_CLASS, LPO_DIFF_KERNELS, NULL, LPO_DIFF_NS, true, false },
+    { "metric", OF_METRIC, 0, NULL, LPO_DIFF_NUMBER, true, false },
     { "tokens_per_s", OF_FIGURE, 0, "tokens_per_s", LPO_DIFF_NUMBER, false, true },
     { "ttft", OF_FIGURE, 0, "ttft_ms", LPO_DIFF_MS, false, false },
     { "prefill", OF_FIGURE, 0, "prefill_ms", LPO_DIFF_MS, false, false },
@@ -111,6 +114,27 @@ static bool parse_number(const char *text, double *out)
     return end != text && !*end && isfinite(*out) && *out >= 0;
 }
 
+/* "-5%" may fall by so much; "at least 40" */
+static const char *parse_direction(const struct subject *s, const char *text,
+                                   struct lpo_diff_budget *b)
+{
+    static const char least[] = "at least ";
+    double share;
+
+    b->falls = s->falls;
+    if (s->measure != OF_METRIC)
+        return text;
+    if (lpo_str_starts(text, least)) {
+        b->falls = true;
+        return text + strlen(least);
+    }
+    if (*text == '-' && parse_share(text + 1, &share)) {
+        b->falls = true;
+        return text + 1;
+    }
+    return text;
+}
+
 static int parse_limit(const struct subject *s, const char *text, struct lpo_diff_budget *b,
                        struct lpo_err *err)
 {
@@ -119,6 +143,7 @@ static int parse_limit(const struct subject *s, const char *text, struct lpo_dif
     bool good;
 
     b->share = b->most = NAN;
+    text = parse_direction(s, text, b);
     if (parse_share(text, &b->share))
         return 0;
     b->share = NAN;
@@ -138,6 +163,26 @@ static int parse_limit(const struct subject *s, const char *text, struct lpo_dif
                     b->what, like[s->unit], text);
 }
 
+/* "NAME@REGION": both are patterns, tried here so that checks cannot fail. */
+static int split_metric(struct lpo_arena *a, struct lpo_diff_budget *b, struct lpo_err *err)
+{
+    const char *at = strchr(b->rest, '@');
+    LPO_AUTO(lpo_pattern) name = NULL;
+    LPO_AUTO(lpo_pattern) where = NULL;
+
+    if (at) {
+        b->where = at + 1;
+        b->rest = lpo_arena_strndup(a, b->rest, (size_t)(at - b->rest));
+    }
+    if (!*b->rest || (at && !at[1]))
+        return lpo_fail(err, LPO_E_CONFIG, "diff.budgets: '%s' must be like metric:NAME@REGION",
+                        b->what);
+    if (lpo_pattern_create(b->rest, &name, err) < 0 ||
+        (at && lpo_pattern_create(b->where, &where, err) < 0))
+        return lpo_ctx(err, "diff.budgets: '%s'", b->what);
+    return 0;
+}
+
 int lpo_diff_budgets_add(struct lpo_arena *a, const char *what, const char *limit,
                          lpo_diff_budgets *out, struct lpo_err *err)
 {
@@ -154,6 +199,8 @@ int lpo_diff_budgets_add(struct lpo_arena *a, const char *what, const char *limi
         return b.subject;
     if (subjects[b.subject].measure == OF_CLASS && !lpo_region_class_from_name(b.rest, &class))
         return lpo_fail(err, LPO_E_CONFIG, "diff.budgets: there is no class '%.60s'", b.rest);
+    if (subjects[b.subject].measure == OF_METRIC && split_metric(a, &b, err) < 0)
+        return err->code;
     if (subjects[b.subject].measure == OF_ROWS && lpo_pattern_create(b.rest, &p, err) < 0)
         return lpo_ctx(err, "diff.budgets: '%s'", b.what);
     if (parse_limit(&subjects[b.subject], limit, &b, err) < 0)
@@ -193,16 +240,23 @@ const char *lpo_diff_state_name(enum lpo_diff_state state)
     return names[state];
 }
 
+static double grown(double from, double to)
+{
+    return from > 0 ? to / from - 1 : (to > 0 ? INFINITY : 0);
+}
+
 /* The worse of what was seen so far and one more row. */
 static void take(struct lpo_diff_check *c, const char *name, double a, double b, bool real)
 {
     const struct lpo_diff_budget *x = c->budget;
-    bool falls = subjects[x->subject].falls;
-    double worse = falls   ? (b > 0 ? a / b - 1 : INFINITY)
-                   : a > 0 ? b / a - 1
-                           : (b > 0 ? INFINITY : 0);
+    bool falls = x->falls;
+    double worse = grown(a, b);
     enum lpo_diff_state state = LPO_DIFF_PASSED;
 
+    if (falls && subjects[x->subject].measure == OF_METRIC)
+        worse = -worse; /* "-5%": B is at least 95 % of A */
+    else if (falls)
+        worse = grown(b, a); /* how much longer the same work takes */
     if (isnan(x->share))
         state = (falls ? b < x->most : b > x->most) ? LPO_DIFF_FAILED : LPO_DIFF_PASSED;
     else if (worse > x->share)
@@ -322,12 +376,59 @@ static void check_figure(const struct lpo_diff *d, struct lpo_diff_check *c)
     }
 }
 
+static const struct lpo_diff_measure *measure_of_a(const struct lpo_diff *d,
+                                                   const struct lpo_diff_measure *of_b)
+{
+    for (size_t i = 0; i < d->measures.len; i++)
+        if (d->measures.at[i].side[LPO_DIFF_B] == of_b)
+            return d->measures.at[i].side[LPO_DIFF_A];
+    return NULL;
+}
+
+static void take_metric(const struct lpo_diff *d, struct lpo_diff_check *c, const char *path,
+                        const struct lpo_diff_measure *a, const struct lpo_diff_measure *b)
+{
+    /* what counts up is longer in a longer run */
+    bool sum = strcmp(b->unit, "share") != 0 && lpo_trace_metric_combine(b->name) == LPO_SUM &&
+               isfinite(c->budget->share);
+
+    take(c,
+         c->budget->where ? lpo_arena_printf(d->arena, "%s of %s", b->name, path)
+                          : lpo_arena_printf(d->arena, "%s", b->name),
+         a ? a->value / (sum ? d->length[LPO_DIFF_A] : 1) : NAN,
+         b->value / (sum ? d->length[LPO_DIFF_B] : 1), true);
+}
+
+static void check_metric(const struct lpo_diff *d, struct lpo_diff_check *c)
+{
+    const struct lpo_diff_digest *g = d->shown[LPO_DIFF_B];
+    const char *where = c->budget->where;
+    LPO_AUTO(lpo_pattern) name = NULL;
+    LPO_AUTO(lpo_pattern) region = NULL;
+
+    if (lpo_pattern_create(c->budget->rest, &name, NULL) < 0 ||
+        (where && lpo_pattern_create(where, &region, NULL) < 0))
+        return; /* they were tried when the budget was read */
+    for (size_t i = 0; i < g->measures.len; i++) {
+        const struct lpo_diff_measure *b = &g->measures.at[i], *a;
+        const char *path = lpo_diff_measure_path(g, b);
+
+        if (!where != (b->region == UINT32_MAX) ||
+            !lpo_pattern_matches(name, b->name, strlen(b->name)) ||
+            (where && !lpo_pattern_matches(region, path, strlen(path))))
+            continue;
+        a = measure_of_a(d, b);
+        if (a || isnan(c->budget->share)) /* a share needs both sides, a limit only B */
+            take_metric(d, c, path, a, b);
+    }
+}
+
 void lpo_diff_check_all(const struct lpo_diff *d, const lpo_diff_budgets *budgets,
                         lpo_diff_checks *out)
 {
     static void (*const checks[])(const struct lpo_diff *, struct lpo_diff_check *) = {
         [OF_WALL] = check_wall,   [OF_PART] = check_part,     [OF_ROWS] = check_rows,
-        [OF_CLASS] = check_class, [OF_FIGURE] = check_figure,
+        [OF_CLASS] = check_class, [OF_FIGURE] = check_figure, [OF_METRIC] = check_metric,
     };
 
     for (size_t i = 0; i < budgets->len; i++) {

@@ -13,10 +13,15 @@
  *         tokens_per_s: 2%             # may fall by so much
  *         ttft: 120ms
  *         energy: 5%
+ *         metric:dram__bytes_read.sum: 5%          # of the whole run, may grow by so much
+ *         metric:mfu@decode/layer*: -5%            # of every region that matches, may fall
+ *         metric:tensor_percent@prefill: at least 40
  *
  * A percentage is compared with A, and fails only beyond chance. Anything else is a limit of its
  * own that B must keep, whatever A has: a time of one call (kernels, regions, operators), of a step
- * (wall, part), bytes, joules, or tokens a second, of which more is better. */
+ * (wall, part), bytes, joules, or tokens a second, of which more is better. Whether more of a
+ * counter is better is not known here, so its limit says so. Counters have no spread that could be
+ * tested: their percentages are compared as they are, of the run that stands for its side. */
 #pragma once
 
 #include <stdbool.h>
@@ -36,6 +41,8 @@ struct lpo_diff_budget {
     const char *limit; /* "3%", as written */
     int subject;       /* private: row of a table */
     const char *rest;  /* behind the ':'; "" */
+    const char *where; /* metrics: the regions, behind '@'; NULL: the whole run */
+    bool falls;        /* less is worse */
     double share;      /* 0.03; NAN: the limit is absolute */
     double most;       /* ns, bytes, joules, tokens a second; NAN: a share */
 };

@@ -141,7 +141,9 @@ void lpo_diff_compare_findings(struct lpo_diff *d)
 static const char *measure_key(struct lpo_diff *d, const struct lpo_diff_digest *g,
                                const struct lpo_diff_measure *m)
 {
-    return lpo_arena_printf(d->arena, "%s %s %s", g->items[LPO_DIFF_REGIONS].at[m->region].key,
+    return lpo_arena_printf(d->arena, "%s %s %s",
+                            m->region == UINT32_MAX ? ""
+                                                    : g->items[LPO_DIFF_REGIONS].at[m->region].key,
                             m->name, m->unit);
 }
 
@@ -168,14 +170,16 @@ void lpo_diff_compare_measures(struct lpo_diff *d)
     }
     for (size_t i = 0; i < b->measures.len; i++) {
         const struct lpo_diff_measure *m = &b->measures.at[i];
-        const struct lpo_diff_item *region = &b->items[LPO_DIFF_REGIONS].at[m->region];
+        int64_t ns =
+            m->region == UINT32_MAX ? b->gpu_ns : b->items[LPO_DIFF_REGIONS].at[m->region].ns;
         const char *key = measure_key(d, b, m);
         const uint64_t *at = lpo_map_find(of_a, key, strlen(key));
 
         if (at)
             lpo_vec_push(&d->measures,
-                         (struct lpo_diff_measure_row){
-                             { &a->measures.at[*at - 1], m }, region->name, (double)region->ns });
+                         (struct lpo_diff_measure_row){ { &a->measures.at[*at - 1], m },
+                                                        lpo_diff_measure_path(b, m),
+                                                        (double)ns });
     }
     if (d->measures.len)
         qsort(d->measures.at, d->measures.len, sizeof *d->measures.at, by_weight);

@@ -133,7 +133,7 @@ struct lpo_diff_figure_row {
     struct lpo_diff_verdict verdict;
 };
 
-/* A counter, or the distance from a limit, of a region that both sides have. */
+/* A counter, or the distance from a limit, that both sides have. */
 struct lpo_diff_measure_row {
     const struct lpo_diff_measure *side[LPO_DIFF_SIDES];
     const char *path;

@@ -19,6 +19,7 @@
 
 struct lpo_analysis_run;
 struct lpo_arena;
+struct lpo_diff_digest;
 
 /* The parts of a wall time: they add up to the span of a device. */
 enum {
@@ -27,6 +28,9 @@ enum {
     LPO_DIFF_PART_IDLE, /* from here on, one for each cause */
     LPO_DIFF_PARTS = LPO_DIFF_PART_IDLE + LPO_IDLE_CAUSES
 };
+
+/* What a measure of the whole run has in place of a region's path. */
+#define LPO_DIFF_WHOLE_RUN "(whole run)"
 
 /* "compute.GEMM", "exposed_communication", "exposed_copy", "idle.host" */
 const char *lpo_diff_part_name(size_t part);
@@ -100,12 +104,15 @@ struct lpo_diff_finding {
     int64_t saving_ns;
 };
 
-/* A hardware counter, or the distance from a limit, of one region. */
+/* A hardware counter, or the distance from a limit, of one region or the whole run. */
 struct lpo_diff_measure {
-    uint32_t region;         /* row of regions */
+    uint32_t region;         /* row of regions; UINT32_MAX: the whole run */
     const char *name, *unit; /* "dram_bytes_read", "mfu"; unit "" where there is none */
     double value;
 };
+
+const char *lpo_diff_measure_path(const struct lpo_diff_digest *d,
+                                  const struct lpo_diff_measure *m);
 
 enum { LPO_DIFF_STRIP = 400 };
 

@@ -103,7 +103,9 @@ static void write_rest(struct lpo_json_writer *w, const struct lpo_diff_digest *
     lpo_jw_array(w, "measures");
     for (size_t i = 0; i < d->measures.len; i++) {
         lpo_jw_array(w, NULL);
-        lpo_jw_uint(w, NULL, d->measures.at[i].region);
+        lpo_jw_int(w, NULL,
+                   d->measures.at[i].region == UINT32_MAX ? -1 /* the whole run */
+                                                          : (int64_t)d->measures.at[i].region);
         lpo_jw_text(w, NULL, d->measures.at[i].name);
         lpo_jw_text(w, NULL, d->measures.at[i].unit);
         lpo_jw_real(w, NULL, d->measures.at[i].value);
@@ -303,9 +305,9 @@ static void read_measures(struct lpo_diff_digest *d, const struct lpo_json *list
         const struct lpo_json *name = v->first ? v->first->next : NULL;
         const struct lpo_json *unit = name ? name->next : NULL;
         double value = lpo_json_real(unit ? unit->next : NULL, NAN);
-        int64_t region = lpo_json_int(v->first, -1);
+        int64_t region = lpo_json_int(v->first, -2);
 
-        if (isfinite(value) && region >= 0 && (uint64_t)region < d->items[LPO_DIFF_REGIONS].len)
+        if (isfinite(value) && region >= -1 && region < (int64_t)d->items[LPO_DIFF_REGIONS].len)
             lpo_vec_push(&d->measures,
                          (struct lpo_diff_measure){
                              (uint32_t)region, lpo_arena_strdup(d->arena, lpo_json_text(name, "")),

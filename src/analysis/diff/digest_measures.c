@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What else is known of regions: hardware counters, and how far they are from the limits. */
+/* What else is known of regions and the run: hardware counters, and how far they are from the
+ * limits. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,12 @@ enum {
     MOST_METRICS = 256,    /* columns of a trace: ncu may have thousands */
     MOST_MEASURES = 20000, /* of a run */
 };
+
+const char *lpo_diff_measure_path(const struct lpo_diff_digest *d, const struct lpo_diff_measure *m)
+{
+    return m->region == UINT32_MAX ? LPO_DIFF_WHOLE_RUN
+                                   : d->items[LPO_DIFF_REGIONS].at[m->region].name;
+}
 
 static void add(struct lpo_diff_builder *b, uint32_t region, const char *name, const char *unit,
                 double value)
@@ -70,6 +77,31 @@ static void add_counters(struct lpo_diff_builder *b)
     free(sums);
 }
 
+/* Each kernel is in one cell, and in the row of every region around it. */
+static void add_whole_run(struct lpo_diff_builder *b)
+{
+    const struct lpo_region_cells *c = lpo_analysis_all(b->a)->cells;
+    const struct lpo_trace *t = b->a->trace;
+    uint32_t columns[MOST_METRICS];
+    size_t n = pick_columns(t, columns);
+
+    for (size_t m = 0; m < n; m++) {
+        const struct lpo_metric *metric = &t->metrics.at[columns[m]];
+        struct lpo_metric_sum sum = { 0, 0 };
+
+        for (size_t i = 0; i < c->cells.len; i++)
+            if (c->cells.at[i].metrics != LPO_NONE)
+                lpo_region_metric_merge(
+                    metric->combine, &sum,
+                    &c->metric_sums
+                         .at[(size_t)c->cells.at[i].metrics * t->metrics.len + columns[m]]);
+        if (sum.weight != 0)
+            add(b, UINT32_MAX, lpo_arena_strdup(b->out->arena, lpo_trace_text(t, metric->name)),
+                lpo_arena_strdup(b->out->arena, lpo_trace_text(t, metric->unit)),
+                lpo_region_metric_value(metric->combine, &sum));
+    }
+}
+
 static uint32_t region_called(const struct lpo_diff_digest *d, const char *path)
 {
     for (uint32_t i = 0; i < d->items[LPO_DIFF_REGIONS].len; i++)
@@ -100,6 +132,7 @@ static void add_limits(struct lpo_diff_builder *b)
 
 void lpo_diff_digest_measures(struct lpo_diff_builder *b)
 {
+    add_whole_run(b);
     add_counters(b);
     add_limits(b);
 }

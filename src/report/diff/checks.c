@@ -34,6 +34,11 @@ static void add_value(struct lpo_str *s, enum lpo_diff_unit unit, double v)
 /* "decode/layer*: 1.2 ms in A, 1.5 ms in B (25.0 % worse); the limit is 5%" */
 static void add_message(struct lpo_str *s, const struct lpo_diff_check *c)
 {
+    if (c->state == LPO_DIFF_NO_MATCH && lpo_str_starts(c->budget->what, "metric:")) {
+        lpo_str_addf(s, "not checked: no such counter %s",
+                     isnan(c->budget->share) ? "in B" : "on both sides");
+        return;
+    }
     if (c->state == LPO_DIFF_NO_MATCH) {
         lpo_str_addf(s, "nothing in B is called '%s'", c->budget->what);
         return;
