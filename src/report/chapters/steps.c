@@ -105,7 +105,8 @@ void lpo_report_chapter_steps(struct lpo_doc *doc, const struct lpo_source *s)
     lpo_doc_section(doc, "steps", "Steps", 1);
     lpo_doc_paragraph(
         doc,
-        "Steps as %s names them. Times are medians; the wall time goes to the start of "
+        "Steps are ranges with names as %s gives them. Times are medians; the wall time goes to "
+        "the start of "
         "the next step, the time on the GPU from the first to the last work that a step "
         "launched.",
         steps->family);

@@ -48,9 +48,8 @@ struct lpo_kineto_build {
     LPO_VEC(struct label) labels;
     LPO_VEC(struct allocator) allocators;
     struct lpo_str scratch;
-    struct lpo_map *args_rows;         /* texts of arguments to rows of op_args */
-    LPO_VEC(unsigned char) has_values; /* per name */
-    int64_t last_pid, last_tid;        /* the thread of the event before, most often the same */
+    struct lpo_kineto_args *args;
+    int64_t last_pid, last_tid; /* the thread of the event before, most often the same */
     uint32_t last_thread;
     size_t first_gpu_op, first_launch, first_range, first_op, first_call, first_python;
     int64_t some_ns; /* of any event: whether times count from 1970 */
@@ -75,7 +74,7 @@ struct lpo_kineto_build *lpo_kineto_build_create(struct lpo_trace *t)
     b->process_rows = lpo_map_create();
     b->thread_rows = lpo_map_create();
     b->device_rows = lpo_map_create();
-    b->args_rows = lpo_map_create();
+    b->args = lpo_kineto_args_create(t);
     b->last_thread = LPO_NONE;
     b->first_gpu_op = t->gpu_ops.len;
     b->first_launch = t->launches.len;
@@ -94,8 +93,7 @@ void lpo_kineto_build_destroy(struct lpo_kineto_build *b)
     lpo_map_destroy(b->process_rows);
     lpo_map_destroy(b->thread_rows);
     lpo_map_destroy(b->device_rows);
-    lpo_map_destroy(b->args_rows);
-    lpo_vec_free(&b->has_values);
+    lpo_kineto_args_destroy(b->args);
     lpo_vec_free(&b->processes);
     lpo_vec_free(&b->threads);
     lpo_vec_free(&b->devices);
@@ -118,92 +116,9 @@ static uint32_t text_of(struct lpo_kineto_build *b, const struct lpo_json_pull_t
     return lpo_trace_namen(b->t, lpo_str_text(&b->scratch), b->scratch.len);
 }
 
-/* JSON without the spaces between its parts: "[[8, 128], []]" is "[[8,128],[]]", "long int" stays.
- */
-static uint32_t json_of(struct lpo_kineto_build *b, const struct lpo_json_pull_text *json)
-{
-    bool quoted = false;
-    char *to;
-
-    if (!json->len)
-        return LPO_NONE;
-    lpo_str_clear(&b->scratch);
-    lpo_str_addn(&b->scratch, json->at, json->len);
-    to = b->scratch.at;
-    for (size_t i = 0; i < json->len; i++) {
-        *to = json->at[i];
-        quoted ^= *to == '"';
-        to += quoted || (unsigned char)*to > ' ';
-    }
-    return lpo_trace_namen(b->t, b->scratch.at, (size_t)(to - b->scratch.at));
-}
-
 static bool holds(const struct lpo_json_pull_text *text, const char *part)
 {
     return memmem(text->at, text->len, part, strlen(part)) != NULL;
-}
-
-/* Operators whose work is not in their shapes alone: strides and groups of a convolution, whether
- * attention is causal. Values of all others (offsets of every slice) would fill the memory. */
-static bool values_matter(const struct lpo_json_pull_text *name)
-{
-    static const char *const parts[] = { "conv", "attention", "attn", "scaled_mm", "grouped_mm" };
-
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (holds(name, parts[i]))
-            return true;
-    return false;
-}
-
-/* Asked for every operator: an answer for each name. */
-static bool keeps_values(struct lpo_kineto_build *b, uint32_t id,
-                         const struct lpo_json_pull_text *name)
-{
-    enum { UNASKED, NO, YES };
-
-    while (b->has_values.len <= id)
-        lpo_vec_push(&b->has_values, UNASKED);
-    if (b->has_values.at[id] == UNASKED)
-        b->has_values.at[id] = values_matter(name) ? YES : NO;
-    return b->has_values.at[id] == YES;
-}
-
-static uint32_t new_args(struct lpo_kineto_build *b, const struct kineto_event *e, bool values)
-{
-    struct lpo_op_args args = { .dims = json_of(b, &e->dims),
-                                .types = json_of(b, &e->types),
-                                .values = values ? json_of(b, &e->values) : LPO_NONE };
-
-    return lpo_trace_op_args(b->t, &args);
-}
-
-/* Calls repeat: their texts as they stand in the file are looked up together, once. */
-static uint32_t args_of(struct lpo_kineto_build *b, const struct kineto_event *e, uint32_t name)
-{
-    enum { MOST_KEPT = 65536, LONGEST = 512 };
-    const struct lpo_json_pull_text *parts[] = { &e->dims, &e->types, &e->values };
-    bool values = e->values.len && keeps_values(b, name, &e->name);
-    char key[LONGEST];
-    size_t len = 0;
-    bool fresh;
-    uint64_t *row;
-
-    if (!e->dims.len && !e->types.len)
-        return LPO_NONE;
-    if (lpo_map_count(b->args_rows) >= MOST_KEPT) /* no call is like another: nothing to gain */
-        return new_args(b, e, values);
-    for (int i = 0; i < 2 + values; i++) {
-        if (parts[i]->len >= LONGEST - len)
-            return new_args(b, e, values);
-        if (parts[i]->len) /* one may be missing */
-            memcpy(key + len, parts[i]->at, parts[i]->len);
-        len += parts[i]->len;
-        key[len++] = '\n';
-    }
-    row = lpo_map_put(b->args_rows, key, len, &fresh);
-    if (fresh)
-        *row = new_args(b, e, values);
-    return (uint32_t)*row;
 }
 
 static uint16_t process_of(struct lpo_kineto_build *b, int64_t pid)
@@ -409,8 +324,9 @@ static void add_host(struct lpo_kineto_build *b, const struct kineto_event *e, i
     } else if (e->kind == KINETO_OP) {
         uint32_t name = text_of(b, &e->name);
 
-        lpo_vec_push(&b->t->ops, (struct lpo_op){ e->start_ns, end_ns, name, thread,
-                                                  args_of(b, e, name), small(e->sequence) });
+        lpo_vec_push(&b->t->ops,
+                     (struct lpo_op){ e->start_ns, end_ns, name, thread,
+                                      lpo_kineto_args_row(b->args, e, name), small(e->sequence) });
     } else if (e->kind == KINETO_RANGE) {
         lpo_vec_push(&b->t->ranges, (struct lpo_range){
                                         .start_ns = e->start_ns,

@@ -89,6 +89,15 @@ int lpo_kineto_read_distributed(struct lpo_pull *q, void *facts);
 int lpo_kineto_read_devices(struct lpo_pull *q, void *facts);
 int lpo_kineto_read_other(struct lpo_pull *q, void *facts); /* passes over it */
 
+/* Arguments of operators (op_args.c): the row of op_args of the trace, or LPO_NONE. `name` is the
+ * id of the operator's name. */
+struct lpo_kineto_args;
+
+struct lpo_kineto_args *lpo_kineto_args_create(struct lpo_trace *t);
+void lpo_kineto_args_destroy(struct lpo_kineto_args *a); /* NULL is fine */
+uint32_t lpo_kineto_args_row(struct lpo_kineto_args *a, const struct kineto_event *e,
+                             uint32_t name);
+
 struct lpo_kineto_build;
 
 struct lpo_kineto_build *lpo_kineto_build_create(struct lpo_trace *t);
