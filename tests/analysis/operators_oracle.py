@@ -5,7 +5,6 @@ with calls and times from oracle_kineto.py's slow reader, FLOPs by formulas writ
 definitions of the design page alone. As TAP."""
 import json
 import math
-import os
 import pathlib
 import subprocess
 import sys
@@ -109,16 +108,5 @@ def compare(lpo, path):
     return None
 
 
-def main():
-    lpo, root = os.environ["LPO_BIN"], os.environ["LPO_SOURCE_ROOT"]
-    files, failed = oracle.files(root), 0
-    print(f"1..{len(files)}")
-    for i, path in enumerate(files, 1):
-        why = compare(lpo, path)
-        print(f"{'not ok' if why else 'ok'} {i} - {os.path.basename(path)}{': ' + why[:600] if why else ''}")
-        failed += bool(why)
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(oracle.check_all(compare))

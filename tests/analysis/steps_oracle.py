@@ -3,7 +3,6 @@
 """`steps` of report.json against a second reading of every Kineto file with ProfilerStep ranges: each
 step's wall time, and the parts of what it launched on the GPU, from lists of intervals. As TAP."""
 import json
-import os
 import pathlib
 import re
 import statistics
@@ -61,16 +60,5 @@ def compare(lpo, path):
     return None
 
 
-def main():
-    lpo, root = os.environ["LPO_BIN"], os.environ["LPO_SOURCE_ROOT"]
-    files, failed = oracle.files(root), 0
-    print(f"1..{len(files)}")
-    for i, path in enumerate(files, 1):
-        why = compare(lpo, path)
-        print(f"{'not ok' if why else 'ok'} {i} - {os.path.basename(path)}{': ' + why[:900] if why else ''}")
-        failed += bool(why)
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(oracle.check_all(compare))

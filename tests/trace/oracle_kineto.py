@@ -181,6 +181,18 @@ def sums(path):
     }
 
 
+def check_all(compare):
+    """A test that is one comparison of each file: compare(lpo, path) says what differs, or None. As TAP."""
+    lpo, root = os.environ["LPO_BIN"], os.environ["LPO_SOURCE_ROOT"]
+    paths, failed = files(root), 0
+    print(f"1..{len(paths)}")
+    for i, path in enumerate(paths, 1):
+        why = compare(lpo, path)
+        print(f"{'not ok' if why else 'ok'} {i} - {os.path.basename(path)}{': ' + why[:900] if why else ''}")
+        failed += bool(why)
+    return 1 if failed else 0
+
+
 def first_difference(want, got):
     for key in want:
         if want[key] != got[key]:
