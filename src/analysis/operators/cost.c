@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules as data: a name, the function that knows this kind of operator, and which of the arguments
- * are the ones it needs. A new operator of a known kind is one row. */
+/* The cost of a call: by a rule of the user, else by one of ours. */
 #include "analysis/operators/cost.h"
 
 #include <math.h>
@@ -8,508 +7,16 @@
 #include <string.h>
 
 #include "analysis/operators/args.h"
+#include "analysis/operators/rules.h"
 #include "trace/trace.h"
 #include "util/err.h"
 #include "util/pattern.h"
 #include "util/vec.h"
 #include "util/xmalloc.h"
 
-enum {
-    NOT_THERE = -1,
-    MOST_DIMS = 3, /* in which a convolution moves */
-};
-
-/* How a rule differs from the others of its kind. */
-enum how {
-    TURNED = 1, /* the second matrix is [N, K] */
-    TOKENS = 2, /* attention: [B, L, H, D], not [B, H, L, D] */
-    BACKWARD = 4,
-    TRANSPOSED = 8, /* convolution from the small to the large */
-    PAD_FIRST = 16, /* convolution: padding stands before stride */
-};
-
-struct rule {
-    const char *name;
-    void (*cost)(const struct rule *r, const struct lpo_op_call *call,
-                 struct lpo_operator_cost *out);
-    int a, b, c; /* arguments: the two factors and the bias; query, key and value; … */
-    int word;    /* the argument that decides: causal, stride, type of the result */
-    unsigned how;
-};
-
-static const struct lpo_op_tensor *arg(const struct lpo_op_call *call, int i)
-{
-    return lpo_operators_arg(call, i);
-}
-
-/* Unknown when a type is. */
-static double bytes_of(const struct lpo_op_tensor *a)
-{
-    if (!a->count)
-        return 0;
-    return a->element_bytes > 0 ? a->elements * a->element_bytes : NAN;
-}
-
-/* A matrix [.., rows, columns]; a vector is one row. */
-struct matrix {
-    double batch;
-    int64_t rows, columns;
-};
-
-static bool matrix_of(const struct lpo_op_tensor *a, bool vector_is_column, struct matrix *out)
-{
-    *out = (struct matrix){ 1, 1, 1 };
-    if (a->count != 1 || a->rank == 0)
-        return false;
-    if (a->rank == 1) {
-        *(vector_is_column ? &out->rows : &out->columns) = a->dims[0];
-        return true;
-    }
-    out->rows = a->dims[a->rank - 2];
-    out->columns = a->dims[a->rank - 1];
-    for (unsigned i = 0; i + 2 < a->rank; i++)
-        out->batch *= (double)a->dims[i];
-    return true;
-}
-
-/* Leading dimensions of both, where one is 1 repeated; false when they do not fit. */
-static bool batch_of(const struct lpo_op_tensor *a, const struct lpo_op_tensor *b, double *out)
-{
-    unsigned na = a->rank > 2 ? a->rank - 2 : 0, nb = b->rank > 2 ? b->rank - 2 : 0;
-    unsigned n = na > nb ? na : nb;
-
-    *out = 1;
-    for (unsigned i = 1; i <= n; i++) {
-        int64_t x = i <= na ? a->dims[na - i] : 1, y = i <= nb ? b->dims[nb - i] : 1;
-
-        if (x != y && x != 1 && y != 1)
-            return false;
-        *out *= (double)(x == 1 ? y : x);
-    }
-    return true;
-}
-
-/* Numbers of torch.dtype, as scalar arguments have them. */
-static double type_bytes(const struct lpo_op_tensor *a)
-{
-    static const double bytes[] = { 1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4, 2 };
-    int64_t type;
-
-    if (lpo_operators_numbers(a, &type, 1) != 1 || type >= (int64_t)(sizeof bytes / sizeof *bytes))
-        return NAN;
-    return bytes[type];
-}
-
-static void product(const struct rule *r, const struct lpo_op_call *call,
-                    struct lpo_operator_cost *out)
-{
-    const struct lpo_op_tensor *a = arg(call, r->a), *b = arg(call, r->b);
-    struct matrix x, y;
-    double batch, result, packed = a->type == LPO_FP4 ? 2 : 1;
-
-    if (!matrix_of(a, false, &x) || !matrix_of(b, !(r->how & TURNED), &y))
-        return;
-    if (r->how & TURNED) {
-        int64_t n = y.rows;
-
-        y.rows = y.columns;
-        y.columns = n;
-    }
-    if (x.columns != y.rows || !batch_of(a, b, &batch))
-        return;
-    result = batch * (double)x.rows * (double)y.columns;
-    out->flops = 2 * result * (double)x.columns * packed;
-    out->math = a->type;
-    /* narrow types do not say in what the result is kept: another argument does */
-    out->bytes = bytes_of(a) + bytes_of(b) + bytes_of(arg(call, r->c)) +
-                 result * (r->word != NOT_THERE   ? type_bytes(arg(call, r->word))
-                           : a->element_bytes > 1 ? a->element_bytes
-                                                  : NAN);
-}
-
-/* Rows of `a` in groups, each with a matrix of its own: [T, K] by [G, K, N]. */
-static void grouped(const struct rule *r, const struct lpo_op_call *call,
-                    struct lpo_operator_cost *out)
-{
-    const struct lpo_op_tensor *a = arg(call, r->a), *b = arg(call, r->b);
-    double result;
-
-    if (a->count != 1 || b->count != 1 || (a->rank == 3 && b->rank == 3)) {
-        product(r, call, out);
-        return;
-    }
-    if (a->rank != 2 || (b->rank != 2 && b->rank != 3) || a->dims[1] != b->dims[b->rank - 2])
-        return;
-    result = (double)a->dims[0] * (double)b->dims[b->rank - 1];
-    out->flops = 2 * result * (double)a->dims[1];
-    out->math = a->type;
-    if (b->rank == 3 && a->element_bytes > 1)
-        out->bytes = bytes_of(a) + bytes_of(b) + result * a->element_bytes;
-}
-
-/* [B, H, L, D] or [B, L, H, D]; [L, H, D] without a batch is several sequences laid end to end,
- * whose lengths the trace does not have. */
-static bool heads_of(const struct lpo_op_tensor *a, unsigned how, double *batch, double *heads,
-                     double *length, double *size)
-{
-    if (a->count != 1 || a->rank != 4)
-        return false;
-    *batch = (double)a->dims[0];
-    *heads = (double)a->dims[how & TOKENS ? 2 : 1];
-    *length = (double)a->dims[how & TOKENS ? 1 : 2];
-    *size = (double)a->dims[3];
-    return true;
-}
-
-static void attention(const struct rule *r, const struct lpo_op_call *call,
-                      struct lpo_operator_cost *out)
-{
-    const struct lpo_op_tensor *q = arg(call, r->a), *k = arg(call, r->b), *v = arg(call, r->c);
-    double batch, heads, queries, size, keys, key_batch, key_heads, key_size, value_size, none[3];
-    bool known, causal;
-
-    if (!heads_of(q, r->how, &batch, &heads, &queries, &size) ||
-        !heads_of(k, r->how, &key_batch, &key_heads, &keys, &key_size) ||
-        !heads_of(v, r->how, &none[0], &none[1], &none[2], &value_size) || size != key_size)
-        return;
-    causal = lpo_operators_flag(arg(call, r->word), &known);
-    out->flops = 2 * batch * heads * queries * keys * (size + value_size);
-    if (known && causal)
-        out->flops /= 2;
-    out->math = q->type;
-    out->bytes =
-        bytes_of(q) + bytes_of(k) + bytes_of(v) +
-        batch * heads * queries * value_size * (q->element_bytes > 0 ? q->element_bytes : NAN);
-    if (r->how & BACKWARD) { /* reads the three, the result and its gradient; writes three more */
-        out->flops *= 2.5;
-        out->bytes = 2 * out->bytes;
-    }
-}
-
-/* Numbers of an argument such as "[1, 1]": one for all dimensions where only one is given. */
-static bool for_each_dim(const struct lpo_op_tensor *a, unsigned dims, int64_t out[MOST_DIMS])
-{
-    size_t n = lpo_operators_numbers(a, out, MOST_DIMS);
-
-    if (n == 0 || n > MOST_DIMS || (n != 1 && n != dims))
-        return false;
-    for (unsigned i = 1; n == 1 && i < dims; i++)
-        out[i] = out[0];
-    return true;
-}
-
-/* Places of the result of a convolution; negative when the trace does not say. */
-static double places(const struct rule *r, const struct lpo_op_call *call,
-                     const struct lpo_op_tensor *input, const struct lpo_op_tensor *weight)
-{
-    bool pad_first = r->how & PAD_FIRST;
-    const struct lpo_op_tensor *pads = arg(call, r->word + !pad_first);
-    int64_t stride[MOST_DIMS], pad[MOST_DIMS] = { 0 }, spread[MOST_DIMS];
-    unsigned dims = weight->rank - 2;
-    bool same = pads->value_len == 4 && memcmp(pads->value, "same", 4) == 0;
-    bool none = pads->value_len == 5 && memcmp(pads->value, "valid", 5) == 0;
-    double n = 1;
-
-    if (!for_each_dim(arg(call, r->word + pad_first), dims, stride) ||
-        !for_each_dim(arg(call, r->word + 2), dims, spread) ||
-        (!same && !none && !for_each_dim(pads, dims, pad)))
-        return -1;
-    for (unsigned i = 0; i < dims; i++) {
-        double in = (double)input->dims[input->rank - dims + i];
-        double reach = (double)spread[i] * ((double)weight->dims[2 + i] - 1) + 1;
-        double free = in + 2 * (double)pad[i] - reach;
-
-        if (stride[i] < 1 || (!same && free < 0))
-            return -1;
-        n *= same ? ceil(in / (double)stride[i]) : floor(free / (double)stride[i]) + 1;
-    }
-    return n;
-}
-
-/* "[True, True, False]": input, weight, bias. Each of the first two is one more product as large as
- * the forward one. */
-static double gradients(const struct lpo_op_tensor *mask)
-{
-    const char *p = mask->value, *end = p ? p + mask->value_len : NULL;
-    double n = 0;
-
-    if (!mask->value_len)
-        return NAN;
-    for (int i = 0; i < 2 && p; i++) {
-        p += strspn(p, "[ ,");
-        n += *p == 'T' || *p == '1';
-        p = memchr(p, ',', (size_t)(end - p));
-    }
-    return n;
-}
-
-/* Weight [K, C / g, R, S]. Backward, the gradient's places are the result's. */
-static void convolution(const struct rule *r, const struct lpo_op_call *call,
-                        struct lpo_operator_cost *out)
-{
-    const struct lpo_op_tensor *input = arg(call, r->a), *weight = arg(call, r->b);
-    double batch, at, result;
-    bool known;
-    unsigned dims = weight->rank - 2;
-    bool turned =
-        r->how & TRANSPOSED || (r->c != NOT_THERE && lpo_operators_flag(arg(call, r->c), &known));
-
-    if (input->count != 1 || weight->count != 1 || weight->rank < 3 || dims > MOST_DIMS ||
-        (input->rank != weight->rank && input->rank != weight->rank - 1))
-        return;
-    batch = input->rank == weight->rank ? (double)input->dims[0] : 1;
-    if (turned) { /* each place of the input meets the whole weight of its group */
-        at = 1;
-        for (unsigned i = 0; i < dims; i++)
-            at *= (double)input->dims[input->rank - dims + i];
-    } else if (r->how & BACKWARD) {
-        const struct lpo_op_tensor *gradient = arg(call, 0);
-
-        if (gradient->rank != input->rank)
-            return;
-        at = 1;
-        for (unsigned i = 0; i < dims; i++)
-            at *= (double)gradient->dims[gradient->rank - dims + i];
-    } else {
-        at = places(r, call, input, weight);
-    }
-    if (at < 0)
-        return;
-    out->flops = 2 * batch * weight->elements * at;
-    out->math = input->type;
-    if (r->how & BACKWARD) {
-        out->flops *= gradients(arg(call, r->word));
-        return;
-    }
-    result = turned ? NAN : batch * (double)weight->dims[0] * at;
-    out->bytes = bytes_of(input) + bytes_of(weight) +
-                 result * (input->element_bytes > 0 ? input->element_bytes : NAN);
-}
-
-/* The result has the shape that all inputs together have, and the widest type. */
-static void elementwise(const struct rule *r, const struct lpo_op_call *call,
-                        struct lpo_operator_cost *out)
-{
-    double dims[LPO_OP_RANK] = { 0 }, elements = 1, widest = 0, read = 0;
-    unsigned rank = 0;
-
-    (void)r;
-    for (size_t i = 0; i < call->count; i++) {
-        const struct lpo_op_tensor *a = &call->at[i];
-
-        if (a->count > 1)
-            return;
-        if (!a->count)
-            continue;
-        read += bytes_of(a);
-        if (a->rank && a->element_bytes > widest) /* one without dimensions does not widen */
-            widest = a->element_bytes;
-        rank = a->rank > rank ? a->rank : rank;
-        for (unsigned d = 0; d < a->rank; d++) {
-            double n = (double)a->dims[a->rank - 1 - d];
-
-            if (dims[d] == 0 || dims[d] == 1)
-                dims[d] = n;
-            else if (n != 1 && n != dims[d])
-                return;
-        }
-    }
-    for (unsigned d = 0; d < rank; d++)
-        elements *= dims[d];
-    if (rank)
-        out->bytes = read + elements * (widest > 0 ? widest : NAN);
-}
-
-/* Everything is read, and the first written again in its own shape: norms, softmax, in place. */
-static void like_first(const struct rule *r, const struct lpo_op_call *call,
-                       struct lpo_operator_cost *out)
-{
-    double read = 0;
-
-    for (size_t i = 0; i < call->count; i++)
-        read += bytes_of(&call->at[i]);
-    if (arg(call, r->a)->count == 1)
-        out->bytes = read + bytes_of(arg(call, r->a));
-}
-
-/* Reads b, writes a. */
-static void copy(const struct rule *r, const struct lpo_op_call *call,
-                 struct lpo_operator_cost *out)
-{
-    if (arg(call, r->a)->count == 1)
-        out->bytes = bytes_of(arg(call, r->a)) + bytes_of(arg(call, r->b));
-}
-
-/* A row of the table for each index. */
-static void look_up(const struct rule *r, const struct lpo_op_call *call,
-                    struct lpo_operator_cost *out)
-{
-    const struct lpo_op_tensor *table = arg(call, r->a), *index = arg(call, r->b);
-
-    if (table->count == 1 && index->count == 1 && table->rank == 2 && table->element_bytes > 0)
-        out->bytes =
-            2 * index->elements * (double)table->dims[1] * table->element_bytes + bytes_of(index);
-}
-
-#define ONE(name)                                                                                  \
-    {                                                                                              \
-        name, elementwise, 0, NOT_THERE, NOT_THERE, NOT_THERE, 0                                   \
-    }
-#define NORM(name)                                                                                 \
-    {                                                                                              \
-        name, like_first, 0, NOT_THERE, NOT_THERE, NOT_THERE, 0                                    \
-    }
-
-static const struct rule rules[] = {
-    { "aten::mm", product, 0, 1, NOT_THERE, NOT_THERE, 0 },
-    { "aten::addmm", product, 1, 2, 0, NOT_THERE, 0 },
-    { "aten::addmm_", product, 1, 2, NOT_THERE, NOT_THERE, 0 },
-    { "aten::_addmm_activation", product, 1, 2, 0, NOT_THERE, 0 },
-    { "aten::bmm", product, 0, 1, NOT_THERE, NOT_THERE, 0 },
-    { "aten::baddbmm", product, 1, 2, 0, NOT_THERE, 0 },
-    { "aten::baddbmm_", product, 1, 2, 0, NOT_THERE, 0 },
-    { "aten::addbmm", product, 1, 2, 0, NOT_THERE, 0 },
-    { "aten::matmul", product, 0, 1, NOT_THERE, NOT_THERE, 0 },
-    { "aten::linear", product, 0, 1, 2, NOT_THERE, TURNED },
-    { "aten::mv", product, 0, 1, NOT_THERE, NOT_THERE, 0 },
-    { "aten::addmv", product, 1, 2, 0, NOT_THERE, 0 },
-    { "aten::addmv_", product, 1, 2, 0, NOT_THERE, 0 },
-    { "aten::dot", product, 0, 1, NOT_THERE, NOT_THERE, 0 },
-    { "aten::vdot", product, 0, 1, NOT_THERE, NOT_THERE, 0 },
-    { "aten::_scaled_mm", product, 0, 1, NOT_THERE, 6, 0 },
-    { "aten::_scaled_mm_v2", product, 0, 1, NOT_THERE, NOT_THERE, 0 },
-    { "aten::_int_mm", product, 0, 1, NOT_THERE, NOT_THERE, 0 },
-    { "aten::_weight_int8pack_mm", product, 0, 1, NOT_THERE, NOT_THERE, TURNED },
-    { "aten::_grouped_mm", grouped, 0, 1, NOT_THERE, NOT_THERE, 0 },
-    { "aten::_scaled_grouped_mm", grouped, 0, 1, NOT_THERE, NOT_THERE, 0 },
-    { "vllm::rocm_unquantized_gemm", product, 0, 1, NOT_THERE, NOT_THERE, TURNED },
-    { "vllm::rocm_unquantized_gemm_impl", product, 0, 1, NOT_THERE, NOT_THERE, TURNED },
-    { "aiter::gemm_a16w16", product, 0, 1, NOT_THERE, NOT_THERE, TURNED },
-    { "aiter::gemm_a8w8", product, 0, 1, NOT_THERE, NOT_THERE, TURNED },
-    { "trtllm::cublas_scaled_mm", product, 0, 1, NOT_THERE, NOT_THERE, 0 },
-
-    { "aten::scaled_dot_product_attention", attention, 0, 1, 2, 5, 0 },
-    { "aten::_scaled_dot_product_attention_math", attention, 0, 1, 2, 5, 0 },
-    { "aten::_scaled_dot_product_flash_attention", attention, 0, 1, 2, 4, 0 },
-    { "aten::_scaled_dot_product_fused_attention_overrideable", attention, 0, 1, 2, 5, 0 },
-    { "aten::_scaled_dot_product_efficient_attention", attention, 0, 1, 2, 6, 0 },
-    { "aten::_scaled_dot_product_cudnn_attention", attention, 0, 1, 2, 6, 0 },
-    { "aten::_cudnn_attention_forward", attention, 0, 1, 2, 10, 0 },
-    { "aten::_flash_attention_forward", attention, 0, 1, 2, 8, TOKENS },
-    { "aten::_efficient_attention_forward", attention, 0, 1, 2, 9, TOKENS },
-    { "flash_attn::_flash_attn_forward", attention, 0, 1, 2, 5, TOKENS },
-    { "flash_attn_3::fwd", attention, 0, 1, 2, NOT_THERE, TOKENS },
-    { "aiter::fmha_fwd", attention, 0, 1, 2, NOT_THERE, TOKENS },
-    { "aten::_scaled_dot_product_flash_attention_backward", attention, 1, 2, 3, 11, BACKWARD },
-    { "aten::_scaled_dot_product_efficient_attention_backward", attention, 1, 2, 3, 11, BACKWARD },
-    { "aten::_scaled_dot_product_cudnn_attention_backward", attention, 1, 2, 3, 14, BACKWARD },
-    { "aten::_flash_attention_backward", attention, 1, 2, 3, 11, TOKENS | BACKWARD },
-    { "aten::_efficient_attention_backward", attention, 1, 2, 3, 14, TOKENS | BACKWARD },
-    { "flash_attn::_flash_attn_backward", attention, 1, 2, 3, 11, TOKENS | BACKWARD },
-
-    { "aten::conv1d", convolution, 0, 1, NOT_THERE, 3, 0 },
-    { "aten::conv2d", convolution, 0, 1, NOT_THERE, 3, 0 },
-    { "aten::conv3d", convolution, 0, 1, NOT_THERE, 3, 0 },
-    { "aten::convolution", convolution, 0, 1, 6, 3, 0 },
-    { "aten::_convolution", convolution, 0, 1, 6, 3, 0 },
-    { "aten::convolution_overrideable", convolution, 0, 1, 6, 3, 0 },
-    { "aten::cudnn_convolution", convolution, 0, 1, NOT_THERE, 2, PAD_FIRST },
-    { "aten::miopen_convolution", convolution, 0, 1, NOT_THERE, 3, PAD_FIRST },
-    { "aten::miopen_depthwise_convolution", convolution, 0, 1, NOT_THERE, 3, PAD_FIRST },
-    { "aten::_conv_depthwise2d", convolution, 0, 1, NOT_THERE, 4, 0 },
-    { "aten::conv_transpose1d", convolution, 0, 1, NOT_THERE, NOT_THERE, TRANSPOSED },
-    { "aten::conv_transpose2d", convolution, 0, 1, NOT_THERE, NOT_THERE, TRANSPOSED },
-    { "aten::conv_transpose3d", convolution, 0, 1, NOT_THERE, NOT_THERE, TRANSPOSED },
-    { "aten::cudnn_convolution_transpose", convolution, 0, 1, NOT_THERE, NOT_THERE, TRANSPOSED },
-    { "aten::convolution_backward", convolution, 1, 2, 7, 10, BACKWARD },
-
-    ONE("aten::add"),
-    ONE("aten::sub"),
-    ONE("aten::rsub"),
-    ONE("aten::mul"),
-    ONE("aten::div"),
-    ONE("aten::pow"),
-    ONE("aten::sqrt"),
-    ONE("aten::rsqrt"),
-    ONE("aten::exp"),
-    ONE("aten::log"),
-    ONE("aten::neg"),
-    ONE("aten::abs"),
-    ONE("aten::reciprocal"),
-    ONE("aten::sin"),
-    ONE("aten::cos"),
-    ONE("aten::tanh"),
-    ONE("aten::sigmoid"),
-    ONE("aten::relu"),
-    ONE("aten::gelu"),
-    ONE("aten::silu"),
-    ONE("aten::clamp"),
-    ONE("aten::clamp_min"),
-    ONE("aten::clamp_max"),
-    ONE("aten::erf"),
-    ONE("aten::minimum"),
-    ONE("aten::maximum"),
-    ONE("aten::where"),
-    ONE("aten::lerp"),
-    ONE("aten::masked_fill"),
-    ONE("aten::addcmul"),
-    ONE("aten::addcdiv"),
-    ONE("aten::softplus"),
-    ONE("aten::leaky_relu"),
-    ONE("aten::hardtanh"),
-    ONE("aten::hardswish"),
-    ONE("aten::mish"),
-    ONE("aten::gelu_backward"),
-    ONE("aten::silu_backward"),
-    ONE("aten::threshold_backward"),
-    ONE("aten::tanh_backward"),
-    ONE("aten::sigmoid_backward"),
-    ONE("aten::clone"),
-    NORM("aten::softmax"),
-    NORM("aten::_softmax"),
-    NORM("aten::log_softmax"),
-    NORM("aten::_log_softmax"),
-    NORM("aten::layer_norm"),
-    NORM("aten::native_layer_norm"),
-    NORM("aten::rms_norm"),
-    NORM("aten::_fused_rms_norm"),
-    NORM("aten::group_norm"),
-    NORM("aten::native_group_norm"),
-    NORM("aten::batch_norm"),
-    NORM("aten::native_batch_norm"),
-    NORM("aten::cudnn_batch_norm"),
-    NORM("aten::miopen_batch_norm"),
-    NORM("aten::dropout"),
-    NORM("aten::native_dropout"),
-    NORM("aten::_softmax_backward_data"),
-    NORM("aten::_log_softmax_backward_data"),
-    { "aten::copy_", copy, 0, 1, NOT_THERE, NOT_THERE, 0 },
-    { "aten::fill_", copy, 0, NOT_THERE, NOT_THERE, NOT_THERE, 0 },
-    { "aten::zero_", copy, 0, NOT_THERE, NOT_THERE, NOT_THERE, 0 },
-    { "aten::embedding", look_up, 0, 1, NOT_THERE, NOT_THERE, 0 },
-    { "aten::index_select", look_up, 0, 2, NOT_THERE, NOT_THERE, 0 },
-};
-
-/* aten::mul_ writes what it reads. */
-static const struct rule in_place = { "", like_first, 0, NOT_THERE, NOT_THERE, NOT_THERE, 0 };
-
-static const struct rule *find(const char *name, size_t len)
-{
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
-        size_t known = strlen(rules[i].name);
-
-        if (len == known && memcmp(rules[i].name, name, len) == 0)
-            return &rules[i];
-        if (len == known + 1 && name[known] == '_' && rules[i].cost == elementwise &&
-            memcmp(rules[i].name, name, known) == 0)
-            return &in_place;
-    }
-    return NULL;
-}
-
 struct own_rule {
     struct lpo_pattern *pattern;
-    struct rule rule;
+    struct lpo_operators_rule rule;
 };
 
 struct lpo_operators_rules {
@@ -527,7 +34,7 @@ void lpo_operators_rules_destroy(struct lpo_operators_rules *r)
 }
 
 /* "(2,0)" behind the name of a known operator: which arguments take the places of its own. */
-static bool read_places(const char *p, const char *end, struct rule *r)
+static bool read_places(const char *p, const char *end, struct lpo_operators_rule *r)
 {
     int *places[] = { &r->a, &r->b, &r->c };
 
@@ -550,12 +57,12 @@ static int read_own(const char *text, struct own_rule *out, struct lpo_err *err)
 {
     const char *sign = strchr(text, '='), *end = sign;
     const char *places = sign ? memchr(text, '(', (size_t)(sign - text)) : NULL;
-    const struct rule *known = NULL;
+    const struct lpo_operators_rule *known = NULL;
 
     if (places)
         end = places;
     if (sign)
-        known = find(text, (size_t)(end - text));
+        known = lpo_operators_rule_find(text, (size_t)(end - text));
     if (known)
         out->rule = *known;
     if (!known || !read_places(end, sign, &out->rule))
@@ -584,20 +91,20 @@ int lpo_operators_rules_read(const char *const *texts, size_t count,
     return 0;
 }
 
-static const struct rule *rule_of(const struct lpo_operators_rules *own, const char *name,
-                                  size_t len)
+static const struct lpo_operators_rule *rule_of(const struct lpo_operators_rules *own,
+                                                const char *name, size_t len)
 {
     for (size_t i = 0; own && i < own->rows.len; i++)
         if (lpo_pattern_matches(own->rows.at[i].pattern, name, len))
             return &own->rows.at[i].rule;
-    return find(name, len);
+    return lpo_operators_rule_find(name, len);
 }
 
 struct lpo_operator_cost lpo_operators_cost(const struct lpo_trace *t, const struct lpo_op *op,
                                             const struct lpo_operators_rules *own)
 {
     struct lpo_operator_cost out = { NAN, NAN, LPO_DTYPE_NONE };
-    const struct rule *r =
+    const struct lpo_operators_rule *r =
         rule_of(own, lpo_trace_text(t, op->name), lpo_trace_text_len(t, op->name));
     struct lpo_op_call call;
 
