@@ -82,7 +82,6 @@ int lpo_sampler_problem(const struct pm_cupti *c, const char *call, int result, 
     if (!c->result_text || c->result_text(result, &name) != PM_OK || !name)
         name = "an unknown result";
     return lpo_fail(err, LPO_E_MISSING,
-                    "%s gave %s (%d): perhaps another program holds the GPU's counters (ncu, nsys "
-                    "with GPU metrics, DCGM, another lpo)",
-                    call, name, result);
+                    "%s gave %s (%d), for which lpo knows no reason: no counters are sampled", call,
+                    name, result);
 }
