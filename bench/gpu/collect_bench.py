@@ -280,12 +280,12 @@ def table(children, kind, what):
               f"  {100 * over[quarter] - 100:+10.1f}% … {100 * over[-1 - quarter] - 100:+.1f}%")
 
 
-def run_rounds(children, rounds, until):
+def run_rounds(children, rounds, until, kinds):
     order = random.Random(0)
     for round_ in range(rounds):
         if time.time() > until:
             return round_
-        for kind in KINDS:
+        for kind in kinds:
             for child in order.sample(children, len(children)):
                 if not child.error:
                     child.repeat(kind)
@@ -315,7 +315,7 @@ def start_children(args):
     """A warmed-up process, or two, for each variant of --only."""
     started, children = time.time(), []
     for name, settings, profile in [v for v in VARIANTS if v[0] in args.only.split(",")]:
-        for copy in range(2 if name in TWICE else 1):
+        for copy in range(args.copies or (2 if name in TWICE else 1)):
             folder = os.path.join(args.out, "traces", f"{name.replace(' ', '_')}-{copy}")
             children.append(Child(name, settings, profile, os.path.abspath(args.library), folder))
     for child in children:
@@ -333,22 +333,28 @@ def main():
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--seconds", type=float, default=200, help="no new round after so many")
     parser.add_argument("--only", default=",".join(MAIN), help="comma-separated variants")
+    parser.add_argument("--copies", type=int, default=0, help="processes of each variant (0: two of the first two, else one)")
+    parser.add_argument("--kinds", default=",".join(KINDS), help="what a round repeats: eager, graph or both")
     args = parser.parse_args()
     if args.list:
         list_run()
-        return
+        return 0
     started = time.time()
     imports()
     children = start_children(args)
-    done = run_rounds(children, args.rounds, started + args.seconds)
+    kinds = args.kinds.split(",")
+    done = run_rounds(children, args.rounds, started + args.seconds, kinds)
     for child in children:
         child.end()
     print(f"{done} rounds, {time.time() - started:.0f} s")
     with open(os.path.join(args.out, "overhead.json"), "w") as f:
         json.dump([{"variant": c.name, "error": c.error, **c.times} for c in children], f, indent=1)
-    table(children, "eager", f"eager decode, {TOKENS} tokens")
-    table(children, "graph", f"a decode step without a cache as a CUDA graph, {REPLAYS} replays")
+    titles = {"eager": f"eager decode, {TOKENS} tokens",
+              "graph": f"a decode step without a cache as a CUDA graph, {REPLAYS} replays"}
+    for kind in kinds:
+        table(children, kind, titles[kind])
+    return 1 if any(child.error for child in children) else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -3,7 +3,7 @@
 
     windows.py run eager|graph
     windows.py compare FULL.lpot PART.lpot RANGE PERCENT     the recorded calls of RANGE against the same calls of the full trace:
-        kernels by name must be equal; the mean GPU time of a call may differ by PERCENT
+        kernels by name must be equal; the mean GPU time of a call, and of each region in it, may differ by PERCENT
 """
 import statistics
 import sys
@@ -48,6 +48,16 @@ def gpu_ns(call):
     return sum(w["end"] - w["start"] for w in [*(w for w in call if "whole" not in w), *whole.values()] if "end" in w)
 
 
+def regions_ns(calls, name):
+    """Mean GPU time in a call of each region under the range; of kernels that have times of their own."""
+    total = Counter()
+    for work in (w for call in calls for w in call if "end" in w and w["path"] and name in w["path"]):
+        path = work["path"][work["path"].index(name):]
+        for depth in range(2, len(path) + 1):
+            total["/".join(path[:depth])] += work["end"] - work["start"]
+    return {path: ns / len(calls) for path, ns in total.items()}
+
+
 def compare(full_path, part_path, name, percent):
     from lpot import Trace
 
@@ -70,10 +80,17 @@ def compare(full_path, part_path, name, percent):
     away = 100 * mean / of_all - 100
     if abs(away) > percent:
         wrong.append(f"mean GPU time of a call is {away:+.1f} % away")
+    of_regions, recorded_regions = regions_ns(all_calls, name), regions_ns(some, name)
+    off = {path: 100 * recorded_regions.get(path, 0) / ns - 100 for path, ns in of_regions.items()}
+    worst = max(off, key=lambda path: abs(off[path]), default=None)
+    if worst and abs(off[worst]) > percent:
+        wrong.append(f"region {worst} is {off[worst]:+.1f} % away")
     launches = len(part.kernels()) + part.totals.get(18, 0)
     print(f"{name}: {recorded} of {seen} calls, {sum(map(len, some))} kernels; GPU time of a call {mean / 1e3:.1f} us "
           f"(spread {min(times) / 1e3:.1f} to {max(times) / 1e3:.1f}), of all {of_all / 1e3:.1f} us: {away:+.2f} %; launches counted "
           f"{launches}, in the full trace {len(full.kernels())}; {len(part.windows)} windows, {len(part.calls)} calls that can block")
+    if worst:
+        print(f"{len(off)} regions in it; most away is {worst}: {off[worst]:+.2f} % of {of_regions[worst] / 1e3:.1f} us")
     for note in part.notes:
         print("note", note)
     print("FAILED: " + "; ".join(wrong[:5]) if wrong else "passed")
