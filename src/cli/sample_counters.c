@@ -148,8 +148,10 @@ static int sample(struct lpo_app *app, const struct lpo_args *args, struct lpo_e
     if (rc == 0)
         fprintf(app->out,
                 "done samples=%" PRIu64 " lost=%" PRIu64 " lost_ns=%" PRId64 " cpu_ns=%" PRId64
-                " wall_ns=%" PRId64 " rounds=%" PRIu64 " ended_by=%d\n",
-                r.samples, r.lost, r.lost_ns, r.cpu_ns, r.wall_ns, r.rounds, (int)r.ended_by);
+                " wall_ns=%" PRId64 " rounds=%" PRIu64 " ended_by=%d decode_ns=%" PRId64
+                " evaluate_ns=%" PRId64 " empty_ns=%" PRId64 "\n",
+                r.samples, r.lost, r.lost_ns, r.cpu_ns, r.wall_ns, r.rounds, (int)r.ended_by,
+                r.costs.decode_ns, r.costs.evaluate_ns, r.costs.empty_ns);
     return rc;
 }
 

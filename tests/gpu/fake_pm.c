@@ -26,7 +26,7 @@ static struct {
     uint64_t starts[1 << 16], ends[1 << 16]; /* of the image */
     uint64_t number;                         /* of the next sample */
     bool fresh, overflowed;
-    unsigned enables, configured;
+    unsigned enables, configured, sized;
 } fake = { .now_ns = 1794755025000000000u };
 
 static bool mode(const char *name)
@@ -349,6 +349,7 @@ int cuptiPmSamplingGetCounterDataSize(struct pm_data_size *p)
     if (mode("no_size") && !fake.interval)
         return PM_INVALID_OPERATION; /* not before the configuration is set */
     fake.room = mode("small_image") ? 30 : p->samples;
+    fake.sized = fake.enables;
     p->bytes = p->samples * bytes_of_sample(p->count);
     return PM_OK;
 }
@@ -356,6 +357,9 @@ int cuptiPmSamplingGetCounterDataSize(struct pm_data_size *p)
 int cuptiPmSamplingCounterDataImageInitialize(struct pm_data_init *p)
 {
     RIGHT(pm_data_init, image);
+    if (fake.sized != fake.enables)
+        return PM_INVALID_OPERATION; /* a new object does not know the metrics, as CUPTI 13.0 says
+                                      */
     fake.in_image = 0;
     return PM_OK;
 }

@@ -248,6 +248,7 @@ static int finish(struct sampler *s, int rc, struct lpo_err *err)
         lose(s, s->last_end_ns, now, &ignored); /* it overflowed, and nothing came after it */
     }
     r->cpu_ns = cpu_ns() - s->started_cpu_ns;
+    r->costs = *lpo_sampler_session_costs(s->session);
     if (lpo_sampler_file_end(s->file, r->ended_by, r->cpu_ns, r->rounds, rc < 0 ? &ignored : err) <
             0 &&
         rc == 0)

@@ -30,6 +30,7 @@ struct lpo_sampler_result {
     uint64_t samples, lost, rounds;
     int64_t lost_ns;
     int64_t cpu_ns, wall_ns; /* from the start of sampling */
+    struct lpo_sampler_costs costs;
     enum lpo_counters_ended ended_by;
 };
 

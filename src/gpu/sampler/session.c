@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "gpu/library.h"
 #include "gpu/sampler/cost.h"
@@ -46,7 +47,9 @@ struct lpo_sampler_session {
     int handle; /* of the driver */
     uint8_t *availability, *config, *image;
     size_t config_bytes;
-    size_t buffer_bytes; /* of the hardware */
+    size_t buffer_bytes;    /* of the hardware */
+    uint32_t image_samples; /* at most so many in an image */
+    struct lpo_sampler_costs costs;
     void *host, *object;
     const char *names[LPO_COUNTERS_METRICS_MAX];
     bool running;
@@ -331,10 +334,11 @@ static uint32_t samples_of_round(const struct lpo_sampler_session *s,
     return (uint32_t)(n < IMAGE_LEAST ? IMAGE_LEAST : n > IMAGE_MOST ? IMAGE_MOST : n);
 }
 
-static int make_image(struct lpo_sampler_session *s, const struct lpo_sampler_ask *ask,
-                      struct lpo_err *err)
+/* Asking for the size is what tells CUPTI's object which metrics its images have: a new object
+ * refuses an image (CUPTI_ERROR_INVALID_OPERATION) until it has been asked. */
+static int make_image(struct lpo_sampler_session *s, struct lpo_err *err)
 {
-    uint32_t samples = samples_of_round(s, ask);
+    uint32_t samples = s->image_samples;
     int rc;
 
     s->gpu.image_bytes = image_bytes(s, s->gpu.metrics.len, samples, &rc);
@@ -344,6 +348,7 @@ static int make_image(struct lpo_sampler_session *s, const struct lpo_sampler_as
     }
     if (rc != PM_OK)
         return problem(s, "cuptiPmSamplingGetCounterDataSize", rc, err);
+    free(s->image);
     s->image = lpo_xcalloc(1, s->gpu.image_bytes + 1);
     rc = empty_image(s);
     return rc == PM_OK ? 0 : problem(s, "cuptiPmSamplingCounterDataImageInitialize", rc, err);
@@ -365,7 +370,8 @@ int lpo_sampler_session_open(struct lpo_arena *a, const struct lpo_sampler_ask *
         return err ? err->code : LPO_E_MISSING;
     }
     settle_cost(s, ask);
-    if (configure_host(s, err) < 0 || set_config(s, err) < 0 || make_image(s, ask, err) < 0) {
+    s->image_samples = samples_of_round(s, ask);
+    if (configure_host(s, err) < 0 || set_config(s, err) < 0 || make_image(s, err) < 0) {
         lpo_sampler_session_destroy(s);
         return err ? err->code : LPO_E_MISSING;
     }
@@ -424,18 +430,27 @@ int lpo_sampler_session_stop(struct lpo_sampler_session *s, struct lpo_err *err)
 
 int lpo_sampler_session_restart(struct lpo_sampler_session *s, struct lpo_err *err)
 {
-    int rc;
-
     disable(s);
-    if (enable(s, err) < 0 || set_config(s, err) < 0)
+    if (enable(s, err) < 0 || set_config(s, err) < 0 || make_image(s, err) < 0)
         return err ? err->code : LPO_E_MISSING;
-    rc = empty_image(s); /* which belongs to the new object from now on */
-    if (rc != PM_OK)
-        return problem(s, "cuptiPmSamplingCounterDataImageInitialize", rc, err);
     return lpo_sampler_session_start(s, err);
 }
 
 /* --- samples --- */
+
+/* Of this thread; CUPTI works on it. */
+static int64_t cpu_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+const struct lpo_sampler_costs *lpo_sampler_session_costs(const struct lpo_sampler_session *s)
+{
+    return &s->costs;
+}
 
 static int give_sample(struct lpo_sampler_session *s, size_t index, lpo_sampler_sink sink,
                        void *ctx, struct lpo_err *err)
@@ -483,8 +498,11 @@ static int decode_image(struct lpo_sampler_session *s, lpo_sampler_sink sink, vo
         .image = s->image,
         .bytes = s->gpu.image_bytes,
     };
+    int64_t began = cpu_ns(), decoded;
     int rc = s->cupti.decode(&d);
 
+    decoded = cpu_ns();
+    s->costs.decode_ns += decoded - began;
     *more = d.stopped_by == PM_STOP_IMAGE_FULL;
     if (rc == PM_OUT_OF_MEMORY || d.overflow)
         *overflow = true; /* what came before the overflow is in the image all the same */
@@ -498,7 +516,10 @@ static int decode_image(struct lpo_sampler_session *s, lpo_sampler_sink sink, vo
             return err ? err->code : LPO_E_MISSING;
     if (info.populated == 0 && info.completed == 0)
         return 0;
+    began = cpu_ns();
+    s->costs.evaluate_ns += began - decoded;
     rc = empty_image(s);
+    s->costs.empty_ns += cpu_ns() - began;
     return rc == PM_OK ? 0 : problem(s, "cuptiPmSamplingCounterDataImageInitialize", rc, err);
 }
 

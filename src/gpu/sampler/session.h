@@ -46,6 +46,12 @@ struct lpo_sampler_gpu {
     struct lpo_sampler_choice metrics;
 };
 
+/* CPU time so far, by what it went into: CUPTI's decoding of the hardware's records, the values of
+ * samples with their writing, and making images empty again. */
+struct lpo_sampler_costs {
+    int64_t decode_ns, evaluate_ns, empty_ns;
+};
+
 /* LPO_E_MISSING with one line that says what helps. */
 int lpo_sampler_session_open(struct lpo_arena *a, const struct lpo_sampler_ask *ask,
                              struct lpo_sampler_session **out, struct lpo_err *err);
@@ -53,6 +59,8 @@ void lpo_sampler_session_destroy(struct lpo_sampler_session *s); /* NULL is fine
 LPO_AUTO_DEFINE(lpo_sampler_session);
 
 const struct lpo_sampler_gpu *lpo_sampler_session_gpu(const struct lpo_sampler_session *s);
+
+const struct lpo_sampler_costs *lpo_sampler_session_costs(const struct lpo_sampler_session *s);
 
 int lpo_sampler_session_start(struct lpo_sampler_session *s, struct lpo_err *err);
 int lpo_sampler_session_stop(struct lpo_sampler_session *s, struct lpo_err *err);
