@@ -13,9 +13,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
 sys.path.insert(0, os.path.join(HERE, ".."))
 sys.path.insert(0, HERE)
+sys.path.insert(0, os.path.join(HERE, "..", "diff"))
 import tap  # noqa: E402
 from json_schema import errors  # noqa: E402
 from lpo_case import LpoCase  # noqa: E402
+from traces import Program  # noqa: E402
 
 try:
     import jsonschema  # a second opinion, where it is installed
@@ -128,6 +130,21 @@ class Schemas(LpoCase):
         model = self.write("config.json", {"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
                                            "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 100})
         self.fits(self.printed("analyze", model, "--json"), "static")
+
+    def test_a_history(self) -> None:
+        for i, factor in enumerate([1.0] * 5 + [1.2] * 5):
+            trace = Program(steps=2).scaled(None, factor).jittered(0.01, i).write(os.path.join(self.cwd, "t.json"))
+            self.assertEqual(self.lpo("history", "add", "main", trace).returncode, 0)
+        for words in (["list"], ["show"], ["trend", "main"], ["trend", "main", "--what", "nothing"]):
+            with self.subTest(words):
+                value = self.printed("history", *words, "--json")
+                self.fits(value, "history")
+                value = short(value)
+                for at in places(value):
+                    self.refuses(changed(value, at, {"wrong": []}), "history", at)
+                    if isinstance(at[-1], str):
+                        self.refuses(changed(value, at, ...), "history", f"without {at}")
+        self.assertEqual(len(self.printed("history", "trend", "main", "--json")["changes"]), 1)
 
     def test_the_entities_of_the_documents_are_definitions(self) -> None:
         defs = schema("ncu-regions")["$defs"]
