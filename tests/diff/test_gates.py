@@ -125,6 +125,66 @@ class Gates(LpoCase):
         self.checks(a, a, "--budget", "ttft=1ms", want=4)
         self.checks(a, a, "--budget", "tokens_per_s=1000", want=4)
 
+    def sampled(self, name: str, **columns: int) -> str:
+        """A copy of a real run in whose NVML samples these columns have one value."""
+        path = self.run_folder(name)
+        file = os.path.join(path, "nvml", "samples.csv")
+        with open(file, encoding="utf-8") as f:
+            rows = [line.rstrip("\n").split(",") for line in f]
+        for row in rows[1:]:
+            for column, value in columns.items():
+                row[rows[0].index(column)] = str(value)
+        with open(file, "w", encoding="utf-8") as f:
+            f.write("".join(",".join(row) + "\n" for row in rows))
+        return path
+
+    def test_clocks_and_power_while_the_program_ran(self) -> None:
+        busy = {"gpu_percent": 90, "sm_mhz": 1980, "power_mw": 600000, "throttle_reasons": 1}
+        a = self.sampled("run-a", **busy)
+
+        def reasons(*b: str) -> dict:
+            out = json.loads(self.diff("--json", a, "--", *b).stdout)
+            self.assertTrue(out["comparable"])
+            self.assertFalse(any(d["fatal"] for d in out["differences"]), out["differences"])
+            return {d["key"]: (d["a"], d["b"]) for d in out["differences"] if d["key"] in ("sm_clock", "power", "slowed")}
+
+        self.assertEqual(reasons(a), {})
+        self.assertEqual(reasons(self.sampled("near", **{**busy, "sm_mhz": 1950, "power_mw": 560000})), {})
+        slow = self.sampled("slow", **{**busy, "sm_mhz": 1410, "power_mw": 350000, "throttle_reasons": 0x24})
+        self.assertEqual(reasons(slow), {"sm_clock": ("1980", "1410"), "power": ("600", "350"),
+                                         "slowed": ("in no sample", "in 100 % of the samples (power cap, heat (software))")})
+        self.assertIn("another clock: median of 1980 MHz in A, 1410 MHz in B", self.diff(a, slow).stdout)
+        # a GPU at rest, cells that NVML did not answer, and one slow repeat of three are no reason
+        self.assertEqual(reasons(self.sampled("rest", **{**busy, "gpu_percent": 0, "sm_mhz": 345})), {})
+        self.assertEqual(reasons(self.sampled("unknown", **{**busy, "sm_mhz": "", "power_mw": "", "throttle_reasons": ""})), {})
+        self.assertEqual(reasons(a, slow, a), {})
+        # a history keeps them
+        self.assertEqual(self.lpo("history", "add", "main", a).returncode, 0)
+        out = json.loads(self.diff("--json", "--baseline", "main", slow).stdout)
+        self.assertLessEqual({"power", "slowed", "sm_clock"}, {d["key"] for d in out["differences"]})
+
+    def test_clocks_of_the_stage_that_left_the_trace(self) -> None:
+        """Samples of the other stages do not count."""
+        a, b = (self.sampled(n, gpu_percent=90, sm_mhz=1980) for n in ("run-a", "run-b"))
+        with open(os.path.join(b, "run.json"), encoding="utf-8") as f:
+            stage = next(s for s in json.load(f)["stages"] if s["name"] == "torch_profiler")
+        start = stage["started_unix_ns"]
+        end = start + stage["wall_ns"]
+        for inside, want in ((False, []), (True, ["sm_clock"])):
+            file = os.path.join(b, "nvml", "samples.csv")
+            with open(os.path.join(a, "nvml", "samples.csv"), encoding="utf-8") as f:
+                rows = [line.split(",") for line in f]
+            changed = 0
+            for row in rows[1:]:
+                if (start <= int(row[0]) <= end) == inside:
+                    row[3] = "990"
+                    changed += 1
+            self.assertGreater(changed, 3)
+            with open(file, "w", encoding="utf-8") as f:
+                f.write("".join(map(",".join, rows)))
+            out = json.loads(self.diff("--json", a, b).stdout)
+            self.assertEqual([d["key"] for d in out["differences"] if d["key"] == "sm_clock"], want)
+
     def test_files(self) -> None:
         names = ["d.md", "d.html", "d.json", "d.csv", "d.txt", "d.xml"]
         words = [w for n in names for w in ("-o", n)]

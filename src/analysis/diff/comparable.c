@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* May the two sides be compared? What differs, and what makes every number mean nothing. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/diff/compare.h"
+#include "analysis/power/power.h"
 #include "util/arena.h"
 #include "util/map.h"
 #include "util/str.h"
@@ -110,6 +112,79 @@ static void compare_traces(struct lpo_diff *d, const struct lpo_diff_digest *a,
             lpo_arena_printf(d->arena, "%.1f %%", 100 * b->noise), false);
 }
 
+/* --- what NVML saw -------------------------------------------------------------------------- */
+
+/* Differences below these are usual between two runs of one program on one GPU. */
+#define LEAST_CLOCK  0.02 /* of the median SM clock */
+#define LEAST_POWER  0.10 /* of the median power */
+#define LEAST_SLOWED 0.10 /* of all samples */
+
+enum load_figure { LOAD_CLOCK, LOAD_POWER, LOAD_SLOWED };
+
+static int by_size(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+/* The median over the runs of a side; NAN: no run has it. */
+static double side_load(const struct lpo_diff_runs *side, enum load_figure figure)
+{
+    double *values = lpo_xcalloc(side->len + 1, sizeof *values), median = NAN;
+    size_t n = 0;
+
+    for (size_t i = 0; i < side->len; i++) {
+        const struct lpo_diff_load *l = &side->at[i]->load;
+        double value = figure == LOAD_CLOCK   ? l->sm_mhz
+                       : figure == LOAD_POWER ? l->watts
+                                              : l->slowed;
+
+        if (l->samples && !isnan(value))
+            values[n++] = value;
+    }
+    qsort(values, n, sizeof *values, by_size);
+    if (n)
+        median = (values[(n - 1) / 2] + values[n / 2]) / 2;
+    free(values);
+    return median;
+}
+
+static bool far_apart(double a, double b, double share)
+{
+    return fabs(b - a) > share * (a > b ? a : b); /* false where one is not known */
+}
+
+static const char *slowed_words(struct lpo_diff *d, const struct lpo_diff_runs *side, double share)
+{
+    uint64_t reasons = 0;
+    LPO_STR text = { 0 };
+
+    for (size_t i = 0; i < side->len; i++)
+        reasons |= side->at[i]->load.reasons;
+    if (!(share > 0))
+        return "in no sample";
+    lpo_power_throttle_add(&text, reasons);
+    return lpo_arena_printf(d->arena, "in %.0f %% of the samples (%s)", 100 * share, text.at);
+}
+
+static void compare_loads(struct lpo_diff *d)
+{
+    const struct lpo_diff_runs *a = &d->side[LPO_DIFF_A], *b = &d->side[LPO_DIFF_B];
+    double mhz_a = side_load(a, LOAD_CLOCK), mhz_b = side_load(b, LOAD_CLOCK);
+    double watts_a = side_load(a, LOAD_POWER), watts_b = side_load(b, LOAD_POWER);
+    double slow_a = side_load(a, LOAD_SLOWED), slow_b = side_load(b, LOAD_SLOWED);
+
+    if (far_apart(mhz_a, mhz_b, LEAST_CLOCK))
+        add(d, "sm_clock", lpo_arena_printf(d->arena, "%.0f", mhz_a),
+            lpo_arena_printf(d->arena, "%.0f", mhz_b), false);
+    if (far_apart(watts_a, watts_b, LEAST_POWER))
+        add(d, "power", lpo_arena_printf(d->arena, "%.0f", watts_a),
+            lpo_arena_printf(d->arena, "%.0f", watts_b), false);
+    if (fabs(slow_b - slow_a) > LEAST_SLOWED)
+        add(d, "slowed", slowed_words(d, a, slow_a), slowed_words(d, b, slow_b), false);
+}
+
 /* Two programs without one kernel, region or operator in common are not two runs of one. */
 static bool share_anything(const struct lpo_diff *d)
 {
@@ -151,6 +226,7 @@ void lpo_diff_compare_facts(struct lpo_diff *d)
     }
     if (!a->launches && !d->side[LPO_DIFF_B].at[0]->launches && d->by_host)
         add(d, "no_gpu", "no kernels", "no kernels", false);
+    compare_loads(d);
     if (!share_anything(d))
         add(d, "nothing_common", a->label, d->side[LPO_DIFF_B].at[0]->label, true);
     if (fact(a, "gpu") == NULL && fact(d->side[LPO_DIFF_B].at[0], "gpu") != NULL)

@@ -91,6 +91,14 @@ struct lpo_diff_fact {
     const char *value;
 };
 
+/* The GPUs while they were in use, by the samples of NVML: medians, NAN where not known. */
+struct lpo_diff_load {
+    uint64_t samples; /* 0: there are none, or too few */
+    double sm_mhz, watts, celsius;
+    double slowed;    /* share of samples with a reason that makes the GPU slower */
+    uint64_t reasons; /* all of those, see lpo_power_throttle_add() */
+};
+
 /* A figure of speed, memory or energy, one value for each repeat. */
 struct lpo_diff_figure {
     const char *key; /* "tokens_per_s", "ttft_ms", "peak_device_bytes" */
@@ -123,6 +131,7 @@ struct lpo_diff_digest {
     LPO_VEC(struct lpo_diff_place) places;
     LPO_VEC(struct lpo_diff_device) devices; /* longest span first */
     LPO_VEC(struct lpo_diff_fact) facts;
+    struct lpo_diff_load load;
     LPO_VEC(struct lpo_diff_figure) figures;
     LPO_VEC(struct lpo_diff_finding) findings;
     LPO_VEC(struct lpo_diff_measure) measures;

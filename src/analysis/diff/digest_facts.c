@@ -2,12 +2,12 @@
 /* What should be the same on both sides of a comparison, and the figures that runs report about
  * themselves. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/analysis.h"
 #include "analysis/diff/private.h"
-#include "analysis/power/power.h"
 #include "analysis/speed/variation.h"
 #include "hydra/compose.h"
 #include "region/scope.h"
@@ -15,11 +15,8 @@
 #include "settings/settings.h"
 #include "trace/trace.h"
 #include "util/arena.h"
-#include "util/err.h"
-#include "util/file.h"
 #include "util/json.h"
 #include "util/json_write.h"
-#include "util/path.h"
 #include "util/str.h"
 
 enum {
@@ -208,35 +205,6 @@ static void add_speed(struct lpo_diff_builder *b, const struct lpo_json *metrics
     add_value(b, "peak_host_bytes", lpo_json_real(lpo_json_get(metrics, "peak_host_bytes"), NAN));
 }
 
-/* The energy of all GPUs over the time that NVML was asked. */
-static void add_energy(struct lpo_diff_builder *b)
-{
-    const struct lpo_rundir *d = b->dir;
-    const char *stage = d->dir ? lpo_rundir_stage_with(d, LPO_ROLE_POWER) : NULL;
-    const char *file = stage ? lpo_path_join(d->arena, stage, "samples.csv") : NULL;
-    LPO_AUTO(lpo_file_text) text = NULL;
-    LPO_AUTO(lpo_power) p = NULL;
-    struct lpo_err err = { 0 };
-    double joules = 0;
-
-    if (!file || !lpo_rundir_has(d, file) || lpo_rundir_text(d, file, &text, &err) < 0 ||
-        lpo_power_parse(text->at, text->len, &p, &err) < 0)
-        return;
-    for (size_t i = 0; i < p->gpus.len; i++) {
-        const struct lpo_power_gpu *g = &p->gpus.at[i];
-        struct lpo_measure m;
-
-        if (!g->samples.len)
-            continue;
-        m = lpo_power_joules(g, g->samples.at[0].unix_ns,
-                             g->samples.at[g->samples.len - 1].unix_ns);
-        if (!lpo_measure_known(m))
-            return;
-        joules += m.value;
-    }
-    add_value(b, "energy_j", joules);
-}
-
 void lpo_diff_digest_figures(struct lpo_diff_builder *b)
 {
     const struct lpo_rundir *d = b->dir;
@@ -248,5 +216,5 @@ void lpo_diff_digest_figures(struct lpo_diff_builder *b)
             metrics = d->speeds.at[i].metrics;
     if (metrics)
         add_speed(b, metrics);
-    add_energy(b);
+    add_value(b, "energy_j", lpo_diff_digest_power(b));
 }

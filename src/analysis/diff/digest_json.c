@@ -88,6 +88,20 @@ static void write_devices(struct lpo_json_writer *w, const struct lpo_diff_diges
     lpo_jw_end(w);
 }
 
+static void write_load(struct lpo_json_writer *w, const struct lpo_diff_load *l)
+{
+    if (!l->samples)
+        return;
+    lpo_jw_object(w, "load");
+    lpo_jw_uint(w, "samples", l->samples);
+    lpo_jw_real(w, "sm_mhz", l->sm_mhz); /* null where it is not known */
+    lpo_jw_real(w, "watts", l->watts);
+    lpo_jw_real(w, "celsius", l->celsius);
+    lpo_jw_real(w, "slowed", l->slowed);
+    lpo_jw_uint(w, "reasons", l->reasons);
+    lpo_jw_end(w);
+}
+
 static void write_rest(struct lpo_json_writer *w, const struct lpo_diff_digest *d)
 {
     lpo_jw_array(w, "places");
@@ -116,6 +130,7 @@ static void write_rest(struct lpo_json_writer *w, const struct lpo_diff_digest *
     for (size_t i = 0; i < d->facts.len; i++)
         lpo_jw_text(w, d->facts.at[i].key, d->facts.at[i].value);
     lpo_jw_end(w);
+    write_load(w, &d->load);
     lpo_jw_object(w, "figures");
     for (size_t i = 0; i < d->figures.len; i++) {
         lpo_jw_array(w, d->figures.at[i].key);
@@ -315,6 +330,23 @@ static void read_measures(struct lpo_diff_digest *d, const struct lpo_json *list
     }
 }
 
+static double real_at(const struct lpo_json *v, const char *key, double most)
+{
+    double n = lpo_json_real(lpo_json_get(v, key), NAN);
+
+    return n >= 0 && n <= most ? n : NAN;
+}
+
+static void read_load(struct lpo_diff_load *l, const struct lpo_json *v)
+{
+    l->samples = count_at(v, "samples");
+    l->sm_mhz = real_at(v, "sm_mhz", 1e6);
+    l->watts = real_at(v, "watts", 1e6);
+    l->celsius = real_at(v, "celsius", 1e3);
+    l->slowed = real_at(v, "slowed", 1);
+    l->reasons = count_at(v, "reasons");
+}
+
 static void read_rest(struct lpo_diff_digest *d, const struct lpo_json *root)
 {
     read_measures(d, lpo_json_get(root, "measures"));
@@ -322,6 +354,7 @@ static void read_rest(struct lpo_diff_digest *d, const struct lpo_json *root)
     if (v->key && v->kind == LPO_JSON_STRING)
         lpo_vec_push(&d->facts, (struct lpo_diff_fact){ lpo_arena_strdup(d->arena, v->key),
                                                         lpo_arena_strdup(d->arena, v->text) });
+    read_load(&d->load, lpo_json_get(root, "load"));
     LPO_JSON_EACH(v, lpo_json_get(root, "figures"))
     {
         struct lpo_diff_figure f = { .key = lpo_arena_strdup(d->arena, v->key ? v->key : "") };

@@ -30,4 +30,6 @@ void lpo_diff_digest_calls(struct lpo_diff_builder *b);     /* after regions and
 void lpo_diff_digest_measures(struct lpo_diff_builder *b);  /* after regions */
 void lpo_diff_digest_strip(struct lpo_diff_builder *b);
 void lpo_diff_digest_facts(struct lpo_diff_builder *b); /* after regions */
+/* What the GPUs were like under load. Returns the energy of the run, NAN where it is not known. */
+double lpo_diff_digest_power(struct lpo_diff_builder *b);
 void lpo_diff_digest_figures(struct lpo_diff_builder *b);
