@@ -129,6 +129,21 @@ class Truths(DiffCase):
         self.assertEqual((inner["a"]["kernels"], inner["b"]["kernels"]),
                          (["ampere_bf16_gemm_qkv"], ["norm_and_qkv_kernel"]))
 
+    def test_a_kernel_that_moved_to_another_region_gave_way_to_nothing(self) -> None:
+        """As torch.compile does: the layers are gone, one region launches the same products and a fused kernel."""
+        a = Program()
+        b = a.fused("norm", "triton_fused_norm", 5000)
+        for s in b.steps:
+            kernels = [k for inner in s.inside for k in b.kernels(inner)]
+            s.inside = [Region("compiled", kernels)]
+        out = self.pair(a, b)
+        self.assertEqual([(g["region"], g["kind"]) for g in out["groups"]], [("ProfilerStep#*/forward", "fused")])
+        group = out["groups"][0]
+        self.assertEqual(group["a"]["kernels"], ["mean_kernel", "mul_kernel", "pow_kernel", "rsqrt_kernel"])  # largest first
+        self.assertEqual(group["b"]["kernels"], ["triton_fused_norm"])
+        self.assertEqual((group["a"]["launches"], group["b"]["launches"]), (160, 40))
+        self.assertEqual(group["delta_ns"], b.gpu_ns() - a.gpu_ns())
+
     def test_another_order_is_silent(self) -> None:
         self.silent(self.pair(Program().jittered(0.01, 1), Program().jittered(0.01, 1).reordered(3)))
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Kernels that gave way to others. In each region, some kernels are launched less often than before
  * and some more often; from the innermost regions outwards, the first region that has both is where
- * the exchange took place. What is left without a partner goes on to the region around it. */
+ * the exchange took place. What is left without a partner goes on to the region around it, where it
+ * meets launches of the same kernel from other regions inside: a kernel that only moved from one of
+ * them to another is launched as often as before, and is no part of an exchange. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +21,8 @@ struct cell {
 struct grouper {
     struct lpo_diff *d;
     LPO_VEC(struct cell) cells;
-    uint32_t *parents; /* per row of regions: the row around it, or UINT32_MAX */
+    struct lpo_map_pair at; /* kernel and region: the cell that is there now */
+    uint32_t *parents;      /* per row of regions: the row around it, or UINT32_MAX */
     unsigned *depths;
 };
 
@@ -45,7 +48,7 @@ static size_t shown_index(const struct lpo_diff *d, enum lpo_diff_side side)
     return i;
 }
 
-static void add_side(struct grouper *g, struct lpo_map_pair *map, enum lpo_diff_side side)
+static void add_side(struct grouper *g, enum lpo_diff_side side)
 {
     const struct lpo_diff *d = g->d;
     const struct lpo_diff_digest *digest = d->shown[side];
@@ -60,7 +63,7 @@ static void add_side(struct grouper *g, struct lpo_map_pair *map, enum lpo_diff_
 
         if (kernel == UINT32_MAX || region == UINT32_MAX)
             continue;
-        row = lpo_map_pair_put(map, kernel, region, &fresh);
+        row = lpo_map_pair_put(&g->at, kernel, region, &fresh);
         if (fresh)
             lpo_vec_push(&g->cells, (struct cell){ .kernel = kernel, .region = region });
         g->cells.at[row].count[side] += (double)p->launches / lpo_diff_run_length(d, run);
@@ -95,20 +98,46 @@ static void add_rows(struct lpo_diff *d, struct lpo_diff_group *out, const struc
     struct lpo_diff_row *r = &d->rows[LPO_DIFF_KERNELS].at[c->kernel];
     double launches = fabs(c->count[LPO_DIFF_B] - c->count[LPO_DIFF_A]);
     double ns = c->ns[LPO_DIFF_B] - c->ns[LPO_DIFF_A];
-    bool known = r->group == group; /* listed already, from another region inside */
 
     r->group = group;
     if (direction(c) > 0) {
-        if (!known)
-            lpo_vec_push(&out->come, c->kernel);
+        lpo_vec_push(&out->come, c->kernel);
         out->come_launches += (uint64_t)llround(launches);
         out->come_ns += (int64_t)llround(ns);
     } else {
-        if (!known)
-            lpo_vec_push(&out->gone, c->kernel);
+        lpo_vec_push(&out->gone, c->kernel);
         out->gone_launches += (uint64_t)llround(launches);
         out->gone_ns += (int64_t)llround(-ns);
     }
+}
+
+struct sized {
+    uint32_t kernel;
+    double ns;
+};
+
+static int by_time(const void *a, const void *b)
+{
+    const struct sized *x = a, *y = b;
+
+    if (x->ns != y->ns)
+        return x->ns > y->ns ? -1 : 1;
+    return (x->kernel > y->kernel) - (x->kernel < y->kernel);
+}
+
+/* People are shown the first few of a group. */
+static void largest_first(const struct lpo_diff *d, uint32_t *kernels, size_t n,
+                          enum lpo_diff_side side)
+{
+    struct sized *sized = lpo_xcalloc(n + 1, sizeof *sized);
+
+    for (size_t i = 0; i < n; i++)
+        sized[i] = (struct sized){ kernels[i],
+                                   d->rows[LPO_DIFF_KERNELS].at[kernels[i]].amount[side].step_ns };
+    qsort(sized, n, sizeof *sized, by_time);
+    for (size_t i = 0; i < n; i++)
+        kernels[i] = sized[i].kernel;
+    free(sized);
 }
 
 /* All cells that are at this region now: one group where some came and some went. */
@@ -129,6 +158,8 @@ static bool close_region(struct grouper *g, uint32_t region)
             add_rows(d, &out, &g->cells.at[i]);
             g->cells.at[i].region = UINT32_MAX;
         }
+    largest_first(d, out.gone.at, out.gone.len, LPO_DIFF_A);
+    largest_first(d, out.come.at, out.come.len, LPO_DIFF_B);
     out.fused = out.come_launches < out.gone_launches;
     lpo_vec_push(&d->groups, out);
     return true;
@@ -137,18 +168,44 @@ static bool close_region(struct grouper *g, uint32_t region)
 /* The cells of a region go on to the region around it. */
 static void pass_on(struct grouper *g, uint32_t region)
 {
-    for (size_t i = 0; i < g->cells.len; i++)
-        if (g->cells.at[i].region == region)
-            g->cells.at[i].region = g->parents[region];
+    uint32_t outer = g->parents[region];
+
+    for (size_t i = 0; i < g->cells.len; i++) {
+        struct cell *c = &g->cells.at[i], *there;
+        bool fresh;
+        uint32_t row;
+
+        if (c->region != region)
+            continue;
+        c->region = outer;
+        if (outer == UINT32_MAX)
+            continue;
+        row = lpo_map_pair_put(&g->at, c->kernel, outer, &fresh);
+        if (fresh) { /* rows are numbered as they come, so the list of cells grows with the map */
+            lpo_vec_push(&g->cells, g->cells.at[i]);
+        } else {
+            there = &g->cells.at[row];
+            for (int side = 0; side < LPO_DIFF_SIDES; side++) {
+                there->count[side] += c->count[side];
+                there->ns[side] += c->ns[side];
+            }
+        }
+        g->cells.at[i].region = UINT32_MAX;
+    }
 }
 
 static void drop_unchanged(struct grouper *g)
 {
     size_t kept = 0;
+    bool fresh;
 
+    lpo_map_pair_free(&g->at);
+    g->at = (struct lpo_map_pair){ 0 };
     for (size_t i = 0; i < g->cells.len; i++)
-        if (direction(&g->cells.at[i]))
+        if (direction(&g->cells.at[i])) {
+            lpo_map_pair_put(&g->at, g->cells.at[i].kernel, g->cells.at[i].region, &fresh);
             g->cells.at[kept++] = g->cells.at[i];
+        }
     g->cells.len = kept;
 }
 
@@ -190,14 +247,13 @@ void lpo_diff_compare_groups(struct lpo_diff *d)
 {
     size_t regions = d->rows[LPO_DIFF_REGIONS].len;
     struct grouper g = { .d = d };
-    struct lpo_map_pair map = { 0 };
     unsigned deepest = 0;
 
     g.parents = lpo_xcalloc(regions + 1, sizeof *g.parents);
     g.depths = lpo_xcalloc(regions + 1, sizeof *g.depths);
     memset(g.parents, 0xff, (regions + 1) * sizeof *g.parents);
-    add_side(&g, &map, LPO_DIFF_A);
-    add_side(&g, &map, LPO_DIFF_B);
+    add_side(&g, LPO_DIFF_A);
+    add_side(&g, LPO_DIFF_B);
     drop_unchanged(&g);
     for (size_t i = 0; i < regions; i++)
         deepest = g.depths[i] > deepest ? g.depths[i] : deepest;
@@ -208,7 +264,7 @@ void lpo_diff_compare_groups(struct lpo_diff *d)
             if (g.depths[i] == depth && !close_region(&g, i))
                 pass_on(&g, i);
     sort_groups(d);
-    lpo_map_pair_free(&map);
+    lpo_map_pair_free(&g.at);
     lpo_vec_free(&g.cells);
     free(g.parents);
     free(g.depths);
