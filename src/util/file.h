@@ -57,7 +57,7 @@ void lpo_file_drop_scratch(void); /* the scratch files alone */
 struct lpo_file_new { /* written, but without its name */
     int dir, fd;
     unsigned mode;
-    char temp[LPO_TEMP_NAME];
+    char temp[LPO_TEMP_NAME]; /* empty: it has its name already (lpo_file_new_same) */
 };
 
 int lpo_file_open_folder(const char *path); /* its descriptor, or -1 and errno */
@@ -65,6 +65,10 @@ int lpo_file_open_folder(const char *path); /* its descriptor, or -1 and errno *
  * bytes are written as they are, without the filter. */
 int lpo_file_new_write(int dir, const char *path, const void *bytes, size_t len, unsigned mode,
                        struct lpo_file_new *out, struct lpo_err *err);
+/* Does the file hold these bytes already? Then *out is that file, to flush and name as a new one;
+ * naming it changes nothing. A link is not followed, and only a plain file counts. */
+bool lpo_file_new_same(int dir, const char *path, const void *bytes, size_t len,
+                       struct lpo_file_new *out);
 /* Flushes all of them, files or folders, from several threads: each waits for the disk alone.
  * errors[i] is 0 or the errno of fds[i]; what it means for a file and for a folder: the next two.
  */

@@ -132,10 +132,16 @@ static int name_and_leave(struct lpo_file_queue *q)
 static int write_unnamed(struct lpo_file_queue *q, const struct entry *e)
 {
     struct unnamed *u = &q->unnamed[q->files_len];
+    const char *bytes = lpo_str_text(&e->bytes);
     int fd = enter_folder(q, e->path, &q->err);
 
-    if (fd < 0 || lpo_file_new_write(fd, e->path, lpo_str_text(&e->bytes), e->bytes.len,
-                                     e->filtered ? 0600 : 0666, &u->file, &q->err) < 0)
+    if (fd < 0)
+        return q->err.code;
+    /* A report made again is mostly the one that is there. One with something hidden is written
+     * all the same, since its permissions may be others. */
+    if ((e->filtered || !lpo_file_new_same(fd, e->path, bytes, e->bytes.len, &u->file)) &&
+        lpo_file_new_write(fd, e->path, bytes, e->bytes.len, e->filtered ? 0600 : 0666, &u->file,
+                           &q->err) < 0)
         return q->err.code;
     u->path = lpo_xstrdup(e->path);
     q->files_len++;

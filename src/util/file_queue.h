@@ -4,7 +4,8 @@
  * A report has dozens of files, and each is flushed to the disk before it gets its name: that is
  * waiting, not work. A second thread writes them in the order in which they were added, and flushes
  * and names them by the dozen, since a disk takes many at once nearly as fast as one. All are in
- * place, and on the disk, when lpo_file_queue_finish() has given 0.
+ * place, and on the disk, when lpo_file_queue_finish() has given 0. A file that holds these bytes
+ * already stays as it is, flushed like the others.
  *
  * The filter (lpo_file_set_filter) is asked by the caller's thread. */
 #pragma once

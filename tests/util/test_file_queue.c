@@ -202,11 +202,78 @@ static void the_filter_sees_every_file(void **state)
     assert_int_equal(lpo_file_remove_at(AT_FDCWD, dir), 0);
 }
 
+static ino_t inode(const char *path)
+{
+    struct stat st;
+
+    assert_int_equal(lstat(path, &st), 0);
+    return S_ISREG(st.st_mode) ? st.st_ino : 0;
+}
+
+/* What stands under the name before the queue writes `text`; is it the same file afterwards? */
+static const struct same_case {
+    const char *name, *before, *text;
+    bool link, stays;
+} sames[] = {
+    { "the same bytes: the file stays", "abc", "abc", false, true },
+    { "nothing, as before", "", "", false, true },
+    { "other bytes of the same length", "abd", "abc", false, false },
+    { "longer", "abc", "abcd", false, false },
+    { "shorter", "abc", "ab", false, false },
+    { "a link to the same bytes becomes a file", "abc", "abc", true, false },
+};
+
+static void check_same(void **state)
+{
+    const struct same_case *c = *state;
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    LPO_AUTO(lpo_file_queue) q = lpo_file_queue_create();
+    LPO_AUTO(lpo_file_text) text = NULL;
+    char dir[] = "/tmp/lpo-test-queue-XXXXXX";
+    const char *path, *other;
+    ino_t before;
+
+    make_folders(a, dir);
+    path = lpo_path_join(a, dir, "0/f");
+    other = lpo_path_join(a, dir, "other");
+    assert_int_equal(lpo_file_write(c->link ? other : path, c->before, strlen(c->before), NULL), 0);
+    if (c->link)
+        assert_int_equal(symlink(other, path), 0);
+    before = inode(path);
+    add_text(q, path, c->text);
+    assert_int_equal(lpo_file_queue_finish(q, NULL), 0);
+    assert_true((inode(path) == before) == c->stays);
+    assert_true(inode(path) != 0); /* a plain file */
+    assert_int_equal(lpo_file_text_read(path, &text, NULL), 0);
+    assert_string_equal(text->at, c->text);
+    assert_int_equal(lpo_file_remove_at(AT_FDCWD, dir), 0);
+}
+
+/* A pipe under the name is replaced, and nobody waits for its other end. */
+static void a_pipe_is_replaced(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    LPO_AUTO(lpo_file_queue) q = lpo_file_queue_create();
+    char dir[] = "/tmp/lpo-test-queue-XXXXXX";
+    const char *path;
+
+    (void)state;
+    make_folders(a, dir);
+    path = lpo_path_join(a, dir, "0/f");
+    assert_int_equal(mkfifo(path, 0600), 0);
+    add_text(q, path, "");
+    assert_int_equal(lpo_file_queue_finish(q, NULL), 0);
+    assert_true(inode(path) != 0);
+    assert_int_equal(lpo_file_remove_at(AT_FDCWD, dir), 0);
+}
+
 int main(void)
 {
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, cases, check_queue);
+    UNIT_ROWS(&u, sames, check_same);
+    UNIT_TEST(&u, a_pipe_is_replaced);
     UNIT_TEST(&u, the_first_error_is_kept_and_ends_it);
     UNIT_TEST(&u, few_descriptors_are_enough);
     UNIT_TEST(&u, a_signal_leaves_none_without_a_name);

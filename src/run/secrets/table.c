@@ -239,12 +239,27 @@ void lpo_secrets_add_urls(const char *text, const char *variable)
     add_urls(text, variable, false);
 }
 
+/* memmem() looks at each byte, and reports have megabytes; memchr() looks at dozens at once. */
+static bool has_hidden(const char *at, size_t len)
+{
+    const size_t mark = strlen(LPO_HIDDEN);
+
+    for (const char *end = at + len; (size_t)(end - at) >= mark; at++) {
+        at = memchr(at, LPO_HIDDEN[0], (size_t)(end - at) - mark + 1);
+        if (!at)
+            return false;
+        if (memcmp(at, LPO_HIDDEN, mark) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* A file is for its owner alone also where the secret was replaced before it came here. */
 static bool filter(const void *bytes, size_t len, struct lpo_str *out)
 {
     if (lpo_secrets_mask(bytes, len, out))
         return true;
-    if (!len || !memmem(bytes, len, LPO_HIDDEN, strlen(LPO_HIDDEN)))
+    if (!len || !has_hidden(bytes, len))
         return false;
     lpo_str_addn(out, bytes, len);
     return true;
