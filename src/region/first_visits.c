@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first visit of each region, apart from the later ones. */
-#include <stdlib.h>
-
 #include "region/tree.h"
 #include "util/xmalloc.h"
 
@@ -14,15 +12,33 @@ void lpo_region_first_visit(struct lpo_visits *v, uint32_t thread, int64_t start
     v->first_thread = thread;
 }
 
-static void add(struct lpo_region_tree *tree, uint32_t node, const struct lpo_launch *l, int64_t ns)
+/* The row of visits whose first one holds this launch; NULL: a later one does. */
+static struct lpo_visits *first_with(const struct lpo_region_tree *tree, uint32_t node,
+                                     const struct lpo_launch *l)
 {
-    const struct lpo_trace *t = tree->trace;
-    struct lpo_visits *v = lpo_region_visits_find(tree, node, t->threads.at[l->thread].process);
+    struct lpo_visits *v =
+        lpo_region_visits_find(tree, node, tree->trace->threads.at[l->thread].process);
     bool any_thread = tree->nodes.at[node].kind == LPO_START_END;
 
     if (v && v->count > 1 && v->first_start_ns != LPO_NO_TIME && l->start_ns >= v->first_start_ns &&
         l->end_ns <= v->first_end_ns && (any_thread || l->thread == v->first_thread))
+        return v;
+    return NULL;
+}
+
+static void add(struct lpo_region_tree *tree, uint32_t node, const struct lpo_launch *l, int64_t ns)
+{
+    struct lpo_visits *v = first_with(tree, node, l);
+
+    if (v)
         v->first_gpu_ns += ns;
+}
+
+bool lpo_region_in_first_visit(const struct lpo_region_tree *tree, uint32_t node,
+                               const struct lpo_launch *l)
+{
+    return l->end_ns <= tree->last_firsts[tree->trace->threads.at[l->thread].process] &&
+           first_with(tree, node, l);
 }
 
 /* Most launches come after every first visit of what is visited again: they are not looked up. */
@@ -44,7 +60,7 @@ static int64_t *last_firsts(const struct lpo_region_tree *tree)
 void lpo_region_first_visits_sum(struct lpo_region_tree *tree)
 {
     const struct lpo_trace *t = tree->trace;
-    int64_t *last = last_firsts(tree);
+    int64_t *last = tree->last_firsts = last_firsts(tree);
 
     for (size_t i = 0; i < t->gpu_ops.len; i++) {
         const struct lpo_gpu_op *op = &t->gpu_ops.at[i];
@@ -61,5 +77,4 @@ void lpo_region_first_visits_sum(struct lpo_region_tree *tree)
         for (uint32_t k = 0; k < set->count; k++)
             add(tree, tree->set_nodes.at[set->first + k], l, lpo_trace_gpu_op_ns(op));
     }
-    free(last);
 }

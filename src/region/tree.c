@@ -137,6 +137,7 @@ void lpo_region_tree_destroy(struct lpo_region_tree *tree)
     free(tree->launch_place);
     free(tree->capture_place);
     free(tree->stack_place);
+    free(tree->last_firsts);
     free(tree->classes);
     lpo_map_pair_free(&tree->node_map);
     lpo_map_pair_free(&tree->place_map);

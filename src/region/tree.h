@@ -82,6 +82,7 @@ struct lpo_region_tree {
     uint32_t *launch_place;  /* per launch of the trace */
     uint32_t *capture_place; /* per capture of the trace; LPO_NONE: its thread is not known */
     uint32_t *stack_place;   /* per stack of the trace */
+    int64_t *last_firsts;    /* per process: when the last first visit of its regions ended */
     uint64_t too_deep;       /* ranges beyond LPO_REGION_DEPTH */
     uint64_t too_long;       /* ranges left out because all paths together would be too long */
     uint64_t path_bytes;     /* text of all paths */
@@ -130,3 +131,6 @@ void lpo_region_first_visit(struct lpo_visits *v, uint32_t thread, int64_t start
                             int64_t end_ns);
 /* After all visits: the GPU time of the first ones. */
 void lpo_region_first_visits_sum(struct lpo_region_tree *tree);
+/* Does the first of several visits of the region hold this launch? */
+bool lpo_region_in_first_visit(const struct lpo_region_tree *tree, uint32_t node,
+                               const struct lpo_launch *l);

@@ -66,13 +66,26 @@ static void gap_add(struct lpo_gaps *g, enum lpo_gap_cause cause, int64_t ns)
     g->by[cause].ns += ns;
 }
 
+/* `op` ends the gap. */
+static void gap_in_region(struct builder *b, uint32_t node, const struct lpo_gpu_op *op,
+                          enum lpo_gap_cause cause, int64_t ns)
+{
+    struct lpo_wall_first_gaps *first = &b->out->first_nodes[node];
+
+    gap_add(&b->out->nodes[node], cause, ns);
+    if (op->launch != LPO_NONE &&
+        lpo_region_in_first_visit(b->tree, node, &b->trace->launches.at[op->launch]))
+        *(cause == LPO_GAP_HOST ? &first->host_ns : &first->other_ns) += ns;
+}
+
 /* The regions that hold the operations on both sides: the common part of the two paths, and the
  * start/end regions that are in both sets (which are sorted). */
-static void gap_in_regions(struct builder *b, uint32_t before, uint32_t after,
+static void gap_in_regions(struct builder *b, uint32_t before, const struct lpo_gpu_op *op,
                            enum lpo_gap_cause cause, int64_t ns)
 {
     const struct lpo_region_tree *t = b->tree;
-    const struct lpo_place *pa = &t->places.at[before], *pb = &t->places.at[after];
+    const struct lpo_place *pa = &t->places.at[before],
+                           *pb = &t->places.at[lpo_region_place(t, op)];
     const struct lpo_region_set *sa = &t->sets.at[pa->set], *sb = &t->sets.at[pb->set];
     uint32_t x = pa->leaf, y = pb->leaf;
 
@@ -83,12 +96,12 @@ static void gap_in_regions(struct builder *b, uint32_t before, uint32_t after,
             y = t->nodes.at[y].parent;
     }
     for (; x != LPO_NONE; x = t->nodes.at[x].parent)
-        gap_add(&b->out->nodes[x], cause, ns);
+        gap_in_region(b, x, op, cause, ns);
     for (uint32_t i = 0, k = 0; i < sa->count && k < sb->count;) {
         uint32_t na = t->set_nodes.at[sa->first + i], nb = t->set_nodes.at[sb->first + k];
 
         if (na == nb)
-            gap_add(&b->out->nodes[na], cause, ns);
+            gap_in_region(b, na, op, cause, ns);
         i += na <= nb;
         k += nb <= na;
     }
@@ -119,7 +132,7 @@ static void stream_gpu_op(struct builder *b, struct lpo_device_time *d, const st
 
         gap_add(&s->gaps, cause, ns);
         gap_add(&d->gaps, cause, ns);
-        gap_in_regions(b, s->last_place, place, cause, ns);
+        gap_in_regions(b, s->last_place, w, cause, ns);
         s->end_ns = w->start_ns;
     }
     s->gpu_ops += !is_aside(b, place);
@@ -187,6 +200,7 @@ struct lpo_wall_timeline *lpo_wall_timeline_create_without(const struct lpo_regi
     struct lpo_wall_order order = lpo_wall_order_find(t);
 
     out->nodes = lpo_xcalloc(tree->nodes.len + 1, sizeof *out->nodes);
+    out->first_nodes = lpo_xcalloc(tree->nodes.len + 1, sizeof *out->first_nodes);
     out->untimed = order.untimed;
     for (size_t i = 0, end; i < order.count; i = end) {
         end = lpo_wall_order_device(&order, t, i);
@@ -206,5 +220,6 @@ void lpo_wall_timeline_destroy(struct lpo_wall_timeline *t)
     lpo_vec_free(&t->devices);
     lpo_vec_free(&t->streams);
     free(t->nodes);
+    free(t->first_nodes);
     free(t);
 }

@@ -57,10 +57,16 @@ struct lpo_device_time {
     uint16_t device;
 };
 
+/* Gaps that a launch of a region's first visit ends. */
+struct lpo_wall_first_gaps {
+    int64_t host_ns, other_ns;
+};
+
 struct lpo_wall_timeline {
     LPO_VEC(struct lpo_device_time) devices;
     LPO_VEC(struct lpo_stream_time) streams; /* by device, then stream */
     struct lpo_gaps *nodes;                  /* per node of the tree: gaps inside it */
+    struct lpo_wall_first_gaps *first_nodes; /* per node: the part of them in its first visits */
     uint64_t untimed;                        /* operations without a place on the clock (ncu) */
 };
 
