@@ -206,6 +206,99 @@ static void check_host_time_without_gpu(void **state)
     assert_false(lpo_measure_known(l->rows.at[0].busy_ns));
 }
 
+/* One prefill of 40 ms, in which `layer0` was entered four times: 13 ms of 16 at first, with 2 ms
+ * idle. And a helper that nobody knows the need of: 10 ms, 7 of them at first. */
+static const struct lpo_limits_region first_regions[] = {
+    { .path = "prefill",
+      .parent = UINT32_MAX,
+      .visits = 1,
+      .gpu_ns = 40 * MS,
+      .other_gap_ns = 3 * MS },
+    { .path = "prefill/layer0",
+      .parent = 0,
+      .visits = 4,
+      .gpu_ns = 16 * MS,
+      .other_gap_ns = 2 * MS,
+      .firsts = 1,
+      .first_gpu_ns = 13 * MS,
+      .first_other_gap_ns = 2 * MS },
+    { .path = "prefill/helper",
+      .parent = 0,
+      .visits = 4,
+      .gpu_ns = 10 * MS,
+      .firsts = 1,
+      .first_gpu_ns = 7 * MS },
+};
+
+static void check_first_calls(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    LPO_AUTO(lpo_limits) l = join(a, first_regions, 3, 0);
+    const struct lpo_limit_row *r = l->rows.at;
+
+    (void)state;
+    /* three of four calls; a pass of layer0 needs 3 ms */
+    near(r[1].first_ns, 15e6);
+    near(r[1].measured_ns, 3e6);
+    near(r[1].busy_ns, 3e6);
+    near(r[1].limit_ns, 2.25e6);
+    near(r[1].saving_ns, 0.75e6);
+    near(r[2].measured_ns, 3e6);
+    /* around them: the first call of layer0 with its need, and the 6 ms that the helper's first
+     * call took longer than a later one */
+    assert_int_equal((int)r[0].first_calls, 2);
+    near(r[0].first_ns, 15e6 + 6e6);
+    near(r[0].measured_ns, 43e6 - 21e6);
+    near(r[0].idle_ns, 1e6);
+    near(r[0].limit_ns, 5e6 - 0.75e6);
+    near(r[0].saving_ns, 22e6 - 4.25e6);
+    assert_int_equal((int)r[0].runs, 1);
+    near(l->model.first_ns, 21e6);
+}
+
+/* What is stated of the region around is not divided: only the 12 ms (and 2 idle) that the first
+ * call of layer0 took longer are left out there. */
+static void check_first_calls_stated(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_stated_need need = {
+        "prefill", { 4e9, LPO_COMPUTED }, { 0, LPO_UNKNOWN }, LPO_BF16
+    };
+    struct lpo_limits_input in = { .regions = first_regions,
+                                   .nregions = 3,
+                                   .stated = { &need, 1 } };
+    LPO_AUTO(lpo_limits) l = NULL;
+    struct lpo_err err = { 0 };
+
+    (void)state;
+    assert_int_equal(lpo_json_parse(a, analysis, sizeof analysis - 1, &in.needed, &err), 0);
+    assert_int_equal(lpo_limits_create(&in, &l, &err), 0);
+    near(l->rows.at[0].needed_flops, 4e9);
+    near(l->rows.at[0].first_ns, 12e6 + 2e6 + 6e6);
+    near(l->rows.at[0].measured_ns, 23e6);
+    near(l->rows.at[0].saving_ns, 23e6 - 4e6);
+}
+
+/* A first call that is all there is: nothing would be left to judge. */
+static void check_first_call_alone(void **state)
+{
+    static const struct lpo_limits_region alone[] = {
+        { .path = "prefill",
+          .parent = UINT32_MAX,
+          .visits = 4,
+          .gpu_ns = 10 * MS,
+          .firsts = 1,
+          .first_gpu_ns = 10 * MS },
+    };
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    LPO_AUTO(lpo_limits) l = join(a, alone, 1, 0);
+
+    (void)state;
+    near(l->rows.at[0].measured_ns, 10e6);
+    near(l->rows.at[0].limit_ns, 20e6);
+    assert_false(lpo_measure_known(l->rows.at[0].first_ns));
+}
+
 /* A device of 1 TFLOP/s in bf16 as measured, 2 on its sheet; half of it in fp32; 1 GB/s. */
 static const struct lpo_hardware sheet = { .label = "Test GPU",
                                            .source = "sheet",
@@ -467,6 +560,9 @@ int main(void)
     UNIT_TEST(&u, check_ranked_by_time_to_win);
     UNIT_TEST(&u, check_steps_must_be_known);
     UNIT_TEST(&u, check_host_time_without_gpu);
+    UNIT_TEST(&u, check_first_calls);
+    UNIT_TEST(&u, check_first_calls_stated);
+    UNIT_TEST(&u, check_first_call_alone);
     UNIT_TEST(&u, check_stated_by_hand);
     UNIT_TEST(&u, check_stated_formats);
     UNIT_TEST(&u, check_stated_over_model);

@@ -208,6 +208,58 @@ class Roof(Summary):
         self.assertEqual(self.found(11, "{}"), [])
 
 
+class FirstCalls(Summary):
+    """Five calls of `step` that need 480 MB each, 100 us on an H200; the first one loads and tunes."""
+
+    def limits(self, *events: dict) -> dict:
+        self.put("config.yaml", "pipeline: {static_analysis: {hardware: h200_sxm}}\nreport: {needs: {step: {bytes: 480000000}}}\n")
+        self.of_trace(*events)
+        self.record = json.loads(self.text("report.json"))
+        step, = self.record["limits"]["regions"]
+        return step
+
+    def test_limits_judge_the_later_calls_alone(self) -> None:
+        # the first call: kernels of 500 and 200 us, and the host is late for 500 us between them
+        events = [range_of("step", 0, 1250), *launch(1, 10, 20, 520), *launch(2, 1000, 1020, 1220)]
+        for k in range(4):  # two of 100 us with 20 us between them, every 300 us
+            at = 1250 + 300 * k
+            events += [range_of("step", at, at + 290), *launch(10 + k, at + 10, at + 20, at + 120),
+                       *launch(20 + k, at + 130, at + 140, at + 240)]
+        step = self.limits(*events)
+        self.assertEqual((step["runs"], step["first_calls"], step["first_ns"]), (4, 1, 700000 + 500000))
+        self.assertEqual(step["busy_ns"], 4 * 200000)
+        self.assertEqual(step["idle_ns"], 4 * 20000 + 50000 + 3 * 80000)  # in calls, after the first one, between later ones
+        self.assertEqual((step["measured_ns"], step["limit_ns"]), (1170000, 400000))
+        self.assertEqual((step["needed_bytes"], step["saving_ns"]), (4 * 480000000, 770000))
+        self.assertAlmostEqual(step["share"], 400 / 1170)
+        self.assertEqual(self.record["limits"]["model"]["saving_ns"], 770000)
+        wall, = self.record["wall"]  # is about all of it
+        self.assertEqual((wall["span_ns"], wall["compute_ns"]), (2370000, 1500000))
+        page = " ".join(self.report_md.split())
+        self.assertIn("Only steady calls are judged", page)
+        self.assertIn("They took 1.200 ms; the other calls took 1.170 ms.", page)
+        self.assertRegex(page, r"\| Region \|.*First calls")
+
+    def test_the_finding_counts_steady_time_alone(self) -> None:
+        events = [range_of("step", 0, 500), *launch(1, 10, 20, 1020)]
+        for k in range(4):
+            events += [range_of("step", 500 + 50 * k, 545 + 50 * k), *launch(2 + k, 510 + 50 * k, 1020 + 200 * k, 1220 + 200 * k)]
+        step = self.limits(*events)
+        self.assertEqual((step["busy_ns"], step["first_ns"]), (800000, 1000000))
+        roof, = [f for f in self.record["findings"] if f["id"] == "far-from-roof"]
+        self.assertEqual(roof["saving_ns"], 400000)  # 4 calls of 200 us that could take 100
+        self.assertIn("first calls that both leave out: 1", [e["text"] for e in roof["evidence"]])
+
+    def test_three_calls_do_not_show_what_is_normal(self) -> None:
+        events = [range_of("step", 0, 1250), *launch(1, 10, 20, 1020)]
+        for k in range(2):
+            events += [range_of("step", 1250 + 300 * k, 1540 + 300 * k), *launch(2 + k, 1260 + 300 * k, 1270 + 300 * k, 1370 + 300 * k)]
+        step = self.limits(*events)
+        self.assertEqual((step["runs"], step["busy_ns"]), (3, 1200000))
+        self.assertNotIn("first_calls", step)
+        self.assertNotIn("Only steady calls are judged", self.report_md)
+
+
 def shared(name: str) -> str:
     return os.path.join(SOURCE, "..", "shared", "data", "traces", name)
 

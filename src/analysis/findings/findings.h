@@ -85,6 +85,7 @@ enum lpo_fact {
     LPO_FACT_RUNS,        /* sequences of them */
     LPO_FACT_GPU_NS,      /* their time */
     LPO_FACT_LIMIT_NS,    /* the least time that the hardware allows */
+    LPO_FACT_STEADY,      /* both are without this many first calls */
     LPO_FACT_ROOF,        /* value: enum lpo_held */
     LPO_FACT_SM,          /* shares of their peaks, as ncu counted them */
     LPO_FACT_DRAM,

@@ -15,8 +15,16 @@
 
 enum { MOST_REGIONS = 3 };
 
+static bool in_first_call(const struct lpo_findings_work *w, uint32_t node,
+                          const struct lpo_gpu_op *op)
+{
+    return op->launch != LPO_NONE &&
+           lpo_region_in_first_visit(w->a->tree, node, &w->trace->launches.at[op->launch]);
+}
+
 /* A share of what is left of each kernel in the region, parts included. */
-static int64_t *wants(const struct lpo_findings_work *w, uint32_t node, double share)
+static int64_t *wants(const struct lpo_findings_work *w, uint32_t node, double share,
+                      bool later_calls)
 {
     const struct lpo_region_tree *tree = w->a->tree;
     bool *inside = lpo_xcalloc(tree->nodes.len + 1, sizeof *inside);
@@ -32,7 +40,7 @@ static int64_t *wants(const struct lpo_findings_work *w, uint32_t node, double s
         const struct lpo_gpu_op *op = &w->trace->gpu_ops.at[w->slack.rows[i]];
         uint32_t leaf = tree->places.at[lpo_region_place(tree, op)].leaf;
 
-        if (leaf != LPO_NONE && inside[leaf])
+        if (leaf != LPO_NONE && inside[leaf] && !(later_calls && in_first_call(w, node, op)))
             lpo_findings_want(&w->slack, want, i, share, &carry);
     }
     free(inside);
@@ -68,30 +76,17 @@ static void add_counter(struct lpo_finding *f, enum lpo_fact fact, struct lpo_me
         lpo_findings_fact(f, fact, percent.value / 100);
 }
 
-/* GPU time that first calls take more than later ones, as where kernels are tried: it comes once,
- * and faster kernels do not save it. */
-static double once_ns(const struct lpo_findings_work *w, uint32_t node)
-{
-    const struct lpo_region_scope *s = lpo_analysis_all(w->a);
-    struct lpo_region_calls c;
-
-    for (size_t i = 0; i < s->rows.len; i++)
-        if (s->rows.at[i].node == node && lpo_region_row_calls(s, &s->rows.at[i], &c) && c.differ &&
-            c.first_gpu_ns > c.later_gpu_ns)
-            return (double)(c.first_gpu_ns - c.later_gpu_ns) * (double)s->rows.at[i].firsts;
-    return 0;
-}
-
 static void add_region(struct lpo_findings_work *w, const struct lpo_limit_row *r, uint32_t node)
 {
-    double over = r->busy_ns.value - r->limit_ns.value - once_ns(w, node);
+    double over = r->busy_ns.value - r->limit_ns.value; /* of steady calls */
     struct lpo_finding *f;
     int64_t *want;
 
     if (!(over > 0))
         return;
-    /* busy time is that of all devices, and slack that of one: theirs are never added */
-    want = wants(w, node, over / r->busy_ns.value);
+    /* busy time is that of all devices, and slack that of one: theirs are never added. Which
+     * kernels are of first calls of regions inside is not looked up: they get their share of it */
+    want = wants(w, node, over / (r->own_first ? r->busy_ns.value : r->all_busy_ns), r->own_first);
     f = lpo_findings_claim(w, LPO_FINDING_ROOF, want);
     free(want);
     if (!f)
@@ -99,6 +94,8 @@ static void add_region(struct lpo_findings_work *w, const struct lpo_limit_row *
     f->node = node;
     lpo_findings_fact(f, LPO_FACT_GPU_NS, r->busy_ns.value);
     lpo_findings_fact(f, LPO_FACT_LIMIT_NS, r->limit_ns.value);
+    if (r->first_calls > 0)
+        lpo_findings_fact(f, LPO_FACT_STEADY, r->first_calls);
     lpo_findings_fact(f, LPO_FACT_ROOF, r->held);
     add_counter(f, LPO_FACT_SM, r->counters.sm_percent);
     add_counter(f, LPO_FACT_DRAM, r->counters.dram_percent);

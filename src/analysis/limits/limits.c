@@ -150,6 +150,7 @@ static void set_measured(const struct lpo_limits_region *r, struct lpo_limit_row
     out->other_gap_ns = (double)r->other_gap_ns;
     if (r->gpu_ns > 0) {
         out->busy_ns = lpo_measure_measured((double)r->gpu_ns);
+        out->all_busy_ns = (double)r->gpu_ns;
         out->idle_ns = lpo_measure_measured((double)idle);
         out->measured_ns = lpo_measure_measured((double)(r->gpu_ns + idle));
     } else if (r->gpu_ns < 0 && r->host_ns > 0) {
@@ -210,7 +211,6 @@ static void join_row(struct joining *j, uint32_t row)
     if (r.counters.sampled && l->bandwidth > 0 && !lpo_measure_known(r.counters.dram_percent))
         r.counters.dram_percent =
             lpo_measure_computed(100 * r.counters.dram_rate.value / l->bandwidth);
-    lpo_limits_row_judge(l, &r);
     lpo_vec_push(&l->rows, r);
 }
 
@@ -315,6 +315,9 @@ int lpo_limits_create(const struct lpo_limits_input *in, struct lpo_limits **out
     }
     for (size_t i = 0; i < in->nregions; i++)
         join_row(&j, (uint32_t)i);
+    lpo_limits_first_calls(l, in->regions);
+    for (size_t i = 0; i < l->rows.len; i++)
+        lpo_limits_row_judge(l, &l->rows.at[i]);
     lpo_limits_sum(l);
     add_notes(&j);
     *out = l;

@@ -48,6 +48,10 @@ struct lpo_limits_region {
     int64_t gpu_ns;  /* kernels, children included; -1: no GPU operation recorded */
     int64_t host_ns; /* -1: not known */
     int64_t host_gap_ns, other_gap_ns; /* GPU idle inside the region: the host was late, or not */
+    /* First visits that take longer than later ones, and their part of the times above; 0: none
+     * do. Less than `visits`. */
+    uint64_t firsts;
+    int64_t first_gpu_ns, first_host_ns, first_host_gap_ns, first_other_gap_ns;
     struct lpo_counters counters;
 };
 
@@ -85,6 +89,8 @@ enum lpo_limits_reason {
     LPO_REASON_FAR_FROM_ROOF,
 };
 
+/* Where first calls take longer than later ones, all but `counters`, `all_busy_ns` and what
+ * begins with `first` is about the later calls. */
 struct lpo_limit_row {
     const char *path;  /* as measured */
     const char *means; /* "prefill/decoder/layer3/attn"; NULL: no part of the model, or stated */
@@ -101,7 +107,11 @@ struct lpo_limit_row {
     struct lpo_measure
         measured_ns; /* GPU operations and the idle time inside; host time without a GPU */
     struct lpo_measure busy_ns, idle_ns;
-    double host_gap_ns, other_gap_ns;             /* the parts of idle_ns */
+    double host_gap_ns, other_gap_ns; /* the parts of idle_ns */
+    bool own_first;     /* its own first calls are left out, else those of regions inside */
+    double first_calls; /* that are left out, of regions inside too; 0: none */
+    struct lpo_measure first_ns;                  /* of them: what measured_ns is of the others */
+    double all_busy_ns;                           /* busy_ns of all calls; 0 without a GPU */
     struct lpo_measure flop_rate, byte_rate;      /* needed over measured: what was achieved */
     struct lpo_measure mfu, bandwidth_use, share; /* 0 … 1; share is limit over measured */
     struct lpo_measure saving_ns;

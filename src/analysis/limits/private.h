@@ -97,6 +97,11 @@ struct lpo_roof lpo_limits_roof_of(const struct lpo_hardware *hw, const struct l
 struct lpo_need lpo_limits_need_stated(const struct lpo_stated_need *s,
                                        const struct lpo_roof *roof);
 
+/* --- first_calls.c --- */
+
+/* Once all rows are there: leaves first calls out of those where they take longer. */
+void lpo_limits_first_calls(struct lpo_limits *l, const struct lpo_limits_region *regions);
+
 /* --- rows.c --- */
 
 /* Once all rows are there: `model`, `by_saving`, `ranked`. */

@@ -119,6 +119,11 @@ void lpo_limits_row_add(struct lpo_limit_row *to, const struct lpo_limit_row *r)
     to->idle_ns = plus(to->idle_ns, r->idle_ns);
     to->need_compute_ns += r->need_compute_ns;
     to->need_memory_ns += r->need_memory_ns;
+    to->all_busy_ns += r->all_busy_ns;
+    to->first_calls += r->first_calls;
+    if (lpo_measure_known(r->first_ns))
+        to->first_ns =
+            lpo_measure_known(to->first_ns) ? plus(to->first_ns, r->first_ns) : r->first_ns;
     to->host_gap_ns += r->host_gap_ns;
     to->other_gap_ns += r->other_gap_ns;
     to->stated &= r->stated;

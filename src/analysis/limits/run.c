@@ -12,6 +12,27 @@
 #include "util/err.h"
 #include "util/str.h"
 
+enum { LEAST_LATER = 3 }; /* calls that show what is normal */
+
+/* Where first calls take longer. The scope must know what of the GPU time is theirs. */
+static void set_first_calls(const struct lpo_analysis *x, const struct lpo_region_scope *scope,
+                            const struct lpo_region_row *row, struct lpo_limits_region *r)
+{
+    struct lpo_region_calls c;
+
+    if (row->node == LPO_NODE_OUTSIDE || row->visits < row->firsts + LEAST_LATER ||
+        !lpo_region_row_calls(scope, row, &c) || !c.differ ||
+        (r->gpu_ns > 0 && c.first_gpu_ns == LPO_NO_TIME))
+        return;
+    r->firsts = row->firsts;
+    r->first_gpu_ns = row->first_gpu_ns;
+    r->first_host_ns = row->first_host_ns;
+    if (x->timeline && x->timeline->first_nodes) {
+        r->first_host_gap_ns = x->timeline->first_nodes[row->node].host_ns;
+        r->first_other_gap_ns = x->timeline->first_nodes[row->node].other_ns;
+    }
+}
+
 static struct lpo_limits_region region_of(struct lpo_arena *a, const struct lpo_analysis *x,
                                           const struct lpo_region_scope *scope,
                                           const struct lpo_region_row *row)
@@ -33,6 +54,7 @@ static struct lpo_limits_region region_of(struct lpo_arena *a, const struct lpo_
         r.host_gap_ns = g->by[LPO_GAP_HOST].ns;
         r.other_gap_ns = g->by[LPO_GAP_DEPENDENCY].ns + g->by[LPO_GAP_OTHER].ns;
     }
+    set_first_calls(x, scope, row, &r);
     r.counters = lpo_limits_region_counters(scope, row);
     return r;
 }

@@ -60,6 +60,7 @@ static const struct {
     [LPO_FACT_RUNS] = { "runs of them: %v", COUNT },
     [LPO_FACT_GPU_NS] = { "GPU time %v", NS },
     [LPO_FACT_LIMIT_NS] = { "the hardware allows %v", NS },
+    [LPO_FACT_STEADY] = { "first calls that both leave out: %v", COUNT },
     [LPO_FACT_ROOF] = { "held back by %v", BOUND },
     [LPO_FACT_MEMORY] = { "the memory and its caches were used to %v of their peak", SHARE },
     [LPO_FACT_THEORETICAL] = { "warps fit on an SM up to an occupancy of %v", SHARE },

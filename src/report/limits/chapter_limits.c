@@ -113,6 +113,7 @@ static const struct lpo_column columns[] = {
     { "held_by", "Limited by", LPO_CELL_TEXT, NULL, 0 },
     { "measured_ns", "Measured", LPO_CELL_NS, NULL, 0 },
     { "limit_ns", "Limit", LPO_CELL_NS, NULL, 0 },
+    { "first_ns", "First calls", LPO_CELL_NS, NULL, 1 },
     { "mfu", "MFU", LPO_CELL_PERCENT, NULL, 0 },
     { "bandwidth_use", "Bandwidth", LPO_CELL_PERCENT, NULL, 1 },
     { "needed_flops", "Needed FLOPs", LPO_CELL_MEASURE, "FLOP", 4 },
@@ -126,8 +127,12 @@ static const struct lpo_column columns[] = {
     { "tensor_active", "Tensor cores", LPO_CELL_PERCENT, NULL, 2 },
 };
 
-/* The last columns are of sampled counters: left out where there are none. */
-enum { NCOLUMNS = sizeof columns / sizeof *columns, SAMPLED = 3, MOST_ROWS = 40 };
+/* Columns that some tables do not have: of first calls, and the last ones, of sampled counters. */
+enum { NCOLUMNS = sizeof columns / sizeof *columns, FIRST = 6, SAMPLED = 3, MOST_ROWS = 40 };
+
+struct shown {
+    bool first, sampled;
+};
 
 /* A part of 1 in a column of per cent. */
 static void share_cell(struct lpo_table *t, struct lpo_measure m)
@@ -136,7 +141,8 @@ static void share_cell(struct lpo_table *t, struct lpo_measure m)
     lpo_doc_row_measure(t, m);
 }
 
-static void add_row(struct lpo_table *t, const struct lpo_limit_row *r, uint32_t members)
+static void add_row(struct lpo_table *t, const struct lpo_limit_row *r, uint32_t members,
+                    struct shown shown)
 {
     LPO_STR evidence = { 0 };
 
@@ -150,6 +156,8 @@ static void add_row(struct lpo_table *t, const struct lpo_limit_row *r, uint32_t
     lpo_doc_row_text(t, r->held == LPO_HELD_UNKNOWN ? NULL : lpo_report_limits_bound(r->held));
     lpo_doc_row_measure(t, r->measured_ns);
     lpo_doc_row_measure(t, r->limit_ns);
+    if (shown.first)
+        lpo_doc_row_measure(t, r->first_ns);
     share_cell(t, r->mfu);
     share_cell(t, r->bandwidth_use);
     lpo_doc_row_measure(t, r->needed_flops);
@@ -158,19 +166,33 @@ static void add_row(struct lpo_table *t, const struct lpo_limit_row *r, uint32_t
     lpo_doc_row_measure(t, r->byte_rate);
     lpo_doc_row_text(t, r->stated ? "report.needs" : "model");
     lpo_doc_row_text(t, evidence.len ? evidence.at : NULL);
-    if (t->ncolumns < NCOLUMNS)
+    if (!shown.sampled)
         return;
     lpo_doc_row_measure(t, r->counters.dram_bytes);
     lpo_doc_row_measure(t, r->counters.dram_percent);
     lpo_doc_row_measure(t, r->counters.tensor_percent);
 }
 
-static bool any_sampled(const struct lpo_limits *l)
+static struct shown what_to_show(const struct lpo_limits *l, const folded_vec *rows)
 {
+    struct shown s = { 0 };
+
     for (size_t i = 0; i < l->rows.len; i++)
-        if (l->rows.at[i].counters.sampled)
-            return true;
-    return false;
+        s.sampled |= l->rows.at[i].counters.sampled;
+    for (size_t i = 0; i < rows->len; i++)
+        s.first |= lpo_measure_known(rows->at[i].row.first_ns);
+    return s;
+}
+
+static struct lpo_table *make_table(struct lpo_doc *doc, struct shown shown)
+{
+    struct lpo_column *some = lpo_arena_array(doc->arena, NCOLUMNS, sizeof *some);
+    size_t n = 0;
+
+    for (size_t i = 0; i < NCOLUMNS; i++)
+        if (i == FIRST ? shown.first : i < NCOLUMNS - SAMPLED || shown.sampled)
+            some[n++] = columns[i];
+    return lpo_doc_table(doc, "limits", "By the time that could be saved", some, n);
 }
 
 /* Where each region stands under the roof: by what it needs, and by what ncu counted. */
@@ -190,13 +212,16 @@ static void add_roofline(struct lpo_doc *doc, const struct lpo_limits *l, const 
         const struct lpo_limit_row *r = &rows->at[i].row;
         struct lpo_measure x = over(r->needed_flops, r->needed_bytes, 1);
         struct lpo_measure seen = over(r->counters.flops, r->counters.dram_bytes, 1);
-        struct lpo_measure rate = over(r->counters.flops, r->busy_ns, 1e9);
+        /* counters are of all calls, as this time is */
+        struct lpo_measure all_ns = lpo_measure_measured(r->all_busy_ns);
+        struct lpo_measure rate = over(r->counters.flops, all_ns, 1e9);
 
         if (lpo_measure_known(x) && lpo_measure_known(r->flop_rate) && r->flop_rate.value > 0)
             lpo_doc_figure_point(f, "needed", r->path, x.value, r->flop_rate.value);
         if (lpo_measure_known(seen) && lpo_measure_known(rate) && rate.value > 0)
             lpo_doc_figure_point(f, "counted by ncu", r->path, seen.value, rate.value);
-        if (r->counters.sampled && lpo_measure_known(r->flop_rate) && r->flop_rate.value > 0) {
+        if (r->counters.sampled && lpo_measure_known(r->flop_rate) && r->flop_rate.value > 0 &&
+            r->first_calls <= 0) {
             x = over(r->needed_flops, r->counters.dram_bytes, 1);
             rate = over(r->needed_flops, r->busy_ns, 1e9);
             if (lpo_measure_known(x) && lpo_measure_known(rate))
@@ -231,6 +256,7 @@ void lpo_report_chapter_limits(struct lpo_doc *doc, const struct lpo_limits *l)
 {
     folded_vec rows = { 0 };
     struct lpo_table *t;
+    struct shown shown;
 
     lpo_doc_section(doc, "limits", "How far from the limit", 1);
     lpo_report_limits_words(doc, l);
@@ -238,10 +264,10 @@ void lpo_report_chapter_limits(struct lpo_doc *doc, const struct lpo_limits *l)
         return;
     fold(l, doc->arena, &rows);
     qsort(rows.at, rows.len, sizeof *rows.at, more_to_save);
-    t = lpo_doc_table(doc, "limits", "By the time that could be saved", columns,
-                      any_sampled(l) ? NCOLUMNS : NCOLUMNS - SAMPLED);
+    shown = what_to_show(l, &rows);
+    t = make_table(doc, shown);
     for (size_t i = 0; i < rows.len && i < MOST_ROWS; i++)
-        add_row(t, &rows.at[i].row, rows.at[i].members);
+        add_row(t, &rows.at[i].row, rows.at[i].members, shown);
     if (rows.len > MOST_ROWS)
         t->total_rows = rows.len;
     add_roofline(doc, l, &rows);
@@ -275,6 +301,10 @@ static void put_row(struct lpo_record *to, const struct lpo_limit_row *row, cons
     lpo_doc_put_whole(to, "busy_ns", row->busy_ns);
     lpo_doc_put_whole(to, "idle_ns", row->idle_ns);
     lpo_doc_put_whole(to, "saving_ns", row->saving_ns);
+    if (row->first_calls > 0) {
+        lpo_doc_put_whole(to, "first_calls", lpo_measure_measured(row->first_calls));
+        lpo_doc_put_whole(to, "first_ns", row->first_ns);
+    }
     lpo_doc_put_measure(to, "flop_rate", row->flop_rate);
     lpo_doc_put_measure(to, "byte_rate", row->byte_rate);
     lpo_doc_put_measure(to, "mfu", row->mfu);

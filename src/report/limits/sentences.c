@@ -76,6 +76,30 @@ static void add_whole(struct lpo_doc *doc, const struct lpo_limits *l)
                       m->saving_ns.value / 1e6, m->measured_ns.value / 1e6);
 }
 
+/* What is left out of all rows, and of the whole. */
+static void add_first_calls(struct lpo_doc *doc, const struct lpo_limits *l)
+{
+    const struct lpo_limit_row *m = &l->model;
+    LPO_STR s = { 0 };
+    size_t rows = 0;
+
+    for (size_t i = 0; i < l->ranked; i++)
+        rows += l->rows.at[l->by_saving[i]].first_calls > 0;
+    if (!rows)
+        return;
+    lpo_str_add(&s, "Only steady calls are judged: first calls that take at least twice as long "
+                    "as later ones (modules are loaded, kernels are tuned or compiled) are left "
+                    "out of needs, times and savings.");
+    if (lpo_measure_known(m->first_ns)) {
+        lpo_str_add(&s, " They took ");
+        lpo_units_add_duration(&s, (int64_t)m->first_ns.value);
+        lpo_str_add(&s, "; the other calls took ");
+        lpo_units_add_duration(&s, (int64_t)m->measured_ns.value);
+        lpo_str_add(&s, ".");
+    }
+    lpo_doc_paragraph(doc, "%s", lpo_str_text(&s));
+}
+
 void lpo_report_limits_words(struct lpo_doc *doc, const struct lpo_limits *l)
 {
     lpo_doc_paragraph(doc,
@@ -86,6 +110,7 @@ void lpo_report_limits_words(struct lpo_doc *doc, const struct lpo_limits *l)
                       l->has_model ? "the model needs" : "report.needs states",
                       l->has_model ? "its" : "the", l->has_model ? "module" : "region");
     add_ceilings(doc, l);
+    add_first_calls(doc, l);
     add_whole(doc, l);
     for (size_t i = 0; i < l->notes.len; i++) {
         LPO_STR note = { 0 };
@@ -107,10 +132,11 @@ void lpo_report_limits_in_words(struct lpo_doc *doc, const struct lpo_limits *l)
     lpo_doc_section(doc, "limits", "How far from what the hardware allows", 1);
     lpo_doc_paragraph(doc,
                       "Measured against %s, %s could take %.3g ms instead of "
-                      "%.4g ms: it runs at %s of what the hardware allows.",
+                      "%.4g ms%s: it runs at %s of what the hardware allows.",
                       l->hardware,
                       l->has_model ? "the model's own work" : "the work stated in report.needs",
-                      m->limit_ns.value / 1e6, m->measured_ns.value / 1e6, lpo_str_text(&share));
+                      m->limit_ns.value / 1e6, m->measured_ns.value / 1e6,
+                      m->first_calls > 0 ? " (without first calls)" : "", lpo_str_text(&share));
     for (size_t i = 0; i < l->ranked && !worst; i++)
         if (l->rows.at[l->by_saving[i]].top)
             worst = &l->rows.at[l->by_saving[i]];

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* First calls apart from later ones. A first call may load modules, tune kernels or compile: what
+ * it takes says nothing about the next call, and a faster kernel does not save it. Where the first
+ * calls of a region take longer (region/scope.h), its row is about the later calls alone: both what
+ * they need and what they took. A region around it whose own calls do not differ leaves out the
+ * same calls. */
+#include <math.h>
+
+#include "analysis/limits/private.h"
+#include "util/arena.h"
+
+/* What is left out of a row. */
+struct aside {
+    double calls, busy_ns, host_gap_ns, other_gap_ns, host_ns;
+    double flops, bytes, limit_ns, sheet_ns, compute_ns, memory_ns;
+};
+
+static double value(struct lpo_measure m)
+{
+    return lpo_measure_known(m) ? m.value : 0;
+}
+
+/* Each visit of a region needs the same. */
+static struct aside own(const struct lpo_limits_region *r, const struct lpo_limit_row *row)
+{
+    double part = (double)r->firsts / (double)r->visits;
+
+    return (struct aside){
+        .calls = (double)r->firsts,
+        .busy_ns = (double)r->first_gpu_ns,
+        .host_gap_ns = (double)r->first_host_gap_ns,
+        .other_gap_ns = (double)r->first_other_gap_ns,
+        .host_ns = (double)r->first_host_ns,
+        .flops = part * value(row->needed_flops),
+        .bytes = part * value(row->needed_bytes),
+        .limit_ns = part * value(row->limit_ns),
+        .sheet_ns = part * value(row->sheet_ns),
+        .compute_ns = part * row->need_compute_ns,
+        .memory_ns = part * row->need_memory_ns,
+    };
+}
+
+/* By how much first calls took longer than as many later ones. */
+static double longer(double first, int64_t all, const struct lpo_limits_region *r)
+{
+    double later = ((double)all - first) / (double)(r->visits - r->firsts);
+
+    return fmax(0, floor(first - later * (double)r->firsts)); /* times are whole nanoseconds */
+}
+
+/* For a region around this one whose need does not hold the need of this one as a part: it stays
+ * there, and with it the time of as many later calls. */
+static struct aside excess(const struct lpo_limits_region *r, const struct aside *a)
+{
+    return (struct aside){
+        .calls = a->calls,
+        .busy_ns = longer(a->busy_ns, r->gpu_ns, r),
+        .host_gap_ns = longer(a->host_gap_ns, r->host_gap_ns, r),
+        .other_gap_ns = longer(a->other_gap_ns, r->other_gap_ns, r),
+        .host_ns = longer(a->host_ns, r->host_ns, r),
+    };
+}
+
+/* The need of a part of the model is part of what the model around it needs. */
+static bool is_part(const struct lpo_limit_row *row)
+{
+    return !row->stated && lpo_measure_known(row->needed_flops);
+}
+
+static void add(struct aside *to, const struct aside *more)
+{
+    to->calls += more->calls;
+    to->busy_ns += more->busy_ns;
+    to->host_gap_ns += more->host_gap_ns;
+    to->other_gap_ns += more->other_gap_ns;
+    to->host_ns += more->host_ns;
+    to->flops += more->flops;
+    to->bytes += more->bytes;
+    to->limit_ns += more->limit_ns;
+    to->sheet_ns += more->sheet_ns;
+    to->compute_ns += more->compute_ns;
+    to->memory_ns += more->memory_ns;
+}
+
+static void less(struct lpo_measure *m, double by)
+{
+    if (lpo_measure_known(*m))
+        m->value = fmax(0, m->value - by);
+}
+
+static void leave_out(struct lpo_limit_row *row, const struct lpo_limits_region *r,
+                      const struct aside *a)
+{
+    bool gpu = lpo_measure_known(row->busy_ns);
+    double first_ns = gpu ? a->busy_ns + a->host_gap_ns + a->other_gap_ns : a->host_ns;
+
+    /* nothing would be left to judge */
+    if (!(first_ns > 0) || !(row->measured_ns.value > first_ns) ||
+        (gpu && row->busy_ns.value <= a->busy_ns))
+        return;
+    row->first_calls = a->calls;
+    row->first_ns = lpo_measure_measured(first_ns);
+    row->own_first = r->firsts > 0;
+    if (r->firsts)
+        row->runs -= row->runs * (double)r->firsts / (double)r->visits;
+    row->host_gap_ns = fmax(0, row->host_gap_ns - a->host_gap_ns);
+    row->other_gap_ns = fmax(0, row->other_gap_ns - a->other_gap_ns);
+    less(&row->busy_ns, a->busy_ns);
+    less(&row->idle_ns, a->host_gap_ns + a->other_gap_ns);
+    less(&row->measured_ns, first_ns);
+    less(&row->needed_flops, a->flops);
+    less(&row->needed_bytes, a->bytes);
+    less(&row->limit_ns, a->limit_ns);
+    less(&row->sheet_ns, a->sheet_ns);
+    row->need_compute_ns = fmax(0, row->need_compute_ns - a->compute_ns);
+    row->need_memory_ns = fmax(0, row->need_memory_ns - a->memory_ns);
+}
+
+/* What the regions inside leave out: for a need of the model, and for any other. */
+struct inside {
+    struct aside model, other;
+};
+
+void lpo_limits_first_calls(struct lpo_limits *l, const struct lpo_limits_region *regions)
+{
+    struct inside *all = lpo_arena_array(l->arena, l->rows.len + 1, sizeof *all);
+
+    for (size_t i = l->rows.len; i-- > 0;) { /* a region comes after those around it */
+        const struct lpo_limits_region *r = &regions[i];
+        struct lpo_limit_row *row = &l->rows.at[i];
+        struct aside mine = row->stated ? all[i].other : all[i].model;
+
+        if (r->firsts) {
+            mine = own(r, row);
+            all[i].other = excess(r, &mine);
+            all[i].model = is_part(row) ? mine : all[i].other;
+        }
+        if (r->parent != UINT32_MAX) {
+            add(&all[r->parent].model, &all[i].model);
+            add(&all[r->parent].other, &all[i].other);
+        }
+        if (mine.calls > 0)
+            leave_out(row, r, &mine);
+    }
+}
