@@ -17,8 +17,10 @@ TABLES = ("regions", "operators", "kernels")
 
 
 class DiffCase(LpoCase):
+    ending = ".json"  # Kineto
+
     def file(self, name: str, program: Program) -> str:
-        return program.write(os.path.join(self.cwd, name))
+        return program.write(os.path.join(self.cwd, name.removesuffix(".json") + self.ending))
 
     def diff(self, *words: str, want: int = 0) -> dict:
         done = self.lpo("diff", "--json", *words)
@@ -155,19 +157,31 @@ class Truths(DiffCase):
         self.assertEqual(first["delta_ns"], -a.gpu_ns("silu_mul_kernel"))
         self.assertEqual([k["name"] for k in out["kernels"] if k["significant"]], ["silu_mul_kernel"])
 
+    def job(self, name: str, ranks: tuple, *slower: tuple) -> str:
+        """A folder with two ranks; the first of them has slow attention."""
+        folder = os.path.join(self.cwd, name)
+        os.mkdir(folder)
+        for seed, rank in enumerate(ranks):
+            p = Program(rank=rank).jittered(0.01, seed)
+            if seed == 0:
+                p = p.scaled("flash_fwd_kernel", 1.5)
+            for kernel, factor in slower:
+                p = p.scaled(kernel, factor)
+            self.file(f"{name}/rank{rank}.json", p)
+        return folder
+
     def test_swapped_ranks_are_silent(self) -> None:
-        for name, ranks in (("a", (0, 1)), ("b", (1, 0))):
-            os.mkdir(os.path.join(self.cwd, name))
-            for seed, rank in enumerate(ranks):
-                p = Program(rank=rank).jittered(0.01, seed)
-                if seed == 0:
-                    p = p.scaled("flash_fwd_kernel", 1.5)  # the slow rank is another one
-                p.rank = rank
-                self.file(f"{name}/rank{rank}.json", p)
-        out = self.diff(os.path.join(self.cwd, "a"), os.path.join(self.cwd, "b"))
+        out = self.diff(self.job("a", (0, 1)), self.job("b", (1, 0)))
         self.silent(out)
         self.assertEqual(out["wall"]["a_ns"], out["wall"]["b_ns"])
         self.assertEqual((out["wall"]["scope_a"], out["wall"]["scope_b"]), ("rank:0/device:0", "rank:1/device:0"))
+
+    def test_a_slower_kernel_of_swapped_ranks(self) -> None:
+        out = self.diff(self.job("a", (0, 1)), self.job("b", (1, 0), ("ampere_bf16_gemm_up", 1.3)), "--fail-over", "3%", want=4)
+        first = out["kernels"][0]
+        self.assertEqual((first["name"], first["a"]["launches"], first["b"]["launches"]), ("ampere_bf16_gemm_up", 80, 80))
+        self.assertAlmostEqual(first["delta_ns"] / first["a"]["gpu_ns"], 0.3, delta=0.001)
+        self.assertEqual([k["name"] for k in out["kernels"] if k["significant"]], ["ampere_bf16_gemm_up"])
 
     def test_runs_of_different_length_are_compared_per_step(self) -> None:
         a, b = Program(steps=10), Program(steps=25)
@@ -219,7 +233,28 @@ def others(p: Program) -> set[str]:
     return {k.name for k in p.kernels() if "gemm" not in k.name}
 
 
+class TruthsOfNative(Truths):
+    ending = ".lpot"
+
+
+class TruthsOfNsys(Truths):
+    ending = ".sqlite"
+    test_swapped_ranks_are_silent = test_a_slower_kernel_of_swapped_ranks = None  # an export does not name its rank
+
+
 class Comparable(DiffCase):
+    def test_one_program_under_three_profilers(self) -> None:
+        """The same records in three formats: another profiler is a warning, and nothing changed."""
+        files = [Program().write(os.path.join(self.cwd, "p" + ending)) for ending in (".json", ".sqlite", ".lpot")]
+        for a in files:
+            for b in (f for f in files if f != a):
+                out = self.diff(a, b, "--fail-over", "0%")
+                self.silent(out)
+                self.assertTrue(out["comparable"])
+                self.assertIn("source", [d["key"] for d in out["differences"]])
+                self.assertEqual(out["wall"]["delta_ns"], 0)
+                self.assertEqual([k["delta_ns"] for k in out["kernels"] if k["delta_ns"]], [])
+
     def test_another_gpu_is_not_comparable(self) -> None:
         out = self.pair(Program(), Program(gpu="NVIDIA A100"), "--fail-over", "3%", want=2)
         self.assertFalse(out["comparable"])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Traces whose difference is known: a small program as a list of steps, changed in one way, written as Kineto JSON.
+"""Traces whose difference is known: a small program as a list of steps, changed in one way, written as Kineto JSON,
+as an export of nsys or as a file of the collector.
 
     base = Program(steps=10)
     base.write("a.json")
@@ -13,6 +14,8 @@ import copy
 import dataclasses
 import json
 import random
+
+from formats import write_native, write_nsys
 
 GPU = "NVIDIA H200"
 LAUNCH_NS, BETWEEN_NS, RANGE_NS = 2000, 500, 1000
@@ -120,12 +123,18 @@ class Program:
             drop(s)
         return p
 
-    # --- Kineto ------------------------------------------------------------------------------------
+    # --- files: .json is Kineto's, .sqlite nsys's, .lpot the collector's ----------------------------
 
     def write(self, path: str) -> str:
         events = Events(self)
         for i, s in enumerate(self.steps):
             events.step(i, s)
+        if path.endswith(".sqlite"):
+            write_nsys(path, events.all, self.gpu)
+            return path
+        if path.endswith(".lpot"):
+            write_native(path, events.all, self.gpu, self.rank)
+            return path
         properties = [{"id": 0, "name": self.gpu, "totalGlobalMem": 1 << 30}] if self.gpu else []
         trace = {"schemaVersion": 1, "deviceProperties": properties, "traceEvents": events.all}
         if self.rank is not None:
