@@ -36,6 +36,15 @@ class Gates(LpoCase):
         out = json.loads(self.diff("--json", *words, want=want).stdout)
         return {c["check"]: c for c in out["checks"]}
 
+    def test_a_limit_that_one_run_cannot_break(self) -> None:
+        """Changes below 1.5 % are real only over several runs: the user is told, and told how to find them."""
+        b = Program().scaled(None, 1.012).write(os.path.join(self.cwd, "c.json"))
+        out = " ".join(self.diff(self.a, b, "--fail-over", "1%").stdout.split())
+        self.assertIn("no change below 1.5 % is called real", out)
+        self.assertIn("the limit of 1% for wall counts as 1.5 %", out)
+        self.assertNotIn("counts as", self.diff(self.a, b, "--fail-over", "2%").stdout)
+        self.assertNotIn("counts as", self.diff(self.a, self.a, "--", b, b, "--fail-over", "1%", want=4).stdout)
+
     def test_options_stand_anywhere(self) -> None:
         for words in (["--fail-over", "3%", self.a, "--", self.b], [self.a, "--", self.b, "--fail-over=3%"],
                       [self.a, self.b, "--fail-over", "3 %"], ["--fail-over=3", self.a, self.b]):

@@ -167,6 +167,10 @@ struct lpo_diff *lpo_diff_create(struct lpo_diff_runs a, struct lpo_diff_runs b)
 void lpo_diff_destroy(struct lpo_diff *d); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_diff);
 
+/* The smallest change of a row, as a share, that may be called real: LPO_DIFF_LEAST, or
+ * LPO_DIFF_LEAST_RUNS with four runs or more in all. */
+double lpo_diff_least(const struct lpo_diff *d);
+
 /* By how much the wall time of a step grew, 0.03 for 3 %; without a wall time, the GPU time. What
  * chance may explain is not counted, so 0 where the change is not significant. */
 double lpo_diff_wall_regression(const struct lpo_diff *d);

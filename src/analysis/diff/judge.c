@@ -93,7 +93,7 @@ static double share_changed(const struct lpo_diff_row *r)
     return most > 0 ? fabs(r->delta_step_ns) / most : 0;
 }
 
-static double least(const struct lpo_diff *d)
+double lpo_diff_least(const struct lpo_diff *d)
 {
     return lpo_diff_has_repeats(d) ? LPO_DIFF_LEAST_RUNS : LPO_DIFF_LEAST;
 }
@@ -198,8 +198,8 @@ static struct lpo_diff_prior judge_rows(struct lpo_diff *d)
     for (size_t i = 0; i < rows.len; i++) {
         struct lpo_diff_row *r = rows.at[i].row;
 
-        r->verdict.significant |= refused[i] && fabs(r->verdict.change) > least(d) &&
-                                  share_changed(r) > least(d) / 2 &&
+        r->verdict.significant |= refused[i] && fabs(r->verdict.change) > lpo_diff_least(d) &&
+                                  share_changed(r) > lpo_diff_least(d) / 2 &&
                                   (r->verdict.change > 0) == (r->delta_step_ns > 0);
     }
     free(p);
@@ -324,8 +324,9 @@ static void judge_wall(struct lpo_diff *d, const struct lpo_diff_prior *prior)
     }
     v->n[LPO_DIFF_A] = e.a;
     v->n[LPO_DIFF_B] = e.b;
-    v->significant = v->p <= level(d) && fabs(v->change) > least(d) &&
-                     fabs(w->sure_ns) / before > least(d) && (w->sure_ns > 0) == (v->change > 0);
+    v->significant = v->p <= level(d) && fabs(v->change) > lpo_diff_least(d) &&
+                     fabs(w->sure_ns) / before > lpo_diff_least(d) &&
+                     (w->sure_ns > 0) == (v->change > 0);
 }
 
 /* --- GPU time of kernels that compute ------------------------------------------------------- */
@@ -372,7 +373,7 @@ static void judge_compute(struct lpo_diff *d, const struct lpo_diff_prior *prior
                                                 sqrt(variance))
                             : v->change == 0;
     }
-    v->significant = known && v->p <= level(d) && fabs(v->change) > least(d);
+    v->significant = known && v->p <= level(d) && fabs(v->change) > lpo_diff_least(d);
     free(values);
 }
 

@@ -39,6 +39,22 @@ static void row_ns(struct lpo_table *t, double ns)
 
 /* --- verdict -------------------------------------------------------------------------------- */
 
+/* A limit that no change can break would pass in silence. */
+static void vain_limits(struct lpo_doc *doc, const struct lpo_diff *d,
+                        const struct lpo_report_diff_options *o)
+{
+    for (size_t i = 0; d->comparable && i < o->checks.len; i++) {
+        const struct lpo_diff_budget *b = o->checks.at[i].budget;
+
+        if (b->share >= 0 && b->share < lpo_diff_least(d) && lpo_diff_least(d) == LPO_DIFF_LEAST &&
+            !lpo_str_starts(b->what, "metric:"))
+            lpo_doc_note(doc, LPO_NOTE_WARNING,
+                         "the limit of %s for %s counts as %g %%: with fewer than four runs in all "
+                         "no smaller change is called real",
+                         b->limit, b->what, 100 * LPO_DIFF_LEAST);
+    }
+}
+
 static void verdict(struct lpo_doc *doc, const struct lpo_diff *d,
                     const struct lpo_report_diff_options *o)
 {
@@ -52,6 +68,7 @@ static void verdict(struct lpo_doc *doc, const struct lpo_diff *d,
     if (d->differences.len > MOST_SETTINGS)
         lpo_doc_note(doc, LPO_NOTE_WARNING, "%zu more settings differ; --json lists them",
                      d->differences.len - MOST_SETTINGS);
+    vain_limits(doc, d, o);
     if (d->unit && d->inferred)
         lpo_doc_note(doc, LPO_NOTE_INFO,
                      "most kernels were launched %.0f times in A for each %.0f times in B: rows "

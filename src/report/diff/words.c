@@ -93,9 +93,11 @@ static void add_basis(struct lpo_str *s, const struct lpo_diff *d)
         lpo_str_addf(s, " Tested over %llu and %llu runs.", (unsigned long long)v->n[LPO_DIFF_A],
                      (unsigned long long)v->n[LPO_DIFF_B]);
     else
-        lpo_str_add(s, " One run on a side: the spread of its calls stands for the noise, and what "
-                       "differs from run to run is not known. Several runs a side (lpo diff A… -- "
-                       "B…) show it.");
+        lpo_str_addf(s,
+                     " One run on a side: the spread of its calls stands for the noise, what "
+                     "differs from run to run is not known, and no change below %g %% is called "
+                     "real. Several runs a side (lpo diff A… -- B…) show more.",
+                     100 * lpo_diff_least(d));
 }
 
 const char *lpo_report_diff_sentence(struct lpo_arena *a, const struct lpo_diff *d)
