@@ -115,7 +115,8 @@ static void write_table(const struct lpo_table *t, struct lpo_str *out)
     if (rows == 0)
         lpo_str_add(out, "<p>(none)</p>\n");
     if (t->total_rows > rows)
-        lpo_str_addf(out, "<p class=\"note\">%zu of %zu rows are shown; report.json has all.</p>\n",
+        lpo_str_addf(out,
+                     "<p class=\"note\">%zu of %zu rows are shown; the JSON report has all.</p>\n",
                      rows, t->total_rows);
 }
 

@@ -134,6 +134,9 @@ static void write_heading(const void *writer, const struct lpo_section *s)
 {
     const struct text *w = writer;
 
+    /* notes stand line by line; the last of them must not look like part of the next section */
+    if (w->out->len > 1 && strcmp(w->out->at + w->out->len - 2, "\n\n") != 0)
+        lpo_str_addc(w->out, '\n');
     lpo_str_addf(w->out, "%s\n\n", s->title);
 }
 

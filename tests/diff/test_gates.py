@@ -211,6 +211,19 @@ class Gates(LpoCase):
         self.assertIn("the limit is 3%", suite.find("testcase[@name='wall']/failure").get("message"))
         self.assertIn(".pdf", self.diff(self.a, self.b, "-o", "d.pdf", want=2).stderr)
 
+    def test_how_it_reads(self) -> None:
+        """A title that does not say more than the test; a reason once; a line between a warning and the next heading."""
+        self.diff(self.a, self.a, "-o", "same.md")
+        with open(os.path.join(self.cwd, "same.md"), encoding="utf-8") as f:
+            self.assertEqual(f.readline(), "# A against B: no change beyond chance\n")
+        other = Program(gpu="NVIDIA A100").write(os.path.join(self.cwd, "other.json"))
+        out = self.diff(self.a, other).stdout
+        self.assertEqual(out.count("the GPU differs"), 1)
+        unknown = Program(gpu="").write(os.path.join(self.cwd, "unknown.json"))
+        lines = self.diff(self.a, unknown).stdout.splitlines()
+        warning = next(i for i, line in enumerate(lines) if line.startswith("warning: "))
+        self.assertEqual(lines[warning + 1:warning + 3], ["", "Where the wall time changed"])
+
     def test_junit_of_sides_that_cannot_be_compared(self) -> None:
         other = Program(gpu="<NVIDIA> & 'A'").write(os.path.join(self.cwd, "other.json"))
         out = self.diff(self.a, other, "--fail-over", "3%", "-f", "junit", want=2).stdout

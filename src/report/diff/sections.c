@@ -63,8 +63,9 @@ static void verdict(struct lpo_doc *doc, const struct lpo_diff *d,
     if (o->gated && d->comparable)
         lpo_doc_paragraph(doc, "%s", lpo_report_diff_failed(o) ? "Failed." : "Passed.");
     for (size_t i = 0; i < d->differences.len && i < MOST_SETTINGS; i++)
-        lpo_doc_note(doc, LPO_NOTE_WARNING, "%s",
-                     lpo_report_diff_reason(doc->arena, &d->differences.at[i]));
+        if (!d->differences.at[i].fatal) /* the sentence above has those */
+            lpo_doc_note(doc, LPO_NOTE_WARNING, "%s",
+                         lpo_report_diff_reason(doc->arena, &d->differences.at[i]));
     if (d->differences.len > MOST_SETTINGS)
         lpo_doc_note(doc, LPO_NOTE_WARNING, "%zu more settings differ; --json lists them",
                      d->differences.len - MOST_SETTINGS);
@@ -375,7 +376,9 @@ static void rows(struct lpo_doc *doc, const struct lpo_diff *d, enum lpo_diff_ta
 struct lpo_doc *lpo_report_diff_doc(const struct lpo_diff *d,
                                     const struct lpo_report_diff_options *o)
 {
-    const char *title = lpo_arena_printf(d->arena, "A against B: %s", lpo_report_diff_verdict(d));
+    const char *title =
+        lpo_arena_printf(d->arena, "A against B: %s%s", lpo_report_diff_verdict(d),
+                         d->comparable && !d->wall.verdict.significant ? " beyond chance" : "");
     struct lpo_doc *doc = lpo_doc_create_data(LPO_DIFF_SCHEMA, "diff", title);
 
     doc->whole = o->full_names;
