@@ -22,6 +22,7 @@ MODULES = {"util", "hydra"}  # rooms in which a file is a module
 ALIASES = {  # prefixes that are shorter than their file's name, because they are everywhere
     "util/xmalloc": ["lpo_x"], "util/json_write": ["lpo_jw_", "lpo_json_"],
     "util/str": ["lpo_streq"],
+    "util/sqlite_late": ["sqlite3_"],
     "util/json_pull": ["lpo_json_pull_"], "util/json_skip": ["lpo_json_pull_"],
 }
 DOORS = {"hydra": {"hydra/compose.h"}}  # what others may include of a room

@@ -35,6 +35,7 @@ mkdir -p "$stage/debian" "$root/DEBIAN"
 printf 'Source: llm-perf-opt\n\nPackage: llm-perf-opt\nArchitecture: %s\n' "$arch" >"$stage/debian/control"
 depends=$(cd "$stage" && find root -type f -exec sh -c 'head -c4 "$1" | grep -q ELF && echo "$1"' sh {} \; |
     xargs dpkg-shlibdeps -O 2>/dev/null | sed -n 's/^shlibs:Depends=//p')
+depends="$depends, libsqlite3-0" # loaded when a database is opened: nothing is linked with it
 sed -e "s/@VERSION@/$version/; s/@ARCH@/$arch/; s/@DEPENDS@/$depends/" \
     -e "s/@SIZE@/$(du -ks --exclude=DEBIAN "$root" | cut -f1)/" packaging/control >"$root/DEBIAN/control"
 (cd "$root" && find usr -type f -print0 | sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"

@@ -207,7 +207,23 @@ def only_debug_shows_our_source_lines():
         assert text.startswith(plain) and re.fullmatch(r"  raised at src/\S+\.c:\d+\n", text[len(plain):]), text
 
 
-CHECKS = [rows_0_is_all, only_debug_shows_our_source_lines, output_that_cannot_be_written_is_an_error, other_files_are_refused, formats_agree, forms_agree, perfetto_has_region_lanes, yaml_feeds_kernels, ranks_side_by_side,
+def without_sqlite_only_databases_cannot_be_read():
+    """It is loaded when a database is opened, so that each start is short."""
+    with tempfile.TemporaryDirectory() as tmp:
+        with open(os.path.join(tmp, "libsqlite3.so.0"), "w") as f:
+            f.write("not a library")
+        env = os.environ | {"LD_LIBRARY_PATH": tmp}
+
+        def lpo(*words):
+            return subprocess.run([LPO, *words], cwd=SOURCE, env=env, capture_output=True, text=True)
+
+        assert lpo("top", KINETO).returncode == 0
+        refused = lpo("top", NSYS)
+        assert refused.returncode == 1 and "SQLite cannot be loaded" in refused.stderr, refused.stderr
+        assert "libsqlite3-0" in refused.stderr, refused.stderr
+
+
+CHECKS = [without_sqlite_only_databases_cannot_be_read, rows_0_is_all, only_debug_shows_our_source_lines, output_that_cannot_be_written_is_an_error, other_files_are_refused, formats_agree, forms_agree, perfetto_has_region_lanes, yaml_feeds_kernels, ranks_side_by_side,
           csv_shows_which_table_is_which_scope, unknown_times_have_no_extremes, a_part_of_a_graph_is_an_estimate, one_process_in_two_files_is_noted, durations_of_kernels_add_up_but_not_their_extremes]
 
 

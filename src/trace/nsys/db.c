@@ -156,8 +156,7 @@ static int open_db(struct lpo_nsys *db, struct lpo_err *err)
     if (sqlite3_open_v2(lpo_str_text(&uri), &db->db,
                         SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
                         NULL) != SQLITE_OK)
-        return lpo_fail(err, LPO_E_IO, "SQLite cannot open it: %s",
-                        db->db ? sqlite3_errmsg(db->db) : "out of memory");
+        return lpo_fail(err, LPO_E_IO, "SQLite cannot open it: %s", sqlite3_errmsg(db->db));
     sqlite3_db_config(db->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     set_bounds(db);
     sqlite3_exec(db->db, "PRAGMA cell_size_check = ON", NULL, NULL, NULL);
