@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "gpu/sampler/cupti_pm_abi.h"
@@ -22,6 +23,7 @@ static const uint64_t first_ns = 1794755025000000000u;
 static struct {
     bool context, enabled, started;
     uint64_t interval, now_ns;
+    size_t sample_bytes;
     unsigned rounds, in_image, room, left;
     uint64_t starts[1 << 16], ends[1 << 16]; /* of the image */
     uint64_t number;                         /* of the next sample */
@@ -348,9 +350,9 @@ int cuptiPmSamplingGetCounterDataSize(struct pm_data_size *p)
     RIGHT(pm_data_size, bytes);
     if (mode("no_size") && !fake.interval)
         return PM_INVALID_OPERATION; /* not before the configuration is set */
-    fake.room = mode("small_image") ? 30 : p->samples;
     fake.sized = fake.enables;
-    p->bytes = p->samples * bytes_of_sample(p->count);
+    fake.sample_bytes = bytes_of_sample(p->count);
+    p->bytes = p->samples * fake.sample_bytes;
     return PM_OK;
 }
 
@@ -358,8 +360,7 @@ int cuptiPmSamplingCounterDataImageInitialize(struct pm_data_init *p)
 {
     RIGHT(pm_data_init, image);
     if (fake.sized != fake.enables)
-        return PM_INVALID_OPERATION; /* a new object does not know the metrics, as CUPTI 13.0 says
-                                      */
+        return PM_INVALID_OPERATION; /* as CUPTI 13.0 says of a new object */
     fake.in_image = 0;
     return PM_OK;
 }
@@ -398,6 +399,8 @@ static void begin_round(void)
 
     fake.rounds++;
     fake.left = fake.started ? PER_ROUND : mode("backlog") ? 50 * PER_ROUND : PER_ROUND / 5;
+    if (mode("late") && fake.rounds == 3)
+        fake.left = 3 * PER_ROUND;
     if (fake.rounds == (unsigned)atoi(most ? most : "5"))
         kill(getpid(), SIGTERM);
     if (fake.rounds == 3 && mode("gap"))
@@ -410,6 +413,7 @@ int cuptiPmSamplingDecodeData(struct pm_decode *p)
 {
     RIGHT(pm_decode, overflow);
     p->overflow = 0;
+    fake.room = mode("small_image") ? 30 : (unsigned)(p->bytes / fake.sample_bytes);
     if (!fake.left)
         begin_round();
     if (mode("decode_error") && fake.rounds == 3)
@@ -434,6 +438,10 @@ int cuptiPmSamplingDecodeData(struct pm_decode *p)
         fake.left--;
     }
     p->stopped_by = fake.left ? PM_STOP_IMAGE_FULL : PM_STOP_END_OF_RECORDS;
+    if (mode("late") && fake.left) /* CUPTI 13.0 loses those that were not complete */
+        fake.now_ns += 30 * fake.interval;
+    if (mode("late") && fake.rounds == 2)
+        nanosleep(&(struct timespec){ .tv_nsec = 30000000 }, NULL); /* the next round is late */
     return PM_OK;
 }
 

@@ -72,6 +72,11 @@ class Sampler(unittest.TestCase):
         self.sample("small_image")
         self.assertEqual([s[0] for s in self.samples], [T0 + n * 50000 for n in range(520)])
 
+    def test_a_late_round_finds_room_for_all_its_samples(self) -> None:
+        said = self.sample("late", "--image-samples", "128")
+        self.assertIn("done samples=720 lost=0 ", said)
+        self.assertEqual([s[0] for s in self.samples], [T0 + n * 50000 for n in range(720)])
+
     def test_a_backlog_at_the_stop_is_read_to_its_end(self) -> None:
         said = self.sample("backlog")
         self.assertIn("done samples=5500 lost=0 ", said)

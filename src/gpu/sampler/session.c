@@ -16,7 +16,8 @@
 
 enum {
     IMAGE_LEAST = 64, /* samples: emptying an image costs by its size, used or not */
-    IMAGE_MOST = 512,
+    IMAGE_MOST = 4096,
+    LATE_ROUNDS = 8,            /* so many rounds' samples find room in the image for late ones */
     SIZE_ASKED = 256,           /* samples of the image whose size is asked to learn that of one */
     BUFFER_BYTES = 256 << 20,   /* of the hardware: about a second on a large GPU */
     IMAGE_BYTES_MAX = 1 << 30,  /* of decoded samples */
@@ -38,6 +39,14 @@ struct driver {
     int (*set_current)(void *context);
 };
 
+/* Room for decoded samples. An image that gets full loses the last ones, of which CUPTI has seen
+ * only a part; so a late round, which has more of them, takes a larger image. */
+struct image {
+    uint8_t *at; /* NULL: not made yet */
+    size_t bytes;
+    uint32_t samples;
+};
+
 struct lpo_sampler_session {
     struct lpo_arena *a;
     struct lpo_sampler_gpu gpu;
@@ -45,15 +54,24 @@ struct lpo_sampler_session {
     struct pm_cupti cupti;
     int device;
     int handle; /* of the driver */
-    uint8_t *availability, *config, *image;
+    uint8_t *availability, *config;
     size_t config_bytes;
-    size_t buffer_bytes;    /* of the hardware */
-    uint32_t image_samples; /* at most so many in an image */
+    size_t buffer_bytes; /* of the hardware */
+    struct image usual, late;
+    int64_t decoded_ns; /* when the last decoding began; CLOCK_MONOTONIC */
     struct lpo_sampler_costs costs;
     void *host, *object;
     const char *names[LPO_COUNTERS_METRICS_MAX];
     bool running;
 };
+
+static int64_t clock_ns(clockid_t which)
+{
+    struct timespec t;
+
+    clock_gettime(which, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
 
 static int problem(const struct lpo_sampler_session *s, const char *call, int result,
                    struct lpo_err *err)
@@ -313,17 +331,17 @@ static int set_config(struct lpo_sampler_session *s, struct lpo_err *err)
     return rc == PM_OK ? 0 : problem(s, "cuptiPmSamplingSetConfig", rc, err);
 }
 
-static int empty_image(struct lpo_sampler_session *s)
+static int empty_image(struct lpo_sampler_session *s, const struct image *image)
 {
     struct pm_data_init p = { .size = PM_SIZE(pm_data_init, image),
                               .object = s->object,
-                              .bytes = s->gpu.image_bytes,
-                              .image = s->image };
+                              .bytes = image->bytes,
+                              .image = image->at };
 
     return s->cupti.data_init(&p);
 }
 
-/* Room for the samples of one round: a late round takes several images. */
+/* Room for the samples of one round and a little more. */
 static uint32_t samples_of_round(const struct lpo_sampler_session *s,
                                  const struct lpo_sampler_ask *ask)
 {
@@ -336,22 +354,38 @@ static uint32_t samples_of_round(const struct lpo_sampler_session *s,
 
 /* Asking for the size is what tells CUPTI's object which metrics its images have: a new object
  * refuses an image (CUPTI_ERROR_INVALID_OPERATION) until it has been asked. */
-static int make_image(struct lpo_sampler_session *s, struct lpo_err *err)
+static int make_image(struct lpo_sampler_session *s, struct image *image, struct lpo_err *err)
 {
-    uint32_t samples = s->image_samples;
+    uint32_t samples = image->samples;
     int rc;
 
-    s->gpu.image_bytes = image_bytes(s, s->gpu.metrics.len, samples, &rc);
-    while (rc == PM_OK && s->gpu.image_bytes > IMAGE_BYTES_MAX && samples > IMAGE_LEAST) {
+    image->bytes = image_bytes(s, s->gpu.metrics.len, samples, &rc);
+    while (rc == PM_OK && image->bytes > IMAGE_BYTES_MAX && samples > IMAGE_LEAST) {
         samples /= 2;
-        s->gpu.image_bytes = image_bytes(s, s->gpu.metrics.len, samples, &rc);
+        image->bytes = image_bytes(s, s->gpu.metrics.len, samples, &rc);
     }
     if (rc != PM_OK)
         return problem(s, "cuptiPmSamplingGetCounterDataSize", rc, err);
-    free(s->image);
-    s->image = lpo_xcalloc(1, s->gpu.image_bytes + 1);
-    rc = empty_image(s);
+    free(image->at);
+    image->at = lpo_xcalloc(1, image->bytes + 1);
+    image->samples = samples;
+    rc = empty_image(s, image);
     return rc == PM_OK ? 0 : problem(s, "cuptiPmSamplingCounterDataImageInitialize", rc, err);
+}
+
+/* The usual one while decoding keeps its pace. The other is made when it is first needed, and after
+ * a restart again: it belongs to the object of its time. */
+static int choose_image(struct lpo_sampler_session *s, struct image **out, struct lpo_err *err)
+{
+    int64_t now = clock_ns(CLOCK_MONOTONIC), passed = now - s->decoded_ns;
+    bool late = s->decoded_ns && passed / s->gpu.interval_ns > s->usual.samples;
+
+    s->decoded_ns = now;
+    *out = late ? &s->late : &s->usual;
+    if ((*out)->at)
+        return 0;
+    s->late.samples = s->usual.samples * LATE_ROUNDS;
+    return make_image(s, *out, err);
 }
 
 int lpo_sampler_session_open(struct lpo_arena *a, const struct lpo_sampler_ask *ask,
@@ -370,8 +404,8 @@ int lpo_sampler_session_open(struct lpo_arena *a, const struct lpo_sampler_ask *
         return err ? err->code : LPO_E_MISSING;
     }
     settle_cost(s, ask);
-    s->image_samples = samples_of_round(s, ask);
-    if (configure_host(s, err) < 0 || set_config(s, err) < 0 || make_image(s, err) < 0) {
+    s->usual.samples = samples_of_round(s, ask);
+    if (configure_host(s, err) < 0 || set_config(s, err) < 0 || make_image(s, &s->usual, err) < 0) {
         lpo_sampler_session_destroy(s);
         return err ? err->code : LPO_E_MISSING;
     }
@@ -398,7 +432,8 @@ void lpo_sampler_session_destroy(struct lpo_sampler_session *s)
     lpo_sampler_host_close(&s->cupti, s->host);
     free(s->availability);
     free(s->config);
-    free(s->image);
+    free(s->usual.at);
+    free(s->late.at);
     free(s); /* the libraries stay: CUPTI and the driver cannot be unloaded */
 }
 
@@ -431,7 +466,10 @@ int lpo_sampler_session_stop(struct lpo_sampler_session *s, struct lpo_err *err)
 int lpo_sampler_session_restart(struct lpo_sampler_session *s, struct lpo_err *err)
 {
     disable(s);
-    if (enable(s, err) < 0 || set_config(s, err) < 0 || make_image(s, err) < 0)
+    free(s->late.at);
+    s->late.at = NULL;
+    s->decoded_ns = 0;
+    if (enable(s, err) < 0 || set_config(s, err) < 0 || make_image(s, &s->usual, err) < 0)
         return err ? err->code : LPO_E_MISSING;
     return lpo_sampler_session_start(s, err);
 }
@@ -441,10 +479,7 @@ int lpo_sampler_session_restart(struct lpo_sampler_session *s, struct lpo_err *e
 /* Of this thread; CUPTI works on it. */
 static int64_t cpu_ns(void)
 {
-    struct timespec t;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    return clock_ns(CLOCK_THREAD_CPUTIME_ID);
 }
 
 const struct lpo_sampler_costs *lpo_sampler_session_costs(const struct lpo_sampler_session *s)
@@ -452,22 +487,22 @@ const struct lpo_sampler_costs *lpo_sampler_session_costs(const struct lpo_sampl
     return &s->costs;
 }
 
-static int give_sample(struct lpo_sampler_session *s, size_t index, lpo_sampler_sink sink,
-                       void *ctx, struct lpo_err *err)
+static int give_sample(struct lpo_sampler_session *s, const struct image *image, size_t index,
+                       lpo_sampler_sink sink, void *ctx, struct lpo_err *err)
 {
     double values[LPO_COUNTERS_METRICS_MAX];
     struct pm_sample_info info = {
         .size = PM_SIZE(pm_sample_info, end_ns),
         .object = s->object,
-        .image = s->image,
-        .bytes = s->gpu.image_bytes,
+        .image = image->at,
+        .bytes = image->bytes,
         .index = index,
     };
     struct pm_host_evaluate evaluate = {
         .size = PM_SIZE(pm_host_evaluate, values),
         .object = s->host,
-        .image = s->image,
-        .bytes = s->gpu.image_bytes,
+        .image = image->at,
+        .bytes = image->bytes,
         .index = index,
         .names = s->names,
         .count = s->gpu.metrics.len,
@@ -484,19 +519,20 @@ static int give_sample(struct lpo_sampler_session *s, size_t index, lpo_sampler_
 }
 
 /* One image full of samples. *more: there was no room for all. */
-static int decode_image(struct lpo_sampler_session *s, lpo_sampler_sink sink, void *ctx,
-                        bool *overflow, bool *more, struct lpo_err *err)
+static int decode_image(struct lpo_sampler_session *s, const struct image *image,
+                        lpo_sampler_sink sink, void *ctx, bool *overflow, bool *more,
+                        struct lpo_err *err)
 {
     struct pm_decode d = {
         .size = PM_SIZE(pm_decode, overflow),
         .object = s->object,
-        .image = s->image,
-        .bytes = s->gpu.image_bytes,
+        .image = image->at,
+        .bytes = image->bytes,
     };
     struct pm_data_info info = {
         .size = PM_SIZE(pm_data_info, completed),
-        .image = s->image,
-        .bytes = s->gpu.image_bytes,
+        .image = image->at,
+        .bytes = image->bytes,
     };
     int64_t began = cpu_ns(), decoded;
     int rc = s->cupti.decode(&d);
@@ -512,13 +548,13 @@ static int decode_image(struct lpo_sampler_session *s, lpo_sampler_sink sink, vo
     if (rc != PM_OK)
         return problem(s, "cuptiPmSamplingGetCounterDataInfo", rc, err);
     for (size_t i = 0; i < info.completed; i++)
-        if (give_sample(s, i, sink, ctx, err) < 0)
+        if (give_sample(s, image, i, sink, ctx, err) < 0)
             return err ? err->code : LPO_E_MISSING;
     if (info.populated == 0 && info.completed == 0)
         return 0;
     began = cpu_ns();
     s->costs.evaluate_ns += began - decoded;
-    rc = empty_image(s);
+    rc = empty_image(s, image);
     s->costs.empty_ns += cpu_ns() - began;
     return rc == PM_OK ? 0 : problem(s, "cuptiPmSamplingCounterDataImageInitialize", rc, err);
 }
@@ -526,11 +562,14 @@ static int decode_image(struct lpo_sampler_session *s, lpo_sampler_sink sink, vo
 int lpo_sampler_session_decode(struct lpo_sampler_session *s, lpo_sampler_sink sink, void *ctx,
                                bool *overflow, struct lpo_err *err)
 {
+    struct image *image;
     bool more = true;
 
     *overflow = false;
+    if (choose_image(s, &image, err) < 0)
+        return err ? err->code : LPO_E_MISSING;
     for (int i = 0; more && !*overflow && i < IMAGES_PER_DECODE; i++)
-        if (decode_image(s, sink, ctx, overflow, &more, err) < 0)
+        if (decode_image(s, image, sink, ctx, overflow, &more, err) < 0)
             return err ? err->code : LPO_E_MISSING;
     return more && !*overflow ? 1 : 0;
 }
