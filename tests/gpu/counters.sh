@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # On a GPU machine: the sampler of hardware counters. Each part takes less than a minute, truth up to 100 s.
-#   tests/gpu/counters.sh [probe] [overflow] [known] [cost] [llama] [truth] [big]
+#   tests/gpu/counters.sh [probe] [overflow] [known] [tensor] [cost] [llama] [truth] [big]
 #     probe   what sampling costs by interval, metrics and settings on an idle GPU; who is refused, and how
 #     overflow  a sampler that cannot keep up
 #     known   sampled bytes of copies and products against the known ones, through `lpo run`
+#     tensor  tensor cycles of products against their FLOPs
 #     cost    four programs with and without a sampler beside them, in turns
 #     llama   an 8-layer Llama: its trace, samples and report
-#     truth   the same Llama, sampled in one run, beside ncu, which measures every kernel of a shorter run of it
+#     truth   the same Llama, sampled in one run, beside ncu: every kernel of a shorter run alone, then whole calls of regions
 #     big     a Llama of 8B parameters: what counters add to the time of stage native
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
@@ -15,7 +16,7 @@ OUT=${OUT:-$(mktemp -d)}
 PYTHON=${PYTHON:-python3}
 lpo=$PWD/build-portable/lpo
 work=$(mktemp -d)
-what=${*:-probe overflow known cost llama truth big}
+what=${*:-probe overflow known tensor cost llama truth big}
 log() { printf '\n== %s (%s s)\n' "$*" "$SECONDS"; }
 
 sample() { # sample NAME word…: two seconds on an idle GPU
@@ -45,6 +46,7 @@ for m in dram__bytes_read.sum dram__bytes_write.sum sm__cycles_active.avg.pct_of
 done
 
 probe() {
+    local period
     log probe
     "$lpo" doctor | grep -A3 -E '^(gpu|cupti|counters|sampling)'
     time "$lpo" sample-counters --check
@@ -55,7 +57,10 @@ probe() {
     sample "four metrics, 50 us" --interval-ns 50000 "${four[@]}"
     sample "all seven, 100 us" --interval-ns 100000 "${all[@]}"
     sample "all seven, 200 us" --interval-ns 200000 "${all[@]}"
-    sample "chosen, every 50 ms" --period-ms 50
+    for period in 20 50 100 200; do
+        sample "seven, 100 us, every $period ms" --interval-ns 100000 --period-ms $period "${all[@]}"
+    done
+    sample "seven, 1 ms, every 100 ms" --interval-ns 1000000 --period-ms 100 "${all[@]}"
     sample "chosen, image of 4096" --image-samples 4096
     log "a second sampler at the same time"
     "$lpo" sample-counters -o "$work/first.lpoc" --seconds 4 </dev/null &
@@ -87,6 +92,11 @@ known() {
     mkdir -p "$work/keep" && cp "$work/known/counters/gpu0.lpoc" "$work/keep/known.lpoc" && cp "$work/known.json" "$work/keep/"
 }
 
+tensor() {
+    log tensor
+    "$PYTHON" tests/gpu/counters.py tensor "$lpo" || echo DIFFERS
+}
+
 cost() {
     log cost
     "$PYTHON" tests/gpu/counters.py cost "$lpo" 5 || echo DIFFERS
@@ -107,11 +117,12 @@ llama() {
 truth() {
     log truth
     local metrics=gpu__time_duration.sum,dram__bytes.sum,dram__bytes_read.sum,dram__bytes_write.sum,sm__cycles_elapsed.sum
-    metrics+=,sm__pipe_tensor_cycles_active.sum,sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed
+    metrics+=,sm__pipe_tensor_cycles_active.sum
+    local sampled=dram__bytes_read.sum,dram__bytes_write.sum,sm__pipe_tensor_cycles_active_realtime.sum
     local model=(workload=hf model=hf "model.path=$work/llama.json" infer.prompt_tokens=512 run.warmup=1)
     make_llama || return 1
     "$lpo" run -q "hydra.run.dir=$work/truth" "${only[@]}" "${model[@]}" infer.max_new_tokens=16 run.repeats=10 \
-        pipeline.counters.enable=true >"$work/truth.txt" 2>&1 || { tail -20 "$work/truth.txt"; return 1; }
+        pipeline.counters.enable=true "pipeline.counters.metrics=[$sampled]" >"$work/truth.txt" 2>&1 || { tail -20 "$work/truth.txt"; return 1; }
     grep -E 'note:|^native|^counters' "$work/truth.txt"
     log "truth: ncu"
     timeout -k 10 90 "$lpo" run -q "hydra.run.dir=$work/truth-ncu" "${only[@]}" "${model[@]}" infer.max_new_tokens=3 run.repeats=1 \
@@ -128,6 +139,19 @@ truth() {
     "$lpo" report --json "$work"/truth/native/*.lpot "$work/truth/counters/gpu0.lpoc" "$work/truth-ncu/ncu/run.ncu-rep" >"$work/truth.json" &&
         "$lpo" regions --json "$work/truth-ncu/ncu/run.ncu-rep" >"$work/truth-regions.json" &&
         python3 tests/gpu/counters.py truth "$work/truth.json" "$work/truth-regions.json" || echo DIFFERS
+    log "truth: ncu over whole calls of regions"
+    "$lpo" report --json "$work"/truth/native/*.lpot "$work/truth/counters/gpu0.lpoc" >"$work/truth.json"
+    local region files=()
+    for region in prefill decode lm_head; do
+        timeout -k 10 90 ncu --clock-control none --cache-control none --replay-mode app-range --nvtx --nvtx-include "$region/" \
+            --metrics dram__bytes_read.sum,dram__bytes_write.sum,sm__pipe_tensor_cycles_active.sum -f -o "$work/$region" \
+            "$PYTHON" build-portable/workloads/hf_generate.py --settings "$work/truth/workload/native/settings.json" \
+            --metrics "$work/metrics.json" >"$work/$region.log" 2>&1 || tail -3 "$work/$region.log"
+        ncu --import "$work/$region.ncu-rep" --csv --page raw >"$work/$region.csv" 2>/dev/null
+        files+=("$work/$region.csv")
+    done
+    python3 tests/gpu/counters.py ranges "$work/truth.json" "${files[@]}" || echo DIFFERS
+    tar -C "$work" -czf "$work/keep/truth/ranges.tar.gz" prefill.csv decode.csv lm_head.csv truth.json
 }
 
 make_llama() { # of 8 layers
@@ -143,14 +167,15 @@ big() {
  "max_position_embeddings": 8192, "torch_dtype": "bfloat16", "tie_word_embeddings": false}
 J
     local enable
-    for enable in true false; do
+    # the first run finds nothing in the caches of the machine and is thrown away
+    for enable in false true false; do
+        rm -rf "$work/big-$enable"
         "$lpo" run -q "hydra.run.dir=$work/big-$enable" "${only[@]}" pipeline.static_analysis.enable=$enable workload=hf model=hf \
             "model.path=$work/big.json" infer.prompt_tokens=512 infer.max_new_tokens=16 run.repeats=1 run.warmup=1 \
             pipeline.counters.enable=$enable >"$work/big-$enable.txt" 2>&1 || { tail -20 "$work/big-$enable.txt"; echo DIFFERS; }
         mkdir -p "$work/keep/big-$enable"
         cp "$work/big-$enable"/{run.json,report.md} "$work/keep/big-$enable/"
     done
-    cp "$work"/big-true/native/*.lpot "$work/big-true/counters/gpu0.lpoc" "$work/keep/big-true/"
     python3 tests/gpu/counters.py big "$work/big-true/run.json" "$work/big-false/run.json" || echo DIFFERS
     grep -A14 -E 'How far from the limit' "$work/big-true/report.md"
 }
