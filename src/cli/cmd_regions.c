@@ -32,6 +32,9 @@ static const struct lpo_option options[] = {
     { "metrics", 0, LPO_OPT_FLAG, NULL,
       "bytes and activity of each region too, where counters were sampled" },
     { "full-names", 0, LPO_OPT_FLAG, NULL, "whole names of kernels, not short ones" },
+    { "adopt", 0, LPO_OPT_TEXT, "A",
+      "kernels of threads without ranges: auto (default: shown apart, with the one thread that was "
+      "in a region) or off" },
     { NULL, 0, LPO_OPT_FLAG, NULL, NULL },
 };
 
@@ -119,6 +122,19 @@ static int add_sections(const struct lpo_args *args, const struct lpo_analysis *
     return 0;
 }
 
+static int skip_from_args(const struct lpo_args *args, unsigned *skip, struct lpo_err *err)
+{
+    const char *adopt = lpo_cli_args_text(args, "adopt", "auto");
+
+    *skip = LPO_SKIP_OPS | LPO_SKIP_CALLS;
+    if (strcmp(adopt, "auto") == 0)
+        return 0;
+    *skip |= LPO_SKIP_ADOPTION;
+    return strcmp(adopt, "off") == 0
+               ? 0
+               : lpo_fail(err, LPO_E_USAGE, "--adopt is auto or off, not '%s'", adopt);
+}
+
 static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
 {
     struct lpo_region_selection *select = NULL;
@@ -126,15 +142,18 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
     const struct lpo_analysis *a;
     LPO_AUTO(lpo_doc) doc = NULL;
     const struct lpo_writer *writer = NULL;
+    unsigned skip;
     int rc;
 
     if (!args->nwords)
         return lpo_fail(err, LPO_E_USAGE, "no trace is given; usage: lpo regions DIR|FILE…");
     rc = lpo_cli_writer_from_args(args, &writer, err);
     if (rc == 0)
+        rc = skip_from_args(args, &skip, err);
+    if (rc == 0)
         rc = lpo_cli_selection_from_args(args, &select, err);
     if (rc == 0)
-        rc = lpo_cli_traces_open(app, args, LPO_SKIP_OPS | LPO_SKIP_CALLS, select, &traces, err);
+        rc = lpo_cli_traces_open(app, args, skip, select, &traces, err);
     if (rc < 0)
         return rc;
     a = lpo_analysis_run_main(traces);

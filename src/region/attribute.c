@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "region/links.h"
 #include "region/thread_rows.h"
 #include "region/tree.h"
 #include "util/checked.h"
@@ -189,7 +190,9 @@ struct timeline {
     struct lpo_process_ends ends;
     struct lpo_group ranges, launches, captures;
     struct lpo_summed_paths summed;
-    uint32_t *sets; /* of start/end ranges around each launch; NULL: there are none */
+    uint32_t *sets;             /* of start/end ranges around each launch; NULL: there are none */
+    lpo_region_lookups lookups; /* by thread and time */
+    size_t next_lookup;         /* threads are swept in their order */
 };
 
 /* Rows of one thread that are still to come. */
@@ -197,24 +200,37 @@ struct upcoming {
     uint32_t *at, *end;
 };
 
-static struct upcoming rows_of(const struct lpo_group *g, uint32_t thread, lpo_before *before,
-                               const void *ctx)
+static struct upcoming rows_of(const struct lpo_group *g, uint32_t thread)
 {
-    struct upcoming u = { g->rows + g->starts[thread], g->rows + g->starts[thread + 1] };
-
-    lpo_region_order_sort(u.at, (size_t)(u.end - u.at), before, ctx);
-    return u;
+    return (struct upcoming){ g->rows + g->starts[thread], g->rows + g->starts[thread + 1] };
 }
 
-static void sweep_thread(struct lpo_region_tree *tree, const struct timeline *line, uint32_t thread)
+static void sort_threads(const struct lpo_trace *t, const struct lpo_group *g, lpo_before *before,
+                         const void *ctx)
+{
+    for (size_t i = 0; i < t->threads.len; i++)
+        lpo_region_order_sort(g->rows + g->starts[i], g->starts[i + 1] - g->starts[i], before, ctx);
+}
+
+/* Answers those lookups of the thread that begin before `until`. */
+static void look_up(struct sweep *s, struct timeline *line, uint32_t thread, int64_t until)
+{
+    for (; line->next_lookup < line->lookups.len; line->next_lookup++) {
+        struct lpo_region_lookup *l = &line->lookups.at[line->next_lookup];
+
+        if (l->thread != thread || l->start_ns >= until)
+            return;
+        l->node = leaf_at(s, l->start_ns, l->end_ns);
+    }
+}
+
+static void sweep_thread(struct lpo_region_tree *tree, struct timeline *line, uint32_t thread)
 {
     const struct lpo_trace *t = tree->trace;
     struct sweep s = { .tree = tree };
     uint16_t process = t->threads.at[thread].process;
-    struct upcoming r =
-        rows_of(&line->ranges, thread, range_before, &(struct range_order){ tree, &line->ends });
-    struct upcoming l = rows_of(&line->launches, thread, lpo_region_launch_before, t);
-    struct upcoming c = rows_of(&line->captures, thread, lpo_region_capture_before, t);
+    struct upcoming r = rows_of(&line->ranges, thread), l = rows_of(&line->launches, thread);
+    struct upcoming c = rows_of(&line->captures, thread);
 
     lpo_region_summed_add(tree, &line->summed, thread);
     while (r.at < r.end || l.at < l.end || c.at < c.end) {
@@ -226,23 +242,29 @@ static void sweep_thread(struct lpo_region_tree *tree, const struct timeline *li
             t->ranges.at[*r.at].start_ns <= capture_ns) {
             const struct lpo_range *range = &t->ranges.at[*r.at++];
 
-            if (!(range->flags & LPO_RANGE_SUMMED))
-                enter(&s, range, process, lpo_region_range_end(&line->ends, t, range));
+            if (range->flags & LPO_RANGE_SUMMED)
+                continue;
+            look_up(&s, line, thread, range->start_ns);
+            enter(&s, range, process, lpo_region_range_end(&line->ends, t, range));
         } else if (c.at < c.end && capture_ns <= launch_ns) {
             uint32_t path = t->captures.at[*c.at].path;
 
+            look_up(&s, line, thread, capture_ns);
             tree->capture_place[*c.at++] = lpo_region_place_of(
                 tree, path ? line->summed.nodes[path - 1] : leaf_at(&s, capture_ns, capture_ns), 0);
         } else {
             const struct lpo_launch *call = &t->launches.at[*l.at];
-            uint32_t leaf = call->path ? line->summed.nodes[call->path - 1]
-                                       : leaf_at(&s, launch_ns, call->end_ns);
+            uint32_t leaf;
 
+            look_up(&s, line, thread, launch_ns);
+            leaf = call->path ? line->summed.nodes[call->path - 1]
+                              : leaf_at(&s, launch_ns, call->end_ns);
             tree->launch_place[*l.at] =
                 lpo_region_place_of(tree, leaf, line->sets ? line->sets[*l.at] : 0);
             l.at++;
         }
     }
+    look_up(&s, line, thread, INT64_MAX);
 }
 
 /* The source named the ranges itself. */
@@ -287,11 +309,22 @@ void lpo_region_attribute(struct lpo_region_tree *tree)
     tree->stack_place = lpo_xcalloc(t->stacks.len, sizeof *tree->stack_place);
     line.sets = lpo_region_start_end_sets(tree, &line.ends);
     line.summed = lpo_region_summed_paths(tree);
+    sort_threads(t, &line.ranges, range_before, &(struct range_order){ tree, &line.ends });
+    sort_threads(t, &line.launches, lpo_region_launch_before, t);
+    sort_threads(t, &line.captures, lpo_region_capture_before, t);
+    if (!(t->skip & LPO_SKIP_ADOPTION))
+        lpo_region_adopt(t,
+                         &(struct lpo_region_rows_in_order){ &line.ranges, &line.launches,
+                                                             &line.ends, line.sets },
+                         &line.lookups);
+    lpo_region_lookups_sort(&line.lookups);
     for (uint32_t i = 0; i < t->threads.len; i++)
         sweep_thread(tree, &line, i);
     lpo_region_summed_close(tree, &line.summed, &line.ends);
     for (size_t i = 0; i < t->stacks.len; i++)
         tree->stack_place[i] = place_of_stack(tree, &t->stacks.at[i]);
+    lpo_region_links_fill(tree, &line.lookups);
+    lpo_vec_free(&line.lookups);
     free(line.sets);
     lpo_region_summed_free(&line.summed);
     lpo_region_group_free(&line.ranges);

@@ -126,22 +126,26 @@ static void add_use(struct lpo_region_cells *c, const struct lpo_metric_use *use
     }
 }
 
-/* A row per (place, capture, name, process, device, kind, launch known). */
+/* A row per (place, capture, links, name, process, device, kind, launch known). */
 static uint32_t cell_of(struct lpo_region_cells *c, const struct lpo_gpu_op *w)
 {
     uint32_t place = lpo_region_place(c->tree, w), capture = LPO_NONE;
+    uint32_t links = lpo_region_links_of(c->tree, w), besides;
     bool lost = w->stack == LPO_NONE && w->launch == LPO_NONE, fresh;
     uint32_t owner, row;
 
     if (w->capture != LPO_NONE)
         capture = c->tree->capture_place[w->capture];
+    besides =
+        c->tree->launch_links ? lpo_map_pair_put(&c->besides, capture, links, &fresh) : capture;
     owner = lpo_map_pair_put(&c->owners, w->process, w->device, &fresh);
     row = lpo_map_pair_put(&c->map, (uint64_t)place << 32 | w->name,
-                           (uint64_t)capture << 32 | owner << 3 | (uint32_t)w->kind << 1 | lost,
+                           (uint64_t)besides << 32 | owner << 3 | (uint32_t)w->kind << 1 | lost,
                            &fresh);
     if (fresh)
         lpo_vec_push(&c->cells, (struct lpo_region_cell){ .place = place,
                                                           .capture = capture,
+                                                          .links = links,
                                                           .name = w->name,
                                                           .metrics = LPO_NONE,
                                                           .process = w->process,
@@ -353,5 +357,6 @@ void lpo_region_cells_destroy(struct lpo_region_cells *c)
     free(c->names);
     lpo_map_pair_free(&c->map);
     lpo_map_pair_free(&c->owners);
+    lpo_map_pair_free(&c->besides);
     free(c);
 }

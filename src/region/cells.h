@@ -48,6 +48,7 @@ struct lpo_region_cell {
     struct lpo_sum sum;
     uint32_t place;   /* into tree->places */
     uint32_t capture; /* graphs: place of the capture, or LPO_NONE */
+    uint32_t links;   /* row of tree->links: 0: in no other place */
     uint32_t name;
     uint32_t metrics;             /* row of metric_sums, or LPO_NONE */
     uint64_t measured, estimated; /* launches with counters of their own, of a representative */
@@ -79,6 +80,7 @@ struct lpo_region_cells {
     LPO_VEC(struct lpo_metric_use) uses;        /* while building */
     struct lpo_map_u64 *use_map;                /* while building: cell and row to use */
     struct lpo_map_pair map, owners;
+    struct lpo_map_pair besides; /* capture and links, where there are any links */
 };
 
 /* `select` may be NULL: every kernel. Copies and memsets are never selected away. */

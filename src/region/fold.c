@@ -244,6 +244,7 @@ static void add_row(struct lpo_region_row *to, const struct lpo_region_row *from
     lpo_region_sum_add(&to->self, &from->self);
     lpo_region_sum_add(&to->copies, &from->copies);
     lpo_region_sum_add(&to->captured, &from->captured);
+    lpo_region_sum_add(&to->adopted, &from->adopted);
     to->visits += from->visits;
     to->host_ns += from->host_ns;
     to->host_self_ns += from->host_self_ns;

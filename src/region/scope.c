@@ -175,6 +175,19 @@ static void add_capture(struct builder *b, const struct lpo_region_cell *c)
     }
 }
 
+/* Kernels alone, as in the other sums; the region and those around it. */
+static void add_links(struct builder *b, const struct lpo_region_cell *c)
+{
+    const struct lpo_region_links *links = &b->tree->links.at[c->links];
+
+    if (!c->links || c->kind != LPO_KERNEL)
+        return;
+    for (uint32_t n = links->adopted; n != LPO_NONE; n = b->tree->nodes.at[n].parent)
+        lpo_region_sum_add(&b->drafts[n].row.adopted, &c->sum);
+    if (links->adopted != LPO_NONE)
+        lpo_region_sum_add(&b->scope->coverage.adopted, &c->sum);
+}
+
 static void add_coverage(struct lpo_coverage *cov, const struct lpo_region_cell *c, bool inside)
 {
     if (c->kind != LPO_KERNEL) {
@@ -203,6 +216,7 @@ static void add_cell(struct builder *b, const struct lpo_region_cell *c)
     if (place->leaf == LPO_NONE && !set->count)
         add_to_node(b, LPO_NODE_OUTSIDE, c, true);
     add_capture(b, c);
+    add_links(b, c);
     add_coverage(&b->scope->coverage, c, place->leaf != LPO_NONE || set->count);
 }
 
@@ -233,7 +247,8 @@ static bool worth_a_row(const struct builder *b, const struct lpo_region_row *ro
 {
     if (!row->visits_known && b->scope->id.kind == LPO_SCOPE_ALL)
         return true;
-    return row->visits || row->all.launches || row->copies.launches || row->captured.launches;
+    return row->visits || row->all.launches || row->copies.launches || row->captured.launches ||
+           row->adopted.launches;
 }
 
 /* Children of `first`'s list in order; returns how many were put at the end of `out`. */

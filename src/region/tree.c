@@ -138,9 +138,12 @@ void lpo_region_tree_destroy(struct lpo_region_tree *tree)
     free(tree->capture_place);
     free(tree->stack_place);
     free(tree->last_firsts);
+    free(tree->launch_links);
+    lpo_vec_free(&tree->links);
     free(tree->classes);
     lpo_map_pair_free(&tree->node_map);
     lpo_map_pair_free(&tree->place_map);
+    lpo_map_pair_free(&tree->link_map);
     lpo_map_u64_destroy(tree->visit_map);
     lpo_map_destroy(tree->set_map);
     free(tree);
@@ -153,6 +156,13 @@ uint32_t lpo_region_place(const struct lpo_region_tree *tree, const struct lpo_g
     if (gpu_op->launch == LPO_NONE)
         return 0;
     return tree->launch_place[gpu_op->launch];
+}
+
+uint32_t lpo_region_links_of(const struct lpo_region_tree *tree, const struct lpo_gpu_op *gpu_op)
+{
+    if (!tree->launch_links || gpu_op->stack != LPO_NONE || gpu_op->launch == LPO_NONE)
+        return 0;
+    return tree->launch_links[gpu_op->launch];
 }
 
 enum lpo_region_kernel_class lpo_region_tree_class(const struct lpo_region_tree *tree,

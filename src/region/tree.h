@@ -18,6 +18,7 @@
  * - A node of a CUDA graph lies, beside the place of its graph's launch, in the push/pop ranges of
  *   the moment and thread of its capture.
  * - A range never closed ends with its process.
+ * - What else is known of a launch (links.h) never changes its place.
  * - Nesting beyond LPO_REGION_DEPTH counts with the region at that depth, and is noted. So does a
  *   range whose path does not fit the budget of path text: with the region around it. */
 #pragma once
@@ -72,6 +73,11 @@ struct lpo_region_set {
     uint32_t first, count; /* into set_nodes */
 };
 
+/* Other places of a launch (links.h): nodes, LPO_NONE where there is none. */
+struct lpo_region_links {
+    uint32_t adopted; /* the range of another thread that a launch in no range belongs to */
+};
+
 struct lpo_region_tree {
     const struct lpo_trace *trace;
     LPO_VEC(struct lpo_region) nodes;
@@ -83,15 +89,17 @@ struct lpo_region_tree {
     uint32_t *capture_place; /* per capture of the trace; LPO_NONE: its thread is not known */
     uint32_t *stack_place;   /* per stack of the trace */
     int64_t *last_firsts;    /* per process: when the last first visit of its regions ended */
-    uint64_t too_deep;       /* ranges beyond LPO_REGION_DEPTH */
-    uint64_t too_long;       /* ranges left out because all paths together would be too long */
-    uint64_t path_bytes;     /* text of all paths */
-    uint64_t too_many;       /* start/end ranges beyond LPO_REGION_OPEN_SETS */
-    uint64_t crooked;        /* push/pop ranges that outlive the range they began in */
-    uint64_t open;           /* ranges never closed */
-    unsigned char *classes;  /* per name: 1 + its class by the rules; 0: nobody asked yet */
-    size_t nclasses;         /* names that the trace had when the tree was built */
-    struct lpo_map_pair node_map, place_map;
+    uint32_t *launch_links;  /* per launch: row of `links`; NULL: no launch has any */
+    LPO_VEC(struct lpo_region_links) links; /* row 0: none */
+    uint64_t too_deep;                      /* ranges beyond LPO_REGION_DEPTH */
+    uint64_t too_long;      /* ranges left out because all paths together would be too long */
+    uint64_t path_bytes;    /* text of all paths */
+    uint64_t too_many;      /* start/end ranges beyond LPO_REGION_OPEN_SETS */
+    uint64_t crooked;       /* push/pop ranges that outlive the range they began in */
+    uint64_t open;          /* ranges never closed */
+    unsigned char *classes; /* per name: 1 + its class by the rules; 0: nobody asked yet */
+    size_t nclasses;        /* names that the trace had when the tree was built */
+    struct lpo_map_pair node_map, place_map, link_map;
     struct lpo_map_u64 *visit_map; /* (node, process) to a row of `visits`: see tree.c */
     struct lpo_map *set_map;
 };
@@ -102,6 +110,9 @@ LPO_AUTO_DEFINE(lpo_region_tree);
 
 /* The place of a GPU operation: row of `places`. */
 uint32_t lpo_region_place(const struct lpo_region_tree *tree, const struct lpo_gpu_op *gpu_op);
+
+/* Its other places: row of `links`, 0 where it has none. */
+uint32_t lpo_region_links_of(const struct lpo_region_tree *tree, const struct lpo_gpu_op *gpu_op);
 
 /* The class of a kernel (region/classes.h), found once for each name: the rules are many, and a
  * trace may have a million names. */

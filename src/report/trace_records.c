@@ -222,6 +222,8 @@ static void make_region(const void *ctx, size_t i, struct lpo_record *r)
         put_copies(r, "copies", &row->copies);
     if (row->captured.launches)
         put_part(r, "captured_here", &row->captured);
+    if (row->adopted.launches)
+        put_part(r, "adopted", &row->adopted);
     /* gaps belong to streams, so only the scope that holds every stream has them */
     if (s->id.kind == LPO_SCOPE_ALL && row->node != LPO_NODE_OUTSIDE &&
         lpo_wall_gaps_ns(&a->timeline->nodes[row->node]))
@@ -251,12 +253,15 @@ void lpo_report_put_region(struct lpo_record *to, const struct lpo_analysis *a, 
     make_region(&all, i, lpo_doc_put_record(to, "region"));
 }
 
-static void put_coverage(struct lpo_record *to, const struct lpo_coverage *c)
+static void put_coverage(struct lpo_record *to, const struct lpo_coverage *c,
+                         const struct lpo_trace *t)
 {
     struct lpo_record *r = lpo_doc_put_record(to, "coverage");
 
     put_part(r, "in_regions", &c->in_region);
     put_part(r, "outside", &c->outside);
+    if (t->launches.len && !(t->skip & LPO_SKIP_ADOPTION)) /* else nobody looked for any */
+        put_part(r, "adopted", &c->adopted);
     put_part(r, "no_launch_record", &c->no_launch);
     lpo_doc_put_uint(r, "kernels_without_duration", c->total.unknown);
     lpo_doc_put_uint(r, "kernels_measured", c->measured);
@@ -267,7 +272,7 @@ static void put_coverage(struct lpo_record *to, const struct lpo_coverage *c)
 
 void lpo_report_put_coverage(struct lpo_record *to, const struct lpo_analysis *a)
 {
-    put_coverage(to, &lpo_analysis_all(a)->coverage);
+    put_coverage(to, &lpo_analysis_all(a)->coverage, a->trace);
 }
 
 struct lpo_record *lpo_report_put_scope_head(struct lpo_record *to, const struct lpo_analysis *a,
@@ -283,7 +288,7 @@ struct lpo_record *lpo_report_put_scope_head(struct lpo_record *to, const struct
     if (lpo_region_cells_parted(s->cells))
         put_estimated(r, &s->coverage.total);
     lpo_doc_put_uint(r, "launches", s->coverage.total.launches);
-    put_coverage(r, &s->coverage);
+    put_coverage(r, &s->coverage, a->trace);
     return r;
 }
 

@@ -45,10 +45,11 @@ enum lpo_gpu_op_flags {
 enum lpo_skip {
     LPO_SKIP_OPS = 1,
     LPO_SKIP_RANGES = 2,
-    LPO_SKIP_LAUNCHES = 4, /* GPU operations keep launch == LPO_NONE */
-    LPO_SKIP_METRICS = 8,  /* GPU operations keep metrics == LPO_NONE; durations are read */
-    LPO_SKIP_CALLS = 16,   /* `calls`, `python` and `series` stay empty: no cause of idle time and
-                            * nothing over time is asked for */
+    LPO_SKIP_LAUNCHES = 4,  /* GPU operations keep launch == LPO_NONE */
+    LPO_SKIP_METRICS = 8,   /* GPU operations keep metrics == LPO_NONE; durations are read */
+    LPO_SKIP_CALLS = 16,    /* `calls`, `python` and `series` stay empty: no cause of idle time and
+                             * nothing over time is asked for */
+    LPO_SKIP_ADOPTION = 32, /* no reader's matter: regions do not adopt launches of other threads */
 };
 
 /* One kernel, copy or memset on a GPU. */

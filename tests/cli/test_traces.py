@@ -26,6 +26,8 @@ NCU = "tests/data/ncu/ranges_raw.csv.gz"
 ROWS = [
     ("regions-nsys", ["regions", NSYS], 0),
     ("regions-kineto", ["regions", KINETO], 0),
+    ("regions-adopt-off", ["regions", KINETO, "--adopt", "off"], 0),
+    ("regions-adopt-word", ["regions", KINETO, "--adopt", "all"], 2),
     ("regions-ncu", ["regions", NCU], 0),
     ("regions-scopes", ["regions", TWO, "--scope", "all", "-n", "4"], 0),
     ("regions-no-fold", ["regions", TWO, "--no-fold", "-n", "5"], 0),

@@ -238,6 +238,8 @@ static inline void native_gpu(const struct build_list *list, int process, struct
         put_block(file, LPOT_GPU, 0, &payload);
 }
 
+enum { BUILD_THREADS = 4 }; /* of a process, as a row of a test has them */
+
 /* A file per process. */
 static inline void build_native(const struct build_list *list, struct lpo_trace *t)
 {
@@ -255,7 +257,7 @@ static inline void build_native(const struct build_list *list, struct lpo_trace 
         put_text(&facts, "clock");
         put_text(&facts, "realtime");
         put_block(&file, LPOT_FACTS, 0, &facts);
-        for (int thread = 1; thread <= 2; thread++)
+        for (int thread = 1; thread <= BUILD_THREADS; thread++)
             native_thread(list, process, thread, &file);
         native_gpu(list, process, &file);
         unit_file(file.at, file.len, path);
@@ -269,7 +271,7 @@ static inline bool native_can(const struct build_list *list)
     bool can = true;
 
     for (int process = 1; process <= 2; process++)
-        for (int thread = 1; thread <= 2; thread++)
+        for (int thread = 1; thread <= BUILD_THREADS; thread++)
             can = native_thread(list, process, thread, &file) && can;
     return can;
 }

@@ -151,6 +151,46 @@ def places(trace):
     return out
 
 
+def adopted(trace, where):
+    """For every work the regions that adopt it: those of the one other thread of the process that has a range around
+    the whole launch call, where the work is in no region and there is exactly one such thread."""
+    by_process = collections.defaultdict(lambda: collections.defaultdict(list))
+    for i, r in enumerate(trace.ranges):
+        if r.kind == "push_pop":
+            by_process[r.process][r.thread].append((r.start, -r.end, i, r.name))
+    threads_process = {r.thread: r.process for r in trace.ranges}
+    out = []
+    for w, paths in zip(trace.works, where):
+        holders = {}
+        if w.launch and not paths:
+            thread = w.launch.thread
+            process = threads_process.get(thread, thread[0] if isinstance(thread, tuple) else thread >> 24)
+            for other, rows in by_process[process].items():
+                around = sorted(r for r in rows if r[0] <= w.launch.start and -r[1] >= w.launch.end)
+                if around:
+                    holders[other] = [r[3] for r in around]
+        names = next(iter(holders.values())) if len(holders) == 1 else []
+        out.append([("push_pop", "/".join(names[:i + 1])) for i in range(len(names))])
+    return out
+
+
+def compare_adopted(name, trace, adopters, scope, keep):
+    want, total = collections.defaultdict(lambda: [0, 0]), [0, 0]
+    for w, paths in zip(trace.works, adopters):
+        if w.kind != "kernel" or not keep(w) or not paths:
+            continue
+        for sums in [total] + [want[key] for key in paths]:
+            sums[0] += 1
+            sums[1] += w.end - w.start
+    got = {(r["kind"], r["path"]): [r["adopted"]["launches"], r["adopted"]["gpu_ns"]]
+           for r in scope["regions"] if "adopted" in r}
+    if got != dict(want):
+        yield f"{name}: adopted {got}, not {dict(want)}"
+    covered = scope["coverage"].get("adopted", {"launches": 0, "gpu_ns": 0})  # absent where nothing was launched
+    if [covered["launches"], covered["gpu_ns"]] != total:
+        yield f"{name}: adopted in all {covered}, not {total}"
+
+
 def region_sums(trace, where, keep):
     sums = collections.defaultdict(lambda: [0, 0, collections.defaultdict(lambda: [0, 0])])
     for w, paths in zip(trace.works, where):
@@ -206,9 +246,10 @@ def stream_gaps(works):
 
 def differences(trace, regions, top):
     where = places(trace)
-    yield from compare_scope("aggregate", trace, where, regions, lambda w: True)
+    adopters = adopted(trace, where)
+    yield from compare_scope("aggregate", trace, where, adopters, regions, lambda w: True)
     for device in sorted({w.device for w in trace.works}):
-        yield from compare_scope(f"device:{device}", trace, where, regions,
+        yield from compare_scope(f"device:{device}", trace, where, adopters, regions,
                                  lambda w, d=device: w.device == d)
         works = [w for w in trace.works if w.device == device]
         got = [d for d in regions["devices"] if d["device"] == device][0]
@@ -226,7 +267,7 @@ def differences(trace, regions, top):
     yield from compare_top(trace, top)
 
 
-def compare_scope(name, trace, where, regions, keep):
+def compare_scope(name, trace, where, adopters, regions, keep):
     scope = [s for s in regions["scopes"] if s["scope"] == name]
     if not scope:
         if any(keep(w) for w in trace.works):
@@ -249,6 +290,7 @@ def compare_scope(name, trace, where, regions, keep):
         if key not in want and row["launches"]:
             yield f"{name}: region {key} should have no launches, not {row['launches']}"
     yield from compare_parents(name, scope[0]["regions"])
+    yield from compare_adopted(name, trace, adopters, scope[0], keep)
 
 
 def compare_parents(name, rows):

@@ -247,7 +247,7 @@ static void what_is_outside_stands_in_the_caution(void **state)
     c.evidence[1] = (struct lpo_evidence){ LPO_FACT_OUTSIDE_OPERATOR, 0.3, op };
     c.evidence[2] = (struct lpo_evidence){ LPO_FACT_OUTSIDE_KERNEL, 0.1, kernel };
     assert_string_equal(lpo_report_finding_caution(&w, &c),
-                        "50.0 % of the GPU time lies outside every marked region (30.0 % under "
+                        "50.0 % of the GPU time belongs to no marked region (30.0 % under "
                         "aten::mm, 10.0 % in gemm): mark those parts of the program too.");
 }
 

@@ -34,8 +34,9 @@ void lpo_findings_cautions(struct lpo_findings_work *w)
         (double)w->critical->idle[LPO_IDLE_UNKNOWN].ns > 0.2 * (double)w->critical->span_ns)
         add(w, LPO_CAUTION_UNKNOWN, LPO_FACT_SHARE,
             (double)w->critical->idle[LPO_IDLE_UNKNOWN].ns / (double)w->critical->span_ns);
-    if (all > 0 && w->a->tree->nodes.len && (double)c->outside.ns > 0.3 * all) {
-        add(w, LPO_CAUTION_OUTSIDE, LPO_FACT_SHARE, (double)c->outside.ns / all);
+    /* what a region adopted needs no other mark */
+    if (all > 0 && w->a->tree->nodes.len && (double)(c->outside.ns - c->adopted.ns) > 0.3 * all) {
+        add(w, LPO_CAUTION_OUTSIDE, LPO_FACT_SHARE, (double)(c->outside.ns - c->adopted.ns) / all);
         lpo_findings_name_outside(w, &w->out->cautions.at[w->out->cautions.len - 1], c->total.ns);
     }
     if (w->trace->dropped)

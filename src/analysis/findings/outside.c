@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What lies outside every region: by the outermost operator that launched it, else by kernel. A
- * user who knows its name knows where to put a range. */
+/* What belongs to no region, adopted neither: by the outermost operator that launched it, else by
+ * kernel. A user who knows its name knows where to put a range. */
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
@@ -38,7 +38,8 @@ static void add(struct sums *s, uint32_t name, bool kernel, int64_t ns)
 static bool is_outside(const struct lpo_findings_work *w, const struct lpo_gpu_op *op)
 {
     return op->kind == LPO_KERNEL && op->launch != LPO_NONE &&
-           lpo_region_place(w->a->tree, op) == 0;
+           lpo_region_place(w->a->tree, op) == 0 &&
+           w->a->tree->links.at[lpo_region_links_of(w->a->tree, op)].adopted == LPO_NONE;
 }
 
 static bool op_before(const void *trace, uint32_t x, uint32_t y)

@@ -82,7 +82,7 @@ static const struct {
                                 "its region and the causes around it are unknown." },
     [LPO_CAUTION_UNKNOWN] = { "For %s of the time the GPU was idle for a reason that this trace "
                               "does not show." },
-    [LPO_CAUTION_OUTSIDE] = { "%s of the GPU time lies outside every marked region",
+    [LPO_CAUTION_OUTSIDE] = { "%s of the GPU time belongs to no marked region",
                               ": mark those parts of the program too." },
     [LPO_CAUTION_LOST] = { "The profiler lost %s records." },
 };

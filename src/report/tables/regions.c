@@ -17,7 +17,7 @@
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
 /* A row of the table of regions holds these; which of them a table has depends on the scope. */
-enum part { BASE, COPIES, GPU, HOST, CALLS, SPREAD, PARTS };
+enum part { BASE, COPIES, ADOPTED, GPU, HOST, CALLS, SPREAD, PARTS };
 
 static const struct {
     enum part part;
@@ -31,6 +31,8 @@ static const struct {
     { GPU, { "gpu_ns_exclusive", "Own GPU time", LPO_CELL_NS, NULL } },
     /* GPU work too: a program may spend more on copies than on kernels */
     { COPIES, { "copies_ns", "Copies", LPO_CELL_NS, NULL, 1 } },
+    /* in none of the other columns */
+    { ADOPTED, { "adopted_ns", "Adopted", LPO_CELL_NS, NULL } },
     { BASE, { "host_ns", "Host time", LPO_CELL_NS, NULL } },
     /* without GPU operations only the times of the host are known */
     { HOST, { "share", "Share", LPO_CELL_PERCENT, NULL } },
@@ -117,6 +119,8 @@ static void row_gpu(struct lpo_table *t, const struct lpo_region_scope *s,
     lpo_report_row_sum_ns(t, &r->self, r->self.ns, some);
     if (l->parts[COPIES])
         lpo_report_row_sum_ns(t, &r->copies, r->copies.ns, some);
+    if (l->parts[ADOPTED])
+        lpo_report_row_sum_ns(t, &r->adopted, r->adopted.ns, true);
 }
 
 static void row_host(struct lpo_table *t, const struct lpo_region_row *r, const struct layout *l)
@@ -163,7 +167,7 @@ static int64_t host_total(const struct lpo_region_scope *s)
 /* `(outside)` is shown where a GPU operation is in it; the JSON has it always. */
 static bool shown(const struct lpo_fold_row *r, bool no_zeros)
 {
-    if (no_zeros && !r->sum.all.launches && !r->sum.copies.launches)
+    if (no_zeros && !r->sum.all.launches && !r->sum.copies.launches && !r->sum.adopted.launches)
         return false;
     return r->sum.node != LPO_NODE_OUTSIDE || r->sum.all.launches || r->sum.copies.launches;
 }
@@ -187,7 +191,11 @@ static struct layout find_layout(const struct lpo_region_scope *s,
 {
     bool copies = s->coverage.copies.launches || s->coverage.sets.launches;
     bool gpu = s->coverage.total.launches || s->cells->left_out || copies;
-    struct layout l = { .parts = { [BASE] = true, [COPIES] = copies, [GPU] = gpu, [HOST] = !gpu },
+    struct layout l = { .parts = { [BASE] = true,
+                                   [COPIES] = copies,
+                                   [GPU] = gpu,
+                                   [HOST] = !gpu,
+                                   [ADOPTED] = s->coverage.adopted.launches > 0 },
                         .total_ns = gpu ? s->coverage.total.ns : host_total(s) };
     int64_t host_ns = host_total(s);
 
@@ -366,6 +374,7 @@ void lpo_report_add_coverage(struct lpo_doc *doc, const struct lpo_region_scope 
     } parts[] = {
         { "inside a region", &c->in_region, true },
         { "launched outside every region", &c->outside, true },
+        { "… of these adopted", &c->adopted, false },
         { "without a launch record", &c->no_launch, false },
         { "all", &c->total, true },
     };

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Launches from threads without ranges: which other thread they belong to.
+ *
+ * A thread holds a launch when one of its ranges began before the call and ends after it: when the
+ * latest end of all ranges that it opened so far is not before the end of the call. So one sweep
+ * per process is enough that remembers, of all threads, the two latest ends. */
+#include <stdlib.h>
+
+#include "region/links.h"
+#include "util/xmalloc.h"
+
+/* A range that ends later than all before it of its thread; what lies in it needs no look. */
+struct cover {
+    int64_t start_ns, end_ns;
+    uint32_t thread;
+};
+
+struct work {
+    const struct lpo_trace *t;
+    const struct lpo_region_rows_in_order *rows;
+    LPO_VEC(struct cover) covers;
+    LPO_VEC(uint32_t) alone; /* launches in no range */
+    bool *unknown;           /* processes whose ranges were summed: when they were open is lost */
+};
+
+static void look_at_thread(struct work *w, uint32_t thread)
+{
+    const struct lpo_group *ranges = w->rows->ranges, *launches = w->rows->launches;
+    size_t r = ranges->starts[thread], l = launches->starts[thread];
+    size_t ranges_end = ranges->starts[thread + 1], launches_end = launches->starts[thread + 1];
+    int64_t latest = INT64_MIN;
+
+    while (r < ranges_end || l < launches_end) {
+        const struct lpo_range *range = r < ranges_end ? &w->t->ranges.at[ranges->rows[r]] : NULL;
+        uint32_t row = l < launches_end ? launches->rows[l] : LPO_NONE;
+        const struct lpo_launch *launch = row == LPO_NONE ? NULL : &w->t->launches.at[row];
+
+        if (range && (!launch || range->start_ns <= launch->start_ns)) {
+            int64_t end_ns = lpo_region_range_end(w->rows->ends, w->t, range);
+
+            r++;
+            if (range->flags & LPO_RANGE_SUMMED || end_ns <= latest)
+                continue;
+            latest = end_ns;
+            lpo_vec_push(&w->covers, ((struct cover){ range->start_ns, end_ns, thread }));
+            continue;
+        }
+        l++;
+        if (latest < launch->end_ns && !launch->path && !(w->rows->sets && w->rows->sets[row]))
+            lpo_vec_push(&w->alone, row);
+    }
+}
+
+static bool cover_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    const struct work *w = ctx;
+    const struct cover *x = &w->covers.at[a], *y = &w->covers.at[b];
+    uint16_t p = w->t->threads.at[x->thread].process, q = w->t->threads.at[y->thread].process;
+
+    return p != q ? p < q : x->start_ns < y->start_ns;
+}
+
+static bool alone_before(const void *ctx, uint32_t a, uint32_t b)
+{
+    const struct lpo_trace *t = ((const struct work *)ctx)->t;
+    const struct lpo_launch *x = &t->launches.at[a], *y = &t->launches.at[b];
+    uint16_t p = t->threads.at[x->thread].process, q = t->threads.at[y->thread].process;
+
+    return p != q ? p < q : x->start_ns < y->start_ns;
+}
+
+/* The two threads with the latest ends so far. A thread's end never falls, so one look each. */
+struct latest {
+    struct cover first, second;
+};
+
+static void see(struct latest *all, const struct cover *c)
+{
+    if (c->end_ns > all->first.end_ns || all->first.thread == c->thread) {
+        if (all->first.thread != c->thread)
+            all->second = all->first;
+        all->first = *c;
+    } else if (c->end_ns > all->second.end_ns || all->second.thread == c->thread) {
+        all->second = *c;
+    }
+}
+
+static void sweep(const struct work *w, const uint32_t *covers, lpo_region_lookups *out)
+{
+    static const struct latest nobody = { { INT64_MIN, INT64_MIN, LPO_NONE },
+                                          { INT64_MIN, INT64_MIN, LPO_NONE } };
+    struct latest now = nobody;
+    uint32_t process = LPO_NONE;
+    size_t c = 0;
+
+    for (size_t i = 0; i < w->alone.len; i++) {
+        const struct lpo_launch *l = &w->t->launches.at[w->alone.at[i]];
+        uint16_t own = w->t->threads.at[l->thread].process;
+
+        if (own != process)
+            now = nobody;
+        process = own;
+        for (; c < w->covers.len; c++) {
+            const struct cover *cover = &w->covers.at[covers[c]];
+            uint16_t of = w->t->threads.at[cover->thread].process;
+
+            if (of > own || (of == own && cover->start_ns > l->start_ns))
+                break;
+            if (of == own)
+                see(&now, cover);
+        }
+        if (!w->unknown[own] && now.first.end_ns >= l->end_ns && now.second.end_ns < l->end_ns)
+            lpo_vec_push(out, ((struct lpo_region_lookup){ l->start_ns, l->end_ns, now.first.thread,
+                                                           w->alone.at[i], LPO_NONE }));
+    }
+}
+
+void lpo_region_adopt(const struct lpo_trace *t, const struct lpo_region_rows_in_order *rows,
+                      lpo_region_lookups *out)
+{
+    struct work w = { .t = t, .rows = rows };
+    uint32_t *covers = NULL;
+
+    for (uint32_t i = 0; i < t->threads.len; i++)
+        look_at_thread(&w, i);
+    if (w.alone.len && w.covers.len) {
+        w.unknown = lpo_xcalloc(t->processes.len, sizeof *w.unknown);
+        for (size_t i = 0; i < t->paths.len; i++)
+            w.unknown[t->threads.at[t->paths.at[i].thread].process] = true;
+        covers = lpo_xrealloc(NULL, w.covers.len, sizeof *covers);
+        for (uint32_t i = 0; i < w.covers.len; i++)
+            covers[i] = i;
+        lpo_region_order_sort(covers, w.covers.len, cover_before, &w);
+        lpo_region_order_sort(w.alone.at, w.alone.len, alone_before, &w);
+        sweep(&w, covers, out);
+    }
+    free(w.unknown);
+    free(covers);
+    lpo_vec_free(&w.covers);
+    lpo_vec_free(&w.alone);
+}

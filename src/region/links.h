@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* region/links.h - other places of a launch, beside the one that counts.
+ *
+ * The place of a launch is the ranges open on its own thread. Two more are worth knowing, and
+ * neither changes the first:
+ * - adopted: a launch in no range at all, from a thread without ranges (autograd's backward thread,
+ *   the workers of a server), made while exactly one other thread of the process had a range open
+ *   around the whole call: that thread's ranges. Two such threads: nobody knows, and it is not
+ *   adopted. Where the trace says which thread ran the forward of a backward operator, and that
+ *   thread is one of the two, it is that one.
+ *
+ * Private to region/. A lookup asks the sweep of attribute.c which ranges of a thread hold a
+ * stretch of time; it is answered when the sweep of that thread comes there. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "region/thread_rows.h"
+#include "util/vec.h"
+
+struct lpo_region_tree;
+
+struct lpo_region_lookup {
+    int64_t start_ns, end_ns;
+    uint32_t thread; /* whose ranges */
+    uint32_t launch; /* that asks */
+    uint32_t node;   /* the answer: the innermost range that holds it all; LPO_NONE: none */
+};
+
+typedef LPO_VEC(struct lpo_region_lookup) lpo_region_lookups;
+
+/* Rows of each thread in order of time: ranges with the outer one first. `sets` as in attribute.h;
+ * may be NULL. */
+struct lpo_region_rows_in_order {
+    const struct lpo_group *ranges, *launches;
+    const struct lpo_process_ends *ends;
+    const uint32_t *sets;
+};
+
+/* Adds a lookup for each launch that one thread can adopt (adopt.c). n log n. */
+void lpo_region_adopt(const struct lpo_trace *t, const struct lpo_region_rows_in_order *rows,
+                      lpo_region_lookups *out);
+
+/* By thread, then time: the order of the sweep. */
+void lpo_region_lookups_sort(lpo_region_lookups *all);
+/* After the sweep: the answers become rows of tree->links. */
+void lpo_region_links_fill(struct lpo_region_tree *tree, const lpo_region_lookups *adopted);
