@@ -66,6 +66,18 @@ static const struct finding_case {
       1,
       0,
       { { "blocked-in-call", 50 }, { "blocked-in-call", 30 } } },
+    { "a wait for work that was submitted before the gap costs nothing",
+      { { "gemm", 0, 10, 1, GRAPH }, { "gemm", 60, 70, 1, GRAPH }, { "gemm", 100, 110, 1, GRAPH } },
+      { { "cudaGraphLaunch", -5, -4 }, { "cudaDeviceSynchronize", -3, 111 } },
+      1,
+      0,
+      { { 0 } } },
+    { "a copy that blocks until it begins is blocked in itself",
+      { { "gemm", 0, 10, 1 }, { "Memcpy HtoD", 60, 61, 2, TO_DEVICE, 1000 } },
+      { { "cudaLaunchKernel", -5, -4 }, { "hipMemcpyWithStream", 5, 62 } },
+      1,
+      0,
+      { { "blocked-in-call", 50 } } },
     { "blocked in an allocation",
       { { "gemm", 0, 10, 1 }, { "gemm", 60, 70, 3 } },
       { { "cudaLaunchKernel", -5, -4 }, { "hipMalloc", 0, 55 }, { "cudaLaunchKernel", 56, 57 } },
@@ -227,6 +239,104 @@ static void check(void **state)
         assert_int_equal(f->all.at[i].saving_ns, us(c->found[i].saving));
     }
     assert_int_equal(f->all.len, n);
+}
+
+/* What pinned memory would save of copies, in 4 ms or less. */
+static const struct pinned_case {
+    const char *name;
+    struct op ops[4];
+    uint32_t cc_major;
+    int64_t pageable, saves_ns; /* -1: not known */
+    bool from_trace;
+} pinned_cases[] = {
+    { "as fast as the pinned copy of this trace",
+      { { "Memcpy HtoD (Pageable -> Device)", 0, 4000, 1, TO_DEVICE, 2 << 20 },
+        { "Memcpy HtoD (Pinned -> Device)", 4000, 5000, 1, TO_DEVICE, 2 << 20 } },
+      9,
+      4000,
+      3000000,
+      true },
+    { "only what no kernel covers",
+      { { "Memcpy HtoD (Pageable -> Device)", 0, 4000, 1, TO_DEVICE, 2 << 20 },
+        { "gemm", 1000, 3000, 1, KERNEL, 0, 2 },
+        { "Memcpy HtoD (Pinned -> Device)", 4000, 5000, 1, TO_DEVICE, 2 << 20 } },
+      9,
+      2000,
+      1500000,
+      true },
+    { "the other direction shows the link too",
+      { { "Memcpy DtoH (Device -> Pageable)", 0, 4000, 1, TO_HOST, 2 << 20 },
+        { "Memcpy HtoD (Pinned -> Device)", 4000, 5000, 1, TO_DEVICE, 2 << 20 } },
+      9,
+      4000,
+      3000000,
+      true },
+    { "without any: the usual rate of an A100, 25 GB/s",
+      { { "Memcpy HtoD (Pageable -> Device)", 0, 4000, 1, TO_DEVICE, 50000000 } },
+      8,
+      4000,
+      2000000,
+      false },
+    { "a GPU that is not known",
+      { { "Memcpy HtoD (Pageable -> Device)", 0, 4000, 1, TO_DEVICE, 50000000 } },
+      0,
+      4000,
+      -1,
+      false },
+    { "no slower than pinned copies",
+      { { "Memcpy HtoD (Pageable -> Device)", 0, 1000, 1, TO_DEVICE, 2 << 20 },
+        { "Memcpy HtoD (Pinned -> Device)", 1000, 2000, 1, TO_DEVICE, 2 << 20 } },
+      9,
+      1000,
+      0,
+      true },
+    { "copies on the GPU and hidden ones are none of it",
+      { { "Memcpy DtoD (Device -> Device)", 0, 4000, 1, TO_DEVICE, 2 << 20 },
+        { "gemm", 4000, 5000, 1, KERNEL, 0, 2 },
+        { "Memcpy HtoD (Pageable -> Device)", 4000, 5000, 1, TO_DEVICE, 2 << 20 } },
+      9,
+      0,
+      -1,
+      false },
+    { "two beside each other count once",
+      { { "Memcpy HtoD (Pageable -> Device)", 0, 4000, 1, TO_DEVICE, 2 << 20 },
+        { "Memcpy HtoD (Pageable -> Device)", 0, 4000, 1, TO_DEVICE, 2 << 20, 2 },
+        { "Memcpy HtoD (Pinned -> Device)", 4000, 5000, 1, TO_DEVICE, 2 << 20 } },
+      9,
+      4000,
+      3000000,
+      true },
+};
+
+static double fact_or(const struct lpo_finding *f, enum lpo_fact fact, double none)
+{
+    for (size_t i = 0; i < f->nevidence; i++)
+        if (f->evidence[i].fact == fact)
+            return f->evidence[i].value;
+    return none;
+}
+
+static void check_pinned(void **state)
+{
+    const struct pinned_case *c = *state;
+    LPO_AUTO(lpo_trace) t = empty_trace();
+    uint16_t device = lpo_trace_device(t, 0, -1);
+    LPO_AUTO(lpo_analysis) a = NULL;
+    LPO_AUTO(lpo_findings) found = NULL;
+    const struct lpo_finding *f;
+
+    t->devices.at[device].cc_major = c->cc_major;
+    push_call(t, &(struct span){ "cudaMemcpyAsync", -5, -4 }, 0);
+    for (size_t i = 0; i < 4 && c->ops[i].name; i++)
+        push_op(t, &c->ops[i], 0, 0, device);
+    a = lpo_analysis_of(t, NULL);
+    found = lpo_findings_create(NULL, NULL, a);
+    assert_true(found->all.len >= 1);
+    f = &found->all.at[0];
+    assert_string_equal(lpo_findings_id(f->kind), "exposed-copies");
+    assert_int_equal((int64_t)fact_or(f, LPO_FACT_PAGEABLE_NS, 0), us(c->pageable));
+    assert_int_equal((int64_t)fact_or(f, LPO_FACT_PINNED_SAVES_NS, -1), c->saves_ns);
+    assert_int_equal(fact_or(f, LPO_FACT_PINNED_RATE, -1) > 0, c->from_trace);
 }
 
 static void push_host_op(struct lpo_trace *t, const char *name, int64_t start, int64_t end)
@@ -613,6 +723,7 @@ int main(void)
     struct unit u = { 0 };
 
     UNIT_ROWS(&u, cases, check);
+    UNIT_ROWS(&u, pinned_cases, check_pinned);
     UNIT_TEST(&u, forward_work_that_is_done_again);
     UNIT_TEST(&u, a_nanosecond_is_claimed_once);
     UNIT_TEST(&u, a_slow_rank);

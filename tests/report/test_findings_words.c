@@ -230,6 +230,11 @@ static void pinned_memory_only_where_it_is_known_to_help(void **state)
     assert_null(strstr(lpo_report_finding_advice(NULL, &f), "pinned"));
     f.evidence[0].value = 501;
     assert_non_null(strstr(lpo_report_finding_advice(NULL, &f), "pinned"));
+    f.nevidence = 2; /* where the rate of pinned copies is known, what they save decides */
+    f.evidence[1] = (struct lpo_evidence){ LPO_FACT_PINNED_SAVES_NS, 99, LPO_NONE };
+    assert_null(strstr(lpo_report_finding_advice(NULL, &f), "pinned"));
+    f.evidence[1].value = 100;
+    assert_non_null(strstr(lpo_report_finding_advice(NULL, &f), "pinned"));
 }
 
 static void what_is_outside_stands_in_the_caution(void **state)

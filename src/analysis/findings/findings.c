@@ -117,14 +117,30 @@ static void sort_findings(struct lpo_findings *f)
 struct gaps_of {
     const struct lpo_trace *trace;
     lpo_findings_gaps *all;
+    struct lpo_findings *out;
 };
+
+/* Was the work that ends the gap submitted before it, by another call than the one that the thread
+ * is blocked in? Then that call only waits for it, and to wait later saves nothing. */
+static bool was_submitted(const struct lpo_trace *t, const struct lpo_wall_gap *g)
+{
+    const struct lpo_gpu_op *op = &t->gpu_ops.at[g->op];
+    const struct lpo_launch *l = op->launch == LPO_NONE ? NULL : &t->launches.at[op->launch];
+    const struct lpo_api_call *c = g->call == LPO_NONE ? NULL : &t->calls.at[g->call];
+
+    return l && c && l->start_ns <= g->start_ns &&
+           !(c->start_ns <= l->start_ns && l->end_ns <= c->end_ns);
+}
 
 static void collect_gap(void *ctx, const struct lpo_wall_device *d, const struct lpo_wall_gap *g)
 {
     const struct gaps_of *to = ctx;
     bool blocked = g->cause == LPO_IDLE_BLOCKED;
 
-    (void)d;
+    if (blocked && was_submitted(to->trace, g)) {
+        to->out->submitted_ns += d->device == to->out->device ? g->ns : 0;
+        return;
+    }
     /* the host is not the cause of the others, and most gaps of a busy GPU are such */
     if (!blocked && g->cause != LPO_IDLE_HOST)
         return;
@@ -156,7 +172,7 @@ static void find(struct lpo_findings_work *w)
 {
     struct lpo_wall_order order = lpo_wall_order_find(w->trace);
     lpo_findings_gaps gaps = { 0 };
-    struct gaps_of to = { w->trace, &gaps };
+    struct gaps_of to = { w->trace, &gaps, w->out };
 
     w->critical = &w->wall->devices.at[0]; /* the longest span */
     w->out->any_device = true;

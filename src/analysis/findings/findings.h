@@ -79,15 +79,18 @@ enum lpo_fact {
     LPO_FACT_RATE_TO_DEVICE, /* bytes a second while such a copy ran */
     LPO_FACT_RATE_TO_HOST,
     LPO_FACT_RATE_ON_DEVICE,
-    LPO_FACT_PAGEABLE_NS, /* copies from or to host memory that is not pinned */
-    LPO_FACT_LAUNCHES,    /* kernels in question */
-    LPO_FACT_LOST,        /* records */
-    LPO_FACT_RUNS,        /* sequences of them */
-    LPO_FACT_GPU_NS,      /* their time */
-    LPO_FACT_LIMIT_NS,    /* the least time that the hardware allows */
-    LPO_FACT_STEADY,      /* both are without this many first calls */
-    LPO_FACT_ROOF,        /* value: enum lpo_held */
-    LPO_FACT_SM,          /* shares of their peaks, as ncu counted them */
+    LPO_FACT_PAGEABLE_NS,     /* exposed copies from or to host memory that is not pinned */
+    LPO_FACT_PINNED_RATE,     /* bytes a second of pinned copies in this trace */
+    LPO_FACT_LINK_RATE,       /* the same as usual for such a GPU, where the trace has none */
+    LPO_FACT_PINNED_SAVES_NS, /* at that rate */
+    LPO_FACT_LAUNCHES,        /* kernels in question */
+    LPO_FACT_LOST,            /* records */
+    LPO_FACT_RUNS,            /* sequences of them */
+    LPO_FACT_GPU_NS,          /* their time */
+    LPO_FACT_LIMIT_NS,        /* the least time that the hardware allows */
+    LPO_FACT_STEADY,          /* both are without this many first calls */
+    LPO_FACT_ROOF,            /* value: enum lpo_held */
+    LPO_FACT_SM,              /* shares of their peaks, as ncu counted them */
     LPO_FACT_DRAM,
     LPO_FACT_OCCUPANCY,
     LPO_FACT_TENSOR, /* shares of the time, sampled */
@@ -134,7 +137,7 @@ struct lpo_evidence {
     uint32_t name; /* of the trace; LPO_NONE: none */
 };
 
-enum { LPO_MOST_EVIDENCE = 14 };
+enum { LPO_MOST_EVIDENCE = 16 };
 
 /* The same finding on another device: evidence, never added. */
 struct lpo_finding_other {
@@ -181,6 +184,9 @@ struct lpo_findings {
     /* of it: kernels that compute, and by how much the program would end sooner without any of
      * them. Less than half: faster kernels are not what it needs */
     int64_t compute_ns, kernels_slack_ns;
+    /* of it: idle in which the host was blocked in a call, but the next work had been submitted
+     * before, as between the kernels of a CUDA graph. No finding counts it. */
+    int64_t submitted_ns;
     bool kernels_judged; /* counters or limits say whether kernels could be faster */
     double noise;        /* variation between repeats, 0 … ; 0: not known */
 };

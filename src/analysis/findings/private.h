@@ -131,3 +131,13 @@ void lpo_findings_host_frames(const struct lpo_trace *t, const lpo_findings_gaps
 /* Those that cost at least 1 % of the span more than later ones, longest first. The caller frees
  * the vector. */
 void lpo_findings_first_calls(const struct lpo_findings_work *w, lpo_first_calls *out);
+
+/* Copies between the critical device and host memory that is not pinned. */
+struct lpo_findings_pinned {
+    int64_t pageable_ns; /* of them, what nothing covered */
+    int64_t saving_ns;   /* of that, what pinned memory would save */
+    double rate;         /* bytes a second with pinned memory; 0: not known, and so is the saving */
+    bool from_trace;     /* the rate is that of pinned copies in this trace, else a usual one */
+};
+
+void lpo_findings_pinned(const struct lpo_findings_work *w, struct lpo_findings_pinned *out);

@@ -120,25 +120,36 @@ enum lpo_findings_direction lpo_findings_direction(const char *name)
  * well as any other. */
 struct moved {
     double bytes[3];
-    int64_t ns[3], pageable_ns;
+    int64_t ns[3];
 };
 
 static void sum_copies(const struct lpo_findings_work *w, struct moved *m)
 {
     for (size_t i = 0; i < w->trace->gpu_ops.len; i++) {
         const struct lpo_gpu_op *op = &w->trace->gpu_ops.at[i];
-        const char *name = lpo_trace_text(w->trace, op->name);
         int at;
 
         if (op->kind != LPO_COPY || op->device != w->critical->device ||
             (w->aside && w->aside[lpo_region_place(w->a->tree, op)]))
             continue;
-        at = (int)lpo_findings_direction(name);
+        at = (int)lpo_findings_direction(lpo_trace_text(w->trace, op->name));
         m->bytes[at] += (double)op->bytes;
         m->ns[at] += lpo_trace_gpu_op_ns(op);
-        if (strstr(name, "Pageable"))
-            m->pageable_ns += lpo_trace_gpu_op_ns(op);
     }
+}
+
+static void add_pinned(const struct lpo_findings_work *w, struct lpo_finding *f)
+{
+    struct lpo_findings_pinned p;
+
+    lpo_findings_pinned(w, &p);
+    if (p.pageable_ns <= f->saving_ns / 20)
+        return;
+    lpo_findings_fact(f, LPO_FACT_PAGEABLE_NS, (double)p.pageable_ns);
+    if (!(p.rate > 0))
+        return;
+    lpo_findings_fact(f, p.from_trace ? LPO_FACT_PINNED_RATE : LPO_FACT_LINK_RATE, p.rate);
+    lpo_findings_fact(f, LPO_FACT_PINNED_SAVES_NS, (double)p.saving_ns);
 }
 
 void lpo_findings_copies(struct lpo_findings_work *w)
@@ -161,7 +172,6 @@ void lpo_findings_copies(struct lpo_findings_work *w)
             lpo_findings_fact(f, (enum lpo_fact)(LPO_FACT_RATE_TO_DEVICE + i),
                               m.bytes[i] * 1e9 / (double)m.ns[i]);
     }
-    if (m.pageable_ns > all_ns / 20)
-        lpo_findings_fact(f, LPO_FACT_PAGEABLE_NS, (double)m.pageable_ns);
+    add_pinned(w, f);
     add_hides(w, f); /* after it: pinned memory is the better advice */
 }

@@ -122,6 +122,15 @@ const char *lpo_report_finding_title(const struct lpo_finding_words *w, const st
                 : title;
 }
 
+/* A tenth of the copying must be saved, where that can be estimated. */
+static bool pinned_helps(const struct lpo_finding *f, bool most_is_pageable)
+{
+    for (size_t i = 0; i < f->nevidence; i++)
+        if (f->evidence[i].fact == LPO_FACT_PINNED_SAVES_NS)
+            return f->evidence[i].value >= (double)f->saving_ns / 10;
+    return most_is_pageable;
+}
+
 /* Where a fact asks for other advice than its kind of finding does; NULL: it does not. */
 static const char *special_advice(const struct lpo_finding_words *w, const struct lpo_finding *f,
                                   const struct lpo_evidence *e)
@@ -136,9 +145,10 @@ static const char *special_advice(const struct lpo_finding_words *w, const struc
                    ? "Copy less: keep data on the GPU, or move fewer bytes."
                    : "Send less, or less often: compute more between two messages.";
     case LPO_FACT_PAGEABLE_NS:
-        return most ? "Copy from pinned host memory, on another stream while the GPU computes, or "
-                      "copy less."
-                    : NULL;
+        return pinned_helps(f, most)
+                   ? "Copy from pinned host memory, on another stream while the GPU computes, or "
+                     "copy less."
+                   : NULL;
     case LPO_FACT_GRAPHS:
         return "Launch less: put more of the work into CUDA graphs, or use larger batches.";
     case LPO_FACT_COMPILED:
@@ -273,7 +283,7 @@ const char *lpo_report_finding_queued(const struct lpo_finding_words *w)
     if (!w->findings->any_device)
         return NULL;
     d = &lpo_analysis_steady(w->s->analysis)->wall->devices.at[0];
-    ns = d->idle[LPO_IDLE_QUEUED].ns;
+    ns = d->idle[LPO_IDLE_QUEUED].ns + w->findings->submitted_ns;
     if (ns < d->span_ns / 20)
         return NULL;
     return lpo_arena_printf(
