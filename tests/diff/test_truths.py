@@ -273,6 +273,19 @@ class Comparable(DiffCase):
         out = self.pair(Program(), other, "--fail-over", "3%", want=2)
         self.assertIn("no kernel, region or operator is on both sides", out["reasons"][0])
 
+    def test_another_program_under_the_same_profiler(self) -> None:
+        """A step of the profiler is no proof that two programs are one; a few kernels in common are a warning."""
+        def other() -> Region:
+            return Region("elsewhere", [Kernel("unlike", 500_000)])
+
+        def near() -> Region:
+            return Region("elsewhere", [Kernel("unlike", 500_000), Kernel("pow_kernel", 3011)])
+        out = self.pair(Program(), Program(make=other), "--fail-over", "3%", want=2)
+        self.assertEqual(out["verdict"], "not comparable")
+        out = self.pair(Program(), Program(make=near))
+        self.assertTrue(out["comparable"])
+        self.assertEqual(out["reasons"], ["these may be different programs: kernels that both sides have take 1 % of the GPU time of A, 1 % of B"])
+
     def test_wrong_words(self) -> None:
         a = self.file("a.json", Program(steps=1))
         for words, said in ((["diff", a], "1 run is given, not two"), (["diff", a, a, a], "3 runs are given"),

@@ -185,6 +185,19 @@ static void compare_loads(struct lpo_diff *d)
         add(d, "slowed", slowed_words(d, a, slow_a), slowed_words(d, b, slow_b), false);
 }
 
+/* --- is it one program? --------------------------------------------------------------------- */
+
+#define LEAST_COMMON 0.2 /* of the GPU time, in kernels that both sides have */
+
+/* The range of a step has the same name in every program that a profiler steps through. */
+static bool is_step(const struct lpo_diff *d, enum lpo_diff_side side,
+                    const struct lpo_diff_item *x)
+{
+    const struct lpo_diff_digest *g = d->side[side].at[0];
+
+    return g->step < g->items[LPO_DIFF_REGIONS].len && x == &g->items[LPO_DIFF_REGIONS].at[g->step];
+}
+
 /* Two programs without one kernel, region or operator in common are not two runs of one. */
 static bool share_anything(const struct lpo_diff *d)
 {
@@ -195,13 +208,42 @@ static bool share_anything(const struct lpo_diff *d)
             const struct lpo_diff_item *a = d->rows[t].at[i].item[LPO_DIFF_A];
             const struct lpo_diff_item *b = d->rows[t].at[i].item[LPO_DIFF_B];
 
-            if (strcmp((a ? a : b)->name, "(outside)") == 0)
+            if (strcmp((a ? a : b)->name, "(outside)") == 0 ||
+                (a && b && is_step(d, LPO_DIFF_A, a) && is_step(d, LPO_DIFF_B, b)))
                 continue;
             any = true;
             if (a && b)
                 return true;
         }
     return !any;
+}
+
+/* The share of its GPU time that a side spent in kernels that the other has, too; 1: no time. */
+static double common_share(const struct lpo_diff *d, enum lpo_diff_side side)
+{
+    double common = 0, all = 0;
+
+    for (size_t i = 0; i < d->rows[LPO_DIFF_KERNELS].len; i++) {
+        const struct lpo_diff_row *r = &d->rows[LPO_DIFF_KERNELS].at[i];
+        double ns = r->item[side] ? (double)r->item[side]->ns : 0;
+
+        all += ns;
+        common += r->item[!side] ? ns : 0;
+    }
+    return all > 0 ? common / all : 1;
+}
+
+/* A new engine or fused kernels may change nearly all of them, so this alone refuses nothing. */
+static void compare_programs(struct lpo_diff *d)
+{
+    double a = common_share(d, LPO_DIFF_A), b = common_share(d, LPO_DIFF_B);
+
+    if (!share_anything(d))
+        add(d, "nothing_common", d->side[LPO_DIFF_A].at[0]->label, d->side[LPO_DIFF_B].at[0]->label,
+            true);
+    else if (a < LEAST_COMMON && b < LEAST_COMMON)
+        add(d, "common_kernels", lpo_arena_printf(d->arena, "%.0f %%", 100 * a),
+            lpo_arena_printf(d->arena, "%.0f %%", 100 * b), false);
 }
 
 static int fatal_first(const void *a, const void *b)
@@ -227,8 +269,7 @@ void lpo_diff_compare_facts(struct lpo_diff *d)
     if (!a->launches && !d->side[LPO_DIFF_B].at[0]->launches && d->by_host)
         add(d, "no_gpu", "no kernels", "no kernels", false);
     compare_loads(d);
-    if (!share_anything(d))
-        add(d, "nothing_common", a->label, d->side[LPO_DIFF_B].at[0]->label, true);
+    compare_programs(d);
     if (fact(a, "gpu") == NULL && fact(d->side[LPO_DIFF_B].at[0], "gpu") != NULL)
         add(d, "gpu", "not recorded", fact(d->side[LPO_DIFF_B].at[0], "gpu"), false);
     else if (fact(a, "gpu") != NULL && fact(d->side[LPO_DIFF_B].at[0], "gpu") == NULL)

@@ -35,6 +35,8 @@ static const struct {
     { "lost", "the profilers lost records: %s in A, %s in B" },
     { "noise", "repeats vary more than run.max_cv allows: %s in A, %s in B" },
     { "no_gpu", "there is no GPU time on either side (%s in A, %s in B): host times are compared" },
+    { "common_kernels", "these may be different programs: kernels that both sides have take %s of "
+                        "the GPU time of A, %s of B" },
     { "nothing_common", "no kernel, region or operator is on both sides: %s and %s" },
 };
 
