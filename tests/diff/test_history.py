@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import subprocess
 import sys
 import xml.etree.ElementTree as xml
 
@@ -13,7 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
 sys.path.insert(0, HERE)
 import tap  # noqa: E402
-from lpo_case import LpoCase  # noqa: E402
+from lpo_case import LPO, LpoCase  # noqa: E402
 from traces import Program  # noqa: E402
 
 
@@ -111,6 +112,33 @@ class History(LpoCase):
         with open(os.path.join(self.cwd, "bad.sqlite"), "wb") as f:
             f.write(b"not a database at all" * 100)
         self.ok("history", "list", "--store", "bad.sqlite", want=1)
+
+    def test_many_jobs_add_at_once(self) -> None:
+        """No run is lost: a number is given once."""
+        a = self.file("a.json", Program(steps=1))
+        for store in ("h/", "h.sqlite"):
+            self.ok("history", "add", "main", a, "--store", store)
+            jobs = [subprocess.Popen([LPO, "history", "add", "main", a, "--store", store], cwd=self.cwd, stdout=subprocess.PIPE,
+                                     text=True) for _ in range(8)]
+            said = sorted(int(job.communicate()[0].split()[1]) for job in jobs)
+            self.assertEqual(said, list(range(2, 10)))
+            runs = json.loads(self.ok("history", "show", "--store", store, "--json"))["runs"]
+            self.assertEqual([r["id"] for r in runs], list(range(1, 10)))
+        self.assertEqual(len(os.listdir(os.path.join(self.cwd, "h"))), 9)
+
+    def test_a_folder_with_odd_names(self) -> None:
+        """A number beyond what can be counted is not a run; a name cannot draw on the terminal."""
+        a = self.file("a.json", Program(steps=1))
+        self.ok("history", "add", "main", a, "--store", "h/")
+        entry = os.path.join(self.cwd, "h", "000001-main.json")
+        with open(entry, encoding="utf-8") as f:
+            text = f.read()
+        for name in ("9223372036854775807-main.json", "99999999999999999999-main.json", "000002-\x1b[31mred.json", "-1-main.json",
+                     "7.json", "x-main.json"):
+            with open(os.path.join(self.cwd, "h", name), "w", encoding="utf-8") as f:
+                f.write(text)
+        self.assertNotIn("\x1b", self.ok("history", "show", "--store", "h/"))
+        self.assertIn("run 3 of 'main'", self.ok("history", "add", "main", a, "--store", "h/"))
 
 
 if __name__ == "__main__":

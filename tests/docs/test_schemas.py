@@ -144,6 +144,12 @@ class Schemas(LpoCase):
                     self.refuses(changed(value, at, {"wrong": []}), "history", at)
                     if isinstance(at[-1], str):
                         self.refuses(changed(value, at, ...), "history", f"without {at}")
+        self.assertEqual(self.lpo("history", "add", "main", "t.json", "--store", "folder/").returncode, 0)
+        with open(os.path.join(self.cwd, "folder", "000001-main.json"), encoding="utf-8") as f:
+            entry = json.load(f)
+        self.fits(entry, "history")
+        for member in entry:
+            self.refuses(changed(entry, (member,), ...), "history", member)
         self.assertEqual(len(self.printed("history", "trend", "main", "--json")["changes"]), 1)
 
     def test_the_entities_of_the_documents_are_definitions(self) -> None:

@@ -2,10 +2,12 @@
 /* A history as files that git can keep: <folder>/<number>-<name>.json, an object with the entry's
  * members and its text in `digest`. The number says the order. */
 #include <dirent.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "rundir/history/private.h"
 #include "util/arena.h"
@@ -34,6 +36,8 @@ static int by_id(const void *a, const void *b)
     return strcmp(x->file, y->file);
 }
 
+enum { MOST_ID = 1000000000 }; /* a larger number is not one that a history gave */
+
 /* "000012-main.json" */
 static bool take_name(struct lpo_arena *a, const char *file, struct found *out)
 {
@@ -41,8 +45,8 @@ static bool take_name(struct lpo_arena *a, const char *file, struct found *out)
     size_t len = strlen(file);
 
     out->id = strtoll(file, &end, 10);
-    if (end == file || *end != '-' || out->id <= 0 || !lpo_str_ends(file, ".json") ||
-        file + len - 5 <= end + 1)
+    if (end == file || *end != '-' || out->id <= 0 || out->id > MOST_ID ||
+        !lpo_str_ends(file, ".json") || file + len - 5 <= end + 1)
         return false;
     out->file = lpo_arena_strdup(a, file);
     out->name = lpo_arena_strndup(a, end + 1, (size_t)(file + len - 5 - end - 1));
@@ -68,6 +72,29 @@ static int list(struct lpo_arena *a, const char *dir, found_vec *out, struct lpo
     return 0;
 }
 
+/* Under the next number that is free: a job beside this one may add at the same time, and no entry
+ * may replace another. A link fails where the name is taken; a rename would not. */
+static int give_number(struct lpo_arena *a, const char *dir, const char *file, const char *name,
+                       int64_t *id, struct lpo_err *err)
+{
+    const char *to;
+
+    for (;; ++*id) {
+        to = lpo_path_join(a, dir, lpo_arena_printf(a, "%06" PRId64 "-%s.json", *id, name));
+        if (link(file, to) == 0) {
+            unlink(file);
+            return 0;
+        }
+        if (errno != EEXIST)
+            break;
+    }
+    if (rename(file, to) == 0) /* a file system without links */
+        return 0;
+    lpo_fail_errno(err, "cannot write '%s'", to);
+    unlink(file);
+    return err->code;
+}
+
 int lpo_history_folder_add(const char *dir, const struct lpo_history_entry *e, int64_t *id,
                            struct lpo_err *err)
 {
@@ -75,6 +102,7 @@ int lpo_history_folder_add(const char *dir, const struct lpo_history_entry *e, i
     LPO_STR text = { 0 };
     struct lpo_json_writer w = lpo_json_writer(&text, 0);
     found_vec all = { 0 };
+    const char *file = NULL;
     int rc = list(a, dir, &all, err);
 
     if (rc == 0) {
@@ -86,14 +114,14 @@ int lpo_history_folder_add(const char *dir, const struct lpo_history_entry *e, i
         lpo_jw_int(&w, "unix_s", e->unix_s);
         lpo_jw_textn(&w, "digest", e->text, e->len);
         lpo_jw_end(&w);
-        rc = lpo_file_write(
-            lpo_path_join(a, dir, lpo_arena_printf(a, "%06" PRId64 "-%s.json", *id, e->name)),
-            lpo_str_text(&text), text.len, err);
+        file = lpo_path_join(a, dir, lpo_arena_printf(a, ".add-%d", (int)getpid()));
+        rc = lpo_file_write(file, lpo_str_text(&text), text.len, err);
     }
+    if (rc == 0)
+        rc = give_number(a, dir, file, e->name, id, err);
     lpo_vec_free(&all);
     return rc;
 }
-
 static int read_one(const char *dir, const struct found *f, lpo_history_fn *each, void *ctx,
                     struct lpo_err *err)
 {
