@@ -15,7 +15,7 @@ from lpot import crc32c  # noqa: E402
 PID, THREAD = 100, 100
 GLOBAL_PID = PID << 24
 EPOCH_NS = 1_700_000_000_000_000_000
-FACTS, DEFS, THREAD_EVENTS, GPU, FOOTER = 1, 2, 3, 4, 6
+FACTS, DEFS, THREAD_EVENTS, GPU, FOOTER, WINDOWS = 1, 2, 3, 4, 6, 9
 PUSH, POP, LAUNCH, RETURN = 1, 2, 6, 7
 PLACE, SHAPE, KERNEL = 1, 2, 3
 
@@ -124,7 +124,7 @@ def gpu_records(events: list, ids: dict) -> bytes:
     return bytes(out)
 
 
-def write_native(path: str, events: list, gpu: str, rank: int | None) -> None:
+def write_native(path: str, events: list, gpu: str, rank: int | None, window: bool = False) -> None:
     names = sorted({e["name"] for e in events})
     ids = {name: i + 1 for i, name in enumerate(names)}
     ticks = max(span(e)[1] for e in events)
@@ -134,6 +134,8 @@ def write_native(path: str, events: list, gpu: str, rank: int | None) -> None:
     out += block(DEFS, 0, 0, 0, b"".join(b"\x01" + text(n) for n in names) + b"\x03" + text("\x01" + chr(THREAD) + "\x00"))
     out += block(THREAD_EVENTS, 1, 0, ticks, thread_events(events, ids))
     out += block(GPU, 0, 0, ticks, gpu_records(events, ids))
+    if window:  # one, by time, over all of it
+        out += block(WINDOWS, 0, 0, ticks, v(0) + v(0) + v(0) + v(ticks) + v(3))
     out += block(FOOTER, 0, 0, ticks, v(13) + v(1))
     with open(path, "wb") as f:
         f.write(out)

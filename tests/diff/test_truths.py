@@ -267,6 +267,13 @@ class Comparable(DiffCase):
         self.assertTrue(out["comparable"])
         self.assertIn("not recorded", out["reasons"][0])
 
+    def test_a_run_that_was_recorded_in_part(self) -> None:
+        part = Program()
+        part.window = True
+        whole, part = (p.write(os.path.join(self.cwd, n)) for p, n in ((Program(), "whole.lpot"), (part, "part.lpot")))
+        self.assertEqual(self.diff(whole, part)["reasons"],
+                         ["one side was recorded in part: recorded from start to end in A, recorded in windows in B"])
+
     def test_nothing_in_common(self) -> None:
         other = Program(make=lambda: Region("elsewhere", [Kernel("unlike", 5000)]))
         other.ranges = False

@@ -55,6 +55,7 @@ class Program:
         self.steps = [make() for _ in range(steps)]
         self.rank, self.gpu = rank, gpu
         self.ranges = True
+        self.window = False  # native: recorded in a window
 
     # --- walks -----------------------------------------------------------------------------------
 
@@ -133,7 +134,7 @@ class Program:
             write_nsys(path, events.all, self.gpu)
             return path
         if path.endswith(".lpot"):
-            write_native(path, events.all, self.gpu, self.rank)
+            write_native(path, events.all, self.gpu, self.rank, self.window)
             return path
         properties = [{"id": 0, "name": self.gpu, "totalGlobalMem": 1 << 30}] if self.gpu else []
         trace = {"schemaVersion": 1, "deviceProperties": properties, "traceEvents": events.all}

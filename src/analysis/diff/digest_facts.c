@@ -95,6 +95,8 @@ static void trace_facts(struct lpo_diff_builder *b)
     add(b, "operators", t->ops.len ? "with operators" : "without operators");
     if (c->total.launches && t->has_ranges)
         add(b, "ranges", c->in_region.launches ? "with ranges" : "without ranges");
+    if (gpus)
+        add(b, "coverage", t->windows.len ? "recorded in windows" : "recorded from start to end");
     if (b->a->cells->shares)
         add(b, "graphs", "CUDA graphs timed as a whole");
     else if (gpus)

@@ -21,6 +21,7 @@ static const struct {
     { "stacks", "the profilers' settings differ: %s in A, %s in B" },
     { "operators", "the profilers' settings differ: %s in A, %s in B" },
     { "ranges", "the programs' ranges differ: %s in A, %s in B" },
+    { "coverage", "one side was recorded in part: %s in A, %s in B" },
     { "graphs", "CUDA graphs were recorded differently: %s in A, %s in B" },
     { "driver", "the driver differs: %s in A, %s in B" },
     { "power_limit_mw", "the power limit differs: %s mW in A, %s mW in B" },
