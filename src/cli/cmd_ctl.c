@@ -4,7 +4,7 @@
 
 #include "cli/app.h"
 #include "cli/command.h"
-#include "pipeline/native/control.h"
+#include "run/control.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/json_write.h"
@@ -14,7 +14,7 @@
 
 static const char *const requests[] = { "start", "stop", "status", "dump", "mark" };
 
-static void print_json(struct lpo_app *app, const struct lpo_native_answers *answers)
+static void print_json(struct lpo_app *app, const struct lpo_control_answers *answers)
 {
     LPO_STR out = { 0 };
     struct lpo_json_writer w = lpo_json_writer(&out, 2);
@@ -23,7 +23,7 @@ static void print_json(struct lpo_app *app, const struct lpo_native_answers *ans
     lpo_jw_text(&w, "schema", CTL_SCHEMA);
     lpo_jw_array(&w, "processes");
     for (size_t i = 0; i < answers->len; i++) {
-        const struct lpo_native_answer *p = &answers->at[i];
+        const struct lpo_control_answer *p = &answers->at[i];
 
         lpo_jw_object(&w, NULL);
         lpo_jw_int(&w, "pid", p->pid);
@@ -39,10 +39,10 @@ static void print_json(struct lpo_app *app, const struct lpo_native_answers *ans
     fputs(lpo_str_text(&out), app->out);
 }
 
-static void print_text(struct lpo_app *app, const struct lpo_native_answers *answers)
+static void print_text(struct lpo_app *app, const struct lpo_control_answers *answers)
 {
     for (size_t i = 0; i < answers->len; i++) {
-        const struct lpo_native_answer *p = &answers->at[i];
+        const struct lpo_control_answer *p = &answers->at[i];
 
         if (p->error && p->pid < 0) {
             fprintf(app->out, "%s: %s\n", p->name, p->error);
@@ -74,12 +74,12 @@ static int request_of(struct lpo_app *app, const struct lpo_args *args, const ch
 
 static int ctl_run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
 {
-    struct lpo_native_answers answers = { 0 };
+    struct lpo_control_answers answers = { 0 };
     const char *request = NULL;
     int failed = 0;
 
     if (request_of(app, args, &request, err) < 0 ||
-        lpo_pipeline_native_control_send(app->arena, args->words[0], request, &answers, err) < 0)
+        lpo_run_control_send(app->arena, args->words[0], request, &answers, err) < 0)
         return err->code;
     if (!answers.len)
         return lpo_fail(err, LPO_E_MISSING,

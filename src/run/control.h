@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipeline/native/control.h - speaks to the collectors of a folder, for `lpo ctl`. */
+/* run/control.h - speaks to the collectors of a folder: for `lpo ctl`, and for the window of a
+ * server under load. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +13,7 @@ struct lpo_err;
 enum { LPO_CONTROL_MOST = 1024 }; /* processes of one folder */
 
 /* What one collector answered. */
-struct lpo_native_answer {
+struct lpo_control_answer {
     const char *name;  /* of its socket */
     const char *error; /* NULL: it did what was asked */
     int64_t pid;
@@ -20,12 +21,12 @@ struct lpo_native_answer {
     uint64_t windows, seen, recorded;
 };
 
-struct lpo_native_answers {
-    struct lpo_native_answer *at;
+struct lpo_control_answers {
+    struct lpo_control_answer *at;
     size_t len;
 };
 
 /* Sends one line to every collector that listens in `dir` or in its folder native/, in the order of
  * their names. A socket that nobody answers is left out: its process has ended. */
-int lpo_pipeline_native_control_send(struct lpo_arena *a, const char *dir, const char *request,
-                                     struct lpo_native_answers *out, struct lpo_err *err);
+int lpo_run_control_send(struct lpo_arena *a, const char *dir, const char *request,
+                         struct lpo_control_answers *out, struct lpo_err *err);

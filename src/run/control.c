@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/native/control.h"
+#include "run/control.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -35,7 +35,7 @@ static int connect_to(int folder, const char *name)
     return -1;
 }
 
-static void take_line(struct lpo_arena *a, struct lpo_native_answer *out, const char *line)
+static void take_line(struct lpo_arena *a, struct lpo_control_answer *out, const char *line)
 {
     const char *value = strchr(line, ' ');
     const size_t len = value ? (size_t)(value - line) : 0;
@@ -60,7 +60,7 @@ static void take_line(struct lpo_arena *a, struct lpo_native_answer *out, const 
             *counts[i].at = strtoull(value, NULL, 10);
 }
 
-static void ask(struct lpo_arena *a, int fd, const char *request, struct lpo_native_answer *out)
+static void ask(struct lpo_arena *a, int fd, const char *request, struct lpo_control_answer *out)
 {
     char reply[LPO_CONTROL_REPLY_MAX + 1], *save = NULL;
     size_t len = 0;
@@ -85,7 +85,7 @@ static int by_name(const void *x, const void *y)
 }
 
 static void ask_folder(struct lpo_arena *a, const char *dir, const char *request,
-                       struct lpo_native_answers *out)
+                       struct lpo_control_answers *out)
 {
     DIR *d = opendir(dir);
     const char **names = lpo_arena_alloc(a, LPO_CONTROL_MOST * sizeof *names);
@@ -103,15 +103,15 @@ static void ask_folder(struct lpo_arena *a, const char *dir, const char *request
 
         if (fd < 0)
             continue;
-        out->at[out->len] = (struct lpo_native_answer){ .name = names[i] };
+        out->at[out->len] = (struct lpo_control_answer){ .name = names[i] };
         ask(a, fd, request, &out->at[out->len++]);
         close(fd);
     }
     closedir(d);
 }
 
-int lpo_pipeline_native_control_send(struct lpo_arena *a, const char *dir, const char *request,
-                                     struct lpo_native_answers *out, struct lpo_err *err)
+int lpo_run_control_send(struct lpo_arena *a, const char *dir, const char *request,
+                         struct lpo_control_answers *out, struct lpo_err *err)
 {
     const char *line = lpo_arena_printf(a, "%s\n", request);
 
