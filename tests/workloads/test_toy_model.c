@@ -119,6 +119,36 @@ static void cache_equals_full_forward(void **state)
     rig_free(&cut);
 }
 
+/* Two sequences of different lengths share steps; one leaves, another takes its place: each has the
+ * logits that it has alone, to the bit. */
+static void sequences_join_and_leave(void **state)
+{
+    const struct shape *s = *state;
+    struct rig all = rig_make(&s->config, 2, 1), one = rig_make(&s->config, 1, 1);
+    const int vocab = s->config.vocab, both[] = { 1, 0 };
+    int a[TOKENS], b[TOKENS], pair[2];
+    struct lpo_err err = { 0 };
+
+    some_tokens(a, TOKENS, vocab, 15);
+    some_tokens(b, TOKENS, vocab, 16);
+    assert_int_equal(toy_forward_some(all.session, &both[1], 1, a, 5, all.logits, &err), 0);
+    assert_int_equal(toy_forward_some(all.session, &both[0], 1, b, 3, all.logits, &err), 0);
+    pair[0] = b[3];
+    pair[1] = a[5];
+    assert_int_equal(toy_forward_some(all.session, both, 2, pair, 1, all.logits, &err), 0);
+    feed(&one, b, 4);
+    assert_memory_equal(one.logits, all.logits, vocab * sizeof(float));
+    toy_session_reset(one.session);
+    feed(&one, a, 6);
+    assert_memory_equal(one.logits, all.logits + vocab, vocab * sizeof(float));
+    toy_session_reset_one(all.session, 1);
+    assert_int_equal(toy_forward_some(all.session, &both[0], 1, a, 7, all.logits, &err), 0);
+    feed(&one, a + 6, 1);
+    assert_memory_equal(one.logits, all.logits, vocab * sizeof(float));
+    rig_free(&all);
+    rig_free(&one);
+}
+
 /* A sequence does not notice its neighbours in the batch. */
 static void batch_equals_singles(void **state)
 {
@@ -270,6 +300,7 @@ int main(void)
     UNIT_ROWS(&u, shapes, logits_match_reference);
     UNIT_ROWS(&u, shapes, cache_equals_full_forward);
     UNIT_ROWS(&u, shapes, batch_equals_singles);
+    UNIT_ROWS(&u, shapes, sequences_join_and_leave);
     UNIT_ROWS(&u, shapes, threads_change_nothing);
     UNIT_ROWS(&u, shapes, tensors_tile_the_weights);
     UNIT_ROWS(&u, refused, shape_is_refused);

@@ -13,7 +13,11 @@ struct toy_session {
     const struct toy_weights *w;
     struct toy_pool *pool;
     const struct toy_ranges *ranges;
-    int batch, used;                         /* used: positions filled in the cache */
+    int batch;                               /* sequences that the cache has room for */
+    int *used;                               /* [sequence]: positions filled in the cache */
+    int *all;                                /* 0, 1, … batch - 1 */
+    const int *slots;                        /* the sequences of this call */
+    int active;                              /* how many they are */
     int rows;                                /* what the scratch below is sized for */
     float *keys, *values;                    /* [layer][sequence][kv head][position][head_dim] */
     float *cos, *sin;                        /* [position][head_dim / 2] */
@@ -104,12 +108,12 @@ static void remember(struct toy_session *s, float *cache, int layer, int count, 
     const struct toy_config *c = &s->w->config;
     const int d = toy_head_dim(c);
 
-    for (int b = 0; b < s->batch; b++)
+    for (int b = 0; b < s->active; b++)
         for (int t = 0; t < count; t++)
             for (int g = 0; g < c->kv_heads; g++) {
                 const float *from = s->kv + (((size_t)b * count + t) * c->kv_heads + g) * d;
-                size_t at = (size_t)s->used + t;
-                float *to = cache_at(s, cache, layer, b, g) + at * d;
+                size_t at = (size_t)s->used[s->slots[b]] + t;
+                float *to = cache_at(s, cache, layer, s->slots[b], g) + at * d;
 
                 memcpy(to, from, d * sizeof *to);
                 if (turn)
@@ -150,19 +154,19 @@ static void attention_part(void *job, int part, int parts)
     const struct attention *a = job;
     struct toy_session *s = a->s;
     const struct toy_config *c = &s->w->config;
-    const int d = toy_head_dim(c), share = c->heads / c->kv_heads, rows = s->batch * a->count;
+    const int d = toy_head_dim(c), share = c->heads / c->kv_heads, rows = s->active * a->count;
     float *score = lpo_xmalloc(c->context * sizeof *score);
 
     for (int r = (int)((long)rows * part / parts); r < (int)((long)rows * (part + 1) / parts);
          r++) {
-        const int b = r / a->count, at = s->used + r % a->count;
+        const int slot = s->slots[r / a->count], at = s->used[slot] + r % a->count;
 
         for (int h = 0; h < c->heads; h++) {
             float *q = s->q + ((size_t)r * c->heads + h) * d;
 
             rotate(q, s->cos + (size_t)at * d / 2, s->sin + (size_t)at * d / 2, d / 2);
-            attend(q, cache_at(s, s->keys, a->layer, b, h / share),
-                   cache_at(s, s->values, a->layer, b, h / share), at, d, score,
+            attend(q, cache_at(s, s->keys, a->layer, slot, h / share),
+                   cache_at(s, s->values, a->layer, slot, h / share), at, d, score,
                    s->att + ((size_t)r * c->heads + h) * d);
         }
     }
@@ -173,7 +177,7 @@ static void attention(struct toy_session *s, int layer, int count)
 {
     const struct toy_config *c = &s->w->config;
     const struct toy_layer *l = &s->w->layers[layer];
-    const int rows = s->batch * count, n = c->hidden, kv = toy_kv_dim(c);
+    const int rows = s->active * count, n = c->hidden, kv = toy_kv_dim(c);
     struct attention job = { s, layer, count };
 
     rms_norm(s->h, s->x, l->attn_norm, rows, n);
@@ -206,10 +210,10 @@ static void lm_head(struct toy_session *s, int count, float *logits)
 {
     const struct toy_config *c = &s->w->config;
 
-    for (int b = 0; b < s->batch; b++)
+    for (int b = 0; b < s->active; b++)
         rms_norm(s->h + (size_t)b * c->hidden, s->x + ((size_t)b * count + count - 1) * c->hidden,
                  s->w->norm, 1, c->hidden);
-    multiply(s, logits, s->h, s->w->head, s->batch, c->hidden, c->vocab);
+    multiply(s, logits, s->h, s->w->head, s->active, c->hidden, c->vocab);
 }
 
 static void scratch_free(struct toy_session *s)
@@ -265,6 +269,10 @@ struct toy_session *toy_session_create(const struct toy_weights *w, int batch,
     s->batch = batch;
     s->pool = pool;
     s->ranges = ranges;
+    s->used = lpo_xcalloc(batch, sizeof *s->used);
+    s->all = lpo_xcalloc(batch, sizeof *s->all);
+    for (int b = 0; b < batch; b++)
+        s->all[b] = b;
     s->keys = lpo_xcalloc(cache, sizeof *s->keys);
     s->values = lpo_xcalloc(cache, sizeof *s->values);
     s->cos = lpo_xcalloc(angles, sizeof *s->cos);
@@ -278,6 +286,8 @@ void toy_session_destroy(struct toy_session *s)
     if (!s)
         return;
     scratch_free(s);
+    free(s->used);
+    free(s->all);
     free(s->keys);
     free(s->values);
     free(s->cos);
@@ -287,7 +297,12 @@ void toy_session_destroy(struct toy_session *s)
 
 void toy_session_reset(struct toy_session *s)
 {
-    s->used = 0;
+    memset(s->used, 0, (size_t)s->batch * sizeof *s->used);
+}
+
+void toy_session_reset_one(struct toy_session *s, int sequence)
+{
+    s->used[sequence] = 0;
 }
 
 static int check_tokens(const struct toy_session *s, const int *tokens, int count,
@@ -295,10 +310,11 @@ static int check_tokens(const struct toy_session *s, const int *tokens, int coun
 {
     const struct toy_config *c = &s->w->config;
 
-    if (count < 1 || count > c->context - s->used)
-        return lpo_fail(err, LPO_E_RANGE, "%d tokens after %d do not fit in a context of %d", count,
-                        s->used, c->context);
-    for (int i = 0; i < s->batch * count; i++)
+    for (int b = 0; b < s->active; b++)
+        if (count < 1 || count > c->context - s->used[s->slots[b]])
+            return lpo_fail(err, LPO_E_RANGE, "%d tokens after %d do not fit in a context of %d",
+                            count, s->used[s->slots[b]], c->context);
+    for (int i = 0; i < s->active * count; i++)
         if (tokens[i] < 0 || tokens[i] >= c->vocab)
             return lpo_fail(err, LPO_E_RANGE, "token %d is not in a vocabulary of %d", tokens[i],
                             c->vocab);
@@ -308,10 +324,19 @@ static int check_tokens(const struct toy_session *s, const int *tokens, int coun
 int toy_forward(struct toy_session *s, const int *tokens, int count, float *logits,
                 struct lpo_err *err)
 {
-    const struct toy_config *c = &s->w->config;
-    const int rows = s->batch * count, rc = check_tokens(s, tokens, count, err);
+    return toy_forward_some(s, s->all, s->batch, tokens, count, logits, err);
+}
 
-    if (rc < 0)
+int toy_forward_some(struct toy_session *s, const int *sequences, int active, const int *tokens,
+                     int count, float *logits, struct lpo_err *err)
+{
+    const struct toy_config *c = &s->w->config;
+    const int rows = active * count;
+    int rc;
+
+    s->slots = sequences;
+    s->active = active;
+    if ((rc = check_tokens(s, tokens, count, err)) < 0)
         return rc;
     scratch_fit(s, rows);
     for (int r = 0; r < rows; r++)
@@ -330,6 +355,7 @@ int toy_forward(struct toy_session *s, const int *tokens, int count, float *logi
     toy_push(s->ranges, "lm_head");
     lm_head(s, count, logits);
     toy_pop(s->ranges);
-    s->used += count;
+    for (int b = 0; b < active; b++)
+        s->used[sequences[b]] += count;
     return 0;
 }

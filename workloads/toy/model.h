@@ -20,9 +20,14 @@ LPO_AUTO_DEFINE(toy_session);
 
 /* Forgets the sequences, keeps the memory. */
 void toy_session_reset(struct toy_session *s);
+void toy_session_reset_one(struct toy_session *s, int sequence);
 
 /* Appends `count` tokens to every sequence (tokens[b * count + t]) and writes the logits that
  * follow the last one, logits[b * vocab + v]. Fails when the context is full or a token is not
  * in the vocabulary. */
 int toy_forward(struct toy_session *s, const int *tokens, int count, float *logits,
                 struct lpo_err *err);
+/* The same for `active` of the sequences, which may have different lengths by now: a batch that
+ * sequences join and leave between two steps. */
+int toy_forward_some(struct toy_session *s, const int *sequences, int active, const int *tokens,
+                     int count, float *logits, struct lpo_err *err);
