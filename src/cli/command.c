@@ -11,6 +11,7 @@
 #include "run/child/interrupt.h"
 #include "run/child/supervise.h"
 #include "run/secrets/secrets.h"
+#include "run/server/server.h"
 #include "util/err.h"
 #include "util/spool.h"
 #include "util/str.h"
@@ -217,6 +218,8 @@ int lpo_cli_main(struct lpo_app *app, int argc, const char *const *argv)
     }
     if (strcmp(argv[1], "__guard") == 0 && argc > 2) /* see run/child/supervise.h */
         return lpo_run_guard_main(argc - 2, argv + 2);
+    if (strcmp(argv[1], "__server") == 0) /* what a stage runs for workload=server */
+        return lpo_run_server_main(argc - 2, argv + 2);
     if (strcmp(argv[1], "__complete") == 0) /* called by the scripts in completions/ */
         return lpo_cli_complete_main(app, argc - 2, argv + 2);
     if (strcmp(argv[1], "sample-counters") == 0) /* started by stage counters */

@@ -183,15 +183,20 @@ static void note_failures(struct lpo_stage_ctx *ctx, const struct lpo_json *fail
                                    failures->count, name, why));
 }
 
+/* Of the program itself, and of what ran a server and its clients. */
 void lpo_pipeline_stage_note_workload(struct lpo_stage_ctx *ctx)
 {
-    const char *path = lpo_path_join(ctx->arena, ctx->workload_dir, "metrics.json");
-    const struct lpo_json *metrics = NULL;
+    static const char *const names[] = { "metrics.json", "server.json" };
 
-    if (!lpo_path_exists(path) || lpo_json_read_file(ctx->arena, path, &metrics, NULL) < 0)
-        return; /* a program of one's own writes what it likes */
-    note_failures(ctx, lpo_json_get(metrics, "failures"));
-    LPO_JSON_EACH(text, lpo_json_get(metrics, "notes"))
-    if (lpo_json_text(text, NULL))
-        note(ctx, lpo_json_text(text, NULL));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *path = lpo_path_join(ctx->arena, ctx->workload_dir, names[i]);
+        const struct lpo_json *metrics = NULL;
+
+        if (!lpo_path_exists(path) || lpo_json_read_file(ctx->arena, path, &metrics, NULL) < 0)
+            continue; /* a program of one's own writes what it likes */
+        note_failures(ctx, lpo_json_get(metrics, "failures"));
+        LPO_JSON_EACH(text, lpo_json_get(metrics, "notes"))
+        if (lpo_json_text(text, NULL))
+            note(ctx, lpo_json_text(text, NULL));
+    }
 }

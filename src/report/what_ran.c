@@ -42,11 +42,19 @@ static struct lpo_settings_words traced_words(const struct lpo_rundir *d)
 
 static struct lpo_settings_words words_of(const struct lpo_rundir *d)
 {
+    static const char *built_in[] = { "toy_server" };
+    struct lpo_settings_words words;
+    const char *kind;
+
     if (!d->dir)
         return traced_words(d);
-    if (!lpo_streq(lpo_settings_text(d->config, "workload.kind"), "command"))
+    kind = lpo_settings_text(d->config, "workload.kind");
+    words = lpo_settings_list(d->arena, d->config, "workload.argv");
+    if (lpo_streq(kind, "server") && !words.len)
+        return (struct lpo_settings_words){ built_in, 1 };
+    if (!lpo_streq(kind, "command") && !lpo_streq(kind, "server"))
         return (struct lpo_settings_words){ 0 };
-    return lpo_settings_list(d->arena, d->config, "workload.argv");
+    return words;
 }
 
 const char *lpo_report_run_program(const struct lpo_rundir *d)

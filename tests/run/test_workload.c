@@ -28,7 +28,7 @@ static const struct plan_case {
       "workload: {kind: command, argv: [/no/such/program]}", .code = LPO_E_MISSING,
       .want = { "/no/such/program" } },
     { "an unknown kind names the known ones", "workload: {kind: other}", .code = LPO_E_CONFIG,
-      .want = { "toy, hf or command" } },
+      .want = { "toy, hf, command or server" } },
     { "variables, and one that is removed",
       "workload: {kind: command, argv: [/bin/echo], env: {A: 1, B: null}}",
       .want = { "env A=1 -u B", "/bin/echo" } },

@@ -20,7 +20,10 @@ static const struct chosen_case {
     { "the toy model", { NULL } },
     { "a Hugging Face model", { "workload=hf", "model.path=null" } },
     { "a command", { "workload=command" } },
+    { "a server", { "workload=server" } },
 };
+
+enum { CASES = sizeof cases / sizeof *cases };
 
 /* Keys that conf/ leaves out, since only few users need them: their meaning is in the table. */
 static const char *const unstated[] = { "infer.dtype" };
@@ -102,14 +105,14 @@ static void every_key_is_in_conf(void **state)
     /* dsocr states its own values for some keys, so it is not one of the cases above */
     static const char *const dsocr[] = { "workload=dsocr", NULL };
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
-    const struct lpo_node *configs[4];
+    const struct lpo_node *configs[CASES + 1];
     LPO_AUTO(lpo_file_text) readme = NULL;
     size_t count;
     const struct lpo_schema_row *rows = lpo_settings_schema_rows(&count);
 
-    for (size_t k = 0; k < 3; k++)
+    for (size_t k = 0; k < CASES; k++)
         configs[k] = compose(a, cases[k].overrides);
-    configs[3] = compose(a, dsocr);
+    configs[CASES] = compose(a, dsocr);
     assert_int_equal(
         lpo_file_text_read(lpo_path_join(a, conf_dir(a), "profiling/README.md"), &readme, NULL), 0);
     for (size_t i = 0; i < count; i++) {
@@ -117,7 +120,7 @@ static void every_key_is_in_conf(void **state)
         bool found = is_left_out(rows[i].path) || is_in_the_readme(a, readme->at, rows[i].path);
 
         found |= map && strncmp(rows[i].path, "pipeline.", 9) == 0;
-        for (size_t k = 0; k < 4; k++)
+        for (size_t k = 0; k <= CASES; k++)
             found |= lpo_node_at(configs[k], rows[i].path) != NULL;
         if (!found)
             fail_msg("'%s' has a row, but is not in conf/", rows[i].path);

@@ -77,7 +77,7 @@ bool lpo_workload_may_be_python(struct lpo_arena *a, const struct lpo_node *conf
 {
     const char *kind = lpo_settings_text(config, "workload.kind");
 
-    if (lpo_streq(kind, "command"))
+    if (lpo_streq(kind, "command") || lpo_streq(kind, "server"))
         return command_may_be_python(a, config, call_dir);
     return !lpo_streq(kind, "toy");
 }

@@ -10,6 +10,7 @@
 #include "run/secrets/secrets.h"
 #include "run/step.h"
 #include "run/workload/hf_files.h"
+#include "run/workload/server.h"
 #include "settings/settings.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -314,10 +315,21 @@ static int build_command(struct builder *b)
     return 0;
 }
 
+static int check_server(struct builder *b)
+{
+    return lpo_workload_server_check(b->a, b->config, b->err);
+}
+
+static int build_server(struct builder *b)
+{
+    return lpo_workload_server_build(b->a, b->config, b->request->out_dir, b->step, b->err);
+}
+
 static const struct kind kinds[] = {
     { "toy", build_toy, check_toy, NULL, true },
     { "hf", build_hf, check_hf, prepare_hf, true },
     { "command", build_command, check_command, prepare_command, false },
+    { "server", build_server, check_server, prepare_command, false },
 };
 
 static const struct kind *find_kind(const struct lpo_node *config, struct lpo_err *err)
@@ -329,7 +341,8 @@ static const struct kind *find_kind(const struct lpo_node *config, struct lpo_er
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (strcmp(kinds[i].name, kind) == 0)
             return &kinds[i];
-    lpo_fail(err, LPO_E_CONFIG, "workload.kind '%s' is unknown; it is toy, hf or command", kind);
+    lpo_fail(err, LPO_E_CONFIG, "workload.kind '%s' is unknown; it is toy, hf, command or server",
+             kind);
     return NULL;
 }
 

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run/server/server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "run/clock.h"
+#include "run/server/http.h"
+#include "run/server/plan.h"
+#include "run/server/process.h"
+#include "run/server/record.h"
+#include "run/server/window.h"
+#include "util/arena.h"
+#include "util/err.h"
+#include "util/path.h"
+#include "util/pattern.h"
+#include "util/str.h"
+
+enum { TURN_MS = 20 };
+
+static const int64_t probe_ns = 5000000000; /* a health check that takes longer is no answer */
+static const int64_t between_probes_ns = 100000000;
+static const int64_t client_grace_ns = 5000000000; /* between TERM and KILL */
+
+struct driver {
+    struct lpo_arena *a;
+    struct lpo_server_plan plan;
+    struct lpo_server_process server, client;
+    struct lpo_server_window window;
+    struct lpo_server_record record;
+    struct lpo_http http;
+    struct lpo_pattern *pattern; /* NULL: no line is waited for */
+    bool line_seen, url_ready;
+    int last_status;      /* of the last answer; 0: none */
+    const char *last_why; /* of the last failure */
+    const char *line;     /* the server's last, where it ended by itself; NULL */
+    int signals;
+    bool interrupted;
+};
+
+/* One turn: signals, output, the request under way, processes that ended. */
+static void turn(struct driver *d)
+{
+    struct lpo_server_process *all[] = { &d->server, &d->client };
+    struct pollfd fds[] = { { .fd = d->signals, .events = POLLIN },
+                            { .fd = d->server.out.fd, .events = POLLIN },
+                            { .fd = d->server.err.fd, .events = POLLIN },
+                            lpo_run_http_pollfd(&d->http) };
+    struct signalfd_siginfo info;
+
+    poll(fds, 4, TURN_MS);
+    while (read(d->signals, &info, sizeof info) == (ssize_t)sizeof info)
+        d->interrupted |= info.ssi_signo != SIGCHLD;
+    if (fds[1].revents)
+        d->line_seen |= lpo_run_server_output_pump(&d->server.out, d->pattern);
+    if (fds[2].revents)
+        d->line_seen |= lpo_run_server_output_pump(&d->server.err, d->pattern);
+    lpo_run_http_turn(&d->http);
+    lpo_run_server_window_turn(&d->window);
+    lpo_run_server_process_reap(all, 2);
+}
+
+static int stopped(struct driver *d, struct lpo_err *err)
+{
+    return d->interrupted ? lpo_fail(err, LPO_E_INTERRUPTED, "interrupted") : 0;
+}
+
+/* What it wrote until it ended is still in the pipes. */
+static const char *last_line(struct driver *d)
+{
+    for (int i = 0; i < 64 && (d->server.out.fd >= 0 || d->server.err.fd >= 0); i++) {
+        lpo_run_server_output_pump(&d->server.out, NULL);
+        lpo_run_server_output_pump(&d->server.err, NULL);
+    }
+    return d->server.err.last[0] ? d->server.err.last : d->server.out.last;
+}
+
+static int fail_server_ended(struct driver *d, const char *when, struct lpo_err *err)
+{
+    LPO_STR how = { 0 };
+
+    d->line = last_line(d);
+    lpo_run_server_process_describe(&d->server, &how);
+    return lpo_fail(err, LPO_E_CHILD, "the server ended %s: %s", when, how.at);
+}
+
+/* --- start ---------------------------------------------------------------------------------- */
+
+/* Nobody else takes it in the moment until the server does: the system gives the numbers out in
+ * turn. */
+static int free_port(struct driver *d, struct lpo_err *err)
+{
+    struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *found = NULL;
+    struct sockaddr_storage at;
+    socklen_t len = sizeof at;
+    char port[8] = "";
+    int rc = getaddrinfo(d->plan.host, "0", &hints, &found), fd;
+
+    if (rc != 0)
+        return lpo_fail(err, LPO_E_CONFIG, "workload.server.host '%s': %s", d->plan.host,
+                        gai_strerror(rc));
+    fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && bind(fd, found->ai_addr, found->ai_addrlen) == 0 &&
+        getsockname(fd, (struct sockaddr *)&at, &len) == 0 &&
+        getnameinfo((struct sockaddr *)&at, len, NULL, 0, port, sizeof port, NI_NUMERICSERV) == 0)
+        d->plan.port = atoi(port);
+    if (fd >= 0)
+        close(fd);
+    freeaddrinfo(found);
+    return d->plan.port
+               ? 0
+               : lpo_fail(err, LPO_E_IO, "no free port on workload.server.host '%s'", d->plan.host);
+}
+
+/* Another server there would answer in place of ours, and be measured. */
+static int check_port(struct driver *d, struct lpo_err *err)
+{
+    struct lpo_http_url url = { 0 };
+
+    snprintf(url.host, sizeof url.host, "%s", d->plan.host);
+    snprintf(url.port, sizeof url.port, "%lld", (long long)d->plan.port);
+    if (!lpo_run_http_is_taken(&url, 1000000000))
+        return 0;
+    return lpo_fail(err, LPO_E_CHILD,
+                    "something listens on %s, port %s, already: end it, or set "
+                    "workload.server.port=0 for a free port (@port@ in the words of the server)",
+                    url.host, url.port);
+}
+
+static void set_variables(struct driver *d)
+{
+    char port[24];
+
+    snprintf(port, sizeof port, "%lld", (long long)d->plan.port);
+    setenv("LPO_SERVER_PORT", port, 1);
+    setenv("LPO_SERVER_HOST", d->plan.host, 1);
+    setenv("LPO_SERVER_OUT", d->plan.out_dir, 1);
+}
+
+static int start_server(struct driver *d, struct lpo_err *err)
+{
+    if ((!d->plan.port && free_port(d, err) < 0) || check_port(d, err) < 0)
+        return err->code;
+    lpo_run_server_plan_fill_in(d->a, &d->plan);
+    if (d->plan.ready_log && lpo_pattern_create(d->plan.ready_log, &d->pattern, err) < 0)
+        return err->code;
+    set_variables(d);
+    return lpo_run_server_process_start(&d->server, &d->plan.server, true, false, err);
+}
+
+/* --- ready ---------------------------------------------------------------------------------- */
+
+static void probe(struct driver *d, const struct lpo_http_url *url, int64_t *next)
+{
+    struct lpo_http *h = &d->http;
+
+    if (h->state == LPO_HTTP_ANSWERED) {
+        d->last_status = h->status;
+        d->last_why = NULL;
+        d->url_ready = h->status >= 200 && h->status < 300;
+    } else if (h->state == LPO_HTTP_FAILED) {
+        d->last_status = 0;
+        d->last_why = h->why;
+    }
+    if (h->state != LPO_HTTP_BUSY) {
+        h->state = LPO_HTTP_IDLE;
+        if (lpo_run_clock_ns() >= *next && !d->url_ready) {
+            *next = lpo_run_clock_ns() + between_probes_ns;
+            lpo_run_http_start(h, "GET", url, probe_ns);
+        }
+    }
+}
+
+static int fail_not_ready(struct driver *d, struct lpo_err *err)
+{
+    LPO_STR why = { 0 };
+
+    if (d->plan.ready_url && !d->url_ready) {
+        lpo_str_addf(&why, "; GET %s: ", d->plan.ready_url);
+        if (d->last_status)
+            lpo_str_addf(&why, "status %d", d->last_status);
+        else
+            lpo_str_add(&why, d->last_why ? d->last_why : "no answer");
+    }
+    if (d->pattern && !d->line_seen)
+        lpo_str_addf(&why, "; no line of its output is like '%s'", d->plan.ready_log);
+    return lpo_fail(err, LPO_E_CHILD,
+                    "the server was not ready after %.4g s%s; workload.server.ready.timeout "
+                    "says how long to wait",
+                    (double)d->plan.ready_ns / 1e9, lpo_str_text(&why));
+}
+
+static int wait_ready(struct driver *d, struct lpo_err *err)
+{
+    int64_t from = lpo_run_clock_ns(), next = 0;
+    struct lpo_http_url url;
+
+    if (d->plan.ready_url && lpo_run_http_url_parse(d->plan.ready_url, &url, err) < 0)
+        return err->code;
+    d->url_ready = !d->plan.ready_url;
+    d->line_seen = !d->pattern;
+    while (!d->url_ready || !d->line_seen) {
+        turn(d);
+        if (stopped(d, err) < 0)
+            return err->code;
+        if (d->server.ended)
+            return fail_server_ended(d, "before it was ready", err);
+        if (d->plan.ready_url)
+            probe(d, &url, &next);
+        if ((!d->url_ready || !d->line_seen) && d->plan.ready_ns &&
+            lpo_run_clock_ns() - from >= d->plan.ready_ns)
+            return fail_not_ready(d, err);
+    }
+    lpo_run_http_close(&d->http);
+    d->record.ready_ns = lpo_run_clock_ns() - from;
+    return 0;
+}
+
+/* --- load ----------------------------------------------------------------------------------- */
+
+/* The server's own switch (vLLM's /start_profile). Its answer is waited for; a refusal is a note.
+ */
+static void post(struct driver *d, const char *text)
+{
+    struct lpo_http_url url;
+
+    if (!text || lpo_run_http_url_parse(text, &url, NULL) < 0)
+        return;
+    lpo_run_http_start(&d->http, "POST", &url, 6 * probe_ns); /* a profile takes time to write */
+    while (d->http.state == LPO_HTTP_BUSY && !d->interrupted && !d->server.ended)
+        turn(d);
+    if (d->http.state != LPO_HTTP_ANSWERED)
+        lpo_run_server_record_note(&d->record, d->a, "POST %s: %s", text,
+                                   d->http.why ? d->http.why : "no answer");
+    else if (d->http.status < 200 || d->http.status >= 300)
+        lpo_run_server_record_note(&d->record, d->a, "POST %s: status %d", text, d->http.status);
+    lpo_run_http_close(&d->http);
+}
+
+static void open_window(struct driver *d)
+{
+    if (d->window.open || d->window.over)
+        return;
+    lpo_run_server_window_open(&d->window);
+    post(d, d->plan.begin_url);
+}
+
+static void close_window(struct driver *d)
+{
+    if (!d->window.open)
+        return;
+    lpo_run_server_window_close(&d->window);
+    post(d, d->plan.end_url);
+}
+
+static void follow_window(struct driver *d, int64_t since_ns)
+{
+    const struct lpo_server_plan *p = &d->plan;
+
+    if (strcmp(p->window, "all") == 0)
+        return;
+    if (since_ns >= p->after_ns)
+        open_window(d);
+    if (p->for_ns && since_ns >= p->after_ns + p->for_ns)
+        close_window(d);
+}
+
+static void end_client(struct driver *d)
+{
+    while (lpo_run_server_process_lives(&d->client)) {
+        lpo_run_server_process_end(&d->client, SIGTERM, client_grace_ns);
+        turn(d);
+    }
+}
+
+/* A client to its end: `what` is "the warm-up" or "the client", `limit` its key. */
+static int run_client(struct driver *d, const struct lpo_words *words, int64_t limit_ns,
+                      const char *what, const char *limit, bool load, struct lpo_err *err)
+{
+    int64_t from = lpo_run_clock_ns();
+    LPO_STR how = { 0 };
+    int rc = 0;
+
+    if (lpo_run_server_process_start(&d->client, words, false, true, err) < 0)
+        return lpo_ctx(err, "%s did not run", what);
+    while (rc == 0 && !d->client.ended) {
+        turn(d);
+        if (load && !d->client.ended)
+            follow_window(d, lpo_run_clock_ns() - from);
+        rc = stopped(d, err);
+        if (rc == 0 && d->server.ended)
+            rc = fail_server_ended(d, load ? "while it was under load" : "during the warm-up", err);
+        if (rc == 0 && limit_ns && lpo_run_clock_ns() - from >= limit_ns)
+            rc = lpo_fail(err, LPO_E_CHILD, "%s took longer than %.4g s (%s)", what,
+                          (double)limit_ns / 1e9, limit);
+    }
+    if (load)
+        close_window(d);
+    end_client(d);
+    if (rc < 0)
+        return rc;
+    lpo_run_server_process_describe(&d->client, &how);
+    if (load)
+        d->record.client_end = lpo_arena_strdup(d->a, how.at);
+    if (d->client.status != 0)
+        return lpo_fail(err, LPO_E_CHILD, "%s failed: %s", what, how.at);
+    *(load ? &d->record.load_ns : &d->record.warmup_ns) = lpo_run_clock_ns() - from;
+    return 0;
+}
+
+static int under_load(struct driver *d, struct lpo_err *err)
+{
+    const struct lpo_server_plan *p = &d->plan;
+
+    if (p->warmup.len && run_client(d, &p->warmup, p->warmup_ns, "the warm-up",
+                                    "workload.server.warmup.timeout", false, err) < 0)
+        return err->code;
+    if (!p->after_ns && strcmp(p->window, "all") != 0)
+        open_window(d); /* before the first request, whatever the client takes to send it */
+    return run_client(d, &p->load, p->load_ns, "the client", "workload.server.load.timeout", true,
+                      err);
+}
+
+/* --- end ------------------------------------------------------------------------------------ */
+
+/* Asked to end, a server may say what it likes: only what it did before counts. */
+static void note_end(struct driver *d, bool ended_alone)
+{
+    LPO_STR how = { 0 };
+
+    lpo_run_server_process_describe(&d->server, &how);
+    d->record.server_end = lpo_arena_strdup(d->a, how.at);
+    if (ended_alone)
+        return;
+    if (d->server.asked == SIGKILL)
+        lpo_run_server_record_note(
+            &d->record, d->a,
+            "the server, or a process of its, did not end within %.4g s of SIG%s and of SIGTERM, "
+            "and was killed: what profilers in it had not written is lost "
+            "(workload.server.stop.grace)",
+            (double)d->plan.grace_ns / 1e9, d->plan.signal);
+    else if (WIFSIGNALED(d->server.status) && WTERMSIG(d->server.status) != SIGINT &&
+             WTERMSIG(d->server.status) != SIGTERM)
+        lpo_run_server_record_note(&d->record, d->a, "the server crashed when it was ended: %s",
+                                   how.at);
+}
+
+static void end_server(struct driver *d)
+{
+    int first = strcmp(d->plan.signal, "TERM") == 0 ? SIGTERM : SIGINT;
+    int64_t from = lpo_run_clock_ns();
+    bool alone = d->server.ended;
+
+    if (!d->server.pid)
+        return;
+    while (lpo_run_server_process_lives(&d->server)) {
+        /* what a server that has ended left behind is no server any more */
+        lpo_run_server_process_end(&d->server, d->server.ended ? SIGTERM : first, d->plan.grace_ns);
+        turn(d);
+    }
+    last_line(d);
+    lpo_run_server_output_close(&d->server.out);
+    lpo_run_server_output_close(&d->server.err);
+    d->record.stop_ns = lpo_run_clock_ns() - from;
+    note_end(d, alone);
+}
+
+static void note_window(struct driver *d)
+{
+    const struct lpo_server_window *w = &d->window;
+
+    d->record.from_unix_ns = w->over ? w->from_unix_ns : 0;
+    d->record.to_unix_ns = w->over ? w->to_unix_ns : 0;
+    d->record.recorded = w->dir ? (int64_t)w->processes : -1;
+    if (w->refused)
+        lpo_run_server_record_note(&d->record, d->a, "%s", w->refused);
+    if (w->over && w->dir && !w->processes)
+        lpo_run_server_record_note(&d->record, d->a,
+                                   "no process of the server made an NVTX or CUDA call while it "
+                                   "was under load: nothing was recorded");
+}
+
+static int drive(struct driver *d, struct lpo_err *err)
+{
+    int rc = start_server(d, err);
+
+    if (rc == 0)
+        rc = wait_ready(d, err);
+    if (rc == 0)
+        rc = under_load(d, err);
+    lpo_run_http_close(&d->http);
+    end_server(d);
+    note_window(d);
+    return rc;
+}
+
+static void block_signals(struct driver *d)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    d->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* a server's workers stay ours when it ends */
+}
+
+int lpo_run_server_main(int argc, const char *const *argv)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct driver d = { .a = a, .http.fd = -1 };
+    struct lpo_err err = { 0 }, unwritten = { 0 };
+    int rc;
+
+    if (lpo_run_server_plan_parse(a, argc, argv, &d.plan, &err) < 0 ||
+        lpo_run_server_plan_check(a, &d.plan, &err) < 0) {
+        lpo_err_print(stderr, "lpo", &err);
+        return 2;
+    }
+    d.window.dir = strcmp(d.plan.window, "load") == 0 ? getenv("LPO_COLLECT_DIR") : NULL;
+    block_signals(&d);
+    rc = drive(&d, &err);
+    if (rc < 0)
+        d.record.problem = lpo_arena_strdup(a, lpo_err_cause(&err));
+    if (lpo_run_server_record_write(&d.record, &d.plan, a, &unwritten) < 0)
+        lpo_err_print(stderr, "lpo", &unwritten);
+    /* The last line of all. What the server printed may hold a secret: it is kept out of
+     * server.json, and here lpo reads it and leaves secrets out. */
+    if (rc < 0)
+        fprintf(stderr, "lpo: %s%s%s\n", lpo_err_cause(&err),
+                d.line && *d.line ? "; its last line: " : "", d.line ? d.line : "");
+    lpo_pattern_destroy(d.pattern);
+    close(d.signals);
+    return rc == LPO_E_INTERRUPTED ? 130 : rc < 0 ? 1 : 0;
+}
