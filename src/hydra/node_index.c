@@ -7,13 +7,19 @@
 #include "hydra/node.h"
 #include "util/arena.h"
 #include "util/str.h"
+#include "util/table.h"
 
 enum { INDEX_FROM = 32 };
 
+struct slot {
+    uint32_t hash; /* compared first, so that other keys are seldom looked at */
+    uint32_t used; /* pair number + 1 */
+};
+
 struct lpo_node_index {
-    size_t slots;   /* a power of two, at least twice the pairs */
+    struct slot *slots;
+    size_t mask;
     size_t indexed; /* pairs that are in the table */
-    uint32_t at[];  /* pair number + 1; 0 is free */
 };
 
 static bool is_number(const struct lpo_node *n)
@@ -53,46 +59,72 @@ static uint64_t hash_key(const struct lpo_node *n)
     return lpo_str_hash(&d, sizeof d);
 }
 
-static void put(struct lpo_node_index *ix, const struct lpo_node *map, size_t pair)
-{
-    size_t slot = hash_key(map->pairs[pair].key) & (ix->slots - 1);
+struct key {
+    const struct lpo_node *map, *node;
+    uint32_t hash;
+};
 
-    while (ix->at[slot])
-        slot = (slot + 1) & (ix->slots - 1);
-    ix->at[slot] = (uint32_t)pair + 1;
-    ix->indexed = pair + 1;
+static inline bool is_used(const struct slot *s)
+{
+    return s->used;
+}
+
+static inline size_t place(const struct key *key)
+{
+    return key->hash;
+}
+
+static inline size_t place_of(const struct slot *s)
+{
+    return s->hash;
+}
+
+static inline bool is_same(const struct slot *s, const struct key *key)
+{
+    return s->hash == key->hash && lpo_node_same_key(key->map->pairs[s->used - 1].key, key->node);
+}
+
+LPO_TABLE_DEFINE(pair, struct slot, const struct key *, is_used, place, is_same, place_of)
+
+static struct key key_of(const struct lpo_node *map, const struct lpo_node *node)
+{
+    return (struct key){ map, node, (uint32_t)hash_key(node) };
+}
+
+/* Old slots stay in the arena until it goes: together they are smaller than the last. */
+static void grow(struct lpo_arena *a, struct lpo_node_index *ix)
+{
+    size_t count = ix->slots ? ix->mask + 1 : 0;
+    size_t mask = count ? count * 2 - 1 : 2 * INDEX_FROM - 1;
+    struct slot *slots = lpo_arena_array(a, mask + 1, sizeof *slots);
+
+    pair_move(ix->slots, count, slots, mask);
+    ix->slots = slots;
+    ix->mask = mask;
 }
 
 void lpo_node_index_added(struct lpo_arena *a, struct lpo_node *map)
 {
-    struct lpo_node_index *ix = map->index;
-    size_t slots = 2 * INDEX_FROM;
-
     if (map->npairs < INDEX_FROM || map->npairs >= UINT32_MAX)
         return;
-    if (ix && map->npairs * 2 <= ix->slots && ix->indexed + 1 == map->npairs) {
-        put(ix, map, map->npairs - 1);
-        return;
+    if (!map->index)
+        map->index = LPO_NEW(a, struct lpo_node_index);
+    for (struct lpo_node_index *ix = map->index; ix->indexed < map->npairs; ix->indexed++) {
+        struct key key = key_of(map, map->pairs[ix->indexed].key);
+        struct slot *s;
+
+        if (!ix->slots || !lpo_table_has_room(ix->indexed, ix->mask))
+            grow(a, ix);
+        s = pair_probe(ix->slots, ix->mask, &key);
+        if (!s->used) /* the first of equal keys is the one that is found */
+            *s = (struct slot){ key.hash, (uint32_t)ix->indexed + 1 };
     }
-    while (slots < map->npairs * 4)
-        slots *= 2;
-    ix = lpo_arena_alloc(a, sizeof *ix + slots * sizeof *ix->at);
-    ix->slots = slots;
-    for (size_t i = 0; i < map->npairs; i++)
-        put(ix, map, i);
-    map->index = ix;
 }
 
-ptrdiff_t lpo_node_index_find(const struct lpo_node *map, const struct lpo_node *key)
+ptrdiff_t lpo_node_index_find(const struct lpo_node *map, const struct lpo_node *node)
 {
-    const struct lpo_node_index *ix = map->index;
+    struct key key = key_of(map, node);
+    const struct slot *s = pair_probe(map->index->slots, map->index->mask, &key);
 
-    for (size_t slot = hash_key(key) & (ix->slots - 1); ix->at[slot];
-         slot = (slot + 1) & (ix->slots - 1)) {
-        size_t pair = ix->at[slot] - 1;
-
-        if (lpo_node_same_key(map->pairs[pair].key, key))
-            return (ptrdiff_t)pair;
-    }
-    return -1;
+    return (ptrdiff_t)s->used - 1; /* 0 is free: -1 */
 }

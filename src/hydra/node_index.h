@@ -4,8 +4,7 @@
  * Small maps have no index; one appears when a map grows past a screenful of keys. Keys are equal
  * as in Python (1, 1.0 and true are one key), so they hash alike. Only node.c uses this.
  *
- * The tables of util/map.h do not fit: they copy keys that are text or numbers and are freed one by
- * one, while nodes live in an arena and are never freed singly. */
+ * It is the table of util/table.h, with slots in the arena of the nodes. */
 #pragma once
 
 #include <stdbool.h>

@@ -6,27 +6,11 @@
 
 #include "util/arena.h"
 #include "util/str.h"
+#include "util/table.h"
 
-/* The one table. Each key type gets its code from this pattern rather than through pointers to
- * functions, since a join asks it once for every kernel. A slot of zeros is free.
- *
- *     KEY           what is looked for
- *     USED(s)       does the slot *s hold something?
- *     PLACE(key)    where the search begins, before the mask
- *     SAME(s, key)  does the used slot *s hold the key?
- *     PLACE_OF(s)   PLACE of what the used slot *s holds
- *
- * name_probe() gives the slot of a key, or the free one where it belongs; has_room() sees to it
- * that some slot is always free. name_grow() doubles the table, which begins with 16 slots. */
+/* The table of util/table.h with slots of its own, doubled when it is full; it begins with 16. */
 #define DEFINE_TABLE(name, SLOT, KEY, USED, PLACE, SAME, PLACE_OF)                                 \
-    static inline SLOT *name##_probe(SLOT *slots, size_t mask, KEY key)                            \
-    {                                                                                              \
-        size_t i = PLACE(key) & mask;                                                              \
-                                                                                                   \
-        while (USED(&slots[i]) && !SAME(&slots[i], key))                                           \
-            i = (i + 1) & mask;                                                                    \
-        return &slots[i];                                                                          \
-    }                                                                                              \
+    LPO_TABLE_DEFINE(name, SLOT, KEY, USED, PLACE, SAME, PLACE_OF)                                 \
                                                                                                    \
     static void name##_grow(SLOT **slots, size_t *mask)                                            \
     {                                                                                              \
@@ -35,24 +19,9 @@
                                                                                                    \
         *mask = old ? *mask * 2 + 1 : 15;                                                          \
         *slots = lpo_xcalloc(*mask + 1, sizeof **slots);                                           \
-        for (size_t n = 0; n < count; n++) {                                                       \
-            size_t i;                                                                              \
-                                                                                                   \
-            if (!USED(&old[n]))                                                                    \
-                continue;                                                                          \
-            i = PLACE_OF(&old[n]) & *mask;                                                         \
-            while (USED(&(*slots)[i]))                                                             \
-                i = (i + 1) & *mask;                                                               \
-            (*slots)[i] = old[n];                                                                  \
-        }                                                                                          \
+        name##_move(old, count, *slots, *mask);                                                    \
         free(old);                                                                                 \
     }
-
-/* For one more, so that the table stays at most three quarters full. */
-static inline bool has_room(size_t count, size_t mask)
-{
-    return (count + 1) * 4 <= mask * 3;
-}
 
 /* ---- text */
 
@@ -140,7 +109,7 @@ uint64_t *lpo_map_put(struct lpo_map *m, const char *at, size_t len, bool *fresh
         *fresh = !s->used;
     if (s->used)
         return &m->entries[s->used - 1].value;
-    if (!has_room(m->count, m->mask)) {
+    if (!lpo_table_has_room(m->count, m->mask)) {
         text_grow(&m->slots, &m->mask);
         s = text_probe(m->slots, m->mask, &key);
     }
@@ -277,7 +246,7 @@ uint32_t *lpo_map_u64_put(struct lpo_map_u64 *m, uint64_t key, bool *fresh)
     *fresh = !u64_used(s);
     if (!*fresh)
         return &s->value;
-    if (!has_room(m->count, m->mask)) {
+    if (!lpo_table_has_room(m->count, m->mask)) {
         u64_grow(&m->slots, &m->mask);
         s = u64_probe(m->slots, m->mask, key);
     }
@@ -349,7 +318,7 @@ uint32_t lpo_map_pair_put(struct lpo_map_pair *m, uint64_t a, uint64_t b, bool *
     struct pair key = { a, b };
     struct lpo_map_pair_slot *s;
 
-    if (!m->slots || !has_room(m->count, m->mask))
+    if (!m->slots || !lpo_table_has_room(m->count, m->mask))
         pair_grow(&m->slots, &m->mask);
     s = pair_probe(m->slots, m->mask, key);
     *fresh = !s->used;

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* util/map.h - the hash tables: from text, a 64-bit number or a pair of numbers to a number.
  *
- * All three are one table (map.c): open addressing, never more than three quarters full, nothing is
- * ever removed.
+ * All three are the table of util/table.h: never more than three quarters full, nothing is ever
+ * removed.
  *
  * - lpo_map: text to a uint64_t, in the order of insertion. Keys are copied. Store an index into
  *   your own array, or a pointer cast through uintptr_t.
  * - lpo_map_u64: a number to a uint32_t, for joins over millions of rows; 12 bytes a slot.
- * - lpo_map_pair: two numbers to a dense row number, without a copy of any key.
- *
- * hydra/node_index.c has the one other table: its keys are nodes, equal as in Python, and it lives
- * in an arena, where nothing is freed singly. */
+ * - lpo_map_pair: two numbers to a dense row number, without a copy of any key. */
 #pragma once
 
 #include <stdbool.h>
