@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FOLDERS = ("src/", "tests/", "conf/", "docs/", "scripts/", "bench/", "workloads/", "fuzz/", "include/", "packaging/")
+FOLDERS = ("python/", "src/", "tests/", "conf/", "docs/", "scripts/", "bench/", "workloads/", "fuzz/", "include/", "packaging/")
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 CODE = re.compile(r"`([^`\s]+)`")
 FENCE = re.compile(r"^```.*?^```", re.M | re.S)
