@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "pipeline/python.h"
 #include "run/child/supervise.h"
 #include "run/manifest.h"
 #include "run/provenance.h"
@@ -52,6 +53,9 @@ int lpo_pipeline_stage_add_workload(struct lpo_stage_ctx *ctx, struct lpo_steps 
     };
     ctx->has_workload = true;
     if (lpo_workload_plan(ctx->arena, ctx->config, &ctx->request, step, err) < 0)
+        return err->code;
+    /* in every profiled stage: ncu is to find the regions that the collector recorded */
+    if (opts->profiled && lpo_pipeline_python_modules(ctx, step, err) < 0)
         return err->code;
     set_limits(ctx, step);
     step->workload = true;

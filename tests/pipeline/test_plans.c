@@ -161,6 +161,22 @@ static const struct plan_case {
       BASE "pipeline: {native: {enable: true, library: /bin/sh, graphs: nodes}}\n",
       { "LPO_COLLECT_GRAPH_NODES=1" },
       NULL },
+    { "native: a range for each module, in every profiled stage",
+      "workload: {kind: command, argv: [/bin/echo, train.py]}\npipeline: {direct_inference: "
+      "{enable: "
+      "true}, native: {enable: true, library: /bin/sh, modules: true, modules_depth: 2}, nsys: "
+      "{enable: true}}\n",
+      { "# direct_inference", "# native", "LPO_TORCH_MODULES=2",
+        "PYTHONPATH=", "lpo_sitecustomize:/own", "# nsys", "LPO_TORCH_MODULES=2" } },
+    { "native: modules of a program that is not Python",
+      BASE "pipeline: {native: {enable: true, library: /bin/sh, modules: true}}\n",
+      { "# native" },
+      "LPO_TORCH_MODULES" },
+    { "torch injects itself, with the modules",
+      "workload: {kind: command, argv: [/bin/echo, train.py]}\npipeline: {native: {modules: true}, "
+      "torch_profiler: {enable: true}}\n",
+      { "LPO_TORCH_MODULES=4", "lpo_sitecustomize:/own", "LPO_TORCH_PROFILE=" },
+      "lpo_sitecustomize:/own:" },
     { "torch injects itself",
       "workload: {kind: command, argv: [/bin/echo, train.py]}\npipeline: {torch_profiler: {enable: "
       "true}}\n",

@@ -37,7 +37,8 @@ class Ranges:
             self._nvtx = torch.cuda.nvtx
         else:
             self._client = nvtx.client()
-        if record is True or (record == "auto" and os.environ.get("LPO_TORCH_PROFILE")):
+        mirrored = self._nvtx and getattr(self._nvtx.range_push, "lpo_mirrored", False)  # the stage records NVTX itself
+        if not mirrored and (record is True or (record == "auto" and os.environ.get("LPO_TORCH_PROFILE"))):
             self._record = torch.autograd.profiler.record_function
 
     def push(self, name: str) -> None:

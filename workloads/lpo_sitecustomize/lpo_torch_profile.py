@@ -9,6 +9,7 @@ The settings file (JSON):
     step             what ends a step: "module" (a call of an outermost nn.Module: one forward pass),
                      "optimizer" (an optimizer's step), "range" (a record_function of the name below)
     step_range       that name; "step" by default
+    nvtx             ranges of torch.cuda.nvtx, of the package nvtx and of lpo.py are in the trace too (default true)
     all_threads      record operators of every thread where torch can (default true; not with profile_memory, which
                      records nothing then)
 
@@ -22,13 +23,15 @@ from __future__ import annotations
 
 import atexit
 import gzip
-import importlib.abc
-import importlib.machinery
 import json
 import os
 import sys
 import threading
 from typing import Any, Callable, Optional
+
+import lpo_annotate
+import lpo_mirror
+import lpo_on_import
 
 MARKER = "lpo:step:"
 USER_SCOPE = 7  # at::RecordScope::USER_SCOPE
@@ -44,6 +47,8 @@ class Recorder:
         self.files: list[str] = []
         self.state = "waiting for torch"
         self.error: Optional[str] = None
+        self.notes: list[str] = []
+        self.mirror: Optional[lpo_mirror.Mirror] = None
         self.torch: Any = None
         self.profiler: Any = None
         self.phases = Phases(settings.get("schedule") or {})
@@ -63,7 +68,7 @@ class Recorder:
                 # the name alone: arguments may hold secrets, which only lpo itself can recognise
                 "schema": "lpo.torch_process/2", "pid": self.pid, "program": (getattr(sys, "argv", None) or [""])[0],
                 "state": self.state,
-                "error": self.error, "files": self.files, "python": sys.version.split()[0],
+                "error": self.error, "notes": self.notes, "files": self.files, "python": sys.version.split()[0],
                 "torch": getattr(self.torch, "__version__", None), "settings": self.settings,
             }, file, indent=2)
         os.replace(path + ".tmp", path)
@@ -82,7 +87,19 @@ class Recorder:
             except Exception:
                 pass
 
+    def note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
     # Starting
+
+    def follow_nvtx(self) -> None:
+        """The mirror is asked at every push, also before recording begins and after it has ended."""
+        mirror = self.mirror = lpo_mirror.Mirror(lambda: self.profiler is not None and os.getpid() == self.pid, self.note)
+        lpo_on_import.when_imported("torch", lambda: self.guard(mirror.torch_is_here))
+        lpo_on_import.when_imported("nvtx", lambda: self.guard(mirror.nvtx_is_here))
+        lpo_on_import.when_imported("lpo", lambda: self.guard(lambda: mirror.lpo_is_here(sys.modules["lpo"])))
+        mirror.lpo_is_here(lpo_annotate.load())
 
     def torch_is_here(self) -> None:
         import torch
@@ -245,6 +262,8 @@ class Recorder:
             self.state = never.get(self.state, self.state)
             self.status()
             return
+        if self.mirror is not None:
+            self.mirror.close()
         profiler, self.profiler = self.profiler, None
         profiler.stop()  # with a schedule and Kineto, writes a phase that was cut short
         if not self.kineto:
@@ -317,50 +336,12 @@ def write_events(found: list[Any], path: str, begin_ns: int) -> None:
         json.dump(whole, file)
 
 
-class _After(importlib.abc.Loader):
-    """A loader that calls back when its module is fully imported."""
-
-    def __init__(self, inner: Any, then: Callable[[], None]) -> None:
-        self.inner, self.then = inner, then
-
-    def create_module(self, spec: Any) -> Any:
-        return self.inner.create_module(spec)
-
-    def exec_module(self, module: Any) -> None:
-        self.inner.exec_module(module)
-        if module.__spec__ is not None:
-            module.__spec__.loader = self.inner
-        module.__loader__ = self.inner
-        self.then()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
-
-
-class _Watch(importlib.abc.MetaPathFinder):
-    """Stands first among the import finders until `import torch`, then removes itself."""
-
-    def __init__(self, then: Callable[[], None]) -> None:
-        self.then = then
-
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
-        if fullname != "torch":
-            return None
-        sys.meta_path.remove(self)
-        for finder in sys.meta_path:
-            find = getattr(finder, "find_spec", None)
-            spec = find(fullname, path, target) if find else None
-            if spec is not None:
-                if spec.loader is not None:
-                    spec.loader = _After(spec.loader, self.then)
-                return spec
-        return None
-
-
 def install(path: str) -> None:
     """Reads the settings and waits for torch. Called once, by sitecustomize."""
     with open(path, encoding="utf-8") as file:
         settings = json.load(file)
     recorder = Recorder(settings)
-    sys.meta_path.insert(0, _Watch(lambda: recorder.guard(recorder.torch_is_here)))
+    if settings.get("nvtx", True):
+        recorder.follow_nvtx()
+    lpo_on_import.when_imported("torch", lambda: recorder.guard(recorder.torch_is_here))
     atexit.register(recorder.at_exit)

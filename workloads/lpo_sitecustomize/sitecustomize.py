@@ -1,26 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts torch.profiler into any Python program, without changing it.
+"""Puts torch.profiler, or a range around each nn.Module, into any Python program without changing it.
 
-`lpo run` puts this folder first on PYTHONPATH and names a settings file in LPO_TORCH_PROFILE; Python
-imports `sitecustomize` by itself. A guest: what fails here is written to a status file, never raised.
+`lpo run` puts this folder first on PYTHONPATH and names a settings file in LPO_TORCH_PROFILE, or a depth in
+LPO_TORCH_MODULES; Python imports `sitecustomize` by itself. A guest: what fails here is written to a status file, never
+raised. The folder of lpo.py comes last on the path, so that `import lpo` finds it where the program has none.
 """
 
 
 def _install() -> None:
     import os
+    import sys
 
-    settings = os.environ.get("LPO_TORCH_PROFILE")
-    if not settings:
+    settings, depth = os.environ.get("LPO_TORCH_PROFILE"), os.environ.get("LPO_TORCH_MODULES")
+    if not settings and not depth:
         return
     try:
-        import importlib.util
+        import lpo_annotate
 
-        here = os.path.dirname(os.path.abspath(__file__))
-        path = os.path.join(here, "lpo_torch_profile.py")
-        spec = importlib.util.spec_from_file_location("lpo_torch_profile", path)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        module.install(settings)
+        sys.path.append(lpo_annotate.FOLDER)
+        if settings:
+            import lpo_torch_profile
+
+            lpo_torch_profile.install(settings)
+        if depth:
+            import lpo_modules
+
+            lpo_modules.install_later(int(depth))
     except Exception:  # the program must not suffer
         pass
 

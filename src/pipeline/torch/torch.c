@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* PyTorch's profiler, injected into any Python workload: the interpreter imports `sitecustomize` at
- * its start, and ours, first on PYTHONPATH, starts the profiler and then imports the user's own. */
-#include <stdlib.h>
+/* PyTorch's profiler, injected into any Python workload (pipeline/python.h). */
 #include <string.h>
 
+#include "pipeline/python.h"
 #include "pipeline/stage.h"
 #include "run/child/capture.h"
 #include "run/folder.h"
-#include "run/install.h"
 #include "run/manifest.h"
 #include "rundir/rundir.h"
 #include "util/arena.h"
@@ -20,7 +18,7 @@
 
 struct torch_settings {
     struct lpo_settings_words activities;
-    bool record_shapes, profile_memory, with_stack;
+    bool record_shapes, profile_memory, with_stack, nvtx;
     const char *step;
     int64_t wait, warmup, active;
 };
@@ -31,6 +29,7 @@ static const struct lpo_settings_field fields[] = {
     LPO_SETTING(torch_settings, profile_memory, LPO_S_BOOL,
                 "pipeline.torch_profiler.profile_memory"),
     LPO_SETTING(torch_settings, with_stack, LPO_S_BOOL, "pipeline.torch_profiler.with_stack"),
+    LPO_SETTING(torch_settings, nvtx, LPO_S_BOOL, "pipeline.torch_profiler.nvtx"),
     LPO_SETTING(torch_settings, step, LPO_S_TEXT, "pipeline.torch_profiler.step"),
     LPO_SETTING(torch_settings, wait, LPO_S_INT, "pipeline.torch_profiler.schedule.wait"),
     LPO_SETTING(torch_settings, warmup, LPO_S_INT, "pipeline.torch_profiler.schedule.warmup"),
@@ -101,6 +100,7 @@ static int torch_prepare(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, str
     lpo_jw_bool(&w, "record_shapes", s->record_shapes);
     lpo_jw_bool(&w, "profile_memory", s->profile_memory);
     lpo_jw_bool(&w, "with_stack", s->with_stack);
+    lpo_jw_bool(&w, "nvtx", s->nvtx);
     lpo_jw_object(&w, "schedule");
     lpo_jw_int(&w, "wait", s->wait);
     lpo_jw_int(&w, "warmup", s->warmup);
@@ -115,24 +115,15 @@ static int torch_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct
 {
     struct lpo_workload_opts opts = { .profiled = true };
     struct lpo_arena *a = ctx->arena;
-    const char *folder = lpo_run_install_find(a, "lpo_sitecustomize");
-    const char *path = getenv("PYTHONPATH");
     struct lpo_step *step;
 
     if (!lpo_workload_may_be_python(a, ctx->config, ctx->call_dir)) {
         ctx->nothing_to_do = "the workload is not a Python program";
         return 0;
     }
-    if (!folder)
-        return lpo_fail(err, LPO_E_MISSING,
-                        "the folder lpo_sitecustomize is not beside lpo; install lpo whole");
-    if (lpo_pipeline_stage_add_workload(ctx, steps, "torch profiler", &opts, &step, err) < 0)
+    if (lpo_pipeline_stage_add_workload(ctx, steps, "torch profiler", &opts, &step, err) < 0 ||
+        lpo_pipeline_python_inject(ctx, step, err) < 0)
         return err->code;
-    for (size_t i = 0; i < step->nenv; i++) /* the workload may bring its own */
-        if (strcmp(step->env[i].name, "PYTHONPATH") == 0)
-            path = step->env[i].value;
-    lpo_run_step_env(a, step, "PYTHONPATH",
-                     path && *path ? lpo_arena_printf(a, "%s:%s", folder, path) : folder);
     lpo_run_step_env(a, step, "LPO_TORCH_PROFILE", settings_path(ctx));
     return 0;
 }
@@ -140,18 +131,23 @@ static int torch_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct
 /* Every process says beside its traces how it went; one that failed is worth a note. */
 static bool note_status(struct lpo_stage_ctx *ctx, const char *file)
 {
-    const struct lpo_json *status = NULL;
+    const struct lpo_json *status = NULL, *notes;
     const char *state, *error;
+    long long pid;
 
     if (lpo_json_read_file(ctx->arena, lpo_path_join(ctx->arena, ctx->run_dir, file), &status,
                            NULL) < 0)
         return false;
+    pid = (long long)lpo_json_int(lpo_json_get(status, "pid"), 0);
+    notes = lpo_json_get(status, "notes");
+    LPO_JSON_EACH(note, notes)
+    lpo_run_manifest_note(ctx->manifest, ctx->record, "process %lld: %s", pid,
+                          lpo_json_text(note, ""));
     state = lpo_json_text(lpo_json_get(status, "state"), "written");
     error = lpo_json_text(lpo_json_get(status, "error"), NULL);
     if (lpo_streq(state, "written"))
         return false;
-    lpo_run_manifest_note(ctx->manifest, ctx->record, "process %lld: %s%s%s",
-                          (long long)lpo_json_int(lpo_json_get(status, "pid"), 0), state,
+    lpo_run_manifest_note(ctx->manifest, ctx->record, "process %lld: %s%s%s", pid, state,
                           error ? ": " : "", error ? error : "");
     return true;
 }
