@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "gpu/sampler/cupti_pm_abi.h"
@@ -350,6 +349,8 @@ int cuptiPmSamplingGetCounterDataSize(struct pm_data_size *p)
     RIGHT(pm_data_size, bytes);
     if (mode("no_size") && !fake.interval)
         return PM_INVALID_OPERATION; /* not before the configuration is set */
+    if (fake.started)
+        return PM_ERROR_UNKNOWN; /* as CUPTI 13.0 then says of the image */
     fake.sized = fake.enables;
     fake.sample_bytes = bytes_of_sample(p->count);
     p->bytes = p->samples * fake.sample_bytes;
@@ -400,7 +401,7 @@ static void begin_round(void)
     fake.rounds++;
     fake.left = fake.started ? PER_ROUND : mode("backlog") ? 50 * PER_ROUND : PER_ROUND / 5;
     if (mode("late") && fake.rounds == 3)
-        fake.left = 3 * PER_ROUND;
+        fake.left = 2 * PER_ROUND;
     if (fake.rounds == (unsigned)atoi(most ? most : "5"))
         kill(getpid(), SIGTERM);
     if (fake.rounds == 3 && mode("gap"))
@@ -440,8 +441,6 @@ int cuptiPmSamplingDecodeData(struct pm_decode *p)
     p->stopped_by = fake.left ? PM_STOP_IMAGE_FULL : PM_STOP_END_OF_RECORDS;
     if (mode("late") && fake.left) /* CUPTI 13.0 loses those that were not complete */
         fake.now_ns += 30 * fake.interval;
-    if (mode("late") && fake.rounds == 2)
-        nanosleep(&(struct timespec){ .tv_nsec = 30000000 }, NULL); /* the next round is late */
     return PM_OK;
 }
 

@@ -39,14 +39,6 @@ struct driver {
     int (*set_current)(void *context);
 };
 
-/* Room for decoded samples. An image that gets full loses the last ones, of which CUPTI has seen
- * only a part; so a late round, which has more of them, takes a larger image. */
-struct image {
-    uint8_t *at; /* NULL: not made yet */
-    size_t bytes;
-    uint32_t samples;
-};
-
 struct lpo_sampler_session {
     struct lpo_arena *a;
     struct lpo_sampler_gpu gpu;
@@ -54,11 +46,10 @@ struct lpo_sampler_session {
     struct pm_cupti cupti;
     int device;
     int handle; /* of the driver */
-    uint8_t *availability, *config;
-    size_t config_bytes;
-    size_t buffer_bytes; /* of the hardware */
-    struct image usual, late;
-    int64_t decoded_ns; /* when the last decoding began; CLOCK_MONOTONIC */
+    uint8_t *availability, *config, *image;
+    size_t config_bytes, image_bytes;
+    size_t buffer_bytes;    /* of the hardware */
+    uint32_t image_samples; /* at most so many in an image */
     struct lpo_sampler_costs costs;
     void *host, *object;
     const char *names[LPO_COUNTERS_METRICS_MAX];
@@ -255,8 +246,8 @@ static int enable(struct lpo_sampler_session *s, struct lpo_err *err)
 }
 
 /* The bytes of an image for so many samples of the first metrics; 0: CUPTI does not say. */
-static size_t image_bytes(struct lpo_sampler_session *s, size_t metrics, uint32_t samples,
-                          int *result)
+static size_t size_of_image(struct lpo_sampler_session *s, size_t metrics, uint32_t samples,
+                            int *result)
 {
     struct pm_data_size p = {
         .size = PM_SIZE(pm_data_size, bytes),
@@ -287,7 +278,7 @@ static void settle_cost(struct lpo_sampler_session *s, const struct lpo_sampler_
     int result;
 
     for (size_t i = 0; i < c->len; i++)
-        bytes[i] = image_bytes(s, i + 1, SIZE_ASKED, &result) / SIZE_ASKED;
+        bytes[i] = size_of_image(s, i + 1, SIZE_ASKED, &result) / SIZE_ASKED;
     lpo_sampler_cost_settle(&offer, &deal);
     s->gpu.interval_ns = deal.interval_ns;
     s->gpu.share = deal.share;
@@ -331,21 +322,22 @@ static int set_config(struct lpo_sampler_session *s, struct lpo_err *err)
     return rc == PM_OK ? 0 : problem(s, "cuptiPmSamplingSetConfig", rc, err);
 }
 
-static int empty_image(struct lpo_sampler_session *s, const struct image *image)
+static int empty_image(struct lpo_sampler_session *s)
 {
     struct pm_data_init p = { .size = PM_SIZE(pm_data_init, image),
                               .object = s->object,
-                              .bytes = image->bytes,
-                              .image = image->at };
+                              .bytes = s->image_bytes,
+                              .image = s->image };
 
     return s->cupti.data_init(&p);
 }
 
-/* Room for the samples of one round and a little more. */
-static uint32_t samples_of_round(const struct lpo_sampler_session *s,
-                                 const struct lpo_sampler_ask *ask)
+/* Room for the samples of two rounds: an image that gets full loses the last ones, of which CUPTI
+ * has seen only a part, and a round may be late. CUPTI 13.0 takes no second, larger image. */
+static uint32_t samples_of_rounds(const struct lpo_sampler_session *s,
+                                  const struct lpo_sampler_ask *ask)
 {
-    int64_t n = ask->period_ns / s->gpu.interval_ns * 5 / 4;
+    int64_t n = ask->period_ns / s->gpu.interval_ns * 2;
 
     if (ask->image_samples)
         return ask->image_samples;
@@ -354,38 +346,22 @@ static uint32_t samples_of_round(const struct lpo_sampler_session *s,
 
 /* Asking for the size is what tells CUPTI's object which metrics its images have: a new object
  * refuses an image (CUPTI_ERROR_INVALID_OPERATION) until it has been asked. */
-static int make_image(struct lpo_sampler_session *s, struct image *image, struct lpo_err *err)
+static int make_image(struct lpo_sampler_session *s, struct lpo_err *err)
 {
-    uint32_t samples = image->samples;
+    uint32_t samples = s->image_samples;
     int rc;
 
-    image->bytes = image_bytes(s, s->gpu.metrics.len, samples, &rc);
-    while (rc == PM_OK && image->bytes > IMAGE_BYTES_MAX && samples > IMAGE_LEAST) {
+    s->image_bytes = size_of_image(s, s->gpu.metrics.len, samples, &rc);
+    while (rc == PM_OK && s->image_bytes > IMAGE_BYTES_MAX && samples > IMAGE_LEAST) {
         samples /= 2;
-        image->bytes = image_bytes(s, s->gpu.metrics.len, samples, &rc);
+        s->image_bytes = size_of_image(s, s->gpu.metrics.len, samples, &rc);
     }
     if (rc != PM_OK)
         return problem(s, "cuptiPmSamplingGetCounterDataSize", rc, err);
-    free(image->at);
-    image->at = lpo_xcalloc(1, image->bytes + 1);
-    image->samples = samples;
-    rc = empty_image(s, image);
+    free(s->image);
+    s->image = lpo_xcalloc(1, s->image_bytes + 1);
+    rc = empty_image(s);
     return rc == PM_OK ? 0 : problem(s, "cuptiPmSamplingCounterDataImageInitialize", rc, err);
-}
-
-/* The usual one while decoding keeps its pace. The other is made when it is first needed, and after
- * a restart again: it belongs to the object of its time. */
-static int choose_image(struct lpo_sampler_session *s, struct image **out, struct lpo_err *err)
-{
-    int64_t now = clock_ns(CLOCK_MONOTONIC), passed = now - s->decoded_ns;
-    bool late = s->decoded_ns && passed / s->gpu.interval_ns > s->usual.samples;
-
-    s->decoded_ns = now;
-    *out = late ? &s->late : &s->usual;
-    if ((*out)->at)
-        return 0;
-    s->late.samples = s->usual.samples * LATE_ROUNDS;
-    return make_image(s, *out, err);
 }
 
 int lpo_sampler_session_open(struct lpo_arena *a, const struct lpo_sampler_ask *ask,
@@ -404,8 +380,8 @@ int lpo_sampler_session_open(struct lpo_arena *a, const struct lpo_sampler_ask *
         return err ? err->code : LPO_E_MISSING;
     }
     settle_cost(s, ask);
-    s->usual.samples = samples_of_round(s, ask);
-    if (configure_host(s, err) < 0 || set_config(s, err) < 0 || make_image(s, &s->usual, err) < 0) {
+    s->image_samples = samples_of_rounds(s, ask);
+    if (configure_host(s, err) < 0 || set_config(s, err) < 0 || make_image(s, err) < 0) {
         lpo_sampler_session_destroy(s);
         return err ? err->code : LPO_E_MISSING;
     }
@@ -432,8 +408,7 @@ void lpo_sampler_session_destroy(struct lpo_sampler_session *s)
     lpo_sampler_host_close(&s->cupti, s->host);
     free(s->availability);
     free(s->config);
-    free(s->usual.at);
-    free(s->late.at);
+    free(s->image);
     free(s); /* the libraries stay: CUPTI and the driver cannot be unloaded */
 }
 
@@ -466,10 +441,7 @@ int lpo_sampler_session_stop(struct lpo_sampler_session *s, struct lpo_err *err)
 int lpo_sampler_session_restart(struct lpo_sampler_session *s, struct lpo_err *err)
 {
     disable(s);
-    free(s->late.at);
-    s->late.at = NULL;
-    s->decoded_ns = 0;
-    if (enable(s, err) < 0 || set_config(s, err) < 0 || make_image(s, &s->usual, err) < 0)
+    if (enable(s, err) < 0 || set_config(s, err) < 0 || make_image(s, err) < 0)
         return err ? err->code : LPO_E_MISSING;
     return lpo_sampler_session_start(s, err);
 }
@@ -487,22 +459,22 @@ const struct lpo_sampler_costs *lpo_sampler_session_costs(const struct lpo_sampl
     return &s->costs;
 }
 
-static int give_sample(struct lpo_sampler_session *s, const struct image *image, size_t index,
-                       lpo_sampler_sink sink, void *ctx, struct lpo_err *err)
+static int give_sample(struct lpo_sampler_session *s, size_t index, lpo_sampler_sink sink,
+                       void *ctx, struct lpo_err *err)
 {
     double values[LPO_COUNTERS_METRICS_MAX];
     struct pm_sample_info info = {
         .size = PM_SIZE(pm_sample_info, end_ns),
         .object = s->object,
-        .image = image->at,
-        .bytes = image->bytes,
+        .image = s->image,
+        .bytes = s->image_bytes,
         .index = index,
     };
     struct pm_host_evaluate evaluate = {
         .size = PM_SIZE(pm_host_evaluate, values),
         .object = s->host,
-        .image = image->at,
-        .bytes = image->bytes,
+        .image = s->image,
+        .bytes = s->image_bytes,
         .index = index,
         .names = s->names,
         .count = s->gpu.metrics.len,
@@ -519,20 +491,19 @@ static int give_sample(struct lpo_sampler_session *s, const struct image *image,
 }
 
 /* One image full of samples. *more: there was no room for all. */
-static int decode_image(struct lpo_sampler_session *s, const struct image *image,
-                        lpo_sampler_sink sink, void *ctx, bool *overflow, bool *more,
-                        struct lpo_err *err)
+static int decode_image(struct lpo_sampler_session *s, lpo_sampler_sink sink, void *ctx,
+                        bool *overflow, bool *more, struct lpo_err *err)
 {
     struct pm_decode d = {
         .size = PM_SIZE(pm_decode, overflow),
         .object = s->object,
-        .image = image->at,
-        .bytes = image->bytes,
+        .image = s->image,
+        .bytes = s->image_bytes,
     };
     struct pm_data_info info = {
         .size = PM_SIZE(pm_data_info, completed),
-        .image = image->at,
-        .bytes = image->bytes,
+        .image = s->image,
+        .bytes = s->image_bytes,
     };
     int64_t began = cpu_ns(), decoded;
     int rc = s->cupti.decode(&d);
@@ -548,13 +519,13 @@ static int decode_image(struct lpo_sampler_session *s, const struct image *image
     if (rc != PM_OK)
         return problem(s, "cuptiPmSamplingGetCounterDataInfo", rc, err);
     for (size_t i = 0; i < info.completed; i++)
-        if (give_sample(s, image, i, sink, ctx, err) < 0)
+        if (give_sample(s, i, sink, ctx, err) < 0)
             return err ? err->code : LPO_E_MISSING;
     if (info.populated == 0 && info.completed == 0)
         return 0;
     began = cpu_ns();
     s->costs.evaluate_ns += began - decoded;
-    rc = empty_image(s, image);
+    rc = empty_image(s);
     s->costs.empty_ns += cpu_ns() - began;
     return rc == PM_OK ? 0 : problem(s, "cuptiPmSamplingCounterDataImageInitialize", rc, err);
 }
@@ -562,14 +533,11 @@ static int decode_image(struct lpo_sampler_session *s, const struct image *image
 int lpo_sampler_session_decode(struct lpo_sampler_session *s, lpo_sampler_sink sink, void *ctx,
                                bool *overflow, struct lpo_err *err)
 {
-    struct image *image;
     bool more = true;
 
     *overflow = false;
-    if (choose_image(s, &image, err) < 0)
-        return err ? err->code : LPO_E_MISSING;
     for (int i = 0; more && !*overflow && i < IMAGES_PER_DECODE; i++)
-        if (decode_image(s, image, sink, ctx, overflow, &more, err) < 0)
+        if (decode_image(s, sink, ctx, overflow, &more, err) < 0)
             return err ? err->code : LPO_E_MISSING;
     return more && !*overflow ? 1 : 0;
 }
