@@ -382,7 +382,8 @@ static inline void build_nsys(const struct build_list *list, struct lpo_trace *t
     for (size_t i = 0; i < list->at.len; i++)
         nsys_item(&s, &list->at.at[i], i + 1);
     unit_file("", 0, path);
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL),
+                     SQLITE_OK);
     if (sqlite3_exec(db, s.at, NULL, NULL, &why) != SQLITE_OK)
         fail_msg("%s", why);
     sqlite3_close(db);
