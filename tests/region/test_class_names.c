@@ -26,7 +26,9 @@ static bool has(const struct lpo_json *classes, const char *name)
  * rules; they first had 258 of its 286 sure names right (90.2 %). The fourth was made the same way
  * after that, from other profiles: 241 of 257 at first sight (93.8 %). The list "third" has names
  * of a few engines with kernels of their own, picked because they are unusual, and labelled by
- * whoever wrote the rules: 79 of 90 before they were changed for it. */
+ * whoever wrote the rules: 79 of 90 before they were changed for it. The last file was written down
+ * with its classes before the rules were asked: they had 470 of 502 right (93.6 %), and 39 of the
+ * 45 from programs of strangers; ten labels were put right and the rules mended afterwards. */
 static const struct floor_case {
     const char *name, *file, *list;
     bool sure_only;
@@ -45,6 +47,8 @@ static const struct floor_case {
     /* scored once, after the rules were finished; nothing was changed for it */
     { "third blind list, names that leave no doubt", "classes-blind3.json", NULL, true, 137, 139 },
     { "third blind list, all names", "classes-blind3.json", NULL, false, 164, 171 },
+    { "names of more libraries", "classes-own.json", "libraries", false, 439, 439 },
+    { "names from programs of strangers", "classes-own.json", "strangers", false, 45, 45 },
 };
 
 static void check_floor(void **state)

@@ -95,6 +95,8 @@ static const struct lpo_class_rule cutlass_functors[] = {
     { "fmha", LPO_CLASS_ATTENTION, NULL,
       "void cutlass::device_kernel<cutlass::fmha::kernel::FmhaKernelTma<int> >(int)" },
     { "attention", LPO_CLASS_ATTENTION, NULL, "void cutlass::Kernel2<cutlass_attention_f16>(int)" },
+    { "natten", LPO_CLASS_ATTENTION, NULL,
+      "void cutlass::device_kernel<natten::cuda::fna_hopper::FnaForwardKernel<int> >(int)" },
     { "_mla_", LPO_CLASS_ATTENTION, NULL,
       "void cutlass::device_kernel<cutlass::Sm100MlaKernel<int> >(int)" },
     { "fprop", LPO_CLASS_CONVOLUTION, NULL,

@@ -178,6 +178,8 @@ static const struct compiled {
     { "^_triton_poi_", "_bernoulli_", NULL, LPO_CLASS_RANDOM },
     { "^_triton_poi_fused_rand", NULL, NULL, LPO_CLASS_RANDOM },
     { "^_triton_poi_", NULL, NULL, LPO_CLASS_ELEMENTWISE },
+    { "^_triton_for_", "_adam", NULL, LPO_CLASS_OPTIMIZER },
+    { "^_triton_for_", "_sgd_", NULL, LPO_CLASS_OPTIMIZER },
     { "^_triton_for_", NULL, NULL, LPO_CLASS_ELEMENTWISE },
     /* what is left reduces: triton_red, triton_per, triton_split_scan */
     { NULL, "rmsnorm_", NULL, LPO_CLASS_NORM },

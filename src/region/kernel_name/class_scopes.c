@@ -73,6 +73,7 @@ static const struct lpo_class_rule leftovers[] = {
     { "seqlens", LPO_CLASS_INDEXING, NULL, "_update_seq_lens_kernel" },
     { "^_transfer_", LPO_CLASS_COPY, NULL, "void transfer_kernel_impl<int>(int)" },
     { "_mhc_", LPO_CLASS_ELEMENTWISE, NULL, "mhc_post_tilelang_kernel" },
+    { "tof32", LPO_CLASS_COPY, NULL, "decode_uint16_to_f32_vec4_kernel(short const*)" },
     { "_expand_", LPO_CLASS_COPY, NULL, "expand_kernel(float*)" },
     { "_tile_", LPO_CLASS_COPY, NULL, "void onnxruntime::cuda::_TileKernel<float>(float*)" },
     { "shuffle", LPO_CLASS_COPY, NULL,
