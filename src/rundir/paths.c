@@ -32,6 +32,7 @@ struct given_file {
     const struct lpo_rundir_kind *kind; /* whose it is */
     size_t rank;                        /* of its format among those of the kind: 0 is best */
     bool found;                         /* in a folder */
+    bool beside;                        /* read after the traces of the kind, into the same one */
     const char *page;                   /* of a table of ncu: its first row; NULL: it is none */
     int64_t bytes;
     uint32_t first_op, ops; /* once read: its rows of gpu_ops */
@@ -67,6 +68,12 @@ static int set_kind(const struct given *g, struct given_file *f, const char *for
             if (strcmp(kind->formats[k], format) == 0) {
                 f->kind = kind;
                 f->rank = k;
+                return 0;
+            }
+        for (size_t k = 0; kind->beside && kind->beside[k]; k++)
+            if (strcmp(kind->beside[k], format) == 0) {
+                f->kind = kind;
+                f->beside = true;
                 return 0;
             }
     }
@@ -259,7 +266,7 @@ static bool is_second_best(const struct given *g, const struct given_file *f)
     for (size_t i = 0; f->found && i < g->files.len; i++) {
         const struct given_file *o = &g->files.at[i];
 
-        if (o->kind == f->kind && (o->rank < f->rank || is_better_page(o, f)))
+        if (o->kind == f->kind && !o->beside && (o->rank < f->rank || is_better_page(o, f)))
             return true;
     }
     return false;
@@ -328,10 +335,13 @@ static int read_source(struct given *g, struct lpo_source *s, struct lpo_err *er
     s->files = lpo_arena_array(g->d->arena, of_kind + 1, sizeof *s->files);
     s->trace = lpo_trace_create();
     s->trace->skip = s->kind->skip | g->d->skip;
-    for (size_t i = 0; i < g->files.len; i++)
-        if (g->files.at[i].kind == s->kind && !is_second_best(g, &g->files.at[i]) &&
-            read_one(g, s, &g->files.at[i], err) < 0)
+    for (size_t i = 0; i < 2 * g->files.len; i++) { /* traces first, then what goes beside them */
+        struct given_file *f = &g->files.at[i % g->files.len];
+
+        if (f->kind == s->kind && f->beside == (i >= g->files.len) && !is_second_best(g, f) &&
+            read_one(g, s, f, err) < 0)
             return err->code;
+    }
     if (!s->nfiles) {
         lpo_trace_destroy(s->trace);
         s->trace = NULL;

@@ -47,6 +47,8 @@ struct lpo_rundir_kind {
     const char *const *otherwise; /* files to try when those hold no kernel; may be NULL */
     const char *const *formats;   /* what its traces are wherever they lie: names of readers
                                      (trace/reader.h), the most complete first; NULL-terminated */
+    const char *const *beside;    /* formats that say more about the run of such a trace and are
+                                     read after it, into the same one; may be NULL */
     const char *below;            /* a folder inside its own counts where it has this file, and none
                                      of its own folder matches; NULL: every file below counts */
     int trust;                    /* who is asked first where time goes: the smallest number */

@@ -83,6 +83,10 @@ void lpo_trace_destroy(struct lpo_trace *t)
     for (size_t i = 0; i < t->series.len; i++)
         lpo_vec_free(&t->series.at[i].points);
     lpo_vec_free(&t->series);
+    lpo_vec_free(&t->allocators);
+    lpo_vec_free(&t->memory_events);
+    lpo_vec_free(&t->memory_owners);
+    lpo_vec_free(&t->memory_pools);
     lpo_vec_free(&t->collectives);
     lpo_vec_free(&t->notes);
     free(t->metric_rows);

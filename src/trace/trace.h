@@ -290,6 +290,47 @@ struct lpo_series {
     LPO_VEC(struct lpo_series_point) points; /* in order of time once read; thinned where many */
 };
 
+/* What the allocator of a framework did on one GPU, as one source recorded it. */
+enum lpo_allocator_source { LPO_ALLOCATOR_KINETO, LPO_ALLOCATOR_SNAPSHOT };
+
+struct lpo_allocator {
+    uint16_t device; /* into devices */
+    uint8_t source;  /* enum lpo_allocator_source */
+    uint64_t seen;   /* events that the source had; more than are kept: no owners */
+    uint64_t older;  /* of them: what was there before the first one, as events of its moment */
+    uint64_t out_of_memory; /* times it had nothing left */
+    int64_t refused_bytes;  /* largest request of those */
+};
+
+/* Memory that was given out, or given back. In the order in which it happened. */
+struct lpo_memory_event {
+    lpo_event_ns ns;
+    lpo_event_ns bytes; /* below 0: given back. Kineto: blocks; a snapshot: as asked for */
+    lpo_event_ns allocated, reserved; /* of the GPU, after it; LPO_NO_TIME: not said */
+    uint64_t address __attribute__((aligned(4)));
+    uint32_t allocator; /* into allocators */
+    uint32_t thread;    /* that asked for it; LPO_NONE: the source has stacks instead */
+    uint32_t owner;     /* into memory_owners; LPO_NONE: not recorded */
+};
+
+/* Who asked for memory, where the source has stacks. Name ids; LPO_NONE where it has none. */
+struct lpo_memory_owner {
+    uint32_t place; /* "model.py(32): forward": the innermost frame outside of the framework */
+    uint32_t op;    /* "aten::linear", "AddmmBackward0" */
+};
+
+/* Segments of one kind, as they were when a snapshot was taken. */
+struct lpo_memory_pool {
+    uint32_t allocator;
+    bool large;       /* segments of 20 MiB and more, or of 2 MiB */
+    int64_t stream;   /* the handle; 0 is the default stream */
+    int64_t graph[2]; /* id of a private pool (CUDA graphs); 0, 0: the common one */
+    uint64_t segments;
+    int64_t reserved, allocated, requested, active;
+    int64_t free_bytes, split_bytes; /* free; of it in segments that are in use */
+    int64_t largest_free;            /* one block */
+};
+
 /* What a framework said about one collective kernel (Kineto's args of NCCL and RCCL). */
 struct lpo_collective {
     uint32_t op;                 /* row of gpu_ops */
@@ -346,6 +387,10 @@ struct lpo_trace {
     size_t nmetric_rows, metric_rows_cap, metric_cap;
     LPO_VEC(struct lpo_summary) summaries;
     LPO_VEC(struct lpo_series) series;
+    LPO_VEC(struct lpo_allocator) allocators;
+    LPO_VEC(struct lpo_memory_event) memory_events;
+    LPO_VEC(struct lpo_memory_owner) memory_owners;
+    LPO_VEC(struct lpo_memory_pool) memory_pools;
     LPO_VEC(struct lpo_collective) collectives; /* in order of `op` */
     LPO_VEC(struct lpo_trace_note) notes;
     int64_t epoch_ns;     /* unix time of clock 0, or LPO_NO_TIME */

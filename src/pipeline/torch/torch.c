@@ -36,9 +36,11 @@ static const struct lpo_settings_field fields[] = {
     LPO_SETTING(torch_settings, active, LPO_S_INT, "pipeline.torch_profiler.schedule.active"),
 };
 
-static const char *const trace_files[] = { "*trace*.json", "*trace*.json.gz", NULL };
+static const char *const trace_files[] = { "*trace*.json", "*trace*.json.gz", "*snapshot*.pickle",
+                                           NULL };
 
 static const char *const formats[] = { "kineto", NULL };
+static const char *const beside[] = { "snapshot", NULL };
 
 static const struct lpo_rundir_kind results = {
     .stage = "torch_profiler",
@@ -46,6 +48,7 @@ static const struct lpo_rundir_kind results = {
     .roles = LPO_ROLE_OPERATORS,
     .patterns = trace_files,
     .formats = formats,
+    .beside = beside,
     .trust = 3,
 };
 

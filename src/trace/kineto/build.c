@@ -8,7 +8,6 @@
 
 #include "trace/kineto/private.h"
 #include "trace/link.h"
-#include "trace/series.h"
 #include "trace/trace.h"
 #include "util/map.h"
 #include "util/str.h"
@@ -32,12 +31,6 @@ struct label {
     bool whole_process;
 };
 
-/* The allocator of one GPU of this file. */
-struct allocator {
-    int32_t device; /* as the file numbers it */
-    struct lpo_series allocated, reserved;
-};
-
 struct lpo_kineto_build {
     struct lpo_trace *t;
     struct lpo_trace_links *links;
@@ -46,7 +39,7 @@ struct lpo_kineto_build {
     LPO_VEC(struct thread) threads;
     LPO_VEC(int32_t) devices;
     LPO_VEC(struct label) labels;
-    LPO_VEC(struct allocator) allocators;
+    struct lpo_kineto_allocations *allocations;
     struct lpo_str scratch;
     struct lpo_kineto_args *args;
     int64_t last_pid, last_tid; /* the thread of the event before, most often the same */
@@ -60,9 +53,9 @@ struct lpo_kineto_build {
  * duration + shift of the clock cannot overflow. */
 static const int64_t max_time = 4000000000000000000, max_length = 1000000000000000000;
 
-enum { MAX_LABELS = 65536, MAX_ALLOCATORS = 64, MAX_RANKS = 1 << 20 };
+enum { MAX_LABELS = 65536, MAX_RANKS = 1 << 20 };
 
-/* Of an allocator, and elements of a message: more is damage. Exact as a double. */
+/* Elements of a message: more is damage. Exact as a double. */
 static const int64_t max_bytes = (int64_t)1 << 52;
 
 struct lpo_kineto_build *lpo_kineto_build_create(struct lpo_trace *t)
@@ -75,6 +68,7 @@ struct lpo_kineto_build *lpo_kineto_build_create(struct lpo_trace *t)
     b->thread_rows = lpo_map_create();
     b->device_rows = lpo_map_create();
     b->args = lpo_kineto_args_create(t);
+    b->allocations = lpo_kineto_allocations_create(t);
     b->last_thread = LPO_NONE;
     b->first_gpu_op = t->gpu_ops.len;
     b->first_launch = t->launches.len;
@@ -98,11 +92,7 @@ void lpo_kineto_build_destroy(struct lpo_kineto_build *b)
     lpo_vec_free(&b->threads);
     lpo_vec_free(&b->devices);
     lpo_vec_free(&b->labels);
-    for (size_t i = 0; i < b->allocators.len; i++) {
-        lpo_vec_free(&b->allocators.at[i].allocated.points);
-        lpo_vec_free(&b->allocators.at[i].reserved.points);
-    }
-    lpo_vec_free(&b->allocators);
+    lpo_kineto_allocations_destroy(b->allocations);
     lpo_str_free(&b->scratch);
     free(b);
 }
@@ -227,32 +217,6 @@ static void add_collective(struct lpo_kineto_build *b, const struct kineto_event
                                      });
 }
 
-static struct allocator *allocator_of(struct lpo_kineto_build *b, int32_t device)
-{
-    for (size_t i = 0; i < b->allocators.len; i++)
-        if (b->allocators.at[i].device == device)
-            return &b->allocators.at[i];
-    if (b->allocators.len == MAX_ALLOCATORS)
-        return NULL;
-    lpo_vec_push(&b->allocators, (struct allocator){ .device = device });
-    return &b->allocators.at[b->allocators.len - 1];
-}
-
-/* Of the GPUs alone: memory of the host is torch's device type 0. Traces of before 2021 have no
- * totals, and what was in use before they began is not known. */
-static void add_memory(struct lpo_kineto_build *b, const struct kineto_event *e)
-{
-    struct allocator *a;
-
-    if (e->device_type == 0 || e->device_id < 0 || e->device_id > INT32_MAX ||
-        !(a = allocator_of(b, (int32_t)e->device_id)))
-        return;
-    if (plausible(e->allocated) != LPO_NO_TIME)
-        lpo_trace_series_add(&a->allocated, e->start_ns, (double)e->allocated);
-    if (plausible(e->reserved) != LPO_NO_TIME)
-        lpo_trace_series_add(&a->reserved, e->start_ns, (double)e->reserved);
-}
-
 static void add_gpu_op(struct lpo_kineto_build *b, const struct kineto_event *e, int64_t end_ns)
 {
     struct lpo_gpu_op w = { .start_ns = e->start_ns,
@@ -360,8 +324,8 @@ void lpo_kineto_build_add(struct lpo_kineto_build *b, const struct kineto_event 
         return;
     }
     if (e->kind == KINETO_MEMORY) {
-        if (e->start_ns <= max_time && e->start_ns >= -max_time)
-            add_memory(b, e);
+        if (e->start_ns <= max_time && e->start_ns >= -max_time && lpo_kineto_allocations_wanted(e))
+            lpo_kineto_allocations_add(b->allocations, e, thread_of(b, e));
         return;
     }
     if (e->kind == KINETO_PYTHON && e->dur_ns < 0) /* only shown beside idle time: no loss */
@@ -498,39 +462,20 @@ static void settle_host(struct lpo_kineto_build *b, const struct renumber *r, in
     }
 }
 
-static void settle_series(struct lpo_trace *t, const struct lpo_series *from, const char *name,
-                          uint16_t device, int64_t shift)
-{
-    uint32_t row;
-
-    if (!from->points.len)
-        return;
-    row = lpo_trace_series(t, LPO_SERIES_MEMORY, name, "B", device);
-    if (row == LPO_NONE)
-        return;
-    for (size_t i = 0; i < from->points.len; i++)
-        lpo_trace_series_add(&t->series.at[row], from->points.at[i].ns + shift,
-                             from->points.at[i].value);
-    t->series.at[row].seen += from->seen - from->points.len;
-    lpo_trace_series_sort(&t->series.at[row]);
-}
-
 /* Beside GPUs that worked, one of which only memory is known would be a GPU more than ran. */
 static void settle_memory(struct lpo_kineto_build *b, const struct renumber *r, int32_t rank,
                           int64_t shift)
 {
-    for (size_t i = 0; i < b->allocators.len; i++) {
-        const struct allocator *a = &b->allocators.at[i];
-        const uint64_t *row =
-            lpo_map_find(b->device_rows, (const char *)&a->device, sizeof a->device);
-        uint16_t device;
+    for (size_t i = 0; i < lpo_kineto_allocations_count(b->allocations); i++) {
+        int32_t id = lpo_kineto_allocations_device(b->allocations, i);
+        const uint64_t *row = lpo_map_find(b->device_rows, (const char *)&id, sizeof id);
 
-        if (!row && b->devices.len)
-            continue;
-        device = row ? r->devices[*row] : lpo_trace_device(b->t, a->device, rank);
-        settle_series(b->t, &a->allocated, "Allocated", device, shift);
-        settle_series(b->t, &a->reserved, "Reserved", device, shift);
+        if (row || !b->devices.len)
+            lpo_kineto_allocations_settle(b->allocations, i,
+                                          row ? r->devices[*row] : lpo_trace_device(b->t, id, rank),
+                                          shift);
     }
+    lpo_kineto_allocations_finish(b->allocations, r->threads, shift);
 }
 
 /* Labels come for every pid and tid there is, streams too: only those of our threads are used. */

@@ -229,6 +229,7 @@ static const struct arg memory_args[] = {
     ROW("Device Id", device_id, arg_number),
     ROW("Total Allocated", allocated, arg_number),
     ROW("Total Reserved", reserved, arg_number),
+    ROW("Addr", address, arg_number),
 };
 
 static const struct arg collective_args[] = {
@@ -403,6 +404,7 @@ int lpo_kineto_event_read(struct lpo_pull *q, unsigned wanted, struct kineto_eve
         .device_id = LPO_NO_TIME,
         .allocated = LPO_NO_TIME,
         .reserved = LPO_NO_TIME,
+        .address = LPO_NO_TIME,
         .in_count = LPO_NO_TIME,
         .out_count = LPO_NO_TIME,
         .ranks = LPO_NO_TIME,

@@ -2,7 +2,8 @@
 /* trace/kineto/private.h - the pieces of the Kineto reader.
  *
  * kineto.c walks the file; event.c reads one event of the text, facts.c what stands around the
- * events; build.c turns events into the event model; memory.c is a pass of its own. */
+ * events; build.c turns events into the event model, with op_args.c and allocations.c; memory.c is
+ * a pass of its own. */
 #pragma once
 
 #include <stdbool.h>
@@ -46,8 +47,8 @@ struct kineto_event {
     /* of args; LPO_NO_TIME where absent */
     int64_t device, stream, correlation, bytes, sequence, graph_id;
     int64_t registers, shared_memory;
-    int64_t device_type, device_id, allocated, reserved; /* of KINETO_MEMORY */
-    int64_t in_count, out_count, ranks;                  /* of collectives */
+    int64_t device_type, device_id, allocated, reserved, address; /* of KINETO_MEMORY */
+    int64_t in_count, out_count, ranks;                           /* of collectives */
     struct lpo_json_pull_text collective, dtype;
     int64_t grid[3], block[3];
     struct lpo_json_pull_text dims;   /* the JSON of "Input Dims", len 0 when absent */
@@ -97,6 +98,25 @@ struct lpo_kineto_args *lpo_kineto_args_create(struct lpo_trace *t);
 void lpo_kineto_args_destroy(struct lpo_kineto_args *a); /* NULL is fine */
 uint32_t lpo_kineto_args_row(struct lpo_kineto_args *a, const struct kineto_event *e,
                              uint32_t name);
+
+/* What the allocators of the GPUs did (allocations.c). */
+struct lpo_kineto_allocations;
+
+struct lpo_kineto_allocations *lpo_kineto_allocations_create(struct lpo_trace *t);
+void lpo_kineto_allocations_destroy(struct lpo_kineto_allocations *a); /* NULL is fine */
+/* Of a GPU: memory of the host is torch's device type 0. */
+bool lpo_kineto_allocations_wanted(const struct kineto_event *e);
+void lpo_kineto_allocations_add(struct lpo_kineto_allocations *a, const struct kineto_event *e,
+                                uint32_t thread);
+/* Allocators so far, and the GPU of each, as the file numbers it. */
+size_t lpo_kineto_allocations_count(const struct lpo_kineto_allocations *a);
+int32_t lpo_kineto_allocations_device(const struct lpo_kineto_allocations *a, size_t i);
+/* The `i`th belongs to this GPU of the trace; those that get none are left out. */
+void lpo_kineto_allocations_settle(struct lpo_kineto_allocations *a, size_t i, uint16_t device,
+                                   int64_t shift);
+/* After them: rows of threads of this file to those of the trace. */
+void lpo_kineto_allocations_finish(struct lpo_kineto_allocations *a, const uint32_t *threads,
+                                   int64_t shift);
 
 struct lpo_kineto_build;
 

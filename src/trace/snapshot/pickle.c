@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "trace/snapshot/pickle.h"
+
+#include <string.h>
+
+#include "util/arena.h"
+#include "util/budget.h"
+#include "util/err.h"
+#include "util/input.h"
+#include "util/vec.h"
+
+enum {
+    MOST_TEXT = 1 << 26, /* of one text or int; a frame of C++ has some thousand bytes */
+    MOST_MARKS = 1000, /* containers that are being filled at one time: json.loads allows as many */
+    MOST_MEMBERS = 64, /* that are looked through: the dicts of a snapshot have a dozen */
+    INT_BYTES = 8,
+};
+
+struct machine {
+    struct lpo_arena *a;
+    struct lpo_input *in;
+    struct lpo_input_window w;
+    size_t used;      /* of the window */
+    uint64_t op_at;   /* byte of the instruction */
+    const char *name; /* its name */
+    bool stopped;
+    LPO_VEC(struct lpo_pickle_value) stack;
+    LPO_VEC(struct lpo_pickle_value) memo;
+    LPO_VEC(size_t) marks; /* heights of the stack */
+    struct lpo_err *err;
+};
+
+/* What follows the instruction: a number, or bytes that the number counts. */
+struct argument {
+    uint64_t number;
+    const char *at;
+};
+
+typedef int run_fn(struct machine *m, const struct argument *arg);
+
+static int fail(struct machine *m, const char *why)
+{
+    return lpo_fail(m->err, LPO_E_FORMAT, "byte %llu: %s: %s", (unsigned long long)m->op_at,
+                    m->name, why);
+}
+
+/* --- the stack ------------------------------------------------------------------------------ */
+
+static int push(struct machine *m, struct lpo_pickle_value v)
+{
+    lpo_vec_push(&m->stack, v);
+    return 0;
+}
+
+static size_t floor_of(const struct machine *m)
+{
+    return m->marks.len ? m->marks.at[m->marks.len - 1] : 0;
+}
+
+/* The container below the last `count` values; NULL: it is not there, or of another kind. */
+static struct lpo_pickle_box *box_below(struct machine *m, size_t count, unsigned kind)
+{
+    size_t at = m->stack.len - count - 1;
+
+    if (m->stack.len < count + 1 || m->stack.at[at].kind != kind)
+        return NULL;
+    return m->stack.at[at].box;
+}
+
+/* Moves the last `count` values of the stack into a container. */
+static void move_into(struct machine *m, struct lpo_pickle_box *box, size_t count)
+{
+    struct lpo_pickle_part *p;
+
+    if (!count)
+        return;
+    p = lpo_arena_alloc(m->a, sizeof *p + count * sizeof *p->at);
+    m->stack.len -= count;
+    memcpy(p->at, m->stack.at + m->stack.len, count * sizeof *p->at);
+    p->count = count;
+    if (box->last)
+        box->last->next = p;
+    else
+        box->first = p;
+    box->last = p;
+    box->count += count;
+}
+
+/* Takes the last mark away; how many values stood above it in *count. */
+static int take_mark(struct machine *m, size_t *count)
+{
+    if (!m->marks.len)
+        return fail(m, "no mark was set");
+    *count = m->stack.len - m->marks.at[--m->marks.len];
+    return 0;
+}
+
+/* --- instructions --------------------------------------------------------------------------- */
+
+static int run_proto(struct machine *m, const struct argument *arg)
+{
+    if (arg->number < 2 || arg->number > 5)
+        return fail(m, "only protocols 2 to 5 are read");
+    return 0;
+}
+
+static int run_nothing(struct machine *m, const struct argument *arg)
+{
+    (void)m;
+    (void)arg;
+    return 0;
+}
+
+static int run_stop(struct machine *m, const struct argument *arg)
+{
+    (void)arg;
+    if (m->stack.len != 1 || m->marks.len)
+        return fail(m, "it does not leave one value");
+    m->stopped = true;
+    return 0;
+}
+
+static int run_mark(struct machine *m, const struct argument *arg)
+{
+    (void)arg;
+    if (m->marks.len == MOST_MARKS)
+        return fail(m, "nested too deeply");
+    lpo_vec_push(&m->marks, m->stack.len);
+    return 0;
+}
+
+static int run_none(struct machine *m, const struct argument *arg)
+{
+    (void)arg;
+    return push(m, (struct lpo_pickle_value){ .kind = LPO_PICKLE_NONE });
+}
+
+static int run_true(struct machine *m, const struct argument *arg)
+{
+    (void)arg;
+    return push(m, (struct lpo_pickle_value){ .integer = 1, .kind = LPO_PICKLE_BOOL });
+}
+
+static int run_false(struct machine *m, const struct argument *arg)
+{
+    (void)arg;
+    return push(m, (struct lpo_pickle_value){ .integer = 0, .kind = LPO_PICKLE_BOOL });
+}
+
+static int run_int(struct machine *m, const struct argument *arg)
+{
+    return push(
+        m, (struct lpo_pickle_value){ .integer = (int64_t)arg->number, .kind = LPO_PICKLE_INT });
+}
+
+static int run_int4(struct machine *m, const struct argument *arg)
+{
+    return push(m, (struct lpo_pickle_value){ .integer = (int32_t)(uint32_t)arg->number,
+                                              .kind = LPO_PICKLE_INT });
+}
+
+/* Two's complement, the lowest byte first, as many bytes as it takes. */
+static int run_long(struct machine *m, const struct argument *arg)
+{
+    struct lpo_pickle_value v = { .kind = LPO_PICKLE_INT };
+    const unsigned char *p = (const unsigned char *)arg->at;
+    bool negative = arg->number && p[arg->number - 1] & 0x80;
+    uint64_t bits = negative ? UINT64_MAX : 0;
+
+    for (size_t i = 0; i < arg->number; i++) {
+        if (i < INT_BYTES)
+            bits = (bits & ~((uint64_t)0xff << 8 * i)) | (uint64_t)p[i] << 8 * i;
+        else if (p[i] != (negative ? 0xff : 0))
+            v.kind = LPO_PICKLE_BIG;
+    }
+    if (arg->number > INT_BYTES && (bits >> 63) != negative)
+        v.kind = LPO_PICKLE_BIG;
+    v.integer = v.kind == LPO_PICKLE_INT ? (int64_t)bits : 0;
+    return push(m, v);
+}
+
+static int run_float(struct machine *m, const struct argument *arg)
+{
+    uint64_t bits = __builtin_bswap64(arg->number); /* the one number with its highest byte first */
+    struct lpo_pickle_value v = { .kind = LPO_PICKLE_FLOAT };
+
+    memcpy(&v.real, &bits, sizeof v.real);
+    return push(m, v);
+}
+
+static int push_bytes(struct machine *m, const struct argument *arg, enum lpo_pickle_kind kind)
+{
+    char *copy = lpo_arena_alloc(m->a, arg->number + 1);
+
+    memcpy(copy, arg->at, arg->number);
+    return push(m, (struct lpo_pickle_value){
+                       .text = copy, .len = (uint32_t)arg->number, .kind = (uint8_t)kind });
+}
+
+static int run_text(struct machine *m, const struct argument *arg)
+{
+    return push_bytes(m, arg, LPO_PICKLE_TEXT);
+}
+
+static int run_bytes(struct machine *m, const struct argument *arg)
+{
+    return push_bytes(m, arg, LPO_PICKLE_BYTES);
+}
+
+static int push_box(struct machine *m, enum lpo_pickle_kind kind, size_t count)
+{
+    struct lpo_pickle_box *box = LPO_NEW(m->a, struct lpo_pickle_box);
+
+    move_into(m, box, count);
+    return push(m, (struct lpo_pickle_value){ .box = box, .kind = (uint8_t)kind });
+}
+
+static int run_empty_list(struct machine *m, const struct argument *arg)
+{
+    (void)arg;
+    return push_box(m, LPO_PICKLE_LIST, 0);
+}
+
+static int run_empty_tuple(struct machine *m, const struct argument *arg)
+{
+    (void)arg;
+    return push_box(m, LPO_PICKLE_TUPLE, 0);
+}
+
+static int run_empty_dict(struct machine *m, const struct argument *arg)
+{
+    (void)arg;
+    return push_box(m, LPO_PICKLE_DICT, 0);
+}
+
+static int tuple_of(struct machine *m, size_t count)
+{
+    if (m->stack.len - floor_of(m) < count)
+        return fail(m, "there are not that many values");
+    return push_box(m, LPO_PICKLE_TUPLE, count);
+}
+
+static int run_tuple1(struct machine *m, const struct argument *arg)
+{
+    (void)arg;
+    return tuple_of(m, 1);
+}
+
+static int run_tuple2(struct machine *m, const struct argument *arg)
+{
+    (void)arg;
+    return tuple_of(m, 2);
+}
+
+static int run_tuple3(struct machine *m, const struct argument *arg)
+{
+    (void)arg;
+    return tuple_of(m, 3);
+}
+
+static int run_tuple(struct machine *m, const struct argument *arg)
+{
+    size_t count = 0;
+
+    (void)arg;
+    return take_mark(m, &count) < 0 ? m->err->code : push_box(m, LPO_PICKLE_TUPLE, count);
+}
+
+static int add_to(struct machine *m, size_t count, enum lpo_pickle_kind kind)
+{
+    struct lpo_pickle_box *box = box_below(m, count, kind);
+
+    if (!box || m->stack.len - count - 1 < floor_of(m))
+        return fail(m, kind == LPO_PICKLE_LIST ? "there is no list" : "there is no dict");
+    if (kind == LPO_PICKLE_DICT && count % 2)
+        return fail(m, "a key without a value");
+    move_into(m, box, count);
+    return 0;
+}
+
+static int run_append(struct machine *m, const struct argument *arg)
+{
+    (void)arg;
+    return add_to(m, 1, LPO_PICKLE_LIST);
+}
+
+static int run_setitem(struct machine *m, const struct argument *arg)
+{
+    (void)arg;
+    return add_to(m, 2, LPO_PICKLE_DICT);
+}
+
+static int run_appends(struct machine *m, const struct argument *arg)
+{
+    size_t count = 0;
+
+    (void)arg;
+    return take_mark(m, &count) < 0 ? m->err->code : add_to(m, count, LPO_PICKLE_LIST);
+}
+
+static int run_setitems(struct machine *m, const struct argument *arg)
+{
+    size_t count = 0;
+
+    (void)arg;
+    return take_mark(m, &count) < 0 ? m->err->code : add_to(m, count, LPO_PICKLE_DICT);
+}
+
+/* --- the memo ------------------------------------------------------------------------------- */
+
+/* Numbers are given in order, and each takes a byte of the file at least: one beyond the bytes so
+ * far is no number of a pickle, and would cost memory. */
+static int remember(struct machine *m, uint64_t number)
+{
+    if (m->stack.len == floor_of(m))
+        return fail(m, "there is no value");
+    if (number > m->op_at)
+        return fail(m, "a number of the memo that no pickle has");
+    while (m->memo.len <= number)
+        lpo_vec_push(&m->memo, (struct lpo_pickle_value){ .kind = LPO_PICKLE_NONE });
+    m->memo.at[number] = m->stack.at[m->stack.len - 1];
+    return 0;
+}
+
+static int run_put(struct machine *m, const struct argument *arg)
+{
+    return remember(m, arg->number);
+}
+
+static int run_memoize(struct machine *m, const struct argument *arg)
+{
+    (void)arg;
+    return remember(m, m->memo.len);
+}
+
+static int run_get(struct machine *m, const struct argument *arg)
+{
+    if (arg->number >= m->memo.len)
+        return fail(m, "nothing was put there");
+    return push(m, m->memo.at[arg->number]);
+}
+
+/* --- the table ------------------------------------------------------------------------------ */
+
+/* `run` NULL: known and refused. */
+static const struct instruction {
+    const char *name;
+    run_fn *run;
+    unsigned char width; /* bytes of the number behind it */
+    bool counts;         /* the number counts bytes that follow */
+} instructions[256] = {
+    [0x80] = { "PROTO", run_proto, 1, false },
+    [0x95] = { "FRAME", run_nothing, 8, false }, /* a hint for who reads in pieces */
+    ['.'] = { "STOP", run_stop, 0, false },
+    ['('] = { "MARK", run_mark, 0, false },
+    ['N'] = { "NONE", run_none, 0, false },
+    [0x88] = { "NEWTRUE", run_true, 0, false },
+    [0x89] = { "NEWFALSE", run_false, 0, false },
+    ['J'] = { "BININT", run_int4, 4, false },
+    ['K'] = { "BININT1", run_int, 1, false },
+    ['M'] = { "BININT2", run_int, 2, false },
+    [0x8a] = { "LONG1", run_long, 1, true },
+    [0x8b] = { "LONG4", run_long, 4, true },
+    ['G'] = { "BINFLOAT", run_float, 8, false },
+    [0x8c] = { "SHORT_BINUNICODE", run_text, 1, true },
+    ['X'] = { "BINUNICODE", run_text, 4, true },
+    [0x8d] = { "BINUNICODE8", run_text, 8, true },
+    ['C'] = { "SHORT_BINBYTES", run_bytes, 1, true },
+    ['B'] = { "BINBYTES", run_bytes, 4, true },
+    [0x8e] = { "BINBYTES8", run_bytes, 8, true },
+    [0x96] = { "BYTEARRAY8", run_bytes, 8, true },
+    [']'] = { "EMPTY_LIST", run_empty_list, 0, false },
+    ['a'] = { "APPEND", run_append, 0, false },
+    ['e'] = { "APPENDS", run_appends, 0, false },
+    [')'] = { "EMPTY_TUPLE", run_empty_tuple, 0, false },
+    [0x85] = { "TUPLE1", run_tuple1, 0, false },
+    [0x86] = { "TUPLE2", run_tuple2, 0, false },
+    [0x87] = { "TUPLE3", run_tuple3, 0, false },
+    ['t'] = { "TUPLE", run_tuple, 0, false },
+    ['}'] = { "EMPTY_DICT", run_empty_dict, 0, false },
+    ['s'] = { "SETITEM", run_setitem, 0, false },
+    ['u'] = { "SETITEMS", run_setitems, 0, false },
+    ['q'] = { "BINPUT", run_put, 1, false },
+    ['r'] = { "LONG_BINPUT", run_put, 4, false },
+    [0x94] = { "MEMOIZE", run_memoize, 0, false },
+    ['h'] = { "BINGET", run_get, 1, false },
+    ['j'] = { "LONG_BINGET", run_get, 4, false },
+    /* these import, call or fetch */
+    ['c'] = { "GLOBAL", NULL, 0, false },
+    [0x93] = { "STACK_GLOBAL", NULL, 0, false },
+    ['R'] = { "REDUCE", NULL, 0, false },
+    ['b'] = { "BUILD", NULL, 0, false },
+    ['i'] = { "INST", NULL, 0, false },
+    ['o'] = { "OBJ", NULL, 0, false },
+    [0x81] = { "NEWOBJ", NULL, 0, false },
+    [0x92] = { "NEWOBJ_EX", NULL, 0, false },
+    ['P'] = { "PERSID", NULL, 0, false },
+    ['Q'] = { "BINPERSID", NULL, 0, false },
+    [0x82] = { "EXT1", NULL, 0, false },
+    [0x83] = { "EXT2", NULL, 0, false },
+    [0x84] = { "EXT4", NULL, 0, false },
+    [0x97] = { "NEXT_BUFFER", NULL, 0, false },
+    [0x98] = { "READONLY_BUFFER", NULL, 0, false },
+};
+
+/* --- the file ------------------------------------------------------------------------------- */
+
+/* `n` bytes together in the window. */
+static int need(struct machine *m, size_t n)
+{
+    while (m->w.len - m->used < n) {
+        int rc = lpo_input_next(m->in, m->w.len - m->used, &m->w, m->err);
+
+        m->used = 0;
+        if (rc < 0)
+            return rc;
+        if (rc == 0 && m->w.len < n)
+            return lpo_fail(m->err, LPO_E_FORMAT, "the pickle breaks off at byte %llu%s%s",
+                            (unsigned long long)(m->w.offset + m->w.len),
+                            lpo_input_damage(m->in) ? ": " : "",
+                            lpo_input_damage(m->in) ? lpo_input_damage(m->in) : "");
+    }
+    return 0;
+}
+
+static int read_argument(struct machine *m, const struct instruction *i, struct argument *arg)
+{
+    if (need(m, i->width) < 0)
+        return m->err->code;
+    for (unsigned k = 0; k < i->width; k++)
+        arg->number |= (uint64_t)(unsigned char)m->w.at[m->used + k] << 8 * k;
+    m->used += i->width;
+    if (!i->counts)
+        return 0;
+    if (arg->number > MOST_TEXT)
+        return fail(m, "longer than 64 MiB");
+    if (need(m, (size_t)arg->number) < 0)
+        return m->err->code;
+    arg->at = m->w.at + m->used;
+    m->used += (size_t)arg->number;
+    return 0;
+}
+
+static int step(struct machine *m)
+{
+    const struct instruction *i;
+    struct argument arg = { 0, NULL };
+    unsigned char code;
+
+    if (need(m, 1) < 0)
+        return m->err->code;
+    m->op_at = m->w.offset + m->used;
+    code = (unsigned char)m->w.at[m->used++];
+    i = &instructions[code];
+    m->name = i->name;
+    if (m->op_at == 0 && code != 0x80)
+        return lpo_fail(m->err, LPO_E_FORMAT, "no pickle of protocol 2 to 5 begins so");
+    if (!i->name)
+        return lpo_fail(m->err, LPO_E_FORMAT,
+                        "byte %llu: instruction 0x%02x is none that plain data needs",
+                        (unsigned long long)m->op_at, code);
+    if (!i->run)
+        return fail(m, "refused: Python would run code for it, and lpo reads plain data alone");
+    if (m->op_at > lpo_budget()->whole_file_bytes)
+        return lpo_fail(m->err, LPO_E_LIMIT, "the pickle has more than %llu GB (%s)",
+                        (unsigned long long)lpo_budget()->whole_file_bytes >> 30, LPO_BUDGET_HINT);
+    if (read_argument(m, i, &arg) < 0)
+        return m->err->code;
+    return i->run(m, &arg);
+}
+
+int lpo_snapshot_pickle_read(struct lpo_arena *a, const char *path, struct lpo_pickle *out,
+                             struct lpo_err *err)
+{
+    LPO_AUTO(lpo_input) in = NULL;
+    struct lpo_err own = { 0 };
+    struct machine m = { .a = a, .name = "", .err = err ? err : &own };
+    int rc = lpo_input_open(path, &in, m.err);
+
+    m.in = in;
+    while (rc == 0 && !m.stopped)
+        rc = step(&m);
+    if (rc == 0) {
+        out->root = m.stack.at[0];
+        out->bytes = m.op_at + 1;
+    }
+    lpo_vec_free(&m.stack);
+    lpo_vec_free(&m.memo);
+    lpo_vec_free(&m.marks);
+    return rc;
+}
+
+/* --- looking at values ---------------------------------------------------------------------- */
+
+const struct lpo_pickle_value *lpo_snapshot_pickle_next(const struct lpo_pickle_value *list,
+                                                        struct lpo_pickle_walk *w)
+{
+    if (!list || (list->kind != LPO_PICKLE_LIST && list->kind != LPO_PICKLE_TUPLE))
+        return NULL;
+    if (!w->begun)
+        *w = (struct lpo_pickle_walk){ list->box->first, 0, true };
+    while (w->part && w->i == w->part->count)
+        *w = (struct lpo_pickle_walk){ w->part->next, 0, true };
+    return w->part ? &w->part->at[w->i++] : NULL;
+}
+
+bool lpo_snapshot_pickle_is(const struct lpo_pickle_value *v, const char *text)
+{
+    return v && v->kind == LPO_PICKLE_TEXT && v->len == strlen(text) &&
+           memcmp(v->text, text, v->len) == 0;
+}
+
+/* Of two equal keys the last one holds, as in Python. */
+const struct lpo_pickle_value *lpo_snapshot_pickle_get(const struct lpo_pickle_value *dict,
+                                                       const char *key)
+{
+    const struct lpo_pickle_value *found = NULL;
+    size_t seen = 0;
+
+    if (!dict || dict->kind != LPO_PICKLE_DICT)
+        return NULL;
+    for (const struct lpo_pickle_part *p = dict->box->first; p && seen < MOST_MEMBERS; p = p->next)
+        for (size_t i = 0; i + 1 < p->count && seen < MOST_MEMBERS; i += 2, seen++)
+            if (lpo_snapshot_pickle_is(&p->at[i], key))
+                found = &p->at[i + 1];
+    return found;
+}
+
+int64_t lpo_snapshot_pickle_int(const struct lpo_pickle_value *dict, const char *key,
+                                int64_t otherwise)
+{
+    const struct lpo_pickle_value *v = lpo_snapshot_pickle_get(dict, key);
+
+    return v && v->kind == LPO_PICKLE_INT ? v->integer : otherwise;
+}
+
+const struct lpo_pickle_value *lpo_snapshot_pickle_text(const struct lpo_pickle_value *dict,
+                                                        const char *key)
+{
+    const struct lpo_pickle_value *v = lpo_snapshot_pickle_get(dict, key);
+
+    return v && v->kind == LPO_PICKLE_TEXT ? v : NULL;
+}
