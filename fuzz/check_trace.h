@@ -77,12 +77,28 @@ static inline void check_series(const struct lpo_trace *t)
                (i == 0 || t->collectives.at[i - 1].op < t->collectives.at[i].op));
 }
 
+static inline void check_memory(const struct lpo_trace *t)
+{
+    for (size_t i = 0; i < t->allocators.len; i++)
+        insist(t->allocators.at[i].device < t->devices.len);
+    for (size_t i = 0; i < t->memory_events.len; i++) {
+        const struct lpo_memory_event *e = &t->memory_events.at[i];
+
+        insist(e->allocator < t->allocators.len &&
+               (e->thread == LPO_NONE || e->thread < t->threads.len) &&
+               (e->owner == LPO_NONE || e->owner < t->memory_owners.len));
+    }
+    for (size_t i = 0; i < t->memory_pools.len; i++)
+        insist(t->memory_pools.at[i].allocator < t->allocators.len);
+}
+
 static inline void check_trace(const struct lpo_trace *t)
 {
     size_t names = lpo_trace_name_count(t);
 
     check_gpu_ops(t);
     check_series(t);
+    check_memory(t);
     for (size_t i = 0; i < t->launches.len; i++)
         insist(t->launches.at[i].thread < t->threads.len &&
                t->launches.at[i].end_ns >= t->launches.at[i].start_ns);

@@ -7,6 +7,7 @@
 #include "analysis/counters/sampled.h"
 #include "analysis/findings/findings.h"
 #include "analysis/limits/limits.h"
+#include "analysis/memory/memory.h"
 #include "analysis/operators/operators.h"
 #include "analysis/steps/steps.h"
 #include "analysis/wall/collectives.h"
@@ -37,6 +38,7 @@ struct lpo_analysis_memo {
     struct lpo_operators *operators[2];
     struct lpo_program_steps *steps;
     bool has_steps;
+    struct lpo_memory_peaks *memory;
     struct lpo_wall *wall;
     struct lpo_wall_collectives *collectives;
     struct lpo_wall_steady *steady;
@@ -170,6 +172,7 @@ void lpo_analysis_destroy(struct lpo_analysis *a)
     for (int i = 0; i < 2; i++)
         lpo_operators_destroy(a->memo->operators[i]);
     lpo_steps_destroy(a->memo->steps);
+    lpo_memory_peaks_destroy(a->memo->memory);
     lpo_wall_destroy(a->memo->wall);
     lpo_wall_collectives_destroy(a->memo->collectives);
     free(a->memo);
@@ -279,6 +282,13 @@ const struct lpo_program_steps *lpo_analysis_steps(const struct lpo_analysis *a)
         a->memo->steps = lpo_steps_create(a->tree);
     a->memo->has_steps = true;
     return a->memo->steps;
+}
+
+const struct lpo_memory_peaks *lpo_analysis_memory(const struct lpo_analysis *a)
+{
+    if (!a->memo->memory)
+        a->memo->memory = lpo_memory_peaks_create(a->trace);
+    return a->memo->memory;
 }
 
 const struct lpo_operators *lpo_analysis_operators(const struct lpo_analysis *a, bool by_shapes)

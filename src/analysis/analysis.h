@@ -20,6 +20,7 @@ struct lpo_counters_sampled;
 struct lpo_err;
 struct lpo_findings;
 struct lpo_limits;
+struct lpo_memory_peaks;
 struct lpo_operators;
 struct lpo_operators_rules;
 struct lpo_region_cells;
@@ -85,6 +86,8 @@ const struct lpo_class_sum *lpo_analysis_classes(const struct lpo_analysis *a, s
 const struct lpo_operators *lpo_analysis_operators(const struct lpo_analysis *a, bool by_shapes);
 /* Iterations of a training, batches of a server; NULL: no range is a step. */
 const struct lpo_program_steps *lpo_analysis_steps(const struct lpo_analysis *a);
+/* The most memory in use at one time and its owners, by allocator. */
+const struct lpo_memory_peaks *lpo_analysis_memory(const struct lpo_analysis *a);
 /* Where the wall time of each GPU went; NULL when launches were skipped. */
 const struct lpo_wall *lpo_analysis_wall(const struct lpo_analysis *a);
 /* Collectives by kind and size; NULL when launches were skipped. */

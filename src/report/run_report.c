@@ -9,6 +9,7 @@
 #include "report/documents.h"
 #include "report/findings/findings.h"
 #include "report/limits/chapter_limits.h"
+#include "report/over_time.h"
 #include "report/stage_results.h"
 #include "report/trace_records.h"
 #include "report/what_ran.h"
@@ -100,7 +101,11 @@ struct lpo_doc *lpo_report_run_doc(const struct lpo_rundir *d, const struct lpo_
 {
     struct lpo_doc *doc = lpo_report_run_sections(d, s);
 
+    const struct lpo_source *memory = lpo_report_memory_source(d, s);
+
     if (s)
         put_analysis(doc, d, s);
+    if (memory)
+        lpo_report_put_memory(doc->data, memory->analysis);
     return doc;
 }

@@ -38,6 +38,9 @@ void lpo_report_put_devices(struct lpo_record *to, const struct lpo_analysis *a)
 void lpo_report_put_wall(struct lpo_record *to, const struct lpo_analysis *a);
 /* "steps": where the trace has them. In chapters/steps.c. */
 void lpo_report_put_steps(struct lpo_record *to, const struct lpo_analysis *a);
+/* "memory": the most in use at one time, by allocator, with its owners. In chapters/memory_peaks.c.
+ */
+void lpo_report_put_memory(struct lpo_record *to, const struct lpo_analysis *a);
 /* "windows": where only a part of the run was recorded. In chapters/windows.c. */
 void lpo_report_put_windows(struct lpo_record *to, const struct lpo_analysis *a);
 /* "range_numbers": payloads of ranges, by name. In chapters/numbers.c. */

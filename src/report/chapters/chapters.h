@@ -5,6 +5,7 @@
  * n/a, or the chapter is left out. The order is that of report/run_report.c. */
 #pragma once
 
+struct lpo_analysis;
 struct lpo_doc;
 struct lpo_rundir;
 struct lpo_source;
@@ -31,6 +32,8 @@ void lpo_report_chapter_collectives(struct lpo_doc *doc, const struct lpo_rundir
 /* Peaks of the framework's allocator; nothing where no trace has them. `s` may be NULL. */
 void lpo_report_chapter_memory(struct lpo_doc *doc, const struct lpo_rundir *d,
                                const struct lpo_source *s);
+/* Part of it, in memory_peaks.c: the largest moment, its owners, segments. */
+void lpo_report_memory_peaks(struct lpo_doc *doc, const struct lpo_analysis *a);
 /* How much of the run was recorded, and how its calls differ; nothing where all of it was. */
 void lpo_report_chapter_windows(struct lpo_doc *doc, const struct lpo_source *s);
 /* Payloads of ranges, summed by name; nothing where there are none. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The chapter "Memory": what the framework's allocator held at most, from a trace that recorded
  * every allocation. The page draws it over time. */
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "report/chapters/chapters.h"
@@ -73,29 +74,54 @@ static void add_row(struct lpo_table *table, const struct lpo_trace *t, const st
     lpo_doc_row_count(table, s->seen);
 }
 
-void lpo_report_chapter_memory(struct lpo_doc *doc, const struct lpo_rundir *d,
-                               const struct lpo_source *s)
+static bool has_source(const struct lpo_trace *t, enum lpo_allocator_source source)
 {
-    const struct lpo_source *from = lpo_report_memory_source(d, s);
-    const struct lpo_series **rows;
-    struct lpo_table *table;
-    size_t n = 0;
+    for (size_t i = 0; i < t->allocators.len; i++)
+        if (t->allocators.at[i].source == source)
+            return true;
+    return false;
+}
 
-    if (!from)
-        return;
+static void begin(struct lpo_doc *doc, const struct lpo_source *from)
+{
+    bool snapshot = has_source(from->trace, LPO_ALLOCATOR_SNAPSHOT);
+    bool profiler = has_source(from->trace, LPO_ALLOCATOR_KINETO);
+
     lpo_doc_section(doc, "memory", "Memory", 1);
     lpo_doc_paragraph(doc,
                       "From %s: what the allocator of the framework had given out, and what it "
                       "held of the GPU. Times count from the first allocation in the trace.",
-                      from->what);
-    table = lpo_doc_table(doc, "memory", "", columns, COUNT(columns));
-    rows = lpo_xcalloc(from->trace->series.len, sizeof *rows);
-    for (size_t i = 0; i < from->trace->series.len; i++)
-        if (from->trace->series.at[i].kind == LPO_SERIES_MEMORY &&
-            from->trace->series.at[i].points.len)
-            rows[n++] = &from->trace->series.at[i];
+                      !snapshot  ? from->what
+                      : profiler ? "the trace of the PyTorch profiler and the memory snapshot"
+                                 : "the memory snapshot");
+    if (snapshot)
+        lpo_doc_paragraph(doc, "A snapshot counts bytes as the program asked for them; the "
+                               "profiler counts blocks, which the allocator rounds up to 512 B.");
+}
+
+static void add_over_time(struct lpo_doc *doc, const struct lpo_trace *t)
+{
+    struct lpo_table *table = lpo_doc_table(doc, "memory", "", columns, COUNT(columns));
+    const struct lpo_series **rows = lpo_xcalloc(t->series.len, sizeof *rows);
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->series.len; i++)
+        if (t->series.at[i].kind == LPO_SERIES_MEMORY && t->series.at[i].points.len)
+            rows[n++] = &t->series.at[i];
     qsort(rows, n, sizeof(*rows), largest_first);
     for (size_t i = 0; i < n; i++)
-        add_row(table, from->trace, rows[i], first_moment(from->trace));
+        add_row(table, t, rows[i], first_moment(t));
     free(rows);
+}
+
+void lpo_report_chapter_memory(struct lpo_doc *doc, const struct lpo_rundir *d,
+                               const struct lpo_source *s)
+{
+    const struct lpo_source *from = lpo_report_memory_source(d, s);
+
+    if (!from)
+        return;
+    begin(doc, from);
+    add_over_time(doc, from->trace);
+    lpo_report_memory_peaks(doc, from->analysis);
 }

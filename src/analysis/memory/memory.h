@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analysis/memory/memory.h - the most memory that was in use at one time, and who had asked for it.
+ *
+ * Of every allocator of a trace: the moment at which most was allocated (of equal moments the
+ * first), and what was in use then, by owner. An owner is a place in the program, an operator and
+ * its shapes. A source with stacks (a memory snapshot) says both itself; of a trace of the profiler
+ * they are what was open on the thread that asked: ranges and modules as a path, where there are
+ * none the innermost Python function outside of torch, and the outermost operator inside. What was
+ * in use before the recording began has no owner. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/vec.h"
+
+struct lpo_arena;
+struct lpo_trace;
+
+struct lpo_memory_share {
+    const char *place; /* NULL: not known */
+    uint32_t op;       /* name ids; LPO_NONE: not known */
+    uint32_t shapes;
+    uint64_t allocations;
+    int64_t bytes;
+};
+
+struct lpo_memory_peaks_row {
+    uint32_t allocator; /* into allocators of the trace */
+    uint64_t allocations, frees;
+    int64_t first_ns, peak_ns;
+    int64_t peak_bytes;                      /* allocated; LPO_NO_TIME: the trace has no totals */
+    int64_t reserved_bytes;                  /* at that moment; LPO_NO_TIME */
+    int64_t most_reserved;                   /* at any; LPO_NO_TIME */
+    int64_t older_bytes;                     /* of the peak: in use before the recording began */
+    bool has_owners;                         /* every event was kept, so the list is complete */
+    LPO_VEC(struct lpo_memory_share) owners; /* largest first; with older_bytes they are the peak */
+};
+
+struct lpo_memory_peaks {
+    LPO_VEC(struct lpo_memory_peaks_row)
+    rows; /* in order of allocators; those without events are
+             left out */
+    struct lpo_arena *arena;
+};
+
+/* Never NULL; without memory events it has no rows. */
+struct lpo_memory_peaks *lpo_memory_peaks_create(const struct lpo_trace *t);
+void lpo_memory_peaks_destroy(struct lpo_memory_peaks *p); /* NULL is fine */

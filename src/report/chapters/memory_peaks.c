@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The chapter "Memory", second part: the moment at which most was in use, who had asked for it, and
+ * what the allocator held without using it. */
+#include "analysis/analysis.h"
+#include "analysis/memory/memory.h"
+#include "report/chapters/chapters.h"
+#include "report/doc/doc.h"
+#include "report/trace_records.h"
+#include "trace/trace.h"
+#include "util/arena.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+enum { SHOWN = 12, KEPT = 1000 }; /* owners for people, and in the JSON */
+
+static const struct lpo_column peak_columns[] = {
+    { "device", "GPU", LPO_CELL_TEXT, NULL },
+    { "source", "From", LPO_CELL_TEXT, NULL },
+    { "peak_bytes", "Peak", LPO_CELL_BYTES, NULL },
+    { "peak_at_ns", "After", LPO_CELL_NS, NULL },
+    { "reserved_bytes", "Reserved then", LPO_CELL_BYTES, NULL },
+    { "unused_bytes", "Of it unused", LPO_CELL_BYTES, NULL },
+    { "most_reserved_bytes", "Most reserved", LPO_CELL_BYTES, NULL, 2 },
+    { "older_bytes", "From before the recording", LPO_CELL_BYTES, NULL },
+    { "allocations", "Allocations", LPO_CELL_COUNT, NULL, 1 },
+    { "frees", "Frees", LPO_CELL_COUNT, NULL, 3 },
+};
+
+static const struct lpo_column owner_columns[] = {
+    { "device", "GPU", LPO_CELL_TEXT, NULL },
+    { "place", "Place", LPO_CELL_TEXT, NULL },
+    { "operator", "Operator", LPO_CELL_TEXT, NULL },
+    { "shapes", "Shapes", LPO_CELL_TEXT, NULL, 2 },
+    { "allocations", "Allocations", LPO_CELL_COUNT, NULL, 1 },
+    { "bytes", "Bytes", LPO_CELL_BYTES, NULL },
+    { "share", "Of the peak", LPO_CELL_PERCENT, NULL },
+};
+
+static const struct lpo_column pool_columns[] = {
+    { "device", "GPU", LPO_CELL_TEXT, NULL },
+    { "pool", "Pool", LPO_CELL_TEXT, NULL },
+    { "stream", "Stream", LPO_CELL_TEXT, NULL, 3 },
+    { "segments", "Segments", LPO_CELL_COUNT, NULL },
+    { "reserved_bytes", "Reserved", LPO_CELL_BYTES, NULL },
+    { "allocated_bytes", "Allocated", LPO_CELL_BYTES, NULL },
+    { "rounding_bytes", "Of it rounding", LPO_CELL_BYTES, NULL, 2 },
+    { "free_bytes", "Free", LPO_CELL_BYTES, NULL },
+    { "split_bytes", "Free beside used", LPO_CELL_BYTES, NULL },
+    { "largest_free_bytes", "Largest free block", LPO_CELL_BYTES, NULL, 1 },
+};
+
+static const char *const sources[] = {
+    [LPO_ALLOCATOR_KINETO] = "profiler",
+    [LPO_ALLOCATOR_SNAPSHOT] = "snapshot",
+};
+
+static const char *scope_of(struct lpo_arena *a, const struct lpo_trace *t, uint32_t allocator)
+{
+    return lpo_report_device_scope(a, &t->devices.at[t->allocators.at[allocator].device]);
+}
+
+static int64_t unused(const struct lpo_memory_peaks_row *row)
+{
+    return row->reserved_bytes == LPO_NO_TIME ? LPO_NO_TIME : row->reserved_bytes - row->peak_bytes;
+}
+
+static void row_bytes(struct lpo_table *table, int64_t bytes)
+{
+    if (bytes == LPO_NO_TIME)
+        lpo_doc_row_unknown(table);
+    else
+        lpo_doc_row_bytes(table, (double)bytes);
+}
+
+static void add_peak(struct lpo_table *table, const struct lpo_trace *t,
+                     const struct lpo_memory_peaks_row *row)
+{
+    lpo_doc_row_text(table, scope_of(table->arena, t, row->allocator));
+    lpo_doc_row_text(table, sources[t->allocators.at[row->allocator].source]);
+    row_bytes(table, row->peak_bytes);
+    lpo_doc_row_ns(table, row->peak_ns - row->first_ns);
+    row_bytes(table, row->reserved_bytes);
+    row_bytes(table, unused(row));
+    row_bytes(table, row->most_reserved);
+    row_bytes(table, row->has_owners ? row->older_bytes : LPO_NO_TIME);
+    lpo_doc_row_count(table, row->allocations);
+    lpo_doc_row_count(table, row->frees);
+}
+
+/* NULL where it is not known. */
+static const char *name_of(const struct lpo_trace *t, uint32_t name)
+{
+    return name == LPO_NONE ? NULL : lpo_trace_text(t, name);
+}
+
+static void add_owners(struct lpo_table *table, const struct lpo_trace *t,
+                       const struct lpo_memory_peaks_row *row)
+{
+    for (size_t i = 0; i < row->owners.len && i < SHOWN; i++) {
+        const struct lpo_memory_share *o = &row->owners.at[i];
+
+        lpo_doc_row_text(table, scope_of(table->arena, t, row->allocator));
+        lpo_doc_row_text(table, o->place);
+        lpo_doc_row_text(table, name_of(t, o->op));
+        lpo_doc_row_text(table, name_of(t, o->shapes));
+        lpo_doc_row_count(table, o->allocations);
+        lpo_doc_row_bytes(table, (double)o->bytes);
+        lpo_doc_row_share(table, (double)o->bytes, (double)row->peak_bytes);
+    }
+}
+
+static const char *pool_name(struct lpo_arena *a, const struct lpo_memory_pool *p)
+{
+    const char *size = p->large ? "large" : "small";
+
+    if (!p->graph[0] && !p->graph[1])
+        return size;
+    return lpo_arena_printf(a, "%s, private %lld.%lld", size, (long long)p->graph[0],
+                            (long long)p->graph[1]);
+}
+
+static void add_pools(struct lpo_doc *doc, const struct lpo_trace *t)
+{
+    struct lpo_table *table;
+
+    if (!t->memory_pools.len)
+        return;
+    table = lpo_doc_table(doc, "memory_pools", "Segments when the snapshot was taken", pool_columns,
+                          COUNT(pool_columns));
+    for (size_t i = 0; i < t->memory_pools.len; i++) {
+        const struct lpo_memory_pool *p = &t->memory_pools.at[i];
+
+        lpo_doc_row_text(table, scope_of(table->arena, t, p->allocator));
+        lpo_doc_row_text(table, pool_name(table->arena, p));
+        lpo_doc_row_textf(table, "%lld", (long long)p->stream);
+        lpo_doc_row_count(table, p->segments);
+        lpo_doc_row_bytes(table, (double)p->reserved);
+        lpo_doc_row_bytes(table, (double)p->allocated);
+        lpo_doc_row_bytes(table, (double)(p->allocated - p->requested));
+        lpo_doc_row_bytes(table, (double)p->free_bytes);
+        lpo_doc_row_bytes(table, (double)p->split_bytes);
+        lpo_doc_row_bytes(table, (double)p->largest_free);
+    }
+}
+
+static void note_refusals(struct lpo_doc *doc, const struct lpo_trace *t)
+{
+    for (size_t i = 0; i < t->allocators.len; i++) {
+        const struct lpo_allocator *a = &t->allocators.at[i];
+
+        if (a->out_of_memory)
+            lpo_doc_note(doc, LPO_NOTE_WARNING,
+                         "%s ran out of memory %llu times; the largest request that failed was for "
+                         "%lld bytes",
+                         scope_of(doc->arena, t, (uint32_t)i), (unsigned long long)a->out_of_memory,
+                         (long long)a->refused_bytes);
+    }
+}
+
+void lpo_report_memory_peaks(struct lpo_doc *doc, const struct lpo_analysis *a)
+{
+    const struct lpo_memory_peaks *peaks = lpo_analysis_memory(a);
+    struct lpo_table *table;
+    size_t owners = 0;
+
+    if (!peaks->rows.len)
+        return;
+    table = lpo_doc_table(doc, "memory_peaks", "Most in use at one time", peak_columns,
+                          COUNT(peak_columns));
+    for (size_t i = 0; i < peaks->rows.len; i++) {
+        add_peak(table, a->trace, &peaks->rows.at[i]);
+        owners += peaks->rows.at[i].owners.len;
+    }
+    if (owners) {
+        table = lpo_doc_table(doc, "memory_owners", "Who had asked for it", owner_columns,
+                              COUNT(owner_columns));
+        for (size_t i = 0; i < peaks->rows.len; i++)
+            add_owners(table, a->trace, &peaks->rows.at[i]);
+        table->total_rows = owners;
+    }
+    add_pools(doc, a->trace);
+    note_refusals(doc, a->trace);
+}
+
+/* --- for machines --------------------------------------------------------------------------- */
+
+static void put_bytes(struct lpo_record *r, const char *key, int64_t bytes)
+{
+    lpo_doc_put_int_if(r, key, bytes != LPO_NO_TIME, bytes);
+}
+
+static void put_owners(struct lpo_record *to, const struct lpo_trace *t,
+                       const struct lpo_memory_peaks_row *row)
+{
+    struct lpo_record *list = lpo_doc_put_list(to, "owners");
+    int64_t left_out = 0;
+
+    for (size_t i = 0; i < row->owners.len; i++) {
+        const struct lpo_memory_share *o = &row->owners.at[i];
+        struct lpo_record *r;
+
+        if (i >= KEPT) {
+            left_out += o->bytes;
+            continue;
+        }
+        r = lpo_doc_put_record(list, NULL);
+        lpo_doc_put_text(r, "place", o->place);
+        lpo_doc_put_text(r, "operator", name_of(t, o->op));
+        lpo_doc_put_text(r, "shapes", name_of(t, o->shapes));
+        lpo_doc_put_uint(r, "allocations", o->allocations);
+        lpo_doc_put_int(r, "bytes", o->bytes);
+    }
+    if (row->owners.len > KEPT)
+        lpo_doc_put_int(to, "owners_left_out_bytes", left_out);
+}
+
+static void put_pools(struct lpo_record *to, const struct lpo_trace *t, uint32_t allocator)
+{
+    struct lpo_record *list = lpo_doc_put_list(to, "pools");
+
+    for (size_t i = 0; i < t->memory_pools.len; i++) {
+        const struct lpo_memory_pool *p = &t->memory_pools.at[i];
+        struct lpo_record *r;
+
+        if (p->allocator != allocator)
+            continue;
+        r = lpo_doc_put_record(list, NULL);
+        lpo_doc_put_text(r, "pool", pool_name(to->arena, p));
+        lpo_doc_put_int(r, "stream", p->stream);
+        lpo_doc_put_uint(r, "segments", p->segments);
+        lpo_doc_put_int(r, "reserved_bytes", p->reserved);
+        lpo_doc_put_int(r, "allocated_bytes", p->allocated);
+        lpo_doc_put_int(r, "requested_bytes", p->requested);
+        lpo_doc_put_int(r, "active_bytes", p->active);
+        lpo_doc_put_int(r, "free_bytes", p->free_bytes);
+        lpo_doc_put_int(r, "split_bytes", p->split_bytes);
+        lpo_doc_put_int(r, "largest_free_bytes", p->largest_free);
+    }
+}
+
+void lpo_report_put_memory(struct lpo_record *to, const struct lpo_analysis *a)
+{
+    const struct lpo_memory_peaks *peaks = lpo_analysis_memory(a);
+    const struct lpo_trace *t = a->trace;
+    struct lpo_record *list;
+
+    if (!peaks->rows.len)
+        return;
+    list = lpo_doc_put_list(to, "memory");
+    for (size_t i = 0; i < peaks->rows.len; i++) {
+        const struct lpo_memory_peaks_row *row = &peaks->rows.at[i];
+        const struct lpo_allocator *from = &t->allocators.at[row->allocator];
+        struct lpo_record *r = lpo_doc_put_record(list, NULL);
+
+        lpo_doc_put_text(r, "scope", scope_of(to->arena, t, row->allocator));
+        lpo_doc_put_text(r, "source", sources[from->source]);
+        lpo_doc_put_uint(r, "allocations", row->allocations);
+        lpo_doc_put_uint(r, "frees", row->frees);
+        put_bytes(r, "peak_bytes", row->peak_bytes);
+        lpo_doc_put_int(r, "peak_at_ns", row->peak_ns - row->first_ns);
+        put_bytes(r, "reserved_bytes", row->reserved_bytes);
+        put_bytes(r, "unused_bytes", unused(row));
+        put_bytes(r, "most_reserved_bytes", row->most_reserved);
+        put_bytes(r, "older_bytes", row->has_owners ? row->older_bytes : LPO_NO_TIME);
+        lpo_doc_put_uint(r, "out_of_memory", from->out_of_memory);
+        put_owners(r, t, row);
+        if (from->source == LPO_ALLOCATOR_SNAPSHOT)
+            put_pools(r, t, row->allocator);
+    }
+}
