@@ -88,6 +88,8 @@ static inline void check_memory(const struct lpo_trace *t)
                (e->thread == LPO_NONE || e->thread < t->threads.len) &&
                (e->owner == LPO_NONE || e->owner < t->memory_owners.len));
     }
+    for (size_t i = 0; i < t->rules.len; i++)
+        insist(t->rules.at[i].op < t->gpu_ops.len && t->rules.at[i].text < lpo_trace_name_count(t));
     for (size_t i = 0; i < t->memory_pools.len; i++)
         insist(t->memory_pools.at[i].allocator < t->allocators.len);
 }

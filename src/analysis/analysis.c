@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/counters/rules.h"
 #include "analysis/counters/sampled.h"
 #include "analysis/findings/findings.h"
 #include "analysis/limits/limits.h"
@@ -39,6 +40,7 @@ struct lpo_analysis_memo {
     struct lpo_program_steps *steps;
     bool has_steps;
     struct lpo_memory_peaks *memory;
+    struct lpo_counters_rules *rules;
     struct lpo_wall *wall;
     struct lpo_wall_collectives *collectives;
     struct lpo_wall_steady *steady;
@@ -173,6 +175,7 @@ void lpo_analysis_destroy(struct lpo_analysis *a)
         lpo_operators_destroy(a->memo->operators[i]);
     lpo_steps_destroy(a->memo->steps);
     lpo_memory_peaks_destroy(a->memo->memory);
+    lpo_counters_rules_destroy(a->memo->rules);
     lpo_wall_destroy(a->memo->wall);
     lpo_wall_collectives_destroy(a->memo->collectives);
     free(a->memo);
@@ -282,6 +285,13 @@ const struct lpo_program_steps *lpo_analysis_steps(const struct lpo_analysis *a)
         a->memo->steps = lpo_steps_create(a->tree);
     a->memo->has_steps = true;
     return a->memo->steps;
+}
+
+const struct lpo_counters_rules *lpo_analysis_rules(const struct lpo_analysis *a)
+{
+    if (!a->memo->rules)
+        a->memo->rules = lpo_counters_rules_create(a->trace);
+    return a->memo->rules;
 }
 
 const struct lpo_memory_peaks *lpo_analysis_memory(const struct lpo_analysis *a)

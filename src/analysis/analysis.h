@@ -16,6 +16,7 @@
 #include "util/auto.h"
 
 struct lpo_analysis_memo;
+struct lpo_counters_rules;
 struct lpo_counters_sampled;
 struct lpo_err;
 struct lpo_findings;
@@ -86,6 +87,8 @@ const struct lpo_class_sum *lpo_analysis_classes(const struct lpo_analysis *a, s
 const struct lpo_operators *lpo_analysis_operators(const struct lpo_analysis *a, bool by_shapes);
 /* Iterations of a training, batches of a server; NULL: no range is a step. */
 const struct lpo_program_steps *lpo_analysis_steps(const struct lpo_analysis *a);
+/* What ncu's rules say about its kernels. */
+const struct lpo_counters_rules *lpo_analysis_rules(const struct lpo_analysis *a);
 /* The most memory in use at one time and its owners, by allocator. */
 const struct lpo_memory_peaks *lpo_analysis_memory(const struct lpo_analysis *a);
 /* Where the wall time of each GPU went; NULL when launches were skipped. */

@@ -9,6 +9,7 @@
 #include "report/documents.h"
 #include "report/findings/findings.h"
 #include "report/limits/chapter_limits.h"
+#include "report/ncu_rules.h"
 #include "report/over_time.h"
 #include "report/stage_results.h"
 #include "report/trace_records.h"
@@ -107,5 +108,6 @@ struct lpo_doc *lpo_report_run_doc(const struct lpo_rundir *d, const struct lpo_
         put_analysis(doc, d, s);
     if (memory)
         lpo_report_put_memory(doc->data, memory->analysis);
+    lpo_report_put_ncu_rules(doc->data, d);
     return doc;
 }

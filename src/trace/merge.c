@@ -45,6 +45,32 @@ static void merge_op(struct lpo_trace *t, struct lpo_gpu_op *to, const struct lp
     }
 }
 
+static uint32_t same_name(struct lpo_trace *t, const struct lpo_trace *from, uint32_t name)
+{
+    return name == LPO_NONE
+               ? name
+               : lpo_trace_namen(t, lpo_trace_text(from, name), lpo_trace_text_len(from, name));
+}
+
+/* Pages have all rules or none. */
+static void merge_rules(struct lpo_trace *t, uint32_t first, uint32_t count,
+                        const struct lpo_trace *from)
+{
+    for (size_t i = 0; i < t->rules.len; i++)
+        if (t->rules.at[i].op >= first && t->rules.at[i].op - first < count)
+            return;
+    for (size_t i = 0; i < from->rules.len; i++) {
+        struct lpo_rule r = from->rules.at[i];
+
+        r.op += first;
+        r.section = same_name(t, from, r.section);
+        r.rule = same_name(t, from, r.rule);
+        r.title = same_name(t, from, r.title);
+        r.text = same_name(t, from, r.text);
+        lpo_vec_push(&t->rules, r);
+    }
+}
+
 bool lpo_trace_merge_metrics(struct lpo_trace *t, uint32_t first, uint32_t count,
                              const struct lpo_trace *from)
 {
@@ -63,5 +89,6 @@ bool lpo_trace_merge_metrics(struct lpo_trace *t, uint32_t first, uint32_t count
     for (uint32_t i = 0; i < count; i++)
         merge_op(t, &t->gpu_ops.at[first + i], from, &from->gpu_ops.at[i], columns);
     free(columns);
+    merge_rules(t, first, count, from);
     return true;
 }

@@ -331,6 +331,27 @@ struct lpo_memory_pool {
     int64_t largest_free;            /* one block */
 };
 
+/* What a rule of ncu says about one profiled kernel: one row for each of its messages. */
+enum lpo_rule_kind {
+    LPO_RULE_NOTE,
+    LPO_RULE_INFO,
+    LPO_RULE_WARNING,
+    LPO_RULE_ERROR,
+    LPO_RULE_ADVICE
+};
+enum lpo_rule_speedup { LPO_SPEEDUP_UNKNOWN, LPO_SPEEDUP_LOCAL, LPO_SPEEDUP_GLOBAL };
+
+struct lpo_rule {
+    uint32_t op;      /* row of gpu_ops */
+    uint32_t section; /* name ids: "SpeedOfLight" */
+    uint32_t rule;    /* "SOLBottleneck" */
+    uint32_t title;   /* "High Memory Throughput"; LPO_NONE: the source has none */
+    uint32_t text;    /* for people, without marks */
+    uint8_t kind;     /* enum lpo_rule_kind */
+    uint8_t speedup;  /* enum lpo_rule_speedup: of a unit of the hardware, or of the kernel */
+    double percent;   /* of its time that ncu expects to be saved; NaN: it does not say */
+};
+
 /* What a framework said about one collective kernel (Kineto's args of NCCL and RCCL). */
 struct lpo_collective {
     uint32_t op;                 /* row of gpu_ops */
@@ -391,6 +412,7 @@ struct lpo_trace {
     LPO_VEC(struct lpo_memory_event) memory_events;
     LPO_VEC(struct lpo_memory_owner) memory_owners;
     LPO_VEC(struct lpo_memory_pool) memory_pools;
+    LPO_VEC(struct lpo_rule) rules;             /* in order of `op` within a file */
     LPO_VEC(struct lpo_collective) collectives; /* in order of `op` */
     LPO_VEC(struct lpo_trace_note) notes;
     int64_t epoch_ns;     /* unix time of clock 0, or LPO_NO_TIME */

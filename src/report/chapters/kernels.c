@@ -6,12 +6,13 @@
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
+#include "report/ncu_rules.h"
 #include "report/tables/tables.h"
 #include "rundir/rundir.h"
 #include "trace/trace.h"
 #include "util/budget.h"
 
-enum { KERNELS = 12 };                         /* at least, in a report that is too long */
+enum { KERNELS = 12, RULES = 8 };              /* at least, in a report that is too long */
 enum { REGIONS = 40, KERNELS_OF_REGION = 10 }; /* in kernels.md */
 
 void lpo_report_chapter_kernels(struct lpo_doc *doc, const struct lpo_rundir *d,
@@ -21,6 +22,7 @@ void lpo_report_chapter_kernels(struct lpo_doc *doc, const struct lpo_rundir *d,
         return;
     lpo_doc_section(doc, "kernels", "Most expensive kernels", 1);
     lpo_report_add_top_kernels(doc, s->analysis, d->top)->least_rows = KERNELS;
+    lpo_report_ncu_rules(doc, d, 2, RULES, false);
 }
 
 static void add_idle(struct lpo_doc *doc, const struct lpo_rundir *d, const struct lpo_source *s)
@@ -65,7 +67,6 @@ struct lpo_doc *lpo_report_kernels_doc(const struct lpo_rundir *d, const struct 
     struct lpo_doc *doc = lpo_doc_create("kernels", "Kernels");
     const struct lpo_region_scope *all;
 
-    (void)d;
     if (!s || !s->analysis->cells->cells.len) {
         lpo_doc_paragraph(doc, "No GPU operations were recorded in this run.");
         return doc;
@@ -81,5 +82,6 @@ struct lpo_doc *lpo_report_kernels_doc(const struct lpo_rundir *d, const struct 
         lpo_doc_section(doc, "regions", "Kernels by region", 1);
         lpo_report_add_region_kernels(doc, all, REGIONS, KERNELS_OF_REGION);
     }
+    lpo_report_ncu_rules(doc, d, 1, SIZE_MAX, true);
     return doc;
 }

@@ -34,6 +34,11 @@ enum role {
     LPO_NCU_PRINTED_UNIT,
     LPO_NCU_VALUE,
     LPO_NCU_INVOCATIONS,
+    LPO_NCU_RULE,
+    LPO_NCU_RULE_KIND,
+    LPO_NCU_RULE_TEXT,
+    LPO_NCU_SPEEDUP_KIND,
+    LPO_NCU_SPEEDUP,
     LPO_NCU_ROLES,
 };
 
@@ -91,16 +96,16 @@ static const struct role_row {
     { "Metric Unit", LPO_NCU_PRINTED_UNIT },
     { "Metric Value", LPO_NCU_VALUE },
     { "Invocations", LPO_NCU_INVOCATIONS },
+    { "Rule Name", LPO_NCU_RULE },
+    { "Rule Type", LPO_NCU_RULE_KIND },
+    { "Rule Description", LPO_NCU_RULE_TEXT },
+    { "Estimated Speedup Type", LPO_NCU_SPEEDUP_KIND },
+    { "Estimated Speedup", LPO_NCU_SPEEDUP },
     /* known and not wanted: the host's name is nobody's business */
     { "Host Name", LPO_NCU_SKIP },
     { "Context", LPO_NCU_SKIP },
     { "Kernel Time", LPO_NCU_SKIP },
     { "Body Item Label", LPO_NCU_SKIP },
-    { "Rule Name", LPO_NCU_SKIP },
-    { "Rule Type", LPO_NCU_SKIP },
-    { "Rule Description", LPO_NCU_SKIP },
-    { "Estimated Speedup Type", LPO_NCU_SKIP },
-    { "Estimated Speedup", LPO_NCU_SKIP },
 };
 
 static enum role role_of(const char *name)
@@ -430,14 +435,60 @@ static struct column *details_column(struct page *p)
     return &p->columns.at[p->columns.len - 1];
 }
 
+/* Which of the words the cell holds; 0 where it is none of them. */
+static uint8_t word_of(struct lpo_csv_cell cell, const char *const *words, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (cell.len == strlen(words[i]) && memcmp(cell.at, words[i], cell.len) == 0)
+            return (uint8_t)i;
+    return 0;
+}
+
+static uint32_t name_of_cell(struct page *p, enum role role)
+{
+    struct lpo_csv_cell cell = cell_of(p, role);
+
+    return cell.len ? lpo_trace_name(p->t, lpo_csv_cell_text(cell, &p->text)) : LPO_NONE;
+}
+
+/* Advice of a rule, in a row without a metric. */
+static void details_rule(struct page *p, uint32_t gpu_op)
+{
+    static const char *const kinds[] = {
+        [LPO_RULE_NOTE] = "",     [LPO_RULE_INFO] = "INF",   [LPO_RULE_WARNING] = "WRN",
+        [LPO_RULE_ERROR] = "ERR", [LPO_RULE_ADVICE] = "OPT",
+    };
+    static const char *const speedups[] = { "", "local", "global" };
+    struct lpo_rule rule = {
+        .op = gpu_op,
+        .section = name_of_cell(p, LPO_NCU_SECTION),
+        .rule = name_of_cell(p, LPO_NCU_RULE),
+        .title = LPO_NONE,
+        .kind = word_of(cell_of(p, LPO_NCU_RULE_KIND), kinds, sizeof kinds / sizeof *kinds),
+        .speedup = word_of(cell_of(p, LPO_NCU_SPEEDUP_KIND), speedups, 3),
+    };
+    const char *text;
+
+    if (cell_of(p, LPO_NCU_RULE_TEXT).len == 0 || p->t->skip & LPO_SKIP_METRICS)
+        return;
+    text = lpo_csv_cell_text(cell_of(p, LPO_NCU_RULE_TEXT), &p->text);
+    rule.text = lpo_ncu_rule_text(p->t, text, strlen(text));
+    if (!lpo_csv_cell_number(cell_of(p, LPO_NCU_SPEEDUP), &rule.percent) ||
+        !(rule.percent >= 0 && rule.percent <= 100))
+        rule.percent = (double)NAN;
+    lpo_ncu_rule_add(p->t, &rule);
+}
+
 static void details_row(struct page *p)
 {
     uint32_t i = details_gpu_op(p);
     struct lpo_ncu_result *r = &p->results.at[i];
     uint32_t gpu_op = p->first_gpu_op + i;
 
-    if (cell_of(p, LPO_NCU_NAME).len == 0)
-        return; /* a rule's advice, no metric */
+    if (cell_of(p, LPO_NCU_NAME).len == 0) {
+        details_rule(p, gpu_op);
+        return;
+    }
     set_value(p, details_column(p), p->t->gpu_ops.at[gpu_op].metrics, r, cell_of(p, LPO_NCU_VALUE));
     lpo_ncu_update(p->t, gpu_op, r);
 }

@@ -71,3 +71,11 @@ void lpo_ncu_update(struct lpo_trace *t, uint32_t gpu_op, const struct lpo_ncu_r
  * push/pop cell: with more than one, the first is taken. */
 uint32_t lpo_ncu_cells_stack(struct lpo_trace *t, const char *push_pop, size_t push_pop_len,
                              const char *start_end, size_t start_end_len, unsigned *threads);
+
+/* --- rules: rules.c ------------------------------------------------------------------------ */
+
+/* The name of a text of a rule. ncu marks references in it: "@section:Id:Title@" becomes
+ * the title and "@url:Title:https://…@" title and address, as its details page prints them. */
+uint32_t lpo_ncu_rule_text(struct lpo_trace *t, const char *text, size_t len);
+/* Keeps it, unless there are far too many. */
+void lpo_ncu_rule_add(struct lpo_trace *t, const struct lpo_rule *rule);

@@ -215,6 +215,9 @@ static void use_batch(struct lpo_ncu_rep *rep, const struct lpo_ncu_batch *b)
             begin_block(rep, d->header);
         if (d->has_result)
             add_result(rep, d, d->value_count ? &b->values.at[d->first_value] : NULL);
+        for (uint32_t k = 0; k < d->rule_count && !(rep->t->skip & LPO_SKIP_METRICS); k++)
+            lpo_ncu_rep_rule(rep->t, (uint32_t)rep->t->gpu_ops.len - 1,
+                             &b->rules.at[d->first_rule + k]);
     }
 }
 

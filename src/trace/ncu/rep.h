@@ -37,6 +37,7 @@ struct lpo_ncu_decoded {
     uint32_t grid[3], block[3];
     uint8_t sizes; /* 1: grid seen, 2: block seen */
     uint32_t first_value, value_count;
+    uint32_t first_rule, rule_count;
 };
 
 /* Some bytes of the file, and what they hold. */
@@ -45,6 +46,7 @@ struct lpo_ncu_batch {
     size_t room;
     LPO_VEC(struct lpo_ncu_decoded) results;
     LPO_VEC(struct lpo_ncu_value) values;
+    LPO_VEC(struct lpo_proto_field) rules; /* RuleResult messages */
 };
 
 /* How far decoding has come in the file. Places are offsets in the file. */
@@ -119,6 +121,8 @@ struct lpo_ncu_rep {
     uint64_t bad_results, bare_results, other_strings;
 };
 
+/* The messages of a RuleResult about the GPU operation `op`. */
+void lpo_ncu_rep_rule(struct lpo_trace *t, uint32_t op, const struct lpo_proto_field *result);
 /* The stack of an NvtxState message, as the launching thread saw it. */
 uint32_t lpo_ncu_rep_stack(struct lpo_ncu_rep *rep, const struct lpo_proto_field *state,
                            uint64_t thread);

@@ -15,6 +15,7 @@ enum {
     R_GRID = 10,
     R_BLOCK = 11,
     R_METRIC = 13,
+    R_RULE = 19,
     R_NVTX = 21,
     R_STREAM = 23,
 };
@@ -139,6 +140,8 @@ static void one_field(struct lpo_ncu_batch *b, struct lpo_ncu_decoded *d,
         d->nvtx = *f;
     else if (f->number == R_STREAM)
         d->stream = (uint32_t)f->value;
+    else if (f->number == R_RULE && f->wire == LPO_WIRE_BYTES)
+        lpo_vec_push(&b->rules, *f);
 }
 
 static void decode_result(struct lpo_ncu_batch *b, struct lpo_ncu_decoded *d, struct lpo_proto m)
@@ -147,12 +150,14 @@ static void decode_result(struct lpo_ncu_batch *b, struct lpo_ncu_decoded *d, st
 
     d->has_result = true;
     d->first_value = (uint32_t)b->values.len;
+    d->first_rule = (uint32_t)b->rules.len;
     while (lpo_proto_next(&m, &f)) {
         one_field(b, d, &f);
         metric_run(b, &m);
     }
     d->bad = m.bad;
     d->value_count = (uint32_t)b->values.len - d->first_value;
+    d->rule_count = (uint32_t)b->rules.len - d->first_rule;
 }
 
 /* The size in front of a message; LPO_NCU_WHOLE says nothing about the message itself. */
@@ -262,7 +267,7 @@ static enum lpo_ncu_found next(struct lpo_ncu_walk *w, struct lpo_ncu_batch *b)
 
 bool lpo_ncu_decode(struct lpo_ncu_walk *w, struct lpo_ncu_batch *b)
 {
-    b->results.len = b->values.len = 0;
+    b->results.len = b->values.len = b->rules.len = 0;
     lpo_ncu_window(w, b);
     while (!at_the_end(w)) {
         enum lpo_ncu_found found = next(w, b);
@@ -284,4 +289,5 @@ void lpo_ncu_batch_release(struct lpo_ncu_batch *b)
     free(b->bytes);
     lpo_vec_free(&b->results);
     lpo_vec_free(&b->values);
+    lpo_vec_free(&b->rules);
 }
