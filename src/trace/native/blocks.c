@@ -195,6 +195,8 @@ uint64_t lpo_native_get_v(struct lpo_cursor *c)
 {
     uint64_t value = 0;
 
+    if (!c->bad && c->at < c->end && *c->at < 0x80) /* as most are */
+        return *c->at++;
     for (unsigned shift = 0; shift < 64; shift += 7) {
         uint8_t byte = lpo_native_get_byte(c);
         value |= (uint64_t)(byte & 0x7f) << shift;

@@ -45,18 +45,30 @@ void lpo_native_tick_clock_settle(struct lpo_tick_clock *c)
     c->pairs.len = kept;
 }
 
-/* On the line through pairs i and i + 1, or beyond either end of it. */
-static int64_t on_line(const struct lpo_tick_pair *p, uint64_t ticks)
+/* ticks * rise / run. Each event of a trace comes here, and most products fit in 64 bits, where a
+ * division takes a third of the time. */
+static inline uint64_t scaled(uint64_t ticks, uint64_t rise, uint64_t run)
 {
-    unsigned __int128 run = p[1].ticks - p[0].ticks, rise = p[1].real_ns - p[0].real_ns, move;
+    unsigned __int128 whole;
+    uint64_t product;
+
+    if (!__builtin_mul_overflow(ticks, rise, &product))
+        return product / run;
+    whole = (unsigned __int128)ticks * rise / run;
+    return whole > UINT64_MAX ? UINT64_MAX : (uint64_t)whole;
+}
+
+/* On the line through pairs i and i + 1, or beyond either end of it. */
+static inline int64_t on_line(const struct lpo_tick_pair *p, uint64_t ticks)
+{
+    uint64_t run = p[1].ticks - p[0].ticks, rise = p[1].real_ns - p[0].real_ns, move;
 
     if (ticks >= p[0].ticks) {
-        move = (unsigned __int128)(ticks - p[0].ticks) * rise / run;
-        return move > LATEST_NS - p[0].real_ns ? LATEST_NS
-                                               : (int64_t)(p[0].real_ns + (uint64_t)move);
+        move = scaled(ticks - p[0].ticks, rise, run);
+        return move > LATEST_NS - p[0].real_ns ? LATEST_NS : (int64_t)(p[0].real_ns + move);
     }
-    move = (unsigned __int128)(p[0].ticks - ticks) * rise / run;
-    return move > p[0].real_ns ? 0 : (int64_t)(p[0].real_ns - (uint64_t)move);
+    move = scaled(p[0].ticks - ticks, rise, run);
+    return move > p[0].real_ns ? 0 : (int64_t)(p[0].real_ns - move);
 }
 
 int64_t lpo_native_tick_clock_ns(struct lpo_tick_clock *c, uint64_t ticks)
