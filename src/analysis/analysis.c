@@ -16,6 +16,7 @@
 #include "analysis/wall/timeline.h"
 #include "analysis/wall/wall.h"
 #include "region/cells.h"
+#include "region/modules.h"
 #include "region/select.h"
 #include "region/tree.h"
 #include "rundir/rundir.h"
@@ -49,6 +50,9 @@ struct lpo_analysis_memo {
     struct lpo_err limits_err;                  /* why there are none */
     bool has_limits;                            /* the two above are filled */
     struct lpo_analysis *unselected, *selected; /* views of the same trace */
+    struct lpo_region_modules *module_ranges;
+    struct lpo_analysis *modules; /* of those */
+    bool has_modules;             /* the two above are filled */
 };
 
 /* A view shares tree and timeline with its owner. */
@@ -81,6 +85,11 @@ static void forget_sums(struct lpo_analysis_memo *m)
     lpo_limits_destroy(m->limits);
     destroy_view(&m->unselected);
     destroy_view(&m->selected);
+    lpo_analysis_destroy(m->modules);
+    lpo_region_modules_destroy(m->module_ranges);
+    m->modules = NULL;
+    m->module_ranges = NULL;
+    m->has_modules = false;
     m->all = m->last = NULL;
     m->scope_rows = 0;
     m->steady = NULL;
@@ -164,6 +173,19 @@ const struct lpo_analysis *lpo_analysis_selected(const struct lpo_analysis *a,
     if (!a->memo->selected)
         a->memo->selected = view_of(a, select);
     return a->memo->selected;
+}
+
+const struct lpo_analysis *lpo_analysis_modules(const struct lpo_analysis *a)
+{
+    struct lpo_analysis_memo *m = a->memo;
+
+    if (!m->has_modules) {
+        m->module_ranges = lpo_region_modules_create(a->trace);
+        if (m->module_ranges)
+            m->modules = lpo_analysis_of(&m->module_ranges->view, a->select);
+        m->has_modules = true;
+    }
+    return m->modules;
 }
 
 void lpo_analysis_destroy(struct lpo_analysis *a)

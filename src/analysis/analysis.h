@@ -73,6 +73,10 @@ const struct lpo_analysis *lpo_analysis_unselected(const struct lpo_analysis *a)
 const struct lpo_analysis *lpo_analysis_selected(const struct lpo_analysis *a,
                                                  struct lpo_region_selection *select);
 
+/* The same trace with calls of modules (else of Python functions) as regions, below its own ranges
+ * (region/modules.h); NULL: it has none. Numbers of its own regions are as in `a`. */
+const struct lpo_analysis *lpo_analysis_modules(const struct lpo_analysis *a);
+
 /* The region table of the whole trace. */
 const struct lpo_region_scope *lpo_analysis_all(const struct lpo_analysis *a);
 /* The region table of any scope. Valid until another scope is asked for (the aggregate: as long as

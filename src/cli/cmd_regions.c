@@ -32,6 +32,8 @@ static const struct lpo_option options[] = {
     { "metrics", 0, LPO_OPT_FLAG, NULL,
       "bytes and activity of each region too, where counters were sampled" },
     { "full-names", 0, LPO_OPT_FLAG, NULL, "whole names of kernels, not short ones" },
+    { "modules", 0, LPO_OPT_FLAG, NULL,
+      "calls of PyTorch modules as regions too, where Python stacks were recorded" },
     { "adopt", 0, LPO_OPT_TEXT, "A",
       "kernels of threads without ranges: auto (default: shown apart, with the one thread that was "
       "in a region) or off" },
@@ -127,6 +129,8 @@ static int skip_from_args(const struct lpo_args *args, unsigned *skip, struct lp
     const char *adopt = lpo_cli_args_text(args, "adopt", "auto");
 
     *skip = LPO_SKIP_OPS | LPO_SKIP_CALLS;
+    if (lpo_cli_args_has(args, "modules"))
+        *skip |= LPO_SKIP_BUT_PYTHON;
     if (strcmp(adopt, "auto") == 0)
         return 0;
     *skip |= LPO_SKIP_ADOPTION;
@@ -157,6 +161,13 @@ static int run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err 
     if (rc < 0)
         return rc;
     a = lpo_analysis_run_main(traces);
+    if (lpo_cli_args_has(args, "modules")) {
+        a = lpo_analysis_modules(a);
+        if (!a)
+            return lpo_fail(err, LPO_E_USAGE,
+                            "no call of a PyTorch module or of a Python function is in here; "
+                            "torch.profiler records them with with_stack=True");
+    }
     if (strcmp(writer->kind, "timeline") == 0) {
         doc = lpo_report_timeline_doc(a, NULL, NULL);
     } else {

@@ -237,7 +237,8 @@ static int by_place(const void *pa, const void *pb, void *ctx)
 {
     const struct builder *b = ctx;
     const uint32_t na = *(const uint32_t *)pa, nb = *(const uint32_t *)pb;
-    int kind = b->tree->nodes.at[na].kind - b->tree->nodes.at[nb].kind;
+    int kind = (b->tree->nodes.at[na].kind == LPO_START_END) -
+               (b->tree->nodes.at[nb].kind == LPO_START_END);
 
     return kind ? kind : by_cost(&b->drafts[na].row, &b->drafts[nb].row);
 }
@@ -542,9 +543,26 @@ void lpo_region_row_add_path(const struct lpo_region_scope *s, const struct lpo_
 
 const char *lpo_region_row_kind(const struct lpo_region_scope *s, const struct lpo_region_row *row)
 {
+    static const char *const kinds[] = { [LPO_PUSH_POP] = "push_pop",
+                                         [LPO_START_END] = "start_end",
+                                         [LPO_MODULE] = "module",
+                                         [LPO_PYTHON] = "python" };
+
     if (row->node == LPO_NODE_OUTSIDE)
         return "outside";
-    return s->cells->tree->nodes.at[row->node].kind == LPO_PUSH_POP ? "push_pop" : "start_end";
+    return kinds[s->cells->tree->nodes.at[row->node].kind];
+}
+
+const char *lpo_region_row_source(const struct lpo_region_scope *s,
+                                  const struct lpo_region_row *row)
+{
+    const struct lpo_region_tree *tree = s->cells->tree;
+    uint32_t name = row->node == LPO_NODE_OUTSIDE ? LPO_NONE : tree->nodes.at[row->node].name;
+
+    if (name >= tree->trace->ncode || tree->nodes.at[row->node].kind < LPO_MODULE ||
+        tree->trace->code[name] == LPO_NONE)
+        return NULL;
+    return lpo_trace_text(tree->trace, tree->trace->code[name]);
 }
 
 unsigned lpo_region_row_depth(const struct lpo_region_scope *s, const struct lpo_region_row *row)

@@ -112,6 +112,9 @@ LPO_AUTO_DEFINE(lpo_region_scope);
 void lpo_region_row_add_path(const struct lpo_region_scope *s, const struct lpo_region_row *row,
                              struct lpo_str *out);
 const char *lpo_region_row_kind(const struct lpo_region_scope *s, const struct lpo_region_row *row);
+/* "model.py(45): forward" of a module or a function; NULL: not known. */
+const char *lpo_region_row_source(const struct lpo_region_scope *s,
+                                  const struct lpo_region_row *row);
 unsigned lpo_region_row_depth(const struct lpo_region_scope *s, const struct lpo_region_row *row);
 /* False where the first visits are not known, or there is no later one. */
 bool lpo_region_row_calls(const struct lpo_region_scope *s, const struct lpo_region_row *row,

@@ -108,7 +108,7 @@ static uint32_t range_thread(const struct lpo_trace *t, size_t row, int kind)
 {
     const struct lpo_range *r = &t->ranges.at[row];
 
-    return r->kind == kind ? r->thread : LPO_NONE;
+    return (r->kind == LPO_START_END) == (kind == LPO_START_END) ? r->thread : LPO_NONE;
 }
 
 static uint32_t launch_thread(const struct lpo_trace *t, size_t row, int arg)

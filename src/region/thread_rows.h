@@ -24,7 +24,8 @@ struct lpo_group {
     size_t *starts; /* one more than there are threads */
 };
 
-/* Those too that the reader has summed and that are kept to be shown. */
+/* LPO_PUSH_POP stands for everything that nests. Those too that the reader has summed and that are
+ * kept to be shown. */
 struct lpo_group lpo_region_group_ranges(const struct lpo_trace *t, enum lpo_range_kind kind);
 struct lpo_group lpo_region_group_paths(const struct lpo_trace *t);
 struct lpo_group lpo_region_group_launches(const struct lpo_trace *t);

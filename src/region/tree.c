@@ -184,7 +184,8 @@ void lpo_region_add_name(const struct lpo_region_tree *tree, uint32_t node, stru
 {
     const struct lpo_region *n = &tree->nodes.at[node];
     const char *text = lpo_trace_text(tree->trace, n->name);
-    size_t len = lpo_trace_text_len(tree->trace, n->name), done = 0;
+    size_t len = lpo_trace_text_len(tree->trace, n->name);
+    size_t done = n->kind == LPO_MODULE ? strlen(LPO_MODULE_PREFIX) : 0;
 
     if (n->domain) {
         lpo_str_add(out, lpo_trace_text(tree->trace, tree->trace->domains.at[n->domain]));

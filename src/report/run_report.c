@@ -54,6 +54,7 @@ static void put_analysis(struct lpo_doc *doc, const struct lpo_rundir *d,
 
     lpo_report_put_findings(doc->data, d, s);
     lpo_report_put_scopes_in(doc->data, s->analysis, d->aggregate, SCOPE_BYTES);
+    lpo_report_put_modules(doc->data, d);
     lpo_report_put_wall(doc->data, s->analysis);
     lpo_report_put_steps(doc->data, s->analysis);
     lpo_report_put_windows(doc->data, s->analysis);
@@ -80,6 +81,7 @@ struct lpo_doc *lpo_report_run_sections(const struct lpo_rundir *d, const struct
         lpo_report_chapter_steps(doc, s);
         lpo_report_chapter_ranks(doc, d, s);
         lpo_report_chapter_regions(doc, d, s);
+        lpo_report_chapter_modules(doc, d);
         lpo_report_chapter_numbers(doc, d, s);
         lpo_report_chapter_kernels(doc, d, s);
         lpo_report_chapter_operators(doc, d);

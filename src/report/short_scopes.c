@@ -110,6 +110,8 @@ static uint64_t mark_of(const struct lpo_region_scope *s)
                                     (uint64_t)r->self.ns,
                                     r->copies.launches,
                                     (uint64_t)r->copies.ns,
+                                    r->adopted.launches,
+                                    (uint64_t)r->adopted.ns,
                                     r->visits,
                                     (uint64_t)r->host_ns };
 

@@ -205,6 +205,8 @@ static void make_region(const void *ctx, size_t i, struct lpo_record *r)
     put_path(r, s, row);
     lpo_doc_put_uint(r, "depth", lpo_region_row_depth(s, row));
     lpo_doc_put_text(r, "kind", lpo_region_row_kind(s, row));
+    if (lpo_region_row_source(s, row))
+        lpo_doc_put_text(r, "source", lpo_region_row_source(s, row));
     lpo_doc_put_int_if(r, "visits", host, (int64_t)row->visits);
     lpo_doc_put_uint(r, "launches", row->all.launches);
     lpo_doc_put_uint(r, "launches_exclusive", row->self.launches);

@@ -50,6 +50,7 @@ enum lpo_skip {
     LPO_SKIP_CALLS = 16,    /* `calls`, `python` and `series` stay empty: no cause of idle time and
                              * nothing over time is asked for */
     LPO_SKIP_ADOPTION = 32, /* no reader's matter: regions do not adopt launches of other threads */
+    LPO_SKIP_BUT_PYTHON = 64, /* beside LPO_SKIP_CALLS: `python` is read nevertheless */
 };
 
 /* One kernel, copy or memset on a GPU. */
@@ -134,7 +135,14 @@ struct lpo_capture {
     uint32_t path;   /* as that of a launch */
 };
 
-enum lpo_range_kind { LPO_PUSH_POP, LPO_START_END };
+enum lpo_range_kind {
+    LPO_PUSH_POP,
+    LPO_START_END,
+    LPO_MODULE, /* of a view (region/modules.h): a call of a PyTorch module */
+    LPO_PYTHON, /* the same of a Python function */
+};
+
+#define LPO_MODULE_PREFIX "nn.Module: " /* the names of those calls begin with it */
 
 enum lpo_range_flags {
     LPO_RANGE_OPEN = 1,   /* never closed: ends with its process */
@@ -425,8 +433,11 @@ struct lpo_trace {
     uint32_t ranks;       /* of the whole job, also those whose traces are not here; 0: not said */
     struct lpo_trace_duplicates *duplicates; /* duplicates.h, once there are two files */
     uint32_t skip;                           /* enum lpo_skip, set by the caller before reading */
-    bool has_ranges;                         /* the source could have recorded ranges */
-    void *indexes;                           /* private to trace.c: deduplication */
+    const uint32_t *code; /* of a view (region/modules.h), per name: the name of the Python
+                           * function, with file and line, that a module or function is; LPO_NONE */
+    size_t ncode;
+    bool has_ranges; /* the source could have recorded ranges */
+    void *indexes;   /* private to trace.c: deduplication */
 };
 
 struct lpo_trace *lpo_trace_create(void);

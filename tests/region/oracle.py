@@ -26,6 +26,9 @@ Launch = collections.namedtuple("Launch", "thread start end")
 Range = collections.namedtuple("Range", "thread start end name kind process")
 
 
+TREE = ("push_pop", "module")
+
+
 class Trace:
     def __init__(self):
         self.works, self.ranges = [], []
@@ -35,7 +38,8 @@ def ns(us):
     return int(decimal.Decimal(us) * 1000)
 
 
-def read_kineto(path):
+def read_kineto(path, modules=False):
+    """With `modules`: calls of modules are ranges, after all ranges of the program."""
     opened = gzip.open(path, "rt") if open(path, "rb").read(2) == b"\x1f\x8b" else open(path)
     doc = json.load(opened, parse_float=decimal.Decimal)
     events = doc if isinstance(doc, list) else doc["traceEvents"]
@@ -57,6 +61,11 @@ def read_kineto(path):
         elif cat == "user_annotation":
             trace.ranges.append(Range((e["pid"], e["tid"]), start, end, e["name"], "push_pop",
                                       e["pid"]))
+    for e in events if modules else ():
+        if e.get("ph") == "X" and e.get("cat") == "python_function" and e["name"].startswith("nn.Module: "):
+            start = ns(e["ts"])
+            trace.ranges.append(Range((e["pid"], e["tid"]), start, start + ns(e["dur"]), e["name"][len("nn.Module: "):],
+                                      "module", e["pid"]))
     for e in events:
         cat = str(e.get("cat", "")).lower()
         if e.get("ph") != "X" or cat not in kinds:
@@ -125,8 +134,8 @@ def places(trace):
     by_thread = collections.defaultdict(list)
     start_end = collections.defaultdict(list)
     for i, r in enumerate(trace.ranges):
-        if r.kind == "push_pop":
-            by_thread[r.thread].append((r.start, -r.end, i, r.name))
+        if r.kind != "start_end":
+            by_thread[r.thread].append((r.start, -r.end, i, r.name, r.kind))
         else:
             start_end[r.process].append(r)
     for rows in by_thread.values():
@@ -139,10 +148,10 @@ def places(trace):
         rows = by_thread.get(w.launch.thread, [])
         upto = bisect.bisect_right(rows, (w.launch.start, 1 << 63))
         path, paths = [], []
-        for start, minus_end, _, name in rows[:upto]:
+        for start, minus_end, _, name, kind in rows[:upto]:
             if -minus_end >= w.launch.end:
                 path.append(name)
-                paths.append(("push_pop", "/".join(path)))
+                paths.append((kind, "/".join(path)))
         process = w.process
         for name in sorted({r.name for r in start_end.get(process, ())
                             if r.start <= w.launch.start and r.end >= w.launch.end}):
@@ -156,8 +165,8 @@ def adopted(trace, where):
     the whole launch call, where the work is in no region and there is exactly one such thread."""
     by_process = collections.defaultdict(lambda: collections.defaultdict(list))
     for i, r in enumerate(trace.ranges):
-        if r.kind == "push_pop":
-            by_process[r.process][r.thread].append((r.start, -r.end, i, r.name))
+        if r.kind != "start_end":
+            by_process[r.process][r.thread].append((r.start, -r.end, i, r.name, r.kind))
     threads_process = {r.thread: r.process for r in trace.ranges}
     out = []
     for w, paths in zip(trace.works, where):
@@ -168,9 +177,9 @@ def adopted(trace, where):
             for other, rows in by_process[process].items():
                 around = sorted(r for r in rows if r[0] <= w.launch.start and -r[1] >= w.launch.end)
                 if around:
-                    holders[other] = [r[3] for r in around]
-        names = next(iter(holders.values())) if len(holders) == 1 else []
-        out.append([("push_pop", "/".join(names[:i + 1])) for i in range(len(names))])
+                    holders[other] = [r[3:] for r in around]
+        found = next(iter(holders.values())) if len(holders) == 1 else []
+        out.append([(kind, "/".join(name for name, _ in found[:i + 1])) for i, (_, kind) in enumerate(found)])
     return out
 
 
@@ -297,11 +306,11 @@ def compare_parents(name, rows):
     """parent = own + children, for time and launches."""
     below = collections.defaultdict(lambda: [0, 0])
     for r in rows:
-        if r["kind"] == "push_pop" and r["parent"] is not None:
+        if r["kind"] in TREE and r["parent"] is not None:
             below[r["parent"]][0] += r["gpu_ns_inclusive"]
             below[r["parent"]][1] += r["launches"]
     for r in rows:
-        if r["kind"] != "push_pop":
+        if r["kind"] not in TREE:
             continue
         if r["gpu_ns_exclusive"] + below[r["path"]][0] != r["gpu_ns_inclusive"]:
             yield f"{name} {r['path']}: exclusive and children do not add up"
@@ -328,9 +337,25 @@ def compare_top(trace, top):
         yield "top: not largest first"
 
 
-def run(command, path):
+def module_differences(path):
+    trace = read_kineto(path, modules=True)
+    if all(r.kind != "module" for r in trace.ranges):
+        return
+    regions = run("regions", path, "--modules")
+    where = places(trace)
+    yield from compare_scope("aggregate", trace, where, adopted(trace, where), regions, lambda w: True)
+    want = collections.Counter(r.name for r in trace.ranges if r.kind == "module")
+    got = collections.Counter()
+    for row in regions["scopes"][0]["regions"]:
+        if row["kind"] == "module":
+            got[row["path"].replace("\\/", "\0").split("/")[-1].replace("\0", "/")] += row["visits"]
+    if got != want:
+        yield f"calls of modules: {got}, not {want}"
+
+
+def run(command, path, *options):
     lpo = os.environ.get("LPO_BIN", "build/lpo")
-    return json.loads(subprocess.run([lpo, command, path, "--json"], check=True,
+    return json.loads(subprocess.run([lpo, command, path, "--json", *options], check=True,
                                      stdout=subprocess.PIPE).stdout)
 
 
@@ -352,6 +377,7 @@ def main():
         trace = read_nsys(path) if is_nsys(path) else read_kineto(path)
         try:
             wrong = list(differences(trace, run("regions", path), run("top", path)))
+            wrong += [] if is_nsys(path) else [f"--modules: {w}" for w in module_differences(path)]
         except subprocess.CalledProcessError as e:
             wrong = [str(e)]
         print(f"{'not ok' if wrong else 'ok'} {i} - {os.path.basename(path)}")

@@ -7,6 +7,7 @@
 
 struct lpo_analysis;
 struct lpo_doc;
+struct lpo_record;
 struct lpo_rundir;
 struct lpo_source;
 
@@ -42,6 +43,9 @@ void lpo_report_chapter_numbers(struct lpo_doc *doc, const struct lpo_rundir *d,
 /* Time by region: one tree, and how processes, devices and ranks differ from it. */
 void lpo_report_chapter_regions(struct lpo_doc *doc, const struct lpo_rundir *d,
                                 const struct lpo_source *s);
+/* Time by module; nothing where no trace has calls of modules or Python functions. */
+void lpo_report_chapter_modules(struct lpo_doc *doc, const struct lpo_rundir *d);
+void lpo_report_put_modules(struct lpo_record *to, const struct lpo_rundir *d);
 /* The most expensive kernels. */
 void lpo_report_chapter_kernels(struct lpo_doc *doc, const struct lpo_rundir *d,
                                 const struct lpo_source *s);

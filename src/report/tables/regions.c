@@ -17,7 +17,7 @@
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
 /* A row of the table of regions holds these; which of them a table has depends on the scope. */
-enum part { BASE, COPIES, ADOPTED, GPU, HOST, CALLS, SPREAD, PARTS };
+enum part { BASE, COPIES, ADOPTED, GPU, HOST, CALLS, SPREAD, CODE, PARTS };
 
 static const struct {
     enum part part;
@@ -46,6 +46,8 @@ static const struct {
     { SPREAD, { "min_ns", "Min", LPO_CELL_NS, NULL, 4 } },
     { SPREAD, { "median_ns", "Median", LPO_CELL_NS, NULL, 4 } },
     { SPREAD, { "max_ns", "Max", LPO_CELL_NS, NULL, 4 } },
+    /* of modules and functions */
+    { CODE, { "source", "Code", LPO_CELL_TEXT, NULL, 1 } },
 };
 
 struct layout {
@@ -136,6 +138,8 @@ static void row_host(struct lpo_table *t, const struct lpo_region_row *r, const 
 static void add_row(struct lpo_table *t, const struct lpo_region_scope *s,
                     const struct lpo_fold_row *r, const struct layout *l)
 {
+    const char *code = lpo_region_row_source(s, &r->sum);
+
     lpo_doc_row_path(t, r->name, r->path, r->depth);
     row_visits(t, &r->sum);
     if (l->parts[GPU])
@@ -147,6 +151,8 @@ static void add_row(struct lpo_table *t, const struct lpo_region_scope *s,
         row_calls(t, s, &r->sum);
     if (l->parts[SPREAD])
         row_spread(t, r, l->parts[GPU] ? lpo_region_sum_known(&r->sum.all) : r->sum.visits_known);
+    if (l->parts[CODE])
+        lpo_doc_row_text(t, code ? code : "");
 }
 
 /* Shares of host time are of the sum over the outermost push/pop regions. */
@@ -158,7 +164,7 @@ static int64_t host_total(const struct lpo_region_scope *s)
         const struct lpo_region_row *r = &s->rows.at[i];
 
         if (r->node != LPO_NODE_OUTSIDE && lpo_region_row_depth(s, r) == 0 &&
-            s->cells->tree->nodes.at[r->node].kind == LPO_PUSH_POP)
+            s->cells->tree->nodes.at[r->node].kind != LPO_START_END)
             ns += r->host_ns;
     }
     return ns;
@@ -195,7 +201,8 @@ static struct layout find_layout(const struct lpo_region_scope *s,
                                    [COPIES] = copies,
                                    [GPU] = gpu,
                                    [HOST] = !gpu,
-                                   [ADOPTED] = s->coverage.adopted.launches > 0 },
+                                   [ADOPTED] = s->coverage.adopted.launches > 0,
+                                   [CODE] = s->cells->tree->trace->code != NULL },
                         .total_ns = gpu ? s->coverage.total.ns : host_total(s) };
     int64_t host_ns = host_total(s);
 

@@ -269,6 +269,8 @@ static unsigned wanted_kinds(uint32_t skip)
         wanted |= KINETO_BIT(KINETO_RANGE);
     if (!(skip & LPO_SKIP_CALLS))
         wanted |= KINETO_BIT(KINETO_PYTHON) | KINETO_BIT(KINETO_MEMORY);
+    if (skip & LPO_SKIP_BUT_PYTHON)
+        wanted |= KINETO_BIT(KINETO_PYTHON);
     return wanted;
 }
 
