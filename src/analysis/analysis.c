@@ -6,6 +6,7 @@
 
 #include "analysis/counters/rules.h"
 #include "analysis/counters/sampled.h"
+#include "analysis/critical/critical.h"
 #include "analysis/findings/findings.h"
 #include "analysis/limits/limits.h"
 #include "analysis/memory/memory.h"
@@ -44,6 +45,7 @@ struct lpo_analysis_memo {
     struct lpo_counters_rules *rules;
     struct lpo_wall *wall;
     struct lpo_wall_collectives *collectives;
+    struct lpo_critical *critical;
     struct lpo_wall_steady *steady;
     struct lpo_findings *findings;
     struct lpo_limits *limits;
@@ -200,6 +202,7 @@ void lpo_analysis_destroy(struct lpo_analysis *a)
     lpo_counters_rules_destroy(a->memo->rules);
     lpo_wall_destroy(a->memo->wall);
     lpo_wall_collectives_destroy(a->memo->collectives);
+    lpo_critical_destroy(a->memo->critical);
     free(a->memo);
     lpo_wall_timeline_destroy(a->timeline);
     lpo_counters_sampled_destroy(a->sampled);
@@ -344,6 +347,13 @@ const struct lpo_wall_collectives *lpo_analysis_collectives(const struct lpo_ana
     if (!a->memo->collectives && a->timeline)
         a->memo->collectives = lpo_wall_collectives_create(a->tree);
     return a->memo->collectives;
+}
+
+const struct lpo_critical *lpo_analysis_critical(const struct lpo_analysis *a)
+{
+    if (!a->memo->critical && a->timeline)
+        a->memo->critical = lpo_critical_create(a->tree, lpo_analysis_steps(a));
+    return a->memo->critical;
 }
 
 const struct lpo_wall_steady *lpo_analysis_steady(const struct lpo_analysis *a)

@@ -18,6 +18,7 @@
 struct lpo_analysis_memo;
 struct lpo_counters_rules;
 struct lpo_counters_sampled;
+struct lpo_critical;
 struct lpo_err;
 struct lpo_findings;
 struct lpo_limits;
@@ -99,6 +100,8 @@ const struct lpo_memory_peaks *lpo_analysis_memory(const struct lpo_analysis *a)
 const struct lpo_wall *lpo_analysis_wall(const struct lpo_analysis *a);
 /* Collectives by kind and size; NULL when launches were skipped. */
 const struct lpo_wall_collectives *lpo_analysis_collectives(const struct lpo_analysis *a);
+/* The critical path of each process; NULL when launches were skipped. */
+const struct lpo_critical *lpo_analysis_critical(const struct lpo_analysis *a);
 /* The trace without loading and warming up. */
 const struct lpo_wall_steady *lpo_analysis_steady(const struct lpo_analysis *a);
 /* How far the regions of a source are from what the hardware allows; see lpo_limits_of_run(). */

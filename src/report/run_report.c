@@ -57,6 +57,7 @@ static void put_analysis(struct lpo_doc *doc, const struct lpo_rundir *d,
     lpo_report_put_modules(doc->data, d);
     lpo_report_put_wall(doc->data, s->analysis);
     lpo_report_put_steps(doc->data, s->analysis);
+    lpo_report_put_critical(doc->data, s->analysis);
     lpo_report_put_windows(doc->data, s->analysis);
     lpo_report_put_numbers(doc->data, s->analysis);
     lpo_report_put_devices(doc->data, s->analysis);
@@ -79,6 +80,7 @@ struct lpo_doc *lpo_report_run_sections(const struct lpo_rundir *d, const struct
         lpo_report_chapter_windows(doc, s);
         lpo_report_chapter_wall(doc, d, s);
         lpo_report_chapter_steps(doc, s);
+        lpo_report_chapter_critical(doc, s);
         lpo_report_chapter_ranks(doc, d, s);
         lpo_report_chapter_regions(doc, d, s);
         lpo_report_chapter_modules(doc, d);

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "analysis/critical/critical.h"
+
+#include <stdlib.h>
+
+#include "analysis/critical/private.h"
+#include "analysis/steps/steps.h"
+#include "region/scope.h"
+#include "region/tree.h"
+#include "util/budget.h"
+#include "util/map.h"
+
+enum { KEPT = 200 };
+
+const char *lpo_critical_part_name(enum lpo_critical_part part)
+{
+    static const char *const names[] = {
+        "host", "calls", "launch_delay", "compute",     "communication",
+        "copy", "gap",   "return",       "unexplained", "not_recorded",
+    };
+
+    return names[part];
+}
+
+/* One process: the path while it is walked. */
+struct collect {
+    const struct critical_graph *g;
+    struct lpo_critical_path *path;
+    const struct lpo_program_steps *steps;
+    size_t first_step, end_step; /* of the process */
+    size_t first_window, end_window;
+    struct lpo_map_pair entry_rows;
+    int64_t *region_ns; /* per node, and at the end what lies in none */
+    LPO_VEC(struct critical_slice) slices;
+};
+
+/* The step that began last before `ns`, or the first. */
+static size_t step_at(const struct collect *c, int64_t ns)
+{
+    size_t low = c->first_step, high = c->end_step;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if (c->steps->rows.at[mid].start_ns <= ns)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low > c->first_step ? low - 1 : low;
+}
+
+static void add_to_steps(struct collect *c, enum lpo_critical_part part, int64_t start_ns,
+                         int64_t end_ns)
+{
+    if (!c->steps)
+        return;
+    for (size_t i = step_at(c, start_ns); i < c->end_step; i++) {
+        const struct lpo_program_step *s = &c->steps->rows.at[i];
+        int64_t from = s->start_ns > start_ns ? s->start_ns : start_ns;
+        int64_t to = s->start_ns + s->wall_ns < end_ns ? s->start_ns + s->wall_ns : end_ns;
+
+        if (s->start_ns >= end_ns)
+            break;
+        if (to > from)
+            c->path->steps.at[i - c->first_step].parts.ns[part] += to - from;
+    }
+}
+
+/* How much of a stretch was recorded. */
+static int64_t recorded_ns(const struct collect *c, int64_t start_ns, int64_t end_ns)
+{
+    const struct lpo_trace *t = c->g->t;
+    size_t low = c->first_window, high = c->end_window;
+    int64_t ns = 0;
+
+    if (low == high)
+        return end_ns - start_ns;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if (t->windows.at[mid].end_ns <= start_ns)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    for (; low < c->end_window && t->windows.at[low].start_ns < end_ns; low++) {
+        const struct lpo_window *w = &t->windows.at[low];
+        int64_t from = w->start_ns > start_ns ? w->start_ns : start_ns;
+        int64_t to = w->end_ns < end_ns ? w->end_ns : end_ns;
+
+        ns += to > from ? to - from : 0;
+    }
+    return ns < end_ns - start_ns ? ns : end_ns - start_ns;
+}
+
+static bool has_name(enum lpo_critical_part part)
+{
+    return part == LPO_PATH_HOST || part == LPO_PATH_CALLS || part == LPO_PATH_COMPUTE ||
+           part == LPO_PATH_COMMUNICATION || part == LPO_PATH_COPY;
+}
+
+static void add_entry(struct collect *c, enum lpo_critical_part part, uint32_t name, int64_t ns)
+{
+    bool fresh;
+    uint32_t row = lpo_map_pair_put(&c->entry_rows, part, name, &fresh);
+
+    if (fresh)
+        lpo_vec_push(&c->path->entries, (struct lpo_critical_entry){ .part = part, .name = name });
+    c->path->entries.at[row].count++;
+    c->path->entries.at[row].ns += ns;
+}
+
+static void add(struct collect *c, enum lpo_critical_part part, uint32_t name, uint32_t launch,
+                int64_t start_ns, int64_t end_ns)
+{
+    const struct lpo_region_tree *tree = c->g->tree;
+    int64_t ns = recorded_ns(c, start_ns, end_ns);
+    uint32_t leaf =
+        launch == LPO_NONE ? LPO_NONE : tree->places.at[tree->launch_place[launch]].leaf;
+
+    c->path->parts.ns[LPO_PATH_NOT_RECORDED] += end_ns - start_ns - ns;
+    c->path->parts.ns[part] += ns;
+    c->region_ns[leaf == LPO_NONE ? tree->nodes.len : leaf] += ns;
+    if (has_name(part))
+        add_entry(c, part, name, ns);
+    add_to_steps(c, part, start_ns, end_ns);
+}
+
+static uint32_t launch_of(const struct critical_graph *g, uint32_t call)
+{
+    return call == LPO_NONE ? LPO_NONE : g->calls.at[call].launch;
+}
+
+static void take_stretch(void *ctx, const struct critical_stretch *s)
+{
+    struct collect *c = ctx;
+    const struct critical_graph *g = c->g;
+    uint32_t name = s->op == LPO_NONE ? LPO_NONE : g->t->gpu_ops.at[g->ops.at[s->op].row].name;
+
+    c->path->stretches++;
+    if (s->part == LPO_PATH_HOST || s->part == LPO_PATH_CALLS)
+        lpo_vec_push(&c->slices,
+                     (struct critical_slice){ s->start_ns, s->end_ns, g->calls.at[s->call].thread,
+                                              s->call, s->in_call });
+    else
+        add(c, s->part, name, launch_of(g, s->call), s->start_ns, s->end_ns);
+}
+
+static void take_frame(void *ctx, const struct critical_slice *slice, int64_t start_ns,
+                       int64_t end_ns, enum lpo_critical_part part, uint32_t name)
+{
+    struct collect *c = ctx;
+
+    add(c, part, name, launch_of(c->g, slice->call), start_ns, end_ns);
+}
+
+static int by_thread(const void *a, const void *b)
+{
+    const struct critical_slice *x = a, *y = b;
+
+    if (x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+static int by_ns(const void *a, const void *b)
+{
+    const struct lpo_critical_entry *x = a, *y = b;
+
+    if (x->ns != y->ns)
+        return x->ns > y->ns ? -1 : 1;
+    return x->part != y->part ? (int)x->part - (int)y->part
+                              : (x->name > y->name) - (x->name < y->name);
+}
+
+static int by_region_ns(const void *a, const void *b)
+{
+    const struct lpo_critical_region *x = a, *y = b;
+
+    if (x->ns != y->ns)
+        return x->ns > y->ns ? -1 : 1;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+/* What lies in a region lies in those around it. */
+static void take_regions(struct collect *c)
+{
+    const struct lpo_region_tree *tree = c->g->tree;
+
+    for (size_t i = tree->nodes.len; i > 0; i--)
+        if (tree->nodes.at[i - 1].parent != LPO_NONE)
+            c->region_ns[tree->nodes.at[i - 1].parent] += c->region_ns[i - 1];
+    for (size_t i = 0; tree->nodes.len && i <= tree->nodes.len; i++)
+        if (c->region_ns[i])
+            lpo_vec_push(&c->path->regions,
+                         (struct lpo_critical_region){
+                             .node = i < tree->nodes.len ? (uint32_t)i : LPO_NODE_OUTSIDE,
+                             .ns = c->region_ns[i] });
+    if (c->path->regions.len)
+        qsort(c->path->regions.at, c->path->regions.len, sizeof *c->path->regions.at, by_region_ns);
+}
+
+/* The long tail of both is of no use, and may be as long as the trace has names. */
+static void keep_largest(struct lpo_critical_path *p)
+{
+    p->entries.len = p->entries.len < KEPT ? p->entries.len : KEPT;
+    p->regions.len = p->regions.len < KEPT ? p->regions.len : KEPT;
+    p->entries.at = lpo_xrealloc(p->entries.at, p->entries.len + 1, sizeof *p->entries.at);
+    p->regions.at = lpo_xrealloc(p->regions.at, p->regions.len + 1, sizeof *p->regions.at);
+}
+
+static void find_steps(struct collect *c, uint16_t process)
+{
+    size_t n = c->steps ? c->steps->rows.len : 0, i = 0;
+
+    while (i < n && c->steps->rows.at[i].process != process)
+        i++;
+    c->first_step = i;
+    while (i < n && c->steps->rows.at[i].process == process)
+        lpo_vec_push(&c->path->steps, (struct lpo_critical_step){ .step = (uint32_t)i++ });
+    c->end_step = i;
+}
+
+static void find_windows(struct collect *c, uint16_t process)
+{
+    const struct lpo_trace *t = c->g->t;
+
+    for (size_t i = 0; i < t->window_ranges.len; i++)
+        if (t->window_ranges.at[i].process == process) {
+            c->first_window = t->window_ranges.at[i].first;
+            c->end_window = c->first_window + t->window_ranges.at[i].count;
+            return;
+        }
+}
+
+static void follow_path(const struct critical_graph *g, const struct critical_input *in,
+                        const struct lpo_program_steps *steps, struct lpo_critical_path *path)
+{
+    struct collect c = { .g = g, .path = path, .steps = steps };
+    struct critical_sweep *sweep;
+
+    c.region_ns = lpo_xcalloc(g->tree->nodes.len + 1, sizeof *c.region_ns);
+    find_steps(&c, in->process);
+    find_windows(&c, in->process);
+    lpo_critical_walk(g, take_stretch, &c);
+    if (c.slices.len)
+        qsort(c.slices.at, c.slices.len, sizeof *c.slices.at, by_thread);
+    sweep = lpo_critical_sweep_create(in, take_frame, &c);
+    for (size_t i = 0; i < c.slices.len; i++)
+        lpo_critical_sweep_slice(sweep, &c.slices.at[i]);
+    lpo_critical_sweep_destroy(sweep);
+    if (path->entries.len)
+        qsort(path->entries.at, path->entries.len, sizeof *path->entries.at, by_ns);
+    take_regions(&c);
+    keep_largest(path);
+    lpo_map_pair_free(&c.entry_rows);
+    lpo_vec_free(&c.slices);
+    free(c.region_ns);
+}
+
+static bool fits(int64_t simulated_ns, int64_t measured_ns)
+{
+    int64_t off =
+        simulated_ns > measured_ns ? simulated_ns - measured_ns : measured_ns - simulated_ns;
+
+    return off <= measured_ns / 100;
+}
+
+static void add_process(struct lpo_critical *out, const struct critical_input *in,
+                        const struct lpo_program_steps *steps)
+{
+    struct lpo_critical_path path = { .process = in->process };
+    struct critical_graph g;
+    struct critical_times room;
+
+    lpo_critical_graph_build(&g, in);
+    room = lpo_critical_times_create(&g);
+    path.start_ns = g.start_ns;
+    path.end_ns = g.end_ns;
+    path.simulated_ns = lpo_critical_simulate(&g, NULL, &room);
+    path.fits = fits(path.simulated_ns, g.end_ns - g.start_ns);
+    path.calls = g.calls.len;
+    path.operations = g.ops.len;
+    path.recorded_waits = g.recorded_waits;
+    path.inferred_waits = g.inferred_waits;
+    path.handovers = g.handovers;
+    path.without_launch = g.without_launch;
+    path.usual_launch_ns = g.usual_launch_ns;
+    path.usual_gap_ns = g.usual_gap_ns;
+    follow_path(&g, in, steps, &path);
+    if (path.fits)
+        lpo_critical_savings(&g, in, &path, &room);
+    lpo_critical_times_free(&room);
+    lpo_critical_graph_free(&g);
+    lpo_vec_push(&out->paths, path);
+}
+
+struct lpo_critical *lpo_critical_create(const struct lpo_region_tree *tree,
+                                         const struct lpo_program_steps *steps)
+{
+    const struct lpo_trace *t = tree->trace;
+    struct lpo_critical *out = lpo_xcalloc(1, sizeof *out);
+    struct critical_rows rows;
+
+    if (t->gpu_ops.len + t->launches.len + t->calls.len >= 1u << CRITICAL_KIND_SHIFT)
+        return out;
+    lpo_critical_rows_find(&rows, t);
+    for (size_t i = 0; i < t->processes.len && out->paths.len < lpo_budget()->scopes; i++) {
+        struct critical_input in = { tree,
+                                     (uint16_t)i,
+                                     rows.gpu_ops.rows + rows.gpu_ops.starts[i],
+                                     rows.gpu_ops.starts[i + 1] - rows.gpu_ops.starts[i],
+                                     &rows.launches,
+                                     &rows.waits,
+                                     &rows.ops,
+                                     &rows.calls,
+                                     rows.call_of };
+
+        if (in.nops)
+            add_process(out, &in, steps);
+    }
+    lpo_critical_rows_free(&rows);
+    return out;
+}
+
+void lpo_critical_destroy(struct lpo_critical *c)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->paths.len; i++) {
+        lpo_vec_free(&c->paths.at[i].entries);
+        lpo_vec_free(&c->paths.at[i].regions);
+        lpo_vec_free(&c->paths.at[i].steps);
+    }
+    lpo_vec_free(&c->paths);
+    free(c);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls of a process that launch or wait, thread by thread, and which one each of them follows. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/critical/private.h"
+
+/* A thread without calls and operators for so long may have handed over to another one. */
+static const int64_t rest_ns = 100000;
+
+enum { LOOKS = 64 }; /* neighbours that are looked at: a bound on what one call may cost */
+
+/* Calls of one thread that follow each other without a rest. */
+struct burst {
+    uint32_t first, last; /* calls */
+    int64_t start_ns, end_ns;
+    uint32_t thread;
+};
+
+typedef LPO_VEC(struct burst) burst_vec;
+
+bool lpo_critical_waits(const char *name)
+{
+    /* freeing memory waits for the whole device */
+    static const char *const frees[] = { "cudaFree", "hipFree", "cuMemFree" };
+
+    for (size_t i = 0; i < sizeof frees / sizeof *frees; i++) {
+        size_t len = strlen(frees[i]);
+
+        if (strncmp(name, frees[i], len) == 0 && (!name[len] || strncmp(name + len, "_v", 2) == 0))
+            return true;
+    }
+    return strstr(name, "Synchronize") != NULL;
+}
+
+/* One thread: its launches and its calls that wait, in order of time. A call inside another one (of
+ * the driver inside the runtime's) is part of that. */
+static void add_thread(struct critical_graph *g, const struct critical_input *in, uint32_t thread)
+{
+    const struct lpo_trace *t = g->t;
+    const uint32_t *l = in->launches->rows + in->launches->starts[thread];
+    const uint32_t *l_end = in->launches->rows + in->launches->starts[thread + 1];
+    const uint32_t *w = in->waits->rows + in->waits->starts[thread];
+    const uint32_t *w_end = in->waits->rows + in->waits->starts[thread + 1];
+    size_t first = g->calls.len;
+
+    while (l < l_end || w < w_end) {
+        bool launch =
+            w == w_end || (l < l_end && t->launches.at[*l].start_ns <= t->calls.at[*w].start_ns);
+        struct critical_call c = { .before = LPO_NONE,
+                                   .waits = LPO_NONE,
+                                   .launch = launch ? *l : LPO_NONE,
+                                   .thread = thread };
+        const struct critical_call *last =
+            g->calls.len > first ? &g->calls.at[g->calls.len - 1] : NULL;
+
+        c.start_ns = launch ? t->launches.at[*l].start_ns : t->calls.at[*w].start_ns;
+        c.end_ns = launch ? t->launches.at[*l].end_ns : t->calls.at[*w].end_ns;
+        l += launch;
+        w += !launch;
+        if (last && !launch && c.end_ns <= last->end_ns)
+            continue;
+        if (last)
+            c.before = (uint32_t)g->calls.len - 1;
+        lpo_vec_push(&g->calls, c);
+    }
+}
+
+static void find_bursts(const struct critical_graph *g, burst_vec *out)
+{
+    for (uint32_t i = 0; i < g->calls.len; i++) {
+        const struct critical_call *c = &g->calls.at[i];
+        struct burst *b = out->len ? &out->at[out->len - 1] : NULL;
+
+        if (b && c->before != LPO_NONE && c->start_ns - b->end_ns < rest_ns) {
+            b->last = i;
+            b->end_ns = c->end_ns > b->end_ns ? c->end_ns : b->end_ns;
+        } else {
+            lpo_vec_push(out, (struct burst){ i, i, c->start_ns, c->end_ns, c->thread });
+        }
+    }
+}
+
+static int by_start(const void *a, const void *b)
+{
+    const struct burst *x = a, *y = b;
+
+    if (x->start_ns != y->start_ns)
+        return x->start_ns < y->start_ns ? -1 : 1;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+static int by_end(const void *a, const void *b)
+{
+    const struct burst *x = a, *y = b;
+
+    if (x->end_ns != y->end_ns)
+        return x->end_ns < y->end_ns ? -1 : 1;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+/* Was the thread inside operators for most of a stretch? Then it did not rest. Looks at operators
+ * that begin in it, and at a few before it. */
+static bool in_operators(const struct critical_graph *g, const struct critical_input *in,
+                         uint32_t thread, int64_t start_ns, int64_t end_ns)
+{
+    const struct lpo_trace *t = g->t;
+    const uint32_t *rows = in->ops->rows + in->ops->starts[thread];
+    size_t count = in->ops->starts[thread + 1] - in->ops->starts[thread], low = 0, high = count;
+    int64_t covered = 0, until = start_ns;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if (t->ops.at[rows[mid]].start_ns < start_ns)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    for (size_t i = low; i > 0 && low - i < LOOKS; i--) {
+        int64_t end = t->ops.at[rows[i - 1]].end_ns;
+
+        until = end > until ? end : until;
+    }
+    covered = (until < end_ns ? until : end_ns) - start_ns;
+    for (; low < count && t->ops.at[rows[low]].start_ns < end_ns; low++) {
+        const struct lpo_op *op = &t->ops.at[rows[low]];
+        int64_t from = op->start_ns > until ? op->start_ns : until;
+        int64_t to = op->end_ns < end_ns ? op->end_ns : end_ns;
+
+        covered += to > from ? to - from : 0;
+        until = op->end_ns > until ? op->end_ns : until;
+    }
+    return covered > (end_ns - start_ns) / 2;
+}
+
+/* The first burst of another thread that lies in a rest; NULL. `starts` is in order of starts. */
+static const struct burst *first_inside(const burst_vec *starts, uint32_t thread, int64_t start_ns,
+                                        int64_t end_ns)
+{
+    size_t low = 0, high = starts->len;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if (starts->at[mid].start_ns < start_ns)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    for (size_t i = low; i < starts->len && i - low < LOOKS; i++) {
+        const struct burst *b = &starts->at[i];
+
+        if (b->start_ns > end_ns)
+            break;
+        if (b->thread != thread && b->end_ns <= end_ns)
+            return b;
+    }
+    return NULL;
+}
+
+/* The last one of another thread that ends in a rest; `ends` is in order of ends. */
+static const struct burst *last_inside(const burst_vec *ends, uint32_t thread, int64_t start_ns,
+                                       int64_t end_ns)
+{
+    size_t low = 0, high = ends->len;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if (ends->at[mid].end_ns <= end_ns)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    for (size_t i = low; i > 0 && low - i < LOOKS; i--) {
+        const struct burst *b = &ends->at[i - 1];
+
+        if (b->end_ns < start_ns)
+            break;
+        if (b->thread != thread && b->start_ns >= start_ns)
+            return b;
+    }
+    return NULL;
+}
+
+/* A thread rests, and others work from beginning to end inside its rest: it waited for them. */
+static void hand_over(struct critical_graph *g, const struct critical_input *in)
+{
+    burst_vec starts = { 0 }, ends = { 0 };
+
+    find_bursts(g, &starts);
+    find_bursts(g, &ends);
+    qsort(starts.at, starts.len, sizeof *starts.at, by_start);
+    qsort(ends.at, ends.len, sizeof *ends.at, by_end);
+    for (uint32_t i = 1; i < g->calls.len; i++) {
+        struct critical_call *c = &g->calls.at[i];
+        const struct critical_call *own = c - 1; /* a handed over `before` is another thread's */
+        const struct burst *first, *last;
+
+        if (own->thread != c->thread || c->start_ns - own->end_ns < rest_ns)
+            continue;
+        first = first_inside(&starts, c->thread, own->end_ns, c->start_ns);
+        last = first ? last_inside(&ends, c->thread, own->end_ns, c->start_ns) : NULL;
+        if (!last || in_operators(g, in, c->thread, own->end_ns, c->start_ns))
+            continue;
+        g->calls.at[first->first].before = i - 1;
+        c->before = last->last;
+        g->handovers++;
+    }
+    lpo_vec_free(&starts);
+    lpo_vec_free(&ends);
+}
+
+void lpo_critical_host_build(struct critical_graph *g, const struct critical_input *in)
+{
+    size_t threads = 0;
+
+    for (uint32_t i = 0; i < g->t->threads.len; i++) {
+        size_t before = g->calls.len;
+
+        if (g->t->threads.at[i].process == in->process)
+            add_thread(g, in, i);
+        threads += g->calls.len > before;
+    }
+    if (threads > 1)
+        hand_over(g, in);
+}

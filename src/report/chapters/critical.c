@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The chapter "Critical path": what the wall time of each process consists of, and what would be
+ * left of it without a part. */
+#include "analysis/critical/critical.h"
+
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "analysis/steps/steps.h"
+#include "region/cells.h"
+#include "region/scope.h"
+#include "region/tree.h"
+#include "report/chapters/chapters.h"
+#include "report/doc/doc.h"
+#include "report/trace_records.h"
+#include "rundir/rundir.h"
+#include "trace/trace.h"
+#include "util/arena.h"
+#include "util/str.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+enum { NAMES = 3, REGIONS = 3, ENTRIES_IN_JSON = 50, STEPS_IN_JSON = 2000 };
+
+static const char *const part_titles[LPO_PATH_PARTS] = {
+    [LPO_PATH_HOST] = "Host: program and operators",
+    [LPO_PATH_CALLS] = "Host: calls of CUDA",
+    [LPO_PATH_LAUNCH_DELAY] = "From launch to start",
+    [LPO_PATH_COMPUTE] = "Kernels",
+    [LPO_PATH_COMMUNICATION] = "Communication",
+    [LPO_PATH_COPY] = "Copies and memsets",
+    [LPO_PATH_GAP] = "Between GPU operations",
+    [LPO_PATH_RETURN] = "Synchronization",
+    [LPO_PATH_UNEXPLAINED] = "Waiting, cause not recorded",
+    [LPO_PATH_NOT_RECORDED] = "Not recorded",
+};
+
+static const struct lpo_column columns[] = {
+    { "part", "Part", LPO_CELL_TEXT, NULL },
+    { "ns", "On the path", LPO_CELL_NS, NULL },
+    { "share", "Share", LPO_CELL_PERCENT, NULL },
+    { "saved_removed_ns", "Saved without it", LPO_CELL_NS, NULL },
+    { "saved_halved_ns", "Saved with half of it", LPO_CELL_NS, NULL, 1 },
+};
+
+static void row_saving(struct lpo_table *t, const struct lpo_critical_saving *s)
+{
+    if (s->known) {
+        lpo_doc_row_ns(t, s->removed_ns);
+        if (s->halved_ns == LPO_NO_TIME)
+            lpo_doc_row_unknown(t);
+        else
+            lpo_doc_row_ns(t, s->halved_ns);
+    } else {
+        lpo_doc_row_unknown(t);
+        lpo_doc_row_unknown(t);
+    }
+}
+
+/* The name for people: kernels in short, what has no name in words. */
+static const char *entry_name(const struct lpo_analysis *a, const struct lpo_critical_entry *e)
+{
+    if (e->name == LPO_NONE)
+        return e->part == LPO_PATH_CALLS ? "(launch calls)" : "(outside operators)";
+    return e->part == LPO_PATH_COMPUTE || e->part == LPO_PATH_COMMUNICATION
+               ? lpo_region_cells_short_name(a->cells, e->name)
+               : lpo_trace_text(a->trace, e->name);
+}
+
+static const char *scope_name(struct lpo_arena *arena, const struct lpo_trace *t,
+                              const struct lpo_critical_path *p)
+{
+    const struct lpo_process *process = &t->processes.at[p->process];
+
+    return process->rank >= 0 ? lpo_arena_printf(arena, "rank:%d", process->rank)
+                              : lpo_arena_printf(arena, "process:%lld", (long long)process->pid);
+}
+
+static const char *region_path(const struct lpo_analysis *a, uint32_t node, struct lpo_str *room)
+{
+    lpo_str_clear(room);
+    if (node == LPO_NODE_OUTSIDE)
+        return "(outside)";
+    lpo_region_add_path(a->tree, node, room);
+    return lpo_str_text(room);
+}
+
+static void add_row(struct lpo_table *t, const struct lpo_critical_path *p, const char *name,
+                    unsigned indent, int64_t ns, const struct lpo_critical_saving *saving)
+{
+    lpo_doc_row_tree(t, name, strlen(name), indent);
+    lpo_doc_row_ns(t, ns);
+    lpo_doc_row_share(t, (double)ns, (double)(p->end_ns - p->start_ns));
+    row_saving(t, saving);
+}
+
+/* A part and the names that are most of it. */
+static void add_part(struct lpo_table *t, const struct lpo_analysis *a,
+                     const struct lpo_critical_path *p, enum lpo_critical_part part)
+{
+    size_t names = 0;
+
+    add_row(t, p, part_titles[part], 0, p->parts.ns[part], &p->savings[part]);
+    for (size_t i = 0; i < p->entries.len && names < NAMES; i++)
+        if (p->entries.at[i].part == part && p->entries.at[i].saving.known) {
+            add_row(t, p, entry_name(a, &p->entries.at[i]), 1, p->entries.at[i].ns,
+                    &p->entries.at[i].saving);
+            names++;
+        }
+}
+
+/* The part with the most time of those that were not `shown` yet; LPO_PATH_PARTS: none is worth a
+ * row. */
+static enum lpo_critical_part largest(const struct lpo_critical_path *p, const bool *shown)
+{
+    int64_t wall_ns = p->end_ns - p->start_ns, most = -1;
+    enum lpo_critical_part best = LPO_PATH_PARTS;
+
+    for (int i = 0; i < LPO_PATH_PARTS; i++) {
+        bool worth = p->parts.ns[i] > wall_ns / 1000 ||
+                     (p->savings[i].known && p->savings[i].removed_ns > wall_ns / 100);
+
+        if (!shown[i] && worth && p->parts.ns[i] > most) {
+            best = (enum lpo_critical_part)i;
+            most = p->parts.ns[i];
+        }
+    }
+    return best;
+}
+
+/* A region that is nearly all of the path says nothing. */
+static void add_regions(struct lpo_table *t, const struct lpo_analysis *a,
+                        const struct lpo_critical_path *p)
+{
+    int64_t wall_ns = p->end_ns - p->start_ns;
+    LPO_STR room = { 0 };
+    size_t shown = 0;
+
+    for (size_t i = 0; i < p->regions.len && shown < REGIONS; i++) {
+        const struct lpo_critical_region *r = &p->regions.at[i];
+
+        if (r->ns > wall_ns - wall_ns / 10 || r->node == LPO_NODE_OUTSIDE || !r->saving.known)
+            continue;
+        lpo_doc_row_textf(t, "Region %s", region_path(a, r->node, &room));
+        lpo_doc_row_ns(t, r->ns);
+        lpo_doc_row_share(t, (double)r->ns, (double)wall_ns);
+        row_saving(t, &r->saving);
+        shown++;
+    }
+}
+
+static const struct lpo_critical_path *longest(const struct lpo_critical *c)
+{
+    const struct lpo_critical_path *best = &c->paths.at[0];
+
+    for (size_t i = 1; i < c->paths.len; i++)
+        if (c->paths.at[i].end_ns - c->paths.at[i].start_ns > best->end_ns - best->start_ns)
+            best = &c->paths.at[i];
+    return best;
+}
+
+void lpo_report_chapter_critical(struct lpo_doc *doc, const struct lpo_source *s)
+{
+    const struct lpo_critical *c = lpo_analysis_critical(s->analysis);
+    bool shown[LPO_PATH_PARTS] = { 0 };
+    const struct lpo_critical_path *p;
+    enum lpo_critical_part part;
+    struct lpo_table *t;
+
+    if (!c || !c->paths.len)
+        return;
+    p = longest(c);
+    lpo_doc_section(doc, "critical_path", "Critical path", 1);
+    lpo_doc_paragraph(
+        doc, "The one chain of work and waiting that the wall time of %s consists of. %s",
+        c->paths.len > 1 ? scope_name(doc->arena, s->trace, p) : "the program",
+        p->fits ? "Savings are of the wall time, from a simulation of the whole trace: other work "
+                  "may take the place of what is gone. Without synchronization no call waits for "
+                  "the GPU."
+                : "A simulation of the unchanged trace does not give the measured wall time within "
+                  "one percent, so no savings are given.");
+    t = lpo_doc_table(doc, "critical_path", "", columns, COUNT(columns));
+    while ((part = largest(p, shown)) != LPO_PATH_PARTS) {
+        add_part(t, s->analysis, p, part);
+        shown[part] = true;
+    }
+    add_regions(t, s->analysis, p);
+}
+
+static void put_saving(struct lpo_record *r, const struct lpo_critical_saving *s)
+{
+    lpo_doc_put_int_if(r, "saved_removed_ns", s->known, s->removed_ns);
+    lpo_doc_put_int_if(r, "saved_halved_ns", s->known && s->halved_ns != LPO_NO_TIME, s->halved_ns);
+}
+
+static void put_parts(struct lpo_record *to, const struct lpo_critical_parts *parts)
+{
+    for (int i = 0; i < LPO_PATH_PARTS; i++)
+        lpo_doc_put_int(to, lpo_arena_printf(to->arena, "%s_ns", lpo_critical_part_name(i)),
+                        parts->ns[i]);
+}
+
+static void put_entries(struct lpo_record *to, const struct lpo_analysis *a,
+                        const struct lpo_critical_path *p)
+{
+    struct lpo_record *list = lpo_doc_put_list(to, "names");
+
+    for (size_t i = 0; i < p->entries.len && i < ENTRIES_IN_JSON; i++) {
+        const struct lpo_critical_entry *e = &p->entries.at[i];
+        struct lpo_record *r = lpo_doc_put_record(list, NULL);
+
+        if (e->name == LPO_NONE)
+            lpo_doc_put_null(r, "name");
+        else
+            lpo_doc_put_name(r, "name", lpo_trace_text(a->trace, e->name),
+                             lpo_trace_text_len(a->trace, e->name));
+        lpo_doc_put_text(r, "part", lpo_critical_part_name(e->part));
+        lpo_doc_put_uint(r, "count", e->count);
+        lpo_doc_put_int(r, "ns", e->ns);
+        put_saving(r, &e->saving);
+    }
+}
+
+static void put_regions(struct lpo_record *to, const struct lpo_analysis *a,
+                        const struct lpo_critical_path *p)
+{
+    struct lpo_record *list = lpo_doc_put_list(to, "regions");
+    LPO_STR room = { 0 };
+
+    for (size_t i = 0; i < p->regions.len && i < ENTRIES_IN_JSON; i++) {
+        struct lpo_record *r = lpo_doc_put_record(list, NULL);
+
+        lpo_doc_put_text(r, "path", region_path(a, p->regions.at[i].node, &room));
+        lpo_doc_put_int(r, "ns", p->regions.at[i].ns);
+        put_saving(r, &p->regions.at[i].saving);
+    }
+}
+
+/* What the steps of one process are made from. */
+struct step_source {
+    const struct lpo_analysis *a;
+    const struct lpo_critical_path *p;
+};
+
+static void put_step(const void *ctx, size_t i, struct lpo_record *r)
+{
+    const struct step_source *from = ctx;
+    const struct lpo_critical_step *s = &from->p->steps.at[i];
+    const struct lpo_program_step *x = &lpo_analysis_steps(from->a)->rows.at[s->step];
+    const struct lpo_trace *t = from->a->trace;
+
+    lpo_doc_put_name(r, "name", lpo_trace_text(t, x->name), lpo_trace_text_len(t, x->name));
+    lpo_doc_put_int(r, "wall_ns", x->wall_ns);
+    put_parts(lpo_doc_put_record(r, "parts"), &s->parts);
+}
+
+static void put_path(struct lpo_record *r, const struct lpo_analysis *a,
+                     const struct lpo_critical_path *p)
+{
+    struct step_source *from = LPO_NEW(r->arena, struct step_source);
+    struct lpo_record *list, *graph;
+
+    *from = (struct step_source){ a, p };
+    lpo_doc_put_text(r, "scope", scope_name(r->arena, a->trace, p));
+    lpo_doc_put_int(r, "wall_ns", p->end_ns - p->start_ns);
+    lpo_doc_put_int(r, "simulated_ns", p->simulated_ns);
+    lpo_doc_put_flag(r, "fits", p->fits);
+    put_parts(lpo_doc_put_record(r, "parts"), &p->parts);
+    list = lpo_doc_put_list(r, "savings");
+    for (int i = 0; i < LPO_PATH_PARTS; i++)
+        if (p->savings[i].known) {
+            struct lpo_record *one = lpo_doc_put_record(list, NULL);
+
+            lpo_doc_put_text(one, "part", lpo_critical_part_name(i));
+            put_saving(one, &p->savings[i]);
+        }
+    put_entries(r, a, p);
+    put_regions(r, a, p);
+    graph = lpo_doc_put_record(r, "graph");
+    lpo_doc_put_uint(graph, "calls", p->calls);
+    lpo_doc_put_uint(graph, "operations", p->operations);
+    lpo_doc_put_uint(graph, "stretches", p->stretches);
+    lpo_doc_put_uint(graph, "recorded_waits", p->recorded_waits);
+    lpo_doc_put_uint(graph, "inferred_waits", p->inferred_waits);
+    lpo_doc_put_uint(graph, "handovers", p->handovers);
+    lpo_doc_put_uint(graph, "without_launch", p->without_launch);
+    lpo_doc_put_int(graph, "usual_launch_ns", p->usual_launch_ns);
+    lpo_doc_put_int(graph, "usual_gap_ns", p->usual_gap_ns);
+    lpo_doc_put_stream(r, "steps", p->steps.len < STEPS_IN_JSON ? p->steps.len : STEPS_IN_JSON,
+                       put_step, from);
+}
+
+void lpo_report_put_critical(struct lpo_record *to, const struct lpo_analysis *a)
+{
+    const struct lpo_critical *c = lpo_analysis_critical(a);
+    struct lpo_record *list;
+
+    if (!c || !c->paths.len)
+        return;
+    list = lpo_doc_put_list(to, "critical_path");
+    for (size_t i = 0; i < c->paths.len; i++)
+        put_path(lpo_doc_put_record(list, NULL), a, &c->paths.at[i]);
+}
