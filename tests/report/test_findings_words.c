@@ -50,6 +50,7 @@ static void the_last_lines_of_a_run(void **state)
     (void)state;
     lpo_report_findings_lines(arena, NULL, &s, &text);
     assert_string_equal(lpo_str_text(&text),
+                        "Take care: Only 2 kernels were recorded: too few for firm conclusions.\n"
                         "Of 250 us, the GPU computed for 80.0 % and was idle for 20.0 %.\n"
                         "1. The GPU waits for the next launch in gaps of up to 200 us: at most "
                         "50 us (20.0 %)\n");

@@ -94,7 +94,7 @@ class GettingReady(Summary):
         self.assertIn("Of 500 us, the GPU computed for 60.0 % and was idle for 40.0 %.", text)
         self.assertIn("█" * 24 + "░" * 16 + " ", text)
         self.assertIn("1. The GPU waits for the next launch in gaps of up to 200 us: at most 200 us (40.0 %) could be saved.", text)
-        self.assertIn("Only 3 kernels were recorded", text)
+        self.assertLess(text.index("Only 3 kernels were recorded"), text.index("Of 500 us"))  # said before anything is said
         self.assertIn('"decode" takes 100 % of it (300 us)', text)
         self.assertIn('("warmup", "load": 10 ms)', text)
         self.assertNotIn("short kernels", text)  # all of them were in load and warmup
@@ -119,7 +119,8 @@ class GettingReady(Summary):
         os.remove(self.path("report.md"))
         done = self.lpo("report", self.run_dir, "--findings")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
-        self.assertTrue(done.stdout.startswith("What to do first\n\nOf 500 us, the GPU computed for 60.0 %"), done.stdout)
+        self.assertTrue(done.stdout.startswith("What to do first\n\nwarning: Only 3 kernels were recorded: too few for firm conclusions.\n"
+                                               "Of 500 us, the GPU computed for 60.0 %"), done.stdout)
         self.assertRegex(" ".join(done.stdout.split()), r"1\. The GPU waits for the next launch .* \(decode\): at most 200 us \(40\.0 %\) could be saved\. "
                          r"Evidence: the GPU was idle for 200 us, gaps: 2, the longest gap took 100 us\.")
         self.assertEqual(sorted(os.listdir(self.run_dir)), [f for f in files if f not in ("report.md", "figures")])
@@ -155,6 +156,36 @@ class GettingReady(Summary):
         self.assertIn('Look at "decode": by itself it takes 700 us, more than any other part.', text)
         self.assertNotIn("could be saved", text)
         self.assertNotIn('part called "warmup"', text)
+
+
+class Sentences(Summary):
+    """What the page says about idle time and communication, and does not say."""
+
+    def test_a_wait_for_what_was_launched_is_no_blocked_time(self) -> None:
+        graph = {"ph": "X", "cat": "cuda_runtime", "name": "cudaGraphLaunch", "pid": 1, "tid": 1, "ts": 0, "dur": 1, "args": {"correlation": 1}}
+        wait = {"ph": "X", "cat": "cuda_runtime", "name": "cudaDeviceSynchronize", "pid": 1, "tid": 1, "ts": 5, "dur": 500, "args": {"correlation": 2}}
+        kernels = [{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": at, "dur": 60,
+                    "args": {"correlation": 1, "device": 0, "stream": 7}} for at in (10, 110, 210)]
+        text = self.of_trace(graph, wait, *kernels)
+        wall, = json.loads(self.text("report.json"))["wall"]
+        self.assertEqual(wall["idle"]["blocked_ns"], 80000)  # by its definition
+        self.assertIn("For 100 % of the idle time the next work was launched in time, and waited for something else.", text)
+        self.assertNotIn("cudaDeviceSynchronize", text)
+        self.assertNotIn("could be saved", text)
+
+    def test_nearly_all_is_not_all(self) -> None:
+        text = self.of_trace(range_of("step", 0, 4000), *launch(1, 10, 20, 30), *launch(2, 1000, 1010, 1020), *launch(3, 1011, 1021, 1030))
+        self.assertIn("For more than 99 % of the idle time the program launched the next work too late.", text)  # 980 of 981 us
+
+    def test_where_the_host_was_is_said_and_not_asked(self) -> None:
+        read = {"ph": "X", "cat": "cpu_op", "name": "aten::read_image", "pid": 1, "tid": 1, "ts": 40, "dur": 900}
+        text = self.of_trace(*launch(1, 10, 20, 30), read, *launch(2, 1000, 1010, 1020))
+        self.assertIn("For 980 us of it the host was in aten::read_image. Do that on another thread", text)
+        self.assertNotIn("Find out what", text)
+
+    def test_one_rank_does_not_show_who_waits(self) -> None:
+        text = self.of_trace(*launch(1, 10, 20, 120, "ncclDevKernel_AllReduce_Sum_f32_RING_LL"), *launch(2, 11, 120, 400))
+        self.assertIn("Look at traces of the other ranks too: they show how much of it is waiting. Overlap it", text)
 
 
 class Throttling(Summary):

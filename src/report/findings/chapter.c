@@ -38,11 +38,11 @@ void lpo_report_chapter_findings(struct lpo_doc *doc, const struct lpo_rundir *d
     size_t shown = 0;
 
     lpo_doc_section(doc, "findings", "What to do first", 1);
-    if (verdict)
-        lpo_doc_paragraph(doc, "%s", verdict);
-    for (size_t i = 0; i < found->cautions.len; i++)
+    for (size_t i = 0; i < found->cautions.len; i++) /* before what they make less sure */
         lpo_doc_note(doc, LPO_NOTE_WARNING, "%s",
                      lpo_report_finding_caution(&w, &found->cautions.at[i]));
+    if (verdict)
+        lpo_doc_paragraph(doc, "%s", verdict);
     for (size_t i = 0; i < found->all.len && shown < most; i++)
         if (lpo_findings_above_noise(found, &found->all.at[i]))
             add_finding(doc, &w, &found->all.at[i], ++shown);
@@ -64,6 +64,9 @@ void lpo_report_findings_lines(struct lpo_arena *arena, const struct lpo_rundir 
 
     if (!verdict)
         return;
+    for (size_t i = 0; i < found->cautions.len; i++)
+        lpo_str_addf(out, "Take care: %s\n",
+                     lpo_report_finding_caution(&w, &found->cautions.at[i]));
     lpo_str_addf(out, "%s\n", verdict);
     for (size_t i = 0; i < found->all.len && shown < LINES; i++) {
         const struct lpo_finding *f = &found->all.at[i];

@@ -41,6 +41,8 @@ static const struct {
     [LPO_FACT_GRAPHS] = { "kernels that came from CUDA graphs already: %v", COUNT },
     [LPO_FACT_HIDES_NS] = { "all computing takes %v, too short to hide all of it", NS },
     [LPO_FACT_EXPOSED_NS] = { "%v of it were not covered by computing", NS },
+    [LPO_FACT_ONE_RANK] = { "only one rank was recorded, so waiting for the others is in it",
+                            NONE },
     [LPO_FACT_ALL_NS] = { "it took %v in all", NS },
     [LPO_FACT_KERNEL] = { "%v of it were %n", NS },
     [LPO_FACT_SM] = { "the SMs were used to %v of their peak", SHARE },

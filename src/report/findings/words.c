@@ -122,6 +122,10 @@ const char *lpo_report_finding_title(const struct lpo_finding_words *w, const st
                 : title;
 }
 
+/* Of host work, where the evidence says what most of it is. */
+static const char known_work[] =
+    "Do that on another thread, do it while the GPU is busy, or not at all.";
+
 /* A tenth of the copying must be saved, where that can be estimated. */
 static bool pinned_helps(const struct lpo_finding *f, bool most_is_pageable)
 {
@@ -129,6 +133,14 @@ static bool pinned_helps(const struct lpo_finding *f, bool most_is_pageable)
         if (f->evidence[i].fact == LPO_FACT_PINNED_SAVES_NS)
             return f->evidence[i].value >= (double)f->saving_ns / 10;
     return most_is_pageable;
+}
+
+static bool has_fact(const struct lpo_finding *f, enum lpo_fact fact)
+{
+    for (size_t i = 0; i < f->nevidence; i++)
+        if (f->evidence[i].fact == fact)
+            return true;
+    return false;
 }
 
 /* Where a fact asks for other advice than its kind of finding does; NULL: it does not. */
@@ -140,6 +152,13 @@ static const char *special_advice(const struct lpo_finding_words *w, const struc
     switch (e->fact) {
     case LPO_FACT_LIMITER:
         return e->value < LPO_LIMITERS ? limiter_advice[(int)e->value] : NULL;
+    case LPO_FACT_ONE_RANK:
+        return has_fact(f, LPO_FACT_HIDES_NS)
+                   ? "Look at traces of the other ranks too: they show how much of it is waiting. "
+                     "Send less, or less often: compute more between two messages."
+                   : "Look at traces of the other ranks too: they show how much of it is waiting. "
+                     "Overlap it with computing (another stream, buckets, an order that starts it "
+                     "earlier), or send less.";
     case LPO_FACT_HIDES_NS:
         return f->kind == LPO_FINDING_COPIES
                    ? "Copy less: keep data on the GPU, or move fewer bytes."
@@ -158,9 +177,11 @@ static const char *special_advice(const struct lpo_finding_words *w, const struc
         return "Launch less: CUDA graphs (mode=\"reduce-overhead\" of torch.compile) or larger "
                "batches.";
     case LPO_FACT_IN_OPERATOR:
-        return most && strstr(name(w, e->name), "DataLoader")
-                   ? "Load data ahead of time: worker processes (num_workers) and prefetching."
-                   : NULL;
+        if (most && strstr(name(w, e->name), "DataLoader"))
+            return "Load data ahead of time: worker processes (num_workers) and prefetching.";
+        return most && f->kind == LPO_FINDING_HOST_WORK ? known_work : NULL;
+    case LPO_FACT_IN_PYTHON:
+        return most && f->kind == LPO_FINDING_HOST_WORK ? known_work : NULL;
     default:
         return NULL;
     }

@@ -47,11 +47,14 @@ struct summary {
     bool gpu; /* some GPU time is known; else the times of the host are shown */
 };
 
-/* "12 %" */
+/* "12 %". All of it is said only of all of it. */
 static const char *percent(struct summary *t, int64_t part, int64_t whole)
 {
-    return lpo_arena_printf(t->doc->arena, "%.0f %%",
-                            whole > 0 ? 100.0 * (double)part / (double)whole : 0.0);
+    double value = whole > 0 ? 100.0 * (double)part / (double)whole : 0.0;
+
+    if (part < whole && value >= 99.5)
+        return "more than 99 %";
+    return lpo_arena_printf(t->doc->arena, "%.0f %%", value);
 }
 
 static const char *duration(struct summary *t, int64_t ns)
@@ -210,10 +213,16 @@ static void add_idle_cause(struct summary *t)
         words[LPO_IDLE_BLOCKED] = lpo_arena_printf(
             t->doc->arena, "the program waited in a call, longest in %.80s (%s).",
             lpo_trace_text(trace, d->calls.at[0].name), duration(t, d->calls.at[0].idle_ns));
-    for (int c = 0; c < LPO_IDLE_CAUSES; c++)
-        if (d->idle[c].ns > d->idle_ns - d->idle[c].ns && words[c])
-            lpo_doc_paragraph(t->doc, "For %s of the idle time %s",
-                              percent(t, d->idle[c].ns, d->idle_ns), words[c]);
+    for (int c = 0; c < LPO_IDLE_CAUSES; c++) {
+        int64_t ns = d->idle[c].ns;
+
+        /* who waits for work that was submitted before is not what the GPU waits for */
+        ns -= c == LPO_IDLE_BLOCKED ? t->findings->submitted_ns : 0;
+        ns += c == LPO_IDLE_QUEUED ? t->findings->submitted_ns : 0;
+        if (ns > d->idle_ns - ns && words[c])
+            lpo_doc_paragraph(t->doc, "For %s of the idle time %s", percent(t, ns, d->idle_ns),
+                              words[c]);
+    }
 }
 
 static void add_bar_part(struct lpo_str *bar, const char *mark, int64_t *done_ns, int64_t ns,
@@ -244,11 +253,21 @@ static void add_bar(struct summary *t)
                       lpo_str_text(&bar));
 }
 
+/* Noise was shown with the speed; what lies outside of marked parts makes no time less sure. */
+static bool is_said_first(enum lpo_caution_kind kind)
+{
+    return kind != LPO_CAUTION_NOISE && kind != LPO_CAUTION_OUTSIDE;
+}
+
 static void add_wall(struct summary *t)
 {
     const struct lpo_finding_words w = { t->doc->arena, t->s, t->findings };
 
     lpo_doc_section(t->doc, "wall", "Where the wall time went", 1);
+    for (size_t i = 0; i < t->findings->cautions.len; i++)
+        if (is_said_first(t->findings->cautions.at[i].kind))
+            lpo_doc_paragraph(t->doc, "Take care: %s",
+                              lpo_report_finding_caution(&w, &t->findings->cautions.at[i]));
     lpo_doc_paragraph(t->doc, "%s", lpo_report_finding_verdict(&w));
     add_bar(t);
     if (t->wall->idle_ns > t->wall->span_ns / 20) /* extreme times: no product of them fits */
@@ -292,13 +311,26 @@ static bool has_steady_time(const struct summary *t)
     return false;
 }
 
+/* " For 1.2 ms of it the host was at model.py(3): forward.", where that is most of it. */
+static const char *host_was(const struct lpo_finding_words *w, const struct lpo_finding *f)
+{
+    for (size_t i = f->nevidence; i-- > 0;) { /* the line of Python comes after the operator */
+        const struct lpo_evidence *e = &f->evidence[i];
+
+        if ((e->fact == LPO_FACT_IN_PYTHON || e->fact == LPO_FACT_IN_OPERATOR) &&
+            e->value > (double)f->saving_ns / 2)
+            return lpo_arena_printf(w->arena, " F%s.", lpo_report_finding_fact(w, e) + 1);
+    }
+    return "";
+}
+
 static void add_finding(struct summary *t, const struct lpo_finding *f, size_t number)
 {
     const struct lpo_finding_words w = { t->doc->arena, t->s, t->findings };
 
-    lpo_doc_paragraph(t->doc, "%zu. %s: %s could be saved. %s", number,
+    lpo_doc_paragraph(t->doc, "%zu. %s: %s could be saved.%s %s", number,
                       lpo_report_finding_title(&w, f), lpo_report_finding_saving(&w, f),
-                      lpo_report_finding_advice(&w, f));
+                      host_was(&w, f), lpo_report_finding_advice(&w, f));
 }
 
 static void add_findings(struct summary *t)
@@ -344,10 +376,9 @@ static void add_advice(struct summary *t)
         add_host_part(t);
 }
 
-/* What the numbers above rest on. Noise was shown with the speed. */
+/* What the numbers above rest on. */
 static void add_sureness(struct summary *t)
 {
-    const struct lpo_finding_words w = { t->doc->arena, t->s, t->findings };
     bool measured = false, estimated = false;
 
     if (!t->findings->any_device)
@@ -360,10 +391,6 @@ static void add_sureness(struct summary *t)
                                   "saved depends on the program.");
     if (estimated)
         lpo_doc_paragraph(t->doc, "\"About\" is an estimate.");
-    for (size_t i = 0; i < t->findings->cautions.len; i++)
-        if (t->findings->cautions.at[i].kind != LPO_CAUTION_NOISE)
-            lpo_doc_paragraph(t->doc, "- %s",
-                              lpo_report_finding_caution(&w, &t->findings->cautions.at[i]));
     lpo_doc_paragraph(t->doc, "%s",
                       t->findings->noise > 0
                           ? lpo_arena_printf(t->doc->arena,
