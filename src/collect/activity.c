@@ -260,7 +260,7 @@ static bool is_outside(const struct lpoc_records *r, size_t kind, const struct c
     uint32_t correlation;
 
     memcpy(&correlation, (const char *)record + kinds[kind].correlation, sizeof correlation);
-    return kinds[kind].always && !lpoc_window_noted(r->gpu->owner, correlation);
+    return (kinds[kind].always || r->gpu->steady) && !lpoc_window_noted(r->gpu->owner, correlation);
 }
 
 static void take(struct lpoc_records *r, const struct cupti_record *record)

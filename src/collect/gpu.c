@@ -247,6 +247,12 @@ static void choose_graphs(struct lpoc_gpu *g)
     const char *const fact[1][2] = { { "cuda.graphs", whole ? "whole" : "nodes" } };
 
     g->whole_graphs = whole;
+    /* Once kernel records were switched, CUPTI 13.0 gives the kernels of a graph times that reach
+     * from one launch to another. Where those are recorded one by one, records go on and what lies
+     * outside windows is dropped. */
+    g->steady = !whole && k->kernels && k->launches;
+    if (g->steady)
+        lpoc_window_note_more(g->owner);
     lpoc_write_facts(g->owner, fact, 1);
 }
 
@@ -295,12 +301,12 @@ void lpoc_gpu_switch(struct lpoc *c, bool on)
 
     if (!g || __atomic_load_n(&g->stopped, __ATOMIC_ACQUIRE))
         return;
-    if (!on && c->knobs.kernels)
+    if (!on && c->knobs.kernels && !g->steady)
         result = g->api.disable(CUPTI_KIND_KERNEL);
     for (size_t i = 0; c->knobs.launches && !c->knobs.capture_count && i < count; i++)
         for (uint32_t id = lpoc_kernel_cbids[i].first; id <= lpoc_kernel_cbids[i].last; id++)
             g->api.enable_callback(on, g->subscriber, CUPTI_DOMAIN_DRIVER, id);
-    if (on && c->knobs.kernels)
+    if (on && c->knobs.kernels && !g->steady)
         result = g->api.enable(CUPTI_KIND_KERNEL);
     if (result != CUPTI_OK && !g->switch_refused) {
         g->switch_refused = true;

@@ -22,6 +22,7 @@ struct lpoc_gpu {
     struct cupti api;
     struct cu_graphs driver; /* where graphs are timed as a whole */
     bool whole_graphs;
+    bool steady; /* kernel records are not switched with the windows */
     void *subscriber;
     uint8_t about[2][LPOC_CALL_IDS]; /* enum lpoc_about by domain (1: runtime) and id */
     struct lpoc_records *records;    /* activity.h: from records to blocks */

@@ -155,7 +155,8 @@ void lpoc_window_start(struct lpoc *c)
         w->used = w->on = true;
     if (!w->used)
         return;
-    w->noted = lpoc_map(LPOC_NOTED * sizeof *w->noted);
+    w->notes = LPOC_NOTED;
+    w->noted = lpoc_map(w->notes * sizeof *w->noted);
     if (k->capture_range[0])
         w->matches = lpoc_map(LPOC_NAMES_MAX + 1);
 }
@@ -351,15 +352,28 @@ void lpoc_window_range_end(struct lpoc_thread *t, uint64_t id)
 
 /* --- records that come in any case ---------------------------------------------------------- */
 
+void lpoc_window_note_more(struct lpoc *c)
+{
+    struct lpoc_window *w = &c->window;
+    uint32_t *more = w->noted ? lpoc_map(LPOC_NOTED_MORE * sizeof *more) : NULL;
+
+    if (!more)
+        return;
+    lpoc_unmap(w->noted, w->notes * sizeof *w->noted);
+    w->noted = more;
+    w->notes = LPOC_NOTED_MORE;
+}
+
 void lpoc_window_note(struct lpoc *c, uint32_t correlation)
 {
     if (c->window.noted)
-        __atomic_store_n(&c->window.noted[correlation % LPOC_NOTED], correlation, __ATOMIC_RELAXED);
+        __atomic_store_n(&c->window.noted[correlation % c->window.notes], correlation,
+                         __ATOMIC_RELAXED);
 }
 
 bool lpoc_window_noted(const struct lpoc *c, uint32_t correlation)
 {
     return !c->window.used || c->ring.on || !c->window.noted ||
-           __atomic_load_n(&c->window.noted[correlation % LPOC_NOTED], __ATOMIC_RELAXED) ==
+           __atomic_load_n(&c->window.noted[correlation % c->window.notes], __ATOMIC_RELAXED) ==
                correlation;
 }

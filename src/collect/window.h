@@ -5,7 +5,7 @@
  * range was chosen, while one of its chosen calls runs. Outside a window CUPTI makes no kernel
  * records and calls nobody back at kernel launches, since these are what costs; copies, memsets
  * and whole graphs go on being reported, because CUPTI crashes when graph records are switched, and
- * those outside are dropped here.
+ * those outside are dropped here. So are kernels where graphs are recorded by node.
  *
  * Ranges that begin outside are not written, but the thread's stack knows them: at its first event
  * inside, those that are still open are written, with the flag LPOT_EV_INHERITED. A range that is
@@ -28,6 +28,7 @@ enum {
     LPOC_CHOSEN_STARTS = 64,   /* start/end ranges of the chosen name that are open at one time */
     LPOC_WINDOWS_BYTES = 2048, /* of windows that were not written yet */
     LPOC_NOTED = 1 << 16,      /* copies and graph launches whose records are still to come */
+    LPOC_NOTED_MORE = 1 << 20, /* with kernels: those of a second */
 };
 
 struct lpoc_window {
@@ -42,7 +43,8 @@ struct lpoc_window {
     uint64_t count;          /* windows so far */
     uint64_t starts[LPOC_CHOSEN_STARTS];
     uint8_t *matches; /* by string id: enum match, filled when first asked for */
-    uint32_t *noted;  /* by correlation id, modulo LPOC_NOTED; atomic */
+    uint32_t *noted;  /* by correlation id, modulo `notes`; atomic */
+    uint32_t notes;
     uint8_t windows[LPOC_WINDOWS_BYTES];
     size_t windows_used;
     uint64_t windows_at; /* ticks: when they were last written */
@@ -75,6 +77,9 @@ void lpoc_window_range_start(struct lpoc_thread *t, struct lpoc_name name, uint6
 void lpoc_window_thread_end(struct lpoc_thread *t); /* it may end inside a chosen call */
 void lpoc_window_range_end(struct lpoc_thread *t, uint64_t id);
 
-/* Copies and graph launches are reported outside windows too: those inside are noted. */
+/* Copies and graph launches are reported outside windows too, kernels where their records are not
+ * switched (gpu.h, steady): those inside are noted. */
 void lpoc_window_note(struct lpoc *c, uint32_t correlation);
+/* Before the first: kernels will be noted too. */
+void lpoc_window_note_more(struct lpoc *c);
 bool lpoc_window_noted(const struct lpoc *c, uint32_t correlation);

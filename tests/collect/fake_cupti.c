@@ -40,6 +40,8 @@ static struct {
     int errors;
 } fake = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
+int fake_kernels_switched;
+
 int fake_verdict(const char *name, int argument)
 {
     const char *at = getenv("FAKE_FAIL");
@@ -156,6 +158,8 @@ int cuptiActivityDisable(int kind)
     VERDICT(kind);
     if (kind == CUPTI_KIND_GRAPH_TRACE)
         fake.errors++; /* the real one crashes at the next launch of a graph */
+    if (kind == CUPTI_KIND_KERNEL)
+        fake_kernels_switched = 1;
     __atomic_store_n(&fake.kinds[kind % KINDS], false, __ATOMIC_RELAXED);
     return CUPTI_OK;
 }

@@ -153,6 +153,8 @@ EXPORT void fake_graph_launch(const struct fake_graph *g)
         union fake_record r = fake_kernel_record(&g->nodes[i].kernel, correlation);
         r.kernel.graph = g->id;
         r.kernel.graph_node = g->nodes[i].id + 1000;
+        if (fake_kernels_switched) /* as seen on an H200: milliseconds instead of microseconds */
+            r.kernel.start -= 5000000;
         fake_keep(&r);
     }
 }

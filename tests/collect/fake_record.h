@@ -37,6 +37,8 @@ int fake_verdict(const char *name, int argument);
 
 /* Whether the client enabled records of this kind. */
 bool fake_wants(int kind);
+/* Kernel records were switched off once: those of a graph's nodes have wrong times from then on. */
+extern int fake_kernels_switched;
 
 /* Keeps a copy for fake_complete(); a kind that nobody wants is forgotten. */
 void fake_keep(const union fake_record *r);

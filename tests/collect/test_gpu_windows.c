@@ -256,6 +256,32 @@ static void check_graph(void **state)
     traced_free(&t);
 }
 
+/* Nodes of graphs recorded one by one: CUPTI's times are wrong once kernel records were switched,
+ * so these go on, and what lies outside windows is dropped. */
+static void check_graph_nodes(void **state)
+{
+    static const char *const env[] = { "LPO_COLLECT_CAPTURE_RANGE=decode",
+                                       "LPO_COLLECT_CAPTURE_EVERY=5", "LPO_COLLECT_GRAPH_NODES=1",
+                                       NULL };
+    struct traced t;
+    LPO_STR text = { 0 };
+
+    (void)state;
+    gpu_run("window_graph", env, &t, &text);
+    assert_int_equal(t.trace->gpu_ops.len, 2 * 2);
+    for (size_t i = 0; i < t.trace->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *op = &t.trace->gpu_ops.at[i];
+
+        assert_int_not_equal(op->launch, LPO_NONE);
+        assert_int_equal(op->end_ns - op->start_ns, 1500);
+    }
+    traced_free(&t);
+    gpu_run("windows", env, &t, &text); /* the same of kernels that a program launches itself */
+    assert_int_equal(t.trace->window_ranges.at[0].recorded, 4);
+    assert_int_equal(t.trace->gpu_ops.len, 4 * 3);
+    traced_free(&t);
+}
+
 int main(void)
 {
     struct unit u = { 0 };
@@ -267,5 +293,6 @@ int main(void)
     UNIT_TEST(&u, check_wall);
     UNIT_TEST(&u, check_a_day);
     UNIT_TEST(&u, check_graph);
+    UNIT_TEST(&u, check_graph_nodes);
     return unit_run(&u);
 }
