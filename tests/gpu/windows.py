@@ -91,6 +91,13 @@ def compare(full_path, part_path, name, percent):
           f"{launches}, in the full trace {len(full.kernels())}; {len(part.windows)} windows, {len(part.calls)} calls that can block")
     if worst:
         print(f"{len(off)} regions in it; most away is {worst}: {off[worst]:+.2f} % of {of_regions[worst] / 1e3:.1f} us")
+    if wrong:
+        longest = sorted((w for w in part.kernels() if "end" in w), key=lambda w: w["start"] - w["end"])[:5]
+        ticks, real = part.pairs[0]
+        scale = (part.pairs[-1][1] - real) / max(1, part.pairs[-1][0] - ticks)  # ns for a tick, over the whole file
+        for w in longest:
+            at = real + (w["launched"] - ticks) * scale if w["launched"] is not None else float("nan")
+            print(f"  {(w['end'] - w['start']) / 1e3:12.1f} us, starts {(w['start'] - at) / 1e3:+12.1f} us after its launch: {w['name'][:60]}")
     for note in part.notes:
         print("note", note)
     print("FAILED: " + "; ".join(wrong[:5]) if wrong else "passed")

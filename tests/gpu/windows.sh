@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # On a GPU machine with gcc and PyTorch: what the calls that can block cost, what windows cost outside and inside, and
-# whether every eighth step of a decode stands for all of them. Four parts of one or two minutes each:
+# whether every eighth step of a decode stands for all of them. Four parts of less than 100 seconds each:
 #   tests/gpu/windows.sh [calls] [cost] [same] [graphs]      all without words; $OUT gets PART.txt, PART.json, traces
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
@@ -15,7 +15,7 @@ failed=0
 fail() { echo "FAILED: $*"; failed=1; } # a part runs in a subshell, so the words count, see the end
 bench() { # PART COPIES VARIANTS
     mkdir -p "$work/$1"
-    timeout 170 "$PYTHON" bench/gpu/collect_bench.py --library "$lib" --out "$work/$1" --rounds 12 --seconds 150 --kinds eager --copies "$2" --only "$3" ||
+    timeout 100 "$PYTHON" bench/gpu/collect_bench.py --library "$lib" --out "$work/$1" --rounds 12 --seconds 78 --kinds eager --copies "$2" --only "$3" ||
         fail "$1: not every program was measured"
     cp "$work/$1/overhead.json" "$OUT/$1.json" 2>/dev/null
 }
@@ -30,8 +30,8 @@ traced() { # NAME SETTINGS… -- WORDS…
 }
 biggest() { ls -S "$work/$1"/*.lpot 2>/dev/null | head -1; } # a program may start small ones of its own
 compare() { "$PYTHON" tests/gpu/windows.py compare "$(biggest "$1")" "$(biggest "$2")" "$3" "$4" || fail "$2 against $1"; }
-calls() { bench calls 2 "none,ours,no calls,calls of the driver"; }
-cost() { bench cost 3 "none,outside a window,every 8th step,every 8th counted"; }
+calls() { bench calls 2 "none,ours,no calls"; }
+cost() { bench cost 2 "none,outside a window,every 8th step,every 8th counted"; }
 same() {
     traced full -- eager
     traced eighth CAPTURE_RANGE=step CAPTURE_EVERY=8 CAPTURE_COUNT=1 -- eager
@@ -46,6 +46,8 @@ graphs() { # switching kernel records between launches of a graph must not crash
         traced "graph-full-$how" GRAPH_NODES=$how -- graph
         traced "graph-eighth-$how" GRAPH_NODES=$how CAPTURE_RANGE=graph_step CAPTURE_EVERY=8 -- graph
         compare "graph-full-$how" "graph-eighth-$how" graph_step 5
+        cp "$(biggest "graph-full-$how")" "$OUT/graph-full-$how.lpot"
+        cp "$(biggest "graph-eighth-$how")" "$OUT/graph-eighth-$how.lpot"
     done
 }
 for part in "${@:-calls cost same graphs}"; do
