@@ -5,6 +5,7 @@
 #include "trace/readers.h"
 #include "trace/times.h"
 #include "trace/trace.h"
+#include "trace/xla_names.h"
 #include "util/err.h"
 #include "util/input.h"
 #include "util/str.h"
@@ -50,6 +51,8 @@ int lpo_trace_read(const char *path, struct lpo_trace *into, struct lpo_err *err
     mark = lpo_trace_mark(into);
     into->need = LPO_NEEDS_NOTHING;
     rc = r->read(path, into, err);
+    if (rc == 0)
+        lpo_trace_xla_rename(into, &mark);
     if (rc == 0)
         rc = lpo_trace_times_check(into, &mark, err);
     if (rc < 0)

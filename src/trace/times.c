@@ -23,6 +23,7 @@ struct lpo_trace_mark lpo_trace_mark(const struct lpo_trace *t)
                                     .captures = t->captures.len,
                                     .ranges = t->ranges.len,
                                     .paths = t->paths.len,
+                                    .frames = t->frames.len,
                                     .ops = t->ops.len,
                                     .summaries = t->summaries.len,
                                     .calls = t->calls.len,

@@ -12,7 +12,7 @@ struct lpo_trace;
 
 /* Where each array of the trace ended before a file was read. */
 struct lpo_trace_mark {
-    size_t gpu_ops, launches, captures, ranges, paths, ops, summaries, calls, python;
+    size_t gpu_ops, launches, captures, ranges, paths, frames, ops, summaries, calls, python;
     uint64_t damaged;
 };
 
