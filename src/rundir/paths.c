@@ -74,6 +74,7 @@ static int set_kind(const struct given *g, struct given_file *f, const char *for
             if (strcmp(kind->beside[k], format) == 0) {
                 f->kind = kind;
                 f->beside = true;
+                f->rank = k;
                 return 0;
             }
     }
@@ -322,8 +323,19 @@ static int read_one(struct given *g, struct lpo_source *s, struct given_file *f,
     return 0;
 }
 
+/* Its place in `whats` of its kind. */
+static size_t what_of(const struct given_file *f)
+{
+    size_t n = 0;
+
+    while (f->beside && f->kind->formats[n])
+        n++;
+    return n + f->rank;
+}
+
 static int read_source(struct given *g, struct lpo_source *s, struct lpo_err *err)
 {
+    const struct given_file *named = NULL; /* what the source is called after */
     size_t wanted = 0, of_kind = 0;
 
     for (size_t i = 0; i < g->files.len; i++) {
@@ -338,10 +350,13 @@ static int read_source(struct given *g, struct lpo_source *s, struct lpo_err *er
     for (size_t i = 0; i < 2 * g->files.len; i++) { /* traces first, then what goes beside them */
         struct given_file *f = &g->files.at[i % g->files.len];
 
-        if (f->kind == s->kind && f->beside == (i >= g->files.len) && !is_second_best(g, f) &&
-            read_one(g, s, f, err) < 0)
+        if (f->kind != s->kind || f->beside != (i >= g->files.len) || is_second_best(g, f))
+            continue;
+        named = named ? named : f;
+        if (read_one(g, s, f, err) < 0)
             return err->code;
     }
+    s->what = named && s->kind->whats ? s->kind->whats[what_of(named)] : s->what;
     if (!s->nfiles) {
         lpo_trace_destroy(s->trace);
         s->trace = NULL;

@@ -49,6 +49,8 @@ struct lpo_rundir_kind {
                                      (trace/reader.h), the most complete first; NULL-terminated */
     const char *const *beside;    /* formats that say more about the run of such a trace and are
                                      read after it, into the same one; may be NULL */
+    const char *const *whats;     /* instead of `what` where files were given: one for each of
+                                     `formats`, then of `beside`; may be NULL */
     const char *below;            /* a folder inside its own counts where it has this file, and none
                                      of its own folder matches; NULL: every file below counts */
     int trust;                    /* who is asked first where time goes: the smallest number */

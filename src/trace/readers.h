@@ -11,3 +11,4 @@ extern const struct lpo_reader lpo_nsys_reader;
 extern const struct lpo_reader lpo_nsys_stats_reader;
 extern const struct lpo_reader lpo_native_reader;
 extern const struct lpo_reader lpo_snapshot_reader;
+extern const struct lpo_reader lpo_xprof_reader;

@@ -39,8 +39,11 @@ static const struct lpo_settings_field fields[] = {
 static const char *const trace_files[] = { "*trace*.json", "*trace*.json.gz", "*snapshot*.pickle",
                                            NULL };
 
-static const char *const formats[] = { "kineto", NULL };
+static const char *const formats[] = { "kineto", "xprof", NULL };
 static const char *const beside[] = { "snapshot", NULL };
+static const char *const whats[] = { "the trace of the PyTorch profiler",
+                                     "the trace of jax.profiler",
+                                     "the memory snapshot of PyTorch" };
 
 static const struct lpo_rundir_kind results = {
     .stage = "torch_profiler",
@@ -49,6 +52,7 @@ static const struct lpo_rundir_kind results = {
     .patterns = trace_files,
     .formats = formats,
     .beside = beside,
+    .whats = whats,
     .trust = 3,
 };
 

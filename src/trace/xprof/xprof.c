@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Traces of jax.profiler: trace.json.gz beside the .xplane.pb, and perfetto_trace.json.gz. */
+#include <string.h>
+
+#include "trace/readers.h"
+#include "trace/trace.h"
+#include "trace/xprof/private.h"
+#include "util/err.h"
+#include "util/json_stream.h"
+
+enum { MAX_VALUE = 4 << 20 };
+
+struct step {
+    bool first;
+    struct xprof_event e;
+};
+
+/* 1: an event was read. 0: the list has ended. */
+static int read_event(struct lpo_pull *q, void *ctx)
+{
+    struct step *s = ctx;
+    bool first = s->first;
+    int rc = lpo_json_pull_item(q, &first);
+
+    if (rc <= 0)
+        return rc;
+    rc = lpo_xprof_event_read(q, &s->e);
+    if (rc < 0)
+        return rc;
+    s->first = false;
+    return 1;
+}
+
+static int take_open(struct lpo_pull *q, void *ctx)
+{
+    int c = lpo_json_pull_peek(q);
+
+    (void)ctx;
+    if (c == '{' || c == '[')
+        q->p++;
+    return c;
+}
+
+struct member {
+    bool first, events;
+};
+
+static int take_key(struct lpo_pull *q, void *ctx)
+{
+    struct member *m = ctx;
+    struct lpo_json_pull_text key;
+    bool first = m->first;
+    int rc = lpo_json_pull_member(q, &first, &key);
+
+    if (rc > 0) {
+        m->first = false;
+        m->events = lpo_json_pull_is(&key, "traceEvents");
+    }
+    return rc;
+}
+
+struct file {
+    struct lpo_json_stream *s;
+    struct lpo_xprof_build *build;
+    struct lpo_err *err;
+    uint64_t events;
+    bool seen;
+};
+
+static int read_list(struct file *f)
+{
+    struct step step = { .first = true };
+    int rc;
+
+    f->seen = true;
+    while ((rc = lpo_json_stream_read(f->s, read_event, &step, f->err)) > 0) {
+        f->events++;
+        lpo_xprof_build_add(f->build, &step.e);
+    }
+    return rc;
+}
+
+static int read_object(struct file *f)
+{
+    struct member m = { .first = true };
+    int rc = lpo_json_stream_read(f->s, take_open, NULL, f->err);
+
+    if (rc != '{')
+        return rc < 0 ? rc : LPO_E_FORMAT;
+    while ((rc = lpo_json_stream_read(f->s, take_key, &m, f->err)) > 0) {
+        if (m.events && !f->seen && lpo_json_stream_read(f->s, take_open, NULL, f->err) == '[')
+            rc = read_list(f);
+        else
+            rc = lpo_json_stream_skip(f->s, f->err);
+        if (rc < 0)
+            return rc;
+    }
+    return rc;
+}
+
+static int xprof_read(const char *path, struct lpo_trace *into, struct lpo_err *err)
+{
+    LPO_AUTO(lpo_json_stream) s = NULL;
+    struct lpo_err scratch = { 0 };
+    struct file f = { .err = &scratch };
+    int rc = lpo_json_stream_open(path, LPO_PULL_LENIENT, MAX_VALUE, &s, err);
+
+    if (rc < 0)
+        return rc;
+    f.s = s;
+    f.build = lpo_xprof_build_create(into);
+    into->has_ranges = true;
+    rc = read_object(&f);
+    lpo_xprof_build_finish(f.build);
+    lpo_xprof_build_destroy(f.build);
+    if (rc == LPO_E_IO)
+        return lpo_fail(err, rc, "%s", lpo_err_cause(&scratch));
+    if (!f.seen)
+        return lpo_fail(err, LPO_E_FORMAT, "no list of events (\"traceEvents\") was found");
+    if (rc < 0)
+        lpo_trace_note(into, 0, "the file is cut off or broken: the %llu events before were read",
+                       (unsigned long long)f.events);
+    return 0;
+}
+
+/* XProf names its planes like this at the beginning; torch's profiler has properties of devices. */
+static bool xprof_sniff(const char *path, const unsigned char *head, size_t len)
+{
+    static const char gpu[] = "\"/device:", host[] = "\"/host:", torch[] = "\"deviceProperties\"";
+
+    (void)path;
+    return len && (head[0] == '{' || head[0] <= ' ') &&
+           !memmem(head, len, torch, sizeof torch - 1) &&
+           memmem(head, len, "\"process_name\"", sizeof "\"process_name\"" - 1) &&
+           (memmem(head, len, gpu, sizeof gpu - 1) || memmem(head, len, host, sizeof host - 1));
+}
+
+const struct lpo_reader lpo_xprof_reader = {
+    .name = "xprof",
+    .summary = "JAX profiler trace (trace.json.gz of jax.profiler)",
+    .sniff = xprof_sniff,
+    .read = xprof_read,
+};
