@@ -121,6 +121,8 @@ void lpo_region_adopt(const struct lpo_trace *t, const struct lpo_region_rows_in
     struct work w = { .t = t, .rows = rows };
     uint32_t *covers = NULL;
 
+    if (!t->launches.len || t->threads.len < 2) /* nothing to adopt, or nobody else */
+        return;
     for (uint32_t i = 0; i < t->threads.len; i++)
         look_at_thread(&w, i);
     if (w.alone.len && w.covers.len) {
