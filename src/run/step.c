@@ -8,6 +8,8 @@
 #include "util/arena.h"
 #include "util/str.h"
 
+extern char **environ;
+
 struct lpo_step *lpo_run_steps_add(struct lpo_steps *steps, const char *label)
 {
     if (steps->len == steps->cap) {
@@ -31,6 +33,33 @@ void lpo_run_steps_remove(struct lpo_steps *steps, size_t i)
 
 /* Copied for each word: a command has a few dozen, and a plan that shares words with another must
  * not change it. */
+static bool is_set(const char *entry, const struct lpo_env_var *vars, size_t count)
+{
+    size_t len = strcspn(entry, "=");
+
+    for (size_t i = 0; i < count; i++)
+        if (strlen(vars[i].name) == len && strncmp(vars[i].name, entry, len) == 0)
+            return true;
+    return false;
+}
+
+char **lpo_run_environment(struct lpo_arena *a, const struct lpo_env_var *vars, size_t count)
+{
+    size_t n = 0, len = 0;
+    char **env;
+
+    while (environ[n])
+        n++;
+    env = lpo_arena_array(a, n + count + 1, sizeof *env);
+    for (size_t i = 0; i < n; i++)
+        if (!is_set(environ[i], vars, count))
+            env[len++] = environ[i];
+    for (size_t i = 0; i < count; i++)
+        if (vars[i].value)
+            env[len++] = lpo_arena_printf(a, "%s=%s", vars[i].name, vars[i].value);
+    return env;
+}
+
 void lpo_run_words_add(struct lpo_arena *a, struct lpo_words *words, const char *word)
 {
     const char **grown = lpo_arena_array(a, words->len + 2, sizeof *grown);

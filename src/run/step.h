@@ -17,6 +17,9 @@ struct lpo_env_var {
     const char *value; /* NULL removes the variable */
 };
 
+/* Our own environment with these on top, for exec: NULL-terminated, what stays is not copied. */
+char **lpo_run_environment(struct lpo_arena *a, const struct lpo_env_var *vars, size_t count);
+
 struct lpo_step {
     const char *label; /* "native", "nsys export": for people */
     const char **argv; /* NULL-terminated */

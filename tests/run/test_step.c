@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "../unit.h"
 
+#include <stdlib.h>
+
 #include "run/step.h"
 #include "util/arena.h"
 #include "util/str.h"
@@ -71,6 +73,38 @@ static void a_step_is_removed(void **state)
     assert_int_equal(steps.len, 1);
 }
 
+static const char *value_in(char *const *env, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (; *env; env++)
+        if (strncmp(*env, name, len) == 0 && (*env)[len] == '=')
+            return *env + len + 1;
+    return NULL;
+}
+
+/* With the step's variables on top, whatever a name begins with. */
+static void an_environment_is_ours_and_theirs(void **state)
+{
+    static const struct lpo_env_var vars[] = { { "LPO_TEST_CHANGED", "new" },
+                                               { "LPO_TEST_GONE", NULL },
+                                               { "LPO_TEST_ADDED", "a=b" } };
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    char **env;
+
+    (void)state;
+    setenv("LPO_TEST_CHANGED", "old", 1);
+    setenv("LPO_TEST_CHANGED_TOO", "kept", 1);
+    setenv("LPO_TEST_GONE", "old", 1);
+    unsetenv("LPO_TEST_ADDED");
+    env = lpo_run_environment(a, vars, 3);
+    assert_string_equal(value_in(env, "LPO_TEST_CHANGED"), "new");
+    assert_string_equal(value_in(env, "LPO_TEST_CHANGED_TOO"), "kept");
+    assert_null(value_in(env, "LPO_TEST_GONE"));
+    assert_string_equal(value_in(env, "LPO_TEST_ADDED"), "a=b");
+    assert_string_equal(getenv("LPO_TEST_GONE"), "old"); /* ours is not changed */
+}
+
 int main(void)
 {
     struct unit u = { 0 };
@@ -78,5 +112,6 @@ int main(void)
     UNIT_TEST(&u, command_can_be_pasted);
     UNIT_TEST(&u, a_wrapped_command_is_rendered_again);
     UNIT_TEST(&u, a_step_is_removed);
+    UNIT_TEST(&u, an_environment_is_ours_and_theirs);
     return unit_run(&u);
 }

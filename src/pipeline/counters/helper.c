@@ -19,8 +19,6 @@
 #include "util/path.h"
 #include "util/str.h"
 
-extern char **environ;
-
 enum { LINE_MAX_BYTES = 4096 };
 
 static const int64_t stop_ns = 10000000000; /* for the last round of decoding and the file */
@@ -32,13 +30,6 @@ static const char *const follow[] = { "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER
 static const char *const drop[] = { "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH",
                                     "LD_PRELOAD" };
 
-static bool named(const char *entry, const char *name)
-{
-    size_t len = strlen(name);
-
-    return strncmp(entry, name, len) == 0 && entry[len] == '=';
-}
-
 static const struct lpo_env_var *of_step(const struct lpo_step *step, const char *name)
 {
     const struct lpo_env_var *found = NULL;
@@ -49,35 +40,17 @@ static const struct lpo_env_var *of_step(const struct lpo_step *step, const char
     return found;
 }
 
-static bool is_replaced(const struct lpo_step *step, const char *entry)
-{
-    for (size_t i = 0; i < sizeof drop / sizeof *drop; i++)
-        if (named(entry, drop[i]))
-            return true;
-    for (size_t i = 0; i < sizeof follow / sizeof *follow; i++)
-        if (named(entry, follow[i]) && of_step(step, follow[i]))
-            return true;
-    return false;
-}
-
 static char **environment(struct lpo_arena *a, const struct lpo_step *step)
 {
-    size_t n = 0, len = 0;
-    char **env;
+    struct lpo_env_var vars[sizeof follow / sizeof *follow + sizeof drop / sizeof *drop];
+    size_t n = 0;
 
-    while (environ[n])
-        n++;
-    env = lpo_arena_array(a, n + sizeof follow / sizeof *follow + 1, sizeof *env);
-    for (size_t i = 0; i < n; i++)
-        if (!is_replaced(step, environ[i]))
-            env[len++] = environ[i];
-    for (size_t i = 0; i < sizeof follow / sizeof *follow; i++) {
-        const struct lpo_env_var *v = of_step(step, follow[i]);
-
-        if (v && v->value)
-            env[len++] = lpo_arena_printf(a, "%s=%s", v->name, v->value);
-    }
-    return env;
+    for (size_t i = 0; i < sizeof follow / sizeof *follow; i++)
+        if (of_step(step, follow[i]))
+            vars[n++] = *of_step(step, follow[i]);
+    for (size_t i = 0; i < sizeof drop / sizeof *drop; i++)
+        vars[n++] = (struct lpo_env_var){ drop[i], NULL };
+    return lpo_run_environment(a, vars, n);
 }
 
 static int spawn(struct lpo_arena *a, const char *const *argv, const struct lpo_step *step,

@@ -27,8 +27,6 @@
 #include "util/path.h"
 #include "util/str.h"
 
-extern char **environ;
-
 enum { TICK_MS = 200, DRAIN_MS = 300 };
 
 static const int64_t default_grace_ns = 5000000000;
@@ -104,30 +102,6 @@ struct child {
     int64_t ended_at;
 };
 
-static char **make_environment(struct lpo_arena *a, const struct lpo_step *step)
-{
-    size_t n = 0, len = 0;
-    char **env;
-
-    while (environ[n])
-        n++;
-    env = lpo_arena_array(a, n + step->nenv + 1, sizeof *env);
-    for (size_t i = 0; i < n; i++) {
-        size_t name = strcspn(environ[i], "=");
-        bool replaced = false;
-
-        for (size_t k = 0; k < step->nenv && !replaced; k++)
-            replaced = strlen(step->env[k].name) == name &&
-                       strncmp(step->env[k].name, environ[i], name) == 0;
-        if (!replaced)
-            env[len++] = environ[i];
-    }
-    for (size_t k = 0; k < step->nenv; k++)
-        if (step->env[k].value)
-            env[len++] = lpo_arena_printf(a, "%s=%s", step->env[k].name, step->env[k].value);
-    return env;
-}
-
 /* lpo __guard PID CGROUP prog args…, or the bare program where there is no guard. */
 static const char **make_argv(struct lpo_arena *a, const struct lpo_step *step, const char *guard,
                               const struct lpo_cgroup *cgroup)
@@ -173,7 +147,7 @@ static int spawn(struct lpo_arena *a, struct child *c, int out_fd, int err_fd, i
     if (c->step->cwd)
         posix_spawn_file_actions_addchdir_np(&files, c->step->cwd);
     rc = posix_spawnp(&c->pid, argv[0], &files, &attr, (char *const *)argv,
-                      make_environment(a, c->step));
+                      lpo_run_environment(a, c->step->env, c->step->nenv));
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attr);
     return rc;
