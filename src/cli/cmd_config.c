@@ -4,7 +4,7 @@
 
 #include "cli/app.h"
 #include "cli/command.h"
-#include "cli/job.h"
+#include "cli/run/job.h"
 #include "hydra/compose.h"
 #include "settings/schema.h"
 #include "util/arena.h"

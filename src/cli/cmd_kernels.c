@@ -4,9 +4,9 @@
 
 #include "cli/app.h"
 #include "cli/command.h"
-#include "cli/job.h"
 #include "cli/kernels_run.h"
-#include "cli/progress.h"
+#include "cli/run/job.h"
+#include "cli/run/progress.h"
 #include "cli/trace_options.h"
 #include "hydra/compose.h"
 #include "settings/settings.h"

@@ -5,11 +5,11 @@
 
 #include "cli/app.h"
 #include "cli/command.h"
-#include "cli/job.h"
-#include "cli/multirun.h"
 #include "cli/open_page.h"
-#include "cli/progress.h"
-#include "cli/run_words.h"
+#include "cli/run/job.h"
+#include "cli/run/multirun.h"
+#include "cli/run/progress.h"
+#include "cli/run/words.h"
 #include "util/arena.h"
 #include "util/err.h"
 

@@ -3,8 +3,8 @@
 
 #include <time.h>
 
-#include "cli/job.h"
 #include "cli/kernels_run.h"
+#include "cli/run/job.h"
 #include "gpu/nvml.h"
 #include "hydra/compose.h"
 #include "report/profiled_kernels.h"

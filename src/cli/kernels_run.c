@@ -2,9 +2,9 @@
 #include "cli/kernels_run.h"
 
 #include "cli/app.h"
-#include "cli/job.h"
 #include "cli/kernels_record.h"
-#include "cli/progress.h"
+#include "cli/run/job.h"
+#include "cli/run/progress.h"
 #include "cli/trace_options.h"
 #include "gpu/nvml.h"
 #include "hydra/compose.h"

@@ -54,6 +54,7 @@ static int subject_of(const char *what, const char **rest, struct lpo_err *err)
     const char *names[SUBJECTS], *near;
     char word[64];
 
+    *rest = "";
     for (int i = 0; i < SUBJECTS; i++) {
         names[i] = subjects[i].name;
         if (strlen(names[i]) != len || strncmp(names[i], what, len) != 0)

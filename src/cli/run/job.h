@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/job.h - one composed and checked config, ready to run; and running it. */
+/* cli/run/job.h - one composed and checked config, ready to run; and running it. */
 #pragma once
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/multirun.h - a sweep: one run for every job, one after the other, and a summary. */
+/* cli/run/multirun.h - a sweep: one run for every job, one after the other, and a summary. */
 #pragma once
 
 #include <stdbool.h>

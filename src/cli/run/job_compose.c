@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "cli/app.h"
-#include "cli/job.h"
 #include "cli/options.h"
+#include "cli/run/job.h"
 #include "hydra/compose.h"
 #include "run/install.h"
 #include "run/secrets/secrets.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/run_words.h"
+#include "cli/run/words.h"
 
 #include <string.h>
 

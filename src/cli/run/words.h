@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/run_words.h - the words of `lpo run`: options that stand for overrides, and a program that
+/* cli/run/words.h - the words of `lpo run`: options that stand for overrides, and a program that
  * was given without `--`. */
 #pragma once
 

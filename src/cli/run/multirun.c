@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cli/multirun.h"
+#include "cli/run/multirun.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/app.h"
-#include "cli/job.h"
 #include "cli/options.h"
-#include "cli/progress.h"
+#include "cli/run/job.h"
+#include "cli/run/progress.h"
 #include "hydra/compose.h"
 #include "report/doc/doc.h"
 #include "run/child/supervise.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/run_summary.h - the last lines that `lpo run` prints: the stages with their times, the
+/* cli/run/summary.h - the last lines that `lpo run` prints: the stages with their times, the
  * regions that took the time, and where the report is. */
 #pragma once
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/progress.h - progress of a long run: one line that is redrawn on a terminal, plain lines
+/* cli/run/progress.h - progress of a long run: one line that is redrawn on a terminal, plain lines
  * elsewhere. It moves the cursor itself, so it prints on the bare stream: everything that is not
  * our own text goes through util/visible.h first. */
 #pragma once
