@@ -17,7 +17,10 @@ echo "house";     scripts/check-house.py
 echo "license";   scripts/spdx.py --check
 echo "docs";      scripts/check-docs.py; scripts/wrap-docs.py --check $(git ls-files '*.md' | grep -v '^tests/data/')
 echo "tidy";      scripts/tidy.sh
-echo "cppcheck";  cppcheck --quiet --std=c17 --enable=warning,portability --inline-suppr --error-exitcode=1 \
+# What it found in a file is kept in build-tidy/ too, and taken again while the file is the same.
+echo "cppcheck";  mkdir -p build-tidy/cppcheck
+                  cppcheck --quiet --std=c17 --enable=warning,portability --inline-suppr --error-exitcode=1 \
+                      -j "$(nproc)" --cppcheck-build-dir=build-tidy/cppcheck \
                       --suppress=normalCheckLevelMaxBranches --suppress=unknownMacro -I src -I include $(git ls-files 'src/*.c')
 # Warnings are errors without the sanitizers: with them gcc warns of what they themselves insert.
 for cc in gcc clang; do

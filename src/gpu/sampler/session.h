@@ -41,7 +41,7 @@ struct lpo_sampler_gpu {
     int64_t interval_ns;      /* as asked for, or as chosen */
     size_t sample_bytes;      /* what CUPTI keeps of a sample; 0: unknown */
     double share;             /* of one core, estimated; 0: unknown */
-    bool has_context; /* CUPTI wanted a CUDA context, which takes GPU memory */
+    bool has_context;         /* CUPTI wanted a CUDA context, which takes GPU memory */
     struct lpo_sampler_choice metrics;
 };
 

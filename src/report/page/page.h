@@ -52,8 +52,8 @@ struct lpo_page_kernels {
 };
 
 struct lpo_page_kernels lpo_page_put_kernels(struct lpo_record *to, const struct lpo_analysis *a);
-/* The row of each node of the tree in `regions` (LPO_NONE: left out), then that of what lies outside
- * all of them; to be freed. */
+/* The row of each node of the tree in `regions` (LPO_NONE: left out), then that of what lies
+ * outside all of them; to be freed. */
 uint32_t *lpo_page_put_regions(struct lpo_record *to, const struct lpo_analysis *a,
                                const struct lpo_page_kernels *kernels, bool folded);
 /* Returns the moment that the times of the strip count from; LPO_NO_TIME: there is no strip. */
