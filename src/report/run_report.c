@@ -76,6 +76,7 @@ struct lpo_doc *lpo_report_run_sections(const struct lpo_rundir *d, const struct
         lpo_report_chapter_findings(doc, d, s, FINDINGS);
     lpo_report_chapter_run(doc, d);
     lpo_report_chapter_speed(doc, d);
+    lpo_report_chapter_requests(doc, d);
     if (s) {
         lpo_report_chapter_windows(doc, s);
         lpo_report_chapter_wall(doc, d, s);

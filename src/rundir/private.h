@@ -13,6 +13,9 @@ const char *lpo_rundir_problem(struct lpo_rundir *d, const char *file, const str
 /* Opens a file of sampled counters; one that cannot be read is a problem. */
 void lpo_rundir_add_counters(struct lpo_rundir *d, const char *name, const char *path);
 
+/* workload/<stage>/server.json with the client's JSON; one that cannot be read is a problem. */
+void lpo_rundir_add_served(struct lpo_rundir *d, const char *stage, const char *file);
+
 /* What the run's config and the overrides say about report.*. An override is checked by the
  * schema, as before a run; a recorded config is taken as it is. */
 int lpo_rundir_options_read(struct lpo_rundir *d, const char *const *overrides,

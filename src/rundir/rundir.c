@@ -56,9 +56,13 @@ static void read_speeds(struct lpo_rundir *d)
         const char *name = all.at[i] + strlen("workload/");
         const char *slash = strchr(name, '/');
 
-        if (!slash || strcmp(slash + 1, "metrics.json") != 0)
+        if (!slash)
             continue;
         s.stage = lpo_arena_strndup(d->arena, name, (size_t)(slash - name));
+        if (strcmp(slash + 1, "server.json") == 0)
+            lpo_rundir_add_served(d, s.stage, all.at[i]);
+        if (strcmp(slash + 1, "metrics.json") != 0)
+            continue;
         if (lpo_json_read_file(d->arena, lpo_rundir_path(d, all.at[i]), &s.metrics, &err) < 0)
             lpo_vec_push(&d->problems, lpo_rundir_problem(d, all.at[i], &err));
         else
@@ -223,6 +227,7 @@ void lpo_rundir_destroy(struct lpo_rundir *d)
     lpo_vec_free(&d->counters);
     lpo_vec_free(&d->sources);
     lpo_vec_free(&d->speeds);
+    lpo_vec_free(&d->served);
     lpo_vec_free(&d->problems);
     lpo_vec_free(&d->formats);
     lpo_arena_destroy(d->arena);

@@ -84,6 +84,13 @@ struct lpo_speed {
     const struct lpo_json *metrics;
 };
 
+/* workload/<stage>/server.json, and what its client measured. */
+struct lpo_served {
+    const char *stage;
+    const struct lpo_json *server;
+    const struct lpo_json *client; /* NULL: it left nothing that can be read */
+};
+
 /* Counters that were sampled beside the program: one GPU, open to be read. */
 struct lpo_sampled_file {
     const char *name; /* relative to the run folder, or as given */
@@ -107,6 +114,7 @@ struct lpo_rundir {
     const struct lpo_rundir_kind *const *kinds; /* as given; NULL: a list of files */
     LPO_VEC(struct lpo_source) sources;         /* most trusted first */
     LPO_VEC(struct lpo_speed) speeds;
+    LPO_VEC(struct lpo_served) served;
     LPO_VEC(struct lpo_sampled_file) counters; /* by name */
     LPO_VEC(const char *) problems;            /* files that could not be read, a sentence each */
     size_t files_read;                         /* trace files that were opened, each time */

@@ -156,6 +156,72 @@ class Toy(ServerCase):
         self.assertFalse(os.path.exists(self.run_dir))
 
 
+class Requests(ServerCase):
+    """What the client measured, beside the regions."""
+
+    DATA = os.path.join(HERE, "..", "data", "clients")
+
+    def serve(self, name: str, result: str, *more: str) -> dict:
+        copy = f"workload.server.load.argv=[cp,{os.path.join(self.DATA, name)},@out@/{result}]"
+        self.run_fine(*DIRECT, *QUICK, copy, *more, *self.python())
+        return self.json("report.json")
+
+    def test_in_every_report_and_in_the_comparison(self) -> None:
+        (row,) = self.serve("vllm.json", "client.json")["requests"]
+        self.assertEqual((row["stage"], row["completed"], row["failed"]), ("direct_inference", 100, 0))
+        self.assertEqual((row["ttft"]["p50_ns"], row["ttft"]["p95_ns"], row["e2e"]["p99_ns"]), (50250000, None, 1800000000))
+        self.assertEqual((row["output_tokens"], row["output_tokens_per_s"]), (12800, 624.39))
+        page = self.text("report.md")
+        self.assertRegex(page, r"\| direct_inference \| First token \(TTFT\) \|.* 55.50 ms \|.* 50.25 ms \| n/a \| n/a \| 91 ms \|")
+        self.assertIn("Under load it gave 624.4 tokens/s in all", self.text("stakeholder_summary.md"))
+        self.assertIn("First token (TTFT)", self.text("report.html"))
+
+    def test_the_last_line_of_a_client_that_appends(self) -> None:
+        (row,) = self.serve("sglang.jsonl", "bench.jsonl", "workload.server.load.result=bench.jsonl")["requests"]
+        self.assertEqual((row["completed"], row["itl"]["p95_ns"], row["e2e"]["mean_ns"]), (100, 30000000, 1450000000))
+
+    def test_a_name_that_the_client_chooses(self) -> None:
+        self.write("deep/client.sh", 'mkdir -p "$LPO_SERVER_OUT/m-concurrency4" && cp "$1" "$LPO_SERVER_OUT/m-concurrency4/profile.json"\n')
+        self.run_fine(*DIRECT, *QUICK, f"workload.server.load.argv=[sh,deep/client.sh,{os.path.join(self.DATA, 'aiperf.json')}]",
+                      "workload.server.load.result=*/profile.json", *self.python())
+        (row,) = self.json("report.json")["requests"]
+        self.assertEqual(row["client"], "GenAI-Perf or AIPerf")
+
+    def test_json_of_an_unknown_kind(self) -> None:
+        self.write("odd.json", {"speed": "great"})
+        self.run_fine(*DIRECT, *QUICK, "workload.server.load.argv=[cp,odd.json,@out@/client.json]", *self.python())
+        self.assertIn("is of a kind that lpo does not know", self.text("report.md"))
+        self.assertNotIn("requests", self.json("report.json"))
+
+    def test_no_json(self) -> None:
+        self.run_fine(*DIRECT, *QUICK, "workload.server.load.argv=[sh,-c,'echo no > \"$LPO_SERVER_OUT/client.json\"']", *self.python())
+        self.assertIn("client.json", self.text("report.md"))
+
+    def test_a_folder_that_points_elsewhere(self) -> None:
+        self.serve("vllm.json", "client.json")
+        record = self.server("direct_inference")
+        for name in ("../../../client.json", "/etc/passwd", "a/../../x", ".."):
+            self.put("workload/direct_inference/server.json", {**record, "client_result": name})
+            self.lpo_report()
+            self.assertNotIn("requests", self.json("report.json"))
+
+    def test_a_comparison_names_them(self) -> None:
+        # a comparison needs a trace on both sides
+        words = f"workload.server.load.argv=[sh,-c,'\"$0\" --port \"$LPO_SERVER_PORT\" --requests 2 && cp \"$1\" \"$2\"',{CLIENT},"
+        for folder, file in (("a", "vllm.json"), ("b", "slower.json")):
+            with open(os.path.join(self.DATA, "vllm.json"), encoding="utf-8") as f:
+                data = json.load(f)
+            if folder == "b":
+                data |= {"median_ttft_ms": 100.5, "output_throughput": 300.0}
+            self.write(file, data)
+            self.run_fine(*NATIVE, *QUICK, words + f"{file},@out@/client.json]", f"hydra.run.dir={folder}", "--", SERVER, "--port", "@port@",
+                          *MODEL)
+        done = self.lpo("diff", "a", "b", "--json")
+        figures = {f["name"]: f for f in json.loads(done.stdout)["figures"]}
+        self.assertEqual((figures["request_ttft_p50_ms"]["a"], figures["request_ttft_p50_ms"]["b"]), (50.25, 100.5))
+        self.assertEqual((figures["output_tokens_per_s"]["a"], figures["output_tokens_per_s"]["b"]), (624.39, 300.0))
+
+
 class Ready(ServerCase):
     NOTHING = "workload.server.load.argv=[true]"
 

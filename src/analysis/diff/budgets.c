@@ -43,6 +43,16 @@ static const struct subject {
     { "total", OF_FIGURE, 0, "total_ms", LPO_DIFF_MS, false, false },
     { "memory", OF_FIGURE, 0, "peak_device_bytes", LPO_DIFF_BYTES, false, false },
     { "host_memory", OF_FIGURE, 0, "peak_host_bytes", LPO_DIFF_BYTES, false, false },
+    { "requests_per_s", OF_FIGURE, 0, "requests_per_s", LPO_DIFF_NUMBER, false, true },
+    { "output_tokens_per_s", OF_FIGURE, 0, "output_tokens_per_s", LPO_DIFF_NUMBER, false, true },
+    { "request_ttft", OF_FIGURE, 0, "request_ttft_p50_ms", LPO_DIFF_MS, false, false },
+    { "request_ttft_p99", OF_FIGURE, 0, "request_ttft_p99_ms", LPO_DIFF_MS, false, false },
+    { "request_itl", OF_FIGURE, 0, "request_itl_p50_ms", LPO_DIFF_MS, false, false },
+    { "request_itl_p99", OF_FIGURE, 0, "request_itl_p99_ms", LPO_DIFF_MS, false, false },
+    { "request_tpot", OF_FIGURE, 0, "request_tpot_p50_ms", LPO_DIFF_MS, false, false },
+    { "request_tpot_p99", OF_FIGURE, 0, "request_tpot_p99_ms", LPO_DIFF_MS, false, false },
+    { "request_e2e", OF_FIGURE, 0, "request_e2e_p50_ms", LPO_DIFF_MS, false, false },
+    { "request_e2e_p99", OF_FIGURE, 0, "request_e2e_p99_ms", LPO_DIFF_MS, false, false },
     { "energy", OF_FIGURE, 0, "energy_j", LPO_DIFF_NUMBER, false, false },
 };
 

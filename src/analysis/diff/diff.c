@@ -8,6 +8,7 @@
 #include "analysis/diff/compare.h"
 #include "util/arena.h"
 #include "util/map.h"
+#include "util/str.h"
 
 const char *lpo_diff_kind_name(enum lpo_diff_kind kind)
 {
@@ -49,7 +50,7 @@ static double median_of(double *values, size_t n)
 
 static bool more_is_better(const char *key)
 {
-    return strcmp(key, "tokens_per_s") == 0;
+    return lpo_str_ends(key, "_per_s"); /* tokens, requests */
 }
 
 static void compare_figure(struct lpo_diff *d, const char *key)

@@ -8,6 +8,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/diff/private.h"
+#include "analysis/requests/requests.h"
 #include "analysis/speed/variation.h"
 #include "hydra/compose.h"
 #include "region/scope.h"
@@ -207,6 +208,34 @@ static void add_speed(struct lpo_diff_builder *b, const struct lpo_json *metrics
     add_value(b, "peak_host_bytes", lpo_json_real(lpo_json_get(metrics, "peak_host_bytes"), NAN));
 }
 
+/* As the clients of a server saw it: without a profiler where there is such a stage. One value for
+ * each run, since its requests are not repeats. */
+static void add_requests(struct lpo_diff_builder *b)
+{
+    static const enum lpo_requests_stat stats[] = { LPO_REQUESTS_P50, LPO_REQUESTS_P99 };
+    const struct lpo_rundir *d = b->dir;
+    const char *undisturbed = d->dir ? lpo_rundir_stage_with(d, LPO_ROLE_UNDISTURBED) : NULL;
+    const struct lpo_json *client = NULL;
+    struct lpo_requests r;
+
+    for (size_t i = 0; i < d->served.len; i++)
+        if (d->served.at[i].client && (!client || lpo_streq(d->served.at[i].stage, undisturbed)))
+            client = d->served.at[i].client;
+    if (!client || !lpo_requests_read(client, &r))
+        return;
+    for (int f = LPO_REQUESTS_RATE; f <= LPO_REQUESTS_OUTPUT_RATE; f++)
+        if (lpo_measure_known(r.figures[f]))
+            add_value(b, lpo_requests_figure_name(f), r.figures[f].value);
+    for (int t = 0; t < LPO_REQUESTS_TIMES; t++)
+        for (size_t s = 0; s < sizeof stats / sizeof *stats; s++)
+            if (lpo_measure_known(r.times[t][stats[s]]))
+                add_value(b,
+                          lpo_arena_printf(b->out->arena, "request_%s_%s_ms",
+                                           lpo_requests_time_name(t),
+                                           lpo_requests_stat_name(stats[s])),
+                          r.times[t][stats[s]].value / 1e6);
+}
+
 void lpo_diff_digest_figures(struct lpo_diff_builder *b)
 {
     const struct lpo_rundir *d = b->dir;
@@ -218,5 +247,6 @@ void lpo_diff_digest_figures(struct lpo_diff_builder *b)
             metrics = d->speeds.at[i].metrics;
     if (metrics)
         add_speed(b, metrics);
+    add_requests(b);
     add_value(b, "energy_j", lpo_diff_digest_power(b));
 }

@@ -19,6 +19,10 @@ void lpo_report_chapter_stages(struct lpo_doc *doc, const struct lpo_rundir *d);
 void lpo_report_chapter_speed(struct lpo_doc *doc, const struct lpo_rundir *d);
 /* The same in two or three sentences, for the summary. */
 void lpo_report_summary_speed(struct lpo_doc *doc, const struct lpo_rundir *d);
+/* What the clients of a server measured, and how the server ran; nothing for other workloads. */
+void lpo_report_chapter_requests(struct lpo_doc *doc, const struct lpo_rundir *d);
+/* The same in a sentence, for the summary. */
+void lpo_report_summary_requests(struct lpo_doc *doc, const struct lpo_rundir *d);
 /* Where the wall time of each GPU went, and why it was idle; nothing without GPU operations. */
 void lpo_report_chapter_wall(struct lpo_doc *doc, const struct lpo_rundir *d,
                              const struct lpo_source *s);

@@ -468,6 +468,7 @@ struct lpo_doc *lpo_summary_doc(const struct lpo_rundir *d, const struct lpo_sou
     add_what_ran(&t);
     add_speed(&t);
     lpo_report_summary_speed(t.doc, d);
+    lpo_report_summary_requests(t.doc, d);
     if (s)
         add_trace(&t);
     else
