@@ -104,6 +104,17 @@ static void write_mark(const char *text)
     lpoc_leave();
 }
 
+/* Who ends a window from outside may end the program next, and by force: what was recorded is
+ * written now, not when the program has time for it. */
+static void end_window(struct lpoc *c)
+{
+    lpoc_window_gate(c, false, 0);
+    if (c->gpu)
+        lpoc_gpu_finish(c);
+    else
+        lpoc_finish(c, false);
+}
+
 static bool obey(struct lpoc *c, const char *request)
 {
     if (strcmp(request, "start") == 0)
@@ -111,7 +122,7 @@ static bool obey(struct lpoc *c, const char *request)
     else if (strcmp(request, "dump") == 0 && c->ring.on)
         lpoc_ring_dump(c, LPOT_WINDOW_CONTROL);
     else if (strcmp(request, "stop") == 0)
-        lpoc_window_gate(c, false, 0);
+        end_window(c);
     else if (strncmp(request, "mark ", 5) == 0 && request[5])
         write_mark(request + 5);
     else

@@ -142,6 +142,15 @@ class Toy(ServerCase):
         self.assertNotIn("LPO_COLLECT", out)
         self.assertNotIn("INJECTION64", out)
 
+    def test_a_killed_server_leaves_its_whole_window(self) -> None:
+        # out of reach of the signal that a server may handle; its parent kills it instead
+        parent = 'setsid "$0" --port "$LPO_SERVER_PORT" "$@" & pid=$!; trap "kill -9 $pid; exit 0" INT; wait'
+        self.run_fine(*NATIVE, *QUICK, self.load(), "--", "sh", "-c", parent, SERVER, *MODEL)
+        client, regions = self.json("workload", "native", "client.json"), self.regions()
+        self.assertEqual(regions["step/prefill"]["visits"], 6)
+        numbers = {r["range"]: r["sum"] for r in self.json("report.json")["range_numbers"]}
+        self.assertEqual(numbers["decode"], client["output_tokens"] - 6)
+
     def test_the_built_in_pair_needs_no_words(self) -> None:
         self.run_fine(*NATIVE, *QUICK, "model=toy", "model.layers=1", "model.hidden=64", "model.ffn=64", "model.vocab=256",
                       "model.heads=2", "model.kv_heads=1")
