@@ -11,6 +11,7 @@
 #include "analysis/limits/limits.h"
 #include "analysis/memory/memory.h"
 #include "analysis/operators/operators.h"
+#include "analysis/queue/queue.h"
 #include "analysis/steps/steps.h"
 #include "analysis/wall/collectives.h"
 #include "analysis/wall/steady.h"
@@ -46,6 +47,7 @@ struct lpo_analysis_memo {
     struct lpo_wall *wall;
     struct lpo_wall_collectives *collectives;
     struct lpo_critical *critical;
+    struct lpo_queue *queue;
     struct lpo_wall_steady *steady;
     struct lpo_findings *findings;
     struct lpo_limits *limits;
@@ -203,6 +205,7 @@ void lpo_analysis_destroy(struct lpo_analysis *a)
     lpo_wall_destroy(a->memo->wall);
     lpo_wall_collectives_destroy(a->memo->collectives);
     lpo_critical_destroy(a->memo->critical);
+    lpo_queue_destroy(a->memo->queue);
     free(a->memo);
     lpo_wall_timeline_destroy(a->timeline);
     lpo_counters_sampled_destroy(a->sampled);
@@ -354,6 +357,13 @@ const struct lpo_critical *lpo_analysis_critical(const struct lpo_analysis *a)
     if (!a->memo->critical && a->timeline)
         a->memo->critical = lpo_critical_create(a->tree, lpo_analysis_steps(a));
     return a->memo->critical;
+}
+
+const struct lpo_queue *lpo_analysis_queue(const struct lpo_analysis *a)
+{
+    if (!a->memo->queue && a->timeline)
+        a->memo->queue = lpo_queue_create(a->trace);
+    return a->memo->queue;
 }
 
 const struct lpo_wall_steady *lpo_analysis_steady(const struct lpo_analysis *a)

@@ -28,6 +28,7 @@ struct lpo_operators_rules;
 struct lpo_region_cells;
 struct lpo_region_selection;
 struct lpo_region_tree;
+struct lpo_queue;
 struct lpo_rundir;
 struct lpo_source;
 struct lpo_program_steps;
@@ -102,6 +103,8 @@ const struct lpo_wall *lpo_analysis_wall(const struct lpo_analysis *a);
 const struct lpo_wall_collectives *lpo_analysis_collectives(const struct lpo_analysis *a);
 /* The critical path of each process; NULL when launches were skipped. */
 const struct lpo_critical *lpo_analysis_critical(const struct lpo_analysis *a);
+/* Launches that wait for each GPU; NULL when launches were skipped. */
+const struct lpo_queue *lpo_analysis_queue(const struct lpo_analysis *a);
 /* The trace without loading and warming up. */
 const struct lpo_wall_steady *lpo_analysis_steady(const struct lpo_analysis *a);
 /* How far the regions of a source are from what the hardware allows; see lpo_limits_of_run(). */

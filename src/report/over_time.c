@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/analysis.h"
 #include "analysis/power/power.h"
+#include "analysis/queue/queue.h"
 #include "report/trace_records.h"
 #include "rundir/rundir.h"
 #include "util/arena.h"
@@ -133,6 +135,31 @@ static void add_series(struct lpo_charts *c, const struct lpo_source *from,
     }
 }
 
+static void add_line(struct lpo_charts *c, const struct lpo_trace *t, const struct lpo_series *s,
+                     const char *title, const char *unit)
+{
+    struct lpo_chart *chart = chart_of(c, "critical_path", title, unit, LPO_CLOCK_TRACE);
+    struct lpo_chart_line line = { .device = s->device, .seen = s->seen };
+
+    if (chart->lines.len == MOST_GPUS)
+        return;
+    line.scope = lpo_report_device_scope(c->arena, &t->devices.at[s->device]);
+    lpo_vec_reserve(&line.points, s->points.len);
+    memcpy(line.points.at, s->points.at, s->points.len * sizeof *s->points.at);
+    line.points.len = s->points.len;
+    lpo_vec_push(&chart->lines, line);
+}
+
+static void add_queue(struct lpo_charts *c, const struct lpo_source *s)
+{
+    const struct lpo_queue *q = lpo_analysis_queue(s->analysis);
+
+    for (size_t i = 0; q && i < q->devices.len; i++) {
+        add_line(c, s->trace, &q->devices.at[i].depth, "Launches that wait", "");
+        add_line(c, s->trace, &q->devices.at[i].delay, "From launch to start", "us");
+    }
+}
+
 struct lpo_charts *lpo_report_charts_create(const struct lpo_rundir *d, const struct lpo_source *s)
 {
     struct lpo_charts *c = lpo_xcalloc(1, sizeof *c);
@@ -144,6 +171,8 @@ struct lpo_charts *lpo_report_charts_create(const struct lpo_rundir *d, const st
         add_series(c, memory, LPO_SERIES_MEMORY, memory == s ? LPO_CLOCK_TRACE : LPO_CLOCK_OTHER);
     if (s && s->trace)
         add_series(c, s, LPO_SERIES_COUNTER, LPO_CLOCK_TRACE);
+    if (s && s->trace && s->analysis)
+        add_queue(c, s);
     return c;
 }
 

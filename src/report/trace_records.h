@@ -38,6 +38,8 @@ void lpo_report_put_devices(struct lpo_record *to, const struct lpo_analysis *a)
 void lpo_report_put_wall(struct lpo_record *to, const struct lpo_analysis *a);
 /* "steps": where the trace has them. In chapters/steps.c. */
 void lpo_report_put_steps(struct lpo_record *to, const struct lpo_analysis *a);
+/* "launch_queue": launches that wait for each GPU. In chapters/queue.c. */
+void lpo_report_put_queue(struct lpo_record *to, const struct lpo_analysis *a);
 /* "critical_path": of each process. In chapters/critical.c. */
 void lpo_report_put_critical(struct lpo_record *to, const struct lpo_analysis *a);
 /* "memory": the most in use at one time, by allocator, with its owners. In chapters/memory_peaks.c.

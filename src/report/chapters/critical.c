@@ -185,6 +185,7 @@ void lpo_report_chapter_critical(struct lpo_doc *doc, const struct lpo_source *s
         shown[part] = true;
     }
     add_regions(t, s->analysis, p);
+    lpo_report_add_queue(doc, s);
 }
 
 static void put_saving(struct lpo_record *r, const struct lpo_critical_saving *s)
