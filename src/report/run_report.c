@@ -57,6 +57,7 @@ static void put_analysis(struct lpo_doc *doc, const struct lpo_rundir *d,
     lpo_report_put_modules(doc->data, d);
     lpo_report_put_wall(doc->data, s->analysis);
     lpo_report_put_steps(doc->data, s->analysis);
+    lpo_report_put_collectives(doc->data, s->analysis);
     lpo_report_put_critical(doc->data, s->analysis);
     lpo_report_put_queue(doc->data, s->analysis);
     lpo_report_put_windows(doc->data, s->analysis);

@@ -42,6 +42,9 @@ void lpo_report_put_steps(struct lpo_record *to, const struct lpo_analysis *a);
 void lpo_report_put_queue(struct lpo_record *to, const struct lpo_analysis *a);
 /* "critical_path": of each process. In chapters/critical.c. */
 void lpo_report_put_critical(struct lpo_record *to, const struct lpo_analysis *a);
+/* "collectives": by kind, size, type and ranks, and what they hide behind. In
+ * chapters/collectives.c. */
+void lpo_report_put_collectives(struct lpo_record *to, const struct lpo_analysis *a);
 /* "memory": the most in use at one time, by allocator, with its owners. In chapters/memory_peaks.c.
  */
 void lpo_report_put_memory(struct lpo_record *to, const struct lpo_analysis *a);

@@ -101,6 +101,30 @@ static void many_kernels_cover_one_collective(void **state)
     assert_int_equal(c->rows.at[0].exposed_ns, 500);
 }
 
+/* Of two that compute at once the one that began first hides; the rows add up to what is hidden. */
+static void each_moment_hides_behind_one_kernel(void **state)
+{
+    LPO_AUTO(lpo_trace) t = make_trace();
+    LPO_AUTO(lpo_region_tree) tree = NULL;
+    LPO_AUTO(lpo_wall_collectives) c = NULL;
+
+    (void)state;
+    push(t, "gemm_a", 0, 100);
+    push(t, "gemm_b", 50, 220);
+    push(t, "gemm_c", 60, 90); /* inside of others: hides nothing */
+    push(t, "ncclDevKernel_AllReduce_Sum_f32", 80, 300);
+    push(t, "ncclDevKernel_AllReduce_Sum_f32", 90, 110);
+    tree = lpo_region_tree_create(t);
+    c = lpo_wall_collectives_create(tree);
+    assert_int_equal(c->hiding.rows.len, 2);
+    assert_string_equal(lpo_trace_text(t, c->hiding.rows.at[0].kernel), "gemm_b");
+    assert_int_equal(c->hiding.rows.at[0].ns, 120 + 10);
+    assert_int_equal(c->hiding.rows.at[0].overlaps, 2);
+    assert_string_equal(lpo_trace_text(t, c->hiding.rows.at[1].kernel), "gemm_a");
+    assert_int_equal(c->hiding.rows.at[1].ns, 20 + 10);
+    assert_int_equal(c->rows.at[0].ns - c->rows.at[0].exposed_ns, 160);
+}
+
 /* nccl-tests: an all-reduce of 4 ranks moves 2 * 3/4 of its message over each link. */
 static const struct rate_case {
     const char *name, *kind, *dtype;
@@ -169,6 +193,7 @@ int main(void)
     UNIT_ROWS(&u, rate_cases, check_rate);
     UNIT_TEST(&u, exposed_is_what_no_compute_covers);
     UNIT_TEST(&u, many_kernels_cover_one_collective);
+    UNIT_TEST(&u, each_moment_hides_behind_one_kernel);
     UNIT_TEST(&u, sizes_and_groups_stand_apart);
     return unit_run(&u);
 }

@@ -107,6 +107,7 @@ struct builder {
     const struct lpo_trace *t;
     struct lpo_wall_collectives *out;
     const struct lpo_region_tree *tree;
+    struct lpo_wall_hiding_builder *hiding;
     const struct kind **by_name; /* per name of the trace; NULL: not looked up yet */
     struct lpo_map *rows;
 };
@@ -142,15 +143,16 @@ struct key {
     const struct kind *kind;
     double bytes;
     uint64_t ranks; /* above all: is the size known? */
+    uint64_t dtype;
 };
 
 static const uint64_t size_known = (uint64_t)1 << 63;
 
 static struct lpo_collective_row *row_of(struct builder *b, const struct kind *kind,
-                                         struct lpo_measure bytes, uint32_t ranks)
+                                         struct lpo_measure bytes, uint32_t ranks, uint32_t dtype)
 {
     bool known = lpo_measure_known(bytes), fresh;
-    struct key key = { kind, known ? bytes.value : 0, ranks | (known ? size_known : 0) };
+    struct key key = { kind, known ? bytes.value : 0, ranks | (known ? size_known : 0), dtype };
     uint64_t *row = lpo_map_put(b->rows, (const char *)&key, sizeof key, &fresh);
 
     if (fresh) {
@@ -159,7 +161,9 @@ static struct lpo_collective_row *row_of(struct builder *b, const struct kind *k
                      (struct lpo_collective_row){ .kind = kind->name,
                                                   .bytes = bytes,
                                                   .ranks = ranks,
+                                                  .dtype = dtype,
                                                   .min_ns = INT64_MAX,
+                                                  .rate = lpo_measure_unknown(),
                                                   .bus_rate = lpo_measure_unknown() });
     }
     return &b->out->rows.at[*row];
@@ -175,7 +179,8 @@ static void add_collective(struct builder *b, uint32_t op, const struct computin
             : NULL;
     const struct kind *kind = kind_of_name(b, said ? said->kind : w->name);
     struct lpo_measure bytes = said ? message(t, said, kind) : lpo_measure_unknown();
-    struct lpo_collective_row *r = row_of(b, kind, bytes, said ? said->ranks : 0);
+    struct lpo_collective_row *r =
+        row_of(b, kind, bytes, said ? said->ranks : 0, said ? said->dtype : LPO_NONE);
     int64_t ns = lpo_trace_gpu_op_ns(w);
 
     r->calls++;
@@ -184,6 +189,7 @@ static void add_collective(struct builder *b, uint32_t op, const struct computin
     r->max_ns = ns > r->max_ns ? ns : r->max_ns;
     r->exposed_ns += ns - (computed_before(c, w->end_ns) - computed_before(c, w->start_ns));
     r->exposed_unknown |= (w->flags & LPO_GPU_OP_SHARE) != 0;
+    lpo_wall_hiding_collective(b->hiding, op, kind->name);
 }
 
 /* rows[0, count) are the operations of one device in order. */
@@ -191,11 +197,14 @@ static void add_device(struct builder *b, const uint32_t *rows, size_t count)
 {
     struct computing c = { 0 };
 
+    lpo_wall_hiding_device(b->hiding);
     for (size_t i = 0; i < count; i++) {
         const struct lpo_gpu_op *op = &b->t->gpu_ops.at[rows[i]];
 
-        if (op->kind == LPO_KERNEL && !lpo_wall_communicates(b->tree, op->name))
+        if (op->kind == LPO_KERNEL && !lpo_wall_communicates(b->tree, op->name)) {
             add_stretch(&c, op);
+            lpo_wall_hiding_compute(b->hiding, rows[i]);
+        }
     }
     for (size_t i = 0; i < count; i++) {
         const struct lpo_gpu_op *op = &b->t->gpu_ops.at[rows[i]];
@@ -212,6 +221,8 @@ static void put_rate(struct lpo_collective_row *r)
     const struct kind *k = kind_of(r->kind);
     double n = r->ranks, factor = k->traffic == ONCE ? 1 : times[k->traffic] * (n - 1) / n;
 
+    if (lpo_measure_known(r->bytes) && r->bytes.value > 0 && r->ns > 0 && k->word)
+        r->rate = lpo_measure_measured(r->bytes.value * (double)r->calls / ((double)r->ns * 1e-9));
     if (lpo_measure_known(r->bytes) && r->bytes.value > 0 && r->ranks > 1 && r->ns > 0 && k->word)
         r->bus_rate = lpo_measure_measured(r->bytes.value * (double)r->calls * factor /
                                            ((double)r->ns * 1e-9));
@@ -235,6 +246,7 @@ struct lpo_wall_collectives *lpo_wall_collectives_create(const struct lpo_region
         .t = t, .tree = tree, .out = lpo_xcalloc(1, sizeof *b.out), .rows = lpo_map_create()
     };
 
+    b.hiding = lpo_wall_hiding_begin(tree);
     b.by_name = lpo_xcalloc(lpo_trace_name_count(t) + 1, sizeof *b.by_name);
     for (size_t i = 0; i < order.count;) {
         size_t end = lpo_wall_order_device(&order, t, i);
@@ -246,6 +258,7 @@ struct lpo_wall_collectives *lpo_wall_collectives_create(const struct lpo_region
         put_rate(&b.out->rows.at[i]);
     if (b.out->rows.len)
         qsort(b.out->rows.at, b.out->rows.len, sizeof *b.out->rows.at, by_time);
+    lpo_wall_hiding_end(b.hiding, &b.out->hiding);
     lpo_wall_order_free(&order);
     lpo_map_destroy(b.rows);
     free(b.by_name);
@@ -254,7 +267,9 @@ struct lpo_wall_collectives *lpo_wall_collectives_create(const struct lpo_region
 
 void lpo_wall_collectives_destroy(struct lpo_wall_collectives *c)
 {
-    if (c)
-        lpo_vec_free(&c->rows);
+    if (!c)
+        return;
+    lpo_vec_free(&c->rows);
+    lpo_vec_free(&c->hiding.rows);
     free(c);
 }

@@ -7,17 +7,18 @@
  * GPU; collectives that run beside each other are exposed each for itself, so rows may add up to
  * more than the exposed communication of the wall time, which counts such time once.
  *
- * Bus bandwidth is defined as in nccl-tests: bytes of the message over the time of the kernel,
- * times 2(n-1)/n for all-reduce, (n-1)/n for all-gather, reduce-scatter and all-to-all, 1 else; n
- * are the ranks of the group. The message is what a rank sends in an all-reduce, reduce-scatter,
- * all-to-all and broadcast, and what it receives in an all-gather. A kernel also waits for the
- * other ranks, so the links were at least that fast. */
+ * Algorithm and bus bandwidth are defined as in nccl-tests: bytes of the message over the time of
+ * the kernel, and that times 2(n-1)/n for all-reduce, (n-1)/n for all-gather, reduce-scatter and
+ * all-to-all, 1 else; n are the ranks of the group. The message is what a rank sends in an
+ * all-reduce, reduce-scatter, all-to-all and broadcast, and what it receives in an all-gather. A
+ * kernel also waits for the other ranks, so the links were at least that fast. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/wall/hiding.h"
 #include "util/auto.h"
 #include "util/measure.h"
 #include "util/vec.h"
@@ -27,16 +28,19 @@ struct lpo_region_tree;
 struct lpo_collective_row {
     const char *kind;         /* "all-reduce"; static */
     struct lpo_measure bytes; /* of one message; unknown: the source does not say */
+    uint32_t dtype;           /* name id; LPO_NONE: the source does not say */
     uint32_t ranks;           /* of the group; 0: not known */
     uint64_t calls;
     int64_t ns, min_ns, max_ns; /* of the kernels */
     int64_t exposed_ns;
     bool exposed_unknown;        /* some ran in CUDA graphs timed as a whole */
-    struct lpo_measure bus_rate; /* bytes per second over all calls of the row */
+    struct lpo_measure rate;     /* bytes per second over all calls of the row */
+    struct lpo_measure bus_rate; /* the same as it loads the busiest link */
 };
 
 struct lpo_wall_collectives {
     LPO_VEC(struct lpo_collective_row) rows; /* most time first */
+    struct lpo_wall_hiding hiding;
 };
 
 /* Of the whole trace, all GPUs together. */
