@@ -99,6 +99,8 @@ static int check_text(struct lpo_arena *a, const struct lpo_schema_row *row,
         return check_allowed(a, row, n, n->text, err);
     if (n->kind == LPO_NODE_BOOL && row->values)
         return check_allowed(a, row, n, n->boolean ? "true" : "false", err);
+    if (n->kind == LPO_NODE_INT && row->number)
+        return 0;
     return wrong(row, n, "a string", err);
 }
 

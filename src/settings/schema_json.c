@@ -81,6 +81,8 @@ static void write_type(struct lpo_json_writer *w, const struct lpo_schema_row *r
         write_alternative(w, "string", "[:{]");
     else if (row->values || row->type != LPO_S_TEXT)
         write_alternative(w, "string", "[$][{]");
+    if (row->number)
+        write_alternative(w, "integer", NULL);
     if (row->nullable)
         write_alternative(w, "null", NULL);
     lpo_jw_end(w);

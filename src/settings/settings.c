@@ -229,7 +229,9 @@ void lpo_settings_fill(struct lpo_arena *a, const struct lpo_node *config,
         else if (f->type == LPO_S_REAL)
             *(double *)at = lpo_settings_real(config, f->key);
         else if (f->type == LPO_S_TEXT)
-            *(const char **)at = lpo_settings_text(config, f->key);
+            *(const char **)at = lpo_settings_schema_find(f->key)->number
+                                     ? lpo_settings_word(a, config, f->key)
+                                     : lpo_settings_text(config, f->key);
         else if (f->type == LPO_S_DURATION)
             *(int64_t *)at = lpo_settings_duration_ns(config, f->key);
         else if (f->type <= LPO_S_TEXTS)

@@ -146,6 +146,9 @@ static const struct plan_case {
            "'3-', every: 8}}}\n",
       { "# native", "LPO_COLLECT_CAPTURE_RANGE='decode*'", "LPO_COLLECT_CAPTURE_FIRST=3",
         "LPO_COLLECT_CAPTURE_LAST=0", "LPO_COLLECT_CAPTURE_EVERY=8" } },
+    { "native: one call",
+      BASE "pipeline: {native: {enable: true, library: /bin/sh, capture: {range: a, calls: 3}}}\n",
+      { "LPO_COLLECT_CAPTURE_FIRST=3", "LPO_COLLECT_CAPTURE_LAST=3" } },
     { "native: a ring, written when a call is slow",
       BASE
       "pipeline: {native: {enable: true, library: /bin/sh, capture: {ring: 30s, range: decode, "
@@ -157,6 +160,26 @@ static const struct plan_case {
            "signal: USR2, control: true}}}\n",
       { "# native", "LPO_COLLECT_CAPTURE_AFTER_MS=30000", "LPO_COLLECT_CAPTURE_FOR_MS=10000",
         "LPO_COLLECT_CAPTURE_SIGNAL=12", "LPO_COLLECT_CAPTURE_CONTROL=1" } },
+    { "nsys: the shared words for a range and its first calls",
+      BASE "pipeline: {nsys: {enable: true, capture: {range: a@b, calls: 1-4}}}\n",
+      { "--capture-range=nvtx --capture-range-end=repeat:4 --kill=none", "--nvtx-capture=a\\@b@*" },
+      "prefill" },
+    { "nsys: the shared words for all calls, and for one",
+      BASE "pipeline: {nsys: {enable: true, capture: {range: window}}}\n",
+      { "--capture-range-end=repeat --kill=none", "--nvtx-capture=window@*" },
+      NULL },
+    { "nsys: the shared words for a time",
+      BASE "pipeline: {nsys: {enable: true, capture: {after: 30s, for: 10s}}}\n",
+      { "--delay=30 --duration=10 --kill=none" },
+      "nvtx-capture" },
+    { "ncu: the shared words for one call of a range",
+      BASE "pipeline: {ncu: {enable: true, capture: {range: step, calls: 3}}}\n",
+      { "--nvtx-include step/ --nvtx-include step --range-filter ::3" },
+      "decode" },
+    { "ncu: the window of a program that opens it itself",
+      BASE "pipeline: {ncu: {enable: true, capture: {range: window}}}\n",
+      { "--nvtx-include lpo@window" },
+      "--range-filter" },
     { "native: every kernel of a graph",
       BASE "pipeline: {native: {enable: true, library: /bin/sh, graphs: nodes}}\n",
       { "LPO_COLLECT_GRAPH_NODES=1" },
@@ -244,6 +267,60 @@ static void check(void **state)
     }
     if (c->not_there && strstr(lpo_str_text(&out), c->not_there))
         fail_msg("'%s' should not be in:\n%s", c->not_there, lpo_str_text(&out));
+}
+
+/* What a stage's tool cannot do is refused, with who can. */
+static const struct refused_case {
+    const char *name, *config, *why;
+} refused[] = {
+    { "nsys: every", "{nsys: {enable: true, capture: {range: a, every: 8}}}",
+      "nsys cannot record one call in so many; pipeline.native.capture.every can" },
+    { "nsys: later calls", "{nsys: {enable: true, capture: {range: a, calls: 3-5}}}",
+      "nsys can only begin with the first call: write 1 or 1-5; pipeline.native.capture.calls" },
+    { "nsys: wildcards", "{nsys: {enable: true, capture: {range: 'a*'}}}",
+      "nsys knows no wildcards" },
+    { "nsys: parts of a second", "{nsys: {enable: true, capture: {after: 1500ms}}}",
+      "capture.after must be whole seconds" },
+    { "nsys: a range and a time", "{nsys: {enable: true, capture: {range: a, for: 1s}}}",
+      "nsys takes one of them; pipeline.native.capture combines both" },
+    { "nsys: calls of nothing", "{nsys: {enable: true, capture: {calls: 1}}}",
+      "pipeline.nsys.capture has calls and no range" },
+    { "nsys: calls that are no numbers", "{nsys: {enable: true, capture: {range: a, calls: some}}}",
+      "pipeline.nsys.capture.calls is 'some'; write 3, 3-10 or 3-" },
+    { "ncu: a time", "{ncu: {enable: true, capture: {for: 1s}}}", "ncu knows no time" },
+    { "ncu: several calls", "{ncu: {enable: true, capture: {range: a, calls: 2-5}}}",
+      "ncu takes one call or all of them: write 2" },
+    { "ncu: every", "{ncu: {enable: true, capture: {range: a, every: 8}}}",
+      "ncu cannot record one call in so many" },
+    { "ncu: region mode",
+      "{ncu: {enable: true, capture: {range: a}, regions: {enable: true, include: [b]}}}",
+      "pipeline.ncu.regions.include names the regions" },
+    { "native: calls of nothing", "{native: {enable: true, library: /bin/sh, capture: {calls: 3}}}",
+      "and no range" },
+    { "native: calls that are no numbers",
+      "{native: {enable: true, library: /bin/sh, capture: {range: a, calls: 5-3}}}",
+      "pipeline.native.capture.calls is '5-3'" },
+};
+
+static void check_refused(void **state)
+{
+    const struct refused_case *c = *state;
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_manifest m = { .arena = a };
+    struct lpo_pipeline p = { .arena = a, .run_dir = "/run", .call_dir = "/call", .manifest = &m };
+    struct lpo_node *config = NULL;
+    struct lpo_err err = { 0 };
+    LPO_STR out = { 0 };
+    const char *text = lpo_arena_printf(
+        a, "workload: {kind: command, argv: [/bin/echo, hi]}\npipeline: %s\n", c->config);
+
+    assert_int_equal(lpo_yaml_parse(a, text, strlen(text), "test", &config, &err), 0);
+    p.config = config;
+    lpo_pipeline_fill_manifest(&p);
+    if (lpo_pipeline_dry_run(&p, &out, &err) == 0)
+        assert_non_null(strstr(lpo_str_text(&out), c->why));
+    else
+        assert_non_null(strstr(lpo_err_cause(&err), c->why));
 }
 
 static size_t count(const char *text, const char *part)
@@ -367,6 +444,7 @@ int main(void)
 
     setenv("PYTHONPATH", "/own", 1);
     UNIT_ROWS(&u, cases, check);
+    UNIT_ROWS(&u, refused, check_refused);
     UNIT_TEST(&u, every_combination_of_toggles);
     UNIT_TEST(&u, plans_write_nothing);
     return unit_run(&u);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/native/capture.h"
 
-#include <errno.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "pipeline/capture_words.h"
 #include "run/step.h"
 #include "util/arena.h"
 #include "util/err.h"
@@ -18,36 +17,6 @@ static const struct {
 static void set_number(struct lpo_arena *a, struct lpo_step *step, const char *name, int64_t value)
 {
     lpo_run_step_env(a, step, name, lpo_arena_printf(a, "%lld", (long long)value));
-}
-
-/* A number from 1 on that ends at `until`; 0 when it is not one. */
-static int64_t number_before(const char *text, char until, const char **rest)
-{
-    char *end = NULL;
-    long long value;
-
-    errno = 0;
-    value = text[0] >= '0' && text[0] <= '9' ? strtoll(text, &end, 10) : 0;
-    if (value < 1 || errno || !end || *end != until)
-        return 0;
-    *rest = until ? end + 1 : end;
-    return value;
-}
-
-/* "3", "3-10" or "3-". */
-static int parse_calls(const char *text, int64_t *first, int64_t *last, struct lpo_err *err)
-{
-    const char *rest = text;
-
-    *first = *last = number_before(text, 0, &rest);
-    if (!*first && (*first = number_before(text, '-', &rest)))
-        *last = rest[0] ? number_before(rest, 0, &rest) : 0;
-    if (!*first || *rest || (*last && *last < *first))
-        return lpo_fail(err, LPO_E_CONFIG,
-                        "pipeline.native.capture.calls is '%s'; write 3, 3-10 or 3- (from the "
-                        "third on)",
-                        text);
-    return 0;
 }
 
 static int check(const struct lpo_native_capture *c, struct lpo_err *err)
@@ -80,7 +49,7 @@ int lpo_pipeline_native_capture_env(struct lpo_arena *a, const struct lpo_native
 {
     int64_t first = 1, last = 0;
 
-    if (check(c, err) < 0 || (c->calls && parse_calls(c->calls, &first, &last, err) < 0))
+    if (check(c, err) < 0 || lpo_pipeline_capture_calls("native", c->calls, &first, &last, err) < 0)
         return err->code;
     if (c->range) {
         lpo_run_step_env(a, step, "LPO_COLLECT_CAPTURE_RANGE", c->range);

@@ -57,7 +57,7 @@ void lpo_pipeline_ncu_command_drop_filters(struct lpo_ncu_command *c)
 {
     c->nvtx = false;
     c->nvtx_include = c->nvtx_exclude = (struct lpo_words){ 0 };
-    c->kernel_name = c->launch_skip = NULL;
+    c->kernel_name = c->launch_skip = c->range_filter = NULL;
 }
 
 void lpo_pipeline_ncu_gating(struct lpo_stage_ctx *ctx, struct lpo_ncu_command *command)
@@ -119,6 +119,7 @@ struct lpo_words lpo_pipeline_ncu_command_words(struct lpo_arena *a,
         lpo_run_words_add(a, &out, "--nvtx");
     add_each(a, &out, "--nvtx-include", &c->nvtx_include);
     add_each(a, &out, "--nvtx-exclude", &c->nvtx_exclude);
+    lpo_run_words_add_flag(a, &out, "--range-filter", c->range_filter);
     if (c->mangled_names)
         lpo_run_words_add_flag(a, &out, "--kernel-name-base", "mangled");
     if (c->per_config)

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "pipeline/capture_words.h"
 #include "run/step.h"
 #include "settings/settings.h"
 
@@ -19,7 +20,8 @@ struct lpo_stage_ctx;
 /* What the stage and `lpo kernels` read of pipeline.ncu, besides the flags of one word. */
 struct lpo_ncu_settings {
     bool gating_nvtx, top_kernels, seed_from_nsys, region_mode, export_csv, force_overwrite;
-    const char *capture;                /* pipeline.ncu.regions.capture */
+    const char *regions_capture;
+    struct lpo_capture_words capture;
     int64_t per_config, max_new_tokens; /* pipeline.ncu.sampling */
     struct lpo_settings_words nvtx_include, nvtx_exclude, regions_include, regions_exclude;
     struct lpo_settings_words kernels_include, kernels_exclude; /* pipeline.ncu.regions.kernels */
@@ -36,6 +38,7 @@ struct lpo_ncu_command {
     struct lpo_settings_words extra; /* the user's own, passed as they are */
     bool nvtx;                       /* record ranges, so that kernels can be assigned to regions */
     struct lpo_words nvtx_include, nvtx_exclude; /* in ncu's grammar */
+    const char *range_filter;                    /* which call of the included ranges; NULL: all */
     bool per_config;          /* launches are counted for each (kernel, grid, block) */
     int64_t per_config_count; /* how many of each; 0: launch_count */
     bool mangled_names;       /* tell configurations apart by linker names */

@@ -38,7 +38,8 @@ static const struct lpo_settings_field fields[] = {
                 "pipeline.ncu.ncu_cli.force_overwrite"),
     LPO_SETTING(lpo_ncu_settings, extra_args, LPO_S_ARGS, "pipeline.ncu.ncu_cli.extra_args"),
     LPO_SETTING(lpo_ncu_settings, region_mode, LPO_S_BOOL, "pipeline.ncu.regions.enable"),
-    LPO_SETTING(lpo_ncu_settings, capture, LPO_S_TEXT, "pipeline.ncu.regions.capture"),
+    LPO_SETTING(lpo_ncu_settings, regions_capture, LPO_S_TEXT, "pipeline.ncu.regions.capture"),
+    LPO_CAPTURE_WORDS(lpo_ncu_settings, "ncu"),
     LPO_SETTING(lpo_ncu_settings, regions_include, LPO_S_PATTERNS, "pipeline.ncu.regions.include"),
     LPO_SETTING(lpo_ncu_settings, regions_exclude, LPO_S_PATTERNS, "pipeline.ncu.regions.exclude"),
     LPO_SETTING(lpo_ncu_settings, kernels_include, LPO_S_PATTERNS,
@@ -204,7 +205,7 @@ static void add_list_sections(struct lpo_stage_ctx *ctx, struct state *s, struct
 
 static bool separate(const struct lpo_ncu_settings *settings)
 {
-    return strcmp(settings->capture, "separate") == 0;
+    return strcmp(settings->regions_capture, "separate") == 0;
 }
 
 static int plan_captures(struct lpo_stage_ctx *ctx, struct state *s, struct lpo_err *err)

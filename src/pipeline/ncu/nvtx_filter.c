@@ -120,16 +120,55 @@ static int join(struct lpo_stage_ctx *ctx, const char *key, struct lpo_exprs *ou
     return 0;
 }
 
-/* ncu_cli.nvtx.include. Of several gates one that fits no region is a note; where none fits, the
- * gate would cost a whole run of the program and leave nothing: ncu runs without it. */
-static int gates(struct lpo_stage_ctx *ctx, struct lpo_exprs *out, struct lpo_err *err)
+/* pipeline.ncu.capture in ncu's own words; *patterns stay as they are where no range is chosen. */
+static int choose_window(struct lpo_stage_ctx *ctx, struct lpo_settings_words *patterns,
+                         const char **range_filter, struct lpo_err *err)
 {
-    static const char key[] = "pipeline.ncu.ncu_cli.nvtx.include";
     const struct lpo_ncu_settings *s = ctx->settings;
+    const struct lpo_capture_words *c = &s->capture;
+    const char **at;
+    int64_t first, last;
+
+    if (lpo_pipeline_capture_check("ncu", c, err) < 0 ||
+        lpo_pipeline_capture_calls("ncu", c->calls, &first, &last, err) < 0)
+        return err->code;
+    if (c->after_ns || c->for_ns)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.ncu.capture has after or for, and ncu knows no time: choose a "
+                        "range; pipeline.native.capture and pipeline.nsys.capture take times");
+    if (c->calls && first != last)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.ncu.capture.calls is '%s', and ncu takes one call or all of "
+                        "them: write %lld; pipeline.native.capture.calls takes several",
+                        c->calls, (long long)first);
+    if (!c->range)
+        return 0;
+    if (s->region_mode)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.ncu.capture.range is not for region mode, where "
+                        "pipeline.ncu.regions.include names the regions");
+    if (c->calls)
+        *range_filter = lpo_arena_printf(ctx->arena, "::%lld", (long long)first);
+    at = lpo_arena_array(ctx->arena, 1, sizeof *at);
+    at[0] =
+        strcmp(c->range, LPO_WINDOW_RANGE) == 0 ? LPO_WINDOW_DOMAIN "@" LPO_WINDOW_RANGE : c->range;
+    *patterns = (struct lpo_settings_words){ .at = at, .len = 1 };
+    return 0;
+}
+
+/* ncu_cli.nvtx.include, or the range of a capture. Of several gates one that fits no region is a
+ * note; where none fits, the gate would cost a whole run of the program and leave nothing: ncu runs
+ * without it. */
+static int gates(struct lpo_stage_ctx *ctx, const struct lpo_settings_words *patterns,
+                 struct lpo_exprs *out, struct lpo_err *err)
+{
+    const struct lpo_ncu_settings *s = ctx->settings;
+    const char *key =
+        s->capture.range ? "pipeline.ncu.capture.range" : "pipeline.ncu.ncu_cli.nvtx.include";
     const char *missing = NULL;
     struct lpo_err why = { 0 };
 
-    if (translate(ctx, key, &s->nvtx_include, out, &missing, &why, err) < 0)
+    if (translate(ctx, key, patterns, out, &missing, &why, err) < 0)
         return err->code;
     if (missing && out->len)
         note(ctx, key, lpo_err_cause(&why));
@@ -170,7 +209,7 @@ static int regions(struct lpo_stage_ctx *ctx, struct lpo_exprs *out, const char 
         *nothing = lpo_arena_printf(ctx->arena, "%s fits no region of the program", key);
     }
     /* each region has a capture of its own then, and globs do not meet */
-    return strcmp(s->capture, "separate") == 0 ? 0 : join(ctx, key, out, err);
+    return strcmp(s->regions_capture, "separate") == 0 ? 0 : join(ctx, key, out, err);
 }
 
 int lpo_pipeline_ncu_nvtx_filter(struct lpo_stage_ctx *ctx, struct lpo_ncu_command *command,
@@ -178,11 +217,17 @@ int lpo_pipeline_ncu_nvtx_filter(struct lpo_stage_ctx *ctx, struct lpo_ncu_comma
 {
     const struct lpo_ncu_settings *s = ctx->settings;
     struct lpo_exprs include = { 0 }, exclude = { 0 };
+    struct lpo_settings_words patterns = s->nvtx_include;
     bool by_region = s->region_mode && nothing;
 
-    if (!s->gating_nvtx)
+    if (choose_window(ctx, &patterns, &command->range_filter, err) < 0)
+        return err->code;
+    if (!s->gating_nvtx) {
+        command->range_filter = NULL;
         return 0;
-    if ((by_region ? regions(ctx, &include, nothing, err) : gates(ctx, &include, err)) < 0)
+    }
+    if ((by_region ? regions(ctx, &include, nothing, err) : gates(ctx, &patterns, &include, err)) <
+        0)
         return err->code;
     translate_excludes(ctx, &exclude);
     command->nvtx = include.len || exclude.len || s->region_mode;

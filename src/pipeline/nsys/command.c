@@ -67,23 +67,102 @@ static bool may_exist(struct lpo_stage_ctx *ctx, const char *capture, const char
     return !known->complete;
 }
 
+/* pipeline.nsys.capture in nsys's own words: what capture_range and nvtx_capture would say is not
+ * asked then. */
+struct window {
+    const char *capture, *end; /* NULL: no range is chosen */
+    const char *delay, *duration;
+};
+
+/* nsys begins at once or after whole seconds. */
+static int seconds(struct lpo_arena *a, const char *key, int64_t ns, const char **out,
+                   struct lpo_err *err)
+{
+    enum { SECOND = 1000000000 };
+
+    *out = ns ? lpo_arena_printf(a, "%lld", (long long)(ns / SECOND)) : NULL;
+    if (ns % SECOND == 0)
+        return 0;
+    return lpo_fail(err, LPO_E_CONFIG,
+                    "pipeline.nsys.capture.%s must be whole seconds for nsys; "
+                    "pipeline.native.capture.%s takes any time",
+                    key, key);
+}
+
+/* Which calls: each is a report of its own, from the first on. */
+static int calls(struct lpo_arena *a, const struct lpo_capture_words *c, struct window *out,
+                 struct lpo_err *err)
+{
+    int64_t first, last;
+
+    if (lpo_pipeline_capture_calls("nsys", c->calls, &first, &last, err) < 0)
+        return err->code;
+    if (first > 1)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.nsys.capture.calls is '%s', and nsys can only begin with the "
+                        "first call: write 1 or 1-%lld; pipeline.native.capture.calls can begin "
+                        "later",
+                        c->calls, (long long)(last ? last : first));
+    out->end = last == 1 ? "stop"
+               : last    ? lpo_arena_printf(a, "repeat:%lld", (long long)last)
+                         : "repeat";
+    return 0;
+}
+
+static int choose_window(struct lpo_arena *a, const struct lpo_capture_words *c, struct window *out,
+                         struct lpo_err *err)
+{
+    LPO_STR name = { 0 };
+
+    if (lpo_pipeline_capture_check("nsys", c, err) < 0 ||
+        seconds(a, "after", c->after_ns, &out->delay, err) < 0 ||
+        seconds(a, "for", c->for_ns, &out->duration, err) < 0 || calls(a, c, out, err) < 0)
+        return err->code;
+    if (!c->range)
+        return 0;
+    if (out->delay || out->duration)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.nsys.capture has a range and a time, and nsys takes one of them; "
+                        "pipeline.native.capture combines both");
+    if (strpbrk(c->range, "*?"))
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.nsys.capture.range is '%s', and nsys knows no wildcards: write "
+                        "the whole name; pipeline.native.capture.range and "
+                        "pipeline.ncu.capture.range take them",
+                        c->range);
+    for (const char *p = c->range; *p; p++)
+        lpo_str_addf(&name, "%s%c", *p == '@' ? "\\" : "", *p);
+    lpo_str_add(&name, "@*"); /* in any domain, as the collector looks for it */
+    out->capture = lpo_arena_strdup(a, lpo_str_text(&name));
+    return 0;
+}
+
 /* A range that is never entered costs a whole run of the program and leaves nothing, so a gate on
  * one that does not exist is dropped before nsys starts. */
-static void set_gate(struct lpo_stage_ctx *ctx, struct lpo_nsys_command *c)
+static void set_gate(struct lpo_stage_ctx *ctx, const struct window *w, struct lpo_nsys_command *c)
 {
     const struct lpo_nsys_settings *s = ctx->settings;
-    const char *capture = s->nvtx_capture ? s->nvtx_capture : "", *near = NULL;
+    const char *key = w->capture ? "pipeline.nsys.capture.range" : "pipeline.nsys.nvtx_capture";
+    const char *capture = w->capture ? w->capture : s->nvtx_capture ? s->nvtx_capture : "";
     const char *range = s->capture_range ? s->capture_range : *capture ? "nvtx" : "none";
-    bool nvtx = strcmp(range, "nvtx") == 0;
+    const char *near = NULL;
+    bool nvtx = w->capture || strcmp(range, "nvtx") == 0;
+
+    if (w->capture)
+        range = "nvtx";
+    c->delay = w->delay;
+    c->duration = w->duration;
+    if (w->delay || w->duration)
+        return;
 
     if (strcmp(range, "none") == 0 || (nvtx && !s->gating_nvtx))
         return;
     if (nvtx && !may_exist(ctx, capture, &near)) {
-        lpo_pipeline_stage_drop_gate(ctx, "pipeline.nsys.nvtx_capture", capture, near);
+        lpo_pipeline_stage_drop_gate(ctx, key, capture, near);
         return;
     }
     c->capture_range = range;
-    c->capture_range_end = s->capture_range_end;
+    c->capture_range_end = w->capture ? w->end : s->capture_range_end;
     c->nvtx_capture = nvtx ? capture : NULL;
 }
 
@@ -98,11 +177,15 @@ static const char *joined(struct lpo_arena *a, const struct lpo_settings_words *
     return lpo_arena_strdup(a, lpo_str_text(&out));
 }
 
-void lpo_pipeline_nsys_command(struct lpo_stage_ctx *ctx, const char *program,
-                               struct lpo_nsys_command *out)
+int lpo_pipeline_nsys_command(struct lpo_stage_ctx *ctx, const char *program,
+                              struct lpo_nsys_command *out, struct lpo_err *err)
 {
     const struct lpo_nsys_settings *s = ctx->settings;
     struct lpo_arena *a = ctx->arena;
+    struct window window = { 0 };
+
+    if (choose_window(a, &s->capture, &window, err) < 0)
+        return err->code;
 
     *out = (struct lpo_nsys_command){
         .program = program,
@@ -117,7 +200,8 @@ void lpo_pipeline_nsys_command(struct lpo_stage_ctx *ctx, const char *program,
     /* nsys refuses the flag where CUDA is not traced */
     if (strstr(out->trace, "cuda"))
         out->cuda_graph_trace = s->cuda_graph_trace;
-    set_gate(ctx, out);
+    set_gate(ctx, &window, out);
+    return 0;
 }
 
 /* nsys takes its values behind '='. */
@@ -138,12 +222,13 @@ struct lpo_words lpo_pipeline_nsys_command_words(struct lpo_arena *a,
     add(a, &out, "sample", c->sample);
     add(a, &out, "cpuctxsw", c->cpuctxsw);
     add(a, &out, "cuda-graph-trace", c->cuda_graph_trace);
-    if (c->capture_range) {
-        add(a, &out, "capture-range", c->capture_range);
+    add(a, &out, "delay", c->delay);
+    add(a, &out, "duration", c->duration);
+    add(a, &out, "capture-range", c->capture_range);
+    if (c->capture_range)
         add(a, &out, "capture-range-end", c->capture_range_end);
-        /* the default end, stop-shutdown, would end the program with the capture */
+    if (c->capture_range || c->duration) /* else the program ends with the capture */
         add(a, &out, "kill", "none");
-    }
     if (c->nvtx_capture) {
         lpo_run_words_addf(a, &out, "--nvtx-capture=%s", c->nvtx_capture);
         /* names pushed as plain text count too, not only registered strings */

@@ -4,10 +4,12 @@
  * Private to this folder. */
 #pragma once
 
+#include "pipeline/capture_words.h"
 #include "run/step.h"
 #include "settings/settings.h"
 
 struct lpo_arena;
+struct lpo_err;
 struct lpo_stage_ctx;
 
 /* What the stage reads of pipeline.nsys. */
@@ -16,6 +18,7 @@ struct lpo_nsys_settings {
     const char *sample, *cpuctxsw, *cuda_graph_trace;
     const char *capture_range, *capture_range_end, *nvtx_capture;
     struct lpo_settings_words stats, extra_args;
+    struct lpo_capture_words capture;
     bool gating_nvtx, export_sqlite;
 };
 
@@ -26,14 +29,16 @@ struct lpo_nsys_command {
     const char *capture_range;     /* NULL: the whole program */
     const char *capture_range_end; /* NULL or empty: the tool's own default */
     const char *nvtx_capture;      /* "Range@Domain", where capture_range is nvtx */
+    const char *delay, *duration;  /* seconds */
     const char *nvtx_domain_include, *nvtx_domain_exclude;
     struct lpo_settings_words extra; /* the user's own, passed as they are */
     const char *output;              /* `output`.nsys-rep */
 };
 
-/* From pipeline.nsys. A gate on a range that does not exist is left out, with a note. */
-void lpo_pipeline_nsys_command(struct lpo_stage_ctx *ctx, const char *program,
-                               struct lpo_nsys_command *out);
+/* From pipeline.nsys. A gate on a range that does not exist is left out, with a note. Fails where
+ * pipeline.nsys.capture asks for what nsys cannot do. */
+int lpo_pipeline_nsys_command(struct lpo_stage_ctx *ctx, const char *program,
+                              struct lpo_nsys_command *out, struct lpo_err *err);
 /* All words before the program. */
 struct lpo_words lpo_pipeline_nsys_command_words(struct lpo_arena *a,
                                                  const struct lpo_nsys_command *c);

@@ -29,6 +29,7 @@ static const struct lpo_settings_field fields[] = {
     LPO_SETTING(lpo_nsys_settings, nvtx_capture, LPO_S_TEXT, "pipeline.nsys.nvtx_capture"),
     LPO_SETTING(lpo_nsys_settings, capture_range_end, LPO_S_TEXT,
                 "pipeline.nsys.capture_range_end"),
+    LPO_CAPTURE_WORDS(lpo_nsys_settings, "nsys"),
     LPO_SETTING(lpo_nsys_settings, nvtx_domain_include, LPO_S_WORDS,
                 "pipeline.nsys.nvtx_domain_include"),
     LPO_SETTING(lpo_nsys_settings, nvtx_domain_exclude, LPO_S_WORDS,
@@ -91,7 +92,8 @@ static int nsys_plan(struct lpo_stage_ctx *ctx, struct lpo_steps *steps, struct 
     if (lpo_pipeline_stage_tool(ctx, &lpo_pipeline_nsys, &s->nsys, err) < 0 ||
         lpo_pipeline_stage_add_workload(ctx, steps, "nsys profile", &opts, &step, err) < 0)
         return err->code;
-    lpo_pipeline_nsys_command(ctx, s->nsys, &command);
+    if (lpo_pipeline_nsys_command(ctx, s->nsys, &command, err) < 0)
+        return err->code;
     s->gate = command.nvtx_capture;
     words = lpo_pipeline_nsys_command_words(ctx->arena, &command);
     lpo_run_step_wrap(ctx->arena, step, &words);

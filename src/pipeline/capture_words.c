@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pipeline/capture_words.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "util/err.h"
+
+/* A number from 1 on that ends at `until`; 0 when it is not one. */
+static int64_t number_before(const char *text, char until, const char **rest)
+{
+    char *end = NULL;
+    long long value;
+
+    errno = 0;
+    value = text[0] >= '0' && text[0] <= '9' ? strtoll(text, &end, 10) : 0;
+    if (value < 1 || errno || !end || *end != until)
+        return 0;
+    *rest = until ? end + 1 : end;
+    return value;
+}
+
+int lpo_pipeline_capture_calls(const char *stage, const char *text, int64_t *first, int64_t *last,
+                               struct lpo_err *err)
+{
+    const char *rest = text;
+
+    *first = 1;
+    *last = 0;
+    if (!text)
+        return 0;
+    *first = *last = number_before(text, 0, &rest);
+    if (!*first && (*first = number_before(text, '-', &rest)))
+        *last = rest[0] ? number_before(rest, 0, &rest) : 0;
+    if (!*first || *rest || (*last && *last < *first))
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.%s.capture.calls is '%s'; write 3, 3-10 or 3- (from the third "
+                        "on)",
+                        stage, text);
+    return 0;
+}
+
+int lpo_pipeline_capture_check(const char *stage, const struct lpo_capture_words *c,
+                               struct lpo_err *err)
+{
+    if (c->calls && !c->range)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "pipeline.%s.capture has calls and no range: set pipeline.%s.capture.range "
+                        "to the NVTX range they are about",
+                        stage, stage);
+    if (c->every > 1)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "%s cannot record one call in so many; pipeline.native.capture.every can",
+                        stage);
+    return 0;
+}
