@@ -104,6 +104,7 @@ enum lpo_fact {
     LPO_FACT_TO_ROOF,
     LPO_FACT_FIRST_NS,     /* first visit of a region; name: the range */
     LPO_FACT_LATER_NS,     /* median of its later visits */
+    LPO_FACT_NEW_KERNELS,  /* gaps that a kernel ended which had not run before */
     LPO_FACT_RANK,         /* the slow one */
     LPO_FACT_RANKS_NS,     /* median of the ranks */
     LPO_FACT_RANKS,        /* how many were recorded */

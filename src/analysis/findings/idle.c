@@ -43,6 +43,8 @@ struct sorter {
     LPO_VEC(struct bucket) buckets;
     struct lpo_map_pair bucket_rows; /* by kind and call: a trace may have a name for each call */
     struct frame_sums operators, python;
+    lpo_findings_rows new_kernels;
+    uint64_t new_gaps; /* that were put into a bucket because of one */
 };
 
 /* Calls that load or build code; calls that get or give back memory. By the beginning of the name,
@@ -155,6 +157,9 @@ static void choose(struct sorter *s, struct lpo_findings_gap *g, bool ping_pong,
     } else if (name != LPO_NONE) {
         *kind = LPO_FINDING_BLOCKED;
         *call = name;
+    } else if (lpo_findings_is_new_kernel(&s->new_kernels, g->op)) {
+        *kind = LPO_FINDING_FIRST_CALLS;
+        s->new_gaps++;
     } else {
         *kind = g->ns <= SHORT_GAP_NS ? LPO_FINDING_LAUNCH_BOUND : LPO_FINDING_HOST_WORK;
     }
@@ -366,6 +371,8 @@ static void make(const struct sorter *s, uint32_t bucket)
         lpo_findings_fact_name(f, LPO_FACT_IN_CALL, 0, b->call);
     if (b->kind == LPO_FINDING_FIRST_CALLS)
         add_first_call(f, &s->w->out->first);
+    if (b->kind == LPO_FINDING_FIRST_CALLS && s->new_gaps)
+        lpo_findings_fact(f, LPO_FACT_NEW_KERNELS, (double)s->new_gaps);
     add_main_name(s, f, bucket, &s->operators, LPO_FACT_IN_OPERATOR);
     add_main_name(s, f, bucket, &s->python, LPO_FACT_IN_PYTHON);
     if (b->kind == LPO_FINDING_LAUNCH_BOUND)
@@ -403,6 +410,7 @@ void lpo_findings_idle(struct lpo_findings_work *w)
         return;
     s.before = find_before(w);
     take_gaps(&s);
+    lpo_findings_new_kernels(w->trace, &s.gaps, SHORT_GAP_NS, &s.new_kernels);
     sort_into_buckets(&s);
     free(s.before); /* the next step has the largest need of memory */
     if (!w->other) {
@@ -413,6 +421,7 @@ void lpo_findings_idle(struct lpo_findings_work *w)
     make_all(&s);
     frame_sums_free(&s.operators);
     frame_sums_free(&s.python);
+    lpo_vec_free(&s.new_kernels);
     lpo_vec_free(&s.buckets);
     lpo_map_pair_free(&s.bucket_rows);
     lpo_vec_free(&s.gaps);

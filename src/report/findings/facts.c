@@ -78,6 +78,8 @@ static const struct {
                            NONE },
     [LPO_FACT_FIRST_NS] = { "the first %n took %v", NS },
     [LPO_FACT_LATER_NS] = { "the median of the later ones is %v", NS },
+    [LPO_FACT_NEW_KERNELS] = { "gaps in which a kernel was launched for the first time: %v",
+                               COUNT },
     [LPO_FACT_RANK] = { "rank %v", COUNT },
     [LPO_FACT_RANKS] = { "ranks that were recorded: %v", COUNT },
     [LPO_FACT_RANK_WAIT_NS] = { "%v of that is counted as waiting for the slow rank", NS },

@@ -179,7 +179,9 @@ static const char *special_advice(const struct lpo_finding_words *w, const struc
     case LPO_FACT_IN_OPERATOR:
         if (most && strstr(name(w, e->name), "DataLoader"))
             return "Load data ahead of time: worker processes (num_workers) and prefetching.";
-        return most && f->kind == LPO_FINDING_HOST_WORK ? known_work : NULL;
+        return most && f->kind == LPO_FINDING_HOST_WORK && !strstr(name(w, e->name), "::")
+                   ? known_work /* an operator of the framework belongs where it is */
+                   : NULL;
     case LPO_FACT_IN_PYTHON:
         return most && f->kind == LPO_FINDING_HOST_WORK ? known_work : NULL;
     default:
