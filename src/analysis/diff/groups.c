@@ -224,7 +224,7 @@ static void sort_groups(struct lpo_diff *d)
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < n; k++)
             place[i] += size_of(&d->groups.at[k]) > size_of(&d->groups.at[i]) ||
-                        (size_of(&d->groups.at[k]) == size_of(&d->groups.at[i]) && k < i);
+                        (k < i && size_of(&d->groups.at[k]) == size_of(&d->groups.at[i]));
     for (size_t i = 0; i < n; i++)
         sorted[place[i]] = d->groups.at[i];
     if (n)
