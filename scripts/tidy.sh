@@ -15,11 +15,18 @@ check_one() {
     # what the compiler sees, and the checks: the same text has the same findings
     key=$( (cat .clang-tidy; clang -E -D_GNU_SOURCE -DLPO_VERSION='""' -Isrc -Iinclude -Iworkloads "$1" 2>&1) | md5sum)
     if [ -f "$log" ] && [ "$(head -1 "$log")" = "$key" ]; then
+        tail -n +2 "$log"
         [ "$(wc -l <"$log")" -eq 1 ]
         return
     fi
-    local found
-    found=$(clang-tidy --quiet -p $build "$1" 2>/dev/null | grep -vE '^[0-9]+ warnings? ')
+    local all found status
+    all=$(clang-tidy --quiet -p $build "$1" 2>/dev/null)
+    status=$?
+    found=$(grep -vE '^[0-9]+ warnings? ' <<<"$all")
+    if [ -z "$found" ] && [ $status -ne 0 ]; then # it crashed, or was ended: nothing is known
+        echo "$1: clang-tidy ended with $status"
+        return 1
+    fi
     { echo "$key"; [ -z "$found" ] || echo "$found"; } >"$log"
     [ -z "$found" ] || { echo "$found"; return 1; }
 }
