@@ -50,7 +50,7 @@ void lpo_report_put_collectives(struct lpo_record *to, const struct lpo_analysis
 void lpo_report_put_memory(struct lpo_record *to, const struct lpo_analysis *a);
 /* "windows": where only a part of the run was recorded. In chapters/windows.c. */
 void lpo_report_put_windows(struct lpo_record *to, const struct lpo_analysis *a);
-/* "range_numbers": payloads of ranges, by name. In chapters/numbers.c. */
+/* "range_numbers": payloads of ranges, by name. In chapters/range_numbers.c. */
 void lpo_report_put_numbers(struct lpo_record *to, const struct lpo_analysis *a);
 /* "kernels": the first `count` of `rows`. */
 void lpo_report_put_kernels(struct lpo_record *to, const struct lpo_region_cells *cells,
