@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "trace/ncu/csv_page.h"
 #include "trace/ncu/private.h"
 #include "trace/readers.h"
 #include "util/csv.h"
@@ -11,76 +12,9 @@
 #include "util/map.h"
 #include "util/str.h"
 
-struct lpo_err;
-struct lpo_map;
-
-enum role {
-    LPO_NCU_SKIP,
-    LPO_NCU_METRIC, /* raw page: the column's name is the metric's */
-    LPO_NCU_FACT,   /* raw page: a fact of the launch or the device */
-    LPO_NCU_ID,
-    LPO_NCU_PID,
-    LPO_NCU_PROGRAM,
-    LPO_NCU_KERNEL,
-    LPO_NCU_STREAM,
-    LPO_NCU_BLOCK,
-    LPO_NCU_GRID,
-    LPO_NCU_DEVICE,
-    LPO_NCU_CC,
-    LPO_NCU_PUSH_POP,
-    LPO_NCU_START_END,
-    LPO_NCU_SECTION,
-    LPO_NCU_NAME,
-    LPO_NCU_PRINTED_UNIT,
-    LPO_NCU_VALUE,
-    LPO_NCU_INVOCATIONS,
-    LPO_NCU_RULE,
-    LPO_NCU_RULE_KIND,
-    LPO_NCU_RULE_TEXT,
-    LPO_NCU_SPEEDUP_KIND,
-    LPO_NCU_SPEEDUP,
-    LPO_NCU_ROLES,
-};
-
-struct column {
-    uint8_t role, fact;
-    uint32_t name, unit; /* as names of the trace; the unit is the base one, or LPO_NONE */
-    uint32_t metric;     /* LPO_NONE until the first number in this column */
-    double scale;        /* from the printed unit to the base one */
-};
-
-struct page {
-    struct lpo_trace *t;
-    struct lpo_csv *csv;
-    LPO_VEC(struct column) columns; /* details: behind those of the header, its metrics */
-    int at[LPO_NCU_ROLES];          /* column of a role, -1 when absent */
-    struct lpo_str text, key;       /* scratch */
-    struct lpo_map *stacks;         /* NVTX cells to stack + 1 */
-    struct lpo_map *gpu_ops;        /* details: process and ID to GPU operation */
-    struct lpo_map *labels;         /* details: section, name and unit to row of `columns` */
-    LPO_VEC(struct lpo_ncu_result)
-    results; /* details: one for each GPU operation from first_gpu_op */
-    uint32_t first_gpu_op;
-    int64_t last_pid;
-    uint32_t last_process;
-    uint64_t values;                     /* numbers in the table of metrics */
-    uint64_t bare_results, left_metrics; /* kernels and values that the table has no room for */
-    uint64_t several_threads, odd_rows;
-};
-
-/* The cell of a role in the present row; empty when absent. */
-static inline struct lpo_csv_cell cell_of(const struct page *p, enum role role)
-{
-    int at = p->at[role];
-
-    if (at < 0 || (size_t)at >= p->csv->count)
-        return (struct lpo_csv_cell){ "", 0, false };
-    return p->csv->cells[at];
-}
-
 static const struct role_row {
     const char *name;
-    enum role role;
+    enum ncu_role role;
 } roles[] = {
     { "ID", LPO_NCU_ID },
     { "Process ID", LPO_NCU_PID },
@@ -108,7 +42,7 @@ static const struct role_row {
     { "Body Item Label", LPO_NCU_SKIP },
 };
 
-static enum role role_of(const char *name)
+static enum ncu_role role_of(const char *name)
 {
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
         if (strcmp(roles[i].name, name) == 0)
@@ -121,13 +55,13 @@ static enum role role_of(const char *name)
     return *name ? LPO_NCU_METRIC : LPO_NCU_SKIP;
 }
 
-static struct column column_of(struct page *p, const char *name)
+static struct ncu_column column_of(struct ncu_page *p, const char *name)
 {
-    struct column c = { .role = (uint8_t)role_of(name),
-                        .name = lpo_trace_name(p->t, name),
-                        .unit = LPO_NONE,
-                        .metric = LPO_NONE,
-                        .scale = 1 };
+    struct ncu_column c = { .role = (uint8_t)role_of(name),
+                            .name = lpo_trace_name(p->t, name),
+                            .unit = LPO_NONE,
+                            .metric = LPO_NONE,
+                            .scale = 1 };
 
     if (c.role == LPO_NCU_METRIC) {
         c.fact = (uint8_t)lpo_ncu_fact_of(name, strlen(name));
@@ -137,7 +71,7 @@ static struct column column_of(struct page *p, const char *name)
     return c;
 }
 
-static void set_header(struct page *p)
+static void set_header(struct ncu_page *p)
 {
     size_t metrics = 0;
 
@@ -145,7 +79,7 @@ static void set_header(struct page *p)
     for (int i = 0; i < LPO_NCU_ROLES; i++)
         p->at[i] = -1;
     for (size_t i = 0; i < p->csv->count; i++) {
-        struct column c = column_of(p, lpo_csv_cell_text(p->csv->cells[i], &p->text));
+        struct ncu_column c = column_of(p, lpo_csv_cell_text(p->csv->cells[i], &p->text));
 
         if (p->at[c.role] < 0)
             p->at[c.role] = (int)i;
@@ -160,10 +94,10 @@ static void set_header(struct page *p)
         p->t->has_ranges = true;
 }
 
-static void set_units(struct page *p)
+static void set_units(struct ncu_page *p)
 {
     for (size_t i = 0; i < p->csv->count && i < p->columns.len; i++) {
-        struct column *c = &p->columns.at[i];
+        struct ncu_column *c = &p->columns.at[i];
         char base[LPO_NCU_UNIT];
 
         c->scale = lpo_ncu_unit_scale(p->csv->cells[i].at, p->csv->cells[i].len, base);
@@ -173,15 +107,14 @@ static void set_units(struct page *p)
 
 /* Rows are as wide as all metrics together. Kernels that have a metric of their own each would fill
  * any memory; real ones have most metrics in common. */
-static bool fits(const struct page *p, size_t rows, size_t columns)
+static bool fits(const struct ncu_page *p, size_t rows, size_t columns)
 {
     enum { SPARSE = 16 << 20, SHARE = 8 };
 
     return rows * columns <= SPARSE + SHARE * p->values;
 }
 
-/* LPO_NONE when metrics are not wanted, or there is no room for more kernels. */
-static uint32_t metric_row(struct page *p)
+uint32_t lpo_ncu_csv_metric_row(struct ncu_page *p)
 {
     struct lpo_trace *t = p->t;
 
@@ -194,7 +127,7 @@ static uint32_t metric_row(struct page *p)
     return lpo_trace_metric_row(t);
 }
 
-static void set_metric(struct page *p, struct column *c, uint32_t row, double v)
+static void set_metric(struct ncu_page *p, struct ncu_column *c, uint32_t row, double v)
 {
     struct lpo_trace *t = p->t;
 
@@ -210,8 +143,8 @@ static void set_metric(struct page *p, struct column *c, uint32_t row, double v)
     lpo_trace_metric_set(t, row, c->metric, v);
 }
 
-static void set_value(struct page *p, struct column *c, uint32_t row, struct lpo_ncu_result *r,
-                      struct lpo_csv_cell cell)
+void lpo_ncu_csv_set_value(struct ncu_page *p, struct ncu_column *c, uint32_t row,
+                           struct lpo_ncu_result *r, struct lpo_csv_cell cell)
 {
     double v;
 
@@ -228,13 +161,13 @@ static void set_value(struct page *p, struct column *c, uint32_t row, struct lpo
         set_metric(p, c, row, v);
 }
 
-static uint16_t process_of(struct page *p)
+static uint16_t process_of(struct ncu_page *p)
 {
     int64_t pid;
-    struct lpo_csv_cell program = cell_of(p, LPO_NCU_PROGRAM);
+    struct lpo_csv_cell program = lpo_ncu_csv_cell(p, LPO_NCU_PROGRAM);
     uint16_t row;
 
-    if (!lpo_csv_cell_int(cell_of(p, LPO_NCU_PID), &pid))
+    if (!lpo_csv_cell_int(lpo_ncu_csv_cell(p, LPO_NCU_PID), &pid))
         pid = -1;
     if (p->last_process != LPO_NONE && p->last_pid == pid)
         return (uint16_t)p->last_process;
@@ -247,10 +180,10 @@ static uint16_t process_of(struct page *p)
 }
 
 /* Rows of one region have equal cells, so a cell is taken apart once. */
-static uint32_t stack_of(struct page *p)
+static uint32_t stack_of(struct ncu_page *p)
 {
-    struct lpo_csv_cell push_pop = cell_of(p, LPO_NCU_PUSH_POP);
-    struct lpo_csv_cell start_end = cell_of(p, LPO_NCU_START_END);
+    struct lpo_csv_cell push_pop = lpo_ncu_csv_cell(p, LPO_NCU_PUSH_POP);
+    struct lpo_csv_cell start_end = lpo_ncu_csv_cell(p, LPO_NCU_START_END);
     uint64_t *slot;
     bool fresh;
 
@@ -276,24 +209,24 @@ static uint32_t stack_of(struct page *p)
     return (uint32_t)(*slot >> 1);
 }
 
-static struct lpo_gpu_op row_gpu_op(struct page *p, struct lpo_ncu_result *r, int32_t *device)
+struct lpo_gpu_op lpo_ncu_csv_gpu_op(struct ncu_page *p, struct lpo_ncu_result *r, int32_t *device)
 {
     struct lpo_gpu_op w = { .metrics = LPO_NONE };
-    struct lpo_csv_cell kernel = cell_of(p, LPO_NCU_KERNEL);
+    struct lpo_csv_cell kernel = lpo_ncu_csv_cell(p, LPO_NCU_KERNEL);
     int64_t v;
     double cc;
 
     w.process = process_of(p);
     w.stack = stack_of(p);
-    if (lpo_csv_cell_int(cell_of(p, LPO_NCU_STREAM), &v))
+    if (lpo_csv_cell_int(lpo_ncu_csv_cell(p, LPO_NCU_STREAM), &v))
         w.stream = (uint32_t)v;
-    *device = lpo_csv_cell_int(cell_of(p, LPO_NCU_DEVICE), &v) && v >= 0 ? (int32_t)v : 0;
-    if (lpo_csv_cell_number(cell_of(p, LPO_NCU_CC), &cc)) {
+    *device = lpo_csv_cell_int(lpo_ncu_csv_cell(p, LPO_NCU_DEVICE), &v) && v >= 0 ? (int32_t)v : 0;
+    if (lpo_csv_cell_number(lpo_ncu_csv_cell(p, LPO_NCU_CC), &cc)) {
         r->fact[LPO_NCU_CC_MAJOR] = floor(cc);
         r->fact[LPO_NCU_CC_MINOR] = round((cc - floor(cc)) * 10);
     }
-    r->has_shape = lpo_csv_cell_three(cell_of(p, LPO_NCU_GRID), r->grid) &&
-                   lpo_csv_cell_three(cell_of(p, LPO_NCU_BLOCK), r->block);
+    r->has_shape = lpo_csv_cell_three(lpo_ncu_csv_cell(p, LPO_NCU_GRID), r->grid) &&
+                   lpo_csv_cell_three(lpo_ncu_csv_cell(p, LPO_NCU_BLOCK), r->block);
     if (!kernel.doubled && kernel.len) /* the usual case, without a copy */
         w.name = lpo_trace_namen(p->t, kernel.at, kernel.len);
     else
@@ -334,7 +267,7 @@ static bool sniff(const char *path, const unsigned char *head, size_t len)
 
 /* --- the raw page: one row per kernel, one column per metric -------------------------------- */
 
-static void raw_row(struct page *p)
+static void raw_row(struct ncu_page *p)
 {
     const struct lpo_csv *csv = p->csv;
     size_t n = csv->count < p->columns.len ? csv->count : p->columns.len;
@@ -343,10 +276,10 @@ static void raw_row(struct page *p)
     int32_t device;
 
     lpo_ncu_result_reset(&r);
-    w = row_gpu_op(p, &r, &device);
-    w.metrics = metric_row(p);
+    w = lpo_ncu_csv_gpu_op(p, &r, &device);
+    w.metrics = lpo_ncu_csv_metric_row(p);
     for (size_t i = 0; i < n; i++) {
-        struct column *c = &p->columns.at[i];
+        struct ncu_column *c = &p->columns.at[i];
         double v;
 
         if (c->role == LPO_NCU_METRIC && c->metric != LPO_NONE && w.metrics != LPO_NONE) {
@@ -355,147 +288,15 @@ static void raw_row(struct page *p)
                 p->values++;
             }
         } else if (c->role == LPO_NCU_METRIC || c->role == LPO_NCU_FACT) {
-            set_value(p, c, w.metrics, &r, csv->cells[i]);
+            lpo_ncu_csv_set_value(p, c, w.metrics, &r, csv->cells[i]);
         }
     }
     lpo_ncu_push(p->t, w, &r, device);
 }
 
-/* --- the details page: one row per kernel and metric ---------------------------------------- */
-
-static uint32_t details_gpu_op(struct page *p)
-{
-    struct lpo_csv_cell id = cell_of(p, LPO_NCU_ID), pid = cell_of(p, LPO_NCU_PID);
-    struct lpo_ncu_result r;
-    struct lpo_gpu_op w;
-    uint64_t *slot;
-    int32_t device;
-    bool fresh;
-
-    lpo_str_clear(&p->key);
-    lpo_str_addn(&p->key, pid.at, pid.len);
-    lpo_str_addc(&p->key, '\0');
-    lpo_str_addn(&p->key, id.at, id.len);
-    slot = lpo_map_put(p->gpu_ops, p->key.at, p->key.len, &fresh);
-    if (!fresh)
-        return (uint32_t)*slot;
-    *slot = p->results.len;
-    lpo_ncu_result_reset(&r);
-    w = row_gpu_op(p, &r, &device);
-    w.metrics = metric_row(p);
-    lpo_ncu_push(p->t, w, &r, device);
-    lpo_vec_push(&p->results, r);
-    return (uint32_t)p->results.len - 1;
-}
-
-/* A label that we know gets its metric's name; another is kept apart by its section, since
- * "Memory Throughput" is a percentage in one and a rate in the other. */
-static void name_metric(struct page *p, struct column *c)
-{
-    LPO_STR section = { 0 };
-    const char *label = lpo_csv_cell_text(cell_of(p, LPO_NCU_NAME), &p->text);
-    const char *known;
-
-    lpo_csv_cell_text(cell_of(p, LPO_NCU_SECTION), &section);
-    known = lpo_ncu_label_metric(lpo_str_text(&section), label);
-    if (!known && !strstr(label, "__") && section.len) {
-        lpo_str_addf(&section, ": %s", label);
-        known = lpo_str_text(&section);
-    }
-    if (!known)
-        known = label;
-    c->name = lpo_trace_name(p->t, known);
-    c->fact = (uint8_t)lpo_ncu_fact_of(known, strlen(known));
-}
-
-static struct column *details_column(struct page *p)
-{
-    static const enum role parts[] = { LPO_NCU_SECTION, LPO_NCU_NAME, LPO_NCU_PRINTED_UNIT };
-    struct lpo_csv_cell unit = cell_of(p, LPO_NCU_PRINTED_UNIT);
-    struct column c = { .unit = LPO_NONE, .metric = LPO_NONE };
-    char base[LPO_NCU_UNIT];
-    uint64_t *slot;
-    bool fresh;
-
-    lpo_str_clear(&p->key);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        struct lpo_csv_cell cell = cell_of(p, parts[i]);
-
-        lpo_str_addn(&p->key, cell.at, cell.len);
-        lpo_str_addc(&p->key, '\0');
-    }
-    slot = lpo_map_put(p->labels, p->key.at, p->key.len, &fresh);
-    if (!fresh)
-        return &p->columns.at[*slot];
-    *slot = p->columns.len;
-    c.scale = lpo_ncu_unit_scale(unit.at, unit.len, base);
-    c.unit = *base ? lpo_trace_name(p->t, base) : LPO_NONE;
-    name_metric(p, &c);
-    lpo_vec_push(&p->columns, c);
-    return &p->columns.at[p->columns.len - 1];
-}
-
-/* Which of the words the cell holds; 0 where it is none of them. */
-static uint8_t word_of(struct lpo_csv_cell cell, const char *const *words, size_t count)
-{
-    for (size_t i = 1; i < count; i++)
-        if (cell.len == strlen(words[i]) && memcmp(cell.at, words[i], cell.len) == 0)
-            return (uint8_t)i;
-    return 0;
-}
-
-static uint32_t name_of_cell(struct page *p, enum role role)
-{
-    struct lpo_csv_cell cell = cell_of(p, role);
-
-    return cell.len ? lpo_trace_name(p->t, lpo_csv_cell_text(cell, &p->text)) : LPO_NONE;
-}
-
-/* Advice of a rule, in a row without a metric. */
-static void details_rule(struct page *p, uint32_t gpu_op)
-{
-    static const char *const kinds[] = {
-        [LPO_RULE_NOTE] = "",     [LPO_RULE_INFO] = "INF",   [LPO_RULE_WARNING] = "WRN",
-        [LPO_RULE_ERROR] = "ERR", [LPO_RULE_ADVICE] = "OPT",
-    };
-    static const char *const speedups[] = { "", "local", "global" };
-    struct lpo_rule rule = {
-        .op = gpu_op,
-        .section = name_of_cell(p, LPO_NCU_SECTION),
-        .rule = name_of_cell(p, LPO_NCU_RULE),
-        .title = LPO_NONE,
-        .kind = word_of(cell_of(p, LPO_NCU_RULE_KIND), kinds, sizeof kinds / sizeof *kinds),
-        .speedup = word_of(cell_of(p, LPO_NCU_SPEEDUP_KIND), speedups, 3),
-    };
-    const char *text;
-
-    if (cell_of(p, LPO_NCU_RULE_TEXT).len == 0 || p->t->skip & LPO_SKIP_METRICS)
-        return;
-    text = lpo_csv_cell_text(cell_of(p, LPO_NCU_RULE_TEXT), &p->text);
-    rule.text = lpo_ncu_rule_text(p->t, text, strlen(text));
-    if (!lpo_csv_cell_number(cell_of(p, LPO_NCU_SPEEDUP), &rule.percent) ||
-        !(rule.percent >= 0 && rule.percent <= 100))
-        rule.percent = (double)NAN;
-    lpo_ncu_rule_add(p->t, &rule);
-}
-
-static void details_row(struct page *p)
-{
-    uint32_t i = details_gpu_op(p);
-    struct lpo_ncu_result *r = &p->results.at[i];
-    uint32_t gpu_op = p->first_gpu_op + i;
-
-    if (cell_of(p, LPO_NCU_NAME).len == 0) {
-        details_rule(p, gpu_op);
-        return;
-    }
-    set_value(p, details_column(p), p->t->gpu_ops.at[gpu_op].metrics, r, cell_of(p, LPO_NCU_VALUE));
-    lpo_ncu_update(p->t, gpu_op, r);
-}
-
 /* --- any page ------------------------------------------------------------------------------- */
 
-static int find_header(struct page *p, struct lpo_err *err)
+static int find_header(struct ncu_page *p, struct lpo_err *err)
 {
     const char *line;
     size_t len;
@@ -509,7 +310,7 @@ static int find_header(struct page *p, struct lpo_err *err)
     return lpo_csv_next(p->csv, err) > 0 ? 0 : err->code;
 }
 
-static int check_header(struct page *p, struct lpo_err *err)
+static int check_header(struct ncu_page *p, struct lpo_err *err)
 {
     set_header(p);
     if (p->at[LPO_NCU_INVOCATIONS] >= 0)
@@ -521,17 +322,18 @@ static int check_header(struct page *p, struct lpo_err *err)
     return 0;
 }
 
-static void one_row(struct page *p)
+static void one_row(struct ncu_page *p)
 {
     bool details = p->at[LPO_NCU_NAME] >= 0 && p->at[LPO_NCU_VALUE] >= 0;
 
-    if (lpo_csv_cell_is(cell_of(p, LPO_NCU_KERNEL), "Kernel Name")) {
+    if (lpo_csv_cell_is(lpo_ncu_csv_cell(p, LPO_NCU_KERNEL), "Kernel Name")) {
         set_header(p); /* two outputs in one file */
         lpo_map_destroy(p->labels);
         p->labels = lpo_map_create();
     } else if (details && p->csv->count > (size_t)p->at[LPO_NCU_KERNEL]) {
-        details_row(p);
-    } else if (!details && cell_of(p, LPO_NCU_ID).len == 0 && cell_of(p, LPO_NCU_KERNEL).len == 0) {
+        lpo_ncu_details_row(p);
+    } else if (!details && lpo_ncu_csv_cell(p, LPO_NCU_ID).len == 0 &&
+               lpo_ncu_csv_cell(p, LPO_NCU_KERNEL).len == 0) {
         set_units(p);
     } else if (!details && p->csv->count >= p->columns.len / 2 && p->csv->count > 1) {
         raw_row(p);
@@ -540,7 +342,7 @@ static void one_row(struct page *p)
     }
 }
 
-static void add_notes(struct page *p, const char *broken)
+static void add_notes(struct ncu_page *p, const char *broken)
 {
     if (broken)
         lpo_trace_note(p->t, 0, "the CSV could be read only in part: %s", broken);
@@ -562,7 +364,7 @@ static void add_notes(struct page *p, const char *broken)
                        "one launched them: the first is taken (the .ncu-rep says which)");
 }
 
-static int read_page(struct page *p, struct lpo_err *err)
+static int read_page(struct ncu_page *p, struct lpo_err *err)
 {
     struct lpo_err broken = { 0 };
     size_t before = p->t->gpu_ops.len;
@@ -584,10 +386,10 @@ static int read_page(struct page *p, struct lpo_err *err)
 static int read(const char *path, struct lpo_trace *into, struct lpo_err *err)
 {
     LPO_AUTO(lpo_csv) csv = NULL;
-    struct page p = { .t = into,
-                      .first_gpu_op = (uint32_t)into->gpu_ops.len,
-                      .last_process = LPO_NONE,
-                      .values = into->nmetric_rows * into->metrics.len };
+    struct ncu_page p = { .t = into,
+                          .first_gpu_op = (uint32_t)into->gpu_ops.len,
+                          .last_process = LPO_NONE,
+                          .values = into->nmetric_rows * into->metrics.len };
     int rc;
 
     if (lpo_csv_open(path, &csv, err) < 0)
