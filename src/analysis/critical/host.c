@@ -192,7 +192,8 @@ static void hand_over(struct critical_graph *g, const struct critical_input *in)
     find_bursts(g, &starts);
     find_bursts(g, &ends);
     qsort(starts.at, starts.len, sizeof *starts.at, by_start);
-    qsort(ends.at, ends.len, sizeof *ends.at, by_end);
+    if (ends.len)
+        qsort(ends.at, ends.len, sizeof *ends.at, by_end);
     for (uint32_t i = 1; i < g->calls.len; i++) {
         struct critical_call *c = &g->calls.at[i];
         const struct critical_call *own = c - 1; /* a handed over `before` is another thread's */
