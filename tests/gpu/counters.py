@@ -196,7 +196,8 @@ def aggregate(path: str) -> tuple[dict, dict[str, dict[str, float]]]:
     for r in next(s for s in document["scopes"] if s["scope"] == "aggregate")["regions"]:
         row = found.setdefault(re.sub(r"layer\.?\d+", "layer*", r["path"]), {})
         for name, metric in {"gpu_ns": {"value": r["gpu_ns_inclusive"], "how": "sum"},
-                             "launches": {"value": r["launches"], "how": "sum"}, **r["metrics"]}.items():
+                             "launches": {"value": r["launches"], "how": "sum"},
+                             "visits": {"value": r["visits"], "how": "sum"}, **r["metrics"]}.items():
             if metric["value"] is None:
                 continue
             weight = 1 if metric["how"] == "sum" or metric.get("unit") == "byte" else r["gpu_ns_inclusive"] / 100
@@ -261,8 +262,8 @@ def ranges(report: str, *files: str) -> int:
             row = rows.get(region)
             if not kinds[kind] or not row:
                 continue
-            read, written, tensor = (sum(c[k] for c in kinds[kind]) for k in range(3))
-            print(f"{region}: {len(kinds[kind])} calls under ncu as ranges")
+            read, written, tensor = (row["visits"] * statistics.mean(c[k] for c in kinds[kind]) for k in range(3))
+            print(f"{region}: {row['visits']:.0f} calls sampled, {len(kinds[kind])} calls under ncu as ranges")
             judged("DRAM read", row["dram_bytes_read"], read, None)
             judged("DRAM written", row["dram_bytes_written"], written, None)
             failed |= judged("DRAM bytes", row["dram_bytes_read"] + row["dram_bytes_written"], read + written, REGION_OFF)

@@ -142,10 +142,12 @@ truth() {
     log "truth: ncu over whole calls of regions"
     "$lpo" report --json "$work"/truth/native/*.lpot "$work/truth/counters/gpu0.lpoc" >"$work/truth.json"
     local region files=()
+    # calls of a region are alike, so two repeats are enough for ncu
+    sed 's/"repeats": *[0-9]*/"repeats": 2/' "$work/truth/workload/native/settings.json" >"$work/short.json"
     for region in prefill decode lm_head; do
         timeout -k 10 90 ncu --clock-control none --cache-control none --replay-mode app-range --nvtx --nvtx-include "$region/" \
             --metrics dram__bytes_read.sum,dram__bytes_write.sum,sm__pipe_tensor_cycles_active.sum -f -o "$work/$region" \
-            "$PYTHON" build-portable/workloads/hf_generate.py --settings "$work/truth/workload/native/settings.json" \
+            "$PYTHON" build-portable/workloads/hf_generate.py --settings "$work/short.json" \
             --metrics "$work/metrics.json" >"$work/$region.log" 2>&1 || tail -3 "$work/$region.log"
         ncu --import "$work/$region.ncu-rep" --csv --page raw >"$work/$region.csv" 2>/dev/null
         files+=("$work/$region.csv")
