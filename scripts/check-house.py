@@ -23,6 +23,7 @@ ALIASES = {  # prefixes that are shorter than their file's name, because they ar
     "util/xmalloc": ["lpo_x"], "util/json_write": ["lpo_jw_", "lpo_json_"],
     "util/str": ["lpo_streq"],
     "util/sqlite_late": ["sqlite3_"],
+    "gpu/inside/inside": ["lpo_xmalloc_"],  # in place of the program's, which ends the process
     "util/json_pull": ["lpo_json_pull_"], "util/json_skip": ["lpo_json_pull_"],
 }
 DOORS = {"hydra": {"hydra/compose.h"}}  # what others may include of a room
@@ -40,8 +41,8 @@ def prefixes(path):
     out = [f"lpo_{folder}_"] + [f"lpo_{sub}_" for sub in rest]
     if folder in MODULES and not rest:
         module = path.stem
-        out += [f"lpo_{module}_", f"lpo_{module.split('_')[0]}_"] + ALIASES.get(str(path.with_suffix("")), [])
-    return out
+        out += [f"lpo_{module}_", f"lpo_{module.split('_')[0]}_"]
+    return out + ALIASES.get(str(path.with_suffix("")), [])
 
 
 def check(source):

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/sample_counters.h"
 
-#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,11 +72,7 @@ static void say_ready(void *ctx, const struct lpo_sampler_gpu *g)
 {
     struct lpo_app *app = ctx;
 
-    fprintf(app->out, "ready %s, %zu metrics, every %lld us, CUPTI %u%s%s\n", g->chip,
-            g->metrics.len, (long long)g->interval_ns / 1000, g->cupti_version,
-            g->has_context ? ", with a context" : "",
-            g->counts_clocks ? ", triggered by clocks" : "");
-    fflush(app->out);
+    lpo_sampler_say_ready(app->out, g);
 }
 
 static int fill(struct lpo_app *app, const struct lpo_args *args, struct lpo_sampler_options *o,
@@ -146,12 +141,7 @@ static int sample(struct lpo_app *app, const struct lpo_args *args, struct lpo_e
     setpriority(PRIO_PROCESS, 0, 5); /* the program that is studied comes first */
     rc = lpo_sampler_run(app->arena, &o, &r, err);
     if (rc == 0)
-        fprintf(app->out,
-                "done samples=%" PRIu64 " lost=%" PRIu64 " lost_ns=%" PRId64 " cpu_ns=%" PRId64
-                " wall_ns=%" PRId64 " rounds=%" PRIu64 " ended_by=%d decode_ns=%" PRId64
-                " evaluate_ns=%" PRId64 " empty_ns=%" PRId64 "\n",
-                r.samples, r.lost, r.lost_ns, r.cpu_ns, r.wall_ns, r.rounds, (int)r.ended_by,
-                r.costs.decode_ns, r.costs.evaluate_ns, r.costs.empty_ns);
+        lpo_sampler_say_result(app->out, &r);
     return rc;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "collect/collect.h"
+#include "collect/sampler.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -306,6 +307,8 @@ void lpoc_finish(struct lpoc *c, bool exits)
     /* A child of vfork that exits shares this memory, and must not end its parent's trace. */
     if (__atomic_load_n(&c->state, __ATOMIC_ACQUIRE) != LPOC_ON || getpid() != c->pid)
         return;
+    if (exits)
+        lpoc_sampler_stop(c);
     lpoc_guard();
     lpoc_tls.busy = LPOC_BUSY_HELD;
     if (exits) {
@@ -330,6 +333,7 @@ void lpoc_forked(struct lpoc *c, bool inside)
         return;
     lpoc_file_forked(&c->file);
     memset(c->counters, 0, sizeof c->counters);
+    c->sampler_stop = NULL;
     c->control.name[0] = 0; /* the thread that listens is the parent's */
     c->gpu = NULL;          /* CUDA does not survive a fork, and neither does our view of it */
     for (struct lpoc_thread *t = c->threads; t; t = t->next)

@@ -49,6 +49,7 @@ struct lpoc {
     struct lpoc_window window;
     struct lpoc_control control;
     struct lpoc_ring ring;
+    void (*sampler_stop)(void); /* sampler.h; NULL: no sampler in this process */
 };
 
 /* The one state of this process (inject.c). */

@@ -11,6 +11,7 @@
 #include "collect/gpu.h"
 #include "collect/guard.h"
 #include "collect/nvtx.h"
+#include "collect/sampler.h"
 #include "collect/thread.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -100,7 +101,9 @@ int InitializeInjectionNvtxExtension(struct nvtx_ext_module *module)
 
 int InitializeInjection(void)
 {
-    if (lpoc_ready(&state))
+    if (lpoc_ready(&state)) {
         lpoc_gpu_start(&state);
+        lpoc_sampler_start(&state);
+    }
     return 1;
 }

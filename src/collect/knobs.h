@@ -9,13 +9,14 @@
 enum { LPOC_PATH_MAX = 4096 };
 
 struct lpoc_knobs {
-    char dir[LPOC_PATH_MAX];   /* LPO_COLLECT_DIR, absolute; "" keeps the collector off */
-    char cupti[LPOC_PATH_MAX]; /* LPO_COLLECT_CUPTI: this libcupti and no other; "" searches */
-    char capture_range[256];   /* LPO_COLLECT_CAPTURE_RANGE: record its calls; "" is any time */
-    int64_t nvtx, gpu, tsc;    /* 0 or 1 */
-    int64_t buffer_kb;         /* per-thread buffer */
-    int64_t flush_ms;          /* a buffer older than this is written at the next event */
-    int64_t max_mb;            /* limit of one file; 0: none */
+    char dir[LPOC_PATH_MAX];     /* LPO_COLLECT_DIR, absolute; "" keeps the collector off */
+    char cupti[LPOC_PATH_MAX];   /* LPO_COLLECT_CUPTI: this libcupti and no other; "" searches */
+    char sampler[LPOC_PATH_MAX]; /* LPO_COLLECT_SAMPLER: liblpo-sample.so, loaded; "" is none */
+    char capture_range[256];     /* LPO_COLLECT_CAPTURE_RANGE: record its calls; "" is any time */
+    int64_t nvtx, gpu, tsc;      /* 0 or 1 */
+    int64_t buffer_kb;           /* per-thread buffer */
+    int64_t flush_ms;            /* a buffer older than this is written at the next event */
+    int64_t max_mb;              /* limit of one file; 0: none */
     /* Windows; window.h */
     int64_t capture_first, capture_last, capture_every; /* which calls; last 0: no end */
     int64_t capture_after_ms, capture_for_ms;           /* for 0: to the end */

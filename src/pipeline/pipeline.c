@@ -205,6 +205,13 @@ static void start_along(struct lpo_pipeline *p, const struct lpo_stage *stage,
             p->beside->stage[i]->start_along(&p->beside->ctx[i], stage, step);
 }
 
+static void plan_along(struct lpo_pipeline *p, const struct lpo_stage *stage, struct lpo_step *step)
+{
+    for (size_t i = 0; p->beside && i < p->beside->len; i++)
+        if (p->beside->stage[i]->plan_along && is_running(p, i))
+            p->beside->stage[i]->plan_along(&p->beside->ctx[i], stage, step);
+}
+
 static void stop_along(void *ctx)
 {
     struct lpo_pipeline *p = ctx;
@@ -232,6 +239,8 @@ static int run_steps(struct lpo_pipeline *p, const struct lpo_stage *stage,
         struct lpo_result r;
         int rc;
 
+        if (step.workload)
+            plan_along(p, stage, &step);
         if (write_command(&step, err) < 0)
             return err->code;
         if (step.workload)

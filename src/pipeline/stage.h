@@ -90,6 +90,8 @@ struct lpo_stage {
     int (*begin)(struct lpo_stage_ctx *ctx, struct lpo_err *err);
     /* For a stage with `begin`: before each program that stage `other` starts in place of the
      * workload, and after it has ended. May be NULL. */
+    void (*plan_along)(struct lpo_stage_ctx *ctx, const struct lpo_stage *other,
+                       struct lpo_step *step); /* before that: what the program is to be given */
     void (*start_along)(struct lpo_stage_ctx *ctx, const struct lpo_stage *other,
                         const struct lpo_step *step);
     void (*stop_along)(struct lpo_stage_ctx *ctx);

@@ -364,6 +364,10 @@ static const struct lpo_schema_row rows[] = {
       "run this stage; auto: where counters can be had", .values = "auto|true|false" },
     { "pipeline.counters.with", LPO_S_WORDS, "native", "the stages that it goes along with",
       .values = "native|torch_profiler|direct_inference" },
+    { "pipeline.counters.where", LPO_S_TEXT, "beside",
+      "where the sampler runs: in a process of its own, or as a thread of the program, which the "
+      "collector of stage native starts",
+      .values = "beside|inside" },
     { "pipeline.counters.interval", LPO_S_DURATION, "null",
       "time between two samples; null: the shortest that the sampler can keep up with",
       .nullable = true },

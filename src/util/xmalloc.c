@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* _Exit: what runs at a normal exit may want memory itself. */
-void lpo_xmalloc_failed(size_t size)
+/* _Exit: what runs at a normal exit may want memory itself. Weak: a library inside another program
+ * (gpu/inside) must not end that. */
+__attribute__((weak)) void lpo_xmalloc_failed(size_t size)
 {
     fprintf(stderr, "lpo: out of memory (asked for %zu bytes)\n", size);
     _Exit(1);

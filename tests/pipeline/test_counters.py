@@ -18,6 +18,7 @@ from lpo_case import LpoCase  # noqa: E402
 BUILD = os.environ["LPO_BUILD_ROOT"]
 NVML = os.path.join(BUILD, "tests", "pipeline", "fake_nvml.so")
 PM = os.path.join(BUILD, "tests", "gpu", "libfake-pm.so")
+CLIENT = os.path.join(BUILD, "tests", "pipeline", "inside_client")
 WORDS = ["pipeline.static_analysis.enable=false", "pipeline.direct_inference.enable=false", "pipeline.torch_profiler.enable=false"]
 TOY = ["run.repeats=1", "run.warmup=0", "infer.max_new_tokens=4", "infer.prompt_tokens=16", "model.layers=1", "workload.toy.cuda=false"]
 # Ends only when the sampler has written something, so that no clock decides what is in its file.
@@ -79,6 +80,41 @@ class Counters(LpoCase):
         self.go("pipeline.counters.with=[native,direct_inference]", "pipeline.direct_inference.enable=true")
         self.assertEqual(self.files(), ["direct_inference-gpu0.lpoc", "gpu0.lpoc"])
         self.assertEqual(self.samples("direct_inference-gpu0.lpoc")[0]["beside"], "direct_inference")
+
+    def inside(self, *words: str, code: int = 0, env: dict[str, str] | None = None) -> str:
+        return self.go("pipeline.counters.where=inside", "--", CLIENT, self.path("counters", "gpu0.lpoc"), *words, code=code,
+                       env={"CUDA_VISIBLE_DEVICES": "0", **(env or {})})
+
+    def test_inside_the_program(self) -> None:
+        for word in ("", "fork"):
+            with self.subTest(word):
+                self.inside(word)
+                facts, _, items = self.samples("gpu0.lpoc")
+                self.assertEqual(self.files(), ["gpu0.lpoc"])
+                self.assertGreater(sum(i[0] == "sample" for i in items), 100)
+                self.assertEqual(items[-1][1][6], 1)
+                stage = self.stage("counters")
+                self.assertEqual(stage["state"], "done")
+                self.assertIn("GPU 0 inside native: ", stage["notes"][0])
+                traces = [name for name in os.listdir(self.path("native")) if name.endswith(".lpot")]
+                self.assertTrue(any(f"{facts['pid']}." in name for name in traces), (facts["pid"], traces))  # the program's own process
+                os.rename(self.run_dir, self.run_dir + "-" + word)
+
+    def test_inside_a_program_that_crashes_keeps_its_samples(self) -> None:
+        self.inside("abort", code=1)
+        self.assertEqual(self.files(), ["gpu0.lpoc"])
+        with open(self.path("counters", "gpu0.lpoc"), "rb") as f:
+            self.assertGreater(sum(i[0] == "sample" for i in lpoc.read(f.read(), check=False)[2]), 50)
+        self.assertIn("the program ended before the sampler inside could write its totals", " ".join(self.stage("counters")["notes"]))
+
+    def test_inside_without_the_permission_the_program_goes_on(self) -> None:
+        self.modes = "no_permission"
+        output = self.go("pipeline.counters.where=inside", "--", CLIENT, __file__)
+        self.assertIn("counters: skipped: this user may not read the GPU's counters", output)
+
+    def test_inside_a_program_that_never_starts_cuda(self) -> None:
+        output = self.go("pipeline.counters.where=inside", "--", "true")
+        self.assertIn("counters: skipped: the program did not start CUDA with the collector inside", output)
 
     def test_no_permission_is_one_line_and_the_run_goes_on(self) -> None:
         self.modes = "no_permission"

@@ -2,6 +2,7 @@
 #include "gpu/sampler/sampler.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -40,11 +41,13 @@ static int64_t ns_of(struct timeval t)
     return (int64_t)t.tv_sec * 1000000000 + (int64_t)t.tv_usec * 1000;
 }
 
-static int64_t cpu_ns(void)
+static int64_t cpu_ns(const struct sampler *s)
 {
     struct rusage u;
 
-    return getrusage(RUSAGE_SELF, &u) == 0 ? ns_of(u.ru_utime) + ns_of(u.ru_stime) : 0;
+    return getrusage(s->o->as_thread ? RUSAGE_THREAD : RUSAGE_SELF, &u) == 0
+               ? ns_of(u.ru_utime) + ns_of(u.ru_stime)
+               : 0;
 }
 
 static int64_t clock_ns(clockid_t which)
@@ -247,7 +250,7 @@ static int finish(struct sampler *s, int rc, struct lpo_err *err)
     } else if (s->gap_is == LPO_COUNTERS_LOST_OVERFLOW && now > s->last_end_ns && s->last_end_ns) {
         lose(s, s->last_end_ns, now, &ignored); /* it overflowed, and nothing came after it */
     }
-    r->cpu_ns = cpu_ns() - s->started_cpu_ns;
+    r->cpu_ns = cpu_ns(s) - s->started_cpu_ns;
     r->costs = *lpo_sampler_session_costs(s->session);
     if (lpo_sampler_file_end(s->file, r->ended_by, r->cpu_ns, r->rounds, rc < 0 ? &ignored : err) <
             0 &&
@@ -288,10 +291,29 @@ int lpo_sampler_run(struct lpo_arena *a, const struct lpo_sampler_options *o,
         return rc;
     }
     started = clock_ns(CLOCK_MONOTONIC);
-    s.started_cpu_ns = cpu_ns();
+    s.started_cpu_ns = cpu_ns(&s);
     if (o->ready)
         o->ready(o->ctx, lpo_sampler_session_gpu(session));
     rc = finish(&s, sample_until_stop(&s, err), err);
     out->wall_ns = clock_ns(CLOCK_MONOTONIC) - started;
     return rc;
+}
+
+void lpo_sampler_say_ready(FILE *out, const struct lpo_sampler_gpu *g)
+{
+    fprintf(out, "ready %s, %zu metrics, every %lld us, CUPTI %u%s%s\n", g->chip, g->metrics.len,
+            (long long)g->interval_ns / 1000, g->cupti_version,
+            g->has_context ? ", with a context" : "",
+            g->counts_clocks ? ", triggered by clocks" : "");
+    fflush(out);
+}
+
+void lpo_sampler_say_result(FILE *out, const struct lpo_sampler_result *r)
+{
+    fprintf(out,
+            "done samples=%" PRIu64 " lost=%" PRIu64 " lost_ns=%" PRId64 " cpu_ns=%" PRId64
+            " wall_ns=%" PRId64 " rounds=%" PRIu64 " ended_by=%d decode_ns=%" PRId64
+            " evaluate_ns=%" PRId64 " empty_ns=%" PRId64 "\n",
+            r->samples, r->lost, r->lost_ns, r->cpu_ns, r->wall_ns, r->rounds, (int)r->ended_by,
+            r->costs.decode_ns, r->costs.evaluate_ns, r->costs.empty_ns);
 }

@@ -2,11 +2,12 @@
 /* gpu/sampler/sampler.h - counters of one GPU into a file, until somebody says stop.
  *
  * Runs in a process of its own (`lpo sample-counters`), beside the program that is studied: it
- * sees the whole GPU and needs nothing in that program. */
+ * sees the whole GPU and needs nothing in that program. Or as a thread inside it (gpu/inside). */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "gpu/sampler/session.h"
 
@@ -20,7 +21,8 @@ struct lpo_sampler_options {
     const char *version;
     const char *beside; /* the stage whose program runs at the same time; "" */
     int stop_fd;        /* end of file: stop; the process that started us holds the other end */
-    int signal_fd;      /* a signalfd: anything to read there means stop */
+    int signal_fd;      /* a signalfd: anything to read there means stop; -1: none */
+    bool as_thread;     /* of another program: only this thread's CPU time is the sampler's */
     /* Sampling has begun. */
     void (*ready)(void *ctx, const struct lpo_sampler_gpu *gpu);
     void *ctx;
@@ -38,3 +40,7 @@ struct lpo_sampler_result {
  * and a note in the file. */
 int lpo_sampler_run(struct lpo_arena *a, const struct lpo_sampler_options *o,
                     struct lpo_sampler_result *out, struct lpo_err *err);
+
+/* The lines by which a sampler tells lpo how it goes; pipeline/counters reads them. */
+void lpo_sampler_say_ready(FILE *out, const struct lpo_sampler_gpu *gpu);
+void lpo_sampler_say_result(FILE *out, const struct lpo_sampler_result *r);

@@ -9,6 +9,7 @@
 #include "pipeline/counters/helper.h"
 #include "pipeline/stage.h"
 #include "run/clock.h"
+#include "run/install.h"
 #include "run/manifest.h"
 #include "rundir/rundir.h"
 #include "util/arena.h"
@@ -24,13 +25,14 @@ static const int64_t long_run_ns = 60000000000; /* from then on every second sam
 static const int64_t usual_ns = 50000, long_ns = 100000;
 
 struct counters_settings {
-    const char *enable;
+    const char *enable, *where;
     struct lpo_settings_words with, metrics;
     int64_t interval_ns, max_mb;
 };
 
 static const struct lpo_settings_field fields[] = {
     LPO_SETTING(counters_settings, enable, LPO_S_TEXT, "pipeline.counters.enable"),
+    LPO_SETTING(counters_settings, where, LPO_S_TEXT, "pipeline.counters.where"),
     LPO_SETTING(counters_settings, with, LPO_S_WORDS, "pipeline.counters.with"),
     LPO_SETTING(counters_settings, metrics, LPO_S_WORDS, "pipeline.counters.metrics"),
     LPO_SETTING(counters_settings, interval_ns, LPO_S_DURATION, "pipeline.counters.interval"),
@@ -41,6 +43,7 @@ static const struct lpo_settings_field fields[] = {
 struct sampled {
     const char *stage, *file;
     int gpu;
+    bool inside; /* a thread of the program, not a process beside it */
     struct lpo_sampling s;
 };
 
@@ -131,8 +134,7 @@ static bool goes_with(const struct lpo_stage_ctx *ctx, const char *stage)
     return false;
 }
 
-static void start_gpu(struct lpo_stage_ctx *ctx, const char *stage, int gpu,
-                      const struct lpo_step *step)
+static void add_gpu(struct lpo_stage_ctx *ctx, const char *stage, int gpu, bool inside)
 {
     struct counters_run *run = ctx->private;
     struct sampled *r;
@@ -140,12 +142,60 @@ static void start_gpu(struct lpo_stage_ctx *ctx, const char *stage, int gpu,
     if (run->len == MAX_RUNS)
         return;
     r = &run->at[run->len++];
+    *r = (struct sampled){ .inside = inside };
     r->stage = stage;
     r->gpu = gpu;
     r->file = strcmp(stage, "native") == 0
                   ? lpo_arena_printf(ctx->arena, "gpu%d%s", gpu, LPO_COUNTERS_SUFFIX)
                   : lpo_arena_printf(ctx->arena, "%s-gpu%d%s", stage, gpu, LPO_COUNTERS_SUFFIX);
-    lpo_counters_helper_start(ctx->arena, words_of(ctx, r), step, &r->s);
+}
+
+static void add_gpus(struct lpo_stage_ctx *ctx, const char *stage, const struct lpo_step *step,
+                     bool inside)
+{
+    int only = ours(ctx) ? only_gpu(ctx) : -1;
+    int count = only >= 0 ? 0 : visible_gpus(ctx, step);
+
+    if (only >= 0)
+        add_gpu(ctx, stage, only, inside);
+    for (int i = 0; i < count; i++)
+        add_gpu(ctx, stage, i, inside);
+}
+
+/* Only a program that loads the collector can have the sampler inside. */
+static bool loads_collector(const struct lpo_step *step)
+{
+    for (size_t i = 0; i < step->nenv; i++)
+        if (strcmp(step->env[i].name, "CUDA_INJECTION64_PATH") == 0)
+            return step->env[i].value != NULL;
+    return false;
+}
+
+/* A sampler inside the program is told by its environment what to do. */
+static void counters_plan_along(struct lpo_stage_ctx *ctx, const struct lpo_stage *other,
+                                struct lpo_step *step)
+{
+    const struct counters_settings *settings = ctx->settings;
+    const char *library = lpo_run_install_find(ctx->arena, "liblpo-sample.so");
+    struct counters_run *run = ctx->private;
+    struct lpo_str words = { 0 };
+
+    run->running = run->len;
+    if (!goes_with(ctx, other->name))
+        return;
+    if (strcmp(settings->where, "inside") != 0 || !library || !loads_collector(step)) {
+        add_gpus(ctx, other->name, step, false);
+        return;
+    }
+    add_gpus(ctx, other->name, step, true);
+    for (size_t i = run->running; i < run->len; i++) {
+        lpo_str_add(&words, i > run->running ? "\n" : "");
+        for (const char *const *w = words_of(ctx, &run->at[i]); *w; w++)
+            lpo_str_addf(&words, "%s\n", *w);
+    }
+    lpo_run_step_env(ctx->arena, step, "LPO_COLLECT_SAMPLER", library);
+    lpo_run_step_env(ctx->arena, step, "LPO_SAMPLE", lpo_arena_strdup(ctx->arena, words.at));
+    lpo_str_free(&words);
 }
 
 static void counters_start_along(struct lpo_stage_ctx *ctx, const struct lpo_stage *other,
@@ -153,17 +203,11 @@ static void counters_start_along(struct lpo_stage_ctx *ctx, const struct lpo_sta
 {
     struct counters_run *run = ctx->private;
     int64_t deadline = lpo_run_clock_ns() + ready_ns;
-    int count, only;
 
-    run->running = run->len;
-    if (!goes_with(ctx, other->name))
-        return;
-    only = ours(ctx) ? only_gpu(ctx) : -1;
-    count = visible_gpus(ctx, step);
-    if (only >= 0)
-        start_gpu(ctx, other->name, only, step);
-    for (int i = 0; only < 0 && i < count; i++)
-        start_gpu(ctx, other->name, i, step);
+    (void)other;
+    for (size_t i = run->running; i < run->len; i++)
+        if (!run->at[i].inside)
+            lpo_counters_helper_start(ctx->arena, words_of(ctx, &run->at[i]), step, &run->at[i].s);
     for (size_t i = run->running; i < run->len; i++)
         lpo_counters_helper_wait_ready(ctx->arena, &run->at[i].s, deadline);
 }
@@ -172,8 +216,15 @@ static void counters_stop_along(struct lpo_stage_ctx *ctx)
 {
     struct counters_run *run = ctx->private;
 
-    for (size_t i = run->running; i < run->len; i++)
-        lpo_counters_helper_stop(ctx->arena, &run->at[i].s);
+    for (size_t i = run->running; i < run->len; i++) {
+        struct sampled *r = &run->at[i];
+
+        if (r->inside)
+            lpo_counters_helper_read_said(ctx->arena, lpo_path_join(ctx->arena, ctx->dir, r->file),
+                                          &r->s);
+        else
+            lpo_counters_helper_stop(ctx->arena, &r->s);
+    }
     run->running = run->len;
 }
 
@@ -200,10 +251,10 @@ static void note_result(struct lpo_stage_ctx *ctx, const struct sampled *r)
 
     if (s->done)
         lpo_run_manifest_note(ctx->manifest, ctx->record,
-                              "GPU %d beside %s: %" PRIu64
-                              " samples (%s); the sampler used %.1f %% "
+                              "GPU %d %s %s: %" PRIu64 " samples (%s); the sampler used %.1f %% "
                               "of one core",
-                              r->gpu, r->stage, s->samples, s->about, share);
+                              r->gpu, r->inside ? "inside" : "beside", r->stage, s->samples,
+                              s->about, share);
     if (s->lost_ns > 0)
         lpo_run_manifest_note(ctx->manifest, ctx->record,
                               "GPU %d beside %s: no samples of %.3f s (about %" PRIu64
@@ -279,6 +330,7 @@ const struct lpo_stage lpo_pipeline_counters = {
     .checks = checks,
     .begin = counters_begin,
     .collect = counters_collect,
+    .plan_along = counters_plan_along,
     .start_along = counters_start_along,
     .stop_along = counters_stop_along,
 };

@@ -212,3 +212,23 @@ void lpo_counters_helper_stop(struct lpo_arena *a, struct lpo_sampling *s)
     wait_for_end(s, deadline);
     close(s->said_fd);
 }
+
+void lpo_counters_helper_read_said(struct lpo_arena *a, const char *file, struct lpo_sampling *s)
+{
+    const char *path = lpo_arena_printf(a, "%s.said", file), *line;
+
+    *s = (struct lpo_sampling){ .stop_fd = -1 };
+    s->said_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (s->said_fd < 0) {
+        s->failed = "the program did not start CUDA with the collector inside";
+        return;
+    }
+    while ((line = next_line(a, s, lpo_run_clock_ns() + stop_ns)))
+        take_line(s, line);
+    close(s->said_fd);
+    unlink(path);
+    if (s->ready && !s->done && !s->failed)
+        s->failed = "the program ended before the sampler inside could write its totals";
+    else if (!s->ready && !s->failed)
+        s->failed = "the program ended before the sampler inside had begun";
+}

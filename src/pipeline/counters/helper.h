@@ -33,5 +33,7 @@ void lpo_counters_helper_start(struct lpo_arena *a, const char *const *words,
 /* Waits for its first line, until `deadline_ns` (lpo_run_clock_ns) at most. */
 void lpo_counters_helper_wait_ready(struct lpo_arena *a, struct lpo_sampling *s,
                                     int64_t deadline_ns);
+/* One that was inside the program `FILE.said` is of: what it said there. The file is removed. */
+void lpo_counters_helper_read_said(struct lpo_arena *a, const char *file, struct lpo_sampling *s);
 /* Tells it to stop, reads its last line and waits for its end; kills it when it takes too long. */
 void lpo_counters_helper_stop(struct lpo_arena *a, struct lpo_sampling *s);
