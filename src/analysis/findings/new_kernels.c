@@ -9,6 +9,10 @@
 #include "analysis/findings/private.h"
 #include "util/map.h"
 
+/* Pairs of operator and gap that are looked at: a damaged file may have all operators around all
+ * gaps. Real ones have a few operators around each. */
+enum { MOST_PAIRS = 20000000 };
+
 /* A launch: which thread, and when it began. */
 struct moment {
     uint32_t thread;
@@ -148,7 +152,9 @@ static bool is_framework(const struct lpo_trace *t, const struct lpo_op *o)
 /* An operator of less than half of the shortest gap cannot cover half of any. */
 static void find_operators(const struct lpo_trace *t, candidates *c, int64_t least_ns)
 {
-    for (size_t i = 0; i < t->ops.len; i++) {
+    size_t pairs = 0;
+
+    for (size_t i = 0; i < t->ops.len && pairs < MOST_PAIRS; i++) {
         const struct lpo_op *o = &t->ops.at[i];
 
         if (o->end_ns - o->start_ns < least_ns / 2)
@@ -156,6 +162,7 @@ static void find_operators(const struct lpo_trace *t, candidates *c, int64_t lea
         for (size_t k = candidate_from(c, o->thread, o->start_ns);
              k < c->len && c->at[k].launch.thread == o->thread && c->at[k].launch.ns <= o->end_ns;
              k++) {
+            pairs++;
             if (c->at[k].launch_end_ns > o->end_ns || c->at[k].inner_start_ns > o->start_ns)
                 continue;
             c->at[k].inner_start_ns = o->start_ns;
