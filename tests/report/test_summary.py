@@ -188,6 +188,28 @@ class Sentences(Summary):
         self.assertIn("Look at traces of the other ranks too: they show how much of it is waiting. Overlap it", text)
 
 
+class LittleToSay(Summary):
+    def test_only_copies(self) -> None:
+        events = []
+        for i in range(100):  # 6 GB/s: 6 MB in 1 ms, where 50 GB/s are usual
+            at = {"pid": 1, "tid": 1, "ts": i * 1000 - 10, "dur": 1}
+            events += [{"ph": "X", "cat": "cuda_runtime", "name": "cudaMemcpyAsync", **at, "args": {"correlation": i + 1}},
+                       {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pageable -> Device)", "pid": 0, "tid": 7, "ts": i * 1000, "dur": 1000,
+                        "args": {"correlation": i + 1, "device": 0, "stream": 7, "bytes": 6000000}}]
+        self.put("torch_profiler/1.trace.json", {"schemaVersion": 1, "deviceProperties": [
+            {"id": 0, "name": "NVIDIA H100", "computeMajor": 9, "computeMinor": 0}], "traceEvents": events})
+        text = self.report()
+        self.assertIn("Take care: No kernel was recorded, only copies and memsets.", text)
+        self.assertIn("at most 100 ms (100.0 %) could be saved. Pinned memory would save about 88 ms of it. "
+                      "Copy from pinned host memory, or copy less.", text)  # there is no computing to hide them
+        self.assertNotIn("of computing, faster kernels", self.report_md)
+
+    def test_nothing_at_all(self) -> None:
+        text = self.of_trace()
+        self.assertIn("No part of the program is marked, and no GPU operation was recorded.", text)
+        self.assertNotIn("Time of the marked parts", text)
+
+
 class Throttling(Summary):
     """One GPU, busy for 1 ms; samples every 100 us, half of them slowed from 2000 to 1500 MHz."""
 

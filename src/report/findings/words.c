@@ -164,10 +164,12 @@ static const char *special_advice(const struct lpo_finding_words *w, const struc
                    ? "Copy less: keep data on the GPU, or move fewer bytes."
                    : "Send less, or less often: compute more between two messages.";
     case LPO_FACT_PAGEABLE_NS:
-        return pinned_helps(f, most)
-                   ? "Copy from pinned host memory, on another stream while the GPU computes, or "
-                     "copy less."
-                   : NULL;
+        if (!pinned_helps(f, most))
+            return NULL;
+        return has_fact(f, LPO_FACT_HIDES_NS)
+                   ? "Copy from pinned host memory, or copy less."
+                   : "Copy from pinned host memory, on another stream while the GPU computes, or "
+                     "copy less.";
     case LPO_FACT_GRAPHS:
         return "Launch less: put more of the work into CUDA graphs, or use larger batches.";
     case LPO_FACT_COMPILED:
@@ -236,6 +238,8 @@ const char *lpo_report_finding_caution(const struct lpo_finding_words *w,
     const char *tail = cautions[c->kind].tail;
     LPO_STR s = { 0 };
 
+    if (c->kind == LPO_CAUTION_FEW && c->evidence[0].value == 0)
+        return "No kernel was recorded, only copies and memsets.";
     if (c->kind == LPO_CAUTION_FEW && c->evidence[0].value == 1)
         return "Only one kernel was recorded: too few for firm conclusions.";
     lpo_str_addf(&s, "%.*s%s%s", (int)(hole - text), text,
@@ -283,7 +287,7 @@ const char *lpo_report_finding_kernels(const struct lpo_finding_words *w)
 {
     const struct lpo_findings *f = w->findings;
 
-    if (!f->any_device || f->kernels_slack_ns > f->compute_ns / 2)
+    if (!f->any_device || !f->compute_ns || f->kernels_slack_ns > f->compute_ns / 2)
         return NULL;
     for (size_t i = 0; i < f->cautions.len; i++)
         if (f->cautions.at[i].kind == LPO_CAUTION_NO_LAUNCH)

@@ -300,23 +300,30 @@ static void add_speed(struct summary *t)
     }
 }
 
-/* Was anything recorded beside loading and warm-up? */
-static bool has_steady_time(const struct summary *t)
+static bool any_part(const struct summary *t)
 {
-    if (!t->steady->any || t->steady->cells.cells.len)
-        return true;
     for (size_t i = 0; i < t->fold->rows.len; i++)
         if (is_shown(t, &t->fold->rows.at[i]))
             return true;
     return false;
 }
 
-/* " For 1.2 ms of it the host was at model.py(3): forward.", where that is most of it. */
-static const char *host_was(const struct lpo_finding_words *w, const struct lpo_finding *f)
+/* Was anything recorded beside loading and warm-up? */
+static bool has_steady_time(const struct summary *t)
+{
+    return !t->steady->any || t->steady->cells.cells.len || any_part(t);
+}
+
+/* What of the evidence the advice needs, where that is a large part: " For 1.2 ms of it the host
+ * was at model.py(3): forward.", " Pinned memory would save about 3 ms of it." */
+static const char *key_fact(const struct lpo_finding_words *w, const struct lpo_finding *f)
 {
     for (size_t i = f->nevidence; i-- > 0;) { /* the line of Python comes after the operator */
         const struct lpo_evidence *e = &f->evidence[i];
 
+        if (e->fact == LPO_FACT_PINNED_SAVES_NS && e->value >= (double)f->saving_ns / 10)
+            return lpo_arena_printf(w->arena, " Pinned memory would save about %s of it.",
+                                    lpo_report_finding_value(w, e));
         if ((e->fact == LPO_FACT_IN_PYTHON || e->fact == LPO_FACT_IN_OPERATOR) &&
             e->value > (double)f->saving_ns / 2)
             return lpo_arena_printf(w->arena, " F%s.", lpo_report_finding_fact(w, e) + 1);
@@ -330,7 +337,7 @@ static void add_finding(struct summary *t, const struct lpo_finding *f, size_t n
 
     lpo_doc_paragraph(t->doc, "%zu. %s: %s could be saved.%s %s", number,
                       lpo_report_finding_title(&w, f), lpo_report_finding_saving(&w, f),
-                      host_was(&w, f), lpo_report_finding_advice(&w, f));
+                      key_fact(&w, f), lpo_report_finding_advice(&w, f));
 }
 
 static void add_findings(struct summary *t)
@@ -433,8 +440,11 @@ static void add_time(struct summary *t)
     else if (t->gpu)
         lpo_doc_paragraph(t->doc, "All GPU work%s together takes %s.", on_gpus(t),
                           duration(t, t->steady->kernel_ns));
-    else
+    else if (any_part(t))
         lpo_doc_paragraph(t->doc, "Time of the marked parts of the program on the host:");
+    else
+        lpo_doc_paragraph(t->doc, "No part of the program is marked, and no GPU operation was "
+                                  "recorded.");
     add_regions(t);
     if (t->gpu)
         add_classes(t);
