@@ -16,7 +16,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Lowest first, as in src/meson.build.
 ROOMS = ["util", "hydra", "settings", "gpu", "model", "run", "trace", "region", "rundir", "analysis",
-         "report", "writer", "pipeline", "cli"]
+         "report", "writer", "pipeline", "sweep", "cli"]
 APART = {"collect": {"collect", "lpo"}}  # the collector uses itself and the file format alone
 MODULES = {"util", "hydra"}  # rooms in which a file is a module
 ALIASES = {  # prefixes that are shorter than their file's name, because they are everywhere

@@ -10,6 +10,7 @@
 #include "cli/run/multirun.h"
 #include "cli/run/progress.h"
 #include "cli/run/words.h"
+#include "sweep/plan.h"
 #include "util/arena.h"
 #include "util/err.h"
 
@@ -34,6 +35,8 @@ static int check_usage(const struct lpo_args *args, struct lpo_err *err)
             err, LPO_E_USAGE,
             "--resume uses the config of the interrupted run, so it takes no overrides, no "
             "program, no --multirun, --only or --output");
+    if (!resume && lpo_cli_args_has(args, "job"))
+        return lpo_fail(err, LPO_E_USAGE, "--job N is a job of a sweep: it needs --resume DIR");
     if (resume && lpo_cli_args_has(args, "dry-run"))
         return lpo_fail(err, LPO_E_USAGE, "--resume and --dry-run cannot be used together");
     if (resume && check_json(args, false, err) < 0)
@@ -62,9 +65,27 @@ static int run_once(struct lpo_app *app, const struct lpo_args *args, struct lpo
     return result.exit_code;
 }
 
+/* A run folder, or that of a sweep. */
+static int resume(struct lpo_app *app, const struct lpo_args *args, struct lpo_progress *progress,
+                  struct lpo_err *err)
+{
+    const char *dir = lpo_cli_args_text(args, "resume", "");
+    const char *job = lpo_cli_args_text(args, "job", NULL);
+    struct lpo_job_result result = { 0 };
+
+    if (job)
+        return lpo_cli_multirun_job(app, args->table, dir, job, progress, err);
+    if (lpo_sweep_plan_exists(app->arena, dir))
+        return lpo_cli_multirun_resume(app, args->table, dir, progress, err);
+    if (lpo_cli_job_resume(app, dir, progress, &result, err) < 0)
+        return err->code;
+    if (lpo_cli_args_has(args, "open") && result.run_dir)
+        lpo_cli_open_page(app, result.run_dir);
+    return result.exit_code;
+}
+
 static int run_run(struct lpo_app *app, const struct lpo_args *args, struct lpo_err *err)
 {
-    struct lpo_job_result result = { 0 };
     struct lpo_progress progress;
     struct lpo_args with;
     bool multirun;
@@ -73,14 +94,8 @@ static int run_run(struct lpo_app *app, const struct lpo_args *args, struct lpo_
         return err->code;
     args = &with;
     lpo_cli_progress_init(&progress, app->screen, lpo_cli_args_has(args, "quiet"));
-    if (lpo_cli_args_has(args, "resume")) {
-        if (lpo_cli_job_resume(app, lpo_cli_args_text(args, "resume", ""), &progress, &result,
-                               err) < 0)
-            return err->code;
-        if (lpo_cli_args_has(args, "open") && result.run_dir)
-            lpo_cli_open_page(app, result.run_dir);
-        return result.exit_code;
-    }
+    if (lpo_cli_args_has(args, "resume"))
+        return resume(app, args, &progress, err);
     if (lpo_cli_multirun_wanted(app, args, &multirun, err) < 0 ||
         check_json(args, multirun, err) < 0)
         return err->code;
@@ -98,7 +113,8 @@ static const struct lpo_option options[] = {
     { "multirun", 'm', LPO_OPT_FLAG, NULL, "one run for every combination of the swept values" },
     { "dry-run", 'n', LPO_OPT_FLAG, NULL, "print each command that would be started; run nothing" },
     { "resume", 0, LPO_OPT_TEXT, "DIR",
-      "continue a run folder: only stages that are not done run" },
+      "continue a run folder, or the folder of a sweep: only what is not done runs" },
+    { "job", 0, LPO_OPT_TEXT, "N", "with --resume of a sweep: this job alone, here" },
     { "json", 0, LPO_OPT_FLAG, NULL, "with --multirun --dry-run: the jobs as JSON" },
     { "open", 0, LPO_OPT_FLAG, NULL, "show report.html in a browser at the end" },
     { "quiet", 'q', LPO_OPT_FLAG, NULL, "no progress, and no output of the program" },

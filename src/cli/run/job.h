@@ -21,6 +21,8 @@ struct lpo_job {
     const char *run_dir;           /* wanted; the real one may end in -2 */
     const char *call_dir; /* where the workload starts, unless workload.cwd says otherwise */
     bool chdir;           /* hydra.job.chdir: the workload starts in the run folder */
+    void (*published)(void *ctx, const char *run_dir); /* the folder is there; may be NULL */
+    void *published_ctx;
 };
 
 /* A finished run, for the summary over several. */

@@ -305,6 +305,7 @@ int lpo_cli_job_compose(struct lpo_app *app, const struct lpo_args *args,
     struct lpo_stated_needs needs;
     const char *full;
 
+    *out = (struct lpo_job){ 0 };
     /* first, so that a user's own workload=… still has the last word */
     out->overrides =
         program ? joined(app->arena, as_command, overrides) : joined(app->arena, overrides, NULL);

@@ -281,6 +281,8 @@ int lpo_cli_job_run(struct lpo_app *app, const struct lpo_job *job, struct lpo_p
     note_device(app->arena, job, progress);
     lpo_run_interrupt_arm(NULL); /* nothing to keep yet; the next run sweeps what was begun */
     rc = fill_folder(app->arena, job, &hw, &folder, &m, err);
+    if (rc == 0 && job->published)
+        job->published(job->published_ctx, m.dir);
     if (rc == 0 && !names_its_folder(job))
         lpo_run_folder_link_latest(app->arena, m.dir);
     if (rc == 0)

@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/run/multirun.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/app.h"
 #include "cli/options.h"
 #include "cli/run/job.h"
 #include "cli/run/progress.h"
 #include "hydra/compose.h"
-#include "report/doc/doc.h"
+#include "run/child/interrupt.h"
 #include "run/child/supervise.h"
 #include "run/secrets/secrets.h"
+#include "sweep/launcher.h"
+#include "sweep/plan.h"
+#include "sweep/summary.h"
 #include "util/arena.h"
 #include "util/err.h"
-#include "util/file.h"
 #include "util/json_write.h"
 #include "util/path.h"
 #include "util/str.h"
-#include "writer/writer.h"
 
 #define JOBS_SCHEMA "lpo.jobs/1"
 
@@ -88,48 +92,27 @@ static int check_jobs(struct lpo_app *app, const struct lpo_args *args,
     return 0;
 }
 
-struct outcome {
-    struct lpo_job_result result;
-    const char *error; /* the job could not be composed or its folder not made */
+/* What a job tells its sweep while it runs. */
+struct report {
+    const struct lpo_sweep_plan *plan; /* NULL: nobody listens */
+    size_t job;
+    struct lpo_sweep_result *result;
 };
 
-static void write_summary(struct lpo_arena *a, const char *dir,
-                          const struct lpo_override_sweep_jobs *jobs,
-                          const struct outcome *outcomes, size_t done)
+static void on_published(void *ctx, const char *run_dir)
 {
-    LPO_STR out = { 0 };
-    struct lpo_json_writer w = lpo_json_writer(&out, 2);
+    struct report *r = ctx;
 
-    lpo_jw_object(&w, NULL);
-    lpo_jw_text(&w, "schema", "lpo.multirun/1");
-    lpo_jw_array(&w, "jobs");
-    for (size_t i = 0; i < jobs->count; i++) {
-        lpo_jw_object(&w, NULL);
-        lpo_jw_uint(&w, "num", jobs->at[i].num);
-        lpo_jw_array(&w, "overrides");
-        for (size_t k = 0; k < jobs->at[i].count; k++)
-            lpo_jw_text(&w, NULL, lpo_secrets_mask_override(a, jobs->at[i].overrides[k]));
-        lpo_jw_end(&w);
-        lpo_jw_text(&w, "state", i >= done ? "pending" : outcomes[i].error ? "failed" : "ran");
-        lpo_jw_text(&w, "error", i < done ? outcomes[i].error : NULL);
-        lpo_jw_text(&w, "run_dir", i < done ? outcomes[i].result.run_dir : NULL);
-        if (i < done && !outcomes[i].error)
-            lpo_jw_int(&w, "exit_code", outcomes[i].result.exit_code);
-        else
-            lpo_jw_null(&w, "exit_code");
-        lpo_jw_end(&w);
-    }
-    lpo_jw_end(&w);
-    lpo_jw_end(&w);
-    if (lpo_file_make_dirs(dir, NULL) == 0)
-        lpo_file_write(lpo_path_join(a, dir, "multirun.json"), out.at, out.len, NULL);
+    r->result->run_dir = lpo_arena_strdup(r->plan->arena, run_dir);
+    lpo_sweep_result_save(r->plan, r->job, r->result, NULL);
 }
 
 static int run_job(struct lpo_app *app, const struct lpo_args *args, const char **words, size_t num,
-                   struct lpo_progress *progress, struct lpo_job_result *out, struct lpo_err *err)
+                   struct lpo_progress *progress, struct report *report, struct lpo_job_result *out,
+                   struct lpo_err *err)
 {
     const char *const *program = args->rest ? (const char *const *)args->rest : NULL;
-    struct lpo_job job;
+    struct lpo_job job = { 0 };
 
     if (lpo_cli_job_compose(app, args, (const char *const *)words, program, (int)num, &job, err) <
         0)
@@ -138,114 +121,216 @@ static int run_job(struct lpo_app *app, const struct lpo_args *args, const char 
         fprintf(app->out, "# job %zu\n", num);
         return lpo_cli_job_dry_run(app, &job, err);
     }
+    if (report) {
+        job.published = on_published;
+        job.published_ctx = report;
+    }
     return lpo_cli_job_run(app, &job, progress, out, err);
 }
 
-static const struct lpo_column job_columns[] = {
-    { "job", "Job", LPO_CELL_COUNT, NULL },
-    { "state", "State", LPO_CELL_TEXT, NULL },
-    { "wall_ns", "Duration", LPO_CELL_NS, NULL },
-    { "total_ns", "Workload", LPO_CELL_NS, NULL },
-    { "tokens_per_s", "Tokens/s", LPO_CELL_MEASURE, "/s" },
-    { "gpu_ns", "GPU time", LPO_CELL_NS, NULL },
-    { "overrides", "Swept", LPO_CELL_TEXT, NULL },
+/* One job to its end; what became of it is in *r, and in its file where `kept`. A folder that an
+ * earlier attempt left is gone on with. */
+static void do_job(struct lpo_app *app, const struct lpo_args *args, struct lpo_sweep_plan *plan,
+                   size_t i, bool kept, struct lpo_progress *progress, struct lpo_sweep_result *r)
+{
+    const char *before = r->run_dir;
+    struct report report = { plan, i, r };
+    struct lpo_job_result out = { 0 };
+    struct lpo_err err = { 0 };
+    char host[256] = "";
+    int rc;
+
+    gethostname(host, sizeof host - 1);
+    *r = (struct lpo_sweep_result){ .state = LPO_SWEEP_RUNNING,
+                                    .run_dir = before,
+                                    .host = lpo_arena_strdup(plan->arena, host) };
+    if (kept)
+        lpo_sweep_result_save(plan, i, r, NULL);
+    if (before && lpo_path_exists(lpo_path_join(plan->arena, before, "run.json")))
+        rc = lpo_cli_job_resume(app, before, progress, &out, &err);
+    else
+        rc = run_job(app, args, plan->jobs[i].words, (size_t)plan->jobs[i].num, progress,
+                     kept ? &report : NULL, &out, &err);
+    if (rc < 0) {
+        lpo_cli_print_error(app, "lpo run", &err);
+        r->error = lpo_arena_strdup(plan->arena, lpo_err_cause(&err));
+        out.exit_code = lpo_err_exit_code(rc);
+    }
+    r->state = LPO_SWEEP_ENDED;
+    r->exit_code = out.exit_code;
+    r->run_dir = out.run_dir ? out.run_dir : r->run_dir;
+    r->wall_ns = out.wall_ns;
+    r->total_ms = out.total_ms;
+    r->tokens_s = out.tokens_s;
+    r->gpu_ns = out.gpu_ns;
+    if (kept)
+        lpo_sweep_result_save(plan, i, r, NULL);
+}
+
+/* Hydra's basic launcher. */
+static void run_in_order(struct lpo_app *app, const struct lpo_args *args,
+                         struct lpo_sweep_plan *plan, struct lpo_sweep_result *results, bool kept,
+                         struct lpo_progress *progress)
+{
+    for (size_t i = 0; i < plan->count && !lpo_run_supervise_interrupted(); i++) {
+        if (!lpo_sweep_result_open(&results[i]))
+            continue;
+        fprintf(app->log, "job %zu of %zu\n", i + 1, plan->count);
+        do_job(app, args, plan, i, kept, progress, &results[i]);
+        lpo_sweep_summary_save(plan, results, NULL);
+    }
+}
+
+static int dry_run(struct lpo_app *app, const struct lpo_args *args, struct lpo_sweep_run *s,
+                   const struct lpo_sweep_launcher *launcher, struct lpo_err *err)
+{
+    LPO_STR text = { 0 };
+    int worst = 0;
+
+    s->program = lpo_path_program(app->arena);
+    if (!s->program)
+        s->program = "lpo";
+    if (launcher && launcher->plan(s, &text, err) < 0)
+        return err->code;
+    fputs(lpo_str_text(&text), app->out);
+    for (size_t i = 0; i < s->plan->count && !lpo_run_supervise_interrupted(); i++) {
+        struct lpo_job_result out = { 0 };
+        struct lpo_err why = { 0 };
+        int rc = run_job(app, args, s->plan->jobs[i].words, (size_t)s->plan->jobs[i].num, NULL,
+                         NULL, &out, &why);
+
+        if (rc < 0)
+            lpo_cli_print_error(app, "lpo run", &why);
+        if (rc < 0 && lpo_err_exit_code(rc) > worst)
+            worst = lpo_err_exit_code(rc);
+    }
+    return worst;
+}
+
+/* --- a launcher's view of the terminal ------------------------------------------------------ */
+
+struct terminal {
+    struct lpo_progress *progress;
+    struct lpo_sweep_run *sweep;
 };
 
-static const char *state_of(const struct outcome *o)
+static void say(void *ctx, const char *line)
 {
-    static const struct {
-        int code;
-        const char *state;
-    } states[] = { { 0, "done" }, { 3, "missing" }, { 130, "interrupted" } };
-
-    if (o->error)
-        return "failed";
-    for (size_t i = 0; i < sizeof states / sizeof *states; i++)
-        if (states[i].code == o->result.exit_code)
-            return states[i].state;
-    return "failed";
+    lpo_cli_progress_say(((struct terminal *)ctx)->progress, "%s", line);
 }
 
-/* What is the same in every job is no news. */
-static bool is_swept(const struct lpo_override_sweep_jobs *jobs, const struct lpo_sweep_job *job,
-                     size_t k)
+static void show(void *ctx, const char *line)
 {
-    for (size_t i = 0; i < jobs->count; i++)
-        if (k >= jobs->at[i].count || strcmp(jobs->at[i].overrides[k], job->overrides[k]) != 0)
-            return true;
-    return false;
+    lpo_cli_progress_show(((struct terminal *)ctx)->progress, line);
 }
 
-static void add_job(struct lpo_arena *a, struct lpo_table *t,
-                    const struct lpo_override_sweep_jobs *jobs, const struct lpo_sweep_job *job,
-                    const struct outcome *o, bool ran)
+static void changed(void *ctx)
 {
-    const struct lpo_job_result *r = &o->result;
-    LPO_STR overrides = { 0 };
+    struct lpo_sweep_run *s = ((struct terminal *)ctx)->sweep;
 
-    for (size_t k = 0; k < job->count; k++)
-        if (is_swept(jobs, job, k))
-            lpo_str_addf(&overrides, "%s%s", overrides.len ? " " : "",
-                         lpo_secrets_mask_override(a, job->overrides[k]));
-    lpo_doc_row_count(t, job->num);
-    lpo_doc_row_text(t, ran ? state_of(o) : "pending");
-    lpo_doc_row_measure(t, r->wall_ns > 0 ? lpo_measure_measured((double)r->wall_ns)
-                                          : lpo_measure_unknown());
-    lpo_doc_row_measure(t, lpo_measure_known(r->total_ms)
-                               ? lpo_measure_measured(r->total_ms.value * 1e6)
-                               : lpo_measure_unknown());
-    lpo_doc_row_measure(t, r->tokens_s);
-    lpo_doc_row_measure(t, r->gpu_ns);
-    lpo_doc_row_textn(t, lpo_str_text(&overrides), overrides.len);
+    lpo_sweep_summary_save(s->plan, s->results, NULL);
 }
 
-/* One table over all jobs, whatever became of each. */
-static void print_summary(struct lpo_app *app, const struct lpo_override_sweep_jobs *jobs,
-                          const struct outcome *outcomes, size_t done, const char *dir)
+static int launch(struct lpo_app *app, struct lpo_sweep_run *s,
+                  const struct lpo_sweep_launcher *launcher, struct lpo_progress *progress,
+                  struct lpo_err *err)
 {
-    LPO_AUTO(lpo_doc) doc = lpo_doc_create("sweep", "Sweep");
-    struct lpo_table *t;
+    struct terminal terminal = { progress, s };
+    int rc;
+
+    s->program = lpo_path_program(app->arena);
+    s->ctx = &terminal;
+    s->say = say;
+    s->show = show;
+    s->changed = changed;
+    if (!s->program)
+        return lpo_fail(err, LPO_E_MISSING, "lpo cannot find its own program to start jobs with");
+    lpo_run_interrupt_disarm(); /* the launcher has jobs to end first */
+    rc = launcher->run(s, err);
+    lpo_run_interrupt_arm(NULL);
+    return rc;
+}
+
+static int summarise(struct lpo_app *app, const struct lpo_sweep_run *s, const char *shown_dir)
+{
+    int worst = lpo_sweep_result_worst(s->results, s->plan->count);
+    size_t open = 0;
     LPO_STR text = { 0 };
 
-    lpo_doc_section(doc, "jobs", "jobs of the sweep", 1);
-    t = lpo_doc_table(doc, "jobs", "", job_columns, sizeof job_columns / sizeof *job_columns);
-    for (size_t i = 0; i < jobs->count; i++)
-        add_job(app->arena, t, jobs, &jobs->at[i], &outcomes[i], i < done);
-    lpo_writer_text.write(doc, &text);
+    for (size_t i = 0; i < s->plan->count; i++)
+        open += lpo_sweep_result_open(&s->results[i]);
+    lpo_sweep_summary_save(s->plan, s->results, NULL);
+    lpo_sweep_summary_add_table(s->plan, s->results, &text);
     fprintf(app->out, "\n%s\nsweep folder: %s (multirun.json lists the jobs)\n",
-            lpo_str_text(&text), dir);
+            lpo_str_text(&text), shown_dir);
+    if (open && lpo_sweep_plan_exists(app->arena, s->plan->dir))
+        fprintf(app->out, "lpo run --resume %s runs the %zu that are not done\n", shown_dir, open);
+    return (s->interrupted || lpo_run_supervise_interrupted()) && worst < 130 ? 130 : worst;
 }
 
-static int run_all(struct lpo_app *app, const struct lpo_args *args,
-                   struct lpo_override_sweep_jobs *jobs, const char *dir, const char *shown_dir,
-                   struct lpo_progress *progress)
+/* --- a new sweep ---------------------------------------------------------------------------- */
+
+static struct lpo_sweep_plan make_plan(struct lpo_app *app, const struct lpo_args *args,
+                                       const struct lpo_override_sweep_jobs *jobs, const char *dir)
 {
-    bool dry = lpo_cli_args_has(args, "dry-run");
-    struct outcome *outcomes = lpo_arena_array(app->arena, jobs->count, sizeof *outcomes);
-    int worst = 0;
-    size_t i;
+    struct lpo_arena *a = app->arena;
+    struct lpo_sweep_plan p = {
+        .arena = a,
+        .dir = dir,
+        .cwd = lpo_path_absolute(a, "."),
+        .config_dir = lpo_cli_args_text(args, "config-dir", NULL),
+        .config_name = lpo_cli_args_text(args, "config-name", NULL),
+        .words = lpo_arena_array(a, args->nwords + 1, sizeof *p.words),
+        .program = args->rest,
+        .jobs = lpo_arena_array(a, jobs->count + 1, sizeof *p.jobs),
+        .count = jobs->count,
+    };
 
-    for (i = 0; i < jobs->count && !lpo_run_supervise_interrupted(); i++) {
-        const char **words = words_of(app->arena, jobs, i, dir);
-        struct lpo_err err = { 0 };
-        int rc;
+    for (size_t i = 0; i < args->nwords; i++)
+        p.words[i] = args->words[i];
+    for (size_t i = 0; i < jobs->count; i++)
+        p.jobs[i] = (struct lpo_sweep_plan_job){ (int64_t)jobs->at[i].num,
+                                                 words_of(a, jobs, i, dir), jobs->at[i].count };
+    return p;
+}
 
-        if (!dry)
-            fprintf(app->log, "job %zu of %zu\n", i + 1, jobs->count);
-        rc = run_job(app, args, words, jobs->at[i].num, progress, &outcomes[i].result, &err);
-        if (rc < 0) {
-            lpo_cli_print_error(app, "lpo run", &err);
-            outcomes[i].error = lpo_arena_strdup(app->arena, lpo_err_cause(&err));
-            outcomes[i].result.exit_code = lpo_err_exit_code(rc);
-        }
-        if (outcomes[i].result.exit_code > worst)
-            worst = outcomes[i].result.exit_code;
-        if (!dry)
-            write_summary(app->arena, dir, jobs, outcomes, i + 1);
-    }
-    if (!dry)
-        print_summary(app, jobs, outcomes, i, shown_dir);
-    return worst;
+/* Whether the plan is in a file: jobs that are started elsewhere need it, and --resume does. */
+static int keep_plan(const struct lpo_sweep_plan *plan, bool needed, bool *kept, int *lock,
+                     struct lpo_err *err)
+{
+    const char *secret = lpo_sweep_plan_secret(plan);
+
+    *kept = secret == NULL;
+    *lock = -1;
+    if (secret && needed)
+        return lpo_fail(err, LPO_E_CONFIG,
+                        "'%s' holds a secret, and a job that is started apart would need it in a "
+                        "file; take it from the environment: KEY='${oc.env:NAME}'",
+                        secret);
+    if (secret)
+        return 0;
+    if (lpo_sweep_plan_begin(plan, err) < 0 || lpo_sweep_plan_lock(plan, lock, err) < 0 ||
+        lpo_sweep_plan_save(plan, err) < 0)
+        return err->code;
+    return 0;
+}
+
+static int run_plan(struct lpo_app *app, const struct lpo_args *args, struct lpo_sweep_run *s,
+                    const struct lpo_sweep_launcher *launcher, const char *shown_dir,
+                    struct lpo_progress *progress, struct lpo_err *err)
+{
+    bool kept = false;
+    int lock = -1, rc = keep_plan(s->plan, launcher != NULL, &kept, &lock, err);
+
+    if (rc == 0 && launcher)
+        rc = launch(app, s, launcher, progress, err);
+    else if (rc == 0)
+        run_in_order(app, args, s->plan, s->results, kept, progress);
+    if (rc == 0)
+        rc = summarise(app, s, shown_dir);
+    if (lock >= 0)
+        close(lock);
+    return rc;
 }
 
 int lpo_cli_multirun(struct lpo_app *app, const struct lpo_args *args,
@@ -253,9 +338,12 @@ int lpo_cli_multirun(struct lpo_app *app, const struct lpo_args *args,
 {
     const char *const *words = (const char *const *)args->words;
     bool dry = lpo_cli_args_has(args, "dry-run");
+    const struct lpo_sweep_launcher *launcher = NULL;
     struct lpo_composed c;
     struct lpo_override_sweep_jobs jobs;
-    struct lpo_node *params = NULL, *dir = NULL;
+    struct lpo_node *params = NULL, *dir = NULL, *settings = NULL;
+    struct lpo_sweep_plan plan;
+    struct lpo_sweep_run sweep = { .plan = &plan };
     const char *full;
     LPO_STR json = { 0 };
 
@@ -263,7 +351,8 @@ int lpo_cli_multirun(struct lpo_app *app, const struct lpo_args *args,
         lpo_compose_hydra(&c, "sweeper.params", &params, err) < 0 ||
         lpo_override_sweep_jobs(app->arena, c.overrides, c.noverrides, params, c.options, &jobs,
                                 err) < 0 ||
-        lpo_compose_hydra(&c, "sweep.dir", &dir, err) < 0)
+        lpo_compose_hydra(&c, "sweep.dir", &dir, err) < 0 ||
+        lpo_compose_hydra(&c, "launcher", &settings, err) < 0)
         return err->code;
     if (!dir || dir->kind != LPO_NODE_STRING)
         return lpo_fail(err, LPO_E_CONFIG, "hydra.sweep.dir must be a folder name");
@@ -274,7 +363,106 @@ int lpo_cli_multirun(struct lpo_app *app, const struct lpo_args *args,
         fputs(lpo_str_text(&json), app->out);
         return 0;
     }
-    return run_all(app, args, &jobs, full, lpo_secrets_mask_path(app->arena, dir->text), progress);
+    if (lpo_sweep_launcher_find(settings, &launcher, err) < 0)
+        return err->code;
+    plan = make_plan(app, args, &jobs, full);
+    sweep.settings = settings;
+    sweep.results = lpo_arena_array(app->arena, plan.count + 1, sizeof *sweep.results);
+    if (dry)
+        return dry_run(app, args, &sweep, launcher, err);
+    return run_plan(app, args, &sweep, launcher, lpo_secrets_mask_path(app->arena, dir->text),
+                    progress, err);
+}
+
+/* --- a sweep that is there ------------------------------------------------------------------ */
+
+/* The options and the program as they were given, from the folder where lpo was called. */
+static int restore(struct lpo_app *app, const struct lpo_option *table, const char *dir,
+                   struct lpo_sweep_plan *plan, struct lpo_args *args, struct lpo_err *err)
+{
+    struct lpo_arena *a = app->arena;
+    const char **argv;
+    int n = 0, nwords = 0, nprogram = 0;
+
+    if (lpo_sweep_plan_load(a, dir, plan, err) < 0)
+        return err->code;
+    if (chdir(plan->cwd) < 0)
+        return lpo_fail_errno(err, "the sweep was started in '%s', which cannot be entered",
+                              plan->cwd);
+    while (plan->words[nwords])
+        nwords++;
+    while (plan->program && plan->program[nprogram])
+        nprogram++;
+    argv = lpo_arena_array(a, (size_t)(nwords + nprogram) + 6, sizeof *argv);
+    if (plan->config_dir)
+        argv[n++] = lpo_arena_printf(a, "--config-dir=%s", plan->config_dir);
+    if (plan->config_name)
+        argv[n++] = lpo_arena_printf(a, "--config-name=%s", plan->config_name);
+    for (int i = 0; i < nwords; i++)
+        argv[n++] = plan->words[i];
+    if (plan->program)
+        argv[n++] = "--";
+    for (int i = 0; i < nprogram; i++)
+        argv[n++] = plan->program[i];
+    return lpo_cli_args_parse(app, table, n, (const char *const *)argv, args, err);
+}
+
+int lpo_cli_multirun_resume(struct lpo_app *app, const struct lpo_option *table, const char *dir,
+                            struct lpo_progress *progress, struct lpo_err *err)
+{
+    const struct lpo_sweep_launcher *launcher = NULL;
+    struct lpo_node *settings = NULL;
+    struct lpo_sweep_plan plan;
+    struct lpo_sweep_run sweep = { .plan = &plan, .resumed = true };
+    struct lpo_composed c;
+    struct lpo_args args;
+    int lock = -1, rc;
+
+    if (restore(app, table, dir, &plan, &args, err) < 0 ||
+        lpo_cli_job_config(app, &args, (const char *const *)args.words, true, &c, err) < 0 ||
+        lpo_compose_hydra(&c, "launcher", &settings, err) < 0 ||
+        lpo_sweep_launcher_find(settings, &launcher, err) < 0 ||
+        lpo_sweep_plan_lock(&plan, &lock, err) < 0)
+        return lpo_ctx(err, "'%s' cannot be resumed", dir);
+    sweep.settings = settings;
+    sweep.results = lpo_arena_array(app->arena, plan.count + 1, sizeof *sweep.results);
+    for (size_t i = 0; i < plan.count; i++)
+        lpo_sweep_result_load(&plan, i, &sweep.results[i]);
+    rc = launcher ? launch(app, &sweep, launcher, progress, err) : 0;
+    if (!launcher)
+        run_in_order(app, &args, &plan, sweep.results, true, progress);
+    if (rc == 0)
+        rc = summarise(app, &sweep, dir);
+    if (lock >= 0)
+        close(lock);
+    return rc;
+}
+
+int lpo_cli_multirun_job(struct lpo_app *app, const struct lpo_option *table, const char *dir,
+                         const char *num, struct lpo_progress *progress, struct lpo_err *err)
+{
+    struct lpo_sweep_result result;
+    struct lpo_sweep_plan plan;
+    struct lpo_args args;
+    char *end;
+    long long wanted;
+    size_t i;
+
+    errno = 0;
+    wanted = strtoll(num, &end, 10);
+    if (restore(app, table, dir, &plan, &args, err) < 0)
+        return err->code;
+    for (i = 0; i < plan.count && plan.jobs[i].num != wanted; i++)
+        ;
+    if (errno || end == num || *end || i == plan.count)
+        return lpo_fail(err, LPO_E_USAGE, "the sweep '%s' has no job '%s'", dir, num);
+    lpo_sweep_result_load(&plan, i, &result);
+    if (!lpo_sweep_result_open(&result)) {
+        fprintf(app->out, "job %lld is done\n", wanted);
+        return 0;
+    }
+    do_job(app, &args, &plan, i, true, progress, &result);
+    return result.exit_code;
 }
 
 int lpo_cli_multirun_wanted(struct lpo_app *app, const struct lpo_args *args, bool *out,

@@ -76,6 +76,19 @@ static void on_tick(void *ctx, const struct lpo_step *step, int64_t elapsed_ns, 
     fflush(p->to);
 }
 
+void lpo_cli_progress_show(struct lpo_progress *p, const char *line)
+{
+    LPO_STR shown = { 0 };
+
+    if (p->quiet || !p->moving)
+        return;
+    wipe(p);
+    p->drawn = 1;
+    lpo_visible_add(&shown, line, strlen(line), (size_t)columns(p) - 1);
+    fputs(lpo_str_text(&shown), p->to);
+    fflush(p->to);
+}
+
 /* A terminal would obey the control bytes of a program: it gets text, tabs and line ends. Files and
  * pipes get the bytes. */
 static void show_bytes(FILE *to, const char *bytes, size_t len)

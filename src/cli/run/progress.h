@@ -22,6 +22,8 @@ struct lpo_progress {
 
 void lpo_cli_progress_init(struct lpo_progress *p, FILE *to, bool quiet);
 struct lpo_pipeline_events lpo_cli_progress_events(struct lpo_progress *p);
+/* The line that is redrawn; nothing when quiet or not on a terminal. */
+void lpo_cli_progress_show(struct lpo_progress *p, const char *line);
 /* A line that stays; nothing when quiet. */
 void lpo_cli_progress_say(struct lpo_progress *p, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

@@ -32,6 +32,8 @@ static int run(struct lpo_arena *a, const char *const *argv, int64_t timeout_ns,
     if (r.end == LPO_END_EXIT && r.code == 0)
         return 0;
     lpo_run_result_describe(&r, step, &how);
+    if (r.end == LPO_END_EXIT && r.last_line[0]) /* its own words say more than the number */
+        lpo_str_addf(&how, ": %s", r.last_line);
     return lpo_fail(err, LPO_E_CHILD, "%s: %s", argv[0], lpo_str_text(&how));
 }
 

@@ -35,6 +35,7 @@ static const int64_t default_grace_ns = 5000000000;
 static struct {
     int fd;
     bool interrupted;
+    unsigned times; /* lpo_run_supervise_wait() */
     sigset_t before;
 } signals = { .fd = -1 };
 
@@ -59,6 +60,7 @@ int lpo_run_supervise_begin(struct lpo_err *err)
     lpo_run_cgroup_sweep();
     signals.fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     signals.interrupted = false;
+    signals.times = 0;
     if (signals.fd < 0)
         return lpo_fail_errno(err, "cannot watch for signals");
     return 0;
@@ -81,6 +83,20 @@ bool lpo_run_supervise_active(void)
 bool lpo_run_supervise_interrupted(void)
 {
     return signals.interrupted;
+}
+
+unsigned lpo_run_supervise_wait(int64_t ns)
+{
+    struct pollfd p = { .fd = signals.fd, .events = POLLIN };
+    struct signalfd_siginfo info;
+
+    if (poll(&p, 1, (int)(ns / 1000000)) > 0)
+        while (read(signals.fd, &info, sizeof info) == (ssize_t)sizeof info)
+            if (info.ssi_signo != SIGCHLD) {
+                signals.interrupted = true;
+                signals.times++;
+            }
+    return signals.times;
 }
 
 /* One running child. */

@@ -60,6 +60,10 @@ void lpo_run_supervise_end(void);
 bool lpo_run_supervise_active(void);      /* between the two */
 bool lpo_run_supervise_interrupted(void); /* did the user ask to stop? */
 
+/* Waits so long, or until a child ends or the user asks to stop. Returns how often the user did
+ * since lpo_run_supervise_begin(). For who starts children of his own. */
+unsigned lpo_run_supervise_wait(int64_t ns);
+
 /* Runs the step to its end. Fails only when supervision itself is impossible; a program that
  * fails, times out or cannot be started is a result. */
 int lpo_run_supervise(const struct lpo_step *step, const struct lpo_watch *watch,

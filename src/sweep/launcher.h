@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sweep/launcher.h - who starts the jobs of a sweep, and waits for them.
+ *
+ * hydra.launcher of the config chooses one by its `_target_` and holds its settings. Hydra's own
+ * launcher ("basic": one job after the other, in this process) has no row: cli/run/multirun.c is it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "sweep/plan.h"
+
+struct lpo_err;
+struct lpo_node;
+struct lpo_str;
+
+struct lpo_sweep_run {
+    struct lpo_sweep_plan *plan;
+    struct lpo_sweep_result *results; /* of each job */
+    const struct lpo_node *settings;  /* hydra.launcher, a map */
+    const char *program;              /* lpo itself */
+    bool resumed;                     /* the user came back for the results: wait for them */
+    bool interrupted;                 /* the user asked to stop; set by the launcher */
+    void *ctx;
+    void (*say)(void *ctx, const char *line);  /* a line that stays */
+    void (*show)(void *ctx, const char *line); /* the one line that is redrawn */
+    void (*changed)(void *ctx);                /* a job began or ended: multirun.json */
+};
+
+enum lpo_sweep_kind {
+    LPO_SWEEP_TEXT,   /* or a number */
+    LPO_SWEEP_COUNT,  /* a whole number above 0 */
+    LPO_SWEEP_TRUTH,  /* true or false */
+    LPO_SWEEP_LIST,   /* of texts */
+    LPO_SWEEP_MAP,    /* of texts */
+    LPO_SWEEP_IGNORED /* of another launcher's config; means nothing here */
+};
+
+struct lpo_sweep_key {
+    const char *name; /* NULL ends the table */
+    enum lpo_sweep_kind kind;
+};
+
+struct lpo_sweep_launcher {
+    const char *name;
+    const char *const *targets; /* ends of _target_, NULL-terminated */
+    const struct lpo_sweep_key *keys;
+    /* Says what it would start, for --dry-run. May fail for a wrong setting, as `run` would. */
+    int (*plan)(const struct lpo_sweep_run *s, struct lpo_str *out, struct lpo_err *err);
+    /* Runs every open job and fills the results. Returns when all have ended, or when the user
+     * asked to stop and those that ran have ended. */
+    int (*run)(struct lpo_sweep_run *s, struct lpo_err *err);
+};
+
+/* *out is NULL for Hydra's basic launcher. LPO_E_CONFIG for one that is not known, and for settings
+ * that it does not have. */
+int lpo_sweep_launcher_find(const struct lpo_node *settings, const struct lpo_sweep_launcher **out,
+                            struct lpo_err *err);
+
+/* A setting as text; NULL where it is null or not there. */
+const char *lpo_sweep_launcher_text(const struct lpo_sweep_run *s, const char *key);
+/* The same as a number; `fallback` where it is not there. */
+long long lpo_sweep_launcher_count(const struct lpo_sweep_run *s, const char *key,
+                                   long long fallback);
+
+extern const struct lpo_sweep_launcher lpo_sweep_local, lpo_sweep_slurm;

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What became of each job. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "sweep/plan.h"
+#include "util/arena.h"
+#include "util/file.h"
+#include "util/json.h"
+#include "util/json_write.h"
+#include "util/path.h"
+#include "util/str.h"
+
+static const char *const states[] = {
+    [LPO_SWEEP_PENDING] = "pending",
+    [LPO_SWEEP_RUNNING] = "running",
+    [LPO_SWEEP_ENDED] = "ended",
+    [LPO_SWEEP_LOST] = "lost",
+};
+
+enum { STATES = sizeof states / sizeof *states, MOST_BYTES = 1 << 20, LOST_CODE = 1 };
+
+const char *lpo_sweep_result_word(const struct lpo_sweep_result *r)
+{
+    static const struct {
+        int code;
+        const char *word;
+    } words[] = { { 0, "done" }, { 3, "missing" }, { 130, "interrupted" } };
+
+    if (r->state != LPO_SWEEP_ENDED)
+        return states[r->state];
+    for (size_t i = 0; !r->error && i < sizeof words / sizeof *words; i++)
+        if (words[i].code == r->exit_code)
+            return words[i].word;
+    return "failed";
+}
+
+bool lpo_sweep_result_open(const struct lpo_sweep_result *r)
+{
+    return r->state != LPO_SWEEP_ENDED || r->error || r->exit_code != 0;
+}
+
+int lpo_sweep_result_worst(const struct lpo_sweep_result *results, size_t count)
+{
+    int worst = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        int code = results[i].state == LPO_SWEEP_ENDED  ? results[i].exit_code
+                   : results[i].state == LPO_SWEEP_LOST ? LOST_CODE
+                                                        : 0;
+
+        worst = code > worst ? code : worst;
+    }
+    return worst;
+}
+
+static const char *file_of(struct lpo_arena *a, const struct lpo_sweep_plan *p, size_t job)
+{
+    return lpo_arena_printf(a, "%s/%s/%" PRId64 ".json", p->dir, LPO_SWEEP_FOLDER,
+                            p->jobs[job].num);
+}
+
+int lpo_sweep_result_save(const struct lpo_sweep_plan *p, size_t job,
+                          const struct lpo_sweep_result *r, struct lpo_err *err)
+{
+    LPO_STR out = { 0 };
+    struct lpo_json_writer w = lpo_json_writer(&out, 1);
+
+    lpo_jw_object(&w, NULL);
+    lpo_jw_text(&w, "schema", "lpo.sweep-job/1");
+    lpo_jw_text(&w, "state", states[r->state]);
+    lpo_jw_int(&w, "exit_code", r->exit_code);
+    lpo_jw_text(&w, "error", r->error);
+    lpo_jw_text(&w, "run_dir", r->run_dir);
+    lpo_jw_text(&w, "host", r->host);
+    lpo_jw_int(&w, "wall_ns", r->wall_ns);
+    lpo_jw_measure(&w, "total_ms", r->total_ms);
+    lpo_jw_measure(&w, "tokens_per_s", r->tokens_s);
+    lpo_jw_measure(&w, "gpu_ns", r->gpu_ns);
+    lpo_jw_end(&w);
+    return lpo_file_write(file_of(p->arena, p, job), lpo_str_text(&out), out.len, err);
+}
+
+static struct lpo_measure measure_at(const struct lpo_json *v, const char *key)
+{
+    double n = lpo_json_real(lpo_json_get(v, key), NAN);
+
+    return isfinite(n) && n >= 0 ? lpo_measure_measured(n) : lpo_measure_unknown();
+}
+
+static const char *text_at(struct lpo_arena *a, const struct lpo_json *v, const char *key)
+{
+    const char *text = lpo_json_text(lpo_json_get(v, key), NULL);
+
+    return text ? lpo_arena_strdup(a, text) : NULL;
+}
+
+int64_t lpo_sweep_result_stamp(const struct lpo_sweep_plan *p, size_t job)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct stat st;
+
+    if (stat(file_of(a, p, job), &st) < 0)
+        return 0;
+    /* written by rename, so a new file has another number even within the clock's grain */
+    return (int64_t)(((uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec +
+                      (uint64_t)st.st_ino) |
+                     1);
+}
+
+void lpo_sweep_result_load(const struct lpo_sweep_plan *p, size_t job, struct lpo_sweep_result *out)
+{
+    LPO_AUTO(lpo_arena) parsing = lpo_arena_create();
+    LPO_AUTO(lpo_file_text) text = NULL;
+    const struct lpo_json *v = NULL;
+    const char *state;
+
+    *out = (struct lpo_sweep_result){ .total_ms = lpo_measure_unknown(),
+                                      .tokens_s = lpo_measure_unknown(),
+                                      .gpu_ns = lpo_measure_unknown() };
+    if (lpo_file_text_read_limit(file_of(parsing, p, job), MOST_BYTES, &text, NULL) < 0 ||
+        lpo_json_parse(parsing, text->at, text->len, &v, NULL) < 0)
+        return;
+    state = lpo_json_text(lpo_json_get(v, "state"), "");
+    for (int i = 0; i < STATES; i++)
+        if (strcmp(states[i], state) == 0)
+            out->state = (enum lpo_sweep_state)i;
+    out->exit_code = (int)(lpo_json_int(lpo_json_get(v, "exit_code"), 1) & 0xff);
+    out->error = text_at(p->arena, v, "error");
+    out->run_dir = text_at(p->arena, v, "run_dir");
+    out->host = text_at(p->arena, v, "host");
+    out->wall_ns = lpo_json_int(lpo_json_get(v, "wall_ns"), 0);
+    out->total_ms = measure_at(v, "total_ms");
+    out->tokens_s = measure_at(v, "tokens_per_s");
+    out->gpu_ns = measure_at(v, "gpu_ns");
+}
