@@ -34,6 +34,8 @@ static const struct lpo_option options[] = {
     { "full-names", 0, LPO_OPT_FLAG, NULL, "whole names of kernels, not short ones" },
     { "modules", 0, LPO_OPT_FLAG, NULL,
       "calls of PyTorch modules as regions too, where Python stacks were recorded" },
+    { "backward", 0, LPO_OPT_FLAG, NULL,
+      "kernels of the backward pass, by the region of their forward (PyTorch traces)" },
     { "adopt", 0, LPO_OPT_TEXT, "A",
       "kernels of threads without ranges: auto (default: shown apart, with the one thread that was "
       "in a region) or off" },
@@ -112,6 +114,7 @@ static int add_sections(const struct lpo_args *args, const struct lpo_analysis *
         lpo_doc_section(doc, "regions", name.at, 1);
         lpo_report_add_regions(doc, s, &o);
         lpo_report_add_captured(doc, s, &o);
+        lpo_report_add_backward(doc, s, &o);
         if (lpo_cli_args_has(args, "metrics") && !lpo_report_add_region_counters(doc, a, s, &o))
             lpo_doc_note(doc, LPO_NOTE_INFO, "No counters were sampled beside this trace.");
         if (lpo_cli_args_has(args, "metrics"))
@@ -131,6 +134,8 @@ static int skip_from_args(const struct lpo_args *args, unsigned *skip, struct lp
     *skip = LPO_SKIP_OPS | LPO_SKIP_CALLS;
     if (lpo_cli_args_has(args, "modules"))
         *skip |= LPO_SKIP_BUT_PYTHON;
+    if (lpo_cli_args_has(args, "backward")) /* a function of checkpoint.py shows recomputation */
+        *skip = (*skip & ~(unsigned)LPO_SKIP_OPS) | LPO_SKIP_BUT_PYTHON;
     if (strcmp(adopt, "auto") == 0)
         return 0;
     *skip |= LPO_SKIP_ADOPTION;

@@ -20,7 +20,9 @@ struct work {
     const struct lpo_region_rows_in_order *rows;
     LPO_VEC(struct cover) covers;
     LPO_VEC(uint32_t) alone; /* launches in no range */
-    bool *unknown;           /* processes whose ranges were summed: when they were open is lost */
+    const struct lpo_region_backward *backward;
+    int64_t *latest; /* per thread: the latest end of its ranges so far */
+    bool *unknown;   /* processes whose ranges were summed: when they were open is lost */
 };
 
 static void look_at_thread(struct work *w, uint32_t thread)
@@ -85,6 +87,15 @@ static void see(struct latest *all, const struct cover *c)
     }
 }
 
+/* Of several threads in ranges, the one whose forward pass it is. */
+static uint32_t forward_thread(const struct work *w, uint32_t launch)
+{
+    uint32_t thread = lpo_region_backward_thread(w->backward, w->t, launch);
+
+    return thread != LPO_NONE && w->latest[thread] >= w->t->launches.at[launch].end_ns ? thread
+                                                                                       : LPO_NONE;
+}
+
 static void sweep(const struct work *w, const uint32_t *covers, lpo_region_lookups *out)
 {
     static const struct latest nobody = { { INT64_MIN, INT64_MIN, LPO_NONE },
@@ -96,6 +107,7 @@ static void sweep(const struct work *w, const uint32_t *covers, lpo_region_looku
     for (size_t i = 0; i < w->alone.len; i++) {
         const struct lpo_launch *l = &w->t->launches.at[w->alone.at[i]];
         uint16_t own = w->t->threads.at[l->thread].process;
+        uint32_t adopter;
 
         if (own != process)
             now = nobody;
@@ -108,17 +120,25 @@ static void sweep(const struct work *w, const uint32_t *covers, lpo_region_looku
                 break;
             if (of == own)
                 see(&now, cover);
+            w->latest[cover->thread] = cover->end_ns;
         }
-        if (!w->unknown[own] && now.first.end_ns >= l->end_ns && now.second.end_ns < l->end_ns)
-            lpo_vec_push(out, ((struct lpo_region_lookup){ l->start_ns, l->end_ns, now.first.thread,
-                                                           w->alone.at[i], LPO_NONE }));
+        if (w->unknown[own] || now.first.end_ns < l->end_ns)
+            continue;
+        adopter =
+            now.second.end_ns < l->end_ns ? now.first.thread : forward_thread(w, w->alone.at[i]);
+        if (adopter != LPO_NONE)
+            lpo_vec_push(out, ((struct lpo_region_lookup){ .start_ns = l->start_ns,
+                                                           .end_ns = l->end_ns,
+                                                           .thread = adopter,
+                                                           .asker = w->alone.at[i],
+                                                           .node = LPO_NONE }));
     }
 }
 
 void lpo_region_adopt(const struct lpo_trace *t, const struct lpo_region_rows_in_order *rows,
-                      lpo_region_lookups *out)
+                      const struct lpo_region_backward *backward, lpo_region_lookups *out)
 {
-    struct work w = { .t = t, .rows = rows };
+    struct work w = { .t = t, .rows = rows, .backward = backward };
     uint32_t *covers = NULL;
 
     if (!t->launches.len || t->threads.len < 2) /* nothing to adopt, or nobody else */
@@ -127,6 +147,9 @@ void lpo_region_adopt(const struct lpo_trace *t, const struct lpo_region_rows_in
         look_at_thread(&w, i);
     if (w.alone.len && w.covers.len) {
         w.unknown = lpo_xcalloc(t->processes.len, sizeof *w.unknown);
+        w.latest = lpo_xcalloc(t->threads.len, sizeof *w.latest);
+        for (size_t i = 0; i < t->threads.len; i++)
+            w.latest[i] = INT64_MIN;
         for (size_t i = 0; i < t->paths.len; i++)
             w.unknown[t->threads.at[t->paths.at[i].thread].process] = true;
         covers = lpo_xrealloc(NULL, w.covers.len, sizeof *covers);
@@ -137,6 +160,7 @@ void lpo_region_adopt(const struct lpo_trace *t, const struct lpo_region_rows_in
         sweep(&w, covers, out);
     }
     free(w.unknown);
+    free(w.latest);
     free(covers);
     lpo_vec_free(&w.covers);
     lpo_vec_free(&w.alone);

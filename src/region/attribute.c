@@ -302,6 +302,7 @@ void lpo_region_attribute(struct lpo_region_tree *tree)
                              .ranges = lpo_region_group_ranges(t, LPO_PUSH_POP),
                              .launches = lpo_region_group_launches(t),
                              .captures = lpo_region_group_captures(t) };
+    struct lpo_region_backward backward;
 
     tree->launch_place = lpo_xcalloc(t->launches.len, sizeof *tree->launch_place);
     tree->capture_place = lpo_xcalloc(t->captures.len, sizeof *tree->capture_place);
@@ -312,18 +313,21 @@ void lpo_region_attribute(struct lpo_region_tree *tree)
     sort_threads(t, &line.ranges, range_before, &(struct range_order){ tree, &line.ends });
     sort_threads(t, &line.launches, lpo_region_launch_before, t);
     sort_threads(t, &line.captures, lpo_region_capture_before, t);
+    lpo_region_backward_find(t, &line.launches, &backward);
+    lpo_region_links_ask(t, &backward, &line.lookups);
     if (!(t->skip & LPO_SKIP_ADOPTION))
         lpo_region_adopt(t,
                          &(struct lpo_region_rows_in_order){ &line.ranges, &line.launches,
                                                              &line.ends, line.sets },
-                         &line.lookups);
+                         &backward, &line.lookups);
     lpo_region_lookups_sort(&line.lookups);
     for (uint32_t i = 0; i < t->threads.len; i++)
         sweep_thread(tree, &line, i);
     lpo_region_summed_close(tree, &line.summed, &line.ends);
     for (size_t i = 0; i < t->stacks.len; i++)
         tree->stack_place[i] = place_of_stack(tree, &t->stacks.at[i]);
-    lpo_region_links_fill(tree, &line.lookups);
+    lpo_region_links_fill(tree, &backward, &line.lookups);
+    lpo_region_backward_free(&backward);
     lpo_vec_free(&line.lookups);
     free(line.sets);
     lpo_region_summed_free(&line.summed);

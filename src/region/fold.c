@@ -245,6 +245,8 @@ static void add_row(struct lpo_region_row *to, const struct lpo_region_row *from
     lpo_region_sum_add(&to->copies, &from->copies);
     lpo_region_sum_add(&to->captured, &from->captured);
     lpo_region_sum_add(&to->adopted, &from->adopted);
+    lpo_region_sum_add(&to->backward, &from->backward);
+    lpo_region_sum_add(&to->recomputed, &from->recomputed);
     to->visits += from->visits;
     to->host_ns += from->host_ns;
     to->host_self_ns += from->host_self_ns;

@@ -9,6 +9,10 @@
  *   adopted. Where the trace says which thread ran the forward of a backward operator, and that
  *   thread is one of the two, it is that one.
  *
+ * - forward: a launch in a backward operator (backward.h): the ranges around its forward operator.
+ *   Where that one ran in none, because it was recomputed, those of the backward operator that
+ *   recomputed it.
+ *
  * Private to region/. A lookup asks the sweep of attribute.c which ranges of a thread hold a
  * stretch of time; it is answered when the sweep of that thread comes there. */
 #pragma once
@@ -16,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "region/backward.h"
 #include "region/thread_rows.h"
 #include "util/vec.h"
 
@@ -24,7 +29,8 @@ struct lpo_region_tree;
 struct lpo_region_lookup {
     int64_t start_ns, end_ns;
     uint32_t thread; /* whose ranges */
-    uint32_t launch; /* that asks */
+    uint32_t asker;  /* a launch, or a row of backward operators */
+    bool forward;    /* it is the latter: asks for the region of its forward */
     uint32_t node;   /* the answer: the innermost range that holds it all; LPO_NONE: none */
 };
 
@@ -40,9 +46,13 @@ struct lpo_region_rows_in_order {
 
 /* Adds a lookup for each launch that one thread can adopt (adopt.c). n log n. */
 void lpo_region_adopt(const struct lpo_trace *t, const struct lpo_region_rows_in_order *rows,
-                      lpo_region_lookups *out);
+                      const struct lpo_region_backward *backward, lpo_region_lookups *out);
+/* Adds one for each backward operator. */
+void lpo_region_links_ask(const struct lpo_trace *t, const struct lpo_region_backward *backward,
+                          lpo_region_lookups *out);
 
 /* By thread, then time: the order of the sweep. */
 void lpo_region_lookups_sort(lpo_region_lookups *all);
 /* After the sweep: the answers become rows of tree->links. */
-void lpo_region_links_fill(struct lpo_region_tree *tree, const lpo_region_lookups *adopted);
+void lpo_region_links_fill(struct lpo_region_tree *tree, const struct lpo_region_backward *backward,
+                           const lpo_region_lookups *answers);

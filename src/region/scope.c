@@ -186,6 +186,15 @@ static void add_links(struct builder *b, const struct lpo_region_cell *c)
         lpo_region_sum_add(&b->drafts[n].row.adopted, &c->sum);
     if (links->adopted != LPO_NONE)
         lpo_region_sum_add(&b->scope->coverage.adopted, &c->sum);
+    for (uint32_t n = links->forward; n != LPO_NONE; n = b->tree->nodes.at[n].parent) {
+        struct lpo_region_row *row = &b->drafts[n].row;
+
+        lpo_region_sum_add(links->recomputed ? &row->recomputed : &row->backward, &c->sum);
+    }
+    if (links->recomputed)
+        lpo_region_sum_add(&b->scope->coverage.recomputed, &c->sum);
+    else if (links->forward != LPO_NONE)
+        lpo_region_sum_add(&b->scope->coverage.backward, &c->sum);
 }
 
 static void add_coverage(struct lpo_coverage *cov, const struct lpo_region_cell *c, bool inside)
@@ -249,7 +258,7 @@ static bool worth_a_row(const struct builder *b, const struct lpo_region_row *ro
     if (!row->visits_known && b->scope->id.kind == LPO_SCOPE_ALL)
         return true;
     return row->visits || row->all.launches || row->copies.launches || row->captured.launches ||
-           row->adopted.launches;
+           row->adopted.launches || row->backward.launches || row->recomputed.launches;
 }
 
 /* Children of `first`'s list in order; returns how many were put at the end of `out`. */

@@ -45,10 +45,12 @@ struct lpo_kernel_row {
 #define LPO_NODE_OUTSIDE UINT32_MAX
 
 struct lpo_region_row {
-    struct lpo_sum all, self; /* kernels */
-    struct lpo_sum copies;    /* copies and memsets, children included */
-    struct lpo_sum captured;  /* graph kernels that were captured in this region */
-    struct lpo_sum adopted;   /* kernels of threads without ranges; in no other sum here */
+    struct lpo_sum all, self;  /* kernels */
+    struct lpo_sum copies;     /* copies and memsets, children included */
+    struct lpo_sum captured;   /* graph kernels that were captured in this region */
+    struct lpo_sum adopted;    /* kernels of threads without ranges; in no other sum here */
+    struct lpo_sum backward;   /* kernels of backward operators whose forward ran here */
+    struct lpo_sum recomputed; /* forward work that such an operator did again; not in `backward` */
     uint64_t visits;
     int64_t host_ns, host_self_ns;
     uint64_t firsts; /* first visits, one for each process; 0: not known for all of them */
@@ -75,11 +77,13 @@ struct lpo_region_calls {
 
 /* What became of the GPU time of a scope. */
 struct lpo_coverage {
-    struct lpo_sum total;     /* kernels; each counted once */
-    struct lpo_sum in_region; /* inside at least one region */
-    struct lpo_sum outside;   /* launched outside every region */
-    struct lpo_sum adopted;   /* part of it: launched while one other thread was in a region */
-    struct lpo_sum no_launch; /* no launch record: the region is unknown */
+    struct lpo_sum total;      /* kernels; each counted once */
+    struct lpo_sum in_region;  /* inside at least one region */
+    struct lpo_sum outside;    /* launched outside every region */
+    struct lpo_sum adopted;    /* part of it: launched while one other thread was in a region */
+    struct lpo_sum backward;   /* launched by backward operators whose forward ran in a region */
+    struct lpo_sum recomputed; /* forward work that was done again, in a region or not */
+    struct lpo_sum no_launch;  /* no launch record: the region is unknown */
     struct lpo_sum copies, sets;
     uint64_t measured, estimated; /* launches with counters of their own, of a representative */
 };

@@ -38,6 +38,13 @@ uint32_t lpo_region_node(struct lpo_region_tree *tree, uint32_t parent, uint32_t
     return row;
 }
 
+uint32_t lpo_region_node_find(const struct lpo_region_tree *tree, uint32_t parent, uint32_t name,
+                              uint16_t domain, uint8_t kind)
+{
+    return lpo_map_pair_find(&tree->node_map, (uint64_t)parent << 32 | name,
+                             (uint64_t)domain << 8 | kind);
+}
+
 uint32_t lpo_region_place_of(struct lpo_region_tree *tree, uint32_t leaf, uint32_t set)
 {
     bool fresh;

@@ -76,6 +76,8 @@ struct lpo_region_set {
 /* Other places of a launch (links.h): nodes, LPO_NONE where there is none. */
 struct lpo_region_links {
     uint32_t adopted; /* the range of another thread that a launch in no range belongs to */
+    uint32_t forward; /* the range around the forward of the backward operator that launched it */
+    bool recomputed;  /* it did forward work again */
 };
 
 struct lpo_region_tree {
@@ -129,6 +131,9 @@ void lpo_region_add_name(const struct lpo_region_tree *tree, uint32_t node, stru
  * its paths take gigabytes. A region at the top is always made. */
 uint32_t lpo_region_node(struct lpo_region_tree *tree, uint32_t parent, uint32_t name,
                          uint16_t domain, uint8_t kind);
+/* The same where it exists; LPO_NONE. */
+uint32_t lpo_region_node_find(const struct lpo_region_tree *tree, uint32_t parent, uint32_t name,
+                              uint16_t domain, uint8_t kind);
 uint32_t lpo_region_place_of(struct lpo_region_tree *tree, uint32_t leaf, uint32_t set);
 /* `nodes` sorted, no doubles. */
 uint32_t lpo_region_set_of(struct lpo_region_tree *tree, const uint32_t *nodes, size_t count);

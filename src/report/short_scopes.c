@@ -112,6 +112,10 @@ static uint64_t mark_of(const struct lpo_region_scope *s)
                                     (uint64_t)r->copies.ns,
                                     r->adopted.launches,
                                     (uint64_t)r->adopted.ns,
+                                    r->backward.launches,
+                                    (uint64_t)r->backward.ns,
+                                    r->recomputed.launches,
+                                    (uint64_t)r->recomputed.ns,
                                     r->visits,
                                     (uint64_t)r->host_ns };
 

@@ -226,6 +226,10 @@ static void make_region(const void *ctx, size_t i, struct lpo_record *r)
         put_part(r, "captured_here", &row->captured);
     if (row->adopted.launches)
         put_part(r, "adopted", &row->adopted);
+    if (row->backward.launches)
+        put_part(r, "backward", &row->backward);
+    if (row->recomputed.launches)
+        put_part(r, "recomputed", &row->recomputed);
     /* gaps belong to streams, so only the scope that holds every stream has them */
     if (s->id.kind == LPO_SCOPE_ALL && row->node != LPO_NODE_OUTSIDE &&
         lpo_wall_gaps_ns(&a->timeline->nodes[row->node]))
@@ -265,6 +269,10 @@ static void put_coverage(struct lpo_record *to, const struct lpo_coverage *c,
     if (t->launches.len && !(t->skip & LPO_SKIP_ADOPTION)) /* else nobody looked for any */
         put_part(r, "adopted", &c->adopted);
     put_part(r, "no_launch_record", &c->no_launch);
+    if (c->backward.launches)
+        put_part(r, "backward", &c->backward);
+    if (c->recomputed.launches)
+        put_part(r, "recomputed", &c->recomputed);
     lpo_doc_put_uint(r, "kernels_without_duration", c->total.unknown);
     lpo_doc_put_uint(r, "kernels_measured", c->measured);
     lpo_doc_put_uint(r, "kernels_estimated", c->estimated);

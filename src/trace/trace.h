@@ -211,8 +211,10 @@ struct lpo_op {
     int64_t start_ns, end_ns;
     uint32_t name;
     uint32_t thread;
-    uint32_t args;     /* into op_args; LPO_NONE: the source does not say */
-    uint32_t sequence; /* autograd sequence number; LPO_NONE */
+    uint32_t args;           /* into op_args; LPO_NONE: the source does not say */
+    uint32_t sequence;       /* autograd sequence number; LPO_NONE */
+    uint32_t forward_thread; /* of a backward operator: autograd's number for the thread that ran
+                              * its forward, from 1; 0: it is none */
 };
 
 /* What an operator was called with: JSON as the source has it, without its spaces, so that all

@@ -20,6 +20,7 @@ GOLDEN = os.path.join(SOURCE, "tests", "cli", "golden")
 NSYS = "tests/data/nsys/h200_ranges.sqlite.gz"
 TWO = "tests/data/nsys/h100_2gpu_cut.sqlite.gz"
 KINETO = "tests/data/kineto/mi250_train.json.gz"
+TRAIN = "tests/data/kineto/h200_train_checkpoint.json.gz"
 NCU = "tests/data/ncu/ranges_raw.csv.gz"
 
 # name, words, exit code
@@ -28,6 +29,8 @@ ROWS = [
     ("regions-kineto", ["regions", KINETO], 0),
     ("regions-adopt-off", ["regions", KINETO, "--adopt", "off"], 0),
     ("regions-adopt-word", ["regions", KINETO, "--adopt", "all"], 2),
+    ("regions-backward", ["regions", TRAIN, "--backward", "--modules", "-n", "12"], 0),
+    ("regions-no-modules", ["regions", KINETO, "--modules"], 2),
     ("regions-ncu", ["regions", NCU], 0),
     ("regions-scopes", ["regions", TWO, "--scope", "all", "-n", "4"], 0),
     ("regions-no-fold", ["regions", TWO, "--no-fold", "-n", "5"], 0),

@@ -337,6 +337,84 @@ def compare_top(trace, top):
         yield "top: not largest first"
 
 
+def backward_sums(path):
+    """By region of the forward: [launches, ns] of backward kernels, and of recomputed ones. Links are those that PyTorch
+    drew (fwdbwd flows); where a file has none, the last operator of the number on the only thread that used it."""
+    opened = gzip.open(path, "rt") if open(path, "rb").read(2) == b"\x1f\x8b" else open(path)
+    doc = json.load(opened, parse_float=decimal.Decimal)
+    events = doc if isinstance(doc, list) else doc["traceEvents"]
+    trace, ops, again = read_kineto(path), [], collections.defaultdict(list)
+    for e in events:
+        if e.get("ph") != "X" or "dur" not in e:
+            continue
+        args = {k.lower(): v for k, v in e.get("args", {}).items()}
+        start = ns(e["ts"])
+        row = ((e["pid"], e["tid"]), start, start + ns(e["dur"]), e["name"], int(args.get("sequence number", -1)),
+               int(args.get("fwd thread id", 0)))
+        if str(e.get("cat", "")).lower() in ("cpu_op", "operator"):
+            ops.append(row)
+        if "checkpoint.py(" in e["name"] and "recompute_fn" in e["name"]:
+            again[row[0]].append(row)
+    ends = collections.defaultdict(dict)
+    for e in events:
+        if e.get("cat") == "fwdbwd" and e["ph"] in "sf":
+            ends[e["id"]][e["ph"]] = ((e["pid"], e["tid"]), ns(e["ts"]))
+    drawn = {v["f"]: v["s"] for v in ends.values() if len(v) == 2}
+    at = {(o[0], o[1]): o for o in ops if o[4] >= 0 and not o[5]}
+    numbers, by_number = {}, collections.defaultdict(list)
+    for o in ops:
+        if o[5] and (o[0], o[1]) in drawn:
+            numbers[o[0][0], o[4], o[5]] = at[drawn[o[0], o[1]]]
+        elif o[4] >= 0 and not o[5]:
+            by_number[o[0][0], o[4]].append(o)
+    backward = collections.defaultdict(list)
+    for o in ops:
+        if o[5]:
+            own = [f for f in by_number[o[0][0], o[4]] if f[1] < o[1]]
+            if not drawn and own and len({f[0] for f in own}) == 1:
+                numbers[o[0][0], o[4], o[5]] = max(own, key=lambda f: f[1])
+            backward[o[0]].append(o)
+    ranges = collections.defaultdict(list)
+    for i, r in enumerate(trace.ranges):
+        ranges[r.thread].append((r.start, -r.end, i, r.name))
+    forward_ops = collections.defaultdict(list)
+    for o in ops:
+        if o[4] >= 0 and not o[5]:
+            forward_ops[o[0]].append(o)
+    sums = {"backward": collections.defaultdict(lambda: [0, 0]), "recomputed": collections.defaultdict(lambda: [0, 0])}
+    memo = {}
+    for w in trace.works:
+        if w.kind != "kernel" or not w.launch or w.launch.thread not in backward:
+            continue
+        key = w.launch
+        if key not in memo:
+            around = sorted((o for o in backward[key.thread] if o[1] <= key.start and o[2] >= key.end),
+                            key=lambda o: (o[1], -o[2]))
+            inner = [o for o in forward_ops[key.thread] + again[key.thread]
+                     if around and around[-1][1] <= o[1] <= key.start and o[2] >= key.end]
+            path = []
+            for o in reversed(around):
+                f = numbers.get((o[0][0], o[4], o[5]))
+                if f and not path:
+                    path = [r[3] for r in sorted(ranges[f[0]]) if r[0] <= f[1] and -r[1] >= f[2]]
+            memo[key] = path, bool(inner)
+        path, redone = memo[key]
+        for i in range(len(path)):
+            row = sums["recomputed" if redone else "backward"]["/".join(path[:i + 1])]
+            row[0] += 1
+            row[1] += w.end - w.start
+    return sums
+
+
+def backward_differences(path):
+    want = backward_sums(path)
+    rows = run("regions", path, "--backward")["scopes"][0]["regions"]
+    for part, regions in want.items():
+        got = {r["path"]: [r[part]["launches"], r[part]["gpu_ns"]] for r in rows if part in r}
+        if got != dict(regions):
+            yield f"{part}: {got}, not {dict(regions)}"
+
+
 def module_differences(path):
     trace = read_kineto(path, modules=True)
     if all(r.kind != "module" for r in trace.ranges):
@@ -378,6 +456,7 @@ def main():
         try:
             wrong = list(differences(trace, run("regions", path), run("top", path)))
             wrong += [] if is_nsys(path) else [f"--modules: {w}" for w in module_differences(path)]
+            wrong += [] if is_nsys(path) else [f"--backward: {w}" for w in backward_differences(path)]
         except subprocess.CalledProcessError as e:
             wrong = [str(e)]
         print(f"{'not ok' if wrong else 'ok'} {i} - {os.path.basename(path)}")

@@ -45,6 +45,7 @@ void lpo_report_chapter_modules(struct lpo_doc *doc, const struct lpo_rundir *d)
         has_modules(a) ? "calls of PyTorch modules"
                        : "functions of the program that launched something");
     lpo_report_add_regions(doc, lpo_analysis_all(a), &options)->least_rows = LEAST_ROWS;
+    lpo_report_add_backward(doc, lpo_analysis_all(a), &options);
 }
 
 void lpo_report_put_modules(struct lpo_record *to, const struct lpo_rundir *d)

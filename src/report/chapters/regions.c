@@ -32,6 +32,7 @@ static void add_tree(struct lpo_doc *doc, const struct lpo_rundir *d, const stru
 
     lpo_report_add_regions(doc, scope, &options)->least_rows = LEAST_ROWS;
     lpo_report_add_captured(doc, scope, &options);
+    lpo_report_add_backward(doc, scope, &options);
 }
 
 static void add_scope(struct lpo_doc *doc, const struct lpo_rundir *d, const struct lpo_source *s,

@@ -58,6 +58,9 @@ void lpo_report_add_scopes(struct lpo_doc *doc, const struct lpo_analysis *a,
 /* Kernels of CUDA graphs by the regions that captured them; nothing where none is known. */
 void lpo_report_add_captured(struct lpo_doc *doc, const struct lpo_region_scope *s,
                              const struct lpo_table_options *options);
+/* Kernels of backward operators by the region of their forward; nothing where none is known. */
+void lpo_report_add_backward(struct lpo_doc *doc, const struct lpo_region_scope *s,
+                             const struct lpo_table_options *options);
 /* Attributed, outside, without a launch record. */
 void lpo_report_add_coverage(struct lpo_doc *doc, const struct lpo_region_scope *s);
 /* The next cell: a kernel by its short name, whole for machines. */

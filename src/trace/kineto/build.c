@@ -290,7 +290,8 @@ static void add_host(struct lpo_kineto_build *b, const struct kineto_event *e, i
 
         lpo_vec_push(&b->t->ops,
                      (struct lpo_op){ e->start_ns, end_ns, name, thread,
-                                      lpo_kineto_args_row(b->args, e, name), small(e->sequence) });
+                                      lpo_kineto_args_row(b->args, e, name), small(e->sequence),
+                                      e->forward_thread > 0 ? small(e->forward_thread) : 0 });
     } else if (e->kind == KINETO_RANGE) {
         lpo_vec_push(&b->t->ranges, (struct lpo_range){
                                         .start_ns = e->start_ns,

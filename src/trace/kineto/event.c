@@ -232,6 +232,10 @@ static const struct arg memory_args[] = {
     ROW("Addr", address, arg_number),
 };
 
+static const struct arg backward_args[] = {
+    ROW("Fwd thread id", forward_thread, arg_number),
+};
+
 static const struct arg collective_args[] = {
     ROW("Collective name", collective, arg_text), ROW("dtype", dtype, arg_text),
     ROW("In msg nelems", in_count, arg_number),   ROW("Out msg nelems", out_count, arg_number),
@@ -262,7 +266,9 @@ static int read_arg(struct lpo_pull *q, const struct lpo_json_pull_text *key, en
 {
     const struct arg *a = find_arg(known_args, COUNT(known_args), key);
 
-    if (!a && kind == KINETO_MEMORY)
+    if (!a && kind == KINETO_OP)
+        a = find_arg(backward_args, COUNT(backward_args), key);
+    else if (!a && kind == KINETO_MEMORY)
         a = find_arg(memory_args, COUNT(memory_args), key);
     else if (!a && kind == KINETO_KERNEL && may_be_collective(e))
         a = find_arg(collective_args, COUNT(collective_args), key);
@@ -397,6 +403,7 @@ int lpo_kineto_event_read(struct lpo_pull *q, unsigned wanted, struct kineto_eve
         .correlation = LPO_NO_TIME,
         .bytes = LPO_NO_TIME,
         .sequence = LPO_NO_TIME,
+        .forward_thread = LPO_NO_TIME,
         .graph_id = LPO_NO_TIME,
         .registers = LPO_NO_TIME,
         .shared_memory = LPO_NO_TIME,
