@@ -8,6 +8,7 @@
 #include "analysis/counters/sampled.h"
 #include "analysis/critical/critical.h"
 #include "analysis/findings/findings.h"
+#include "analysis/fusion/fusion.h"
 #include "analysis/limits/limits.h"
 #include "analysis/memory/memory.h"
 #include "analysis/operators/operators.h"
@@ -48,6 +49,7 @@ struct lpo_analysis_memo {
     struct lpo_wall_collectives *collectives;
     struct lpo_critical *critical;
     struct lpo_queue *queue;
+    struct lpo_fusion *fusion;
     struct lpo_wall_steady *steady;
     struct lpo_findings *findings;
     struct lpo_limits *limits;
@@ -206,6 +208,7 @@ void lpo_analysis_destroy(struct lpo_analysis *a)
     lpo_wall_collectives_destroy(a->memo->collectives);
     lpo_critical_destroy(a->memo->critical);
     lpo_queue_destroy(a->memo->queue);
+    lpo_fusion_destroy(a->memo->fusion);
     free(a->memo);
     lpo_wall_timeline_destroy(a->timeline);
     lpo_counters_sampled_destroy(a->sampled);
@@ -364,6 +367,13 @@ const struct lpo_queue *lpo_analysis_queue(const struct lpo_analysis *a)
     if (!a->memo->queue && a->timeline)
         a->memo->queue = lpo_queue_create(a->trace);
     return a->memo->queue;
+}
+
+const struct lpo_fusion *lpo_analysis_fusion(const struct lpo_analysis *a)
+{
+    if (!a->memo->fusion)
+        a->memo->fusion = lpo_fusion_create(a->tree);
+    return a->memo->fusion;
 }
 
 const struct lpo_wall_steady *lpo_analysis_steady(const struct lpo_analysis *a)

@@ -21,6 +21,7 @@ struct lpo_counters_sampled;
 struct lpo_critical;
 struct lpo_err;
 struct lpo_findings;
+struct lpo_fusion;
 struct lpo_limits;
 struct lpo_memory_peaks;
 struct lpo_operators;
@@ -105,6 +106,8 @@ const struct lpo_wall_collectives *lpo_analysis_collectives(const struct lpo_ana
 const struct lpo_critical *lpo_analysis_critical(const struct lpo_analysis *a);
 /* Launches that wait for each GPU; NULL when launches were skipped. */
 const struct lpo_queue *lpo_analysis_queue(const struct lpo_analysis *a);
+/* Sequences of short kernels that repeat. */
+const struct lpo_fusion *lpo_analysis_fusion(const struct lpo_analysis *a);
 /* The trace without loading and warming up. */
 const struct lpo_wall_steady *lpo_analysis_steady(const struct lpo_analysis *a);
 /* How far the regions of a source are from what the hardware allows; see lpo_limits_of_run(). */

@@ -60,6 +60,7 @@ static void put_analysis(struct lpo_doc *doc, const struct lpo_rundir *d,
     lpo_report_put_collectives(doc->data, s->analysis);
     lpo_report_put_critical(doc->data, s->analysis);
     lpo_report_put_queue(doc->data, s->analysis);
+    lpo_report_put_fusion(doc->data, s->analysis);
     lpo_report_put_windows(doc->data, s->analysis);
     lpo_report_put_numbers(doc->data, s->analysis);
     lpo_report_put_devices(doc->data, s->analysis);

@@ -40,6 +40,8 @@ void lpo_report_put_wall(struct lpo_record *to, const struct lpo_analysis *a);
 void lpo_report_put_steps(struct lpo_record *to, const struct lpo_analysis *a);
 /* "launch_queue": launches that wait for each GPU. In chapters/queue.c. */
 void lpo_report_put_queue(struct lpo_record *to, const struct lpo_analysis *a);
+/* "fusion": sequences of short kernels that repeat. In chapters/fusion.c. */
+void lpo_report_put_fusion(struct lpo_record *to, const struct lpo_analysis *a);
 /* "critical_path": of each process. In chapters/critical.c. */
 void lpo_report_put_critical(struct lpo_record *to, const struct lpo_analysis *a);
 /* "collectives": by kind, size, type and ranks, and what they hide behind. In

@@ -87,6 +87,8 @@ enum lpo_fact {
     LPO_FACT_LAUNCHES,        /* kernels in question */
     LPO_FACT_LOST,            /* records */
     LPO_FACT_RUNS,            /* sequences of them */
+    LPO_FACT_SEQUENCE,        /* the same kernels again: how often; name: the first of them */
+    LPO_FACT_SEQUENCE_NS,     /* their time, with the gaps between them */
     LPO_FACT_GPU_NS,          /* their time */
     LPO_FACT_LIMIT_NS,        /* the least time that the hardware allows */
     LPO_FACT_STEADY,          /* both are without this many first calls */

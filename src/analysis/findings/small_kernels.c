@@ -7,6 +7,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/findings/private.h"
+#include "analysis/fusion/fusion.h"
 #include "region/cells.h"
 #include "region/classes.h"
 #include "util/map.h"
@@ -25,30 +26,13 @@ struct totals {
     int64_t gpu_ns, *want; /* per row of slack */
 };
 
-static bool can_fuse(enum lpo_region_kernel_class class)
-{
-    switch (class) {
-    case LPO_CLASS_ELEMENTWISE:
-    case LPO_CLASS_NORM:
-    case LPO_CLASS_SOFTMAX:
-    case LPO_CLASS_ROTARY:
-    case LPO_CLASS_REDUCTION:
-    case LPO_CLASS_COPY:
-    case LPO_CLASS_INDEXING:
-    case LPO_CLASS_QUANTIZE:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static bool counts(const struct lpo_findings_work *w, const struct lpo_gpu_op *op)
 {
     return op->kind == LPO_KERNEL &&
            !(op->flags & (LPO_GPU_OP_GRAPH | LPO_GPU_OP_WHOLE | LPO_GPU_OP_SHARE)) &&
            /* by its own duration, never by the mean of its name */
            lpo_trace_gpu_op_ns(op) < LPO_FINDINGS_SHORT_KERNEL_NS &&
-           can_fuse(lpo_region_cells_class(w->a->cells, op->name));
+           lpo_fusion_class(lpo_region_cells_class(w->a->cells, op->name));
 }
 
 static int64_t length(const struct lpo_findings_work *w, uint32_t row)
@@ -124,6 +108,19 @@ static void find_runs(const struct lpo_findings_work *w, struct totals *total)
     lpo_map_pair_free(&all.rows);
 }
 
+/* The sequence with the most time, by its first kernel. */
+static void add_sequence(const struct lpo_findings_work *w, struct lpo_finding *f)
+{
+    const struct lpo_fusion *all = lpo_analysis_fusion(w->a);
+
+    if (!all->sequences.len)
+        return;
+    lpo_findings_fact(f, LPO_FACT_SEQUENCE, (double)all->sequences.at[0].count);
+    f->evidence[f->nevidence - 1].name = all->sequences.at[0].names[0];
+    lpo_findings_fact(f, LPO_FACT_SEQUENCE_NS,
+                      (double)(all->sequences.at[0].gpu_ns + all->sequences.at[0].gap_ns));
+}
+
 void lpo_findings_small_kernels(struct lpo_findings_work *w)
 {
     struct totals total = { .want = lpo_findings_wants(w) };
@@ -135,6 +132,7 @@ void lpo_findings_small_kernels(struct lpo_findings_work *w)
         lpo_findings_fact(f, LPO_FACT_LAUNCHES, (double)total.kernels);
         lpo_findings_fact(f, LPO_FACT_RUNS, (double)total.runs);
         lpo_findings_fact(f, LPO_FACT_GPU_NS, (double)total.gpu_ns);
+        add_sequence(w, f);
         lpo_findings_add_compiled(w->trace, f);
     }
     free(total.want);

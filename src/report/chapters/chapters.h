@@ -32,6 +32,8 @@ void lpo_report_chapter_steps(struct lpo_doc *doc, const struct lpo_source *s);
 void lpo_report_chapter_critical(struct lpo_doc *doc, const struct lpo_source *s);
 /* Two sentences on launches that wait, in the chapter at hand; nothing without launches. */
 void lpo_report_add_queue(struct lpo_doc *doc, const struct lpo_source *s);
+/* Sequences of short kernels that repeat; nothing where there are none. */
+void lpo_report_chapter_fusion(struct lpo_doc *doc, const struct lpo_source *s);
 /* How GPUs or ranks differ; nothing where there is one. */
 void lpo_report_chapter_ranks(struct lpo_doc *doc, const struct lpo_rundir *d,
                               const struct lpo_source *s);

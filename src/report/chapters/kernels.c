@@ -78,6 +78,7 @@ struct lpo_doc *lpo_report_kernels_doc(const struct lpo_rundir *d, const struct 
     lpo_doc_section(doc, "classes", "Kernel classes", 1);
     lpo_doc_paragraph(doc, "Guessed from the names of the kernels.");
     lpo_report_add_classes(doc, s->analysis);
+    lpo_report_chapter_fusion(doc, s);
     if (s->analysis->tree->nodes.len) {
         lpo_doc_section(doc, "regions", "Kernels by region", 1);
         lpo_report_add_region_kernels(doc, all, REGIONS, KERNELS_OF_REGION);

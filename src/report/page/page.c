@@ -9,6 +9,7 @@
 #include "analysis/analysis.h"
 #include "region/classes.h"
 #include "region/top_kernels.h"
+#include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/documents.h"
 #include "report/findings/findings.h"
@@ -80,6 +81,8 @@ struct lpo_doc *lpo_report_page_doc(const struct lpo_rundir *d, const struct lpo
     int64_t zero_ns = LPO_NO_TIME;
 
     doc->kind = "page";
+    if (s)
+        lpo_report_chapter_fusion(doc, s); /* report.md has no room; kernels.md has it too */
     if (s) {
         struct lpo_page_kernels kernels = lpo_page_put_kernels(doc->data, s->analysis);
         uint32_t *regions =

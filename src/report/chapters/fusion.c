@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sequences of short kernels that repeat: a chapter of kernels.md and of the page. */
+#include "analysis/fusion/fusion.h"
+
+#include "analysis/analysis.h"
+#include "region/cells.h"
+#include "region/tree.h"
+#include "report/chapters/chapters.h"
+#include "report/doc/doc.h"
+#include "report/trace_records.h"
+#include "rundir/rundir.h"
+#include "trace/trace.h"
+#include "util/str.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+enum { ROWS = 15, NAMES = 6, IN_JSON = 50 };
+
+static const struct lpo_column columns[] = {
+    { "kernels", "Kernels", LPO_CELL_TEXT, NULL },
+    { "length", "In one", LPO_CELL_COUNT, NULL },
+    { "count", "Times", LPO_CELL_COUNT, NULL },
+    { "gpu_ns", "GPU time", LPO_CELL_NS, NULL },
+    { "rest_ns", "Without the longest", LPO_CELL_NS, NULL, 2 },
+    { "gap_ns", "Gaps between them", LPO_CELL_NS, NULL },
+    { "region", "Region", LPO_CELL_TEXT, NULL, 1 },
+};
+
+static const char *region_of(const struct lpo_analysis *a, uint32_t node, struct lpo_str *room)
+{
+    lpo_str_clear(room);
+    if (node == LPO_NONE)
+        return NULL;
+    lpo_region_add_path(a->tree, node, room);
+    return lpo_str_text(room);
+}
+
+static void add_names(struct lpo_str *out, const struct lpo_analysis *a,
+                      const struct lpo_fusion_sequence *s)
+{
+    lpo_str_clear(out);
+    for (uint32_t i = 0; i < s->length && i < NAMES; i++)
+        lpo_str_addf(out, "%s%s", i ? " \u2192 " : "",
+                       lpo_region_cells_short_name(a->cells, s->names[i]));
+    if (s->length > NAMES)
+        lpo_str_addf(out, " \u2192 %u more", s->length - NAMES);
+}
+
+void lpo_report_chapter_fusion(struct lpo_doc *doc, const struct lpo_source *s)
+{
+    const struct lpo_analysis *a = s->analysis;
+    const struct lpo_fusion *f = lpo_analysis_fusion(a);
+    LPO_STR names = { 0 }, region = { 0 };
+    struct lpo_table *t;
+
+    if (!f->sequences.len)
+        return;
+    lpo_doc_section(doc, "fusion", "Fusion candidates", 1);
+    lpo_doc_paragraph(doc, "Short kernels (below 10 us) that follow each other on a stream in the "
+                           "same order three times or more; none of them is in two rows. One "
+                           "kernel instead would save the gaps, and at most all but the longest.");
+    t = lpo_doc_table(doc, "fusion", "", columns, COUNT(columns));
+    for (size_t i = 0; i < f->sequences.len && i < ROWS; i++) {
+        const struct lpo_fusion_sequence *x = &f->sequences.at[i];
+
+        add_names(&names, a, x);
+        lpo_doc_row_text(t, lpo_str_text(&names));
+        lpo_doc_row_count(t, x->length);
+        lpo_doc_row_count(t, x->count);
+        lpo_doc_row_ns(t, x->gpu_ns);
+        lpo_doc_row_ns(t, x->rest_ns);
+        lpo_doc_row_ns(t, x->gap_ns);
+        lpo_doc_row_text(t, region_of(a, x->node, &region));
+    }
+    if (f->sequences.len > ROWS)
+        t->total_rows = f->sequences.len;
+}
+
+/* What the names of one sequence are made from. */
+struct names_of {
+    const struct lpo_trace *t;
+    const struct lpo_fusion_sequence *s;
+};
+
+static void put_name(const void *ctx, size_t i, struct lpo_record *r)
+{
+    const struct names_of *from = ctx;
+    uint32_t name = from->s->names[i];
+
+    lpo_doc_put_name(r, "name", lpo_trace_text(from->t, name), lpo_trace_text_len(from->t, name));
+}
+
+void lpo_report_put_fusion(struct lpo_record *to, const struct lpo_analysis *a)
+{
+    const struct lpo_fusion *f = lpo_analysis_fusion(a);
+    struct lpo_record *r, *list;
+    LPO_STR region = { 0 };
+
+    if (!f->sequences.len)
+        return;
+    r = lpo_doc_put_record(to, "fusion");
+    lpo_doc_put_uint(r, "short_kernels", f->kernels);
+    lpo_doc_put_int(r, "gpu_ns", f->gpu_ns);
+    list = lpo_doc_put_list(r, "sequences");
+    for (size_t i = 0; i < f->sequences.len && i < IN_JSON; i++) {
+        const struct lpo_fusion_sequence *x = &f->sequences.at[i];
+        struct lpo_record *one = lpo_doc_put_record(list, NULL);
+        struct names_of *from = LPO_NEW(one->arena, struct names_of);
+
+        *from = (struct names_of){ a->trace, x };
+        lpo_doc_put_stream(one, "kernels", x->length, put_name, from);
+        lpo_doc_put_uint(one, "count", x->count);
+        lpo_doc_put_int(one, "gpu_ns", x->gpu_ns);
+        lpo_doc_put_int(one, "rest_ns", x->rest_ns);
+        lpo_doc_put_int(one, "gap_ns", x->gap_ns);
+        lpo_doc_put_text(one, "region", region_of(a, x->node, &region));
+    }
+}
