@@ -6,7 +6,8 @@
 
 enum fact { NUMBER, REQUESTS, TOKENS, CONTEXT, GENERATION, IGNORED, FACTS };
 
-/* '%' is a whole number, '*' any text. */
+/* '%' is a whole number, '*' any text. Programs write their own names in any case, "Iteration 3":
+ * those of the last family are compared without regard to it. */
 static const struct step_name {
     int family; /* of two kinds of steps in one trace the first family counts */
     const char *pattern;
@@ -39,6 +40,9 @@ static const struct step_name {
     { 4, "iteration %", LPO_STEP_ANY, { NUMBER } },
     { 4, "iteration%", LPO_STEP_ANY, { NUMBER } },
     { 4, "iteration_%", LPO_STEP_ANY, { NUMBER } },
+    { 4, "iteration-%", LPO_STEP_ANY, { NUMBER } },
+    { 4, "iteration #%", LPO_STEP_ANY, { NUMBER } },
+    { 4, "iteration: %", LPO_STEP_ANY, { NUMBER } },
     { 4, "iter %", LPO_STEP_ANY, { NUMBER } },
     { 4, "iter_%", LPO_STEP_ANY, { NUMBER } },
     { 4, "iter%", LPO_STEP_ANY, { NUMBER } },
@@ -46,11 +50,20 @@ static const struct step_name {
     { 4, "train_step", LPO_STEP_ANY, { NUMBER } },
     { 4, "training_step", LPO_STEP_ANY, { NUMBER } },
     { 4, "train_batch", LPO_STEP_ANY, { NUMBER } },
+    { 4, "train step %", LPO_STEP_ANY, { NUMBER } },
+    { 4, "train_step_%", LPO_STEP_ANY, { NUMBER } },
+    { 4, "pipelineengine.train_batch", LPO_STEP_ANY, { NUMBER } },      /* DeepSpeed */
+    { 4, "[pl][profile]run_training_batch", LPO_STEP_ANY, { NUMBER } }, /* Lightning */
     { 4, "step %", LPO_STEP_ANY, { NUMBER } },
     { 4, "step_%", LPO_STEP_ANY, { NUMBER } },
+    { 4, "step-%", LPO_STEP_ANY, { NUMBER } },
+    { 4, "step #%", LPO_STEP_ANY, { NUMBER } },
+    { 4, "step: %", LPO_STEP_ANY, { NUMBER } },
     { 4, "step%", LPO_STEP_ANY, { NUMBER } },
     { 4, "step", LPO_STEP_ANY, { NUMBER } },
 };
+
+enum { OWN_NAMES = 4 }; /* the family of names that no framework gives */
 
 static const char *const families[] = { "vLLM", "SGLang", "TensorRT-LLM", "the PyTorch profiler",
                                         "the program" };
@@ -79,6 +92,12 @@ static bool number(const char **p, int64_t *out)
     return digits > 0 && digits < 16;
 }
 
+static bool same(const struct step_name *n, char pattern, char c)
+{
+    return pattern == c ||
+           (n->family == OWN_NAMES && c >= 'A' && c <= 'Z' && pattern == c - 'A' + 'a');
+}
+
 /* One star at a time is enough to come back to: what it swallowed grows until the rest fits. */
 static bool fits(const struct step_name *n, const char *text, int64_t found[FACTS])
 {
@@ -95,7 +114,7 @@ static bool fits(const struct step_name *n, const char *text, int64_t found[FACT
         } else if (*p == '%' && number(&text, &v)) {
             found[n->numbers[seen++]] = v;
             p++;
-        } else if (*p && *p != '%' && *p == *text) {
+        } else if (*p && *p != '%' && same(n, *p, *text)) {
             p++;
             text++;
         } else if (star && *from) {
@@ -120,7 +139,7 @@ static enum lpo_step_kind kind_of(const struct step_name *n, const int64_t found
 
 bool lpo_steps_read_name(const char *name, int *family, struct lpo_step_facts *out)
 {
-    if (!strchr("esi[Pt", *name) || !*name) /* nearly all names of a trace */
+    if (!strchr("esi[PtSITp", *name) || !*name) /* nearly all names of a trace */
         return false;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         int64_t found[FACTS] = { -1, -1, -1, -1, -1, -1 };
