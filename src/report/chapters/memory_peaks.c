@@ -12,6 +12,7 @@
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
 enum { SHOWN = 12, KEPT = 1000 }; /* owners for people, and in the JSON */
+enum { OWNERS_KEPT = 6 };         /* where the report is too long */
 
 static const struct lpo_column peak_columns[] = {
     { "device", "GPU", LPO_CELL_TEXT, NULL },
@@ -176,7 +177,9 @@ void lpo_report_memory_peaks(struct lpo_doc *doc, const struct lpo_analysis *a)
                               COUNT(owner_columns));
         for (size_t i = 0; i < peaks->rows.len; i++)
             add_owners(table, a->trace, &peaks->rows.at[i]);
-        table->total_rows = owners;
+        if (lpo_doc_table_rows(table) < owners)
+            table->total_rows = owners;
+        table->least_rows = OWNERS_KEPT;
     }
     add_pools(doc, a->trace);
     note_refusals(doc, a->trace);
