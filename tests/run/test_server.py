@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import socket
 import sys
@@ -229,6 +230,24 @@ class Requests(ServerCase):
         figures = {f["name"]: f for f in json.loads(done.stdout)["figures"]}
         self.assertEqual((figures["request_ttft_p50_ms"]["a"], figures["request_ttft_p50_ms"]["b"]), (50.25, 100.5))
         self.assertEqual((figures["output_tokens_per_s"]["a"], figures["output_tokens_per_s"]["b"]), (624.39, 300.0))
+
+
+class Docs(ServerCase):
+    def test_every_command_of_the_page_is_planned(self) -> None:
+        with open(os.path.join(HERE, "..", "..", "docs", "servers.md"), encoding="utf-8") as f:
+            blocks = [b.split("```")[0].replace("\\\n", " ") for b in f.read().split("```\n")[1:] if b.startswith("lpo run ")]
+        self.assertGreaterEqual(len(blocks), 5)
+        programs = os.path.join(self.cwd, "programs")
+        os.mkdir(programs)
+        for name in ("vllm", "python3", "trtllm-serve", "k6", "llama-server", "aiperf"):
+            os.symlink("/bin/true", os.path.join(programs, name))
+        for name in ("server", "client"):
+            os.symlink("/bin/true", os.path.join(self.cwd, name))
+        for block in blocks:
+            words = shlex.split(block)
+            done = self.lpo("run", "--dry-run", "hydra.run.dir=run", *words[2:], env={"PATH": f"{programs}:{os.environ['PATH']}"})
+            self.assertEqual(done.returncode, 0, block + done.stderr)
+            self.assertIn(" __server --out ", done.stdout)
 
 
 class Ready(ServerCase):
