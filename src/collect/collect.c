@@ -155,8 +155,8 @@ bool lpoc_ready(struct lpoc *c)
     else if (state == LPOC_FORKED)
         state = open_file(c, c->pid) ? LPOC_ON : LPOC_OFF;
     __atomic_store_n(&c->state, state, __ATOMIC_RELEASE);
-    if (fresh && state == LPOC_ON)
-        lpoc_control_start(c);
+    if (state == LPOC_ON)
+        lpoc_control_start(c, !fresh);
     lpoc_unlock(&c->lock);
     return state == LPOC_ON;
 }

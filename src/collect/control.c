@@ -40,8 +40,9 @@ static void take_signal(struct lpoc *c)
 
     if (!sig)
         return;
-    if (sigaction(sig, NULL, &old) == 0 && old.sa_handler == SIG_DFL &&
-        sigaction(sig, &ours, NULL) == 0)
+    if (sigaction(sig, NULL, &old) == 0 &&
+        (old.sa_handler == on_signal ||
+         (old.sa_handler == SIG_DFL && sigaction(sig, &ours, NULL) == 0)))
         return;
     lpoc_note(c, LPOT_NOTE_OTHER, 0,
               "signal %d does not switch the recording: the program uses it itself", sig);
@@ -264,16 +265,26 @@ static void *control(void *collector)
     }
 }
 
-void lpoc_control_start(struct lpoc *c)
+static bool is_wanted(const struct lpoc *c, bool forked)
+{
+    const struct lpoc_knobs *k = &c->knobs;
+    bool by_itself = k->capture_after_ms || k->capture_for_ms || c->ring.on;
+
+    return forked ? k->capture_control && !by_itself
+                  : by_itself || k->capture_signal || k->capture_control;
+}
+
+void lpoc_control_start(struct lpoc *c, bool forked)
 {
     const struct lpoc_knobs *k = &c->knobs;
     struct lpoc_control *s = &c->control;
     pthread_attr_t attr;
     pthread_t thread;
 
+    if (forked && still_ours(s))
+        close(s->fd); /* the parent's: who asks the parent after its end would wait for us */
     s->fd = -1;
-    if (!k->capture_after_ms && !k->capture_for_ms && !k->capture_signal && !k->capture_control &&
-        !c->ring.on)
+    if (!is_wanted(c, forked))
         return;
     if (k->capture_control) {
         s->name[lpoc_put_decimal(s->name, getpid())] = 0;

@@ -20,7 +20,8 @@ struct lpoc_control {
     char name[32];    /* of the socket in the folder; "" when there is none */
 };
 
-/* Under the collector's lock, with its file open. */
-void lpoc_control_start(struct lpoc *c);
+/* Under the collector's lock, with its file open. A forked child is asked by itself, if by a socket
+ * at all; what time and a ring decide goes on as it was at the fork. */
+void lpoc_control_start(struct lpoc *c, bool forked);
 /* Removes the socket; at the end of the process. */
 void lpoc_control_end(struct lpoc *c);

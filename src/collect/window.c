@@ -228,12 +228,24 @@ void lpoc_window_resume(struct lpoc_thread *t)
     }
 }
 
+/* A forked child listens itself, from its first call on: a window could not reach it otherwise. */
+static void listen_as_child(struct lpoc *c)
+{
+    if (!c->knobs.capture_control || __atomic_load_n(&c->state, __ATOMIC_ACQUIRE) != LPOC_FORKED)
+        return;
+    lpoc_guard();
+    lpoc_ready(c);
+    lpoc_unguard();
+}
+
 bool lpoc_window_sync(struct lpoc_thread *t)
 {
     bool on = __atomic_load_n(&t->owner->window.on, __ATOMIC_ACQUIRE);
 
     if (on)
         lpoc_window_resume(t);
+    else if (LPOC_RARE(t->forked))
+        listen_as_child(t->owner);
     return on;
 }
 

@@ -39,6 +39,32 @@ static int forks(void)
     return 0;
 }
 
+/* As a server does that makes ready first and then forks a worker: a call of "decode" for each line
+ * that comes in. The worker ends by _exit. */
+static int prefork(void)
+{
+    char line[64];
+    pid_t pid;
+
+    nvtx_lite_push("ready");
+    nvtx_lite_pop();
+    pid = fork();
+    CHECK(pid >= 0);
+    if (pid > 0)
+        return wait_for(pid) != 0;
+    nvtx_lite_push("begin");
+    nvtx_lite_pop();
+    printf("ready\n");
+    fflush(stdout);
+    while (fgets(line, sizeof line, stdin)) {
+        nvtx_lite_push("decode");
+        nvtx_lite_pop();
+        printf("done\n");
+        fflush(stdout);
+    }
+    _exit(0);
+}
+
 static int execs(void)
 {
     char *argv[] = { program_invocation_name, (char *)(uintptr_t) "plain", NULL };
@@ -163,7 +189,9 @@ static int exit_code(void)
 }
 
 const struct scenario process_scenarios[] = {
-    { "forks", forks },         { "execs", execs },         { "fork_storm", fork_storm },
-    { "exit_busy", exit_busy }, { "killed", killed },       { "aborted", aborted },
-    { "exits_now", exits_now }, { "exit_code", exit_code }, { NULL, NULL },
+    { "prefork", prefork },     { "forks", forks },
+    { "execs", execs },         { "fork_storm", fork_storm },
+    { "exit_busy", exit_busy }, { "killed", killed },
+    { "aborted", aborted },     { "exits_now", exits_now },
+    { "exit_code", exit_code }, { NULL, NULL },
 };

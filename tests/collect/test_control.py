@@ -38,13 +38,13 @@ class Control(unittest.TestCase):
             self.program.communicate()
         self.scratch.cleanup()
 
-    def start(self, **settings: str) -> None:
+    def start(self, client: tuple = ("gpu_client", "serve"), **settings: str) -> None:
         library = str(BUILD / "src/collect/liblpo-collect.so")
         env = {**os.environ, "NVTX_INJECTION64_PATH": library, "CUDA_INJECTION64_PATH": library,
                "LPO_COLLECT_DIR": str(self.folder), "ASAN_OPTIONS": "detect_leaks=0", "LPO_COLLECT_CAPTURE_CONTROL": "1"}
         for name, value in settings.items():
             env["LPO_COLLECT_" + ("" if name.startswith(("RING", "SLOW", "BUFFER", "CALLS")) else "CAPTURE_") + name] = value
-        self.program = subprocess.Popen([str(BUILD / "tests/collect/gpu_client"), "serve"], env=env, text=True,
+        self.program = subprocess.Popen([str(BUILD / "tests/collect" / client[0]), client[1]], env=env, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.assertEqual(self.program.stdout.readline(), "ready\n")
 
@@ -99,6 +99,21 @@ class Control(unittest.TestCase):
         self.assertEqual(regions["serve/decode"]["visits"], 3)
         self.assertEqual(regions["serve/decode/layer"]["launches"], 6)
         self.assertEqual(regions["serve"]["visits"], 1)
+
+    def test_a_forked_worker_listens_itself(self) -> None:
+        self.start(("nvtx_client", "prefork"), WAIT="1", SIGNAL=str(int(signal.SIGUSR2)))
+        self.call()
+        for word, recording in (("start", True), ("stop", False)):
+            done = subprocess.run([LPO, "ctl", str(self.folder), word, "--json"], text=True, capture_output=True)
+            processes = json.loads(done.stdout)["processes"]
+            self.assertEqual([p["recording"] for p in processes], [recording, recording], done.stdout)
+            self.call()
+        self.program.communicate()
+        worker = next(p for p in self.folder.glob("*.lpot") if p.stem != str(self.program.pid))
+        done = subprocess.run([LPO, "regions", str(worker), "--json"], text=True, capture_output=True, check=True)
+        regions = {r["path"]: r["visits"] for r in json.loads(done.stdout)["scopes"][0]["regions"]}
+        self.assertEqual(regions.get("decode"), 1, regions)
+        self.assertNotIn("uses it itself", done.stdout + done.stderr)
 
     def test_a_signal_switches(self) -> None:
         self.start(SIGNAL=str(int(signal.SIGUSR2)), WAIT="1")
