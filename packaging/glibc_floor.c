@@ -45,6 +45,8 @@ PASS_ON(int, pthread_create,
         (pthread_t *restrict thread, const pthread_attr_t *restrict attr, void *(*run)(void *),
          void *restrict argument),
         (thread, attr, run, argument))
+PASS_ON(int, pthread_sigmask, (int how, const sigset_t *restrict set, sigset_t *restrict before),
+        (how, set, before))
 PASS_ON(int, pthread_attr_setstacksize, (pthread_attr_t * attr, size_t bytes), (attr, bytes))
 
 /* Until glibc 2.33 these were inline functions around a call that names the layout of the struct;
@@ -86,8 +88,6 @@ PASS_ON(int, pthread_mutex_trylock, (pthread_mutex_t * mutex), (mutex))
 PASS_ON(int, pthread_mutexattr_init, (pthread_mutexattr_t * attr), (attr))
 PASS_ON(int, pthread_mutexattr_settype, (pthread_mutexattr_t * attr, int type), (attr, type))
 PASS_ON(int, pthread_mutexattr_destroy, (pthread_mutexattr_t * attr), (attr))
-PASS_ON(int, pthread_sigmask, (int how, const sigset_t *restrict set, sigset_t *restrict before),
-        (how, set, before))
 
 /* Before glibc 2.34 a program brought its own function that runs its constructors, and libc called
  * it; the start code of a newer glibc passes NULL instead, and an old libc would run none. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,7 +11,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "gpu/sampler/sampler.h"
@@ -23,8 +23,8 @@
 enum { MAX_GPUS = 16, MAX_WORDS = 256, STOP_SECONDS = 5, PERIOD_MS = 20 };
 
 struct guest {
-    pthread_t thread;
     int stop[2]; /* a byte in it: stop */
+    int over[2]; /* its other end is closed: the thread has written all */
     char *words; /* of this GPU, changed while they are read */
 };
 
@@ -105,9 +105,8 @@ static FILE *open_said(struct lpo_arena *a, const char *path)
     return fd < 0 ? NULL : fdopen(fd, "w");
 }
 
-static void *sample(void *ctx)
+static void sample(struct guest *g)
 {
-    struct guest *g = ctx;
     const char *metrics[MAX_WORDS];
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     struct lpo_sampler_options o = {
@@ -127,25 +126,36 @@ static void *sample(void *ctx)
     setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), 5); /* of this thread alone */
     said = o.path ? open_said(a, o.path) : NULL;
     if (!said)
-        return NULL;
+        return;
     o.ctx = said;
     if (lpo_sampler_run(a, &o, &r, &err) < 0)
         fprintf(said, "failed: %s\n", lpo_err_cause(&err));
     else
         lpo_sampler_say_result(said, &r);
     fclose(said);
+}
+
+static void *run_thread(void *guest)
+{
+    sample(guest);
+    close(((struct guest *)guest)->over[1]);
     return NULL;
 }
 
 static bool start_one(struct guest *g, const char *words, size_t len)
 {
+    pthread_t thread;
+
     g->words = calloc(1, len + 1);
     if (!g->words)
         return false;
     memcpy(g->words, words, len);
-    if (pipe2(g->stop, O_CLOEXEC) < 0)
+    if (pipe2(g->stop, O_CLOEXEC) < 0 || pipe2(g->over, O_CLOEXEC) < 0)
         return false;
-    return pthread_create(&g->thread, NULL, sample, g) == 0;
+    if (pthread_create(&thread, NULL, run_thread, g) != 0)
+        return false;
+    pthread_detach(thread);
+    return true;
 }
 
 int lpo_inside_start(void)
@@ -173,16 +183,13 @@ int lpo_inside_start(void)
 
 void lpo_inside_stop(void)
 {
-    struct timespec until;
-
     if (inside.pid != getpid())
         return;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += STOP_SECONDS;
     for (size_t i = 0; i < inside.len; i++)
         while (write(inside.at[i].stop[1], "x", 1) < 0 && errno == EINTR)
             ;
     for (size_t i = 0; i < inside.len; i++)
-        pthread_timedjoin_np(inside.at[i].thread, NULL, &until);
+        poll(&(struct pollfd){ .fd = inside.at[i].over[0], .events = POLLIN }, 1,
+             STOP_SECONDS * 1000);
     inside.len = 0;
 }
