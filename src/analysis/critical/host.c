@@ -191,7 +191,8 @@ static void hand_over(struct critical_graph *g, const struct critical_input *in)
 
     find_bursts(g, &starts);
     find_bursts(g, &ends);
-    qsort(starts.at, starts.len, sizeof *starts.at, by_start);
+    if (starts.len)
+        qsort(starts.at, starts.len, sizeof *starts.at, by_start);
     if (ends.len)
         qsort(ends.at, ends.len, sizeof *ends.at, by_end);
     for (uint32_t i = 1; i < g->calls.len; i++) {
