@@ -13,6 +13,10 @@
  * pieces differ. */
 enum { BATCHES = 4 };
 
+/* Waking a thread costs as much as reading some ten kilobytes. So who had to wait is woken when
+ * there are two batches to read, or room for two. */
+enum { AT_ONCE = BATCHES / 2 };
+
 struct lpo_ahead {
     bool (*fill)(void *ctx, void *batch);
     void *ctx;
@@ -42,7 +46,7 @@ static bool wait_for_room(struct lpo_ahead *a)
 static void *run(void *arg)
 {
     struct lpo_ahead *a = arg;
-    bool more = true;
+    bool more = true, wake;
 
     while (more && wait_for_room(a)) {
         /* `filled` is read without the lock: only this thread writes it. */
@@ -50,8 +54,10 @@ static void *run(void *arg)
         pthread_mutex_lock(&a->lock);
         a->filled++;
         a->done = !more;
-        pthread_cond_signal(&a->moved);
+        wake = a->done || a->filled - a->emptied >= AT_ONCE;
         pthread_mutex_unlock(&a->lock);
+        if (wake) /* without the lock, which the other would find taken */
+            pthread_cond_signal(&a->moved);
     }
     return NULL;
 }
@@ -87,20 +93,22 @@ struct lpo_ahead *lpo_ahead_start(size_t size, bool (*fill)(void *ctx, void *bat
 void *lpo_ahead_next(struct lpo_ahead *a)
 {
     void *batch = NULL;
+    bool wake;
 
     pthread_mutex_lock(&a->lock);
-    if (a->reading) { /* given back first, or each side could wait for the other */
-        a->emptied++;
-        a->reading = false;
-        pthread_cond_signal(&a->moved);
-    }
-    while (a->filled == a->emptied && !a->done)
-        pthread_cond_wait(&a->moved, &a->lock);
+    /* given back first, or each side could wait for the other */
+    wake = a->reading && a->filled - ++a->emptied == BATCHES - AT_ONCE;
+    a->reading = false;
+    if (a->filled == a->emptied)
+        while (a->filled - a->emptied < AT_ONCE && !a->done)
+            pthread_cond_wait(&a->moved, &a->lock);
     if (a->filled != a->emptied) {
         batch = a->batches[a->emptied % BATCHES];
         a->reading = true;
     }
     pthread_mutex_unlock(&a->lock);
+    if (wake)
+        pthread_cond_signal(&a->moved);
     return batch;
 }
 

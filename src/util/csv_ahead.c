@@ -11,7 +11,7 @@
 #include "util/err.h"
 #include "util/vec.h"
 
-enum { BATCH_BYTES = 128 << 10 };
+enum { BATCH_BYTES = 192 << 10 };
 
 struct row {
     uint32_t first, count; /* cells */
