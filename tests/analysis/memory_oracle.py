@@ -123,13 +123,19 @@ def kineto(path):
         rows.sort(key=lambda r: r[:2])
         peak, reserved, at = peak_of([(a["Total Allocated"], a["Total Reserved"]) for _, _, a, _ in rows])
         live = live_after([(a["Addr"], a["Bytes"], (t, thread)) for t, _, a, thread in rows[:at + 1]])
-        owners = grouped([(size, describe(open_by[o[1]], o[0])) for size, o in live])
+        forward = {}
+        for thread, frames in open_by.items():
+            for f in frames:
+                number = f[4].get("Sequence number")
+                if f[2] == "cpu_op" and number is not None and "Backward" not in f[3] and not f[3].startswith("autograd::engine::"):
+                    forward[number] = min(forward.get(number, (f[0], thread)), (f[0], thread), key=lambda x: x[0])
+        owners = grouped([(size, describe(open_by[o[1]], o[0], open_by, forward)) for size, o in live])
         out.append({"peak": peak, "reserved": reserved, "at": rows[at][0] - rows[0][0], "owners": owners,
                     "allocations": sum(a["Bytes"] > 0 for _, _, a, _ in rows)})
     return out
 
 
-def describe(frames, at):
+def describe(frames, at, others=None, forward=None):
     around = sorted((f for f in frames if f[0] <= at <= f[0] - f[1]), key=lambda f: f[:2])
     path, function, inner = [], None, 0
     for i, (_, _, cat, name, _) in enumerate(around):
@@ -149,7 +155,13 @@ def describe(frames, at):
         if found:
             break
     shapes = found[4].get("Input Dims") if found else None
-    return ("/".join(path) or function, found and found[3], None if shapes is None else json.dumps(shapes, separators=(",", ":")))
+    place = "/".join(path) or function
+    numbers = [f[4]["Sequence number"] for f in around if f[2] == "cpu_op" and "Sequence number" in f[4]]
+    if not place and others and numbers and numbers[-1] in forward and forward[numbers[-1]][0] <= at:
+        there, thread = forward[numbers[-1]]
+        place = describe(others[thread], there)[0]
+        place = place and place + " (backward)"
+    return (place, found and found[3], None if shapes is None else json.dumps(shapes, separators=(",", ":")))
 
 
 def compare(lpo, path, want):

@@ -22,7 +22,7 @@ static const char engine_prefix[] = "autograd::engine::evaluate_function: ";
 
 struct frame {
     int64_t start_ns, end_ns;
-    uint32_t name, args, thread;
+    uint32_t name, args, thread, sequence;
     uint8_t kind;
 };
 
@@ -88,20 +88,21 @@ static void gather(struct around *r)
         /* a step of its own for each owner would tear apart what belongs together */
         if (g->kind == LPO_PUSH_POP &&
             !lpo_steps_read_name(lpo_trace_text(t, g->name), &family, &facts))
-            offer(r,
-                  &(struct frame){ g->start_ns, g->end_ns, g->name, LPO_NONE, g->thread, RANGE });
+            offer(r, &(struct frame){ g->start_ns, g->end_ns, g->name, LPO_NONE, g->thread,
+                                      LPO_NONE, RANGE });
     }
     for (size_t i = 0; i < t->python.len; i++) {
         const struct lpo_python_call *p = &t->python.at[i];
         bool module = lpo_str_starts(lpo_trace_text(t, p->name), module_prefix);
 
-        offer(r, &(struct frame){ p->start_ns, p->end_ns, p->name, LPO_NONE, p->thread,
+        offer(r, &(struct frame){ p->start_ns, p->end_ns, p->name, LPO_NONE, p->thread, LPO_NONE,
                                   module ? MODULE : FUNCTION });
     }
     for (size_t i = 0; i < t->ops.len; i++) {
         const struct lpo_op *o = &t->ops.at[i];
 
-        offer(r, &(struct frame){ o->start_ns, o->end_ns, o->name, o->args, o->thread, OPERATOR });
+        offer(r, &(struct frame){ o->start_ns, o->end_ns, o->name, o->args, o->thread, o->sequence,
+                                  OPERATOR });
     }
     if (r->frames.len)
         qsort(r->frames.at, r->frames.len, sizeof *r->frames.at, by_start);
@@ -178,6 +179,9 @@ static void describe(struct around *r, const struct frame *const *open, size_t c
 
     m->place = place_of(r, open, count, &inner);
     find_op(r, open, inner, count, m);
+    for (size_t i = 0; i < count && !m->place; i++)
+        if (open[i]->sequence != LPO_NONE)
+            m->sequence = open[i]->sequence;
     if (m->op == LPO_NONE) /* a range may have begun inside of an operator */
         find_op(r, open, 0, inner, m);
 }
@@ -224,14 +228,12 @@ static void sweep(struct around *r)
     free(open.at);
 }
 
-void lpo_memory_around(const struct lpo_trace *t, struct lpo_arena *a,
-                       struct lpo_memory_moment *moments, size_t count)
+static void look_around(const struct lpo_trace *t, struct lpo_arena *a,
+                        struct lpo_memory_moment *moments, size_t count)
 {
     struct around r = { .t = t, .a = a, .moments = moments, .count = count };
     size_t at = 0;
 
-    if (!count)
-        return;
     qsort(moments, count, sizeof *moments, by_thread);
     r.first = lpo_xcalloc(t->threads.len + 1, sizeof *r.first);
     for (size_t i = 0; i <= t->threads.len; i++) {
@@ -245,4 +247,71 @@ void lpo_memory_around(const struct lpo_trace *t, struct lpo_arena *a,
     lpo_vec_free(&r.frames);
     lpo_map_destroy(r.places);
     free(r.first);
+}
+
+/* --- the backward pass ---------------------------------------------------------------------- */
+
+/* Nodes of autograd have the number of the operator that made them. */
+static bool is_backward(const char *name)
+{
+    return strstr(name, "Backward") != NULL || lpo_str_starts(name, engine_prefix);
+}
+
+/* The outermost forward operator of each number that is wanted: the one that began first. */
+static struct lpo_map_u64 *find_forward(const struct lpo_trace *t,
+                                        const struct lpo_memory_moment *moments, size_t count)
+{
+    struct lpo_map_u64 *ops = lpo_map_u64_create(0);
+
+    for (size_t i = 0; i < count; i++)
+        if (!moments[i].place && moments[i].sequence != LPO_NONE)
+            lpo_map_u64_put(ops, moments[i].sequence, NULL);
+    for (size_t i = 0; lpo_map_u64_count(ops) && i < t->ops.len; i++) {
+        const struct lpo_op *o = &t->ops.at[i];
+        uint32_t *known = o->sequence == LPO_NONE ? NULL : lpo_map_u64_find(ops, o->sequence);
+
+        if (known && !is_backward(lpo_trace_text(t, o->name)) &&
+            (*known == UINT32_MAX || o->start_ns < t->ops.at[*known].start_ns))
+            *known = (uint32_t)i;
+    }
+    return ops;
+}
+
+/* Places of moments that had none, from a second look at where their operators ran forward. */
+static void look_forward(const struct lpo_trace *t, struct lpo_arena *a,
+                         struct lpo_memory_moment *moments, size_t count)
+{
+    LPO_AUTO(lpo_map_u64) ops = find_forward(t, moments, count);
+    struct lpo_memory_moment *there = lpo_xcalloc(count + 1, sizeof *there);
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t *op = moments[i].place || moments[i].sequence == LPO_NONE
+                                 ? NULL
+                                 : lpo_map_u64_find(ops, moments[i].sequence);
+
+        if (op && *op != UINT32_MAX && t->ops.at[*op].start_ns <= moments[i].ns)
+            there[n++] = (struct lpo_memory_moment){ .ns = t->ops.at[*op].start_ns,
+                                                     .bytes = (int64_t)i, /* whose it is */
+                                                     .thread = t->ops.at[*op].thread,
+                                                     .op = LPO_NONE,
+                                                     .shapes = LPO_NONE,
+                                                     .sequence = LPO_NONE };
+    }
+    if (n)
+        look_around(t, a, there, n);
+    for (size_t i = 0; i < n; i++) {
+        moments[there[i].bytes].place = there[i].place;
+        moments[there[i].bytes].backward = there[i].place != NULL;
+    }
+    free(there);
+}
+
+void lpo_memory_around(const struct lpo_trace *t, struct lpo_arena *a,
+                       struct lpo_memory_moment *moments, size_t count)
+{
+    if (!count)
+        return;
+    look_around(t, a, moments, count);
+    look_forward(t, a, moments, count);
 }

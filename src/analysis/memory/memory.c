@@ -9,6 +9,7 @@
 #include "trace/trace.h"
 #include "util/arena.h"
 #include "util/map.h"
+#include "util/str.h"
 
 /* Events of one allocator in order of time. */
 struct events {
@@ -95,6 +96,7 @@ static int64_t plus(int64_t sum, int64_t bytes)
 struct owners {
     struct lpo_memory_peaks_row *row;
     struct lpo_map *shares; /* place, operator and shapes to a row */
+    struct lpo_map *places;
 };
 
 static void add_share(struct owners *o, const char *place, uint32_t op, uint32_t shapes,
@@ -125,6 +127,24 @@ static void add_recorded(struct owners *o, const struct lpo_trace *t,
               e->bytes);
 }
 
+/* Each place once, so that equal ones are one pointer. */
+static const char *place_of(struct owners *o, struct lpo_arena *a,
+                            const struct lpo_memory_moment *m)
+{
+    LPO_STR text = { 0 };
+    bool fresh;
+    uint64_t *at;
+
+    if (!m->place)
+        return NULL;
+    lpo_str_add(&text, m->place);
+    lpo_str_add(&text, m->backward ? " (backward)" : "");
+    at = lpo_map_put(o->places, lpo_str_text(&text), text.len, &fresh);
+    if (fresh)
+        *at = (uint64_t)(uintptr_t)lpo_arena_strndup(a, lpo_str_text(&text), text.len);
+    return (const char *)(uintptr_t)*at;
+}
+
 static void add_looked_up(struct owners *o, const struct lpo_trace *t, struct lpo_arena *a,
                           const struct lpo_memory_event **live, size_t count)
 {
@@ -137,10 +157,11 @@ static void add_looked_up(struct owners *o, const struct lpo_trace *t, struct lp
                                                  .bytes = live[i]->bytes,
                                                  .thread = live[i]->thread,
                                                  .op = LPO_NONE,
-                                                 .shapes = LPO_NONE };
+                                                 .shapes = LPO_NONE,
+                                                 .sequence = LPO_NONE };
     lpo_memory_around(t, a, m, n);
     for (size_t i = 0; i < n; i++)
-        add_share(o, m[i].place, m[i].op, m[i].shapes, m[i].bytes);
+        add_share(o, place_of(o, a, &m[i]), m[i].op, m[i].shapes, m[i].bytes);
     free(m);
 }
 
@@ -160,7 +181,7 @@ static int largest_first(const void *x, const void *y)
 static void find_owners(const struct lpo_trace *t, struct lpo_arena *a, const struct events *e,
                         size_t upto, struct lpo_memory_peaks_row *row)
 {
-    struct owners o = { row, lpo_map_create() };
+    struct owners o = { row, lpo_map_create(), lpo_map_create() };
     const struct lpo_memory_event **live = NULL;
     size_t n = live_at(e, upto, &live);
     int64_t known = 0;
@@ -178,6 +199,7 @@ static void find_owners(const struct lpo_trace *t, struct lpo_arena *a, const st
     if (row->owners.len)
         qsort(row->owners.at, row->owners.len, sizeof *row->owners.at, largest_first);
     lpo_map_destroy(o.shares);
+    lpo_map_destroy(o.places);
     free(live);
 }
 

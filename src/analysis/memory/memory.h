@@ -5,7 +5,8 @@
  * first), and what was in use then, by owner. An owner is a place in the program, an operator and
  * its shapes. A source with stacks (a memory snapshot) says both itself; of a trace of the profiler
  * they are what was open on the thread that asked: ranges and modules as a path, where there are
- * none the innermost Python function outside of torch, and the outermost operator inside. What was
+ * none the innermost Python function outside of torch, and the outermost operator inside; in the
+ * backward pass the place of the forward operator, "layer3/attn (backward)". What was
  * in use before the recording began has no owner. */
 #pragma once
 

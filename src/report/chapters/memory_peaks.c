@@ -12,7 +12,6 @@
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
 enum { SHOWN = 12, KEPT = 1000 }; /* owners for people, and in the JSON */
-enum { OWNERS_KEPT = 6 };         /* where the report is too long */
 
 static const struct lpo_column peak_columns[] = {
     { "device", "GPU", LPO_CELL_TEXT, NULL },
@@ -28,13 +27,14 @@ static const struct lpo_column peak_columns[] = {
 };
 
 static const struct lpo_column owner_columns[] = {
-    { "device", "GPU", LPO_CELL_TEXT, NULL },
+    { "device", "GPU", LPO_CELL_TEXT, NULL, 0, 12 },
+    { "source", "From", LPO_CELL_TEXT, NULL, 3, 8 },
+    { "bytes", "Bytes", LPO_CELL_BYTES, NULL },
+    { "share", "Of the peak", LPO_CELL_PERCENT, NULL },
+    { "allocations", "Allocations", LPO_CELL_COUNT, NULL, 1 },
     { "place", "Place", LPO_CELL_TEXT, NULL },
     { "operator", "Operator", LPO_CELL_TEXT, NULL },
     { "shapes", "Shapes", LPO_CELL_TEXT, NULL, 2 },
-    { "allocations", "Allocations", LPO_CELL_COUNT, NULL, 1 },
-    { "bytes", "Bytes", LPO_CELL_BYTES, NULL },
-    { "share", "Of the peak", LPO_CELL_PERCENT, NULL },
 };
 
 static const struct lpo_column pool_columns[] = {
@@ -101,12 +101,13 @@ static void add_owners(struct lpo_table *table, const struct lpo_trace *t,
         const struct lpo_memory_share *o = &row->owners.at[i];
 
         lpo_doc_row_text(table, scope_of(table->arena, t, row->allocator));
+        lpo_doc_row_text(table, sources[t->allocators.at[row->allocator].source]);
+        lpo_doc_row_bytes(table, (double)o->bytes);
+        lpo_doc_row_share(table, (double)o->bytes, (double)row->peak_bytes);
+        lpo_doc_row_count(table, o->allocations);
         lpo_doc_row_text(table, o->place);
         lpo_doc_row_text(table, name_of(t, o->op));
         lpo_doc_row_text(table, name_of(t, o->shapes));
-        lpo_doc_row_count(table, o->allocations);
-        lpo_doc_row_bytes(table, (double)o->bytes);
-        lpo_doc_row_share(table, (double)o->bytes, (double)row->peak_bytes);
     }
 }
 
@@ -179,7 +180,7 @@ void lpo_report_memory_peaks(struct lpo_doc *doc, const struct lpo_analysis *a)
             add_owners(table, a->trace, &peaks->rows.at[i]);
         if (lpo_doc_table_rows(table) < owners)
             table->total_rows = owners;
-        table->least_rows = OWNERS_KEPT;
+        table->least_rows = SHOWN;
     }
     add_pools(doc, a->trace);
     note_refusals(doc, a->trace);
