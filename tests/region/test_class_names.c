@@ -49,6 +49,7 @@ static const struct floor_case {
     { "third blind list, all names", "classes-blind3.json", NULL, false, 164, 171 },
     { "names of more libraries", "classes-own.json", "libraries", false, 439, 439 },
     { "names from programs of strangers", "classes-own.json", "strangers", false, 45, 45 },
+    { "more of them", "classes-own.json", "strangers, later", false, 64, 65 },
 };
 
 static void check_floor(void **state)

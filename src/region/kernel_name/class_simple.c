@@ -186,6 +186,7 @@ static const struct lpo_class_rule simple[] = {
     { "prefixsum", LPO_CLASS_REDUCTION, NULL, "prefixsum_kernel(int*)" },
     { "argmax", LPO_CLASS_REDUCTION, NULL, "argmax_f32(float const*)" },
     { "argmin", LPO_CLASS_REDUCTION, NULL, "argmin_kernel(float*)" },
+    { "allfinite", LPO_CLASS_REDUCTION, NULL, "all_finite(float const*, unsigned int*, int)" },
     { "absmax", LPO_CLASS_REDUCTION, NULL, "void per_tensor_absmax_kernel<float>(float const*)" },
     { "uniquebykey", LPO_CLASS_REDUCTION, NULL,
       "void cub::DeviceUniqueByKeySweepKernel<int>(int)" },
@@ -207,6 +208,7 @@ static const struct lpo_class_rule simple[] = {
     { "segments", LPO_CLASS_REDUCTION, NULL, "find_segments_kernel(int*)" },
     /* elementwise */
     { "elementwise", LPO_CLASS_ELEMENTWISE, NULL, "elementwise_fused_kernel(float*)" },
+    { "softcap", LPO_CLASS_ELEMENTWISE, NULL, "fused_softcap_kernel" },
     { "eltwise", LPO_CLASS_ELEMENTWISE, NULL,
       "void cuEltwise::eltwise<cuEltwise::SimpleAlgo<float, float> >(int)" },
     { "pointwise", LPO_CLASS_ELEMENTWISE, NULL, "pointwise_op_kernel(float*)" },
