@@ -7,12 +7,13 @@
 #   make stage1-run, make stage2-profile: old names of two ways to run; ARGS='run.repeats=5 …'
 #   make install  PREFIX=/usr/local DESTDIR=
 #   make deb      a Debian package in dist/      make dist     a tarball for glibc 2.28+ in dist/
+#   make image    an OCI image in dist/
 PREFIX ?= /usr/local
 BUILD  ?= build
 SAN    ?= build-san
 .DEFAULT_GOAL := build
 
-.PHONY: stage1-run stage2-profile build setup run test torture bench fuzz check coverage install clean portable deb dist
+.PHONY: stage1-run stage2-profile build setup run test torture bench fuzz check coverage install clean portable deb dist image
 
 setup:
 	@scripts/setup.sh
@@ -60,6 +61,10 @@ coverage: setup
 # Programs that run on another x86-64 machine with glibc 2.28 or newer, and a tarball of them.
 dist portable: setup
 	@scripts/dist.sh
+
+# An OCI image as files, of the same programs.
+image: setup
+	@scripts/image.py
 
 deb: setup
 	@scripts/deb.sh
