@@ -98,7 +98,8 @@ class Toy(ServerCase):
 
     def test_the_window_is_the_load_and_nothing_else(self) -> None:
         warmup = f"workload.server.warmup.argv=[{CLIENT},--port,@port@,--requests,5,--max-tokens,1,--prompt-tokens,3]"
-        self.run_fine(*ONLY, *QUICK, self.load(), warmup, "--", SERVER, "--port", "@port@", *MODEL)
+        done = self.run_fine(*ONLY, *QUICK, self.load(), warmup, "--", SERVER, "--port", "@port@", *MODEL)
+        self.assertRegex(done.stdout, r"(?s)\nrequests under load\n.*\nnative +.*6 +0 .*\ntime by region\n")
         record, client = self.server(), self.json("workload", "native", "client.json")
         self.assertEqual((client["completed"], client["failed"]), (6, 0))
         regions = self.regions()
@@ -133,6 +134,14 @@ class Toy(ServerCase):
                       "--port", "@port@", *MODEL)
         self.assertNotIn("step/prefill", self.regions())
         self.assertIn("left no client.json", self.stage("native")["notes"][0])
+
+    def test_a_part_of_the_load_that_begins_later(self) -> None:
+        # the client waits for its begin
+        wait = f"until '{LPO}' ctl '{self.run_dir}/native' status | grep -q ': recording, 0 windows'; do sleep 0.05; done"
+        client = self.write("client.sh", f"set -e\n{wait}\nexec '{CLIENT}' --port \"$LPO_SERVER_PORT\" --requests 2\n")
+        self.run_fine(*NATIVE, *QUICK, f"workload.server.load.argv=[sh,{client}]", "workload.server.window.after=100ms", "--", SERVER,
+                      "--port", "@port@", *MODEL)
+        self.assertEqual(self.regions()["step/prefill"]["visits"], 2)
 
     def test_the_client_is_not_recorded(self) -> None:
         # toy_server as a client of itself would leave a second trace

@@ -9,6 +9,7 @@
 #include "analysis/wall/wall.h"
 #include "cli/app.h"
 #include "region/scope.h"
+#include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/findings/findings.h"
 #include "report/tables/tables.h"
@@ -61,6 +62,18 @@ static void print_times(const struct lpo_app *app, struct lpo_analysis_run *run)
     fprintf(app->out, "\n%s", lpo_str_text(&text));
 }
 
+/* Of a server, as its clients saw it. */
+static void print_requests(const struct lpo_app *app, const struct lpo_analysis_run *run)
+{
+    LPO_AUTO(lpo_doc) doc = lpo_doc_create("run_summary", "Requests");
+    LPO_STR text = { 0 };
+
+    if (!run || !lpo_report_add_requests(doc, run->dir, "requests under load"))
+        return;
+    lpo_writer_text.write(doc, &text);
+    fprintf(app->out, "\n%s", lpo_str_text(&text));
+}
+
 /* Last, where people look first. */
 static void print_findings(const struct lpo_app *app, struct lpo_analysis_run *run)
 {
@@ -80,6 +93,7 @@ void lpo_cli_run_summary_print(struct lpo_app *app, const struct lpo_manifest *m
     const char *page = lpo_path_join(app->arena, m->dir, "report.html");
 
     print_stages(app, m);
+    print_requests(app, run);
     print_times(app, run);
     print_findings(app, run);
     if (lpo_path_exists(report))

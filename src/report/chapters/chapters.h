@@ -5,6 +5,8 @@
  * n/a, or the chapter is left out. The order is that of report/run_report.c. */
 #pragma once
 
+#include <stdbool.h>
+
 struct lpo_analysis;
 struct lpo_doc;
 struct lpo_record;
@@ -21,6 +23,8 @@ void lpo_report_chapter_speed(struct lpo_doc *doc, const struct lpo_rundir *d);
 void lpo_report_summary_speed(struct lpo_doc *doc, const struct lpo_rundir *d);
 /* What the clients of a server measured, and how the server ran; nothing for other workloads. */
 void lpo_report_chapter_requests(struct lpo_doc *doc, const struct lpo_rundir *d);
+/* Its first table alone, under a heading, for a terminal. False: there is none. */
+bool lpo_report_add_requests(struct lpo_doc *doc, const struct lpo_rundir *d, const char *title);
 /* The same in a sentence, for the summary. */
 void lpo_report_summary_requests(struct lpo_doc *doc, const struct lpo_rundir *d);
 /* Where the wall time of each GPU went, and why it was idle; nothing without GPU operations. */

@@ -200,32 +200,66 @@ static void note_failures(struct lpo_doc *doc, const struct lpo_rundir *d,
     }
 }
 
+/* All stages, each with whether its client's JSON is known; false where none is. */
+static bool read_all(const struct lpo_rundir *d, struct lpo_requests **all, bool **known)
+{
+    bool any = false;
+
+    *all = lpo_arena_array(d->arena, d->served.len + 1, sizeof **all);
+    *known = lpo_arena_array(d->arena, d->served.len + 1, sizeof **known);
+    for (size_t i = 0; i < d->served.len; i++) {
+        const struct lpo_json *client = d->served.at[i].client;
+
+        (*known)[i] = client && lpo_requests_read(client, &(*all)[i]);
+        any |= (*known)[i];
+    }
+    return any;
+}
+
+static void load_table(struct lpo_doc *doc, const struct lpo_rundir *d,
+                       const struct lpo_requests *all, const bool *known)
+{
+    const struct lpo_requests *direct = undisturbed(d, all, known);
+    struct lpo_table *t = lpo_doc_table(doc, "requests", "", load_columns, COUNT(load_columns));
+
+    for (size_t i = 0; i < d->served.len; i++)
+        if (known[i])
+            load_row(t, d->served.at[i].stage, &all[i], direct);
+}
+
+bool lpo_report_add_requests(struct lpo_doc *doc, const struct lpo_rundir *d, const char *title)
+{
+    struct lpo_requests *all;
+    bool *known;
+
+    if (!d->served.len || !read_all(d, &all, &known))
+        return false;
+    lpo_doc_section(doc, "requests", title, 1);
+    load_table(doc, d, all, known);
+    return true;
+}
+
 void lpo_report_chapter_requests(struct lpo_doc *doc, const struct lpo_rundir *d)
 {
-    struct lpo_requests *all = lpo_arena_array(d->arena, d->served.len + 1, sizeof *all);
-    bool *known = lpo_arena_array(d->arena, d->served.len + 1, sizeof *known), any = false;
-    const struct lpo_requests *direct;
-    struct lpo_record *list;
-    struct lpo_table *load, *times;
+    struct lpo_requests *all;
+    bool *known, any;
 
     if (!d->served.len)
         return;
-    for (size_t i = 0; i < d->served.len; i++)
-        any |= known[i] =
-            d->served.at[i].client && lpo_requests_read(d->served.at[i].client, &all[i]);
+    any = read_all(d, &all, &known);
     lpo_doc_section(doc, "requests", "Requests", 1);
     lpo_doc_paragraph(doc, "As the client saw them from outside, while the server was under load. "
                            "The regions below are what the server did in that time.");
     if (any) {
-        direct = undisturbed(d, all, known);
-        list = lpo_doc_put_list(doc->data, "requests");
-        load = lpo_doc_table(doc, "requests", "", load_columns, COUNT(load_columns));
+        struct lpo_record *list = lpo_doc_put_list(doc->data, "requests");
+        struct lpo_table *times;
+
+        load_table(doc, d, all, known);
         times = lpo_doc_table(doc, "request_times", "Times of requests", time_columns,
                               COUNT(time_columns));
         for (size_t i = 0; i < d->served.len; i++) {
             if (!known[i])
                 continue;
-            load_row(load, d->served.at[i].stage, &all[i], direct);
             time_rows(times, d->served.at[i].stage, &all[i]);
             put(doc, list, &d->served.at[i], &all[i]);
         }
