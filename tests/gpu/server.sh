@@ -49,8 +49,8 @@ checked() { # NAME STAGE…
 spawn() { run spawn spawn && checked spawn direct_inference native; }
 fork() { run fork fork && checked fork direct_inference native; }
 none() { run none none && checked none direct_inference native; }
-nsys() {
-    command -v nsys >/dev/null || { echo "nsys is not here: left out"; return; }
+nsys() { # the function has the name of the program: type -P looks for the latter
+    type -P nsys >/dev/null || { echo "nsys is not here: left out"; return; }
     run nsys spawn pipeline.direct_inference.enable=false pipeline.native.enable=false pipeline.nsys.enable=true \
         pipeline.nsys.gating_nvtx=false
     checked nsys nsys
