@@ -89,6 +89,7 @@ void lpo_trace_destroy(struct lpo_trace *t)
     lpo_vec_free(&t->memory_pools);
     lpo_vec_free(&t->rules);
     lpo_vec_free(&t->collectives);
+    lpo_vec_free(&t->waits);
     lpo_vec_free(&t->notes);
     free(t->metric_rows);
     free(t);

@@ -371,6 +371,23 @@ struct lpo_collective {
     int64_t in_count, out_count; /* elements; LPO_NO_TIME: not said */
 };
 
+/* A wait that the source recorded (Kineto's cuda_sync). */
+enum lpo_wait_kind {
+    LPO_WAIT_STREAM_FOR_EVENT, /* a stream, for an event that another stream recorded */
+    LPO_WAIT_HOST_FOR_EVENT,
+    LPO_WAIT_HOST_FOR_STREAM,
+};
+
+struct lpo_wait {
+    lpo_event_ns ns;        /* when the host asked for it */
+    lpo_event_ns record_ns; /* when the host recorded the event; LPO_NO_TIME: not known */
+    uint32_t stream;        /* that waits, or that the host waits for */
+    uint32_t on_stream;     /* that recorded the event */
+    uint16_t process;       /* into processes */
+    uint16_t device;        /* into devices */
+    uint8_t kind;           /* enum lpo_wait_kind */
+};
+
 /* Something the reader wants the user to know: lost records, a cut file, an unclosed range. */
 struct lpo_trace_note {
     uint32_t text;
@@ -424,6 +441,7 @@ struct lpo_trace {
     LPO_VEC(struct lpo_memory_pool) memory_pools;
     LPO_VEC(struct lpo_rule) rules;             /* in order of `op` within a file */
     LPO_VEC(struct lpo_collective) collectives; /* in order of `op` */
+    LPO_VEC(struct lpo_wait) waits;
     LPO_VEC(struct lpo_trace_note) notes;
     int64_t epoch_ns;     /* unix time of clock 0, or LPO_NO_TIME */
     uint64_t dropped;     /* records the source says it lost */

@@ -311,6 +311,41 @@ static void steps_cut_the_path(void **state)
     lpo_steps_destroy(steps);
 }
 
+/* Waits that the source has: of a stream for another one long after its event, and of the host for
+ * the stream that it names and not for the one that ended later. */
+static void recorded_waits(void **state)
+{
+    static const struct event events[] = {
+        { KERNEL, "a", 1, 0, 5, 7, 5, 105 },
+        { KERNEL, "b", 1, 10, 15, 20, 15, 60 },
+        /* waits for b, and starts 50 us later: too late to be inferred */
+        { KERNEL, "c", 1, 20, 25, 21, 110, 120 },
+        { CALL, "cudaStreamSynchronize", 1, 30, 108 },
+    };
+    LPO_AUTO(lpo_trace) t = make_trace(events, sizeof events / sizeof *events);
+    LPO_AUTO(lpo_region_tree) tree = NULL;
+    LPO_AUTO(lpo_critical) all = NULL;
+    const struct lpo_critical_path *p;
+
+    lpo_vec_push(&t->waits, (struct lpo_wait){ .ns = 18 * US,
+                                               .record_ns = 17 * US,
+                                               .stream = 21,
+                                               .on_stream = 20,
+                                               .kind = LPO_WAIT_STREAM_FOR_EVENT });
+    lpo_vec_push(&t->waits, (struct lpo_wait){ .ns = 31 * US,
+                                               .record_ns = LPO_NO_TIME,
+                                               .stream = 20,
+                                               .kind = LPO_WAIT_HOST_FOR_STREAM });
+    tree = lpo_region_tree_create(t);
+    all = lpo_critical_create(tree, NULL);
+    p = &all->paths.at[0];
+    assert_int_equal(p->recorded_waits, 2);
+    assert_int_equal(p->simulated_ns, 120 * US);
+    /* c 10, unexplained 50, b 45, its launch at 15: nothing of a */
+    assert_int_equal(p->parts.ns[LPO_PATH_COMPUTE], 55 * US);
+    assert_int_equal(p->parts.ns[LPO_PATH_UNEXPLAINED], 50 * US);
+}
+
 /* Two processes are two paths; one without GPU operations has none. */
 static void processes_apart(void **state)
 {
@@ -340,6 +375,7 @@ int main(void)
     UNIT_ROWS(&u, wait_cases, check_waits);
     UNIT_TEST(&u, names_and_regions);
     UNIT_TEST(&u, steps_cut_the_path);
+    UNIT_TEST(&u, recorded_waits);
     UNIT_TEST(&u, processes_apart);
     return unit_run(&u);
 }

@@ -414,6 +414,52 @@ static void collectives_have_their_sizes(void **state)
     assert_int_equal(t->collectives.at[0].ranks, 8);
 }
 
+/* A stream that waits for an event, a host that waits for a stream; one of a GPU that did nothing,
+ * one without its streams and one without a time are left out. */
+static void waits_name_their_events(void **state)
+{
+    static const char text[] =
+        "{\"schemaVersion\": 1, \"traceEvents\": ["
+        "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"k\", \"pid\": 0, \"tid\": 7, \"ts\": 1, "
+        "\"dur\": 1, "
+        "\"args\": {\"device\": 0, \"stream\": 7}},"
+        "{\"ph\": \"X\", \"cat\": \"cuda_sync\", \"name\": \"Stream Wait Event\", \"pid\": 0, "
+        "\"tid\": 24, \"ts\": "
+        "9, \"dur\": 1, \"args\": {\"wait_on_stream\": 20, \"wait_on_cuda_event_record_corr_id\": "
+        "5, "
+        "\"stream\": 24, \"correlation\": 6, \"device\": 0}},"
+        "{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaEventRecord\", \"pid\": 9, "
+        "\"tid\": 9, \"ts\": "
+        "4, \"dur\": 1, \"args\": {\"correlation\": 5}},"
+        "{\"ph\": \"X\", \"cat\": \"cuda_sync\", \"name\": \"Stream Sync\", \"pid\": 0, \"tid\": "
+        "7, \"ts\": 12, "
+        "\"dur\": 8, \"args\": {\"stream\": 7, \"correlation\": 15, \"device\": 0}},"
+        "{\"ph\": \"X\", \"cat\": \"cuda_sync\", \"name\": \"Event Sync\", \"pid\": 0, \"tid\": "
+        "-1, \"ts\": 13, "
+        "\"dur\": 8, \"args\": {\"wait_on_stream\": -1, \"stream\": -1, \"device\": 0}},"
+        "{\"ph\": \"X\", \"cat\": \"cuda_sync\", \"name\": \"Stream Sync\", \"pid\": 3, \"tid\": "
+        "7, \"ts\": 14, "
+        "\"dur\": 8, \"args\": {\"stream\": 7, \"device\": 3}},"
+        "{\"ph\": \"X\", \"cat\": \"cuda_sync\", \"name\": \"Stream Sync\", \"pid\": 0, \"tid\": "
+        "7, "
+        "\"args\": {\"stream\": 7, \"device\": 0}}]}";
+    struct lpo_err err = { 0 };
+    LPO_AUTO(lpo_trace) t = read_text(text, 0, &err);
+
+    assert_non_null(t);
+    assert_int_equal(t->devices.len, 1);
+    assert_int_equal(t->notes.len, 0);
+    assert_int_equal(t->waits.len, 2);
+    assert_int_equal(t->waits.at[0].kind, LPO_WAIT_STREAM_FOR_EVENT);
+    assert_int_equal(t->waits.at[0].ns, 9000);
+    assert_int_equal(t->waits.at[0].record_ns, 4000);
+    assert_int_equal(t->waits.at[0].stream, 24);
+    assert_int_equal(t->waits.at[0].on_stream, 20);
+    assert_int_equal(t->waits.at[1].kind, LPO_WAIT_HOST_FOR_STREAM);
+    assert_int_equal(t->waits.at[1].stream, 7);
+    assert_true(t->waits.at[1].record_ns == LPO_NO_TIME);
+}
+
 int main(void)
 {
     struct unit u = { 0 };
@@ -425,5 +471,6 @@ int main(void)
     UNIT_TEST(&u, ranks_stay_apart);
     UNIT_TEST(&u, allocators_are_series);
     UNIT_TEST(&u, collectives_have_their_sizes);
+    UNIT_TEST(&u, waits_name_their_events);
     return unit_run(&u);
 }

@@ -305,6 +305,7 @@ void lpo_critical_graph_build(struct critical_graph *g, const struct critical_in
             in->call_of[g->calls.at[i].launch] = i;
     add_ops(g, in);
     find_waits(g);
+    lpo_critical_recorded_waits(g, in->process);
     g->usual_launch_ns = usual(g, CRITICAL_LAUNCH);
     g->usual_gap_ns = usual(g, CRITICAL_BEFORE);
     infer_waits(g);

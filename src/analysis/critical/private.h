@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* analysis/critical/private.h - the graph of one process, and who does what with it.
  *
- * host.c finds the calls, graph.c the operations and all edges, simulate.c runs it, walk.c follows
- * the critical edges back, frames.c says what the host did meanwhile, savings.c what a change would
- * save; critical.c puts it together. */
+ * host.c finds the calls, graph.c the operations and all edges, waits.c those that the source has,
+ * simulate.c runs it, walk.c follows the critical edges back, frames.c says what the host did
+ * meanwhile, savings.c what a change would save; critical.c puts it together. */
 #pragma once
 
 #include "analysis/critical/critical.h"
@@ -72,6 +72,8 @@ void lpo_critical_rows_free(struct critical_rows *r);
 bool lpo_critical_waits(const char *name);
 
 void lpo_critical_graph_build(struct critical_graph *g, const struct critical_input *in);
+/* Edges that the source recorded; part of the build. */
+void lpo_critical_recorded_waits(struct critical_graph *g, uint16_t process);
 void lpo_critical_graph_free(struct critical_graph *g);
 /* Calls and the edges between them; part of the build. */
 void lpo_critical_host_build(struct critical_graph *g, const struct critical_input *in);

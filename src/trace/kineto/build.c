@@ -42,6 +42,7 @@ struct lpo_kineto_build {
     struct lpo_kineto_allocations *allocations;
     struct lpo_str scratch;
     struct lpo_kineto_args *args;
+    struct lpo_kineto_waits *waits;
     int64_t last_pid, last_tid; /* the thread of the event before, most often the same */
     uint32_t last_thread;
     size_t first_gpu_op, first_launch, first_range, first_op, first_call, first_python;
@@ -68,6 +69,7 @@ struct lpo_kineto_build *lpo_kineto_build_create(struct lpo_trace *t)
     b->thread_rows = lpo_map_create();
     b->device_rows = lpo_map_create();
     b->args = lpo_kineto_args_create(t);
+    b->waits = lpo_kineto_waits_create();
     b->allocations = lpo_kineto_allocations_create(t);
     b->last_thread = LPO_NONE;
     b->first_gpu_op = t->gpu_ops.len;
@@ -88,6 +90,7 @@ void lpo_kineto_build_destroy(struct lpo_kineto_build *b)
     lpo_map_destroy(b->thread_rows);
     lpo_map_destroy(b->device_rows);
     lpo_kineto_args_destroy(b->args);
+    lpo_kineto_waits_destroy(b->waits);
     lpo_vec_free(&b->processes);
     lpo_vec_free(&b->threads);
     lpo_vec_free(&b->devices);
@@ -258,6 +261,7 @@ static void add_call(struct lpo_kineto_build *b, const struct kineto_event *e, u
                                  holds(&e->name, "GraphLaunch") };
 
         lpo_trace_links_call(b->links, e->correlation, &call);
+        lpo_kineto_waits_call(b->waits, e);
     }
     if (!(b->t->skip & LPO_SKIP_CALLS))
         lpo_vec_push(&b->t->calls,
@@ -327,6 +331,12 @@ void lpo_kineto_build_add(struct lpo_kineto_build *b, const struct kineto_event 
     if (e->kind == KINETO_MEMORY) {
         if (e->start_ns <= max_time && e->start_ns >= -max_time && lpo_kineto_allocations_wanted(e))
             lpo_kineto_allocations_add(b->allocations, e, thread_of(b, e));
+        return;
+    }
+    if (e->kind == KINETO_SYNC) {
+        if (e->start_ns <= max_time && e->start_ns >= -max_time && e->device >= 0 &&
+            e->device <= INT32_MAX)
+            lpo_kineto_waits_add(b->waits, e);
         return;
     }
     if (e->kind == KINETO_PYTHON && e->dur_ns < 0) /* only shown beside idle time: no loss */
@@ -530,6 +540,7 @@ void lpo_kineto_build_finish(struct lpo_kineto_build *b, const struct kineto_fac
     settle_gpu_ops(b, &r, shift);
     settle_host(b, &r, shift);
     settle_memory(b, &r, facts->rank, shift);
+    lpo_kineto_waits_settle(b->waits, b->t, b->device_rows, r.devices, r.processes[own], shift);
     settle_labels(b, &r);
     renumber_free(&r);
     if (b->without_time)

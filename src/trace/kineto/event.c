@@ -39,6 +39,7 @@ static const struct category {
     ROW("xpu_driver", KINETO_CALL),
     ROW("privateuse1_runtime", KINETO_CALL),
     ROW("privateuse1_driver", KINETO_CALL),
+    ROW("cuda_sync", KINETO_SYNC),
 #undef ROW
 };
 
@@ -232,6 +233,11 @@ static const struct arg memory_args[] = {
     ROW("Addr", address, arg_number),
 };
 
+static const struct arg sync_args[] = {
+    ROW("wait_on_stream", on_stream, arg_number),
+    ROW("wait_on_cuda_event_record_corr_id", recorded_by, arg_number),
+};
+
 static const struct arg backward_args[] = {
     ROW("Fwd thread id", forward_thread, arg_number),
 };
@@ -270,6 +276,8 @@ static int read_arg(struct lpo_pull *q, const struct lpo_json_pull_text *key, en
         a = find_arg(backward_args, COUNT(backward_args), key);
     else if (!a && kind == KINETO_MEMORY)
         a = find_arg(memory_args, COUNT(memory_args), key);
+    else if (!a && kind == KINETO_SYNC)
+        a = find_arg(sync_args, COUNT(sync_args), key);
     else if (!a && kind == KINETO_KERNEL && may_be_collective(e))
         a = find_arg(collective_args, COUNT(collective_args), key);
     return a ? a->read(q, (char *)e + a->at) : lpo_json_pull_skip(q);
@@ -385,7 +393,7 @@ static int settle(struct lpo_pull *q, const struct outline *o, unsigned wanted,
         if (read_args(&inner, e->kind, e) < 0)
             return LPO_E_FORMAT;
     }
-    if (e->kind == KINETO_MEMORY && e->start_ns == LPO_NO_TIME)
+    if ((e->kind == KINETO_MEMORY || e->kind == KINETO_SYNC) && e->start_ns == LPO_NO_TIME)
         e->kind = KINETO_OTHER; /* a picture without it loses nothing that is counted */
     if (e->kind != KINETO_META && e->kind != KINETO_OTHER && e->start_ns == LPO_NO_TIME)
         e->kind = KINETO_BAD;
@@ -415,6 +423,8 @@ int lpo_kineto_event_read(struct lpo_pull *q, unsigned wanted, struct kineto_eve
         .in_count = LPO_NO_TIME,
         .out_count = LPO_NO_TIME,
         .ranks = LPO_NO_TIME,
+        .on_stream = LPO_NO_TIME,
+        .recorded_by = LPO_NO_TIME,
         .grid = { LPO_NO_TIME, LPO_NO_TIME, LPO_NO_TIME },
         .block = { LPO_NO_TIME, LPO_NO_TIME, LPO_NO_TIME },
     };

@@ -268,7 +268,7 @@ static unsigned wanted_kinds(uint32_t skip)
     if (!(skip & LPO_SKIP_RANGES))
         wanted |= KINETO_BIT(KINETO_RANGE);
     if (!(skip & LPO_SKIP_CALLS))
-        wanted |= KINETO_BIT(KINETO_PYTHON) | KINETO_BIT(KINETO_MEMORY);
+        wanted |= KINETO_BIT(KINETO_PYTHON) | KINETO_BIT(KINETO_MEMORY) | KINETO_BIT(KINETO_SYNC);
     if (skip & LPO_SKIP_BUT_PYTHON)
         wanted |= KINETO_BIT(KINETO_PYTHON);
     return wanted;

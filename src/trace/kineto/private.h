@@ -12,11 +12,12 @@
 
 #include "util/json_pull.h"
 
+struct lpo_map;
 struct lpo_trace;
 
 /* What an event is to us, by its category. */
 enum kineto_kind {
-    KINETO_OTHER, /* flows, instants, cuda_sync, …: not kept */
+    KINETO_OTHER, /* flows, instants, …: not kept */
     KINETO_KERNEL,
     KINETO_COPY,
     KINETO_MEMSET,
@@ -25,6 +26,7 @@ enum kineto_kind {
     KINETO_RANGE,
     KINETO_PYTHON, /* functions of with_stack=True */
     KINETO_MEMORY, /* an instant: the totals of an allocator, from profile_memory=True */
+    KINETO_SYNC,   /* a stream or the host waits */
     KINETO_META,   /* names of processes and threads */
     KINETO_BAD,    /* one of ours, but without a time that can be read */
 };
@@ -49,6 +51,7 @@ struct kineto_event {
     int64_t registers, shared_memory;
     int64_t device_type, device_id, allocated, reserved, address; /* of KINETO_MEMORY */
     int64_t in_count, out_count, ranks;                           /* of collectives */
+    int64_t on_stream, recorded_by; /* of KINETO_SYNC: the event's stream; the id of its record */
     struct lpo_json_pull_text collective, dtype;
     int64_t grid[3], block[3];
     struct lpo_json_pull_text dims;   /* the JSON of "Input Dims", len 0 when absent */
@@ -117,6 +120,20 @@ void lpo_kineto_allocations_settle(struct lpo_kineto_allocations *a, size_t i, u
 /* After them: rows of threads of this file to those of the trace. */
 void lpo_kineto_allocations_finish(struct lpo_kineto_allocations *a, const uint32_t *threads,
                                    int64_t shift);
+
+/* Waits between streams and of the host (waits.c). */
+struct lpo_kineto_waits;
+
+struct lpo_kineto_waits *lpo_kineto_waits_create(void);
+void lpo_kineto_waits_destroy(struct lpo_kineto_waits *w); /* NULL is fine */
+/* A call that may record an event. */
+void lpo_kineto_waits_call(struct lpo_kineto_waits *w, const struct kineto_event *e);
+void lpo_kineto_waits_add(struct lpo_kineto_waits *w, const struct kineto_event *e);
+/* Into the trace. `rows` has the GPUs that worked, by their number in the file, and `devices` their
+ * rows in the trace: one that only was waited for is no GPU more. */
+void lpo_kineto_waits_settle(const struct lpo_kineto_waits *w, struct lpo_trace *t,
+                             const struct lpo_map *rows, const uint16_t *devices, uint16_t process,
+                             int64_t shift);
 
 struct lpo_kineto_build;
 
