@@ -11,6 +11,7 @@
 #include "analysis/fusion/fusion.h"
 #include "analysis/limits/limits.h"
 #include "analysis/memory/memory.h"
+#include "analysis/numbers/numbers.h"
 #include "analysis/operators/operators.h"
 #include "analysis/queue/queue.h"
 #include "analysis/steps/steps.h"
@@ -44,6 +45,7 @@ struct lpo_analysis_memo {
     struct lpo_program_steps *steps;
     bool has_steps;
     struct lpo_memory_peaks *memory;
+    struct lpo_numbers *numbers;
     struct lpo_counters_rules *rules;
     struct lpo_wall *wall;
     struct lpo_wall_collectives *collectives;
@@ -203,6 +205,7 @@ void lpo_analysis_destroy(struct lpo_analysis *a)
         lpo_operators_destroy(a->memo->operators[i]);
     lpo_steps_destroy(a->memo->steps);
     lpo_memory_peaks_destroy(a->memo->memory);
+    lpo_numbers_destroy(a->memo->numbers);
     lpo_counters_rules_destroy(a->memo->rules);
     lpo_wall_destroy(a->memo->wall);
     lpo_wall_collectives_destroy(a->memo->collectives);
@@ -323,6 +326,13 @@ const struct lpo_counters_rules *lpo_analysis_rules(const struct lpo_analysis *a
     if (!a->memo->rules)
         a->memo->rules = lpo_counters_rules_create(a->trace);
     return a->memo->rules;
+}
+
+const struct lpo_numbers *lpo_analysis_numbers(const struct lpo_analysis *a)
+{
+    if (!a->memo->numbers)
+        a->memo->numbers = lpo_numbers_create(a->tree);
+    return a->memo->numbers;
 }
 
 const struct lpo_memory_peaks *lpo_analysis_memory(const struct lpo_analysis *a)

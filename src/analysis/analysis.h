@@ -24,6 +24,7 @@ struct lpo_findings;
 struct lpo_fusion;
 struct lpo_limits;
 struct lpo_memory_peaks;
+struct lpo_numbers;
 struct lpo_operators;
 struct lpo_operators_rules;
 struct lpo_region_cells;
@@ -96,6 +97,8 @@ const struct lpo_operators *lpo_analysis_operators(const struct lpo_analysis *a,
 const struct lpo_program_steps *lpo_analysis_steps(const struct lpo_analysis *a);
 /* What ncu's rules say about its kernels. */
 const struct lpo_counters_rules *lpo_analysis_rules(const struct lpo_analysis *a);
+/* Numbers that the program gave, by region. */
+const struct lpo_numbers *lpo_analysis_numbers(const struct lpo_analysis *a);
 /* The most memory in use at one time and its owners, by allocator. */
 const struct lpo_memory_peaks *lpo_analysis_memory(const struct lpo_analysis *a);
 /* Where the wall time of each GPU went; NULL when launches were skipped. */

@@ -5,6 +5,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/counters/sampled.h"
+#include "analysis/numbers/numbers.h"
 #include "analysis/wall/timeline.h"
 #include "region/classes.h"
 #include "region/scope.h"
@@ -194,6 +195,26 @@ static void put_calls(struct lpo_record *to, const struct lpo_region_scope *s,
     lpo_doc_put_int_if(r, "later_gpu_ns", gpu, c.later_gpu_ns);
 }
 
+/* Of the whole trace: which process gave a number is not kept. */
+static void put_numbers(struct lpo_record *to, const struct lpo_analysis *a, uint32_t node)
+{
+    size_t count;
+    const struct lpo_numbers_row *rows = lpo_numbers_of(lpo_analysis_numbers(a), node, &count);
+    struct lpo_record *numbers = count ? lpo_doc_put_record(to, "numbers") : NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct lpo_numbers_row *n = &rows[i];
+        struct lpo_record *r = lpo_doc_put_record(
+            numbers, n->name == LPO_NONE ? "(payload)" : lpo_trace_text(a->trace, n->name));
+
+        lpo_doc_put_uint(r, "count", n->count);
+        lpo_doc_put_real(r, "sum", n->sum);
+        lpo_doc_put_real(r, "mean", n->sum / (double)n->count);
+        lpo_doc_put_real(r, "min", n->least);
+        lpo_doc_put_real(r, "max", n->most);
+    }
+}
+
 static void make_region(const void *ctx, size_t i, struct lpo_record *r)
 {
     const struct scope_regions *from = ctx;
@@ -215,6 +236,8 @@ static void make_region(const void *ctx, size_t i, struct lpo_record *r)
     put_ns(r, "gpu_ns_inclusive", &row->all);
     put_ns(r, "gpu_ns_exclusive", &row->self);
     put_calls(r, s, row);
+    if (s->id.kind == LPO_SCOPE_ALL)
+        put_numbers(r, a, row->node);
     if (s->cells->left_out || row->copies.shares) /* else the shares are whole graphs again */
         put_estimated(r, &row->all);
     lpo_doc_put_uint(r, "distinct_kernels", row->nkernels);

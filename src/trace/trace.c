@@ -62,6 +62,7 @@ void lpo_trace_destroy(struct lpo_trace *t)
     lpo_vec_free(&t->calls);
     lpo_vec_free(&t->marks);
     lpo_vec_free(&t->range_numbers);
+    lpo_vec_free(&t->numbers);
     lpo_vec_free(&t->windows);
     lpo_vec_free(&t->window_ranges);
     lpo_vec_free(&t->python);

@@ -127,6 +127,17 @@ struct lpo_range_number {
     double sum, least, most;
 };
 
+/* A number that the program gave: the payload of a range, or one with a name of its own (lpo.h,
+ * lpo.py). Of a trace whose ranges were summed a row holds all of one path. */
+struct lpo_number {
+    uint32_t name;    /* LPO_NONE: the payload of the range itself */
+    uint32_t capture; /* where it was given: into captures; LPO_NONE: with a start/end range */
+    uint32_t range;   /* of that: its name and domain */
+    uint16_t domain;
+    uint64_t count;
+    double sum, least, most;
+};
+
 /* The moment in which a node of a CUDA graph was captured: long before the graph is launched, and
  * often in another range. */
 struct lpo_capture {
@@ -414,6 +425,7 @@ struct lpo_trace {
     LPO_VEC(struct lpo_capture) captures;
     LPO_VEC(struct lpo_mark) marks;
     LPO_VEC(struct lpo_range_number) range_numbers;
+    LPO_VEC(struct lpo_number) numbers;
     LPO_VEC(struct lpo_window) windows;
     LPO_VEC(struct lpo_window_range) window_ranges; /* one of each process that has windows */
     LPO_VEC(struct lpo_range) ranges;

@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../../include/lpo.h"
 #include "nvtx_client.h"
 
 static int plain(void)
@@ -174,6 +175,38 @@ static int off(void)
     return 0;
 }
 
+/* Numbers by lpo.h, which is a client of its own, and payloads. */
+static int numbers(void)
+{
+    struct nvtx_lite_attributes a = nvtx_lite_text("request");
+    uint64_t window = lpo_window_begin();
+
+    a.payload_type = NVTX_LITE_U32;
+    a.payload.u32 = 9;
+    for (int i = 0; i < 3; i++) {
+        uint64_t id = nvtx_lite_start_ex(&a);
+
+        lpo_push("decode");
+        lpo_number("tokens", i);
+        lpo_number_real("ratio", 0.5);
+        lpo_number_real("ratio", 1.0 / 0.0); /* no number */
+        lpo_push("attn");
+        lpo_number("tokens", 100);
+        lpo_pop();
+        lpo_number("tokens", 10);
+        lpo_pop();
+        nvtx_lite_end(id);
+    }
+    a.message.ascii = "paid";
+    nvtx_lite_push_ex(&a);
+    nvtx_lite_pop();
+    lpo_number("alone", -1);
+    lpo_mark("m");
+    lpo_window_end(window);
+    CHECK(lpo_listening());
+    return 0;
+}
+
 /* A second copy of NVTX, in a library loaded by the program. */
 static int two_copies(void)
 {
@@ -197,9 +230,15 @@ static int two_copies(void)
 }
 
 const struct scenario range_scenarios[] = {
-    { "plain", plain },           { "every", every },
-    { "wrong", wrong },           { "deep", deep },
-    { "pushes", pushes },         { "many_names", many_names },
-    { "long_names", long_names }, { "off", off },
-    { "two_copies", two_copies }, { NULL, NULL },
+    { "plain", plain },
+    { "every", every },
+    { "wrong", wrong },
+    { "deep", deep },
+    { "pushes", pushes },
+    { "many_names", many_names },
+    { "long_names", long_names },
+    { "off", off },
+    { "two_copies", two_copies },
+    { "numbers", numbers },
+    { NULL, NULL },
 };

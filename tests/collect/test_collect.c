@@ -4,7 +4,11 @@
 #include <sys/wait.h>
 
 #include "../unit.h"
+#include "analysis/numbers/numbers.h"
+#include "region/scope.h"
+#include "region/tree.h"
 #include "traced.h"
+#include "util/budget.h"
 
 #define PLAIN                                                                                      \
     "thread main\n"                                                                                \
@@ -248,6 +252,51 @@ static void check_marks_and_numbers(void **state)
     traced_free(&t);
 }
 
+/* The same numbers whether ranges are kept or summed while they are read. */
+static void check_region_numbers(void **state)
+{
+    static const char *const argv[] = { "nvtx_client", "numbers", NULL };
+    static const char *const want[] = {
+        "decode tokens 6: 33 (0 to 10)\n",          "decode ratio 3: 1.5 (0.5 to 0.5)\n",
+        "decode/attn tokens 3: 300 (100 to 100)\n", "paid (payload) 1: 9 (9 to 9)\n",
+        "request (payload) 3: 27 (9 to 9)\n",       "(outside) alone 1: -1 (-1 to -1)\n",
+    };
+    struct lpo_budget ordinary = *lpo_budget(), small = ordinary;
+
+    (void)state;
+    small.range_bytes = 0;
+    for (int summed = 0; summed < 2; summed++) {
+        struct traced t;
+        LPO_STR text = { 0 };
+
+        lpo_budget_use(summed ? &small : &ordinary);
+        traced_run(argv, NULL, &t);
+        assert_int_equal(t.trace->paths.len > 0, summed);
+        assert_int_equal(t.trace->marks.len, 1); /* numbers are none */
+        {
+            LPO_AUTO(lpo_region_tree) tree = lpo_region_tree_create(t.trace);
+            LPO_AUTO(lpo_numbers) numbers = lpo_numbers_create(tree);
+
+            assert_int_equal(numbers->rows.len, sizeof want / sizeof *want);
+            for (size_t i = 0; i < numbers->rows.len; i++) {
+                const struct lpo_numbers_row *r = &numbers->rows.at[i];
+
+                if (r->node == LPO_NODE_OUTSIDE)
+                    lpo_str_add(&text, "(outside)");
+                else
+                    lpo_region_add_path(tree, r->node, &text);
+                lpo_str_addf(&text, " %s %d: %g (%g to %g)\n",
+                             r->name == LPO_NONE ? "(payload)" : lpo_trace_text(t.trace, r->name),
+                             (int)r->count, r->sum, r->least, r->most);
+            }
+        }
+        for (size_t i = 0; i < sizeof want / sizeof *want; i++)
+            assert_non_null(strstr(lpo_str_text(&text), want[i]));
+        traced_free(&t);
+    }
+    lpo_budget_use(&ordinary);
+}
+
 static void check_execs(void **state)
 {
     struct traced t;
@@ -434,6 +483,7 @@ int main(void)
         if (rows[i].want)
             unit_add(&u, rows[i].name, check_row, &rows[i]);
     UNIT_TEST(&u, check_marks_and_numbers);
+    UNIT_TEST(&u, check_region_numbers);
     UNIT_TEST(&u, check_execs);
     UNIT_TEST(&u, check_fork_storm);
     UNIT_TEST(&u, check_signals);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The chapter "Numbers of ranges": payloads that the program gave with them. */
+/* The chapter "Numbers of regions": what the program gave with its ranges. */
 #include <stdlib.h>
 
 #include "analysis/analysis.h"
+#include "analysis/numbers/numbers.h"
+#include "region/scope.h"
+#include "region/tree.h"
 #include "report/chapters/chapters.h"
 #include "report/doc/doc.h"
 #include "report/trace_records.h"
@@ -15,20 +18,23 @@
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
 static const struct lpo_column columns[] = {
-    { "range", "Range", LPO_CELL_TEXT, NULL }, { "count", "Numbers", LPO_CELL_COUNT, NULL },
-    { "sum", "Sum", LPO_CELL_MEASURE, "" },    { "mean", "Mean", LPO_CELL_MEASURE, "" },
-    { "min", "Min", LPO_CELL_MEASURE, "", 1 }, { "max", "Max", LPO_CELL_MEASURE, "", 1 },
+    { "region", "Region", LPO_CELL_TEXT, NULL }, { "number", "Number", LPO_CELL_TEXT, NULL },
+    { "count", "Given", LPO_CELL_COUNT, NULL },  { "sum", "Sum", LPO_CELL_MEASURE, "" },
+    { "mean", "Mean", LPO_CELL_MEASURE, "" },    { "min", "Min", LPO_CELL_MEASURE, "", 1 },
+    { "max", "Max", LPO_CELL_MEASURE, "", 1 },
 };
 
-static void add_row(struct lpo_table *t, const struct lpo_trace *trace,
-                    const struct lpo_range_number *r)
+static void add_row(struct lpo_table *t, const struct lpo_analysis *a,
+                    const struct lpo_numbers_row *r)
 {
-    LPO_STR name = { 0 };
+    LPO_STR path = { 0 };
 
-    if (r->domain)
-        lpo_str_addf(&name, "%s@", lpo_trace_text(trace, trace->domains.at[r->domain]));
-    lpo_str_add(&name, lpo_trace_text(trace, r->name));
-    lpo_doc_row_text(t, lpo_str_text(&name));
+    if (r->node == LPO_NODE_OUTSIDE)
+        lpo_str_add(&path, "(outside)");
+    else
+        lpo_region_add_path(a->tree, r->node, &path);
+    lpo_doc_row_text(t, lpo_str_text(&path));
+    lpo_doc_row_text(t, r->name == LPO_NONE ? "(payload)" : lpo_trace_text(a->trace, r->name));
     lpo_doc_row_count(t, r->count);
     lpo_doc_row_measure(t, lpo_measure_computed(r->sum));
     lpo_doc_row_measure(t, lpo_measure_computed(r->sum / (double)r->count));
@@ -39,19 +45,20 @@ static void add_row(struct lpo_table *t, const struct lpo_trace *trace,
 void lpo_report_chapter_numbers(struct lpo_doc *doc, const struct lpo_rundir *d,
                                 const struct lpo_source *s)
 {
-    const struct lpo_trace *trace = s->analysis->trace;
+    const struct lpo_numbers *numbers = lpo_analysis_numbers(s->analysis);
     struct lpo_table *t;
 
-    if (!trace->range_numbers.len)
+    if (!numbers->rows.len)
         return;
-    lpo_doc_section(doc, "numbers", "Numbers of ranges", 1);
-    lpo_doc_paragraph(doc, "What the program gave as payload of its NVTX ranges, by their name: "
-                           "tokens, sizes of batches, or whatever it counts.");
+    lpo_doc_section(doc, "numbers", "Numbers of regions", 1);
+    lpo_doc_paragraph(doc, "What the program gave with its ranges, by name, or as payload of a "
+                           "range: tokens, sizes of batches, or whatever it counts. A number "
+                           "belongs to the innermost region that was open.");
     t = lpo_doc_table(doc, "numbers", "", columns, COUNT(columns));
-    for (size_t i = 0; i < trace->range_numbers.len && i < d->top; i++)
-        add_row(t, trace, &trace->range_numbers.at[i]);
-    if (trace->range_numbers.len > d->top)
-        t->total_rows = trace->range_numbers.len;
+    for (size_t i = 0; i < numbers->rows.len && i < d->top; i++)
+        add_row(t, s->analysis, &numbers->rows.at[i]);
+    if (numbers->rows.len > d->top)
+        t->total_rows = numbers->rows.len;
 }
 
 void lpo_report_put_numbers(struct lpo_record *to, const struct lpo_analysis *a)

@@ -134,6 +134,7 @@ static void add_notes(struct native *n, uint64_t ignored)
         { ignored, "bytes at the end of the trace are not a whole block: the program was killed "
                    "while it was written, and the last moments are missing" },
         { n->damaged, "streams of the trace break off in the middle: the file is damaged" },
+        { n->numbers_lost, "numbers of ranges beyond the first million are in no region's sums" },
         { n->stray_pops, "range pops had no open range in their thread" },
         { n->stray_ends, "range ends name no open range" },
         { n->unclosed, "ranges were never closed and end with their process" },
@@ -180,6 +181,8 @@ static void free_native(struct native *n)
     lpo_vec_free(&n->shown);
     lpo_map_pair_free(&n->by_path);
     lpo_map_pair_free(&n->by_number_name);
+    lpo_map_pair_free(&n->by_number_path);
+    lpo_vec_free(&n->number_rows);
     lpo_vec_free(&n->places);
     lpo_vec_free(&n->shapes);
     for (size_t i = 0; i < n->graphs.len; i++)

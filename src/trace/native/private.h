@@ -155,8 +155,10 @@ struct native {
     bool sums;            /* ranges are summed and not kept */
     uint64_t summed;      /* how many */
     uint64_t event_bytes; /* of all threads */
-    struct lpo_map_pair by_path, by_number_name;
-    size_t first_number; /* row of range_numbers before this file */
+    struct lpo_map_pair by_path, by_number_name, by_number_path;
+    size_t first_number;            /* row of range_numbers before this file */
+    LPO_VEC(uint32_t) number_rows;  /* by row of by_number_path: row of trace->numbers */
+    uint64_t numbers, numbers_lost; /* kept one by one */
     LPO_VEC(uint32_t) hints;
     LPO_VEC(struct native_shown) shown;
     uint32_t shown_levels; /* how many of the outer levels those are */
@@ -203,6 +205,14 @@ void lpo_native_close_threads(struct native *n);
 /* Every thread back to its start; with start/end ranges that are complete. */
 void lpo_native_rewind_threads(struct native *n);
 void lpo_native_close_ranges(struct native *n);
+
+/* numbers.c */
+bool lpo_native_is_number(const struct native *n, uint16_t domain); /* is a mark of it one? */
+/* Given at this moment, in the ranges that are open on the thread; LPO_NONE: a range's payload. */
+void lpo_native_number(struct native *n, struct native_thread *t, int64_t ns, uint32_t name,
+                       double value);
+/* The payload of a start/end range. */
+void lpo_native_start_number(struct native *n, uint32_t range, uint16_t domain, double value);
 
 /* windows.c: before the streams; then, once all is read, what they say about the trace. */
 void lpo_native_take_windows(struct native *n, const struct lpo_native_block *block);

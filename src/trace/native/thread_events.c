@@ -176,6 +176,7 @@ static void on_push(struct native *n, struct native_thread *t, const struct even
             &(struct lpo_range){
                 .start_ns = e->ns, .name = name, .thread = t->row, .domain = e->domain },
             &t->open.at.at[place - 1], place);
+    lpo_native_number(n, t, e->ns, LPO_NONE, number);
 }
 
 static void on_pop(struct native *n, struct native_thread *t, const struct event *e,
@@ -212,6 +213,7 @@ static void on_start(struct native *n, struct native_thread *t, const struct eve
     }
     n->start_ends++;
     add_number(n, name, e->domain, number);
+    lpo_native_start_number(n, name, e->domain, number);
     *lpo_map_u64_put(n->by_range, id, NULL) = add_range(n, t, e, name, LPO_START_END);
 }
 
@@ -252,9 +254,13 @@ static void on_mark(struct native *n, struct native_thread *t, const struct even
                     struct lpo_cursor *c)
 {
     uint32_t name = get_name(n, e, c);
+    double number = get_attributes(e, c);
 
-    get_attributes(e, c);
-    if (!c->bad && !n->only_start_end && name != LPO_NONE && n->trace->marks.len < MARKS_MOST)
+    if (c->bad || n->only_start_end || name == LPO_NONE)
+        return;
+    if (lpo_native_is_number(n, e->domain))
+        lpo_native_number(n, t, e->ns, name, number);
+    else if (n->trace->marks.len < MARKS_MOST)
         lpo_vec_push(&n->trace->marks, (struct lpo_mark){ e->ns, name, t->row });
 }
 
