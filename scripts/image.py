@@ -178,8 +178,11 @@ def main() -> None:
     archive = Layer(when)
     archive.add_tree(folder, ".")
     folder.with_suffix(folder.suffix + ".tar").write_bytes(archive.bytes())
-    print(folder)
+    print(os.path.relpath(folder) if folder.is_relative_to(os.getcwd()) else folder)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except subprocess.CalledProcessError as e:  # it has said why
+        sys.exit(f"image: {e.cmd[0]} failed")

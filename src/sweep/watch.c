@@ -44,6 +44,8 @@ void lpo_sweep_watch_say_end(struct lpo_sweep_run *s, size_t job)
     }
     if (r->error)
         lpo_str_addf(&line, ": %s", r->error);
+    else if (lpo_sweep_result_open(r) && r->run_dir) /* why is in its report */
+        lpo_str_addf(&line, "; see %s", r->run_dir);
     s->say(s->ctx, lpo_str_text(&line));
 }
 

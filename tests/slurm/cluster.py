@@ -128,11 +128,14 @@ class Cluster:
         self.wait_for("the nodes did not become idle", lambda: self.say("sinfo", "-h", "-N", "-p", "gpu", "-o", "%T").split() == ["idle", "idle"])
         return self
 
-    def stop_node(self, number: int) -> None:
-        """A node that vanishes: its daemon and the jobs on it, at once."""
-        daemon = self.daemons[1 + number]
-        os.killpg(daemon.pid, signal.SIGKILL)
-        daemon.wait()
+    def stop_controller(self) -> None:
+        self.daemons[1].terminate()
+        self.daemons[1].wait(timeout=30)
+
+    def start_controller(self) -> None:
+        self.start("slurmctld", "-D", "-f", self.env["SLURM_CONF"])
+        self.daemons[1] = self.daemons.pop()
+        self.wait_for("the controller does not answer", lambda: "gpu" in self.say("sinfo", "-h", "-o", "%P"))
 
     def __exit__(self, *_) -> None:
         self.say("scancel", "-u", getpass.getuser())

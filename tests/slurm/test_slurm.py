@@ -162,6 +162,25 @@ class Sweep(LpoCase):
         self.assertIn("Slurm ended it: ", self.jobs()[1]["error"])
         self.assertIn("runs the 1 that", out)
 
+    def test_a_sweep_larger_than_an_array(self) -> None:
+        """Two array jobs of two; task k of the second is job 2 + k."""
+        self.sweep("hydra.launcher.array_size=2", program=f"echo $SLURM_ARRAY_JOB_ID $SLURM_ARRAY_TASK_ID >> {self.cwd}/seen")
+        first, second = self.arrays()
+        self.assertEqual(sorted(self.text_of("seen").splitlines()), sorted(f"{a} {t}" for a in (first, second) for t in (0, 1)))
+        self.assertEqual([(j["num"], j["exit_code"]) for j in self.jobs()], [(i, 0) for i in range(4)])
+
+    def test_a_controller_that_is_away_for_a_while(self) -> None:
+        """squeue fails meanwhile. The jobs go on, none is called lost, and their results are found."""
+        lpo = self.submit(program=f"echo x >> {self.cwd}/began; until test -e {self.cwd}/ready; do sleep 0.2; done")
+        self.wait_for("the jobs did not begin", lambda: self.text_of("began").count("x") == 4)
+        self.cluster.stop_controller()
+        time.sleep(6)  # several polls; whatever they see must do no harm
+        open(os.path.join(self.cwd, "ready"), "w", encoding="utf-8").close()
+        self.cluster.start_controller()
+        out = lpo.communicate(timeout=110)[0]
+        self.assertEqual(lpo.returncode, 0, out + self.cluster.logs())
+        self.assertEqual([j["exit_code"] for j in self.jobs()], [0, 0, 0, 0])
+
     def test_what_sbatch_refuses_is_said(self) -> None:
         out = self.sweep("hydra.launcher.partition=nowhere", program="true", want=1)
         self.assertIn("the jobs could not be submitted", out)
