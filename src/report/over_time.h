@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report/over_time.h - what the run has over time: power and clocks of NVML, memory of an
- * allocator, sampled counters, launches that wait (analysis/queue/). One chart for each quantity, one
- * line in it for each GPU. The page
- * draws them, and the timeline for Perfetto has them as counters.
+ * allocator, sampled counters, launches that wait (analysis/queue/). One chart for each quantity,
+ * one line in it for each GPU. The page draws them, and the timeline for Perfetto has them as
+ * counters.
  *
  * A quantity of a trace needs nothing here: a series (trace/series.h) becomes a chart. */
 #pragma once

@@ -2,7 +2,8 @@
 /* sweep/launcher.h - who starts the jobs of a sweep, and waits for them.
  *
  * hydra.launcher of the config chooses one by its `_target_` and holds its settings. Hydra's own
- * launcher ("basic": one job after the other, in this process) has no row: cli/run/multirun.c is it. */
+ * launcher ("basic": one job after the other, in this process) has no row: cli/run/multirun.c is
+ * it. */
 #pragma once
 
 #include <stdbool.h>

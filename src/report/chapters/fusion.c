@@ -41,7 +41,7 @@ static void add_names(struct lpo_str *out, const struct lpo_analysis *a,
     lpo_str_clear(out);
     for (uint32_t i = 0; i < s->length && i < NAMES; i++)
         lpo_str_addf(out, "%s%s", i ? " \u2192 " : "",
-                       lpo_region_cells_short_name(a->cells, s->names[i]));
+                     lpo_region_cells_short_name(a->cells, s->names[i]));
     if (s->length > NAMES)
         lpo_str_addf(out, " \u2192 %u more", s->length - NAMES);
 }
