@@ -29,7 +29,7 @@ static uint64_t sockets_of(const char *dir)
     return hash;
 }
 
-static void send_all(struct lpo_server_window *w, const char *request)
+static void send_all(struct lpo_server_window *w, const char *request, const char *refused)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
     struct lpo_control_answers answers = { 0 };
@@ -39,7 +39,7 @@ static void send_all(struct lpo_server_window *w, const char *request)
         return; /* no folder yet: nothing listens */
     for (size_t i = 0; i < answers.len; i++)
         if (answers.at[i].error)
-            w->refused = "a process of the server did not answer, and is not recorded";
+            w->refused = refused;
     if (answers.len > w->processes)
         w->processes = answers.len;
 }
@@ -52,7 +52,8 @@ static void look(struct lpo_server_window *w)
     if (now == w->seen)
         return;
     w->seen = now;
-    send_all(w, "start"); /* nothing changes in those that record already */
+    /* nothing changes in those that record already */
+    send_all(w, "start", "a process of the server did not answer, and is not recorded");
 }
 
 void lpo_run_server_window_open(struct lpo_server_window *w)
@@ -78,6 +79,8 @@ void lpo_run_server_window_close(struct lpo_server_window *w)
     w->open = false;
     w->over = true;
     if (w->dir)
-        send_all(w, "stop");
+        send_all(w, "stop",
+                 "a process of the server did not answer when the window was to end: its trace may "
+                 "hold more than the load");
     w->to_unix_ns = lpo_run_clock_unix_ns();
 }
