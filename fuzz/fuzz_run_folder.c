@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Run folders of any bytes: everything that `lpo report` reads besides traces (manifest,
- * environment, config, hardware, speeds, samples, the static analysis), and one small trace. The
- * reports are built, and every JSON file among them is read back. */
+ * environment, config, hardware, speeds, samples, the static analysis, a server and its client),
+ * and one small trace. The reports are built, and every JSON file among them is read back. */
 #include "scratch.h"
 
 #include "analysis/run.h"
@@ -26,6 +26,8 @@ static const char *const files[] = {
     "static_analysis/static_compute.json",
     "native/regions.json",
     "torch_profiler/trace.json",
+    "workload/direct_inference/server.json",
+    "workload/direct_inference/client.json",
 };
 
 static void read_back(struct lpo_arena *a, const char *name)
