@@ -279,6 +279,27 @@ static void check_first_calls_stated(void **state)
     near(l->rows.at[0].saving_ns, 23e6 - 4e6);
 }
 
+/* Idle time around first launches: beside first calls of the region's own, and at least that of the
+ * first calls inside. */
+static void check_first_launches(void **state)
+{
+    struct lpo_limits_region r[2] = { first_regions[0], first_regions[1] };
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    LPO_AUTO(lpo_limits) l = NULL;
+
+    (void)state;
+    r[0].host_gap_ns = 9 * MS;
+    r[0].launch_gap_ns = 8 * MS;
+    r[1].host_gap_ns = 3 * MS;
+    r[1].first_host_gap_ns = 1 * MS;
+    r[1].launch_gap_ns = 2 * MS;
+    l = join(a, r, 2, 0);
+    near(l->rows.at[1].first_ns, 15e6 + 1e6 + 2e6);
+    near(l->rows.at[1].measured_ns, 3e6);
+    near(l->rows.at[0].first_ns, 15e6 + 8e6); /* the 1 ms inside is one of the 8 */
+    near(l->rows.at[0].measured_ns, 52e6 - 23e6);
+}
+
 /* A first call that is all there is: nothing would be left to judge. */
 static void check_first_call_alone(void **state)
 {
@@ -562,6 +583,7 @@ int main(void)
     UNIT_TEST(&u, check_host_time_without_gpu);
     UNIT_TEST(&u, check_first_calls);
     UNIT_TEST(&u, check_first_calls_stated);
+    UNIT_TEST(&u, check_first_launches);
     UNIT_TEST(&u, check_first_call_alone);
     UNIT_TEST(&u, check_stated_by_hand);
     UNIT_TEST(&u, check_stated_formats);

@@ -303,6 +303,16 @@ class FirstCalls(Summary):
         self.assertEqual(roof["saving_ns"], 400000)  # 4 calls of 200 us that could take 100
         self.assertIn("first calls that both leave out: 1", [e["text"] for e in roof["evidence"]])
 
+    def test_idle_time_before_a_new_kernel_comes_once(self) -> None:
+        operator = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 125, "dur": 900}
+        step = self.limits(range_of("step", 0, 1400), *launch(1, 10, 20, 120), operator, *launch(2, 1010, 1020, 1120, "new"),
+                           *launch(3, 1150, 1160, 1260))
+        self.assertEqual((step["runs"], step["first_ns"], step["busy_ns"]), (1, 900000, 300000))
+        self.assertEqual((step["idle_ns"], step["measured_ns"], step["saving_ns"]), (40000, 340000, 240000))  # 100 us are needed
+        self.assertNotIn("first_calls", step)
+        wall, = self.record["wall"]
+        self.assertEqual(wall["idle_ns"], 940000)
+
     def test_three_calls_do_not_show_what_is_normal(self) -> None:
         events = [range_of("step", 0, 1250), *launch(1, 10, 20, 1020)]
         for k in range(2):

@@ -5,6 +5,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/findings/private.h"
+#include "analysis/wall/new_kernels.h"
 #include "region/thread_rows.h"
 #include "region/tree.h"
 #include "util/map.h"
@@ -43,7 +44,7 @@ struct sorter {
     LPO_VEC(struct bucket) buckets;
     struct lpo_map_pair bucket_rows; /* by kind and call: a trace may have a name for each call */
     struct frame_sums operators, python;
-    lpo_findings_rows new_kernels;
+    lpo_wall_rows new_kernels;
     uint64_t new_gaps; /* that were put into a bucket because of one */
 };
 
@@ -157,7 +158,7 @@ static void choose(struct sorter *s, struct lpo_findings_gap *g, bool ping_pong,
     } else if (name != LPO_NONE) {
         *kind = LPO_FINDING_BLOCKED;
         *call = name;
-    } else if (lpo_findings_is_new_kernel(&s->new_kernels, g->op)) {
+    } else if (lpo_wall_is_new_kernel(&s->new_kernels, g->op)) {
         *kind = LPO_FINDING_FIRST_CALLS;
         s->new_gaps++;
     } else {
@@ -390,6 +391,17 @@ static void take_gaps(struct sorter *s)
             lpo_vec_push(&s->gaps, all->at[i]);
 }
 
+static void find_new_kernels(struct sorter *s)
+{
+    lpo_wall_late_gaps late = { 0 };
+
+    for (size_t i = 0; i < s->gaps.len; i++)
+        if (s->gaps.at[i].ns > LPO_WALL_LATE_NS && s->gaps.at[i].blocked_in == LPO_NONE)
+            lpo_vec_push(&late, ((struct lpo_wall_late_gap){ s->gaps.at[i].ns, s->gaps.at[i].op }));
+    lpo_wall_new_kernels(s->w->trace, &late, &s->new_kernels);
+    lpo_vec_free(&late);
+}
+
 static void make_all(struct sorter *s)
 {
     uint32_t *order = lpo_xrealloc(NULL, s->buckets.len + 1, sizeof *order);
@@ -410,7 +422,7 @@ void lpo_findings_idle(struct lpo_findings_work *w)
         return;
     s.before = find_before(w);
     take_gaps(&s);
-    lpo_findings_new_kernels(w->trace, &s.gaps, SHORT_GAP_NS, &s.new_kernels);
+    find_new_kernels(&s);
     sort_into_buckets(&s);
     free(s.before); /* the next step has the largest need of memory */
     if (!w->other) {

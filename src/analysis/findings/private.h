@@ -132,14 +132,6 @@ void lpo_findings_host_frames(const struct lpo_trace *t, const lpo_findings_gaps
  * the vector. */
 void lpo_findings_first_calls(const struct lpo_findings_work *w, lpo_first_calls *out);
 
-typedef LPO_VEC(uint32_t) lpo_findings_rows; /* of gpu_ops, in order */
-
-/* The operations that end a gap longer than `least_ns` in which the host was not blocked, but in
- * an operator (or a launch call) that launches a kernel for the first time. */
-void lpo_findings_new_kernels(const struct lpo_trace *t, const lpo_findings_gaps *gaps,
-                              int64_t least_ns, lpo_findings_rows *out);
-bool lpo_findings_is_new_kernel(const lpo_findings_rows *rows, uint32_t op);
-
 /* Copies between the critical device and host memory that is not pinned. */
 struct lpo_findings_pinned {
     int64_t pageable_ns; /* of them, what nothing covered */

@@ -135,11 +135,14 @@ void lpo_limits_first_calls(struct lpo_limits *l, const struct lpo_limits_region
             all[i].other = excess(r, &mine);
             all[i].model = is_part(row) ? mine : all[i].other;
         }
+        /* first launches may lie in first calls of regions inside: then they are in `mine` */
+        mine.host_gap_ns = r->firsts ? mine.host_gap_ns + (double)r->launch_gap_ns
+                                     : fmax(mine.host_gap_ns, (double)r->launch_gap_ns);
         if (r->parent != UINT32_MAX) {
             add(&all[r->parent].model, &all[i].model);
             add(&all[r->parent].other, &all[i].other);
         }
-        if (mine.calls > 0)
+        if (mine.calls > 0 || mine.host_gap_ns > 0)
             leave_out(row, r, &mine);
     }
 }

@@ -52,6 +52,7 @@ struct lpo_limits_region {
      * do. Less than `visits`. */
     uint64_t firsts;
     int64_t first_gpu_ns, first_host_ns, first_host_gap_ns, first_other_gap_ns;
+    int64_t launch_gap_ns; /* of host_gap_ns, in no such visit: around first launches of kernels */
     struct lpo_counters counters;
 };
 
@@ -110,8 +111,9 @@ struct lpo_limit_row {
     double host_gap_ns, other_gap_ns; /* the parts of idle_ns */
     bool own_first;     /* its own first calls are left out, else those of regions inside */
     double first_calls; /* that are left out, of regions inside too; 0: none */
-    struct lpo_measure first_ns;                  /* of them: what measured_ns is of the others */
-    double all_busy_ns;                           /* busy_ns of all calls; 0 without a GPU */
+    struct lpo_measure first_ns; /* of them, and idle time around first launches of kernels: what
+                   measured_ns leaves out; unknown: nothing */
+    double all_busy_ns;          /* busy_ns of all calls; 0 without a GPU */
     struct lpo_measure flop_rate, byte_rate;      /* needed over measured: what was achieved */
     struct lpo_measure mfu, bandwidth_use, share; /* 0 … 1; share is limit over measured */
     struct lpo_measure saving_ns;

@@ -20,9 +20,12 @@ static void set_first_calls(const struct lpo_analysis *x, const struct lpo_regio
 {
     struct lpo_region_calls c;
 
-    if (row->node == LPO_NODE_OUTSIDE || row->visits < row->firsts + LEAST_LATER ||
-        !lpo_region_row_calls(scope, row, &c) || !c.differ ||
-        (r->gpu_ns > 0 && c.first_gpu_ns == LPO_NO_TIME))
+    if (row->node == LPO_NODE_OUTSIDE)
+        return;
+    if (x->timeline && x->timeline->first_nodes)
+        r->launch_gap_ns = x->timeline->first_nodes[row->node].launch_ns;
+    if (row->visits < row->firsts + LEAST_LATER || !lpo_region_row_calls(scope, row, &c) ||
+        !c.differ || (r->gpu_ns > 0 && c.first_gpu_ns == LPO_NO_TIME))
         return;
     r->firsts = row->firsts;
     r->first_gpu_ns = row->first_gpu_ns;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/wall/new_kernels.h"
 #include "analysis/wall/private.h"
 
 const char *lpo_wall_gap_name(enum lpo_gap_cause cause)
@@ -24,6 +25,14 @@ int64_t lpo_wall_gaps_ns(const struct lpo_gaps *g)
 
 enum { ALL, KERNELS, COMPUTE, COMMUNICATION, COVERS };
 
+/* A gap, and where it lies: `op` ends it. */
+struct stream_gap {
+    const struct lpo_gpu_op *op;
+    uint32_t before; /* place of the operation before it */
+    enum lpo_gap_cause cause;
+    int64_t ns;
+};
+
 struct builder {
     struct lpo_wall_timeline *out;
     const struct lpo_region_tree *tree;
@@ -32,6 +41,7 @@ struct builder {
     bool shared_communication; /* on this device */
     struct lpo_map_pair stream_map;
     struct lpo_wall_cover covers[COVERS];
+    LPO_VEC(struct stream_gap) late; /* long gaps of the host */
 };
 
 static bool is_aside(const struct builder *b, uint32_t place)
@@ -66,26 +76,36 @@ static void gap_add(struct lpo_gaps *g, enum lpo_gap_cause cause, int64_t ns)
     g->by[cause].ns += ns;
 }
 
-/* `op` ends the gap. */
-static void gap_in_region(struct builder *b, uint32_t node, const struct lpo_gpu_op *op,
-                          enum lpo_gap_cause cause, int64_t ns)
+typedef void gap_fn(struct builder *b, uint32_t node, const struct stream_gap *g);
+
+static bool in_first_visit(const struct builder *b, uint32_t node, const struct lpo_gpu_op *op)
+{
+    return op->launch != LPO_NONE &&
+           lpo_region_in_first_visit(b->tree, node, &b->trace->launches.at[op->launch]);
+}
+
+static void add_to_region(struct builder *b, uint32_t node, const struct stream_gap *g)
 {
     struct lpo_wall_first_gaps *first = &b->out->first_nodes[node];
 
-    gap_add(&b->out->nodes[node], cause, ns);
-    if (op->launch != LPO_NONE &&
-        lpo_region_in_first_visit(b->tree, node, &b->trace->launches.at[op->launch]))
-        *(cause == LPO_GAP_HOST ? &first->host_ns : &first->other_ns) += ns;
+    gap_add(&b->out->nodes[node], g->cause, g->ns);
+    if (in_first_visit(b, node, g->op))
+        *(g->cause == LPO_GAP_HOST ? &first->host_ns : &first->other_ns) += g->ns;
+}
+
+static void add_first_launch(struct builder *b, uint32_t node, const struct stream_gap *g)
+{
+    if (!in_first_visit(b, node, g->op))
+        b->out->first_nodes[node].launch_ns += g->ns;
 }
 
 /* The regions that hold the operations on both sides: the common part of the two paths, and the
  * start/end regions that are in both sets (which are sorted). */
-static void gap_in_regions(struct builder *b, uint32_t before, const struct lpo_gpu_op *op,
-                           enum lpo_gap_cause cause, int64_t ns)
+static void each_region(struct builder *b, const struct stream_gap *g, gap_fn *add)
 {
     const struct lpo_region_tree *t = b->tree;
-    const struct lpo_place *pa = &t->places.at[before],
-                           *pb = &t->places.at[lpo_region_place(t, op)];
+    const struct lpo_place *pa = &t->places.at[g->before],
+                           *pb = &t->places.at[lpo_region_place(t, g->op)];
     const struct lpo_region_set *sa = &t->sets.at[pa->set], *sb = &t->sets.at[pb->set];
     uint32_t x = pa->leaf, y = pb->leaf;
 
@@ -96,12 +116,12 @@ static void gap_in_regions(struct builder *b, uint32_t before, const struct lpo_
             y = t->nodes.at[y].parent;
     }
     for (; x != LPO_NONE; x = t->nodes.at[x].parent)
-        gap_in_region(b, x, op, cause, ns);
+        add(b, x, g);
     for (uint32_t i = 0, k = 0; i < sa->count && k < sb->count;) {
         uint32_t na = t->set_nodes.at[sa->first + i], nb = t->set_nodes.at[sb->first + k];
 
         if (na == nb)
-            gap_in_region(b, na, op, cause, ns);
+            add(b, na, g);
         i += na <= nb;
         k += nb <= na;
     }
@@ -127,12 +147,14 @@ static void stream_gpu_op(struct builder *b, struct lpo_device_time *d, const st
         (is_aside(b, place) || is_aside(b, s->last_place) || window != s->last_window)) {
         s->end_ns = w->start_ns;
     } else if (w->start_ns > s->end_ns) {
-        enum lpo_gap_cause cause = cause_of(b, w, s->end_ns);
-        int64_t ns = w->start_ns - s->end_ns;
+        struct stream_gap g = { w, s->last_place, cause_of(b, w, s->end_ns),
+                                w->start_ns - s->end_ns };
 
-        gap_add(&s->gaps, cause, ns);
-        gap_add(&d->gaps, cause, ns);
-        gap_in_regions(b, s->last_place, w, cause, ns);
+        gap_add(&s->gaps, g.cause, g.ns);
+        gap_add(&d->gaps, g.cause, g.ns);
+        each_region(b, &g, add_to_region);
+        if (g.cause == LPO_GAP_HOST && g.ns > LPO_WALL_LATE_NS)
+            lpo_vec_push(&b->late, g);
         s->end_ns = w->start_ns;
     }
     s->gpu_ops += !is_aside(b, place);
@@ -186,6 +208,24 @@ static void build_device(struct builder *b, const uint32_t *rows, size_t count)
     lpo_vec_push(&b->out->devices, d);
 }
 
+static void add_first_launches(struct builder *b)
+{
+    lpo_wall_late_gaps late = { 0 };
+    lpo_wall_rows rows = { 0 };
+
+    for (size_t i = 0; i < b->late.len; i++)
+        lpo_vec_push(&late,
+                     ((struct lpo_wall_late_gap){
+                         b->late.at[i].ns, (uint32_t)(b->late.at[i].op - b->trace->gpu_ops.at) }));
+    lpo_wall_new_kernels(b->trace, &late, &rows);
+    for (size_t i = 0; i < late.len; i++)
+        if (lpo_wall_is_new_kernel(&rows, late.at[i].op))
+            each_region(b, &b->late.at[i], add_first_launch);
+    lpo_vec_free(&late);
+    lpo_vec_free(&rows);
+    lpo_vec_free(&b->late);
+}
+
 struct lpo_wall_timeline *lpo_wall_timeline_create(const struct lpo_region_tree *tree)
 {
     return lpo_wall_timeline_create_without(tree, NULL);
@@ -206,6 +246,7 @@ struct lpo_wall_timeline *lpo_wall_timeline_create_without(const struct lpo_regi
         end = lpo_wall_order_device(&order, t, i);
         build_device(&b, order.rows + i, end - i);
     }
+    add_first_launches(&b);
     if (out->streams.len)
         qsort(out->streams.at, out->streams.len, sizeof *out->streams.at, by_device_and_stream);
     lpo_wall_order_free(&order);

@@ -57,9 +57,11 @@ struct lpo_device_time {
     uint16_t device;
 };
 
-/* Gaps that a launch of a region's first visit ends. */
+/* What of the gaps in a region comes once. */
 struct lpo_wall_first_gaps {
-    int64_t host_ns, other_ns;
+    int64_t host_ns, other_ns; /* a launch of its first visit ends them */
+    int64_t launch_ns;         /* of host gaps in later visits: around the first launch of a kernel
+                                  (new_kernels.h) */
 };
 
 struct lpo_wall_timeline {

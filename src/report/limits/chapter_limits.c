@@ -301,10 +301,10 @@ static void put_row(struct lpo_record *to, const struct lpo_limit_row *row, cons
     lpo_doc_put_whole(to, "busy_ns", row->busy_ns);
     lpo_doc_put_whole(to, "idle_ns", row->idle_ns);
     lpo_doc_put_whole(to, "saving_ns", row->saving_ns);
-    if (row->first_calls > 0) {
+    if (row->first_calls > 0)
         lpo_doc_put_whole(to, "first_calls", lpo_measure_measured(row->first_calls));
+    if (lpo_measure_known(row->first_ns))
         lpo_doc_put_whole(to, "first_ns", row->first_ns);
-    }
     lpo_doc_put_measure(to, "flop_rate", row->flop_rate);
     lpo_doc_put_measure(to, "byte_rate", row->byte_rate);
     lpo_doc_put_measure(to, "mfu", row->mfu);

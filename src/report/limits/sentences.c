@@ -84,12 +84,13 @@ static void add_first_calls(struct lpo_doc *doc, const struct lpo_limits *l)
     size_t rows = 0;
 
     for (size_t i = 0; i < l->ranked; i++)
-        rows += l->rows.at[l->by_saving[i]].first_calls > 0;
+        rows += lpo_measure_known(l->rows.at[l->by_saving[i]].first_ns);
     if (!rows)
         return;
     lpo_str_add(&s, "Only steady calls are judged: first calls that take at least twice as long "
-                    "as later ones (modules are loaded, kernels are tuned or compiled) are left "
-                    "out of needs, times and savings.");
+                    "as later ones (modules are loaded, kernels are tuned or compiled), and idle "
+                    "time around the first launch of a kernel, are left out of needs, times and "
+                    "savings.");
     if (lpo_measure_known(m->first_ns)) {
         lpo_str_add(&s, " They took ");
         lpo_units_add_duration(&s, (int64_t)m->first_ns.value);
@@ -130,13 +131,13 @@ void lpo_report_limits_in_words(struct lpo_doc *doc, const struct lpo_limits *l)
         return;
     lpo_units_add_percent(&share, 100 * m->share.value);
     lpo_doc_section(doc, "limits", "How far from what the hardware allows", 1);
-    lpo_doc_paragraph(doc,
-                      "Measured against %s, %s could take %.3g ms instead of "
-                      "%.4g ms%s: it runs at %s of what the hardware allows.",
-                      l->hardware,
-                      l->has_model ? "the model's own work" : "the work stated in report.needs",
-                      m->limit_ns.value / 1e6, m->measured_ns.value / 1e6,
-                      m->first_calls > 0 ? " (without first calls)" : "", lpo_str_text(&share));
+    lpo_doc_paragraph(
+        doc,
+        "Measured against %s, %s could take %.3g ms instead of "
+        "%.4g ms%s: it runs at %s of what the hardware allows.",
+        l->hardware, l->has_model ? "the model's own work" : "the work stated in report.needs",
+        m->limit_ns.value / 1e6, m->measured_ns.value / 1e6,
+        lpo_measure_known(m->first_ns) ? " (without first calls)" : "", lpo_str_text(&share));
     for (size_t i = 0; i < l->ranked && !worst; i++)
         if (l->rows.at[l->by_saving[i]].top)
             worst = &l->rows.at[l->by_saving[i]];

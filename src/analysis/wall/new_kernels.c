@@ -3,10 +3,12 @@
  * may have to be loaded, chosen or compiled, and a library to be set up. A gap belongs to that
  * where the host spent it in an operator that launches such a kernel, or in the launch call itself;
  * where the host did something else before, the kernel is new by chance. */
+#include "analysis/wall/new_kernels.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/findings/private.h"
+#include "trace/trace.h"
 #include "util/map.h"
 
 /* Pairs of operator and gap that are looked at: a damaged file may have all operators around all
@@ -40,7 +42,7 @@ static bool covers_half(const struct candidate *c, int64_t start_ns, int64_t end
     return to > from && to - from >= c->gap_end_ns - c->gap_start_ns - (to - from);
 }
 
-static void take(const struct lpo_trace *t, const struct lpo_findings_gap *g, candidates *out)
+static void take(const struct lpo_trace *t, const struct lpo_wall_late_gap *g, candidates *out)
 {
     const struct lpo_gpu_op *op = &t->gpu_ops.at[g->op];
     const struct lpo_launch *l;
@@ -222,22 +224,21 @@ static int by_row(const void *x, const void *y)
     return a < b ? -1 : a > b;
 }
 
-void lpo_findings_new_kernels(const struct lpo_trace *t, const lpo_findings_gaps *gaps,
-                              int64_t least_ns, lpo_findings_rows *out)
+void lpo_wall_new_kernels(const struct lpo_trace *t, const lpo_wall_late_gaps *gaps,
+                          lpo_wall_rows *out)
 {
     candidates c = { 0 };
     moments firsts = { 0 };
 
     for (size_t i = 0; i < gaps->len; i++)
-        if (gaps->at[i].ns > least_ns && gaps->at[i].blocked_in == LPO_NONE)
-            take(t, &gaps->at[i], &c);
+        take(t, &gaps->at[i], &c);
     if (!c.len)
         return;
     drop_those_that_come_again(t, &c);
     if (c.len)
         qsort(c.at, c.len, sizeof *c.at, candidates_in_order);
     find_first_launches(t, &firsts);
-    find_operators(t, &c, least_ns);
+    find_operators(t, &c, LPO_WALL_LATE_NS);
     for (size_t i = 0; i < c.len; i++)
         if (is_new(&c.at[i], &firsts))
             lpo_vec_push(out, c.at[i].op);
@@ -247,7 +248,7 @@ void lpo_findings_new_kernels(const struct lpo_trace *t, const lpo_findings_gaps
     lpo_vec_free(&c);
 }
 
-bool lpo_findings_is_new_kernel(const lpo_findings_rows *rows, uint32_t op)
+bool lpo_wall_is_new_kernel(const lpo_wall_rows *rows, uint32_t op)
 {
     return rows->len && bsearch(&op, rows->at, rows->len, sizeof op, by_row);
 }
