@@ -27,10 +27,6 @@ static const struct lpo_column columns[] = {
     { "saving_ns", "That is", LPO_CELL_NS, NULL },
 };
 
-/* For machines and CSS; enum lpo_rule_kind. */
-static const char *const kinds[] = { "note", "info", "warning", "error", "advice" };
-static const char *const speedups[] = { NULL, "local", "global" };
-
 /* The source that has rules: whatever tool the others are from. */
 static const struct lpo_source *source_of(const struct lpo_rundir *d)
 {
@@ -145,11 +141,11 @@ void lpo_report_put_ncu_rules(struct lpo_record *to, const struct lpo_rundir *d)
         lpo_doc_put_text(row, "section", name_of(s->trace, r->section));
         lpo_doc_put_text(row, "rule", name_of(s->trace, r->rule));
         lpo_doc_put_text(row, "title", name_of(s->trace, r->title));
-        lpo_doc_put_text(row, "kind", kinds[r->kind]);
+        lpo_doc_put_text(row, "kind", lpo_counters_rule_kind(r->kind));
         lpo_doc_put_text(row, "text", lpo_trace_text(s->trace, r->text));
         lpo_doc_put_uint(row, "launches", r->launches);
         lpo_doc_put_int(row, "gpu_ns", r->gpu_ns);
-        lpo_doc_put_text(row, "speedup", speedups[r->speedup]);
+        lpo_doc_put_text(row, "speedup", lpo_counters_rule_speedup(r->speedup));
         lpo_doc_put_real(row, "speedup_percent", r->percent);
         lpo_doc_put_real(row, "saving_ns", r->saving_ns);
     }

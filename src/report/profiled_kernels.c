@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/profiled_kernels.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "analysis/counters/rules.h"
 #include "region/kernel_name/short.h"
 #include "report/doc/doc.h"
+#include "trace/trace.h"
 #include "util/arena.h"
 #include "util/str.h"
 
@@ -68,6 +71,28 @@ static void add_row(struct lpo_table *t, size_t number, const struct lpo_kernel_
     row_kernel(t, p->kernel);
 }
 
+/* What ncu advises about the first launch, where its sections were collected: those of one kernel
+ * say nearly the same. */
+static void add_advice(struct lpo_doc *doc, size_t number, const struct lpo_kernel_outcome *o)
+{
+    const struct lpo_kernel_profile *p = o->profiles.len ? &o->profiles.at[0] : NULL;
+
+    for (size_t i = 0; p && i < p->nrules; i++) {
+        const struct lpo_kernel_rule *r = &p->rules[i];
+        char saves[48] = "";
+
+        if (r->kind != LPO_RULE_ADVICE)
+            continue;
+        if (r->speedup == LPO_SPEEDUP_GLOBAL && lpo_measure_known(r->percent))
+            snprintf(saves, sizeof saves, " (could save ~%.1f %%)", r->percent.value);
+        lpo_doc_note(doc, LPO_NOTE_INFO, "%zu %s%s: %s", number,
+                     r->title  ? r->title
+                     : r->rule ? r->rule
+                               : "ncu",
+                     saves, r->text);
+    }
+}
+
 /* A kernel that was not found is no failure of the tool: the note says which, the others count. */
 static void add_sections(struct lpo_doc *doc, const struct lpo_kernel_summary *s)
 {
@@ -81,6 +106,8 @@ static void add_sections(struct lpo_doc *doc, const struct lpo_kernel_summary *s
     for (size_t i = 0; i < s->len; i++)
         for (size_t k = 0; k < s->at[i].profiles.len; k++)
             add_row(t, i + 1, &s->at[i].profiles.at[k]);
+    for (size_t i = 0; i < s->len; i++)
+        add_advice(doc, i + 1, &s->at[i]);
     for (size_t i = 0; i < s->len; i++) {
         const struct lpo_kernel_outcome *o = &s->at[i];
 
@@ -106,6 +133,8 @@ static void put_dims(struct lpo_record *to, const char *key, bool known, const u
 
 static void put_launch(struct lpo_record *r, const struct lpo_kernel_profile *p)
 {
+    struct lpo_record *rules;
+
     lpo_doc_put_text(r, "kernel", p->kernel);
     lpo_doc_put_text(r, "class", lpo_counters_bound_name(p->bound));
     put_dims(r, "grid", p->shaped, p->grid);
@@ -116,6 +145,18 @@ static void put_launch(struct lpo_record *r, const struct lpo_kernel_profile *p)
     lpo_doc_put_measure(r, "dram_percent", p->dram_percent);
     lpo_doc_put_measure(r, "dram_bytes_per_second", p->dram_bytes_per_second);
     lpo_doc_put_measure(r, "occupancy_percent", p->occupancy_percent);
+    rules = lpo_doc_put_list(r, "rules");
+    for (size_t i = 0; i < p->nrules; i++) {
+        struct lpo_record *one = lpo_doc_put_record(rules, NULL);
+
+        lpo_doc_put_text(one, "section", p->rules[i].section);
+        lpo_doc_put_text(one, "rule", p->rules[i].rule);
+        lpo_doc_put_text(one, "title", p->rules[i].title);
+        lpo_doc_put_text(one, "kind", lpo_counters_rule_kind(p->rules[i].kind));
+        lpo_doc_put_text(one, "text", p->rules[i].text);
+        lpo_doc_put_text(one, "speedup", lpo_counters_rule_speedup(p->rules[i].speedup));
+        lpo_doc_put_measure(one, "speedup_percent", p->rules[i].percent);
+    }
 }
 
 static void put_summary(struct lpo_record *data, const struct lpo_kernel_summary *s)

@@ -143,6 +143,41 @@ static void not_a_report(void **state)
     assert_null(got.at);
 }
 
+static const char *data(struct lpo_arena *a, const char *file)
+{
+    const char *root = getenv("LPO_SOURCE_ROOT");
+
+    return lpo_arena_printf(a, "%s/tests/data/%s", root ? root : ".", file);
+}
+
+/* A report and the details page of it say the same; the report has titles too. */
+static void rules_belong_to_their_launch(void **state)
+{
+    LPO_AUTO(lpo_arena) a = lpo_arena_create();
+    struct lpo_kernel_profiles rep = { 0 }, page = { 0 };
+    struct lpo_err err = { 0 };
+
+    (void)state;
+    assert_int_equal(read_profiles(a, data(a, "ncu/ranges_whole.ncu-rep.gz"), &rep, &err), 0);
+    assert_int_equal(read_profiles(a, data(a, "ncu/ranges_details.csv.gz"), &page, &err), 0);
+    assert_int_equal(rep.len, 12);
+    assert_int_equal(page.len, rep.len);
+    for (size_t i = 0; i < rep.len; i++) {
+        assert_int_equal(rep.at[i].nrules, 2);
+        assert_int_equal(page.at[i].nrules, 2);
+        for (size_t k = 0; k < 2; k++) {
+            assert_string_equal(rep.at[i].rules[k].text, page.at[i].rules[k].text);
+            assert_string_equal(rep.at[i].rules[k].section, page.at[i].rules[k].section);
+            assert_int_equal(rep.at[i].rules[k].kind, page.at[i].rules[k].kind);
+            assert_non_null(rep.at[i].rules[k].title);
+            assert_null(page.at[i].rules[k].title);
+        }
+    }
+    assert_int_equal(read_profiles(a, data(a, "ncu/rules.ncu-rep.gz"), &rep, &err), 0);
+    assert_int_equal(rep.at[0].rules[3].speedup, LPO_SPEEDUP_GLOBAL);
+    assert_true(lpo_measure_known(rep.at[0].rules[3].percent));
+}
+
 int main(void)
 {
     LPO_AUTO(lpo_arena) a = lpo_arena_create();
@@ -155,5 +190,6 @@ int main(void)
         printf("# the recorded kernels of the shared data are not here: left out\n");
     UNIT_TEST(&u, report_and_page_agree);
     UNIT_TEST(&u, not_a_report);
+    UNIT_TEST(&u, rules_belong_to_their_launch);
     return unit_run(&u);
 }

@@ -77,14 +77,51 @@ static struct lpo_kernel_profile profile_of(struct lpo_arena *a, const struct lp
     return p;
 }
 
+static const char *text_of(struct lpo_arena *a, const struct lpo_trace *t, uint32_t name)
+{
+    return name == LPO_NONE
+               ? NULL
+               : lpo_arena_name(a, lpo_trace_text(t, name), lpo_trace_text_len(t, name));
+}
+
+/* Rules stand in order of their operations; `at` is where those before ended. */
+static void add_rules(struct lpo_arena *a, const struct lpo_trace *t, uint32_t op, size_t *at,
+                      struct lpo_kernel_profile *p)
+{
+    size_t end;
+
+    while (*at < t->rules.len && t->rules.at[*at].op < op)
+        (*at)++;
+    for (end = *at; end < t->rules.len && t->rules.at[end].op == op;)
+        end++;
+    p->rules = lpo_arena_array(a, end - *at, sizeof *p->rules);
+    for (; *at < end; (*at)++) {
+        const struct lpo_rule *r = &t->rules.at[*at];
+
+        p->rules[p->nrules++] = (struct lpo_kernel_rule){
+            .section = text_of(a, t, r->section),
+            .rule = text_of(a, t, r->rule),
+            .title = text_of(a, t, r->title),
+            .text = text_of(a, t, r->text),
+            .kind = r->kind,
+            .speedup = r->speedup,
+            .percent =
+                isnan(r->percent) ? lpo_measure_unknown() : lpo_measure_estimated(r->percent),
+        };
+    }
+}
+
 struct lpo_kernel_profiles lpo_counters_kernel_profiles(struct lpo_arena *a,
                                                         const struct lpo_trace *t)
 {
     struct lpo_kernel_profiles got = { 0 };
+    size_t rule = 0;
 
     got.at = lpo_arena_array(a, t->gpu_ops.len + 1, sizeof *got.at);
     for (size_t i = 0; i < t->gpu_ops.len; i++)
-        if (t->gpu_ops.at[i].kind == LPO_KERNEL)
-            got.at[got.len++] = profile_of(a, t, &t->gpu_ops.at[i]);
+        if (t->gpu_ops.at[i].kind == LPO_KERNEL) {
+            got.at[got.len] = profile_of(a, t, &t->gpu_ops.at[i]);
+            add_rules(a, t, (uint32_t)i, &rule, &got.at[got.len++]);
+        }
     return got;
 }

@@ -30,6 +30,13 @@ enum lpo_bound lpo_counters_bound_of(struct lpo_measure compute_percent,
                                      struct lpo_measure memory_percent);
 const char *lpo_counters_bound_name(enum lpo_bound bound); /* "memory", …; NULL when unknown */
 
+/* A message of one of ncu's rules about a launch. Texts are NULL where the source has none. */
+struct lpo_kernel_rule {
+    const char *section, *rule, *title, *text;
+    unsigned kind, speedup;     /* enum lpo_rule_kind, enum lpo_rule_speedup */
+    struct lpo_measure percent; /* of its time that ncu expects to be saved */
+};
+
 /* One launch that ncu measured. */
 struct lpo_kernel_profile {
     const char *kernel; /* demangled */
@@ -40,6 +47,8 @@ struct lpo_kernel_profile {
     struct lpo_measure dram_bytes_per_second;
     struct lpo_measure occupancy_percent; /* achieved */
     enum lpo_bound bound;
+    struct lpo_kernel_rule *rules; /* in the order of ncu */
+    size_t nrules;
 };
 
 struct lpo_kernel_profiles {

@@ -7,6 +7,25 @@
 #include "trace/trace.h"
 #include "util/map.h"
 
+const char *lpo_counters_rule_kind(unsigned kind)
+{
+    static const char *const kinds[] = {
+        [LPO_RULE_NOTE] = "note",   [LPO_RULE_INFO] = "info",     [LPO_RULE_WARNING] = "warning",
+        [LPO_RULE_ERROR] = "error", [LPO_RULE_ADVICE] = "advice",
+    };
+
+    return kinds[kind];
+}
+
+const char *lpo_counters_rule_speedup(unsigned speedup)
+{
+    static const char *const speedups[] = {
+        [LPO_SPEEDUP_LOCAL] = "local", [LPO_SPEEDUP_GLOBAL] = "global"
+    };
+
+    return speedups[speedup];
+}
+
 /* A title is one for each message of a rule; where the source has none, its text is. */
 static struct lpo_counters_rule *row_of(struct lpo_counters_rules *out, struct lpo_map *rows,
                                         const struct lpo_rule *r, uint32_t kernel)

@@ -26,6 +26,9 @@ struct lpo_counters_rules {
     LPO_VEC(struct lpo_counters_rule) rows; /* what saves most first; then by GPU time */
 };
 
+const char *lpo_counters_rule_kind(unsigned kind); /* "advice", "info", …; enum lpo_rule_kind */
+const char *lpo_counters_rule_speedup(unsigned speedup); /* "local", "global"; NULL: none */
+
 /* Never NULL; a trace without rules has no rows. */
 struct lpo_counters_rules *lpo_counters_rules_create(const struct lpo_trace *t);
 void lpo_counters_rules_destroy(struct lpo_counters_rules *r); /* NULL is fine */
