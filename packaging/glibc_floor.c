@@ -45,6 +45,7 @@ PASS_ON(int, pthread_create,
         (pthread_t *restrict thread, const pthread_attr_t *restrict attr, void *(*run)(void *),
          void *restrict argument),
         (thread, attr, run, argument))
+PASS_ON(int, pthread_detach, (pthread_t thread), (thread))
 PASS_ON(int, pthread_sigmask, (int how, const sigset_t *restrict set, sigset_t *restrict before),
         (how, set, before))
 PASS_ON(int, pthread_detach, (pthread_t thread), (thread))
