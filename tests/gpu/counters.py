@@ -31,6 +31,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 COPY_BYTES, SIZE = 1 << 30, 8192
 MOST_OFF = 0.02
 REGION_OFF, TENSOR_OFF, KERNEL_OFF = 0.03, 0.05, 0.07
+UNITS = {"Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9}
 NCU_8B_SECONDS = 243  # the default deep profile of such a model, docs/benchmarks.md
 
 
@@ -200,7 +201,8 @@ def aggregate(path: str) -> tuple[dict, dict[str, dict[str, float]]]:
                              "visits": {"value": r["visits"], "how": "sum"}, **r["metrics"]}.items():
             if metric["value"] is None:
                 continue
-            weight = 1 if metric["how"] == "sum" or metric.get("unit") == "byte" else r["gpu_ns_inclusive"] / 100
+            adds_up = metric["how"] == "sum" or metric.get("unit") == "byte" or name.endswith(".sum")
+            weight = 1 if adds_up else r["gpu_ns_inclusive"] / 100
             row[name] = row.get(name, 0) + metric["value"] * weight
     return document, found
 
@@ -249,14 +251,15 @@ def ranges(report: str, *files: str) -> int:
         name = os.path.basename(path)[:-4]
         with open(path, encoding="utf-8", newline="") as f:
             lines = [r for r in csv.reader(line for line in f if line.startswith('"'))]
-        head, _, *calls = lines
+        head, units, *calls = lines
         at = {h: i for i, h in enumerate(head)}
+        wanted = ("dram__bytes_read.sum", "dram__bytes_write.sum", "sm__pipe_tensor_cycles_active.sum")
+        scale = {m: UNITS.get(units[at[m]], 1) for m in wanted}
         kinds = {"prefill": [], "decode": []}
         for call in calls:
             text = " ".join(call[:8])
             kind = "warmup" if ":warmup:" in text else "prefill" if ":prefill:" in text else "decode"
-            kinds.setdefault(kind, []).append([float(call[at[m]].replace(",", "")) if at[m] < len(call) and call[at[m]] else 0.0 for m in
-                                               ("dram__bytes_read.sum", "dram__bytes_write.sum", "sm__pipe_tensor_cycles_active.sum")])
+            kinds.setdefault(kind, []).append([float(call[at[m]].replace(",", "")) * scale[m] for m in wanted])
         for kind in ("prefill", "decode"):
             region = kind if name == kind else f"{kind}/{name}" if kind == "prefill" else f"{kind}/step/{name}"
             row = rows.get(region)

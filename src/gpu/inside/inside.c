@@ -23,9 +23,10 @@
 enum { MAX_GPUS = 16, MAX_WORDS = 256, STOP_SECONDS = 5, PERIOD_MS = 20 };
 
 struct guest {
-    int stop[2]; /* a byte in it: stop */
-    int over[2]; /* its other end is closed: the thread has written all */
-    char *words; /* of this GPU, changed while they are read */
+    int stop[2];                         /* a byte in it: stop */
+    int over[2];                         /* its other end is closed: the thread has written all */
+    char *words;                         /* of this GPU, changed while they are read */
+    struct lpo_sampler_session *session; /* after the end */
 };
 
 /* What a library that others load has to keep between two calls. */
@@ -115,7 +116,7 @@ static void sample(struct guest *g)
         .beside = "",
         .stop_fd = g->stop[0],
         .signal_fd = -1,
-        .as_thread = true,
+        .left = &g->session,
         .ready = say_ready,
     };
     struct lpo_sampler_result r;

@@ -45,7 +45,7 @@ static int64_t cpu_ns(const struct sampler *s)
 {
     struct rusage u;
 
-    return getrusage(s->o->as_thread ? RUSAGE_THREAD : RUSAGE_SELF, &u) == 0
+    return getrusage(s->o->left ? RUSAGE_THREAD : RUSAGE_SELF, &u) == 0
                ? ns_of(u.ru_utime) + ns_of(u.ru_stime)
                : 0;
 }
@@ -295,6 +295,10 @@ int lpo_sampler_run(struct lpo_arena *a, const struct lpo_sampler_options *o,
     if (o->ready)
         o->ready(o->ctx, lpo_sampler_session_gpu(session));
     rc = finish(&s, sample_until_stop(&s, err), err);
+    if (o->left) {
+        *o->left = session;
+        session = NULL;
+    }
     out->wall_ns = clock_ns(CLOCK_MONOTONIC) - started;
     return rc;
 }

@@ -22,7 +22,10 @@ struct lpo_sampler_options {
     const char *beside; /* the stage whose program runs at the same time; "" */
     int stop_fd;        /* end of file: stop; the process that started us holds the other end */
     int signal_fd;      /* a signalfd: anything to read there means stop; -1: none */
-    bool as_thread;     /* of another program: only this thread's CPU time is the sampler's */
+    /* Not NULL: a thread of another program, which is about to end when sampling stops. Only this
+     * thread's CPU time is the sampler's, and the session is left here as it is: CUPTI 13.0 may
+     * wait for ever in its disable call then. */
+    struct lpo_sampler_session **left;
     /* Sampling has begun. */
     void (*ready)(void *ctx, const struct lpo_sampler_gpu *gpu);
     void *ctx;
