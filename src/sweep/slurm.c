@@ -26,7 +26,8 @@ enum {
     POLL_S = 10,
     SETTLE_S = 15, /* a shared folder shows a file that late */
     END_S = 60,    /* how long jobs may take to end after they were asked to */
-    LOST_AFTER = 3 /* polls in a row without a trace of it */
+    LOST_AFTER = 3, /* polls in a row without a trace of it */
+    INTERRUPTED = 130
 };
 
 static const int64_t second = 1000000000;
@@ -204,10 +205,14 @@ static bool look_at_result(struct cluster *c, size_t job)
     struct lpo_sweep_result *r = &c->s->results[job];
     int64_t stamp = lpo_sweep_result_stamp(c->s->plan, job);
 
-    if (stamp && stamp != c->places[job].stamp) {
+    if (stamp && (stamp != c->places[job].stamp || !c->places[job].queued)) {
         c->places[job].stamp = stamp;
         lpo_sweep_result_load(c->s->plan, job, r);
     }
+    /* Slurm ended it to start it again: its node is to be used for something else, or failed */
+    if (r->state == LPO_SWEEP_ENDED && r->exit_code == INTERRUPTED && c->places[job].queued &&
+        !c->interrupts)
+        r->state = LPO_SWEEP_PENDING;
     if (r->state == LPO_SWEEP_PENDING && c->places[job].running)
         r->state = LPO_SWEEP_RUNNING;
     return r->state == LPO_SWEEP_ENDED;

@@ -152,6 +152,18 @@ class Schemas(LpoCase):
             self.refuses(changed(entry, (member,), ...), "history", member)
         self.assertEqual(len(self.printed("history", "trend", "main", "--json")["changes"]), 1)
 
+    def test_a_sweep(self) -> None:
+        done = self.lpo("run", "-m", "-o", "out", "--only", "direct_inference", "run.repeats=1,2", "--", "sh", "-c", "exit 1")
+        self.assertEqual(done.returncode, 1)
+        with open(os.path.join(self.cwd, "out", "multirun.json"), encoding="utf-8") as f:
+            value = json.load(f)
+        self.fits(value, "multirun")
+        value = short(value)
+        for at in places(value):
+            self.refuses(changed(value, at, {"wrong": []}), "multirun", at)
+            if isinstance(at[-1], str) and at[-1] != "host":  # not in sweeps of older versions
+                self.refuses(changed(value, at, ...), "multirun", f"without {at}")
+
     def test_the_entities_of_the_documents_are_definitions(self) -> None:
         defs = schema("ncu-regions")["$defs"]
         for name in ("NCUProfileRegion", "NCUProfileRegionReport", "KernelRecord"):

@@ -24,7 +24,7 @@ SlurmctldHost={host}
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
-AuthInfo=socket={dir}/munge.socket
+AuthInfo=socket={dir}/munge.socket,cred_expire=15
 SlurmctldPort={ports[0]}
 StateSaveLocation={dir}/state
 SlurmctldPidFile={dir}/slurmctld.pid

@@ -181,6 +181,19 @@ class Sweep(LpoCase):
         self.assertEqual(lpo.returncode, 0, out + self.cluster.logs())
         self.assertEqual([j["exit_code"] for j in self.jobs()], [0, 0, 0, 0])
 
+    def test_a_job_that_slurm_starts_again(self) -> None:
+        """As after a node failed: its first end is no result, it goes on in its folder, and the sweep waits for it."""
+        lpo = self.submit(program=f"echo $SLURM_ARRAY_TASK_ID >> {self.cwd}/began; "
+                                  f"test $SLURM_ARRAY_TASK_ID != 2 || test -e {self.cwd}/ready || sleep 100")
+        self.wait_for("job 2 did not begin", lambda: "2" in self.text_of("began").split())
+        open(os.path.join(self.cwd, "ready"), "w", encoding="utf-8").close()
+        self.cluster.say("scontrol", "requeue", f"{self.arrays()[0]}_2")
+        out = lpo.communicate(timeout=110)[0]
+        self.assertEqual(lpo.returncode, 0, out + self.cluster.logs())
+        self.assertEqual([(j["state"], j["exit_code"]) for j in self.jobs()], [("ran", 0)] * 4)
+        self.assertEqual(self.text_of("began").split().count("2"), 2)
+        self.assertEqual(os.path.basename(self.jobs()[2]["run_dir"]), "2")
+
     def test_what_sbatch_refuses_is_said(self) -> None:
         out = self.sweep("hydra.launcher.partition=nowhere", program="true", want=1)
         self.assertIn("the jobs could not be submitted", out)
