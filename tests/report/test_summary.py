@@ -419,6 +419,15 @@ class RealTraces(Summary):
         evidence = next(f["evidence"] for f in self.found["findings"] if f["id"] == "first-calls")
         self.assertIn("gaps in which a kernel was launched for the first time: 30", [e["text"] for e in evidence])
 
+    def test_two_ranks_of_128_do_not_show_who_waits(self) -> None:
+        paths = [shared(f"kineto/sampled_rank{i}_of128.json.gz") for i in (0, 1)]
+        if not all(map(os.path.exists, paths)):
+            self.skipTest("the traces are not here")
+        done = self.lpo("report", *paths, "--json")
+        advice = next(f for f in json.loads(done.stdout)["findings"] if f["id"] == "exposed-communication")
+        self.assertIn("ranks that were recorded: 2, so waiting for the others is in it", [e["text"] for e in advice["evidence"]])
+        self.assertIn("Look at traces of the other ranks too", advice["advice"])
+
     def test_a_capture_that_began_late_says_so(self) -> None:
         text = self.of_shared("kineto/h100_qwen1.5-0.5b.json.gz")
         self.assertIn("30 % of the time of all kernels (13.67 ms) has no launch record, because the recording began late", text)

@@ -70,7 +70,7 @@ enum lpo_fact {
     LPO_FACT_COMPILED,    /* torch.compile is used already */
     LPO_FACT_GRAPHS,      /* kernels that came from CUDA graphs already */
     LPO_FACT_HIDES_NS,    /* all computing, where it is too short to hide them */
-    LPO_FACT_ONE_RANK,    /* all others that communicate were not recorded */
+    LPO_FACT_FEW_RANKS,   /* GPUs that were recorded; most of those that communicate were not */
     LPO_FACT_ALL_NS,      /* the same, hidden time too */
     LPO_FACT_KERNEL,      /* name: the kernel with most of that time; value: its time */
     LPO_FACT_EXPOSED_NS,  /* communication or copies that nothing covered */

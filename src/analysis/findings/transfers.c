@@ -82,10 +82,12 @@ static void add_hides(const struct lpo_findings_work *w, struct lpo_finding *f)
         lpo_findings_fact(f, LPO_FACT_HIDES_NS, (double)w->critical->compute_ns);
 }
 
-/* Others take part in what it communicates, and none of them was recorded. */
-static bool is_only_rank(const struct lpo_findings_work *w)
+/* Others take part in what it communicates, and most of them were not recorded. */
+static bool others_are_missing(const struct lpo_findings_work *w)
 {
-    return w->wall->devices.len == 1;
+    size_t recorded = w->wall->devices.len;
+
+    return recorded == 1 || recorded < w->trace->ranks / 2;
 }
 
 void lpo_findings_communication(struct lpo_findings_work *w)
@@ -96,8 +98,8 @@ void lpo_findings_communication(struct lpo_findings_work *w)
 
     if (!f || w->other)
         return;
-    if (is_only_rank(w))
-        lpo_findings_fact(f, LPO_FACT_ONE_RANK, 0);
+    if (others_are_missing(w))
+        lpo_findings_fact(f, LPO_FACT_FEW_RANKS, (double)w->wall->devices.len);
     add_all(w, f, false);
     lpo_findings_fact(f, LPO_FACT_EXPOSED_NS, (double)exposed_ns);
     if (w->waits_for_rank_ns)

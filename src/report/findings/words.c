@@ -152,7 +152,7 @@ static const char *special_advice(const struct lpo_finding_words *w, const struc
     switch (e->fact) {
     case LPO_FACT_LIMITER:
         return e->value < LPO_LIMITERS ? limiter_advice[(int)e->value] : NULL;
-    case LPO_FACT_ONE_RANK:
+    case LPO_FACT_FEW_RANKS:
         return has_fact(f, LPO_FACT_HIDES_NS)
                    ? "Look at traces of the other ranks too: they show how much of it is waiting. "
                      "Send less, or less often: compute more between two messages."
