@@ -174,6 +174,16 @@ class Toy(ServerCase):
         self.assertIn(f"--server {3 + len(MODEL)} {SERVER} --port @port@", done.stdout)
         self.assertFalse(os.path.exists(self.run_dir))
 
+    def test_every_stage_runs_the_same(self) -> None:
+        stages = ("direct_inference", "native", "torch_profiler", "nsys", "ncu")
+        done = self.lpo("run", "--dry-run", "workload=server", "hydra.run.dir=run", "--only", ",".join(stages), self.load(), "--", "python3",
+                        "server.py", "@port@")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        commands = [line.split("__server ")[1] for line in done.stdout.splitlines() if "__server " in line]
+        self.assertEqual(len(commands), len(stages), done.stdout)
+        same = {c.replace(f"workload/{s} ", "workload/STAGE ") for c, s in zip(commands, stages)}
+        self.assertEqual(len(same), 1, same)
+
 
 class Requests(ServerCase):
     """What the client measured, beside the regions."""
@@ -286,6 +296,16 @@ class Ready(ServerCase):
         self.run_fine(*DIRECT, *QUICK, self.NOTHING, *self.python("dies"), code=1)
         self.assertIn("the server ended before it was ready: exit code 7; its last line: no weights found", self.message())
         self.assertEqual(self.server("direct_inference")["problem"], "the server ended before it was ready: exit code 7")
+
+    def test_a_secret_that_the_server_prints_is_in_no_file(self) -> None:
+        self.write("server.py", "import os, sys\nsys.exit('bad token ' + os.environ['HF_TOKEN'])\n")
+        done = self.lpo_run(*DIRECT, *QUICK, self.NOTHING, "--", sys.executable, "server.py", env={"HF_TOKEN": "hf_Zx81kPq0vTn3"})
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("its last line: bad token", self.message())
+        for folder, _, names in os.walk(self.run_dir):
+            for name in names:
+                with open(os.path.join(folder, name), "rb") as f:
+                    self.assertNotIn(b"hf_Zx81kPq0vTn3", f.read(), name)
 
     def test_the_port_is_taken(self) -> None:
         with socket.socket() as other:
