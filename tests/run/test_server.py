@@ -143,6 +143,13 @@ class Toy(ServerCase):
                       "--port", "@port@", *MODEL)
         self.assertEqual(self.regions()["step/prefill"]["visits"], 2)
 
+    def test_a_range_inside_the_window(self) -> None:
+        self.run_fine(*NATIVE, *QUICK, self.load(), "pipeline.native.capture.range=prefill", "pipeline.native.capture.every=2", "--", SERVER,
+                      "--port", "@port@", *MODEL)
+        self.assertEqual(self.regions()["step/prefill"]["visits"], 3)
+        (window,) = self.json("report.json")["windows"]
+        self.assertEqual((window["calls"], window["calls_recorded"]), (6, 3))
+
     def test_the_client_is_not_recorded(self) -> None:
         # toy_server as a client of itself would leave a second trace
         self.run_fine(*NATIVE, *QUICK, f"workload.server.load.argv=[sh,-c,'\"$0\" --help; env',{SERVER}]", "--", SERVER, "--port",
@@ -320,6 +327,7 @@ class Ready(ServerCase):
                             ([self.NOTHING, "workload.server.ready.url=null"], "nothing says when the server is ready"),
                             ([self.NOTHING, "workload.server.ready.url=https://x/"], "is not plain http"),
                             ([self.NOTHING, "workload.server.ready.log='regex:('"], "workload.server.ready.log"),
+                            ([self.NOTHING, "pipeline.native.capture.ring=5s"], "pipeline.native.capture.ring counts from the start"),
                             ([self.NOTHING, "workload.server.load.result=../x"], "workload.server.load.result")):
             done = self.lpo_run(*DIRECT, *words, *self.python())
             self.assertEqual(done.returncode, 2, says)
