@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The region engine and its writers on any trace: six bytes are one range, launch or stack; what
- * follows a byte 255 is a region pattern. Aborts where a parent is not the sum of its parts. */
+/* The region engine and its writers on any trace: six bytes are one range, launch, stack, operator
+ * or call of Python; what follows a byte 255 is a region pattern. Aborts where a parent is not the
+ * sum of its parts, or other places of a kernel change its own. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,29 @@ static void add_gpu_op(struct lpo_trace *t, const uint8_t *p, uint32_t launch, u
                                                    .flags = p[4] & 3 });
 }
 
+/* Names by which a backward pass, a checkpoint and modules are known. */
+static uint32_t python_name(struct lpo_trace *t, uint8_t n)
+{
+    static const char *const names[] = {
+        "aten::mm",         "MmBackward0",   "CheckpointFunctionBackward",
+        "nn.Module: A",     "nn.Module: ",   "autograd::engine::evaluate_function: X",
+        "a.py(1): forward", "b.py(2): main", "torch/utils/checkpoint.py(3): recompute_fn",
+    };
+
+    return lpo_trace_name(t, names[n % (sizeof names / sizeof *names)]);
+}
+
+static void add_host(struct lpo_trace *t, const uint8_t *p, uint32_t thread)
+{
+    if (p[0] % 2)
+        lpo_vec_push(&t->python,
+                     ((struct lpo_python_call){ p[2], p[2] + p[3], python_name(t, p[1]), thread }));
+    else
+        lpo_vec_push(&t->ops,
+                     ((struct lpo_op){ p[2], p[2] + p[3], python_name(t, p[1]), thread, LPO_NONE,
+                                       p[4] % 16 ? p[4] % 16 : LPO_NONE, p[4] / 16 % 4 }));
+}
+
 static void add_record(struct lpo_trace *t, const uint8_t *p)
 {
     uint16_t process = lpo_trace_process(t, p[5] % 2, p[5] % 3 - 1);
@@ -54,7 +78,9 @@ static void add_record(struct lpo_trace *t, const uint8_t *p)
     uint16_t domain = p[5] % 5 ? 0 : lpo_trace_domain(t, "LLM", 3);
     struct lpo_frame frame = { name_of(t, p[1]), domain, p[4] % 2, 0 };
 
-    if (p[0] < 100) {
+    if (p[0] >= 232) {
+        add_host(t, p, thread);
+    } else if (p[0] < 100) {
         lpo_vec_push(&t->ranges, (struct lpo_range){ p[2], p[2] + p[3], name_of(t, p[1]), thread,
                                                      domain, p[0] % 4 == 0, p[0] % 16 == 1 });
     } else if (p[0] < 200) {
@@ -78,10 +104,32 @@ static void check_parts(const struct lpo_region_scope *s)
 
         if (r->self.ns + below[i] > r->all.ns)
             abort();
+        if (r->node == LPO_NODE_OUTSIDE && (r->adopted.launches || r->backward.launches))
+            abort();
         if (r->parent_row != LPO_NONE)
             below[r->parent_row] += r->all.ns;
     }
     free(below);
+    if (s->coverage.adopted.launches > s->coverage.outside.launches ||
+        s->coverage.backward.launches + s->coverage.recomputed.launches >
+            s->coverage.total.launches)
+        abort();
+}
+
+/* Modules are regions too; what lies outside the others can only become less. */
+static void check_modules(const struct lpo_analysis *a)
+{
+    const struct lpo_analysis *m = lpo_analysis_modules(a);
+    LPO_AUTO(lpo_doc) doc = lpo_doc_create("regions", "fuzz");
+
+    if (!m)
+        return;
+    if (lpo_analysis_all(m)->coverage.outside.ns > lpo_analysis_all(a)->coverage.outside.ns ||
+        lpo_analysis_all(m)->coverage.total.ns != lpo_analysis_all(a)->coverage.total.ns)
+        abort();
+    check_parts(lpo_analysis_all(m));
+    lpo_report_add_regions(doc, lpo_analysis_all(m), &(struct lpo_table_options){ 1, 0 });
+    lpo_report_put_scopes(doc->data, m, true);
 }
 
 /* What the views of report.html are drawn from. */
@@ -113,6 +161,7 @@ static void write_all(struct lpo_analysis *a, struct lpo_region_selection *selec
         check_parts(s);
         lpo_report_add_regions(doc, s, &options);
         lpo_report_add_region_idle(doc, a, s, &idle);
+        lpo_report_add_backward(doc, s, &options);
     }
     lpo_vec_free(&ids);
     lpo_report_add_top_kernels(doc, a, 0);
@@ -145,5 +194,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     a = lpo_analysis_of(t, select);
     write_all(a, select);
+    check_modules(a);
     return 0;
 }

@@ -158,8 +158,14 @@ int lpo_trace_times_check(struct lpo_trace *t, const struct lpo_trace_mark *mark
     check_calls(&c, t, mark);
     for (size_t i = mark->launches; i < t->launches.len; i++)
         check_event(&c, &t->launches.at[i].start_ns, &t->launches.at[i].end_ns);
-    for (size_t i = mark->ops; i < t->ops.len; i++)
-        check_event(&c, &t->ops.at[i].start_ns, &t->ops.at[i].end_ns);
+    for (size_t i = mark->ops; i < t->ops.len; i++) {
+        int64_t start = t->ops.at[i].start_ns, end = t->ops.at[i].end_ns; /* as those of ranges */
+
+        if (!check_event(&c, &start, &end)) {
+            t->ops.at[i].start_ns = start;
+            t->ops.at[i].end_ns = end;
+        }
+    }
     for (size_t i = mark->captures; i < t->captures.len; i++)
         t->captures.at[i].ns = on_clock(t->captures.at[i].ns);
     t->total_ns = c.total_ns;

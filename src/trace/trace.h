@@ -219,7 +219,7 @@ struct lpo_stack {
 /* An operator on the host (aten::mm, a user's function): CPU time that may launch GPU operations.
  */
 struct lpo_op {
-    int64_t start_ns, end_ns;
+    lpo_event_ns start_ns, end_ns;
     uint32_t name;
     uint32_t thread;
     uint32_t args;           /* into op_args; LPO_NONE: the source does not say */

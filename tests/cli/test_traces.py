@@ -132,6 +132,18 @@ def perfetto_has_region_lanes():
     assert sum(round(e["dur"] * 1000) for e in kernels if not e["name"].startswith("Mem")) == 1034302
 
 
+def perfetto_has_lanes_of_other_places():
+    """What a kernel belongs to besides its region: who adopted it, and where its forward ran."""
+    events = json.loads(run(["regions", TRAIN, "--backward", "-f", "perfetto"]))["traceEvents"]
+    lanes = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    names = {lane: {e["name"] for e in events if e["ph"] == "X" and lanes[e["pid"], e["tid"]] == lane}
+             for lane in lanes.values()}
+    assert names["adopted by, level 2"] == {"backward"}, names
+    assert names["backward of, level 3"] == {"layer0", "layer1", "layer2"}, names
+    assert "adopted by, level 1" not in {e["args"]["name"] for e in json.loads(
+        run(["regions", TRAIN, "--adopt", "off", "-f", "perfetto"]))["traceEvents"] if e["name"] == "thread_name"}
+
+
 def yaml_feeds_kernels():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "top.yaml")
@@ -228,7 +240,7 @@ def without_sqlite_only_databases_cannot_be_read():
         assert "libsqlite3-0" in refused.stderr, refused.stderr
 
 
-CHECKS = [without_sqlite_only_databases_cannot_be_read, rows_0_is_all, only_debug_shows_our_source_lines, output_that_cannot_be_written_is_an_error, other_files_are_refused, formats_agree, forms_agree, perfetto_has_region_lanes, yaml_feeds_kernels, ranks_side_by_side,
+CHECKS = [without_sqlite_only_databases_cannot_be_read, rows_0_is_all, only_debug_shows_our_source_lines, output_that_cannot_be_written_is_an_error, other_files_are_refused, formats_agree, forms_agree, perfetto_has_region_lanes, perfetto_has_lanes_of_other_places, yaml_feeds_kernels, ranks_side_by_side,
           csv_shows_which_table_is_which_scope, unknown_times_have_no_extremes, a_part_of_a_graph_is_an_estimate, one_process_in_two_files_is_noted, durations_of_kernels_add_up_but_not_their_extremes]
 
 

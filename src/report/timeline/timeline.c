@@ -85,8 +85,34 @@ static uint32_t node_at_level(const struct lpo_region_tree *tree, uint32_t node,
     return node != LPO_NONE && tree->nodes.at[node].depth == level ? node : LPO_NONE;
 }
 
+static uint32_t own_leaf(const struct lpo_region_tree *tree, const struct lpo_gpu_op *w)
+{
+    return tree->places.at[lpo_region_place(tree, w)].leaf;
+}
+
+static uint32_t adopted_leaf(const struct lpo_region_tree *tree, const struct lpo_gpu_op *w)
+{
+    return tree->links.at[lpo_region_links_of(tree, w)].adopted;
+}
+
+static uint32_t forward_leaf(const struct lpo_region_tree *tree, const struct lpo_gpu_op *w)
+{
+    return tree->links.at[lpo_region_links_of(tree, w)].forward;
+}
+
+/* What an operation belongs to (region/links.h), in lanes of its own each. */
+static const struct bands_of {
+    const char *lane;
+    uint32_t (*leaf)(const struct lpo_region_tree *tree, const struct lpo_gpu_op *w);
+} all_bands[] = {
+    { "regions", own_leaf },
+    { "adopted by", adopted_leaf },
+    { "backward of", forward_leaf },
+};
+
 /* GPU operations of one device in order of time. */
-static void add_bands(struct lpo_timeline *b, const uint32_t *rows, size_t count, const char *group)
+static void add_bands(struct lpo_timeline *b, const uint32_t *rows, size_t count, const char *group,
+                      const struct bands_of *of)
 {
     const struct lpo_region_tree *tree = b->a->tree;
     struct band bands[REGION_LEVELS];
@@ -95,7 +121,7 @@ static void add_bands(struct lpo_timeline *b, const uint32_t *rows, size_t count
         bands[i] = (struct band){ .node = LPO_NONE, .lane = LPO_NONE };
     for (size_t i = 0; i < count; i++) {
         const struct lpo_gpu_op *w = &tree->trace->gpu_ops.at[rows[i]];
-        uint32_t leaf = tree->places.at[lpo_region_place(tree, w)].leaf;
+        uint32_t leaf = of->leaf(tree, w);
 
         for (unsigned level = 0; level < REGION_LEVELS; level++) {
             struct band *band = &bands[level];
@@ -107,7 +133,8 @@ static void add_bands(struct lpo_timeline *b, const uint32_t *rows, size_t count
                 continue;
             if (band->lane == LPO_NONE)
                 band->lane = lpo_doc_figure_lane(
-                    b->f, group, lpo_arena_printf(b->doc->arena, "regions, level %u", level + 1));
+                    b->f, group,
+                    lpo_arena_printf(b->doc->arena, "%s, level %u", of->lane, level + 1));
             if (band->node == LPO_NONE)
                 band->start_ns = band->end_ns = w->start_ns;
             band->node = node;
@@ -143,7 +170,9 @@ static void add_device(struct lpo_timeline *b, const uint32_t *rows, size_t coun
     struct lpo_map_pair streams = { 0 };
     LPO_VEC(uint32_t) lanes = { 0 };
 
-    add_bands(b, rows, count, group);
+    for (size_t i = 0; i < sizeof all_bands / sizeof *all_bands; i++)
+        if (i == 0 || b->a->tree->launch_links)
+            add_bands(b, rows, count, group, &all_bands[i]);
     for (size_t i = 0; i < count; i++) {
         const struct lpo_gpu_op *w = &t->gpu_ops.at[rows[i]];
         bool fresh;
