@@ -347,15 +347,16 @@ static int read_source(struct given *g, struct lpo_source *s, struct lpo_err *er
     s->files = lpo_arena_array(g->d->arena, of_kind + 1, sizeof *s->files);
     s->trace = lpo_trace_create();
     s->trace->skip = s->kind->skip | g->d->skip;
-    for (size_t i = 0; i < 2 * g->files.len; i++) { /* traces first, then what goes beside them */
-        struct given_file *f = &g->files.at[i % g->files.len];
+    for (int beside = 0; beside < 2; beside++) /* traces first, then what goes beside them */
+        for (size_t i = 0; i < g->files.len; i++) {
+            struct given_file *f = &g->files.at[i];
 
-        if (f->kind != s->kind || f->beside != (i >= g->files.len) || is_second_best(g, f))
-            continue;
-        named = named ? named : f;
-        if (read_one(g, s, f, err) < 0)
-            return err->code;
-    }
+            if (f->kind != s->kind || f->beside != beside || is_second_best(g, f))
+                continue;
+            named = named ? named : f;
+            if (read_one(g, s, f, err) < 0)
+                return err->code;
+        }
     s->what = named && s->kind->whats ? s->kind->whats[what_of(named)] : s->what;
     if (!s->nfiles) {
         lpo_trace_destroy(s->trace);

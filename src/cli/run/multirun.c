@@ -235,11 +235,12 @@ static int launch(struct lpo_app *app, struct lpo_sweep_run *s,
                   const struct lpo_sweep_launcher *launcher, struct lpo_progress *progress,
                   struct lpo_err *err)
 {
-    struct terminal terminal = { progress, s };
+    struct terminal *terminal = LPO_NEW(app->arena, struct terminal); /* s outlives this call */
     int rc;
 
+    *terminal = (struct terminal){ progress, s };
     s->program = lpo_path_program(app->arena);
-    s->ctx = &terminal;
+    s->ctx = terminal;
     s->say = say;
     s->show = show;
     s->changed = changed;
