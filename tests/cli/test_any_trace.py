@@ -179,6 +179,32 @@ class AnyTrace(LpoCase):
         self.assertEqual(both["kernels"], self.report_json(NATIVE)["kernels"])  # native says where time goes
         self.assertIn("Hardware counters were measured", json.dumps(both))
 
+    def test_a_memory_snapshot_is_read_with_its_trace(self) -> None:
+        snapshot = os.path.join(DATA, "memory", "h200_train.pickle.gz")
+        trace = os.path.join(DATA, "kineto", "h200_train_memory.json.gz")
+        self.copy(trace, "both/trace.json.gz")
+        self.copy(snapshot, "both/a.pickle")  # by name before the trace
+        self.copy(trace, "run/torch_profiler/trace.json.gz")
+        self.copy(snapshot, "run/torch_profiler/memory_snapshot.pickle")
+        for words in ((trace, snapshot), (snapshot, trace), ("both",), ("run",)):
+            with self.subTest(words=[os.path.basename(w) for w in words]):
+                doc = self.report_json(*words)
+                self.assertEqual(sorted((m["scope"], m["source"]) for m in doc["memory"]),
+                                 [("device:0", "profiler"), ("device:0", "snapshot")])
+                self.assertEqual(len(doc["wall"]), 1)  # of both, one GPU
+                self.assertEqual(len(doc["kernels"]), len(self.report_json(trace)["kernels"]))
+        self.assertEqual([m["source"] for m in self.report_json(snapshot)["memory"]], ["snapshot"])
+
+    def test_a_pickle_that_would_run_code_is_refused(self) -> None:
+        for name, data in (("global", b"\x80\x02cos\nsystem\n(X\x05\0\0\0touchtR."), ("stack", b"\x80\x04\x8c\x02os\x8c\x06system\x93.")):
+            path = os.path.join(self.cwd, name + ".pickle")
+            with open(path, "wb") as f:
+                f.write(data)
+            done = self.lpo("report", path)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("GLOBAL: refused: Python would run code for it", done.stderr)
+            self.assertEqual(self.files(""), {"global.pickle", "stack.pickle"} & self.files(""))
+
     def test_regions_and_top_take_folders(self) -> None:
         self.copy(NCU, "t/a.ncu-rep")
         self.copy(NCU_CSV, "t/a.csv")
