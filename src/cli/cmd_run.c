@@ -13,6 +13,7 @@
 #include "sweep/plan.h"
 #include "util/arena.h"
 #include "util/err.h"
+#include "util/path.h"
 
 /* The config may ask for a sweep too (hydra.mode), so this is checked after it was read. */
 static int check_json(const struct lpo_args *args, bool multirun, struct lpo_err *err)
@@ -77,6 +78,13 @@ static int resume(struct lpo_app *app, const struct lpo_args *args, struct lpo_p
         return lpo_cli_multirun_job(app, args->table, dir, job, progress, err);
     if (lpo_sweep_plan_exists(app->arena, dir))
         return lpo_cli_multirun_resume(app, args->table, dir, progress, err);
+    if (lpo_path_exists(lpo_path_join(app->arena, dir, "multirun.json")))
+        return lpo_fail(
+            err, LPO_E_USAGE,
+            "'%s' is the folder of a sweep without a plan: an older lpo made it, or its "
+            "overrides hold a secret. Its jobs can be resumed one by one: lpo run "
+            "--resume %s/0",
+            dir, dir);
     if (lpo_cli_job_resume(app, dir, progress, &result, err) < 0)
         return err->code;
     if (lpo_cli_args_has(args, "open") && result.run_dir)

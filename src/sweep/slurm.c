@@ -24,8 +24,8 @@ enum {
     MOST_ANSWER = 64 << 20,
     FIRST_POLL_S = 1,
     POLL_S = 10,
-    SETTLE_S = 15, /* a shared folder shows a file that late */
-    END_S = 60,    /* how long jobs may take to end after they were asked to */
+    SETTLE_S = 15,  /* a shared folder shows a file that late */
+    END_S = 60,     /* how long jobs may take to end after they were asked to */
     LOST_AFTER = 3, /* polls in a row without a trace of it */
     INTERRUPTED = 130
 };
@@ -80,6 +80,42 @@ static int ask(const char *const *argv, struct lpo_str *out, struct lpo_err *err
     return rc;
 }
 
+/* sbatch failed, was too slow or was interrupted, and may have submitted all the same: an array job
+ * whose number nobody has would run on. Slurm knows each job's script. */
+static void cancel_strays(struct cluster *c, const char *script)
+{
+    char uid[24];
+    const char *const argv[] = { "squeue", "-h", "-u", uid, "-o", "%F|%o", NULL };
+    struct lpo_err err = { 0 };
+    LPO_STR answer = { 0 };
+
+    if (lpo_run_supervise_interrupted()) {
+        c->interrupts++;
+        lpo_run_supervise_end();
+        lpo_run_supervise_begin(&err);
+    }
+    snprintf(uid, sizeof uid, "%lu", (unsigned long)getuid());
+    if (ask(argv, &answer, &err) < 0)
+        return;
+    for (const char *at = lpo_str_text(&answer), *end; *at; at = *end ? end + 1 : end) {
+        size_t digits = strspn(at, "0123456789");
+        char id[24];
+
+        end = strchrnul(at, '\n');
+        if (at[digits] == '|' && digits && digits < sizeof id &&
+            strlen(script) == (size_t)(end - at) - digits - 1 &&
+            strncmp(at + digits + 1, script, strlen(script)) == 0) {
+            const char *const cancel[] = { "scancel", id, NULL };
+            LPO_STR silence = { 0 };
+
+            snprintf(id, sizeof id, "%.*s", (int)digits, at);
+            if (ask(cancel, &silence, &err) == 0)
+                c->s->say(c->s->ctx,
+                          lpo_arena_printf(c->s->plan->arena, "array job %s is cancelled", id));
+        }
+    }
+}
+
 static int submit_array(struct cluster *c, size_t first, size_t past, int64_t offset,
                         struct lpo_err *err)
 {
@@ -96,9 +132,12 @@ static int submit_array(struct cluster *c, size_t first, size_t past, int64_t of
     for (size_t i = first; i < past; i++)
         wanted[i] = c->places[i].wanted;
     if (lpo_sweep_slurm_script(s, wanted, first, past, offset, &script, err) < 0 ||
-        lpo_file_write(file, lpo_str_text(&script), script.len, err) < 0 ||
-        ask(argv, &answer, err) < 0)
+        lpo_file_write(file, lpo_str_text(&script), script.len, err) < 0)
         return lpo_ctx(err, "the jobs could not be submitted");
+    if (ask(argv, &answer, err) < 0) {
+        cancel_strays(c, file);
+        return lpo_ctx(err, "the jobs could not be submitted");
+    }
     if (!lpo_sweep_slurm_read_id(lpo_str_text(&answer), answer.len, id))
         return lpo_fail(err, LPO_E_CHILD, "sbatch gave no number of a job: '%.100s'",
                         lpo_str_text(&answer));
@@ -392,8 +431,11 @@ static int run(struct lpo_sweep_run *s, struct lpo_err *err)
         c.places[i].wanted = !c.places[i].queued && lpo_sweep_result_open(&s->results[i]);
         open += c.places[i].wanted;
     }
-    if (open && submit(&c, err) < 0)
+    if (open && submit(&c, err) < 0 && !c.interrupts)
         return err->code;
+    s->interrupted = c.interrupts > 0;
+    if (s->interrupted && !s->plan->narrays)
+        return 0;
     s->changed(s->ctx);
     if (!s->resumed && wait && wait->kind == LPO_NODE_BOOL && !wait->boolean) {
         s->say(s->ctx, lpo_arena_printf(s->plan->arena,

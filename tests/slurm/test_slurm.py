@@ -194,6 +194,18 @@ class Sweep(LpoCase):
         self.assertEqual(self.text_of("began").split().count("2"), 2)
         self.assertEqual(os.path.basename(self.jobs()[2]["run_dir"]), "2")
 
+    def test_an_array_whose_number_was_never_told(self) -> None:
+        """sbatch submits and fails before it has said so, as when it is interrupted or too slow."""
+        tools = os.path.join(self.cwd, "tools")
+        os.mkdir(tools)
+        with open(os.path.join(tools, "sbatch"), "w", encoding="utf-8") as f:
+            f.write('#!/bin/sh\n/usr/bin/sbatch "$@" >/dev/null\nexit 1\n')
+        os.chmod(os.path.join(tools, "sbatch"), 0o755)
+        done = self.lpo("run", *FAST, *SLURM, "--", "sleep", "100", env={"PATH": tools + ":" + self.cluster.env["PATH"]})
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("is cancelled", done.stderr)
+        self.wait_for("the array is still there", lambda: not self.cluster.say("squeue", "-h", "-o", "%i"))
+
     def test_what_sbatch_refuses_is_said(self) -> None:
         out = self.sweep("hydra.launcher.partition=nowhere", program="true", want=1)
         self.assertIn("the jobs could not be submitted", out)

@@ -149,6 +149,9 @@ class Sweep(LpoCase):
         self.assertNotIn("hf_abcdefghij", out)
         self.sweep("+" + secret, program="test ${#HF_TOKEN} = 13")  # one after the other nothing is needed in a file
         self.assertFalse(os.path.exists(os.path.join(self.cwd, "out", ".sweep")))
+        done = self.lpo("run", "--resume", "out")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("a sweep without a plan", done.stderr)
         self.sweep("+workload.env.HF_TOKEN='${oc.env:HF_TOKEN}'", *TWO_AT_ONCE, program="test ${#HF_TOKEN} = 13",
                    env={"HF_TOKEN": "hf_abcdefghij"})
         for folder, _, files in os.walk(self.cwd):
