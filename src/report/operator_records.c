@@ -98,6 +98,29 @@ struct rows {
     const struct lpo_hardware *hw;
 };
 
+/* The same call in CUDA graphs; nothing where none was joined with it. */
+static void put_replayed(struct lpo_record *out, const struct lpo_operator *o,
+                         const struct rates *r)
+{
+    double seconds = (double)o->replayed_total_ns / 1e9, times = (double)o->replayed;
+    struct lpo_record *p;
+
+    if (!o->replayed)
+        return;
+    p = lpo_doc_put_record(out, "replayed");
+    lpo_doc_put_uint(p, "calls", o->replayed);
+    lpo_doc_put_int(p, "gpu_ns_self", o->replayed_self_ns);
+    lpo_doc_put_int(p, "gpu_ns_total", o->replayed_total_ns);
+    lpo_doc_put_measure(p, "flops_per_second",
+                        lpo_measure_known(r->flops) && seconds > 0
+                            ? known(r->flops.value * times / seconds)
+                            : lpo_measure_unknown());
+    lpo_doc_put_measure(p, "bytes_per_second",
+                        lpo_measure_known(r->bytes) && seconds > 0
+                            ? known(r->bytes.value * times / seconds)
+                            : lpo_measure_unknown());
+}
+
 static void put_row(const void *ctx, size_t i, struct lpo_record *out)
 {
     const struct rows *rows = ctx;
@@ -122,6 +145,23 @@ static void put_row(const void *ctx, size_t i, struct lpo_record *out)
     lpo_doc_put_measure(out, "bytes_per_second", r.byte_rate);
     lpo_doc_put_measure(out, "share_of_roof", r.share);
     lpo_doc_put_text(out, "bound", r.bound);
+    put_replayed(out, o, &r);
+}
+
+static void put_replays(struct lpo_record *to, const struct lpo_operator_replays *p)
+{
+    struct lpo_record *r;
+
+    if (!p->kernels)
+        return;
+    r = lpo_doc_put_record(to, "replays");
+    lpo_doc_put_uint(r, "launches", p->launches);
+    lpo_doc_put_uint(r, "kernels", p->kernels);
+    lpo_doc_put_int(r, "gpu_ns", p->ns);
+    lpo_doc_put_uint(r, "joined_launches", p->joined_launches);
+    lpo_doc_put_uint(r, "joined_kernels", p->joined_kernels);
+    lpo_doc_put_int(r, "joined_gpu_ns", p->joined_ns);
+    lpo_doc_put_uint(r, "ambiguous_launches", p->ambiguous_launches);
 }
 
 void lpo_report_put_operators(struct lpo_doc *doc, const struct lpo_analysis *a,
@@ -137,6 +177,7 @@ void lpo_report_put_operators(struct lpo_doc *doc, const struct lpo_analysis *a,
     free(order);
     *rows = (struct rows){ a->trace, kept, hw };
     lpo_doc_put_stream(doc->data, "operators", count, put_row, rows);
+    put_replays(doc->data, &ops->replays);
     if (hw)
         lpo_doc_put_text(doc->data, "roof", hw->label ? hw->label : hw->name);
     else
@@ -202,4 +243,78 @@ void lpo_report_add_operator_shapes(struct lpo_doc *doc, const struct lpo_analys
     if (most && ops->rows.len > most)
         table->total_rows = ops->rows.len;
     free(order);
+}
+
+static const struct lpo_column replay_columns[] = {
+    { "calls", "Replays", LPO_CELL_COUNT, NULL },
+    { "gpu_ns_self", "GPU self", LPO_CELL_NS, NULL },
+    { "share", "Share", LPO_CELL_PERCENT, NULL, 3 },
+    { "gpu_ns_total", "GPU total", LPO_CELL_NS, NULL, 1 },
+    { "flops_per_second", "Computed", LPO_CELL_MEASURE, "FLOP/s", 2 },
+    { "operator", "Operator", LPO_CELL_TEXT, NULL },
+    { "shapes", "Input shapes", LPO_CELL_TEXT, NULL },
+    { "dtypes", "Types", LPO_CELL_TEXT, NULL, 7 },
+};
+
+static int by_replayed(const void *a, const void *b)
+{
+    const struct lpo_operator *x = *(const struct lpo_operator *const *)a,
+                              *y = *(const struct lpo_operator *const *)b;
+
+    if (x->replayed_self_ns != y->replayed_self_ns)
+        return x->replayed_self_ns > y->replayed_self_ns ? -1 : 1;
+    return (x > y) - (x < y); /* most expensive first, as they are */
+}
+
+static void add_replayed_rows(struct lpo_doc *doc, const struct lpo_analysis *a,
+                              const struct lpo_operator **rows, size_t count, size_t most)
+{
+    const struct lpo_operators *ops = lpo_analysis_operators(a, true);
+    const struct lpo_trace *t = a->trace;
+    struct lpo_table *table =
+        lpo_doc_table(doc, "replayed", "In CUDA graphs", replay_columns, COUNT(replay_columns));
+
+    for (size_t i = 0; i < count && (!most || i < most); i++) {
+        const struct lpo_operator *o = rows[i];
+        double seconds = (double)o->replayed_total_ns / 1e9;
+
+        lpo_doc_row_count(table, o->replayed);
+        lpo_doc_row_ns(table, o->replayed_self_ns);
+        lpo_doc_row_share(table, (double)o->replayed_self_ns, (double)ops->replays.ns);
+        lpo_doc_row_ns(table, o->replayed_total_ns);
+        lpo_doc_row_measure(
+            table, known(o->cost.flops / (double)o->calls * (double)o->replayed / seconds));
+        lpo_doc_row_textn(table, lpo_trace_text(t, o->name), lpo_trace_text_len(t, o->name));
+        lpo_doc_row_text(table, o->shapes == LPO_NONE ? NULL : lpo_trace_text(t, o->shapes));
+        row_types(table, t, o->types);
+    }
+    if (most && count > most)
+        table->total_rows = count;
+}
+
+void lpo_report_add_replays(struct lpo_doc *doc, const struct lpo_analysis *a, size_t most)
+{
+    const struct lpo_operators *ops = lpo_analysis_operators(a, true);
+    const struct lpo_operator_replays *r = &ops->replays;
+    const struct lpo_operator **rows;
+    size_t count = 0;
+
+    if (!r->kernels)
+        return;
+    rows = lpo_xrealloc(NULL, ops->rows.len + 1, sizeof *rows);
+    for (size_t i = 0; i < ops->rows.len; i++)
+        if (ops->rows.at[i].replayed_self_ns)
+            rows[count++] = &ops->rows.at[i];
+    if (count) {
+        qsort(rows, count, sizeof *rows, by_replayed);
+        add_replayed_rows(doc, a, rows, count, most);
+    }
+    free(rows);
+    lpo_doc_note(doc, LPO_NOTE_INFO,
+                 "%.1f %% of the time of kernels in CUDA graphs is joined with operators that ran "
+                 "the same kernels outside of graphs%s",
+                 r->ns > 0 ? 100.0 * (double)r->joined_ns / (double)r->ns : 0,
+                 r->joined_kernels ? ""
+                                   : "; give the trace of the capture, with its warm-up, beside "
+                                     "this one");
 }

@@ -19,6 +19,7 @@ struct open {
     struct lpo_operator_sum gpu;
     uint32_t row;
     struct lpo_operator_cost cost;
+    struct lpo_replayed replayed; /* as many times as the launch of it that was replayed most */
 };
 
 struct sweep {
@@ -28,6 +29,7 @@ struct sweep {
     const struct lpo_operators_rules *rules;
     LPO_VEC(struct open) stack;
     struct lpo_operator_sum *launched; /* per launch: its GPU operations */
+    struct lpo_replayed *replayed;     /* per launch: what graphs replayed of it; may be NULL */
     uint32_t *owner;                   /* per launch: the row it lies in, or LPO_NONE */
     struct lpo_map_pair rows, kernels, costs_of;
     LPO_VEC(struct lpo_operator_cost) costs;
@@ -36,6 +38,12 @@ struct sweep {
 static void add(struct lpo_operator_sum *to, const struct lpo_operator_sum *from)
 {
     to->gpu_ops += from->gpu_ops;
+    to->ns += from->ns;
+}
+
+static void add_replayed(struct lpo_replayed *to, const struct lpo_replayed *from)
+{
+    to->times = from->times > to->times ? from->times : to->times;
     to->ns += from->ns;
 }
 
@@ -85,8 +93,12 @@ static void leave(struct sweep *s)
     row->cost.flops += o->cost.flops; /* one call of unknown work makes the sum unknown */
     row->cost.bytes += o->cost.bytes;
     row->cost.math = o->cost.math;
-    if (s->stack.len)
+    row->replayed += o->replayed.times;
+    row->replayed_total_ns += o->replayed.ns;
+    if (s->stack.len) {
         add(&s->stack.at[s->stack.len - 1].gpu, &o->gpu);
+        add_replayed(&s->stack.at[s->stack.len - 1].replayed, &o->replayed);
+    }
 }
 
 static void enter(struct sweep *s, const struct lpo_op *op)
@@ -123,6 +135,10 @@ static void launch(struct sweep *s, uint32_t row)
         return;
     s->owner[row] = s->stack.at[i - 1].row;
     add(&s->stack.at[i - 1].gpu, &s->launched[row]);
+    if (s->replayed) {
+        add_replayed(&s->stack.at[i - 1].replayed, &s->replayed[row]);
+        s->out->rows.at[s->owner[row]].replayed_self_ns += s->replayed[row].ns;
+    }
 }
 
 /* Outer before inner; equal times stay in the order of the file. */
@@ -263,6 +279,7 @@ struct lpo_operators *lpo_operators_create(const struct lpo_trace *trace, bool b
 
     s.out = lpo_xcalloc(1, sizeof *s.out);
     sum_launches(&s);
+    s.replayed = lpo_operators_replays_find(trace, &s.out->replays);
     for (uint32_t i = 0; i < trace->threads.len; i++)
         sweep_thread(&s, &ops, &launches, i);
     lpo_region_group_free(&ops);
@@ -270,6 +287,7 @@ struct lpo_operators *lpo_operators_create(const struct lpo_trace *trace, bool b
     share_gpu_ops(&s);
     put_in_order(&s);
     free(s.launched);
+    free(s.replayed);
     free(s.owner);
     lpo_vec_free(&s.stack);
     lpo_map_pair_free(&s.rows);

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "analysis/operators/cost.h"
+#include "analysis/operators/replays.h"
 #include "util/auto.h"
 #include "util/vec.h"
 
@@ -39,6 +40,9 @@ struct lpo_operator {
     uint32_t kernels; /* first row in `kernels`: gpu_self_ns by name, most expensive first */
     uint32_t nkernels;
     struct lpo_operator_cost cost; /* of all calls; only by shapes */
+    /* Calls that CUDA graphs replayed, and the GPU time of that; no part of the times above. */
+    uint64_t replayed;
+    int64_t replayed_self_ns, replayed_total_ns;
 };
 
 /* GPU operations that one operator launched itself, under one name. */
@@ -62,6 +66,7 @@ struct lpo_operators {
     struct lpo_operator_sum all;       /* GPU operations of the trace */
     struct lpo_operator_sum outside;   /* launched outside every operator */
     struct lpo_operator_sum no_launch; /* without a launch record */
+    struct lpo_operator_replays replays;
 };
 
 /* `by_shapes` makes one row of each operator, input shapes and types, else one of each operator.

@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`lpo operators CAPTURE REPLAY`: kernels of CUDA graphs get the operators of the warm-up in another file. Every number is
+worked out by hand. As TAP."""
+from __future__ import annotations
+
+import json
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import tap  # noqa: E402
+from lpo_case import LpoCase  # noqa: E402
+
+
+def kernel(name, ts, corr, dur=5, grid=1):
+    return {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": ts, "dur": dur,
+            "args": {"device": 0, "stream": 7, "correlation": corr, "grid": [grid, 1, 1], "block": [32, 1, 1]}}
+
+
+def launch(ts, corr, name="cudaLaunchKernel"):
+    return {"ph": "X", "cat": "cuda_runtime", "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": 2, "args": {"correlation": corr}}
+
+
+def operator(name, ts, dims):
+    return {"ph": "X", "cat": "cpu_op", "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": 8,
+            "args": {"Input Dims": dims, "Input type": ["float"] * len(dims)}}
+
+
+MM = ("aten::mm", "gemm", [[4, 8], [8, 16]], 3)
+ADD = ("aten::add", "add", [[4, 16], [4, 16]], 1)
+MUL = ("aten::mul", "add", [[4, 16], [4, 16]], 1)  # another operator with the same kernel
+
+
+def warm_up(*calls):
+    events = []
+    for i, (name, k, dims, grid) in enumerate(calls):
+        events += [operator(name, 100 * i, dims), launch(100 * i + 2, i + 1), kernel(k, 100 * i + 20, i + 1, 50, grid)]
+    return events
+
+
+def replays(times, *calls):
+    events = []
+    for i in range(times):
+        events.append(launch(1000 * i, 900 + i, "cudaGraphLaunch"))
+        events += [kernel(k, 1000 * i + 20 + 10 * n, 900 + i, 4 + n, grid) for n, (_, k, _, grid) in enumerate(calls)]
+    return events
+
+
+class ReplaysCase(LpoCase):
+    def operators(self, first, *others):
+        files = []
+        for i, events in enumerate((first, *others)):
+            path = pathlib.Path(self.cwd) / f"{i}.json"
+            path.write_text(json.dumps({"schemaVersion": 1, "baseTimeNanoseconds": 10 ** 18 + i * 10 ** 9, "traceEvents": events}))
+            files.append(str(path))
+        done = self.lpo("operators", *files, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        doc = json.loads(done.stdout)
+        return {o["name"]: o for o in doc["operators"]}, doc.get("replays"), files
+
+    def test_a_graph_gets_the_operators_of_its_warm_up(self) -> None:
+        ops, replays_, files = self.operators(warm_up(MM, ADD), replays(3, MM, ADD))
+        self.assertEqual(replays_, {"launches": 3, "kernels": 6, "gpu_ns": 3 * 9000, "joined_launches": 3, "joined_kernels": 6,
+                                    "joined_gpu_ns": 3 * 9000, "ambiguous_launches": 0})
+        mm = ops["aten::mm"]
+        self.assertEqual((mm["calls"], mm["gpu_ns_total"], mm["flops"]), (1, 50000, 2 * 4 * 8 * 16))  # as without graphs
+        self.assertEqual({k: mm["replayed"][k] for k in ("calls", "gpu_ns_self", "gpu_ns_total")},
+                         {"calls": 3, "gpu_ns_self": 12000, "gpu_ns_total": 12000})
+        self.assertAlmostEqual(mm["replayed"]["flops_per_second"], 2 * 4 * 8 * 16 / 4e-6)
+        self.assertEqual(ops["aten::add"]["replayed"]["gpu_ns_self"], 15000)
+        text = self.lpo("operators", *files).stdout
+        self.assertIn("In CUDA graphs", text)
+        self.assertIn("100.0 % of the time", text)
+
+    def test_the_same_operators_twice_are_one_answer(self) -> None:
+        ops, replays_, _ = self.operators(warm_up(MM, ADD, MM, ADD), replays(2, MM, ADD))
+        self.assertEqual((replays_["joined_kernels"], replays_["ambiguous_launches"]), (4, 0))
+        self.assertEqual((ops["aten::mm"]["calls"], ops["aten::mm"]["replayed"]["calls"]), (2, 2))
+
+    def test_other_operators_with_the_same_kernels_are_none(self) -> None:
+        ops, replays_, _ = self.operators(warm_up(MM, ADD, MM, MUL), replays(2, MM, ADD))
+        self.assertEqual((replays_["joined_kernels"], replays_["ambiguous_launches"]), (0, 2))
+        self.assertFalse(any("replayed" in o for o in ops.values()))
+
+    def test_order_grid_and_all_kernels_must_agree(self) -> None:
+        larger = ("aten::add", "add", [[4, 16], [4, 16]], 2)
+        for graph in ((ADD, MM), (MM, larger), (MM, ADD, ADD)):
+            _, replays_, _ = self.operators(warm_up(MM, ADD), replays(1, *graph))
+            self.assertEqual(replays_["joined_kernels"], 0, graph)
+
+    def test_one_file_may_have_both_and_a_part_of_the_warm_up_is_enough(self) -> None:
+        late = [e | {"ts": e["ts"] + 5000} for e in replays(1, ADD, MM)]
+        _, replays_, _ = self.operators(warm_up(MM, ADD, MM, ADD) + late)
+        self.assertEqual(replays_["joined_kernels"], 2)
+
+    def test_without_graphs_nothing_is_said(self) -> None:
+        ops, replays_, files = self.operators(warm_up(MM, ADD))
+        self.assertIsNone(replays_)
+        self.assertNotIn("CUDA graphs", self.lpo("operators", *files).stdout)
+
+
+if __name__ == "__main__":
+    tap.main()
