@@ -83,6 +83,12 @@ static const struct expr_case {
       0,
       { "regex:^L.*$@^decode$/", "regex:^L.*$@^decode$" },
       NULL },
+    { "a module of XLA, whose range has a longer name",
+      "TSL@jit_f/op.1",
+      0,
+      { "regex:^TSL$@^(jit_f|.*:#(.*.)?(hlo_module|hlo_op|name|module)=jit_f(..*)?#)$/"
+        "^(op\\.1|.*:#(.*.)?(hlo_module|hlo_op|name|module)=op\\.1(..*)?#)$/" },
+      NULL },
     { "a region with brackets, by its path", "x[0]", 1, { "x\\[0\\]/" }, NULL },
     { "a region with a comma, by its path", "c,d", 1, { "c\\,d/" }, NULL },
     { "an at sign that ends no domain", "m@n", 1, { "m\\@n/" }, NULL },

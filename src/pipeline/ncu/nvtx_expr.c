@@ -5,6 +5,7 @@
 
 #include "pipeline/known_regions.h"
 #include "region/pattern/pattern.h"
+#include "trace/xla_names.h"
 #include "util/arena.h"
 #include "util/err.h"
 #include "util/str.h"
@@ -91,6 +92,20 @@ static const char *plain_text(struct lpo_arena *a, const struct lpo_levels *leve
     return lpo_arena_strdup(a, lpo_str_text(&text));
 }
 
+/* Reports show ranges of XLA by the module or op in their names (trace/xla_names.h); ncu sees all
+ * of the name. A comma is a mark of ncu's, so that a dot stands for it, and the capture may hold
+ * more. */
+static bool of_xla(const struct lpo_levels *levels)
+{
+    return strcmp(levels->at[0].domain, LPO_XLA_DOMAIN) == 0;
+}
+
+static const char *xla_regex(struct lpo_arena *a, const char *name)
+{
+    return lpo_arena_printf(a, "(%s|.*:#(.*.)?(hlo_module|hlo_op|name|module)=%s(..*)?#)", name,
+                            name);
+}
+
 static const char **parts_of(struct lpo_arena *a, const struct lpo_levels *levels)
 {
     const char **parts = lpo_arena_array(a, levels->len + 1, sizeof *parts);
@@ -101,6 +116,9 @@ static const char **parts_of(struct lpo_arena *a, const struct lpo_levels *level
         parts[i + 1] = levels->at[i].any_depth
                            ? ANY_DEPTH
                            : regex_of(a, levels->at[i].name, levels->at[i].glob);
+    for (size_t i = 0; of_xla(levels) && i < levels->len; i++)
+        if (!levels->at[i].any_depth)
+            parts[i + 1] = xla_regex(a, parts[i + 1]);
     return parts;
 }
 
@@ -147,7 +165,12 @@ static void push_levels(struct lpo_arena *a, const char *pattern, const struct l
                           .parts = parts_of(a, levels),
                           .nparts = levels->len + 1,
                           .start_end = start_end,
-                          .regex = wants_regex(levels) };
+                          .regex = wants_regex(levels) || of_xla(levels) };
+
+    if (of_xla(levels) && out->exact)
+        return; /* it might leave out more; the reports apply it */
+    if (of_xla(levels))
+        out->wider = pattern;
 
     e.text = e.regex ? expr_regex(a, &e) : plain_text(a, levels, start_end);
     push(a, out, e);
