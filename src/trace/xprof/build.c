@@ -242,6 +242,8 @@ static void add_gpu_op(struct lpo_xprof_build *b, const struct plane *p,
         w.bytes = n[0];
     if (e->dur_ns == LPO_NO_TIME)
         w.flags |= LPO_GPU_OP_NO_LENGTH;
+    if (e->graph > 0)
+        w.flags |= LPO_GPU_OP_GRAPH;
     if (!(b->t->skip & LPO_SKIP_RANGES))
         w.stack = stack_of(b, e);
     if (e->correlation != LPO_NO_TIME && !(b->t->skip & LPO_SKIP_LAUNCHES))
@@ -264,6 +266,23 @@ static void add_step(struct lpo_xprof_build *b, const struct xprof_event *e, uin
                                                     .kind = LPO_PUSH_POP });
 }
 
+/* XProf names the launch of a kernel by the kernel, and that of a graph with its number. What is
+ * called decides whether a thread was blocked in it, so the call gets its own name. */
+static uint32_t call_name(struct lpo_xprof_build *b, const struct xprof_event *e)
+{
+    static const char *const calls[] = { "cu", "hip", "Mem" };
+    static const char graph_mark[] = " (CudaGraph:";
+    struct lpo_json_pull_text name = e->name;
+    const char *graph = memmem(name.at, name.len, graph_mark, sizeof graph_mark - 1);
+
+    if (graph)
+        name.len = (size_t)(graph - name.at);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (begins(&name, calls[i]))
+            return text_of(b, &name);
+    return lpo_trace_name(b->t, "cuLaunchKernel");
+}
+
 /* Calls of the driver have a correlation id, functions of Python begin with '$', steps have their
  * number; what is left are the annotations of the framework and the program: its operators. */
 static void add_host(struct lpo_xprof_build *b, const struct xprof_event *e, int64_t end_ns)
@@ -275,15 +294,17 @@ static void add_host(struct lpo_xprof_build *b, const struct xprof_event *e, int
     if (end_ns > p->end_ns || p->end_ns == LPO_NO_TIME)
         p->end_ns = end_ns;
     if (e->correlation != LPO_NO_TIME) {
-        struct lpo_call call = {
-            .start_ns = e->start_ns, .end_ns = end_ns, .thread = thread, .process = b->process
-        };
+        struct lpo_call call = { .start_ns = e->start_ns,
+                                 .end_ns = end_ns,
+                                 .thread = thread,
+                                 .process = b->process,
+                                 .graph = begins(&e->name, "cuGraphLaunch") };
 
         if (!(t->skip & LPO_SKIP_LAUNCHES))
             lpo_trace_links_call(b->links, e->correlation, &call);
         if (!(t->skip & LPO_SKIP_CALLS)) {
-            lpo_vec_push(&t->calls, (struct lpo_api_call){ e->start_ns, end_ns,
-                                                           text_of(b, &e->name), thread });
+            lpo_vec_push(&t->calls,
+                         (struct lpo_api_call){ e->start_ns, end_ns, call_name(b, e), thread });
             p->has_calls = true;
         }
     } else if (e->step >= 0) {

@@ -20,6 +20,7 @@ static const struct arg {
     { "memcpy_details", offsetof(struct xprof_event, copy), TEXT },
     { "memset_details", offsetof(struct xprof_event, fill), TEXT },
     { "correlation_id", offsetof(struct xprof_event, correlation), NUMBER },
+    { "cuda_graph_id", offsetof(struct xprof_event, graph), NUMBER },
     { "step_num", offsetof(struct xprof_event, step), NUMBER },
 };
 
@@ -99,7 +100,8 @@ int lpo_xprof_event_read(struct lpo_pull *q, struct xprof_event *e)
                                .start_ns = LPO_NO_TIME,
                                .dur_ns = LPO_NO_TIME,
                                .correlation = LPO_NO_TIME,
-                               .step = LPO_NO_TIME };
+                               .step = LPO_NO_TIME,
+                               .graph = LPO_NO_TIME };
     if (rc != '{')
         return rc < 0 ? rc : lpo_json_pull_skip(q);
     q->p++;

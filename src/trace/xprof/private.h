@@ -19,7 +19,7 @@ struct xprof_event {
     int64_t start_ns, dur_ns; /* LPO_NO_TIME: not given */
     struct lpo_json_pull_text name;
     /* of args */
-    int64_t correlation, step; /* LPO_NO_TIME */
+    int64_t correlation, step, graph; /* LPO_NO_TIME */
     struct lpo_json_pull_text label, module, op, kernel, copy, fill;
 };
 
