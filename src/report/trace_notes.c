@@ -161,7 +161,11 @@ void lpo_report_notes_each(const struct lpo_analysis *a, const struct lpo_region
         add(ctx, false,
             "communication ran in CUDA graphs that were timed as a whole: how much of it overlaps "
             "with compute is not known; pipeline.native.graphs=nodes measures it");
-    if (a->tree->nodes.len == 0 && !(a->trace->skip & LPO_SKIP_RANGES))
+    if (a->tree->nodes.len == 0 && a->trace->python_unread)
+        add(ctx, false,
+            "there are no ranges in this trace, but calls of Python functions: lpo regions "
+            "--modules shows those of PyTorch modules as regions");
+    else if (a->tree->nodes.len == 0 && !(a->trace->skip & LPO_SKIP_RANGES))
         add(ctx, false,
             "there are no ranges in this trace: mark regions with NVTX (torch.cuda.nvtx, "
             "record_function) to see time by region");

@@ -422,6 +422,7 @@ struct lpo_trace {
     LPO_VEC(struct lpo_launch) launches;
     LPO_VEC(struct lpo_api_call) calls;
     LPO_VEC(struct lpo_python_call) python;
+    uint64_t python_unread; /* such calls that the source has and nobody asked for */
     LPO_VEC(struct lpo_capture) captures;
     LPO_VEC(struct lpo_mark) marks;
     LPO_VEC(struct lpo_range_number) range_numbers;

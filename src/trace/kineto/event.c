@@ -440,8 +440,10 @@ int lpo_kineto_event_read(struct lpo_pull *q, unsigned wanted, struct kineto_eve
         rc = read_field(q, &key, &o, e);
         if (rc < 0)
             return rc;
-        if (unwanted(&o, wanted))
+        if (unwanted(&o, wanted)) {
+            e->python = o.kind == KINETO_PYTHON;
             return lpo_json_pull_leave(q);
+        }
     }
     return rc < 0 ? rc : settle(q, &o, wanted, e);
 }

@@ -47,6 +47,7 @@ static int read_event(struct lpo_pull *q, struct entry *n)
     if (rc < 0)
         return rc;
     n->event.kind = KINETO_OTHER;
+    n->event.python = false;
     rc = rc == '{' ? lpo_kineto_event_read(q, n->wanted, &n->event) : lpo_json_pull_skip(q);
     if (rc < 0)
         return rc;
@@ -108,6 +109,7 @@ static int read_list(struct file *f)
         f->events++;
         if (n.event.kind != KINETO_OTHER)
             lpo_kineto_build_add(f->build, &n.event);
+        f->t->python_unread += n.event.python;
     }
     return rc;
 }

@@ -42,6 +42,7 @@ struct kineto_id {
 /* Text points into the window: good until the next event is read. */
 struct kineto_event {
     enum kineto_kind kind;
+    bool python; /* of KINETO_OTHER: a Python function, which nobody asked for */
     struct lpo_json_pull_text name;
     struct kineto_id pid, tid;
     int64_t start_ns; /* before the base time is added */
