@@ -112,8 +112,7 @@ class Toy(ServerCase):
             self.assertGreater(record[phase], 0, phase)
         self.assertEqual((record["problem"], record["notes"]), (None, []))
         # the tokens that the client counted are those that the server decoded
-        numbers = {r["range"]: r for s in self.json("report.json")["sections"] for i in s["items"]
-                   if i["type"] == "table" and i["id"] == "numbers" for r in i["rows"]}
+        numbers = {r["range"]: r for r in self.json("report.json")["range_numbers"]}
         self.assertEqual(numbers["prefill"]["sum"], 6 * 8)
         self.assertEqual(numbers["decode"]["sum"], client["output_tokens"] - 6)
 
