@@ -3,11 +3,10 @@
 
     modules.py run eager|compile|parallel|nvtx|emit       a small Llama; prints a sum of its output
     modules.py check KIND LPO WORK                        WORK/KIND is a run folder, WORK/KIND.plain the output without lpo
-    modules.py cost LPO WORK                              a decode step with and without ranges of modules, in turns
+    modules.py cost LPO WORK                              a forward pass with and without ranges of modules, in turns
 """
 import json
 import os
-import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -88,7 +87,12 @@ def check(kind, lpo, work):
         wrong += [f"no region {n} in {s}" for n in names for s, seen in (("native", native), ("torch_profiler", torch_seen)) if n not in seen]
         both = set(native) & set(torch_seen) - {"(outside)"}
         # the profiler of PyTorch begins with CUDA, ours with the program: what ran outside may differ
-        wrong += [f"{p}: native {native[p]}, torch {torch_seen[p]}" for p in sorted(both) if native[p] != torch_seen[p]]
+        # parallel: each call has new threads. PyTorch's trace has all of their ranges, but only a third of the kernels in them (seen
+        # with 2.11: those of the first call's threads). Counts of calls are compared there, kernels printed, the trace kept
+        most = 1 if kind == "parallel" else 2
+        wrong += [f"{p}: native {native[p]}, torch {torch_seen[p]}" for p in sorted(both) if native[p][:most] != torch_seen[p][:most]]
+        if kind == "parallel":
+            print({n: {"native": native.get(n), "torch": torch_seen.get(n)} for n in (*names, "(outside)")})
         print(plain.strip().replace("\n", "; "), f"; {len(both)} regions in both, {sum(v or 0 for v, _ in native.values())} calls; ",
               {n: native.get(n) for n in names})
     print("FAILED: " + "; ".join(wrong[:6]) if wrong else "passed")
@@ -96,40 +100,38 @@ def check(kind, lpo, work):
 
 
 COST = """
-import sys, time
-sys.path.insert(0, "tests/gpu")
-import torch, modules
+import statistics, sys, time
+sys.path[:0] = ["tests/gpu", "workloads/lpo_sitecustomize"]
+import torch, lpo_annotate, lpo_modules, modules
+calls = {"without": torch.nn.Module.__call__}
+for name, depth in (("depth 4", 4), ("every module", 0)):
+    torch.nn.Module.__call__ = calls["without"]
+    lpo_modules.install(lpo_annotate.load(), depth)
+    calls[name] = torch.nn.Module.__call__
 model, ids = modules.make()
+wait = torch.cuda.synchronize if torch.cuda.is_available() else (lambda: None)
+times = {name: [] for name in calls}
 with torch.inference_mode():
     for _ in range(20): model(ids, use_cache=False)
-    times = []
-    for _ in range(60):
-        torch.cuda.synchronize() if torch.cuda.is_available() else None
-        start = time.perf_counter()
-        model(ids, use_cache=False)
-        torch.cuda.synchronize() if torch.cuda.is_available() else None
-        times.append(time.perf_counter() - start)
-print(sorted(times)[len(times) // 2] * 1e6)
+    for _ in range(12):
+        for name, call in calls.items():
+            torch.nn.Module.__call__ = call
+            wait()
+            start = time.perf_counter()
+            for _ in range(10): model(ids, use_cache=False)
+            wait()
+            times[name].append((time.perf_counter() - start) / 10)
+for name, row in times.items():
+    over = statistics.median(a / b for a, b in zip(row, times["without"]))
+    print(f"{name:12} {statistics.median(row) * 1e6:8.1f} us  {100 * over - 100:+.1f} %")
 """
 
 
 def cost(lpo, work):
-    """Medians of a forward pass in processes that take turns: nothing, the collector, and it with modules to two depths."""
-    here = Path(lpo).resolve().parent
-    library = here / "src/collect/liblpo-collect.so"
-    variants = {"none": {}, "collector": {}, "modules 4": {"LPO_TORCH_MODULES": "4"}, "modules all": {"LPO_TORCH_MODULES": "0"}}
-    times = {name: [] for name in variants}
-    for _ in range(5):
-        for name, more in variants.items():
-            env = dict(os.environ, **more)
-            if name != "none":
-                env.update(NVTX_INJECTION64_PATH=str(library), CUDA_INJECTION64_PATH=str(library), LPO_COLLECT_DIR=f"{work}/cost",
-                           PYTHONPATH=os.pathsep.join(["workloads/lpo_sitecustomize", os.environ.get("PYTHONPATH", "")]))
-            times[name].append(float(subprocess.run([sys.executable, "-c", COST], env=env, stdout=subprocess.PIPE, text=True, check=True).stdout))
-    base = statistics.median(times["none"])
-    for name, row in times.items():
-        print(f"{name:12} {statistics.median(row):8.1f} us  {100 * statistics.median(row) / base - 100:+.1f} %  ({min(row):.1f} to {max(row):.1f})")
-    return 0
+    """A forward pass under the collector with and without ranges of modules, in turns, in one process."""
+    library = Path(lpo).resolve().parent / "src/collect/liblpo-collect.so"
+    env = dict(os.environ, NVTX_INJECTION64_PATH=str(library), CUDA_INJECTION64_PATH=str(library), LPO_COLLECT_DIR=f"{work}/cost")
+    return subprocess.run([sys.executable, "-c", COST], env=env, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 # On a GPU machine with PyTorch: ranges of modules and NVTX ranges in PyTorch's profiler, in programs that know nothing of lpo.
 # A small Llama eager, under torch.compile and in the threads of DataParallel, a program that marks itself by torch.cuda.nvtx, and one with
 # emit_nvtx. Outputs must be those of a run without lpo, kernels of each region those of the other stage.
-#   tests/gpu/modules.sh      two minutes, with build-portable/ (make portable); $OUT gets modules.txt;  LPO, PYTHON
+#   tests/gpu/modules.sh      less than two minutes, with build-portable/ (make portable); $OUT gets modules.txt;  LPO, PYTHON
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit
 OUT=${OUT:-$(mktemp -d)}
@@ -31,6 +31,7 @@ run() { # KIND, SETTINGS…
         echo "== $kind"
         "$PYTHON" tests/gpu/modules.py check "$kind" "$lpo" "$work" || echo "FAILED: $kind"
     done
+    cp "$work"/parallel/torch_profiler/*.json.gz "$OUT/" 2>/dev/null
     echo "== cost"
     "$PYTHON" tests/gpu/modules.py cost "$lpo" "$work" || echo "FAILED: cost"
 } 2>&1 | tee "$OUT/modules.txt"
