@@ -195,6 +195,19 @@ static void put_calls(struct lpo_record *to, const struct lpo_region_scope *s,
     lpo_doc_put_int_if(r, "later_gpu_ns", gpu, c.later_gpu_ns);
 }
 
+/* As the program gave its ranges of this name. */
+static void put_look(struct lpo_record *to, const struct lpo_region_tree *tree, uint32_t node)
+{
+    const struct lpo_region *region = node == LPO_NODE_OUTSIDE ? NULL : &tree->nodes.at[node];
+    const struct lpo_range_look *look =
+        region ? lpo_trace_look(tree->trace, region->name, region->domain) : NULL;
+
+    if (look && look->category != LPO_NONE)
+        put_trace_name(to, "category", tree->trace, look->category);
+    if (look && look->has_color)
+        lpo_doc_put_text(to, "color", lpo_arena_printf(to->arena, "#%06x", look->color));
+}
+
 /* Of the whole trace: which process gave a number is not kept. */
 static void put_numbers(struct lpo_record *to, const struct lpo_analysis *a, uint32_t node)
 {
@@ -228,6 +241,7 @@ static void make_region(const void *ctx, size_t i, struct lpo_record *r)
     lpo_doc_put_text(r, "kind", lpo_region_row_kind(s, row));
     if (lpo_region_row_source(s, row))
         lpo_doc_put_text(r, "source", lpo_region_row_source(s, row));
+    put_look(r, s->cells->tree, row->node);
     lpo_doc_put_int_if(r, "visits", host, (int64_t)row->visits);
     lpo_doc_put_uint(r, "launches", row->all.launches);
     lpo_doc_put_uint(r, "launches_exclusive", row->self.launches);

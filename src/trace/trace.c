@@ -15,6 +15,7 @@
 /* Keys are the bytes of the row; values its index. */
 struct indexes {
     struct lpo_map *processes, *threads, *devices, *domains, *shapes, *stacks, *metrics, *op_args;
+    struct lpo_map_pair looks; /* of ranges, by name and domain */
 };
 
 struct lpo_trace *lpo_trace_create(void)
@@ -54,6 +55,7 @@ void lpo_trace_destroy(struct lpo_trace *t)
     lpo_map_destroy(x->stacks);
     lpo_map_destroy(x->metrics);
     lpo_map_destroy(x->op_args);
+    lpo_map_pair_free(&x->looks);
     free(x);
     lpo_trace_names_destroy(t->names);
     free(t->own_classes);
@@ -63,6 +65,7 @@ void lpo_trace_destroy(struct lpo_trace *t)
     lpo_vec_free(&t->marks);
     lpo_vec_free(&t->range_numbers);
     lpo_vec_free(&t->numbers);
+    lpo_vec_free(&t->looks);
     lpo_vec_free(&t->windows);
     lpo_vec_free(&t->window_ranges);
     lpo_vec_free(&t->python);
@@ -360,4 +363,34 @@ void lpo_trace_note(struct lpo_trace *t, uint64_t count, const char *fmt, ...)
         if (t->notes.at[i].text == name && !t->notes.at[i].count)
             return;
     lpo_vec_push(&t->notes, (struct lpo_trace_note){ name, count });
+}
+
+void lpo_trace_look_set(struct lpo_trace *t, uint32_t name, uint16_t domain,
+                        struct lpo_range_look look)
+{
+    struct indexes *x = t->indexes;
+    struct lpo_range_look *l;
+    bool fresh;
+    uint32_t row = lpo_map_pair_put(&x->looks, name, domain, &fresh);
+
+    if (fresh) {
+        lpo_vec_push(&t->looks, look);
+        return;
+    }
+    l = &t->looks.at[row];
+    if (l->category == LPO_NONE)
+        l->category = look.category;
+    if (!l->has_color && look.has_color) {
+        l->color = look.color;
+        l->has_color = true;
+    }
+}
+
+const struct lpo_range_look *lpo_trace_look(const struct lpo_trace *t, uint32_t name,
+                                            uint16_t domain)
+{
+    const struct indexes *x = t->indexes;
+    uint32_t row = t->looks.len ? lpo_map_pair_find(&x->looks, name, domain) : UINT32_MAX;
+
+    return row == UINT32_MAX ? NULL : &t->looks.at[row];
 }

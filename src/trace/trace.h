@@ -127,6 +127,13 @@ struct lpo_range_number {
     double sum, least, most;
 };
 
+/* Category and colour that the program gave its ranges of one name, when it first gave any. */
+struct lpo_range_look {
+    uint32_t category; /* name; LPO_NONE: none */
+    uint32_t color;    /* 0xRRGGBB */
+    bool has_color;
+};
+
 /* A number that the program gave: the payload of a range, or one with a name of its own (lpo.h,
  * lpo.py). Of a trace whose ranges were summed a row holds all of one path. */
 struct lpo_number {
@@ -427,6 +434,7 @@ struct lpo_trace {
     LPO_VEC(struct lpo_mark) marks;
     LPO_VEC(struct lpo_range_number) range_numbers;
     LPO_VEC(struct lpo_number) numbers;
+    LPO_VEC(struct lpo_range_look) looks; /* by lpo_trace_look() */
     LPO_VEC(struct lpo_window) windows;
     LPO_VEC(struct lpo_window_range) window_ranges; /* one of each process that has windows */
     LPO_VEC(struct lpo_range) ranges;
@@ -484,6 +492,13 @@ uint32_t lpo_trace_namen(struct lpo_trace *t, const char *text, size_t len);
 uint32_t lpo_trace_name_find(const struct lpo_trace *t, const char *text, size_t len);
 const char *lpo_trace_text(const struct lpo_trace *t, uint32_t name); /* LPO_NONE gives "" */
 size_t lpo_trace_text_len(const struct lpo_trace *t, uint32_t name);
+
+/* How ranges of this name look; the row is made when it is new, and what it has stays. */
+void lpo_trace_look_set(struct lpo_trace *t, uint32_t name, uint16_t domain,
+                        struct lpo_range_look look);
+/* NULL: the program gave neither category nor colour. */
+const struct lpo_range_look *lpo_trace_look(const struct lpo_trace *t, uint32_t name,
+                                            uint16_t domain);
 size_t lpo_trace_name_count(const struct lpo_trace *t);
 
 /* Does it have GPU operations, kept as rows or summed with their places? */

@@ -234,6 +234,7 @@ static void check_marks_and_numbers(void **state)
     static const char *const argv[] = { "nvtx_client", "every", NULL };
     struct traced t;
     const struct lpo_range_number *n = NULL;
+    const struct lpo_range_look *look;
     size_t marks = 0;
 
     (void)state;
@@ -249,6 +250,11 @@ static void check_marks_and_numbers(void **state)
     assert_int_equal(n->count, 7);
     assert_true(n->most == 42 && n->least < 1e-40);
     assert_true(n->sum >= 4 * 42 && n->sum < 4 * 42 + 1e-6);
+    look = lpo_trace_look(t.trace, n->name, 0);
+    assert_non_null(look);
+    assert_string_equal(lpo_trace_text(t.trace, look->category), "cat");
+    assert_true(look->has_color && look->color == 0x00ff00);
+    assert_null(lpo_trace_look(t.trace, n->name, 200));
     traced_free(&t);
 }
 

@@ -10,14 +10,24 @@
 #include "util/map.h"
 #include "util/xmalloc.h"
 
+const char *lpo_timeline_thread_name(struct lpo_timeline *b, uint32_t thread, const char *what)
+{
+    const struct lpo_trace *trace = b->a->trace;
+    const struct lpo_thread *t = &trace->threads.at[thread];
+    const char *name = t->name == LPO_NONE ? "" : lpo_trace_text(trace, t->name);
+
+    return lpo_arena_printf(b->doc->arena, *name ? "thread %lld (%s), %s" : "thread %lld%s, %s",
+                            (long long)t->tid, name, what);
+}
+
 static uint32_t thread_lane(struct lpo_timeline *b, uint32_t thread, const char *what)
 {
     const struct lpo_thread *t = &b->a->trace->threads.at[thread];
     const struct lpo_process *p = &b->a->trace->processes.at[t->process];
 
-    return lpo_doc_figure_lane(
-        b->f, lpo_arena_printf(b->doc->arena, "process %lld", (long long)p->pid),
-        lpo_arena_printf(b->doc->arena, "thread %lld, %s", (long long)t->tid, what));
+    return lpo_doc_figure_lane(b->f,
+                               lpo_arena_printf(b->doc->arena, "process %lld", (long long)p->pid),
+                               lpo_timeline_thread_name(b, thread, what));
 }
 
 static void add_span(struct lpo_timeline *b, uint32_t *lanes, uint32_t thread, const char *what,

@@ -25,6 +25,8 @@ struct lpo_timeline {
 
 /* "GPU 0", "GPU 0 of rank 3". */
 const char *lpo_timeline_group(struct lpo_timeline *b, uint16_t device);
+/* The name of a lane of a thread: "thread 7 (decoder), operators". */
+const char *lpo_timeline_thread_name(struct lpo_timeline *b, uint32_t thread, const char *what);
 /* Operators and calls of the runtime, a lane each for every thread. */
 void lpo_timeline_add_host(struct lpo_timeline *b);
 /* From the call that launched an operation to the operation, which is in `lane`. */

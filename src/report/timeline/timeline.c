@@ -211,6 +211,15 @@ static void add_devices(struct lpo_timeline *b)
     free(rows);
 }
 
+static void add_category(struct lpo_timeline *b, const struct lpo_range *r)
+{
+    const struct lpo_trace *t = b->a->trace;
+    const struct lpo_range_look *look = lpo_trace_look(t, r->name, r->domain);
+
+    if (look && look->category != LPO_NONE)
+        lpo_doc_figure_note(b->f, "category", lpo_trace_text(t, look->category));
+}
+
 static void add_ranges(struct lpo_timeline *b, enum lpo_range_kind kind)
 {
     const struct lpo_trace *t = b->a->trace;
@@ -225,14 +234,14 @@ static void add_ranges(struct lpo_timeline *b, enum lpo_range_kind kind)
             continue;
         lane = lpo_doc_figure_lane(
             b->f, lpo_arena_printf(b->doc->arena, "process %lld", (long long)p->pid),
-            lpo_arena_printf(b->doc->arena, "thread %lld, %s ranges",
-                             (long long)t->threads.at[i].tid,
-                             kind == LPO_PUSH_POP ? "push/pop" : "start/end"));
+            lpo_timeline_thread_name(
+                b, (uint32_t)i, kind == LPO_PUSH_POP ? "push/pop ranges" : "start/end ranges"));
         for (size_t k = ranges.starts[i]; k < ranges.starts[i + 1]; k++) {
             const struct lpo_range *r = &t->ranges.at[ranges.rows[k]];
 
             lpo_doc_figure_span(b->f, lane, lpo_trace_text(t, r->name), r->start_ns - b->zero_ns,
                                 lpo_region_range_end(&ends, t, r) - b->zero_ns);
+            add_category(b, r);
         }
     }
     lpo_region_ends_free(&ends);

@@ -129,13 +129,27 @@ static void name_thread(struct native *n, struct lpo_cursor *c)
     }
 }
 
+static void name_category(struct native *n, struct lpo_cursor *c)
+{
+    uint64_t domain = lpo_native_get_v(c), category = lpo_native_get_v(c);
+    uint32_t name = lpo_native_name(n, lpo_native_get_v(c)), row;
+    bool fresh;
+
+    if (c->bad)
+        return;
+    row = lpo_map_pair_put(&n->by_category, domain, category, &fresh);
+    if (fresh)
+        lpo_vec_push(&n->categories, name);
+    n->categories.at[row] = name; /* the last name counts, as with NVTX itself */
+}
+
 static const struct {
     unsigned tag;
     void (*take)(struct native *n, struct lpo_cursor *c);
 } defs[] = {
-    { LPOT_DEF_STRING, define_string },          { LPOT_DEF_DOMAIN, define_domain },
-    { LPOT_DEF_THREAD, define_thread },          { LPOT_DEF_THREAD_NAME, name_thread },
-    { LPOT_DEF_GRAPH, lpo_native_define_graph },
+    { LPOT_DEF_STRING, define_string },   { LPOT_DEF_DOMAIN, define_domain },
+    { LPOT_DEF_THREAD, define_thread },   { LPOT_DEF_THREAD_NAME, name_thread },
+    { LPOT_DEF_CATEGORY, name_category }, { LPOT_DEF_GRAPH, lpo_native_define_graph },
 };
 
 void lpo_native_take_defs(struct native *n, struct lpo_cursor c)

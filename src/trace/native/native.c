@@ -183,6 +183,8 @@ static void free_native(struct native *n)
     lpo_map_pair_free(&n->by_number_name);
     lpo_map_pair_free(&n->by_number_path);
     lpo_vec_free(&n->number_rows);
+    lpo_map_pair_free(&n->by_category);
+    lpo_vec_free(&n->categories);
     lpo_vec_free(&n->places);
     lpo_vec_free(&n->shapes);
     for (size_t i = 0; i < n->graphs.len; i++)

@@ -156,9 +156,11 @@ struct native {
     uint64_t summed;      /* how many */
     uint64_t event_bytes; /* of all threads */
     struct lpo_map_pair by_path, by_number_name, by_number_path;
-    size_t first_number;            /* row of range_numbers before this file */
-    LPO_VEC(uint32_t) number_rows;  /* by row of by_number_path: row of trace->numbers */
-    uint64_t numbers, numbers_lost; /* kept one by one */
+    size_t first_number;             /* row of range_numbers before this file */
+    struct lpo_map_pair by_category; /* (domain of the file, category) to row of categories */
+    LPO_VEC(uint32_t) categories;    /* names */
+    LPO_VEC(uint32_t) number_rows;   /* by row of by_number_path: row of trace->numbers */
+    uint64_t numbers, numbers_lost;  /* kept one by one */
     LPO_VEC(uint32_t) hints;
     LPO_VEC(struct native_shown) shown;
     uint32_t shown_levels; /* how many of the outer levels those are */

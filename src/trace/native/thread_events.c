@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The stream of one thread: its ranges, and the launches inside them. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,14 @@ struct event {
     unsigned kind, flags;
     int64_t ns;
     uint16_t domain; /* row in the trace */
+    uint64_t file_domain;
+};
+
+/* What the program gave with a range or mark. */
+struct attributes {
+    double number; /* NaN: none */
+    struct lpo_range_look look;
+    bool looks; /* it has one */
 };
 
 static uint16_t domain_row(const struct native *n, uint64_t domain)
@@ -65,22 +74,45 @@ static double number_of(unsigned type, uint64_t bits)
     }
 }
 
-/* Category and colour have no place in the event model. NaN: no number is given. */
-static double get_attributes(const struct event *e, struct lpo_cursor *c)
+/* A category without a name is its number. */
+static uint32_t category_name(struct native *n, uint64_t domain, uint64_t category)
+{
+    uint32_t row = lpo_map_pair_find(&n->by_category, domain, category);
+    char text[24];
+    int len;
+
+    if (row != UINT32_MAX)
+        return n->categories.at[row];
+    len = snprintf(text, sizeof text, "%llu", (unsigned long long)category);
+    return lpo_native_inline_name(n, text, (size_t)len);
+}
+
+static struct attributes get_attributes(struct native *n, const struct event *e,
+                                        struct lpo_cursor *c)
 {
     uint64_t mask = e->flags & LPOT_EV_ATTRIBUTES ? lpo_native_get_v(c) : 0;
-    double number = NAN;
+    struct attributes a = { .number = NAN, .look = { .category = LPO_NONE } };
 
+    a.looks = (mask & 3) != 0;
     if (mask & 1)
-        lpo_native_get_v(c);
-    if (mask & 2)
-        lpo_native_get_fixed(c, 4);
+        a.look.category = category_name(n, e->file_domain, lpo_native_get_v(c));
+    if (mask & 2) {
+        a.look.color = (uint32_t)lpo_native_get_fixed(c, 4) & 0xffffff;
+        a.look.has_color = true;
+    }
     if (mask & 4) {
         unsigned type = lpo_native_get_byte(c);
 
-        number = number_of(type, lpo_native_get_fixed(c, 8));
+        a.number = number_of(type, lpo_native_get_fixed(c, 8));
     }
-    return number;
+    return a;
+}
+
+static void keep_look(struct native *n, const struct event *e, uint32_t name,
+                      const struct attributes *a)
+{
+    if (a->looks && name != LPO_NONE)
+        lpo_trace_look_set(n->trace, name, e->domain, a->look);
 }
 
 /* Numbers of one name are summed: what they mean is the program's, but it is the same for all. */
@@ -158,11 +190,12 @@ static void on_push(struct native *n, struct native_thread *t, const struct even
     struct native_open open = { .range = LPO_NONE,
                                 .level = LPO_NONE,
                                 .inherited = (e->flags & LPOT_EV_INHERITED) != 0 };
-    double number = get_attributes(e, c);
+    struct attributes a = get_attributes(n, e, c);
 
     if (c->bad || n->only_start_end)
         return;
-    add_number(n, name, e->domain, number);
+    keep_look(n, e, name, &a);
+    add_number(n, name, e->domain, a.number);
     if (open.inherited && t->again) {
         t->again--;
         return;
@@ -176,7 +209,7 @@ static void on_push(struct native *n, struct native_thread *t, const struct even
             &(struct lpo_range){
                 .start_ns = e->ns, .name = name, .thread = t->row, .domain = e->domain },
             &t->open.at.at[place - 1], place);
-    lpo_native_number(n, t, e->ns, LPO_NONE, number);
+    lpo_native_number(n, t, e->ns, LPO_NONE, a.number);
 }
 
 static void on_pop(struct native *n, struct native_thread *t, const struct event *e,
@@ -202,7 +235,7 @@ static void on_start(struct native *n, struct native_thread *t, const struct eve
 {
     uint64_t id = lpo_native_get_v(c);
     uint32_t name = get_name(n, e, c);
-    double number = get_attributes(e, c);
+    struct attributes a = get_attributes(n, e, c);
 
     /* Start/end ranges are few, and their ends are matched by row: they are kept in any case. */
     if (c->bad || !(n->only_start_end || !n->gpu_sums))
@@ -212,8 +245,9 @@ static void on_start(struct native *n, struct native_thread *t, const struct eve
         return;
     }
     n->start_ends++;
-    add_number(n, name, e->domain, number);
-    lpo_native_start_number(n, name, e->domain, number);
+    keep_look(n, e, name, &a);
+    add_number(n, name, e->domain, a.number);
+    lpo_native_start_number(n, name, e->domain, a.number);
     *lpo_map_u64_put(n->by_range, id, NULL) = add_range(n, t, e, name, LPO_START_END);
 }
 
@@ -254,12 +288,12 @@ static void on_mark(struct native *n, struct native_thread *t, const struct even
                     struct lpo_cursor *c)
 {
     uint32_t name = get_name(n, e, c);
-    double number = get_attributes(e, c);
+    struct attributes a = get_attributes(n, e, c);
 
     if (c->bad || n->only_start_end || name == LPO_NONE)
         return;
     if (lpo_native_is_number(n, e->domain))
-        lpo_native_number(n, t, e->ns, name, number);
+        lpo_native_number(n, t, e->ns, name, a.number);
     else if (n->trace->marks.len < MARKS_MOST)
         lpo_vec_push(&n->trace->marks, (struct lpo_mark){ e->ns, name, t->row });
 }
@@ -356,7 +390,7 @@ static void take_event(struct native *n, struct native_thread *t, struct lpo_cur
     t->ticks = later > UINT64_MAX - t->ticks ? UINT64_MAX : t->ticks + later;
     e.ns = lpo_native_tick_clock_ns(&n->clock, t->ticks) - n->shift_ns;
     if ((e.flags & LPOT_EV_DOMAIN) && e.kind <= LPOT_EV_MARK)
-        e.domain = domain_row(n, lpo_native_get_v(c));
+        e.domain = domain_row(n, e.file_domain = lpo_native_get_v(c));
     if (!takers[e.kind]) {
         c->bad = true;
         return;
