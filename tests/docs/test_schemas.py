@@ -213,6 +213,18 @@ class Schemas(LpoCase):
                        "longest_gap_ns", "blocked_calls"):
             self.refuses(changed(value, ("wall", 0, member), ...), "report", member)
 
+    def test_members_that_only_some_traces_have(self) -> None:
+        for file, member, required in (
+                ("kineto/h200_train_memory.json.gz", "memory", ("scope", "source", "peak_bytes", "older_bytes", "owners")),
+                ("memory/h200_train.pickle.gz", "memory", ("unused_bytes", "out_of_memory")),
+                ("ncu/rules.ncu-rep.gz", "ncu_rules", ("kernel", "text", "speedup_percent", "saving_ns"))):
+            with self.subTest(file=file):
+                value = short(self.printed("report", os.path.join(DATA, file), "--json"))
+                self.fits(value, "report")
+                for name in required:
+                    self.refuses(changed(value, (member, 0, name), ...), "report", name)
+                self.refuses(changed(value, (member, 0), 3), "report", member)
+
     def test_findings(self) -> None:
         value = short(self.printed("report", os.path.join(DATA, "kineto", "h200_llama8.json.gz"), "--json"))
         self.assertTrue(value["findings"])
