@@ -14,6 +14,7 @@
 #include "analysis/numbers/numbers.h"
 #include "analysis/operators/operators.h"
 #include "analysis/queue/queue.h"
+#include "analysis/ranks/ranks.h"
 #include "analysis/steps/steps.h"
 #include "analysis/wall/collectives.h"
 #include "analysis/wall/steady.h"
@@ -49,6 +50,8 @@ struct lpo_analysis_memo {
     struct lpo_counters_rules *rules;
     struct lpo_wall *wall;
     struct lpo_wall_collectives *collectives;
+    struct lpo_ranks *ranks;
+    bool has_ranks; /* asked for already: `ranks` may be NULL all the same */
     struct lpo_critical *critical;
     struct lpo_queue *queue;
     struct lpo_fusion *fusion;
@@ -209,6 +212,7 @@ void lpo_analysis_destroy(struct lpo_analysis *a)
     lpo_counters_rules_destroy(a->memo->rules);
     lpo_wall_destroy(a->memo->wall);
     lpo_wall_collectives_destroy(a->memo->collectives);
+    lpo_ranks_destroy(a->memo->ranks);
     lpo_critical_destroy(a->memo->critical);
     lpo_queue_destroy(a->memo->queue);
     lpo_fusion_destroy(a->memo->fusion);
@@ -356,6 +360,14 @@ const struct lpo_wall *lpo_analysis_wall(const struct lpo_analysis *a)
     if (!a->memo->wall && a->timeline)
         a->memo->wall = lpo_wall_create(a->tree);
     return a->memo->wall;
+}
+
+const struct lpo_ranks *lpo_analysis_ranks(const struct lpo_analysis *a)
+{
+    if (!a->memo->has_ranks && a->timeline)
+        a->memo->ranks = lpo_ranks_create(a->tree);
+    a->memo->has_ranks = true;
+    return a->memo->ranks;
 }
 
 const struct lpo_wall_collectives *lpo_analysis_collectives(const struct lpo_analysis *a)

@@ -47,6 +47,7 @@ void lpo_report_put_critical(struct lpo_record *to, const struct lpo_analysis *a
 /* "collectives": by kind, size, type and ranks, and what they hide behind. In
  * chapters/collectives.c. */
 void lpo_report_put_collectives(struct lpo_record *to, const struct lpo_analysis *a);
+void lpo_report_put_arrivals(struct lpo_record *to, const struct lpo_analysis *a);
 /* "memory": the most in use at one time, by allocator, with its owners. In chapters/memory_peaks.c.
  */
 void lpo_report_put_memory(struct lpo_record *to, const struct lpo_analysis *a);

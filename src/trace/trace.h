@@ -387,6 +387,7 @@ struct lpo_collective {
     uint32_t dtype;              /* name id; LPO_NONE */
     uint32_t ranks;              /* of its group; 0: not said */
     int64_t in_count, out_count; /* elements; LPO_NO_TIME: not said */
+    uint32_t group;              /* name id of its group of ranks; LPO_NONE: not said */
 };
 
 /* A wait that the source recorded (Kineto's cuda_sync). */

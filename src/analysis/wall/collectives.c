@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/wall/computing.h"
 #include "analysis/wall/private.h"
 #include "region/tree.h"
 #include "trace/trace.h"
@@ -59,50 +60,6 @@ const char *lpo_wall_collective_kind(const char *text)
     return kind_of(text)->name;
 }
 
-/* A time in which a device computed; they neither overlap nor touch. */
-struct stretch {
-    int64_t start_ns, end_ns;
-    int64_t before_ns; /* of all stretches before it */
-};
-
-struct computing {
-    LPO_VEC(struct stretch) all;
-};
-
-static void add_stretch(struct computing *c, const struct lpo_gpu_op *op)
-{
-    struct stretch *last = c->all.len ? &c->all.at[c->all.len - 1] : NULL;
-    struct stretch next = { op->start_ns, op->end_ns, 0 };
-
-    if (last && op->start_ns <= last->end_ns) {
-        last->end_ns = op->end_ns > last->end_ns ? op->end_ns : last->end_ns;
-        return;
-    }
-    if (last)
-        next.before_ns = last->before_ns + last->end_ns - last->start_ns;
-    lpo_vec_push(&c->all, next);
-}
-
-/* Time in which the device computed before `ns`. */
-static int64_t computed_before(const struct computing *c, int64_t ns)
-{
-    size_t lo = 0, hi = c->all.len;
-    const struct stretch *s;
-
-    while (lo < hi) {
-        size_t mid = lo + (hi - lo) / 2;
-
-        if (c->all.at[mid].start_ns < ns)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    if (!lo)
-        return 0;
-    s = &c->all.at[lo - 1];
-    return s->before_ns + (ns < s->end_ns ? ns : s->end_ns) - s->start_ns;
-}
-
 struct builder {
     const struct lpo_trace *t;
     struct lpo_wall_collectives *out;
@@ -126,6 +83,13 @@ static int by_op(const void *key, const void *row)
     return op < at ? -1 : op > at;
 }
 
+const struct lpo_collective *lpo_wall_collective_said(const struct lpo_trace *t, uint32_t op)
+{
+    return t->collectives.len ? bsearch(&op, t->collectives.at, t->collectives.len,
+                                        sizeof *t->collectives.at, by_op)
+                              : NULL;
+}
+
 static struct lpo_measure message(const struct lpo_trace *t, const struct lpo_collective *c,
                                   const struct kind *k)
 {
@@ -136,6 +100,12 @@ static struct lpo_measure message(const struct lpo_trace *t, const struct lpo_co
     if (count == LPO_NO_TIME || each <= 0)
         return lpo_measure_unknown();
     return lpo_measure_measured((double)count * each);
+}
+
+struct lpo_measure lpo_wall_collective_bytes(const struct lpo_trace *t,
+                                             const struct lpo_collective *said)
+{
+    return said ? message(t, said, kind_of(lpo_trace_text(t, said->kind))) : lpo_measure_unknown();
 }
 
 /* What makes two collectives the same line. Zeroed, because it is compared as bytes. */
@@ -169,14 +139,11 @@ static struct lpo_collective_row *row_of(struct builder *b, const struct kind *k
     return &b->out->rows.at[*row];
 }
 
-static void add_collective(struct builder *b, uint32_t op, const struct computing *c)
+static void add_collective(struct builder *b, uint32_t op, const struct lpo_wall_computing *c)
 {
     const struct lpo_trace *t = b->t;
     const struct lpo_gpu_op *w = &t->gpu_ops.at[op];
-    const struct lpo_collective *said =
-        t->collectives.len
-            ? bsearch(&op, t->collectives.at, t->collectives.len, sizeof *t->collectives.at, by_op)
-            : NULL;
+    const struct lpo_collective *said = lpo_wall_collective_said(t, op);
     const struct kind *kind = kind_of_name(b, said ? said->kind : w->name);
     struct lpo_measure bytes = said ? message(t, said, kind) : lpo_measure_unknown();
     struct lpo_collective_row *r =
@@ -187,7 +154,8 @@ static void add_collective(struct builder *b, uint32_t op, const struct computin
     r->ns += ns;
     r->min_ns = ns < r->min_ns ? ns : r->min_ns;
     r->max_ns = ns > r->max_ns ? ns : r->max_ns;
-    r->exposed_ns += ns - (computed_before(c, w->end_ns) - computed_before(c, w->start_ns));
+    r->exposed_ns +=
+        ns - (lpo_wall_computed_before(c, w->end_ns) - lpo_wall_computed_before(c, w->start_ns));
     r->exposed_unknown |= (w->flags & LPO_GPU_OP_SHARE) != 0;
     lpo_wall_hiding_collective(b->hiding, op, kind->name);
 }
@@ -195,14 +163,14 @@ static void add_collective(struct builder *b, uint32_t op, const struct computin
 /* rows[0, count) are the operations of one device in order. */
 static void add_device(struct builder *b, const uint32_t *rows, size_t count)
 {
-    struct computing c = { 0 };
+    struct lpo_wall_computing c = { 0 };
 
     lpo_wall_hiding_device(b->hiding);
     for (size_t i = 0; i < count; i++) {
         const struct lpo_gpu_op *op = &b->t->gpu_ops.at[rows[i]];
 
         if (op->kind == LPO_KERNEL && !lpo_wall_communicates(b->tree, op->name)) {
-            add_stretch(&c, op);
+            lpo_wall_computing_add(&c, op);
             lpo_wall_hiding_compute(b->hiding, rows[i]);
         }
     }
@@ -212,14 +180,22 @@ static void add_device(struct builder *b, const uint32_t *rows, size_t count)
         if (op->kind == LPO_KERNEL && lpo_wall_communicates(b->tree, op->name))
             add_collective(b, rows[i], &c);
     }
-    lpo_vec_free(&c.all);
+    lpo_wall_computing_free(&c);
+}
+
+double lpo_wall_collective_traffic(const char *kind, uint32_t ranks)
+{
+    static const double times[] = { [ONCE] = 0, [RING] = 1, [TWICE_RING] = 2 };
+    const struct kind *k = kind_of(kind);
+    double n = ranks;
+
+    return k->traffic == ONCE ? 1 : times[k->traffic] * (n - 1) / n;
 }
 
 static void put_rate(struct lpo_collective_row *r)
 {
-    static const double times[] = { [ONCE] = 0, [RING] = 1, [TWICE_RING] = 2 };
     const struct kind *k = kind_of(r->kind);
-    double n = r->ranks, factor = k->traffic == ONCE ? 1 : times[k->traffic] * (n - 1) / n;
+    double factor = lpo_wall_collective_traffic(r->kind, r->ranks);
 
     if (lpo_measure_known(r->bytes) && r->bytes.value > 0 && r->ns > 0 && k->word)
         r->rate = lpo_measure_measured(r->bytes.value * (double)r->calls / ((double)r->ns * 1e-9));

@@ -23,7 +23,9 @@
 #include "util/measure.h"
 #include "util/vec.h"
 
+struct lpo_collective;
 struct lpo_region_tree;
+struct lpo_trace;
 
 struct lpo_collective_row {
     const char *kind;         /* "all-reduce"; static */
@@ -47,6 +49,14 @@ struct lpo_wall_collectives {
 struct lpo_wall_collectives *lpo_wall_collectives_create(const struct lpo_region_tree *tree);
 void lpo_wall_collectives_destroy(struct lpo_wall_collectives *c); /* NULL is fine */
 LPO_AUTO_DEFINE(lpo_wall_collectives);
+
+/* What the framework said about a collective kernel, a row of gpu_ops; NULL: nothing. */
+const struct lpo_collective *lpo_wall_collective_said(const struct lpo_trace *t, uint32_t op);
+/* Bytes of its message; `said` may be NULL. */
+struct lpo_measure lpo_wall_collective_bytes(const struct lpo_trace *t,
+                                             const struct lpo_collective *said);
+/* How many times that loads the busiest link of a group of ranks, by the kind's name. */
+double lpo_wall_collective_traffic(const char *kind, uint32_t ranks);
 
 /* The kind that a text of the source or the name of a kernel means: "allreduce",
  * "_allgather_base", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL". "other" where it says none. */

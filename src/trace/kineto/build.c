@@ -215,6 +215,7 @@ static void add_collective(struct lpo_kineto_build *b, const struct kineto_event
                                          .kind = text_of(b, &e->collective),
                                          .dtype = e->dtype.len ? text_of(b, &e->dtype) : LPO_NONE,
                                          .ranks = ranks ? (uint32_t)e->ranks : 0,
+                                         .group = e->group.len ? text_of(b, &e->group) : LPO_NONE,
                                          .in_count = plausible(e->in_count),
                                          .out_count = plausible(e->out_count),
                                      });

@@ -245,7 +245,7 @@ static const struct arg backward_args[] = {
 static const struct arg collective_args[] = {
     ROW("Collective name", collective, arg_text), ROW("dtype", dtype, arg_text),
     ROW("In msg nelems", in_count, arg_number),   ROW("Out msg nelems", out_count, arg_number),
-    ROW("Group size", ranks, arg_number),
+    ROW("Group size", ranks, arg_number),         ROW("Process Group Name", group, arg_text),
 #undef ROW
 };
 

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which collectives belong together. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/ranks/private.h"
+#include "analysis/wall/collectives.h"
+#include "analysis/wall/private.h"
+#include "region/tree.h"
+#include "util/map.h"
+#include "util/xmalloc.h"
+
+/* Kinds whose kernels end at different moments on different ranks: a sender need not wait. */
+static const char *const alone[] = { "broadcast", "reduce", "send/receive", "gather", "scatter" };
+
+static bool is_together(const char *kind)
+{
+    for (size_t i = 0; i < sizeof alone / sizeof *alone; i++)
+        if (strcmp(kind, alone[i]) == 0)
+            return false;
+    return true;
+}
+
+static int by_number(const void *x, const void *y)
+{
+    int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+
+    return a < b ? -1 : a > b;
+}
+
+int64_t lpo_ranks_median(int64_t *values, size_t count)
+{
+    if (!count)
+        return 0;
+    qsort(values, count, sizeof *values, by_number);
+    return values[count / 2];
+}
+
+static int by_rank(const void *x, const void *y)
+{
+    int32_t a = ((const struct lpo_rank_row *)x)->rank, b = ((const struct lpo_rank_row *)y)->rank;
+
+    return a < b ? -1 : a > b;
+}
+
+/* A row for each rank; the row of each device, LPO_NONE for one without a rank. */
+static uint32_t *add_rows(const struct lpo_trace *t, struct lpo_ranks *r)
+{
+    uint32_t *rows = lpo_xrealloc(NULL, t->devices.len + 1, sizeof *rows);
+    LPO_AUTO(lpo_map_u64) seen = lpo_map_u64_create(0);
+    bool fresh;
+
+    for (size_t i = 0; i < t->devices.len; i++)
+        if (t->devices.at[i].rank >= 0) {
+            lpo_map_u64_put(seen, (uint64_t)t->devices.at[i].rank, &fresh);
+            if (fresh)
+                lpo_vec_push(&r->rows, (struct lpo_rank_row){ .rank = t->devices.at[i].rank });
+        }
+    if (r->rows.len)
+        qsort(r->rows.at, r->rows.len, sizeof *r->rows.at, by_rank);
+    for (size_t i = 0; i < r->rows.len; i++)
+        *lpo_map_u64_put(seen, (uint64_t)r->rows.at[i].rank, NULL) = (uint32_t)i;
+    for (size_t i = 0; i < t->devices.len; i++)
+        rows[i] = t->devices.at[i].rank < 0
+                      ? LPO_NONE
+                      : *lpo_map_u64_find(seen, (uint64_t)t->devices.at[i].rank);
+    return rows;
+}
+
+/* Zeroed, because it is compared as bytes. */
+struct key {
+    uint64_t kind_or_name, dtype, group, ranks;
+    int64_t in, out;
+};
+
+struct matcher {
+    const struct lpo_trace *t;
+    ranks_families *out;
+    struct lpo_map *families;
+    struct lpo_map_pair series;  /* (family, rank) */
+    LPO_VEC(uint32_t) series_at; /* its place in the family */
+};
+
+static struct ranks_family *family_of(struct matcher *m, const struct lpo_gpu_op *op,
+                                      const struct lpo_collective *said)
+{
+    struct key key = { said ? said->kind : op->name,  said ? said->dtype : LPO_NONE,
+                       said ? said->group : LPO_NONE, said ? said->ranks : 0,
+                       said ? said->in_count : 0,     said ? said->out_count : 0 };
+    bool fresh;
+    uint64_t *at = lpo_map_put(m->families, (const char *)&key, sizeof key, &fresh);
+
+    if (fresh) {
+        const char *kind =
+            lpo_wall_collective_kind(lpo_trace_text(m->t, said ? said->kind : op->name));
+
+        *at = m->out->len;
+        lpo_vec_push(m->out, (struct ranks_family){
+                                 .kind = kind,
+                                 .together = is_together(kind),
+                                 .bytes = lpo_wall_collective_bytes(m->t, said),
+                                 .group_ranks = said ? said->ranks : 0,
+                             });
+    }
+    return &m->out->at[*at];
+}
+
+static void add_event(struct matcher *m, uint32_t rank, uint32_t row)
+{
+    const struct lpo_gpu_op *op = &m->t->gpu_ops.at[row];
+    struct ranks_family *f = family_of(m, op, lpo_wall_collective_said(m->t, row));
+    bool fresh;
+    uint32_t n = lpo_map_pair_put(&m->series, (uint64_t)(f - m->out->at), rank, &fresh);
+
+    if (fresh) {
+        lpo_vec_push(&m->series_at, (uint32_t)f->series.len);
+        lpo_vec_push(&f->series, (struct ranks_series){ .rank = rank });
+    }
+    lpo_vec_push(&f->series.at[m->series_at.at[n]].events,
+                 (struct ranks_event){ op->start_ns, op->end_ns, row, LPO_NONE });
+}
+
+static int by_end(const void *x, const void *y)
+{
+    const struct ranks_event *a = x, *b = y;
+
+    if (a->end_ns != b->end_ns)
+        return a->end_ns < b->end_ns ? -1 : 1;
+    return a->op < b->op ? -1 : a->op > b->op;
+}
+
+static int by_series_rank(const void *x, const void *y)
+{
+    uint32_t a = ((const struct ranks_series *)x)->rank, b = ((const struct ranks_series *)y)->rank;
+
+    return a < b ? -1 : a > b;
+}
+
+void lpo_ranks_families(const struct lpo_region_tree *tree, struct lpo_ranks *r,
+                        ranks_families *out)
+{
+    const struct lpo_trace *t = tree->trace;
+    struct matcher m = { .t = t, .out = out, .families = lpo_map_create() };
+    uint32_t *rows = add_rows(t, r);
+
+    for (size_t i = 0; r->rows.len > 1 && i < t->gpu_ops.len; i++) {
+        const struct lpo_gpu_op *op = &t->gpu_ops.at[i];
+
+        if (op->kind != LPO_KERNEL || rows[op->device] == LPO_NONE ||
+            (op->flags & (LPO_GPU_OP_UNTIMED | LPO_GPU_OP_NO_LENGTH | LPO_GPU_OP_SHARE)) ||
+            !lpo_wall_communicates(tree, op->name))
+            continue;
+        r->rows.at[rows[op->device]].collectives++;
+        add_event(&m, rows[op->device], (uint32_t)i);
+    }
+    for (size_t i = 0; i < out->len; i++) {
+        struct ranks_family *f = &out->at[i];
+
+        qsort(f->series.at, f->series.len, sizeof *f->series.at, by_series_rank);
+        for (size_t k = 0; k < f->series.len; k++)
+            qsort(f->series.at[k].events.at, f->series.at[k].events.len,
+                  sizeof *f->series.at[k].events.at, by_end);
+    }
+    free(rows);
+    lpo_vec_free(&m.series_at);
+    lpo_map_pair_free(&m.series);
+    lpo_map_destroy(m.families);
+}
+
+void lpo_ranks_families_free(ranks_families *f)
+{
+    for (size_t i = 0; i < f->len; i++) {
+        for (size_t k = 0; k < f->at[i].series.len; k++)
+            lpo_vec_free(&f->at[i].series.at[k].events);
+        lpo_vec_free(&f->at[i].series);
+    }
+    lpo_vec_free(f);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* analysis/ranks/private.h - what the files of this folder share. */
+#pragma once
+
+#include "analysis/ranks/ranks.h"
+#include "trace/trace.h"
+#include "util/vec.h"
+
+/* One collective kernel. */
+struct ranks_event {
+    int64_t start_ns, end_ns; /* on the clock of its rank */
+    uint32_t op;              /* row of gpu_ops */
+    uint32_t instance;        /* LPO_NONE: no counterpart */
+};
+
+typedef LPO_VEC(struct ranks_event) ranks_events;
+
+/* Collectives of one group, kind, type and size on one rank, in the order of their ends. */
+struct ranks_series {
+    uint32_t rank; /* into rows */
+    ranks_events events;
+};
+
+/* The same on all ranks that have them. */
+struct ranks_family {
+    const char *kind; /* static */
+    bool together;    /* all ranks take part, so it ends everywhere at the same moment */
+    struct lpo_measure bytes;
+    uint32_t group_ranks;                /* 0: not said */
+    LPO_VEC(struct ranks_series) series; /* by rank */
+    uint32_t first_instance, instances;  /* one for each event of series[0] */
+};
+
+typedef LPO_VEC(struct ranks_family) ranks_families;
+
+/* match.c: the collectives of the trace; rows get a rank each. */
+void lpo_ranks_families(const struct lpo_region_tree *tree, struct lpo_ranks *r,
+                        ranks_families *out);
+void lpo_ranks_families_free(ranks_families *f);
+/* clocks.c: offsets of the rows, then the instances of the events. The number of instances. */
+uint32_t lpo_ranks_align(struct lpo_ranks *r, ranks_families *families);
+/* arrivals.c: who waits for whom. */
+void lpo_ranks_arrivals(const struct lpo_region_tree *tree, struct lpo_ranks *r,
+                        const ranks_families *families, uint32_t instances);
+
+int64_t lpo_ranks_median(int64_t *values, size_t count); /* sorts; 0 of none */

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A job of many ranks with known clocks, known skew and a known latecomer, as Kineto traces.
+
+    make_ranks.py OUT RANKS [--steps N] [--late RANK] [--offsets NS]     rank0.json … and truth.json
+
+Every step a rank computes, then all of them meet in an all-reduce and an all-gather: a kernel starts when its rank
+arrives and ends on all of them at the same true moment. The clock of each rank is off by a constant.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+
+
+def kernel(name: str, start: int, end: int, stream: int, correlation: int, **args) -> list[dict]:
+    """Times in ns; Kineto writes microseconds with three digits."""
+    common = {"External id": correlation, "correlation": correlation}
+    return [
+        {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 7, "tid": 7, "ts": (start - 5000) / 1000, "dur": 3.0,
+         "args": common},
+        {"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": stream, "ts": start / 1000, "dur": (end - start) / 1000,
+         "args": {"device": 0, "stream": stream, "grid": [1, 1, 1], "block": [64, 1, 1], **common, **args}},
+    ]
+
+
+def make(ranks: int, steps: int, late: int, offset: int, seed: int = 1, drop: int = 0) -> tuple[list[dict], dict]:
+    rng = random.Random(seed)
+    offsets = [0] + [rng.randrange(-offset, offset + 1) for _ in range(ranks - 1)]
+    events: list[list[dict]] = [[] for _ in range(ranks)]
+    waiting = [0] * ranks
+    delay = {r: 0 for r in range(ranks)}
+    lates = {r: 0 for r in range(ranks)}
+    now, correlation = 1_000_000_000, 0
+    for step in range(steps):
+        free = [now] * ranks
+        for kind, count in (("allreduce", 1 << 20), ("_allgather_base", 1 << 16)):
+            for r in range(ranks):
+                work = 400_000 + rng.randrange(20_000) + (300_000 if r == late and kind == "allreduce" else 0)
+                correlation += 1
+                name = "slow_kernel(float*)" if r == late and kind == "allreduce" else "compute_kernel(float*)"
+                events[r] += kernel(name, free[r] + offsets[r], free[r] + work + offsets[r], 7, correlation)
+                free[r] += work + 1000
+            order = sorted(range(ranks), key=lambda r: free[r])
+            end = free[order[-1]] + 150_000 + rng.randrange(5000)
+            if free[order[-1]] - free[order[-2]] > 2000:
+                delay[order[-1]] += free[order[-1]] - free[order[-2]]
+                lates[order[-1]] += 1
+            for r in range(ranks):
+                correlation += 1
+                waiting[r] += free[order[-1]] - free[r]
+                events[r] += kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)" if kind == "allreduce" else
+                                    "ncclDevKernel_AllGather_RING_LL(ncclDevComm*)", free[r] + offsets[r], end + offsets[r], 20, correlation,
+                                    **{"Collective name": kind, "In msg nelems": count, "Out msg nelems": count * (1 if kind == "allreduce" else ranks),
+                                       "Group size": ranks, "dtype": "Float", "Process Group Name": "0"})
+            free = [end + 2000] * ranks
+        now = free[0] + 10_000
+    traces = []
+    for r in range(ranks):
+        cut = sorted(events[r], key=lambda e: e["ts"])
+        if drop and r % 2:  # such a rank began to record later
+            cut = cut[drop:]
+        traces.append({"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": r, "world_size": ranks},
+                       "deviceProperties": [{"id": 0, "name": "NVIDIA H100 80GB HBM3", "totalGlobalMem": 85 << 30, "numSms": 132}],
+                       "baseTimeNanoseconds": 0, "traceEvents": cut})
+    best = max(delay, key=lambda r: delay[r])
+    return traces, {"offsets": offsets, "waiting": waiting, "delay": delay, "late": lates, "latest": best if delay[best] else None}
+
+
+def main() -> None:
+    p = argparse.ArgumentParser()
+    p.add_argument("out")
+    p.add_argument("ranks", type=int)
+    p.add_argument("--steps", type=int, default=20)
+    p.add_argument("--late", type=int, default=-1)
+    p.add_argument("--offsets", type=int, default=3_600_000_000_000)
+    words = p.parse_args()
+    traces, truth = make(words.ranks, words.steps, words.late, words.offsets)
+    os.makedirs(words.out, exist_ok=True)
+    for r, trace in enumerate(traces):
+        with open(os.path.join(words.out, f"rank{r}.json"), "w", encoding="utf-8") as f:
+            json.dump(trace, f)
+    with open(os.path.join(words.out, "truth.json"), "w", encoding="utf-8") as f:
+        json.dump(truth, f)
+
+
+if __name__ == "__main__":
+    main()

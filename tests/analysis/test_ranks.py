@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs of many ranks with known clocks, waits and latecomers (make_ranks.py), and real traces whose clocks are moved. Prints TAP."""
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, ".."))
+sys.path.insert(0, HERE)
+import make_ranks  # noqa: E402
+import tap  # noqa: E402
+from lpo_case import LpoCase  # noqa: E402
+
+SHARED = os.path.join(os.environ["LPO_SOURCE_ROOT"], "..", "shared", "data", "traces", "kineto")
+HOUR = 3_600_000_000_000
+
+
+class Ranks(LpoCase):
+    def report(self, traces: list[dict], *words: str) -> dict:
+        paths = []
+        for i, trace in enumerate(traces):
+            paths.append(os.path.join(self.cwd, f"trace{i}.json"))
+            with open(paths[-1], "w", encoding="utf-8") as f:
+                json.dump(trace, f)
+        done = self.lpo("report", "--json", *paths, *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def check(self, document: dict, truth: dict, off: int = 0, totals: bool = True) -> None:
+        rows = document["ranks"]["rows"]
+        for r, row in enumerate(rows):
+            self.assertEqual(row["rank"], r)
+            self.assertLessEqual(abs(row["offset_ns"] - truth["offsets"][r]), off)
+            if totals:
+                self.assertEqual((row["waiting_ns"], row["late"], row["delay_ns"]),
+                                 (truth["waiting"][r], truth["late"][r], truth["delay"][r]))
+        if truth["latest"] is not None:
+            self.assertEqual(document["ranks"]["latest"]["rank"], truth["latest"])
+        exposed = {w["scope"]: w["exposed_communication_ns"] for w in document["wall"]}
+        for row in rows:  # the split adds up to the wall's own figure
+            self.assertEqual(row["exposed_waiting_ns"] + row["exposed_sending_ns"] + row["exposed_unknown_ns"],
+                             exposed[f"rank:{row['rank']}/device:0"])
+
+    def test_eight_ranks_an_hour_apart(self) -> None:
+        traces, truth = make_ranks.make(8, 20, late=5, offset=HOUR)
+        document = self.report(traces)
+        self.check(document, truth)
+        late = document["ranks"]["latest"]
+        self.assertEqual(late["kernel"], "slow_kernel(float*)")
+        self.assertGreater(late["compute_ns"], 20 * 250_000)
+        self.assertEqual(late["compute_ns"] + late["other_ns"] + late["idle_ns"], late["delay_ns"])
+        self.assertEqual([(c["kind"], c["calls"], c["late_rank"]) for c in document["ranks"]["collectives"]][0], ("all-reduce", 20, 5))
+        self.assertEqual(document["ranks"]["matched_collectives"], 40)
+
+    def test_sixty_four_ranks(self) -> None:
+        traces, truth = make_ranks.make(64, 6, late=63, offset=HOUR)
+        self.check(self.report(traces), truth)
+
+    def test_ranks_that_began_to_record_later(self) -> None:
+        traces, truth = make_ranks.make(8, 20, late=2, offset=HOUR, drop=17)
+        self.check(self.report(traces), truth, totals=False)
+
+    def test_ends_that_differ_by_microseconds(self) -> None:
+        traces, truth = make_ranks.make(8, 50, late=3, offset=5_000_000_000)
+        rng = random.Random(7)
+        for trace in traces:
+            for e in trace["traceEvents"]:
+                if e["name"].startswith("nccl"):
+                    e["dur"] += rng.choice((0, 1, 2, 3, 8))  # us
+        self.check(self.report(traces), truth, off=10_000, totals=False)
+
+    def test_groups_of_two_are_joined_by_the_group_of_all(self) -> None:
+        """Ranks 0 and 1, 2 and 3 meet in pairs of the same size; only the second group name tells them apart."""
+        traces, truth = make_ranks.make(4, 10, late=-1, offset=HOUR)
+        for r, trace in enumerate(traces):
+            for e in trace["traceEvents"]:
+                if e["args"].get("Collective name") == "allreduce":
+                    e["args"].update({"Process Group Name": str(1 + r // 2), "Group size": 2})
+        document = self.report(traces)
+        for r, row in enumerate(document["ranks"]["rows"]):
+            self.assertEqual(row["offset_ns"], truth["offsets"][r])
+        self.assertEqual({c["kind"]: c["ranks"] for c in document["ranks"]["collectives"]}, {"all-reduce": 2, "all-gather": 4})
+
+    def test_a_rank_without_a_counterpart_has_no_clock(self) -> None:
+        traces, _ = make_ranks.make(3, 5, late=-1, offset=HOUR)
+        for e in traces[2]["traceEvents"]:
+            e["args"].pop("Collective name", None)
+            e["name"] = e["name"].replace("ncclDevKernel_AllReduce", "ncclDevKernel_Other")
+            if e["name"].startswith("nccl"):
+                e["name"] = "ncclDevKernel_Strange()"
+        rows = self.report(traces)["ranks"]["rows"]
+        self.assertIsNone(rows[2]["offset_ns"])
+        self.assertEqual(rows[2]["matched"], 0)
+        self.assertEqual(rows[2]["exposed_waiting_ns"] + rows[2]["exposed_sending_ns"], 0)
+        self.assertGreater(rows[2]["exposed_unknown_ns"], 0)
+
+    def test_one_rank_and_ranks_without_collectives_have_no_chapter(self) -> None:
+        traces, _ = make_ranks.make(2, 5, late=-1, offset=HOUR)
+        self.assertNotIn("ranks", self.report(traces[:1]))
+        for trace in traces:
+            trace["traceEvents"] = [e for e in trace["traceEvents"] if not e["name"].startswith("nccl")]
+        self.assertNotIn("ranks", self.report(traces))
+
+    def test_the_chapter_names_the_latecomer(self) -> None:
+        traces, _ = make_ranks.make(4, 10, late=1, offset=HOUR)
+        self.report(traces)
+        done = self.lpo("report", "-o", "out", *(f"trace{i}.json" for i in range(4)))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(os.path.join(self.cwd, "out", "report.md"), encoding="utf-8") as f:
+            text = f.read()
+        self.assertIn("Rank 1 is late most: it came last to ", text)
+        self.assertIn("slow_kernel", text[text.index("Rank 1 is late most"):][:400])
+
+    def real(self, name: str) -> dict:
+        path = os.path.join(SHARED, name)
+        if not os.path.exists(path):
+            self.skipTest(f"{name} is not here")
+        with gzip.open(path, "rt", encoding="utf-8") as f:
+            return json.load(f)
+
+    def test_copies_of_a_real_rank_with_moved_clocks(self) -> None:
+        first = self.real("a100_nccl_rank0_of2.json.gz")
+        moved = json.loads(json.dumps(first))
+        moved["distributedInfo"]["rank"] = 1
+        for e in moved["traceEvents"]:
+            if "ts" in e:
+                e["ts"] = round(float(e["ts"]) + 1_234_567.891, 3)
+        rows = self.report([first, moved])["ranks"]["rows"]
+        self.assertEqual(rows[0]["collectives"], rows[0]["matched"])
+        self.assertLessEqual(abs(rows[1]["offset_ns"] - 1_234_567_891), 1000)
+        self.assertEqual(rows[1]["late"] + rows[0]["late"], 0)
+
+    def test_two_sampled_ranks_of_128(self) -> None:
+        """Their collectives are only partly the same, and their clocks agree to some microseconds."""
+        rows = self.report([self.real("sampled_rank0_of128.json.gz"), self.real("sampled_rank1_of128.json.gz")])["ranks"]["rows"]
+        self.assertLess(abs(rows[1]["offset_ns"]), 100_000)
+        self.assertGreaterEqual(rows[1]["matched"], 2)
+
+
+if __name__ == "__main__":
+    tap.main()
