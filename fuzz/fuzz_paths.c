@@ -109,6 +109,11 @@ static void check_path(const struct lpo_critical_path *p)
         sum += p->parts.ns[i];
     }
     insist(sum == p->end_ns - p->start_ns);
+    for (int i = 0; i < LPO_PATH_RETURN; i++)
+        insist(!p->savings[i].known || (p->savings[i].removed_ns >= p->savings[i].halved_ns &&
+                                        p->savings[i].halved_ns >= 0));
+    for (size_t i = 0; i < p->entries.len; i++)
+        insist(!p->entries.at[i].saving.known || p->entries.at[i].saving.removed_ns >= 0);
     insist(p->simulated_ns >= 0 && (!p->fits || p->stretches || sum == 0));
 }
 

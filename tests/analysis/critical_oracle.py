@@ -124,8 +124,7 @@ def simulate(kept, ops, gone):
             call_start[i], call_end[i] = at, at + end - start
         elif what == 0:
             back = kept[i][1] - ops[kept[i][3]][1]
-            call_end[i] = (call_start[i] if gone == "return" else op_end[kept[i][3]] + back
-                           if op_end[kept[i][3]] > call_start[i] else call_start[i] + max(0, back))
+            call_end[i] = call_start[i] if gone == "return" else max(call_start[i], max(call_start[i], op_end[kept[i][3]]) + back)
         else:
             start, end, kind, before, call = ops[i]
             times = [] if critical[i] else [start]

@@ -145,12 +145,14 @@ static void run_return(struct run *r, uint32_t i)
     int64_t back = part_ns(r, LPO_PATH_RETURN, c->end_ns - op_end);
 
     /* without the wait it would return at once */
-    if (r->change && r->change->parts[LPO_PATH_RETURN])
+    if (r->change && r->change->parts[LPO_PATH_RETURN]) {
         r->s.call_end[i] = r->s.call_start[i];
-    else if (r->s.op_end[c->waits] > r->s.call_start[i])
-        r->s.call_end[i] = r->s.op_end[c->waits] + back;
-    else
-        r->s.call_end[i] = r->s.call_start[i] + (back > 0 ? back : 0);
+        return;
+    }
+    r->s.call_end[i] = r->s.call_start[i];
+    later(&r->s.call_end[i], r->s.op_end[c->waits]);
+    r->s.call_end[i] += back;
+    later(&r->s.call_end[i], r->s.call_start[i]); /* a copy may outlive its call: back is below 0 */
 }
 
 struct critical_times lpo_critical_times_create(const struct critical_graph *g)
