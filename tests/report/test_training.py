@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 
 SOURCE = os.environ.get("LPO_SOURCE_ROOT", os.getcwd())
@@ -70,6 +71,13 @@ class Training(LpoCase):
             for words in ("Time by module", "Kernels of the backward pass, by the region of their forward",
                           "… of these adopted", "(backward)"):
                 self.assertIn(words, text, name)
+
+    def test_the_summary_says_how_much_of_it_was_adopted(self) -> None:
+        os.makedirs(self.path("torch_profiler"))
+        shutil.copy(TRAIN, self.path("torch_profiler", "trace.json.gz"))
+        self.lpo_report()
+        self.assertIn("61 % of the time of all kernels (1.331 ms) lies outside every marked part; 100 % of it was "
+                      "launched by threads without marks", self.text("stakeholder_summary.md"))
 
     def test_a_trace_without_ranges_names_the_option(self) -> None:
         path = os.path.join(self.cwd, "t.json")

@@ -141,7 +141,14 @@ static void add_uncovered(struct summary *t)
 {
     const struct lpo_coverage *c = &t->all->coverage;
 
-    if (c->outside.ns > c->total.ns / 10 && t->s->analysis->tree->nodes.len)
+    if (c->outside.ns > c->total.ns / 10 && t->s->analysis->tree->nodes.len && c->adopted.ns)
+        lpo_doc_paragraph(t->doc,
+                          "- %s of the time of all kernels (%s) lies outside every marked part; %s "
+                          "of it was launched by threads without marks while one other thread was "
+                          "in a marked part (adopted).",
+                          percent(t, c->outside.ns, c->total.ns), duration(t, c->outside.ns),
+                          percent(t, c->adopted.ns, c->outside.ns));
+    else if (c->outside.ns > c->total.ns / 10 && t->s->analysis->tree->nodes.len)
         lpo_doc_paragraph(t->doc,
                           "- %s of the time of all kernels (%s) lies outside every marked part.",
                           percent(t, c->outside.ns, c->total.ns), duration(t, c->outside.ns));
